@@ -87,8 +87,10 @@ static bool check_access(Check *c, const PtxInsn *i) {
     unsigned bytes = ptx_type_bytes((PtxType)i->type[0]) * i->vec;
     if (i->space == SP_PARAM && !check_kernel_param(c, i, bytes))
         return false;
-    if (i->vec > 1 && bytes > 32)
-        return rule(c, i, "moves more than 256 bits");
+    bool wide =
+        bytes == 32 && i->vec > 2 && i->op != PTX_LDU && (i->space == SP_NONE || i->space == SP_GLOBAL);
+    if (bytes > 16 && !wide)
+        return rule(c, i, "moves more than 128 bits; .v8 of 32 and .v4 of 64 bits do, in global memory");
     return true;
 }
 
@@ -101,14 +103,6 @@ static bool check_cp_async(Check *c, const PtxInsn *i) {
     return (i->flags & PF_CACHE_HINT && i->noperands == 4) || check_range(c, i, 3, 0, n);
 }
 
-/* The forms without .sync went with independent thread scheduling. */
-static bool check_collective(Check *check, const PtxInsn *i) {
-    bool modern = check->m->sm >= 70 && check->m->version_major * 100 + check->m->version_minor >= 604;
-    if (modern && !(i->flags & PF_SYNC))
-        return rule(check, i, "without .sync does not exist from sm_70 and PTX 6.4 on");
-    return true;
-}
-
 static bool check_lop3(Check *c, const PtxInsn *i) {
     if (i->bop && i->ndst < 2)
         return rule(c, i, "needs a predicate result behind '|'");
@@ -117,10 +111,6 @@ static bool check_lop3(Check *c, const PtxInsn *i) {
 
 bool ptx_check_rules(Check *check, const PtxInsn *i) {
     switch (i->op) {
-    case PTX_MAD: /* without rounding it was the truncating mad of sm_1x; rnd stays RND_NONE there */
-        if (i->type[0] == TY_F32 && !i->rnd && check->m->sm >= 20)
-            return rule(check, i, "needs a rounding modifier, one of .rn .rz .rm .rp");
-        return true;
     case PTX_SETP: return check_compare(check, i);
     case PTX_SET: return check_set(check, i);
     case PTX_BAR:
@@ -129,8 +119,6 @@ bool ptx_check_rules(Check *check, const PtxInsn *i) {
     case PTX_ST:
     case PTX_LDU: return i->flags & PF_ALL_FORMS || check_access(check, i);
     case PTX_LOP3: return check_lop3(check, i);
-    case PTX_SHFL:
-    case PTX_VOTE: return check_collective(check, i);
     case PTX_ELECT: return i->ndst == 2 || rule(check, i, "needs a predicate result behind '|'");
     case PTX_APPLYPRIORITY:
     case PTX_DISCARD: return check_range(check, i, 1, 128, 128);

@@ -19,9 +19,17 @@ static const struct {
     {PTX_ANY, "", {0, "0"}},
 #define PTX_GATE(op, words, version, target) {PTX_##op, words, {version, target}},
 #include "frontend/ptx_gates.def"
-#undef PTX_GATE
 };
 enum { NGATES = sizeof gates / sizeof *gates };
+
+static const struct {
+    PtxOp op;
+    const char *words, *without;
+    PtxNeed until;
+} ends[] = {
+#define PTX_GATE_END(op, words, without, version, target) {PTX_##op, words, without, {version, target}},
+#include "frontend/ptx_gates.def"
+};
 
 static const struct {
     const char *name;
@@ -121,11 +129,11 @@ static bool among(Word word, const char *list, const char *end, const char *sepa
     return false;
 }
 
-/* Does the instruction have one word of each element of the row? Those it has are written to `found`, ".a.b".
+/* Does the instruction have one word of each element of `words`? Those it has are written to `found`, ".a.b".
  */
-static bool gate_fits(unsigned row, const char *mods, size_t size, bool generic, char *found,
+static bool words_fit(const char *words, const char *mods, size_t size, bool generic, char *found,
                       size_t found_size) {
-    const char *at = gates[row].words, *end = at + strlen(at);
+    const char *at = words, *end = at + strlen(at);
     Word element, word;
     size_t n = 0;
     found[0] = 0;
@@ -153,7 +161,7 @@ void gate_modifiers(PtxOp op, const char *mods, size_t size, bool generic, uint1
         bool newer = gates[k].need.version > gates[*version].need.version;
         bool higher = asks_more(gates[k].need.target, gates[*target].need.target);
         if ((gates[k].op != op && gates[k].op != PTX_ANY) || (!newer && !higher) ||
-            !gate_fits(k, mods, size, generic, found, sizeof found))
+            !words_fit(gates[k].words, mods, size, generic, found, sizeof found))
             continue;
         if (newer)
             *version = (uint16_t)k;
@@ -182,6 +190,22 @@ bool gate_check(const PtxModule *module, PtxNeed need, const char *what, SrcLoc 
     return diag(diags, loc, DIAG_E0146, what, text, (unsigned)module->sm, (char[]){module->sm_variant, 0});
 }
 
+/* Is the instruction one that ended before? */
+static bool check_ends(const PtxModule *module, const PtxInsn *insn, const char *name, Diags *diags) {
+    const char *mods = str_text(&module->strings, insn->mods_text);
+    unsigned have = module->version_major * 10 + module->version_minor;
+    char found[64];
+    for (unsigned k = 0; k < sizeof ends / sizeof *ends; k++)
+        if (ends[k].op == insn->op && have >= ends[k].until.version &&
+            target_has(module, ends[k].until.target) &&
+            words_fit(ends[k].words, mods, strlen(mods), false, found, sizeof found) &&
+            !words_fit(ends[k].without, mods, strlen(mods), false, found, sizeof found))
+            return diag(diags, insn->loc, DIAG_E0148, name, ends[k].without, ends[k].until.target,
+                        ends[k].until.version / 10u, ends[k].until.version % 10u, (unsigned)module->sm,
+                        (char[]){module->sm_variant, 0});
+    return true;
+}
+
 bool gate_check_insn(const PtxModule *module, const PtxInsn *insn, const char *name, Diags *diags) {
     PtxNeed form = form_need(insn->form), need = form;
     unsigned version = insn->gate_version, target = insn->gate_target, row = 0;
@@ -195,11 +219,11 @@ bool gate_check_insn(const PtxModule *module, const PtxInsn *insn, const char *n
     else if (!target_has(module, need.target))
         row = need.target != form.target ? target : 0;
     else
-        return true;
+        return check_ends(module, insn, name, diags);
     char found[64], what[240];
     const char *mods = str_text(&module->strings, insn->mods_text);
     snprintf(what, sizeof what, "%.160s", name);
-    if (row && gate_fits(row, mods, strlen(mods), true, found, sizeof found))
+    if (row && words_fit(gates[row].words, mods, strlen(mods), true, found, sizeof found))
         snprintf(what, sizeof what, "%s of %.160s", found, name);
     return gate_check(module, need, what, insn->loc, diags);
 }

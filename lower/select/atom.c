@@ -136,8 +136,8 @@ static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide *r) {
         *r = wide1(EMIT_R(s, OT_HADD2, 0, old.w[0], b.w[0]));
     else if (a->t == TY_BF16X2 && atom == ATOM_ADD && sel_has_bf16(s))
         *r = wide1(sel_bf16_add(s, false, old.w[0], b.w[0]));
-    else if (ptx_type_class(a->t) == TC_FLOAT || old.n != 2)
-        return false;
+    else if (a->t == TY_BF16X2)
+        return sel_error(s, "bf16 needs instructions of sm_80");
     else if (atom == ATOM_ADD)
         *r = sel_add64(s, old, b);
     else if (atom == ATOM_MIN || atom == ATOM_MAX)
@@ -226,12 +226,10 @@ bool isel_atom(Sel *s, const PtxInsn *in) {
     a.dst = red ? NULL : &in->operands[0];
     a.src = addr + 1;
     a.wants_result = !red && a.dst->kind != PO_SINK;
-    if (in->vec > 1 || (a.bytes != 4 && a.bytes != 8) || (in->ndst > 1))
-        return false;
     if (!sel_address(s, in, addr, (PtxSpace)in->space, &a.a))
         return false;
     if (a.a.space != SP_GLOBAL && a.a.space != SP_SHARED && a.a.space != SP_NONE)
-        return false;
+        return sel_error(s, "atomics of this state space are not compiled");
     bool release = in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL,
          acquire = in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL;
     Wide d;

@@ -182,8 +182,6 @@ static bool finish_float(const Cvt *cvt, Wide r, bool flush) {
 static bool int_to_bf16(const Cvt *cvt) {
     Sel *s = cvt->s;
     bool sg = type_signed(cvt->t);
-    if (ptx_type_bytes(cvt->t) == 8 || rnd_float(cvt) != Rnd_RN)
-        return false;
     Operand a = sel_value(s, source(cvt).w[0]);
     Operand x = emit_i2f(s, sg, ISize_B32, FSize_F32, Rnd_RZ, a);
     uint32_t back = MSET(F2I, sign, sg ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, ISize_B32) |
@@ -209,8 +207,6 @@ static bool int_to_float(const Cvt *cvt) {
 static bool round_to_integral(const Cvt *cvt, unsigned rnd) {
     Sel *s = cvt->s;
     PtxType t;
-    if (cvt->d != cvt->t || cvt->d == TY_BF16)
-        return false;
     Operand a = float_source(cvt, &t);
     uint32_t mods = MSET(FRND, dst, fsize(t)) | MSET(FRND, src, fsize(t)) | MSET(FRND, rnd, rnd) |
                     MSET(FRND, ftz, flag(cvt, PF_FTZ));
@@ -284,7 +280,7 @@ static bool float_to_float(const Cvt *cvt) {
             false);
     }
     if (flag(cvt, PF_RELU))
-        return false;
+        return sel_error(sel, ".relu needs instructions of sm_80");
     if (ftz && t == TY_F32)
         a = sel_flush(sel, a);
     unsigned round = cvt->d == TY_F64 ? Rnd_RN : rnd_float(cvt); /* what is exact needs none */
@@ -297,9 +293,8 @@ static bool float_to_float(const Cvt *cvt) {
 /* cvt.rn.f16x2.f32 d, a, b: a in the upper half */
 static bool pack_pair(const Cvt *cvt) {
     Sel *sel = cvt->s;
-    if (cvt->t != TY_F32 || cvt->in->noperands != 3 ||
-        (rnd_float(cvt) != Rnd_RN && rnd_float(cvt) != Rnd_RZ) || !isa_target_has(sel->t, OT_F2FP))
-        return false;
+    if (!isa_target_has(sel->t, OT_F2FP))
+        return sel_error(sel, "packed conversions need instructions of sm_80");
     Operand a = sel_value(sel, sel_src32(sel, &cvt->in->operands[1])),
             b = sel_value(sel, sel_src32(sel, &cvt->in->operands[2]));
     sel_write32(sel, &cvt->in->operands[0], cvt->d,
@@ -310,9 +305,7 @@ static bool pack_pair(const Cvt *cvt) {
 bool isel_cvt(Sel *s, const PtxInsn *in) {
     Cvt c = {s, in, sel_type(in), (PtxType)in->type[1]};
     if ((c.d == TY_BF16 || c.d == TY_BF16X2) && !sel_has_bf16(s))
-        return false;
-    if ((in->flags & PF_SATFINITE) || in->sub != SUB_NONE)
-        return false;
+        return sel_error(s, "bf16 needs instructions of sm_80");
     if (c.d == TY_F16X2 || c.d == TY_BF16X2)
         return pack_pair(&c);
     if (is_int(c.d) && is_int(c.t))
@@ -327,8 +320,6 @@ bool isel_cvt(Sel *s, const PtxInsn *in) {
 /* cvt.rna.tf32.f32: a carry out of the bits that go may reach the exponent, which is the right rounding; the
  * low 13 bits are zero. */
 bool isel_cvt_tf32(Sel *s, const PtxInsn *in) {
-    if (in->flags & PF_SATFINITE)
-        return sel_error(s, ".satfinite is not compiled for tf32");
     Operand a = sel_value(s, sel_src32(s, &in->operands[1]));
     Operand d = sel_and(s, sel_iadd(s, a, op_imm(0x1000)), op_imm(0xffffe000));
     Operand is_nan =

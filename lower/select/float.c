@@ -140,7 +140,7 @@ bool isel_fminmax(Sel *s, const PtxInsn *in) {
     if (sel_type(in) == TY_F64)
         return minmax_f64(s, in, in->op == PTX_MAX);
     if (nan_form_missing(s, in))
-        return false;
+        return sel_error(s, ".NaN needs instructions of sm_80");
     sel_write32(s, &in->operands[0], TY_F32,
                 emit_fmnmx(s, in, sel_src32(s, &in->operands[1]), sel_src32(s, &in->operands[2])));
     return true;
@@ -150,7 +150,7 @@ bool isel_fminmax(Sel *s, const PtxInsn *in) {
 bool isel_fminmax_xorsign(Sel *s, const PtxInsn *in) {
     enum { LUT_XOR_A_C_AND_B = 0x48 };
     if (nan_form_missing(s, in))
-        return false;
+        return sel_error(s, ".NaN needs instructions of sm_80");
     Operand a = sel_value(s, sel_src32(s, &in->operands[1])),
             b = sel_value(s, sel_src32(s, &in->operands[2]));
     Operand d = emit_fmnmx(s, in, op_with(a, OPM_ABS), op_with(b, OPM_ABS));
@@ -316,7 +316,7 @@ static bool approx_any(Sel *sel, const PtxInsn *in, unsigned func) {
     if (t == TY_F32)
         return approx(sel, in, func);
     if (!isa_target_has(sel->t, OT_F2FP))
-        return false;
+        return sel_error(sel, "half precision needs packed conversions of sm_80 here");
     Operand a = sel_value(sel, sel_src32(sel, &in->operands[1])), hi = op_rz(),
             lo = approx_half(sel, in, bf, func, a);
     if (t == TY_F16X2 || t == TY_BF16X2)

@@ -210,8 +210,6 @@ static uint32_t pack_operands(Sel *s, unsigned op, Operand *id, Operand *count) 
 
 static bool bar_red(Sel *s, const PtxInsn *in, Operand id, Operand count, const PtxOperand *p) {
     unsigned op = in->bop == BOP_AND ? BARREDOp_AND : in->bop == BOP_OR ? BARREDOp_OR : BARREDOp_POPC;
-    if (in->bop != BOP_AND && in->bop != BOP_OR && in->bop != BOP_POPC)
-        return false;
     uint32_t packed = pack_operands(s, OT_BAR_RED, &id, &count);
     if (count.kind == OPK_NONE && id.kind == OPK_IMM)
         count = op_imm(0);
@@ -233,8 +231,6 @@ bool isel_bar(Sel *sel, const PtxInsn *in) {
         sel_emit(sel, OT_WARPSYNC, 0, 2, (Operand[]){sel_src32(sel, &in->operands[0]), op_pt()});
         return true;
     }
-    if (in->sub2 == SUB_CLUSTER || in->sub == SUB_CLUSTER || in->noperands == 0)
-        return false;
     bool red = in->sub == SUB_RED;
     const PtxOperand *src = &in->operands[in->ndst];
     unsigned n = in->noperands - in->ndst;
@@ -247,8 +243,6 @@ bool isel_bar(Sel *sel, const PtxInsn *in) {
         return sel_error(sel, "the thread count is out of range");
     if (red)
         return bar_red(sel, in, id, count, &src[n - 1]);
-    if (in->sub != SUB_SYNC && in->sub != SUB_ARRIVE)
-        return false;
     uint32_t mods = MSET(BAR, mode, in->sub == SUB_SYNC ? BARMode_SYNC : BARMode_ARV) |
                     pack_operands(sel, OT_BAR, &id, &count);
     if (count.kind == OPK_NONE && !MGET(BAR, packed, mods))

@@ -30,7 +30,7 @@ bool isel_hadd(Sel *s, const PtxInsn *in) {
         b = op_neg(b);
     if (is_bf(t)) {
         if (!sel_has_bf16(s))
-            return false;
+            return sel_error(s, "bf16 needs instructions of sm_80");
         write(s, in, sel_bf16_add(s, flag(in, PF_SAT), a, b));
         return true;
     }
@@ -43,7 +43,7 @@ bool isel_hmul(Sel *s, const PtxInsn *in) {
     Operand a = src(s, in, 1), b = src(s, in, 2);
     if (is_bf(sel_type(in))) {
         if (!sel_has_bf16(s))
-            return false;
+            return sel_error(s, "bf16 needs instructions of sm_80");
         write(s, in, sel_bf16_fma(s, flag(in, PF_SAT), a, b, op_imm((uint32_t)MINUS_ZERO)));
         return true;
     }
@@ -54,8 +54,8 @@ bool isel_hmul(Sel *s, const PtxInsn *in) {
 
 bool isel_hfma(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
-    if ((t != TY_F16 && t != TY_F16X2 && !is_bf(t)) || ((is_bf(t) || flag(in, PF_RELU)) && !sel_has_bf16(s)))
-        return false;
+    if ((is_bf(t) || flag(in, PF_RELU)) && !sel_has_bf16(s))
+        return sel_error(s, "bf16 and .relu need instructions of sm_80");
     uint32_t mods = MSET(HFMA2, sat, flag(in, PF_SAT)) | MSET(HFMA2, ftz, flag(in, PF_FTZ)) |
                     MSET(HFMA2, bf16, is_bf(t)) | MSET(HFMA2, relu, flag(in, PF_RELU));
     write(s, in, EMIT_R(s, OT_HFMA2, mods, src(s, in, 1), src(s, in, 2), src(s, in, 3)));
@@ -66,7 +66,7 @@ bool isel_hfma(Sel *s, const PtxInsn *in) {
 bool isel_habsneg(Sel *s, const PtxInsn *in) {
     Operand a = op_with(src(s, in, 1), in->op == PTX_ABS ? OPM_ABS : OPM_NEG);
     if (is_bf(sel_type(in)) && !sel_has_bf16(s))
-        return false;
+        return sel_error(s, "bf16 needs instructions of sm_80");
     if (is_bf(sel_type(in)))
         write(s, in, sel_bf16_add(s, false, a, op_imm((uint32_t)MINUS_ZERO)));
     else
@@ -76,9 +76,8 @@ bool isel_habsneg(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_hminmax(Sel *sel, const PtxInsn *in) {
-    if (in->noperands != 3 || flag(in, PF_XORSIGN_ABS) || flag(in, PF_RELU) ||
-        !isa_target_has(sel->t, OT_HMNMX2))
-        return false;
+    if (!isa_target_has(sel->t, OT_HMNMX2))
+        return sel_error(sel, "minima of half precision need instructions of sm_80");
     uint32_t mods = MSET(HMNMX2, ftz, flag(in, PF_FTZ)) | MSET(HMNMX2, nan, flag(in, PF_NAN)) |
                     MSET(HMNMX2, bf16, is_bf(sel_type(in)));
     write(sel, in,
@@ -95,8 +94,8 @@ bool isel_hsetp_pred(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, 
         [CMP_GT] = FCmp_GT,   [CMP_GE] = FCmp_GE,   [CMP_EQU] = FCmp_EQU, [CMP_NEU] = FCmp_NEU,
         [CMP_LTU] = FCmp_LTU, [CMP_LEU] = FCmp_LEU, [CMP_GTU] = FCmp_GTU, [CMP_GEU] = FCmp_GEU,
         [CMP_NUM] = FCmp_NUM, [CMP_NAN] = FCmp_NAN};
-    if (in->cmp > CMP_NAN || !code[in->cmp])
-        return false;
+    if (!code[in->cmp])
+        return sel_error(s, "this comparison is not of half precision");
     Operand x = sel_value(s, sel_src32(s, a)), y = sel_value(s, sel_src32(s, b));
     if (is_bf(t)) {
         uint32_t mods = MSET(FSETP, cmp, code[in->cmp]) | MSET(FSETP, bop, BoolOp_AND);

@@ -3,10 +3,6 @@
 #include "lower/select/isel.h"
 
 static bool is_packed16(PtxType t) { return t == TY_U16X2 || t == TY_S16X2; }
-static bool is_scalar_int(PtxType t) {
-    return t == TY_U16 || t == TY_S16 || t == TY_U32 || t == TY_S32 || t == TY_U64 || t == TY_S64 ||
-           t == TY_B16 || t == TY_B32 || t == TY_B64;
-}
 static unsigned ty_bytes(const PtxInsn *in) { return ptx_type_bytes(sel_type(in)); }
 
 /* ---- add, sub with carry ---- */
@@ -47,8 +43,6 @@ static bool write_with_cc(Sel *sel, const PtxInsn *in, Wide d, Operand flag) {
 
 static bool carry_form(Sel *s, const PtxInsn *in, bool sub, bool use_cc) {
     unsigned bytes = ty_bytes(in);
-    if (!is_scalar_int(sel_type(in)) || bytes < 4)
-        return false;
     Operand flag;
     Wide d = add_wide(s, sub, use_cc, sel_src(s, &in->operands[1], bytes),
                       sel_src(s, &in->operands[2], bytes), &flag);
@@ -77,8 +71,6 @@ static bool add_sub(Sel *s, const PtxInsn *in, bool sub) {
     if (in->flags & PF_CC)
         return carry_form(s, in, sub, false);
     unsigned bytes = ty_bytes(in);
-    if (!is_scalar_int(t) && !is_packed16(t))
-        return false;
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes), d;
     if (is_packed16(t))
         d = wide1(add16x2(s, sub, a.w[0], b.w[0]));
@@ -87,8 +79,6 @@ static bool add_sub(Sel *s, const PtxInsn *in, bool sub) {
     else
         d = wide1(sub ? sel_isub(s, a.w[0], b.w[0]) : sel_iadd(s, a.w[0], b.w[0]));
     if (in->flags & PF_SAT) {
-        if (t != TY_S32)
-            return false;
         d.w[0] = saturate_s32(s, sub, a.w[0], b.w[0], d.w[0]);
     }
     sel_write(s, &in->operands[0], t, d);
@@ -132,8 +122,6 @@ static bool mul_part(Sel *s, const PtxInsn *in, Wide *wide, PtxType *result) {
     bool sg = type_signed(t);
     unsigned bytes = ty_bytes(in);
     *result = t;
-    if (!is_scalar_int(t))
-        return false;
     if (bytes == 2) {
         Operand a = sel_src_ext(s, &in->operands[1], t), b = sel_src_ext(s, &in->operands[2], t);
         Operand p = sel_imad(s, a, b, op_rz());
@@ -197,11 +185,9 @@ static bool mad_direct(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_mad(Sel *s, const PtxInsn *in) {
-    PtxType t = sel_type(in), result;
+    PtxType result;
     if (in->flags & PF_CC)
         return mad_carry(s, in, false);
-    if (!is_scalar_int(t))
-        return false;
     if (mad_direct(s, in))
         return true;
     Wide p, c;
@@ -210,8 +196,6 @@ bool isel_mad(Sel *s, const PtxInsn *in) {
     c = sel_src(s, &in->operands[3], ptx_type_bytes(result));
     Wide d = p.n == 2 ? sel_add64(s, p, c) : wide1(sel_iadd(s, p.w[0], c.w[0]));
     if (in->flags & PF_SAT) {
-        if (t != TY_S32 || in->sub != SUB_HI)
-            return false;
         d.w[0] = saturate_s32(s, false, p.w[0], c.w[0], d.w[0]);
     }
     sel_write(s, &in->operands[0], result, d);
@@ -247,8 +231,6 @@ static Wide minmax64(Sel *s, bool sg, bool is_max, Wide a, Wide b) {
 bool isel_sad(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
     bool sg = type_signed(t);
-    if (!is_scalar_int(t))
-        return false;
     if (ty_bytes(in) == 8) {
         Wide a = sel_src(s, &in->operands[1], 8), b = sel_src(s, &in->operands[2], 8);
         Wide d = sel_sub64(s, minmax64(s, sg, true, a, b), minmax64(s, sg, false, a, b));
@@ -263,8 +245,6 @@ bool isel_sad(Sel *s, const PtxInsn *in) {
 
 bool isel_abs(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
-    if (!is_scalar_int(t))
-        return false;
     if (ty_bytes(in) == 8) {
         Wide a = sel_src(s, &in->operands[1], 8);
         Operand p = sel_isetp(s, true, ICmp_LT, a.w[1], op_imm(0));
@@ -277,8 +257,6 @@ bool isel_abs(Sel *s, const PtxInsn *in) {
 
 bool isel_neg(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
-    if (!is_scalar_int(t))
-        return false;
     Wide a = sel_src(s, &in->operands[1], ty_bytes(in));
     sel_write(s, &in->operands[0], t, a.n == 2 ? sel_neg64(s, a) : wide1(sel_isub(s, op_imm(0), a.w[0])));
     return true;
@@ -296,15 +274,11 @@ bool isel_minmax(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
     bool is_max = in->op == PTX_MAX, sg = type_signed(t);
     bool relu = in->flags & PF_RELU;
-    if (!is_scalar_int(t) && !is_packed16(t))
-        return false;
     const PtxOperand *a = &in->operands[1], *b = &in->operands[2];
     if (is_packed16(t)) {
         Operand d = minmax16x2(s, sg, is_max, sel_src32(s, a), sel_src32(s, b));
         sel_write32(s, &in->operands[0], t, relu ? minmax16x2(s, true, true, d, op_imm(0)) : d);
     } else if (relu) {
-        if (t != TY_S32)
-            return false;
         Operand d = sel_minmax(s, true, is_max, sel_src32(s, a), sel_src32(s, b));
         sel_write32(s, &in->operands[0], t, sel_minmax(s, true, true, d, op_imm(0)));
     } else if (ty_bytes(in) == 8)
@@ -345,8 +319,6 @@ static bool div_shift(Sel *s, const PtxInsn *in) {
 
 bool isel_div(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
-    if (!is_scalar_int(t))
-        return false;
     if (div_shift(s, in))
         return true;
     bool rem = in->op == PTX_REM, sg = type_signed(t);

@@ -362,17 +362,24 @@ static void set_loc(Sel *sel, uint32_t i) {
     sel->d->place = ptx_place(sel->ptx, sel->pf, in);
 }
 
-static void not_compiled(Sel *sel, const PtxInsn *in, const char *why) {
+static void absent(Sel *sel, const PtxInsn *in) {
     sel->failed = true;
     diag_in(sel->d, &sel->ptx->source, in->loc, DIAG_E0701, ptx_op_name((PtxOp)in->op),
-            str_text(&sel->ptx->strings, in->mods_text), why ? ": " : "", why ? why : "");
+            str_text(&sel->ptx->strings, in->mods_text), forms[in->form].absent);
+}
+
+/* A selection function that refuses has called sel_error. */
+static void unexplained(Sel *sel, const PtxInsn *in) {
+    sel->failed = true;
+    diag_in(sel->d, &sel->ptx->source, in->loc, DIAG_E0774, ptx_op_name((PtxOp)in->op),
+            str_text(&sel->ptx->strings, in->mods_text));
 }
 
 static void select_statement(Sel *sel, const PtxInsn *in) {
     BlockId join = {0};
     sel->guard = op_none();
     if (forms[in->form].absent) {
-        not_compiled(sel, in, forms[in->form].absent);
+        absent(sel, in);
         return;
     }
     if (in->guard_reg) {
@@ -388,7 +395,7 @@ static void select_statement(Sel *sel, const PtxInsn *in) {
         }
     }
     if (!forms[in->form].fn(sel, in) && !sel->reported)
-        not_compiled(sel, in, NULL);
+        unexplained(sel, in);
     sel->guard = op_none();
     if (join.i) {
         sel_jump(sel, join);

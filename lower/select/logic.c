@@ -104,14 +104,11 @@ bool isel_setp(Sel *s, const PtxInsn *in) {
     bool has_c = in->noperands - in->ndst > 2;
     Operand p, q = op_none(), c = has_c ? sel_src_pred(s, &src[2]) : op_pt();
     if (sel_type(in) == TY_F16X2 || sel_type(in) == TY_BF16X2) {
-        if (in->ndst != 2 || !isel_hsetp_pred(s, in, sel_type(in), &src[0], &src[1], &p, &q))
+        if (!isel_hsetp_pred(s, in, sel_type(in), &src[0], &src[1], &p, in->ndst == 2 ? &q : NULL))
             return false;
-        if (has_c) {
-            p = emit_bool_op(s, in, p, c);
-            q = emit_bool_op(s, in, q, c);
-        }
-        sel_write_pred(s, &in->operands[0], p);
-        sel_write_pred(s, &in->operands[1], q);
+        sel_write_pred(s, &in->operands[0], has_c ? emit_bool_op(s, in, p, c) : p);
+        if (in->ndst == 2)
+            sel_write_pred(s, &in->operands[1], has_c ? emit_bool_op(s, in, q, c) : q);
         return true;
     }
     if (!sel_compare(s, in, sel_type(in), &src[0], &src[1], &p))
@@ -130,8 +127,6 @@ bool isel_setp(Sel *s, const PtxInsn *in) {
 bool isel_set(Sel *s, const PtxInsn *in) {
     PtxType d = sel_type(in), t = (PtxType)in->type[1];
     Operand p;
-    if (d != TY_U32 && d != TY_S32 && d != TY_F32)
-        return false;
     bool has_c = in->noperands > 3;
     Operand c = has_c ? sel_src_pred(s, &in->operands[3]) : op_pt();
     if (!sel_compare(s, in, t, &in->operands[1], &in->operands[2], &p))

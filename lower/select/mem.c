@@ -7,7 +7,7 @@
 #include "lower/select/isel.h"
 #include "isa/machine/windows.h"
 
-enum { OFFSET_LIMIT = 1 << 23 };
+enum { OFFSET_LIMIT = 1 << 23, MOST_BYTES = 16 /* of one access */ };
 
 static bool is_kernel_param(const Sel *sel, uint32_t var) {
     for (uint32_t k = 0; sel->f->is_entry && k < sel->pf->nparams; k++)
@@ -152,6 +152,7 @@ bool sel_address(Sel *s, const PtxInsn *in, const PtxOperand *operand, PtxSpace 
     case SP_SHARED:
     case SP_LOCAL:
     case SP_CONST: return address32(s, operand, a);
+    case SP_SHARED_CLUSTER: return sel_error(s, "the shared memory of a cluster's blocks is not modelled");
     default: return sel_error(s, "this state space is not compiled here");
     }
 }
@@ -287,8 +288,6 @@ static bool write_loaded(Sel *s, const PtxInsn *in, const Operand *words) {
         write_element(s, in, operand, 0, words);
         return true;
     }
-    if (operand->kind != PO_VEC || operand->nvec != num_elements(in))
-        return false;
     for (unsigned k = 0; k < operand->nvec; k++)
         write_element(s, in, &operand->vec[k], k, words);
     return true;
@@ -297,8 +296,8 @@ static bool write_loaded(Sel *s, const PtxInsn *in, const Operand *words) {
 static bool load(Sel *s, const PtxInsn *in, Address *a) {
     unsigned total = ptx_type_bytes(sel_type(in)) * num_elements(in);
     bool ok;
-    if (total == 0 || total > 16)
-        return false;
+    if (total > MOST_BYTES)
+        return sel_error(s, "accesses of 256 bits need instructions of sm_100");
     unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size(sel_type(in), &ok);
     unsigned words = total <= 4 ? 1 : total / 4;
     Operand d = emit_load(s, in, a, size, words), w[4];
@@ -318,8 +317,6 @@ static bool kernel_param_load(Sel *sel, const PtxInsn *in, const PtxOperand *ope
     bool ok;
     Operand w[4], index = operand->reg ? sel_read_reg(sel, operand->reg, 0) : op_rz();
     uint32_t at = v ? param_bank_offset(sel, v, operand->imm) : (uint32_t)operand->imm;
-    if (total == 0 || total > 16)
-        return false;
     if (operand->reg && operand->imm) {
         index = sel_iadd(sel, index, op_imm((uint32_t)operand->imm));
         at = 0;
@@ -426,23 +423,21 @@ bool isel_ld(Sel *s, const PtxInsn *in) {
 }
 
 /* The words to store. */
-static bool gather(Sel *s, const PtxInsn *in, Wide *wide) {
+static void gather(Sel *s, const PtxInsn *in, Wide *wide) {
     const PtxOperand *src = &in->operands[1];
     unsigned eb = ptx_type_bytes(sel_type(in)), n = num_elements(in), total = eb * n;
     *wide = (Wide){.n = total <= 4 ? 1 : total / 4};
     if (src->kind != PO_VEC) {
         *wide = sel_src(s, src, eb);
-        return n == 1;
+        return;
     }
-    if (src->nvec != n)
-        return false;
     if (eb >= 4) {
         for (unsigned k = 0, w = 0; k < n; k++) {
             Wide e = sel_src(s, &src->vec[k], eb);
             for (unsigned c = 0; c < e.n; c++)
                 wide->w[w++] = e.w[c];
         }
-        return true;
+        return;
     }
     Operand e[8];
     for (unsigned k = 0; k < n; k++)
@@ -454,7 +449,6 @@ static bool gather(Sel *s, const PtxInsn *in, Wide *wide) {
     }
     for (unsigned k = 0; k < n; k += 2)
         wide->w[k / 2] = k + 1 < n ? sel_prmt(s, e[k], op_imm(0x5410), e[k + 1]) : e[k];
-    return true;
 }
 
 static InstId emit_store(Sel *s, const PtxInsn *in, const Address *address, unsigned size, Operand data) {
@@ -483,10 +477,13 @@ bool isel_st(Sel *sel, const PtxInsn *in) {
     if (space == SP_PARAM || space == SP_PARAM_FUNC)
         return sel_param_access(sel, in, true);
     unsigned total = ptx_type_bytes(sel_type(in)) * num_elements(in);
-    if (total == 0 || total > 16 || !sel_address(sel, in, &in->operands[0], space, &a) || a.space == SP_CONST)
+    if (total > MOST_BYTES)
+        return sel_error(sel, "accesses of 256 bits need instructions of sm_100");
+    if (!sel_address(sel, in, &in->operands[0], space, &a))
         return false;
-    if (!gather(sel, in, &v))
-        return false;
+    if (a.space == SP_CONST)
+        return sel_error(sel, "constants cannot be stored to");
+    gather(sel, in, &v);
     if (in->sem == SEM_RELEASE)
         emit_fence(sel, in, true);
     Operand data = v.n == 1 && op_is_imm(v.w[0], 0) ? op_rz() : sel_wide_vec(sel, v);
@@ -519,12 +516,9 @@ bool isel_cp(Sel *s, const PtxInsn *in) {
     if (in->sub2 == SUB_COMMIT_GROUP || in->sub2 == SUB_WAIT_GROUP || in->sub2 == SUB_WAIT_ALL)
         return true;
     unsigned extra = in->flags & PF_CACHE_HINT ? 1 : 0;
-    if (in->sub != SUB_ASYNC || in->sub2 != SUB_NONE || in->ntypes || in->noperands < 3 + extra ||
-        in->operands[2].kind != PO_IMM)
-        return false;
     unsigned bytes = (unsigned)in->operands[2].imm;
     Address to, from;
-    if ((bytes != 4 && bytes != 8 && bytes != 16) || !sel_address(s, in, &in->operands[0], SP_SHARED, &to) ||
+    if (!sel_address(s, in, &in->operands[0], SP_SHARED, &to) ||
         !sel_address(s, in, &in->operands[1], SP_GLOBAL, &from))
         return false;
     Operand data;
@@ -599,8 +593,6 @@ bool isel_cvta(Sel *sel, const PtxInsn *in) {
 
 bool isel_isspacep(Sel *s, const PtxInsn *in) {
     unsigned q = in->space == SP_SHARED ? QspcSpace_S : in->space == SP_LOCAL ? QspcSpace_L : QspcSpace_G;
-    if (in->space != SP_SHARED && in->space != SP_LOCAL && in->space != SP_GLOBAL)
-        return false;
     Wide a = sel_src(s, &in->operands[1], 8);
     Operand p = sel_emit_dst(s, OT_QSPC, MSET(QSPC, e, MemAddr_E) | MSET(QSPC, space, q), QSPC_pu, RF_P, 1, 2,
                              (Operand[]){op_with(sel_pair(s, a.w[0], a.w[1]), OPM_WIDE64), op_imm(0)});
@@ -617,8 +609,6 @@ bool isel_nothing(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_membar(Sel *s, const PtxInsn *in) {
-    if ((in->flags & PF_PROXY) || in->sub == SUB_INIT)
-        return false;
     bool sc = in->op == PTX_MEMBAR || in->sem == SEM_SC || in->sem == SEM_NONE;
     unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
                      : in->scope == SCOPE_SYS ? MembarScope_SYS

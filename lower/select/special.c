@@ -99,7 +99,7 @@ static bool mov_counter(Sel *sel, const PtxInsn *in) {
     const PtxOperand *operand = &in->operands[1];
     int n = isa_sreg_number(sel->t, operand->sreg == SR_CLOCK64 ? "clock.lo" : "globaltimer.lo");
     if (n < 0)
-        return false;
+        return sel_error(sel, "this machine has no such counter");
     Operand d = EMIT_R2(sel, OT_CS2R, MSET(CS2R, sz, Cs2rSz_B64),
                         ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
     ir_inst(sel->f, sel_last(sel))->flags |= IF_SIDE_EFFECT;
@@ -155,9 +155,6 @@ static bool mov_elements(Sel *s, const PtxInsn *in) {
     const PtxOperand *ptx_operand = &in->operands[0], *operand = &in->operands[1];
     PtxType t = sel_type(in);
     Wide v[4];
-    if (ptx_operand->kind != PO_VEC || operand->kind != PO_VEC || ptx_operand->nvec != in->vec ||
-        operand->nvec != in->vec || in->vec > 4)
-        return false;
     for (unsigned k = 0; k < in->vec; k++)
         v[k] = sel_src(s, &operand->vec[k], ptx_type_bytes(t));
     for (unsigned k = 0; k < in->vec; k++)
@@ -171,8 +168,6 @@ static bool mov_vector(Sel *s, const PtxInsn *in) {
         return mov_elements(s, in);
     unsigned bytes = ptx_type_bytes(sel_type(in));
     unsigned n = ptx_operand->kind == PO_VEC ? ptx_operand->nvec : operand->nvec, eb = n ? bytes / n : 0;
-    if (eb == 0 || eb * n != bytes || bytes > 16 || (ptx_operand->kind == PO_VEC && operand->kind == PO_VEC))
-        return false;
     if (operand->kind == PO_VEC)
         sel_write(s, ptx_operand, sel_type(in), pack_vector(s, operand, eb));
     else {

@@ -55,8 +55,6 @@ bool isel_shfl(Sel *s, const PtxInsn *in) {
 bool isel_vote(Sel *s, const PtxInsn *in) {
     Operand p = sel_src_pred(s, &in->operands[1]), mask = mask_of(s, in, 2);
     unsigned op = in->sub == SUB_ALL ? VoteOp_ALL : in->sub == SUB_UNI ? VoteOp_EQ : VoteOp_ANY;
-    if (in->sub != SUB_ALL && in->sub != SUB_ANY && in->sub != SUB_UNI && in->sub != SUB_BALLOT)
-        return false;
     InstId id = emit_sync(s, OT_VOTE, MSET(VOTE, op, op), 1, &p, mask);
     if (in->sub == SUB_BALLOT)
         sel_write32(s, &in->operands[0], TY_B32, sel_add_dst(s, id, VOTE_rd, RF_R));
@@ -75,8 +73,6 @@ bool isel_activemask(Sel *s, const PtxInsn *in) {
 bool isel_match(Sel *s, const PtxInsn *in) {
     unsigned bytes = ptx_type_bytes(sel_type(in)), first = in->ndst;
     bool all = in->sub == SUB_ALL;
-    if (!all && in->sub != SUB_ANY)
-        return false;
     Operand a = sel_wide_vec(s, sel_src(s, &in->operands[first], bytes));
     InstId id = emit_sync(s, OT_MATCH,
                           MSET(MATCH, op, all ? MatchOp_ALL : MatchOp_ANY) |
@@ -112,7 +108,9 @@ static bool redux_op(const PtxInsn *in, unsigned *op) {
 bool isel_redux(Sel *sel, const PtxInsn *in) {
     unsigned op;
     PtxType t = sel_type(in);
-    if (!isa_target_has(sel->t, OT_REDUX) || ptx_type_class(t) == TC_FLOAT || !redux_op(in, &op))
+    if (!isa_target_has(sel->t, OT_REDUX))
+        return sel_error(sel, "redux needs instructions of sm_80");
+    if (!redux_op(in, &op))
         return false;
     Operand a = sel_value(sel, sel_src32(sel, &in->operands[1]));
     InstId id =
@@ -130,7 +128,7 @@ bool isel_elect(Sel *sel, const PtxInsn *in) {
     Operand mask = sel_value(sel, sel_src32(sel, &in->operands[in->ndst]));
     int lane_reg = isa_sreg_number(sel->t, "laneid");
     if (lane_reg < 0)
-        return false;
+        return sel_error(sel, "this machine does not say which lane a thread is");
     sel->f->uses_sync = true;
     sel_emit(sel, OT_WARPSYNC, 0, 2, (Operand[]){mask, op_pt()});
     Operand leader =

@@ -12,6 +12,7 @@ from collections import defaultdict
 
 HEAD = """.version {version}
 .target sm_{target}
+{declarations}
 .entry k{params} {{ .reg .b64 %d<40>; .reg .b32 %r<40>; .reg .b16 %h<40>; .reg .pred %p<40>; {extra}
 LL:
 """
@@ -33,7 +34,9 @@ def find_ptxas():
 
 def refused(ptxas, directory, version, target, statements):
     """Numbers of the statements that ptxas refuses. The last line is always wrong, so that it generates no code."""
-    text = HEAD.format(version=version, target=target, params="(.param .b64 pp)" if any("[pp]" in s for s in statements) else "",
+    all_text = " ".join(statements)
+    declarations = (".global .texref tt; " if "[tt" in all_text else "") + (".global .surfref sf;" if "[sf" in all_text else "")
+    text = HEAD.format(version=version, target=target, declarations=declarations, params="(.param .b64 pp)" if any("[pp]" in s for s in statements) else "",
                        extra=".param .b64 qq; .reg .b128 %q<9>;" if any("[qq]" in s or "%q" in s for s in statements) else "")
     first = text.count("\n") + 1
     path = f"{directory}/k.ptx"
@@ -53,14 +56,17 @@ def main():
     ptxas = find_ptxas()
     plain = re.findall(r"^PTX_TARGET\((\w+), VERSION\((\d),(\d)\)\)", open(sys.argv[2]).read(), re.M)
     came = {name: f"{major}.{minor}" for name, major, minor in plain}
-    groups = defaultdict(list)
+    groups, ends = defaultdict(list), []
     for line in open(sys.argv[1]):
-        if not line.startswith("#"):
+        if line.startswith("until "):
+            ends.append(line.rstrip("\n").split(" ", 3)[1:])
+        elif not line.startswith("#"):
             version, target, statement = line.rstrip("\n").split(" ", 2)
-            groups[version, target, "%q" in statement, "[pp]" in statement].append(statement)
+            kind = ["%q" in statement, "[pp]" in statement, "[tt" in statement, "[sf" in statement]
+            groups[version, target, str(kind)].append(statement)
     failures, asked = [], 0
     with tempfile.TemporaryDirectory() as directory:
-        for (version, target, _, _), statements in groups.items():
+        for (version, target, _), statements in groups.items():
             target = target if number(target) >= 30 else "30"  # before, f64 and state spaces were others
             index = max(VERSIONS.index(version), VERSIONS.index(came[target]))
             bad = refused(ptxas, directory, VERSIONS[index], target, statements)
@@ -77,6 +83,13 @@ def main():
                 failures += [(s, f"ptxas takes it at {v}, sm_{t}") for n, s in enumerate(statements) if n not in bad]
                 asked += len(statements)
             asked += len(statements)
+        for version, target, statement in ends:
+            if 0 in refused(ptxas, directory, version, target, [statement]):
+                failures.append((statement, f"ptxas refuses it at {version}, sm_{target}"))
+            later = VERSIONS[VERSIONS.index(version) + 1]
+            if 0 not in refused(ptxas, directory, later, target, [statement]):
+                failures.append((statement, f"ptxas takes it at {later}, sm_{target}"))
+            asked += 2
     for statement, why in failures:
         print(f"{statement} {why}")
     print(f"{asked} questions to ptxas, {len(failures)} answers differ")

@@ -1,7 +1,8 @@
 /* test_gates FILE...   every line `8.6 100a statement;` of the files is the lowest .version and .target with
- * which ptxas 13.0 takes the statement. The front end must take it there, and refuse it one .version and one
- * .target below, naming what is asked for. Lines of # are comments. test_gates cases FILE...   whole modules
- * that ptxas refuses for .version or .target: so must the front end. SPDX-License-Identifier: MIT */
+ * which ptxas 13.0 takes the statement, `until 6.3 70 statement;` the highest .version for that .target. The
+ * front end must take it there, and refuse it one .version and one .target below, naming what is asked for.
+ * Lines of # are comments. test_gates cases FILE...   whole modules that ptxas refuses for .version or
+ * .target: so must the front end. SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "frontend/ast.h"
 #include "frontend/gates.h"
@@ -36,12 +37,14 @@ static void keep_first(void *user, Severity severity, const char *line) {
 static bool accepts(unsigned version, const char *target, const char *statement) {
     char text[2000];
     bool quad = strstr(statement, "%q") != NULL; /* a .reg of .b128 has an age of its own */
-    int n = snprintf(text, sizeof text,
-                     ".version %u.%u\n.target sm_%s\n.entry k%s { .reg .b64 %%d<40>; .reg .b32 %%r<40>; .reg "
-                     ".b16 %%h<40>; .reg .pred %%p<40>; %s %s\n%s\nLL: ret; }\n",
-                     version / 10, version % 10, target, strstr(statement, "[pp]") ? "(.param .b64 pp)" : "",
-                     quad ? ".reg .b128 %q<9>;" : "", strstr(statement, "[qq]") ? ".param .b64 qq;" : "",
-                     statement);
+    int n =
+        snprintf(text, sizeof text,
+                 ".version %u.%u\n.target sm_%s\n%s%s.entry k%s { .reg .b64 %%d<40>; .reg .b32 %%r<40>; .reg "
+                 ".b16 %%h<40>; .reg .pred %%p<40>; %s %s\n%s\nLL: ret; }\n",
+                 version / 10, version % 10, target, strstr(statement, "[tt") ? ".global .texref tt;\n" : "",
+                 strstr(statement, "[sf") ? ".global .surfref sf;\n" : "",
+                 strstr(statement, "[pp]") ? "(.param .b64 pp)" : "", quad ? ".reg .b128 %q<9>;" : "",
+                 strstr(statement, "[qq]") ? ".param .b64 qq;" : "", statement);
     Diags diags = {.sink = keep_first};
     last[0] = 0;
     PtxModule *module =
@@ -90,6 +93,15 @@ static void check_line(const char *file, unsigned line, unsigned version, const 
         fail_line(file, line, "not refused for a .target that is not of the architecture");
 }
 
+/* What ended: the last .version that has it, with a .target with which it ended. */
+static void check_end(const char *file, unsigned line, unsigned version, const char *target,
+                      const char *statement) {
+    if (!accepts(version, target, statement))
+        fail_line(file, line, "refused");
+    if (accepts(version + 1, target, statement) || !strstr(last, "E0148"))
+        fail_line(file, line, "not refused in the next .version");
+}
+
 static unsigned check_list(const char *file, const char *text) {
     unsigned line = 0, n = 0;
     for (const char *at = text; *at; line++) {
@@ -99,7 +111,11 @@ static unsigned check_list(const char *file, const char *text) {
         int used = 0;
         snprintf(copy, sizeof copy, "%.*s", (int)size, at);
         if (copy[0] && copy[0] != '#') {
-            if (sscanf(copy, "%u.%u %7s %n", &major, &minor, target, &used) == 3 && used && copy[used])
+            bool ends = !strncmp(copy, "until ", 6);
+            const char *row = copy + (ends ? 6 : 0);
+            if (sscanf(row, "%u.%u %7s %n", &major, &minor, target, &used) == 3 && ends)
+                check_end(file, line + 1, major * 10 + minor, target, row + used), n++;
+            else if (sscanf(row, "%u.%u %7s %n", &major, &minor, target, &used) == 3 && used && copy[used])
                 check_line(file, line + 1, major * 10 + minor, target, copy + used), n++;
             else
                 fail_line(file, line + 1, "malformed line");

@@ -1,5 +1,9 @@
 # Instruction selection. SPDX-License-Identifier: MIT
 heddle_unit_test(test_isel test_isel.c DEPS hd_lower hd_ir hd_frontend hd_isa hd_base)
+add_executable(test_form_sweep test_form_sweep.c)
+target_link_libraries(test_form_sweep PRIVATE heddle_flags hd_lower hd_ir hd_frontend hd_isa hd_base)
+add_test(NAME test_form_sweep COMMAND test_form_sweep)
+set_tests_properties(test_form_sweep PROPERTIES LABELS unit)
 pkg_check_modules(MPFR IMPORTED_TARGET mpfr)
 if(MPFR_FOUND AND CMOCKA_FOUND)
   heddle_unit_test(test_isel_builtins test_isel_builtins.c DEPS hd_lower hd_ptx_interp PkgConfig::MPFR)
@@ -18,3 +22,7 @@ foreach(sm 7.5 8.0 9.0)
   set_tests_properties(isel_forms_${sm} PROPERTIES LABELS "diff;slow" ENVIRONMENT
     "LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/tests/sim/gpu/fake;FAKE_CARD=${sm}")
 endforeach()
+add_executable(test_refusals test_refusals.c)
+target_link_libraries(test_refusals PRIVATE heddle_flags hd_frontend hd_base)
+add_test(NAME test_refusals COMMAND test_refusals $<TARGET_FILE:heddle> ${PROJECT_SOURCE_DIR}/tests/frontend/gates.txt)
+set_tests_properties(test_refusals PROPERTIES LABELS err)

@@ -323,10 +323,9 @@ static void refused(const char *body, const char *text) {
 
 static void test_refusals(void **state) {
     (void)state;
-    refused(
-        "stacksave.u64 %l1; ret;",
-        "error E0701: stacksave.u64 is not compiled: a stack that grows is not modelled (PTX ISA 9.7.17.1 "
-        "stacksave; register %l1; function k)");
+    refused("stacksave.u64 %l1; ret;", "error E0701: stacksave.u64 is not compiled: a stack that grows while "
+                                       "a function runs is not modelled "
+                                       "(PTX ISA 9.7.17.1 stacksave; register %l1; function k)");
     refused("isspacep.const %p1, %l1; ret;", "9.7.9.19 isspacep");
     refused("min.f32 %f1, %f2, %f3, %f4; ret;", "9.7.3.11 min");
     refused("mov.u32 %r1, %pm1; ret;", "special register");
