@@ -189,7 +189,8 @@ static bool try_attempt(AutoSearch *search, const AutoAttempt *a, bool races, ch
     search->trap = r.trap;
     search->stores = r.stores;
     search->races = r.nharmful;
-    search->undefined = r.nwarnings != 0;
+    search->warned = r.nwarnings != 0;
+    search->undefined = r.first_warning.kind == TRAP_COLLECTIVE || r.first_warning.kind == TRAP_OUT_OF_RANGE;
     search->unordered = r.nraces;
     search->spent += r.thread_insns + r.skipped_insns;
     interp_races_free(&r);
@@ -224,7 +225,7 @@ static void add_coverage(AutoSearch *search, AutoLaunches *out) {
 static bool keep_if_sound(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *out) {
     char reason[256];
     if (!try_attempt(search, attempt, true, reason) || search->trap.kind != TRAP_NONE || search->races ||
-        search->undefined)
+        search->warned)
         return false;
     add_coverage(search, out);
     keep(search, attempt, out);
@@ -272,13 +273,14 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
         if (set % 4 >= 2)
             auto_guess_ragged(search, &attempt, &random);
         if (try_attempt(search, &attempt, false, reason) && search->trap.kind == TRAP_NONE &&
-            !search->undefined && (set < KEPT_SETS || is_new(search, true)))
+            !search->warned && (set < KEPT_SETS || is_new(search, true)))
             keep_if_sound(search, &attempt, out);
     }
 }
 
 typedef struct {
     AutoAttempt *trapping, *racing; /* the best of each, where nothing else is found */
+    bool ends;                      /* trapping: it does not trap, but PTX leaves undefined what it does */
     uint32_t best_racing;
     bool stored;
 } Rest;
@@ -319,10 +321,11 @@ static void search(AutoSearch *s, AutoLaunches *out) {
             return; /* it will not get better */
         if (!good)
             continue;
-        if (s->trap.kind == TRAP_NONE)
+        bool ends = s->trap.kind == TRAP_NONE;
+        if (ends && !s->undefined)
             weigh(s, &a, out, &rest);
-        else if (s->trap.kind != TRAP_BUDGET && !rest.trapping)
-            rest.trapping = arena_copy(s->arena, &a, sizeof a);
+        else if (s->trap.kind != TRAP_BUDGET && (!rest.trapping || (ends && !rest.ends)))
+            rest.trapping = arena_copy(s->arena, &a, sizeof a), rest.ends = ends;
         if (out->nplans && out->blocks.reached == out->blocks.total && rest.stored)
             break;
     }
@@ -338,7 +341,7 @@ static void search(AutoSearch *s, AutoLaunches *out) {
     if (!out->nplans && rest.trapping) {
         s->unordered = 1; /* not known */
         keep(s, rest.trapping, out);
-        out->traps = true;
+        out->traps = !rest.ends;
     }
     if (!out->nplans && !out->reason[0])
         snprintf(out->reason, sizeof out->reason,

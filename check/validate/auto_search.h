@@ -46,6 +46,7 @@ typedef struct AutoSearch {
     Coverage sum;   /* of the launches kept */
     SimTrap trap;
     uint64_t stores, spent;
+    bool warned;               /* the interpreter warned of something */
     bool undefined;            /* PTX says nothing of a value: a shuffle from a lane that is not there */
     uint32_t races, unordered; /* harmful ones; all */
     AutoAttempt kept[AUTO_MAX_LAUNCHES];

@@ -332,7 +332,8 @@ typedef struct {
     Plan *p;
     const PtxModule *m;
     const Binary *b;
-    const DiffOptions *opt;
+    DiffOptions opt;
+    bool budget_given; /* of the machine; else each launch has its own */
     DiffReport *r;
     Diags *d;
     SimMemory *ptx, *machine;               /* memories of the two executions */
@@ -379,9 +380,11 @@ static void add_finding(DiffReport *report, const char *who, const char *text) {
 
 static void ptx_warning(void *user, const SimTrap *trap) {
     char line[300];
-    if (trap->kind != TRAP_NOT_UNIFORM && trap->kind != TRAP_DIVERGENT_BARRIER)
+    if (trap->kind != TRAP_NOT_UNIFORM && trap->kind != TRAP_DIVERGENT_BARRIER &&
+        trap->kind != TRAP_OUT_OF_RANGE)
         return;
     sim_trap_print(trap, line, sizeof line);
+    ((DiffReport *)user)->overrun |= trap->kind == TRAP_OUT_OF_RANGE;
     add_finding(user, "PTX ", line);
 }
 
@@ -421,8 +424,7 @@ static DiffOpinion machine_opinion(Validation *validation, const PlanLaunch *lau
     MemDiff diff;
     DiffOpinion opinion = DIFF_NOT_ASKED;
     if (mem &&
-        diff_run_machine(validation->p, launch, validation->b, mem, &validation->opt->machine, &res,
-                         &quiet) &&
+        diff_run_machine(validation->p, launch, validation->b, mem, &validation->opt.machine, &res, &quiet) &&
         res.trap.kind == TRAP_NONE)
         opinion = diff_memory(validation->ptx, mem, validation->skip, &diff)       ? DIFF_AS_PTX
                   : diff_memory(validation->machine, mem, validation->skip, &diff) ? DIFF_AS_CARD
@@ -440,8 +442,8 @@ static bool is_rounding(Validation *validation, const PlanLaunch *launch) {
                                  .launch = launch,
                                  .module = validation->m,
                                  .binary = validation->b,
-                                 .options = &validation->opt->ptx,
-                                 .tolerance = &validation->opt->tolerance,
+                                 .options = &validation->opt.ptx,
+                                 .tolerance = &validation->opt.tolerance,
                                  .before = validation->ptx_before,
                                  .ptx = validation->ptx,
                                  .machine = validation->machine,
@@ -455,20 +457,27 @@ static bool is_rounding(Validation *validation, const PlanLaunch *launch) {
     return true;
 }
 
+uint64_t diff_machine_budget(const PtxRunResult *ptx) {
+    enum { LEAST = 1 << 22, PER_PTX = 32 };
+    return LEAST + PER_PTX * (ptx->thread_insns + ptx->skipped_insns);
+}
+
 /* Both executions of one launch; false: reported. *stop after a difference or a trap. */
 static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *stop) {
     PtxRunResult ptx = {0};
     MachineResult machine = {0};
     Diags quiet = {.sink = silent}; /* a trap is part of the report, not an error */
-    PtxRunOptions watched = validation->opt->ptx;
+    PtxRunOptions watched = validation->opt.ptx;
     watched.on_warning = ptx_warning;
     watched.user = validation->r;
     if (!keep_before(validation) ||
         !diff_run_ptx(validation->p, launch, validation->m, validation->ptx, &watched, &ptx, validation->d))
         return false;
-    MachineOptions o = validation->opt->machine;
+    if (!validation->budget_given)
+        validation->opt.machine.max_issues = diff_machine_budget(&ptx);
+    MachineOptions o = validation->opt.machine;
     o.trace = NULL;
-    const DiffOther *other = &validation->opt->other;
+    const DiffOther *other = &validation->opt.other;
     if (!diff_run_other(validation->p, launch, validation->b, other, validation->machine, &o, &machine,
                         &quiet)) {
         machine_result_free(&machine); /* it could not start: run once more for the message */
@@ -502,8 +511,8 @@ static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *s
     if (ptx.trap.kind != TRAP_NONE || machine.trap.kind != TRAP_NONE) {
         validation->r->equal =
             diff_traps_alike(validation->b, other->engine, ptx.trap.kind, machine.trap.kind);
-        if (!validation->opt->no_trace && other->engine == DIFF_MACHINE)
-            find_lane(validation->p, launch, validation->m, validation->b, validation->opt,
+        if (!validation->opt.no_trace && other->engine == DIFF_MACHINE)
+            find_lane(validation->p, launch, validation->m, validation->b, &validation->opt,
                       validation->ptx_before, validation->machine_before, validation->r);
         *stop = true; /* memory after a trap depends on who ran first */
         return true;
@@ -524,13 +533,13 @@ static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *s
     if (!validation->r->equal) {
         *stop = true;
         describe_difference(validation);
-        if (!validation->opt->no_trace) {
-            find_stores(validation->p, launch, validation->m, validation->b, validation->opt,
+        if (!validation->opt.no_trace) {
+            find_stores(validation->p, launch, validation->m, validation->b, &validation->opt,
                         validation->ptx_before, validation->machine_before, validation->r);
             if (other->engine != DIFF_MACHINE)
                 validation->r->opinion = machine_opinion(validation, launch);
             else
-                find_lane(validation->p, launch, validation->m, validation->b, validation->opt,
+                find_lane(validation->p, launch, validation->m, validation->b, &validation->opt,
                           validation->ptx_before, validation->machine_before, validation->r);
         }
     }
@@ -555,7 +564,8 @@ static bool run_launches(Validation *validation) {
 bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOptions *opt,
                    DiffReport *report, Diags *d) {
     *report = (DiffReport){.equal = true, .engine = opt->other.engine};
-    Validation v = {.p = plan, .m = m, .b = b, .opt = opt, .r = report, .d = d};
+    Validation v = {.p = plan, .m = m, .b = b, .opt = *opt, .r = report, .d = d};
+    v.budget_given = opt->machine.max_issues != 0;
     report->kernels = diff_kernels(plan, m, d);
     v.ptx = report->kernels ? plan_memory(plan, d) : NULL;
     bool good = v.ptx && interp_place_variables(m, v.ptx, d);

@@ -69,6 +69,7 @@ typedef struct {
     uint32_t failed_checks; /* of the plan, against host results */
     /* What PTX leaves undefined although both executions may agree: promises of uniformity that do not hold
      * (the reference interpreter), barriers that a part of a warp executes (the machine). One line each. */
+    bool overrun;       /* one is an access beside a .local variable: a difference says nothing either */
     uint32_t nfindings; /* all; the first DIFF_MAX_FINDINGS are kept */
     char findings[DIFF_MAX_FINDINGS][320];
 } DiffReport;
@@ -97,6 +98,9 @@ const char *diff_binary_kernel(const Plan *plan, const Binary *binary, const Pla
                                Diags *diags);
 /* The kernels of all launches, "a, b", each once; in the plan's arena. NULL: reported. */
 const char *diff_kernels(Plan *plan, const PtxModule *module, Diags *diags);
+/* Warp instructions after which a binary is called endless where no budget was given: no right one needs as
+ * many for what the PTX did in this launch. */
+uint64_t diff_machine_budget(const PtxRunResult *ptx);
 /* Are the two traps one? */
 bool diff_traps_alike(const Binary *binary, DiffEngine engine, SimTrapKind ptx, SimTrapKind other);
 /* One launch of a plan on one engine; the parameter block is built from the kernel's own parameters. */

@@ -8,11 +8,11 @@
 #include <string.h>
 
 Verdict diff_verdict(const DiffReport *report) {
-    if (!report->equal || report->file[0])
+    if (report->file[0] || (!report->equal && !report->overrun))
         return VERDICT_DIFFERS;
     if (report->failed_checks)
         return VERDICT_WRONG;
-    if (report->nfindings)
+    if (report->nfindings || report->overrun)
         return VERDICT_UNDEFINED;
     return report->ptx_trap.kind != TRAP_NONE ? VERDICT_TRAP_ALIKE : report->rounding;
 }
@@ -54,7 +54,7 @@ static void print_stores(FILE *out, const DiffReport *report) {
 
 static void print_difference(FILE *out, const DiffReport *report, const Plan *plan) {
     const char *kernel = plan->launches.at[report->launch].kernel;
-    fprintf(out, "%s: %s: launch %u\n", kernel ? kernel : report->kernels, verdict_name(VERDICT_DIFFERS),
+    fprintf(out, "%s: %s: launch %u\n", kernel ? kernel : report->kernels, verdict_name(diff_verdict(report)),
             report->launch);
     if (!report->memory_differs) {
         print_trap(out, "PTX", &report->ptx_trap);

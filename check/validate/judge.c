@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORDERS = 2, MORE_ORDERS = 16, MACHINE_BUDGET = 1 << 20, MACHINE_PER_PTX = 32, SHOWN_RACES = 8 };
+enum { ORDERS = 2, MORE_ORDERS = 16, SHOWN_RACES = 8 };
 
 typedef struct {
     const PtxModule *m;
@@ -22,7 +22,7 @@ typedef struct {
     SimMemory *ptx, *machine; /* of the two executions */
     SimMemory *before;        /* of the PTX side, before the launch */
     bool *skip;               /* by allocation: not compared */
-    uint64_t stores, machine_budget;
+    uint64_t stores;
     bool automatic; /* launches are inferred */
     bool race_free; /* this one is known to have no races */
 } Judge;
@@ -133,8 +133,6 @@ static void first_difference(Judge *judge) {
                      .tolerance = judge->opt->tolerance,
                      .no_trace = judge->opt->no_trace};
     Diags quiet = {.sink = silent};
-    if (judge->automatic && !o.machine.max_issues)
-        o.machine.max_issues = judge->machine_budget;
     if (!judge->j->diff_plan && diff_validate(judge->p, judge->m, judge->b, &o, &judge->j->diff, &quiet))
         judge->j->diff_plan = judge->p;
 }
@@ -221,10 +219,10 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
     if (!diff_run_ptx(judge->p, launch, judge->m, judge->ptx, &po, &pr, judge->d))
         return false;
     bool unordered = pr.nraces != 0, undefined = pr.first_warning.kind == TRAP_COLLECTIVE;
+    bool overrun = pr.first_warning.kind == TRAP_OUT_OF_RANGE;
     keep_races(judge->j, &pr);
-    if (judge->automatic && !mo.max_issues) /* no correct binary needs so many */
-        judge->machine_budget = mo.max_issues =
-            MACHINE_BUDGET + MACHINE_PER_PTX * (pr.thread_insns + pr.skipped_insns);
+    if (!mo.max_issues)
+        mo.max_issues = diff_machine_budget(&pr);
     const DiffOther *other = &judge->opt->other;
     if (!diff_run_other(judge->p, launch, judge->b, other, judge->machine, &mo, &mr, &quiet)) {
         machine_result_free(&mr); /* it could not start: once more for the message */
@@ -249,6 +247,14 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
     *stop = pr.trap.kind != TRAP_NONE || mr.trap.kind != TRAP_NONE;
     if (judgement->nharmful)
         worse(judgement, VERDICT_RACY);
+    if (overrun) {
+        char line[300];
+        sim_trap_print(&pr.first_warning, line, sizeof line);
+        note(judgement, "%s", line);
+        worse(judgement, VERDICT_UNDEFINED);
+        *stop = true;
+        return true;
+    }
     if (*stop && (!judgement->nharmful || trap_class(pr.trap.kind) == trap_class(mr.trap.kind)))
         judge_traps(judge, &pr.trap, &mr.trap);
     for (uint32_t i = 0; i < launch->unordered.n; i++)

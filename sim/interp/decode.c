@@ -26,9 +26,24 @@ static void place_in_frame(PtxRun *run, PtxProc *proc, uint32_t index) {
     uint32_t size = var->size_bytes > LOCAL_MAX_BYTES ? LOCAL_MAX_BYTES : (uint32_t)var->size_bytes;
     if (var->space != SP_LOCAL && var->space != SP_PARAM && var->space != SP_PARAM_FUNC)
         return;
-    proc->frame_bytes = (uint32_t)align_up(proc->frame_bytes, var->align_bytes < 32 ? var->align_bytes : 32);
+    uint32_t gap =
+        var->space == SP_LOCAL ? LOCAL_GAP_BYTES : 0; /* what runs over its ends meets no variable */
+    proc->frame_bytes =
+        (uint32_t)align_up(proc->frame_bytes + gap, var->align_bytes < 32 ? var->align_bytes : 32);
     proc->var_offset[index] = proc->frame_bytes;
-    proc->frame_bytes += size ? size : 1;
+    proc->frame_bytes += (size ? size : 1) + gap;
+    proc->gap_bytes += 2 * gap;
+}
+
+/* Which variable each byte of the frame belongs to: its index + 1. */
+static void own_bytes(PtxRun *run, PtxProc *proc) {
+    proc->owner = ARENA_ARRAY(&run->arena, uint32_t, proc->frame_bytes + 1);
+    for (uint32_t i = 0; i < run->m->nvars; i++) {
+        uint32_t from = proc->var_offset[i];
+        uint64_t size = run->m->vars[i].size_bytes ? run->m->vars[i].size_bytes : 1;
+        for (uint64_t k = 0; from != UINT32_MAX && k < size && from + k < proc->frame_bytes; k++)
+            proc->owner[from + k] = i + 1;
+    }
 }
 
 static void layout_proc(PtxRun *run, PtxProc *proc) {
@@ -46,6 +61,8 @@ static void layout_proc(PtxRun *run, PtxProc *proc) {
     for (uint32_t i = 0; i < f->nrets; i++)
         place_in_frame(run, proc, f->rets[i]);
     proc->frame_bytes = (uint32_t)align_up(proc->frame_bytes, 32);
+    if (proc->gap_bytes)
+        own_bytes(run, proc);
 }
 
 /* ---- operands ---- */

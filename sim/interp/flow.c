@@ -65,8 +65,10 @@ static void use_frame(PtxThread *thread) {
 PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *ptx_proc, const PtxCode *call) {
     bool track = run->opt.report_uninitialised;
     uint32_t base = thread->nslots, local = thread->nframes ? thread->local_top : LOCAL_FIRST_BYTE;
-    bool stack = !ptx_proc->frame_bytes ||
-                 interp_local_reserve(thread, local + ptx_proc->frame_bytes); /* most threads have none */
+    uint32_t gaps =
+        ptx_proc->gap_bytes + (thread->nframes ? thread->frames[thread->nframes - 1].gap_bytes : 0);
+    bool stack = !ptx_proc->frame_bytes || /* most threads have none */
+                 interp_local_reserve(thread, local + ptx_proc->frame_bytes, gaps);
     if (thread->nframes >= MAX_CALL_DEPTH || !stack)
         return interp_trap(run, thread, call, TRAP_STACK, "call");
     grow_frames(thread);
@@ -76,8 +78,12 @@ PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *ptx_proc, const Pt
         memset(thread->slot_init + base, 0, ptx_proc->nslots);
     if (ptx_proc->frame_bytes)
         memset(thread->local + local, 0, ptx_proc->frame_bytes);
-    thread->frames[thread->nframes++] = (PtxFrame){
-        .proc = ptx_proc, .ret_pc = thread->pc, .call = call, .slot_base = base, .local_base = local};
+    thread->frames[thread->nframes++] = (PtxFrame){.proc = ptx_proc,
+                                                   .ret_pc = thread->pc,
+                                                   .call = call,
+                                                   .slot_base = base,
+                                                   .local_base = local,
+                                                   .gap_bytes = gaps};
     thread->nslots = base + ptx_proc->nslots;
     thread->local_top = local + ptx_proc->frame_bytes;
     use_frame(thread);

@@ -26,8 +26,8 @@ static unsigned generic_space(uint64_t *address) {
     return SP_GLOBAL;
 }
 
-bool interp_local_reserve(PtxThread *thread, uint32_t top) {
-    if (top > LOCAL_MAX_BYTES)
+bool interp_local_reserve(PtxThread *thread, uint32_t top, uint32_t gap_bytes) {
+    if (top - gap_bytes > LOCAL_MAX_BYTES)
         return false;
     if (top > thread->local_cap) {
         uint32_t cap = thread->local_cap ? thread->local_cap : 2048;
@@ -85,6 +85,20 @@ static uint8_t *shared_bytes(PtxRun *run, PtxThread *thread, const PtxCode *c, u
     return b->shared + address;
 }
 
+/* Does an access of local memory stay in one variable? One that runs over the end of an array may hit
+ * another, or one of a caller; what is there, PTX leaves undefined. */
+static void check_local(PtxRun *run, const PtxThread *thread, const PtxCode *code, uint64_t address,
+                        unsigned bytes) {
+    const PtxFrame *frame = &thread->frames[thread->nframes - 1];
+    while (frame > thread->frames && frame->local_base > address)
+        frame--;
+    const PtxProc *proc = frame->proc;
+    uint64_t at = address - frame->local_base;
+    if (proc->owner && at + bytes <= proc->frame_bytes &&
+        (!proc->owner[at] || proc->owner[at + bytes - 1] != proc->owner[at]))
+        interp_warn(run, thread, code, TRAP_OUT_OF_RANGE, "local memory that belongs to no variable");
+}
+
 uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned space, uint64_t address,
                        unsigned bytes, bool write) {
     uint64_t shown = address;
@@ -103,8 +117,10 @@ uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigne
         return NULL;
     case SP_LOCAL:
         if (address >= LOCAL_FIRST_BYTE && address <= thread->local_top &&
-            bytes <= thread->local_top - address)
+            bytes <= thread->local_top - address) {
+            check_local(run, thread, c, address, bytes);
             return thread->local + address;
+        }
         interp_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, "local memory");
         return NULL;
     case SP_PARAM:

@@ -13,6 +13,7 @@
 
 #define LOCAL_FIRST_BYTE 1024u         /* local offsets below are never valid: catches null pointers */
 #define LOCAL_MAX_BYTES (512u * 1024u) /* local memory of a thread */
+#define LOCAL_GAP_BYTES 32u            /* before and behind a .local variable */
 #define MAX_CALL_DEPTH 4096u
 #define PARAM_WINDOW SIM_PARAM_WINDOW
 
@@ -93,6 +94,8 @@ struct PtxProc { /* a decoded function */
     PtxCode *code; /* ninsns + 1; the last one is the implicit ret */
     uint32_t nslots;
     uint32_t frame_bytes; /* local memory of a frame, multiple of 32 */
+    uint32_t gap_bytes;   /* of them around .local variables */
+    uint32_t *owner;      /* of each byte of the frame, with gaps: index + 1 of the variable; 0 none */
     uint32_t *var_offset; /* by variable index: offset of .local/.param variables in the frame */
     bool decoded;
     uint32_t first_code; /* number of code[0] among all procs, for races */
@@ -115,6 +118,7 @@ typedef struct {
     const PtxCode *ret_pc; /* the call's next instruction, NULL for the kernel */
     const PtxCode *call;
     uint32_t slot_base, local_base;
+    uint32_t gap_bytes; /* of this frame and all below */
 } PtxFrame;
 
 struct PtxThread {
@@ -271,8 +275,8 @@ uint64_t interp_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bo
 /* Memory (sim/interp/mem.c): the host bytes of an access, or NULL after a trap. */
 uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned space, uint64_t address,
                        unsigned bytes, bool write);
-/* Grow local memory of a thread so that [0, top) exists; false if too large. */
-bool interp_local_reserve(PtxThread *thread, uint32_t top);
+/* Grow local memory of a thread so that [0, top) exists; false if too large, gaps not counted. */
+bool interp_local_reserve(PtxThread *thread, uint32_t top, uint32_t gap_bytes);
 PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *proc, const PtxCode *call); /* push a frame */
 
 /* Change a decoded function to what PtxRunOptions.fuse and .approx ask for (sim/interp/latitude.c). */

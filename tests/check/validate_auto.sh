@@ -156,6 +156,62 @@ grep -q 'operand classes, ' auto || fail "no value coverage"
 "$heddle" validate shapes.ptx --launch auto --json >json
 tr -d ' \t\n' <json | grep -q '"instruction":"setp.gt.s32","classes":."equal","greater","sign"' || fail "what operands were not seen"
 
+# a .local array that is left at its lower or upper end, into the caller's frame: both executions may agree by chance
+cat >overrun.ptx <<'P'
+.version 8.0
+.target sm_80
+.address_size 64
+.func (.reg .u32 %r) callee(.reg .u32 %i)
+{
+  .local .align 4 .b8 array[16];
+  .reg .b32 %a, %x;
+  mov.u32 %a, array; shl.b32 %x, %i, 2; add.u32 %a, %a, %x;
+  st.local.u32 [%a], 7;
+  ld.local.u32 %r, [array];
+  ret;
+}
+.visible .entry k(.param .u64 out, .param .u32 n)
+{
+  .local .align 4 .b8 mine[16];
+  .reg .b64 %o, %d; .reg .b32 %i, %x, %y, %n;
+  ld.param.u64 %o, [out]; ld.param.u32 %n, [n]; mov.u32 %i, %tid.x; st.local.u32 [mine+12], 5; st.local.u32 [mine], 5;
+  sub.u32 %x, %i, %n;
+  call (%y), callee, (%x);
+  ld.local.u32 %x, [mine+12]; add.u32 %y, %y, %x; ld.local.u32 %x, [mine]; add.u32 %y, %y, %x;
+  mul.wide.u32 %d, %i, 4; add.s64 %o, %o, %d; st.global.u32 [%o], %y;
+  ret;
+}
+P
+overrun() { "$heddle" validate overrun.ptx --block 4 --arg out:o:u32[4] --arg u32:$1 "${@:2}" >out 2>&1; }
+overrun 0 || { fail "indices inside the array"; cat out; }
+for n in 1 4 -1; do
+    overrun $((n & 0xffffffff))
+    [ $? = 4 ] && grep -q '^k: undefined' out && grep -q 'line 9, .*local memory that belongs to no variable' out ||
+        { fail "overrun by $n"; cat out; }
+done
+overrun 1 --races
+[ $? = 4 ] && grep -q '^k: undefined.*local memory that belongs to no variable' out || { fail "overrun with --races"; cat out; }
+
+# a binary that does not end is stopped after a multiple of what the PTX took, under given launches too
+cat >ends.ptx <<'P'
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 a)
+{
+  .reg .b64 %a; .reg .b32 %i; .reg .pred %p;
+  ld.param.u64 %a, [a]; mov.u32 %i, 0;
+L: add.u32 %i, %i, 2; st.global.u32 [%a], %i; setp.lt.u32 %p, %i, 10; @%p bra L;
+  st.global.u32 [%a], %i; ret;
+}
+P
+sed 's/setp.lt.u32 %p, %i, 10/setp.ne.u32 %p, %i, 0x80000001/' ends.ptx >endless.ptx
+"$heddle" compile endless.ptx -o endless.cubin
+for how in "--arg out:a:u32[4]" "--arg out:a:u32[4] --races" "--launch auto"; do
+    "$heddle" validate ends.ptx endless.cubin $how >out
+    [ $? = 4 ] && grep -q 'instruction budget exceeded: 419[0-9]* warp instructions' out || { fail "endless: $how"; cat out; }
+done
+
 # of several kernels the first that occurs of 4, 1, 5, 0 is the status; each has its line
 status() { # EXPECTED KERNELS...: of a module with these
     local expected=$1 got
