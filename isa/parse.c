@@ -193,7 +193,8 @@ static const char *try_row(Parse *parse, const IsaRow *row, const char *s, const
         const char *e = match_syntax(parse, s, y, out, true);
         if (!e)
             continue;
-        if (k && !isa_cond(isa_aliases[row->alias0 + k - 1].cond, row, out))
+        if (k && isa_aliases[row->alias0 + k - 1].cond &&
+            !isa_cond(isa_aliases[row->alias0 + k - 1].cond, row, out))
             continue;
         if (finish_inst(parse->t, row, out, error))
             return e;

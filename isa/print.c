@@ -417,7 +417,7 @@ int isa_print(const Target *target, const MachInst *in, uint64_t pc_bytes, const
     const IsaSyn *program = &isa_syntax[row->syntax];
     for (unsigned i = 0; i < row->nalias; i++) {
         const IsaAlias *alias = &isa_aliases[row->alias0 + i];
-        if (isa_cond(alias->cond, row, in)) {
+        if (alias->cond && isa_cond(alias->cond, row, in)) {
             program = &isa_syntax[alias->syntax];
             break;
         }

@@ -458,7 +458,7 @@ static bool parse_asmformat(Parser *parser, IgDef *def, IgLoc loc) {
 
 static bool parse_alias(Parser *parser, IgDef *def, IgLoc loc) {
     IgSyntaxDecl a = {.loc = loc};
-    if (!igp_string(parser, &a.text) || !igp_expect(parser, "when") || !cond_or(parser, &a.cond))
+    if (!igp_string(parser, &a.text) || (igp_take(parser, "when") && !cond_or(parser, &a.cond)))
         return false;
     VEC_ADD(&parser->g->arena, &def->aliases, a);
     return igp_expect(parser, ";");

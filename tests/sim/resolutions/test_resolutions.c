@@ -506,10 +506,10 @@ static bool assembles(const char *line) {
 static void assembly_36_37_39(void **state) {
     (void)state;
     assert_true(assembles("B2R.RESULT R4"));
-    assert_false(assembles("BAR.RESULT R4"));
+    assert_true(assembles("BAR.RESULT R4"));
     assert_true(assembles("BAR.SYNC 0x0"));
     assert_true(assembles("B2R R0, 0x0"));
-    assert_false(assembles("BAR.SYNC R4")); /* no form with the number alone */
+    assert_true(assembles("BAR.SYNC R4")); /* BAR_RRI with the default count */
     assert_true(assembles("BAR.SYNC R4, 0x0"));
     assert_false(assembles("BAR.RED.AND R5, R5, P0"));
 }
