@@ -56,12 +56,24 @@ static bool is_constant(Operand o, uint32_t *value) {
     return true;
 }
 
+/* A barrier for more threads than the file says that a block has: nobody passes it. */
+static void too_many_threads(Checker *checker, uint32_t i, uint32_t count) {
+    const BinFunc *f = &checker->g->bin->funcs[checker->g->blocks[checker->g->block_of[i]].func];
+    uint64_t threads = (uint64_t)f->reqntid[0] * f->reqntid[1] * f->reqntid[2];
+    uint64_t most = threads ? threads : (uint64_t)f->maxntid[0] * f->maxntid[1] * f->maxntid[2];
+    if (most && count > (most + 31) / 32 * 32)
+        check_report(checker, CR_R22, i, NONE, "illegal field cnt=%u: a block has at most %llu threads",
+                     count, (unsigned long long)most);
+}
+
 static void bar_fields(Checker *c, uint32_t i, const MachInst *inst) {
     uint32_t count, id;
     unsigned slot = inst->optype == OT_BAR ? BAR_cnt : BAR_RED_cnt;
     if (is_constant(inst->src[slot], &count)) {
         if (count % 32)
             check_report(c, CR_R22, i, NONE, "illegal field cnt=%u: no multiple of 32", count);
+        else
+            too_many_threads(c, i, count);
         if (inst->optype == OT_BAR && MGET(BAR, mode, inst->mods) == BARMode_ARV && count == 0 &&
             inst->src[BAR_barid].kind != OPK_REG)
             check_report(c, CR_R22, i, NONE,
@@ -84,6 +96,20 @@ static void collective_branch(Checker *checker, uint32_t i, const MachInst *inst
                                            : "CONV");
 }
 
+/* An operand in a constant bank is a word, or a pair of them that begins at an even one; only LDC, whose row
+ * names that space, reads bytes. */
+static void constant_operands(Checker *checker, uint32_t i, const MachInst *inst) {
+    if (isa_traits(inst->optype)->space == ISA_SPACE_CONSTANT)
+        return;
+    for (unsigned k = 0; k < inst->nsrc; k++) {
+        Operand o = inst->src[k];
+        unsigned bytes = isa_src_regs(checker->g->bin->target, inst, k) == 2 ? 8 : 4;
+        if (o.kind == OPK_CMEM && op_cmem_offset(o) % bytes)
+            check_report(checker, CR_R22, i, NONE, "illegal field c[0x%x][0x%x]: no multiple of %u bytes",
+                         op_cmem_bank(o), op_cmem_offset(o), bytes);
+    }
+}
+
 static void one_instruction(Checker *checker, uint32_t i) {
     const MachInst *m = &checker->g->insts[i];
     switch (bin_kind(m)) {
@@ -102,6 +128,7 @@ static void one_instruction(Checker *checker, uint32_t i) {
     }
     if (bin_kind(m) == BK_BAR)
         bar_fields(checker, i, m);
+    constant_operands(checker, i, m);
 }
 
 /* ---- targets ---- */

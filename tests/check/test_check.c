@@ -147,6 +147,21 @@ static void test_reserved_bit(void **state) {
     release(&c);
 }
 
+/* a barrier for more threads than a block has. */
+static void test_count(void **state) {
+    (void)state;
+    Checked c = check_example("  WARPSYNC 0xffffffff ;\n  BAR.SYNC 0x1, 0x60 ;\n  EXIT ;", false);
+    assert_false(breaks(&c, CR_R22));
+    for (uint32_t threads = 64; threads <= 96; threads += 16) {
+        for (unsigned d = 0; d < 3; d++)
+            c.b->funcs[0].maxntid[d] = d ? 1 : threads;
+        check_report_free(&c.r);
+        check_binary(c.g, NULL, &c.r);
+        assert_int_equal(breaks(&c, CR_R22), threads == 64);
+    }
+    release(&c);
+}
+
 /* What comes behind a word that does not decode is not known: it may synchronise B0. */
 static void test_undecoded(void **state) {
     (void)state;
@@ -312,8 +327,9 @@ static void test_path(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples),     cmocka_unit_test(test_files),
                                        cmocka_unit_test(test_reserved_bit), cmocka_unit_test(test_undecoded),
-                                       cmocka_unit_test(test_rule_names),   cmocka_unit_test(test_docs),
-                                       cmocka_unit_test(test_metadata),     cmocka_unit_test(test_options),
-                                       cmocka_unit_test(test_reports),      cmocka_unit_test(test_path)};
+                                       cmocka_unit_test(test_count),        cmocka_unit_test(test_rule_names),
+                                       cmocka_unit_test(test_docs),         cmocka_unit_test(test_metadata),
+                                       cmocka_unit_test(test_options),      cmocka_unit_test(test_reports),
+                                       cmocka_unit_test(test_path)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
