@@ -28,9 +28,8 @@
  * No choice is ever taken back; a later instruction can always move a value again, at the price of a copy.
  * SPDX-License-Identifier: MIT */
 #include "regalloc/colour.h"
+#include "isa/machine/occupancy.h"
 #include <string.h>
-
-enum { FREE_REGS = 29 }; /* so many cost no occupancy */
 
 /* How good a free register is for a value without a wish, best last. Whole aligned groups are kept for
  * vectors. */
@@ -744,6 +743,13 @@ static void keep_record(Function *f, Arena *a, RaRecord *rec) {
     rec->entry = ARENA_ARRAY(a, RaPlaces, f->blocks.n);
 }
 
+/* The highest register with which a multiprocessor still holds as many warps as it can. */
+static unsigned last_free_reg(const Target *target) {
+    const TargetInfo *info = isa_target_info(target);
+    uint32_t regs = occupancy_regs(target, (uint64_t)info->sm_warps * 32);
+    return regs > info->reserved_regs ? regs - info->reserved_regs - 1 : 0;
+}
+
 bool ra_colour(Function *f, Arena *a, RaRecord *rec, Diags *d) {
     Colour *colour = ARENA_NEW(a, Colour);
     colour->f = f;
@@ -759,7 +765,8 @@ bool ra_colour(Function *f, Arena *a, RaRecord *rec, Diags *d) {
     for (unsigned k = 0; k < RF_COUNT; k++)
         colour->limit[k] = ra_limit(f, (RegFile)k);
     if (f->is_entry && f->module->opt_level >= 2)
-        colour->spread = FREE_REGS; /* up to here the register count costs no occupancy */
+        colour->spread =
+            last_free_reg(f->module->target); /* up to here the register count costs no occupancy */
     colour->reg = ARENA_ARRAY(a, uint16_t, f->values.n);
     for (uint32_t v = 0; v < f->values.n; v++)
         colour->reg[v] = RA_NO_REG;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "isa/machine/occupancy.h"
 #include "base/rng.h"
 #include "random_ir.h"
 #include "ir/pass.h"
@@ -220,6 +221,50 @@ static void uniform_files(void **state) {
     str_free(&strings);
 }
 
+/* ---- occupancy ---- */
+
+/* Registers of a kernel that stores many numbers, one after another. */
+static unsigned registers(const char *target, unsigned opt_level) {
+    StrTab strings = {0};
+    Diags d = {.sink = print_diag};
+    IrModule *module = ir_module_new(isa_target(target), &strings);
+    module->opt_level = (uint8_t)opt_level;
+    Function *f = ir_function_new(module, str_intern_z(&strings, "k"), true);
+    BlockId b = ir_block_new(f);
+    Operand kept[3]; /* the group of R1, which no other value can have, is full */
+    for (unsigned k = 0; k < 3; k++) {
+        kept[k] = ir_val(f, ir_value_new(f, RF_R));
+        add_inst(f, b, OT_MOV, kept[k], op_imm(k), (Operand){0});
+    }
+    for (unsigned k = 0; k < 200; k++)
+        store_ur(f, b, op_imm(k));
+    for (unsigned k = 0; k < 3; k++)
+        store_ur(f, b, kept[k]);
+    add_inst(f, b, OT_EXIT, (Operand){0}, (Operand){0}, (Operand){0});
+    assert_true(pass_colour(f, &d) && pass_copies(f, &d) && pass_frame(f, &d));
+    unsigned n = highest_r(f) + 1 + isa_target_info(module->target)->reserved_regs;
+    ir_module_free(module);
+    str_free(&strings);
+    return n;
+}
+
+/* Registers are spread as far as costs no warp, which is the target's: sm_75 holds 32 warps, sm_86 48,
+ * sm_80 64. */
+static void spreading(void **state) {
+    (void)state;
+    static const struct {
+        const char *target;
+        unsigned registers;
+    } most[] = {{"bru1", 32}, {"sm_75", 64}, {"sm_80", 32}, {"sm_86", 40}, {"sm_89", 40}, {"sm_90", 32}};
+    for (unsigned k = 0; k < sizeof most / sizeof *most; k++) {
+        const Target *target = isa_target(most[k].target);
+        assert_true(registers(most[k].target, 1) < 8);
+        assert_int_equal(registers(most[k].target, 2), most[k].registers);
+        assert_int_equal(occupancy_warps(target, most[k].registers, 0, 0), isa_target_info(target)->sm_warps);
+        assert_true(occupancy_warps(target, most[k].registers + 1, 0, 0) < isa_target_info(target)->sm_warps);
+    }
+}
+
 /* ---- the checker itself ---- */
 
 /* Change one physical operand; false if the instruction has none that matters. */
@@ -363,8 +408,9 @@ int main(void) {
         cmocka_unit_test(scalars),         cmocka_unit_test(predicates),
         cmocka_unit_test(vectors),         cmocka_unit_test(calls),
         cmocka_unit_test(tight_calls),     cmocka_unit_test(large),
-        cmocka_unit_test(uniform_files),   cmocka_unit_test(checker_notices),
-        cmocka_unit_test(parallel_copies), cmocka_unit_test(guarded_updates),
+        cmocka_unit_test(uniform_files),   cmocka_unit_test(spreading),
+        cmocka_unit_test(checker_notices), cmocka_unit_test(parallel_copies),
+        cmocka_unit_test(guarded_updates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
