@@ -61,9 +61,11 @@ typedef struct {
     Choice *choice;                    /* by instruction */
     State *in, *out;                   /* by block */
     State now;
-    unsigned next_sb;         /* round robin */
-    uint8_t mark[CELL_COUNT]; /* of the instruction at hand: READ, WRITTEN */
-    bool *dirty;              /* by block: what its walk starts from, or a stall in it, has changed */
+    unsigned next_sb;          /* round robin */
+    uint8_t mark[CELL_COUNT];  /* of the instruction at hand: READ, WRITTEN */
+    uint32_t *flight_first;    /* by instruction: 1 + its first entry in the state that is gathered */
+    VEC(uint32_t) flight_next; /* by entry: 1 + the next one of its instruction */
+    bool *dirty;               /* by block: what its walk starts from, or a stall in it, has changed */
     bool changed;
 } Controls;
 
@@ -72,12 +74,16 @@ static const CellRef *writes_of(const Facts *facts) { return facts->refs + facts
 
 /* ---- states ---- */
 
+static bool same_access(const Flight *x, const Flight *y) {
+    return x->inst == y->inst && x->cell == y->cell && x->kind == y->kind && x->operand == y->operand &&
+           x->part == y->part;
+}
+
 /* Entries of the same instruction are at `from` or behind. */
 static void add_flight(Controls *controls, State *state, unsigned from, Flight x) {
     for (unsigned k = from; k < state->flight.n; k++) {
         Flight *o = &state->flight.at[k];
-        if (o->inst == x.inst && o->cell == x.cell && o->kind == x.kind && o->operand == x.operand &&
-            o->part == x.part) {
+        if (same_access(o, &x)) {
             if (x.age < o->age)
                 o->age = x.age;
             return;
@@ -114,32 +120,36 @@ static void copy_state(Controls *controls, State *to, const State *from) {
         memcpy(to->flight.at, from->flight.at, sizeof *to->flight.at * from->flight.n);
 }
 
-/* `into` |= `with`; true if it changed. */
-static bool merge_state(Controls *c, State *into, const State *with) {
-    bool changed = !into->reached;
+/* The index of what is in flight, which merging needs where many blocks meet: entries by instruction. */
+static void index_flight(Controls *controls, const State *state, uint32_t k) {
+    while (controls->flight_next.n <= k)
+        VEC_PUSH(&controls->a, &controls->flight_next);
+    uint32_t *first = &controls->flight_first[state->flight.at[k].inst];
+    controls->flight_next.at[k] = *first;
+    *first = k + 1;
+}
+
+/* `into`, which is indexed, |= `with`. */
+static void merge_state(Controls *controls, State *into, const State *with) {
     into->reached = true;
     for (unsigned k = 0; k < CELL_COUNT; k++) {
-        uint8_t w = into->write_sb[k] | with->write_sb[k], r = into->read_sb[k] | with->read_sb[k];
-        changed |= w != into->write_sb[k] || r != into->read_sb[k];
-        into->write_sb[k] = w;
-        into->read_sb[k] = r;
+        into->write_sb[k] |= with->write_sb[k];
+        into->read_sb[k] |= with->read_sb[k];
         into->queues[k] |= with->queues[k];
     }
     into->vouches &= with->vouches;
     for (unsigned k = 0; k < with->flight.n; k++) {
-        Flight x = with->flight.at[k];
-        bool known = false;
-        for (unsigned m = 0; m < into->flight.n && !known; m++) {
-            const Flight *o = &into->flight.at[m];
-            known = o->inst == x.inst && o->cell == x.cell && o->kind == x.kind && o->operand == x.operand &&
-                    o->part == x.part && o->age <= x.age;
-        }
-        if (!known) {
-            add_flight(c, into, 0, x);
-            changed = true;
+        const Flight *x = &with->flight.at[k];
+        uint32_t at = controls->flight_first[x->inst];
+        while (at && !same_access(&into->flight.at[at - 1], x))
+            at = controls->flight_next.at[at - 1];
+        if (!at) {
+            VEC_ADD(&controls->a, &into->flight, *x);
+            index_flight(controls, into, into->flight.n - 1);
+        } else if (x->age < into->flight.at[at - 1].age) {
+            into->flight.at[at - 1].age = x->age;
         }
     }
-    return changed;
 }
 
 /* ---- one instruction ---- */
@@ -345,13 +355,21 @@ static void gather(Controls *controls, BlockId b, State *state) {
     state->vouches = ALL_SB;
     state->flight.n = 0;
     state->reached = b.i == controls->f->entry.i;
-    for (unsigned p = 0; p < blk->preds.n; p++)
-        if (controls->out[blk->preds.at[p].i].reached) {
-            if (p == 0 && !state->reached)
-                copy_state(controls, state, &controls->out[blk->preds.at[p].i]);
-            else
-                merge_state(controls, state, &controls->out[blk->preds.at[p].i]);
+    for (unsigned p = 0; p < blk->preds.n; p++) {
+        const State *out = &controls->out[blk->preds.at[p].i];
+        controls->f->module->steps += 1 + out->flight.n;
+        if (!out->reached)
+            continue;
+        if (p == 0 && !state->reached) {
+            copy_state(controls, state, out);
+            for (unsigned k = 0; k < state->flight.n && blk->preds.n > 1; k++)
+                index_flight(controls, state, k);
+        } else {
+            merge_state(controls, state, out);
         }
+    }
+    for (unsigned k = 0; k < state->flight.n; k++)
+        controls->flight_first[state->flight.at[k].inst] = 0;
 }
 
 static void merge_scoreboards(State *into, const State *with) {
@@ -380,6 +398,7 @@ static void walk_block(Controls *controls, BlockId b) {
     const Block *blk = ir_block(f, b);
     State *state = &controls->now;
     copy_state(controls, state, &controls->in[b.i]);
+    f->module->steps += blk->insts.n;
     Choice *before = NULL;
     unsigned leave = blk->insts.n ? leaving_at(f, blk) : 0;
     FOR_INST_IDS(f, b, inst) {
@@ -520,6 +539,7 @@ bool pass_control(Function *f, Diags *d) {
     Controls c = {.f = f, .t = f->module->target};
     c.mach = ARENA_ARRAY(&c.a, MachInst, f->insts.n);
     c.choice = ARENA_ARRAY(&c.a, Choice, f->insts.n);
+    c.flight_first = ARENA_ARRAY(&c.a, uint32_t, f->insts.n);
     c.in = ARENA_ARRAY(&c.a, State, f->blocks.n);
     c.out = ARENA_ARRAY(&c.a, State, f->blocks.n);
     FOR_BLOCKS(f, b)
