@@ -11,34 +11,65 @@
 
 /* ---- the set in registers ---- */
 
-static void w_add(Spill *spill, uint32_t v) {
-    spill->nw += !bs_has(&spill->w, v);
-    bs_add(&spill->w, v);
+static SpillSet set_new(Arena *a, uint32_t nvals) {
+    return (SpillSet){.at = ARENA_ARRAY(a, uint32_t, nvals), .place = ARENA_ARRAY(a, uint32_t, nvals)};
 }
 
-static void w_del(Spill *spill, uint32_t v) {
-    spill->nw -= bs_has(&spill->w, v);
-    bs_del(&spill->w, v);
+static bool set_has(const SpillSet *set, uint32_t v) { return set->place[v] != 0; }
+
+static void set_add(SpillSet *set, uint32_t v) {
+    if (set_has(set, v))
+        return;
+    set->at[set->n++] = v;
+    set->place[v] = set->n;
 }
 
-/* Evict until at most `room` values are in registers; those in `keep` stay. */
-static void evict(Spill *spill, BlockId b, uint32_t at, unsigned room, const Bitset *keep) {
-    while (spill->nw > room) {
+static void set_del(SpillSet *set, uint32_t v) {
+    if (!set_has(set, v))
+        return;
+    uint32_t last = set->at[--set->n];
+    set->at[set->place[v] - 1] = last;
+    set->place[last] = set->place[v];
+    set->place[v] = 0;
+}
+
+static void set_clear(SpillSet *set) {
+    while (set->n)
+        set->place[set->at[--set->n]] = 0;
+}
+
+/* Operands of one instruction, in the order in which code for them is made. */
+static void set_sort(SpillSet *set) {
+    for (unsigned k = 1; k < set->n; k++) {
+        uint32_t v = set->at[k];
+        unsigned to = k;
+        for (; to > 0 && set->at[to - 1] > v; to--)
+            set->place[set->at[to] = set->at[to - 1]] = to + 1;
+        set->place[set->at[to] = v] = to + 1;
+    }
+}
+
+/* Evict until at most `room` values are in registers; those in `keep` stay. Of equals the first value goes.
+ */
+static void evict(Spill *spill, BlockId b, uint32_t at, unsigned room, const SpillSet *keep) {
+    while (spill->w.n > room) {
         uint32_t worst = 0, worst_use = 0;
-        BS_EACH(v, &spill->w) {
-            if (bs_has(keep, v) || spill->f->values.at[v].fixed_reg >= 0)
+        for (unsigned k = 0; k < spill->w.n; k++) {
+            uint32_t v = spill->w.at[k];
+            spill->f->module->steps++;
+            if (set_has(keep, v) || spill->f->values.at[v].fixed_reg >= 0)
                 continue;
             uint32_t use = ra_spill_next_use(spill, b, at, v);
             if (spill->remat[v].i && use < SPILL_FAR)
                 use = use * 4 + 64; /* making it again costs less than memory */
-            if (!worst || use > worst_use) {
+            if (!worst || use > worst_use || (use == worst_use && v < worst)) {
                 worst = v;
                 worst_use = use;
             }
         }
         if (!worst)
             return; /* colouring reports it if it matters */
-        w_del(spill, worst);
+        set_del(&spill->w, worst);
     }
 }
 
@@ -112,59 +143,55 @@ static Demand demand(const Spill *spill, const Inst *i) {
 
 static unsigned less(unsigned a, unsigned b) { return a > b ? a - b : 0; }
 
-static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, Bitset *keep, InstIds *out) {
+static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, SpillSet *keep, InstIds *out) {
     Function *f = spill->f;
     Demand need = demand(spill, ir_inst(f, id));
     LocId loc = ir_inst(f, id)->loc;
     ValId v[4];
-    bs_clear(keep);
+    set_clear(keep);
     for (unsigned n = 0; n < ra_num_reads(ir_inst(f, id)); n++)
         for (unsigned c = 0, k = ra_values(f, *ra_read(f, ir_inst(f, id), n), v); c < k; c++)
             if (ra_spill_in_file(spill, v[c]))
-                bs_add(keep, v[c].i);
+                set_add(keep, v[c].i);
+    set_sort(keep);
     unsigned missing = 0;
-    BS_EACH(k, keep)
-        missing += !bs_has(&spill->w, k);
+    for (unsigned n = 0; n < keep->n; n++)
+        missing += !set_has(&spill->w, keep->at[n]);
     evict(spill, b, at, less(spill->room, need.slack_before + missing), keep);
-    BS_EACH(k, keep) {
-        if (!bs_has(&spill->w, k)) {
+    for (unsigned n = 0; n < keep->n; n++) {
+        uint32_t k = keep->at[n];
+        if (!set_has(&spill->w, k)) {
             ra_spill_reload(spill, k, out, loc);
-            w_add(spill, k);
+            set_add(&spill->w, k);
         }
         if (spill->uses[k] && spill->uses[k]->at == at)
             spill->uses[k] = spill->uses[k]->next;
         if (!spill->uses[k] && !ra_set_has(&spill->live.out[b.i], k))
-            w_del(spill, k); /* last use */
+            set_del(&spill->w, k); /* last use */
     }
-    bs_clear(keep);
+    set_clear(keep);
     unsigned made = 0;
     for (unsigned k = 0; k < ir_inst(f, id)->ndst; k++)
         for (unsigned c = 0, n = ra_values(f, *ir_dst(f, ir_inst(f, id), k), v); c < n; c++)
             if (ra_spill_in_file(spill, v[c])) {
                 made++;
-                bs_add(keep, v[c].i);
+                set_add(keep, v[c].i);
             }
     unsigned through = less(spill->room, made + need.slack_after);
     if (ir_inst(f, id)->op == OT_CALL && need.left_by_call < through)
         through = need.left_by_call;
     evict(spill, b, at + 1, through, keep); /* what lives through */
     VEC_ADD(f->arena, out, id);
-    BS_EACH(k, keep)
-        if (spill->uses[k] || ra_set_has(&spill->live.out[b.i], k))
-            w_add(spill, k);
+    for (unsigned k = 0; k < keep->n; k++)
+        if (spill->uses[keep->at[k]] || ra_set_has(&spill->live.out[b.i], keep->at[k]))
+            set_add(&spill->w, keep->at[k]);
 }
 
-static void keep_values(Spill *spill, Values *to) {
-    BS_EACH(v, &spill->w)
-        VEC_ADD(spill->a, &to->at, v);
-}
-
-static void walk_block(Spill *spill, BlockId b, Bitset *keep) {
+static void walk_block(Spill *spill, BlockId b, SpillSet *keep) {
     Function *f = spill->f;
-    bs_clear(&spill->w);
-    spill->nw = 0;
+    set_clear(&spill->w);
     for (unsigned k = 0; k < spill->w_in[b.i].at.n; k++)
-        w_add(spill, spill->w_in[b.i].at.at[k]);
+        set_add(&spill->w, spill->w_in[b.i].at.at[k]);
     InstIds out = {0};
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; p < n; p++) {
@@ -174,22 +201,17 @@ static void walk_block(Spill *spill, BlockId b, Bitset *keep) {
         else
             walk_inst(spill, b, p, id, keep, &out);
     }
-    BS_EACH(v, &spill->w)
-        if (!ra_set_has(&spill->live.out[b.i], v))
-            w_del(spill, v);
-    keep_values(spill, &spill->w_out[b.i]);
+    for (unsigned k = 0; k < spill->w.n; k++)
+        if (ra_set_has(&spill->live.out[b.i], spill->w.at[k]))
+            VEC_ADD(spill->a, &spill->w_out[b.i].at, spill->w.at[k]);
     ir_block(f, b)->insts = out;
     spill->done[b.i] = true;
 }
 
 /* ---- what is in registers where a block starts ---- */
 
-typedef struct {
-    uint32_t value, rank;
-} Candidate;
-
 static int by_rank(const void *a, const void *b) {
-    const Candidate *candidate = a, *y = b;
+    const SpillCandidate *candidate = a, *y = b;
     if (candidate->rank != y->rank)
         return candidate->rank < y->rank ? -1 : 1;
     return candidate->value < y->value ? -1 : candidate->value > y->value;
@@ -223,7 +245,7 @@ static void choose_entry(Spill *spill, BlockId b) {
     bool header = false;
     for (unsigned p = 0; p < blk->preds.n; p++)
         header |= !spill->done[blk->preds.at[p].i];
-    VEC(Candidate) list = {0};
+    spill->candidates.n = 0;
     for (uint32_t k = 0; k < spill->live.in[b.i].n; k++) {
         uint32_t v = spill->live.in[b.i].at[k];
         if (!ra_spill_in_file(spill, (ValId){v}))
@@ -239,23 +261,26 @@ static void choose_entry(Spill *spill, BlockId b) {
             rank = 0;
         else if (!header && have < blk->preds.n)
             rank += SPILL_LOOP_EXIT / 2;
-        VEC_ADD(spill->a, &list, ((Candidate){v, rank}));
+        VEC_ADD(spill->a, &spill->candidates, ((SpillCandidate){v, rank}));
     }
     FOR_PHIS(f, b, inst) {
         ValId v = ir_operand_value(f, *ir_dst(f, inst, 0), 0);
         if (ra_spill_in_file(spill, v))
-            VEC_ADD(spill->a, &list, ((Candidate){v.i, ra_spill_next_use(spill, b, 0, v.i)}));
+            VEC_ADD(spill->a, &spill->candidates,
+                    ((SpillCandidate){v.i, ra_spill_next_use(spill, b, 0, v.i)}));
     }
-    if (list.n)
-        qsort(list.at, list.n, sizeof *list.at, by_rank);
-    unsigned spare = header && list.n > spill->room ? spare_in_loop(spill, b) : spill->room;
-    for (unsigned k = 0; k < list.n && spill->w_in[b.i].at.n < spill->room; k++) {
-        if (header && list.at[k].rank >= SPILL_LOOP_EXIT) {
+    SpillCandidate *list = spill->candidates.at;
+    unsigned n = spill->candidates.n;
+    if (n)
+        qsort(list, n, sizeof *list, by_rank);
+    unsigned spare = header && n > spill->room ? spare_in_loop(spill, b) : spill->room;
+    for (unsigned k = 0; k < n && spill->w_in[b.i].at.n < spill->room; k++) {
+        if (header && list[k].rank >= SPILL_LOOP_EXIT) {
             if (!spare)
                 break;
             spare--;
         }
-        VEC_ADD(spill->a, &spill->w_in[b.i].at, list.at[k].value);
+        VEC_ADD(spill->a, &spill->w_in[b.i].at, list[k].value);
     }
 }
 
@@ -353,10 +378,10 @@ static void spill_file(Function *f, RegFile file, Arena *keep_arena, RaRecord *r
     s.home_slot = ARENA_ARRAY(&a, uint32_t, nvals);
     s.remat = ARENA_ARRAY(&a, InstId, nvals);
     uint32_t *phi_slot = ARENA_ARRAY(&a, uint32_t, nvals);
-    s.w = bs_new(&a, nvals);
+    s.w = set_new(&a, nvals);
     s.spilled = bs_new(&a, nvals);
     s.in_memory = bs_new(&a, nvals);
-    Bitset keep = bs_new(&a, nvals);
+    SpillSet keep = set_new(&a, nvals);
     ra_spill_find_repeatable(&s);
     ra_spill_next_uses(&s);
     for (uint32_t k = 0; k < s.g.nrpo; k++) {

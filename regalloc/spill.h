@@ -14,6 +14,17 @@ typedef struct {
     VEC(uint32_t) at;
 } Values;
 
+/* A few of the function's values: what a block or an instruction asks costs what is in it, however many there
+ * are. */
+typedef struct {
+    uint32_t *at, *place; /* members; by value: its index in `at` + 1, 0 if it is none */
+    unsigned n;
+} SpillSet;
+
+typedef struct {
+    uint32_t value, rank;
+} SpillCandidate;
+
 typedef struct {
     Function *f;
     RegFile file;
@@ -25,18 +36,18 @@ typedef struct {
     uint32_t nvals;   /* values before spilling */
     uint32_t *global; /* value -> column of dist + 1 */
     uint32_t ncolumns;
-    uint32_t *dist;       /* by block and column: distance from the block's start to the next use */
-    UseNode **uses;       /* by value: uses in the current block still to come */
-    Values *w_in, *w_out; /* by block: values in registers */
-    bool *done;           /* by block */
-    unsigned *pressure;   /* by block: as it was before spilling, + 1; 0 not asked for yet */
-    Bitset w;             /* values in registers now */
-    unsigned nw;
-    Bitset spilled;      /* has, or will get, a home */
-    Bitset in_memory;    /* phi results whose operands arrive in the home */
-    ValId *home_value;   /* P, UR, UP: value of another file */
-    uint32_t *home_slot; /* R: offset + 1 in the spill area */
-    InstId *remat;       /* instruction to repeat, 0 if none */
+    uint32_t *dist;                 /* by block and column: distance from the block's start to the next use */
+    UseNode **uses;                 /* by value: uses in the current block still to come */
+    Values *w_in, *w_out;           /* by block: values in registers */
+    VEC(SpillCandidate) candidates; /* for the block at hand */
+    bool *done;                     /* by block */
+    unsigned *pressure;             /* by block: as it was before spilling, + 1; 0 not asked for yet */
+    SpillSet w;                     /* values in registers now */
+    Bitset spilled;                 /* has, or will get, a home */
+    Bitset in_memory;               /* phi results whose operands arrive in the home */
+    ValId *home_value;              /* P, UR, UP: value of another file */
+    uint32_t *home_slot;            /* R: offset + 1 in the spill area */
+    InstId *remat;                  /* instruction to repeat, 0 if none */
 } Spill;
 
 static inline bool ra_spill_in_file(const Spill *spill, ValId v) {

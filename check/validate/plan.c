@@ -376,7 +376,7 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
             address_at[naddresses++] = params[i].offset_bytes;
         uint64_t address = arg->is_buffer ? plan->buffers.at[arg->buffer].address + arg->offset_bytes : 0;
         for (unsigned k = 0; k < size; k++)
-            out[params[i].offset_bytes + k] = arg->is_buffer ? (uint8_t)(address >> (8 * k)) : arg->bytes[k];
+            out[params[i].offset_bytes + k] = (uint8_t)(arg->is_buffer ? address >> (8 * k) : arg->bytes[k]);
     }
     *launch_out = (Launch){.grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
                            .block = {launch->block[0], launch->block[1], launch->block[2]},
