@@ -214,6 +214,8 @@ void uniform_control_start(Divergence *control, Arena *a, Function *f, const Uni
     divergence->owner = graph_numbers(a, n, 0);
     divergence->seen_in = graph_numbers(a, n, 0);
     divergence->todo = graph_numbers(a, (MAX_SIDES + 1) * n + divergence->g.succ_at[n], 0);
+    divergence->walked = graph_numbers(a, n, 0);
+    divergence->path = graph_numbers(a, nloops + 2, 0);
     divergence->unflagged = each_itself(a, nloops + 1);
     divergence->unspoilt = each_itself(a, nloops + 1);
     for (uint32_t b = 1; b < n; b++)
@@ -506,14 +508,64 @@ static uint32_t leave_region(Divergence *divergence, uint32_t loop, uint32_t cou
     for (uint32_t l = loop; l != NO_NODE; l = divergence->loops.at[l].parent)
         path[divergence->loops.at[l].depth] = l;
     for (uint32_t k = 0; k < count; k++) {
-        uint32_t depth = common_depth(divergence, divergence->todo[k], divergence->loops.at[loop].header);
         count_step(divergence);
-        if (depth >= own)
+        if (loop_contains(&divergence->loops, loop, divergence->todo[k]))
             continue;
+        uint32_t depth = common_depth(divergence, divergence->todo[k], divergence->loops.at[loop].header);
         leave_to(divergence, path[depth + 1], divergence->todo[k]);
         lowest = lowest < depth ? lowest : depth;
     }
     return lowest;
+}
+
+/* The loops around `loop` and itself, in path[1 .. its depth]: what is right already stays. */
+static void follow_loops(Divergence *divergence, uint32_t loop) {
+    uint32_t own = divergence->loops.at[loop].depth;
+    for (uint32_t l = loop; l != NO_NODE; l = divergence->loops.at[l].parent) {
+        uint32_t depth = divergence->loops.at[l].depth;
+        if (depth <= divergence->depth && divergence->path[depth] == l)
+            break;
+        count_step(divergence);
+        divergence->path[depth] = l;
+    }
+    divergence->depth = own;
+}
+
+/* As walk_region and leave_region, where no loop around is irreducible: then only the values count. What an
+ * earlier walk has come to need not be walked again if that was for a loop inside this one: all that it leads
+ * to before that walk's join was looked at, and whatever of it lies outside of this loop left the other one
+ * through the same loops. So the walk goes on at that join, as long as this one's own join cannot lie on the
+ * way: it does not if no walk has come to it. Loops in loops take one walk together. */
+static void walk_out(Divergence *divergence, uint32_t branch, uint32_t join, uint32_t loop) {
+    uint32_t header = divergence->loops.at[loop].header, top = 0;
+    bool may_skip = !divergence->walked[join];
+    follow_loops(divergence, loop);
+    VEC_ADD(divergence->a, &divergence->walks, ((UniWalk){join, loop}));
+    divergence->round++;
+    for (uint32_t n = branch;;) {
+        GRAPH_SUCCS(&divergence->g, n, s) {
+            uint32_t to = *s;
+            count_step(divergence);
+            while (to && to != join && divergence->seen_in[to] != divergence->round) {
+                divergence->seen_in[to] = divergence->round;
+                const UniWalk *before =
+                    divergence->walked[to] ? &divergence->walks.at[divergence->walked[to] - 1] : NULL;
+                if (before && may_skip &&
+                    loop_contains(&divergence->loops, loop, divergence->loops.at[before->loop].header)) {
+                    to = before->join;
+                    continue;
+                }
+                divergence->walked[to] = divergence->walks.n;
+                divergence->todo[top++] = to;
+                if (!loop_contains(&divergence->loops, loop, to))
+                    leave_to(divergence, divergence->path[common_depth(divergence, to, header) + 1], to);
+                break;
+            }
+        }
+        if (!top)
+            return;
+        n = divergence->todo[--top];
+    }
 }
 
 /* Loops around both the branch and its join. */
@@ -533,6 +585,10 @@ static void leave_before_join(Divergence *divergence, uint32_t branch, uint32_t 
         }
         if (!divergence->odd_exit[l] || !(divergence->odd_use[l] || divergence->irreducible_above[l]))
             return;
+        if (l == loop && !divergence->irreducible_above[l]) {
+            walk_out(divergence, branch, join, loop);
+            return;
+        }
         if (depth == NO_NODE)
             depth = leave_region(divergence, loop, walk_region(divergence, branch, join));
         if (depth >= at->depth)

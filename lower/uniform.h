@@ -20,6 +20,11 @@ typedef struct { /* a value that is used outside the innermost loop around its d
     uint32_t depth; /* of the innermost loop that holds the definition and all uses, 0: none does */
 } Leaving;
 
+typedef struct { /* what a branch's sides reach before its join was looked at, for values that leave `loop`
+                    there */
+    uint32_t join, loop;
+} UniWalk;
+
 typedef struct {
     Arena *a;
     Function *f;
@@ -48,6 +53,10 @@ typedef struct {
     uint32_t *irreducible_next; /* [position in by_loop] union-find: the next one not in a loop given up */
     uint32_t *unflagged; /* [loop] union-find: the next one outwards whose values may leave it uniform */
     uint32_t *unspoilt;  /* [loop] union-find: the next one outwards that is not given up as irreducible */
+    VEC(UniWalk) walks;
+    uint32_t *walked; /* one of them that has come here, + 1; 0: none has */
+    uint32_t *path,
+        depth; /* [depth] of 1 to `depth`: the loops around the last one of `walks`, itself included */
     DomTree dom;
     uint32_t *latch_dom; /* [loop] dominates all ways back to the header */
     bool *round_exit, *odd_exit, *odd_use, *irreducible_above; /* [loop] see lower/diverge.c */
