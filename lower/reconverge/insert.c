@@ -40,6 +40,7 @@ static void solve_must(const Reconv *reconv, const Join *join, uint8_t *must, ui
         changed = false;
         for (unsigned k = 0; k < join->in.n; k++) {
             uint32_t n = join->in.at[k];
+            reconv->f->module->steps++;
             uint8_t all = n != reconv->f->entry.i;
             GRAPH_PREDS(&reconv->g, n, p)
                 if (reconv->order.index[*p] != NO_NODE && !gen[*p] && (*p == join->block || !must[*p]))

@@ -16,6 +16,7 @@
 enum {
     MAX_EARLY_BLOCKS = 4096, /* larger functions get no early joins: the search is quadratic */
     MAX_ENTRIES = 1 << 25,   /* of all lists of pending blocks together */
+    MOST_PENDING = 64,       /* joins around a branch; further in there is no register left for one */
     MAX_ROUNDS = 256,        /* of numbering; then all early branches are given up */
     MAX_SEARCHES = 64,       /* in one round, for an early join to give up */
     IS_IN = 1,
@@ -91,6 +92,7 @@ static void find_meetings(Reconv *reconv, uint32_t b, uint32_t *label) {
     }
     for (uint32_t k = first; k < reconv->order.count; k++) {
         uint32_t n = reconv->order.order[k];
+        reconv->f->module->steps++;
         if (!n)
             continue;
         bool meets = false;
@@ -126,6 +128,7 @@ static int64_t body_size(Reconv *reconv, uint32_t block) {
     reconv->mark[block] = round;
     while (top && size < 1 << 20) {
         uint32_t n = reconv->stack[--top];
+        reconv->f->module->steps++;
         size += ir_block(reconv->f, (BlockId){n})->insts.n;
         GRAPH_SUCCS(&reconv->g, n, s)
             if (*s && *s != end && reconv->mark[*s] != round && is_forward(reconv, n, *s)) {
@@ -138,16 +141,38 @@ static int64_t body_size(Reconv *reconv, uint32_t block) {
 
 /* ---- where lanes are pending ---- */
 
-/* Marks the blocks that reach the join: by any path if it is a post-dominator, else without retreating edges.
- */
-static uint32_t mark_reaching(Reconv *reconv, const Join *join) {
+/* Marks what the places of the join lead to before it. */
+static uint32_t mark_reached(Reconv *reconv, const Join *join) {
     uint32_t top = 0, round = ++reconv->round;
+    for (unsigned k = 0; k < join->places.n; k++) {
+        reconv->mark[join->places.at[k]] = round;
+        reconv->stack[top++] = join->places.at[k];
+    }
+    while (top) {
+        uint32_t n = reconv->stack[--top];
+        reconv->f->module->steps++;
+        GRAPH_SUCCS(&reconv->g, n, s)
+            if (*s != join->block && reconv->mark[*s] != round) {
+                reconv->mark[*s] = round;
+                reconv->stack[top++] = *s;
+            }
+    }
+    return round;
+}
+
+/* Marks the blocks that reach the join: by any path if it is a post-dominator, else without retreating edges.
+ * Where the join post-dominates all its branches, only those that its lanes come to. */
+static uint32_t mark_reaching(Reconv *reconv, const Join *join) {
+    bool only_reached = join->ipdom && !join->early.n;
+    uint32_t reached = only_reached ? mark_reached(reconv, join) : 0, top = 0, round = ++reconv->round;
     reconv->stack[top++] = join->block;
     reconv->mark[join->block] = round;
     while (top) {
         uint32_t n = reconv->stack[--top];
+        reconv->f->module->steps++;
         GRAPH_PREDS(&reconv->g, n, p)
             if (reconv->order.index[*p] != NO_NODE && reconv->mark[*p] != round &&
+                (!only_reached || reconv->mark[*p] == reached) &&
                 (join->ipdom || is_forward(reconv, *p, n))) {
                 reconv->mark[*p] = round;
                 reconv->stack[top++] = *p;
@@ -185,6 +210,7 @@ static bool walk_pending(Reconv *reconv, Join *join, uint8_t *state) {
     }
     while (done < join->out.n && good) {
         uint32_t u = join->out.at[done++];
+        reconv->f->module->steps++;
         GRAPH_SUCCS(&reconv->g, u, s) {
             uint32_t v = *s;
             if (v != join->block && reconv->mark[v] != round && needs_break(reconv, join, v)) {
@@ -219,7 +245,20 @@ static void strip_early(Reconv *reconv, Join *join, ReconvReason why, uint8_t *s
         drop(join, RJ_TOO_DEEP);
 }
 
+static bool too_deep(const Reconv *reconv, const uint32_t *blocks, unsigned n) {
+    for (unsigned k = 0; k < n; k++)
+        if (reconv->depth[blocks[k]] >= MOST_PENDING)
+            return true;
+    return false;
+}
+
 static void solve_join(Reconv *reconv, Join *join, uint8_t *state) {
+    if (too_deep(reconv, join->early.at, join->early.n))
+        join->early.n = 0;
+    if ((!join->ipdom && !join->early.n) || too_deep(reconv, join->places.at, join->places.n)) {
+        drop(join, RJ_TOO_DEEP);
+        return;
+    }
     if (!walk_pending(reconv, join, state)) {
         if (!join->early.n) {
             drop(join, RJ_TOO_DEEP);
@@ -252,6 +291,7 @@ static void build_order(Numbering *n) {
     arena_free(&n->a);
     for (uint32_t p = 0; p < reconv->joins.n; p++)
         for (unsigned k = 0; k < reconv->joins.at[p].in.n; k++) {
+            reconv->f->module->steps++;
             uint32_t at = reconv->join_at[reconv->joins.at[p].in.at[k]];
             if (at != NO_JOIN && at != p && !reconv->joins.at[at].dropped)
                 *VEC_PUSH(&n->a, &edges) = (GraphEdge){p, at};
@@ -402,7 +442,13 @@ void reconv_find_joins(Reconv *reconv, const uint32_t *join_of, const bool *dive
     find_early(reconv, divergent);
     uint8_t *state = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
     uint32_t *list = by_depth(reconv);
-    for (uint32_t k = 0; k < reconv->joins.n; k++)
+    for (uint32_t k = 0; k < reconv->joins.n; k++) {
+        const Join *join = &reconv->joins.at[list[k]];
         solve_join(reconv, &reconv->joins.at[list[k]], state);
+        for (unsigned n = 0; n < join->out.n; n++) {
+            uint8_t *depth = &reconv->depth[join->out.at[n]];
+            *depth = (uint8_t)(*depth + (*depth < MOST_PENDING));
+        }
+    }
     number_joins(reconv, base, state);
 }

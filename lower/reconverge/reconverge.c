@@ -134,6 +134,7 @@ static void analyse(Reconv *reconv, Function *f) {
     reconv->join_at = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
     reconv->used_in = ARENA_ARRAY(&reconv->a, uint16_t, reconv->g.n);
     reconv->used_out = ARENA_ARRAY(&reconv->a, uint16_t, reconv->g.n);
+    reconv->depth = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
     reconv->stack = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
     reconv->mark = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
     reconv->no_early =

@@ -38,8 +38,9 @@ typedef struct {
     uint16_t *used_in, *used_out;  /* [block] registers that may be pending at its beginning, its end */
     uint32_t *stack, *mark, round; /* for walks: mark[n] == round */
     uint64_t entries;              /* in all lists of all joins */
-    bool no_early;                 /* ipdom mode */
-    bool all_early;                /* no profit test */
+    uint8_t *depth; /* [block] joins of the lists so far that may be pending at its end, up to MOST_PENDING */
+    bool no_early;  /* ipdom mode */
+    bool all_early; /* no profit test */
     bool yield_breaks;
 } Reconv;
 
