@@ -709,6 +709,7 @@ static bool colour_block(Colour *colour, BlockId b) {
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; ok && p < n; p++) {
         InstId id = ir_block(f, b)->insts.at[p];
+        f->module->steps += ir_num_operands(ir_inst(f, id));
         const Kills *dying = &colour->dying_at[p], *dead = &colour->dead_at[p];
         if (ir_inst(f, id)->op == IR_PHI) {
             release_dying(colour, dead->at, dead->n, (InstId){0});

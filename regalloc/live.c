@@ -113,12 +113,14 @@ typedef struct {
     RaLive *l;
     uint32_t *def, *in, *out, *stack;
     uint32_t top;
+    uint64_t *steps; /* entries of the sets */
 } Follow;
 
 static void live_out(Follow *follow, uint32_t b, uint32_t v) {
     if (follow->g->rpo_index[b] == UINT32_MAX || follow->out[b] == v)
         return;
     follow->out[b] = v;
+    ++*follow->steps;
     VEC_ADD(follow->keep, &follow->l->out[b], v);
     if (follow->def[b] != v && follow->in[b] != v) {
         follow->in[b] = v;
@@ -133,7 +135,7 @@ void ra_live(Function *f, const RaCfg *g, Arena *a, RaLive *live) {
     Gather c = {.f = f};
     gather(&c, g, nvals);
     *live = (RaLive){ARENA_ARRAY(a, RaSet, n), ARENA_ARRAY(a, RaSet, n), bs_new(a, nvals)};
-    Follow w = {.g = g, .keep = a, .l = live};
+    Follow w = {.g = g, .keep = a, .l = live, .steps = &f->module->steps};
     w.def = ARENA_ARRAY(&c.a, uint32_t, n);
     w.in = ARENA_ARRAY(&c.a, uint32_t, n);
     w.out = ARENA_ARRAY(&c.a, uint32_t, n);
@@ -150,6 +152,7 @@ void ra_live(Function *f, const RaCfg *g, Arena *a, RaLive *live) {
         while (w.top) {
             uint32_t b = w.stack[--w.top];
             VEC_ADD(a, &live->in[b], v);
+            ++*w.steps;
             bs_add(&live->any, v);
             const Block *blk = ir_block(f, (BlockId){b});
             for (unsigned p = 0; p < blk->preds.n; p++)

@@ -43,6 +43,7 @@ static bool refine(Spill *spill, BlockId b, uint32_t *first_use, uint32_t *touch
     }
     for (uint32_t k = 0; k < spill->live.in[b.i].n; k++) {
         uint32_t v = spill->live.in[b.i].at[k], *d = ra_spill_dist_at(spill, b.i, v);
+        f->module->steps++;
         if (!d)
             continue;
         uint32_t now;

@@ -209,6 +209,7 @@ static void solve(Barriers *barriers) {
             const BinBlock *blk = &flow->blocks[barriers->p->rpo[n]];
             if (!barriers->in[barriers->p->rpo[n] - barriers->base].reached)
                 continue;
+            barriers->c->steps += 1 + blk->nsuccs;
             copy_state(&now, &barriers->in[barriers->p->rpo[n] - barriers->base]);
             FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i)
                 if (flow->decoded[i])
@@ -232,6 +233,7 @@ static void grow_back(Barriers *barriers, Bitset *set, const Bitset *stop) {
         changed = false;
         for (uint32_t n = barriers->p->nrpo; n-- > 0;) {
             uint32_t k = barriers->p->rpo[n] - barriers->base;
+            barriers->c->steps++;
             if (bs_has(set, k) || (stop && bs_has(stop, k)))
                 continue;
             const BinBlock *blk = &flow->blocks[barriers->p->rpo[n]];
@@ -333,6 +335,66 @@ static void walk_rules(Barriers *barriers, Summary *sum) {
     }
 }
 
+typedef struct { /* for each join the blocks where it may be pending, and a walk back through them */
+    uint32_t *first, *blocks; /* blocks[first[j] .. first[j + 1] - 1] */
+    uint32_t *mark, *stack;   /* mark: j + 1 of the last join; by block - base */
+    bool *seen;
+} Pending;
+
+static Pending pending_blocks(Barriers *barriers) {
+    Arena *a = &barriers->c->a;
+    uint32_t nblocks = barriers->c->g->funcs[barriers->p->func].nblocks, njoins = barriers->joins.n;
+    Pending pending = {.first = ARENA_ARRAY(a, uint32_t, njoins + 2)};
+    for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
+        const State *in = &barriers->in[barriers->p->rpo[n] - barriers->base];
+        for (uint32_t j = bs_next(&in->pend, 0); in->reached && j < njoins; j = bs_next(&in->pend, j + 1))
+            pending.first[j + 2]++;
+    }
+    for (uint32_t j = 2; j < njoins + 2; j++)
+        pending.first[j] += pending.first[j - 1];
+    pending.blocks = ARENA_ARRAY(a, uint32_t, pending.first[njoins + 1] + 1);
+    for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
+        uint32_t k = barriers->p->rpo[n] - barriers->base;
+        const State *in = &barriers->in[k];
+        for (uint32_t j = bs_next(&in->pend, 0); in->reached && j < njoins; j = bs_next(&in->pend, j + 1))
+            pending.blocks[pending.first[j + 1]++] = k;
+    }
+    pending.mark = ARENA_ARRAY(a, uint32_t, nblocks);
+    pending.stack = ARENA_ARRAY(a, uint32_t, nblocks + 1);
+    pending.seen = ARENA_ARRAY(a, bool, nblocks);
+    return pending;
+}
+
+/* Does every block where the join may be pending lead to its BSYNC, through such blocks alone? Then no edge
+ * leaves its region with it pending, and `leaving` has nothing to look for. */
+static bool all_come(Barriers *barriers, const Pending *pending, uint32_t j) {
+    const BinFlow *flow = barriers->c->g;
+    const Join *join = &barriers->joins.at[j];
+    uint32_t from = pending->first[j], to = pending->first[j + 1], top = 0, come = 0;
+    if (join->sync == NONE || !same_sync(barriers, join->sync, join))
+        return false;
+    for (uint32_t k = from; k < to; k++) {
+        pending->mark[pending->blocks[k]] = j + 1;
+        pending->seen[pending->blocks[k]] = false;
+    }
+    uint32_t home = flow->block_of[join->sync] - barriers->base;
+    if (pending->mark[home] != j + 1)
+        return false;
+    pending->seen[home] = true;
+    for (pending->stack[top++] = home; top; come++) {
+        const BinBlock *blk = &flow->blocks[pending->stack[--top] + barriers->base];
+        barriers->c->steps += 1 + blk->npreds;
+        for (uint32_t p = 0; p < blk->npreds; p++) {
+            uint32_t at = blk->preds[p].block - barriers->base;
+            if (pending->mark[at] != j + 1 || pending->seen[at])
+                continue;
+            pending->seen[at] = true;
+            pending->stack[top++] = at;
+        }
+    }
+    return come == to - from;
+}
+
 /* for endless loops, of one join. `ends`: blocks with a way out of the function or to EXIT. */
 static void leaving(Barriers *barriers, uint32_t j, const Bitset *ends) {
     const Checker *checker = barriers->c;
@@ -393,29 +455,36 @@ static void leaving(Barriers *barriers, uint32_t j, const Bitset *ends) {
     arena_release(&barriers->c->a, mark);
 }
 
+/* Blocks from which a path comes to a BSYNC of the register, or to where nothing is known. */
+static Bitset synchronising(Barriers *barriers, unsigned reg) {
+    const BinFlow *flow = barriers->c->g;
+    Bitset meets = bs_new(&barriers->c->a, flow->funcs[barriers->p->func].nblocks);
+    for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
+        const BinBlock *blk = &flow->blocks[barriers->p->rpo[n]];
+        bool meets_here = blk->ends & (BX_OFF_END | BX_UNKNOWN);
+        FOR_BIN_INSTS(blk, i)
+            meets_here |= is_sync_of(barriers->c, i, reg, barriers->p->func);
+        if (meets_here)
+            bs_add(&meets, barriers->p->rpo[n] - barriers->base);
+    }
+    grow_back(barriers, &meets, NULL);
+    return meets;
+}
+
 /* What a path meets behind a word that is not decoded, or an unknown branch, is not known. */
 static void synchronised(Barriers *barriers) {
     const BinFlow *flow = barriers->c->g;
+    Bitset meets[NUM_B] = {{NULL, 0}};
     for (uint32_t j = 0; j < barriers->joins.n; j++) {
         const Join *join = &barriers->joins.at[j];
-        Bitset meets = bs_new(&barriers->c->a, flow->funcs[barriers->p->func].nblocks);
-        uint32_t home = flow->block_of[join->bssy] - barriers->base;
-        bool here = false;
-        for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
-            if (flow->blocks[barriers->p->rpo[n]].ends & (BX_OFF_END | BX_UNKNOWN)) {
-                bs_add(&meets, barriers->p->rpo[n] - barriers->base);
-                here |= barriers->p->rpo[n] - barriers->base == home;
-            }
-            FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i)
-                if (is_sync_of(barriers->c, i, join->reg, barriers->p->func)) {
-                    bs_add(&meets, barriers->p->rpo[n] - barriers->base);
-                    here |= barriers->p->rpo[n] - barriers->base == home && i > join->bssy;
-                }
-        }
-        grow_back(barriers, &meets, NULL);
-        const BinBlock *blk = &flow->blocks[home + barriers->base];
+        const BinBlock *blk = &flow->blocks[flow->block_of[join->bssy]];
+        if (!meets[join->reg].w)
+            meets[join->reg] = synchronising(barriers, join->reg);
+        bool here = blk->ends & (BX_OFF_END | BX_UNKNOWN);
+        FOR_BIN_INSTS(blk, i)
+            here |= i > join->bssy && is_sync_of(barriers->c, i, join->reg, barriers->p->func);
         for (uint32_t s = 0; s < blk->nsuccs; s++)
-            here |= bs_has(&meets, blk->succs[s].block - barriers->base);
+            here |= bs_has(&meets[join->reg], blk->succs[s].block - barriers->base);
         if (!here)
             check_report(barriers->c, CR_R05, join->bssy, NONE, "BSSY B%u never synchronised", join->reg);
     }
@@ -459,8 +528,10 @@ static void check_proc(Checker *checker, const Proc *proc, Summary *sum, Barrier
     grow_back(barriers, &ends, NULL);
     synchronised(barriers);
     endless(barriers, &ends);
+    Pending pending = pending_blocks(barriers);
     for (uint32_t j = 0; j < barriers->joins.n; j++)
-        leaving(barriers, j, &ends);
+        if (!all_come(barriers, &pending, j))
+            leaving(barriers, j, &ends);
 }
 
 /* ---- between procedures ---- */

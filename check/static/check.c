@@ -357,6 +357,7 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
         c.findings.at[n++] = *finding;
     }
     out->findings = c.findings.at;
+    out->steps = c.steps;
     out->n = n;
     arena_free(&c.a);
 }

@@ -47,6 +47,7 @@ typedef struct {
     BinFinding *findings; /* ascending by instruction, then rule; each (rule, instruction) once */
     uint32_t n, nerrors, nwarnings, nnotes;
     uint32_t ninsts, nfuncs; /* looked at */
+    uint64_t steps;          /* of the walks and data flows, in units of their own; for tests */
 } BinCheckReport;
 
 /* Check the whole binary. Never fails: what cannot be known is left out. Free the report with

@@ -116,6 +116,7 @@ static bool exits_on_the_way(Checker *checker, const Proc *proc, uint32_t from, 
     seen[from - flow->first_block] = true;
     while (top) {
         uint32_t at = stack[--top];
+        checker->steps++;
         bool stop = false;
         FOR_BIN_INSTS(&bin_flow->blocks[at], i) {
             BinKind k = bin_flow->decoded[i] ? check_kind(checker, i) : BK_PLAIN;
@@ -698,6 +699,7 @@ static bool region_of(Checker *checker, const BinBlock *b, uint32_t join, uint16
     *bssy = NONE;
     while (top) {
         uint32_t at = stack[--top];
+        checker->steps++;
         found |= bsync_in(checker, at, regs) != NONE;
         FOR_BIN_INSTS(&bin_flow->blocks[at], i)
             if (bin_flow->decoded[i] && sync != NONE && bin_kind(&bin_flow->insts[i]) == BK_BSSY &&

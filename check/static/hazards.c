@@ -6,6 +6,7 @@
 #include "check/static/internal.h"
 #include "isa/machine/latency.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -37,7 +38,8 @@ typedef struct {
 } Entry;
 
 typedef struct {
-    VEC(Entry) e; /* ascending keys */
+    VEC(Entry) e;    /* ascending keys */
+    VEC(Entry) more; /* of merge_loosely; never of a state that is walked */
     uint8_t sb_age[NUM_SB];
     uint32_t sb_inst[NUM_SB];
     uint8_t sb_oldest[NUM_SB]; /* the most cycles, over all paths, since it was set for a result */
@@ -167,11 +169,20 @@ static bool worse(Entry *entry, const Entry *b) {
            entry->guard_holds != old.guard_holds;
 }
 
-static bool merge_state(Hazards *hazards, State *into, const State *with) {
-    if (!into->reached) {
-        copy_state(hazards, into, with);
-        return into->reached = true;
+static Entry *find_entry(const State *state, const Entry *key) {
+    uint32_t lo = 0, hi = state->e.n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        int o = by_key(&state->e.at[mid], key);
+        if (o == 0)
+            return &state->e.at[mid];
+        lo = o < 0 ? mid + 1 : lo;
+        hi = o < 0 ? hi : mid;
     }
+    return NULL;
+}
+
+static bool merge_scoreboards(State *into, const State *with) {
     bool changed = false;
     for (unsigned s = 0; s < NUM_SB; s++) {
         if (with->sb_age[s] < into->sb_age[s]) {
@@ -184,43 +195,58 @@ static bool merge_state(Hazards *hazards, State *into, const State *with) {
             changed = true;
         }
     }
-    uint32_t missing = 0, i = 0;
-    for (uint32_t k = 0; k < with->e.n; k++) {
-        while (i < into->e.n && by_key(&into->e.at[i], &with->e.at[k]) < 0)
-            i++;
-        if (i < into->e.n && by_key(&into->e.at[i], &with->e.at[k]) == 0)
-            changed |= worse(&into->e.at[i], &with->e.at[k]);
-        else
-            missing++;
+    return changed;
+}
+
+/* `into` becomes the union, but new entries stand unsorted in `more` until settle_state: where many blocks
+ * meet, each costs what it brings. True if it may have changed. */
+static bool merge_loosely(Hazards *hazards, State *into, const State *with) {
+    if (!into->reached) {
+        copy_state(hazards, into, with);
+        return into->reached = true;
     }
-    if (!missing)
-        return changed;
+    bool changed = merge_scoreboards(into, with);
+    hazards->c->steps += 1 + with->e.n;
+    for (uint32_t k = 0; k < with->e.n; k++) {
+        Entry *known = find_entry(into, &with->e.at[k]);
+        if (known) {
+            changed |= worse(known, &with->e.at[k]);
+        } else {
+            VEC_ADD(&hazards->c->a, &into->more, with->e.at[k]);
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+static int by_entry(const void *a, const void *b) { return by_key(a, b); }
+
+static void settle_state(Hazards *hazards, State *state) {
+    if (!state->more.n)
+        return;
+    qsort(state->more.at, state->more.n, sizeof *state->more.at, by_entry);
     State *s = &hazards->scratch;
     uint32_t a = 0, b = 0;
     s->e.n = 0;
-    while (a < into->e.n || b < with->e.n) {
-        int order = a == into->e.n ? 1 : b == with->e.n ? -1 : by_key(&into->e.at[a], &with->e.at[b]);
-        VEC_ADD(&hazards->c->a, &s->e, order <= 0 ? into->e.at[a] : with->e.at[b]);
-        a += order <= 0;
-        b += order >= 0;
+    hazards->c->steps += state->e.n + state->more.n;
+    while (a < state->e.n || b < state->more.n) {
+        bool take = b == state->more.n || (a < state->e.n && by_key(&state->e.at[a], &state->more.at[b]) < 0);
+        const Entry *next = take ? &state->e.at[a++] : &state->more.at[b++];
+        if (s->e.n && by_key(&s->e.at[s->e.n - 1], next) == 0)
+            worse(&s->e.at[s->e.n - 1], next);
+        else
+            VEC_ADD(&hazards->c->a, &s->e, *next);
     }
-    into->e.n = 0;
+    state->more.n = 0;
+    state->e.n = 0;
     for (uint32_t k = 0; k < s->e.n; k++)
-        VEC_ADD(&hazards->c->a, &into->e, s->e.at[k]);
-    return true;
+        VEC_ADD(&hazards->c->a, &state->e, s->e.at[k]);
 }
 
-static const Entry *find_entry(const State *state, const Entry *key) {
-    uint32_t lo = 0, hi = state->e.n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        int o = by_key(&state->e.at[mid], key);
-        if (o == 0)
-            return &state->e.at[mid];
-        lo = o < 0 ? mid + 1 : lo;
-        hi = o < 0 ? hi : mid;
-    }
-    return NULL;
+static bool merge_state(Hazards *hazards, State *into, const State *with) {
+    bool changed = merge_loosely(hazards, into, with);
+    settle_state(hazards, into);
+    return changed;
 }
 
 /* Put an entry in its place, or in that of the same one of an earlier round of a loop. */
@@ -521,6 +547,7 @@ static void walk_block(Hazards *hazards, uint32_t proc, uint32_t block) {
     const BinFlow *bin_flow = hazards->c->g;
     const BinBlock *b = &bin_flow->blocks[block];
     State *state = &hazards->now;
+    settle_state(hazards, &hazards->in[block]);
     copy_state(hazards, state, &hazards->in[block]);
     FOR_BIN_INSTS(b, i) {
         if (!state->reached)
@@ -547,7 +574,7 @@ static void walk_block(Hazards *hazards, uint32_t proc, uint32_t block) {
     if ((b->ends & BX_RET) && bin_kind(&bin_flow->insts[last]) == BK_RET)
         hazards->flows_changed |= merge_state(hazards, &hazards->flow[proc].exit, state);
     for (uint32_t k = 0; k < b->nsuccs; k++)
-        if (merge_state(hazards, &hazards->in[b->succs[k].block], state))
+        if (merge_loosely(hazards, &hazards->in[b->succs[k].block], state))
             hazards->dirty[b->succs[k].block] = true;
 }
 
@@ -558,7 +585,7 @@ static bool walk_all(Hazards *hazards) {
     for (uint32_t p = 0; p < checker->nprocs; p++) {
         uint32_t entry = checker->procs[p].entry_block;
         if (hazards->flow[p].entry.reached &&
-            merge_state(hazards, &hazards->in[entry], &hazards->flow[p].entry))
+            merge_loosely(hazards, &hazards->in[entry], &hazards->flow[p].entry))
             hazards->dirty[entry] = true;
         for (uint32_t n = 0; n < checker->procs[p].nrpo; n++) {
             uint32_t b = checker->procs[p].rpo[n];

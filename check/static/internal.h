@@ -23,6 +23,7 @@ typedef struct {
     Arena a;      /* scratch */
     VEC(BinFinding) findings;
     bool native;
+    uint64_t steps; /* blocks, edges and entries of states looked at where walks come again and again */
     Proc *procs;
     uint32_t nprocs;
     uint32_t *proc_at; /* by instruction: the proc that starts there, or NONE */

@@ -127,6 +127,7 @@ char *check_report_json(const BinFlow *flow, const BinCheckReport *report) {
     json_add_text(o, "target", isa_target_name(flow->bin->target));
     json_add_number(o, "functions", report->nfuncs);
     json_add_number(o, "instructions", report->ninsts);
+    json_add_number(o, "steps", (double)report->steps);
     json_add_number(o, "errors", report->nerrors);
     json_add_number(o, "warnings", report->nwarnings);
     json_add_number(o, "notes", report->nnotes);

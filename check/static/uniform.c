@@ -341,6 +341,7 @@ static void walk_sides(Uniform *uniform, const BinBlock *b, uint32_t join, uint8
         mark[b->succs[s].block - base] = s + 1;
         while (top) {
             uint32_t at = stack[--top];
+            uniform->c->steps++;
             if (sides[at - base] < 2)
                 sides[at - base]++;
             for (uint32_t k = 0; at != join && k < flow->blocks[at].nsuccs; k++) {
@@ -432,6 +433,7 @@ static void proc_together(Uniform *uniform, uint32_t p, Together *at) {
         exits = true;
         for (uint32_t n = 0; n < proc->nrpo; n++) {
             const BinBlock *b = &flow->blocks[proc->rpo[n]];
+            checker->steps++;
             if (!uniform->reached[proc->rpo[n]])
                 continue;
             Together t = at[proc->rpo[n]];
@@ -531,6 +533,7 @@ static void run_proc(Uniform *uniform, uint32_t p) {
         changed = false;
         for (uint32_t n = 0; n < proc->nrpo; n++) {
             uint32_t k = proc->rpo[n];
+            checker->steps++;
             unite(&uniform->in[k], &uniform->extra[k]);
             Cells s = uniform->in[k];
             uniform_block(uniform, p, k, &s, true);

@@ -68,7 +68,7 @@ static bool keeps_order(const Function *f, const Inst *i) {
 static void sched_edge(Sched *sched, uint32_t from, uint32_t to, uint32_t cycles) {
     if (from == to)
         return;
-    for (Edge *edge = sched->nodes[from].succs; edge; edge = edge->next)
+    for (Edge *edge = sched->nodes[from].succs; edge; edge = edge->next, sched->f->module->steps++)
         if (edge->to == to) {
             if (cycles > edge->cycles)
                 edge->cycles = cycles;
@@ -182,6 +182,7 @@ static void issue_all(Sched *sched, InstId *out) {
             list[nlist++] = n;
     while (nlist) {
         uint32_t k = pick(sched, list, nlist, cycle), n = list[k];
+        sched->f->module->steps += nlist;
         list[k] = list[--nlist];
         Node *node = &sched->nodes[n];
         cycle = node->ready > cycle ? node->ready : cycle;
