@@ -58,9 +58,27 @@ static uint64_t interesting(uint64_t h) {
     }
 }
 
+static double half_value(uint32_t bits) { /* f16 */
+    int exponent = (int)(bits >> 10 & 31);
+    double fraction = bits & 0x3ff, magnitude = exponent == 31 ? (fraction != 0 ? NAN : INFINITY)
+                                                : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                                                               : ldexp(fraction, -24);
+    return bits >> 15 & 1 ? -magnitude : magnitude;
+}
+
 static int compare_floats(uint64_t bits, uint64_t x,
                           uint64_t y) { /* 1 less, 2 equal, 4 greater, 8 unordered */
     double a, b;
+    bool ftz = bits & 256;
+    bits &= 255;
+    if (ftz && bits == 32) {
+        x = x & 0x7f800000 ? x : x & 0x80000000;
+        y = y & 0x7f800000 ? y : y & 0x80000000;
+    }
+    if (ftz && bits == 16) {
+        x = x & 0x7c00 ? x : x & 0x8000;
+        y = y & 0x7c00 ? y : y & 0x8000;
+    }
     if (bits == 64) {
         memcpy(&a, &x, 8);
         memcpy(&b, &y, 8);
@@ -72,8 +90,8 @@ static int compare_floats(uint64_t bits, uint64_t x,
         a = f;
         b = g;
     } else {
-        a = (double)(int16_t)x;
-        b = (double)(int16_t)y;
+        a = half_value((uint32_t)x);
+        b = half_value((uint32_t)y);
     }
     return isunordered(a, b) ? 8 : a < b ? 1 : a == b ? 2 : 4;
 }

@@ -7,7 +7,9 @@
  *
  * A region's refutation starts from a state that the relation at its cut point allows, which no launch need
  * reach. So it counts only if a launch of a kernel above shows a difference; otherwise the region is unknown,
- * and the difference named. SPDX-License-Identifier: MIT */
+ * and the difference named. A difference that the region's values alone do not show (events of other kinds,
+ * operations without a meaning here) is tried in the same way: if a launch differs, that is a fact of the
+ * file. SPDX-License-Identifier: MIT */
 #include "check/flow/contents.h"
 #include "check/model/model.h"
 #include "check/prove/core.h"
@@ -225,14 +227,30 @@ static bool is_shown(const PtxModule *module, const BinFlow *flow, uint32_t func
     return false;
 }
 
+/* A region that is unknown because of a difference that it names. */
+static const ProveRegion *first_candidate(const ProveFunc *func) {
+    for (uint32_t k = 0; k < func->nregions; k++)
+        if (func->regions[k].status == PROVE_UNKNOWN && func->regions[k].candidate)
+            return &func->regions[k];
+    return NULL;
+}
+
 void prove_confirm(const PtxModule *module, const BinFlow *flow, ProveReport *report) {
     Arena scratch = {0};
     uint8_t *known = ARENA_ARRAY(&scratch, uint8_t, flow->bin->nfuncs + 1);
     for (uint32_t f = 0; f < report->nfuncs; f++) {
         ProveFunc *func = &report->funcs[f];
         uint32_t index = function_index(flow->bin, func->name);
-        if (!func->count[PROVE_REFUTED] || index == BINFLOW_NONE || is_shown(module, flow, index, known))
+        const ProveRegion *candidate = first_candidate(func);
+        if ((!func->count[PROVE_REFUTED] && !candidate) || index == BINFLOW_NONE)
             continue;
+        if (is_shown(module, flow, index, known)) {
+            if (!func->count[PROVE_REFUTED])
+                fact(report, func->name, PROVE_REFUTED, candidate->bad_line,
+                     arena_printf(&scratch, "a launch of a kernel above shows a difference: %s",
+                                  candidate->reason));
+            continue;
+        }
         for (uint32_t k = 0; k < func->nregions; k++) {
             ProveRegion *region = &func->regions[k];
             if (region->status != PROVE_REFUTED)

@@ -19,6 +19,13 @@ void prove_judge_unknown(Judge *judge, const char *why, uint32_t ptx_at, uint32_
     }
 }
 
+void prove_judge_candidate(Judge *judge, const char *why, uint32_t ptx_at, uint32_t mach_at) {
+    if (judge->out->status == PROVE_REFUTED)
+        return;
+    prove_judge_unknown(judge, why, ptx_at, mach_at);
+    judge->out->candidate = true;
+}
+
 /* Concrete lane values under which `cond` holds and x and y differ; the seed of the assignment, 0 if none was
  * found. */
 static uint64_t counterexample(Judge *judge, Term *cond, Term *x, Term *y) {
@@ -56,7 +63,7 @@ bool prove_judge_equal(Judge *judge, Term *cond, Term *x, Term *y, const char *w
             judge->out->status = how;
         return true;
     }
-    prove_judge_unknown(judge, what, ptx_at, mach_at);
+    prove_judge_candidate(judge, what, ptx_at, mach_at);
     return false;
 }
 
@@ -220,7 +227,7 @@ static void memory(Judge *judge, Cut *cut, unsigned list) {
 void prove_judge_events_differ(Judge *judge, Term *x, Term *m, const char *what) {
     (void)x;
     (void)m;
-    prove_judge_unknown(judge, what, judge->q->ptx_run.first, judge->q->mach_run.first);
+    prove_judge_candidate(judge, what, judge->q->ptx_run.first, judge->q->mach_run.first);
 }
 
 /* No access may fault that the PTX's do not: a load lies within one of the PTX's, and every access is aligned

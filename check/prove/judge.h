@@ -25,6 +25,8 @@ bool prove_judge_replay(Judge *judge,
 bool prove_judge_equal(Judge *judge, Term *cond, Term *term, Term *y, const char *what, uint32_t ptx_at,
                        uint32_t mach_at);
 void prove_judge_unknown(Judge *judge, const char *why, uint32_t ptx_at, uint32_t mach_at);
+/* Unknown for the time being: a difference was found, and whether it is one has to be shown. */
+void prove_judge_candidate(Judge *judge, const char *why, uint32_t ptx_at, uint32_t mach_at);
 void prove_judge_results(Judge *judge, const Exit *x, const Exit *exit, Term *cond);
 void prove_judge_events_differ(Judge *judge, Term *x, Term *term, const char *what);
 /* The assignment of `seed` shows a difference: confirm it and say so. */

@@ -22,7 +22,13 @@ typedef struct {
     bool fixed; /* its relocation was read */
 } Mach;
 
-void mach_data(Mach *mach); /* all that is no control flow */
+/* A modifier of the instruction. What nobody looks at must have its default: see mach_data. */
+#define MOD(OP, field) MGET(OP, field, mach_mods(mach, (uint32_t)OP##_##field##_MASK << OP##_##field##_LO))
+
+uint32_t mach_mods(Mach *mach, uint32_t looked);
+Term *mach_pred_at(Mach *mach, unsigned i); /* source i */
+bool mach_halves(Mach *mach);               /* packed half precision; false: not modelled */
+void mach_data(Mach *mach);                 /* all that is no control flow */
 void mach_fault(Mach *mach, const char *why);
 Term *mach_get(Mach *mach, uint32_t loc);
 void mach_set(Mach *mach, uint32_t loc, Term *v);                  /* under the guard */

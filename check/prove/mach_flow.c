@@ -63,9 +63,14 @@ static void mach_call(Mach *mach) {
             mach_fault(mach, "a call passes arguments on the stack");
             return;
         }
-        for (uint32_t k = 0; k < in.n; k++)
-            for (unsigned c = 0; c < in.at[k].words && n < 24; c++)
-                arg[n++] = mach_get(mach, LOC_R + (uint32_t)in.at[k].reg + c);
+        for (uint32_t k = 0; k < in.n; k++) {
+            uint64_t bytes = prover->m->vars[in.at[k].value].size_bytes; /* bits above do not matter */
+            for (unsigned c = 0; c < in.at[k].words && n < 24; c++) {
+                Term *word = mach_get(mach, LOC_R + (uint32_t)in.at[k].reg + c);
+                arg[n++] =
+                    !in.at[k].pred && bytes && bytes < 4 ? t_zext_from(ts, word, 8 * (unsigned)bytes) : word;
+            }
+        }
         what = mach_event(mach, 15, term_name(ts, "call %s", name), arg, n);
     } else if (!prove_builtin(name, &in, &out)) {
         mach_fault(mach, "a function that is not in the PTX is called");

@@ -6,15 +6,13 @@
 #include "isa/machine/windows.h"
 #include <string.h>
 
-/* A modifier of the instruction. What nobody looks at must have its default: see mach_data. */
-#define MOD(OP, field) MGET(OP, field, modifiers(mach, (uint32_t)OP##_##field##_MASK << OP##_##field##_LO))
 #define UMOD(OP, field) (uniform ? MOD(U##OP, field) : MOD(OP, field))
 
-static uint32_t modifiers(Mach *mach, uint32_t looked) {
+uint32_t mach_mods(Mach *mach, uint32_t looked) {
     mach->looked |= looked;
     return mach->in->mods;
 }
-static Term *mach_pred_at(Mach *mach, unsigned i) {
+Term *mach_pred_at(Mach *mach, unsigned i) {
     mach->looked_src |= 1u << i;
     return mach_pred(mach, mach->in->src[i]);
 }
@@ -695,7 +693,7 @@ void mach_data(Mach *mach) {
     mach->looked_src = mach->written = 0;
     if (!mach->p->g->decoded[mach->at])
         mach_fault(mach, "a word that is no instruction");
-    else if (!integer(mach) && !floating(mach) && !memory(mach) && !other(mach))
+    else if (!integer(mach) && !floating(mach) && !mach_halves(mach) && !memory(mach) && !other(mach))
         unmodelled(mach);
     else
         check_unlooked(mach);

@@ -44,6 +44,7 @@ typedef struct {
     uint64_t pc_first, pc_last;   /* bytes in the function */
     ProveStatus status;
     bool predicated;          /* has a guard, a select or an if-conversion */
+    bool candidate;           /* unknown: `reason` names a difference that a launch may show */
     bool replayed;            /* a refutation that the simulator confirmed */
     const char *reason;       /* what differs or why it is unknown; "" */
     uint32_t bad_line;        /* PTX line of what differs, 0 unknown */

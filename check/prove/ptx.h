@@ -28,7 +28,10 @@ Term *pv_src_ext(Ptx *ptx, const PtxOperand *operand,
 void pv_dst(Ptx *ptx, const PtxOperand *operand, PtxType t,
             Term *term); /* to the register, extended as t says */
 Term *pv_event(Ptx *ptx, unsigned lists, const char *name, Term *const *args, uint32_t n);
-Term *pv_symbol(Ptx *ptx, const PtxOperand *operand);  /* address of a symbol plus offset, 64 bits */
+Term *pv_symbol(Ptx *ptx, const PtxOperand *operand); /* address of a symbol plus offset, 64 bits */
+/* Half h of two operands of type t compared; outcomes as t_fcmp. */
+Term *pv_half_compare(Ptx *ptx, unsigned outcomes, PtxType t, const PtxOperand *a, const PtxOperand *b,
+                      unsigned h);
 Term *prove_sreg(Ptx *ptx, const PtxOperand *operand); /* special register */
 /* What frontend/ptx_forms.def names for a form: its meaning for one thread; false: not modelled with these
  * operands or modifiers. (prove_ptx_absent does not exist.) */

@@ -313,16 +313,19 @@ bool prove_ptx_bfi(Ptx *ptx) {
 }
 
 /* ---- comparison ---- */
-static Term *compare_terms(Ptx *ptx, PtxType t, const PtxOperand *oa, const PtxOperand *ob) {
+static bool is_half(PtxType t) { return t == TY_F16 || t == TY_BF16 || t == TY_F16X2 || t == TY_BF16X2; }
+static Term *compare_terms(Ptx *ptx, PtxType t, const PtxOperand *oa, const PtxOperand *ob, unsigned half) {
     Terms *ts = &ptx->p->ts;
     PtxCmp c = (PtxCmp)ptx->in->cmp;
-    if (t == TY_F32 || t == TY_F64) {
+    if (t == TY_F32 || t == TY_F64 || is_half(t)) {
         static const uint8_t outcomes[] = {
             [CMP_EQ] = 2,   [CMP_NE] = 5,   [CMP_LT] = 1,   [CMP_LE] = 3,  [CMP_GT] = 4,
             [CMP_GE] = 6,   [CMP_EQU] = 10, [CMP_NEU] = 13, [CMP_LTU] = 9, [CMP_LEU] = 11,
             [CMP_GTU] = 12, [CMP_GEU] = 14, [CMP_NUM] = 7,  [CMP_NAN] = 8};
         if (c >= sizeof outcomes || !outcomes[c])
             return NULL;
+        if (is_half(t))
+            return pv_half_compare(ptx, outcomes[c], t, oa, ob, half);
         unsigned kind = t == TY_F64 ? 64 : 32 | (ptx->in->flags & PF_FTZ ? 256u : 0);
         return t_fcmp(ts, kind, outcomes[c], pv_src(ptx, oa, t), pv_src(ptx, ob, t));
     }
@@ -373,12 +376,15 @@ static Term *bop(Ptx *ptx, Term *p, Term *c) {
 bool prove_ptx_setp(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
     unsigned first = in->ndst;
-    Term *r = compare_terms(ptx, pv_type(ptx), pv_operand(ptx, first), pv_operand(ptx, first + 1));
+    const PtxOperand *a = pv_operand(ptx, first), *b = pv_operand(ptx, first + 1);
+    PtxType t = pv_type(ptx);
+    Term *r = compare_terms(ptx, t, a, b, 0);
     if (!r)
         return false;
     Term *c = in->noperands > first + 2 ? pv_src(ptx, pv_operand(ptx, first + 2), TY_PRED) : ptx->p->ts.truth;
     bool has = in->noperands > first + 2;
-    Term *q = t_not(&ptx->p->ts, r);
+    bool packed = t == TY_F16X2 || t == TY_BF16X2; /* then the second result is the upper half's */
+    Term *q = packed ? compare_terms(ptx, t, a, b, 1) : t_not(&ptx->p->ts, r);
     pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, has ? bop(ptx, r, c) : r);
     if (in->ndst > 1)
         pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, has ? bop(ptx, q, c) : q);
@@ -386,7 +392,7 @@ bool prove_ptx_setp(Ptx *ptx) {
 }
 bool prove_ptx_set(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    Term *r = compare_terms(ptx, (PtxType)ptx->in->type[1], pv_operand(ptx, 1), pv_operand(ptx, 2));
+    Term *r = compare_terms(ptx, (PtxType)ptx->in->type[1], pv_operand(ptx, 1), pv_operand(ptx, 2), 0);
     if (!r)
         return false;
     if (ptx->in->noperands > 3)

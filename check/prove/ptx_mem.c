@@ -269,11 +269,18 @@ bool prove_ptx_atom(Ptx *ptx) {
     static const char *const ops[] = {
         [ATOM_ADD] = "add", [ATOM_MIN] = "min", [ATOM_MAX] = "max", [ATOM_INC] = "inc",   [ATOM_DEC] = "dec",
         [ATOM_AND] = "and", [ATOM_OR] = "or",   [ATOM_XOR] = "xor", [ATOM_EXCH] = "exch", [ATOM_CAS] = "cas"};
-    if ((bytes != 4 && bytes != 8) || in->vec > 1 || ptx_type_class(t) == TC_FLOAT || in->atom == ATOM_NONE ||
-        in->atom > ATOM_CAS || in->sem == SEM_ACQUIRE || in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL)
+    bool floats = t == TY_F32 || t == TY_F64;
+    if (floats ? in->atom != ATOM_ADD || space == SP_SHARED : ptx_type_class(t) == TC_FLOAT)
+        return false; /* what is a loop of CAS has no event of its own */
+    if ((bytes != 4 && bytes != 8) || in->vec > 1 || in->atom == ATOM_NONE || in->atom > ATOM_CAS ||
+        in->sem == SEM_ACQUIRE || in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL)
         return false;
     bool sign = pv_signed(t) && (in->atom == ATOM_MIN || in->atom == ATOM_MAX);
-    unsigned type = bytes == 8 ? (sign ? AtomType_S64 : AtomType_U64) : sign ? AtomType_S32 : AtomType_U32;
+    unsigned type = t == TY_F32   ? AtomType_F32
+                    : t == TY_F64 ? AtomType_F64
+                    : bytes == 8  ? (sign ? AtomType_S64 : AtomType_U64)
+                    : sign        ? AtomType_S32
+                                  : AtomType_U32;
     unsigned o = space == SP_SHARED ? 0 : in->sem == SEM_NONE ? MemOrder_STRONG_GPU : order(in);
     unsigned lists = space == SP_GLOBAL   ? 1u << MEM_GLOBAL
                      : space == SP_SHARED ? 1u << MEM_SHARED
@@ -402,8 +409,12 @@ bool prove_ptx_call(Ptx *ptx) {
             return false;
         if (operand->kind == PO_SYM && !(operand->sym & PTX_SYM_FUNC) &&
             prover->param_word[operand->sym - 1]) {
-            for (unsigned c = 0; c < ins.at[k].words; c++)
-                arg[n++] = pv_value(ptx, prover->param_word[operand->sym - 1] - 1 + c);
+            uint64_t bytes = prover->m->vars[f->params[k]].size_bytes;
+            for (unsigned c = 0; c < ins.at[k].words; c++) {
+                Term *word = pv_value(ptx, prover->param_word[operand->sym - 1] - 1 + c);
+                arg[n++] =
+                    !ins.at[k].pred && bytes && bytes < 4 ? t_zext_from(ts, word, 8 * (unsigned)bytes) : word;
+            }
             continue;
         }
         Term *term = pv_src(ptx, operand, t);

@@ -79,17 +79,17 @@ void prove_judge_refute(Judge *judge, uint64_t seed, Term *cond, Term *x, Term *
     for (uint32_t k = 0; k < f.n; k++) /* what a location holds was not found out: no fault of this region */
         if (f.at[k]->name[0] == '?' || f.at[k]->name[0] == '~' ||
             strncmp(f.at[k]->name, "undefined", 9) == 0) {
-            prove_judge_unknown(judge, what, ptx_at, mach_at);
+            prove_judge_candidate(judge, what, ptx_at, mach_at);
             return;
         }
     if (hangs_on_opaque(ts, x, y)) {
-        prove_judge_unknown(judge, what, ptx_at, mach_at);
+        prove_judge_candidate(judge, what, ptx_at, mach_at);
         return;
     }
     if (!prove_judge_replay(judge, seed)) {
-        prove_judge_unknown(judge,
-                            arena_printf(&judge->r->arena, "%s, but the simulator does not confirm it", what),
-                            ptx_at, mach_at);
+        prove_judge_candidate(
+            judge, arena_printf(&judge->r->arena, "%s, but the simulator does not confirm it", what), ptx_at,
+            mach_at);
         return;
     }
     region->replayed = true;

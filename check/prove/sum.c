@@ -635,6 +635,11 @@ Term *t_lshr(Terms *ts, Term *x, Term *term) {
         }
         return r;
     }
+    if (x->kind == TK_SUM && x->n == 1 && !x->k && is_pow2(x->c[0])) { /* (z << m) >> n */
+        unsigned m = log2_of(x->c[0]), n = (unsigned)term->k;
+        Term *z = t_land(ts, x->a[0], t_const(ts, 32, LOW >> m));
+        return m >= n ? t_shl(ts, z, t_const(ts, 32, m - n)) : t_lshr(ts, z, t_const(ts, 32, n - m));
+    }
     return term_shift(ts, TO_LSHR, x, term);
 }
 Term *t_ashr(Terms *ts, Term *x, Term *term) {
@@ -698,16 +703,23 @@ Term *t_prmt(Terms *ts, Term *lo, Term *hi, Term *sel) {
     if ((sel->k & 0xffff) == 0x8880 || (sel->k & 0xffff) == 0x9910) /* sign extensions */
         return t_sext_from(ts, lo, (sel->k & 0xffff) == 0x8880 ? 8 : 16);
     Term *r = ts->zero;
-    for (unsigned i = 0; i < 4; i++) {
-        unsigned s = (unsigned)(sel->k >> 4 * i);
-        Term *b = t_lshr(ts, s & 4 ? hi : lo, t_const(ts, 32, 8 * (s & 3)));
-        b = s & 8 ? t_zext_from(ts, t_ashr(ts, t_shl(ts, b, t_const(ts, 32, 24)), t_const(ts, 32, 31)), 8)
-                  : t_zext_from(ts, b, 8);
-        /* the byte at its place: a shift left of masked bits, bit by bit */
-        Term *up = t_shl(ts, b, t_const(ts, 32, 8 * i));
-        if ((s & 8) == 0 && (s & 3) == i)
-            up = t_land(ts, s & 4 ? hi : lo, t_const(ts, 32, 0xffull << 8 * i));
-        r = t_lxor(ts, r, up);
+    for (unsigned i = 0, n; i < 4; i += n) {
+        unsigned s = (unsigned)(sel->k >> 4 * i) & 15;
+        Term *from = s & 4 ? hi : lo, *part;
+        n = 1;
+        if (s & 8) { /* its sign, eight times */
+            Term *b = t_lshr(ts, from, t_const(ts, 32, 8 * (s & 3)));
+            part = t_zext_from(ts, t_ashr(ts, t_shl(ts, b, t_const(ts, 32, 24)), t_const(ts, 32, 31)), 8);
+        } else { /* bytes that are neighbours on both sides move together */
+            while (i + n < 4 && (s & 3) + n < 4 && ((sel->k >> 4 * (i + n)) & 15) == s + n)
+                n++;
+            if ((s & 3) == i) {
+                r = t_lxor(ts, r, t_land(ts, from, t_const(ts, 32, (LOW >> (32 - 8 * n)) << 8 * i)));
+                continue;
+            }
+            part = t_zext_from(ts, t_lshr(ts, from, t_const(ts, 32, 8 * (s & 3))), 8 * n);
+        }
+        r = t_lxor(ts, r, t_shl(ts, part, t_const(ts, 32, 8 * i)));
     }
     return r;
 }

@@ -59,6 +59,26 @@ edit "no number of multiprocessors" 's/c.0x0..0x10c./c[0x0][0x110]/'
 edit "the number of multiprocessors for an environment register" 's/c.0x0..0x88./c[0x0][0x10c]/'
 edit "another rounding constant" 's/0x1000, RZ/0x1000000, RZ/'
 
+# halves: proved, and not when a half, a sign or a modifier is another
+halves=$(dirname "$0")/halves.ptx
+for target in bru1 sm_80 sm_90; do
+    for level in 0 2; do
+        "$heddle" prove -t $target -O$level "$halves" > "$dir/out" && grep -q '^all .* 0 refuted 0 unknown' "$dir/out" ||
+            fail "halves -t $target -O$level: $(tail -3 "$dir/out")"
+    done
+done
+"$heddle" compile -t sm_80 "$halves" -o "$dir/k.cubin" && "$heddle" disasm "$dir/k.cubin" -o "$dir/k.sass" || fail "halves"
+subject=$halves
+edit "sum for a difference" 's/HADD2 \(R[0-9]*\), \(R[0-9]*\), -/HADD2 \1, \2, /'
+edit "not flushed" 's/HMUL2.FTZ/HMUL2/'
+edit "f16 for bf16" 's/HFMA2.BF16_V2.RELU/HFMA2.RELU/'
+edit "negative results kept" 's/HFMA2.BF16_V2.RELU/HFMA2.BF16_V2/'
+edit "low half twice" 's/HFMA2 \(R[0-9]*\), \(R[0-9]*\), /HFMA2 \1, \2.H0_H0, /'
+edit "minimum for maximum" 's/\(HMNMX2.BF16_V2 .*\), !PT/\1, PT/'
+edit "a NaN dropped" 's/HMNMX2.NAN/HMNMX2/'
+edit "not saturated" 's/HADD2.SAT/HADD2/'
+edit "ordered comparison" 's/HSETP2.GTU/HSETP2.GT/'
+
 # a directory: every kernel of it, and what is known is not proved again unless an option or the file changed
 mkdir "$dir/many" && cp "$samples/guards.ptx" "$samples/bits.ptx" "$dir/many/"
 many() { # expected status, a text of the table, options

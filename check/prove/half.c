@@ -1,0 +1,177 @@
+/* Half precision: f16 and bf16, single and packed. An operation on one half is uninterpreted, of 16 bits; a
+ * register holds two. PTX ISA 9.7.4, 9.7.7. SPDX-License-Identifier: MIT */
+#include "check/prove/mach.h"
+#include "check/prove/ptx.h"
+
+enum { BF16_ONE = 0x3f80, MINUS_ZERO = 0x8000, MAGNITUDE = 0x7fff };
+
+/* A result of 16 bits: the name's first character says so. The first two operands commute. */
+static Term *half_op(Prover *prover, const char *name, bool bf16, const char *mods, Term *const *a,
+                     uint32_t n) {
+    Terms *ts = &prover->ts;
+    Term *arg[3];
+    for (uint32_t i = 0; i < n; i++)
+        arg[i] = a[i];
+    if (arg[0]->id > arg[1]->id) {
+        Term *swap = arg[0];
+        arg[0] = arg[1];
+        arg[1] = swap;
+    }
+    prover->nuf++;
+    return t_app(ts, TO_UF, 32, 16, term_name(ts, "#%s.%s%s", name, bf16 ? "bf16" : "f16", mods), arg, n);
+}
+static const char *modifiers(Terms *ts, bool ftz, bool sat, bool relu, bool nan) {
+    return term_name(ts, "%s%s%s%s", ftz ? ".ftz" : "", sat ? ".sat" : "", relu ? ".relu" : "",
+                     nan ? ".nan" : "");
+}
+static Term *half_of(Terms *ts, Term *word, unsigned h) {
+    return h ? t_lshr(ts, word, t_const(ts, 32, 16)) : t_zext_from(ts, word, 16);
+}
+static Term *both_halves(Terms *ts, Term *low, Term *high) {
+    return t_lxor(ts, low, t_shl(ts, high, t_const(ts, 32, 16)));
+}
+
+/* ---- machine ---- */
+/* Half h of source i, with its selection and sign. */
+static Term *mach_half(Mach *mach, unsigned i, unsigned h) {
+    enum { BOTH, F32, LOW, HIGH };
+    Terms *ts = &mach->p->ts;
+    uint8_t mods = mach->in->src[i].mods;
+    unsigned pick = mods >> OPM_HALF_SHIFT & 3;
+    Term *word = mach_plain(mach, i, 0, OPM_NEG | OPM_ABS | 3u << OPM_HALF_SHIFT);
+    if (pick == F32)
+        mach_fault(mach, "an operand of 32 bits among halves is not modelled");
+    Term *v = half_of(ts, word, pick == BOTH ? h : pick == HIGH);
+    if (mods & OPM_ABS)
+        v = t_land(ts, v, t_const(ts, 32, MAGNITUDE));
+    if (mods & OPM_NEG)
+        v = t_lxor(ts, v, t_const(ts, 32, MINUS_ZERO));
+    return v;
+}
+
+static void mach_packed(Mach *mach, const char *name, bool bf16, const char *mods, unsigned n) {
+    Term *result[2];
+    for (unsigned h = 0; h < 2; h++) {
+        Term *arg[3];
+        for (unsigned i = 0; i < n; i++)
+            arg[i] = mach_half(mach, i, h);
+        result[h] = half_op(mach->p, name, bf16, mods, arg, n);
+    }
+    mach_put(mach, 0, 0, both_halves(&mach->p->ts, result[0], result[1]));
+}
+
+bool mach_halves(Mach *mach) {
+    Terms *ts = &mach->p->ts;
+    switch (mach->in->optype) {
+    case OT_HADD2:
+        mach_packed(mach, "hadd", MOD(HADD2, bf16),
+                    modifiers(ts, MOD(HADD2, ftz), MOD(HADD2, sat), false, false), 2);
+        return true;
+    case OT_HMUL2:
+        mach_packed(mach, "hmul", MOD(HMUL2, bf16),
+                    modifiers(ts, MOD(HMUL2, ftz), MOD(HMUL2, sat), false, false), 2);
+        return true;
+    case OT_HFMA2:
+        mach_packed(mach, "hfma", MOD(HFMA2, bf16),
+                    modifiers(ts, MOD(HFMA2, ftz), MOD(HFMA2, sat), MOD(HFMA2, relu), false), 3);
+        return true;
+    case OT_HMNMX2: {
+        bool bf16 = MOD(HMNMX2, bf16);
+        const char *mods = modifiers(ts, MOD(HMNMX2, ftz), false, false, MOD(HMNMX2, nan));
+        Term *min = mach_pred_at(mach, 2), *result[2];
+        for (unsigned h = 0; h < 2; h++) {
+            Term *arg[2] = {mach_half(mach, 0, h), mach_half(mach, 1, h)};
+            result[h] = t_ite(ts, min, half_op(mach->p, "hmin", bf16, mods, arg, 2),
+                              half_op(mach->p, "hmax", bf16, mods, arg, 2));
+        }
+        mach_put(mach, 0, 0, both_halves(ts, result[0], result[1]));
+        return true;
+    }
+    case OT_HSETP2: {
+        unsigned cmp = MOD(HSETP2, cmp), kind = 16 | (MOD(HSETP2, ftz) ? 256u : 0);
+        if (MOD(HSETP2, bop) != BoolOp_AND)
+            return false;
+        for (unsigned h = 0; h < 2; h++) {
+            Term *x = mach_half(mach, 0, h), *y = mach_half(mach, 1, h);
+            mach_put_pred(mach, h, t_and(ts, t_fcmp(ts, kind, cmp, x, y), mach_pred_at(mach, 2)));
+        }
+        return true;
+    }
+    default: return false;
+    }
+}
+
+/* ---- PTX ---- */
+static bool is_bf16(PtxType t) { return t == TY_BF16 || t == TY_BF16X2; }
+static bool is_packed(PtxType t) { return t == TY_F16X2 || t == TY_BF16X2; }
+static const char *flags_of(Ptx *ptx) {
+    uint32_t flags = ptx->in->flags;
+    return modifiers(&ptx->p->ts, flags & PF_FTZ, flags & PF_SAT, flags & PF_RELU, flags & PF_NAN);
+}
+
+typedef Term *HalfFn(Ptx *ptx, Term *const *a); /* of one half */
+
+static bool each_half(Ptx *ptx, unsigned n, HalfFn *fn) {
+    Terms *ts = &ptx->p->ts;
+    PtxType t = pv_type(ptx);
+    Term *word[3], *result[2] = {ts->zero, ts->zero};
+    for (unsigned i = 0; i < n; i++)
+        word[i] = pv_src(ptx, pv_operand(ptx, 1 + i), is_packed(t) ? TY_B32 : TY_B16);
+    for (unsigned h = 0; h < (is_packed(t) ? 2u : 1u); h++) {
+        Term *arg[3];
+        for (unsigned i = 0; i < n; i++)
+            arg[i] = half_of(ts, word[i], h);
+        result[h] = fn(ptx, arg);
+    }
+    pv_dst(ptx, pv_operand(ptx, 0), is_packed(t) ? TY_B32 : TY_B16, both_halves(ts, result[0], result[1]));
+    return true;
+}
+
+static Term *fused(Ptx *ptx, Term *a, Term *b, Term *c) {
+    return half_op(ptx->p, "hfma", is_bf16(pv_type(ptx)), flags_of(ptx), (Term *[]){a, b, c}, 3);
+}
+/* bf16 has the fused operation alone: a + b is a * 1 + b, a * b is a * b + -0 (docs/numerics.md). */
+static Term *half_sum(Ptx *ptx, Term *a, Term *b) {
+    return is_bf16(pv_type(ptx)) ? fused(ptx, a, pv_k32(ptx, BF16_ONE), b)
+                                 : half_op(ptx->p, "hadd", false, flags_of(ptx), (Term *[]){a, b}, 2);
+}
+static Term *half_add(Ptx *ptx, Term *const *a) {
+    bool sub = ptx->in->op == PTX_SUB;
+    return half_sum(ptx, a[0], sub ? t_lxor(&ptx->p->ts, a[1], pv_k32(ptx, MINUS_ZERO)) : a[1]);
+}
+static Term *half_mul(Ptx *ptx, Term *const *a) {
+    return is_bf16(pv_type(ptx)) ? fused(ptx, a[0], a[1], pv_k32(ptx, MINUS_ZERO))
+                                 : half_op(ptx->p, "hmul", false, flags_of(ptx), a, 2);
+}
+static Term *half_fma(Ptx *ptx, Term *const *a) { return fused(ptx, a[0], a[1], a[2]); }
+/* x + -0: a NaN becomes the canonical one */
+static Term *half_sign(Ptx *ptx, Term *const *a) {
+    Terms *ts = &ptx->p->ts;
+    Term *v = ptx->in->op == PTX_ABS ? t_land(ts, a[0], pv_k32(ptx, MAGNITUDE))
+                                     : t_lxor(ts, a[0], pv_k32(ptx, MINUS_ZERO));
+    return half_sum(ptx, v, pv_k32(ptx, MINUS_ZERO));
+}
+static Term *half_minmax(Ptx *ptx, Term *const *a) {
+    return half_op(ptx->p, ptx->in->op == PTX_MIN ? "hmin" : "hmax", is_bf16(pv_type(ptx)), flags_of(ptx), a,
+                   2);
+}
+
+bool prove_ptx_hadd(Ptx *ptx) { return each_half(ptx, 2, half_add); }
+bool prove_ptx_hmul(Ptx *ptx) { return each_half(ptx, 2, half_mul); }
+bool prove_ptx_hfma(Ptx *ptx) { return each_half(ptx, 3, half_fma); }
+bool prove_ptx_hsign(Ptx *ptx) { return each_half(ptx, 1, half_sign); }
+bool prove_ptx_hminmax(Ptx *ptx) {
+    return ptx->in->noperands == 3 && !(ptx->in->flags & (PF_XORSIGN_ABS | PF_RELU)) &&
+           each_half(ptx, 2, half_minmax);
+}
+
+/* f16 as it is, bf16 as the f32 that it is the upper half of. */
+Term *pv_half_compare(Ptx *ptx, unsigned outcomes, PtxType t, const PtxOperand *a, const PtxOperand *b,
+                      unsigned h) {
+    Terms *ts = &ptx->p->ts;
+    PtxType words = is_packed(t) ? TY_B32 : TY_B16;
+    Term *x = half_of(ts, pv_src(ptx, a, words), h), *y = half_of(ts, pv_src(ptx, b, words), h);
+    Term *by = pv_k32(ptx, 16);
+    return is_bf16(t) ? t_fcmp(ts, 32, outcomes, t_shl(ts, x, by), t_shl(ts, y, by))
+                      : t_fcmp(ts, 16 | (ptx->in->flags & PF_FTZ ? 256u : 0), outcomes, x, y);
+}
