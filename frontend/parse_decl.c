@@ -123,6 +123,14 @@ static bool parse_init_symbol(Parser *parser, PtxInit *init) {
                              bind->kind == B_VAR ? "the address of a variable" : "the address of a function",
                              tok_loc(&name)))
         return false;
+    if (bind->kind == B_VAR) { /* as ptxas: only what the module itself places */
+        PtxSpace space = (PtxSpace)parser->vars.at[bind->value - 1].space;
+        if (space != SP_GLOBAL && space != SP_CONST)
+            return diag(parser->d, tok_loc(&name), DIAG_E0149, parse_name_text(parser, name.str),
+                        space == SP_SHARED  ? "shared"
+                        : space == SP_LOCAL ? "local"
+                                            : "param");
+    }
     init->sym = bind->kind == B_VAR ? bind->value : bind->value | PTX_SYM_FUNC;
     init->generic = generic;
     if (generic && !parse_expect(parser, ')', "')'"))

@@ -245,8 +245,8 @@ static Operand emit_load(Sel *sel, const PtxInsn *in, const Address *address, un
     case SP_LOCAL:
         d = sel_emit_dst(sel, OT_LDL, MSET(LDL, sz, size), 0, RF_R, words, 3, (Operand[]){base, none, off});
         break;
-    default: { /* SP_CONST: the offset is the operand's when it is not negative */
-        if (address->offset < 0 || address->offset >= CONST_BANK_BYTES) {
+    default: { /* SP_CONST: the offset is the operand's, but LDC extends its sign */
+        if (address->offset < 0 || address->offset >= CONST_BANK_BYTES / 2) {
             base = base.kind == OPK_NONE ? sel_value(sel, off) : sel_iadd(sel, base, off);
             off = op_imm(0);
         }

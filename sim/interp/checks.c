@@ -26,6 +26,20 @@ static void check_sources(PtxRun *r, PtxThread *thread, const PtxCode *code) {
         thread->init[code->vec_dst[i].slot] = 1;
 }
 
+/* Positions and lengths above 255: the document leaves the result open. */
+static void check_field(PtxRun *r, const PtxThread *thread, const PtxCode *code) {
+    unsigned first = code->insn->op == PTX_BFE ? 1 : 2;
+    for (unsigned i = first; i < first + 2 && i < code->nsrc; i++) {
+        uint64_t value = interp_arg(r, thread, &code->src[i]);
+        char text[80];
+        if (value <= 255)
+            continue;
+        snprintf(text, sizeof text, "%s %llu, above 255", i == first ? "position" : "length",
+                 (unsigned long long)value);
+        interp_warn(r, thread, code, TRAP_UNINITIALISED, text);
+    }
+}
+
 static void add_dst(PtxEvent *event, const PtxThread *thread, uint32_t slot) {
     if (!slot || event->ndst == sizeof event->dst_reg / sizeof *event->dst_reg)
         return;
@@ -63,6 +77,8 @@ void interp_check_before(PtxRun *r, PtxThread *thread, const PtxCode *code, bool
         check_arg(r, thread, code, &(PtxArg){.kind = ARG_REG, .slot = code->guard});
     if (run && thread->init)
         check_sources(r, thread, code);
+    if (run && thread->init && code->insn && (code->insn->op == PTX_BFE || code->insn->op == PTX_BFI))
+        check_field(r, thread, code);
     if (!run && code->watch)
         interp_watch(r, thread, code, false);
 }

@@ -34,7 +34,10 @@ static SrcRef bind_cmem(Bind *bind, Operand o, unsigned width) {
     unsigned size = width == WIDTH_32 ? 4 : 8;
     if (bank >= NUM_CONST_BANKS || offset + size > bind->run->bank_bytes[bank]) {
         char why[96];
-        snprintf(why, sizeof why, "c[0x%x][0x%x] is outside the constant bank", bank, offset);
+        uint32_t bytes = bank < NUM_CONST_BANKS ? bind->run->bank_bytes[bank] : 0;
+        snprintf(why, sizeof why, "c[0x%x][0x%x] is outside constant bank %u of %u bytes", bank, offset, bank,
+                 bytes);
+        bind->kind = bind->failed ? bind->kind : TRAP_OUT_OF_RANGE;
         bind_fail(bind, why);
         return host_rows(bind->run->zero_rows);
     }
@@ -191,8 +194,8 @@ int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
     if (!fn(&b) || b.failed) {
         dec->full = dec->part = bind_decode;
         dec->always = 1;
-        return machine_trap(warp, dec, low_lane(g), TRAP_ILLEGAL, "%s: %s", isa_optype_name(in->optype),
-                            b.why);
+        return machine_trap(warp, dec, low_lane(g), b.kind ? b.kind : TRAP_ILLEGAL, "%s: %s",
+                            isa_optype_name(in->optype), b.why);
     }
     return RUN_AGAIN;
 }

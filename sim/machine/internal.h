@@ -251,6 +251,7 @@ typedef struct Bind {
     uint8_t vector_slots; /* source slots to count as v[] even if the target has no register form */
     bool raw_cmem;        /* a c[][] operand is the binder's business */
     bool failed;
+    SimTrapKind kind; /* of the trap where it failed; TRAP_NONE is TRAP_ILLEGAL */
     char why[96];
 } Bind;
 /* How an immediate, c[][] or UR operand fills a source of two registers. */

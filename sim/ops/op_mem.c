@@ -6,6 +6,7 @@
  * Slots of all: v[0] = ra (a pair when dec->wide), v[1] = urb, v[2] = data of a store; dec->target = offset.
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/ops.h"
+#include <stdio.h>
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
@@ -451,8 +452,11 @@ static int ldc(Warp *warp, Dec *dec, uint32_t g) {
         uint32_t address = a[i] + (uint32_t)dec->target;
         if (address % size)
             return machine_trap_address(warp, dec, i, TRAP_MISALIGNED, address, "constant bank");
-        if (limit < size || address > limit - size)
-            return machine_trap_address(warp, dec, i, TRAP_OUT_OF_RANGE, address, "constant bank");
+        if (limit < size || address > limit - size) {
+            char text[64];
+            snprintf(text, sizeof text, "outside constant bank %u of %u bytes", bank, limit);
+            return machine_trap_address(warp, dec, i, TRAP_OUT_OF_RANGE, address, text);
+        }
         if (size >= 4) {
             for (unsigned k = 0; k < size / 4u; k++)
                 memcpy(&r[k * 32 + i], base + address + k * 4, 4);

@@ -262,6 +262,40 @@ want 0 "" run k.cubin --block 4 --arg out:c:u32[4] --arg u32:4 --expect c=100,10
 check "the saved buffer" test "$(od -An -tu4 c.bin | tr -s ' ')" = " 100 101 102 103"
 want 4 "element 2 is 102" run k.cubin --block 4 --arg out:c:u32[4] --arg u32:4 --expect c=100,101,99,103
 want 1 "out of range" run k.cubin --block 8 --arg out:c:u32[4] --arg u32:8
+# accesses outside a constant bank, by number and by register; operands of bfe and bfi above 255
+cat >bank.ptx <<'P'
+.version 7.0
+.target sm_75
+.address_size 64
+.const .align 4 .b32 table[4] = {1, 2, 3, 4};
+.visible .entry number(.param .u64 p)
+{ .reg .u64 %p; .reg .b32 %r; ld.param.u64 %p, [p]; ld.const.b32 %r, [table+4096]; st.global.b32 [%p], %r; ret; }
+.visible .entry register(.param .u64 p)
+{ .reg .u64 %p, %c; .reg .b32 %r; ld.param.u64 %p, [p]; ld.global.u32 %r, [%p]; cvt.u64.u32 %c, %r; ld.const.b32 %r, [%c+65532]; st.global.b32 [%p], %r; ret; }
+.visible .entry field(.param .u64 p)
+{ .reg .u64 %p; .reg .b32 %r<4>; ld.param.u64 %p, [p]; mov.u32 %r1, 256; ld.global.u32 %r2, [%p];
+  bfe.u32 %r3, 5, %r1, 3; bfi.b32 %r3, 5, %r3, 3, %r2; st.global.b32 [%p], %r3; ret; }
+P
+want 1 "access out of range at 0x1000: outside constant bank 3 of 16 bytes" run bank.ptx --kernel number --arg buf:u32[1]=zero
+want 1 "access out of range at 0xfffc: outside constant bank 3 of 16 bytes" run bank.ptx --kernel register --arg buf:u32[1]=zero
+want 4 "bfe.u32, position 256, above 255" run bank.ptx --kernel field --engine ptx --undefined --arg buf:u32[1]=zero
+want 4 "" run bank.ptx --kernel field --engine ptx --undefined --arg buf:u32[1]=zero
+check "a length that is no more than 255 is nothing to report" test "$(grep -c 'above 255' out)" = 1
+# the offset of LDC is signed: one above 0x7fff is no part of it
+{
+    printf '.version 7.0\n.target sm_75\n.address_size 64\n.const .align 4 .b32 big[12000] = {0'
+    seq -f ', %.0f' 1 11999 | tr -d '\n'
+    cat <<'P'
+};
+.visible .entry far(.param .u64 p)
+{ .reg .u64 %p, %c; .reg .b32 %r; ld.param.u64 %p, [p]; ld.global.u32 %r, [%p]; mul.wide.u32 %c, %r, 4;
+  { .reg .u64 %b; mov.u64 %b, big; add.u64 %c, %c, %b; } ld.const.b32 %r, [%c+40000]; st.global.b32 [%p], %r;
+  ld.const.b32 %r, [big+44000]; st.global.b32 [%p+4], %r; ret; }
+P
+} >far.ptx
+want 0 "0. 10001 " run far.ptx --arg out:c:u32[2]=ones --print c
+want 0 "1. 11000 " run far.ptx --arg out:c:u32[2]=ones --print c
+want 0 "1. 11000 " run far.ptx --engine ptx --arg out:c:u32[2]=ones --print c
 # a launch that no budget suffices for
 want 1 "instruction budget exceeded: 9223090559730712575 blocks" run k.cubin --grid 2147483647,65535,65535 --block 8 --arg u64:0 --arg u32:8
 want 1 "instruction budget exceeded: 9223090559730712575 blocks" run k.ptx --engine ptx --grid 2147483647,65535,65535 --block 8 --arg u64:0 --arg u32:8
