@@ -166,6 +166,7 @@ static bool ptx_launch(Run *run, const PlanLaunch *l) {
                          .user = run,
                          .find_races = run->s->races,
                          .report_uninitialised = run->s->machine.report_undefined,
+                         .report_open = run->s->machine.report_undefined,
                          .on_event = run->trace ? trace_ptx : NULL};
     PtxRunResult res = {0};
     double start = clock_seconds();

@@ -161,9 +161,13 @@ static void define_param(Sel *sel, uint32_t k, const Operand *words, uint32_t n)
     uint32_t reg = sel->pf->param_regs ? sel->pf->param_regs[k] : 0;
     uint32_t first = reg ? sel->reg_var[reg] : sel->param_var[sel->pf->params[k]] - 1;
     bool pred = reg && sel->pf->regs[reg].type == TY_PRED;
+    uint32_t place = reg ? 0 : sel->frame_offset[sel->pf->params[k]];
+    Operand frame = place ? EMIT_R(sel, IR_FRAME_ADDR, 0, op_imm(place - 1)) : op_none();
     for (uint32_t c = 0; c < n; c++) {
         Operand v = pred ? from_flag(sel, words[c]) : words[c];
         sel_write_var(sel, first + c, v);
+        if (place)
+            store_local(sel, frame, 4 * c, v);
     }
 }
 
@@ -337,7 +341,10 @@ static bool argument_word(Sel *sel, const PtxOperand *operand, uint32_t c, bool 
         sel->param_var[operand->sym - 1]) {
         if (c >= words_of(&sel->ptx->vars[operand->sym - 1]))
             return false;
-        *v = ir_val(sel->f, sel_ssa_read(&sel->ssa, sel->param_var[operand->sym - 1] - 1 + c, sel->cur));
+        uint32_t place = sel->frame_offset[operand->sym - 1];
+        *v = place ? load_local(sel, EMIT_R(sel, IR_FRAME_ADDR, 0, op_imm(place - 1)), 4 * c)
+                   : ir_val(sel->f,
+                            sel_ssa_read(&sel->ssa, sel->param_var[operand->sym - 1] - 1 + c, sel->cur));
         return true;
     }
     if (operand->kind != PO_REG && operand->kind != PO_IMM)

@@ -453,24 +453,47 @@ static void set_layout(Sel *sel) {
     ir_renumber(sel->f);
 }
 
+/* A place in the frame for a variable; reports what is too large. */
+static void place_in_frame(Sel *sel, uint32_t index, uint64_t least_align) {
+    const PtxVar *var = &sel->ptx->vars[index];
+    uint64_t align = var->align_bytes > least_align ? var->align_bytes : least_align;
+    uint64_t at = (sel->f->var_bytes + align - 1) / align * align;
+    if (at + var->size_bytes > 1u << 24) {
+        sel->failed = true;
+        diag_in(sel->d, &sel->ptx->source, var->loc, DIAG_E0704, str_text(&sel->ptx->strings, var->name),
+                "local memory", (unsigned long long)(1u << 24));
+        return;
+    }
+    sel->frame_offset[index] = (uint32_t)at + 1;
+    sel->f->var_bytes = (uint32_t)(at + var->size_bytes);
+}
+
+/* Parameters of a function arrive in registers; one whose address is taken lives in the frame (PTX
+ * ISA 9.7.9.3 mov). */
+static void place_params(Sel *sel) {
+    for (uint32_t i = 0; !sel->f->is_entry && i < sel->pf->ninsns; i++) {
+        const PtxInsn *in = &sel->pf->insns[i];
+        const PtxOperand *src = &in->operands[1];
+        if (in->op != PTX_MOV || in->noperands != 2 || src->kind != PO_SYM || src->sym & PTX_SYM_FUNC)
+            continue;
+        for (uint32_t k = 0; k < sel->pf->nparams; k++)
+            if (sel->pf->params[k] == src->sym - 1 && !sel->frame_offset[src->sym - 1]) {
+                place_in_frame(sel, src->sym - 1, 4); /* it is stored in words */
+                sel->f->var_bytes = (sel->f->var_bytes + 3) & ~3u;
+                sel->frame_params = true;
+            }
+    }
+}
+
 static void place_locals(Sel *sel) {
     sel->frame_offset = ARENA_ARRAY(&sel->arena, uint32_t, sel->ptx->nvars + 1);
     sel->param_var = ARENA_ARRAY(&sel->arena, uint32_t, sel->ptx->nvars + 1);
     for (uint32_t k = 0; k < sel->pf->nvars; k++) {
         const PtxVar *var = &sel->ptx->vars[sel->pf->vars[k]];
-        if (var->space != SP_LOCAL)
-            continue;
-        uint64_t align = var->align_bytes ? var->align_bytes : 1;
-        uint64_t at = (sel->f->var_bytes + align - 1) / align * align;
-        if (at + var->size_bytes > 1u << 24) {
-            sel->failed = true;
-            diag_in(sel->d, &sel->ptx->source, var->loc, DIAG_E0704, str_text(&sel->ptx->strings, var->name),
-                    "local memory", (unsigned long long)(1u << 24));
-            continue;
-        }
-        sel->frame_offset[sel->pf->vars[k]] = (uint32_t)at + 1;
-        sel->f->var_bytes = (uint32_t)(at + var->size_bytes);
+        if (var->space == SP_LOCAL)
+            place_in_frame(sel, sel->pf->vars[k], 1);
     }
+    place_params(sel);
 }
 
 bool isel_function(Lower *lower, uint32_t fn) {

@@ -119,6 +119,7 @@ struct Sel {
     uint32_t *reg_var;      /* PTX register -> first SSA variable */
     uint32_t *param_var;    /* variable index -> first SSA variable of its words + 1, 0 = none (.param) */
     uint32_t *frame_offset; /* variable index -> offset + 1 in the frame, 0 = not there */
+    bool frame_params;      /* some parameters are there, because their address is taken */
     uint32_t cc_var;        /* carry flag: predicate */
     BlockId cur;            /* {0} when what follows cannot be reached */
     BlockIds order;         /* blocks in the order they were begun */

@@ -71,7 +71,9 @@ Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
     case SP_PARAM:
         if (is_kernel_param(sel, index))
             return wide2(op_imm(param_bank_offset(sel, var, operand->imm)), op_imm(0));
-        sel_error(sel, "the address of a function's parameter is not compiled");
+        if (sel->frame_offset[index])
+            return frame_address(sel, sel->frame_offset[index] - 1 + (uint32_t)operand->imm);
+        sel_error(sel, "the address of a function's result is not compiled");
         return none;
     default: break;
     }
@@ -396,6 +398,15 @@ bool sel_param_access(Sel *sel, const PtxInsn *in, bool is_store) {
                     : word_load(sel, in, first - 1, (uint32_t)operand->imm);
 }
 
+/* Is it a parameter that lives in the frame, or an address that can only be of one? */
+static bool in_frame(const Sel *sel, const PtxOperand *operand) {
+    uint32_t index = 0;
+    if (sel->f->is_entry)
+        return false;
+    return symbol_var(sel, operand, &index) ? sel->frame_offset[index] != 0
+                                            : operand->reg && sel->frame_params;
+}
+
 /* ---- statements ---- */
 
 static void emit_fence(Sel *sel, const PtxInsn *in, bool guarded) {
@@ -411,6 +422,8 @@ static void emit_fence(Sel *sel, const PtxInsn *in, bool guarded) {
 bool isel_ld(Sel *s, const PtxInsn *in) {
     Address a;
     PtxSpace space = (PtxSpace)in->space;
+    if ((space == SP_PARAM || space == SP_PARAM_FUNC) && in_frame(s, &in->operands[1]))
+        space = SP_LOCAL;
     if (space == SP_PARAM || space == SP_PARAM_FUNC)
         return sel_param_access(s, in, false);
     if (space == SP_PARAM_ENTRY)

@@ -77,7 +77,7 @@ void interp_check_before(PtxRun *r, PtxThread *thread, const PtxCode *code, bool
         check_arg(r, thread, code, &(PtxArg){.kind = ARG_REG, .slot = code->guard});
     if (run && thread->init)
         check_sources(r, thread, code);
-    if (run && thread->init && code->insn && (code->insn->op == PTX_BFE || code->insn->op == PTX_BFI))
+    if (run && r->opt.report_open && code->insn && (code->insn->op == PTX_BFE || code->insn->op == PTX_BFI))
         check_field(r, thread, code);
     if (!run && code->watch)
         interp_watch(r, thread, code, false);

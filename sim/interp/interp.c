@@ -415,7 +415,7 @@ bool interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemo
         r.opt = *opt;
     r.rng = r.opt.seed;
     r.steps_left = r.opt.budget ? r.opt.budget : DEFAULT_BUDGET;
-    r.slow = r.opt.on_event || r.opt.report_uninitialised || r.opt.find_races;
+    r.slow = r.opt.on_event || r.opt.report_uninitialised || r.opt.report_open || r.opt.find_races;
     bool ok = prepare(&r, kernel);
     if (ok) {
         make_blocks(&r);
