@@ -210,7 +210,13 @@ def edit(lines, action, pattern, other):
         before = first_line(lines, other, code)
         if before is None:
             return "nowhere to move to"
+        first, last = min(at, before), max(at, before)
+        address = re.compile(r"/\*[0-9a-f]{4}\*/")
+        old = [found.group() for found in map(address.search, lines[first : last + 1]) if found]
         lines.insert(before, lines.pop(at))
+        for k in range(first, last + 1):  # the places stay, the instructions move
+            if address.search(lines[k]):
+                lines[k] = address.sub(old.pop(0), lines[k], count=1)
     return None
 
 
