@@ -408,12 +408,14 @@ typedef struct {
     uint32_t block, succ;
 } Frame;
 
-/* Post-order of what is reachable from `root` and not seen before, written downwards from order[*at]. */
-static void depth_first(BinFlow *flow, Frame *stack, uint32_t root, uint32_t *order, uint32_t *n) {
-    uint32_t depth = 0, start = *n;
-    if (flow->blocks[root].reachable)
+void bin_order(const BinFlow *flow, Arena *scratch, uint32_t root, bool *seen, uint32_t *order, uint32_t *n) {
+    const BinFuncFlow *func = &flow->funcs[flow->blocks[root].func];
+    uint32_t depth = 0, start = *n, base = func->first_block;
+    if (seen[root - base])
         return;
-    flow->blocks[root].reachable = true;
+    ArenaMark mark = arena_mark(scratch);
+    Frame *stack = ARENA_ARRAY(scratch, Frame, func->nblocks);
+    seen[root - base] = true;
     stack[depth++] = (Frame){root, 0};
     while (depth) {
         Frame *top = &stack[depth - 1];
@@ -424,8 +426,8 @@ static void depth_first(BinFlow *flow, Frame *stack, uint32_t root, uint32_t *or
             continue;
         }
         uint32_t to = b->succs[top->succ++].block;
-        if (!flow->blocks[to].reachable) {
-            flow->blocks[to].reachable = true;
+        if (!seen[to - base]) {
+            seen[to - base] = true;
             stack[depth++] = (Frame){to, 0};
         }
     }
@@ -434,6 +436,7 @@ static void depth_first(BinFlow *flow, Frame *stack, uint32_t root, uint32_t *or
         order[i] = order[--k];
         order[k] = t;
     }
+    arena_release(scratch, mark);
 }
 
 static void make_order(Builder *builder, uint32_t func) {
@@ -442,10 +445,12 @@ static void make_order(Builder *builder, uint32_t func) {
     if (!flow->nblocks)
         return;
     uint32_t *order = ARENA_ARRAY(&bin_flow->arena, uint32_t, flow->nblocks);
-    Frame *stack = ARENA_ARRAY(&builder->scratch, Frame, flow->nblocks);
-    depth_first(bin_flow, stack, flow->first_block, order, &flow->nrpo);
+    bool *seen = ARENA_ARRAY(&builder->scratch, bool, flow->nblocks);
+    bin_order(bin_flow, &builder->scratch, flow->first_block, seen, order, &flow->nrpo);
     for (uint32_t k = 0; k < flow->nentries; k++)
-        depth_first(bin_flow, stack, flow->entries[k], order, &flow->nrpo);
+        bin_order(bin_flow, &builder->scratch, flow->entries[k], seen, order, &flow->nrpo);
+    for (uint32_t k = 0; k < flow->nrpo; k++)
+        bin_flow->blocks[order[k]].reachable = true;
     flow->rpo = order;
 }
 

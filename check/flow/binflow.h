@@ -81,6 +81,10 @@ typedef struct {
 /* The graph of all functions; lives as long as `b`. Never fails but for want of memory (NULL). */
 BinFlow *bin_flow_new(const Binary *b);
 void bin_flow_free(BinFlow *flow);
+/* Append to order[*n ..] what block `root` leads to inside its function, itself included, in reverse
+ * post-order; without what `seen` ([nblocks of the function]) has already. The one such walk of all checkers,
+ * which take none of the compiler (ir/graph.h): they share nothing with what they judge. */
+void bin_order(const BinFlow *flow, Arena *scratch, uint32_t root, bool *seen, uint32_t *order, uint32_t *n);
 
 /* What an instruction does to control, the same for all targets. */
 // clang-format off

@@ -208,32 +208,10 @@ static void add_proc(Checker *checker, uint32_t func, uint32_t block) {
                    .entry_block = block,
                    .is_kernel = bin_flow->bin->funcs[func].is_entry && block == flow->first_block};
     checker->proc_at[bin_flow->blocks[block].first] = checker->nprocs++;
-    /* reverse post-order, as binflow has it for the function as a whole */
-    ArenaMark mark;
-    bool *seen = ARENA_ARRAY(&checker->a, bool, flow->nblocks);
-    uint32_t *order = ARENA_ARRAY(&checker->a, uint32_t, flow->nblocks), n = flow->nblocks;
-    mark = arena_mark(&checker->a);
-    struct {
-        uint32_t block, succ;
-    } *stack = arena_alloc(&checker->a, sizeof *stack * (flow->nblocks + 1));
-    uint32_t depth = 0;
-    stack[depth].block = block, stack[depth++].succ = 0;
-    seen[block - flow->first_block] = true;
-    while (depth) {
-        const BinBlock *b = &bin_flow->blocks[stack[depth - 1].block];
-        if (stack[depth - 1].succ == b->nsuccs) {
-            order[--n] = stack[--depth].block;
-            continue;
-        }
-        uint32_t t = b->succs[stack[depth - 1].succ++].block;
-        if (seen[t - flow->first_block])
-            continue;
-        seen[t - flow->first_block] = true;
-        stack[depth].block = t, stack[depth++].succ = 0;
-    }
-    arena_release(&checker->a, mark);
-    proc->rpo = order + n;
-    proc->nrpo = flow->nblocks - n;
+    uint32_t *order = ARENA_ARRAY(&checker->a, uint32_t, flow->nblocks);
+    bin_order(bin_flow, &checker->a, block, ARENA_ARRAY(&checker->a, bool, flow->nblocks), order,
+              &proc->nrpo);
+    proc->rpo = order;
 }
 
 static void make_procs(Checker *checker) {
