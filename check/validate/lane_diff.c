@@ -1,62 +1,18 @@
 /* The first register in which a lane's two executions part: see lane_diff.h.
  * SPDX-License-Identifier: MIT */
-#include "check/validate/lane_diff.h"
 #include "check/validate/diff.h"
+#include "check/validate/lane_internal.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MAX_EVENTS = 1 << 20,
-    MAX_REGS = 8,
-    MAX_HOPS = 4,
-    ENDLESS_ISSUES = 1 << 20 /* enough to see how it began */
-};
-
-typedef struct {
-    uint32_t func, insn; /* PtxModule.funcs; the statement */
-    bool executed;
-    uint8_t n, access_bytes;
-    bool shared, writes;
-    uint64_t address;
-    uint32_t reg[MAX_REGS];
-    uint64_t value[MAX_REGS];
-} PtxStep;
-typedef struct {
-    uint32_t index; /* in the binary's code */
-    uint8_t n;
-    bool stores_there; /* changed the watched address */
-    uint8_t file[MAX_REGS];
-    uint16_t reg[MAX_REGS];
-    uint32_t value[MAX_REGS];
-} MachineStep;
-
-typedef struct {
-    const LaneQuestion *q;
-    Arena *arena; /* of the plan: texts */
-    Arena own;
-    uint32_t block[3], thread[3], warp, lane;
-    const uint8_t **own_regs; /* by function: see own_values */
-    VEC(PtxStep) ptx;
-    VEC(MachineStep) machine;
-    SimMemory *mem;
-    uint8_t last[8]; /* bytes at the watched address */
-    bool pending;    /* machine: the last step has no values yet */
-    MachInst pending_inst;
-    /* who stored last to a place, before the lane's step `until` */
-    bool find_writer, writer_found;
-    uint64_t writer_address;
-    bool writer_shared;
-    uint32_t until, writer_thread[3], writer_block[3];
-} Trace;
-
 /* ---- the PTX side ---- */
 
-static bool is_lane(const Trace *trace, const uint32_t block[3], const uint32_t thread[3]) {
+static bool is_lane(const LaneTrace *trace, const uint32_t block[3], const uint32_t thread[3]) {
     return memcmp(trace->block, block, sizeof trace->block) == 0 &&
            memcmp(trace->thread, thread, sizeof trace->thread) == 0;
 }
 
-static void note_writer(Trace *trace, const PtxEvent *event) {
+static void note_writer(LaneTrace *trace, const PtxEvent *event) {
     bool here = event->access_bytes && event->writes && event->shared == trace->writer_shared &&
                 event->address <= trace->writer_address &&
                 trace->writer_address - event->address < event->access_bytes &&
@@ -69,20 +25,20 @@ static void note_writer(Trace *trace, const PtxEvent *event) {
 }
 
 static void on_ptx(void *user, const PtxEvent *event) {
-    Trace *trace = user;
+    LaneTrace *trace = user;
     if (trace->find_writer)
         note_writer(trace, event);
-    if (!is_lane(trace, event->block, event->thread) || trace->ptx.n == MAX_EVENTS)
+    if (!is_lane(trace, event->block, event->thread) || trace->ptx.n == LANE_MAX_EVENTS)
         return;
-    PtxStep *step = VEC_PUSH(&trace->own, &trace->ptx);
-    *step = (PtxStep){.func = (uint32_t)(event->func - trace->q->m->funcs),
+    LanePtx *step = VEC_PUSH(&trace->own, &trace->ptx);
+    *step = (LanePtx){.func = (uint32_t)(event->func - trace->q->m->funcs),
                       .insn = event->insn,
                       .executed = event->executed,
                       .access_bytes = event->access_bytes,
                       .shared = event->shared,
                       .writes = event->writes,
                       .address = event->address};
-    for (unsigned i = 0; i < event->ndst && i < MAX_REGS; i++) {
+    for (unsigned i = 0; i < event->ndst && i < LANE_MAX_REGS; i++) {
         step->reg[step->n] = event->dst_reg[i];
         step->value[step->n++] = event->dst_value[i];
     }
@@ -94,7 +50,7 @@ static void silent(void *user, Severity severity, const char *line) {
     (void)line;
 }
 
-static bool run_ptx(Trace *trace) {
+static bool run_ptx(LaneTrace *trace) {
     Diags quiet = {.sink = silent};
     SimMemory *mem = simmem_clone(trace->q->ptx_before);
     PtxRunOptions o = trace->q->ptx;
@@ -113,18 +69,18 @@ static bool run_ptx(Trace *trace) {
 /* ---- the machine's side ---- */
 
 /* Values that the last instruction wrote: the machine reports an instruction before it runs. */
-static void finish_step(Trace *trace, const MachineTrace *now) {
+static void finish_step(LaneTrace *trace, const MachineTrace *now) {
     if (!trace->pending)
         return;
     trace->pending = false;
-    MachineStep *step = &trace->machine.at[trace->machine.n - 1];
+    LaneMachine *step = &trace->machine.at[trace->machine.n - 1];
     for (unsigned i = 0; i < trace->pending_inst.ndst; i++) {
         Operand o = trace->pending_inst.dst[i];
         bool none = o.kind != OPK_REG || (o.file == RF_R && o.value == REG_RZ) ||
                     (o.file == RF_P && o.value == REG_PT) || (o.file == RF_UR && o.value == REG_URZ) ||
                     (o.file == RF_UP && o.value == REG_UPT) || o.file == RF_B;
         unsigned regs = isa_dst_regs(trace->q->b->target, &trace->pending_inst, i);
-        for (unsigned k = 0; !none && k < (regs ? regs : 1) && step->n < MAX_REGS; k++) {
+        for (unsigned k = 0; !none && k < (regs ? regs : 1) && step->n < LANE_MAX_REGS; k++) {
             step->file[step->n] = o.file;
             step->reg[step->n] = (uint16_t)(o.value + k);
             step->value[step->n++] = machine_trace_reg(now, (RegFile)o.file, o.value + k, trace->lane);
@@ -132,7 +88,7 @@ static void finish_step(Trace *trace, const MachineTrace *now) {
     }
 }
 
-static bool watched_changed(Trace *trace) {
+static bool watched_changed(LaneTrace *trace) {
     uint8_t now[8];
     if (!trace->q->address || !simmem_read(trace->mem, trace->q->address, now, 1) || now[0] == trace->last[0])
         return false;
@@ -141,29 +97,29 @@ static bool watched_changed(Trace *trace) {
 }
 
 static void on_machine(void *user, const MachineTrace *trace) {
-    Trace *t = user;
+    LaneTrace *t = user;
     bool mine = memcmp(trace->block, t->block, sizeof t->block) == 0 && trace->warp == t->warp;
     if (watched_changed(t) && t->machine.n && mine)
         t->machine.at[t->machine.n - 1].stores_there = true;
     if (!mine)
         return;
     finish_step(t, trace);
-    if (!(trace->executed >> t->lane & 1) || t->machine.n == MAX_EVENTS)
+    if (!(trace->executed >> t->lane & 1) || t->machine.n == LANE_MAX_EVENTS)
         return;
     *VEC_PUSH(&t->own, &t->machine) =
-        (MachineStep){.index = (uint32_t)((trace->pc_bytes - t->q->b->code_base) / INST_BYTES)};
+        (LaneMachine){.index = (uint32_t)((trace->pc_bytes - t->q->b->code_base) / INST_BYTES)};
     t->pending = true;
     t->pending_inst = *trace->inst;
 }
 
-static bool run_machine(Trace *t) {
+static bool run_machine(LaneTrace *t) {
     Diags quiet = {.sink = silent};
     MachineOptions o = t->q->machine;
     MachineResult r;
     o.trace = on_machine;
     o.trace_user = t;
-    if (t->q->endless && (!o.max_issues || o.max_issues > ENDLESS_ISSUES))
-        o.max_issues = ENDLESS_ISSUES;
+    if (t->q->endless && (!o.max_issues || o.max_issues > LANE_ENDLESS_ISSUES))
+        o.max_issues = LANE_ENDLESS_ISSUES;
     t->machine.n = 0;
     t->pending = false;
     t->mem = simmem_clone(t->q->machine_before);
@@ -215,7 +171,7 @@ static uint32_t find_reg(const PtxModule *module, const PtxFunc *f, const char *
 }
 
 /* The bits of a component that the PTX register's type has. */
-static uint32_t component_mask(const PtxFunc *f, uint32_t reg, unsigned component) {
+uint32_t lane_component_mask(const PtxFunc *f, uint32_t reg, unsigned component) {
     unsigned bytes = ptx_type_bytes(f->regs[reg].type);
     if (!bytes)
         return component ? 0 : 1; /* predicate */
@@ -225,7 +181,7 @@ static uint32_t component_mask(const PtxFunc *f, uint32_t reg, unsigned componen
 
 /* ---- values that need not agree: addresses of local and constant memory, and clocks ---- */
 
-static bool is_own_value(const Trace *trace, const uint8_t *own, const PtxOperand *operand) {
+static bool is_own_value(const LaneTrace *trace, const uint8_t *own, const PtxOperand *operand) {
     for (unsigned i = 0; operand->kind == PO_VEC && i < operand->nvec; i++)
         if (is_own_value(trace, own, &operand->vec[i]))
             return true;
@@ -250,7 +206,7 @@ static void mark_own(const PtxOperand *operand, uint8_t *own, bool *changed) {
 
 /* By register: may hold such a value. What was loaded, and results of comparisons, are compared all the same.
  */
-static const uint8_t *own_values(Trace *trace, uint32_t func) {
+const uint8_t *lane_own_values(LaneTrace *trace, uint32_t func) {
     if (trace->own_regs[func])
         return trace->own_regs[func];
     const PtxFunc *f = &trace->q->m->funcs[func];
@@ -270,13 +226,13 @@ static const uint8_t *own_values(Trace *trace, uint32_t func) {
     return trace->own_regs[func] = own;
 }
 
-static void ptx_defs(Trace *trace, Defs *out) {
+static void ptx_defs(LaneTrace *trace, Defs *out) {
     for (uint32_t i = 0; i < trace->ptx.n; i++) {
-        const PtxStep *step = &trace->ptx.at[i];
+        const LanePtx *step = &trace->ptx.at[i];
         for (unsigned k = 0; step->executed && k < step->n; k++)
             for (uint8_t c = 0; c < 2; c++) {
-                uint32_t mask = component_mask(&trace->q->m->funcs[step->func], step->reg[k], c);
-                if (mask && !own_values(trace, step->func)[step->reg[k]])
+                uint32_t mask = lane_component_mask(&trace->q->m->funcs[step->func], step->reg[k], c);
+                if (mask && !lane_own_values(trace, step->func)[step->reg[k]])
                     VEC_ADD(&trace->own, out,
                             ((Def){step->func, step->insn, step->reg[k], c, i,
                                    (uint32_t)(step->value[k] >> (32 * c)) & mask}));
@@ -286,25 +242,25 @@ static void ptx_defs(Trace *trace, Defs *out) {
         qsort(out->at, out->n, sizeof *out->at, by_key);
 }
 
-static const BinFunc *func_of(const Trace *trace, uint32_t index, uint64_t *pc) {
+const BinFunc *lane_func_of(const LaneTrace *trace, uint32_t index, uint64_t *pc) {
     uint64_t address = trace->q->b->code_base + (uint64_t)index * INST_BYTES;
     const BinFunc *f = binary_func_at(trace->q->b, address);
     *pc = f ? address - f->address : address;
     return f;
 }
 
-static const BinLoc *loc_of(const Trace *t, uint32_t index) {
+static const BinLoc *loc_of(const LaneTrace *t, uint32_t index) {
     uint64_t pc;
-    const BinFunc *f = func_of(t, index, &pc);
+    const BinFunc *f = lane_func_of(t, index, &pc);
     return f && f->locs && pc / INST_BYTES < f->ninsts ? &f->locs[pc / INST_BYTES] : NULL;
 }
 
 /* Rows of the map that begin behind the instruction, for the registers it wrote. */
-static void machine_defs(Trace *trace, Defs *out) {
+static void machine_defs(LaneTrace *trace, Defs *out) {
     for (uint32_t i = 0; i < trace->machine.n; i++) {
-        const MachineStep *step = &trace->machine.at[i];
+        const LaneMachine *step = &trace->machine.at[i];
         uint64_t pc;
-        const BinFunc *f = func_of(trace, step->index, &pc);
+        const BinFunc *f = lane_func_of(trace, step->index, &pc);
         const BinLoc *loc = loc_of(trace, step->index);
         uint32_t func = f ? ptx_find_func(trace->q->m, f->name) : 0;
         if (!func || !loc || !loc->ptx_insn)
@@ -316,7 +272,7 @@ static void machine_defs(Trace *trace, Defs *out) {
                 uint32_t reg = step->file[k] == row->file && step->reg[k] == row->reg
                                    ? find_reg(trace->q->m, pf, row->ptx_name)
                                    : 0;
-                uint32_t mask = reg ? component_mask(pf, reg, row->component) : 0;
+                uint32_t mask = reg ? lane_component_mask(pf, reg, row->component) : 0;
                 if (mask)
                     VEC_ADD(
                         &trace->own, out,
@@ -369,7 +325,7 @@ static Pair part(const Def *p, uint32_t np, const Def *m, uint32_t nm) {
     return np > nm ? part_hoisted(p, np, m, nm) : part_speculated(p, np, m, nm, k);
 }
 
-static bool writes_row(const Trace *trace, const BinFunc *f, uint32_t at, const BinVarRow *row) {
+static bool writes_row(const LaneTrace *trace, const BinFunc *f, uint32_t at, const BinVarRow *row) {
     MachInst in;
     char error[ISA_ERROR_BYTES];
     uint64_t index = (f->address - trace->q->b->code_base) / INST_BYTES + at;
@@ -385,7 +341,7 @@ static bool writes_row(const Trace *trace, const BinFunc *f, uint32_t at, const 
 }
 
 /* Is a register of this statement one that the binary defines anywhere for it? */
-static bool is_mapped(const Trace *trace, const Def *def) {
+static bool is_mapped(const LaneTrace *trace, const Def *def) {
     const char *name = str_text(&trace->q->m->strings, trace->q->m->funcs[def->func].name);
     const BinFunc *f = binary_find(trace->q->b, name);
     const char *reg = str_text(&trace->q->m->strings, trace->q->m->funcs[def->func].regs[def->reg].name);
@@ -401,7 +357,7 @@ static bool is_mapped(const Trace *trace, const Def *def) {
 }
 
 /* The earliest of all; not_executed: the machine never came to a statement that the PTX executed before. */
-static Pair first_pair(Trace *trace, uint32_t last_ptx, bool *not_executed) {
+static Pair first_pair(LaneTrace *trace, uint32_t last_ptx, bool *not_executed) {
     Defs p = {0}, m = {0};
     Pair best = {NULL, NULL};
     const Def *absent = NULL;
@@ -432,7 +388,7 @@ static Pair first_pair(Trace *trace, uint32_t last_ptx, bool *not_executed) {
 
 /* ---- texts ---- */
 
-static const char *statement_text(Trace *trace, const PtxInsn *in) {
+const char *lane_statement_text(LaneTrace *trace, const PtxInsn *in) {
     const Source *s = &trace->q->m->source;
     size_t at = in->loc.i ? in->loc.i - 1 : 0, n = 0;
     if (!in->loc.i || !s->text || at >= s->size_bytes)
@@ -449,46 +405,47 @@ static const char *statement_text(Trace *trace, const PtxInsn *in) {
     return text;
 }
 
-static const char *instruction_text(Trace *trace, uint32_t index) {
+const char *lane_instruction_text(LaneTrace *trace, uint32_t index) {
     MachInst in;
     char error[ISA_ERROR_BYTES], text[200] = "?";
     uint64_t pc;
-    func_of(trace, index, &pc);
+    lane_func_of(trace, index, &pc);
     if (isa_decode(trace->q->b->target, trace->q->b->code[index], &in, error))
         isa_print(trace->q->b->target, &in, pc, NULL, text, sizeof text);
     return arena_printf(trace->arena, "%s", text);
 }
 
-static const char *reg_text(Trace *trace, unsigned file, unsigned reg) {
+const char *lane_reg_text(LaneTrace *trace, unsigned file, unsigned reg) {
     static const char *const names[RF_COUNT] = {"R", "P", "UR", "UP", "B"};
     return arena_printf(trace->arena, "%s%u", file < RF_COUNT ? names[file] : "?", reg);
 }
 
 /* Where the last LANE_EVENTS different steps before and with `last` begin; a step may repeat the one before.
  */
-static uint32_t first_shown(const Trace *t, uint32_t last, bool (*repeats)(const Trace *t, uint32_t i)) {
+static uint32_t first_shown(const LaneTrace *t, uint32_t last,
+                            bool (*repeats)(const LaneTrace *t, uint32_t i)) {
     uint32_t first = last, n = 1;
     while (first > 0 && (n < LANE_EVENTS || repeats(t, first)))
         n += !repeats(t, first--);
     return first;
 }
-static bool ptx_repeats(const Trace *trace, uint32_t i) {
-    const PtxStep *step = &trace->ptx.at[i - 1], *ptx_step = &trace->ptx.at[i];
+static bool ptx_repeats(const LaneTrace *trace, uint32_t i) {
+    const LanePtx *step = &trace->ptx.at[i - 1], *ptx_step = &trace->ptx.at[i];
     return step->func == ptx_step->func && step->insn == ptx_step->insn &&
            step->executed == ptx_step->executed &&
            memcmp(step->value, ptx_step->value, sizeof step->value) == 0;
 }
-static bool machine_repeats(const Trace *trace, uint32_t i) {
-    const MachineStep *step = &trace->machine.at[i - 1], *machine_step = &trace->machine.at[i];
+static bool machine_repeats(const LaneTrace *trace, uint32_t i) {
+    const LaneMachine *step = &trace->machine.at[i - 1], *machine_step = &trace->machine.at[i];
     return step->index == machine_step->index &&
            memcmp(step->value, machine_step->value, sizeof step->value) == 0;
 }
 
-static void ptx_events(Trace *trace, LaneDiff *diff, uint32_t last) {
+static void ptx_events(LaneTrace *trace, LaneDiff *diff, uint32_t last) {
     uint32_t first = trace->ptx.n ? first_shown(trace, last, ptx_repeats) : 0;
     diff->ptx = ARENA_ARRAY(trace->arena, LaneStep, LANE_EVENTS);
     for (uint32_t i = first; i <= last && i < trace->ptx.n; i++) {
-        const PtxStep *step = &trace->ptx.at[i];
+        const LanePtx *step = &trace->ptx.at[i];
         const PtxFunc *f = &trace->q->m->funcs[step->func];
         const char *values = "";
         if (i > first && ptx_repeats(trace, i)) {
@@ -503,19 +460,19 @@ static void ptx_events(Trace *trace, LaneDiff *diff, uint32_t last) {
                                              .times = 1,
                                              .skipped = !step->executed,
                                              .line = ptx_line(trace->q->m, &f->insns[step->insn]),
-                                             .text = statement_text(trace, &f->insns[step->insn]),
+                                             .text = lane_statement_text(trace, &f->insns[step->insn]),
                                              .values = values};
     }
 }
 
-static void machine_events(Trace *trace, LaneDiff *diff, uint32_t last) {
+static void machine_events(LaneTrace *trace, LaneDiff *diff, uint32_t last) {
     uint32_t first = trace->machine.n ? first_shown(trace, last, machine_repeats) : 0;
     diff->machine = ARENA_ARRAY(trace->arena, LaneStep, LANE_EVENTS);
     for (uint32_t i = first; i <= last && i < trace->machine.n; i++) {
-        const MachineStep *step = &trace->machine.at[i];
+        const LaneMachine *step = &trace->machine.at[i];
         const char *values = "";
         uint64_t pc;
-        const BinFunc *f = func_of(trace, step->index, &pc);
+        const BinFunc *f = lane_func_of(trace, step->index, &pc);
         const BinLoc *loc = loc_of(trace, step->index);
         if (i > first && machine_repeats(trace, i)) {
             diff->machine[diff->nmachine - 1].times++;
@@ -523,12 +480,12 @@ static void machine_events(Trace *trace, LaneDiff *diff, uint32_t last) {
         }
         for (unsigned k = 0; k < step->n; k++)
             values = arena_printf(trace->arena, "%s%s%s = 0x%x", values, k ? ", " : "",
-                                  reg_text(trace, step->file[k], step->reg[k]), step->value[k]);
+                                  lane_reg_text(trace, step->file[k], step->reg[k]), step->value[k]);
         diff->machine[diff->nmachine++] = (LaneStep){.func = f ? f->name : "?",
                                                      .times = 1,
                                                      .pc_bytes = pc,
                                                      .line = loc ? loc->ptx_line : 0,
-                                                     .text = instruction_text(trace, step->index),
+                                                     .text = lane_instruction_text(trace, step->index),
                                                      .values = values};
     }
 }
@@ -536,16 +493,16 @@ static void machine_events(Trace *trace, LaneDiff *diff, uint32_t last) {
 /* ---- the answer ---- */
 
 /* Step of the last store that matters, or the last step. */
-static uint32_t last_ptx_step(const Trace *trace) {
+static uint32_t last_ptx_step(const LaneTrace *trace) {
     for (uint32_t i = trace->ptx.n; trace->q->address && i-- > 0;) {
-        const PtxStep *step = &trace->ptx.at[i];
+        const LanePtx *step = &trace->ptx.at[i];
         if (step->writes && !step->shared && step->address <= trace->q->address &&
             trace->q->address - step->address < step->access_bytes)
             return i;
     }
     return trace->ptx.n ? trace->ptx.n - 1 : 0;
 }
-static uint32_t last_machine_step(const Trace *trace) {
+static uint32_t last_machine_step(const LaneTrace *trace) {
     for (uint32_t i = trace->machine.n; trace->q->address && i-- > 0;)
         if (trace->machine.at[i].stores_there)
             return i;
@@ -554,7 +511,7 @@ static uint32_t last_machine_step(const Trace *trace) {
 
 /* The last branch of the machine before it should have come to `d`: the first branch behind the last
  * statement that both executed. */
-static uint32_t last_common(const Trace *trace, const Def *def) {
+static uint32_t last_common(const LaneTrace *trace, const Def *def) {
     uint32_t best = 0;
     for (uint32_t i = def->index; i-- > 0;) {
         uint32_t insn = trace->ptx.at[i].insn;
@@ -567,10 +524,10 @@ static uint32_t last_common(const Trace *trace, const Def *def) {
     return best;
 }
 
-static void describe_pair(Trace *trace, LaneDiff *diff, Pair pair, bool not_executed) {
+static void describe_pair(LaneTrace *trace, LaneDiff *diff, Pair pair, bool not_executed) {
     const PtxFunc *f = &trace->q->m->funcs[pair.ptx->func];
     const PtxInsn *in = &f->insns[pair.ptx->insn];
-    diff->statement = statement_text(trace, in);
+    diff->statement = lane_statement_text(trace, in);
     diff->line = ptx_line(trace->q->m, in);
     diff->ptx_reg = str_text(&trace->q->m->strings, f->regs[pair.ptx->reg].name);
     diff->not_executed = not_executed;
@@ -581,21 +538,21 @@ static void describe_pair(Trace *trace, LaneDiff *diff, Pair pair, bool not_exec
     uint32_t step = not_executed ? last_common(trace, pair.ptx) : pair.machine->index;
     if (step >= trace->machine.n)
         return;
-    const MachineStep *machine_step = &trace->machine.at[step];
-    const BinFunc *bf = func_of(trace, machine_step->index, &diff->pc_bytes);
+    const LaneMachine *machine_step = &trace->machine.at[step];
+    const BinFunc *bf = lane_func_of(trace, machine_step->index, &diff->pc_bytes);
     diff->func = bf ? bf->name : "?";
-    diff->instruction = instruction_text(trace, machine_step->index);
+    diff->instruction = lane_instruction_text(trace, machine_step->index);
     for (unsigned k = 0; !not_executed && bf && k < machine_step->n; k++)
         for (uint32_t r = 0; r < bf->nvars; r++)
             if (bf->vars[r].lo_bytes == diff->pc_bytes + INST_BYTES &&
                 bf->vars[r].file == machine_step->file[k] && bf->vars[r].reg == machine_step->reg[k] &&
                 bf->vars[r].component == pair.ptx->component &&
                 find_reg(trace->q->m, f, bf->vars[r].ptx_name) == pair.ptx->reg)
-                diff->machine_reg = reg_text(trace, machine_step->file[k], machine_step->reg[k]);
+                diff->machine_reg = lane_reg_text(trace, machine_step->file[k], machine_step->reg[k]);
     diff->machine_value = not_executed ? 0 : pair.machine->value;
 }
 
-static bool set_lane(Trace *trace, const uint32_t block[3], const uint32_t thread[3]) {
+static bool set_lane(LaneTrace *trace, const uint32_t block[3], const uint32_t thread[3]) {
     const uint32_t *dim = trace->q->launch->block;
     uint32_t linear = thread[0] + dim[0] * (thread[1] + dim[1] * thread[2]);
     memcpy(trace->block, block, sizeof trace->block);
@@ -606,7 +563,7 @@ static bool set_lane(Trace *trace, const uint32_t block[3], const uint32_t threa
     return run_ptx(trace) && run_machine(trace);
 }
 
-static void answer(Trace *trace, LaneDiff *diff, bool whole) {
+static void answer(LaneTrace *trace, LaneDiff *diff, bool whole) {
     uint32_t last = whole ? (trace->ptx.n ? trace->ptx.n - 1 : 0) : last_ptx_step(trace),
              machine = last_machine_step(trace);
     bool not_executed = false;
@@ -618,6 +575,9 @@ static void answer(Trace *trace, LaneDiff *diff, bool whole) {
     diff->lane = trace->lane;
     diff->nptx = diff->nmachine = 0;
     diff->statement = NULL;
+    uint32_t values = pair.ptx || trace->q->alike || trace->q->trapped
+                          ? UINT32_MAX
+                          : lane_values_part(trace, last, machine, diff);
     if (pair.ptx) {
         describe_pair(trace, diff, pair, not_executed);
         last = pair.ptx->index;
@@ -625,14 +585,14 @@ static void answer(Trace *trace, LaneDiff *diff, bool whole) {
     }
     ptx_events(trace, diff, last);
     machine_events(trace, diff, machine);
-    trace->until = pair.ptx && !not_executed ? pair.ptx->index : UINT32_MAX;
+    trace->until = pair.ptx && !not_executed ? pair.ptx->index : values;
 }
 
 /* The difference came in by a load: who stored there, if it was another lane? */
-static bool follow_load(Trace *trace) {
+static bool follow_load(LaneTrace *trace) {
     if (trace->until >= trace->ptx.n)
         return false;
-    const PtxStep s = trace->ptx.at[trace->until];
+    const LanePtx s = trace->ptx.at[trace->until];
     if (!s.access_bytes || s.writes)
         return false;
     trace->find_writer = true;
@@ -644,7 +604,7 @@ static bool follow_load(Trace *trace) {
 }
 
 LaneDiff *lane_diff(const LaneQuestion *question) {
-    Trace t = {.q = question, .arena = &question->plan->arena};
+    LaneTrace t = {.q = question, .arena = &question->plan->arena};
     LaneDiff *diff = ARENA_NEW(t.arena, LaneDiff);
     t.own_regs = ARENA_ARRAY(&t.own, const uint8_t *, question->m->nfuncs + 1);
     if (!set_lane(&t, question->block, question->thread)) {
@@ -652,7 +612,7 @@ LaneDiff *lane_diff(const LaneQuestion *question) {
         return NULL;
     }
     answer(&t, diff, false);
-    while (diff->statement && diff->hops < MAX_HOPS && follow_load(&t)) {
+    while (diff->statement && diff->hops < LANE_MAX_HOPS && follow_load(&t)) {
         LaneDiff next = {.hops = diff->hops + 1, .reader_line = diff->line};
         uint32_t block[3], thread[3];
         memcpy(block, t.writer_block, sizeof block);
@@ -676,6 +636,21 @@ static void print_times(FILE *out, const LaneStep *step) {
     fputc('\n', out);
 }
 
+static void print_by_values(const LaneDiff *diff, FILE *out) {
+    fprintf(
+        out,
+        "  first difference: line %u: %s\n    PTX      %s = 0x%llx, which no register of the lane holds\n",
+        diff->line, diff->statement, diff->ptx_reg, (unsigned long long)diff->ptx_value);
+    if (diff->common)
+        fprintf(out, "    last in common: 0x%llx, by %s pc 0x%llx: %s\n",
+                (unsigned long long)diff->common_value, diff->func, (unsigned long long)diff->common_pc_bytes,
+                diff->common);
+    if (diff->instruction)
+        fprintf(out, "    machine  %s = 0x%llx, by %s pc 0x%llx: %s\n", diff->machine_reg,
+                (unsigned long long)diff->machine_value, diff->func, (unsigned long long)diff->pc_bytes,
+                diff->instruction);
+}
+
 void lane_diff_print(const LaneDiff *diff, FILE *out) {
     fprintf(out, "lane %u of warp %u, block (%u,%u,%u), thread (%u,%u,%u)", diff->lane, diff->warp,
             diff->block[0], diff->block[1], diff->block[2], diff->thread[0], diff->thread[1],
@@ -686,7 +661,10 @@ void lane_diff_print(const LaneDiff *diff, FILE *out) {
     if (diff->alike) {
         /* the trap is told elsewhere */
     } else if (!diff->statement) {
-        fputs("  no register was found in which the executions part\n", out);
+        fputs("  the values agree one by one: the lane takes another way, or takes one more or less often\n",
+              out);
+    } else if (diff->by_values) {
+        print_by_values(diff, out);
     } else if (diff->not_executed) {
         fprintf(out, "  first difference: the machine does not execute line %u: %s\n", diff->line,
                 diff->statement);

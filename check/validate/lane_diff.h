@@ -6,6 +6,7 @@
  * agree as far as both go, or, where one is shorter (hoisted out of a loop, executed before it is known to be
  * needed), it must be contained in the other. The first value in PTX order that breaks this is the
  * difference. If it was loaded from memory that another lane wrote, that lane is watched next.
+ * Without a map the relation is found by value (check/validate/lane_values.c).
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_VALIDATE_LANE_DIFF_H
 #define HEDDLE_CHECK_VALIDATE_LANE_DIFF_H
@@ -33,9 +34,12 @@ typedef struct LaneDiff {
     const char *statement, *instruction, *ptx_reg, *machine_reg, *func;
     uint32_t line;
     uint64_t pc_bytes;
-    bool alike;        /* as asked */
-    bool not_executed; /* the machine did not execute the statement: its control flow parts before.
-                          instruction: the last branch before that place, or NULL */
+    bool alike;         /* as asked */
+    bool not_executed;  /* the machine did not execute the statement: its control flow parts before.
+                           instruction: the last branch before that place, or NULL */
+    bool by_values;     /* found without a map: instruction, machine_reg may be NULL */
+    const char *common; /* ... the instruction that last gave a value that both have, or NULL */
+    uint64_t common_pc_bytes, common_value;
     uint64_t ptx_value, machine_value;
     uint32_t hops;        /* loads that were followed to the lane that stored */
     uint32_t reader_line; /* of the load that led here */

@@ -43,6 +43,11 @@ cJSON *lane_diff_json(const LaneDiff *diff) {
             json_add_text(o, "instruction", diff->instruction);
         }
     }
+    if (diff->common) {
+        json_add_text(o, "last_common", diff->common);
+        json_add_number(o, "last_common_pc", (double)diff->common_pc_bytes);
+        json_add_number(o, "last_common_value", (double)diff->common_value);
+    }
     if (diff->statement && !diff->not_executed) {
         json_add_text(o, "ptx_register", diff->ptx_reg);
         json_add_number(o, "ptx_value", (double)diff->ptx_value);

@@ -267,5 +267,21 @@ damaged reduce 70 's/0x1, RZ/0x3, RZ/'
 damaged spmv 79 's/DMUL/DADD/'
 damaged spmv 56 's/0x1, RZ/0x2, RZ/'
 
+# the same without a map, as of another compiler: the statement is found by the values that both have
+foreign() { # sample line sed-expression, of the PTX that the binary is made from
+    sed "$2$3" "$samples/$1.ptx" >foreign.ptx
+    cmp -s foreign.ptx "$samples/$1.ptx" && fail "foreign $1, line $2: nothing is wrong"
+    "$heddle" compile foreign.ptx --no-map --target sm_80 -o foreign.cubin || fail "foreign $1 does not compile"
+    "$heddle" validate "$samples/$1.ptx" foreign.cubin --launch auto >report
+    [ $? -eq 4 ] || fail "foreign $1, line $2: not found to differ"
+    grep -q "first difference: line $2:" report || { fail "foreign $1, line $2"; head -20 report; }
+    grep -q 'last in common: 0x.* by .* pc 0x' report || { fail "foreign $1, line $2: no relation"; head -20 report; }
+}
+foreign mandelbrot 71 's/mul/add/'
+foreign mandelbrot 68 's/add/sub/'
+foreign spmv 79 's/mul/add/'
+foreign sha256 144 's/xor/or/'
+foreign nbody 99 's/sub/add/'
+
 [ $failed = 0 ] && echo "all as expected"
 exit $failed
