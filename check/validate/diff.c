@@ -34,61 +34,53 @@ bool diff_memory(const SimMemory *memory, const SimMemory *b, const bool *skip, 
 }
 
 /* ---- one launch ---- */
-/* The one kernel found; else says which there are. `n` matched the launch's name. */
-static const char *one_kernel(const Plan *plan, const PlanLaunch *launch, const char *what, const char *found,
-                              uint32_t n, const char *all, Diags *diags) {
-    char text[512];
-    if (n != 1) {
+typedef struct {
+    const PlanLaunch *launch;
+    TextStream *all; /* the names, for a message */
+    const char *found;
+    uint32_t nall, n; /* kernels; those that the launch may mean */
+} Search;
+
+static void look_at(Search *search, const char *name) {
+    fprintf(search->all->out, "%s%s", search->nall++ ? ", " : "", name);
+    if (search->launch->kernel && strcmp(name, search->launch->kernel) != 0)
+        return;
+    search->found = name;
+    search->n++;
+}
+
+/* The one kernel found; else says which there are. */
+static const char *one_kernel(const Plan *plan, Search *search, const char *what, Diags *diags) {
+    const PlanLaunch *launch = search->launch;
+    char text[512], *all = text_close(search->all, NULL);
+    if (search->n != 1) {
         if (launch->kernel)
             snprintf(text, sizeof text, "%s has no kernel %s; it has %s", what, launch->kernel,
-                     all ? all : "none");
-        else if (n)
-            snprintf(text, sizeof text, "%s has several kernels, say which: %s", what, all ? all : "");
+                     *all ? all : "none");
+        else if (search->n)
+            snprintf(text, sizeof text, "%s has several kernels, say which: %s", what, all);
         else
             snprintf(text, sizeof text, "%s has no kernel", what);
         diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0502, text);
-        found = NULL;
     }
-    return found;
+    mem_free(all);
+    return search->n == 1 ? search->found : NULL;
 }
 
 const char *diff_ptx_kernel(const Plan *p, const PtxModule *module, const PlanLaunch *launch, Diags *d) {
-    const char *found = NULL;
-    uint32_t n = 0;
-    Arena arena = {0};
-    const char *all = NULL;
-    for (uint32_t i = 0; i < module->nfuncs; i++) {
-        if (!module->funcs[i].is_entry || !module->funcs[i].has_body)
-            continue;
-        const char *name = str_text(&module->strings, module->funcs[i].name);
-        all = arena_printf(&arena, "%s%s%s", all ? all : "", all ? ", " : "", name);
-        if (launch->kernel && strcmp(name, launch->kernel) != 0)
-            continue;
-        found = name;
-        n++;
-    }
-    found = one_kernel(p, launch, "the PTX", found, n, all, d);
-    arena_free(&arena);
-    return found;
+    Search search = {.launch = launch, .all = text_open()};
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        if (module->funcs[i].is_entry && module->funcs[i].has_body)
+            look_at(&search, str_text(&module->strings, module->funcs[i].name));
+    return one_kernel(p, &search, "the PTX", d);
 }
 
 const char *diff_binary_kernel(const Plan *p, const Binary *binary, const PlanLaunch *launch, Diags *d) {
-    const char *found = NULL;
-    uint32_t n = 0;
-    Arena arena = {0};
-    const char *all = NULL;
-    for (uint32_t i = 0; i < binary->nfuncs; i++) {
-        if (!binary->funcs[i].is_entry)
-            continue;
-        all = arena_printf(&arena, "%s%s%s", all ? all : "", all ? ", " : "", binary->funcs[i].name);
-        if (launch->kernel && strcmp(binary->funcs[i].name, launch->kernel) != 0)
-            continue;
-        found = binary->funcs[i].name;
-        n++;
-    }
-    found = one_kernel(p, launch, binary->path ? binary->path : "the binary", found, n, all, d);
-    arena_free(&arena);
-    return found;
+    Search search = {.launch = launch, .all = text_open()};
+    for (uint32_t i = 0; i < binary->nfuncs; i++)
+        if (binary->funcs[i].is_entry)
+            look_at(&search, binary->funcs[i].name);
+    return one_kernel(p, &search, binary->path ? binary->path : "the binary", d);
 }
 
 const char *diff_kernels(Plan *plan, const PtxModule *module, Diags *diags) {

@@ -381,21 +381,23 @@ static void print_file(Printer *printer) {
 
 /* The code section of a function; 0 is reported. */
 static uint32_t function_section(const ElfImage *image, const char *name, Diags *diags) {
-    Arena arena = {0};
-    const char *all = NULL;
+    TextStream *names = text_open();
+    bool any = false;
     for (uint32_t i = 1; i < image->sections.n; i++) {
         const ElfSection *section = &image->sections.at[i];
         if (!disasm_is_code(section))
             continue;
         const char *found = section->name + strlen(".text.");
         if (strcmp(found, name) == 0) {
-            arena_free(&arena);
+            text_drop(names);
             return i;
         }
-        all = arena_printf(&arena, "%s%s%s", all ? all : "", all ? ", " : "", found);
+        fprintf(names->out, "%s%s", any ? ", " : "", found);
+        any = true;
     }
-    diag(diags, (SrcLoc){0}, DIAG_E0414, name, all ? all : "none");
-    arena_free(&arena);
+    char *all = text_close(names, NULL);
+    diag(diags, (SrcLoc){0}, DIAG_E0414, name, any ? all : "none");
+    mem_free(all);
     return 0;
 }
 
