@@ -196,30 +196,65 @@ static u64 edge(const Kind *kind, u64 index, u64 *seed) {
     return cut(v, kind->bits);
 }
 
-/* Operands of vector v: the first two from all pairs of edges, then edges, random bits, and neighbours at
- * random. */
+/* Halfway between two numbers of a narrower format, or next to it: where a second rounding shows. */
+static u64 near_tie(const Kind *kind, u64 *seed) {
+    static const unsigned precisions[] = {8, 11, 24, 53}, f32_cuts[] = {13, 16}, f64_cuts[] = {29, 42, 45};
+    u64 random = rng_next(seed), bits = rng_next(seed), tie;
+    if (kind->kind == 'F' || kind->kind == 'G') {
+        unsigned cut_at = kind->kind == 'F' ? f32_cuts[random % 2] : f64_cuts[random % 3];
+        u64 exponent = kind->kind == 'F' ? 0x38000000 + (random >> 8) % 0x10000000
+                                         : 0x3f00000000000000 + (random >> 8) % 0x20000000000000;
+        tie = (((exponent ^ (bits & (kind->kind == 'F' ? 0x807fffff : 0x800fffffffffffff))) >> cut_at)
+               << cut_at) |
+              1ull << (cut_at - 1);
+    } else {
+        unsigned precision = precisions[random % 4], width = precision + 1 + (unsigned)((random >> 8) % 40);
+        if (width > kind->bits)
+            width = kind->bits;
+        if (width <= precision)
+            return cut(bits, kind->bits);
+        tie = ((bits >> (64 - precision) | 1ull << (precision - 1)) << 1 | 1) << (width - precision - 1);
+    }
+    return cut(tie + (random >> 16) % 3 - 1, kind->bits);
+}
+
+static u64 any_operand(const Kind *kind, const u64 *others, unsigned i, u64 *seed) {
+    u64 random = rng_next(seed);
+    switch (random % 5) {
+    case 0: return cut(rng_next(seed), kind->bits);
+    case 1:
+        if (i && kind->bits >= 16) /* near another one */
+            return cut(others[i - 1] + (random >> 8) % 3 - 1, kind->bits);
+        break;
+    case 2:
+        if (kind->kind != 'F' && kind->kind != 'G')
+            return cut(rng_next(seed), kind->bits) >> (random >> 8) % kind->bits;
+        break;
+    case 3:
+        if (kind->bits >= 32)
+            return near_tie(kind, seed);
+        break;
+    default: break;
+    }
+    return edge(kind, random >> 8, seed);
+}
+
+/* Operands of vector v: the first two from all pairs of edges, as many as there is room for; then at random.
+ */
 static void operands_of(const Row *row, unsigned v, u64 out[4]) {
     u64 seed = v * 0x9e3779b97f4a7c15 + 1;
     unsigned n = (unsigned)strlen(row->operands);
-    const Kind *first = kind_of(row->operands[0]), *second = n > 1 ? kind_of(row->operands[1]) : first;
+    const Kind *first = kind_of(row->operands[0]), *second = n > 1 ? kind_of(row->operands[1]) : NULL;
+    u64 pairs = (u64)first->nedges * (second ? second->nedges : 1),
+        limit = pairs < VECTORS - 128 ? pairs : VECTORS - 128;
+    /* of more pairs than fit, each row takes others */
+    u64 pair = (v + (pairs > limit ? (u64)strlen(row->ptx) * 37 : 0)) % pairs;
     rng_next(&seed);
-    /* a step that meets every pair, for more pairs than vectors a different sample of them in each row */
-    u64 pairs = (u64)first->nedges * second->nedges,
-        pair = (v + (pairs > VECTORS - 128 ? (u64)row->name[0] * 37 : 0)) % pairs;
     memset(out, 0, 4 * sizeof *out);
     for (unsigned i = 0; i < n; i++) {
         const Kind *kind = kind_of(row->operands[i]);
-        u64 random = rng_next(&seed);
-        if (v < VECTORS - 128 && i < 2)
-            out[i] = edge(kind, i ? pair / first->nedges : pair, &seed);
-        else if (random % 4 == 0)
-            out[i] = cut(rng_next(&seed), kind->bits);
-        else if (random % 4 == 1 && i && kind->bits >= 16) /* near another one, or near 1 */
-            out[i] = cut(out[i - 1] + (random >> 8) % 3 - 1, kind->bits);
-        else if (random % 4 == 2 && kind->bits <= 32)
-            out[i] = cut(rng_next(&seed) >> (random >> 8) % 60, kind->bits);
-        else
-            out[i] = edge(kind, random >> 8, &seed);
+        out[i] = v < limit && i < 2 ? edge(kind, i ? pair / first->nedges : pair, &seed)
+                                    : any_operand(kind, out, i, &seed);
     }
 }
 
