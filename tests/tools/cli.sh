@@ -201,6 +201,15 @@ want 0 "" compile shared.ptx -t sm_80
 want 1 "shared.ptx:6:13: error E0704: variable c does not fit into shared memory of 65536 bytes" compile shared.ptx -t sm_75
 echo '.entry two() { .reg .u32 %r; mov.u32 %r, b; st.shared.u32 [b], %r; call f; ret; }' >>shared.ptx
 want 0 "" compile shared.ptx -t bru1
+cat >own.ptx <<'P'
+.version 7.5
+.target sm_75
+.address_size 64
+.visible .entry k() { .shared .align 4 .b8 own[49153]; ret; }
+P
+want 1 "error E0707: kernel k declares 49153 bytes of shared memory, on sm_75 it may declare 49152" compile -t sm_75 own.ptx -o own.cubin
+sed 's/49153/49152/' own.ptx >own2.ptx
+want 0 "" compile -t sm_75 own2.ptx -o own.cubin
 want 1 "shared.ptx:9:8: error E0707: kernel two declares 50000 bytes of shared memory, on sm_86 it may declare 49152" \
     compile shared.ptx -t sm_86
 printf '.target sm_86\n.entry k\n.shared 101377\nEXIT ;\n' >shared.sass
