@@ -74,6 +74,7 @@ typedef struct {
     uint8_t uniform;   /* enum IsaUniform */
     uint8_t exact;     /* enum IsaExact */
     uint8_t guard;     /* enum IsaGuard */
+    uint8_t flow;      /* enum IsaFlow */
     uint8_t simulated; /* enum IsaSimulated */
     uint8_t
         address[3]; /* sources that an address is the sum of: base, uniform part, offset; or ISA_NO_SLOT */

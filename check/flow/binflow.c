@@ -10,28 +10,32 @@
 /* ---- one instruction ---- */
 
 BinKind bin_kind(const MachInst *i) {
-    switch (i->optype) {
-    case OT_BRA: return BK_BRANCH;
-    case OT_BRX: return BK_BRANCH_INDIRECT;
-    case OT_CALL: return BK_CALL;
-    case OT_RET: return BK_RET;
-    case OT_EXIT:
-    case OT_KILL: return BK_EXIT;
-    case OT_TRAP:
-    case OT_RTT: return BK_TRAP;
-    case OT_BPT: return MGET(BPT, kind, i->mods) == BptKind_TRAP ? BK_TRAP : BK_PLAIN;
-    case OT_BSSY: return BK_BSSY;
-    case OT_BSYNC: return BK_BSYNC;
-    case OT_BREAK: return BK_BREAK;
-    case OT_BMOV: return i->opcode == OC_BMOV_R || i->opcode == OC_BMOV_NR ? BK_BMOV_TO_B : BK_BMOV_FROM_B;
-    case OT_YIELD: return BK_YIELD;
-    case OT_NANOSLEEP: return BK_NANOSLEEP;
-    case OT_WARPSYNC: return BK_WARPSYNC;
-    case OT_BAR:
-    case OT_BAR_RED: return BK_BAR;
-    case OT_NOP: return BK_NOP;
-    default: return isa_traits(i->optype)->lanes == ISA_LANES_COLLECTIVE ? BK_COLLECTIVE : BK_PLAIN;
+    switch ((enum IsaFlow)isa_traits(i->optype)
+                ->flow) { /* no default: a word of the column without a case does not compile */
+    case ISA_FLOW_BRANCH: return BK_BRANCH;
+    case ISA_FLOW_INDIRECT: return BK_BRANCH_INDIRECT;
+    case ISA_FLOW_CALL: return BK_CALL;
+    case ISA_FLOW_RET: return BK_RET;
+    case ISA_FLOW_EXIT: return BK_EXIT;
+    case ISA_FLOW_TRAP: return BK_TRAP;
+    case ISA_FLOW_BPT: return MGET(BPT, kind, i->mods) == BptKind_TRAP ? BK_TRAP : BK_PLAIN;
+    case ISA_FLOW_BSSY: return BK_BSSY;
+    case ISA_FLOW_BSYNC: return BK_BSYNC;
+    case ISA_FLOW_BREAK: return BK_BREAK;
+    case ISA_FLOW_BMOV:
+        return i->opcode == OC_BMOV_R || i->opcode == OC_BMOV_NR ? BK_BMOV_TO_B : BK_BMOV_FROM_B;
+    case ISA_FLOW_YIELD: return BK_YIELD;
+    case ISA_FLOW_NANOSLEEP: return BK_NANOSLEEP;
+    case ISA_FLOW_WARPSYNC: return BK_WARPSYNC;
+    case ISA_FLOW_BAR: return BK_BAR;
+    case ISA_FLOW_NOP: return BK_NOP;
+    case ISA_FLOW_HOST:
+    case ISA_FLOW_BAR_STATE:
+    case ISA_FLOW_HERE:
+    case ISA_FLOW_NONE:
+    case ISA_FLOW_COUNT: break;
     }
+    return isa_traits(i->optype)->lanes == ISA_LANES_COLLECTIVE ? BK_COLLECTIVE : BK_PLAIN;
 }
 
 unsigned bin_barrier(const MachInst *i) {

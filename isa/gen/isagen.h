@@ -161,6 +161,7 @@ typedef enum {
     IC_UNIFORM,
     IC_EXACT,
     IC_GUARD,
+    IC_FLOW,
     IC_SECOND_GUARD,
     IC_COMBINES,
     IC_SIMULATED,

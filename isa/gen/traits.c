@@ -101,6 +101,28 @@ static const Word guards[] = {
     {"LANES", "may be put on: then lanes where it is false must not execute it", 1, 0},
     {"FIXED", "stays as selection made it", 2, 0},
 };
+static const Word flows[] = {
+    {"NONE", "it goes on behind itself, and is not executed where its guard is false for all", 0, 0},
+    {"NOP", "the same, and does nothing", 1, 0},
+    {"BRANCH", "to a place that its word names", 2, 0},
+    {"INDIRECT", "to a place that a register or a table names", 3, 0},
+    {"CALL", "", 4, 0},
+    {"RET", "", 5, 0},
+    {"EXIT", "", 6, 0},
+    {"TRAP", "ends the grid, or hands the lanes to the host", 7, 0},
+    {"BPT", "the same, if its modifier says so", 8, 0},
+    {"HOST", "the host does something and comes back", 9, 0},
+    {"BSSY", "joins a convergence barrier", 10, 0},
+    {"BSYNC", "waits at one", 11, 0},
+    {"BREAK", "leaves one", 12, 0},
+    {"BMOV", "reads or writes one", 13, 0},
+    {"YIELD", "lets other lanes run", 14, 0},
+    {"NANOSLEEP", "for a time", 15, 0},
+    {"WARPSYNC", "waits for the lanes of a mask", 16, 0},
+    {"BAR", "barrier of the block", 17, 0},
+    {"BAR_STATE", "reads or changes what barriers of the block hold", 18, 0},
+    {"HERE", "where it stands", 19, 0},
+};
 static const Word simulated[] = {
     {"LEVELS", "bind_NAME in sim/ops, compiled for each host level", 0, 0},
     {"MACHINE", "bind_NAME in sim/machine", 1, 0},
@@ -125,6 +147,10 @@ static const struct {
     [IC_UNIFORM] = {"Uniform", "When its result is the same in all lanes.", ONE, WORDS(uniforms)},
     [IC_EXACT] = {"Exact", "How much of its result is known.", ONE, WORDS(exacts)},
     [IC_GUARD] = {"Guard", "What a pass may do with its guard.", ONE, WORDS(guards)},
+    [IC_FLOW] =
+        {"Flow",
+         "What it does to control. But for NONE and NOP it is executed although its guard is false for all.",
+         ONE, WORDS(flows)},
     [IC_SECOND_GUARD] = {"SecondGuard", "", NAMES, NULL, 0},
     [IC_COMBINES] = {"Combines", "", NAMES, NULL, 0},
     [IC_SIMULATED] = {"Simulated", "Where the simulator has it.", ONE, WORDS(simulated)},
@@ -134,6 +160,7 @@ enum {
     EF_WRITE = 1 << 1,
     EF_ORDER = 1 << 3,
     EF_WRITES_ALL_P = 1 << 14,
+    EF_CONTROL = 0x1ff0, /* BRANCH to CTA_BARRIER */
     SP_CONSTANT = 8,
     SIM_ABSENT = 2,
     UNIT_CTRL = 15
@@ -255,6 +282,7 @@ static bool needs(const IgOptype *optype, unsigned column) {
     case IC_QUEUE: return waits(optype);
     case IC_UNIFORM:
     case IC_EXACT: return result;
+    case IC_FLOW: return does & EF_CONTROL || value(optype, IC_UNIT) == UNIT_CTRL;
     case IC_SPACE: return access;
     case IC_ADDRESS: return access && !(does & EF_ORDER);
     case IC_SECOND_GUARD: return value(optype, IC_UNIT) == UNIT_CTRL && ig_slot_index(optype, "pp") >= 0;

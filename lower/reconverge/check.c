@@ -189,34 +189,43 @@ static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block
     unsigned reg;
     if (counts_lanes(i) && !op_is_always(i->guard))
         break_rule(check, i, "R-07", "a guarded instruction counts or switches lanes", 0);
-    switch (i->op) {
-    case OT_BSSY: do_bssy(check, pending, i, block); break;
-    case OT_BSYNC:
+    switch ((enum IsaFlow)isa_traits(i->op)->flow) { /* no default: each word of the column is thought of */
+    case ISA_FLOW_BSSY: do_bssy(check, pending, i, block); break;
+    case ISA_FLOW_BSYNC:
         do_bsync(check, pending, i, block);
         *before = (Before){0};
         break;
-    case OT_BREAK: pending->join[reg_of(check, i)] = 0; break;
-    case OT_YIELD:
-    case OT_NANOSLEEP: *before = (Before){.yielded = true}; break;
-    case OT_WARPSYNC:
-    case OT_BAR:
-    case OT_BAR_RED: do_collective(check, pending, i, id, before); break;
-    case OT_CALL:
+    case ISA_FLOW_BREAK: pending->join[reg_of(check, i)] = 0; break;
+    case ISA_FLOW_YIELD:
+    case ISA_FLOW_NANOSLEEP: *before = (Before){.yielded = true}; break;
+    case ISA_FLOW_WARPSYNC:
+    case ISA_FLOW_BAR: do_collective(check, pending, i, id, before); break;
+    case ISA_FLOW_CALL:
         do_call(check, pending, i);
         *before = (Before){0};
         break;
-    case OT_RET:
+    case ISA_FLOW_RET:
         if (any_pending(pending, &reg))
             break_rule(check, i, "R-02", "B%u may be pending at RET", reg);
         break;
-    case OT_EXIT:
-    case OT_KILL:
+    case ISA_FLOW_EXIT:
         if (!op_is_always(i->guard)) /* the others are still together */
             before->yielded = false;
         break;
-    default:
+    case ISA_FLOW_BRANCH: /* the edges of the graph say what they do */
+    case ISA_FLOW_INDIRECT:
+    case ISA_FLOW_TRAP: /* ends the grid: nobody waits any more */
+    case ISA_FLOW_BPT:
+    case ISA_FLOW_HOST:
+    case ISA_FLOW_BMOV: /* no pass makes it */
+    case ISA_FLOW_BAR_STATE:
+    case ISA_FLOW_HERE:
+    case ISA_FLOW_NOP:
+    case ISA_FLOW_NONE:
+    case ISA_FLOW_COUNT:
         if (!ir_is_pseudo(i->op) && i->flags & IF_SYNC)
             do_collective(check, pending, i, id, before);
+        break;
     }
 }
 

@@ -205,7 +205,6 @@ static int op_r2b(Warp *warp, Dec *dec, uint32_t g) {
 static bool barrier_op(Bind *bind, OpFn *fn) {
     bind_operands(bind);
     bind->d->full = bind->d->part = fn;
-    bind->d->always = 1;
     bind->d->cls = CLS_OTHER;
     return !bind->failed;
 }

@@ -187,7 +187,7 @@ int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
     dec->guard = (uint8_t)guard.index;
     dec->gx = guard.x;
     dec->cls = CLS_DATA;
-    dec->always = 0;
+    dec->always = isa_traits(in->optype)->flow > ISA_FLOW_NOP;
     BindFn *fn = in->optype < OT_COUNT ? r->level->bind[in->optype] : NULL;
     if (!fn)
         fn = bind_not_simulated;

@@ -514,7 +514,6 @@ static int op_host_call(Warp *warp, Dec *dec, uint32_t g) {
 static bool control(Bind *bind, OpFn *fn, unsigned cls) {
     bind_operands(bind);
     bind->d->full = bind->d->part = fn;
-    bind->d->always = 1;
     bind->d->cls = (uint8_t)cls;
     bind->d->target = bind->in->wide;
     return !bind->failed;
