@@ -192,8 +192,8 @@ static uint16_t live_before(const Skel *skel, uint16_t after) {
             live &= (uint16_t) ~(1u << (7 + skel->track_def));
     }
     if (decides(skel)) {
-        use |= skel->guard != NO_PRED ? (uint16_t)(1u << skel->guard) : 0;
-        use |= skel->pp != NO_PRED ? (uint16_t)(1u << skel->pp) : 0;
+        use |= (uint16_t)(skel->guard != NO_PRED ? 1u << skel->guard : 0);
+        use |= (uint16_t)(skel->pp != NO_PRED ? 1u << skel->pp : 0);
     }
     if (skel->mask_reg != 0xff)
         use |= (uint16_t)(1u << (7 + skel->mask_reg));

@@ -95,7 +95,7 @@ static Term *address_word(Mach *mach, const BinFixup *fixup) {
 Term *mach_plain(Mach *mach, unsigned i, unsigned c, unsigned mods) {
     Terms *ts = &mach->p->ts;
     Operand o = mach->in->src[i];
-    mach->looked_src |= (uint16_t)(1u << i);
+    mach->looked_src |= 1u << i;
     if (o.mods & ~(mods | OPM_REUSE))
         mach_fault(mach, "a modifier of an operand is not modelled");
     switch (o.kind) {
@@ -149,7 +149,7 @@ Term *mach_f32(Mach *mach, unsigned i) {
 }
 Term *mach_pair(Mach *mach, unsigned i, unsigned mods) {
     Terms *ts = &mach->p->ts;
-    mach->looked_src |= (uint16_t)(1u << i);
+    mach->looked_src |= 1u << i;
     if (mach->in->src[i].kind == OPK_REG &&
         mach->in->src[i].value == (mach->in->src[i].file == RF_UR ? REG_URZ : REG_RZ))
         return t_const(ts, 64, 0);
@@ -159,7 +159,7 @@ Term *mach_f64(Mach *mach, unsigned i) {
     Terms *ts = &mach->p->ts;
     Operand o = mach->in->src[i];
     if (o.kind == OPK_IMM) { /* the high word */
-        mach->looked_src |= (uint16_t)(1u << i);
+        mach->looked_src |= 1u << i;
         return t_const(ts, 64, (uint64_t)o.value << 32);
     }
     Term *v = mach_pair(mach, i, OPM_NEG | OPM_ABS), *hi = t_hi(ts, v), *lo = t_lo(ts, v);
@@ -172,7 +172,7 @@ Term *mach_f64(Mach *mach, unsigned i) {
 
 void mach_put(Mach *mach, unsigned i, unsigned c, Term *v) {
     Operand o = mach->in->dst[i];
-    mach->written |= (uint16_t)(1u << i);
+    mach->written |= 1u << i;
     if (o.kind != OPK_REG)
         return;
     if (o.file == RF_R && o.value + c < REG_RZ)
@@ -186,7 +186,7 @@ void mach_put64(Mach *mach, unsigned i, Term *v) {
 }
 void mach_put_pred(Mach *mach, unsigned i, Term *v) {
     Operand o = mach->in->dst[i];
-    mach->written |= (uint16_t)(1u << i);
+    mach->written |= 1u << i;
     if (o.kind == OPK_REG && o.value != REG_PT)
         mach_set(mach, (o.file == RF_UP ? LOC_UP : LOC_P) + o.value, v);
 }

@@ -18,7 +18,7 @@ typedef struct {
     Term *pc, *guard, *full; /* path condition, the instruction's guard, both */
     /* of the instruction: bits of its modifiers, sources and destinations that its model has used */
     uint32_t looked;
-    uint16_t looked_src, written;
+    uint32_t looked_src, written;
     bool fixed; /* its relocation was read */
 } Mach;
 
