@@ -105,7 +105,7 @@ int cmd_prove(Settings *settings) {
         if (text)
             printf("%s%s", text, settings->json ? "\n" : "");
         mem_free(text);
-        status = verdict_status(prove_verdict(&r));
+        status = (int)verdict_status(prove_verdict(&r));
     }
     prove_report_free(&r);
     binary_free(b);
