@@ -129,8 +129,10 @@ unsigned form_elements(unsigned form, FormElement *e, bool *open) {
 }
 
 bool form_element_word(const FormElement *element, const char **at, const char **word, size_t *size_bytes) {
+    if (!element->list)
+        return false;
     const char *end = element->list + element->list_size, *begin = *at ? *at + 1 : element->list;
-    if (!element->list || begin > end)
+    if (begin > end)
         return false;
     const char *bar = memchr(begin, '|', (size_t)(end - begin));
     *at = bar ? bar : end;
