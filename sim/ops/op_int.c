@@ -95,7 +95,7 @@ static int lea(Warp *warp, Dec *dec, uint32_t g) {
         uint32_t s = hi ? (uint32_t)(pair(a[i], top) << shift >> 32) : a[i] << shift;
         uint64_t v = (uint64_t)(s ^ x0) + (b[i] ^ x1) + k + (cin >> i & 1);
         r[i] = blend(lane_mask(g, i), (uint32_t)v, r[i]);
-        one |= (uint32_t)(v >> 32) << i;
+        one |= (uint32_t)(v >> 32 != 0) << i; /* of two negated zeros it is 2 */
     }
     set_pred(warp, dec->pd[0], g, one);
     return RUN_OK;

@@ -181,6 +181,8 @@ CASE(iadd3_x, IADD3, MSET(IADD3, x, 1), L(D32, P(1), PT_), L(A32, op_with(B32, O
 CASE(lea, LEA, 0, L(D32, PT_), L(A32, B32, RZ_, IMM(5), NPT_), o->r = (a << 5) + b;)
 CASE(lea_carry, LEA, 0, L(D32, P(1)), L(A32, B32, RZ_, IMM(3), NPT_),
      { uint64_t s = (uint64_t)(uint32_t)(a << 3) + b; o->r = (uint32_t)s; o->p1 = s >> 32; })
+CASE(lea_negs, LEA, 0, L(D32, P(1)), L(op_with(A32, OPM_NEG), op_with(B32, OPM_NEG), RZ_, IMM(3), NPT_),
+     { uint64_t s = (uint64_t)(uint32_t)~(a << 3) + (uint32_t)~b + 2; o->r = (uint32_t)s; o->p1 = s >> 32 != 0; })
 CASE(lea_hi_x, LEA, MSET(LEA, hi, 1) | MSET(LEA, x, 1), L(D32, PT_), L(A32, B32, C32, IMM(3), P(0)),
      o->r = (uint32_t)((((uint64_t)c << 32 | a) << 3) >> 32) + b + x->p;)
 CASE(lea_hi_sx32, LEA, MSET(LEA, hi, 1) | MSET(LEA, sx32, 1), L(D32, PT_), L(A32, B32, RZ_, IMM(7), NPT_),
@@ -403,7 +405,7 @@ CASE(hsetp2, HSETP2, MSET(HSETP2, cmp, FCmp_LT), L(P(1), P(2)), L(A32, B32, PT_)
 static const Case cases[] = {
     I(mov), I(sel), I(sel_not), I(iadd3), I(iadd3_neg), ROW(iadd3_carry, V_INT, CHECK_32 | CHECK_P1 | CHECK_P2),
     ROW(iadd3_borrow, V_INT, CHECK_32 | CHECK_P1), ROW(iadd3_x, V_INT, CHECK_32 | CHECK_P1), I(lea),
-    ROW(lea_carry, V_INT, CHECK_32 | CHECK_P1), I(lea_hi_x), I(lea_hi_sx32),
+    ROW(lea_carry, V_INT, CHECK_32 | CHECK_P1), ROW(lea_negs, V_INT, CHECK_32 | CHECK_P1), I(lea_hi_x), I(lea_hi_sx32),
     I(lop_c0), I(lop_fc), I(lop_3c), I(lop_30), I(lop_0f), I(lop_33), I(lop_f0), I(lop_cc), I(lop_aa), I(lop_80),
     I(lop_fe), I(lop_96), I(lop_ea), I(lop_a8), I(lop_6a), I(lop_28), I(lop_ca), I(lop_1b), I(lop_e8), I(lop_00),
     I(lop_ff), I(lop_37), I(lop_d2), ROW(lop_pred, V_INT, CHECK_32 | CHECK_P1), ROW(lop_pand, V_INT, CHECK_32 | CHECK_P1),
