@@ -55,8 +55,11 @@ typedef struct {
     const char *gave_up;
 } Core;
 
-/* Fills report->facts: contents of the file, static and model check. */
-void prove_facts(const PtxModule *module, const BinFlow *flow, const ProveOptions *opt, ProveReport *report);
+/* Fill report->facts: what the file says beside its code; that lanes meet, by the static and the model check.
+ */
+void prove_contents(const PtxModule *module, const BinFlow *flow, const ProveOptions *opt,
+                    ProveReport *report);
+void prove_meeting(const BinFlow *flow, const ProveOptions *opt, ProveReport *report);
 /* Functions that belong to the kernel asked for: itself and what it can call; all if it is NULL. */
 bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *arena);
 void prove_core_run(Core *core, Cut *cut);   /* both sides, until their exits fit together */

@@ -172,7 +172,8 @@ static void models(const BinFlow *flow, const bool *wanted, const ProveOptions *
     model_program_free(program);
 }
 
-void prove_facts(const PtxModule *module, const BinFlow *flow, const ProveOptions *opt, ProveReport *report) {
+void prove_contents(const PtxModule *module, const BinFlow *flow, const ProveOptions *opt,
+                    ProveReport *report) {
     Arena scratch = {0};
     const bool *wanted = prove_functions_below(flow, opt->kernel, &scratch);
     contents(module, flow, opt, report);
@@ -181,8 +182,15 @@ void prove_facts(const PtxModule *module, const BinFlow *flow, const ProveOption
             records(flow, f, report);
             shared(module, flow, &flow->bin->funcs[f], report);
         }
+    arena_free(&scratch);
+}
+
+void prove_meeting(const BinFlow *flow, const ProveOptions *opt, ProveReport *report) {
+    Arena scratch = {0};
+    const bool *wanted = prove_functions_below(flow, opt->kernel, &scratch);
     rules(flow, wanted, report);
-    models(flow, wanted, opt, report);
+    if (!opt->only_whether || !report->facts.n)
+        models(flow, wanted, opt, report);
     arena_free(&scratch);
 }
 

@@ -306,9 +306,10 @@ static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {
         prove_judge_unknown(&j, cut->mach_run.fault, cut->ptx_run.first, cut->mach_run.fault_at);
     else {
         prove_judge_obligations(&j, cut);
-        if (out->status == PROVE_UNKNOWN)
+        bool ask = !core->p.opt->only_whether;
+        if (ask && out->status == PROVE_UNKNOWN)
             prove_judge_blame(&j, cut);
-        if (out->status == PROVE_UNKNOWN)
+        if (ask && out->status == PROVE_UNKNOWN)
             prove_judge_pursue(&j, cut);
         if (core->p.ts.overflow)
             prove_judge_unknown(&j, "terms became too large", 0, 0);
@@ -336,7 +337,9 @@ void prove_judge(Core *core, ProveReport *report, ProveFunc *out) {
     out->regions = ARENA_ARRAY(&report->arena, ProveRegion, core->cuts.n);
     for (uint32_t k = 0; k < core->cuts.n; k++) {
         judge(core, report, &core->cuts.at[k], &out->regions[out->nregions]);
-        count(report, out, &out->regions[out->nregions++]);
+        count(report, out, &out->regions[out->nregions]);
+        if (out->regions[out->nregions++].status >= PROVE_REFUTED && core->p.opt->only_whether)
+            return;
     }
 }
 

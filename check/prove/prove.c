@@ -505,6 +505,12 @@ static void library_free(Library *library) {
             ptx_free(library->file[n]);
 }
 
+/* Nothing that follows can change the answer. */
+static bool is_decided(const ProveReport *report, const ProveOptions *opt) {
+    return opt->only_whether &&
+           (report->facts.n || report->count[PROVE_UNKNOWN] || report->count[PROVE_REFUTED]);
+}
+
 bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *opt, ProveReport *report,
                   Diags *d) {
     static const ProveOptions defaults = {0};
@@ -513,21 +519,27 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     double begin = clock_seconds(),
            deadline = opt->total_seconds > 0 ? clock_cpu_seconds() + opt->total_seconds : 0;
     BinFlow *g = bin_flow_new(binary);
-    prove_facts(m, g, opt, report);
+    prove_contents(m, g, opt, report);
     ProveSolver solver = {0};
     report->funcs = ARENA_ARRAY(&report->arena, ProveFunc, binary->nfuncs + 1);
     Library library = {{0}};
     const bool *wanted = prove_functions_below(g, opt->kernel, &report->arena);
-    for (uint32_t f = 0; f < binary->nfuncs; f++) {
+    const BinFunc *lead = opt->first ? binary_find(binary, opt->first) : NULL;
+    uint32_t before = lead ? (uint32_t)(lead - binary->funcs) : 0; /* functions that stand before it */
+    for (uint32_t k = 0; k < binary->nfuncs && !is_decided(report, opt); k++) {
+        uint32_t f = k > before ? k : k ? k - 1 : before;
         uint32_t index = ptx_find_func(m, binary->funcs[f].name);
         const PtxModule *from = index ? m : library_of(&library, binary->funcs[f].name, &index);
         if (!from || !from->funcs[index - 1].has_body || !wanted[f])
             continue;
         prove_function(report, from, &from->funcs[index - 1], g, f, opt, &solver, deadline);
         if (opt->progress)
-            opt->progress(opt->user, binary->funcs[f].name, f + 1, binary->nfuncs);
+            opt->progress(opt->user, binary->funcs[f].name, k + 1, binary->nfuncs);
     }
-    prove_confirm(m, g, report);
+    if (!is_decided(report, opt))
+        prove_meeting(g, opt, report);
+    if (!opt->only_whether)
+        prove_confirm(m, g, report);
     library_free(&library);
     prove_z3_close(solver.z3);
     report->lacks_z3 = solver.opened && !solver.z3;

@@ -30,6 +30,10 @@ typedef struct {
     uint32_t max_terms;   /* that one function may make; 0 = 4 million. What is left counts as unknown */
     size_t max_bytes;     /* of terms and states of one function; 0 = 512 MiB */
     const char *kernel;   /* only this function and what it calls, NULL = all that the PTX defines */
+    /* Only whether all is proved: end at the first thing that is not, look for no refutation (the verdict is
+     * VERDICT_UNKNOWN unless a fact of the file refutes). `first`: the function to begin with, NULL = any. */
+    bool only_whether;
+    const char *first;
     void (*progress)(void *user, const char *func, uint32_t done, uint32_t total);
     void *user;
 } ProveOptions;

@@ -222,10 +222,10 @@ static ZqResult ask(struct ProveZ3 *z3, Terms *ts, Term *cond, Term *x, Term *y,
 }
 
 /* In a process of its own, which a timer of the time that it uses ends: Z3's own limit is of the time that
- * passes, and it does not look at it while it prepares a query. */
+ * passes, and it does not look at it while it prepares a query. The child leaves by _exit, so what the host
+ * has buffered in its streams is written once, by the host. */
 ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
                         double seconds) {
-    fflush(NULL);
     pid_t child = fork();
     if (child < 0)
         return ZQ_UNKNOWN;

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <cmocka.h>
 
 enum { PAIRS = 30, MAX_SHAPES = 40, SECONDS = 8 };
@@ -262,7 +263,32 @@ static void rules_hold_for_all_values(void **state) {
     prove_z3_close(z3);
 }
 
+/* A query runs in a child; what the host has buffered is the host's to write, and is written once. */
+static void host_streams_are_left_alone(void **state) {
+    (void)state;
+    struct ProveZ3 *z3 = prove_z3_open();
+    if (!z3)
+        skip();
+    World world = {0};
+    make_shapes(&world);
+    FILE *host = tmpfile();
+    struct stat now;
+    assert_non_null(host);
+    fputs("not yet", host);
+    assert_int_equal(prove_z3_equal(z3, &world.ts, world.ts.truth, world.x, world.y, true, SECONDS),
+                     ZQ_INVALID);
+    assert_int_equal(fstat(fileno(host), &now), 0);
+    assert_int_equal(now.st_size, 0);
+    fflush(host);
+    assert_int_equal(fstat(fileno(host), &now), 0);
+    assert_int_equal(now.st_size, 7);
+    fclose(host);
+    term_free(&world.ts);
+    prove_z3_close(z3);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rules_hold_for_all_values)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rules_hold_for_all_values),
+                                       cmocka_unit_test(host_streams_are_left_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
