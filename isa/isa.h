@@ -95,6 +95,8 @@ uint32_t isa_target_units(const Target *t);
 /* How these modifiers combine the operation's test with the predicate source combines_src: a BoolOp_*, or -1
  * if it combines nothing. */
 int isa_combine_op(unsigned optype, uint32_t mods);
+/* The modifiers of an operation that combines, with another BoolOp_*. */
+uint32_t isa_with_combine_op(unsigned optype, uint32_t mods, unsigned bool_op);
 
 /* An empty instruction of `optype`: all operands absent, all modifiers default, guard PT, no scoreboards. */
 MachInst isa_inst(unsigned optype);

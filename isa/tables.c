@@ -33,6 +33,11 @@ int isa_combine_op(unsigned optype, uint32_t mods) {
     return (int)((mods >> mod->lo & ((1u << mod->width) - 1)) ^ mod->def);
 }
 
+uint32_t isa_with_combine_op(unsigned optype, uint32_t mods, unsigned bool_op) {
+    const IsaMod *mod = &isa_optypes[optype].mods[isa_traits(optype)->combines_mod];
+    return (mods & ~(((1u << mod->width) - 1) << mod->lo)) | (bool_op ^ mod->def) << mod->lo;
+}
+
 unsigned isa_optype_find(const char *name) {
     for (unsigned i = 1; i < isa_noptypes; i++)
         if (!strcmp(isa_optypes[i].name, name))

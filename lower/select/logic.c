@@ -78,24 +78,26 @@ static Operand emit_bool_op(Sel *s, const PtxInsn *in, Operand p, Operand c) {
     }
 }
 
-/* The compare instruction just made takes the combination itself. */
-static bool fold_combine(Sel *sel, const PtxInsn *in, Operand p, Operand c) {
+/* The compare instruction just made takes the combination itself, and gives its complement's too (q, unless
+ * NULL). */
+static bool fold_combine(Sel *sel, const PtxInsn *in, Operand p, Operand *q, Operand c) {
     InstId id = sel_last(sel);
-    Inst *i = ir_inst(sel->f, id);
-    unsigned bop = in->bop == BOP_OR ? BoolOp_OR : in->bop == BOP_XOR ? BoolOp_XOR : BoolOp_AND;
-    if (i->ndst == 0 || ir_dst(sel->f, i, 0)->value != p.value || i->loc.i != sel->loc.i)
+    const Inst *i = ir_inst(sel->f, id);
+    const OpTraits *traits = isa_traits(i->op);
+    if (i->ndst == 0 || ir_dst(sel->f, i, 0)->value != p.value || i->loc.i != sel->loc.i || p.mods ||
+        traits->combines_src == ISA_NO_SLOT || (q && traits->combines_dst == ISA_NO_SLOT) ||
+        isa_combine_op(i->op, i->mods) != BoolOp_AND ||
+        !op_is_always(*ir_src(sel->f, i, traits->combines_src)))
         return false;
-    if (i->op == OT_ISETP) {
-        i->mods = (i->mods & ~(uint32_t)MSET(ISETP, bop, 3)) | MSET(ISETP, bop, bop);
-        ir_set_src(sel->f, id, ISETP_pp, c);
-    } else if (i->op == OT_FSETP) {
-        i->mods = (i->mods & ~(uint32_t)MSET(FSETP, bop, 3)) | MSET(FSETP, bop, bop);
-        ir_set_src(sel->f, id, FSETP_pp, c);
-    } else if (i->op == OT_DSETP) {
-        i->mods = (i->mods & ~(uint32_t)MSET(DSETP, bop, 3)) | MSET(DSETP, bop, bop);
-        ir_set_src(sel->f, id, DSETP_pp, c);
-    } else
-        return false;
+    ir_inst(sel->f, id)->mods = isa_with_combine_op(i->op, i->mods,
+                                                    in->bop == BOP_OR    ? BoolOp_OR
+                                                    : in->bop == BOP_XOR ? BoolOp_XOR
+                                                                         : BoolOp_AND);
+    ir_set_src(sel->f, id, traits->combines_src, c);
+    if (q) {
+        *q = ir_val(sel->f, ir_value_new(sel->f, RF_P));
+        ir_set_dst(sel->f, id, traits->combines_dst, *q);
+    }
     return true;
 }
 
@@ -114,10 +116,12 @@ bool isel_setp(Sel *s, const PtxInsn *in) {
     if (!sel_compare(s, in, sel_type(in), &src[0], &src[1], &p))
         return false;
     bool two = in->ndst > 1 && in->operands[1].kind != PO_SINK;
-    if (two)
-        q = has_c ? emit_bool_op(s, in, op_not(p), c) : sel_pmov(s, op_not(p));
-    if (has_c && (two || !fold_combine(s, in, p, c)))
-        p = emit_bool_op(s, in, p, c);
+    if ((two || has_c) && !fold_combine(s, in, p, two ? &q : NULL, c)) {
+        if (two)
+            q = has_c ? emit_bool_op(s, in, op_not(p), c) : sel_pmov(s, op_not(p));
+        if (has_c)
+            p = emit_bool_op(s, in, p, c);
+    }
     sel_write_pred(s, &in->operands[0], p);
     if (two)
         sel_write_pred(s, &in->operands[1], q);

@@ -77,7 +77,13 @@ static void lop3(Eval *eval, const Inst *i) {
                      (word(eval, *ir_src(eval->f, i, 2), 0) >> bit & 1);
         r |= (lut >> k & 1) << bit;
     }
+    bool third = pred(eval, *ir_src(eval->f, i, LOP3_pp), false);
     set(eval, i, 0, r);
+    set(eval, i, LOP3_pu, MGET(LOP3, pand, i->mods) ? r != 0 && third : r != 0 || third);
+}
+
+static bool combined(unsigned bop, bool test, bool third) {
+    return bop == BoolOp_AND ? test && third : bop == BoolOp_OR ? test || third : test != third;
 }
 
 static void setp(Eval *eval, const Inst *i) {
@@ -88,8 +94,8 @@ static void setp(Eval *eval, const Inst *i) {
     unsigned way = x < y ? 1 : x == y ? 2 : 4;
     bool is = (table[MGET(ISETP, cmp, i->mods)] & way) != 0,
          third = pred(eval, *ir_src(eval->f, i, ISETP_pp), true);
-    set(eval, i, 0, is && third);
-    set(eval, i, 1, !is && third);
+    set(eval, i, 0, combined(MGET(ISETP, bop, i->mods), is, third));
+    set(eval, i, 1, combined(MGET(ISETP, bop, i->mods), !is, third));
 }
 
 /* A lane whose guard is false keeps the tied values; without one, anything may be there. */
@@ -204,6 +210,13 @@ static Operand some(Gen *gen) {
     return ir_val(gen->f, gen->r[rnd(gen, 2) && gen->nr > 6 ? gen->nr - 1 - rnd(gen, 6) : rnd(gen, gen->nr)]);
 }
 
+static Operand some_pred(Gen *gen) {
+    if (gen->np == 0)
+        return op_pt();
+    ValId v = gen->p[rnd(gen, 2) && gen->np > 2 ? gen->np - 1 - rnd(gen, 2) : rnd(gen, gen->np)];
+    return op_with(ir_val(gen->f, v), rnd(gen, 3) ? 0 : OPM_NOT);
+}
+
 static InstId emit(Gen *gen, unsigned op, uint32_t mods) {
     InstId i = ir_inst_new(gen->f, op, isa_num_dst(op), isa_num_src(op));
     ir_inst(gen->f, i)->mods = mods;
@@ -283,8 +296,8 @@ static void guarded(Gen *gen) {
 
 static void random_inst(Gen *gen) {
     InstId i;
-    Operand f = op_with(op_pt(), OPM_NOT);
-    switch (rnd(gen, 11)) {
+    Operand f = op_with(op_pt(), OPM_NOT), bits;
+    switch (rnd(gen, 13)) {
     case 0:
         i = emit(gen, OT_MOV, 0);
         ir_set_src(gen->f, i, 0, rnd(gen, 3) ? op_imm(small(gen)) : op_cmem(0, 0x160 + 4 * rnd(gen, 8)));
@@ -351,6 +364,26 @@ static void random_inst(Gen *gen) {
         if (ir_inst(gen->f, i)->op == OT_IADD3)
             ir_set_src(gen->f, i, 4, f);
         define(gen, i, 0, RF_R);
+        break;
+    case 10: /* bits compared with zero */
+        i = emit(gen, OT_LOP3, MSET(LOP3, lut, rnd(gen, 256)));
+        for (unsigned k = 0; k < 3; k++)
+            ir_set_src(gen->f, i, k, k == 1 ? op_imm(1u << rnd(gen, 6)) : some(gen));
+        ir_set_src(gen->f, i, LOP3_pp, f);
+        bits = define(gen, i, 0, RF_R);
+        gen->nr -= rnd(gen, 3) != 0; /* or with no other use */
+        i = emit(gen, OT_ISETP,
+                 MSET(ISETP, cmp, rnd(gen, 2) ? ICmp_NE : ICmp_EQ) | MSET(ISETP, bop, rnd(gen, 3)));
+        ir_set_src(gen->f, i, 0, rnd(gen, 2) ? bits : op_rz());
+        ir_set_src(gen->f, i, 1, ir_src(gen->f, ir_inst(gen->f, i), 0)->kind == OPK_VAL ? op_rz() : bits);
+        ir_set_src(gen->f, i, ISETP_pp, rnd(gen, 2) ? op_pt() : some_pred(gen));
+        define(gen, i, 0, RF_P);
+        break;
+    case 11: /* any function of two predicates, the last ones rather than others */
+        i = emit(gen, OT_PLOP3, MSET(PLOP3, lut, rnd(gen, 256)));
+        for (unsigned k = 0; k < 3; k++)
+            ir_set_src(gen->f, i, k, k < 2 ? some_pred(gen) : op_pt());
+        define(gen, i, 0, RF_P);
         break;
     default: add64_and_store(gen);
     }
@@ -459,10 +492,10 @@ static void test_random(void **state) {
             run(f, &a[t], t * 7);
         before += size_of(f);
         char *text = ir_print(module, NULL);
-        static PassFn *const passes[] = {pass_fold, pass_branches, pass_cse,     pass_combine,
-                                         pass_dce,  NULL,          pass_legalise};
+        static PassFn *const passes[] = {pass_fold, pass_branches, pass_cse,        pass_combine,
+                                         pass_dce,  NULL,          pass_conditions, pass_legalise};
         module->predicate = seed % 3 ? PREDICATE_MAX : PREDICATE_AUTO;
-        for (unsigned p = 0; p < 7; p++) {
+        for (unsigned p = 0; p < sizeof passes / sizeof *passes; p++) {
             assert_true(passes[p] ? passes[p](f, &d)
                                   : pass_uniformity(module, &d) && pass_predicate(module, &d));
             for (unsigned k = 0; !passes[p] && k < module->predicated.n; k++)
@@ -622,6 +655,58 @@ static void test_combine(void **state) {
     unload(&l);
 }
 
+static void test_conditions(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n"
+             "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n"
+             "  %r3, _ = LOP3(lut=0xc0) %r1, 0x1, RZ, !PT\n  %p4, _ = ISETP(cmp=NE) %r3, RZ, _, _\n"
+             "  %r5 = SEL %r1, %r2, %p4\n  STG _, _, 0x0, %r5\n" /* not zero */
+             "  %r6, _ = LOP3(lut=0xc0) %r1, 0x2, RZ, !PT\n  %p7, _ = ISETP(cmp=EQ) %r6, RZ, _, _\n"
+             "  %r8 = SEL %r1, %r2, %p7\n  STG _, _, 0x4, %r8\n" /* zero: the use is negated */
+             "  %r9, _ = LOP3(lut=0xc0) %r1, 0x4, RZ, !PT\n  %p10, _ = ISETP(cmp=EQ) %r9, RZ, _, _\n"
+             "  %p11, _ = ISETP(cmp=LT) %r1, %r2, _, _\n"
+             "  %p12, _ = PLOP3(lut=0xc0) %p10, %p11, PT\n" /* both: the comparison takes the other one */
+             "  %r13 = SEL %r1, %r2, %p12\n  STG _, _, 0x8, %r13\n"
+             "  %p14, _ = ISETP(cmp=LT) %r1, 0x7, _, _\n  %p15, _ = ISETP(cmp=LT) %r2, 0x7, _, _\n"
+             "  %p16, _ = PLOP3(lut=0xfc) %p14, !%p15, PT\n" /* or not: the second result */
+             "  %r17 = SEL %r1, %r2, %p16\n  STG _, _, 0xc, %r17\n"
+             "  %r18, _ = LOP3(lut=0xc0) %r1, 0x8, RZ, !PT\n  %p19, _ = ISETP(cmp=NE) %r18, RZ, _, _\n"
+             "  %r20 = SEL %r1, %r18, %p19\n  STG _, _, 0x10, %r20\n" /* the bits have a use of their own */
+             "  %p21, _ = PLOP3(lut=0xf) %p19, PT, PT\n"
+             "  %r22 = SEL %r1, %r2, %p21\n  STG _, _, 0x14, %r22\n  EXIT _\n");
+    assert_true(pass_conditions(l.f, &l.d));
+    expect(&l, "_, %p4 = LOP3(lut=0xc0) %r1, 0x1, RZ, !PT", "%r3");
+    expect(&l, "_, %p7 = LOP3(lut=0xc0) %r1, 0x2, RZ, !PT", "%r6");
+    expect(&l, "%r8 = SEL %r1, %r2, !%p7", NULL);
+    expect(&l, "%p12, _ = ISETP(cmp=LT) %r1, %r2, !%p10", "%p11");
+    expect(&l, "_, %p16 = ISETP(bop=OR cmp=LT) %r2, 0x7, %p14", "PLOP3(lut=0xfc)");
+    expect(&l, "%r18, %p19 = LOP3(lut=0xc0) %r1, 0x8, RZ, !PT", "%p19, _");
+    expect(&l, "%r22 = SEL %r1, %r2, !%p19", "PLOP3");
+    unload(&l);
+}
+
+/* What must stay as it is: a predicate that a phi takes, a comparison with a guard, three inputs. */
+static void test_conditions_keeps(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs(bb2 bb3)\n"
+             "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n  %p3, _ = ISETP(cmp=LT) %r1, %r2, _, _\n"
+             "  %r4, _ = LOP3(lut=0xc0) %r1, 0x1, RZ, !PT\n  %p5, _ = ISETP(cmp=EQ) %r4, RZ, _, _\n"
+             "  @%p3 BRA _, _, bb2\n  BRA _, _, bb3\n"
+             "bb2: preds(bb1) succs(bb3)\n"
+             "  %p6, _ = ISETP(cmp=LT) %r1, 0x5, _, _\n  %p7, _ = ISETP(cmp=LT) %r1, 0x6, _, _\n"
+             "  %p8, _ = PLOP3(lut=0x80) %p6, %p7, %p3\n  %r9 = SEL %r1, %r2, %p8\n  STG _, _, 0x4, %r9\n"
+             "  BRA _, _, bb3\n"
+             "bb3: preds(bb1 bb2) succs()\n"
+             "  %p10 = phi %p5, %p6\n  %r11 = SEL %r1, %r2, %p10\n  STG _, _, 0x0, %r11\n"
+             "  EXIT _\n");
+    assert_true(pass_conditions(l.f, &l.d));
+    expect(&l, "%p5, _ = ISETP(cmp=EQ) %r4, RZ", NULL);
+    expect(&l, "%p8, _ = PLOP3(lut=0x80) %p6, %p7, %p3", NULL);
+    unload(&l);
+}
+
 static void test_dce_keeps(void **state) {
     (void)state;
     Loaded l;
@@ -721,7 +806,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold_and_branches), cmocka_unit_test(test_address),
         cmocka_unit_test(test_constant_bank),     cmocka_unit_test(test_cse),
-        cmocka_unit_test(test_combine),           cmocka_unit_test(test_dce_keeps),
+        cmocka_unit_test(test_combine),           cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_conditions_keeps),  cmocka_unit_test(test_dce_keeps),
         cmocka_unit_test(test_legalise),          cmocka_unit_test(test_returns),
         cmocka_unit_test(test_reduction),         cmocka_unit_test(test_random),
         cmocka_unit_test(test_dce_keeps_effects),

@@ -1,0 +1,270 @@
+/* A condition is made by the instruction that has what it asks for:
+ *   LOP3; ISETP.NE (or .EQ) with zero      LOP3 with a predicate result: its bits are not all zero
+ *   ISETP (or another test); PLOP3 of two  the test, which combines its result with one more predicate
+ *   PLOP3 that negates                     nothing: its uses do
+ * In: SSA. The inner instruction stands in the same block and has no guard. "Equal to zero" is the complement
+ * of what LOP3 says, so every use must be one that can negate it.
+ * Runs behind predication, which adds guards to comparisons (LOP3 has no second, complementary result), and
+ * keeps what uniformity found: every value that remains is computed from the same operands.
+ * SPDX-License-Identifier: MIT */
+#include "lower/opt/opt.h"
+#include "lower/passes.h"
+
+enum { LUT_FIRST = 0xf0 }; /* PLOP3's first input */
+
+typedef struct {
+    Function *f;
+    Arena a;
+    uint32_t *uses; /* [value], of operands, guards and vectors */
+    bool *
+        negatable; /* [value] a predicate all of whose uses can read it negated, in the block that makes it */
+    Operand *instead; /* [value] what its uses read, all of which come later in the block; or OPK_NONE */
+    uint32_t *place;  /* [inst] in its block */
+} Conditions;
+
+static void one_use(Conditions *c, BlockId b, Operand o, bool can_negate) {
+    uint32_t v = opt_scalar(o);
+    c->uses[v]++;
+    if (!can_negate || c->f->values.at[v].block.i != b.i)
+        c->negatable[v] = false;
+}
+
+static void count_uses(Conditions *c) {
+    Function *f = c->f;
+    for (uint32_t v = 1; v < f->values.n; v++)
+        c->negatable[v] = f->values.at[v].file == RF_P && f->values.at[v].fixed_reg < 0;
+    for (uint32_t k = 0; k < f->vectors.n; k++) { /* stale vectors too: errs on the safe side */
+        c->uses[f->vectors.at[k]]++;
+        c->negatable[f->vectors.at[k]] = false;
+    }
+    FOR_BLOCKS(f, b)
+        FOR_INST_IDS(f, b, id) {
+            const Inst *i = ir_inst(f, id);
+            c->place[id.i] = AT(id);
+            FOR_USES(f, i, o)
+                one_use(c, b, *o,
+                        opt_own_src(i, AT(o)) &&
+                            (isa_src_slot(f->module->target, i->op, AT(o)).mods & OPM_NOT));
+            one_use(c, b, i->guard, true);
+        }
+}
+
+/* The unguarded machine instruction of block b whose only result is o, or NULL. */
+static Inst *made_by(Conditions *c, BlockId b, Operand o) {
+    uint32_t v = opt_scalar(o);
+    if (!v || !c->f->values.at[v].def.i || c->f->values.at[v].block.i != b.i ||
+        c->f->values.at[v].fixed_reg >= 0)
+        return NULL;
+    Inst *i = ir_inst(c->f, c->f->values.at[v].def);
+    if (ir_is_pseudo(i->op) || !op_is_always(i->guard) || (i->flags & IF_TIED))
+        return NULL;
+    FOR_DSTS(c->f, i, dst)
+        if (dst->kind != OPK_NONE && opt_scalar(*dst) != v)
+            return NULL;
+    return i;
+}
+
+static Operand negated(Operand predicate) {
+    predicate.mods ^= OPM_NOT;
+    return predicate;
+}
+
+/* The instruction `id` takes the place of the one at `at`, and leaves its own. */
+static void move_to(Conditions *c, BlockId b, unsigned at, InstId id) {
+    InstIds *insts = &ir_block(c->f, b)->insts;
+    insts->at[c->place[id.i]] = (InstId){0};
+    insts->at[at] = id;
+    c->place[id.i] = at;
+}
+
+/* The predicate is its complement from now on, so it holds no PTX register's value any more. */
+static void use_negated(Conditions *c, Operand predicate) {
+    c->instead[predicate.value] = negated(predicate);
+    c->f->values.at[predicate.value].ptx_reg = 0;
+}
+
+static bool is_rz(Operand o) {
+    return o.kind == OPK_NONE || (o.kind == OPK_IMM && o.value == 0) ||
+           (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ);
+}
+
+/* ---- bits that are compared with zero ---- */
+
+static bool test_of_table(Conditions *c, BlockId b, unsigned at, const Inst *test) {
+    Function *f = c->f;
+    unsigned cmp = MGET(ISETP, cmp, test->mods), bop = MGET(ISETP, bop, test->mods);
+    Operand x = *ir_src(f, test, ISETP_ra), y = *ir_src(f, test, ISETP_rb), g = *ir_src(f, test, ISETP_pp);
+    Operand result = *ir_dst(f, test, ISETP_pu);
+    bool equal = cmp == ICmp_EQ, alone = op_is_always(g) && bop == BoolOp_AND;
+    if ((cmp != ICmp_NE && !equal) || MGET(ISETP, ex, test->mods) || bop == BoolOp_XOR || x.mods || y.mods ||
+        !opt_scalar(result) || ir_dst(f, test, ISETP_pv)->kind != OPK_NONE || !op_is_always(test->guard))
+        return false;
+    Inst *table = made_by(c, b, is_rz(y) ? x : is_rz(x) ? y : (Operand){0});
+    if (!table || table->op != OT_LOP3 || MGET(LOP3, pand, table->mods) ||
+        (equal && !c->negatable[result.value]))
+        return false;
+    Operand bits = *ir_dst(f, table, LOP3_rd);
+    InstId id = ir_value(f, (ValId){bits.value})->def;
+    bool only = c->uses[bits.value] == 1;
+    if (!only && !alone) /* the other predicate need not be there yet */
+        return false;
+    /* NE: (bits != 0) bop g.   EQ: !((bits != 0) bop' !g) */
+    bool conjunction = (bop == BoolOp_AND) != equal;
+    if (equal)
+        g = negated(g);
+    table->mods = MPUT(LOP3, pand, table->mods, conjunction && !alone);
+    ir_set_src(f, id, LOP3_pp, alone ? op_with(op_pt(), OPM_NOT) : g);
+    ir_set_dst(f, id, LOP3_pu, result);
+    if (only)
+        ir_set_dst(f, id, LOP3_rd, (Operand){0});
+    if (equal)
+        use_negated(c, result);
+    if (alone)
+        ir_block(f, b)->insts.at[at] = (InstId){0};
+    else
+        move_to(c, b, at, id);
+    return true;
+}
+
+/* ---- combinations of two predicates ---- */
+
+/* Which functions of (test, other) a test makes: table bit 2 * test + other; as bop, with its result or the
+ * complement of that, of the other predicate or its negation. */
+static const struct {
+    uint8_t table, bop;
+    bool complement, negate;
+} combinations[] = {
+    {0x8, BoolOp_AND, false, false}, {0x4, BoolOp_AND, false, true}, {0x2, BoolOp_AND, true, false},
+    {0x1, BoolOp_AND, true, true},   {0xe, BoolOp_OR, false, false}, {0xd, BoolOp_OR, false, true},
+    {0xb, BoolOp_OR, true, false},   {0x7, BoolOp_OR, true, true},   {0x6, BoolOp_XOR, false, false},
+    {0x9, BoolOp_XOR, false, true},
+};
+
+/* Table of (value of p, value of other), both without their modifiers. */
+static unsigned table_of(unsigned lut, bool p_first, Operand p, Operand other) {
+    unsigned table = 0;
+    for (unsigned x = 0; x < 4; x++) {
+        unsigned in = (x >> 1) ^ ((p.mods & OPM_NOT) != 0), out = (x & 1) ^ ((other.mods & OPM_NOT) != 0);
+        table |= (lut >> (p_first ? in << 2 | out << 1 | 1 : out << 2 | in << 1 | 1) & 1) << x;
+    }
+    return table;
+}
+
+/* The instruction that makes p combines it with `other`, and gives `result`. */
+static bool into_test(Conditions *c, InstId id, unsigned k, Operand other, Operand result) {
+    Inst *test = ir_inst(c->f, id);
+    const OpTraits *traits = isa_traits(test->op);
+    if (traits->combines_dst == ISA_NO_SLOT || traits->lanes != ISA_LANES_EACH ||
+        isa_combine_op(test->op, test->mods) != BoolOp_AND ||
+        !op_is_always(*ir_src(c->f, test, traits->combines_src)))
+        return false;
+    bool complement = combinations[k].complement;
+    test->mods = isa_with_combine_op(test->op, test->mods, combinations[k].bop);
+    ir_set_src(c->f, id, traits->combines_src, combinations[k].negate ? negated(other) : other);
+    ir_set_dst(c->f, id, 0, complement ? (Operand){0} : result);
+    ir_set_dst(c->f, id, traits->combines_dst, complement ? result : (Operand){0});
+    return true;
+}
+
+static bool into_table(Conditions *c, InstId id, unsigned k, Operand other, Operand result) {
+    Inst *table = ir_inst(c->f, id);
+    bool complement = combinations[k].complement; /* !p and g is !(p or !g) */
+    if (MGET(LOP3, pand, table->mods) || !op_is_always(negated(*ir_src(c->f, table, LOP3_pp))) ||
+        combinations[k].bop == BoolOp_XOR || (complement && !c->negatable[result.value]))
+        return false;
+    table->mods = MPUT(LOP3, pand, table->mods, (combinations[k].bop == BoolOp_AND) != complement);
+    ir_set_src(c->f, id, LOP3_pp, combinations[k].negate != complement ? negated(other) : other);
+    ir_set_dst(c->f, id, LOP3_pu, result);
+    if (complement)
+        use_negated(c, result);
+    return true;
+}
+
+static bool combine_into(Conditions *c, BlockId b, unsigned at, const Inst *logic, unsigned which) {
+    Function *f = c->f;
+    Operand p = *ir_src(f, logic, which), other = *ir_src(f, logic, !which),
+            result = *ir_dst(f, logic, PLOP3_pu);
+    const Inst *test = made_by(c, b, p);
+    if (!test || c->uses[p.value] != 1)
+        return false;
+    unsigned table = table_of(MGET(PLOP3, lut, logic->mods), which == PLOP3_pp, p, other), k = 0;
+    while (k < sizeof combinations / sizeof *combinations && combinations[k].table != table)
+        k++;
+    if (k == sizeof combinations / sizeof *combinations)
+        return false;
+    InstId id = ir_value(f, (ValId){p.value})->def;
+    other.mods = 0;
+    if (test->op == OT_LOP3 ? !into_table(c, id, k, other, result) : !into_test(c, id, k, other, result))
+        return false;
+    move_to(c, b, at, id);
+    return true;
+}
+
+/* Only two of its inputs count, and it has one result. */
+static bool plain_logic(Conditions *c, const Inst *i) {
+    return op_is_always(i->guard) && !(i->flags & IF_TIED) && opt_scalar(*ir_dst(c->f, i, PLOP3_pu)) &&
+           ir_dst(c->f, i, PLOP3_pv)->kind == OPK_NONE && op_is_always(*ir_src(c->f, i, PLOP3_pr));
+}
+
+/* !p: its uses read p. */
+static bool negation(Conditions *c, const Inst *i) {
+    Operand p = *ir_src(c->f, i, PLOP3_pp), result = *ir_dst(c->f, i, PLOP3_pu);
+    unsigned lut = MGET(PLOP3, lut, i->mods);
+    if ((lut != LUT_FIRST && lut != (LUT_FIRST ^ 0xff)) || !opt_scalar(p) || !c->negatable[result.value])
+        return false;
+    c->instead[result.value] = lut == LUT_FIRST ? p : negated(p);
+    c->uses[p.value] += c->uses[result.value] - 1;
+    return true;
+}
+
+/* ---- the pass ---- */
+
+static void read_instead(Conditions *c, Operand *o) {
+    Operand now = c->instead[opt_scalar(*o)];
+    now.mods ^= o->mods;
+    if (now.kind != OPK_NONE)
+        *o = now;
+}
+
+static void find_conditions(Conditions *c, BlockId b) {
+    Function *f = c->f;
+    for (unsigned at = 0; at < ir_num_insts(f, b); at++) {
+        if (!ir_inst_at(f, b, at).i)
+            continue;
+        Inst *i = ir_inst(f, ir_inst_at(f, b, at));
+        FOR_SRCS(f, i, o)
+            read_instead(c, o);
+        read_instead(c, &i->guard);
+        if (i->op == OT_ISETP)
+            test_of_table(c, b, at, i);
+        else if (i->op == OT_PLOP3 && plain_logic(c, i)) {
+            if (negation(c, i))
+                ir_block(f, b)->insts.at[at] = (InstId){0};
+            else
+                (void)(combine_into(c, b, at, i, PLOP3_pq) || combine_into(c, b, at, i, PLOP3_pp));
+        }
+    }
+    InstIds *insts = &ir_block(f, b)->insts;
+    unsigned to = 0;
+    for (unsigned at = 0; at < insts->n; at++)
+        if (insts->at[at].i)
+            insts->at[to++] = insts->at[at];
+    insts->n = to;
+}
+
+bool pass_conditions(Function *f, Diags *d) {
+    (void)d;
+    if (f->blocks.n <= 1)
+        return true;
+    ir_renumber(f); /* Value.def and .block */
+    Conditions c = {.f = f};
+    c.uses = ARENA_ARRAY(&c.a, uint32_t, f->values.n);
+    c.negatable = ARENA_ARRAY(&c.a, bool, f->values.n);
+    c.instead = ARENA_ARRAY(&c.a, Operand, f->values.n);
+    c.place = ARENA_ARRAY(&c.a, uint32_t, f->insts.n);
+    count_uses(&c);
+    FOR_BLOCKS(f, b)
+        find_conditions(&c, b);
+    arena_free(&c.a);
+    return true;
+}
