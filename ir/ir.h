@@ -177,6 +177,7 @@ typedef struct Function {
     VEC(IrVarRow) var_rows;  /* made by colouring */
     uint32_t var_bytes;      /* frame: .local variables and stack-passed parameters */
     uint32_t spill_bytes;    /* frame: spill slots */
+    uint32_t shared_bytes;   /* kernels: static shared memory */
     uint32_t nbarriers_used; /* highest named barrier + 1; 16 if held in a register */
     uint32_t b_base;         /* first convergence barrier register it may use */
     unsigned reg_limit;      /* R registers it may use, 0 = what target and launch bounds allow; for tests */
@@ -189,7 +190,7 @@ typedef struct { /* module-level data */
     uint8_t space;   /* PtxSpace: SP_GLOBAL, SP_CONST, SP_SHARED */
     uint32_t align_bytes;
     uint64_t size_bytes;
-    uint64_t offset_bytes; /* in its section: shared window, constant bank 3, .nv.global */
+    uint64_t offset_bytes; /* in constant bank 3; 0 of other spaces */
     const struct PtxVar *ptx;
     bool is_extern_shared; /* dynamic shared memory */
 } IrVar;
@@ -252,7 +253,6 @@ typedef struct IrModule {
     StrMap
         by_name; /* place in `named` + 1: a symbol is looked up at once, however many functions there are */
     VEC(IrVar) vars;
-    uint32_t shared_bytes;   /* all static .shared variables, one layout for the module */
     uint32_t const_bytes;    /* bank 3 */
     unsigned opt_level;      /* 0..3 */
     unsigned reg_limit;      /* as Function.reg_limit, for all functions */

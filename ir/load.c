@@ -271,6 +271,8 @@ static void properties(Loader *loader) {
     f->noreturn = ir_load_accept_word(loader, "noreturn");
     f->uniform_entry = ir_load_accept_word(loader, "uniform_entry");
     f->uses_sync = ir_load_accept_word(loader, "uses_sync");
+    if (ir_load_accept_word(loader, "shared") && ir_load_expect(loader, "="))
+        f->shared_bytes = (uint32_t)ir_load_number(loader, UINT32_MAX);
     f->var_bytes = (uint32_t)ir_load_key_number(loader, "var", UINT32_MAX);
     f->spill_bytes = (uint32_t)ir_load_key_number(loader, "spill", UINT32_MAX);
     f->nbarriers_used = (uint32_t)ir_load_key_number(loader, "barriers", UINT32_MAX);
@@ -354,7 +356,6 @@ static void header(Loader *loader) {
     loader->at += n;
     loader->m->target = t;
     loader->m->opt_level = (unsigned)ir_load_key_number(loader, "opt", 3);
-    loader->m->shared_bytes = (uint32_t)ir_load_key_number(loader, "shared", UINT32_MAX);
     loader->m->const_bytes = (uint32_t)ir_load_key_number(loader, "const", UINT32_MAX);
     ir_load_end_line(loader);
 }

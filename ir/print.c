@@ -261,6 +261,8 @@ static void print_function(FILE *out, const Function *f) {
     for (unsigned k = 0; k < sizeof props / sizeof *props; k++)
         if (props[k].set)
             fprintf(out, " %s", props[k].name);
+    if (f->shared_bytes)
+        fprintf(out, " shared=%u", f->shared_bytes);
     fprintf(out, " var=%u spill=%u barriers=%u bbase=%u start=bb%u {\n", f->var_bytes, f->spill_bytes,
             f->nbarriers_used, f->b_base, f->entry.i);
     if (summary_is_set(&f->summary))
@@ -295,8 +297,8 @@ char *ir_print_function(const Function *f, size_t *size_bytes) {
 char *ir_print(const IrModule *module, size_t *size_bytes) {
     TextStream *stream = text_open();
     FILE *out = stream->out;
-    fprintf(out, "module %s opt=%u shared=%u const=%u\n", isa_target_name(module->target), module->opt_level,
-            module->shared_bytes, module->const_bytes);
+    fprintf(out, "module %s opt=%u const=%u\n", isa_target_name(module->target), module->opt_level,
+            module->const_bytes);
     for (unsigned k = 0; k < module->vars.n; k++)
         print_var(out, module, &module->vars.at[k]);
     for (unsigned k = 0; k < module->funcs.n; k++)

@@ -4,6 +4,7 @@
  * does with them. Other compilers may leave out what nothing can see: a variable without linkage that no
  * function names. SPDX-License-Identifier: MIT */
 #include "check/flow/contents.h"
+#include "frontend/named.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,57 +90,13 @@ static void compare_limits(Compare *compare, const PtxFunc *f, const BinFunc *fu
         }
 }
 
-static void mark_operand(const PtxOperand *operand, bool *vars, bool *funcs) {
-    if ((operand->kind == PO_SYM || operand->kind == PO_ADDR) && operand->sym) {
-        if (operand->sym & PTX_SYM_FUNC)
-            funcs[(operand->sym & ~PTX_SYM_FUNC) - 1] = true;
-        else
-            vars[operand->sym - 1] = true;
-    }
-    for (unsigned k = 0; k < operand->nvec && operand->vec; k++)
-        mark_operand(&operand->vec[k], vars, funcs);
-}
-
-/* Variables that function `index` names, and functions that it calls or takes the address of. */
-static void mark_function(const PtxModule *module, uint32_t index, bool *vars, bool *funcs) {
-    const PtxFunc *f = &module->funcs[index];
-    for (uint32_t i = 0; i < f->ninsns; i++) {
-        const PtxInsn *insn = &f->insns[i];
-        for (unsigned k = 0; k < insn->noperands; k++)
-            mark_operand(&insn->operands[k], vars, funcs);
-        for (unsigned k = 0; k < insn->nargs; k++)
-            mark_operand(&insn->args[k], vars, funcs);
-        if (insn->callee)
-            funcs[insn->callee - 1] = true;
-    }
-    for (uint32_t t = 0; t < f->ncall_tables; t++)
-        for (uint32_t k = 0; k < f->call_tables[t].n; k++)
-            funcs[f->call_tables[t].funcs[k]] = true;
-}
-
-void bin_contents_named_below(const PtxModule *module, uint32_t index, bool *vars) {
-    Arena scratch = {0};
-    bool *funcs = ARENA_ARRAY(&scratch, bool, module->nfuncs + 1),
-         *done = ARENA_ARRAY(&scratch, bool, module->nfuncs + 1);
-    funcs[index] = true;
-    for (bool more = true; more;) {
-        more = false;
-        for (uint32_t k = 0; k < module->nfuncs; k++)
-            if (funcs[k] && !done[k]) {
-                done[k] = more = true;
-                mark_function(module, k, vars, funcs);
-            }
-    }
-    arena_free(&scratch);
-}
-
 /* The least shared memory that a kernel needs: of all variables that it or something below it names. */
 static void compare_shared(Compare *compare, uint32_t index, const BinFunc *func) {
     const PtxModule *module = compare->module;
     Arena scratch = {0};
     bool *vars = ARENA_ARRAY(&scratch, bool, module->nvars + 1);
     uint64_t need = 0;
-    bin_contents_named_below(module, index, vars);
+    ptx_mark_reached(module, index, false, vars, ARENA_ARRAY(&scratch, bool, module->nfuncs + 1));
     for (uint32_t k = 0; k < module->nvars; k++)
         if (vars[k] && module->vars[k].space == SP_SHARED && !module->vars[k].unsized)
             need += module->vars[k].size_bytes;
@@ -301,7 +258,7 @@ static void compare_variables(Compare *compare) {
     bool *funcs = ARENA_ARRAY(&scratch, bool, module->nfuncs + 1);
     compare->named = ARENA_ARRAY(&scratch, bool, module->nvars + 1);
     for (uint32_t k = 0; k < module->nfuncs; k++)
-        mark_function(module, k, compare->named, funcs);
+        ptx_mark_named(module, k, compare->named, funcs);
     for (uint32_t k = 0; k < module->nvars; k++)
         for (uint32_t i = 0; i < module->vars[k].ninits; i++)
             if (module->vars[k].inits[i].sym && !(module->vars[k].inits[i].sym & PTX_SYM_FUNC))

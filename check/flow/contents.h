@@ -27,9 +27,6 @@ void bin_contents_free(Contents *contents);
 bool bin_contents_differ(const PtxModule *module, const Binary *binary, const char *kernel, char *out,
                          size_t out_bytes);
 
-/* vars[k] (nvars + 1 entries, false): function `index` of the module, or one that it may reach, names
- * variable k. */
-void bin_contents_named_below(const PtxModule *module, uint32_t index, bool *vars);
 /* The binary's variable that stands for `var` of the module, NULL if there is none. */
 const BinVar *bin_contents_var(const PtxModule *module, const Binary *binary, uint32_t var);
 #endif

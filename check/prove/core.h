@@ -57,8 +57,8 @@ typedef struct {
 
 /* Fill report->facts: what the file says beside its code; that lanes meet, by the static and the model check.
  */
-void prove_contents(const PtxModule *module, const BinFlow *flow, const ProveOptions *opt,
-                    ProveReport *report);
+void prove_contents(const PtxModule *module, const SharedLayout *shared, const BinFlow *flow,
+                    const ProveOptions *opt, ProveReport *report);
 void prove_meeting(const BinFlow *flow, const ProveOptions *opt, ProveReport *report);
 /* Functions that belong to the kernel asked for: itself and what it can call; all if it is NULL. */
 bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *arena);

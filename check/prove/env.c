@@ -1,6 +1,7 @@
 /* What both sides of the prover start from: parameters, special registers, addresses of variables, the
  * calling convention, the operations of the built-in library.
  * SPDX-License-Identifier: MIT */
+#include "base/align.h"
 #include "check/prove/mach.h"
 #include "check/prove/ptx.h"
 #include "isa/machine/abi.h"
@@ -75,30 +76,19 @@ Term *prove_address(Prover *prover, uint32_t var) {
     return t_var(&prover->ts, 64, term_name(&prover->ts, "&%s", name), 0);
 }
 
-/* Variables of a space lie one after the other in the order of their declaration; unsized shared ones behind
- * all. */
-uint64_t prove_var_offset(const PtxModule *module, const Target *target, uint32_t var) {
-    PtxSpace space = module->vars[var].space;
-    const TargetInfo *info = isa_target_info(target);
-    uint64_t at = space == SP_SHARED ? info->shared_base_bytes : 0, max_align = 1, mine = 0;
-    bool dynamic = false;
+/* .const variables lie one after the other in the order of their declaration. */
+uint64_t prove_const_offset(const PtxModule *module, uint32_t var) {
+    uint64_t at = 0;
     for (uint32_t k = 0; k < module->nvars; k++) {
         const PtxVar *ptx_var = &module->vars[k];
-        uint64_t align = ptx_var->align_bytes ? ptx_var->align_bytes : 1;
-        if (ptx_var->space != space)
+        if (ptx_var->space != SP_CONST)
             continue;
-        if (space == SP_SHARED && ptx_var->linkage == LINK_EXTERN &&
-            (ptx_var->unsized || !ptx_var->size_bytes)) {
-            max_align = align > max_align ? align : max_align;
-            dynamic |= k == var;
-            continue;
-        }
-        at = (at + align - 1) / align * align;
+        at = align_up(at, ptx_var->align_bytes);
         if (k == var)
-            mine = at;
+            break;
         at += ptx_var->size_bytes;
     }
-    return dynamic ? (at + max_align - 1) / max_align * max_align : mine;
+    return at;
 }
 
 Term *prove_sreg(Ptx *ptx, const PtxOperand *operand) {

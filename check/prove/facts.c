@@ -10,11 +10,14 @@
  * and the difference named. A difference that the region's values alone do not show (events of other kinds,
  * operations without a meaning here) is tried in the same way: if a launch differs, that is a fact of the
  * file. SPDX-License-Identifier: MIT */
+#include "base/align.h"
 #include "check/flow/contents.h"
 #include "check/model/model.h"
 #include "check/prove/core.h"
 #include "check/static/check.h"
 #include "check/validate/judge.h"
+#include "frontend/named.h"
+#include <stdlib.h>
 #include <string.h>
 
 static void fact(ProveReport *report, const char *func, ProveStatus status, uint32_t ptx_line,
@@ -83,26 +86,66 @@ static void records(const BinFlow *flow, uint32_t index, ProveReport *report) {
         fact(report, func->name, PROVE_UNKNOWN, 0, "%ctaid.z is read, and the file does not say so");
 }
 
-/* Shared memory up to the end of what the kernel names, where the proof believes it to lie. */
-static void shared(const PtxModule *module, const BinFlow *flow, const BinFunc *func, ProveReport *report) {
+static int by_offset(const void *a, const void *b) {
+    const SharedPlace *x = a, *y = b;
+    return (x->offset_bytes > y->offset_bytes) - (x->offset_bytes < y->offset_bytes);
+}
+
+/* Where the proof of the regions believes a kernel's shared variables to lie: apart from each other, aligned,
+ * inside what the file declares. */
+static const char *kernel_places(const PtxModule *module, const SharedFunc *kernel, const BinFunc *func,
+                                 Arena *arena) {
+    SharedPlace *places = ARENA_ARRAY(arena, SharedPlace, kernel->nplaces + 1);
+    uint64_t end = 0, own = align_up(func->shared_bytes, 16);
+    if (kernel->nplaces)
+        memcpy(places, kernel->places, kernel->nplaces * sizeof *places);
+    qsort(places, kernel->nplaces, sizeof *places, by_offset);
+    for (uint32_t k = 0; k < kernel->nplaces; k++) {
+        const PtxVar *var = &module->vars[places[k].var];
+        uint64_t at = places[k].offset_bytes;
+        const char *name = str_text(&module->strings, var->name);
+        if (var->align_bytes && at % var->align_bytes)
+            return arena_printf(arena, "shared variable %s is not aligned", name);
+        if (ptx_is_dynamic_shared(var)) { /* the launch's part begins behind the kernel's own */
+            if (at > own)
+                return arena_printf(arena, "dynamic shared memory is taken to start at byte %llu, not %llu",
+                                    (unsigned long long)at, (unsigned long long)own);
+            continue;
+        }
+        if (at < end)
+            return arena_printf(arena, "shared variable %s overlaps another", name);
+        end = at + var->size_bytes;
+    }
+    for (uint32_t k = 0; k < kernel->nplaces; k++)
+        if (ptx_is_dynamic_shared(&module->vars[places[k].var]) && places[k].offset_bytes < end)
+            return "dynamic shared memory overlaps variables";
+    return func->shared_bytes < end
+               ? arena_printf(arena, "variables end at byte %llu of shared memory, the file has %u",
+                              (unsigned long long)end, func->shared_bytes)
+               : NULL;
+}
+
+/* Functions must find a variable where the kernel above has it. */
+static void shared(const PtxModule *module, const SharedLayout *layout, const BinFunc *func,
+                   ProveReport *report) {
     uint32_t index = ptx_find_func(module, func->name);
     if (!index || !module->funcs[index - 1].is_entry)
         return;
     Arena scratch = {0};
-    bool *vars = ARENA_ARRAY(&scratch, bool, module->nvars + 1);
-    uint64_t end = 0, base = isa_target_info(flow->bin->target)->shared_base_bytes;
-    bin_contents_named_below(module, index - 1, vars);
-    for (uint32_t k = 0; k < module->nvars; k++) {
-        const PtxVar *var = &module->vars[k];
-        if (!vars[k] || var->space != SP_SHARED || var->unsized)
-            continue;
-        uint64_t at = prove_var_offset(module, flow->bin->target, k) - base + var->size_bytes;
-        end = at > end ? at : end;
-    }
-    if (func->shared_bytes < end)
-        fact(report, func->name, PROVE_UNKNOWN, 0,
-             arena_printf(&scratch, "variables end at byte %llu of shared memory, the file has %u",
-                          (unsigned long long)end, func->shared_bytes));
+    bool *vars = ARENA_ARRAY(&scratch, bool, module->nvars + 1),
+         *funcs = ARENA_ARRAY(&scratch, bool, module->nfuncs + 1);
+    const char *fault = kernel_places(module, &layout->funcs[index - 1], func, &scratch);
+    ptx_mark_reached(module, index - 1, true, vars, funcs);
+    for (uint32_t f = 0; f < module->nfuncs && !fault; f++)
+        for (uint32_t k = 0; k < layout->funcs[f].nplaces && funcs[f] && !fault; k++) {
+            const SharedPlace *place = &layout->funcs[f].places[k];
+            if (place->offset_bytes != ptx_shared_offset(layout, index - 1, place->var))
+                fault = arena_printf(&scratch, "shared variable %s lies elsewhere in function %s",
+                                     str_text(&module->strings, module->vars[place->var].name),
+                                     str_text(&module->strings, module->funcs[f].name));
+        }
+    if (fault)
+        fact(report, func->name, PROVE_UNKNOWN, 0, fault);
     arena_free(&scratch);
 }
 
@@ -172,15 +215,15 @@ static void models(const BinFlow *flow, const bool *wanted, const ProveOptions *
     model_program_free(program);
 }
 
-void prove_contents(const PtxModule *module, const BinFlow *flow, const ProveOptions *opt,
-                    ProveReport *report) {
+void prove_contents(const PtxModule *module, const SharedLayout *layout, const BinFlow *flow,
+                    const ProveOptions *opt, ProveReport *report) {
     Arena scratch = {0};
     const bool *wanted = prove_functions_below(flow, opt->kernel, &scratch);
     contents(module, flow, opt, report);
     for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
         if (wanted[f] && flow->bin->funcs[f].is_entry) {
             records(flow, f, report);
-            shared(module, flow, &flow->bin->funcs[f], report);
+            shared(module, layout, &flow->bin->funcs[f], report);
         }
     arena_free(&scratch);
 }

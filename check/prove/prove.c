@@ -417,11 +417,12 @@ static void solve(Core *core) {
 }
 
 /* ---- one function ---- */
-static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const BinFlow *flow, uint32_t func,
-                  const ProveOptions *opt) {
+static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const SharedLayout *shared,
+                  const BinFlow *flow, uint32_t func, const ProveOptions *opt) {
     Prover *prover = &core->p;
     *prover = (Prover){.m = m,
                        .pf = pf,
+                       .shared = shared,
                        .g = flow,
                        .bf = &flow->bin->funcs[func],
                        .ff = &flow->funcs[func],
@@ -457,15 +458,16 @@ static void start(Core *core) {
         core->entry.mem[s] = t_var(&prover->ts, 0, term_name(&prover->ts, "memory %u", s), 0);
 }
 
-static void prove_function(ProveReport *report, const PtxModule *m, const PtxFunc *pf, const BinFlow *flow,
-                           uint32_t func, const ProveOptions *opt, ProveSolver *solver, double deadline) {
+static void prove_function(ProveReport *report, const PtxModule *m, const PtxFunc *pf,
+                           const SharedLayout *shared, const BinFlow *flow, uint32_t func,
+                           const ProveOptions *opt, ProveSolver *solver, double deadline) {
     ProveFunc *out = &report->funcs[report->nfuncs++];
     out->name =
         arena_copy(&report->arena, flow->bin->funcs[func].name, strlen(flow->bin->funcs[func].name) + 1);
     Core *core = mem_zeroed(1, sizeof *core);
     core->solver = solver;
     core->deadline = deadline;
-    if (setup(core, m, pf, flow, func, opt)) {
+    if (setup(core, m, pf, shared, flow, func, opt)) {
         find_cuts(core);
         start(core);
         solve(core);
@@ -519,7 +521,8 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     double begin = clock_seconds(),
            deadline = opt->total_seconds > 0 ? clock_cpu_seconds() + opt->total_seconds : 0;
     BinFlow *g = bin_flow_new(binary);
-    prove_contents(m, g, opt, report);
+    SharedLayout shared = ptx_shared_layout(m, &report->arena);
+    prove_contents(m, &shared, g, opt, report);
     ProveSolver solver = {0};
     report->funcs = ARENA_ARRAY(&report->arena, ProveFunc, binary->nfuncs + 1);
     Library library = {{0}};
@@ -532,7 +535,8 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
         const PtxModule *from = index ? m : library_of(&library, binary->funcs[f].name, &index);
         if (!from || !from->funcs[index - 1].has_body || !wanted[f])
             continue;
-        prove_function(report, from, &from->funcs[index - 1], g, f, opt, &solver, deadline);
+        prove_function(report, from, &from->funcs[index - 1], from == m ? &shared : NULL, g, f, opt, &solver,
+                       deadline);
         if (opt->progress)
             opt->progress(opt->user, binary->funcs[f].name, k + 1, binary->nfuncs);
     }

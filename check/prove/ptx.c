@@ -55,9 +55,14 @@ static Term *symbol(Ptx *ptx, const PtxOperand *operand) {
     Term *k = t_const(ts, 64, (uint64_t)operand->imm);
     switch (var->space) {
     case SP_GLOBAL: return t_add(ts, prove_address(prover, index), k);
-    case SP_SHARED:
-    case SP_CONST:
-        return t_add(ts, t_const(ts, 64, prove_var_offset(prover->m, prover->g->bin->target, index)), k);
+    case SP_SHARED: {
+        if (!prover->shared)
+            break;
+        uint64_t base = isa_target_info(prover->g->bin->target)->shared_base_bytes,
+                 at = ptx_shared_offset(prover->shared, (uint32_t)(prover->pf - prover->m->funcs), index);
+        return t_add(ts, t_const(ts, 64, base + at), k);
+    }
+    case SP_CONST: return t_add(ts, t_const(ts, 64, prove_const_offset(prover->m, index)), k);
     case SP_LOCAL: {
         Term *base = t_sub(ts, prove_sp(prover),
                            t_const(ts, 32, prover->bf->frame_bytes - (prover->frame_offset[index] - 1)));

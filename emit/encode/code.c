@@ -323,7 +323,7 @@ static bool encode_function(Encode *encode) {
     out->nregs = count_regs(encode);
     out->frame_bytes = f->summary.frame_bytes;
     out->stack_bytes = f->summary.stack_bytes;
-    out->shared_bytes = f->is_entry ? encode->m->shared_bytes : 0;
+    out->shared_bytes = f->shared_bytes;
     out->param_bytes = param_bytes(encode);
     note_barriers(encode);
     variable_rows(encode);

@@ -3,6 +3,7 @@
  * frame whose address goes in R19 (arguments) or R18 (results). Values in fixed registers live only around
  * IR_ENTRY, CALL and RET.
  * SPDX-License-Identifier: MIT */
+#include "frontend/named.h"
 #include "lower/select/isel.h"
 
 enum { MAX_WORDS = 200 };
@@ -470,35 +471,10 @@ enum { MAX_CANDIDATES = 64 };
  */
 static bool calls_through_registers(const Sel *sel) { return isa_target_has(sel->t, OT_TRAP); }
 
-static void note_taken(bool *taken, uint32_t sym) {
-    if (sym & PTX_SYM_FUNC)
-        taken[(sym & ~PTX_SYM_FUNC) - 1] = true;
-}
-
-/* Functions whose address the module takes anywhere. */
-static bool *address_taken(Sel *sel) {
-    const PtxModule *module = sel->ptx;
-    bool *taken = ARENA_ARRAY(&sel->arena, bool, module->nfuncs + 1);
-    for (uint32_t i = 0; i < module->nfuncs; i++)
-        for (uint32_t k = 0; k < module->funcs[i].ninsns; k++) {
-            const PtxInsn *in = &module->funcs[i].insns[k];
-            for (unsigned o = 0; in->op != PTX_CALL && o < in->noperands; o++)
-                if (in->operands[o].kind == PO_SYM)
-                    note_taken(taken, in->operands[o].sym);
-        }
-    for (uint32_t i = 0; i < module->nvars; i++)
-        for (uint32_t k = 0; k < module->vars[i].ninits; k++)
-            note_taken(taken, module->vars[i].inits[k].sym);
-    for (uint32_t i = 0; i < module->nfuncs; i++)
-        if (taken[i] && module->funcs[i].alias_of)
-            taken[module->funcs[i].alias_of - 1] = true;
-    return taken;
-}
-
 /* What an indirect call may reach: its list, or every function of its signature whose address is taken. */
 static uint32_t find_candidates(Sel *sel, const PtxInsn *in, const Call *call, uint32_t *out) {
     const PtxCallTable *ptx_call_table = &sel->pf->call_tables[in->table - 1];
-    bool *taken = address_taken(sel);
+    bool *taken = ptx_address_taken(sel->ptx, &sel->arena);
     uint32_t n = 0;
     for (uint32_t i = 0; i < sel->ptx->nfuncs && n <= MAX_CANDIDATES; i++) {
         const PtxFunc *f = &sel->ptx->funcs[i];

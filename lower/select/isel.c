@@ -492,8 +492,6 @@ static void place_locals(Sel *sel) {
         const PtxVar *var = &sel->ptx->vars[sel->pf->vars[k]];
         if (var->space == SP_LOCAL)
             place_in_frame(sel, sel->pf->vars[k], 1);
-        if (var->space == SP_SHARED) /* what a function declares counts, used or not: ptxas 13.0 */
-            lower_uses_shared(sel->l, sel->fn, sel->pf->vars[k]);
     }
     place_params(sel);
 }

@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_SELECT_ISEL_H
 #define HEDDLE_LOWER_SELECT_ISEL_H
+#include "frontend/shared_layout.h"
 #include "isa/machine/abi.h"
 #include "isa/machine/banks.h"
 #include "lower/lower.h"
@@ -55,7 +56,7 @@ void sel_ssa_finish(Ssa *ssa); /* fill in, drop redundant phis, rewrite operands
 /* ---- module ---- */
 typedef struct {     /* where a PTX variable lives */
     StrId name;      /* in the result's strings */
-    uint64_t offset; /* .shared, .const */
+    uint64_t offset; /* .const */
 } VarPlace;
 typedef struct {
     const PtxModule *mod;
@@ -65,7 +66,6 @@ typedef struct {
     bool calls_unknown;    /* has an indirect call */
     uint8_t mark;          /* ordering */
     VEC(uint32_t) callees; /* indices into Lower.fns */
-    VEC(uint32_t) shared;  /* variables used, by index in the user's module; may be named again */
 } LowerFn;
 typedef struct Lower {
     IrModule *m;
@@ -76,16 +76,14 @@ typedef struct Lower {
     Diags *d;
     Arena scratch;
     VEC(LowerFn) fns;
-    VarPlace *places;        /* by variable of the user's module */
-    PtxModule *lib[16];      /* parsed files of the built-in library */
-    uint64_t dynamic_shared; /* offset of `extern .shared` arrays */
+    VarPlace *places;    /* by variable of the user's module */
+    SharedLayout shared; /* of the user's module */
+    PtxModule *lib[16];  /* parsed files of the built-in library */
 } Lower;
 /* Index into l->fns of a function, which is added when new. */
 uint32_t lower_function(Lower *l, const PtxModule *mod, uint32_t index, bool builtin);
 /* The same for a built-in by name; UINT32_MAX and an error if the library lacks it. */
 uint32_t lower_builtin(Lower *lower, const char *name);
-/* Function l->fns.at[fn] uses a .shared variable of the user's module. */
-void lower_uses_shared(Lower *lower, uint32_t fn, uint32_t var);
 StrId lower_name(Lower *lower, const PtxModule *mod, StrId id);
 bool isel_function(Lower *lower, uint32_t fn); /* isel.c */
 

@@ -89,8 +89,8 @@ static bool too_large(Lower *lower, const PtxVar *var, const char *space, uint64
     return false;
 }
 
-static bool place_var(Lower *lower, uint32_t index, uint64_t *shared, uint64_t *constant,
-                      uint64_t *dynamic_align) {
+/* Variables in shared memory lie elsewhere in each kernel: lower->shared. */
+static bool place_var(Lower *lower, uint32_t index, uint64_t *constant) {
     const PtxVar *var = &lower->user->vars[index];
     uint64_t align = var->align_bytes ? var->align_bytes : 1;
     IrVar iv = {.name = var_name(lower, var),
@@ -98,16 +98,11 @@ static bool place_var(Lower *lower, uint32_t index, uint64_t *shared, uint64_t *
                 .space = (uint8_t)var->space,
                 .align_bytes = (uint32_t)align,
                 .size_bytes = var->size_bytes,
-                .ptx = var};
-    if (var->space == SP_SHARED && var->linkage == LINK_EXTERN && (var->unsized || !var->size_bytes)) {
-        iv.is_extern_shared = true;
-        if (align > *dynamic_align)
-            *dynamic_align = align;
-    } else if (var->space == SP_SHARED) {
-        uint32_t base = lower->ti->shared_base_bytes, most = lower->ti->max_shared_bytes;
-        iv.offset_bytes = align_up(*shared, align);
-        if (var->size_bytes > most || (*shared = iv.offset_bytes + var->size_bytes) > base + most)
-            return too_large(lower, var, "shared memory", most);
+                .ptx = var,
+                .is_extern_shared = ptx_is_dynamic_shared(var)};
+    if (var->space == SP_SHARED) {
+        if (var->size_bytes > lower->ti->max_shared_bytes)
+            return too_large(lower, var, "shared memory", lower->ti->max_shared_bytes);
     } else if (var->space == SP_CONST) {
         iv.offset_bytes = align_up(*constant, align);
         if (var->size_bytes > CONST_LIMIT || (*constant = iv.offset_bytes + var->size_bytes) > CONST_LIMIT)
@@ -119,21 +114,14 @@ static bool place_var(Lower *lower, uint32_t index, uint64_t *shared, uint64_t *
 }
 
 static bool place_vars(Lower *lower) {
-    uint32_t base = lower->ti->shared_base_bytes;
-    uint64_t shared = base, constant = 0, dynamic_align = 1;
+    uint64_t constant = 0;
     bool ok = true;
     lower->places = ARENA_ARRAY(&lower->scratch, VarPlace, lower->user->nvars + 1);
+    lower->shared = ptx_shared_layout(lower->user, &lower->scratch);
     for (uint32_t k = 0; k < lower->user->nvars; k++)
         if (placed_space(&lower->user->vars[k]))
-            ok &= place_var(lower, k, &shared, &constant, &dynamic_align);
-    lower->dynamic_shared = align_up(shared, dynamic_align);
-    lower->m->shared_bytes = (uint32_t)shared - base;
+            ok &= place_var(lower, k, &constant);
     lower->m->const_bytes = (uint32_t)constant;
-    for (uint32_t k = 0; k < lower->m->vars.n; k++)
-        if (lower->m->vars.at[k].is_extern_shared) {
-            lower->m->vars.at[k].offset_bytes = lower->dynamic_shared;
-            lower->places[lower->m->vars.at[k].ptx - lower->user->vars].offset = lower->dynamic_shared;
-        }
     return ok;
 }
 
@@ -188,46 +176,14 @@ static void spread_sync(Lower *lower) {
     }
 }
 
-/* ---- shared memory of a kernel ---- */
-
-void lower_uses_shared(Lower *lower, uint32_t index, uint32_t var) {
-    LowerFn *fn = &lower->fns.at[index];
-    if (fn->shared.n == 0 || fn->shared.at[fn->shared.n - 1] != var)
-        VEC_ADD(&lower->scratch, &fn->shared, var);
-}
-
-/* Bytes of the variables that a kernel and what it may call use, without the gaps between them. */
-static uint64_t shared_of(Lower *lower, uint32_t entry) {
-    bool *counted = ARENA_ARRAY(&lower->scratch, bool, lower->user->nvars + 1),
-         *reached = ARENA_ARRAY(&lower->scratch, bool, lower->fns.n);
-    uint32_t *stack = ARENA_ARRAY(&lower->scratch, uint32_t, lower->fns.n), depth = 0;
-    uint64_t bytes = 0;
-    stack[depth++] = entry;
-    reached[entry] = true;
-    while (depth) {
-        const LowerFn *fn = &lower->fns.at[stack[--depth]];
-        for (uint32_t k = 0; k < fn->shared.n; k++) {
-            uint32_t var = fn->shared.at[k];
-            bytes += counted[var] ? 0 : lower->user->vars[var].size_bytes;
-            counted[var] = true;
-        }
-        for (uint32_t k = 0; k < lower->fns.n && fn->calls_unknown; k++)
-            if (!reached[k] && !lower->fns.at[k].f->is_entry)
-                reached[stack[depth++] = k] = true;
-        for (uint32_t k = 0; k < fn->callees.n; k++)
-            if (!reached[fn->callees.at[k]])
-                reached[stack[depth++] = fn->callees.at[k]] = true;
-    }
-    return bytes;
-}
-
-/* As with ptxas, variables that no kernel uses do not count. */
+/* As with ptxas, variables that no kernel reaches do not count. */
 static bool kernels_fit(Lower *lower) {
     uint32_t most = lower->ti->max_static_shared_bytes;
     bool ok = true;
-    for (uint32_t k = 0; k < lower->fns.n && lower->m->shared_bytes > most; k++) {
+    for (uint32_t k = 0; k < lower->fns.n; k++) {
         const LowerFn *fn = &lower->fns.at[k];
-        uint64_t bytes = fn->f->is_entry ? shared_of(lower, k) : 0;
+        uint64_t bytes = fn->f->is_entry ? lower->shared.funcs[fn->index].static_bytes : 0;
+        fn->f->shared_bytes = (uint32_t)bytes;
         if (bytes > most)
             ok = diag_in(lower->d, &lower->user->source, lower->user->funcs[fn->index].loc, DIAG_E0707,
                          str_text(lower->strings, fn->f->name), (unsigned long long)bytes,

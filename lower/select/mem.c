@@ -53,15 +53,17 @@ Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
     (void)generic;
     if (!var)
         return sel_function_address(sel, (operand->sym & ~PTX_SYM_FUNC) - 1, operand->imm);
-    if (var->space == SP_SHARED)
-        lower_uses_shared(sel->l, sel->fn, index);
     switch (var->space) {
     case SP_GLOBAL: {
         StrId name = sel->l->places[index].name;
         Operand lo = EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, operand->imm, RELOC_ABS32_LO));
         return wide2(lo, EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, operand->imm, RELOC_ABS32_HI)));
     }
-    case SP_SHARED:
+    case SP_SHARED: {
+        uint64_t at = sel->ti->shared_base_bytes +
+                      ptx_shared_offset(&sel->l->shared, sel->l->fns.at[sel->fn].index, index);
+        return wide2(op_imm((uint32_t)(at + (uint64_t)operand->imm)), op_imm(0));
+    }
     case SP_CONST:
         return wide2(op_imm((uint32_t)(sel->l->places[index].offset + (uint64_t)operand->imm)), op_imm(0));
     case SP_LOCAL:

@@ -34,7 +34,7 @@ static IrModule *load(Fixture *fixture, const char *text) {
 }
 
 static const char *const sample =
-    "module bru1 opt=2 shared=64 const=8\n"
+    "module bru1 opt=2 const=8\n"
     "var @tab linkage=2 space=3 align=4 size=8 offset=0\n"
     "var @\"odd name\" linkage=0 space=7 align=16 size=64 offset=0 extern_shared ; comment\n"
     "func @helper ssa noreturn var=0 spill=0 barriers=0 bbase=2 start=bb1 {\n"
@@ -43,7 +43,7 @@ static const char *const sample =
     "  %r1{fixed=4}, %r2{fixed=20}, %r3{fixed=21} = entry\n"
     "  EXIT _\n"
     "}\n"
-    "func @k entry ssa uniform_entry var=8 spill=4 barriers=1 bbase=0 start=bb1 {\n"
+    "func @k entry ssa uniform_entry shared=64 var=8 spill=4 barriers=1 bbase=0 start=bb1 {\n"
     "bb1: preds() succs(bb3 bb2) label=4\n"
     "  %r1{ptx=3.1,u} = S2R SR[ctaid.x] loc(1 20 0)\n"
     "  [%r2 %r3], _ = IMAD_WIDE(sign=U32) %r1, 0x4, [%r1 _], _ ; a hole\n"
@@ -122,7 +122,7 @@ static void refuse(const char *old, const char *now, const char *place, const ch
 }
 
 /* Jump tables: entries are positions in the successors, and stay when edges are split or led elsewhere. */
-static const char *const table_sample = "module bru1 opt=2 shared=0 const=0\n"
+static const char *const table_sample = "module bru1 opt=2 const=0\n"
                                         "func @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
                                         "table 0 (0)\n"
                                         "table 4 (1 0 1)\n"

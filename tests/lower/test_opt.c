@@ -541,7 +541,7 @@ static void load(Loaded *loaded, const char *body) {
     loaded->d = (Diags){.sink = diag_print_sink, .user = stderr};
     char text[4096];
     snprintf(text, sizeof text,
-             "module bru1 opt=2 shared=0 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 "
+             "module bru1 opt=2 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 "
              "start=bb1 {\n%s}\n",
              body);
     Source s = {"t.mir", text, strlen(text)};

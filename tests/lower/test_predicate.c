@@ -225,7 +225,7 @@ static void run_case(const Case *c) {
     StrTab strings = {0};
     Diags d = {.sink = diag_print_sink, .user = stderr};
     snprintf(text, sizeof text,
-             "module bru1 opt=2 shared=0 const=0\nfunc @k entry ssa uniform_entry var=0 spill=0 barriers=0 "
+             "module bru1 opt=2 const=0\nfunc @k entry ssa uniform_entry var=0 spill=0 barriers=0 "
              "bbase=0 start=bb1 {\n%s}\n",
              c->body);
     Source s = {"t.mir", text, strlen(text)};

@@ -333,7 +333,7 @@ static const Inst *at(Function *f, uint32_t b, unsigned p) {
     return ir_inst(f, blk->insts.at[p]);
 }
 
-#define HEAD "module bru1 opt=2 shared=0 const=0\n"
+#define HEAD "module bru1 opt=2 const=0\n"
 #define KERNEL(name) "func @" name " entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
 #define TID "  %r1 = S2R SR[tid.x]\n  %p2, _ = ISETP:0x0 %r1, 0x5, _, _\n"
 

@@ -37,7 +37,7 @@ static bool uniform(Loaded *loaded, unsigned func, uint32_t v) {
     return loaded->m->funcs.at[func]->values.at[v].uniform;
 }
 
-#define HEAD "module bru1 opt=2 shared=0 const=0\n"
+#define HEAD "module bru1 opt=2 const=0\n"
 #define KERNEL "func @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
 
 static void test_data(void **state) {

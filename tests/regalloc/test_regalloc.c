@@ -379,7 +379,7 @@ static void parallel_copies(void **state) {
 static void guarded_updates(void **state) {
     (void)state;
     static const char text[] =
-        "module bru1 opt=2 shared=0 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+        "module bru1 opt=2 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
         "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  %p3, _ = ISETP(cmp=LT) %r1, "
         "%r2, PT, PT\n"
         "  @%p3 %r4, _, _ = IADD3 %r1, 0x1, RZ, !PT, !PT tied(%r1, _, _)\n"

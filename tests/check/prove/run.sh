@@ -99,6 +99,19 @@ grep -q 'refuted' "$dir/out" && fail "validate takes what prove found"
 "$heddle" prove "$samples/sha256.ptx" --memory-limit 1 > "$dir/out"
 [ $? = 5 ] && grep -q 'the memory limit of a function' "$dir/out" || fail "memory limit: $(cat "$dir/out")"
 
+# every kernel has a layout of its shared memory of its own; a function of both finds its variables in both
+shared=$(dirname "$0")/shared.ptx
+for target in bru1 sm_75 sm_90; do
+    "$heddle" compile -t $target "$shared" -o "$dir/k.cubin" || fail "shared memory of kernels, $target"
+    "$heddle" prove "$shared" "$dir/k.cubin" > "$dir/out" || fail "shared, $target: $(tail -3 "$dir/out")"
+    "$heddle" validate --launch auto "$shared" "$dir/k.cubin" > "$dir/out" || fail "shared: $(cat "$dir/out")"
+done
+ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
+if [ -x "$ptxas" ]; then
+    "$ptxas" -arch=sm_75 "$shared" -o "$dir/k.cubin" || fail "ptxas"
+    "$heddle" validate --launch auto "$shared" "$dir/k.cubin" > "$dir/out" || fail "ptxas's: $(cat "$dir/out")"
+fi
+
 "$heddle" prove "$samples/guards.ptx" --json > "$dir/out" && grep -q '"proved"' "$dir/out" || fail "--json"
 "$heddle" prove "$samples/guards.ptx" --kernel none > "$dir/out" 2>&1
 [ $? = 1 ] || fail "an unknown kernel"
