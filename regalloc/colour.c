@@ -40,17 +40,9 @@ enum {
     HOLE_SINGLE = 4,  /* its pair is in use already */
     HOLE_SAFE = 8     /* added: no call that the value lives through overwrites it */
 };
-/* What a place for a tuple costs. A move is an instruction, the others are hints. */
-enum {
-    COST_MOVE = 4,       /* a value that must leave, or come */
-    COST_LATER_MOVE = 4, /* a result that a call will overwrite there: moved then */
-    COST_MORE_REGS = 2,  /* the function would use more registers */
-    COST_OTHER_WISH = 1  /* its relatives had another register */
-};
-
 /* ---- the register map ---- */
 
-static void occupy(Colour *colour, uint32_t v, unsigned reg) {
+void ra_occupy(Colour *colour, uint32_t v, unsigned reg) {
     RegFile file = (RegFile)colour->f->values.at[v].file;
     colour->occupant[file][reg] = v;
     colour->used[file][reg / 64] |= (uint64_t)1 << reg % 64;
@@ -58,7 +50,7 @@ static void occupy(Colour *colour, uint32_t v, unsigned reg) {
     colour->web_reg[ra_web(colour, v)] = (uint16_t)reg;
 }
 
-static void lift(Colour *colour, uint32_t v) {
+void ra_lift(Colour *colour, uint32_t v) {
     unsigned file = colour->f->values.at[v].file, reg = colour->reg[v];
     colour->freed_at[file][reg] = ++colour->clock;
     colour->occupant[file][reg] = 0;
@@ -67,7 +59,7 @@ static void lift(Colour *colour, uint32_t v) {
 }
 
 /* Value v was in its register up to and with instruction `to` (0: the block's end). */
-static void note_row(Colour *colour, uint32_t v, uint32_t to) {
+void ra_note_row(Colour *colour, uint32_t v, uint32_t to) {
     const Value *val = &colour->f->values.at[v];
     if (!val->ptx_reg || colour->start[v] == RA_UNKNOWN)
         return;
@@ -87,12 +79,12 @@ static unsigned next_used(const Colour *colour, unsigned file, unsigned reg) {
 #define USED_EACH(r, c, file)                                                                                \
     for (unsigned r = next_used(c, file, 0); r < RA_MAX_REGS; r = next_used(c, file, r + 1))
 
-static bool is_free(const Colour *colour, RegFile file, unsigned reg) {
+bool ra_is_free(const Colour *colour, RegFile file, unsigned reg) {
     return ra_is_allocatable(file, reg, colour->limit[file]) && !colour->occupant[file][reg];
 }
 
 /* Would a call that v lives through overwrite the register? */
-static bool is_safe(const Colour *colour, uint32_t v, unsigned reg) {
+bool ra_is_safe(const Colour *colour, uint32_t v, unsigned reg) {
     return !colour->crosses[v] ||
            !ra_clobbers(ra_callee(colour->f, ir_inst(colour->f, (InstId){colour->crosses[v]})),
                         (RegFile)colour->f->values.at[v].file, reg);
@@ -109,9 +101,9 @@ static unsigned hole_score(const Colour *c, RegFile file, unsigned r) {
         return HOLE_NEW;
     if (file != RF_R && file != RF_UR)
         return HOLE_IN_QUAD;
-    if (!is_free(c, file, r ^ 1))
+    if (!ra_is_free(c, file, r ^ 1))
         return HOLE_SINGLE;
-    return !is_free(c, file, quad) || !is_free(c, file, quad + 2) ? HOLE_IN_PAIR : HOLE_IN_QUAD;
+    return !ra_is_free(c, file, quad) || !ra_is_free(c, file, quad + 2) ? HOLE_IN_PAIR : HOLE_IN_QUAD;
 }
 
 /* A free register; among equals the one that was released first, which leaves scheduling most freedom. */
@@ -119,11 +111,11 @@ static unsigned best_hole(const Colour *colour, uint32_t v) {
     RegFile file = (RegFile)colour->f->values.at[v].file;
     unsigned best = RA_NO_REG, best_score = 0, top = last_welcome(colour, file);
     for (unsigned r = 0; r < colour->limit[file]; r++) {
-        if (!is_free(colour, file, r))
+        if (!ra_is_free(colour, file, r))
             continue;
         if (r > top && best_score >= HOLE_SAFE + HOLE_NEW)
             break; /* none behind is better */
-        unsigned score = hole_score(colour, file, r) + (is_safe(colour, v, r) ? HOLE_SAFE : 0);
+        unsigned score = hole_score(colour, file, r) + (ra_is_safe(colour, v, r) ? HOLE_SAFE : 0);
         if (best == RA_NO_REG || score > best_score ||
             (score == best_score && score % HOLE_SAFE > HOLE_NEW &&
              colour->freed_at[file][r] < colour->freed_at[file][best])) {
@@ -152,15 +144,15 @@ static unsigned vector_wish(const Colour *colour, uint32_t v) {
         if (at == RA_NO_REG || at < k || (at - k) % align)
             continue;
         unsigned r = at - k + u.component;
-        if (is_free(colour, file, r) && is_safe(colour, v, r))
+        if (ra_is_free(colour, file, r) && ra_is_safe(colour, v, r))
             return r;
     }
     unsigned top = (colour->high_water[file] / 4 + 2) * 4, best = RA_NO_REG;
     for (unsigned base = 0; base + u.count <= colour->limit[file] && base <= top; base += align) {
         unsigned k = 0;
-        while (k < u.count && is_free(colour, file, base + k))
+        while (k < u.count && ra_is_free(colour, file, base + k))
             k++;
-        if (k < u.count || !is_safe(colour, v, base + u.component))
+        if (k < u.count || !ra_is_safe(colour, v, base + u.component))
             continue;
         if (best == RA_NO_REG ||
             (base <= colour->spread && colour->freed_at[file][base] < colour->freed_at[file][best]))
@@ -177,12 +169,12 @@ static unsigned choose(const Colour *colour, uint32_t v) {
         return (unsigned)val->fixed_reg;
     unsigned r = colour->web_reg[ra_web(colour, v)];
     bool aligned = r != RA_NO_REG && (!u.count || r % ra_align(u.count) == u.component);
-    if (r != RA_NO_REG && aligned && is_free(colour, file, r) && is_safe(colour, v, r))
+    if (r != RA_NO_REG && aligned && ra_is_free(colour, file, r) && ra_is_safe(colour, v, r))
         return r;
     unsigned wish = u.count ? vector_wish(colour, v) : RA_NO_REG;
     if (wish != RA_NO_REG)
         return wish;
-    if (r != RA_NO_REG && is_free(colour, file, r) && is_safe(colour, v, r))
+    if (r != RA_NO_REG && ra_is_free(colour, file, r) && ra_is_safe(colour, v, r))
         return r;
     return best_hole(colour, v);
 }
@@ -197,276 +189,9 @@ static bool place_value(Colour *colour, uint32_t v, const Inst *i) {
     if (colour->occupant[file][r] || !ra_is_allocatable(file, r, RA_MAX_REGS))
         return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0782,
                     str_text(colour->f->module->strings, colour->f->name), ra_file_name(file), r);
-    occupy(colour, v, r);
+    ra_occupy(colour, v, r);
     if (r > colour->high_water[file])
         colour->high_water[file] = r;
-    return true;
-}
-
-/* ---- making room before an instruction ---- */
-
-enum { TAKEN_BEFORE = 1, TAKEN_AFTER = 2, CLOBBERED = 4 };
-
-/* Remember where a value was before this instruction's moves, and take it out. */
-static void uproot(Colour *colour, uint32_t v) {
-    bool known = false;
-    for (unsigned k = 0; k < colour->moved.n; k++)
-        known |= colour->moved.at[k].value == v;
-    if (!known)
-        VEC_ADD(colour->a, &colour->moved, ((RaPlace){v, colour->reg[v], colour->f->values.at[v].file}));
-    if (colour->last_ref[v])
-        note_row(colour, v, colour->last_ref[v]);
-    colour->start[v] = RA_UNKNOWN; /* scheduling may move the copy */
-    lift(colour, v);
-}
-
-static bool dies(const Colour *colour, uint32_t v) { return bs_has(&colour->dying, v); }
-
-static bool is_member(const Tuple *tuple, uint32_t v) {
-    for (unsigned k = 0; k < tuple->count; k++)
-        if (tuple->value[k] == v)
-            return true;
-    return false;
-}
-
-/* What it costs to have the tuple at `base`; UINT32_MAX if it cannot be there. */
-static unsigned tuple_cost(const Colour *colour, const Tuple *tuple, unsigned base) {
-    unsigned cost = 0;
-    for (unsigned k = 0; k < tuple->count; k++) {
-        unsigned r = base + k, taken = colour->taken[tuple->file][r];
-        uint32_t o = colour->occupant[tuple->file][r], v = tuple->value[k];
-        if (!ra_is_allocatable(tuple->file, r, colour->limit[tuple->file]))
-            return UINT32_MAX;
-        bool here = tuple->before && v && o == v;
-        if ((tuple->before && (taken & TAKEN_BEFORE)) || (tuple->after && (taken & TAKEN_AFTER)))
-            return UINT32_MAX;
-        if (tuple->before && v && !dies(colour, v) && (taken & (TAKEN_AFTER | CLOBBERED)))
-            return UINT32_MAX;
-        bool in_way = o && !here && (tuple->before || !dies(colour, o));
-        if (in_way && colour->f->values.at[o].fixed_reg >= 0)
-            return UINT32_MAX;
-        cost +=
-            (in_way ? (unsigned)COST_MOVE : 0u) + (tuple->before && v && !here ? (unsigned)COST_MOVE : 0u);
-        unsigned wish = v ? colour->web_reg[ra_web(colour, v)] : RA_NO_REG;
-        cost += v && wish != RA_NO_REG && wish != r ? (unsigned)COST_OTHER_WISH : 0u;
-        cost += tuple->result[k] && !is_safe(colour, tuple->result[k], r) ? (unsigned)COST_LATER_MOVE : 0u;
-    }
-    return cost + (base + tuple->count > colour->high_water[tuple->file] + 1 ? (unsigned)COST_MORE_REGS : 0u);
-}
-
-static bool place_tuple(Colour *colour, Tuple *tuple, const Inst *i) {
-    unsigned best = RA_NO_REG, best_cost = UINT32_MAX;
-    if (tuple->forced >= 0) {
-        best = (unsigned)tuple->forced;
-        best_cost = tuple_cost(colour, tuple, best);
-    }
-    for (unsigned b = 0; tuple->forced < 0 && b + tuple->count <= colour->limit[tuple->file];
-         b += ra_align(tuple->count)) {
-        unsigned cost = tuple_cost(colour, tuple, b);
-        if (cost < best_cost) {
-            best = b;
-            best_cost = cost;
-            if (!cost)
-                break;
-        }
-    }
-    if (best_cost == UINT32_MAX && tuple->forced >= 0)
-        return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0782,
-                    str_text(colour->f->module->strings, colour->f->name), ra_file_name(tuple->file),
-                    tuple->forced);
-    if (best_cost == UINT32_MAX)
-        return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0781,
-                    str_text(colour->f->module->strings, colour->f->name), tuple->count,
-                    ra_file_name(tuple->file), colour->limit[tuple->file]);
-    tuple->base = best;
-    if (best + tuple->count - 1 > colour->high_water[tuple->file])
-        colour->high_water[tuple->file] = best + tuple->count - 1;
-    for (unsigned k = 0; k < tuple->count; k++) {
-        uint32_t o = colour->occupant[tuple->file][best + k], v = tuple->value[k];
-        if (o && !(tuple->before && o == v) && (tuple->before || !dies(colour, o))) {
-            uproot(colour, o);
-            if (!(tuple->before && is_member(tuple, o)))
-                VEC_ADD(colour->a, &colour->homeless, o);
-        }
-    }
-    for (unsigned k = 0; k < tuple->count; k++) {
-        uint32_t v = tuple->value[k];
-        if (tuple->before && v && colour->occupant[tuple->file][best + k] != v) {
-            bool was_homeless = false;
-            for (unsigned h = 0; h < colour->homeless.n; h++)
-                if (colour->homeless.at[h] == v) {
-                    colour->homeless.at[h] = colour->homeless.at[--colour->homeless.n];
-                    was_homeless = true;
-                    break;
-                }
-            if (!was_homeless && colour->reg[v] != RA_NO_REG)
-                uproot(colour, v);
-            occupy(colour, v, best + k);
-        }
-        unsigned taken = (tuple->before && v ? TAKEN_BEFORE : 0u) | (tuple->after ? TAKEN_AFTER : 0u);
-        if (tuple->before && v && !dies(colour, v))
-            taken |= TAKEN_AFTER;
-        colour->taken[tuple->file][best + k] |= (uint8_t)taken;
-    }
-    return true;
-}
-
-static bool settle_homeless(Colour *colour, const Inst *i) {
-    for (unsigned h = 0; h < colour->homeless.n; h++) {
-        uint32_t v = colour->homeless.at[h];
-        RegFile file = (RegFile)colour->f->values.at[v].file;
-        unsigned bad = dies(colour, v) ? TAKEN_BEFORE : TAKEN_BEFORE | TAKEN_AFTER | CLOBBERED;
-        unsigned best = RA_NO_REG;
-        for (unsigned r = 0; r < colour->limit[file] && best == RA_NO_REG; r++)
-            if (is_free(colour, file, r) && !(colour->taken[file][r] & bad))
-                best = r;
-        if (best == RA_NO_REG)
-            return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0780,
-                        str_text(colour->f->module->strings, colour->f->name), ra_file_name(file),
-                        colour->limit[file]);
-        occupy(colour, v, best);
-        if (best > colour->high_water[file])
-            colour->high_water[file] = best;
-    }
-    return true;
-}
-
-/* Registers that the parallel copy may use to break cycles: free before it and behind it. */
-static RaScratch find_scratch(const Colour *colour) {
-    RaScratch scratch = {0};
-    for (RegFile file = RF_R; file <= RF_P; file++) {
-        for (unsigned r = 0; r < colour->limit[file]; r++) {
-            bool old = false;
-            for (unsigned k = 0; k < colour->moved.n; k++)
-                old |= colour->moved.at[k].file == file && colour->moved.at[k].reg == r;
-            if (is_free(colour, file, r) && !old) {
-                scratch.reg[scratch.n++] = op_reg(file, r, 1);
-                break;
-            }
-        }
-    }
-    return scratch;
-}
-
-static void emit_moves(Colour *colour, const Inst *before, InstIds *out) {
-    Function *f = colour->f;
-    LocId loc = before->loc;
-    unsigned n = 0;
-    for (unsigned k = 0; k < colour->moved.n; k++)
-        n += colour->reg[colour->moved.at[k].value] != colour->moved.at[k].reg;
-    if (!n)
-        return;
-    RaScratch scratch = find_scratch(colour);
-    InstId id = ra_parallel_copy(f, n, &scratch, loc);
-    Inst *i = ir_inst(f, id);
-    n = 0;
-    for (unsigned k = 0; k < colour->moved.n; k++) {
-        RaPlace m = colour->moved.at[k];
-        if (colour->reg[m.value] == m.reg)
-            continue;
-        *ir_dst(f, i, n) = op_reg((RegFile)m.file, colour->reg[m.value], 1);
-        *ir_src(f, i, n++) = op_reg((RegFile)m.file, m.reg, 1);
-    }
-    VEC_ADD(f->arena, out, id);
-}
-
-static void add_tuple(Colour *colour, Tuple t) {
-    for (unsigned k = 0; k < colour->tuples.n && t.before; k++) { /* the same vector twice needs one place */
-        Tuple *tuple = &colour->tuples.at[k];
-        if (tuple->before && tuple->count == t.count && memcmp(tuple->value, t.value, sizeof t.value) == 0) {
-            tuple->after |= t.after;
-            return;
-        }
-    }
-    for (unsigned k = 0; k < t.count; k++)
-        if (t.value[k] && colour->f->values.at[t.value[k]].fixed_reg >= 0)
-            t.forced = colour->f->values.at[t.value[k]].fixed_reg - (int)k;
-    VEC_ADD(colour->a, &colour->tuples, t);
-}
-
-static Tuple tuple_of(const Colour *colour, Operand o) {
-    Tuple t = {.count = o.count, .file = (RegFile)o.file, .forced = -1};
-    ValId v[4];
-    for (unsigned k = 0, n = ra_values(colour->f, o, v); k < n; k++)
-        t.value[k] = v[k].i;
-    return t;
-}
-
-static void collect_tuples(Colour *colour, const Inst *i) {
-    Function *f = colour->f;
-    colour->tuples.n = 0;
-    bool moves = i->op == IR_COPY || i->op == IR_PARCOPY;
-    for (unsigned k = 0; k < i->nsrc && !moves; k++) {
-        Operand o = *ir_src(f, i, k);
-        if (o.kind == OPK_VAL && o.count > 1) {
-            Tuple t = tuple_of(colour, o);
-            t.before = true;
-            add_tuple(colour, t);
-        }
-    }
-    FOR_DSTS(f, i, o) {
-        if (o->kind != OPK_VAL)
-            continue;
-        Tuple t = tuple_of(colour, *o);
-        bool fixed = false;
-        for (unsigned m = 0; m < o->count; m++)
-            fixed |= t.value[m] && f->values.at[t.value[m]].fixed_reg >= 0;
-        Operand tied = i->flags & IF_TIED ? *ir_tied(f, i, AT(o)) : (Operand){0};
-        if (tied.kind == OPK_VAL && (o->count > 1 || fixed)) {
-            Tuple old = tuple_of(colour, tied);
-            old.before = old.after = true;
-            memcpy(old.result, t.value, sizeof old.result);
-            for (unsigned m = 0; m < o->count && fixed; m++)
-                if (t.value[m] && f->values.at[t.value[m]].fixed_reg >= 0)
-                    old.forced = f->values.at[t.value[m]].fixed_reg - (int)m;
-            VEC_ADD(colour->a, &colour->tuples, old);
-        } else if ((o->count > 1 && !moves) || fixed) {
-            t.after = true;
-            memcpy(t.result, t.value, sizeof t.result);
-            add_tuple(colour, t);
-        }
-    }
-}
-
-static bool mark_clobbers(Colour *colour, const Inst *i) {
-    RaCallee callee = ra_callee(colour->f, i);
-    for (unsigned k = 0; k < RF_B; k++)
-        for (unsigned r = 0; r < colour->limit[k]; r++) {
-            if (!ra_clobbers(callee, (RegFile)k, r))
-                continue;
-            colour->taken[k][r] |= CLOBBERED;
-            uint32_t o = colour->occupant[k][r];
-            if (!o || dies(colour, o))
-                continue;
-            if (colour->f->values.at[o].fixed_reg >= 0)
-                return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0782,
-                            str_text(colour->f->module->strings, colour->f->name), ra_file_name((RegFile)k),
-                            r);
-            uproot(colour, o);
-            VEC_ADD(colour->a, &colour->homeless, o);
-        }
-    return true;
-}
-
-/* Bring everything to where instruction i needs it. */
-static bool make_room(Colour *colour, const Inst *i, InstIds *out) {
-    colour->moved.n = colour->homeless.n = 0;
-    collect_tuples(colour, i);
-    if (!colour->tuples.n && i->op != OT_CALL)
-        return true;
-    memset(colour->taken, 0, sizeof colour->taken);
-    if (i->op == OT_CALL && !mark_clobbers(colour, i))
-        return false;
-    for (unsigned forced = 2; forced-- > 0;)
-        for (unsigned size = 5; size-- > 1;)
-            for (unsigned k = 0; k < colour->tuples.n; k++)
-                if (colour->tuples.at[k].count == size &&
-                    (colour->tuples.at[k].forced >= 0) == (forced == 1) &&
-                    !place_tuple(colour, &colour->tuples.at[k], i))
-                    return false;
-    if (!settle_homeless(colour, i))
-        return false;
-    emit_moves(colour, i, out);
     return true;
 }
 
@@ -491,8 +216,8 @@ static void release_dying(Colour *colour, const uint32_t *v, unsigned n, InstId 
     for (unsigned k = 0; k < n; k++)
         if (colour->reg[v[k]] != RA_NO_REG) {
             if (at.i)
-                note_row(colour, v[k], at.i);
-            lift(colour, v[k]);
+                ra_note_row(colour, v[k], at.i);
+            ra_lift(colour, v[k]);
         }
 }
 
@@ -524,7 +249,7 @@ static bool place_results(Colour *colour, Inst *i, const uint16_t *tied_reg) {
         FOR_DSTS(f, i, o) {
             if (o->kind != OPK_VAL)
                 continue;
-            Tuple t = tuple_of(colour, *o);
+            Tuple t = ra_tuple_of(colour, *o);
             unsigned base = tied_reg[AT(o)];
             for (unsigned m = 0; m < colour->tuples.n && base == RA_NO_REG; m++)
                 if (colour->tuples.at[m].after && !colour->tuples.at[m].before &&
@@ -538,7 +263,7 @@ static bool place_results(Colour *colour, Inst *i, const uint16_t *tied_reg) {
                 if (!v)
                     continue;
                 if (base != RA_NO_REG)
-                    occupy(colour, v, base + m);
+                    ra_occupy(colour, v, base + m);
                 else if (!place_value(colour, v, i))
                     return false;
             }
@@ -566,7 +291,7 @@ static bool colour_inst(Colour *colour, InstId id, const Kills *dying, const Kil
         release_dying(colour, dying->at, dying->n, (InstId){0});
         return true;
     }
-    if (!make_room(colour, ir_inst(f, id), out))
+    if (!ra_make_room(colour, ir_inst(f, id), out))
         return false;
     Inst *i = ir_inst(f, id);
     uint16_t tied_reg[256];
@@ -581,7 +306,7 @@ static bool colour_inst(Colour *colour, InstId id, const Kills *dying, const Kil
                 tied_reg[k] = (uint16_t)(colour->reg[v[m].i] - m);
         if (copy) { /* the same register if the source ends here and the result is free to choose */
             int fixed = ir_value(f, ir_operand_value(f, *ir_dst(f, i, 0), 0))->fixed_reg;
-            if (!dies(colour, v[0].i) || fixed >= 0)
+            if (!ra_dies(colour, v[0].i) || fixed >= 0)
                 tied_reg[k] = RA_NO_REG;
         }
     }
@@ -650,11 +375,11 @@ static bool place_phi(Colour *colour, BlockId b, InstId id) {
     unsigned wish = choose(colour, v);
     if (colour->web_reg[ra_web(colour, v)] == RA_NO_REG && !colour->vec[v].count)
         wish = RA_NO_REG; /* nothing known: as on one of the edges */
-    for (unsigned p = 0; p < blk->preds.n && (wish == RA_NO_REG || !is_free(colour, file, wish)); p++)
+    for (unsigned p = 0; p < blk->preds.n && (wish == RA_NO_REG || !ra_is_free(colour, file, wish)); p++)
         if (colour->done[blk->preds.at[p].i] && ir_src(f, i, p)->kind == OPK_VAL)
             wish = ra_exit_reg(colour, blk->preds.at[p], ir_src(f, i, p)->value);
-    if (wish != RA_NO_REG && is_free(colour, file, wish))
-        occupy(colour, v, wish);
+    if (wish != RA_NO_REG && ra_is_free(colour, file, wish))
+        ra_occupy(colour, v, wish);
     else if (!place_value(colour, v, i))
         return false;
     VEC_ADD(colour->a, &colour->rec->phis, ((RaPhi){b, id, false, 0}));
@@ -674,7 +399,7 @@ static bool enter_block(Colour *colour, BlockId b) {
         for (unsigned k = 0; k < colour->exit[from.i].at.n; k++) {
             RaPlace e = colour->exit[from.i].at.at[k];
             if (ra_set_has(&colour->live.in[b.i], e.value))
-                occupy(colour, e.value, e.reg);
+                ra_occupy(colour, e.value, e.reg);
         }
     FOR_PHI_IDS(f, b, phi)
         if (!place_phi(colour, b, phi))
@@ -693,7 +418,7 @@ static void leave_block(Colour *colour, BlockId b) {
         USED_EACH(r, colour, k) {
             uint32_t v = colour->occupant[k][r];
             VEC_ADD(colour->a, &colour->exit[b.i].at, ((RaPlace){v, (uint16_t)r, (uint8_t)k}));
-            note_row(colour, v, 0);
+            ra_note_row(colour, v, 0);
             colour->reg[v] = RA_NO_REG;
         }
     colour->done[b.i] = true;

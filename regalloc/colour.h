@@ -71,6 +71,18 @@ typedef struct { /* registers that hold nothing around a parallel copy: at most 
 /* A parallel copy of n registers, to be filled in; a cycle among them may use the scratch registers. */
 InstId ra_parallel_copy(Function *f, unsigned n, const RaScratch *scratch, LocId loc);
 bool ra_connect_edges(Colour *colour); /* edges.c */
+/* The register map: value v gets a register, or loses it. */
+void ra_occupy(Colour *colour, uint32_t v, unsigned reg);
+void ra_lift(Colour *colour, uint32_t v);
+/* Value v was in its register up to and with instruction `to` (0: the block's end). */
+void ra_note_row(Colour *colour, uint32_t v, uint32_t to);
+bool ra_is_free(const Colour *colour, RegFile file, unsigned reg);
+/* No call that v lives through overwrites the register. */
+bool ra_is_safe(const Colour *colour, uint32_t v, unsigned reg);
+bool ra_dies(const Colour *colour, uint32_t v); /* at the current instruction */
+Tuple ra_tuple_of(const Colour *colour, Operand o);
+/* Bring everything to where instruction i needs it; the moves are added to `out`. room.c */
+bool ra_make_room(Colour *colour, const Inst *i, InstIds *out);
 /* Fill web, web_reg, vec and crosses. */
 void ra_hints(Colour *colour);
 #endif

@@ -3,7 +3,7 @@
 #   validate_auto.sh HEDDLE SAMPLES SCRATCH
 # SPDX-License-Identifier: MIT
 set -u
-heddle=$1 samples=$2 scratch=$3
+heddle=$1 samples=$2 scratch=$3 here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$scratch" && mkdir -p "$scratch/dir/sub" && cd "$scratch" || exit 1
 failed=0
 fail() { echo "FAILED: $*"; failed=1; }
@@ -282,6 +282,12 @@ foreign mandelbrot 68 's/add/sub/'
 foreign spmv 79 's/mul/add/'
 foreign sha256 144 's/xor/or/'
 foreign nbody 99 's/sub/add/'
+
+# a call under a register limit: values trade places with arguments that end at it
+for level in 1 2; do
+    "$heddle" compile -t sm_75 -O$level "$here/maxnreg_calls.ptx" -o calls.cubin || fail "maxnreg_calls -O$level"
+    "$heddle" validate --launch auto "$here/maxnreg_calls.ptx" calls.cubin >report || fail "maxnreg_calls: $(cat report)"
+done
 
 [ $failed = 0 ] && echo "all as expected"
 exit $failed
