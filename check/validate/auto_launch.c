@@ -20,6 +20,16 @@ static const char *buffer_name(const AutoSearch *search, Arena *arena, uint32_t 
     return arena_printf(arena, "%s%s%s%s", launch, stars, str_text(&search->m->strings, var->name), field);
 }
 
+/* Buffers of edge values are filled together, so that operands from two of them fit together. */
+static const char *edges_of(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot,
+                            Arena *arena) {
+    unsigned member = 0;
+    for (uint32_t i = 0; i < slot; i++)
+        member += auto_is_pointer(&search->flow.slots[i]);
+    return arena_printf(arena, "edges:%llu:%u:%u", (unsigned long long)(attempt->seed >> 32), member,
+                        attempt->one_in ? attempt->one_in : 1);
+}
+
 /* Element type and contents of the buffer that a slot points to. */
 static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot, Plan *plan,
                             PlanBuffer *buffer, unsigned number) {
@@ -53,7 +63,7 @@ static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt
     bool free_value =
         !auto_slot || !(auto_is_pointer(auto_slot) || auto_slot->uses & (AU_INDEX | AU_DIVISOR));
     if (attempt->edges && free_value)
-        buffer->init = arena_printf(&plan->arena, "edges:%llu", (unsigned long long)seed);
+        buffer->init = edges_of(search, attempt, slot, &plan->arena);
     buffer->type = scalar_find(type, strlen(type));
     buffer->count = attempt->bytes[slot] / buffer->type->size_bytes;
 }
@@ -138,7 +148,9 @@ static void keep(AutoSearch *search, const AutoAttempt *a, AutoLaunches *out) {
     Plan *p = ARENA_NEW(search->arena, Plan);
     add_to_plan(search, a, p, 0);
     search->kept[out->nplans] = *a;
+    search->kept[out->nplans].cost = search->cost;
     out->race_free[out->nplans] = !search->unordered;
+    out->order_free[out->nplans] = !search->unordered && !search->strong && !search->sees_order;
     out->plans[out->nplans++] = p;
 }
 
@@ -169,9 +181,13 @@ static void clear(const AutoSearch *search, const Coverage *coverage) {
     }
 }
 
+/* What a trial is to tell: where it comes; which operands it shows, too; which races it has, too. Each costs
+ * more than the one before. */
+typedef enum { LOOK_BLOCKS, LOOK_VALUES, LOOK_RACES } Look;
+
 /* Run it on the interpreter; s->trap and s->cover say how it went. Races are looked for only where a launch
  * is about to be kept: it takes several times as long. False: it cannot be run, see `reason`. */
-static bool try_attempt(AutoSearch *search, const AutoAttempt *a, bool races, char reason[256]) {
+static bool try_attempt(AutoSearch *search, const AutoAttempt *a, Look look, char reason[256]) {
     reason[0] = 0;
     FirstError first = {reason, 256};
     Diags d = {.sink = keep_first, .user = &first};
@@ -181,8 +197,8 @@ static bool try_attempt(AutoSearch *search, const AutoAttempt *a, bool races, ch
     clear(search, &search->cover);
     PtxRunOptions o = {.budget = a->budget,
                        .reached = search->cover.ptx,
-                       .values = search->cover.values,
-                       .find_races = races};
+                       .values = look == LOOK_BLOCKS ? NULL : search->cover.values,
+                       .find_races = look == LOOK_RACES};
     PtxRunResult r = {0};
     bool good = mem && interp_place_variables(search->m, mem, &d) &&
                 diff_run_ptx(&p, p.launches.at, search->m, mem, &o, &r, &d);
@@ -192,7 +208,9 @@ static bool try_attempt(AutoSearch *search, const AutoAttempt *a, bool races, ch
     search->warned = r.nwarnings != 0;
     search->undefined = r.first_warning.kind == TRAP_COLLECTIVE || r.first_warning.kind == TRAP_OUT_OF_RANGE;
     search->unordered = r.nraces;
-    search->spent += r.thread_insns + r.skipped_insns;
+    search->strong = r.nstrong != 0;
+    search->cost = r.thread_insns + r.skipped_insns;
+    search->spent += search->cost;
     interp_races_free(&r);
     if (mem)
         simmem_free(mem);
@@ -224,8 +242,8 @@ static void add_coverage(AutoSearch *search, AutoLaunches *out) {
 /* A launch that nothing speaks against is kept; its races are looked for. */
 static bool keep_if_sound(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *out) {
     char reason[256];
-    if (!try_attempt(search, attempt, true, reason) || search->trap.kind != TRAP_NONE || search->races ||
-        search->warned)
+    if (!try_attempt(search, attempt, LOOK_RACES, reason) || search->trap.kind != TRAP_NONE ||
+        search->races || search->warned)
         return false;
     add_coverage(search, out);
     keep(search, attempt, out);
@@ -242,20 +260,22 @@ static void add_fresh(AutoSearch *search, AutoLaunches *out) {
         AutoAttempt attempt;
         auto_guess(search, ATTEMPTS + FIRST_RANDOM + n, &attempt);
         attempt.budget = attempt.budget < EDGES_BUDGET ? attempt.budget : EDGES_BUDGET;
-        bool good = try_attempt(search, &attempt, false, reason);
+        bool good = try_attempt(search, &attempt, LOOK_BLOCKS, reason);
         for (unsigned k = 0;
              good && search->trap.kind != TRAP_NONE && k < REPAIRS && auto_repair(search, &attempt); k++)
-            good = try_attempt(search, &attempt, false, reason);
+            good = try_attempt(search, &attempt, LOOK_BLOCKS, reason);
         if (good && search->trap.kind == TRAP_NONE && search->stores)
             kept += keep_if_sound(search, &attempt, out);
     }
 }
 
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 /* The launches kept so far again on other data, with other scalars and shapes, where these lead to no trap
  * and no race. The first ones are kept as they are, later ones if operands are seen that none showed before.
  */
 static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
-    enum { SETS = 16, KEPT_SETS = 3 };
+    enum { SETS = 16, KEPT_SETS = 3, RARE = 37 };
     char reason[256];
     unsigned n = out->nplans;
     for (unsigned set = 0; set < SETS && n && out->nplans < AUTO_MAX_LAUNCHES && search->spent < MOST_SPENT;
@@ -265,14 +285,15 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
         AutoAttempt attempt = search->kept[set % n];
         uint64_t random = attempt.seed ^ (0x9e3779b97f4a7c15u * (set + 1));
         attempt.edges = true;
+        attempt.one_in = set % 3 == 2 ? RARE : 1; /* a NaN in every sum hides all else */
         attempt.seed += 0x9e3779b97f4a7c15u * (set + 1);
         if (set >= KEPT_SETS)
-            attempt.budget = attempt.budget < EDGES_BUDGET ? attempt.budget : EDGES_BUDGET;
+            attempt.budget = least(EDGES_BUDGET, EDGES_TIMES * attempt.cost + EDGES_MORE);
         if (set % 2)
             auto_guess_edges(search, &attempt, &random);
         if (set % 4 >= 2)
             auto_guess_ragged(search, &attempt, &random);
-        if (try_attempt(search, &attempt, false, reason) && search->trap.kind == TRAP_NONE &&
+        if (try_attempt(search, &attempt, LOOK_VALUES, reason) && search->trap.kind == TRAP_NONE &&
             !search->warned && (set < KEPT_SETS || is_new(search, true)))
             keep_if_sound(search, &attempt, out);
     }
@@ -292,7 +313,7 @@ static void weigh(AutoSearch *s, const AutoAttempt *a, AutoLaunches *out, Rest *
     bool first_store = s->stores && !rest->stored;
     if (!is_new(s, false) && !first_store)
         return;
-    if (!try_attempt(s, a, true, reason) || s->trap.kind != TRAP_NONE)
+    if (!try_attempt(s, a, LOOK_RACES, reason) || s->trap.kind != TRAP_NONE)
         return;
     if (s->races) {
         out->racing++;
@@ -314,9 +335,9 @@ static void search(AutoSearch *s, AutoLaunches *out) {
     for (unsigned n = 0; n < attempts && out->nplans < MOST_BLOCK_LAUNCHES && s->spent < MOST_SPENT; n++) {
         AutoAttempt a;
         auto_guess(s, n, &a);
-        bool good = try_attempt(s, &a, false, out->reason);
+        bool good = try_attempt(s, &a, LOOK_BLOCKS, out->reason);
         for (unsigned k = 0; good && s->trap.kind != TRAP_NONE && k < REPAIRS && auto_repair(s, &a); k++)
-            good = try_attempt(s, &a, false, out->reason);
+            good = try_attempt(s, &a, LOOK_BLOCKS, out->reason);
         if (!good && n == 0 && !strstr(out->reason, "E0513"))
             return; /* it will not get better */
         if (!good)
@@ -351,6 +372,25 @@ static void search(AutoSearch *s, AutoLaunches *out) {
         out->reason[0] = 0;
 }
 
+static bool is_clock(const PtxOperand *operand) {
+    return operand->kind == PO_SREG && operand->sreg >= SR_CLOCK && operand->sreg <= SR_GLOBALTIMER_HI;
+}
+
+/* Do statements tell which threads are there, or when? Races and strong operations are found by running. */
+static bool sees_order(const PtxModule *module, const uint8_t *funcs) {
+    for (uint32_t f = 0; f < module->nfuncs; f++)
+        for (uint32_t i = 0; funcs[f] && i < module->funcs[f].ninsns; i++) {
+            const PtxInsn *in = &module->funcs[f].insns[i];
+            bool lanes = in->op == PTX_VOTE || in->op == PTX_SHFL || in->op == PTX_MATCH;
+            if (in->op == PTX_ACTIVEMASK || in->op == PTX_MBARRIER || (lanes && !(in->flags & PF_SYNC)))
+                return true;
+            for (uint32_t k = 0; k < in->noperands; k++)
+                if (is_clock(&in->operands[k]))
+                    return true;
+        }
+    return false;
+}
+
 void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions *opt, AutoLaunches *out) {
     *out = (AutoLaunches){0};
     uint32_t index = ptx_find_func(module, kernel);
@@ -371,6 +411,7 @@ void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions 
         return;
     }
     out->funcs = s->flow.funcs;
+    s->sees_order = sees_order(module, s->flow.funcs);
     coverage_new(&s->cover, &out->arena, module, NULL);
     coverage_new(&s->sum, &out->arena, module, NULL);
     out->seen = s->sum.values;

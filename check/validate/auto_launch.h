@@ -12,20 +12,25 @@
 typedef struct {
     uint64_t seed;
     uint32_t attempts; /* 0: 24 */
-    uint64_t budget;   /* thread instructions of an attempt, 0: 3 million */
+    uint64_t budget;   /* thread instructions of an attempt, 0: 1 million */
 } AutoOptions;
 
 enum { AUTO_MAX_LAUNCHES = 12 };
 /* Parts of the basic blocks that must be executed; the machine has slow paths of division and the like. */
 #define AUTO_ENOUGH 0.8
 #define AUTO_ENOUGH_MACHINE 0.33
+/* ... and of the operand classes. A part of these cannot be had: addresses are sums of a few shapes. Of the
+ * samples one has less, the median has 75 %. */
+#define AUTO_ENOUGH_VALUES 0.5
 typedef struct {
     Arena arena;
     struct AutoSearch *search;
     Plan *plans[AUTO_MAX_LAUNCHES];    /* one launch each, on memory of its own */
     bool race_free[AUTO_MAX_LAUNCHES]; /* no two accesses in it are unordered */
-    uint32_t nplans;                   /* none that ends without a trap was found: one, which traps */
-    bool traps;                        /* so it is */
+    /* ... and no thread can tell in which order the others run: one order shows what all do */
+    bool order_free[AUTO_MAX_LAUNCHES];
+    uint32_t nplans;        /* none that ends without a trap was found: one, which traps */
+    bool traps;             /* so it is */
     uint32_t tried, racing; /* launches that ended, and those of them with data races: they are kept only if
                                those without reach less than 80 % of the blocks */
     Covered blocks, values; /* of the PTX, by all plans */

@@ -9,9 +9,11 @@ enum {
     ATTEMPTS = 24,
     MOST_BLOCK_LAUNCHES = 6, /* of those that reach blocks; the others have other data */
     REPAIRS = 12,            /* changes of one attempt that leaves its buffers or does not end */
-    ATTEMPT_BUDGET = 3000000,
+    ATTEMPT_BUDGET = 1000000,
     MOST_BUDGET = 12000000,
-    EDGES_BUDGET = 500000, /* with other scalars */
+    EDGES_BUDGET = 500000, /* with other scalars; but */
+    EDGES_TIMES = 2, /* not much more than the launch that they vary took: most that take more never end */
+    EDGES_MORE = 1 << 14,
     MOST_SPENT = 40000000, /* thread instructions of all attempts */
     FIRST_BYTES = 1 << 16, /* of a buffer */
     MOST_BYTES = 1 << 24,
@@ -29,9 +31,11 @@ typedef struct { /* one launch */
     uint64_t bytes[AUTO_MAX_SLOTS];  /* size of the buffer that a slot points to */
     uint64_t margin[AUTO_MAX_SLOTS]; /* offset of the address in it */
     uint64_t budget;                 /* thread instructions */
+    uint64_t cost;                   /* those that it took */
     uint32_t index_bound;            /* contents of index buffers are below */
     uint64_t seed;
     bool edges; /* data are values that tell operations apart, not only such as lead through every block */
+    uint32_t one_in; /* ... one element in so many; 0: each */
 } AutoAttempt;
 
 typedef struct AutoSearch {
@@ -45,10 +49,12 @@ typedef struct AutoSearch {
     Coverage cover; /* of the attempt */
     Coverage sum;   /* of the launches kept */
     SimTrap trap;
-    uint64_t stores, spent;
-    bool warned;               /* the interpreter warned of something */
-    bool undefined;            /* PTX says nothing of a value: a shuffle from a lane that is not there */
-    uint32_t races, unordered; /* harmful ones; all */
+    uint64_t stores, spent, cost; /* thread instructions of all attempts, of the attempt */
+    bool warned;                  /* the interpreter warned of something */
+    bool undefined;               /* PTX says nothing of a value: a shuffle from a lane that is not there */
+    uint32_t races, unordered;    /* harmful ones; all */
+    bool strong;                  /* operations that may meet memory in any order were executed */
+    bool sees_order;              /* statements that tell the order of threads without memory */
     AutoAttempt kept[AUTO_MAX_LAUNCHES];
 } AutoSearch;
 

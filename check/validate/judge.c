@@ -23,8 +23,9 @@ typedef struct {
     SimMemory *before;        /* of the PTX side, before the launch */
     bool *skip;               /* by allocation: not compared */
     uint64_t stores;
-    bool automatic; /* launches are inferred */
-    bool race_free; /* this one is known to have no races */
+    bool automatic;  /* launches are inferred */
+    bool race_free;  /* this one is known to have no races */
+    bool order_free; /* ... and to do the same in every order of threads */
 } Judge;
 
 static void silent(void *user, Severity severity, const char *line) {
@@ -178,7 +179,7 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
         note(judge->j, "memory %s", equal ? "equal" : "differs");
         return;
     }
-    Orders o = try_orders(judge, l, equal);
+    Orders o = equal && judge->order_free ? (Orders){0} : try_orders(judge, l, equal);
     if (o.different && unordered) { /* of one value in the first order, not in another */
         worse(judge->j, VERDICT_RACY);
         note(judge->j, "memory %s; unordered stores, and %u orders of threads give another result",
@@ -372,7 +373,8 @@ static void judge_coverage(Judge *judge) {
                         (judgement->nharmful < judgement->nraces ? judgement->nharmful : judgement->nraces);
     bool little =
         !judge->stores || (judge->automatic && (covered_part(judgement->ptx) < AUTO_ENOUGH ||
-                                                covered_part(judgement->machine) < AUTO_ENOUGH_MACHINE));
+                                                covered_part(judgement->machine) < AUTO_ENOUGH_MACHINE ||
+                                                covered_part(judgement->values) < AUTO_ENOUGH_VALUES));
     if (little && verdict_status(judgement->verdict) == STATUS_DONE)
         judgement->verdict = VERDICT_LITTLE_COVERED;
     if (!judge->stores && verdict_status(judgement->verdict) != STATUS_DIFFERS)
@@ -445,6 +447,7 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
     for (uint32_t i = 0; good && i < launches->nplans && judgement->verdict != VERDICT_DIFFERS; i++) {
         g.p = launches->plans[i];
         g.race_free = launches->race_free[i];
+        g.order_free = launches->order_free[i];
         char before[sizeof judgement->note]; /* a launch adds its notes once, not for each launch */
         memcpy(before, judgement->note, sizeof before);
         Verdict old = judgement->verdict;

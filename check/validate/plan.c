@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "check/validate/plan.h"
+#include "check/validate/edges.h"
 #include "base/file.h"
 #include <math.h>
 #include <stdlib.h>
@@ -164,21 +165,22 @@ static bool read_data(Plan *plan, const char *at_file, Diags *d, char **data, si
     return file_read(&plan->arena, plan_data_path(plan, at_file), d, data, size);
 }
 
-/* "random:SEED", "random:SEED:LO:HI" or "edges:SEED". */
+/* "random:SEED", "random:SEED:LO:HI", or edges (edges.h). */
 typedef struct {
     uint64_t state;
-    bool has_range, edges;
+    bool has_range, has_edges;
     double lo, hi;
+    Edges edges;
 } Random;
 
 static bool parse_random(const char *init, Random *random) {
-    random->edges = strncmp(init, "edges:", 6) == 0;
-    if (!random->edges && strncmp(init, "random:", 7) != 0)
-        return false;
+    random->has_edges = edges_parse(init, &random->edges);
+    if (random->has_edges || strncmp(init, "random:", 7) != 0)
+        return random->has_edges;
     const char *s = strchr(init, ':') + 1;
     char *end;
     random->state = strtoull(s, &end, 0);
-    if (end == s || !*end || random->edges)
+    if (end == s || !*end)
         return end > s && !*end;
     random->has_range = true;
     if (*end != ':')
@@ -203,50 +205,9 @@ static void random_in_range(const Scalar *scalar, Random *random, uint8_t out[8]
         memcpy(out, &whole, scalar->size_bytes);
 }
 
-/* Values that tell operations from their neighbours: signed from unsigned, LT from LE, wrap from clamp,
- * ordered from unordered; small ones of both signs between them. */
-static void edge(const Scalar *scalar, Random *random, uint8_t out[8]) {
-    static const uint64_t whole[] = {0,
-                                     1,
-                                     ~0ull,
-                                     2,
-                                     31,
-                                     32,
-                                     33,
-                                     0x7f,
-                                     0x80,
-                                     0xff,
-                                     0x7fff,
-                                     0x8000,
-                                     0xffff,
-                                     0x7fffffff,
-                                     0x80000000,
-                                     0x80000001,
-                                     0xffffffff,
-                                     0x7fffffffffffffff,
-                                     0x8000000000000000};
-    static const double real[] = {0,        -0.0,      1,        -1,       0.5,       1.5,
-                                  2.5,      -2.5,      0x1p-126, 0x1p-149, -0x1p-140, 0x1p-14,
-                                  0x1p-24,  65504,     0x1p31,   -0x1p31,  0x1p63,    0x1.fffffep127,
-                                  INFINITY, -INFINITY, NAN};
-    uint64_t r = rng_next(&random->state), pick = r >> 32, value = r;
-    if (scalar->kind == 'f') {
-        double v = (double)(int64_t)(pick % 2001) / 8 - 125;
-        scalar_store(scalar, r & 3 ? v : real[pick % (sizeof real / sizeof *real)], out);
-        return;
-    }
-    switch (r & 3) {
-    case 0: value = whole[pick % (sizeof whole / sizeof *whole)]; break;
-    case 1: value = pick % 256 - 64; break;
-    case 2: value = (uint64_t)1 << pick % 64; break;
-    default: break;
-    }
-    memcpy(out, &value, scalar->size_bytes);
-}
-
 static void fill_element(const Scalar *scalar, const char *init, uint64_t i, Random *random, uint8_t out[8]) {
-    if (random->edges) {
-        edge(scalar, random, out);
+    if (random->has_edges) {
+        edges_value(&random->edges, scalar, i, out);
         return;
     }
     if (random->has_range) {
@@ -294,11 +255,12 @@ static bool init_buffer(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Di
                  strcmp(buffer->init, "zeros") == 0 || strcmp(buffer->init, "ones") == 0 ||
                  strcmp(buffer->init, "iota") == 0;
     if (!known)
-        return buffer_fail(plan, d, buffer,
-                           arena_printf(&plan->arena,
-                                        "initial value '%s' is none of zero, ones, iota, random:SEED, "
-                                        "random:SEED:LO:HI, edges:SEED, pointers:NAME:STRIDE, @FILE",
-                                        buffer->init));
+        return buffer_fail(
+            plan, d, buffer,
+            arena_printf(&plan->arena,
+                         "initial value '%s' is none of zero, ones, iota, random:SEED, "
+                         "random:SEED:LO:HI, edges:SEED:MEMBER:ONE_IN, pointers:NAME:STRIDE, @FILE",
+                         buffer->init));
     for (uint64_t i = 0; buffer->init[0] != 'z' && i < buffer->count; i++) {
         uint8_t value[8];
         fill_element(buffer->type, buffer->init, i, &random, value);

@@ -12,8 +12,8 @@ typedef struct {
     const char *name;
     const Scalar *type;
     uint64_t count;
-    const char *init;     /* "zero", "ones", "iota", "random:SEED", "random:SEED:LO:HI", "edges:SEED",
-                             "pointers:NAME:STRIDE",
+    const char *init;     /* "zero", "ones", "iota", "random:SEED", "random:SEED:LO:HI",
+                             "edges:SEED:MEMBER:ONE_IN", "pointers:NAME:STRIDE",
                              "@file", or NULL where `bytes` is set */
     SrcLoc loc;           /* in Plan.source */
     const uint8_t *bytes; /* count * type->size_bytes, or NULL */

@@ -18,7 +18,7 @@
 #define POLL_TICKS 100000u /* some milliseconds */
 #define MAX_SPINS 64u
 #define ALL_LOOKS 1024u /* executions of a statement whose operands are all looked at */
-#define SOME_LOOKS 16u
+#define SOME_LOOKS 64u
 
 /* ---- traps ---- */
 

@@ -96,6 +96,7 @@ typedef struct {
     SimTrap trap;              /* kind TRAP_NONE if the grid finished */
     PtxRace *races;            /* of find_races, at most 64; for interp_races_free */
     uint32_t nraces, nharmful; /* harmful: not same_value */
+    uint64_t nstrong;          /* of find_races: strong operations, which may find memory in any order */
 } PtxRunResult;
 void interp_races_free(PtxRunResult *res);
 /* Three lines, the last without end; the length needed. */

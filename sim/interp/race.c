@@ -275,6 +275,7 @@ static void synchronise(PtxRun *run, PtxThread *thread, const PtxInsn *in, const
                         bool writes) {
     struct PtxRaces *ptx_races = run->races;
     RaceThread *rt = thread_of(run, thread);
+    run->res->nstrong++;
     bool gives = writes && (releases(in) || rt->fence_epoch);
     Place *place = find_place(ptx_races, bytes);
     if (reads && place->clock)

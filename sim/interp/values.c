@@ -39,7 +39,7 @@ static uint32_t float_classes(const PtxInsn *in, unsigned type) {
 
 static uint32_t compare_classes(const PtxInsn *in, unsigned type) {
     if (sees_float(type))
-        return BIT(EQUAL) | BIT(LESS) | BIT(GREATER) | BIT(NAN);
+        return BIT(EQUAL) | BIT(ZEROS) | BIT(LESS) | BIT(GREATER) | BIT(NAN);
     return is_equality(in) ? BIT(EQUAL) | BIT(LESS) : BIT(EQUAL) | BIT(LESS) | BIT(GREATER) | BIT(SIGN);
 }
 
@@ -59,7 +59,8 @@ static uint32_t operation_classes(const PtxInsn *in) {
     case PTX_SET: return compare_classes(in, compared_type(in));
     case PTX_MIN:
     case PTX_MAX:
-        return sees_float(type) ? BIT(LESS) | BIT(GREATER) | BIT(NAN) : BIT(LESS) | BIT(GREATER) | BIT(SIGN);
+        return sees_float(type) ? BIT(ZEROS) | BIT(LESS) | BIT(GREATER) | BIT(NAN)
+                                : BIT(LESS) | BIT(GREATER) | BIT(SIGN);
     case PTX_SHL: return is_imm(in, 1) ? 0 : BIT(CLAMP) | BIT(EFFECT);
     case PTX_SHR: return BIT(SIGN) | (is_imm(in, 1) ? 0 : BIT(CLAMP) | BIT(EFFECT));
     case PTX_DIV:
@@ -128,8 +129,11 @@ static uint32_t order(bool less, bool greater) {
 }
 
 static uint32_t compared(Value a, Value b, unsigned type, bool equality) {
-    if (known_float(type))
-        return isnan(a.number) || isnan(b.number) ? BIT(NAN) : order(a.number<b.number, a.number> b.number);
+    if (known_float(type)) {
+        uint32_t zeros = a.number == b.number && a.bits != b.bits ? BIT(ZEROS) : 0;
+        return isnan(a.number) || isnan(b.number) ? BIT(NAN)
+                                                  : order(a.number<b.number, a.number> b.number) | zeros;
+    }
     bool is_signed = ptx_type_class((PtxType)type) == TC_SIGNED;
     bool less = is_signed ? a.whole < b.whole : a.bits < b.bits;
     uint32_t sign = (a.whole < 0) != (b.whole < 0) ? BIT(SIGN) : 0;

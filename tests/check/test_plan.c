@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "check/validate/edges.h"
 #include "check/validate/plan.h"
 #include <math.h>
 #include <stdio.h>
@@ -252,6 +253,44 @@ static void test_arguments(void **state) {
     plan_free(&p);
 }
 
+static uint64_t edge_at(const char *init, const char *type, uint64_t index) {
+    Edges edges;
+    uint8_t bytes[8];
+    uint64_t bits;
+    assert_true(edges_parse(init, &edges));
+    edges_value(&edges, scalar_find(type, strlen(type)), index, bytes);
+    memcpy(&bits, bytes, 8);
+    return bits;
+}
+
+/* Among 512 elements, as many as a launch has threads, are the pairs that tell comparisons apart. */
+static void test_edges(void **state) {
+    (void)state;
+    unsigned equal = 0, zeros = 0, nan_twice = 0, negated = 0, next = 0, signs = 0, rare = 0;
+    for (uint64_t i = 0; i < 512; i++) {
+        uint32_t a = (uint32_t)edge_at("edges:7:0", "f32", i), b = (uint32_t)edge_at("edges:7:1", "f32", i);
+        equal += a == b && a << 1 != 0 && a << 1 < 0xff000000;
+        zeros += (a ^ b) == 0x80000000 && a << 1 == 0;
+        nan_twice += a == b && a << 1 > 0xff000000;
+        negated += (a ^ b) == 0x80000000 && a << 1 != 0;
+        next += b == a + 1 || b == a - 1;
+        uint32_t x = (uint32_t)edge_at("edges:7:0", "u32", i), y = (uint32_t)edge_at("edges:7:1", "u32", i);
+        signs += (x ^ y) >> 31;
+        double sparse;
+        uint64_t bits = edge_at("edges:7:0:37", "f64", i);
+        memcpy(&sparse, &bits, 8);
+        rare += !(sparse >= -125 && sparse <= 126);
+        assert_int_equal(edge_at("edges:7", "u16", i) >> 16, 0);
+    }
+    assert_true(equal && zeros && nan_twice && negated && next && signs > 50);
+    assert_true(rare && rare < 512 / 16);
+    Edges edges;
+    static const char *const wrong[] = {"edges:",   "edges:x",     "edges:1:", "edges:1:0:",
+                                        "edges:1x", "edges:1:0:0", "random:1", "edges:1:0:5:6"};
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(edges_parse(wrong[i], &edges));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_scalar_values),
                                        cmocka_unit_test(test_scalar_errors),
@@ -260,6 +299,7 @@ int main(void) {
                                        cmocka_unit_test(test_json),
                                        cmocka_unit_test(test_json_errors),
                                        cmocka_unit_test(test_arguments),
-                                       cmocka_unit_test(test_json_nul)};
+                                       cmocka_unit_test(test_json_nul),
+                                       cmocka_unit_test(test_edges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

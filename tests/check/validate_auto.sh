@@ -26,6 +26,9 @@ ld.global.f32 %f, [%b]; ld.param.u64 %b, [c]; add.s64 %b, %b, %o; add.f32 %f, %f
 kernel dir/good.ptx pointers '.param .u64 a' "$index
 ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 8; add.s64 %a, %a, %o; ld.global.u64 %b, [%a]; ld.global.u32 %x, [%b]; st.global.u32 [%b+4], %x;"
 kernel dir/good.ptx nothing '' 'mov.u32 %i, %tid.x;'
+kernel dir/good.ptx blind '.param .u64 a' "$index
+ld.param.u64 %a, [a]; add.s64 %a, %a, %o; ld.global.u32 %x, [%a]; and.b32 %x, %x, 0; and.b32 %j, %x, 1; setp.lt.s32 %p, %x, %j; @%p add.s32 %x, %x, %j;
+min.s32 %x, %x, %j; shr.s32 %x, %x, %j; mul.lo.s32 %n, %x, %j; max.s32 %n, %n, %x; st.global.u32 [%a], %n;"
 kernel dir/good.ptx unreached '.param .u64 a, .param .u32 n' "$index
 ld.param.u32 %n, [n]; xor.b32 %x, %n, 0x12345678; setp.eq.s32 %p, %x, 0x5a5a5a5a; ld.param.u64 %a, [a]; add.s64 %a, %a, %o;
 @%p bra B; st.global.u32 [%a], %i; ret; B: st.global.u32 [%a], 1; @%p bra C; ret; C: st.global.u32 [%a], 2; @%p bra D; ret; D:"
@@ -51,6 +54,7 @@ want '^good.ptx:indirect +equal .*100 %'
 want '^good.ptx:pointers +equal .*100 %'
 want '^good.ptx:nothing +little covered .*nothing is stored'
 want '^good.ptx:unreached +little covered'
+want '^good.ptx:blind +little covered'
 want '^other.ptx:ordered +order-dependent'
 want '^other.ptx:racing +racy'
 want '^other.ptx:trapping +both trap alike .*trap instruction'
@@ -58,7 +62,7 @@ want '^other.ptx:endless +not run .*no launch was found'
 want '^wrong.ptx: +not compiled .*wrong.ptx:'
 want '^printing.ptx:calls +not compiled .*printing.ptx:'
 want '^printing.ptx:beside +equal .*100 %'
-want '^4 files, 12 kernels:'
+want '^4 files, 13 kernels:'
 [ "$(wc -l <state)" = 4 ] || fail "the state file has a line for each file"
 
 # resumed: nothing is run again, the table is the same
@@ -129,7 +133,7 @@ want '^good.ptx:sized +equal '
 "$heddle" validate dir/good.ptx --launch auto --show-launch shown.json >auto
 [ $? -eq 5 ] || fail "--show-launch: some kernels are little covered"
 "$heddle" validate dir/good.ptx --launch shown.json >given || fail "the launches written are not taken"
-grep -q '^sized, indirect, pointers, nothing, unreached: equal: ' given || fail "the launches written do not give equal memory"
+grep -q '^sized, indirect, pointers, nothing, blind, unreached: equal: ' given || fail "the launches written do not give equal memory"
 "$heddle" validate dir/good.ptx --launch auto >again
 cmp -s auto again || fail "--launch auto is not deterministic"
 "$heddle" validate dir/good.ptx --launch auto --kernel sized | grep -q '^sized: equal' || fail "--kernel"
