@@ -92,7 +92,7 @@ enum { /* PtxInsn.flags */
     PF_FTZ = 1 << 0, PF_SAT = 1 << 1, PF_APPROX = 1 << 2, PF_FULL = 1 << 3, PF_UNI = 1 << 4, PF_ALIGNED = 1 << 5,
     PF_NAN = 1 << 6, PF_XORSIGN_ABS = 1 << 7, PF_RELU = 1 << 8, PF_CC = 1 << 9 /* add.cc */, PF_SHIFTAMT = 1 << 10,
     PF_SYNC = 1 << 11 /* .sync form of shfl, vote, match */, PF_NOCOMPLETE = 1 << 12 /* mbarrier */,
-    PF_SATFINITE = 1 << 13, PF_NOINC = 1 << 14, PF_SCALED = 1 << 15 /* cvt.scaled::n2::ue8m0 */,
+    PF_SATFINITE = 1 << 13, PF_NOINC = 1 << 14,
     PF_UNIFIED = 1 << 16 /* behind an address */,
     PF_CACHE_HINT = 1 << 17 /* .L2::cache_hint: a 64-bit policy is the last operand */, PF_OOB = 1 << 18,
     PF_PROXY = 1 << 19 /* fence.proxy.*, membar.proxy.*: details in mods_text */, PF_TRANS = 1 << 20 /* .trans */,

@@ -108,10 +108,10 @@ static bool wrong_kind(const Check *check, const PtxInsn *i, unsigned n, const P
     return diag(check->d, operand->loc, DIAG_E0109, n, ptx_insn_text(check, i), what);
 }
 
-static bool check_reg(const Check *check, const PtxInsn *i, unsigned n, PtxType t, bool relaxed,
+static bool check_reg(const Check *check, const PtxInsn *i, unsigned n, PtxType t, const OperandSpec *spec,
                       const PtxOperand *operand) {
     PtxType have = reg_type(check, operand->reg);
-    if (ptx_types_agree(t, have, relaxed))
+    if (spec->is_exact ? t == have : ptx_types_agree(t, have, spec->is_relaxed))
         return true;
     return diag(check->d, operand->loc, DIAG_E0104, n, ptx_insn_text(check, i), ptx_type_name(t),
                 reg_name(check, operand->reg), ptx_type_name(have));
@@ -126,7 +126,7 @@ static bool check_dst(const Check *c, const PtxInsn *i, unsigned n, const Operan
         return true;
     if (operand->kind != PO_REG || !plain(operand))
         return wrong_kind(c, i, n, operand, predicate ? "a predicate register" : "a register");
-    return check_reg(c, i, n, predicate ? TY_PRED : t, spec->is_relaxed, operand);
+    return check_reg(c, i, n, predicate ? TY_PRED : t, spec, operand);
 }
 
 static bool sreg_is_wide(const PtxOperand *operand) {
@@ -163,22 +163,22 @@ static bool check_symbol(const Check *c, const PtxInsn *i, unsigned n, PtxType t
 
 static bool check_src(const Check *c, const PtxInsn *i, unsigned n, const OperandSpec *spec, PtxType t,
                       PtxOperand *operand) {
-    bool mov = spec->kind == 'm';
     switch (operand->kind) {
     case PO_REG:
         if (!plain(operand))
             return wrong_kind(c, i, n, operand, "without negation or selector");
-        return check_reg(c, i, n, t, spec->is_relaxed, operand);
+        return check_reg(c, i, n, t, spec, operand);
     case PO_IMM:
         if (spec->kind == 'r')
             return wrong_kind(c, i, n, operand, "a register");
         return convert_imm(c, t, operand) || imm_error(c, i, n, t, operand);
     case PO_SREG:
-        if (mov)
+        if (spec->kind == 'm' || spec->kind == 'v')
             return check_sreg(c, i, n, t, operand);
-        return wrong_kind(c, i, n, operand, "no special register; only mov and cvt read those");
+        return wrong_kind(c, i, n, operand,
+                          "no special register; only mov and cvt between integers read those");
     case PO_SYM:
-        if (mov)
+        if (spec->kind == 'm')
             return check_symbol(c, i, n, t, operand);
         return wrong_kind(c, i, n, operand, "a register or constant; mov takes addresses");
     default: return wrong_kind(c, i, n, operand, spec->kind == 'r' ? "a register" : "a register or constant");
@@ -192,7 +192,7 @@ static bool check_predicate(const Check *c, const PtxInsn *i, unsigned n, PtxOpe
         return check_sreg(c, i, n, TY_PRED, operand);
     if (operand->kind != PO_REG || operand->neg || operand->selector)
         return wrong_kind(c, i, n, operand, "a predicate");
-    return check_reg(c, i, n, TY_PRED, false, operand);
+    return check_reg(c, i, n, TY_PRED, &(OperandSpec){0}, operand);
 }
 
 /* mov.b64 {a, b}, d and mov.b64 d, {a, b}: the elements share the type's bits evenly. */
@@ -215,10 +215,11 @@ static bool check_pack(const Check *check, PtxInsn *i, unsigned n, PtxType t, Pt
 static bool check_vector(const Check *check, PtxInsn *i, unsigned n, const OperandSpec *spec, PtxType t,
                          PtxOperand *operand) {
     OperandSpec each = *spec;
+    unsigned size = spec->nvec ? spec->nvec : i->vec;
     if (operand->kind != PO_VEC)
         return wrong_kind(check, i, n, operand, "a vector");
-    if (operand->nvec != i->vec)
-        return diag(check->d, operand->loc, DIAG_E0129, n, ptx_insn_text(check, i), (unsigned)i->vec,
+    if (operand->nvec != size)
+        return diag(check->d, operand->loc, DIAG_E0129, n, ptx_insn_text(check, i), size,
                     (unsigned)operand->nvec);
     each.kind = spec->kind == 'd' ? 'D' : spec->kind;
     for (unsigned k = 0; k < operand->nvec; k++)
@@ -300,7 +301,7 @@ static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandS
         PtxOperand element = operand->vec[0]; /* `{ %r1 }`, as ptxas takes it */
         *operand = element;
     }
-    if (spec->is_vector && i->vec > 1)
+    if (spec->nvec || (spec->is_vector && i->vec > 1))
         return check_vector(c, i, n, spec, t, operand);
     if (i->op == PTX_MOV && operand->kind == PO_VEC && t != TY_PRED)
         return check_pack(c, i, n, t, operand);
@@ -311,6 +312,7 @@ static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandS
     case 'Q': return check_dst(c, i, n, spec, t, operand);
     case 's':
     case 'r':
+    case 'v':
     case 'm': return check_src(c, i, n, spec, t, operand);
     case 'p': return check_predicate(c, i, n, operand);
     case 'i':

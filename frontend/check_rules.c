@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "frontend/check.h"
 #include <stdio.h>
+#include <string.h>
 
 static bool rule(Check *check, const PtxInsn *i, const char *what) {
     return diag(check->d, i->loc, DIAG_E0131, ptx_insn_text(check, i), what);
@@ -24,14 +25,6 @@ static bool check_compare(Check *c, const PtxInsn *i) {
     if (i->cmp >= CMP_EQU && tc != TC_FLOAT)
         return rule(c, i, "cannot use an unordered comparison, which is for floating-point types");
     return true;
-}
-
-static bool check_set(Check *c, const PtxInsn *i) {
-    unsigned d = ptx_type_bytes((PtxType)i->type[0]), s = ptx_type_bytes((PtxType)i->type[1]);
-    bool half = d == 2 || i->type[0] == TY_F16X2 || i->type[0] == TY_BF16X2;
-    if (half && d != s)
-        return rule(c, i, "needs a result as wide as its operands");
-    return check_compare(c, i);
 }
 
 static bool check_range(Check *check, const PtxInsn *i, unsigned n, int64_t lo, int64_t hi) {
@@ -83,8 +76,28 @@ static bool check_kernel_param(Check *check, const PtxInsn *i, unsigned bytes) {
                           (long long)operand->imm, str_text(&check->m->strings, ptx_var->name), wrong);
 }
 
+/* Hints to caches, which set nothing of the statement: is there a modifier that begins with `prefix`? */
+static bool has_hint(const Check *check, const PtxInsn *i, const char *prefix) {
+    return strstr(str_text(&check->m->strings, i->mods_text), prefix) != NULL;
+}
+
+/* Generic addresses, which may be global ones, and global ones take hints. */
+static bool check_hints(Check *c, const PtxInsn *i, unsigned bytes) {
+    bool global = i->space == SP_NONE || i->space == SP_GLOBAL;
+    bool level1 = has_hint(c, i, ".L1::"), level2 = has_hint(c, i, ".L2::");
+    if ((level1 || level2) && !global)
+        return rule(c, i, "has hints to caches, which are for global memory");
+    if (level1 && i->cop)
+        return rule(c, i, "has a cache operator and an eviction priority of L1, which exclude each other");
+    if (has_hint(c, i, ".L2::evict") && (bytes != 32 || i->vec < 4))
+        return rule(c, i, "has an eviction priority of L2, which is for .v8 of 32 and .v4 of 64 bits");
+    return true;
+}
+
 static bool check_access(Check *c, const PtxInsn *i) {
     unsigned bytes = ptx_type_bytes((PtxType)i->type[0]) * i->vec;
+    if (!check_hints(c, i, bytes))
+        return false;
     if (i->space == SP_PARAM && !check_kernel_param(c, i, bytes))
         return false;
     bool wide =
@@ -111,8 +124,8 @@ static bool check_lop3(Check *c, const PtxInsn *i) {
 
 bool ptx_check_rules(Check *check, const PtxInsn *i) {
     switch (i->op) {
-    case PTX_SETP: return check_compare(check, i);
-    case PTX_SET: return check_set(check, i);
+    case PTX_SETP:
+    case PTX_SET: return check_compare(check, i);
     case PTX_BAR:
     case PTX_BARRIER: return check_barrier(check, i);
     case PTX_LD:
@@ -123,7 +136,13 @@ bool ptx_check_rules(Check *check, const PtxInsn *i) {
     case PTX_APPLYPRIORITY:
     case PTX_DISCARD: return check_range(check, i, 1, 128, 128);
     case PTX_CP: return check_cp_async(check, i);
-    case PTX_PMEVENT: return check_range(check, i, 0, 0, 65535);
+    case PTX_PMEVENT:
+        return check_range(check, i, 0, 0, form_mods(i->form)[0] ? 65535 : 15); /* .mask or a number */
+    case PTX_FENCE: return check_range(check, i, 1, 128, 128);                  /* of a tensor map */
+    case PTX_MOV:
+        if (i->vec * ptx_type_bytes((PtxType)i->type[0]) > 16)
+            return rule(check, i, "moves more than 128 bits");
+        return true;
     case PTX_SETMAXNREG:
         if (i->operands[0].imm % 8)
             return rule(check, i, "needs a multiple of 8");

@@ -419,6 +419,7 @@ void form_operands(unsigned form, OperandSpecs *out) {
         parse_operand_type(&p, spec);
         for (; *p && *p != ','; p++) {
             spec->is_relaxed |= *p == '~';
+            spec->is_exact |= *p == '=';
             spec->is_vector |= *p == '*';
             spec->is_optional |= *p == '?';
             if (*p == '{')

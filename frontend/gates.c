@@ -32,6 +32,15 @@ static const struct {
 };
 
 static const struct {
+    PtxOp op;
+    const char *words;
+    PtxNeed below;
+} belows[] = {
+#define PTX_GATE_BELOW(op, words, version, target) {PTX_##op, words, {version, target}},
+#include "frontend/ptx_gates.def"
+};
+
+static const struct {
     const char *name;
     uint8_t version;
 } targets[] = {
@@ -206,6 +215,20 @@ static bool check_ends(const PtxModule *module, const PtxInsn *insn, const char 
     return true;
 }
 
+/* The .version that the instruction needs with the module's .target, where that is more than with later ones.
+ */
+static unsigned version_below(const PtxModule *module, const PtxInsn *insn) {
+    const char *mods = str_text(&module->strings, insn->mods_text);
+    unsigned version = 0;
+    char found[64];
+    for (unsigned k = 0; k < sizeof belows / sizeof *belows; k++)
+        if (belows[k].op == insn->op && belows[k].below.version > version &&
+            !target_has(module, belows[k].below.target) &&
+            words_fit(belows[k].words, mods, strlen(mods), false, found, sizeof found))
+            version = belows[k].below.version;
+    return version;
+}
+
 bool gate_check_insn(const PtxModule *module, const PtxInsn *insn, const char *name, Diags *diags) {
     PtxNeed form = form_need(insn->form), need = form;
     unsigned version = insn->gate_version, target = insn->gate_target, row = 0;
@@ -213,7 +236,9 @@ bool gate_check_insn(const PtxModule *module, const PtxInsn *insn, const char *n
         need.version = gates[version].need.version;
     if (asks_more(gates[target].need.target, need.target))
         need.target = gates[target].need.target;
-    unsigned have = module->version_major * 10 + module->version_minor;
+    unsigned below = version_below(module, insn), have = module->version_major * 10 + module->version_minor;
+    if (below > need.version)
+        need.version = (uint8_t)below;
     if (have < need.version)
         row = need.version > form.version ? version : 0;
     else if (!target_has(module, need.target))

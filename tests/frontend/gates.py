@@ -13,7 +13,7 @@ from collections import defaultdict
 HEAD = """.version {version}
 .target sm_{target}
 {declarations}
-.entry k{params} {{ .reg .b64 %d<40>; .reg .b32 %r<40>; .reg .b16 %h<40>; .reg .pred %p<40>; {extra}
+.entry k{params} {{ .reg .b64 %d<40>; .reg .b32 %r<40>; .reg .b16 %h<40>; .reg .b8 %c<40>; .reg .pred %p<40>; {extra}
 LL:
 """
 VERSIONS = "1.0 1.1 1.2 1.3 1.4 1.5 2.0 2.1 2.2 2.3 3.0 3.1 3.2 4.0 4.1 4.2 4.3 5.0 6.0 6.1 6.2 6.3 6.4 6.5 7.0 7.1 7.2 7.3 " \

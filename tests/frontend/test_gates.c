@@ -2,7 +2,9 @@
  * which ptxas 13.0 takes the statement, `until 6.3 70 statement;` the highest .version for that .target. The
  * front end must take it there, and refuse it one .version and one .target below, naming what is asked for.
  * Lines of # are comments. test_gates cases FILE...   whole modules that ptxas refuses for .version or
- * .target: so must the front end. SPDX-License-Identifier: MIT */
+ * .target: so must the front end. test_gates ask   for each line `8.6 100a statement;` of the standard input
+ * a line, 1 if the front end takes it or 0 (spellings.py compares them with ptxas).
+ * SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "frontend/ast.h"
 #include "frontend/gates.h"
@@ -40,7 +42,7 @@ static bool accepts(unsigned version, const char *target, const char *statement)
     int n =
         snprintf(text, sizeof text,
                  ".version %u.%u\n.target sm_%s\n%s%s.entry k%s { .reg .b64 %%d<40>; .reg .b32 %%r<40>; .reg "
-                 ".b16 %%h<40>; .reg .pred %%p<40>; %s %s\n%s\nLL: ret; }\n",
+                 ".b16 %%h<40>; .reg .b8 %%c<40>; .reg .pred %%p<40>; %s %s\n%s\nLL: ret; }\n",
                  version / 10, version % 10, target, strstr(statement, "[tt") ? ".global .texref tt;\n" : "",
                  strstr(statement, "[sf") ? ".global .surfref sf;\n" : "",
                  strstr(statement, "[pp]") ? "(.param .b64 pp)" : "", quad ? ".reg .b128 %q<9>;" : "",
@@ -135,7 +137,22 @@ static unsigned check_case(const char *file, const char *text, size_t size) {
     return 1;
 }
 
+static int answer(void) {
+    static char line[1000];
+    char target[8];
+    unsigned major, minor;
+    int used = 0;
+    while (fgets(line, sizeof line, stdin)) {
+        if (sscanf(line, "%u.%u %7s %n", &major, &minor, target, &used) != 3)
+            return 2;
+        printf("%d\n", accepts(major * 10 + minor, target, line + used));
+    }
+    return 0;
+}
+
 int main(int argc, char **argv) {
+    if (argc == 2 && !strcmp(argv[1], "ask"))
+        return answer();
     bool cases = argc > 1 && !strcmp(argv[1], "cases");
     unsigned n = 0;
     for (int i = cases ? 2 : 1; i < argc; i++) {

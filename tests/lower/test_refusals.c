@@ -41,7 +41,7 @@ static size_t head(char *text, size_t size, unsigned version, const char *target
     return (size_t)snprintf(
         text, size,
         ".version %u.%u\n.target sm_%s\n%s%s.entry kernel%s { .reg .b64 %%d<40>; .reg .b32 "
-        "%%r<40>; .reg .b16 %%h<40>; .reg .pred %%p<40>; %s %s\nLL:\n",
+        "%%r<40>; .reg .b16 %%h<40>; .reg .b8 %%c<40>; .reg .pred %%p<40>; %s %s\nLL:\n",
         version / 10, version % 10, target, strstr(statement, "[tt") ? ".global .texref tt;\n" : "",
         strstr(statement, "[sf") ? ".global .surfref sf;\n" : "",
         strstr(statement, "[pp]") ? "(.param .b64 pp)" : "",
