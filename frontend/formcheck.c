@@ -87,7 +87,8 @@ static bool takes(unsigned form, char cls, const char *text) {
     for (unsigned k = 0; k < n; k++) {
         const char *at = NULL, *word;
         size_t size;
-        char own = elements[k].cls == 'q' ? 'p' : elements[k].cls == 'S' ? 's' : elements[k].cls;
+        const PtxClass *class = ptx_class(elements[k].cls);
+        char own = class ? class->words : 0;
         if (own == cls && !elements[k].list)
             return true;
         while (own == cls && form_element_word(&elements[k], &at, &word, &size))
@@ -100,7 +101,7 @@ static bool takes(unsigned form, char cls, const char *text) {
 static void check_modifier(unsigned n) {
     const PtxModifier *row = ptx_modifier_row(n);
     int line = modifier_lines[n];
-    bool taken = row->cls == 'u'; /* behind operands, which have no patterns of modifiers */
+    bool taken = ptx_class(row->cls)->is_behind;
     for (unsigned form = 1; form < form_count() && !taken; form++)
         taken = takes(form, row->cls, row->word);
     if (!taken)
@@ -125,7 +126,8 @@ int main(void) {
         for (unsigned k = 0; k < n; k++) {
             const char *at = NULL, *word;
             size_t size;
-            if (!strchr("trcbmokasSfpqvhxg", elements[k].cls))
+            const PtxClass *class = ptx_class(elements[k].cls);
+            if (!class || class->is_behind)
                 error("ptx_forms", form_rows[form].line, "%s: no modifier is of class %c",
                       ptx_op_name(form_op(form)), elements[k].cls);
             while (form_element_word(&elements[k], &at, &word, &size))

@@ -79,24 +79,13 @@ static bool apply(char cls, Mod m, PtxInsn *out) {
     const PtxModifier *modifier = ptx_modifier_find(cls, m.text, m.size);
     if (!modifier)
         return false;
-    uint8_t v = (uint8_t)modifier->value;
-    switch (modifier->effect == MOD_FORM || modifier->effect == MOD_IGNORED ? 0 : cls) {
-    case 'r': out->rnd = v; break;
-    case 'c': out->cmp = v; break;
-    case 'b': out->bop = v; break;
-    case 'm': out->sem = v; break;
-    case 'o': out->scope = v; break;
-    case 'k': out->cop = v; break;
-    case 'a': out->atom = v; break;
-    case 's': out->sub = v; break;
-    case 'S': out->sub2 = v; break;
-    case 'p': out->space = v; break;
-    case 'q': out->space2 = v; break;
-    case 'v': out->vec = v; break;
-    case 'f':
-    case 'h': out->flags |= modifier->value; break;
-    default: break;
-    }
+    if (modifier->effect == MOD_FORM || modifier->effect == MOD_IGNORED)
+        return true;
+    const PtxClass *class = ptx_class(cls);
+    if (class->sets == SETS_FLAGS)
+        out->flags |= modifier->value;
+    else if (class->sets == SETS_FIELD)
+        ((uint8_t *)out)[class->field] = (uint8_t)modifier->value;
     return true;
 }
 
@@ -158,11 +147,13 @@ static void apply_loosely(Mod m, PtxInsn *out) {
             out->flags |= (uint32_t)PF_COL_A << k;
         return;
     }
-    for (const char *cls = "tgvphmorfsak"; *cls; cls++) {
-        bool taken = (*cls == 's' && out->sub) || (*cls == 'm' && out->sem) || (*cls == 'p' && out->space);
-        if (!taken && apply(*cls, m, out))
+    for (unsigned k = 0; k < ptx_class_count(); k++) {
+        const PtxClass *class = ptx_class_row(k);
+        bool taken = (class->letter == 's' && out->sub) || (class->letter == 'm' && out->sem) ||
+                     (class->letter == 'p' && out->space);
+        if (!taken && (class->is_read || class->words == class->letter) && apply(class->letter, m, out))
             return;
-        if (*cls == 'p' && taken && !out->space2 && apply('q', m, out))
+        if (class->letter == 'p' && taken && !out->space2 && apply('q', m, out))
             return;
     }
 }
@@ -285,14 +276,9 @@ static bool form_error(const char *text, size_t size, const Mod *mods, const Mat
         return diag(d, (SrcLoc){loc.i + (uint32_t)(mod->text - 1 - text)}, DIAG_E0106, word, op);
     }
     char list[160];
-    static const char *const any[][2] = {
-        {"c", "comparison"}, {"o", "scope"}, {"t", "type"}, {"r", "rounding"}};
-    const char *cls = "modifier";
-    for (unsigned i = 0; i < 4; i++)
-        if (result->missing.cls == any[i][0][0])
-            cls = any[i][1];
+    const PtxClass *class = ptx_class(result->missing.cls);
     if (!result->missing.list) {
-        snprintf(list, sizeof list, "those for its %s", cls);
+        snprintf(list, sizeof list, "those for its %s", class ? class->name : "modifier");
     } else {
         unsigned n = 0;
         for (uint32_t i = 0; i <= result->missing.list_size && n + 4 < sizeof list; i++) {

@@ -1,24 +1,45 @@
-/* The table of words of modifiers: see modifiers.h.
+/* The tables of classes and words of modifiers: see modifiers.h.
  * SPDX-License-Identifier: MIT */
 #include "frontend/modifiers.h"
+#include <stddef.h>
 #include <string.h>
 
-enum { /* the classes that have words; types and shapes are read otherwise */
-       CLASS_r = 'r',
-       CLASS_c = 'c',
-       CLASS_b = 'b',
-       CLASS_m = 'm',
-       CLASS_o = 'o',
-       CLASS_k = 'k',
-       CLASS_a = 'a',
-       CLASS_s = 's',
-       CLASS_f = 'f',
-       CLASS_p = 'p',
-       CLASS_v = 'v',
-       CLASS_h = 'h',
-       CLASS_x = 'x',
-       CLASS_u = 'u'
+enum {
+#define PTX_CLASS(id, letter, name, words, sets) CLASS_##id = letter,
+#include "frontend/ptx_classes.def"
+    CLASS_own = 0,
+    CLASS_read,
+    CLASS_behind
 };
+
+static const PtxClass classes[] = {
+#define WORDS(whose) CLASS_##whose
+/* fields are of one byte */
+#define FIELD(member)                                                                                        \
+    SETS_FIELD,                                                                                              \
+        .field = offsetof(PtxInsn, member) + 0 * sizeof(char[sizeof(((PtxInsn *)0)->member) == 1 ? 1 : -1])
+#define FLAGS SETS_FLAGS
+#define NOTHING SETS_NOTHING
+#define PTX_CLASS(id, letter_, name_, words_, sets_)                                                         \
+    {.letter = letter_,                                                                                      \
+     .name = name_,                                                                                          \
+     .words = (words_) == CLASS_own || (words_) == CLASS_behind ? letter_ : (char)(words_),                  \
+     .is_read = (words_) == CLASS_read,                                                                      \
+     .is_behind = (words_) == CLASS_behind,                                                                  \
+     .sets = sets_},
+#include "frontend/ptx_classes.def"
+};
+enum { NCLASSES = sizeof classes / sizeof *classes };
+
+unsigned ptx_class_count(void) { return NCLASSES; }
+const PtxClass *ptx_class_row(unsigned n) { return &classes[n]; }
+
+const PtxClass *ptx_class(char letter) {
+    for (unsigned k = 0; k < NCLASSES; k++)
+        if (classes[k].letter == letter)
+            return &classes[k];
+    return NULL;
+}
 
 static const PtxModifier rows[] = {
 #define MEANS(value_) .effect = MOD_MEANS, .value = value_
@@ -35,10 +56,9 @@ unsigned ptx_modifier_count(void) { return NROWS; }
 const PtxModifier *ptx_modifier_row(unsigned n) { return &rows[n]; }
 
 const PtxModifier *ptx_modifier_find(char cls, const char *word, size_t size) {
-    char own = cls == 'q' ? 'p' : cls;
-    own = own == 'S' ? 's' : own;
-    for (unsigned k = 0; k < NROWS; k++)
-        if (rows[k].cls == own && !strncmp(rows[k].word, word, size) && !rows[k].word[size])
+    const PtxClass *ptx_class_of = ptx_class(cls);
+    for (unsigned k = 0; ptx_class_of && k < NROWS; k++)
+        if (rows[k].cls == ptx_class_of->words && !strncmp(rows[k].word, word, size) && !rows[k].word[size])
             return rows[k].effect == MOD_ALIAS ? ptx_modifier_find(cls, rows[k].text, strlen(rows[k].text))
                                                : &rows[k];
     return NULL;

@@ -431,6 +431,18 @@ bool ir_predicate_mode(const char *name, PredicateMode *m) {
 }
 
 /* sched bits: stall 0-3, yield 4, write_sb 5-7, read_sb 8-10, wait 11-16, valid 31. */
+void ir_mach_operands(const Function *f, const Inst *i, MachInst *out) {
+    const Operand *o = &f->operands.at[i->operand];
+    for (unsigned k = 0; k < out->ndst && k < i->ndst; k++)
+        if (o[k].kind != OPK_NONE)
+            out->dst[k] = o[k];
+    for (unsigned k = 0; k < out->nsrc && k < i->nsrc; k++) {
+        out->src[k] = o[i->ndst + k];
+        if (out->src[k].kind == OPK_IMM64)
+            out->wide = (int64_t)f->consts.at[out->src[k].value];
+    }
+}
+
 Control ir_control(uint32_t sched) {
     if (!sched)
         return CONTROL_DEFAULT;

@@ -370,6 +370,9 @@ const Function *ir_callee(const Function *f,
 bool ir_is_terminator(const Function *f, const Inst *i); /* unguarded control transfer, or guarded BRA */
 static inline bool ir_is_pseudo(unsigned op) { return op >= OT_COUNT; }
 const char *ir_op_name(unsigned op);
+/* The operands of `i` become those of `out`, as many as its ndst and nsrc say; absent destinations stay as
+ * they are. */
+void ir_mach_operands(const Function *f, const Inst *i, MachInst *out);
 Control ir_control(uint32_t sched); /* unpack and pack Inst.sched; 0 = CONTROL_DEFAULT */
 uint32_t ir_control_pack(Control c);
 

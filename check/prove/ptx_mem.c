@@ -76,6 +76,7 @@ static Term *address(Ptx *ptx, const PtxOperand *operand, unsigned width) {
     }
     return width == 64 ? a : t_lo(ts, a);
 }
+/* A copy of what selection has, so that a proof does not take its word. */
 static unsigned order(const PtxInsn *in) {
     switch (in->sem) {
     case SEM_VOLATILE: return MemOrder_STRONG_SYS;

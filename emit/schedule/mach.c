@@ -9,15 +9,7 @@ MachInst emit_mach(const Function *f, const Inst *i) {
     m.ctrl = ir_control(i->sched);
     /* absent, it encodes as the guard field's default, of its own file: uniform operations have UPT */
     m.guard = op_is_always(i->guard) ? (Operand){0} : i->guard;
-    const Operand *o = &f->operands.at[i->operand];
-    for (unsigned k = 0; k < m.ndst && k < i->ndst; k++)
-        if (o[k].kind != OPK_NONE)
-            m.dst[k] = o[k];
-    for (unsigned k = 0; k < m.nsrc && k < i->nsrc; k++) {
-        m.src[k] = o[i->ndst + k];
-        if (m.src[k].kind == OPK_IMM64)
-            m.wide = (int64_t)f->consts.at[m.src[k].value];
-    }
+    ir_mach_operands(f, i, &m);
     return m;
 }
 

@@ -23,19 +23,10 @@ static const struct {
 
 static void add_field(Ig *ig, IgDef *ig_def, unsigned lo, unsigned width, const char *type, const char *name,
                       const char *attr, const char *def, IgLoc loc) {
-    IgField f = {.kind = FD_FIELD,
-                 .nparts = 1,
-                 .width = width,
-                 .type_name = type,
-                 .name = name,
-                 .attr = attr,
-                 .scale = 1,
-                 .loc = loc};
-    f.lo[0] = lo;
-    f.w[0] = width;
+    IgField f = ig_field(lo, width, type, name, attr, loc);
     if (def) {
         f.has_default = true;
-        f.def = (IgTok){.kind = TK_IDENT, .text = def, .loc = loc};
+        f.def = ig_name_token(def, loc);
     }
     VEC_ADD(&ig->arena, &ig_def->fields, f);
 }

@@ -314,6 +314,10 @@ const char *ig_prose_heading(const char *word);
 bool ig_lex(Ig *ig, const char *file, const char *text, IgToks *out);
 bool ig_parse(Ig *ig, const IgToks *toks);
 bool ig_finish_parse(Ig *ig); /* forms and single opcodes */
+/* A field of one part, not scaled, without default. */
+IgField ig_field(unsigned lo, unsigned width, const char *type, const char *name, const char *attr,
+                 IgLoc loc);
+IgTok ig_name_token(const char *text, IgLoc loc);
 IgType *ig_type(Ig *ig, const char *name);
 IgType *ig_flag_type(Ig *ig, const char *text);
 bool ig_builtin_type(const char *name, IgValue *value, unsigned *width);

@@ -116,25 +116,6 @@ static bool bit_range(Parser *parser, IgField *f) {
     return igp_expect(parser, ">");
 }
 
-static IgField plain_field(unsigned lo, unsigned width, const char *type, const char *name, const char *attr,
-                           IgLoc loc) {
-    IgField f = {.kind = FD_FIELD,
-                 .nparts = 1,
-                 .width = width,
-                 .type_name = type,
-                 .name = name,
-                 .attr = attr,
-                 .scale = 1,
-                 .loc = loc};
-    f.lo[0] = lo;
-    f.w[0] = width;
-    return f;
-}
-
-static IgTok name_token(const char *text, IgLoc loc) {
-    return (IgTok){.kind = TK_IDENT, .text = text, .loc = loc};
-}
-
 static bool field_options(Parser *parser, IgField *field) {
     for (;;) {
         int64_t n;
@@ -194,14 +175,14 @@ static bool parse_pred(Parser *parser, IgDef *ig_def, IgLoc loc, const char *typ
         (source && (!igp_expect(parser, ",") || !igp_bit_number(parser, &inv))) || !igp_expect(parser, ">") ||
         !igp_ident(parser, &name))
         return false;
-    IgField f = plain_field(lo, 3, type, name, NULL, loc);
-    IgField n = plain_field(inv, 1, "PModi", name, "not", loc);
+    IgField f = ig_field(lo, 3, type, name, NULL, loc);
+    IgField n = ig_field(inv, 1, "PModi", name, "not", loc);
     n.has_default = true;
-    n.def = name_token("False", loc);
+    n.def = ig_name_token("False", loc);
     if (igp_take(parser, "=")) {
         f.has_default = true;
         if (igp_take(parser, "!"))
-            n.def = name_token("True", loc);
+            n.def = ig_name_token("True", loc);
         f.def = *parser->t++;
     }
     VEC_ADD(&parser->g->arena, &ig_def->fields, f);
@@ -217,7 +198,7 @@ static bool parse_flag(Parser *parser, IgDef *ig_def, IgLoc loc) {
         !igp_ident(parser, &name) || !igp_string(parser, &text))
         return false;
     IgType *type = ig_flag_type(parser->g, text);
-    IgField f = plain_field(lo, 1, type->name, name, NULL, loc);
+    IgField f = ig_field(lo, 1, type->name, name, NULL, loc);
     f.has_default = true;
     f.def = (IgTok){.kind = TK_NUMBER, .text = "0", .number = 0, .loc = loc};
     VEC_ADD(&parser->g->arena, &ig_def->fields, f);
@@ -230,7 +211,7 @@ static bool parse_reuse(Parser *parser, IgDef *def, IgLoc loc) {
     if (!igp_expect(parser, "<") || !igp_bit_number(parser, &lo) || !igp_expect(parser, ">") ||
         !igp_ident(parser, &name))
         return false;
-    VEC_ADD(&parser->g->arena, &def->fields, plain_field(lo, 1, "Reuse", name, "reuse", loc));
+    VEC_ADD(&parser->g->arena, &def->fields, ig_field(lo, 1, "Reuse", name, "reuse", loc));
     return igp_expect(parser, ";");
 }
 

@@ -53,6 +53,25 @@ bool igp_string(Parser *parser, const char **out) {
 
 /* ---- types ---- */
 
+IgField ig_field(unsigned lo, unsigned width, const char *type, const char *name, const char *attr,
+                 IgLoc loc) {
+    IgField f = {.kind = FD_FIELD,
+                 .nparts = 1,
+                 .width = width,
+                 .type_name = type,
+                 .name = name,
+                 .attr = attr,
+                 .scale = 1,
+                 .loc = loc};
+    f.lo[0] = lo;
+    f.w[0] = width;
+    return f;
+}
+
+IgTok ig_name_token(const char *text, IgLoc loc) {
+    return (IgTok){.kind = TK_IDENT, .text = text, .loc = loc};
+}
+
 IgType *ig_type(Ig *ig, const char *name) {
     for (unsigned i = 0; i < ig->types.n; i++)
         if (!strcmp(ig->types.at[i]->name, name))

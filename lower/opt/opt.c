@@ -4,16 +4,9 @@
 
 MachInst opt_mach(const Function *f, const Inst *i) {
     MachInst m = {.optype = i->op, .mods = i->mods, .ctrl = CONTROL_DEFAULT, .guard = i->guard};
-    const Operand *o = &f->operands.at[i->operand];
     m.ndst = (uint8_t)isa_num_dst(i->op);
     m.nsrc = (uint8_t)isa_num_src(i->op);
-    for (unsigned k = 0; k < m.ndst && k < i->ndst; k++)
-        m.dst[k] = o[k];
-    for (unsigned k = 0; k < m.nsrc && k < i->nsrc; k++) {
-        m.src[k] = o[i->ndst + k];
-        if (m.src[k].kind == OPK_IMM64)
-            m.wide = (int64_t)f->consts.at[m.src[k].value];
-    }
+    ir_mach_operands(f, i, &m);
     return m;
 }
 
