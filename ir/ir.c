@@ -417,6 +417,19 @@ const char *ir_predicate_shape(PredicateShape s) {
     return s < PD_COUNT ? texts[s] : "?";
 }
 
+static const char *const reconv_modes[RECONV_COUNT] = {"ipdom", "frontier", "frontier-all", "none", "auto"};
+
+const char *ir_reconv_mode_name(ReconvMode m) { return reconv_modes[m]; }
+
+bool ir_reconv_mode(const char *name, ReconvMode *m) {
+    for (unsigned k = 0; k < RECONV_COUNT; k++)
+        if (strcmp(name, reconv_modes[k]) == 0) {
+            *m = (ReconvMode)k;
+            return true;
+        }
+    return false;
+}
+
 static const char *const predicate_modes[] = {"auto", "off", "max"};
 
 const char *ir_predicate_mode_name(PredicateMode m) { return predicate_modes[m]; }

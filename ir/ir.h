@@ -213,8 +213,12 @@ typedef enum {
     RECONV_IPDOM,
     RECONV_FRONTIER,
     RECONV_FRONTIER_ALL /* no profit test */,
-    RECONV_NONE
+    RECONV_NONE,
+    RECONV_AUTO /* where it makes a warp issue least, as far as can be told */,
+    RECONV_COUNT
 } ReconvMode;
+const char *ir_reconv_mode_name(ReconvMode m);           /* "ipdom", "frontier-all", ... */
+bool ir_reconv_mode(const char *name, ReconvMode *mode); /* false: there is none of that name */
 
 typedef enum {
     PREDICATE_AUTO /* where it pays */,

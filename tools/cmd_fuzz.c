@@ -52,8 +52,6 @@ static void on_failure(void *user, const FuzzFailure *failure) {
 
 static double ratio(uint64_t a, uint64_t b) { return b ? (double)a / (double)b : 0; }
 
-static const char *const mode_names[FUZZ_MODES] = {"ipdom", "frontier", "frontier-all", "none"};
-
 static void print_kind(GenKind k, const FuzzCounts *counts) {
     printf("%-12s %8" PRIu64 " programs %8" PRIu64 " runs %6" PRIu64 " failures %6" PRIu64
            " unsupported %7.0f per CPU second\n",
@@ -86,7 +84,7 @@ static void print_metrics(const FuzzCounts *counts) {
     for (unsigned k = 0; k < FUZZ_METRICS; k++) {
         const FuzzMetric *fuzz_metric = &counts->metric[k];
         printf("%-12s %-8s %11.3f %11.1f %% %11.1f %% %6.1f%% %10" PRIu64 " %10" PRIu64 " %9" PRIu64 "\n",
-               mode_names[k % FUZZ_MODES], k < FUZZ_MODES ? "" : "20 % Y",
+               ir_reconv_mode_name((ReconvMode)(k % FUZZ_MODES)), k < FUZZ_MODES ? "" : "20 % Y",
                ratio(fuzz_metric->block_issues, fuzz_metric->stack_issues),
                100 * ratio(fuzz_metric->lane_issues, 32 * fuzz_metric->issues),
                100 * ratio(fuzz_metric->data_lane_issues, 32 * fuzz_metric->data_issues),
@@ -99,8 +97,8 @@ static void json_metrics(const FuzzCounts *n) {
     printf(", \"metrics\": [");
     for (unsigned k = 0; k < FUZZ_METRICS; k++) {
         const FuzzMetric *m = &n->metric[k];
-        printf("%s{\"mode\": \"%s\", \"yield_percent\": %u", k ? ", " : "", mode_names[k % FUZZ_MODES],
-               k < FUZZ_MODES ? 0 : 20);
+        printf("%s{\"mode\": \"%s\", \"yield_percent\": %u", k ? ", " : "",
+               ir_reconv_mode_name((ReconvMode)(k % FUZZ_MODES)), k < FUZZ_MODES ? 0 : 20);
 #define JSON_FIELD(name) printf(", \"" #name "\": %" PRIu64, m->name);
         FUZZ_METRIC_FIELDS(JSON_FIELD)
 #undef JSON_FIELD

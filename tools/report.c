@@ -6,17 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const mode_names[] = {"ipdom", "frontier", "frontier-all", "none"};
-
-bool report_mode(const char *name, ReconvMode *mode) {
-    for (unsigned k = 0; k < sizeof mode_names / sizeof *mode_names; k++)
-        if (strcmp(name, mode_names[k]) == 0) {
-            *mode = (ReconvMode)k;
-            return true;
-        }
-    return false;
-}
-
 /* Line of an instruction in the PTX text, 0 if it is not from there. */
 static uint32_t line_of(const Compilation *compilation, const Function *f, LocId loc) {
     SrcLoc src = loc.i < f->locs.n ? f->locs.at[loc.i].src : (SrcLoc){0};
@@ -156,7 +145,7 @@ static void predicate_json(const Compilation *compilation, cJSON *root) {
 
 char *report_json(const Compilation *compilation) {
     cJSON *root = json_object(), *list = json_add_list(root, "branches");
-    json_add_text(root, "reconverge", mode_names[compilation->ir->reconverge]);
+    json_add_text(root, "reconverge", ir_reconv_mode_name(compilation->ir->reconverge));
     for (unsigned k = 0; k < compilation->ir->reconv.n; k++) {
         const ReconvReport *report = &compilation->ir->reconv.at[k];
         cJSON *o = json_object();

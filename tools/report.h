@@ -5,8 +5,6 @@
 #include "tools/driver.h"
 #include <stdio.h>
 
-/* "ipdom", "frontier", "frontier-all", "none". */
-bool report_mode(const char *name, ReconvMode *mode);
 void report_table(const Compilation *compilation, FILE *out);
 char *report_json(const Compilation *compilation); /* malloc'ed */
 /* Assembly text of the compilation's image with a comment at every branch; malloc'ed. */

@@ -37,15 +37,15 @@ void fuzz_policy(unsigned n, MachineOptions *options) {
 static void describe_config(const FuzzConfig *config, char *out, size_t out_bytes) {
     static const char *const nb[] = {"release", "blocked", "literal"};
     static const char *const lane[] = {"lowest", "highest", "rotate", "random"};
-    static const char *const mode[] = {"ipdom", "frontier", "frontier-all", "none"};
     static const char *const predicate[] = {"auto", "off", "max"};
     const MachineOptions *options = &config->machine;
     snprintf(out, out_bytes,
              "%s%s-O%u reg-limit=%u %s predicate=%s%s%s bsync-nb=%s branch=%s join=%s lane=%s seed=%llu%s%s",
              config->target ? isa_target_name(config->target) : "", config->target ? " " : "",
-             config->opt_level, config->reg_limit, mode[config->reconverge], predicate[config->predicate],
-             config->yield_breaks ? " yield=break" : "", config->yield_percent ? " yields" : "",
-             nb[options->bsync_nb], options->branch_order == MACHINE_TAKEN_FIRST ? "taken" : "fallthrough",
+             config->opt_level, config->reg_limit, ir_reconv_mode_name(config->reconverge),
+             predicate[config->predicate], config->yield_breaks ? " yield=break" : "",
+             config->yield_percent ? " yields" : "", nb[options->bsync_nb],
+             options->branch_order == MACHINE_TAKEN_FIRST ? "taken" : "fallthrough",
              options->join_scope == MACHINE_JOIN_ALL ? "all" : "candidates", lane[options->lane_choice],
              (unsigned long long)options->seed, options->check_control ? " check-control" : "",
              config->traces ? " traces" : "");
@@ -392,7 +392,6 @@ FuzzVerdict fuzz_check(const GenProgram *p, const FuzzConfig *configs, unsigned 
 
 FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const Target *target) {
     static const unsigned limits[] = {0, 24, 40};
-    static const ReconvMode modes[] = {RECONV_IPDOM, RECONV_FRONTIER_ALL, RECONV_FRONTIER, RECONV_NONE};
     static const PredicateMode predicates[] = {PREDICATE_AUTO, PREDICATE_MAX, PREDICATE_OFF};
     FuzzConfig all[FUZZ_MAX_CONFIGS];
     for (unsigned level = 0; level < 4; level++)
@@ -404,8 +403,8 @@ FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const Target *target) {
                                       .text = true,
                                       .verify = true,
                                       .check = true,
-                                      .reconverge = modes[(level + l) & 3],
-                                      .yield_breaks = (level + l) % 5 == 4,
+                                      .reconverge = (ReconvMode)((level + l) % RECONV_COUNT),
+                                      .yield_breaks = (3 * level + l) % 4 == 3,
                                       .predicate = predicates[(level + 2 * l) % 3]};
                 fuzz_policy(k % FUZZ_NPOLICIES, &all[k].machine);
             }

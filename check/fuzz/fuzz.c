@@ -89,15 +89,13 @@ static bool one_in(uint64_t *h, unsigned n) {
 
 static FuzzConfig sample_config(const Campaign *campaign, uint64_t h) {
     static const unsigned limits[] = {24, 28, 32, 40};
-    static const ReconvMode modes[] = {RECONV_FRONTIER, RECONV_FRONTIER_ALL, RECONV_FRONTIER_ALL,
-                                       RECONV_NONE};
     FuzzConfig f = {.target = campaign->opt->target,
                     .opt_level = campaign->opt->opt_level >= 0 ? (unsigned)campaign->opt->opt_level
                                                                : (unsigned)(h & 3)};
     if (one_in(&h, 3))
         f.reg_limit = limits[h >> 32 & 3];
     if (one_in(&h, 2))
-        f.reconverge = modes[h >> 32 & 3];
+        f.reconverge = (ReconvMode)((h >> 32) % RECONV_COUNT);
     f.predicate = one_in(&h, 2) ? PREDICATE_AUTO : h >> 32 & 1 ? PREDICATE_MAX : PREDICATE_OFF;
     f.yield_breaks = one_in(&h, 6);
     f.verify = one_in(&h, 16);

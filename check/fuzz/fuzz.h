@@ -96,7 +96,10 @@ typedef struct {
 } FuzzFailure;
 
 /* What the machine did in the programs of D.4's shape, for one way of placing convergence barriers. */
-enum { FUZZ_MODES = 4, FUZZ_METRICS = 2 * FUZZ_MODES }; /* ReconvMode; from FUZZ_MODES on with YIELDs */
+enum {
+    FUZZ_MODES = RECONV_COUNT,
+    FUZZ_METRICS = 2 * FUZZ_MODES
+}; /* ReconvMode; from FUZZ_MODES on with YIELDs */
 #define FUZZ_METRIC_FIELDS(X)                                                                                \
     X(programs)                                                                                              \
     X(block_issues)                                                                                          \

@@ -23,7 +23,7 @@ enum {
     IS_OUT = 2
 };
 
-static Join *add_join(Reconv *reconv, uint32_t block) {
+Join *reconv_add_join(Reconv *reconv, uint32_t block) {
     if (reconv->join_at[block] == NO_JOIN) {
         reconv->join_at[block] = reconv->joins.n;
         *VEC_PUSH(&reconv->a, &reconv->joins) = (Join){.block = block, .reg = NUM_B};
@@ -40,8 +40,7 @@ static void drop(Join *join, ReconvReason why) {
 
 /* ---- branches that the join post-dominates ---- */
 
-/* A block outside every loop that holds `block` but not its join, from which BSSY serves all iterations. */
-static uint32_t hoisted(const Reconv *reconv, uint32_t block, uint32_t join) {
+uint32_t reconv_hoisted(const Reconv *reconv, uint32_t block, uint32_t join) {
     uint32_t outer = NO_NODE, pre = 0;
     for (uint32_t l = reconv->loops.innermost[block]; l != NO_NODE && !loop_contains(&reconv->loops, l, join);
          l = reconv->loops.at[l].parent)
@@ -66,8 +65,8 @@ static void find_late(Reconv *reconv, const uint32_t *join_of) {
         uint32_t b = reconv->order.order[k];
         if (!join_of[b])
             continue;
-        Join *join = add_join(reconv, join_of[b]);
-        uint32_t h = hoisted(reconv, b, join->block);
+        Join *join = reconv_add_join(reconv, join_of[b]);
+        uint32_t h = reconv_hoisted(reconv, b, join->block);
         join->ipdom = true;
         if (h != b)
             VEC_ADD(&reconv->a, &join->places, h);
@@ -105,14 +104,14 @@ static void find_meetings(Reconv *reconv, uint32_t b, uint32_t *label) {
         }
         if (meets && n != reconv->pd.ipdom[b] && reconv->g.pred_at[n + 1] - reconv->g.pred_at[n] > 1 &&
             !reconv_only_exits(reconv->f, n)) {
-            Join *join = add_join(reconv, n);
+            Join *join = reconv_add_join(reconv, n);
             VEC_ADD(&reconv->a, &join->early, b);
         }
     }
 }
 
-static void find_early(Reconv *reconv, const bool *divergent) {
-    if (reconv->no_early || reconv->g.n > MAX_EARLY_BLOCKS)
+void reconv_find_early(Reconv *reconv, const bool *divergent) {
+    if ((reconv->no_early && !reconv->automatic) || reconv->g.n > MAX_EARLY_BLOCKS)
         return;
     uint32_t *label = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
     for (uint32_t k = 0; k < reconv->order.count; k++)
@@ -160,9 +159,31 @@ static uint32_t mark_reached(Reconv *reconv, const Join *join) {
     return round;
 }
 
-/* Marks the blocks that reach the join: by any path if it is a post-dominator, else without retreating edges.
- * Where the join post-dominates all its branches, only those that its lanes come to. */
-static uint32_t mark_reaching(Reconv *reconv, const Join *join) {
+/* Marks the blocks that come to the join within one round of its loop, all loops inside included. */
+static uint32_t mark_round(Reconv *reconv, const Join *join) {
+    uint32_t header = join->loop == NO_NODE ? 0 : reconv->loops.at[join->loop].header, top = 0,
+             round = ++reconv->round;
+    reconv->stack[top++] = join->block;
+    while (top) {
+        uint32_t n = reconv->stack[--top];
+        reconv->f->module->steps++;
+        if (n == header && n != join->block)
+            continue; /* what leads here is another round */
+        GRAPH_PREDS(&reconv->g, n, p)
+            if (reconv->order.index[*p] != NO_NODE && reconv->mark[*p] != round && *p != join->block &&
+                (!header || loop_contains(&reconv->loops, join->loop, *p))) {
+                reconv->mark[*p] = round;
+                reconv->stack[top++] = *p;
+            }
+    }
+    return round;
+}
+
+/* By any path if the join is a post-dominator, else without retreating edges. Where the join post-dominates
+ * all its branches, only those that its lanes come to. */
+uint32_t reconv_mark_reaching(Reconv *reconv, const Join *join) {
+    if (join->scoped)
+        return mark_round(reconv, join);
     bool only_reached = join->ipdom && !join->early.n;
     uint32_t reached = only_reached ? mark_reached(reconv, join) : 0, top = 0, round = ++reconv->round;
     reconv->stack[top++] = join->block;
@@ -181,9 +202,25 @@ static uint32_t mark_reaching(Reconv *reconv, const Join *join) {
     return round;
 }
 
+/* Lanes that come here run to an EXIT without a branch and without a join. */
+static bool straight_to_exit(const Reconv *reconv, uint32_t block) {
+    for (unsigned hops = 0; block && hops < 8; hops++) {
+        const Block *b = &reconv->f->blocks.at[block];
+        if (reconv->may_join[block] || b->succs.n > 1 ||
+            reconv->g.succ_at[block + 1] - reconv->g.succ_at[block] != b->succs.n)
+            return false;
+        if (!b->succs.n)
+            return reconv->f->insts.at[b->insts.at[b->insts.n - 1].i].op == OT_EXIT;
+        block = b->succs.at[0].i;
+    }
+    return false;
+}
+
 /* Lanes that go to `to` never pass the join. Where they only come to an EXIT, the EXIT takes them out of it.
  */
 static bool needs_break(const Reconv *reconv, const Join *join, uint32_t to) {
+    if (join->scoped)
+        return !straight_to_exit(reconv, to);
     if (join->early.n)
         return true;
     uint32_t sink = reconv->pd.sink[reconv->pd.region[to]];
@@ -197,9 +234,8 @@ static void add_break(Reconv *reconv, Join *join, uint32_t from, uint32_t to) {
     *VEC_PUSH(&reconv->a, &join->breaks) = (GraphEdge){from, to};
 }
 
-/* Fills in, out and breaks. False: a return could not be kept out. */
-static bool walk_pending(Reconv *reconv, Join *join, uint8_t *state) {
-    uint32_t round = mark_reaching(reconv, join), done = 0;
+bool reconv_solve_join(Reconv *reconv, Join *join, uint8_t *state) {
+    uint32_t round = reconv_mark_reaching(reconv, join), done = 0;
     bool good = true;
     join->in.n = join->out.n = join->breaks.n = 0;
     for (unsigned k = 0; k < join->places.n + join->early.n; k++) {
@@ -232,6 +268,8 @@ static bool walk_pending(Reconv *reconv, Join *join, uint8_t *state) {
         state[join->in.at[k]] = 0;
     if (good)
         reconv->entries += join->in.n + join->out.n;
+    else
+        join->in.n = join->out.n = join->breaks.n = 0;
     return good;
 }
 
@@ -241,7 +279,7 @@ static void strip_early(Reconv *reconv, Join *join, ReconvReason why, uint8_t *s
     reconv->entries -= join->in.n + join->out.n;
     if (!join->ipdom)
         drop(join, why);
-    else if (!walk_pending(reconv, join, state))
+    else if (!reconv_solve_join(reconv, join, state))
         drop(join, RJ_TOO_DEEP);
 }
 
@@ -259,12 +297,11 @@ static void solve_join(Reconv *reconv, Join *join, uint8_t *state) {
         drop(join, RJ_TOO_DEEP);
         return;
     }
-    if (!walk_pending(reconv, join, state)) {
+    if (!reconv_solve_join(reconv, join, state)) {
         if (!join->early.n) {
             drop(join, RJ_TOO_DEEP);
             return;
         }
-        join->in.n = join->out.n = 0;
         strip_early(reconv, join, RJ_TOO_DEEP, state);
     }
     if (!join->early.n)
@@ -320,7 +357,13 @@ static uint32_t worst_in_cycle(const Numbering *numbering) {
     return worst;
 }
 
-/* Early join with the least profit among k and those before it in the order, NO_JOIN if there is none. */
+/* Instead of another that gets no register. */
+static bool may_give_up(const Reconv *reconv, uint32_t k) {
+    return reconv->joins.at[k].early.n || (reconv->automatic && !reconv->joins.at[k].dropped);
+}
+
+/* Early join, in auto mode any, with the least profit among k and those before it in the order, NO_JOIN if
+ * there is none. */
 static uint32_t worst_before(Numbering *numbering, uint32_t k) {
     const Reconv *reconv = numbering->r;
     ArenaMark mark = arena_mark(&numbering->a);
@@ -330,7 +373,7 @@ static uint32_t worst_before(Numbering *numbering, uint32_t k) {
     seen[k] = 1;
     while (top) {
         uint32_t j = stack[--top];
-        if (reconv->joins.at[j].early.n &&
+        if (may_give_up(reconv, j) &&
             (worst == NO_JOIN || reconv->joins.at[j].profit < reconv->joins.at[worst].profit))
             worst = j;
         GRAPH_PREDS(&numbering->graph, j, p)
@@ -371,7 +414,7 @@ static uint32_t assign(Numbering *numbering, unsigned base, bool may_retry) {
     memset(reconv->used_out, 0, reconv->g.n * sizeof *reconv->used_out);
     unsigned searches = 0, early = 0;
     for (uint32_t k = 0; k < reconv->joins.n; k++)
-        early += reconv->joins.at[k].early.n > 0;
+        early += may_give_up(reconv, k);
     for (uint32_t k = 0; k < reconv->joins.n; k++) {
         Join *join = &reconv->joins.at[sorted[k]];
         unsigned lowest = base;
@@ -438,9 +481,14 @@ static uint32_t *by_depth(Reconv *reconv) {
 void reconv_find_joins(Reconv *reconv, const uint32_t *join_of, const bool *divergent, unsigned base) {
     for (uint32_t n = 0; n < reconv->g.n; n++)
         reconv->join_at[n] = NO_JOIN;
-    find_late(reconv, join_of);
-    find_early(reconv, divergent);
     uint8_t *state = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
+    if (reconv->automatic) {
+        reconv_place(reconv, join_of, divergent, base, state);
+        number_joins(reconv, base, state);
+        return;
+    }
+    find_late(reconv, join_of);
+    reconv_find_early(reconv, divergent);
     uint32_t *list = by_depth(reconv);
     for (uint32_t k = 0; k < reconv->joins.n; k++) {
         const Join *join = &reconv->joins.at[list[k]];

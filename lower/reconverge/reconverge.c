@@ -98,10 +98,13 @@ static void finish_reports(Reconv *r, unsigned first, unsigned *max_b) {
             rep->join_loc = join_loc(r, rep->join.i);
         if (rep->reason != RJ_BARRIER)
             continue;
-        const Join *j = &r->joins.at[r->join_at[rep->join.i]];
-        rep->barrier = j->reg;
-        if (j->dropped)
+        uint32_t at = r->join_at[rep->join.i];
+        const Join *j = at == NO_JOIN ? NULL : &r->joins.at[at];
+        if (!j || !j->ipdom)
+            rep->reason = RJ_NO_PROFIT; /* auto mode has others, or none */
+        else if (j->dropped)
             rep->reason = j->why;
+        rep->barrier = j && j->ipdom ? j->reg : 0;
     }
     for (uint32_t k = 0; k < r->joins.n; k++) {
         const Join *j = &r->joins.at[k];
@@ -109,11 +112,12 @@ static void finish_reports(Reconv *r, unsigned first, unsigned *max_b) {
             continue;
         if (j->reg + 1u > *max_b)
             *max_b = j->reg + 1u;
-        for (unsigned n = 0; n < j->early.n; n++) {
-            const Block *blk = ir_block(r->f, (BlockId){j->early.at[n]});
+        for (unsigned n = 0; n < j->early.n + (j->scoped ? j->places.n : 0); n++) {
+            uint32_t b = j->scoped ? j->places.at[n] : j->early.at[n];
+            const Block *blk = ir_block(r->f, (BlockId){b});
             *VEC_PUSH(&ir_module->arena, &ir_module->reconv) =
                 (ReconvReport){.func = r->f,
-                               .branch = {j->early.at[n]},
+                               .branch = {b},
                                .join = {j->block},
                                .barrier = j->reg,
                                .loc = reconv_branch(r->f, blk)->loc,
@@ -137,6 +141,8 @@ static void analyse(Reconv *reconv, Function *f) {
     reconv->depth = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
     reconv->stack = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
     reconv->mark = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
+    reconv->may_join = ARENA_ARRAY(&reconv->a, bool, reconv->g.n);
+    reconv->automatic = f->module->reconverge == RECONV_AUTO;
     reconv->no_early =
         f->module->reconverge != RECONV_FRONTIER && f->module->reconverge != RECONV_FRONTIER_ALL;
     reconv->all_early = f->module->reconverge == RECONV_FRONTIER_ALL;

@@ -1,5 +1,6 @@
 /* What the parts of reconvergence insertion share: reconverge.c (the module, calls, reports),
  * lower/reconverge/join.c (which joins, where lanes are pending in them, register numbers),
+ * lower/reconverge/place.c and lower/reconverge/expect.c (auto mode: candidates, what they would cost),
  * lower/reconverge/insert.c (the instructions), lower/reconverge/sync.c and lower/reconverge/stub.c
  * (collectives), lower/reconverge/yield.c (forward progress), lower/reconverge/check.c and
  * lower/reconverge/meet.c (the rules, checked on the result).
@@ -17,9 +18,11 @@ typedef struct {
     uint32_t block;
     uint8_t reg; /* NUM_B: none */
     bool ipdom;  /* it is the immediate post-dominator of a divergent branch */
+    bool scoped; /* lanes wait for those that come to it within one round of `loop`; BREAK for the others */
     bool dropped;
+    uint32_t loop;         /* if scoped: index, or NO_NODE for the whole function */
     ReconvReason why;      /* if dropped */
-    int64_t profit;        /* of its early branches, in instructions */
+    int64_t profit;        /* of its early branches, or in auto mode of the join, in instructions */
     VEC(uint32_t) places;  /* blocks at whose end its BSSY stands, for post-dominated branches */
     VEC(uint32_t) early;   /* the same for branches that it does not post-dominate; empty when given up */
     VEC(GraphEdge) breaks; /* edges with a BREAK */
@@ -34,6 +37,7 @@ typedef struct {
     LoopForest loops;
     GraphOrder order;
     uint32_t *join_at; /* [block] join that it carries, or NO_JOIN */
+    bool *may_join;    /* [block] auto mode: it is a candidate */
     VEC(Join) joins;
     uint16_t *used_in, *used_out;  /* [block] registers that may be pending at its beginning, its end */
     uint32_t *stack, *mark, round; /* for walks: mark[n] == round */
@@ -41,6 +45,7 @@ typedef struct {
     uint8_t *depth; /* [block] joins of the lists so far that may be pending at its end, up to MOST_PENDING */
     bool no_early;  /* ipdom mode */
     bool all_early; /* no profit test */
+    bool automatic; /* auto mode: every join has a profit and may be given up */
     bool yield_breaks;
 } Reconv;
 
@@ -67,6 +72,33 @@ bool reconv_only_exits(const Function *f, uint32_t block);
 /* Joins, where lanes are pending, register numbers from `base`. join_of: [block] immediate post-dominator at
  * which the block's divergent branch joins, 0 none. divergent: [block] */
 void reconv_find_joins(Reconv *reconv, const uint32_t *join_of, const bool *divergent, unsigned base);
+/* The block's join, made where there is none. */
+Join *reconv_add_join(Reconv *reconv, uint32_t block);
+/* Where lanes are pending in the join (in, out) and its breaks, by its places. False, and nothing filled: a
+ * return could not be kept out, or the lists of all joins get too long. state: [block] all 0, and so again
+ * afterwards */
+bool reconv_solve_join(Reconv *reconv, Join *join, uint8_t *state);
+/* Marks the blocks from which lanes that are pending in the join can come to it: mark[n] == the result. */
+uint32_t reconv_mark_reaching(Reconv *reconv, const Join *join);
+/* A block from which BSSY serves all iterations of the loops that hold `block` but not the join; else
+ * `block`. */
+uint32_t reconv_hoisted(const Reconv *reconv, uint32_t block, uint32_t join);
+/* Joins where sides of a divergent branch meet first, with those branches in `early`. divergent: [block] */
+void reconv_find_early(Reconv *reconv, const bool *divergent);
+/* auto mode: fills joins (lower/reconverge/place.c). */
+void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent, unsigned base,
+                  uint8_t *state);
+
+/* ---- expected issues (lower/reconverge/expect.c) ---- */
+typedef struct Expect Expect;
+/* Lanes of a warp with their ways through the function, drawn once. divergent: [block] */
+Expect *reconv_expect(Reconv *reconv, const bool *divergent);
+/* What the warp issues with these joins (of which places, breaks and block count), in units of its own; more
+ * than `limit` means no more than that it is more. */
+uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsigned n, uint64_t limit);
+uint64_t
+reconv_expect_steps(const Expect *expect); /* of all calls so far: groups of lanes that ran a block */
+
 /* BSSY, BSYNC, BREAK of the live joins. */
 void reconv_insert(Reconv *reconv);
 /* WARPSYNC (and YIELD) before collectives; BREAK and BSSY around YIELD if asked for. base: see Module. */

@@ -30,9 +30,15 @@ static uint32_t join_block(const Cover *cover, unsigned reg) {
     const uint32_t *region = cover->r->pd.region;
     for (uint32_t k = 0; k < cover->r->joins.n; k++) {
         const Join *join = &cover->r->joins.at[k];
-        for (unsigned n = 0; join_is_live(join) && join->reg == reg && n < join->in.n; n++)
-            if (join->in.at[n] == cover->block.i)
-                return join->early.n || region[join->block] == region[cover->block.i] ? join->block : 0;
+        for (unsigned n = 0; join_is_live(join) && join->reg == reg && n < join->in.n; n++) {
+            if (join->in.at[n] != cover->block.i)
+                continue;
+            if (join->scoped) {
+                uint32_t round = reconv_mark_reaching(cover->r, join);
+                return cover->r->mark[cover->block.i] == round ? join->block : 0;
+            }
+            return join->early.n || region[join->block] == region[cover->block.i] ? join->block : 0;
+        }
     }
     return 0;
 }

@@ -257,6 +257,18 @@ static void test_random_frontier(void **state) {
     assert_true(breaks[TOTAL_BREAK] > all[TOTAL_BREAK]);
 }
 
+/* What is chosen by expected issues: it too has an order and no lane left behind, and issues less than any.
+ */
+static void test_random_auto(void **state) {
+    (void)state;
+    uint64_t most[TOTAL_COUNT], few[TOTAL_COUNT], breaks[TOTAL_COUNT];
+    run_random(RECONV_IPDOM, false, 2000, most);
+    run_random(RECONV_AUTO, false, 2000, few);
+    assert_true(few[TOTAL_WITH] < most[TOTAL_WITH]);
+    run_random(RECONV_AUTO, true, 2000, breaks);
+    assert_true(breaks[TOTAL_BREAK] > few[TOTAL_BREAK]);
+}
+
 /* About 28 blocks of which 16 branch, 3 or 4 ways now and then, early exits in most programs, loops in two of
  * five. */
 static void stress_cfg(Rng *r, ModelCfg *cfg) {
@@ -286,15 +298,20 @@ static void test_ratios(void **state) {
     } row[] = {{RECONV_NONE, "none", 2},
                {RECONV_IPDOM, "ipdom", 0.92},
                {RECONV_FRONTIER, "frontier", 0.92},
-               {RECONV_FRONTIER_ALL, "frontier-all", 0.70}};
-    for (unsigned k = 0; k < 4; k++) {
+               {RECONV_FRONTIER_ALL, "frontier-all", 0.70},
+               {RECONV_AUTO, "auto", 0.60}};
+    uint64_t fewest = UINT64_MAX; /* instructions in the other modes */
+    for (unsigned k = 0; k < sizeof row / sizeof *row; k++) {
         uint64_t totals[TOTAL_COUNT] = {0};
         for (uint64_t seed = 0; seed < 3000; seed++)
             one_random(seed, &(Setting){stress_cfg, false, false, 0, row[k].mode}, totals);
         double ratio = (double)totals[TOTAL_WITH] / (double)totals[TOTAL_STACK];
+        if (row[k].mode != RECONV_AUTO && totals[TOTAL_ISSUES] < fewest)
+            fewest = totals[TOTAL_ISSUES];
         printf("%-12s block issues / stack %.3f; instructions issued %llu\n", row[k].name, ratio,
                (unsigned long long)totals[TOTAL_ISSUES]);
         assert_true(ratio <= row[k].limit);
+        assert_true(row[k].mode != RECONV_AUTO || totals[TOTAL_ISSUES] < fewest);
     }
 }
 
@@ -570,6 +587,7 @@ int main(void) {
         cmocka_unit_test(test_collectives), cmocka_unit_test(test_deep),
         cmocka_unit_test(test_checker),     cmocka_unit_test(test_random),
         cmocka_unit_test(test_ratios),      cmocka_unit_test(test_random_frontier),
+        cmocka_unit_test(test_random_auto),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

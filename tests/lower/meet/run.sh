@@ -21,7 +21,7 @@ validate() {
         exit 1
     }
 }
-for mode in ipdom frontier frontier-all none; do
+for mode in ipdom frontier frontier-all none auto; do
     for how in plain break; do
         "$heddle" compile "$ptx" -v -O2 --reconverge=$mode --yield=$how -o "$work/$name.cubin" 2>"$work/$name.log" || {
             cat "$work/$name.log"

@@ -1,0 +1,336 @@
+/* How many instructions a warp is expected to issue with a set of joins: a run of the machine's rules for
+ * groups of lanes (docs/spec-resolutions.md) over the function's graph, with drawn decisions in place of
+ * data.
+ *
+ * Each lane's way is drawn once and does not depend on the joins, so two sets are compared on the same ways,
+ * and their difference is what the joins do. A divergent branch is drawn for each lane, any other for all
+ * lanes that come to it as often; how likely a lane is to leave a loop follows from the rounds that loops are
+ * taken to have. Half of the warps have evenly split branches, half lopsided ones: a set that is good for one
+ * ratio alone does not win.
+ *
+ * A group runs until it comes to a BSYNC whose barrier other lanes are pending in, or ends; then the group of
+ * the lowest lane waited for goes on, joined by all that stand at the same place. Of the sides of a branch
+ * the one that follows in the text goes first. SPDX-License-Identifier: MIT */
+#include "base/rng.h"
+#include "lower/reconverge/reconverge.h"
+#include <string.h>
+
+enum {
+    LANES = 32,
+    WARPS = 4,         /* the odd ones with lopsided branches */
+    LONGEST_WAY = 320, /* blocks; then the shortest way out */
+    CALL_COST = 24,    /* instructions of a callee */
+    INST_WEIGHT = 8,
+    B_WEIGHT = 1
+};
+static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2};
+
+typedef struct {
+    uint32_t *edges; /* into graph.succ */
+    uint32_t n;
+} Way;
+
+typedef struct {
+    uint32_t join, next; /* next + 1: place in the pool; 0: none */
+} Listed;
+
+struct Expect {
+    Reconv *reconv;
+    const bool *divergent;
+    uint32_t *cost;  /* [block] */
+    uint32_t *first; /* [block] the successor slot that follows in the text */
+    uint32_t *out;   /* [block] the slot on a shortest way to an end */
+    Way way[WARPS][LANES];
+    uint64_t steps;
+    /* of one set */
+    const Join *const *joins;
+    uint32_t *join_at; /* [block] number in the set + 1 */
+    uint32_t *bssys;   /* [block] first of its list in `pool` + 1: joins whose BSSY stands there */
+    uint32_t *breaks, *break_cost; /* [edge] the same of BREAK */
+    VEC(Listed) pool;
+    uint32_t *pending; /* [join] lanes */
+};
+
+/* ---- ways ---- */
+
+static uint32_t slots_of(const Graph *graph, uint32_t b) { return graph->succ_at[b + 1] - graph->succ_at[b]; }
+
+static bool ends_here(const Expect *expect, uint32_t b) {
+    const Graph *graph = &expect->reconv->g;
+    return !slots_of(graph, b) || (slots_of(graph, b) == 1 && graph->succ[graph->succ_at[b]] == 0);
+}
+
+/* The slot of the shortest way to a block that ends. */
+static void find_shortest(Expect *expect) {
+    Reconv *reconv = expect->reconv;
+    uint32_t head = 0, tail = 0, round = ++reconv->round;
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k];
+        if (b && ends_here(expect, b))
+            reconv->mark[b] = round, reconv->stack[tail++] = b;
+    }
+    while (head < tail) {
+        uint32_t b = reconv->stack[head++];
+        GRAPH_PREDS(&reconv->g, b, p) {
+            if (reconv->order.index[*p] == NO_NODE || reconv->mark[*p] == round)
+                continue;
+            reconv->mark[*p] = round;
+            reconv->stack[tail++] = *p;
+            for (uint32_t s = 0; s < slots_of(&reconv->g, *p); s++)
+                if (reconv->g.succ[reconv->g.succ_at[*p] + s] == b)
+                    expect->out[*p] = s;
+        }
+    }
+}
+
+/* Of how many loops does the edge leave? */
+static uint32_t loops_left(const Reconv *reconv, uint32_t from, uint32_t to) {
+    uint32_t n = 0;
+    for (uint32_t l = reconv->loops.innermost[from]; l != NO_NODE && !loop_contains(&reconv->loops, l, to);
+         l = reconv->loops.at[l].parent)
+        n++;
+    return n;
+}
+
+static double expected_rounds(const Reconv *reconv, uint32_t block) {
+    uint32_t l = reconv->loops.innermost[block], depth = l == NO_NODE ? 0 : reconv->loops.at[l].depth;
+    return rounds_at_depth[depth < 5 ? depth : 5];
+}
+
+static double unit(uint64_t hash) { return (double)(hash >> 11) * 0x1p-53; }
+
+/* The likelihood of each slot; returns their number. exits: [loop] edges that leave it */
+static uint32_t likelihoods(const Expect *expect, uint32_t b, unsigned warp, const uint32_t *exits, double *p,
+                            uint32_t most) {
+    const Reconv *reconv = expect->reconv;
+    uint32_t n = slots_of(&reconv->g, b), leaving = 0;
+    n = n < most ? n : most;
+    uint32_t l = reconv->loops.innermost[b];
+    for (uint32_t s = 0; s < n; s++)
+        leaving += reconv->g.succ[reconv->g.succ_at[b] + s] == 0 ||
+                   loops_left(reconv, b, reconv->g.succ[reconv->g.succ_at[b] + s]) > 0;
+    double leave = l == NO_NODE ? 0 : 1 / (expected_rounds(reconv, b) * (exits[l] ? exits[l] : 1));
+    double stay = leaving == n ? 1 : 1 - leave * leaving, left = leaving == n ? 1.0 / n : leave, sum = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        uint32_t to = reconv->g.succ[reconv->g.succ_at[b] + s];
+        bool leaves = leaving && (to == 0 || loops_left(reconv, b, to) > 0);
+        double bias = warp & 1 && !leaving ? 0.15 + 1.7 * unit(rng_mix(RNG_STEP * (b * 8u + s + 1))) : 1;
+        p[s] = leaves ? left : stay / (n - leaving) * bias;
+        sum += p[s];
+    }
+    for (uint32_t s = 0; s < n; s++)
+        p[s] /= sum;
+    return n;
+}
+
+static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane, uint32_t visit,
+                          const uint32_t *exits) {
+    double p[64], u;
+    uint32_t n = likelihoods(expect, b, warp, exits, p, 64), who = expect->divergent[b] ? lane + 1 : 0;
+    u = unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) + (who * 2u + warp) * RNG_STEP));
+    for (uint32_t s = 0; s + 1 < n; s++) {
+        if (u < p[s])
+            return s;
+        u -= p[s];
+    }
+    return n - 1;
+}
+
+static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint32_t *visits,
+                     const uint32_t *exits) {
+    Reconv *reconv = expect->reconv;
+    uint32_t b = reconv->f->entry.i, n = 0, longest = LONGEST_WAY + reconv->g.n;
+    uint32_t *edges = ARENA_ARRAY(a, uint32_t, longest);
+    memset(visits, 0, reconv->g.n * sizeof *visits);
+    while (!ends_here(expect, b) && n < longest) {
+        uint32_t slot = 0;
+        if (slots_of(&reconv->g, b) > 1)
+            slot = n < LONGEST_WAY ? draw_slot(expect, b, warp, lane, visits[b]++, exits) : expect->out[b];
+        uint32_t edge = reconv->g.succ_at[b] + slot;
+        if (reconv->g.succ[edge] == 0)
+            break;
+        edges[n++] = edge;
+        b = reconv->g.succ[edge];
+    }
+    expect->way[warp][lane] = (Way){edges, n};
+}
+
+static void weigh_blocks(Expect *expect) {
+    Reconv *reconv = expect->reconv;
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k],
+                 next = k + 1 < reconv->order.count ? reconv->order.order[k + 1] : 0;
+        if (!b)
+            continue;
+        const Block *blk = ir_block(reconv->f, (BlockId){b});
+        FOR_INSTS(reconv->f, (BlockId){b}, i)
+            expect->cost[b] += i->op == IR_PHI ? 0 : i->op == OT_CALL ? CALL_COST * INST_WEIGHT : INST_WEIGHT;
+        uint32_t n = slots_of(&reconv->g, b);
+        expect->first[b] = n ? n - 1 : 0;
+        for (uint32_t s = 0; s < n; s++)
+            if (n <= 2 && next && reconv->g.succ[reconv->g.succ_at[b] + s] == next &&
+                reconv_branch(reconv->f, blk)->op == OT_BRA) {
+                expect->first[b] = s;
+                expect->cost[b] -= expect->cost[b] ? INST_WEIGHT : 0; /* its BRA goes */
+                break;
+            }
+    }
+}
+
+Expect *reconv_expect(Reconv *reconv, const bool *divergent) {
+    Arena *a = &reconv->a;
+    Expect *expect = ARENA_NEW(a, Expect);
+    uint32_t n = reconv->g.n, nedges = reconv->g.succ_at[n];
+    *expect = (Expect){.reconv = reconv, .divergent = divergent};
+    expect->cost = ARENA_ARRAY(a, uint32_t, n);
+    expect->first = ARENA_ARRAY(a, uint32_t, n);
+    expect->out = ARENA_ARRAY(a, uint32_t, n);
+    expect->join_at = ARENA_ARRAY(a, uint32_t, n);
+    expect->bssys = ARENA_ARRAY(a, uint32_t, n);
+    expect->breaks = ARENA_ARRAY(a, uint32_t, nedges);
+    expect->break_cost = ARENA_ARRAY(a, uint32_t, nedges);
+    weigh_blocks(expect);
+    find_shortest(expect);
+    uint32_t *visits = ARENA_ARRAY(a, uint32_t, n), *exits = ARENA_ARRAY(a, uint32_t, reconv->loops.n + 1);
+    for (uint32_t k = 0; k < reconv->order.count; k++)
+        GRAPH_SUCCS(&reconv->g, reconv->order.order[k], s)
+            for (uint32_t l = reconv->order.order[k] ? reconv->loops.innermost[reconv->order.order[k]]
+                                                     : NO_NODE;
+                 l != NO_NODE && !loop_contains(&reconv->loops, l, *s); l = reconv->loops.at[l].parent)
+                exits[l]++;
+    for (unsigned warp = 0; warp < WARPS; warp++)
+        for (uint32_t lane = 0; lane < LANES; lane++)
+            draw_way(expect, a, warp, lane, visits, exits);
+    return expect;
+}
+
+uint64_t reconv_expect_steps(const Expect *expect) { return expect->steps; }
+
+/* ---- one warp ---- */
+
+typedef struct {
+    Expect *expect;
+    const Way *way;
+    uint32_t at[LANES];  /* how far the lane is on its way */
+    uint32_t pos[LANES]; /* where it stands: a block, or behind all blocks an edge whose BREAKs come first */
+    uint32_t valid, active;
+    uint64_t issues;
+} Warp;
+
+static uint32_t standing_at(const Warp *warp, uint32_t lanes, uint32_t pos) {
+    uint32_t m = 0;
+    for (unsigned t = 0; t < LANES; t++)
+        m |= (uint32_t)(warp->pos[t] == pos) << t;
+    return m & lanes;
+}
+
+static void resume(Warp *warp, uint32_t lanes) {
+    warp->active = lanes ? standing_at(warp, warp->valid, warp->pos[__builtin_ctz(lanes)]) : 0;
+}
+
+#define EACH_LANE(t, lanes)                                                                                  \
+    for (uint32_t t, left_ = (lanes); left_ && (t = (uint32_t)__builtin_ctz(left_), 1); left_ &= left_ - 1)
+
+/* All active lanes stand at `pos`: they run one block, or the BREAKs of an edge. */
+static void step(Warp *warp, uint32_t pos) {
+    Expect *expect = warp->expect;
+    const Graph *graph = &expect->reconv->g;
+    expect->steps++;
+    if (pos >= graph->n) {
+        uint32_t edge = pos - graph->n;
+        warp->issues += expect->break_cost[edge];
+        for (uint32_t k = expect->breaks[edge]; k; k = expect->pool.at[k - 1].next)
+            expect->pending[expect->pool.at[k - 1].join] &= ~warp->active;
+        EACH_LANE(t, warp->active)
+            warp->pos[t] = graph->succ[edge];
+        return;
+    }
+    if (expect->join_at[pos]) {
+        uint32_t *pending = &expect->pending[expect->join_at[pos] - 1],
+                 arrived = standing_at(warp, warp->valid, pos);
+        warp->issues += B_WEIGHT;
+        *pending &= warp->valid & ~arrived;
+        if (*pending) {
+            resume(warp, *pending);
+            return;
+        }
+        warp->active = arrived;
+    }
+    warp->issues += expect->cost[pos];
+    for (uint32_t k = expect->bssys[pos]; k; k = expect->pool.at[k - 1].next) {
+        expect->pending[expect->pool.at[k - 1].join] |= warp->active;
+        warp->issues += B_WEIGHT;
+    }
+    uint32_t ended = 0, stay = 0, first = graph->succ_at[pos] + expect->first[pos];
+    EACH_LANE(t, warp->active) {
+        if (warp->at[t] == warp->way[t].n) {
+            ended |= 1u << t;
+            warp->pos[t] = NO_NODE;
+            continue;
+        }
+        uint32_t edge = warp->way[t].edges[warp->at[t]++], to = graph->succ[edge];
+        warp->pos[t] = expect->breaks[edge] ? graph->n + edge : to;
+        stay |= (uint32_t)(edge == first) << t;
+    }
+    warp->valid &= ~ended;
+    warp->active &= ~ended;
+    if (stay)
+        warp->active = stay;
+    else if (warp->active)
+        warp->active = standing_at(warp, warp->active, warp->pos[__builtin_ctz(warp->active)]);
+    else
+        resume(warp, warp->valid);
+}
+
+static uint32_t listed(Expect *expect, uint32_t head, uint32_t join) {
+    VEC_ADD(&expect->reconv->a, &expect->pool, ((Listed){join, head}));
+    return expect->pool.n;
+}
+
+static void take_set(Expect *expect, const Join *const *joins, unsigned n) {
+    const Graph *graph = &expect->reconv->g;
+    memset(expect->join_at, 0, graph->n * sizeof *expect->join_at);
+    memset(expect->bssys, 0, graph->n * sizeof *expect->bssys);
+    memset(expect->breaks, 0, graph->succ_at[graph->n] * sizeof *expect->breaks);
+    expect->pool.n = 0;
+    for (uint32_t k = 0; k < n; k++)
+        expect->join_at[joins[k]->block] = k + 1;
+    for (uint32_t k = 0; k < n; k++) {
+        for (unsigned p = 0; p < joins[k]->places.n; p++)
+            expect->bssys[joins[k]->places.at[p]] = listed(expect, expect->bssys[joins[k]->places.at[p]], k);
+        for (unsigned b = 0; b < joins[k]->breaks.n; b++) {
+            GraphEdge edge = joins[k]->breaks.at[b];
+            bool own =
+                graph->pred_at[edge.to + 1] - graph->pred_at[edge.to] == 1 && !expect->join_at[edge.to];
+            for (uint32_t s = graph->succ_at[edge.from]; s < graph->succ_at[edge.from + 1]; s++)
+                if (graph->succ[s] == edge.to) {
+                    expect->break_cost[s] = (expect->breaks[s] ? expect->break_cost[s]
+                                             : own             ? 0
+                                                               : B_WEIGHT) +
+                                            B_WEIGHT;
+                    expect->breaks[s] = listed(expect, expect->breaks[s], k);
+                }
+        }
+    }
+}
+
+uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsigned n, uint64_t limit) {
+    uint64_t issues = 0;
+    ArenaMark mark = arena_mark(&expect->reconv->a);
+    expect->pool.at = NULL, expect->pool.cap = 0;
+    take_set(expect, joins, n);
+    expect->pending = ARENA_ARRAY(&expect->reconv->a, uint32_t, n + 1);
+    for (unsigned k = 0; k < WARPS && issues <= limit; k++) {
+        Warp warp = {.expect = expect, .way = expect->way[k], .valid = UINT32_MAX, .active = UINT32_MAX};
+        memset(expect->pending, 0, n * sizeof *expect->pending);
+        for (unsigned t = 0; t < LANES; t++)
+            warp.pos[t] = expect->reconv->f->entry.i;
+        uint64_t most =
+            expect->steps + 64 * LANES * LONGEST_WAY; /* nothing waits for ever with an order (join.c) */
+        while (warp.active && expect->steps < most && issues + warp.issues <= limit)
+            step(&warp, warp.pos[__builtin_ctz(warp.active)]);
+        issues += warp.issues;
+    }
+    arena_release(&expect->reconv->a, mark);
+    return issues;
+}

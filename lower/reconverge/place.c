@@ -1,0 +1,499 @@
+/* Auto mode: which joins a function gets. Every place where lanes that have parted can meet is a candidate;
+ * those are taken that make the warp issue least, as far as the order rule and 16 registers allow.
+ *
+ * A candidate is a block to wait in, the loop in one round of which lanes come to it, and the place of its
+ * BSSY. From there on lanes are pending; those that can come to the join no more in this round leave it with
+ * BREAK. Blocks to wait in:
+ *   - immediate post-dominators of divergent branches, in the function and in the body of every loop around
+ *     the branch with the edges that leave the loop set aside. The end of a body is the loop's header, so one
+ * of them is the join of a whole round;
+ *   - blocks that several edges of a round lead to, and headers for what leads back to them;
+ *   - where edges out of a loop lead: lanes that leave in different rounds wait there for each other.
+ * BSSY stands at the nearest block that dominates the join and can part lanes that come to it, or at one of
+ * the next such ones above, outside every loop that the join is not in. One BSSY serves all branches below.
+ *
+ * The choice begins with the post-dominators of the function and improves the set by one candidate at a time,
+ * added, taken away or exchanged, inner loops first, while the expected issues (lower/reconverge/expect.c)
+ * fall. Functions too large for that get the post-dominators alone, those of loop bodies with their exits
+ * aside too.
+ *
+ * That it is right does not depend on the choice: lanes only wait where all that are pending can still come,
+ * and any set whose order has no cycle is safe (join.c). SPDX-License-Identifier: MIT */
+#include "lower/reconverge/reconverge.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_BLOCKS = 256,      /* of a function whose sets are tried */
+    MOST_CANDIDATES = 1024, /* of one function */
+    MOST_HEIGHT = 3,        /* loops around a branch whose bodies are looked at, from the innermost */
+    MOST_ABOVE = 4,         /* places of BSSY for one join */
+    MOST_STEPS = 150000,    /* of expected runs */
+    MARGIN = 1000,
+    DEEPEST = 7, /* loops told apart */
+    MOST_ROUNDS = 6
+};
+
+typedef struct {
+    Join join;
+    Bitset in;      /* blocks at whose beginning lanes may be pending */
+    uint32_t depth; /* of its loop */
+    bool first;     /* of the set to begin with */
+    bool taken;
+} Candidate;
+
+typedef struct {
+    Reconv *reconv;
+    DomTree dom;
+    const bool *divergent;
+    unsigned base;
+    uint8_t *state;
+    VEC(Candidate) all;
+    uint32_t *last_at;      /* [block] its last candidate + 1 */
+    VEC(uint32_t) previous; /* [candidate] the one before of the same block + 1 */
+    uint32_t *set, nset;    /* taken */
+} Places;
+
+static uint32_t innermost(const Places *places, uint32_t block) {
+    return places->reconv->loops.innermost[block];
+}
+
+static bool in_scope(const Places *places, uint32_t loop, uint32_t block) {
+    return block && (loop == NO_NODE || loop_contains(&places->reconv->loops, loop, block));
+}
+
+/* ---- candidates ---- */
+
+static bool same_places(const Join *one, const Join *two) {
+    return one->loop == two->loop && one->ipdom == two->ipdom && one->places.n == two->places.n &&
+           !memcmp(one->places.at, two->places.at, one->places.n * sizeof *one->places.at);
+}
+
+/* Can lanes part on their way from the places to the join? */
+static bool parts_lanes(const Places *places, const Join *join) {
+    uint32_t round = reconv_mark_reaching(places->reconv, join);
+    for (unsigned k = 0; k < join->out.n; k++) {
+        uint32_t b = join->out.at[k], ways = 0, other = NO_NODE;
+        if (!places->divergent[b])
+            continue;
+        GRAPH_SUCCS(&places->reconv->g, b, s)
+            if (*s != other && (*s == join->block || places->reconv->mark[*s] == round))
+                ways++, other = *s;
+        if (ways > 1)
+            return true;
+    }
+    return false;
+}
+
+static void add_candidate(Places *places, Join join, bool first) {
+    Reconv *reconv = places->reconv;
+    if (places->all.n >= MOST_CANDIDATES || !join.places.n)
+        return;
+    for (uint32_t k = places->last_at[join.block]; k; k = places->previous.at[k - 1])
+        if (same_places(&places->all.at[k - 1].join, &join)) {
+            places->all.at[k - 1].first |= first;
+            return;
+        }
+    join.reg = NUM_B;
+    if (!reconv_solve_join(reconv, &join, places->state))
+        return;
+    if (!parts_lanes(places, &join)) {
+        reconv->entries -= join.in.n + join.out.n;
+        return;
+    }
+    Candidate *candidate = VEC_PUSH(&reconv->a, &places->all);
+    *candidate = (Candidate){.join = join, .in = bs_new(&reconv->a, reconv->g.n), .first = first};
+    for (unsigned k = 0; k < join.in.n; k++)
+        bs_add(&candidate->in, join.in.at[k]);
+    candidate->depth =
+        innermost(places, join.block) == NO_NODE ? 0 : reconv->loops.at[innermost(places, join.block)].depth;
+    VEC_ADD(&reconv->a, &places->previous, places->last_at[join.block]);
+    places->last_at[join.block] = places->all.n;
+}
+
+/* The nearest dominator of `block`, itself included, in no loop that the join is not in; 0: none. */
+static uint32_t out_of_loops(const Places *places, uint32_t block, uint32_t join) {
+    while (block != NO_NODE && block && innermost(places, block) != NO_NODE &&
+           !loop_contains(&places->reconv->loops, innermost(places, block), join))
+        block = places->dom.idom[block];
+    return block == NO_NODE ? 0 : block;
+}
+
+/* Joins in `join` of what `from` and the blocks above it part, `loop` round by round. */
+static void add_above(Places *places, uint32_t join, uint32_t loop, uint32_t from) {
+    uint32_t last = 0;
+    unsigned n = 0;
+    for (uint32_t at = from; at && at != NO_NODE && n < MOST_ABOVE; at = places->dom.idom[at]) {
+        uint32_t place = out_of_loops(places, at, join);
+        if (!in_scope(places, loop, place))
+            return;
+        at = place;
+        if (place == last)
+            continue;
+        last = place;
+        if (!places->divergent[place] && n > 0)
+            continue;
+        Join j = {.block = join, .scoped = true, .loop = loop};
+        VEC_ADD(&places->reconv->a, &j.places, place);
+        uint32_t before = places->all.n;
+        add_candidate(places, j, false);
+        n += places->all.n > before || place == from;
+    }
+}
+
+/* The nearest dominator of the blocks that lead to the join within a round, or (back) back to it. */
+static uint32_t common_dominator(const Places *places, uint32_t join, uint32_t loop, unsigned *npreds) {
+    const Reconv *reconv = places->reconv;
+    uint32_t at = NO_NODE, last = NO_NODE;
+    *npreds = 0;
+    GRAPH_PREDS(&reconv->g, join, q) {
+        if (reconv->order.index[*q] == NO_NODE || !in_scope(places, loop, *q))
+            continue;
+        *npreds += *q != last;
+        last = *q;
+        at = at == NO_NODE ? *q : dom_common(&places->dom, at, *q);
+    }
+    return at;
+}
+
+static void add_first_meetings(Places *places) {
+    Reconv *reconv = places->reconv;
+    reconv_find_early(reconv, places->divergent);
+    for (unsigned k = 0; k < reconv->joins.n; k++) {
+        const Join *early = &reconv->joins.at[k];
+        Join j = {.block = early->block, .scoped = true, .loop = innermost(places, early->block)};
+        for (unsigned m = 0; m < early->early.n; m++)
+            if (in_scope(places, j.loop, early->early.at[m]))
+                VEC_ADD(&reconv->a, &j.places, early->early.at[m]);
+        add_candidate(places, j, false);
+        reconv->join_at[early->block] = NO_JOIN;
+    }
+    reconv->joins.n = 0;
+}
+
+static void add_meetings(Places *places) {
+    Reconv *reconv = places->reconv;
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k], loop, at;
+        unsigned n;
+        if (!b || !reconv->may_join[b])
+            continue;
+        loop = innermost(places, b);
+        at = common_dominator(places, b, loop, &n);
+        bool header = loop != NO_NODE && reconv->loops.at[loop].header == b;
+        if (at != NO_NODE && n > 0)
+            add_above(places, b, loop, at);
+        if (header) { /* for those that enter the loop */
+            loop = reconv->loops.at[loop].parent;
+            at = places->dom.idom[b];
+            if (at != NO_NODE)
+                add_above(places, b, loop, at);
+        }
+    }
+}
+
+/* Post-dominators of the body of one loop without the edges that leave it. */
+static void add_of_body(Places *places, uint32_t loop, const uint32_t *blocks, uint32_t n, uint32_t *local) {
+    Reconv *reconv = places->reconv;
+    uint32_t header = reconv->loops.at[loop].header;
+    ArenaMark mark;
+    VEC(GraphEdge) edges = {0};
+    VEC(GraphEdge) found = {0}; /* branch, join */
+    uint32_t *ipdom = ARENA_ARRAY(&reconv->a, uint32_t, n);
+    mark = arena_mark(&reconv->a);
+    for (uint32_t k = 0; k < n; k++)
+        local[blocks[k]] = k;
+    for (uint32_t k = 0; k < n; k++)
+        GRAPH_SUCCS(&reconv->g, blocks[k], s) {
+            reconv->f->module->steps++;
+            if (in_scope(places, loop, *s))
+                *VEC_PUSH(&reconv->a, &edges) = (GraphEdge){k, *s == header ? n : local[*s]};
+        }
+    Graph body = graph_new(&reconv->a, n + 1, edges.at, edges.n);
+    DomTree t = dom_tree(&reconv->a, &body, GRAPH_BACKWARD, n);
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t b = blocks[k], ways = 0, other = NO_NODE;
+        ipdom[k] = NO_NODE;
+        if (!places->divergent[b])
+            continue;
+        GRAPH_SUCCS(&body, k, s)
+            if (t.in[*s] && *s != other)
+                ways++, other = *s;
+        if (ways > 1 && t.idom[k] != NO_NODE)
+            ipdom[k] = t.idom[k] == n ? header : blocks[t.idom[k]];
+    }
+    arena_release(&reconv->a, mark);
+    for (uint32_t k = 0; k < n; k++)
+        if (ipdom[k] != NO_NODE)
+            *VEC_PUSH(&reconv->a, &found) = (GraphEdge){blocks[k], ipdom[k]};
+    for (unsigned k = 0; k < found.n; k++) { /* one BSSY for all branches of a join */
+        uint32_t join = found.at[k].to, at = NO_NODE;
+        if (join == NO_NODE)
+            continue;
+        for (unsigned m = k; m < found.n; m++)
+            if (found.at[m].to == join) {
+                at = at == NO_NODE ? found.at[m].from : dom_common(&places->dom, at, found.at[m].from);
+                found.at[m].to = NO_NODE;
+            }
+        uint32_t place = out_of_loops(places, at, join);
+        if (!in_scope(places, loop, place) || reconv_only_exits(reconv->f, join))
+            continue;
+        Join j = {.block = join, .scoped = true, .loop = loop};
+        VEC_ADD(&reconv->a, &j.places, place);
+        add_candidate(places, j, true);
+    }
+}
+
+static void add_of_loops(Places *places) {
+    Reconv *reconv = places->reconv;
+    uint32_t *height = ARENA_ARRAY(&reconv->a, uint32_t, reconv->loops.n + 1),
+             *local = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
+    for (uint32_t l = reconv->loops.n; l-- > 0;) { /* the inner ones have larger numbers */
+        uint32_t parent = reconv->loops.at[l].parent;
+        if (parent != NO_NODE && height[parent] < height[l] + 1)
+            height[parent] = height[l] + 1;
+    }
+    /* the blocks of loop l and of those in it stand together when sorted by their innermost loop's number */
+    uint32_t *start = ARENA_ARRAY(&reconv->a, uint32_t, reconv->loops.n + 2),
+             *sorted = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
+    for (uint32_t k = 0; k < reconv->order.count; k++)
+        if (reconv->order.order[k] && innermost(places, reconv->order.order[k]) != NO_NODE)
+            start[reconv->loops.at[innermost(places, reconv->order.order[k])].in + 1]++;
+    for (uint32_t l = 0; l < reconv->loops.n; l++)
+        start[l + 1] += start[l];
+    uint32_t *next = arena_copy(&reconv->a, start, (reconv->loops.n + 1) * sizeof *start);
+    for (uint32_t k = 0; k < reconv->order.count; k++)
+        if (reconv->order.order[k] && innermost(places, reconv->order.order[k]) != NO_NODE)
+            sorted[next[reconv->loops.at[innermost(places, reconv->order.order[k])].in]++] =
+                reconv->order.order[k];
+    for (uint32_t l = reconv->loops.n; l-- > 0;)
+        if (height[l] < MOST_HEIGHT)
+            add_of_body(places, l, sorted + start[reconv->loops.at[l].in],
+                        start[reconv->loops.at[l].out] - start[reconv->loops.at[l].in], local);
+}
+
+/* The join at `join_of` of the branches of which two sides at least come there. */
+static void add_of_function(Places *places, const uint32_t *join_of) {
+    Reconv *reconv = places->reconv;
+    uint32_t *last = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
+    VEC(Join) late = {0};
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k], ways = 0, other = NO_NODE;
+        if (!b || !join_of[b])
+            continue;
+        GRAPH_SUCCS(&reconv->g, b, s)
+            if (*s != other && reconv->pd.region[*s] == reconv->pd.region[b])
+                ways++, other = *s;
+        if (ways < 2)
+            continue; /* the others leave: nobody to wait for */
+        if (!last[join_of[b]]) {
+            *VEC_PUSH(&reconv->a, &late) = (Join){.block = join_of[b], .ipdom = true, .loop = NO_NODE};
+            last[join_of[b]] = late.n;
+        }
+        Join *join = &late.at[last[join_of[b]] - 1];
+        uint32_t hoisted = reconv_hoisted(reconv, b, join->block);
+        if (hoisted != b && (!join->places.n || join->places.at[join->places.n - 1] != hoisted))
+            VEC_ADD(&reconv->a, &join->places, hoisted);
+        VEC_ADD(&reconv->a, &join->places, b);
+    }
+    for (unsigned k = 0; k < late.n; k++)
+        add_candidate(places, late.at[k], true);
+}
+
+/* ---- sets ---- */
+
+static bool pending_at(const Candidate *one, const Candidate *other) {
+    return one != other && bs_has(&one->in, other->join.block);
+}
+
+/* Has the order of these candidates a cycle, or a chain longer than there are registers? */
+static bool is_ordered(const Places *places, const uint32_t *set, unsigned n) {
+    enum { MOST_SET = 192 };
+    uint8_t height[MOST_SET], before[MOST_SET];
+    uint32_t ready[MOST_SET], nready = 0, done = 0;
+    if (n > MOST_SET)
+        return false;
+    for (unsigned k = 0; k < n; k++) {
+        height[k] = 1, before[k] = 0;
+        for (unsigned m = 0; m < n; m++)
+            before[k] = (uint8_t)(before[k] + pending_at(&places->all.at[set[m]], &places->all.at[set[k]]));
+        if (!before[k])
+            ready[nready++] = k;
+    }
+    while (done < nready) {
+        uint32_t m = ready[done++];
+        for (unsigned k = 0; k < n; k++) {
+            if (!pending_at(&places->all.at[set[m]], &places->all.at[set[k]]))
+                continue;
+            if (height[k] < height[m] + 1)
+                height[k] = (uint8_t)(height[m] + 1);
+            if (height[k] + places->base > NUM_B)
+                return false;
+            if (!--before[k])
+                ready[nready++] = k;
+        }
+    }
+    return done == n;
+}
+
+typedef struct {
+    Places *places;
+    Expect *e;
+    uint32_t *trial, ntrial;
+    const Join **joins;
+    uint64_t cost;
+} Search;
+
+static uint64_t cost_of(Search *search, const uint32_t *set, unsigned n, uint64_t limit) {
+    for (unsigned k = 0; k < n; k++)
+        search->joins[k] = &search->places->all.at[set[k]].join;
+    return reconv_expected_issues(search->e, search->joins, n, limit);
+}
+
+static void take_trial(Search *search, uint64_t cost) {
+    Places *places = search->places;
+    for (unsigned k = 0; k < places->nset; k++)
+        places->all.at[places->set[k]].taken = false;
+    memcpy(places->set, search->trial, search->ntrial * sizeof *places->set);
+    places->nset = search->ntrial;
+    for (unsigned k = 0; k < places->nset; k++)
+        places->all.at[places->set[k]].taken = true;
+    search->cost = cost;
+}
+
+/* Does the set get better with candidate c, in place of what stands in its way? */
+static bool try_adding(Search *search, uint32_t c) {
+    Places *places = search->places;
+    const Candidate *new = &places->all.at[c];
+    search->ntrial = 0;
+    for (unsigned k = 0; k < places->nset; k++) {
+        const Candidate *old = &places->all.at[places->set[k]];
+        if (old->join.block != new->join.block && !(pending_at(old, new) && pending_at(new, old)))
+            search->trial[search->ntrial++] = places->set[k];
+    }
+    search->trial[search->ntrial++] = c;
+    if (!is_ordered(places, search->trial, search->ntrial))
+        return false;
+    uint64_t cost = cost_of(search, search->trial, search->ntrial, search->cost);
+    if (cost + search->cost / MARGIN >= search->cost)
+        return false;
+    take_trial(search, cost);
+    return true;
+}
+
+static bool try_without(Search *search, uint32_t c) {
+    Places *places = search->places;
+    search->ntrial = 0;
+    for (unsigned k = 0; k < places->nset; k++)
+        if (places->set[k] != c)
+            search->trial[search->ntrial++] = places->set[k];
+    uint64_t cost = cost_of(search, search->trial, search->ntrial, search->cost + search->cost / MARGIN);
+    if (cost > search->cost + search->cost / MARGIN / 2)
+        return false;
+    take_trial(search, cost);
+    return true;
+}
+
+/* Adds candidates that fit to the set, those to begin with or all. */
+static void begin_set(Places *places, bool all) {
+    for (uint32_t k = 0; k < places->all.n; k++) {
+        Candidate *candidate = &places->all.at[k];
+        bool fits = !candidate->taken && (all || candidate->first);
+        for (unsigned m = 0; fits && m < places->nset; m++)
+            fits = places->all.at[places->set[m]].join.block != candidate->join.block;
+        places->set[places->nset] = k;
+        if (fits && is_ordered(places, places->set, places->nset + 1))
+            candidate->taken = true, places->nset++;
+    }
+}
+
+/* Candidates added, exchanged and taken away while that helps. */
+static void improve(Search *search, const uint32_t *turn, uint64_t most_steps) {
+    Places *places = search->places;
+    bool better = true;
+    search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
+    for (unsigned round = 0; better && round < MOST_ROUNDS; round++) {
+        better = false;
+        for (uint32_t k = 0; k < places->all.n && reconv_expect_steps(search->e) < most_steps; k++)
+            better |=
+                places->all.at[turn[k]].taken ? try_without(search, turn[k]) : try_adding(search, turn[k]);
+    }
+}
+
+static void choose_set(Places *places) {
+    Reconv *reconv = places->reconv;
+    Search search = {.places = places, .e = reconv_expect(reconv, places->divergent)};
+    search.trial = ARENA_ARRAY(&reconv->a, uint32_t, places->all.n + 1);
+    search.joins = ARENA_ARRAY(&reconv->a, const Join *, places->all.n + 1);
+    uint32_t *turn = ARENA_ARRAY(&reconv->a, uint32_t, places->all.n + 1), n = 0;
+    for (uint32_t depth = DEEPEST + 1; depth-- > 0;) /* inner loops first */
+        for (uint32_t k = 0; k < places->all.n; k++)
+            if ((places->all.at[k].depth < DEEPEST ? places->all.at[k].depth : DEEPEST) == depth)
+                turn[n++] = k;
+    begin_set(places, false);
+    improve(&search, turn, MOST_STEPS / 2);
+    uint32_t *few = arena_copy(&reconv->a, places->set, (places->nset + 1) * sizeof *few),
+             nfew = places->nset;
+    uint64_t cost = search.cost;
+    begin_set(places, true);
+    improve(&search, turn, MOST_STEPS);
+    if (cost <= search.cost) {
+        memcpy(search.trial, few, nfew * sizeof *few);
+        search.ntrial = nfew;
+        take_trial(&search, cost);
+    }
+    for (unsigned k = 0; k < places->nset; k++) { /* what each is worth, should registers run out */
+        search.ntrial = 0;
+        for (unsigned m = 0; m < places->nset; m++)
+            if (m != k)
+                search.trial[search.ntrial++] = places->set[m];
+        places->all.at[places->set[k]].join.profit =
+            (int64_t)cost_of(&search, search.trial, search.ntrial, UINT64_MAX) - (int64_t)search.cost;
+    }
+    reconv->f->module->steps += reconv_expect_steps(search.e);
+}
+
+void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent, unsigned base,
+                  uint8_t *state) {
+    Places places = {.reconv = reconv, .divergent = divergent, .base = base, .state = state};
+    places.dom = dom_tree(&reconv->a, &reconv->g, GRAPH_FORWARD, reconv->f->entry.i);
+    places.last_at = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k], preds = 0, last = NO_NODE;
+        if (!b || reconv_only_exits(reconv->f, b))
+            continue;
+        bool left = false;
+        GRAPH_PREDS(&reconv->g, b, q)
+            if (reconv->order.index[*q] != NO_NODE) {
+                preds += *q != last, last = *q;
+                left |= innermost(&places, *q) != NO_NODE &&
+                        !loop_contains(&reconv->loops, innermost(&places, *q), b);
+            }
+        reconv->may_join[b] =
+            preds > 1 || left ||
+            (innermost(&places, b) != NO_NODE && reconv->loops.at[innermost(&places, b)].header == b);
+    }
+    add_of_function(&places, join_of);
+    bool small = reconv->order.count <= MOST_BLOCKS;
+    add_of_loops(&places);
+    if (small) {
+        add_meetings(&places);
+        add_first_meetings(&places);
+    }
+    places.set = ARENA_ARRAY(&reconv->a, uint32_t, places.all.n + 1);
+    if (small && places.all.n)
+        choose_set(&places);
+    else
+        begin_set(&places, false);
+    memset(reconv->may_join, 0, reconv->g.n * sizeof *reconv->may_join);
+    for (unsigned k = 0; k < places.nset; k++)
+        reconv->may_join[places.all.at[places.set[k]].join.block] = true;
+    for (unsigned k = 0; k < places.nset; k++) {
+        Join *join = reconv_add_join(reconv, places.all.at[places.set[k]].join.block);
+        *join = places.all.at[places.set[k]].join;
+        reconv->entries -= join->in.n + join->out.n;
+        if (!reconv_solve_join(reconv, join,
+                               state)) /* never: with fewer joins in the way lanes leave no earlier */
+            join->dropped = true, join->why = RJ_TOO_DEEP;
+    }
+}
