@@ -183,6 +183,18 @@ static void compare_address(Compare *compare, const PtxVar *var, const PtxInit *
                (long long)init->value);
 }
 
+/* The address of a .const variable in its space is a number: its offset in the file's bank. */
+static bool is_const_offset(const Compare *compare, const PtxInit *init) {
+    return init->sym && !(init->sym & PTX_SYM_FUNC) && !init->generic &&
+           compare->module->vars[init->sym - 1].space == SP_CONST;
+}
+
+static uint64_t init_number(const Compare *compare, const PtxInit *init) {
+    const BinVar *target =
+        init->sym ? bin_contents_var(compare->module, compare->binary, init->sym - 1) : NULL;
+    return ((uint64_t)init->value + (target ? target->offset_bytes : 0)) >> init->shift;
+}
+
 static void compare_bytes(Compare *compare, const PtxVar *var, const BinVar *bin, uint32_t index) {
     Arena scratch = {0};
     uint64_t size = var->size_bytes < bin->size_bytes ? var->size_bytes : bin->size_bytes;
@@ -191,12 +203,13 @@ static void compare_bytes(Compare *compare, const PtxVar *var, const BinVar *bin
         const PtxInit *init = &var->inits[k];
         if (init->offset_bytes > size || init->size_bytes > size - init->offset_bytes)
             continue;
-        if (init->sym) {
+        if (init->sym && !is_const_offset(compare, init)) {
             compare_address(compare, var, init, index);
             memset(skip + init->offset_bytes, 1, init->size_bytes);
         } else {
+            uint64_t value = init_number(compare, init);
             for (unsigned b = 0; b < init->size_bytes; b++)
-                want[init->offset_bytes + b] = (uint8_t)((uint64_t)init->value >> (b < 8 ? 8 * b : 63));
+                want[init->offset_bytes + b] = (uint8_t)(value >> (b < 8 ? 8 * b : 63));
         }
     }
     for (uint64_t k = 0; k < size; k++) {

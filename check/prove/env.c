@@ -1,7 +1,6 @@
 /* What both sides of the prover start from: parameters, special registers, addresses of variables, the
  * calling convention, the operations of the built-in library.
  * SPDX-License-Identifier: MIT */
-#include "base/align.h"
 #include "check/prove/mach.h"
 #include "check/prove/ptx.h"
 #include "isa/machine/abi.h"
@@ -74,21 +73,6 @@ Term *prove_address(Prover *prover, uint32_t var) {
                                str_text(&prover->m->strings, prover->m->funcs[ptx_var->func - 1].name), name),
                      0);
     return t_var(&prover->ts, 64, term_name(&prover->ts, "&%s", name), 0);
-}
-
-/* .const variables lie one after the other in the order of their declaration. */
-uint64_t prove_const_offset(const PtxModule *module, uint32_t var) {
-    uint64_t at = 0;
-    for (uint32_t k = 0; k < module->nvars; k++) {
-        const PtxVar *ptx_var = &module->vars[k];
-        if (ptx_var->space != SP_CONST)
-            continue;
-        at = align_up(at, ptx_var->align_bytes);
-        if (k == var)
-            break;
-        at += ptx_var->size_bytes;
-    }
-    return at;
 }
 
 Term *prove_sreg(Ptx *ptx, const PtxOperand *operand) {

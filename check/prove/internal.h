@@ -57,6 +57,7 @@ typedef struct Prover {
     const PtxModule *m;
     const PtxFunc *pf;
     const SharedLayout *shared; /* of m; NULL: m is a file of the built-in library */
+    uint64_t *const_at;         /* by variable of m: where the .const ones lie in their bank */
     const BinFlow *g;
     const BinFunc *bf;
     const BinFuncFlow *ff;
@@ -94,8 +95,6 @@ Term *prove_param(Prover *prover, uint64_t offset,
 Term *prove_sp(Prover *prover);    /* stack pointer at entry */
 Term *prove_const3(Prover *prover, Term *addr, unsigned bytes, bool sign);
 Term *prove_address(Prover *prover, uint32_t var); /* of a global variable, 64 bits */
-/* Of a .const variable, in our layout. */
-uint64_t prove_const_offset(const PtxModule *module, uint32_t var);
 /* UF of 32-bit or 64-bit results. */
 Term *prove_uf(Prover *prover, unsigned width, const char *name, Term *const *a, uint32_t n);
 Term *prove_uf_sorted(Prover *prover, unsigned width, const char *name, Term *term, Term *y);

@@ -68,6 +68,8 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
                        (uint32_t)(SIM_SHARED_WINDOW >> 8 * (offset - ti->shared_window_offset_bytes)));
     if (ti->local_window_offset_bytes && offset - ti->local_window_offset_bytes < 8)
         return t_const(ts, 32, (uint32_t)(SIM_LOCAL_WINDOW >> 8 * (offset - ti->local_window_offset_bytes)));
+    if (ti->const_window_offset_bytes && offset - ti->const_window_offset_bytes < 8)
+        return t_const(ts, 32, (uint32_t)(SIM_CONST_WINDOW >> 8 * (offset - ti->const_window_offset_bytes)));
     if (ti->system_shared_offset_bytes && offset == ti->system_shared_offset_bytes)
         return t_const(ts, 32, ti->shared_base_bytes);
     if (offset - ti->gridid_offset_bytes < 8)

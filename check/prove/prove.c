@@ -10,6 +10,8 @@
 #include "check/prove/core.h"
 #include "base/clock.h"
 #include "base/scope.h"
+#include "frontend/const_layout.h"
+#include "frontend/const_layout.h"
 #include "lower/lower.h" /* text of the built-in library */
 #include <stdio.h>
 #include <stdlib.h>
@@ -428,6 +430,8 @@ static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const Share
                        .ff = &flow->funcs[func],
                        .opt = opt,
                        .func = func};
+    prover->const_at = ARENA_ARRAY(&prover->arena, uint64_t, m->nvars + 1);
+    ptx_const_layout(m, UINT32_MAX, prover->const_at);
     term_init(&prover->ts);
     prover->ts.max_terms = opt->max_terms ? opt->max_terms : MAX_TERMS;
     prover->fixup = ARENA_ARRAY(&prover->arena, const BinFixup *, flow->bin->ncode + 1);

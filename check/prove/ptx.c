@@ -62,7 +62,7 @@ static Term *symbol(Ptx *ptx, const PtxOperand *operand) {
                  at = ptx_shared_offset(prover->shared, (uint32_t)(prover->pf - prover->m->funcs), index);
         return t_add(ts, t_const(ts, 64, base + at), k);
     }
-    case SP_CONST: return t_add(ts, t_const(ts, 64, prove_const_offset(prover->m, index)), k);
+    case SP_CONST: return t_add(ts, t_const(ts, 64, prover->const_at[index]), k);
     case SP_LOCAL: {
         Term *base = t_sub(ts, prove_sp(prover),
                            t_const(ts, 32, prover->bf->frame_bytes - (prover->frame_offset[index] - 1)));

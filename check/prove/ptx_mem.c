@@ -312,6 +312,7 @@ bool prove_ptx_cvta(Ptx *ptx) {
     case SP_GLOBAL: break;
     case SP_SHARED: base = SIM_SHARED_WINDOW; break;
     case SP_LOCAL: base = SIM_LOCAL_WINDOW; break;
+    case SP_CONST: base = SIM_CONST_WINDOW; break;
     default: return false;
     }
     Term *a = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx));

@@ -478,8 +478,8 @@ static RelocKind reloc_kind(const Reader *reader, uint32_t type) {
     if (isa_target_info(reader->b->target)->elf_machine != EM_NV_CUDA)
         return type < RELOC_KIND_COUNT ? (RelocKind)type : RELOC_NONE;
     switch (type) {
-    case 2:
-    case 4: return RELOC_ABS64;
+    case 2: return RELOC_ABS64;
+    case 4: return RELOC_GENERIC64;
     case 55: return RELOC_SHARED_OFFSET32;
     case 56: return RELOC_ABS32_LO;
     case 57: return RELOC_ABS32_HI;
@@ -567,7 +567,7 @@ static bool reloc_data(Reader *reader, const Reloc *reloc, RelocKind kind) {
     bool bank4 = strcmp(name, ".nv.constant4") == 0, constant = strcmp(name, ".nv.constant3") == 0;
     if (!bank4 && !constant && strcmp(name, ".nv.global.init") != 0)
         return true; /* debug information and the like */
-    if (kind != RELOC_ABS64)
+    if (kind != RELOC_ABS64 && kind != RELOC_GENERIC64)
         return bad_reloc(reader, reloc,
                          arena_printf(&reader->scratch, "type %u in data is not known", reloc->type));
     if (sec(reader, reloc->target)->h.sh_size < 8 ||
@@ -580,7 +580,7 @@ static bool reloc_data(Reader *reader, const Reloc *reloc, RelocKind kind) {
             reader, reloc,
             arena_printf(&reader->scratch, "address of %s, which the file does not define", reloc->s.name));
     BinFixup f = {
-        .in_bank4 = bank4, .offset_bytes = reloc->offset, .kind = RELOC_ABS64, .addend = reloc->addend};
+        .in_bank4 = bank4, .offset_bytes = reloc->offset, .kind = (uint8_t)kind, .addend = reloc->addend};
     uint8_t *place = bank4 ? (uint8_t *)(uintptr_t)binary->const_bank4 + reloc->offset : NULL;
     for (uint32_t i = 0; !bank4 && i < binary->nvars; i++) {
         const BinVar *bin_var = &binary->vars[i];
@@ -595,8 +595,10 @@ static bool reloc_data(Reader *reader, const Reloc *reloc, RelocKind kind) {
     }
     if (!place)
         return bad_reloc(reader, reloc, "its place is in no variable");
-    if (callee && reloc->s.value + (uint64_t)reloc->addend != 0) {
-        put_u64(place, callee->address + reloc->s.value + (uint64_t)reloc->addend);
+    const BinVar *target = callee ? NULL : &binary->vars[reader->var_of[reloc->sym] - 1];
+    bool offset = target && target->space == SPACE_CONST && kind == RELOC_ABS64; /* in the bank */
+    if (offset || (callee && reloc->s.value + (uint64_t)reloc->addend != 0)) {
+        put_u64(place, (callee ? callee->address : 0) + reloc->s.value + (uint64_t)reloc->addend);
         if (constant)
             put_u64((uint8_t *)(uintptr_t)binary->const_bank3 + reloc->offset, get_u64(place));
         return true;

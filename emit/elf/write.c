@@ -194,15 +194,31 @@ static void make_symbols(Writer *writer) {
 }
 
 /* ---- variables ---- */
-/* Constants of an initialiser. Addresses become relocations later, when symbols exist. */
+/* A .const variable whose address in its space is meant, which is a number; NULL: the item is something else.
+ */
+static const IrVar *const_offset_of(const Writer *writer, const PtxInit *init) {
+    const IrModule *module = writer->c->ir;
+    const PtxVar *target =
+        init->sym && !(init->sym & PTX_SYM_FUNC) ? &module->ptx->vars[init->sym - 1] : NULL;
+    if (!target || target->space != SP_CONST || init->generic)
+        return NULL;
+    for (uint32_t i = 0; i < module->vars.n; i++)
+        if (module->vars.at[i].ptx == target)
+            return &module->vars.at[i];
+    return NULL;
+}
+
+/* Constants of an initialiser. Other addresses become relocations later, when symbols exist. */
 static bool put_inits(Writer *writer, const IrVar *var, uint8_t *at) {
     for (uint32_t i = 0; i < var->ptx->ninits; i++) {
         const PtxInit *in = &var->ptx->inits[i];
         if (in->size_bytes > 8 || in->offset_bytes + (uint64_t)in->size_bytes > var->size_bytes)
             return write_error(writer, str_text(writer->c->ir->strings, var->name),
                                "an initialiser lies outside the variable");
-        for (unsigned k = 0; !in->sym && k < in->size_bytes; k++)
-            at[in->offset_bytes + k] = (uint8_t)((uint64_t)in->value >> (8 * k));
+        const IrVar *target = const_offset_of(writer, in);
+        uint64_t value = ((uint64_t)in->value + (target ? target->offset_bytes : 0)) >> in->shift;
+        for (unsigned k = 0; (!in->sym || target) && k < in->size_bytes; k++)
+            at[in->offset_bytes + k] = (uint8_t)(value >> (8 * k));
     }
     return true;
 }
@@ -248,11 +264,9 @@ static bool since_sm_90(const Writer *writer) { return writer->t->elf_form == El
 /* ---- relocations ---- */
 /* NVIDIA's numbers; 0 where there is none. bru1 numbers relocations as RelocKind does. */
 static uint32_t reloc_type(const Writer *writer, RelocKind kind) {
-    static const uint8_t native[RELOC_KIND_COUNT] = {[RELOC_ABS32_LO] = 56,
-                                                     [RELOC_ABS32_HI] = 57,
-                                                     [RELOC_CALL_REL] = 58,
-                                                     [RELOC_SHARED_OFFSET32] = 55,
-                                                     [RELOC_ABS64] = 2};
+    static const uint8_t native[RELOC_KIND_COUNT] = {
+        [RELOC_ABS32_LO] = 56,        [RELOC_ABS32_HI] = 57, [RELOC_CALL_REL] = 58,
+        [RELOC_SHARED_OFFSET32] = 55, [RELOC_ABS64] = 2,     [RELOC_GENERIC64] = 4};
     if (!is_native(writer))
         return (uint32_t)kind;
     return kind == RELOC_CALL_REL && since_sm_90(writer) ? 75 : native[kind];
@@ -321,12 +335,13 @@ static bool var_relocs(Writer *writer) {
             continue;
         for (uint32_t k = 0; k < var->ptx->ninits; k++) {
             const PtxInit *in = &var->ptx->inits[k];
-            if (!in->sym)
+            if (!in->sym || const_offset_of(writer, in))
                 continue;
             if (in->size_bytes != 8 || in->shift)
                 return write_error(writer, name, "an address in an initialiser must fill 8 bytes");
             Bytes *b = var->space == SP_CONST ? &writer->const3_rela : &writer->init_rela;
-            if (!add_rela(writer, b, writer->var_offset[i] + in->offset_bytes, RELOC_ABS64,
+            if (!add_rela(writer, b, writer->var_offset[i] + in->offset_bytes,
+                          in->generic && !(in->sym & PTX_SYM_FUNC) ? RELOC_GENERIC64 : RELOC_ABS64,
                           init_symbol(writer, in->sym), in->value, name))
                 return false;
         }

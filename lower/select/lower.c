@@ -2,7 +2,7 @@
  * pulled in, everything ordered so that callees come first.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
-#include "base/align.h"
+#include "frontend/const_layout.h"
 #include "frontend/gates.h"
 #include <stdio.h>
 #include <string.h>
@@ -90,13 +90,12 @@ static bool too_large(Lower *lower, const PtxVar *var, const char *space, uint64
 }
 
 /* Variables in shared memory lie elsewhere in each kernel: lower->shared. */
-static bool place_var(Lower *lower, uint32_t index, uint64_t *constant) {
+static bool place_var(Lower *lower, uint32_t index, uint64_t const_offset) {
     const PtxVar *var = &lower->user->vars[index];
-    uint64_t align = var->align_bytes ? var->align_bytes : 1;
     IrVar iv = {.name = var_name(lower, var),
                 .linkage = var->linkage,
                 .space = (uint8_t)var->space,
-                .align_bytes = (uint32_t)align,
+                .align_bytes = var->align_bytes ? var->align_bytes : 1,
                 .size_bytes = var->size_bytes,
                 .ptx = var,
                 .is_extern_shared = ptx_is_dynamic_shared(var)};
@@ -104,8 +103,8 @@ static bool place_var(Lower *lower, uint32_t index, uint64_t *constant) {
         if (var->size_bytes > lower->ti->max_shared_bytes)
             return too_large(lower, var, "shared memory", lower->ti->max_shared_bytes);
     } else if (var->space == SP_CONST) {
-        iv.offset_bytes = align_up(*constant, align);
-        if (var->size_bytes > CONST_LIMIT || (*constant = iv.offset_bytes + var->size_bytes) > CONST_LIMIT)
+        iv.offset_bytes = const_offset;
+        if (const_offset + var->size_bytes > CONST_LIMIT || var->size_bytes > CONST_LIMIT)
             return too_large(lower, var, "constant memory", CONST_LIMIT);
     }
     lower->places[index] = (VarPlace){iv.name, iv.offset_bytes};
@@ -114,14 +113,14 @@ static bool place_var(Lower *lower, uint32_t index, uint64_t *constant) {
 }
 
 static bool place_vars(Lower *lower) {
-    uint64_t constant = 0;
+    uint64_t *constants = ARENA_ARRAY(&lower->scratch, uint64_t, lower->user->nvars + 1);
     bool ok = true;
     lower->places = ARENA_ARRAY(&lower->scratch, VarPlace, lower->user->nvars + 1);
     lower->shared = ptx_shared_layout(lower->user, &lower->scratch);
+    lower->m->const_bytes = (uint32_t)ptx_const_layout(lower->user, CONST_LIMIT, constants);
     for (uint32_t k = 0; k < lower->user->nvars; k++)
         if (placed_space(&lower->user->vars[k]))
-            ok &= place_var(lower, k, &constant);
-    lower->m->const_bytes = (uint32_t)constant;
+            ok &= place_var(lower, k, constants[k]);
     return ok;
 }
 

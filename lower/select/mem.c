@@ -572,6 +572,10 @@ static bool window_of(const Sel *sel, PtxSpace space, Window *out) {
         out->bank0_offset = info->local_window_offset_bytes;
         out->number = out->bank0_offset ? 0 : SIM_LOCAL_WINDOW;
         return true;
+    case SP_CONST:
+        out->bank0_offset = info->const_window_offset_bytes;
+        out->number = out->bank0_offset ? 0 : SIM_CONST_WINDOW;
+        return true;
     case SP_PARAM: /* a parameter's address in its space is its offset in bank 0 */
         out->bank0_offset = info->param_window_offset_bytes;
         out->number = (out->bank0_offset ? 0 : SIM_PARAM_WINDOW) - info->param_window_origin_bytes;
@@ -585,8 +589,7 @@ bool isel_cvta(Sel *sel, const PtxInsn *in) {
     unsigned bytes = ptx_type_bytes(sel_type(in));
     bool to = in->sub == SUB_TO;
     if (!window_of(sel, (PtxSpace)in->space, &window))
-        return sel_error(sel,
-                         "only .global, .shared, .local and kernel parameters have generic addresses here");
+        return sel_error(sel, "only variables and kernel parameters have generic addresses here");
     Wide a = sel_src(sel, &in->operands[1], bytes);
     if (bytes != 8 && in->space != SP_GLOBAL)
         return sel_error(sel, "32-bit generic addresses are not compiled");
@@ -606,7 +609,25 @@ bool isel_cvta(Sel *sel, const PtxInsn *in) {
     return true;
 }
 
+/* From the window's base on there are as many bytes as the module has constants: as with ptxas 13.0, for
+ * which no instruction knows the window. */
+static bool isspacep_const(Sel *sel, const PtxInsn *in) {
+    Window window;
+    Wide a = sel_src(sel, &in->operands[1], 8);
+    window_of(sel, SP_CONST, &window);
+    if (window.bank0_offset)
+        a = sel_sub64(
+            sel, a,
+            wide2(sel_launch_word(sel, window.bank0_offset), sel_launch_word(sel, window.bank0_offset + 4)));
+    else
+        a = sel_sub64(sel, a, imm64(window.number));
+    sel_write_pred(sel, &in->operands[0], sel_isetp64(sel, false, ICmp_LT, a, imm64(sel->m->const_bytes)));
+    return true;
+}
+
 bool isel_isspacep(Sel *s, const PtxInsn *in) {
+    if (in->space == SP_CONST)
+        return isspacep_const(s, in);
     unsigned q = in->space == SP_SHARED ? QspcSpace_S : in->space == SP_LOCAL ? QspcSpace_L : QspcSpace_G;
     Wide a = sel_src(s, &in->operands[1], 8);
     Operand p = sel_emit_dst(s, OT_QSPC, MSET(QSPC, e, MemAddr_E) | MSET(QSPC, space, q), QSPC_pu, RF_P, 1, 2,

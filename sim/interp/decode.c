@@ -86,8 +86,8 @@ static bool symbol_value(PtxRun *run, PtxProc *proc, const PtxOperand *operand, 
     const PtxVar *var = &run->m->vars[index];
     *space = var->space;
     switch (var->space) {
-    case SP_GLOBAL:
-    case SP_CONST: arg->imm = run->global_address[index]; return arg->imm != 0;
+    case SP_GLOBAL: arg->imm = run->var_address[index]; return arg->imm != 0;
+    case SP_CONST: arg->imm = run->var_address[index]; return true;
     case SP_SHARED:
         place_shared(run, index);
         arg->imm = run->shared_offset[index];

@@ -15,9 +15,11 @@ static unsigned generic_space(uint64_t *address) {
     static const struct {
         uint64_t base;
         unsigned space;
-    } windows[] = {
-        {SIM_SHARED_WINDOW, SP_SHARED}, {SIM_LOCAL_WINDOW, SP_LOCAL}, {SIM_PARAM_WINDOW, SP_PARAM}};
-    for (unsigned i = 0; i < 3; i++) {
+    } windows[] = {{SIM_SHARED_WINDOW, SP_SHARED},
+                   {SIM_LOCAL_WINDOW, SP_LOCAL},
+                   {SIM_PARAM_WINDOW, SP_PARAM},
+                   {SIM_CONST_WINDOW, SP_CONST}};
+    for (unsigned i = 0; i < sizeof windows / sizeof *windows; i++) {
         if (in_window(*address, windows[i].base)) {
             *address -= windows[i].base;
             return windows[i].space;
@@ -68,6 +70,25 @@ static uint8_t *global_bytes(PtxRun *run, PtxThread *t, const PtxCode *c, uint64
         run->place.bytes = (uint8_t)bytes, run->place.write = write;
     }
     return sim_alloc->data + offset;
+}
+
+/* An access stays in one variable. */
+static uint8_t *const_bytes(PtxRun *run, PtxThread *thread, const PtxCode *c, uint64_t offset, unsigned bytes,
+                            bool write, uint64_t shown) {
+    uint32_t lo = 0, hi = run->nconstants; /* the first that starts above the offset */
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (run->constants[mid].offset <= offset)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    const PtxConstant *constant = lo ? &run->constants[lo - 1] : NULL;
+    if (constant && bytes <= constant->size_bytes &&
+        offset - constant->offset <= constant->size_bytes - bytes)
+        return global_bytes(run, thread, c, constant->address + (offset - constant->offset), bytes, write);
+    interp_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, "constant memory");
+    return NULL;
 }
 
 static uint8_t *shared_bytes(PtxRun *run, PtxThread *thread, const PtxCode *c, uint64_t address,
@@ -123,6 +144,7 @@ uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigne
         }
         interp_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, "local memory");
         return NULL;
+    case SP_CONST: return const_bytes(run, thread, c, address, bytes, write, shown);
     case SP_PARAM:
         if (write) {
             interp_trap_at(run, thread, c, TRAP_READ_ONLY, shown, "kernel parameters");
@@ -279,6 +301,7 @@ static uint64_t window_of(const PtxCode *code) {
     case SP_SHARED_CLUSTER: return SIM_SHARED_WINDOW;
     case SP_LOCAL: return SIM_LOCAL_WINDOW;
     case SP_PARAM: return SIM_PARAM_WINDOW;
+    case SP_CONST: return SIM_CONST_WINDOW;
     default: return 0;
     }
 }
@@ -291,12 +314,7 @@ static PtxStep exec_isspacep(PtxRun *run, PtxThread *t, const PtxCode *code) {
     uint64_t a = interp_arg(run, t, &code->src[0]), address = a;
     unsigned space = generic_space(&address),
              want = code->space == SP_SHARED_CLUSTER ? SP_SHARED : code->space;
-    if (space == SP_GLOBAL) {
-        const SimAlloc *alloc = simmem_find(run->mem, a, 1);
-        if (alloc && alloc->read_only)
-            space = SP_CONST;
-    }
-    interp_put(t, code->dst[0], space == want);
+    interp_put(t, code->dst[0], space == want && (space != SP_CONST || address < run->const_bytes));
     return STEP_GO;
 }
 

@@ -17,6 +17,10 @@
 #define MAX_CALL_DEPTH 4096u
 #define PARAM_WINDOW SIM_PARAM_WINDOW
 
+typedef struct {                          /* a .const variable */
+    uint64_t offset, size_bytes, address; /* in its space; of its allocation in the guest's memory */
+} PtxConstant;
+
 typedef struct PtxCode PtxCode;
 typedef struct PtxRun PtxRun;
 typedef struct PtxThread PtxThread;
@@ -193,8 +197,11 @@ struct PtxRun {
     PtxProc *kernel;
     uint32_t *shared_offset; /* by variable index, ~0: not placed */
     uint32_t shared_static, shared_bytes, dynamic_shared_base;
-    uint64_t *global_address; /* by variable index */
-    uint64_t *func_address;   /* by function index */
+    uint64_t *var_address;  /* of .global and .const variables in their spaces, by index */
+    PtxConstant *constants; /* ascending offsets */
+    uint32_t nconstants;
+    uint64_t const_bytes;   /* of all .const variables */
+    uint64_t *func_address; /* by function index */
     uint64_t rng, steps_left;
     uint64_t ticks;     /* thread instructions so far: what clocks show */
     uint64_t next_poll; /* of scope_poll, in ticks */

@@ -15,6 +15,24 @@ uint64_t interp_func_address(const PtxModule *module, uint32_t index) {
     return sim_func_address(str_text(&module->strings, f->name));
 }
 
+/* Constant memory as docs/elf.md says it: visible variables in the order of their declaration, then the
+ * others. Offset of variable `index`, or the bytes of all if it is nvars. */
+static uint64_t const_offset(const PtxModule *module, uint32_t index) {
+    uint64_t end = 0;
+    for (int visible = 1; visible >= 0; visible--)
+        for (uint32_t i = 0; i < module->nvars; i++) {
+            const PtxVar *var = &module->vars[i];
+            uint64_t align = var->align_bytes ? var->align_bytes : 1;
+            if (var->space != SP_CONST || (var->linkage != LINK_NONE) != visible)
+                continue;
+            end += (align - end % align) % align;
+            if (i == index)
+                return end;
+            end += var->size_bytes;
+        }
+    return end;
+}
+
 /* Value of one initialiser item. */
 static uint64_t init_value(const PtxModule *module, const SimMemory *mem, const PtxInit *in) {
     if (!in->sym)
@@ -23,6 +41,8 @@ static uint64_t init_value(const PtxModule *module, const SimMemory *mem, const 
     uint64_t v;
     if (in->sym & PTX_SYM_FUNC) {
         v = interp_func_address(module, index);
+    } else if (module->vars[index].space == SP_CONST) {
+        v = const_offset(module, index) + (in->generic ? SIM_CONST_WINDOW : 0);
     } else {
         const SimAlloc *alloc = simmem_find_name(mem, str_text(&module->strings, module->vars[index].name));
         v = alloc ? alloc->address : 0;
@@ -41,7 +61,9 @@ static bool initialise(const PtxModule *m, SimMemory *mem, const PtxVar *var, ui
         uint64_t value = init_value(m, mem, &var->inits[k]);
         unsigned n = var->inits[k].size_bytes > 8 ? 8 : var->inits[k].size_bytes;
         uint64_t at = address + var->inits[k].offset_bytes;
-        bool whole = var->inits[k].sym && n == 8 && !var->inits[k].shift;
+        bool number = !var->inits[k].sym || (!(var->inits[k].sym & PTX_SYM_FUNC) &&
+                                             m->vars[var->inits[k].sym - 1].space == SP_CONST);
+        bool whole = !number && n == 8 && !var->inits[k].shift;
         if (!(whole ? simmem_write_address(mem, at, value) : simmem_write(mem, at, &value, n)))
             return false;
     }
@@ -76,15 +98,29 @@ bool interp_place_variables(const PtxModule *module, SimMemory *mem, Diags *d) {
     return ok;
 }
 
-/* Addresses of the variables in r->mem, by index; 0 where there is none. */
+static int by_offset(const void *a, const void *b) {
+    const PtxConstant *x = a, *y = b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* Addresses of the variables in their spaces, by index; of .global ones 0 where there is none. */
 void interp_find_variables(PtxRun *run) {
-    run->global_address = ARENA_ARRAY(&run->arena, uint64_t, run->m->nvars + 1);
+    run->var_address = ARENA_ARRAY(&run->arena, uint64_t, run->m->nvars + 1);
+    run->constants = ARENA_ARRAY(&run->arena, PtxConstant, run->m->nvars + 1);
+    run->const_bytes = const_offset(run->m, run->m->nvars);
     for (uint32_t i = 0; i < run->m->nvars; i++) {
         if (!placeable(&run->m->vars[i]))
             continue;
         const SimAlloc *alloc = simmem_find_name(run->mem, str_text(&run->m->strings, run->m->vars[i].name));
-        run->global_address[i] = alloc ? alloc->address : 0;
+        run->var_address[i] = alloc ? alloc->address : 0;
+        if (run->m->vars[i].space != SP_CONST)
+            continue;
+        run->var_address[i] = const_offset(run->m, i);
+        if (alloc)
+            run->constants[run->nconstants++] =
+                (PtxConstant){run->var_address[i], run->m->vars[i].size_bytes, alloc->address};
     }
+    qsort(run->constants, run->nconstants, sizeof *run->constants, by_offset);
 }
 
 /* ---- special registers (PTX ISA 10) ---- */

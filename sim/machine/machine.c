@@ -153,6 +153,10 @@ static bool fixup_value(const Binary *binary, const SimMemory *mem, const BinFix
         *value = sim_func_address(binary->funcs[fixup->target].name) + (uint64_t)fixup->addend;
         return true;
     }
+    if (!fixup->to_func && fixup->target < binary->nvars && binary->vars[fixup->target].space == VAR_CONST) {
+        *value = SIM_CONST_WINDOW + binary->vars[fixup->target].offset_bytes + (uint64_t)fixup->addend;
+        return true;
+    }
     const SimAlloc *alloc =
         !fixup->to_func && fixup->target < binary->nvars ? alloc_of(binary, mem, fixup->target) : NULL;
     *value = alloc ? alloc->address + (uint64_t)fixup->addend : 0;
@@ -299,6 +303,7 @@ static void make_bank0(Run *run) {
         put32(bank, base, info->envreg_offset_bytes + 4 * i, SIM_SREG_ENVREG);
     put_driver64(bank, base, info->shared_window_offset_bytes, SIM_SHARED_WINDOW);
     put_driver64(bank, base, info->local_window_offset_bytes, SIM_LOCAL_WINDOW);
+    put_driver64(bank, base, info->const_window_offset_bytes, SIM_CONST_WINDOW);
     put_driver64(bank, base, info->param_window_offset_bytes,
                  SIM_PARAM_WINDOW - base + info->param_window_origin_bytes);
     if (info->system_shared_offset_bytes)

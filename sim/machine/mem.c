@@ -52,7 +52,8 @@ int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_
             offset = address - SIM_LOCAL_WINDOW;
         }
     }
-    uint64_t param = address - SIM_PARAM_WINDOW;
+    uint64_t param = address - SIM_PARAM_WINDOW, constant = address - SIM_CONST_WINDOW;
+    uint32_t const_bytes = r->bank_bytes[CONST_BANK_VARS];
     bool in_params = space == MS_GENERIC && param < r->launch->param_bytes;
     *out = (MemRef){.space = s, .offset = (uint32_t)offset};
     if (address % size_bytes) {
@@ -65,6 +66,14 @@ int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_
         return machine_trap_address(warp, dec, lane, TRAP_READ_ONLY, address, "kernel parameters");
     if (in_params && size_bytes <= r->launch->param_bytes - param) {
         out->bytes = r->params + param;
+        return RUN_OK;
+    }
+    if (space == MS_GENERIC && constant < SIM_WINDOW_BYTES) {
+        if (constant > const_bytes || size_bytes > const_bytes - constant)
+            return machine_trap_address(warp, dec, lane, TRAP_OUT_OF_RANGE, address, "constant memory");
+        if (write)
+            return machine_trap_address(warp, dec, lane, TRAP_READ_ONLY, address, "constant memory");
+        out->bytes = (uint8_t *)(uintptr_t)r->bank[CONST_BANK_VARS] + constant;
         return RUN_OK;
     }
     if (s == MS_GLOBAL) {

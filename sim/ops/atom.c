@@ -152,8 +152,9 @@ static int qspc(Warp *warp, Dec *dec, uint32_t g) {
         uint32_t space = a - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES  ? QspcSpace_S
                          : a - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES ? QspcSpace_L
                                                                    : QspcSpace_G;
-        in |= (uint32_t)(space == dec->mem.op) << lane;
-        r[lane] = space == dec->mem.op;
+        bool is = space == dec->mem.op && a - SIM_CONST_WINDOW >= SIM_WINDOW_BYTES;
+        in |= (uint32_t)is << lane;
+        r[lane] = is;
     }
     set_pred(warp, dec->pd[0], g, in);
     return RUN_OK;

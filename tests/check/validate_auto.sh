@@ -287,6 +287,29 @@ foreign spmv 79 's/mul/add/'
 foreign sha256 144 's/xor/or/'
 foreign nbody 99 's/sub/add/'
 
+# addresses of constants; the words of c by hand: 22 22 11 11 1 0 1 for thread 0, and so on, as decimal digits
+printf '\x3d\x3f\x7b\x2c\x9d\xa4\x93\x85\xed\x71\x07\x59' >table.bin
+ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
+grep -v 'isspacep.global' "$here/const_table.ptx" >table.ptx
+"$heddle" run "$here/const_table.ptx" --engine=ptx --block 3 --arg 'out:c:u32[3]' --expect c=@table.bin >report ||
+    fail "const_table, interpreter: $(cat report)"
+for target in bru1 sm_75 sm_80 sm_90; do
+    "$heddle" compile -t $target "$here/const_table.ptx" -o table.cubin || fail "const_table, $target"
+    "$heddle" run table.cubin --block 3 --arg 'out:c:u32[3]' --expect c=@table.bin >report || fail "const_table: $(cat report)"
+    "$heddle" validate --launch auto "$here/const_table.ptx" table.cubin >report || fail "const_table: $(cat report)"
+    [ -x "$ptxas" ] && [ $target != bru1 ] || continue
+    "$ptxas" -arch=$target table.ptx -o table.cubin || fail "const_table: ptxas"
+    "$heddle" validate --launch auto table.ptx table.cubin >report || fail "const_table of ptxas, $target: $(cat report)"
+done
+# nothing is stored through such an address, nothing read behind the constants
+for access in 'st.u32 [q], v' 'atom.add.u32 v, [q], 1' 'ld.u32 v, [q+64]'; do
+    sed "s/^ ld.u32 w, \[q\];/ $access;/" "$here/const_table.ptx" >trap.ptx
+    for engine in ptx interp; do
+        "$heddle" run trap.ptx --engine=$engine --block 3 --arg 'out:c:u32[3]' >report 2>&1 && fail "$access, $engine: no trap"
+        grep -q 'constant memory\|t0\|t1' report || fail "$access, $engine: $(cat report)"
+    done
+done
+
 # a call under a register limit: values trade places with arguments that end at it
 for level in 1 2; do
     "$heddle" compile -t sm_75 -O$level "$here/maxnreg_calls.ptx" -o calls.cubin || fail "maxnreg_calls -O$level"

@@ -323,10 +323,9 @@ static void test_refusals(void **state) {
     refused("stacksave.u64 %l1; ret;", "error E0701: stacksave.u64 is not compiled: a stack that grows while "
                                        "a function runs is not modelled "
                                        "(PTX ISA 9.7.17.1 stacksave; register %l1; function k)");
-    refused("isspacep.const %p1, %l1; ret;", "9.7.9.19 isspacep");
+    refused("isspacep.param %p1, %l1; ret;", "9.7.9.19 isspacep");
     refused("min.f32 %f1, %f2, %f3, %f4; ret;", "9.7.3.11 min");
     refused("mov.u32 %r1, %pm1; ret;", "special register");
-    refused("cvta.const.u64 %l1, %l2; ret;", "generic addresses");
     Test t;
     lower_body(&t, "ret; stacksave.u64 %l1;\nL: @%p1 bra L; stacksave.u64 %l1;"); /* what cannot be reached is
                                                                                      not compiled */
