@@ -43,6 +43,13 @@ typedef struct { /* Z3, opened for the first question */
     bool opened;
 } ProveSolver;
 
+/* The inferred launches of the kernels above a function, each tried once. */
+typedef struct {
+    const PtxModule *module;
+    const BinFlow *flow;
+    uint8_t *known; /* by function of the binary */
+} ProveTrials;
+
 typedef struct {
     Prover p;
     VEC(Answer) answers;
@@ -51,6 +58,7 @@ typedef struct {
     bool *mach_stop, *ptx_stop;
     Edge entry;
     ProveSolver *solver;
+    ProveTrials *trials;
     double deadline; /* of clock_cpu_seconds; 0: none */
     const char *gave_up;
 } Core;
@@ -67,8 +75,24 @@ void prove_core_edges(Core *core, Cut *cut); /* from the exits */
 bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,
                    double *slowest);
 void prove_judge(Core *core, ProveReport *report, ProveFunc *out); /* what each region shows */
+/* Has the function used up what it may; why, or NULL. */
+const char *prove_core_exhausted(const Core *core);
+void prove_core_start(Core *core);             /* the state at the function's entry, in core->entry */
+struct ProveZ3 *prove_core_solver(Core *core); /* opened when it is first wanted; NULL: not there */
+
+typedef struct {      /* a launch showed a difference */
+    const char *what; /* NULL: none did */
+    uint32_t cut, ptx_at, mach_at;
+    const ProveValue *values;
+    uint32_t nvalues;
+} ProveFinding;
+typedef struct ProveSearch ProveSearch;
+/* Of a kernel with differences that no inferred launch shows (check/prove/search.c). */
+bool prove_search(Core *core, ProveReport *report, ProveFinding *found);
+bool prove_trials_show(ProveTrials *trials, uint32_t func);
+void prove_trials_shown(ProveTrials *trials, uint32_t func); /* something else has shown it */
 /* Keeps as refuted only what a launch shows, machine and reference interpreter both started at a kernel's
  * entry. */
-void prove_confirm(const PtxModule *module, const BinFlow *flow, ProveReport *report);
+void prove_confirm(ProveTrials *trials, ProveReport *report);
 void prove_skip(ProveReport *report, ProveFunc *out, const char *why);
 #endif

@@ -14,7 +14,11 @@ Term *prove_input(Prover *prover, const char *fmt, ...) {
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    return t_var(&prover->ts, 32, term_name(&prover->ts, "%s", text), 0);
+    const char *name = term_name(&prover->ts, "%s", text);
+    for (uint32_t k = 0; k < prover->ngiven; k++)
+        if (prover->given[k].name == name)
+            return t_const(&prover->ts, 32, prover->given[k].value);
+    return t_var(&prover->ts, 32, name, 0);
 }
 Term *prove_sp(Prover *p) { return prove_input(p, "stack pointer"); }
 

@@ -261,22 +261,34 @@ static uint32_t function_index(const Binary *binary, const char *name) {
     return func ? (uint32_t)(func - binary->funcs) : BINFLOW_NONE;
 }
 
-static bool is_shown(const PtxModule *module, const BinFlow *flow, uint32_t func, uint8_t *known) {
-    enum { NOT_TRIED, SHOWN, NOT_SHOWN };
-    for (uint32_t k = 0; k < flow->bin->nfuncs; k++) {
-        const BinFunc *kernel = &flow->bin->funcs[k];
-        uint32_t index = kernel->is_entry ? ptx_find_func(module, kernel->name) : 0;
-        Arena scratch = {0};
-        bool above = index && module->funcs[index - 1].is_entry &&
-                     prove_functions_below(flow, kernel->name, &scratch)[func];
-        arena_free(&scratch);
-        if (above && known[k] == NOT_TRIED)
-            known[k] = launch_shows(module, flow->bin, kernel->name) ? SHOWN : NOT_SHOWN;
-        if (above && known[k] == SHOWN)
+enum { NOT_TRIED, SHOWN, NOT_SHOWN };
+
+/* Is `kernel` one of PTX and binary, and may `func` run in it? */
+static bool is_above(const ProveTrials *trials, uint32_t kernel, uint32_t func) {
+    const BinFunc *bin = &trials->flow->bin->funcs[kernel];
+    uint32_t index = bin->is_entry ? ptx_find_func(trials->module, bin->name) : 0;
+    Arena scratch = {0};
+    bool above = index && trials->module->funcs[index - 1].is_entry &&
+                 prove_functions_below(trials->flow, bin->name, &scratch)[func];
+    arena_free(&scratch);
+    return above;
+}
+
+bool prove_trials_show(ProveTrials *trials, uint32_t func) {
+    const Binary *binary = trials->flow->bin;
+    for (uint32_t k = 0; k < binary->nfuncs; k++) {
+        if (!is_above(trials, k, func))
+            continue;
+        if (trials->known[k] == NOT_TRIED)
+            trials->known[k] =
+                launch_shows(trials->module, binary, binary->funcs[k].name) ? SHOWN : NOT_SHOWN;
+        if (trials->known[k] == SHOWN)
             return true;
     }
     return false;
 }
+
+void prove_trials_shown(ProveTrials *trials, uint32_t func) { trials->known[func] = SHOWN; }
 
 /* A region that is unknown because of a difference that it names. */
 static const ProveRegion *first_candidate(const ProveFunc *func) {
@@ -286,16 +298,15 @@ static const ProveRegion *first_candidate(const ProveFunc *func) {
     return NULL;
 }
 
-void prove_confirm(const PtxModule *module, const BinFlow *flow, ProveReport *report) {
+void prove_confirm(ProveTrials *trials, ProveReport *report) {
     Arena scratch = {0};
-    uint8_t *known = ARENA_ARRAY(&scratch, uint8_t, flow->bin->nfuncs + 1);
     for (uint32_t f = 0; f < report->nfuncs; f++) {
         ProveFunc *func = &report->funcs[f];
-        uint32_t index = function_index(flow->bin, func->name);
+        uint32_t index = function_index(trials->flow->bin, func->name);
         const ProveRegion *candidate = first_candidate(func);
         if ((!func->count[PROVE_REFUTED] && !candidate) || index == BINFLOW_NONE)
             continue;
-        if (is_shown(module, flow, index, known)) {
+        if (prove_trials_show(trials, index)) {
             if (!func->count[PROVE_REFUTED])
                 fact(report, func->name, PROVE_REFUTED, candidate->bad_line,
                      arena_printf(&scratch, "a launch of a kernel above shows a difference: %s",

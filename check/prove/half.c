@@ -91,6 +91,7 @@ bool mach_halves(Mach *mach) {
         unsigned cmp = MOD(HSETP2, cmp), kind = 16 | (MOD(HSETP2, ftz) ? 256u : 0);
         if (MOD(HSETP2, bop) != BoolOp_AND)
             return false;
+        mach->care = mach_pred_at(mach, 2);
         for (unsigned h = 0; h < 2; h++) {
             Term *x = mach_half(mach, 0, h), *y = mach_half(mach, 1, h);
             mach_put_pred(mach, h, t_and(ts, t_fcmp(ts, kind, cmp, x, y), mach_pred_at(mach, 2)));

@@ -51,6 +51,11 @@ typedef struct {         /* one basic block of the PTX */
     bool header;  /* a back edge leads here */
 } PtxBlock;
 
+typedef struct { /* an input whose value is known */
+    const char *name;
+    uint32_t value;
+} Given;
+
 typedef struct Prover {
     Arena arena; /* of this function */
     Terms ts;
@@ -81,6 +86,8 @@ typedef struct Prover {
     Term **entry_val;       /* locations when the function is entered */
     bool *clobbers;         /* nfuncs * LOC_SLOT: what a function writes */
     uint32_t nuf;           /* uninterpreted functions made so far */
+    Given given[128];       /* of a launch: no variables */
+    uint32_t ngiven;
     /* behind every machine instruction that is no control flow: locations before and after, and two words of
      * each source; exact: no result of it is an uninterpreted function */
     void (*watch)(void *user, const MachInst *in, uint32_t at, bool exact, Term *full, Term *const *before,
@@ -137,4 +144,12 @@ void prove_z3_close(struct ProveZ3 *z3);
 /* Is `x == y` wherever `cond` holds? */
 ZqResult prove_z3_equal(struct ProveZ3 *z3, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
                         double seconds);
+typedef struct {
+    const Term *term;
+    uint64_t value;
+} ZqValue;
+/* Values of terms under which all of `holds` are true and x and y differ (NULL: no more); floating-point
+ * arithmetic as it is. ZQ_INVALID: they were found. */
+ZqResult prove_z3_values(struct ProveZ3 *z3, Terms *ts, Term *const *holds, uint32_t nholds, Term *x, Term *y,
+                         ZqValue *values, uint32_t nvalues, double seconds);
 #endif

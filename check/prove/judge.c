@@ -48,6 +48,10 @@ bool prove_judge_equal(Judge *judge, Term *cond, Term *x, Term *y, const char *w
         cond = t_and(ts, cond, judge->base);
     if (x == y || cond == ts->falsity || t_under(ts, x, cond) == t_under(ts, y, cond))
         return true;
+    if (judge->search) {
+        prove_search_goal(judge, cond, x, y, what, ptx_at, mach_at);
+        return false;
+    }
     if (judge->out->status == PROVE_REFUTED)
         return false;
     uint64_t seed = counterexample(judge, cond, x, y);
@@ -67,6 +71,14 @@ bool prove_judge_equal(Judge *judge, Term *cond, Term *x, Term *y, const char *w
     return false;
 }
 
+struct ProveZ3 *prove_core_solver(Core *core) {
+    if (!core->solver->opened) {
+        core->solver->opened = true;
+        core->solver->z3 = prove_z3_open();
+    }
+    return core->solver->z3;
+}
+
 bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,
                    double *slowest) {
     double limit = core->p.opt->query_seconds > 0 ? core->p.opt->query_seconds : 9; /* and starting it */
@@ -78,11 +90,7 @@ bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *rep
             return core->answers.at[k].valid;
         }
     bool valid = false;
-    if (!core->solver->opened) {
-        core->solver->opened = true;
-        core->solver->z3 = prove_z3_open();
-    }
-    if (!core->solver->z3)
+    if (!prove_core_solver(core))
         return false;
     for (unsigned bits = 0; bits < 2 && !valid; bits++) {
         double begin = clock_cpu_seconds(), left = core->deadline > 0 ? core->deadline - begin : limit;
@@ -190,6 +198,16 @@ static bool same_kind(const Term *a, const Term *b) {
     return a->op == b->op && a->k == b->k && a->name == b->name && a->n == b->n;
 }
 
+static void events_differ(Judge *judge, Term *when, const char *what) {
+    const Cut *cut = judge->q;
+    Terms *ts = &judge->c->p.ts;
+    if (!judge->search)
+        prove_judge_candidate(judge, what, cut->ptx_run.first, cut->mach_run.first);
+    else
+        prove_search_goal(judge, judge->base ? t_and(ts, when, judge->base) : when, NULL, NULL, what,
+                          cut->ptx_run.first, cut->mach_run.first);
+}
+
 static void memory(Judge *judge, Cut *cut, unsigned list) {
     static const char *const names[NMEM] = {"global memory", "shared memory", "local memory",
                                             "warp operations"};
@@ -206,8 +224,10 @@ static void memory(Judge *judge, Cut *cut, unsigned list) {
         if (i >= nx || i >= nm || !same_kind(xe[i], me[i])) {
             Term *extra = i < nm ? me[i] : xe[i];
             if (nx == nm || (i < nx && i < nm)) {
-                prove_judge_events_differ(
-                    judge, x, m,
+                Term *either =
+                    t_or(ts, i < nx ? xe[i]->a[1] : ts->falsity, i < nm ? me[i]->a[1] : ts->falsity);
+                events_differ(
+                    judge, either,
                     arena_printf(&judge->r->arena, "the order of events on %s differs", names[list]));
                 return;
             }
@@ -224,10 +244,15 @@ static void memory(Judge *judge, Cut *cut, unsigned list) {
     }
 }
 
-void prove_judge_events_differ(Judge *judge, Term *x, Term *m, const char *what) {
-    (void)x;
-    (void)m;
-    prove_judge_candidate(judge, what, judge->q->ptx_run.first, judge->q->mach_run.first);
+/* Does an access of the PTX show that one of the machine's under the same condition does not fault? */
+static bool vouches(Judge *judge, const Access *x, const Access *access) {
+    Terms *ts = &judge->c->p.ts;
+    if (x->space != access->space || x->addr->width != access->addr->width)
+        return false;
+    Term *both = t_and(ts, x->guard, access->guard);
+    Term *apart = t_sub(ts, t_under(ts, access->addr, both), t_under(ts, x->addr, both));
+    return t_is_const(apart) && apart->k % access->bytes == 0 && x->bytes % access->bytes == 0 &&
+           (access->store || (!x->store && apart->k + access->bytes <= x->bytes));
 }
 
 /* No access may fault that the PTX's do not: a load lies within one of the PTX's, and every access is aligned
@@ -241,16 +266,9 @@ static void check_accesses(Judge *judge, Cut *cut) {
         if (access->space == MEM_CONST && t_is_const(access->addr) && access->addr->k % access->bytes == 0 &&
             access->addr->k + access->bytes <= judge->c->p.g->bin->const_bank3_bytes)
             allowed = ts->truth;
-        for (uint32_t k = 0; k < cut->ptx_run.accesses.n; k++) {
-            const Access *x = &cut->ptx_run.accesses.at[k];
-            if (x->space != access->space || x->addr->width != access->addr->width)
-                continue;
-            Term *both = t_and(ts, x->guard, access->guard);
-            Term *term = t_sub(ts, t_under(ts, access->addr, both), t_under(ts, x->addr, both));
-            bool aligned = t_is_const(term) && term->k % access->bytes == 0 && x->bytes % access->bytes == 0;
-            if (aligned && (access->store || (!x->store && term->k + access->bytes <= x->bytes)))
-                allowed = t_or(ts, allowed, x->guard);
-        }
+        for (uint32_t k = 0; k < cut->ptx_run.accesses.n; k++)
+            if (vouches(judge, &cut->ptx_run.accesses.at[k], access))
+                allowed = t_or(ts, allowed, cut->ptx_run.accesses.at[k].guard);
         Term *more = t_and(ts, access->guard, t_not(ts, allowed));
         if (more != ts->falsity)
             prove_judge_equal(judge, ts->truth, more, ts->falsity,
@@ -333,14 +351,42 @@ static void count(ProveReport *report, ProveFunc *func, const ProveRegion *regio
     report->predicated[region->status] += region->predicated;
 }
 
+/* Differences of a kernel that no inferred launch shows: one is made for them. */
+static void look_for_a_launch(Core *core, ProveReport *report, ProveFunc *out) {
+    const Prover *prover = &core->p;
+    bool open = false;
+    for (uint32_t k = 0; k < out->nregions; k++)
+        open |= out->regions[k].candidate || out->regions[k].status == PROVE_REFUTED;
+    ProveFinding found;
+    if (!open || !prover->pf->is_entry || core->gave_up || prove_trials_show(core->trials, prover->func) ||
+        !prove_search(core, report, &found))
+        return;
+    ProveRegion *region = &out->regions[found.cut];
+    region->status = PROVE_REFUTED;
+    region->replayed = true;
+    region->reason = arena_copy(&report->arena, found.what, strlen(found.what) + 1);
+    region->values = found.values;
+    region->nvalues = found.nvalues;
+    region->bad_line = found.ptx_at < prover->pf->ninsns
+                           ? ptx_line(prover->m, &prover->pf->insns[found.ptx_at])
+                           : region->bad_line;
+    if (found.mach_at >= prover->ff->first_inst)
+        region->bad_pc = (uint64_t)(found.mach_at - prover->ff->first_inst) * INST_BYTES;
+    prove_trials_shown(core->trials, prover->func);
+}
+
 void prove_judge(Core *core, ProveReport *report, ProveFunc *out) {
+    bool ask = !core->p.opt->only_whether;
     out->regions = ARENA_ARRAY(&report->arena, ProveRegion, core->cuts.n);
     for (uint32_t k = 0; k < core->cuts.n; k++) {
-        judge(core, report, &core->cuts.at[k], &out->regions[out->nregions]);
-        count(report, out, &out->regions[out->nregions]);
-        if (out->regions[out->nregions++].status >= PROVE_REFUTED && core->p.opt->only_whether)
-            return;
+        judge(core, report, &core->cuts.at[k], &out->regions[out->nregions++]);
+        if (!ask && out->regions[k].status >= PROVE_REFUTED)
+            break;
     }
+    if (ask)
+        look_for_a_launch(core, report, out);
+    for (uint32_t k = 0; k < out->nregions; k++)
+        count(report, out, &out->regions[k]);
 }
 
 void prove_skip(ProveReport *report, ProveFunc *out, const char *why) {

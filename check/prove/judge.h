@@ -11,6 +11,7 @@ typedef struct { /* judging one region */
     uint32_t bad_ptx, bad_mach; /* statement, instruction */
     bool concrete_only;         /* do not ask Z3 */
     Term *base;                 /* NULL, or when the region is entered at all */
+    ProveSearch *search;        /* NULL, or a launch is looked for that shows what differs */
 } Judge;
 
 void prove_judge_obligations(Judge *judge, Cut *cut);
@@ -28,8 +29,12 @@ void prove_judge_unknown(Judge *judge, const char *why, uint32_t ptx_at, uint32_
 /* Unknown for the time being: a difference was found, and whether it is one has to be shown. */
 void prove_judge_candidate(Judge *judge, const char *why, uint32_t ptx_at, uint32_t mach_at);
 void prove_judge_results(Judge *judge, const Exit *x, const Exit *exit, Term *cond);
-void prove_judge_events_differ(Judge *judge, Term *x, Term *term, const char *what);
 /* The assignment of `seed` shows a difference: confirm it and say so. */
 void prove_judge_refute(Judge *judge, uint64_t seed, Term *cond, Term *term, Term *y, const char *what,
                         uint32_t ptx_at, uint32_t mach_at);
+/* Run the region of `cut`, a copy with other contents, and judge it; false if it cannot be run. */
+bool prove_judge_again(Judge *judge, Cut *cut);
+/* A difference under `cond`, of x and y or (NULL) of what happens at all: find values that reach it. */
+void prove_search_goal(Judge *judge, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at,
+                       uint32_t mach_at);
 #endif

@@ -93,6 +93,11 @@ static Term *address_word(Mach *mach, const BinFixup *fixup) {
     return fixup->kind == 1 ? t_lo(ts, a) : t_hi(ts, a); /* RELOC_ABS32_LO, _HI */
 }
 
+static Term *cared(Mach *mach, uint32_t loc) {
+    Term *word = mach_get(mach, loc);
+    return mach->care ? t_under(&mach->p->ts, word, mach->care) : word;
+}
+
 /* Word `c` of source operand i as it is; the caller sees to the modifiers `mods`. */
 Term *mach_plain(Mach *mach, unsigned i, unsigned c, unsigned mods) {
     Terms *ts = &mach->p->ts;
@@ -109,10 +114,9 @@ Term *mach_plain(Mach *mach, unsigned i, unsigned c, unsigned mods) {
     case OPK_CMEM: return mach_cmem(mach, op_cmem_bank(o), op_cmem_offset(o) + 4 * c);
     case OPK_REG:
         if (o.file == RF_R)
-            return o.value == REG_RZ || o.value + c >= REG_RZ ? ts->zero
-                                                              : mach_get(mach, LOC_R + o.value + c);
+            return o.value == REG_RZ || o.value + c >= REG_RZ ? ts->zero : cared(mach, LOC_R + o.value + c);
         if (o.file == RF_UR)
-            return o.value == REG_URZ ? ts->zero : mach_get(mach, LOC_UR + o.value + c);
+            return o.value == REG_URZ ? ts->zero : cared(mach, LOC_UR + o.value + c);
         break;
     default: break;
     }

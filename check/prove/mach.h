@@ -16,6 +16,7 @@ typedef struct {
     uint32_t at;
     const MachInst *in;
     Term *pc, *guard, *full; /* path condition, the instruction's guard, both */
+    Term *care;              /* NULL, or when what registers hold matters to the instruction */
     /* of the instruction: bits of its modifiers, sources and destinations that its model has used */
     uint32_t looked;
     uint32_t looked_src, written;

@@ -131,8 +131,15 @@ static void put_compare(Mach *mach, unsigned bop, Term *r, Term *pp) {
     mach_put_pred(mach, 1, bool_op(mach, bop, t_not(&mach->p->ts, r), pp));
 }
 
+/* The operands of a comparison matter only where its result does: not where source 2 decides alone. */
+static void cares(Mach *mach, unsigned bop) {
+    Term *with = mach_pred_at(mach, 2);
+    mach->care = bop == BoolOp_AND ? with : bop == BoolOp_OR ? t_not(&mach->p->ts, with) : mach->p->ts.truth;
+}
+
 static void isetp(Mach *mach, unsigned cmp, bool sign, unsigned bop, bool ext) {
     Terms *ts = &mach->p->ts;
+    cares(mach, bop);
     Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0), *low = mach_pred_at(mach, 3);
     Term *eq = t_eq(ts, a, b), *lt = sign ? t_slt(ts, a, b) : t_ult(ts, a, b),
          *gt = sign ? t_slt(ts, b, a) : t_ult(ts, b, a);
@@ -513,6 +520,7 @@ static bool floating(Mach *mach) {
         mach_put(mach, 0, 0, t_ite(ts, mach_pred_at(mach, 2), mach_f32(mach, 0), mach_f32(mach, 1)));
         return true;
     case OT_FSETP:
+        cares(mach, MOD(FSETP, bop));
         put_compare(mach, MOD(FSETP, bop),
                     t_fcmp(ts, 32 | (MOD(FSETP, ftz) ? 256 : 0), MOD(FSETP, cmp), mach_f32(mach, 0),
                            mach_f32(mach, 1)),
@@ -522,6 +530,7 @@ static bool floating(Mach *mach) {
         unsigned cmp = MOD(DSETP, cmp);
         if (cmp == DCmp_MIN || cmp == DCmp_MAX)
             return false;
+        cares(mach, MOD(DSETP, bop));
         put_compare(mach, MOD(DSETP, bop), t_fcmp(ts, 64, cmp, mach_f64(mach, 0), mach_f64(mach, 1)),
                     mach_pred_at(mach, 2));
         return true;
@@ -691,6 +700,7 @@ static void check_unlooked(Mach *mach) {
 void mach_data(Mach *mach) {
     mach->looked = 0;
     mach->looked_src = mach->written = 0;
+    mach->care = NULL;
     if (!mach->p->g->decoded[mach->at])
         mach_fault(mach, "a word that is no instruction");
     else if (!integer(mach) && !floating(mach) && !mach_halves(mach) && !memory(mach) && !other(mach))

@@ -376,8 +376,7 @@ static bool relate(Core *core, uint32_t cut) {
 
 enum { MAX_TERMS = 4000000, MAX_MIB = 512 };
 
-/* Why no more can be done for the function, NULL if there is no reason. */
-static const char *exhausted(const Core *core) {
+const char *prove_core_exhausted(const Core *core) {
     const Prover *prover = &core->p;
     size_t most = prover->opt->max_bytes ? prover->opt->max_bytes : (size_t)MAX_MIB << 20;
     if (core->deadline > 0 && clock_cpu_seconds() > core->deadline)
@@ -400,7 +399,7 @@ static void solve(Core *core) {
             if (!cut->dirty)
                 continue;
             scope_poll();
-            core->gave_up = exhausted(core);
+            core->gave_up = prove_core_exhausted(core);
             if (core->gave_up)
                 return;
             budget--;
@@ -413,7 +412,7 @@ static void solve(Core *core) {
                     core->cuts.at[t].dirty = true;
         }
     }
-    core->gave_up = exhausted(core);
+    core->gave_up = prove_core_exhausted(core);
     if (!budget && !core->gave_up)
         core->gave_up = "the relation did not settle";
 }
@@ -452,7 +451,7 @@ static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const Share
     return prove_mach_setup(prover);
 }
 
-static void start(Core *core) {
+void prove_core_start(Core *core) {
     Prover *prover = &core->p;
     core->entry.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
     core->entry.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
@@ -464,16 +463,18 @@ static void start(Core *core) {
 
 static void prove_function(ProveReport *report, const PtxModule *m, const PtxFunc *pf,
                            const SharedLayout *shared, const BinFlow *flow, uint32_t func,
-                           const ProveOptions *opt, ProveSolver *solver, double deadline) {
+                           const ProveOptions *opt, ProveSolver *solver, ProveTrials *trials,
+                           double deadline) {
     ProveFunc *out = &report->funcs[report->nfuncs++];
     out->name =
         arena_copy(&report->arena, flow->bin->funcs[func].name, strlen(flow->bin->funcs[func].name) + 1);
     Core *core = mem_zeroed(1, sizeof *core);
     core->solver = solver;
+    core->trials = trials;
     core->deadline = deadline;
     if (setup(core, m, pf, shared, flow, func, opt)) {
         find_cuts(core);
-        start(core);
+        prove_core_start(core);
         solve(core);
         prove_judge(core, report, out);
     } else {
@@ -529,6 +530,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     prove_contents(m, &shared, g, opt, report);
     ProveSolver solver = {0};
     report->funcs = ARENA_ARRAY(&report->arena, ProveFunc, binary->nfuncs + 1);
+    ProveTrials trials = {m, g, ARENA_ARRAY(&report->arena, uint8_t, binary->nfuncs + 1)};
     Library library = {{0}};
     const bool *wanted = prove_functions_below(g, opt->kernel, &report->arena);
     const BinFunc *lead = opt->first ? binary_find(binary, opt->first) : NULL;
@@ -540,14 +542,14 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
         if (!from || !from->funcs[index - 1].has_body || !wanted[f])
             continue;
         prove_function(report, from, &from->funcs[index - 1], from == m ? &shared : NULL, g, f, opt, &solver,
-                       deadline);
+                       &trials, deadline);
         if (opt->progress)
             opt->progress(opt->user, binary->funcs[f].name, k + 1, binary->nfuncs);
     }
     if (!is_decided(report, opt))
         prove_meeting(g, opt, report);
     if (!opt->only_whether)
-        prove_confirm(m, g, report);
+        prove_confirm(&trials, report);
     library_free(&library);
     prove_z3_close(solver.z3);
     report->lacks_z3 = solver.opened && !solver.z3;

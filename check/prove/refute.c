@@ -132,8 +132,7 @@ static void take_over(Judge *judge, const Judge *inner) {
     judge->bad_mach = inner->bad_mach;
 }
 
-/* Run the region of `t`, a copy of a cut with other contents, and judge it. False if it cannot be run. */
-static bool judge_again(Judge *inner, Cut *cut) {
+bool prove_judge_again(Judge *inner, Cut *cut) {
     Prover *prover = &inner->c->p;
     cut->pass_ptx = arena_copy(&prover->arena, cut->pass_ptx, prover->nblocks);
     cut->pass_mach = arena_copy(&prover->arena, cut->pass_mach, prover->ff->nblocks + 1);
@@ -158,7 +157,7 @@ static void follow(Judge *judge, const Edge *edge, Term *base, unsigned depth, u
     ProveRegion out;
     Judge inner = concrete_judge(judge, &t, &out);
     inner.base = base;
-    if (!judge_again(&inner, &t))
+    if (!prove_judge_again(&inner, &t))
         return;
     if (out.status == PROVE_REFUTED) {
         take_over(judge, &inner);
@@ -257,7 +256,7 @@ void prove_judge_blame(Judge *judge, Cut *cut) {
         t.lv[k[i].loc] = claimed(&prover->ts, cut->pv[k[i].value], &k[i]);
     ProveRegion out;
     Judge inner = concrete_judge(judge, &t, &out);
-    if (!judge_again(&inner, &t) || out.status != PROVE_SYNTACTIC)
+    if (!prove_judge_again(&inner, &t) || out.status != PROVE_SYNTACTIC)
         return;
     prove_core_edges(core, &t); /* the region is right if its locations are: who breaks them? */
     for (uint32_t i = 0; i < n; i++)

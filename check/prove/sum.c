@@ -113,6 +113,9 @@ static void lin_add_low(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     } else if (is_inverse(term) || complemented(term)) {
         lin->k += c * LOW;
         lin_add_term(ts, lin, is_inverse(term) ? complement(ts, term) : t_inv(ts, term), 0 - c);
+    } else if (term->kind == TK_SUM && term->n == 1 && !term->k &&
+               term->c[0] <= LOW / (term_possible(term->a[0]) | 1ull)) { /* a product that fits in the word */
+        lin_add_term(ts, lin, term->a[0], c * term->c[0]);
     } else {
         lin_add_term(ts, lin, term, c);
     }
@@ -397,7 +400,7 @@ static bool high_bounds(const Term *term, int64_t *min, int64_t *max) {
         int64_t c = (int64_t)s->c[i];
         if (s->a[i]->width != 32 || c > 1 << 20 || c < -(1 << 20) || s->n > 64)
             return false;
-        *(c > 0 ? &hi : &lo) += c * (int64_t)LOW;
+        *(c > 0 ? &hi : &lo) += c * (int64_t)term_possible(s->a[i]);
     }
     *min = lo >> 32;
     *max = hi >> 32;
@@ -579,6 +582,11 @@ Term *t_land(Terms *ts, Term *x, Term *term) {
     unsigned n;
     if (!lifted && t_is_const(term) && (z = extended(ts, x, &n)) && term->k < 1ull << (32 - n))
         return t_land(ts, z, term);
+    if (!lifted && t_is_const(term) && x->kind == TK_SUM && x->n == 1 && !x->k && is_pow2(x->c[0]) &&
+        term_possible(x) & ~term->k) { /* (z << m) & k is (z & k >> m) << m */
+        uint64_t mask = (uint64_t)((int64_t)(int32_t)(uint32_t)term->k >> log2_of(x->c[0]));
+        return t_scale(ts, t_land(ts, x->a[0], t_const(ts, 32, mask)), x->c[0]);
+    }
     return lifted ? lifted : land_plain(ts, x, term);
 }
 Term *t_inv(Terms *ts, Term *term) {

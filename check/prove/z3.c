@@ -5,6 +5,7 @@
 #include "check/prove/internal.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifndef HEDDLE_HAVE_Z3
 struct ProveZ3 *prove_z3_open(void) {
@@ -22,10 +23,17 @@ ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term 
     (void)seconds;
     return ZQ_UNKNOWN;
 }
+ZqResult prove_z3_values(struct ProveZ3 *z3, Terms *ts, Term *const *holds, uint32_t nholds, Term *x, Term *y,
+                         ZqValue *values, uint32_t nvalues, double seconds) {
+    (void)values;
+    (void)nvalues;
+    return nholds ? prove_z3_equal(z3, ts, holds[0], x, y, true, seconds) : ZQ_UNKNOWN;
+}
 #else
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,7 +45,10 @@ ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term 
     X(mk_bool_sort) X(mk_bv_sort) X(mk_uninterpreted_sort) X(mk_func_decl) X(mk_app) X(mk_const) X(mk_true) X(mk_false)    \
     X(mk_eq) X(mk_not) X(mk_ite) X(mk_and) X(mk_unsigned_int64) X(mk_bvadd) X(mk_bvmul) X(mk_bvand) X(mk_bvxor)            \
     X(mk_bvshl) X(mk_bvlshr) X(mk_bvashr) X(mk_bvult) X(mk_bvslt) X(mk_extract) X(mk_concat) X(mk_zero_ext)                \
-    X(mk_sign_ext) X(mk_solver) X(solver_inc_ref) X(solver_dec_ref) X(solver_assert) X(solver_check)
+    X(mk_sign_ext) X(mk_solver) X(solver_inc_ref) X(solver_dec_ref) X(solver_assert) X(solver_check) \
+    X(solver_get_model) X(model_inc_ref) X(model_dec_ref) X(model_eval) X(get_numeral_uint64) X(mk_fpa_sort_32)            \
+    X(mk_fpa_sort_64) X(mk_fpa_rne) X(mk_fpa_to_fp_bv) X(mk_fpa_to_ieee_bv) X(mk_fpa_add) X(mk_fpa_mul) X(mk_fpa_fma)      \
+    X(mk_fpa_lt) X(mk_fpa_eq) X(mk_fpa_gt)
 // clang-format on
 
 struct ProveZ3 {
@@ -83,7 +94,8 @@ typedef struct {
     Z3_context c;
     Z3_ast *memo; /* by term */
     Z3_sort memory;
-    bool bits;
+    bool bits;   /* products as they are */
+    bool floats; /* comparisons, sums and products of floats as they are, but for the bits of a NaN */
 } Ask;
 
 static void ignore_error(Z3_context c, Z3_error_code e) {
@@ -122,8 +134,49 @@ static Z3_ast opaque(Ask *ask, const Term *term) { /* an uninterpreted function 
     return ask->z->mk_app(ask->c, f, n, arg);
 }
 
+/* ---- floats as they are ---- */
+static Z3_ast as_float(Ask *ask, const Term *term, bool flush) {
+    const struct ProveZ3 *z3 = ask->z;
+    unsigned width = term->width;
+    Z3_ast x = ast(ask, term);
+    if (flush) { /* subnormals of 32 bits */
+        Z3_ast exponent = z3->mk_bvand(ask->c, x, z3_number(ask, 32, 0x7f800000));
+        x = z3->mk_ite(ask->c, z3->mk_eq(ask->c, exponent, z3_number(ask, 32, 0)),
+                       z3->mk_bvand(ask->c, x, z3_number(ask, 32, 0x80000000)), x);
+    }
+    return z3->mk_fpa_to_fp_bv(ask->c, x,
+                               width == 64 ? z3->mk_fpa_sort_64(ask->c) : z3->mk_fpa_sort_32(ask->c));
+}
+
+static Z3_ast float_application(Ask *ask, const Term *term) { /* NULL: it is none, or not as it is here */
+    static const char *const names[] = {"fadd.0", "fmul.0", "ffma.0", "dadd.0", "dmul.0", "dfma.0"};
+    const struct ProveZ3 *z3 = ask->z;
+    bool compares = term->op == TO_FLT || term->op == TO_FEQ || term->op == TO_FGT;
+    if (compares && (term->k & 255) == term->a[0]->width) {
+        bool flush = term->k & 256 && term->a[0]->width == 32;
+        Z3_ast x = as_float(ask, term->a[0], flush), y = as_float(ask, term->a[1], flush);
+        return term->op == TO_FLT   ? z3->mk_fpa_lt(ask->c, x, y)
+               : term->op == TO_FEQ ? z3->mk_fpa_eq(ask->c, x, y)
+                                    : z3->mk_fpa_gt(ask->c, x, y);
+    }
+    for (unsigned k = 0; term->op == TO_UF && term->name && k < 6; k++) {
+        if (strcmp(term->name, names[k]) != 0)
+            continue;
+        Z3_ast v[3], round = z3->mk_fpa_rne(ask->c);
+        for (uint32_t i = 0; i < term->n; i++)
+            v[i] = as_float(ask, term->a[i], false);
+        return z3->mk_fpa_to_ieee_bv(ask->c, k % 3 == 0   ? z3->mk_fpa_add(ask->c, round, v[0], v[1])
+                                             : k % 3 == 1 ? z3->mk_fpa_mul(ask->c, round, v[0], v[1])
+                                                          : z3->mk_fpa_fma(ask->c, round, v[0], v[1], v[2]));
+    }
+    return NULL;
+}
+
 static Z3_ast application(Ask *ask, const Term *term) {
     const struct ProveZ3 *z3 = ask->z;
+    Z3_ast number = ask->floats ? float_application(ask, term) : NULL;
+    if (number)
+        return number;
     Z3_ast x = ast(ask, term->a[0]), y = term->n > 1 ? ast(ask, term->a[1]) : NULL;
     switch ((TermOp)term->op) {
     case TO_MUL: return ask->bits ? z3->mk_bvmul(ask->c, x, y) : opaque(ask, term);
@@ -199,20 +252,51 @@ static Z3_ast ast(Ask *ask, const Term *term) {
     return ask->memo[term->id];
 }
 
-static ZqResult ask(struct ProveZ3 *z3, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise) {
+/* ---- questions ---- */
+typedef struct {
+    Terms *ts;
+    Term *const *holds;
+    uint32_t nholds, nvalues;
+    Term *x, *y; /* they differ; or NULL */
+    bool bits, floats;
+    ZqValue *values; /* asked for, if there is an answer */
+} Query;
+
+static void read_model(Ask *ask, Z3_solver solver, const Query *query) {
+    const struct ProveZ3 *z3 = ask->z;
+    Z3_model model = query->nvalues ? z3->solver_get_model(ask->c, solver) : NULL;
+    if (!model)
+        return;
+    z3->model_inc_ref(ask->c, model);
+    for (uint32_t k = 0; k < query->nvalues; k++) {
+        Z3_ast number;
+        uint64_t value;
+        if (z3->model_eval(ask->c, model, ast(ask, query->values[k].term), true, &number) &&
+            z3->get_numeral_uint64(ask->c, number, &value))
+            query->values[k].value = value;
+    }
+    z3->model_dec_ref(ask->c, model);
+}
+
+static ZqResult ask(struct ProveZ3 *z3, const Query *query) {
     Z3_config config = z3->mk_config();
     Z3_context c = z3->mk_context(config);
     z3->del_config(config);
     if (!c)
         return ZQ_UNKNOWN;
     z3->set_error_handler(c, ignore_error);
-    Ask a = {.z = z3, .c = c, .memo = calloc(ts->next_id, sizeof *a.memo), .bits = bit_precise};
+    Ask a = {.z = z3, .c = c, .bits = query->bits, .floats = query->floats};
+    a.memo = calloc(query->ts->next_id, sizeof *a.memo);
     a.memory = z3->mk_uninterpreted_sort(c, z3->mk_string_symbol(c, "memory"));
     Z3_solver s = z3->mk_solver(c);
     z3->solver_inc_ref(c, s);
-    z3->solver_assert(c, s, ast(&a, cond));
-    z3->solver_assert(c, s, z3->mk_not(c, z3->mk_eq(c, ast(&a, x), ast(&a, y))));
+    for (uint32_t k = 0; k < query->nholds; k++)
+        z3->solver_assert(c, s, ast(&a, query->holds[k]));
+    if (query->x)
+        z3->solver_assert(c, s, z3->mk_not(c, z3->mk_eq(c, ast(&a, query->x), ast(&a, query->y))));
     Z3_lbool answer = z3->get_error_code(c) == Z3_OK ? z3->solver_check(c, s) : Z3_L_UNDEF;
+    if (answer == Z3_L_TRUE)
+        read_model(&a, s, query);
     if (z3->get_error_code(c) != Z3_OK)
         answer = Z3_L_UNDEF;
     z3->solver_dec_ref(c, s);
@@ -221,27 +305,60 @@ static ZqResult ask(struct ProveZ3 *z3, Terms *ts, Term *cond, Term *x, Term *y,
     return answer == Z3_L_FALSE ? ZQ_VALID : answer == Z3_L_TRUE ? ZQ_INVALID : ZQ_UNKNOWN;
 }
 
+static void end_in(double seconds) { /* of processor time */
+    struct itimerval limit = {
+        .it_value = {.tv_sec = (time_t)seconds,
+                     .tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6) + 1}};
+    signal(SIGPROF, SIG_DFL);
+    setitimer(ITIMER_PROF, &limit, NULL);
+}
+
 /* In a process of its own, which a timer of the time that it uses ends: Z3's own limit is of the time that
  * passes, and it does not look at it while it prepares a query. The child leaves by _exit, so what the host
- * has buffered in its streams is written once, by the host. */
-ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
-                        double seconds) {
-    pid_t child = fork();
-    if (child < 0)
+ * has buffered in its streams is written once, by the host. The values come through memory that both have. */
+static ZqResult ask_apart(struct ProveZ3 *z3, Query *query, double seconds) {
+    size_t bytes = query->nvalues * sizeof *query->values;
+    ZqValue *shared =
+        bytes ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) : NULL;
+    if (shared == MAP_FAILED)
         return ZQ_UNKNOWN;
+    if (shared)
+        memcpy(shared, query->values, bytes);
+    pid_t child = fork();
     if (child == 0) {
-        struct itimerval limit = {
-            .it_value = {.tv_sec = (time_t)seconds,
-                         .tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6) + 1}};
-        signal(SIGPROF, SIG_DFL);
-        setitimer(ITIMER_PROF, &limit, NULL);
-        _exit((int)ask(z, ts, cond, x, y, bit_precise));
+        end_in(seconds);
+        query->values = shared;
+        _exit((int)ask(z3, query));
     }
     int status = 0;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return ZQ_UNKNOWN;
-    return WIFEXITED(status) && WEXITSTATUS(status) <= ZQ_UNKNOWN ? (ZqResult)WEXITSTATUS(status)
-                                                                  : ZQ_UNKNOWN;
+    bool ended = child > 0;
+    while (ended && waitpid(child, &status, 0) < 0)
+        ended = errno == EINTR;
+    if (shared) {
+        memcpy(query->values, shared, bytes);
+        munmap(shared, bytes);
+    }
+    return ended && WIFEXITED(status) && WEXITSTATUS(status) <= ZQ_UNKNOWN ? (ZqResult)WEXITSTATUS(status)
+                                                                           : ZQ_UNKNOWN;
+}
+
+ZqResult prove_z3_equal(struct ProveZ3 *z3, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
+                        double seconds) {
+    Query query = {.ts = ts, .holds = &cond, .nholds = 1, .x = x, .y = y, .bits = bit_precise};
+    return ask_apart(z3, &query, seconds);
+}
+
+ZqResult prove_z3_values(struct ProveZ3 *z3, Terms *ts, Term *const *holds, uint32_t nholds, Term *x, Term *y,
+                         ZqValue *values, uint32_t nvalues, double seconds) {
+    Query query = {.ts = ts,
+                   .holds = holds,
+                   .nholds = nholds,
+                   .x = x,
+                   .y = y,
+                   .bits = true,
+                   .floats = true,
+                   .values = values,
+                   .nvalues = nvalues};
+    return ask_apart(z3, &query, seconds);
 }
 #endif

@@ -15,6 +15,8 @@ if(PYTHON3)
   add_test(NAME prove_planted COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted.py $<TARGET_FILE:heddle>
     ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted ${CMAKE_CURRENT_BINARY_DIR}/planted)
   set_tests_properties(prove_planted PROPERTIES LABELS "check;slow")
+  add_test(NAME prove_rare COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/rare.py $<TARGET_FILE:heddle>
+    ${CMAKE_CURRENT_SOURCE_DIR}/prove/rare.ptx ${CMAKE_CURRENT_BINARY_DIR}/rare)
   add_test(NAME prove_flips COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/flips.py $<TARGET_FILE:heddle>
     ${PROJECT_SOURCE_DIR}/ptx-samples ${PROJECT_BINARY_DIR}/tests/samples ${CMAKE_CURRENT_BINARY_DIR}/flips --count 100)
   set_tests_properties(prove_flips PROPERTIES LABELS "check;slow")

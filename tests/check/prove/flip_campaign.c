@@ -55,6 +55,7 @@ typedef struct { /* shared by parent and worker, and what --state keeps */
     uint64_t wrong[MAX_WRONG], nwrong;                /* numbers of flips that are wrong or crashed */
 } State;
 
+static const double QUERY_SECONDS = 0.1; /* what is proved by a longer one stays unknown here */
 static Subject subjects[MAX_SUBJECTS];
 static unsigned nsubjects;
 static bool verbose; /* tell of every flip that is proved */
@@ -182,7 +183,7 @@ static Outcome judge(const Flip *flip) {
     if (!binary)
         return F_UNREADABLE;
     ProveReport report;
-    ProveOptions options = {.query_seconds = 1,
+    ProveOptions options = {.query_seconds = QUERY_SECONDS,
                             .only_whether = true,
                             .first = strncmp(flip->section, ".text.", 6) == 0 ? flip->section + 6 : NULL};
     bool done = prove_module(subject->module, binary, &options, &report, &d);
