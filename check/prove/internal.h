@@ -25,6 +25,11 @@ typedef struct { /* a load or store: where it may fault */
     bool store;
 } Access;
 
+typedef struct { /* lanes that are to execute something together */
+    Term *guard, *mask;
+    uint32_t at;
+} Sync;
+
 typedef enum { EX_CUT, EX_END, EX_TRAP, EX_RET } ExitKind;
 typedef struct { /* one way out of a region */
     ExitKind kind;
@@ -37,6 +42,7 @@ typedef struct { /* one way out of a region */
 typedef struct { /* symbolic execution of one region on one side */
     Term *mem[NMEM];
     VEC(Access) accesses;
+    VEC(Sync) syncs; /* in order; of the machine those WARPSYNCs whose mask is in a register */
     VEC(Exit) exits;
     bool guarded;      /* a guard, a select, or paths that meet inside */
     const char *fault; /* NULL, or why it could not be executed */

@@ -278,6 +278,27 @@ static void check_accesses(Judge *judge, Cut *cut) {
     }
 }
 
+/* Each WARPSYNC waits for the lanes of the PTX's collectives, one after the other: the mask of one that may
+ * follow it, under the same condition. */
+static void check_syncs(Judge *judge, Cut *cut) {
+    Terms *ts = &judge->c->p.ts;
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < cut->mach_run.syncs.n; i++) {
+        const Sync *sync = &cut->mach_run.syncs.at[i];
+        bool found = sync->guard == ts->falsity;
+        for (uint32_t k = next; k < cut->ptx_run.syncs.n && !found; k++) {
+            const Sync *x = &cut->ptx_run.syncs.at[k];
+            found = t_and(ts, sync->guard, t_not(ts, x->guard)) == ts->falsity &&
+                    t_under(ts, sync->mask, sync->guard) == t_under(ts, x->mask, sync->guard);
+            if (found)
+                next = k + 1;
+        }
+        if (!found && !judge->search)
+            prove_judge_candidate(judge, "a WARPSYNC waits for other lanes than the collectives of the PTX",
+                                  cut->ptx_run.first, sync->at);
+    }
+}
+
 /* ---- regions ---- */
 static void describe_cut(Judge *judge, Cut *cut) {
     Prover *prover = &judge->c->p;
@@ -306,6 +327,7 @@ void prove_judge_obligations(Judge *j, Cut *q) {
     for (unsigned s = 0; s < NMEM; s++)
         memory(j, q, s);
     check_accesses(j, q);
+    check_syncs(j, q);
 }
 
 static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {

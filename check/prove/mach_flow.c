@@ -114,6 +114,9 @@ static bool mach_step(Mach *mach) {
         if (mach->p->orders[mach->at]) {
             Term *mask = mach_word(mach, WARPSYNC_rb, 0);
             mach_event(mach, LISTS_OF_A_WARP, "warpsync", &mask, 1);
+        } else if (!t_is_const(mach_word(mach, WARPSYNC_rb, 0))) { /* constant ones are the checkers' */
+            VEC_ADD(&mach->p->arena, &mach->r->syncs,
+                    ((Sync){mach->full, mach_word(mach, WARPSYNC_rb, 0), mach->at}));
         }
         return true;
     case BK_NANOSLEEP: return true;

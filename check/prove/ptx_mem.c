@@ -357,8 +357,14 @@ bool prove_ptx_activemask(Ptx *ptx) {
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, vote(ptx, ptx->p->ts.truth), 0));
     return true;
 }
+static void note_sync(Ptx *ptx, unsigned operand) { /* its membermask */
+    if (ptx->in->noperands > operand)
+        VEC_ADD(&ptx->p->arena, &ptx->r->syncs,
+                ((Sync){ptx->full, pv_src(ptx, pv_operand(ptx, operand), TY_B32), ptx->at}));
+}
 bool prove_ptx_vote(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
+    note_sync(ptx, 2);
     Term *what = vote(ptx, pv_src(ptx, pv_operand(ptx, 1), TY_PRED));
     unsigned how = in->sub == SUB_ALL ? VoteOp_ALL : in->sub == SUB_UNI ? VoteOp_EQ : VoteOp_ANY;
     if (in->sub == SUB_BALLOT)
@@ -382,6 +388,7 @@ bool prove_ptx_shfl(Ptx *ptx) {
         arg[1] = pv_k32(ptx, arg[1]->k & 31);
     if (t_is_const(arg[2]))
         arg[2] = pv_k32(ptx, arg[2]->k & 0x1fff);
+    note_sync(ptx, first + 3);
     what = pv_event(ptx, 1u << MEM_WARP, term_name(ts, "shfl.%u", mode), arg, 3);
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
     if (in->ndst > 1)

@@ -64,7 +64,7 @@ static const PlanBuffer *buffer_at(const Plan *plan, uint64_t address) {
     return NULL;
 }
 
-static void give(Prover *prover, const char *name, uint32_t value) {
+static void search_give(Prover *prover, const char *name, uint32_t value) {
     if (prover->ngiven < sizeof prover->given / sizeof *prover->given)
         prover->given[prover->ngiven++] = (Given){name, value};
 }
@@ -85,8 +85,9 @@ static void give_pointers(ProveSearch *search) {
             if (!buffer_at(search->plan, value))
                 continue;
             for (unsigned half = 0; half < 2; half++)
-                give(prover, term_name(&prover->ts, "param+0x%llx", (unsigned long long)(at + k + 4 * half)),
-                     (uint32_t)(value >> 32 * half));
+                search_give(prover,
+                            term_name(&prover->ts, "param+0x%llx", (unsigned long long)(at + k + 4 * half)),
+                            (uint32_t)(value >> 32 * half));
         }
     }
 }
@@ -97,9 +98,9 @@ static void give_launch(ProveSearch *search) {
     prover->ngiven = 0;
     for (unsigned axis = 0; axis < 3; axis++) {
         if (!search->any_block || axis)
-            give(prover, term_name(&prover->ts, "ntid.%c", "xyz"[axis]),
-                 search->any_block ? 1 : launch->block[axis]);
-        give(prover, term_name(&prover->ts, "nctaid.%c", "xyz"[axis]), launch->grid[axis]);
+            search_give(prover, term_name(&prover->ts, "ntid.%c", "xyz"[axis]),
+                        search->any_block ? 1 : launch->block[axis]);
+        search_give(prover, term_name(&prover->ts, "nctaid.%c", "xyz"[axis]), launch->grid[axis]);
     }
     give_pointers(search);
 }
@@ -241,7 +242,7 @@ static void set_arguments(Plan *plan, const ProveSearch *search, const Model *mo
     }
 }
 
-static void silent(void *user, Severity severity, const char *line) {
+static void no_message(void *user, Severity severity, const char *line) {
     (void)user;
     (void)severity;
     (void)line;
@@ -310,7 +311,7 @@ static bool try_launch(ProveSearch *search, const Model *model, bool everywhere)
     for (uint32_t k = 0; k < plan.buffers.n; k++)
         plan.buffers.at[k].init = NULL;
     set_arguments(&plan, search, model);
-    Diags quiet = {.sink = silent};
+    Diags quiet = {.sink = no_message};
     JudgeOptions options = {.seed = 1, .budget = THREAD_BUDGET, .no_trace = true};
     Judgement judgement = {0};
     bool differs =
@@ -419,7 +420,7 @@ bool prove_search(Core *core, ProveReport *report, ProveFinding *found) {
     auto_launch(prover->m, prover->bf->name, &(AutoOptions){.seed = 1}, &launches);
     uint32_t n = launches.nplans < MAX_PLANS ? launches.nplans : MAX_PLANS;
     for (uint32_t k = 0; n && k <= n && may_go_on(&search); k++) {
-        Diags quiet = {.sink = silent};
+        Diags quiet = {.sink = no_message};
         search.plan = launches.plans[k % n];
         search.any_block = k == n;
         search.memory = plan_memory(search.plan, &quiet);

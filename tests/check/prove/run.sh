@@ -45,6 +45,11 @@ edit "wrong table" 's/0x5a5a, RZ, 0x3c/0x5a5a, RZ, 0xfc/'
 edit "wrong offset" 's/\(\[R[0-9]*\.64+0x\)4\]/\18]/'
 edit "lost constant" 's/MOV \(R[0-9]*\), 0x11 /MOV \1, 0x12 /'
 
+# a WARPSYNC that waits for the lanes of another register
+"$heddle" compile -t sm_90 "$samples/warpscan.ptx" -o "$dir/k.cubin" && "$heddle" disasm "$dir/k.cubin" -o "$dir/k.sass" || fail "warpscan"
+subject=$samples/warpscan.ptx
+edit "mask of a WARPSYNC" 's/WARPSYNC R[0-9]* /WARPSYNC R0 /'
+
 # forms of several instructions: proved, and not when one of them is another
 forms=$(dirname "$0")/forms.ptx
 for level in 0 1 2 3; do
