@@ -10,9 +10,9 @@
  *      first, each where it is cheapest (tuple_cost); values in the way are taken out (uproot) and given what
  *      is left (settle_homeless). One parallel copy before the instruction does all the moves.
  *   2. Sources become physical, values that end here leave the map.
- *   3. Results get registers: that of a tied source, that of the tuple, or `choose`: the register that
- *      relatives had (copies, phis and tied operands form a web, see hints.c), the place beside the other
- *      members of a vector that it will be in, else the best hole (hole_score).
+ *   3. Results get registers: that of a tied source, that of the tuple, or `ra_choose`: the register that
+ *      relatives had (copies, phis and tied operands form webs, see webs.c), the place beside the other
+ *      members of a vector that it will be in, else the best hole (choose.c).
  * At a block's start the map is that of the predecessor in the deepest loop that is done already. On every
  * edge a parallel copy brings each live value and phi operand from where the predecessor left it to where
  * the successor found it (edges.c); most are empty.
@@ -31,15 +31,6 @@
 #include "isa/machine/occupancy.h"
 #include <string.h>
 
-/* How good a free register is for a value without a wish, best last. Whole aligned groups are kept for
- * vectors. */
-enum {
-    HOLE_NEW = 1,     /* beyond what the function uses so far */
-    HOLE_IN_QUAD = 2, /* all four of its group are free, or vectors do not matter in its file */
-    HOLE_IN_PAIR = 3, /* its pair is free, the rest of the group is not */
-    HOLE_SINGLE = 4,  /* its pair is in use already */
-    HOLE_SAFE = 8     /* added: no call that the value lives through overwrites it */
-};
 /* ---- the register map ---- */
 
 void ra_occupy(Colour *colour, uint32_t v, unsigned reg) {
@@ -47,7 +38,16 @@ void ra_occupy(Colour *colour, uint32_t v, unsigned reg) {
     colour->occupant[file][reg] = v;
     colour->used[file][reg / 64] |= (uint64_t)1 << reg % 64;
     colour->reg[v] = (uint16_t)reg;
-    colour->web_reg[ra_web(colour, v)] = (uint16_t)reg;
+    uint32_t web = ra_web(colour, v);
+    if (colour->pending[web] && colour->web_reg[web] != RA_NO_REG)
+        colour->wished[file][colour->web_reg[web]]--;
+    colour->web_reg[web] = (uint16_t)reg;
+    if (!colour->placed[v]) {
+        colour->placed[v] = true;
+        colour->pending[web]--;
+    }
+    if (colour->pending[web])
+        colour->wished[file][reg]++;
 }
 
 void ra_lift(Colour *colour, uint32_t v) {
@@ -90,98 +90,9 @@ bool ra_is_safe(const Colour *colour, uint32_t v, unsigned reg) {
                         (RegFile)colour->f->values.at[v].file, reg);
 }
 
-/* Up to here registers are in use, or may be for the sake of scheduling. */
-static unsigned last_welcome(const Colour *colour, RegFile file) {
-    return file == RF_R && colour->spread > colour->high_water[file] ? colour->spread
-                                                                     : colour->high_water[file];
-}
-static unsigned hole_score(const Colour *c, RegFile file, unsigned r) {
-    unsigned quad = r & ~3u;
-    if (r > last_welcome(c, file))
-        return HOLE_NEW;
-    if (file != RF_R && file != RF_UR)
-        return HOLE_IN_QUAD;
-    if (!ra_is_free(c, file, r ^ 1))
-        return HOLE_SINGLE;
-    return !ra_is_free(c, file, quad) || !ra_is_free(c, file, quad + 2) ? HOLE_IN_PAIR : HOLE_IN_QUAD;
-}
-
-/* A free register; among equals the one that was released first, which leaves scheduling most freedom. */
-static unsigned best_hole(const Colour *colour, uint32_t v) {
-    RegFile file = (RegFile)colour->f->values.at[v].file;
-    unsigned best = RA_NO_REG, best_score = 0, top = last_welcome(colour, file);
-    for (unsigned r = 0; r < colour->limit[file]; r++) {
-        if (!ra_is_free(colour, file, r))
-            continue;
-        if (r > top && best_score >= HOLE_SAFE + HOLE_NEW)
-            break; /* none behind is better */
-        unsigned score = hole_score(colour, file, r) + (ra_is_safe(colour, v, r) ? HOLE_SAFE : 0);
-        if (best == RA_NO_REG || score > best_score ||
-            (score == best_score && score % HOLE_SAFE > HOLE_NEW &&
-             colour->freed_at[file][r] < colour->freed_at[file][best])) {
-            best = r;
-            best_score = score;
-        }
-    }
-    return best;
-}
-
-/* Where a member of a vector is, or is likely to be. */
-static unsigned member_reg(const Colour *colour, uint32_t m) {
-    return colour->reg[m] != RA_NO_REG ? colour->reg[m] : colour->web_reg[ra_web(colour, m)];
-}
-
-/* Where value v should go so that its next vector use finds it in place; RA_NO_REG if there is no wish. */
-static unsigned vector_wish(const Colour *colour, uint32_t v) {
-    VecUse u = colour->vec[v];
-    RegFile file = (RegFile)colour->f->values.at[v].file;
-    unsigned align = ra_align(u.count);
-    for (unsigned k = 0; k < u.count; k++) { /* beside a member that has its place */
-        uint32_t m = colour->f->vectors.at[u.first + k];
-        if (k == u.component || !m)
-            continue;
-        unsigned at = member_reg(colour, m);
-        if (at == RA_NO_REG || at < k || (at - k) % align)
-            continue;
-        unsigned r = at - k + u.component;
-        if (ra_is_free(colour, file, r) && ra_is_safe(colour, v, r))
-            return r;
-    }
-    unsigned top = (colour->high_water[file] / 4 + 2) * 4, best = RA_NO_REG;
-    for (unsigned base = 0; base + u.count <= colour->limit[file] && base <= top; base += align) {
-        unsigned k = 0;
-        while (k < u.count && ra_is_free(colour, file, base + k))
-            k++;
-        if (k < u.count || !ra_is_safe(colour, v, base + u.component))
-            continue;
-        if (best == RA_NO_REG ||
-            (base <= colour->spread && colour->freed_at[file][base] < colour->freed_at[file][best]))
-            best = base + u.component;
-    }
-    return best;
-}
-
-static unsigned choose(const Colour *colour, uint32_t v) {
-    const Value *val = &colour->f->values.at[v];
-    RegFile file = (RegFile)val->file;
-    VecUse u = colour->vec[v];
-    if (val->fixed_reg >= 0)
-        return (unsigned)val->fixed_reg;
-    unsigned r = colour->web_reg[ra_web(colour, v)];
-    bool aligned = r != RA_NO_REG && (!u.count || r % ra_align(u.count) == u.component);
-    if (r != RA_NO_REG && aligned && ra_is_free(colour, file, r) && ra_is_safe(colour, v, r))
-        return r;
-    unsigned wish = u.count ? vector_wish(colour, v) : RA_NO_REG;
-    if (wish != RA_NO_REG)
-        return wish;
-    if (r != RA_NO_REG && ra_is_free(colour, file, r) && ra_is_safe(colour, v, r))
-        return r;
-    return best_hole(colour, v);
-}
-
 static bool place_value(Colour *colour, uint32_t v, const Inst *i) {
     RegFile file = (RegFile)colour->f->values.at[v].file;
-    unsigned r = choose(colour, v);
+    unsigned r = ra_choose(colour, v);
     if (r == RA_NO_REG)
         return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0780,
                     str_text(colour->f->module->strings, colour->f->name), ra_file_name(file),
@@ -372,7 +283,7 @@ static bool place_phi(Colour *colour, BlockId b, InstId id) {
     const Inst *i = ir_inst(f, id);
     uint32_t v = ir_operand_value(f, *ir_dst(f, i, 0), 0).i;
     RegFile file = (RegFile)f->values.at[v].file;
-    unsigned wish = choose(colour, v);
+    unsigned wish = ra_choose(colour, v);
     if (colour->web_reg[ra_web(colour, v)] == RA_NO_REG && !colour->vec[v].count)
         wish = RA_NO_REG; /* nothing known: as on one of the edges */
     for (unsigned p = 0; p < blk->preds.n && (wish == RA_NO_REG || !ra_is_free(colour, file, wish)); p++)
@@ -506,6 +417,7 @@ bool ra_colour(Function *f, Arena *a, RaRecord *rec, Diags *d) {
     colour->first_phi = ARENA_ARRAY(a, uint32_t, f->blocks.n);
     colour->first_row = ARENA_ARRAY(a, uint32_t, f->blocks.n);
     ra_hints(colour);
+    colour->placed = ARENA_ARRAY(a, bool, f->values.n);
     keep_record(f, a, rec);
     for (uint32_t k = 0; k < colour->g.nrpo; k++) {
         colour->first_phi[colour->g.rpo[k].i] = rec->phis.n;

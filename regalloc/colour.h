@@ -37,9 +37,13 @@ typedef struct {
     RaPlaces *exit;                            /* by block: where values are at its end */
     uint32_t *first_phi, *first_row;           /* by block: index into rec->phis, Function.var_rows */
     bool *done;
-    uint32_t *web;     /* union-find over copies, phis and tied operands: a hint only */
-    uint16_t *web_reg; /* register last given to a member */
-    VecUse *vec;       /* by value, and by web for members without a use of their own */
+    uint32_t
+        *web; /* union-find over values that copies, phis and tied operands relate (webs.c): a hint only */
+    uint16_t *web_reg;                      /* register last given to a member */
+    uint32_t *pending;                      /* by web: members that have had no register yet */
+    bool *placed;                           /* by value */
+    uint32_t wished[RF_COUNT][RA_MAX_REGS]; /* webs with pending members whose register it is */
+    VecUse *vec;                            /* by value, and by web for members without a use of their own */
     uint32_t *crosses; /* by value: a CALL (instruction number) that it lives through, or 0 */
     uint32_t freed_at[RF_COUNT][RA_MAX_REGS]; /* when the register was last released */
     uint32_t clock;
@@ -56,6 +60,9 @@ typedef struct {
     VEC(Tuple) tuples;
 } Colour;
 
+/* Register for value v, which has none; RA_NO_REG if none is free. May be one that is taken if the value's is
+ * fixed. */
+unsigned ra_choose(const Colour *colour, uint32_t v); /* choose.c */
 static inline unsigned ra_align(unsigned count) { return count == 3 ? 4 : count; }
 static inline uint32_t ra_web(const Colour *colour, uint32_t v) {
     while (colour->web[v] != v)
@@ -83,6 +90,8 @@ bool ra_dies(const Colour *colour, uint32_t v); /* at the current instruction */
 Tuple ra_tuple_of(const Colour *colour, Operand o);
 /* Bring everything to where instruction i needs it; the moves are added to `out`. room.c */
 bool ra_make_room(Colour *colour, const Inst *i, InstIds *out);
+/* Fill web and pending; web_reg holds fixed registers. */
+void ra_webs(Colour *colour); /* webs.c */
 /* Fill web, web_reg, vec and crosses. */
 void ra_hints(Colour *colour);
 #endif

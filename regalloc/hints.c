@@ -3,26 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "regalloc/colour.h"
 
-static void join(Colour *colour, Operand a, Operand b) {
-    ValId x[4], y[4];
-    unsigned n = ra_values(colour->f, a, x), m = ra_values(colour->f, b, y);
-    for (unsigned k = 0; k < n && k < m; k++) {
-        if (!x[k].i || !y[k].i || colour->f->values.at[x[k].i].file != colour->f->values.at[y[k].i].file)
-            continue;
-        uint32_t p = ra_web(colour, x[k].i), q = ra_web(colour, y[k].i);
-        /* Webs of two different fixed registers stay apart. */
-        if (p == q || (colour->web_reg[p] != RA_NO_REG && colour->web_reg[q] != RA_NO_REG))
-            continue;
-        if (colour->web_reg[p] == RA_NO_REG) {
-            uint32_t t = p;
-            p = q;
-            q = t;
-        }
-        colour->web[q] = p;
-        colour->web[x[k].i] = colour->web[y[k].i] = p; /* shortens the paths */
-    }
-}
-
 static void note_vector(Colour *colour, Operand o) {
     if (o.kind != OPK_VAL || o.count < 2)
         return;
@@ -74,27 +54,17 @@ static void note_crossings(Colour *colour, BlockId b, Bitset *live) {
 
 static void hint_inst(Colour *colour, const Inst *i) {
     Function *f = colour->f;
-    if (i->op == IR_PHI)
-        FOR_SRCS(f, i, src)
-            join(colour, *ir_dst(f, i, 0), *src);
-    else if (i->op == IR_COPY || i->op == IR_PARCOPY)
-        for (unsigned k = 0; k < i->ndst && k < i->nsrc; k++)
-            join(colour, *ir_dst(f, i, k), *ir_src(f, i, k));
-    FOR_TIED(f, i, old)
-        join(colour, *ir_dst(f, i, AT(old)), *old);
     FOR_SRCS(f, i, src)
         note_vector(colour, *src);
 }
 
 void ra_hints(Colour *colour) {
     Function *f = colour->f;
-    colour->web = ARENA_ARRAY(colour->a, uint32_t, f->values.n);
     colour->web_reg = ARENA_ARRAY(colour->a, uint16_t, f->values.n);
     colour->vec = ARENA_ARRAY(colour->a, VecUse, f->values.n);
-    for (uint32_t v = 0; v < f->values.n; v++) {
-        colour->web[v] = v;
+    for (uint32_t v = 0; v < f->values.n; v++)
         colour->web_reg[v] = f->values.at[v].fixed_reg >= 0 ? (uint16_t)f->values.at[v].fixed_reg : RA_NO_REG;
-    }
+    ra_webs(colour);
     for (uint32_t k = 0; k < colour->g.nrpo; k++) {
         FOR_INSTS(f, colour->g.rpo[k], i)
             hint_inst(colour, i);

@@ -403,6 +403,44 @@ static void guarded_updates(void **state) {
     str_free(&strings);
 }
 
+/* Five counters that start at one zero, each updated from the one before it: every phi and what enters it on
+ * the back edge are one web, and the five webs are five. A web of all would move each to its neighbour's
+ * register. */
+static void loop_without_copies(void **state) {
+    (void)state;
+    static const char text[] =
+        "module sm_80 opt=2 const=0\n"
+        "func @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+        "bb1: preds() succs(bb2)\n  %r1 = MOV RZ\n  %r2 = S2R SR[tid.x]\n  BRA _, _, bb2\n"
+        "bb2: preds(bb1 bb2) succs(bb2 bb3)\n"
+        "  %r3 = phi %r1, %r8\n  %r4 = phi %r1, %r9\n  %r5 = phi %r1, %r10\n  %r6 = phi %r1, %r11\n"
+        "  %r7 = phi %r1, %r12\n"
+        "  %r9 = IMAD %r4, %r2, %r3, _\n  %r10 = IMAD %r5, %r2, %r9, _\n  %r11 = IMAD %r6, %r2, %r10, _\n"
+        "  %r12 = IMAD %r7, %r2, %r11, _\n  %r8, _, _ = IADD3 %r3, 0x1, RZ, !PT, !PT\n"
+        "  %p13, _ = ISETP(cmp=LT) %r12, %r2, _, _\n  @%p13 BRA _, _, bb2\n  BRA _, _, bb3\n"
+        "bb3: preds(bb2) succs()\n  STG _, _, 0x0, %r12\n  STG _, _, 0x4, %r8\n  EXIT _\n}\n";
+    StrTab strings = {0};
+    Diags d = {.sink = print_diag};
+    Source source = {"t.mir", text, strlen(text)};
+    IrModule *module = ir_load(&source, &strings, &d);
+    assert_non_null(module);
+    Function *f = module->funcs.at[0];
+    assert_true(pass_colour(f, &d));
+    unsigned header = 0, copies = 0;
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i)
+            if (i->op == OT_ISETP)
+                header = b.i;
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i)
+            copies += i->op == IR_PARCOPY && (b.i == header || ir_block(f, b)->succs.at[0].i == header) &&
+                      ir_block(f, b)->preds.n != 0; /* in the loop: not the entry */
+    assert_true(header);
+    assert_int_equal(copies, 0);
+    ir_module_free(module);
+    str_free(&strings);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scalars),         cmocka_unit_test(predicates),
@@ -410,7 +448,7 @@ int main(void) {
         cmocka_unit_test(tight_calls),     cmocka_unit_test(large),
         cmocka_unit_test(uniform_files),   cmocka_unit_test(spreading),
         cmocka_unit_test(checker_notices), cmocka_unit_test(parallel_copies),
-        cmocka_unit_test(guarded_updates),
+        cmocka_unit_test(guarded_updates), cmocka_unit_test(loop_without_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
