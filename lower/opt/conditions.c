@@ -158,7 +158,8 @@ static bool into_test(Conditions *c, InstId id, unsigned k, Operand other, Opera
         isa_combine_op(test->op, test->mods) != BoolOp_AND ||
         !op_is_always(*ir_src(c->f, test, traits->combines_src)))
         return false;
-    bool complement = combinations[k].complement;
+    bool second = ir_dst(c->f, test, 0)->kind == OPK_NONE; /* p is the complement already */
+    bool complement = combinations[k].complement != second;
     test->mods = isa_with_combine_op(test->op, test->mods, combinations[k].bop);
     ir_set_src(c->f, id, traits->combines_src, combinations[k].negate ? negated(other) : other);
     ir_set_dst(c->f, id, 0, complement ? (Operand){0} : result);

@@ -328,7 +328,7 @@ static void random_inst(Gen *gen) {
         i = emit(gen, OT_ISETP, MSET(ISETP, cmp, rnd(gen, 8)) | MSET(ISETP, sign, rnd(gen, 2)));
         ir_set_src(gen->f, i, 0, some(gen));
         ir_set_src(gen->f, i, 1, some(gen));
-        define(gen, i, 0, RF_P);
+        define(gen, i, rnd(gen, 3) ? ISETP_pu : ISETP_pv, RF_P);
         break;
     case 6:
         i = emit(gen, OT_SEL, 0);
