@@ -164,6 +164,7 @@ static void find_leaving_values(Divergence *divergence) {
     }
     for (uint32_t l = 0; l < n; l++) {
         uint32_t up = divergence->loops.at[l].parent;
+        divergence->outermost[l] = up == NO_NODE ? l : divergence->outermost[up];
         divergence->irreducible_above[l] =
             up != NO_NODE && (divergence->loops.at[up].irreducible || divergence->irreducible_above[up]);
         divergence->odd_use[l] |= up != NO_NODE && divergence->odd_use[up];
@@ -218,6 +219,7 @@ void uniform_control_start(Divergence *control, Arena *a, Function *f, const Uni
     divergence->path = graph_numbers(a, nloops + 2, 0);
     divergence->unflagged = each_itself(a, nloops + 1);
     divergence->unspoilt = each_itself(a, nloops + 1);
+    divergence->outermost = graph_numbers(a, nloops, NO_NODE);
     for (uint32_t b = 1; b < n; b++)
         divergence->is_candidate[b] = many_preds(divergence, b) && tells_apart(divergence, b);
     sort_by_loop(divergence);
@@ -623,6 +625,13 @@ static void go_round(Divergence *divergence, uint32_t branch, uint32_t join, uin
     }
 }
 
+/* Was the outermost loop around this one given up? Then every value of it that is used in another block than
+ * its own is marked, and what leaves the outermost loop does not come back: no walk has anything to add. */
+static bool all_given_up(const Divergence *divergence, uint32_t loop) {
+    uint32_t top = divergence->outermost[loop];
+    return divergence->loops.at[top].irreducible && divergence->unspoilt[top] != top;
+}
+
 static void find_leaving(Divergence *divergence, uint32_t branch) {
     uint32_t join = divergence->pd.ipdom[branch], both = join ? divergence->loops.innermost[join] : NO_NODE;
     while (both != NO_NODE && !loop_contains(&divergence->loops, both, branch))
@@ -643,7 +652,7 @@ static void find_leaving(Divergence *divergence, uint32_t branch) {
             give_up_loop(divergence, l);
         }
     }
-    if (both == NO_NODE)
+    if (both == NO_NODE || all_given_up(divergence, both))
         return;
     leave_before_join(divergence, branch, join, both);
     if (may_go_round(divergence, join, both))

@@ -53,6 +53,7 @@ typedef struct {
     uint32_t *irreducible_next; /* [position in by_loop] union-find: the next one not in a loop given up */
     uint32_t *unflagged; /* [loop] union-find: the next one outwards whose values may leave it uniform */
     uint32_t *unspoilt;  /* [loop] union-find: the next one outwards that is not given up as irreducible */
+    uint32_t *outermost; /* [loop] the loop around it that is in no other, or itself */
     VEC(UniWalk) walks;
     uint32_t *walked; /* one of them that has come here, + 1; 0: none has */
     uint32_t *path,
