@@ -156,6 +156,75 @@ static void know(Fold *fold, Operand dst, Operand what) {
     fold->changed = true;
 }
 
+/* ---- predicates ---- */
+
+static bool known_predicate(const Fold *fold, Operand o, bool *is) {
+    if (opt_scalar(o)) {
+        Operand k = fold->known[same_as(fold, o.value)];
+        k.mods ^= o.mods;
+        o = k;
+    }
+    *is = !(o.mods & OPM_NOT);
+    return o.kind == OPK_REG && o.file == RF_P && o.value == REG_PT;
+}
+
+/* A table of predicates that depends on none of them, or is one of them. */
+static void learn_logic(Fold *fold, const Inst *i) {
+    uint32_t var[3] = {0};
+    unsigned n = 0, slot[3], table = 0, lut = MGET(PLOP3, lut, i->mods);
+    bool is[3];
+    for (unsigned s = 0; s < 3; s++) {
+        Operand o = *ir_src(fold->f, i, s);
+        slot[s] = 3; /* known */
+        if (known_predicate(fold, o, &is[s]))
+            continue;
+        if (!opt_scalar(o))
+            return;
+        for (slot[s] = 0; slot[s] < n && var[slot[s]] != same_as(fold, o.value);)
+            slot[s]++;
+        if (slot[s] == n)
+            var[n++] = same_as(fold, o.value);
+        is[s] = o.mods & OPM_NOT;
+    }
+    unsigned alike[3] = {0};
+    for (unsigned x = 0; x < 1u << n; x++) {
+        unsigned at = 0;
+        for (unsigned s = 0; s < 3; s++)
+            at = at << 1 | (slot[s] == 3 ? is[s] : (x >> slot[s] & 1) != is[s]);
+        table |= (lut >> at & 1) << x;
+        for (unsigned v = 0; v < n; v++)
+            alike[v] |= (x >> v & 1) << x;
+    }
+    Operand dst = *ir_dst(fold->f, i, PLOP3_pu);
+    if (table == 0 || table == (1u << (1u << n)) - 1)
+        know(fold, dst, table ? op_pt() : op_with(op_pt(), OPM_NOT));
+    for (unsigned v = 0; v < n && opt_scalar(dst); v++)
+        if (table == alike[v])
+            copy(fold, dst.value, ir_val(fold->f, (ValId){var[v]}));
+}
+
+/* A test that is combined with a constant: with PT by "and", or not at all, or its complement. */
+static void fold_combination(Fold *fold, Inst *i) {
+    const OpTraits *traits = ir_is_pseudo(i->op) ? isa_traits(OT_NONE) : isa_traits(i->op);
+    bool is;
+    if (traits->combines_src == ISA_NO_SLOT || (i->flags & IF_TIED))
+        return;
+    Operand *third = ir_src(fold->f, i, traits->combines_src);
+    int how = isa_combine_op(i->op, i->mods);
+    if (how == BoolOp_AND || !known_predicate(fold, *third, &is) || (how == BoolOp_OR && is))
+        return;
+    if (is) { /* exclusive or */
+        if (traits->combines_dst == ISA_NO_SLOT)
+            return;
+        Operand *p = ir_dst(fold->f, i, 0), *q = ir_dst(fold->f, i, traits->combines_dst), t = *p;
+        *p = *q;
+        *q = t;
+    }
+    *third = op_pt();
+    i->mods = isa_with_combine_op(i->op, i->mods, BoolOp_AND);
+    fold->changed = true;
+}
+
 static void learn(Fold *fold, InstId id) {
     Inst *i = ir_inst(fold->f, id);
     uint32_t r;
@@ -184,6 +253,8 @@ static void learn(Fold *fold, InstId id) {
             copy(fold, dst.value, o);
     } else if (i->op == OT_ISETP && compare_result(fold, i, &p))
         know(fold, dst, p ? op_pt() : op_with(op_pt(), OPM_NOT));
+    else if (i->op == OT_PLOP3 && no_dst(fold, i, PLOP3_pv))
+        learn_logic(fold, i);
     else if (opt_scalar(dst) && result(fold, i, &r))
         know(fold, dst, op_imm(r));
 }
@@ -422,6 +493,7 @@ static void visit_change(Fold *fold, BlockId b, unsigned p) {
     fold_result(fold, b, p);
     InstId id = ir_block(fold->f, b)->insts.at[p];
     fold_operands(fold, id);
+    fold_combination(fold, ir_inst(fold->f, id));
     fold_mov(fold, id);
     fold_address(fold, id);
 }

@@ -211,8 +211,8 @@ static Operand some(Gen *gen) {
 }
 
 static Operand some_pred(Gen *gen) {
-    if (gen->np == 0)
-        return op_pt();
+    if (gen->np == 0 || rnd(gen, 8) == 0)
+        return op_with(op_pt(), rnd(gen, 2) ? 0 : OPM_NOT);
     ValId v = gen->p[rnd(gen, 2) && gen->np > 2 ? gen->np - 1 - rnd(gen, 2) : rnd(gen, gen->np)];
     return op_with(ir_val(gen->f, v), rnd(gen, 3) ? 0 : OPM_NOT);
 }
@@ -625,6 +625,26 @@ static void test_cse(void **state) {
     unload(&l);
 }
 
+/* x ^ true, as compilers write "not" of a comparison; a table that is one of its inputs, or none. */
+static void test_fold_predicates(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n"
+             "  %p3, _ = PLOP3(lut=0xf0) !PT, PT, PT\n  %p4, _ = ISETP(cmp=EQ bop=XOR) %r1, %r2, %p3, _\n"
+             "  %r5 = SEL %r1, %r2, %p4\n  STG _, _, 0x0, %r5\n"
+             "  %p6, _ = PLOP3(lut=0xf) %p3, PT, PT\n  %p7, _ = ISETP(cmp=LT bop=XOR) %r1, %r2, %p6, _\n"
+             "  %r8 = SEL %r1, %r2, %p7\n  STG _, _, 0x4, %r8\n"
+             "  %p9, _ = PLOP3(lut=0xfc) %p4, %p3, PT\n  %r10 = SEL %r1, %r2, %p9\n  STG _, _, 0x8, %r10\n"
+             "  %p11, _ = PLOP3(lut=0xc0) %p4, !%p4, PT\n  %r12 = SEL %r1, %r2, %p11\n  STG _, _, 0xc, %r12\n"
+             "  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "%p4, _ = ISETP(cmp=EQ) %r1, %r2, PT", "PLOP3");
+    expect(&l, "_, %p7 = ISETP(cmp=LT) %r1, %r2, PT", NULL);
+    expect(&l, "%r10 = SEL %r1, %r2, %p4", NULL);
+    expect(&l, "%r12 = SEL %r1, %r2, !PT", NULL);
+    unload(&l);
+}
+
 static void test_combine(void **state) {
     (void)state;
     Loaded l;
@@ -804,12 +824,19 @@ static void test_returns(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fold_and_branches), cmocka_unit_test(test_address),
-        cmocka_unit_test(test_constant_bank),     cmocka_unit_test(test_cse),
-        cmocka_unit_test(test_combine),           cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_conditions_keeps),  cmocka_unit_test(test_dce_keeps),
-        cmocka_unit_test(test_legalise),          cmocka_unit_test(test_returns),
-        cmocka_unit_test(test_reduction),         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_fold_and_branches),
+        cmocka_unit_test(test_address),
+        cmocka_unit_test(test_constant_bank),
+        cmocka_unit_test(test_cse),
+        cmocka_unit_test(test_fold_predicates),
+        cmocka_unit_test(test_combine),
+        cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_conditions_keeps),
+        cmocka_unit_test(test_dce_keeps),
+        cmocka_unit_test(test_legalise),
+        cmocka_unit_test(test_returns),
+        cmocka_unit_test(test_reduction),
+        cmocka_unit_test(test_random),
         cmocka_unit_test(test_dce_keeps_effects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
