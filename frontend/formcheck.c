@@ -130,6 +130,9 @@ int main(void) {
             if (!class || class->is_behind)
                 error("ptx_forms", form_rows[form].line, "%s: no modifier is of class %c",
                       ptx_op_name(form_op(form)), elements[k].cls);
+            if (k && elements[k].is_name && !elements[k - 1].is_name)
+                error("ptx_forms", form_rows[form].line, "%s: a word of the name stands behind others",
+                      ptx_op_name(form_op(form)));
             while (form_element_word(&elements[k], &at, &word, &size))
                 check_word(form, &elements[k], word, size);
         }

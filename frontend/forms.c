@@ -103,6 +103,8 @@ unsigned form_elements(unsigned form, FormElement *e, bool *open) {
             continue;
         }
         e[n] = (FormElement){0};
+        if (*p == '!')
+            e[n].is_name = true, p++;
         if (*p == '?')
             e[n].is_optional = true, p++;
         e[n].cls = *p++;
@@ -166,6 +168,18 @@ typedef struct {
     FormElement missing; /* required element without a modifier, cls 0 if none */
 } MatchResult;
 
+/* May modifier number `at` be element k? Words of the name stand first, in their order; of two state spaces
+ * the first is the one that the row names first. */
+static bool in_order(const FormElement *e, const bool *taken, unsigned k, unsigned at) {
+    unsigned before = 0;
+    bool space = true;
+    for (unsigned n = 0; n < k; n++) {
+        before += e[n].is_name && taken[n];
+        space &= e[n].cls != 'p' || taken[n];
+    }
+    return e[k].is_name ? before == at : e[k].cls != 'q' || space;
+}
+
 static bool match_form(unsigned form, const Mod *mods, unsigned n, PtxInsn *out, MatchResult *result) {
     FormElement e[FORM_MAX_ELEMENTS];
     bool open, taken[FORM_MAX_ELEMENTS] = {false};
@@ -174,7 +188,8 @@ static bool match_form(unsigned form, const Mod *mods, unsigned n, PtxInsn *out,
     for (unsigned i = 0; i < n; i++) {
         bool done = false, type_tried = false;
         for (unsigned k = 0; k < nelems && !done; k++) {
-            if (taken[k] || (e[k].cls == 't' && type_tried)) /* types keep their order */
+            if (taken[k] || (e[k].cls == 't' && type_tried) ||
+                !in_order(e, taken, k, i)) /* types keep their order */
                 continue;
             type_tried |= e[k].cls == 't';
             if (listed(&e[k], mods[i]) && apply(e[k].cls, mods[i], out)) {

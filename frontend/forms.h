@@ -41,6 +41,7 @@ enum { FORM_MAX_ELEMENTS = 16 };
 typedef struct {
     char cls;
     bool is_optional;
+    bool is_name;     /* a part of the opcode's name, before all other modifiers */
     const char *list; /* text between the parentheses, NULL if absent: all words of the class */
     uint32_t list_size;
 } FormElement;
