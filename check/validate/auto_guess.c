@@ -114,4 +114,10 @@ void auto_guess_ragged(const AutoSearch *search, AutoAttempt *attempt, uint64_t 
     unsigned dims = search->flow.axes & 4 ? 2 : search->flow.axes & 2 ? 1 : 0;
     if (!search->f->reqntid[0] && !search->f->maxntid[0] && search->flow.axes)
         memcpy(attempt->block, shapes[2 * dims + rng_next(random) % 2], sizeof attempt->block);
+    for (uint32_t i = 0; i < search->flow.nslots; i++) {
+        uint32_t uses = search->flow.slots[i].uses;
+        bool is_size = uses & (AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP) && !(uses & (AU_BRANCH | AU_CALL));
+        if (is_size && attempt->value[i] > 4 && attempt->value[i] < MOST_BYTES)
+            attempt->value[i] -= 1 + rng_next(random) % 3;
+    }
 }

@@ -67,7 +67,8 @@ void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt);
 /* The scalars as values that tell operations apart: extremes, 0, 1, -1, sizes next to the number of threads.
  * Those that lead out of a buffer or into a long loop make a launch that is not kept. */
 void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
-/* A last warp that is not full, and more than one row of it where the kernel reads y or z. */
+/* A last warp that is not full, and more than one row of it where the kernel reads y or z; sizes a little
+ * smaller, so that unrolled loops have something left over. */
 void auto_guess_ragged(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
 /* Change what made it trap, which is search->trap; false: no idea. */
 bool auto_repair(AutoSearch *search, AutoAttempt *attempt);
