@@ -171,6 +171,13 @@ bool bind_not_simulated(Bind *bind) {
     return true;
 }
 
+/* The tables have all instructions of bru1, but not of NVIDIA's machines: there a word that they do not know
+ * says nothing of the code. */
+static SimTrapKind unknown_word(const Target *target) {
+    bool native = !isa_target_info(target)->has_yield_fairness;
+    return native ? TRAP_UNSUPPORTED : TRAP_ILLEGAL;
+}
+
 /* Decode code[pc] into its record and step back: RUN_AGAIN asks the loop to issue it with its own guard. */
 int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
     Run *r = warp->run;
@@ -178,7 +185,7 @@ int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
     warp->pc = (uint32_t)(dec - warp->prog);
     MachInst *in = ARENA_NEW(&r->arena, MachInst);
     if (!isa_decode(r->bin->target, r->code[warp->pc], in, error))
-        return machine_trap(warp, dec, low_lane(g), TRAP_ILLEGAL, "%s", error);
+        return machine_trap(warp, dec, low_lane(g), unknown_word(r->bin->target), "%s", error);
     Bind b = {.run = r, .d = dec, .in = in, .pc = warp->pc};
     PredRef guard = predicate(in->guard);
     dec->inst = in;

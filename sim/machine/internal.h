@@ -109,7 +109,7 @@ struct Dec {
         struct { uint32_t cmp, bop, ex; } isetp;
         struct { uint32_t type, relu, three, sum /* the first two are added */; } minmax; /* VIMNMX */
         struct { uint32_t is_signed, sum; } absdiff;       /* VABSDIFF4 */
-        struct { uint32_t func; } mufu;
+        struct { uint32_t func, shift, bf16; } mufu;
         struct { uint32_t mode; } shfl;
         struct { uint32_t op; } vote;
         struct { uint32_t op, wide; } match;

@@ -82,7 +82,7 @@ static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         r[lane] = (uint32_t)olds[lane];
-        if (size == 8 && dec->mem.op != OP_CAST_SPIN)
+        if (size == 8) /* .CAST.SPIN: all 64 bits of the 1, which ptxas compares */
             r[32 + lane] = (uint32_t)(olds[lane] >> 32);
     }
     set_pred(warp, dec->pd[0], g, ~0u);

@@ -125,8 +125,9 @@ bool LV(bind_FSEL)(Bind *bind) {
 static inline int32_t order_key(uint32_t v) {
     return (int32_t)(v ^ ((uint32_t)((int32_t)v >> 31) & 0x7fffffffu));
 }
-static inline uint32_t fmnmx_one(uint32_t x, uint32_t y, uint32_t is_min, bool nan, bool xorsign) {
-    uint32_t sign = (x ^ y) & 0x80000000u;
+/* sign: of both operands as the registers have them, which is what .XORSIGN takes, |.| or not. */
+static inline uint32_t fmnmx_one(uint32_t x, uint32_t y, uint32_t is_min, bool nan, bool xorsign,
+                                 uint32_t sign) {
     if (xorsign) {
         x &= 0x7fffffffu;
         y &= 0x7fffffffu;
@@ -140,7 +141,8 @@ static inline uint32_t fmnmx_one(uint32_t x, uint32_t y, uint32_t is_min, bool n
 }
 OP32(fmnmx, F32_SETUP uint32_t p = dec_pred(warp, dec, 0); bool nan = dec->fminmax.nan;
      bool xs = dec->fminmax.xorsign;
-     , fmnmx_one(f32_flush((a[i] & m0) ^ x0, ftz), f32_flush((b[i] & m1) ^ x1, ftz), p >> i & 1, nan, xs))
+     , fmnmx_one(f32_flush((a[i] & m0) ^ x0, ftz), f32_flush((b[i] & m1) ^ x1, ftz), p >> i & 1, nan, xs,
+                 (a[i] ^ x0 ^ b[i] ^ x1) & 0x80000000u))
 bool LV(bind_FMNMX)(Bind *bind) {
     uint32_t m = bind->in->mods;
     bind_f32(bind, MGET(FMNMX, ftz, m), false, false);

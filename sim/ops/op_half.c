@@ -27,14 +27,21 @@ static bool bind_half(Bind *bind) {
 static double half_source(const Dec *dec, unsigned i, uint32_t bits, unsigned h, Fmt f) {
     unsigned sel = dec->imm[0] >> (2 * i) & 3;
     bits = (bits & dec->am[i]) ^ dec->xm[i];
-    if (sel == 1)
-        return (double)as_f32(f32_flush(bits, dec->half.ftz));
+    if (sel == 1) /* rounded towards zero: ptxas uses it for cvt.rz.f16.f32 where it takes F2F for .rn (13.0,
+                     sm_75) */
+        return fp_widen(fp_narrow((double)as_f32(f32_flush(bits, dec->half.ftz)), fmt_f16, Rnd_RZ), fmt_f16);
     if (sel == 2 || sel == 3)
         h = sel - 2;
     uint32_t v = bits >> (16 * h) & 0xffff, magnitude = v & 0x7fff;
     if (dec->half.ftz && magnitude < 1u << f.mbits)
         v &= 0x8000;
     return fp_widen(v, f);
+}
+
+/* The sign of that half as the register has it: what .XORSIGN takes beside magnitudes, |.| or not. */
+static bool half_sign(const Dec *dec, unsigned i, uint32_t bits, unsigned h) {
+    unsigned sel = dec->imm[0] >> (2 * i) & 3;
+    return (bits ^ dec->xm[i]) >> (16 * (sel >= 2 ? sel - 2 : h) + 15) & 1;
 }
 
 static double clamp(const Dec *dec, double x) {
@@ -100,11 +107,11 @@ static int half_op(Warp *warp, Dec *dec, uint32_t g) {
 BIND_HALF(HADD2, H_ADD, 0, 0, MGET(HADD2, f32, m), MGET(HADD2, bf16, m))
 BIND_HALF(HMUL2, H_MUL, MGET(HMUL2, fmz, m), 0, MGET(HMUL2, f32, m), MGET(HMUL2, bf16, m))
 BIND_HALF(HFMA2, H_FMA, MGET(HFMA2, fmz, m), MGET(HFMA2, relu, m), MGET(HFMA2, f32, m), MGET(HFMA2, bf16, m))
-BIND_HALF(HFMA2_MMA, H_FMA, MGET(HFMA2_MMA, fmz, m), MGET(HFMA2_MMA, relu, m), 0, 0)
+BIND_HALF(HFMA2_MMA, H_FMA, MGET(HFMA2_MMA, fmz, m), MGET(HFMA2_MMA, relu, m), 0, MGET(HFMA2_MMA, bf16, m))
 
 /* ---- minimum, maximum ---- */
-static uint32_t hmnmx_one(const Dec *dec, double x, double y, bool min, Fmt f) {
-    bool nx = x != x, ny = y != y, neg = (f64_bits(x) ^ f64_bits(y)) >> 63;
+static uint32_t hmnmx_one(const Dec *dec, double x, double y, bool neg, bool min, Fmt f) {
+    bool nx = x != x, ny = y != y;
     if ((nx && ny) || (dec->hminmax.nan && (nx || ny)))
         return f.mbits == 23 ? F32_NAN : F16_NAN;
     if (dec->hminmax.xorsign) {
@@ -129,7 +136,8 @@ static int hmnmx2(Warp *warp, Dec *dec, uint32_t g) {
         bool min = p >> i & 1;
         uint32_t v[2];
         for (unsigned h = 0; h < 2; h++)
-            v[h] = hmnmx_one(dec, half_source(dec, 0, a[i], h, f), half_source(dec, 1, b[i], h, f), min,
+            v[h] = hmnmx_one(dec, half_source(dec, 0, a[i], h, f), half_source(dec, 1, b[i], h, f),
+                             half_sign(dec, 0, a[i], h) != half_sign(dec, 1, b[i], h), min,
                              dec->hminmax.f32 ? fmt_f32 : f);
         r[i] = dec->hminmax.f32 ? v[0] : v[0] | v[1] << 16;
     }

@@ -115,6 +115,17 @@ static int mufu(Warp *warp, Dec *dec, uint32_t g) {
         r[i] = mufu_one(dec->mufu.func, (a[i] & dec->am[0]) ^ dec->xm[0]);
     return RUN_OK;
 }
+/* Half precision: exactly to f32, the function, rounded back into the lower half. */
+static int mufu_half(Warp *warp, Dec *dec, uint32_t g) {
+    ROWS;
+    Fmt f = dec->mufu.bf16 ? fmt_bf16 : fmt_f16;
+    EACH_LANE(i, g) {
+        uint32_t x = f32_bits((float)fp_widen(a[i] >> dec->mufu.shift & 0xffff, f));
+        uint32_t y = mufu_one(dec->mufu.func, (x & dec->am[0]) ^ dec->xm[0]);
+        r[i] = fp_narrow((double)as_f32(y), f, Rnd_RN);
+    }
+    return RUN_OK;
+}
 OP32(mufu_rcp, uint32_t m0 = dec->am[0]; uint32_t x0 = dec->xm[0];
      , f32_canon(1.0f / as_f32((a[i] & m0) ^ x0)))
 OP32(mufu_sqrt, uint32_t m0 = dec->am[0]; uint32_t x0 = dec->xm[0];
@@ -127,6 +138,12 @@ bool LV(bind_MUFU)(Bind *bind) {
     if (bind->d->mufu.func > Mufu_TANH)
         return bind_fail(bind, "undefined MUFU function");
     bind->d->full = bind->d->part = mufu;
+    if (MGET(MUFU, fmt, bind->in->mods) != MufuFmt_F32) {
+        bind->d->mufu.shift = MGET(MUFU, half, bind->in->mods) == HalfSel_H1 ? 16 : 0;
+        bind->d->mufu.bf16 = MGET(MUFU, fmt, bind->in->mods) == MufuFmt_BF16;
+        bind->d->full = bind->d->part = mufu_half;
+        return !bind->failed;
+    }
     if (bind->d->mufu.func == Mufu_RCP)
         USE(bind, mufu_rcp);
     if (bind->d->mufu.func == Mufu_SQRT)

@@ -397,6 +397,8 @@ CASE(hadd2_f32_cvt, HADD2, MSET(HADD2, f32, 1), D32, L(op_with(RZ_, OPM_NEG), HA
 CASE(hadd2_f32, HADD2, MSET(HADD2, f32, 1), D32, L(HALF1(A32), op_with(HALF0(B32), OPM_NEG)), o->r = fb((float)((double)h(a, 1) - (double)h(b, 0)));)
 CASE(hmul2, HMUL2, 0, D32, L(A32, op_with(B32, OPM_NEG)),
      o->r = hfma(h(a, 0), -h(b, 0), copysignf(0, -h(a, 0) * h(b, 0))) | hfma(h(a, 1), -h(b, 1), copysignf(0, -h(a, 1) * h(b, 1))) << 16;)
+CASE(mufu_half, MUFU, MSET(MUFU, func, Mufu_RCP) | MSET(MUFU, fmt, MufuFmt_F16) | MSET(MUFU, half, HalfSel_H1), D32, L(B32),
+     o->r = hcvt(1.0f / h(b, 1));)
 CASE(hfma2, HFMA2, 0, D32, L(A32, B32, C32, PT_), o->r = hfma(h(a, 0), h(b, 0), h(c, 0)) | hfma(h(a, 1), h(b, 1), h(c, 1)) << 16;)
 CASE(hsetp2, HSETP2, MSET(HSETP2, cmp, FCmp_LT), L(P(1), P(2)), L(A32, B32, PT_), o->p1 = h(a, 0) < h(b, 0); o->p2 = h(a, 1) < h(b, 1);)
 
@@ -431,7 +433,7 @@ static const Case cases[] = {
     ROW(f2i_s64_floor, V_F32, CHECK_64), ROW(f2i_s32_f64_ceil, V_F64, CHECK_32), I(i2f_s32), I(i2f_u32), I(i2f_s64),
     ROW(i2f_u64_f64, V_INT, CHECK_64), ROW(i2f_f64, V_INT, CHECK_64), I(i2f_u8), I(i2f_imm), I(i2f_rz), F(frnd_rn), F(frnd_floor),
     F(frnd_ceil), F(frnd_trunc), G(frnd_64), F(f2fp), F(f2fp_bf16), ROW(hadd2, V_F16, CHECK_32), ROW(hadd2_f32_cvt, V_F16, CHECK_32), ROW(hadd2_f32, V_F16, CHECK_32),
-    ROW(hmul2, V_F16, CHECK_32), ROW(hfma2, V_F16, CHECK_32), ROW(hsetp2, V_F16, 12),
+    ROW(hmul2, V_F16, CHECK_32), ROW(hfma2, V_F16, CHECK_32), ROW(mufu_half, V_F16, CHECK_32), ROW(hsetp2, V_F16, 12),
 };
 
 /* ---- operands ---- */

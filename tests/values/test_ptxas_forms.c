@@ -1,0 +1,510 @@
+/* Another compiler's code for every form: each spelling of each form of ptx_forms.def that computes
+ * something, with registers for its operands, is compiled by ptxas, and the machine runs ptxas's code on
+ * values that tell operations apart. Memory must be what the PTX reference interpreter makes of the
+ * statement, which test_values compares with host C and MPFR. So it is known of the machine that it gives
+ * NVIDIA's instructions their meaning, also those which our own compiler does not choose.
+ *
+ *   test_ptxas_forms PTXAS SCRATCH TARGET [PART [OF]] [WORD]
+ *
+ * Spellings whose number modulo OF is PART (all), that hold WORD. Exit status 77 without ptxas.
+ * SPDX-License-Identifier: MIT */
+#include "../lower/form_text.h"
+#include "base/rng.h"
+#include "check/validate/diff.h"
+#include "check/validate/edges.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    BLOCK = 64,
+    BLOCKS = 6, /* each on data of another kind */
+    THREADS = BLOCK * BLOCKS,
+    WORDS = 16,     /* 64-bit inputs of a thread */
+    OWN_BYTES = 64, /* memory of a thread that statements access */
+    OUT_WORDS = 64, /* registers afterwards, and the thread's shared or local memory */
+    PARAM_BYTES = 64,
+    CHUNK = 150,       /* kernels in a module */
+    TEXT_BYTES = 6000, /* of one kernel */
+    MOST_FORMS = 40000
+};
+
+/* What is expected to differ, or is no value. `word`: a part of the spelling, "" for all. */
+static const struct {
+    PtxOp op;
+    const char *word, *reason;
+} exempt[] = {
+    {PTX_BRA, "", "control flow"},
+    {PTX_BRX, "", "control flow"},
+    {PTX_CALL, "", "control flow"},
+    {PTX_RET, "", "control flow"},
+    {PTX_EXIT, "", "control flow"},
+    {PTX_TRAP, "", "control flow"},
+    {PTX_BRKPT, "", "control flow"},
+    {PTX_BAR, "", "communication of threads"},
+    {PTX_BARRIER, "", "communication of threads"},
+    {PTX_MBARRIER, "", "communication of threads"},
+    {PTX_CP, "", "asynchronous"},
+    {PTX_CREATEPOLICY, "", "a value that means something to one kind of machine"},
+    {PTX_LD, "::entry", "parameters are not where the addresses point"},
+    {PTX_LD, "::func", "parameters are not where the addresses point"},
+    {PTX_LD, "param", "parameters are not where the addresses point"},
+    {PTX_ST, "param", "parameters are not where the addresses point"},
+    {PTX_CVTA, "shared", "of numbers that are no addresses"},
+    {PTX_CVTA, "local", "of numbers that are no addresses"},
+    {PTX_ISSPACEP, "", "of numbers that are no addresses"},
+    {PTX_DIV, "approx", "a divisor below 2^-126 has no bound; ptxas 13.0 scales it"},
+    {PTX_FNS, "", "ptxas 13.0 finds bit 0 from the offset -2^31"},
+    {PTX_ABS, "f32", "ptxas 13.0 keeps a NaN's bits where it is guarded"},
+    {PTX_NEG, "f32", "ptxas 13.0 keeps a NaN's bits where it is guarded"},
+    {PTX_CVT, ".f32.f32", "ptxas 13.0 keeps a NaN's bits"},
+    {PTX_CVT, ".tf32", "ptxas 13.0 keeps a NaN's bits"},
+    /* The machine's MUFU takes subnormal operands, NVIDIA's flushes them; so code for .ftz leaves it to it.
+     */
+    {PTX_RCP, "ftz", "MUFU of subnormal operands"},
+    {PTX_SQRT, "approx.ftz", "MUFU of subnormal operands"},
+    {PTX_RSQRT, "ftz", "MUFU of subnormal operands"},
+    {PTX_SIN, "ftz", "MUFU of subnormal operands"},
+    {PTX_COS, "ftz", "MUFU of subnormal operands"},
+    {PTX_LG2, "ftz", "MUFU of subnormal operands"},
+    {PTX_EX2, "ftz", "MUFU of subnormal operands"},
+    {PTX_LD, ".v8", "needs sm_100; ptxas 13.0 takes it for others and drops elements"},
+    {PTX_ST, ".v8", "needs sm_100; ptxas 13.0 takes it for others and drops elements"},
+};
+
+static bool is_exempt(const char *opcode) {
+    for (unsigned i = 0; i < sizeof exempt / sizeof *exempt; i++) {
+        const char *name = ptx_op_name(exempt[i].op);
+        size_t n = strlen(name);
+        if (strncmp(opcode, name, n) == 0 && (opcode[n] == '.' || !opcode[n]) &&
+            strstr(opcode + n, exempt[i].word))
+            return true;
+    }
+    return false;
+}
+
+/* ---- statements ---- */
+
+typedef struct {
+    char opcode[160];
+    bool guarded, optional, refused;
+} Form;
+static Form forms[MOST_FORMS];
+static unsigned nforms, nspelled, part, parts = 1;
+static const char *only = "";
+
+static void note_form(void *user, const char *opcode) {
+    (void)user;
+    if (is_exempt(opcode))
+        return;
+    for (unsigned variant = 0; variant < 2; variant++, nspelled++)
+        if (nspelled % parts == part && nforms < MOST_FORMS && strstr(opcode, only)) {
+            Form *form = &forms[nforms++];
+            snprintf(form->opcode, sizeof form->opcode, "%s", opcode);
+            /* one with a guard, or with the operands that may be absent */
+            form->optional = variant;
+            /* ptxas 13.0 loses the guard of set and testp: the old value becomes another, or goes */
+            form->guarded = nspelled / parts % 4 == 3 && strncmp(opcode, "set.", 4) != 0 &&
+                            strncmp(opcode, "testp", 5) != 0;
+        }
+}
+
+static bool is_collective(PtxOp op) {
+    return op == PTX_SHFL || op == PTX_VOTE || op == PTX_MATCH || op == PTX_REDUX || op == PTX_ELECT;
+}
+
+/* The member mask, the last operand, is all lanes: all execute the statement. */
+static void put_full_mask(char *statement) {
+    char *comma = strrchr(statement, ',');
+    if (comma)
+        strcpy(comma, ", 0xffffffff;");
+}
+
+static bool make_statement(const Form *form, char *out, size_t size, PtxInsn *insn) {
+    Diags silent = {0};
+    StrTab strings = {0};
+    bool good = form_decode(form->opcode, strlen(form->opcode), (SrcLoc){0}, &silent, &strings, insn);
+    str_free(&strings);
+    bool all = good && is_collective((PtxOp)insn->op);
+    good = good && form_text_statement(form->opcode, form->guarded && !all, form->optional, out, size);
+    if (all && insn->flags & PF_SYNC)
+        put_full_mask(out);
+    return good;
+}
+
+/* Registers named in the statement, by file and number. */
+typedef struct {
+    bool named[5][40];
+} Registers;
+static const char files[] = "drhpq";
+
+static Registers registers_of(const char *statement) {
+    Registers registers = {0};
+    for (const char *at = strchr(statement, '%'); at; at = strchr(at + 1, '%')) {
+        const char *file = strchr(files, at[1]);
+        unsigned n = (unsigned)strtoul(at + 2, NULL, 10);
+        if (at[1] && file && at[2] >= '0' && at[2] <= '9' && n < 40)
+            registers.named[file - files][n] = true;
+    }
+    return registers;
+}
+
+static void put_inputs(FILE *f, const Registers *registers) {
+    static const char *const load[] = {"ld.global.u64 %%d%u, [%%g+%u]; ", "ld.global.u32 %%r%u, [%%g+%u]; ",
+                                       "ld.global.u16 %%h%u, [%%g+%u]; "};
+    for (unsigned n = 0; n < 40; n++) {
+        unsigned at = n % WORDS * 8;
+        for (unsigned file = 0; file < 3; file++)
+            if (registers->named[file][n])
+                fprintf(f, load[file], n, at); /* NOLINT: the formats stand above */
+        if (registers->named[3][n])
+            fprintf(f, "ld.global.u32 %%w, [%%g+%u]; and.b32 %%w, %%w, 1; setp.ne.u32 %%p%u, %%w, 0; ", at,
+                    n);
+        if (registers->named[4][n])
+            fprintf(f,
+                    "ld.global.u64 %%x, [%%g+%u]; ld.global.u64 %%y, [%%g+%u]; mov.b128 %%q%u, {%%x, %%y}; ",
+                    at, (at + 8) % (WORDS * 8), n);
+    }
+}
+
+static void put_outputs(FILE *f, const Registers *registers, const char *space) {
+    unsigned at = 0;
+    for (unsigned n = 0; n < 40; n++) {
+        static const char *const store[] = {"st.global.u64 [%%o+%u], %%d%u; ",
+                                            "st.global.u32 [%%o+%u], %%r%u; ",
+                                            "st.global.u16 [%%o+%u], %%h%u; "};
+        for (unsigned file = 0; file < 3; file++)
+            if (registers->named[file][n])
+                fprintf(f, store[file], 8 * at++, n); /* NOLINT */
+        if (registers->named[3][n])
+            fprintf(f, "selp.b32 %%w, 1, 0, %%p%u; st.global.u32 [%%o+%u], %%w; ", n, 8 * at++);
+        if (registers->named[4][n]) {
+            fprintf(f,
+                    "mov.b128 {%%x, %%y}, %%q%u; st.global.u64 [%%o+%u], %%x; st.global.u64 [%%o+%u], %%y; ",
+                    n, 8 * at, 8 * at + 8);
+            at += 2;
+        }
+    }
+    for (unsigned k = 0; space && k < OWN_BYTES / 8; k++)
+        fprintf(f, "ld.%s.u64 %%x, [%%ra+%u]; st.global.u64 [%%o+%u], %%x; ", space, 8 * k,
+                8 * (OUT_WORDS - OWN_BYTES / 8 + k));
+}
+
+/* One kernel, on one line: ptxas names lines. */
+static char *kernel_text(const Form *form, unsigned number) {
+    char statement[600], *text;
+    size_t size;
+    PtxInsn insn;
+    if (!make_statement(form, statement, sizeof statement, &insn))
+        return NULL;
+    Registers registers = registers_of(statement);
+    bool cluster = insn.space == SP_SHARED_CLUSTER;
+    const char *space = insn.space == SP_SHARED || cluster ? "shared"
+                        : insn.space == SP_LOCAL           ? "local"
+                                                           : NULL;
+    FILE *f = open_memstream(&text, &size);
+    fprintf(
+        f,
+        ".visible .entry k%u(.param .u64 in, .param .u64 out, .param .u64 own, .param .align 16 .b8 pp[%u]) "
+        "{ "
+        ".reg .b64 %%d<40>, %%da, %%g, %%o, %%x, %%y; .reg .b32 %%r<40>, %%ra, %%t, %%w; .reg .b16 %%h<40>; "
+        ".reg "
+        ".pred %%p<40>; .reg .b128 %%q<40>; .shared .align 16 .b8 area[%u]; .local .align 16 .b8 frame[%u]; ",
+        number, PARAM_BYTES, BLOCK * OWN_BYTES, OWN_BYTES);
+    fprintf(
+        f,
+        "mov.u32 %%t, %%tid.x; mov.u32 %%w, %%ctaid.x; mad.lo.u32 %%w, %%w, %u, %%t; ld.param.u64 %%g, [in]; "
+        "ld.param.u64 %%o, [out]; ld.param.u64 %%da, [own]; mad.wide.u32 %%g, %%w, %u, %%g; mad.wide.u32 "
+        "%%o, "
+        "%%w, %u, %%o; mad.wide.u32 %%da, %%w, %u, %%da; mov.u32 %%ra, %s; ",
+        BLOCK, WORDS * 8, OUT_WORDS * 8, OWN_BYTES,
+        insn.space == SP_SHARED || cluster ? "area"
+        : insn.space == SP_LOCAL           ? "frame"
+                                           : "0");
+    if (insn.space == SP_CONST)
+        fprintf(f, "mov.u64 %%da, table; ");
+    if (insn.space == SP_SHARED || cluster)
+        fprintf(f, "mad.lo.u32 %%ra, %%t, %u, %%ra; ", OWN_BYTES);
+    for (unsigned k = 0; space && k < OWN_BYTES / 8; k++)
+        fprintf(f, "ld.global.u64 %%x, [%%da+%u]; st.%s.u64 [%%ra+%u], %%x; ", 8 * k, space, 8 * k);
+    if (cluster)
+        fprintf(f, "cvt.u64.u32 %%da, %%ra; ");
+    put_inputs(f, &registers);
+    if (insn.op == PTX_DIV || insn.op == PTX_REM) /* by 0: anything. Floating point: any number is as good */
+        fprintf(f, registers.named[0][9]   ? "or.b64 %%d9, %%d9, 1; "
+                   : registers.named[1][9] ? "or.b32 %%r9, %%r9, 1; "
+                                           : "or.b16 %%h9, %%h9, 1; ");
+    if (insn.op == PTX_BFE || insn.op == PTX_BFI) /* beyond: anything */
+        fprintf(f, "and.b32 %%r9, %%r9, 255; and.b32 %%r13, %%r13, 255; and.b32 %%r17, %%r17, 255; ");
+    fprintf(f, "%s ", statement);
+    put_outputs(f, &registers, space);
+    fprintf(f, "ret; }\n");
+    fclose(f);
+    return text;
+}
+
+static void put_head(FILE *f, const char *target) {
+    fprintf(f, ".version 8.8\n.target %s\n.address_size 64\n.const .align 16 .b32 table[16] = {", target);
+    for (unsigned k = 0; k < 16; k++)
+        fprintf(f, "%s0x%x", k ? ", " : "", 0x3f8001ff * (k + 3));
+    fprintf(f, "};\n");
+}
+enum { HEAD_LINES = 4 };
+
+/* ---- data ---- */
+
+/* Word `word` of a thread: each block has another kind of values; words of a thread fit together. */
+static uint64_t input(unsigned thread, unsigned word) {
+    static const char *const types[] = {"u32", "f32", "u64", "f64", "f16", "u8"};
+    unsigned kind = thread / BLOCK;
+    const Scalar *scalar = scalar_find(types[kind], strlen(types[kind]));
+    uint64_t bits = 0;
+    for (unsigned k = 0; k < (kind == 5 ? 1u : 8u / scalar->size_bytes); k++) {
+        /* two operands are registers 5 and 9 mostly */
+        Edges edges = {.seed = 77 + k + 10 * kind, .together = true, .member = word / 4 % 2};
+        uint8_t value[8];
+        edges_value(&edges, scalar, thread * 4 + word % 4 + 4096 * (word / 8), value);
+        uint64_t piece = 0;
+        memcpy(&piece, value, scalar->size_bytes);
+        bits |= piece << 8 * k * scalar->size_bytes;
+    }
+    return bits;
+}
+
+static void add_buffer(Plan *plan, const char *name, const char *type, const uint64_t *words, uint64_t n) {
+    PlanBuffer buffer = {
+        .name = name, .type = scalar_find(type, strlen(type)), .bytes = (const uint8_t *)words};
+    buffer.count = n * 8 / buffer.type->size_bytes;
+    buffer.init = words ? NULL : "zero";
+    PlanArg arg = {.is_buffer = true, .buffer = plan->buffers.n};
+    VEC_ADD(&plan->arena, &plan->buffers, buffer);
+    VEC_ADD(&plan->arena, &plan->launches.at[0].args, arg);
+}
+
+/* The type of what a statement makes: a NaN may have any bits. */
+static const char *result_type(const PtxInsn *insn) {
+    PtxType type = (PtxType)insn->type[0];
+    return type == TY_F64                         ? "f64"
+           : type == TY_F32                       ? "f32"
+           : type == TY_F16 || type == TY_F16X2   ? "f16"
+           : type == TY_BF16 || type == TY_BF16X2 ? "bf16"
+                                                  : "u64";
+}
+
+static void make_plan(Plan *plan, const char *kernel, const char *type) {
+    static uint64_t in[THREADS * WORDS], own[THREADS * OWN_BYTES / 8], param[PARAM_BYTES / 8];
+    for (unsigned t = 0; t < THREADS; t++) {
+        for (unsigned w = 0; w < WORDS; w++)
+            in[t * WORDS + w] = input(t, w);
+        for (unsigned w = 0; w < OWN_BYTES / 8; w++)
+            own[t * (OWN_BYTES / 8) + w] = input(t, w + 5);
+    }
+    for (unsigned k = 0; k < PARAM_BYTES / 8; k++)
+        param[k] = 0x8123456789abcdef * (k + 1);
+    *plan = (Plan){0};
+    PlanLaunch launch = {.kernel = kernel, .grid = {BLOCKS, 1, 1}, .block = {BLOCK, 1, 1}, .repeat = 1};
+    VEC_ADD(&plan->arena, &plan->launches, launch);
+    add_buffer(plan, "in", "u64", in, THREADS * WORDS);
+    add_buffer(plan, "out", type, NULL, THREADS * OUT_WORDS);
+    add_buffer(plan, "own", type, own, THREADS * OWN_BYTES / 8);
+    PlanArg arg = {.bytes = (const uint8_t *)param, .size_bytes = PARAM_BYTES};
+    VEC_ADD(&plan->arena, &plan->launches.at[0].args, arg);
+}
+
+/* ---- ptxas ---- */
+
+static const char *ptxas, *scratch;
+
+static char *read_all(const char *path, size_t *size) {
+    FILE *f = fopen(path, "rb");
+    char *text = NULL;
+    if (!f)
+        return NULL;
+    fseek(f, 0, SEEK_END);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    text = malloc(*size + 1);
+    *size = text ? fread(text, 1, *size, f) : 0;
+    if (text)
+        text[*size] = 0;
+    fclose(f);
+    return text;
+}
+
+static void write_module(const char *path, const char *target, char *const *text, unsigned n) {
+    FILE *f = fopen(path, "w");
+    if (!f)
+        exit(3);
+    put_head(f, target);
+    for (unsigned k = 0; k < n; k++)
+        fputs(text[k] ? text[k] : "\n", f);
+    fclose(f);
+}
+
+/* Compiles the kernels that ptxas takes; the others become NULL in text[]. The cubin, or NULL. */
+static char *compile(const char *target, char **text, unsigned n, size_t *size) {
+    char source[300], cubin[300], errors[300], command[1500];
+    snprintf(source, sizeof source, "%s/%s.ptx", scratch, target);
+    snprintf(cubin, sizeof cubin, "%s/%s.cubin", scratch, target);
+    snprintf(errors, sizeof errors, "%s/%s.err", scratch, target);
+    snprintf(command, sizeof command, "'%s' -arch=%s -o '%s' '%s' 2>'%s' >/dev/null", ptxas, target, cubin,
+             source, errors);
+    for (unsigned round = 0; round < 40; round++) {
+        write_module(source, target, text, n);
+        if (system(command) == 0) /* NOLINT: paths of the build */
+            return read_all(cubin, size);
+        char *said = read_all(errors, size);
+        unsigned dropped = 0;
+        for (const char *at = said; at && (at = strstr(at, "line ")) != NULL; at += 5) {
+            unsigned line = (unsigned)strtoul(at + 5, NULL, 10), k = line - HEAD_LINES - 1;
+            const char *end = strchr(at, '\n');
+            const char *error = strstr(at, "error");
+            if (line <= HEAD_LINES || k >= n || !text[k] || !error || (end && error > end))
+                continue;
+            free(text[k]);
+            text[k] = NULL;
+            dropped++;
+        }
+        free(said);
+        if (!dropped)
+            return NULL; /* it has crashed */
+    }
+    return NULL;
+}
+
+/* ---- comparison ---- */
+
+static unsigned equal, contraction, refused, not_run, wrong;
+
+typedef struct {
+    char text[400];
+} FirstError;
+static void keep(void *user, Severity severity, const char *line) {
+    FirstError *error = user;
+    if (severity == SEV_ERROR && error && !error->text[0])
+        snprintf(error->text, sizeof error->text, "%s", line);
+}
+
+static void judge(const Form *form, const PtxModule *m, const Binary *binary, unsigned number) {
+    char kernel[16], statement[600];
+    PtxInsn insn;
+    FirstError error = {""};
+    Diags diags = {.sink = keep, .user = &error};
+    Plan plan;
+    DiffReport report = {0};
+    DiffOptions options = {0};
+    snprintf(kernel, sizeof kernel, "k%u", number);
+    make_statement(form, statement, sizeof statement, &insn);
+    make_plan(&plan, kernel, result_type(&insn));
+    bool ran = diff_validate(&plan, m, binary, &options, &report, &diags);
+    Verdict verdict = ran ? diff_verdict(&report) : VERDICT_NOT_RUN;
+    equal += verdict == VERDICT_EQUAL;
+    contraction += verdict == VERDICT_CONTRACTION;
+    if (verdict == VERDICT_EQUAL || verdict == VERDICT_CONTRACTION) {
+        plan_free(&plan);
+        return;
+    }
+    bool lacks =
+        !ran || report.machine_trap.kind == TRAP_UNSUPPORTED || report.ptx_trap.kind == TRAP_UNSUPPORTED;
+    not_run += lacks;
+    wrong += !lacks;
+    if (lacks && !ran)
+        printf("not run: %s: %s\n", statement, error.text);
+    else {
+        char *text = diff_report_text(&report, &plan);
+        printf("%s: %s\n%s\n", lacks ? "not run" : "WRONG", statement, text);
+        free(text);
+    }
+    plan_free(&plan);
+}
+
+static void test_chunk(const char *target, unsigned first, unsigned n) { /* NOLINT: as deep as log n */
+    char *text[CHUNK] = {0}, *module;
+    size_t size, cubin_bytes = 0;
+    for (unsigned k = 0; k < n; k++) { /* what our own front end takes */
+        text[k] = kernel_text(&forms[first + k], k);
+        FILE *f = open_memstream(&module, &size);
+        put_head(f, target);
+        fputs(text[k] ? text[k] : "?", f);
+        fclose(f);
+        Diags silent = {.sink = keep};
+        PtxModule *m = ptx_parse("form", module, size, &silent);
+        if (!m) {
+            free(text[k]);
+            text[k] = NULL;
+            if (getenv("SHOW"))
+                printf("front end: %s\n", forms[first + k].opcode);
+        } else
+            refused++;
+        ptx_free(m);
+        free(module);
+    }
+    char *cubin = compile(target, text, n, &cubin_bytes);
+    bool any = false;
+    for (unsigned k = 0; k < n; k++)
+        any |= text[k] != NULL;
+    if (!any || (!cubin && n > 1)) {
+        for (unsigned k = 0; k < n; k++) {
+            refused -= !cubin && n > 1 && text[k];
+            free(text[k]);
+        }
+        free(cubin);
+        if (any) {
+            test_chunk(target, first, n / 2);
+            test_chunk(target, first + n / 2, n - n / 2);
+        }
+        return;
+    }
+    if (!cubin) { /* ptxas crashes on this one */
+        free(text[0]);
+        return;
+    }
+    FILE *f = open_memstream(&module, &size);
+    put_head(f, target);
+    for (unsigned k = 0; k < n; k++)
+        fputs(text[k] ? text[k] : "\n", f);
+    fclose(f);
+    FirstError error = {""};
+    Diags diags = {.sink = keep, .user = &error};
+    PtxModule *m = ptx_parse("forms", module, size, &diags);
+    Binary *binary = cubin ? binary_read("forms.cubin", cubin, cubin_bytes, &diags) : NULL;
+    if (!m || !binary) {
+        printf("FAILED: %s\n", error.text);
+        wrong++;
+    }
+    for (unsigned k = 0; k < n && m && binary; k++)
+        if (text[k]) {
+            refused--;
+            judge(&forms[first + k], m, binary, k);
+        }
+    binary_free(binary);
+    ptx_free(m);
+    for (unsigned k = 0; k < n; k++)
+        free(text[k]);
+    free(cubin);
+    free(module);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 4)
+        return 2;
+    ptxas = argv[1];
+    scratch = argv[2];
+    if (access(ptxas, X_OK) != 0) {
+        printf("skipped: no ptxas\n");
+        return 77;
+    }
+    part = argc > 4 ? (unsigned)atoi(argv[4]) : 0;
+    parts = argc > 5 ? (unsigned)atoi(argv[5]) : 1;
+    only = argc > 6 ? argv[6] : "";
+    for (unsigned form = 1; form < form_count(); form++)
+        form_text_spellings(form, note_form, NULL);
+    for (unsigned first = 0; first < nforms; first += CHUNK)
+        test_chunk(argv[3], first, nforms - first < CHUNK ? nforms - first : CHUNK);
+    printf("%s: %u statements: %u equal, %u differ by what PTX leaves to the compiler, %u not run, %u wrong; "
+           "%u are "
+           "refused by ptxas alone\n",
+           argv[3], nforms, equal, contraction, not_run, wrong, refused);
+    return wrong || equal < nforms / 4;
+}
