@@ -543,7 +543,8 @@ static void summarise(Checker *checker, const Proc *p, Summary *summary) {
             if (!flow->decoded[i])
                 break;
             BinKind k = bin_kind(&flow->insts[i]);
-            if (k == BK_BSSY || k == BK_BSYNC || k == BK_BREAK)
+            if (k == BK_BSSY ||
+                k == BK_BSYNC) /* BREAK alone takes lanes out: nobody waits for them any more */
                 summary->uses |= (uint16_t)(1u << bin_barrier(&flow->insts[i]));
             if (k == BK_BMOV_FROM_B)
                 summary->saves |= (uint16_t)(1u << bin_barrier(&flow->insts[i]));

@@ -84,12 +84,30 @@ static void bar_fields(Checker *c, uint32_t i, const MachInst *inst) {
         check_report(c, CR_R22, i, NONE, "illegal field barid=%u", id);
 }
 
+/* Where the branch leads, and behind it, do lanes go by the same guard at once, so that nothing is done where
+ * its jump took lanes whose guard is false? */
+static bool guard_decides_again(const Checker *checker, uint32_t i, const MachInst *inst) {
+    uint32_t to[2] = {bin_target(checker->g, i), i + 1};
+    for (unsigned k = 0; k < 2; k++) {
+        const MachInst *next = to[k] < checker->g->bin->ncode ? &checker->g->insts[to[k]] : NULL;
+        if (!next || bin_kind(next) != BK_BRANCH || MGET(BRA, cond, next->mods) != BRACond_NoCond ||
+            next->guard.kind != OPK_REG || next->guard.file != inst->guard.file ||
+            next->guard.value != inst->guard.value)
+            return false;
+    }
+    return true;
+}
+
 static void collective_branch(Checker *checker, uint32_t i, const MachInst *inst) {
     unsigned cond = MGET(BRA, cond, inst->mods);
     if (cond == BRACond_NoCond)
         return;
-    /* ptxas writes a guarded BRA.U where it knows the guard to be the same for all lanes */
-    if (bin_guard(inst) != BG_ALWAYS && !(checker->native && cond == BRACond_U))
+    bool of_lanes = inst->src[BRA_ura].kind != OPK_NONE;
+    /* ptxas writes a guarded BRA.U where it knows the guard to be the same for all lanes, and asks of the
+     * lanes of a mask in the guard whether all of them bring it (shfl.sync with a mask in a register,
+     * sm_80, 12.x) */
+    if (bin_guard(inst) != BG_ALWAYS && !(checker->native && (cond == BRACond_U || of_lanes)) &&
+        !(of_lanes && guard_decides_again(checker, i, inst)))
         check_report(checker, CR_R21, i, NONE, "predicated BRA.%s moves lanes whose guard is false",
                      cond == BRACond_U     ? "U"
                      : cond == BRACond_DIV ? "DIV"

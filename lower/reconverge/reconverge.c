@@ -218,7 +218,8 @@ bool pass_reconverge(IrModule *module, Diags *d) {
     SyncNotes notes = {0};
     if (module->verify)
         reconv_note_sites(&notes, module);
-    mod.nstubs = reconv_make_stubs(module);
+    Function *gather = NULL;
+    mod.nstubs = reconv_make_stubs(module, &gather);
     mod.base = ARENA_ARRAY(&mod.a, uint32_t, module->funcs.n);
     mod.calls = call_graph(&mod.a, module);
     mod.observes = ir_observing_functions(&mod.a, &mod.calls, module);
@@ -226,6 +227,11 @@ bool pass_reconverge(IrModule *module, Diags *d) {
     module->reconv.n = 0;
     for (uint32_t c = mod.calls.ncomps; ok && c-- > 0;) /* callees' components have smaller numbers */
         ok = reconverge_component(&mod, c);
+    unsigned max_b = 0;
+    for (unsigned k = 0; gather && k < module->funcs.n; k++)
+        max_b = module->funcs.at[k]->summary.max_b > max_b ? module->funcs.at[k]->summary.max_b : max_b;
+    if (gather)
+        reconv_number_gather(gather, max_b);
     if (ok && module->verify)
         ok = reconv_check(module, &notes, d);
     arena_free(&notes.a);

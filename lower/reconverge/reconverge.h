@@ -1,9 +1,9 @@
 /* What the parts of reconvergence insertion share: reconverge.c (the module, calls, reports),
  * lower/reconverge/join.c (which joins, where lanes are pending in them, register numbers),
  * lower/reconverge/place.c and lower/reconverge/expect.c (auto mode: candidates, what they would cost),
- * lower/reconverge/insert.c (the instructions), lower/reconverge/sync.c and lower/reconverge/stub.c
- * (collectives), lower/reconverge/yield.c (forward progress), lower/reconverge/check.c and
- * lower/reconverge/meet.c (the rules, checked on the result).
+ * lower/reconverge/insert.c (the instructions), lower/reconverge/sync.c, lower/reconverge/stub.c and
+ * lower/reconverge/gather.c (collectives), lower/reconverge/yield.c (forward progress),
+ * lower/reconverge/check.c and lower/reconverge/meet.c (the rules, checked on the result).
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
 #define HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
@@ -104,8 +104,29 @@ void reconv_insert(Reconv *reconv);
 /* WARPSYNC (and YIELD) before collectives; BREAK and BSSY around YIELD if asked for. base: see Module. */
 bool reconv_cover(Reconv *reconv, unsigned base, Diags *diags);
 /* Collectives that may meet each other from several places go through stubs, which become the module's first
- * functions. Returns how many. */
-unsigned reconv_make_stubs(IrModule *module);
+ * functions. Returns how many. *gather: NULL, or the function in which lanes gather, one of them. */
+unsigned reconv_make_stubs(IrModule *module, Function **gather);
+/* May other lanes be active behind it than before it? */
+bool reconv_changes_active(const Inst *i);
+
+/* Making functions and calls: instructions go before position `at`. */
+typedef struct {
+    Function *f;
+    BlockId block;
+    unsigned at;
+    LocId loc;
+} ReconvPlace;
+InstId reconv_place_inst(ReconvPlace *place, unsigned op, unsigned ndst, unsigned nsrc);
+InstId reconv_place_op(ReconvPlace *place, unsigned op); /* with the operands of the optype */
+Operand reconv_value(Function *f, RegFile file);         /* a new one */
+Operand reconv_fixed_value(Function *f, int reg);        /* in register R`reg` */
+
+/* The function in which lanes wait until all of their mask are there (lower/reconverge/gather.c). */
+Function *reconv_make_gather(IrModule *module);
+/* A call of it; mask: an immediate or a value in R. */
+void reconv_call_gather(ReconvPlace *place, const Function *gather, Operand mask);
+/* Gives it its barrier registers, `first` and the one behind, which no other function of the module uses. */
+void reconv_number_gather(Function *gather, unsigned first);
 /* A collective as it was before stubs were made and masks were taken away, for the checks of the result. */
 typedef struct {
     Function *f;

@@ -10,10 +10,6 @@
  *             the operation
  *             RET R20                      takes each lane back to its own place
  *
- * Example: in `if (odd) x = shfl(a) else x = shfl(b)`, both with mask 0xffffffff, the two sides are places of
- * one kind (operation and modifiers). Neither is in uniform flow, their masks are the same, and no lane
- * passes first one, then the other: they may meet. Both become CALL $sync$SHFL$0 with their value in R4.
- *
  * 1. find_stub_sites lists the places: collectives (IF_SYNC), WARPSYNCs that PTX wrote, barriers.
  * 2. may_meet asks of each two of a kind; union-find over those that may (connect) makes the groups. Two
  *    never meet, and need no stub, if
@@ -27,6 +23,7 @@
  *    places is written into the stub, others travel (Way): mask first, then the sources in order, one
  *    register a word from R4 on, a vector from an even one; predicates as 0 or 1. Results come back from R4.
  * 4. call_stub replaces each place. Stubs go to the front of the module: callees come before callers.
+ * 5. Where masks may differ among lanes, they are gathered first: lower/reconverge/gather.c.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 #include "lower/opt/opt.h"
@@ -255,6 +252,49 @@ static void connect(Stubs *stubs) {
                 unite(stubs, a, b);
 }
 
+/* ---- masks ---- */
+
+/* Is there one division of the warp for all places: each in uniform flow, with all lanes or with one and the
+ * same value as mask? Then who waits for a lane is of its part, and so is whom that lane waits for. */
+static bool one_division(const Stubs *stubs) {
+    const Site *first = NULL;
+    for (uint32_t k = 0; k < stubs->sites.n; k++) {
+        const Site *site = &stubs->sites.at[k];
+        if (!site->uniform)
+            return false;
+        if (site->mask.kind == OPK_IMM && site->mask.value == UINT32_MAX)
+            continue;
+        if (site->mask.kind != OPK_VAL ||
+            (first && (first->f != site->f || !same_operand(first->mask, site->mask))))
+            return false;
+        first = site;
+    }
+    return true;
+}
+
+/* May lanes with different masks wait at this place at one time? In uniform flow a mask that is the same in
+ * all lanes names them all. */
+static bool masks_may_differ(const Site *site) {
+    if (site->mask.kind == OPK_IMM)
+        return false;
+    return !site->uniform || site->mask.kind != OPK_VAL ||
+           !ir_value(site->f, (ValId){site->mask.value})->uniform;
+}
+
+/* differ: [place] of a group's leader: lanes with different masks may wait there at one time. size: [place]
+ * of its group, if it leads one. Is there such a group? */
+static bool find_different_masks(Stubs *stubs, const uint32_t *size, bool *differ) {
+    bool any = false, one = one_division(stubs);
+    for (uint32_t k = 0; k < stubs->sites.n; k++) {
+        const Site *site = &stubs->sites.at[k], *first = &stubs->sites.at[leader(stubs, k)];
+        bool alone = size[leader(stubs, k)] == 1;
+        if (alone ? !one && masks_may_differ(site)
+                  : site->mask.kind != OPK_IMM || !same_operand(site->mask, first->mask))
+            any = differ[leader(stubs, k)] = true;
+    }
+    return any;
+}
+
 /* ---- the stub of a group ---- */
 
 typedef struct { /* how operands travel; regs 0: the same constant everywhere */
@@ -316,15 +356,9 @@ typedef struct { /* a list of fixed registers, in the order in which they are gi
     int next;
 } Fixed;
 
-static Operand fixed_value(Function *f, int reg) {
-    ValId v = ir_value_new(f, RF_R);
-    ir_value(f, v)->fixed_reg = (int16_t)reg;
-    return ir_val(f, v);
-}
-
 static void add_fixed(Function *f, Fixed *l, Operand value, int reg) {
     l->value[l->n] = value;
-    l->fixed[l->n++] = fixed_value(f, reg);
+    l->fixed[l->n++] = reconv_fixed_value(f, reg);
 }
 
 /* Where the next operand of `regs` registers goes. */
@@ -334,34 +368,18 @@ static int next_reg(Fixed *fixed, unsigned regs) {
     return at;
 }
 
-typedef struct { /* instructions go before position at */
-    Function *f;
-    BlockId block;
-    unsigned at;
-    LocId loc;
-} Place;
-
-static InstId place_inst(Place *place, unsigned op, unsigned ndst, unsigned nsrc) {
-    InstId i = ir_inst_new(place->f, op, ndst, nsrc);
-    ir_inst(place->f, i)->loc = place->loc;
-    ir_insert(place->f, place->block, place->at++, i);
-    return i;
-}
-
-static InstId place_op(Place *p, unsigned op) { return place_inst(p, op, isa_num_dst(op), isa_num_src(op)); }
-
-static void put_copies(Place *place, const Fixed *l, bool out) {
+static void put_copies(ReconvPlace *place, const Fixed *l, bool out) {
     if (!l->n)
         return;
-    InstId c = place_inst(place, IR_PARCOPY, l->n, l->n);
+    InstId c = reconv_place_inst(place, IR_PARCOPY, l->n, l->n);
     for (unsigned k = 0; k < l->n; k++) {
         ir_set_src(place->f, c, k, out ? l->fixed[k] : l->value[k]);
         ir_set_dst(place->f, c, k, out ? l->value[k] : l->fixed[k]);
     }
 }
 
-static Operand put_sel(Place *place, Operand pred) { /* 1 where pred is true */
-    InstId i = place_op(place, OT_SEL);
+static Operand put_sel(ReconvPlace *place, Operand pred) { /* 1 where pred is true */
+    InstId i = reconv_place_op(place, OT_SEL);
     Operand v = ir_val(place->f, ir_value_new(place->f, RF_R));
     ir_set_dst(place->f, i, SEL_rd, v);
     ir_set_src(place->f, i, SEL_ra, op_rz());
@@ -370,8 +388,8 @@ static Operand put_sel(Place *place, Operand pred) { /* 1 where pred is true */
     return v;
 }
 
-static void put_isetp(Place *place, Operand pred, Operand r) { /* pred = r != 0 */
-    InstId i = place_op(place, OT_ISETP);
+static void put_isetp(ReconvPlace *place, Operand pred, Operand r) { /* pred = r != 0 */
+    InstId i = reconv_place_op(place, OT_ISETP);
     ir_inst(place->f, i)->mods =
         MSET(ISETP, sign, ISign_U32) | MSET(ISETP, cmp, ICmp_NE) | MSET(ISETP, bop, BoolOp_AND);
     ir_set_dst(place->f, i, 0, pred);
@@ -379,8 +397,6 @@ static void put_isetp(Place *place, Operand pred, Operand r) { /* pred = r != 0 
     ir_set_src(place->f, i, ISETP_rb, op_rz());
     ir_set_src(place->f, i, ISETP_pp, op_pt());
 }
-
-static Operand new_value(Function *f, RegFile file) { return ir_val(f, ir_value_new(f, file)); }
 
 /* The stub's own view of one operand: constant, or copied from its registers. */
 static Operand receive(Stub *st, Fixed *in, const Way *way) {
@@ -397,7 +413,7 @@ static Operand receive(Stub *st, Fixed *in, const Way *way) {
 
 static void build_stub(Stub *st, IrModule *m) {
     Function *f = st->f = ir_function_new(m, st->name, false);
-    Place p = {f, ir_block_new(f), 0, {0}};
+    ReconvPlace p = {f, ir_block_new(f), 0, {0}};
     Fixed in = {.next = ABI_FIRST_REG}, out = {.next = ABI_FIRST_REG};
     f->entry = p.block;
     f->is_ssa = f->uses_sync = true;
@@ -408,30 +424,30 @@ static void build_stub(Stub *st, IrModule *m) {
     ValId ra[2] = {ir_value_new(f, RF_R), ir_value_new(f, RF_R)};
     for (unsigned k = 0; k < 2; k++)
         add_fixed(f, &in, ir_val(f, ra[k]), ABI_RETURN_REG + (int)k);
-    InstId entry = place_inst(&p, IR_ENTRY, in.n, 0);
+    InstId entry = reconv_place_inst(&p, IR_ENTRY, in.n, 0);
     for (unsigned k = 0; k < in.n; k++)
         ir_set_dst(f, entry, k, in.fixed[k]);
     put_copies(&p, &in, true);
     for (unsigned k = 0; k < st->nsrc; k++)
         if (st->src[k].regs && st->src[k].pred) {
             Operand r = src[k];
-            src[k] = new_value(f, RF_P);
+            src[k] = reconv_value(f, RF_P);
             put_isetp(&p, src[k], r);
         }
     if (st->op != OT_WARPSYNC) {
-        InstId w = place_op(&p, OT_WARPSYNC);
+        InstId w = reconv_place_op(&p, OT_WARPSYNC);
         ir_set_src(f, w, WARPSYNC_rb, mask);
         ir_set_src(f, w, WARPSYNC_pp, op_pt());
     }
-    InstId op = place_op(&p, st->op);
+    InstId op = reconv_place_op(&p, st->op);
     ir_inst(f, op)->mods = st->mods;
     for (unsigned k = 0; k < st->nsrc; k++)
         ir_set_src(f, op, k, src[k]);
     if (st->op != st->result_op)
-        op = place_op(&p, st->result_op);
+        op = reconv_place_op(&p, st->result_op);
     for (unsigned k = 0; k < st->ndst; k++)
         if (st->file[k] != RF_COUNT)
-            ir_set_dst(f, op, k, new_value(f, (RegFile)st->file[k]));
+            ir_set_dst(f, op, k, reconv_value(f, (RegFile)st->file[k]));
     for (unsigned k = 0; k < st->ndst; k++) {
         if (st->file[k] == RF_COUNT)
             continue;
@@ -443,7 +459,7 @@ static void build_stub(Stub *st, IrModule *m) {
         add_fixed(f, &out, v, next_reg(&out, 1));
     }
     put_copies(&p, &out, false);
-    InstId ret = place_inst(&p, OT_RET, 0, isa_num_src(OT_RET) + out.n);
+    InstId ret = reconv_place_inst(&p, OT_RET, 0, isa_num_src(OT_RET) + out.n);
     ir_inst(f, ret)->mods = MSET(RET, mode, BasePCMode_ABS);
     ir_set_src(f, ret, RET_pp, op_pt());
     ir_set_src(f, ret, RET_ra, ir_vec(f, ra, 2));
@@ -455,7 +471,7 @@ static void build_stub(Stub *st, IrModule *m) {
 
 /* ---- the calls ---- */
 
-static void pass_operand(Place *place, Fixed *args, const Way *way, Operand o) {
+static void pass_operand(ReconvPlace *place, Fixed *args, const Way *way, Operand o) {
     if (!way->regs)
         return;
     int reg = next_reg(args, way->regs);
@@ -493,18 +509,21 @@ static unsigned position(Function *f, BlockId b, InstId id) {
     return p;
 }
 
-static void call_stub(const Stub *st, const Site *site) {
+static void call_stub(const Stub *st, const Site *site, const Function *gather) {
     Function *f = site->f;
-    Place p = {f, site->block, position(f, site->block, site->inst), ir_inst(f, site->inst)->loc};
+    ReconvPlace p = {f, site->block, position(f, site->block, site->inst), ir_inst(f, site->inst)->loc};
     Fixed args = {.next = ABI_FIRST_REG}, results = {.next = ABI_FIRST_REG};
-    place_op(&p, OT_YIELD);
+    if (gather)
+        reconv_call_gather(&p, gather, site->mask);
+    reconv_place_op(&p, OT_YIELD);
     pass_operand(&p, &args, &st->mask, site->mask);
     for (unsigned k = 0; k < st->nsrc; k++)
         if (st->op != OT_WARPSYNC || k != WARPSYNC_rb)
             pass_operand(&p, &args, &st->src[k], *ir_src(f, ir_inst(f, site->inst), k));
     put_copies(&p, &args, false);
-    ValId ra[2] = {{fixed_value(f, ABI_RETURN_REG).value}, {fixed_value(f, ABI_RETURN_REG + 1).value}};
-    ir_set_dst(f, place_op(&p, OT_LEPC), LEPC_rd, ir_vec(f, ra, 2));
+    ValId ra[2] = {{reconv_fixed_value(f, ABI_RETURN_REG).value},
+                   {reconv_fixed_value(f, ABI_RETURN_REG + 1).value}};
+    ir_set_dst(f, reconv_place_op(&p, OT_LEPC), LEPC_rd, ir_vec(f, ra, 2));
     Operand pred[STUB_DSTS], flag[STUB_DSTS];
     unsigned npreds = 0;
     for (unsigned k = 0; k < st->ndst; k++) {
@@ -514,14 +533,14 @@ static void call_stub(const Stub *st, const Site *site) {
             continue;
         if (o.file == RF_P) {
             pred[npreds] = o;
-            o = flag[npreds++] = new_value(f, RF_R);
+            o = flag[npreds++] = reconv_value(f, RF_R);
         } else if (o.file == RF_UR) {
             move_to_r(f, o.value);
             o.file = RF_R;
         }
         add_fixed(f, &results, o, reg);
     }
-    InstId call = place_inst(&p, OT_CALL, results.n, isa_num_src(OT_CALL) + args.n + 1);
+    InstId call = reconv_place_inst(&p, OT_CALL, results.n, isa_num_src(OT_CALL) + args.n + 1);
     ir_inst(f, call)->mods = MSET(CALL, mode, BasePCMode_REL);
     ir_set_src(f, call, CALL_pp, op_pt());
     ir_set_src(f, call, CALL_ra, op_reg(RF_R, REG_RZ, 2));
@@ -538,6 +557,31 @@ static void call_stub(const Stub *st, const Site *site) {
     if (site->result.i)
         ir_remove_at(f, site->block, position(f, site->block, site->result));
     ir_renumber(f);
+}
+
+/* Are the lanes that come here known to be those of the mask, from a collective before in the block? */
+static bool are_together(const Site *site) {
+    Function *f = site->f;
+    for (unsigned p = position(f, site->block, site->inst); p-- > 0;) {
+        const Inst *i = ir_inst(f, ir_inst_at(f, site->block, p));
+        unsigned own = ir_is_pseudo(i->op) ? 0 : isa_num_src(i->op);
+        if (i->op == OT_WARPSYNC)
+            return same_operand(*ir_src(f, i, WARPSYNC_rb), site->mask);
+        if (reconv_changes_active(i) || is_bar(i->op))
+            return false;
+        if (i->flags & IF_SYNC && i->nsrc > own)
+            return same_operand(*ir_src(f, i, own), site->mask);
+    }
+    return false;
+}
+
+static void gather_at(const Site *site, const Function *gather) {
+    if (are_together(site))
+        return;
+    ReconvPlace p = {site->f, site->block, position(site->f, site->block, site->inst),
+                     ir_inst(site->f, site->inst)->loc};
+    reconv_call_gather(&p, gather, site->mask);
+    ir_renumber(site->f);
 }
 
 /* ---- the module ---- */
@@ -560,7 +604,7 @@ static void name_stub(Stubs *stubs, Stub *st, unsigned number) {
     while (ir_find_function(stubs->m, st->name));
 }
 
-static void make_stub(Stubs *stubs, uint32_t group, unsigned number) {
+static void make_stub(Stubs *stubs, uint32_t group, unsigned number, const Function *gather) {
     Stub st = {0};
     bool first = true;
     for (uint32_t k = 0; k < stubs->sites.n; k++)
@@ -572,10 +616,10 @@ static void make_stub(Stubs *stubs, uint32_t group, unsigned number) {
     build_stub(&st, stubs->m);
     for (uint32_t k = 0; k < stubs->sites.n; k++)
         if (leader(stubs, k) == group)
-            call_stub(&st, &stubs->sites.at[k]);
+            call_stub(&st, &stubs->sites.at[k], gather);
 }
 
-unsigned reconv_make_stubs(IrModule *module) {
+unsigned reconv_make_stubs(IrModule *module, Function **gather) {
     Stubs s = {.m = module};
     unsigned first = module->funcs.n;
     bool divergent = false;
@@ -586,13 +630,18 @@ unsigned reconv_make_stubs(IrModule *module) {
     if (divergent && s.sites.n > 1) {
         find_roots(&s);
         connect(&s);
-        uint32_t *size = ARENA_ARRAY(&s.a, uint32_t, s.sites.n);
-        for (uint32_t k = 0; k < s.sites.n; k++)
-            size[leader(&s, k)]++;
-        for (uint32_t k = 0; k < s.sites.n; k++)
-            if (size[k] > 1)
-                make_stub(&s, k, module->funcs.n - first);
     }
+    uint32_t *size = ARENA_ARRAY(&s.a, uint32_t, s.sites.n + 1);
+    for (uint32_t k = 0; k < s.sites.n; k++)
+        size[leader(&s, k)]++;
+    bool *differ = ARENA_ARRAY(&s.a, bool, s.sites.n + 1);
+    *gather = find_different_masks(&s, size, differ) ? reconv_make_gather(module) : NULL;
+    for (uint32_t k = 0; k < s.sites.n; k++)
+        if (size[k] > 1)
+            make_stub(&s, k, module->funcs.n - first, differ[k] ? *gather : NULL);
+    for (uint32_t k = 0; k < s.sites.n; k++)
+        if (size[k] == 1 && differ[k])
+            gather_at(&s.sites.at[k], *gather);
     unsigned nstubs = module->funcs.n - first;
     if (nstubs)
         move_to_front(module, first);

@@ -85,7 +85,7 @@ static void insert_warpsync(Cover *cover, unsigned *p, Operand mask) {
     insert(cover, p, w, loc);
 }
 
-static bool changes_active(const Inst *i) {
+bool reconv_changes_active(const Inst *i) {
     const uint32_t leaves = ISA_EFFECT_SWITCH | ISA_EFFECT_CALL | ISA_EFFECT_EXIT | ISA_EFFECT_RETURN;
     return isa_has_effect(i->op, leaves) || i->op == OT_SYSCALL || i->op == OT_RTT;
 }
@@ -136,7 +136,7 @@ static bool cover_block(Cover *cover) {
             if (!cover_collective(cover, &p))
                 return false;
         } else {
-            if (changes_active(i))
+            if (reconv_changes_active(i))
                 cover->have = (Operand){0};
             if (i->op == OT_YIELD || (i->op == OT_NANOSLEEP && op_is_always(i->guard)))
                 leave_barriers(cover, &p, i->loc);

@@ -115,6 +115,7 @@ struct Dec {
         struct { uint32_t op, wide; } match;
         struct { uint32_t op, is_signed; } redux;
         struct { uint32_t redop; } barrier;
+        struct { uint32_t for_branch /* nobody else reads it */; } r2ur;
         struct { uint32_t kind, second /* of the next word, or SR_COUNT */, uniform; } sreg; /* SregKind */
     };
     // clang-format on
@@ -144,7 +145,7 @@ struct Warp {
     uint8_t *rows;
     uint32_t pc;
     uint32_t valid, active, yield, sleep, switch_mask;
-    uint32_t tried;   /* lanes that a WARPSYNC let run since one last passed */
+    uint32_t tried;   /* lanes that a WARPSYNC let run since one last passed (policy warpsync-turns) */
     uint32_t blocked; /* lanes parked at BSYNC or WARPSYNC (policy "blocked") */
     uint32_t p[PRED_COUNT];
     uint32_t b[16];

@@ -114,14 +114,34 @@ bool LV(bind_REDUX)(Bind *bind) {
 static int r2ur(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     uint32_t v = a[low_lane(g)];
-    if (warp->active != warp->valid)
+    if (warp->active != warp->valid && !dec->r2ur.for_branch)
         machine_finding(warp, dec, MF_UNIFORM_DIVERGED, g, 0, "R2UR");
     LANES { r[i] = v; }
     set_pred(warp, dec->pd[0], ~0u, v ? ~0u : 0);
     return RUN_OK;
 }
+
+/* Does BRA.DIV or BRA.CONV ask for the value, before another group can run? It means the lanes that are here.
+ */
+static bool for_branch(const Bind *bind) {
+    const Run *run = bind->run;
+    for (uint32_t pc = bind->pc + 1; pc < run->ncode; pc++) {
+        MachInst next;
+        char error[160];
+        if (!isa_decode(run->bin->target, run->code[pc], &next, error))
+            return false;
+        if (next.optype == OT_BRA)
+            return next.src[BRA_ura].kind == OPK_REG &&
+                   next.src[BRA_ura].value == bind->in->dst[R2UR_urd].value;
+        if (isa_traits(next.optype)->flow != ISA_FLOW_NONE)
+            return false;
+    }
+    return false;
+}
+
 bool LV(bind_R2UR)(Bind *bind) {
     bind_operands(bind);
+    bind->d->r2ur.for_branch = for_branch(bind);
     bind->d->full = bind->d->part = r2ur;
     return !bind->failed;
 }

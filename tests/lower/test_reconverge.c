@@ -442,7 +442,8 @@ static void test_calls(void **state) {
     unload(&l);
 }
 
-/* BAR and a vote: WARPSYNC before them, YIELD too where flow is divergent; the mask operand goes. */
+/* BAR and a vote: WARPSYNC before them, YIELD too where flow is divergent, and the lanes of a mask in a
+ * register gather there; the mask operand goes. */
 static void test_collectives(void **state) {
     (void)state;
     Loaded l;
@@ -452,16 +453,22 @@ static void test_collectives(void **state) {
                              "bb2: preds(bb1) succs(bb3)\n  %r4, _ = VOTE %p2, %r1 flags[sync convergent]\n"
                              "  %r5, _ = VOTE %p2, %r1 flags[sync convergent]\n  BRA _, _, bb3\n"
                              "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n");
-    Function *f = l.m->funcs.at[0];
+    Function *f = l.m->funcs.at[1], *gather = l.m->funcs.at[0];
     assert_int_equal(at(f, 1, 2)->op, OT_WARPSYNC);
     assert_int_equal(ir_src(f, at(f, 1, 2), WARPSYNC_rb)->value, UINT32_MAX);
     assert_int_equal(at(f, 1, 3)->op, OT_BAR);
-    assert_int_equal(at(f, 2, 0)->op, OT_YIELD);
-    assert_int_equal(at(f, 2, 1)->op, OT_WARPSYNC);
-    assert_int_equal(ir_src(f, at(f, 2, 1), WARPSYNC_rb)->value, 1);
-    assert_int_equal(at(f, 2, 2)->op, OT_VOTE);
-    assert_int_equal(at(f, 2, 2)->nsrc, VOTE_nsrc);
-    assert_int_equal(at(f, 2, 3)->op, OT_VOTE);
+    assert_int_equal(at(f, 2, 1)->op, OT_LEPC); /* lanes with other masks may be there: they gather, once */
+    assert_ptr_equal(ir_callee(f, at(f, 2, 2)), gather);
+    assert_int_equal(at(f, 2, 3)->op, OT_YIELD);
+    assert_int_equal(at(f, 2, 4)->op, OT_WARPSYNC);
+    assert_int_equal(ir_src(f, at(f, 2, 4), WARPSYNC_rb)->value, 1);
+    assert_int_equal(at(f, 2, 5)->op, OT_VOTE);
+    assert_int_equal(at(f, 2, 5)->nsrc, VOTE_nsrc);
+    assert_int_equal(at(f, 2, 6)->op, OT_VOTE);
+    assert_int_equal(f->summary.max_b, 1); /* B0 is the kernel's: left while lanes wait; B1, B2 are its own */
+    assert_int_equal(gather->b_base, 1);
+    assert_int_equal(gather->summary.max_b, 3);
+    assert_int_equal(count_op(gather, OT_BREAK), 2);
     unload(&l);
 }
 
