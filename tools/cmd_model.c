@@ -8,16 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NPOLICIES = 16 };
-
-/* Combination n of the policies; bsync-nb=literal is not among them, which code need not survive. */
-static void set_policy(unsigned n, ModelOptions *options) {
-    options->bsync_nb = n & 1 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
-    options->branch_order = n & 2 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
-    options->join_scope = n & 4 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
-    options->lane_choice = n & 8 ? MACHINE_LANE_HIGHEST : MACHINE_LANE_LOWEST;
-}
-
 static cJSON *to_json(const BinFlow *g, const ModelResult *result) {
     cJSON *o = json_object();
     char where[160];
@@ -47,15 +37,14 @@ static cJSON *to_json(const BinFlow *g, const ModelResult *result) {
 static void check_kernel(const Settings *settings, const ModelProgram *p, uint32_t kernel,
                          ModelResult *result) {
     ModelOptions o = settings->model.options;
-    o.bsync_nb = settings->machine.bsync_nb, o.branch_order = settings->machine.branch_order;
-    o.join_scope = settings->machine.join_scope, o.lane_choice = settings->machine.lane_choice;
+    o.policies = settings->machine.policies;
     if (settings->model.all_policies)
-        set_policy(0, &o);
+        model_choose(&o, 0);
     model_check(p, kernel, &o, result);
-    for (unsigned n = 1; settings->model.all_policies && n < NPOLICIES && result->verdict < MODEL_STUCK;
-         n++) {
+    for (unsigned n = 1;
+         settings->model.all_policies && n < MODEL_POLICY_COUNT && result->verdict < MODEL_STUCK; n++) {
         ModelResult other;
-        set_policy(n, &o);
+        model_choose(&o, n);
         model_check(p, kernel, &o, &other);
         bool worse = other.verdict > result->verdict;
         model_result_free(worse ? result : &other);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "base/scope.h"
+#include "sim/machine/policy.h"
 #include "tools/cli.h"
 #include <stdlib.h>
 #include <string.h>
@@ -46,21 +47,16 @@ static bool read_step(const cJSON *o, MachineReplayStep *step) {
     return k != REPLAY_TARGET || n == (unsigned)__builtin_popcount(step->lanes);
 }
 
+/* What is not named here, "any" lane for one, the steps decide. */
 static void read_policy(const cJSON *o, MachineOptions *options) {
-    const cJSON *nb = cJSON_GetObjectItemCaseSensitive(o, "bsync-nb"),
-                *order = cJSON_GetObjectItemCaseSensitive(o, "branch-order"),
-                *join = cJSON_GetObjectItemCaseSensitive(o, "join-scope"),
-                *lane = cJSON_GetObjectItemCaseSensitive(o, "lane-choice");
-    if (cJSON_IsString(nb))
-        options->bsync_nb = nb->valuestring[0] == 'b'   ? MACHINE_NB_BLOCKED
-                            : nb->valuestring[0] == 'l' ? MACHINE_NB_LITERAL
-                                                        : MACHINE_NB_RELEASE;
-    if (cJSON_IsString(order) && order->valuestring[0] == 't')
-        options->branch_order = MACHINE_TAKEN_FIRST;
-    if (cJSON_IsString(join) && join->valuestring[0] == 'c')
-        options->join_scope = MACHINE_JOIN_CANDIDATES;
-    if (cJSON_IsString(lane) && lane->valuestring[0] == 'h')
-        options->lane_choice = MACHINE_LANE_HIGHEST;
+    char text[64];
+    for (unsigned k = 0; k < POLICY_COUNT; k++) {
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(o, machine_policy_table[k].name);
+        if (cJSON_IsString(value) &&
+            (size_t)snprintf(text, sizeof text, "%s=%s", machine_policy_table[k].name, value->valuestring) <
+                sizeof text)
+            machine_policy_parse(&options->policies, text, strlen(text));
+    }
 }
 
 static bool read_schedule(Settings *settings, cJSON *o, Schedule *schedule) {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "tools/cli.h"
 #include "tools/report.h"
+#include "sim/machine/policy.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,8 +129,11 @@ static const struct argp_option machine_options[] = {
     {"undefined", KEY_UNDEFINED, NULL, 0,
      "Report undefined values that matter, and .uni that is not uniform (PTX)", 0},
     {"policy", KEY_POLICY, "NAME=VALUE,...", 0,
-     "Machine: bsync-nb=release|blocked|literal, branch-order=fallthrough|taken, join-scope=all|candidates, "
-     "lane-choice=lowest|highest|rotate|random[:SEED]; first values are the defaults",
+     "Machine, how the specification is read (first values are the defaults; random:SEED): "
+#define POLICY(type, field, name, alias, values, ...) name "=" values " "
+#include "sim/machine/policy.def"
+#undef POLICY
+     ,
      0},
     {"seed", KEY_SEED, "N", 0, "Order of threads (PTX interpreter) and random lane choice", 0},
     {"budget", KEY_BUDGET, "N", 0,
@@ -181,7 +185,7 @@ static const struct argp_option fuzz_options[] = {
     {"resume", KEY_RESUME, "FILE", 0, "Write the state to FILE; go on from there if it exists", 0},
     {"keep", KEY_KEEP, "DIR", 0, "Save failing programs, as made and reduced", 0},
     {"policies", KEY_POLICIES, "WHICH", 0,
-     "Machine policies: sampled (default), all 32, default, or literal: report how often they hang", 0},
+     "Machine policies: sampled (default), all 64, default, or literal: report how often they hang", 0},
     {"target", 't', "NAME", 0, "Machine, by default the first of: ", 0},
     {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3, or all (default): sampled", 0},
     {"reduce", KEY_REDUCE, "SECONDS", 0, "CPU time to reduce one failure (default 20)", 0},
@@ -204,7 +208,7 @@ static const struct argp_option model_options[] = {
     {"states", KEY_STATES, "N", 0, "--model: states of a kernel (default 200000)", 0},
     {"time", KEY_TIME, "SECONDS", 0, "--model: CPU time for a kernel (default 10)", 0},
     {"policy", KEY_POLICY, "NAME=VALUE,...", 0,
-     "--model: policies as in heddle run --policy, or all (but literal)", 0},
+     "--model: policies as in heddle run --policy, or all that code must survive", 0},
     {"schedule", KEY_SCHEDULE, "FILE", 0,
      "--model: write the way to the first finding, for heddle run --replay", 0},
     {0}};
@@ -350,50 +354,10 @@ static void extent(struct argp_state *state, const char *text, const char *what,
     argp_error(state, "%s: '%s' is not X, X,Y or X,Y,Z", what, text);
 }
 
-/* One NAME=VALUE, which is not terminated; false if unknown. */
-static bool one_policy(MachineOptions *options, const char *text, size_t n) {
-    static const struct {
-        const char *text;
-        unsigned which, value;
-    } policies[] = {{"bsync-nb=release", 0, MACHINE_NB_RELEASE},
-                    {"bsync-nb=blocked", 0, MACHINE_NB_BLOCKED},
-                    {"bsync-nb=literal", 0, MACHINE_NB_LITERAL},
-                    {"branch-order=fallthrough", 1, MACHINE_FALLTHROUGH_FIRST},
-                    {"branch-order=taken", 1, MACHINE_TAKEN_FIRST},
-                    {"join-scope=all", 2, MACHINE_JOIN_ALL},
-                    {"join-scope=candidates", 2, MACHINE_JOIN_CANDIDATES},
-                    {"lane-choice=lowest", 3, MACHINE_LANE_LOWEST},
-                    {"lane-choice=highest", 3, MACHINE_LANE_HIGHEST},
-                    {"lane-choice=rotate", 3, MACHINE_LANE_ROTATE},
-                    {"lane-choice=random", 3, MACHINE_LANE_RANDOM},
-                    {"branch=fallthrough", 1, MACHINE_FALLTHROUGH_FIRST}, /* short names */
-                    {"branch=taken", 1, MACHINE_TAKEN_FIRST},
-                    {"join=all", 2, MACHINE_JOIN_ALL},
-                    {"join=candidates", 2, MACHINE_JOIN_CANDIDATES},
-                    {"lane=lowest", 3, MACHINE_LANE_LOWEST},
-                    {"lane=highest", 3, MACHINE_LANE_HIGHEST},
-                    {"lane=rotate", 3, MACHINE_LANE_ROTATE},
-                    {"lane=random", 3, MACHINE_LANE_RANDOM}};
-    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
-        if (strlen(policies[i].text) != n || strncmp(policies[i].text, text, n) != 0)
-            continue;
-        if (policies[i].which == 0)
-            options->bsync_nb = (MachineBsyncNb)policies[i].value;
-        else if (policies[i].which == 1)
-            options->branch_order = (MachineBranchOrder)policies[i].value;
-        else if (policies[i].which == 2)
-            options->join_scope = (MachineJoinScope)policies[i].value;
-        else
-            options->lane_choice = (MachineLaneChoice)policies[i].value;
-        return true;
-    }
-    return false;
-}
-
 static void policy(struct argp_state *state, MachineOptions *options, const char *text) {
     for (const char *s = text;;) {
         size_t n = strcspn(s, ","), name = strcspn(s, ":,");
-        bool known = one_policy(options, s, name);
+        bool known = machine_policy_parse(&options->policies, s, name);
         if (known && name < n) { /* random:SEED */
             char *end;
             options->seed = strtoull(s + name + 1, &end, 10);

@@ -7,6 +7,7 @@
 #include "check/fuzz/shape.h"
 #include "emit/text/asm.h"
 #include "lower/lower.h"
+#include "sim/machine/policy.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,29 +25,20 @@ static const char *const class_names[FUZZ_CLASSES] = {
 const char *fuzz_class_name(FuzzClass c) { return class_names[c]; }
 
 void fuzz_policy(unsigned n, MachineOptions *options) {
-    static const MachineLaneChoice lanes[] = {MACHINE_LANE_LOWEST, MACHINE_LANE_HIGHEST, MACHINE_LANE_ROTATE,
-                                              MACHINE_LANE_RANDOM};
-    options->lane_choice = lanes[n & 3];
-    options->branch_order = n & 4 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
-    options->join_scope = n & 8 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
-    options->bsync_nb = n >= FUZZ_NPOLICIES ? MACHINE_NB_LITERAL
-                        : n & 16            ? MACHINE_NB_BLOCKED
-                                            : MACHINE_NB_RELEASE;
+    machine_policy_choose(&options->policies, n % POLICY_SAFE_COUNT);
+    if (n >= FUZZ_NPOLICIES)
+        options->bsync_nb = MACHINE_NB_LITERAL;
 }
 
 static void describe_config(const FuzzConfig *config, char *out, size_t out_bytes) {
-    static const char *const nb[] = {"release", "blocked", "literal"};
-    static const char *const lane[] = {"lowest", "highest", "rotate", "random"};
     static const char *const predicate[] = {"auto", "off", "max"};
     const MachineOptions *options = &config->machine;
-    snprintf(out, out_bytes,
-             "%s%s-O%u reg-limit=%u %s predicate=%s%s%s bsync-nb=%s branch=%s join=%s lane=%s seed=%llu%s%s",
+    char policies[256];
+    snprintf(out, out_bytes, "%s%s-O%u reg-limit=%u %s predicate=%s%s%s policy=%s seed=%llu%s%s",
              config->target ? isa_target_name(config->target) : "", config->target ? " " : "",
              config->opt_level, config->reg_limit, ir_reconv_mode_name(config->reconverge),
              predicate[config->predicate], config->yield_breaks ? " yield=break" : "",
-             config->yield_percent ? " yields" : "", nb[options->bsync_nb],
-             options->branch_order == MACHINE_TAKEN_FIRST ? "taken" : "fallthrough",
-             options->join_scope == MACHINE_JOIN_ALL ? "all" : "candidates", lane[options->lane_choice],
+             config->yield_percent ? " yields" : "", machine_policy_print(&options->policies, policies),
              (unsigned long long)options->seed, options->check_control ? " check-control" : "",
              config->traces ? " traces" : "");
 }

@@ -62,7 +62,7 @@ typedef struct {
     uint8_t track[MODEL_MAX_LANES][MODEL_TRACKED];
     uint8_t b[16];
     uint8_t valid, active, yield, switch_mask, blocked, tried,
-        spare[2]; /* tried: had a turn since a WARPSYNC waits */
+        spare[2]; /* tried: had a turn since a WARPSYNC waits (policy warpsync-turns) */
 } ModelState;
 _Static_assert(sizeof(ModelState) == 88, "no padding: states are compared as bytes");
 

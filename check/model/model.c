@@ -9,6 +9,7 @@
 #include "check/model/internal.h"
 #include "base/clock.h"
 #include "base/scope.h"
+#include "sim/machine/policy.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -430,6 +431,12 @@ void model_check(const ModelProgram *program, uint32_t kernel, const ModelOption
         result->options = *opt;
     set_defaults(&result->options);
     find_sets(program, &sets);
+    if (result->options.sleep_test != MACHINE_SLEEP_AWAKE ||
+        result->options.warpsync_masks != MACHINE_MASKS_ARRIVED) {
+        result->verdict = MODEL_LIMIT;
+        result->why = "a reading of the specification that is not modelled";
+        return;
+    }
     for (bool more = program->g->funcs[kernel].ninsts > 0; more && !result->nfindings;) {
         Search q = {.r = result,
                     .start_inst = program->g->funcs[kernel].first_inst,
@@ -463,3 +470,8 @@ Verdict model_verdict(ModelVerdict v) {
 }
 
 const char *model_verdict_name(ModelVerdict v) { return verdict_name(model_verdict(v)); }
+
+/* Of the lane choices the highest and the lowest: MACHINE_LANE_ROTATE and _RANDOM mean any lane here. */
+void model_choose(ModelOptions *options, unsigned n) {
+    machine_policy_choose(&options->policies, n % 2 + n / 2 * 4);
+}

@@ -1,6 +1,7 @@
 /* What the model checker found: text for people, schedules for the simulator.
  * SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
+#include "sim/machine/policy.h"
 #include "base/json.h"
 #include "base/scope.h"
 #include <stdio.h>
@@ -120,20 +121,20 @@ static void add_step(cJSON *list, const BinFlow *g, const ModelResult *result, c
 }
 
 char *model_schedule_json(const BinFlow *g, const ModelResult *result, const ModelFinding *finding) {
-    static const char *const nb[] = {"release", "blocked", "literal"},
-                             *const order[] = {"fallthrough", "taken"}, *const join[] = {"all", "candidates"},
-                             *const lane[] = {"lowest", "highest", "any", "any"};
     cJSON *o = json_object(), *policy = json_object();
+    char text[16];
     json_add_text(o, "kernel", result->kernel->name);
     json_add_text(o, "verdict", model_verdict_name(finding->verdict));
     json_add_text(o, "what", finding->text);
     json_add_number(o, "pc", (double)bin_address(g, finding->inst));
     json_add_number(o, "lanes", real_lanes(result, (1u << result->nlanes) - 1));
     json_add(o, "policy", policy);
-    json_add_text(policy, "bsync-nb", nb[result->options.bsync_nb]);
-    json_add_text(policy, "branch-order", order[result->options.branch_order]);
-    json_add_text(policy, "join-scope", join[result->options.join_scope]);
-    json_add_text(policy, "lane-choice", lane[result->options.lane_choice]);
+    for (unsigned k = 0; k < POLICY_COUNT; k++) {
+        unsigned value = machine_policy_get(&result->options.policies, k);
+        bool any = k == POLICY_lane_choice && value > MACHINE_LANE_HIGHEST;
+        json_add_text(policy, machine_policy_table[k].name,
+                      any ? "any" : machine_policy_value(k, value, text));
+    }
     json_add_number(o, "loop", finding->loop);
     cJSON *steps = json_add_list(o, "steps");
     for (uint32_t i = 0; i < finding->nsteps; i++)

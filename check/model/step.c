@@ -375,7 +375,7 @@ static StepStatus bsync(Stepper *stepper, const Skel *skel, ModelState *state, u
     if (g != state->active)
         return split(stepper, skel, state, inst, g);
     Lanes arrived = state->active | waiting_at(state, inst);
-    Lanes cleared = stepper->opt.literal & MODEL_LITERAL_STALE ? state->active : arrived;
+    Lanes cleared = stepper->opt.bsync_clear == MACHINE_CLEAR_ACTIVE ? state->active : arrived;
     state->b[skel->barrier] &= (uint8_t)(state->valid & ~cleared);
     Lanes pending = state->b[skel->barrier], may_run = (Lanes)(state->valid & ~arrived & ~state->yield),
           next = 0;
@@ -404,7 +404,8 @@ static StepStatus yield(Stepper *stepper, const Skel *k, ModelState *state, uint
     StepStatus status = go_on(stepper, k, state, inst);
     if (!others || status != STEP_ON)
         return status;
-    if (stepper->opt.literal & MODEL_LITERAL_YIELD_PC)
+    if (k->kind == BK_YIELD ? stepper->opt.yield_pc == MACHINE_YIELD_OWN
+                            : stepper->opt.nanosleep == MACHINE_NANOSLEEP_LITERAL)
         place_lanes(state, old, inst);
     state->switch_mask &= others;
     if (!state->switch_mask)
@@ -474,13 +475,17 @@ static StepStatus warpsync(Stepper *stepper, const Skel *k, ModelState *state, u
         Lanes named = mask[i] & state->valid;
         bool agree = !(named & ~arrived);
         wanted |= named;
-        EACH_LANE(t, (Lanes)(named & arrived))
+        EACH_LANE(t, (Lanes)(named & arrived)) {
+            if ((mask[t] & state->valid) != named && stepper->opt.warpsync_agree == MACHINE_AGREE_ASSERT)
+                return bad(stepper, inst, "lanes that name each other bring different masks to a WARPSYNC");
             agree = agree && (mask[t] & state->valid) == named;
+        }
         complete |= agree ? bit(i) : 0;
     }
     if (!complete && !(wanted & ~arrived))
         return bad(stepper, inst, "lanes that name each other bring different masks to a WARPSYNC");
     if (!complete) {
+        bool turns = stepper->opt.warpsync_turns == MACHINE_TURNS_TRIED;
         Lanes missing = (Lanes)(wanted & ~arrived), fresh = (Lanes)(missing & ~state->tried);
         if (!fresh) { /* all had their turn */
             state->tried &= (Lanes)~missing;
@@ -490,7 +495,7 @@ static StepStatus warpsync(Stepper *stepper, const Skel *k, ModelState *state, u
         state->active = 0;
         if (!resume(stepper, state, inst, rather_not_yielded(state, fresh), o))
             return STEP_CHOICE;
-        state->tried |= state->active;
+        state->tried |= turns ? state->active : 0;
         return STEP_ON;
     }
     state->tried = 0;

@@ -5,12 +5,19 @@
 #include "base/clock.h"
 #include "check/static/check.h"
 #include "check/validate/diff.h"
+#include "sim/machine/policy.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-enum { NPOLICIES = 32, NMODEL = 16, NCHECKED = 4, SLACK_ISSUES = 20000, ORIGINAL_BUDGET = 20000000 };
+enum {
+    NPOLICIES = 32,
+    NMODEL = MODEL_POLICY_COUNT / 2 /* without turns at WARPSYNC */,
+    NCHECKED = 4,
+    SLACK_ISSUES = 20000,
+    ORIGINAL_BUDGET = 20000000
+};
 
 typedef struct { /* of one run of a plan */
     SimTrapKind trap;
@@ -36,12 +43,7 @@ typedef struct {
 /* ---- runs ---- */
 
 static void policy(unsigned n, MachineOptions *options) {
-    static const MachineLaneChoice lanes[] = {MACHINE_LANE_LOWEST, MACHINE_LANE_HIGHEST, MACHINE_LANE_ROTATE,
-                                              MACHINE_LANE_RANDOM};
-    options->lane_choice = lanes[n & 3];
-    options->branch_order = n & 4 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
-    options->join_scope = n & 8 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
-    options->bsync_nb = n & 16 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
+    machine_policy_choose(&options->policies, n);
     options->seed = n;
 }
 
@@ -158,18 +160,11 @@ static bool static_objects(const Trial *trial, const BinFlow *g) {
     return found;
 }
 
-static void model_policy(unsigned n, ModelOptions *options) {
-    options->bsync_nb = n & 1 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
-    options->branch_order = n & 2 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
-    options->join_scope = n & 4 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
-    options->lane_choice = n & 8 ? MACHINE_LANE_HIGHEST : MACHINE_LANE_LOWEST;
-}
-
 static bool model_finds(const Trial *trial, const BinFlow *flow, unsigned n) {
     ModelProgram *p = model_program(flow);
     ModelOptions o = trial->opt->model;
     bool found = false;
-    model_policy(n, &o);
+    model_choose(&o, n);
     for (uint32_t f = 0; p && f < flow->bin->nfuncs && !found; f++) {
         if (!flow->bin->funcs[f].is_entry)
             continue;

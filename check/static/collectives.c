@@ -559,6 +559,14 @@ static bool in_cycle(const Scc *scc, const uint32_t *size, uint32_t block) {
     return false;
 }
 
+/* Does it ask whether lanes are together? */
+static bool asks_where_lanes_are(const MachInst *inst) {
+    if (inst->optype != OT_BRA)
+        return false;
+    unsigned cond = MGET(BRA, cond, inst->mods);
+    return cond == BRACond_DIV || cond == BRACond_CONV;
+}
+
 enum { SEES = 1, YIELDS = 2, SLEEPS = 4, SYNCS = 8, CALLS = 16, LOADS = 32 };
 
 static uint8_t what_happens(Checker *checker, uint32_t block, const bool *observing) {
@@ -572,7 +580,7 @@ static uint8_t what_happens(Checker *checker, uint32_t block, const bool *observ
         w |= observes(inst) ? SEES : 0;
         w |= k == BK_YIELD && bin_guard(inst) == BG_ALWAYS ? YIELDS : 0;
         w |= k == BK_NANOSLEEP && bin_guard(inst) == BG_ALWAYS ? SLEEPS : 0;
-        w |= k == BK_WARPSYNC || k == BK_BAR ? SYNCS : 0;
+        w |= k == BK_WARPSYNC || k == BK_BAR || asks_where_lanes_are(inst) ? SYNCS : 0;
         w |= isa_has_effect(inst->optype, ISA_EFFECT_READ) ? LOADS : 0;
         if (check_is_call(checker, i)) {
             Callees to = check_callees(checker, i);

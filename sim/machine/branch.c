@@ -51,12 +51,19 @@ static unsigned pick(Warp *warp, uint32_t m) {
     }
 }
 
+/* Do all candidates sleep? */
+static bool all_asleep(const Warp *warp, uint32_t c) {
+    switch (warp->run->opt.sleep_test) {
+    case MACHINE_SLEEP_SUBSET: return ((c & warp->sleep) ^ warp->sleep) == 0;
+    case MACHINE_SLEEP_LITERAL: return ((c & warp->sleep) ^ (uint32_t)(warp->sleep == 0)) != 0;
+    default: return !(c & ~warp->sleep);
+    }
+}
+
 /* `c` without sleepers, else asleep = true; then without yielders if others are left. */
 static uint32_t prefer(const Warp *warp, uint32_t c, bool *asleep) {
-    uint32_t awake = c & ~warp->sleep;
-    *asleep = awake == 0;
-    if (!awake)
-        awake = c;
+    *asleep = all_asleep(warp, c);
+    uint32_t awake = *asleep || !(c & ~warp->sleep) ? c : c & ~warp->sleep;
     return awake & ~warp->yield ? awake & ~warp->yield : awake;
 }
 
@@ -72,13 +79,17 @@ static void resume(Warp *warp, uint32_t c) {
     warp->run->res->stats.switches++;
 }
 
-/* After resume(prefer(..)): wait for the timer if every candidate slept. */
+/* After resume(prefer(..)): wait for the timer if every candidate slept. Literal tests say so of lanes that
+ * do not, too; if no timer runs then, nothing wakes the warp. */
 static int after_switch(Warp *warp, bool asleep) {
-    if (!asleep || !warp->timer_on) {
-        if (asleep)
-            warp->sleep = 0;
+    if (!asleep)
+        return RUN_OK;
+    if (!warp->timer_on && warp->run->opt.sleep_test == MACHINE_SLEEP_AWAKE) {
+        warp->sleep = 0;
         return RUN_OK;
     }
+    if (!warp->timer_on)
+        warp->deadline = UINT64_MAX;
     warp->state = WARP_ASLEEP;
     return RUN_ASLEEP;
 }
@@ -313,7 +324,8 @@ static int op_bsync(Warp *warp, Dec *dec, uint32_t guard) {
     if (g != warp->active)
         return split_here(warp, dec, g);
     uint32_t arrived = warp->active | lanes_at(warp, pc);
-    uint32_t pending = warp->b[dec->breg] &= warp->valid & ~arrived;
+    uint32_t cleared = warp->run->opt.bsync_clear == MACHINE_CLEAR_ACTIVE ? warp->active : arrived;
+    uint32_t pending = warp->b[dec->breg] &= warp->valid & ~cleared;
     uint32_t next = pending ? bsync_candidates(warp, arrived, pending) : 0;
     if (next) {
         park(warp, warp->active, pc);
@@ -333,8 +345,8 @@ static int op_bsync(Warp *warp, Dec *dec, uint32_t guard) {
 
 /* ---- YIELD, NANOSLEEP ---- */
 
-/* Hand over to another group; the active lanes continue at the next instruction. */
-static int hand_over(Warp *warp, bool to_sleep) {
+/* Hand over to another group; the active lanes continue at `next`. */
+static int hand_over(Warp *warp, uint32_t next, bool to_sleep) {
     uint32_t old = warp->active, others = warp->valid & ~old;
     warp->switch_mask &= others;
     if (!warp->switch_mask)
@@ -343,7 +355,7 @@ static int hand_over(Warp *warp, bool to_sleep) {
         warp->sleep |= old;
     bool asleep;
     uint32_t c = prefer(warp, warp->switch_mask, &asleep);
-    park(warp, old, warp->pc);
+    park(warp, old, next);
     warp->yield |= old;
     warp->active = 0;
     resume(warp, c);
@@ -357,15 +369,18 @@ static int op_yield(Warp *warp, Dec *d, uint32_t guard) {
     uint32_t g = with_pp(warp, d, guard);
     if (g != warp->active)
         return split_here(warp, d, g);
-    return warp->valid & ~warp->active ? hand_over(warp, false) : RUN_OK;
+    uint32_t next = warp->run->opt.yield_pc == MACHINE_YIELD_OWN ? own_pc(warp, d) : warp->pc;
+    return warp->valid & ~warp->active ? hand_over(warp, next, false) : RUN_OK;
 }
 
 static int op_nanosleep(Warp *warp, Dec *d, uint32_t guard) {
     uint32_t g = with_pp(warp, d, guard);
     if (g != warp->active)
         return split_here(warp, d, g);
+    bool literal = warp->run->opt.nanosleep == MACHINE_NANOSLEEP_LITERAL;
+    uint32_t next = literal ? own_pc(warp, d) : warp->pc;
     if (warp->run->opt.replay) /* time is no matter of schedules */
-        return warp->valid & ~warp->active ? hand_over(warp, false) : RUN_OK;
+        return warp->valid & ~warp->active ? hand_over(warp, next, false) : RUN_OK;
     const uint32_t *ns = dec_src(warp, d, 0);
     uint32_t least = MAX_SLEEP_NS;
     for (uint32_t m = g; m; m &= m - 1)
@@ -376,7 +391,7 @@ static int op_nanosleep(Warp *warp, Dec *d, uint32_t guard) {
         warp->deadline = deadline;
     warp->timer_on = true;
     if (warp->valid & ~warp->active) {
-        int status = hand_over(warp, true);
+        int status = hand_over(warp, next, !literal);
         return status == RUN_OK ? RUN_PAUSE : status; /* the loop must see the new deadline */
     }
     warp->state = WARP_ASLEEP;
@@ -385,79 +400,102 @@ static int op_nanosleep(Warp *warp, Dec *d, uint32_t guard) {
 
 /* ---- WARPSYNC ---- */
 
+static uint32_t warpsync_mask(const Warp *warp, const Dec *dec, unsigned lane) {
+    return dec_src(warp, dec, 0)[lane] ^ dec->xm[0];
+}
+
 /* A lane that is here with another mask has not arrived for these. */
 static bool masks_agree(const Warp *warp, const Dec *dec, uint32_t lanes) {
-    const uint32_t *mask = dec_src(warp, dec, 0);
     uint32_t differ = 0;
     for (uint32_t m = lanes; m; m &= m - 1)
-        differ |= (mask[low_lane(m)] ^ dec->xm[0]) ^ lanes;
+        differ |= warpsync_mask(warp, dec, low_lane(m)) ^ lanes;
     return !(differ & warp->valid);
+}
+
+static int bad_mask(Warp *warp, const Dec *dec, unsigned lane, const char *what) {
+    warp->pc = own_pc(warp, dec);
+    return machine_trap(warp, dec, lane, TRAP_COLLECTIVE, what, warpsync_mask(warp, dec, lane));
+}
+
+/* Does no lane that is here name another one here that brings another mask? */
+static bool masks_here_agree(const Warp *warp, const Dec *dec, uint32_t arrived) {
+    for (uint32_t m = arrived; m; m &= m - 1)
+        for (uint32_t t = warpsync_mask(warp, dec, low_lane(m)) & arrived; t; t &= t - 1)
+            if ((warpsync_mask(warp, dec, low_lane(t)) ^ warpsync_mask(warp, dec, low_lane(m))) & warp->valid)
+                return false;
+    return true;
+}
+
+/* Lanes whose whole mask is here, and the lanes that are named. */
+static uint32_t find_complete(const Warp *warp, const Dec *dec, uint32_t arrived, uint32_t *named) {
+    bool literal = warp->run->opt.warpsync_masks == MACHINE_MASKS_VALID;
+    uint32_t complete = 0;
+    *named = 0;
+    for (uint32_t m = literal ? warp->valid : arrived; m; m &= m - 1) {
+        unsigned lane = low_lane(m);
+        uint32_t s = warpsync_mask(warp, dec, lane) & warp->valid;
+        *named |= s;
+        if (!(s & ~arrived) && (literal || masks_agree(warp, dec, s)))
+            complete |= 1u << lane;
+    }
+    return complete;
+}
+
+/* Nobody's mask is here: one of the missing lanes runs. */
+static int wait_for_mask(Warp *warp, const Dec *dec, uint32_t missing) {
+    bool asleep, turns = warp->run->opt.warpsync_turns == MACHINE_TURNS_TRIED;
+    uint32_t fresh = missing & ~warp->tried;
+    if (!fresh) { /* all had their turn: from the start */
+        warp->tried &= ~missing;
+        fresh = missing;
+    }
+    uint32_t c = prefer(warp, fresh, &asleep);
+    park(warp, warp->active, own_pc(warp, dec));
+    warp->blocked |= warp->active;
+    warp->active = 0;
+    resume(warp, c);
+    if (turns)
+        warp->tried |= warp->active;
+    return after_switch(warp, asleep);
+}
+
+/* The lanes of `s`, all of them here, go on. */
+static int pass_warpsync(Warp *warp, const Dec *dec, uint32_t s) {
+    park(warp, warp->active & ~s, own_pc(warp, dec));
+    warp->blocked |= warp->active & ~s;
+    warp->active = s;
+    warp->sleep &= ~s;
+    warp->blocked &= ~s;
+    warp->tried = 0;
+    return RUN_OK;
 }
 
 static int op_warpsync(Warp *warp, Dec *dec, uint32_t guard) {
     uint32_t g = with_pp(warp, dec, guard), pc = own_pc(warp, dec);
     if (g != warp->active)
         return split_here(warp, dec, g);
-    const uint32_t *mask = dec_src(warp, dec, 0);
-    const MachineReplayStep *step = machine_replay_take(warp, dec, REPLAY_MASK);
-    if (step) {
-        uint32_t here = warp->active | lanes_at(warp, pc);
-        warp->active = here;
-        warp->sleep &= ~here;
-        warp->blocked &= ~here;
-        return RUN_OK;
-    }
-    if (g == warp->valid && !dec->v[0].mask &&
-        !(warp->valid & ~(mask[0] ^ dec->xm[0]))) { /* a constant, everybody here */
-        warp->sleep &= ~g;
-        warp->blocked &= ~g;
-        return RUN_OK;
-    }
-    uint32_t arrived = warp->active | lanes_at(warp, pc), complete = 0, wanted = 0;
+    if (machine_replay_take(warp, dec, REPLAY_MASK))
+        return pass_warpsync(warp, dec, warp->active | lanes_at(warp, pc));
+    if (g == warp->valid && !dec->v[0].mask && !(warp->valid & ~warpsync_mask(warp, dec, 0)))
+        return pass_warpsync(warp, dec, g); /* a constant, everybody here: nothing to look for */
     for (uint32_t m = warp->active; m; m &= m - 1)
-        if (!((mask[low_lane(m)] ^ dec->xm[0]) >> low_lane(m) & 1)) {
-            warp->pc = pc;
-            return machine_trap(warp, dec, low_lane(m), TRAP_COLLECTIVE,
-                                "E-WS-NOT-MEMBER: WARPSYNC mask 0x%08x lacks the lane",
-                                mask[low_lane(m)] ^ dec->xm[0]);
-        }
-    for (uint32_t m = arrived; m; m &= m - 1) {
-        unsigned lane = low_lane(m);
-        uint32_t s = (mask[lane] ^ dec->xm[0]) & warp->valid;
-        wanted |= s;
-        if (!(s & ~arrived) && masks_agree(warp, dec, s))
-            complete |= 1u << lane;
-    }
-    if (!complete && !(wanted & ~arrived)) {
-        unsigned lane = low_lane(warp->active);
-        warp->pc = pc;
-        return machine_trap(warp, dec, lane, TRAP_COLLECTIVE,
-                            "E-WS-MASK: all lanes of WARPSYNC mask 0x%08x are here with other masks",
-                            mask[lane] ^ dec->xm[0]);
-    }
-    if (!complete) {
-        bool asleep;
-        uint32_t c = wanted & ~arrived, fresh = c & ~warp->tried;
-        if (!fresh) { /* all had their turn: from the start */
-            warp->tried &= ~c;
-            fresh = c;
-        }
-        c = prefer(warp, fresh, &asleep);
-        park(warp, warp->active, pc);
-        warp->blocked |= warp->active;
-        warp->active = 0;
-        resume(warp, c);
-        warp->tried |= warp->active;
-        return after_switch(warp, asleep);
-    }
-    warp->tried = 0;
-    uint32_t s = (mask[pick(warp, complete)] ^ dec->xm[0]) & warp->valid;
-    park(warp, warp->active & ~s, pc);
-    warp->blocked |= warp->active & ~s;
-    warp->active = s;
-    warp->sleep &= ~s;
-    warp->blocked &= ~s;
-    return RUN_OK;
+        if (!(warpsync_mask(warp, dec, low_lane(m)) >> low_lane(m) & 1))
+            return bad_mask(warp, dec, low_lane(m), "E-WS-NOT-MEMBER: WARPSYNC mask 0x%08x lacks the lane");
+    uint32_t arrived = warp->active | lanes_at(warp, pc), named;
+    if (warp->run->opt.warpsync_agree == MACHINE_AGREE_ASSERT && !masks_here_agree(warp, dec, arrived))
+        return bad_mask(warp, dec, low_lane(warp->active),
+                        "E-WS-MASK: a lane of WARPSYNC mask 0x%08x is here with another mask");
+    uint32_t complete = find_complete(warp, dec, arrived, &named);
+    if (!complete && named & ~arrived)
+        return wait_for_mask(warp, dec, named & ~arrived);
+    if (!complete)
+        return bad_mask(warp, dec, low_lane(warp->active),
+                        "E-WS-MASK: all lanes of WARPSYNC mask 0x%08x are here with other masks");
+    unsigned lane = pick(warp, complete);
+    uint32_t s = warpsync_mask(warp, dec, lane) & warp->valid;
+    if (!s) /* warpsync-masks=valid */
+        return bad_mask(warp, dec, lane, "E-WS-MASK: nobody goes on: a lane elsewhere holds mask 0x%08x");
+    return pass_warpsync(warp, dec, s);
 }
 
 /* ---- TRAP, RTT, SYSCALL: calls to the host ---- */

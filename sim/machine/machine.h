@@ -16,16 +16,30 @@
 #include "emit/elf/binary.h"
 #include "sim/launch.h"
 
-/* What BSYNC does when only yielded or sleeping lanes are missing and others could run elsewhere. */
-typedef enum { MACHINE_NB_RELEASE, MACHINE_NB_BLOCKED, MACHINE_NB_LITERAL } MachineBsyncNb;
-typedef enum { MACHINE_FALLTHROUGH_FIRST, MACHINE_TAKEN_FIRST } MachineBranchOrder;
-typedef enum { MACHINE_JOIN_ALL, MACHINE_JOIN_CANDIDATES } MachineJoinScope;
+/* Readings of the specification's text, one row of policy.def each; the first value is the default. */
 typedef enum {
     MACHINE_LANE_LOWEST,
     MACHINE_LANE_HIGHEST,
     MACHINE_LANE_ROTATE,
     MACHINE_LANE_RANDOM
 } MachineLaneChoice;
+typedef enum { MACHINE_FALLTHROUGH_FIRST, MACHINE_TAKEN_FIRST } MachineBranchOrder;
+typedef enum { MACHINE_JOIN_ALL, MACHINE_JOIN_CANDIDATES } MachineJoinScope;
+typedef enum { MACHINE_NB_RELEASE, MACHINE_NB_BLOCKED, MACHINE_NB_LITERAL } MachineBsyncNb;
+typedef enum { MACHINE_TURNS_NONE, MACHINE_TURNS_TRIED } MachineWarpsyncTurns;
+typedef enum { MACHINE_CLEAR_ARRIVED, MACHINE_CLEAR_ACTIVE } MachineBsyncClear;
+typedef enum { MACHINE_SLEEP_AWAKE, MACHINE_SLEEP_SUBSET, MACHINE_SLEEP_LITERAL } MachineSleepTest;
+typedef enum { MACHINE_YIELD_NEXT, MACHINE_YIELD_OWN } MachineYieldPc;
+typedef enum { MACHINE_NANOSLEEP_SLEEPS, MACHINE_NANOSLEEP_LITERAL } MachineNanosleep;
+typedef enum { MACHINE_MASKS_ARRIVED, MACHINE_MASKS_VALID } MachineWarpsyncMasks;
+typedef enum { MACHINE_AGREE_WAIT, MACHINE_AGREE_ASSERT } MachineWarpsyncAgree;
+typedef enum { MACHINE_EXITS_RELEASE, MACHINE_EXITS_MISSING } MachineBarExits;
+
+#define POLICY(type, field, ...) type field;
+typedef struct {
+#include "sim/machine/policy.def"
+} MachinePolicies;
+#undef POLICY
 
 typedef struct { /* one issued instruction */
     uint32_t block[3], warp;
@@ -93,11 +107,15 @@ typedef struct {
 } MachineReplay;
 
 typedef struct {
-    MachineBsyncNb bsync_nb;
-    MachineBranchOrder branch_order;
-    MachineJoinScope join_scope;
-    MachineLaneChoice lane_choice;
-    uint64_t seed;               /* of MACHINE_LANE_RANDOM */
+    uint64_t seed; /* of MACHINE_LANE_RANDOM */
+    union {        /* all at once, or each by its name */
+        MachinePolicies policies;
+        struct {
+#define POLICY(type, field, ...) type field;
+#include "sim/machine/policy.def"
+#undef POLICY
+        };
+    };
     uint64_t max_issues;         /* warp instructions of the launch, 0: 4e9 */
     uint32_t quantum;            /* warp instructions before another warp runs, 0 = default */
     uint32_t max_resident;       /* blocks at a time, 0 = default */

@@ -43,12 +43,9 @@ static ModelVerdict verdict(const char *text, ModelOptions o) {
 
 /* Under every policy that code must survive. */
 static void always(const char *text, unsigned lanes, ModelVerdict want) {
-    for (unsigned n = 0; n < 16; n++) {
-        ModelOptions o = {.lanes = lanes,
-                          .bsync_nb = n & 1 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE,
-                          .branch_order = n & 2 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST,
-                          .join_scope = n & 4 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL,
-                          .lane_choice = n & 8 ? MACHINE_LANE_HIGHEST : MACHINE_LANE_LOWEST};
+    for (unsigned n = 0; n < MODEL_POLICY_COUNT; n++) {
+        ModelOptions o = {.lanes = lanes};
+        model_choose(&o, n);
         assert_int_equal(verdict(text, o), want);
     }
 }
@@ -60,7 +57,7 @@ static const char if_in_loop[] = HEAD " BSSY B1, `(out) ;\nloop:\n" DECIDE(
 static void regions(void **state) {
     (void)state;
     always(if_in_loop, 3, MODEL_PROVED);
-    assert_int_equal(verdict(if_in_loop, (ModelOptions){.literal = MODEL_LITERAL_STALE}), MODEL_STUCK);
+    assert_int_equal(verdict(if_in_loop, (ModelOptions){.bsync_clear = MACHINE_CLEAR_ACTIVE}), MODEL_STUCK);
 }
 
 #define LOCK(retry)                                                                                          \
@@ -83,7 +80,7 @@ static void yield_pc(void **state) {
     const char *text =
         HEAD DECIDE("P0") " @P0 BRA `(other) ;\n YIELD ;\n EXIT ;\nother:\n YIELD ;\n EXIT ;\n";
     always(text, 3, MODEL_PROVED);
-    assert_int_equal(verdict(text, (ModelOptions){.literal = MODEL_LITERAL_YIELD_PC}), MODEL_STUCK);
+    assert_int_equal(verdict(text, (ModelOptions){.yield_pc = MACHINE_YIELD_OWN}), MODEL_STUCK);
 }
 
 static void sync_at_two_places(void **state) {
@@ -164,9 +161,9 @@ static void random_flow(void **state) {
     static const ModelOptions ways[5] = {
         {.max_states = 4000},
         {.max_states = 4000, .bsync_nb = MACHINE_NB_BLOCKED, .branch_order = MACHINE_TAKEN_FIRST},
-        {.max_states = 4000, .literal = MODEL_LITERAL_STALE},
+        {.max_states = 4000, .bsync_clear = MACHINE_CLEAR_ACTIVE},
         {.max_states = 4000, .bsync_nb = MACHINE_NB_LITERAL},
-        {.max_states = 4000, .literal = MODEL_LITERAL_YIELD_PC}};
+        {.max_states = 4000, .yield_pc = MACHINE_YIELD_OWN}};
     for (uint64_t i = 0; i < 60; i++) {
         size_t size = 0;
         void *image = random_image(GEN_CFG, i, &forms, i & 3, &size);

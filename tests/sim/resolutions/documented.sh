@@ -9,7 +9,7 @@ trap 'rm -f "$names"' EXIT
 ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: //p' >"$names"
 file_of() {
     case $1 in
-    r) echo sim/resolutions/test_resolutions.c ;; k) echo sim/resolutions/test_checks.c ;;
+    r) echo sim/resolutions/test_resolutions.c ;; p) echo sim/resolutions/test_policies.c ;; k) echo sim/resolutions/test_checks.c ;;
     m) echo sim/machine/test_masks.c ;; c) echo sim/machine/test_cta.c ;;
     u) echo sim/units/test_branch_unit.c ;; b) echo sim/units/test_barrier_unit.c ;;
     i) echo isa/test_bru1.c ;; a) echo tools/test_api.c ;;
