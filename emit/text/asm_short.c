@@ -141,6 +141,69 @@ static bool branchtable_directive(ShortAsm *shorts) {
     return true;
 }
 
+static void note_operand(CodeFunc *f, Operand o) {
+    if (o.kind != OPK_REG || o.file != RF_R || o.value == REG_RZ)
+        return;
+    uint32_t count = o.value + (o.count ? o.count : 1);
+    if (o.mods & OPM_WIDE64 && o.count < 2)
+        count = o.value + 2;
+    if (count > f->nregs)
+        f->nregs = count;
+}
+
+/* Facts for the attribute records. The decoded form, because it has every operand's size. */
+static void note_facts(ShortAsm *shorts, CodeFunc *f, const uint64_t word[2]) {
+    MachInst in;
+    char error[ISA_ERROR_BYTES];
+    if (!isa_decode(shorts->target, word, &in, error))
+        return;
+    for (unsigned i = 0; i < in.ndst; i++)
+        note_operand(f, in.dst[i]);
+    int z = isa_sreg_number(shorts->target, "ctaid.z");
+    for (unsigned i = 0; i < in.nsrc; i++) {
+        note_operand(f, in.src[i]);
+        f->uses_ctaid_z |= in.src[i].kind == OPK_SREG && (int)in.src[i].value == z;
+    }
+    f->uses_bssy |= in.optype == OT_BSSY;
+    if (in.optype == OT_BAR || in.optype == OT_BAR_RED) { /* a number in a register may be any of the 16 */
+        Operand id = in.src[0];
+        uint32_t used = id.kind == OPK_REG && id.value != REG_RZ ? 16
+                        : id.kind == OPK_IMM                     ? (id.value & 15) + 1
+                                                                 : 1;
+        f->nbarriers = used > f->nbarriers ? used : f->nbarriers;
+    }
+}
+
+/* One more instruction at shorts->pc. */
+static void append(ShortAsm *shorts, const uint64_t word[2]) {
+    CodeFunc *f = func(shorts);
+    if (f->ninsts == shorts->cap) {
+        uint32_t cap = shorts->cap ? shorts->cap * 2 : 64;
+        f->words = arena_grow(shorts->a, f->words, shorts->cap * sizeof *f->words, cap * sizeof *f->words);
+        shorts->cap = cap;
+    }
+    memcpy(f->words[f->ninsts++], word, 2 * sizeof *word);
+    note_facts(shorts, f, word);
+    shorts->pc += INST_BYTES;
+}
+
+/* An instruction as its two words, low one first, which is what the disassembler prints of what it cannot
+ * read. */
+static bool dword_directive(ShortAsm *shorts) {
+    uint64_t word[2];
+    if (!asm_number_max(shorts->t, UINT64_MAX, &word[0]))
+        return false;
+    if (!asm_accept(shorts->t, ','))
+        return err(shorts, shorts->t->p, DIAG_E0350, "',' and the upper half of the instruction");
+    if (!asm_number_max(shorts->t, UINT64_MAX, &word[1]))
+        return false;
+    if (shorts->emit)
+        append(shorts, word);
+    else
+        shorts->pc += INST_BYTES;
+    return true;
+}
+
 static bool directive(ShortAsm *shorts, const char *start, const char *w) {
     if (strcmp(w, ".target") == 0)
         return target_directive(shorts);
@@ -154,6 +217,8 @@ static bool directive(ShortAsm *shorts, const char *start, const char *w) {
         return param_directive(shorts);
     if (strcmp(w, ".branchtable") == 0)
         return branchtable_directive(shorts);
+    if (strcmp(w, ".dword") == 0)
+        return dword_directive(shorts);
     const TargetInfo *info = isa_target_info(shorts->target);
     const struct {
         const char *name;
@@ -191,39 +256,6 @@ static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *va
     return true;
 }
 
-static void note_operand(CodeFunc *f, Operand o) {
-    if (o.kind != OPK_REG || o.file != RF_R || o.value == REG_RZ)
-        return;
-    uint32_t count = o.value + (o.count ? o.count : 1);
-    if (o.mods & OPM_WIDE64 && o.count < 2)
-        count = o.value + 2;
-    if (count > f->nregs)
-        f->nregs = count;
-}
-
-/* Facts for the attribute records. The decoded form, because it has every operand's size. */
-static void note_facts(ShortAsm *shorts, CodeFunc *f, const uint64_t word[2]) {
-    MachInst in;
-    char error[ISA_ERROR_BYTES];
-    if (!isa_decode(shorts->target, word, &in, error))
-        return;
-    for (unsigned i = 0; i < in.ndst; i++)
-        note_operand(f, in.dst[i]);
-    int z = isa_sreg_number(shorts->target, "ctaid.z");
-    for (unsigned i = 0; i < in.nsrc; i++) {
-        note_operand(f, in.src[i]);
-        f->uses_ctaid_z |= in.src[i].kind == OPK_SREG && (int)in.src[i].value == z;
-    }
-    f->uses_bssy |= in.optype == OT_BSSY;
-    if (in.optype == OT_BAR || in.optype == OT_BAR_RED) { /* a number in a register may be any of the 16 */
-        Operand id = in.src[0];
-        uint32_t used = id.kind == OPK_REG && id.value != REG_RZ ? 16
-                        : id.kind == OPK_IMM                     ? (id.value & 15) + 1
-                                                                 : 1;
-        f->nbarriers = used > f->nbarriers ? used : f->nbarriers;
-    }
-}
-
 static bool code_line(ShortAsm *shorts) {
     const char *start = shorts->t->p;
     if (!shorts->nfuncs)
@@ -240,12 +272,6 @@ static bool code_line(ShortAsm *shorts) {
         shorts->pc += INST_BYTES;
         return false;
     }
-    if (f->ninsts == shorts->cap) {
-        uint32_t cap = shorts->cap ? shorts->cap * 2 : 64;
-        f->words = arena_grow(shorts->a, f->words, shorts->cap * sizeof *f->words, cap * sizeof *f->words);
-        shorts->cap = cap;
-    }
-    memcpy(f->words[f->ninsts++], word, sizeof word);
     if (shorts->t->targets.n)
         VEC_ADD(shorts->a, &f->tables,
                 ((CodeTable){
@@ -255,8 +281,7 @@ static bool code_line(ShortAsm *shorts) {
     if (shorts->called.i)
         VEC_ADD(shorts->a, &f->relocs,
                 ((CodeReloc){.offset_bytes = shorts->pc, .kind = RELOC_CALL_REL, .symbol = shorts->called}));
-    note_facts(shorts, f, word);
-    shorts->pc += INST_BYTES;
+    append(shorts, word);
     return true;
 }
 

@@ -219,10 +219,48 @@ static void test_damaged_text(void **state) {
     free(image);
 }
 
+/* What the disassembler prints of a word that is no instruction reads in the short form, too; the same words
+ * as the instructions give the same file. */
+static void test_words(void **state) {
+    (void)state;
+    Messages m = {0};
+    Diags d = {.sink = collect, .user = &m};
+    void *image, *twin;
+    size_t size, twin_size;
+    char text[256];
+    assert_true(
+        assemble_text(".target sm_80\n.entry k\n  MOV R7, 0x5 ;\nL:\n  BRA `(L) ;\n", &image, &size, &m));
+    Binary *b = binary_read("t.cubin", image, size, &d);
+    assert_non_null(b);
+    snprintf(text, sizeof text,
+             ".target sm_80\n.entry k\n  .dword 0x%016llx, 0x%016llx // MOV\nL:\n  BRA `(L) ;\n",
+             (unsigned long long)b->code[0][0], (unsigned long long)b->code[0][1]);
+    binary_free(b);
+    assert_true(assemble_text(text, &twin, &twin_size, &m)); /* L lies behind the word */
+    assert_int_equal(size, twin_size);
+    assert_memory_equal(image, twin, size);
+    free(image);
+    free(twin);
+    assert_true(
+        assemble_text(".target bru1\n.entry k\n .dword 0xffffffffffffffff, 18446744073709551615\n EXIT ;\n",
+                      &image, &size, &m));
+    b = binary_read("t.cubin", image, size, &d);
+    assert_non_null(b);
+    assert_true(b->code[0][0] == UINT64_MAX && b->code[0][1] == UINT64_MAX);
+    binary_free(b);
+    free(image);
+    expect_error(".target bru1\n.entry k\n .dword 1\n", "test.sass:3:10: error E0350");
+    expect_error(".target bru1\n.entry k\n .dword 1, 2, 3\n", "error E0350");
+    expect_error(".target bru1\n .dword 1, 2\n", "error E0351");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_control),          cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_file_form_errors), cmocka_unit_test(test_comments),
-        cmocka_unit_test(test_tables),           cmocka_unit_test(test_damaged_text)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_control),
+                                       cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_file_form_errors),
+                                       cmocka_unit_test(test_comments),
+                                       cmocka_unit_test(test_tables),
+                                       cmocka_unit_test(test_damaged_text),
+                                       cmocka_unit_test(test_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
