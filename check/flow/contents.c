@@ -177,6 +177,12 @@ static void compare_address(Compare *compare, const PtxVar *var, const PtxInit *
     const char *got = !fixup           ? "a number"
                       : fixup->to_func ? compare->binary->funcs[fixup->target].name
                                        : compare->binary->vars[fixup->target].name;
+    if (!fixup && func && !binary_find(compare->binary, want)) { /* check/validate/handles.h */
+        report(compare, NULL, var->loc, false,
+               "%s at byte %u holds a number for %s, which the file does not define", name,
+               init->offset_bytes, want);
+        return;
+    }
     if (!fixup || fixup->to_func != func || strcmp(want, got) != 0 || fixup->addend != init->value)
         report(compare, NULL, var->loc, true, "%s at byte %u holds %s%+lld in the file, %s%+lld in the PTX",
                name, init->offset_bytes, got, fixup ? (long long)fixup->addend : 0, want,
@@ -303,6 +309,8 @@ bool bin_contents_differ(const PtxModule *module, const Binary *binary, const ch
         const ContentsFinding *finding = &found.findings.at[k];
         char line[40] = "";
         differ = finding->definite;
+        if (!differ)
+            continue;
         if (finding->ptx_line)
             snprintf(line, sizeof line, " (PTX line %u)", finding->ptx_line);
         snprintf(out, out_bytes, "%s%s%s%s", finding->func ? finding->func : "", finding->func ? ": " : "",

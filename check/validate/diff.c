@@ -3,6 +3,7 @@
 #include "check/validate/diff.h"
 #include "base/scope.h"
 #include "check/flow/contents.h"
+#include "check/validate/handles.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +138,13 @@ bool diff_run_machine(Plan *plan, const PlanLaunch *l, const Binary *b, SimMemor
     Launch launch;
     *res = (MachineResult){0};
     const char *kernel = binary_launch(plan, l, b, &launch, d);
-    return kernel && (machine_run(b, kernel, &launch, mem, opt, res, d) || res->trap.kind != TRAP_NONE);
+    if (!kernel)
+        return false;
+    Handles handles;
+    diff_handles_enter(b, mem, &handles);
+    bool ran = machine_run(b, kernel, &launch, mem, opt, res, d) || res->trap.kind != TRAP_NONE;
+    diff_handles_leave(mem, &handles);
+    return ran;
 }
 
 bool diff_run_card(Plan *plan, const PlanLaunch *l, const Binary *b, const DiffOther *other, SimMemory *mem,

@@ -175,7 +175,7 @@ static void note_facts(ShortAsm *shorts, CodeFunc *f, const uint64_t word[2]) {
 }
 
 /* One more instruction at shorts->pc. */
-static void append(ShortAsm *shorts, const uint64_t word[2]) {
+static void append_word(ShortAsm *shorts, const uint64_t word[2]) {
     CodeFunc *f = func(shorts);
     if (f->ninsts == shorts->cap) {
         uint32_t cap = shorts->cap ? shorts->cap * 2 : 64;
@@ -198,7 +198,7 @@ static bool dword_directive(ShortAsm *shorts) {
     if (!asm_number_max(shorts->t, UINT64_MAX, &word[1]))
         return false;
     if (shorts->emit)
-        append(shorts, word);
+        append_word(shorts, word);
     else
         shorts->pc += INST_BYTES;
     return true;
@@ -281,7 +281,7 @@ static bool code_line(ShortAsm *shorts) {
     if (shorts->called.i)
         VEC_ADD(shorts->a, &f->relocs,
                 ((CodeReloc){.offset_bytes = shorts->pc, .kind = RELOC_CALL_REL, .symbol = shorts->called}));
-    append(shorts, word);
+    append_word(shorts, word);
     return true;
 }
 

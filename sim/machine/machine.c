@@ -12,7 +12,7 @@ enum { VAR_GLOBAL, VAR_CONST, VAR_SHARED }; /* BinVar.space */
 /* Beside the declared stack: for functions whose need the file does not tell; for recursion as much as the
  * PTX interpreter allows (4096 calls, 512 KiB of variables) with 128 bytes of saved registers and spills a
  * call. */
-enum { CALL_STACK_BYTES = 64 << 10, RECURSION_BYTES = 1 << 20 };
+enum { OWN_CALL_BYTES = 4 << 10, CALL_STACK_BYTES = 64 << 10, RECURSION_BYTES = 1 << 20 };
 
 #define DEFAULT_ISSUES 4000000000 /* half a minute to two minutes */
 
@@ -379,18 +379,41 @@ static bool is_recursive(Run *run) {
     return comes_back(&c, (uint32_t)(run->kernel - run->bin->funcs));
 }
 
+/* ptxas puts callees into the kernel's own section, and what the kernel says of its stack does not count the
+ * frames of those whose address is taken: the driver adds a limit that the host sets, 1 KiB unless told. */
+static uint32_t stack_of_own_calls(const Binary *binary, const BinFunc *func) {
+    uint64_t first = (func->address - binary->code_base) / INST_BYTES;
+    uint32_t bytes = 0;
+    char error[ISA_ERROR_BYTES];
+    MachInst in;
+    for (uint32_t i = 0; i < func->ninsts && bytes < CALL_STACK_BYTES; i++) {
+        if (!isa_decode(binary->target, binary->code[first + i], &in, error) || in.optype != OT_CALL)
+            continue;
+        bool known = in.src[CALL_ra].kind != OPK_REG || in.src[CALL_ra].value == REG_RZ;
+        bytes = known ? OWN_CALL_BYTES : CALL_STACK_BYTES;
+    }
+    return bytes;
+}
+
+/* What a kernel with callees has beside what it says. */
+static uint32_t call_stack_bytes(Run *run) {
+    const Binary *binary = run->bin;
+    uint32_t entries = 0;
+    for (uint32_t i = 0; i < binary->nfuncs; i++)
+        entries += binary->funcs[i].is_entry;
+    if (entries < binary->nfuncs)
+        return is_recursive(run) ? RECURSION_BYTES : CALL_STACK_BYTES;
+    return stack_of_own_calls(binary, run->kernel);
+}
+
 static bool make_memory(Run *run, Diags *d) {
     const Binary *binary = run->bin;
     const BinFunc *func = run->kernel;
-    uint32_t declared = func->stack_bytes > func->frame_bytes ? func->stack_bytes : func->frame_bytes,
-             entries = 0;
-    for (uint32_t i = 0; i < binary->nfuncs; i++)
-        entries += binary->funcs[i].is_entry;
+    uint32_t declared = func->stack_bytes > func->frame_bytes ? func->stack_bytes : func->frame_bytes;
     if (declared > SIM_WINDOW_BYTES / 32)
         return diag(d, (SrcLoc){0}, DIAG_E0513, func->name, "more local memory than a thread can have");
     run->local_bytes = (declared + 15) & ~15u;
-    if (entries < binary->nfuncs)
-        run->local_bytes += is_recursive(run) ? RECURSION_BYTES : CALL_STACK_BYTES;
+    run->local_bytes += call_stack_bytes(run);
     const TargetInfo *info = isa_target_info(binary->target);
     uint32_t own = ((func->shared_bytes + 15) & ~15u) + run->launch->dynamic_shared_bytes;
     run->shared_base = info->shared_base_bytes;

@@ -310,6 +310,26 @@ for access in 'st.u32 [q], v' 'atom.add.u32 v, [q], 1' 'ld.u32 v, [q+64]'; do
     done
 done
 
+# a table of functions: ptxas's file holds numbers of its own and no symbols; two of them exchanged are a difference
+"$heddle" compile -t sm_80 "$here/function_table.ptx" -o table.cubin || fail "function_table"
+"$heddle" validate "$here/function_table.ptx" table.cubin --block 32 --arg 'out:o:u32[32]' >report || fail "function_table: $(cat report)"
+if [ -x "$ptxas" ]; then
+    "$ptxas" -arch=sm_80 "$here/function_table.ptx" -o table.cubin || fail "function_table: ptxas"
+    "$heddle" validate "$here/function_table.ptx" table.cubin --block 32 --arg 'out:o:u32[32]' >report || fail "ptxas's function_table: $(cat report)"
+    python3 - <<'PYTHON' || fail "function_table: the table is not found"
+data = bytearray(open("table.cubin", "rb").read())
+words = [data[at:at + 8] for at in range(0, len(data) - 24)]
+found = [at for at in range(len(data) - 24) if words[at] == data[at + 16:at + 24] != words[at + 8]
+         and 0 < int.from_bytes(words[at], "little") < 4096 and 0 < int.from_bytes(data[at + 8:at + 16], "little") < 4096
+         and at % 8 == 0]
+first, second = data[found[-1]:found[-1] + 8], data[found[-1] + 8:found[-1] + 16]
+data[found[-1]:found[-1] + 24] = second + first + second
+open("swapped.cubin", "wb").write(data)
+PYTHON
+    "$heddle" validate "$here/function_table.ptx" swapped.cubin --block 32 --arg 'out:o:u32[32]' >report
+    [ $? -eq 4 ] || fail "exchanged functions are not found: $(cat report)"
+fi
+
 # a call under a register limit: values trade places with arguments that end at it
 for level in 1 2; do
     "$heddle" compile -t sm_75 -O$level "$here/maxnreg_calls.ptx" -o calls.cubin || fail "maxnreg_calls -O$level"
