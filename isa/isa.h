@@ -64,7 +64,7 @@ bool isa_target_has(const Target *target, unsigned optype);
 
 /* What the row of an operation says beside its bits: the columns of docs/isa-language.md. The same on all
  * targets. Enumerations are in isa_gen.h, each with its meaning. */
-enum { ISA_NO_SLOT = 255 };
+enum { ISA_NO_SLOT = 255, ISA_NO_MOD = 255 };
 typedef struct {
     uint32_t effects;  /* ISA_EFFECT_* */
     uint8_t unit;      /* enum IsaUnit */
@@ -78,6 +78,8 @@ typedef struct {
     uint8_t simulated; /* enum IsaSimulated */
     uint8_t
         address[3]; /* sources that an address is the sum of: base, uniform part, offset; or ISA_NO_SLOT */
+    uint8_t access_mod;   /* modifier that says how much of memory a lane reads or writes; or ISA_NO_MOD */
+    uint8_t access_bytes; /* that, where no modifier says it; 0 without an access */
     uint8_t second_guard; /* predicate source that must be true beside the guard; or ISA_NO_SLOT */
     uint8_t combines_src; /* predicate source that is combined with the result of a test; or ISA_NO_SLOT */
     uint8_t combines_dst; /* destination that gets the complement of the test, combined likewise; or
@@ -87,6 +89,9 @@ typedef struct {
 } OpTraits;
 /* Of no operation (OT_NONE, operations of the machine IR alone): no effect, no memory. */
 const OpTraits *isa_traits(unsigned optype);
+/* Bytes of memory that one lane reads, writes or changes (column Access); 0 if it accesses none, is a fence,
+ * or its modifier has a value that does not exist. */
+unsigned isa_access_bytes(const MachInst *in);
 static inline bool isa_has_effect(unsigned optype, uint32_t effects) {
     return (isa_traits(optype)->effects & effects) != 0;
 }

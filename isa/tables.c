@@ -202,6 +202,19 @@ unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in) {
     return 1;
 }
 
+unsigned isa_access_bytes(const MachInst *in) {
+    const OpTraits *traits = isa_traits(in->optype);
+    if (traits->access_mod == ISA_NO_MOD)
+        return traits->access_bytes;
+    const IsaMod *mod = &isa_optypes[in->optype].mods[traits->access_mod];
+    unsigned value = ((in->mods >> mod->lo) & ((1u << mod->width) - 1)) ^ mod->def;
+    const IsaEnum *isa_enum = mod_enum(in->optype, traits->access_mod);
+    for (unsigned k = 0; isa_enum && k < isa_enum->nvals; k++)
+        if (isa_enum->vals[k].sem == value)
+            return isa_enum->vals[k].access_bytes;
+    return 0;
+}
+
 bool isa_is_aligned(const Operand *operand, unsigned n) {
     return n < 2 || operand->value % n == 0 || operand->value == isa_file_zero((RegFile)operand->file);
 }

@@ -42,6 +42,7 @@ typedef struct {
     const char *name, *text;
     uint16_t sem, enc;
     uint8_t regs;
+    uint8_t access_bytes; /* 0: not said */
 } IsaEnumVal;
 
 typedef struct {

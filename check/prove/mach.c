@@ -218,9 +218,9 @@ static void check_slot(Mach *mach, uint32_t slot, unsigned bytes) {
 }
 
 /* ---- memory ---- */
-unsigned mach_size(unsigned sz, bool *sign) {
+unsigned mach_size(const Mach *mach, unsigned sz, bool *sign) {
     *sign = sz == MemSz_S8 || sz == MemSz_S16;
-    return sz <= MemSz_S8 ? 1 : sz <= MemSz_S16 ? 2 : sz == MemSz_32 ? 4 : sz == MemSz_64 ? 8 : 16;
+    return isa_access_bytes(mach->in);
 }
 
 /* Is a global or generic address computed in 64 bits, though its register may be one of 32; does the uniform
@@ -281,7 +281,7 @@ void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned ord
     Prover *prover = mach->p;
     Terms *ts = &prover->ts;
     bool sign;
-    unsigned bytes = mach_size(sz, &sign), each = bytes < 4 ? bytes : 4;
+    unsigned bytes = mach_size(mach, sz, &sign), each = bytes < 4 ? bytes : 4;
     uint32_t slot = space == MEM_LOCAL ? slot_of(mach, addr) : UINT32_MAX;
     if (slot != UINT32_MAX && bytes >= 4) {
         Term *word[4] = {0};
@@ -315,7 +315,7 @@ void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned or
     Prover *prover = mach->p;
     Terms *ts = &prover->ts;
     bool sign;
-    unsigned bytes = mach_size(sz, &sign), each = bytes < 4 ? bytes : 4;
+    unsigned bytes = mach_size(mach, sz, &sign), each = bytes < 4 ? bytes : 4;
     uint32_t slot = space == MEM_LOCAL ? slot_of(mach, addr) : UINT32_MAX;
     Term *arg[5] = {addr};
     unsigned n = (bytes + 3) / 4;

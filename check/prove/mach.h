@@ -49,6 +49,6 @@ void mach_note_access(Mach *mach, Term *addr, unsigned bytes, unsigned space, bo
 void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order);
 void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order);
 Term *mach_event(Mach *mach, unsigned lists, const char *name, Term *const *args, uint32_t n);
-unsigned mach_size(unsigned sz, bool *sign); /* bytes */
+unsigned mach_size(const Mach *mach, unsigned sz, bool *sign); /* bytes; sz: its MemSz */
 bool prove_builtin(const char *name, AbiPlan *in, AbiPlan *out);
 #endif

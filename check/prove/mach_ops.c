@@ -309,7 +309,7 @@ static void mach_atomic(Mach *mach, unsigned space, bool wide_address, unsigned 
 static void generic_load(Mach *mach, unsigned sz, unsigned order) {
     Terms *ts = &mach->p->ts;
     bool sign;
-    unsigned bytes = mach_size(sz, &sign);
+    unsigned bytes = mach_size(mach, sz, &sign);
     Term *arg[1] = {mach_address(mach, true, 0)};
     Term *what = mach_event(mach, 7, term_name(ts, "ld.generic.%u.o%u", bytes, order), arg, 1);
     for (unsigned c = 0; c * 4 < bytes; c++) {
@@ -322,7 +322,7 @@ static void generic_load(Mach *mach, unsigned sz, unsigned order) {
 static void generic_store(Mach *mach, unsigned sz, unsigned order) {
     Terms *ts = &mach->p->ts;
     bool sign;
-    unsigned bytes = mach_size(sz, &sign), n = (bytes + 3) / 4;
+    unsigned bytes = mach_size(mach, sz, &sign), n = (bytes + 3) / 4;
     Term *arg[5] = {mach_address(mach, true, 0)};
     for (unsigned c = 0; c < n; c++)
         arg[c + 1] = mach_word(mach, 3, c);
@@ -335,7 +335,7 @@ static void load_const(Mach *mach, unsigned sz) {
     Prover *prover = mach->p;
     Terms *ts = &prover->ts;
     bool sign;
-    unsigned bytes = mach_size(sz, &sign);
+    unsigned bytes = mach_size(mach, sz, &sign);
     Operand cb = mach->in->src[1];
     mach->looked_src |= 1u << 1;
     uint32_t bank = op_cmem_bank(cb), offset = op_cmem_offset(cb),

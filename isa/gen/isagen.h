@@ -63,6 +63,7 @@ typedef struct {
     const char *name, *text; /* text: "" prints nothing */
     unsigned sem, enc;       /* value in the modifiers, value in the word */
     unsigned regs;           /* 32-bit registers that a slot of this width takes; 0 unknown */
+    unsigned access;         /* bits of memory that an access of this width moves; 0 not said */
 } IgEnumVal;
 
 typedef struct IgType {
@@ -157,6 +158,7 @@ typedef enum {
     IC_EFFECTS,
     IC_SPACE,
     IC_ADDRESS,
+    IC_ACCESS,
     IC_LANES,
     IC_UNIFORM,
     IC_EXACT,
@@ -170,7 +172,7 @@ typedef enum {
 #define IG_TRAIT_NAMES 4
 typedef struct {
     IgLoc loc;                  /* of the statement; line 0: none */
-    uint32_t value;             /* number of its word, or bits */
+    uint32_t value;             /* number of its word, or bits; of Access: the number of bits */
     IgTok name[IG_TRAIT_NAMES]; /* slots that it names; the last is a modifier */
     unsigned nnames;
     const char *text; /* why it is absent */

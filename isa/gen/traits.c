@@ -143,6 +143,7 @@ static const struct {
     [IC_EFFECTS] = {"Effects", "What it does beside writing its destinations.", SET, WORDS(effects)},
     [IC_SPACE] = {"Space", "The memory that it reads or writes.", SET, WORDS(spaces)},
     [IC_ADDRESS] = {"Address", "", NAMES, NULL, 0},
+    [IC_ACCESS] = {"Access", "", NAMES, NULL, 0},
     [IC_LANES] = {"Lanes", "Who computes it.", ONE, WORDS(lanes)},
     [IC_UNIFORM] = {"Uniform", "When its result is the same in all lanes.", ONE, WORDS(uniforms)},
     [IC_EXACT] = {"Exact", "How much of its result is known.", ONE, WORDS(exacts)},
@@ -198,7 +199,16 @@ static bool words(Parser *parser, unsigned column, IgTrait *trait) {
     return true;
 }
 
-static bool names(Parser *parser, IgTrait *trait) {
+static bool names(Parser *parser, unsigned column, IgTrait *trait) {
+    int64_t bits;
+    if (column == IC_ACCESS && parser->t->kind == TK_NUMBER) {
+        IgLoc loc = parser->t->loc;
+        if (!igp_number(parser, &bits))
+            return false;
+        trait->value = (uint32_t)bits;
+        return (bits >= 8 && bits <= 128 && bits % 8 == 0) ||
+               ig_error(parser->g, loc, "an access moves 8 to 128 bits, whole bytes");
+    }
     do {
         IgTok t = *parser->t;
         const char *name;
@@ -223,7 +233,8 @@ bool igt_statement(Parser *parser, IgTraits *traits, bool *ok) {
     *ok = traits->at[column].loc.line == 0 ||
           ig_error(parser->g, loc, "%s is stated twice", columns[column].name);
     *ok = *ok && igp_expect(parser, "<");
-    *ok = *ok && (columns[column].kind == NAMES ? names(parser, &trait) : words(parser, column, &trait));
+    *ok = *ok &&
+          (columns[column].kind == NAMES ? names(parser, column, &trait) : words(parser, column, &trait));
     *ok = *ok && igp_expect(parser, ">");
     if (*ok && column == IC_COMBINES) { /* = modifier */
         trait.name[IG_TRAIT_NAMES - 1] = parser->t[1];
@@ -285,6 +296,7 @@ static bool needs(const IgOptype *optype, unsigned column) {
     case IC_FLOW: return does & EF_CONTROL || value(optype, IC_UNIT) == UNIT_CTRL;
     case IC_SPACE: return access;
     case IC_ADDRESS: return access && !(does & EF_ORDER);
+    case IC_ACCESS: return stated(optype, IC_SPACE) && !(does & EF_ORDER);
     case IC_SECOND_GUARD: return value(optype, IC_UNIT) == UNIT_CTRL && ig_slot_index(optype, "pp") >= 0;
     case IC_COMBINES:
         for (unsigned i = 0; i < optype->mods.n; i++)
@@ -303,6 +315,7 @@ static bool allows(const IgOptype *optype, unsigned column) {
         return does & (EF_READ | EF_WRITE) ? !(value(optype, IC_SPACE) & SP_CONSTANT)
                                            : value(optype, IC_SPACE) == SP_CONSTANT;
     case IC_ADDRESS: return does & (EF_READ | EF_WRITE);
+    case IC_ACCESS: return stated(optype, IC_SPACE) && !(does & EF_ORDER);
     case IC_QUEUE: return waits(optype) || !value(optype, IC_QUEUE);
     default: return true;
     }
@@ -323,6 +336,23 @@ static bool check_names(Ig *g, const IgOptype *optype, unsigned column) {
     return true;
 }
 
+/* A modifier, all of whose values say how much they move. */
+static bool check_access(Ig *g, const IgOptype *optype) {
+    const IgTrait *trait = &optype->traits.at[IC_ACCESS];
+    int mod = trait->nnames ? ig_mod_index(optype, trait->name[0].text) : -1;
+    if (!trait->nnames)
+        return true;
+    if (mod < 0)
+        return ig_error(g, trait->name[0].loc, "%s has no modifier %s", optype->name, trait->name[0].text);
+    const IgType *type = optype->mods.at[mod].type;
+    for (unsigned k = 0; type && k < type->vals.n; k++)
+        if (!type->vals.at[k].access)
+            return ig_error(g, trait->name[0].loc, "%s: %s of %s does not say what it accesses", optype->name,
+                            type->vals.at[k].name, type->name);
+    return type || ig_error(g, trait->name[0].loc, "%s: %s has no names for its values", optype->name,
+                            trait->name[0].text);
+}
+
 static bool check_optype(Ig *g, const IgOptype *optype) {
     for (unsigned c = 0; c < IC_COUNT; c++) {
         const IgTrait *trait = &optype->traits.at[c];
@@ -336,7 +366,8 @@ static bool check_optype(Ig *g, const IgOptype *optype) {
                             columns[c].name);
         if (c == IC_SIMULATED && !trait->text != (trait->value != SIM_ABSENT))
             return ig_error(g, trait->loc, "%s: ABSENT, and only it, gives a reason", optype->name);
-        if (columns[c].kind == NAMES && !check_names(g, optype, c))
+        if (c == IC_ACCESS ? !check_access(g, optype)
+                           : columns[c].kind == NAMES && !check_names(g, optype, c))
             return false;
     }
     return true;
@@ -404,6 +435,7 @@ void igt_table(const Ig *g, FILE *f) {
         unsigned naddress = optype->traits.at[IC_ADDRESS].nnames;
         const IgTok *mod = &optype->traits.at[IC_COMBINES].name[IG_TRAIT_NAMES - 1];
         const char *reason = optype->traits.at[IC_SIMULATED].text;
+        const IgTrait *access = &optype->traits.at[IC_ACCESS];
         fprintf(f, "    {0x%x", value(optype, IC_EFFECTS));
         for (unsigned c = 0; c < IC_COUNT; c++)
             if (columns[c].kind != NAMES && c != IC_EFFECTS)
@@ -412,6 +444,8 @@ void igt_table(const Ig *g, FILE *f) {
         fprintf(f, ", {%u, %u, %u}", slot_of(optype, IC_ADDRESS, 0),
                 naddress == 3 ? slot_of(optype, IC_ADDRESS, 1) : 255,
                 naddress > 1 ? slot_of(optype, IC_ADDRESS, naddress - 1) : 255);
+        fprintf(f, ", %d, %u", access->nnames ? ig_mod_index(optype, access->name[0].text) : 255,
+                access->value / 8);
         fprintf(f, ", %u, %u, %u, %d", slot_of(optype, IC_SECOND_GUARD, 0), slot_of(optype, IC_COMBINES, 0),
                 slot_of(optype, IC_COMBINES, 1), mod->text ? ig_mod_index(optype, mod->text) : 255);
         fprintf(f, reason ? ", \"%s\"},\n" : ", NULL},\n", reason);
@@ -449,6 +483,8 @@ void igt_docs(const IgOptype *optype, FILE *f) {
         }
         for (unsigned i = 0; i < trait->nnames; i++)
             fprintf(f, " `%s`", trait->name[i].text);
+        if (c == IC_ACCESS && trait->value)
+            fprintf(f, " %u", (unsigned)trait->value);
         fprintf(f, trait->text ? ": %s |" : " |", trait->text);
     }
     fprintf(f, "\n");

@@ -93,8 +93,8 @@ IgType *ig_flag_type(Ig *ig, const char *text) {
         return type;
     type = new_type(ig, name, 1, (IgLoc){"", 0, 0});
     type->flag = true;
-    VEC_ADD(&ig->arena, &type->vals, ((IgEnumVal){"0", "", 0, 0, 0}));
-    VEC_ADD(&ig->arena, &type->vals, ((IgEnumVal){"1", text, 1, 1, 0}));
+    VEC_ADD(&ig->arena, &type->vals, ((IgEnumVal){.name = "0", .text = ""}));
+    VEC_ADD(&ig->arena, &type->vals, ((IgEnumVal){.name = "1", .text = text, .sem = 1, .enc = 1}));
     return type;
 }
 
@@ -118,6 +118,14 @@ static bool enum_entry(Parser *parser, IgType *type, unsigned *next) {
         if (!igp_number(parser, &bits))
             return false;
         v.regs = (unsigned)bits / 32;
+    }
+    if (igp_take(parser, "access")) {
+        int64_t bits;
+        if (!igp_number(parser, &bits))
+            return false;
+        if (bits < 8 || bits > 128 || bits % 8)
+            return ig_error(parser->g, loc, "%s: an access moves 8 to 128 bits, whole bytes", v.name);
+        v.access = (unsigned)bits;
     }
     if (type->maps && !ig_enum_value(type->maps, v.name, &v.sem))
         return ig_error(parser->g, loc, "%s is not a value of %s", v.name, type->maps->name);

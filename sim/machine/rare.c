@@ -151,13 +151,13 @@ static int op_ldgsts(Warp *w, Dec *dec, uint32_t g) {
 }
 bool bind_LDGSTS(Bind *bind) {
     Dec *dec = bind->d;
-    uint32_t m = bind->in->mods, sz = MGET(LDGSTS, sz, m);
+    uint32_t m = bind->in->mods;
     dec->wide = (bind->in->src[LDGSTS_ra].mods & OPM_WIDE64) != 0;
     bind->width[1] = dec->wide ? WIDTH_U64 : WIDTH_32;
     bind->width[2] = WIDTH_U64;
     if (!rare(bind, op_ldgsts))
         return false;
-    dec->size = sz == CopySz_16 ? 16 : sz == CopySz_8 ? 8 : 4;
+    dec->size = (uint8_t)isa_access_bytes(bind->in);
     dec->copy.zfill = MGET(LDGSTS, zfill, m);
     dec->copy.descriptor = MGET(LDGSTS, desc, m);
     if (!dec->copy.zfill &&

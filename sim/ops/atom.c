@@ -89,10 +89,11 @@ static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
     return RUN_OK;
 }
 
-static bool bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, bool wide64, uint32_t e,
-                        bool desc, uint32_t stride) {
+static bool bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, uint32_t e, bool desc,
+                        uint32_t stride) {
     static const uint8_t shift[4] = {0, 2, 3, 4};
     Dec *dec = bind->d;
+    bool wide64 = isa_access_bytes(bind->in) == 8;
     const Operand *src = bind->in->src;
     bind->width[0] = space != MS_SHARED && (src[0].mods & OPM_WIDE64) ? WIDTH_U64 : WIDTH_32;
     bind->width[1] = space == MS_SHARED ? WIDTH_32 : WIDTH_U64;
@@ -116,16 +117,11 @@ static bool bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, 
         return bind_fail(bind, "no such atomic operation");
     return !bind->failed;
 }
-static bool is_64(uint32_t type) {
-    return type == AtomType_U64 || type == AtomType_S64 || type == AtomType_F64;
-}
-
 #define BIND_ATOM(name, space, E, DESC, STRIDE)                                                              \
     bool bind_##name(Bind *b) {                                                                              \
         uint32_t m = b->in->mods, type = MGET(name, type, m);                                                \
-        return type > AtomType_F64                                                                           \
-                   ? bind_fail(b, "undefined type")                                                          \
-                   : bind_atomic(b, space, MGET(name, op, m), type, is_64(type), E, DESC, STRIDE);           \
+        return type > AtomType_F64 ? bind_fail(b, "undefined type")                                          \
+                                   : bind_atomic(b, space, MGET(name, op, m), type, E, DESC, STRIDE);        \
     }
 BIND_ATOM(ATOMG, MS_GLOBAL, MGET(ATOMG, e, m), MGET(ATOMG, desc, m), 0)
 BIND_ATOM(ATOM, MS_GENERIC, MGET(ATOM, e, m), MGET(ATOM, desc, m), 0)
@@ -137,7 +133,7 @@ BIND_ATOM(ATOMS, MS_SHARED, 0, false, MGET(ATOMS, stride, m))
         uint32_t m = b->in->mods, type = MGET(name, type, m);                                                \
         if (type != CasType_U32 && type != CasType_U64)                                                      \
             return bind_fail(b, "undefined type");                                                           \
-        return bind_atomic(b, space, MODE, type, type == CasType_U64, E, false, STRIDE);                     \
+        return bind_atomic(b, space, MODE, type, E, false, STRIDE);                                          \
     }
 BIND_CAS(ATOMG_CAS, MS_GLOBAL, MGET(ATOMG_CAS, e, m), 0, OP_CAS)
 BIND_CAS(ATOM_CAS, MS_GENERIC, MGET(ATOM_CAS, e, m), 0, OP_CAS)

@@ -386,7 +386,6 @@ static void use_store(Bind *bind) {
 /* Fills the view mem; imm[1]: MemSpace. */
 static bool bind_access(Bind *bind, MemSpace space, uint32_t sz, uint32_t e, bool desc, uint32_t stride,
                         bool store) {
-    static const uint8_t bytes[8] = {1, 1, 2, 2, 4, 8, 16, 0};
     static const uint8_t shift[4] = {0, 2, 3, 4};
     Dec *dec = bind->d;
     bool narrow = space == MS_SHARED || space == MS_LOCAL;
@@ -394,7 +393,7 @@ static bool bind_access(Bind *bind, MemSpace space, uint32_t sz, uint32_t e, boo
     bind->width[1] = narrow ? WIDTH_32 : WIDTH_U64;
     bind->vector_slots = 1u << 1;
     bind_operands(bind);
-    dec->size = bytes[sz & 7];
+    dec->size = (uint8_t)isa_access_bytes(bind->in);
     if (!dec->size)
         return bind_fail(bind, "undefined access size");
     dec->wide = !narrow && (bind->in->src[0].mods & OPM_WIDE64) != 0;
@@ -472,13 +471,12 @@ static int ldc(Warp *warp, Dec *dec, uint32_t g) {
     return RUN_OK;
 }
 static bool use_ldc(Bind *bind, Operand cb, uint32_t sz, bool indexed) {
-    static const uint8_t bytes[8] = {1, 1, 2, 2, 4, 8, 16, 0};
     Dec *dec = bind->d;
     bind->raw_cmem = true;
     bind_operands(bind);
     dec->ldc.bank = op_cmem_bank(cb);
     dec->ldc.kind = sz;
-    dec->size = bytes[sz & 7];
+    dec->size = (uint8_t)isa_access_bytes(bind->in);
     dec->target = indexed ? (int64_t)(int16_t)op_cmem_offset(cb) : (int64_t)op_cmem_offset(cb);
     dec->full = dec->part = ldc;
     if (!dec->size || cb.kind != OPK_CMEM || dec->ldc.bank >= NUM_CONST_BANKS)

@@ -258,6 +258,42 @@ static void test_known_words(void **state) {
 }
 
 /* A word with a register that the encoder refuses is refused, with its name. */
+/* Bytes by the names that nvdisasm gives the sizes: .U8 .64 .128, atomics' .64 .F64, ldmatrix's rows of 8
+ * halves. */
+static void test_access(void **state) {
+    (void)state;
+    static const struct {
+        uint16_t optype;
+        uint32_t mods;
+        unsigned bytes;
+    } cases[] = {{OT_LDG, MSET(LDG, sz, MemSz_U8), 1},
+                 {OT_LDG, MSET(LDG, sz, MemSz_S8), 1},
+                 {OT_STG, MSET(STG, sz, MemSz_U16), 2},
+                 {OT_LD, MSET(LD, sz, MemSz_S16), 2},
+                 {OT_STS, MSET(STS, sz, MemSz_32), 4},
+                 {OT_LDL, MSET(LDL, sz, MemSz_64), 8},
+                 {OT_LDC, MSET(LDC, sz, MemSz_64), 8},
+                 {OT_STL, MSET(STL, sz, MemSz_128), 16},
+                 {OT_ATOMG, MSET(ATOMG, type, AtomType_F16x2), 4},
+                 {OT_ATOM, MSET(ATOM, type, AtomType_F64), 8},
+                 {OT_RED, MSET(RED, type, AtomType_S64), 8},
+                 {OT_ATOMS, MSET(ATOMS, type, AtomType_U32), 4},
+                 {OT_ATOMS_CAS, MSET(ATOMS_CAS, type, CasType_U64), 8},
+                 {OT_ATOMS_POPC_INC, 0, 4},
+                 {OT_LDSM, 0, 16},
+                 {OT_LDGSTS, MSET(LDGSTS, sz, CopySz_8), 8},
+                 {OT_MEMBAR, 0, 0},
+                 {OT_IADD3, 0, 0}};
+    for (unsigned k = 0; k < sizeof cases / sizeof *cases; k++) {
+        MachInst in = isa_inst(cases[k].optype);
+        in.mods = cases[k].mods;
+        assert_int_equal(isa_access_bytes(&in), cases[k].bytes);
+    }
+    MachInst none = isa_inst(OT_LDG);
+    none.mods = MSET(LDG, sz, 7); /* the eighth value of three bits does not exist */
+    assert_int_equal(isa_access_bytes(&none), 0);
+}
+
 static void test_alignment(void **state) {
     (void)state;
     const Target *t = isa_target("sm_80");
@@ -290,9 +326,10 @@ static void test_alignment(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alignment), cmocka_unit_test(test_targets), cmocka_unit_test(test_occupancy),
-        cmocka_unit_test(test_limits),    cmocka_unit_test(test_sregs),   cmocka_unit_test(test_names),
-        cmocka_unit_test(test_columns),   cmocka_unit_test(test_implied), cmocka_unit_test(test_modifiers),
-        cmocka_unit_test(test_slots),     cmocka_unit_test(test_select),  cmocka_unit_test(test_known_words)};
+        cmocka_unit_test(test_alignment),  cmocka_unit_test(test_targets), cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_limits),     cmocka_unit_test(test_sregs),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_access),     cmocka_unit_test(test_columns), cmocka_unit_test(test_implied),
+        cmocka_unit_test(test_modifiers),  cmocka_unit_test(test_slots),   cmocka_unit_test(test_select),
+        cmocka_unit_test(test_known_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
