@@ -1,6 +1,7 @@
 /* Rules on single instructions and on the shape of the code: R-07, R-18, R-19, R-21, R-22, R-23.
  * SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
+#include "sim/launch.h"
 #include <string.h>
 
 static const char *name_of(const MachInst *inst) { return isa_optype_name(inst->optype); }
@@ -56,12 +57,13 @@ static bool is_constant(Operand o, uint32_t *value) {
     return true;
 }
 
-/* A barrier for more threads than the file says that a block has: nobody passes it. */
+/* A barrier for more threads than the file says that a block has, or than any block has: nobody passes it. */
 static void too_many_threads(Checker *checker, uint32_t i, uint32_t count) {
     const BinFunc *f = &checker->g->bin->funcs[checker->g->blocks[checker->g->block_of[i]].func];
     uint64_t threads = (uint64_t)f->reqntid[0] * f->reqntid[1] * f->reqntid[2];
     uint64_t most = threads ? threads : (uint64_t)f->maxntid[0] * f->maxntid[1] * f->maxntid[2];
-    if (most && count > (most + 31) / 32 * 32)
+    most = most && most < SIM_MAX_BLOCK_THREADS ? most : SIM_MAX_BLOCK_THREADS;
+    if (count > (most + 31) / 32 * 32)
         check_report(checker, CR_R22, i, NONE, "illegal field cnt=%u: a block has at most %llu threads",
                      count, (unsigned long long)most);
 }
