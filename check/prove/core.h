@@ -9,6 +9,7 @@ typedef struct { /* control passes from one cut point to another */
     uint32_t ptx_at, mach_at;
     Term *cond;
     Term **pv, **lv, *mem[NMEM];
+    Term **chosen; /* of a PTX register that has no value here: what the machine has for it */
 } Edge;
 
 typedef enum { RL_SAME, RL_NOT, RL_LOW, RL_HIGH, RL_OFFSET, RL_SHORT } RelationKind;

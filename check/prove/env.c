@@ -28,6 +28,11 @@ Term *prove_param(Prover *prover, uint64_t offset, unsigned bytes) {
     return bytes >= 4 ? w : t_zext_from(ts, t_lshr(ts, w, t_const(ts, 32, 8 * (offset & 3))), 8 * bytes);
 }
 
+Term *prove_param_at(Prover *prover, Term *addr, unsigned bytes) {
+    Terms *ts = &prover->ts;
+    return t_app(ts, TO_UF, 32, bytes < 4 ? 8 * bytes : 0, term_name(ts, "#param"), &addr, 1);
+}
+
 /* x of x + -0, which makes a NaN canonical: arithmetic does that anyway. */
 static Term *plain(Prover *prover, Term *term) {
     Terms *ts = &prover->ts;

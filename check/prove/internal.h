@@ -12,8 +12,10 @@ enum {
     MEM_SHARED,
     MEM_LOCAL,
     MEM_WARP,
-    NMEM,            /* separate lists of events; generic ones are in all */
-    MEM_CONST = NMEM /* of accesses alone */
+    NMEM,             /* separate lists of events; generic ones are in all */
+    MEM_CONST = NMEM, /* of accesses alone */
+    MEM_PARAM,
+    MEM_TABLE /* of jumps; its offset in the bank is no part of the address */
 };
 enum { LISTS_OF_A_WARP = 1u << MEM_GLOBAL | 1u << MEM_SHARED }; /* what bar.warp.sync orders */
 /* Machine locations, numbered through. */
@@ -50,11 +52,11 @@ typedef struct { /* symbolic execution of one region on one side */
     uint32_t first, last; /* lowest and highest statement or instruction executed; first > last: none */
 } Run;
 
-typedef struct {         /* one basic block of the PTX */
-    uint32_t first, end; /* statements */
-    uint32_t succ[2], nsucc;
-    uint32_t rpo; /* UINT32_MAX: unreachable */
-    bool header;  /* a back edge leads here */
+typedef struct {           /* one basic block of the PTX */
+    uint32_t first, end;   /* statements */
+    uint32_t *succ, nsucc; /* of brx.idx by entry of its table */
+    uint32_t rpo;          /* UINT32_MAX: unreachable */
+    bool header;           /* a back edge leads here */
 } PtxBlock;
 
 typedef struct { /* an input whose value is known */
@@ -105,7 +107,9 @@ Term *prove_input(Prover *prover, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* 32-bit input variable */
 Term *prove_param(Prover *prover, uint64_t offset,
                   unsigned bytes); /* kernel parameter bytes, zero-extended word */
-Term *prove_sp(Prover *prover);    /* stack pointer at entry */
+/* The same at an address that is not known, counted as the constant bank does. */
+Term *prove_param_at(Prover *prover, Term *addr, unsigned bytes);
+Term *prove_sp(Prover *prover); /* stack pointer at entry */
 Term *prove_const3(Prover *prover, Term *addr, unsigned bytes, bool sign);
 Term *prove_address(Prover *prover, uint32_t var); /* of a global variable, 64 bits */
 /* UF of 32-bit or 64-bit results. */
@@ -114,7 +118,10 @@ Term *prove_uf_sorted(Prover *prover, unsigned width, const char *name, Term *te
 
 /* PTX side. `stop[b]`: leave the region where block b starts. */
 bool prove_ptx_graph(Prover *prover);
-bool prove_ptx_orders_warps(const Prover *prover);              /* a bar.warp.sync is in the function */
+bool prove_ptx_orders_warps(const Prover *prover); /* a bar.warp.sync is in the function */
+/* Entries that the jump table at this place would have if the function's long tables lay one after the other;
+ * 0: there is none. */
+uint32_t prove_ptx_table_entries(const Prover *prover, uint32_t offset_bytes);
 uint32_t prove_ptx_width(const Prover *prover, uint32_t value); /* 1, 32 or 64 */
 const char *prove_ptx_name(const Prover *prover, uint32_t value);
 void prove_ptx_entry(Prover *prover, Term **val);

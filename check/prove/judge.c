@@ -251,6 +251,8 @@ static bool vouches(Judge *judge, const Access *x, const Access *access) {
         return false;
     Term *both = t_and(ts, x->guard, access->guard);
     Term *apart = t_sub(ts, t_under(ts, access->addr, both), t_under(ts, x->addr, both));
+    if (x->space == MEM_TABLE) /* the index is below the number of entries that the machine's value has */
+        return t_is_const(apart) && apart->k == 0 && x->bytes <= access->bytes;
     return t_is_const(apart) && apart->k % access->bytes == 0 && x->bytes % access->bytes == 0 &&
            (access->store || (!x->store && apart->k + access->bytes <= x->bytes));
 }

@@ -176,11 +176,48 @@ static void mach_arrive(Mach *mach, uint32_t b, Term *cond) {
         mach->in_val[k][l] = t_ite(ts, first, mach->val[l], mach->in_val[k][l]);
 }
 
+/* Where an indirect branch leads, for each value that its operand may have: constants, from a table. */
+static void table_leaves(Mach *mach, const BinBlock *b, Term *value, Term *cond, Term **reached) {
+    Terms *ts = &mach->p->ts;
+    if (cond == ts->falsity)
+        return;
+    if (value->kind == TK_ITE) {
+        Term *yes = term_decision(ts, value->a[0]);
+        table_leaves(mach, b, value->a[1], t_and(ts, cond, yes), reached);
+        table_leaves(mach, b, value->a[2], t_and(ts, cond, t_not(ts, yes)), reached);
+        return;
+    }
+    uint64_t base = bin_address(mach->p->g, mach->at) + INST_BYTES + (uint64_t)mach->in->wide;
+    uint64_t address = base + (uint64_t)(int64_t)(int32_t)(uint32_t)value->k;
+    for (uint32_t i = 0; i < b->nsuccs && t_is_const(value); i++)
+        if (b->succs[i].kind == BE_TABLE &&
+            bin_address(mach->p->g, mach->p->g->blocks[b->succs[i].block].first) == address) {
+            reached[i] = t_or(ts, reached[i], cond);
+            return;
+        }
+    mach_fault(mach, "an indirect branch that leads elsewhere than its table of targets says");
+}
+
+static void indirect_branch(Mach *mach, const BinBlock *b) {
+    Terms *ts = &mach->p->ts;
+    unsigned words = isa_src_regs(mach->p->g->bin->target, mach->in, BRX_ra);
+    Term *taken = t_and(ts, mach->guard, mach_pred(mach, mach->in->src[BRX_pp]));
+    Term *value = t_under(ts, mach_word(mach, BRX_ra, 0), taken);
+    Term **reached = ARENA_ARRAY(&mach->p->arena, Term *, b->nsuccs + 1);
+    for (uint32_t i = 0; i < b->nsuccs; i++)
+        reached[i] = b->succs[i].kind == BE_TABLE ? ts->falsity : t_and(ts, mach->pc, t_not(ts, taken));
+    if (words == 2 && mach_word(mach, BRX_ra, 1) != ts->zero)
+        mach_fault(mach, "an indirect branch by 64 bits is not modelled");
+    table_leaves(mach, b, value, t_and(ts, mach->pc, taken), reached);
+    for (uint32_t i = 0; i < b->nsuccs && !mach->r->fault; i++)
+        mach_arrive(mach, b->succs[i].block, reached[i]);
+}
+
 static void edges(Mach *mach, const BinBlock *b) {
     Terms *ts = &mach->p->ts;
     const MachInst *in = mach->in;
     if (bin_kind(in) == BK_BRANCH_INDIRECT) {
-        mach_fault(mach, "an indirect branch is not modelled");
+        indirect_branch(mach, b);
         return;
     }
     Term *taken = ts->falsity;

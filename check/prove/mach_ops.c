@@ -331,6 +331,27 @@ static void generic_store(Mach *mach, unsigned sz, unsigned order) {
     mach_event(mach, 7, term_name(ts, "st.generic.%u.o%u", bytes, order), arg, n + 1);
 }
 
+/* An entry of a jump table. How many entries there are is a guess; that the index is below is what the access
+ * must show. */
+static void load_jump(Mach *mach, uint32_t offset, Term *index) {
+    Prover *prover = mach->p;
+    Terms *ts = &prover->ts;
+    const BinFunc *func = prover->bf;
+    uint32_t n = prove_ptx_table_entries(prover, offset), word;
+    if (!n || offset % 4 || offset > func->const_bank2_bytes || n > (func->const_bank2_bytes - offset) / 4) {
+        mach_fault(mach, "an indexed constant bank is not modelled");
+        return;
+    }
+    mach_note_access(mach, index, 4 * n, MEM_TABLE, false);
+    memcpy(&word, func->const_bank2 + offset + 4 * (n - 1), 4);
+    Term *value = mach_k32(mach, word);
+    for (uint32_t k = n - 1; k-- > 0;) {
+        memcpy(&word, func->const_bank2 + offset + 4 * k, 4);
+        value = t_ite(ts, t_eq(ts, index, mach_k32(mach, 4 * k)), mach_k32(mach, word), value);
+    }
+    mach_put(mach, 0, 0, value);
+}
+
 static void load_const(Mach *mach, unsigned sz) {
     Prover *prover = mach->p;
     Terms *ts = &prover->ts;
@@ -341,8 +362,14 @@ static void load_const(Mach *mach, unsigned sz) {
     uint32_t bank = op_cmem_bank(cb), offset = op_cmem_offset(cb),
              base = isa_target_info(prover->g->bin->target)->param_base_bytes;
     Term *index = mach_word(mach, 0, 0);
+    if (bank == CONST_BANK_JUMPS && bytes == 4 && !t_is_const(index)) {
+        load_jump(mach, offset, index);
+        return;
+    }
     if (bank == CONST_BANK_VARS)
         mach_note_access(mach, t_add(ts, index, mach_k32(mach, offset)), bytes, MEM_CONST, false);
+    else if (bank == CONST_BANK_LAUNCH && !t_is_const(index))
+        mach_note_access(mach, t_add(ts, index, mach_k32(mach, offset)), bytes, MEM_PARAM, false);
     else if (!t_is_const(index) || (index->k + offset) % bytes)
         mach_fault(mach, "a misaligned constant operand");
     for (unsigned c = 0; c * 4 < bytes; c++) {
@@ -350,6 +377,8 @@ static void load_const(Mach *mach, unsigned sz) {
         Term *v = ts->zero, *at = t_add(ts, index, mach_k32(mach, offset + 4 * c));
         if (bank == CONST_BANK_VARS)
             v = prove_const3(prover, at, each, sign);
+        else if (bank == CONST_BANK_LAUNCH && !t_is_const(at))
+            v = prove_param_at(prover, at, each);
         else if (bank == CONST_BANK_LAUNCH && t_is_const(at) && at->k >= base)
             v = prove_param(prover, at->k - base, each);
         else if (bank == CONST_BANK_LAUNCH && t_is_const(at) && each == 4)

@@ -161,6 +161,7 @@ void prove_core_edges(Core *core, Cut *cut) {
             Edge e = {.to = to, .ptx_at = x->at, .mach_at = exit->at, .cond = t_and(ts, exit->cond, x->cond)};
             e.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
             e.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
+            e.chosen = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
             for (uint32_t v = 0; v < prover->nptx; v++)
                 e.pv[v] = x->val[v] ? t_under(ts, x->val[v], e.cond) : NULL;
             for (uint32_t l = 0; l < prover->nloc; l++)
@@ -189,9 +190,26 @@ static bool is_short(const Prover *prover, uint32_t v) { /* kept as 16 bits, zer
            ptx_type_bytes(prover->pf->regs[v].type) < 4;
 }
 
-static Term *phi_of(Core *core, uint32_t cut, uint32_t v) {
+enum { PHI_LOW = 1, PHI_ALL }; /* of 64 bits only the low word differs; all of it */
+
+/* The high word of a register of 64 bits that is one on all paths, or NULL. */
+static Term *common_high(Core *core, const Arrivals *in, uint32_t v) {
+    Term *high = NULL;
+    for (uint32_t e = 0; e < in->n; e++) {
+        Term *value = in->at[e]->pv[v];
+        if (!value || value->width != 64 || (high && t_hi(&core->p.ts, value) != high))
+            return NULL;
+        high = t_hi(&core->p.ts, value);
+    }
+    return high;
+}
+
+static Term *phi_of(Core *core, uint32_t cut, uint32_t v, Term *high) {
     Prover *prover = &core->p;
     Terms *ts = &prover->ts;
+    if (high)
+        return t_pair(ts, t_var(ts, 32, term_name(ts, "%s.%u.lo", prove_ptx_name(prover, v), v), cut + 1),
+                      high);
     return t_var(ts, prove_ptx_width(prover, v),
                  term_name(ts, "%s%s.%u", is_short(prover, v) ? "#" : "", prove_ptx_name(prover, v), v),
                  cut + 1);
@@ -212,7 +230,10 @@ static void merge_twin(Core *core, Cut *cut, const Arrivals *in, uint32_t v) {
             bool equal = true;
             for (uint32_t e = 0; e < in->n && equal; e++) {
                 Term *x = in->at[e]->pv[u];
-                equal = (!wider ? x : how ? t_sext(ts, x) : t_zext(ts, x)) == in->at[e]->pv[v];
+                equal = x && in->at[e]->pv[v] &&
+                        (!wider ? x
+                         : how  ? t_sext(ts, x)
+                                : t_zext(ts, x)) == in->at[e]->pv[v];
             }
             if (equal) {
                 cut->pv[v] = !wider ? cut->pv[u] : how ? t_sext(ts, cut->pv[u]) : t_zext(ts, cut->pv[u]);
@@ -226,22 +247,25 @@ static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
     Prover *prover = &core->p;
     Cut *q = &core->cuts.at[cut];
     for (uint32_t v = 0; v < prover->nptx; v++) {
-        bool same = true, defined = true;
+        bool same = true, defined = false; /* on some path; on others any value will do */
         for (uint32_t e = 0; e < in->n; e++) {
-            defined &= in->at[e]->pv[v] != NULL;
+            defined |= in->at[e]->pv[v] != NULL;
             same &= in->at[e]->pv[v] == in->at[0]->pv[v];
         }
         if (!defined) {
             q->pv[v] = NULL;
             continue;
         }
-        if (!same)
-            q->phi[v] = true;
+        if (!same && !q->phi[v])
+            q->phi[v] = PHI_LOW;
         if (!q->phi[v]) {
             q->pv[v] = in->at[0]->pv[v];
             continue;
         }
-        q->pv[v] = phi_of(core, cut, v);
+        Term *high = q->phi[v] == PHI_LOW ? common_high(core, in, v) : NULL;
+        if (!high)
+            q->phi[v] = PHI_ALL;
+        q->pv[v] = phi_of(core, cut, v, high);
     }
     for (uint32_t v = 1; v < prover->nptx; v++)
         if (q->phi[v] && q->pv[v])
@@ -271,7 +295,11 @@ static Term *part(Terms *ts, Term *v, RelationKind how, Term *extra) {
 static bool holds(Core *core, const Arrivals *in, uint32_t l, const Relation *relation) {
     Terms *ts = &core->p.ts;
     for (uint32_t e = 0; e < in->n; e++) {
-        Term *v = in->at[e]->pv[relation->value], *m = in->at[e]->lv[l];
+        const Edge *edge = in->at[e];
+        Term *v = edge->pv[relation->value], *m = edge->lv[l];
+        v = v ? v : edge->chosen[relation->value];
+        if (!v && relation->how == RL_SAME) /* it is what the location has: see choose */
+            continue;
         if (!v)
             return false;
         if (relation->how == RL_SHORT ? t_zext_from(ts, m, 16) != v
@@ -279,6 +307,13 @@ static bool holds(Core *core, const Arrivals *in, uint32_t l, const Relation *re
             return false;
     }
     return true;
+}
+
+/* A register without a value has the one that the first location has which is to hold it. */
+static void choose(const Arrivals *in, uint32_t l, const Relation *relation) {
+    for (uint32_t e = 0; e < in->n; e++)
+        if (!in->at[e]->pv[relation->value] && !in->at[e]->chosen[relation->value])
+            in->at[e]->chosen[relation->value] = in->at[e]->lv[l];
 }
 
 static bool try_relation(Core *core, Cut *cut, const Arrivals *in, uint32_t l, uint32_t v, RelationKind how) {
@@ -344,6 +379,8 @@ static void relate_locations(Core *core, uint32_t cut, const Arrivals *in) {
             (q->relation[l].value == UINT32_MAX || !holds(core, in, l, &q->relation[l])) &&
             !find_relation(core, q, in, l))
             q->level[l] = LV_FREE;
+        if (q->level[l] == LV_RELATED && q->relation[l].how == RL_SAME)
+            choose(in, l, &q->relation[l]);
         Term *any = t_var(ts, prove_loc_width(l), term_name(ts, "?%u", l), cut + 1);
         if (q->level[l] == LV_FREE)
             q->lv[l] = any;
@@ -366,6 +403,8 @@ static bool relate(Core *core, uint32_t cut) {
          **lv = arena_copy(&prover->arena, q->lv, prover->nloc * sizeof *lv);
     Term *mem[NMEM];
     memcpy(mem, q->mem, sizeof mem);
+    for (uint32_t e = 0; e < in.n; e++)
+        memset(in.at[e]->chosen, 0, prover->nptx * sizeof(Term *));
     relate_ptx(core, cut, &in);
     relate_locations(core, cut, &in);
     bool first = !q->reached;
@@ -445,7 +484,7 @@ static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const Share
         prover->fixup[bin_fixup->offset_bytes / INST_BYTES] = bin_fixup;
     }
     if (!prove_ptx_graph(prover)) {
-        core->gave_up = "brx.idx is not modelled";
+        core->gave_up = "a brx.idx without a table";
         return false;
     }
     return prove_mach_setup(prover);
@@ -455,6 +494,7 @@ void prove_core_start(Core *core) {
     Prover *prover = &core->p;
     core->entry.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
     core->entry.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
+    core->entry.chosen = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
     prove_ptx_entry(prover, core->entry.pv);
     prove_mach_entry(prover, core->entry.lv);
     for (unsigned s = 0; s < NMEM; s++)

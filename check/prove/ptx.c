@@ -190,6 +190,40 @@ bool prove_ptx_bra(Ptx *ptx) {
     pv_arrive(ptx, b->succ[0], ptx->full);
     return ptx->flow = ptx->gone = true;
 }
+enum { SHORT_TABLE = 3 }; /* entries of a table that is no table in the code */
+
+/* When entry k of a table of n is taken: as the comparisons of a short one tell, or by the place in the table
+ * of a long one (bits of the index that a shift by 2 loses are zero below n). */
+static Term *entry_taken(Ptx *ptx, Term *index, uint32_t k, uint32_t n, Term *rest) {
+    Terms *ts = &ptx->p->ts;
+    Term *here = n <= SHORT_TABLE ? t_ult(ts, index, pv_k32(ptx, k + 1))
+                                  : t_eq(ts, t_scale(ts, index, 4), pv_k32(ptx, 4ull * k));
+    return k + 1 == n ? rest : t_and(ts, rest, here);
+}
+
+/* Outside of its table: undefined in PTX, a trap here and there. */
+bool prove_ptx_brx(Ptx *ptx) {
+    Prover *prover = ptx->p;
+    Terms *ts = &prover->ts;
+    const PtxBlock *b = &prover->blocks[prover->block_of[ptx->at]];
+    if (!ptx->in->table)
+        return false;
+    uint32_t n = prover->pf->branch_tables[ptx->in->table - 1].n;
+    Term *index = pv_src(ptx, pv_operand(ptx, 0), TY_U32), *inside = t_ult(ts, index, pv_k32(ptx, n));
+    Term *outside = t_and(ts, ptx->full, t_not(ts, inside)), *rest = t_and(ts, ptx->full, inside);
+    VEC_ADD(&prover->arena, &ptx->r->accesses,
+            ((Access){rest, t_under(ts, t_scale(ts, index, 4), rest), MEM_TABLE, 4 * n, ptx->at, false}));
+    if (outside != ts->falsity)
+        pv_leave(ptx, EX_TRAP, 0, outside);
+    for (uint32_t k = 0; k < n; k++) {
+        Term *taken = entry_taken(ptx, index, k, n, rest);
+        pv_arrive(ptx, b->succ[k], taken);
+        rest = t_and(ts, rest, t_not(ts, taken));
+    }
+    if (ptx->in->guard_reg && b->nsucc > n)
+        pv_arrive(ptx, b->succ[n], not_guard(ptx));
+    return ptx->flow = ptx->gone = true;
+}
 static bool ends(Ptx *ptx, ExitKind kind) {
     const Term *never = ptx->p->ts.falsity;
     if (ptx->full != never)
@@ -357,6 +391,25 @@ static void values(Prover *prover) {
     prover->var_bytes = (uint32_t)frame;
 }
 
+static const PtxBranchTable *table_of(const PtxFunc *f, uint32_t insn) {
+    return &f->branch_tables[f->insns[insn].table - 1];
+}
+
+uint32_t prove_ptx_table_entries(const Prover *prover, uint32_t offset) {
+    const PtxFunc *f = prover->pf;
+    for (uint32_t i = 0, at = 0; i < f->ninsns; i++) {
+        uint32_t n = f->insns[i].op == PTX_BRX ? table_of(f, i)->n : 0, other = 0;
+        for (uint32_t k = 1; k < n; k++)
+            other += f->labels[table_of(f, i)->labels[k]].insn != f->labels[table_of(f, i)->labels[0]].insn;
+        if (n <= SHORT_TABLE || !other)
+            continue;
+        if (at == offset)
+            return n;
+        at += 4 * n;
+    }
+    return 0;
+}
+
 bool prove_ptx_graph(Prover *prover) {
     const PtxFunc *f = prover->pf;
     bool *leader = ARENA_ARRAY(&prover->arena, bool, f->ninsns + 2);
@@ -365,8 +418,10 @@ bool prove_ptx_graph(Prover *prover) {
     for (uint32_t i = 0; i < f->ninsns; i++) {
         if (f->insns[i].op == PTX_BRA)
             leader[f->labels[f->insns[i].operands[0].label].insn] = true;
-        if (f->insns[i].op == PTX_BRX)
+        if (f->insns[i].op == PTX_BRX && !f->insns[i].table)
             return false;
+        for (uint32_t k = 0; f->insns[i].op == PTX_BRX && k < table_of(f, i)->n; k++)
+            leader[f->labels[table_of(f, i)->labels[k]].insn] = true;
         if (ends_block(&f->insns[i]))
             leader[i + 1] = true;
     }
@@ -383,10 +438,14 @@ bool prove_ptx_graph(Prover *prover) {
     for (uint32_t b = 0; b < prover->nblocks; b++) {
         PtxBlock *block = &prover->blocks[b];
         const PtxInsn *last = block->end > block->first ? &f->insns[block->end - 1] : NULL;
-        bool bra = last && last->op == PTX_BRA;
+        bool bra = last && last->op == PTX_BRA, brx = last && last->op == PTX_BRX;
+        const PtxBranchTable *table = brx ? table_of(f, block->end - 1) : NULL;
+        block->succ = ARENA_ARRAY(&prover->arena, uint32_t, (table ? table->n : 1) + 1);
         if (bra)
             block->succ[block->nsucc++] = prover->block_of[f->labels[last->operands[0].label].insn];
-        bool falls = !last || !ends_block(last) || (bra && last->guard_reg);
+        for (uint32_t k = 0; table && k < table->n; k++)
+            block->succ[block->nsucc++] = prover->block_of[f->labels[table->labels[k]].insn];
+        bool falls = !last || !ends_block(last) || ((bra || brx) && last->guard_reg);
         if (falls && b + 1 < prover->nblocks)
             block->succ[block->nsucc++] = b + 1;
     }

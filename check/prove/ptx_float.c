@@ -167,7 +167,19 @@ bool prove_ptx_sqrt(Ptx *ptx) {
         return approximate(ptx, Mufu_SQRT);
     return rounded(ptx, "sqrt", (Term *[]){maybe_flush(ptx, a)}, 1);
 }
+/* The quotient of 1 by the root, each to nearest: what docs/numerics.md has for rsqrt.approx.f64. */
+static bool inverse_root(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = operand(ptx, 1), *mode = pv_k32(ptx, Rnd_RN);
+    Term *arg[5] = {t_lo(ts, a), t_hi(ts, a), mode};
+    const char *root = term_name(ts, "__heddle_sqrt_f64");
+    Term *lo = t_app(ts, TO_UF, 32, 0, root, arg, 3), *hi = t_app(ts, TO_UF, 32, 1 << 8, root, arg, 3);
+    arg[0] = ts->zero, arg[1] = pv_k32(ptx, 0x3ff00000), arg[2] = lo, arg[3] = hi, arg[4] = mode;
+    return library(ptx, term_name(ts, "__heddle_div_f64"), arg, 5, true);
+}
 bool prove_ptx_rsqrt(Ptx *ptx) {
+    if (pv_type(ptx) == TY_F64 && !ftz(ptx))
+        return inverse_root(ptx);
     return pv_type(ptx) == TY_F64 ? approximate_high(ptx, Mufu_RSQ64H) : approximate(ptx, Mufu_RSQ);
 }
 bool prove_ptx_lg2(Ptx *ptx) { return approximate(ptx, Mufu_LG2); }

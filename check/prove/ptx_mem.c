@@ -181,6 +181,15 @@ bool prove_ptx_ld(Ptx *ptx) {
     Term *w[8];
     if (!bytes || bytes > 16 || in->sem == SEM_ACQUIRE || in->sem == SEM_SC)
         return false;
+    if (space == SP_PARAM && prover->pf->is_entry && a->reg) {
+        Term *at = address(ptx, a, 32);
+        VEC_ADD(&prover->arena, &ptx->r->accesses,
+                ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_PARAM, bytes, ptx->at, false}));
+        for (unsigned c = 0; c * 4 < bytes; c++)
+            w[c] = prove_param_at(prover, t_add(ts, at, pv_k32(ptx, 4 * c)), each);
+        give(ptx, pv_operand(ptx, 0), t, w);
+        return true;
+    }
     if (space == SP_PARAM || space == SP_PARAM_FUNC) {
         if (!param_access(ptx, a, w, bytes, false))
             return false;

@@ -463,10 +463,27 @@ uint32_t term_possible(const Term *term) {
     }
 }
 
+static bool is_shifted(const Term *term) { /* z << m, m from 1 on */
+    return term->kind == TK_SUM && term->n == 1 && !term->k && term->c[0] > 1 && is_pow2(term->c[0]);
+}
+static bool has_product(const Term *term) {
+    for (uint32_t i = 0; i < term->n; i++)
+        if (term->a[i]->kind == TK_AND)
+            return true;
+    return false;
+}
+
 static void xput(Terms *ts, Xor *poly, Term *term, uint32_t m) {
     m &= term_possible(term);
     if (!m)
         return;
+    if (is_shifted(term) && term->a[0]->kind == TK_XOR && !has_product(term->a[0])) { /* bit by bit */
+        const Term *z = term->a[0];
+        poly->k ^= (uint32_t)(z->k * term->c[0]) & m;
+        for (uint32_t i = 0; i < z->n; i++)
+            xput(ts, poly, t_scale(ts, z->a[i], term->c[0]), (uint32_t)(z->c[i] * term->c[0]) & m);
+        return;
+    }
     unsigned at = 0;
     while (at < poly->n && poly->t[at].t->id < term->id)
         at++;
@@ -509,6 +526,11 @@ static Term *xor_term(Terms *ts, Xor *poly) {
             return poly->t[0].t;
         if (poly->k == UINT32_MAX && poly->t[0].c == LOW)
             return complement(ts, poly->t[0].t);
+    }
+    if (poly->n == 1 && !poly->k && is_shifted(poly->t[0].t)) { /* (z << m) & k is (z & k >> m) << m */
+        const Term *shifted = poly->t[0].t;
+        uint64_t mask = (uint64_t)((int64_t)(int32_t)(uint32_t)poly->t[0].c >> log2_of(shifted->c[0]));
+        return t_scale(ts, t_land(ts, shifted->a[0], t_const(ts, 32, mask)), shifted->c[0]);
     }
     Term *a[MAX_TERMS];
     uint64_t c[MAX_TERMS];
@@ -582,11 +604,6 @@ Term *t_land(Terms *ts, Term *x, Term *term) {
     unsigned n;
     if (!lifted && t_is_const(term) && (z = extended(ts, x, &n)) && term->k < 1ull << (32 - n))
         return t_land(ts, z, term);
-    if (!lifted && t_is_const(term) && x->kind == TK_SUM && x->n == 1 && !x->k && is_pow2(x->c[0]) &&
-        term_possible(x) & ~term->k) { /* (z << m) & k is (z & k >> m) << m */
-        uint64_t mask = (uint64_t)((int64_t)(int32_t)(uint32_t)term->k >> log2_of(x->c[0]));
-        return t_scale(ts, t_land(ts, x->a[0], t_const(ts, 32, mask)), x->c[0]);
-    }
     return lifted ? lifted : land_plain(ts, x, term);
 }
 Term *t_inv(Terms *ts, Term *term) {

@@ -124,6 +124,7 @@ static Term *as_bool(Terms *ts, Term *atom) {
     return term_make(
         ts, (Term){.kind = TK_ITE, .width = 1, .n = 3, .a = (Term *[]){atom, ts->truth, ts->falsity}});
 }
+Term *term_decision(Terms *ts, Term *atom) { return as_bool(ts, atom); }
 Term *t_var(Terms *ts, unsigned width, const char *name, uint32_t cut) {
     Term *v = term_make(ts, (Term){.kind = TK_VAR, .width = (uint8_t)width, .name = name, .k = cut});
     return width == 1 ? as_bool(ts, v) : v;

@@ -91,6 +91,7 @@ Term *t_slt(Terms *ts, Term *term, Term *y);
 Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *term, Term *y);
 
 /* any width */
+Term *term_decision(Terms *ts, Term *atom); /* the diagram of an atom of a TK_ITE */
 Term *t_ite(Terms *ts, Term *term, Term *x, Term *y);
 Term *t_under(Terms *ts, Term *term, Term *cond); /* x, where it may be anything if cond is false */
 

@@ -64,6 +64,14 @@ edit "no number of multiprocessors" 's/c.0x0..0x10c./c[0x0][0x110]/'
 edit "the number of multiprocessors for an environment register" 's/c.0x0..0x88./c[0x0][0x10c]/'
 edit "another rounding constant" 's/0x1000, RZ/0x1000000, RZ/'
 
+# a jump table with two entries swapped
+for target in bru1 sm_90; do
+    sed 's/first: .branchtargets A0, A1, A2, A1/first: .branchtargets A0, A2, A1, A1/' "$forms" > "$dir/e.ptx"
+    "$heddle" compile -t $target "$dir/e.ptx" -o "$dir/e.cubin" || fail "table"
+    "$heddle" prove "$forms" "$dir/e.cubin" --kernel tables > "$dir/out"
+    [ $? = 4 ] || fail "table -t $target: $(tail -3 "$dir/out")"
+done
+
 # halves: proved, and not when a half, a sign or a modifier is another
 halves=$(dirname "$0")/halves.ptx
 for target in bru1 sm_80 sm_90; do
