@@ -417,7 +417,7 @@ const char *ir_predicate_shape(PredicateShape s) {
     return s < PD_COUNT ? texts[s] : "?";
 }
 
-static const char *const reconv_modes[RECONV_COUNT] = {"ipdom", "frontier", "frontier-all", "none", "auto"};
+static const char *const reconv_modes[RECONV_COUNT] = {"auto", "ipdom", "frontier", "frontier-all", "none"};
 
 const char *ir_reconv_mode_name(ReconvMode m) { return reconv_modes[m]; }
 

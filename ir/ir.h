@@ -210,11 +210,11 @@ typedef struct { /* what reconvergence did for one branch, for `compile -v` and 
 } ReconvReport;
 const char *ir_reconv_reason(ReconvReason r); /* a phrase: "uniform branch" */
 typedef enum {
+    RECONV_AUTO /* where it makes a warp issue least, as far as can be told */,
     RECONV_IPDOM,
     RECONV_FRONTIER,
     RECONV_FRONTIER_ALL /* no profit test */,
     RECONV_NONE,
-    RECONV_AUTO /* where it makes a warp issue least, as far as can be told */,
     RECONV_COUNT
 } ReconvMode;
 const char *ir_reconv_mode_name(ReconvMode m);           /* "ipdom", "frontier-all", ... */

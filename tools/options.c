@@ -85,8 +85,9 @@ static const struct argp_option compile_options[] = {
     {"target", 't', "NAME", 0, "Machine, by default the first of: ", 0},
     {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3 (default 2)", 0},
     {"reconverge", KEY_RECONVERGE, "WHERE", 0,
-     "Bring lanes together at post-dominators (ipdom, default), earlier where it pays (frontier), wherever "
-     "paths meet (frontier-all), nowhere (none), or where it is expected to save most instructions (auto)",
+     "Bring lanes together where that is expected to save most instructions (auto, default), at "
+     "post-dominators (ipdom), earlier too where it pays (frontier), wherever paths meet (frontier-all), or "
+     "nowhere (none)",
      0},
     {"predicate", KEY_PREDICATE, "WHICH", 0,
      "Make guarded code of short branches where it pays (auto, default), wherever it is allowed (max), or "
@@ -399,7 +400,7 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
     case KEY_STOP_AFTER: settings->stop_after = arg; return true;
     case KEY_RECONVERGE:
         if (!ir_reconv_mode(arg, &settings->reconverge))
-            argp_error(state, "--reconverge=%s: it is ipdom, frontier, frontier-all, none or auto", arg);
+            argp_error(state, "--reconverge=%s: it is auto, ipdom, frontier, frontier-all or none", arg);
         return true;
     case KEY_PREDICATE:
         if (!ir_predicate_mode(arg, &settings->predicate))

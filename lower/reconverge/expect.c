@@ -20,8 +20,8 @@ enum {
     WARPS = 4,         /* the odd ones with lopsided branches */
     LONGEST_WAY = 320, /* blocks; then the shortest way out */
     CALL_COST = 24,    /* instructions of a callee */
-    INST_WEIGHT = 8,
-    B_WEIGHT = 1
+    INST_WEIGHT = 32,
+    B_WEIGHT = 3
 };
 static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2};
 
@@ -40,6 +40,7 @@ struct Expect {
     uint32_t *cost;  /* [block] */
     uint32_t *first; /* [block] the successor slot that follows in the text */
     uint32_t *out;   /* [block] the slot on a shortest way to an end */
+    double *below;   /* [edge] instructions that only it leads to, those in loops as often as they run */
     Way way[WARPS][LANES];
     uint64_t steps;
     /* of one set */
@@ -123,11 +124,35 @@ static uint32_t likelihoods(const Expect *expect, uint32_t b, unsigned warp, con
     return n;
 }
 
+/* All lanes go one way: round a loop as often as it is taken to have rounds, else three times of four where
+ * more is done, in one of the warps everywhere at first: a guard around the whole function must not hide it.
+ */
+static uint32_t common_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t visit) {
+    const Reconv *reconv = expect->reconv;
+    uint32_t n = slots_of(&reconv->g, b), stays = NO_NODE, leaves = NO_NODE, rounds;
+    for (uint32_t s = 0; s < n; s++) {
+        uint32_t to = reconv->g.succ[reconv->g.succ_at[b] + s];
+        if (to == 0 || loops_left(reconv, b, to) > 0)
+            leaves = s;
+        else if (stays == NO_NODE ||
+                 expect->below[reconv->g.succ_at[b] + s] > expect->below[reconv->g.succ_at[b] + stays])
+            stays = s;
+    }
+    rounds = (uint32_t)expected_rounds(reconv, b);
+    if (leaves != NO_NODE)
+        return stays == NO_NODE || visit % rounds == rounds - 1 ? leaves : stays;
+    if (((warp + visit + (uint32_t)(rng_mix(b) % 3)) & 3) != 3)
+        return stays;
+    return (stays + 1 + (warp + visit / 4) % (n - 1)) % n;
+}
+
 static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane, uint32_t visit,
                           const uint32_t *exits) {
     double p[64], u;
-    uint32_t n = likelihoods(expect, b, warp, exits, p, 64), who = expect->divergent[b] ? lane + 1 : 0;
-    u = unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) + (who * 2u + warp) * RNG_STEP));
+    if (!expect->divergent[b])
+        return common_slot(expect, b, warp, visit);
+    uint32_t n = likelihoods(expect, b, warp, exits, p, 64);
+    u = unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) + (lane * WARPS + warp + 1) * RNG_STEP));
     for (uint32_t s = 0; s + 1 < n; s++) {
         if (u < p[s])
             return s;
@@ -166,6 +191,9 @@ static void weigh_blocks(Expect *expect) {
         FOR_INSTS(reconv->f, (BlockId){b}, i)
             expect->cost[b] += i->op == IR_PHI ? 0 : i->op == OT_CALL ? CALL_COST * INST_WEIGHT : INST_WEIGHT;
         uint32_t n = slots_of(&reconv->g, b);
+        if (n == 1 && reconv->g.succ[reconv->g.succ_at[b]]) /* half of the copies for phis remain */
+            FOR_INSTS(reconv->f, (BlockId){reconv->g.succ[reconv->g.succ_at[b]]}, i)
+                expect->cost[b] += i->op == IR_PHI ? INST_WEIGHT / 2 : 0;
         expect->first[b] = n ? n - 1 : 0;
         for (uint32_t s = 0; s < n; s++)
             if (n <= 2 && next && reconv->g.succ[reconv->g.succ_at[b] + s] == next &&
@@ -177,7 +205,24 @@ static void weigh_blocks(Expect *expect) {
     }
 }
 
-Expect *reconv_expect(Reconv *reconv, const bool *divergent) {
+static void weigh_edges(Expect *expect, Arena *a, const DomTree *dom) {
+    const Reconv *reconv = expect->reconv;
+    double *inside = ARENA_ARRAY(a, double, reconv->g.n); /* [block] what it dominates */
+    for (uint32_t k = reconv->order.count; k-- > 0;) {
+        uint32_t b = reconv->order.order[k], l = b ? reconv->loops.innermost[b] : NO_NODE;
+        double often = 1;
+        for (uint32_t m = 0; l != NO_NODE && m < 4; l = reconv->loops.at[l].parent, m++)
+            often *= 4;
+        inside[b] += expect->cost[b] * often;
+        if (dom->idom[b] != NO_NODE)
+            inside[dom->idom[b]] += inside[b];
+        GRAPH_SUCCS(&reconv->g, b, s)
+            if (dom->idom[*s] == b)
+                expect->below[s - reconv->g.succ] = inside[*s];
+    }
+}
+
+Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent) {
     Arena *a = &reconv->a;
     Expect *expect = ARENA_NEW(a, Expect);
     uint32_t n = reconv->g.n, nedges = reconv->g.succ_at[n];
@@ -189,7 +234,9 @@ Expect *reconv_expect(Reconv *reconv, const bool *divergent) {
     expect->bssys = ARENA_ARRAY(a, uint32_t, n);
     expect->breaks = ARENA_ARRAY(a, uint32_t, nedges);
     expect->break_cost = ARENA_ARRAY(a, uint32_t, nedges);
+    expect->below = ARENA_ARRAY(a, double, nedges);
     weigh_blocks(expect);
+    weigh_edges(expect, a, dom);
     find_shortest(expect);
     uint32_t *visits = ARENA_ARRAY(a, uint32_t, n), *exits = ARENA_ARRAY(a, uint32_t, reconv->loops.n + 1);
     for (uint32_t k = 0; k < reconv->order.count; k++)

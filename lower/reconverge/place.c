@@ -14,8 +14,7 @@
  *
  * The choice begins with the post-dominators of the function and improves the set by one candidate at a time,
  * added, taken away or exchanged, inner loops first, while the expected issues (lower/reconverge/expect.c)
- * fall. Functions too large for that get the post-dominators alone, those of loop bodies with their exits
- * aside too.
+ * fall. Functions of more than RECONV_MOST_PLACED blocks get the post-dominators alone (join.c).
  *
  * That it is right does not depend on the choice: lanes only wait where all that are pending can still come,
  * and any set whose order has no cycle is safe (join.c). SPDX-License-Identifier: MIT */
@@ -24,13 +23,12 @@
 #include <string.h>
 
 enum {
-    MOST_BLOCKS = 256,      /* of a function whose sets are tried */
     MOST_CANDIDATES = 1024, /* of one function */
     MOST_HEIGHT = 3,        /* loops around a branch whose bodies are looked at, from the innermost */
     MOST_ABOVE = 4,         /* places of BSSY for one join */
     MOST_STEPS = 150000,    /* of expected runs */
-    MARGIN = 1000,
-    DEEPEST = 7, /* loops told apart */
+    MARGIN = 128,           /* a join saves more than one in so many instructions */
+    DEEPEST = 7,            /* loops told apart */
     MOST_ROUNDS = 6
 };
 
@@ -383,12 +381,14 @@ static bool try_adding(Search *search, uint32_t c) {
 
 static bool try_without(Search *search, uint32_t c) {
     Places *places = search->places;
+    /* a post-dominator goes only where that is better: not for being where no warp came by */
+    uint64_t spare = places->all.at[c].join.ipdom ? 0 : search->cost / MARGIN;
     search->ntrial = 0;
     for (unsigned k = 0; k < places->nset; k++)
         if (places->set[k] != c)
             search->trial[search->ntrial++] = places->set[k];
-    uint64_t cost = cost_of(search, search->trial, search->ntrial, search->cost + search->cost / MARGIN);
-    if (cost > search->cost + search->cost / MARGIN / 2)
+    uint64_t cost = cost_of(search, search->trial, search->ntrial, search->cost + spare);
+    if (cost >= search->cost + spare)
         return false;
     take_trial(search, cost);
     return true;
@@ -422,7 +422,7 @@ static void improve(Search *search, const uint32_t *turn, uint64_t most_steps) {
 
 static void choose_set(Places *places) {
     Reconv *reconv = places->reconv;
-    Search search = {.places = places, .e = reconv_expect(reconv, places->divergent)};
+    Search search = {.places = places, .e = reconv_expect(reconv, &places->dom, places->divergent)};
     search.trial = ARENA_ARRAY(&reconv->a, uint32_t, places->all.n + 1);
     search.joins = ARENA_ARRAY(&reconv->a, const Join *, places->all.n + 1);
     uint32_t *turn = ARENA_ARRAY(&reconv->a, uint32_t, places->all.n + 1), n = 0;
@@ -474,17 +474,12 @@ void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent
             (innermost(&places, b) != NO_NODE && reconv->loops.at[innermost(&places, b)].header == b);
     }
     add_of_function(&places, join_of);
-    bool small = reconv->order.count <= MOST_BLOCKS;
     add_of_loops(&places);
-    if (small) {
-        add_meetings(&places);
-        add_first_meetings(&places);
-    }
+    add_meetings(&places);
+    add_first_meetings(&places);
     places.set = ARENA_ARRAY(&reconv->a, uint32_t, places.all.n + 1);
-    if (small && places.all.n)
+    if (places.all.n)
         choose_set(&places);
-    else
-        begin_set(&places, false);
     memset(reconv->may_join, 0, reconv->g.n * sizeof *reconv->may_join);
     for (unsigned k = 0; k < places.nset; k++)
         reconv->may_join[places.all.at[places.set[k]].join.block] = true;

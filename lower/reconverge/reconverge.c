@@ -142,7 +142,7 @@ static void analyse(Reconv *reconv, Function *f) {
     reconv->stack = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
     reconv->mark = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
     reconv->may_join = ARENA_ARRAY(&reconv->a, bool, reconv->g.n);
-    reconv->automatic = f->module->reconverge == RECONV_AUTO;
+    reconv->automatic = f->module->reconverge == RECONV_AUTO && reconv->order.count <= RECONV_MOST_PLACED;
     reconv->no_early =
         f->module->reconverge != RECONV_FRONTIER && f->module->reconverge != RECONV_FRONTIER_ALL;
     reconv->all_early = f->module->reconverge == RECONV_FRONTIER_ALL;

@@ -11,7 +11,7 @@
 #include "ir/cfg.h"
 #include "lower/passes.h"
 
-enum { NUM_B = 16 };
+enum { NUM_B = 16, RECONV_MOST_PLACED = 256 /* blocks of a function in auto mode */ };
 #define NO_JOIN UINT32_MAX
 
 typedef struct {
@@ -91,8 +91,8 @@ void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent
 
 /* ---- expected issues (lower/reconverge/expect.c) ---- */
 typedef struct Expect Expect;
-/* Lanes of a warp with their ways through the function, drawn once. divergent: [block] */
-Expect *reconv_expect(Reconv *reconv, const bool *divergent);
+/* Lanes of warps with their ways through the function, drawn once. dom: dominators; divergent: [block] */
+Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent);
 /* What the warp issues with these joins (of which places, breaks and block count), in units of its own; more
  * than `limit` means no more than that it is more. */
 uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsigned n, uint64_t limit);

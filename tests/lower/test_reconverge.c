@@ -487,6 +487,7 @@ static void test_deep(void **state) {
     StrTab strings = {0};
     Diags d = {.sink = diag_print_sink, .user = stderr};
     IrModule *module = ir_module_new(isa_targets[0], &strings);
+    module->reconverge = RECONV_IPDOM;
     Rng r = {1};
     Function *f = build(module, &r, &c, false, 0);
     assert_true(pass_uniformity(module, &d) && pass_reconverge(module, &d));
