@@ -138,7 +138,9 @@ static const struct argp_option machine_options[] = {
      0},
     {"seed", KEY_SEED, "N", 0, "Order of threads (PTX interpreter) and random lane choice", 0},
     {"budget", KEY_BUDGET, "N", 0,
-     "Trap after N instructions (default 4e9: of threads with --engine=ptx, else of warps)", 0},
+     "Trap after N instructions (default 4e9: of threads with --engine=ptx, else of warps; validate: 4e8 of "
+     "the PTX)",
+     0},
     {0}};
 static const struct argp_option run_options[] = {
     {"engine", KEY_ENGINE, "NAME", 0,

@@ -269,6 +269,13 @@ static void add_fresh(AutoSearch *search, AutoLaunches *out) {
     }
 }
 
+static unsigned costliest(const AutoSearch *search, unsigned n) {
+    unsigned most = 0;
+    for (unsigned i = 1; i < n; i++)
+        most = search->kept[i].cost > search->kept[most].cost ? i : most;
+    return most;
+}
+
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* The launches kept so far again on other data, with other scalars and shapes, where these lead to no trap
@@ -282,7 +289,8 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
          set++) {
         if (out->values.reached == out->values.total && set >= KEPT_SETS)
             break;
-        AutoAttempt attempt = search->kept[set % n];
+        /* in turn the launch that does most, where data matter most, and one after the other */
+        AutoAttempt attempt = search->kept[set % 2 ? set / 2 % n : costliest(search, n)];
         uint64_t random = attempt.seed ^ (0x9e3779b97f4a7c15u * (set + 1));
         attempt.edges = true;
         attempt.one_in = set % 3 == 2 ? RARE : 1; /* a NaN in every sum hides all else */

@@ -412,7 +412,8 @@ bool diff_traps_alike(const Binary *binary, DiffEngine engine, SimTrapKind ptx, 
     bool endless = ptx == TRAP_DEADLOCK || ptx == TRAP_LIVELOCK || ptx == TRAP_BUDGET;
     return ptx == other || (one && trap && other == TRAP_INSTRUCTION) ||
            (card && trap && other == TRAP_ILLEGAL) || (card && endless && other == TRAP_BUDGET) ||
-           (card && ptx == TRAP_READ_ONLY && other == TRAP_OUT_OF_RANGE);
+           (card && ptx == TRAP_READ_ONLY && other == TRAP_OUT_OF_RANGE) ||
+           (ptx == TRAP_BUDGET && (other == TRAP_LIVELOCK || other == TRAP_DEADLOCK));
 }
 
 /* What the machine makes of the launch in which a card differs from the PTX. */
@@ -457,8 +458,24 @@ static bool is_rounding(Validation *validation, const PlanLaunch *launch) {
 }
 
 uint64_t diff_machine_budget(const PtxRunResult *ptx) {
-    enum { LEAST = 1 << 22, PER_PTX = 32 };
-    return LEAST + PER_PTX * (ptx->thread_insns + ptx->skipped_insns);
+    enum { LEAST = 1 << 22, PER_PTX = 32, ENDLESS = 4 };
+    uint64_t insns = ptx->thread_insns + ptx->skipped_insns;
+    /* what the PTX does not end, the binary need not either: it is enough to see it go on */
+    return ptx->trap.kind == TRAP_BUDGET ? LEAST + insns / ENDLESS : LEAST + PER_PTX * insns;
+}
+
+bool diff_unfinished(const PtxRunResult *ptx, const SimTrap *other, Diags *diags) {
+    SimTrapKind kind = other->kind;
+    bool goes_on =
+        kind == TRAP_BUDGET || kind == TRAP_LIVELOCK || kind == TRAP_DEADLOCK || kind == TRAP_BARRIER;
+    char line[120];
+    if (ptx->trap.kind != TRAP_BUDGET || goes_on)
+        return false;
+    snprintf(line, sizeof line,
+             "the PTX does not end within %llu thread instructions: --budget takes another number",
+             (unsigned long long)(ptx->thread_insns + ptx->skipped_insns));
+    diag(diags, (SrcLoc){0}, DIAG_E0516, line);
+    return true;
 }
 
 /* Both executions of one launch; false: reported. *stop after a difference or a trap. */
@@ -492,6 +509,10 @@ static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *s
                        sizeof line - strlen(line));
         machine_result_free(&machine);
         return diag(validation->d, (SrcLoc){0}, DIAG_E0516, line);
+    }
+    if (diff_unfinished(&ptx, &machine.trap, validation->d)) {
+        machine_result_free(&machine);
+        return false;
     }
     if (machine.trap.kind == TRAP_UNSUPPORTED || ptx.trap.kind == TRAP_UNSUPPORTED) {
         char line[512]; /* says nothing about the code: no difference, but an input that cannot be compared */
@@ -565,6 +586,7 @@ bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOp
     *report = (DiffReport){.equal = true, .engine = opt->other.engine};
     Validation v = {.p = plan, .m = m, .b = b, .opt = *opt, .r = report, .d = d};
     v.budget_given = opt->machine.max_issues != 0;
+    v.opt.ptx.budget = opt->ptx.budget ? opt->ptx.budget : DIFF_PTX_BUDGET;
     report->kernels = diff_kernels(plan, m, d);
     v.ptx = report->kernels ? plan_memory(plan, d) : NULL;
     bool good = v.ptx && interp_place_variables(m, v.ptx, d);

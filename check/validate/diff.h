@@ -98,6 +98,11 @@ const char *diff_binary_kernel(const Plan *plan, const Binary *binary, const Pla
                                Diags *diags);
 /* The kernels of all launches, "a, b", each once; in the plan's arena. NULL: reported. */
 const char *diff_kernels(Plan *plan, const PtxModule *module, Diags *diags);
+/* Thread instructions after which the PTX is stopped where no budget was given: about ten seconds. */
+enum { DIFF_PTX_BUDGET = 400000000 };
+/* The PTX was stopped by its budget, and the binary did something else than going on: nothing is shown, which
+ * is reported (E0516). */
+bool diff_unfinished(const PtxRunResult *ptx, const SimTrap *other, Diags *diags);
 /* Warp instructions after which a binary is called endless where no budget was given: no right one needs as
  * many for what the PTX did in this launch. */
 uint64_t diff_machine_budget(const PtxRunResult *ptx);

@@ -28,6 +28,10 @@ typedef struct {
     bool order_free; /* ... and to do the same in every order of threads */
 } Judge;
 
+static uint64_t ptx_budget(const Judge *judge) {
+    return judge->opt->budget ? judge->opt->budget : DIFF_PTX_BUDGET;
+}
+
 static void silent(void *user, Severity severity, const char *line) {
     (void)user;
     (void)severity;
@@ -108,7 +112,7 @@ static Orders try_orders(const Judge *judge, const PlanLaunch *l, bool machine_e
     MemDiff diff;
     for (unsigned i = 0; i < n; i++) {
         SimMemory *mem = simmem_clone(judge->before);
-        PtxRunOptions run = {.seed = 1 + i * 0x9e37u, .budget = judge->opt->budget};
+        PtxRunOptions run = {.seed = 1 + i * 0x9e37u, .budget = ptx_budget(judge)};
         PtxRunResult r = {0};
         bool ran = diff_run_ptx(judge->p, l, judge->m, mem, &run, &r, &quiet) && r.trap.kind == TRAP_NONE;
         bool differs = !ran || mark_varying(judge, mem, varies);
@@ -128,7 +132,7 @@ static Orders try_orders(const Judge *judge, const PlanLaunch *l, bool machine_e
 /* ---- one launch ---- */
 
 static void first_difference(Judge *judge) {
-    DiffOptions o = {.ptx = {.budget = judge->opt->budget},
+    DiffOptions o = {.ptx = {.budget = ptx_budget(judge)},
                      .machine = judge->opt->machine,
                      .other = judge->opt->other,
                      .tolerance = judge->opt->tolerance,
@@ -159,7 +163,7 @@ static Verdict judge_rounding(Judge *judge, const PlanLaunch *launch) {
                                  .launch = launch,
                                  .module = judge->m,
                                  .binary = judge->b,
-                                 .options = &(PtxRunOptions){.budget = judge->opt->budget},
+                                 .options = &(PtxRunOptions){.budget = ptx_budget(judge)},
                                  .tolerance = &judge->opt->tolerance,
                                  .before = judge->before,
                                  .ptx = judge->ptx,
@@ -203,7 +207,7 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
 
 /* False: reported. *stop after a trap. */
 static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
-    PtxRunOptions po = {.budget = judge->opt->budget,
+    PtxRunOptions po = {.budget = ptx_budget(judge),
                         .find_races = !judge->race_free,
                         .reached = judge->cover.ptx,
                         .values = judge->automatic ? NULL : judge->cover.values}; /* the search has looked */
@@ -230,6 +234,8 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
         return diff_run_other(judge->p, launch, judge->b, other, judge->machine, &mo, &mr, judge->d);
     }
     machine_result_free(&mr);
+    if (diff_unfinished(&pr, &mr.trap, judge->d))
+        return false;
     bool stack = mr.trap.kind != pr.trap.kind && (mr.trap.kind == TRAP_STACK || pr.trap.kind == TRAP_STACK);
     if (mr.trap.kind == TRAP_UNSUPPORTED || pr.trap.kind == TRAP_UNSUPPORTED ||
         stack) { /* says nothing about the code: frames are not equally large */

@@ -9,7 +9,7 @@
 
 typedef struct {
     uint64_t seed;   /* of the launches inferred */
-    uint64_t budget; /* PTX thread instructions of a launch, 0: the interpreter's default */
+    uint64_t budget; /* PTX thread instructions of a launch, 0: DIFF_PTX_BUDGET */
     MachineOptions machine;
     DiffOther other;
     DiffTolerance tolerance;

@@ -160,6 +160,24 @@ grep -q 'operand classes, ' auto || fail "no value coverage"
 "$heddle" validate shapes.ptx --launch auto --json >json
 tr -d ' \t\n' <json | grep -q '"instruction":"setp.gt.s32","classes":."equal","greater","sign"' || fail "what operands were not seen"
 
+# a budget: PTX that does not end says nothing of a binary that does; where neither ends they are alike
+cat >long.ptx <<'P'
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry long(.param .u64 a) { .reg .b32 %i; .reg .b64 %a; .reg .pred %p; mov.u32 %i, 0;
+L: add.s32 %i, %i, 1; setp.lt.s32 %p, %i, 100; @%p bra L; ld.param.u64 %a, [a]; st.global.u32 [%a], %i; ret; }
+P
+sed 's/@%p bra L/bra L/' long.ptx >endless.ptx
+echo '{"buffers": {"a": {"type": "u32", "count": 1}}, "launches": [{"grid": [1], "block": [32], "args": ["a"]}]}' >long.json
+for races in "" --races; do
+    "$heddle" validate long.ptx --launch long.json $races >/dev/null || fail "a loop that ends $races"
+    "$heddle" validate long.ptx --launch long.json --budget 1000 $races >out 2>&1
+    [ $? -eq 5 ] && grep -q 'does not end within 1[0-9]* thread instructions' out || { fail "PTX beyond its budget $races"; cat out; }
+    "$heddle" validate endless.ptx --launch long.json --budget 100000 $races >out 2>&1
+    [ $? -eq 5 ] && grep -q 'both trap alike' out || { fail "PTX without end $races"; cat out; }
+done
+
 # a .local array that is left at its lower or upper end, into the caller's frame: both executions may agree by chance
 cat >overrun.ptx <<'P'
 .version 8.0
