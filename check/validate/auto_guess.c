@@ -118,6 +118,7 @@ void auto_guess_ragged(const AutoSearch *search, AutoAttempt *attempt, uint64_t 
         uint32_t uses = search->flow.slots[i].uses;
         bool is_size = uses & (AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP) && !(uses & (AU_BRANCH | AU_CALL));
         if (is_size && attempt->value[i] > 4 && attempt->value[i] < MOST_BYTES)
-            attempt->value[i] -= 1 + rng_next(random) % 3;
+            attempt->value[i] -=
+                1 + attempt->value[i] % 4; /* three are left over of a loop unrolled four times */
     }
 }

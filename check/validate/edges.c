@@ -15,6 +15,7 @@ static const uint64_t whole[] = {0,          1,          ~0ull,      2,         
 static const double real[] = {0,        -0.0,           1,         -1,        0.5,     1.5,   2.5,    -2.5,
                               0x1p-126, 0x1p-149,       -0x1p-140, 0x1p-14,   0x1p-24, 65504, 0x1p31, -0x1p31,
                               0x1p63,   0x1.fffffep127, INFINITY,  -INFINITY, NAN};
+enum { FINITE = 17 }; /* of both, from the front */
 enum { WHOLE = sizeof whole / sizeof *whole, REAL = sizeof real / sizeof *real };
 _Static_assert(WHOLE == REAL, "one number chooses from either");
 
@@ -85,7 +86,15 @@ void edges_value(const Edges *edges, const Scalar *scalar, uint64_t index, uint8
     own = rng_next(&own);
     memset(out, 0, 8);
     if (edges->one_in > 1 && (shared >> 40) % edges->one_in) {
-        small(scalar, own, out);
+        if (scalar->kind ==
+            'f') /* as data are without edges: what compares distances and the like goes every way */
+            scalar_store(scalar, (double)(own >> 40) * 0x1p-23 - 1, out);
+        else
+            small(scalar, own, out);
+        return;
+    }
+    if (edges->one_in > 1) { /* no NaN and no infinity: one of them in every sum would hide all else */
+        store(scalar, (unsigned)(own >> 32) % FINITE, out);
         return;
     }
     unsigned pair = (unsigned)(shared >> 16) % (WHOLE * WHOLE);

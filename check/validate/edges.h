@@ -10,7 +10,8 @@ typedef struct {
     uint64_t seed;
     bool together;   /* with other buffers of this seed: elements of one index fit together */
     uint32_t member; /* which of them this one is */
-    uint32_t one_in; /* one element in so many is such a value, the others are small numbers; 0, 1: each */
+    uint32_t one_in; /* one element in so many is such a value, the others are small integers, or in [-1, 1);
+                        0, 1: each */
 } Edges;
 
 /* "edges:SEED", "edges:SEED:MEMBER" or "edges:SEED:MEMBER:ONE_IN"; false: it is none of these. */
