@@ -200,8 +200,9 @@ static ssize_t add_text(void *user, const char *bytes, size_t size_bytes) {
         return 0;
     if (stream->cap_bytes - stream->size_bytes <= size_bytes) {
         size_t cap = (stream->size_bytes + size_bytes) * 2 + 64;
-        char *text = realloc(stream->text, cap);
-        if (!text || cap < stream->cap_bytes) {
+        char *text =
+            cap < stream->cap_bytes ? NULL : realloc(stream->text, cap); /* more than there are sizes */
+        if (!text) {
             stream->failed = 1;
             return 0;
         }

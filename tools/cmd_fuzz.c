@@ -98,7 +98,7 @@ static void json_metrics(const FuzzCounts *n) {
     for (unsigned k = 0; k < FUZZ_METRICS; k++) {
         const FuzzMetric *m = &n->metric[k];
         printf("%s{\"mode\": \"%s\", \"yield_percent\": %u", k ? ", " : "",
-               ir_reconv_mode_name((ReconvMode)(k % FUZZ_MODES)), k < FUZZ_MODES ? 0 : 20);
+               ir_reconv_mode_name((ReconvMode)(k % FUZZ_MODES)), k < FUZZ_MODES ? 0u : 20u);
 #define JSON_FIELD(name) printf(", \"" #name "\": %" PRIu64, m->name);
         FUZZ_METRIC_FIELDS(JSON_FIELD)
 #undef JSON_FIELD

@@ -293,7 +293,7 @@ static uint32_t path_to(const Search *search, uint32_t edge, uint32_t **path) {
 
 /* From a stuck node on: edges until a node comes again. Returns where in the path the loop starts. */
 static uint32_t add_loop(const Search *search, uint32_t node, uint32_t *path, uint32_t *n) {
-    uint32_t *seen = mem_alloc(search->n * sizeof *seen), start = *n;
+    uint32_t *seen = mem_alloc(search->n * sizeof *seen);
     memset(seen, 0xff, search->n * sizeof *seen);
     while (!search->hangs[node] && seen[node] == UINT32_MAX) {
         seen[node] = *n;
@@ -306,7 +306,7 @@ static uint32_t add_loop(const Search *search, uint32_t node, uint32_t *path, ui
         path[(*n)++] = take;
         node = search->edges[take].to;
     }
-    start = search->hangs[node] ? *n : seen[node];
+    uint32_t start = search->hangs[node] ? *n : seen[node];
     mem_free(seen);
     return start;
 }

@@ -750,15 +750,15 @@ Term *t_prmt(Terms *ts, Term *lo, Term *hi, Term *sel) {
 }
 
 Term *t_ones(Terms *ts, Term *n) { return t_inv(ts, t_shl(ts, t_const(ts, 32, LOW), n)); }
-Term *t_field(Terms *ts, bool sign, Term *x, Term *term) {
-    if (t_is_const(term))
-        return term->k == 0   ? ts->zero
-               : term->k > 31 ? x
-               : sign         ? t_sext_from(ts, x, (unsigned)term->k)
-                              : t_zext_from(ts, x, (unsigned)term->k);
+Term *t_field(Terms *ts, bool sign, Term *x, Term *n) {
+    if (t_is_const(n))
+        return n->k == 0   ? ts->zero
+               : n->k > 31 ? x
+               : sign      ? t_sext_from(ts, x, (unsigned)n->k)
+                           : t_zext_from(ts, x, (unsigned)n->k);
     if (!sign)
-        return t_land(ts, x, t_ones(ts, term));
-    Term *s = t_sub(ts, t_const(ts, 32, 32),
-                    t_ite(ts, t_ult(ts, term, t_const(ts, 32, 32)), term, t_const(ts, 32, 32)));
-    return t_ite(ts, t_eq(ts, term, ts->zero), ts->zero, t_ashr(ts, t_shl(ts, x, s), s));
+        return t_land(ts, x, t_ones(ts, n));
+    Term *s =
+        t_sub(ts, t_const(ts, 32, 32), t_ite(ts, t_ult(ts, n, t_const(ts, 32, 32)), n, t_const(ts, 32, 32)));
+    return t_ite(ts, t_eq(ts, n, ts->zero), ts->zero, t_ashr(ts, t_shl(ts, x, s), s));
 }

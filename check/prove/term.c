@@ -175,14 +175,14 @@ static Term *ite(Terms *ts, Term *f, Term *g, Term *h) {
     return r;
 }
 
-Term *t_ite(Terms *ts, Term *p, Term *term, Term *y) {
-    if (term == y || p == ts->truth)
-        return term;
+Term *t_ite(Terms *ts, Term *p, Term *x, Term *y) {
+    if (x == y || p == ts->truth)
+        return x;
     if (p == ts->falsity)
         return y;
-    if (term->width == 64)
-        return t_pair(ts, ite(ts, p, t_lo(ts, term), t_lo(ts, y)), ite(ts, p, t_hi(ts, term), t_hi(ts, y)));
-    return ite(ts, p, term, y);
+    if (x->width == 64)
+        return t_pair(ts, ite(ts, p, t_lo(ts, x), t_lo(ts, y)), ite(ts, p, t_hi(ts, x), t_hi(ts, y)));
+    return ite(ts, p, x, y);
 }
 Term *t_not(Terms *ts, Term *p) { return ite(ts, p, ts->falsity, ts->truth); }
 Term *t_and(Terms *ts, Term *p, Term *q) { return ite(ts, p, q, ts->falsity); }

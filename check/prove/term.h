@@ -92,7 +92,7 @@ Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *term, Term *y);
 
 /* any width */
 Term *term_decision(Terms *ts, Term *atom); /* the diagram of an atom of a TK_ITE */
-Term *t_ite(Terms *ts, Term *term, Term *x, Term *y);
+Term *t_ite(Terms *ts, Term *p, Term *x, Term *y);
 Term *t_under(Terms *ts, Term *term, Term *cond); /* x, where it may be anything if cond is false */
 
 /* width 32 and 64 alike */
@@ -113,8 +113,8 @@ Term *t_ashr(Terms *ts, Term *x, Term *term);
 Term *t_b2i(Terms *ts, Term *term);                      /* 1 or 0 */
 Term *t_sext_from(Terms *ts, Term *term, unsigned bits); /* low `bits` of x, sign-extended to 32 */
 Term *t_zext_from(Terms *ts, Term *x, unsigned bits);
-Term *t_ones(Terms *ts, Term *term);                      /* the lowest n bits */
-Term *t_field(Terms *ts, bool sign, Term *term, Term *n); /* the lowest n bits of x, extended */
+Term *t_ones(Terms *ts, Term *term);                   /* the lowest n bits */
+Term *t_field(Terms *ts, bool sign, Term *x, Term *n); /* the lowest n bits of x, extended */
 Term *t_min(Terms *ts, bool sign, Term *x, Term *term);
 Term *t_max(Terms *ts, bool sign, Term *term, Term *y);
 Term *t_flo(Terms *ts, Term *term, bool shift_amount); /* highest one, or its distance from bit 31; ~0 of 0 */
