@@ -78,6 +78,7 @@ typedef struct {
     unsigned opt_level;    /* 0..3; hd_compile(.., NULL, ..) means 2 */
     const char *predicate; /* "off", "auto", "max": short branches as guarded code; NULL: "auto" */
     bool no_map, no_ptx;   /* leave .heddle.map, .heddle.ptx out of the file */
+    const char *profile;   /* JSON of hd_profile or heddle run --profile: how branches go; NULL: not known */
 } HdCompileOptions;
 
 typedef struct {       /* a kernel argument: exactly one of value and buffer is set */
@@ -130,8 +131,8 @@ HD_API HdStatus hd_parse(HdContext *context, const char *name, const char *text,
 HD_API HdStatus hd_load(HdContext *context, const char *name, const void *image, size_t size_bytes,
                         HdModule **out);
 /* Compile a PTX module to a binary one; NULL options: bru1, -O2. HD_ERR_INPUT: the PTX has something that is
- * not compiled for this target; messages name it. HD_ERR_USAGE also for an unknown target, level or predicate
- * mode. */
+ * not compiled for this target, or the profile is none; messages name it. HD_ERR_USAGE also for an unknown
+ * target, level or predicate mode. */
 HD_API HdStatus hd_compile(HdModule *ptx, const HdCompileOptions *options, HdModule **out);
 /* The bytes of a binary module's file, which stay the module's and are valid as long as it. */
 HD_API HdStatus hd_image(const HdModule *binary, const void **image, size_t *size_bytes);
@@ -151,6 +152,10 @@ HD_API HdStatus hd_assemble(HdContext *context, const char *name, const char *te
  * of value and buffer, no size, or a value of more than 4096 bytes. */
 HD_API HdStatus hd_launch(HdModule *binary, const HdLaunch *launch);
 HD_API HdStatus hd_interpret(HdModule *ptx, const HdLaunch *launch);
+/* As hd_interpret, and counts how lanes go at each branch. *profile becomes JSON (docs/profiles.md) with
+ * these counts and those of `earlier`, a profile of the same module or NULL, for HdCompileOptions.profile and
+ * hd_free; NULL where the launch could not start. HD_ERR_INPUT also if `earlier` is no profile. */
+HD_API HdStatus hd_profile(HdModule *ptx, const HdLaunch *launch, const char *earlier, char **profile);
 /* Do both do the same? Buffers are not changed; host_call is not asked. A difference, or what PTX leaves
  * undefined in this launch, is described in *report (may be NULL) and gives HD_ERR_DIFFERENT. HD_ERR_INPUT as
  * hd_launch; HD_ERR_LIMIT: one of the two reached max_steps (each has its own count), or both together

@@ -74,7 +74,8 @@ enum InstFlags {
     IF_SIDE_EFFECT = 32, /* never removed as dead (stores, atomics, control, barriers) */
     IF_CONVERGENT = 64,  /* must not be made control-dependent on more (CALL, collectives, BAR) */
     IF_ALIGNED =
-        128 /* PTX promised that all threads of the warp execute this very instruction (bar, .aligned) */
+        128, /* PTX promised that all threads of the warp execute this very instruction (bar, .aligned) */
+    IF_REWRITTEN = 256 /* a branch under another condition than its PTX statement: no profile speaks of it */
 };
 
 typedef struct Inst {
@@ -252,8 +253,9 @@ typedef struct IrModule {
     StrTab *strings;
     const Target *target;
     const struct PtxModule *ptx;
-    VEC(Function *) funcs; /* callees before callers where the call graph is acyclic */
-    VEC(Function *) named; /* in the order in which they were made, which nothing changes */
+    const struct PtxProfile *profile; /* counts of its branches (lower/profile.h); NULL: there are none */
+    VEC(Function *) funcs;            /* callees before callers where the call graph is acyclic */
+    VEC(Function *) named;            /* in the order in which they were made, which nothing changes */
     StrMap
         by_name; /* place in `named` + 1: a symbol is looked up at once, however many functions there are */
     VEC(IrVar) vars;

@@ -7,6 +7,7 @@
 #include "check/static/check.h"
 #include "check/validate/diff.h"
 #include "check/validate/judge.h"
+#include "check/validate/profile.h"
 #include "emit/text/asm.h"
 #include "tools/driver.h"
 #include <stdlib.h>
@@ -193,7 +194,12 @@ static void compile(Call *call) {
     Compilation c;
     void *image = NULL;
     size_t image_bytes = 0;
-    if (driver_compile(&c, call->ptx->ptx, call->options, &d)) {
+    const HdCompileOptions *options = call->options;
+    DriverOptions driver;
+    driver_options(options, &driver); /* which hd_compile has found right */
+    driver.profiles = &(ProfileInput){"profile", options->profile};
+    driver.nprofiles = options->profile != NULL;
+    if (driver_compile(&c, call->ptx->ptx, &driver, &d)) {
         image = c.image;
         image_bytes = c.image_bytes;
         c.image = NULL;
@@ -209,9 +215,10 @@ HdStatus hd_compile(HdModule *ptx, const HdCompileOptions *options, HdModule **o
     DriverOptions driver;
     if (out)
         *out = NULL;
-    if (!ptx || !ptx->ptx || !out || !driver_options(options ? options : &defaults, &driver))
+    options = options ? options : &defaults;
+    if (!ptx || !ptx->ptx || !out || !driver_options(options, &driver))
         return HD_ERR_USAGE;
-    return module_call(compile, (Call){.context = ptx->context, .ptx = ptx, .options = &driver}, out);
+    return module_call(compile, (Call){.context = ptx->context, .ptx = ptx, .options = options}, out);
 }
 
 HdStatus hd_image(const HdModule *binary, const void **image, size_t *size_bytes) {
@@ -354,9 +361,14 @@ static HdStatus run_machine(Plan *plan, const HdLaunch *launch, const Binary *bi
     return status;
 }
 
-static HdStatus run_ptx(Plan *plan, const HdLaunch *launch, const PtxModule *ptx, SimMemory *mem, Diags *d) {
+/* counter: NULL, or what counts */
+static HdStatus run_ptx(Plan *plan, const HdLaunch *launch, const PtxModule *ptx, SimMemory *mem,
+                        ProfileCounter *counter, Diags *d) {
     PtxRunResult result = {0};
-    PtxRunOptions options = {.budget = step_limit(launch)};
+    PtxRunOptions options = {
+        .budget = step_limit(launch), .on_event = counter ? profile_count : NULL, .user = counter};
+    if (counter)
+        profile_counter_launch(counter, launch->block);
     char line[512];
     if (!interp_place_variables(ptx, mem, d) ||
         !diff_run_ptx(plan, plan->launches.at, ptx, mem, &options, &result, d))
@@ -368,20 +380,37 @@ static HdStatus run_ptx(Plan *plan, const HdLaunch *launch, const PtxModule *ptx
     return trap_status(result.trap.kind);
 }
 
-static void launch(Call *call) {
+static void run_launch(Call *call, ProfileCounter *counter, Diags *d) {
     Plan plan;
-    Diags d = diags(call->context);
     make_plan(&plan, call->launch);
-    SimMemory *mem = plan_memory(&plan, &d);
+    SimMemory *mem = plan_memory(&plan, d);
     call->status = HD_ERR_INPUT;
     if (mem) {
-        call->status = call->binary ? run_machine(&plan, call->launch, call->binary->binary, mem, &d)
-                                    : run_ptx(&plan, call->launch, call->ptx->ptx, mem, &d);
+        call->status = call->binary ? run_machine(&plan, call->launch, call->binary->binary, mem, d)
+                                    : run_ptx(&plan, call->launch, call->ptx->ptx, mem, counter, d);
         if (call->status != HD_ERR_INPUT)
             copy_back(&plan, mem, call->launch);
         simmem_free(mem);
     }
     plan_free(&plan);
+}
+
+static void launch(Call *call) {
+    Diags d = diags(call->context);
+    run_launch(call, NULL, &d);
+}
+
+static void count_launch(Call *call) {
+    Diags d = diags(call->context);
+    PtxProfile *profile = ptx_profile_new(call->ptx->ptx);
+    ProfileCounter *counter = profile_counter_new(profile);
+    call->status = HD_ERR_INPUT;
+    if (!call->options || ptx_profile_read(profile, "profile", call->options, &d))
+        run_launch(call, counter, &d);
+    if (call->status != HD_ERR_INPUT)
+        call->text = ptx_profile_write(profile);
+    profile_counter_free(counter);
+    ptx_profile_free(profile);
 }
 
 HdStatus hd_launch(HdModule *binary, const HdLaunch *hd_launch) {
@@ -394,6 +423,16 @@ HdStatus hd_interpret(HdModule *ptx, const HdLaunch *hd_launch) {
     if (!ptx || !ptx->ptx || !launch_is_sound(hd_launch))
         return HD_ERR_USAGE;
     return run_call(launch, &(Call){.context = ptx->context, .ptx = ptx, .launch = hd_launch});
+}
+
+HdStatus hd_profile(HdModule *ptx, const HdLaunch *hd_launch, const char *earlier, char **profile) {
+    if (profile)
+        *profile = NULL;
+    if (!ptx || !ptx->ptx || !profile || !launch_is_sound(hd_launch))
+        return HD_ERR_USAGE;
+    return report_call(count_launch,
+                       (Call){.context = ptx->context, .ptx = ptx, .launch = hd_launch, .options = earlier},
+                       profile);
 }
 
 /* ---- checks ---- */

@@ -30,7 +30,9 @@ typedef struct {
     Plan plan;             /* launch: from options or from --launch */
     PlanLaunch launch;     /* --kernel, --grid, --block, --shared */
     VEC(const char *) args, expects, prints, saves;
-    const char *replay; /* schedule */
+    VEC(ProfileInput) profiles; /* to compile with */
+    const char *profile_out;    /* run: where to */
+    const char *replay;         /* schedule */
     const char *launch_file, *data_dir, *engine, *trace;
     bool has_shape, stats, no_trace, host_calls, races, launch_auto;
     const char *show_launch, *state_file;

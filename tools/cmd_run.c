@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/scope.h"
 #include "check/validate/diff.h"
+#include "check/validate/profile.h"
 #include "emit/elf/object.h"
 #include "tools/cli.h"
 #include <stdlib.h>
@@ -17,6 +18,8 @@ typedef struct {
     Binary *binary; /* engine interp */
     SimMemory *mem;
     FILE *trace;
+    PtxProfile *profile;
+    ProfileCounter *counter; /* of the profile */
     double seconds;
     uint64_t thread_insns;
     MachineStats stats;
@@ -49,6 +52,14 @@ static void trace_ptx(void *user, const PtxEvent *event) {
                     str_text(&run->ptx->strings, event->func->regs[event->dst_reg[k]].name),
                     (unsigned long long)event->dst_value[k]);
     fputc('\n', run->trace);
+}
+
+static void ptx_event(void *user, const PtxEvent *event) {
+    const Run *run = user;
+    if (run->counter)
+        profile_count(run->counter, event);
+    if (run->trace)
+        trace_ptx(user, event);
 }
 
 static void print_warning(void *user, const SimTrap *w) {
@@ -167,9 +178,11 @@ static bool ptx_launch(Run *run, const PlanLaunch *l) {
                          .find_races = run->s->races,
                          .report_uninitialised = run->s->machine.report_undefined,
                          .report_open = run->s->machine.report_undefined,
-                         .on_event = run->trace ? trace_ptx : NULL};
+                         .on_event = run->trace || run->counter ? ptx_event : NULL};
     PtxRunResult res = {0};
     double start = clock_seconds();
+    if (run->counter)
+        profile_counter_launch(run->counter, l->block);
     bool good = diff_run_ptx(&run->s->plan, l, run->ptx, run->mem, &opt, &res, &run->s->diags);
     run->seconds += clock_seconds() - start;
     run->thread_insns += res.thread_insns;
@@ -345,8 +358,19 @@ static bool open_trace(Run *run) {
     return run->trace || diag(&run->s->diags, (SrcLoc){0}, DIAG_E0002, name, "cannot be opened");
 }
 
+static bool write_profile(Run *run) {
+    if (!run->profile)
+        return true;
+    char *text = ptx_profile_write(run->profile);
+    bool good = file_write(run->s->profile_out, text, strlen(text), &run->s->diags);
+    mem_free(text);
+    if (profile_counter_was_full(run->counter))
+        diag(&run->s->diags, (SrcLoc){0}, DIAG_W0507, run->s->profile_out);
+    return good;
+}
+
 static int finish_run(Run *run) {
-    if (!show_buffers(run))
+    if (!show_buffers(run) || !write_profile(run))
         return STATUS_INPUT;
     if (run->trap.kind == TRAP_NONE &&
         !plan_check(&run->s->plan, run->mem, &run->failed_checks, &run->s->diags))
@@ -365,12 +389,22 @@ int cmd_run(Settings *settings) {
         return cli_replay(settings);
     Run r = {.s = settings};
     int status = STATUS_INPUT;
+    if (settings->profile_out && !settings->engine)
+        settings->engine = "ptx";
+    if (settings->profile_out && strcmp(settings->engine, "ptx") != 0) {
+        diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--profile counts with --engine=ptx");
+        return STATUS_USAGE;
+    }
     if (settings->races && (!settings->engine || strcmp(settings->engine, "ptx") != 0)) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--races needs --engine=ptx");
         return STATUS_USAGE;
     }
     if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&settings->plan, &settings->diags);
+        if (settings->profile_out) {
+            r.profile = ptx_profile_new(r.ptx);
+            r.counter = profile_counter_new(r.profile);
+        }
         bool placed = r.mem && (r.binary || interp_place_variables(r.ptx, r.mem, &settings->diags));
         if (placed && run_all(&r))
             status = finish_run(&r);
@@ -382,6 +416,8 @@ int cmd_run(Settings *settings) {
     if (r.mem)
         simmem_free(r.mem);
     binary_free(r.binary);
+    profile_counter_free(r.counter);
+    ptx_profile_free(r.profile);
     if (r.ptx)
         ptx_free(r.ptx);
     return status;

@@ -27,6 +27,8 @@ DriverOptions cli_driver_options(const Settings *settings) {
                    .time_passes = settings->time_passes,
                    .verify = settings->verbose,
                    .on_dump = print_dump},
+        .profiles = settings->profiles.at,
+        .nprofiles = settings->profiles.n,
         .elf = {.no_map = settings->no_map, .no_ptx = settings->no_ptx, .new_form = settings->new_form}};
 }
 

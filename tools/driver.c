@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: MIT */
 #include "tools/driver.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/scope.h"
+#include "frontend/profile.h"
 #include "lower/lower.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +21,27 @@ static double step_done(const DriverOptions *opt, const char *name, double start
     return now;
 }
 
+static bool read_profiles(Compilation *compilation, const PtxModule *ptx, const DriverOptions *opt,
+                          Diags *diags) {
+    Arena texts = {0};
+    bool good = true;
+    if (opt->nprofiles)
+        compilation->profile = ptx_profile_new(ptx);
+    for (unsigned k = 0; good && k < opt->nprofiles; k++) {
+        const ProfileInput *input = &opt->profiles[k];
+        char *text = NULL;
+        size_t size;
+        good = input->text || file_read(&texts, input->name, diags, &text, &size);
+        good = good && ptx_profile_read(compilation->profile, input->name, text ? text : input->text, diags);
+    }
+    arena_free(&texts);
+    return good;
+}
+
 bool driver_compile(Compilation *compilation, const PtxModule *ptx, const DriverOptions *opt, Diags *diags) {
     *compilation = (Compilation){0};
+    if (!read_profiles(compilation, ptx, opt, diags))
+        return false;
     const Source *old = diags->source;
     diags->source = &ptx->source;
     double t = now_ms();
@@ -31,6 +52,7 @@ bool driver_compile(Compilation *compilation, const PtxModule *ptx, const Driver
         compilation->ir->reconverge = opt->reconverge;
         compilation->ir->predicate = opt->predicate;
         compilation->ir->yield_breaks = opt->yield_breaks;
+        compilation->ir->profile = compilation->profile;
     }
     bool good = compilation->ir && ir_run_passes(compilation->ir, &opt->passes, diags);
     t = step_done(opt, "passes", t, diags);
@@ -50,6 +72,7 @@ void driver_free(Compilation *compilation) {
         code_free(compilation->code);
     if (compilation->ir)
         ir_module_free(compilation->ir);
+    ptx_profile_free(compilation->profile);
     str_free(&compilation->strings);
     mem_free(compilation->image);
     *compilation = (Compilation){0};

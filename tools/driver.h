@@ -5,6 +5,10 @@
 #include "emit/code.h"
 #include "frontend/ast.h"
 
+typedef struct {             /* a profile (docs/profiles.md) */
+    const char *name, *text; /* text NULL: of the file `name` */
+} ProfileInput;
+
 typedef struct {
     const Target *target; /* NULL: the default */
     unsigned opt_level;   /* 0..3 */
@@ -13,10 +17,13 @@ typedef struct {
     bool yield_breaks; /* see IrModule */
     PassOptions passes;
     ElfOptions elf;
+    const ProfileInput *profiles; /* their counts are added up */
+    unsigned nprofiles;
 } DriverOptions;
 
 typedef struct {
     StrTab strings;
+    struct PtxProfile *profile; /* NULL: none was given */
     IrModule *ir;
     CodeModule *code;
     void *image; /* malloc'ed ELF file, NULL when stopped before */

@@ -74,6 +74,8 @@ enum { /* keys of options without a letter */
        KEY_FUZZ_JOBS,
        KEY_METRICS,
        KEY_CHECK_ONLY,
+       KEY_PROFILE,
+       KEY_PROFILE_OUT,
        LAST_KEY
 };
 
@@ -100,6 +102,10 @@ static const struct argp_option compile_options[] = {
     {"new-form", KEY_NEW_FORM, NULL, 0, "Native targets: the ELF header of CUDA 13, not the older one", 0},
     {"time-passes", KEY_TIME_PASSES, NULL, 0, "Report the time of every pass", 0},
     {"verbose", 'v', NULL, 0, "Say more; verify machine IR after every pass", 0},
+    {0}};
+static const struct argp_option profile_options[] = {
+    {"profile", KEY_PROFILE, "FILE", 0,
+     "Branches go as FILE, which heddle run --profile wrote, says; counts of several files add up", 0},
     {0}};
 static const struct argp_option emit_options[] = {
     {"emit", KEY_EMIT, "KIND", 0, "elf (default), asm, mir (machine IR) or ptx (the parsed module)", 0},
@@ -156,6 +162,10 @@ static const struct argp_option run_options[] = {
     {"host-calls", KEY_HOST_CALLS, NULL, 0, "Machine: print every TRAP, RTT and SYSCALL and go on behind it",
      0},
     {"races", KEY_RACES, NULL, 0, "With --engine=ptx: report accesses to the same bytes that nothing orders",
+     0},
+    {"profile", KEY_PROFILE_OUT, "FILE", 0,
+     "Count in the PTX reference interpreter how lanes go at each branch, and write that to FILE for heddle "
+     "compile --profile",
      0},
     {"print", KEY_PRINT, "NAME", 0, "Print the buffer afterwards", 0},
     {"save", KEY_SAVE, "NAME=FILE", 0, "Write the buffer to FILE afterwards", 0},
@@ -249,9 +259,10 @@ static const struct argp_option prove_options[] = {
 static const struct argp_option disasm_options[] = {
     {"kernel", KEY_KERNEL, "NAME", 0, "Print the code of this function only", 0}, {0}};
 static const struct argp_option *const prove_groups[] = {prove_options, compile_options, json_options, NULL};
-static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options,
-                                                           NULL};
-static const struct argp_option *const link_groups[] = {output_options, compile_options, NULL};
+static const struct argp_option *const compile_groups[] = {output_options, compile_options, profile_options,
+                                                           emit_options, NULL};
+static const struct argp_option *const link_groups[] = {output_options, compile_options, profile_options,
+                                                        NULL};
 static const struct argp_option *const asm_groups[] = {output_options, NULL};
 static const struct argp_option *const disasm_groups[] = {output_options, disasm_options, json_options, NULL};
 static const struct argp_option *const run_groups[] = {launch_options,  run_options,  machine_options,
@@ -259,7 +270,8 @@ static const struct argp_option *const run_groups[] = {launch_options,  run_opti
 static const struct argp_option *const validate_groups[] = {
     launch_options, validate_options, machine_options, compile_options, json_options, NULL};
 
-static const struct argp_option *const report_groups[] = {compile_options, json_options, NULL};
+static const struct argp_option *const report_groups[] = {compile_options, profile_options, json_options,
+                                                          NULL};
 static const struct argp_option *const fuzz_groups[] = {fuzz_options, json_options, NULL};
 
 static const struct argp_option *const check_groups[] = {check_options, model_options, json_options,
@@ -408,6 +420,9 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
         if (!ir_predicate_mode(arg, &settings->predicate))
             argp_error(state, "--predicate=%s: it is auto, off or max", arg);
         return true;
+    case KEY_PROFILE:
+        VEC_ADD(&settings->arena, &settings->profiles, ((ProfileInput){.name = arg}));
+        return true;
     case KEY_YIELD:
         if (strcmp(arg, "break") != 0 && strcmp(arg, "plain") != 0)
             argp_error(state, "--yield=%s: it is plain or break", arg);
@@ -456,6 +471,7 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
                                                                : DIFF_MACHINE;
         return true;
     case KEY_TRACE: settings->trace = arg; return true;
+    case KEY_PROFILE_OUT: settings->profile_out = arg; return true;
     case KEY_REPLAY: settings->replay = arg; return true;
     case KEY_STATS: settings->stats = true; return true;
     case KEY_HOST_CALLS: settings->host_calls = true; return true;

@@ -229,6 +229,7 @@ typedef struct {
     unsigned k; /* side */
     Operand g;  /* its guard */
     VEC(PredAnd) ands;
+    bool rewritten; /* the head's branch was, before */
 } Conv;
 
 static Operand new_pred(Conv *conv) { return ir_val(conv->f, ir_value_new(conv->f, RF_P)); }
@@ -456,9 +457,12 @@ static void single_phis(Function *f, BlockId b) {
 /* The branch of the head to `out`, which the side has left for. */
 static void end_in_branch(Conv *conv, Operand guard, LocId loc, bool uni) {
     Function *f = conv->f;
+    Block *h = ir_block(f, conv->r->head);
+    bool same =
+        !conv->rewritten && conv->r->shape == PD_LEAVE && h->succs.at[0].i == conv->r->side[0].block.i;
     replace_pred(f, conv->r->out, conv->r->side[0].block, conv->r->head);
     jump(conv, conv->r->out, guard, loc, uni);
-    Block *h = ir_block(f, conv->r->head);
+    ir_inst(f, h->insts.at[h->insts.n - 1])->flags |= same ? 0 : IF_REWRITTEN;
     h->succs.n = 0;
     VEC_ADD(f->arena, &h->succs, conv->r->out);
     VEC_ADD(f->arena, &h->succs, conv->r->join);
@@ -514,6 +518,7 @@ InstId pred_convert(Pred *pred, PredRegion *region) {
     h->insts.n -= 2;
     unsigned start = h->insts.n;
     Conv c = {.p = pred, .f = f, .r = region};
+    c.rewritten = (ir_inst(f, bra)->flags & IF_REWRITTEN) != 0;
     for (unsigned k = 0; k < region->nsides; k++) {
         c.k = k;
         c.g = region->side[k].guard;

@@ -2,13 +2,15 @@
  * code, and how many predicates are alive in it.
  *
  * A branch that may diverge costs BSSY, BRA, BSYNC and, when it does diverge, both sides and BSYNC once more
- * for the second group of lanes; guarded code costs both sides always. Nothing is known about how often lanes
- * part, so the model takes the even odds below; what may be lost when they are wrong is bounded by RISK. That
+ * for the second group of lanes; guarded code costs both sides always. How often lanes part
+ * is what a profile says (lower/profile.h). Without one nothing is known of it: the model takes the even odds
+ * below, and what may be lost when they are wrong is bounded by RISK. That
  * guarded code hides the latency of one side behind the other is not counted.
  * SPDX-License-Identifier: MIT */
 #include "isa/machine/latency.h"
 #include "ir/cfg.h"
 #include "lower/opt/opt.h"
+#include "lower/profile.h"
 #include "lower/predicate/predicate.h"
 
 static const float P_DIVERGE = 0.5f; /* that a branch not known to be uniform sends its lanes two ways */
@@ -182,7 +184,22 @@ typedef struct {
     float cheapest;
 } Estimate;
 
-static Estimate estimate(const Pred *pred, const PredRegion *region) {
+typedef struct {
+    float apart, side; /* that lanes part; that those which stay together take the first side */
+    bool measured;
+} Odds;
+
+static Odds odds_of(const Pred *pred, const PredRegion *region) {
+    const PtxBranch *counts = lower_branch_counts(pred->f, region->head);
+    if (!counts)
+        return (Odds){region->uniform ? 0 : P_DIVERGE, P_SIDE, false};
+    bool first = pred->f->blocks.at[region->head.i].succs.at[0].i == region->side[0].block.i;
+    uint64_t together = counts->warps - counts->divergent;
+    return (Odds){(float)counts->divergent / (float)counts->warps,
+                  together ? (float)counts->ways[first ? 0 : 1].together / (float)together : P_SIDE, true};
+}
+
+static Estimate estimate(const Pred *pred, const PredRegion *region, Odds odds) {
     const Function *f = pred->f;
     Cost side[2] = {{0, 0}, {0, 0}}, bra = control_cost(f, OT_BRA), bsync = control_cost(f, OT_BSYNC);
     for (unsigned k = 0; k < region->nsides; k++)
@@ -204,7 +221,7 @@ static Estimate estimate(const Pred *pred, const PredRegion *region) {
         add_cost(&side[0], 1, bra); /* over the other */
     bool barrier = pred->barriers && !region->uniform && !region->join_exits &&
                    (region->shape == PD_TRIANGLE || region->shape == PD_DIAMOND);
-    float apart = region->uniform ? 0 : P_DIVERGE;
+    float apart = odds.apart;
     if (barrier) {
         add_cost(&e.branch, 1, control_cost(f, OT_BSSY));
         add_cost(&e.branch, 1 + apart, bsync);
@@ -212,13 +229,14 @@ static Estimate estimate(const Pred *pred, const PredRegion *region) {
     e.cheapest = e.branch.issues + (side[0].issues < side[1].issues ? side[0].issues : side[1].issues);
     if (barrier)
         e.cheapest -= apart;
-    add_cost(&e.branch, apart + (1 - apart) * P_SIDE, side[0]);
-    add_cost(&e.branch, apart + (1 - apart) * (1 - P_SIDE), side[1]);
+    add_cost(&e.branch, apart + (1 - apart) * odds.side, side[0]);
+    add_cost(&e.branch, apart + (1 - apart) * (1 - odds.side), side[1]);
     return e;
 }
 
 PredicateReason pred_worth(const Pred *pred, const PredRegion *region, PredicateReport *report) {
-    Estimate e = estimate(pred, region);
+    Odds odds = odds_of(pred, region);
+    Estimate e = estimate(pred, region, odds);
     report->branch_issues = e.branch.issues;
     report->guard_issues = e.guarded.issues;
     unsigned limit = isa_target_info(pred->f->module->target)->num_regs[RF_P];
@@ -229,6 +247,6 @@ PredicateReason pred_worth(const Pred *pred, const PredRegion *region, Predicate
     if (region->ninsts > PRED_AUTO_INSTS)
         return PR_LONG;
     bool pays = e.guarded.issues <= e.branch.issues && e.guarded.cycles <= e.branch.cycles &&
-                e.guarded.issues <= e.cheapest + RISK;
+                (odds.measured || e.guarded.issues <= e.cheapest + RISK);
     return pays ? PR_CONVERTED : PR_NO_PROFIT;
 }

@@ -5,13 +5,14 @@
  * Each lane's way is drawn once and does not depend on the joins, so two sets are compared on the same ways,
  * and their difference is what the joins do. A divergent branch is drawn for each lane, any other for all
  * lanes that come to it as often; how likely a lane is to leave a loop follows from the rounds that loops are
- * taken to have. Half of the warps have evenly split branches, half lopsided ones: a set that is good for one
- * ratio alone does not win.
+ * taken to have, or all of this from a profile (lower/profile.h). Half of the warps have evenly split
+ * branches, half lopsided ones: a set that is good for one ratio alone does not win.
  *
  * A group runs until it comes to a BSYNC whose barrier other lanes are pending in, or ends; then the group of
  * the lowest lane waited for goes on, joined by all that stand at the same place. Of the sides of a branch
  * the one that follows in the text goes first. SPDX-License-Identifier: MIT */
 #include "base/rng.h"
+#include "lower/profile.h"
 #include "lower/reconverge/reconverge.h"
 #include <string.h>
 
@@ -37,10 +38,11 @@ typedef struct {
 struct Expect {
     Reconv *reconv;
     const bool *divergent;
-    uint32_t *cost;  /* [block] */
-    uint32_t *first; /* [block] the successor slot that follows in the text */
-    uint32_t *out;   /* [block] the slot on a shortest way to an end */
-    double *below;   /* [edge] instructions that only it leads to, those in loops as often as they run */
+    const PtxBranch **counts; /* [block] of a profile, or NULL */
+    uint32_t *cost;           /* [block] */
+    uint32_t *first;          /* [block] the successor slot that follows in the text */
+    uint32_t *out;            /* [block] the slot on a shortest way to an end */
+    double *below; /* [edge] instructions that only it leads to, those in loops as often as they run */
     Way way[WARPS][LANES];
     uint64_t steps;
     /* of one set */
@@ -146,8 +148,34 @@ static uint32_t common_slot(const Expect *expect, uint32_t b, unsigned warp, uin
     return (stays + 1 + (warp + visit / 4) % (n - 1)) % n;
 }
 
+/* As a profile has it: whether lanes part at this visit, then one way for all or each lane's own. */
+static uint32_t measured_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
+                              uint32_t visit) {
+    const PtxBranch *counts = expect->counts[b];
+    uint64_t common = rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) + warp * RNG_STEP);
+    bool apart = expect->divergent[b] && unit(common) * (double)counts->warps < (double)counts->divergent,
+         all =
+             !apart && counts->divergent == counts->warps; /* lanes part where that was thought impossible */
+    double share[64], sum = 0;
+    uint32_t n = counts->nways < 64 ? counts->nways : 64;
+    for (uint32_t s = 0; s < n; s++) {
+        const PtxWay *way = &counts->ways[s];
+        share[s] = (double)(all ? way->lanes : apart ? way->apart : way->together);
+        sum += share[s];
+    }
+    double u = unit(rng_mix(common + (apart ? lane + 2 : 1) * RNG_STEP)) * sum;
+    for (uint32_t s = 0; s + 1 < n; s++) {
+        if (u < share[s])
+            return s;
+        u -= share[s];
+    }
+    return n - 1;
+}
+
 static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane, uint32_t visit,
                           const uint32_t *exits) {
+    if (expect->counts[b])
+        return measured_slot(expect, b, warp, lane, visit);
     double p[64], u;
     if (!expect->divergent[b])
         return common_slot(expect, b, warp, visit);
@@ -235,6 +263,11 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     expect->breaks = ARENA_ARRAY(a, uint32_t, nedges);
     expect->break_cost = ARENA_ARRAY(a, uint32_t, nedges);
     expect->below = ARENA_ARRAY(a, double, nedges);
+    expect->counts = ARENA_ARRAY(a, const PtxBranch *, n);
+    for (uint32_t k = 0; k < reconv->order.count; k++)
+        if (reconv->order.order[k])
+            expect->counts[reconv->order.order[k]] =
+                lower_branch_counts(reconv->f, (BlockId){reconv->order.order[k]});
     weigh_blocks(expect);
     weigh_edges(expect, a, dom);
     find_shortest(expect);

@@ -52,6 +52,8 @@ void interp_report_event(PtxRun *run, const PtxThread *ptx_thread, const PtxCode
     if (!run->opt.on_event || !ptx_code->insn)
         return;
     PtxEvent e = {.func = proc->func, .insn = (uint32_t)(ptx_code - proc->code), .executed = executed};
+    if (ptx_thread->proc == proc)
+        e.next = (uint32_t)(ptx_thread->pc - proc->code);
     for (int i = 0; i < 3; i++) {
         e.block[i] = ptx_thread->warp->block->ctaid[i];
         e.thread[i] = ptx_thread->tid[i];

@@ -38,6 +38,7 @@ typedef struct {
     const PtxFunc *func;
     uint32_t insn; /* index in func->insns */
     uint32_t block[3], thread[3];
+    uint32_t next;        /* bra, brx.idx: index of the statement with which the thread goes on */
     bool executed;        /* false: the guard was false */
     uint8_t access_bytes; /* global or shared memory was read or written at `address`; 0 none */
     bool shared, writes;  /* shared: `address` is the offset in the block's shared memory */

@@ -126,14 +126,14 @@ static const Case cases[] = {
      "bb3" BACK("bb1 bb2 bb4") "  STG _, _, 0x0, %r2\n  EXIT _\n"
      "bb4: preds(bb2) succs(bb3)\n  BAR 0x0, 0x0, _, 0xffffffff flags[sync memory side convergent]\n  BRA _, _, bb3\n",
      PREDICATE_AUTO, PD_BRANCH, PR_CONVERTED,
-     {"@%p3 %r4 = LDS", "  %p5, _ = ISETP(cmp=EQ) %r4, 0x3, %p3, PT", "@%p5 BRA _, _, bb4\n  BRA _, _, bb3"}, {0}},
+     {"@%p3 %r4 = LDS", "  %p5, _ = ISETP(cmp=EQ) %r4, 0x3, %p3, PT", "@%p5 BRA _, _, bb4 flags[side rewritten]\n  BRA _, _, bb3"}, {0}},
     {"a further branch the other way: the complement of the comparison",
      HEAD("bb2 bb3") TWO("bb2", "bb3")
      "bb2: preds(bb1) succs(bb3 bb4)\n  %p5, _ = ISETP(cmp=EQ) %r1, 0x3, PT, PT\n  @%p5 BRA _, _, bb3\n  BRA _, _, bb4\n"
      "bb3" BACK("bb1 bb2 bb4") "  STG _, _, 0x0, %r2\n  EXIT _\n"
      "bb4: preds(bb2) succs(bb3)\n  BAR 0x0, 0x0, _, 0xffffffff flags[sync memory side convergent]\n  BRA _, _, bb3\n",
      PREDICATE_AUTO, PD_BRANCH, PR_CONVERTED,
-     {"  _, %p6 = ISETP(cmp=EQ) %r1, 0x3, %p3, PT", "@%p6 BRA _, _, bb4\n  BRA _, _, bb3"}, {0}},
+     {"  _, %p6 = ISETP(cmp=EQ) %r1, 0x3, %p3, PT", "@%p6 BRA _, _, bb4 flags[side rewritten]\n  BRA _, _, bb3"}, {0}},
     {"a side that leaves for where all meet",
      HEAD("bb2 bb3") TWO("bb2", "bb3")
      "bb2: preds(bb1) succs(bb4)\n  STG _, _, 0x4, %r1\n  BRA _, _, bb4\n"

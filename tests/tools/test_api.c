@@ -86,6 +86,41 @@ static void test_interpret(void **state) {
     hd_destroy(w.c);
 }
 
+static void test_profile(void **state) {
+    (void)state;
+    World w;
+    char *one = NULL, *two = NULL;
+    HdModule *binary = NULL;
+    open_world(&w);
+    if (hd_profile(w.ptx, &w.launch, NULL, &one) != HD_OK)
+        fail_msg("%s", w.log.text);
+    expect_result(&w);
+    assert_non_null(strstr(one, "\"warps\":\t4")); /* two blocks of two warps */
+    w.launch.grid[0] = 1;
+    assert_int_equal(hd_profile(w.ptx, &w.launch, one, &two), HD_OK);
+    assert_non_null(strstr(two, "\"warps\":\t6"));
+    w.launch.grid[0] = 2;
+    for (int i = 0; i < N; i++)
+        w.y[i] = 1000;
+    HdCompileOptions options = {.opt_level = 2, .profile = two};
+    assert_int_equal(hd_compile(w.ptx, &options, &binary), HD_OK);
+    assert_int_equal(hd_launch(binary, &w.launch), HD_OK);
+    expect_result(&w);
+    options.profile = "{}";
+    assert_int_equal(hd_compile(w.ptx, &options, &binary), HD_ERR_INPUT);
+    assert_null(binary);
+    assert_non_null(strstr(w.log.text, "E0505"));
+    hd_free(two);
+    two = one;
+    assert_int_equal(hd_profile(w.ptx, &w.launch, "[", &two), HD_ERR_INPUT);
+    assert_null(two);
+    assert_int_equal(hd_profile(w.ptx, &w.launch, NULL, NULL), HD_ERR_USAGE);
+    assert_int_equal(hd_profile(w.binary, &w.launch, NULL, &two), HD_ERR_USAGE);
+    assert_int_equal(hd_profile(w.ptx, NULL, NULL, &two), HD_ERR_USAGE);
+    hd_free(one);
+    hd_destroy(w.c);
+}
+
 static void test_validate(void **state) {
     (void)state;
     World w;
@@ -511,12 +546,13 @@ static void test_null_launch(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launch),        cmocka_unit_test(test_interpret),
-        cmocka_unit_test(test_validate),      cmocka_unit_test(test_prove),
-        cmocka_unit_test(test_validate_auto), cmocka_unit_test(test_trap),
-        cmocka_unit_test(test_host_calls),    cmocka_unit_test(test_text),
-        cmocka_unit_test(test_check),         cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_limits),        cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_null),          cmocka_unit_test(test_null_launch)};
+        cmocka_unit_test(test_launch),       cmocka_unit_test(test_interpret),
+        cmocka_unit_test(test_profile),      cmocka_unit_test(test_validate),
+        cmocka_unit_test(test_prove),        cmocka_unit_test(test_validate_auto),
+        cmocka_unit_test(test_trap),         cmocka_unit_test(test_host_calls),
+        cmocka_unit_test(test_text),         cmocka_unit_test(test_check),
+        cmocka_unit_test(test_errors),       cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_null),
+        cmocka_unit_test(test_null_launch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
