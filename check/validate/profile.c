@@ -113,7 +113,7 @@ static void find_loops(ProfileCounter *counter, uint32_t f) {
 
 /* ---- tables ---- */
 
-static BlockTable *table_of(ProfileCounter *counter, const uint32_t block[3]) {
+static BlockTable *block_table(ProfileCounter *counter, const uint32_t block[3]) {
     uint64_t number = ((uint64_t)block[2] << 48) + ((uint64_t)block[1] << 32) + block[0] + 1;
     BlockTable *oldest = &counter->tables[0];
     if (counter->last && counter->last->block == number)
@@ -226,7 +226,7 @@ void profile_count(void *user, const PtxEvent *event) {
     FuncLoops *loops = &counter->loops[f];
     if (!loops->known)
         find_loops(counter, f);
-    BlockTable *table = table_of(counter, event->block);
+    BlockTable *table = block_table(counter, event->block);
     table->used = ++counter->now;
     uint32_t *rounds = rounds_of(counter, table, f, thread), lane = thread % 32;
     PtxBranch *branch = ptx_profile_branch(counter->profile, event->func, event->insn);
