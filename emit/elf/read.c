@@ -292,7 +292,7 @@ static bool param_record(Reader *r, uint32_t section, const NvAttr *attr, BinFun
     if (attr->size_bytes != 12)
         return bad_record(r, section, attr->offset, "wrong size");
     uint32_t place = get_u32(attr->data + 4), shape = get_u32(attr->data + 8);
-    BinParam p = {place & 0xffff, place >> 16, shape >> 18};
+    BinParam p = {place & 0xffff, place >> 16, attr->code == NV_KPARAM_INFO ? shape >> 18 : shape & 0xffff};
     if (f->nparams == 4096 || p.offset_bytes + p.size_bytes > CONST_BANK_BYTES)
         return bad_record(r, section, attr->offset, "the parameter is out of range");
     uint32_t i = f->nparams++; /* kept in ascending order of their ordinals */
@@ -385,7 +385,8 @@ static bool exit_record(Reader *r, uint32_t section, const NvAttr *attr, BinFunc
 
 static bool func_record(Reader *r, uint32_t section, const NvAttr *attr, BinFunc *f, BinParam *params) {
     switch (attr->code) {
-    case NV_KPARAM_INFO: return param_record(r, section, attr, f, params);
+    case NV_KPARAM_INFO:
+    case NV_KPARAM_INFO_V2: return param_record(r, section, attr, f, params);
     case NV_PARAM_CBANK:
         if (attr->size_bytes != 8)
             return bad_record(r, section, attr->offset, "wrong size");

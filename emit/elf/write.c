@@ -391,6 +391,9 @@ static uint32_t register_cap(const Target *t, const PtxFunc *func) {
     return func->maxnreg && func->maxnreg < cap ? func->maxnreg : cap;
 }
 
+/* Up to here ptxas 13.0 writes KPARAM_INFO, which has 14 bits for a size. */
+enum { MOST_SMALL_PARAM_BYTES = 4352 };
+
 static void param_records(Writer *writer, Bytes *b, uint32_t index) {
     const CodeFunc *f = &writer->c->funcs[index];
     const PtxFunc *func = f->ir ? f->ir->ptx : NULL;
@@ -400,12 +403,13 @@ static void param_records(Writer *writer, Bytes *b, uint32_t index) {
     elf_nvinfo_words(writer->a, b, NV_PARAM_CBANK, cbank, 2);
     elf_nvinfo_value(writer->a, b, NVF_HALF, NV_CBANK_PARAM_SIZE, f->param_bytes);
     uint32_t n = func ? func->nparams : f->nparams;
+    bool wide = f->param_bytes > MOST_SMALL_PARAM_BYTES; /* then sizes have a word for themselves */
     for (uint32_t i = n; i-- > 0;) {
         const PtxVar *var = func ? &writer->c->ir->ptx->vars[func->params[i]] : NULL;
         uint32_t offset = var ? (uint32_t)var->param_offset_bytes : f->params[i].offset_bytes;
         uint32_t size = var ? (uint32_t)var->size_bytes : f->params[i].size_bytes;
-        uint32_t words[3] = {0, i | offset << 16, 0x1f000u | size << 18};
-        elf_nvinfo_words(writer->a, b, NV_KPARAM_INFO, words, 3);
+        uint32_t words[3] = {0, i | offset << 16, wide ? size : 0x1f000u | size << 18};
+        elf_nvinfo_words(writer->a, b, wide ? NV_KPARAM_INFO_V2 : NV_KPARAM_INFO, words, 3);
     }
 }
 

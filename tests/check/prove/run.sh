@@ -17,6 +17,22 @@ for level in 0 1 2 3; do
     done
 done
 
+# A parameter of more bytes than the old record of its size can say
+cat > "$dir/large.ptx" <<'P'
+.version 8.1
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .align 4 .b8 big[20000], .param .u32 last)
+{
+    .reg .b32 %r<3>; .reg .b64 %d;
+    ld.param.u64 %d, [p]; ld.param.u32 %r1, [big+19996]; ld.param.u32 %r2, [last];
+    add.u32 %r1, %r1, %r2; st.global.u32 [%d], %r1; ret;
+}
+P
+for target in bru1 sm_75 sm_90; do
+    "$heddle" prove -t $target "$dir/large.ptx" > "$dir/out" || fail "large parameter, $target: $(tail -1 "$dir/out")"
+done
+
 "$heddle" compile "$samples/guards.ptx" -o "$dir/k.cubin" || exit 1
 refuted=0 mutants=0
 for site in $("$heddle" mutate "$dir/k.cubin" --list --class=flip-predicate,swap-select,hoist-store | sed 's/ .*//' | grep :); do
