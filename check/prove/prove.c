@@ -376,7 +376,8 @@ static void relate_locations(Core *core, uint32_t cut, const Arrivals *in) {
             q->relation[l].value = UINT32_MAX;
         }
         if (q->level[l] == LV_RELATED &&
-            (q->relation[l].value == UINT32_MAX || !holds(core, in, l, &q->relation[l])) &&
+            (q->relation[l].value == UINT32_MAX || !q->pv[q->relation[l].value] ||
+             !holds(core, in, l, &q->relation[l])) &&
             !find_relation(core, q, in, l))
             q->level[l] = LV_FREE;
         if (q->level[l] == LV_RELATED && q->relation[l].how == RL_SAME)

@@ -151,14 +151,14 @@ lanes: collectives swapped | move VOTE.ANY R4, PT, P0 / SHFL.DOWN
 lanes: mask without a lane | sub WARPSYNC 0xffffffff / WARPSYNC 0x7fffffff
 lanes: barrier released in another register | sub BSYNC B0 / BSYNC B1
 lanes: barrier never released | drop BSYNC B0
-lanes: barrier set again inside the loop | sub IADD3 R6, R6, R7, RZ / BSSY B0, `(.L_7_0160)
+lanes: barrier set again inside the loop | sub IADD3 R8, R6, R7, RZ / BSSY B0, `(.L_7_0160)
 lanes: loop leaves on the complement | sub @P1 BRA / @!P1 BRA
 lanes: loop is not left | sub @P1 BRA / BRA
 lanes: loop's counter steps by two | sub IADD3 R7, R7, 0x1 / IADD3 R7, R7, 0x2
 lanes: loop's counter starts at one | sub MOV R7, RZ / MOV R7, 0x1
 lanes: branch into the loop's middle | sub (@P1 BRA) `\\(.L_7_00f0\\) / \\1 `(.L_7_00f0+0x10)
 lanes: uniform register from a lane's | sub IADD3 R7, R7, 0x1, RZ / R2UR UR4, R7
-lanes: store of shared memory moved over bar.warp.sync | move LDS R8, / STS .R0., R6
+lanes: store of shared memory moved over bar.warp.sync | move LDS R9, / STS .R0., R6
 lanes: load of shared memory moved over bar.sync | move LDS R0, .R0.0x100. / BAR.SYNC 0x0
 lanes: count of the barrier | sub BAR.SYNC 0x1, 0x40 / BAR.SYNC 0x1, 0x20
 lanes: barriers swapped | sub BAR.SYNC 0x1, 0x40 / BAR.SYNC 0x0
