@@ -22,6 +22,8 @@ enum { AUTO_MAX_LAUNCHES = 12 };
 /* ... and of the operand classes. A part of these cannot be had: addresses are sums of a few shapes. Of the
  * samples one has less, the median has 75 %. */
 #define AUTO_ENOUGH_VALUES 0.5
+/* Where there are fewer classes than this they are those of addresses made from thread numbers. */
+enum { FEW_CLASSES = 8 };
 typedef struct {
     Arena arena;
     struct AutoSearch *search;

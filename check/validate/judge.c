@@ -377,10 +377,11 @@ static void judge_coverage(Judge *judge) {
     Judgement *judgement = judge->j;
     uint32_t harmless = judgement->nraces -
                         (judgement->nharmful < judgement->nraces ? judgement->nharmful : judgement->nraces);
-    bool little =
-        !judge->stores || (judge->automatic && (covered_part(judgement->ptx) < AUTO_ENOUGH ||
-                                                covered_part(judgement->machine) < AUTO_ENOUGH_MACHINE ||
-                                                covered_part(judgement->values) < AUTO_ENOUGH_VALUES));
+    bool few_values =
+        judgement->values.total >= FEW_CLASSES && covered_part(judgement->values) < AUTO_ENOUGH_VALUES;
+    bool little = !judge->stores || (judge->automatic &&
+                                     (covered_part(judgement->ptx) < AUTO_ENOUGH ||
+                                      covered_part(judgement->machine) < AUTO_ENOUGH_MACHINE || few_values));
     if (little && verdict_status(judgement->verdict) == STATUS_DONE)
         judgement->verdict = VERDICT_LITTLE_COVERED;
     if (!judge->stores && verdict_status(judgement->verdict) != STATUS_DIFFERS)
