@@ -29,7 +29,7 @@ cat > "$dir/large.ptx" <<'P'
     add.u32 %r1, %r1, %r2; st.global.u32 [%d], %r1; ret;
 }
 P
-for target in bru1 sm_75 sm_90; do
+for target in bru1 sm_80 sm_90; do
     "$heddle" prove -t $target "$dir/large.ptx" > "$dir/out" || fail "large parameter, $target: $(tail -1 "$dir/out")"
 done
 
@@ -130,7 +130,7 @@ grep -q 'refuted' "$dir/out" && fail "validate takes what prove found"
 
 # every kernel has a layout of its shared memory of its own; a function of both finds its variables in both
 shared=$(dirname "$0")/shared.ptx
-for target in bru1 sm_75 sm_90; do
+for target in bru1 sm_80 sm_90; do
     "$heddle" compile -t $target "$shared" -o "$dir/k.cubin" || fail "shared memory of kernels, $target"
     "$heddle" prove "$shared" "$dir/k.cubin" > "$dir/out" || fail "shared, $target: $(tail -3 "$dir/out")"
     "$heddle" validate --launch auto "$shared" "$dir/k.cubin" > "$dir/out" || fail "shared: $(cat "$dir/out")"
