@@ -334,12 +334,13 @@ void prove_search_goal(Judge *judge, Term *cond, Term *x, Term *y, const char *w
     search->queries++;
     search->report->queries++;
     Cone *cone = mem_zeroed(1, sizeof *cone);
+    Term *block = search->any_block ? prove_input(&core->p, "ntid.x") : NULL; /* may be a new term */
     cone->seen = mem_zeroed(ts->next_id, 1);
     walk(cone, cond);
     if (x)
         walk(cone, x), walk(cone, y);
-    if (search->any_block)
-        walk(cone, prove_input(&core->p, "ntid.x"));
+    if (block)
+        walk(cone, block);
     mem_free(cone->seen);
     Term *holds[MAX_LOADS + 16];
     uint32_t n = constraints(search, cone, holds, MAX_LOADS + 8), wanted = 0;

@@ -161,7 +161,8 @@ static uint32_t numbers(const Value *v, unsigned n, const PtxCode *code, uint64_
 
 static uint32_t whole_numbers(const PtxCode *code, Value a, Value b) {
     bool add = code->insn->op == PTX_ADD;
-    int64_t sum = add ? a.whole + b.whole : a.whole - b.whole;
+    uint64_t x = (uint64_t)a.whole, y = (uint64_t)b.whole;
+    int64_t sum = (int64_t)(add ? x + y : x - y); /* .sat is for 32 bits, whose sum is exact */
     return (a.bits & b.bits ? BIT(COMMON) : 0) | (b.bits ? BIT(EFFECT) : 0) |
            (code->sat && (sum > INT32_MAX || sum < INT32_MIN) ? BIT(CLAMP) : 0);
 }
