@@ -49,7 +49,8 @@ static void count_uses(Conditions *c) {
         }
 }
 
-/* The unguarded machine instruction of block b whose only result is o, or NULL. */
+/* The unguarded machine instruction of block b whose only result is o, or NULL. It may move: none of its
+ * operands sits in a register that the calling convention names, which a call in between would need. */
 static Inst *made_by(Conditions *c, BlockId b, Operand o) {
     uint32_t v = opt_scalar(o);
     if (!v || !c->f->values.at[v].def.i || c->f->values.at[v].block.i != b.i ||
@@ -60,6 +61,9 @@ static Inst *made_by(Conditions *c, BlockId b, Operand o) {
         return NULL;
     FOR_DSTS(c->f, i, dst)
         if (dst->kind != OPK_NONE && opt_scalar(*dst) != v)
+            return NULL;
+    FOR_SRCS(c->f, i, src)
+        if (opt_scalar(*src) && c->f->values.at[src->value].fixed_reg >= 0)
             return NULL;
     return i;
 }
