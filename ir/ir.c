@@ -391,7 +391,7 @@ const char *ir_reconv_reason(ReconvReason r) {
                                                 "joins early",
                                                 "switched off",
                                                 "its join would wait for another in a circle",
-                                                "an early join does not pay"};
+                                                "its join does not pay"};
     return r < RJ_COUNT ? texts[r] : "?";
 }
 

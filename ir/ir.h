@@ -205,7 +205,11 @@ typedef struct { /* what reconvergence did for one branch, for `compile -v` and 
     BlockId branch, join; /* join 0: none */
     LocId loc;            /* of the branch */
     LocId join_loc;       /* of the first instruction of the join that has one */
-    uint32_t barrier;     /* convergence barrier register, if reason is RJ_BARRIER or RJ_EARLY */
+    LocId loop_loc; /* lanes meet in every round of this loop: its first instruction that has one; or 0 */
+    uint32_t loop_exits; /* edges out of that loop */
+    float gain; /* auto mode: warp instructions that a warp is expected to save by the join, or (negative; see
+                   IrModule.explain) would lose by a join that was refused; 0: not estimated */
+    uint32_t barrier; /* convergence barrier register, if reason is RJ_BARRIER or RJ_EARLY */
     ReconvReason
         reason; /* RJ_EARLY: one more report of the branch, for a join before the one all paths reach */
 } ReconvReport;
@@ -265,6 +269,7 @@ typedef struct IrModule {
     ReconvMode reconverge;   /* where lanes are brought together */
     PredicateMode predicate; /* which branches become guards */
     bool yield_breaks;       /* lanes leave all convergence barriers before YIELD */
+    bool explain;            /* reports also tell what the joins that were refused would have cost */
     uint64_t
         steps;   /* of the pass that runs, in units of its own, where it promises few; --time-passes, tests */
     bool verify; /* passes check their results; set by ir_run_passes */

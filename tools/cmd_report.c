@@ -11,6 +11,7 @@ int cmd_report(Settings *settings) {
         return STATUS_INPUT;
     Compilation c;
     DriverOptions opt = cli_driver_options(settings);
+    opt.explain = true;
     bool good = driver_compile(&c, m, &opt, &settings->diags);
     if (good && settings->json) {
         char *text = report_json(&c);

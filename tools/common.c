@@ -22,6 +22,7 @@ DriverOptions cli_driver_options(const Settings *settings) {
         .reconverge = settings->reconverge,
         .predicate = settings->predicate,
         .yield_breaks = settings->yield_breaks,
+        .explain = settings->verbose,
         .passes = {.dump = settings->dump,
                    .stop_after = settings->stop_after,
                    .time_passes = settings->time_passes,

@@ -52,6 +52,7 @@ bool driver_compile(Compilation *compilation, const PtxModule *ptx, const Driver
         compilation->ir->reconverge = opt->reconverge;
         compilation->ir->predicate = opt->predicate;
         compilation->ir->yield_breaks = opt->yield_breaks;
+        compilation->ir->explain = opt->explain;
         compilation->ir->profile = compilation->profile;
     }
     bool good = compilation->ir && ir_run_passes(compilation->ir, &opt->passes, diags);

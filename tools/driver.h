@@ -14,7 +14,7 @@ typedef struct {
     unsigned opt_level;   /* 0..3 */
     ReconvMode reconverge;
     PredicateMode predicate;
-    bool yield_breaks; /* see IrModule */
+    bool yield_breaks, explain; /* see IrModule */
     PassOptions passes;
     ElfOptions elf;
     const ProfileInput *profiles; /* their counts are added up */

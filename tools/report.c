@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "tools/report.h"
 #include "base/json.h"
+#include "frontend/profile.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,23 @@ static uint32_t line_of(const Compilation *compilation, const Function *f, LocId
     if (f->ptx && src.i && compilation->ir->ptx)
         source_position(&compilation->ir->ptx->source, src, &line, &column);
     return line;
+}
+
+/* What the profile has of the PTX branch there; NULL: nothing. */
+static const PtxBranch *counts_at(const Compilation *compilation, const Function *f, LocId loc) {
+    uint32_t insn = loc.i < f->locs.n ? f->locs.at[loc.i].ptx_insn : 0;
+    const PtxBranch *counts = compilation->profile && f->ptx && insn
+                                  ? ptx_profile_branch(compilation->profile, f->ptx, insn - 1)
+                                  : NULL;
+    return counts && counts->warps ? counts : NULL;
+}
+
+/* How many lanes came to it together, as a mean. */
+static double lanes_a_warp(const PtxBranch *counts) {
+    uint64_t lanes = 0;
+    for (uint32_t k = 0; k < counts->nways; k++)
+        lanes += counts->ways[k].lanes;
+    return (double)lanes / (double)counts->warps;
 }
 
 static const CodeFunc *code_of(const Compilation *compilation, const Function *f) {
@@ -91,16 +109,28 @@ static void predicate_table(const Compilation *compilation, FILE *out) {
     }
 }
 
+/* "joins before that, in every round of the loop of line 12 with 3 exits" */
+static void reconv_why(const Compilation *compilation, const ReconvReport *report, FILE *out) {
+    uint32_t loop = line_of(compilation, report->func, report->loop_loc);
+    fputs(ir_reconv_reason(report->reason), out);
+    if (loop)
+        fprintf(out, ", in every round of the loop of line %u with %u exit%s", (unsigned)loop,
+                (unsigned)report->loop_exits, report->loop_exits == 1 ? "" : "s");
+}
+
 void report_table(const Compilation *compilation, FILE *out) {
     const IrModule *module = compilation->ir;
+    const bool automatic = module->reconverge == RECONV_AUTO, measured = compilation->profile != NULL;
     predicate_table(compilation, out);
     const Function *last = NULL;
     for (unsigned k = 0; k < module->reconv.n; k++) {
         const ReconvReport *report = &module->reconv.at[k];
         if (report->func != last) {
-            fprintf(out, "%s: divergent branches\n  %8s %10s %8s %10s  %s\n",
+            fprintf(out, "%s: divergent branches\n  %8s %10s %8s %10s",
                     str_text(&compilation->strings, report->func->name), "branch", "PTX line", "barrier",
-                    "join line", "why");
+                    "join line");
+            fprintf(out, "%s%s  why\n", automatic ? "    saves" : "",
+                    measured ? "      warps   parted  lanes" : "");
             last = report->func;
         }
         char pc[16] = "-", line[16] = "-", join[16] = "-", reg[16] = "-";
@@ -114,7 +144,20 @@ void report_table(const Compilation *compilation, FILE *out) {
             snprintf(join, sizeof join, "%u", (unsigned)line_of(compilation, report->func, report->join_loc));
         if (has_barrier(report))
             snprintf(reg, sizeof reg, "B%u", (unsigned)report->barrier);
-        fprintf(out, "  %8s %10s %8s %10s  %s\n", pc, line, reg, join, ir_reconv_reason(report->reason));
+        fprintf(out, "  %8s %10s %8s %10s", pc, line, reg, join);
+        if (report->gain != 0)
+            fprintf(out, " %8.4g", (double)report->gain);
+        else if (automatic)
+            fprintf(out, " %8s", "-");
+        const PtxBranch *counts = counts_at(compilation, report->func, report->loc);
+        if (counts)
+            fprintf(out, " %10llu %7.1f%% %6.1f", (unsigned long long)counts->warps,
+                    100.0 * (double)counts->divergent / (double)counts->warps, lanes_a_warp(counts));
+        else if (measured)
+            fprintf(out, " %10s %8s %6s", "-", "-", "-");
+        fputs("  ", out);
+        reconv_why(compilation, report, out);
+        fputc('\n', out);
     }
 }
 
@@ -162,6 +205,18 @@ char *report_json(const Compilation *compilation) {
         if (has_barrier(report))
             json_add_number(o, "barrier", report->barrier);
         json_add_bool(o, "early", report->reason == RJ_EARLY);
+        if (report->gain != 0)
+            json_add_number(o, "saves", (double)report->gain);
+        if (line_of(compilation, report->func, report->loop_loc)) {
+            json_add_number(o, "loop_line", line_of(compilation, report->func, report->loop_loc));
+            json_add_number(o, "loop_exits", report->loop_exits);
+        }
+        const PtxBranch *counts = counts_at(compilation, report->func, report->loc);
+        if (counts) {
+            json_add_number(o, "warps", (double)counts->warps);
+            json_add_number(o, "divergent", (double)counts->divergent);
+            json_add_number(o, "lanes", lanes_a_warp(counts));
+        }
         json_add_text(o, "why", ir_reconv_reason(report->reason));
     }
     predicate_json(compilation, root);

@@ -284,6 +284,8 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     return expect;
 }
 
+double reconv_expected_instructions(int64_t units) { return (double)units / (WARPS * INST_WEIGHT); }
+
 uint64_t reconv_expect_steps(const Expect *expect) { return expect->steps; }
 
 /* ---- one warp ---- */

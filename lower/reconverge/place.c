@@ -359,8 +359,8 @@ static void take_trial(Search *search, uint64_t cost) {
     search->cost = cost;
 }
 
-/* Does the set get better with candidate c, in place of what stands in its way? */
-static bool try_adding(Search *search, uint32_t c) {
+/* The trial is the set with candidate c in place of what stands in its way; false: that has no order. */
+static bool with_candidate(Search *search, uint32_t c) {
     Places *places = search->places;
     const Candidate *new = &places->all.at[c];
     search->ntrial = 0;
@@ -370,7 +370,11 @@ static bool try_adding(Search *search, uint32_t c) {
             search->trial[search->ntrial++] = places->set[k];
     }
     search->trial[search->ntrial++] = c;
-    if (!is_ordered(places, search->trial, search->ntrial))
+    return is_ordered(places, search->trial, search->ntrial);
+}
+
+static bool try_adding(Search *search, uint32_t c) {
+    if (!with_candidate(search, c))
         return false;
     uint64_t cost = cost_of(search, search->trial, search->ntrial, search->cost);
     if (cost + search->cost / MARGIN >= search->cost)
@@ -420,6 +424,17 @@ static void improve(Search *search, const uint32_t *turn, uint64_t most_steps) {
     }
 }
 
+/* What the post-dominators that are not of the set would save, which is mostly a loss. */
+static void judge_refused(Search *search) {
+    const Places *places = search->places;
+    for (uint32_t k = 0; k < places->all.n; k++) {
+        const Candidate *candidate = &places->all.at[k];
+        if (!candidate->taken && candidate->join.ipdom && with_candidate(search, k))
+            places->reconv->refused[candidate->join.block] =
+                (int64_t)search->cost - (int64_t)cost_of(search, search->trial, search->ntrial, UINT64_MAX);
+    }
+}
+
 static void choose_set(Places *places) {
     Reconv *reconv = places->reconv;
     Search search = {.places = places, .e = reconv_expect(reconv, &places->dom, places->divergent)};
@@ -450,6 +465,8 @@ static void choose_set(Places *places) {
         places->all.at[places->set[k]].join.profit =
             (int64_t)cost_of(&search, search.trial, search.ntrial, UINT64_MAX) - (int64_t)search.cost;
     }
+    if (reconv->refused)
+        judge_refused(&search);
     reconv->f->module->steps += reconv_expect_steps(search.e);
 }
 

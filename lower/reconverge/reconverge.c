@@ -89,6 +89,22 @@ static LocId join_loc(const Reconv *reconv, uint32_t block) {
     return (LocId){0};
 }
 
+static float gain_of(const Reconv *reconv, int64_t profit) {
+    return reconv->automatic ? (float)reconv_expected_instructions(profit) : 0;
+}
+
+/* The loop in each round of which the join's lanes meet. */
+static void report_loop(const Reconv *reconv, const Join *join, ReconvReport *report) {
+    const LoopForest *loops = &reconv->loops;
+    if (!join->scoped || join->loop == NO_NODE)
+        return;
+    report->loop_loc = join_loc(reconv, loops->at[join->loop].header);
+    FOR_BLOCKS(reconv->f, b)
+        GRAPH_SUCCS(&reconv->g, b.i, s)
+            report->loop_exits +=
+                loop_contains(loops, join->loop, b.i) && !loop_contains(loops, join->loop, *s);
+}
+
 /* What became of the joins; early joins get reports of their own. */
 static void finish_reports(Reconv *r, unsigned first, unsigned *max_b) {
     IrModule *ir_module = r->f->module;
@@ -105,6 +121,10 @@ static void finish_reports(Reconv *r, unsigned first, unsigned *max_b) {
         else if (j->dropped)
             rep->reason = j->why;
         rep->barrier = j && j->ipdom ? j->reg : 0;
+        if (rep->reason == RJ_BARRIER)
+            rep->gain = gain_of(r, j->profit);
+        else if (rep->reason == RJ_NO_PROFIT && r->refused)
+            rep->gain = gain_of(r, r->refused[rep->join.i]);
     }
     for (uint32_t k = 0; k < r->joins.n; k++) {
         const Join *j = &r->joins.at[k];
@@ -115,14 +135,16 @@ static void finish_reports(Reconv *r, unsigned first, unsigned *max_b) {
         for (unsigned n = 0; n < j->early.n + (j->scoped ? j->places.n : 0); n++) {
             uint32_t b = j->scoped ? j->places.at[n] : j->early.at[n];
             const Block *blk = ir_block(r->f, (BlockId){b});
-            *VEC_PUSH(&ir_module->arena, &ir_module->reconv) =
-                (ReconvReport){.func = r->f,
-                               .branch = {b},
-                               .join = {j->block},
-                               .barrier = j->reg,
-                               .loc = reconv_branch(r->f, blk)->loc,
-                               .join_loc = join_loc(r, j->block),
-                               .reason = RJ_EARLY};
+            ReconvReport early = {.func = r->f,
+                                  .branch = {b},
+                                  .join = {j->block},
+                                  .barrier = j->reg,
+                                  .loc = reconv_branch(r->f, blk)->loc,
+                                  .join_loc = join_loc(r, j->block),
+                                  .gain = gain_of(r, j->profit),
+                                  .reason = RJ_EARLY};
+            report_loop(r, j, &early);
+            *VEC_PUSH(&ir_module->arena, &ir_module->reconv) = early;
         }
     }
 }
@@ -142,6 +164,8 @@ static void analyse(Reconv *reconv, Function *f) {
     reconv->stack = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
     reconv->mark = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
     reconv->may_join = ARENA_ARRAY(&reconv->a, bool, reconv->g.n);
+    if (f->module->explain)
+        reconv->refused = ARENA_ARRAY(&reconv->a, int64_t, reconv->g.n);
     reconv->automatic = f->module->reconverge == RECONV_AUTO && reconv->order.count <= RECONV_MOST_PLACED;
     reconv->no_early =
         f->module->reconverge != RECONV_FRONTIER && f->module->reconverge != RECONV_FRONTIER_ALL;

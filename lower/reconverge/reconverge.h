@@ -38,6 +38,7 @@ typedef struct {
     GraphOrder order;
     uint32_t *join_at; /* [block] join that it carries, or NO_JOIN */
     bool *may_join;    /* [block] auto mode: it is a candidate */
+    int64_t *refused;  /* [block] auto mode: profit of a join there that was refused; NULL: not asked for */
     VEC(Join) joins;
     uint16_t *used_in, *used_out;  /* [block] registers that may be pending at its beginning, its end */
     uint32_t *stack, *mark, round; /* for walks: mark[n] == round */
@@ -96,6 +97,8 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
 /* What the warp issues with these joins (of which places, breaks and block count), in units of its own; more
  * than `limit` means no more than that it is more. */
 uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsigned n, uint64_t limit);
+/* Such units as warp instructions, of one warp. */
+double reconv_expected_instructions(int64_t units);
 uint64_t
 reconv_expect_steps(const Expect *expect); /* of all calls so far: groups of lanes that ran a block */
 

@@ -1,0 +1,85 @@
+#!/bin/sh
+# report.sh HEDDLE DIRECTORY: what heddle report tells of branches: what their joins save, loops with several exits, the
+# counts of a profile. SPDX-License-Identifier: MIT
+set -u
+heddle=$1 work=$2
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work" || exit 1
+failed=0
+fail() {
+    echo "FAIL: $*"
+    failed=1
+}
+# A loop (line 17) with a way to its next round before the end of its body, and two exits. Long names are no matter.
+name=a_kernel_with_a_name_that_is_longer_than_any_column_of_the_table_could_be_made_for_it
+cat >k.ptx <<P
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry $name(.param .u64 p, .param .u32 mask)
+{
+  .reg .u64 %rd<4>;
+  .reg .u32 %r<9>;
+  .reg .pred %q;
+  ld.param.u64 %rd1, [p];
+  ld.param.u32 %r3, [mask];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  mov.u32 %r4, %r1;
+  mov.u32 %r5, 0;
+round:
+  add.u32 %r5, %r5, 1;
+  xor.b32 %r6, %r4, %r5;
+  and.b32 %r6, %r6, %r3;
+  setp.ne.u32 %q, %r6, 0;
+  @%q bra next;
+  mul.hi.u32 %r6, %r4, -1640531535;
+  xor.b32 %r4, %r4, %r6;
+  mul.hi.u32 %r6, %r4, -1640531535;
+  xor.b32 %r4, %r4, %r6;
+  mul.hi.u32 %r6, %r4, -1640531535;
+  xor.b32 %r4, %r4, %r6;
+  setp.gt.u32 %q, %r4, 4000000000;
+  @%q bra done;
+next:
+  mul.lo.u32 %r4, %r4, 17;
+  xor.b32 %r6, %r4, 21;
+  mul.hi.u32 %r6, %r6, -1640531535;
+  add.u32 %r4, %r4, %r6;
+  setp.lt.u32 %q, %r5, 20;
+  @%q bra round;
+done:
+  st.global.u32 [%rd3], %r4;
+  ret;
+}
+P
+"$heddle" report k.ptx --predicate=off >table || fail "report"
+"$heddle" report k.ptx --predicate=off --json >json || fail "report --json"
+grep -q "^$name: divergent branches\$" table || fail "the name has no line of its own"
+# Branch of line 21: joins in every round at line 31; the loop leaves at lines 29 and 36.
+grep -Eq '^ +[0-9a-f]{4} +21 +B[0-9]+ +31 +[0-9.]+  joins early, in every round of the loop of line 17 with 2 exits$' table ||
+    fail "the join of every round"
+grep -q '"loop_exits":	2' json || fail "exits in JSON"
+grep -q '"saves":	[0-9]' json || fail "savings in JSON"
+grep -q 'warps' table && fail "counts without a profile"
+# The join behind the loop is refused, and would lose something.
+grep -Eq '^ +[0-9a-f]{4} +21 +- +38 +-[0-9.]+  its join does not pay$' table || fail "what a refused join would lose"
+# Only auto mode estimates.
+"$heddle" report k.ptx --predicate=off --reconverge=ipdom >ipdom || fail "report of ipdom"
+awk '$2 == 21 && $3 ~ /^B/ && $4 == 38 { n++ } END { exit n != 1 }' ipdom ||
+    fail "the join behind the loop in ipdom mode"
+grep -q saves ipdom && fail "savings that nobody estimated"
+
+# Counts: lanes t with (t ^ round) & mask are not there for the work. Mask 1: in every round half of the 64, so that both
+# warps part each time they come; the launch is small enough to count by hand only for mask 0, where nobody goes around.
+"$heddle" run k.ptx --profile parted.json --block 64,1,1 --arg out:c:u32[64]=zero --arg u32:1 >/dev/null || fail "run"
+"$heddle" run k.ptx --profile all.json --block 64,1,1 --arg out:c:u32[64]=zero --arg u32:0 >/dev/null || fail "run"
+"$heddle" report k.ptx --predicate=off --profile parted.json >parted || fail "report of a profile"
+"$heddle" report k.ptx --predicate=off --profile all.json >all || fail "report of a profile"
+grep -Eq ' saves +warps +parted +lanes  why$' parted || fail "columns of a profile"
+grep -Eq '^ +[0-9a-f]{4} +21 .* 0\.0% ' all || fail "a branch that nobody parts at"
+awk '$2 == 21 && $0 ~ /%/ { for (k = 1; k <= NF; k++) if ($k ~ /%$/ && $k + 0 < 90) bad = 1; n++ } END { exit bad || !n }' parted ||
+    fail "a branch where lanes part"
+[ $failed = 0 ] || { cat table parted all; exit 1; }
