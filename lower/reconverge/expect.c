@@ -27,8 +27,7 @@ enum {
 static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2};
 
 typedef struct {
-    uint32_t *edges; /* into graph.succ */
-    uint32_t n;
+    uint32_t *edges; /* into graph.succ, of the blocks with several */
 } Way;
 
 typedef struct {
@@ -51,7 +50,8 @@ struct Expect {
     uint32_t *bssys;   /* [block] first of its list in `pool` + 1: joins whose BSSY stands there */
     uint32_t *breaks, *break_cost; /* [edge] the same of BREAK */
     VEC(Listed) pool;
-    uint32_t *pending; /* [join] lanes */
+    uint32_t *pending;  /* [join] lanes */
+    uint32_t *standing; /* [block, or behind all blocks edge] lanes, of the warp that runs */
 };
 
 /* ---- ways ---- */
@@ -60,18 +60,14 @@ static uint32_t slots_of(const Graph *graph, uint32_t b) { return graph->succ_at
 
 static bool ends_here(const Expect *expect, uint32_t b) {
     const Graph *graph = &expect->reconv->g;
-    return !slots_of(graph, b) || (slots_of(graph, b) == 1 && graph->succ[graph->succ_at[b]] == 0);
+    return !slots_of(graph, b) || (slots_of(graph, b) == 1 && graph->succ[graph->succ_at[b]] == 0) ||
+           expect->out[b] == NO_NODE;
 }
 
-/* The slot of the shortest way to a block that ends. */
-static void find_shortest(Expect *expect) {
+/* Marks what leads to the `tail` blocks on the stack; `out` becomes the slot of a shortest way there. */
+static void find_ways_to(Expect *expect, uint32_t tail, uint32_t round) {
     Reconv *reconv = expect->reconv;
-    uint32_t head = 0, tail = 0, round = ++reconv->round;
-    for (uint32_t k = 0; k < reconv->order.count; k++) {
-        uint32_t b = reconv->order.order[k];
-        if (b && ends_here(expect, b))
-            reconv->mark[b] = round, reconv->stack[tail++] = b;
-    }
+    uint32_t head = 0;
     while (head < tail) {
         uint32_t b = reconv->stack[head++];
         GRAPH_PREDS(&reconv->g, b, p) {
@@ -84,6 +80,33 @@ static void find_shortest(Expect *expect) {
                     expect->out[*p] = s;
         }
     }
+}
+
+/* The slot of the shortest way to a block that ends; NO_NODE in loops without a branch, which count as ends.
+ */
+static void find_shortest(Expect *expect) {
+    Reconv *reconv = expect->reconv;
+    uint32_t n = 0, round = ++reconv->round;
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k], slots = b ? slots_of(&reconv->g, b) : 1;
+        bool ends = !slots;
+        for (uint32_t s = 0; b && s < slots; s++)
+            if (reconv->g.succ[reconv->g.succ_at[b] + s] == 0)
+                ends = true, expect->out[b] = s;
+        if (ends)
+            reconv->mark[b] = round, reconv->stack[n++] = b;
+    }
+    find_ways_to(expect, n, round);
+    n = 0;
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k];
+        if (b && reconv->mark[b] != round && slots_of(&reconv->g, b) > 1)
+            reconv->mark[b] = round, reconv->stack[n++] = b;
+    }
+    find_ways_to(expect, n, round);
+    for (uint32_t k = 0; k < reconv->order.count; k++)
+        if (reconv->order.order[k] && reconv->mark[reconv->order.order[k]] != round)
+            expect->out[reconv->order.order[k]] = NO_NODE;
 }
 
 /* Of how many loops does the edge leave? */
@@ -192,20 +215,23 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
 static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint32_t *visits,
                      const uint32_t *exits) {
     Reconv *reconv = expect->reconv;
-    uint32_t b = reconv->f->entry.i, n = 0, longest = LONGEST_WAY + reconv->g.n;
-    uint32_t *edges = ARENA_ARRAY(a, uint32_t, longest);
+    uint32_t b = reconv->f->entry.i, n = 0, decisions = 0, longest = LONGEST_WAY + reconv->g.n;
+    uint32_t *edges = ARENA_ARRAY(a, uint32_t, longest + 1);
     memset(visits, 0, reconv->g.n * sizeof *visits);
     while (!ends_here(expect, b) && n < longest) {
         uint32_t slot = 0;
         if (slots_of(&reconv->g, b) > 1)
             slot = n < LONGEST_WAY ? draw_slot(expect, b, warp, lane, visits[b]++, exits) : expect->out[b];
         uint32_t edge = reconv->g.succ_at[b] + slot;
-        if (reconv->g.succ[edge] == 0)
-            break;
-        edges[n++] = edge;
+        n++;
+        if (slots_of(&reconv->g, b) > 1)
+            edges[decisions++] = edge;
         b = reconv->g.succ[edge];
+        if (!b)
+            break;
     }
-    expect->way[warp][lane] = (Way){edges, n};
+    edges[decisions] = NO_NODE; /* where there is no way out */
+    expect->way[warp][lane] = (Way){edges};
 }
 
 static void weigh_blocks(Expect *expect) {
@@ -263,6 +289,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     expect->breaks = ARENA_ARRAY(a, uint32_t, nedges);
     expect->break_cost = ARENA_ARRAY(a, uint32_t, nedges);
     expect->below = ARENA_ARRAY(a, double, nedges);
+    expect->standing = ARENA_ARRAY(a, uint32_t, n + nedges);
     expect->counts = ARENA_ARRAY(a, const PtxBranch *, n);
     for (uint32_t k = 0; k < reconv->order.count; k++)
         if (reconv->order.order[k])
@@ -290,52 +317,99 @@ uint64_t reconv_expect_steps(const Expect *expect) { return expect->steps; }
 
 /* ---- one warp ---- */
 
+/* A position is a block, or behind all blocks an edge whose BREAKs come first. */
 typedef struct {
     Expect *expect;
     const Way *way;
-    uint32_t at[LANES];  /* how far the lane is on its way */
-    uint32_t pos[LANES]; /* where it stands: a block, or behind all blocks an edge whose BREAKs come first */
-    uint32_t valid, active;
+    uint32_t at[LANES];  /* how many decisions the lane has taken */
+    uint32_t pos[LANES]; /* where it stands, if it is not active */
+    uint32_t *standing;  /* [position] lanes that stand there and are not active */
+    uint32_t valid, active, current;
     uint64_t issues;
 } Warp;
-
-static uint32_t standing_at(const Warp *warp, uint32_t lanes, uint32_t pos) {
-    uint32_t m = 0;
-    for (unsigned t = 0; t < LANES; t++)
-        m |= (uint32_t)(warp->pos[t] == pos) << t;
-    return m & lanes;
-}
-
-static void resume(Warp *warp, uint32_t lanes) {
-    warp->active = lanes ? standing_at(warp, warp->valid, warp->pos[__builtin_ctz(lanes)]) : 0;
-}
 
 #define EACH_LANE(t, lanes)                                                                                  \
     for (uint32_t t, left_ = (lanes); left_ && (t = (uint32_t)__builtin_ctz(left_), 1); left_ &= left_ - 1)
 
-/* All active lanes stand at `pos`: they run one block, or the BREAKs of an edge. */
-static void step(Warp *warp, uint32_t pos) {
+/* The lowest of these lanes goes on, with all that stand at its place. */
+static void resume(Warp *warp, uint32_t lanes) {
+    warp->active = 0;
+    if (!lanes)
+        return;
+    warp->current = warp->pos[__builtin_ctz(lanes)];
+    warp->active = warp->standing[warp->current];
+    warp->standing[warp->current] = 0;
+}
+
+static void park(Warp *warp, uint32_t lanes, uint32_t pos) {
+    warp->standing[pos] |= lanes;
+    EACH_LANE(t, lanes)
+        warp->pos[t] = pos;
+}
+
+static uint32_t behind(const Expect *expect, uint32_t edge) {
+    return expect->breaks[edge] ? expect->reconv->g.n + edge : expect->reconv->g.succ[edge];
+}
+
+/* Each lane goes its way; of those that part, the ones that follow in the text go on first, else the lowest.
+ */
+static void run_branch(Warp *warp, uint32_t first) {
+    const Expect *expect = warp->expect;
+    uint32_t stay = 0, lowest = NO_NODE, with = 0;
+    EACH_LANE(t, warp->active) {
+        uint32_t edge = warp->way[t].edges[warp->at[t]++];
+        if (edge == first) {
+            stay |= 1u << t;
+        } else if (edge == NO_NODE || expect->reconv->g.succ[edge] == 0) {
+            warp->valid &= ~(1u << t);
+        } else {
+            uint32_t to = behind(expect, edge);
+            lowest = lowest == NO_NODE ? to : lowest;
+            with |= (uint32_t)(to == lowest) << t;
+            warp->pos[t] = to;
+            warp->standing[to] |= 1u << t;
+        }
+    }
+    warp->active = stay;
+    if (stay && expect->reconv->g.succ[first]) {
+        warp->current = behind(expect, first);
+        return;
+    }
+    warp->valid &= ~stay;
+    if (!with) {
+        resume(warp, warp->valid);
+        return;
+    }
+    warp->standing[lowest] &= ~with;
+    warp->active = with;
+    warp->current = lowest;
+}
+
+/* The active lanes run one block, or the BREAKs of an edge. */
+static void step(Warp *warp) {
     Expect *expect = warp->expect;
     const Graph *graph = &expect->reconv->g;
+    uint32_t pos = warp->current;
     expect->steps++;
     if (pos >= graph->n) {
         uint32_t edge = pos - graph->n;
         warp->issues += expect->break_cost[edge];
         for (uint32_t k = expect->breaks[edge]; k; k = expect->pool.at[k - 1].next)
             expect->pending[expect->pool.at[k - 1].join] &= ~warp->active;
-        EACH_LANE(t, warp->active)
-            warp->pos[t] = graph->succ[edge];
+        warp->current = graph->succ[edge];
         return;
     }
     if (expect->join_at[pos]) {
         uint32_t *pending = &expect->pending[expect->join_at[pos] - 1],
-                 arrived = standing_at(warp, warp->valid, pos);
+                 arrived = warp->standing[pos] | warp->active;
         warp->issues += B_WEIGHT;
         *pending &= warp->valid & ~arrived;
         if (*pending) {
+            park(warp, warp->active, pos);
             resume(warp, *pending);
             return;
         }
+        warp->standing[pos] = 0;
         warp->active = arrived;
     }
     warp->issues += expect->cost[pos];
@@ -343,25 +417,14 @@ static void step(Warp *warp, uint32_t pos) {
         expect->pending[expect->pool.at[k - 1].join] |= warp->active;
         warp->issues += B_WEIGHT;
     }
-    uint32_t ended = 0, stay = 0, first = graph->succ_at[pos] + expect->first[pos];
-    EACH_LANE(t, warp->active) {
-        if (warp->at[t] == warp->way[t].n) {
-            ended |= 1u << t;
-            warp->pos[t] = NO_NODE;
-            continue;
-        }
-        uint32_t edge = warp->way[t].edges[warp->at[t]++], to = graph->succ[edge];
-        warp->pos[t] = expect->breaks[edge] ? graph->n + edge : to;
-        stay |= (uint32_t)(edge == first) << t;
-    }
-    warp->valid &= ~ended;
-    warp->active &= ~ended;
-    if (stay)
-        warp->active = stay;
-    else if (warp->active)
-        warp->active = standing_at(warp, warp->active, warp->pos[__builtin_ctz(warp->active)]);
-    else
+    if (ends_here(expect, pos)) {
+        warp->valid &= ~warp->active;
         resume(warp, warp->valid);
+    } else if (slots_of(graph, pos) == 1) {
+        warp->current = behind(expect, graph->succ_at[pos]);
+    } else {
+        run_branch(warp, graph->succ_at[pos] + expect->first[pos]);
+    }
 }
 
 static uint32_t listed(Expect *expect, uint32_t head, uint32_t join) {
@@ -402,15 +465,21 @@ uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsign
     expect->pool.at = NULL, expect->pool.cap = 0;
     take_set(expect, joins, n);
     expect->pending = ARENA_ARRAY(&expect->reconv->a, uint32_t, n + 1);
+    const Graph *graph = &expect->reconv->g;
+    uint32_t npos = graph->n + graph->succ_at[graph->n];
     for (unsigned k = 0; k < WARPS && issues <= limit; k++) {
-        Warp warp = {.expect = expect, .way = expect->way[k], .valid = UINT32_MAX, .active = UINT32_MAX};
+        Warp warp = {.expect = expect,
+                     .way = expect->way[k],
+                     .standing = expect->standing,
+                     .valid = UINT32_MAX,
+                     .active = UINT32_MAX,
+                     .current = expect->reconv->f->entry.i};
+        memset(warp.standing, 0, npos * sizeof *warp.standing);
         memset(expect->pending, 0, n * sizeof *expect->pending);
-        for (unsigned t = 0; t < LANES; t++)
-            warp.pos[t] = expect->reconv->f->entry.i;
-        uint64_t most =
-            expect->steps + 64 * LANES * LONGEST_WAY; /* nothing waits for ever with an order (join.c) */
+        /* more than all ways together: nothing waits for ever with an order (join.c) */
+        uint64_t most = expect->steps + 4 * LANES * (uint64_t)(LONGEST_WAY + graph->n);
         while (warp.active && expect->steps < most && issues + warp.issues <= limit)
-            step(&warp, warp.pos[__builtin_ctz(warp.active)]);
+            step(&warp);
         issues += warp.issues;
     }
     arena_release(&expect->reconv->a, mark);

@@ -26,7 +26,7 @@ enum {
     MOST_CANDIDATES = 1024, /* of one function */
     MOST_HEIGHT = 3,        /* loops around a branch whose bodies are looked at, from the innermost */
     MOST_ABOVE = 4,         /* places of BSSY for one join */
-    MOST_STEPS = 150000,    /* of expected runs */
+    MOST_STEPS = 300000,    /* of expected runs */
     MARGIN = 128,           /* a join saves more than one in so many instructions */
     DEEPEST = 7,            /* loops told apart */
     MOST_ROUNDS = 6
@@ -398,14 +398,19 @@ static bool try_without(Search *search, uint32_t c) {
     return true;
 }
 
-/* Adds candidates that fit to the set, those to begin with or all. */
-static void begin_set(Places *places, bool all) {
+/* Candidates to begin with: joins of the function, of loops' bodies, or all. */
+typedef enum { OF_FUNCTION = 1, OF_BODIES = 2, OF_ALL = 4 } Kinds;
+
+/* Adds candidates of these kinds that fit to the set, in this order. */
+static void add_fitting(Places *places, const uint32_t *turn, unsigned kinds) {
     for (uint32_t k = 0; k < places->all.n; k++) {
-        Candidate *candidate = &places->all.at[k];
-        bool fits = !candidate->taken && (all || candidate->first);
+        uint32_t c = turn ? turn[k] : k;
+        Candidate *candidate = &places->all.at[c];
+        unsigned kind = !candidate->first ? 0 : candidate->join.scoped ? OF_BODIES : OF_FUNCTION;
+        bool fits = !candidate->taken && (kinds & (kind | OF_ALL));
         for (unsigned m = 0; fits && m < places->nset; m++)
             fits = places->all.at[places->set[m]].join.block != candidate->join.block;
-        places->set[places->nset] = k;
+        places->set[places->nset] = c;
         if (fits && is_ordered(places, places->set, places->nset + 1))
             candidate->taken = true, places->nset++;
     }
@@ -415,7 +420,6 @@ static void begin_set(Places *places, bool all) {
 static void improve(Search *search, const uint32_t *turn, uint64_t most_steps) {
     Places *places = search->places;
     bool better = true;
-    search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
     for (unsigned round = 0; better && round < MOST_ROUNDS; round++) {
         better = false;
         for (uint32_t k = 0; k < places->all.n && reconv_expect_steps(search->e) < most_steps; k++)
@@ -435,6 +439,31 @@ static void judge_refused(Search *search) {
     }
 }
 
+typedef struct {
+    uint32_t *set, n;
+    uint64_t cost;
+} Saved;
+
+static Saved save_set(const Search *search) {
+    const Places *places = search->places;
+    return (Saved){arena_copy(&places->reconv->a, places->set, (places->nset + 1) * sizeof *places->set),
+                   places->nset, search->cost};
+}
+
+static void clear_set(Places *places) {
+    for (unsigned k = 0; k < places->nset; k++)
+        places->all.at[places->set[k]].taken = false;
+    places->nset = 0;
+}
+
+static void restore_better(Search *search, const Saved *saved) {
+    if (saved->cost > search->cost)
+        return;
+    memcpy(search->trial, saved->set, saved->n * sizeof *saved->set);
+    search->ntrial = saved->n;
+    take_trial(search, saved->cost);
+}
+
 static void choose_set(Places *places) {
     Reconv *reconv = places->reconv;
     Search search = {.places = places, .e = reconv_expect(reconv, &places->dom, places->divergent)};
@@ -445,18 +474,20 @@ static void choose_set(Places *places) {
         for (uint32_t k = 0; k < places->all.n; k++)
             if ((places->all.at[k].depth < DEEPEST ? places->all.at[k].depth : DEEPEST) == depth)
                 turn[n++] = k;
-    begin_set(places, false);
+    add_fitting(places, turn, OF_BODIES);
+    add_fitting(places, NULL, OF_FUNCTION);
+    search.cost = cost_of(&search, places->set, places->nset, UINT64_MAX);
+    Saved bodies = save_set(&search);
+    clear_set(places);
+    add_fitting(places, NULL, OF_FUNCTION | OF_BODIES);
+    search.cost = cost_of(&search, places->set, places->nset, bodies.cost);
+    restore_better(&search, &bodies);
     improve(&search, turn, MOST_STEPS / 2);
-    uint32_t *few = arena_copy(&reconv->a, places->set, (places->nset + 1) * sizeof *few),
-             nfew = places->nset;
-    uint64_t cost = search.cost;
-    begin_set(places, true);
+    Saved few = save_set(&search);
+    add_fitting(places, NULL, OF_ALL);
+    search.cost = cost_of(&search, places->set, places->nset, UINT64_MAX);
     improve(&search, turn, MOST_STEPS);
-    if (cost <= search.cost) {
-        memcpy(search.trial, few, nfew * sizeof *few);
-        search.ntrial = nfew;
-        take_trial(&search, cost);
-    }
+    restore_better(&search, &few);
     for (unsigned k = 0; k < places->nset; k++) { /* what each is worth, should registers run out */
         search.ntrial = 0;
         for (unsigned m = 0; m < places->nset; m++)
