@@ -16,14 +16,12 @@ typedef struct {
     uint32_t bssy;   /* first BSSY of it */
 } Join;
 
-typedef struct { /* lanes for which predicate `p` (negated) is true have left the register */
-    bool known;
-    uint8_t p, negated;
-} Left;
+typedef uint16_t
+    Literals; /* predicates that hold together: bit p, negated p bit p + 8; 0: nothing is known */
 
 typedef struct {
     Bitset pend, must;
-    Left left[NUM_B];
+    Literals left[NUM_B]; /* lanes for which these hold have left the register */
     bool reached;
 } State;
 
@@ -97,38 +95,37 @@ static void clear_reg(const Barriers *barriers, Bitset *s, unsigned reg) {
 
 static void forget_predicates(State *state, const MachInst *inst) {
     bool all = isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P | ISA_EFFECT_CALL);
-    for (unsigned k = 0; k < NUM_B; k++) {
-        bool hit = all;
-        for (unsigned d = 0; d < inst->ndst; d++)
-            hit |= inst->dst[d].kind == OPK_REG && inst->dst[d].file == RF_P &&
-                   inst->dst[d].value == state->left[k].p;
-        if (hit)
-            state->left[k].known = false;
-    }
+    Literals written = all ? UINT16_MAX : 0;
+    for (unsigned d = 0; d < inst->ndst; d++)
+        if (inst->dst[d].kind == OPK_REG && inst->dst[d].file == RF_P && inst->dst[d].value < REG_PT)
+            written |= (Literals)(0x101u << inst->dst[d].value);
+    for (unsigned k = 0; k < NUM_B && written; k++)
+        if (state->left[k] & written)
+            state->left[k] = 0;
 }
 
-/* The one predicate that decides whether m is executed; false if there is none, or two. */
-static bool sole_guard(const MachInst *inst, Left *out) {
-    Operand pp = {0};
-    if (inst->optype == OT_BRA)
-        pp = inst->src[BRA_pp];
-    else if (inst->optype == OT_BREAK)
-        pp = inst->src[BREAK_pp];
-    else if (inst->optype == OT_EXIT)
-        pp = inst->src[EXIT_pp];
-    Operand o = op_is_always(inst->guard) ? pp : inst->guard;
-    if (op_is_always(o) || (!op_is_always(inst->guard) && !op_is_always(pp)) || o.kind != OPK_REG ||
-        o.file != RF_P)
+static bool add_literal(Operand guard, Literals *when) {
+    if (op_is_always(guard))
+        return true;
+    if (guard.kind != OPK_REG || guard.file != RF_P || guard.value >= REG_PT)
         return false;
-    *out = (Left){true, (uint8_t)o.value, (o.mods & OPM_NOT) != 0};
+    *when |= (Literals)(1u << (guard.value + (guard.mods & OPM_NOT ? 8 : 0)));
     return true;
+}
+
+/* The predicates under which m is executed; 0 if there are none, or others than P registers. */
+static Literals guards(const MachInst *inst) {
+    unsigned second = isa_traits(inst->optype)->second_guard;
+    Literals when = 0;
+    return add_literal(inst->guard, &when) && (second == ISA_NO_SLOT || add_literal(inst->src[second], &when))
+               ? when
+               : 0;
 }
 
 static void transfer(Barriers *barriers, State *state, uint32_t i) {
     const MachInst *m = &barriers->c->g->insts[i];
     bool always = bin_guard(m) == BG_ALWAYS;
     unsigned reg;
-    Left guard;
     forget_predicates(state, m);
     switch (bin_kind(m)) {
     case BK_BSSY: {
@@ -136,7 +133,7 @@ static void transfer(Barriers *barriers, State *state, uint32_t i) {
         bs_add(&state->pend, j);
         if (always)
             bs_add(&state->must, j);
-        state->left[barriers->joins.at[j].reg].known = false;
+        state->left[barriers->joins.at[j].reg] = 0;
         break;
     }
     case BK_BSYNC:
@@ -145,8 +142,8 @@ static void transfer(Barriers *barriers, State *state, uint32_t i) {
         clear_reg(barriers, &state->must, reg);
         if (always)
             clear_reg(barriers, &state->pend, reg);
-        else if (bin_kind(m) == BK_BREAK && sole_guard(m, &guard))
-            state->left[reg] = guard;
+        else if (bin_kind(m) == BK_BREAK && guards(m))
+            state->left[reg] = guards(m);
         break;
     default: break;
     }
@@ -155,13 +152,14 @@ static void transfer(Barriers *barriers, State *state, uint32_t i) {
 /* Lanes that take this edge and are known to have left some registers. */
 static void leave_on_edge(Barriers *barriers, State *state, uint32_t last, BinEdgeKind kind) {
     const MachInst *m = &barriers->c->g->insts[last];
-    Left guard;
     BinKind k = bin_kind(m);
-    if ((k != BK_BRANCH && k != BK_EXIT && k != BK_RET) || !sole_guard(m, &guard))
+    Literals taken = guards(m), passed = 0;
+    if ((k != BK_BRANCH && k != BK_EXIT && k != BK_RET) || !taken)
         return;
+    if (!(taken & (taken - 1))) /* of several, one at least does not hold, but which is open */
+        passed = (Literals)(taken << 8 | taken >> 8);
     for (unsigned r = 0; r < NUM_B; r++)
-        if (state->left[r].known && state->left[r].p == guard.p &&
-            (state->left[r].negated == guard.negated) == (kind == BE_TAKEN))
+        if (state->left[r] && !(state->left[r] & ~(kind == BE_TAKEN ? taken : passed)))
             clear_reg(barriers, &state->pend, r);
 }
 
@@ -180,8 +178,8 @@ static bool merge_state(State *into, const State *with) {
     bool changed = bs_or(&into->pend, &with->pend);
     changed |= bs_and(&into->must, &with->must);
     for (unsigned k = 0; k < NUM_B; k++)
-        if (into->left[k].known && memcmp(&into->left[k], &with->left[k], sizeof(Left)) != 0) {
-            into->left[k].known = false;
+        if (into->left[k] && into->left[k] != with->left[k]) {
+            into->left[k] = 0;
             changed = true;
         }
     return changed;

@@ -170,11 +170,12 @@ static BinFinding *new_finding(Checker *checker, CheckRule r, uint32_t inst, uin
     return &checker->findings.at[checker->findings.n - 1];
 }
 
-void check_report(Checker *c, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...) {
+BinFinding *check_report(Checker *c, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    new_finding(c, r, inst, from, fmt, ap);
+    BinFinding *finding = new_finding(c, r, inst, from, fmt, ap);
     va_end(ap);
+    return finding;
 }
 
 void check_report_as(Checker *c, Severity severity, CheckRule r, uint32_t inst, uint32_t from,
@@ -318,6 +319,7 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
     check_uniform(&c);
     check_barriers(&c);
     check_collectives(&c);
+    check_meetings(&c);
     check_registers(&c);
     check_metadata(&c);
     if (!c.opt->no_hazards)

@@ -32,14 +32,25 @@ typedef struct {
     bool no_text; /* do not assemble each instruction's text again: as long as all the rest together */
 } BinCheckOptions;
 
+typedef enum { MEND_BSSY, MEND_BREAK, MEND_BSYNC } MendKind;
+typedef struct { /* an instruction that would mend it, in the order in which they go in */
+    MendKind what;
+    uint8_t reg;
+    uint32_t before;   /* instruction in front of which it goes; what branches there comes to it. NONE: */
+    uint32_t from, to; /* it goes on the edge from the block that ends with `from` to the one at `to` */
+    uint32_t target;   /* where its BSYNC goes: in front of this instruction */
+} BinMend;
+
 typedef struct {
     CheckRule rule;
     Severity severity;
     uint32_t func, inst;  /* in Binary.funcs; instruction, numbered as in BinFlow */
     const uint32_t *path; /* instructions that lead to it, the first the cause, the last `inst` */
     uint32_t npath;
-    uint32_t ptx_line; /* 0 unknown */
-    const char *text;  /* one line: what is wrong, with addresses */
+    uint32_t ptx_line;   /* 0 unknown */
+    const char *text;    /* one line: what is wrong, with addresses */
+    const BinMend *mend; /* [nmend] */
+    uint32_t nmend;
 } BinFinding;
 
 typedef struct {

@@ -1,4 +1,4 @@
-/* Collectives, waiting and progress: R-09 to R-14, R-24, and the second form of R-04 (check/static/rules.def
+/* Collectives, waiting and progress: R-09 to R-14, and the second form of R-04 (check/static/rules.def
  * has their texts). Four walks over the decoded flow, each with what the earlier analyses found: which
  * branches part lanes (divergent: may, surely_divergent: do), where all lanes are together (converged), which
  * convergence barriers lanes may wait at (pend, inherited by callees).
@@ -24,7 +24,7 @@
  *    with an unguarded YIELD or NANOSLEEP are taken out; a cycle that is left and observes is reported. And
  *    the other way round: a YIELD in a loop that observes nothing only keeps its lanes apart.
  *
- * 4. late_joins (R-24, R-04). At the immediate post-dominator of a divergent branch a BSYNC of a barrier that
+ * 4. late_joins (R-04). At the immediate post-dominator of a divergent branch a BSYNC of a barrier that
  *    was pending at the branch, or one inside the region, must bring the lanes together again.
  *
  * These are rules on shapes: what they report may be harmless if a path is never taken, and they do not show
@@ -659,7 +659,7 @@ static void progress(Checker *checker) {
             loops_of(checker, &checker->procs[p], observing);
 }
 
-/* ---- R-24, R-04 ---- */
+/* ---- R-04 ---- */
 
 static bool only_ends(const Checker *checker, uint32_t block) {
     const BinFlow *flow = checker->g;
@@ -739,15 +739,12 @@ static void late_joins(Checker *checker) {
             bsync_in(checker, join, checker->pend[last]) != NONE)
             continue;
         uint32_t sync = bsync_in(checker, join, 0xffff);
-        if (region_of(checker, b, join, checker->pend[last], sync, &bssy))
+        if (sync == NONE || region_of(checker, b, join, checker->pend[last], sync, &bssy))
             continue;
         if (bssy != NONE)
             check_report(checker, CR_R04, sync, last,
                          "only lanes of one side of the branch at %s have joined BSYNC B%u (at %s)",
                          check_at(checker, last), bin_barrier(&flow->insts[sync]), check_at(checker, bssy));
-        check_report(checker, CR_R24, last, NONE,
-                     "the branch's paths meet at %s, where no BSYNC waits for its lanes",
-                     check_at(checker, flow->blocks[join].first));
     }
 }
 

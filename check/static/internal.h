@@ -44,8 +44,9 @@ typedef struct {
 } Checker;
 
 bool check_wants(const Checker *checker, CheckRule r);
-/* A finding at `inst`; its path is the shortest from `from` (NONE: no cause) to it. */
-void check_report(Checker *checker, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...)
+/* A finding at `inst`; its path is the shortest from `from` (NONE: no cause) to it. Until the next one it may
+ * be added to; NULL: it is not reported, or was already. */
+BinFinding *check_report(Checker *checker, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 void check_report_as(Checker *checker, Severity severity, CheckRule r, uint32_t inst, uint32_t from,
                      const char *fmt, ...) __attribute__((format(printf, 6, 7)));
@@ -66,8 +67,9 @@ bool check_is_call(const Checker *checker, uint32_t inst);
 
 void check_structure(Checker *checker);   /* R-18 R-19 R-21 R-22 */
 void check_uniform(Checker *checker);     /* fills divergent, converged */
-void check_barriers(Checker *checker);    /* */
+void check_barriers(Checker *checker);    /* */
 void check_collectives(Checker *checker); /* */
+void check_meetings(Checker *checker);    /* */
 void check_registers(Checker *checker);   /* */
 void check_metadata(Checker *checker);    /* M- */
 void check_hazards(Checker *checker);     /* H- */

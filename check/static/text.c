@@ -27,7 +27,26 @@ static const BinLoc *loc_of(const BinFlow *flow, const BinFinding *finding) {
     return &flow->bin->funcs[finding->func].locs[finding->inst - flow->funcs[finding->func].first_inst];
 }
 
+static const char *const mend_names[] = {
+    [MEND_BSSY] = "BSSY", [MEND_BREAK] = "BREAK", [MEND_BSYNC] = "BSYNC"};
+
+static uint64_t offset_in(const BinFlow *flow, uint32_t inst) {
+    uint32_t b = flow->block_of[inst];
+    uint32_t first = b == BINFLOW_NONE ? 0 : flow->funcs[flow->blocks[b].func].first_inst;
+    return 16ull * (inst - first);
+}
+
 /* ---- text ---- */
+
+static void text_mend(FILE *out, const BinFlow *flow, const BinMend *mend) {
+    fprintf(out, "      %s B%u", mend_names[mend->what], mend->reg);
+    if (mend->before != BINFLOW_NONE)
+        fprintf(out, " in front of 0x%llx", (unsigned long long)offset_in(flow, mend->before));
+    else
+        fprintf(out, " on the edge 0x%llx -> 0x%llx", (unsigned long long)offset_in(flow, mend->from),
+                (unsigned long long)offset_in(flow, mend->to));
+    fputc('\n', out);
+}
 
 static void text_finding(FILE *out, const BinFlow *flow, const BinFinding *finding) {
     const CheckRuleInfo *info = check_rule(finding->rule);
@@ -52,6 +71,8 @@ static void text_finding(FILE *out, const BinFlow *flow, const BinFinding *findi
         fputc('\n', out);
     }
     fprintf(out, "    %s\n    fix: %s\n", info->harm, info->fix);
+    for (uint32_t k = 0; k < finding->nmend; k++)
+        text_mend(out, flow, &finding->mend[k]);
 }
 
 Verdict check_verdict(const BinCheckReport *report, uint32_t func) {
@@ -93,10 +114,21 @@ static void add_address(cJSON *to, const char *name, uint64_t address) {
     json_add_text(to, name, text);
 }
 
-static uint64_t offset_in(const BinFlow *flow, uint32_t inst) {
-    uint32_t b = flow->block_of[inst];
-    uint32_t first = b == BINFLOW_NONE ? 0 : flow->funcs[flow->blocks[b].func].first_inst;
-    return 16ull * (inst - first);
+static void json_mend(const BinFlow *flow, const BinFinding *finding, cJSON *list) {
+    for (uint32_t k = 0; k < finding->nmend; k++) {
+        const BinMend *mend = &finding->mend[k];
+        cJSON *o = json_object();
+        char text[16];
+        snprintf(text, sizeof text, "%s B%u", mend_names[mend->what], mend->reg);
+        json_append(list, o);
+        json_add_text(o, "instruction", text);
+        if (mend->before != BINFLOW_NONE)
+            add_address(o, "before", offset_in(flow, mend->before));
+        else {
+            add_address(o, "from", offset_in(flow, mend->from));
+            add_address(o, "to", offset_in(flow, mend->to));
+        }
+    }
 }
 
 static cJSON *json_finding(const BinFlow *flow, const BinFinding *finding) {
@@ -118,6 +150,8 @@ static cJSON *json_finding(const BinFlow *flow, const BinFinding *finding) {
     json_add_text(o, "message", finding->text);
     json_add_text(o, "harm", info->harm);
     json_add_text(o, "fix", info->fix);
+    if (finding->nmend)
+        json_mend(flow, finding, json_add_list(o, "mend"));
     return o;
 }
 
