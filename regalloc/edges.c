@@ -91,6 +91,66 @@ static void cut_rows(Colour *colour, BlockId b, const Moves *moves) {
     }
 }
 
+/* ---- copies in front of a branch ---- */
+
+static bool writes(const Moves *moves, unsigned file, uint32_t reg) {
+    for (unsigned k = 0; k < moves->at.n; k++)
+        if (moves->at.at[k].dst.file == file && moves->at.at[k].dst.value == reg)
+            return true;
+    return false;
+}
+
+/* Would the moves in front of the branch of `from` change what its other successor gets? */
+static bool disturbs(const Colour *colour, BlockId from, BlockId other, const Moves *moves) {
+    const RaPlaces *places = &colour->rec->entry[other.i];
+    unsigned p = 0;
+    while (ir_block(colour->f, other)->preds.at[p].i != from.i)
+        p++;
+    for (unsigned k = 0; k < places->at.n; k++) {
+        RaPlace want = places->at.at[k];
+        const Operand *operand = phi_operand(colour, other, want.value, p);
+        uint32_t v = !operand ? want.value : operand->kind == OPK_VAL ? operand->value : 0;
+        if (writes(moves, want.file, want.reg) ||
+            (v && writes(moves, ir_value(colour->f, (ValId){v})->file, ra_exit_reg(colour, from, v))))
+            return true;
+    }
+    return false;
+}
+
+/* The copies of an edge of a two-way branch may stand in front of the branch where the other way leads no
+ * deeper into loops and misses nothing: a block of their own on the edge would take a jump as well, each time
+ * for the lanes that come there. Returns the position, or NO_PLACE. */
+enum { NO_PLACE = UINT32_MAX, MOST_HOISTED = 4, MOST_HOISTED_ASIDE = 1 };
+
+static unsigned place_before_branch(const Colour *colour, BlockId from, BlockId to, const Moves *moves) {
+    Function *f = colour->f;
+    const Block *b = ir_block(f, from);
+    if (b->succs.n != 2 || b->insts.n < 1)
+        return NO_PLACE;
+    BlockId other = b->succs.at[b->succs.at[0].i == to.i];
+    unsigned at = b->insts.n, most;
+    while (at > 0 && ir_is_terminator(f, ir_inst(f, b->insts.at[at - 1])))
+        at--;
+    if (other.i == to.i || other.i >= colour->g.nblocks || to.i >= colour->g.nblocks ||
+        colour->g.depth[other.i] > colour->g.depth[to.i])
+        return NO_PLACE;
+    most = colour->g.depth[other.i] < colour->g.depth[to.i] ? MOST_HOISTED : MOST_HOISTED_ASIDE;
+    for (unsigned k = 0; k < moves->at.n; k++)
+        if (moves->at.at[k].dst.file > RF_P)
+            return NO_PLACE;
+    for (unsigned p = at; p < b->insts.n; p++) {
+        Inst *i = ir_inst(f, b->insts.at[p]);
+        if (i->op != OT_BRA)
+            return NO_PLACE;
+        for (unsigned k = 0; k < ra_num_reads(i); k++) {
+            const Operand *o = ra_read(f, i, k);
+            if (o->kind == OPK_REG && writes(moves, o->file, o->value))
+                return NO_PLACE;
+        }
+    }
+    return moves->at.n > most || at == b->insts.n || disturbs(colour, from, other, moves) ? NO_PLACE : at;
+}
+
 static bool connect_edge(Colour *colour, BlockId from, BlockId to, unsigned p) {
     Function *f = colour->f;
     Moves m = {0};
@@ -98,12 +158,13 @@ static bool connect_edge(Colour *colour, BlockId from, BlockId to, unsigned p) {
         return false;
     if (!m.at.n)
         return true;
-    RaScratch scratch = edge_scratch(colour, from, to);
     const Block *fb = ir_block(f, from);
     LocId loc = fb->insts.n ? ir_inst(f, fb->insts.at[fb->insts.n - 1])->loc : (LocId){0};
-    BlockId b;
-    unsigned at;
-    ra_edge_point(f, from, to, &b, &at);
+    BlockId b = from;
+    unsigned at = place_before_branch(colour, from, to, &m);
+    RaScratch scratch = at == NO_PLACE ? edge_scratch(colour, from, to) : (RaScratch){0};
+    if (at == NO_PLACE)
+        ra_edge_point(f, from, to, &b, &at);
     if (b.i == from.i)
         cut_rows(colour, from, &m);
     for (unsigned file = 0; file < RF_COUNT; file++) { /* by destination file: at most 255 a copy */

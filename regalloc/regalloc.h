@@ -1,5 +1,6 @@
 /* Internals of register allocation. The pass `colour` runs, for each function:
- *   ra_prepare   unreachable blocks go, double edges are split, constrained operands get values of their own
+ *   ra_prepare   unreachable blocks go, double edges are split, updates go behind the last use of what they
+ * replace, constrained operands get values of their own
  *   ra_spill     until every file's pressure fits everywhere; reloads define the *same* value again, so from
  * here on a value may have several definitions, all with equal contents, and liveness is by path ra_colour
  * one scan in reverse postorder; values move between registers where constraints demand ra_check     each use
@@ -64,6 +65,8 @@ typedef struct {
 } RaCallee; /* NULL: everything */
 RaCallee ra_callee(const Function *f, const Inst *call);
 bool ra_clobbers(RaCallee c, RegFile file, unsigned reg);
+
+void ra_separate_updates(Function *f); /* updates.c */
 
 /* Where code of the edge from -> to goes: *block and position before which to insert. Splits the edge if
  * neither end belongs to it alone. */

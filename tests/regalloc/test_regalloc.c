@@ -441,8 +441,70 @@ static void loop_without_copies(void **state) {
     str_free(&strings);
 }
 
+/* Parallel copies that colouring leaves, and the number of blocks. */
+static unsigned copies_of(const char *text, unsigned *blocks) {
+    StrTab strings = {0};
+    Diags d = {.sink = print_diag};
+    Source source = {"t.mir", text, strlen(text)};
+    IrModule *module = ir_load(&source, &strings, &d);
+    assert_non_null(module);
+    Function *f = module->funcs.at[0];
+    assert_true(pass_colour(f, &d));
+    unsigned copies = 0;
+    *blocks = 0;
+    FOR_BLOCKS(f, b) {
+        ++*blocks;
+        FOR_INSTS(f, b, i)
+            copies += i->op == IR_PARCOPY;
+    }
+    ir_module_free(module);
+    str_free(&strings);
+    return copies;
+}
+
+/* The old value of a counter is read behind its update, which can wait (%r5), or behind a use of the update,
+ * so that the reader goes first (%r6): one register, no copy. */
+static void late_updates(void **state) {
+    (void)state;
+    static const char *const body[] = {
+        "  %r4 = SHF(dir=R hi=0x1) RZ, 0x1, %r3\n  %r5, _ = LOP3(lut=0xc0) %r3, %r2, RZ, _\n",
+        "  %r4 = SHF(dir=R hi=0x1) RZ, 0x1, %r3\n  STG _, _, 0x8, %r4\n  %r5, _ = LOP3(lut=0xc0) %r3, %r2, "
+        "RZ, _\n"};
+    for (unsigned k = 0; k < 2; k++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "module sm_80 opt=2 const=0\n"
+                 "func @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+                 "bb1: preds() succs(bb2)\n  %%r1 = S2R SR[laneid]\n  %%r2 = S2R SR[tid.x]\n  BRA _, _, bb2\n"
+                 "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %%r3 = phi %%r1, %%r4\n%s"
+                 "  %%p6, _ = ISETP(cmp=LT) %%r5, %%r2, _, _\n  @%%p6 BRA _, _, bb2\n  BRA _, _, bb3\n"
+                 "bb3: preds(bb2) succs()\n  STG _, _, 0x0, %%r4\n  EXIT _\n}\n",
+                 body[k]);
+        unsigned blocks;
+        assert_int_equal(copies_of(text, &blocks), 0);
+        assert_int_equal(blocks, 3);
+    }
+}
+
+/* Two values that exchange their places in every round: the copies stand in front of the branch, which then
+ * leads straight back. Behind the loop nobody reads them. */
+static void copies_before_branch(void **state) {
+    (void)state;
+    static const char text[] =
+        "module sm_80 opt=2 const=0\n"
+        "func @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+        "bb1: preds() succs(bb2)\n  %r1 = S2R SR[laneid]\n  %r2 = S2R SR[tid.x]\n  BRA _, _, bb2\n"
+        "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r3 = phi %r1, %r4\n  %r4 = phi %r2, %r3\n"
+        "  STG _, _, 0x0, %r3\n  %p6, _ = ISETP(cmp=LT) %r3, %r4, _, _\n  @%p6 BRA _, _, bb2\n"
+        "  BRA _, _, bb3\nbb3: preds(bb2) succs()\n  EXIT _\n}\n";
+    unsigned blocks;
+    assert_true(copies_of(text, &blocks) > 0);
+    assert_int_equal(blocks, 3);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(late_updates),    cmocka_unit_test(copies_before_branch),
         cmocka_unit_test(scalars),         cmocka_unit_test(predicates),
         cmocka_unit_test(vectors),         cmocka_unit_test(calls),
         cmocka_unit_test(tight_calls),     cmocka_unit_test(large),

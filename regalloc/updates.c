@@ -1,0 +1,174 @@
+/* Updates stand behind the last use of what they replace: where a phi's value is read after its next value
+ * has been made,
+ *     loop: x = phi(a, y)      y = x >> 1      p = x & 2      @p bra loop
+ * the two would need two registers and a copy in every round. Here y is made later, or what reads x comes
+ * earlier, if nothing in between stands against it; then both share a register (webs.c). Only arithmetic
+ * moves, within its block; what is alive at the blocks' ends stays as it is. In: SSA form.
+ * SPDX-License-Identifier: MIT */
+#include "regalloc/regalloc.h"
+
+enum { MOST_CROSSED = 64, MOST_MOVES = 32 /* in one block */ };
+
+typedef struct {
+    Function *f;
+    Arena a;
+    RaCfg g;
+    RaLive live;
+    bool has_live;
+    uint32_t *replaces; /* [value] the phi result that it is the next value of, or 0 */
+} Updates;
+
+/* Of phis in front of the value, in the order of the text: where the value comes round a loop. */
+static bool note_phis(Updates *u) {
+    Function *f = u->f;
+    uint32_t *place = ARENA_ARRAY(&u->a, uint32_t, f->blocks.n);
+    bool any = false;
+    for (uint32_t k = 0; k < f->layout.n; k++)
+        place[f->layout.at[k].i] = k;
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i) {
+            if (i->op != IR_PHI)
+                break;
+            FOR_SRCS(f, i, src)
+                if (src->kind == OPK_VAL && src->count == 1 && ir_dst(f, i, 0)->kind == OPK_VAL &&
+                    src->value != ir_dst(f, i, 0)->value && f->values.at[src->value].def.i &&
+                    place[f->values.at[src->value].block.i] >= place[b.i])
+                    u->replaces[src->value] = ir_dst(f, i, 0)->value, any = true;
+        }
+    return any;
+}
+
+static bool reads(Function *f, Inst *i, uint32_t value) {
+    ValId v[4];
+    for (unsigned k = 0; k < ra_num_reads(i); k++)
+        for (unsigned m = 0, n = ra_values(f, *ra_read(f, i, k), v); m < n; m++)
+            if (v[m].i == value)
+                return true;
+    return false;
+}
+
+static bool has_fixed(const Function *f, const Operand *o) {
+    ValId v[4];
+    for (unsigned m = 0, n = ra_values(f, *o, v); m < n; m++)
+        if (v[m].i && f->values.at[v[m].i].fixed_reg >= 0)
+            return true;
+    return false;
+}
+
+/* Arithmetic that means the same wherever its operands are there. */
+static bool may_move(Function *f, Inst *i) {
+    const unsigned stays = IF_SYNC | IF_OBSERVING | IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
+    if (ir_is_pseudo(i->op) || (i->flags & stays) || isa_has_effect(i->op, UINT32_MAX) || i->op == OT_S2R ||
+        ir_is_terminator(f, i))
+        return false;
+    FOR_DSTS(f, i, dst)
+        if (has_fixed(f, dst))
+            return false;
+    for (unsigned k = 0; k < ra_num_reads(i); k++)
+        if (has_fixed(f, ra_read(f, i, k)))
+            return false;
+    return true;
+}
+
+/* Does `later` read what `earlier` makes? */
+static bool depends(Function *f, Inst *later, const Inst *earlier) {
+    ValId v[4];
+    FOR_DSTS(f, earlier, dst)
+        for (unsigned m = 0, n = ra_values(f, *dst, v); m < n; m++)
+            if (v[m].i && reads(f, later, v[m].i))
+                return true;
+    return false;
+}
+
+static void move_inst(Updates *u, BlockId b, unsigned from, unsigned to) {
+    InstIds *insts = &ir_block(u->f, b)->insts;
+    InstId id = insts->at[from];
+    for (; from < to; from++)
+        insts->at[from] = insts->at[from + 1];
+    for (; from > to; from--)
+        insts->at[from] = insts->at[from - 1];
+    insts->at[to] = id;
+}
+
+/* Down behind position `to`. */
+static bool sink(Updates *u, BlockId b, unsigned from, unsigned to) {
+    Function *f = u->f;
+    const InstIds *insts = &ir_block(f, b)->insts;
+    if (!may_move(f, ir_inst(f, insts->at[from])))
+        return false;
+    for (unsigned p = from + 1; p <= to; p++)
+        if (depends(f, ir_inst(f, insts->at[p]), ir_inst(f, insts->at[from])) ||
+            ir_inst(f, insts->at[p])->op == OT_CALL || ir_is_terminator(f, ir_inst(f, insts->at[p])))
+            return false;
+    move_inst(u, b, from, to);
+    return true;
+}
+
+/* Up in front of position `to`. */
+static bool hoist(Updates *u, BlockId b, unsigned from, unsigned to) {
+    Function *f = u->f;
+    const InstIds *insts = &ir_block(f, b)->insts;
+    if (!may_move(f, ir_inst(f, insts->at[from])))
+        return false;
+    for (unsigned p = to; p < from; p++)
+        if (depends(f, ir_inst(f, insts->at[from]), ir_inst(f, insts->at[p])) ||
+            ir_inst(f, insts->at[p])->op == OT_CALL)
+            return false;
+    move_inst(u, b, from, to);
+    return true;
+}
+
+static bool is_live_out(Updates *u, BlockId b, uint32_t value) {
+    if (!u->has_live) {
+        ra_cfg(u->f, &u->a, &u->g);
+        ra_live(u->f, &u->g, &u->a, &u->live);
+        u->has_live = true;
+    }
+    return ra_set_has(&u->live.out[b.i], value);
+}
+
+/* The instruction at `at` makes the next value of x. Returns whether anything moved. */
+static bool separate(Updates *u, BlockId b, unsigned at, uint32_t x) {
+    Function *f = u->f;
+    const InstIds *insts = &ir_block(f, b)->insts;
+    unsigned last = 0;
+    for (unsigned p = at + 1; p < insts->n && p <= at + MOST_CROSSED; p++) {
+        f->module->steps++;
+        if (reads(f, ir_inst(f, insts->at[p]), x))
+            last = p;
+    }
+    if (!last || is_live_out(u, b, x))
+        return false;
+    if (sink(u, b, at, last))
+        return true;
+    bool moved = false;
+    for (unsigned p = at + 1; p <= last; p++)
+        if (reads(f, ir_inst(f, insts->at[p]), x)) {
+            if (!hoist(u, b, p, at))
+                break;
+            moved = true, at++;
+        }
+    return moved;
+}
+
+static void separate_block(Updates *u, BlockId b) {
+    Function *f = u->f;
+    unsigned moves = 0;
+    for (unsigned p = ir_block(f, b)->insts.n; p-- > 0 && moves < MOST_MOVES;) {
+        const Inst *i = ir_inst(f, ir_block(f, b)->insts.at[p]);
+        if (i->op == IR_PHI || i->ndst == 0)
+            continue;
+        Operand dst = *ir_dst(f, i, 0);
+        if (dst.kind == OPK_VAL && dst.count == 1 && u->replaces[dst.value])
+            moves += separate(u, b, p, u->replaces[dst.value]);
+    }
+}
+
+void ra_separate_updates(Function *f) {
+    Updates u = {.f = f};
+    u.replaces = ARENA_ARRAY(&u.a, uint32_t, f->values.n);
+    if (note_phis(&u))
+        FOR_BLOCKS(f, b)
+            separate_block(&u, b);
+    arena_free(&u.a);
+}
