@@ -102,7 +102,7 @@ static bool run_ptx(Check *check, uint64_t seed, bool traces, uint64_t *insns) {
     if (!check->ptx)
         abort();
     if (traces) {
-        fuzz_traces_start(&check->ptx_trace, check->m, &check->launch);
+        fuzz_traces_start(&check->ptx_trace, check->m, &check->launch, 0);
         o.on_event = fuzz_trace_ptx;
         o.user = &check->ptx_trace;
     }
@@ -312,7 +312,8 @@ static bool run_machine(Check *check, const FuzzConfig *config, FuzzCounts *coun
     LaneTraces lanes = {0};
     bool literal = o.bsync_nb == MACHINE_NB_LITERAL;
     if (config->traces) {
-        fuzz_traces_start(&lanes, check->m, &check->launch);
+        fuzz_traces_start(&lanes, check->m, &check->launch,
+                          isa_target_info(check->binary->target)->shared_base_bytes);
         o.trace = fuzz_trace_machine;
         o.trace_user = &lanes;
         o.trace_no_text = true;

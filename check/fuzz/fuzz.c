@@ -502,11 +502,19 @@ static unsigned choose_jobs(const FuzzOptions *opt) {
     return n < 1 ? 1 : n > MAX_JOBS ? MAX_JOBS : n;
 }
 
+/* PTX of a higher .target is not compiled for a machine (E0710). 0: the machine is none of NVIDIA's. */
+static unsigned ptx_sm_of(const Target *target) {
+    unsigned sm = 0;
+    return target && sscanf(isa_target_name(target), "sm_%u", &sm) == 1 ? sm : 0;
+}
+
 bool fuzz_campaign(const FuzzOptions *opt, FuzzReport *report, Diags *d) {
     static_assert(sizeof(FuzzCounts) % sizeof(uint64_t) == 0, "counters only");
     Campaign c = {.opt = opt,
                   .njobs = choose_jobs(opt),
-                  .forms = {.usable = fuzz_usable, .user = (void *)(uintptr_t)opt->target}};
+                  .forms = {.usable = fuzz_usable,
+                            .user = (void *)(uintptr_t)opt->target,
+                            .sm = ptx_sm_of(opt->target)}};
     double start = clock_seconds();
     *report = (FuzzReport){0};
     for (unsigned k = 0; k < GEN_KINDS; k++)

@@ -161,7 +161,7 @@ void gen_guard(Gen *gen) {
 
 /* ---- heads and tails ---- */
 void gen_module_head(Gen *g) {
-    OUT(g, ".version 8.6\n.target sm_90\n.address_size 64\n");
+    OUT(g, ".version 8.6\n.target sm_%u\n.address_size 64\n", gen_sm(g));
     OUT(g, ".const .align 16 .b32 table[16] = {0, 1, 0xffffffff, 0x80000000, 0x3f800000, 0xbf800000, "
            "0x7f800000, 7,\n"
            "  0x12345678, 0x9abcdef0, 0x00010001, 0x3c003c00, 0x7fffffff, 0x7ff00000, 42, 0x80000001};\n");

@@ -54,6 +54,7 @@ typedef struct {
     /* Do front end, lowering and interpreter take the module? It is a kernel with the one instruction. */
     bool (*usable)(void *user, const char *module, size_t size_bytes);
     void *user;
+    unsigned sm; /* the programs are PTX of .target sm_N; 0: of the highest that is known */
 } GenForms;
 void gen_forms_free(GenForms *forms);
 

@@ -255,9 +255,9 @@ static void grow_spellings(GenForms *known) {
     known->nslots = n;
 }
 
-static bool ask_spelling(const GenForms *known, const Insn *in) {
+static bool ask_spelling(GenForms *known, const Insn *in) {
     GenProgram p = {0};
-    Gen g = {.rng = 1, .p = &p, .npool = {2, 2, 2, 3}, .guard_percent = 0};
+    Gen g = {.rng = 1, .p = &p, .forms = known, .npool = {2, 2, 2, 3}, .guard_percent = 0};
     gen_module_head(&g);
     OUT(&g, ".visible .entry fuzz(.param .u64 in, .param .u64 out)\n{\n");
     gen_declare_pools(&g);

@@ -32,6 +32,9 @@ typedef struct {
     unsigned npast;
 } Gen;
 
+enum { GEN_MOST_SM = 90 };
+static inline unsigned gen_sm(const Gen *g) { return g->forms && g->forms->sm ? g->forms->sm : GEN_MOST_SM; }
+
 uint64_t gen_u64(Gen *gen);
 static inline unsigned gen_below(Gen *g, unsigned n) { return (unsigned)((gen_u64(g) >> 32) * n >> 32); }
 static inline unsigned gen_range(Gen *g, unsigned lo, unsigned hi) { return lo + gen_below(g, hi - lo + 1); }

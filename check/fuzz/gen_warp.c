@@ -145,6 +145,8 @@ static void operation(Gen *g, Round round, uint32_t lanes, const char *mask) {
     static const char *const redux[] = {"add.u32", "add.s32", "min.u32", "max.u32", "min.s32",
                                         "max.s32", "and.b32", "or.b32",  "xor.b32"};
     unsigned src = gen_src(g, POOL_R), v = round.variant;
+    if ((round.kind == ROUND_REDUX && gen_sm(g) < 80) || (round.kind == ROUND_ELECT && gen_sm(g) < 90))
+        round.kind = ROUND_VOTE; /* the target has no such instruction */
     switch (round.kind) {
     case ROUND_SHFL: shuffle(g, v, lanes, mask); break;
     case ROUND_VOTE: gen_vote(g, v, mask); break;

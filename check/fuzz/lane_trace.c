@@ -18,8 +18,8 @@ static bool writes(const PtxInsn *i) {
            i->op == PTX_RED;
 }
 
-void fuzz_traces_start(LaneTraces *traces, const PtxModule *module, const Launch *l) {
-    *traces = (LaneTraces){.m = module, .launch = l};
+void fuzz_traces_start(LaneTraces *traces, const PtxModule *module, const Launch *l, uint32_t shared_base) {
+    *traces = (LaneTraces){.m = module, .launch = l, .shared_base = shared_base};
     traces->nthreads = l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] * l->block[1] * l->block[2];
     traces->threads = zeroed(2 * (size_t)traces->nthreads, sizeof *traces->threads);
     traces->lines = zeroed(module->nsource_lines + 2, sizeof *traces->lines);
@@ -42,7 +42,9 @@ static void add_event(LaneTraces *traces, uint32_t thread, uint32_t line, bool a
     if (address - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES || thread >= traces->nthreads ||
         line > traces->m->nsource_lines || !traces->lines[line])
         return;
-    LaneTrace *trace = &traces->threads[2 * thread + (address - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES)];
+    bool shared = address - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES;
+    address -= shared ? traces->shared_base : 0;
+    LaneTrace *trace = &traces->threads[2 * thread + shared];
     if (!trace->n || trace->at[trace->n - 1].line != line) {
         if (trace->n == trace->cap) {
             trace->cap = trace->cap ? 2 * trace->cap : 64;

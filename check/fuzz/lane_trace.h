@@ -22,10 +22,13 @@ typedef struct {
     const Launch *launch;
     LaneTrace *threads; /* two each: global memory, shared memory */
     uint32_t nthreads;
-    bool *lines; /* [line] of the PTX text: has a statement that writes */
+    bool *lines;          /* [line] of the PTX text: has a statement that writes */
+    uint32_t shared_base; /* of the machine: where its shared memory begins, that of PTX at 0 */
 } LaneTraces;
 
-void fuzz_traces_start(LaneTraces *traces, const PtxModule *module, const Launch *launch);
+/* shared_base: TargetInfo.shared_base_bytes of the machine; 0 for events of the interpreter. */
+void fuzz_traces_start(LaneTraces *traces, const PtxModule *module, const Launch *launch,
+                       uint32_t shared_base);
 void fuzz_traces_free(LaneTraces *traces);
 void fuzz_trace_ptx(void *traces, const PtxEvent *event);         /* PtxRunOptions.on_event */
 void fuzz_trace_machine(void *traces, const MachineTrace *trace); /* MachineOptions.trace */

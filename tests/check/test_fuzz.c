@@ -174,7 +174,7 @@ static LaneTraces trace(PtxModule *m) {
     uint64_t in = simmem_alloc(mem, "in", 64), out = simmem_alloc(mem, "out", 64);
     memcpy(params, &in, 8);
     memcpy(params + 8, &out, 8);
-    fuzz_traces_start(&t, m, &l);
+    fuzz_traces_start(&t, m, &l, 0);
     PtxRunOptions o = {.on_event = fuzz_trace_ptx, .user = &t};
     PtxRunResult r;
     assert_true(interp_run(m, "fuzz", &l, mem, &o, &r, &d));
@@ -371,6 +371,23 @@ static void test_jobs_and_metrics(void **state) {
                      8 * FUZZ_NLITERAL);
 }
 
+/* Every machine runs programs of every kind: PTX of a .target that it takes, and the addresses of its shared
+ * memory are no difference. */
+static void test_targets(void **state) {
+    (void)state;
+    Diags d = {.sink = diag_print_sink, .user = stderr};
+    for (unsigned t = 0; isa_targets[t]; t++) {
+        FuzzReport report;
+        FuzzOptions o = {
+            .target = isa_targets[t], .count = 6, .seed = 9, .opt_level = FUZZ_SAMPLED, .max_failures = 3};
+        memset(o.kinds, true, sizeof o.kinds);
+        assert_true(fuzz_campaign(&o, &report, &d));
+        assert_int_equal(report.failures, 0);
+        for (unsigned k = 0; k < GEN_KINDS; k++)
+            assert_true(report.kind[k].runs >= report.kind[k].programs);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_seed_same_program),
@@ -385,6 +402,7 @@ int main(void) {
         cmocka_unit_test(test_lane_traces),
         cmocka_unit_test(test_stack),
         cmocka_unit_test(test_jobs_and_metrics),
+        cmocka_unit_test(test_targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
