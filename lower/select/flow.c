@@ -179,9 +179,17 @@ static void note_barrier(Sel *sel, Operand id) {
         sel->f->nbarriers_used = n;
 }
 
+static bool is_aligned(const PtxInsn *in) { return in->op == PTX_BAR || (in->flags & PF_ALIGNED); }
+
+/* .DEFER_BLOCKING, as ptxas has it: the machine tells by it which barriers need the whole warp. */
+static bool defers(const Sel *sel, const PtxInsn *in) {
+    unsigned bar_defer = isa_target_info(sel->t)->bar_defer;
+    return bar_defer == BarDefer_ALWAYS || (bar_defer == BarDefer_ALIGNED && is_aligned(in));
+}
+
 static void sync_all(Sel *sel, const PtxInsn *in, InstId id) {
     ir_inst(sel->f, id)->flags |= IF_SYNC | IF_CONVERGENT | IF_SIDE_EFFECT;
-    if (in->op == PTX_BAR || (in->flags & PF_ALIGNED))
+    if (is_aligned(in))
         ir_inst(sel->f, id)->flags |= IF_ALIGNED;
 }
 
@@ -214,8 +222,8 @@ static bool bar_red(Sel *s, const PtxInsn *in, Operand id, Operand count, const 
     if (count.kind == OPK_NONE && id.kind == OPK_IMM)
         count = op_imm(0);
     sync_all(s, in,
-             EMIT0(s, OT_BAR_RED, MSET(BAR_RED, redop, op) | packed, id, count, sel_src_pred(s, p),
-                   op_imm(0xffffffff)));
+             EMIT0(s, OT_BAR_RED, MSET(BAR_RED, redop, op) | MSET(BAR_RED, defer, defers(s, in)) | packed, id,
+                   count, sel_src_pred(s, p), op_imm(0xffffffff)));
     if (op == BARREDOp_POPC)
         sel_write32(s, &in->operands[0], TY_U32,
                     sel_emit_dst(s, OT_B2R_RESULT, 0, B2R_RESULT_rd, RF_R, 1, 0, NULL));
@@ -244,7 +252,7 @@ bool isel_bar(Sel *sel, const PtxInsn *in) {
     if (red)
         return bar_red(sel, in, id, count, &src[n - 1]);
     uint32_t mods = MSET(BAR, mode, in->sub == SUB_SYNC ? BARMode_SYNC : BARMode_ARV) |
-                    pack_operands(sel, OT_BAR, &id, &count);
+                    MSET(BAR, defer, defers(sel, in)) | pack_operands(sel, OT_BAR, &id, &count);
     if (count.kind == OPK_NONE && !MGET(BAR, packed, mods))
         count = op_imm(0);
     sync_all(sel, in, EMIT0(sel, OT_BAR, mods, id, count, op_none(), op_imm(0xffffffff)));

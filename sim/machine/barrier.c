@@ -139,6 +139,14 @@ static int barrier_arrive(Warp *warp, Dec *dec, uint32_t g, uint32_t id, uint32_
     return RUN_OK;
 }
 
+static void report_around(Warp *warp, const Dec *dec, uint32_t g, uint32_t id) {
+    uint32_t around = machine_went_around(warp, dec);
+    if (around)
+        machine_finding(warp, dec, MF_PARTIAL_BARRIER, g, 0,
+                        "barrier %u executed by lanes 0x%08x; lanes 0x%08x went around it and have ended", id,
+                        g, around);
+}
+
 static int op_bar(Warp *warp, Dec *dec, uint32_t g) {
     if (!g)
         return RUN_OK;
@@ -149,6 +157,8 @@ static int op_bar(Warp *warp, Dec *dec, uint32_t g) {
     if (warp->active != warp->valid || g != warp->active)
         machine_finding(warp, dec, MF_PARTIAL_BARRIER, g, 0, "barrier %u reached by lanes 0x%08x of 0x%08x",
                         id, g, warp->valid);
+    else if (warp->valid != warp->first_valid && machine_barrier_is_aligned(warp, dec))
+        report_around(warp, dec, g, id);
     status = barrier_arrive(warp, dec, g, id, cnt);
     if (status != RUN_OK)
         return status;

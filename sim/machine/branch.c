@@ -254,6 +254,8 @@ static int op_exit(Warp *warp, Dec *d, uint32_t guard) {
         warp->valid; /* bits of lanes that are gone have no effect; cleared so that states compare */
     warp->sleep &= warp->valid;
     warp->blocked &= warp->valid;
+    for (uint32_t rest = warp->valid ? g : 0; rest; rest &= rest - 1)
+        warp->exit_pc[low_lane(rest)] = own_pc(warp, d);
     if (warp->active & ~g) {
         warp->active &= ~g;
         return RUN_OK;

@@ -160,6 +160,7 @@ struct Warp {
     uint64_t last_hop;
     uint32_t index;       /* in the block */
     uint32_t first_valid; /* lanes at launch */
+    uint32_t exit_pc[32]; /* of lanes that ended before others of the warp */
     struct Cta *cta;
     struct Run *run;
     Dec *prog;
@@ -277,6 +278,11 @@ const Level *machine_level_find(const char *name); /* NULL = best; NULL result i
 
 /* ---- control (branch.c, barrier.c) ---- */
 void machine_barrier_warp_exited(Cta *cta);
+/* Does the word say that the barrier needs the whole warp? */
+bool machine_barrier_is_aligned(const Warp *warp, const Dec *dec);
+/* Lanes that have ended and went around that barrier, which the others execute (around.c). Walks all the
+ * kernel's code. */
+uint32_t machine_went_around(const Warp *warp, const Dec *dec);
 bool machine_barrier_lacks_threads(const Cta *cta, unsigned *id);
 #define DECLARE_BINDER(op) BindFn bind_##op;
 ISA_SIMULATED_MACHINE_OPTYPES(DECLARE_BINDER)

@@ -142,6 +142,34 @@ echo ' mov.u32 x, 0; L: @q bra M; add.u32 i, i, 1; M: bar.sync 0; add.u32 x, x, 
 # lanes that come to a .uni branch in different rounds of a loop
 echo ' mov.u32 x, 0; L: xor.b32 i, i, 1; and.b32 i, i, 1; setp.ne.u32 q, i, 0; @q bra M; setp.gt.u32 q, x, 2; @q bra.uni M; add.u32 x, x, 1; M: add.u32 x, x, 1; setp.lt.u32 q, x, 9; @q bra L;' |
   undefined rounds ''
+# The machine says the same of code in which a barrier's word tells whether it needs the whole warp: ours and ptxas's.
+# LANES empty: no alarm
+ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
+on_machine() { # NAME LANES [ours]: ptxas's code is not run
+  "$heddle" compile "$work/$1.ptx" "-O$level" -t sm_80 -o "$work/$1.ours.cubin"
+  files=$work/$1.ours.cubin
+  [ -n "${3:-}" ] || ! [ -x "$ptxas" ] || ! "$ptxas" -arch=sm_80 "-O$level" "$work/$1.ptx" -o "$work/$1.ptxas.cubin" || files="$files $work/$1.ptxas.cubin"
+  for file in $files; do
+    status=0
+    "$heddle" run "$file" --kernel k --block 64 --arg "out:o:u32[64]" > "$work/run.txt" 2>&1 || status=$?
+    if [ -z "$2" ]; then
+      [ $status = 0 ] && continue
+    else
+      [ $status = 4 ] && grep -q "E-BAR-PARTIAL.* k pc 0x.*, warp 1, .* lanes $2 went around it" "$work/run.txt" && continue
+    fi
+    echo "$file: status $status"
+    cat "$work/run.txt"
+    exit 1
+  done
+}
+on_machine around 0x00000020
+on_machine loop 0xffffffe0
+# (ptxas has the other lanes wait for the end of the region first, for ever)
+on_machine unaligned '' ours
+on_machine unaligned_around '' ours
+for name in exited left warps uniform_loop rounds; do
+  on_machine $name ''
+done
 "$heddle" run "$work/around.ptx" --kernel k --engine=ptx --block 64 --arg "out:o:u32[64]" > "$work/run.txt" 2>&1 && exit 1
 grep -q "line 11, .*$div" "$work/run.txt" || { cat "$work/run.txt"; exit 1; }
 # the machine, of assembly that has no WARPSYNC
