@@ -32,6 +32,7 @@ typedef struct {
     VEC(const char *) args, expects, prints, saves;
     VEC(ProfileInput) profiles; /* to compile with */
     const char *profile_out;    /* run: where to */
+    const char *against;        /* report: the other binary */
     const char *replay;         /* schedule */
     const char *launch_file, *data_dir, *engine, *trace;
     bool has_shape, stats, no_trace, host_calls, races, launch_auto;
@@ -95,6 +96,8 @@ int cmd_check(Settings *settings);
 /* The model checker on every kernel; prints, or adds to the array `json`; *worst becomes the worst verdict.
  * False: reported. */
 bool cli_model(Settings *settings, const BinFlow *flow, cJSON *json, Verdict *worst);
+/* heddle report --against: prints; false: reported. */
+bool cli_against(Settings *settings, const PtxModule *ptx);
 int cmd_explain(Settings *settings);
 int cli_replay(Settings *settings); /* heddle run --replay */
 int cmd_mutate(Settings *settings);

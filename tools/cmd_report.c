@@ -9,6 +9,11 @@ int cmd_report(Settings *settings) {
     PtxModule *m = cli_read_ptx(settings, settings->inputs[0]);
     if (!m)
         return STATUS_INPUT;
+    if (settings->against) {
+        bool done = cli_against(settings, m);
+        ptx_free(m);
+        return done ? STATUS_DONE : STATUS_INPUT;
+    }
     Compilation c;
     DriverOptions opt = cli_driver_options(settings);
     opt.explain = true;

@@ -76,6 +76,7 @@ enum { /* keys of options without a letter */
        KEY_CHECK_ONLY,
        KEY_PROFILE,
        KEY_PROFILE_OUT,
+       KEY_AGAINST,
        LAST_KEY
 };
 
@@ -106,6 +107,12 @@ static const struct argp_option compile_options[] = {
 static const struct argp_option profile_options[] = {
     {"profile", KEY_PROFILE, "FILE", 0,
      "Branches go as FILE, which heddle run --profile wrote, says; counts of several files add up", 0},
+    {0}};
+static const struct argp_option against_options[] = {
+    {"against", KEY_AGAINST, "F.cubin", 0,
+     "Compare with the same kernels of another binary, for whose target K.ptx is compiled: what of it is "
+     "barriers, branches and guarded code, and the regions in which lanes wait",
+     0},
     {0}};
 static const struct argp_option emit_options[] = {
     {"emit", KEY_EMIT, "KIND", 0, "elf (default), asm, mir (machine IR) or ptx (the parsed module)", 0},
@@ -270,8 +277,8 @@ static const struct argp_option *const run_groups[] = {launch_options,  run_opti
 static const struct argp_option *const validate_groups[] = {
     launch_options, validate_options, machine_options, compile_options, json_options, NULL};
 
-static const struct argp_option *const report_groups[] = {compile_options, profile_options, json_options,
-                                                          NULL};
+static const struct argp_option *const report_groups[] = {against_options, compile_options, profile_options,
+                                                          json_options, NULL};
 static const struct argp_option *const fuzz_groups[] = {fuzz_options, json_options, NULL};
 
 static const struct argp_option *const check_groups[] = {check_options, model_options, json_options,
@@ -472,6 +479,7 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
         return true;
     case KEY_TRACE: settings->trace = arg; return true;
     case KEY_PROFILE_OUT: settings->profile_out = arg; return true;
+    case KEY_AGAINST: settings->against = arg; return true;
     case KEY_REPLAY: settings->replay = arg; return true;
     case KEY_STATS: settings->stats = true; return true;
     case KEY_HOST_CALLS: settings->host_calls = true; return true;

@@ -338,6 +338,7 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
     }
     out->findings = c.findings.at;
     out->steps = c.steps;
+    out->parts = arena_copy(&out->arena, c.divergent, flow->bin->ncode * sizeof *c.divergent);
     out->n = n;
     arena_free(&c.a);
 }

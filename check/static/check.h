@@ -59,6 +59,8 @@ typedef struct {
     uint32_t n, nerrors, nwarnings, nnotes;
     uint32_t ninsts, nfuncs; /* looked at */
     uint64_t steps;          /* of the walks and data flows, in units of their own; for tests */
+    const bool *parts;       /* [instruction] a branch, BRX, EXIT, RET or indirect CALL on which lanes may go
+                                different ways */
 } BinCheckReport;
 
 /* Check the whole binary. Never fails: what cannot be known is left out. Free the report with

@@ -1,6 +1,6 @@
 #!/bin/sh
 # report.sh HEDDLE DIRECTORY: what heddle report tells of branches: what their joins save, loops with several exits, the
-# counts of a profile. SPDX-License-Identifier: MIT
+# counts of a profile; and how the code compares with another binary's. SPDX-License-Identifier: MIT
 set -u
 heddle=$1 work=$2
 rm -rf "$work"
@@ -82,4 +82,20 @@ grep -Eq ' saves +warps +parted +lanes  why$' parted || fail "columns of a profi
 grep -Eq '^ +[0-9a-f]{4} +21 .* 0\.0% ' all || fail "a branch that nobody parts at"
 awk '$2 == 21 && $0 ~ /%/ { for (k = 1; k <= NF; k++) if ($k ~ /%$/ && $k + 0 < 90) bad = 1; n++ } END { exit bad || !n }' parted ||
     fail "a branch where lanes part"
+
+# Beside another binary: what is counted is what the disassembly shows, of that compiled and of the other.
+"$heddle" compile k.ptx --predicate=off -o auto.cubin || fail "compile"
+"$heddle" compile k.ptx --predicate=off --reconverge=none -o none.cubin || fail "compile --reconverge=none"
+"$heddle" report k.ptx --predicate=off --against none.cubin >beside || fail "report --against"
+for binary in auto none; do
+    "$heddle" disasm --kernel $name $binary.cubin >$binary.sass
+done
+for word in BSSY BSYNC BREAK; do
+    awk -v word=$word -v a="$(grep -c "  $word B" auto.sass)" -v b="$(grep -c "  $word B" none.sass)" \
+        '$1 == word { n++; if ($2 != a || $3 != b) bad = 1 } END { exit bad || n != 1 }' beside || fail "$word beside another"
+done
+[ "$(grep -c '^ *B[0-9].* insts' beside)" -eq "$(grep -c '  BSSY B' auto.sass)" ] || fail "regions beside another"
+grep -Eq '^  lost joins \(R-24\) +0 +[1-9]' beside || fail "lost joins beside another"
+"$heddle" report k.ptx --predicate=off --json --against none.cubin | grep -q '"lost_joins":	[1-9]' || fail "JSON beside another"
+"$heddle" report k.ptx --against nothing.cubin 2>/dev/null && fail "a binary that is not there"
 [ $failed = 0 ] || { cat table parted all; exit 1; }
