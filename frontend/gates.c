@@ -40,6 +40,28 @@ static const struct {
 #include "frontend/ptx_gates.def"
 };
 
+#define BEHIND_BAR                                                                                           \
+    { true, 0, 0, "the result behind the bar" }
+#define HANDLE                                                                                               \
+    { false, 0, 0, "a handle in a register" }
+#define SAMPLER                                                                                              \
+    { false, 2, 0, "a sampler beside the texture" }
+#define AFTER(n)                                                                                             \
+    { false, 0, n, "an optional operand" }
+static const struct {
+    PtxOp op;
+    const char *words;
+    struct {
+        bool is_behind_bar;
+        uint8_t least_places, after; /* 0: not what is asked for */
+        const char *text;
+    } which;
+    PtxNeed need;
+} operands[] = {
+#define PTX_GATE_OPERAND(op, words, which, version, target) {PTX_##op, words, which, {version, target}},
+#include "frontend/ptx_gates.def"
+};
+
 static const struct {
     const char *name;
     uint8_t version;
@@ -138,8 +160,8 @@ static bool among(Word word, const char *list, const char *end, const char *sepa
     return false;
 }
 
-/* Does the instruction have one word of each element of `words`? Those it has are written to `found`, ".a.b".
- */
+/* Does the instruction have one word of each element of `words`, and none of those behind `!`? Those it has
+ * are written to `found`, ".a.b". */
 static bool words_fit(const char *words, const char *mods, size_t size, bool generic, char *found,
                       size_t found_size) {
     const char *at = words, *end = at + strlen(at);
@@ -147,16 +169,16 @@ static bool words_fit(const char *words, const char *mods, size_t size, bool gen
     size_t n = 0;
     found[0] = 0;
     while (next_word(&at, end, " ", &element)) {
-        bool has = false;
-        const char *alternative = element.text, *stop = element.text + element.size;
+        bool has = false, wanted = *element.text != '!';
+        const char *alternative = element.text + !wanted, *stop = element.text + element.size;
         while (!has && next_word(&alternative, stop, "|", &word)) {
             bool absence = word.size == 7 && !memcmp(word.text, "generic", 7);
             has = absence ? generic : among(word, mods, mods + size, ".");
-            if (has && n < found_size)
+            if (has && wanted && n < found_size)
                 n += (size_t)snprintf(found + n, found_size - n, absence ? "%.*s" : ".%.*s", (int)word.size,
                                       word.text);
         }
-        if (!has)
+        if (has != wanted)
             return false;
     }
     return true;
@@ -229,6 +251,36 @@ static unsigned version_below(const PtxModule *module, const PtxInsn *insn) {
     return version;
 }
 
+static bool has_operand(const PtxInsn *insn, unsigned row) {
+    unsigned piped = insn->ndst == 2, least_places = operands[row].which.least_places,
+             after = operands[row].which.after;
+    if (operands[row].which.is_behind_bar)
+        return piped;
+    if (after)
+        return insn->noperands - piped > after;
+    for (unsigned k = 0; k < insn->noperands; k++) {
+        const PtxOperand *operand = &insn->operands[k];
+        if (operand->kind == PO_ADDR && (least_places ? operand->nvec >= least_places : operand->reg != 0))
+            return true;
+    }
+    return false;
+}
+
+static bool check_gated_operands(const PtxModule *module, const PtxInsn *insn, const char *name,
+                                 Diags *diags) {
+    const char *mods = str_text(&module->strings, insn->mods_text);
+    char found[64], what[240];
+    for (unsigned k = 0; k < sizeof operands / sizeof *operands; k++) {
+        if (operands[k].op != insn->op || !has_operand(insn, k) ||
+            !words_fit(operands[k].words, mods, strlen(mods), false, found, sizeof found))
+            continue;
+        snprintf(what, sizeof what, "%s of %.160s", operands[k].which.text, name);
+        if (!gate_check(module, operands[k].need, what, insn->loc, diags))
+            return false;
+    }
+    return true;
+}
+
 bool gate_check_insn(const PtxModule *module, const PtxInsn *insn, const char *name, Diags *diags) {
     PtxNeed form = form_need(insn->form), need = form;
     unsigned version = insn->gate_version, target = insn->gate_target, row = 0;
@@ -244,7 +296,7 @@ bool gate_check_insn(const PtxModule *module, const PtxInsn *insn, const char *n
     else if (!target_has(module, need.target))
         row = need.target != form.target ? target : 0;
     else
-        return check_ends(module, insn, name, diags);
+        return check_ends(module, insn, name, diags) && check_gated_operands(module, insn, name, diags);
     char found[64], what[240];
     const char *mods = str_text(&module->strings, insn->mods_text);
     snprintf(what, sizeof what, "%.160s", name);
