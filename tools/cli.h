@@ -43,7 +43,7 @@ typedef struct {
     MachineOptions machine;
     uint64_t seed, budget;
     bool has_opt_level;
-    double query_time, total_time; /* prove, in seconds */
+    double query_time, search_time, total_time; /* prove, in seconds */
     struct {
         const char *rules;
         bool no_hazards, sarif;

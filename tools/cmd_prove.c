@@ -20,6 +20,7 @@ static void progress(void *user, const char *func, uint32_t done, uint32_t total
 
 static ProveOptions options(const Settings *settings) {
     return (ProveOptions){.query_seconds = settings->query_time,
+                          .search_seconds = settings->search_time,
                           .total_seconds = settings->total_time,
                           .max_terms =
                               settings->budget < UINT32_MAX ? (uint32_t)settings->budget : UINT32_MAX,

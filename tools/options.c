@@ -47,6 +47,7 @@ enum { /* keys of options without a letter */
        KEY_TIME_LIMIT,
        KEY_MEMORY_LIMIT,
        KEY_QUERY_TIME,
+       KEY_SEARCH_TIME,
        KEY_KIND,
        KEY_COUNT,
        KEY_FIRST,
@@ -261,6 +262,8 @@ static const struct argp_option prove_options[] = {
      "Directories: keep results in FILE; files that it has are not proved again", 0},
     {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "Directories: CPU time for one kernel (default 60)", 0},
     {"query-time", KEY_QUERY_TIME, "SECONDS", 0, "CPU time of one query to Z3 (default 9)", 0},
+    {"search-time", KEY_SEARCH_TIME, "SECONDS", 0,
+     "CPU time of the search for a launch that shows a difference, for each kernel (default 8)", 0},
     {"time", KEY_TIME, "SECONDS", 0, "CPU time of everything; what is left counts as unknown", 0},
     {0}};
 static const struct argp_option disasm_options[] = {
@@ -595,11 +598,19 @@ static bool mutate_key(int key, char *arg, struct argp_state *state, Settings *s
 }
 
 static bool prove_key(int key, char *arg, struct argp_state *state, Settings *settings) {
-    if (key != KEY_QUERY_TIME && key != KEY_TIME)
-        return false;
-    *(key == KEY_TIME ? &settings->total_time : &settings->query_time) =
-        (double)option_number(state, arg, key == KEY_TIME ? "--time" : "--query-time", 1000000);
-    return true;
+    const struct {
+        int key;
+        const char *name;
+        double *seconds;
+    } times[] = {{KEY_TIME, "--time", &settings->total_time},
+                 {KEY_QUERY_TIME, "--query-time", &settings->query_time},
+                 {KEY_SEARCH_TIME, "--search-time", &settings->search_time}};
+    for (unsigned k = 0; k < sizeof times / sizeof *times; k++)
+        if (times[k].key == key) {
+            *times[k].seconds = (double)option_number(state, arg, times[k].name, 1000000);
+            return true;
+        }
+    return false;
 }
 
 typedef struct {

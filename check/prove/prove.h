@@ -25,11 +25,13 @@ typedef enum {
 const char *prove_status_name(ProveStatus s);
 
 typedef struct {
-    double query_seconds; /* CPU time of one query, 0 = 9 */
-    double total_seconds; /* CPU time of one module, 0 = no limit; what is left counts as unknown */
-    uint32_t max_terms;   /* that one function may make; 0 = 4 million. What is left counts as unknown */
-    size_t max_bytes;     /* of terms and states of one function; 0 = 512 MiB */
-    const char *kernel;   /* only this function and what it calls, NULL = all that the PTX defines */
+    double query_seconds;  /* CPU time of one query, 0 = 9 */
+    double search_seconds; /* CPU time of the search for a launch that shows a difference, of one kernel, 0 =
+                              8 */
+    double total_seconds;  /* CPU time of one module, 0 = no limit; what is left counts as unknown */
+    uint32_t max_terms;    /* that one function may make; 0 = 4 million. What is left counts as unknown */
+    size_t max_bytes;      /* of terms and states of one function; 0 = 512 MiB */
+    const char *kernel;    /* only this function and what it calls, NULL = all that the PTX defines */
     /* Only whether all is proved: end at the first thing that is not, look for no refutation (the verdict is
      * VERDICT_UNKNOWN unless a fact of the file refutes). `first`: the function to begin with, NULL = any. */
     bool only_whether;

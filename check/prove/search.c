@@ -412,10 +412,11 @@ static void follow_paths(ProveSearch *search) {
 
 bool prove_search(Core *core, ProveReport *report, ProveFinding *found) {
     Prover *prover = &core->p;
-    double now = clock_cpu_seconds();
+    double wanted = prover->opt->search_seconds, limit = wanted > 0 ? wanted : SEARCH_SECONDS;
     AutoLaunches launches = {0};
     *found = (ProveFinding){0};
-    ProveSearch search = {.core = core, .report = report, .found = found, .deadline = now + SEARCH_SECONDS};
+    ProveSearch search = {
+        .core = core, .report = report, .found = found, .deadline = clock_cpu_seconds() + limit};
     if (core->deadline > 0 && core->deadline < search.deadline)
         search.deadline = core->deadline;
     auto_launch(prover->m, prover->bf->name, &(AutoOptions){.seed = 1}, &launches);

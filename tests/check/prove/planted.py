@@ -259,7 +259,7 @@ def main():
             print(f"FAILED: {file}: {name}: {why}")
             failed += 1
             continue
-        proof = run(heddle, "prove", ptx, bad, *(["--kernel", kernel] if kernel else []))
+        proof = run(heddle, "prove", "--search-time", "1", ptx, bad, *(["--kernel", kernel] if kernel else []))
         table[proof.returncode] += 1
         if proof.returncode not in (1, 4, 5):
             print(f"FAILED: {file}: {name}: status {proof.returncode}")
