@@ -90,6 +90,8 @@ typedef struct {      /* a launch showed a difference */
 typedef struct ProveSearch ProveSearch;
 /* Of a kernel with differences that no inferred launch shows (check/prove/search.c). */
 bool prove_search(Core *core, ProveReport *report, ProveFinding *found);
+struct Judgement;
+bool prove_launch_shows(const struct Judgement *judgement); /* a difference between machine and PTX */
 bool prove_trials_show(ProveTrials *trials, uint32_t func);
 void prove_trials_shown(ProveTrials *trials, uint32_t func); /* something else has shown it */
 /* Keeps as refuted only what a launch shows, machine and reference interpreter both started at a kernel's

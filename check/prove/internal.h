@@ -30,6 +30,7 @@ typedef struct { /* a load or store: where it may fault */
 typedef struct { /* lanes that are to execute something together */
     Term *guard, *mask;
     uint32_t at;
+    bool gather; /* of the machine: waits before the WARPSYNC that is the next of the list */
 } Sync;
 
 typedef enum { EX_CUT, EX_END, EX_TRAP, EX_RET } ExitKind;
@@ -44,7 +45,7 @@ typedef struct { /* one way out of a region */
 typedef struct { /* symbolic execution of one region on one side */
     Term *mem[NMEM];
     VEC(Access) accesses;
-    VEC(Sync) syncs; /* in order; of the machine those WARPSYNCs whose mask is in a register */
+    VEC(Sync) syncs; /* in order; of the machine WARPSYNCs whose mask is in a register */
     VEC(Exit) exits;
     bool guarded;      /* a guard, a select, or paths that meet inside */
     const char *fault; /* NULL, or why it could not be executed */

@@ -280,21 +280,42 @@ static void check_accesses(Judge *judge, Cut *cut) {
     }
 }
 
-/* Each WARPSYNC waits for the lanes of the PTX's collectives, one after the other: the mask of one that may
- * follow it, under the same condition. */
+/* Lanes gather for the WARPSYNC that follows, with its mask. */
+static bool precedes(Terms *ts, const Sync *gather, const Sync *sync) {
+    return !sync->gather && gather->guard == sync->guard &&
+           t_under(ts, gather->mask, gather->guard) == t_under(ts, sync->mask, sync->guard);
+}
+
+/* The collective of the PTX that lanes are to execute behind the machine's WARPSYNC i: of the same mask under
+ * the same condition, and on no path before the one of an earlier WARPSYNC (met). Their number: none. */
+static uint32_t collective_of(Judge *judge, const Cut *cut, uint32_t i, const uint32_t *met) {
+    Terms *ts = &judge->c->p.ts;
+    const Sync *sync = &cut->mach_run.syncs.at[i];
+    uint32_t n = cut->ptx_run.syncs.n;
+    for (uint32_t k = 0; k < n; k++) {
+        const Sync *x = &cut->ptx_run.syncs.at[k];
+        bool fits = t_and(ts, sync->guard, t_not(ts, x->guard)) == ts->falsity &&
+                    t_under(ts, sync->mask, sync->guard) == t_under(ts, x->mask, sync->guard);
+        for (uint32_t j = 0; j < i && fits; j++)
+            fits = cut->mach_run.syncs.at[j].gather || met[j] < k ||
+                   t_and(ts, sync->guard, cut->mach_run.syncs.at[j].guard) == ts->falsity;
+        if (fits)
+            return k;
+    }
+    return n;
+}
+
+/* Each WARPSYNC waits for the lanes of the PTX's collectives, one after the other. */
 static void check_syncs(Judge *judge, Cut *cut) {
     Terms *ts = &judge->c->p.ts;
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < cut->mach_run.syncs.n; i++) {
+    uint32_t n = cut->mach_run.syncs.n, *met = ARENA_ARRAY(&judge->c->p.arena, uint32_t, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
         const Sync *sync = &cut->mach_run.syncs.at[i];
         bool found = sync->guard == ts->falsity;
-        for (uint32_t k = next; k < cut->ptx_run.syncs.n && !found; k++) {
-            const Sync *x = &cut->ptx_run.syncs.at[k];
-            found = t_and(ts, sync->guard, t_not(ts, x->guard)) == ts->falsity &&
-                    t_under(ts, sync->mask, sync->guard) == t_under(ts, x->mask, sync->guard);
-            if (found)
-                next = k + 1;
-        }
+        if (!found && sync->gather)
+            found = i + 1 < n && precedes(ts, sync, &cut->mach_run.syncs.at[i + 1]);
+        else if (!found)
+            found = (met[i] = collective_of(judge, cut, i, met)) < cut->ptx_run.syncs.n;
         if (!found && !judge->search)
             prove_judge_candidate(judge, "a WARPSYNC waits for other lanes than the collectives of the PTX",
                                   cut->ptx_run.first, sync->at);

@@ -50,5 +50,11 @@ void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned ord
 void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order);
 Term *mach_event(Mach *mach, unsigned lists, const char *name, Term *const *args, uint32_t n);
 unsigned mach_size(const Mach *mach, unsigned sz, bool *sign); /* bytes; sz: its MemSz */
+void mach_at(Mach *mach, uint32_t at); /* comes to an instruction: its guard is evaluated */
+bool mach_inst(Mach *mach);            /* executes one that is no branch; false: control does not go on */
+void mach_clobber(Mach *mach, uint32_t func);
+void mach_check_way_back(Mach *mach, uint32_t call);
+/* A call of a function that no PTX has (check/prove/routine.c); false: it is none that is known. */
+bool mach_routine(Mach *mach, uint32_t func);
 bool prove_builtin(const char *name, AbiPlan *in, AbiPlan *out);
 #endif

@@ -19,6 +19,26 @@ static void check_return_address(Mach *mach) {
         mach_fault(mach, "the return address is not that of the instruction behind the call");
 }
 
+/* A routine executed in place of a call of it comes back to behind the call. */
+void mach_check_way_back(Mach *mach, uint32_t call) {
+    Terms *ts = &mach->p->ts;
+    const MachInst *in = mach->in;
+    Term *to = t_add(ts, t_pair(ts, mach_word(mach, RET_ra, 0), mach_word(mach, RET_ra, 1)),
+                     t_const(ts, 64, (uint64_t)in->wide));
+    if (MGET(RET, mode, in->mods) != BasePCMode_ABS ||
+        t_under(ts, to, mach->full) != t_const(ts, 64, bin_address(mach->p->g, call + 1)))
+        mach_fault(mach, "a routine returns to another place than behind its call");
+}
+
+/* What a function writes may hold anything behind a call of it. */
+void mach_clobber(Mach *mach, uint32_t func) {
+    Terms *ts = &mach->p->ts;
+    const bool *written = mach->p->clobbers + (size_t)func * LOC_SLOT;
+    for (uint32_t l = 0; l < LOC_SLOT; l++)
+        if (written[l])
+            mach_set(mach, l, t_var(ts, prove_loc_width(l), term_name(ts, "~%u", l), 0xfff00000u + mach->at));
+}
+
 static void check_return(Mach *mach) {
     Terms *ts = &mach->p->ts;
     const MachInst *in = mach->in;
@@ -73,17 +93,15 @@ static void mach_call(Mach *mach) {
         }
         what = mach_event(mach, 15, term_name(ts, "call %s", name), arg, n);
     } else if (!prove_builtin(name, &in, &out)) {
-        mach_fault(mach, "a function that is not in the PTX is called");
+        if (!mach_routine(mach, callee))
+            mach_fault(mach, "a function that is not in the PTX is called");
         return;
     } else {
         for (uint32_t k = 0; k < in.n; k++)
             for (unsigned c = 0; c < in.at[k].words; c++)
                 arg[n++] = mach_get(mach, LOC_R + (uint32_t)in.at[k].reg + c);
     }
-    const bool *written = prover->clobbers + (size_t)callee * LOC_SLOT;
-    for (uint32_t l = 0; l < LOC_SLOT; l++)
-        if (written[l])
-            mach_set(mach, l, t_var(ts, prove_loc_width(l), term_name(ts, "~%u", l), 0xfff00000u + mach->at));
+    mach_clobber(mach, callee);
     uint32_t w = 0;
     for (uint32_t k = 0; k < out.n; k++)
         for (unsigned c = 0; c < out.at[k].words; c++, w++)
@@ -99,6 +117,16 @@ static Exit *mach_leave(Mach *mach, ExitKind kind, uint32_t target, Term *cond) 
     return &mach->r->exits.at[mach->r->exits.n - 1];
 }
 
+static void warpsync(Mach *mach) {
+    Run *run = mach->r;
+    Term *mask = mach_word(mach, WARPSYNC_rb, 0);
+    if (mach->p->orders[mach->at])
+        mach_event(mach, LISTS_OF_A_WARP, "warpsync", &mask, 1);
+    bool gathered = run->syncs.n && run->syncs.at[run->syncs.n - 1].gather;
+    if (!t_is_const(mask) || gathered) /* other constant ones are the checkers' */
+        VEC_ADD(&mach->p->arena, &run->syncs, ((Sync){.guard = mach->full, .mask = mask, .at = mach->at}));
+}
+
 /* Executes one instruction that is no branch; false: control does not go on. */
 static bool mach_step(Mach *mach) {
     const MachInst *in = mach->in;
@@ -110,15 +138,7 @@ static bool mach_step(Mach *mach) {
     case BK_BREAK:
     case BK_YIELD:
     case BK_BMOV_TO_B: return true;
-    case BK_WARPSYNC:
-        if (mach->p->orders[mach->at]) {
-            Term *mask = mach_word(mach, WARPSYNC_rb, 0);
-            mach_event(mach, LISTS_OF_A_WARP, "warpsync", &mask, 1);
-        } else if (!t_is_const(mach_word(mach, WARPSYNC_rb, 0))) { /* constant ones are the checkers' */
-            VEC_ADD(&mach->p->arena, &mach->r->syncs,
-                    ((Sync){mach->full, mach_word(mach, WARPSYNC_rb, 0), mach->at}));
-        }
-        return true;
+    case BK_WARPSYNC: warpsync(mach); return true;
     case BK_NANOSLEEP: return true;
     case BK_BMOV_FROM_B:
         mach_put(mach, 0, 0, t_var(ts, 32, term_name(ts, "B"), 0xfff00000u + mach->at));
@@ -250,36 +270,49 @@ static void watched(Mach *mach) {
                   words);
 }
 
+void mach_at(Mach *mach, uint32_t at) {
+    mach->at = at;
+    mach->in = &mach->p->g->insts[at];
+    mach->full = mach->pc;
+    mach->guard = mach_pred(mach, mach->in->guard);
+    mach->full = t_and(&mach->p->ts, mach->pc, mach->guard);
+}
+
+static const char fixed_elsewhere[] = "a relocation of an instruction that takes no address there";
+
+bool mach_inst(Mach *mach) {
+    BinKind kind = bin_kind(mach->in);
+    if (mach->p->fixup[mach->at] && kind != BK_PLAIN)
+        mach_fault(mach, fixed_elsewhere);
+    mach->fixed = false;
+    if (mach->p->watch && kind == BK_PLAIN)
+        watched(mach);
+    else if (!mach_step(mach))
+        return false;
+    if (mach->p->fixup[mach->at] && !mach->fixed)
+        mach_fault(mach, fixed_elsewhere);
+    return true;
+}
+
 static void mach_block(Mach *mach, uint32_t block) {
     const BinBlock *b = &mach->p->g->blocks[block];
-    Terms *ts = &mach->p->ts;
     for (uint32_t i = 0; i < b->ninsts && !mach->r->fault; i++) {
-        mach->at = b->first + i;
-        mach->in = &mach->p->g->insts[mach->at];
+        mach_at(mach, b->first + i);
         if (mach->at < mach->r->first)
             mach->r->first = mach->at;
         if (mach->at > mach->r->last)
             mach->r->last = mach->at;
-        mach->full = mach->pc;
-        mach->guard = mach_pred(mach, mach->in->guard);
-        mach->full = t_and(ts, mach->pc, mach->guard);
         BinKind kind = bin_kind(mach->in);
-        bool last = i + 1 == b->ninsts;
-        if (mach->guard != ts->truth && kind != BK_BRANCH)
+        if (mach->guard != mach->p->ts.truth && kind != BK_BRANCH)
             mach->r->guarded = true;
-        if (mach->p->fixup[mach->at] && kind != BK_PLAIN)
-            mach_fault(mach, "a relocation of an instruction that takes no address there");
-        if (last && (kind == BK_BRANCH || kind == BK_BRANCH_INDIRECT)) {
+        if (i + 1 == b->ninsts && (kind == BK_BRANCH || kind == BK_BRANCH_INDIRECT)) {
+            if (mach->p->fixup[mach->at])
+                mach_fault(mach, fixed_elsewhere);
             edges(mach, b);
             return;
         }
-        mach->fixed = false;
-        if (mach->p->watch && kind == BK_PLAIN)
-            watched(mach);
-        else if (!mach_step(mach))
+        if (!mach_inst(mach))
             return;
-        if (mach->p->fixup[mach->at] && !mach->fixed)
-            mach_fault(mach, "a relocation of an instruction that takes no address there");
     }
     if (b->ends & (BX_OFF_END | BX_BAD_TARGET | BX_UNKNOWN))
         mach_fault(mach, "control runs into a word that is no instruction, or off the function's end");
@@ -359,7 +392,7 @@ static void find_orders(Prover *prover) {
     prover->orders = ARENA_ARRAY(&prover->arena, bool, flow->bin->ncode + 1);
     if (!prove_ptx_orders_warps(prover))
         return;
-    for (uint32_t b = prover->ff->first_block; b < prover->ff->first_block + prover->ff->nblocks; b++) {
+    for (uint32_t b = 0; b < flow->nblocks; b++) { /* of routines that it calls, too */
         const BinBlock *block = &flow->blocks[b];
         FOR_BIN_INSTS(block, i) {
             if (bin_kind(&flow->insts[i]) != BK_WARPSYNC)

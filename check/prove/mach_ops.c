@@ -428,6 +428,8 @@ static void collective(Mach *mach, const char *name, unsigned nargs, bool has_wo
     Term *arg[4];
     for (unsigned i = 0; i < nargs; i++)
         arg[i] = mach_word(mach, i, 0);
+    if (nargs == 1 && isa_src_regs(mach->p->g->bin->target, mach->in, 0) == 2) /* MATCH.U64 */
+        arg[nargs++] = mach_word(mach, 0, 1);
     Term *what = mach_event(mach, 1u << MEM_WARP, name, arg, nargs);
     if (has_word)
         mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));

@@ -334,7 +334,15 @@ bool prove_ptx_cvta(Ptx *ptx) {
 
 /* ---- barriers and collectives ---- */
 /* Lanes wait for each other (the checkers look after that), and memory is ordered between them. */
+static void note_sync(Ptx *ptx, unsigned operand) { /* its membermask */
+    if (ptx->in->noperands > operand)
+        VEC_ADD(&ptx->p->arena, &ptx->r->syncs,
+                ((Sync){.guard = ptx->full,
+                        .mask = pv_src(ptx, pv_operand(ptx, operand), TY_B32),
+                        .at = ptx->at}));
+}
 bool prove_ptx_warp_barrier(Ptx *ptx) {
+    note_sync(ptx, 0);
     Term *mask = pv_src(ptx, pv_operand(ptx, 0), TY_B32);
     pv_event(ptx, LISTS_OF_A_WARP, "warpsync", &mask, 1);
     return true;
@@ -366,11 +374,6 @@ bool prove_ptx_activemask(Ptx *ptx) {
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, vote(ptx, ptx->p->ts.truth), 0));
     return true;
 }
-static void note_sync(Ptx *ptx, unsigned operand) { /* its membermask */
-    if (ptx->in->noperands > operand)
-        VEC_ADD(&ptx->p->arena, &ptx->r->syncs,
-                ((Sync){ptx->full, pv_src(ptx, pv_operand(ptx, operand), TY_B32), ptx->at}));
-}
 bool prove_ptx_vote(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
     note_sync(ptx, 2);
@@ -380,6 +383,44 @@ bool prove_ptx_vote(Ptx *ptx) {
         pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
     else
         pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, t_app(&ptx->p->ts, TO_RESULT, 1, 1 + how, NULL, &what, 1));
+    return true;
+}
+bool prove_ptx_match(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    const PtxInsn *in = ptx->in;
+    PtxType t = pv_type(ptx);
+    bool all = in->sub == SUB_ALL, wide = pv_bytes(t) == 8;
+    note_sync(ptx, in->ndst + 1);
+    Term *v = pv_src(ptx, pv_operand(ptx, in->ndst), t);
+    Term *arg[2] = {wide ? t_lo(ts, v) : v, wide ? t_hi(ts, v) : NULL};
+    Term *what = pv_event(
+        ptx, 1u << MEM_WARP,
+        term_name(ts, "match.%u.%u", all ? MatchOp_ALL : MatchOp_ANY, wide ? MatchType_U64 : MatchType_U32),
+        arg, wide ? 2 : 1);
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
+    if (in->ndst > 1)
+        pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
+    return true;
+}
+bool prove_ptx_redux(Ptx *ptx) {
+    static const uint8_t ops[] = {
+        [ATOM_ADD] = ReduxOp_SUM, [ATOM_MIN] = ReduxOp_MIN, [ATOM_MAX] = ReduxOp_MAX,
+        [ATOM_AND] = ReduxOp_AND, [ATOM_OR] = ReduxOp_OR,   [ATOM_XOR] = ReduxOp_XOR};
+    const PtxInsn *in = ptx->in;
+    unsigned atom = in->atom != ATOM_NONE ? in->atom
+                    : in->bop == BOP_AND  ? ATOM_AND
+                    : in->bop == BOP_OR   ? ATOM_OR
+                    : in->bop == BOP_XOR  ? ATOM_XOR
+                                          : ATOM_NONE;
+    if (atom == ATOM_NONE || atom == ATOM_INC || atom == ATOM_DEC || atom > ATOM_XOR)
+        return false;
+    note_sync(ptx, 2);
+    Term *v = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx));
+    Term *what = pv_event(ptx, 1u << MEM_WARP,
+                          term_name(&ptx->p->ts, "redux.%u.%u", ops[atom],
+                                    pv_signed(pv_type(ptx)) ? ReduxSign_S32 : ReduxSign_U32),
+                          &v, 1);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), word_of(ptx, what, 0));
     return true;
 }
 bool prove_ptx_shfl(Ptx *ptx) {

@@ -316,7 +316,7 @@ static bool try_launch(ProveSearch *search, const Model *model, bool everywhere)
     Judgement judgement = {0};
     bool differs =
         judge_plan(&plan, search->core->p.m, search->core->p.g->bin, &options, &judgement, &quiet) &&
-        judgement.verdict == VERDICT_DIFFERS;
+        prove_launch_shows(&judgement);
     judgement_free(&judgement);
     plan_free(&plan);
     return differs;

@@ -23,7 +23,7 @@ typedef struct { /* a statement that not all operands were seen of which tell it
     uint32_t classes; /* 1 << PtxValue: not seen */
 } JudgeUnseen;
 
-typedef struct {
+typedef struct Judgement {
     Verdict verdict;      /* the worst of all launches */
     Covered ptx, machine; /* basic blocks */
     Covered values;       /* classes of operands that tell statements from their neighbours */

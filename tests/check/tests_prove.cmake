@@ -9,7 +9,7 @@ add_executable(flip_campaign prove/flip_campaign.c)
 target_link_libraries(flip_campaign PRIVATE hd_driver hd_check m)
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/campaign)
 add_test(NAME prove_flip_campaign COMMAND flip_campaign ${PROJECT_SOURCE_DIR}/ptx-samples ${PROJECT_BINARY_DIR}/tests/samples
-  ${CMAKE_CURRENT_BINARY_DIR}/campaign --count 200 --targets bru1,sm_80,sm_90)
+  ${CMAKE_CURRENT_BINARY_DIR}/campaign --more ${CMAKE_CURRENT_SOURCE_DIR}/prove/campaign --count 300 --targets bru1,sm_80,sm_90)
 set_tests_properties(prove_flip_campaign PROPERTIES LABELS "check")
 if(PYTHON3)
   add_test(NAME prove_planted COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted.py $<TARGET_FILE:heddle>

@@ -1,12 +1,14 @@
 /* A campaign of random one-bit flips of compiled samples: what the prover calls proved must run as the PTX
  * does.
  *
- *   flip_campaign SAMPLES HOSTS SCRATCH [--count N] [--seed S] [--seconds CPU] [--state FILE] [--targets T,T]
- * [--verbose]
+ *   flip_campaign SAMPLES HOSTS SCRATCH [--more DIR,DIR] [--count N] [--seed S] [--seconds CPU] [--state
+ * FILE]
+ * [--targets T,T] [--verbose]
  *
  * The same flips as flips.py's, asked in one process and only whether all is proved, the function of the
  * flipped instruction first: some hundred a second instead of two. Samples are compiled for each target once;
- * HOSTS holds their host programs (sample_NAME), which write the data of their launches. 60 % of the flips
+ * HOSTS holds their host programs (sample_NAME), which write the data of their launches; --more names
+ * directories of programs whose launch files need none. 60 % of the flips
  * are in code, the others in any other section but the kept PTX text. Each flip follows from the seed and its
  * number alone, so a campaign that was ended (--seconds, a signal) goes on where it was with the same
  * --state; a flip that crashes the prover or takes longer than a minute is counted and the campaign goes on
@@ -31,7 +33,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_SUBJECTS = 256, MAX_WRONG = 64, FLIP_SECONDS = 60 };
+enum { MAX_SUBJECTS = 1024, MAX_WRONG = 64, FLIP_SECONDS = 60 };
 
 typedef struct { /* a sample, compiled */
     char name[64], data[256];
@@ -68,24 +70,13 @@ static void silent(void *user, Severity severity, const char *line) {
 }
 
 /* ---- samples ---- */
-static bool add_sample(const char *samples, const char *hosts, const char *scratch, const char *name,
-                       const char *targets) {
-    static const char *const large[] = {"nbody", "mandelbrot"}; /* runs of seconds tell no more */
+/* A program compiled for every target; `dir` holds what its launch file reads. */
+static bool add_subject(const char *folder, const char *name, const char *dir, const char *targets) {
     char *text, *json;
     size_t bytes, json_bytes;
     Diags d = {.sink = silent};
-    for (unsigned k = 0; k < 2; k++)
-        if (strcmp(name, large[k]) == 0)
-            return true;
-    const char *host = arena_printf(&arena, "%s/sample_%s", hosts, name),
-               *dir = arena_printf(&arena, "%s/%s", scratch, name);
-    if (access(host, X_OK) != 0)
-        return true;
-    if ((mkdir(dir, 0777) != 0 && errno != EEXIST) ||
-        system(arena_printf(&arena, "'%s' '%s' > '%s/host.log'", host, dir, dir)) != 0)
-        return false;
-    if (!file_read(&arena, arena_printf(&arena, "%s/%s.ptx", samples, name), &d, &text, &bytes) ||
-        !file_read(&arena, arena_printf(&arena, "%s/%s.json", samples, name), &d, &json, &json_bytes))
+    if (!file_read(&arena, arena_printf(&arena, "%s/%s.ptx", folder, name), &d, &text, &bytes) ||
+        !file_read(&arena, arena_printf(&arena, "%s/%s.json", folder, name), &d, &json, &json_bytes))
         return false;
     char *list = arena_printf(&arena, "%s", targets), *rest = NULL;
     for (char *t = strtok_r(list, ",", &rest); t && nsubjects < MAX_SUBJECTS;
@@ -107,18 +98,39 @@ static bool add_sample(const char *samples, const char *hosts, const char *scrat
     return true;
 }
 
+/* A sample whose host program, if it has one, writes the data of its launch first. */
+static bool add_sample(const char *samples, const char *hosts, const char *scratch, const char *name,
+                       const char *targets) {
+    static const char *const large[] = {"nbody", "mandelbrot"}; /* runs of seconds tell no more */
+    for (unsigned k = 0; k < 2; k++)
+        if (strcmp(name, large[k]) == 0)
+            return true;
+    const char *host = arena_printf(&arena, "%s/sample_%s", hosts, name),
+               *dir = arena_printf(&arena, "%s/%s", scratch, name);
+    if (access(host, X_OK) != 0)
+        return true;
+    if ((mkdir(dir, 0777) != 0 && errno != EEXIST) ||
+        system(arena_printf(&arena, "'%s' '%s' > '%s/host.log'", host, dir, dir)) != 0)
+        return false;
+    return add_subject(samples, name, dir, targets);
+}
+
 static int is_sample(const struct dirent *entry) {
     size_t n = strlen(entry->d_name);
     return n > 4 && strcmp(entry->d_name + n - 4, ".ptx") == 0;
 }
-static bool add_samples(const char *samples, const char *hosts, const char *scratch, const char *targets) {
+/* All programs of a folder; without `hosts` those that have a launch file. */
+static bool add_folder(const char *folder, const char *hosts, const char *scratch, const char *targets) {
     struct dirent **list;
-    int n = scandir(samples, &list, is_sample, alphasort);
+    int n = scandir(folder, &list, is_sample, alphasort);
     bool good = n > 0;
     for (int i = 0; i < n; i++) {
-        list[i]->d_name[strlen(list[i]->d_name) - 4] = 0;
-        if (good && !add_sample(samples, hosts, scratch, list[i]->d_name, targets)) {
-            fprintf(stderr, "cannot prepare %s\n", list[i]->d_name);
+        char *name = list[i]->d_name;
+        name[strlen(name) - 4] = 0;
+        if (good && (hosts ? !add_sample(folder, hosts, scratch, name, targets)
+                           : access(arena_printf(&arena, "%s/%s.json", folder, name), R_OK) == 0 &&
+                                 !add_subject(folder, name, folder, targets))) {
+            fprintf(stderr, "cannot prepare %s\n", name);
             good = false;
         }
         free(list[i]);
@@ -266,7 +278,7 @@ static void campaign(State *state, uint64_t count, double seconds, const char *p
 int main(int argc, char **argv) {
     uint64_t count = 1000, seed = 1;
     double seconds = 1e9;
-    const char *path = NULL, *targets = "bru1", *place[3] = {NULL, NULL, NULL};
+    const char *path = NULL, *targets = "bru1", *more = "", *place[3] = {NULL, NULL, NULL};
     unsigned nplaces = 0;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
@@ -285,14 +297,20 @@ int main(int argc, char **argv) {
             path = value;
         else if (strcmp(argv[i], "--targets") == 0)
             targets = value;
+        else if (strcmp(argv[i], "--more") == 0)
+            more = value;
         else if (!option && nplaces < 3)
             place[nplaces++] = argv[i];
         else
             return 2;
         i += option;
     }
-    if (nplaces != 3 || !add_samples(place[0], place[1], place[2], targets))
+    if (nplaces != 3 || !add_folder(place[0], place[1], place[2], targets))
         return 2;
+    char *list = arena_printf(&arena, "%s", more), *rest = NULL;
+    for (char *folder = strtok_r(list, ",", &rest); folder; folder = strtok_r(NULL, ",", &rest))
+        if (!add_folder(folder, NULL, NULL, targets))
+            return 2;
     State *state = mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (state == MAP_FAILED)
         return 2;

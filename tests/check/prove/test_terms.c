@@ -2,7 +2,8 @@
  * Random expressions are built twice, as a term and as numbers under random assignments.
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
-#include "check/prove/term.h"
+#include "check/prove/core.h"
+#include "check/validate/judge.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -274,9 +275,27 @@ static void order_of_events(void **state) {
     term_free(&ts);
 }
 
+/* Threads in another order may trap in another place: that shows no difference of the code. */
+static void what_a_launch_shows(void **state) {
+    (void)state;
+    static Judgement judgement = {.verdict = VERDICT_DIFFERS};
+    SimTrap *ptx = &judgement.diff.ptx_trap, *machine = &judgement.diff.machine_trap;
+    assert_true(prove_launch_shows(&judgement));
+    ptx->kind = TRAP_INSTRUCTION;
+    assert_true(prove_launch_shows(&judgement));
+    machine->kind = TRAP_MISALIGNED;
+    assert_true(prove_launch_shows(&judgement));
+    machine->thread[0] = 7;
+    assert_false(prove_launch_shows(&judgement));
+    ptx->thread[0] = 7;
+    assert_true(prove_launch_shows(&judgement));
+    judgement.verdict = VERDICT_EQUAL;
+    assert_false(prove_launch_shows(&judgement));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_expressions),
-                                       cmocka_unit_test(one_term_for_equal_values),
-                                       cmocka_unit_test(order_of_events)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_expressions), cmocka_unit_test(what_a_launch_shows),
+        cmocka_unit_test(one_term_for_equal_values), cmocka_unit_test(order_of_events)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

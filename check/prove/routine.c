@@ -1,0 +1,240 @@
+/* Routines of the compiler that are in no PTX: the stubs in which collectives meet, and the function in which
+ * lanes with different masks gather (lower/reconverge/stub.c, gather.c describe them). What one lane does in
+ * them is established from their code alone. A stub is a straight piece of code that returns: it is executed
+ * where it is called. Gathering is a loop that ends when other lanes have come, which no proof of one lane
+ * can show; its code must be, word for word, the code of which the tests and the model checker show it.
+ * SPDX-License-Identifier: MIT */
+#include "check/prove/mach.h"
+#include <string.h>
+
+enum { MASK_REG = 4, RETURN_REG = 20 }; /* of the calling convention: lower/select/abi.c */
+
+/* ---- the gathering of lanes ---- */
+typedef struct { /* at a place in a function, behind NOPs and behind branches that all lanes take */
+    const BinFlow *flow;
+    uint32_t at, first, end;
+    bool good;
+} Reader;
+
+static const Operand nothing = {0};
+
+static MachInst made(unsigned optype, uint32_t mods, Operand guard, Operand a, Operand b, Operand c) {
+    return (MachInst){.optype = (uint16_t)optype,
+                      .mods = mods,
+                      .guard = guard,
+                      .nsrc = (uint8_t)isa_num_src(optype),
+                      .ndst = (uint8_t)isa_num_dst(optype),
+                      .src = {a, b, c}};
+}
+
+/* Is the word this instruction, whatever its control field and its target? */
+static bool encodes_as(const Reader *reader, uint32_t at, MachInst in) {
+    char error[ISA_ERROR_BYTES];
+    uint64_t word[2];
+    const MachInst *got = &reader->flow->insts[at];
+    in.ctrl = got->ctrl;
+    for (unsigned k = 0; k < got->nsrc && (in.optype == OT_BRA || in.optype == OT_BSSY); k++)
+        if (got->src[k].kind == OPK_IMM64) {
+            in.src[k] = got->src[k];
+            in.wide = got->wide;
+        }
+    return reader->flow->decoded[at] && got->optype == in.optype &&
+           isa_encode(reader->flow->bin->target, &in, word, error) &&
+           memcmp(word, reader->flow->bin->code[at], sizeof word) == 0;
+}
+
+static void pass_idle(Reader *reader) {
+    const MachInst jump = made(OT_BRA, 0, nothing, nothing, nothing, nothing),
+                   idle = made(OT_NOP, 0, nothing, nothing, nothing, nothing);
+    for (uint32_t steps = 0; reader->good && reader->at >= reader->first && reader->at < reader->end;
+         steps++) {
+        if (encodes_as(reader, reader->at, jump))
+            reader->at = bin_target(reader->flow, reader->at);
+        else if (encodes_as(reader, reader->at, idle))
+            reader->at++;
+        else
+            return;
+        reader->good &= steps <= reader->end - reader->first;
+    }
+    reader->good = false;
+}
+
+/* Passes this instruction; its target, if it has one. */
+static uint32_t pass(Reader *reader, MachInst in) {
+    pass_idle(reader);
+    if (!reader->good || !encodes_as(reader, reader->at, in)) {
+        reader->good = false;
+        return BINFLOW_NONE;
+    }
+    return bin_target(reader->flow, reader->at++);
+}
+/* A branch to where this reader has been. */
+static bool leads_to(const Reader *reader, uint32_t from, uint32_t to) {
+    Reader one = *reader, other = *reader;
+    one.at = from;
+    other.at = to;
+    pass_idle(&one);
+    pass_idle(&other);
+    return one.good && other.good && one.at == other.at;
+}
+static Operand barrier(unsigned reg) { return op_reg(RF_B, reg, 1); }
+
+/* Registers of convergence barriers that lanes may have joined in any other function. */
+static uint32_t barriers_beside(const BinFlow *flow, uint32_t func) {
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < flow->bin->ncode; i++) {
+        BinKind kind = flow->decoded[i] ? bin_kind(&flow->insts[i]) : BK_NOP;
+        bool own =
+            i >= flow->funcs[func].first_inst && i < flow->funcs[func].first_inst + flow->funcs[func].ninsts;
+        if (!own && (kind == BK_BSSY || kind == BK_BMOV_TO_B || kind == BK_BSYNC || kind == BK_BREAK))
+            used |= 1u << bin_barrier(&flow->insts[i]);
+    }
+    return used;
+}
+
+/* Is this the function in which lanes gather? Its shape is that of lower/reconverge/gather.c. */
+static bool gathers(const BinFlow *flow, uint32_t func) {
+    const BinFuncFlow *ff = &flow->funcs[func];
+    Reader r = {flow, ff->first_inst, ff->first_inst, ff->first_inst + ff->ninsts, true};
+    pass_idle(&r);
+    if (!r.good)
+        return false;
+    uint32_t begin = r.at, used = barriers_beside(flow, func), left = 0;
+    const MachInst *first = &flow->insts[begin];
+    if (!flow->decoded[begin] || first->optype != OT_BSSY)
+        return false;
+    unsigned asking = bin_barrier(first);
+    Operand mask = op_reg(RF_R, MASK_REG, 1);
+    uint32_t asked = pass(&r, made(OT_BSSY, 0, nothing, barrier(asking), nothing, nothing));
+    pass_idle(&r);
+    uint32_t test = r.at;
+    if (!r.good || flow->insts[test].optype != OT_R2UR || test + 1 >= r.end)
+        return false;
+    Operand leader = op_reg(RF_UR, flow->insts[test].dst[0].value, 1);
+    MachInst read = made(OT_R2UR, 0, nothing, mask, nothing, nothing);
+    read.dst[0] = leader;
+    pass(&r, read);
+    pass_idle(&r);
+    if (!r.good || flow->insts[r.at].optype != OT_ISETP || leader.value == REG_URZ)
+        return false;
+    Operand mine = op_reg(RF_P, flow->insts[r.at].dst[0].value, 1), others = op_with(mine, OPM_NOT);
+    MachInst same = made(
+        OT_ISETP, MSET(ISETP, sign, ISign_U32) | MSET(ISETP, cmp, ICmp_EQ) | MSET(ISETP, bop, BoolOp_AND),
+        nothing, nothing, nothing, nothing);
+    same.dst[0] = mine;
+    same.src[ISETP_ra] = mask;
+    same.src[ISETP_rb] = leader;
+    if (mine.value == REG_PT)
+        return false;
+    pass(&r, same);
+    uint32_t no =
+        pass(&r, made(OT_BRA, MSET(BRA, cond, BRACond_DIV), mine, nothing, leader, nothing)); /* pp, ura */
+    uint32_t again = pass(&r, made(OT_BRA, 0, others, nothing, nothing, nothing));
+    if (!r.good || !leads_to(&r, again, test))
+        return false;
+    pass(&r, made(OT_BREAK, 0, nothing, barrier(asking), nothing, nothing));
+    MachInst ret = made(OT_RET, MSET(RET, mode, BasePCMode_ABS), nothing, nothing, nothing, nothing);
+    ret.src[RET_ra] = op_reg(RF_R, RETURN_REG, 2);
+    pass(&r, ret);
+    if (!r.good)
+        return false;
+    r.at = no;
+    again = pass(&r, made(OT_BRA, 0, others, nothing, nothing, nothing));
+    if (!r.good || !leads_to(&r, again, test))
+        return false;
+    pass(&r, made(OT_BSYNC, 0, nothing, barrier(asking), nothing, nothing));
+    if (!r.good || asked != r.at) /* where BSSY says that lanes meet: behind the BSYNC */
+        return false;
+    pass_idle(&r);
+    if (!r.good || flow->insts[r.at].optype != OT_BSSY)
+        return false;
+    unsigned parked = bin_barrier(&flow->insts[r.at]);
+    uint32_t met = pass(&r, made(OT_BSSY, 0, nothing, barrier(parked), nothing, nothing));
+    for (pass_idle(&r); r.good && flow->insts[r.at].optype == OT_BREAK; pass_idle(&r)) {
+        unsigned reg = bin_barrier(&flow->insts[r.at]);
+        pass(&r, made(OT_BREAK, 0, nothing, barrier(reg), nothing, nothing));
+        left |= 1u << reg;
+    }
+    pass(&r, made(OT_YIELD, 0, nothing, nothing, nothing, nothing));
+    pass(&r, made(OT_BSYNC, 0, nothing, barrier(parked), nothing, nothing));
+    uint32_t own = 1u << asking | 1u << parked;
+    return r.good && met == r.at && leads_to(&r, r.at, begin) && asking != parked && !(own & (used | left)) &&
+           !(used & ~left);
+}
+
+/* ---- straight code ---- */
+static bool is_straight(const BinFlow *flow, uint32_t func) {
+    const BinFuncFlow *ff = &flow->funcs[func];
+    if (flow->bin->funcs[func].frame_bytes || !ff->nrpo)
+        return false;
+    for (uint32_t k = 0; k < ff->nrpo; k++) {
+        const BinBlock *block = &flow->blocks[ff->rpo[k]];
+        bool last = k + 1 == ff->nrpo;
+        if (block->ends != (last ? BX_RET : 0) || (last ? block->nsuccs != 0 : block->nsuccs != 1) ||
+            (!last && block->succs[0].block != ff->rpo[k + 1]))
+            return false;
+        FOR_BIN_INSTS(block, i) {
+            const MachInst *in = &flow->insts[i];
+            switch (bin_kind(in)) {
+            case BK_NOP:
+            case BK_YIELD:
+            case BK_WARPSYNC:
+            case BK_COLLECTIVE:
+            case BK_BAR: break;
+            case BK_PLAIN:
+                if (isa_traits(in->optype)->space)
+                    return false;
+                break;
+            case BK_BRANCH:
+            case BK_RET:
+                if (bin_guard(in) != BG_ALWAYS || i + 1 != block->first + block->ninsts)
+                    return false;
+                break;
+            default: return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The callee's instructions, as if they stood here. */
+static void run_straight(Mach *mach, uint32_t func) {
+    const BinFlow *flow = mach->p->g;
+    const BinFuncFlow *ff = &flow->funcs[func];
+    uint32_t call = mach->at;
+    Term *pc = mach->pc;
+    mach->pc = mach->full;
+    for (uint32_t k = 0; k < ff->nrpo && !mach->r->fault; k++) {
+        const BinBlock *block = &flow->blocks[ff->rpo[k]];
+        for (uint32_t i = block->first; i < block->first + block->ninsts && !mach->r->fault; i++) {
+            BinKind kind = bin_kind(&flow->insts[i]);
+            if (kind == BK_BRANCH)
+                continue;
+            mach_at(mach, i);
+            if (kind == BK_RET)
+                mach_check_way_back(mach, call);
+            else
+                mach_inst(mach);
+        }
+    }
+    if (mach->r->fault)
+        mach->r->fault_at = call;
+    mach->pc = pc;
+    mach_at(mach, call);
+}
+
+bool mach_routine(Mach *mach, uint32_t func) {
+    const BinFlow *flow = mach->p->g;
+    if (is_straight(flow, func)) {
+        run_straight(mach, func);
+        return true;
+    }
+    if (!gathers(flow, func))
+        return false;
+    VEC_ADD(
+        &mach->p->arena, &mach->r->syncs,
+        ((Sync){
+            .guard = mach->full, .mask = mach_get(mach, LOC_R + MASK_REG), .at = mach->at, .gather = true}));
+    mach_clobber(mach, func);
+    return true;
+}
