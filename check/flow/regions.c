@@ -23,7 +23,7 @@ static void count_line(const Walk *walk, BinRegion *region, uint32_t i) {
 }
 
 /* Instructions of a block from `i` on; true: lanes that are still counted go on behind it. */
-static bool walk_block(Walk *walk, BinRegion *region, const BinBlock *block, uint32_t i) {
+static bool walk_lanes(Walk *walk, BinRegion *region, const BinBlock *block, uint32_t i) {
     const BinFlow *flow = walk->flow;
     for (; i < block->first + block->ninsts; i++) {
         const MachInst *inst = &flow->insts[i];
@@ -50,7 +50,7 @@ static void walk_region(Walk *walk, BinRegion *region) {
     const BinFlow *flow = walk->flow;
     uint32_t top = 0, base = walk->func->first_block, at = flow->block_of[region->bssy];
     memset(walk->seen, 0, walk->func->nblocks * sizeof *walk->seen);
-    for (bool more = walk_block(walk, region, &flow->blocks[at], region->bssy + 1);;) {
+    for (bool more = walk_lanes(walk, region, &flow->blocks[at], region->bssy + 1);;) {
         const BinBlock *block = &flow->blocks[at];
         for (uint32_t s = 0; s < block->nsuccs && more; s++) {
             uint32_t to = block->succs[s].block;
@@ -62,7 +62,7 @@ static void walk_region(Walk *walk, BinRegion *region) {
         if (!top)
             return;
         at = walk->stack[--top];
-        more = walk_block(walk, region, &flow->blocks[at], flow->blocks[at].first);
+        more = walk_lanes(walk, region, &flow->blocks[at], flow->blocks[at].first);
     }
 }
 
