@@ -3,6 +3,7 @@
  *   IADD3 of SHF.L          LEA
  *   IADD3 of IMAD           IMAD with an addend
  *   LOP3 of LOP3            one table of three inputs
+ *   IADD3, IADD3.X of 64 bits that are shifted, or multiplied by a power of two: LEA, LEA.HI.X
  * A sum or a table of one operand is that operand. In: SSA. The inner instruction stands in the same block,
  * has no other use (so it is dead afterwards: dce), no guard and no second result. A form that no opcode
  * takes is not made.
@@ -187,6 +188,121 @@ static bool sum_of_product(Combine *combine, unsigned at, const Inst *i) {
     return false;
 }
 
+/* ---- addresses ---- */
+
+typedef struct { /* low and high word of (high:low) << shift; sx32: high is low's sign */
+    Operand low, high;
+    uint32_t shift;
+    bool sx32;
+} Shifted;
+
+static const Inst *plain_def(const Combine *combine, Operand o, unsigned op) {
+    const Function *f = combine->f;
+    uint32_t v = opt_scalar(o);
+    if (!v || o.mods || f->values.at[v].fixed_reg >= 0 || !f->values.at[v].def.i)
+        return NULL;
+    const Inst *i = &f->insts.at[f->values.at[v].def.i];
+    return i->op == op && op_is_always(i->guard) && !(i->flags & IF_TIED) ? i : NULL;
+}
+
+static bool is_register(const Combine *combine, Operand o) {
+    return opt_scalar(o) && !o.mods && can_move(combine, o);
+}
+
+/* Are these the words of a shifted number? */
+static bool shifted_words(const Combine *combine, Operand low, Operand high, Shifted *out) {
+    Function *f = combine->f;
+    const Inst *wide = plain_def(combine, low, OT_IMAD_WIDE), *shl = plain_def(combine, low, OT_SHF),
+               *top = plain_def(combine, high, OT_SHF);
+    if (wide) {
+        Operand rd = *ir_dst(f, wide, 0), by = *ir_src(f, wide, IMAD_WIDE_rb);
+        if (rd.count != 2 || ir_operand_value(f, rd, 0).i != low.value ||
+            ir_operand_value(f, rd, 1).i != opt_scalar(high) || high.mods || MGET(IMAD_WIDE, x, wide->mods) ||
+            !is_zero(*ir_src(f, wide, IMAD_WIDE_rc)) || by.kind != OPK_IMM || by.mods || !by.value ||
+            (by.value & (by.value - 1)) || by.value >> 31)
+            return false;
+        *out = (Shifted){*ir_src(f, wide, IMAD_WIDE_ra), op_rz(), (uint32_t)__builtin_ctz(by.value),
+                         MGET(IMAD_WIDE, sign, wide->mods) == ISign_S32};
+        return is_register(combine, out->low);
+    }
+    if (!shl || !top || shl->mods != (MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_L)) ||
+        top->mods != (MSET(SHF, type, ShfType_U64) | MSET(SHF, dir, ShfDir_L) | MSET(SHF, hi, 1)))
+        return false;
+    Operand n = *ir_src(f, shl, SHF_rb), m = *ir_src(f, top, SHF_rb), x = *ir_src(f, top, SHF_ra);
+    *out = (Shifted){*ir_src(f, shl, SHF_ra), *ir_src(f, top, SHF_rc), n.value, false};
+    return n.kind == OPK_IMM && m.kind == OPK_IMM && n.value == m.value && n.value < 32 &&
+           is_zero(*ir_src(f, shl, SHF_rc)) && is_register(combine, out->low) && opt_scalar(x) && !x.mods &&
+           x.value == out->low.value && (is_zero(out->high) || is_register(combine, out->high));
+}
+
+/* The two operands of a sum of two; false if there are three, or the sign of one is changed. */
+static bool two_terms(const Combine *combine, const Inst *i, Operand term[2]) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < 3; k++) {
+        Operand o = *ir_src(combine->f, i, k);
+        if (is_zero(o))
+            continue;
+        if (n == 2 || o.mods)
+            return false;
+        term[n++] = o;
+    }
+    for (; n < 2; n++)
+        term[n] = op_rz();
+    return true;
+}
+
+static bool is_no_carry(Operand o) {
+    return o.kind == OPK_NONE ||
+           (o.kind == OPK_REG && o.file == RF_P && o.value == REG_PT && (o.mods & OPM_NOT));
+}
+
+static void become_lea(Function *f, InstId id, uint32_t mods, const Operand *src) {
+    Operand rd = *ir_dst(f, ir_inst(f, id), IADD3_rd), pu = *ir_dst(f, ir_inst(f, id), IADD3_pu);
+    InstId lea = ir_inst_new(f, OT_LEA, isa_num_dst(OT_LEA), isa_num_src(OT_LEA));
+    ir_inst(f, lea)->mods = mods;
+    ir_set_dst(f, lea, LEA_rd, rd);
+    ir_set_dst(f, lea, LEA_pu, pu);
+    for (unsigned k = 0; k < 5; k++)
+        ir_set_src(f, lea, k, src[k]);
+    Inst *to = ir_inst(f, id), *from = ir_inst(f, lea);
+    to->op = from->op;
+    to->mods = from->mods;
+    to->ndst = from->ndst;
+    to->nsrc = from->nsrc;
+    to->operand = from->operand;
+    FOR_DSTS(f, to, dst)
+        if (opt_scalar(*dst))
+            f->values.at[dst->value].def = id;
+}
+
+/* `i` adds the high words and the carry of an IADD3 that adds the low ones. */
+static bool sum_of_shifted(Combine *combine, const Inst *i) {
+    Function *f = combine->f;
+    if (i->op != OT_IADD3 || i->mods != MSET(IADD3, x, 1) || !one_result(combine, i) ||
+        !opt_scalar(*ir_dst(f, i, 0)) || !is_no_carry(*ir_src(f, i, IADD3_pq)))
+        return false;
+    Operand carry = *ir_src(f, i, IADD3_pp), high[2], low[2], pf = op_with(op_pt(), OPM_NOT);
+    const Inst *first = plain_def(combine, carry, OT_IADD3);
+    if (!first || first->mods || combine->uses[carry.value] != 1 ||
+        combine->f->values.at[carry.value].block.i != combine->block.i ||
+        ir_dst(f, first, IADD3_pu)->value != carry.value || ir_dst(f, first, IADD3_pv)->kind != OPK_NONE ||
+        !opt_scalar(*ir_dst(f, first, 0)) || !two_terms(combine, i, high) || !two_terms(combine, first, low))
+        return false;
+    for (unsigned k = 0; k < 4; k++) {
+        Shifted x;
+        Operand with = low[1 - k / 2], above = high[1 - k % 2];
+        if (!shifted_words(combine, low[k / 2], high[k % 2], &x))
+            continue;
+        uint32_t mods = MSET(LEA, hi, 1) | MSET(LEA, x, 1) | MSET(LEA, sx32, x.sx32);
+        Operand shift = op_imm(x.shift);
+        InstId sum = f->values.at[carry.value].def, top = f->values.at[ir_dst(f, i, 0)->value].def;
+        become_lea(f, sum, 0, (Operand[]){x.low, with, op_rz(), shift, pf});
+        become_lea(f, top, mods, (Operand[]){x.low, above, x.sx32 ? (Operand){0} : x.high, shift, carry});
+        return true;
+    }
+    return false;
+}
+
 /* ---- tables ---- */
 
 typedef struct {
@@ -303,6 +419,8 @@ bool pass_combine(Function *f, Diags *d) {
                 (void)(sum_of_sum(&c, p, i) || sum_of_product(&c, p, i));
             else if (plain_table(&c, i))
                 table_of_table(&c, p, i);
+            else
+                (void)sum_of_shifted(&c, i);
             find_copy(&c, ir_inst(f, ir_block(f, c.block)->insts.at[p]));
         }
     }

@@ -1,5 +1,6 @@
 /* A condition is made by the instruction that has what it asks for:
  *   LOP3; ISETP.NE (or .EQ) with zero      LOP3 with a predicate result: its bits are not all zero
+ *   LOP3 of one bit; ISETP with that bit   the same: it is not zero
  *   ISETP (or another test); PLOP3 of two  the test, which combines its result with one more predicate
  *   PLOP3 that negates                     nothing: its uses do
  * In: SSA. The inner instruction stands in the same block and has no guard. "Equal to zero" is the complement
@@ -10,7 +11,7 @@
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 
-enum { LUT_FIRST = 0xf0 }; /* PLOP3's first input */
+enum { LUT_FIRST = 0xf0 /* PLOP3's first input */, LUT_AND = 0xc0 /* LOP3's first two */ };
 
 typedef struct {
     Function *f;
@@ -92,18 +93,32 @@ static bool is_rz(Operand o) {
            (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ);
 }
 
-/* ---- bits that are compared with zero ---- */
+/* ---- bits that are compared with zero, or one with itself ---- */
+
+/* Is `bits`, what the table makes, one bit of a number, and o that bit? Then "equal" is "not zero". */
+static bool is_its_bit(Conditions *c, BlockId b, Operand bits, Operand o) {
+    const Inst *table =
+        o.kind == OPK_IMM && o.value && !(o.value & (o.value - 1)) ? made_by(c, b, bits) : NULL;
+    if (!table || table->op != OT_LOP3 || MGET(LOP3, lut, table->mods) != LUT_AND)
+        return false;
+    Operand x = *ir_src(c->f, table, LOP3_ra), y = *ir_src(c->f, table, LOP3_rb);
+    return (x.kind == OPK_IMM && !x.mods && x.value == o.value) ||
+           (y.kind == OPK_IMM && !y.mods && y.value == o.value);
+}
 
 static bool test_of_table(Conditions *c, BlockId b, unsigned at, const Inst *test) {
     Function *f = c->f;
     unsigned cmp = MGET(ISETP, cmp, test->mods), bop = MGET(ISETP, bop, test->mods);
     Operand x = *ir_src(f, test, ISETP_ra), y = *ir_src(f, test, ISETP_rb), g = *ir_src(f, test, ISETP_pp);
     Operand result = *ir_dst(f, test, ISETP_pu);
-    bool equal = cmp == ICmp_EQ, alone = op_is_always(g) && bop == BoolOp_AND;
-    if ((cmp != ICmp_NE && !equal) || MGET(ISETP, ex, test->mods) || bop == BoolOp_XOR || x.mods || y.mods ||
-        !opt_scalar(result) || ir_dst(f, test, ISETP_pv)->kind != OPK_NONE || !op_is_always(test->guard))
+    bool with_bit = is_its_bit(c, b, x, y) || is_its_bit(c, b, y, x);
+    bool equal = cmp == (with_bit ? ICmp_NE : ICmp_EQ), alone = op_is_always(g) && bop == BoolOp_AND;
+    if ((cmp != ICmp_NE && cmp != ICmp_EQ) || MGET(ISETP, ex, test->mods) || bop == BoolOp_XOR || x.mods ||
+        y.mods || !opt_scalar(result) || ir_dst(f, test, ISETP_pv)->kind != OPK_NONE ||
+        !op_is_always(test->guard))
         return false;
-    Inst *table = made_by(c, b, is_rz(y) ? x : is_rz(x) ? y : (Operand){0});
+    bool first = with_bit ? y.kind == OPK_IMM : is_rz(y);
+    Inst *table = made_by(c, b, first ? x : with_bit || is_rz(x) ? y : (Operand){0});
     if (!table || table->op != OT_LOP3 || MGET(LOP3, pand, table->mods) ||
         (equal && !c->negatable[result.value]))
         return false;

@@ -296,7 +296,7 @@ static void guarded(Gen *gen) {
 
 static void random_inst(Gen *gen) {
     InstId i;
-    Operand f = op_with(op_pt(), OPM_NOT), bits;
+    Operand f = op_with(op_pt(), OPM_NOT), bits, bit;
     switch (rnd(gen, 13)) {
     case 0:
         i = emit(gen, OT_MOV, 0);
@@ -365,17 +365,21 @@ static void random_inst(Gen *gen) {
             ir_set_src(gen->f, i, 4, f);
         define(gen, i, 0, RF_R);
         break;
-    case 10: /* bits compared with zero */
-        i = emit(gen, OT_LOP3, MSET(LOP3, lut, rnd(gen, 256)));
+    case 10: /* bits compared with zero, or with one of them */
+        i = emit(gen, OT_LOP3, MSET(LOP3, lut, rnd(gen, 2) ? 0xc0 : rnd(gen, 256)));
+        bit = op_imm(1u << rnd(gen, 6));
         for (unsigned k = 0; k < 3; k++)
-            ir_set_src(gen->f, i, k, k == 1 ? op_imm(1u << rnd(gen, 6)) : some(gen));
+            ir_set_src(gen->f, i, k, k == 1 ? bit : some(gen));
         ir_set_src(gen->f, i, LOP3_pp, f);
         bits = define(gen, i, 0, RF_R);
         gen->nr -= rnd(gen, 3) != 0; /* or with no other use */
         i = emit(gen, OT_ISETP,
                  MSET(ISETP, cmp, rnd(gen, 2) ? ICmp_NE : ICmp_EQ) | MSET(ISETP, bop, rnd(gen, 3)));
         ir_set_src(gen->f, i, 0, rnd(gen, 2) ? bits : op_rz());
-        ir_set_src(gen->f, i, 1, ir_src(gen->f, ir_inst(gen->f, i), 0)->kind == OPK_VAL ? op_rz() : bits);
+        if (ir_src(gen->f, ir_inst(gen->f, i), 0)->kind != OPK_VAL)
+            ir_set_src(gen->f, i, 1, bits);
+        else
+            ir_set_src(gen->f, i, 1, rnd(gen, 2) ? op_rz() : rnd(gen, 4) ? bit : op_imm(3));
         ir_set_src(gen->f, i, ISETP_pp, rnd(gen, 2) ? op_pt() : some_pred(gen));
         define(gen, i, 0, RF_P);
         break;
@@ -675,6 +679,45 @@ static void test_combine(void **state) {
     unload(&l);
 }
 
+/* Addresses: 64-bit sums of shifted numbers, whether by a wide product, signed or not, or by two shifts. A
+ * product by three stays, and so do a carry that somebody else reads and a sum of which a part is negated. */
+static void test_combine_addresses(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l,
+         "bb1: preds() succs()\n"
+         "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n"
+         "  [%r3 %r4], _ = IMAD_WIDE(sign=U32) %r1, 0x4, RZ, !PT\n"
+         "  %r5, %p6, _ = IADD3 %r3, c[0x0][0x160], RZ, !PT, !PT\n"
+         "  %r7, _, _ = IADD3(x=0x1) %r4, c[0x0][0x164], RZ, %p6, !PT\n  STG [%r5 %r7].64, _, 0x0, %r2\n"
+         "  [%r8 %r9], _ = IMAD_WIDE %r1, 0x8, RZ, !PT\n"
+         "  %r10, %p11, _ = IADD3 %r2, %r8, RZ, !PT, !PT\n"
+         "  %r12, _, _ = IADD3(x=0x1) %r1, %r9, RZ, %p11, !PT\n  STG [%r10 %r12].64, _, 0x0, %r2\n"
+         "  %r13 = SHF %r1, 0x3, RZ\n  %r14 = SHF(type=U64 hi=0x1) %r1, 0x3, %r2\n"
+         "  %r15, %p16, _ = IADD3 %r13, c[0x0][0x168], RZ, !PT, !PT\n"
+         "  %r17, _, _ = IADD3(x=0x1) %r14, c[0x0][0x16c], RZ, %p16, !PT\n  STG [%r15 %r17].64, _, 0x0, %r2\n"
+         "  [%r18 %r19], _ = IMAD_WIDE(sign=U32) %r1, 0x3, RZ, !PT\n"
+         "  %r20, %p21, _ = IADD3 %r18, c[0x0][0x160], RZ, !PT, !PT\n"
+         "  %r22, _, _ = IADD3(x=0x1) %r19, c[0x0][0x164], RZ, %p21, !PT\n  STG [%r20 %r22].64, _, 0x0, %r2\n"
+         "  %r23, %p24, _ = IADD3 %r3, c[0x0][0x170], RZ, !PT, !PT\n"
+         "  %r25, _, _ = IADD3(x=0x1) %r4, c[0x0][0x174], RZ, %p24, !PT\n  STG [%r23 %r25].64, _, 0x0, %r2\n"
+         "  %r26 = SEL %r1, %r2, %p24\n  STG _, _, 0x4, %r26\n"
+         "  %r27, %p28, _ = IADD3 -%r3, c[0x0][0x178], RZ, !PT, !PT\n"
+         "  %r29, _, _ = IADD3(x=0x1) %r4, c[0x0][0x17c], RZ, %p28, !PT\n  STG [%r27 %r29].64, _, 0x0, %r2\n"
+         "  EXIT _\n");
+    assert_true(pass_combine(l.f, &l.d));
+    expect(&l, "%r5, %p6 = LEA %r1, c[0x0][0x160], RZ, 0x2, !PT", "%r5, %p6, _ = IADD3");
+    expect(&l, "%r7, _ = LEA(x=0x1 hi=0x1) %r1, c[0x0][0x164], RZ, 0x2, %p6", NULL);
+    expect(&l, "%r10, %p11 = LEA %r1, %r2, RZ, 0x3, !PT", NULL);
+    expect(&l, "%r12, _ = LEA(sx32=0x1 x=0x1 hi=0x1) %r1, %r1, _, 0x3, %p11", NULL);
+    expect(&l, "%r15, %p16 = LEA %r1, c[0x0][0x168], RZ, 0x3, !PT", NULL);
+    expect(&l, "%r17, _ = LEA(x=0x1 hi=0x1) %r1, c[0x0][0x16c], %r2, 0x3, %p16", NULL);
+    expect(&l, "%r20, %p21, _ = IADD3 %r18", NULL);
+    expect(&l, "%r23, %p24, _ = IADD3 %r3", NULL);
+    expect(&l, "%r27, %p28, _ = IADD3 -%r3", NULL);
+    unload(&l);
+}
+
 static void test_conditions(void **state) {
     (void)state;
     Loaded l;
@@ -694,8 +737,18 @@ static void test_conditions(void **state) {
              "  %r18, _ = LOP3(lut=0xc0) %r1, 0x8, RZ, !PT\n  %p19, _ = ISETP(cmp=NE) %r18, RZ, _, _\n"
              "  %r20 = SEL %r1, %r18, %p19\n  STG _, _, 0x10, %r20\n" /* the bits have a use of their own */
              "  %p21, _ = PLOP3(lut=0xf) %p19, PT, PT\n"
-             "  %r22 = SEL %r1, %r2, %p21\n  STG _, _, 0x14, %r22\n  EXIT _\n");
+             "  %r22 = SEL %r1, %r2, %p21\n  STG _, _, 0x14, %r22\n"
+             "  %r23, _ = LOP3(lut=0xc0) %r1, 0x10, RZ, !PT\n  %p24, _ = ISETP(cmp=EQ) %r23, 0x10, _, _\n"
+             "  %r25 = SEL %r1, %r2, %p24\n  STG _, _, 0x18, %r25\n" /* one bit: it is there */
+             "  %r26, _ = LOP3(lut=0xc0) %r1, 0x20, RZ, !PT\n  %p27, _ = ISETP(cmp=NE) %r26, 0x20, _, _\n"
+             "  %r28 = SEL %r1, %r2, %p27\n  STG _, _, 0x1c, %r28\n" /* it is not */
+             "  %r29, _ = LOP3(lut=0xc0) %r1, 0x3, RZ, !PT\n  %p30, _ = ISETP(cmp=EQ) %r29, 0x3, _, _\n"
+             "  %r41 = SEL %r1, %r2, %p30\n  STG _, _, 0x20, %r41\n  EXIT _\n"); /* two bits: stays */
     assert_true(pass_conditions(l.f, &l.d));
+    expect(&l, "_, %p24 = LOP3(lut=0xc0) %r1, 0x10, RZ, !PT", "%r23");
+    expect(&l, "_, %p27 = LOP3(lut=0xc0) %r1, 0x20, RZ, !PT", "%r26");
+    expect(&l, "%r28 = SEL %r1, %r2, !%p27", NULL);
+    expect(&l, "%p30, _ = ISETP(cmp=EQ) %r29, 0x3", NULL);
     expect(&l, "_, %p4 = LOP3(lut=0xc0) %r1, 0x1, RZ, !PT", "%r3");
     expect(&l, "_, %p7 = LOP3(lut=0xc0) %r1, 0x2, RZ, !PT", "%r6");
     expect(&l, "%r8 = SEL %r1, %r2, !%p7", NULL);
@@ -824,19 +877,13 @@ static void test_returns(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fold_and_branches),
-        cmocka_unit_test(test_address),
-        cmocka_unit_test(test_constant_bank),
-        cmocka_unit_test(test_cse),
-        cmocka_unit_test(test_fold_predicates),
-        cmocka_unit_test(test_combine),
-        cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_conditions_keeps),
-        cmocka_unit_test(test_dce_keeps),
-        cmocka_unit_test(test_legalise),
-        cmocka_unit_test(test_returns),
-        cmocka_unit_test(test_reduction),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_fold_and_branches), cmocka_unit_test(test_address),
+        cmocka_unit_test(test_constant_bank),     cmocka_unit_test(test_cse),
+        cmocka_unit_test(test_fold_predicates),   cmocka_unit_test(test_combine),
+        cmocka_unit_test(test_combine_addresses), cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_conditions_keeps),  cmocka_unit_test(test_dce_keeps),
+        cmocka_unit_test(test_legalise),          cmocka_unit_test(test_returns),
+        cmocka_unit_test(test_reduction),         cmocka_unit_test(test_random),
         cmocka_unit_test(test_dce_keeps_effects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
