@@ -384,10 +384,9 @@ static bool is_clock(const PtxOperand *operand) {
     return operand->kind == PO_SREG && operand->sreg >= SR_CLOCK && operand->sreg <= SR_GLOBALTIMER_HI;
 }
 
-/* Do statements tell which threads are there, or when? Races and strong operations are found by running. */
-static bool sees_order(const PtxModule *module, const uint8_t *funcs) {
+bool auto_sees_order(const PtxModule *module, const uint8_t *funcs) {
     for (uint32_t f = 0; f < module->nfuncs; f++)
-        for (uint32_t i = 0; funcs[f] && i < module->funcs[f].ninsns; i++) {
+        for (uint32_t i = 0; (!funcs || funcs[f]) && i < module->funcs[f].ninsns; i++) {
             const PtxInsn *in = &module->funcs[f].insns[i];
             bool lanes = in->op == PTX_VOTE || in->op == PTX_SHFL || in->op == PTX_MATCH;
             if (in->op == PTX_ACTIVEMASK || in->op == PTX_MBARRIER || (lanes && !(in->flags & PF_SYNC)))
@@ -419,7 +418,7 @@ void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions 
         return;
     }
     out->funcs = s->flow.funcs;
-    s->sees_order = sees_order(module, s->flow.funcs);
+    s->sees_order = auto_sees_order(module, s->flow.funcs);
     coverage_new(&s->cover, &out->arena, module, NULL);
     coverage_new(&s->sum, &out->arena, module, NULL);
     out->seen = s->sum.values;

@@ -41,6 +41,9 @@ typedef struct {
     char reason[256];       /* nplans 0: why nothing can be run */
 } AutoLaunches;
 
+/* Do statements tell which threads are there, or when? Races and strong operations are found by running.
+ * funcs: [func] 1 for those that are looked at, NULL for all. */
+bool auto_sees_order(const PtxModule *module, const uint8_t *funcs);
 /* Never fails: see nplans. */
 void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions *opt, AutoLaunches *out);
 void auto_launch_free(AutoLaunches *launches);

@@ -273,6 +273,7 @@ static void check_warp_barrier(PtxRun *run, PtxWarp *warp) {
 /* ---- activemask ---- */
 
 bool interp_release_active(PtxWarp *warp) {
+    PtxRun *run = warp->block->run;
     uint32_t waiting = 0;
     EACH_LANE(i, warp->alive)
         waiting |= (uint32_t)(warp->threads[i].state == TS_ACTIVE) << i;
@@ -282,6 +283,10 @@ bool interp_release_active(PtxWarp *warp) {
         uint32_t group = 0;
         EACH_LANE(i, left)
             group |= (uint32_t)(warp->threads[i].wait == code) << i;
+        if (run->opt.split_active) { /* each with those of its part, which are at least the lane itself */
+            uint32_t part = (uint32_t)rng_next(&run->rng);
+            group &= part >> __builtin_ctz(left) & 1 ? part : ~part;
+        }
         EACH_LANE(i, group) {
             interp_put(&warp->threads[i], code->dst[0], group);
             interp_wake(&warp->threads[i]);

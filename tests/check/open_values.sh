@@ -1,0 +1,48 @@
+#!/bin/sh
+# open_values.sh HEDDLE DIRECTORY: what activemask and clocks give is open; a result that depends on it is no difference, and
+# any other one is.
+# SPDX-License-Identifier: MIT
+set -eu
+heddle=$1 work=$2
+mkdir -p "$work"
+
+kernel() { # NAME STEP: the body is standard input; thread i of 64 has p = o + 4 * i
+  {
+    printf '.version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 o)\n{\n'
+    printf ' .reg .u32 i, x, y, n, t; .reg .u64 p, w; .reg .pred q;\n ld.param.u64 p, [o];\n'
+    printf ' mov.u32 i, %%tid.x; mul.wide.u32 w, i, 4; add.u64 p, p, w; mov.u32 n, 0;\n'
+    sed "s/STEP/$2/"
+    printf ' ret;\n}\n'
+  } > "$work/$1.ptx"
+}
+want() { # STATUS VERDICT ARGUMENT...
+  status=$1 verdict=$2
+  shift 2
+  code=0
+  "$heddle" validate "$@" --kernel k > "$work/out.txt" 2>&1 || code=$?
+  [ $code = "$status" ] && grep -q "^k: $verdict" "$work/out.txt" && return
+  echo "validate $*: status $code, wanted $status and $verdict"
+  cat "$work/out.txt"
+  exit 1
+}
+given='--block 64 --arg out:o:u32[1024]'
+# lanes leave a loop one after the other; without convergence each group sees itself only
+loop=' and.b32 x, i, 3; L: ld.global.u32 y, [p]; add.u32 y, y, STEP; st.global.u32 [p], y; setp.eq.u32 q, x, n; @q bra A;
+ add.u32 n, n, 1; bra L; A: activemask.b32 t; st.global.u32 [p + 1024], t; st.global.u32 [p + 2048], y;'
+echo "$loop" | kernel mask 7
+echo "$loop" | kernel wrong 8
+# turns until 100 ticks of the clock have passed
+spin=' mov.u32 x, %clock; L: add.u32 n, n, 1; mov.u32 y, %clock; sub.u32 y, y, x; setp.lt.u32 q, y, 100; @q bra L;
+ add.u32 i, i, STEP; st.global.u32 [p], n; st.global.u32 [p + 1024], i;'
+echo "$spin" | kernel spin 1
+echo "$spin" | kernel spun 2
+for launch in "$given" '--launch auto'; do
+  want 0 equal "$work/mask.ptx" --reconverge=ipdom $launch
+  want 0 order-dependent "$work/mask.ptx" --reconverge=none $launch
+done
+want 0 order-dependent "$work/spin.ptx" $given
+for pair in mask:wrong spin:spun; do
+  "$heddle" compile "$work/${pair#*:}.ptx" --reconverge=none -t bru1 -o "$work/wrong.cubin"
+  want 4 differs "$work/${pair%:*}.ptx" "$work/wrong.cubin" $given
+  want 4 differs "$work/${pair%:*}.ptx" "$work/wrong.cubin" --launch auto
+done
