@@ -12,7 +12,7 @@ import tempfile
 
 from gates import HEAD, find_ptxas
 
-OPEN = re.compile(r"(mma|wmma|tcgen05|wgmma|multimem|tensormap|clusterlaunchcontrol|vshl|vshr)\.|cvt\.pack|cp\.(async\.bulk|reduce)")
+OPEN = re.compile(r"(mma|wmma|tcgen05|wgmma|multimem|tensormap|clusterlaunchcontrol|vshl|vshr|tex|tld4|txq|suq|suld|sust|sured)\.|cvt\.pack|cp\.(async\.bulk|reduce)")
 ELSEWHERE = re.compile(r"\[(pp|qq|tt|sf)|%q")  # needs declarations
 
 

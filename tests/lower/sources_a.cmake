@@ -2,6 +2,7 @@
 heddle_unit_test(test_uniform test_uniform.c DEPS hd_lower)
 heddle_unit_test(test_reconverge test_reconverge.c warp_model.c DEPS hd_lower)
 heddle_unit_test(test_opt test_opt.c DEPS hd_lower)
+heddle_unit_test(test_opt_random test_opt_random.c DEPS hd_lower)
 # Programs whose lanes meet: PTX interpreter and machine agree in every mode.
 file(GLOB meet_programs CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/meet/*.ptx)
 foreach(program ${meet_programs})
