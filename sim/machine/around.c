@@ -14,17 +14,25 @@
  * Which barriers need the whole warp is written in the word on some targets only (TargetInfo.bar_defer); of
  * others nothing is said, nor of code with indirect branches, and of functions, which lanes leave by RET.
  * The interpreter finds the same on the PTX text and counts executions (sim/interp/promise.c).
- * SPDX-License-Identifier: MIT */
+ *
+ * A kernel is looked at once in a session, and a barrier of it when it is first reached without lanes that
+ * have ended; from then on the question costs a look at each of those lanes. SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
+#include "base/bitset.h"
 #include "ir/dominators.h"
 
-typedef struct {
-    const Run *run;
-    uint32_t first, n; /* instructions of the kernel, indices into Binary.code */
+struct Around {
+    const BinFunc *kernel;
+    uint32_t first, n; /* its instructions, indices into Binary.code */
     MachInst *insts;
     VEC(GraphEdge) edges;
-    Arena arena;
-} Kernel;
+    bool readable; /* else nothing is said */
+    Graph graph;   /* node n is the end */
+    DomTree back, forth;
+    Bitset *past; /* [instruction] of a barrier: where lanes end that went around it. Empty: not asked yet */
+    struct Around *next;
+};
+typedef struct Around Kernel;
 
 static bool is_guarded(const MachInst *in) {
     unsigned second = isa_traits(in->optype)->second_guard;
@@ -41,12 +49,12 @@ static bool place_of(const MachInst *in, int64_t *bytes) {
     return false;
 }
 
-static void add_edge(Kernel *kernel, uint32_t from, uint32_t to) {
-    VEC_ADD(&kernel->arena, &kernel->edges, ((GraphEdge){from, to < kernel->n ? to : kernel->n}));
+static void add_edge(Arena *a, Kernel *kernel, uint32_t from, uint32_t to) {
+    VEC_ADD(a, &kernel->edges, ((GraphEdge){from, to < kernel->n ? to : kernel->n}));
 }
 
 /* The ways from instruction i; node n is the end. More ways than there are only hide something. */
-static bool add_ways(Kernel *kernel, uint32_t i) {
+static bool add_ways(Arena *a, Kernel *kernel, uint32_t i) {
     const MachInst *in = &kernel->insts[i];
     unsigned flow = isa_traits(in->optype)->flow;
     int64_t bytes = 0;
@@ -59,43 +67,59 @@ static bool add_ways(Kernel *kernel, uint32_t i) {
     default: break;
     }
     if (flow == ISA_FLOW_EXIT || flow == ISA_FLOW_TRAP)
-        add_edge(kernel, i, kernel->n);
+        add_edge(a, kernel, i, kernel->n);
     /* some native WARPSYNCs name a place, and ptxas calls places of the same function */
     if (flow == ISA_FLOW_BRANCH || flow == ISA_FLOW_CALL || flow == ISA_FLOW_WARPSYNC) {
         int64_t to = (int64_t)i + 1 + bytes / INST_BYTES;
         bool inside = names_place && bytes % INST_BYTES == 0 && to >= 0 && to < kernel->n;
         if (inside)
-            add_edge(kernel, i, (uint32_t)to);
+            add_edge(a, kernel, i, (uint32_t)to);
         else if (flow == ISA_FLOW_BRANCH)
             return false;
     }
     if (goes_on)
-        add_edge(kernel, i, i + 1);
+        add_edge(a, kernel, i, i + 1);
     return true;
 }
 
-static bool read_kernel(Kernel *kernel) {
-    const Run *run = kernel->run;
-    kernel->first = (uint32_t)((run->kernel->address - run->bin->code_base) / INST_BYTES);
-    kernel->n = run->kernel->ninsts;
+static bool read_kernel(Run *run, Kernel *kernel) {
+    kernel->first = (uint32_t)((kernel->kernel->address - run->bin->code_base) / INST_BYTES);
+    kernel->n = kernel->kernel->ninsts;
     if (kernel->first > run->ncode || kernel->n > run->ncode - kernel->first)
         return false;
-    kernel->insts = ARENA_ARRAY(&kernel->arena, MachInst, kernel->n + 1);
+    kernel->insts = ARENA_ARRAY(&run->arena, MachInst, kernel->n + 1);
     for (uint32_t i = 0; i < kernel->n; i++) {
         char error[ISA_ERROR_BYTES];
         if (!isa_decode(run->bin->target, run->code[kernel->first + i], &kernel->insts[i], error) ||
-            !add_ways(kernel, i))
+            !add_ways(&run->arena, kernel, i))
             return false;
     }
+    kernel->graph = graph_new(&run->arena, kernel->n + 1, kernel->edges.at, kernel->edges.n);
+    kernel->back = dom_tree(&run->arena, &kernel->graph, GRAPH_BACKWARD, kernel->n);
+    kernel->forth = dom_tree(&run->arena, &kernel->graph, GRAPH_FORWARD, 0);
+    kernel->past = ARENA_ARRAY(&run->arena, Bitset, kernel->n + 1);
     return true;
 }
 
-static bool leads_to(Kernel *kernel, const Graph *graph, uint32_t from, uint32_t to) {
-    ArenaMark mark = arena_mark(&kernel->arena);
-    GraphOrder order = graph_order(&kernel->arena, graph, from);
-    bool found = order.index[to] != NO_NODE;
-    arena_release(&kernel->arena, mark);
-    return found;
+/* The run's kernel, looked at. */
+static Kernel *kernel_of(Run *run) {
+    for (Kernel *kernel = run->around; kernel; kernel = kernel->next)
+        if (kernel->kernel == run->kernel)
+            return kernel;
+    Kernel *kernel = ARENA_ARRAY(&run->arena, Kernel, 1);
+    *kernel = (Kernel){.kernel = run->kernel, .next = run->around};
+    kernel->readable = read_kernel(run, kernel);
+    return run->around = kernel;
+}
+
+/* The instructions from which the barrier can be reached. */
+static Bitset leading_to(Run *run, const Kernel *kernel, uint32_t bar) {
+    Graph back = graph_directed(&kernel->graph, GRAPH_BACKWARD);
+    GraphOrder order = graph_order(&run->arena, &back, bar);
+    Bitset leading = bs_new(&run->arena, kernel->n + 1);
+    for (uint32_t k = 0; k < order.count; k++)
+        bs_add(&leading, order.order[k]);
+    return leading;
 }
 
 /* Nothing but leaving, or going there, or waiting for others on the way. */
@@ -113,29 +137,21 @@ static bool is_way_out(const MachInst *in) {
     }
 }
 
-/* Lanes of `ended` that went around the barrier at `bar`. */
-static uint32_t find(Kernel *kernel, const Warp *warp, uint32_t bar, uint32_t ended) {
-    uint32_t around = 0;
-    if (!read_kernel(kernel) || bar < kernel->first || bar - kernel->first >= kernel->n)
-        return 0;
-    bar -= kernel->first;
-    Graph graph = graph_new(&kernel->arena, kernel->n + 1, kernel->edges.at, kernel->edges.n);
-    DomTree back = dom_tree(&kernel->arena, &graph, GRAPH_BACKWARD, kernel->n),
-            forth = dom_tree(&kernel->arena, &graph, GRAPH_FORWARD, 0);
-    if (back.idom[bar] == NO_NODE)
-        return 0;
-    bool leads_back = true;
-    for (uint32_t m = back.idom[bar]; m != kernel->n; m = back.idom[m]) {
-        leads_back = leads_back && leads_to(kernel, &graph, m, bar);
-        if (leads_back || is_way_out(&kernel->insts[m]))
-            continue;
-        for (uint32_t rest = ended; rest; rest &= rest - 1) {
-            uint32_t at = warp->exit_pc[low_lane(rest)] - kernel->first;
-            if (at < kernel->n && dom_contains(&forth, m, at))
-                around |= 1u << low_lane(rest);
-        }
+/* Where lanes end that went around the barrier. */
+static Bitset past_of(Run *run, const Kernel *kernel, uint32_t bar) {
+    Bitset past = bs_new(&run->arena, kernel->n + 1), leading = leading_to(run, kernel, bar);
+    if (kernel->back.idom[bar] == NO_NODE)
+        return past;
+    for (uint32_t m = kernel->back.idom[bar]; m != kernel->n; m = kernel->back.idom[m])
+        if (!bs_has(&leading, m) && !is_way_out(&kernel->insts[m]))
+            bs_add(&past, m);
+    GraphOrder order = graph_order(&run->arena, &kernel->graph, 0);
+    for (uint32_t k = 1; k < order.count; k++) { /* and what is behind those only */
+        uint32_t above = kernel->forth.idom[order.order[k]];
+        if (above != NO_NODE && bs_has(&past, above))
+            bs_add(&past, order.order[k]);
     }
-    return around;
+    return past;
 }
 
 bool machine_barrier_is_aligned(const Warp *warp, const Dec *dec) {
@@ -143,9 +159,18 @@ bool machine_barrier_is_aligned(const Warp *warp, const Dec *dec) {
     return defer && isa_target_info(warp->run->bin->target)->bar_defer == BarDefer_ALIGNED;
 }
 
-uint32_t machine_went_around(const Warp *warp, const Dec *dec) {
-    Kernel kernel = {.run = warp->run};
-    uint32_t lanes = find(&kernel, warp, (uint32_t)(dec - warp->prog), warp->first_valid & ~warp->valid);
-    arena_free(&kernel.arena);
-    return lanes;
+uint32_t machine_went_around(Warp *warp, const Dec *dec) {
+    Run *run = warp->run;
+    Kernel *kernel = kernel_of(run);
+    uint32_t bar = (uint32_t)(dec - warp->prog) - kernel->first, around = 0;
+    if (!kernel->readable || bar >= kernel->n)
+        return 0;
+    if (!kernel->past[bar].w)
+        kernel->past[bar] = past_of(run, kernel, bar);
+    for (uint32_t rest = warp->first_valid & ~warp->valid; rest; rest &= rest - 1) {
+        uint32_t at = warp->exit_pc[low_lane(rest)] - kernel->first;
+        if (at < kernel->n && bs_has(&kernel->past[bar], at))
+            around |= 1u << low_lane(rest);
+    }
+    return around;
 }

@@ -222,6 +222,7 @@ typedef struct Run {
     struct Cta *spare;  /* memory of a finished block, of this or an earlier run of the session */
     unsigned spare_for; /* the checked modes that it was made for */
     struct FindingSet *finding_set;
+    struct Around *around; /* what is known of the kernels' barriers, kept as the decoded instructions are */
     struct Replay *replay; /* following a schedule */
 } Run;
 
@@ -280,9 +281,8 @@ const Level *machine_level_find(const char *name); /* NULL = best; NULL result i
 void machine_barrier_warp_exited(Cta *cta);
 /* Does the word say that the barrier needs the whole warp? */
 bool machine_barrier_is_aligned(const Warp *warp, const Dec *dec);
-/* Lanes that have ended and went around that barrier, which the others execute (around.c). Walks all the
- * kernel's code. */
-uint32_t machine_went_around(const Warp *warp, const Dec *dec);
+/* Lanes that have ended and went around that barrier, which the others execute (around.c). */
+uint32_t machine_went_around(Warp *warp, const Dec *dec);
 bool machine_barrier_lacks_threads(const Cta *cta, unsigned *id);
 #define DECLARE_BINDER(op) BindFn bind_##op;
 ISA_SIMULATED_MACHINE_OPTYPES(DECLARE_BINDER)
