@@ -120,7 +120,7 @@ static bool disturbs(const Colour *colour, BlockId from, BlockId other, const Mo
 /* The copies of an edge of a two-way branch may stand in front of the branch where the other way leads no
  * deeper into loops and misses nothing: a block of their own on the edge would take a jump as well, each time
  * for the lanes that come there. Returns the position, or NO_PLACE. */
-enum { NO_PLACE = UINT32_MAX, MOST_HOISTED = 4, MOST_HOISTED_ASIDE = 1 };
+enum { NO_PLACE = INT32_MAX, MOST_HOISTED = 4, MOST_HOISTED_ASIDE = 1 };
 
 static unsigned place_before_branch(const Colour *colour, BlockId from, BlockId to, const Moves *moves) {
     Function *f = colour->f;
