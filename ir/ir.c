@@ -354,15 +354,16 @@ const Function *ir_callee(const Function *f, const Inst *i) {
 }
 
 bool ir_is_terminator(const Function *f, const Inst *i) {
-    switch (i->op) {
-    case OT_BRA:
-    case OT_BRX: return true;
-    case OT_EXIT:
-    case OT_KILL:
-    case OT_RET:
-    case OT_BPT:
-    case OT_TRAP: return op_is_always(i->guard);
-    case OT_CALL: {
+    if (ir_is_pseudo(i->op))
+        return false;
+    switch (isa_traits(i->op)->flow) {
+    case ISA_FLOW_BRANCH:
+    case ISA_FLOW_INDIRECT: return true;
+    case ISA_FLOW_EXIT:
+    case ISA_FLOW_RET:
+    case ISA_FLOW_BPT:
+    case ISA_FLOW_TRAP: return op_is_always(i->guard);
+    case ISA_FLOW_CALL: {
         const Function *callee = ir_callee(f, i);
         return callee && callee->noreturn && op_is_always(i->guard);
     }

@@ -180,8 +180,17 @@ static void do_collective(Check *check, const Pending *s, const Inst *i, InstId 
 }
 
 static bool counts_lanes(const Inst *i) {
-    return i->op == OT_BSSY || i->op == OT_BSYNC || i->op == OT_BREAK || i->op == OT_YIELD ||
-           i->op == OT_WARPSYNC || i->op == OT_BAR || i->op == OT_BAR_RED;
+    if (ir_is_pseudo(i->op))
+        return false;
+    switch (isa_traits(i->op)->flow) {
+    case ISA_FLOW_BSSY:
+    case ISA_FLOW_BSYNC:
+    case ISA_FLOW_BREAK:
+    case ISA_FLOW_YIELD:
+    case ISA_FLOW_WARPSYNC:
+    case ISA_FLOW_BAR: return true;
+    default: return false;
+    }
 }
 
 static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block, Before *before) {
