@@ -79,6 +79,8 @@ typedef struct {
     const char *predicate; /* "off", "auto", "max": short branches as guarded code; NULL: "auto" */
     bool no_map, no_ptx;   /* leave .heddle.map, .heddle.ptx out of the file */
     const char *profile;   /* JSON of hd_profile or heddle run --profile: how branches go; NULL: not known */
+    const char *reconverge_opt; /* of "meld", "speculate", "gather-rounds" with commas between, "all", "none":
+                                 * what is done for divergent branches beyond joins; NULL: "none" */
 } HdCompileOptions;
 
 typedef struct {       /* a kernel argument: exactly one of value and buffer is set */
@@ -132,7 +134,7 @@ HD_API HdStatus hd_load(HdContext *context, const char *name, const void *image,
                         HdModule **out);
 /* Compile a PTX module to a binary one; NULL options: bru1, -O2. HD_ERR_INPUT: the PTX has something that is
  * not compiled for this target, or the profile is none; messages name it. HD_ERR_USAGE also for an unknown
- * target, level or predicate mode. */
+ * target, level, predicate mode or reconvergence option. */
 HD_API HdStatus hd_compile(HdModule *ptx, const HdCompileOptions *options, HdModule **out);
 /* The bytes of a binary module's file, which stay the module's and are valid as long as it. */
 HD_API HdStatus hd_image(const HdModule *binary, const void **image, size_t *size_bytes);

@@ -390,6 +390,7 @@ const char *ir_reconv_reason(ReconvReason r) {
                                                 "more than 16 nested joins",
                                                 "in a recursive function",
                                                 "joins early",
+                                                "joins lanes of several rounds",
                                                 "switched off",
                                                 "its join would wait for another in a circle",
                                                 "its join does not pay"};
@@ -409,7 +410,8 @@ const char *ir_predicate_reason(PredicateReason r) {
                                                 "an operation that takes no guard",
                                                 "in a loop that waits for other threads",
                                                 "too many predicates",
-                                                "does not pay"};
+                                                "does not pay",
+                                                "sides of different shapes"};
     return r < PR_COUNT ? texts[r] : "?";
 }
 
@@ -429,6 +431,34 @@ bool ir_reconv_mode(const char *name, ReconvMode *m) {
             return true;
         }
     return false;
+}
+
+enum { RO_DEFAULT = 0 }; /* heddle prove does not follow what they do */
+static const struct {
+    const char *name;
+    unsigned bits;
+} reconv_opts[] = {{"meld", RO_MELD},
+                   {"speculate", RO_SPECULATE},
+                   {"gather-rounds", RO_GATHER_ROUNDS},
+                   {"all", RO_MELD | RO_SPECULATE | RO_GATHER_ROUNDS},
+                   {"none", 0}};
+
+bool ir_reconv_opt(unsigned opts, unsigned which) {
+    return ((opts & RO_GIVEN ? opts : RO_DEFAULT) & which) != 0;
+}
+
+bool ir_reconv_opts(const char *names, unsigned *opts) {
+    *opts = RO_GIVEN;
+    for (size_t n = strcspn(names, ",");; names += n + 1, n = strcspn(names, ",")) {
+        unsigned k = 0, count = sizeof reconv_opts / sizeof *reconv_opts;
+        while (k < count && (strlen(reconv_opts[k].name) != n || strncmp(names, reconv_opts[k].name, n) != 0))
+            k++;
+        if (k == count)
+            return false;
+        *opts |= reconv_opts[k].bits;
+        if (!names[n])
+            return true;
+    }
 }
 
 static const char *const predicate_modes[] = {"auto", "off", "max"};

@@ -198,7 +198,7 @@ typedef struct { /* module-level data */
 
 // clang-format off
 typedef enum { RJ_BARRIER, RJ_UNIFORM, RJ_PROMISED /* .uni */, RJ_NO_JOIN, RJ_JOIN_IS_EXIT, RJ_TOO_DEEP, RJ_RECURSIVE,
-               RJ_EARLY, RJ_OFF, RJ_ORDER, RJ_NO_PROFIT, RJ_COUNT } ReconvReason;
+               RJ_EARLY, RJ_ROUNDS, RJ_OFF, RJ_ORDER, RJ_NO_PROFIT, RJ_COUNT } ReconvReason;
 // clang-format on
 typedef struct { /* what reconvergence did for one branch, for `compile -v` and reports */
     Function *func;
@@ -209,9 +209,10 @@ typedef struct { /* what reconvergence did for one branch, for `compile -v` and 
     uint32_t loop_exits; /* edges out of that loop */
     float gain; /* auto mode: warp instructions that a warp is expected to save by the join, or (negative; see
                    IrModule.explain) would lose by a join that was refused; 0: not estimated */
-    uint32_t barrier; /* convergence barrier register, if reason is RJ_BARRIER or RJ_EARLY */
+    uint32_t barrier; /* convergence barrier register, if reason is RJ_BARRIER, RJ_EARLY or RJ_ROUNDS */
     ReconvReason
-        reason; /* RJ_EARLY: one more report of the branch, for a join before the one all paths reach */
+        reason; /* RJ_EARLY: one more report of the branch, for a join before the one all paths reach;
+                   RJ_ROUNDS: the same, for a join within a loop that waits for lanes of later rounds */
 } ReconvReport;
 const char *ir_reconv_reason(ReconvReason r); /* a phrase: "uniform branch" */
 typedef enum {
@@ -225,6 +226,17 @@ typedef enum {
 const char *ir_reconv_mode_name(ReconvMode m);           /* "ipdom", "frontier-all", ... */
 bool ir_reconv_mode(const char *name, ReconvMode *mode); /* false: there is none of that name */
 
+enum { /* what reconvergence may do beyond placing joins: `--reconverge-opt`, IrModule.reconv_opts */
+       RO_GIVEN = 1, /* the others say it; without this they are as ir_reconv_opt has them by default */
+       RO_MELD = 2,  /* similar sides of a branch are executed together (lower/opt/meld.c) */
+       RO_SPECULATE = 4 /* lanes of several rounds of a loop wait for each other at a join within it */,
+       RO_GATHER_ROUNDS =
+           8 /* the same at the header of an inner loop: those done with it begin the next round */
+};
+bool ir_reconv_opt(unsigned opts, unsigned which); /* is it on? */
+/* "meld,speculate,gather-rounds", "all", "none"; false: there is no such name. */
+bool ir_reconv_opts(const char *names, unsigned *opts);
+
 typedef enum {
     PREDICATE_AUTO /* where it pays */,
     PREDICATE_OFF,
@@ -233,7 +245,7 @@ typedef enum {
 typedef enum { PD_NONE, PD_TRIANGLE, PD_DIAMOND, PD_EXIT, PD_BRANCH, PD_LEAVE, PD_COUNT } PredicateShape;
 // clang-format off
 typedef enum { PR_CONVERTED, PR_LOOP, PR_SHARED, PR_INNER, PR_END, PR_NO_JOIN, PR_LONG, PR_CALL, PR_SYNC, PR_OPERATION,
-               PR_OBSERVING, PR_PRESSURE, PR_NO_PROFIT, PR_COUNT } PredicateReason;
+               PR_OBSERVING, PR_PRESSURE, PR_NO_PROFIT, PR_UNLIKE, PR_COUNT } PredicateReason;
 // clang-format on
 typedef struct { /* what predication did with one branch, for `compile -v` and reports */
     Function *func;
@@ -247,6 +259,19 @@ typedef struct { /* what predication did with one branch, for `compile -v` and r
     float branch_issues,
         guard_issues; /* expected warp instructions as branches, and predicated; 0: not estimated */
 } PredicateReport;
+typedef struct { /* what melding did with one divergent branch that has two sides */
+    Function *func;
+    BlockId branch;
+    LocId loc;                          /* of the branch */
+    PredicateReason reason;             /* PR_CONVERTED: melded */
+    unsigned melded, alone, selects;    /* instructions of both sides at once, of one side, added */
+    float branch_issues, melded_issues; /* expected warp instructions without and with; 0: not estimated */
+} MeldReport;
+typedef struct { /* two statements with effects that one instruction executes, which has the first one's place
+                  */
+    const Function *func;
+    LocId loc[2];
+} MeldedPair;
 const char *ir_predicate_reason(PredicateReason r);
 const char *ir_predicate_shape(PredicateShape s);
 const char *ir_predicate_mode_name(PredicateMode m);           /* "auto", "off", "max" */
@@ -268,12 +293,15 @@ typedef struct IrModule {
     unsigned reg_limit;      /* as Function.reg_limit, for all functions */
     ReconvMode reconverge;   /* where lanes are brought together */
     PredicateMode predicate; /* which branches become guards */
+    unsigned reconv_opts;    /* RO_*; 0: the default */
     bool yield_breaks;       /* lanes leave all convergence barriers before YIELD */
     bool explain;            /* reports also tell what the joins that were refused would have cost */
     uint64_t
         steps;   /* of the pass that runs, in units of its own, where it promises few; --time-passes, tests */
     bool verify; /* passes check their results; set by ir_run_passes */
     VEC(ReconvReport) reconv; /* filled by reconvergence; callers before callees, else in layout order */
+    VEC(MeldReport) melded;   /* filled by melding; function by function */
+    VEC(MeldedPair) melded_pairs;
     VEC(PredicateReport)
     predicated; /* filled by predication; function by function, in the order of the text */
 } IrModule;

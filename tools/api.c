@@ -186,7 +186,8 @@ static bool driver_options(const HdCompileOptions *options, DriverOptions *drive
                               .target = options->target ? isa_target(options->target) : isa_targets[0],
                               .elf = {.no_map = options->no_map, .no_ptx = options->no_ptx}};
     return options->opt_level <= 3 && driver->target &&
-           (!options->predicate || ir_predicate_mode(options->predicate, &driver->predicate));
+           (!options->predicate || ir_predicate_mode(options->predicate, &driver->predicate)) &&
+           (!options->reconverge_opt || ir_reconv_opts(options->reconverge_opt, &driver->reconv_opts));
 }
 
 static void compile(Call *call) {

@@ -21,6 +21,7 @@ DriverOptions cli_driver_options(const Settings *settings) {
         .opt_level = settings->opt_level,
         .reconverge = settings->reconverge,
         .predicate = settings->predicate,
+        .reconv_opts = settings->reconv_opts,
         .yield_breaks = settings->yield_breaks,
         .explain = settings->verbose,
         .passes = {.dump = settings->dump,

@@ -51,6 +51,7 @@ bool driver_compile(Compilation *compilation, const PtxModule *ptx, const Driver
     if (compilation->ir) {
         compilation->ir->reconverge = opt->reconverge;
         compilation->ir->predicate = opt->predicate;
+        compilation->ir->reconv_opts = opt->reconv_opts;
         compilation->ir->yield_breaks = opt->yield_breaks;
         compilation->ir->explain = opt->explain;
         compilation->ir->profile = compilation->profile;

@@ -14,6 +14,7 @@ typedef struct {
     unsigned opt_level;   /* 0..3 */
     ReconvMode reconverge;
     PredicateMode predicate;
+    unsigned reconv_opts;       /* RO_*; 0: the default */
     bool yield_breaks, explain; /* see IrModule */
     PassOptions passes;
     ElfOptions elf;

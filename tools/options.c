@@ -78,6 +78,7 @@ enum { /* keys of options without a letter */
        KEY_PROFILE,
        KEY_PROFILE_OUT,
        KEY_AGAINST,
+       KEY_RECONVERGE_OPT,
        LAST_KEY
 };
 
@@ -96,6 +97,12 @@ static const struct argp_option compile_options[] = {
     {"predicate", KEY_PREDICATE, "WHICH", 0,
      "Make guarded code of short branches where it pays (auto, default), wherever it is allowed (max), or "
      "nowhere (off)",
+     0},
+    {"reconverge-opt", KEY_RECONVERGE_OPT, "WHICH", 0,
+     "Beyond joins, a list of: meld (similar sides of a branch run together), speculate (lanes of "
+     "several rounds of a loop wait for each other within it), gather-rounds (lanes done with an inner loop "
+     "go "
+     "on to their next round of it at once); or all, or none (default)",
      0},
     {"yield", KEY_YIELD, "HOW", 0,
      "YIELD alone (plain, default) or after leaving all convergence barriers (break)", 0},
@@ -429,6 +436,12 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
     case KEY_PREDICATE:
         if (!ir_predicate_mode(arg, &settings->predicate))
             argp_error(state, "--predicate=%s: it is auto, off or max", arg);
+        return true;
+    case KEY_RECONVERGE_OPT:
+        if (!ir_reconv_opts(arg, &settings->reconv_opts))
+            argp_error(state,
+                       "--reconverge-opt=%s: it is a list of meld, speculate and gather-rounds, all or none",
+                       arg);
         return true;
     case KEY_PROFILE:
         VEC_ADD(&settings->arena, &settings->profiles, ((ProfileInput){.name = arg}));

@@ -68,7 +68,7 @@ static uint32_t inst_pc(const Function *f, InstId id) {
 }
 
 static bool has_barrier(const ReconvReport *report) {
-    return report->reason == RJ_BARRIER || report->reason == RJ_EARLY;
+    return report->reason == RJ_BARRIER || report->reason == RJ_EARLY || report->reason == RJ_ROUNDS;
 }
 
 /* "converted", or why not, and what was expected. */
@@ -109,6 +109,54 @@ static void predicate_table(const Compilation *compilation, FILE *out) {
     }
 }
 
+/* What became of branches with two sides, if melding was asked for. */
+static void meld_table(const Compilation *compilation, FILE *out) {
+    const IrModule *module = compilation->ir;
+    const Function *last = NULL;
+    for (unsigned k = 0; k < module->melded.n; k++) {
+        const MeldReport *report = &module->melded.at[k];
+        if (!is_users(report->func))
+            continue;
+        if (report->func != last)
+            fprintf(out, "%s: melding\n  %8s %8s %8s %8s  %s\n",
+                    str_text(&compilation->strings, report->func->name), "PTX line", "melded", "alone",
+                    "selects", "why");
+        last = report->func;
+        char line[16] = "-";
+        if (line_of(compilation, report->func, report->loc))
+            snprintf(line, sizeof line, "%u", (unsigned)line_of(compilation, report->func, report->loc));
+        bool melded = report->reason == PR_CONVERTED;
+        fprintf(out, "  %8s %8u %8u %8u  %s", line, report->melded, report->alone, report->selects,
+                melded ? "melded" : ir_predicate_reason(report->reason));
+        if (report->branch_issues > 0)
+            fprintf(out, ": %.4g expected warp instructions, %.4g melded", (double)report->branch_issues,
+                    (double)report->melded_issues);
+        fputc('\n', out);
+    }
+}
+
+static void meld_json(const Compilation *compilation, cJSON *root) {
+    cJSON *list = json_add_list(root, "melding");
+    for (unsigned k = 0; k < compilation->ir->melded.n; k++) {
+        const MeldReport *report = &compilation->ir->melded.at[k];
+        bool melded = report->reason == PR_CONVERTED;
+        cJSON *o = json_object();
+        json_append(list, o);
+        json_add_text(o, "function", str_text(&compilation->strings, report->func->name));
+        if (line_of(compilation, report->func, report->loc))
+            json_add_number(o, "line", line_of(compilation, report->func, report->loc));
+        json_add_bool(o, "melded", melded);
+        json_add_text(o, "why", melded ? "melded" : ir_predicate_reason(report->reason));
+        if (report->branch_issues <= 0)
+            continue;
+        json_add_number(o, "instructions", report->melded);
+        json_add_number(o, "alone", report->alone);
+        json_add_number(o, "selects", report->selects);
+        json_add_number(o, "branch_issues", (double)report->branch_issues);
+        json_add_number(o, "melded_issues", (double)report->melded_issues);
+    }
+}
+
 /* "joins before that, in every round of the loop of line 12 with 3 exits" */
 static void reconv_why(const Compilation *compilation, const ReconvReport *report, FILE *out) {
     uint32_t loop = line_of(compilation, report->func, report->loop_loc);
@@ -121,6 +169,7 @@ static void reconv_why(const Compilation *compilation, const ReconvReport *repor
 void report_table(const Compilation *compilation, FILE *out) {
     const IrModule *module = compilation->ir;
     const bool automatic = module->reconverge == RECONV_AUTO, measured = compilation->profile != NULL;
+    meld_table(compilation, out);
     predicate_table(compilation, out);
     const Function *last = NULL;
     for (unsigned k = 0; k < module->reconv.n; k++) {
@@ -219,6 +268,7 @@ char *report_json(const Compilation *compilation) {
         }
         json_add_text(o, "why", ir_reconv_reason(report->reason));
     }
+    meld_json(compilation, root);
     predicate_json(compilation, root);
     return json_close(root);
 }

@@ -34,10 +34,11 @@ static void describe_config(const FuzzConfig *config, char *out, size_t out_byte
     static const char *const predicate[] = {"auto", "off", "max"};
     const MachineOptions *options = &config->machine;
     char policies[256];
-    snprintf(out, out_bytes, "%s%s-O%u reg-limit=%u %s predicate=%s%s%s policy=%s seed=%llu%s%s",
+    snprintf(out, out_bytes,
+             "%s%s-O%u reg-limit=%u %s reconverge-opt=%x predicate=%s%s%s policy=%s seed=%llu%s%s",
              config->target ? isa_target_name(config->target) : "", config->target ? " " : "",
              config->opt_level, config->reg_limit, ir_reconv_mode_name(config->reconverge),
-             predicate[config->predicate], config->yield_breaks ? " yield=break" : "",
+             config->reconv_opts, predicate[config->predicate], config->yield_breaks ? " yield=break" : "",
              config->yield_percent ? " yields" : "", machine_policy_print(&options->policies, policies),
              (unsigned long long)options->seed, options->check_control ? " check-control" : "",
              config->traces ? " traces" : "");
@@ -187,6 +188,7 @@ bool fuzz_compile(Check *check, const FuzzConfig *config) {
     check->ir->reg_limit = config->reg_limit;
     check->ir->reconverge = config->reconverge;
     check->ir->predicate = config->predicate;
+    check->ir->reconv_opts = config->reconv_opts;
     check->ir->yield_breaks = config->yield_breaks;
     check->yield_percent = config->yield_percent;
     PassOptions passes = {
@@ -330,7 +332,7 @@ static bool run_machine(Check *check, const FuzzConfig *config, FuzzCounts *coun
         good = good && fuzz_memory(check) && findings(check, &r);
     if (good && config->traces) {
         counts->traces++;
-        good = fuzz_traces_equal(&check->ptx_trace, &lanes, check->v.text, sizeof check->v.text) ||
+        good = fuzz_traces_equal(&check->ptx_trace, &lanes, check->ir, check->v.text, sizeof check->v.text) ||
                fuzz_fails(&check->v, FUZZ_TRACE);
     }
     counts->runs++;
@@ -390,15 +392,17 @@ FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const Target *target) {
     for (unsigned level = 0; level < 4; level++)
         for (unsigned l = 0; l < sizeof limits / sizeof *limits; l++) {
             for (unsigned k = 0; k < FUZZ_MAX_CONFIGS; k++) {
-                all[k] = (FuzzConfig){.target = target,
-                                      .opt_level = level,
-                                      .reg_limit = limits[l],
-                                      .text = true,
-                                      .verify = true,
-                                      .check = true,
-                                      .reconverge = (ReconvMode)((level + l) % RECONV_COUNT),
-                                      .yield_breaks = (3 * level + l) % 4 == 3,
-                                      .predicate = predicates[(level + 2 * l) % 3]};
+                all[k] = (FuzzConfig){
+                    .target = target,
+                    .opt_level = level,
+                    .reg_limit = limits[l],
+                    .text = true,
+                    .verify = true,
+                    .check = true,
+                    .reconverge = (ReconvMode)((level + l) % RECONV_COUNT),
+                    .yield_breaks = (3 * level + l) % 4 == 3,
+                    .reconv_opts = (level + l) % 2 ? RO_GIVEN | RO_MELD | RO_SPECULATE | RO_GATHER_ROUNDS : 0,
+                    .predicate = predicates[(level + 2 * l) % 3]};
                 fuzz_policy(k % FUZZ_NPOLICIES, &all[k].machine);
             }
             all[FUZZ_NPOLICIES].machine = (MachineOptions){.check_control = true};

@@ -97,6 +97,8 @@ static FuzzConfig sample_config(const Campaign *campaign, uint64_t h) {
     if (one_in(&h, 2))
         f.reconverge = (ReconvMode)((h >> 32) % RECONV_COUNT);
     f.predicate = one_in(&h, 2) ? PREDICATE_AUTO : h >> 32 & 1 ? PREDICATE_MAX : PREDICATE_OFF;
+    if (!one_in(&h, 3))
+        f.reconv_opts = RO_GIVEN | (unsigned)(h >> 32 & (RO_MELD | RO_SPECULATE | RO_GATHER_ROUNDS));
     f.yield_breaks = one_in(&h, 6);
     f.verify = one_in(&h, 16);
     f.text = one_in(&h, 64);

@@ -46,6 +46,7 @@ typedef struct {
     unsigned opt_level, reg_limit; /* 0: no limit */
     ReconvMode reconverge;
     PredicateMode predicate;
+    unsigned reconv_opts; /* RO_*; 0: the default */
     bool yield_breaks;
     unsigned yield_percent; /* of the blocks get a YIELD, before uniformity analysis */
     bool verify;            /* the IR after every pass */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "check/fuzz/lane_trace.h"
+#include "ir/graph.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,20 +99,53 @@ uint64_t fuzz_traces_events(const LaneTraces *traces) {
     return n;
 }
 
-bool fuzz_traces_equal(const LaneTraces *ptx, const LaneTraces *machine, char *out, size_t out_bytes) {
+/* One line for all whose statements have become one instruction. */
+static uint32_t *melded_lines(const PtxModule *module, const IrModule *ir) {
+    uint32_t *same = zeroed(module->nsource_lines + 2, sizeof *same);
+    for (uint32_t k = 0; k < module->nsource_lines + 2; k++)
+        same[k] = k;
+    for (unsigned k = 0; ir && k < ir->melded_pairs.n; k++) {
+        const MeldedPair *pair = &ir->melded_pairs.at[k];
+        const PtxFunc *func = pair->func->ptx;
+        uint32_t line[2] = {0};
+        for (unsigned s = 0; s < 2; s++) {
+            uint32_t insn = pair->func->locs.at[pair->loc[s].i].ptx_insn;
+            if (func >= module->funcs && func < module->funcs + module->nfuncs && insn)
+                line[s] = ptx_line(module, &func->insns[insn - 1]);
+        }
+        if (line[0] && line[1])
+            same[graph_find(same, line[0])] = graph_find(same, line[1]);
+    }
+    return same;
+}
+
+/* The next event of a trace, with all of the same line that follow it. */
+static LaneEvent next_event(const LaneTrace *trace, uint32_t *k, uint32_t *same) {
+    LaneEvent event = {0};
+    if (*k < trace->n)
+        event.line = graph_find(same, trace->at[*k].line);
+    for (; *k < trace->n && graph_find(same, trace->at[*k].line) == event.line; ++*k)
+        event.sum += trace->at[*k].sum;
+    return event;
+}
+
+bool fuzz_traces_equal(const LaneTraces *ptx, const LaneTraces *machine, const IrModule *ir, char *out,
+                       size_t out_bytes) {
+    uint32_t *same = melded_lines(ptx->m, ir);
     for (uint32_t i = 0; i < 2 * ptx->nthreads; i++) {
         const LaneTrace *trace = &ptx->threads[i], *lane_trace = &machine->threads[i];
-        for (uint32_t k = 0; k < trace->n || k < lane_trace->n; k++) {
-            LaneEvent x = k < trace->n ? trace->at[k] : (LaneEvent){0},
-                      y = k < lane_trace->n ? lane_trace->at[k] : (LaneEvent){0};
+        for (uint32_t k = 0, n = 0; k < trace->n || n < lane_trace->n;) {
+            LaneEvent x = next_event(trace, &k, same), y = next_event(lane_trace, &n, same);
             if (x.line == y.line && x.sum == y.sum)
                 continue;
             snprintf(out, out_bytes,
                      "thread %u, %s store %u of %u (machine: %u): PTX line %u, machine line %u%s", i / 2,
                      i & 1 ? "shared" : "global", k, trace->n, lane_trace->n, x.line, y.line,
                      x.line == y.line ? ", another address or value" : "");
+            free(same);
             return false;
         }
     }
+    free(same);
     return true;
 }

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_FUZZ_LANE_TRACE_H
 #define HEDDLE_CHECK_FUZZ_LANE_TRACE_H
+#include "ir/ir.h"
 #include "sim/machine/machine.h"
 #include "sim/interp/interp.h"
 
@@ -32,7 +33,9 @@ void fuzz_traces_start(LaneTraces *traces, const PtxModule *module, const Launch
 void fuzz_traces_free(LaneTraces *traces);
 void fuzz_trace_ptx(void *traces, const PtxEvent *event);         /* PtxRunOptions.on_event */
 void fuzz_trace_machine(void *traces, const MachineTrace *trace); /* MachineOptions.trace */
-/* True if equal; else the first difference as text. */
-bool fuzz_traces_equal(const LaneTraces *ptx, const LaneTraces *machine, char *out, size_t out_bytes);
+/* True if equal; else the first difference as text. ir: what was compiled; statements that it melds count as
+ * one. May be NULL. */
+bool fuzz_traces_equal(const LaneTraces *ptx, const LaneTraces *machine, const IrModule *ir, char *out,
+                       size_t out_bytes);
 uint64_t fuzz_traces_events(const LaneTraces *traces);
 #endif

@@ -8,7 +8,8 @@
  *     the branch with the edges that leave the loop set aside. The end of a body is the loop's header, so one
  * of them is the join of a whole round;
  *   - blocks that several edges of a round lead to, and headers for what leads back to them;
- *   - where edges out of a loop lead: lanes that leave in different rounds wait there for each other.
+ *   - where edges out of a loop lead: lanes that leave in different rounds wait there for each other;
+ *   - on demand, headers of inner loops and sides of branches, for lanes of several rounds of a loop around.
  * BSSY stands at the nearest block that dominates the join and can part lanes that come to it, or at one of
  * the next such ones above, outside every loop that the join is not in. One BSSY serves all branches below.
  *
@@ -28,6 +29,7 @@ enum {
     MOST_ABOVE = 4,         /* places of BSSY for one join */
     MOST_STEPS = 300000,    /* of expected runs */
     MARGIN = 128,           /* a join saves more than one in so many instructions */
+    ROUNDS_MARGIN = 3,      /* the same of a join of several rounds: data that go otherwise lose much by it */
     DEEPEST = 7,            /* loops told apart */
     MOST_ROUNDS = 6
 };
@@ -298,6 +300,61 @@ static void add_of_function(Places *places, const uint32_t *join_of) {
         add_candidate(places, late.at[k], true);
 }
 
+/* ---- joins of several rounds ---- */
+
+/* May a lane in the loop wait for one that comes a round later? Not where others wait for it: at collectives,
+ * for a value in memory, in a callee. */
+static bool rounds_may_wait(const Places *places, uint32_t loop) {
+    Reconv *reconv = places->reconv;
+    if (reconv->loops.at[loop].irreducible)
+        return false;
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k];
+        if (!b || !loop_contains(&reconv->loops, loop, b))
+            continue;
+        reconv->f->module->steps++;
+        FOR_INSTS(reconv->f, (BlockId){b}, i)
+            if (i->flags & (IF_SYNC | IF_CONVERGENT | IF_OBSERVING) || reconv_changes_active(i))
+                return false;
+    }
+    return true;
+}
+
+/* Lanes in the loop wait at `join` for all that have not left the loop, whatever round they are in: BSSY
+ * before the loop, and behind the join for the next time. */
+static void add_rounds(Places *places, uint32_t loop, uint32_t join) {
+    Reconv *reconv = places->reconv;
+    uint32_t before = places->dom.idom[reconv->loops.at[loop].header], parent = reconv->loops.at[loop].parent;
+    if (!before || before == NO_NODE || !in_scope(places, parent, before))
+        return;
+    Join j = {.block = join, .scoped = true, .loop = parent, .rounds = true};
+    VEC_ADD(&reconv->a, &j.places, before);
+    VEC_ADD(&reconv->a, &j.places, join);
+    add_candidate(places, j, false);
+}
+
+static void add_of_rounds(Places *places) {
+    Reconv *reconv = places->reconv;
+    unsigned opts = reconv->f->module->reconv_opts;
+    if (!ir_reconv_opt(opts, RO_GATHER_ROUNDS | RO_SPECULATE))
+        return;
+    for (uint32_t l = 0; l < reconv->loops.n; l++) {
+        if (!rounds_may_wait(places, l))
+            continue;
+        for (uint32_t inner = l + 1; inner < reconv->loops.n && ir_reconv_opt(opts, RO_GATHER_ROUNDS);
+             inner++)
+            if (reconv->loops.at[inner].parent == l && !reconv->loops.at[inner].irreducible)
+                add_rounds(places, l, reconv->loops.at[inner].header);
+        for (uint32_t k = 0; k < reconv->order.count && ir_reconv_opt(opts, RO_SPECULATE); k++) {
+            uint32_t b = reconv->order.order[k], d = b ? places->dom.idom[b] : NO_NODE;
+            if (d != NO_NODE && b != reconv->loops.at[l].header && innermost(places, b) == l &&
+                places->divergent[d] && innermost(places, d) == l &&
+                reconv->g.pred_at[b + 1] - reconv->g.pred_at[b] == 1)
+                add_rounds(places, l, b);
+        }
+    }
+}
+
 /* ---- sets ---- */
 
 static bool pending_at(const Candidate *one, const Candidate *other) {
@@ -373,11 +430,15 @@ static bool with_candidate(Search *search, uint32_t c) {
     return is_ordered(places, search->trial, search->ntrial);
 }
 
+static uint64_t margin(const Search *search, const Candidate *candidate) {
+    return search->cost / (candidate->join.rounds ? ROUNDS_MARGIN : MARGIN);
+}
+
 static bool try_adding(Search *search, uint32_t c) {
     if (!with_candidate(search, c))
         return false;
     uint64_t cost = cost_of(search, search->trial, search->ntrial, search->cost);
-    if (cost + search->cost / MARGIN >= search->cost)
+    if (cost + margin(search, &search->places->all.at[c]) >= search->cost)
         return false;
     take_trial(search, cost);
     return true;
@@ -386,7 +447,7 @@ static bool try_adding(Search *search, uint32_t c) {
 static bool try_without(Search *search, uint32_t c) {
     Places *places = search->places;
     /* a post-dominator goes only where that is better: not for being where no warp came by */
-    uint64_t spare = places->all.at[c].join.ipdom ? 0 : search->cost / MARGIN;
+    uint64_t spare = places->all.at[c].join.ipdom ? 0 : margin(search, &places->all.at[c]);
     search->ntrial = 0;
     for (unsigned k = 0; k < places->nset; k++)
         if (places->set[k] != c)
@@ -407,7 +468,7 @@ static void add_fitting(Places *places, const uint32_t *turn, unsigned kinds) {
         uint32_t c = turn ? turn[k] : k;
         Candidate *candidate = &places->all.at[c];
         unsigned kind = !candidate->first ? 0 : candidate->join.scoped ? OF_BODIES : OF_FUNCTION;
-        bool fits = !candidate->taken && (kinds & (kind | OF_ALL));
+        bool fits = !candidate->taken && !candidate->join.rounds && (kinds & (kind | OF_ALL));
         for (unsigned m = 0; fits && m < places->nset; m++)
             fits = places->all.at[places->set[m]].join.block != candidate->join.block;
         places->set[places->nset] = c;
@@ -525,6 +586,7 @@ void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent
     add_of_loops(&places);
     add_meetings(&places);
     add_first_meetings(&places);
+    add_of_rounds(&places);
     places.set = ARENA_ARRAY(&reconv->a, uint32_t, places.all.n + 1);
     if (places.all.n)
         choose_set(&places);

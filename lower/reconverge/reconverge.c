@@ -142,7 +142,7 @@ static void finish_reports(Reconv *r, unsigned first, unsigned *max_b) {
                                   .loc = reconv_branch(r->f, blk)->loc,
                                   .join_loc = join_loc(r, j->block),
                                   .gain = gain_of(r, j->profit),
-                                  .reason = RJ_EARLY};
+                                  .reason = j->rounds ? RJ_ROUNDS : RJ_EARLY};
             report_loop(r, j, &early);
             *VEC_PUSH(&ir_module->arena, &ir_module->reconv) = early;
         }

@@ -20,6 +20,8 @@ typedef struct {
     bool ipdom;  /* it is the immediate post-dominator of a divergent branch */
     bool scoped; /* lanes wait for those that come to it within one round of `loop`; BREAK for the others */
     bool dropped;
+    bool rounds; /* it is in a loop inside `loop`, and lanes wait for those that come in a later round of that
+                  */
     uint32_t loop;         /* if scoped: index, or NO_NODE for the whole function */
     ReconvReason why;      /* if dropped */
     int64_t profit;        /* of its early branches, or in auto mode of the join, in instructions */

@@ -198,12 +198,12 @@ static void test_lane_traces(void **state) {
     PtxModule *m = parse(same);
     LaneTraces a = trace(m), b = trace(m);
     assert_int_equal(fuzz_traces_events(&a), 6); /* three of two threads */
-    assert_true(fuzz_traces_equal(&a, &b, text, sizeof text));
+    assert_true(fuzz_traces_equal(&a, &b, NULL, text, sizeof text));
     fuzz_traces_free(&b);
     for (unsigned k = 0; k < 3; k++) {
         PtxModule *n = parse(others[k]);
         b = trace(n);
-        assert_false(fuzz_traces_equal(&a, &b, text, sizeof text));
+        assert_false(fuzz_traces_equal(&a, &b, NULL, text, sizeof text));
         fuzz_traces_free(&b);
         ptx_free(n);
     }

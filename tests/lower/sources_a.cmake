@@ -12,10 +12,16 @@ foreach(program ${meet_programs})
   set_tests_properties(meet_${name} PROPERTIES LABELS diff)
 endforeach()
 heddle_unit_test(test_predicate test_predicate.c DEPS hd_lower)
+heddle_unit_test(test_meld test_meld.c DEPS hd_lower)
 # Passes that count their steps take as many as the program is large: bounds work, not time.
 find_program(PYTHON3 python3)
 if(PYTHON3)
   add_test(NAME linear_steps COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/bench/shapes --heddle $<TARGET_FILE:heddle> --steps)
   set_tests_properties(linear_steps PROPERTIES LABELS samples)
   heddle_test_once(linear_steps)
+  # Similar sides, and lanes of several rounds: right in every mode, and issued less often.
+  add_test(NAME melded_kernels COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/melded_kernels.py $<TARGET_FILE:heddle>
+    ${PROJECT_SOURCE_DIR}/bench)
+  set_tests_properties(melded_kernels PROPERTIES LABELS diff)
+  heddle_test_once(melded_kernels)
 endif()

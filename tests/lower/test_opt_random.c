@@ -476,9 +476,16 @@ static void run(Function *f, Eval *eval, uint32_t tid) {
     free(eval->v);
 }
 
+/* Every second program; predication comes next. */
+static bool meld(Function *f, Diags *d) {
+    static unsigned odd;
+    f->module->reconv_opts = RO_GIVEN | (odd++ & 1 ? RO_MELD : 0);
+    return pass_uniformity(f->module, d) && pass_meld(f->module, d);
+}
+
 static void test_random(void **state) {
     (void)state;
-    unsigned before = 0, after = 0, stores = 0, converted = 0;
+    unsigned before = 0, after = 0, stores = 0, converted = 0, melded = 0;
     for (uint64_t seed = 1; seed <= 3000; seed++) {
         StrTab strings = {0};
         Diags d = {.sink = diag_print_sink, .user = stderr};
@@ -495,8 +502,8 @@ static void test_random(void **state) {
             run(f, &a[t], t * 7);
         before += size_of(f);
         char *text = ir_print(module, NULL);
-        static PassFn *const passes[] = {pass_fold, pass_branches, pass_cse,        pass_combine,
-                                         pass_dce,  NULL,          pass_conditions, pass_legalise};
+        static PassFn *const passes[] = {pass_fold, pass_branches, pass_cse,        pass_combine, pass_dce,
+                                         meld,      NULL,          pass_conditions, pass_legalise};
         module->predicate = seed % 3 ? PREDICATE_MAX : PREDICATE_AUTO;
         for (unsigned p = 0; p < sizeof passes / sizeof *passes; p++) {
             assert_true(passes[p] ? passes[p](f, &d)
@@ -517,14 +524,17 @@ static void test_random(void **state) {
                 }
             }
         }
+        for (unsigned k = 0; k < module->melded.n; k++)
+            melded += module->melded.at[k].reason == PR_CONVERTED;
         stores += a[0].n;
         after += size_of(f);
         free(text);
         ir_module_free(module);
         str_free(&strings);
     }
-    printf("%u instructions became %u; %u branches became guards; %u stores compared\n", before, after,
-           converted, stores);
+    printf("%u instructions became %u; %u branches became guards, %u were melded; %u stores compared\n",
+           before, after, converted, melded, stores);
+    assert_true(melded > 0);
     assert_true(converted > 3000);
     assert_true(after < before * 3 / 4);
 }
