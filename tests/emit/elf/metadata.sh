@@ -1,0 +1,75 @@
+#!/bin/sh
+# metadata.sh HEDDLE PTXAS DIRECTORY: what a file says of its kernels beside the code is what ptxas says: parameters, barriers,
+# bounds of the block, and which addresses the loader puts into variables. Skipped (77) without ptxas.
+# SPDX-License-Identifier: MIT
+set -eu
+heddle=$1 ptxas=$2 work=$3/metadata
+[ -x "$ptxas" ] || { echo "no ptxas"; exit 77; }
+rm -rf "$work"
+mkdir -p "$work"
+
+# Records by value; generic addresses in data by kind and symbol, since variables may lie in another order (others have a
+# kind of their own here, and the generic one in ptxas's files).
+facts() {
+  "$heddle" disasm "$1" > "$work/text"
+  grep -E 'EIATTR_(CBANK_PARAM_SIZE|KPARAM_INFO|NUM_BARRIERS|MAX_THREADS|REQNTID)' "$work/text" | tr -d '\t' | sed 's/^\.__attr[0-9]*//' | sort
+  sed -n 's/^\t\.__rela*\t0x[0-9a-f]*, 4, .*\/\/ \(v_.*\)/generic \1/p' "$work/text" | sort
+}
+same() { # NAME: the module's declarations, parameters and body are standard input, parted by lines of ---
+  awk -v RS='---\n' '{ part[NR] = $0 } END {
+    printf ".version 8.0\n.target TARGET\n.address_size 64\n%s.visible .entry k(%s)\n", part[1], part[2]
+    printf "%s\n{\n .reg .b32 %%r<4>; .reg .b64 %%d<4>; .reg .pred %%p<2>;\n%s ret;\n}\n", part[3], part[4] }' > "$work/$1.ptx"
+  for sm in sm_75 sm_80 sm_89 sm_90; do
+    sed "s/TARGET/$sm/" "$work/$1.ptx" > "$work/x.ptx"
+    "$ptxas" -arch "$sm" "$work/x.ptx" -o "$work/theirs.cubin" 2> /dev/null || continue # an older or newer ptxas
+    "$heddle" compile --new-form -t "$sm" "$work/x.ptx" -o "$work/ours.cubin"
+    facts "$work/theirs.cubin" > "$work/theirs"
+    facts "$work/ours.cubin" > "$work/ours"
+    [ -s "$work/theirs" ] || { echo "$1, $sm: ptxas says nothing"; exit 1; }
+    diff "$work/theirs" "$work/ours" || { echo "$1, $sm"; exit 1; }
+  done
+}
+same params << 'END'
+---
+.param .u8 a, .param .u64 b, .param .u16 c, .param .align 16 .b8 d[24], .param .u8 e, .param .f64 f, .param .u8 g---
+---
+ ld.param.u64 %d1, [b]; st.global.u64 [%d1], %d1;
+END
+same param_end << 'END'
+---
+.param .u64 a, .param .align 4 .b8 b[6], .param .u16 c, .param .u32 d, .param .u8 e---
+---
+ ld.param.u64 %d1, [a]; st.global.u64 [%d1], %d1;
+END
+same barrier << 'END'
+---
+.param .u64 a---
+---
+ bar.sync 5; bar.sync 2, 64;
+END
+same barrier_register << 'END'
+---
+.param .u64 a, .param .u32 n---
+---
+ ld.param.u32 %r1, [n]; bar.sync %r1;
+END
+same barrier_count << 'END'
+---
+.param .u64 a, .param .u32 n---
+---
+ ld.param.u32 %r1, [n]; bar.sync 3, %r1;
+END
+for bound in '.maxntid 96, 5, 3' '.maxntid 64' '.reqntid 32, 4, 2' '.reqntid 128'; do
+  printf -- '---\n.param .u64 a---\n%s---\n ld.param.u64 %%d1, [a]; st.global.u64 [%%d1], %%d1;\n' "$bound
+" | same bound
+done
+same addresses << 'END'
+.const .align 4 .u32 v_table[3] = {1, 2, 3};
+.global .align 4 .u32 v_plain[2] = {5, 6};
+.const .align 8 .u64 v_generic[2] = {generic(v_table) + 4, 7};
+.global .align 8 .u64 v_where[3] = {generic(v_plain), 0, generic(v_plain) + 4};
+---
+.param .u64 a---
+---
+ ld.param.u64 %d1, [a]; mov.u64 %d2, v_where; st.global.u64 [%d1], %d2; ld.const.u64 %d3, [v_generic]; st.global.u64 [%d1+8], %d3;
+END
