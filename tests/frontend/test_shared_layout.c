@@ -1,6 +1,7 @@
-/* Where shared variables lie: numbers read off ptxas 13.0's code for the same text, and, for random modules,
- * what must hold of any layout. SPDX-License-Identifier: MIT */
+/* Where shared and constant variables lie: numbers read off ptxas 13.0's code for the same text, and, for
+ * random modules, what must hold of any layout. SPDX-License-Identifier: MIT */
 #include "common.h"
+#include "frontend/const_layout.h"
 #include "frontend/shared_layout.h"
 
 static uint64_t at(const PtxModule *module, const SharedLayout *layout, const char *func, const char *var) {
@@ -184,8 +185,31 @@ static void random_modules(void **state) {
     }
 }
 
+/* Constant variables are aligned and apart, whatever their sizes and linkage. */
+static void random_constants(void **state) {
+    (void)state;
+    static char text[1 << 14];
+    for (unsigned round = 0; round < 100; round++) {
+        size_t n = (size_t)snprintf(text, sizeof text, HEADER);
+        for (unsigned v = 0; v < NVARS; v++)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s.const .align %u .b8 c%u[%u];\n",
+                                  below(2) ? ".visible " : "", 1u << below(8), v, 1 + below(200));
+        PtxModule *m = parse(text);
+        uint64_t place[NVARS] = {0}, end = ptx_const_layout(m, 1 << 16, place);
+        assert_int_equal(m->nvars, NVARS);
+        for (unsigned v = 0; v < NVARS; v++) {
+            assert_int_equal(place[v] % m->vars[v].align_bytes, 0);
+            assert_true(place[v] + m->vars[v].size_bytes <= end);
+            for (unsigned w = 0; w < v; w++)
+                assert_true(place[v] + m->vars[v].size_bytes <= place[w] ||
+                            place[w] + m->vars[w].size_bytes <= place[v]);
+        }
+        ptx_free(m);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_of_ptxas), cmocka_unit_test(functions),
-                                       cmocka_unit_test(random_modules)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_constants), cmocka_unit_test(kernels_of_ptxas),
+                                       cmocka_unit_test(functions), cmocka_unit_test(random_modules)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,3 +39,14 @@ printf '%s\n.extern .func (.reg .u64 r) chosen(.reg .u32 a);\n' "$head" > "$work
 refuse "chosen does not agree in .*: their parameters or results differ" "$here/main.ptx" "$here/lib.ptx" "$work/other.ptx"
 printf '%s\n.extern .global .align 4 .b32 counter[2];\n' "$head" > "$work/size.ptx"
 refuse "counter does not agree in .*: their sizes differ" "$here/main.ptx" "$here/lib.ptx" "$work/size.ptx"
+
+# parts of an address in constant memory, as initialisers
+{
+  printf '.version 8.0\n.target sm_75\n.address_size 64\n.const .align 4 .b8 before[0x1234] = {1};\n'
+  printf '.const .align 4 .u32 table[2] = {1, 2};\n.const .u8 part[3] = {0xff(table), 0xff00(table), 0xff0000(table)};\n'
+  printf '.visible .entry k(.param .u64 o)\n{\n .reg .u32 a, b, c; .reg .u64 p;\n ld.param.u64 p, [o];\n'
+  printf ' ld.const.u8 a, [part]; ld.const.u8 b, [part + 1]; ld.const.u8 c, [part + 2];\n'
+  printf ' st.global.u8 [p], a; st.global.u8 [p + 1], b; st.global.u8 [p + 2], c; mov.u32 a, table; st.global.u32 [p + 4], a;\n ret;\n}\n'
+} > "$work/parts.ptx"
+"$heddle" compile "$work/parts.ptx" "-O$level" -t "$target" -o "$work/parts.elf"
+"$heddle" run "$work/parts.elf" --arg "out:o:u32[2]" --expect o=0x1234,0x1234
