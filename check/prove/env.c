@@ -30,6 +30,9 @@ Term *prove_param(Prover *prover, uint64_t offset, unsigned bytes) {
 
 Term *prove_param_at(Prover *prover, Term *addr, unsigned bytes) {
     Terms *ts = &prover->ts;
+    uint64_t base = isa_target_info(prover->g->bin->target)->param_base_bytes;
+    if (t_is_const(addr) && addr->k >= base && (addr->k - base) % bytes == 0)
+        return prove_param(prover, addr->k - base, bytes);
     return t_app(ts, TO_UF, 32, bytes < 4 ? 8 * bytes : 0, term_name(ts, "#param"), &addr, 1);
 }
 

@@ -86,6 +86,20 @@ static Term *min_max(Ptx *ptx, const char *name, Term *a, Term *b) {
         term_name(&ptx->p->ts, "%s%s%s", name, ftz(ptx) ? ".ftz" : "", ptx->in->flags & PF_NAN ? ".nan" : "");
     return prove_uf_sorted(ptx->p, 32, full, a, b);
 }
+/* Of f64: a NaN only if both are, and the canonical one; -0 is below +0. PTX ISA 9.7.3.11, 9.7.3.12. */
+static bool wide_min_max(Ptx *ptx, bool max) {
+    enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8, BITS = 64 };
+    Terms *ts = &ptx->p->ts;
+    Term *a = operand(ptx, 1), *b = operand(ptx, 2), *ha = t_hi(ts, a), *hb = t_hi(ts, b);
+    Term *zero =
+        t_pair(ts, t_lo(ts, b), max ? t_land(ts, ha, hb) : t_lor(ts, ha, hb)); /* of equal ones the signs */
+    Term *v = t_ite(ts, t_fcmp(ts, BITS, max ? GREATER : LESS, a, b), a, b);
+    v = t_ite(ts, t_fcmp(ts, BITS, EQUAL, a, b), zero, v);
+    v = t_ite(ts, t_fcmp(ts, BITS, UNORDERED, b, b), a, v);
+    return give(ptx, canonical(ptx, v, false));
+}
+bool prove_ptx_dmin(Ptx *ptx) { return wide_min_max(ptx, false); }
+bool prove_ptx_dmax(Ptx *ptx) { return wide_min_max(ptx, true); }
 bool prove_ptx_fmin(Ptx *ptx) { return give(ptx, min_max(ptx, "fmin", operand(ptx, 1), operand(ptx, 2))); }
 bool prove_ptx_fmax(Ptx *ptx) { return give(ptx, min_max(ptx, "fmax", operand(ptx, 1), operand(ptx, 2))); }
 static Term *is_nan(Ptx *ptx, Term *a) { return t_fcmp(&ptx->p->ts, 32, 8, a, a); }

@@ -151,20 +151,26 @@ static unsigned wholes_of(Terms *ts, Term *high, Term *out[2]) {
     return n;
 }
 
-/* c * zext(lo(Y)) + c * 2^32 * hi(Y) is c * Y: does entry i hold hi(Y), and another one lo(Y)? */
+/* c * zext(lo(Y)) + c * 2^32 * hi(Y) is c * Y: does entry i hold hi(Y), and another one lo(Y) or its
+ * complement? */
 static bool join_word(Terms *ts, Lin *lin, unsigned i) {
     Term *y[2], *high = lin->t[i].t;
     uint32_t high_coef = (uint32_t)(lin->t[i].c >> 32);
     unsigned n = high->width == 32 && high_coef ? wholes_of(ts, high, y) : 0;
     for (unsigned k = 0; k < n; k++) {
-        Term *low = t_lo(ts, y[k]);
+        Term *low = t_lo(ts, y[k]), *entry = low;
+        bool inverse = is_inverse(low) || complemented(low); /* its complement is the entry: lin_add_low */
+        if (inverse)
+            entry = is_inverse(low) ? complement(ts, low) : t_inv(ts, low);
         for (unsigned j = 0; j < lin->n; j++) {
             /* the part of the coefficient that multiplies the zero-extended word: signed 32 bits */
-            uint64_t part = (uint64_t)(int64_t)(int32_t)(uint32_t)lin->t[j].c;
-            if (lin->t[j].t != low || !part || (uint32_t)part != high_coef)
+            uint64_t own = (uint64_t)(int64_t)(int32_t)(uint32_t)lin->t[j].c, part = inverse ? 0 - own : own;
+            if (lin->t[j].t != entry || !part || (uint32_t)part != high_coef)
                 continue;
             lin_add_term(ts, lin, high, 0 - (part << 32));
-            lin_add_term(ts, lin, low, 0 - part);
+            lin_add_term(ts, lin, entry, 0 - own);
+            if (inverse)
+                lin->k -= part * LOW;
             lin_add(ts, lin, y[k], part);
             return true;
         }

@@ -33,6 +33,48 @@ for target in bru1 sm_80 sm_90; do
     "$heddle" prove -t $target "$dir/large.ptx" > "$dir/out" || fail "large parameter, $target: $(tail -1 "$dir/out")"
 done
 
+# A loop over the words of a parameter: the first one is read at a constant address
+cat > "$dir/walk.ptx" <<'P'
+.version 8.1
+.target sm_80
+.address_size 64
+.visible .entry k(.param .align 4 .b8 words[400], .param .u64 p)
+{
+    .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %d<3>;
+    mov.b64 %d1, words; mov.u32 %r1, 0; mov.u32 %r2, 0;
+L:  ld.param.u32 %r3, [%d1]; add.u32 %r2, %r2, %r3; add.u64 %d1, %d1, 4; add.u32 %r1, %r1, 1;
+    setp.ne.u32 %p, %r1, 100; @%p bra L;
+    ld.param.u64 %d2, [p]; st.global.u32 [%d2], %r2; ret;
+}
+P
+for target in bru1 sm_80 sm_90; do
+    "$heddle" prove -t $target "$dir/walk.ptx" > "$dir/out" || fail "words of a parameter, $target: $(tail -1 "$dir/out")"
+done
+
+# min and max of f64: which zero, which NaN
+cat > "$dir/wide.ptx" <<'P'
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .f64 a, .param .f64 b)
+{
+    .reg .f64 %f<5>; .reg .b64 %d;
+    ld.param.u64 %d, [p]; ld.param.f64 %f1, [a]; ld.param.f64 %f2, [b];
+    max.f64 %f3, %f1, %f2; st.global.f64 [%d], %f3; min.f64 %f4, %f1, %f2; st.global.f64 [%d+8], %f4; ret;
+}
+P
+for level in 0 2; do
+    "$heddle" prove -O$level "$dir/wide.ptx" > "$dir/out" || fail "min and max of f64, -O$level: $(tail -1 "$dir/out")"
+done
+"$heddle" compile -t sm_80 "$dir/wide.ptx" -o "$dir/k.cubin" && "$heddle" disasm "$dir/k.cubin" -o "$dir/k.sass" || fail "wide"
+for wrong in 's/DSETP.GT/DSETP.LT/' 's/DSETP.GT/DSETP.GTU/' 's/DSETP.LT/DSETP.GT/' 's/DSETP.NAN/DSETP.NUM/' 's/DSETP.EQ/DSETP.NE/' \
+    's/RZ, 0xc0/RZ, 0xfc/' 's/RZ, 0xfc/RZ, 0xc0/' 's/DADD \(R[0-9]*\), \(R[0-9]*\), -0.0/DADD \1, \2, 0.0/'; do
+    sed "$wrong" "$dir/k.sass" > "$dir/e.sass"
+    cmp -s "$dir/k.sass" "$dir/e.sass" && fail "$wrong: nothing to edit"
+    "$heddle" asm "$dir/e.sass" -o "$dir/e.cubin" || fail "$wrong: does not assemble"
+    "$heddle" prove "$dir/wide.ptx" "$dir/e.cubin" > "$dir/out" && fail "$wrong: proved"
+done
+
 "$heddle" compile "$samples/guards.ptx" -o "$dir/k.cubin" || exit 1
 refuted=0 mutants=0
 for site in $("$heddle" mutate "$dir/k.cubin" --list --class=flip-predicate,swap-select,hoist-store | sed 's/ .*//' | grep :); do

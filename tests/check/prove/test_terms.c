@@ -241,8 +241,15 @@ static void one_term_for_equal_values(void **state) {
     assert_ptr_equal(t_pair(&ts, t_lo(&ts, low), high), t_add(&ts, a, b));
     assert_ptr_equal(high, t_hi(&ts, t_add(&ts, a, b)));
     assert_ptr_equal(t_pair(&ts, t_lo(&ts, a), t_hi(&ts, a)), a);
-    assert_ptr_equal(t_pair(&ts, t_scale(&ts, i, 4), t_ashr(&ts, i, t_const(&ts, 32, 30))),
-                     t_scale(&ts, t_sext(&ts, i), 4));
+    Term *j = t_var(&ts, 32, term_name(&ts, "j"), 0);
+    Term *number[] = {i, t_sub(&ts, i, j), t_sub(&ts, j, i), t_inv(&ts, t_lxor(&ts, i, j))};
+    for (unsigned k = 0; k < sizeof number / sizeof *number;
+         k++) { /* a sum, its complement, a negative one */
+        Term *x = number[k];
+        assert_ptr_equal(t_pair(&ts, t_scale(&ts, x, 4), t_ashr(&ts, x, t_const(&ts, 32, 30))),
+                         t_scale(&ts, t_sext(&ts, x), 4));
+        assert_ptr_equal(t_pair(&ts, x, t_ashr(&ts, x, t_const(&ts, 32, 31))), t_sext(&ts, x));
+    }
     Term *x = t_lo(&ts, a), *y = t_lo(&ts, b), *p = t_slt(&ts, x, y);
     assert_ptr_equal(t_lor(&ts, t_land(&ts, x, y), t_land(&ts, x, t_inv(&ts, y))), x);
     assert_ptr_equal(t_ite(&ts, t_not(&ts, p), x, y), t_ite(&ts, p, y, x));
