@@ -25,9 +25,9 @@
 enum {
     BARRIER_COST = 3, /* instructions of a BSSY and BSYNC that wait for two groups */
     WORK = 64,        /* steps of walks for each block of a procedure; nothing is told beyond */
-    MOST_PIECES = 24, /* of a mend */
-    ROUND = UINT32_MAX - 1
+    MOST_PIECES = 24  /* of a mend */
 };
+#define ROUND (UINT32_MAX - 1) /* a meeting: where the next round begins */
 
 typedef struct {
     uint32_t header, parent; /* position; loop or NONE */
