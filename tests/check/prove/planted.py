@@ -108,12 +108,12 @@ memory: atomics swapped | move ATOMG.E.MIN / ATOMG.E.ADD
 memory: atomic dropped | drop RED.E.MAX
 memory: atomic's result elsewhere | sub ATOMG.E.MIN.S32.STRONG.GPU PT, R9 / ATOMG.E.MIN.S32.STRONG.GPU PT, RZ
 memory: an atomic's predicate into one that is used | sub ATOMG.E.ADD.STRONG.GPU PT / ATOMG.E.ADD.STRONG.GPU P0
-memory: barrier dropped | drop BAR.SYNC 0x0
-memory: barrier of another number | sub BAR.SYNC 0x0 / BAR.SYNC 0x1
-memory: barrier of half the block | sub BAR.SYNC 0x0 / BAR.SYNC 0x0, 0x40
-memory: arrives only | sub BAR.SYNC 0x0 / BAR.ARV 0x0, 0x80
-memory: shared store moved over the barrier | move BAR.SYNC 0x0 / STS .R4., R6
-memory: shared load moved over the barrier | move LDS R10 / BAR.SYNC 0x0
+memory: barrier dropped | drop BAR.SYNC
+memory: barrier of another number | sub (BAR.SYNC\\S*) 0x0 / \\1 0x1
+memory: barrier of half the block | sub (BAR.SYNC\\S*) 0x0 / \\1 0x0, 0x40
+memory: arrives only | sub BAR.SYNC\\S* 0x0 / BAR.ARV 0x0, 0x80
+memory: shared store moved over the barrier | move BAR.SYNC / STS .R4., R6
+memory: shared load moved over the barrier | move LDS R10 / BAR.SYNC
 memory: shared variable elsewhere | sub IADD3 R4, R0, 0x100 / IADD3 R4, R0, 0x80
 memory: address masked otherwise | sub LOP3.LUT R0, R7, 0x7f / LOP3.LUT R0, R7, 0xff
 memory: other symbol | sub (__rela 0x220, \\w+), \\w+, / \\1, 13,
@@ -159,9 +159,9 @@ lanes: loop's counter starts at one | sub MOV R7, RZ / MOV R7, 0x1
 lanes: branch into the loop's middle | sub (@P1 BRA) `\\(.L_7_00f0\\) / \\1 `(.L_7_00f0+0x10)
 lanes: uniform register from a lane's | sub IADD3 R7, R7, 0x1, RZ / R2UR UR4, R7
 lanes: store of shared memory moved over bar.warp.sync | move LDS R9, / STS .R0., R6
-lanes: load of shared memory moved over bar.sync | move LDS R0, .R0.0x100. / BAR.SYNC 0x0
-lanes: count of the barrier | sub BAR.SYNC 0x1, 0x40 / BAR.SYNC 0x1, 0x20
-lanes: barriers swapped | sub BAR.SYNC 0x1, 0x40 / BAR.SYNC 0x0
+lanes: load of shared memory moved over bar.sync | move LDS R0, .R0.0x100. / BAR.SYNC\\S* 0x0
+lanes: count of the barrier | sub (BAR.SYNC\\S*) 0x1, 0x40 / \\1 0x1, 0x20
+lanes: barriers swapped | sub (BAR.SYNC\\S*) 0x1, 0x40 / \\1 0x0
 lanes: collective dropped, result kept | drop VOTE.ANY P0
 meet: gathers for another mask | sub R2UR UR0, R4 / R2UR UR0, R5
 meet: asks of lanes with other masks | sub ISETP.EQ.U32.AND P0, PT, R4, UR0 / ISETP.NE.U32.AND P0, PT, R4, UR0
@@ -190,34 +190,34 @@ meet: stub votes otherwise | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R4, PT, !P0
 meet: stub's result in another register | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R5, PT, P0
 meet: stub does not come back | sub in:.text.$sync$VOTE$1 RET.ABS R20 0x0 / EXIT
 meet: stub comes back to another address | sub in:.text.$sync$VOTE$1 RET.ABS R20 0x0 / RET.ABS R20 -0x10
-meet: gathered for another WARPSYNC's mask | sub MOV R4, R2 / MOV R4, R3
-meet: calls the stub for the gathering | sub (__rela 0x170, 58), 7 / \\1, 8
-meet: gathers in place of the stub | sub (__rela 0x1d0, 58), 8 / \\1, 7
+meet: gathered for another WARPSYNC's mask | sub MOV R4, R6 / MOV R4, R7
+meet: calls the stub for the gathering | sub (__rela 0x160, 58), 7 / \\1, 8
+meet: gathers in place of the stub | sub (__rela 0x1c0, 58), 8 / \\1, 7
 meet: vote's operand of the other place | sub SEL R5, RZ, 0x1, !P1 / SEL R5, RZ, 0x1, P1
-meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC R2 / WARPSYNC 0xffff
-meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC R2 / WARPSYNC R3
-meet: match of all for any | sub MATCH.ANY R2, R3 / MATCH.ALL PT, R2, R3
-meet: match of 64 bits | sub MATCH.ANY R2, R3 / MATCH.ANY.U64 R2, R2
-meet: match of another value | sub MATCH.ANY R2, R3 / MATCH.ANY R2, R0
+meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC R6 / WARPSYNC 0xffff
+meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC R6 / WARPSYNC R7
+meet: match of all for any | sub MATCH.ANY R6, R7 / MATCH.ALL PT, R6, R7
+meet: match of 64 bits | sub MATCH.ANY R6, R7 / MATCH.ANY.U64 R6, R6
+meet: match of another value | sub MATCH.ANY R6, R7 / MATCH.ANY R6, R0
 meet: reduction by another operation | sub REDUX.SUM / REDUX.OR
-meet: reduction of another value | sub REDUX.SUM UR0, R3 / REDUX.SUM UR0, R0
-meet: reduced before it is there | sub B---3--(.*)MOV R2, UR0 / B------\\1MOV R2, UR0
+meet: reduction of another value | sub REDUX.SUM UR0, R7 / REDUX.SUM UR0, R0
+meet: reduced before it is there | sub B---3--(.*)MOV R8, UR0 / B------\\1MOV R8, UR0
 meet: barrier is not released | drop in:.text.meet BSYNC B0
 meet: table's index is not checked | sub ISETP.GE.U32.AND P0, PT, R0, 0x6 / ISETP.GE.U32.AND P0, PT, R0, 0x7
 meet: table's index checked as signed | sub ISETP.GE.U32.AND P0, PT, R0, 0x6 / ISETP.GE.AND P0, PT, R0, 0x6
 meet: default of the table signed | sub ISETP.GT.U32.AND P0, PT, R0, 0x5 / ISETP.GT.AND P0, PT, R0, 0x5
 meet: default of the table off by one | sub ISETP.GT.U32.AND P0, PT, R0, 0x5 / ISETP.GT.U32.AND P0, PT, R0, 0x4
-meet: table's offset of words | sub SHF.L.U32 R7, R0, 0x2 / SHF.L.U32 R7, R0, 0x3
-meet: table of another kernel's place | sub c.0x2..R7. / c[0x2][R7+0x4]
-meet: table's entry before the branch | sub (BRX R8) -0x100 / \\1 -0xf0
-meet: table's high word | sub MOV R9, RZ / MOV R9, 0x1
+meet: table's offset of words | sub SHF.L.U32 R5, R0, 0x2 / SHF.L.U32 R5, R0, 0x3
+meet: table of another kernel's place | sub c.0x2..R5. / c[0x2][R5+0x4]
+meet: table's entry before the branch | sub (BRX R6) -0xf0 / \\1 -0xe0
+meet: table's high word | sub in:.text.table MOV R7, RZ / MOV R7, 0x1
 meet: leaves a barrier too few | drop in:.text.table BREAK B1
 meet: leaves another barrier | sub in:.text.table BREAK B1 / BREAK B0
-meet: falls into the next case | drop in:.text.table BRA `\\(.L_\\d+_01c0\\) ;.*// line 56
-meet: returns in place of going on | sub in:.text.table BRA `\\(.L_\\d+_01c0\\) ; / EXIT ;
+meet: falls into the next case | drop in:.text.table BRA `\\(.L_\\d+_01b0\\) ;.*// line 56
+meet: returns in place of going on | sub in:.text.table BRA `\\(.L_\\d+_01b0\\) ; / EXIT ;
 meet: case joins the wrong barrier | sub BSYNC B1 / BSYNC B0
 meet: constant of another bank | sub in:.text.table c.0x0..0x168. / c[0x1][0x168]
-meet: value used before its store is done | sub B-----5(.*)IADD3 R6, R6, 0xd / B------\\1IADD3 R6, R6, 0xd
+meet: value used before its store is done | sub B-----5(.*)IADD3 R4, R4, 0xd / B------\\1IADD3 R4, R4, 0xd
 meet: registers too few by one | sub (EIATTR_REGCOUNT, 0x9), 0x18 / \\1, 0x15
 calls: other callee | sub (__rela 0x80, 58), 5 / \\1, 6
 calls: into the callee's middle | sub (__rela 0x80, 58, 5), 0x0 / \\1, 0x10
