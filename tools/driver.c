@@ -12,10 +12,12 @@
 static double now_ms(void) { return clock_seconds() * 1e3; }
 
 /* Times of the steps that are no passes, in the form of the pass driver's. */
-static double step_done(const DriverOptions *opt, const char *name, double start, Diags *d) {
+static double step_done(const DriverOptions *opt, const char *name, double start, uint64_t steps, Diags *d) {
     double now = now_ms();
     char line[96];
-    snprintf(line, sizeof line, "step %-12s %9.3f ms", name, now - start);
+    int n = snprintf(line, sizeof line, "step %-12s %9.3f ms", name, now - start);
+    if (steps)
+        snprintf(line + n, sizeof line - (size_t)n, " %12llu steps", (unsigned long long)steps);
     if (opt->passes.time_passes)
         diag(d, (SrcLoc){0}, DIAG_N0010, line);
     return now;
@@ -47,7 +49,7 @@ bool driver_compile(Compilation *compilation, const PtxModule *ptx, const Driver
     double t = now_ms();
     compilation->ir = lower_module(ptx, &compilation->strings, opt->target ? opt->target : isa_targets[0],
                                    opt->opt_level, diags);
-    t = step_done(opt, "isel", t, diags);
+    t = step_done(opt, "isel", t, compilation->ir ? compilation->ir->steps : 0, diags);
     if (compilation->ir) {
         compilation->ir->reconverge = opt->reconverge;
         compilation->ir->predicate = opt->predicate;
@@ -57,13 +59,13 @@ bool driver_compile(Compilation *compilation, const PtxModule *ptx, const Driver
         compilation->ir->profile = compilation->profile;
     }
     bool good = compilation->ir && ir_run_passes(compilation->ir, &opt->passes, diags);
-    t = step_done(opt, "passes", t, diags);
+    t = step_done(opt, "passes", t, 0, diags);
     if (good && !opt->passes.stop_after) {
         compilation->code = code_encode(compilation->ir, diags);
-        t = step_done(opt, "encode", t, diags);
+        t = step_done(opt, "encode", t, 0, diags);
         good = compilation->code && elf_write_with(compilation->code, &opt->elf, &compilation->image,
                                                    &compilation->image_bytes, diags);
-        step_done(opt, "elf", t, diags);
+        step_done(opt, "elf", t, 0, diags);
     }
     diags->source = old;
     return good;

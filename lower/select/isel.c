@@ -149,8 +149,19 @@ static void set_guard(Sel *sel, InstId id, Operand old) {
 
 static Operand copy_of(Sel *s, Operand v) { return v.file == RF_P ? sel_pmov(s, v) : sel_mov(s, v); }
 
+static void unnamed_result(Sel *sel) {
+    sel->reported = sel->failed = true;
+    diag_in(sel->d, &sel->ptx->source, sel->in->loc, DIAG_E0775, ptx_op_name((PtxOp)sel->in->op),
+            str_text(&sel->ptx->strings, sel->in->mods_text));
+}
+
 /* Variables var .. var + v.n - 1 become v, in lanes whose guard is true. */
 static void write_vars(Sel *sel, uint32_t var, Wide v) {
+    uint32_t reg = sel->ssa.vars.at[var].ptx_reg;
+    if (reg && sel->in && !sel_is_result(sel->in, reg)) {
+        unnamed_result(sel);
+        return;
+    }
     if (sel->guard.kind != OPK_NONE) {
         ValId old[4];
         for (unsigned c = 0; c < v.n; c++)
@@ -208,7 +219,11 @@ void sel_write_pred(Sel *sel, const PtxOperand *dst, Operand p) {
 
 /* ---- control flow ---- */
 
-BlockId sel_block_new(Sel *sel) { return ir_block_new(sel->f); }
+BlockId sel_block_new(Sel *sel) {
+    BlockId b = ir_block_new(sel->f);
+    sel_ssa_place(&sel->ssa, b, sel->loop);
+    return b;
+}
 
 void sel_begin(Sel *sel, BlockId b) {
     VEC_ADD(&sel->arena, &sel->order, b);
@@ -240,14 +255,22 @@ void sel_branch(Sel *sel, Operand p, BlockId yes, BlockId no) {
     sel->cur = (BlockId){0};
 }
 
-enum { FUNNEL_LIMIT = 200, FUNNEL_WIDTH = 128 }; /* phis have at most 255 sources */
+/* It collects edges from outside a loop that the statement begins, and then stands outside. */
+static BlockId funnel_new(Sel *sel, uint32_t insn) {
+    BlockId b = sel_block_new(sel);
+    uint32_t loop = sel->loop_of ? sel->loop_of[insn] : 0;
+    if (loop && sel->ssa.loops.at[loop].header.i == sel->block_at[insn].i)
+        loop = sel->ssa.loops.at[loop].parent;
+    sel_ssa_place(&sel->ssa, b, loop);
+    return b;
+}
 
 /* Block for the next edge to a statement: its own, or one that collects up to FUNNEL_WIDTH edges. */
 static BlockId edge_target(Sel *sel, uint32_t insn) {
     if (sel->preds_at[insn] <= FUNNEL_LIMIT)
         return sel->block_at[insn];
     if (sel->edges_at[insn] % FUNNEL_WIDTH == 0)
-        sel->funnel_at[insn] = sel_block_new(sel);
+        sel->funnel_at[insn] = funnel_new(sel, insn);
     return sel->funnel_at[insn];
 }
 
@@ -291,17 +314,17 @@ static bool call_ends(const Sel *sel, const PtxInsn *in) {
 }
 
 /* What may run after statement i: labels into out (at most cap), and whether the next statement. */
-static bool falls_through(const Sel *s, const PtxInsn *in) {
+bool sel_falls_through(const Sel *s, const PtxInsn *in) {
     return in->guard_reg || !(ptx_leaves(in) || (in->op == PTX_CALL && call_ends(s, in)));
 }
 
-static uint32_t num_targets(const Sel *sel, const PtxInsn *in) {
+uint32_t sel_num_targets(const Sel *sel, const PtxInsn *in) {
     if (in->op == PTX_BRA)
         return 1;
     return in->op == PTX_BRX && in->table ? sel->pf->branch_tables[in->table - 1].n : 0;
 }
 
-static uint32_t target_insn(const Sel *sel, const PtxInsn *in, uint32_t k) {
+uint32_t sel_target_insn(const Sel *sel, const PtxInsn *in, uint32_t k) {
     uint32_t label =
         in->op == PTX_BRA ? in->operands[0].label : sel->pf->branch_tables[in->table - 1].labels[k];
     return sel->pf->labels[label].insn;
@@ -326,8 +349,8 @@ static void find_blocks(Sel *sel) {
             if (i == n)
                 break;
             const PtxInsn *in = &sel->pf->insns[i];
-            for (uint32_t k = 0; k < num_targets(sel, in); k++) {
-                uint32_t t = target_insn(sel, in, k);
+            for (uint32_t k = 0; k < sel_num_targets(sel, in); k++) {
+                uint32_t t = sel_target_insn(sel, in, k);
                 if (sel->edge_from[t] == i + 1) /* a table that names it again: see isel_brx */
                     continue;
                 sel->edge_from[t] = i + 1;
@@ -335,7 +358,7 @@ static void find_blocks(Sel *sel) {
                 sel->preds_at[t]++;
                 VEC_ADD(&sel->arena, &work, t);
             }
-            if (!falls_through(sel, in))
+            if (!sel_falls_through(sel, in))
                 break;
             i++;
         }
@@ -345,9 +368,10 @@ static void find_blocks(Sel *sel) {
             continue;
         sel->block_at[i] = sel_block_new(sel);
         ir_block(sel->f, sel->block_at[i])->ptx_insn = i + 1;
-        if (i == 0 || (sel->reached[i - 1] && falls_through(sel, &sel->pf->insns[i - 1])))
+        if (i == 0 || (sel->reached[i - 1] && sel_falls_through(sel, &sel->pf->insns[i - 1])))
             sel->preds_at[i]++;
     }
+    sel_find_loops(sel);
 }
 
 /* ---- statements ---- */
@@ -404,6 +428,13 @@ static void select_statement(Sel *sel, const PtxInsn *in) {
     }
 }
 
+/* A block that was made for what follows a branch is in the loop of what follows. */
+static void enter_statement(Sel *sel, uint32_t i) {
+    sel->loop = sel->loop_of ? sel->loop_of[i] : 0;
+    if (i && (sel->pf->insns[i - 1].op == PTX_BRA || sel->pf->insns[i - 1].op == PTX_BRX))
+        sel_ssa_place(&sel->ssa, sel->cur, sel->loop);
+}
+
 static void select_all(Sel *sel) {
     uint32_t n = sel->pf->ninsns;
     for (uint32_t i = 0; i <= n; i++) {
@@ -415,9 +446,11 @@ static void select_all(Sel *sel) {
         }
         if (i == n || !sel->cur.i)
             continue;
+        enter_statement(sel, i);
         set_loc(sel, i);
         select_statement(sel, sel->in);
     }
+    sel->loop = 0;
     if (sel->cur.i) { /* the end of the body returns */
         sel->loc = (LocId){0};
         if (sel->f->is_entry)

@@ -25,6 +25,7 @@ typedef struct SsaPhi {
 } SsaPhi;
 typedef struct {
     bool sealed;
+    uint32_t loop;            /* in SsaLoops */
     VEC(uint32_t) incomplete; /* phi numbers */
 } SsaBlock;
 typedef struct {
@@ -32,9 +33,26 @@ typedef struct {
     uint8_t component; /* of ptx_reg */
     uint32_t ptx_reg;  /* 0 = the compiler's own */
 } SsaVar;
+/* A reducible loop; what is in it is numbered in .. out - 1. The block of a loop has only been reached
+ * through the header, and since then only through statements of the loop. */
+typedef struct {
+    uint32_t parent, jump; /* the next one around it; another further out or the same */
+    uint32_t depth, in, out;
+    BlockId header;
+    uint32_t ways_in; /* edges to the header from outside, 0 if selection collects them first */
+} SsaLoop;
+/* Filled by sel_find_loops. Empty: nothing is known, which is always right. */
+typedef struct {
+    SsaLoop *at; /* [0] the function itself */
+    uint32_t n;
+    uint32_t *writes_at; /* [PTX register] first of its entries in writes */
+    uint32_t *writes;    /* numbers (`in`) of loops with a statement that writes it, ascending */
+} SsaLoops;
 typedef struct {
     Function *f;
     Arena *a;
+    SsaLoops loops;
+    BlockIds path; /* of reads under way */
     VEC(SsaVar) vars;
     VEC(SsaBlock) blocks; /* by BlockId */
     VEC(SsaPhi) phis;
@@ -50,6 +68,8 @@ void sel_ssa_init(Ssa *ssa, Function *f, Arena *arena);
 uint32_t sel_ssa_var_new(Ssa *ssa, RegFile file, uint32_t ptx_reg, unsigned component);
 void sel_ssa_write(Ssa *ssa, uint32_t var, BlockId b, ValId v);
 ValId sel_ssa_read(Ssa *ssa, uint32_t var, BlockId b);
+/* The block is in that loop. Until then it is in none, which is always right. */
+void sel_ssa_place(Ssa *ssa, BlockId b, uint32_t loop);
 void sel_ssa_seal(Ssa *ssa, BlockId b); /* all predecessors are known */
 void sel_ssa_finish(Ssa *ssa); /* fill in, drop redundant phis, rewrite operands, put phis in place */
 
@@ -127,6 +147,8 @@ struct Sel {
     uint32_t *edges_at;     /* made so far */
     BlockId *funnel_at;     /* current funnel block, when there are too many predecessors */
     bool *leader, *reached;
+    uint32_t *loop_of; /* PTX statement index -> loop in ssa.loops; NULL without loops */
+    uint32_t loop;     /* of the current statement */
     const PtxInsn *in;
     LocId loc;
     Operand guard; /* of the current statement; OPK_NONE when absent or turned into a branch */
@@ -137,6 +159,18 @@ struct Sel {
 };
 
 static inline PtxType sel_type(const PtxInsn *in) { return (PtxType)in->type[0]; }
+
+enum { FUNNEL_LIMIT = 200, FUNNEL_WIDTH = 128 }; /* phis have at most 255 sources */
+
+/* What may run behind a statement: labels, and whether the next statement (isel.c). */
+uint32_t sel_num_targets(const Sel *sel, const PtxInsn *in);
+uint32_t sel_target_insn(const Sel *sel, const PtxInsn *in, uint32_t k);
+bool sel_falls_through(const Sel *s, const PtxInsn *in);
+/* Once blocks are found: ssa.loops and loop_of, and the places of the blocks (assigned.c). */
+void sel_find_loops(Sel *sel);
+/* Is the PTX register among the operands that the statement may write? What writes another is refused: reads
+ * go past loops whose statements do not name the register. */
+bool sel_is_result(const PtxInsn *in, uint32_t reg);
 
 /* A trap instruction, unguarded; ends no block (flow.c). */
 InstId sel_trap(Sel *sel, TrapCode code);

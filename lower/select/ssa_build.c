@@ -81,6 +81,63 @@ static SsaBlock *block_of(Ssa *ssa, BlockId b) {
     return &ssa->blocks.at[b.i];
 }
 
+void sel_ssa_place(Ssa *ssa, BlockId b, uint32_t loop) { block_of(ssa, b)->loop = loop; }
+
+/* ---- loops that do not write a variable ---- */
+
+/* Has the register an entry with a number in in..out-1? */
+static bool has_write(const Ssa *ssa, uint32_t reg, uint32_t in, uint32_t out) {
+    uint32_t lo = ssa->loops.writes_at[reg], end = ssa->loops.writes_at[reg + 1], hi = end;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (ssa->loops.writes[mid] < in)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < end && ssa->loops.writes[lo] < out;
+}
+
+static bool is_quiet(Ssa *ssa, uint32_t reg, uint32_t loop) {
+    ssa->f->module->steps++;
+    return loop && !has_write(ssa, reg, ssa->loops.at[loop].in, ssa->loops.at[loop].out);
+}
+
+/* The outermost loop around the block that does not write the variable, 0 if all do. Where a loop does not,
+ * those inside it do not either. */
+static uint32_t quiet_loop(Ssa *ssa, uint32_t var, BlockId b) {
+    uint32_t reg = ssa->vars.at[var].ptx_reg, loop = block_of(ssa, b)->loop;
+    if (!loop || !reg || !is_quiet(ssa, reg, loop))
+        return 0;
+    for (const SsaLoop *l = &ssa->loops.at[loop]; is_quiet(ssa, reg, l->parent); l = &ssa->loops.at[loop])
+        loop = is_quiet(ssa, reg, l->jump) ? l->jump : l->parent;
+    return loop;
+}
+
+static bool is_inside(Ssa *ssa, uint32_t loop, BlockId b) {
+    uint32_t at = block_of(ssa, b)->loop;
+    const SsaLoop *l = &ssa->loops.at[loop];
+    return at && l->in <= ssa->loops.at[at].in && ssa->loops.at[at].in < l->out;
+}
+
+/* The one block that leads to the loop's header from outside; 0 if there are several or not all are known. */
+static BlockId only_way_in(Ssa *ssa, uint32_t loop) {
+    const SsaLoop *l = &ssa->loops.at[loop];
+    const Block *header = ir_block(ssa->f, l->header);
+    BlockId way = {0};
+    if (!block_of(ssa, l->header)->sealed && l->ways_in != 1)
+        return way;
+    for (uint32_t k = 0; k < header->preds.n; k++) {
+        ssa->f->module->steps++;
+        if (is_inside(ssa, loop, header->preds.at[k]))
+            continue;
+        if (way.i)
+            return (BlockId){0};
+        way = header->preds.at[k];
+    }
+    return way;
+}
+
 /* ---- phis ---- */
 
 static uint32_t new_phi(Ssa *ssa, uint32_t var, BlockId b) {
@@ -134,9 +191,10 @@ static void fill(Ssa *ssa, uint32_t n) {
     BlockId b = ssa->phis.at[n].block;
     uint32_t var = ssa->phis.at[n].var, npreds = ir_block(ssa->f, b)->preds.n;
     uint32_t *ops = ARENA_ARRAY(ssa->a, uint32_t, npreds + 1);
+    uint32_t loop = quiet_loop(ssa, var, b); /* its header, if any */
     for (uint32_t k = 0; k < npreds; k++) {
         BlockId pred = ir_block(ssa->f, b)->preds.at[k];
-        ops[k] = read_here(ssa, var, pred).i;
+        ops[k] = loop && is_inside(ssa, loop, pred) ? ssa->phis.at[n].value.i : read_here(ssa, var, pred).i;
     }
     ssa->phis.at[n].ops = ops;
     ssa->phis.at[n].nops = npreds;
@@ -157,25 +215,40 @@ static ValId read_join(Ssa *ssa, uint32_t var, BlockId b) {
     return ssa_find(ssa, ssa->phis.at[n].value);
 }
 
-/* Walks up chains of single predecessors without recursion. */
+/* Walks up chains of single predecessors without recursion, and past loops that do not write the variable: at
+ * their headers is what came in. */
 static ValId read_here(Ssa *ssa, uint32_t var, BlockId b) {
-    BlockId at = b;
+    uint32_t base = ssa->path.n;
     ValId v;
-    for (;;) {
+    for (BlockId at = b;;) {
+        ssa->f->module->steps++;
         v = get(ssa, at, var);
         if (v.i)
             break;
-        Block *blk = ir_block(ssa->f, at);
-        if (block_of(ssa, at)->sealed && blk->preds.n == 0)
+        uint32_t loop = quiet_loop(ssa, var, at);
+        BlockId header = ssa->loops.n ? ssa->loops.at[loop].header : at, way = {0};
+        if (loop && header.i != at.i) {
+            VEC_ADD(ssa->a, &ssa->path, at);
+            at = header;
+            continue;
+        }
+        const Block *blk = ir_block(ssa->f, at);
+        bool sealed = block_of(ssa, at)->sealed;
+        if (loop)
+            way = only_way_in(ssa, loop);
+        else if (sealed && blk->preds.n == 0)
             v = undef(ssa, var);
-        else if (!block_of(ssa, at)->sealed || blk->preds.n != 1)
-            v = read_join(ssa, var, at);
-        if (v.i)
+        else if (sealed && blk->preds.n == 1)
+            way = blk->preds.at[0];
+        if (!way.i) {
+            v = v.i ? v : read_join(ssa, var, at);
             break;
-        at = blk->preds.at[0];
+        }
+        VEC_ADD(ssa->a, &ssa->path, at);
+        at = way;
     }
-    for (BlockId c = b; c.i != at.i; c = ir_block(ssa->f, c)->preds.at[0])
-        sel_ssa_write(ssa, var, c, v);
+    while (ssa->path.n > base)
+        sel_ssa_write(ssa, var, ssa->path.at[--ssa->path.n], v);
     return v;
 }
 
@@ -219,6 +292,7 @@ uint32_t sel_ssa_var_new(Ssa *ssa, RegFile file, uint32_t ptx_reg, unsigned comp
 static void drop_redundant(Ssa *ssa) {
     for (bool changed = true; changed;) {
         changed = false;
+        ssa->f->module->steps += ssa->phis.n;
         for (uint32_t n = 0; n < ssa->phis.n; n++)
             drop_if_redundant(ssa, n, &changed);
     }
