@@ -99,9 +99,14 @@ uint64_t fuzz_traces_events(const LaneTraces *traces) {
     return n;
 }
 
-/* One line for all whose statements have become one instruction. */
-static uint32_t *melded_lines(const PtxModule *module, const IrModule *ir) {
+typedef struct {
+    uint32_t *same; /* [line] one line for all whose statements have become one instruction (graph_find) */
+    bool *melded;   /* [line] it has such statements */
+} Lines;
+
+static Lines melded_lines(const PtxModule *module, const IrModule *ir) {
     uint32_t *same = zeroed(module->nsource_lines + 2, sizeof *same);
+    bool *melded = zeroed(module->nsource_lines + 2, sizeof *melded);
     for (uint32_t k = 0; k < module->nsource_lines + 2; k++)
         same[k] = k;
     for (unsigned k = 0; ir && k < ir->melded_pairs.n; k++) {
@@ -113,39 +118,49 @@ static uint32_t *melded_lines(const PtxModule *module, const IrModule *ir) {
             if (func >= module->funcs && func < module->funcs + module->nfuncs && insn)
                 line[s] = ptx_line(module, &func->insns[insn - 1]);
         }
-        if (line[0] && line[1])
-            same[graph_find(same, line[0])] = graph_find(same, line[1]);
+        if (!line[0] || !line[1])
+            continue;
+        same[graph_find(same, line[0])] = graph_find(same, line[1]);
+        melded[line[0]] = melded[line[1]] = true;
     }
-    return same;
+    return (Lines){same, melded};
 }
 
-/* The next event of a trace, with all of the same line that follow it. */
-static LaneEvent next_event(const LaneTrace *trace, uint32_t *k, uint32_t *same) {
-    LaneEvent event = {0};
-    if (*k < trace->n)
-        event.line = graph_find(same, trace->at[*k].line);
-    for (; *k < trace->n && graph_find(same, trace->at[*k].line) == event.line; ++*k)
+static void free_lines(Lines *lines) {
+    free(lines->same);
+    free(lines->melded);
+}
+
+/* The next event of a trace. Of melded lines with all of the same line that follow it: the machine's events
+ * of one line that stand together are one, and there they are of one line. */
+static LaneEvent next_event(const LaneTrace *trace, uint32_t *k, const Lines *lines) {
+    if (*k == trace->n)
+        return (LaneEvent){0};
+    LaneEvent event = trace->at[(*k)++];
+    bool melded = lines->melded[event.line];
+    event.line = graph_find(lines->same, event.line);
+    for (; melded && *k < trace->n && graph_find(lines->same, trace->at[*k].line) == event.line; ++*k)
         event.sum += trace->at[*k].sum;
     return event;
 }
 
 bool fuzz_traces_equal(const LaneTraces *ptx, const LaneTraces *machine, const IrModule *ir, char *out,
                        size_t out_bytes) {
-    uint32_t *same = melded_lines(ptx->m, ir);
+    Lines lines = melded_lines(ptx->m, ir);
     for (uint32_t i = 0; i < 2 * ptx->nthreads; i++) {
         const LaneTrace *trace = &ptx->threads[i], *lane_trace = &machine->threads[i];
         for (uint32_t k = 0, n = 0; k < trace->n || n < lane_trace->n;) {
-            LaneEvent x = next_event(trace, &k, same), y = next_event(lane_trace, &n, same);
+            LaneEvent x = next_event(trace, &k, &lines), y = next_event(lane_trace, &n, &lines);
             if (x.line == y.line && x.sum == y.sum)
                 continue;
             snprintf(out, out_bytes,
                      "thread %u, %s store %u of %u (machine: %u): PTX line %u, machine line %u%s", i / 2,
                      i & 1 ? "shared" : "global", k, trace->n, lane_trace->n, x.line, y.line,
                      x.line == y.line ? ", another address or value" : "");
-            free(same);
+            free_lines(&lines);
             return false;
         }
     }
-    free(same);
+    free_lines(&lines);
     return true;
 }

@@ -238,6 +238,7 @@ void prove_meeting(const BinFlow *flow, const ProveOptions *opt, ProveReport *re
 }
 
 /* ---- refuted: from a kernel's entry ---- */
+
 /* A difference, but none that is the order of threads: where both sides trap, each in another thread, they
  * may have gone through the threads in another order. */
 bool prove_launch_shows(const Judgement *judgement) {

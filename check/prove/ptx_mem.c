@@ -333,7 +333,6 @@ bool prove_ptx_cvta(Ptx *ptx) {
 }
 
 /* ---- barriers and collectives ---- */
-/* Lanes wait for each other (the checkers look after that), and memory is ordered between them. */
 static void note_sync(Ptx *ptx, unsigned operand) { /* its membermask */
     if (ptx->in->noperands > operand)
         VEC_ADD(&ptx->p->arena, &ptx->r->syncs,
@@ -341,6 +340,7 @@ static void note_sync(Ptx *ptx, unsigned operand) { /* its membermask */
                         .mask = pv_src(ptx, pv_operand(ptx, operand), TY_B32),
                         .at = ptx->at}));
 }
+/* Lanes wait for each other (the checkers look after that), and memory is ordered between them. */
 bool prove_ptx_warp_barrier(Ptx *ptx) {
     note_sync(ptx, 0);
     Term *mask = pv_src(ptx, pv_operand(ptx, 0), TY_B32);

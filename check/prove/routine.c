@@ -1,9 +1,8 @@
 /* Routines of the compiler that are in no PTX: the stubs in which collectives meet, and the function in which
- * lanes with different masks gather (lower/reconverge/stub.c, gather.c describe them). What one lane does in
- * them is established from their code alone. A stub is a straight piece of code that returns: it is executed
- * where it is called. Gathering is a loop that ends when other lanes have come, which no proof of one lane
- * can show; its code must be, word for word, the code of which the tests and the model checker show it.
- * SPDX-License-Identifier: MIT */
+ * lanes with different masks gather (lower/reconverge/stub.c, gather.c describe them). A stub is straight
+ * code that returns: it is executed where it is called, whatever it holds. Gathering is a loop that ends when
+ * other lanes have come, which no proof of one lane can show: it is recognised by its words, and that this
+ * code ends is taken for granted; the tests and the model checker show it. SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include <string.h>
 
