@@ -159,7 +159,8 @@ HD_API HdStatus hd_interpret(HdModule *ptx, const HdLaunch *launch);
  * hd_free; NULL where the launch could not start. HD_ERR_INPUT also if `earlier` is no profile. */
 HD_API HdStatus hd_profile(HdModule *ptx, const HdLaunch *launch, const char *earlier, char **profile);
 /* Do both do the same? Buffers are not changed; host_call is not asked. A difference, or what PTX leaves
- * undefined in this launch, is described in *report (may be NULL) and gives HD_ERR_DIFFERENT. HD_ERR_INPUT as
+ * undefined in this launch, is described in *report (may be NULL) and gives HD_ERR_DIFFERENT; a difference
+ * that the clock or activemask leaves open, which other orders of threads show, gives HD_OK. HD_ERR_INPUT as
  * hd_launch; HD_ERR_LIMIT: one of the two reached max_steps (each has its own count), or both together
  * max_seconds. */
 HD_API HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, char **report);

@@ -452,16 +452,23 @@ static HdStatus status_of(Verdict verdict) {
 static void validate(Call *call) {
     Plan plan;
     Diags d = diags(call->context);
-    DiffReport report;
-    DiffOptions options = {.ptx = {.budget = step_limit(call->launch)},
-                           .machine = {.max_issues = step_limit(call->launch)}};
+    const PtxModule *ptx = call->ptx->ptx;
+    JudgeOptions options = {.budget = step_limit(call->launch),
+                            .machine = {.max_issues = step_limit(call->launch)}};
+    Comparison comparison = {0};
     make_plan(&plan, call->launch);
     call->status = HD_ERR_INPUT;
-    if (diff_validate(&plan, call->ptx->ptx, call->binary->binary, &options, &report, &d)) {
-        bool stopped = report.ptx_trap.kind == TRAP_BUDGET || report.machine_trap.kind == TRAP_BUDGET;
-        call->status = stopped ? HD_ERR_LIMIT : status_of(diff_verdict(&report));
+    const char *kernel = diff_kernels(&plan, ptx, &d);
+    if (kernel && judge_compare(&plan, ptx, call->binary->binary, &options, false, &comparison, &d)) {
+        const DiffReport *report = comparison.judged ? NULL : &comparison.as.report;
+        bool stopped =
+            report && (report->ptx_trap.kind == TRAP_BUDGET || report->machine_trap.kind == TRAP_BUDGET);
+        call->status = stopped ? HD_ERR_LIMIT : status_of(comparison.verdict);
         if (call->wants_report)
-            call->text = diff_report_text(&report, &plan);
+            call->text = judge_compare_text(&comparison, &plan, kernel);
+        judge_compare_free(&comparison);
+    } else if (!comparison.judged && comparison.as.report.unfinished) {
+        call->status = HD_ERR_LIMIT;
     } else if (d.lacking) {
         call->status = status_of(VERDICT_NOT_RUN);
     }

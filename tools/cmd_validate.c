@@ -266,36 +266,16 @@ static int validate_auto(Settings *settings) {
 /* Compare and print; false: reported. */
 static bool compare_plan(Settings *settings, const char *kernels, const PtxModule *m, const Binary *b,
                          Verdict *verdict) {
-    DiffOptions opt = {.ptx = {.seed = settings->seed, .budget = settings->budget},
-                       .machine = settings->machine,
-                       .other = settings->other,
-                       .tolerance = settings->tolerance,
-                       .no_trace = settings->no_trace};
-    char *text = NULL;
-    DiffReport r;
-    bool judged = settings->races;
-    if (!judged) {
-        if (!diff_validate(&settings->plan, m, b, &opt, &r, &settings->diags))
-            return false;
-        *verdict = diff_verdict(&r);
-        /* what the clock or activemask leaves open is told from errors by other orders of threads */
-        judged = *verdict == VERDICT_DIFFERS && auto_sees_order(m, NULL);
-    }
-    if (judged) {
-        JudgeOptions judge = judge_options(settings);
-        Judgement j;
-        bool good = judge_plan(&settings->plan, m, b, &judge, &j, &settings->diags);
-        if (good)
-            text = settings->json ? judgement_json(&j, kernels) : judgement_text(&j, kernels);
-        *verdict = j.verdict;
-        judgement_free(&j);
-        if (!good)
-            return false;
-    } else {
-        text = settings->json ? diff_report_json(&r, &settings->plan) : diff_report_text(&r, &settings->plan);
-    }
+    JudgeOptions opt = judge_options(settings);
+    Comparison comparison;
+    if (!judge_compare(&settings->plan, m, b, &opt, settings->races, &comparison, &settings->diags))
+        return false;
+    char *text = settings->json ? judge_compare_json(&comparison, &settings->plan, kernels)
+                                : judge_compare_text(&comparison, &settings->plan, kernels);
     printf("%s%s", text ? text : "", settings->json ? "\n" : "");
     mem_free(text);
+    *verdict = comparison.verdict;
+    judge_compare_free(&comparison);
     return true;
 }
 

@@ -511,6 +511,7 @@ static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *s
         return diag(validation->d, (SrcLoc){0}, DIAG_E0516, line);
     }
     if (diff_unfinished(&ptx, &machine.trap, validation->d)) {
+        validation->r->unfinished = true;
         machine_result_free(&machine);
         return false;
     }

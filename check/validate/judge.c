@@ -581,3 +581,47 @@ char *judgement_json(const Judgement *judgement, const char *kernel) {
     }
     return json_close(o);
 }
+
+/* ---- launches as given ---- */
+
+bool judge_compare(Plan *plan, const PtxModule *module, const Binary *binary, const JudgeOptions *opt,
+                   bool always, Comparison *comparison, Diags *diags) {
+    DiffOptions once = {.ptx = {.seed = opt->seed, .budget = opt->budget},
+                        .machine = opt->machine,
+                        .other = opt->other,
+                        .tolerance = opt->tolerance,
+                        .no_trace = opt->no_trace};
+    *comparison = (Comparison){.judged = always};
+    if (!always) {
+        DiffReport *report = &comparison->as.report;
+        if (!diff_validate(plan, module, binary, &once, report, diags))
+            return false;
+        comparison->verdict = diff_verdict(report);
+        bool stopped = report->ptx_trap.kind == TRAP_BUDGET || report->machine_trap.kind == TRAP_BUDGET;
+        comparison->judged =
+            comparison->verdict == VERDICT_DIFFERS && !stopped && auto_sees_order(module, NULL);
+    }
+    if (!comparison->judged)
+        return true;
+    Judgement *judgement = &comparison->as.judgement;
+    bool good = judge_plan(plan, module, binary, opt, judgement, diags);
+    comparison->verdict = judgement->verdict;
+    if (!good)
+        judgement_free(judgement);
+    return good;
+}
+
+char *judge_compare_text(const Comparison *comparison, const Plan *plan, const char *kernels) {
+    return comparison->judged ? judgement_text(&comparison->as.judgement, kernels)
+                              : diff_report_text(&comparison->as.report, plan);
+}
+
+char *judge_compare_json(const Comparison *comparison, const Plan *plan, const char *kernels) {
+    return comparison->judged ? judgement_json(&comparison->as.judgement, kernels)
+                              : diff_report_json(&comparison->as.report, plan);
+}
+
+void judge_compare_free(Comparison *comparison) {
+    if (comparison->judged)
+        judgement_free(&comparison->as.judgement);
+}

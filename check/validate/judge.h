@@ -47,6 +47,23 @@ bool judge_plan(Plan *plan, const PtxModule *module, const Binary *binary, const
  * auto_launch_free, and j refers to them. */
 void judge_auto(const PtxModule *module, const Binary *binary, const char *kernel, const JudgeOptions *opt,
                 AutoLaunches *a, Judgement *j);
+/* A plan as a caller gave it: both executions once. `judged`, where that is not enough: `always` asked for
+ * it, or a difference may be one that the clock or activemask leaves open, which other orders of threads tell
+ * from an error; then judge_plan has the word. */
+typedef struct {
+    Verdict verdict;
+    bool judged;
+    union {
+        DiffReport report;   /* not judged */
+        Judgement judgement; /* judged: for judgement_free */
+    } as;
+} Comparison;
+bool judge_compare(Plan *plan, const PtxModule *module, const Binary *binary, const JudgeOptions *opt,
+                   bool always, Comparison *comparison, Diags *diags);
+/* malloc'ed; `kernels` as diff_kernels gives it */
+char *judge_compare_text(const Comparison *comparison, const Plan *plan, const char *kernels);
+char *judge_compare_json(const Comparison *comparison, const Plan *plan, const char *kernels);
+void judge_compare_free(Comparison *comparison);
 /* Verdict, coverage, note, races and the first difference; malloc'ed. */
 char *judgement_text(const Judgement *judgement, const char *kernel);
 char *judgement_json(const Judgement *judgement, const char *kernel);

@@ -133,6 +133,46 @@ static void test_validate(void **state) {
     hd_destroy(w.c);
 }
 
+/* Turns until 100 ticks of the clock have passed: how many is open, what STEP adds is not. */
+#define SPIN(step)                                                                                           \
+    ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 o)\n{\n"                   \
+    " .reg .u32 i, x, y, n; .reg .u64 p; .reg .pred q;\n"                                                    \
+    " ld.param.u64 p, [o]; mov.u32 i, %tid.x; mad.wide.u32 p, i, 8, p; mov.u32 n, 0; mov.u32 x, %clock;\n"   \
+    "L: add.u32 n, n, 1; mov.u32 y, %clock; sub.u32 y, y, x; setp.lt.u32 q, y, 100; @q bra L;\n"             \
+    " add.u32 i, i, " step "; st.global.u32 [p], n; st.global.u32 [p + 4], i; ret;\n}\n"
+
+/* A difference that the clock leaves open is none, any other is: as `heddle validate` says. */
+static void test_validate_open(void **state) {
+    (void)state;
+    static const char one[] = SPIN("1"), two[] = SPIN("2");
+    HdModule *first, *second, *right, *wrong;
+    uint32_t cells[128] = {0};
+    HdArg arg = {.buffer = cells, .size_bytes = sizeof cells};
+    HdLaunch launch = {.grid = {1, 1, 1}, .block = {64, 1, 1}, .args = &arg, .nargs = 1};
+    HdContext *c = hd_create(NULL);
+    assert_int_equal(hd_parse(c, "one.ptx", one, sizeof one - 1, &first), HD_OK);
+    assert_int_equal(hd_parse(c, "two.ptx", two, sizeof two - 1, &second), HD_OK);
+    assert_int_equal(hd_compile(first, NULL, &right), HD_OK);
+    assert_int_equal(hd_compile(second, NULL, &wrong), HD_OK);
+    for (unsigned limited = 0; limited < 2; limited++) {
+        char *report = NULL;
+        launch.max_steps = limited ? 1 << 20 : 0;
+        assert_int_equal(hd_validate(first, right, &launch, &report), HD_OK);
+        assert_non_null(strstr(report, "k: order-dependent"));
+        hd_free(report);
+        assert_int_equal(hd_validate(first, wrong, &launch, &report), HD_ERR_DIFFERENT);
+        assert_non_null(strstr(report, "k: differs"));
+        hd_free(report);
+        assert_int_equal(hd_validate(first, right, &launch, NULL), HD_OK);
+    }
+    for (launch.max_steps = 10; launch.max_steps < 3000;
+         launch.max_steps *= 2) /* both, then the interpreter */
+        assert_int_equal(hd_validate(first, right, &launch, NULL), HD_ERR_LIMIT);
+    for (unsigned k = 0; k < 128; k++)
+        assert_int_equal(cells[k], 0);
+    hd_destroy(c);
+}
+
 static void test_prove(void **state) {
     (void)state;
     World w;
@@ -546,13 +586,13 @@ static void test_null_launch(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launch),       cmocka_unit_test(test_interpret),
-        cmocka_unit_test(test_profile),      cmocka_unit_test(test_validate),
-        cmocka_unit_test(test_prove),        cmocka_unit_test(test_validate_auto),
-        cmocka_unit_test(test_trap),         cmocka_unit_test(test_host_calls),
-        cmocka_unit_test(test_text),         cmocka_unit_test(test_check),
-        cmocka_unit_test(test_errors),       cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_null),
-        cmocka_unit_test(test_null_launch)};
+        cmocka_unit_test(test_launch),        cmocka_unit_test(test_interpret),
+        cmocka_unit_test(test_profile),       cmocka_unit_test(test_validate),
+        cmocka_unit_test(test_validate_open), cmocka_unit_test(test_prove),
+        cmocka_unit_test(test_validate_auto), cmocka_unit_test(test_trap),
+        cmocka_unit_test(test_host_calls),    cmocka_unit_test(test_text),
+        cmocka_unit_test(test_check),         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_null),          cmocka_unit_test(test_null_launch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
