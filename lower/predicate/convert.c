@@ -19,9 +19,8 @@ enum {
     PA_SIDE_MASK = 3,
     PA_TIED = 4,    /* planned: keeps a value in other lanes */
     PA_PARTIAL = 8, /* its results are undefined in other lanes */
-    PA_ANDED = 16,  /* its predicate is false in other lanes */
-    PA_DIRECT =
-        32 /* ... because the guard is one of its own sources: its second result is complement & guard */
+    PA_ANDED = 16   /* the guard is one of its own sources: its predicate is false in other lanes, its second
+                       result is complement & guard */
 };
 
 static unsigned side_of(const Inst *i) { return i->aux & PA_SIDE_MASK; }
@@ -264,7 +263,7 @@ static bool and_into(Conv *conv, uint32_t h) {
     }
     if (!takes_and(conv->p, conv->k, ir_val(conv->f, (ValId){h}), &second))
         return false;
-    i->aux |= PA_ANDED | PA_DIRECT;
+    i->aux |= PA_ANDED;
     if (i->op == OT_PLOP3) {
         *ir_src(conv->f, i, PLOP3_pr) = conv->g;
         i->mods = MPUT(PLOP3, lut, i->mods, MGET(PLOP3, lut, i->mods) & LUT_THIRD);
@@ -298,7 +297,7 @@ static Operand both(Conv *conv, Operand h, LocId loc) {
         if (same_operand(conv->ands.at[n].of, h))
             return conv->ands.at[n].is;
     PredAnd a = {h, h};
-    if (!and_into(conv, h.value) || ((h.mods & OPM_NOT) && !(def_of(conv->f, h.value)->aux & PA_DIRECT)))
+    if (!and_into(conv, h.value))
         a.is = table(conv, LUT_AND, conv->g, h, op_pt(), loc);
     else if (h.mods & OPM_NOT)
         a.is = complement(conv, h.value);

@@ -232,7 +232,7 @@ static void test_metadata(void **state) {
         CheckRule rule;
         size_t field;
         uint32_t right, wrong;
-    } cases[] = {{CR_M01, offsetof(BinFunc, nregs), 31, 30},
+    } cases[] = {{CR_M01, offsetof(BinFunc, nregs), 33, 32},
                  {CR_M02, offsetof(BinFunc, nbarriers), 6, 5},
                  {CR_M03, offsetof(BinFunc, stack_bytes), 96, 95},
                  {CR_M03, offsetof(BinFunc, stack_bytes), 512 << 10, (512 << 10) + 1}};
@@ -240,7 +240,7 @@ static void test_metadata(void **state) {
         for (unsigned wrong = 0; wrong < 2; wrong++) {
             Checked c = check_text(text, &(BinCheckOptions){.no_hazards = true});
             BinFunc *kernel = &((Binary *)(uintptr_t)c.g->bin)->funcs[0];
-            kernel->nregs = 31, kernel->nbarriers = 6, kernel->stack_bytes = 96;
+            kernel->nregs = 33, kernel->nbarriers = 6, kernel->stack_bytes = 96;
             memcpy((char *)kernel + cases[k].field, wrong ? &cases[k].wrong : &cases[k].right, 4);
             check_report_free(&c.r);
             check_binary(c.g, &(BinCheckOptions){.no_hazards = true}, &c.r);
