@@ -33,6 +33,7 @@ typedef struct {
     uint32_t const3, global_init, global;
     Bytes const3_data, init_data, const3_rela, init_rela;
     uint64_t global_bytes;
+    uint64_t const3_align, init_align, global_align; /* at least that of each variable in it */
     Diags *d;
 } Writer;
 
@@ -95,7 +96,8 @@ static void make_sections(Writer *writer) {
             add_section(writer, ".nv.info.", func_name(writer, i), SHT_NV_INFO, info_link(writer), 4);
     make_rela_sections(writer);
     if (writer->const3_data.n)
-        writer->const3 = add_section(writer, ".nv.constant3", "", SHT_PROGBITS, SHF_ALLOC, 16);
+        writer->const3 =
+            add_section(writer, ".nv.constant3", "", SHT_PROGBITS, SHF_ALLOC, writer->const3_align);
     for (uint32_t i = 0; i < module->nfuncs; i++)
         if (module->funcs[i].const2_bytes)
             writer->parts[i].const2 = add_section(writer, ".nv.constant2.", func_name(writer, i),
@@ -108,10 +110,11 @@ static void make_sections(Writer *writer) {
         writer->parts[i].text =
             add_section(writer, ".text.", func_name(writer, i), SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 128);
     if (writer->init_data.n)
-        writer->global_init =
-            add_section(writer, ".nv.global.init", "", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 256);
+        writer->global_init = add_section(writer, ".nv.global.init", "", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE,
+                                          writer->init_align);
     if (writer->global_bytes)
-        writer->global = add_section(writer, ".nv.global", "", SHT_NOBITS, SHF_ALLOC | SHF_WRITE, 256);
+        writer->global =
+            add_section(writer, ".nv.global", "", SHT_NOBITS, SHF_ALLOC | SHF_WRITE, writer->global_align);
     for (uint32_t i = 0; i < module->nfuncs; i++)
         if (declares_shared(writer, &module->funcs[i]))
             writer->parts[i].shared = add_section(writer, ".nv.shared.", func_name(writer, i), SHT_NOBITS,
@@ -223,8 +226,12 @@ static bool put_inits(Writer *writer, const IrVar *var, uint8_t *at) {
     return true;
 }
 
+static void raise_align(uint64_t *section, uint64_t var) { *section = var > *section ? var : *section; }
+
 static bool lay_out_vars(Writer *writer) {
     const IrModule *module = writer->c->ir;
+    writer->const3_align = 16;
+    writer->init_align = writer->global_align = 256;
     writer->var_offset = ARENA_ARRAY(writer->a, uint64_t, module->vars.n + 1);
     elf_bytes_add(writer->a, &writer->const3_data, NULL, module->const_bytes);
     for (uint32_t i = 0; i < module->vars.n; i++) {
@@ -239,6 +246,7 @@ static bool lay_out_vars(Writer *writer) {
                 return write_error(writer, str_text(module->strings, var->name),
                                    "does not fit its constant bank");
             at = writer->const3_data.at + var->offset_bytes;
+            raise_align(&writer->const3_align, var->align_bytes);
         } else if (init) {
             if (var->size_bytes > FILE_MAX_INIT || writer->init_data.n + var->size_bytes > FILE_MAX_INIT)
                 return diag(writer->d, var->ptx->loc, DIAG_E0412, str_text(module->strings, var->name),
@@ -248,7 +256,9 @@ static bool lay_out_vars(Writer *writer) {
                           offset - writer->init_data.n + var->size_bytes);
             writer->var_offset[i] = offset;
             at = writer->init_data.at + offset;
+            raise_align(&writer->init_align, var->align_bytes);
         } else {
+            raise_align(&writer->global_align, var->align_bytes);
             writer->var_offset[i] = align_up(writer->global_bytes, var->align_bytes);
             writer->global_bytes = writer->var_offset[i] + var->size_bytes;
         }

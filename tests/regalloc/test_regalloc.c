@@ -326,7 +326,7 @@ static void parallel_copies(void **state) {
     enum { N = 4 };
     for (unsigned file = 0; file < 2; file++)
         for (unsigned scratch = 0; scratch < 2; scratch++)
-            for (unsigned n = 0; n < N * N * N * N << (file && scratch ? N : 0); n++) {
+            for (unsigned n = 0; n < (unsigned)(N * N * N * N) << (file && scratch ? N : 0); n++) {
                 unsigned map = n % (N * N * N * N), negated = n / (N * N * N * N);
                 StrTab strings = {0};
                 Diags d = {.sink = print_diag};
