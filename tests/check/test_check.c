@@ -132,6 +132,43 @@ static void test_files(void **state) {
     assert_int_equal(bad, 0);
 }
 
+/* A hazard on one of two ways that meet, whichever is listed first: what is in flight where they meet is the
+ * worse of both. `pad` on the other way, or on both, makes it good. */
+static void test_ways_meet(void **state) {
+    (void)state;
+    static const struct {
+        CheckRule rule;
+        const char *first, *pad, *second;
+    } rows[] = {
+        {CR_H01, "[B------:R-:W-:-:S01] ISETP.EQ.AND P1, PT, R4, RZ, PT", "[B------:R-:W-:-:S15] NOP",
+         "[B------:R-:W-:-:S15] @P1 MOV R7, R5"},
+        {CR_H02, "[B------:R-:W0:-:S02] LDG.E R6, [R2]", "[B0-----:R-:W-:-:S15] NOP ;",
+         "[B------:R-:W-:-:S15] IADD3 R7, R6, R6, RZ"},
+        {CR_H03, "[B------:R-:W0:-:S02] LDG.E R6, [R2]", "[B0-----:R-:W-:-:S15] NOP ;",
+         "[B------:R-:W-:-:S15] MOV R6, R4"},
+        {CR_H04, "[B------:R0:W-:-:S02] STG.E [R2], R6", "[B0-----:R-:W-:-:S15] NOP ;",
+         "[B------:R-:W-:-:S15] MOV R6, R4"},
+        /* the younger of one queue waits for the older */
+        {CR_H02, "[B------:R-:W-:-:S02] LDS R6, [R2]", "[B------:R-:W1:-:S02] LDS R8, [R2] ;",
+         "[B-1----:R-:W-:-:S15] IADD3 R7, R6, R6, RZ"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        for (unsigned way = 0; way < 4; way++) { /* bit 0: the jump is padded, bit 1: what falls through is */
+            char text[1000];
+            const char *here = way & 2 ? rows[k].pad : "", *far = way & 1 ? rows[k].pad : "";
+            snprintf(text, sizeof text,
+                     ".target bru1\n.entry k\n[B------:R-:W-:-:S15] ISETP.EQ.AND P0, PT, R4, RZ, PT ;\n%s ;\n"
+                     "[B------:R-:W-:-:S01] @P0 BRA `(far) ;\n%s\njoin:\n%s ;\n"
+                     "[B------:R-:W-:-:S05] EXIT ;\nfar:\n%s\n[B------:R-:W-:-:S01] BRA `(join) ;\n",
+                     rows[k].first, here, rows[k].second, far);
+            Checked c = check_text(text, &(BinCheckOptions){0});
+            if (breaks(&c, rows[k].rule) != (way != 3))
+                fail_msg("%s %s in\n%s", check_rule(rows[k].rule)->id, way == 3 ? "found" : "not found",
+                         text);
+            release(&c);
+        }
+}
+
 /* a bit that belongs to no field. */
 static void test_reserved_bit(void **state) {
     (void)state;
@@ -330,6 +367,6 @@ int main(void) {
                                        cmocka_unit_test(test_count),        cmocka_unit_test(test_rule_names),
                                        cmocka_unit_test(test_docs),         cmocka_unit_test(test_metadata),
                                        cmocka_unit_test(test_options),      cmocka_unit_test(test_reports),
-                                       cmocka_unit_test(test_path)};
+                                       cmocka_unit_test(test_path),         cmocka_unit_test(test_ways_meet)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
