@@ -3,6 +3,7 @@
 #ifndef HEDDLE_CHECK_PROVE_CORE_H
 #define HEDDLE_CHECK_PROVE_CORE_H
 #include "check/prove/internal.h"
+#include "check/static/check.h"
 
 typedef struct { /* control passes from one cut point to another */
     uint32_t to;
@@ -51,6 +52,20 @@ typedef struct {
     uint8_t *known; /* by function of the binary */
 } ProveTrials;
 
+typedef struct { /* a collective of the PTX whose mask is not all lanes for certain */
+    uint32_t func, statement;
+    uint32_t reg; /* the PTX register that holds it; 0: no register, or one with several definitions */
+    bool again;   /* its definition is in a loop */
+} ProveMask;
+typedef struct { /* a WARPSYNC with its mask in a register that lanes come to without having gathered */
+    uint32_t func, inst, ptx_line;
+} ProveWait;
+typedef struct { /* of all functions of a module: see check/prove/masks.c */
+    Arena arena;
+    VEC(ProveMask) masks;
+    VEC(ProveWait) waits;
+} ProveMasks;
+
 typedef struct {
     Prover p;
     VEC(Answer) answers;
@@ -60,6 +75,7 @@ typedef struct {
     Edge entry;
     ProveSolver *solver;
     ProveTrials *trials;
+    ProveMasks *masks;
     double deadline; /* of clock_cpu_seconds; 0: none */
     const char *gave_up;
 } Core;
@@ -68,7 +84,12 @@ typedef struct {
  */
 void prove_contents(const PtxModule *module, const SharedLayout *shared, const BinFlow *flow,
                     const ProveOptions *opt, ProveReport *report);
-void prove_meeting(const BinFlow *flow, const ProveOptions *opt, ProveReport *report);
+void prove_meeting(const BinFlow *flow, const ProveMasks *masks, const ProveOptions *opt,
+                   ProveReport *report);
+/* What a region says of masks goes into core->masks; what all of them together leave open. */
+void prove_masks_note(Core *core, const Cut *cut);
+bool prove_masks_may_differ(const BinFlow *flow, const BinCheckReport *checked, const ProveMasks *masks,
+                            const ProveWait *wait);
 /* Functions that belong to the kernel asked for: itself and what it can call; all if it is NULL. */
 bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *arena);
 void prove_core_run(Core *core, Cut *cut);   /* both sides, until their exits fit together */

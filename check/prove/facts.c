@@ -149,7 +149,7 @@ static void shared(const PtxModule *module, const SharedLayout *layout, const Bi
     arena_free(&scratch);
 }
 
-static void rules(const BinFlow *flow, const bool *wanted, ProveReport *report) {
+static void rules(const BinFlow *flow, const bool *wanted, const ProveMasks *masks, ProveReport *report) {
     enum { MAX = 12 };
     BinCheckReport found;
     BinCheckOptions options = {.no_text = true};
@@ -164,6 +164,18 @@ static void rules(const BinFlow *flow, const bool *wanted, ProveReport *report) 
         fact(report, finding->func == BINFLOW_NONE ? NULL : flow->bin->funcs[finding->func].name,
              PROVE_UNKNOWN, finding->ptx_line,
              arena_printf(&report->arena, "%s: %s", check_rule(finding->rule)->id, finding->text));
+    }
+    for (uint32_t k = 0; k < masks->waits.n && said < MAX; k++) {
+        const ProveWait *wait = &masks->waits.at[k];
+        if (!prove_masks_may_differ(flow, &found, masks, wait))
+            continue;
+        char where[160];
+        said++;
+        fact(report, flow->bin->funcs[wait->func].name, PROVE_UNKNOWN, wait->ptx_line,
+             arena_printf(
+                 &report->arena,
+                 "lanes with different masks may wait at the WARPSYNC at %s, and do not gather before it",
+                 bin_where(flow, wait->inst, where)));
     }
     check_report_free(&found);
 }
@@ -228,10 +240,11 @@ void prove_contents(const PtxModule *module, const SharedLayout *layout, const B
     arena_free(&scratch);
 }
 
-void prove_meeting(const BinFlow *flow, const ProveOptions *opt, ProveReport *report) {
+void prove_meeting(const BinFlow *flow, const ProveMasks *masks, const ProveOptions *opt,
+                   ProveReport *report) {
     Arena scratch = {0};
     const bool *wanted = prove_functions_below(flow, opt->kernel, &scratch);
-    rules(flow, wanted, report);
+    rules(flow, wanted, masks, report);
     if (!opt->only_whether || !report->facts.n)
         models(flow, wanted, opt, report);
     arena_free(&scratch);

@@ -369,6 +369,7 @@ static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {
         prove_judge_unknown(&j, cut->mach_run.fault, cut->ptx_run.first, cut->mach_run.fault_at);
     else {
         prove_judge_obligations(&j, cut);
+        prove_masks_note(core, cut);
         bool ask = !core->p.opt->only_whether;
         if (ask && out->status == PROVE_UNKNOWN)
             prove_judge_blame(&j, cut);

@@ -123,7 +123,9 @@ static void warpsync(Mach *mach) {
     if (mach->p->orders[mach->at])
         mach_event(mach, LISTS_OF_A_WARP, "warpsync", &mask, 1);
     bool gathered = run->syncs.n && run->syncs.at[run->syncs.n - 1].gather;
-    if (!t_is_const(mask) || gathered) /* other constant ones are the checkers' */
+    Operand operand = mach->in->src[WARPSYNC_rb];
+    bool all = operand.kind == OPK_IMM && operand.value == UINT32_MAX; /* whatever PTX says: the checkers' */
+    if (!all || gathered)
         VEC_ADD(&mach->p->arena, &run->syncs, ((Sync){.guard = mach->full, .mask = mask, .at = mach->at}));
 }
 

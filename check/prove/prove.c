@@ -505,13 +505,14 @@ void prove_core_start(Core *core) {
 static void prove_function(ProveReport *report, const PtxModule *m, const PtxFunc *pf,
                            const SharedLayout *shared, const BinFlow *flow, uint32_t func,
                            const ProveOptions *opt, ProveSolver *solver, ProveTrials *trials,
-                           double deadline) {
+                           ProveMasks *masks, double deadline) {
     ProveFunc *out = &report->funcs[report->nfuncs++];
     out->name =
         arena_copy(&report->arena, flow->bin->funcs[func].name, strlen(flow->bin->funcs[func].name) + 1);
     Core *core = mem_zeroed(1, sizeof *core);
     core->solver = solver;
     core->trials = trials;
+    core->masks = masks;
     core->deadline = deadline;
     if (setup(core, m, pf, shared, flow, func, opt)) {
         find_cuts(core);
@@ -572,6 +573,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     ProveSolver solver = {0};
     report->funcs = ARENA_ARRAY(&report->arena, ProveFunc, binary->nfuncs + 1);
     ProveTrials trials = {m, g, ARENA_ARRAY(&report->arena, uint8_t, binary->nfuncs + 1)};
+    ProveMasks masks = {.arena = {0}};
     Library library = {{0}};
     const bool *wanted = prove_functions_below(g, opt->kernel, &report->arena);
     const BinFunc *lead = opt->first ? binary_find(binary, opt->first) : NULL;
@@ -583,12 +585,13 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
         if (!from || !from->funcs[index - 1].has_body || !wanted[f])
             continue;
         prove_function(report, from, &from->funcs[index - 1], from == m ? &shared : NULL, g, f, opt, &solver,
-                       &trials, deadline);
+                       &trials, &masks, deadline);
         if (opt->progress)
             opt->progress(opt->user, binary->funcs[f].name, k + 1, binary->nfuncs);
     }
     if (!is_decided(report, opt))
-        prove_meeting(g, opt, report);
+        prove_meeting(g, &masks, opt, report);
+    arena_free(&masks.arena);
     if (!opt->only_whether)
         prove_confirm(&trials, report);
     library_free(&library);

@@ -230,6 +230,8 @@ bool mach_routine(Mach *mach, uint32_t func) {
     }
     if (!gathers(flow, func))
         return false;
+    if (mach->full == mach->p->ts.falsity) /* nobody calls it */
+        return true;
     VEC_ADD(
         &mach->p->arena, &mach->r->syncs,
         ((Sync){

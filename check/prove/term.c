@@ -316,6 +316,10 @@ static Term *eqz(Terms *ts, Term *term, Term *unused) {
         if (term->kind == TK_SUM && term->n == 1 && term->c[0] == 1 &&
             (-term->k & 0xffffffff & ~term_possible(term->a[0])))
             return ts->falsity;
+        uint32_t bit =
+            term->kind == TK_SUM && term->n == 1 && term->c[0] == 1 ? term_possible(term->a[0]) : 0;
+        if (bit && !(bit & (bit - 1)) && ((term->k + bit) & 0xffffffff) == 0) /* it is the bit, or 0 */
+            return t_not(ts, eqz(ts, term->a[0], NULL));
     }
     return t_app1(ts, TO_EQZ, 1, term);
 }

@@ -339,6 +339,8 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
     out->findings = c.findings.at;
     out->steps = c.steps;
     out->parts = arena_copy(&out->arena, c.divergent, flow->bin->ncode * sizeof *c.divergent);
+    out->apart = arena_copy(&out->arena, c.apart, flow->bin->ncode * sizeof *c.apart);
+    out->masks_vary = arena_copy(&out->arena, c.masks_vary, flow->bin->ncode * sizeof *c.masks_vary);
     out->n = n;
     arena_free(&c.a);
 }

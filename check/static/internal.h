@@ -33,9 +33,10 @@ typedef struct {
     const uint32_t *address_taken;
     uint32_t naddress_taken;
     /* by instruction, of check/static/uniform.c */
-    bool *divergent; /* a branch, BRX, EXIT, RET or indirect CALL on which lanes may go different ways */
-    bool *converged; /* all valid lanes of the warp are together when it starts */
-    uint32_t *ipdom; /* by block: where its paths meet, those that only exit left aside; NONE */
+    bool *divergent;  /* a branch, BRX, EXIT, RET or indirect CALL on which lanes may go different ways */
+    bool *masks_vary; /* a WARPSYNC whose mask is in a register that may differ among lanes */
+    bool *converged;  /* all valid lanes of the warp are together when it starts */
+    uint32_t *ipdom;  /* by block: where its paths meet, those that only exit left aside; NONE */
     bool *surely_divergent, *surely_apart; /* the same of values that are divergent for certain */
     bool *apart; /* not all lanes of the warp need to come here: control-dependent on a divergent branch */
     /* by instruction, of check/static/barriers.c: barriers that may be pending, its own procedure's and the

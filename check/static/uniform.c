@@ -513,6 +513,9 @@ static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s
         const MachInst *m = &flow->insts[i];
         if (note && !checker->divergent[i] && parts_lanes(s, m))
             checker->divergent[i] = uniform->dirty[p] = true;
+        if (bin_kind(m) == BK_WARPSYNC &&
+            (operand_divergent(s, m->src[WARPSYNC_rb]) || operand_divergent(s, m->guard)))
+            checker->masks_vary[i] = true;
         cells_step(uniform, s, &uniform->writes[block], m, checker->converged[i]);
         if (check_is_call(checker, i))
             at_call(uniform, p, s, i, block);
@@ -585,6 +588,7 @@ static void analyse(Checker *checker, bool certain) {
     checker->divergent = ARENA_ARRAY(&checker->a, bool, n);
     checker->converged = ARENA_ARRAY(&checker->a, bool, n);
     checker->apart = ARENA_ARRAY(&checker->a, bool, n);
+    checker->masks_vary = ARENA_ARRAY(&checker->a, bool, n);
     u.info = ARENA_ARRAY(&checker->a, ProcInfo, checker->nprocs + 1);
     u.in = ARENA_ARRAY(&checker->a, Cells, nb);
     u.extra = ARENA_ARRAY(&checker->a, Cells, nb);

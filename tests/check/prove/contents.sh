@@ -47,8 +47,12 @@ data 0700000008000000   # .const pair
 edit misaligned bru1 's/c\[0x0\]\[0x168\]/c[0x0][0x169]/' 5
 edit address sm_80 's/\(LDG.E [^[]*\)\[R\([0-9]*\).64\]/\1[R\2.U32+URZ]/' 4
 edit widened bru1 's/STG.E \(.*\), R\([0-9]*\) ;/STG.E.64 \1, R\2 ;/' 4
-edit meet bru1 's/WARPSYNC 0xffffffff/WARPSYNC 0xffffff7f/' 5
+edit meet bru1 's/WARPSYNC 0xffffffff/WARPSYNC 0xffffff7f/' 4
 edit meet bru1 's/BSYNC B0/BSYNC B1/' 5
+for target in bru1 sm_80 sm_90; do # lanes with different masks come to a WARPSYNC without having gathered
+    edit gather $target 's/      CALL.REL/ @!PT CALL.REL/' 5
+    grep -q 'lanes with different masks may wait' out || fail "gather, $target: $(cat out)"
+done
 
 # a kernel is missing
 sed '/entry second/,$d' "$cases/two.ptx" >one.ptx

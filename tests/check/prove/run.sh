@@ -11,7 +11,7 @@ failed=0
 fail() { echo "FAIL: $*"; failed=1; }
 
 for level in 0 1 2 3; do
-    for s in guards bfs carry bits; do
+    for s in guards bfs carry bits irreducible collatz warpscan; do
         "$heddle" prove -O$level "$samples/$s.ptx" > "$dir/out" || fail "$s -O$level: status $?"
         grep -q '^all .* 0 refuted 0 unknown' "$dir/out" || fail "$s -O$level: $(tail -3 "$dir/out")"
     done
