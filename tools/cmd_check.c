@@ -68,7 +68,7 @@ int cmd_explain(Settings *settings) {
     char *text = check_explain(settings->inputs[0]);
     if (!text) {
         fprintf(stderr,
-                "heddle explain: there is no rule '%s'; there are R-01 to R-24, H-01 to H-07 and "
+                "heddle explain: there is no rule '%s'; there are R-01 to R-24, H-01 to H-08 and "
                 "E-BAR-PARTIAL and the like\n",
                 settings->inputs[0]);
         return STATUS_USAGE;

@@ -322,8 +322,10 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
     check_meetings(&c);
     check_registers(&c);
     check_metadata(&c);
-    if (!c.opt->no_hazards)
+    if (!c.opt->no_hazards) {
         check_hazards(&c);
+        check_reuse(&c);
+    }
     if (c.findings.n)
         qsort(c.findings.at, c.findings.n, sizeof *c.findings.at, by_place);
     uint32_t n = 0;

@@ -73,5 +73,6 @@ void check_collectives(Checker *checker); /* R-09 to R-14 */
 void check_meetings(Checker *checker);    /* */
 void check_registers(Checker *checker);   /* */
 void check_metadata(Checker *checker);    /* M- */
-void check_hazards(Checker *checker);     /* H- */
+void check_hazards(Checker *checker);     /* H-01 to H-07 */
+void check_reuse(Checker *checker);       /* H-08 */
 #endif
