@@ -26,6 +26,7 @@
  * Where a list would grow beyond MAX_TERMS or a product beyond MAX_FACTORS, ts->overflow says that terms are
  * no longer right, and what was to be proved counts as unknown.
  * SPDX-License-Identifier: MIT */
+#include "check/prove/rewrite.h"
 #include "check/prove/term_internal.h"
 #include <string.h>
 
@@ -286,26 +287,24 @@ Term *t_sext(Terms *ts, Term *term) {
     unsigned budget = 32;
     if (term->kind == TK_ITE && term_const_leaves(term, &budget))
         return t_pair(ts, term, t_ashr(ts, term, t_const(ts, 32, 31)));
-    if (term_possible(term) <= INT32_MAX)
-        return t_zext(ts, term);
+    Term *made = term_rewrite(ts, RW_SEXT, term, NULL);
+    if (made)
+        return made;
     return term_make(ts, (Term){.kind = TK_SEXT, .width = 64, .n = 1, .a = &term});
 }
 
 Term *t_lo(Terms *ts, Term *term) {
     if (term->kind == TK_CONST)
         return t_const(ts, 32, term->k);
-    if (term->kind == TK_SEXT)
-        return term->a[0];
     if (term->kind == TK_SUM) {
         Lin l = {.k = term->k, .width = 32};
         for (uint32_t i = 0; i < term->n; i++)
             lin_add(ts, &l, term->a[i]->width == 32 ? term->a[i] : t_lo(ts, term->a[i]), term->c[i]);
         return lin_term(ts, &l);
     }
-    if (term->kind == TK_APP && term->op == TO_SHL64)
-        return t_shl(ts, t_lo(ts, term->a[0]), term->a[1]);
-    if (term->kind == TK_APP && term->op == TO_MUL)
-        return t_mul(ts, t_lo(ts, term->a[0]), t_lo(ts, term->a[1]));
+    Term *made = term_rewrite(ts, RW_LO, term, NULL);
+    if (made)
+        return made;
     return term_make(ts, (Term){.kind = TK_LO, .width = 32, .n = 1, .a = &term});
 }
 
@@ -335,12 +334,9 @@ static Term *carry_word(Terms *ts, Lin *lin) {
 Term *t_hi(Terms *ts, Term *term) {
     if (term->kind == TK_CONST)
         return t_const(ts, 32, term->k >> 32);
-    if (term->kind == TK_SEXT)
-        return t_ashr(ts, term->a[0], t_const(ts, 32, 31));
-    if (term->kind == TK_APP && term->op == TO_LSHR64)
-        return t_lshr(ts, t_hi(ts, term->a[0]), term->a[1]);
-    if (term->kind == TK_APP && term->op == TO_ASHR64)
-        return t_ashr(ts, t_hi(ts, term->a[0]), term->a[1]);
+    Term *made = term->kind == TK_SUM ? NULL : term_rewrite(ts, RW_HI, term, NULL);
+    if (made)
+        return made;
     if (term->kind != TK_SUM)
         return term_make(ts, (Term){.kind = TK_HI, .width = 32, .n = 1, .a = &term});
     if (term->n == 1 && term->c[0] == ~0ull && term->k == ~0ull && term->a[0]->width == 64)
@@ -637,24 +633,16 @@ static Term *term_shift(Terms *ts, TermOp op, Term *x, Term *n) {
     return t_app(ts, op, 32, 0, NULL, (Term *[]){x, n}, 2);
 }
 Term *t_shl(Terms *ts, Term *x, Term *term) {
-    if (t_is_const(term))
-        return term->k > 31 ? ts->zero : t_scale(ts, x, 1ull << term->k);
-    return term_shift(ts, TO_SHL, x, term);
+    return t_is_const(term) ? term_rewrite(ts, RW_SHL, x, term) : term_shift(ts, TO_SHL, x, term);
 }
 Term *t_lshr(Terms *ts, Term *x, Term *term) {
     if (!t_is_const(term))
         return term_shift(ts, TO_LSHR, x, term);
-    if (term->k == 0)
-        return x;
-    if (term->k > 31 || !(term_possible(x) >> term->k))
-        return ts->zero;
-    if (t_is_const(x))
-        return t_const(ts, 32, x->k >> term->k);
-    Term *lifted = term_lift(ts, t_lshr, x, term);
-    if (lifted)
-        return lifted;
-    if (x->kind == TK_APP && x->op == TO_LSHR && t_is_const(x->a[1]))
-        return t_lshr(ts, x->a[0], t_const(ts, 32, x->a[1]->k + term->k));
+    Term *made = term_rewrite(ts, RW_LSHR, x, term);
+    if (!made)
+        made = term_lift(ts, t_lshr, x, term);
+    if (made)
+        return made;
     if (x->kind == TK_XOR) { /* works bit by bit */
         Term *r = t_const(ts, 32, x->k >> term->k);
         for (uint32_t i = 0; i < x->n; i++) {
@@ -676,22 +664,10 @@ Term *t_lshr(Terms *ts, Term *x, Term *term) {
 Term *t_ashr(Terms *ts, Term *x, Term *term) {
     if (!t_is_const(term))
         return term_shift(ts, TO_ASHR, x, term);
-    if (term->k == 0)
-        return x;
-    if (term->k > 31)
-        return t_ashr(ts, x, t_const(ts, 32, 31));
-    if (t_is_const(x))
-        return t_const(ts, 32, (uint32_t)((int32_t)(uint32_t)x->k >> term->k));
-    if (term_possible(x) <= INT32_MAX)
-        return t_lshr(ts, x, term);
-    Term *lifted = term_lift(ts, t_ashr, x, term);
-    if (lifted)
-        return lifted;
-    if (x->kind == TK_APP && x->op == TO_ASHR && t_is_const(x->a[1])) {
-        uint64_t sum = x->a[1]->k + term->k;
-        return t_ashr(ts, x->a[0], t_const(ts, 32, sum > 31 ? 31 : sum));
-    }
-    return term_shift(ts, TO_ASHR, x, term);
+    Term *made = term_rewrite(ts, RW_ASHR, x, term);
+    if (!made)
+        made = term_lift(ts, t_ashr, x, term);
+    return made ? made : term_shift(ts, TO_ASHR, x, term);
 }
 
 Term *t_shift64(Terms *ts, TermOp op, Term *x, Term *term) {

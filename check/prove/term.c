@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "base/scope.h"
+#include "check/prove/rewrite.h"
 #include "check/prove/term_internal.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -298,11 +299,9 @@ Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *term, Term *y) {
 /* x == 0 */
 static Term *eqz(Terms *ts, Term *term, Term *unused) {
     (void)unused;
-    if (term->kind == TK_CONST)
-        return t_bool(ts, term->k == 0);
-    Term *lifted = term_lift(ts, eqz, term, ts->zero);
-    if (lifted)
-        return lifted;
+    Term *made = t_is_const(term) ? term_rewrite(ts, RW_EQZ, term, NULL) : term_lift(ts, eqz, term, ts->zero);
+    if (made)
+        return made;
     if (term->kind == TK_XOR && term->n == 1 && term->c[0] == 0xffffffff && term->a[0]->kind != TK_AND)
         term = t_sub(ts, term->a[0], t_const(ts, 32, term->k));
     if (term->kind == TK_XOR && term->n == 2 && !term->k && term->c[0] == 0xffffffff &&
@@ -313,13 +312,9 @@ static Term *eqz(Terms *ts, Term *term, Term *unused) {
             term = t_scale(ts, term, ~0ull);
         if (term->kind == TK_SUM && term->n == 1 && (term->c[0] & 1) && term->k == 0)
             term = term->a[0];
-        if (term->kind == TK_SUM && term->n == 1 && term->c[0] == 1 &&
-            (-term->k & 0xffffffff & ~term_possible(term->a[0])))
-            return ts->falsity;
-        uint32_t bit =
-            term->kind == TK_SUM && term->n == 1 && term->c[0] == 1 ? term_possible(term->a[0]) : 0;
-        if (bit && !(bit & (bit - 1)) && ((term->k + bit) & 0xffffffff) == 0) /* it is the bit, or 0 */
-            return t_not(ts, eqz(ts, term->a[0], NULL));
+        made = term_rewrite(ts, RW_EQZ, term, NULL);
+        if (made)
+            return made;
     }
     return t_app1(ts, TO_EQZ, 1, term);
 }
@@ -337,33 +332,10 @@ Term *t_eq(Terms *ts, Term *term, Term *y) {
 
 /* x < y with constants on the right only. */
 static Term *less(Terms *ts, TermOp op, TermFn2 *self, Term *term, Term *y) {
-    uint32_t flip = op == TO_SLT ? 0x80000000u : 0;
-    if (term == y)
-        return ts->falsity;
-    if (t_is_const(term) && t_is_const(y))
-        return t_bool(ts, ((uint32_t)term->k ^ flip) < ((uint32_t)y->k ^ flip));
-    Term *lifted = term_lift(ts, self, term, y);
-    if (lifted)
-        return lifted;
-    if (t_is_const(term)) {
-        if (((uint32_t)term->k ^ flip) == UINT32_MAX)
-            return ts->falsity;
-        return t_not(ts, self(ts, y, t_const(ts, 32, term->k + 1)));
-    }
-    if (t_is_const(y)) {
-        uint32_t v = (uint32_t)y->k, possible = term_possible(term);
-        if ((v ^ flip) == 0)
-            return ts->falsity;
-        if ((v ^ flip) == 1)
-            return t_eq(ts, term, t_const(ts, 32, v - 1));
-        if ((v ^ flip) == UINT32_MAX)
-            return t_not(ts, t_eq(ts, term, y));
-        if (op == TO_SLT && possible <= INT32_MAX) /* never negative */
-            return v >> 31 ? ts->falsity : t_ult(ts, term, y);
-        if (op == TO_ULT && possible < v)
-            return ts->truth;
-    }
-    return t_app(ts, op, 1, 0, NULL, (Term *[]){term, y}, 2);
+    Term *made = term_rewrite(ts, op == TO_SLT ? RW_SLT : RW_ULT, term, y);
+    if (!made)
+        made = term_lift(ts, self, term, y);
+    return made ? made : t_app(ts, op, 1, 0, NULL, (Term *[]){term, y}, 2);
 }
 
 Term *t_ult(Terms *ts, Term *term, Term *y) {

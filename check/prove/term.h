@@ -4,7 +4,7 @@
  * bitwise functions as exclusive or of masked products; decisions (ITE) width 64  linear sums mod 2^64 over
  * 64-bit atoms and zero-extended 32-bit ones; a register pair is lo + 2^32 * hi, and carries are the high
  * words of sums, so that pairs of 32-bit additions become one 64-bit sum again width 0   memory: what it held
- * at a cut point, then guarded events in order
+ * at a cut point, then guarded events in order. Rules that fit one are rows of rewrite.def.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_PROVE_TERM_H
 #define HEDDLE_CHECK_PROVE_TERM_H

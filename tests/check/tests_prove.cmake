@@ -1,6 +1,7 @@
 # The prover. SPDX-License-Identifier: MIT
 heddle_unit_test(test_prove_terms prove/test_terms.c DEPS hd_check m)
 heddle_unit_test(test_prove_ops prove/test_ops.c DEPS hd_check m)
+heddle_unit_test(test_prove_rewrite prove/test_rewrite.c DEPS hd_check m)
 heddle_unit_test(test_prove_rules prove/test_rules.c DEPS hd_check m)
 add_test(NAME prove COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/run.sh $<TARGET_FILE:heddle> ${PROJECT_SOURCE_DIR}/ptx-samples)
 add_test(NAME prove_contents COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents.sh $<TARGET_FILE:heddle>
