@@ -41,6 +41,8 @@ typedef struct { /* k + sum of c * a; in 64-bit sums a 32-bit `a` is zero-extend
 } Lin;
 
 static Term *lin_term(Terms *ts, Lin *lin);
+static unsigned log2_of(uint64_t c) { return (unsigned)__builtin_ctzll(c); }
+static bool is_pow2(uint64_t c) { return c && !(c & (c - 1)); }
 static void lin_add_term(Terms *ts, Lin *lin, Term *a, uint64_t c) {
     c &= term_mask(lin->width);
     if (!c)
@@ -203,7 +205,38 @@ static Term *join_carry(Terms *ts, const Lin *lin) {
     return NULL;
 }
 
+/* The first of decided constants that has a sign, -c being another number; 0: none has. */
+static uint64_t first_signed(const Term *term) {
+    if (term->kind == TK_CONST)
+        return term->k & (LOW >> 1) ? term->k : 0;
+    uint64_t yes = first_signed(term->a[1]);
+    return yes ? yes : first_signed(term->a[2]);
+}
+
+/* Of decided constants the power of two that all have in common is in the coefficient, and in words the sign
+ * of the first. */
+static void factor_decisions(Terms *ts, Lin *lin) {
+    for (unsigned i = 0; i < lin->n; i++) {
+        TermPair entry = lin->t[i];
+        unsigned budget = 32;
+        if (entry.t->kind != TK_ITE || !term_const_leaves(entry.t, &budget))
+            continue;
+        unsigned n = log2_of(term_possible(entry.t));
+        bool negative = lin->width == 32 && !n && first_signed(entry.t) >> 31;
+        if (!n && !negative)
+            continue;
+        Term *by = t_const(ts, 32, n), *made = negative           ? t_scale(ts, entry.t, ~0ull)
+                                               : lin->width == 32 ? t_ashr(ts, entry.t, by)
+                                                                  : t_lshr(ts, entry.t, by);
+        lin_add_term(ts, lin, entry.t, 0 - entry.c);
+        lin_add_term(ts, lin, made, negative ? 0 - entry.c : entry.c << n);
+        i = (unsigned)-1;
+    }
+}
+
 static Term *lin_term(Terms *ts, Lin *lin) {
+    if (lin->width == 64 || lin->n > 1)
+        factor_decisions(ts, lin);
     if (lin->width == 64)
         join_words(ts, lin);
     else if (lin->n > 1) {
@@ -307,9 +340,6 @@ Term *t_lo(Terms *ts, Term *term) {
         return made;
     return term_make(ts, (Term){.kind = TK_LO, .width = 32, .n = 1, .a = &term});
 }
-
-static unsigned log2_of(uint64_t c) { return (unsigned)__builtin_ctzll(c); }
-static bool is_pow2(uint64_t c) { return c && !(c & (c - 1)); }
 
 /* The high word of what is left when all multiples of 2^32 were taken out of a sum. */
 static Term *carry_word(Terms *ts, Lin *lin) {

@@ -257,6 +257,14 @@ static void one_term_for_equal_values(void **state) {
     assert_ptr_equal(t_not(&ts, t_fcmp(&ts, 32, 1, x, y)), t_fcmp(&ts, 32, 14, x, y)); /* setp.lt, setp.geu */
     assert_ptr_not_equal(t_not(&ts, t_fcmp(&ts, 32, 1, x, y)),
                          t_fcmp(&ts, 32, 6, x, y)); /* setp.ge: a NaN is neither */
+    /* one bit, compared with one and with zero; decided constants, multiplied before and behind a sum */
+    Term *one = t_const(&ts, 32, 1), *odd = t_land(&ts, x, one), *four = t_const(&ts, 32, 4);
+    assert_ptr_equal(t_eq(&ts, odd, one), t_not(&ts, t_eq(&ts, odd, ts.zero)));
+    Term *some = t_ite(&ts, p, four, t_const(&ts, 32, 0xfffffff4)),
+         *less = t_ite(&ts, p, one, t_const(&ts, 32, 0xfffffffd)),
+         *negative = t_ite(&ts, p, t_const(&ts, 32, 0xffffffff), t_const(&ts, 32, 3));
+    assert_ptr_equal(t_add(&ts, some, t_scale(&ts, x, 4)), t_scale(&ts, t_add(&ts, less, x), 4));
+    assert_ptr_equal(t_add(&ts, negative, x), t_sub(&ts, x, less));
     term_free(&ts);
 }
 
