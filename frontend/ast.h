@@ -33,10 +33,14 @@ typedef enum {
     PTX_NOP_NONE,
 #define PTX_OP(name, ...) PTX_##name,
 #include "frontend/ptx_ops.def"
-#undef PTX_OP
     PTX_OP_COUNT
 } PtxOp;
 const char *ptx_op_name(PtxOp op); /* "setp" */
+/* Where control goes when the statement has been executed; behind CALL: it does not come back. */
+// clang-format off
+typedef enum { PTX_GOES_ON, PTX_GOES_CALL, PTX_GOES_LABEL, PTX_GOES_TABLE, PTX_GOES_RETURN, PTX_GOES_EXIT,
+               PTX_GOES_STOP } PtxGoes;
+// clang-format on
 
 /* Modifier values. 0 is always "not given / default". */
 typedef enum {
@@ -321,6 +325,7 @@ const char *ptx_section(const PtxInsn *i);
 /* Control does not go on to the next statement where the guard is true: branches, returns, ends and traps. (A
  * call of a function that does not return is not known by itself.) */
 bool ptx_leaves(const PtxInsn *i);
+PtxGoes ptx_goes(const PtxInsn *i);
 /* The first register in an operand, an address or a list of operands; NULL if there is none. */
 const char *ptx_register_in(const PtxModule *module, const PtxFunc *f, const PtxOperand *operand);
 /* What diagnostics about the instruction name: its section, its first register, its function. */

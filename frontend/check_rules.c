@@ -1,29 +1,29 @@
 /* Rules of single opcodes that a form cannot say: comparison against type, constants
- * with a range, vector sizes (PTX ISA 9.7).
+ * with a range, vector sizes (PTX ISA 9.7). Column RULE of ptx_ops.def says which opcode has which.
  * SPDX-License-Identifier: MIT */
 #include "frontend/check.h"
 #include <stdio.h>
 #include <string.h>
 
-static bool rule(Check *check, const PtxInsn *i, const char *what) {
+static bool refuse(Check *check, const PtxInsn *i, const char *what) {
     return diag(check->d, i->loc, DIAG_E0131, ptx_insn_text(check, i), what);
 }
 
-static bool check_compare(Check *c, const PtxInsn *i) {
+static bool rule_compare(Check *c, const PtxInsn *i) {
     PtxType t = (PtxType)i->type[i->op == PTX_SET ? 1 : 0];
     PtxTypeClass tc = ptx_type_class(t);
     if (i->op == PTX_SETP && i->ndst == 2 && (t == TY_F16 || t == TY_BF16))
-        return rule(c, i, "has only one result");
+        return refuse(c, i, "has only one result");
     if ((i->flags & PF_FTZ) && t != TY_F32 && t != TY_F16 && t != TY_F16X2)
-        return rule(c, i, "cannot have .ftz, which is for .f32, .f16 and .f16x2");
+        return refuse(c, i, "cannot have .ftz, which is for .f32, .f16 and .f16x2");
     if (i->cmp <= CMP_NE)
         return true;
     if (tc == TC_BITS)
-        return rule(c, i, "compares bits, which are only .eq or .ne");
+        return refuse(c, i, "compares bits, which are only .eq or .ne");
     if (i->cmp >= CMP_LO && i->cmp <= CMP_HS && tc != TC_UNSIGNED)
-        return rule(c, i, "cannot use .lo .ls .hi .hs, which are for unsigned types");
+        return refuse(c, i, "cannot use .lo .ls .hi .hs, which are for unsigned types");
     if (i->cmp >= CMP_EQU && tc != TC_FLOAT)
-        return rule(c, i, "cannot use an unordered comparison, which is for floating-point types");
+        return refuse(c, i, "cannot use an unordered comparison, which is for floating-point types");
     return true;
 }
 
@@ -36,7 +36,7 @@ static bool check_range(Check *check, const PtxInsn *i, unsigned n, int64_t lo, 
 }
 
 /* bar.sync a, b: 16 barriers; threads in whole warps. */
-static bool check_barrier(Check *c, const PtxInsn *i) {
+static bool rule_barrier(Check *c, const PtxInsn *i) {
     unsigned id = i->sub == SUB_RED ? 1 : 0, count = id + 1;
     bool has_count = i->sub == SUB_RED ? i->noperands == 4 : i->noperands == 2;
     if (i->sub == SUB_WARP || i->sub2 == SUB_CLUSTER)
@@ -44,7 +44,7 @@ static bool check_barrier(Check *c, const PtxInsn *i) {
     if (!check_range(c, i, id, 0, 15))
         return false;
     if (has_count && i->operands[count].kind == PO_IMM && (i->operands[count].imm & 31))
-        return rule(c, i, "needs a thread count that is a multiple of the warp size, 32");
+        return refuse(c, i, "needs a thread count that is a multiple of the warp size, 32");
     return true;
 }
 
@@ -86,15 +86,17 @@ static bool check_hints(Check *c, const PtxInsn *i, unsigned bytes) {
     bool global = i->space == SP_NONE || i->space == SP_GLOBAL;
     bool level1 = has_hint(c, i, ".L1::"), level2 = has_hint(c, i, ".L2::");
     if ((level1 || level2) && !global)
-        return rule(c, i, "has hints to caches, which are for global memory");
+        return refuse(c, i, "has hints to caches, which are for global memory");
     if (level1 && i->cop)
-        return rule(c, i, "has a cache operator and an eviction priority of L1, which exclude each other");
+        return refuse(c, i, "has a cache operator and an eviction priority of L1, which exclude each other");
     if (has_hint(c, i, ".L2::evict") && (bytes != 32 || i->vec < 4))
-        return rule(c, i, "has an eviction priority of L2, which is for .v8 of 32 and .v4 of 64 bits");
+        return refuse(c, i, "has an eviction priority of L2, which is for .v8 of 32 and .v4 of 64 bits");
     return true;
 }
 
-static bool check_access(Check *c, const PtxInsn *i) {
+static bool rule_access(Check *c, const PtxInsn *i) {
+    if (i->flags & PF_ALL_FORMS)
+        return true;
     unsigned bytes = ptx_type_bytes((PtxType)i->type[0]) * i->vec;
     if (!check_hints(c, i, bytes))
         return false;
@@ -103,50 +105,57 @@ static bool check_access(Check *c, const PtxInsn *i) {
     bool wide =
         bytes == 32 && i->vec > 2 && i->op != PTX_LDU && (i->space == SP_NONE || i->space == SP_GLOBAL);
     if (bytes > 16 && !wide)
-        return rule(c, i, "moves more than 128 bits; .v8 of 32 and .v4 of 64 bits do, in global memory");
+        return refuse(c, i, "moves more than 128 bits; .v8 of 32 and .v4 of 64 bits do, in global memory");
     return true;
 }
 
-static bool check_cp_async(Check *c, const PtxInsn *i) {
+static bool rule_cp(Check *c, const PtxInsn *i) {
     if (i->flags & PF_ALL_FORMS || !i->cop)
         return true;
     int64_t n = i->operands[2].imm;
     if (i->cop == COP_CG ? n != 16 : n != 4 && n != 8 && n != 16)
-        return rule(c, i, i->cop == COP_CG ? "copies 16 bytes only" : "copies 4, 8 or 16 bytes only");
+        return refuse(c, i, i->cop == COP_CG ? "copies 16 bytes only" : "copies 4, 8 or 16 bytes only");
     return (i->flags & PF_CACHE_HINT && i->noperands == 4) || check_range(c, i, 3, 0, n);
 }
 
-static bool check_lop3(Check *c, const PtxInsn *i) {
+static bool rule_lop3(Check *c, const PtxInsn *i) {
     if (i->bop && i->ndst < 2)
-        return rule(c, i, "needs a predicate result behind '|'");
+        return refuse(c, i, "needs a predicate result behind '|'");
     return check_range(c, i, i->ndst + 3u, 0, 255);
 }
 
+static bool rule_none(Check *check, const PtxInsn *i) {
+    (void)check, (void)i;
+    return true;
+}
+
+static bool rule_elect(Check *check, const PtxInsn *i) {
+    return i->ndst == 2 || refuse(check, i, "needs a predicate result behind '|'");
+}
+
+/* A line of the cache; of fence, a tensor map. */
+static bool rule_line(Check *check, const PtxInsn *i) { return check_range(check, i, 1, 128, 128); }
+
+static bool rule_pmevent(Check *check, const PtxInsn *i) {
+    return check_range(check, i, 0, 0, form_mods(i->form)[0] ? 65535 : 15); /* .mask or a number */
+}
+
+static bool rule_mov(Check *check, const PtxInsn *i) {
+    return i->vec * ptx_type_bytes((PtxType)i->type[0]) <= 16 || refuse(check, i, "moves more than 128 bits");
+}
+
+static bool rule_setmaxnreg(Check *check, const PtxInsn *i) {
+    if (i->operands[0].imm % 8)
+        return refuse(check, i, "needs a multiple of 8");
+    return check_range(check, i, 0, 24, 256);
+}
+
 bool ptx_check_rules(Check *check, const PtxInsn *i) {
-    switch (i->op) {
-    case PTX_SETP:
-    case PTX_SET: return check_compare(check, i);
-    case PTX_BAR:
-    case PTX_BARRIER: return check_barrier(check, i);
-    case PTX_LD:
-    case PTX_ST:
-    case PTX_LDU: return i->flags & PF_ALL_FORMS || check_access(check, i);
-    case PTX_LOP3: return check_lop3(check, i);
-    case PTX_ELECT: return i->ndst == 2 || rule(check, i, "needs a predicate result behind '|'");
-    case PTX_APPLYPRIORITY:
-    case PTX_DISCARD: return check_range(check, i, 1, 128, 128);
-    case PTX_CP: return check_cp_async(check, i);
-    case PTX_PMEVENT:
-        return check_range(check, i, 0, 0, form_mods(i->form)[0] ? 65535 : 15); /* .mask or a number */
-    case PTX_FENCE: return check_range(check, i, 1, 128, 128);                  /* of a tensor map */
-    case PTX_MOV:
-        if (i->vec * ptx_type_bytes((PtxType)i->type[0]) > 16)
-            return rule(check, i, "moves more than 128 bits");
-        return true;
-    case PTX_SETMAXNREG:
-        if (i->operands[0].imm % 8)
-            return rule(check, i, "needs a multiple of 8");
-        return check_range(check, i, 0, 24, 256);
-    default: return true;
-    }
+    static bool (*const rules[PTX_OP_COUNT])(Check *, const PtxInsn *) = {
+        rule_none,
+#define RULE(fn) rule_##fn
+#define PTX_OP(name, text, goes, defaults, rule, ...) [PTX_##name] = rule,
+#include "frontend/ptx_ops.def"
+    };
+    return rules[i->op](check, i);
 }

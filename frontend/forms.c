@@ -216,51 +216,65 @@ static bool match_form(unsigned form, const Mod *mods, unsigned n, PtxInsn *out,
     return result->bad < 0 && !result->missing.cls;
 }
 
-static void fill_defaults(PtxInsn *i) {
-    bool is_float = i->ntypes && ptx_type_class((PtxType)i->type[0]) == TC_FLOAT;
-    bool memory = i->op == PTX_ATOM || i->op == PTX_RED;
-    switch (i->op) {
-    case PTX_ADD:
-    case PTX_SUB:
-    case PTX_MUL:
-        if (is_float && !i->rnd) {
-            i->rnd = RND_RN;
-            i->flags |= PF_CONTRACT;
-        }
-        break;
-    case PTX_LD:
-    case PTX_ST:
-        if (!i->sem)
-            i->sem = SEM_WEAK;
-        break;
-    case PTX_LDU: i->sem = SEM_NC; break;
-    case PTX_FENCE:
-        if (!i->sem && !(i->flags & PF_PROXY))
-            i->sem = SEM_ACQ_REL;
-        break;
-    case PTX_MEMBAR: i->sem = SEM_SC; break;
-    case PTX_BAR:
-        if (i->sub != SUB_WARP)
-            i->flags |= PF_ALIGNED;
-        break;
-    case PTX_BARRIER:
-        if (i->sub2 == SUB_CLUSTER && !i->sem)
-            i->sem = i->sub == SUB_ARRIVE ? SEM_RELEASE : SEM_ACQUIRE;
-        break;
-    case PTX_MBARRIER:
-        if (!i->sem && (i->sub == SUB_ARRIVE || i->sub == SUB_ARRIVE_DROP))
-            i->sem = SEM_RELEASE;
-        if (!i->sem && (i->sub == SUB_TEST_WAIT || i->sub == SUB_TRY_WAIT))
-            i->sem = SEM_ACQUIRE;
-        if (!i->scope)
-            i->scope = SCOPE_CTA;
-        break;
-    default: break;
+/* ---- what the text may leave out: column DEFAULTS of ptx_ops.def ---- */
+
+static void default_none(PtxInsn *i) { (void)i; }
+
+static void default_rounding(PtxInsn *i) {
+    if (i->ntypes && ptx_type_class((PtxType)i->type[0]) == TC_FLOAT && !i->rnd) {
+        i->rnd = RND_RN;
+        i->flags |= PF_CONTRACT;
     }
-    if (memory && !i->sem)
+}
+
+static void default_access(PtxInsn *i) {
+    if (!i->sem)
+        i->sem = SEM_WEAK;
+}
+
+static void default_ldu(PtxInsn *i) { i->sem = SEM_NC; }
+
+static void default_fence(PtxInsn *i) {
+    if (!i->sem && !(i->flags & PF_PROXY))
+        i->sem = SEM_ACQ_REL;
+}
+
+static void default_membar(PtxInsn *i) { i->sem = SEM_SC; }
+
+static void default_bar(PtxInsn *i) {
+    if (i->sub != SUB_WARP)
+        i->flags |= PF_ALIGNED;
+}
+
+static void default_barrier(PtxInsn *i) {
+    if (i->sub2 == SUB_CLUSTER && !i->sem)
+        i->sem = i->sub == SUB_ARRIVE ? SEM_RELEASE : SEM_ACQUIRE;
+}
+
+static void default_mbarrier(PtxInsn *i) {
+    if (!i->sem && (i->sub == SUB_ARRIVE || i->sub == SUB_ARRIVE_DROP))
+        i->sem = SEM_RELEASE;
+    if (!i->sem && (i->sub == SUB_TEST_WAIT || i->sub == SUB_TRY_WAIT))
+        i->sem = SEM_ACQUIRE;
+    if (!i->scope)
+        i->scope = SCOPE_CTA;
+}
+
+static void default_atomic(PtxInsn *i) {
+    if (!i->sem)
         i->sem = SEM_RELAXED;
-    if (memory && !i->scope)
+    if (!i->scope)
         i->scope = SCOPE_GPU;
+}
+
+static void fill_defaults(PtxInsn *i) {
+    static void (*const defaults[PTX_OP_COUNT])(PtxInsn *) = {
+        default_none,
+#define DEFAULTS(fn) default_##fn
+#define PTX_OP(name, text, goes, defaults, ...) [PTX_##name] = defaults,
+#include "frontend/ptx_ops.def"
+    };
+    defaults[i->op](i);
     if (!i->vec)
         i->vec = 1;
 }

@@ -23,19 +23,19 @@ PtxTypeClass ptx_type_class(PtxType t) {
 }
 const char *ptx_type_name(PtxType t) { return (unsigned)t < TY_COUNT ? type_table[t].name : "?"; }
 
-static const char *const op_names[PTX_OP_COUNT] = {
-    [PTX_NOP_NONE] = "none",
-#define PTX_OP(NAME, text) [PTX_##NAME] = text,
+static const struct {
+    const char *name;
+    PtxGoes goes;
+} ops[PTX_OP_COUNT] = {
+    [PTX_NOP_NONE] = {"none", PTX_GOES_ON},
+#define GOES(where) PTX_GOES_##where
+#define PTX_OP(name, text, goes, ...) [PTX_##name] = {text, goes},
 #include "frontend/ptx_ops.def"
-#undef PTX_OP
 };
 
-const char *ptx_op_name(PtxOp op) { return (unsigned)op < PTX_OP_COUNT ? op_names[op] : "?"; }
-
-bool ptx_leaves(const PtxInsn *i) {
-    return i->op == PTX_BRA || i->op == PTX_BRX || i->op == PTX_RET || i->op == PTX_EXIT ||
-           i->op == PTX_TRAP || i->op == PTX_BRKPT;
-}
+const char *ptx_op_name(PtxOp op) { return (unsigned)op < PTX_OP_COUNT ? ops[op].name : "?"; }
+PtxGoes ptx_goes(const PtxInsn *i) { return i->op < PTX_OP_COUNT ? ops[i->op].goes : PTX_GOES_ON; }
+bool ptx_leaves(const PtxInsn *i) { return ptx_goes(i) > PTX_GOES_CALL; }
 
 static const char *const sreg_names[SR_COUNT] = {
     [SR_NONE] = "none",

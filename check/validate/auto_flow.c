@@ -214,7 +214,7 @@ static uint64_t note_access(Flow *flow, Val address, unsigned bytes) {
     return bases;
 }
 
-static void do_load(Flow *flow, uint32_t func, const PtxInsn *in) {
+static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
     const PtxOperand *o = &in->operands[in->ndst];
     Val a = operand_value(flow, func, o);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
@@ -243,7 +243,7 @@ static void do_load(Flow *flow, uint32_t func, const PtxInsn *in) {
     define_operand(flow, func, &in->operands[0], v);
 }
 
-static void do_store(Flow *flow, uint32_t func, const PtxInsn *in) {
+static void flow_store(Flow *flow, uint32_t func, const PtxInsn *in) {
     Val a = operand_value(flow, func, &in->operands[0]), v = operand_value(flow, func, &in->operands[1]);
     if (a.var) {
         join(flow, &flow->cells[a.var - 1], v);
@@ -255,7 +255,7 @@ static void do_store(Flow *flow, uint32_t func, const PtxInsn *in) {
     }
 }
 
-static void do_atomic(Flow *flow, uint32_t func, const PtxInsn *in) {
+static void flow_atomic(Flow *flow, uint32_t func, const PtxInsn *in) {
     Val a = operand_value(flow, func, &in->operands[in->ndst]);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
     Val v = a.var ? flow->cells[a.var - 1] : contents(flow, note_access(flow, a, bytes), bytes);
@@ -268,82 +268,148 @@ static void do_atomic(Flow *flow, uint32_t func, const PtxInsn *in) {
 
 /* ---- arithmetic ---- */
 
-static void hint_block(Flow *flow, const PtxInsn *in, Val a, const PtxOperand *factor) {
-    if (!a.ctaid || a.ctaid == CTAID_MIXED || factor->kind != PO_IMM)
-        return;
-    uint64_t n = in->op == PTX_SHL ? (factor->imm < 11 ? 1ull << factor->imm : 0) : (uint64_t)factor->imm;
-    if (n >= 1 && n <= 1024)
-        flow->out->block_hint[a.ctaid - 1] = (uint32_t)n;
+enum { NO_SOURCE = 0, SOURCE_A = 1, SOURCE_B = 2, SOURCE_C = 4 };
+
+/* set.cmp.dtype.stype and cvt.dtype.atype read the second type. */
+static PtxType source_type(const PtxInsn *in) {
+    return (PtxType)in->type[(in->op == PTX_CVT || in->op == PTX_SET) && in->ntypes > 1];
+}
+static bool is_float_type(PtxType type) { return ptx_type_class(type) == TC_FLOAT; }
+
+static Val source_value(Flow *w, uint32_t func, const PtxInsn *in, unsigned source) {
+    return operand_value(w, func, &in->operands[in->ndst + source]);
 }
 
-static void do_compare(Flow *w, uint32_t func, const PtxInsn *in) {
-    Val a = operand_value(w, func, &in->operands[in->ndst]),
-        b = operand_value(w, func, &in->operands[in->ndst + 1]);
-    for (int side = 0; side < 2; side++) {
-        Val x = side ? b : a, y = side ? a : b;
-        uint64_t slots = x.is | x.from;
-        use(w, slots, y.tid ? (uint32_t)AU_CMP_X * (y.tid & 7u) : AU_CMP, TY_NONE);
-    }
-}
-
-/* Which operands pass their value on, for sums that are addresses. */
-static bool passes_value(const PtxInsn *in, unsigned source) {
-    switch (in->op) {
-    case PTX_MOV:
-    case PTX_CVTA:
-    case PTX_CVT:
-    case PTX_ADD:
-    case PTX_SHFL:
-    case PTX_OR: return source < 2;
-    case PTX_SUB: return source == 0;
-    case PTX_SELP: return source < 2;
-    case PTX_MAD: return source == 2;
-    case PTX_AND: return source == 0; /* alignment */
-    default: return false;
-    }
-}
-
-static void do_other(Flow *w, uint32_t func, const PtxInsn *in) {
-    Val out = {0}, first = {0};
-    unsigned from = in->op == PTX_CVT || in->op == PTX_SET ? (in->ntypes > 1) : 0;
-    PtxType type = (PtxType)in->type[from];
-    bool is_float = ptx_type_class(type) == TC_FLOAT;
-    /* a number converted is no longer the slot's value: a loop bound may be used as a float as well */
-    bool converts = in->op == PTX_CVT && (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT) != is_float;
-    unsigned n = 0;
-    for (unsigned i = in->ndst; i < in->noperands; i++, n++) {
-        const PtxOperand *o = &in->operands[i];
-        Val v = operand_value(w, func, o);
-        first = n ? first : v;
+/* The value of the result: that of the operands in `passes` (SOURCE_*, for sums that are addresses), computed
+ * from all. */
+static Val result_of(Flow *w, uint32_t func, const PtxInsn *in, unsigned passes) {
+    Val out = {0};
+    PtxType type = source_type(in);
+    for (unsigned n = 0; in->ndst + n < in->noperands; n++) {
+        Val v = source_value(w, func, in, n);
         out.from |= v.from | v.is;
         out.tid |= v.tid;
-        if (passes_value(in, n) && !converts) {
+        if (passes >> n & 1) {
             out.is |= v.is;
-            if (v.var && !out.var) {
-                const PtxOperand *other = in->op == PTX_ADD ? &in->operands[in->ndst + (n ? 0 : 1)] : NULL;
-                out.var = v.var, out.entry_param = v.entry_param;
-                out.offset = v.offset + (other && other->kind == PO_IMM ? (uint32_t)other->imm : 0);
-            }
+            if (v.var && !out.var)
+                out.var = v.var, out.entry_param = v.entry_param, out.offset = v.offset;
         }
-        if (is_float)
+        if (is_float_type(type))
             use(w, v.is, AU_FLOAT, type);
     }
-    if (in->op == PTX_MOV || in->op == PTX_CVT)
-        out.ctaid = first.ctaid;
-    if (in->op == PTX_CVTA)
-        use(w, out.is, AU_CVTA, TY_NONE);
-    if ((in->op == PTX_DIV || in->op == PTX_REM) && !is_float)
-        use(w, operand_value(w, func, &in->operands[in->ndst + 1]).from, AU_DIVISOR, TY_NONE);
-    if (in->op == PTX_MUL || in->op == PTX_MAD || in->op == PTX_SHL)
-        hint_block(w, in, first, &in->operands[in->ndst + 1]);
+    return out;
+}
+
+static void define(Flow *w, uint32_t func, const PtxInsn *in, Val out) {
     for (unsigned i = 0; i < in->ndst; i++)
         define_operand(w, func, &in->operands[i], out);
 }
 
-static bool do_call(Flow *flow, uint32_t func, const PtxInsn *in) {
+/* The block index a times n: so large may the block be. */
+static void hint_block(Flow *flow, Val a, uint64_t n) {
+    if (a.ctaid && a.ctaid != CTAID_MIXED && n >= 1 && n <= 1024)
+        flow->out->block_hint[a.ctaid - 1] = (uint32_t)n;
+}
+
+static void hint_factor(Flow *w, uint32_t func, const PtxInsn *in) {
+    const PtxOperand *factor = &in->operands[in->ndst + 1];
+    if (factor->kind == PO_IMM)
+        hint_block(w, source_value(w, func, in, 0), (uint64_t)factor->imm);
+}
+
+/* ---- one function a word of column INFER (frontend/ptx_ops.def) ---- */
+
+static void flow_other(Flow *w, uint32_t func, const PtxInsn *in) {
+    define(w, func, in, result_of(w, func, in, NO_SOURCE));
+}
+
+/* The value of one of the first two operands; the others only change it. */
+static void flow_either(Flow *w, uint32_t func, const PtxInsn *in) {
+    define(w, func, in, result_of(w, func, in, SOURCE_A | SOURCE_B));
+}
+
+/* The value of the first operand: differences, and addresses that are rounded down. */
+static void flow_first(Flow *w, uint32_t func, const PtxInsn *in) {
+    define(w, func, in, result_of(w, func, in, SOURCE_A));
+}
+
+static void flow_move(Flow *w, uint32_t func, const PtxInsn *in) {
+    Val out = result_of(w, func, in, SOURCE_A);
+    out.ctaid = source_value(w, func, in, 0).ctaid;
+    define(w, func, in, out);
+}
+
+/* A number converted is no longer the slot's value: a loop bound may be used as a float as well. */
+static void flow_convert(Flow *w, uint32_t func, const PtxInsn *in) {
+    bool converts = is_float_type((PtxType)in->type[0]) != is_float_type(source_type(in));
+    Val out = result_of(w, func, in, converts ? NO_SOURCE : SOURCE_A | SOURCE_B);
+    out.ctaid = source_value(w, func, in, 0).ctaid;
+    define(w, func, in, out);
+}
+
+static void flow_generic(Flow *w, uint32_t func, const PtxInsn *in) {
+    Val out = result_of(w, func, in, SOURCE_A);
+    use(w, out.is, AU_CVTA, TY_NONE);
+    define(w, func, in, out);
+}
+
+static void flow_add(Flow *w, uint32_t func, const PtxInsn *in) {
+    Val out = result_of(w, func, in, SOURCE_A | SOURCE_B);
+    const PtxOperand *other = &in->operands[in->ndst + (source_value(w, func, in, 0).var ? 1 : 0)];
+    if (out.var && other->kind == PO_IMM)
+        out.offset += (uint32_t)other->imm;
+    define(w, func, in, out);
+}
+
+static void flow_mad(Flow *w, uint32_t func, const PtxInsn *in) {
+    hint_factor(w, func, in);
+    define(w, func, in, result_of(w, func, in, SOURCE_C));
+}
+
+static void flow_product(Flow *w, uint32_t func, const PtxInsn *in) {
+    hint_factor(w, func, in);
+    flow_other(w, func, in);
+}
+
+static void flow_shift(Flow *w, uint32_t func, const PtxInsn *in) {
+    const PtxOperand *by = &in->operands[in->ndst + 1];
+    if (by->kind == PO_IMM && by->imm >= 0 && by->imm < 11)
+        hint_block(w, source_value(w, func, in, 0), 1ull << by->imm);
+    flow_other(w, func, in);
+}
+
+static void flow_divide(Flow *w, uint32_t func, const PtxInsn *in) {
+    if (!is_float_type(source_type(in)))
+        use(w, source_value(w, func, in, 1).from, AU_DIVISOR, TY_NONE);
+    flow_other(w, func, in);
+}
+
+static void flow_compare(Flow *w, uint32_t func, const PtxInsn *in) {
+    bool integers = in->noperands >= in->ndst + 2u && !is_float_type(source_type(in));
+    for (unsigned side = 0; integers && side < 2; side++) {
+        Val x = source_value(w, func, in, side), y = source_value(w, func, in, 1 - side);
+        use(w, x.is | x.from, y.tid ? (uint32_t)AU_CMP_X * (y.tid & 7u) : AU_CMP, TY_NONE);
+    }
+    flow_other(w, func, in);
+}
+
+/* cp.async: to the first address, from the second. */
+static void flow_copy(Flow *w, uint32_t func, const PtxInsn *in) {
+    for (unsigned i = 0; i < 2 && i < in->noperands; i++) {
+        Val a = operand_value(w, func, &in->operands[i]);
+        if (!a.var)
+            note_access(w, a, 4);
+    }
+}
+
+static void flow_table(Flow *w, uint32_t func, const PtxInsn *in) {
+    use(w, operand_value(w, func, &in->operands[0]).from, AU_BRANCH, TY_NONE);
+}
+
+static void flow_call(Flow *flow, uint32_t func, const PtxInsn *in) {
     if (!in->callee) {
         use(flow, operand_value(flow, func, &in->operands[0]).from, AU_CALL, TY_NONE);
-        return true;
+        return;
     }
     uint32_t callee = in->callee - 1;
     while (flow->m->funcs[callee].alias_of)
@@ -369,7 +435,6 @@ static bool do_call(Flow *flow, uint32_t func, const PtxInsn *in) {
         else
             define_operand(flow, func, ptx_operand, v);
     }
-    return true;
 }
 
 static void end_block(Flow *flow, uint32_t func) {
@@ -379,34 +444,13 @@ static void end_block(Flow *flow, uint32_t func) {
     flow->block++;
 }
 
-static void do_insn(Flow *w, uint32_t func, const PtxInsn *in) {
-    switch (in->op) {
-    case PTX_LD:
-    case PTX_LDU: do_load(w, func, in); break;
-    case PTX_ST: do_store(w, func, in); break;
-    case PTX_ATOM:
-    case PTX_RED: do_atomic(w, func, in); break;
-    case PTX_CALL: do_call(w, func, in); break;
-    case PTX_BRX: use(w, operand_value(w, func, &in->operands[0]).from, AU_BRANCH, TY_NONE); break;
-    case PTX_SETP:
-    case PTX_SET:
-    case PTX_MIN:
-    case PTX_MAX:
-        if (in->noperands >= in->ndst + 2u &&
-            ptx_type_class((PtxType)in->type[in->op == PTX_SET && in->ntypes > 1]) != TC_FLOAT)
-            do_compare(w, func, in);
-        do_other(w, func, in);
-        break;
-    case PTX_CP:
-        for (unsigned i = 0; i < 2 && i < in->noperands; i++) {
-            Val a = operand_value(w, func, &in->operands[i]);
-            if (!a.var)
-                note_access(w, a, 4);
-        }
-        break;
-    default: do_other(w, func, in);
-    }
-}
+typedef void FlowFn(Flow *w, uint32_t func, const PtxInsn *in);
+static FlowFn *const flows[PTX_OP_COUNT] = {
+    flow_other,
+#define INFER(fn) flow_##fn
+#define PTX_OP(name, text, goes, defaults, rule, values, infer) [PTX_##name] = infer,
+#include "frontend/ptx_ops.def"
+};
 
 static void do_function(Flow *flow, uint32_t func) {
     const PtxFunc *f = &flow->m->funcs[func];
@@ -417,7 +461,7 @@ static void do_function(Flow *flow, uint32_t func) {
         if (leader[i])
             end_block(flow, func);
         flow->guarded = f->insns[i].guard_reg != 0;
-        do_insn(flow, func, &f->insns[i]);
+        flows[f->insns[i].op](flow, func, &f->insns[i]);
     }
     end_block(flow, func);
 }

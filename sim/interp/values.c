@@ -32,62 +32,85 @@ static bool is_equality(const PtxInsn *in) {
 static unsigned compared_type(const PtxInsn *in) {
     return in->type[in->op == PTX_SET && in->ntypes > 1 ? 1 : 0];
 }
-static uint32_t float_classes(const PtxInsn *in, unsigned type) {
+static uint32_t classes_number(const PtxInsn *in, unsigned type) {
     bool narrow = type == TY_F32 || type == TY_F16 || type == TY_F16X2;
     return BIT(NAN) | (narrow ? BIT(SUBNORMAL) : 0) | (in->flags & PF_SAT ? BIT(CLAMP) : 0);
 }
 
-static uint32_t compare_classes(const PtxInsn *in, unsigned type) {
-    if (sees_float(type))
+/* classes_fn(statement, its first type): column VALUES of frontend/ptx_ops.def */
+typedef uint32_t ClassesFn(const PtxInsn *in, unsigned type);
+
+static uint32_t classes_none(const PtxInsn *in, unsigned type) {
+    (void)in, (void)type;
+    return 0;
+}
+
+static uint32_t classes_compare(const PtxInsn *in, unsigned type) {
+    (void)type;
+    if (sees_float(compared_type(in)))
         return BIT(EQUAL) | BIT(ZEROS) | BIT(LESS) | BIT(GREATER) | BIT(NAN);
     return is_equality(in) ? BIT(EQUAL) | BIT(LESS) : BIT(EQUAL) | BIT(LESS) | BIT(GREATER) | BIT(SIGN);
 }
 
-static uint32_t convert_classes(const PtxInsn *in) {
-    unsigned to = in->type[0], from = in->ntypes > 1 ? in->type[1] : to;
+static uint32_t classes_convert(const PtxInsn *in, unsigned to) {
+    unsigned from = in->ntypes > 1 ? in->type[1] : to;
     if (sees_float(from))
         return sees_float(to) ? BIT(NAN) : BIT(NAN) | BIT(REST) | BIT(RANGE) | BIT(SIGN);
     bool narrows = ptx_type_bytes((PtxType)to) < ptx_type_bytes((PtxType)from);
     return !sees_float(to) && narrows ? BIT(RANGE) : BIT(SIGN);
 }
 
-static uint32_t operation_classes(const PtxInsn *in) {
-    unsigned type = in->type[0];
+static uint32_t classes_minmax(const PtxInsn *in, unsigned type) {
+    (void)in;
+    return sees_float(type) ? BIT(ZEROS) | BIT(LESS) | BIT(GREATER) | BIT(NAN)
+                            : BIT(LESS) | BIT(GREATER) | BIT(SIGN);
+}
+
+static uint32_t classes_shl(const PtxInsn *in, unsigned type) {
+    (void)type;
+    return is_imm(in, 1) ? 0 : BIT(CLAMP) | BIT(EFFECT);
+}
+
+static uint32_t classes_shr(const PtxInsn *in, unsigned type) { return BIT(SIGN) | classes_shl(in, type); }
+
+static uint32_t classes_divide(const PtxInsn *in, unsigned type) {
+    return sees_float(type) ? classes_number(in, type) : BIT(SIGN) | BIT(REST);
+}
+
+static uint32_t classes_product(const PtxInsn *in, unsigned type) {
     bool wide = in->sub == SUB_WIDE || in->sub == SUB_HI;
-    switch (in->op) {
-    case PTX_SETP:
-    case PTX_SET: return compare_classes(in, compared_type(in));
-    case PTX_MIN:
-    case PTX_MAX:
-        return sees_float(type) ? BIT(ZEROS) | BIT(LESS) | BIT(GREATER) | BIT(NAN)
-                                : BIT(LESS) | BIT(GREATER) | BIT(SIGN);
-    case PTX_SHL: return is_imm(in, 1) ? 0 : BIT(CLAMP) | BIT(EFFECT);
-    case PTX_SHR: return BIT(SIGN) | (is_imm(in, 1) ? 0 : BIT(CLAMP) | BIT(EFFECT));
-    case PTX_DIV:
-    case PTX_REM: return sees_float(type) ? float_classes(in, type) : BIT(SIGN) | BIT(REST);
-    case PTX_MUL:
-    case PTX_MAD: return sees_float(type) ? float_classes(in, type) : BIT(EFFECT) | (wide ? BIT(SIGN) : 0);
-    case PTX_ADD:
-        return sees_float(type) ? float_classes(in, type)
-                                : BIT(COMMON) | (in->flags & PF_SAT ? BIT(CLAMP) : 0);
-    case PTX_SUB:
-        return sees_float(type) ? float_classes(in, type)
-                                : BIT(EFFECT) | (in->flags & PF_SAT ? BIT(CLAMP) : 0);
-    case PTX_FMA:
-    case PTX_RCP:
-    case PTX_SQRT:
-    case PTX_RSQRT:
-    case PTX_EX2:
-    case PTX_LG2: return float_classes(in, type);
-    case PTX_ABS:
-    case PTX_NEG: return BIT(SIGN);
-    case PTX_AND:
-    case PTX_OR:
-    case PTX_XOR: return BIT(COMMON) | BIT(OWN);
-    case PTX_SELP: return BIT(TRUE) | BIT(FALSE);
-    case PTX_CVT: return convert_classes(in);
-    default: return 0;
-    }
+    return sees_float(type) ? classes_number(in, type) : BIT(EFFECT) | (wide ? BIT(SIGN) : 0);
+}
+
+static uint32_t classes_sum(const PtxInsn *in, unsigned type, uint32_t whole) {
+    return sees_float(type) ? classes_number(in, type) : whole | (in->flags & PF_SAT ? BIT(CLAMP) : 0);
+}
+static uint32_t classes_add(const PtxInsn *in, unsigned type) { return classes_sum(in, type, BIT(COMMON)); }
+static uint32_t classes_sub(const PtxInsn *in, unsigned type) { return classes_sum(in, type, BIT(EFFECT)); }
+
+static uint32_t classes_sign(const PtxInsn *in, unsigned type) {
+    (void)in, (void)type;
+    return BIT(SIGN);
+}
+
+static uint32_t classes_logic(const PtxInsn *in, unsigned type) {
+    (void)in, (void)type;
+    return BIT(COMMON) | BIT(OWN);
+}
+
+static uint32_t classes_select(const PtxInsn *in, unsigned type) {
+    (void)in, (void)type;
+    return BIT(TRUE) | BIT(FALSE);
+}
+
+static uint32_t operation_classes(const PtxInsn *in) {
+    static ClassesFn *const classes[PTX_OP_COUNT] = {
+        classes_none,
+#define VALUES(fn) classes_##fn
+#define PTX_OP(name, text, goes, defaults, rule, values, ...) [PTX_##name] = values,
+#include "frontend/ptx_ops.def"
+    };
+    return classes[in->op](in, in->type[0]);
 }
 
 uint32_t interp_value_classes(const PtxInsn *in) {
@@ -145,31 +168,40 @@ static uint32_t shifted(Value a, uint64_t amount) {
            (amount && a.whole < 0 ? BIT(SIGN) : 0);
 }
 
-static uint32_t divided(Value a, Value b) {
-    return ((a.whole < 0 || b.whole < 0) && b.bits ? BIT(SIGN) : 0) |
-           (b.bits && a.bits % b.bits && a.bits >= b.bits ? BIT(REST) : 0);
+/* What seen_fn looks at: the statement's operands. */
+typedef struct {
+    const PtxCode *code;
+    unsigned type, n;
+    uint64_t slot[3];
+    Value v[3]; /* the slots as values of `type` */
+} Seen;
+typedef uint32_t SeenFn(const Seen *s);
+
+static uint32_t seen_none(const Seen *s) {
+    (void)s;
+    return 0;
 }
 
-/* Of an operation on numbers of one type, n operands. */
-static uint32_t numbers(const Value *v, unsigned n, const PtxCode *code, uint64_t result) {
-    uint32_t seen = 0;
-    for (unsigned i = 0; i < n; i++)
-        seen |= (isnan(v[i].number) ? BIT(NAN) : 0) | (is_subnormal(v[i], code->type) ? BIT(SUBNORMAL) : 0);
-    double sum = value_of(result, code->type).number; /* with .sat: 0 or 1 where it was outside, mostly */
-    return seen | (code->sat && (sum == 0 || sum == 1) ? BIT(CLAMP) : 0);
+static uint32_t seen_compare(const Seen *s) {
+    return compared(s->v[0], s->v[1], s->type, is_equality(s->code->insn));
+}
+static uint32_t seen_minmax(const Seen *s) { return compared(s->v[0], s->v[1], s->type, false); }
+static uint32_t seen_shr(const Seen *s) { return shifted(s->v[0], (uint32_t)s->slot[1]); }
+static uint32_t seen_shl(const Seen *s) { return seen_shr(s); }
+static uint32_t seen_sign(const Seen *s) { return s->v[0].whole < 0 ? BIT(SIGN) : 0; }
+
+static uint32_t seen_select(const Seen *s) {
+    return s->slot[0] == s->slot[1] ? 0 : s->slot[2] & 1 ? BIT(TRUE) : BIT(FALSE);
 }
 
-static uint32_t whole_numbers(const PtxCode *code, Value a, Value b) {
-    bool add = code->insn->op == PTX_ADD;
-    uint64_t x = (uint64_t)a.whole, y = (uint64_t)b.whole;
-    int64_t sum = (int64_t)(add ? x + y : x - y); /* .sat is for 32 bits, whose sum is exact */
-    return (a.bits & b.bits ? BIT(COMMON) : 0) | (b.bits ? BIT(EFFECT) : 0) |
-           (code->sat && (sum > INT32_MAX || sum < INT32_MIN) ? BIT(CLAMP) : 0);
+static uint32_t seen_logic(const Seen *s) {
+    uint64_t a = s->v[0].bits, b = s->v[1].bits;
+    return (a & b ? BIT(COMMON) : 0) | (a != b ? BIT(OWN) : 0);
 }
 
-static uint32_t converted(const PtxCode *code, uint64_t slot) {
-    unsigned to = code->type, from = code->type2;
-    Value a = value_of(slot, from);
+static uint32_t seen_convert(const Seen *s) {
+    unsigned to = s->code->type, from = s->code->type2;
+    Value a = value_of(s->slot[0], from);
     unsigned width = 8 * ptx_type_bytes((PtxType)to);
     if (!sees_float(from))
         return (a.whole < 0 ? BIT(SIGN) : 0) | (width < a.width && a.bits >> width ? BIT(RANGE) : 0);
@@ -181,42 +213,60 @@ static uint32_t converted(const PtxCode *code, uint64_t slot) {
            (a.number >= most || a.number < least ? BIT(RANGE) : 0);
 }
 
-/* Operands of the statement before it is executed; `wanted`: classes not seen yet. */
+/* Of an operation on numbers of one type. */
+static uint32_t seen_number(const Seen *s) {
+    const PtxCode *code = s->code;
+    uint32_t seen = 0;
+    for (unsigned i = 0; i < s->n; i++)
+        seen |=
+            (isnan(s->v[i].number) ? BIT(NAN) : 0) | (is_subnormal(s->v[i], code->type) ? BIT(SUBNORMAL) : 0);
+    if (!code->sat || code->exec != interp_exec_pure)
+        return seen;
+    double sum = value_of(code->pure(s->slot[0], s->slot[1], s->slot[2], code), code->type).number;
+    return seen | (sum == 0 || sum == 1 ? BIT(CLAMP) : 0); /* 0 or 1 where it was outside, mostly */
+}
+
+static uint32_t seen_sum(const Seen *s, bool add) {
+    if (sees_float(s->type))
+        return seen_number(s);
+    Value a = s->v[0], b = s->v[1];
+    uint64_t x = (uint64_t)a.whole, y = (uint64_t)b.whole;
+    int64_t sum = (int64_t)(add ? x + y : x - y); /* .sat is for 32 bits, whose sum is exact */
+    return (a.bits & b.bits ? BIT(COMMON) : 0) | (b.bits ? BIT(EFFECT) : 0) |
+           (s->code->sat && (sum > INT32_MAX || sum < INT32_MIN) ? BIT(CLAMP) : 0);
+}
+static uint32_t seen_add(const Seen *s) { return seen_sum(s, true); }
+static uint32_t seen_sub(const Seen *s) { return seen_sum(s, false); }
+
+static uint32_t seen_divide(const Seen *s) {
+    Value a = s->v[0], b = s->v[1];
+    if (sees_float(s->type))
+        return seen_number(s);
+    return ((a.whole < 0 || b.whole < 0) && b.bits ? BIT(SIGN) : 0) |
+           (b.bits && a.bits % b.bits && a.bits >= b.bits ? BIT(REST) : 0);
+}
+
+static uint32_t seen_product(const Seen *s) {
+    Value a = s->v[0], b = s->v[1];
+    if (sees_float(s->type))
+        return seen_number(s);
+    return (a.bits > 1 && b.bits > 1 ? BIT(EFFECT) : 0) | (a.whole < 0 || b.whole < 0 ? BIT(SIGN) : 0);
+}
+
+/* Operands of the statement before it is executed. */
 uint32_t interp_values_seen(PtxRun *run, const PtxThread *thread, const PtxCode *code) {
+    static SeenFn *const seen[PTX_OP_COUNT] = {
+        seen_none,
+#define VALUES(fn) seen_##fn
+#define PTX_OP(name, text, goes, defaults, rule, values, ...) [PTX_##name] = values,
+#include "frontend/ptx_ops.def"
+    };
     const PtxInsn *in = code->insn;
-    uint64_t slot[3] = {0};
-    Value v[3] = {0};
-    unsigned n = code->nsrc < 3 ? code->nsrc : 3;
-    unsigned type = in->op == PTX_SETP || in->op == PTX_SET ? compared_type(in) : code->type;
-    for (unsigned i = 0; i < n; i++) {
-        slot[i] = interp_arg(run, thread, &code->src[i]);
-        v[i] = value_of(slot[i], type);
+    Seen s = {.code = code, .n = code->nsrc < 3 ? code->nsrc : 3};
+    s.type = seen[in->op] == seen_compare ? compared_type(in) : code->type;
+    for (unsigned i = 0; i < s.n; i++) {
+        s.slot[i] = interp_arg(run, thread, &code->src[i]);
+        s.v[i] = value_of(s.slot[i], s.type);
     }
-    switch (in->op) {
-    case PTX_SETP:
-    case PTX_SET: return compared(v[0], v[1], type, is_equality(in));
-    case PTX_MIN:
-    case PTX_MAX: return compared(v[0], v[1], type, false);
-    case PTX_SHL:
-    case PTX_SHR: return shifted(v[0], (uint32_t)slot[1]);
-    case PTX_ABS:
-    case PTX_NEG: return v[0].whole < 0 ? BIT(SIGN) : 0;
-    case PTX_SELP: return slot[0] == slot[1] ? 0 : slot[2] & 1 ? BIT(TRUE) : BIT(FALSE);
-    case PTX_CVT: return converted(code, slot[0]);
-    case PTX_AND:
-    case PTX_OR:
-    case PTX_XOR: return (v[0].bits & v[1].bits ? BIT(COMMON) : 0) | (v[0].bits != v[1].bits ? BIT(OWN) : 0);
-    default: break;
-    }
-    if (sees_float(type))
-        return numbers(v, n, code,
-                       code->sat && code->exec == interp_exec_pure
-                           ? code->pure(slot[0], slot[1], slot[2], code)
-                           : ~0ull);
-    if (in->op == PTX_DIV || in->op == PTX_REM)
-        return divided(v[0], v[1]);
-    if (in->op == PTX_MUL || in->op == PTX_MAD)
-        return (v[0].bits > 1 && v[1].bits > 1 ? BIT(EFFECT) : 0) |
-               (v[0].whole < 0 || v[1].whole < 0 ? BIT(SIGN) : 0);
-    return whole_numbers(code, v[0], v[1]);
+    return seen[in->op](&s);
 }
