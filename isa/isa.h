@@ -75,6 +75,7 @@ typedef struct {
     uint8_t exact;     /* enum IsaExact */
     uint8_t guard;     /* enum IsaGuard */
     uint8_t flow;      /* enum IsaFlow */
+    uint8_t pace;      /* enum IsaPace */
     uint8_t simulated; /* enum IsaSimulated */
     uint8_t
         address[3]; /* sources that an address is the sum of: base, uniform part, offset; or ISA_NO_SLOT */
@@ -85,13 +86,18 @@ typedef struct {
     uint8_t combines_dst; /* destination that gets the complement of the test, combined likewise; or
                              ISA_NO_SLOT */
     uint8_t combines_mod; /* modifier of type BoolOp that says how */
-    const char *absent;   /* why it is not simulated, or NULL */
+    uint32_t
+        hints; /* bits of MachInst.mods that change no value, no order and no access: types that say hint */
+    const char *absent; /* why it is not simulated, or NULL */
 } OpTraits;
 /* Of no operation (OT_NONE, operations of the machine IR alone): no effect, no memory. */
 const OpTraits *isa_traits(unsigned optype);
 /* Bytes of memory that one lane reads, writes or changes (column Access); 0 if it accesses none, is a fence,
  * or its modifier has a value that does not exist. */
 unsigned isa_access_bytes(const MachInst *in);
+/* Value of the operation's modifier of that name, 0 if it has none; its bits of MachInst.mods are added to
+ * *bits. For what operations have in common by name; MGET is for a known one. */
+unsigned isa_modifier(const MachInst *in, const char *name, uint32_t *bits);
 static inline bool isa_has_effect(unsigned optype, uint32_t effects) {
     return (isa_traits(optype)->effects & effects) != 0;
 }

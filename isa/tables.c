@@ -202,6 +202,19 @@ unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in) {
     return 1;
 }
 
+unsigned isa_modifier(const MachInst *in, const char *name, uint32_t *bits) {
+    const IsaOptype *optype = &isa_optypes[in->optype];
+    for (unsigned k = 0; k < optype->nmods; k++) {
+        const IsaMod *mod = &optype->mods[k];
+        uint32_t mask = (1u << mod->width) - 1;
+        if (strcmp(mod->name, name) != 0)
+            continue;
+        *bits |= mask << mod->lo;
+        return ((in->mods >> mod->lo) & mask) ^ mod->def;
+    }
+    return 0;
+}
+
 unsigned isa_access_bytes(const MachInst *in) {
     const OpTraits *traits = isa_traits(in->optype);
     if (traits->access_mod == ISA_NO_MOD)

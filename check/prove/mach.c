@@ -226,28 +226,12 @@ unsigned mach_size(const Mach *mach, unsigned sz, bool *sign) {
 /* Is a global or generic address computed in 64 bits, though its register may be one of 32; does the uniform
  * register hold a memory descriptor, which adds nothing? */
 static bool is_extended(Mach *mach, bool *desc) {
-#define EXTENDED(OP)                                                                                         \
-    mach->looked |= OP##_e_MASK << OP##_e_LO | OP##_desc_MASK << OP##_desc_LO;                               \
-    *desc = MGET(OP, desc, mach->in->mods);                                                                  \
-    return MGET(OP, e, mach->in->mods)
-    *desc = false;
-    switch (mach->in->optype) {
-    case OT_LDG: EXTENDED(LDG);
-    case OT_STG: EXTENDED(STG);
-    case OT_LD: EXTENDED(LD);
-    case OT_ST: EXTENDED(ST);
-    case OT_ATOMG: EXTENDED(ATOMG);
-    case OT_ATOM: EXTENDED(ATOM);
-    case OT_RED: EXTENDED(RED);
-    case OT_ATOMG_CAS:
-        mach->looked |= ATOMG_CAS_e_MASK << ATOMG_CAS_e_LO;
-        return MGET(ATOMG_CAS, e, mach->in->mods);
-    case OT_ATOM_CAS:
-        mach->looked |= ATOM_CAS_e_MASK << ATOM_CAS_e_LO;
-        return MGET(ATOM_CAS, e, mach->in->mods);
-    default: return false;
-    }
-#undef EXTENDED
+    const MachInst *in = mach->in;
+    uint32_t bits = 0;
+    *desc = isa_modifier(in, "desc", &bits) != 0;
+    bool extended = isa_modifier(in, "e", &bits) != 0;
+    mach->looked |= bits;
+    return extended;
 }
 
 Term *mach_address(Mach *mach, bool wide, unsigned stride) {

@@ -489,7 +489,11 @@ static bool integer(Mach *mach) {
     case OT_UPLOP3: uniform = true; /* fall through */
     case OT_PLOP3: plop3(mach, UMOD(PLOP3, lut), UMOD(PLOP3, lut2)); return true;
     case OT_UIMAD: uniform = true; /* fall through */
-    case OT_IMAD: imad(mach, UMOD(IMAD, x)); return true;
+    case OT_IMAD:
+        if (!uniform)
+            (void)MOD(IMAD, sign); /* the low word has none */
+        imad(mach, UMOD(IMAD, x));
+        return true;
     case OT_IMAD_WIDE: imad_wide(mach, MOD(IMAD_WIDE, sign), MOD(IMAD_WIDE, x), false); return true;
     case OT_IMAD_HI: imad_wide(mach, MOD(IMAD_HI, sign), MOD(IMAD_HI, x), true); return true;
     case OT_USHF: uniform = true; /* fall through */
@@ -668,31 +672,11 @@ static bool other(Mach *mach) {
         return true;
     case OT_BAR: {
         Term *arg[2] = {mach_word(mach, 0, 0), mach_word(mach, 1, 0)};
+        (void)MOD(BAR, defer); /* when, not whether */
         mach_event(mach, 15, term_name(ts, "bar.%u", MOD(BAR, mode)), arg, 2);
         return true;
     }
     default: return false;
-    }
-}
-
-/* Modifiers that change no value, no order and no access of a lane: hints to caches and to the scheduler. */
-static uint32_t hints(unsigned optype) {
-#define HINT(OP, field) ((uint32_t)OP##_##field##_MASK << OP##_##field##_LO)
-    switch (optype) {
-    case OT_LDG: return HINT(LDG, evict) | HINT(LDG, ltc);
-    case OT_STG: return HINT(STG, evict);
-    case OT_LD: return HINT(LD, evict);
-    case OT_ST: return HINT(ST, evict);
-    case OT_LDL: return HINT(LDL, evict);
-    case OT_STL: return HINT(STL, evict);
-    case OT_ATOMG: return HINT(ATOMG, evict);
-    case OT_ATOMG_CAS: return HINT(ATOMG_CAS, evict);
-    case OT_ATOM: return HINT(ATOM, evict);
-    case OT_ATOM_CAS: return HINT(ATOM_CAS, evict);
-    case OT_RED: return HINT(RED, evict);
-    case OT_BAR: return HINT(BAR, defer);
-    case OT_IMAD: return HINT(IMAD, sign); /* of the low word */
-    default: return 0;
     }
 }
 
@@ -715,7 +699,7 @@ static bool is_default(const MachInst *in, Operand operand) {
  * nobody wrote goes nowhere. */
 static void check_unlooked(Mach *mach) {
     const MachInst *in = mach->in;
-    if (in->mods & ~(mach->looked | hints(in->optype)))
+    if (in->mods & ~(mach->looked | isa_traits(in->optype)->hints))
         mach_fault(mach,
                    term_name(&mach->p->ts, "a modifier of %s is not modelled", isa_optype_name(in->optype)));
     for (unsigned i = 0; i < in->nsrc; i++)

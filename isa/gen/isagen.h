@@ -73,6 +73,7 @@ typedef struct IgType {
     struct IgType *maps; /* the type whose values these are other encodings of */
     VEC(IgEnumVal) vals;
     bool numbers; /* __DefNumbers: named opcode numbers */
+    bool hint;    /* its modifiers change no value, no order and no access */
     bool flag;    /* made for a flag<> */
     unsigned index;
     IgLoc loc;
@@ -164,6 +165,7 @@ typedef enum {
     IC_EXACT,
     IC_GUARD,
     IC_FLOW,
+    IC_PACE,
     IC_SECOND_GUARD,
     IC_COMBINES,
     IC_SIMULATED,

@@ -123,6 +123,17 @@ static const Word flows[] = {
     {"BAR_STATE", "reads or changes what barriers of the block hold", 18, 0},
     {"HERE", "where it stands", 19, 0},
 };
+static const Word paces[] = {
+    {"NEXT", "the next cycle", 0, 0},
+    {"JUMP", "what fetches from elsewhere", 1, 0},
+    {"CALL", "the same, and may fall through where it is guarded", 2, 0},
+    {"PART", "other lanes may run", 3, 0},
+    {"BARRIER", "the block's", 4, 0},
+    {"FENCE", "MEMBAR", 5, 0},
+    {"CACHE", "CCTL", 6, 0},
+    {"ERROR", "ERRBAR: holds the warp by itself", 7, 0},
+    {"VOTE", "VOTE, which holds it on some targets", 8, 0},
+};
 static const Word simulated[] = {
     {"LEVELS", "bind_NAME in sim/ops, compiled for each host level", 0, 0},
     {"MACHINE", "bind_NAME in sim/machine", 1, 0},
@@ -152,6 +163,9 @@ static const struct {
         {"Flow",
          "What it does to control. But for NONE and NOP it is executed although its guard is false for all.",
          ONE, WORDS(flows)},
+    [IC_PACE] = {"Pace",
+                 "How soon the next instruction of the warp issues (isa/machine/latency.def has the cycles).",
+                 ONE, WORDS(paces)},
     [IC_SECOND_GUARD] = {"SecondGuard", "", NAMES, NULL, 0},
     [IC_COMBINES] = {"Combines", "", NAMES, NULL, 0},
     [IC_SIMULATED] = {"Simulated", "Where the simulator has it.", ONE, WORDS(simulated)},
@@ -160,6 +174,7 @@ enum {
     EF_READ = 1 << 0,
     EF_WRITE = 1 << 1,
     EF_ORDER = 1 << 3,
+    EF_CTA_BARRIER = 1 << 12,
     EF_WRITES_ALL_P = 1 << 14,
     EF_CONTROL = 0x1ff0, /* BRANCH to CTA_BARRIER */
     SP_CONSTANT = 8,
@@ -294,6 +309,7 @@ static bool needs(const IgOptype *optype, unsigned column) {
     case IC_UNIFORM:
     case IC_EXACT: return result;
     case IC_FLOW: return does & EF_CONTROL || value(optype, IC_UNIT) == UNIT_CTRL;
+    case IC_PACE: return does & (EF_ORDER | EF_CTA_BARRIER) || value(optype, IC_UNIT) == UNIT_CTRL;
     case IC_SPACE: return access;
     case IC_ADDRESS: return access && !(does & EF_ORDER);
     case IC_ACCESS: return stated(optype, IC_SPACE) && !(does & EF_ORDER);
@@ -419,6 +435,15 @@ void igt_header(const Ig *g, FILE *f) {
     fprintf(f, "\n\n");
 }
 
+/* The bits of modifiers whose type says `hint`. */
+static uint32_t hint_bits(const IgOptype *optype) {
+    uint32_t bits = 0;
+    for (unsigned i = 0; i < optype->mods.n; i++)
+        if (optype->mods.at[i].type && optype->mods.at[i].type->hint)
+            bits |= ((1u << optype->mods.at[i].width) - 1) << optype->mods.at[i].lo;
+    return bits;
+}
+
 /* Index of the source (or destination) that name i of a column says; 255 if it has none. */
 static unsigned slot_of(const IgOptype *optype, unsigned column, unsigned i) {
     const IgTrait *trait = &optype->traits.at[column];
@@ -448,6 +473,7 @@ void igt_table(const Ig *g, FILE *f) {
                 access->value / 8);
         fprintf(f, ", %u, %u, %u, %d", slot_of(optype, IC_SECOND_GUARD, 0), slot_of(optype, IC_COMBINES, 0),
                 slot_of(optype, IC_COMBINES, 1), mod->text ? ig_mod_index(optype, mod->text) : 255);
+        fprintf(f, ", 0x%x", hint_bits(optype));
         fprintf(f, reason ? ", \"%s\"},\n" : ", NULL},\n", reason);
     }
     fprintf(f, "};\n");

@@ -159,6 +159,7 @@ bool igp_type(Parser *parser, bool numbers) {
         if (!(type->maps = ig_type(parser->g, base)))
             return ig_error(parser->g, at, "unknown type %s", base);
     }
+    type->hint = igp_take(parser, "hint");
     unsigned next = 0;
     while (parser->t->kind == TK_NUMBER || (parser->t->kind == TK_IDENT && strncmp(parser->t->text, "__", 2)))
         if (!enum_entry(parser, type, &next))

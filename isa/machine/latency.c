@@ -1,5 +1,6 @@
-/* Distances between instructions from the tables of latency.def: see latency.h.
- * SPDX-License-Identifier: MIT */
+/* Distances between instructions from the tables of latency.def: see latency.h. Unit, queue and pace are
+ * columns of the operation's row. An operation has its name here only where ptxas treats it alone among those
+ * of its unit; the kernel that shows it stands beside it. SPDX-License-Identifier: MIT */
 #include "isa/machine/latency.h"
 
 enum {
@@ -47,11 +48,23 @@ static const uint8_t gpr_raw[NFAMILIES][NROWS][NCOLS] = {
 #include "isa/machine/latency.def"
 };
 
+#define LATENCY_PACE(family, word, ...) +1
+_Static_assert(NFAMILIES *ISA_PACE_COUNT ==
+#include "isa/machine/latency.def"
+               , "latency.def: LATENCY_PACE has not every word of Pace of every family, once");
+
+typedef struct {
+    uint8_t own, least, guarded, hold;
+} Pace;
+static const Pace paces[NFAMILIES][ISA_PACE_COUNT] = {
+#define LATENCY_PACE(family, word, ...) [Latency_##family][ISA_PACE_##word] = {__VA_ARGS__},
+#include "isa/machine/latency.def"
+};
+
 typedef struct {
     uint8_t guard, half_guard, dbl_guard, half_pred, dbl_pred, uguard;
     bool dbl_sb, mma_sb;
-    uint8_t r2ur_fixed, waw_late, bar_issue;
-    uint8_t bar_least, fence_least, cctl_least, part_least, break_least, maybe_call_least, result_least;
+    uint8_t r2ur_fixed, waw_late, result_least;
 } FamilyData;
 static const FamilyData families[NFAMILIES] = {
 #define LATENCY_FAMILY(family, ...) [Latency_##family] = {__VA_ARGS__},
@@ -326,40 +339,20 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
     return a == ISA_UNIT_HALF || a == ISA_UNIT_HALF_ALU ? 3 : a == ISA_UNIT_DISP64 ? 2 : 1;
 }
 
-unsigned latency_issue(const Target *t, const MachInst *i) {
-    /* what may change which lanes run next, or what they find */
-    const uint32_t turns =
-        ISA_EFFECT_BRANCH | ISA_EFFECT_EXIT | ISA_EFFECT_SWITCH | ISA_EFFECT_STATE | ISA_EFFECT_BREG_READ;
-    if (i->optype == OT_MEMBAR || isa_has_effect(i->optype, ISA_EFFECT_CTA_BARRIER))
-        return families[family_of(t)].bar_issue;
-    if (i->optype == OT_CCTL)
-        return 11;
-    return latency_unit(i) == ISA_UNIT_CTRL && isa_has_effect(i->optype, turns) ? 5 : 1;
+static const Pace *pace_of(const Target *t, const MachInst *i) {
+    return &paces[family_of(t)][isa_traits(i->optype)->pace];
 }
 
+unsigned latency_issue(const Target *t, const MachInst *i) { return pace_of(t, i)->own; }
+
 unsigned latency_issue_least(const Target *t, const MachInst *i) {
-    const FamilyData *data = &families[family_of(t)];
-    const uint32_t part = ISA_EFFECT_SWITCH | ISA_EFFECT_STATE;
-    switch (i->optype) {
-    case OT_MEMBAR: return data->fence_least;
-    case OT_CCTL: return data->cctl_least;
-    case OT_BREAK: return data->break_least;
-    case OT_BSYNC: return latency_issue(t, i);
-    default: break;
-    }
-    if (isa_has_effect(i->optype, ISA_EFFECT_CTA_BARRIER))
-        return data->bar_least;
-    if (isa_has_effect(i->optype, ISA_EFFECT_CALL) && !op_is_always(i->guard))
-        return data->maybe_call_least;
-    if (isa_has_effect(i->optype, ISA_EFFECT_BRANCH | ISA_EFFECT_EXIT))
-        return latency_issue(t, i);
-    return latency_unit(i) == ISA_UNIT_CTRL && isa_has_effect(i->optype, part) ? data->part_least : 1;
+    const Pace *pace = pace_of(t, i);
+    return op_is_always(i->guard) ? pace->least : pace->guarded;
 }
 
 unsigned latency_hold(const Target *t, const MachInst *i) {
-    if (i->optype == OT_ERRBAR)
-        return 5;
-    return i->optype == OT_VOTE && family_of(t) == Latency_F90 ? 2 : latency_issue_least(t, i);
+    unsigned least = latency_issue_least(t, i), hold = pace_of(t, i)->hold;
+    return hold > least ? hold : least;
 }
 
 unsigned latency_result_least(const Target *t) { return families[family_of(t)].result_least; }
@@ -369,7 +362,7 @@ unsigned latency_estimate(const MachInst *i) {
     case ISA_UNIT_XU:
     case ISA_UNIT_UVAR: return 15;
     case ISA_UNIT_DBL: return i->optype == OT_DADD || i->optype == OT_DMUL ? 48 : 54;
-    case ISA_UNIT_AGU: return i->optype == OT_SHFL ? 15 : 32;
+    case ISA_UNIT_AGU: return isa_traits(i->optype)->queue == ISA_QUEUE_SHFL ? 15 : 32;
     case ISA_UNIT_CONST: return 4;
     case ISA_UNIT_SPECIAL: return 16;
     default: return 6;

@@ -61,9 +61,7 @@ unsigned latency_issue(const Target *target, const MachInst *i);
  */
 unsigned latency_issue_least(const Target *target, const MachInst *i);
 /* The next instruction issues so much later, whatever the stall count says. At least latency_issue_least;
- * more for what holds the warp by itself: ERRBAR, to which ptxas gives stall 0 (MEMBAR; ERRBAR; a reader of
- * what IMAD wrote three instructions earlier: simpleAWBarrier), and VOTE of sm_90 (ULDC; VOTE; VOTE; STG in 5
- * cycles where it keeps 6 elsewhere: simpleVoteIntrinsics). */
+ * more for what holds the warp by itself. */
 unsigned latency_hold(const Target *target, const MachInst *i);
 /* An instruction that waits for the write scoreboard of a variable-latency instruction issues at least so
  * many cycles after it: ptxas counts on that time for what it issues between the two. */

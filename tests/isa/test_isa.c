@@ -133,6 +133,19 @@ static void test_columns(void **state) {
     const OpTraits *ldg = isa_traits(OT_LDG), *red = isa_traits(OT_RED), *isetp = isa_traits(OT_ISETP);
     assert_int_equal(ldg->effects, ISA_EFFECT_READ);
     assert_int_equal(ldg->space, ISA_SPACE_GLOBAL);
+    /* LDG.E.EF.LTC128B: where the line stays; not what is loaded */
+    uint32_t hints = MSET(LDG, evict, Evict_EF) ^ MSET(LDG, ltc, L2Prefetch_LTC128B);
+    assert_int_not_equal(hints, 0);
+    assert_int_equal(hints & ~ldg->hints, 0);
+    assert_int_equal(ldg->hints & (uint32_t)(LDG_sz_MASK << LDG_sz_LO | LDG_order_MASK << LDG_order_LO), 0);
+    assert_int_equal(isetp->hints, 0);
+    MachInst load = isa_inst(OT_LDG);
+    uint32_t bits = 0;
+    assert_int_equal(isa_modifier(&load, "sz", &bits), MemSz_32);
+    assert_int_equal(bits, (uint32_t)LDG_sz_MASK << LDG_sz_LO);
+    load.mods = MSET(LDG, sz, MemSz_128);
+    assert_int_equal(isa_modifier(&load, "sz", &bits), MemSz_128);
+    assert_int_equal(isa_modifier(&load, "bop", &bits), 0);
     assert_int_equal(ldg->address[0], LDG_ra);
     assert_int_equal(ldg->address[1], LDG_urb);
     assert_int_equal(ldg->address[2], LDG_offset);
