@@ -118,7 +118,22 @@ static void check_modifier(unsigned n) {
                   modifier_lines[k]);
 }
 
+static const int op_lines[PTX_OP_COUNT] = {
+    0,
+#define PTX_OP(name, ...) [PTX_##name] = __LINE__,
+#include "frontend/ptx_ops.def"
+};
+
+static void check_op(unsigned op) {
+    for (unsigned form = 1; form < form_count(); form++)
+        if (form_op(form) == op)
+            return;
+    error("ptx_ops", op_lines[op], "%s has no form in ptx_forms.def", ptx_op_name((PtxOp)op));
+}
+
 int main(void) {
+    for (unsigned op = 1; op < PTX_OP_COUNT; op++)
+        check_op(op);
     for (unsigned form = 1; form < form_count(); form++) {
         FormElement elements[FORM_MAX_ELEMENTS];
         bool open;
