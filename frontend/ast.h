@@ -144,17 +144,13 @@ typedef struct PtxOperand {
 } PtxOperand;
 #define PTX_SYM_FUNC 0x80000000u
 
-// clang-format off
-typedef enum { /* special registers, 10.x; vectors have a component */
-    SR_NONE, SR_TID, SR_NTID, SR_LANEID, SR_WARPID, SR_NWARPID, SR_CTAID, SR_NCTAID, SR_SMID, SR_NSMID, SR_GRIDID,
-    SR_LANEMASK_EQ, SR_LANEMASK_LE, SR_LANEMASK_LT, SR_LANEMASK_GE, SR_LANEMASK_GT, SR_CLOCK, SR_CLOCK_HI,
-    SR_CLOCK64, SR_GLOBALTIMER, SR_GLOBALTIMER_LO, SR_GLOBALTIMER_HI, SR_TOTAL_SMEM_SIZE, SR_DYNAMIC_SMEM_SIZE,
-    SR_AGGR_SMEM_SIZE, SR_CLUSTERID, SR_NCLUSTERID, SR_CLUSTER_CTAID, SR_CLUSTER_NCTAID, SR_CLUSTER_CTARANK,
-    SR_CLUSTER_NCTARANK, SR_IS_EXPLICIT_CLUSTER, SR_ENVREG /* component = number */, SR_PM, SR_RESERVED_SMEM,
-    SR_CURRENT_GRAPH_EXEC, SR_COUNT
+typedef enum { /* special registers, 10.x; component: of a vector, or the number where there are several */
+               SR_NONE,
+#define PTX_SREG(name, ...) SR_##name,
+#define PTX_SREG_MORE(...)
+#include "frontend/ptx_sregs.def"
+               SR_COUNT
 } PtxSreg;
-// clang-format on
-const char *ptx_sreg_name(PtxSreg r); /* "tid", without % and component */
 
 #define PTX_MAX_OPERANDS 8
 typedef struct {

@@ -4,6 +4,7 @@
  * floating-point constants of half precision. Rules of single opcodes are in check_rules.c.
  * SPDX-License-Identifier: MIT */
 #include "frontend/check.h"
+#include "frontend/sregs.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -129,27 +130,17 @@ static bool check_dst(const Check *c, const PtxInsn *i, unsigned n, const Operan
     return check_reg(c, i, n, predicate ? TY_PRED : t, spec, operand);
 }
 
-static bool sreg_is_wide(const PtxOperand *operand) {
-    return operand->sreg == SR_CLOCK64 || operand->sreg == SR_GLOBALTIMER || operand->sreg == SR_GRIDID ||
-           operand->sreg == SR_CURRENT_GRAPH_EXEC || (operand->sreg == SR_PM && operand->component >= 8);
-}
-
-/* Special registers are 32 or 64 bits wide; those of the grid were 16 bits once and may be read so. */
 static bool check_sreg(const Check *check, const PtxInsn *i, unsigned n, PtxType t,
                        const PtxOperand *operand) {
-    unsigned bytes = ptx_type_bytes(t);
-    bool grid = operand->sreg == SR_TID || operand->sreg == SR_NTID || operand->sreg == SR_CTAID ||
-                operand->sreg == SR_NCTAID || operand->sreg == SR_GRIDID;
-    PtxType have = operand->sreg == SR_IS_EXPLICIT_CLUSTER ? TY_PRED
-                   : sreg_is_wide(operand)                 ? TY_U64
-                                                           : TY_U32;
-    bool ok = ptx_types_agree(t, have, false) ||
-              (grid && ptx_type_class(t) != TC_FLOAT && bytes >= 2 && bytes <= 4) ||
-              (i->op == PTX_CVT && ptx_type_class(t) != TC_FLOAT && bytes < ptx_type_bytes(have));
-    char name[64];
-    snprintf(name, sizeof name, "%%%s", ptx_sreg_name((PtxSreg)operand->sreg));
+    const SregRow *row = sreg_row_of(operand);
+    unsigned bytes = ptx_type_bytes(t), have = ptx_type_bytes(row->type);
+    bool narrow = row->was_bytes && bytes >= row->was_bytes && bytes <= 4;
+    bool ok = ptx_types_agree(t, row->type, false) ||
+              (ptx_type_class(t) != TC_FLOAT && (narrow || (i->op == PTX_CVT && bytes < have)));
+    char name[64] = "%";
+    sreg_text(operand, name + 1, sizeof name - 1);
     return ok || diag(check->d, operand->loc, DIAG_E0104, n, ptx_insn_text(check, i), ptx_type_name(t), name,
-                      ptx_type_name(have));
+                      ptx_type_name(row->type));
 }
 
 /* A variable's or function's address as a value. */

@@ -1,6 +1,7 @@
 /* Entry points of the PTX parser, its tokens, names and scopes: see parse.h.
  * SPDX-License-Identifier: MIT */
 #include "frontend/parse.h"
+#include "frontend/sregs.h"
 #include "base/file.h"
 #include "base/scope.h"
 #include <stdio.h>
@@ -305,49 +306,27 @@ void parse_add_ref(Parser *parser, int kind, StrId name, SrcLoc loc, uint32_t in
 
 /* special registers */
 
-static const struct {
-    PtxSreg reg;
-    const char *spelling;
-    uint8_t first, count, component;
-    const char *section;
-    PtxNeed need;
-} sregs[] = {
-#define VECTOR 255
-#define SECTION(text) text
-#define VERSION(major, minor) GATE_VERSION(major, minor)
-#define TARGET(sm) #sm
-#define PTX_SREG(name, spelling, first, count, component, section, version, target)                          \
-    {SR_##name, spelling, first, count, component, section, {version, target}},
-#include "frontend/ptx_sregs.def"
-#undef PTX_SREG
-#undef TARGET
-#undef VERSION
-#undef SECTION
-};
-
 static void declare_sregs(Parser *parser) {
-    char name[64];
-    for (unsigned row = 0; row < sizeof sregs / sizeof *sregs; row++)
-        for (unsigned k = 0; k < sregs[row].count; k++) {
-            const char *spelling = sregs[row].spelling, *number = strstr(spelling, "%u");
-            if (number)
-                snprintf(name, sizeof name, "%%%.*s%u%s", (int)(number - spelling), spelling,
-                         sregs[row].first + k, number + 2);
-            else
-                snprintf(name, sizeof name, "%%%s", spelling);
+    char name[64] = "%";
+    for (unsigned n = 0; n < sreg_row_count(); n++) {
+        const SregRow *row = sreg_row(n);
+        for (unsigned k = 0; k < row->count; k++) {
+            sreg_spell(row, k, name + 1, sizeof name - 1);
             uint32_t slot =
-                parse_declare(parser, str_intern_z(&parser->m->strings, name), B_SREG, row, (SrcLoc){0});
-            unsigned component = sregs[row].component;
-            parser->binds.at[slot - 1].count = (uint8_t)(component == VECTOR ? component : component + k);
+                parse_declare(parser, str_intern_z(&parser->m->strings, name), B_SREG, n, (SrcLoc){0});
+            parser->binds.at[slot - 1].count =
+                (uint8_t)(row->component == SREG_VECTOR ? SREG_VECTOR : row->component + k);
         }
+    }
 }
 
-bool parse_sreg_met(Parser *parser, uint32_t row, const Token *name, PtxSreg *out) {
+bool parse_sreg_met(Parser *parser, uint32_t n, const Token *name, PtxSreg *out) {
     const DiagPlace whole = parser->d->place;
-    *out = sregs[row].reg;
-    parser->d->place.section = sregs[row].section;
+    const SregRow *row = sreg_row(n);
+    *out = row->reg;
+    parser->d->place.section = row->section;
     parser->d->place.reg = parse_name_text(parser, name->str);
-    bool ok = gate_check(parser->m, sregs[row].need, parser->d->place.reg, tok_loc(name), parser->d);
+    bool ok = gate_check(parser->m, row->need, parser->d->place.reg, tok_loc(name), parser->d);
     parser->d->place = whole;
     return ok;
 }

@@ -3,6 +3,7 @@
  * where a name is used twice. Instructions keep the modifiers as they were written.
  * SPDX-License-Identifier: MIT */
 #include "frontend/ast.h"
+#include "frontend/sregs.h"
 #include "base/scope.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -206,24 +207,9 @@ static void print_list(const Printer *printer, const PtxOperand *at, unsigned n,
 }
 
 static void print_sreg(const Printer *printer, const PtxOperand *operand) {
-    static const char *const smem[] = {"offset_begin", "offset_end", "offset_cap", "offset_0", "offset_1"};
-    const char *name = ptx_sreg_name((PtxSreg)operand->sreg);
-    switch (operand->sreg) {
-    case SR_ENVREG: fprintf(printer->out, "%%%s%u", name, operand->component); break;
-    case SR_PM:
-        fprintf(printer->out, operand->component < 8 ? "%%%s%u" : "%%%s%u_64", name, operand->component % 8u);
-        break;
-    case SR_RESERVED_SMEM: fprintf(printer->out, "%%%s_%s", name, smem[operand->component]); break;
-    case SR_TID:
-    case SR_NTID:
-    case SR_CTAID:
-    case SR_NCTAID:
-    case SR_CLUSTERID:
-    case SR_NCLUSTERID:
-    case SR_CLUSTER_CTAID:
-    case SR_CLUSTER_NCTAID: fprintf(printer->out, "%%%s.%c", name, "xyzw"[operand->component]); break;
-    default: fprintf(printer->out, "%%%s", name);
-    }
+    char name[64];
+    sreg_text(operand, name, sizeof name);
+    fprintf(printer->out, "%%%s", name);
 }
 
 static void print_address(const Printer *printer, const PtxOperand *operand) {

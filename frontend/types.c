@@ -37,46 +37,6 @@ const char *ptx_op_name(PtxOp op) { return (unsigned)op < PTX_OP_COUNT ? ops[op]
 PtxGoes ptx_goes(const PtxInsn *i) { return i->op < PTX_OP_COUNT ? ops[i->op].goes : PTX_GOES_ON; }
 bool ptx_leaves(const PtxInsn *i) { return ptx_goes(i) > PTX_GOES_CALL; }
 
-static const char *const sreg_names[SR_COUNT] = {
-    [SR_NONE] = "none",
-    [SR_TID] = "tid",
-    [SR_NTID] = "ntid",
-    [SR_LANEID] = "laneid",
-    [SR_WARPID] = "warpid",
-    [SR_NWARPID] = "nwarpid",
-    [SR_CTAID] = "ctaid",
-    [SR_NCTAID] = "nctaid",
-    [SR_SMID] = "smid",
-    [SR_NSMID] = "nsmid",
-    [SR_GRIDID] = "gridid",
-    [SR_LANEMASK_EQ] = "lanemask_eq",
-    [SR_LANEMASK_LE] = "lanemask_le",
-    [SR_LANEMASK_LT] = "lanemask_lt",
-    [SR_LANEMASK_GE] = "lanemask_ge",
-    [SR_LANEMASK_GT] = "lanemask_gt",
-    [SR_CLOCK] = "clock",
-    [SR_CLOCK_HI] = "clock_hi",
-    [SR_CLOCK64] = "clock64",
-    [SR_GLOBALTIMER] = "globaltimer",
-    [SR_GLOBALTIMER_LO] = "globaltimer_lo",
-    [SR_GLOBALTIMER_HI] = "globaltimer_hi",
-    [SR_TOTAL_SMEM_SIZE] = "total_smem_size",
-    [SR_DYNAMIC_SMEM_SIZE] = "dynamic_smem_size",
-    [SR_AGGR_SMEM_SIZE] = "aggr_smem_size",
-    [SR_CLUSTERID] = "clusterid",
-    [SR_NCLUSTERID] = "nclusterid",
-    [SR_CLUSTER_CTAID] = "cluster_ctaid",
-    [SR_CLUSTER_NCTAID] = "cluster_nctaid",
-    [SR_CLUSTER_CTARANK] = "cluster_ctarank",
-    [SR_CLUSTER_NCTARANK] = "cluster_nctarank",
-    [SR_IS_EXPLICIT_CLUSTER] = "is_explicit_cluster",
-    [SR_ENVREG] = "envreg",
-    [SR_PM] = "pm",
-    [SR_RESERVED_SMEM] = "reserved_smem",
-    [SR_CURRENT_GRAPH_EXEC] = "current_graph_exec",
-};
-const char *ptx_sreg_name(PtxSreg r) { return (unsigned)r < SR_COUNT ? sreg_names[r] : "?"; }
-
 uint32_t ptx_find_func(const PtxModule *module, const char *name) {
     StrId id = str_find(&module->strings, name, __builtin_strlen(name));
     for (uint32_t i = 0; id.i && i < module->nfuncs; i++)

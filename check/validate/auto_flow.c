@@ -7,6 +7,7 @@
  * the same kind, one for a variable.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/auto_flow.h"
+#include "frontend/sregs.h"
 
 enum { CTAID_MIXED = 255 };
 typedef struct {
@@ -104,8 +105,7 @@ static Val sreg_value(Flow *flow, const PtxOperand *operand) {
         flow->out->axes |= 1u << a;
     if (operand->sreg == SR_CTAID)
         flow->out->block_axes |= 1u << a;
-    bool thread = axis || operand->sreg == SR_LANEID || operand->sreg == SR_WARPID ||
-                  (operand->sreg >= SR_LANEMASK_EQ && operand->sreg <= SR_LANEMASK_GT);
+    bool thread = axis || sreg_varies(operand) == SREG_VARIES_THREAD;
     return (Val){.tid = (uint8_t)(thread ? 1u << a : 0),
                  .ctaid = (uint8_t)(operand->sreg == SR_CTAID ? a + 1 : 0)};
 }

@@ -1,6 +1,7 @@
 /* Launches by trial: see auto_launch.h.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/auto_search.h"
+#include "frontend/sregs.h"
 #include "check/validate/diff.h"
 #include <stdio.h>
 #include <string.h>
@@ -380,10 +381,6 @@ static void search(AutoSearch *s, AutoLaunches *out) {
         out->reason[0] = 0;
 }
 
-static bool is_clock(const PtxOperand *operand) {
-    return operand->kind == PO_SREG && operand->sreg >= SR_CLOCK && operand->sreg <= SR_GLOBALTIMER_HI;
-}
-
 bool auto_sees_order(const PtxModule *module, const uint8_t *funcs) {
     for (uint32_t f = 0; f < module->nfuncs; f++)
         for (uint32_t i = 0; (!funcs || funcs[f]) && i < module->funcs[f].ninsns; i++) {
@@ -392,7 +389,7 @@ bool auto_sees_order(const PtxModule *module, const uint8_t *funcs) {
             if (in->op == PTX_ACTIVEMASK || in->op == PTX_MBARRIER || (lanes && !(in->flags & PF_SYNC)))
                 return true;
             for (uint32_t k = 0; k < in->noperands; k++)
-                if (is_clock(&in->operands[k]))
+                if (sreg_varies(&in->operands[k]) == SREG_VARIES_TIME)
                     return true;
         }
     return false;

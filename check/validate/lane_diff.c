@@ -1,6 +1,7 @@
 /* The first register in which a lane's two executions part: see lane_diff.h.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/diff.h"
+#include "frontend/sregs.h"
 #include "check/validate/lane_internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -188,7 +189,7 @@ static bool is_own_value(const LaneTrace *trace, const uint8_t *own, const PtxOp
     if ((operand->kind == PO_REG || operand->kind == PO_ADDR) && operand->reg)
         return own[operand->reg];
     if (operand->kind == PO_SREG)
-        return operand->sreg >= SR_CLOCK && operand->sreg <= SR_GLOBALTIMER_HI;
+        return sreg_varies(operand) == SREG_VARIES_TIME;
     if (operand->kind != PO_SYM || !operand->sym || operand->sym & PTX_SYM_FUNC)
         return false;
     PtxSpace space = trace->q->m->vars[operand->sym - 1].space;

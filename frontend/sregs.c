@@ -1,0 +1,51 @@
+/* Special registers: see sregs.h. SPDX-License-Identifier: MIT */
+#include "frontend/sregs.h"
+#include <stdio.h>
+#include <string.h>
+
+static const SregRow rows[] = {
+#define VECTOR SREG_VECTOR
+#define TYPE(type) TY_##type
+#define WAS(bytes) bytes
+#define VARIES(by) SREG_VARIES_##by
+#define SECTION(text) text
+#define VERSION(major, minor) GATE_VERSION(major, minor)
+#define TARGET(sm) #sm
+#define PTX_SREG(name, spelling, first, count, component, type, was, varies, section, version, target)       \
+    {SR_##name, spelling, first, count, component, type, was, varies, section, {version, target}},
+#include "frontend/ptx_sregs.def"
+};
+
+unsigned sreg_row_count(void) { return sizeof rows / sizeof *rows; }
+const SregRow *sreg_row(unsigned n) { return &rows[n]; }
+
+const SregRow *sreg_row_of(const PtxOperand *operand) {
+    for (unsigned n = 0; n < sreg_row_count(); n++) {
+        const SregRow *row = &rows[n];
+        bool among = operand->component >= row->component && operand->component < row->component + row->count;
+        if (row->reg == operand->sreg && (row->component == SREG_VECTOR || among))
+            return row;
+    }
+    return &rows[0];
+}
+
+void sreg_spell(const SregRow *row, unsigned k, char *text, size_t size) {
+    const char *number = strstr(row->spelling, "%u");
+    if (number)
+        snprintf(text, size, "%.*s%u%s", (int)(number - row->spelling), row->spelling, row->first + k,
+                 number + 2);
+    else
+        snprintf(text, size, "%s", row->spelling);
+}
+
+void sreg_text(const PtxOperand *operand, char *text, size_t size) {
+    const SregRow *row = sreg_row_of(operand);
+    if (row->component == SREG_VECTOR)
+        snprintf(text, size, "%s.%c", row->spelling, "xyzw"[operand->component & 3]);
+    else
+        sreg_spell(row, operand->component - row->component, text, size);
+}
+
+SregVaries sreg_varies(const PtxOperand *operand) {
+    return operand->kind == PO_SREG ? sreg_row_of(operand)->varies : SREG_VARIES_LAUNCH;
+}
