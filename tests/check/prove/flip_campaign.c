@@ -19,6 +19,7 @@
 #include "base/rng.h"
 #include "check/prove/prove.h"
 #include "check/validate/diff.h"
+#include "frontend/gates.h"
 #include "tools/driver.h"
 #include <dirent.h>
 #include <elf.h>
@@ -70,7 +71,7 @@ static void silent(void *user, Severity severity, const char *line) {
 }
 
 /* ---- samples ---- */
-/* A program compiled for every target; `dir` holds what its launch file reads. */
+/* A program compiled for every target that its .target allows; `dir` holds what its launch file reads. */
 static bool add_subject(const char *folder, const char *name, const char *dir, const char *targets) {
     char *text, *json;
     size_t bytes, json_bytes;
@@ -85,6 +86,10 @@ static bool add_subject(const char *folder, const char *name, const char *dir, c
         Compilation compiled;
         s->module = ptx_parse(arena_printf(&arena, "%s.ptx", name), text, bytes, &d);
         DriverOptions options = {.target = isa_target(t), .opt_level = 2, .predicate = PREDICATE_AUTO};
+        if (s->module && options.target && !gate_machine(s->module, t, &d)) { /* not of this target */
+            nsubjects--;
+            continue;
+        }
         if (!s->module || !options.target || !driver_compile(&compiled, s->module, &options, &d))
             return false;
         snprintf(s->name, sizeof s->name, "%s", name);
