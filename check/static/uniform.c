@@ -34,7 +34,7 @@ typedef struct {
 
 typedef struct {
     bool on;
-    uint16_t joined; /* native: barriers that all lanes have joined since they were together */
+    uint16_t joined; /* barriers of closed regions that the whole warp has joined together, and is in */
 } Together;
 
 typedef struct {
@@ -47,6 +47,9 @@ typedef struct {
                         meet */
     bool *dirty, *running; /* by proc: to be looked at again; being looked at */
     Together *at;          /* by block, for run_proc */
+    uint8_t *closed;       /* by instruction, of a BSSY: Closed */
+    uint32_t *seen, walk;  /* by block: seen in the walk of this number */
+    uint32_t *stack;       /* of blocks */
     unsigned depth;        /* procs that are running */
 } Uniform;
 
@@ -397,17 +400,72 @@ static bool is_full_warpsync(const MachInst *inst) {
            inst->src[WARPSYNC_rb].kind == OPK_IMM && inst->src[WARPSYNC_rb].value == UINT32_MAX;
 }
 
-static void together_behind(const Uniform *uniform, Together *together, uint32_t i) {
+typedef enum { UNKNOWN, CLOSED, OPEN } Closed;
+
+/* May lanes that are pending in the barrier be elsewhere than on their way to BSYNC, behind this? Where
+ * others go on without those that have yielded (bru1; hardware waits), also those that sleep. */
+static bool opens(const Uniform *uniform, uint32_t i, unsigned reg) {
+    const MachInst *m = &uniform->c->g->insts[i];
+    switch (check_kind(uniform->c, i)) {
+    case BK_BREAK:
+    case BK_BMOV_TO_B: return bin_barrier(m) == reg;
+    case BK_RET: return true;
+    case BK_YIELD:
+    case BK_NANOSLEEP:
+    case BK_CALL: return !uniform->c->native;
+    default: return check_is_call(uniform->c, i) && !uniform->c->native;
+    }
+}
+
+/* Do all lanes that join at the BSSY come to its BSYNC, or exit? */
+static bool region_is_closed(Uniform *uniform, uint32_t bssy) {
+    const BinFlow *flow = uniform->c->g;
+    unsigned reg = bin_barrier(&flow->insts[bssy]);
+    uint32_t top = 0, first = flow->block_of[bssy], from = bssy + 1;
+    uniform->walk++;
+    for (uniform->stack[top++] = first; top;) {
+        const BinBlock *b = &flow->blocks[uniform->stack[--top]];
+        uint32_t end = b->first + b->ninsts, i = from ? from : b->first;
+        bool synced = false;
+        uniform->c->steps++;
+        from = 0;
+        for (; i < end && flow->decoded[i] && !synced; i++) {
+            if (opens(uniform, i, reg))
+                return false;
+            synced = bin_kind(&flow->insts[i]) == BK_BSYNC && bin_barrier(&flow->insts[i]) == reg &&
+                     bin_guard(&flow->insts[i]) == BG_ALWAYS;
+        }
+        for (uint32_t s = 0; s < b->nsuccs && !synced; s++)
+            if (uniform->seen[b->succs[s].block] != uniform->walk) {
+                uniform->seen[b->succs[s].block] = uniform->walk;
+                uniform->stack[top++] = b->succs[s].block;
+            }
+    }
+    return true;
+}
+
+static bool is_closed(Uniform *uniform, uint32_t bssy) {
+    uint8_t *closed = &uniform->closed[bssy];
+    if (*closed == UNKNOWN)
+        *closed = region_is_closed(uniform, bssy) ? CLOSED : OPEN;
+    return *closed == CLOSED;
+}
+
+static void together_behind(Uniform *uniform, Together *together, uint32_t i) {
     const Checker *checker = uniform->c;
     const MachInst *m = &checker->g->insts[i];
     BinKind k = check_kind(checker, i);
     if (is_full_warpsync(m))
         together->on = true;
-    else if (k == BK_BSSY && checker->native && together->on)
-        together->joined |= (uint16_t)(1u << bin_barrier(m));
-    else if (k == BK_BSYNC && checker->native && (together->joined >> bin_barrier(m) & 1))
-        together->on = true; /* hardware waits there; bru1 lets lanes go when the others have yielded */
-    else if (k == BK_CALL) {
+    else if (k == BK_BSSY) {
+        uint16_t bit = (uint16_t)(1u << bin_barrier(m));
+        if (bin_guard(m) == BG_ALWAYS && together->on)
+            together->joined =
+                (uint16_t)(is_closed(uniform, i) ? together->joined | bit : together->joined & ~bit);
+    } else if (k == BK_BSYNC && bin_guard(m) == BG_ALWAYS) {
+        together->on |= together->joined >> bin_barrier(m) & 1;
+        together->joined &= (uint16_t) ~(1u << bin_barrier(m));
+    } else if (k == BK_CALL) {
         Callees to = check_callees(checker, i);
         bool all = to.n > 0 && !checker->divergent[i];
         for (uint32_t n = 0; n < to.n; n++)
@@ -596,6 +654,9 @@ static void analyse(Checker *checker, bool certain) {
     u.apart = ARENA_ARRAY(&checker->a, bool, nb);
     u.reached = ARENA_ARRAY(&checker->a, bool, nb);
     u.at = ARENA_ARRAY(&checker->a, Together, nb);
+    u.closed = ARENA_ARRAY(&checker->a, uint8_t, n);
+    u.seen = ARENA_ARRAY(&checker->a, uint32_t, nb);
+    u.stack = ARENA_ARRAY(&checker->a, uint32_t, nb);
     u.running = ARENA_ARRAY(&checker->a, bool, checker->nprocs + 1);
     find_calls(&u);
     for (uint32_t p = 0; p < checker->nprocs; p++) {
