@@ -5,16 +5,18 @@
  * nothing at RET R-04 a BSYNC is reached by a BSSY of its own    R-05 a BSSY reaches its BSYNC R-06 the
  * syncpoint of a BSSY is a block that begins with its BSYNC R-07 no guard on instructions that count or
  * switch lanes R-08 a register is not used again where it may be pending for another join R-09, R-10
- * collectives stand behind a WARPSYNC on their mask, BAR behind one on all lanes R-11 WARPSYNC in a region
- * stands behind YIELD R-12 two places that may wait for each other are one (lower/reconverge/meet.c) R-13 a
- * cycle that may wait for another lane passes YIELD or NANOSLEEP R-16 a callee's registers are above all that
- * may be pending at the call SPDX-License-Identifier: MIT */
+ * collectives stand behind a WARPSYNC on their mask, BAR behind one on all lanes, or where the warp is
+ * together R-11 WARPSYNC in a region stands behind YIELD R-12 two places that may wait for each other are one
+ * (lower/reconverge/meet.c) R-13 a cycle that may wait for another lane passes YIELD or NANOSLEEP R-16 a
+ * callee's registers are above all that may be pending at the call SPDX-License-Identifier: MIT */
 #include "lower/reconverge/reconverge.h"
 #include <stdio.h>
 #include <string.h>
 
 typedef struct {
     uint32_t join[NUM_B]; /* block of the BSYNC at which a pending lane leaves the register, 0 not pending */
+    bool apart;           /* some valid lanes of the warp may be elsewhere */
+    uint16_t torn;        /* registers that some of them may not have joined when the others did */
 } Pending;
 
 typedef struct {
@@ -24,6 +26,8 @@ typedef struct {
     GraphOrder order;
     Pending *in;        /* [block] */
     uint8_t *ends;      /* [block] reaches EXIT, RET or a trap */
+    bool *loose;        /* [block that has a BSYNC] lanes pending for it may leave, sleep or be in a callee */
+    bool loosened;      /* one of them became so in this round */
     Bitset *reach;      /* [block that has a BSYNC] blocks that reach it; w NULL: not made yet */
     uint32_t open_base; /* the lowest base of a function that a call through an address may enter */
     const bool *observes;
@@ -111,18 +115,34 @@ static void do_bssy(Check *check, Pending *pending, const Inst *i, uint32_t bloc
     if (pending->join[reg] && pending->join[reg] != to)
         break_rule(check, i, "R-08", "B%u is used again inside its own region", reg);
     pending->join[reg] = to;
+    if (!pending->apart)
+        pending->torn &= (uint16_t) ~(1u << reg);
 }
 
-static void do_bsync(Check *c, Pending *pending, const Inst *i, uint32_t block) {
-    uint32_t reg = reg_of(c, i);
+static void loosen(Check *check, uint32_t join) {
+    check->loosened |= !check->loose[join];
+    check->loose[join] = true;
+}
+
+/* Lanes that are pending here may be found elsewhere than at a BSYNC or on their way to one. */
+static void loosen_all(Check *check, const Pending *pending) {
+    for (unsigned k = 0; k < NUM_B; k++)
+        if (pending->join[k])
+            loosen(check, pending->join[k]);
+}
+
+static void do_bsync(Check *check, Pending *pending, const Inst *i, uint32_t block) {
+    uint32_t reg = reg_of(check, i);
     if (!pending->join[reg])
-        break_rule(c, i, "R-04", "no BSSY reaches BSYNC B%u", reg);
+        break_rule(check, i, "R-04", "no BSSY reaches BSYNC B%u", reg);
     else if (pending->join[reg] != block)
-        break_rule(c, i, "R-08", "lanes of another region are released at BSYNC B%u", reg);
+        break_rule(check, i, "R-08", "lanes of another region are released at BSYNC B%u", reg);
     pending->join[reg] = 0;
+    pending->apart &= (pending->torn >> reg & 1) || check->loose[block];
+    pending->torn |= (uint16_t)(1u << reg);
     for (uint32_t k = reg + 1; k < NUM_B; k++)
         if (pending->join[k])
-            break_rule(c, i, "R-01", "a larger register may be pending at BSYNC B%u", reg);
+            break_rule(check, i, "R-01", "a larger register may be pending at BSYNC B%u", reg);
 }
 
 static void do_call(Check *check, const Pending *pending, const Inst *i) {
@@ -155,24 +175,25 @@ static Operand wanted_mask(const Check *check, const Inst *i, InstId id) {
     return site ? site->mask : (Operand){0};
 }
 
-static void do_collective(Check *check, const Pending *s, const Inst *i, InstId id, Before *before) {
+static bool is_all(Operand mask) { return mask.kind == OPK_IMM && mask.value == UINT32_MAX; }
+
+static void do_collective(Check *check, Pending *s, const Inst *i, InstId id, Before *before) {
     unsigned reg;
+    loosen_all(check, s);
     if (i->op == OT_WARPSYNC) {
         Operand m = *ir_src(check->f, i, WARPSYNC_rb);
+        s->apart = !is_all(m);
         if (any_pending(s, &reg) && !before->yielded)
             break_rule(check, i, "R-11", "WARPSYNC without YIELD may wait for a lane at BSYNC B%u", reg);
-        *before = (Before){.synced = true,
-                           .synced_all = m.kind == OPK_IMM && m.value == UINT32_MAX,
-                           .yielded = before->yielded,
-                           .mask = m};
+        *before = (Before){.synced = true, .synced_all = is_all(m), .yielded = before->yielded, .mask = m};
         return;
     }
     bool bar = isa_has_effect(i->op, ISA_EFFECT_CTA_BARRIER);
-    if (bar && !before->synced_all)
-        break_rule(check, i, "R-10", "BAR without WARPSYNC of all lanes", 0);
-    if (!bar && !before->synced)
-        break_rule(check, i, "R-09", "a collective without WARPSYNC", 0);
     Operand mask = bar ? (Operand){0} : wanted_mask(check, i, id);
+    if (bar && !before->synced_all && s->apart)
+        break_rule(check, i, "R-10", "BAR without WARPSYNC of all lanes", 0);
+    if (!bar && !before->synced && (s->apart || !is_all(mask)))
+        break_rule(check, i, "R-09", "a collective without WARPSYNC", 0);
     if (before->synced && mask.kind != OPK_NONE && memcmp(&mask, &before->mask, sizeof mask))
         break_rule(check, i, "R-09", "a collective behind the WARPSYNC of another mask", 0);
     if (bar)
@@ -204,13 +225,22 @@ static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block
         do_bsync(check, pending, i, block);
         *before = (Before){0};
         break;
-    case ISA_FLOW_BREAK: pending->join[reg_of(check, i)] = 0; break;
+    case ISA_FLOW_BREAK:
+        loosen(check, pending->join[reg_of(check, i)]);
+        pending->join[reg_of(check, i)] = 0;
+        break;
     case ISA_FLOW_YIELD:
-    case ISA_FLOW_NANOSLEEP: *before = (Before){.yielded = true}; break;
+    case ISA_FLOW_NANOSLEEP:
+        loosen_all(check, pending);
+        pending->apart = true;
+        *before = (Before){.yielded = true};
+        break;
     case ISA_FLOW_WARPSYNC:
     case ISA_FLOW_BAR: do_collective(check, pending, i, id, before); break;
     case ISA_FLOW_CALL:
         do_call(check, pending, i);
+        loosen_all(check, pending);
+        pending->apart = true;
         *before = (Before){0};
         break;
     case ISA_FLOW_RET:
@@ -234,6 +264,10 @@ static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block
     case ISA_FLOW_COUNT:
         if (!ir_is_pseudo(i->op) && i->flags & IF_SYNC)
             do_collective(check, pending, i, id, before);
+        if (!ir_is_pseudo(i->op) && reconv_changes_active(i)) {
+            loosen_all(check, pending);
+            pending->apart = true;
+        }
         break;
     }
 }
@@ -247,13 +281,19 @@ static void check_block(Check *check, uint32_t n, Pending *pending) {
                        k);
     FOR_INST_IDS(check->f, (BlockId){n}, id)
         check_inst(check, pending, id, n, &before);
+    const Block *b = ir_block(check->f, (BlockId){n});
+    pending->apart |= b->succs.n > 1 && (reconv_branch(check->f, b)->flags & IF_UNIFORM ||
+                                         !uniform_branch(check->f, (BlockId){n}));
 }
 
 /* What is pending at the end of u may be pending where v begins. */
 static bool merge_pending(Check *check, const Pending *pending, uint32_t v) {
-    bool changed = false;
+    Pending *to = &check->in[v];
+    bool changed = (pending->apart && !to->apart) || (pending->torn & ~to->torn);
+    to->apart |= pending->apart;
+    to->torn |= pending->torn;
     for (unsigned k = 0; k < NUM_B; k++) {
-        uint32_t *at = &check->in[v].join[k];
+        uint32_t *at = &to->join[k];
         if (pending->join[k] && *at && *at != pending->join[k])
             break_rule(check, first_inst(check->f, v), "R-08", "B%u may be pending for two joins", k);
         if (pending->join[k] && !*at)
@@ -313,11 +353,13 @@ static bool check_function(Function *f, uint32_t open_base, const bool *observes
     c.order = graph_order(&c.a, &c.g, f->entry.i);
     c.in = ARENA_ARRAY(&c.a, Pending, c.g.n);
     c.reach = ARENA_ARRAY(&c.a, Bitset, c.g.n);
+    c.loose = ARENA_ARRAY(&c.a, bool, c.g.n);
+    c.in[f->entry.i] = (Pending){.apart = !f->is_entry, .torn = UINT16_MAX};
     find_ends(&c);
     bool changed = true;
     for (c.report = false; changed || !c.report;) {
         c.report = !changed; /* one more round, to report on what is pending in the end */
-        changed = false;
+        changed = c.loosened = false;
         for (uint32_t k = 0; k < c.order.count; k++) {
             uint32_t n = c.order.order[k];
             Pending s;
@@ -328,6 +370,7 @@ static bool check_function(Function *f, uint32_t open_base, const bool *observes
                 if (*v)
                     changed |= merge_pending(&c, &s, *v);
         }
+        changed |= c.loosened;
     }
     check_progress(&c);
     arena_free(&c.a);

@@ -207,6 +207,7 @@ static bool reconverge_function(Module *mod, Function *f) {
     reconv_find_joins(&r, join_of, divergent, f->b_base);
     finish_reports(&r, first, &max_b);
     raise_callees(mod, &r, base);
+    reconv_find_together(&r);
     reconv_insert(&r);
     bool ok = reconv_cover(&r, base, mod->d);
     f->summary.max_b = max_b;

@@ -1,8 +1,8 @@
 /* What the parts of reconvergence insertion share: reconverge.c (the module, calls, reports),
  * lower/reconverge/join.c (which joins, where lanes are pending in them, register numbers),
  * lower/reconverge/place.c and lower/reconverge/expect.c (auto mode: candidates, what they would cost),
- * lower/reconverge/insert.c (the instructions), lower/reconverge/sync.c, lower/reconverge/stub.c and
- * lower/reconverge/gather.c (collectives), lower/reconverge/yield.c (forward progress),
+ * lower/reconverge/insert.c (the instructions), lower/reconverge/together.c, lower/reconverge/sync.c,
+ * lower/reconverge/stub.c and lower/reconverge/gather.c (collectives), lower/reconverge/yield.c (progress),
  * lower/reconverge/check.c and lower/reconverge/meet.c (the rules, checked on the result).
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
@@ -46,6 +46,7 @@ typedef struct {
     uint32_t *stack, *mark, round; /* for walks: mark[n] == round */
     uint64_t entries;              /* in all lists of all joins */
     uint8_t *depth; /* [block] joins of the lists so far that may be pending at its end, up to MOST_PENDING */
+    bool *apart;    /* [block] the warp need not be together at its beginning */
     bool no_early;  /* ipdom mode */
     bool all_early; /* no profit test */
     bool automatic; /* auto mode: every join has a profit and may be given up */
@@ -106,6 +107,10 @@ reconv_expect_steps(const Expect *expect); /* of all calls so far: groups of lan
 
 /* BSSY, BSYNC, BREAK of the live joins. */
 void reconv_insert(Reconv *reconv);
+/* Where the warp may be apart, before instructions are inserted (lower/reconverge/together.c). */
+void reconv_find_together(Reconv *reconv);
+/* Is the warp together behind it, those that it takes out left aside? together: it is before */
+bool reconv_step_together(const Function *f, const Inst *i, bool together);
 /* WARPSYNC (and YIELD) before collectives; BREAK and BSSY around YIELD if asked for. base: see Module. */
 bool reconv_cover(Reconv *reconv, unsigned base, Diags *diags);
 /* Collectives that may meet each other from several places go through stubs, which become the module's first

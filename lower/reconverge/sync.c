@@ -1,5 +1,6 @@
 /* Collectives: an operation with IF_SYNC, and BAR, run with exactly the lanes of their mask because a
- * WARPSYNC stands before them. Where a partner may be parked at a BSYNC that waits for these lanes, YIELD
+ * WARPSYNC stands before them, but for those of all lanes where the warp is together anyway
+ * (lower/reconverge/together.c). Where a partner may be parked at a BSYNC that waits for these lanes, YIELD
  * before it lets that BSYNC pass. In yield=break mode lanes leave all barriers of their function before a
  * YIELD and join them again behind it, which works even where BSYNC does not let lanes pass because of YIELD.
  * SPDX-License-Identifier: MIT */
@@ -13,6 +14,7 @@ typedef struct {
     uint16_t pending; /* registers to leave at a YIELD */
     uint16_t left;    /* registers to join again */
     Operand have;     /* mask on which the active lanes are known to be together */
+    bool together;    /* the whole warp is */
     Diags *d;
 } Cover;
 
@@ -112,7 +114,8 @@ static bool cover_collective(Cover *cover, unsigned *p) {
         mask = *ir_src(f, i, n);
     if (i->nsrc > n)
         ir_remove_src(f, id, n);
-    if (is_bar(i) || memcmp(&cover->have, &mask, sizeof mask) != 0)
+    bool all = mask.kind == OPK_IMM && mask.value == UINT32_MAX;
+    if ((is_bar(i) || memcmp(&cover->have, &mask, sizeof mask) != 0) && !(all && cover->together))
         insert_warpsync(cover, p, mask);
     cover->have = mask;
     return true;
@@ -132,6 +135,7 @@ static bool cover_block(Cover *cover) {
     Function *f = cover->r->f;
     for (unsigned p = 0; p < ir_block(f, cover->block)->insts.n; p++) {
         const Inst *i = ir_inst(f, ir_block(f, cover->block)->insts.at[p]);
+        bool together = reconv_step_together(f, i, cover->together);
         if (is_bar(i) || i->op == OT_WARPSYNC || (i->flags & IF_SYNC)) {
             if (!cover_collective(cover, &p))
                 return false;
@@ -143,6 +147,7 @@ static bool cover_block(Cover *cover) {
         }
         const Block *b = ir_block(f, cover->block);
         i = ir_inst(f, b->insts.at[p]);
+        cover->together = together;
         if (p + 1 < b->insts.n && rejoin_here(cover, i, ir_inst(f, b->insts.at[p + 1]))) {
             p++;
             join_again(cover, &p, i->loc);
@@ -158,6 +163,7 @@ bool reconv_cover(Reconv *reconv, unsigned base, Diags *d) {
         Cover c = {.r = reconv, .block = {reconv->order.order[k]}, .d = d};
         if (!c.block.i)
             continue;
+        c.together = !reconv->apart[c.block.i];
         uint16_t pending = pending_inside(reconv, c.block.i);
         c.yield = base > 0 || pending || !ir_block(f, c.block)->uniform_flow;
         c.pending = reconv->yield_breaks ? pending : 0;

@@ -476,8 +476,15 @@ static void test_calls(void **state) {
     unload(&l);
 }
 
-/* BAR and a vote: WARPSYNC before them, YIELD too where flow is divergent, and the lanes of a mask in a
- * register gather there; the mask operand goes. */
+static unsigned place_of(Function *f, uint32_t block, unsigned op) {
+    unsigned p = 0;
+    while (at(f, block, p)->op != op)
+        p++;
+    return p;
+}
+
+/* BAR and a vote: WARPSYNC before them where the warp may be apart, YIELD too where flow is divergent, and
+ * the lanes of a mask in a register gather there; the mask operand goes. */
 static void test_collectives(void **state) {
     (void)state;
     Loaded l;
@@ -486,11 +493,14 @@ static void test_collectives(void **state) {
                              "  BAR 0x0, _, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
                              "bb2: preds(bb1) succs(bb3)\n  %r4, _ = VOTE %p2, %r1 flags[sync convergent]\n"
                              "  %r5, _ = VOTE %p2, %r1 flags[sync convergent]\n  BRA _, _, bb3\n"
-                             "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n");
+                             "bb3: preds(bb1 bb2) succs()\n  NOP\n  BAR 0x0, _, _\n  NOP\n  BAR 0x0, _, _\n"
+                             "  EXIT _\n}\n");
     Function *f = l.m->funcs.at[1], *gather = l.m->funcs.at[0];
-    assert_int_equal(at(f, 1, 2)->op, OT_WARPSYNC);
-    assert_int_equal(ir_src(f, at(f, 1, 2), WARPSYNC_rb)->value, UINT32_MAX);
-    assert_int_equal(at(f, 1, 3)->op, OT_BAR);
+    assert_int_equal(at(f, 1, 2)->op, OT_BAR); /* all come from the kernel's entry */
+    unsigned bar = place_of(f, 3, OT_BAR);
+    assert_int_equal(at(f, 3, bar - 1)->op, OT_WARPSYNC);
+    assert_int_equal(ir_src(f, at(f, 3, bar - 1), WARPSYNC_rb)->value, UINT32_MAX);
+    assert_int_equal(at(f, 3, bar + 2)->op, OT_BAR); /* they are together since */
     assert_int_equal(at(f, 2, 1)->op, OT_LEPC); /* lanes with other masks may be there: they gather, once */
     assert_ptr_equal(ir_callee(f, at(f, 2, 2)), gather);
     assert_int_equal(at(f, 2, 3)->op, OT_YIELD);
@@ -556,6 +566,19 @@ static void test_deep(void **state) {
     "bb1: preds() succs(bb2)\n" TID "  BRA _, _, bb2\n"                                                      \
     "bb2: preds(bb1 bb3) succs(bb3 bb4)\n  NOP flags[observing]\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb4\n"    \
     "bb3: preds(bb2) succs(bb2)\n  " between "\n  BRA _, _, bb2\nbb4: preds(bb2) succs()\n  EXIT _\n}\n"
+#define BAR_AT(block, preds, first)                                                                          \
+    block ": preds(" preds ") succs()\n" first "  BAR 0x0, _, _\n  EXIT _\n}\n"
+#define BAR_BEHIND_JOIN(inside, go)                                                                          \
+    KERNEL("k")                                                                                              \
+    "bb1: preds() succs(bb3 bb2)\n" TID "  BSSY B0, bb3, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"         \
+    "bb2: preds(bb1) succs(bb3)\n  " inside "\n" go BAR_AT("bb3", "bb1 bb2", "  BSYNC B0, _\n")
+/* lanes of bb2 leave B0 and come to another barrier */
+#define BAR_BEHIND_LOOSE_JOIN                                                                                \
+    KERNEL("k")                                                                                              \
+    "bb1: preds() succs(bb3 bb2)\n" TID "  BSSY B0, bb3, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"         \
+    "bb2: preds(bb1) succs(bb3 bb4)\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb4\n"                                \
+    "bb4: preds(bb2) succs()\n  BREAK B0, PT, _\n  NOP\n  EXIT _\n" BAR_AT("bb3", "bb1 bb2",                 \
+                                                                           "  BSYNC B0, _\n")
 /* The checker finds what is wrong in hand-made results: register order, a missing BREAK, a BSYNC of another
  * register. */
 static void test_checker(void **state) {
@@ -585,7 +608,16 @@ static void test_checker(void **state) {
                      "bb2: preds(bb1) succs()\n  NOP\n  RET _, R[20:21], 0x0\n"
                      "bb3: preds(bb1) succs()\n  BSYNC B0, _\n  EXIT _\n}\n",
          false},
-        {KERNEL("k") "bb1: preds() succs()\n" TID "  BAR 0x0, _, _\n  EXIT _\n}\n", false},
+        /* R-10: at a kernel's entry the warp is together; behind a branch that parts lanes it is not, nor
+         * behind a join that some leave with BREAK or in whose region some sleep */
+        {KERNEL("k") "bb1: preds() succs()\n" TID "  BAR 0x0, _, _\n  EXIT _\n}\n", true},
+        {KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+                     "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n" BAR_AT("bb3", "bb1 bb2", ""),
+         false},
+        {BAR_BEHIND_JOIN("NOP", "  BRA _, _, bb3\n"), true},
+        {BAR_BEHIND_JOIN("YIELD _", "  BRA _, _, bb3\n"), false},
+        {BAR_BEHIND_JOIN("NANOSLEEP 0x40, _", "  BRA _, _, bb3\n"), false},
+        {BAR_BEHIND_LOOSE_JOIN, false},
         /* the mask of the WARPSYNC is that of the collective */
         {KERNEL("k") "bb1: preds() succs()\n" TID
                      "  WARPSYNC 0xff, _\n  %r4, _ = VOTE %p2, 0xff flags[sync convergent]\n  EXIT _\n}\n",

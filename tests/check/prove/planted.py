@@ -116,11 +116,11 @@ memory: shared store moved over the barrier | move BAR.SYNC / STS .R4., R6
 memory: shared load moved over the barrier | move LDS R10 / BAR.SYNC
 memory: shared variable elsewhere | sub IADD3 R4, R0, 0x100 / IADD3 R4, R0, 0x80
 memory: address masked otherwise | sub LOP3.LUT R0, R7, 0x7f / LOP3.LUT R0, R7, 0xff
-memory: other symbol | sub (__rela 0x220, \\w+), \\w+, / \\1, 13,
+memory: other symbol | sub (__rela 0x210, \\w+), \\w+, / \\1, 13,
 memory: other addend | sub (__rela \\w+, 56, \\w+), 0x0 / \\1, 0x8
-memory: relocation of another instruction | sub (__rela) 0x230, / \\1 0x240,
-memory: relocation of the other word | sub (__rela 0x220), 56, / \\1, 57,
-memory: relocation lost | sub (__rela) 0x250, (\\w+), / \\1 0x390, \\2,
+memory: relocation of another instruction | sub (__rela) 0x220, / \\1 0x230,
+memory: relocation of the other word | sub (__rela 0x210), 56, / \\1, 57,
+memory: relocation lost | sub (__rela) 0x240, (\\w+), / \\1 0x380, \\2,
 memory: symbol elsewhere | sub (__symbol \\w+), 0x10, (.*// second) / \\1, 0x8, \\2
 memory: constant of another place | sub LDC R19, c.0x3..0x8. / LDC R19, c[0x3][0xc]
 memory: constant of another bank | sub LDC R18, c.0x3. / LDC R18, c[0x0]
@@ -135,7 +135,7 @@ memory: more lanes than threads allowed | sub (EIATTR_MAX_THREADS), 0x80 / \\1, 
 memory: stack too small | sub (EIATTR_MIN_STACK_SIZE, 0xc), 0x40 / \\1, 0x10
 memory: frame too small | sub (EIATTR_FRAME_SIZE, 0xc), 0x40 / \\1, 0x10
 memory: shared memory too small for where its variables lie | sub in:.nv.shared.memory __section_size 0x300 / __section_size 0x200
-memory: list of EXIT instructions | sub (EIATTR_EXIT_INSTR_OFFSETS), 0x380 / \\1, 0x370
+memory: list of EXIT instructions | sub (EIATTR_EXIT_INSTR_OFFSETS), 0x370 / \\1, 0x360
 memory: fewer registers in a launch than the code has | sub in:.nv.info.memory EIATTR_MAXREG_COUNT, 0xff / EIATTR_MAXREG_COUNT, 0x10
 memory|memory: one kernel alone, stored elsewhere | sub \\[R2.64.0x50\\] / [R2.64+0x54]
 lanes: other mode of the shuffle | sub SHFL.DOWN / SHFL.UP
@@ -151,12 +151,12 @@ lanes: collectives swapped | move VOTE.ANY R4, PT, P0 / SHFL.DOWN
 lanes: mask without a lane | sub WARPSYNC 0xffffffff / WARPSYNC 0x7fffffff
 lanes: barrier released in another register | sub BSYNC B0 / BSYNC B1
 lanes: barrier never released | drop BSYNC B0
-lanes: barrier set again inside the loop | sub IADD3 R8, R6, R7, RZ / BSSY B0, `(.L_7_0160)
+lanes: barrier set again inside the loop | sub IADD3 R8, R6, R7, RZ / BSSY B0, `(.L_7_0150)
 lanes: loop leaves on the complement | sub @P1 BRA / @!P1 BRA
 lanes: loop is not left | sub @P1 BRA / BRA
 lanes: loop's counter steps by two | sub IADD3 R7, R7, 0x1 / IADD3 R7, R7, 0x2
 lanes: loop's counter starts at one | sub MOV R7, RZ / MOV R7, 0x1
-lanes: branch into the loop's middle | sub (@P1 BRA) `\\(.L_7_00f0\\) / \\1 `(.L_7_00f0+0x10)
+lanes: branch into the loop's middle | sub (@P1 BRA) `\\(.L_7_00e0\\) / \\1 `(.L_7_00e0+0x10)
 lanes: uniform register from a lane's | sub IADD3 R7, R7, 0x1, RZ / R2UR UR4, R7
 lanes: store of shared memory moved over bar.warp.sync | move LDS R9, / STS .R0., R6
 lanes: load of shared memory moved over bar.sync | move LDS R0, .R0.0x100. / BAR.SYNC\\S* 0x0
