@@ -85,6 +85,13 @@ static bool parts_lanes(const Places *places, const Join *join) {
     return false;
 }
 
+static bool pends_in_recursion(const Reconv *reconv, const Join *join) {
+    for (unsigned k = 0; k < join->in.n && reconv->recurs; k++)
+        if (join->in.at[k] != join->block && reconv->recurs[join->in.at[k]])
+            return true;
+    return false;
+}
+
 static void add_candidate(Places *places, Join join, bool first) {
     Reconv *reconv = places->reconv;
     if (places->all.n >= MOST_CANDIDATES || !join.places.n)
@@ -97,7 +104,7 @@ static void add_candidate(Places *places, Join join, bool first) {
     join.reg = NUM_B;
     if (!reconv_solve_join(reconv, &join, places->state))
         return;
-    if (!parts_lanes(places, &join)) {
+    if (!parts_lanes(places, &join) || pends_in_recursion(reconv, &join)) {
         reconv->entries -= join.in.n + join.out.n;
         return;
     }

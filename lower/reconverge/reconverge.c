@@ -1,8 +1,9 @@
 /* Reconvergence insertion: the module, callers before callees. Every divergent branch whose paths meet gets
  * BSSY before it and the block where they meet a BSYNC; lower/reconverge/join.c says which blocks these are
  * and why no group of lanes then waits for ever. A callee uses barrier registers above all those in which its
- * callers may be pending at the call; functions of recursive cycles use none. Joins that do not fit into 16
- * registers are left out, never spilled: that is always safe.
+ * callers may be pending at the call; in functions of recursive cycles no join holds a call that leads back
+ * to them (auto mode; the others use none there). Joins that do not fit into 16 registers are left out, never
+ * spilled: that is always safe.
  *
  * In: SSA with uniformity. Out: BSSY, BSYNC, BREAK, YIELD, WARPSYNC and stubs in place; Function.b_base;
  * IrModule.reconv. docs/reconvergence.md explains the whole.
@@ -54,7 +55,7 @@ static ReconvReason judge(const Reconv *reconv, uint32_t block, bool recursive) 
         return RJ_UNIFORM;
     if (f->module->reconverge == RECONV_NONE)
         return RJ_OFF;
-    if (recursive)
+    if (recursive && !reconv->automatic)
         return RJ_RECURSIVE;
     uint32_t j = reconv->pd.ipdom[block];
     if (!j)
@@ -123,6 +124,8 @@ static void finish_reports(Reconv *r, unsigned first, unsigned *max_b) {
         rep->barrier = j && j->ipdom ? j->reg : 0;
         if (rep->reason == RJ_BARRIER)
             rep->gain = gain_of(r, j->profit);
+        else if (rep->reason == RJ_NO_PROFIT && r->recurs)
+            rep->reason = RJ_RECURSIVE;
         else if (rep->reason == RJ_NO_PROFIT && r->refused)
             rep->gain = gain_of(r, r->refused[rep->join.i]);
     }
@@ -194,13 +197,26 @@ static void raise_callees(Module *mod, const Reconv *reconv, unsigned base) {
     }
 }
 
+/* No lane may be pending where it comes to the function's beginning again: it would meet its own joins in
+ * another order. */
+static void note_recursion(const Module *mod, Reconv *reconv) {
+    const CallGraph *calls = &mod->calls;
+    reconv->recurs = ARENA_ARRAY(&reconv->a, bool, reconv->g.n);
+    CALL_SITES(calls, reconv->f->index, site) {
+        uint32_t callee = site->callee == NO_NODE ? calls->n : site->callee;
+        reconv->recurs[site->block.i] |= calls->comp[callee] == calls->comp[reconv->f->index];
+    }
+}
+
 static bool reconverge_function(Module *mod, Function *f) {
     Reconv r = {0};
     unsigned base = mod->base[f->index], first = mod->m->reconv.n, max_b = base;
     bool recursive = mod->calls.recursive[f->index];
-    f->b_base = recursive ? NUM_B : base;
     reconv_yield_retry_loops(f, mod->observes);
     analyse(&r, f);
+    f->b_base = recursive && !r.automatic ? NUM_B : base;
+    if (recursive && r.automatic)
+        note_recursion(mod, &r);
     uint32_t *join_of = ARENA_ARRAY(&r.a, uint32_t, r.g.n);
     bool *divergent = ARENA_ARRAY(&r.a, bool, r.g.n);
     judge_branches(&r, recursive, join_of, divergent);

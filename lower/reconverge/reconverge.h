@@ -39,6 +39,7 @@ typedef struct {
     LoopForest loops;
     GraphOrder order;
     uint32_t *join_at; /* [block] join that it carries, or NO_JOIN */
+    bool *recurs;      /* [block] it has a call that may lead back to the function; NULL: none has */
     bool *may_join;    /* [block] auto mode: it is a candidate */
     int64_t *refused;  /* [block] auto mode: profit of a join there that was refused; NULL: not asked for */
     VEC(Join) joins;
