@@ -94,6 +94,8 @@ static bool drop_runs(Reduction *reduction, size_t size) {
 
 static bool replace_line(Reduction *reduction, size_t i, char *text) {
     char *old = reduction->lines[i];
+    if (!text) /* no memory for the shorter line: the old one stays */
+        return false;
     reduction->lines[i] = text;
     if (still_fails(reduction)) {
         free(old);

@@ -288,6 +288,8 @@ char *term_text(const Term *t, unsigned depth) {
     char *s = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&s, &n);
+    if (!f)
+        abort();
     print(f, t, depth);
     fclose(f);
     return s;
