@@ -75,7 +75,8 @@ enum InstFlags {
     IF_CONVERGENT = 64,  /* must not be made control-dependent on more (CALL, collectives, BAR) */
     IF_ALIGNED =
         128, /* PTX promised that all threads of the warp execute this very instruction (bar, .aligned) */
-    IF_REWRITTEN = 256 /* a branch under another condition than its PTX statement: no profile speaks of it */
+    IF_REWRITTEN = 256, /* a branch under another condition than its PTX statement: no profile speaks of it */
+    IF_RARE = 512       /* a branch that lanes hardly ever take: to what is slow in an operation */
 };
 
 typedef struct Inst {

@@ -56,5 +56,9 @@ void mach_clobber(Mach *mach, uint32_t func);
 void mach_check_way_back(Mach *mach, uint32_t call);
 /* A call of a function that no PTX has (check/prove/routine.c); false: it is none that is known. */
 bool mach_routine(Mach *mach, uint32_t func);
+/* Where two ways meet with `both`: x if `first`, else y; known sequences are their operation
+ * (check/prove/rounded.c). */
+Term *prove_merged(Prover *prover, Term *first, Term *both, Term *x, Term *y);
+Term *prove_fchk(Prover *prover, Term *a, Term *b); /* does a / b need the slow way? */
 bool prove_builtin(const char *name, AbiPlan *in, AbiPlan *out);
 #endif

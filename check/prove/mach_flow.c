@@ -1,11 +1,12 @@
 /* Control of the machine side: calls, exits, branches, regions, and what is known of a function before it
  * runs. SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
+#include "isa/machine/abi.h"
 #include <stdio.h>
 #include <string.h>
 
 /* ---- control ---- */
-enum { RETURN_REG = 20 }; /* of the calling convention: lower/select/abi.c */
+enum { RETURN_REG = ABI_RETURN_REG };
 
 static Term *return_address(Mach *mach, Term *const *val) {
     return t_under(&mach->p->ts, t_pair(&mach->p->ts, val[LOC_R + RETURN_REG], val[LOC_R + RETURN_REG + 1]),
@@ -195,7 +196,7 @@ static void mach_arrive(Mach *mach, uint32_t b, Term *cond) {
     mach->r->guarded = true;
     mach->reach[k] = both;
     for (uint32_t l = 0; l < mach->p->nloc; l++)
-        mach->in_val[k][l] = t_ite(ts, first, mach->val[l], mach->in_val[k][l]);
+        mach->in_val[k][l] = prove_merged(mach->p, first, both, mach->val[l], mach->in_val[k][l]);
 }
 
 /* Where an indirect branch leads, for each value that its operand may have: constants, from a table. */

@@ -570,6 +570,9 @@ static bool floating(Mach *mach) {
                     mach_pred_at(mach, 2));
         return true;
     }
+    case OT_FCHK:
+        mach_put_pred(mach, 0, prove_fchk(mach->p, mach_f32(mach, 0), mach_f32(mach, 1)));
+        return true;
     case OT_MUFU: f1(mach, term_name(ts, "mufu.%u", MOD(MUFU, func)), false, false, false); return true;
     case OT_F2F:
     case OT_FRND:

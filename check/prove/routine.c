@@ -4,9 +4,10 @@
  * other lanes have come, which no proof of one lane can show: it is recognised by its words, and that this
  * code ends is taken for granted; the tests and the model checker show it. SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
+#include "isa/machine/abi.h"
 #include <string.h>
 
-enum { MASK_REG = 4, RETURN_REG = 20 }; /* of the calling convention: lower/select/abi.c */
+enum { MASK_REG = ABI_FIRST_REG, RETURN_REG = ABI_RETURN_REG };
 
 /* ---- the gathering of lanes ---- */
 typedef struct { /* at a place in a function, behind NOPs and behind branches that all lanes take */

@@ -5,12 +5,12 @@
 #define HEDDLE_ISA_MACHINE_ABI_H
 
 enum {
-    ABI_STACK_REG = 1, /* the function's frame, an offset in local memory */
-    ABI_FIRST_REG = 4, /* parameters and results lie in these, 64-bit ones in even pairs */
+    ABI_STACK_REG = 1,  /* the function's frame, an offset in local memory */
+    ABI_RETURN_REG = 2, /* and the next: return address; low, for a function needs all registers up to it */
+    ABI_FIRST_REG = 4,  /* parameters and results lie in these, 64-bit ones in even pairs */
     ABI_LAST_REG = 19,
     ABI_RESULT_AREA_REG = 18, /* address of the caller's area for results that do not fit */
     ABI_ARG_AREA_REG = 19,    /* the same for parameters */
-    ABI_RETURN_REG = 20,      /* and the next: return address */
-    ABI_REGS = 24             /* a function that calls or is called needs so many */
+    ABI_REGS = 24             /* what functions that call or are called may always use */
 };
 #endif

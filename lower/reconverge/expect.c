@@ -24,7 +24,7 @@ enum {
     INST_WEIGHT = 32,
     B_WEIGHT = 3
 };
-static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2};
+static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2}, rarely = 1.0 / 512;
 
 typedef struct {
     uint32_t *edges; /* into graph.succ, of the blocks with several */
@@ -125,6 +125,15 @@ static double expected_rounds(const Reconv *reconv, uint32_t block) {
 
 static double unit(uint64_t hash) { return (double)(hash >> 11) * 0x1p-53; }
 
+/* The slot of two that lanes hardly ever take; NO_NODE if there is none. */
+static uint32_t rare_slot(const Expect *expect, uint32_t b) {
+    const Reconv *reconv = expect->reconv;
+    const Inst *branch = reconv_branch(reconv->f, &reconv->f->blocks.at[b]);
+    if (!(branch->flags & IF_RARE) || branch->op != OT_BRA || slots_of(&reconv->g, b) != 2)
+        return NO_NODE;
+    return reconv->g.succ[reconv->g.succ_at[b]] == ir_src(reconv->f, branch, BRA_offset)->value ? 0 : 1;
+}
+
 /* The likelihood of each slot; returns their number. exits: [loop] edges that leave it */
 static uint32_t likelihoods(const Expect *expect, uint32_t b, unsigned warp, const uint32_t *exits, double *p,
                             uint32_t most) {
@@ -144,8 +153,9 @@ static uint32_t likelihoods(const Expect *expect, uint32_t b, unsigned warp, con
         p[s] = leaves ? left : stay / (n - leaving) * bias;
         sum += p[s];
     }
+    uint32_t rare = rare_slot(expect, b);
     for (uint32_t s = 0; s < n; s++)
-        p[s] /= sum;
+        p[s] = rare == NO_NODE ? p[s] / sum : s == rare ? rarely : 1 - rarely;
     return n;
 }
 
@@ -154,7 +164,10 @@ static uint32_t likelihoods(const Expect *expect, uint32_t b, unsigned warp, con
  */
 static uint32_t common_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t visit) {
     const Reconv *reconv = expect->reconv;
-    uint32_t n = slots_of(&reconv->g, b), stays = NO_NODE, leaves = NO_NODE, rounds;
+    uint32_t n = slots_of(&reconv->g, b), stays = NO_NODE, leaves = NO_NODE, rounds,
+             rare = rare_slot(expect, b);
+    if (rare != NO_NODE)
+        return 1 - rare;
     for (uint32_t s = 0; s < n; s++) {
         uint32_t to = reconv->g.succ[reconv->g.succ_at[b] + s];
         if (to == 0 || loops_left(reconv, b, to) > 0)

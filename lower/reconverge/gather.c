@@ -27,7 +27,7 @@
  * lanes in B2 are at its BSYNC, so neither waits for anything else. If there are no two such registers, lanes
  * do without: then they come together only where machines wake all lanes of a place.
  *
- * In and out: R4 the mask, which is gone; R20 the return address.
+ * In and out: R4 the mask, which is gone; R2 the return address.
  * SPDX-License-Identifier: MIT */
 #include "isa/machine/abi.h"
 #include "lower/reconverge/reconverge.h"

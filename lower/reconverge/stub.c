@@ -5,10 +5,10 @@
  *
  *     place:  YIELD                        a partner may be parked at a BSYNC that waits for these lanes
  *             copies                       operands to fixed registers, as in a call
- *             LEPC R20, behind; CALL stub
+ *             LEPC R2, behind; CALL stub
  *     stub:   WARPSYNC mask
  *             the operation
- *             RET R20                      takes each lane back to its own place
+ *             RET R2                       takes each lane back to its own place
  *
  * 1. find_stub_sites lists the places: collectives (IF_SYNC), WARPSYNCs that PTX wrote, barriers.
  * 2. may_meet asks of each two of a kind; union-find over those that may (connect) makes the groups. Two

@@ -1,5 +1,5 @@
 /* Calling convention: arguments and results in R4..R19, 64-bit and larger ones from an even register,
- * predicates as 0 or 1; the return address in R20:R21. What does not fit lies in an area of the caller's
+ * predicates as 0 or 1; the return address in R2:R3. What does not fit lies in an area of the caller's
  * frame whose address goes in R19 (arguments) or R18 (results). Values in fixed registers live only around
  * IR_ENTRY, CALL and RET.
  * SPDX-License-Identifier: MIT */

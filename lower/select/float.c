@@ -186,22 +186,6 @@ static bool div_full(Sel *s, const PtxInsn *in) {
     return true;
 }
 
-/* Names end in the rounding mode: f32 functions are one for each mode; f64 functions take it as argument. */
-static const char *const div_f32[4] = {"__heddle_div_rn_f32", "__heddle_div_rm_f32", "__heddle_div_rp_f32",
-                                       "__heddle_div_rz_f32"};
-static const char *const sqrt_f32[4] = {"__heddle_sqrt_rn_f32", "__heddle_sqrt_rm_f32",
-                                        "__heddle_sqrt_rp_f32", "__heddle_sqrt_rz_f32"};
-
-static bool call_f32(Sel *s, const PtxInsn *in, const char *name, unsigned n, Operand *args) {
-    Operand d;
-    for (unsigned k = 0; k < n; k++)
-        args[k] = args[k].kind == OPK_IMM ? args[k] : maybe_flush(s, in, args[k]);
-    if (!sel_abi_call_builtin(s, name, n, args, 1, &d))
-        return false;
-    sel_write32(s, &in->operands[0], TY_F32, maybe_flush(s, in, d));
-    return true;
-}
-
 static bool call_f64(Sel *s, const PtxInsn *in, const char *name, unsigned n, const Wide *v) {
     Operand args[5], d[2];
     for (unsigned k = 0; k < n; k++)
@@ -210,6 +194,11 @@ static bool call_f64(Sel *s, const PtxInsn *in, const char *name, unsigned n, co
     if (!sel_abi_call_builtin(s, name, 2 * n + 1, args, 2, d))
         return false;
     sel_write(s, &in->operands[0], TY_F64, wide2(d[0], d[1]));
+    return true;
+}
+
+static bool give_f32(Sel *s, const PtxInsn *in, Operand d) {
+    sel_write32(s, &in->operands[0], TY_F32, d);
     return true;
 }
 
@@ -230,8 +219,8 @@ bool isel_fdiv(Sel *s, const PtxInsn *in) {
         return div_full(s, in);
     if (in->flags & PF_APPROX)
         return div_approx(s, in);
-    Operand args[2] = {src_f32(s, in, &in->operands[1]), src_f32(s, in, &in->operands[2])};
-    return call_f32(s, in, div_f32[rnd_of(in)], 2, args);
+    Operand d, v[2] = {src_f32(s, in, &in->operands[1]), src_f32(s, in, &in->operands[2])};
+    return sel_div_rounded(s, rnd_of(in), ftz(in), v, &d) && give_f32(s, in, d);
 }
 
 static bool approx(Sel *s, const PtxInsn *in, unsigned func) {
@@ -256,8 +245,8 @@ bool isel_rcp(Sel *s, const PtxInsn *in) {
     }
     if (in->flags & PF_APPROX)
         return approx(s, in, Mufu_RCP);
-    Operand args[2] = {op_imm(0x3f800000), src_f32(s, in, &in->operands[1])};
-    return call_f32(s, in, div_f32[rnd_of(in)], 2, args);
+    Operand d, v[2] = {op_imm(0x3f800000), src_f32(s, in, &in->operands[1])};
+    return sel_div_rounded(s, rnd_of(in), ftz(in), v, &d) && give_f32(s, in, d);
 }
 
 bool isel_sqrt(Sel *s, const PtxInsn *in) {
@@ -267,8 +256,9 @@ bool isel_sqrt(Sel *s, const PtxInsn *in) {
     }
     if (in->flags & PF_APPROX)
         return approx(s, in, Mufu_SQRT);
-    Operand args[1] = {src_f32(s, in, &in->operands[1])};
-    return call_f32(s, in, sqrt_f32[rnd_of(in)], 1, args);
+    Operand d;
+    return sel_sqrt_rounded(s, rnd_of(in), ftz(in), src_f32(s, in, &in->operands[1]), &d) &&
+           give_f32(s, in, d);
 }
 
 bool isel_rsqrt(Sel *s, const PtxInsn *in) {

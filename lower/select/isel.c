@@ -255,6 +255,17 @@ void sel_branch(Sel *sel, Operand p, BlockId yes, BlockId no) {
     sel->cur = (BlockId){0};
 }
 
+static void flag_branch(Sel *sel, BlockId b, unsigned flag) {
+    const Block *blk = ir_block(sel->f, b);
+    ir_inst(sel->f, blk->insts.at[blk->insts.n - 2])->flags |= (uint16_t)flag;
+}
+
+void sel_branch_rare(Sel *sel, Operand p, BlockId yes, BlockId no) {
+    BlockId from = sel->cur;
+    sel_branch(sel, p, yes, no);
+    flag_branch(sel, from, IF_RARE);
+}
+
 /* It collects edges from outside a loop that the statement begins, and then stands outside. */
 static BlockId funnel_new(Sel *sel, uint32_t insn) {
     BlockId b = sel_block_new(sel);
@@ -298,10 +309,8 @@ void sel_jump_label(Sel *sel, uint32_t insn) {
 void sel_branch_label(Sel *sel, Operand p, uint32_t insn, BlockId no, bool uniform) {
     BlockId from = sel->cur;
     sel_branch(sel, p, edge_target(sel, insn), no);
-    if (uniform) {
-        const Block *b = ir_block(sel->f, from);
-        ir_inst(sel->f, b->insts.at[b->insts.n - 2])->flags |= IF_UNIFORM;
-    }
+    if (uniform)
+        flag_branch(sel, from, IF_UNIFORM);
     edge_made(sel, insn);
 }
 

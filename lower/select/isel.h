@@ -254,6 +254,10 @@ Operand sel_extend(Sel *sel, Operand a, unsigned bytes, bool is_signed);
 /* float */
 Operand sel_flush(Sel *sel, Operand a); /* f32: subnormal to zero, NaN canonical */
 Operand sel_mufu(Sel *sel, unsigned func, Operand a);
+/* f32, correctly rounded (rounded.c); rnd is of enumeration Rnd, an immediate is flushed already. Other
+ * blocks follow. */
+bool sel_div_rounded(Sel *sel, unsigned rnd, bool ftz, const Operand *operands, Operand *d);
+bool sel_sqrt_rounded(Sel *sel, unsigned rnd, bool ftz, Operand operand, Operand *d);
 /* both halves in bf16, one rounding (lower/select/half.c) */
 Operand sel_bf16_fma(Sel *sel, bool sat, Operand a, Operand b, Operand c);
 Operand sel_bf16_add(Sel *sel, bool sat, Operand a, Operand b);
@@ -283,8 +287,9 @@ static inline bool type_signed(PtxType t) { return ptx_type_class(t) == TC_SIGNE
 /* ---- control flow ---- */
 void sel_begin(Sel *sel, BlockId b); /* continue at the end of b */
 BlockId sel_block_new(Sel *sel);
-void sel_jump(Sel *sel, BlockId to);                           /* ends the current block */
-void sel_branch(Sel *sel, Operand p, BlockId yes, BlockId no); /* likewise */
+void sel_jump(Sel *sel, BlockId to);                                /* ends the current block */
+void sel_branch(Sel *sel, Operand p, BlockId yes, BlockId no);      /* likewise */
+void sel_branch_rare(Sel *sel, Operand p, BlockId yes, BlockId no); /* where p is hardly ever true */
 void sel_jump_label(Sel *sel, uint32_t insn);
 void sel_branch_label(Sel *sel, Operand p, uint32_t insn, BlockId no, bool uniform);
 BlockId

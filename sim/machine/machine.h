@@ -34,6 +34,14 @@ typedef enum { MACHINE_NANOSLEEP_SLEEPS, MACHINE_NANOSLEEP_LITERAL } MachineNano
 typedef enum { MACHINE_MASKS_ARRIVED, MACHINE_MASKS_VALID } MachineWarpsyncMasks;
 typedef enum { MACHINE_AGREE_WAIT, MACHINE_AGREE_ASSERT } MachineWarpsyncAgree;
 typedef enum { MACHINE_EXITS_RELEASE, MACHINE_EXITS_MISSING } MachineBarExits;
+typedef enum {
+    MACHINE_MUFU_EXACT,
+    MACHINE_MUFU_1_MORE,
+    MACHINE_MUFU_1_LESS,
+    MACHINE_MUFU_2_MORE,
+    MACHINE_MUFU_2_LESS
+} MachineMufuUlp;
+typedef enum { MACHINE_MUFU_KEEPS, MACHINE_MUFU_FLUSHES } MachineMufuSubnormal;
 
 #define POLICY(type, field, ...) type field;
 typedef struct {

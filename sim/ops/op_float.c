@@ -206,11 +206,11 @@ bool LV(bind_FSET)(Bind *bind) {
     return use_fcmp(bind, MGET(FSET, cmp, m), MGET(FSET, bop, m), MGET(FSET, ftz, m));
 }
 
-/* True unless both are normal and neither the quotient nor the reciprocal comes near the ends of the range.
- */
+/* True unless both are normal and neither the quotient nor the reciprocal comes near the ends of the range:
+ * so near that MUFU's reciprocal might be subnormal, or the remainder of the division not be exact. */
 static bool needs_slow_division(uint32_t x, uint32_t y) {
     int ex = (int)(x >> 23 & 0xff), ey = (int)(y >> 23 & 0xff);
-    return ex == 0xff || ey == 0xff || ex < 25 || ey < 2 || ey > 252 || ex - ey > 125 || ex - ey < -125;
+    return ex == 0xff || ey == 0xff || ex < 25 || ey < 2 || ey > 251 || ex - ey > 125 || ex - ey < -125;
 }
 static int fchk(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;

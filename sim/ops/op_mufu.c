@@ -109,10 +109,35 @@ static uint32_t mufu_one(uint32_t func, uint32_t bits) {
     }
 }
 
+static bool is_other(const Warp *warp) { /* another machine's MUFU, by policy */
+    return warp->run->opt.mufu_ulp != MACHINE_MUFU_EXACT ||
+           warp->run->opt.mufu_subnormal != MACHINE_MUFU_KEEPS;
+}
+static uint32_t flushed(const Warp *warp, uint32_t bits) {
+    bool flush = warp->run->opt.mufu_subnormal == MACHINE_MUFU_FLUSHES && !(bits & 0x7f800000u);
+    return flush ? bits & 0x80000000u : bits;
+}
+/* Away from zero by so many units, but not to an infinity or to zero. */
+static uint32_t moved(const Warp *warp, uint32_t bits) {
+    static const int32_t units[] = {[MACHINE_MUFU_1_MORE] = 1,
+                                    [MACHINE_MUFU_1_LESS] = -1,
+                                    [MACHINE_MUFU_2_MORE] = 2,
+                                    [MACHINE_MUFU_2_LESS] = -2};
+    uint32_t magnitude = bits & 0x7fffffffu, to = magnitude + (uint32_t)units[warp->run->opt.mufu_ulp];
+    return magnitude && to - 1 < 0x7f7fffffu && magnitude < 0x7f800000u ? (bits & 0x80000000u) | to : bits;
+}
+static uint32_t mufu_other(const Warp *warp, uint32_t func, uint32_t bits) {
+    bool wide = func == Mufu_RCP64H || func == Mufu_RSQ64H;
+    return wide ? mufu_one(func, bits) : flushed(warp, moved(warp, mufu_one(func, flushed(warp, bits))));
+}
+
 static int mufu(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    EACH_LANE(i, g)
-        r[i] = mufu_one(dec->mufu.func, (a[i] & dec->am[0]) ^ dec->xm[0]);
+    bool other = is_other(warp);
+    EACH_LANE(i, g) {
+        uint32_t bits = (a[i] & dec->am[0]) ^ dec->xm[0];
+        r[i] = other ? mufu_other(warp, dec->mufu.func, bits) : mufu_one(dec->mufu.func, bits);
+    }
     return RUN_OK;
 }
 /* Half precision: exactly to f32, the function, rounded back into the lower half. */
@@ -126,10 +151,10 @@ static int mufu_half(Warp *warp, Dec *dec, uint32_t g) {
     }
     return RUN_OK;
 }
-OP32(mufu_rcp, uint32_t m0 = dec->am[0]; uint32_t x0 = dec->xm[0];
-     , f32_canon(1.0f / as_f32((a[i] & m0) ^ x0)))
-OP32(mufu_sqrt, uint32_t m0 = dec->am[0]; uint32_t x0 = dec->xm[0];
-     , f32_canon(__builtin_sqrtf(as_f32((a[i] & m0) ^ x0))))
+OP32(mufu_rcp, if (is_other(warp)) return mufu(warp, dec, g); uint32_t m0 = dec->am[0];
+     uint32_t x0 = dec->xm[0];, f32_canon(1.0f / as_f32((a[i] & m0) ^ x0)))
+OP32(mufu_sqrt, if (is_other(warp)) return mufu(warp, dec, g); uint32_t m0 = dec->am[0];
+     uint32_t x0 = dec->xm[0];, f32_canon(__builtin_sqrtf(as_f32((a[i] & m0) ^ x0))))
 
 bool LV(bind_MUFU)(Bind *bind) {
     bind_operands(bind);

@@ -2,6 +2,7 @@
  * blocks with very many predecessors, irreducible loops, calls, placement of variables, refusals with their
  * section.
  * SPDX-License-Identifier: MIT */
+#include "isa/machine/abi.h"
 #include "lower/lower.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -223,14 +224,14 @@ static void test_calls(void **state) {
     assert_int_equal(count(&t, OT_LEPC), 3);
     const Function *k = module->funcs.at[2];
     for (unsigned i = 1; i < k->insts.n; i++)
-        if (k->insts.at[i].op == OT_CALL) { /* R4 in, R4 out, return address R20:R21 */
+        if (k->insts.at[i].op == OT_CALL) { /* R4 in, R4 out, return address where abi.h says */
             const Inst *call = &k->insts.at[i];
             const Operand *o = &k->operands.at[call->operand];
             assert_int_equal(k->values.at[o[0].value].fixed_reg, 4);
             assert_int_equal(k->values.at[o[call->ndst + CALL_nsrc].value].fixed_reg, 4);
             Operand ra = o[call->ndst + call->nsrc - 1];
             assert_int_equal(ra.count, 2);
-            assert_int_equal(k->values.at[ir_operand_value(k, ra, 0).i].fixed_reg, 20);
+            assert_int_equal(k->values.at[ir_operand_value(k, ra, 0).i].fixed_reg, ABI_RETURN_REG);
         }
     done(&t);
 }

@@ -172,8 +172,8 @@ meet: asks under the complement | sub @P0 BRA.DIV UR0 / @!P0 BRA.DIV UR0
 meet: lanes with the mask ask again | sub @!P0 BRA `\\(.L_\\d+_0020 / @P0 BRA `(.L_13_0020
 meet: leaves another barrier than it joined | sub BREAK B2 / BREAK B3
 meet: does not leave the barrier | drop BREAK B2
-meet: comes back to another address | sub RET.ABS R20 0x0 / RET.ABS R20 0x10
-meet: comes back by another register | sub RET.ABS R20 / RET.ABS R18
+meet: comes back to another address | sub RET.ABS R2 0x0 / RET.ABS R2 0x10
+meet: comes back by another register | sub RET.ABS R2 / RET.ABS R4
 meet: a caller's barrier is not left | drop BREAK B1
 meet: all callers' barriers are not left, the second one's twice | sub BREAK B0 / BREAK B1
 meet: gathers without letting others run | drop YIELD
@@ -188,20 +188,20 @@ meet: stub takes the predicate for its complement | sub ISETP.NE.U32.AND P0, PT,
 meet: stub takes another operand | sub ISETP.NE.U32.AND P0, PT, R5, RZ / ISETP.NE.U32.AND P0, PT, R4, RZ
 meet: stub votes otherwise | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R4, PT, !P0
 meet: stub's result in another register | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R5, PT, P0
-meet: stub does not come back | sub in:.text.$sync$VOTE$1 RET.ABS R20 0x0 / EXIT
-meet: stub comes back to another address | sub in:.text.$sync$VOTE$1 RET.ABS R20 0x0 / RET.ABS R20 -0x10
-meet: gathered for another WARPSYNC's mask | sub MOV R4, R6 / MOV R4, R7
+meet: stub does not come back | sub in:.text.$sync$VOTE$1 RET.ABS R2 0x0 / EXIT
+meet: stub comes back to another address | sub in:.text.$sync$VOTE$1 RET.ABS R2 0x0 / RET.ABS R2 -0x10
+meet: gathered for another WARPSYNC's mask | sub MOV R4, R8 / MOV R4, R5
 meet: calls the stub for the gathering | sub (__rela 0x160, 58), 7 / \\1, 8
-meet: gathers in place of the stub | sub (__rela 0x1c0, 58), 8 / \\1, 7
-meet: vote's operand of the other place | sub SEL R5, RZ, 0x1, !P1 / SEL R5, RZ, 0x1, P1
-meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC R6 / WARPSYNC 0xffff
-meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC R6 / WARPSYNC R7
-meet: match of all for any | sub MATCH.ANY R6, R7 / MATCH.ALL PT, R6, R7
-meet: match of 64 bits | sub MATCH.ANY R6, R7 / MATCH.ANY.U64 R6, R6
-meet: match of another value | sub MATCH.ANY R6, R7 / MATCH.ANY R6, R0
+meet: gathers in place of the stub | sub (__rela 0x1f0, 58), 8 / \\1, 7
+meet: vote's operand of the other place | sub SEL R0, RZ, 0x1, !P1 / SEL R0, RZ, 0x1, P1
+meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC R8 / WARPSYNC 0xffff
+meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC R8 / WARPSYNC R5
+meet: match of all for any | sub MATCH.ANY R9, R5 / MATCH.ALL PT, R9, R5
+meet: match of 64 bits | sub MATCH.ANY R9, R5 / MATCH.ANY.U64 R9, R4
+meet: match of another value | sub MATCH.ANY R9, R5 / MATCH.ANY R9, R0
 meet: reduction by another operation | sub REDUX.SUM / REDUX.OR
-meet: reduction of another value | sub REDUX.SUM UR0, R7 / REDUX.SUM UR0, R0
-meet: reduced before it is there | sub B---3--(.*)MOV R8, UR0 / B------\\1MOV R8, UR0
+meet: reduction of another value | sub REDUX.SUM UR0, R0 / REDUX.SUM UR0, R5
+meet: reduced before it is there | sub B---3--(.*)MOV R9, UR0 / B------\\1MOV R9, UR0
 meet: barrier is not released | drop in:.text.meet BSYNC B0
 meet: table's index is not checked | sub ISETP.GE.U32.AND P0, PT, R0, 0x6 / ISETP.GE.U32.AND P0, PT, R0, 0x7
 meet: table's index checked as signed | sub ISETP.GE.U32.AND P0, PT, R0, 0x6 / ISETP.GE.AND P0, PT, R0, 0x6
@@ -218,7 +218,32 @@ meet: returns in place of going on | sub in:.text.table BRA `\\(.L_\\d+_01b0\\) 
 meet: case joins the wrong barrier | sub BSYNC B1 / BSYNC B0
 meet: constant of another bank | sub in:.text.table c.0x0..0x168. / c[0x1][0x168]
 meet: value used before its store is done | sub B-----5(.*)IADD3 R4, R4, 0xd / B------\\1IADD3 R4, R4, 0xd
-meet: registers too few by one | sub (EIATTR_REGCOUNT, 0x9), 0x18 / \\1, 0x15
+meet: registers too few by one | sub (EIATTR_REGCOUNT, 0x9), 0xc / \\1, 0x9
+rounded: quotient rounded otherwise | sub FFMA R4, R19, R14, R0 / FFMA.RZ R4, R19, R14, R0
+rounded: reciprocal not corrected upwards | sub FFMA.RP R0, R0, R0, R0 / FFMA R0, R0, R0, R0
+rounded: remainder of the first quotient | sub FFMA R19, -R18, R0, R16 / FFMA R19, -R18, R19, R16
+rounded: remainder's sign | sub FFMA R0, -R18, R19, R16 / FFMA R0, R18, R19, R16
+rounded: subnormals flushed on the way | sub FMUL R19, R16, R14 / FMUL.FTZ R19, R16, R14
+rounded: a correction left out | drop FFMA R0, R0, R14, R19
+rounded: range of the operands swapped | sub FCHK P0, R16, R18 / FCHK P0, R18, R16
+rounded: range of the magnitude | sub FCHK P0, R16, R18 / FCHK P0, R16, R16
+rounded: slow way where it is not needed only | sub @!P0 BRA `\\(.L_21_0170 / @P0 BRA `(.L_21_0170
+rounded: slow way never taken | sub @!P0 BRA `\\(.L_21_0170 / BRA `(.L_21_0170
+rounded: operands of the call swapped | sub MOV R5, R18 / MOV R5, R16
+rounded: one is another number | sub FFMA R6, -R0, R19, 1 / FFMA R6, -R0, R19, 2
+rounded: reciprocal of subnormals | sub FSETP.GE.AND P0, PT, .R0., 1.175494350822287508e-38 / FSETP.GE.AND P0, PT, |R0|, 0
+rounded: reciprocal of what is too large | sub FSETP.LT.AND P0, PT, .R0., 4.25352958651173079329e.37 / FSETP.LT.AND P0, PT, |R0|, 1.7e38
+rounded: sign of the operand in the range | sub FSETP.GE.AND P0, PT, .R0., / FSETP.GE.AND P0, PT, R0,
+rounded: second limit does not count | sub FSETP.LT.AND P0, PT, .R0., (\\S+), P0 / FSETP.LT.OR P0, PT, |R0|, \\1, P0
+rounded: operand of the call not flushed | sub FADD.FTZ R5, R0, -0.0 / FADD R5, R0, -0.0
+rounded: result of the call not flushed | sub FADD.FTZ R19, R4, -0.0 / FADD R19, R4, -0.0
+rounded: reciprocal of the root for the reciprocal | sub MUFU.RCP R19, R0 / MUFU.RSQ R19, R0
+rounded: root of small numbers | sub FSETP.GE.AND P0, PT, R18, 7.8886090522101180541e-31 / FSETP.GE.AND P0, PT, R18, 1e-38
+rounded: root of infinity | sub FSETP.LT.AND P0, PT, R18, .INF, P0 / FSETP.LE.AND P0, PT, R18, +INF, P0
+rounded: half of another number | sub FMUL R0, R0, 0.5 / FMUL R0, R0, 0.25
+rounded: root rounded otherwise | sub FFMA.RP R4, R0, R19, R8 / FFMA.RM R4, R0, R19, R8
+rounded: root without its second correction | sub FFMA.RP R4, R0, R19, R8 / MOV R4, R8
+rounded: another rounding mode's function | sub (__rela 0x160, 58), 9 / \\1, 10
 calls: other callee | sub (__rela 0x80, 58), 5 / \\1, 6
 calls: into the callee's middle | sub (__rela 0x80, 58, 5), 0x0 / \\1, 0x10
 calls: before the callee | sub (__rela 0xe0, 58, 6), 0x0 / \\1, -0x10
@@ -228,11 +253,11 @@ calls: high word of the return address | sub (__rela 0x70), 57, / \\1, 56,
 calls: other argument | sub MOV R4, R6 / MOV R4, R0
 calls: argument in another register | sub MOV R4, R5 / MOV R6, R5
 calls: a call dropped | drop CALL.REL `\\(.L_12_0140
-calls: results swapped | sub MOV R7, R4 / MOV R7, R6
-calls: value kept in a register that the callee writes | sub MOV R6, R2 / MOV R0, R2
+calls: results swapped | sub MOV R9, R4 / MOV R9, R8
+calls: value kept in a register that the callee writes | sub MOV R8, R6 / MOV R0, R6
 calls: callee does not restore the stack | sub IADD3 R1, R1, 0x20 / IADD3 R1, R1, 0x10
-calls: callee returns elsewhere | sub RET.ABS R20 0x0 / RET.ABS R20 0x10
-calls: callee returns by another register | sub RET.ABS R20 / RET.ABS R18
+calls: callee returns elsewhere | sub RET.ABS R2 0x0 / RET.ABS R2 0x10
+calls: callee returns by another register | sub RET.ABS R2 / RET.ABS R4
 calls: callee's result | sub MOV R0, 0x2 / MOV R0, 0x3
 calls: stack without the callee's | sub (EIATTR_MIN_STACK_SIZE, 0x7), 0x20 / \\1, 0x0
 calls|calls: one kernel alone, the callee is wrong | sub IMAD.U32 R4, R4, R0, 0x1 / IMAD.U32 R4, R4, R0, 0x2

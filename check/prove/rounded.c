@@ -1,0 +1,114 @@
+/* Division, reciprocal and square root of f32 that machine code does by MUFU and FFMA where the operands are
+ * ordinary, and by a call of the library elsewhere. Where the two ways meet, the value is the library's on
+ * both: if one brings a call's result, and the other what the sequence computes of the call's own arguments,
+ * under just the condition that the sequence asks for. What is compared is whole terms, so another step,
+ * sign, constant or rounding mode is not recognised. That the sequences round correctly is shown beside the
+ * prover: docs/numerics.md, "Rounding exactly from MUFU", and tests/values/test_rounded.
+ * SPDX-License-Identifier: MIT */
+#include "check/prove/mach.h"
+#include <string.h>
+
+enum { MAGNITUDE = 0x7fffffff, ONE = 0x3f800000, HALF = 0x3f000000 };
+
+static Term *word(Prover *prover, uint32_t v) { return t_const(&prover->ts, 32, v); }
+static Term *fma_of(Prover *prover, unsigned rnd, Term *a, Term *b, Term *c) {
+    return prove_uf(prover, 32, term_name(&prover->ts, "ffma.%u", rnd), (Term *[]){a, b, c}, 3);
+}
+static Term *mul_of(Prover *prover, Term *a, Term *b) {
+    return prove_uf_sorted(prover, 32, term_name(&prover->ts, "fmul.0"), a, b);
+}
+static Term *mufu_of(Prover *prover, unsigned func, Term *a) {
+    return prove_uf(prover, 32, term_name(&prover->ts, "mufu.%u", func), &a, 1);
+}
+static Term *minus(Prover *prover, Term *a) {
+    return t_lxor(&prover->ts, a, word(prover, ~(uint32_t)MAGNITUDE));
+}
+
+/* lowest <= a < limit */
+static Term *in_range(Prover *prover, Term *a, uint32_t lowest, uint32_t limit) {
+    enum { LESS = 1, EQUAL = 2, GREATER = 4, BITS = 32 };
+    Terms *ts = &prover->ts;
+    return t_and(ts, t_fcmp(ts, BITS, GREATER | EQUAL, a, word(prover, lowest)),
+                 t_fcmp(ts, BITS, LESS, a, word(prover, limit)));
+}
+
+typedef struct {
+    Term *value, *good; /* what is computed, and when it counts */
+} Sequence;
+
+/* 1 / b, from a first approximation */
+static Term *refined(Prover *prover, Term *y, Term *b) {
+    Term *e = fma_of(prover, Rnd_RN, minus(prover, b), y, word(prover, ONE));
+    return fma_of(prover, Rnd_RN, y, fma_of(prover, Rnd_RP, e, e, e), y);
+}
+static Sequence reciprocal(Prover *prover, unsigned rnd, Term *b) {
+    Term *y = refined(prover, mufu_of(prover, Mufu_RCP, b), b);
+    Term *e = fma_of(prover, Rnd_RN, minus(prover, b), y, word(prover, ONE));
+    Term *magnitude = t_land(&prover->ts, b, word(prover, MAGNITUDE));
+    return (Sequence){fma_of(prover, rnd, y, e, y), in_range(prover, magnitude, 0x00800000, 0x7e000000)};
+}
+static Sequence quotient(Prover *prover, unsigned rnd, Term *a, Term *b) {
+    Term *first = mufu_of(prover, Mufu_RCP, b), *y = refined(prover, first, b), *q = mul_of(prover, a, first);
+    q = fma_of(prover, Rnd_RN, fma_of(prover, Rnd_RN, minus(prover, b), q, a), y, q);
+    q = fma_of(prover, rnd, fma_of(prover, Rnd_RN, minus(prover, b), q, a), y, q);
+    return (Sequence){q, t_not(&prover->ts, prove_fchk(prover, a, b))};
+}
+static Sequence root(Prover *prover, unsigned rnd, Term *x) {
+    Term *y = mufu_of(prover, Mufu_RSQ, x), *g = mul_of(prover, x, y),
+         *h = mul_of(prover, y, word(prover, HALF));
+    Term *e = fma_of(prover, Rnd_RN, minus(prover, g), h, word(prover, HALF));
+    g = fma_of(prover, Rnd_RN, g, e, g);
+    h = fma_of(prover, Rnd_RN, h, e, h);
+    return (Sequence){fma_of(prover, rnd, fma_of(prover, Rnd_RN, minus(prover, g), g, x), h, g),
+                      in_range(prover, x, 0x0d800000, 0x7f800000)};
+}
+
+Term *prove_fchk(Prover *prover, Term *a, Term *b) {
+    return prove_uf(prover, 1, term_name(&prover->ts, "fchk"), (Term *[]){a, b}, 2);
+}
+
+/* x of x + -0 with subnormals flushed; NULL: it is none, nor a literal, which was flushed when the code was
+ * made. */
+static Term *before_flush(Prover *prover, Term *term) {
+    if (t_is_const(term))
+        return term;
+    if (term->kind != TK_APP || term->op != TO_UF || term->n != 2 || strcmp(term->name, "fadd.0.ftz") != 0)
+        return NULL;
+    Term *zero = word(prover, ~(uint32_t)MAGNITUDE);
+    return term->a[0] == zero ? term->a[1] : term->a[1] == zero ? term->a[0] : NULL;
+}
+
+/* The sequence for what the library gave; false: it is no result of it, or of no function with a sequence. */
+static bool sequence_of(Prover *prover, Term *result, Sequence *out) {
+    static const char *const modes[] = {[Rnd_RN] = "rn", [Rnd_RM] = "rm", [Rnd_RP] = "rp", [Rnd_RZ] = "rz"};
+    Term *inner = t_is_const(result) ? NULL : before_flush(prover, result), *call = inner ? inner : result,
+         *arg[2];
+    if (call->kind != TK_APP || call->op != TO_UF || call->k || strncmp(call->name, "__heddle_", 9) != 0)
+        return false;
+    for (unsigned rnd = 0; rnd < sizeof modes / sizeof *modes; rnd++) {
+        bool div = call->name == term_name(&prover->ts, "__heddle_div_%s_f32", modes[rnd]),
+             sqrt = call->name == term_name(&prover->ts, "__heddle_sqrt_%s_f32", modes[rnd]);
+        for (uint32_t i = 0; (div || sqrt) && i < call->n; i++)
+            if (!(arg[i] = inner ? before_flush(prover, call->a[i]) : call->a[i]))
+                return false;
+        if (!div && !sqrt)
+            continue;
+        *out = sqrt                          ? root(prover, rnd, arg[0])
+               : arg[0] == word(prover, ONE) ? reciprocal(prover, rnd, arg[1])
+                                             : quotient(prover, rnd, arg[0], arg[1]);
+        return true;
+    }
+    return false;
+}
+
+Term *prove_merged(Prover *prover, Term *first, Term *both, Term *x, Term *y) {
+    Terms *ts = &prover->ts;
+    Sequence seq;
+    if (x != y && x->width == 32 && sequence_of(prover, x, &seq) && seq.value == y &&
+        t_under(ts, t_not(ts, seq.good), both) == first)
+        return x;
+    if (x != y && x->width == 32 && sequence_of(prover, y, &seq) && seq.value == x &&
+        t_under(ts, seq.good, both) == first)
+        return y;
+    return t_ite(ts, first, x, y);
+}
