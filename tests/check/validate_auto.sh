@@ -82,8 +82,9 @@ mkdir dir2 && module dir2/one.ptx
 kernel dir2/one.ptx one '.param .u64 a, .param .u64 b' "$index ld.param.u64 %a, [a]; add.s64 %a, %a, %o; ld.global.u32 %x, [%a];
 ld.param.u64 %b, [b]; add.s64 %b, %b, %o; st.global.u32 [%b], %x;"
 printf '{"buffers": {"a": {"type": "u32", "count": 8, "init": "@data.bin"}, "b": {"type": "u32", "count": 8}},
- "launches": [{"grid": [1], "block": [8], "args": ["a", "b"]}]}\n' >dir2/one.json
+ "launches": [{"grid": [1], "block": [8], "args": ["a", "b"]}], "checks": [{"buffer": "b", "equals": "@want.bin"}]}\n' >dir2/one.json
 head -c 32 /dev/zero >dir2/data.bin
+cp dir2/data.bin dir2/want.bin
 used() { # NAME, then a command and its options: does it take the marked result?
     local name=$1
     shift
@@ -106,6 +107,8 @@ for o in --predicate=max --yield=break --seed=4 --policy=lane-choice=highest -O0
     options $o && fail "the state is used with $o"
 done
 cp "$heddle" other && printf x >>other && again build ./other
+printf '\1' | dd of=dir2/want.bin conv=notrunc 2>/dev/null && again "file of results" "$heddle"
+cp dir2/data.bin dir2/want.bin
 printf '\1' | dd of=dir2/data.bin conv=notrunc 2>/dev/null && again "data file" "$heddle"
 head -c 32 /dev/zero >dir2/data.bin
 used restored "$heddle" || fail "the state is not used with the old data"
