@@ -61,7 +61,8 @@ static Operand emit_native(const Atom *atom, unsigned op, unsigned type, Operand
     Sel *s = atom->s;
     unsigned words = atom->bytes / 4, order = order_of(atom->in);
     Operand src[4] = {atom->a.base, op_none(), op_imm((uint32_t)atom->a.offset), data}, d = op_none();
-    if (!atom->wants_result && atom->a.space != SP_SHARED && op != AtomOp_EXCH) {
+    /* RED is of global memory (sm_90 calls it REDG); ptxas 13.0 writes ATOM for generic addresses */
+    if (!atom->wants_result && atom->a.space == SP_GLOBAL && op != AtomOp_EXCH) {
         sel_emit(s, OT_RED,
                  MSET(RED, op, op) | MSET(RED, type, type) | MSET(RED, e, MemAddr_E) |
                      MSET(RED, order, order),
