@@ -169,6 +169,37 @@ static void test_ways_meet(void **state) {
         }
 }
 
+/* Lanes that a constant mask leaves out: an error, but for the low lanes of a block that may be smaller than
+ * a warp. */
+static void test_mask_severity(void **state) {
+    (void)state;
+    static const struct {
+        const char *mask;
+        uint32_t threads; /* of a block, as the file demands; 0: any */
+        Severity severity;
+    } rows[] = {{"0xffffffdf", 0, SEV_ERROR},   {"0xffffffdf", 16, SEV_ERROR}, {"0xfffffffe", 0, SEV_ERROR},
+                {"0xffff", 0, SEV_WARNING},     {"0xffff", 16, SEV_WARNING},   {"0xffff", 64, SEV_ERROR},
+                {"0x7fffffff", 0, SEV_WARNING}, {"0x7fffffff", 32, SEV_ERROR}, {"0x1", 48, SEV_WARNING}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        char text[200];
+        snprintf(text, sizeof text, ".target bru1\n.entry k\n  WARPSYNC %s ;\n  EXIT ;\n", rows[k].mask);
+        Checked c = check_text(text, &(BinCheckOptions){.no_hazards = true});
+        BinFunc *kernel = &((Binary *)(uintptr_t)c.g->bin)->funcs[0];
+        memcpy(kernel->reqntid, (uint32_t[]){rows[k].threads, rows[k].threads != 0, rows[k].threads != 0},
+               12);
+        check_report_free(&c.r);
+        check_binary(c.g, &(BinCheckOptions){.no_hazards = true}, &c.r);
+        unsigned found = 0;
+        for (uint32_t n = 0; n < c.r.n; n++)
+            if (c.r.findings[n].rule == CR_R09) {
+                assert_int_equal(c.r.findings[n].severity, rows[k].severity);
+                found++;
+            }
+        assert_int_equal(found, 1);
+        release(&c);
+    }
+}
+
 /* a bit that belongs to no field. */
 static void test_reserved_bit(void **state) {
     (void)state;
@@ -367,6 +398,7 @@ int main(void) {
                                        cmocka_unit_test(test_count),        cmocka_unit_test(test_rule_names),
                                        cmocka_unit_test(test_docs),         cmocka_unit_test(test_metadata),
                                        cmocka_unit_test(test_options),      cmocka_unit_test(test_reports),
-                                       cmocka_unit_test(test_path),         cmocka_unit_test(test_ways_meet)};
+                                       cmocka_unit_test(test_path),         cmocka_unit_test(test_ways_meet),
+                                       cmocka_unit_test(test_mask_severity)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,6 +152,10 @@ static void correlation(void **state) {
     always(HEAD DECIDE("P0") " @P0 BRA `(a) ;\n" DECIDE(
                "P0") " @P0 BRA `(bad) ;\na:\n EXIT ;\nbad:\n BRA `(bad) ;\n",
            3, MODEL_STUCK);
+    /* written under a guard: perhaps another */
+    always(HEAD DECIDE("P0") DECIDE("P1") " @P0 BRA `(a) ;\n @P1" DECIDE(
+               "P0") " @P0 BRA `(bad) ;\na:\n EXIT ;\nbad:\n BRA `(bad) ;\n",
+           3, MODEL_STUCK);
 }
 
 static void random_flow(void **state) {

@@ -135,14 +135,35 @@ static void execute(Eval *eval, const Inst *i) {
                 (ir_src(f, i, 2)->mods & OPM_NEG ? 0 - c : c));
         break;
     }
-    case OT_SHF: /* left, by less than 32 */
-        set(eval, i, 0, word(eval, *ir_src(f, i, 0), 0) << word(eval, *ir_src(f, i, 1), 0));
+    case OT_SHF: { /* left, by less than 32 */
+        uint64_t x =
+            (uint64_t)word(eval, *ir_src(f, i, SHF_rc), 0) << 32 | word(eval, *ir_src(f, i, SHF_ra), 0);
+        x <<= word(eval, *ir_src(f, i, SHF_rb), 0);
+        set(eval, i, 0, (uint32_t)(MGET(SHF, hi, i->mods) ? x >> 32 : x));
         break;
-    case OT_LEA:
-        set(eval, i, 0,
-            (word(eval, *ir_src(f, i, 0), 0) << word(eval, *ir_src(f, i, LEA_shift), 0)) +
-                word(eval, *ir_src(f, i, 1), 0));
+    }
+    case OT_IMAD_WIDE: {
+        uint32_t x = word(eval, *ir_src(f, i, IMAD_WIDE_ra), 0),
+                 y = word(eval, *ir_src(f, i, IMAD_WIDE_rb), 0);
+        uint64_t product = MGET(IMAD_WIDE, sign, i->mods) == ISign_S32
+                               ? (uint64_t)((int64_t)(int32_t)x * (int32_t)y)
+                               : (uint64_t)x * y;
+        Operand rd = *ir_dst(f, i, 0);
+        for (unsigned c = 0; c < rd.count; c++)
+            eval->v[ir_operand_value(f, rd, c).i] = (uint32_t)(product >> 32 * c);
         break;
+    }
+    case OT_LEA: {
+        uint32_t low = word(eval, *ir_src(f, i, LEA_ra), 0), shift = word(eval, *ir_src(f, i, LEA_shift), 0);
+        uint32_t high = MGET(LEA, sx32, i->mods) ? 0 - (low >> 31) : word(eval, *ir_src(f, i, LEA_rc), 0);
+        uint64_t x = ((uint64_t)high << 32 | low) << shift;
+        uint64_t sum = (uint64_t)(uint32_t)(MGET(LEA, hi, i->mods) ? x >> 32 : x) +
+                       word(eval, *ir_src(f, i, LEA_rb), 0) +
+                       (MGET(LEA, x, i->mods) && pred(eval, *ir_src(f, i, LEA_pp), false));
+        set(eval, i, 0, (uint32_t)sum);
+        set(eval, i, LEA_pu, sum >> 32 != 0);
+        break;
+    }
     case OT_ISETP: setp(eval, i); break;
     case OT_SEL:
         set(eval, i, 0, word(eval, *ir_src(f, i, pred(eval, *ir_src(f, i, SEL_pp), true) ? 0 : 1), 0));
@@ -238,27 +259,79 @@ static uint32_t small(Gen *g) {
     return rnd(g, 3) ? rnd(g, 9) : rnd(g, 2) ? 0 - rnd(g, 64) : hash32(rnd(g, 1000));
 }
 
+/* The words of a number that is shifted, or widened and multiplied by a power of two: what an address adds.
+ * Now and then something does not fit: another amount, another low word, no power of two. */
+static void shifted(Gen *gen, Operand out[2]) {
+    uint32_t n = rnd(gen, 32), odd = rnd(gen, 3) ? 9 : rnd(gen, 3);
+    Operand low = ir_val(gen->f, gen->r[rnd(gen, gen->nr)]), high = some(gen);
+    if (rnd(gen, 2)) {
+        InstId wide = emit(gen, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, rnd(gen, 2)));
+        ValId word[2] = {ir_value_new(gen->f, RF_R), ir_value_new(gen->f, RF_R)};
+        ir_set_src(gen->f, wide, IMAD_WIDE_ra, low);
+        ir_set_src(gen->f, wide, IMAD_WIDE_rb, op_imm(odd == 0 ? 12 : 1u << n));
+        ir_set_src(gen->f, wide, IMAD_WIDE_rc, op_rz());
+        ir_set_dst(gen->f, wide, 0, ir_vec(gen->f, word, 2));
+        for (unsigned c = 0; c < 2; c++) {
+            ir_value(gen->f, word[c])->block = gen->b;
+            gen->r[gen->nr++] = word[c];
+            out[c] = ir_val(gen->f, word[c]);
+        }
+        return;
+    }
+    InstId first = emit(gen, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_L));
+    ir_set_src(gen->f, first, SHF_ra, low);
+    ir_set_src(gen->f, first, SHF_rb, op_imm(n));
+    ir_set_src(gen->f, first, SHF_rc, op_rz());
+    out[0] = define(gen, first, 0, RF_R);
+    InstId top =
+        emit(gen, OT_SHF, MSET(SHF, type, ShfType_U64) | MSET(SHF, dir, ShfDir_L) | MSET(SHF, hi, 1));
+    ir_set_src(gen->f, top, SHF_ra, odd == 1 ? ir_val(gen->f, gen->r[rnd(gen, gen->nr)]) : low);
+    ir_set_src(gen->f, top, SHF_rb, op_imm(odd == 2 ? (n + 1) % 32 : n));
+    ir_set_src(gen->f, top, SHF_rc, high);
+    out[1] = define(gen, top, 0, RF_R);
+}
+
+/* [lo hi] = [lo hi] + [x y], or minus */
+static void add64(Gen *gen, Operand *lo, Operand *hi, Operand x, Operand y, Operand third) {
+    Operand f = op_with(op_pt(), OPM_NOT);
+    if (x.kind == OPK_VAL && y.kind == OPK_VAL && rnd(gen, 4) == 0)
+        x.mods = y.mods = OPM_NEG;
+    InstId a = emit(gen, OT_IADD3, 0), b;
+    ir_set_src(gen->f, a, 0, *lo);
+    ir_set_src(gen->f, a, 1, x);
+    ir_set_src(gen->f, a, 2, third);
+    ir_set_src(gen->f, a, 3, f);
+    ir_set_src(gen->f, a, 4, f);
+    *lo = define(gen, a, 0, RF_R);
+    Operand c = define(gen, a, IADD3_pu, RF_P);
+    gen->np--; /* a carry is no plain predicate */
+    b = emit(gen, OT_IADD3, MSET(IADD3, x, 1));
+    ir_set_src(gen->f, b, 0, *hi);
+    ir_set_src(gen->f, b, 1, y);
+    ir_set_src(gen->f, b, 2, op_rz());
+    ir_set_src(gen->f, b, 3, c);
+    ir_set_src(gen->f, b, 4, f);
+    *hi = define(gen, b, 0, RF_R);
+}
+
 static void add64_and_store(Gen *gen) {
-    Operand lo = some(gen), hi = some(gen), f = op_with(op_pt(), OPM_NOT);
+    Operand lo = some(gen), hi = some(gen);
     ValId pair[2];
+    if (rnd(gen, 2)) {
+        Operand x[2];
+        shifted(gen, x);
+        if (rnd(gen, 2))
+            add64(gen, &lo, &hi, x[0], x[1], op_rz());
+        else {
+            Operand y = lo, z = hi;
+            lo = x[0], hi = x[1];
+            add64(gen, &lo, &hi, y, z, op_rz());
+        }
+    }
     for (unsigned k = 0; k < 1 + rnd(gen, 3); k++) {
         uint32_t imm = small(gen);
-        InstId a = emit(gen, OT_IADD3, 0), b;
-        ir_set_src(gen->f, a, 0, lo);
-        ir_set_src(gen->f, a, 1, op_imm(imm));
-        ir_set_src(gen->f, a, 2, rnd(gen, 6) ? op_rz() : some(gen));
-        ir_set_src(gen->f, a, 3, f);
-        ir_set_src(gen->f, a, 4, f);
-        lo = define(gen, a, 0, RF_R);
-        Operand c = define(gen, a, IADD3_pu, RF_P);
-        gen->np--; /* a carry is no plain predicate */
-        b = emit(gen, OT_IADD3, MSET(IADD3, x, 1));
-        ir_set_src(gen->f, b, 0, hi);
-        ir_set_src(gen->f, b, 1, rnd(gen, 4) ? op_imm(imm >> 31 ? UINT32_MAX : 0) : op_rz());
-        ir_set_src(gen->f, b, 2, op_rz());
-        ir_set_src(gen->f, b, 3, c);
-        ir_set_src(gen->f, b, 4, f);
-        hi = define(gen, b, 0, RF_R);
+        Operand third = rnd(gen, 6) ? op_rz() : some(gen);
+        add64(gen, &lo, &hi, op_imm(imm), rnd(gen, 4) ? op_imm(imm >> 31 ? UINT32_MAX : 0) : op_rz(), third);
     }
     pair[0].i = lo.value;
     pair[1].i = hi.value;
