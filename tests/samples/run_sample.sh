@@ -1,5 +1,5 @@
 #!/bin/sh
-# run_sample.sh HEDDLE HOST SAMPLE LEVEL DIRECTORY: one sample at one level.
+# run_sample.sh HEDDLE HOST SAMPLE LEVEL DIRECTORY [OPTION]: one sample at one level, with one more option of compile.
 #   1. the host program writes inputs and expected output
 #   2. validate: PTX reference interpreter and machine agree, and both equal the host's output
 #   3. the binary runs with control-code checking and reports nothing
@@ -7,11 +7,11 @@
 # SPDX-License-Identifier: MIT
 set -eu
 heddle=$1 host=$2 sample=$3 level=$4
-work=$5/$(basename "$sample")_O$level
+work=$5/$(basename "$sample")_O$level${6:-}
 rm -rf "$work"
 mkdir -p "$work"
 "$host" "$work"
-"$heddle" compile "$sample.ptx" "-O$level" -o "$work/k.cubin"
+"$heddle" compile "$sample.ptx" "-O$level" ${6:+"$6"} -o "$work/k.cubin"
 "$heddle" validate "$sample.ptx" "$work/k.cubin" --launch "$sample.json" --data-dir "$work"
 "$heddle" run "$work/k.cubin" --launch "$sample.json" --data-dir "$work" --check-control
 "$heddle" disasm "$work/k.cubin" -o "$work/k.sass"
