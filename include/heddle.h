@@ -128,6 +128,24 @@ HD_API void hd_destroy(HdContext *context);
  * HD_ERR_INPUT: it is not correct PTX, or larger than 1 GiB. */
 HD_API HdStatus hd_parse(HdContext *context, const char *name, const char *text, size_t size_bytes,
                          HdModule **out);
+/* Read LLVM IR for nvptx64, text or bitcode: LLVM's NVPTX target makes PTX of it in a child process, by a
+ * libLLVM that is looked for then (docs/llvm.md); the module is the PTX. NULL options: no libraries, -O2.
+ * HD_ERR_INPUT: there is no libLLVM, or it does not take the file; messages say which and where. */
+typedef struct {
+    const char *name; /* what messages call it */
+    const void *data;
+    size_t size_bytes;
+} HdBitcode;
+typedef struct {
+    const char *cpu;    /* "sm_80"; NULL: what the module's functions are compiled for, else sm_80 */
+    const char *passes; /* as of `opt -passes`, or "none"; NULL: default<O1> .. <O3>, at level 0 none */
+    unsigned opt_level; /* 0..3; hd_parse_llvm(.., NULL, ..) means 2 */
+    const HdBitcode *libraries; /* what the module uses of them is linked: libdevice, libclc */
+    size_t nlibraries;
+    const char *llvm; /* path of libLLVM; NULL: the newest that is installed */
+} HdLlvmOptions;
+HD_API HdStatus hd_parse_llvm(HdContext *context, const char *name, const void *data, size_t size_bytes,
+                              const HdLlvmOptions *options, HdModule **out);
 /* Load an ELF image of `size_bytes` bytes: one of Heddle's, or a cubin. HD_ERR_INPUT: it is neither, or
  * damaged. */
 HD_API HdStatus hd_load(HdContext *context, const char *name, const void *image, size_t size_bytes,

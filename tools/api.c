@@ -9,6 +9,7 @@
 #include "check/validate/judge.h"
 #include "check/validate/profile.h"
 #include "emit/text/asm.h"
+#include "frontend/llvm/llvm_ir.h"
 #include "tools/driver.h"
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,58 @@ HdStatus hd_parse(HdContext *c, const char *name, const char *text, size_t size_
         return HD_ERR_USAGE;
     return module_call(parse, (Call){.context = c, .name = name, .bytes = text, .size_bytes = size_bytes},
                        out);
+}
+
+/* A copy with the NUL that LLVM wants behind a text. */
+static LlvmFile llvm_file(Arena *arena, const char *name, const void *data, size_t size_bytes) {
+    char *copy = arena_alloc(arena, size_bytes + 1);
+    memcpy(copy, data, size_bytes);
+    return (LlvmFile){name, copy, size_bytes};
+}
+
+static void parse_llvm(Call *call) {
+    Diags d = diags(call->context);
+    const HdLlvmOptions *options = call->options;
+    Arena arena = {0};
+    LlvmFile *libraries = ARENA_ARRAY(&arena, LlvmFile, options->nlibraries + 1);
+    for (size_t i = 0; i < options->nlibraries; i++) {
+        const HdBitcode *from = &options->libraries[i];
+        libraries[i] = llvm_file(&arena, from->name, from->data, from->size_bytes);
+    }
+    LlvmFile file = llvm_file(&arena, call->name, call->bytes, call->size_bytes);
+    LlvmOptions llvm = {.library = options->llvm,
+                        .cpu = options->cpu,
+                        .passes = options->passes,
+                        .opt_level = options->opt_level,
+                        .libraries = libraries,
+                        .nlibraries = (unsigned)options->nlibraries};
+    char *text;
+    size_t text_bytes;
+    PtxModule *ptx = NULL;
+    call->status = HD_ERR_INPUT;
+    if (llvm_to_ptx(&arena, &file, &llvm, &d, &text, &text_bytes))
+        ptx = ptx_parse(arena_printf(&arena, "%s (as PTX)", call->name), text, text_bytes, &d);
+    if (ptx)
+        add_module(call, call->name, (HdModule){.ptx = ptx});
+    arena_free(&arena);
+}
+
+HdStatus hd_parse_llvm(HdContext *c, const char *name, const void *data, size_t size_bytes,
+                       const HdLlvmOptions *options, HdModule **out) {
+    static const HdLlvmOptions defaults = {.opt_level = 2};
+    if (!options)
+        options = &defaults;
+    if (out)
+        *out = NULL;
+    if (!c || !name || !data || !out || options->opt_level > 3 || options->nlibraries > UINT16_MAX ||
+        (!options->libraries && options->nlibraries))
+        return HD_ERR_USAGE;
+    for (size_t i = 0; i < options->nlibraries; i++)
+        if (!options->libraries[i].name || !options->libraries[i].data)
+            return HD_ERR_USAGE;
+    return module_call(
+        parse_llvm,
+        (Call){.context = c, .name = name, .bytes = data, .size_bytes = size_bytes, .options = options}, out);
 }
 
 /* Takes the image over. */

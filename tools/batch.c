@@ -110,6 +110,11 @@ static bool has_suffix(const char *name, const char *suffix) {
     return n > k && strcmp(name + n - k, suffix) == 0;
 }
 
+/* PTX, and LLVM IR as text and as bitcode. */
+static bool is_module(const char *name) {
+    return has_suffix(name, ".ptx") || has_suffix(name, ".ll") || has_suffix(name, ".bc");
+}
+
 static bool is_directory(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
@@ -126,7 +131,7 @@ static bool add_directory(Batch *batch, const char *path, unsigned depth) {
         bool known = *name != '.' && lstat(full, &st) == 0; /* links to directories are not followed */
         if (known && S_ISDIR(st.st_mode) && depth < 64)
             add_directory(batch, full, depth + 1);
-        else if (known && has_suffix(name, ".ptx") && !is_directory(full))
+        else if (known && is_module(name) && !is_directory(full))
             VEC_ADD(&batch->s->arena, &batch->files, ((File){.path = full}));
         free(list[i]);
     }
@@ -143,7 +148,7 @@ static bool collect(Batch *batch) {
             return false;
     }
     return batch->files.n > 0 || diag(&batch->s->diags, (SrcLoc){0}, DIAG_E0001, batch->s->inputs[0],
-                                      "there are no .ptx files in it");
+                                      "there are no .ptx, .ll or .bc files in it");
 }
 
 bool batch_is_wanted(const Settings *settings) {
@@ -151,7 +156,7 @@ bool batch_is_wanted(const Settings *settings) {
         if (is_directory(settings->inputs[i]))
             return true;
     return settings->launch_auto && settings->ninputs > 1 &&
-           has_suffix(settings->inputs[settings->ninputs - 1], ".ptx");
+           is_module(settings->inputs[settings->ninputs - 1]);
 }
 
 /* ---- what a result depends on: the options, the build, the file, its launch file, what that names ---- */
@@ -207,6 +212,24 @@ static uint64_t hash_launch(const Settings *settings, const char *path, uint64_t
     plan_free(&plan);
     arena_free(&arena);
     return hash;
+}
+
+/* What files say that options name, and which libLLVM there is. */
+static uint64_t hash_options(const Batch *batch, uint64_t hash) {
+    const Settings *settings = batch->s;
+    char library[4096];
+    bool only_ptx = true;
+    for (uint32_t i = 0; i < batch->files.n; i++)
+        only_ptx &= has_suffix(batch->files.at[i].path, ".ptx");
+    for (uint32_t i = 0; i < settings->profiles.n; i++)
+        hash = hash_file(settings->profiles.at[i].name, hash);
+    for (uint32_t i = 0; i < settings->bitcode.n; i++)
+        hash = hash_file(settings->bitcode.at[i], hash);
+    struct stat st;
+    if (only_ptx || !llvm_library(settings->llvm.library, library, sizeof library) || stat(library, &st))
+        return hash;
+    const int64_t state[] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+    return XXH64(state, sizeof state, XXH64(library, strlen(library), hash));
 }
 
 static uint64_t file_hash(Batch *batch, const char *path, uint64_t build) {
@@ -520,7 +543,7 @@ int batch_run(Settings *settings, const BatchKind *kind) {
     Batch b = {.s = settings, .kind = kind, .started = clock_seconds(), .bar = isatty(STDERR_FILENO) != 0};
     if (!collect(&b))
         return STATUS_INPUT;
-    uint64_t build = settings->state_file ? hash_build() : 0;
+    uint64_t build = settings->state_file ? hash_options(&b, hash_build()) : 0;
     for (uint32_t i = 0; settings->state_file && i < b.files.n; i++)
         b.files.at[i].hash = file_hash(&b, b.files.at[i].path, build);
     if (!open_state(&b))

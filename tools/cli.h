@@ -7,6 +7,7 @@
 #include "check/fuzz/fuzz.h"
 #include "check/model/model.h"
 #include "check/validate/diff.h"
+#include "frontend/llvm/llvm_ir.h"
 #include "sim/machine/machine.h"
 #include "tools/driver.h"
 #include <argp.h>
@@ -32,6 +33,8 @@ typedef struct {
     PlanLaunch launch;     /* --kernel, --grid, --block, --shared */
     VEC(const char *) args, expects, prints, saves;
     VEC(ProfileInput) profiles; /* to compile with */
+    LlvmOptions llvm;           /* without level and files */
+    VEC(const char *) bitcode;  /* --libdevice */
     const char *profile_out;    /* run: where to */
     const char *against;        /* report: the other binary */
     const char *replay;         /* schedule */
@@ -82,7 +85,9 @@ extern const Command cli_commands[]; /* ends with a NULL name */
 
 /* Parse the options of one command; ends the program with status 2 if they are wrong, with 0 after --help. */
 void cli_parse(const Command *command, Settings *settings, int argc, char **argv);
-void cli_help(FILE *out);                           /* the list of commands */
+void cli_help(FILE *out); /* the list of commands */
+/* What is added to an option's text: the list of machines comes from their descriptions. */
+const char *cli_names_listed(const struct argp_option *option);
 void cli_manual(FILE *out, const Command *command); /* roff; NULL: heddle(1) */
 
 int cmd_compile(Settings *settings);

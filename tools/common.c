@@ -45,6 +45,33 @@ static bool take_target(Settings *settings, const char *path, const Target *t) {
     return true;
 }
 
+static PtxModule *read_llvm(Settings *settings, const LlvmFile *file) {
+    LlvmOptions options = settings->llvm;
+    uint32_t n = settings->bitcode.n;
+    LlvmFile *libraries = ARENA_ARRAY(&settings->arena, LlvmFile, n ? n : 1);
+    for (uint32_t k = 0; k < n; k++) {
+        char *data;
+        libraries[k].name = settings->bitcode.at[k];
+        if (!file_read(&settings->arena, libraries[k].name, &settings->diags, &data,
+                       &libraries[k].size_bytes))
+            return NULL;
+        libraries[k].data = data;
+    }
+    options.libraries = libraries;
+    options.nlibraries = n;
+    options.opt_level = settings->opt_level;
+    options.externals = settings->object || settings->ninputs > 1;
+    const char *family = settings->target ? isa_target_name(settings->target) : "";
+    if (!options.cpu && strncmp(family, "sm_", 3) == 0)
+        options.cpu = family;
+    char *ptx;
+    size_t ptx_bytes;
+    return llvm_to_ptx(&settings->arena, file, &options, &settings->diags, &ptx, &ptx_bytes)
+               ? ptx_parse(arena_printf(&settings->arena, "%s (as PTX)", file->name), ptx, ptx_bytes,
+                           &settings->diags)
+               : NULL;
+}
+
 PtxModule *cli_read_ptx(Settings *settings, const char *path) {
     char *text;
     size_t size;
@@ -74,7 +101,8 @@ PtxModule *cli_read_ptx(Settings *settings, const char *path) {
         binary_free(binary);
         return m;
     }
-    return ptx_parse(path, text, size, &settings->diags);
+    return llvm_ir_is(text, size) ? read_llvm(settings, &(LlvmFile){path, text, size})
+                                  : ptx_parse(path, text, size, &settings->diags);
 }
 
 PtxModule *cli_read_modules(Settings *settings, unsigned n) {

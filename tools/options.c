@@ -79,6 +79,10 @@ enum { /* keys of options without a letter */
        KEY_PROFILE_OUT,
        KEY_AGAINST,
        KEY_RECONVERGE_OPT,
+       KEY_MCPU,
+       KEY_LIBDEVICE,
+       KEY_LLVM_PASSES,
+       KEY_LLVM,
        LAST_KEY
 };
 
@@ -109,6 +113,13 @@ static const struct argp_option compile_options[] = {
     {"no-map", KEY_NO_MAP, NULL, 0, "Leave the map to PTX positions and registers out of the file", 0},
     {"no-ptx", KEY_NO_PTX, NULL, 0, "Leave the PTX text out of the file", 0},
     {"new-form", KEY_NEW_FORM, NULL, 0, "Native targets: the ELF header of CUDA 13, not the older one", 0},
+    {"mcpu", KEY_MCPU, "sm_NN", 0,
+     "LLVM IR: what LLVM makes PTX for (default: the target's, the module's, or sm_80)", 0},
+    {"libdevice", KEY_LIBDEVICE, "F.bc", 0,
+     "LLVM IR: link what is used of this bitcode first (libdevice, libclc); may be given several times", 0},
+    {"llvm-passes", KEY_LLVM_PASSES, "PASSES", 0,
+     "LLVM IR: passes as of opt -passes, or none (default: default<O1> to default<O3>, as --optimize)", 0},
+    {"llvm", KEY_LLVM, "LIBRARY", 0, "LLVM IR: this libLLVM (default: the newest installed)", 0},
     {"time-passes", KEY_TIME_PASSES, NULL, 0, "Report the time of every pass", 0},
     {"verbose", 'v', NULL, 0, "Say more; verify machine IR after every pass", 0},
     {0}};
@@ -298,9 +309,11 @@ static const struct argp_option *const mutate_groups[] = {mutate_options, launch
 static const struct argp_option *const no_groups[] = {no_options, NULL};
 
 const Command cli_commands[] = {
-    {"compile", "K.ptx", "Compile PTX to an ELF binary",
-     "Writes K.cubin, or what --output and --emit say. A file is written whole or not at all.", 1, 1,
-     compile_groups, cmd_compile},
+    {"compile", "K.ptx|K.ll|K.bc", "Compile PTX or LLVM IR to an ELF binary",
+     "Writes K.cubin, or what --output and --emit say. A file is written whole or not at all. Of LLVM IR and "
+     "bitcode "
+     "for nvptx64, here and wherever PTX is read, LLVM makes the PTX first.",
+     1, 1, compile_groups, cmd_compile},
     {"link", "A.o B.o...", "Link objects and PTX files to an ELF binary",
      "Binds .extern names to .visible, .weak and .common definitions of the other files, then compiles the "
      "whole, so "
@@ -320,7 +333,8 @@ const Command cli_commands[] = {
      "Runs the PTX reference interpreter and the machine on identical memory and compares memory and traps. "
      "Without F.cubin the PTX is compiled. Several PTX files or objects are linked. With --launch auto "
      "launches are "
-     "inferred from the kernels. Of directories all .ptx files are validated, with the launch file K.json "
+     "inferred from the kernels. Of directories all .ptx, .ll and .bc files are validated, with the launch "
+     "file K.json "
      "beside K.ptx "
      "where there is one, with inferred launches elsewhere and with --launch auto.",
      0, MAX_INPUTS, validate_groups, cmd_validate},
@@ -348,7 +362,8 @@ const Command cli_commands[] = {
      "exits, memory "
      "events and live values; what is not equal as it stands is asked of Z3, and differences are shown as "
      "concrete "
-     "values. Without K.cubin the PTX is compiled. --verbose lists all regions. In a directory all .ptx "
+     "values. Without K.cubin the PTX is compiled. --verbose lists all regions. In a directory all .ptx, .ll "
+     "and .bc "
      "files "
      "are compiled and their kernels proved. Ends with status 4 if something is refuted, 5 if something is "
      "unknown.",
@@ -451,6 +466,10 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
             argp_error(state, "--yield=%s: it is plain or break", arg);
         settings->yield_breaks = strcmp(arg, "break") == 0;
         return true;
+    case KEY_MCPU: settings->llvm.cpu = arg; return true;
+    case KEY_LIBDEVICE: VEC_ADD(&settings->arena, &settings->bitcode, arg); return true;
+    case KEY_LLVM_PASSES: settings->llvm.passes = arg; return true;
+    case KEY_LLVM: settings->llvm.library = arg; return true;
     case KEY_TIME_PASSES: settings->time_passes = true; return true;
     case KEY_NO_MAP: settings->no_map = true; return true;
     case KEY_NO_PTX: settings->no_ptx = true; return true;
@@ -675,12 +694,11 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     return ARGP_ERR_UNKNOWN;
 }
 
-/* The list of machines comes from their descriptions. */
-static const char *machines(const struct argp_option *o) { return o->key == 't' ? isa_target_names : ""; }
+const char *cli_names_listed(const struct argp_option *o) { return o->key == 't' ? isa_target_names : ""; }
 
 static struct argp_option described(Arena *a, const struct argp_option *o) {
     struct argp_option full = *o;
-    full.doc = arena_printf(a, "%s%s", o->doc, machines(o));
+    full.doc = arena_printf(a, "%s%s", o->doc, cli_names_listed(o));
     return full;
 }
 
@@ -706,89 +724,4 @@ void cli_parse(const Command *command, Settings *settings, int argc, char **argv
     settings->emit = "elf";
     argv[0] = arena_printf(&settings->arena, "heddle %s", command->name);
     argp_parse(&argp, argc, argv, 0, NULL, &in);
-}
-
-/* ---- help and manual ---- */
-static const char *const status_texts[STATUS_COUNT] = {[STATUS_DONE] = "done, or shown",
-                                                       [STATUS_INPUT] = "the input is wrong",
-                                                       [STATUS_USAGE] = "usage",
-                                                       [STATUS_INTERNAL] = "internal error",
-                                                       [STATUS_DIFFERS] = "a difference was found",
-                                                       [STATUS_NOTHING] = "nothing was shown"};
-
-void cli_help(FILE *out) {
-    fputs("Usage: heddle COMMAND [OPTION...] FILE...\n\n", out);
-    for (const Command *command = cli_commands; command->name; command++)
-        fprintf(out, "  %-10s %-20s %s\n", command->name, command->args, command->summary);
-    fputs("\n  heddle COMMAND --help    options of a command\n  heddle --man [COMMAND]   manual page (roff)\n"
-          "  heddle --version\n\nExit status, of several kernels the first that occurs of 3, 4, 1, 5, 0:\n",
-          out);
-    for (unsigned i = 0; i < STATUS_COUNT; i++) {
-        char verdicts[300];
-        verdict_names((ExitStatus)i, verdicts, sizeof verdicts);
-        fprintf(out, "  %u  %s%s%s\n", i, status_texts[i], *verdicts ? ": " : "", verdicts);
-    }
-}
-
-static void roff(FILE *out, const char *s) {
-    if (*s == '.' || *s == '\'')
-        fputs("\\&", out);
-    for (; *s; s++)
-        fputs(*s == '-' ? "\\-" : *s == '\\' ? "\\e" : (char[]){*s, 0}, out);
-}
-
-static void roff_option(FILE *out, const struct argp_option *o) {
-    fputs(".TP\n\\fB", out);
-    if (o->key < 0x100)
-        fprintf(out, "\\-%c%s%s%s, ", o->key, o->arg ? " \\fI" : "", o->arg ? o->arg : "",
-                o->arg ? "\\fB" : "");
-    fputs("\\-\\-", out);
-    roff(out, o->name);
-    if (o->arg)
-        fprintf(out, "\\fR=\\fI%s", o->arg);
-    fputs("\\fR\n", out);
-    roff(out, o->doc);
-    roff(out, machines(o));
-    fputs(".\n", out);
-}
-
-static void command_manual(FILE *out, const Command *command) {
-    fprintf(out, ".SH SYNOPSIS\n.B heddle %s\n[\\fIOPTION\\fR...] ", command->name);
-    roff(out, command->args);
-    fputs("\n.SH DESCRIPTION\n", out);
-    roff(out, command->summary);
-    fputs(". ", out);
-    roff(out, command->details);
-    fputs("\n.SH OPTIONS\n", out);
-    for (int g = 0; command->groups[g]; g++)
-        for (const struct argp_option *o = command->groups[g]; o->name; o++)
-            roff_option(out, o);
-}
-
-void cli_manual(FILE *out, const Command *command) {
-    char upper[32];
-    snprintf(upper, sizeof upper, "HEDDLE%s%s", command ? "-" : "", command ? command->name : "");
-    for (char *s = upper; *s; s++)
-        *s = (char)toupper((unsigned char)*s);
-    fprintf(out, ".TH %s 1 \"\" \"Heddle " HEDDLE_VERSION "\" \"Heddle\"\n.SH NAME\n", upper);
-    fprintf(out, "heddle%s%s \\- ", command ? "\\-" : "", command ? command->name : "");
-    roff(out, command ? command->summary : "PTX to machine code, assembler, simulator and validation");
-    fputc('\n', out);
-    if (command)
-        command_manual(out, command);
-    else {
-        fputs(".SH SYNOPSIS\n.B heddle\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] \\fIFILE\\fR...\n.SH COMMANDS\n",
-              out);
-        for (const Command *k = cli_commands; k->name; k++) {
-            fprintf(out, ".TP\n\\fB%s\\fR ", k->name);
-            roff(out, k->args);
-            fprintf(out, "\n%s (\\fBheddle\\-%s\\fR(1)).\n", k->summary, k->name);
-        }
-    }
-    fputs(".SH EXIT STATUS\nOf several kernels the first that occurs of 3, 4, 1, 5, 0.\n", out);
-    for (unsigned i = 0; i < STATUS_COUNT; i++) {
-        char verdicts[300];
-        verdict_names((ExitStatus)i, verdicts, sizeof verdicts);
-        fprintf(out, ".TP\n%u\n%s%s%s.\n", i, status_texts[i], *verdicts ? ": " : "", verdicts);
-    }
 }

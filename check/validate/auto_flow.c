@@ -7,6 +7,7 @@
  * the same kind, one for a variable.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/auto_flow.h"
+#include "frontend/shared_layout.h"
 #include "frontend/sregs.h"
 
 enum { CTAID_MIXED = 255 };
@@ -479,6 +480,22 @@ static void address_taken(Flow *flow) { /* with indirect calls anything may be c
         }
 }
 
+/* Parameters that the declaration says point into shared memory (OpenCL's __local) share the dynamic one. */
+static void divide_shared(Flow *flow) {
+    AutoFlow *out = flow->out;
+    for (uint32_t i = 0; i < out->nslots; i++) {
+        AutoSlot *slot = &out->slots[i];
+        const PtxVar *var = &flow->m->vars[flow->kernel->params[slot->param]];
+        if (!slot->parent && !slot->offset_bytes && var->is_pointer && var->pointee_space == SP_SHARED)
+            slot->shared_piece = ++out->shared_pieces;
+    }
+    if (!out->shared_pieces)
+        return;
+    out->dynamic_shared = true;
+    SharedLayout layout = ptx_shared_layout(flow->m, flow->arena);
+    out->static_shared_bytes = (layout.funcs[flow->kernel - flow->m->funcs].static_bytes + 15) & ~15ull;
+}
+
 bool auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow *out, const char **reason) {
     *out = (AutoFlow){0};
     Flow w = {.m = module, .kernel = &module->funcs[kernel], .out = out, .arena = arena, .block = 1};
@@ -504,6 +521,7 @@ bool auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow 
         address_taken(&w);
         again = w.changed;
     }
+    divide_shared(&w);
     *reason = w.reason;
     return !w.reason;
 }

@@ -29,6 +29,8 @@ typedef struct {
     uint8_t elem_bytes;                       /* narrowest access through it; 0 none */
     PtxType float_type;                       /* of AU_FLOAT */
     PtxType stored;                           /* through it: the floating-point type, or TY_NONE */
+    uint32_t shared_piece; /* parameter declared .ptr .shared: gets this piece of dynamic memory, from 1; 0:
+                              none */
 } AutoSlot;
 
 enum { AUTO_MAX_SLOTS = 64 };
@@ -39,7 +41,9 @@ typedef struct {
     uint32_t block_axes;    /* bit i: ctaid of axis i is read */
     uint32_t block_hint[3]; /* ctaid times this constant is computed; 0 none */
     bool dynamic_shared;
-    const uint8_t *funcs; /* by function: reachable from the kernel */
+    uint32_t shared_pieces;       /* parameters that point into dynamic shared memory */
+    uint64_t static_shared_bytes; /* before it */
+    const uint8_t *funcs;         /* by function: reachable from the kernel */
 } AutoFlow;
 
 /* False: *reason says why nothing can be inferred. */

@@ -89,7 +89,12 @@ static void field_bytes(const AutoSearch *search, const AutoAttempt *attempt, ui
                        : auto_slot->size_bytes == 2    ? (auto_slot->float_type == TY_BF16 ? "bf16" : "f16")
                                                        : "f32";
     memset(out, 0, 8);
-    if (auto_slot->uses & AU_FLOAT)
+    if (auto_slot->shared_piece) {
+        const uint64_t piece_bytes = attempt->shared_bytes / search->flow.shared_pieces & ~15ull,
+                       address =
+                           search->flow.static_shared_bytes + (auto_slot->shared_piece - 1) * piece_bytes;
+        memcpy(out, &address, auto_slot->size_bytes < 8 ? auto_slot->size_bytes : 8);
+    } else if (auto_slot->uses & AU_FLOAT)
         scalar_store(scalar_find(type, strlen(type)), attempt->number[slot], out);
     else
         memcpy(out, &attempt->value[slot], auto_slot->size_bytes < 8 ? auto_slot->size_bytes : 8);

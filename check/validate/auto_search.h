@@ -58,8 +58,9 @@ typedef struct AutoSearch {
     AutoAttempt kept[AUTO_MAX_LAUNCHES];
 } AutoSearch;
 
+/* To a buffer: one that points into shared memory is a number. */
 static inline bool auto_is_pointer(const AutoSlot *slot) {
-    return slot->size_bytes == 8 && slot->uses & AU_ADDRESS;
+    return slot->size_bytes == 8 && slot->uses & AU_ADDRESS && !slot->shared_piece;
 }
 
 /* Attempt number n: 0 follows from what the kernel does with its parameters, later ones are random. */

@@ -514,6 +514,57 @@ static void test_null(void **state) {
     hd_destroy(w.c);
 }
 
+/* LLVM IR, where there is a libLLVM; what is wrong with a call, or with the library's path, everywhere. */
+static void test_llvm(void **state) {
+    (void)state;
+    static const char ir[] = "declare i32 @one()\n"
+                             "define void @k(ptr %p) {\n  %v = call i32 @one()\n"
+                             "  store i32 %v, ptr %p\n  ret void\n}\n"
+                             "!nvvm.annotations = !{!0}\n!0 = !{ptr @k, !\"kernel\", i32 1}\n",
+                      library[] = "define i32 @one() {\n  ret i32 41\n}\n";
+    Log log = {0};
+    HdContext *c = hd_create(&(HdOptions){.message = log_message, .user = &log});
+    int some;
+    HdModule *m = SOME, *binary;
+    const HdBitcode one = {.name = "one.ll", .data = library, .size_bytes = sizeof library - 1};
+    HdLlvmOptions options = {.opt_level = 2, .libraries = &one, .nlibraries = 1, .cpu = "sm_75"};
+    assert_int_equal(hd_parse_llvm(NULL, "k.ll", ir, sizeof ir - 1, &options, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_parse_llvm(c, NULL, ir, sizeof ir - 1, &options, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_parse_llvm(c, "k.ll", NULL, sizeof ir - 1, &options, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_parse_llvm(c, "k.ll", ir, sizeof ir - 1, &options, NULL), HD_ERR_USAGE);
+    HdLlvmOptions wrong = {.opt_level = 4};
+    assert_int_equal(hd_parse_llvm(c, "k.ll", ir, sizeof ir - 1, &wrong, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    wrong = (HdLlvmOptions){.nlibraries = 1};
+    assert_int_equal(hd_parse_llvm(c, "k.ll", ir, sizeof ir - 1, &wrong, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_null(strstr(log.text, "E0005"));
+    wrong = (HdLlvmOptions){.llvm = "./absent.so"};
+    assert_int_equal(hd_parse_llvm(c, "k.ll", ir, sizeof ir - 1, &wrong, &m), HD_ERR_INPUT);
+    assert_null(m), m = SOME;
+    assert_non_null(strstr(log.text, "E0005")), log.text[0] = 0;
+    HdStatus status = hd_parse_llvm(c, "k.ll", ir, sizeof ir - 1, &options, &m);
+    if (strstr(log.text, "none was found")) {
+        hd_destroy(c);
+        skip();
+    }
+    if (status != HD_OK || hd_compile(m, NULL, &binary) != HD_OK)
+        fail_msg("%s", log.text);
+    uint32_t result = 0;
+    HdArg arg = {.buffer = &result, .size_bytes = sizeof result};
+    HdLaunch launch = {.kernel = "k", .grid = {1, 1, 1}, .block = {1, 1, 1}, .args = &arg, .nargs = 1};
+    assert_int_equal(hd_launch(binary, &launch), HD_OK);
+    assert_int_equal(result, 41);
+    m = SOME;
+    assert_int_equal(hd_parse_llvm(c, "k.ll", "define", 6, NULL, &m), HD_ERR_INPUT);
+    assert_null(m);
+    assert_non_null(strstr(log.text, "k.ll:1:7: error E0006: LLVM: "));
+    hd_destroy(c);
+}
+
 static void test_null_launch(void **state) {
     (void)state;
     World w;
@@ -593,6 +644,7 @@ int main(void) {
         cmocka_unit_test(test_host_calls),    cmocka_unit_test(test_text),
         cmocka_unit_test(test_check),         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_null),          cmocka_unit_test(test_null_launch)};
+        cmocka_unit_test(test_null),          cmocka_unit_test(test_null_launch),
+        cmocka_unit_test(test_llvm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
