@@ -196,8 +196,9 @@ static void do_collective(Check *check, Pending *s, const Inst *i, InstId id, Be
         break_rule(check, i, "R-09", "a collective without WARPSYNC", 0);
     if (before->synced && mask.kind != OPK_NONE && memcmp(&mask, &before->mask, sizeof mask))
         break_rule(check, i, "R-09", "a collective behind the WARPSYNC of another mask", 0);
-    if (bar)
-        *before = (Before){0};
+    if (bar) /* all lanes came, and go on, together */
+        *before = before->synced_all ? (Before){.synced = true, .synced_all = true, .mask = before->mask}
+                                     : (Before){0};
 }
 
 static bool counts_lanes(const Inst *i) {

@@ -424,4 +424,23 @@ want 0 'E-BAR-PARTIAL' explain E-BAR-PARTIAL
 want 2 'no rule' explain R-77
 
 [ $failed -eq 0 ] && echo "all as expected"
+# a barrier keeps the lanes together that came to it: -v found a collective without WARPSYNC behind it
+cat >behind.ptx <<'P'
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+  .reg .u64 %a;
+  .reg .u32 %x, %y;
+  ld.param.u64 %a, [p];
+  mov.u32 %x, %tid.x;
+  bar.sync 0;
+  shfl.sync.bfly.b32 %y, %x, 1, 31, -1;
+  st.global.u32 [%a], %y;
+  ret;
+}
+P
+want 0 '' compile behind.ptx -v -o behind.cubin
+want 0 '' check behind.cubin
 exit $failed

@@ -525,7 +525,7 @@ static void test_llvm(void **state) {
     Log log = {0};
     HdContext *c = hd_create(&(HdOptions){.message = log_message, .user = &log});
     int some;
-    HdModule *m = SOME, *binary;
+    HdModule *m = SOME, *binary = NULL;
     const HdBitcode one = {.name = "one.ll", .data = library, .size_bytes = sizeof library - 1};
     HdLlvmOptions options = {.opt_level = 2, .libraries = &one, .nlibraries = 1, .cpu = "sm_75"};
     assert_int_equal(hd_parse_llvm(NULL, "k.ll", ir, sizeof ir - 1, &options, &m), HD_ERR_USAGE);
