@@ -287,12 +287,12 @@ static bool check_unified(const Check *check, const PtxInsn *i, const OperandSpe
 static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandSpec *spec,
                           PtxOperand *operand) {
     PtxType t = spec_type(i, spec);
-    bool takes_one = (spec->is_vector && i->vec == 1) || i->op == PTX_MOV;
+    bool takes_one = (spec->is_vector && i->vec == 1) || spec->nvec == 1 || i->op == PTX_MOV;
     if (takes_one && operand->kind == PO_VEC && operand->nvec == 1 && operand->vec[0].kind != PO_SINK) {
         PtxOperand element = operand->vec[0]; /* `{ %r1 }`, as ptxas takes it */
         *operand = element;
     }
-    if (spec->nvec || (spec->is_vector && i->vec > 1))
+    if (spec->nvec > 1 || (spec->is_vector && i->vec > 1))
         return check_vector(c, i, n, spec, t, operand);
     if (i->op == PTX_MOV && operand->kind == PO_VEC && t != TY_PRED)
         return check_pack(c, i, n, t, operand);

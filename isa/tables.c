@@ -192,6 +192,12 @@ unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in) {
     unsigned c = row->regs[slot];
     if (c & REGS_WIDE)
         return isa_slot_const(in, slot)->mods & OPM_WIDE64 ? 2 : 1;
+    if (c & REGS_BY_RULE && !(c & REGS_BY_MOD)) {
+        const IsaWidth *rule = &isa_widths[c & (REGS_BY_RULE - 1)];
+        while (rule->when && !isa_cond(rule->when, row, in))
+            rule++;
+        return rule->regs;
+    }
     if (!(c & REGS_BY_MOD))
         return c;
     unsigned mod = c & 0x3f, v = isa_mod_get(row, mod, in->mods);

@@ -96,9 +96,13 @@ typedef struct {
     const char *text;
 } IsaException;
 
-/* How many registers a slot names: 0 none, 1..4, or REGS_BY_MOD | modifier, or REGS_WIDE (2 if OPM_WIDE64).
- */
-enum { REGS_BY_MOD = 0x40, REGS_WIDE = 0x80 };
+/* How many registers a slot names: 0 none, 1..4, or REGS_BY_MOD | modifier, or REGS_WIDE (2 if OPM_WIDE64),
+ * or REGS_BY_RULE | index into isa_widths, where the first whose condition holds counts. */
+enum { REGS_BY_RULE = 0x20, REGS_BY_MOD = 0x40, REGS_WIDE = 0x80 };
+typedef struct {
+    uint16_t when; /* index + 1 of a condition; 0: always, which ends the rules of a slot */
+    uint8_t regs;
+} IsaWidth;
 
 typedef struct {
     uint64_t mask[2], value[2], zero[2];
@@ -152,6 +156,7 @@ extern const IsaField isa_fields[];
 extern const IsaEnum isa_enums[];
 extern const IsaCond isa_conds[];
 extern const uint16_t isa_cond_start[];
+extern const IsaWidth isa_widths[];
 extern const IsaSyn isa_syntax[];
 extern const IsaAlias isa_aliases[];
 extern const IsaException isa_exceptions[];

@@ -721,7 +721,8 @@ void mach_data(Mach *mach) {
     mach->care = NULL;
     if (!mach->p->g->decoded[mach->at])
         mach_fault(mach, "a word that is no instruction");
-    else if (!integer(mach) && !floating(mach) && !mach_halves(mach) && !memory(mach) && !other(mach))
+    else if (!integer(mach) && !floating(mach) && !mach_halves(mach) && !memory(mach) && !mach_matrix(mach) &&
+             !other(mach))
         unmodelled(mach);
     else
         check_unlooked(mach);

@@ -28,6 +28,7 @@ Term *pv_src_ext(Ptx *ptx, const PtxOperand *operand,
 void pv_dst(Ptx *ptx, const PtxOperand *operand, PtxType t,
             Term *term); /* to the register, extended as t says */
 Term *pv_event(Ptx *ptx, unsigned lists, const char *name, Term *const *args, uint32_t n);
+Term *pv_address(Ptx *ptx, const PtxOperand *operand, unsigned width);
 Term *pv_symbol(Ptx *ptx, const PtxOperand *operand); /* address of a symbol plus offset, 64 bits */
 /* Half h of two operands of type t compared; outcomes as t_fcmp. */
 Term *pv_half_compare(Ptx *ptx, unsigned outcomes, PtxType t, const PtxOperand *a, const PtxOperand *b,

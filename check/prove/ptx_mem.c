@@ -59,7 +59,7 @@ bool prove_ptx_mov(Ptx *ptx) {
 }
 
 /* ---- addresses ---- */
-static Term *address(Ptx *ptx, const PtxOperand *operand, unsigned width) {
+Term *pv_address(Ptx *ptx, const PtxOperand *operand, unsigned width) {
     Terms *ts = &ptx->p->ts;
     Term *a;
     if (operand->nvec)
@@ -182,7 +182,7 @@ bool prove_ptx_ld(Ptx *ptx) {
     if (!bytes || bytes > 16 || in->sem == SEM_ACQUIRE || in->sem == SEM_SC)
         return false;
     if (space == SP_PARAM && prover->pf->is_entry && a->reg) {
-        Term *at = address(ptx, a, 32);
+        Term *at = pv_address(ptx, a, 32);
         VEC_ADD(&prover->arena, &ptx->r->accesses,
                 ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_PARAM, bytes, ptx->at, false}));
         for (unsigned c = 0; c * 4 < bytes; c++)
@@ -197,13 +197,13 @@ bool prove_ptx_ld(Ptx *ptx) {
         return true;
     }
     if (space == SP_CONST) {
-        Term *at = address(ptx, a, 32);
+        Term *at = pv_address(ptx, a, 32);
         VEC_ADD(&prover->arena, &ptx->r->accesses,
                 ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_CONST, bytes, ptx->at, false}));
         for (unsigned c = 0; c * 4 < bytes; c++)
             w[c] = prove_const3(prover, t_add(ts, at, pv_k32(ptx, 4 * c)), each, false);
     } else if (space == SP_NONE) {
-        Term *arg[1] = {address(ptx, a, 64)};
+        Term *arg[1] = {pv_address(ptx, a, 64)};
         Term *what = pv_event(ptx, 7, term_name(ts, "ld.generic.%u.o%u", bytes, o), arg, 1);
         for (unsigned c = 0; c * 4 < bytes; c++)
             w[c] = t_zext_from(ts, word_of(ptx, what, c), 8 * each);
@@ -211,7 +211,7 @@ bool prove_ptx_ld(Ptx *ptx) {
         int list = list_of(space);
         if (list < 0)
             return false;
-        Term *at = address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
+        Term *at = pv_address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
         VEC_ADD(&prover->arena, &ptx->r->accesses,
                 ((Access){ptx->full, t_under(ts, at, ptx->full), (uint32_t)list, bytes, ptx->at, false}));
         if (list == MEM_GLOBAL && o != MemOrder_WEAK && o != MemOrder_CONSTANT) {
@@ -246,14 +246,14 @@ bool prove_ptx_st(Ptx *ptx) {
     if (space == SP_PARAM || space == SP_PARAM_FUNC)
         return param_access(ptx, a, arg + 1, bytes, true);
     if (space == SP_NONE) {
-        arg[0] = address(ptx, a, 64);
+        arg[0] = pv_address(ptx, a, 64);
         pv_event(ptx, 7, term_name(ts, "st.generic.%u.o%u", bytes, o), arg, n + 1);
         return true;
     }
     int list = list_of(space);
     if (list < 0)
         return false;
-    arg[0] = address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
+    arg[0] = pv_address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
     VEC_ADD(&prover->arena, &ptx->r->accesses,
             ((Access){ptx->full, t_under(ts, arg[0], ptx->full), (uint32_t)list, bytes, ptx->at, true}));
     if (list == MEM_GLOBAL && o != MemOrder_WEAK) {
@@ -300,7 +300,7 @@ bool prove_ptx_atom(Ptx *ptx) {
         return false;
     Term *arg[8];
     uint32_t n = 0;
-    arg[n++] = address(ptx, a, space == SP_SHARED ? 32 : 64);
+    arg[n++] = pv_address(ptx, a, space == SP_SHARED ? 32 : 64);
     for (const PtxOperand *s = a + 1; s <= a + (in->atom == ATOM_CAS ? 2 : 1); s++) {
         Term *v = pv_src(ptx, s, t);
         arg[n++] = bytes == 8 ? t_lo(ts, v) : v;

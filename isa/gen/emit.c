@@ -95,8 +95,8 @@ static unsigned pool_put(Ig *ig, Pool *pool, const char *text, unsigned n, FILE 
 
 typedef struct {
     Ig *g;
-    Pool fields, conds, syntax, aliases, excepts;
-    FILE *fields_f, *conds_f, *syntax_f, *aliases_f, *excepts_f, *rows_f;
+    Pool fields, conds, syntax, aliases, excepts, widths;
+    FILE *fields_f, *conds_f, *syntax_f, *aliases_f, *excepts_f, *rows_f, *widths_f;
     VEC(unsigned) cond_start;
 } Emit;
 
@@ -275,6 +275,34 @@ static bool row_fields(Emit *emit, const IgRow *row, RowFields *o) {
     return true;
 }
 
+static unsigned width_regs(const IgBitwidth *bitwidth) {
+    return bitwidth->bits <= 32 ? 1 : bitwidth->bits / 32;
+}
+
+/* The widths that a slot has under conditions, from the `first` on, which is one: the first that holds
+ * counts. */
+static bool width_rules(Emit *emit, const IgRow *row, unsigned first, unsigned *code) {
+    enum { MOST = 31 };
+    char *text = arena_printf(&emit->g->arena, "%s", "");
+    unsigned n = 1;
+    for (unsigned i = first; i < row->widths.n; i++) {
+        const IgBitwidth *bitwidth = &row->widths.at[i];
+        unsigned when;
+        if (!bitwidth->when.n || strcmp(bitwidth->slot, row->widths.at[first].slot) != 0)
+            continue;
+        if (!cond_index(emit, row, &bitwidth->when, &when))
+            return false;
+        text = arena_printf(&emit->g->arena, "%s    {%u, %u},\n", text, when, width_regs(bitwidth));
+        n++;
+    }
+    unsigned start = pool_put(emit->g, &emit->widths, arena_printf(&emit->g->arena, "%s    {0, 1},\n", text),
+                              n, emit->widths_f);
+    if (start > MOST)
+        return ig_error(emit->g, row->widths.at[first].loc, "too many widths under conditions");
+    *code = 0x20 | start;
+    return true;
+}
+
 /* Registers of each slot, coded as isa/tables.h has it. */
 static bool row_regs(Emit *emit, const IgRow *row, const RowFields *rf, unsigned regs[SLOTS]) {
     const IgOptype *ig_optype = emit->g->optypes.at[row->optype];
@@ -303,8 +331,10 @@ static bool row_regs(Emit *emit, const IgRow *row, const RowFields *rf, unsigned
                 return ig_error(emit->g, bitwidth->loc, "%s has no modifier %s", ig_optype->name,
                                 bitwidth->mod);
             regs[s] = 0x40 | (unsigned)m;
-        } else {
-            regs[s] = bitwidth->bits <= 32 ? 1 : bitwidth->bits / 32;
+        } else if (!bitwidth->when.n) {
+            regs[s] = width_regs(bitwidth);
+        } else if (!width_rules(emit, row, i, &regs[s])) {
+            return false;
         }
     }
     return true;
@@ -577,8 +607,9 @@ bool ig_emit_tables(Ig *ig, FILE *f) {
               .syntax_f = tmpfile(),
               .aliases_f = tmpfile(),
               .excepts_f = tmpfile(),
-              .rows_f = tmpfile()};
-    if (!e.fields_f || !e.conds_f || !e.syntax_f || !e.aliases_f || !e.excepts_f || !e.rows_f)
+              .rows_f = tmpfile(),
+              .widths_f = tmpfile()};
+    if (!e.widths_f || !e.fields_f || !e.conds_f || !e.syntax_f || !e.aliases_f || !e.excepts_f || !e.rows_f)
         return ig_error(ig, (IgLoc){"isagen", 0, 0}, "cannot make a temporary file");
     for (unsigned t = 0; t < ig->targets.n; t++)
         if (!emit_target(&e, t))
@@ -595,6 +626,7 @@ bool ig_emit_tables(Ig *ig, FILE *f) {
     copy_part(e.syntax_f, "const IsaSyn isa_syntax[] = {\n", "    {0}\n};\n\n", f);
     copy_part(e.aliases_f, "const IsaAlias isa_aliases[] = {\n", "    {0, 0}\n};\n\n", f);
     copy_part(e.excepts_f, "const IsaException isa_exceptions[] = {\n", "    {0, NULL}\n};\n\n", f);
+    copy_part(e.widths_f, "const IsaWidth isa_widths[] = {\n", "    {0, 0}\n};\n\n", f);
     copy_part(e.rows_f, "", "", f);
     fprintf(f, "const Target *const isa_targets[] = {\n");
     for (unsigned t = 0; t < ig->targets.n; t++)

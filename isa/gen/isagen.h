@@ -117,8 +117,9 @@ typedef struct {
 } IgSlot;
 
 typedef struct {
-    const char *slot, *mod; /* width by a modifier's value, or fixed `bits` */
+    const char *slot, *mod; /* width by a modifier's value, or fixed `bits`, these under a condition */
     unsigned bits;
+    IgCond when;
     IgLoc loc;
 } IgBitwidth;
 

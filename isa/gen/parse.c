@@ -415,6 +415,8 @@ static bool parse_bitwidth(Parser *parser, IgDef *def, IgLoc loc) {
         b.bits = (unsigned)parser->t++->number;
     else if (!igp_ident(parser, &b.mod))
         return false;
+    if (!b.mod && igp_take(parser, "when") && !cond_or(parser, &b.when))
+        return false;
     VEC_ADD(&parser->g->arena, &def->widths, b);
     return igp_expect(parser, ";");
 }

@@ -27,6 +27,7 @@ enum {
     COL_HALF_ALU,
     COL_HALF_MMA,
     COL_DBL,
+    COL_IMMA88,
     COL_MMA1,
     COL_MMA2,
     COL_DMMA,
@@ -87,8 +88,12 @@ static enum Latency family_of(const Target *t) {
 #pragma GCC diagnostic pop
 
 enum IsaUnit latency_unit(const MachInst *i) {
-    return i->optype ? (enum IsaUnit)isa_traits(i->optype)->unit
-                     : ISA_UNIT_AGU; /* not decoded: the slowest */
+    if (!i->optype)
+        return ISA_UNIT_AGU; /* not decoded: the slowest */
+    enum IsaUnit unit = (enum IsaUnit)isa_traits(i->optype)->unit;
+    /* A product takes a second pass over as much of k again as its first one: A has four registers then. */
+    _Static_assert((int)HMMA_ra == (int)IMMA_ra, "matrix A");
+    return unit == ISA_UNIT_MMA2 && i->src[HMMA_ra].count < 4 ? ISA_UNIT_MMA1 : unit;
 }
 
 static bool is_late_class(enum IsaUnit c) {
@@ -175,7 +180,7 @@ static unsigned writer_column(enum IsaUnit c, const MachInst *writer, unsigned p
     case ISA_UNIT_HALF_ALU: return COL_HALF_ALU;
     case ISA_UNIT_HALF_MMA: return COL_HALF_MMA;
     case ISA_UNIT_DBL: return COL_DBL;
-    case ISA_UNIT_MMA1: return COL_MMA1;
+    case ISA_UNIT_MMA1: return writer->src[HMMA_ra].count == 1 ? COL_IMMA88 : COL_MMA1;
     case ISA_UNIT_MMA2: return COL_MMA2;
     default: return COL_DMMA;
     }
@@ -308,8 +313,13 @@ unsigned latency_worst(const Target *t, const MachInst *writer, unsigned dst) {
 unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const MachInst *second) {
     (void)src;
     enum IsaUnit r = latency_unit(first), w = latency_unit(second);
-    if (r == ISA_UNIT_MMA1 || r == ISA_UNIT_MMA2 || r == ISA_UNIT_DMMA)
-        return family_of(t) == Latency_F75 ? 14 : 7;
+    /* ptxas overwrites a factor of HMMA by LDSM in the next cycle: what comes at an unknown time comes later
+     */
+    bool comes_late = latency_is_variable(t, second) && !is_also_fixed(w);
+    if (r == ISA_UNIT_MMA1)
+        return comes_late || family_of(t) != Latency_F75 ? 1 : 6;
+    if (r == ISA_UNIT_MMA2 || r == ISA_UNIT_DMMA)
+        return comes_late ? 1 : family_of(t) == Latency_F75 ? 14 : 7;
     if (is_uniform_class(r))
         return w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC ? 3 : 1;
     /* sm_90: ptxas overwrites a source of DFMA by LDG in the next cycle (spmv) */

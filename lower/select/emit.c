@@ -53,11 +53,12 @@ Operand sel_emit_dst(Sel *sel, unsigned op, uint32_t mods, unsigned dst, RegFile
     return o;
 }
 
-Operand sel_add_dst(Sel *s, InstId i, unsigned dst, RegFile file) {
-    Operand o = new_value(s, file, 1);
+Operand sel_add_dsts(Sel *s, InstId i, unsigned dst, RegFile file, unsigned count) {
+    Operand o = new_value(s, file, count);
     define_dst(s, i, dst, o);
     return o;
 }
+Operand sel_add_dst(Sel *s, InstId i, unsigned dst, RegFile file) { return sel_add_dsts(s, i, dst, file, 1); }
 
 Operand sel_new_r(Sel *s) { return new_value(s, RF_R, 1); }
 

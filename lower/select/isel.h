@@ -191,6 +191,10 @@ Operand sel_emit_dst(Sel *sel, unsigned op, uint32_t mods, unsigned dst, RegFile
 #define EMIT0(s, op, mods, ...) sel_emit((s), (op), (mods), SEL_COUNT(__VA_ARGS__), (Operand[]){__VA_ARGS__})
 /* Second destination (predicate `dst`) of an instruction just made. */
 Operand sel_add_dst(Sel *sel, InstId i, unsigned dst, RegFile file);
+Operand sel_add_dsts(Sel *sel, InstId i, unsigned dst, RegFile file, unsigned count); /* a vector */
+/* An operation of the lanes in `mask` together (OPK_NONE: of those that happen to be), which is a source
+ * behind those of the optype (warp.c). */
+InstId sel_emit_sync(Sel *sel, unsigned op, uint32_t mods, unsigned nsrc, const Operand *src, Operand mask);
 InstId sel_last(Sel *sel); /* last instruction of the current block */
 Operand sel_new_r(Sel *sel);
 Operand sel_undef(Sel *sel, RegFile file);
@@ -316,6 +320,8 @@ typedef struct {  /* a memory operand, ready for an instruction */
     bool wide64;
 } Address;
 bool sel_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, PtxSpace space, Address *address);
+/* The same in shared memory, where a generic address is taken for one that lies there. */
+bool sel_shared_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, Address *address);
 uint32_t sel_mem_size(PtxType t, bool *ok); /* enumeration MemSz */
 unsigned sel_mem_order(const PtxInsn *in);
 

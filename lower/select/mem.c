@@ -636,6 +636,17 @@ bool isel_isspacep(Sel *s, const PtxInsn *in) {
     return true;
 }
 
+bool sel_shared_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, Address *address) {
+    Window window;
+    if (!sel_address(sel, in, operand, SP_SHARED, address))
+        return false;
+    window_of(sel, SP_SHARED, &window);
+    if (in->space == SP_NONE && operand->reg &&
+        window.bank0_offset) /* the low word of the other windows is 0 */
+        address->base = sel_isub(sel, address->base, sel_launch_word(sel, window.bank0_offset));
+    return true;
+}
+
 /* Prefetches, cache hints and profiler events have no effect that a program can see; griddepcontrol has none
  * in a grid that was not launched as a dependent one. */
 bool isel_nothing(Sel *s, const PtxInsn *in) {

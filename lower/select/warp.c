@@ -15,7 +15,7 @@ static Operand mask_of(Sel *s, const PtxInsn *in, unsigned at) {
     return in->flags & PF_SYNC ? sel_src32(s, &in->operands[at]) : op_none();
 }
 
-static InstId emit_sync(Sel *s, unsigned op, uint32_t mods, unsigned nsrc, const Operand *src, Operand mask) {
+InstId sel_emit_sync(Sel *s, unsigned op, uint32_t mods, unsigned nsrc, const Operand *src, Operand mask) {
     Operand all[8];
     unsigned n = isa_num_src(op);
     for (unsigned k = 0; k < n; k++)
@@ -42,7 +42,7 @@ bool isel_shfl(Sel *s, const PtxInsn *in) {
     if (c.kind == OPK_IMM)
         c.value &= 0x1fff;
     Operand src[3] = {a, b, c};
-    InstId id = emit_sync(s, OT_SHFL, MSET(SHFL, mode, m), 3, src, mask_of(s, in, first + 3));
+    InstId id = sel_emit_sync(s, OT_SHFL, MSET(SHFL, mode, m), 3, src, mask_of(s, in, first + 3));
     Operand d = sel_add_dst(s, id, SHFL_rd, RF_R), p = op_none();
     if (in->ndst > 1 && in->operands[1].kind != PO_SINK)
         p = sel_add_dst(s, id, SHFL_pu, RF_P);
@@ -55,7 +55,7 @@ bool isel_shfl(Sel *s, const PtxInsn *in) {
 bool isel_vote(Sel *s, const PtxInsn *in) {
     Operand p = sel_src_pred(s, &in->operands[1]), mask = mask_of(s, in, 2);
     unsigned op = in->sub == SUB_ALL ? VoteOp_ALL : in->sub == SUB_UNI ? VoteOp_EQ : VoteOp_ANY;
-    InstId id = emit_sync(s, OT_VOTE, MSET(VOTE, op, op), 1, &p, mask);
+    InstId id = sel_emit_sync(s, OT_VOTE, MSET(VOTE, op, op), 1, &p, mask);
     if (in->sub == SUB_BALLOT)
         sel_write32(s, &in->operands[0], TY_B32, sel_add_dst(s, id, VOTE_rd, RF_R));
     else
@@ -65,7 +65,7 @@ bool isel_vote(Sel *s, const PtxInsn *in) {
 
 bool isel_activemask(Sel *s, const PtxInsn *in) {
     Operand p = op_pt();
-    InstId id = emit_sync(s, OT_VOTE, MSET(VOTE, op, VoteOp_ANY), 1, &p, op_none());
+    InstId id = sel_emit_sync(s, OT_VOTE, MSET(VOTE, op, VoteOp_ANY), 1, &p, op_none());
     sel_write32(s, &in->operands[0], TY_B32, sel_add_dst(s, id, VOTE_rd, RF_R));
     return true;
 }
@@ -74,10 +74,10 @@ bool isel_match(Sel *s, const PtxInsn *in) {
     unsigned bytes = ptx_type_bytes(sel_type(in)), first = in->ndst;
     bool all = in->sub == SUB_ALL;
     Operand a = sel_wide_vec(s, sel_src(s, &in->operands[first], bytes));
-    InstId id = emit_sync(s, OT_MATCH,
-                          MSET(MATCH, op, all ? MatchOp_ALL : MatchOp_ANY) |
-                              MSET(MATCH, type, bytes == 8 ? MatchType_U64 : MatchType_U32),
-                          1, &a, mask_of(s, in, first + 1));
+    InstId id = sel_emit_sync(s, OT_MATCH,
+                              MSET(MATCH, op, all ? MatchOp_ALL : MatchOp_ANY) |
+                                  MSET(MATCH, type, bytes == 8 ? MatchType_U64 : MatchType_U32),
+                              1, &a, mask_of(s, in, first + 1));
     Operand d = sel_add_dst(s, id, MATCH_rd, RF_R), p = op_none();
     if (in->ndst > 1 && in->operands[1].kind != PO_SINK)
         p = sel_add_dst(s, id, MATCH_pu, RF_P);
@@ -114,9 +114,9 @@ bool isel_redux(Sel *sel, const PtxInsn *in) {
         return false;
     Operand a = sel_value(sel, sel_src32(sel, &in->operands[1]));
     InstId id =
-        emit_sync(sel, OT_REDUX,
-                  MSET(REDUX, op, op) | MSET(REDUX, sign, type_signed(t) ? ReduxSign_S32 : ReduxSign_U32), 1,
-                  &a, sel_src32(sel, &in->operands[2]));
+        sel_emit_sync(sel, OT_REDUX,
+                      MSET(REDUX, op, op) | MSET(REDUX, sign, type_signed(t) ? ReduxSign_S32 : ReduxSign_U32),
+                      1, &a, sel_src32(sel, &in->operands[2]));
     Operand u =
         sel_add_dst(sel, id, REDUX_urd, RF_UR); /* copied away at once: no switch point lies between */
     sel_write32(sel, &in->operands[0], t, EMIT_R(sel, OT_MOV, 0, u));

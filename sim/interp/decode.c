@@ -221,6 +221,29 @@ static bool decode_operands(PtxRun *r, PtxProc *p, PtxCode *code) {
     return true;
 }
 
+/* mma: D, A, B, C, each a vector or one register. */
+static bool decode_fragments(PtxRun *run, PtxProc *p, PtxCode *code) {
+    unsigned total = 0, space = 0;
+    for (unsigned k = 0; k < 4; k++) {
+        const PtxOperand *operand = &code->insn->operands[k];
+        code->fragment[k] = operand->kind == PO_VEC ? operand->nvec : 1;
+        total += code->fragment[k];
+    }
+    code->vec_dst = ARENA_ARRAY(&run->arena, PtxDst, total);
+    code->vec = ARENA_ARRAY(&run->arena, PtxArg, total);
+    PtxArg *arg = code->vec;
+    for (unsigned k = 0; k < 4; k++)
+        for (unsigned i = 0; i < code->fragment[k]; i++) {
+            const PtxOperand *operand = &code->insn->operands[k];
+            operand = operand->kind == PO_VEC ? &operand->vec[i] : operand;
+            if (k == 0)
+                code->vec_dst[i] = decode_dst(p, operand);
+            else if (!decode_src(run, p, operand, TY_NONE, arg++, &space))
+                return false;
+        }
+    return true;
+}
+
 /* ---- instructions ---- */
 
 static void fix_space(const PtxProc *proc, PtxCode *code) {
@@ -313,7 +336,9 @@ static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
     uint32_t errors = run->d->nerrors;
     bool ok = decode_targets(run, p, code) && decode_call(run, p, code) &&
               (in->op == PTX_CALL ? in->callee || in->noperands : true);
-    if (ok && (in->op != PTX_CALL || !in->callee))
+    if (ok && in->op == PTX_MMA)
+        ok = decode_fragments(run, p, code);
+    else if (ok && (in->op != PTX_CALL || !in->callee))
         ok = decode_operands(run, p, code);
     if (ok && forms[in->form].bind(code))
         return true;

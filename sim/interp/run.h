@@ -80,7 +80,8 @@ struct PtxCode {
     uint8_t size_bytes; /* of one memory element */
     PtxDst dst[2];
     PtxArg src[CODE_MAX_SRC];
-    PtxArg *vec;              /* elements of a vector source */
+    PtxArg *vec;              /* elements of a vector source; mma: of A, B, C one behind the other */
+    uint8_t fragment[4];      /* mma: registers of D, A, B, C */
     PtxDst *vec_dst;          /* elements of a vector destination */
     uint64_t offset, offset2; /* added to the address in src[0]; cp.async: to the one in src[1] */
     const PtxCode **targets;  /* bra: [0]; brx: the table */
@@ -308,6 +309,8 @@ static inline void interp_took(PtxThread *thread, const PtxCode *c, uint32_t way
 }
 
 /* Warp- and block-level matters (sim/interp/warp.c). */
+/* Wait for the lanes of `mask` at a collective; `value` becomes wait_value[0]. */
+PtxStep interp_meet(PtxRun *run, PtxThread *thread, const PtxCode *code, uint32_t mask, uint64_t value);
 bool interp_release_for_ended(PtxBlock *b);
 void interp_lane_ended(PtxRun *run, PtxWarp *warp);
 bool interp_release_active(PtxWarp *warp); /* let lanes at activemask go; true if there were any */

@@ -334,6 +334,13 @@ static PtxStep exec_collective(PtxRun *r, PtxThread *thread, const PtxCode *code
     return blocked(r, thread);
 }
 
+PtxStep interp_meet(PtxRun *run, PtxThread *thread, const PtxCode *code, uint32_t mask, uint64_t value) {
+    thread->wait_value[0] = value;
+    thread->wait_mask = mask;
+    interp_block_thread(thread, TS_COLLECTIVE, code);
+    return blocked(run, thread);
+}
+
 static PtxStep exec_activemask(PtxRun *r, PtxThread *t, const PtxCode *c) {
     interp_block_thread(t, TS_ACTIVE, c);
     return blocked(r, t);

@@ -79,6 +79,7 @@ struct Dec {
         struct { uint32_t bank, unused_[2], kind /* MemSz */; } ldc;
         struct { uint32_t zfill, descriptor; } copy;       /* LDGSTS */
         struct { uint32_t count, transposed; } matrix;     /* LDSM, STSM */
+        struct { uint32_t elem, elem_b, m8, n, wide, sat; } mma; /* of op_tensor.c */
         struct { /* f32 and f64 arithmetic; flags are 0 or ~0, rnd: Rnd of an inner_ function */
             uint32_t ftz, sat, fmz, scale_lo, scale_hi, unused_[2], rnd;
         } flt;
@@ -289,6 +290,8 @@ ISA_SIMULATED_MACHINE_OPTYPES(DECLARE_BINDER)
 #undef DECLARE_BINDER
 BindFn bind_video_min_max; /* VIMNMX of other types than 32 bits */
 BindFn bind_not_simulated;
+/* What a warp does as a whole; false: it does not, and *status says that the machine trapped. */
+bool machine_whole_warp(Warp *w, const Dec *dec, uint32_t g, int *status);
 
 /* ---- memory (mem.c) ---- */
 /* Host bytes of a guest access of one lane, or NULL after trapping. space: as below; *alloc is set for

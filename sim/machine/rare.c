@@ -203,7 +203,7 @@ static void set_fragment(uint16_t m[8][8], unsigned lane, uint32_t v, bool trans
     *(transposed ? &m[col + 1][row] : &m[row][col + 1]) = (uint16_t)(v >> 16);
 }
 
-static bool whole_warp(Warp *w, const Dec *dec, uint32_t g, int *status) {
+bool machine_whole_warp(Warp *w, const Dec *dec, uint32_t g, int *status) {
     if (g != ~0u)
         *status = machine_trap(w, dec, low_lane(g), TRAP_COLLECTIVE, "%s by lanes 0x%08x",
                                isa_optype_name(dec->optype), g);
@@ -215,7 +215,7 @@ static int op_ldsm(Warp *w, Dec *dec, uint32_t g) {
     const uint32_t *a = dec_src(w, dec, 0), *u = dec_src(w, dec, 1);
     uint32_t *r = dec_dst(w, dec, 0), out[4][32];
     int status = RUN_OK;
-    if (!whole_warp(w, dec, g, &status))
+    if (!machine_whole_warp(w, dec, g, &status))
         return status;
     for (unsigned n = 0; n < dec->matrix.count; n++) {
         uint16_t m[8][8];
@@ -236,7 +236,7 @@ static int op_ldsm(Warp *w, Dec *dec, uint32_t g) {
 static int op_stsm(Warp *w, Dec *dec, uint32_t g) {
     const uint32_t *a = dec_src(w, dec, 0), *v = dec_src(w, dec, 1);
     int status = RUN_OK;
-    if (!whole_warp(w, dec, g, &status))
+    if (!machine_whole_warp(w, dec, g, &status))
         return status;
     for (unsigned n = 0; n < dec->matrix.count; n++) {
         uint16_t m[8][8];
@@ -258,7 +258,7 @@ static int op_movm(Warp *w, Dec *d, uint32_t g) {
     uint32_t *r = dec_dst(w, d, 0), out[32];
     uint16_t m[8][8];
     int status = RUN_OK;
-    if (!whole_warp(w, d, g, &status))
+    if (!machine_whole_warp(w, d, g, &status))
         return status;
     for (unsigned lane = 0; lane < 32; lane++)
         set_fragment(m, lane, a[lane], false);
@@ -269,24 +269,16 @@ static int op_movm(Warp *w, Dec *d, uint32_t g) {
 }
 bool bind_MOVM(Bind *b) { return rare(b, op_movm); }
 
-/* Operand `o` names the first of n registers, which the form's text does not say. */
-static bool row_of_registers(Bind *bind, Operand o, unsigned n) {
-    if (n > 1 && (o.kind != OPK_REG || o.value + n > REG_RZ))
-        return bind_fail(bind, "register out of range");
-    if (o.kind == OPK_REG && o.value != REG_RZ && o.value + n > bind->run->rows_used)
-        bind->run->rows_used = o.value + n;
-    return true;
-}
 static unsigned matrices(uint32_t num) { return num == MatCount_X4 ? 4 : num == MatCount_X2 ? 2 : 1; }
 bool bind_LDSM(Bind *bind) {
     bind->d->matrix.count = matrices(MGET(LDSM, num, bind->in->mods));
     bind->d->matrix.transposed = MGET(LDSM, trans, bind->in->mods) == MatTrans_MT88;
-    return rare(bind, op_ldsm) && row_of_registers(bind, bind->in->dst[LDSM_rd], bind->d->matrix.count);
+    return rare(bind, op_ldsm);
 }
 bool bind_STSM(Bind *bind) {
     bind->d->matrix.count = matrices(MGET(STSM, num, bind->in->mods));
     bind->d->matrix.transposed = MGET(STSM, trans, bind->in->mods) == MatTrans_MT88;
-    return rare(bind, op_stsm) && row_of_registers(bind, bind->in->src[STSM_rb], bind->d->matrix.count);
+    return rare(bind, op_stsm);
 }
 
 /* ---- ELECT ---- */

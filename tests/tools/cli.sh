@@ -403,12 +403,12 @@ want 1 'trap instruction: TRAP 0x5' run call.cubin --block 8
 
 # what is not simulated is an error that names it, no difference
 printf '.version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n' >empty.ptx
-printf '.target sm_80\n.entry k\nDMMA.884 R8, R8, R10, R12;\nEXIT;\n' >dmma.sass
-want 0 "" asm dmma.sass -o dmma.cubin
-want 1 'DMMA is not simulated' run dmma.cubin --block 32
-want 5 'DMMA is not simulated' validate empty.ptx dmma.cubin --block 32
-want 5 '^k: not run' validate empty.ptx dmma.cubin --block 32
-want 5 '"verdict":."not run"' validate empty.ptx dmma.cubin --launch auto --json
+printf '.target sm_80\n.entry k\nHMMA.1684.F32 R8, R8, R10, R12;\nEXIT;\n' >absent.sass
+want 0 "" asm absent.sass -o absent.cubin
+want 1 'HMMA is not simulated' run absent.cubin --block 32
+want 5 'HMMA is not simulated' validate empty.ptx absent.cubin --block 32
+want 5 '^k: not run' validate empty.ptx absent.cubin --block 32
+want 5 '"verdict":."not run"' validate empty.ptx absent.cubin --launch auto --json
 
 # the static checker
 printf '.target bru1\n.entry k\n  @P0 YIELD ;\n  EXIT ;\n' >yield.sass

@@ -1,0 +1,46 @@
+/* Matrices of a warp, the machine's side: see ptx_matrix.c.
+ * SPDX-License-Identifier: MIT */
+#include "check/prove/mach.h"
+
+/* A function of fragments in the registers of all lanes; the event's first argument is `at` if that is not
+ * NULL. */
+static void matrices(Mach *mach, unsigned lists, const char *name, Term *at, unsigned first, unsigned nsrc,
+                     unsigned ndst) {
+    Terms *ts = &mach->p->ts;
+    const Target *target = mach->p->g->bin->target;
+    Term *arg[12] = {at};
+    unsigned n = at != NULL;
+    for (unsigned i = first; i < first + nsrc; i++)
+        for (unsigned c = 0; c < isa_src_regs(target, mach->in, i) && n < sizeof arg / sizeof *arg; c++)
+            arg[n++] = mach_word(mach, i, c);
+    Term *what = mach_event(mach, lists, name, arg, n);
+    for (unsigned c = 0; ndst && c < isa_dst_regs(target, mach->in, 0); c++)
+        mach_put(mach, 0, c, t_app(ts, TO_RESULT, 32, c, NULL, &what, 1));
+}
+
+bool mach_matrix(Mach *mach) {
+    const MachInst *in = mach->in;
+    Terms *ts = &mach->p->ts;
+    enum { WARP = 1u << MEM_WARP, ROWS = 1u << MEM_WARP | 1u << MEM_SHARED };
+    switch (in->optype) {
+    case OT_HMMA:
+        matrices(mach, WARP, term_name(ts, "hmma.%u.%u.%u", MOD(HMMA, shape), MOD(HMMA, acc), MOD(HMMA, src)),
+                 NULL, 0, 3, 1);
+        return true;
+    case OT_IMMA:
+        matrices(mach, WARP,
+                 term_name(ts, "imma.%u.%u.%u.%u", MOD(IMMA, shape), MOD(IMMA, atype), MOD(IMMA, btype),
+                           MOD(IMMA, sat)),
+                 NULL, 0, 3, 1);
+        return true;
+    case OT_DMMA: matrices(mach, WARP, "dmma", NULL, 0, 3, 1); return true;
+    case OT_MOVM: matrices(mach, WARP, "movm", NULL, 0, 1, 1); return true;
+    case OT_LDSM: {
+        Term *at = mach_address(mach, false, 0);
+        matrices(mach, ROWS, term_name(ts, "ldsm.%u.%u", 1u << MOD(LDSM, num), MOD(LDSM, trans)), at, 0, 0,
+                 1);
+        return true;
+    }
+    default: return false;
+    }
+}

@@ -1,0 +1,102 @@
+/* Matrices of a warp, PTX ISA 9.7.14.5: functions of the registers of all lanes, of which nothing is known
+ * but their names, so that both sides must apply the same one to the same fragments. Rows in memory are read
+ * and written in order with all other accesses to shared memory. That all lanes are there is what the
+ * checkers of convergence show. SPDX-License-Identifier: MIT */
+#include "check/prove/ptx.h"
+
+enum { MOST_WORDS = 12 };
+
+/* The words of a fragment behind those that are there; returns how many there are then. */
+static unsigned fragment_words(Ptx *ptx, const PtxOperand *operand, PtxType type, Term **word, unsigned n) {
+    Terms *ts = &ptx->p->ts;
+    unsigned count = operand->kind == PO_VEC ? operand->nvec : 1;
+    for (unsigned i = 0; i < count && n + 2 <= MOST_WORDS; i++) {
+        Term *v = pv_src(ptx, operand->kind == PO_VEC ? &operand->vec[i] : operand, type);
+        word[n++] = v->width == 64 ? t_lo(ts, v) : v;
+        if (v->width == 64)
+            word[n++] = t_hi(ts, v);
+    }
+    return n;
+}
+
+static void write_words(Ptx *ptx, const PtxOperand *operand, PtxType type, Term *what) {
+    Terms *ts = &ptx->p->ts;
+    unsigned count = operand->kind == PO_VEC ? operand->nvec : 1, each = type == TY_F64 ? 2 : 1;
+    for (unsigned i = 0; i < count; i++) {
+        Term *low = t_app(ts, TO_RESULT, 32, i * each, NULL, &what, 1);
+        Term *v = each == 1 ? low : t_pair(ts, low, t_app(ts, TO_RESULT, 32, i * each + 1, NULL, &what, 1));
+        pv_dst(ptx, operand->kind == PO_VEC ? &operand->vec[i] : operand, type, v);
+    }
+}
+
+/* Which product of the machine a statement is: shapes and elements by their names in PTX. */
+static const char *product_name(Ptx *ptx) {
+    const PtxInsn *in = ptx->in;
+    Terms *ts = &ptx->p->ts;
+    unsigned k = in->shape[2], from = in->type[1];
+    if (from == TY_F64)
+        return "dmma";
+    if (from == TY_F16 || from == TY_BF16 || from == TY_TF32)
+        return term_name(ts, "hmma.%u.%u.%u",
+                         k == 4   ? HmmaShape_M1684
+                         : k == 8 ? HmmaShape_M1688
+                                  : HmmaShape_M16816,
+                         in->type[0] == TY_F32 ? HmmaAcc_F32 : HmmaAcc_F16,
+                         from == TY_TF32   ? HmmaSrc_TF32
+                         : from == TY_BF16 ? HmmaSrc_BF16
+                                           : HmmaSrc_F16);
+    unsigned types[2];
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned type = in->type[1 + i];
+        types[i] = type == TY_U8   ? ImmaType_U8
+                   : type == TY_S8 ? ImmaType_S8
+                   : type == TY_U4 ? ImmaType_U4
+                                   : ImmaType_S4;
+    }
+    unsigned shape = in->shape[0] == 16 ? (k == 64   ? ImmaShape_M16864
+                                           : k == 32 ? ImmaShape_M16832
+                                                     : ImmaShape_M16816)
+                     : k == 32          ? ImmaShape_M8832
+                                        : ImmaShape_M8816;
+    return term_name(ts, "imma.%u.%u.%u.%u", shape, types[0], types[1], (in->flags & PF_SATFINITE) != 0);
+}
+
+bool prove_ptx_mma(Ptx *ptx) {
+    Term *word[MOST_WORDS];
+    PtxType type = ptx->in->type[0] == TY_F64 ? TY_F64 : TY_B32;
+    unsigned n = 0;
+    for (unsigned i = 1; i < 4; i++)
+        n = fragment_words(ptx, pv_operand(ptx, i), type, word, n);
+    write_words(ptx, pv_operand(ptx, 0), type, pv_event(ptx, 1u << MEM_WARP, product_name(ptx), word, n));
+    return true;
+}
+
+static const char *rows_name(Ptx *ptx, const char *op) {
+    return term_name(&ptx->p->ts, "%s.%u.%u", op, (unsigned)ptx->in->vec, (ptx->in->flags & PF_TRANS) != 0);
+}
+
+bool prove_ptx_ldmatrix(Ptx *ptx) {
+    if (ptx->in->space == SP_NONE)
+        return false;
+    Term *at = pv_address(ptx, pv_operand(ptx, 1), 32);
+    write_words(ptx, pv_operand(ptx, 0), TY_B32,
+                pv_event(ptx, 1u << MEM_WARP | 1u << MEM_SHARED, rows_name(ptx, "ldsm"), &at, 1));
+    return true;
+}
+
+bool prove_ptx_stmatrix(Ptx *ptx) {
+    Term *word[MOST_WORDS];
+    if (ptx->in->space == SP_NONE)
+        return false;
+    word[0] = pv_address(ptx, pv_operand(ptx, 0), 32);
+    unsigned n = fragment_words(ptx, pv_operand(ptx, 1), TY_B32, word, 1);
+    pv_event(ptx, 1u << MEM_WARP | 1u << MEM_SHARED, rows_name(ptx, "stsm"), word, n);
+    return true;
+}
+
+bool prove_ptx_movmatrix(Ptx *ptx) {
+    Term *word[MOST_WORDS];
+    unsigned n = fragment_words(ptx, pv_operand(ptx, 1), TY_B32, word, 0);
+    write_words(ptx, pv_operand(ptx, 0), TY_B32, pv_event(ptx, 1u << MEM_WARP, "movm", word, n));
+    return true;
+}

@@ -1,0 +1,477 @@
+/* mma, ldmatrix, stmatrix, movmatrix: both executions against matrices multiplied here. The fragments are
+ * taken from the tables of PTX ISA 9.7.14.5, each shape written out; sums of small integers must be exact,
+ * others within the bound that docs/numerics.md states, and the machine equal to the interpreter bit by bit.
+ * SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <heddle.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANES = 32 };
+typedef enum { F16, BF16, TF32, F64, S8, U8, S4, U4, F32, S32 } Type;
+static const char *const type_names[] = {"f16", "bf16", "tf32", "f64", "s8", "u8", "s4", "u4", "f32", "s32"};
+static const unsigned type_bits[] = {16, 16, 32, 64, 8, 8, 4, 4, 32, 32};
+
+typedef struct {
+    unsigned m, n, k;
+    Type d, a, b;
+    bool satfinite;
+    unsigned na, nb, nd; /* registers; f64: of 64 bits */
+    const char *target;
+} Shape;
+
+static const Shape shapes[] = {
+    {16, 8, 8, F32, F16, F16, false, 2, 1, 4, "sm_75"},
+    {16, 8, 8, F16, F16, F16, false, 2, 1, 2, "sm_75"},
+    {16, 8, 16, F32, F16, F16, false, 4, 2, 4, "sm_80"},
+    {16, 8, 16, F16, F16, F16, false, 4, 2, 2, "sm_80"},
+    {16, 8, 8, F32, BF16, BF16, false, 2, 1, 4, "sm_80"},
+    {16, 8, 16, F32, BF16, BF16, false, 4, 2, 4, "sm_80"},
+    {16, 8, 4, F32, TF32, TF32, false, 2, 1, 4, "sm_80"},
+    {16, 8, 8, F32, TF32, TF32, false, 4, 2, 4, "sm_80"},
+    {8, 8, 4, F64, F64, F64, false, 1, 1, 2, "sm_80"},
+    {8, 8, 16, S32, U8, S8, false, 1, 1, 2, "sm_75"},
+    {8, 8, 16, S32, S8, S8, true, 1, 1, 2, "sm_75"},
+    {16, 8, 16, S32, S8, U8, false, 2, 1, 4, "sm_80"},
+    {16, 8, 32, S32, S8, S8, false, 4, 2, 4, "sm_80"},
+    {16, 8, 32, S32, U8, U8, true, 4, 2, 4, "sm_80"},
+    {8, 8, 32, S32, S4, U4, false, 1, 1, 2, "sm_75"},
+    {16, 8, 32, S32, U4, S4, false, 2, 1, 4, "sm_80"},
+    {16, 8, 64, S32, S4, S4, true, 4, 2, 4, "sm_80"},
+};
+
+/* ---- what the document says about fragments: index i of lane's elements a_i, b_i, c_i ---- */
+
+static void place_of_a(const Shape *s, unsigned lane, unsigned i, unsigned *row, unsigned *col) {
+    unsigned group = lane >> 2, in_group = lane % 4;
+    if (type_bits[s->a] == 16) { /* .m16n8k8, .m16n8k16 */
+        *row = i == 0 || i == 1 || i == 4 || i == 5 ? group : group + 8;
+        *col = in_group * 2 + (i & 1) + (i >= 4 ? 8 : 0);
+    } else if (type_bits[s->a] == 64) { /* .m8n8k4 */
+        *row = group;
+        *col = in_group;
+    } else if (s->a == TF32) { /* .m16n8k4, .m16n8k8 */
+        *row = i == 0 || i == 2 ? group : group + 8;
+        *col = in_group + (i >= 2 ? 4 : 0);
+    } else if (s->m == 8) { /* .m8n8k16, .m8n8k32 */
+        *row = group;
+        *col = in_group * (s->k / 4) + i;
+    } else if (s->na == 2) { /* .m16n8k16 of 8 bits, .m16n8k32 of 4 */
+        unsigned half = s->k / 4;
+        *row = i < half ? group : group + 8;
+        *col = in_group * half + i % half;
+    } else { /* .m16n8k32 of 8 bits, .m16n8k64 of 4 */
+        unsigned quarter = s->k / 8;
+        *row = i / quarter % 2 ? group + 8 : group;
+        *col = in_group * quarter + i % quarter + (i >= 2 * quarter ? s->k / 2 : 0);
+    }
+}
+
+static void place_of_b(const Shape *s, unsigned lane, unsigned i, unsigned *row, unsigned *col) {
+    unsigned per = type_bits[s->b] >= 32 ? 1 : 32 / type_bits[s->b];
+    *row = lane % 4 * per + i % per + (i >= per ? s->k / 2 : 0);
+    *col = lane >> 2;
+}
+
+static void place_of_c(unsigned lane, unsigned i, unsigned *row, unsigned *col) {
+    *row = i < 2 ? lane >> 2 : (lane >> 2) + 8;
+    *col = lane % 4 * 2 + (i & 1);
+}
+
+/* ---- numbers ---- */
+
+static uint32_t state = 2463534242u;
+static uint32_t rnd(void) {
+    state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+    return state;
+}
+
+static uint32_t f32_bits(float f) {
+    uint32_t b;
+    memcpy(&b, &f, sizeof b);
+    return b;
+}
+static float f32_of(uint32_t b) {
+    float f;
+    memcpy(&f, &b, sizeof f);
+    return f;
+}
+
+/* binary16, rounded to nearest even, and back. */
+static uint16_t half_bits(double v) {
+    uint16_t sign = v < 0 ? 0x8000 : 0;
+    int e;
+    if (v == 0)
+        return 0;
+    frexp(v, &e);
+    e = e - 1 < -14 ? -14 : e - 1;
+    double units = nearbyint(ldexp(fabs(v), 10 - e)); /* 1024 of them are the implicit bit */
+    return units >= 2048 && e == 15 ? sign | 0x7c00 : (uint16_t)(sign | ((e + 14) * 1024 + (int)units));
+}
+static double half_value(uint16_t bits) {
+    int e = bits >> 10 & 31, mant = bits & 0x3ff;
+    double v =
+        e == 31 ? (mant ? (double)NAN : (double)INFINITY) : ldexp(e ? mant + 1024 : mant, (e ? e : 1) - 25);
+    return bits & 0x8000 ? -v : v;
+}
+
+/* A value of the type near 2^e (integers: any), and its bits. */
+static double value(Type t, bool small, int e, uint64_t *bits) {
+    double v = small ? (double)(int)(rnd() % 17) - 8 : ldexp((double)(rnd() % 2048) - 1023.5, e - 10);
+    uint32_t word;
+    switch (t) {
+    case F16: *bits = half_bits(v); return half_value((uint16_t)*bits);
+    case BF16:
+        word = f32_bits((float)v) & 0xffff0000u;
+        *bits = word >> 16;
+        return f32_of(word);
+    case TF32:
+        word = f32_bits((float)v) & 0xffffe000u;
+        *bits = word | (rnd() & 0x1fff); /* the bits below are not read */
+        return f32_of(word);
+    case F32: *bits = f32_bits((float)v); return (float)v;
+    case F64: memcpy(bits, &v, sizeof v); return v;
+    case S8: *bits = rnd() & 255; return (int8_t)*bits;
+    case U8: *bits = rnd() & 255; return (double)*bits;
+    case S4: *bits = rnd() & 15; return (double)(*bits >= 8 ? (int)*bits - 16 : (int)*bits);
+    case U4: *bits = rnd() & 15; return (double)*bits;
+    case S32:
+        *bits = small ? rnd() % 1000 : 0x7fffff00u ^ (rnd() & 1 ? 0x80000000u : 0u);
+        return (int32_t)(uint32_t)*bits;
+    }
+    return 0;
+}
+
+static double d_value(Type t, uint64_t bits) {
+    double f64;
+    memcpy(&f64, &bits, sizeof f64);
+    return t == F16   ? half_value((uint16_t)bits)
+           : t == F32 ? f32_of((uint32_t)bits)
+           : t == F64 ? f64
+                      : (int32_t)(uint32_t)bits;
+}
+
+/* ---- one product ---- */
+
+typedef struct {
+    double a[16][64], b[64][8], c[16][8];
+} Matrices;
+
+typedef struct {
+    uint64_t a[4][LANES], b[4][LANES], c[4][LANES], d[4][LANES]; /* registers, low bits */
+} Fragments;
+
+static void fill(const Shape *s, bool small, Matrices *x, Fragments *f) {
+    unsigned bits = type_bits[s->a], per = bits >= 32 ? 1 : 32 / bits, wide = s->d == F16 ? 2 : 1;
+    int spread = s->a == F16 ? 4 : 30;
+    uint64_t raw_a[16][64], raw_b[64][8], raw_c[16][8];
+    memset(f, 0, sizeof *f);
+    for (unsigned i = 0; i < s->m; i++)
+        for (unsigned j = 0; j < s->k; j++)
+            x->a[i][j] = value(s->a, small, (int)(rnd() % (unsigned)spread) - spread / 2, &raw_a[i][j]);
+    for (unsigned i = 0; i < s->k; i++)
+        for (unsigned j = 0; j < s->n; j++)
+            x->b[i][j] = value(s->b, small, (int)(rnd() % (unsigned)spread) - spread / 2, &raw_b[i][j]);
+    for (unsigned i = 0; i < s->m; i++)
+        for (unsigned j = 0; j < s->n; j++)
+            x->c[i][j] = value(s->d, small, (int)(rnd() % (unsigned)spread) - spread / 2, &raw_c[i][j]);
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        unsigned row, col;
+        for (unsigned i = 0; i < s->na * per; i++) {
+            place_of_a(s, lane, i, &row, &col);
+            f->a[i / per][lane] |= raw_a[row][col] << (i % per * bits % 64);
+        }
+        for (unsigned i = 0; i < s->nb * per; i++) {
+            place_of_b(s, lane, i, &row, &col);
+            f->b[i / per][lane] |= raw_b[row][col] << (i % per * bits % 64);
+        }
+        for (unsigned i = 0; i < s->nd * wide; i++) {
+            place_of_c(lane, i, &row, &col);
+            f->c[i / wide][lane] |= raw_c[row][col] << (i % wide * 16);
+        }
+    }
+}
+
+static void list(char *out, const char *name, unsigned n) {
+    strcpy(out, "{");
+    for (unsigned i = 0; i < n; i++)
+        sprintf(out + strlen(out), "%s%%%s%u", i ? ", " : "", name, i);
+    strcat(out, "}");
+}
+
+static void text_of(const Shape *s, char *out) {
+    unsigned bytes = s->d == F64 ? 8 : 4;
+    const char *reg = s->d == F64 ? "f64" : "b32";
+    char d[80], a[80], b[80], c[80];
+    list(d, "d", s->nd), list(a, "a", s->na), list(b, "b", s->nb), list(c, "c", s->nd);
+    out += sprintf(
+        out,
+        ".version 7.8\n.target %s\n.address_size 64\n.visible .entry k(.param .u64 pa, .param .u64 pb, "
+        ".param .u64 pc, .param .u64 pd)\n{\n.reg .%s %%d<4>, %%a<4>, %%b<4>, %%c<4>;\n.reg .u64 %%p<6>;\n"
+        ".reg .u32 %%t;\nmov.u32 %%t, %%tid.x;\nmul.wide.u32 %%p5, %%t, %u;\n",
+        s->target, reg, bytes);
+    for (unsigned k = 0; k < 4; k++)
+        out += sprintf(out, "ld.param.u64 %%p%u, [p%c];\nadd.u64 %%p%u, %%p%u, %%p5;\n", k, "abcd"[k], k, k);
+    const unsigned counts[] = {s->na, s->nb, s->nd};
+    for (unsigned k = 0; k < 3; k++)
+        for (unsigned i = 0; i < counts[k]; i++)
+            out += sprintf(out, "ld.global.%s %%%c%u, [%%p%u+%u];\n", reg, "abc"[k], i, k, i * LANES * bytes);
+    out += sprintf(out, "mma.sync.aligned.m%un%uk%u.row.col%s.%s.%s.%s.%s %s, %s, %s, %s;\n", s->m, s->n,
+                   s->k, s->satfinite ? ".satfinite" : "", type_names[s->d], type_names[s->a],
+                   type_names[s->b], type_names[s->d], d, a, b, c);
+    for (unsigned i = 0; i < s->nd; i++)
+        out += sprintf(out, "st.global.%s [%%p3+%u], %%d%u;\n", reg, i * LANES * bytes, i);
+    strcpy(out, "ret;\n}\n");
+}
+
+static void complain(void *user, HdSeverity severity, const char *text) {
+    (void)user;
+    if (severity == HD_ERROR)
+        fputs(text, stderr);
+}
+
+/* The fragments as the kernel has them in memory. */
+static void pack(bool wide, uint64_t in[4][LANES], uint32_t *out) {
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned lane = 0; lane < LANES; lane++)
+            if (wide)
+                memcpy(&out[2 * (LANES * i + lane)], &in[i][lane], 8);
+            else
+                out[LANES * i + lane] = (uint32_t)in[i][lane];
+}
+
+static void run(HdStatus (*engine)(HdModule *, const HdLaunch *), HdModule *module, const Shape *s,
+                Fragments *f) {
+    static uint32_t memory[4][8 * LANES];
+    uint64_t(*const parts[])[LANES] = {f->a, f->b, f->c, f->d};
+    HdArg args[4];
+    for (unsigned k = 0; k < 4; k++) {
+        pack(s->d == F64, parts[k], memory[k]);
+        args[k] = (HdArg){.buffer = memory[k], .size_bytes = sizeof memory[k]};
+    }
+    HdLaunch launch = {.kernel = "k", .grid = {1, 1, 1}, .block = {LANES, 1, 1}, .args = args, .nargs = 4};
+    assert_int_equal(engine(module, &launch), HD_OK);
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned lane = 0; lane < LANES; lane++) {
+            f->d[i][lane] = 0;
+            if (s->d == F64)
+                memcpy(&f->d[i][lane], &memory[3][2 * (LANES * i + lane)], 8);
+            else
+                f->d[i][lane] = memory[3][LANES * i + lane];
+        }
+}
+
+/* The exact sum is between those of the terms' sizes; floats lose less than a unit of the last place (23
+ * bits, f16: 10) of the largest term for each term, and one in the result. */
+static void compare(const Shape *s, bool small, const Matrices *x, const Fragments *f) {
+    unsigned wide = s->d == F16 ? 2 : 1;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned i = 0; i < s->nd * wide; i++) {
+            unsigned row, col;
+            place_of_c(lane, i, &row, &col);
+            uint64_t bits = s->d == F64
+                                ? f->d[i][lane]
+                                : f->d[i / wide][lane] >> (i % wide * 16) & (wide == 2 ? 0xffff : ~0u);
+            long double exact = x->c[row][col], most = fabs(x->c[row][col]);
+            for (unsigned k = 0; k < s->k; k++) {
+                long double term = (long double)x->a[row][k] * x->b[k][col];
+                exact += term;
+                most = fabsl(term) > most ? fabsl(term) : most;
+            }
+            double got = d_value(s->d, bits), bound = 0;
+            if (s->d == S32) {
+                int64_t sum = (int64_t)exact;
+                int32_t want = !s->satfinite     ? (int32_t)(uint32_t)(uint64_t)sum
+                               : sum > INT32_MAX ? INT32_MAX
+                               : sum < INT32_MIN ? INT32_MIN
+                                                 : (int32_t)sum;
+                assert_int_equal((int32_t)got, want);
+                continue;
+            }
+            if (!small) {
+                double ulp = s->d == F64 ? 0x1p-52 : 0x1p-23;
+                bound =
+                    (double)most * 2 * ulp * (s->k + 2) + fabs((double)exact) * (s->d == F16 ? 0x1p-11 : ulp);
+            }
+            if (fabsl((long double)got - exact) > bound)
+                fail_msg("m%un%uk%u %s: row %u, column %u: %a, exactly %La, bound %a", s->m, s->n, s->k,
+                         type_names[s->a], row, col, got, exact, bound);
+        }
+}
+
+static void test_products(void **cmocka_state) {
+    (void)cmocka_state;
+    static const char *const targets[] = {"bru1", "sm_80", "sm_90"};
+    for (unsigned i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const Shape *s = &shapes[i];
+        static char text[8192];
+        HdContext *c = hd_create(&(HdOptions){.message = complain});
+        HdModule *ptx, *binary[3];
+        text_of(s, text);
+        assert_int_equal(hd_parse(c, "mma.ptx", text, strlen(text), &ptx), HD_OK);
+        for (unsigned t = 0; t < 3; t++)
+            assert_int_equal(
+                hd_compile(ptx, &(HdCompileOptions){.target = targets[t], .opt_level = 2}, &binary[t]),
+                HD_OK);
+        for (unsigned trial = 0; trial < 12; trial++) {
+            Matrices x;
+            Fragments f, g;
+            fill(s, trial < 4, &x, &f);
+            g = f;
+            run(hd_interpret, ptx, s, &f);
+            compare(s, trial < 4, &x, &f);
+            for (unsigned t = 0; t < 3; t++) {
+                run(hd_launch, binary[t], s, &g);
+                assert_memory_equal(f.d, g.d, sizeof f.d);
+            }
+        }
+        hd_destroy(c);
+    }
+}
+
+/* Infinities, NaNs, zeros, subnormal numbers, the least and the largest: the executions agree on all of them,
+ * and where the result is no number, it is the one that IEEE 754 has for a sum of products. */
+static void test_special(void **cmocka_state) {
+    (void)cmocka_state;
+    static const uint16_t halves[] = {0,      0x8000, 1,      0x8001, 0x03ff, 0x0400, 0x3c00,
+                                      0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00};
+    static const uint32_t words[] = {0,          0x80000000, 1,          0x80000001, 0x00800000, 0x3f800000,
+                                     0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x33800000};
+    for (unsigned i = 0; i < 8; i++) { /* the floating-point ones but f64 */
+        const Shape *s = &shapes[i];
+        static char text[8192];
+        HdContext *c = hd_create(&(HdOptions){.message = complain});
+        HdModule *ptx, *binary;
+        text_of(s, text);
+        assert_int_equal(hd_parse(c, "mma.ptx", text, strlen(text), &ptx), HD_OK);
+        assert_int_equal(hd_compile(ptx, NULL, &binary), HD_OK);
+        for (unsigned trial = 0; trial < 60; trial++) {
+            Fragments f, g;
+            memset(&f, 0, sizeof f);
+            for (unsigned r = 0; r < 4; r++)
+                for (unsigned lane = 0; lane < LANES; lane++) {
+                    uint64_t *const regs[] = {&f.a[r][lane], &f.b[r][lane], &f.c[r][lane]};
+                    for (unsigned k = 0; k < 3; k++) {
+                        bool words_here = s->a == TF32 || (k == 2 && s->d == F32);
+                        uint32_t two = halves[rnd() % 13] | (uint32_t)halves[rnd() % 13] << 16;
+                        if (s->a == BF16 && k < 2)
+                            two = words[rnd() % 12] >> 16 | (words[rnd() % 12] & 0xffff0000u);
+                        bool plain = trial % 3 && rnd() % 8; /* mostly ones: else all results are NaN */
+                        *regs[k] = plain        ? (words_here              ? 0x3f800000u
+                                                   : s->a == BF16 && k < 2 ? 0x3f803f80u
+                                                                           : 0x3c003c00u)
+                                   : words_here ? words[rnd() % 12]
+                                                : two;
+                    }
+                }
+            g = f;
+            run(hd_interpret, ptx, s, &f);
+            run(hd_launch, binary, s, &g);
+            assert_memory_equal(f.d, g.d, sizeof f.d);
+        }
+        hd_destroy(c);
+    }
+}
+
+/* ---- rows of matrices ---- */
+
+static void test_tiles(void **cmocka_state) {
+    (void)cmocka_state;
+    static const char head[] =
+        ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 "
+        "out)\n{\n"
+        ".shared .align 16 .b8 tiles[1024];\n.reg .u64 %%p<4>;\n.reg .u32 %%t, %%s, %%r<8>;\nmov.u32 %%t, "
+        "%%tid.x;\n"
+        "mov.u32 %%s, tiles;\nmul.wide.u32 %%p2, %%t, 16;\nld.param.u64 %%p0, [in];\nadd.u64 %%p0, %%p0, "
+        "%%p2;\n"
+        "ld.global.v4.u32 {%%r0, %%r1, %%r2, %%r3}, [%%p0];\nshl.b32 %%t, %%t, 4;\nadd.u32 %%s, %%s, %%t;\n"
+        "st.shared.v4.u32 [%%s], {%%r0, %%r1, %%r2, %%r3};\nbar.sync 0;\n%s\n"
+        "ld.param.u64 %%p1, [out];\nadd.u64 %%p1, %%p1, %%p2;\nst.global.v4.u32 [%%p1], {%%r4, %%r5, %%r6, "
+        "%%r7};\nret;\n}\n";
+    static const struct {
+        const char *body;
+        bool transposed;
+        unsigned n;
+    } rows[] = {
+        {"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %r5, %r6, %r7}, [%s];", false, 4},
+        {"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r4, %r5, %r6, %r7}, [%s];", true, 4},
+        {"mov.u32 %r6, 0; mov.u32 %r7, 0; ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r4, %r5}, [%s];", false,
+         2},
+        {"mov.u32 %r5, 0; mov.u32 %r6, 0; mov.u32 %r7, 0; ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 "
+         "{%r4}, [%s];",
+         true, 1},
+        {"mov.u32 %r5, 0; mov.u32 %r6, 0; mov.u32 %r7, 0; ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r5, "
+         "[%s];\n"
+         "movmatrix.sync.aligned.m8n8.trans.b16 %r4, %r5; mov.u32 %r5, 0;",
+         true, 1},
+        {"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r4, %r5, %r6, %r7}, [%s]; bar.sync 0;\n"
+         "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%s], {%r4, %r5, %r6, %r7}; bar.sync 0;\n"
+         "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %r5, %r6, %r7}, [%s];",
+         true, 4},
+        {"{ .reg .u64 %g; .reg .u64 %h; cvt.u64.u32 %h, %s; cvta.shared.u64 %g, %h;\n"
+         "ldmatrix.sync.aligned.m8n8.x4.b16 {%r4, %r5, %r6, %r7}, [%g]; }",
+         false, 4},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static char text[4096];
+        uint16_t in[4][8][8], out[LANES][8];
+        HdContext *c = hd_create(&(HdOptions){.message = complain});
+        HdModule *ptx, *binary;
+        snprintf(text, sizeof text, head, rows[i].body);
+        assert_int_equal(hd_parse(c, "tiles.ptx", text, strlen(text), &ptx), HD_OK);
+        assert_int_equal(hd_compile(ptx, &(HdCompileOptions){.target = "sm_90", .opt_level = 2}, &binary),
+                         HD_OK);
+        for (unsigned k = 0; k < 256; k++)
+            in[k / 64][k / 8 % 8][k % 8] = (uint16_t)rnd();
+        HdArg args[] = {{.buffer = in, .size_bytes = sizeof in}, {.buffer = out, .size_bytes = sizeof out}};
+        HdLaunch launch = {
+            .kernel = "k", .grid = {1, 1, 1}, .block = {LANES, 1, 1}, .args = args, .nargs = 2};
+        for (unsigned engine = 0; engine < 2; engine++) {
+            memset(out, 0xee, sizeof out);
+            assert_int_equal(engine ? hd_launch(binary, &launch) : hd_interpret(ptx, &launch), HD_OK);
+            for (unsigned lane = 0; lane < LANES; lane++)
+                for (unsigned k = 0; k < 8; k++) {
+                    unsigned row = lane / 4, col = lane % 4 * 2 + k % 2;
+                    uint16_t want = k / 2 >= rows[i].n   ? 0
+                                    : rows[i].transposed ? in[k / 2][col][row]
+                                                         : in[k / 2][row][col];
+                    assert_int_equal(out[lane][k], want);
+                }
+        }
+        hd_destroy(c);
+    }
+}
+
+/* A warp that is not whole: both executions trap. */
+static void test_part_of_a_warp(void **cmocka_state) {
+    (void)cmocka_state;
+    static char text[8192];
+    HdContext *c = hd_create(NULL);
+    HdModule *ptx, *binary;
+    uint32_t memory[256] = {0};
+    HdArg args[4];
+    for (unsigned k = 0; k < 4; k++)
+        args[k] = (HdArg){.buffer = memory, .size_bytes = sizeof memory};
+    text_of(&shapes[2], text);
+    assert_int_equal(hd_parse(c, "mma.ptx", text, strlen(text), &ptx), HD_OK);
+    assert_int_equal(hd_compile(ptx, NULL, &binary), HD_OK);
+    HdLaunch launch = {
+        .kernel = "k", .grid = {1, 1, 1}, .block = {LANES - 1, 1, 1}, .args = args, .nargs = 4};
+    assert_int_equal(hd_interpret(ptx, &launch), HD_ERR_TRAP);
+    assert_int_equal(hd_launch(binary, &launch), HD_ERR_TRAP);
+    hd_destroy(c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_special),
+                                       cmocka_unit_test(test_tiles), cmocka_unit_test(test_part_of_a_warp)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
