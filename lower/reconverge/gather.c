@@ -23,9 +23,9 @@
  * parks lanes right here. They come together, even if the machine BRA begin                    wakes only
  * some lanes of a place
  *
- * B1 and B2 are registers that nobody else uses. A lane at BSYNC B1 waits for lanes that are asking, and all
- * lanes in B2 are at its BSYNC, so neither waits for anything else. If there are no two such registers, lanes
- * do without: then they come together only where machines wake all lanes of a place.
+ * B1 and B2 are registers that nobody else uses: joins leave them alone (Reconv.num_b). A lane at BSYNC B1
+ * waits for lanes that are asking, and all lanes in B2 are at its BSYNC, so neither waits for anything else.
+ * Without them lanes would come together only where machines wake all lanes of a place.
  *
  * In and out: R4 the mask, which is gone; R2 the return address.
  * SPDX-License-Identifier: MIT */
@@ -199,19 +199,15 @@ static void leave_callers_barriers(Function *f, BlockId block, unsigned at, unsi
 }
 
 void reconv_number_gather(Function *f, unsigned first) {
-    bool fits = first + 2 <= NUM_B;
     f->b_base = first;
-    f->summary.max_b = fits ? first + 2 : first;
+    f->summary.max_b = first + GATHER_B;
     FOR_BLOCKS(f, block)
         for (unsigned at = 0; at < ir_block(f, block)->insts.n; at++) {
             Inst *i = ir_inst(f, ir_inst_at(f, block, at));
-            bool yields = i->op == OT_YIELD;
-            if (yields) {
+            if (i->op == OT_YIELD) {
                 leave_callers_barriers(f, block, at, first);
                 at += first;
-            } else if ((i->op == OT_BSSY || i->op == OT_BSYNC || i->op == OT_BREAK) && fits)
+            } else if (i->op == OT_BSSY || i->op == OT_BSYNC || i->op == OT_BREAK)
                 ir_src(f, i, 0)->value += first;
-            else if (i->op == OT_BSSY || i->op == OT_BSYNC || i->op == OT_BREAK)
-                ir_remove_at(f, block, at--);
         }
 }

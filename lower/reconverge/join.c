@@ -391,10 +391,11 @@ static void give_register(Reconv *reconv, Join *join, unsigned lowest) {
     for (unsigned k = 0; k < join->out.n; k++)
         taken |= reconv->used_out[join->out.at[k]];
     unsigned reg = (unsigned)__builtin_ctz(~taken);
-    join->reg = (uint8_t)(reg < NUM_B ? reg : NUM_B);
-    for (unsigned k = 0; reg < NUM_B && k < join->in.n; k++)
+    bool fits = reg < reconv->num_b;
+    join->reg = (uint8_t)(fits ? reg : NUM_B);
+    for (unsigned k = 0; fits && k < join->in.n; k++)
         reconv->used_in[join->in.at[k]] |= (uint16_t)(1u << reg);
-    for (unsigned k = 0; reg < NUM_B && k < join->out.n; k++)
+    for (unsigned k = 0; fits && k < join->out.n; k++)
         reconv->used_out[join->out.at[k]] |= (uint16_t)(1u << reg);
 }
 
@@ -426,7 +427,7 @@ static uint32_t assign(Numbering *numbering, unsigned base, bool may_retry) {
                 lowest = before->reg + 1u;
         }
         join->reg = NUM_B;
-        if (lowest < NUM_B)
+        if (lowest < reconv->num_b)
             give_register(reconv, join, lowest);
         if (join->reg < NUM_B)
             continue;

@@ -389,7 +389,7 @@ static bool is_ordered(const Places *places, const uint32_t *set, unsigned n) {
                 continue;
             if (height[k] < height[m] + 1)
                 height[k] = (uint8_t)(height[m] + 1);
-            if (height[k] + places->base > NUM_B)
+            if (height[k] + places->base > places->reconv->num_b)
                 return false;
             if (!--before[k])
                 ready[nready++] = k;

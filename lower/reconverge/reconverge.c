@@ -183,7 +183,8 @@ typedef struct {
     uint32_t unknown_base; /* the same for open functions, of calls whose callee is not known */
     CallGraph calls;
     bool *observes;
-    unsigned nstubs; /* the first functions of the module */
+    unsigned nstubs;  /* the first functions of the module */
+    Function *gather; /* one of them, or NULL */
     Diags *d;
 } Module;
 
@@ -209,7 +210,7 @@ static void note_recursion(const Module *mod, Reconv *reconv) {
 }
 
 static bool reconverge_function(Module *mod, Function *f) {
-    Reconv r = {0};
+    Reconv r = {.num_b = mod->gather ? NUM_B - GATHER_B : NUM_B};
     unsigned base = mod->base[f->index], first = mod->m->reconv.n, max_b = base;
     bool recursive = mod->calls.recursive[f->index];
     reconv_yield_retry_loops(f, mod->observes);
@@ -259,8 +260,7 @@ bool pass_reconverge(IrModule *module, Diags *d) {
     SyncNotes notes = {0};
     if (module->verify)
         reconv_note_sites(&notes, module);
-    Function *gather = NULL;
-    mod.nstubs = reconv_make_stubs(module, &gather);
+    mod.nstubs = reconv_make_stubs(module, &mod.gather);
     mod.base = ARENA_ARRAY(&mod.a, uint32_t, module->funcs.n);
     mod.calls = call_graph(&mod.a, module);
     mod.observes = ir_observing_functions(&mod.a, &mod.calls, module);
@@ -269,10 +269,10 @@ bool pass_reconverge(IrModule *module, Diags *d) {
     for (uint32_t c = mod.calls.ncomps; ok && c-- > 0;) /* callees' components have smaller numbers */
         ok = reconverge_component(&mod, c);
     unsigned max_b = 0;
-    for (unsigned k = 0; gather && k < module->funcs.n; k++)
+    for (unsigned k = 0; mod.gather && k < module->funcs.n; k++)
         max_b = module->funcs.at[k]->summary.max_b > max_b ? module->funcs.at[k]->summary.max_b : max_b;
-    if (gather)
-        reconv_number_gather(gather, max_b);
+    if (mod.gather)
+        reconv_number_gather(mod.gather, max_b);
     if (ok && module->verify)
         ok = reconv_check(module, &notes, d);
     arena_free(&notes.a);

@@ -11,7 +11,11 @@
 #include "ir/cfg.h"
 #include "lower/passes.h"
 
-enum { NUM_B = 16, RECONV_MOST_PLACED = 256 /* blocks of a function in auto mode */ };
+enum {
+    NUM_B = 16,
+    GATHER_B = 2 /* of the function in which lanes gather */,
+    RECONV_MOST_PLACED = 256 /* blocks of a function in auto mode */
+};
 #define NO_JOIN UINT32_MAX
 
 typedef struct {
@@ -43,6 +47,7 @@ typedef struct {
     bool *may_join;    /* [block] auto mode: it is a candidate */
     int64_t *refused;  /* [block] auto mode: profit of a join there that was refused; NULL: not asked for */
     VEC(Join) joins;
+    unsigned num_b;                /* registers from here on are not for joins */
     uint16_t *used_in, *used_out;  /* [block] registers that may be pending at its beginning, its end */
     uint32_t *stack, *mark, round; /* for walks: mark[n] == round */
     uint64_t entries;              /* in all lists of all joins */
