@@ -69,6 +69,8 @@ static const struct {
     {PTX_COS, "ftz", "MUFU of subnormal operands"},
     {PTX_LG2, "ftz", "MUFU of subnormal operands"},
     {PTX_EX2, "ftz", "MUFU of subnormal operands"},
+    {PTX_LDMATRIX, "", "its rows are in shared memory: tests/sim/test_matrix.c"},
+    {PTX_STMATRIX, "", "its rows are in shared memory: tests/sim/test_matrix.c"},
     {PTX_LD, ".v8", "needs sm_100; ptxas 13.0 takes it for others and drops elements"},
     {PTX_ST, ".v8", "needs sm_100; ptxas 13.0 takes it for others and drops elements"},
 };
@@ -111,7 +113,8 @@ static void note_form(void *user, const char *opcode) {
 }
 
 static bool is_collective(PtxOp op) {
-    return op == PTX_SHFL || op == PTX_VOTE || op == PTX_MATCH || op == PTX_REDUX || op == PTX_ELECT;
+    return op == PTX_SHFL || op == PTX_VOTE || op == PTX_MATCH || op == PTX_REDUX || op == PTX_ELECT ||
+           op == PTX_MMA || op == PTX_MOVMATRIX;
 }
 
 /* The member mask, the last operand, is all lanes: all execute the statement. */
