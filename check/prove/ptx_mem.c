@@ -268,6 +268,31 @@ bool prove_ptx_st(Ptx *ptx) {
     return true;
 }
 
+/* cp.async, done when it is issued: one of the moments that PTX leaves open. Waiting for it is then nothing.
+ */
+bool prove_ptx_cp(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    const PtxInsn *in = ptx->in;
+    if (in->sub2 == SUB_COMMIT_GROUP || in->sub2 == SUB_WAIT_GROUP || in->sub2 == SUB_WAIT_ALL)
+        return true;
+    unsigned hint = in->flags & PF_CACHE_HINT ? 1 : 0, bytes = (unsigned)pv_operand(ptx, 2)->imm;
+    if (in->noperands != 3 + hint || (bytes != 4 && bytes != 8 && bytes != 16))
+        return false; /* of which only a part is copied */
+    Term *to = pv_address(ptx, pv_operand(ptx, 0), 32), *from = pv_address(ptx, pv_operand(ptx, 1), 64),
+         *w[4];
+    VEC_ADD(&ptx->p->arena, &ptx->r->accesses,
+            ((Access){ptx->full, t_under(ts, from, ptx->full), MEM_GLOBAL, bytes, ptx->at, false}));
+    VEC_ADD(&ptx->p->arena, &ptx->r->accesses,
+            ((Access){ptx->full, t_under(ts, to, ptx->full), MEM_SHARED, bytes, ptx->at, true}));
+    for (unsigned c = 0; c * 4 < bytes; c++)
+        w[c] = t_read(ts, ptx->mem[MEM_GLOBAL], ptx->full, t_add(ts, from, t_const(ts, 64, 4 * c)), 4,
+                      MEM_GLOBAL);
+    for (unsigned c = 0; c * 4 < bytes; c++)
+        ptx->mem[MEM_SHARED] = t_store(ts, ptx->mem[MEM_SHARED], ptx->full,
+                                       t_add(ts, to, t_const(ts, 32, 4 * c)), 4, MEM_SHARED, w[c]);
+    return true;
+}
+
 bool prove_ptx_atom(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     const PtxInsn *in = ptx->in;
