@@ -101,9 +101,11 @@ static Number sum_of(const Number *term, unsigned n) {
         return sum;
     int64_t total = 0;
     for (unsigned i = 0; i < n; i++) {
+        if (!term[i].mant) /* whose exponent says nothing */
+            continue;
         int shift = term[i].exp - (highest - FRACTION);
         uint64_t cut = shift >= 0 ? term[i].mant << shift : shift > -64 ? term[i].mant >> -shift : 0;
-        total += !term[i].mant ? 0 : term[i].neg ? -(int64_t)cut : (int64_t)cut;
+        total += term[i].neg ? -(int64_t)cut : (int64_t)cut;
     }
     sum.neg = total < 0;
     sum.mant = (uint64_t)(total < 0 ? -total : total);
