@@ -70,7 +70,9 @@ Term *t_event(Terms *ts, Term *mem, Term *guard, const char *name, uint64_t k, T
     }
     for (uint32_t i = 0; i < n; i++)
         a[i + 2] = t_under(ts, args[i], guard);
-    Term e = {.kind = TK_EVENT, .op = EV_OTHER, .k = k, .name = name, .a = a, .n = n + 2};
+    /* names are compared by their place: both sides may have literals of one text */
+    Term e = {
+        .kind = TK_EVENT, .op = EV_OTHER, .k = k, .name = term_name(ts, "%s", name), .a = a, .n = n + 2};
     if (what)
         *what = with_memory(ts, &e, met(ts, mem, guard));
     return guard == ts->falsity ? mem : insert(ts, mem, &e);

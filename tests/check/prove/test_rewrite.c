@@ -32,12 +32,16 @@ static bool open_solver(Solver *solver) {
     if (!solver->library)
         return false;
     void *(*mk_config)(void), *(*mk_context)(void *);
+    void (*del_config)(void *);
     *(void **)(void *)&mk_config = dlsym(solver->library, "Z3_mk_config");
     *(void **)(void *)&mk_context = dlsym(solver->library, "Z3_mk_context");
+    *(void **)(void *)&del_config = dlsym(solver->library, "Z3_del_config");
     *(void **)(void *)&solver->eval = dlsym(solver->library, "Z3_eval_smtlib2_string");
-    if (!mk_config || !mk_context || !solver->eval)
+    if (!mk_config || !mk_context || !del_config || !solver->eval)
         return false;
-    solver->context = mk_context(mk_config());
+    void *config = mk_config();
+    solver->context = mk_context(config);
+    del_config(config);
     return true;
 }
 
