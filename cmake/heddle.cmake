@@ -1,6 +1,7 @@
 # Compiler settings and the two helpers that every folder uses.
 #   heddle_library(NAME SOURCES... [DEPS lib...])   one folder's static library
 #   heddle_unit_test(NAME SOURCES... [DEPS lib...]) a cmocka test, label "unit"
+#   heddle_user_test(NAME SOURCE)   a cmocka test of the public library, linked as a user links it, label "unit"
 #   heddle_test_once(NAMES...) tests whose outcome no build changes (the text of the tree, what ptxas says, counted work):
 #                              label "once", ./run-tests asks one build
 # SPDX-License-Identifier: MIT
@@ -53,6 +54,20 @@ function(heddle_unit_test name)
   cmake_parse_arguments(A "" "" "DEPS" ${ARGN})
   add_executable(${name} ${A_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE heddle_flags ${A_DEPS} PkgConfig::CMOCKA)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS unit)
+endfunction()
+
+function(heddle_user_test name source)
+  if(NOT CMOCKA_FOUND)
+    return()
+  endif()
+  add_executable(${name} ${source})
+  add_dependencies(${name} libheddle)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_compile_options(${name} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes)
+  target_link_libraries(${name} PRIVATE $<TARGET_PROPERTY:libheddle,ARCHIVE> PkgConfig::LIBELF PkgConfig::CJSON
+    PkgConfig::XXHASH PkgConfig::CMOCKA m)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS unit)
 endfunction()

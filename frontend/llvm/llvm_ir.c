@@ -4,6 +4,7 @@
 #include "frontend/llvm/internal.h"
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -117,7 +118,7 @@ static bool start(Worker *worker, const LlvmApi *api, const LlvmFile *file, cons
     int ends[2], errors = memfd_create("llvm", MFD_CLOEXEC);
     if (errors < 0)
         return false;
-    if (pipe(ends)) {
+    if (pipe2(ends, O_CLOEXEC)) { /* programs that other threads start must not keep it open */
         close(errors);
         return false;
     }

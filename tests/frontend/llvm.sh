@@ -3,28 +3,12 @@
 # Skipped (77) but for the first part where there is no libLLVM.
 # SPDX-License-Identifier: MIT
 set -u
+. "$(dirname "$0")/../want.sh"
 heddle=$1 work=$2
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work" || exit 1
 failed=0
-
-# want STATUS TEXT ARGS...: the status, and TEXT (if any) somewhere in the output
-want() {
-    status=$1 text=$2
-    shift 2
-    "$heddle" "$@" >out 2>&1
-    got=$?
-    if [ $got -ne "$status" ]; then
-        echo "FAIL: heddle $*: status $got, expected $status"
-        cat out
-        failed=1
-    elif [ -n "$text" ] && ! grep -qe "$text" out; then
-        echo "FAIL: heddle $*: no '$text' in:"
-        cat out
-        failed=1
-    fi
-}
 
 cat >k.ll <<'P'
 target triple = "nvptx64-nvidia-cuda"
