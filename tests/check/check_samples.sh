@@ -28,7 +28,7 @@ for s in "$samples"/*.ptx; do
 done
 echo "$checked binaries of Heddle"
 
-ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null)
+ptxas=$("$(dirname "$0")/../find_nvidia.sh" ptxas)
 if [ -z "$ptxas" ]; then
     echo "no ptxas: its code is not checked"
     exit $failed

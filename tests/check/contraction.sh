@@ -4,7 +4,7 @@
 #   contraction.sh HEDDLE SAMPLES SCRATCH
 # SPDX-License-Identifier: MIT
 set -u
-heddle=$1 samples=$2 scratch=$3
+heddle=$1 samples=$2 scratch=$3 here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
 failed=0
 
@@ -76,7 +76,7 @@ for bad in ulp ulp: frob:3 ulp:1,x abs:-1 abs:nan; do
     [ $? = 2 ] || { echo "FAILED: --tolerance=$bad"; failed=1; }
 done
 
-ptxas=${PTXAS:-$(PATH="$PATH:/usr/local/cuda/bin" command -v ptxas)}
+ptxas=$("$here/../find_nvidia.sh" ptxas)
 if [ -z "$ptxas" ]; then
     echo "no ptxas: its fused code is not judged"
 else

@@ -310,7 +310,7 @@ foreign nbody 99 's/sub/add/'
 
 # addresses of constants; the words of c by hand: 22 22 11 11 1 0 1 for thread 0, and so on, as decimal digits
 printf '\x3d\x3f\x7b\x2c\x9d\xa4\x93\x85\xed\x71\x07\x59' >table.bin
-ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
+ptxas=$("$here/../find_nvidia.sh" ptxas)
 grep -v 'isspacep.global' "$here/const_table.ptx" >table.ptx
 "$heddle" run "$here/const_table.ptx" --engine=ptx --block 3 --arg 'out:c:u32[3]' --expect c=@table.bin >report ||
     fail "const_table, interpreter: $(cat report)"

@@ -3,8 +3,8 @@
 with that .version and .target, and refuse it with the .version or the .target before. TARGETS is ptx_targets.def.
 Exit status 77 (skip) where that ptxas is not found.
 SPDX-License-Identifier: MIT"""
+import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,7 +25,8 @@ def number(target):
 
 
 def find_ptxas():
-    ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
+    finder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "find_nvidia.sh")
+    ptxas = subprocess.run([finder, "ptxas"], stdout=subprocess.PIPE, text=True).stdout.strip()
     if not ptxas or "release 13.0" not in subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout:
         print("skipped: ptxas 13.0 not found")
         sys.exit(77)

@@ -3,18 +3,7 @@
 # Exit status 77 (skip) where ptxas or nvdisasm is not found.
 # SPDX-License-Identifier: MIT
 set -u
-triton=$(python3 -c 'import triton,os;print(os.path.dirname(triton.__file__))' 2>/dev/null || true)
-find_tool() {
-    for d in $(echo "$PATH" | tr : ' ') /usr/local/cuda/bin "$triton/backends/nvidia/bin"; do
-        [ -x "$d/$1" ] && { echo "$d/$1"; return; }
-    done
-}
-ptxas=$(find_tool ptxas)
-nvdisasm=$(find_tool nvdisasm)
-if [ -z "$ptxas" ] || [ -z "$nvdisasm" ]; then
-    echo "skipped: ptxas or nvdisasm not found"
-    exit 77
-fi
+ptxas=$PTXAS nvdisasm=$NVDISASM
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 status=0

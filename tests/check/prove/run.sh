@@ -177,7 +177,7 @@ for target in bru1 sm_80 sm_90; do
     "$heddle" prove "$shared" "$dir/k.cubin" > "$dir/out" || fail "shared, $target: $(tail -3 "$dir/out")"
     "$heddle" validate --launch auto "$shared" "$dir/k.cubin" > "$dir/out" || fail "shared: $(cat "$dir/out")"
 done
-ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
+ptxas=$("$(dirname "$0")/../../find_nvidia.sh" ptxas)
 if [ -x "$ptxas" ]; then
     "$ptxas" -arch=sm_75 "$shared" -o "$dir/k.cubin" || fail "ptxas"
     "$heddle" validate --launch auto "$shared" "$dir/k.cubin" > "$dir/out" || fail "ptxas's: $(cat "$dir/out")"

@@ -1,11 +1,10 @@
 #!/bin/sh
-# ptxas.sh HEDDLE PTXAS SAMPLES HOSTS WORK: what ptxas makes of the samples runs without a finding of control-code mode
+# ptxas.sh HEDDLE SAMPLES HOSTS WORK: what ptxas makes of the samples runs without a finding of control-code mode
 # (ptxas is right, so a finding is a fault of our model). Skipped (77) without ptxas. A sample that uses an
 # instruction which the machine does not simulate is named and left out.
 # SPDX-License-Identifier: MIT
 set -eu
-heddle=$1 ptxas=$2 samples=$3 hosts=$4 work=$5/ptxas
-[ -x "$ptxas" ] || { echo "no ptxas"; exit 77; }
+heddle=$1 ptxas=$PTXAS samples=$2 hosts=$3 work=$4/ptxas
 rm -rf "$work"
 mkdir -p "$work"
 ran=0 bad=0

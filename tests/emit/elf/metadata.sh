@@ -1,10 +1,9 @@
 #!/bin/sh
-# metadata.sh HEDDLE PTXAS DIRECTORY: what a file says of its kernels beside the code is what ptxas says: parameters, barriers,
+# metadata.sh HEDDLE DIRECTORY: what a file says of its kernels beside the code is what ptxas says: parameters, barriers,
 # bounds of the block, and which addresses the loader puts into variables. Skipped (77) without ptxas.
 # SPDX-License-Identifier: MIT
 set -eu
-heddle=$1 ptxas=$2 work=$3/metadata
-[ -x "$ptxas" ] || { echo "no ptxas"; exit 77; }
+heddle=$1 ptxas=$PTXAS work=$2/metadata
 rm -rf "$work"
 mkdir -p "$work"
 

@@ -1,10 +1,9 @@
 #!/bin/sh
-# native.sh ROUNDTRIP PTXAS SAMPLES DIRECTORY: cubins that ptxas makes of the samples come back byte for byte.
+# native.sh ROUNDTRIP SAMPLES DIRECTORY: cubins that ptxas makes of the samples come back byte for byte.
 # Skipped (77) without ptxas.
 # SPDX-License-Identifier: MIT
 set -eu
-roundtrip=$1 ptxas=$2 samples=$3 work=$4/native
-[ -x "$ptxas" ] || { echo "no ptxas"; exit 77; }
+roundtrip=$1 ptxas=$PTXAS samples=$2 work=$3/native
 rm -rf "$work"
 mkdir -p "$work"
 for f in "$samples"/collatz.ptx "$samples"/matmul.ptx "$samples"/scan.ptx "$samples"/calls.ptx "$samples"/histogram.ptx; do

@@ -6,8 +6,8 @@ set -eu
 heddle=$1 here=$(dirname "$0") work=$3/tables
 mkdir -p "$work"
 "$2" "$here/forms.py" brx "$work"
-ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2> /dev/null || true)
-nvdisasm=$(command -v nvdisasm || ls /usr/local/cuda/bin/nvdisasm 2> /dev/null || true)
+ptxas=$("$here/../../find_nvidia.sh" ptxas || true)
+nvdisasm=$("$here/../../find_nvidia.sh" nvdisasm || true)
 fail() {
   echo "$1"
   exit 1

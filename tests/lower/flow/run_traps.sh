@@ -144,7 +144,7 @@ echo ' mov.u32 x, 0; L: xor.b32 i, i, 1; and.b32 i, i, 1; setp.ne.u32 q, i, 0; @
   undefined rounds ''
 # The machine says the same of code in which a barrier's word tells whether it needs the whole warp: ours and ptxas's.
 # LANES empty: no alarm
-ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
+ptxas=$("$(dirname "$0")/../../find_nvidia.sh" ptxas || true)
 on_machine() { # NAME LANES [ours]: ptxas's code is not run
   "$heddle" compile "$work/$1.ptx" "-O$level" -t sm_80 -o "$work/$1.ours.cubin"
   files=$work/$1.ours.cubin

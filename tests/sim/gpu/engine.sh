@@ -118,7 +118,7 @@ text sm_90 'c\[0x0\]\[0x20\]'
 text sm_90 'c\[0x0\]\[0x198\]'
 text sm_90 '__section_size.*0x480$' # of .nv.shared.k: 0x400 and 128 bytes
 # ptxas's own code is the judge of where these addresses are
-ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null)
+ptxas=$("$here/../../find_nvidia.sh" ptxas)
 for t in 80 90; do
     [ -n "$ptxas" ] && "$ptxas" -arch=sm_$t -o ptxas.cubin "$here/windows.ptx" || continue
     want - 0 "^[a-z]*: equal" validate "$here/windows.ptx" ptxas.cubin --launch "$here/windows.json"
