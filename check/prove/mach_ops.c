@@ -1,6 +1,6 @@
 /* What machine instructions compute, as terms. The words of isa/ *.isa; semantics as resolved in the ISA's
- * documents, written again here: the simulator's functions are not consulted.
- * SPDX-License-Identifier: MIT */
+ * documents, written again here by name: the simulator's functions are not consulted. An operation that is
+ * not here is not modelled, and what uses it is not proved. SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include "isa/machine/banks.h"
 #include "isa/machine/windows.h"

@@ -1,7 +1,7 @@
 /* Machine IR to encoded words: addresses, branch distances, relocations, and what the ELF writer wants to
  * know of each function. In: physical, laid out, scheduled IR. Spec: code.h; cubin tail (self-branch, NOPs up
- * to 128 bytes).
- * SPDX-License-Identifier: MIT */
+ * to 128 bytes). It asks by name for operations whose operands are places in the code, of which each has
+ * another form, and for those that the records of the file count. SPDX-License-Identifier: MIT */
 #include "emit/code.h"
 #include "base/scope.h"
 #include "emit/emit.h"

@@ -1,6 +1,6 @@
 /* Distances between instructions from the tables of latency.def: see latency.h. Unit, queue and pace are
- * columns of the operation's row. An operation has its name here only where ptxas treats it alone among those
- * of its unit; the kernel that shows it stands beside it. SPDX-License-Identifier: MIT */
+ * columns of the operation's row. It asks for an operation by name only where ptxas treats it alone among
+ * those of its unit; the kernel that shows it stands beside it. SPDX-License-Identifier: MIT */
 #include "isa/machine/latency.h"
 
 enum {

@@ -1,7 +1,9 @@
 /* Copy propagation, constants into instructions, constant results of integer operations, address offsets into
  * memory operands. In: SSA. Each operand that is changed is kept only if an opcode takes it so
  * (isa_select_opcode). Guarded definitions, values in fixed registers, implicit operands of calls and the
- * sources of phis stay as they are. Floating-point values are not computed here.
+ * sources of phis stay as they are. Floating-point values are not computed here. What is computed, and which
+ * sources may change places, it knows by name of the operations that selection makes often; others only keep
+ * their instruction.
  * SPDX-License-Identifier: MIT */
 #include "ir/cfg.h"
 #include "lower/opt/opt.h"

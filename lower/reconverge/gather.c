@@ -18,10 +18,12 @@
  *             RET
  *     no:@!P0 BRA test
  *     next:   BSYNC B1                     all that were here have asked in vain
- *             BREAK B0                     out of all barriers that callers may have joined: nobody waits for
- * us BSSY B2, meet YIELD                        fair: every other group comes to run meet:   BSYNC B2 YIELD
- * parks lanes right here. They come together, even if the machine BRA begin                    wakes only
- * some lanes of a place
+ *             BREAK B0                     out of all barriers that callers joined: nobody waits for us
+ *             BSSY B2, meet
+ *             YIELD                        fair: every other group comes to run
+ *     meet:   BSYNC B2
+ *             YIELD                        parks lanes here: they come together, even if a machine
+ *             BRA begin                    wakes only some lanes of a place
  *
  * B1 and B2 are registers that nobody else uses: joins leave them alone (Reconv.num_b). A lane at BSYNC B1
  * waits for lanes that are asking, and all lanes in B2 are at its BSYNC, so neither waits for anything else.

@@ -2,6 +2,7 @@
 """Rules of the house that hold for each file or folder: a comment with the licence at the head; files of at most 800
 lines and functions of at most 100, but for flat tables and flat switches; pointers with words for names. tests/ may be
 longer. A table says of itself "flat table" in its head; a switch is flat where most lines of the function are its cases.
+What is true of an operation stands in its row: a file that asks for eight or more by name says in its head why.
 SPDX-License-Identifier: MIT"""
 import pathlib
 import re
@@ -49,6 +50,11 @@ def is_flat(lines):
 OWN_MEMORY = ("base/scope.c", "isa/gen", "sim/gpu", "check/prove", "check/mutate", "check/fuzz", "tools")
 allocates = re.compile(r"(?<![\w.>])(?:malloc|calloc|realloc|free|strdup|strndup|asprintf|open_memstream|posix_memalign|"
                        r"aligned_alloc|abort|exit|assert|cJSON_Print\w*|cJSON_Create\w*|cJSON_Add\w*)\(")
+# What a file asks for by name: `case OT_IADD3`, `op == OT_IADD3`, `[OT_IADD3] =`; to make one is no question.
+NAMED = 8
+ptx_ops = re.findall(r"PTX_OP\(\s*(\w+)", (top / "frontend/ptx_ops.def").read_text())
+asks = re.compile(r"(?:[=!]= ?|case |\[)(OT_\w+|PTX_(?:" + "|".join(ptx_ops) + r")\b)")
+lists = []
 counts = {}  # folder: lines, dereferences of a one-letter name
 for path, lines in sources():
     part = path.parts[0]
@@ -66,6 +72,12 @@ for path, lines in sources():
             if allocates.search(re.sub(r"/\*.*?\*/|//.*", "", line)):
                 errors.append(f"{path}:{number + 1}: the library takes memory and gives up through base/scope.h: {line.strip()}")
     code = "\n".join(lines)
+    named = set(asks.findall(re.sub(r"/\*.*?\*/|//[^\n]*", "", code, flags=re.S)))
+    if max(sum(name.startswith(table) for name in named) for table in ("OT_", "PTX_")) >= NAMED:
+        lists.append(f"{path} ({len(named)})")
+        if not re.search(r"\bby name\b", re.sub(r"\s*\n \*\s*", " ", head(lines))):
+            errors.append(f"{path}: asks for {len(named)} operations by name, and its head does not say why no column of the "
+                          f"row does: {' '.join(sorted(named)[:NAMED])} ...")
     total = counts.setdefault(path.parent.as_posix(), [0, 0])
     total[0] += len(lines)
     total[1] += len(re.findall(r"\b[a-eg-hj-z]->", code)) - len(re.findall(r"\bb->", code))
@@ -74,6 +86,9 @@ for folder, (total, found) in counts.items():
     if found * 1000 > DEREFERENCES * max(total, 500):
         errors.append(f"{folder}: {found} dereferences of one-letter names in {total} lines, at most {DEREFERENCES} in 1,000")
 total, found = (sum(count[n] for count in counts.values()) for n in (0, 1))
+if len(ptx_ops) < 100 or not lists:
+    errors.append("the names of operations are not found")
 print("\n".join(errors))
+print("operations by name:", ", ".join(lists))
 print(f"{len(counts)} folders, {total} lines, {found * 1000 / total:.0f} one-letter dereferences in 1,000; {len(errors)} errors")
 sys.exit(bool(errors) or len(counts) < 20)
