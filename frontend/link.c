@@ -13,7 +13,7 @@
 enum { RANK_PRIVATE = -1, RANK_REFERENCE, RANK_COMMON, RANK_WEAK, RANK_STRONG };
 
 typedef struct {
-    PtxModule *m;
+    PtxModule *module;
     uint32_t base_bytes; /* of its text in the linked one */
     uint32_t file_base;
     uint32_t *owner;       /* variable -> function index + 1, 0 at module level */
@@ -41,12 +41,14 @@ typedef struct {
 } Linker;
 
 static StrId name_of(Linker *linker, const Part *part, StrId id) {
-    return id.i ? str_intern(&linker->out->strings, str_text(&part->m->strings, id),
-                             str_size(&part->m->strings, id))
+    return id.i ? str_intern(&linker->out->strings, str_text(&part->module->strings, id),
+                             str_size(&part->module->strings, id))
                 : id;
 }
 
-static const char *file_of(const Linker *linker, uint32_t part) { return linker->parts[part].m->source.name; }
+static const char *file_of(const Linker *linker, uint32_t part) {
+    return linker->parts[part].module->source.name;
+}
 
 static int func_rank(const PtxFunc *f) {
     if (f->linkage == LINK_NONE && !f->is_entry)
@@ -74,13 +76,13 @@ static void own(Part *part, const uint32_t *vars, uint32_t n, uint32_t func) {
 }
 
 static void find_owners(Linker *linker, Part *part) {
-    part->owner = ARENA_ARRAY(&linker->tmp, uint32_t, part->m->nvars + 1);
-    part->fmap = ARENA_ARRAY(&linker->tmp, uint32_t, part->m->nfuncs + 1);
-    part->vmap = ARENA_ARRAY(&linker->tmp, uint32_t, part->m->nvars + 1);
-    for (uint32_t i = 0; i < part->m->nvars; i++)
-        part->owner[i] = part->m->vars[i].func;
-    for (uint32_t i = 0; i < part->m->nfuncs; i++) {
-        const PtxFunc *f = &part->m->funcs[i];
+    part->owner = ARENA_ARRAY(&linker->tmp, uint32_t, part->module->nvars + 1);
+    part->fmap = ARENA_ARRAY(&linker->tmp, uint32_t, part->module->nfuncs + 1);
+    part->vmap = ARENA_ARRAY(&linker->tmp, uint32_t, part->module->nvars + 1);
+    for (uint32_t i = 0; i < part->module->nvars; i++)
+        part->owner[i] = part->module->vars[i].func;
+    for (uint32_t i = 0; i < part->module->nfuncs; i++) {
+        const PtxFunc *f = &part->module->funcs[i];
         own(part, f->rets, f->nrets, i);
         own(part, f->params, f->nparams, i);
         own(part, f->vars, f->nvars, i);
@@ -110,8 +112,8 @@ static void add_symbol(Linker *linker, uint32_t part, bool is_func, uint32_t ind
         return;
     }
     bool larger = !is_func && rank == RANK_COMMON && symbol->rank == RANK_COMMON &&
-                  linker->parts[part].m->vars[index].size_bytes >
-                      linker->parts[symbol->part].m->vars[symbol->index].size_bytes;
+                  linker->parts[part].module->vars[index].size_bytes >
+                      linker->parts[symbol->part].module->vars[symbol->index].size_bytes;
     if (rank > symbol->rank || larger) {
         symbol->rank = rank;
         symbol->part = part;
@@ -120,16 +122,16 @@ static void add_symbol(Linker *linker, uint32_t part, bool is_func, uint32_t ind
 }
 
 static void find_symbols(Linker *linker, uint32_t part) {
-    Part *p = &linker->parts[part];
-    for (uint32_t i = 0; i < p->m->nfuncs; i++) {
-        const PtxFunc *f = &p->m->funcs[i];
+    Part *from = &linker->parts[part];
+    for (uint32_t i = 0; i < from->module->nfuncs; i++) {
+        const PtxFunc *f = &from->module->funcs[i];
         if (func_rank(f) != RANK_PRIVATE)
-            add_symbol(linker, part, true, i, name_of(linker, p, f->name), func_rank(f));
+            add_symbol(linker, part, true, i, name_of(linker, from, f->name), func_rank(f));
     }
-    for (uint32_t i = 0; i < p->m->nvars; i++) {
-        const PtxVar *var = &p->m->vars[i];
-        if (!p->owner[i] && var_rank(var) != RANK_PRIVATE)
-            add_symbol(linker, part, false, i, name_of(linker, p, var->name), var_rank(var));
+    for (uint32_t i = 0; i < from->module->nvars; i++) {
+        const PtxVar *var = &from->module->vars[i];
+        if (!from->owner[i] && var_rank(var) != RANK_PRIVATE)
+            add_symbol(linker, part, false, i, name_of(linker, from, var->name), var_rank(var));
     }
 }
 
@@ -156,7 +158,7 @@ static bool same_types(const PtxModule *module, const uint32_t *a, uint32_t na, 
 
 /* Every declaration and definition must agree with the one chosen. */
 static void check_symbol(Linker *linker, uint32_t part, const Symbol *symbol, uint32_t index) {
-    const PtxModule *module = linker->parts[symbol->part].m, *ptx_module = linker->parts[part].m;
+    const PtxModule *module = linker->parts[symbol->part].module, *ptx_module = linker->parts[part].module;
     const char *why = NULL;
     if (!symbol->is_func) {
         why = symbol->rank == RANK_COMMON
@@ -195,9 +197,9 @@ static const Symbol *symbol_of(Linker *linker, uint32_t part, StrId id) {
 }
 
 static void number_funcs(Linker *linker, uint32_t part) {
-    Part *p = &linker->parts[part];
-    for (uint32_t i = 0; i < p->m->nfuncs; i++) {
-        PtxFunc *f = &p->m->funcs[i];
+    Part *from = &linker->parts[part];
+    for (uint32_t i = 0; i < from->module->nfuncs; i++) {
+        PtxFunc *f = &from->module->funcs[i];
         const Symbol *symbol = func_rank(f) == RANK_PRIVATE ? NULL : symbol_of(linker, part, f->name);
         if (symbol)
             check_symbol(linker, part, symbol, i);
@@ -206,16 +208,16 @@ static void number_funcs(Linker *linker, uint32_t part) {
         StrId name = symbol ? symbol->name : private_name(linker, part, f->name);
         *VEC_PUSH(&linker->tmp, &linker->funcs) = *f;
         linker->funcs.at[linker->funcs.n - 1].name = name;
-        p->fmap[i] = linker->funcs.n;
+        from->fmap[i] = linker->funcs.n;
     }
 }
 
 static void number_vars(Linker *linker, uint32_t part) {
-    Part *p = &linker->parts[part];
-    for (uint32_t i = 0; i < p->m->nvars; i++) {
-        PtxVar *var = &p->m->vars[i];
-        bool local = p->owner[i] != 0;
-        if (local && !p->fmap[p->owner[i] - 1])
+    Part *from = &linker->parts[part];
+    for (uint32_t i = 0; i < from->module->nvars; i++) {
+        PtxVar *var = &from->module->vars[i];
+        bool local = from->owner[i] != 0;
+        if (local && !from->fmap[from->owner[i] - 1])
             continue; /* of a function that was dropped */
         const Symbol *symbol =
             local || var_rank(var) == RANK_PRIVATE ? NULL : symbol_of(linker, part, var->name);
@@ -224,28 +226,29 @@ static void number_vars(Linker *linker, uint32_t part) {
         if (symbol && (symbol->part != part || symbol->index != i))
             continue;
         StrId name = symbol  ? symbol->name
-                     : local ? name_of(linker, p, var->name)
+                     : local ? name_of(linker, from, var->name)
                              : private_name(linker, part, var->name);
         *VEC_PUSH(&linker->tmp, &linker->vars) = *var;
         PtxVar *now = &linker->vars.at[linker->vars.n - 1];
         now->name = name;
-        now->func = var->func ? p->fmap[var->func - 1] : 0;
-        p->vmap[i] = linker->vars.n;
+        now->func = var->func ? from->fmap[var->func - 1] : 0;
+        from->vmap[i] = linker->vars.n;
     }
 }
 
 /* What was not kept is bound to the symbol chosen. */
 static void bind_rest(Linker *linker, uint32_t part) {
-    Part *p = &linker->parts[part];
-    for (uint32_t i = 0; i < p->m->nfuncs; i++) {
-        const Symbol *symbol = p->fmap[i] ? NULL : symbol_of(linker, part, p->m->funcs[i].name);
+    Part *from = &linker->parts[part];
+    for (uint32_t i = 0; i < from->module->nfuncs; i++) {
+        const Symbol *symbol = from->fmap[i] ? NULL : symbol_of(linker, part, from->module->funcs[i].name);
         if (symbol && symbol->is_func)
-            p->fmap[i] = linker->parts[symbol->part].fmap[symbol->index];
+            from->fmap[i] = linker->parts[symbol->part].fmap[symbol->index];
     }
-    for (uint32_t i = 0; i < p->m->nvars; i++) {
-        const Symbol *symbol = p->vmap[i] || p->owner[i] ? NULL : symbol_of(linker, part, p->m->vars[i].name);
+    for (uint32_t i = 0; i < from->module->nvars; i++) {
+        const Symbol *symbol =
+            from->vmap[i] || from->owner[i] ? NULL : symbol_of(linker, part, from->module->vars[i].name);
         if (symbol && !symbol->is_func)
-            p->vmap[i] = linker->parts[symbol->part].vmap[symbol->index];
+            from->vmap[i] = linker->parts[symbol->part].vmap[symbol->index];
     }
 }
 
@@ -256,7 +259,7 @@ static void need(Linker *linker, uint32_t part, StrId name) {
     Symbol *symbol = found ? &linker->symbols.at[found - linker->symbols.at] : NULL;
     if (!symbol || symbol->rank != RANK_REFERENCE || symbol->reported)
         return;
-    const PtxVar *var = symbol->is_func ? NULL : &linker->parts[symbol->part].m->vars[symbol->index];
+    const PtxVar *var = symbol->is_func ? NULL : &linker->parts[symbol->part].module->vars[symbol->index];
     if (var && var->space == SP_SHARED && (var->unsized || !var->size_bytes))
         return; /* dynamic shared memory */
     symbol->reported = true;
@@ -265,7 +268,7 @@ static void need(Linker *linker, uint32_t part, StrId name) {
 }
 
 static uint32_t map_func(Linker *linker, uint32_t part, uint32_t index) {
-    need(linker, part, linker->parts[part].m->funcs[index].name);
+    need(linker, part, linker->parts[part].module->funcs[index].name);
     return linker->parts[part].fmap[index];
 }
 
@@ -276,7 +279,7 @@ static uint32_t map_sym(Linker *linker, uint32_t part, uint32_t sym) {
     if (sym & PTX_SYM_FUNC)
         return map_func(linker, part, index) | PTX_SYM_FUNC;
     if (!linker->parts[part].owner[index])
-        need(linker, part, linker->parts[part].m->vars[index].name);
+        need(linker, part, linker->parts[part].module->vars[index].name);
     return linker->parts[part].vmap[index];
 }
 
@@ -293,9 +296,9 @@ static void rewrite_operand(Linker *linker, uint32_t part, PtxOperand *operand) 
 }
 
 static void rewrite_insn(Linker *linker, uint32_t part, PtxInsn *i) {
-    const Part *p = &linker->parts[part];
-    i->mods_text = name_of(linker, p, i->mods_text);
-    shift_loc(p, &i->loc);
+    const Part *from = &linker->parts[part];
+    i->mods_text = name_of(linker, from, i->mods_text);
+    shift_loc(from, &i->loc);
     if (i->callee)
         i->callee = map_func(linker, part, i->callee - 1);
     for (unsigned k = 0; k < i->noperands; k++)
@@ -312,39 +315,39 @@ static void map_vars(const Part *part, uint32_t *vars, uint32_t n) {
 }
 
 static void rewrite_tables(Linker *linker, uint32_t part, PtxFunc *f) {
-    const Part *p = &linker->parts[part];
+    const Part *from = &linker->parts[part];
     for (uint32_t k = 0; k < f->nbranch_tables; k++)
-        f->branch_tables[k].name = name_of(linker, p, f->branch_tables[k].name);
+        f->branch_tables[k].name = name_of(linker, from, f->branch_tables[k].name);
     for (uint32_t k = 0; k < f->ncall_tables; k++) {
         PtxCallTable *table = &f->call_tables[k];
-        table->name = name_of(linker, p, table->name);
+        table->name = name_of(linker, from, table->name);
         for (uint32_t n = 0; n < table->n; n++)
             table->funcs[n] = map_func(linker, part, table->funcs[n]) - 1;
-        map_vars(p, table->rets, table->nrets);
-        map_vars(p, table->params, table->nparams);
+        map_vars(from, table->rets, table->nrets);
+        map_vars(from, table->params, table->nparams);
     }
 }
 
 static void rewrite_func(Linker *linker, uint32_t part, PtxFunc *f) {
-    const Part *p = &linker->parts[part];
-    shift_loc(p, &f->loc);
-    map_vars(p, f->rets, f->nrets);
-    map_vars(p, f->params, f->nparams);
-    map_vars(p, f->vars, f->nvars);
+    const Part *from = &linker->parts[part];
+    shift_loc(from, &f->loc);
+    map_vars(from, f->rets, f->nrets);
+    map_vars(from, f->params, f->nparams);
+    map_vars(from, f->vars, f->nvars);
     for (uint32_t k = 1; k < f->nregs; k++) {
-        f->regs[k].name = name_of(linker, p, f->regs[k].name);
-        shift_loc(p, &f->regs[k].loc);
+        f->regs[k].name = name_of(linker, from, f->regs[k].name);
+        shift_loc(from, &f->regs[k].loc);
     }
     for (uint32_t k = 0; k < f->nlabels; k++) {
-        f->labels[k].name = name_of(linker, p, f->labels[k].name);
-        shift_loc(p, &f->labels[k].loc);
+        f->labels[k].name = name_of(linker, from, f->labels[k].name);
+        shift_loc(from, &f->labels[k].loc);
     }
     for (uint32_t k = 0; k < f->nlines; k++) {
-        f->lines[k].file += p->file_base;
-        f->lines[k].function_name = name_of(linker, p, f->lines[k].function_name);
+        f->lines[k].file += from->file_base;
+        f->lines[k].function_name = name_of(linker, from, f->lines[k].function_name);
     }
     for (uint32_t k = 0; k < f->npragmas; k++)
-        f->pragmas[k] = name_of(linker, p, f->pragmas[k]);
+        f->pragmas[k] = name_of(linker, from, f->pragmas[k]);
     if (f->alias_of)
         f->alias_of = map_func(linker, part, f->alias_of - 1);
     rewrite_tables(linker, part, f);
@@ -353,21 +356,22 @@ static void rewrite_func(Linker *linker, uint32_t part, PtxFunc *f) {
 }
 
 static void rewrite_part(Linker *linker, uint32_t part) {
-    Part *p = &linker->parts[part];
-    for (uint32_t i = 0; i < p->m->nfuncs; i++) {
-        const Symbol *symbol =
-            func_rank(&p->m->funcs[i]) == RANK_PRIVATE ? NULL : symbol_of(linker, part, p->m->funcs[i].name);
+    Part *from = &linker->parts[part];
+    for (uint32_t i = 0; i < from->module->nfuncs; i++) {
+        const Symbol *symbol = func_rank(&from->module->funcs[i]) == RANK_PRIVATE
+                                   ? NULL
+                                   : symbol_of(linker, part, from->module->funcs[i].name);
         if (!symbol || (symbol->part == part && symbol->index == i))
-            rewrite_func(linker, part, &linker->funcs.at[p->fmap[i] - 1]);
+            rewrite_func(linker, part, &linker->funcs.at[from->fmap[i] - 1]);
     }
-    for (uint32_t i = 0; i < p->m->nvars; i++) {
-        const PtxVar *var = &p->m->vars[i];
+    for (uint32_t i = 0; i < from->module->nvars; i++) {
+        const PtxVar *var = &from->module->vars[i];
         const Symbol *symbol =
-            p->owner[i] || var_rank(var) == RANK_PRIVATE ? NULL : symbol_of(linker, part, var->name);
-        if (!p->vmap[i] || (symbol && (symbol->part != part || symbol->index != i)))
+            from->owner[i] || var_rank(var) == RANK_PRIVATE ? NULL : symbol_of(linker, part, var->name);
+        if (!from->vmap[i] || (symbol && (symbol->part != part || symbol->index != i)))
             continue;
-        PtxVar *now = &linker->vars.at[p->vmap[i] - 1];
-        shift_loc(p, &now->loc);
+        PtxVar *now = &linker->vars.at[from->vmap[i] - 1];
+        shift_loc(from, &now->loc);
         for (uint32_t k = 0; k < now->ninits; k++)
             now->inits[k].sym = map_sym(linker, part, now->inits[k].sym);
     }
@@ -382,16 +386,16 @@ static void join_texts(Linker *linker) {
     uint32_t nlines = 1;
     for (uint32_t k = 0; k < linker->nparts; k++) {
         linker->parts[k].base_bytes = (uint32_t)size;
-        size += linker->parts[k].m->source.size_bytes + 1;
+        size += linker->parts[k].module->source.size_bytes + 1;
     }
     char *text = arena_alloc(&out->arena, size + 1);
     const char *name = "";
     for (uint32_t k = 0; k < linker->nparts; k++) {
-        const Source *s = &linker->parts[k].m->source;
-        if (s->size_bytes)
-            memcpy(text + linker->parts[k].base_bytes, s->text, s->size_bytes);
-        text[linker->parts[k].base_bytes + s->size_bytes] = '\n';
-        name = arena_printf(&out->arena, "%s%s%s", name, k ? "+" : "", s->name);
+        const Source *source = &linker->parts[k].module->source;
+        if (source->size_bytes)
+            memcpy(text + linker->parts[k].base_bytes, source->text, source->size_bytes);
+        text[linker->parts[k].base_bytes + source->size_bytes] = '\n';
+        name = arena_printf(&out->arena, "%s%s%s", name, k ? "+" : "", source->name);
     }
     for (size_t k = 0; k < size; k++)
         nlines += text[k] == '\n';
@@ -407,7 +411,7 @@ static bool join_heads(Linker *linker) {
     PtxModule *out = linker->out;
     for (uint32_t k = 0; k < linker->nparts; k++) {
         Part *part = &linker->parts[k];
-        const PtxModule *module = part->m;
+        const PtxModule *module = part->module;
         if (k && module->address_bits != out->address_bits)
             return diag(linker->d, (SrcLoc){0}, DIAG_E0142, ".address_size", file_of(linker, 0),
                         file_of(linker, k), "both must agree");
@@ -468,7 +472,7 @@ PtxModule *ptx_link(PtxModule **modules, uint32_t n, Diags *diags) {
     bool good = n > 0;
     l.parts = ARENA_ARRAY(&l.tmp, Part, n + 1);
     for (uint32_t k = 0; k < n; k++) {
-        l.parts[k].m = l.out->parts[k] = modules[k];
+        l.parts[k].module = l.out->parts[k] = modules[k];
     }
     const Source *old = diags->source;
     diags->source = NULL;

@@ -14,90 +14,90 @@ typedef struct {
     uint32_t *path;
 } Dominators;
 
-static void number_nodes(Dominators *d, Arena *a, const Graph *graph, uint32_t root) {
+static void number_nodes(Dominators *doms, Arena *a, const Graph *graph, uint32_t root) {
     uint32_t *at = graph_numbers(a, graph->n, 0),
              now = 0; /* `now` climbs and descends: parents are the stack */
-    d->number[root] = 0;
-    d->node[d->count++] = root;
-    d->parent[0] = NO_NODE;
+    doms->number[root] = 0;
+    doms->node[doms->count++] = root;
+    doms->parent[0] = NO_NODE;
     while (now != NO_NODE) {
-        uint32_t n = d->node[now];
+        uint32_t n = doms->node[now];
         if (graph->succ_at[n] + at[n] == graph->succ_at[n + 1]) {
-            now = d->parent[now];
+            now = doms->parent[now];
             continue;
         }
         uint32_t s = graph->succ[graph->succ_at[n] + at[n]++];
-        if (d->number[s] != NO_NODE)
+        if (doms->number[s] != NO_NODE)
             continue;
-        d->number[s] = d->count;
-        d->parent[d->count] = now;
-        now = d->count;
-        d->node[d->count++] = s;
+        doms->number[s] = doms->count;
+        doms->parent[doms->count] = now;
+        now = doms->count;
+        doms->node[doms->count++] = s;
     }
 }
 
-static uint32_t eval(Dominators *d, uint32_t v) {
+static uint32_t eval(Dominators *doms, uint32_t v) {
     uint32_t depth = 0;
-    if (d->ancestor[v] == NO_NODE)
+    if (doms->ancestor[v] == NO_NODE)
         return v;
-    for (uint32_t x = v; d->ancestor[d->ancestor[x]] != NO_NODE; x = d->ancestor[x])
-        d->path[depth++] = x;
+    for (uint32_t x = v; doms->ancestor[doms->ancestor[x]] != NO_NODE; x = doms->ancestor[x])
+        doms->path[depth++] = x;
     while (depth) {
-        uint32_t x = d->path[--depth], up = d->ancestor[x];
-        if (d->semi[d->label[up]] < d->semi[d->label[x]])
-            d->label[x] = d->label[up];
-        d->ancestor[x] = d->ancestor[up];
+        uint32_t x = doms->path[--depth], up = doms->ancestor[x];
+        if (doms->semi[doms->label[up]] < doms->semi[doms->label[x]])
+            doms->label[x] = doms->label[up];
+        doms->ancestor[x] = doms->ancestor[up];
     }
-    return d->label[v];
+    return doms->label[v];
 }
 
-static void find_dominators(Dominators *d, const Graph *graph) {
-    for (uint32_t w = d->count; w-- > 1;) {
-        GRAPH_PREDS(graph, d->node[w], p) {
-            if (d->number[*p] == NO_NODE)
+static void find_dominators(Dominators *doms, const Graph *graph) {
+    for (uint32_t w = doms->count; w-- > 1;) {
+        GRAPH_PREDS(graph, doms->node[w], p) {
+            if (doms->number[*p] == NO_NODE)
                 continue;
-            uint32_t u = eval(d, d->number[*p]);
-            if (d->semi[u] < d->semi[w])
-                d->semi[w] = d->semi[u];
+            uint32_t u = eval(doms, doms->number[*p]);
+            if (doms->semi[u] < doms->semi[w])
+                doms->semi[w] = doms->semi[u];
         }
-        d->next[w] = d->bucket[d->semi[w]];
-        d->bucket[d->semi[w]] = w;
-        uint32_t up = d->parent[w];
-        d->ancestor[w] = up;
-        for (uint32_t v = d->bucket[up]; v != NO_NODE; v = d->next[v]) {
-            uint32_t u = eval(d, v);
-            d->dom[v] = d->semi[u] < d->semi[v] ? u : up;
+        doms->next[w] = doms->bucket[doms->semi[w]];
+        doms->bucket[doms->semi[w]] = w;
+        uint32_t up = doms->parent[w];
+        doms->ancestor[w] = up;
+        for (uint32_t v = doms->bucket[up]; v != NO_NODE; v = doms->next[v]) {
+            uint32_t u = eval(doms, v);
+            doms->dom[v] = doms->semi[u] < doms->semi[v] ? u : up;
         }
-        d->bucket[up] = NO_NODE;
+        doms->bucket[up] = NO_NODE;
     }
-    for (uint32_t w = 1; w < d->count; w++)
-        if (d->dom[w] != d->semi[w])
-            d->dom[w] = d->dom[d->dom[w]];
+    for (uint32_t w = 1; w < doms->count; w++)
+        if (doms->dom[w] != doms->semi[w])
+            doms->dom[w] = doms->dom[doms->dom[w]];
 }
 
 /* Number the tree so that "is an ancestor" is an interval test. */
-static void number_tree(DomTree *t, Arena *a, uint32_t n) {
-    const GraphOrder *o = &t->order;
+static void number_tree(DomTree *tree, Arena *a, uint32_t n) {
+    const GraphOrder *order = &tree->order;
     uint32_t *child = graph_numbers(a, n, NO_NODE), *sibling = graph_numbers(a, n, NO_NODE),
-             *stack = graph_numbers(a, o->count + 1, 0);
-    for (uint32_t k = o->count; k-- > 1;) {
-        uint32_t b = o->order[k];
-        sibling[b] = child[t->idom[b]];
-        child[t->idom[b]] = b;
+             *stack = graph_numbers(a, order->count + 1, 0);
+    for (uint32_t k = order->count; k-- > 1;) {
+        uint32_t b = order->order[k];
+        sibling[b] = child[tree->idom[b]];
+        child[tree->idom[b]] = b;
     }
     uint32_t top = 0, counter = 0;
-    stack[top++] = o->order[0];
-    t->in[o->order[0]] = ++counter;
+    stack[top++] = order->order[0];
+    tree->in[order->order[0]] = ++counter;
     while (top) {
         uint32_t b = stack[top - 1], c = child[b];
         if (c == NO_NODE) {
-            t->out[b] = ++counter;
+            tree->out[b] = ++counter;
             top--;
             continue;
         }
         child[b] = sibling[c];
-        t->in[c] = ++counter;
-        t->depth[c] = t->depth[b] + 1;
+        tree->in[c] = ++counter;
+        tree->depth[c] = tree->depth[b] + 1;
         stack[top++] = c;
     }
 }
@@ -131,20 +131,20 @@ DomTree dom_tree(Arena *a, const Graph *graph, GraphDirection direction, uint32_
     return t;
 }
 
-uint32_t dom_common(const DomTree *t, uint32_t a, uint32_t b) {
-    while (!dom_contains(t, a, b))
-        a = t->idom[a];
+uint32_t dom_common(const DomTree *tree, uint32_t a, uint32_t b) {
+    while (!dom_contains(tree, a, b))
+        a = tree->idom[a];
     return a;
 }
 
-void dom_frontier(const Graph *graph, const DomTree *t, uint32_t node, Bitset *out) {
+void dom_frontier(const Graph *graph, const DomTree *tree, uint32_t node, Bitset *out) {
     bs_clear(out);
-    for (uint32_t k = 0; k < t->order.count; k++) {
-        uint32_t n = t->order.order[k];
-        if (!dom_contains(t, node, n))
+    for (uint32_t k = 0; k < tree->order.count; k++) {
+        uint32_t n = tree->order.order[k];
+        if (!dom_contains(tree, node, n))
             continue;
         GRAPH_SUCCS(graph, n, s)
-            if (*s == node || !dom_contains(t, node, *s))
+            if (*s == node || !dom_contains(tree, node, *s))
                 bs_add(out, *s);
     }
 }

@@ -24,74 +24,74 @@ typedef struct {
     uint32_t *body, *mark;      /* mark[x] == h: in the body of h or about to be */
 } Walk;
 
-static void keep(Walk *w, uint32_t *list, uint32_t from, uint32_t to) {
-    VEC_ADD(w->a, &w->edges, ((Waiting){from, to, *list}));
-    *list = w->edges.n - 1;
+static void keep(Walk *walk, uint32_t *list, uint32_t from, uint32_t to) {
+    VEC_ADD(walk->a, &walk->edges, ((Waiting){from, to, *list}));
+    *list = walk->edges.n - 1;
 }
 
 /* Depth first; an edge to a node that is finished waits where the two paths part: the nearest node above its
  * end that is still open, which `open` finds. */
-static void walk_graph(Walk *w, uint32_t root, GraphWalk first) {
-    const Graph *graph = w->g;
-    uint32_t *at = graph_numbers(w->a, graph->n, 0), *open = graph_numbers(w->a, graph->n, 0), now = 0;
-    w->number[root] = 0;
-    w->node[w->count++] = root;
-    w->parent[0] = NO_NODE;
+static void walk_graph(Walk *walk, uint32_t root, GraphWalk first) {
+    const Graph *graph = walk->g;
+    uint32_t *at = graph_numbers(walk->a, graph->n, 0), *open = graph_numbers(walk->a, graph->n, 0), now = 0;
+    walk->number[root] = 0;
+    walk->node[walk->count++] = root;
+    walk->parent[0] = NO_NODE;
     while (now != NO_NODE) {
-        uint32_t n = w->node[now];
+        uint32_t n = walk->node[now];
         uint32_t k = at[n]++, nsuccs = graph->succ_at[n + 1] - graph->succ_at[n];
         if (k == nsuccs) {
-            w->last[now] = w->count - 1;
+            walk->last[now] = walk->count - 1;
             if (now)
-                open[now] = w->parent[now];
-            now = w->parent[now];
+                open[now] = walk->parent[now];
+            now = walk->parent[now];
             continue;
         }
         uint32_t s = graph->succ[graph->succ_at[n] + (first == GRAPH_FIRST_SUCC ? k : nsuccs - 1 - k)];
-        uint32_t to = w->number[s];
+        uint32_t to = walk->number[s];
         if (to == NO_NODE) {
-            to = w->number[s] = open[w->count] = w->count;
-            w->parent[to] = now;
-            w->node[w->count++] = s;
+            to = walk->number[s] = open[walk->count] = walk->count;
+            walk->parent[to] = now;
+            walk->node[walk->count++] = s;
             now = to;
         } else if (graph_find(open, to) != to) /* finished: across, or down to what was reached already */
-            keep(w, &w->crossing[graph_find(open, to)], now, to);
+            keep(walk, &walk->crossing[graph_find(open, to)], now, to);
     }
 }
 
-static void add_to_body(Walk *w, uint32_t h, uint32_t *n, uint32_t from) {
-    uint32_t x = graph_find(w->rep, from);
-    if (x != h && w->mark[x] != h) {
-        w->mark[x] = h;
-        w->body[(*n)++] = x;
+static void add_to_body(Walk *walk, uint32_t h, uint32_t *n, uint32_t from) {
+    uint32_t x = graph_find(walk->rep, from);
+    if (x != h && walk->mark[x] != h) {
+        walk->mark[x] = h;
+        walk->body[(*n)++] = x;
     }
 }
 
-static void find_loop(Walk *w, uint32_t h) {
+static void find_loop(Walk *walk, uint32_t h) {
     uint32_t n = 0;
-    for (uint32_t e = w->crossing[h], next; e;
+    for (uint32_t e = walk->crossing[h], next; e;
          e = next) { /* from now on an edge of this subtree as others are */
-        next = w->edges.at[e].next;
-        uint32_t *list = &w->preds[graph_find(w->rep, w->edges.at[e].to)];
-        w->edges.at[e].next = *list;
+        next = walk->edges.at[e].next;
+        uint32_t *list = &walk->preds[graph_find(walk->rep, walk->edges.at[e].to)];
+        walk->edges.at[e].next = *list;
         *list = e;
     }
-    GRAPH_PREDS(w->g, w->node[h], p) {
-        uint32_t from = w->number[*p];
-        if (from == NO_NODE || from < h || from > w->last[h])
+    GRAPH_PREDS(walk->g, walk->node[h], p) {
+        uint32_t from = walk->number[*p];
+        if (from == NO_NODE || from < h || from > walk->last[h])
             continue;
-        w->is_header[h] = true;
-        add_to_body(w, h, &n, from);
+        walk->is_header[h] = true;
+        add_to_body(walk, h, &n, from);
     }
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t x = w->body[k];
-        add_to_body(w, h, &n, w->parent[x]);
-        for (uint32_t e = w->preds[x]; e; e = w->edges.at[e].next)
-            add_to_body(w, h, &n, w->edges.at[e].from);
+        uint32_t x = walk->body[k];
+        add_to_body(walk, h, &n, walk->parent[x]);
+        for (uint32_t e = walk->preds[x]; e; e = walk->edges.at[e].next)
+            add_to_body(walk, h, &n, walk->edges.at[e].from);
     }
     for (uint32_t k = 0; k < n; k++) {
-        w->header[w->body[k]] = h;
-        w->rep[w->body[k]] = h;
+        walk->header[walk->body[k]] = h;
+        walk->rep[walk->body[k]] = h;
     }
 }
 
@@ -112,18 +112,18 @@ static void number_loops(Arena *a, Loop *loops, uint32_t n) {
 
 /* A loop is irreducible if an edge leads into it to another node than its header. `plain` leads from a loop
  * to the next one outwards, itself included, that is not known to be so. */
-static void find_irreducible(Walk *w, LoopForest *forest) {
-    uint32_t *plain = graph_numbers(w->a, forest->n + 1, 0);
+static void find_irreducible(Walk *walk, LoopForest *forest) {
+    uint32_t *plain = graph_numbers(walk->a, forest->n + 1, 0);
     for (uint32_t l = 0; l <= forest->n; l++)
         plain[l] = l;
-    for (uint32_t k = 0; k < w->count; k++) {
-        uint32_t n = w->node[k], first = forest->innermost[n];
+    for (uint32_t k = 0; k < walk->count; k++) {
+        uint32_t n = walk->node[k], first = forest->innermost[n];
         if (first != NO_NODE && forest->at[first].header == n)
             first = forest->at[first].parent;
         if (first == NO_NODE)
             continue;
-        GRAPH_PREDS(w->g, n, p) {
-            uint32_t l = w->number[*p] == NO_NODE ? forest->n : graph_find(plain, first);
+        GRAPH_PREDS(walk->g, n, p) {
+            uint32_t l = walk->number[*p] == NO_NODE ? forest->n : graph_find(plain, first);
             while (l != forest->n && !loop_contains(forest, l, *p)) {
                 forest->at[l].irreducible = true;
                 plain[l] = forest->at[l].parent == NO_NODE ? forest->n : forest->at[l].parent;

@@ -19,9 +19,9 @@ typedef struct {
 } Updates;
 
 /* Of phis in front of the value, in the order of the text: where the value comes round a loop. */
-static bool note_phis(Updates *u) {
-    Function *f = u->f;
-    uint32_t *place = ARENA_ARRAY(&u->a, uint32_t, f->blocks.n);
+static bool note_phis(Updates *updates) {
+    Function *f = updates->f;
+    uint32_t *place = ARENA_ARRAY(&updates->a, uint32_t, f->blocks.n);
     bool any = false;
     for (uint32_t k = 0; k < f->layout.n; k++)
         place[f->layout.at[k].i] = k;
@@ -33,7 +33,7 @@ static bool note_phis(Updates *u) {
                 if (src->kind == OPK_VAL && src->count == 1 && ir_dst(f, i, 0)->kind == OPK_VAL &&
                     src->value != ir_dst(f, i, 0)->value && f->values.at[src->value].def.i &&
                     place[f->values.at[src->value].block.i] >= place[b.i])
-                    u->replaces[src->value] = ir_dst(f, i, 0)->value, any = true;
+                    updates->replaces[src->value] = ir_dst(f, i, 0)->value, any = true;
         }
     return any;
 }
@@ -80,8 +80,8 @@ static bool depends(Function *f, Inst *later, const Inst *earlier) {
     return false;
 }
 
-static void move_inst(Updates *u, BlockId b, unsigned from, unsigned to) {
-    InstIds *insts = &ir_block(u->f, b)->insts;
+static void move_inst(Updates *updates, BlockId b, unsigned from, unsigned to) {
+    InstIds *insts = &ir_block(updates->f, b)->insts;
     InstId id = insts->at[from];
     for (; from < to; from++)
         insts->at[from] = insts->at[from + 1];
@@ -91,8 +91,8 @@ static void move_inst(Updates *u, BlockId b, unsigned from, unsigned to) {
 }
 
 /* Down behind position `to`. */
-static bool sink(Updates *u, BlockId b, unsigned from, unsigned to) {
-    Function *f = u->f;
+static bool sink(Updates *updates, BlockId b, unsigned from, unsigned to) {
+    Function *f = updates->f;
     const InstIds *insts = &ir_block(f, b)->insts;
     if (!may_move(f, ir_inst(f, insts->at[from])))
         return false;
@@ -100,13 +100,13 @@ static bool sink(Updates *u, BlockId b, unsigned from, unsigned to) {
         if (depends(f, ir_inst(f, insts->at[p]), ir_inst(f, insts->at[from])) ||
             ir_inst(f, insts->at[p])->op == OT_CALL || ir_is_terminator(f, ir_inst(f, insts->at[p])))
             return false;
-    move_inst(u, b, from, to);
+    move_inst(updates, b, from, to);
     return true;
 }
 
 /* Up in front of position `to`. */
-static bool hoist(Updates *u, BlockId b, unsigned from, unsigned to) {
-    Function *f = u->f;
+static bool hoist(Updates *updates, BlockId b, unsigned from, unsigned to) {
+    Function *f = updates->f;
     const InstIds *insts = &ir_block(f, b)->insts;
     if (!may_move(f, ir_inst(f, insts->at[from])))
         return false;
@@ -114,22 +114,22 @@ static bool hoist(Updates *u, BlockId b, unsigned from, unsigned to) {
         if (depends(f, ir_inst(f, insts->at[from]), ir_inst(f, insts->at[p])) ||
             ir_inst(f, insts->at[p])->op == OT_CALL)
             return false;
-    move_inst(u, b, from, to);
+    move_inst(updates, b, from, to);
     return true;
 }
 
-static bool is_live_out(Updates *u, BlockId b, uint32_t value) {
-    if (!u->has_live) {
-        ra_cfg(u->f, &u->a, &u->g);
-        ra_live(u->f, &u->g, &u->a, &u->live);
-        u->has_live = true;
+static bool is_live_out(Updates *updates, BlockId b, uint32_t value) {
+    if (!updates->has_live) {
+        ra_cfg(updates->f, &updates->a, &updates->g);
+        ra_live(updates->f, &updates->g, &updates->a, &updates->live);
+        updates->has_live = true;
     }
-    return ra_set_has(&u->live.out[b.i], value);
+    return ra_set_has(&updates->live.out[b.i], value);
 }
 
 /* The instruction at `at` makes the next value of x. Returns whether anything moved. */
-static bool separate(Updates *u, BlockId b, unsigned at, uint32_t x) {
-    Function *f = u->f;
+static bool separate(Updates *updates, BlockId b, unsigned at, uint32_t x) {
+    Function *f = updates->f;
     const InstIds *insts = &ir_block(f, b)->insts;
     unsigned last = 0;
     for (unsigned p = at + 1; p < insts->n && p <= at + MOST_CROSSED; p++) {
@@ -137,30 +137,30 @@ static bool separate(Updates *u, BlockId b, unsigned at, uint32_t x) {
         if (reads(f, ir_inst(f, insts->at[p]), x))
             last = p;
     }
-    if (!last || is_live_out(u, b, x))
+    if (!last || is_live_out(updates, b, x))
         return false;
-    if (sink(u, b, at, last))
+    if (sink(updates, b, at, last))
         return true;
     bool moved = false;
     for (unsigned p = at + 1; p <= last; p++)
         if (reads(f, ir_inst(f, insts->at[p]), x)) {
-            if (!hoist(u, b, p, at))
+            if (!hoist(updates, b, p, at))
                 break;
             moved = true, at++;
         }
     return moved;
 }
 
-static void separate_block(Updates *u, BlockId b) {
-    Function *f = u->f;
+static void separate_block(Updates *updates, BlockId b) {
+    Function *f = updates->f;
     unsigned moves = 0;
     for (unsigned p = ir_block(f, b)->insts.n; p-- > 0 && moves < MOST_MOVES;) {
         const Inst *i = ir_inst(f, ir_block(f, b)->insts.at[p]);
         if (i->op == IR_PHI || i->ndst == 0)
             continue;
         Operand dst = *ir_dst(f, i, 0);
-        if (dst.kind == OPK_VAL && dst.count == 1 && u->replaces[dst.value])
-            moves += separate(u, b, p, u->replaces[dst.value]);
+        if (dst.kind == OPK_VAL && dst.count == 1 && updates->replaces[dst.value])
+            moves += separate(updates, b, p, updates->replaces[dst.value]);
     }
 }
 

@@ -93,18 +93,18 @@ static const BinFunc *kernel_named(const Binary *binary, const char *name) {
 enum { COLUMN = 50 };
 
 /* "  B1 00b0-0180: 14 instructions, 2 branches, 1 BREAK, lines 44-61", indented by depth. */
-static void region_text(const Side *side, uint32_t func, const BinRegion *r, char *out, size_t size) {
+static void region_text(const Side *side, uint32_t func, const BinRegion *region, char *out, size_t size) {
     uint32_t first = side->flow->funcs[func].first_inst;
     char end[16] = "?", lines[40] = "", breaks[24] = "";
-    if (r->sync != BINFLOW_NONE)
-        snprintf(end, sizeof end, "%04x", 16 * (r->sync - first));
-    if (r->first_line)
-        snprintf(lines, sizeof lines, ", lines %u-%u", r->first_line, r->last_line);
-    if (r->nbreaks)
-        snprintf(breaks, sizeof breaks, ", %u BREAK", r->nbreaks);
-    unsigned indent = 2 * (r->depth < 8 ? r->depth : 8);
-    snprintf(out, size, "%*sB%u %04x-%s: %u insts%s%s", (int)indent, "", r->reg, 16 * (r->bssy - first), end,
-             r->ninsts, breaks, lines);
+    if (region->sync != BINFLOW_NONE)
+        snprintf(end, sizeof end, "%04x", 16 * (region->sync - first));
+    if (region->first_line)
+        snprintf(lines, sizeof lines, ", lines %u-%u", region->first_line, region->last_line);
+    if (region->nbreaks)
+        snprintf(breaks, sizeof breaks, ", %u BREAK", region->nbreaks);
+    unsigned indent = 2 * (region->depth < 8 ? region->depth : 8);
+    snprintf(out, size, "%*sB%u %04x-%s: %u insts%s%s", (int)indent, "", region->reg,
+             16 * (region->bssy - first), end, region->ninsts, breaks, lines);
 }
 
 static void kernel_text(const Side sides[2], const uint32_t funcs[2], const Kernel kernels[2]) {
@@ -131,20 +131,20 @@ static void kernel_json(const Side *side, uint32_t func, const Kernel *kernel, c
     cJSON *list = json_add_list(to, "regions");
     uint32_t first = side->flow->funcs[func].first_inst;
     for (uint32_t k = 0; k < kernel->nregions; k++) {
-        const BinRegion *r = &kernel->regions[k];
+        const BinRegion *region = &kernel->regions[k];
         cJSON *o = json_object();
         json_append(list, o);
-        json_add_number(o, "barrier", r->reg);
-        json_add_number(o, "bssy", 16 * (r->bssy - first));
-        if (r->sync != BINFLOW_NONE)
-            json_add_number(o, "bsync", 16 * (r->sync - first));
-        json_add_number(o, "depth", r->depth);
-        json_add_number(o, "instructions", r->ninsts);
-        json_add_number(o, "branches", r->nbranches);
-        json_add_number(o, "breaks", r->nbreaks);
-        if (r->first_line) {
-            json_add_number(o, "first_line", r->first_line);
-            json_add_number(o, "last_line", r->last_line);
+        json_add_number(o, "barrier", region->reg);
+        json_add_number(o, "bssy", 16 * (region->bssy - first));
+        if (region->sync != BINFLOW_NONE)
+            json_add_number(o, "bsync", 16 * (region->sync - first));
+        json_add_number(o, "depth", region->depth);
+        json_add_number(o, "instructions", region->ninsts);
+        json_add_number(o, "branches", region->nbranches);
+        json_add_number(o, "breaks", region->nbreaks);
+        if (region->first_line) {
+            json_add_number(o, "first_line", region->first_line);
+            json_add_number(o, "last_line", region->last_line);
         }
     }
 }

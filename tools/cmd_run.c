@@ -13,7 +13,7 @@
 #include <xxhash.h>
 
 typedef struct {
-    Settings *s;
+    Settings *settings;
     PtxModule *ptx; /* engine ptx, or where the binary came from */
     Binary *binary; /* engine interp */
     SimMemory *mem;
@@ -102,7 +102,7 @@ static void print_findings(Run *run, const MachineResult *res) {
         uint64_t pc = finding->func ? finding->pc_bytes - finding->func->address : finding->pc_bytes;
         bool asked = finding->kind == MF_HAZARD || finding->kind == MF_UNDEFINED ||
                      finding->kind == MF_PARTIAL_BARRIER;
-        if (!asked && !run->s->verbose)
+        if (!asked && !run->settings->verbose)
             continue;
         fprintf(stderr, "%s: %s pc 0x%llx", machine_finding_name(finding->kind),
                 finding->func ? finding->func->name : "?", (unsigned long long)pc);
@@ -133,16 +133,17 @@ static void add_stats(MachineStats *sum, const MachineStats *stats) {
         sum->max_resident = stats->max_resident;
 }
 
-static bool machine_launch(Run *run, const PlanLaunch *l) {
-    MachineOptions opt = run->s->machine;
+static bool machine_launch(Run *run, const PlanLaunch *launch) {
+    MachineOptions opt = run->settings->machine;
     MachineResult res;
     if (run->trace) {
         opt.trace = trace_machine;
         opt.trace_user = run->trace;
     }
-    opt.call = run->s->host_calls ? print_call : NULL;
+    opt.call = run->settings->host_calls ? print_call : NULL;
     double start = clock_seconds();
-    bool good = diff_run_machine(&run->s->plan, l, run->binary, run->mem, &opt, &res, &run->s->diags);
+    bool good = diff_run_machine(&run->settings->plan, launch, run->binary, run->mem, &opt, &res,
+                                 &run->settings->diags);
     run->seconds += clock_seconds() - start;
     add_stats(&run->stats, &res.stats);
     run->thread_insns = run->stats.lane_issues;
@@ -152,9 +153,10 @@ static bool machine_launch(Run *run, const PlanLaunch *l) {
     return good;
 }
 
-static bool card_launch(Run *run, const PlanLaunch *l) {
+static bool card_launch(Run *run, const PlanLaunch *launch) {
     GpuResult res;
-    bool good = diff_run_card(&run->s->plan, l, run->binary, &run->s->other, run->mem, &res, &run->s->diags);
+    bool good = diff_run_card(&run->settings->plan, launch, run->binary, &run->settings->other, run->mem,
+                              &res, &run->settings->diags);
     run->seconds += res.seconds;
     run->trap = res.trap;
     return good;
@@ -170,20 +172,21 @@ static void print_races(Run *run, PtxRunResult *res) {
     interp_races_free(res);
 }
 
-static bool ptx_launch(Run *run, const PlanLaunch *l) {
-    PtxRunOptions opt = {.seed = run->s->seed,
-                         .budget = run->s->budget,
+static bool ptx_launch(Run *run, const PlanLaunch *launch) {
+    PtxRunOptions opt = {.seed = run->settings->seed,
+                         .budget = run->settings->budget,
                          .on_warning = print_warning,
                          .user = run,
-                         .find_races = run->s->races,
-                         .report_uninitialised = run->s->machine.report_undefined,
-                         .report_open = run->s->machine.report_undefined,
+                         .find_races = run->settings->races,
+                         .report_uninitialised = run->settings->machine.report_undefined,
+                         .report_open = run->settings->machine.report_undefined,
                          .on_event = run->trace || run->counter ? ptx_event : NULL};
     PtxRunResult res = {0};
     double start = clock_seconds();
     if (run->counter)
-        profile_counter_launch(run->counter, l->block);
-    bool good = diff_run_ptx(&run->s->plan, l, run->ptx, run->mem, &opt, &res, &run->s->diags);
+        profile_counter_launch(run->counter, launch->block);
+    bool good =
+        diff_run_ptx(&run->settings->plan, launch, run->ptx, run->mem, &opt, &res, &run->settings->diags);
     run->seconds += clock_seconds() - start;
     run->thread_insns += res.thread_insns;
     print_races(run, &res);
@@ -196,18 +199,20 @@ static bool ptx_launch(Run *run, const PlanLaunch *l) {
     return good;
 }
 
-static bool on_card(const Run *run) { return run->s->other.engine != DIFF_MACHINE; }
+static bool on_card(const Run *run) { return run->settings->other.engine != DIFF_MACHINE; }
 
-static bool one_launch(Run *run, const PlanLaunch *l) {
-    return on_card(run) ? card_launch(run, l) : run->binary ? machine_launch(run, l) : ptx_launch(run, l);
+static bool one_launch(Run *run, const PlanLaunch *launch) {
+    return on_card(run)  ? card_launch(run, launch)
+           : run->binary ? machine_launch(run, launch)
+                         : ptx_launch(run, launch);
 }
 
 static bool run_all(Run *run) {
-    const Plan *p = &run->s->plan;
-    for (uint32_t i = 0; i < p->launches.n; i++)
-        for (uint32_t k = 0; k < p->launches.at[i].repeat; k++) {
-            const PlanLaunch *l = &p->launches.at[i];
-            if (!one_launch(run, l))
+    const Plan *plan = &run->settings->plan;
+    for (uint32_t i = 0; i < plan->launches.n; i++)
+        for (uint32_t k = 0; k < plan->launches.at[i].repeat; k++) {
+            const PlanLaunch *launch = &plan->launches.at[i];
+            if (!one_launch(run, launch))
                 return false;
             run->nlaunches++;
             if (run->trap.kind != TRAP_NONE)
@@ -239,12 +244,13 @@ static void print_buffer(const Run *r, const PlanBuffer *buffer, uint64_t most) 
 /* NAME=FILE of --save; NULL: reported. */
 static const PlanBuffer *save_target(Run *run, const char *text, const char **file) {
     const char *equals = strchr(text, '=');
-    const char *name = equals ? arena_printf(&run->s->arena, "%.*s", (int)(equals - text), text) : text;
-    uint32_t index = plan_find_buffer(&run->s->plan, name);
+    const char *name =
+        equals ? arena_printf(&run->settings->arena, "%.*s", (int)(equals - text), text) : text;
+    uint32_t index = plan_find_buffer(&run->settings->plan, name);
     *file = equals ? equals + 1 : NULL;
     if (equals && index)
-        return &run->s->plan.buffers.at[index - 1];
-    diag(&run->s->diags, (SrcLoc){0}, DIAG_E0504, name, "is no buffer; --save wants NAME=FILE");
+        return &run->settings->plan.buffers.at[index - 1];
+    diag(&run->settings->diags, (SrcLoc){0}, DIAG_E0504, name, "is no buffer; --save wants NAME=FILE");
     return NULL;
 }
 
@@ -252,32 +258,33 @@ static bool save_buffer(Run *run, const char *text) {
     const char *file;
     const PlanBuffer *b = save_target(run, text, &file);
     const SimAlloc *alloc = b ? buffer_alloc(run, b) : NULL;
-    return alloc && file_write(file, alloc->data, alloc->size_bytes, &run->s->diags);
+    return alloc && file_write(file, alloc->data, alloc->size_bytes, &run->settings->diags);
 }
 
 /* Wrong names and sizes are found before anything runs. */
 static bool check_names(Run *run) {
     const char *file;
-    for (uint32_t i = 0; i < run->s->prints.n; i++)
-        if (!plan_find_buffer(&run->s->plan, run->s->prints.at[i]))
-            return diag(&run->s->diags, (SrcLoc){0}, DIAG_E0504, run->s->prints.at[i], "is no buffer");
-    for (uint32_t i = 0; i < run->s->saves.n; i++)
-        if (!save_target(run, run->s->saves.at[i], &file))
+    for (uint32_t i = 0; i < run->settings->prints.n; i++)
+        if (!plan_find_buffer(&run->settings->plan, run->settings->prints.at[i]))
+            return diag(&run->settings->diags, (SrcLoc){0}, DIAG_E0504, run->settings->prints.at[i],
+                        "is no buffer");
+    for (uint32_t i = 0; i < run->settings->saves.n; i++)
+        if (!save_target(run, run->settings->saves.at[i], &file))
             return false;
-    return plan_read_expected(&run->s->plan, &run->s->diags);
+    return plan_read_expected(&run->settings->plan, &run->settings->diags);
 }
 
 static bool show_buffers(Run *run) {
-    const Plan *p = &run->s->plan;
-    for (uint32_t i = 0; i < run->s->prints.n; i++) {
-        uint32_t index = plan_find_buffer(p, run->s->prints.at[i]); /* check_names has found it */
-        print_buffer(run, &p->buffers.at[index - 1], UINT64_MAX);
+    const Plan *plan = &run->settings->plan;
+    for (uint32_t i = 0; i < run->settings->prints.n; i++) {
+        uint32_t index = plan_find_buffer(plan, run->settings->prints.at[i]); /* check_names has found it */
+        print_buffer(run, &plan->buffers.at[index - 1], UINT64_MAX);
     }
-    for (uint32_t i = 0; !run->s->prints.n && !run->s->json && i < p->buffers.n; i++)
-        if (p->buffers.at[i].is_output)
-            print_buffer(run, &p->buffers.at[i], 8);
-    for (uint32_t i = 0; i < run->s->saves.n; i++)
-        if (!save_buffer(run, run->s->saves.at[i]))
+    for (uint32_t i = 0; !run->settings->prints.n && !run->settings->json && i < plan->buffers.n; i++)
+        if (plan->buffers.at[i].is_output)
+            print_buffer(run, &plan->buffers.at[i], 8);
+    for (uint32_t i = 0; i < run->settings->saves.n; i++)
+        if (!save_buffer(run, run->settings->saves.at[i]))
             return false;
     return true;
 }
@@ -286,7 +293,7 @@ static bool show_buffers(Run *run) {
 static void print_json(const Run *run) {
     cJSON *o = json_object();
     char line[512];
-    json_add_text(o, "engine", on_card(run) ? run->s->engine : run->binary ? "interp" : "ptx");
+    json_add_text(o, "engine", on_card(run) ? run->settings->engine : run->binary ? "interp" : "ptx");
     json_add_number(o, "launches", run->nlaunches);
     json_add_number(o, "seconds", run->seconds);
     if (!on_card(run))
@@ -336,7 +343,7 @@ static void print_stats(const Run *run) {
 
 /* The module for the engine: a binary to execute, or PTX to interpret. */
 static bool open_input(Run *run) {
-    Settings *settings = run->s;
+    Settings *settings = run->settings;
     char *data;
     size_t size;
     if (!file_read(&settings->arena, settings->inputs[0], &settings->diags, &data, &size))
@@ -351,21 +358,21 @@ static bool open_input(Run *run) {
 }
 
 static bool open_trace(Run *run) {
-    const char *name = run->s->trace;
+    const char *name = run->settings->trace;
     if (!name)
         return true;
     run->trace = strcmp(name, "-") == 0 ? stdout : fopen(name, "w");
-    return run->trace || diag(&run->s->diags, (SrcLoc){0}, DIAG_E0002, name, "cannot be opened");
+    return run->trace || diag(&run->settings->diags, (SrcLoc){0}, DIAG_E0002, name, "cannot be opened");
 }
 
 static bool write_profile(Run *run) {
     if (!run->profile)
         return true;
     char *text = ptx_profile_write(run->profile);
-    bool good = file_write(run->s->profile_out, text, strlen(text), &run->s->diags);
+    bool good = file_write(run->settings->profile_out, text, strlen(text), &run->settings->diags);
     mem_free(text);
     if (profile_counter_was_full(run->counter))
-        diag(&run->s->diags, (SrcLoc){0}, DIAG_W0507, run->s->profile_out);
+        diag(&run->settings->diags, (SrcLoc){0}, DIAG_W0507, run->settings->profile_out);
     return good;
 }
 
@@ -373,11 +380,11 @@ static int finish_run(Run *run) {
     if (!show_buffers(run) || !write_profile(run))
         return STATUS_INPUT;
     if (run->trap.kind == TRAP_NONE &&
-        !plan_check(&run->s->plan, run->mem, &run->failed_checks, &run->s->diags))
+        !plan_check(&run->settings->plan, run->mem, &run->failed_checks, &run->settings->diags))
         return STATUS_INPUT;
-    if (run->s->json)
+    if (run->settings->json)
         print_json(run);
-    else if (run->s->stats)
+    else if (run->settings->stats)
         print_stats(run);
     if (run->trap.kind != TRAP_NONE)
         return STATUS_INPUT;
@@ -387,7 +394,7 @@ static int finish_run(Run *run) {
 int cmd_run(Settings *settings) {
     if (settings->replay)
         return cli_replay(settings);
-    Run r = {.s = settings};
+    Run r = {.settings = settings};
     int status = STATUS_INPUT;
     if (settings->profile_out && !settings->engine)
         settings->engine = "ptx";

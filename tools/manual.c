@@ -33,18 +33,18 @@ static void roff(FILE *out, const char *s) {
         fputs(*s == '-' ? "\\-" : *s == '\\' ? "\\e" : (char[]){*s, 0}, out);
 }
 
-static void roff_option(FILE *out, const struct argp_option *o) {
+static void roff_option(FILE *out, const struct argp_option *option) {
     fputs(".TP\n\\fB", out);
-    if (o->key < 0x100)
-        fprintf(out, "\\-%c%s%s%s, ", o->key, o->arg ? " \\fI" : "", o->arg ? o->arg : "",
-                o->arg ? "\\fB" : "");
+    if (option->key < 0x100)
+        fprintf(out, "\\-%c%s%s%s, ", option->key, option->arg ? " \\fI" : "", option->arg ? option->arg : "",
+                option->arg ? "\\fB" : "");
     fputs("\\-\\-", out);
-    roff(out, o->name);
-    if (o->arg)
-        fprintf(out, "\\fR=\\fI%s", o->arg);
+    roff(out, option->name);
+    if (option->arg)
+        fprintf(out, "\\fR=\\fI%s", option->arg);
     fputs("\\fR\n", out);
-    roff(out, o->doc);
-    roff(out, cli_names_listed(o));
+    roff(out, option->doc);
+    roff(out, cli_names_listed(option));
     fputs(".\n", out);
 }
 
@@ -57,8 +57,8 @@ static void command_manual(FILE *out, const Command *command) {
     roff(out, command->details);
     fputs("\n.SH OPTIONS\n", out);
     for (int g = 0; command->groups[g]; g++)
-        for (const struct argp_option *o = command->groups[g]; o->name; o++)
-            roff_option(out, o);
+        for (const struct argp_option *option = command->groups[g]; option->name; option++)
+            roff_option(out, option);
 }
 
 void cli_manual(FILE *out, const Command *command) {
@@ -75,10 +75,10 @@ void cli_manual(FILE *out, const Command *command) {
     else {
         fputs(".SH SYNOPSIS\n.B heddle\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] \\fIFILE\\fR...\n.SH COMMANDS\n",
               out);
-        for (const Command *k = cli_commands; k->name; k++) {
-            fprintf(out, ".TP\n\\fB%s\\fR ", k->name);
-            roff(out, k->args);
-            fprintf(out, "\n%s (\\fBheddle\\-%s\\fR(1)).\n", k->summary, k->name);
+        for (const Command *cmd = cli_commands; cmd->name; cmd++) {
+            fprintf(out, ".TP\n\\fB%s\\fR ", cmd->name);
+            roff(out, cmd->args);
+            fprintf(out, "\n%s (\\fBheddle\\-%s\\fR(1)).\n", cmd->summary, cmd->name);
         }
     }
     fputs(".SH EXIT STATUS\nOf several kernels the first that occurs of 3, 4, 1, 5, 0.\n", out);

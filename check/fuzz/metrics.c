@@ -20,7 +20,7 @@ typedef struct {
     const uint8_t *out; /* the threads' output */
     unsigned at[LANES]; /* events of the log used */
     unsigned ipdom[GEN_MAX_BLOCKS + 1];
-    Entry *stack;
+    Entry *entries;
     unsigned depth, cap;
 } Stack;
 
@@ -60,49 +60,49 @@ static void find_ipdoms(Stack *stack) {
     }
 }
 
-static void push(Stack *s, unsigned block, unsigned join, uint32_t lanes) {
-    if (s->depth == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 64;
-        s->stack = realloc(s->stack, s->cap * sizeof *s->stack);
-        if (!s->stack)
+static void push(Stack *stack, unsigned block, unsigned join, uint32_t lanes) {
+    if (stack->depth == stack->cap) {
+        stack->cap = stack->cap ? 2 * stack->cap : 64;
+        stack->entries = realloc(stack->entries, stack->cap * sizeof *stack->entries);
+        if (!stack->entries)
             abort();
     }
-    s->stack[s->depth++] = (Entry){block, join, lanes};
+    stack->entries[stack->depth++] = (Entry){block, join, lanes};
 }
 
 /* One block for the lanes on top; they take from their logs where they go next. */
-static void stack_step(Stack *s) {
-    Entry e = s->stack[s->depth - 1];
-    const GenGraph *graph = s->g;
+static void stack_step(Stack *stack) {
+    Entry e = stack->entries[stack->depth - 1];
+    const GenGraph *graph = stack->g;
     uint32_t to[GEN_MAX_BLOCKS + 1] = {0};
     unsigned ways = 0, last = 0;
     for (uint32_t m = e.lanes; m; m &= m - 1) {
         unsigned lane = (unsigned)__builtin_ctz(m);
-        s->at[lane]++;
+        stack->at[lane]++;
         if (graph->nsucc[e.block])
-            to[logged(s, lane, s->at[lane]) & (GEN_MAX_BLOCKS - 1)] |= 1u << lane;
+            to[logged(stack, lane, stack->at[lane]) & (GEN_MAX_BLOCKS - 1)] |= 1u << lane;
     }
     if (!graph->nsucc[e.block]) {
-        for (unsigned k = 0; k < s->depth; k++)
-            s->stack[k].lanes &= ~e.lanes;
+        for (unsigned k = 0; k < stack->depth; k++)
+            stack->entries[k].lanes &= ~e.lanes;
         return;
     }
     for (unsigned b = 0; b <= graph->n; b++)
         if (to[b])
             ways++, last = b;
     if (ways == 1) {
-        s->stack[s->depth - 1].block = last;
+        stack->entries[stack->depth - 1].block = last;
         return;
     }
-    unsigned join = s->ipdom[e.block];
+    unsigned join = stack->ipdom[e.block];
     if (join == NO_BLOCK) {
-        s->depth--;
+        stack->depth--;
         join = e.join;
     } else
-        s->stack[s->depth - 1].block = join;
+        stack->entries[stack->depth - 1].block = join;
     for (unsigned b = graph->n + 1; b-- > 0;)
         if (to[b])
-            push(s, b, join, to[b]);
+            push(stack, b, join, to[b]);
 }
 
 uint64_t fuzz_stack_issues(const GenGraph *g, const uint8_t *out) {
@@ -111,7 +111,7 @@ uint64_t fuzz_stack_issues(const GenGraph *g, const uint8_t *out) {
     find_ipdoms(&s);
     push(&s, 0, NO_BLOCK, ~0u);
     while (s.depth) {
-        const Entry *entry = &s.stack[s.depth - 1];
+        const Entry *entry = &s.entries[s.depth - 1];
         if (!entry->lanes || entry->block == entry->join) {
             s.depth--;
             continue;
@@ -119,7 +119,7 @@ uint64_t fuzz_stack_issues(const GenGraph *g, const uint8_t *out) {
         issues++;
         stack_step(&s);
     }
-    free(s.stack);
+    free(s.entries);
     return issues;
 }
 

@@ -32,8 +32,8 @@ typedef struct {
 } Routine;
 
 typedef struct {
-    ModelProgram *p;
-    const BinFlow *g;
+    ModelProgram *program;
+    const BinFlow *flow;
     Arena arena;
     Meanings *meant;              /* [block] at its start */
     RegSet *in, *forced, *writes; /* [block] */
@@ -105,7 +105,7 @@ static bool sources_differ(const RegSet *s, const MachInst *inst) {
 static bool makes_different(const Uni *uni, const RegSet *s, const MachInst *inst, bool together) {
     switch ((enum IsaUniform)isa_traits(inst->optype)->uniform) {
     case ISA_UNIFORM_BY_SREG:
-        return inst->src[0].kind != OPK_SREG || !sreg_same(uni->g->bin->target, inst->src[0].value);
+        return inst->src[0].kind != OPK_SREG || !sreg_same(uni->flow->bin->target, inst->src[0].value);
     case ISA_UNIFORM_TOGETHER: return !together;
     case ISA_UNIFORM_ALWAYS: return false;
     case ISA_UNIFORM_NEVER: return true;
@@ -119,7 +119,7 @@ static bool makes_different(const Uni *uni, const RegSet *s, const MachInst *ins
 static Meaning meaning(const Uni *uni, const Meanings *meanings, Operand o) {
     if (o.mods & (OPM_NEG | OPM_NOT | OPM_ABS))
         return IS_ANY;
-    uint32_t ntid = isa_target_info(uni->g->bin->target)->ntid_offset_bytes;
+    uint32_t ntid = isa_target_info(uni->flow->bin->target)->ntid_offset_bytes;
     if (o.kind == OPK_CMEM)
         return o.value == ntid ? IS_NTID_X : o.value == ntid + 4 ? IS_NTID_Y : IS_ANY;
     return o.kind == OPK_REG && o.file == RF_R && o.value < REG_RZ ? (Meaning)meanings->of[o.value] : IS_ANY;
@@ -138,7 +138,8 @@ static Meaning result_meaning(const Uni *uni, const Meanings *t, const MachInst 
     const char *name;
     switch (inst->optype) {
     case OT_S2R:
-        name = inst->src[0].kind == OPK_SREG ? isa_sreg_name(uni->g->bin->target, inst->src[0].value) : NULL;
+        name =
+            inst->src[0].kind == OPK_SREG ? isa_sreg_name(uni->flow->bin->target, inst->src[0].value) : NULL;
         return !name                        ? IS_ANY
                : strcmp(name, "tid.x") == 0 ? IS_TID_X
                : strcmp(name, "tid.y") == 0 ? IS_TID_Y
@@ -209,30 +210,32 @@ static bool decision_differs(const RegSet *s, const MachInst *inst) {
 
 /* A branch to another function's entry, which returns for this one. */
 static bool is_tail(const Uni *uni, uint32_t i) {
-    const Skel *skel = &uni->p->at[i];
-    uint32_t to = skel->kind == BK_BRANCH && skel->target != BINFLOW_NONE ? uni->g->block_of[skel->target]
+    const Skel *skel = &uni->program->at[i];
+    uint32_t to = skel->kind == BK_BRANCH && skel->target != BINFLOW_NONE ? uni->flow->block_of[skel->target]
                                                                           : BINFLOW_NONE;
-    return to != BINFLOW_NONE && uni->g->block_of[i] != BINFLOW_NONE &&
-           uni->g->blocks[to].func != uni->g->blocks[uni->g->block_of[i]].func;
+    return to != BINFLOW_NONE && uni->flow->block_of[i] != BINFLOW_NONE &&
+           uni->flow->blocks[to].func != uni->flow->blocks[uni->flow->block_of[i]].func;
 }
-static bool enters(const Uni *uni, uint32_t i) { return uni->p->at[i].kind == BK_CALL || is_tail(uni, i); }
+static bool enters(const Uni *uni, uint32_t i) {
+    return uni->program->at[i].kind == BK_CALL || is_tail(uni, i);
+}
 
 static Routine *routine_of(const Uni *uni, uint32_t block) { return &uni->routines[uni->routine_at[block]]; }
 
 /* `parts`: lanes may differ in whether they call, or whom. */
 static void uniform_call(Uni *uni, RegSet *s, uint32_t i, bool parts) {
-    const Skel *skel = &uni->p->at[i];
+    const Skel *skel = &uni->program->at[i];
     uint32_t n = skel->target != BINFLOW_NONE ? 1 : skel->ntargets;
     RegSet before = *s, written = {0}, kept;
     memset(&kept, n && !skel->maybe ? 0 : 0xff, sizeof kept);
     for (uint32_t t = 0; t < n; t++) {
         uint32_t entry = skel->target != BINFLOW_NONE ? skel->target : skel->targets[t],
-                 block = uni->g->block_of[entry];
+                 block = uni->flow->block_of[entry];
         if (block == BINFLOW_NONE)
             continue;
-        uint32_t f = uni->g->blocks[block].func;
+        uint32_t f = uni->flow->blocks[block].func;
         uni->changed |=
-            set_or(uni->g->funcs[f].first_inst == entry ? &uni->at_entry[f] : &uni->forced[block], s);
+            set_or(uni->flow->funcs[f].first_inst == entry ? &uni->at_entry[f] : &uni->forced[block], s);
         const Routine *routine = routine_of(uni, block);
         for (unsigned w = 0; w < WORDS; w++) {
             kept.w[w] |= ~routine->writes.w[w];
@@ -249,7 +252,8 @@ static void uniform_call(Uni *uni, RegSet *s, uint32_t i, bool parts) {
 
 /* Behind a call: what the called function may have written means nothing. */
 static void forget_written(const Uni *uni, uint32_t inst, Meanings *meanings) {
-    uint32_t to = uni->p->at[inst].target, block = to != BINFLOW_NONE ? uni->g->block_of[to] : BINFLOW_NONE;
+    uint32_t to = uni->program->at[inst].target,
+             block = to != BINFLOW_NONE ? uni->flow->block_of[to] : BINFLOW_NONE;
     for (unsigned r = 0; r < 256; r++)
         if (block == BINFLOW_NONE || set_has(&routine_of(uni, block)->writes, r))
             meanings->of[r] = IS_ANY;
@@ -266,16 +270,16 @@ static void meet_meanings(Uni *uni, uint32_t block, const Meanings *meanings) {
 
 /* Through a block; with `note` the decisions in it are written down. */
 static void through(Uni *uni, uint32_t block, RegSet *s, bool note) {
-    const BinBlock *b = &uni->g->blocks[block];
+    const BinBlock *b = &uni->flow->blocks[block];
     bool together = false;
     Meanings t = uni->meant[block];
     for (unsigned r = 0; r < 256; r++)
         t.of[r] = t.of[r] == UNSEEN ? IS_ANY : t.of[r];
     FOR_BIN_INSTS(b, i) {
-        if (!uni->g->decoded[i])
+        if (!uni->flow->decoded[i])
             return;
-        const MachInst *m = &uni->g->insts[i];
-        Skel *skel = &uni->p->at[i];
+        const MachInst *m = &uni->flow->insts[i];
+        Skel *skel = &uni->program->at[i];
         if (skel->kind != BK_PLAIN && skel->kind != BK_COLLECTIVE && skel->kind != BK_NOP) {
             bool parts = decision_differs(s, m);
             together =
@@ -322,13 +326,13 @@ static int meet(const Uni *uni, const uint32_t *order, int a, int b) {
  * many. */
 static uint32_t number_back(Uni *uni, uint32_t sink, uint32_t *order, uint32_t *list) {
     uint32_t top = 0, n = 0, round = ++uni->round;
-    uint32_t *next = ARENA_ARRAY(&uni->arena, uint32_t, uni->g->nblocks + 1u);
+    uint32_t *next = ARENA_ARRAY(&uni->arena, uint32_t, uni->flow->nblocks + 1u);
     uni->stack[top++] = sink;
     uni->walk[sink] = round;
     while (top) { /* depth first over predecessors, numbered on leaving */
         uint32_t b = uni->stack[top - 1];
-        if (next[b] < uni->g->blocks[b].npreds) {
-            uint32_t pred = uni->g->blocks[b].preds[next[b]++].block;
+        if (next[b] < uni->flow->blocks[b].npreds) {
+            uint32_t pred = uni->flow->blocks[b].preds[next[b]++].block;
             if (uni->walk[pred] != round) {
                 uni->walk[pred] = round;
                 uni->stack[top++] = pred;
@@ -345,12 +349,13 @@ static uint32_t number_back(Uni *uni, uint32_t sink, uint32_t *order, uint32_t *
 /* Immediate post-dominators of one function. The sink is the last block that most others lead to; what cannot
  * reach it (early exits, traps) does not hinder lanes from meeting. */
 static void joins(Uni *uni, uint32_t f) {
-    const BinFuncFlow *ff = &uni->g->funcs[f];
+    const BinFuncFlow *ff = &uni->flow->funcs[f];
     ArenaMark mark = arena_mark(&uni->arena);
-    uint32_t *order = ARENA_ARRAY(&uni->arena, uint32_t, uni->g->nblocks + 1u);
-    uint32_t *list = ARENA_ARRAY(&uni->arena, uint32_t, uni->g->nblocks + 1u), best = 0, sink = BINFLOW_NONE;
+    uint32_t *order = ARENA_ARRAY(&uni->arena, uint32_t, uni->flow->nblocks + 1u);
+    uint32_t *list = ARENA_ARRAY(&uni->arena, uint32_t, uni->flow->nblocks + 1u), best = 0,
+             sink = BINFLOW_NONE;
     for (uint32_t b = ff->first_block; b < ff->first_block + ff->nblocks; b++) {
-        if (uni->g->blocks[b].nsuccs || !uni->g->blocks[b].reachable)
+        if (uni->flow->blocks[b].nsuccs || !uni->flow->blocks[b].reachable)
             continue;
         ArenaMark inner = arena_mark(&uni->arena);
         uint32_t n = number_back(uni, b, order, list);
@@ -363,7 +368,7 @@ static void joins(Uni *uni, uint32_t f) {
     for (uint32_t b = ff->first_block; b < ff->first_block + ff->nblocks; b++)
         uni->join[b] = NONE;
     if (sink != BINFLOW_NONE) {
-        memset(order, 0, (uni->g->nblocks + 1u) * sizeof *order);
+        memset(order, 0, (uni->flow->nblocks + 1u) * sizeof *order);
         uint32_t n = number_back(uni, sink, order, list);
         uni->join[sink] = (int)sink;
         for (bool more = true; more;) {
@@ -372,8 +377,8 @@ static void joins(Uni *uni, uint32_t f) {
                 uint32_t b = list[k];
                 int j = NONE;
                 bool first = true;
-                for (uint32_t e = 0; e < uni->g->blocks[b].nsuccs; e++) {
-                    uint32_t to = uni->g->blocks[b].succs[e].block;
+                for (uint32_t e = 0; e < uni->flow->blocks[b].nsuccs; e++) {
+                    uint32_t to = uni->flow->blocks[b].succs[e].block;
                     if (!order[to] || uni->join[to] == NONE)
                         continue;
                     j = first ? (int)to : meet(uni, order, j, (int)to);
@@ -390,8 +395,8 @@ static void joins(Uni *uni, uint32_t f) {
 
 /* The sides of a divergent branch: what they write may differ where two of them meet. */
 static void spread(Uni *uni, uint32_t block) {
-    const BinBlock *b = &uni->g->blocks[block];
-    const BinFuncFlow *ff = &uni->g->funcs[b->func];
+    const BinBlock *b = &uni->flow->blocks[block];
+    const BinFuncFlow *ff = &uni->flow->funcs[b->func];
     ArenaMark mark = arena_mark(&uni->arena);
     uint8_t *sides = ARENA_ARRAY(&uni->arena, uint8_t, ff->nblocks + 1u);
     RegSet written = {0};
@@ -407,9 +412,9 @@ static void spread(Uni *uni, uint32_t block) {
             if ((int)n == uni->join[block])
                 continue;
             set_or(&written, &uni->writes[n]);
-            exits |= (uni->g->blocks[n].ends & (BX_EXIT | BX_TRAP | BX_RET)) != 0;
-            for (uint32_t s = 0; s < uni->g->blocks[n].nsuccs; s++) {
-                uint32_t to = uni->g->blocks[n].succs[s].block;
+            exits |= (uni->flow->blocks[n].ends & (BX_EXIT | BX_TRAP | BX_RET)) != 0;
+            for (uint32_t s = 0; s < uni->flow->blocks[n].nsuccs; s++) {
+                uint32_t to = uni->flow->blocks[n].succs[s].block;
                 if (uni->walk[to] != round) {
                     uni->walk[to] = round;
                     uni->stack[top++] = to;
@@ -430,8 +435,8 @@ static void spread(Uni *uni, uint32_t block) {
     }
     while (top) { /* somebody left: nothing behind is sure */
         uint32_t n = uni->stack[--top];
-        for (uint32_t s = 0; s < uni->g->blocks[n].nsuccs; s++) {
-            uint32_t to = uni->g->blocks[n].succs[s].block;
+        for (uint32_t s = 0; s < uni->flow->blocks[n].nsuccs; s++) {
+            uint32_t to = uni->flow->blocks[n].succs[s].block;
             if (!uni->sometimes[to]) {
                 uni->sometimes[to] = true;
                 uni->stack[top++] = to;
@@ -442,8 +447,8 @@ static void spread(Uni *uni, uint32_t block) {
 }
 
 static void one_round(Uni *uni) {
-    for (uint32_t f = 0; f < uni->g->bin->nfuncs; f++) {
-        const BinFuncFlow *ff = &uni->g->funcs[f];
+    for (uint32_t f = 0; f < uni->flow->bin->nfuncs; f++) {
+        const BinFuncFlow *ff = &uni->flow->funcs[f];
         for (uint32_t k = 0; k < ff->nrpo; k++) {
             uint32_t block = ff->rpo[k];
             RegSet s = uni->forced[block];
@@ -451,8 +456,8 @@ static void one_round(Uni *uni) {
                 set_or(&s, &uni->at_entry[f]);
             set_or(&s, &uni->in[block]);
             through(uni, block, &s, false);
-            for (uint32_t e = 0; e < uni->g->blocks[block].nsuccs; e++)
-                uni->changed |= set_or(&uni->in[uni->g->blocks[block].succs[e].block], &s);
+            for (uint32_t e = 0; e < uni->flow->blocks[block].nsuccs; e++)
+                uni->changed |= set_or(&uni->in[uni->flow->blocks[block].succs[e].block], &s);
         }
         for (uint32_t b = ff->first_block; b < ff->first_block + ff->nblocks; b++)
             if (uni->divergent[b])
@@ -463,19 +468,19 @@ static void one_round(Uni *uni) {
 static void note_calls(Uni *uni) {
     for (bool more = true; more;) {
         more = false;
-        for (uint32_t i = 0; i < uni->p->n; i++) {
-            const Skel *skel = &uni->p->at[i];
-            uint32_t block = uni->g->block_of[i];
+        for (uint32_t i = 0; i < uni->program->n; i++) {
+            const Skel *skel = &uni->program->at[i];
+            uint32_t block = uni->flow->block_of[i];
             if (skel->kind != BK_CALL || skel->fails || block == BINFLOW_NONE)
                 continue;
-            bool sometimes = uni->sometimes[block] || uni->called_sometimes[uni->g->blocks[block].func] ||
+            bool sometimes = uni->sometimes[block] || uni->called_sometimes[uni->flow->blocks[block].func] ||
                              skel->target == BINFLOW_NONE;
             for (uint32_t t = 0; t < (skel->target != BINFLOW_NONE ? 1 : skel->ntargets); t++) {
                 uint32_t to =
-                    uni->g->block_of[skel->target != BINFLOW_NONE ? skel->target : skel->targets[t]];
-                if (to == BINFLOW_NONE || !sometimes || uni->called_sometimes[uni->g->blocks[to].func])
+                    uni->flow->block_of[skel->target != BINFLOW_NONE ? skel->target : skel->targets[t]];
+                if (to == BINFLOW_NONE || !sometimes || uni->called_sometimes[uni->flow->blocks[to].func])
                     continue;
-                uni->called_sometimes[uni->g->blocks[to].func] = more = true;
+                uni->called_sometimes[uni->flow->blocks[to].func] = more = true;
             }
         }
     }
@@ -484,7 +489,7 @@ static void note_calls(Uni *uni) {
 static void add_routine(Uni *uni, uint32_t entry) {
     if (uni->routine_at[entry] != BINFLOW_NONE)
         return;
-    const BinFlow *flow = uni->g;
+    const BinFlow *flow = uni->flow;
     Routine *routine = &uni->routines[uni->nroutines];
     uint32_t round = ++uni->round, number = uni->routine_at[entry] = uni->nroutines++;
     VEC_ADD(&uni->arena, &routine->blocks, entry);
@@ -503,10 +508,10 @@ static void add_routine(Uni *uni, uint32_t entry) {
 
 /* Entries of functions, and wherever a call may lead. */
 static void find_routines(Uni *uni) {
-    const BinFlow *flow = uni->g;
+    const BinFlow *flow = uni->flow;
     uint32_t ncalls = 0;
-    for (uint32_t i = 0; i < uni->p->n; i++)
-        ncalls += enters(uni, i) ? 1 + uni->p->at[i].ntargets : 0;
+    for (uint32_t i = 0; i < uni->program->n; i++)
+        ncalls += enters(uni, i) ? 1 + uni->program->at[i].ntargets : 0;
     uni->routines = ARENA_ARRAY(&uni->arena, Routine, flow->bin->nfuncs + ncalls + 1u);
     uni->routine_at = ARENA_ARRAY(&uni->arena, uint32_t, flow->nblocks + 1u);
     uni->returns_from = arena_alloc(&uni->arena, (flow->nblocks + 1u) * sizeof *uni->returns_from);
@@ -515,8 +520,8 @@ static void find_routines(Uni *uni) {
     for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
         if (flow->funcs[f].nblocks)
             add_routine(uni, flow->funcs[f].first_block);
-    for (uint32_t i = 0; i < uni->p->n; i++) {
-        const Skel *skel = &uni->p->at[i];
+    for (uint32_t i = 0; i < uni->program->n; i++) {
+        const Skel *skel = &uni->program->at[i];
         for (uint32_t t = 0; enters(uni, i) && t < skel->ntargets + 1u; t++) {
             uint32_t to = t < skel->ntargets ? skel->targets[t] : skel->target;
             uint32_t block = to == BINFLOW_NONE ? BINFLOW_NONE : flow->block_of[to];
@@ -529,28 +534,28 @@ static void find_routines(Uni *uni) {
 /* What the instructions of a block write themselves. */
 static void written_in(const Uni *uni, const BinBlock *block, RegSet *out) {
     FOR_BIN_INSTS(block, i)
-        for (unsigned d = 0; uni->g->decoded[i] && d < uni->g->insts[i].ndst; d++) {
-            unsigned first, n = bits_of(uni->g->insts[i].dst[d], &first);
+        for (unsigned d = 0; uni->flow->decoded[i] && d < uni->flow->insts[i].ndst; d++) {
+            unsigned first, n = bits_of(uni->flow->insts[i].dst[d], &first);
             for (unsigned c = 0; c < n; c++)
                 set_put(out, first + c, true);
         }
     FOR_BIN_INSTS(block, i)
-        for (unsigned p = 0; p < NUM_PREDS && uni->g->decoded[i] &&
-                             isa_has_effect(uni->g->insts[i].optype, ISA_EFFECT_WRITES_ALL_P);
+        for (unsigned p = 0; p < NUM_PREDS && uni->flow->decoded[i] &&
+                             isa_has_effect(uni->flow->insts[i].optype, ISA_EFFECT_WRITES_ALL_P);
              p++)
             set_put(out, PRED_BIT + p, true);
 }
 
 /* Registers written in each block, those of called routines included. */
 static void find_writes(Uni *uni) {
-    const BinFlow *flow = uni->g;
+    const BinFlow *flow = uni->flow;
     for (uint32_t b = 0; b < flow->nblocks; b++)
         written_in(uni, &flow->blocks[b], &uni->writes[b]);
     for (bool more = true; more;) {
         more = false;
         for (uint32_t b = 0; b < flow->nblocks; b++)
             FOR_BIN_INSTS(&flow->blocks[b], i) {
-                const Skel *skel = &uni->p->at[i];
+                const Skel *skel = &uni->program->at[i];
                 if (!enters(uni, i))
                     continue;
                 uint32_t to = skel->target != BINFLOW_NONE ? flow->block_of[skel->target] : BINFLOW_NONE;
@@ -567,7 +572,7 @@ static void find_writes(Uni *uni) {
 
 void model_uniformity(ModelProgram *program) {
     uint32_t nb = program->g->nblocks + 1u, nf = program->g->bin->nfuncs + 1u;
-    Uni u = {.p = program, .g = program->g};
+    Uni u = {.program = program, .flow = program->g};
     Arena *a = &u.arena;
     u.in = ARENA_ARRAY(a, RegSet, nb), u.forced = ARENA_ARRAY(a, RegSet, nb),
     u.writes = ARENA_ARRAY(a, RegSet, nb);

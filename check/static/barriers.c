@@ -26,8 +26,8 @@ typedef struct {
 } State;
 
 typedef struct {
-    Checker *c;
-    const Proc *p;
+    Checker *checker;
+    const Proc *proc;
     uint32_t base; /* first block of the function */
     VEC(Join) joins;
     State *in;   /* by block - base */
@@ -68,13 +68,14 @@ static uint32_t find_sync(const Checker *checker, uint32_t target, unsigned reg,
 }
 
 static uint32_t join_of(Barriers *barriers, uint32_t bssy) {
-    unsigned reg = bin_barrier(&barriers->c->g->insts[bssy]);
-    uint32_t target = bin_target(barriers->c->g, bssy);
+    unsigned reg = bin_barrier(&barriers->checker->g->insts[bssy]);
+    uint32_t target = bin_target(barriers->checker->g, bssy);
     for (uint32_t k = 0; k < barriers->joins.n; k++)
         if (barriers->joins.at[k].reg == reg && barriers->joins.at[k].target == target)
             return k;
-    VEC_ADD(&barriers->c->a, &barriers->joins,
-            ((Join){(uint8_t)reg, target, find_sync(barriers->c, target, reg, barriers->p->func), bssy}));
+    VEC_ADD(&barriers->checker->a, &barriers->joins,
+            ((Join){(uint8_t)reg, target, find_sync(barriers->checker, target, reg, barriers->proc->func),
+                    bssy}));
     return barriers->joins.n - 1;
 }
 
@@ -123,7 +124,7 @@ static Literals guards(const MachInst *inst) {
 }
 
 static void transfer(Barriers *barriers, State *state, uint32_t i) {
-    const MachInst *m = &barriers->c->g->insts[i];
+    const MachInst *m = &barriers->checker->g->insts[i];
     bool always = bin_guard(m) == BG_ALWAYS;
     unsigned reg;
     forget_predicates(state, m);
@@ -151,7 +152,7 @@ static void transfer(Barriers *barriers, State *state, uint32_t i) {
 
 /* Lanes that take this edge and are known to have left some registers. */
 static void leave_on_edge(Barriers *barriers, State *state, uint32_t last, BinEdgeKind kind) {
-    const MachInst *m = &barriers->c->g->insts[last];
+    const MachInst *m = &barriers->checker->g->insts[last];
     BinKind k = bin_kind(m);
     Literals taken = guards(m), passed = 0;
     if ((k != BK_BRANCH && k != BK_EXIT && k != BK_RET) || !taken)
@@ -186,30 +187,30 @@ static bool merge_state(State *into, const State *with) {
 }
 
 static State new_state(Barriers *barriers) {
-    return (State){.pend = bs_new(&barriers->c->a, barriers->joins.n + 1),
-                   .must = bs_new(&barriers->c->a, barriers->joins.n + 1)};
+    return (State){.pend = bs_new(&barriers->checker->a, barriers->joins.n + 1),
+                   .must = bs_new(&barriers->checker->a, barriers->joins.n + 1)};
 }
 
 static void solve(Barriers *barriers) {
-    const BinFlow *flow = barriers->c->g;
-    for (uint32_t n = 0; n < barriers->p->nrpo; n++)
-        FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i)
+    const BinFlow *flow = barriers->checker->g;
+    for (uint32_t n = 0; n < barriers->proc->nrpo; n++)
+        FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i)
             if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSSY)
                 join_of(barriers, i);
-    barriers->in = ARENA_ARRAY(&barriers->c->a, State, flow->funcs[barriers->p->func].nblocks);
-    for (uint32_t n = 0; n < barriers->p->nrpo; n++)
-        barriers->in[barriers->p->rpo[n] - barriers->base] = new_state(barriers);
+    barriers->in = ARENA_ARRAY(&barriers->checker->a, State, flow->funcs[barriers->proc->func].nblocks);
+    for (uint32_t n = 0; n < barriers->proc->nrpo; n++)
+        barriers->in[barriers->proc->rpo[n] - barriers->base] = new_state(barriers);
     State now = new_state(barriers), edge = new_state(barriers);
-    barriers->in[barriers->p->entry_block - barriers->base].reached = true;
+    barriers->in[barriers->proc->entry_block - barriers->base].reached = true;
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
-            const BinBlock *blk = &flow->blocks[barriers->p->rpo[n]];
-            if (!barriers->in[barriers->p->rpo[n] - barriers->base].reached)
+        for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
+            const BinBlock *blk = &flow->blocks[barriers->proc->rpo[n]];
+            if (!barriers->in[barriers->proc->rpo[n] - barriers->base].reached)
                 continue;
-            barriers->c->steps += 1 + blk->nsuccs;
-            copy_state(&now, &barriers->in[barriers->p->rpo[n] - barriers->base]);
-            FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i)
+            barriers->checker->steps += 1 + blk->nsuccs;
+            copy_state(&now, &barriers->in[barriers->proc->rpo[n] - barriers->base]);
+            FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i)
                 if (flow->decoded[i])
                     transfer(barriers, &now, i);
             for (uint32_t s = 0; s < blk->nsuccs; s++) {
@@ -226,15 +227,15 @@ static void solve(Barriers *barriers) {
 /* Blocks from which a block in `set` is reached; walking back stops at blocks in `stop` (whose members may be
  * in set). */
 static void grow_back(Barriers *barriers, Bitset *set, const Bitset *stop) {
-    const BinFlow *flow = barriers->c->g;
+    const BinFlow *flow = barriers->checker->g;
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t n = barriers->p->nrpo; n-- > 0;) {
-            uint32_t k = barriers->p->rpo[n] - barriers->base;
-            barriers->c->steps++;
+        for (uint32_t n = barriers->proc->nrpo; n-- > 0;) {
+            uint32_t k = barriers->proc->rpo[n] - barriers->base;
+            barriers->checker->steps++;
             if (bs_has(set, k) || (stop && bs_has(stop, k)))
                 continue;
-            const BinBlock *blk = &flow->blocks[barriers->p->rpo[n]];
+            const BinBlock *blk = &flow->blocks[barriers->proc->rpo[n]];
             for (uint32_t s = 0; s < blk->nsuccs; s++)
                 if (bs_has(set, blk->succs[s].block - barriers->base)) {
                     bs_add(set, k);
@@ -246,7 +247,7 @@ static void grow_back(Barriers *barriers, Bitset *set, const Bitset *stop) {
 }
 
 static bool same_sync(const Barriers *barriers, uint32_t i, const Join *join) {
-    return is_sync_of(barriers->c, i, join->reg, barriers->p->func) &&
+    return is_sync_of(barriers->checker, i, join->reg, barriers->proc->func) &&
            (join->sync == NONE || join->sync == i);
 }
 
@@ -256,9 +257,9 @@ static void finding_pending(Barriers *barriers, CheckRule rule, uint32_t inst, c
                             const char *what) {
     BS_EACH(j, pend) {
         const Join *join = &barriers->joins.at[j];
-        check_report(barriers->c, rule, inst, join->bssy,
+        check_report(barriers->checker, rule, inst, join->bssy,
                      "B%u may still be pending at %s (joined at %s); missing BREAK or BSYNC", join->reg, what,
-                     check_at(barriers->c, join->bssy));
+                     check_at(barriers->checker, join->bssy));
         return;
     }
 }
@@ -273,10 +274,10 @@ static void at_end(Barriers *b, State *state, const BinBlock *blk) {
 }
 
 static void at_bsync(Barriers *barriers, const State *state, uint32_t i, Summary *sum) {
-    unsigned reg = bin_barrier(&barriers->c->g->insts[i]);
+    unsigned reg = bin_barrier(&barriers->checker->g->insts[i]);
     uint16_t regs = regs_of(barriers, &state->pend), all = regs | sum->inherited;
     if (!(regs >> reg & 1))
-        check_report(barriers->c, CR_R04, i, NONE, "BSYNC B%u has no reaching BSSY", reg);
+        check_report(barriers->checker, CR_R04, i, NONE, "BSYNC B%u has no reaching BSSY", reg);
     for (unsigned p = 0; p < NUM_B; p++)
         if (p != reg && (all >> p & 1) && !(sum->order[p] >> reg & 1)) {
             sum->order[p] |= (uint16_t)(1u << reg);
@@ -290,14 +291,15 @@ static void at_bssy(Barriers *barriers, const State *state, uint32_t i) {
     if (barriers->joins.at[j].sync == NONE) {
         char to[40] = "outside the code";
         if (barriers->joins.at[j].target != NONE)
-            snprintf(to, sizeof to, "%.39s", check_at(barriers->c, barriers->joins.at[j].target));
-        check_report(barriers->c, CR_R06, i, NONE, "syncpoint %s is not behind a BSYNC B%u", to, reg);
+            snprintf(to, sizeof to, "%.39s", check_at(barriers->checker, barriers->joins.at[j].target));
+        check_report(barriers->checker, CR_R06, i, NONE, "syncpoint %s is not behind a BSYNC B%u", to, reg);
     }
     BS_EACH(k, &state->must)
         if (k != j && barriers->joins.at[k].reg == reg)
-            check_report(barriers->c, CR_R08, i, barriers->joins.at[k].bssy,
+            check_report(barriers->checker, CR_R08, i, barriers->joins.at[k].bssy,
                          "B%u re-used inside its own region (%s, %s)", reg,
-                         check_at(barriers->c, barriers->joins.at[k].bssy), check_at(barriers->c, i));
+                         check_at(barriers->checker, barriers->joins.at[k].bssy),
+                         check_at(barriers->checker, i));
 }
 
 static void at_bmov(Checker *checker, uint32_t i, const Summary *sum) {
@@ -307,15 +309,15 @@ static void at_bmov(Checker *checker, uint32_t i, const Summary *sum) {
 }
 
 static void walk_rules(Barriers *barriers, Summary *sum) {
-    Checker *checker = barriers->c;
+    Checker *checker = barriers->checker;
     const BinFlow *flow = checker->g;
     State now = new_state(barriers);
-    for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
-        const State *in = &barriers->in[barriers->p->rpo[n] - barriers->base];
+    for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
+        const State *in = &barriers->in[barriers->proc->rpo[n] - barriers->base];
         if (!in->reached)
             continue;
         copy_state(&now, in);
-        FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i) {
+        FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i) {
             if (!flow->decoded[i])
                 break;
             BinKind kind = bin_kind(&flow->insts[i]);
@@ -329,7 +331,7 @@ static void walk_rules(Barriers *barriers, Summary *sum) {
                 at_bmov(checker, i, sum);
             transfer(barriers, &now, i);
         }
-        at_end(barriers, &now, &flow->blocks[barriers->p->rpo[n]]);
+        at_end(barriers, &now, &flow->blocks[barriers->proc->rpo[n]]);
     }
 }
 
@@ -340,19 +342,19 @@ typedef struct { /* for each join the blocks where it may be pending, and a walk
 } Pending;
 
 static Pending pending_blocks(Barriers *barriers) {
-    Arena *a = &barriers->c->a;
-    uint32_t nblocks = barriers->c->g->funcs[barriers->p->func].nblocks, njoins = barriers->joins.n;
+    Arena *a = &barriers->checker->a;
+    uint32_t nblocks = barriers->checker->g->funcs[barriers->proc->func].nblocks, njoins = barriers->joins.n;
     Pending pending = {.first = ARENA_ARRAY(a, uint32_t, njoins + 2)};
-    for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
-        const State *in = &barriers->in[barriers->p->rpo[n] - barriers->base];
+    for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
+        const State *in = &barriers->in[barriers->proc->rpo[n] - barriers->base];
         for (uint32_t j = bs_next(&in->pend, 0); in->reached && j < njoins; j = bs_next(&in->pend, j + 1))
             pending.first[j + 2]++;
     }
     for (uint32_t j = 2; j < njoins + 2; j++)
         pending.first[j] += pending.first[j - 1];
     pending.blocks = ARENA_ARRAY(a, uint32_t, pending.first[njoins + 1] + 1);
-    for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
-        uint32_t k = barriers->p->rpo[n] - barriers->base;
+    for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
+        uint32_t k = barriers->proc->rpo[n] - barriers->base;
         const State *in = &barriers->in[k];
         for (uint32_t j = bs_next(&in->pend, 0); in->reached && j < njoins; j = bs_next(&in->pend, j + 1))
             pending.blocks[pending.first[j + 1]++] = k;
@@ -366,7 +368,7 @@ static Pending pending_blocks(Barriers *barriers) {
 /* Does every block where the join may be pending lead to its BSYNC, through such blocks alone? Then no edge
  * leaves its region with it pending, and `leaving` has nothing to look for. */
 static bool all_come(Barriers *barriers, const Pending *pending, uint32_t j) {
-    const BinFlow *flow = barriers->c->g;
+    const BinFlow *flow = barriers->checker->g;
     const Join *join = &barriers->joins.at[j];
     uint32_t from = pending->first[j], to = pending->first[j + 1], top = 0, come = 0;
     if (join->sync == NONE || !same_sync(barriers, join->sync, join))
@@ -381,7 +383,7 @@ static bool all_come(Barriers *barriers, const Pending *pending, uint32_t j) {
     pending->seen[home] = true;
     for (pending->stack[top++] = home; top; come++) {
         const BinBlock *blk = &flow->blocks[pending->stack[--top] + barriers->base];
-        barriers->c->steps += 1 + blk->npreds;
+        barriers->checker->steps += 1 + blk->npreds;
         for (uint32_t p = 0; p < blk->npreds; p++) {
             uint32_t at = blk->preds[p].block - barriers->base;
             if (pending->mark[at] != j + 1 || pending->seen[at])
@@ -395,18 +397,18 @@ static bool all_come(Barriers *barriers, const Pending *pending, uint32_t j) {
 
 /* for endless loops, of one join. `ends`: blocks with a way out of the function or to EXIT. */
 static void leaving(Barriers *barriers, uint32_t j, const Bitset *ends) {
-    const Checker *checker = barriers->c;
+    const Checker *checker = barriers->checker;
     const BinFlow *flow = checker->g;
     const Join *join = &barriers->joins.at[j];
-    ArenaMark mark = arena_mark(&barriers->c->a);
-    uint32_t nblocks = flow->funcs[barriers->p->func].nblocks;
-    Bitset meets = bs_new(&barriers->c->a, nblocks), stops = bs_new(&barriers->c->a, nblocks),
-           bad = bs_new(&barriers->c->a, nblocks);
+    ArenaMark mark = arena_mark(&barriers->checker->a);
+    uint32_t nblocks = flow->funcs[barriers->proc->func].nblocks;
+    Bitset meets = bs_new(&barriers->checker->a, nblocks), stops = bs_new(&barriers->checker->a, nblocks),
+           bad = bs_new(&barriers->checker->a, nblocks);
     bool any_sync = false;
-    for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
-        uint32_t k = barriers->p->rpo[n] - barriers->base;
+    for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
+        uint32_t k = barriers->proc->rpo[n] - barriers->base;
         bool left = false;
-        FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i) {
+        FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i) {
             if (!flow->decoded[i])
                 break;
             BinKind kind = bin_kind(&flow->insts[i]);
@@ -422,48 +424,48 @@ static void leaving(Barriers *barriers, uint32_t j, const Bitset *ends) {
                 left = true;
             }
         }
-        if (!left && ((flow->blocks[barriers->p->rpo[n]].ends & BX_RET) || !bs_has(ends, k)))
+        if (!left && ((flow->blocks[barriers->proc->rpo[n]].ends & BX_RET) || !bs_has(ends, k)))
             bs_add(&bad, k);
     }
     grow_back(barriers, &meets, NULL);
     grow_back(barriers, &bad, &stops);
     State edge = new_state(barriers);
-    for (uint32_t n = 0; n < barriers->p->nrpo && any_sync; n++) {
-        const BinBlock *blk = &flow->blocks[barriers->p->rpo[n]];
+    for (uint32_t n = 0; n < barriers->proc->nrpo && any_sync; n++) {
+        const BinBlock *blk = &flow->blocks[barriers->proc->rpo[n]];
         uint32_t last = blk->first + blk->ninsts - 1;
-        if (!barriers->in[barriers->p->rpo[n] - barriers->base].reached ||
-            !bs_has(&meets, barriers->p->rpo[n] - barriers->base))
+        if (!barriers->in[barriers->proc->rpo[n] - barriers->base].reached ||
+            !bs_has(&meets, barriers->proc->rpo[n] - barriers->base))
             continue;
         for (uint32_t s = 0; s < blk->nsuccs; s++) {
             uint32_t v = blk->succs[s].block - barriers->base;
             if (bs_has(&meets, v) || !bs_has(&bad, v))
                 continue;
-            copy_state(&edge, &barriers->in[barriers->p->rpo[n] - barriers->base]);
-            FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i)
+            copy_state(&edge, &barriers->in[barriers->proc->rpo[n] - barriers->base]);
+            FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i)
                 transfer(barriers, &edge, i);
             leave_on_edge(barriers, &edge, last, blk->succs[s].kind);
             if (bs_has(&edge.pend, j))
-                check_report(barriers->c, CR_R03, last, join->bssy,
+                check_report(barriers->checker, CR_R03, last, join->bssy,
                              "edge %s->%s leaves the region of B%u (joined at %s) without BREAK",
-                             check_at(barriers->c, last),
-                             check_at(barriers->c, flow->blocks[blk->succs[s].block].first), join->reg,
-                             check_at(barriers->c, join->bssy));
+                             check_at(barriers->checker, last),
+                             check_at(barriers->checker, flow->blocks[blk->succs[s].block].first), join->reg,
+                             check_at(barriers->checker, join->bssy));
         }
     }
-    arena_release(&barriers->c->a, mark);
+    arena_release(&barriers->checker->a, mark);
 }
 
 /* Blocks from which a path comes to a BSYNC of the register, or to where nothing is known. */
 static Bitset synchronising(Barriers *barriers, unsigned reg) {
-    const BinFlow *flow = barriers->c->g;
-    Bitset meets = bs_new(&barriers->c->a, flow->funcs[barriers->p->func].nblocks);
-    for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
-        const BinBlock *blk = &flow->blocks[barriers->p->rpo[n]];
+    const BinFlow *flow = barriers->checker->g;
+    Bitset meets = bs_new(&barriers->checker->a, flow->funcs[barriers->proc->func].nblocks);
+    for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
+        const BinBlock *blk = &flow->blocks[barriers->proc->rpo[n]];
         bool meets_here = blk->ends & (BX_OFF_END | BX_UNKNOWN);
         FOR_BIN_INSTS(blk, i)
-            meets_here |= is_sync_of(barriers->c, i, reg, barriers->p->func);
+            meets_here |= is_sync_of(barriers->checker, i, reg, barriers->proc->func);
         if (meets_here)
-            bs_add(&meets, barriers->p->rpo[n] - barriers->base);
+            bs_add(&meets, barriers->proc->rpo[n] - barriers->base);
     }
     grow_back(barriers, &meets, NULL);
     return meets;
@@ -471,7 +473,7 @@ static Bitset synchronising(Barriers *barriers, unsigned reg) {
 
 /* What a path meets behind a word that is not decoded, or an unknown branch, is not known. */
 static void synchronised(Barriers *barriers) {
-    const BinFlow *flow = barriers->c->g;
+    const BinFlow *flow = barriers->checker->g;
     Bitset meets[NUM_B] = {{NULL, 0}};
     for (uint32_t j = 0; j < barriers->joins.n; j++) {
         const Join *join = &barriers->joins.at[j];
@@ -480,36 +482,37 @@ static void synchronised(Barriers *barriers) {
             meets[join->reg] = synchronising(barriers, join->reg);
         bool here = blk->ends & (BX_OFF_END | BX_UNKNOWN);
         FOR_BIN_INSTS(blk, i)
-            here |= i > join->bssy && is_sync_of(barriers->c, i, join->reg, barriers->p->func);
+            here |= i > join->bssy && is_sync_of(barriers->checker, i, join->reg, barriers->proc->func);
         for (uint32_t s = 0; s < blk->nsuccs; s++)
             here |= bs_has(&meets[join->reg], blk->succs[s].block - barriers->base);
         if (!here)
-            check_report(barriers->c, CR_R05, join->bssy, NONE, "BSSY B%u never synchronised", join->reg);
+            check_report(barriers->checker, CR_R05, join->bssy, NONE, "BSSY B%u never synchronised",
+                         join->reg);
     }
 }
 
 /* lanes that are counted run in circles for ever. */
 static void endless(Barriers *barriers, const Bitset *ends) {
-    const BinFlow *flow = barriers->c->g;
-    for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
-        uint32_t k = barriers->p->rpo[n] - barriers->base;
+    const BinFlow *flow = barriers->checker->g;
+    for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
+        uint32_t k = barriers->proc->rpo[n] - barriers->base;
         if (bs_has(ends, k) || !barriers->in[k].reached || bs_empty(&barriers->in[k].pend))
             continue;
         BS_EACH(j, &barriers->in[k].pend) {
             const Join *join = &barriers->joins.at[j];
             bool clears = false;
-            for (uint32_t m = 0; m < barriers->p->nrpo && !clears; m++)
-                FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[m]], i) {
+            for (uint32_t m = 0; m < barriers->proc->nrpo && !clears; m++)
+                FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[m]], i) {
                     BinKind kind = flow->decoded[i] ? bin_kind(&flow->insts[i]) : BK_PLAIN;
-                    clears |= !bs_has(ends, barriers->p->rpo[m] - barriers->base) &&
+                    clears |= !bs_has(ends, barriers->proc->rpo[m] - barriers->base) &&
                               (kind == BK_BSYNC || kind == BK_BREAK) &&
                               bin_barrier(&flow->insts[i]) == join->reg;
                 }
             if (!clears)
                 check_report(
-                    barriers->c, CR_R02, flow->blocks[barriers->p->rpo[n]].first, join->bssy,
+                    barriers->checker, CR_R02, flow->blocks[barriers->proc->rpo[n]].first, join->bssy,
                     "B%u may still be pending in an endless loop (joined at %s); missing BREAK or BSYNC",
-                    join->reg, check_at(barriers->c, join->bssy));
+                    join->reg, check_at(barriers->checker, join->bssy));
         }
     }
 }
@@ -551,7 +554,7 @@ static void summarise(Checker *checker, const Proc *p, Summary *summary) {
 }
 
 static uint16_t regs_at(Barriers *barriers, uint32_t inst) {
-    const BinFlow *flow = barriers->c->g;
+    const BinFlow *flow = barriers->checker->g;
     uint32_t block = flow->block_of[inst];
     State now = new_state(barriers);
     copy_state(&now, &barriers->in[block - barriers->base]);
@@ -664,8 +667,9 @@ void check_barriers(Checker *checker) {
     VEC(Site) sites = {0};
     for (uint32_t k = 0; k < checker->nprocs; k++) {
         uint32_t p = checker->callees_first[k];
-        all[p] = (Barriers){
-            .c = checker, .p = &checker->procs[p], .base = flow->funcs[checker->procs[p].func].first_block};
+        all[p] = (Barriers){.checker = checker,
+                            .proc = &checker->procs[p],
+                            .base = flow->funcs[checker->procs[p].func].first_block};
         summarise(checker, &checker->procs[p], &sum[p]);
         solve(&all[p]);
         for (uint32_t n = 0; n < checker->procs[p].nrpo; n++)

@@ -69,14 +69,14 @@ static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt
     buffer->count = attempt->bytes[slot] / buffer->type->size_bytes;
 }
 
-void auto_add_buffers(const AutoSearch *search, const AutoAttempt *a, Plan *plan, unsigned number,
+void auto_add_buffers(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
                       uint32_t buffer[AUTO_MAX_SLOTS]) {
     for (uint32_t i = 0; i < search->flow.nslots; i++) {
         buffer[i] = UINT32_MAX;
         if (!auto_is_pointer(&search->flow.slots[i]))
             continue;
         PlanBuffer b = {.name = buffer_name(search, &plan->arena, i, number)};
-        describe_buffer(search, a, i, plan, &b, number);
+        describe_buffer(search, attempt, i, plan, &b, number);
         buffer[i] = plan->buffers.n;
         VEC_ADD(&plan->arena, &plan->buffers, b);
     }
@@ -150,10 +150,10 @@ static void add_to_plan(const AutoSearch *search, const AutoAttempt *attempt, Pl
     VEC_ADD(&plan->arena, &plan->launches, l);
 }
 
-static void keep(AutoSearch *search, const AutoAttempt *a, AutoLaunches *out) {
+static void keep(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *out) {
     Plan *p = ARENA_NEW(search->arena, Plan);
-    add_to_plan(search, a, p, 0);
-    search->kept[out->nplans] = *a;
+    add_to_plan(search, attempt, p, 0);
+    search->kept[out->nplans] = *attempt;
     search->kept[out->nplans].cost = search->cost;
     out->race_free[out->nplans] = !search->unordered;
     out->order_free[out->nplans] = !search->unordered && !search->strong && !search->sees_order;
@@ -193,15 +193,15 @@ typedef enum { LOOK_BLOCKS, LOOK_VALUES, LOOK_RACES } Look;
 
 /* Run it on the interpreter; s->trap and s->cover say how it went. Races are looked for only where a launch
  * is about to be kept: it takes several times as long. False: it cannot be run, see `reason`. */
-static bool try_attempt(AutoSearch *search, const AutoAttempt *a, Look look, char reason[256]) {
+static bool try_attempt(AutoSearch *search, const AutoAttempt *attempt, Look look, char reason[256]) {
     reason[0] = 0;
     FirstError first = {reason, 256};
     Diags d = {.sink = keep_first, .user = &first};
     Plan p = {0};
-    add_to_plan(search, a, &p, 0);
+    add_to_plan(search, attempt, &p, 0);
     SimMemory *mem = plan_memory(&p, &d);
     clear(search, &search->cover);
-    PtxRunOptions o = {.budget = a->budget,
+    PtxRunOptions o = {.budget = attempt->budget,
                        .reached = search->cover.ptx,
                        .values = look == LOOK_BLOCKS ? NULL : search->cover.values,
                        .find_races = look == LOOK_RACES};
@@ -321,67 +321,69 @@ typedef struct {
 } Rest;
 
 /* An attempt that ended: keep it if it is worth it. */
-static void weigh(AutoSearch *s, const AutoAttempt *a, AutoLaunches *out, Rest *rest) {
+static void weigh(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *out, Rest *rest) {
     char reason[256];
     out->tried++;
-    bool first_store = s->stores && !rest->stored;
-    if (!is_new(s, false) && !first_store)
+    bool first_store = search->stores && !rest->stored;
+    if (!is_new(search, false) && !first_store)
         return;
-    if (!try_attempt(s, a, LOOK_RACES, reason) || s->trap.kind != TRAP_NONE)
+    if (!try_attempt(search, attempt, LOOK_RACES, reason) || search->trap.kind != TRAP_NONE)
         return;
-    if (s->races) {
+    if (search->races) {
         out->racing++;
-        Covered c = coverage_ptx(&s->cover, s->m, s->flow.funcs);
+        Covered c = coverage_ptx(&search->cover, search->m, search->flow.funcs);
         if (!rest->racing || c.reached > rest->best_racing) {
-            rest->racing = arena_copy(s->arena, a, sizeof *a);
+            rest->racing = arena_copy(search->arena, attempt, sizeof *attempt);
             rest->best_racing = c.reached;
         }
         return;
     }
-    add_coverage(s, out);
-    keep(s, a, out);
-    rest->stored |= s->stores != 0;
+    add_coverage(search, out);
+    keep(search, attempt, out);
+    rest->stored |= search->stores != 0;
 }
 
-static void search(AutoSearch *s, AutoLaunches *out) {
-    unsigned attempts = s->opt->attempts ? s->opt->attempts : ATTEMPTS;
+static void search_launches(AutoSearch *search, AutoLaunches *out) {
+    unsigned attempts = search->opt->attempts ? search->opt->attempts : ATTEMPTS;
     Rest rest = {0};
-    for (unsigned n = 0; n < attempts && out->nplans < MOST_BLOCK_LAUNCHES && s->spent < MOST_SPENT; n++) {
+    for (unsigned n = 0; n < attempts && out->nplans < MOST_BLOCK_LAUNCHES && search->spent < MOST_SPENT;
+         n++) {
         AutoAttempt a;
-        auto_guess(s, n, &a);
-        bool good = try_attempt(s, &a, LOOK_BLOCKS, out->reason);
-        for (unsigned k = 0; good && s->trap.kind != TRAP_NONE && k < REPAIRS && auto_repair(s, &a); k++)
-            good = try_attempt(s, &a, LOOK_BLOCKS, out->reason);
+        auto_guess(search, n, &a);
+        bool good = try_attempt(search, &a, LOOK_BLOCKS, out->reason);
+        for (unsigned k = 0; good && search->trap.kind != TRAP_NONE && k < REPAIRS && auto_repair(search, &a);
+             k++)
+            good = try_attempt(search, &a, LOOK_BLOCKS, out->reason);
         if (!good && n == 0 && !strstr(out->reason, "E0513"))
             return; /* it will not get better */
         if (!good)
             continue;
-        bool ends = s->trap.kind == TRAP_NONE;
-        if (ends && !s->undefined)
-            weigh(s, &a, out, &rest);
-        else if (s->trap.kind != TRAP_BUDGET && (!rest.trapping || (ends && !rest.ends)))
-            rest.trapping = arena_copy(s->arena, &a, sizeof a), rest.ends = ends;
+        bool ends = search->trap.kind == TRAP_NONE;
+        if (ends && !search->undefined)
+            weigh(search, &a, out, &rest);
+        else if (search->trap.kind != TRAP_BUDGET && (!rest.trapping || (ends && !rest.ends)))
+            rest.trapping = arena_copy(search->arena, &a, sizeof a), rest.ends = ends;
         if (out->nplans && out->blocks.reached == out->blocks.total && rest.stored)
             break;
     }
     bool enough = out->nplans && out->blocks.reached >= AUTO_ENOUGH * out->blocks.total;
     if (rest.racing && !enough && rest.best_racing > out->blocks.reached && out->nplans < AUTO_MAX_LAUNCHES) {
-        s->unordered = 1;
-        keep(s, rest.racing, out);
+        search->unordered = 1;
+        keep(search, rest.racing, out);
     }
     if (out->nplans) {
-        add_fresh(s, out);
-        add_data_sets(s, out);
+        add_fresh(search, out);
+        add_data_sets(search, out);
     }
     if (!out->nplans && rest.trapping) {
-        s->unordered = 1; /* not known */
-        keep(s, rest.trapping, out);
+        search->unordered = 1; /* not known */
+        keep(search, rest.trapping, out);
         out->traps = !rest.ends;
     }
     if (!out->nplans && !out->reason[0])
         snprintf(out->reason, sizeof out->reason,
                  "no launch was found that ends within %llu thread instructions",
-                 (unsigned long long)(s->opt->budget ? s->opt->budget : ATTEMPT_BUDGET));
+                 (unsigned long long)(search->opt->budget ? search->opt->budget : ATTEMPT_BUDGET));
     else if (out->nplans)
         out->reason[0] = 0;
 }
@@ -407,24 +409,24 @@ void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions 
         snprintf(out->reason, sizeof out->reason, "no such kernel");
         return;
     }
-    AutoSearch *s = out->search = ARENA_NEW(&out->arena, AutoSearch);
-    *s = (AutoSearch){.m = module,
-                      .kernel = index - 1,
-                      .f = &module->funcs[index - 1],
-                      .name = kernel,
-                      .opt = opt,
-                      .arena = &out->arena};
+    AutoSearch *search = out->search = ARENA_NEW(&out->arena, AutoSearch);
+    *search = (AutoSearch){.m = module,
+                           .kernel = index - 1,
+                           .f = &module->funcs[index - 1],
+                           .name = kernel,
+                           .opt = opt,
+                           .arena = &out->arena};
     const char *reason;
-    if (!auto_flow(module, index - 1, &out->arena, &s->flow, &reason)) {
+    if (!auto_flow(module, index - 1, &out->arena, &search->flow, &reason)) {
         snprintf(out->reason, sizeof out->reason, "no launch inferred: %s", reason);
         return;
     }
-    out->funcs = s->flow.funcs;
-    s->sees_order = auto_sees_order(module, s->flow.funcs);
-    coverage_new(&s->cover, &out->arena, module, NULL);
-    coverage_new(&s->sum, &out->arena, module, NULL);
-    out->seen = s->sum.values;
-    search(s, out);
+    out->funcs = search->flow.funcs;
+    search->sees_order = auto_sees_order(module, search->flow.funcs);
+    coverage_new(&search->cover, &out->arena, module, NULL);
+    coverage_new(&search->sum, &out->arena, module, NULL);
+    out->seen = search->sum.values;
+    search_launches(search, out);
 }
 
 void auto_launch_free(AutoLaunches *launches) {

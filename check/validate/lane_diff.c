@@ -32,7 +32,7 @@ static void on_ptx(void *user, const PtxEvent *event) {
     if (!is_lane(trace, event->block, event->thread) || trace->ptx.n == LANE_MAX_EVENTS)
         return;
     LanePtx *step = VEC_PUSH(&trace->own, &trace->ptx);
-    *step = (LanePtx){.func = (uint32_t)(event->func - trace->q->m->funcs),
+    *step = (LanePtx){.func = (uint32_t)(event->func - trace->question->m->funcs),
                       .insn = event->insn,
                       .executed = event->executed,
                       .access_bytes = event->access_bytes,
@@ -53,15 +53,16 @@ static void silent(void *user, Severity severity, const char *line) {
 
 static bool run_ptx(LaneTrace *trace) {
     Diags quiet = {.sink = silent};
-    SimMemory *mem = simmem_clone(trace->q->ptx_before);
-    PtxRunOptions o = trace->q->ptx;
+    SimMemory *mem = simmem_clone(trace->question->ptx_before);
+    PtxRunOptions o = trace->question->ptx;
     PtxRunResult r;
     o.on_event = on_ptx;
     o.user = trace;
     o.find_races = false;
     o.reached = NULL;
     trace->ptx.n = 0;
-    bool good = mem && diff_run_ptx(trace->q->plan, trace->q->launch, trace->q->m, mem, &o, &r, &quiet);
+    bool good = mem && diff_run_ptx(trace->question->plan, trace->question->launch, trace->question->m, mem,
+                                    &o, &r, &quiet);
     if (mem)
         simmem_free(mem);
     return good;
@@ -80,7 +81,7 @@ static void finish_step(LaneTrace *trace, const MachineTrace *now) {
         bool none = o.kind != OPK_REG || (o.file == RF_R && o.value == REG_RZ) ||
                     (o.file == RF_P && o.value == REG_PT) || (o.file == RF_UR && o.value == REG_URZ) ||
                     (o.file == RF_UP && o.value == REG_UPT) || o.file == RF_B;
-        unsigned regs = isa_dst_regs(trace->q->b->target, &trace->pending_inst, i);
+        unsigned regs = isa_dst_regs(trace->question->b->target, &trace->pending_inst, i);
         for (unsigned k = 0; !none && k < (regs ? regs : 1) && step->n < LANE_MAX_REGS; k++) {
             step->file[step->n] = o.file;
             step->reg[step->n] = (uint16_t)(o.value + k);
@@ -91,47 +92,49 @@ static void finish_step(LaneTrace *trace, const MachineTrace *now) {
 
 static bool watched_changed(LaneTrace *trace) {
     uint8_t now[8];
-    if (!trace->q->address || !simmem_read(trace->mem, trace->q->address, now, 1) || now[0] == trace->last[0])
+    if (!trace->question->address || !simmem_read(trace->mem, trace->question->address, now, 1) ||
+        now[0] == trace->last[0])
         return false;
     trace->last[0] = now[0];
     return true;
 }
 
 static void on_machine(void *user, const MachineTrace *trace) {
-    LaneTrace *t = user;
-    bool mine = memcmp(trace->block, t->block, sizeof t->block) == 0 && trace->warp == t->warp;
-    if (watched_changed(t) && t->machine.n && mine)
-        t->machine.at[t->machine.n - 1].stores_there = true;
+    LaneTrace *lane = user;
+    bool mine = memcmp(trace->block, lane->block, sizeof lane->block) == 0 && trace->warp == lane->warp;
+    if (watched_changed(lane) && lane->machine.n && mine)
+        lane->machine.at[lane->machine.n - 1].stores_there = true;
     if (!mine)
         return;
-    finish_step(t, trace);
-    if (!(trace->executed >> t->lane & 1) || t->machine.n == LANE_MAX_EVENTS)
+    finish_step(lane, trace);
+    if (!(trace->executed >> lane->lane & 1) || lane->machine.n == LANE_MAX_EVENTS)
         return;
-    *VEC_PUSH(&t->own, &t->machine) =
-        (LaneMachine){.index = (uint32_t)((trace->pc_bytes - t->q->b->code_base) / INST_BYTES)};
-    t->pending = true;
-    t->pending_inst = *trace->inst;
+    *VEC_PUSH(&lane->own, &lane->machine) =
+        (LaneMachine){.index = (uint32_t)((trace->pc_bytes - lane->question->b->code_base) / INST_BYTES)};
+    lane->pending = true;
+    lane->pending_inst = *trace->inst;
 }
 
-static bool run_machine(LaneTrace *t) {
+static bool run_machine(LaneTrace *lane) {
     Diags quiet = {.sink = silent};
-    MachineOptions o = t->q->machine;
+    MachineOptions o = lane->question->machine;
     MachineResult r;
     o.trace = on_machine;
-    o.trace_user = t;
-    if (t->q->endless && (!o.max_issues || o.max_issues > LANE_ENDLESS_ISSUES))
+    o.trace_user = lane;
+    if (lane->question->endless && (!o.max_issues || o.max_issues > LANE_ENDLESS_ISSUES))
         o.max_issues = LANE_ENDLESS_ISSUES;
-    t->machine.n = 0;
-    t->pending = false;
-    t->mem = simmem_clone(t->q->machine_before);
-    if (t->mem && t->q->address)
-        simmem_read(t->mem, t->q->address, t->last, 1);
-    bool good = t->mem && diff_run_machine(t->q->plan, t->q->launch, t->q->b, t->mem, &o, &r, &quiet);
+    lane->machine.n = 0;
+    lane->pending = false;
+    lane->mem = simmem_clone(lane->question->machine_before);
+    if (lane->mem && lane->question->address)
+        simmem_read(lane->mem, lane->question->address, lane->last, 1);
+    bool good = lane->mem && diff_run_machine(lane->question->plan, lane->question->launch, lane->question->b,
+                                              lane->mem, &o, &r, &quiet);
     if (good)
         machine_result_free(&r);
-    if (t->mem)
-        simmem_free(t->mem);
-    t->mem = NULL;
+    if (lane->mem)
+        simmem_free(lane->mem);
+    lane->mem = NULL;
     return good;
 }
 
@@ -146,10 +149,10 @@ typedef struct { /* values of one register at one statement */
 typedef VEC(Def) Defs;
 
 static int by_key(const void *a, const void *b) {
-    const Def *x = a, *y = b;
+    const Def *x = a, *other = b;
 #define BY(field)                                                                                            \
-    if (x->field != y->field)                                                                                \
-        return x->field < y->field ? -1 : 1;
+    if (x->field != other->field)                                                                            \
+        return x->field < other->field ? -1 : 1;
     BY(func)
     BY(insn)
     BY(reg)
@@ -159,9 +162,9 @@ static int by_key(const void *a, const void *b) {
     return 0;
 }
 
-static bool same_key(const Def *def, const Def *y) {
-    return def->func == y->func && def->insn == y->insn && def->reg == y->reg &&
-           def->component == y->component;
+static bool same_key(const Def *def, const Def *other) {
+    return def->func == other->func && def->insn == other->insn && def->reg == other->reg &&
+           def->component == other->component;
 }
 
 static uint32_t find_reg(const PtxModule *module, const PtxFunc *f, const char *name) {
@@ -192,7 +195,7 @@ static bool is_own_value(const LaneTrace *trace, const uint8_t *own, const PtxOp
         return sreg_varies(operand) == SREG_VARIES_TIME;
     if (operand->kind != PO_SYM || !operand->sym || operand->sym & PTX_SYM_FUNC)
         return false;
-    PtxSpace space = trace->q->m->vars[operand->sym - 1].space;
+    PtxSpace space = trace->question->m->vars[operand->sym - 1].space;
     return space == SP_LOCAL || space == SP_PARAM || space == SP_PARAM_FUNC || space == SP_CONST;
 }
 
@@ -210,7 +213,7 @@ static void mark_own(const PtxOperand *operand, uint8_t *own, bool *changed) {
 const uint8_t *lane_own_values(LaneTrace *trace, uint32_t func) {
     if (trace->own_regs[func])
         return trace->own_regs[func];
-    const PtxFunc *f = &trace->q->m->funcs[func];
+    const PtxFunc *f = &trace->question->m->funcs[func];
     uint8_t *own = ARENA_ARRAY(&trace->own, uint8_t, f->nregs + 1);
     for (bool changed = true; changed;) {
         changed = false;
@@ -232,7 +235,7 @@ static void ptx_defs(LaneTrace *trace, Defs *out) {
         const LanePtx *step = &trace->ptx.at[i];
         for (unsigned k = 0; step->executed && k < step->n; k++)
             for (uint8_t c = 0; c < 2; c++) {
-                uint32_t mask = lane_component_mask(&trace->q->m->funcs[step->func], step->reg[k], c);
+                uint32_t mask = lane_component_mask(&trace->question->m->funcs[step->func], step->reg[k], c);
                 if (mask && !lane_own_values(trace, step->func)[step->reg[k]])
                     VEC_ADD(&trace->own, out,
                             ((Def){step->func, step->insn, step->reg[k], c, i,
@@ -244,15 +247,15 @@ static void ptx_defs(LaneTrace *trace, Defs *out) {
 }
 
 const BinFunc *lane_func_of(const LaneTrace *trace, uint32_t index, uint64_t *pc) {
-    uint64_t address = trace->q->b->code_base + (uint64_t)index * INST_BYTES;
-    const BinFunc *f = binary_func_at(trace->q->b, address);
+    uint64_t address = trace->question->b->code_base + (uint64_t)index * INST_BYTES;
+    const BinFunc *f = binary_func_at(trace->question->b, address);
     *pc = f ? address - f->address : address;
     return f;
 }
 
-static const BinLoc *loc_of(const LaneTrace *t, uint32_t index) {
+static const BinLoc *loc_of(const LaneTrace *lane, uint32_t index) {
     uint64_t pc;
-    const BinFunc *f = lane_func_of(t, index, &pc);
+    const BinFunc *f = lane_func_of(lane, index, &pc);
     return f && f->locs && pc / INST_BYTES < f->ninsts ? &f->locs[pc / INST_BYTES] : NULL;
 }
 
@@ -263,15 +266,15 @@ static void machine_defs(LaneTrace *trace, Defs *out) {
         uint64_t pc;
         const BinFunc *f = lane_func_of(trace, step->index, &pc);
         const BinLoc *loc = loc_of(trace, step->index);
-        uint32_t func = f ? ptx_find_func(trace->q->m, f->name) : 0;
+        uint32_t func = f ? ptx_find_func(trace->question->m, f->name) : 0;
         if (!func || !loc || !loc->ptx_insn)
             continue;
-        const PtxFunc *pf = &trace->q->m->funcs[func - 1];
+        const PtxFunc *pf = &trace->question->m->funcs[func - 1];
         for (uint32_t r = 0; r < f->nvars; r++) {
             const BinVarRow *row = &f->vars[r];
             for (unsigned k = 0; row->lo_bytes == pc + INST_BYTES && k < step->n; k++) {
                 uint32_t reg = step->file[k] == row->file && step->reg[k] == row->reg
-                                   ? find_reg(trace->q->m, pf, row->ptx_name)
+                                   ? find_reg(trace->question->m, pf, row->ptx_name)
                                    : 0;
                 uint32_t mask = reg ? lane_component_mask(pf, reg, row->component) : 0;
                 if (mask)
@@ -329,11 +332,11 @@ static Pair part(const Def *p, uint32_t np, const Def *m, uint32_t nm) {
 static bool writes_row(const LaneTrace *trace, const BinFunc *f, uint32_t at, const BinVarRow *row) {
     MachInst in;
     char error[ISA_ERROR_BYTES];
-    uint64_t index = (f->address - trace->q->b->code_base) / INST_BYTES + at;
-    if (!isa_decode(trace->q->b->target, trace->q->b->code[index], &in, error))
+    uint64_t index = (f->address - trace->question->b->code_base) / INST_BYTES + at;
+    if (!isa_decode(trace->question->b->target, trace->question->b->code[index], &in, error))
         return false;
     for (unsigned i = 0; i < in.ndst; i++) {
-        unsigned regs = isa_dst_regs(trace->q->b->target, &in, i);
+        unsigned regs = isa_dst_regs(trace->question->b->target, &in, i);
         if (in.dst[i].kind == OPK_REG && in.dst[i].file == row->file && row->reg >= in.dst[i].value &&
             row->reg < in.dst[i].value + (regs ? regs : 1))
             return true;
@@ -343,9 +346,10 @@ static bool writes_row(const LaneTrace *trace, const BinFunc *f, uint32_t at, co
 
 /* Is a register of this statement one that the binary defines anywhere for it? */
 static bool is_mapped(const LaneTrace *trace, const Def *def) {
-    const char *name = str_text(&trace->q->m->strings, trace->q->m->funcs[def->func].name);
-    const BinFunc *f = binary_find(trace->q->b, name);
-    const char *reg = str_text(&trace->q->m->strings, trace->q->m->funcs[def->func].regs[def->reg].name);
+    const char *name = str_text(&trace->question->m->strings, trace->question->m->funcs[def->func].name);
+    const BinFunc *f = binary_find(trace->question->b, name);
+    const char *reg =
+        str_text(&trace->question->m->strings, trace->question->m->funcs[def->func].regs[def->reg].name);
     for (uint32_t r = 0; f && f->locs && r < f->nvars; r++) {
         const BinVarRow *row = &f->vars[r];
         uint32_t at = row->lo_bytes / INST_BYTES;
@@ -383,20 +387,21 @@ static Pair first_pair(LaneTrace *trace, uint32_t last_ptx, bool *not_executed) 
         i = ni;
         k = nk;
     }
-    *not_executed = absent && (!best.ptx || (!trace->q->trapped && absent->index < best.ptx->index));
+    *not_executed = absent && (!best.ptx || (!trace->question->trapped && absent->index < best.ptx->index));
     return *not_executed ? (Pair){absent, NULL} : best;
 }
 
 /* ---- texts ---- */
 
 const char *lane_statement_text(LaneTrace *trace, const PtxInsn *in) {
-    const Source *s = &trace->q->m->source;
+    const Source *source = &trace->question->m->source;
     size_t at = in->loc.i ? in->loc.i - 1 : 0, n = 0;
-    if (!in->loc.i || !s->text || at >= s->size_bytes)
+    if (!in->loc.i || !source->text || at >= source->size_bytes)
         return ptx_op_name((PtxOp)in->op);
-    while (at + n < s->size_bytes && s->text[at + n] != ';' && s->text[at + n] != '\n' && n < 100)
+    while (at + n < source->size_bytes && source->text[at + n] != ';' && source->text[at + n] != '\n' &&
+           n < 100)
         n++;
-    char *text = arena_printf(trace->arena, "%.*s;", (int)n, s->text + at), *to = text;
+    char *text = arena_printf(trace->arena, "%.*s;", (int)n, source->text + at), *to = text;
     for (const char *c = text; *c; c++) /* one blank for any white space */
         if (*c != ' ' && *c != '\t')
             *to++ = *c;
@@ -411,8 +416,8 @@ const char *lane_instruction_text(LaneTrace *trace, uint32_t index) {
     char error[ISA_ERROR_BYTES], text[200] = "?";
     uint64_t pc;
     lane_func_of(trace, index, &pc);
-    if (isa_decode(trace->q->b->target, trace->q->b->code[index], &in, error))
-        isa_print(trace->q->b->target, &in, pc, NULL, text, sizeof text);
+    if (isa_decode(trace->question->b->target, trace->question->b->code[index], &in, error))
+        isa_print(trace->question->b->target, &in, pc, NULL, text, sizeof text);
     return arena_printf(trace->arena, "%s", text);
 }
 
@@ -423,11 +428,11 @@ const char *lane_reg_text(LaneTrace *trace, unsigned file, unsigned reg) {
 
 /* Where the last LANE_EVENTS different steps before and with `last` begin; a step may repeat the one before.
  */
-static uint32_t first_shown(const LaneTrace *t, uint32_t last,
-                            bool (*repeats)(const LaneTrace *t, uint32_t i)) {
+static uint32_t first_shown(const LaneTrace *lane, uint32_t last,
+                            bool (*repeats)(const LaneTrace *lane, uint32_t i)) {
     uint32_t first = last, n = 1;
-    while (first > 0 && (n < LANE_EVENTS || repeats(t, first)))
-        n += !repeats(t, first--);
+    while (first > 0 && (n < LANE_EVENTS || repeats(lane, first)))
+        n += !repeats(lane, first--);
     return first;
 }
 static bool ptx_repeats(const LaneTrace *trace, uint32_t i) {
@@ -447,7 +452,7 @@ static void ptx_events(LaneTrace *trace, LaneDiff *diff, uint32_t last) {
     diff->ptx = ARENA_ARRAY(trace->arena, LaneStep, LANE_EVENTS);
     for (uint32_t i = first; i <= last && i < trace->ptx.n; i++) {
         const LanePtx *step = &trace->ptx.at[i];
-        const PtxFunc *f = &trace->q->m->funcs[step->func];
+        const PtxFunc *f = &trace->question->m->funcs[step->func];
         const char *values = "";
         if (i > first && ptx_repeats(trace, i)) {
             diff->ptx[diff->nptx - 1].times++;
@@ -455,12 +460,12 @@ static void ptx_events(LaneTrace *trace, LaneDiff *diff, uint32_t last) {
         }
         for (unsigned k = 0; step->executed && k < step->n; k++)
             values = arena_printf(trace->arena, "%s%s%s = 0x%llx", values, k ? ", " : "",
-                                  str_text(&trace->q->m->strings, f->regs[step->reg[k]].name),
+                                  str_text(&trace->question->m->strings, f->regs[step->reg[k]].name),
                                   (unsigned long long)step->value[k]);
-        diff->ptx[diff->nptx++] = (LaneStep){.func = str_text(&trace->q->m->strings, f->name),
+        diff->ptx[diff->nptx++] = (LaneStep){.func = str_text(&trace->question->m->strings, f->name),
                                              .times = 1,
                                              .skipped = !step->executed,
-                                             .line = ptx_line(trace->q->m, &f->insns[step->insn]),
+                                             .line = ptx_line(trace->question->m, &f->insns[step->insn]),
                                              .text = lane_statement_text(trace, &f->insns[step->insn]),
                                              .values = values};
     }
@@ -495,16 +500,16 @@ static void machine_events(LaneTrace *trace, LaneDiff *diff, uint32_t last) {
 
 /* Step of the last store that matters, or the last step. */
 static uint32_t last_ptx_step(const LaneTrace *trace) {
-    for (uint32_t i = trace->ptx.n; trace->q->address && i-- > 0;) {
+    for (uint32_t i = trace->ptx.n; trace->question->address && i-- > 0;) {
         const LanePtx *step = &trace->ptx.at[i];
-        if (step->writes && !step->shared && step->address <= trace->q->address &&
-            trace->q->address - step->address < step->access_bytes)
+        if (step->writes && !step->shared && step->address <= trace->question->address &&
+            trace->question->address - step->address < step->access_bytes)
             return i;
     }
     return trace->ptx.n ? trace->ptx.n - 1 : 0;
 }
 static uint32_t last_machine_step(const LaneTrace *trace) {
-    for (uint32_t i = trace->machine.n; trace->q->address && i-- > 0;)
+    for (uint32_t i = trace->machine.n; trace->question->address && i-- > 0;)
         if (trace->machine.at[i].stores_there)
             return i;
     return trace->machine.n ? trace->machine.n - 1 : 0;
@@ -526,11 +531,11 @@ static uint32_t last_common(const LaneTrace *trace, const Def *def) {
 }
 
 static void describe_pair(LaneTrace *trace, LaneDiff *diff, Pair pair, bool not_executed) {
-    const PtxFunc *f = &trace->q->m->funcs[pair.ptx->func];
+    const PtxFunc *f = &trace->question->m->funcs[pair.ptx->func];
     const PtxInsn *in = &f->insns[pair.ptx->insn];
     diff->statement = lane_statement_text(trace, in);
-    diff->line = ptx_line(trace->q->m, in);
-    diff->ptx_reg = str_text(&trace->q->m->strings, f->regs[pair.ptx->reg].name);
+    diff->line = ptx_line(trace->question->m, in);
+    diff->ptx_reg = str_text(&trace->question->m->strings, f->regs[pair.ptx->reg].name);
     diff->not_executed = not_executed;
     diff->ptx_value = pair.ptx->value;
     if (ptx_type_bytes(f->regs[pair.ptx->reg].type) > 4)
@@ -548,13 +553,13 @@ static void describe_pair(LaneTrace *trace, LaneDiff *diff, Pair pair, bool not_
             if (bf->vars[r].lo_bytes == diff->pc_bytes + INST_BYTES &&
                 bf->vars[r].file == machine_step->file[k] && bf->vars[r].reg == machine_step->reg[k] &&
                 bf->vars[r].component == pair.ptx->component &&
-                find_reg(trace->q->m, f, bf->vars[r].ptx_name) == pair.ptx->reg)
+                find_reg(trace->question->m, f, bf->vars[r].ptx_name) == pair.ptx->reg)
                 diff->machine_reg = lane_reg_text(trace, machine_step->file[k], machine_step->reg[k]);
     diff->machine_value = not_executed ? 0 : pair.machine->value;
 }
 
 static bool set_lane(LaneTrace *trace, const uint32_t block[3], const uint32_t thread[3]) {
-    const uint32_t *dim = trace->q->launch->block;
+    const uint32_t *dim = trace->question->launch->block;
     uint32_t linear = thread[0] + dim[0] * (thread[1] + dim[1] * thread[2]);
     memcpy(trace->block, block, sizeof trace->block);
     memcpy(trace->thread, thread, sizeof trace->thread);
@@ -568,15 +573,15 @@ static void answer(LaneTrace *trace, LaneDiff *diff, bool whole) {
     uint32_t last = whole ? (trace->ptx.n ? trace->ptx.n - 1 : 0) : last_ptx_step(trace),
              machine = last_machine_step(trace);
     bool not_executed = false;
-    Pair pair = trace->q->alike ? (Pair){NULL, NULL} : first_pair(trace, last, &not_executed);
-    diff->alike = trace->q->alike;
+    Pair pair = trace->question->alike ? (Pair){NULL, NULL} : first_pair(trace, last, &not_executed);
+    diff->alike = trace->question->alike;
     memcpy(diff->block, trace->block, sizeof diff->block);
     memcpy(diff->thread, trace->thread, sizeof diff->thread);
     diff->warp = trace->warp;
     diff->lane = trace->lane;
     diff->nptx = diff->nmachine = 0;
     diff->statement = NULL;
-    uint32_t values = pair.ptx || trace->q->alike || trace->q->trapped
+    uint32_t values = pair.ptx || trace->question->alike || trace->question->trapped
                           ? UINT32_MAX
                           : lane_values_part(trace, last, machine, diff);
     if (pair.ptx) {
@@ -605,7 +610,7 @@ static bool follow_load(LaneTrace *trace) {
 }
 
 LaneDiff *lane_diff(const LaneQuestion *question) {
-    LaneTrace t = {.q = question, .arena = &question->plan->arena};
+    LaneTrace t = {.question = question, .arena = &question->plan->arena};
     LaneDiff *diff = ARENA_NEW(t.arena, LaneDiff);
     t.own_regs = ARENA_ARRAY(&t.own, const uint8_t *, question->m->nfuncs + 1);
     if (!set_lane(&t, question->block, question->thread)) {

@@ -30,7 +30,7 @@ typedef struct {
 } LaneMachine;
 
 typedef struct {
-    const LaneQuestion *q;
+    const LaneQuestion *question;
     Arena *arena; /* of the plan: texts */
     Arena own;
     uint32_t block[3], thread[3], warp, lane;

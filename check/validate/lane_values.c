@@ -51,14 +51,14 @@ static void collect(Search *search) {
 
 static const PtxInsn *insn_of(const Search *search, uint32_t step) {
     const LanePtx *at = &search->trace->ptx.at[step];
-    return &search->trace->q->m->funcs[at->func].insns[at->insn];
+    return &search->trace->question->m->funcs[at->func].insns[at->insn];
 }
 
 /* Did the machine have the step's results? What has fewer bits than a register, and addresses of local
  * memory, need not be there as they are. */
 static bool is_had(const Search *search, uint32_t step) {
     const LanePtx *at = &search->trace->ptx.at[step];
-    const PtxFunc *f = &search->trace->q->m->funcs[at->func];
+    const PtxFunc *f = &search->trace->question->m->funcs[at->func];
     bool had = true;
     for (unsigned k = 0; had && k < at->n; k++)
         for (unsigned half = 0; had && half < 2; half++)
@@ -86,10 +86,10 @@ static void link_operand(Search *search, Links *links, const uint32_t *last, con
 
 static void link_steps(Search *search) {
     LaneTrace *trace = search->trace;
-    Links links = {.last = ARENA_ARRAY(&trace->own, uint32_t *, trace->q->m->nfuncs + 1)};
+    Links links = {.last = ARENA_ARRAY(&trace->own, uint32_t *, trace->question->m->nfuncs + 1)};
     for (uint32_t i = 0; i < search->nptx; i++) {
         const LanePtx *at = &trace->ptx.at[i];
-        const PtxFunc *f = &trace->q->m->funcs[at->func];
+        const PtxFunc *f = &trace->question->m->funcs[at->func];
         uint32_t **last = &links.last[at->func];
         if (!*last)
             *last = ARENA_ARRAY(&trace->own, uint32_t, f->nregs + 1);
@@ -134,7 +134,7 @@ static uint32_t earliest_of_all(const Search *search) {
     uint8_t *of = ARENA_ARRAY(&search->trace->own, uint8_t, search->nptx);
     for (uint32_t i = search->nptx; i-- > 0;) {
         const LanePtx *at = &search->trace->ptx.at[i];
-        const PtxFunc *f = &search->trace->q->m->funcs[at->func];
+        const PtxFunc *f = &search->trace->question->m->funcs[at->func];
         bool counts = at->n && lane_component_mask(f, at->reg[0], 0) == UINT32_MAX; /* not a predicate */
         of[i] |= is_had(search, i) ? HAD : 0;
         for (unsigned k = 0; counts && k < MOST_SOURCES && search->sources[i][k]; k++)
@@ -155,8 +155,8 @@ static uint32_t earliest_of_all(const Search *search) {
 static bool reads(const LaneTrace *trace, uint32_t step, unsigned file, unsigned reg) {
     MachInst in;
     char error[ISA_ERROR_BYTES];
-    const Target *target = trace->q->b->target;
-    if (!isa_decode(target, trace->q->b->code[trace->machine.at[step].index], &in, error))
+    const Target *target = trace->question->b->target;
+    if (!isa_decode(target, trace->question->b->code[trace->machine.at[step].index], &in, error))
         return false;
     for (unsigned i = 0; i < in.nsrc; i++) {
         unsigned regs = isa_src_regs(target, &in, i);
@@ -206,13 +206,13 @@ static void follow(const Search *search, uint32_t value, Place *place) {
 static void describe(Search *search, uint32_t step, LaneDiff *diff) {
     LaneTrace *trace = search->trace;
     const LanePtx *at = &trace->ptx.at[step];
-    const PtxFunc *f = &trace->q->m->funcs[at->func];
+    const PtxFunc *f = &trace->question->m->funcs[at->func];
     const PtxInsn *in = insn_of(search, step);
     Place place = {.common = UINT32_MAX, .wrong = UINT32_MAX};
     diff->by_values = true;
     diff->statement = lane_statement_text(trace, in);
-    diff->line = ptx_line(trace->q->m, in);
-    diff->ptx_reg = at->n ? str_text(&trace->q->m->strings, f->regs[at->reg[0]].name) : "?";
+    diff->line = ptx_line(trace->question->m, in);
+    diff->ptx_reg = at->n ? str_text(&trace->question->m->strings, f->regs[at->reg[0]].name) : "?";
     diff->ptx_value = at->n ? at->value[0] : 0;
     for (unsigned k = 0; k < MOST_SOURCES && search->sources[step][k]; k++) {
         const LanePtx *source = &trace->ptx.at[search->sources[step][k] - 1];

@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct {
-    Plan *p;
+    Plan *plan;
     const Source *source;
     Diags *d;
 } Json;
@@ -35,11 +35,11 @@ static const char *note_places(const char *text, const char *s, cJSON *node) {
     if (*s != '{' && *s != '[')
         return s + strcspn(s, ",]} \t\r\n");
     bool object = *s++ == '{';
-    for (cJSON *c = node->child; c; c = c->next) {
+    for (cJSON *item = node->child; item; item = item->next) {
         s = skip_blank(s);
         if (object)
             s = skip_blank(skip_blank(skip_text(s)) + 1);
-        s = skip_blank(note_places(text, s, c)) + (c->next != NULL);
+        s = skip_blank(note_places(text, s, item)) + (item->next != NULL);
     }
     return skip_blank(s) + 1;
 }
@@ -47,70 +47,71 @@ static const char *note_places(const char *text, const char *s, cJSON *node) {
 static SrcLoc json_loc(const cJSON *node) { return (SrcLoc){(uint32_t)node->valueint}; }
 
 static bool json_error(Json *json, const char *what) {
-    return diag_in(json->d, json->source, json->p->loc, DIAG_E0502, what);
+    return diag_in(json->d, json->source, json->plan->loc, DIAG_E0502, what);
 }
 
-static const char *copy(Json *json, const char *text) { return arena_printf(&json->p->arena, "%s", text); }
+static const char *copy(Json *json, const char *text) { return arena_printf(&json->plan->arena, "%s", text); }
 
 /* Every member of `o` must be one of the names, which ends with NULL. */
 static bool known_keys(Json *json, const cJSON *o, const char *where, const char *const *names) {
-    for (const cJSON *c = o->child; c; c = c->next) {
+    for (const cJSON *item = o->child; item; item = item->next) {
         bool known = false;
         for (int i = 0; names[i]; i++)
-            known |= strcmp(names[i], c->string) == 0;
+            known |= strcmp(names[i], item->string) == 0;
         if (!known)
-            return json_error(json,
-                              arena_printf(&json->p->arena, "%s: unknown key \"%s\"", where, c->string));
+            return json_error(
+                json, arena_printf(&json->plan->arena, "%s: unknown key \"%s\"", where, item->string));
     }
     return true;
 }
 
-static bool whole(const cJSON *c, double max, uint64_t *out) {
-    if (!cJSON_IsNumber(c) || !(c->valuedouble >= 0 && c->valuedouble <= max) ||
-        c->valuedouble != (double)(uint64_t)c->valuedouble)
+static bool whole(const cJSON *item, double max, uint64_t *out) {
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble <= max) ||
+        item->valuedouble != (double)(uint64_t)item->valuedouble)
         return false;
-    *out = (uint64_t)c->valuedouble;
+    *out = (uint64_t)item->valuedouble;
     return true;
 }
 
 /* Numbers, or texts for values that JSON cannot write (large integers, bits, infinities). */
-static bool element(const Scalar *scalar, const cJSON *c, uint8_t out[8]) {
-    if (cJSON_IsString(c))
-        return scalar_parse(scalar, c->valuestring, strlen(c->valuestring), out);
-    if (!cJSON_IsNumber(c))
+static bool element(const Scalar *scalar, const cJSON *item, uint8_t out[8]) {
+    if (cJSON_IsString(item))
+        return scalar_parse(scalar, item->valuestring, strlen(item->valuestring), out);
+    if (!cJSON_IsNumber(item))
         return false;
-    if (scalar->kind != 'f' && !(fabs(c->valuedouble) <= 0x1p53 && c->valuedouble == rint(c->valuedouble)))
+    if (scalar->kind != 'f' &&
+        !(fabs(item->valuedouble) <= 0x1p53 && item->valuedouble == rint(item->valuedouble)))
         return false;
-    scalar_store(scalar, c->valuedouble, out);
+    scalar_store(scalar, item->valuedouble, out);
     return true;
 }
 
 static bool values(Json *json, const cJSON *list, const Scalar *scalar, const char *name, const uint8_t **out,
                    uint64_t *count) {
     uint64_t n = cJSON_IsArray(list) ? (uint64_t)cJSON_GetArraySize(list) : 0, i = 0;
-    uint8_t *bytes = arena_alloc(&json->p->arena, n * scalar->size_bytes);
-    const cJSON *c;
-    cJSON_ArrayForEach(c, list) {
+    uint8_t *bytes = arena_alloc(&json->plan->arena, n * scalar->size_bytes);
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list) {
         uint8_t value[8];
-        if (!element(scalar, c, value))
-            return json_error(json, arena_printf(&json->p->arena, "%s: value %llu is no %s", name,
+        if (!element(scalar, item, value))
+            return json_error(json, arena_printf(&json->plan->arena, "%s: value %llu is no %s", name,
                                                  (unsigned long long)i, scalar->name));
         memcpy(bytes + i++ * scalar->size_bytes, value, scalar->size_bytes);
     }
     *out = bytes;
     *count = n;
-    return n > 0 ||
-           json_error(json, arena_printf(&json->p->arena, "%s: \"values\" must be a list of values", name));
+    return n > 0 || json_error(json, arena_printf(&json->plan->arena,
+                                                  "%s: \"values\" must be a list of values", name));
 }
 
 static bool read_buffer(Json *json, const cJSON *o) {
     static const char *const keys[] = {"type", "count", "init", "values", NULL};
     PlanBuffer b = {.name = copy(json, o->string), .init = "zero", .count = 1, .loc = json_loc(o)};
-    json->p->loc = b.loc;
+    json->plan->loc = b.loc;
     if (!cJSON_IsObject(o) || !known_keys(json, o, b.name, keys))
-        return cJSON_IsObject(o)
-                   ? false
-                   : json_error(json, arena_printf(&json->p->arena, "buffer %s must be an object", b.name));
+        return cJSON_IsObject(o) ? false
+                                 : json_error(json, arena_printf(&json->plan->arena,
+                                                                 "buffer %s must be an object", b.name));
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(o, "type"),
                 *count = cJSON_GetObjectItemCaseSensitive(o, "count");
     const cJSON *init = cJSON_GetObjectItemCaseSensitive(o, "init"),
@@ -118,46 +119,47 @@ static bool read_buffer(Json *json, const cJSON *o) {
     b.type = cJSON_IsString(type) ? scalar_find(type->valuestring, strlen(type->valuestring)) : NULL;
     if (!b.type)
         return json_error(
-            json, arena_printf(&json->p->arena, "buffer %s: \"type\" must be one of u8 ... f64", b.name));
+            json, arena_printf(&json->plan->arena, "buffer %s: \"type\" must be one of u8 ... f64", b.name));
     if (list && !values(json, list, b.type, b.name, &b.bytes, &b.count))
         return false;
     if (count && (!whole(count, 0x1p34, &b.count) || b.count == 0))
-        return json_error(json, arena_printf(&json->p->arena,
+        return json_error(json, arena_printf(&json->plan->arena,
                                              "buffer %s: \"count\" must be a positive whole number", b.name));
     if (list && (init || (count && b.count != (uint64_t)cJSON_GetArraySize(list))))
-        return json_error(
-            json,
-            arena_printf(&json->p->arena, "buffer %s: \"values\" contradicts \"init\" or \"count\"", b.name));
+        return json_error(json,
+                          arena_printf(&json->plan->arena,
+                                       "buffer %s: \"values\" contradicts \"init\" or \"count\"", b.name));
     if (init && !cJSON_IsString(init))
-        return json_error(json, arena_printf(&json->p->arena, "buffer %s: \"init\" must be a text", b.name));
+        return json_error(json,
+                          arena_printf(&json->plan->arena, "buffer %s: \"init\" must be a text", b.name));
     if (init)
         b.init = copy(json, init->valuestring);
-    if (plan_find_buffer(json->p, b.name))
-        return json_error(json, arena_printf(&json->p->arena, "two buffers are named %s", b.name));
-    VEC_ADD(&json->p->arena, &json->p->buffers, b);
+    if (plan_find_buffer(json->plan, b.name))
+        return json_error(json, arena_printf(&json->plan->arena, "two buffers are named %s", b.name));
+    VEC_ADD(&json->plan->arena, &json->plan->buffers, b);
     return true;
 }
 
-static bool read_extent(Json *json, const cJSON *c, const char *name, uint32_t out[3]) {
-    int n = cJSON_IsArray(c) ? cJSON_GetArraySize(c) : 0;
+static bool read_extent(Json *json, const cJSON *item, const char *name, uint32_t out[3]) {
+    int n = cJSON_IsArray(item) ? cJSON_GetArraySize(item) : 0;
     uint64_t v = 0;
     bool good = n >= 1 && n <= 3;
     for (int i = 0; good && i < n; i++) {
-        good = whole(cJSON_GetArrayItem(c, i), 4294967295.0, &v) && v > 0;
+        good = whole(cJSON_GetArrayItem(item, i), 4294967295.0, &v) && v > 0;
         out[i] = (uint32_t)v;
     }
     return good ||
-           json_error(json, arena_printf(&json->p->arena,
+           json_error(json, arena_printf(&json->plan->arena,
                                          "\"%s\" must be a list of one to three positive numbers", name));
 }
 
 static bool optional_u32(Json *json, const cJSON *o, const char *key, uint32_t *out) {
-    const cJSON *c = cJSON_GetObjectItemCaseSensitive(o, key);
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
     uint64_t v;
-    if (!c)
+    if (!item)
         return true;
-    if (!whole(c, 4294967295.0, &v))
-        return json_error(json, arena_printf(&json->p->arena, "\"%s\" must be a whole number", key));
+    if (!whole(item, 4294967295.0, &v))
+        return json_error(json, arena_printf(&json->plan->arena, "\"%s\" must be a whole number", key));
     *out = (uint32_t)v;
     return true;
 }
@@ -165,12 +167,12 @@ static bool optional_u32(Json *json, const cJSON *o, const char *key, uint32_t *
 static bool read_launch(Json *json, const cJSON *o) {
     static const char *const keys[] = {"kernel", "grid",   "block",     "shared",
                                        "args",   "repeat", "unordered", NULL};
-    json->p->loc = json_loc(o);
+    json->plan->loc = json_loc(o);
     if (!cJSON_IsObject(o))
         return json_error(json, "a launch must be an object");
     if (!known_keys(json, o, "launch", keys))
         return false;
-    PlanLaunch launch = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1, .loc = json->p->loc};
+    PlanLaunch launch = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1, .loc = json->plan->loc};
     const cJSON *kernel = cJSON_GetObjectItemCaseSensitive(o, "kernel"), *c;
     if (kernel && !cJSON_IsString(kernel))
         return json_error(json, "\"kernel\" must be a name");
@@ -180,27 +182,28 @@ static bool read_launch(Json *json, const cJSON *o) {
         !optional_u32(json, o, "shared", &launch.shared_bytes) ||
         !optional_u32(json, o, "repeat", &launch.repeat))
         return false;
-    VEC_ADD(&json->p->arena, &json->p->launches, launch);
+    VEC_ADD(&json->plan->arena, &json->plan->launches, launch);
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "args")) {
-        json->p->loc = json_loc(c);
+        json->plan->loc = json_loc(c);
         if (!cJSON_IsString(c))
             return json_error(json, "an argument must be a text, \"NAME\" or \"TYPE:VALUE\"");
-        if (!plan_add_arg(json->p, c->valuestring, json->d))
+        if (!plan_add_arg(json->plan, c->valuestring, json->d))
             return false;
     }
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "unordered")) {
-        uint32_t index = cJSON_IsString(c) ? plan_find_buffer(json->p, c->valuestring) : 0;
-        json->p->loc = json_loc(c);
+        uint32_t index = cJSON_IsString(c) ? plan_find_buffer(json->plan, c->valuestring) : 0;
+        json->plan->loc = json_loc(c);
         if (!index)
             return json_error(json, "\"unordered\" must be a list of buffers");
-        VEC_ADD(&json->p->arena, &json->p->launches.at[json->p->launches.n - 1].unordered, index - 1);
+        VEC_ADD(&json->plan->arena, &json->plan->launches.at[json->plan->launches.n - 1].unordered,
+                index - 1);
     }
     return true;
 }
 
 static bool read_check(Json *json, const cJSON *o) {
     static const char *const keys[] = {"buffer", "equals", "values", "hash", "ulp", "abs", NULL};
-    json->p->loc = json_loc(o);
+    json->plan->loc = json_loc(o);
     if (!cJSON_IsObject(o))
         return json_error(json, "a check must be an object");
     if (!known_keys(json, o, "check", keys))
@@ -211,7 +214,7 @@ static bool read_check(Json *json, const cJSON *o) {
                 *hash = cJSON_GetObjectItemCaseSensitive(o, "hash");
     const cJSON *abs = cJSON_GetObjectItemCaseSensitive(o, "abs"),
                 *ulp = cJSON_GetObjectItemCaseSensitive(o, "ulp");
-    uint32_t index = cJSON_IsString(name) ? plan_find_buffer(json->p, name->valuestring) : 0;
+    uint32_t index = cJSON_IsString(name) ? plan_find_buffer(json->plan, name->valuestring) : 0;
     if (!index)
         return json_error(json, "a check needs \"buffer\", the name of a buffer");
     PlanCheck c = {.buffer = index - 1};
@@ -222,7 +225,7 @@ static bool read_check(Json *json, const cJSON *o) {
     if (equals)
         c.equals = copy(json, equals->valuestring);
     if (list &&
-        !values(json, list, json->p->buffers.at[index - 1].type, name->valuestring, &c.values, &c.nvalues))
+        !values(json, list, json->plan->buffers.at[index - 1].type, name->valuestring, &c.values, &c.nvalues))
         return false;
     if (hash) {
         char *end = NULL;
@@ -234,38 +237,38 @@ static bool read_check(Json *json, const cJSON *o) {
     if ((ulp && !whole(ulp, 0x1p52, &c.ulp)) || (abs && (!cJSON_IsNumber(abs) || abs->valuedouble < 0)))
         return json_error(json, "\"ulp\" and \"abs\" must be numbers that are not negative");
     c.abs = abs ? abs->valuedouble : 0;
-    VEC_ADD(&json->p->arena, &json->p->checks, c);
+    VEC_ADD(&json->plan->arena, &json->plan->checks, c);
     return true;
 }
 
 static bool read_root(Json *json, const cJSON *root) {
     static const char *const keys[] = {"module", "buffers", "launches", "checks", NULL};
-    const cJSON *c, *module = cJSON_GetObjectItemCaseSensitive(root, "module");
-    json->p->loc = json_loc(root);
+    const cJSON *item, *module = cJSON_GetObjectItemCaseSensitive(root, "module");
+    json->plan->loc = json_loc(root);
     if (!cJSON_IsObject(root))
         return json_error(json, "a launch file must be an object");
     if (!known_keys(json, root, "launch file", keys))
         return false;
     const char *slash = strrchr(json->source->name, '/');
-    const char *dir =
-        slash ? arena_printf(&json->p->arena, "%.*s", (int)(slash - json->source->name), json->source->name)
-              : ".";
+    const char *dir = slash ? arena_printf(&json->plan->arena, "%.*s", (int)(slash - json->source->name),
+                                           json->source->name)
+                            : ".";
     if (module && !cJSON_IsString(module))
         return json_error(json, "\"module\" must be a file name");
     if (module)
-        json->p->module = module->valuestring[0] == '/'
-                              ? copy(json, module->valuestring)
-                              : arena_printf(&json->p->arena, "%s/%s", dir, module->valuestring);
-    if (!json->p->data_dir)
-        json->p->data_dir = dir;
+        json->plan->module = module->valuestring[0] == '/'
+                                 ? copy(json, module->valuestring)
+                                 : arena_printf(&json->plan->arena, "%s/%s", dir, module->valuestring);
+    if (!json->plan->data_dir)
+        json->plan->data_dir = dir;
     cJSON_ArrayForEach(
-        c, cJSON_GetObjectItemCaseSensitive(root, "buffers")) if (!read_buffer(json, c)) return false;
+        item, cJSON_GetObjectItemCaseSensitive(root, "buffers")) if (!read_buffer(json, item)) return false;
     cJSON_ArrayForEach(
-        c, cJSON_GetObjectItemCaseSensitive(root, "launches")) if (!read_launch(json, c)) return false;
+        item, cJSON_GetObjectItemCaseSensitive(root, "launches")) if (!read_launch(json, item)) return false;
     cJSON_ArrayForEach(
-        c, cJSON_GetObjectItemCaseSensitive(root, "checks")) if (!read_check(json, c)) return false;
-    json->p->loc = json_loc(root);
-    return json->p->launches.n > 0 ||
+        item, cJSON_GetObjectItemCaseSensitive(root, "checks")) if (!read_check(json, item)) return false;
+    json->plan->loc = json_loc(root);
+    return json->plan->launches.n > 0 ||
            json_error(json, "no launch: \"launches\" must be a list of at least one");
 }
 

@@ -12,7 +12,7 @@ static bool cond_or(Parser *parser, IgCond *cond);
 static bool cond_term(Parser *parser, IgCond *c) {
     if (igp_take(parser, "("))
         return cond_or(parser, c) && igp_expect(parser, ")");
-    IgCondItem it = {.loc = parser->t->loc};
+    IgCondItem it = {.loc = parser->token->loc};
     if (!igp_ident(parser, &it.name))
         return false;
     if (igp_take(parser, "pow2"))
@@ -22,9 +22,10 @@ static bool cond_term(Parser *parser, IgCond *c) {
     else if (igp_take(parser, "!="))
         it.op = CO_NE;
     else
-        return ig_error(parser->g, parser->t->loc, "expected '==' or '!=', found '%s'", parser->t->text);
+        return ig_error(parser->g, parser->token->loc, "expected '==' or '!=', found '%s'",
+                        parser->token->text);
     if (it.op != CO_POW2)
-        it.value = *parser->t++;
+        it.value = *parser->token++;
     if (it.op != CO_POW2 && (it.value.kind == TK_EOF || it.value.kind == TK_PUNCT))
         return ig_error(parser->g, it.value.loc, "expected a value, found '%s'", it.value.text);
     VEC_ADD(&parser->g->arena, c, it);
@@ -104,11 +105,11 @@ static bool bit_range(Parser *parser, IgField *f) {
     if (!igp_expect(parser, "<"))
         return false;
     if (!igp_is(parser, "{")) {
-        IgLoc loc = parser->t->loc;
+        IgLoc loc = parser->token->loc;
         return igp_bit_number(parser, &lo) && add_part(parser, f, lo, loc) && igp_expect(parser, ">");
     }
     do {
-        IgLoc loc = parser->t->loc;
+        IgLoc loc = parser->token->loc;
         if (!igp_expect(parser, "{") || !igp_bit_number(parser, &lo) || !add_part(parser, f, lo, loc) ||
             !igp_expect(parser, "}"))
             return false;
@@ -155,7 +156,7 @@ static bool parse_field(Parser *parser, IgDef *ig_def, IgLoc loc) {
         f.has_default = !fixed;
         f.def_invert = igp_take(parser, "!");
         bool minus = igp_take(parser, "-");
-        f.def = *parser->t++;
+        f.def = *parser->token++;
         if (f.def.kind != TK_IDENT && f.def.kind != TK_NUMBER)
             return ig_error(parser->g, f.def.loc, "expected a value, found '%s'", f.def.text);
         if (minus)
@@ -183,7 +184,7 @@ static bool parse_pred(Parser *parser, IgDef *ig_def, IgLoc loc, const char *typ
         f.has_default = true;
         if (igp_take(parser, "!"))
             n.def = ig_name_token("True", loc);
-        f.def = *parser->t++;
+        f.def = *parser->token++;
     }
     VEC_ADD(&parser->g->arena, &ig_def->fields, f);
     if (source)
@@ -231,7 +232,7 @@ static bool parse_virtual(Parser *parser, IgDef *ig_def, IgLoc loc, bool wide) {
         if (!igp_ident(parser, &f.name) || !igp_expect(parser, "=="))
             return false;
     }
-    f.def = *parser->t++;
+    f.def = *parser->token++;
     VEC_ADD(&parser->g->arena, &ig_def->fields, f);
     return igp_expect(parser, ";");
 }
@@ -244,7 +245,7 @@ static bool parse_implied(Parser *parser, IgDef *ig_def, IgLoc loc) {
         return false;
     bool minus = igp_take(parser, "-");
     int64_t n;
-    f.def = *parser->t;
+    f.def = *parser->token;
     if (!igp_number(parser, &n))
         return false;
     f.def.number = minus ? -n : n;
@@ -284,7 +285,8 @@ static bool form_slot(Parser *parser, IgFormSlot *ig_form_slot) {
         else if (igp_take(parser, "not"))
             ig_form_slot->bitnot = true;
         else
-            return ig_error(parser->g, parser->t->loc, "unknown operand modifier '%s'", parser->t->text);
+            return ig_error(parser->g, parser->token->loc, "unknown operand modifier '%s'",
+                            parser->token->text);
     } while (igp_take(parser, ","));
     return igp_expect(parser, "]");
 }
@@ -296,7 +298,7 @@ static bool parse_forms(Parser *parser, IgDef *def, IgLoc loc, bool uniform) {
         return false;
     f.base = (unsigned)base;
     do {
-        IgTok t = *parser->t;
+        IgTok t = *parser->token;
         const char *name;
         if (!igp_ident(parser, &name))
             return false;
@@ -327,8 +329,8 @@ static bool parse_forms(Parser *parser, IgDef *def, IgLoc loc, bool uniform) {
 }
 
 static bool parse_encoding(Parser *parser, IgDef *def) {
-    while (parser->t->kind == TK_IDENT && strncmp(parser->t->text, "__", 2)) {
-        IgLoc loc = parser->t->loc;
+    while (parser->token->kind == TK_IDENT && strncmp(parser->token->text, "__", 2)) {
+        IgLoc loc = parser->token->loc;
         bool ok;
         if (igp_take(parser, "field"))
             ok = parse_field(parser, def, loc);
@@ -361,7 +363,7 @@ static bool parse_encoding(Parser *parser, IgDef *def) {
         else if (igp_take(parser, "select"))
             ok = cond_or(parser, &def->select) && igp_expect(parser, ";");
         else
-            ok = ig_error(parser->g, loc, "unknown statement '%s' in __Encoding", parser->t->text);
+            ok = ig_error(parser->g, loc, "unknown statement '%s' in __Encoding", parser->token->text);
         if (!ok)
             return false;
     }
@@ -372,7 +374,7 @@ static bool parse_encoding(Parser *parser, IgDef *def) {
 
 static bool slot_list(Parser *parser, bool dst, IgDef *def, const char *end) {
     while (!igp_is(parser, end)) {
-        IgSlot s = {.loc = parser->t->loc};
+        IgSlot s = {.loc = parser->token->loc};
         if (!igp_ident(parser, &s.name))
             return false;
         while (igp_take(parser, "=")) {
@@ -395,7 +397,7 @@ static bool name_list(Parser *parser, IgToks *names) {
     if (!igp_expect(parser, "<"))
         return false;
     while (!igp_is(parser, ">")) {
-        IgTok t = *parser->t;
+        IgTok t = *parser->token;
         const char *name;
         if (!igp_ident(parser, &name))
             return false;
@@ -411,8 +413,8 @@ static bool parse_bitwidth(Parser *parser, IgDef *def, IgLoc loc) {
     if (!igp_expect(parser, "<") || !igp_ident(parser, &b.slot) || !igp_expect(parser, ">") ||
         !igp_expect(parser, "="))
         return false;
-    if (parser->t->kind == TK_NUMBER)
-        b.bits = (unsigned)parser->t++->number;
+    if (parser->token->kind == TK_NUMBER)
+        b.bits = (unsigned)parser->token++->number;
     else if (!igp_ident(parser, &b.mod))
         return false;
     if (!b.mod && igp_take(parser, "when") && !cond_or(parser, &b.when))
@@ -449,15 +451,15 @@ static bool parse_alias(Parser *parser, IgDef *def, IgLoc loc) {
 
 /* The heading's word and the lines below it. */
 static bool parse_prose(Parser *parser, IgDef *def) {
-    IgProse prose = {.heading = ig_prose_heading(parser->t[0].text), .text = parser->t[1].text};
+    IgProse prose = {.heading = ig_prose_heading(parser->token[0].text), .text = parser->token[1].text};
     VEC_ADD(&parser->g->arena, &def->prose, prose);
-    parser->t += 2;
+    parser->token += 2;
     return true;
 }
 
 static bool parse_operand_info(Parser *parser, IgDef *def) {
-    while (parser->t->kind == TK_IDENT && strncmp(parser->t->text, "__", 2)) {
-        IgLoc loc = parser->t->loc;
+    while (parser->token->kind == TK_IDENT && strncmp(parser->token->text, "__", 2)) {
+        IgLoc loc = parser->token->loc;
         bool ok;
         if (igt_statement(parser, &def->traits, &ok)) {
             ;
@@ -466,7 +468,7 @@ static bool parse_operand_info(Parser *parser, IgDef *def) {
             ok = igp_expect(parser, "<") && slot_list(parser, true, def, ";") &&
                  slot_list(parser, false, def, ">") && igp_expect(parser, ";");
         } else if (igp_take(parser, "Syntax")) {
-            def->syntax_loc = parser->t->loc;
+            def->syntax_loc = parser->token->loc;
             ok = igp_string(parser, &def->syntax) && igp_expect(parser, ";");
         } else if (igp_take(parser, "Alias")) {
             ok = parse_alias(parser, def, loc);
@@ -484,24 +486,24 @@ static bool parse_operand_info(Parser *parser, IgDef *def) {
             def->has_order = true;
             ok = name_list(parser, &def->order);
         } else {
-            ok = ig_error(parser->g, loc, "unknown statement '%s' in __OperandInfo", parser->t->text);
+            ok = ig_error(parser->g, loc, "unknown statement '%s' in __OperandInfo", parser->token->text);
         }
         if (!ok)
             return false;
     }
-    if (parser->t->kind == TK_PROSE) {
+    if (parser->token->kind == TK_PROSE) {
         VEC_ADD(&parser->g->arena, &def->prose,
-                ((IgProse){ig_prose_heading("__OperandInfo"), parser->t->text}));
-        parser->t++;
+                ((IgProse){ig_prose_heading("__OperandInfo"), parser->token->text}));
+        parser->token++;
     }
     return true;
 }
 
 static bool parse_exception(Parser *parser, IgDef *def) {
     while (igp_is(parser, "EncodingError")) {
-        IgSyntaxDecl e = {.loc = parser->t->loc};
+        IgSyntaxDecl e = {.loc = parser->token->loc};
         const char *kind;
-        parser->t++;
+        parser->token++;
         if (!igp_expect(parser, "<") || !igp_ident(parser, &kind) || !igp_expect(parser, ",") ||
             !igp_string(parser, &e.text) || !igp_expect(parser, ">") || !igp_expect(parser, "=") ||
             !cond_or(parser, &e.cond) || !igp_expect(parser, ";"))
@@ -517,7 +519,7 @@ static bool parse_def(Parser *parser, IgDefKind kind) {
     Ig *ig = parser->g;
     IgDef *def = ARENA_NEW(&ig->arena, IgDef);
     def->kind = kind;
-    def->loc = parser->t->loc;
+    def->loc = parser->token->loc;
     def->targets = parser->targets;
     if (!igp_ident(parser, &def->name))
         return false;
@@ -525,7 +527,7 @@ static bool parse_def(Parser *parser, IgDefKind kind) {
         if (!igp_expect(parser, "["))
             return false;
         do {
-            IgTok t = *parser->t;
+            IgTok t = *parser->token;
             const char *name;
             if (!igp_ident(parser, &name))
                 return false;
@@ -551,7 +553,7 @@ static bool parse_def(Parser *parser, IgDefKind kind) {
             ok = parse_operand_info(parser, def);
         else if (igp_take(parser, "__Exception"))
             ok = parse_exception(parser, def);
-        else if (parser->t->kind == TK_IDENT && ig_prose_heading(parser->t->text))
+        else if (parser->token->kind == TK_IDENT && ig_prose_heading(parser->token->text))
             ok = parse_prose(parser, def);
         else
             return true;
@@ -561,8 +563,8 @@ static bool parse_def(Parser *parser, IgDefKind kind) {
 }
 
 bool ig_parse(Ig *g, const IgToks *toks) {
-    Parser p = {.g = g, .t = toks->at};
-    while (p.t->kind != TK_EOF) {
+    Parser p = {.g = g, .token = toks->at};
+    while (p.token->kind != TK_EOF) {
         bool ok;
         if (igp_take(&p, "__DefBitFieldType"))
             ok = igp_type(&p, false);
@@ -583,7 +585,7 @@ bool ig_parse(Ig *g, const IgToks *toks) {
         else if (igp_take(&p, "__DefOpcode"))
             ok = parse_def(&p, DK_OPCODE);
         else
-            ok = ig_error(g, p.t->loc, "expected a definition, found '%s'", p.t->text);
+            ok = ig_error(g, p.token->loc, "expected a definition, found '%s'", p.token->text);
         if (!ok)
             return false;
     }

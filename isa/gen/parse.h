@@ -8,7 +8,7 @@
 
 typedef struct {
     Ig *g;
-    const IgTok *t;
+    const IgTok *token;
     uint32_t targets; /* of __Targets; used where a definition names none */
 } Parser;
 

@@ -34,7 +34,7 @@ static int root_of(const Ig *ig, int target) {
 }
 
 static bool target_name(Parser *parser, int *out) {
-    IgLoc loc = parser->t->loc;
+    IgLoc loc = parser->token->loc;
     const char *name;
     if (!igp_ident(parser, &name))
         return false;
@@ -46,7 +46,7 @@ static bool target_name(Parser *parser, int *out) {
  */
 static bool target_range(Parser *parser, uint32_t *out) {
     Ig *ig = parser->g;
-    IgLoc loc = parser->t->loc;
+    IgLoc loc = parser->token->loc;
     int from = -1, until = -1;
     if (igp_take(parser, "from") && !target_name(parser, &from))
         return false;
@@ -66,7 +66,7 @@ static bool target_range(Parser *parser, uint32_t *out) {
 
 static bool target_or_set(Parser *parser, uint32_t *out) {
     Ig *ig = parser->g;
-    IgLoc loc = parser->t->loc;
+    IgLoc loc = parser->token->loc;
     const char *name;
     if (!igp_ident(parser, &name))
         return false;
@@ -97,7 +97,7 @@ bool igp_def_target_set(Parser *parser) {
     Ig *ig = parser->g;
     const char *name;
     uint32_t set;
-    IgLoc loc = parser->t->loc;
+    IgLoc loc = parser->token->loc;
     if (ig->nsets == sizeof ig->sets / sizeof *ig->sets)
         return ig_error(ig, loc, "too many target sets");
     if (!igp_ident(parser, &name) || !igp_expect(parser, "=") || !igp_target_set(parser, &set))
@@ -112,7 +112,7 @@ bool igp_def_target_set(Parser *parser) {
 /* A number, or the name of a value of the property's enumeration. */
 static bool property_value(Parser *parser, const IgProp *prop, IgPropValue *out) {
     Ig *ig = parser->g;
-    IgLoc loc = parser->t->loc;
+    IgLoc loc = parser->token->loc;
     if (!prop->choices)
         return igp_number(parser, &out->number) &&
                ((out->number >= 0 && (uint64_t)out->number <= prop->most) ||
@@ -138,7 +138,7 @@ static bool register_counts(Parser *parser, IgTarget *target) {
 }
 
 static bool target_property(Parser *parser, IgTarget *target) {
-    IgLoc loc = parser->t->loc;
+    IgLoc loc = parser->token->loc;
     const char *name;
     if (!igp_ident(parser, &name) || !igp_expect(parser, "="))
         return false;
@@ -183,7 +183,7 @@ bool ig_check_target(Ig *ig, const IgTarget *target) {
 bool igp_target(Parser *parser) {
     Ig *ig = parser->g;
     IgTarget *target = ARENA_NEW(&ig->arena, IgTarget);
-    target->loc = parser->t->loc;
+    target->loc = parser->token->loc;
     target->parent = -1;
     if (!igp_ident(parser, &target->name))
         return false;
@@ -202,7 +202,7 @@ bool igp_target(Parser *parser) {
         target->has_num_regs = parent->has_num_regs;
     }
     VEC_ADD(&ig->arena, &ig->targets, target);
-    while (parser->t->kind == TK_IDENT && strncmp(parser->t->text, "__", 2))
+    while (parser->token->kind == TK_IDENT && strncmp(parser->token->text, "__", 2))
         if (!target_property(parser, target))
             return false;
     return true;
@@ -211,9 +211,9 @@ bool igp_target(Parser *parser) {
 const char *const ig_varies_names[] = {"LANE", "WARP", "MOVES", "TIME", NULL};
 
 static bool sreg_varies(Parser *parser, IgSReg *s) {
-    IgLoc loc = parser->t->loc;
+    IgLoc loc = parser->token->loc;
     const char *word;
-    if (parser->t->kind != TK_IDENT)
+    if (parser->token->kind != TK_IDENT)
         return ig_error(parser->g, loc, "special register %s does not say on what its value depends",
                         s->name);
     if (!igp_ident(parser, &word))
@@ -228,11 +228,11 @@ bool igp_sregs(Parser *parser) {
     uint32_t set;
     if (!igp_target_set(parser, &set))
         return false;
-    while (parser->t->kind == TK_NUMBER) {
-        IgSReg s = {.number = (unsigned)parser->t->number};
-        IgLoc loc = parser->t->loc;
+    while (parser->token->kind == TK_NUMBER) {
+        IgSReg s = {.number = (unsigned)parser->token->number};
+        IgLoc loc = parser->token->loc;
         const char *part;
-        parser->t++;
+        parser->token++;
         if (s.number > 255)
             return ig_error(parser->g, loc, "special register %u is above 255", s.number);
         if (!igp_ident(parser, &s.name))

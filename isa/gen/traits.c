@@ -196,9 +196,9 @@ static bool words(Parser *parser, unsigned column, IgTrait *trait) {
     Ig *g = parser->g;
     unsigned n = 0;
     do {
-        IgLoc loc = parser->t->loc;
+        IgLoc loc = parser->token->loc;
         const char *name;
-        if (n && column == IC_SIMULATED && parser->t->kind == TK_STRING)
+        if (n && column == IC_SIMULATED && parser->token->kind == TK_STRING)
             return igp_string(parser, &trait->text);
         if (!igp_ident(parser, &name))
             return false;
@@ -216,8 +216,8 @@ static bool words(Parser *parser, unsigned column, IgTrait *trait) {
 
 static bool names(Parser *parser, unsigned column, IgTrait *trait) {
     int64_t bits;
-    if (column == IC_ACCESS && parser->t->kind == TK_NUMBER) {
-        IgLoc loc = parser->t->loc;
+    if (column == IC_ACCESS && parser->token->kind == TK_NUMBER) {
+        IgLoc loc = parser->token->loc;
         if (!igp_number(parser, &bits))
             return false;
         trait->value = (uint32_t)bits;
@@ -225,7 +225,7 @@ static bool names(Parser *parser, unsigned column, IgTrait *trait) {
                ig_error(parser->g, loc, "an access moves 8 to 128 bits, whole bytes");
     }
     do {
-        IgTok t = *parser->t;
+        IgTok t = *parser->token;
         const char *name;
         if (!igp_ident(parser, &name))
             return false;
@@ -238,7 +238,7 @@ static bool names(Parser *parser, unsigned column, IgTrait *trait) {
 
 bool igt_statement(Parser *parser, IgTraits *traits, bool *ok) {
     unsigned column = 0;
-    IgLoc loc = parser->t->loc;
+    IgLoc loc = parser->token->loc;
     while (column < IC_COUNT && !igp_is(parser, columns[column].name))
         column++;
     if (column == IC_COUNT)
@@ -252,7 +252,7 @@ bool igt_statement(Parser *parser, IgTraits *traits, bool *ok) {
           (columns[column].kind == NAMES ? names(parser, column, &trait) : words(parser, column, &trait));
     *ok = *ok && igp_expect(parser, ">");
     if (*ok && column == IC_COMBINES) { /* = modifier */
-        trait.name[IG_TRAIT_NAMES - 1] = parser->t[1];
+        trait.name[IG_TRAIT_NAMES - 1] = parser->token[1];
         const char *mod;
         *ok = igp_expect(parser, "=") && igp_ident(parser, &mod);
     }

@@ -4,37 +4,38 @@
 #include <string.h>
 
 bool igp_is(const Parser *parser, const char *text) {
-    return parser->t->kind != TK_STRING && parser->t->kind != TK_EOF && !strcmp(parser->t->text, text);
+    return parser->token->kind != TK_STRING && parser->token->kind != TK_EOF &&
+           !strcmp(parser->token->text, text);
 }
 bool igp_take(Parser *parser, const char *text) {
     if (!igp_is(parser, text))
         return false;
-    parser->t++;
+    parser->token++;
     return true;
 }
 bool igp_expect(Parser *parser, const char *text) {
     return igp_take(parser, text) ||
-           ig_error(parser->g, parser->t->loc, "expected '%s', found '%s'", text, parser->t->text);
+           ig_error(parser->g, parser->token->loc, "expected '%s', found '%s'", text, parser->token->text);
 }
 bool igp_ident(Parser *parser, const char **out) {
     *out = "";
-    if (parser->t->kind != TK_IDENT && parser->t->kind != TK_NUMBER)
-        return ig_error(parser->g, parser->t->loc, "expected a name, found '%s'", parser->t->text);
-    *out = parser->t++->text;
+    if (parser->token->kind != TK_IDENT && parser->token->kind != TK_NUMBER)
+        return ig_error(parser->g, parser->token->loc, "expected a name, found '%s'", parser->token->text);
+    *out = parser->token++->text;
     return true;
 }
 bool igp_number(Parser *parser, int64_t *out) {
     *out = 0;
     bool neg = igp_take(parser, "-");
-    if (parser->t->kind != TK_NUMBER)
-        return ig_error(parser->g, parser->t->loc, "expected a number, found '%s'", parser->t->text);
-    *out = neg ? -parser->t->number : parser->t->number;
-    parser->t++;
+    if (parser->token->kind != TK_NUMBER)
+        return ig_error(parser->g, parser->token->loc, "expected a number, found '%s'", parser->token->text);
+    *out = neg ? -parser->token->number : parser->token->number;
+    parser->token++;
     return true;
 }
 bool igp_bit_number(Parser *parser, unsigned *out) {
     *out = 0;
-    IgLoc loc = parser->t->loc;
+    IgLoc loc = parser->token->loc;
     int64_t v;
     if (!igp_number(parser, &v))
         return false;
@@ -45,9 +46,9 @@ bool igp_bit_number(Parser *parser, unsigned *out) {
 }
 bool igp_string(Parser *parser, const char **out) {
     *out = "";
-    if (parser->t->kind != TK_STRING)
-        return ig_error(parser->g, parser->t->loc, "expected a string, found '%s'", parser->t->text);
-    *out = parser->t++->text;
+    if (parser->token->kind != TK_STRING)
+        return ig_error(parser->g, parser->token->loc, "expected a string, found '%s'", parser->token->text);
+    *out = parser->token++->text;
     return true;
 }
 
@@ -80,10 +81,10 @@ IgType *ig_type(Ig *ig, const char *name) {
 }
 
 static IgType *new_type(Ig *ig, const char *name, unsigned width, IgLoc loc) {
-    IgType *t = ARENA_NEW(&ig->arena, IgType);
-    *t = (IgType){.name = name, .width = width, .value = VT_ENUM, .loc = loc, .index = ig->types.n};
-    VEC_ADD(&ig->arena, &ig->types, t);
-    return t;
+    IgType *type = ARENA_NEW(&ig->arena, IgType);
+    *type = (IgType){.name = name, .width = width, .value = VT_ENUM, .loc = loc, .index = ig->types.n};
+    VEC_ADD(&ig->arena, &ig->types, type);
+    return type;
 }
 
 IgType *ig_flag_type(Ig *ig, const char *text) {
@@ -99,7 +100,7 @@ IgType *ig_flag_type(Ig *ig, const char *text) {
 }
 
 static bool enum_entry(Parser *parser, IgType *type, unsigned *next) {
-    IgLoc loc = parser->t->loc;
+    IgLoc loc = parser->token->loc;
     IgEnumVal v = {0};
     if (!igp_ident(parser, &v.name))
         return false;
@@ -111,7 +112,7 @@ static bool enum_entry(Parser *parser, IgType *type, unsigned *next) {
         return ig_error(parser->g, loc, "value %lld of %s does not fit %u bits", (long long)n, v.name,
                         type->width);
     v.sem = v.enc = (unsigned)n;
-    if (parser->t->kind == TK_STRING && !igp_string(parser, &v.text))
+    if (parser->token->kind == TK_STRING && !igp_string(parser, &v.text))
         return false;
     if (igp_take(parser, "width")) {
         int64_t bits;
@@ -138,7 +139,7 @@ static bool enum_entry(Parser *parser, IgType *type, unsigned *next) {
 }
 
 bool igp_type(Parser *parser, bool numbers) {
-    IgLoc loc = parser->t->loc;
+    IgLoc loc = parser->token->loc;
     const char *name;
     int64_t width = 16;
     if (!igp_ident(parser, &name))
@@ -152,7 +153,7 @@ bool igp_type(Parser *parser, bool numbers) {
     IgType *type = new_type(parser->g, name, (unsigned)width, loc);
     type->numbers = numbers;
     if (igp_take(parser, "maps")) {
-        IgLoc at = parser->t->loc;
+        IgLoc at = parser->token->loc;
         const char *base;
         if (!igp_ident(parser, &base))
             return false;
@@ -161,7 +162,8 @@ bool igp_type(Parser *parser, bool numbers) {
     }
     type->hint = igp_take(parser, "hint");
     unsigned next = 0;
-    while (parser->t->kind == TK_NUMBER || (parser->t->kind == TK_IDENT && strncmp(parser->t->text, "__", 2)))
+    while (parser->token->kind == TK_NUMBER ||
+           (parser->token->kind == TK_IDENT && strncmp(parser->token->text, "__", 2)))
         if (!enum_entry(parser, type, &next))
             return false;
     return true;

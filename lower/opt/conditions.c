@@ -23,48 +23,48 @@ typedef struct {
     uint32_t *place;  /* [inst] in its block */
 } Conditions;
 
-static void one_use(Conditions *c, BlockId b, Operand o, bool can_negate) {
+static void one_use(Conditions *conds, BlockId b, Operand o, bool can_negate) {
     uint32_t v = opt_scalar(o);
-    c->uses[v]++;
-    if (!can_negate || c->f->values.at[v].block.i != b.i)
-        c->negatable[v] = false;
+    conds->uses[v]++;
+    if (!can_negate || conds->f->values.at[v].block.i != b.i)
+        conds->negatable[v] = false;
 }
 
-static void count_uses(Conditions *c) {
-    Function *f = c->f;
+static void count_uses(Conditions *conds) {
+    Function *f = conds->f;
     for (uint32_t v = 1; v < f->values.n; v++)
-        c->negatable[v] = f->values.at[v].file == RF_P && f->values.at[v].fixed_reg < 0;
+        conds->negatable[v] = f->values.at[v].file == RF_P && f->values.at[v].fixed_reg < 0;
     for (uint32_t k = 0; k < f->vectors.n; k++) { /* stale vectors too: errs on the safe side */
-        c->uses[f->vectors.at[k]]++;
-        c->negatable[f->vectors.at[k]] = false;
+        conds->uses[f->vectors.at[k]]++;
+        conds->negatable[f->vectors.at[k]] = false;
     }
     FOR_BLOCKS(f, b)
         FOR_INST_IDS(f, b, id) {
             const Inst *i = ir_inst(f, id);
-            c->place[id.i] = AT(id);
+            conds->place[id.i] = AT(id);
             FOR_USES(f, i, o)
-                one_use(c, b, *o,
+                one_use(conds, b, *o,
                         opt_own_src(i, AT(o)) &&
                             (isa_src_slot(f->module->target, i->op, AT(o)).mods & OPM_NOT));
-            one_use(c, b, i->guard, true);
+            one_use(conds, b, i->guard, true);
         }
 }
 
 /* The unguarded machine instruction of block b whose only result is o, or NULL. It may move: none of its
  * operands sits in a register that the calling convention names, which a call in between would need. */
-static Inst *made_by(Conditions *c, BlockId b, Operand o) {
+static Inst *made_by(Conditions *conds, BlockId b, Operand o) {
     uint32_t v = opt_scalar(o);
-    if (!v || !c->f->values.at[v].def.i || c->f->values.at[v].block.i != b.i ||
-        c->f->values.at[v].fixed_reg >= 0)
+    if (!v || !conds->f->values.at[v].def.i || conds->f->values.at[v].block.i != b.i ||
+        conds->f->values.at[v].fixed_reg >= 0)
         return NULL;
-    Inst *i = ir_inst(c->f, c->f->values.at[v].def);
+    Inst *i = ir_inst(conds->f, conds->f->values.at[v].def);
     if (ir_is_pseudo(i->op) || !op_is_always(i->guard) || (i->flags & IF_TIED))
         return NULL;
-    FOR_DSTS(c->f, i, dst)
+    FOR_DSTS(conds->f, i, dst)
         if (dst->kind != OPK_NONE && opt_scalar(*dst) != v)
             return NULL;
-    FOR_SRCS(c->f, i, src)
-        if (opt_scalar(*src) && c->f->values.at[src->value].fixed_reg >= 0)
+    FOR_SRCS(conds->f, i, src)
+        if (opt_scalar(*src) && conds->f->values.at[src->value].fixed_reg >= 0)
             return NULL;
     return i;
 }
@@ -75,17 +75,17 @@ static Operand negated(Operand predicate) {
 }
 
 /* The instruction `id` takes the place of the one at `at`, and leaves its own. */
-static void move_to(Conditions *c, BlockId b, unsigned at, InstId id) {
-    InstIds *insts = &ir_block(c->f, b)->insts;
-    insts->at[c->place[id.i]] = (InstId){0};
+static void move_to(Conditions *conds, BlockId b, unsigned at, InstId id) {
+    InstIds *insts = &ir_block(conds->f, b)->insts;
+    insts->at[conds->place[id.i]] = (InstId){0};
     insts->at[at] = id;
-    c->place[id.i] = at;
+    conds->place[id.i] = at;
 }
 
 /* The predicate is its complement from now on, so it holds no PTX register's value any more. */
-static void use_negated(Conditions *c, Operand predicate) {
-    c->instead[predicate.value] = negated(predicate);
-    c->f->values.at[predicate.value].ptx_reg = 0;
+static void use_negated(Conditions *conds, Operand predicate) {
+    conds->instead[predicate.value] = negated(predicate);
+    conds->f->values.at[predicate.value].ptx_reg = 0;
 }
 
 static bool is_rz(Operand o) {
@@ -96,35 +96,35 @@ static bool is_rz(Operand o) {
 /* ---- bits that are compared with zero, or one with itself ---- */
 
 /* Is `bits`, what the table makes, one bit of a number, and o that bit? Then "equal" is "not zero". */
-static bool is_its_bit(Conditions *c, BlockId b, Operand bits, Operand o) {
+static bool is_its_bit(Conditions *conds, BlockId b, Operand bits, Operand o) {
     const Inst *table =
-        o.kind == OPK_IMM && o.value && !(o.value & (o.value - 1)) ? made_by(c, b, bits) : NULL;
+        o.kind == OPK_IMM && o.value && !(o.value & (o.value - 1)) ? made_by(conds, b, bits) : NULL;
     if (!table || table->op != OT_LOP3 || MGET(LOP3, lut, table->mods) != LUT_AND)
         return false;
-    Operand x = *ir_src(c->f, table, LOP3_ra), y = *ir_src(c->f, table, LOP3_rb);
+    Operand x = *ir_src(conds->f, table, LOP3_ra), y = *ir_src(conds->f, table, LOP3_rb);
     return (x.kind == OPK_IMM && !x.mods && x.value == o.value) ||
            (y.kind == OPK_IMM && !y.mods && y.value == o.value);
 }
 
-static bool test_of_table(Conditions *c, BlockId b, unsigned at, const Inst *test) {
-    Function *f = c->f;
+static bool test_of_table(Conditions *conds, BlockId b, unsigned at, const Inst *test) {
+    Function *f = conds->f;
     unsigned cmp = MGET(ISETP, cmp, test->mods), bop = MGET(ISETP, bop, test->mods);
     Operand x = *ir_src(f, test, ISETP_ra), y = *ir_src(f, test, ISETP_rb), g = *ir_src(f, test, ISETP_pp);
     Operand result = *ir_dst(f, test, ISETP_pu);
-    bool with_bit = is_its_bit(c, b, x, y) || is_its_bit(c, b, y, x);
+    bool with_bit = is_its_bit(conds, b, x, y) || is_its_bit(conds, b, y, x);
     bool equal = cmp == (with_bit ? ICmp_NE : ICmp_EQ), alone = op_is_always(g) && bop == BoolOp_AND;
     if ((cmp != ICmp_NE && cmp != ICmp_EQ) || MGET(ISETP, ex, test->mods) || bop == BoolOp_XOR || x.mods ||
         y.mods || !opt_scalar(result) || ir_dst(f, test, ISETP_pv)->kind != OPK_NONE ||
         !op_is_always(test->guard))
         return false;
     bool first = with_bit ? y.kind == OPK_IMM : is_rz(y);
-    Inst *table = made_by(c, b, first ? x : with_bit || is_rz(x) ? y : (Operand){0});
+    Inst *table = made_by(conds, b, first ? x : with_bit || is_rz(x) ? y : (Operand){0});
     if (!table || table->op != OT_LOP3 || MGET(LOP3, pand, table->mods) ||
-        (equal && !c->negatable[result.value]))
+        (equal && !conds->negatable[result.value]))
         return false;
     Operand bits = *ir_dst(f, table, LOP3_rd);
     InstId id = ir_value(f, (ValId){bits.value})->def;
-    bool only = c->uses[bits.value] == 1;
+    bool only = conds->uses[bits.value] == 1;
     if (!only && !alone) /* the other predicate need not be there yet */
         return false;
     /* NE: (bits != 0) bop g.   EQ: !((bits != 0) bop' !g) */
@@ -137,11 +137,11 @@ static bool test_of_table(Conditions *c, BlockId b, unsigned at, const Inst *tes
     if (only)
         ir_set_dst(f, id, LOP3_rd, (Operand){0});
     if (equal)
-        use_negated(c, result);
+        use_negated(conds, result);
     if (alone)
         ir_block(f, b)->insts.at[at] = (InstId){0};
     else
-        move_to(c, b, at, id);
+        move_to(conds, b, at, id);
     return true;
 }
 
@@ -170,42 +170,42 @@ static unsigned table_of(unsigned lut, bool p_first, Operand p, Operand other) {
 }
 
 /* The instruction that makes p combines it with `other`, and gives `result`. */
-static bool into_test(Conditions *c, InstId id, unsigned k, Operand other, Operand result) {
-    Inst *test = ir_inst(c->f, id);
+static bool into_test(Conditions *conds, InstId id, unsigned k, Operand other, Operand result) {
+    Inst *test = ir_inst(conds->f, id);
     const OpTraits *traits = isa_traits(test->op);
     if (traits->combines_dst == ISA_NO_SLOT || traits->lanes != ISA_LANES_EACH ||
         isa_combine_op(test->op, test->mods) != BoolOp_AND ||
-        !op_is_always(*ir_src(c->f, test, traits->combines_src)))
+        !op_is_always(*ir_src(conds->f, test, traits->combines_src)))
         return false;
-    bool second = ir_dst(c->f, test, 0)->kind == OPK_NONE; /* p is the complement already */
+    bool second = ir_dst(conds->f, test, 0)->kind == OPK_NONE; /* p is the complement already */
     bool complement = combinations[k].complement != second;
     test->mods = isa_with_combine_op(test->op, test->mods, combinations[k].bop);
-    ir_set_src(c->f, id, traits->combines_src, combinations[k].negate ? negated(other) : other);
-    ir_set_dst(c->f, id, 0, complement ? (Operand){0} : result);
-    ir_set_dst(c->f, id, traits->combines_dst, complement ? result : (Operand){0});
+    ir_set_src(conds->f, id, traits->combines_src, combinations[k].negate ? negated(other) : other);
+    ir_set_dst(conds->f, id, 0, complement ? (Operand){0} : result);
+    ir_set_dst(conds->f, id, traits->combines_dst, complement ? result : (Operand){0});
     return true;
 }
 
-static bool into_table(Conditions *c, InstId id, unsigned k, Operand other, Operand result) {
-    Inst *table = ir_inst(c->f, id);
+static bool into_table(Conditions *conds, InstId id, unsigned k, Operand other, Operand result) {
+    Inst *table = ir_inst(conds->f, id);
     bool complement = combinations[k].complement; /* !p and g is !(p or !g) */
-    if (MGET(LOP3, pand, table->mods) || !op_is_always(negated(*ir_src(c->f, table, LOP3_pp))) ||
-        combinations[k].bop == BoolOp_XOR || (complement && !c->negatable[result.value]))
+    if (MGET(LOP3, pand, table->mods) || !op_is_always(negated(*ir_src(conds->f, table, LOP3_pp))) ||
+        combinations[k].bop == BoolOp_XOR || (complement && !conds->negatable[result.value]))
         return false;
     table->mods = MPUT(LOP3, pand, table->mods, (combinations[k].bop == BoolOp_AND) != complement);
-    ir_set_src(c->f, id, LOP3_pp, combinations[k].negate != complement ? negated(other) : other);
-    ir_set_dst(c->f, id, LOP3_pu, result);
+    ir_set_src(conds->f, id, LOP3_pp, combinations[k].negate != complement ? negated(other) : other);
+    ir_set_dst(conds->f, id, LOP3_pu, result);
     if (complement)
-        use_negated(c, result);
+        use_negated(conds, result);
     return true;
 }
 
-static bool combine_into(Conditions *c, BlockId b, unsigned at, const Inst *logic, unsigned which) {
-    Function *f = c->f;
+static bool combine_into(Conditions *conds, BlockId b, unsigned at, const Inst *logic, unsigned which) {
+    Function *f = conds->f;
     Operand p = *ir_src(f, logic, which), other = *ir_src(f, logic, !which),
             result = *ir_dst(f, logic, PLOP3_pu);
-    const Inst *test = made_by(c, b, p);
-    if (!test || c->uses[p.value] != 1)
+    const Inst *test = made_by(conds, b, p);
+    if (!test || conds->uses[p.value] != 1)
         return false;
     unsigned table = table_of(MGET(PLOP3, lut, logic->mods), which == PLOP3_pp, p, other), k = 0;
     while (k < sizeof combinations / sizeof *combinations && combinations[k].table != table)
@@ -214,54 +214,55 @@ static bool combine_into(Conditions *c, BlockId b, unsigned at, const Inst *logi
         return false;
     InstId id = ir_value(f, (ValId){p.value})->def;
     other.mods = 0;
-    if (test->op == OT_LOP3 ? !into_table(c, id, k, other, result) : !into_test(c, id, k, other, result))
+    if (test->op == OT_LOP3 ? !into_table(conds, id, k, other, result)
+                            : !into_test(conds, id, k, other, result))
         return false;
-    move_to(c, b, at, id);
+    move_to(conds, b, at, id);
     return true;
 }
 
 /* Only two of its inputs count, and it has one result. */
-static bool plain_logic(Conditions *c, const Inst *i) {
-    return op_is_always(i->guard) && !(i->flags & IF_TIED) && opt_scalar(*ir_dst(c->f, i, PLOP3_pu)) &&
-           ir_dst(c->f, i, PLOP3_pv)->kind == OPK_NONE && op_is_always(*ir_src(c->f, i, PLOP3_pr));
+static bool plain_logic(Conditions *conds, const Inst *i) {
+    return op_is_always(i->guard) && !(i->flags & IF_TIED) && opt_scalar(*ir_dst(conds->f, i, PLOP3_pu)) &&
+           ir_dst(conds->f, i, PLOP3_pv)->kind == OPK_NONE && op_is_always(*ir_src(conds->f, i, PLOP3_pr));
 }
 
 /* !p: its uses read p. */
-static bool negation(Conditions *c, const Inst *i) {
-    Operand p = *ir_src(c->f, i, PLOP3_pp), result = *ir_dst(c->f, i, PLOP3_pu);
+static bool negation(Conditions *conds, const Inst *i) {
+    Operand p = *ir_src(conds->f, i, PLOP3_pp), result = *ir_dst(conds->f, i, PLOP3_pu);
     unsigned lut = MGET(PLOP3, lut, i->mods);
-    if ((lut != LUT_FIRST && lut != (LUT_FIRST ^ 0xff)) || !opt_scalar(p) || !c->negatable[result.value])
+    if ((lut != LUT_FIRST && lut != (LUT_FIRST ^ 0xff)) || !opt_scalar(p) || !conds->negatable[result.value])
         return false;
-    c->instead[result.value] = lut == LUT_FIRST ? p : negated(p);
-    c->uses[p.value] += c->uses[result.value] - 1;
+    conds->instead[result.value] = lut == LUT_FIRST ? p : negated(p);
+    conds->uses[p.value] += conds->uses[result.value] - 1;
     return true;
 }
 
 /* ---- the pass ---- */
 
-static void read_instead(Conditions *c, Operand *o) {
-    Operand now = c->instead[opt_scalar(*o)];
+static void read_instead(Conditions *conds, Operand *o) {
+    Operand now = conds->instead[opt_scalar(*o)];
     now.mods ^= o->mods;
     if (now.kind != OPK_NONE)
         *o = now;
 }
 
-static void find_conditions(Conditions *c, BlockId b) {
-    Function *f = c->f;
+static void find_conditions(Conditions *conds, BlockId b) {
+    Function *f = conds->f;
     for (unsigned at = 0; at < ir_num_insts(f, b); at++) {
         if (!ir_inst_at(f, b, at).i)
             continue;
         Inst *i = ir_inst(f, ir_inst_at(f, b, at));
         FOR_SRCS(f, i, o)
-            read_instead(c, o);
-        read_instead(c, &i->guard);
+            read_instead(conds, o);
+        read_instead(conds, &i->guard);
         if (i->op == OT_ISETP)
-            test_of_table(c, b, at, i);
-        else if (i->op == OT_PLOP3 && plain_logic(c, i)) {
-            if (negation(c, i))
+            test_of_table(conds, b, at, i);
+        else if (i->op == OT_PLOP3 && plain_logic(conds, i)) {
+            if (negation(conds, i))
                 ir_block(f, b)->insts.at[at] = (InstId){0};
             else
-                (void)(combine_into(c, b, at, i, PLOP3_pq) || combine_into(c, b, at, i, PLOP3_pp));
+                (void)(combine_into(conds, b, at, i, PLOP3_pq) || combine_into(conds, b, at, i, PLOP3_pp));
         }
     }
     InstIds *insts = &ir_block(f, b)->insts;

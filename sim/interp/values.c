@@ -177,31 +177,31 @@ typedef struct {
 } Seen;
 typedef uint32_t SeenFn(const Seen *s);
 
-static uint32_t seen_none(const Seen *s) {
-    (void)s;
+static uint32_t seen_none(const Seen *seen) {
+    (void)seen;
     return 0;
 }
 
-static uint32_t seen_compare(const Seen *s) {
-    return compared(s->v[0], s->v[1], s->type, is_equality(s->code->insn));
+static uint32_t seen_compare(const Seen *seen) {
+    return compared(seen->v[0], seen->v[1], seen->type, is_equality(seen->code->insn));
 }
 static uint32_t seen_minmax(const Seen *s) { return compared(s->v[0], s->v[1], s->type, false); }
 static uint32_t seen_shr(const Seen *s) { return shifted(s->v[0], (uint32_t)s->slot[1]); }
 static uint32_t seen_shl(const Seen *s) { return seen_shr(s); }
 static uint32_t seen_sign(const Seen *s) { return s->v[0].whole < 0 ? BIT(SIGN) : 0; }
 
-static uint32_t seen_select(const Seen *s) {
-    return s->slot[0] == s->slot[1] ? 0 : s->slot[2] & 1 ? BIT(TRUE) : BIT(FALSE);
+static uint32_t seen_select(const Seen *seen) {
+    return seen->slot[0] == seen->slot[1] ? 0 : seen->slot[2] & 1 ? BIT(TRUE) : BIT(FALSE);
 }
 
-static uint32_t seen_logic(const Seen *s) {
-    uint64_t a = s->v[0].bits, b = s->v[1].bits;
+static uint32_t seen_logic(const Seen *seen) {
+    uint64_t a = seen->v[0].bits, b = seen->v[1].bits;
     return (a & b ? BIT(COMMON) : 0) | (a != b ? BIT(OWN) : 0);
 }
 
-static uint32_t seen_convert(const Seen *s) {
-    unsigned to = s->code->type, from = s->code->type2;
-    Value a = value_of(s->slot[0], from);
+static uint32_t seen_convert(const Seen *seen) {
+    unsigned to = seen->code->type, from = seen->code->type2;
+    Value a = value_of(seen->slot[0], from);
     unsigned width = 8 * ptx_type_bytes((PtxType)to);
     if (!sees_float(from))
         return (a.whole < 0 ? BIT(SIGN) : 0) | (width < a.width && a.bits >> width ? BIT(RANGE) : 0);
@@ -226,30 +226,30 @@ static uint32_t seen_number(const Seen *s) {
     return seen | (sum == 0 || sum == 1 ? BIT(CLAMP) : 0); /* 0 or 1 where it was outside, mostly */
 }
 
-static uint32_t seen_sum(const Seen *s, bool add) {
-    if (sees_float(s->type))
-        return seen_number(s);
-    Value a = s->v[0], b = s->v[1];
+static uint32_t seen_sum(const Seen *seen, bool add) {
+    if (sees_float(seen->type))
+        return seen_number(seen);
+    Value a = seen->v[0], b = seen->v[1];
     uint64_t x = (uint64_t)a.whole, y = (uint64_t)b.whole;
     int64_t sum = (int64_t)(add ? x + y : x - y); /* .sat is for 32 bits, whose sum is exact */
     return (a.bits & b.bits ? BIT(COMMON) : 0) | (b.bits ? BIT(EFFECT) : 0) |
-           (s->code->sat && (sum > INT32_MAX || sum < INT32_MIN) ? BIT(CLAMP) : 0);
+           (seen->code->sat && (sum > INT32_MAX || sum < INT32_MIN) ? BIT(CLAMP) : 0);
 }
 static uint32_t seen_add(const Seen *s) { return seen_sum(s, true); }
 static uint32_t seen_sub(const Seen *s) { return seen_sum(s, false); }
 
-static uint32_t seen_divide(const Seen *s) {
-    Value a = s->v[0], b = s->v[1];
-    if (sees_float(s->type))
-        return seen_number(s);
+static uint32_t seen_divide(const Seen *seen) {
+    Value a = seen->v[0], b = seen->v[1];
+    if (sees_float(seen->type))
+        return seen_number(seen);
     return ((a.whole < 0 || b.whole < 0) && b.bits ? BIT(SIGN) : 0) |
            (b.bits && a.bits % b.bits && a.bits >= b.bits ? BIT(REST) : 0);
 }
 
-static uint32_t seen_product(const Seen *s) {
-    Value a = s->v[0], b = s->v[1];
-    if (sees_float(s->type))
-        return seen_number(s);
+static uint32_t seen_product(const Seen *seen) {
+    Value a = seen->v[0], b = seen->v[1];
+    if (sees_float(seen->type))
+        return seen_number(seen);
     return (a.bits > 1 && b.bits > 1 ? BIT(EFFECT) : 0) | (a.whole < 0 || b.whole < 0 ? BIT(SIGN) : 0);
 }
 

@@ -48,30 +48,30 @@ static int repeats(Warp *warp, const Dec *d) {
 
 /* The last step was taken: start the next round, or watch what happens without decisions. */
 static int at_end(Warp *warp, const Dec *d) {
-    struct Replay *p = replay_of(warp->run);
+    struct Replay *replay = replay_of(warp->run);
     const MachineReplay *plan = warp->run->opt.replay;
     ControlState now = control_state(warp);
     if (plan->loop < plan->nsteps) {
-        if (p->rounds && memcmp(&now, &p->saved, sizeof now) == 0)
+        if (replay->rounds && memcmp(&now, &replay->saved, sizeof now) == 0)
             return repeats(warp, d);
-        if (p->rounds++ == MAX_ROUNDS)
+        if (replay->rounds++ == MAX_ROUNDS)
             return machine_trap(warp, d, low_lane(warp->active), TRAP_UNSUPPORTED,
                                 "the schedule does not repeat");
-        p->saved = now;
-        p->next = plan->loop;
+        replay->saved = now;
+        replay->next = plan->loop;
         return RUN_OK;
     }
     if (plan->violation && pc_address(warp->run, warp->pc) == plan->end_pc_bytes &&
         warp->active != warp->valid)
         return machine_trap(warp, d, low_lane(warp->active), TRAP_COLLECTIVE,
                             "lanes 0x%08x of 0x%08x are here", warp->active, warp->valid);
-    if (p->after && memcmp(&now, &p->saved, sizeof now) == 0)
+    if (replay->after && memcmp(&now, &replay->saved, sizeof now) == 0)
         return repeats(warp, d);
-    if (++p->after >= p->save_at) {
-        p->saved = now;
-        p->save_at *= 2;
+    if (++replay->after >= replay->save_at) {
+        replay->saved = now;
+        replay->save_at *= 2;
     }
-    if (p->after > MAX_AFTER)
+    if (replay->after > MAX_AFTER)
         return machine_trap(warp, d, low_lane(warp->active), TRAP_UNSUPPORTED,
                             "nothing happens behind the schedule");
     return RUN_OK;
@@ -81,11 +81,12 @@ const MachineReplayStep *machine_replay_take(Warp *warp, const Dec *d, MachineRe
     Run *r = warp->run;
     if (!r->opt.replay)
         return NULL;
-    struct Replay *p = replay_of(r);
-    const MachineReplayStep *step = p->next < r->opt.replay->nsteps ? &r->opt.replay->steps[p->next] : NULL;
+    struct Replay *replay = replay_of(r);
+    const MachineReplayStep *step =
+        replay->next < r->opt.replay->nsteps ? &r->opt.replay->steps[replay->next] : NULL;
     if (!step || step->kind != kind || (d && step->pc_bytes != pc_address(r, (uint32_t)(d - warp->prog))))
         return NULL;
-    p->next++;
+    replay->next++;
     return step;
 }
 
@@ -95,8 +96,8 @@ static bool is_shared_access(unsigned optype) {
 }
 
 int machine_replay_before(Warp *warp, Dec *dec, uint32_t *g) {
-    struct Replay *p = replay_of(warp->run);
-    if (p->next == warp->run->opt.replay->nsteps) {
+    struct Replay *replay = replay_of(warp->run);
+    if (replay->next == warp->run->opt.replay->nsteps) {
         int status = at_end(warp, dec);
         if (status != RUN_OK)
             return status;
