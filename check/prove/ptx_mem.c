@@ -1,6 +1,7 @@
 /* Moves, memory, barriers, collectives and calls of PTX, for one thread. PTX ISA 9.7.9, 9.7.12, 9.7.13.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/ptx.h"
+#include "frontend/sregs.h"
 #include "sim/launch.h" /* address windows */
 
 static Term *word_of(Ptx *ptx, Term *what, unsigned c) {
@@ -34,17 +35,19 @@ bool prove_ptx_mov(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     const PtxOperand *operand = pv_operand(ptx, 0), *ptx_operand = pv_operand(ptx, 1);
     unsigned bytes = pv_bytes(pv_type(ptx));
-    if (ptx_operand->kind == PO_SREG &&
-        (ptx_operand->sreg == SR_CLOCK || ptx_operand->sreg == SR_CLOCK_HI ||
-         ptx_operand->sreg == SR_CLOCK64 || ptx_operand->sreg == SR_GLOBALTIMER ||
-         ptx_operand->sreg == SR_GLOBALTIMER_LO || ptx_operand->sreg == SR_GLOBALTIMER_HI)) {
-        static const char *const names[] = {[SR_CLOCK] = "clock.lo",
-                                            [SR_CLOCK_HI] = "clock.hi",
-                                            [SR_CLOCK64] = "clock.lo 64",
-                                            [SR_GLOBALTIMER] = "globaltimer.lo 64",
-                                            [SR_GLOBALTIMER_LO] = "globaltimer.lo",
-                                            [SR_GLOBALTIMER_HI] = "globaltimer.hi"};
-        Term *what = pv_event(ptx, 1u << MEM_WARP, term_name(ts, "%s", names[ptx_operand->sreg]), NULL, 0);
+    if (sreg_varies(ptx_operand) == SREG_VARIES_TIME) {
+        static const char *const names[SR_COUNT] = {[SR_CLOCK] = "clock.lo",
+                                                    [SR_CLOCK_HI] = "clock.hi",
+                                                    [SR_CLOCK64] = "clock.lo 64",
+                                                    [SR_GLOBALTIMER] = "globaltimer.lo 64",
+                                                    [SR_GLOBALTIMER_LO] = "globaltimer.lo",
+                                                    [SR_GLOBALTIMER_HI] = "globaltimer.hi"};
+        const char *name = names[ptx_operand->sreg];
+        if (!name) {
+            pv_fault(ptx, "a special register is not modelled");
+            return true;
+        }
+        Term *what = pv_event(ptx, 1u << MEM_WARP, term_name(ts, "%s", name), NULL, 0);
         pv_dst(ptx, operand, pv_type(ptx),
                bytes == 8 ? t_pair(ts, word_of(ptx, what, 0), word_of(ptx, what, 1)) : word_of(ptx, what, 0));
         return true;

@@ -141,7 +141,7 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     const PtxBlock *b = thread->warp->block;
     unsigned k = component;
     bool vector = k < 3;
-    switch (sreg) {
+    switch ((PtxSreg)sreg) { /* no default: a new register is a warning here */
     case SR_TID: return vector ? thread->tid[k] : 0;
     case SR_NTID: return vector ? l->block[k] : 0;
     case SR_CTAID:
@@ -171,8 +171,16 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     case SR_AGGR_SMEM_SIZE: return run->shared_bytes;
     case SR_DYNAMIC_SMEM_SIZE: return l->dynamic_shared_bytes;
     case SR_CLUSTER_NCTARANK: return 1;
-    default: return 0; /* cluster rank and position, pm counters, reserved shared memory */
+    case SR_IS_EXPLICIT_CLUSTER:
+    case SR_CLUSTER_CTAID:
+    case SR_CLUSTER_CTARANK:    /* every block is a cluster of its own */
+    case SR_PM:                 /* counters that nobody has set up */
+    case SR_RESERVED_SMEM:      /* none is reserved */
+    case SR_CURRENT_GRAPH_EXEC: /* in no graph */
+    case SR_NONE:
+    case SR_COUNT: break;
     }
+    return 0;
 }
 
 uint64_t interp_arg_slow(PtxRun *run, const PtxThread *thread, const PtxArg *arg) {

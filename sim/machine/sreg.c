@@ -4,49 +4,51 @@
 #include "sim/machine/internal.h"
 #include <string.h>
 
+/* SREG(KIND, "name in targets.isa", value in a lane): of `warp`, its `run`, the `lane` and its `bit`. */
 // clang-format off
-typedef enum { SR_LANEID, SR_TID_X, SR_TID_Y, SR_TID_Z, SR_TID, SR_CTAID_X, SR_CTAID_Y, SR_CTAID_Z, SR_VIRTID, SR_EQ,
-               SR_LT, SR_LE, SR_GT, SR_GE, SR_SMID, SR_SHARED_BYTES, SR_CLOCK_LO, SR_CLOCK_HI, SR_TIMER_LO,
-               SR_TIMER_HI, SR_LOCAL_WINDOW, SR_SHARED_WINDOW_HI, SR_CLUSTER_BLOCK, SR_ZERO, SR_COUNT } SregKind;
+#define SREGS(SREG) \
+    SREG(LANEID, "laneid", lane) \
+    SREG(TID_X, "tid.x", warp->tid[0][lane]) \
+    SREG(TID_Y, "tid.y", warp->tid[1][lane]) \
+    SREG(TID_Z, "tid.z", warp->tid[2][lane]) \
+    SREG(TID, "tid", warp->tid[0][lane] | warp->tid[1][lane] << 16 | warp->tid[2][lane] << 26) \
+    SREG(CTAID_X, "ctaid.x", warp->cta->id[0]) \
+    SREG(CTAID_Y, "ctaid.y", warp->cta->id[1]) \
+    SREG(CTAID_Z, "ctaid.z", warp->cta->id[2]) \
+    SREG(VIRTID, "virtid", warp->index << 8) \
+    SREG(EQ, "lanemask_eq", bit) \
+    SREG(LT, "lanemask_lt", bit - 1) \
+    SREG(LE, "lanemask_le", bit | (bit - 1)) \
+    SREG(GT, "lanemask_gt", ~(bit | (bit - 1))) \
+    SREG(GE, "lanemask_ge", ~(bit - 1)) \
+    SREG(SMID, "smid", SIM_SREG_SMID) \
+    SREG(SHARED_BYTES, "total_smem_size", run->shared_bytes) \
+    SREG(CLOCK_LO, "clock.lo", now(run)) \
+    SREG(CLOCK_HI, "clock.hi", now(run) >> 32) \
+    SREG(TIMER_LO, "globaltimer.lo", timer(run)) \
+    SREG(TIMER_HI, "globaltimer.hi", timer(run) >> 32) \
+    SREG(LOCAL_WINDOW, "lwinlo", SIM_LOCAL_WINDOW) \
+    SREG(SHARED_WINDOW_HI, "swinhi", SIM_SHARED_WINDOW >> 32) \
+    SREG(CLUSTER_BLOCK, "cgactaid", 0) \
+    SREG(ZERO, "zero", 0)
+#define KIND(kind, name, value) SR_##kind,
+#define NAME(kind, name, value) [SR_##kind] = name,
+#define CASE(kind, name, value) case SR_##kind: return (uint32_t)(value);
+typedef enum { SREGS(KIND) SR_COUNT } SregKind;
+static const char *const names[SR_COUNT] = {SREGS(NAME)};
 // clang-format on
-
-static const char *const names[SR_COUNT] = {
-    "laneid",         "tid.x",          "tid.y",  "tid.z",           "tid",         "ctaid.x",
-    "ctaid.y",        "ctaid.z",        "virtid", "lanemask_eq",     "lanemask_lt", "lanemask_le",
-    "lanemask_gt",    "lanemask_ge",    "smid",   "total_smem_size", "clock.lo",    "clock.hi",
-    "globaltimer.lo", "globaltimer.hi", "lwinlo", "swinhi",          "cgactaid",    "zero"};
 
 static uint64_t now(const Run *run) { return run->ticks - (uint64_t)run->quota; }
 static uint64_t timer(const Run *run) { return now(run) * 1000 / run->opt.ticks_per_us; }
 
-static uint32_t sreg_value(Warp *warp, unsigned kind, unsigned lane) {
-    Run *r = warp->run;
-    uint32_t bit = 1u << lane, x = warp->tid[0][lane], y = warp->tid[1][lane], z = warp->tid[2][lane];
+static uint32_t sreg_value(const Warp *warp, unsigned kind, unsigned lane) {
+    const Run *run = warp->run;
+    uint32_t bit = 1u << lane;
     switch ((SregKind)kind) {
-    case SR_LANEID: return lane;
-    case SR_TID_X: return x;
-    case SR_TID_Y: return y;
-    case SR_TID_Z: return z;
-    case SR_TID: return x | y << 16 | z << 26;
-    case SR_CTAID_X: return warp->cta->id[0];
-    case SR_CTAID_Y: return warp->cta->id[1];
-    case SR_CTAID_Z: return warp->cta->id[2];
-    case SR_VIRTID: return warp->index << 8;
-    case SR_EQ: return bit;
-    case SR_LT: return bit - 1;
-    case SR_LE: return bit | (bit - 1);
-    case SR_GT: return ~(bit | (bit - 1));
-    case SR_GE: return ~(bit - 1);
-    case SR_SMID: return SIM_SREG_SMID;
-    case SR_SHARED_BYTES: return r->shared_bytes;
-    case SR_CLOCK_LO: return (uint32_t)now(r);
-    case SR_CLOCK_HI: return (uint32_t)(now(r) >> 32);
-    case SR_TIMER_LO: return (uint32_t)timer(r);
-    case SR_TIMER_HI: return (uint32_t)(timer(r) >> 32);
-    case SR_LOCAL_WINDOW: return (uint32_t)SIM_LOCAL_WINDOW;
-    case SR_SHARED_WINDOW_HI: return (uint32_t)(SIM_SHARED_WINDOW >> 32);
-    default: return 0;
+        SREGS(CASE)
+    case SR_COUNT: break;
     }
+    return 0;
 }
 
 static bool reads_clock(unsigned kind) { return kind >= SR_CLOCK_LO && kind <= SR_TIMER_HI; }
