@@ -10,6 +10,7 @@
 #include "check/model/model.h"
 #include "check/static/check.h"
 #include "emit/text/asm.h"
+#include "isa/machine/latency.h"
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -167,6 +168,89 @@ static void test_ways_meet(void **state) {
                          text);
             release(&c);
         }
+}
+
+/* Two accesses of one register at every distance: found at each that is too short for the target, and at no
+ * other, whether one stall makes the distance or NOPs do. What is asked for is the target's table; that it is
+ * kept to the cycle is shown here. */
+enum { MOST_DISTANCE = LATENCY_WINDOW };
+
+static unsigned needed(const Target *t, CheckRule rule, const MachInst *first, const MachInst *second) {
+    static const uint32_t nothing[RF_COUNT] = {REG_RZ, REG_PT, REG_URZ, REG_UPT, UINT32_MAX};
+    unsigned need = 0, n;
+    unsigned nfirst = rule == CR_H04 ? first->nsrc : first->ndst;
+    unsigned nsecond = rule == CR_H01 ? second->nsrc : second->ndst;
+    for (unsigned k = 0; k < nfirst; k++)
+        for (unsigned r = 0; r <= nsecond; r++) {
+            Operand a = rule == CR_H04 ? first->src[k] : first->dst[k],
+                    b = r == nsecond     ? (rule == CR_H01 ? second->guard : (Operand){0})
+                        : rule == CR_H01 ? second->src[r]
+                                         : second->dst[r];
+            if (a.kind != OPK_REG || b.kind != OPK_REG || a.file != b.file || a.value != b.value ||
+                a.value == nothing[a.file])
+                continue;
+            if (rule == CR_H01)
+                n = latency_raw_part(t, first, k, 0, second, r == nsecond ? LATENCY_GUARD : r, 0);
+            else
+                n = rule == CR_H03 ? latency_waw(t, first, k, second) : latency_war(t, first, k, second);
+            need = n > need ? n : need;
+        }
+    return need;
+}
+
+static void test_distances(void **state) {
+    (void)state;
+    static const struct {
+        CheckRule rule;
+        const char *guard, *first, *second;
+    } rows[] = {
+        {CR_H01, "", "IADD3 R6, R4, R5, RZ", "IADD3 R7, R6, R5, RZ"},
+        {CR_H01, "", "MOV R6, R4", "FADD R7, R6, R5"},
+        {CR_H01, "", "IMAD R6, R4, R5, RZ", "IADD3 R7, R6, R5, RZ"},
+        {CR_H01, "", "FADD R6, R4, R5", "MUFU.RCP R7, R6"},
+        {CR_H01, "", "IMAD R6, R4, R5, RZ", "IMAD R7, R5, R5, R6"},
+        {CR_H01, "", "ISETP.EQ.AND P1, PT, R4, RZ, PT", "SEL R7, R5, R4, P1"},
+        {CR_H01, "@P1 ", "ISETP.EQ.AND P1, PT, R4, RZ, PT", "MOV R7, R5"},
+        {CR_H01, "@!P1 ", "FSETP.GT.AND P1, PT, R4, R5, PT", "MUFU.RCP R7, R5"},
+        {CR_H01, "", "UMOV UR6, 0x1", "MOV R7, UR6"},
+        {CR_H01, "", "UIADD3 UR6, UR4, UR5, URZ", "UIADD3 UR7, UR6, UR5, URZ"},
+        {CR_H01, "", "UIADD3 UR6, UR4, UR5, URZ", "IADD3 R7, R5, UR6, RZ"},
+        {CR_H03, "", "IMAD R6, R4, R5, RZ", "MOV R6, R5"},
+        {CR_H03, "", "ISETP.EQ.AND P1, PT, R4, RZ, PT", "FSETP.GT.AND P1, PT, R4, R5, PT"},
+        {CR_H03, "", "IADD3 R6, R4, R5, RZ", "MUFU.RCP R6, R5"},
+        {CR_H03, "", "UIADD3 UR6, UR4, UR5, URZ", "UMOV UR6, 0x1"},
+        {CR_H04, "", "IADD3 R6, R4, R5, RZ", "MUFU.RCP R4, R5"},
+        {CR_H04, "", "ISETP.EQ.AND P1, PT, R4, RZ, PT", "S2R R4, SR_LANEID"},
+        {CR_H04, "", "IMAD R6, R4, R5, RZ", "MOV R4, R5"},
+        {CR_H04, "", "UIADD3 UR6, UR4, UR5, URZ", "UMOV UR4, 0x1"},
+        {CR_H04, "", "UIADD3 UR6, UR4, UR5, URZ", "UIADD3 UR4, UR5, UR5, URZ"},
+    };
+    unsigned longer[CR_COUNT] = {0};
+    for (unsigned n = 0; isa_targets[n]; n++)
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+            for (unsigned distance = 1; distance < MOST_DISTANCE; distance++)
+                for (unsigned nops = 0; nops <= distance - 1; nops += 1 + distance / 4) {
+                    char text[4000], *at = text;
+                    unsigned stall = distance - nops;
+                    at += sprintf(at, ".target %s\n.entry k\n", isa_target_name(isa_targets[n]));
+                    if (stall > LATENCY_MAX_STALL)
+                        continue;
+                    at += sprintf(at, "[B------:R-:W-:-:S%02u] %s ;\n", stall, rows[k].first);
+                    for (unsigned nop = 0; nop < nops; nop++)
+                        at += sprintf(at, "[B------:R-:W-:-:S01] NOP ;\n");
+                    sprintf(at, "[B------:R-:W0:-:S15] %s%s ;\n[B0-----:R-:W-:-:S05] EXIT ;\n", rows[k].guard,
+                            rows[k].second);
+                    Checked c = check_text(text, &(BinCheckOptions){0});
+                    const MachInst *first = &c.g->insts[0], *second = &c.g->insts[nops + 1];
+                    unsigned need = needed(isa_targets[n], rows[k].rule, first, second);
+                    assert_in_range(need, 1, MOST_DISTANCE - 1);
+                    longer[rows[k].rule] += need > 1;
+                    if (breaks(&c, rows[k].rule) != (distance < need))
+                        fail_msg("%s, of %u cycles: %s in\n%s", check_rule(rows[k].rule)->id, need,
+                                 distance < need ? "not found" : "found", text);
+                    release(&c);
+                }
+    assert_true(longer[CR_H01] && longer[CR_H03] && longer[CR_H04]);
 }
 
 /* Lanes that a constant mask leaves out: an error, but for the low lanes of a block that may be smaller than
@@ -393,12 +477,13 @@ static void test_path(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples),     cmocka_unit_test(test_files),
-                                       cmocka_unit_test(test_reserved_bit), cmocka_unit_test(test_undecoded),
-                                       cmocka_unit_test(test_count),        cmocka_unit_test(test_rule_names),
-                                       cmocka_unit_test(test_docs),         cmocka_unit_test(test_metadata),
-                                       cmocka_unit_test(test_options),      cmocka_unit_test(test_reports),
-                                       cmocka_unit_test(test_path),         cmocka_unit_test(test_ways_meet),
-                                       cmocka_unit_test(test_mask_severity)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_examples),      cmocka_unit_test(test_files),
+        cmocka_unit_test(test_reserved_bit),  cmocka_unit_test(test_undecoded),
+        cmocka_unit_test(test_count),         cmocka_unit_test(test_rule_names),
+        cmocka_unit_test(test_docs),          cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_options),       cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_path),          cmocka_unit_test(test_ways_meet),
+        cmocka_unit_test(test_mask_severity), cmocka_unit_test(test_distances)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

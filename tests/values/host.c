@@ -121,6 +121,23 @@ u64 float_op(FloatOp op, const Format *format, char rounding, unsigned flags, u6
     return v;
 }
 
+u64 float_divide(bool full, unsigned flags, u64 a, u64 b) {
+    enum { TWO_126 = 0x7e800000, TWO_M126 = 0x00800000 };
+    u64 magnitude = b & 0x7fffffff, scale = 0x3f800000; /* 1 */
+    if (full) {
+        if (magnitude >= TWO_126 && magnitude <= 0x7f800000)
+            scale = 0x3e800000; /* 1/4 */
+        else if (magnitude < TWO_M126)
+            scale = 0x4b800000; /* 2^24 */
+        a = float_op(OP_MUL, &f32_format, 'n', flags, a, scale, 0);
+        b = float_op(OP_MUL, &f32_format, 'n', flags, b, scale, 0);
+    }
+    u64 r = float_op(OP_RCP, &f32_format, 'n', flags, b, 0, 0);
+    if (!full)
+        r = flush(&f32_format, FTZ, r);
+    return float_op(OP_MUL, &f32_format, 'n', flags, a, r, 0);
+}
+
 u64 float_convert(const Format *to, const Format *from, char rounding, unsigned flags, u64 a) {
     mpfr_t x, r;
     mpfr_rnd_t mode = mode_of(rounding);

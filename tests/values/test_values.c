@@ -409,7 +409,9 @@ static char *kernel_text(const Variants *variants, const char *head, bool all) {
 
 /* ---- running ---- */
 
-static u64 inputs[VECTORS * 4], *expected, *got;
+/* In memory an operand has other bits above its own: they are in the machine's register too, and no reader
+ * may take them for a part of the value. */
+static u64 inputs[VECTORS * 4], memory[VECTORS * 4], *expected, *got;
 static void silent(void *user, Severity severity, const char *line) {
     if (severity == SEV_ERROR && user)
         snprintf(user, 400, "%s", line);
@@ -449,9 +451,9 @@ static bool run(const Variants *variants, const PtxModule *m, const Binary *bina
                 Diags *d) {
     SimMemory *mem = simmem_create();
     u64 bytes = (u64)VECTORS * variants->n * 8;
-    u64 params[3] = {simmem_alloc(mem, "in", sizeof inputs), simmem_alloc(mem, "out", bytes),
+    u64 params[3] = {simmem_alloc(mem, "in", sizeof memory), simmem_alloc(mem, "out", bytes),
                      simmem_alloc(mem, "own", VECTORS * 16)};
-    simmem_write(mem, params[0], inputs, sizeof inputs);
+    simmem_write(mem, params[0], memory, sizeof memory);
     Launch l = {.grid = {VECTORS / BLOCK, 1, 1},
                 .block = {BLOCK, 1, 1},
                 .params = (const uint8_t *)params,
@@ -496,9 +498,15 @@ typedef enum { RIGHT, WRONG, NOT_FOR_TARGET } Outcome;
 
 static Outcome test_row(const Row *row, const Target *target, const char *head) {
     static Variants variants;
+    u64 others_seed = 5;
     make_variants(&variants, row);
     for (unsigned t = 0; t < VECTORS; t++) {
         operands_of(row, t, &inputs[t * 4]);
+        for (unsigned i = 0; i < 4; i++) {
+            unsigned bits = i < strlen(row->operands) ? kind_of(row->operands[i])->bits : 64;
+            u64 others = t % 4 ? rng_next(&others_seed) : 0;
+            memory[t * 4 + i] = inputs[t * 4 + i] | (bits < 64 ? others << bits : 0);
+        }
     }
     if (!target && !mark_forms(&variants, head))
         return WRONG;
