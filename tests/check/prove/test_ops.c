@@ -25,6 +25,8 @@ typedef struct {
     BinFlow *flow;
     Prover prover;
     Term **entry;
+    Term **first, **other; /* by location: what choose() lets a predicate decide between */
+    Term *decides;         /* that predicate, or NULL */
     Term *mem[NMEM];
     LaneMachine *lane;
 } World;
@@ -74,6 +76,8 @@ static bool build(World *world, const Target *target, const MachInst *words, uns
     assert_true(prove_mach_setup(&world->prover));
     world->entry = ARENA_ARRAY(&world->arena, Term *, world->prover.nloc);
     prove_mach_entry(&world->prover, world->entry);
+    world->first = arena_copy(&world->arena, world->entry, sizeof(Term *) * world->prover.nloc);
+    world->other = ARENA_ARRAY(&world->arena, Term *, world->prover.nloc);
     for (unsigned s = 0; s < NMEM; s++)
         world->mem[s] = t_var(&world->prover.ts, 0, term_name(&world->prover.ts, "memory %u", s), 0);
     world->lane = machine_lane_new(&world->binary);
@@ -124,16 +128,42 @@ static uint32_t interesting(uint64_t *state) {
     return x % 3 ? some[(x >> 8) % (sizeof some / sizeof *some)] : (uint32_t)(x >> 32);
 }
 
+static bool is_predicate(RegFile file) { return file == RF_P || file == RF_UP; }
+
+/* Before the word every register holds what a predicate of the word has decided, one of its own if it reads
+ * one: what the prover leaves out where that does not matter must not matter. */
+static void choose(World *world, const MachInst *in, unsigned otherwise) {
+    Terms *ts = &world->prover.ts;
+    uint32_t at = LOC_P + otherwise % REG_PT;
+    for (unsigned k = 0; k < in->nsrc; k++)
+        if (in->src[k].kind == OPK_REG && in->src[k].file == RF_P && in->src[k].value != REG_PT)
+            at = LOC_P + in->src[k].value;
+    world->decides = world->first[at];
+    for (unsigned f = 0; f < sizeof files / sizeof *files; f++)
+        for (unsigned r = 0; r < files[f].n && !is_predicate(files[f].file); r++) {
+            uint32_t l = location_of(files[f].file, r);
+            if (!world->other[l])
+                world->other[l] = t_var(ts, 32, term_name(ts, "other %u", l), 0);
+            world->entry[l] = t_ite(ts, world->decides, world->first[l], world->other[l]);
+        }
+}
+
 /* Registers of the lane, and of the assignment. */
 static TermEval *fill(World *world, uint64_t *state) {
     TermEval *eval = term_eval_new(&world->prover.ts, 1);
-    for (unsigned f = 0; f < sizeof files / sizeof *files; f++)
-        for (unsigned r = 0; r < files[f].n; r++) {
-            bool pred = files[f].file == RF_P || files[f].file == RF_UP;
-            uint32_t v = pred ? (uint32_t)(rng_next(state) & 1) : interesting(state);
-            machine_lane_set(world->lane, files[f].file, r, v);
-            term_eval_set(eval, world->entry[location_of(files[f].file, r)], v);
-        }
+    for (unsigned words = 0; words < 2; words++) /* the predicates first, they decide */
+        for (unsigned f = 0; f < sizeof files / sizeof *files; f++)
+            for (unsigned r = 0; r < files[f].n && is_predicate(files[f].file) == !words; r++) {
+                uint32_t l = location_of(files[f].file, r);
+                uint32_t v = words ? interesting(state) : (uint32_t)(rng_next(state) & 1);
+                term_eval_set(eval, world->first[l], v);
+                if (words && world->decides) {
+                    uint32_t w = interesting(state);
+                    term_eval_set(eval, world->other[l], w);
+                    v = term_eval(eval, world->decides) ? v : w;
+                }
+                machine_lane_set(world->lane, files[f].file, r, v);
+            }
     return eval;
 }
 
@@ -230,6 +260,8 @@ static void every_word_means_what_the_machine_does(void **state) {
                 continue;
             for (unsigned k = 0; k < n; k++) {
                 Run run;
+                if (k >= n / 2) /* the others with registers of which nothing is known */
+                    choose(&world, &words[k], k);
                 if (run_word(&world, k, &run) && !has_opaque(&world, run.exits.at[0].val))
                     against_lane(&world, k, run.exits.at[0].val, &seed);
             }
