@@ -151,9 +151,15 @@ static bool change_modifier(const Mutator *m, uint8_t *out, uint32_t i, uint32_t
     return put_inst(m, out, i, &in);
 }
 
+/* The guard is operand GUARD. */
+static Operand *operand_of(MachInst *in, uint32_t which) {
+    return which == GUARD ? &in->guard : &in->src[which];
+}
+
 static bool change(const Mutator *m, uint8_t *out, MutSite s) {
     MachInst in;
-    switch (s.cls) {
+    bool good = get(m, s.inst, &in);
+    switch (s.cls) { /* no default: a new class is a warning here */
     case MUT_DROP_BSYNC:
     case MUT_DROP_BREAK:
     case MUT_DROP_YIELD: return make_nop(m, out, s.inst);
@@ -163,31 +169,21 @@ static bool change(const Mutator *m, uint8_t *out, MutSite s) {
     case MUT_WARPSYNC_LANE: return flip_lane(m, out, s.inst, s.other);
     case MUT_SWAP_SELECT: return swap_values(m, out, s.inst);
     case MUT_WRONG_MODIFIER: return change_modifier(m, out, s.inst, s.other >> 16, s.other & 0xffff);
-    default: break;
-    }
-    if (s.cls == MUT_HOIST_STORE && s.other != GUARD)
-        return swap_places(m, out, s.inst, s.other);
-    if (!get(m, s.inst, &in))
-        return false;
-    if (s.cls == MUT_GUARD_BSYNC)
-        in.guard = op_reg(RF_P, s.other, 1);
-    else if (s.cls == MUT_SHORT_STALL)
-        in.ctrl.stall_cycles = (uint8_t)s.other;
-    else if (s.cls == MUT_DROP_WAIT)
-        in.ctrl.wait_mask &= (uint8_t) ~(1u << s.other);
-    else if (s.cls == MUT_HOIST_STORE)
+    case MUT_HOIST_STORE:
+        if (s.other != GUARD)
+            return swap_places(m, out, s.inst, s.other);
         in.guard = op_pt();
-    else if (s.cls == MUT_WRONG_CONSTANT)
-        in.src[s.other].value ^= 1;
-    else if (s.cls == MUT_WRONG_SIGN)
-        in.src[s.other].mods ^= OPM_NEG;
-    else if (s.cls == MUT_WRONG_REGISTER)
-        in.src[s.other >> 8].value = in.src[s.other & 0xff].value;
-    else if (s.other == GUARD)
-        in.guard.mods ^= OPM_NOT;
-    else
-        in.src[s.other].mods ^= OPM_NOT;
-    return put_inst(m, out, s.inst, &in);
+        break;
+    case MUT_GUARD_BSYNC: in.guard = op_reg(RF_P, s.other, 1); break;
+    case MUT_SHORT_STALL: in.ctrl.stall_cycles = (uint8_t)s.other; break;
+    case MUT_DROP_WAIT: in.ctrl.wait_mask &= (uint8_t) ~(1u << s.other); break;
+    case MUT_WRONG_CONSTANT: in.src[s.other].value ^= 1; break;
+    case MUT_WRONG_SIGN: in.src[s.other].mods ^= OPM_NEG; break;
+    case MUT_WRONG_REGISTER: in.src[s.other >> 8].value = in.src[s.other & 0xff].value; break;
+    case MUT_FLIP_PREDICATE: operand_of(&in, s.other)->mods ^= OPM_NOT; break;
+    case MUT_CLASSES: return false;
+    }
+    return good && put_inst(m, out, s.inst, &in);
 }
 
 bool mutate_apply(const Mutator *mutator, MutSite s, uint8_t *out) {
@@ -406,25 +402,39 @@ const char *mutate_text(const Mutator *mutator, MutSite s, uint32_t number, char
               sizeof text);
     int n = snprintf(out, 256, "%s:%u  %.60s  %.100s", classes[s.cls].name, number,
                      bin_where(mutator->flow, s.inst, where), text);
-    if (s.cls == MUT_SHORT_STALL)
-        snprintf(out + n, 256 - (size_t)n, "  stall %u -> %u", in->ctrl.stall_cycles, s.other);
-    else if (s.cls == MUT_DROP_WAIT)
-        snprintf(out + n, 256 - (size_t)n, "  without scoreboard %u", s.other);
-    else if (s.cls == MUT_WRONG_MODIFIER) {
+    char *end = out + n;
+    size_t room = 256 - (size_t)n;
+    switch (s.cls) {
+    case MUT_SHORT_STALL: snprintf(end, room, "  stall %u -> %u", in->ctrl.stall_cycles, s.other); break;
+    case MUT_DROP_WAIT: snprintf(end, room, "  without scoreboard %u", s.other); break;
+    case MUT_WRONG_MODIFIER: {
         const char *value = isa_mod_value_name(in->optype, s.other >> 16, s.other & 0xffff);
-        snprintf(out + n, 256 - (size_t)n, "  %s = %.20s", isa_mod_info(in->optype, s.other >> 16).name,
+        snprintf(end, room, "  %s = %.20s", isa_mod_info(in->optype, s.other >> 16).name,
                  value ? value : "another");
-    } else if (s.cls == MUT_WRONG_CONSTANT || s.cls == MUT_WRONG_SIGN)
-        snprintf(out + n, 256 - (size_t)n, "  operand %u", s.other + 1);
-    else if (s.cls == MUT_WRONG_REGISTER)
-        snprintf(out + n, 256 - (size_t)n, "  operand %u as %u", (s.other >> 8) + 1, (s.other & 0xff) + 1);
-    else if (s.cls == MUT_WARPSYNC_LANE)
-        snprintf(out + n, 256 - (size_t)n, "  lane %u", s.other);
-    else if (s.cls == MUT_SWAP_B || s.cls == MUT_LATE_BSSY || (s.cls == MUT_HOIST_STORE && s.other != GUARD))
-        snprintf(out + n, 256 - (size_t)n, "  and %.60s", bin_where(mutator->flow, s.other, where));
-    else if (s.cls == MUT_MOVE_BSYNC)
-        snprintf(out + n, 256 - (size_t)n, "  %s", s.other == AFTER ? "later" : "earlier");
-    else if (s.cls == MUT_FLIP_PREDICATE)
-        snprintf(out + n, 256 - (size_t)n, s.other == GUARD ? "  guard" : "  operand %u", s.other + 1);
+        break;
+    }
+    case MUT_WRONG_CONSTANT:
+    case MUT_WRONG_SIGN: snprintf(end, room, "  operand %u", s.other + 1); break;
+    case MUT_WRONG_REGISTER:
+        snprintf(end, room, "  operand %u as %u", (s.other >> 8) + 1, (s.other & 0xff) + 1);
+        break;
+    case MUT_WARPSYNC_LANE: snprintf(end, room, "  lane %u", s.other); break;
+    case MUT_HOIST_STORE:
+        if (s.other == GUARD)
+            break;
+        /* fall through */
+    case MUT_SWAP_B:
+    case MUT_LATE_BSSY: snprintf(end, room, "  and %.60s", bin_where(mutator->flow, s.other, where)); break;
+    case MUT_MOVE_BSYNC: snprintf(end, room, "  %s", s.other == AFTER ? "later" : "earlier"); break;
+    case MUT_FLIP_PREDICATE:
+        snprintf(end, room, s.other == GUARD ? "  guard" : "  operand %u", s.other + 1);
+        break;
+    case MUT_DROP_BSYNC:
+    case MUT_DROP_BREAK:
+    case MUT_DROP_YIELD:
+    case MUT_GUARD_BSYNC:
+    case MUT_SWAP_SELECT:
+    case MUT_CLASSES: break; /* the instruction says it */
+    }
     return out;
 }

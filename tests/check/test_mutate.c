@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/mutate/mutate.h"
 #include "model_common.h"
+#include <stdio.h>
 
 static const char program[] =
     ".target bru1\n.entry k\n [B------:R-:W0:-:S02] S2R R0, SR_LANEID ;\n [B0-----:R-:W-:-:S13] "
@@ -142,8 +143,27 @@ static void names(void **state) {
     assert_false(mutate_class_find("drop", 4, &c));
 }
 
+/* docs/mutation.md names each class in the table of its group. */
+static void docs(void **state) {
+    (void)state;
+    static char text[40000];
+    FILE *f = fopen(DOCS_DIR "/mutation.md", "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    char *table = strstr(text, "| group | classes |");
+    assert_non_null(table);
+    *strstr(table, "\n\n") = 0;
+    for (unsigned c = 0; c < MUT_CLASSES; c++) {
+        char name[60];
+        snprintf(name, sizeof name, "`%s`", mutate_class((MutClass)c)->name);
+        if (!strstr(table, name))
+            fail_msg("docs/mutation.md lacks %s", name);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_word_each), cmocka_unit_test(meanings),
-                                       cmocka_unit_test(names)};
+                                       cmocka_unit_test(names), cmocka_unit_test(docs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
