@@ -67,10 +67,10 @@ int cmd_check(Settings *settings) {
 int cmd_explain(Settings *settings) {
     char *text = check_explain(settings->inputs[0]);
     if (!text) {
-        fprintf(stderr,
-                "heddle explain: there is no rule '%s'; there are R-01 to R-24, H-01 to H-08 and "
-                "E-BAR-PARTIAL and the like\n",
-                settings->inputs[0]);
+        fprintf(stderr, "heddle explain: there is no rule '%s'; there are", settings->inputs[0]);
+        for (unsigned k = 0; k < CR_COUNT; k++)
+            fprintf(stderr, " %s", check_rule((CheckRule)k)->id);
+        fputs(" and E-BAR-PARTIAL and the like\n", stderr);
         return STATUS_USAGE;
     }
     fputs(text, stdout);

@@ -112,10 +112,20 @@ want 0 "compile" --help
 want 0 "heddle [0-9]" --version
 want 2 "no command 'frob'" frob
 want 0 "\.SH COMMANDS" --man
-for c in compile asm disasm run validate; do
+# every option that --help names has its case, or argp calls it a program error; its value may be wrong
+options=0
+for c in $("$heddle" --help | sed -n 's/^  \([a-z]*\)   *[^ ].*[A-Z].*/\1/p'); do
     want 0 "Usage: heddle $c" $c --help
-    want 0 "\.SH OPTIONS" --man $c
+    want 0 "\.SH" --man $c
+    for o in $("$heddle" $c --help | sed -n 's/^  \(-.,\|   \) --\([a-z-]*\)\(=*\).*/\2\3/p'); do
+        options=$((options + 1))
+        case $o in help | usage | version) continue ;; *=) o=${o}1 ;; esac
+        "$heddle" "$c" "--$o" --usage >out 2>&1
+        case $? in 0 | 2) ;; *) echo "FAIL: heddle $c --$o: status" && failed=1 ;; esac
+        if grep -e 'PROGRAM ERROR' -e 'unrecognized' -e 'ambiguous' out; then failed=1; fi
+    done
 done
+[ $options -gt 150 ] || { echo "FAIL: only $options options seen"; failed=1; }
 want 2 "" --man frob
 
 # ---- usage: status 2
@@ -406,7 +416,7 @@ want 2 "no rule 'R-77'" check --rules=R-01,R-77 yield.cubin
 want 1 '' check missing.cubin
 want 0 'R-07 (error)' explain r-07
 want 0 'E-BAR-PARTIAL' explain E-BAR-PARTIAL
-want 2 'no rule' explain R-77
+want 2 'there is no rule .R-77.; there are R-01 .* M-03 .*H-08 and E-' explain R-77
 
 [ $failed -eq 0 ] && echo "all as expected"
 # a barrier keeps the lanes together that came to it: -v found a collective without WARPSYNC behind it
