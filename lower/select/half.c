@@ -75,14 +75,32 @@ bool isel_habsneg(Sel *s, const PtxInsn *in) {
     return true;
 }
 
-bool isel_hminmax(Sel *sel, const PtxInsn *in) {
-    if (!isa_target_has(sel->t, OT_HMNMX2))
-        return sel_error(sel, "minima of half precision need instructions of sm_80");
+static Operand emit_hmnmx(Sel *sel, const PtxInsn *in, Operand a, Operand b) {
     uint32_t mods = MSET(HMNMX2, ftz, flag(in, PF_FTZ)) | MSET(HMNMX2, nan, flag(in, PF_NAN)) |
                     MSET(HMNMX2, bf16, is_bf(sel_type(in)));
-    write(sel, in,
-          EMIT_R(sel, OT_HMNMX2, mods, src(sel, in, 1), src(sel, in, 2),
-                 in->op == PTX_MAX ? op_pf() : op_pt()));
+    return EMIT_R(sel, OT_HMNMX2, mods, a, b, in->op == PTX_MAX ? op_pf() : op_pt());
+}
+static bool hmnmx_missing(Sel *sel) {
+    return !isa_target_has(sel->t, OT_HMNMX2) &&
+           !sel_error(sel, "minima of half precision need instructions of sm_80");
+}
+bool isel_hminmax(Sel *sel, const PtxInsn *in) {
+    if (hmnmx_missing(sel))
+        return false;
+    write(sel, in, emit_hmnmx(sel, in, src(sel, in, 1), src(sel, in, 2)));
+    return true;
+}
+
+/* .xorsign.abs: of the magnitudes, with the sign of the product. A half that is a NaN is the canonical
+ * 0x7fff, the only one from which adding one reaches the sign bit, and stays it. */
+bool isel_hminmax_xorsign(Sel *sel, const PtxInsn *in) {
+    enum { LUT_A_XOR_B_AND_NOT_C = 0x14, LUT_A_AND_B_OR_C = 0xea, ONES = 0x00010001 };
+    if (hmnmx_missing(sel))
+        return false;
+    Operand a = sel_value(sel, src(sel, in, 1)), b = sel_value(sel, src(sel, in, 2));
+    Operand d = emit_hmnmx(sel, in, op_with(a, OPM_ABS), op_with(b, OPM_ABS));
+    Operand sign = sel_lop(sel, LUT_A_XOR_B_AND_NOT_C, a, b, sel_iadd(sel, d, op_imm(ONES)));
+    write(sel, in, sel_lop(sel, LUT_A_AND_B_OR_C, sign, op_imm(0x80008000u), d));
     return true;
 }
 

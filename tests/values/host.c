@@ -231,10 +231,10 @@ u64 float_min(const Format *format, bool max, bool nan_wins, unsigned flags, u64
     return (order < 0) != max ? a : b;
 }
 
-u64 float_min_xorsign(bool max, bool nan_wins, unsigned flags, u64 a, u64 b) {
-    u64 sign = (a ^ b) & 0x80000000u,
-        v = float_min(&f32_format, max, nan_wins, flags, a & 0x7fffffff, b & 0x7fffffff);
-    return is_nan(&f32_format, v) ? v : v | sign;
+u64 float_min_xorsign(const Format *format, bool max, bool nan_wins, unsigned flags, u64 a, u64 b) {
+    u64 bit = sign_bit(format), sign = (a ^ b) & bit,
+        v = float_min(format, max, nan_wins, flags, a & ~bit, b & ~bit);
+    return is_nan(format, v) ? v : v | sign;
 }
 
 u64 float_sign(const Format *format, bool negate, unsigned flags, u64 a) {

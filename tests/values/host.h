@@ -25,8 +25,8 @@ u64 float_from_int(const Format *to, char rounding, unsigned flags, bool negativ
 u64 float_to_int(const Format *from, char rounding, unsigned flags, unsigned bits, bool is_signed, u64 a);
 u64 float_integral(const Format *format, char rounding, unsigned flags, u64 a);
 u64 float_min(const Format *format, bool max, bool nan_wins, unsigned flags, u64 a, u64 b);
-u64 float_min_xorsign(bool max, bool nan_wins, unsigned flags, u64 a, u64 b); /* of f32 */
-u64 float_sign(const Format *format, bool negate, unsigned flags, u64 a);     /* neg, or abs */
+u64 float_min_xorsign(const Format *format, bool max, bool nan_wins, unsigned flags, u64 a, u64 b);
+u64 float_sign(const Format *format, bool negate, unsigned flags, u64 a); /* neg, or abs */
 /* -1 less, 0 equal, 1 greater, 2 unordered */
 int float_order(const Format *format, unsigned flags, u64 a, u64 b);
 bool float_is(const Format *format, const char *what, u64 a); /* testp */
