@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "frontend/link.h"
 #include "base/scope.h"
+#include "frontend/system.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -262,6 +263,9 @@ static void need(Linker *linker, uint32_t part, StrId name) {
     const PtxVar *var = symbol->is_func ? NULL : &linker->parts[symbol->part].module->vars[symbol->index];
     if (var && var->space == SP_SHARED && (var->unsized || !var->size_bytes))
         return; /* dynamic shared memory */
+    const PtxModule *where = linker->parts[symbol->part].m;
+    if (symbol->is_func && ptx_system_func(where, &where->funcs[symbol->index]) != SYSTEM_COUNT)
+        return;
     symbol->reported = true;
     diag(linker->d, (SrcLoc){0}, DIAG_E0141, str_text(&linker->out->strings, symbol->name),
          file_of(linker, part));

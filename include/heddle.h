@@ -102,6 +102,14 @@ typedef struct { /* TRAP, RTT or SYSCALL, executed by some lanes of a warp */
 /* true: go on behind the instruction; false: the launch ends as a trap, as it does without a handler. */
 typedef bool HdHostCallFn(void *user, const HdHostCall *call);
 
+/* What one call of vprintf by one thread prints, as it happens; text is not NUL-terminated. */
+typedef struct {
+    uint32_t block[3], thread[3];
+    const char *text;
+    size_t size_bytes;
+} HdPrint;
+typedef void HdPrintFn(void *user, const HdPrint *print);
+
 typedef struct {
     const char *kernel; /* NULL: the only one */
     uint32_t grid[3], block[3],
@@ -116,6 +124,8 @@ typedef struct {
     uint64_t max_steps;
     /* Seconds of processor time of the calling thread, then HD_ERR_LIMIT, buffers unchanged; 0: no limit. */
     double max_seconds;
+    HdPrintFn *print; /* hd_launch, hd_interpret: gets what threads print; NULL: nobody reads it */
+    void *print_user;
 } HdLaunch;
 
 /* A context without modules. `options` is copied; NULL: no messages, no limits. Returns NULL if there is no

@@ -33,6 +33,7 @@ void simmem_free(SimMemory *mem) {
     for (uint32_t i = 0; i < mem->nallocs; i++)
         alloc_release(&mem->allocs[i]);
     mem_free(mem->allocs);
+    mem_free(mem->pieces);
     mem_free(mem);
 }
 
@@ -80,6 +81,11 @@ SimMemory *simmem_clone(const SimMemory *mem) {
         memory->allocs[memory->nallocs++] = a;
     }
     memory->next_address = mem->next_address;
+    if (mem->npieces) {
+        memory->pieces = mem_alloc(mem->npieces * sizeof *mem->pieces);
+        memcpy(memory->pieces, mem->pieces, mem->npieces * sizeof *mem->pieces);
+        memory->npieces = memory->pieces_cap = mem->npieces;
+    }
     return memory;
 }
 
@@ -104,6 +110,51 @@ SimAlloc *simmem_find_name(const SimMemory *mem, const char *name) {
         if (strcmp(mem->allocs[i].name, name) == 0)
             return &mem->allocs[i];
     return NULL;
+}
+
+/* ---- heap of device code ---- */
+
+bool simmem_make_heap(SimMemory *mem) {
+    return simmem_find_name(mem, SIM_HEAP_NAME) || simmem_alloc(mem, SIM_HEAP_NAME, SIM_HEAP_BYTES) != 0;
+}
+
+uint64_t simmem_malloc(SimMemory *mem, uint64_t size_bytes) {
+    enum { ALIGN = SIM_HEAP_ALIGN };
+    const SimAlloc *heap = simmem_find_name(mem, SIM_HEAP_NAME);
+    if (!heap || size_bytes == 0 || size_bytes > heap->size_bytes)
+        return 0;
+    uint64_t size = (size_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    uint64_t at = (heap->address + ALIGN - 1) / ALIGN * ALIGN, end = heap->address + heap->size_bytes;
+    uint32_t k = mem->npieces; /* behind the last piece, or in the first gap that is large enough */
+    if (k && end - (mem->pieces[k - 1].address + mem->pieces[k - 1].size_bytes) < size)
+        for (k = 0; k < mem->npieces && mem->pieces[k].address - at < size; k++)
+            at = mem->pieces[k].address + mem->pieces[k].size_bytes;
+    else if (k)
+        at = mem->pieces[k - 1].address + mem->pieces[k - 1].size_bytes;
+    if (at > end || end - at < size)
+        return 0;
+    if (mem->npieces == mem->pieces_cap) {
+        mem->pieces_cap = mem->pieces_cap ? 2 * mem->pieces_cap : 64;
+        mem->pieces = mem_resize(mem->pieces, mem->pieces_cap * sizeof *mem->pieces);
+    }
+    memmove(mem->pieces + k + 1, mem->pieces + k, (mem->npieces++ - k) * sizeof *mem->pieces);
+    mem->pieces[k] = (struct SimHeapPiece){at, size};
+    return at;
+}
+
+bool simmem_heap_free(SimMemory *mem, uint64_t address) {
+    uint32_t lo = 0, hi = mem->npieces;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (mem->pieces[mid].address < address)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == mem->npieces || mem->pieces[lo].address != address)
+        return false;
+    memmove(mem->pieces + lo, mem->pieces + lo + 1, (--mem->npieces - lo) * sizeof *mem->pieces);
+    return true;
 }
 
 void simmem_mark_written(SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes) {
@@ -199,6 +250,7 @@ const char *sim_trap_name(SimTrapKind k) {
         [TRAP_COLLECTIVE] = "warp collective misuse",
         [TRAP_INSTRUCTION] = "trap instruction",
         [TRAP_BREAKPOINT] = "breakpoint",
+        [TRAP_ASSERTION] = "assertion failed",
         [TRAP_BRANCH_INDEX] = "brx.idx index out of range",
         [TRAP_CALL_TARGET] = "indirect call target is no function",
         [TRAP_STACK] = "stack exhausted",

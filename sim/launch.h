@@ -40,6 +40,10 @@ typedef struct {
     SimAlloc *allocs; /* ascending addresses */
     uint32_t nallocs, cap;
     uint64_t next_address;
+    struct SimHeapPiece { /* of the heap of device code, in use; ascending */
+        uint64_t address, size_bytes;
+    } * pieces;
+    uint32_t npieces, pieces_cap;
 } SimMemory;
 
 SimMemory *simmem_create(void); /* NULL if the host has no memory */
@@ -60,6 +64,16 @@ bool simmem_is_address(const SimAlloc *alloc, uint64_t offset_bytes); /* of an a
 bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t size_bytes);
 void simmem_mark_written(SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes);
 bool simmem_is_written(const SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes);
+
+/* The heap of device code: malloc and free of a thread. It is an allocation of its own that simmem_make_heap
+ * makes unless it is there (false: the host has no memory), and lives as long as the memory, over launches.
+ */
+#define SIM_HEAP_NAME "device heap"
+#define SIM_HEAP_ALIGN 64u        /* of a piece: 16 at least */
+#define SIM_HEAP_BYTES (8u << 20) /* cudaLimitMallocHeapSize, unless a program sets it */
+bool simmem_make_heap(SimMemory *mem);
+uint64_t simmem_malloc(SimMemory *mem, uint64_t size_bytes); /* 0: no room, or 0 bytes */
+bool simmem_heap_free(SimMemory *mem, uint64_t address); /* false: malloc did not give it, or it was freed */
 
 /* What `mov.u64 %rd, f` gives. It depends on the name only, so that both engines, and modules linked in any
  * order, store equal bytes. Two names may collide: whoever calls through addresses checks that (a 1 in 2^32
@@ -93,6 +107,7 @@ typedef enum {
     TRAP_COLLECTIVE,        /* warp collective whose mask lacks the executing lane, or with exited lanes */
     TRAP_INSTRUCTION,       /* trap */
     TRAP_BREAKPOINT,        /* brkpt */
+    TRAP_ASSERTION,         /* __assertfail */
     TRAP_BRANCH_INDEX,      /* brx.idx index outside its table */
     TRAP_CALL_TARGET,       /* indirect call of something that is no function */
     TRAP_STACK,             /* local memory or call depth exhausted */

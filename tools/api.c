@@ -394,6 +394,15 @@ static bool host_call(void *user, const MachineCall *call) {
     return launch->host_call(launch->host_user, &c);
 }
 
+static void deliver_print(void *user, const SimPrint *print) {
+    const HdLaunch *launch = user;
+    HdPrint p = {.text = print->text, .size_bytes = print->bytes};
+    memcpy(p.block, print->block, sizeof p.block);
+    memcpy(p.thread, print->thread, sizeof p.thread);
+    if (launch->print)
+        launch->print(launch->print_user, &p);
+}
+
 static HdStatus trap_status(SimTrapKind kind) {
     return kind == TRAP_NONE ? HD_OK : kind == TRAP_BUDGET ? HD_ERR_LIMIT : HD_ERR_TRAP;
 }
@@ -408,7 +417,9 @@ static HdStatus run_machine(Plan *plan, const HdLaunch *launch, const Binary *bi
     MachineResult result;
     MachineOptions options = {.max_issues = step_limit(launch),
                               .call = launch->host_call ? host_call : NULL,
-                              .call_user = (void *)(uintptr_t)launch};
+                              .call_user = (void *)(uintptr_t)launch,
+                              .print = deliver_print,
+                              .print_user = (void *)(uintptr_t)launch};
     bool ran = diff_run_machine(plan, plan->launches.at, binary, mem, &options, &result, d);
     HdStatus status = ran ? trap_status(result.trap.kind) : HD_ERR_INPUT;
     machine_result_free(&result);
@@ -419,8 +430,11 @@ static HdStatus run_machine(Plan *plan, const HdLaunch *launch, const Binary *bi
 static HdStatus run_ptx(Plan *plan, const HdLaunch *launch, const PtxModule *ptx, SimMemory *mem,
                         ProfileCounter *counter, Diags *d) {
     PtxRunResult result = {0};
-    PtxRunOptions options = {
-        .budget = step_limit(launch), .on_event = counter ? profile_count : NULL, .user = counter};
+    PtxRunOptions options = {.budget = step_limit(launch),
+                             .on_event = counter ? profile_count : NULL,
+                             .user = counter,
+                             .print = deliver_print,
+                             .print_user = (void *)(uintptr_t)launch};
     if (counter)
         profile_counter_launch(counter, launch->block);
     char line[512];

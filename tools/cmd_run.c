@@ -95,6 +95,12 @@ static bool print_call(void *user, const MachineCall *call) {
     return true;
 }
 
+/* What the threads print, as it happens: the kernel's own output. */
+static void print_text(void *user, const SimPrint *print) {
+    (void)user;
+    fwrite(print->text, 1, print->bytes, stdout);
+}
+
 /* ---- launches ---- */
 static void print_findings(Run *run, const MachineResult *res) {
     for (uint32_t i = 0; i < res->nfindings; i++) {
@@ -141,6 +147,7 @@ static bool machine_launch(Run *run, const PlanLaunch *launch) {
         opt.trace_user = run->trace;
     }
     opt.call = run->settings->host_calls ? print_call : NULL;
+    opt.print = print_text;
     double start = clock_seconds();
     bool good = diff_run_machine(&run->settings->plan, launch, run->binary, run->mem, &opt, &res,
                                  &run->settings->diags);
@@ -177,6 +184,7 @@ static bool ptx_launch(Run *run, const PlanLaunch *launch) {
                          .budget = run->settings->budget,
                          .on_warning = print_warning,
                          .user = run,
+                         .print = print_text,
                          .find_races = run->settings->races,
                          .report_uninitialised = run->settings->machine.report_undefined,
                          .report_open = run->settings->machine.report_undefined,

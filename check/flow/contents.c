@@ -174,16 +174,17 @@ static void compare_address(Compare *compare, const PtxVar *var, const PtxInit *
     if (func && compare->module->funcs[target].alias_of)
         target = compare->module->funcs[target].alias_of - 1;
     want = text_of(compare, func ? compare->module->funcs[target].name : compare->module->vars[target].name);
-    const char *got = !fixup           ? "a number"
-                      : fixup->to_func ? compare->binary->funcs[fixup->target].name
-                                       : compare->binary->vars[fixup->target].name;
+    const char *got = !fixup                     ? "a number"
+                      : fixup->to == BIN_TO_FUNC ? compare->binary->funcs[fixup->target].name
+                      : fixup->to == BIN_TO_VAR  ? compare->binary->vars[fixup->target].name
+                                                 : compare->binary->externs[fixup->target];
     if (!fixup && func && !binary_find(compare->binary, want)) { /* check/validate/handles.h */
         report(compare, NULL, var->loc, false,
                "%s at byte %u holds a number for %s, which the file does not define", name,
                init->offset_bytes, want);
         return;
     }
-    if (!fixup || fixup->to_func != func || strcmp(want, got) != 0 || fixup->addend != init->value)
+    if (!fixup || (fixup->to != BIN_TO_VAR) != func || strcmp(want, got) != 0 || fixup->addend != init->value)
         report(compare, NULL, var->loc, true, "%s at byte %u holds %s%+lld in the file, %s%+lld in the PTX",
                name, init->offset_bytes, got, fixup ? (long long)fixup->addend : 0, want,
                (long long)init->value);

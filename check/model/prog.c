@@ -257,7 +257,7 @@ static void find_addressed(ModelProgram *program) {
     for (uint32_t f = 0; f < binary->nfuncs; f++) {
         bool taken = false;
         for (uint32_t i = 0; i < binary->nfixups; i++)
-            taken |= binary->fixups[i].to_func && binary->fixups[i].target == f;
+            taken |= binary->fixups[i].to == BIN_TO_FUNC && binary->fixups[i].target == f;
         if (taken && binary->funcs[f].ninsts)
             t[program->naddressed++] = program->g->funcs[f].first_inst;
     }

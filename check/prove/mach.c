@@ -84,7 +84,7 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
 static Term *address_word(Mach *mach, const BinFixup *fixup) {
     Terms *ts = &mach->p->ts;
     mach->fixed = true;
-    if (fixup->to_func || (fixup->kind != 1 && fixup->kind != 2)) {
+    if (fixup->to != BIN_TO_VAR || (fixup->kind != 1 && fixup->kind != 2)) {
         mach_fault(mach, "the address of a function is not modelled");
         return ts->zero;
     }

@@ -237,7 +237,7 @@ static void find_address_taken(Checker *checker) {
     bool *taken = ARENA_ARRAY(&checker->a, bool, binary->nfuncs + 1);
     uint32_t *list = ARENA_ARRAY(&checker->a, uint32_t, binary->nfuncs + 1), n = 0;
     for (uint32_t k = 0; k < binary->nfixups; k++)
-        if (binary->fixups[k].to_func && binary->fixups[k].target < binary->nfuncs)
+        if (binary->fixups[k].to == BIN_TO_FUNC && binary->fixups[k].target < binary->nfuncs)
             taken[binary->fixups[k].target] = true;
     for (uint32_t f = 0; f < binary->nfuncs; f++) {
         uint32_t p = checker->g->funcs[f].ninsts ? checker->proc_at[checker->g->funcs[f].first_inst] : NONE;

@@ -117,8 +117,14 @@ bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *m
                   PtxRunResult *res, Diags *d) {
     const char *kernel = diff_ptx_kernel(p, m, l, d);
     Launch launch;
+    PtxRunOptions own = opt ? *opt : (PtxRunOptions){0};
+    PrintedSink sink = printed_sink(mem, l);
+    if (!own.print) {
+        own.print = printed_add;
+        own.print_user = &sink;
+    }
     return kernel && ptx_launch(p, l, m, kernel, &launch, d) &&
-           interp_run(m, kernel, &launch, mem, opt, res, d);
+           interp_run(m, kernel, &launch, mem, &own, res, d);
 }
 
 /* The launch of a binary's kernel; NULL: reported. */
@@ -141,8 +147,14 @@ bool diff_run_machine(Plan *plan, const PlanLaunch *l, const Binary *b, SimMemor
     if (!kernel)
         return false;
     Handles handles;
+    MachineOptions own = opt ? *opt : (MachineOptions){0};
+    PrintedSink sink = printed_sink(mem, l);
+    if (!own.print) {
+        own.print = printed_add;
+        own.print_user = &sink;
+    }
     diff_handles_enter(b, mem, &handles);
-    bool ran = machine_run(b, kernel, &launch, mem, opt, res, d) || res->trap.kind != TRAP_NONE;
+    bool ran = machine_run(b, kernel, &launch, mem, &own, res, d) || res->trap.kind != TRAP_NONE;
     diff_handles_leave(mem, &handles);
     return ran;
 }
@@ -256,12 +268,22 @@ static void silent(void *user, Severity severity, const char *line) {
     (void)line;
 }
 
+/* The text of the thread that the report tells of, where it tells of a text. */
+static PrintedSink watch_text(const SimMemory *mem, const PlanLaunch *l, const DiffReport *report,
+                              TextStream *text) {
+    PrintedSink sink = printed_sink(mem, l);
+    sink.watched = report->element;
+    sink.text = diff_prints_other(report) ? text : NULL;
+    return sink;
+}
+
 /* Run the differing launch once more on copies of the memory before it, watching the place. */
 static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const Binary *b,
                         const DiffOptions *opt, const SimMemory *ptx_before, const SimMemory *machine_before,
                         DiffReport *report) {
     Diags quiet = {.sink = silent};
     SimMemory *x = simmem_clone(ptx_before), *y = simmem_clone(machine_before);
+    TextStream *ptx_text = text_open(), *machine_text = text_open();
     Watch w = {.size = report->type ? report->type->size_bytes : 1, .r = report, .m = m};
     const SimAlloc *place = &ptx_before->allocs[report->diff.alloc];
     w.address = place->address + report->element * w.size;
@@ -270,6 +292,9 @@ static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const 
         PtxRunOptions o = opt->ptx;
         o.on_event = ptx_event;
         o.user = &w;
+        PrintedSink sink = watch_text(x, l, report, ptx_text);
+        o.print = printed_add;
+        o.print_user = &sink;
         PtxRunResult res;
         diff_run_ptx(p, l, m, x, &o, &res, &quiet);
     }
@@ -278,12 +303,20 @@ static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const 
         MachineOptions o = opt->machine;
         o.trace = machine_event;
         o.trace_user = &w;
+        PrintedSink sink = watch_text(y, l, report, machine_text);
+        o.print = printed_add;
+        o.print_user = &sink;
         MachineResult res;
         diff_run_machine(p, l, b, y, &o, &res, &quiet);
         note_machine_store(&w);
         machine_result_free(&res);
         machine_store_text(report, b);
     }
+    size_t ptx_bytes, machine_bytes;
+    char *printed = text_close(ptx_text, &ptx_bytes), *other = text_close(machine_text, &machine_bytes);
+    printed_show(printed, ptx_bytes, other, machine_bytes, report->ptx_printed, report->machine_printed);
+    mem_free(printed);
+    mem_free(other);
     if (x)
         simmem_free(x);
     if (y)
@@ -348,7 +381,9 @@ static void describe_difference(Validation *validation) {
     report->memory_differs = true;
     report->buffer = buffer ? validation->p->buffers.at[buffer - 1].name
                             : arena_printf(&validation->p->arena, "%s", sim_alloc->name);
-    report->type = buffer ? validation->p->buffers.at[buffer - 1].type : scalar_find("b8", 2);
+    report->type = buffer                      ? validation->p->buffers.at[buffer - 1].type
+                   : diff_prints_other(report) ? scalar_find("u64", 3)
+                                               : scalar_find("b8", 2);
     uint32_t size = report->type->size_bytes;
     report->element = report->diff.offset_bytes / size;
     memcpy(report->ptx_value, sim_alloc->data + report->element * size, size);
@@ -582,6 +617,24 @@ static bool run_launches(Validation *validation) {
     return true;
 }
 
+SimMemory *diff_first_memory(Plan *plan, const PtxModule *module, Diags *diags) {
+    SimMemory *mem = plan_memory(plan, diags);
+    if (!mem || !interp_place_variables(module, mem, diags) ||
+        (!printed_place(module, plan, mem) &&
+         !diag(diags, (SrcLoc){0}, DIAG_E0502, "no memory on this host"))) {
+        simmem_free(mem);
+        return NULL;
+    }
+    return mem;
+}
+
+bool *diff_skip(Plan *plan, const SimMemory *memory) {
+    bool *skip = ARENA_ARRAY(&plan->arena, bool, memory->nallocs + 1);
+    for (uint32_t i = 0; i < memory->nallocs; i++)
+        skip[i] = strcmp(memory->allocs[i].name, SIM_HEAP_NAME) == 0;
+    return skip;
+}
+
 bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOptions *opt,
                    DiffReport *report, Diags *d) {
     *report = (DiffReport){.equal = true, .engine = opt->other.engine};
@@ -589,14 +642,14 @@ bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOp
     v.budget_given = opt->machine.max_issues != 0;
     v.opt.ptx.budget = opt->ptx.budget ? opt->ptx.budget : DIFF_PTX_BUDGET;
     report->kernels = diff_kernels(plan, m, d);
-    v.ptx = report->kernels ? plan_memory(plan, d) : NULL;
-    bool good = v.ptx && interp_place_variables(m, v.ptx, d);
+    v.ptx = report->kernels ? diff_first_memory(plan, m, d) : NULL;
+    bool good = v.ptx != NULL;
     if (good) {
         v.machine = simmem_clone(v.ptx);
         good = v.machine || diag(d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
     }
     if (good) {
-        v.skip = ARENA_ARRAY(&plan->arena, bool, v.ptx->nallocs + 1);
+        v.skip = diff_skip(plan, v.ptx);
         good = run_launches(&v);
     }
     if (good && bin_contents_differ(m, b, NULL, report->file, sizeof report->file))

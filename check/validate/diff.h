@@ -6,6 +6,7 @@
 #include "check/flow/verdict.h"
 #include "check/validate/lane_diff.h"
 #include "check/validate/plan.h"
+#include "check/validate/printed.h"
 #include "check/validate/rounding.h"
 #include "emit/elf/binary.h"
 #include "frontend/ast.h"
@@ -55,6 +56,8 @@ typedef struct {
     const Scalar *type; /* its element type, or bytes */
     uint64_t element;
     uint8_t ptx_value[8], machine_value[8];
+    /* where threads print other texts: the line that differs, of thread `element` */
+    char ptx_printed[PRINTED_SHOWN_BYTES], machine_printed[PRINTED_SHOWN_BYTES];
     bool has_ptx_store, has_machine_store;
     uint32_t ptx_store_line; /* line of the PTX statement that stored last to the place */
     uint32_t ptx_store_block[3], ptx_store_thread[3];
@@ -88,6 +91,7 @@ typedef struct {
 bool diff_validate(Plan *plan, const PtxModule *module, const Binary *binary, const DiffOptions *opt,
                    DiffReport *report, Diags *diags);
 Verdict diff_verdict(const DiffReport *report);
+bool diff_prints_other(const DiffReport *report); /* is it a text that differs? */
 /* What differs, in a few lines; malloc'ed. */
 char *diff_report_text(const DiffReport *report, const Plan *plan);
 char *diff_report_json(const DiffReport *report, const Plan *plan);
@@ -109,6 +113,12 @@ bool diff_unfinished(const PtxRunResult *ptx, const SimTrap *other, Diags *diags
 uint64_t diff_machine_budget(const PtxRunResult *ptx);
 /* Are the two traps one? */
 bool diff_traps_alike(const Binary *binary, DiffEngine engine, SimTrapKind ptx, SimTrapKind other);
+/* The memory in which the launches of a plan begin: its buffers, the module's variables, what threads print.
+ * NULL: reported. */
+SimMemory *diff_first_memory(Plan *plan, const PtxModule *module, Diags *diags);
+/* By allocation of that memory: true for what is not compared, the heap, in which the order of threads
+ * decides who gets what. In the plan's arena. */
+bool *diff_skip(Plan *plan, const SimMemory *memory);
 /* One launch of a plan on one engine; the parameter block is built from the kernel's own parameters. */
 bool diff_run_ptx(Plan *plan, const PlanLaunch *launch, const PtxModule *module, SimMemory *mem,
                   const PtxRunOptions *opt, PtxRunResult *res, Diags *diags);

@@ -17,6 +17,10 @@ Verdict diff_verdict(const DiffReport *report) {
     return report->ptx_trap.kind != TRAP_NONE ? VERDICT_TRAP_ALIKE : report->rounding;
 }
 
+bool diff_prints_other(const DiffReport *report) {
+    return report->buffer && strcmp(report->buffer, PRINTED_BUFFER) == 0;
+}
+
 static const char *other_name(const DiffReport *report) {
     return report->engine == DIFF_MACHINE ? "machine" : "card";
 }
@@ -59,6 +63,13 @@ static void print_difference(FILE *out, const DiffReport *report, const Plan *pl
     if (!report->memory_differs) {
         print_trap(out, "PTX", &report->ptx_trap);
         print_trap(out, other_name(report), &report->machine_trap);
+        return;
+    }
+    if (diff_prints_other(report)) {
+        fprintf(out, "  thread %llu prints another text\n  PTX      \"%s\"\n  %-8s \"%s\"\n",
+                (unsigned long long)report->element, report->ptx_printed, other_name(report),
+                report->machine_printed);
+        print_stores(out, report);
         return;
     }
     char x[64], y[64];
@@ -160,6 +171,10 @@ char *diff_report_json(const DiffReport *report, const Plan *p) {
         json_add_number(m, "differing_bytes", (double)report->diff.ndiffering);
         json_add_text(m, "ptx", x);
         json_add_text(m, "machine", y);
+        if (diff_prints_other(report)) {
+            json_add_text(m, "ptx_printed", report->ptx_printed);
+            json_add_text(m, "machine_printed", report->machine_printed);
+        }
         if (report->has_ptx_store)
             json_add_number(m, "ptx_line", report->ptx_store_line);
         if (report->has_machine_store) {

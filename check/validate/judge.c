@@ -302,13 +302,13 @@ static bool judge_launches(Judge *judge) {
 
 /* Run one plan and add to the judgement. */
 static bool add_plan(Judge *judge) {
-    judge->ptx = plan_memory(judge->p, judge->d);
-    bool good = judge->ptx && interp_place_variables(judge->m, judge->ptx, judge->d);
+    judge->ptx = diff_first_memory(judge->p, judge->m, judge->d);
+    bool good = judge->ptx != NULL;
     judge->machine = good ? simmem_clone(judge->ptx) : NULL;
     if (good && !judge->machine)
         good = diag(judge->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
     if (good) {
-        judge->skip = ARENA_ARRAY(&judge->p->arena, bool, judge->ptx->nallocs + 1);
+        judge->skip = diff_skip(judge->p, judge->ptx);
         good = judge_launches(judge);
     }
     SimMemory *all[] = {judge->ptx, judge->machine, judge->before};

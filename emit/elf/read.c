@@ -504,7 +504,8 @@ static bool link_call(Reader *reader, const Reloc *reloc, uint64_t word[2], uint
         has_target |= in.src[k].kind == OPK_IMM64;
     if (!has_target)
         return bad_reloc(reader, reloc, "the instruction has no target");
-    in.wide = (int64_t)(target - (pc + INST_BYTES)) + reloc->addend;
+    bool absolute = in.optype == OT_CALL && MGET(CALL, mode, in.mods) == BasePCMode_ABS;
+    in.wide = (int64_t)(target - (absolute ? 0 : pc + INST_BYTES)) + reloc->addend;
     if (!isa_encode(reader->b->target, &in, word, error))
         return bad_reloc(reader, reloc, arena_printf(&reader->scratch, "%s", error));
     return true;
@@ -518,6 +519,36 @@ static void add_fixup(Reader *reader, BinFixup f) {
     reader->b->fixups[reader->b->nfixups++] = f;
 }
 
+/* Whom a relocation names, as a fixup has it; false, and reported, if the file does not know it. */
+static bool reloc_target(Reader *reader, const Reloc *reloc, const BinFunc *callee, BinFixup *fixup) {
+    Binary *binary = reader->b;
+    fixup->addend = reloc->addend;
+    if (callee) {
+        fixup->to = BIN_TO_FUNC;
+        fixup->target = (uint32_t)(callee - binary->funcs);
+        return true;
+    }
+    if (reader->var_of[reloc->sym]) {
+        fixup->to = BIN_TO_VAR;
+        fixup->target = reader->var_of[reloc->sym] - 1;
+        return true;
+    }
+    if (reloc->s.section != SHN_UNDEF || ELF64_ST_TYPE(reloc->s.info) != STT_FUNC || !*reloc->s.name)
+        return bad_reloc(
+            reader, reloc,
+            arena_printf(&reader->scratch, "address of %s, which the file does not define", reloc->s.name));
+    fixup->to = BIN_TO_EXTERN;
+    fixup->target = 0;
+    while (fixup->target < binary->nexterns && strcmp(binary->externs[fixup->target], reloc->s.name) != 0)
+        fixup->target++;
+    if (fixup->target == binary->nexterns) {
+        if (!binary->externs)
+            binary->externs = ARENA_ARRAY(&binary->arena, const char *, reader->nsyms);
+        binary->externs[binary->nexterns++] = arena_printf(&binary->arena, "%s", reloc->s.name);
+    }
+    return true;
+}
+
 static bool reloc_code(Reader *reader, const Reloc *reloc, RelocKind kind, const BinFunc *f) {
     if (reloc->offset % INST_BYTES || reloc->offset / INST_BYTES >= f->ninsts)
         return bad_reloc(reader, reloc, "its place is no instruction of the function");
@@ -527,8 +558,14 @@ static bool reloc_code(Reader *reader, const Reloc *reloc, RelocKind kind, const
         reloc->s.section < SHN_LORESERVE ? func_of_section(reader, reloc->s.section) : NULL;
     bool whole = callee && reloc->s.value + (uint64_t)reloc->addend == 0;
     uint64_t target = callee ? callee->address + reloc->s.value + (uint64_t)reloc->addend : 0;
+    BinFixup fixup = {.in_code = true, .offset_bytes = pc - CODE_BASE, .kind = (uint8_t)kind};
     switch (kind) {
     case RELOC_CALL_REL:
+        fixup.kind = RELOC_CALL_ABS; /* of the driver's functions: CALL.ABS, or the loader will refuse it */
+        if (!callee && reloc_target(reader, reloc, NULL, &fixup) && fixup.to == BIN_TO_EXTERN) {
+            add_fixup(reader, fixup);
+            return true;
+        }
         if (!callee)
             return bad_reloc(
                 reader, reloc,
@@ -540,17 +577,9 @@ static bool reloc_code(Reader *reader, const Reloc *reloc, RelocKind kind, const
             set_imm32(word, (uint32_t)(kind == RELOC_ABS32_LO ? target : target >> 32));
             return true;
         }
-        if (!callee && !reader->var_of[reloc->sym])
-            return bad_reloc(reader, reloc,
-                             arena_printf(&reader->scratch, "address of %s, which the file does not define",
-                                          reloc->s.name));
-        add_fixup(reader, (BinFixup){.in_code = true,
-                                     .offset_bytes = pc - CODE_BASE,
-                                     .kind = (uint8_t)kind,
-                                     .to_func = callee != NULL,
-                                     .target = callee ? (uint32_t)(callee - reader->b->funcs)
-                                                      : reader->var_of[reloc->sym] - 1,
-                                     .addend = reloc->addend});
+        if (!reloc_target(reader, reloc, callee, &fixup))
+            return false;
+        add_fixup(reader, fixup);
         return true;
     case RELOC_SHARED_OFFSET32:
         set_imm32(word, (uint32_t)(reloc->s.value + (uint64_t)reloc->addend));
@@ -576,12 +605,9 @@ static bool reloc_data(Reader *reader, const Reloc *reloc, RelocKind kind) {
         return bad_reloc(reader, reloc, "its place is outside the section");
     const BinFunc *callee =
         reloc->s.section < SHN_LORESERVE ? func_of_section(reader, reloc->s.section) : NULL;
-    if (!callee && !reader->var_of[reloc->sym])
-        return bad_reloc(
-            reader, reloc,
-            arena_printf(&reader->scratch, "address of %s, which the file does not define", reloc->s.name));
-    BinFixup f = {
-        .in_bank4 = bank4, .offset_bytes = reloc->offset, .kind = (uint8_t)kind, .addend = reloc->addend};
+    BinFixup f = {.in_bank4 = bank4, .offset_bytes = reloc->offset, .kind = (uint8_t)kind};
+    if (!reloc_target(reader, reloc, callee, &f))
+        return false;
     uint8_t *place = bank4 ? (uint8_t *)(uintptr_t)binary->const_bank4 + reloc->offset : NULL;
     for (uint32_t i = 0; !bank4 && i < binary->nvars; i++) {
         const BinVar *bin_var = &binary->vars[i];
@@ -596,7 +622,7 @@ static bool reloc_data(Reader *reader, const Reloc *reloc, RelocKind kind) {
     }
     if (!place)
         return bad_reloc(reader, reloc, "its place is in no variable");
-    const BinVar *target = callee ? NULL : &binary->vars[reader->var_of[reloc->sym] - 1];
+    const BinVar *target = f.to == BIN_TO_VAR ? &binary->vars[f.target] : NULL;
     bool offset = target && target->space == SPACE_CONST && kind == RELOC_ABS64; /* in the bank */
     if (offset || (callee && reloc->s.value + (uint64_t)reloc->addend != 0)) {
         put_u64(place, (callee ? callee->address : 0) + reloc->s.value + (uint64_t)reloc->addend);
@@ -604,8 +630,6 @@ static bool reloc_data(Reader *reader, const Reloc *reloc, RelocKind kind) {
             put_u64((uint8_t *)(uintptr_t)binary->const_bank3 + reloc->offset, get_u64(place));
         return true;
     }
-    f.to_func = callee != NULL;
-    f.target = callee ? (uint32_t)(callee - binary->funcs) : reader->var_of[reloc->sym] - 1;
     add_fixup(reader, f);
     return true;
 }

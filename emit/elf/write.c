@@ -8,11 +8,13 @@
 #include "frontend/ast.h"
 #include "isa/machine/occupancy.h"
 #include "isa/machine/banks.h"
+#include "isa/machine/system.h"
 #include <string.h>
 
 enum { SHSTRTAB = 1, STRTAB, SYMTAB, NV_INFO, TOOLKIT_VERSION = 111 };
 #define FILE_MAX_INIT ((uint64_t)1 << 30)
 
+typedef VEC(uint32_t) Syms;
 typedef struct { /* sections and symbols of one function; 0 = has none */
     uint32_t info, rela, const0, const2, text, shared;
     uint32_t sym, const0_sym;
@@ -26,7 +28,7 @@ typedef struct {
     bool old_form; /* NVIDIA's header form before CUDA 12.8 */
     ElfImage *e;
     Bytes shstrtab, strtab, symtab;
-    uint32_t nsyms;
+    uint32_t nsyms, first_extern; /* from there on: the driver's functions */
     FuncParts *parts;
     StrMap symbols;       /* name -> symbol index */
     uint64_t *var_offset; /* for each IrVar */
@@ -174,6 +176,34 @@ static void add_func_symbols(Writer *writer, bool global) {
     }
 }
 
+/* The driver's functions, which code names and nobody defines. */
+static void add_extern_symbols(Writer *writer) {
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++) {
+        const CodeFunc *f = &writer->c->funcs[i];
+        for (uint32_t k = 0; k < f->relocs.n; k++) {
+            StrId symbol = f->relocs.at[k].symbol;
+            const char *name = str_text(writer->c->ir->strings, symbol);
+            if (strmap_get(&writer->symbols, symbol) || system_find(name) == SYSTEM_COUNT)
+                continue;
+            uint32_t at = add_symbol(writer, name, 0, 0, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, SHN_UNDEF);
+            strmap_put(&writer->symbols, writer->a, symbol, at);
+        }
+    }
+}
+
+/* The symbols of the driver's functions that a function names, each once. */
+static void find_externs(const Writer *writer, const CodeFunc *f, Syms *out) {
+    for (uint32_t k = 0; k < f->relocs.n; k++) {
+        uint32_t sym = strmap_get(&writer->symbols, f->relocs.at[k].symbol), n = 0;
+        if (sym < writer->first_extern)
+            continue;
+        while (n < out->n && out->at[n] != sym)
+            n++;
+        if (n == out->n)
+            VEC_ADD(writer->a, out, sym);
+    }
+}
+
 static void make_symbols(Writer *writer) {
     add_symbol(writer, "", 0, 0, 0, 0, 0);
     const unsigned section = ELF64_ST_INFO(STB_LOCAL, STT_SECTION);
@@ -192,6 +222,8 @@ static void make_symbols(Writer *writer) {
     header(writer, SYMTAB)->sh_info = writer->nsyms;
     add_var_symbols(writer, true);
     add_func_symbols(writer, true);
+    writer->first_extern = writer->nsyms;
+    add_extern_symbols(writer);
     header(writer, SYMTAB)->sh_link = STRTAB;
     header(writer, SYMTAB)->sh_entsize = sizeof(Elf64_Sym);
 }
@@ -367,7 +399,7 @@ static bool var_relocs(Writer *writer) {
 
 /* ---- attribute records ---- */
 typedef struct {
-    VEC(uint32_t) exits, coop, coop_masks;
+    VEC(uint32_t) exits, system, coop, coop_masks;
 } Sites;
 
 /* Offsets of the instructions that records list, found in the words as a loader would. */
@@ -381,6 +413,8 @@ static void find_nvinfo_sites(Writer *writer, uint32_t index, Sites *out) {
         uint32_t pc = i * INST_BYTES;
         if (in.optype == OT_EXIT)
             VEC_ADD(writer->a, &out->exits, pc);
+        if (is_native(writer) && in.optype == OT_CALL && MGET(CALL, mode, in.mods) == BasePCMode_ABS)
+            VEC_ADD(writer->a, &out->system, pc); /* nothing else is called by its address */
         if (isa_traits(in.optype)->lanes == ISA_LANES_COLLECTIVE && in.optype != OT_WARPSYNC) {
             VEC_ADD(writer->a, &out->coop, pc);
             VEC_ADD(writer->a, &out->coop_masks, UINT32_MAX);
@@ -461,6 +495,7 @@ static void func_records(Writer *writer, uint32_t index) {
     const PtxFunc *p = f->ir && f->is_entry ? f->ir->ptx : NULL;
     Bytes b = {0};
     Sites sites = {0};
+    Syms externs = {0};
     find_nvinfo_sites(writer, index, &sites);
     if (writer->t->elf_sw_war)
         elf_nvinfo_words(writer->a, &b, NV_SW_WAR, &writer->t->elf_sw_war, 1);
@@ -473,10 +508,15 @@ static void func_records(Writer *writer, uint32_t index) {
     if (since_sm_90(writer))
         elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_SPARSE_MMA_MASK, 0);
     elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_MAXREG_COUNT, register_cap(writer->c->ir->target, p));
+    find_externs(writer, f, &externs);
+    if (externs.n)
+        elf_nvinfo_words(writer->a, &b, NV_EXTERNS, externs.at, externs.n);
     if (f->nbarriers && !writer->old_form)
         elf_nvinfo_value(writer->a, &b, NVF_BYTE, NV_NUM_BARRIERS, f->nbarriers);
     if (is_native(writer) && !writer->old_form)
         elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_ISA_VERSION, since_sm_90(writer) ? 0x101 : 0);
+    if (sites.system.n)
+        elf_nvinfo_words(writer->a, &b, NV_SYSCALL_OFFSETS, sites.system.at, sites.system.n);
     if (sites.coop.n) {
         elf_nvinfo_words(writer->a, &b, NV_COOP_GROUP_MASK_REGIDS, sites.coop_masks.at, sites.coop_masks.n);
         elf_nvinfo_words(writer->a, &b, NV_COOP_GROUP_INSTR_OFFSETS, sites.coop.at, sites.coop.n);
@@ -528,6 +568,10 @@ static void call_graph(Writer *writer) {
                               writer->parts[i].sym |
                                   (uint64_t)strmap_get(&writer->symbols, f->relocs.at[k].symbol) << 32);
         }
+        Syms externs = {0};
+        find_externs(writer, f, &externs);
+        for (uint32_t k = 0; k < externs.n; k++)
+            elf_bytes_u64(writer->a, &b, writer->parts[i].sym | (uint64_t)externs.at[k] << 32);
     }
     for (uint64_t marker = 0xfffffffe; marker >= 0xfffffffc; marker--)
         elf_bytes_u64(writer->a, &b, marker << 32);

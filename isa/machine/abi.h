@@ -9,8 +9,9 @@ enum {
     ABI_RETURN_REG = 2, /* and the next: return address; low, for a function needs all registers up to it */
     ABI_FIRST_REG = 4,  /* parameters and results lie in these, 64-bit ones in even pairs */
     ABI_LAST_REG = 19,
-    ABI_RESULT_AREA_REG = 18, /* address of the caller's area for results that do not fit */
-    ABI_ARG_AREA_REG = 19,    /* the same for parameters */
-    ABI_REGS = 24             /* what functions that call or are called may always use */
+    ABI_RESULT_AREA_REG = 18,   /* address of the caller's area for results that do not fit */
+    ABI_ARG_AREA_REG = 19,      /* the same for parameters */
+    ABI_SYSTEM_RETURN_REG = 20, /* and the next: return address for the driver's functions (system.h) */
+    ABI_REGS = 24               /* what functions that call or are called may always use */
 };
 #endif

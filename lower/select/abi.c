@@ -4,6 +4,7 @@
  * IR_ENTRY, CALL and RET.
  * SPDX-License-Identifier: MIT */
 #include "frontend/named.h"
+#include "frontend/system.h"
 #include "lower/select/isel.h"
 
 enum { MAX_WORDS = 200 };
@@ -263,13 +264,15 @@ bool sel_abi_return(Sel *sel) {
 /* ---- calls ---- */
 
 /* args are in their registers; results[] name the registers and receive copies. The callee is a function of
- * the module, or, where `target` holds a value, the one of that address. */
-static void emit_call_to(Sel *sel, uint32_t callee, Operand target, Words *args, Words *results) {
+ * the module, or, where `target` holds a value, the one of that address, which finds the return address in
+ * `return_reg`. */
+static void emit_call_to(Sel *sel, uint32_t callee, Operand target, int return_reg, Words *args,
+                         Words *results) {
     Function *f = sel->f;
     copy_in(sel, args);
     ValId ra[2] = {ir_value_new(f, RF_R), ir_value_new(f, RF_R)};
     for (unsigned k = 0; k < 2; k++)
-        ir_value(f, ra[k])->fixed_reg = (int16_t)(ABI_RETURN_REG + k);
+        ir_value(f, ra[k])->fixed_reg = (int16_t)(return_reg + (int)k);
     InstId lepc = sel_emit(sel, OT_LEPC, 0, 0, NULL);
     ir_set_dst(f, lepc, LEPC_rd, ir_vec(f, ra, 2));
     for (unsigned k = 0; k < 2; k++)
@@ -295,7 +298,7 @@ static void emit_call_to(Sel *sel, uint32_t callee, Operand target, Words *args,
     copy_out(sel, results);
     LowerFn *self = &sel->l->fns.at[sel->fn];
     if (!direct) {
-        self->calls_unknown = true;
+        self->calls_unknown |= return_reg == ABI_RETURN_REG; /* the driver calls nothing of the module */
         return;
     }
     for (unsigned k = 0; k < self->callees.n; k++)
@@ -305,7 +308,7 @@ static void emit_call_to(Sel *sel, uint32_t callee, Operand target, Words *args,
 }
 
 static void emit_call(Sel *s, uint32_t callee, Words *args, Words *results) {
-    emit_call_to(s, callee, op_none(), args, results);
+    emit_call_to(s, callee, op_none(), ABI_RETURN_REG, args, results);
 }
 
 bool sel_abi_call_builtin(Sel *sel, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
@@ -534,13 +537,20 @@ bool sel_abi_call(Sel *sel, const PtxInsn *in) {
     Signature sig;
     uint32_t index = 0;
     Operand target = op_none();
+    bool system = false;
     if (in->callee) {
         index = in->callee - 1;
         if (sel->ptx->funcs[index].alias_of)
             index = sel->ptx->funcs[index].alias_of - 1;
-        if (!sel->ptx->funcs[index].has_body || sel->ptx->funcs[index].is_entry)
+        const PtxFunc *callee = &sel->ptx->funcs[index];
+        system = ptx_system_func(sel->ptx, callee) != SYSTEM_COUNT;
+        if ((!callee->has_body && !system) || callee->is_entry)
             return sel_error(sel, "the function called has no body here");
-        sig = signature_of(&sel->ptx->funcs[index]);
+        sig = signature_of(callee);
+        if (system) {
+            Wide at = sel_linked_address(sel, lower_name(sel->l, sel->ptx, callee->name), 0);
+            target = sel_pair(sel, at.w[0], at.w[1]);
+        }
     } else if (!indirect_signature(sel, in, &sig)) {
         return false;
     } else {
@@ -562,12 +572,14 @@ bool sel_abi_call(Sel *sel, const PtxInsn *in) {
             push(r, op_none(), c.results.slots[k].reg + (int)w);
     if (!in->callee && !calls_through_registers(sel))
         return call_by_comparison(sel, &c, target, a, r);
-    if (in->callee)
+    if (system)
+        emit_call_to(sel, 0, target, ABI_SYSTEM_RETURN_REG, a, r);
+    else if (in->callee)
         emit_call(sel, lower_function(sel->l, sel->ptx, index, sel->l->fns.at[sel->fn].builtin), a, r);
     else
-        emit_call_to(sel, 0, target, a, r);
+        emit_call_to(sel, 0, target, ABI_RETURN_REG, a, r);
     if (sig.noreturn) {
-        if (!in->callee)
+        if (target.kind != OPK_NONE)
             sel_emit(sel, OT_EXIT, 0, 0, NULL); /* the IR does not know that the callee never comes back */
         sel->cur = (BlockId){0};
         return true;

@@ -33,6 +33,11 @@ static Wide frame_address(Sel *s, uint32_t offset) {
     return wide2(EMIT_R(s, IR_FRAME_ADDR, 0, op_imm(offset)), op_imm(0));
 }
 
+Wide sel_linked_address(Sel *sel, StrId name, int64_t offset) {
+    Operand lo = EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, offset, RELOC_ABS32_LO));
+    return wide2(lo, EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, offset, RELOC_ABS32_HI)));
+}
+
 Wide sel_function_address(Sel *sel, uint32_t index, int64_t offset) {
     const PtxFunc *pf = &sel->ptx->funcs[index];
     if (pf->alias_of)
@@ -41,9 +46,7 @@ Wide sel_function_address(Sel *sel, uint32_t index, int64_t offset) {
         sel_error(sel, "the address of a function without a body here is not compiled");
         return wide2(op_imm(0), op_imm(0));
     }
-    StrId name = lower_name(sel->l, sel->ptx, pf->name);
-    Operand lo = EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, offset, RELOC_ABS32_LO));
-    return wide2(lo, EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, offset, RELOC_ABS32_HI)));
+    return sel_linked_address(sel, lower_name(sel->l, sel->ptx, pf->name), offset);
 }
 
 Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
@@ -54,11 +57,7 @@ Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
     if (!var)
         return sel_function_address(sel, (operand->sym & ~PTX_SYM_FUNC) - 1, operand->imm);
     switch (var->space) {
-    case SP_GLOBAL: {
-        StrId name = sel->l->places[index].name;
-        Operand lo = EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, operand->imm, RELOC_ABS32_LO));
-        return wide2(lo, EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, operand->imm, RELOC_ABS32_HI)));
-    }
+    case SP_GLOBAL: return sel_linked_address(sel, sel->l->places[index].name, operand->imm);
     case SP_SHARED: {
         uint64_t at = sel->ti->shared_base_bytes +
                       ptx_shared_offset(&sel->l->shared, sel->l->fns.at[sel->fn].index, index);

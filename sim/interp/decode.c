@@ -1,6 +1,7 @@
 /* Predecoding for the PTX interpreter: one PtxCode for each PtxInsn of the functions that the kernel can
  * reach. What its form in frontend/ptx_forms.def does not execute is an error here, before anything runs.
  * SPDX-License-Identifier: MIT */
+#include "frontend/system.h"
 #include "sim/interp/run.h"
 #include "base/align.h"
 #include <stdio.h>
@@ -276,7 +277,8 @@ static bool decode_call(PtxRun *run, PtxProc *p, PtxCode *code) {
     unsigned space = 0;
     if (in->op != PTX_CALL)
         return true;
-    if (in->callee) {
+    code->system = in->callee ? ptx_system_func(run->m, &run->m->funcs[in->callee - 1]) : SYSTEM_COUNT;
+    if (in->callee && code->system == SYSTEM_COUNT) {
         code->callee = interp_decode_proc(run, in->callee - 1);
         if (!code->callee)
             return false;
@@ -284,7 +286,9 @@ static bool decode_call(PtxRun *run, PtxProc *p, PtxCode *code) {
     code->vec = ARENA_ARRAY(&run->arena, PtxArg, in->nargs + 1u);
     code->nvec = in->nargs;
     for (unsigned i = 0; i < in->nargs; i++) {
-        const PtxFunc *f = code->callee ? code->callee->func : NULL;
+        const PtxFunc *f = code->callee ? code->callee->func
+                           : in->callee ? &run->m->funcs[in->callee - 1]
+                                        : NULL;
         unsigned type = f && i < f->nparams ? run->m->vars[f->params[i]].type : TY_NONE;
         if (in->args[i].kind == PO_SYM && !(in->args[i].sym & PTX_SYM_FUNC))
             continue; /* copied as memory */

@@ -157,6 +157,63 @@ static PtxStep exec_call(PtxRun *r, PtxThread *t, const PtxCode *code) {
     return enter_with_args(r, t, code, code->callee);
 }
 
+/* ---- functions of the driver ---- */
+
+typedef struct {
+    PtxRun *run;
+    PtxThread *thread;
+    const PtxCode *code;
+} SystemMemory;
+
+static bool system_read(void *memory, uint64_t address, void *bytes, unsigned size_bytes) {
+    SystemMemory *m = memory;
+    const uint8_t *p = interp_memory(m->run, m->thread, m->code, SP_NONE, address, size_bytes, false);
+    if (p)
+        memcpy(bytes, p, size_bytes);
+    return p != NULL;
+}
+
+static PtxStep exec_call_system(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    const PtxInsn *in = code->insn;
+    const PtxFrame *frame = &thread->frames[thread->nframes - 1];
+    SystemMemory memory = {run, thread, code};
+    SystemCall call = {.func = code->system,
+                       .read = system_read,
+                       .memory = &memory,
+                       .heap = run->mem,
+                       .print = run->opt.print,
+                       .print_user = run->opt.print_user};
+    const SystemInfo *info = system_info(call.func);
+    for (unsigned i = 0; i < in->nargs; i++) {
+        uint32_t arg = sym_var(&in->args[i]);
+        uint64_t v = arg == UINT32_MAX ? interp_arg(run, thread, &code->vec[i]) : 0;
+        if (arg != UINT32_MAX)
+            read_place(run, thread, frame, arg, 0, (uint8_t *)&v, info->param_bytes[i]);
+        call.params[i] = v & width_mask(info->param_bytes[i]);
+    }
+    memcpy(call.block, thread->warp->block->ctaid, sizeof call.block);
+    memcpy(call.thread, thread->tid, sizeof call.thread);
+    switch (sim_system_call(&call)) {
+    case SYSTEM_RETURNS:
+        if (call.func == SYSTEM_MALLOC && call.result)
+            interp_race_fresh(run, call.result, call.params[0]);
+        break;
+    case SYSTEM_BAD_FREE:
+        return interp_trap_at(run, thread, code, TRAP_OUT_OF_RANGE, call.params[0],
+                              "free of what malloc did not give");
+    case SYSTEM_ASSERTION: return interp_trap(run, thread, code, TRAP_ASSERTION, call.failed);
+    default: return STEP_STOP; /* the read that failed has said why */
+    }
+    if (in->nrets) {
+        const PtxOperand *operand = &in->rets[0];
+        uint32_t ret = sym_var(operand);
+        if (ret != UINT32_MAX || operand->kind == PO_REG)
+            write_place(run, thread, frame, ret, ret == UINT32_MAX ? operand->reg : 0,
+                        (const uint8_t *)&call.result, info->result_bytes);
+    }
+    return STEP_GO;
+}
+
 static PtxStep exec_call_indirect(PtxRun *run, PtxThread *t, const PtxCode *code) {
     uint64_t target = interp_arg(run, t, &code->src[0]);
     for (uint32_t i = 0; i < run->m->nfuncs; i++)
@@ -228,8 +285,13 @@ bool interp_bind_brx(PtxCode *code) {
     return code->ntargets > 0;
 }
 bool interp_bind_call(PtxCode *code) {
+    const PtxInsn *in = code->insn;
+    if (code->system != SYSTEM_COUNT) {
+        code->exec = exec_call_system;
+        return in->nargs <= SYSTEM_MAX_PARAMS;
+    }
     code->exec = code->callee ? exec_call : exec_call_indirect;
-    return code->insn->nargs <= 64;
+    return in->nargs <= 64;
 }
 bool interp_bind_createpolicy(PtxCode *code) {
     code->exec = exec_createpolicy;

@@ -6,6 +6,7 @@
 #define HEDDLE_SIM_INTERP_INTERP_H
 #include "frontend/ast.h"
 #include "sim/launch.h"
+#include "sim/system.h"
 
 typedef enum { PTX_ACCESS_NONE, PTX_ACCESS_STORE, PTX_ACCESS_ATOMIC } PtxAccessKind;
 typedef enum {
@@ -68,6 +69,8 @@ typedef struct {
         *reached; /* or NULL; by function: ninsns bytes that become 1 where execution came, or NULL */
     uint32_t *const *values; /* or NULL; by function: to the ninsns words bits 1 << PtxValue are added */
     void (*on_event)(void *user, const PtxEvent *e); /* or NULL */
+    SimPrintFn *print;                               /* what vprintf prints, as it happens; or NULL */
+    void *print_user;
     /* or NULL; at most one per instruction and kind. Always: TRAP_NOT_UNIFORM, `.uni` or the guard of an
      * aligned barrier is not uniform; TRAP_DIVERGENT_BARRIER, a part of a warp goes around an aligned barrier
      */

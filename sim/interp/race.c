@@ -508,6 +508,19 @@ void interp_race_atomic(PtxRun *run, PtxThread *t, const PtxCode *code, const ui
     synchronise(run, t, code->insn, bytes, true, true);
 }
 
+void interp_race_fresh(PtxRun *run, uint64_t address, uint64_t size_bytes) {
+    const SimAlloc *heap = run->races && size_bytes ? simmem_find(run->mem, address, size_bytes) : NULL;
+    Region *region = heap ? &run->races->global[heap - run->mem->allocs] : NULL;
+    if (!region || !region->pages)
+        return;
+    _Static_assert(SIM_HEAP_ALIGN % PAGE_BYTES == 0, "a page holds one piece");
+    uint64_t first = (address - heap->address) / PAGE_BYTES;
+    for (uint64_t i = 0; i <= (size_bytes - 1) / PAGE_BYTES; i++) {
+        mem_free(region->pages[first + i]);
+        region->pages[first + i] = NULL;
+    }
+}
+
 /* ---- the launch ---- */
 
 static void region_clear(Region *region, bool keep) {

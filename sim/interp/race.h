@@ -29,6 +29,8 @@ void interp_race_store(struct PtxRun *run, struct PtxThread *thread, const struc
 void interp_race_atomic(struct PtxRun *run, struct PtxThread *thread, const struct PtxCode *code,
                         const uint8_t *bytes);
 void interp_race_fence(struct PtxRun *run, struct PtxThread *thread);
+/* malloc gave these bytes: what was done to them before was of another piece, and is ordered. */
+void interp_race_fresh(struct PtxRun *run, uint64_t address, uint64_t size_bytes);
 /* Barriers: arrive, then go on together. */
 void interp_race_arrive(struct PtxRun *run, RaceGather *gather, struct PtxThread *thread);
 void interp_race_depart(struct PtxRun *run, const RaceGather *gather, struct PtxThread *thread);

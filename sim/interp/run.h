@@ -86,8 +86,9 @@ struct PtxCode {
     uint64_t offset, offset2; /* added to the address in src[0]; cp.async: to the one in src[1] */
     const PtxCode **targets;  /* bra: [0]; brx: the table */
     uint32_t ntargets;
-    PtxProc *callee; /* direct call */
-    uint32_t key;    /* warp collectives match on it */
+    PtxProc *callee;   /* direct call */
+    SystemFunc system; /* a call of the driver's function, SYSTEM_COUNT: of none */
+    uint32_t key;      /* warp collectives match on it */
     PtxProc *proc;
     const PtxInsn *insn; /* NULL for the sentinel at the end */
     uint32_t *warned;    /* bit set of SimTrapKind already reported here */

@@ -1,5 +1,6 @@
 /* The module's variables in guest memory, and the values of special registers.
  * SPDX-License-Identifier: MIT */
+#include "frontend/system.h"
 #include "sim/interp/run.h"
 #include "base/scope.h"
 #include <stdlib.h>
@@ -82,6 +83,10 @@ bool interp_place_variables(const PtxModule *module, SimMemory *mem, Diags *d) {
         if (!simmem_alloc(mem, name, var->size_bytes))
             ok = diag_in(d, &module->source, var->loc, DIAG_E0515, name, "no memory for it");
     }
+    for (uint32_t i = 0; ok && i < module->nfuncs; i++)
+        if (ptx_system_func(module, &module->funcs[i]) == SYSTEM_MALLOC && !simmem_make_heap(mem))
+            ok = diag_in(d, &module->source, module->funcs[i].loc, DIAG_E0515, SIM_HEAP_NAME,
+                         "no memory for it");
     /* all have addresses now: initialisers may name any of them */
     for (uint32_t i = 0; ok && i < module->nvars; i++) {
         const PtxVar *var = &module->vars[i];

@@ -5,6 +5,7 @@
  * lanes that neither sleep nor have yielded, as far as there are any.
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
+#include "isa/machine/abi.h"
 #include "sim/machine/internal.h"
 #include <string.h>
 
@@ -127,10 +128,8 @@ static bool code_index(const Run *run, uint64_t address, uint32_t *pc) {
     return offset % INST_BYTES == 0 && offset / INST_BYTES < run->ncode;
 }
 
-/* The same for a call, which may also name a function by its address as a value. */
-static bool call_index(const Run *run, uint64_t address, uint32_t *pc) {
-    if (code_index(run, address, pc))
-        return true;
+/* The function that has this address as a value; NULL if there is none. */
+static const FuncPlace *func_place(const Run *run, uint64_t address) {
     uint32_t lo = 0, hi = run->nfunc_places;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -139,10 +138,81 @@ static bool call_index(const Run *run, uint64_t address, uint32_t *pc) {
         else
             hi = mid;
     }
-    if (lo == run->nfunc_places || run->func_places[lo].address != address)
+    return lo < run->nfunc_places && run->func_places[lo].address == address ? &run->func_places[lo] : NULL;
+}
+
+/* ---- functions of the driver: isa/machine/system.h ---- */
+
+typedef struct {
+    Warp *warp;
+    Dec *dec;
+    unsigned lane;
+} SystemMemory;
+
+static bool system_read(void *memory, uint64_t address, void *bytes, unsigned size_bytes) {
+    SystemMemory *m = memory;
+    MemRef ref;
+    if (machine_mem_ref(m->warp, m->dec, m->lane, MS_GENERIC, address, size_bytes, false, &ref) != RUN_OK)
         return false;
-    *pc = run->func_places[lo].pc;
+    machine_mem_load(m->warp, m->lane, &ref, size_bytes, bytes);
     return true;
+}
+
+static uint32_t *lane_reg(Warp *warp, unsigned reg, unsigned lane) {
+    return (uint32_t *)(void *)(warp->rows + reg * ROW_BYTES + 4 * lane);
+}
+
+static uint64_t lane_regs(Warp *warp, unsigned reg, unsigned lane, unsigned bytes) {
+    uint64_t low = *lane_reg(warp, reg, lane);
+    return bytes == 8 ? low | (uint64_t)*lane_reg(warp, reg + 1, lane) << 32 : low;
+}
+
+/* One lane calls; *pc becomes the place where it goes on. */
+static int call_system(Warp *warp, Dec *dec, unsigned lane, const char *name, uint32_t *pc) {
+    Run *run = warp->run;
+    SystemMemory memory = {warp, dec, lane};
+    SystemCall call = {.func = system_find(name),
+                       .read = system_read,
+                       .memory = &memory,
+                       .heap = run->mem,
+                       .print = run->opt.print,
+                       .print_user = run->opt.print_user};
+    if (call.func == SYSTEM_COUNT)
+        return machine_trap(warp, dec, lane, TRAP_UNSUPPORTED, "call of %s", name);
+    const SystemInfo *info = system_info(call.func);
+    unsigned reg = ABI_FIRST_REG;
+    for (unsigned k = 0; k < SYSTEM_MAX_PARAMS && info->param_bytes[k]; k++) {
+        reg += info->param_bytes[k] == 8 ? reg & 1 : 0;
+        call.params[k] = lane_regs(warp, reg, lane, info->param_bytes[k]);
+        reg += info->param_bytes[k] / 4;
+    }
+    memcpy(call.block, warp->cta->id, sizeof call.block);
+    machine_thread(warp, lane, call.thread);
+    switch (sim_system_call(&call)) {
+    case SYSTEM_RETURNS: break;
+    case SYSTEM_BAD_FREE:
+        return machine_trap_address(warp, dec, lane, TRAP_OUT_OF_RANGE, call.params[0],
+                                    "free of what malloc did not give");
+    case SYSTEM_ASSERTION: return machine_trap(warp, dec, lane, TRAP_ASSERTION, "%s", call.failed);
+    default: return RUN_TRAP; /* the read that failed has said why */
+    }
+    for (unsigned k = 0; k < info->result_bytes / 4u; k++)
+        *lane_reg(warp, ABI_FIRST_REG + k, lane) = (uint32_t)(call.result >> 32 * k);
+    uint64_t back = lane_regs(warp, ABI_SYSTEM_RETURN_REG, lane, 8);
+    return code_index(run, back, pc) ? RUN_OK : bad_target(warp, dec, lane, back);
+}
+
+/* Where a call goes: an address in the code, or a function's address as a value. */
+static int call_target(Warp *warp, Dec *dec, unsigned lane, uint64_t address, uint32_t *pc) {
+    if (code_index(warp->run, address, pc))
+        return RUN_OK;
+    const FuncPlace *place = func_place(warp->run, address);
+    if (place && place->external)
+        return call_system(warp, dec, lane, place->external, pc);
+    if (!place)
+        return bad_target(warp, dec, lane, address);
+    *pc = place->pc;
+    return RUN_OK;
 }
 
 /* ---- BRA ---- */
@@ -208,9 +278,13 @@ static int op_indirect(Warp *warp, Dec *dec, uint32_t guard) {
             continue;
         }
         uint64_t v = hi ? (uint64_t)hi[lane] << 32 | lo[lane] : (uint64_t)(int64_t)(int32_t)lo[lane];
-        if (dec->optype == OT_CALL ? !call_index(warp->run, base + v, &t[lane])
-                                   : !code_index(warp->run, base + v, &t[lane]))
+        if (dec->optype == OT_CALL) {
+            int status = call_target(warp, dec, lane, base + v, &t[lane]);
+            if (status != RUN_OK)
+                return status;
+        } else if (!code_index(warp->run, base + v, &t[lane])) {
             return bad_target(warp, dec, lane, base + v);
+        }
     }
     if (g != warp->active) {
         warp->run->res->stats.divergences++;

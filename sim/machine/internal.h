@@ -186,6 +186,7 @@ typedef struct Level Level;
 typedef struct { /* a function's address as a value, and its code */
     uint64_t address;
     uint32_t pc;
+    const char *external; /* its name where it has no code: one of the driver's */
 } FuncPlace;
 typedef struct Run {
     const Binary *bin;
@@ -316,6 +317,7 @@ AccessKind machine_mem_access_kind(unsigned optype);
 OpFn machine_mem_load_slow, machine_mem_store_slow;
 
 /* ---- traps and findings (machine.c) ---- */
+void machine_thread(const Warp *warp, unsigned lane, uint32_t thread[3]); /* %tid of a lane */
 int machine_trap(Warp *warp, const Dec *dec, unsigned lane, SimTrapKind kind, const char *fmt, ...)
     __attribute__((format(printf, 5, 6))); /* RUN_TRAP */
 int machine_trap_address(Warp *warp, const Dec *dec, unsigned lane, SimTrapKind kind, uint64_t address,

@@ -18,21 +18,26 @@ enum { OWN_CALL_BYTES = 4 << 10, CALL_STACK_BYTES = 64 << 10, RECURSION_BYTES = 
 
 /* ---- traps and findings ---- */
 
+void machine_thread(const Warp *warp, unsigned lane, uint32_t thread[3]) {
+    const uint32_t *block = warp->run->launch->block;
+    uint32_t linear = warp->index * 32 + lane;
+    thread[0] = linear % block[0];
+    thread[1] = linear / block[0] % block[1];
+    thread[2] = linear / block[0] / block[1];
+}
+
 static void trap_place(Warp *warp, const Dec *d, unsigned lane, SimTrap *trap) {
     const Run *r = warp->run;
-    uint32_t index = d ? (uint32_t)(d - warp->prog) : warp->pc, thread = warp->index * 32 + lane;
+    uint32_t index = d ? (uint32_t)(d - warp->prog) : warp->pc;
     uint64_t address = pc_address(r, index);
     const BinFunc *f = binary_func_at(r->bin, address);
-    const uint32_t *block = r->launch->block;
     snprintf(trap->kernel, sizeof trap->kernel, "%s", r->kernel->name);
     trap->pc = f ? address - f->address : address;
     trap->ptx_line = f && f->locs && (address - f->address) / INST_BYTES < f->ninsts
                          ? f->locs[(address - f->address) / INST_BYTES].ptx_line
                          : 0;
     memcpy(trap->block, warp->cta->id, sizeof trap->block);
-    trap->thread[0] = thread % block[0];
-    trap->thread[1] = thread / block[0] % block[1];
-    trap->thread[2] = thread / block[0] / block[1];
+    machine_thread(warp, lane, trap->thread);
 }
 
 static int trap(Warp *warp, const Dec *d, unsigned lane, SimTrapKind kind) {
@@ -149,16 +154,17 @@ static SimAlloc *alloc_of(const Binary *binary, const SimMemory *mem, uint32_t v
 }
 
 static bool fixup_value(const Binary *binary, const SimMemory *mem, const BinFixup *fixup, uint64_t *value) {
-    if (fixup->to_func && fixup->target < binary->nfuncs) {
-        *value = sim_func_address(binary->funcs[fixup->target].name) + (uint64_t)fixup->addend;
+    if (fixup->to != BIN_TO_VAR) {
+        const char *name =
+            fixup->to == BIN_TO_FUNC ? binary->funcs[fixup->target].name : binary->externs[fixup->target];
+        *value = sim_func_address(name) + (uint64_t)fixup->addend;
         return true;
     }
-    if (!fixup->to_func && fixup->target < binary->nvars && binary->vars[fixup->target].space == VAR_CONST) {
+    if (binary->vars[fixup->target].space == VAR_CONST) {
         *value = SIM_CONST_WINDOW + binary->vars[fixup->target].offset_bytes + (uint64_t)fixup->addend;
         return true;
     }
-    const SimAlloc *alloc =
-        !fixup->to_func && fixup->target < binary->nvars ? alloc_of(binary, mem, fixup->target) : NULL;
+    const SimAlloc *alloc = alloc_of(binary, mem, fixup->target);
     *value = alloc ? alloc->address + (uint64_t)fixup->addend : 0;
     return alloc != NULL;
 }
@@ -171,11 +177,14 @@ static int by_address(const void *a, const void *b) {
 /* Where the code of each function lies that may be called through its address. */
 static bool find_functions(Run *run, Diags *d) {
     const Binary *binary = run->bin;
-    run->func_places = ARENA_ARRAY(&run->arena, FuncPlace, binary->nfuncs + 1u);
+    run->func_places = ARENA_ARRAY(&run->arena, FuncPlace, binary->nfuncs + binary->nexterns + 1u);
     for (uint32_t i = 0; i < binary->nfuncs; i++)
         run->func_places[run->nfunc_places++] =
             (FuncPlace){sim_func_address(binary->funcs[i].name),
-                        (uint32_t)((binary->funcs[i].address - binary->code_base) / INST_BYTES)};
+                        (uint32_t)((binary->funcs[i].address - binary->code_base) / INST_BYTES), NULL};
+    for (uint32_t i = 0; i < binary->nexterns; i++)
+        run->func_places[run->nfunc_places++] =
+            (FuncPlace){sim_func_address(binary->externs[i]), 0, binary->externs[i]};
     qsort(run->func_places, run->nfunc_places, sizeof *run->func_places, by_address);
     for (uint32_t i = 0; i + 1 < run->nfunc_places; i++)
         if (run->func_places[i].address == run->func_places[i + 1].address)
@@ -199,6 +208,9 @@ static bool allocate_variables(const Binary *binary, SimMemory *mem, bool *fresh
             return diag(d, (SrcLoc){0}, DIAG_E0515, bin_var->name, "no memory for it");
         fresh[i] = true;
     }
+    for (uint32_t i = 0; i < binary->nexterns; i++)
+        if (system_find(binary->externs[i]) == SYSTEM_MALLOC && !simmem_make_heap(mem))
+            return diag(d, (SrcLoc){0}, DIAG_E0515, SIM_HEAP_NAME, "no memory for it");
     return true;
 }
 
@@ -232,6 +244,17 @@ bool machine_place_variables(const Binary *b, SimMemory *mem, Diags *diags) {
     return good;
 }
 
+/* CALL.ABS of a function that the file does not define. */
+static bool fix_call(const Target *target, uint64_t word[2], uint64_t address) {
+    MachInst in;
+    char error[ISA_ERROR_BYTES];
+    if (!isa_decode(target, word, &in, error) || in.optype != OT_CALL ||
+        MGET(CALL, mode, in.mods) != BasePCMode_ABS)
+        return false;
+    in.wide = (int64_t)address;
+    return isa_encode(target, &in, word, error);
+}
+
 /* The code, with the addresses of variables filled in. */
 static bool fix_code(Run *run, uint8_t *bank4, Diags *d) {
     const Binary *binary = run->bin;
@@ -251,8 +274,8 @@ static bool fix_code(Run *run, uint8_t *bank4, Diags *d) {
             memcpy(bank4 + fixup->offset_bytes, &value, sizeof value);
             continue;
         }
-        if (fixup->offset_bytes / INST_BYTES >= binary->ncode ||
-            (fixup->kind != RELOC_ABS32_LO && fixup->kind != RELOC_ABS32_HI))
+        bool half = fixup->kind == RELOC_ABS32_LO || fixup->kind == RELOC_ABS32_HI;
+        if (fixup->offset_bytes / INST_BYTES >= binary->ncode || (!half && fixup->kind != RELOC_CALL_ABS))
             return diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name,
                         "an address relocation in the code is not known");
         if (!code) {
@@ -260,6 +283,12 @@ static bool fix_code(Run *run, uint8_t *bank4, Diags *d) {
             run->code = (const uint64_t(*)[2])code;
         }
         uint64_t *word = code[fixup->offset_bytes / INST_BYTES];
+        if (!half) {
+            if (!fix_call(binary->target, word, value))
+                return diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name,
+                            "a call of a function that the file does not define is no CALL.ABS");
+            continue;
+        }
         uint64_t imm = fixup->kind == RELOC_ABS32_LO ? value & 0xffffffffu : value >> 32;
         word[0] = (word[0] & 0xffffffffu) | imm << 32;
     }

@@ -15,6 +15,7 @@
 #define HEDDLE_SIM_MACHINE_MACHINE_H
 #include "emit/elf/binary.h"
 #include "sim/launch.h"
+#include "sim/system.h"
 
 /* Readings of the specification's text, one row of policy.def each; the first value is the default. */
 typedef enum {
@@ -138,6 +139,8 @@ typedef struct {
     void *trace_user;
     MachineCallFn *call; /* NULL = every call to the host stops the launch */
     void *call_user;
+    SimPrintFn *print; /* what vprintf prints, as it happens; NULL = nobody reads it */
+    void *print_user;
     bool trace_no_text;
 } MachineOptions;
 
