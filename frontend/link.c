@@ -263,7 +263,7 @@ static void need(Linker *linker, uint32_t part, StrId name) {
     const PtxVar *var = symbol->is_func ? NULL : &linker->parts[symbol->part].module->vars[symbol->index];
     if (var && var->space == SP_SHARED && (var->unsized || !var->size_bytes))
         return; /* dynamic shared memory */
-    const PtxModule *where = linker->parts[symbol->part].m;
+    const PtxModule *where = linker->parts[symbol->part].module;
     if (symbol->is_func && ptx_system_func(where, &where->funcs[symbol->index]) != SYSTEM_COUNT)
         return;
     symbol->reported = true;

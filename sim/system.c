@@ -36,7 +36,7 @@ typedef struct {
     uint32_t nargs;
 } Printer;
 
-static bool take(Printer *printer, void *value, unsigned bytes) {
+static bool next_argument(Printer *printer, void *value, unsigned bytes) {
     printer->next = (printer->next + bytes - 1) & ~(uint64_t)(bytes - 1);
     printer->nargs++;
     printer->next += bytes;
@@ -55,7 +55,7 @@ static bool field(Printer *printer, const char **at, int *value) {
     int32_t v = 0;
     if (**at == '*') {
         ++*at;
-        if (!take(printer, &v, 4))
+        if (!next_argument(printer, &v, 4))
             return false;
     } else {
         for (; **at >= '0' && **at <= '9'; ++*at)
@@ -107,7 +107,7 @@ _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wformat-nonlit
     static bool convert_int(Printer *printer, const Spec *spec) {
     bool is_signed = spec->conversion == 'd' || spec->conversion == 'i';
     uint64_t v = 0;
-    if (!take(printer, &v, spec->longs ? 8 : 4))
+    if (!next_argument(printer, &v, spec->longs ? 8 : 4))
         return false;
     if (is_signed && !spec->longs)
         v = (uint64_t)(int64_t)(int32_t)(uint32_t)v;
@@ -129,21 +129,21 @@ static bool convert(Printer *printer, const Spec *spec) {
     case 'X': return convert_int(printer, spec);
     case 'c': {
         int32_t v = 0;
-        if (!take(printer, &v, 4))
+        if (!next_argument(printer, &v, 4))
             return false;
         CONVERT(printer, spec, "", v);
         return true;
     }
     case 'p': {
         uint64_t v = 0;
-        if (!take(printer, &v, 8))
+        if (!next_argument(printer, &v, 8))
             return false;
         CONVERT(printer, spec, "", (void *)(uintptr_t)v);
         return true;
     }
     case 's': {
         uint64_t v = 0;
-        if (!take(printer, &v, 8))
+        if (!next_argument(printer, &v, 8))
             return false;
         size_t most = spec->precision >= 0 ? (size_t)spec->precision : MAX_TEXT_BYTES;
         char *text = v ? guest_text(printer->call, v, most) : mem_text("(null)");
@@ -155,7 +155,7 @@ static bool convert(Printer *printer, const Spec *spec) {
     }
     default: { /* a E e f F g G: strchr in vprintf let nothing else through */
         double v = 0;
-        if (!take(printer, &v, 8))
+        if (!next_argument(printer, &v, 8))
             return false;
         CONVERT(printer, spec, "", v);
         return true;

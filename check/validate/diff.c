@@ -118,9 +118,9 @@ bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *m
     const char *kernel = diff_ptx_kernel(p, m, l, d);
     Launch launch;
     PtxRunOptions own = opt ? *opt : (PtxRunOptions){0};
-    PrintedSink sink = printed_sink(mem, l);
+    PrintedSink sink = diff_printed_sink(mem, l);
     if (!own.print) {
-        own.print = printed_add;
+        own.print = diff_printed_add;
         own.print_user = &sink;
     }
     return kernel && ptx_launch(p, l, m, kernel, &launch, d) &&
@@ -148,9 +148,9 @@ bool diff_run_machine(Plan *plan, const PlanLaunch *l, const Binary *b, SimMemor
         return false;
     Handles handles;
     MachineOptions own = opt ? *opt : (MachineOptions){0};
-    PrintedSink sink = printed_sink(mem, l);
+    PrintedSink sink = diff_printed_sink(mem, l);
     if (!own.print) {
-        own.print = printed_add;
+        own.print = diff_printed_add;
         own.print_user = &sink;
     }
     diff_handles_enter(b, mem, &handles);
@@ -271,7 +271,7 @@ static void silent(void *user, Severity severity, const char *line) {
 /* The text of the thread that the report tells of, where it tells of a text. */
 static PrintedSink watch_text(const SimMemory *mem, const PlanLaunch *l, const DiffReport *report,
                               TextStream *text) {
-    PrintedSink sink = printed_sink(mem, l);
+    PrintedSink sink = diff_printed_sink(mem, l);
     sink.watched = report->element;
     sink.text = diff_prints_other(report) ? text : NULL;
     return sink;
@@ -293,7 +293,7 @@ static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const 
         o.on_event = ptx_event;
         o.user = &w;
         PrintedSink sink = watch_text(x, l, report, ptx_text);
-        o.print = printed_add;
+        o.print = diff_printed_add;
         o.print_user = &sink;
         PtxRunResult res;
         diff_run_ptx(p, l, m, x, &o, &res, &quiet);
@@ -304,7 +304,7 @@ static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const 
         o.trace = machine_event;
         o.trace_user = &w;
         PrintedSink sink = watch_text(y, l, report, machine_text);
-        o.print = printed_add;
+        o.print = diff_printed_add;
         o.print_user = &sink;
         MachineResult res;
         diff_run_machine(p, l, b, y, &o, &res, &quiet);
@@ -314,7 +314,7 @@ static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const 
     }
     size_t ptx_bytes, machine_bytes;
     char *printed = text_close(ptx_text, &ptx_bytes), *other = text_close(machine_text, &machine_bytes);
-    printed_show(printed, ptx_bytes, other, machine_bytes, report->ptx_printed, report->machine_printed);
+    diff_printed_show(printed, ptx_bytes, other, machine_bytes, report->ptx_printed, report->machine_printed);
     mem_free(printed);
     mem_free(other);
     if (x)
@@ -620,7 +620,7 @@ static bool run_launches(Validation *validation) {
 SimMemory *diff_first_memory(Plan *plan, const PtxModule *module, Diags *diags) {
     SimMemory *mem = plan_memory(plan, diags);
     if (!mem || !interp_place_variables(module, mem, diags) ||
-        (!printed_place(module, plan, mem) &&
+        (!diff_printed_place(module, plan, mem) &&
          !diag(diags, (SrcLoc){0}, DIAG_E0502, "no memory on this host"))) {
         simmem_free(mem);
         return NULL;

@@ -13,7 +13,7 @@ static uint64_t threads_of(const PlanLaunch *launch) {
     return n;
 }
 
-bool printed_place(const PtxModule *module, const Plan *plan, SimMemory *mem) {
+bool diff_printed_place(const PtxModule *module, const Plan *plan, SimMemory *mem) {
     bool prints = false;
     for (uint32_t i = 0; i < module->nfuncs; i++)
         prints |= ptx_system_func(module, &module->funcs[i]) == SYSTEM_VPRINTF;
@@ -25,7 +25,7 @@ bool printed_place(const PtxModule *module, const Plan *plan, SimMemory *mem) {
     return !prints || !most || simmem_alloc(mem, PRINTED_BUFFER, 8 * most) != 0;
 }
 
-PrintedSink printed_sink(const SimMemory *mem, const PlanLaunch *launch) {
+PrintedSink diff_printed_sink(const SimMemory *mem, const PlanLaunch *launch) {
     const SimAlloc *alloc = simmem_find_name(mem, PRINTED_BUFFER);
     return (PrintedSink){
         .hashes = alloc ? alloc->data : NULL, .size_bytes = alloc ? alloc->size_bytes : 0, .launch = launch};
@@ -35,7 +35,7 @@ static uint64_t linear(const uint32_t at[3], const uint32_t size[3]) {
     return at[0] + (uint64_t)size[0] * (at[1] + (uint64_t)size[1] * at[2]);
 }
 
-void printed_add(void *user, const SimPrint *print) {
+void diff_printed_add(void *user, const SimPrint *print) {
     const uint64_t PRIME = 0x100000001b3;
     PrintedSink *sink = user;
     const uint32_t *block = sink->launch->block;
@@ -64,8 +64,8 @@ static void show(const char *text, size_t bytes, size_t from, char out[PRINTED_S
     out[n] = 0;
 }
 
-void printed_show(const char *text, size_t bytes, const char *other, size_t other_bytes,
-                  char shown[PRINTED_SHOWN_BYTES], char other_shown[PRINTED_SHOWN_BYTES]) {
+void diff_printed_show(const char *text, size_t bytes, const char *other, size_t other_bytes,
+                       char shown[PRINTED_SHOWN_BYTES], char other_shown[PRINTED_SHOWN_BYTES]) {
     size_t line = 0;
     for (size_t i = 0; i < bytes && i < other_bytes && text[i] == other[i]; i++)
         if (text[i] == '\n')

@@ -12,7 +12,7 @@
 #define PRINTED_BUFFER "printed text" /* one element a thread: block by block, as threads are counted */
 
 /* Allocate the buffer in `mem`, where the module prints at all; false: the host has no memory. */
-bool printed_place(const PtxModule *module, const Plan *plan, SimMemory *mem);
+bool diff_printed_place(const PtxModule *module, const Plan *plan, SimMemory *mem);
 
 typedef struct {
     uint8_t *hashes; /* NULL: nobody asked */
@@ -21,11 +21,11 @@ typedef struct {
     uint64_t watched; /* element whose text is wanted ... */
     TextStream *text; /* ... goes here, unless NULL */
 } PrintedSink;
-PrintedSink printed_sink(const SimMemory *mem, const PlanLaunch *launch);
-SimPrintFn printed_add; /* user: a PrintedSink */
+PrintedSink diff_printed_sink(const SimMemory *mem, const PlanLaunch *launch);
+SimPrintFn diff_printed_add; /* user: a PrintedSink */
 
 enum { PRINTED_SHOWN_BYTES = 120 };
 /* The line in which two texts first differ, of each, with escapes as in C; cut. */
-void printed_show(const char *text, size_t bytes, const char *other, size_t other_bytes,
-                  char shown[PRINTED_SHOWN_BYTES], char other_shown[PRINTED_SHOWN_BYTES]);
+void diff_printed_show(const char *text, size_t bytes, const char *other, size_t other_bytes,
+                       char shown[PRINTED_SHOWN_BYTES], char other_shown[PRINTED_SHOWN_BYTES]);
 #endif
