@@ -197,6 +197,7 @@ static PtxStep exec_call_system(PtxRun *run, PtxThread *thread, const PtxCode *c
     case SYSTEM_RETURNS:
         if (call.func == SYSTEM_MALLOC && call.result)
             interp_race_fresh(run, call.result, call.params[0]);
+        run->res->stores += call.func == SYSTEM_VPRINTF; /* what is printed is a result */
         break;
     case SYSTEM_BAD_FREE:
         return interp_trap_at(run, thread, code, TRAP_OUT_OF_RANGE, call.params[0],

@@ -95,7 +95,7 @@ typedef struct {               /* two statements whose accesses of the same byte
 typedef struct {
     uint64_t thread_insns;  /* executed with a true guard */
     uint64_t skipped_insns; /* guard false */
-    uint64_t stores;        /* bytes, words or elements of vectors stored to global memory */
+    uint64_t stores;        /* bytes, words or elements of vectors stored to global memory, texts printed */
     uint32_t nwarnings;
     SimTrap first_warning;     /* kind TRAP_NONE if there was none */
     SimTrap trap;              /* kind TRAP_NONE if the grid finished */
