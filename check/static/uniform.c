@@ -29,7 +29,6 @@ typedef struct {
     Cells writes;     /* here or in callees */
     bool entry_apart, entry_together, exit_together, called, unknown_callee;
     uint32_t base;
-    bool *done; /* by block: its divergent branch has been spread */
 } ProcInfo;
 
 typedef struct {
@@ -50,6 +49,11 @@ typedef struct {
     uint8_t *closed;       /* by instruction, of a BSSY: Closed */
     uint32_t *seen, walk;  /* by block: seen in the walk of this number */
     uint32_t *stack;       /* of blocks */
+    uint8_t *sides;        /* by block, of spread_branch: all 0 between two */
+    uint32_t *list;        /* of blocks */
+    uint32_t changes;      /* of writes */
+    uint32_t *spread;      /* by block: changes + 1 when its divergent branch was spread */
+    uint32_t *apart_to;    /* by block: all that it leads to before this block is apart */
     unsigned depth;        /* procs that are running */
 } Uniform;
 
@@ -327,12 +331,11 @@ static void post_dominators(Checker *checker, const Proc *proc) {
 
 /* ---- a divergent branch ---- */
 
-/* How many sides of the branch lead to each block before `join`. */
-static void walk_sides(Uniform *uniform, const BinBlock *b, uint32_t join, uint8_t *sides, uint32_t base,
-                       uint32_t n) {
+/* How many sides of the branch, 1 or more, lead to each block up to `join`, into sides; lists those blocks.
+ */
+static uint32_t walk_sides(Uniform *uniform, const BinBlock *b, uint32_t join) {
     const BinFlow *flow = uniform->c->g;
-    uint32_t *stack = ARENA_ARRAY(&uniform->c->a, uint32_t, n + 1),
-             *mark = ARENA_ARRAY(&uniform->c->a, uint32_t, n);
+    uint32_t count = 0;
     for (uint32_t s = 0; s < b->nsuccs; s++) {
         uint32_t top = 0;
         bool again = false; /* parallel edges are one side */
@@ -340,46 +343,66 @@ static void walk_sides(Uniform *uniform, const BinBlock *b, uint32_t join, uint8
             again |= b->succs[k].block == b->succs[s].block;
         if (again)
             continue;
-        stack[top++] = b->succs[s].block;
-        mark[b->succs[s].block - base] = s + 1;
+        uniform->walk++;
+        uniform->stack[top++] = b->succs[s].block;
+        uniform->seen[b->succs[s].block] = uniform->walk;
         while (top) {
-            uint32_t at = stack[--top];
+            uint32_t at = uniform->stack[--top];
             uniform->c->steps++;
-            if (sides[at - base] < 2)
-                sides[at - base]++;
+            if (!uniform->sides[at])
+                uniform->list[count++] = at;
+            if (uniform->sides[at] < 2)
+                uniform->sides[at]++;
             for (uint32_t k = 0; at != join && k < flow->blocks[at].nsuccs; k++) {
-                uint32_t t = flow->blocks[at].succs[k].block;
-                if (mark[t - base] != s + 1) {
-                    mark[t - base] = s + 1;
-                    stack[top++] = t;
+                uint32_t to = flow->blocks[at].succs[k].block;
+                if (uniform->seen[to] != uniform->walk) {
+                    uniform->seen[to] = uniform->walk;
+                    uniform->stack[top++] = to;
                 }
             }
         }
     }
+    return count;
+}
+
+/* Lanes are apart on all ways to `join`, and what an earlier branch with the same join has marked is not
+ * walked again. */
+static bool part_sides(Uniform *uniform, const BinBlock *b, uint32_t join) {
+    bool changed = false;
+    for (uint32_t top = 0;; b = &uniform->c->g->blocks[uniform->stack[--top]]) {
+        uniform->c->steps++;
+        for (uint32_t s = 0; s < b->nsuccs; s++) {
+            uint32_t to = b->succs[s].block;
+            if (to == join || (uniform->apart[to] && uniform->apart_to[to] == join))
+                continue;
+            changed |= !uniform->apart[to];
+            uniform->apart[to] = true;
+            uniform->apart_to[to] = join;
+            uniform->stack[top++] = to;
+        }
+        if (!top)
+            return changed;
+    }
 }
 
 static bool spread_branch(Uniform *uniform, uint32_t block) {
-    const BinFlow *bin_flow = uniform->c->g;
-    const BinBlock *b = &bin_flow->blocks[block];
-    const BinFuncFlow *flow = &bin_flow->funcs[b->func];
-    uint32_t join = uniform->c->ipdom[block], base = flow->first_block;
-    ArenaMark mark = arena_mark(&uniform->c->a);
-    uint8_t *sides = ARENA_ARRAY(&uniform->c->a, uint8_t, flow->nblocks);
-    walk_sides(uniform, b, join, sides, base, flow->nblocks);
+    const BinFlow *flow = uniform->c->g;
+    if (uniform->certain)
+        return part_sides(uniform, &flow->blocks[block], uniform->c->ipdom[block]);
+    uint32_t join = uniform->c->ipdom[block], count = walk_sides(uniform, &flow->blocks[block], join);
     Cells written = {{0}};
-    for (uint32_t k = 0; k < flow->nblocks; k++)
-        if (sides[k] && base + k != join)
-            unite(&written, &uniform->writes[base + k]);
+    for (uint32_t k = 0; k < count; k++)
+        if (uniform->list[k] != join)
+            unite(&written, &uniform->writes[uniform->list[k]]);
     bool changed = false;
-    for (uint32_t k = 0; k < flow->nblocks; k++) {
-        if (!sides[k])
-            continue;
-        if (base + k != join && !uniform->apart[base + k])
-            uniform->apart[base + k] = changed = true;
-        if (!uniform->certain && bin_flow->blocks[base + k].npreds > 1 && (sides[k] > 1 || base + k == join))
-            changed |= unite(&uniform->extra[base + k], &written);
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t at = uniform->list[k];
+        if (at != join && !uniform->apart[at])
+            uniform->apart[at] = changed = true;
+        if (flow->blocks[at].npreds > 1 && (uniform->sides[at] > 1 || at == join))
+            changed |= unite(&uniform->extra[at], &written);
+        uniform->sides[at] = 0;
     }
-    arena_release(&uniform->c->a, mark);
     return changed;
 }
 
@@ -596,8 +619,9 @@ static void run_proc(Uniform *uniform, uint32_t p) {
             uint32_t k = proc->rpo[n];
             checker->steps++;
             unite(&uniform->in[k], &uniform->extra[k]);
-            Cells s = uniform->in[k];
+            Cells s = uniform->in[k], before = uniform->writes[k];
             uniform_block(uniform, p, k, &s, true);
+            uniform->changes += memcmp(&before, &uniform->writes[k], sizeof before) != 0;
             bool told = unite(&info->writes, &uniform->writes[k]);
             if (flow->blocks[k].ends & BX_RET)
                 told |= unite(&info->out, &s);
@@ -614,8 +638,11 @@ static void run_proc(Uniform *uniform, uint32_t p) {
         BinKind kind = bin_kind(&flow->insts[last]);
         if (kind == BK_RET || (kind == BK_BRANCH && (flow->blocks[k].ends & BX_RET)))
             uniform->dirty[p] |= spread_return(uniform, proc);
-        else if (kind != BK_EXIT && flow->blocks[k].nsuccs > 1)
+        else if (kind != BK_EXIT && flow->blocks[k].nsuccs > 1 &&
+                 uniform->spread[k] != uniform->changes + 1) { /* else it would be the same again */
+            uniform->spread[k] = uniform->changes + 1;
             uniform->dirty[p] |= spread_branch(uniform, k);
+        }
     }
     uniform->running[p] = false;
     uniform->depth--;
@@ -657,6 +684,10 @@ static void analyse(Checker *checker, bool certain) {
     u.closed = ARENA_ARRAY(&checker->a, uint8_t, n);
     u.seen = ARENA_ARRAY(&checker->a, uint32_t, nb);
     u.stack = ARENA_ARRAY(&checker->a, uint32_t, nb);
+    u.sides = ARENA_ARRAY(&checker->a, uint8_t, nb);
+    u.list = ARENA_ARRAY(&checker->a, uint32_t, nb);
+    u.apart_to = graph_numbers(&checker->a, nb, NONE - 1); /* no block, and not the join of none */
+    u.spread = ARENA_ARRAY(&checker->a, uint32_t, nb);
     u.running = ARENA_ARRAY(&checker->a, bool, checker->nprocs + 1);
     find_calls(&u);
     for (uint32_t p = 0; p < checker->nprocs; p++) {
