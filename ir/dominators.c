@@ -1,6 +1,27 @@
-/* Dominators: see ir/dominators.h. Nodes are handled by their number in a depth-first walk. semi[w] is the
- * smallest number from which a path leads to w over nodes numbered above w only; link and eval keep, in a
- * forest that grows from the last number to the first, the smallest semi on the way up.
+/* Dominators, in time n log n: see ir/dominators.h. The algorithm is that of Lengauer and Tarjan ("A fast
+ * algorithm for finding dominators in a flowgraph", TOPLAS 1979) with simple path compression.
+ *
+ * Nodes are handled by their number in a depth-first walk from the root. Every edge leads to a child of the
+ * walk, up to an ancestor, or to a smaller number in another branch; what dominates a node is an ancestor.
+ *
+ *          0        semi[w], the semidominator: the smallest number from which a path leads to w over
+ *        /   \      nodes numbered above w only. It is an ancestor of w, the highest from which one way
+ *       1     4     round leads to w. Here the walk comes to 3 from 2, and 4 leads there too: the path
+ *       |     |     0 4 3 has only 4 between, so semi[3] is 0, while semi[2] is 1.
+ *       2     |
+ *        \   /
+ *          3
+ *
+ * find_dominators takes the numbers from the last to the first, so that the semi of all above w is known. For
+ * semi[w] it asks each predecessor p: p itself, if p < w; else the smallest semi on p's way up the walk, over
+ * nodes above w. eval answers that from a forest in which each node done so far hangs on its parent
+ * (ancestor), with the node of smallest semi on the way (label); it shortens the ways that it goes.
+ *
+ * w then waits in the bucket of s = semi[w] until the child of s on the way to w hangs in the forest. Let u
+ * be the node of smallest semi from there down to w. If semi[u] is s, nothing goes round s: dom[w] is s. Else
+ * w has the dominator of u, which is known when the numbers are taken once more from the first to the last.
+ *
+ * The tree is numbered at the end so that "dominates" is a test of an interval (in, out).
  * SPDX-License-Identifier: MIT */
 #include "ir/dominators.h"
 

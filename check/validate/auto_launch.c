@@ -1,6 +1,7 @@
 /* Launches by trial: see auto_launch.h.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/auto_search.h"
+#include "base/rng.h"
 #include "frontend/sregs.h"
 #include "check/validate/diff.h"
 #include <stdio.h>
@@ -297,10 +298,10 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
             break;
         /* in turn the launch that does most, where data matter most, and one after the other */
         AutoAttempt attempt = search->kept[set % 2 ? set / 2 % n : costliest(search, n)];
-        uint64_t random = attempt.seed ^ (0x9e3779b97f4a7c15u * (set + 1));
+        uint64_t random = attempt.seed ^ (RNG_STEP * (set + 1));
         attempt.edges = true;
         attempt.one_in = set % 3 == 2 ? RARE : 1; /* a NaN in every sum hides all else */
-        attempt.seed += 0x9e3779b97f4a7c15u * (set + 1);
+        attempt.seed += RNG_STEP * (set + 1);
         if (set >= KEPT_SETS)
             attempt.budget = least(EDGES_BUDGET, EDGES_TIMES * attempt.cost + EDGES_MORE);
         if (set % 2)
