@@ -249,6 +249,7 @@ typedef struct { /* a .loc directive */
 typedef struct PtxFunc {
     StrId name;
     bool is_entry, has_body, noreturn;
+    bool broken; /* ptx_parse_keep_going: its body has errors, and was dropped */
     uint8_t linkage;
     uint32_t *rets,
         *params; /* indices into PtxModule.vars; register parameters have space SP_REG and reg set below */
@@ -310,8 +311,12 @@ typedef struct PtxModule {
 /* Parse PTX text. Ownership of the result goes to the caller (ptx_free). Returns NULL when errors were
  * reported; never a half-made module. `text` need not be NUL-terminated; it is copied. */
 PtxModule *ptx_parse(const char *name, const char *text, size_t size_bytes, Diags *diags);
+/* The same, but errors in the body of a function, all reported, cost only that body: the function is left
+ * declared, and `broken`. NULL after other errors. */
+PtxModule *ptx_parse_keep_going(const char *name, const char *text, size_t size_bytes, Diags *diags);
 /* Names resolved, modifiers legal, types as the opcode table demands. ptx_parse calls it. */
 bool ptx_check(PtxModule *module, Diags *diags);
+bool ptx_check_func(PtxModule *module, PtxFunc *func, Diags *diags);
 void ptx_free(PtxModule *module);
 /* Index + 1 of the function or variable of that name, 0 if there is none. */
 uint32_t ptx_find_func(const PtxModule *module, const char *name);

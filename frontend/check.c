@@ -506,21 +506,31 @@ static bool check_insn(Check *check, PtxInsn *i) {
            ptx_check_rules(check, i) && ok;
 }
 
-bool ptx_check(PtxModule *module, Diags *diags) {
+static void check_func(Check *check, PtxFunc *f, uint32_t before) {
+    check->f = f;
+    for (uint32_t n = 0; n < f->ninsns && check->d->nerrors - before < DIAG_MAX_ERRORS; n++)
+        check_insn(check, &f->insns[n]);
+}
+
+static bool check_funcs(PtxModule *module, PtxFunc *first, uint32_t n, Diags *diags) {
     Check c = {.m = module, .d = diags};
     const Source *outer = diags->source;
     const DiagPlace outer_place = diags->place;
     uint32_t before = diags->nerrors;
-    bool ok = true;
     diags->source = &module->source;
     c.specs = ARENA_ARRAY(&c.tmp, OperandSpecs *, form_count());
-    for (uint32_t k = 0; k < module->nfuncs; k++) {
-        c.f = &module->funcs[k];
-        for (uint32_t n = 0; n < c.f->ninsns && diags->nerrors - before < DIAG_MAX_ERRORS; n++)
-            ok &= check_insn(&c, &c.f->insns[n]);
-    }
+    for (uint32_t k = 0; k < n; k++)
+        check_func(&c, &first[k], before);
     arena_free(&c.tmp);
     diags->source = outer;
     diags->place = outer_place;
-    return ok;
+    return diags->nerrors == before;
+}
+
+bool ptx_check(PtxModule *module, Diags *diags) {
+    return check_funcs(module, module->funcs, module->nfuncs, diags);
+}
+
+bool ptx_check_func(PtxModule *module, PtxFunc *func, Diags *diags) {
+    return check_funcs(module, func, 1, diags);
 }

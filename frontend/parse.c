@@ -58,7 +58,8 @@ bool parse_accept_dir(Parser *p, const char *name) {
 }
 
 bool parse_too_many_errors(const Parser *parser) {
-    return parser->d->nerrors - parser->first_error >= DIAG_MAX_ERRORS;
+    bool forgiven = parser->keep_going && parser->func;
+    return !forgiven && parser->d->nerrors - parser->first_error >= DIAG_MAX_ERRORS;
 }
 const char *parse_name_text(const Parser *parser, StrId id) { return str_text(&parser->m->strings, id); }
 
@@ -372,7 +373,21 @@ static PtxModule *new_module(const char *name, const char *text, size_t size) {
 
 static void drop_locale(void *locale) { freelocale(locale); }
 
-PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *diags) {
+/* Drop the bodies in which the checks find errors. */
+static void check_each(Parser *parser) {
+    for (uint32_t k = 0; k < parser->m->nfuncs; k++) {
+        uint32_t before = parser->d->nerrors;
+        PtxFunc *f = &parser->m->funcs[k];
+        if (ptx_check_func(parser->m, f, parser->d))
+            continue;
+        parser->first_error += parser->d->nerrors - before;
+        f->has_body = false;
+        f->broken = true;
+        f->ninsns = 0;
+    }
+}
+
+static PtxModule *parse_text(const char *name, const char *text, size_t size, bool keep_going, Diags *diags) {
     if (size > FILE_MAX_BYTES) {
         diag(diags, (SrcLoc){0}, DIAG_E0004, (unsigned long long)size, (unsigned long long)FILE_MAX_BYTES);
         return NULL;
@@ -383,7 +398,11 @@ PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *dia
     diags->source = &module->source;
     diags->place = (DiagPlace){0};
     Parser *parser = mem_zeroed(1, sizeof *parser);
-    *parser = (Parser){.m = module, .a = &module->arena, .d = diags, .first_error = diags->nerrors};
+    *parser = (Parser){.m = module,
+                       .a = &module->arena,
+                       .d = diags,
+                       .first_error = diags->nerrors,
+                       .keep_going = keep_going};
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!c)
         scope_give_up(SCOPE_MEMORY, NULL);
@@ -399,7 +418,9 @@ PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *dia
     next(parser);
     parse_module(parser);
     finish_module(parser);
-    if (!parse_too_many_errors(parser))
+    if (keep_going)
+        check_each(parser);
+    else if (!parse_too_many_errors(parser))
         ptx_check(module, diags);
     bool ok = diags->nerrors == parser->first_error;
     scope_unguard(c);
@@ -412,4 +433,12 @@ PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *dia
         return module;
     ptx_free(module);
     return NULL;
+}
+
+PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *diags) {
+    return parse_text(name, text, size, false, diags);
+}
+
+PtxModule *ptx_parse_keep_going(const char *name, const char *text, size_t size, Diags *diags) {
+    return parse_text(name, text, size, true, diags);
 }

@@ -66,7 +66,8 @@ typedef struct {
     Arena *a;  /* the module's */
     Arena tmp; /* of the parser */
     Diags *d;
-    uint32_t first_error; /* d->nerrors at the start */
+    uint32_t first_error; /* d->nerrors at the start, and the errors since that cost only a function's body */
+    bool keep_going;
     Lexer lx;
     Token tok;
     StrId name_reg, name_underscore, name_warp_sz;

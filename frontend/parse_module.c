@@ -391,10 +391,15 @@ static bool parse_function(Parser *parser, uint8_t linkage) {
             index ? index : parser->func;
     parser->func = index ? index : parser->func;
     bool body = at(parser, '{');
+    uint32_t before = parser->d->nerrors;
     if (ok && body)
         ok = parse_body(parser);
     parse_close_scope(parser);
-    if (ok && body && index) {
+    uint32_t errors = parser->d->nerrors - before;
+    if (parser->keep_going && ok && body && index && errors) {
+        parser->funcs.at[index - 1].broken = true;
+        parser->first_error += errors;
+    } else if (ok && body && index) {
         f = parser->funcs.at[index - 1];
         store_body(parser, &f);
         parser->funcs.at[index - 1] = f;

@@ -27,7 +27,7 @@ typedef struct {
     ReconvMode reconverge;
     PredicateMode predicate;
     unsigned reconv_opts;
-    bool yield_breaks, time_passes, verbose, no_map, no_ptx, new_form, json, object;
+    bool yield_breaks, time_passes, verbose, no_map, no_ptx, new_form, json, object, keep_going;
     uint64_t options_hash; /* of all options given that may change a verdict */
     Plan plan;             /* launch: from options or from --launch */
     PlanLaunch launch;     /* --kernel, --grid, --block, --shared */

@@ -5,6 +5,7 @@
 #include "emit/text/asm.h"
 #include "emit/elf/object.h"
 #include "frontend/link.h"
+#include "frontend/named.h"
 #include "isa/machine/occupancy.h"
 #include "tools/cli.h"
 #include "tools/report.h"
@@ -110,6 +111,70 @@ static bool compile(Settings *settings, const PtxModule *m) {
     return good;
 }
 
+/* ---- --keep-going ---- */
+
+/* Only what function `root` needs keeps its body; bodies[] says which have one. */
+static void keep_needed(PtxModule *m, uint32_t root, const bool *bodies, Arena *arena) {
+    bool *vars = ARENA_ARRAY(arena, bool, m->nvars + 1), *funcs = ARENA_ARRAY(arena, bool, m->nfuncs + 1);
+    ptx_mark_reached(m, root, true, vars, funcs);
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        m->funcs[i].has_body = bodies[i] && funcs[i];
+}
+
+static void say_nothing(void *user, Severity severity, const char *line) {
+    (void)user;
+    (void)severity;
+    (void)line;
+}
+
+static bool compiles(Settings *settings, const PtxModule *m, Diags *diags) {
+    Compilation c;
+    DriverOptions opt = cli_driver_options(settings);
+    bool good = driver_compile(&c, m, &opt, diags);
+    driver_free(&c);
+    return good;
+}
+
+/* Take the bodies of what does not compile, each kernel and visible function tried alone with what it needs.
+ */
+static void drop_bad(Settings *settings, PtxModule *m) {
+    bool *bodies = ARENA_ARRAY(&settings->arena, bool, m->nfuncs + 1);
+    bool *good = ARENA_ARRAY(&settings->arena, bool, m->nfuncs + 1);
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        bodies[i] = m->funcs[i].has_body;
+    for (uint32_t root = 0; root < m->nfuncs; root++) {
+        Diags quiet = {.sink = say_nothing};
+        if (!bodies[root] || (!m->funcs[root].is_entry && m->funcs[root].linkage == LINK_NONE))
+            continue;
+        keep_needed(m, root, bodies, &settings->arena);
+        if (!compiles(settings, m, &quiet))
+            continue;
+        for (uint32_t i = 0; i < m->nfuncs; i++)
+            good[i] |= m->funcs[i].has_body;
+    }
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        m->funcs[i].has_body = good[i];
+}
+
+/* Compile what can be; true: all of it. */
+static bool compile_most(Settings *settings, PtxModule *m) {
+    bool *bodies = ARENA_ARRAY(&settings->arena, bool, m->nfuncs + 1), whole = true, any = false;
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        bodies[i] = m->funcs[i].has_body || m->funcs[i].broken;
+        settings->no_ptx |= m->funcs[i].broken; /* a text that is no PTX cannot be read again */
+    }
+    if (!compiles(settings, m, &settings->diags))
+        drop_bad(settings, m);
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        any |= m->funcs[i].has_body;
+        if (bodies[i] && !m->funcs[i].has_body) {
+            whole = false;
+            diag(&settings->diags, (SrcLoc){0}, DIAG_W0009, str_text(&m->strings, m->funcs[i].name));
+        }
+    }
+    return (any || whole) && compile(settings, m) && whole;
+}
+
 static bool write_object(Settings *settings, const PtxModule *m) {
     void *image = NULL;
     size_t size = 0;
@@ -126,6 +191,7 @@ int cmd_compile(Settings *settings) {
         return STATUS_INPUT;
     bool good = settings->object                     ? write_object(settings, m)
                 : strcmp(settings->emit, "ptx") == 0 ? write_ptx(settings, m)
+                : settings->keep_going               ? compile_most(settings, m)
                                                      : compile(settings, m);
     ptx_free(m);
     return good ? STATUS_DONE : STATUS_INPUT;

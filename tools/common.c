@@ -45,6 +45,11 @@ static bool take_target(Settings *settings, const char *path, const Target *t) {
     return true;
 }
 
+static PtxModule *read_text(Settings *settings, const char *name, const char *text, size_t size) {
+    return settings->keep_going ? ptx_parse_keep_going(name, text, size, &settings->diags)
+                                : ptx_parse(name, text, size, &settings->diags);
+}
+
 static PtxModule *read_llvm(Settings *settings, const LlvmFile *file) {
     LlvmOptions options = settings->llvm;
     uint32_t n = settings->bitcode.n;
@@ -67,8 +72,8 @@ static PtxModule *read_llvm(Settings *settings, const LlvmFile *file) {
     char *ptx;
     size_t ptx_bytes;
     return llvm_to_ptx(&settings->arena, file, &options, &settings->diags, &ptx, &ptx_bytes)
-               ? ptx_parse(arena_printf(&settings->arena, "%s (as PTX)", file->name), ptx, ptx_bytes,
-                           &settings->diags)
+               ? read_text(settings, arena_printf(&settings->arena, "%s (as PTX)", file->name), ptx,
+                           ptx_bytes)
                : NULL;
 }
 
@@ -102,7 +107,7 @@ PtxModule *cli_read_ptx(Settings *settings, const char *path) {
         return m;
     }
     return llvm_ir_is(text, size) ? read_llvm(settings, &(LlvmFile){path, text, size})
-                                  : ptx_parse(path, text, size, &settings->diags);
+                                  : read_text(settings, path, text, size);
 }
 
 PtxModule *cli_read_modules(Settings *settings, unsigned n) {

@@ -14,6 +14,7 @@ enum { /* keys of options without a letter */
        KEY_STOP_AFTER,
        KEY_TIME_PASSES,
        KEY_NO_MAP,
+       KEY_KEEP_GOING,
        KEY_NO_PTX,
        KEY_NEW_FORM,
        KEY_JSON,
@@ -111,6 +112,10 @@ static const struct argp_option compile_options[] = {
     {"yield", KEY_YIELD, "HOW", 0,
      "YIELD alone (plain, default) or after leaving all convergence barriers (break)", 0},
     {"no-map", KEY_NO_MAP, NULL, 0, "Leave the map to PTX positions and registers out of the file", 0},
+    {"keep-going", KEY_KEEP_GOING, NULL, 0,
+     "Leave out kernels and functions that do not compile, and write the others; the status is 1 all the "
+     "same",
+     0},
     {"no-ptx", KEY_NO_PTX, NULL, 0, "Leave the PTX text out of the file", 0},
     {"new-form", KEY_NEW_FORM, NULL, 0, "Native targets: the ELF header of CUDA 13, not the older one", 0},
     {"mcpu", KEY_MCPU, "sm_NN", 0,
@@ -472,6 +477,7 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
     case KEY_LLVM: settings->llvm.library = arg; return true;
     case KEY_TIME_PASSES: settings->time_passes = true; return true;
     case KEY_NO_MAP: settings->no_map = true; return true;
+    case KEY_KEEP_GOING: settings->keep_going = true; return true;
     case KEY_NO_PTX: settings->no_ptx = true; return true;
     case KEY_NEW_FORM: settings->new_form = true; return true;
     case KEY_JSON: settings->json = true; return true;
