@@ -75,6 +75,16 @@ static const Case cases[] = {
      "bb3: preds(bb1) succs(bb4)\n" LOAD("7", "1") MUL("8", "7", "7") STORE("2", "8") "  BRA _, _, bb4\n"
      "bb4" BACK("bb2 bb3") "  %r9 = phi %r6, %r1\n  STG _, _, 0x0, %r9\n  EXIT _\n",
      PR_CONVERTED, 3, 1, 0, {"@%p3 BRA", "phi %r6, %r1"}, {"SEL"}},
+    {"a store under a guard is not a plain one, on the first side", HEAD("bb2 bb3") "  %p11, _ = ISETP(cmp=LT) %r1, 0x9, PT, PT\n" TWO("bb2", "bb3")
+     "bb2: preds(bb1) succs(bb4)\n" LOAD("4", "1") ADD("5", "4", "0x5") MUL("6", "5", "5") "  @%p11" STORE("2", "6") "  BRA _, _, bb4\n"
+     "bb3: preds(bb1) succs(bb4)\n" LOAD("7", "2") ADD("8", "7", "0x5") MUL("9", "8", "8") STORE("2", "9") "  BRA _, _, bb4\n"
+     "bb4" BACK("bb2 bb3") "  EXIT _\n",
+     PR_CONVERTED, 3, 2, 1, {"@!%p3 STS", "PLOP3(lut=0xc0) %p3, %p11"}, {"  STS"}},
+    {"a store under a guard is not a plain one, on the second", HEAD("bb2 bb3") "  %p11, _ = ISETP(cmp=LT) %r1, 0x9, PT, PT\n" TWO("bb2", "bb3")
+     "bb2: preds(bb1) succs(bb4)\n" LOAD("4", "1") ADD("5", "4", "0x5") MUL("6", "5", "5") STORE("2", "6") "  BRA _, _, bb4\n"
+     "bb3: preds(bb1) succs(bb4)\n" LOAD("7", "2") ADD("8", "7", "0x5") MUL("9", "8", "8") "  @%p11" STORE("2", "9") "  BRA _, _, bb4\n"
+     "bb4" BACK("bb2 bb3") "  EXIT _\n",
+     PR_CONVERTED, 3, 2, 1, {"@%p3 STS", "%p3, %p11"}, {"  STS"}},
     {"nothing in common", HEAD("bb2 bb3") TWO("bb2", "bb3")
      "bb2: preds(bb1) succs(bb4)\n" LOAD("4", "1") MUL("5", "4", "4") STORE("1", "5") "  BRA _, _, bb4\n"
      "bb3: preds(bb1) succs(bb4)\n" ADD("6", "1", "%r2") "  %r7 = SHF %r6, 0x3, RZ\n  STG _, _, 0x8, %r7\n  BRA _, _, bb4\n"

@@ -157,6 +157,45 @@ static void check_yields(Function *f) {
     free(stack);
 }
 
+static void mark_reached(Function *f, uint32_t from, bool *seen) {
+    uint32_t *stack = malloc(f->blocks.n * sizeof *stack), top = 0;
+    memset(seen, 0, f->blocks.n);
+    for (stack[top++] = from; top;) {
+        const Block *b = ir_block(f, (BlockId){stack[--top]});
+        for (unsigned s = 0; s < b->succs.n; s++)
+            if (!seen[b->succs.at[s].i])
+                seen[b->succs.at[s].i] = true, stack[top++] = b->succs.at[s].i;
+    }
+    free(stack);
+}
+
+/* Joins at which lanes of several rounds of a loop wait for each other: how many there are. None is in a
+ * cycle with an observing instruction: who waits there may be the one that the others look for. */
+static unsigned check_rounds(Function *f, const IrModule *module) {
+    unsigned found = 0;
+    bool *seen = malloc(f->blocks.n), *back = malloc(f->blocks.n);
+    for (unsigned k = 0; k < module->reconv.n; k++) {
+        uint32_t join = module->reconv.at[k].join.i;
+        if (module->reconv.at[k].reason != RJ_ROUNDS)
+            continue;
+        found++;
+        mark_reached(f, join, seen);
+        for (unsigned n = 0; n < f->layout.n; n++) {
+            uint32_t b = f->layout.at[n].i;
+            bool observes = false;
+            for (unsigned p = 0; p < ir_block(f, (BlockId){b})->insts.n; p++)
+                observes |= (ir_inst(f, ir_block(f, (BlockId){b})->insts.at[p])->flags & IF_OBSERVING) != 0;
+            if (!observes || !seen[b])
+                continue;
+            mark_reached(f, b, back);
+            assert_false(back[join]);
+        }
+    }
+    free(seen);
+    free(back);
+    return found;
+}
+
 static unsigned count_op(Function *f, unsigned op) {
     unsigned n = 0;
     for (unsigned k = 0; k < f->layout.n; k++)
@@ -173,6 +212,7 @@ enum {
     TOTAL_STACK,
     TOTAL_ISSUES,
     TOTAL_BREAK,
+    TOTAL_ROUNDS,
     TOTAL_COUNT
 };
 
@@ -181,6 +221,7 @@ typedef struct {
     bool returns, yield_breaks;
     uint32_t observing;
     ReconvMode mode;
+    unsigned opts; /* RO_ */
 } Setting;
 
 static void one_random(uint64_t seed, const Setting *how, uint64_t totals[TOTAL_COUNT]) {
@@ -195,6 +236,7 @@ static void one_random(uint64_t seed, const Setting *how, uint64_t totals[TOTAL_
     module->verify = true; /* the pass checks itself */
     module->reconverge = how->mode;
     module->yield_breaks = how->yield_breaks;
+    module->reconv_opts = how->opts;
     Function *f = build(module, &r, &c, returns, observing);
     assert_true(pass_uniformity(module, &d));
     if (seed % 16 == 0)
@@ -219,6 +261,8 @@ static void one_random(uint64_t seed, const Setting *how, uint64_t totals[TOTAL_
     totals[TOTAL_BSYNC] += count_op(f, OT_BSYNC);
     totals[TOTAL_YIELD] += count_op(f, OT_YIELD);
     totals[TOTAL_BREAK] += count_op(f, OT_BREAK);
+    if (how->opts)
+        totals[TOTAL_ROUNDS] += check_rounds(f, module);
     if (!observing && !returns)
         totals[TOTAL_STACK] += model_stack(&c);
     ir_module_free(module);
@@ -229,7 +273,7 @@ static void run_random(ReconvMode mode, bool yield_breaks, uint64_t count, uint6
     clock_t start = clock();
     memset(totals, 0, TOTAL_COUNT * sizeof *totals);
     for (uint64_t k = 0; k < count; k++)
-        one_random(k, &(Setting){random_cfg, k % 4 == 3, yield_breaks, k % 2 ? 0 : 12, mode}, totals);
+        one_random(k, &(Setting){random_cfg, k % 4 == 3, yield_breaks, k % 2 ? 0 : 12, mode, 0}, totals);
     printf("block issues without barriers %llu, with %llu; %llu BSYNC, %llu BREAK, %llu YIELD; %.2f s\n",
            (unsigned long long)totals[TOTAL_WITHOUT], (unsigned long long)totals[TOTAL_WITH],
            (unsigned long long)totals[TOTAL_BSYNC], (unsigned long long)totals[TOTAL_BREAK],
@@ -269,6 +313,21 @@ static void test_random_auto(void **state) {
     assert_true(breaks[TOTAL_BREAK] > few[TOTAL_BREAK]);
 }
 
+/* Joins where lanes of several rounds of a loop wait for each other. */
+static void test_random_rounds(void **state) {
+    (void)state;
+    uint64_t totals[TOTAL_COUNT] = {0};
+    for (uint64_t seed = 0; seed < 6000; seed++)
+        one_random(seed,
+                   &(Setting){.cfg = random_cfg,
+                              .observing = seed % 2 ? 0 : 12,
+                              .mode = RECONV_AUTO,
+                              .opts = RO_GIVEN | RO_GATHER_ROUNDS | RO_SPECULATE},
+                   totals);
+    printf("%llu joins of several rounds\n", (unsigned long long)totals[TOTAL_ROUNDS]);
+    assert_true(totals[TOTAL_ROUNDS] > 100);
+}
+
 /* About 28 blocks of which 16 branch, 3 or 4 ways now and then, early exits in most programs, loops in two of
  * five. */
 static void stress_cfg(Rng *r, ModelCfg *cfg) {
@@ -304,7 +363,7 @@ static void test_ratios(void **state) {
     for (unsigned k = 0; k < sizeof row / sizeof *row; k++) {
         uint64_t totals[TOTAL_COUNT] = {0};
         for (uint64_t seed = 0; seed < 3000; seed++)
-            one_random(seed, &(Setting){stress_cfg, false, false, 0, row[k].mode}, totals);
+            one_random(seed, &(Setting){stress_cfg, false, false, 0, row[k].mode, 0}, totals);
         double ratio = (double)totals[TOTAL_WITH] / (double)totals[TOTAL_STACK];
         if (row[k].mode != RECONV_AUTO && totals[TOTAL_ISSUES] < fewest)
             fewest = totals[TOTAL_ISSUES];
@@ -341,8 +400,8 @@ static void test_unrolled_loop(void **state) {
     (void)state;
     uint64_t early[TOTAL_COUNT] = {0}, chosen[TOTAL_COUNT] = {0};
     for (uint64_t seed = 0; seed < 20; seed++) {
-        one_random(seed, &(Setting){unrolled_cfg, false, false, 0, RECONV_FRONTIER_ALL}, early);
-        one_random(seed, &(Setting){unrolled_cfg, false, false, 0, RECONV_AUTO}, chosen);
+        one_random(seed, &(Setting){unrolled_cfg, false, false, 0, RECONV_FRONTIER_ALL, 0}, early);
+        one_random(seed, &(Setting){unrolled_cfg, false, false, 0, RECONV_AUTO, 0}, chosen);
     }
     printf("block issues with every early join %llu, chosen %llu\n", (unsigned long long)early[TOTAL_WITH],
            (unsigned long long)chosen[TOTAL_WITH]);
@@ -661,12 +720,19 @@ static void test_checker(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_if),          cmocka_unit_test(test_no_barrier),
-        cmocka_unit_test(test_loop),        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_collectives), cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_checker),     cmocka_unit_test(test_random),
-        cmocka_unit_test(test_ratios),      cmocka_unit_test(test_random_frontier),
-        cmocka_unit_test(test_random_auto), cmocka_unit_test(test_unrolled_loop),
+        cmocka_unit_test(test_if),
+        cmocka_unit_test(test_no_barrier),
+        cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_checker),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_ratios),
+        cmocka_unit_test(test_random_frontier),
+        cmocka_unit_test(test_random_auto),
+        cmocka_unit_test(test_unrolled_loop),
+        cmocka_unit_test(test_random_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
