@@ -317,7 +317,7 @@ static void test_count(void **state) {
 /* What comes behind a word that does not decode is not known: it may synchronise B0. */
 static void test_undecoded(void **state) {
     (void)state;
-    Checked c = check_text(".target sm_90\n.entry k\nBSSY B0, `(.L_1) ;\nNOP ;\n.L_1:\nBSYNC B0 ;\nEXIT ;\n",
+    Checked c = check_text(".target sm_90\n.entry k\nBSSY B0, `(.L_1) ;\nNOP ;\nBSYNC B0 ;\n.L_1:\nEXIT ;\n",
                            &(BinCheckOptions){.no_hazards = true});
     assert_int_equal(c.r.n, 0);
     c.b->code[1][1] |= 1ull << (90 - 64);
