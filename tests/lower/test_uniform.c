@@ -51,9 +51,11 @@ static void test_data(void **state) {
             "  %p9, _ = ISETP %r1, 0x0, PT, _\n"
             "  %r10, _ = VOTE %p9, 0xffffffff flags[sync convergent]\n  %r11, _ = VOTE %p9, 0xff flags[sync "
             "convergent]\n"
-            "  @%p9 %r12 = MOV 0x1 tied(%r2)\n  EXIT _\n}\n");
-    const bool expect[] = {0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0};
-    for (uint32_t v = 1; v <= 12; v++)
+            "  @%p9 %r12 = MOV 0x1 tied(%r2)\n"
+            "  %ur13 = REDUX(sign=S32 op=SUM) %r1, 0xffffffff flags[sync convergent]\n"
+            "  %ur14 = REDUX(sign=S32 op=SUM) %r1, 0xff flags[sync convergent]\n  EXIT _\n}\n");
+    const bool expect[] = {0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 1, 0};
+    for (uint32_t v = 1; v < sizeof expect / sizeof *expect; v++)
         if (uniform(&l, 0, v) != expect[v])
             fail_msg("value %u", v);
     unload(&l);
