@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include "check/prove/ptx.h"
+#include "frontend/named.h"
 #include "isa/machine/abi.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,6 +77,14 @@ Term *prove_const3(Prover *prover, Term *addr, unsigned bytes, bool sign) {
     return sign ? t_sext_from(ts, v, 8 * bytes) : v;
 }
 
+Term *prove_generic(Prover *prover, Term *const *mem, Term *guard, Term *addr, unsigned bytes) {
+    Terms *ts = &prover->ts;
+    Term *arg[4] = {t_met(ts, mem[MEM_GLOBAL], guard), t_met(ts, mem[MEM_SHARED], guard),
+                    t_met(ts, mem[MEM_LOCAL], guard), t_under(ts, addr, guard)};
+    prover->nuf++;
+    return t_app(ts, TO_UF, 32, bytes < 4 ? 8 * bytes : 0, term_name(ts, "#ld.generic"), arg, 4);
+}
+
 Term *prove_address(Prover *prover, uint32_t var) {
     const PtxVar *ptx_var = &prover->m->vars[var];
     const char *name = str_text(&prover->m->strings, ptx_var->name);
@@ -125,6 +134,50 @@ Term *prove_sreg(Ptx *ptx, const PtxOperand *operand) {
         return prove_input(prover, "%s", plain[operand->sreg]);
     pv_fault(ptx, "a special register is not modelled");
     return ts->zero;
+}
+
+Term *prove_function_address(Prover *prover, uint32_t func) {
+    const PtxFunc *f = &prover->m->funcs[func];
+    if (f->alias_of)
+        f = &prover->m->funcs[f->alias_of - 1];
+    return t_var(&prover->ts, 64, term_name(&prover->ts, "&()%s", str_text(&prover->m->strings, f->name)), 0);
+}
+
+static bool same_slots(const AbiPlan *a, const AbiPlan *b) {
+    bool same = a->n == b->n && !a->stack && !b->stack;
+    for (uint32_t k = 0; same && k < a->n; k++)
+        same = a->at[k].words == b->at[k].words && a->at[k].pred == b->at[k].pred &&
+               a->at[k].reg == b->at[k].reg;
+    return same;
+}
+
+bool prove_ptx_callees(Prover *prover, const PtxInsn *call, uint32_t *out, uint32_t *n) {
+    const PtxModule *m = prover->m;
+    *n = 0;
+    if (!call->table || call->table > prover->pf->ncall_tables)
+        return false;
+    const PtxCallTable *table = &prover->pf->call_tables[call->table - 1];
+    const bool *taken = ptx_address_taken(m, &prover->arena);
+    AbiPlan want[2], have[2];
+    const PtxFunc *first = table->n ? &m->funcs[table->funcs[0]] : NULL;
+    prove_abi(prover, first ? first->params : table->params, first ? first->nparams : table->nparams,
+              &want[0]);
+    prove_abi(prover, first ? first->rets : table->rets, first ? first->nrets : table->nrets, &want[1]);
+    for (uint32_t f = 0; f < m->nfuncs; f++) {
+        bool listed = !table->n && taken[f];
+        for (uint32_t k = 0; k < table->n; k++)
+            listed |= table->funcs[k] == f || m->funcs[table->funcs[k]].alias_of == f + 1;
+        if (!listed || m->funcs[f].is_entry || m->funcs[f].alias_of)
+            continue;
+        prove_abi(prover, m->funcs[f].params, m->funcs[f].nparams, &have[0]);
+        prove_abi(prover, m->funcs[f].rets, m->funcs[f].nrets, &have[1]);
+        if (!same_slots(&want[0], &have[0]) || !same_slots(&want[1], &have[1]))
+            continue;
+        if (!m->funcs[f].has_body || *n == PROVE_MOST_CALLEES)
+            return false;
+        out[(*n)++] = f;
+    }
+    return *n != 0;
 }
 
 /* ---- calling convention: docs of lower/select/abi.c ---- */

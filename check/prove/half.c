@@ -89,13 +89,14 @@ bool mach_halves(Mach *mach) {
     }
     case OT_HSETP2: {
         unsigned cmp = MOD(HSETP2, cmp), kind = 16 | (MOD(HSETP2, ftz) ? 256u : 0);
-        if (MOD(HSETP2, bop) != BoolOp_AND)
-            return false;
-        mach->care = mach_pred_at(mach, 2);
-        for (unsigned h = 0; h < 2; h++) {
-            Term *x = mach_half(mach, 0, h), *y = mach_half(mach, 1, h);
-            mach_put_pred(mach, h, t_and(ts, t_fcmp(ts, kind, cmp, x, y), mach_pred_at(mach, 2)));
-        }
+        unsigned bop = MOD(HSETP2, bop);
+        mach_cares(mach, bop);
+        Term *with = mach_pred_at(mach, 2), *r[2];
+        for (unsigned h = 0; h < 2; h++)
+            r[h] = mach_bool_op(mach, bop,
+                                t_fcmp(ts, kind, cmp, mach_half(mach, 0, h), mach_half(mach, 1, h)), with);
+        for (unsigned h = 0; h < 2; h++) /* both are made of what was there */
+            mach_put_pred(mach, h, r[h]);
         return true;
     }
     default: return false;
@@ -157,6 +158,56 @@ static Term *half_minmax(Ptx *ptx, Term *const *a) {
                    2);
 }
 
+/* Half h of bf16 as the f32 that it is the upper half of. */
+static Term *wide_half(Ptx *ptx, Term *word, unsigned h) {
+    Terms *ts = &ptx->p->ts;
+    return h ? t_land(ts, word, pv_k32(ptx, 0xffff0000)) : t_shl(ts, word, pv_k32(ptx, 16));
+}
+/* Exactly to f32, the function, rounded back: what docs/numerics.md has for ex2 and tanh. */
+static Term *of_wide_half(Ptx *ptx, Term *word, unsigned h, unsigned func) {
+    Terms *ts = &ptx->p->ts;
+    bool flush = ptx->in->flags & PF_FTZ;
+    Term *zero = pv_k32(ptx, 0x80000000), *half = half_of(ts, word, h), *wide;
+    if (is_bf16(pv_type(ptx)))
+        wide = t_shl(ts, half, pv_k32(ptx, 16));
+    else
+        wide = prove_uf(ptx->p, 32, term_name(ts, "f2f.%u.%u.%u", FSize_F32, FSize_F16, Rnd_RN), &half, 1);
+    if (flush)
+        wide = prove_uf_sorted(ptx->p, 32, "fadd.0.ftz", wide, zero);
+    Term *r = prove_uf(ptx->p, 32, term_name(ts, "mufu.%u", func), &wide, 1);
+    return flush ? prove_uf_sorted(ptx->p, 32, "fadd.0.ftz", r, zero) : r;
+}
+static bool by_f32(Ptx *ptx, unsigned func) {
+    Terms *ts = &ptx->p->ts;
+    PtxType t = pv_type(ptx);
+    Term *a = pv_src(ptx, pv_operand(ptx, 1), is_packed(t) ? TY_B32 : TY_B16);
+    Term *arg[3] = {is_packed(t) ? of_wide_half(ptx, a, 1, func) : ts->zero, of_wide_half(ptx, a, 0, func),
+                    ts->zero};
+    const char *name = term_name(ts, "f2fp.%u.%u.0", is_bf16(t) ? F2fpType_BF16 : F2fpType_F16, Rnd_RN);
+    pv_dst(ptx, pv_operand(ptx, 0), is_packed(t) ? TY_B32 : TY_B16, prove_uf(ptx->p, 32, name, arg, 3));
+    return true;
+}
+bool prove_ptx_hex2(Ptx *ptx) { return by_f32(ptx, Mufu_EX2); }
+bool prove_ptx_htanh(Ptx *ptx) { return by_f32(ptx, Mufu_TANH); }
+
+/* The sum of the halves of two words: of f16, rounded, nothing flushed. */
+Term *pv_half_sums(Ptx *ptx, bool bf16, Term *a, Term *b) {
+    Terms *ts = &ptx->p->ts;
+    Term *r[2];
+    for (unsigned h = 0; h < 2; h++) {
+        Term *x = half_of(ts, a, h), *y = half_of(ts, b, h);
+        r[h] = bf16 ? half_op(ptx->p, "hfma", true, "", (Term *[]){x, pv_k32(ptx, BF16_ONE), y}, 3)
+                    : half_op(ptx->p, "hadd", false, "", (Term *[]){x, y}, 2);
+    }
+    return both_halves(ts, r[0], r[1]);
+}
+
+Term *pv_half_canonical(Ptx *ptx, bool bf16, const char *mods, Term *half) {
+    Term *zero = pv_k32(ptx, MINUS_ZERO), *a = half_of(&ptx->p->ts, half, 0);
+    return bf16 ? half_op(ptx->p, "hfma", true, mods, (Term *[]){a, pv_k32(ptx, BF16_ONE), zero}, 3)
+                : half_op(ptx->p, "hadd", false, mods, (Term *[]){a, zero}, 2);
+}
+
 bool prove_ptx_hadd(Ptx *ptx) { return each_half(ptx, 2, half_add); }
 bool prove_ptx_hmul(Ptx *ptx) { return each_half(ptx, 2, half_mul); }
 bool prove_ptx_hfma(Ptx *ptx) { return each_half(ptx, 3, half_fma); }
@@ -171,8 +222,8 @@ Term *pv_half_compare(Ptx *ptx, unsigned outcomes, PtxType t, const PtxOperand *
                       unsigned h) {
     Terms *ts = &ptx->p->ts;
     PtxType words = is_packed(t) ? TY_B32 : TY_B16;
-    Term *x = half_of(ts, pv_src(ptx, a, words), h), *y = half_of(ts, pv_src(ptx, b, words), h);
-    Term *by = pv_k32(ptx, 16);
-    return is_bf16(t) ? t_fcmp(ts, 32, outcomes, t_shl(ts, x, by), t_shl(ts, y, by))
-                      : t_fcmp(ts, 16 | (ptx->in->flags & PF_FTZ ? 256u : 0), outcomes, x, y);
+    Term *x = pv_src(ptx, a, words), *y = pv_src(ptx, b, words);
+    return is_bf16(t) ? t_fcmp(ts, 32, outcomes, wide_half(ptx, x, h), wide_half(ptx, y, h))
+                      : t_fcmp(ts, 16 | (ptx->in->flags & PF_FTZ ? 256u : 0), outcomes, half_of(ts, x, h),
+                               half_of(ts, y, h));
 }

@@ -15,6 +15,7 @@ enum {
     NMEM,             /* separate lists of events; generic ones are in all */
     MEM_CONST = NMEM, /* of accesses alone */
     MEM_PARAM,
+    MEM_GENERIC,
     MEM_TABLE /* of jumps; its offset in the bank is no part of the address */
 };
 enum { LISTS_OF_A_WARP = 1u << MEM_GLOBAL | 1u << MEM_SHARED }; /* what bar.warp.sync orders */
@@ -33,7 +34,9 @@ typedef struct { /* lanes that are to execute something together */
     bool gather; /* of the machine: waits before the WARPSYNC that is the next of the list */
 } Sync;
 
-typedef enum { EX_CUT, EX_END, EX_TRAP, EX_RET } ExitKind;
+/* EX_ANY: of the PTX, which says nothing of what happens then. EX_WILD: of the machine, a call of no function
+ * that the PTX calls there; it fits only that. */
+typedef enum { EX_CUT, EX_END, EX_TRAP, EX_RET, EX_ANY, EX_WILD } ExitKind;
 typedef struct { /* one way out of a region */
     ExitKind kind;
     uint32_t target; /* EX_CUT: PTX block, or machine block */
@@ -72,6 +75,7 @@ typedef struct Prover {
     const PtxFunc *pf;
     const SharedLayout *shared; /* of m; NULL: m is a file of the built-in library */
     uint64_t *const_at;         /* by variable of m: where the .const ones lie in their bank */
+    uint32_t const_bytes;       /* all of them */
     const BinFlow *g;
     const BinFunc *bf;
     const BinFuncFlow *ff;
@@ -85,7 +89,9 @@ typedef struct Prover {
     uint32_t nrpo;
     uint32_t nptx; /* values of a state: registers, then the carry flag, then words of .param variables */
     uint32_t carry, *param_word; /* param_word: by variable, first value + 1 */
-    uint32_t *frame_offset;      /* by variable, offset + 1 of .local ones in the frame */
+    uint32_t *upper,
+        first_upper;        /* of registers of 128 bits, the value that is the upper half: by register, + 1 */
+    uint32_t *frame_offset; /* by variable, offset + 1 of .local ones in the frame */
     uint32_t var_bytes;
     /* machine */
     uint32_t nloc;
@@ -117,12 +123,25 @@ Term *prove_address(Prover *prover, uint32_t var); /* of a global variable, 64 b
 Term *prove_uf(Prover *prover, unsigned width, const char *name, Term *const *a, uint32_t n);
 Term *prove_uf_sorted(Prover *prover, unsigned width, const char *name, Term *term, Term *y);
 
+/* A loop around compare-and-swap is one event of this name: its arguments are the address and what is stored,
+ * as a function of the old value, whose words these are (in arguments of such events only). */
+const char *prove_loop_name(Prover *prover, unsigned bytes, unsigned order);
+Term *prove_old_word(Prover *prover, unsigned word);
+
+/* What a weak generic load finds: a function of its address and of all memory that it may see. */
+Term *prove_generic(Prover *prover, Term *const *mem, Term *guard, Term *addr, unsigned bytes);
+
 /* PTX side. `stop[b]`: leave the region where block b starts. */
 bool prove_ptx_graph(Prover *prover);
 bool prove_ptx_orders_warps(const Prover *prover); /* a bar.warp.sync is in the function */
 /* Entries that the jump table at this place would have if the function's long tables lay one after the other;
  * 0: there is none. */
 uint32_t prove_ptx_table_entries(const Prover *prover, uint32_t offset_bytes);
+enum { PROVE_MOST_CALLEES = 64 };
+/* Functions that an indirect call may reach: those of its list, or all of its prototype's form whose address
+ * is taken. False: not modelled. */
+bool prove_ptx_callees(Prover *prover, const PtxInsn *call, uint32_t *out, uint32_t *n);
+Term *prove_function_address(Prover *prover, uint32_t func);    /* its address, by index in the module */
 uint32_t prove_ptx_width(const Prover *prover, uint32_t value); /* 1, 32 or 64 */
 const char *prove_ptx_name(const Prover *prover, uint32_t value);
 void prove_ptx_entry(Prover *prover, Term **val);

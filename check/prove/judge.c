@@ -126,14 +126,14 @@ static void exits(Judge *judge, Cut *cut) {
             Term *both = t_and(ts, exit->cond, x->cond);
             if (both == ts->falsity)
                 continue;
-            bool fits = exit->kind == x->kind;
-            if (fits && exit->kind == EX_CUT)
+            bool fits = exit->kind == x->kind || x->kind == EX_ANY;
+            if (fits && exit->kind == EX_CUT && x->kind == EX_CUT)
                 fits =
                     core->cuts.at[core->cut_of[exit->target - core->p.ff->first_block] - 1].ptx == x->target;
             if (!fits)
                 prove_judge_equal(judge, ts->truth, both, ts->falsity, "the branch conditions differ", x->at,
                                   exit->at);
-            else if (exit->kind == EX_RET)
+            else if (exit->kind == EX_RET && x->kind == EX_RET)
                 prove_judge_results(judge, x, exit, both);
         }
     /* and every way through the one leaves through the other: what ends nowhere would be compared with
@@ -159,12 +159,15 @@ void prove_judge_results(Judge *judge, const Exit *x, const Exit *exit, Term *co
     for (uint32_t k = 0; k < out.n; k++) {
         uint32_t reg = prover->pf->ret_regs ? prover->pf->ret_regs[k] : 0;
         for (unsigned c = 0; c < out.at[k].words; c++) {
-            Term *term = reg ? x->val[reg] : x->val[prover->param_word[prover->pf->rets[k]] - 1 + c];
+            bool upper = reg && prover->upper[reg] && c >= 2; /* of 128 bits */
+            Term *term = upper ? x->val[prover->upper[reg] - 1]
+                         : reg ? x->val[reg]
+                               : x->val[prover->param_word[prover->pf->rets[k]] - 1 + c];
             if (!term) /* never written: any value will do */
                 continue;
             Term *got = exit->val[LOC_R + (uint32_t)out.at[k].reg + c];
             if (term->width == 64)
-                term = c ? t_hi(ts, term) : t_lo(ts, term);
+                term = c & 1 ? t_hi(ts, term) : t_lo(ts, term);
             if (term->width == 1)
                 term = t_b2i(ts, term);
             uint64_t bytes = prover->m->vars[prover->pf->rets[k]].size_bytes;

@@ -70,6 +70,8 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
         return t_const(ts, 32, (uint32_t)(SIM_LOCAL_WINDOW >> 8 * (offset - ti->local_window_offset_bytes)));
     if (ti->const_window_offset_bytes && offset - ti->const_window_offset_bytes < 8)
         return t_const(ts, 32, (uint32_t)(SIM_CONST_WINDOW >> 8 * (offset - ti->const_window_offset_bytes)));
+    if (ti->param_window_offset_bytes && offset - ti->param_window_offset_bytes < 8)
+        return t_const(ts, 32, (uint32_t)(SIM_PARAM_WINDOW >> 8 * (offset - ti->param_window_offset_bytes)));
     if (ti->system_shared_offset_bytes && offset == ti->system_shared_offset_bytes)
         return t_const(ts, 32, ti->shared_base_bytes);
     if (offset - ti->gridid_offset_bytes < 8)
@@ -84,11 +86,14 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
 static Term *address_word(Mach *mach, const BinFixup *fixup) {
     Terms *ts = &mach->p->ts;
     mach->fixed = true;
-    if (fixup->to != BIN_TO_VAR || (fixup->kind != 1 && fixup->kind != 2)) {
-        mach_fault(mach, "the address of a function is not modelled");
+    uint32_t func =
+        fixup->to == BIN_TO_FUNC ? ptx_find_func(mach->p->m, mach->p->g->bin->funcs[fixup->target].name) : 0;
+    if ((fixup->to != BIN_TO_VAR && !func) || (fixup->kind != 1 && fixup->kind != 2)) {
+        mach_fault(mach, "an address of this kind is not modelled");
         return ts->zero;
     }
-    Term *a = t_var(ts, 64, term_name(ts, "&%s", mach->p->g->bin->vars[fixup->target].name), 0);
+    Term *a = func ? prove_function_address(mach->p, func - 1)
+                   : t_var(ts, 64, term_name(ts, "&%s", mach->p->g->bin->vars[fixup->target].name), 0);
     a = t_add(ts, a, t_const(ts, 64, (uint64_t)fixup->addend));
     return fixup->kind == 1 ? t_lo(ts, a) : t_hi(ts, a); /* RELOC_ABS32_LO, _HI */
 }

@@ -20,7 +20,8 @@ typedef struct {
     /* of the instruction: bits of its modifiers, sources and destinations that its model has used */
     uint32_t looked;
     uint32_t looked_src, written;
-    bool fixed; /* its relocation was read */
+    bool fixed;                   /* its relocation was read */
+    Term *reduced, *reduced_when; /* the last BAR.RED of the block, and its condition; NULL: none */
 } Mach;
 
 /* A modifier of the instruction. What nobody looks at must have its default: see mach_data. */
@@ -28,8 +29,12 @@ typedef struct {
 
 uint32_t mach_mods(Mach *mach, uint32_t looked);
 Term *mach_pred_at(Mach *mach, unsigned i); /* source i */
-bool mach_halves(Mach *mach);               /* packed half precision; false: not modelled */
-void mach_data(Mach *mach);                 /* all that is no control flow */
+/* A comparison's result with source 2; source 2 says where the others matter. */
+Term *mach_bool_op(Mach *mach, unsigned bop, Term *r, Term *pp);
+void mach_cares(Mach *mach, unsigned bop);
+bool mach_halves(Mach *mach); /* packed half precision; false: not modelled */
+bool mach_bits(Mach *mach);   /* dot products, permutations, spaces; false: not modelled */
+void mach_data(Mach *mach);   /* all that is no control flow */
 void mach_fault(Mach *mach, const char *why);
 Term *mach_get(Mach *mach, uint32_t loc);
 void mach_set(Mach *mach, uint32_t loc, Term *v);                  /* under the guard */
@@ -55,6 +60,12 @@ void mach_at(Mach *mach, uint32_t at); /* comes to an instruction: its guard is 
 bool mach_inst(Mach *mach);            /* executes one that is no branch; false: control does not go on */
 void mach_clobber(Mach *mach, uint32_t func);
 void mach_check_way_back(Mach *mach, uint32_t call);
+void mach_writes(const BinFlow *flow, const MachInst *in, bool *written); /* by location */
+/* A loop around compare-and-swap (check/prove/cas_loop.c), up to where it is left to; false: it is none. */
+bool mach_cas_loop(Mach *mach, uint32_t head, uint32_t *exit);
+/* The address and the words to store of a compare-and-swap, in arg; false: it expects other words than these.
+ */
+bool mach_swap(Mach *mach, unsigned words, Term **arg, Term *const *expected);
 /* A call of a function that no PTX has (check/prove/routine.c); false: it is none that is known. */
 bool mach_routine(Mach *mach, uint32_t func);
 /* Where two ways meet with `both`: x if `first`, else y; known sequences are their operation

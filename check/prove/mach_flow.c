@@ -53,9 +53,107 @@ static void check_return(Mach *mach) {
         mach_fault(mach, "the function may return to another place than its caller's");
 }
 
-static void mach_call(Mach *mach) {
+static Exit *mach_leave(Mach *mach, ExitKind kind, uint32_t target, Term *cond) {
+    Exit e = {kind, target, mach->at, cond, NULL};
+    e.val = arena_copy(&mach->p->arena, mach->val, mach->p->nloc * sizeof *mach->val);
+    VEC_ADD(&mach->p->arena, &mach->r->exits, e);
+    return &mach->r->exits.at[mach->r->exits.n - 1];
+}
+
+/* A function of the PTX. */
+static void call_user(Mach *mach, uint32_t user, uint32_t callee) {
     Prover *prover = mach->p;
     Terms *ts = &prover->ts;
+    const PtxFunc *f = &prover->m->funcs[user - 1];
+    const char *name = prover->g->bin->funcs[callee].name;
+    Term *arg[24], *what;
+    uint32_t n = 0, w = 0;
+    AbiPlan in = {0}, out = {0};
+    prove_abi(prover, f->params, f->nparams, &in);
+    prove_abi(prover, f->rets, f->nrets, &out);
+    if (in.stack || out.stack) {
+        mach_fault(mach, "a call passes arguments on the stack");
+        return;
+    }
+    for (uint32_t k = 0; k < in.n; k++) {
+        uint64_t bytes = prover->m->vars[in.at[k].value].size_bytes; /* bits above do not matter */
+        for (unsigned c = 0; c < in.at[k].words && n < 24; c++) {
+            Term *word = mach_get(mach, LOC_R + (uint32_t)in.at[k].reg + c);
+            arg[n++] =
+                !in.at[k].pred && bytes && bytes < 4 ? t_zext_from(ts, word, 8 * (unsigned)bytes) : word;
+        }
+    }
+    what = mach_event(mach, 15, term_name(ts, "call %s", name), arg, n);
+    mach_clobber(mach, callee);
+    for (uint32_t k = 0; k < out.n; k++)
+        for (unsigned c = 0; c < out.at[k].words; c++, w++)
+            mach_set(mach, LOC_R + (uint32_t)out.at[k].reg + c, t_app(ts, TO_RESULT, 32, w, NULL, &what, 1));
+}
+
+static void call_builtin(Mach *mach, uint32_t callee, const AbiPlan *in, const AbiPlan *out) {
+    Terms *ts = &mach->p->ts;
+    Term *arg[24];
+    uint32_t n = 0, w = 0;
+    for (uint32_t k = 0; k < in->n; k++)
+        for (unsigned c = 0; c < in->at[k].words; c++)
+            arg[n++] = mach_get(mach, LOC_R + (uint32_t)in->at[k].reg + c);
+    mach_clobber(mach, callee);
+    const char *name = term_name(ts, "%s", mach->p->g->bin->funcs[callee].name);
+    for (uint32_t k = 0; k < out->n; k++)
+        for (unsigned c = 0; c < out->at[k].words; c++, w++)
+            mach_set(mach, LOC_R + (uint32_t)out->at[k].reg + c, t_app(ts, TO_UF, 32, w << 8, name, arg, n));
+}
+
+/* The statement of an indirect call that the map names for this instruction: it proposes the functions, and a
+ * call of any other fits nothing. */
+static const PtxInsn *statement_of(const Mach *mach) {
+    const Prover *prover = mach->p;
+    uint32_t line = prover->bf->locs ? prover->bf->locs[mach->at - prover->ff->first_inst].ptx_line : 0;
+    for (uint32_t i = 0; line && i < prover->pf->ninsns; i++) {
+        const PtxInsn *in = &prover->pf->insns[i];
+        if (in->op == PTX_CALL && !in->callee && ptx_line(prover->m, in) == line)
+            return in;
+    }
+    return NULL;
+}
+
+/* Calls the function whose address a register holds. */
+static void call_one_of(Mach *mach) {
+    Prover *prover = mach->p;
+    Terms *ts = &prover->ts;
+    const PtxInsn *statement = statement_of(mach);
+    uint32_t func[PROVE_MOST_CALLEES], n = 0;
+    if (mach->in->wide || MGET(CALL, mode, mach->in->mods) != BasePCMode_ABS || !statement ||
+        !prove_ptx_callees(prover, statement, func, &n)) {
+        mach_fault(mach, "this indirect call is not modelled");
+        return;
+    }
+    check_return_address(mach);
+    Term *guard = mach->guard, *full = mach->full, *left = full,
+         *target = mach_pair(mach, CALL_ra, OPM_WIDE64);
+    for (uint32_t k = 0; k < n && !mach->r->fault; k++) {
+        const char *name = str_text(&prover->m->strings, prover->m->funcs[func[k]].name);
+        uint32_t callee = 0;
+        while (callee < prover->g->bin->nfuncs && strcmp(prover->g->bin->funcs[callee].name, name) != 0)
+            callee++;
+        Term *is = t_eq(ts, target, prove_function_address(prover, func[k]));
+        mach->full = t_and(ts, left, is);
+        mach->guard = t_under(ts, mach->full, mach->pc);
+        left = t_and(ts, left, t_not(ts, is));
+        if (callee == prover->g->bin->nfuncs)
+            mach_fault(mach, "a function that is called is not in the file");
+        else
+            call_user(mach, func[k] + 1, callee);
+    }
+    mach->guard = guard;
+    mach->full = full;
+    if (left != ts->falsity)
+        mach_leave(mach, EX_WILD, 0, left);
+    mach->pc = t_and(ts, mach->pc, t_not(ts, left));
+}
+
+static void mach_call(Mach *mach) {
+    Prover *prover = mach->p;
     uint32_t callee = BINFLOW_NONE, target = BINFLOW_NONE;
     for (uint32_t i = 0; i < prover->ff->ncalls; i++)
         if (prover->ff->calls[i].inst == mach->at) {
@@ -63,7 +161,7 @@ static void mach_call(Mach *mach) {
             target = prover->ff->calls[i].target;
         }
     if (callee == BINFLOW_NONE) {
-        mach_fault(mach, "an indirect call is not modelled");
+        call_one_of(mach);
         return;
     }
     if (target != prover->g->funcs[callee].first_inst) {
@@ -73,49 +171,13 @@ static void mach_call(Mach *mach) {
     check_return_address(mach);
     const char *name = prover->g->bin->funcs[callee].name;
     uint32_t user = ptx_find_func(prover->m, name);
-    Term *arg[24], *what = NULL;
-    uint32_t n = 0;
     AbiPlan in = {0}, out = {0};
-    if (user) {
-        const PtxFunc *f = &prover->m->funcs[user - 1];
-        prove_abi(prover, f->params, f->nparams, &in);
-        prove_abi(prover, f->rets, f->nrets, &out);
-        if (in.stack || out.stack) {
-            mach_fault(mach, "a call passes arguments on the stack");
-            return;
-        }
-        for (uint32_t k = 0; k < in.n; k++) {
-            uint64_t bytes = prover->m->vars[in.at[k].value].size_bytes; /* bits above do not matter */
-            for (unsigned c = 0; c < in.at[k].words && n < 24; c++) {
-                Term *word = mach_get(mach, LOC_R + (uint32_t)in.at[k].reg + c);
-                arg[n++] =
-                    !in.at[k].pred && bytes && bytes < 4 ? t_zext_from(ts, word, 8 * (unsigned)bytes) : word;
-            }
-        }
-        what = mach_event(mach, 15, term_name(ts, "call %s", name), arg, n);
-    } else if (!prove_builtin(name, &in, &out)) {
-        if (!mach_routine(mach, callee))
-            mach_fault(mach, "a function that is not in the PTX is called");
-        return;
-    } else {
-        for (uint32_t k = 0; k < in.n; k++)
-            for (unsigned c = 0; c < in.at[k].words; c++)
-                arg[n++] = mach_get(mach, LOC_R + (uint32_t)in.at[k].reg + c);
-    }
-    mach_clobber(mach, callee);
-    uint32_t w = 0;
-    for (uint32_t k = 0; k < out.n; k++)
-        for (unsigned c = 0; c < out.at[k].words; c++, w++)
-            mach_set(mach, LOC_R + (uint32_t)out.at[k].reg + c,
-                     what ? t_app(ts, TO_RESULT, 32, w, NULL, &what, 1)
-                          : t_app(ts, TO_UF, 32, w << 8, term_name(ts, "%s", name), arg, n));
-}
-
-static Exit *mach_leave(Mach *mach, ExitKind kind, uint32_t target, Term *cond) {
-    Exit e = {kind, target, mach->at, cond, NULL};
-    e.val = arena_copy(&mach->p->arena, mach->val, mach->p->nloc * sizeof *mach->val);
-    VEC_ADD(&mach->p->arena, &mach->r->exits, e);
-    return &mach->r->exits.at[mach->r->exits.n - 1];
+    if (user)
+        call_user(mach, user, callee);
+    else if (prove_builtin(name, &in, &out))
+        call_builtin(mach, callee, &in, &out);
+    else if (!mach_routine(mach, callee))
+        mach_fault(mach, "a function that is not in the PTX is called");
 }
 
 static void warpsync(Mach *mach) {
@@ -297,8 +359,28 @@ bool mach_inst(Mach *mach) {
     return true;
 }
 
+/* Control comes back to the block without a cut point: a loop that no PTX has. */
+static bool is_own_loop(Mach *mach, uint32_t block) {
+    const BinBlock *b = &mach->p->g->blocks[block];
+    for (uint32_t i = 0; i < b->npreds; i++) {
+        uint32_t from = b->preds[i].block;
+        if (mach->p->g->blocks[from].reachable &&
+            mach->p->rpo_of[from - mach->p->ff->first_block] >= mach->rpo)
+            return true;
+    }
+    return false;
+}
+
 static void mach_block(Mach *mach, uint32_t block) {
     const BinBlock *b = &mach->p->g->blocks[block];
+    uint32_t exit = block;
+    if (!mach->stop[block - mach->p->ff->first_block] && is_own_loop(mach, block) &&
+        mach_cas_loop(mach, block, &exit)) {
+        mach->r->last = b->first + b->ninsts - 1 > mach->r->last ? b->first + b->ninsts - 1 : mach->r->last;
+        if (!mach->r->fault)
+            mach_arrive(mach, exit, mach->pc);
+        return;
+    }
     for (uint32_t i = 0; i < b->ninsts && !mach->r->fault; i++) {
         mach_at(mach, b->first + i);
         if (mach->at < mach->r->first)
@@ -342,6 +424,7 @@ void prove_mach_run(Prover *prover, uint32_t block, Term *const *val, Term *cons
         if (!x.reach[b])
             continue;
         x.rpo = k;
+        x.reduced = NULL;
         x.pc = x.reach[b];
         x.val = x.in_val[b];
         mach_block(&x, prover->ff->rpo[k]);
@@ -365,27 +448,27 @@ void prove_loc_name(uint32_t loc, char out[24]) {
         snprintf(out, 24, "[frame slot %u]", loc - LOC_SLOT);
 }
 
+void mach_writes(const BinFlow *flow, const MachInst *in, bool *w) {
+    static const uint32_t base[] = {[RF_R] = LOC_R, [RF_P] = LOC_P, [RF_UR] = LOC_UR, [RF_UP] = LOC_UP};
+    static const uint32_t size[] = {[RF_R] = 255, [RF_P] = 7, [RF_UR] = 63, [RF_UP] = 7};
+    if (isa_has_effect(in->optype, ISA_EFFECT_WRITES_ALL_P))
+        for (uint32_t l = 0; l < 7; l++)
+            w[LOC_P + l] = true;
+    for (unsigned d = 0; d < in->ndst; d++) {
+        Operand o = in->dst[d];
+        unsigned n = isa_dst_regs(flow->bin->target, in, d);
+        if (o.kind == OPK_REG && o.file < RF_B)
+            for (unsigned c = 0; c < (n ? n : 1); c++)
+                if (o.value + c < size[o.file])
+                    w[base[o.file] + o.value + c] = true;
+    }
+}
+
 static void writes_of(const BinFlow *flow, uint32_t func, bool *w) {
     const BinFuncFlow *ff = &flow->funcs[func];
-    for (uint32_t i = ff->first_inst; i < ff->first_inst + ff->ninsts; i++) {
-        const MachInst *in = &flow->insts[i];
-        if (!flow->decoded[i])
-            continue;
-        if (isa_has_effect(in->optype, ISA_EFFECT_WRITES_ALL_P))
-            for (uint32_t l = 0; l < 7; l++)
-                w[LOC_P + l] = true;
-        for (unsigned d = 0; d < in->ndst; d++) {
-            Operand o = in->dst[d];
-            unsigned n = isa_dst_regs(flow->bin->target, in, d);
-            static const uint32_t base[] = {
-                [RF_R] = LOC_R, [RF_P] = LOC_P, [RF_UR] = LOC_UR, [RF_UP] = LOC_UP};
-            static const uint32_t size[] = {[RF_R] = 255, [RF_P] = 7, [RF_UR] = 63, [RF_UP] = 7};
-            if (o.kind == OPK_REG && o.file < RF_B)
-                for (unsigned c = 0; c < (n ? n : 1); c++)
-                    if (o.value + c < size[o.file])
-                        w[base[o.file] + o.value + c] = true;
-        }
-    }
+    for (uint32_t i = ff->first_inst; i < ff->first_inst + ff->ninsts; i++)
+        if (flow->decoded[i])
+            mach_writes(flow, &flow->insts[i], w);
 }
 
 /* A WARPSYNC that no collective follows before memory is accessed orders memory, as bar.warp.sync does. (Any

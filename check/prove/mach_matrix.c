@@ -41,6 +41,15 @@ bool mach_matrix(Mach *mach) {
                  1);
         return true;
     }
+    case OT_STSM: {
+        Term *at = t_add(ts, mach_word(mach, STSM_ra, 0), t_const(ts, 32, in->src[STSM_offset].value));
+        mach->looked_src |= 1u << STSM_offset;
+        if (in->src[STSM_offset].kind != OPK_IMM)
+            mach_fault(mach, "an address is not modelled");
+        matrices(mach, ROWS, term_name(ts, "stsm.%u.%u", 1u << MOD(STSM, num), MOD(STSM, trans)), at, STSM_rb,
+                 1, 0);
+        return true;
+    }
     default: return false;
     }
 }

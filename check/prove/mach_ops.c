@@ -122,24 +122,24 @@ static void shf(Mach *mach, unsigned type, bool wrap, bool right, bool high) {
     mach_put(mach, 0, 0, r);
 }
 
-static Term *bool_op(Mach *mach, unsigned bop, Term *r, Term *pp) {
+Term *mach_bool_op(Mach *mach, unsigned bop, Term *r, Term *pp) {
     Terms *ts = &mach->p->ts;
     return bop == BoolOp_AND ? t_and(ts, r, pp) : bop == BoolOp_OR ? t_or(ts, r, pp) : t_xor1(ts, r, pp);
 }
 static void put_compare(Mach *mach, unsigned bop, Term *r, Term *pp) {
-    mach_put_pred(mach, 0, bool_op(mach, bop, r, pp));
-    mach_put_pred(mach, 1, bool_op(mach, bop, t_not(&mach->p->ts, r), pp));
+    mach_put_pred(mach, 0, mach_bool_op(mach, bop, r, pp));
+    mach_put_pred(mach, 1, mach_bool_op(mach, bop, t_not(&mach->p->ts, r), pp));
 }
 
 /* The operands of a comparison matter only where its result does: not where source 2 decides alone. */
-static void cares(Mach *mach, unsigned bop) {
+void mach_cares(Mach *mach, unsigned bop) {
     Term *with = mach_pred_at(mach, 2);
     mach->care = bop == BoolOp_AND ? with : bop == BoolOp_OR ? t_not(&mach->p->ts, with) : mach->p->ts.truth;
 }
 
 static void isetp(Mach *mach, unsigned cmp, bool sign, unsigned bop, bool ext) {
     Terms *ts = &mach->p->ts;
-    cares(mach, bop);
+    mach_cares(mach, bop);
     Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0), *low = mach_pred_at(mach, 3);
     Term *eq = t_eq(ts, a, b), *lt = sign ? t_slt(ts, a, b) : t_ult(ts, a, b),
          *gt = sign ? t_slt(ts, b, a) : t_ult(ts, b, a);
@@ -280,6 +280,7 @@ static void convert(Mach *mach) {
 }
 
 /* ---- memory ---- */
+static void check_unlooked(Mach *mach);
 static void mach_atomic(Mach *mach, unsigned space, bool wide_address, unsigned stride, unsigned op,
                         unsigned type, unsigned order, bool cas, bool result) {
     Terms *ts = &mach->p->ts;
@@ -306,18 +307,49 @@ static void mach_atomic(Mach *mach, unsigned space, bool wide_address, unsigned 
             mach_put(mach, 0, c, t_app(ts, TO_RESULT, 32, c, NULL, &what, 1));
 }
 
+bool mach_swap(Mach *mach, unsigned words, Term **arg, Term *const *expected) {
+    enum { EXPECTED = 3, DESIRED };
+    bool fits = true;
+    mach->looked = mach->looked_src = mach->written = 0;
+    mach->care = NULL;
+    switch (mach->in->optype) {
+    case OT_ATOMG_CAS:
+        (void)(MOD(ATOMG_CAS, type) + MOD(ATOMG_CAS, order));
+        arg[0] = mach_address(mach, true, 0);
+        break;
+    case OT_ATOM_CAS:
+        (void)(MOD(ATOM_CAS, type) + MOD(ATOM_CAS, order));
+        arg[0] = mach_address(mach, true, 0);
+        break;
+    default: (void)MOD(ATOMS_CAS, type); arg[0] = mach_address(mach, false, 0);
+    }
+    for (unsigned c = 0; c < words; c++) {
+        fits &= mach_word(mach, EXPECTED, c) == expected[c];
+        arg[1 + c] = mach_word(mach, DESIRED, c);
+    }
+    mach->written |= 1u;
+    check_unlooked(mach);
+    return fits;
+}
+
 static void generic_load(Mach *mach, unsigned sz, unsigned order) {
     Terms *ts = &mach->p->ts;
     bool sign;
     unsigned bytes = mach_size(mach, sz, &sign);
-    Term *arg[1] = {mach_address(mach, true, 0)};
-    Term *what = mach_event(mach, 7, term_name(ts, "ld.generic.%u.o%u", bytes, order), arg, 1);
+    Term *at = mach_address(mach, true, 0), *what = NULL, *word[4];
+    if (order != MemOrder_WEAK)
+        what = mach_event(mach, 7, term_name(ts, "ld.generic.%u.o%u", bytes, order), &at, 1);
+    else
+        mach_note_access(mach, at, bytes, MEM_GENERIC, false);
     for (unsigned c = 0; c * 4 < bytes; c++) {
-        Term *v = t_app(ts, TO_RESULT, 32, c, NULL, &what, 1);
+        word[c] = what ? t_app(ts, TO_RESULT, 32, c, NULL, &what, 1)
+                       : prove_generic(mach->p, mach->mem, mach->full, t_add(ts, at, t_const(ts, 64, 4 * c)),
+                                       bytes < 4 ? bytes : 4);
         if (bytes < 4)
-            v = sign ? t_sext_from(ts, v, 8 * bytes) : t_zext_from(ts, v, 8 * bytes);
-        mach_put(mach, 0, c, v);
+            word[c] = sign ? t_sext_from(ts, word[c], 8 * bytes) : t_zext_from(ts, word[c], 8 * bytes);
     }
+    for (unsigned c = 0; c * 4 < bytes; c++)
+        mach_put(mach, 0, c, word[c]);
 }
 static void generic_store(Mach *mach, unsigned sz, unsigned order) {
     Terms *ts = &mach->p->ts;
@@ -521,12 +553,6 @@ static bool integer(Mach *mach) {
         return true;
     case OT_SGXT: extend(mach, MOD(SGXT, sign) == ISign_S32, MOD(SGXT, wrap)); return true;
     case OT_BMSK: bit_mask(mach, MOD(BMSK, wrap)); return true;
-    case OT_PRMT:
-        if (MOD(PRMT, mode) != PrmtMode_IDX)
-            return false;
-        mach_put(mach, 0, 0,
-                 t_prmt(&mach->p->ts, mach_word(mach, 0, 0), mach_word(mach, 2, 0), mach_word(mach, 1, 0)));
-        return true;
     default: return false;
     }
 }
@@ -556,7 +582,7 @@ static bool floating(Mach *mach) {
         mach_put(mach, 0, 0, t_ite(ts, mach_pred_at(mach, 2), mach_f32(mach, 0), mach_f32(mach, 1)));
         return true;
     case OT_FSETP:
-        cares(mach, MOD(FSETP, bop));
+        mach_cares(mach, MOD(FSETP, bop));
         put_compare(mach, MOD(FSETP, bop),
                     t_fcmp(ts, 32 | (MOD(FSETP, ftz) ? 256 : 0), MOD(FSETP, cmp), mach_f32(mach, 0),
                            mach_f32(mach, 1)),
@@ -566,7 +592,7 @@ static bool floating(Mach *mach) {
         unsigned cmp = MOD(DSETP, cmp);
         if (cmp == DCmp_MIN || cmp == DCmp_MAX)
             return false;
-        cares(mach, MOD(DSETP, bop));
+        mach_cares(mach, MOD(DSETP, bop));
         put_compare(mach, MOD(DSETP, bop), t_fcmp(ts, 64, cmp, mach_f64(mach, 0), mach_f64(mach, 1)),
                     mach_pred_at(mach, 2));
         return true;
@@ -677,9 +703,26 @@ static bool other(Mach *mach) {
     case OT_BAR: {
         Term *arg[2] = {mach_word(mach, 0, 0), mach_word(mach, 1, 0)};
         (void)MOD(BAR, defer); /* when, not whether */
+        mach->reduced = NULL;
         mach_event(mach, 15, term_name(ts, "bar.%u", MOD(BAR, mode)), arg, 2);
         return true;
     }
+    case OT_BAR_RED: {
+        Term *arg[3] = {mach_word(mach, 0, 0), mach_word(mach, 1, 0), mach_pred_at(mach, BAR_RED_pp)};
+        (void)MOD(BAR_RED, defer);
+        mach->reduced = mach_event(mach, 15, term_name(ts, "bar.red.%u", MOD(BAR_RED, redop)), arg, 3);
+        mach->reduced_when = mach->full;
+        return true;
+    }
+    case OT_B2R_RESULT:
+        /* of the reduction before it, under the same condition */
+        if (!mach->reduced || t_and(ts, mach->full, t_not(ts, mach->reduced_when)) != ts->falsity)
+            mach_fault(mach, "the result of no reduction of a barrier");
+        else {
+            mach_put(mach, B2R_RESULT_rd, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &mach->reduced, 1));
+            mach_put_pred(mach, B2R_RESULT_pu, t_app(ts, TO_RESULT, 1, 1, NULL, &mach->reduced, 1));
+        }
+        return true;
     default: return false;
     }
 }
@@ -722,8 +765,8 @@ void mach_data(Mach *mach) {
     mach->care = NULL;
     if (!mach->p->g->decoded[mach->at])
         mach_fault(mach, "a word that is no instruction");
-    else if (!integer(mach) && !floating(mach) && !mach_halves(mach) && !memory(mach) && !mach_matrix(mach) &&
-             !other(mach))
+    else if (!integer(mach) && !floating(mach) && !mach_halves(mach) && !mach_bits(mach) && !memory(mach) &&
+             !mach_matrix(mach) && !other(mach))
         unmodelled(mach);
     else
         check_unlooked(mach);

@@ -53,8 +53,7 @@ static Term *insert(Terms *ts, Term *mem, Term *e) {
     return with_memory(ts, e, mem);
 }
 
-/* Memory as something under `guard` finds it, less the events that cannot have happened then. */
-static Term *met(Terms *ts, Term *mem, Term *guard) {
+Term *t_met(Terms *ts, Term *mem, Term *guard) {
     while (mem->kind == TK_EVENT && exclusive(ts, mem->a[1], guard))
         mem = mem->a[0];
     return mem;
@@ -74,7 +73,7 @@ Term *t_event(Terms *ts, Term *mem, Term *guard, const char *name, uint64_t k, T
     Term e = {
         .kind = TK_EVENT, .op = EV_OTHER, .k = k, .name = term_name(ts, "%s", name), .a = a, .n = n + 2};
     if (what)
-        *what = with_memory(ts, &e, met(ts, mem, guard));
+        *what = with_memory(ts, &e, t_met(ts, mem, guard));
     return guard == ts->falsity ? mem : insert(ts, mem, &e);
 }
 

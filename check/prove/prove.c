@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "frontend/const_layout.h"
-#include "frontend/const_layout.h"
 #include "lower/lower.h" /* text of the built-in library */
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +96,7 @@ static bool realign(Core *core, Cut *cut) {
     for (uint32_t j = 0; j < cut->mach_run.exits.n; j++)
         for (uint32_t i = 0; i < cut->ptx_run.exits.n; i++) {
             const Exit *exit = &cut->mach_run.exits.at[j], *x = &cut->ptx_run.exits.at[i];
-            if (!overlap(core, exit, x))
+            if (x->kind == EX_ANY || !overlap(core, exit, x))
                 continue;
             if (exit->kind == EX_CUT) {
                 Cut *t = &core->cuts.at[core->cut_of[exit->target - prover->ff->first_block] - 1];
@@ -470,7 +469,7 @@ static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const Share
                        .opt = opt,
                        .func = func};
     prover->const_at = ARENA_ARRAY(&prover->arena, uint64_t, m->nvars + 1);
-    ptx_const_layout(m, UINT32_MAX, prover->const_at);
+    prover->const_bytes = (uint32_t)ptx_const_layout(m, UINT32_MAX, prover->const_at);
     term_init(&prover->ts);
     prover->ts.max_terms = opt->max_terms ? opt->max_terms : MAX_TERMS;
     prover->fixup = ARENA_ARRAY(&prover->arena, const BinFixup *, flow->bin->ncode + 1);

@@ -26,14 +26,15 @@ uint32_t prove_ptx_width(const Prover *prover, uint32_t value) {
     if (value == prover->carry)
         return 1;
     if (value > prover->carry)
-        return 32;
+        return value < prover->first_upper ? 32 : 64;
     PtxType t = prover->pf->regs[value].type;
-    return t == TY_PRED ? 1 : ptx_type_bytes(t) == 8 ? 64 : 32;
+    return t == TY_PRED ? 1 : ptx_type_bytes(t) >= 8 ? 64 : 32;
 }
 const char *prove_ptx_name(const Prover *prover, uint32_t value) {
-    return value < prover->carry    ? str_text(&prover->m->strings, prover->pf->regs[value].name)
-           : value == prover->carry ? "CC.CF"
-                                    : "a .param word";
+    return value < prover->carry         ? str_text(&prover->m->strings, prover->pf->regs[value].name)
+           : value == prover->carry      ? "CC.CF"
+           : value < prover->first_upper ? "a .param word"
+                                         : "an upper half";
 }
 
 static Term *fit(Ptx *ptx, Term *term, unsigned width) {
@@ -48,8 +49,8 @@ static Term *symbol(Ptx *ptx, const PtxOperand *operand) {
     Terms *ts = &prover->ts;
     uint32_t index = operand->sym - 1;
     if (operand->sym & PTX_SYM_FUNC) {
-        pv_fault(ptx, "the address of a function is not modelled");
-        return t_const(ts, 64, 0);
+        Term *function = prove_function_address(prover, (operand->sym & ~PTX_SYM_FUNC) - 1);
+        return t_add(ts, function, t_const(ts, 64, (uint64_t)operand->imm));
     }
     const PtxVar *var = &prover->m->vars[index];
     Term *k = t_const(ts, 64, (uint64_t)operand->imm);
@@ -80,6 +81,23 @@ static Term *symbol(Ptx *ptx, const PtxOperand *operand) {
     return t_const(ts, 64, 0);
 }
 
+static const char too_wide[] = "a part of a register of 128 bits is not modelled";
+
+Term *pv_half_src(Ptx *ptx, const PtxOperand *operand, unsigned half) {
+    const Prover *prover = ptx->p;
+    if (operand->kind == PO_REG && prover->upper[operand->reg])
+        return pv_value(ptx, half ? prover->upper[operand->reg] - 1 : operand->reg);
+    pv_fault(ptx, "an operand of 128 bits is not modelled");
+    return t_const(&ptx->p->ts, 64, 0);
+}
+void pv_half_dst(Ptx *ptx, const PtxOperand *operand, unsigned half, Term *term) {
+    const Prover *prover = ptx->p;
+    if (operand->kind == PO_REG && prover->upper[operand->reg])
+        pv_set(ptx, half ? prover->upper[operand->reg] - 1 : operand->reg, term);
+    else if (operand->kind != PO_SINK)
+        pv_fault(ptx, "a destination of 128 bits is not modelled");
+}
+
 Term *pv_src(Ptx *ptx, const PtxOperand *operand, PtxType t) {
     Prover *prover = ptx->p;
     Terms *ts = &prover->ts;
@@ -87,6 +105,8 @@ Term *pv_src(Ptx *ptx, const PtxOperand *operand, PtxType t) {
     Term *v;
     switch (operand->kind) {
     case PO_REG:
+        if (pv_bytes(prover->pf->regs[operand->reg].type) > 8)
+            pv_fault(ptx, too_wide);
         v = pv_value(ptx, operand->reg);
         if (t == TY_PRED)
             return operand->not_ ? t_not(ts, v) : v;
@@ -121,6 +141,8 @@ void pv_dst(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *term) {
         return;
     }
     unsigned width = prove_ptx_width(ptx->p, operand->reg), bytes = pv_bytes(t);
+    if (pv_bytes(ptx->p->pf->regs[operand->reg].type) > 8)
+        pv_fault(ptx, too_wide);
     if (width == 1) {
         pv_set(ptx, operand->reg, term);
         return;
@@ -146,7 +168,7 @@ Term *pv_event(Ptx *ptx, unsigned lists, const char *name, Term *const *args, ui
 Term *pv_symbol(Ptx *x, const PtxOperand *o) { return symbol(x, o); }
 
 /* ---- control flow ---- */
-static void pv_leave(Ptx *ptx, ExitKind kind, uint32_t target, Term *cond) {
+void pv_leave(Ptx *ptx, ExitKind kind, uint32_t target, Term *cond) {
     Exit e = {kind, target, ptx->at, cond, NULL};
     e.val = arena_copy(&ptx->p->arena, ptx->val, ptx->p->nptx * sizeof *ptx->val);
     VEC_ADD(&ptx->p->arena, &ptx->r->exits, e);
@@ -388,6 +410,11 @@ static void values(Prover *prover) {
         }
     for (uint32_t k = 0; prover->pf->is_entry && k < prover->pf->nparams; k++)
         prover->param_word[prover->pf->params[k]] = 0;
+    prover->first_upper = prover->nptx;
+    prover->upper = ARENA_ARRAY(&prover->arena, uint32_t, prover->pf->nregs + 1);
+    for (uint32_t reg = 1; reg < prover->pf->nregs; reg++)
+        if (ptx_type_bytes(prover->pf->regs[reg].type) == 16)
+            prover->upper[reg] = ++prover->nptx;
     prover->var_bytes = (uint32_t)frame;
 }
 
@@ -465,6 +492,9 @@ void prove_ptx_entry(Prover *prover, Term **val) {
     for (uint32_t k = 0; k < in.n; k++) {
         uint32_t reg = prover->pf->param_regs ? prover->pf->param_regs[k] : 0;
         Term *lo = prove_input(prover, "arg%u.0", k);
+        if (reg && prover->upper[reg])
+            val[prover->upper[reg] - 1] =
+                t_pair(ts, prove_input(prover, "arg%u.2", k), prove_input(prover, "arg%u.3", k));
         if (reg) {
             unsigned w = prove_ptx_width(prover, reg);
             val[reg] = w == 1    ? t_not(ts, t_eq(ts, lo, ts->zero))

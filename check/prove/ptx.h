@@ -18,6 +18,7 @@ typedef struct {
     bool gone; /* nothing comes to the next statement */
 } Ptx;
 
+void pv_leave(Ptx *ptx, ExitKind kind, uint32_t target, Term *cond);
 void pv_fault(Ptx *ptx, const char *why);
 Term *pv_value(Ptx *ptx, uint32_t index);          /* of the state, as seen under the guard */
 void pv_set(Ptx *ptx, uint32_t index, Term *term); /* under the guard */
@@ -27,12 +28,23 @@ Term *pv_src_ext(Ptx *ptx, const PtxOperand *operand,
                  PtxType t); /* narrow types extended as their sign says */
 void pv_dst(Ptx *ptx, const PtxOperand *operand, PtxType t,
             Term *term); /* to the register, extended as t says */
+/* Half of a register of 128 bits: 64 bits each. */
+Term *pv_half_src(Ptx *ptx, const PtxOperand *operand, unsigned half);
+void pv_half_dst(Ptx *ptx, const PtxOperand *operand, unsigned half, Term *term);
 Term *pv_event(Ptx *ptx, unsigned lists, const char *name, Term *const *args, uint32_t n);
 Term *pv_address(Ptx *ptx, const PtxOperand *operand, unsigned width);
 Term *pv_symbol(Ptx *ptx, const PtxOperand *operand); /* address of a symbol plus offset, 64 bits */
+/* x + -0 of one half: a NaN becomes the canonical one. */
+Term *pv_half_canonical(Ptx *ptx, bool bf16, const char *mods, Term *half);
+Term *pv_half_sums(Ptx *ptx, bool bf16, Term *a, Term *b); /* of both halves of two words */
 /* Half h of two operands of type t compared; outcomes as t_fcmp. */
 Term *pv_half_compare(Ptx *ptx, unsigned outcomes, PtxType t, const PtxOperand *a, const PtxOperand *b,
                       unsigned h);
+PtxSpace pv_space(const Ptx *ptx, const PtxOperand *operand); /* of an access */
+unsigned pv_order(const PtxInsn *in);                         /* MemOrder of an access */
+bool pv_acquires(const PtxInsn *in);
+bool pv_releases(const PtxInsn *in);
+void pv_fence(Ptx *ptx, bool wanted);                  /* of the statement's scope */
 Term *prove_sreg(Ptx *ptx, const PtxOperand *operand); /* special register */
 /* What frontend/ptx_forms.def names for a form: its meaning for one thread; false: not modelled with these
  * operands or modifiers. (prove_ptx_absent does not exist.) */

@@ -13,26 +13,35 @@ static Term *src(Ptx *x, unsigned i) { return pv_src(x, pv_operand(x, i), pv_typ
 
 /* ---- carries ---- */
 
-/* a + b (+ carry flag), or a + ~b + 1 (or + carry flag): a subtraction sets the flag where it does not
- * borrow. */
-static bool add_carry(Ptx *ptx, Term *a, Term *b, bool sub, bool use) {
+/* a + b (+ carry), or a + ~b + 1 (or + carry): a subtraction carries where it does not borrow. *carry, NULL:
+ * none comes in, becomes what goes out. */
+static Term *add_word(Ptx *ptx, Term *a, Term *b, bool sub, Term **carry) {
     Terms *ts = &ptx->p->ts;
-    if (a->width != 32)
-        return false;
     Term *addend = sub ? t_inv(ts, b) : b;
-    Term *sum = t_add(ts, t_zext(ts, a), t_zext(ts, addend));
-    Term *d = NULL;
-    if (use) {
-        Term *carry = t_carry(ts, pv_value(ptx, ptx->p->carry), ts->falsity);
-        sum = t_add(ts, sum, t_zext(ts, carry));
-        d = t_add(ts, t_add(ts, a, addend), carry); /* the word by itself, whatever is known of the carry */
+    Term *sum = t_add(ts, t_zext(ts, a), t_zext(ts, addend)), *d;
+    if (*carry) {
+        Term *in = t_carry(ts, *carry, ts->falsity);
+        sum = t_add(ts, sum, t_zext(ts, in));
+        d = t_add(ts, t_add(ts, a, addend), in); /* the word by itself, whatever is known of the carry */
     } else {
         if (sub)
             sum = t_add(ts, sum, t_const(ts, 64, 1));
         d = t_lo(ts, sum);
     }
+    *carry = t_not(ts, t_ult(ts, t_hi(ts, sum), pv_k32(ptx, 1)));
+    return d;
+}
+
+static bool add_carry(Ptx *ptx, Term *a, Term *b, bool sub, bool use) {
+    Terms *ts = &ptx->p->ts;
+    Term *carry = use ? pv_value(ptx, ptx->p->carry) : NULL, *d;
+    if (a->width == 64) {
+        Term *lo = add_word(ptx, t_lo(ts, a), t_lo(ts, b), sub, &carry);
+        d = t_pair(ts, lo, add_word(ptx, t_hi(ts, a), t_hi(ts, b), sub, &carry));
+    } else
+        d = add_word(ptx, a, b, sub, &carry);
     if (ptx->in->flags & PF_CC)
-        pv_set(ptx, ptx->p->carry, t_not(ts, t_ult(ts, t_hi(ts, sum), pv_k32(ptx, 1))));
+        pv_set(ptx, ptx->p->carry, carry);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), d);
     return true;
 }
@@ -47,8 +56,33 @@ static bool saturating(Ptx *ptx, Term *a, Term *b, bool sub) {
     return true;
 }
 
+/* Halves of 16 bits, each by itself. */
+static bool is_packed(PtxType t) { return t == TY_U16X2 || t == TY_S16X2; }
+static Term *packed_sum(Ptx *ptx, Term *a, Term *b, bool sub) {
+    Terms *ts = &ptx->p->ts;
+    Term *low = pv_k32(ptx, 0xffff), *high = pv_k32(ptx, 0xffff0000);
+    Term *ah = t_land(ts, a, high), *bh = t_land(ts, b, high);
+    return t_lxor(ts, t_land(ts, sub ? t_sub(ts, a, b) : t_add(ts, a, b), low),
+                  t_land(ts, sub ? t_sub(ts, ah, bh) : t_add(ts, ah, bh), high));
+}
+static Term *packed_pick(Ptx *ptx, bool sign, Term *(*pick)(Terms *, bool, Term *, Term *), Term *a,
+                         Term *b) {
+    Terms *ts = &ptx->p->ts;
+    Term *by = pv_k32(ptx, 16);
+    Term *lo = pick(ts, sign, sign ? t_sext_from(ts, a, 16) : t_zext_from(ts, a, 16),
+                    sign ? t_sext_from(ts, b, 16) : t_zext_from(ts, b, 16));
+    Term *hi = pick(ts, sign, sign ? t_ashr(ts, a, by) : t_lshr(ts, a, by),
+                    sign ? t_ashr(ts, b, by) : t_lshr(ts, b, by));
+    return t_prmt(ts, lo, hi, pv_k32(ptx, 0x5410));
+}
+
 static bool add_sub(Ptx *ptx, bool sub) {
     Terms *ts = &ptx->p->ts;
+    if (is_packed(pv_type(ptx))) {
+        Term *x = pv_src(ptx, pv_operand(ptx, 1), TY_B32), *y = pv_src(ptx, pv_operand(ptx, 2), TY_B32);
+        pv_dst(ptx, pv_operand(ptx, 0), TY_B32, packed_sum(ptx, x, y, sub));
+        return true;
+    }
     if (!is_int(pv_type(ptx)))
         return false;
     Term *a = src(ptx, 1), *b = src(ptx, 2);
@@ -202,10 +236,18 @@ bool prove_ptx_abs(Ptx *ptx) {
     return true;
 }
 static bool min_max(Ptx *ptx, Term *(*pick)(Terms *, bool, Term *, Term *)) {
-    if (!is_int(pv_type(ptx)) || (ptx->in->flags & PF_RELU))
+    Terms *ts = &ptx->p->ts;
+    bool relu = ptx->in->flags & PF_RELU, sign = pv_signed(pv_type(ptx));
+    if (is_packed(pv_type(ptx))) {
+        Term *x = pv_src(ptx, pv_operand(ptx, 1), TY_B32), *y = pv_src(ptx, pv_operand(ptx, 2), TY_B32);
+        Term *r = packed_pick(ptx, sign, pick, x, y);
+        pv_dst(ptx, pv_operand(ptx, 0), TY_B32, relu ? packed_pick(ptx, true, t_max, r, ts->zero) : r);
+        return true;
+    }
+    if (!is_int(pv_type(ptx)) || (relu && pv_type(ptx) != TY_S32))
         return false;
-    Term *a = ext(ptx, 1), *b = ext(ptx, 2);
-    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), pick(&ptx->p->ts, pv_signed(pv_type(ptx)), a, b));
+    Term *a = ext(ptx, 1), *b = ext(ptx, 2), *r = pick(ts, sign, a, b);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), relu ? t_max(ts, true, r, ts->zero) : r);
     return true;
 }
 bool prove_ptx_min(Ptx *ptx) { return min_max(ptx, t_min); }
@@ -495,13 +537,5 @@ bool prove_ptx_shf(Ptx *ptx) {
                                   : t_ite(ts, t_ult(ts, n, pv_k32(ptx, 32)), n, pv_k32(ptx, 32));
     Term *v = t_shift64(ts, ptx->in->sub == SUB_L ? TO_SHL64 : TO_LSHR64, t_pair(ts, lo, hi), n);
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, ptx->in->sub == SUB_L ? t_hi(ts, v) : t_lo(ts, v));
-    return true;
-}
-bool prove_ptx_prmt(Ptx *ptx) {
-    if (ptx->in->sub != SUB_NONE)
-        return false;
-    pv_dst(ptx, pv_operand(ptx, 0), TY_B32,
-           t_prmt(&ptx->p->ts, pv_src(ptx, pv_operand(ptx, 1), TY_B32),
-                  pv_src(ptx, pv_operand(ptx, 2), TY_B32), pv_src(ptx, pv_operand(ptx, 3), TY_B32)));
     return true;
 }

@@ -307,22 +307,71 @@ static Term *pack_halves(Ptx *ptx, bool bf, Term *hi, Term *lo) {
                     term_name(ts, "f2fp.%u.%u.%u", bf ? F2fpType_BF16 : F2fpType_F16, rnd(ptx), relu), arg,
                     3);
 }
+/* Between +0 and 1; a NaN is 0. */
+static Term *saturated(Ptx *ptx, Term *r) {
+    enum { LESS = 1, GREATER = 4, BITS = 64 };
+    Terms *ts = &ptx->p->ts;
+    Term *one = k64(ptx, 0x3ffull << 52), *zero = k64(ptx, 0);
+    Term *below = t_fcmp(ts, BITS, LESS, r, one), *above = t_fcmp(ts, BITS, GREATER, r, zero);
+    return t_ite(ts, above, t_ite(ts, below, r, one), zero);
+}
 static void finish_conversion(Ptx *ptx, PtxType d, Term *r, bool flush) {
     if ((ptx->in->flags & PF_SAT) && d == TY_F32)
         r = fadd(ptx, r, pv_k32(ptx, 0x80000000), Rnd_RN, flush, true);
+    else if ((ptx->in->flags & PF_SAT) && d == TY_F64)
+        r = saturated(ptx, r);
+    else if ((ptx->in->flags & PF_SAT) && d == TY_F16)
+        r = pv_half_canonical(ptx, false, ".sat", r);
     else if (ptx->in->flags & PF_SAT)
         pv_fault(ptx, "this saturating conversion is not modelled");
     else if (flush && d == TY_F32)
         r = canonical(ptx, r, true);
     pv_dst(ptx, pv_operand(ptx, 0), d, r);
 }
+static const char *conversion(Ptx *ptx, PtxType d, PtxType t, unsigned r) {
+    return term_name(&ptx->p->ts, "f2f.%u.%u.%u", fsize(d), fsize(t), r);
+}
+static Term *wide_bf16(Ptx *ptx, Term *a) { return t_shl(&ptx->p->ts, a, pv_k32(ptx, 16)); }
+/* x, with an odd last bit where it is not exact: so that rounding it to bf16 is the only rounding. */
+static Term *made_odd(Ptx *ptx, Term *x, Term *exact) {
+    Terms *ts = &ptx->p->ts;
+    return t_ite(ts, exact, x, t_lor(ts, x, pv_k32(ptx, 1)));
+}
+/* What rounds to bf16 as the f64 does (docs/numerics.md). */
+static Term *odd_f32(Ptx *ptx, Term *a) {
+    enum { EQUAL = 2, LESS = 1, GREATER = 4, UNORDERED = 8 };
+    Terms *ts = &ptx->p->ts;
+    Term *x = uf1(ptx, 32, conversion(ptx, TY_F32, TY_F64, Rnd_RZ), a);
+    Term *back = uf1(ptx, 64, conversion(ptx, TY_F64, TY_F32, Rnd_RN), x);
+    return made_odd(ptx, x, t_not(ts, t_fcmp(ts, 64, LESS | GREATER | UNORDERED, back, a)));
+}
 static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
     Terms *ts = &ptx->p->ts;
     unsigned r, fs = fsize(t), fd = fsize(d);
+    bool is_integral = integral(ptx, &r), flushes = ftz(ptx);
     Term *a = pv_src(ptx, pv_operand(ptx, 1), t);
-    if (t == TY_BF16 || (d == TY_BF16 && t != TY_F32))
-        return false;
-    if (integral(ptx, &r)) {
+    if (t == TY_BF16 && d == TY_F32 && !is_integral) { /* bits move, also of a NaN */
+        finish_conversion(ptx, d, wide_bf16(ptx, a), ftz(ptx));
+        return true;
+    }
+    if (d == t && d != TY_F32 && d != TY_F64 && !is_integral) { /* the value, a NaN made canonical */
+        const char *mods = d == TY_F16 && (ptx->in->flags & PF_SAT) ? ".sat" : "";
+        pv_dst(ptx, pv_operand(ptx, 0), d, pv_half_canonical(ptx, d == TY_BF16, mods, a));
+        return true;
+    }
+    if (t == TY_BF16) {
+        a = wide_bf16(ptx, a);
+        if (is_integral)
+            return false;
+        t = TY_F32;
+        fs = fsize(t);
+    } else if (d == TY_BF16 && t != TY_F32) {
+        a = t == TY_F64 ? odd_f32(ptx, a) : uf1(ptx, 32, conversion(ptx, TY_F32, TY_F16, Rnd_RN), a);
+        t = TY_F32;
+        fs = fsize(t);
+        flushes = false;
+    }
+    if (is_integral) {
         if (d != t)
             return false;
         finish_conversion(
@@ -332,8 +381,6 @@ static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
         return true;
     }
     if (d == t) {
-        if (d == TY_F16)
-            return false;
         if (d == TY_F32)
             pv_dst(ptx, pv_operand(ptx, 0), d,
                    fadd(ptx, a, pv_k32(ptx, 0x80000000), Rnd_RN, ftz(ptx), ptx->in->flags & PF_SAT));
@@ -341,7 +388,7 @@ static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
             finish_conversion(ptx, d, canonical(ptx, a, false), false);
         return true;
     }
-    if (ftz(ptx) && t == TY_F32)
+    if (flushes && t == TY_F32)
         a = canonical(ptx, a, true);
     bool packs = rnd(ptx) == Rnd_RN || rnd(ptx) == Rnd_RZ;
     if (packs && t == TY_F32 &&
@@ -351,9 +398,23 @@ static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
     }
     if (ptx->in->flags & PF_RELU)
         return false;
+    unsigned round = d == TY_F64 ? Rnd_RN : rnd(ptx); /* what is exact is the same for all */
     finish_conversion(ptx, d,
-                      uf1(ptx, d == TY_F64 ? 64 : 32, term_name(ts, "f2f.%u.%u.%u", fd, fs, rnd(ptx)), a),
+                      uf1(ptx, d == TY_F64 ? 64 : 32, term_name(ts, "f2f.%u.%u.%u", fd, fs, round), a),
                       ftz(ptx) && d == TY_F32 && t == TY_F64);
+    return true;
+}
+/* Of 32 bits at most: truncated to f32, what was lost kept as an odd last bit, rounded (docs/numerics.md). */
+static bool int_to_bf16(Ptx *ptx, PtxType t) {
+    Terms *ts = &ptx->p->ts;
+    unsigned sign = pv_signed(t) ? CvtSign_S : CvtSign_U;
+    Term *a = pv_src_ext(ptx, pv_operand(ptx, 1), t);
+    if (a->width != 32)
+        return false;
+    Term *x = uf1(ptx, 32, term_name(ts, "i2f.%u.%u.%u.%u", sign, ISize_B32, FSize_F32, Rnd_RZ), a);
+    Term *back = uf1(ptx, 32, term_name(ts, "f2i.%u.%u.%u.%u", sign, ISize_B32, FSize_F32, IRnd_TRUNC), x);
+    finish_conversion(ptx, TY_BF16, pack_halves(ptx, true, ts->zero, made_odd(ptx, x, t_eq(ts, back, a))),
+                      false);
     return true;
 }
 bool prove_ptx_cvt(Ptx *ptx) {
@@ -369,14 +430,20 @@ bool prove_ptx_cvt(Ptx *ptx) {
         return int_to_int(ptx, d, t);
     if (is_float(d) && is_float(t))
         return float_to_float(ptx, d, t);
-    if (is_int(d) && is_float(t) && t != TY_BF16 && integral(ptx, &r)) {
+    if (is_int(d) && is_float(t) && integral(ptx, &r)) {
+        Term *a = pv_src(ptx, pv_operand(ptx, 1), t);
+        if (t == TY_BF16) {
+            a = wide_bf16(ptx, a);
+            t = TY_F32;
+        }
         const char *name = term_name(ts, "f2i.%u.%u.%u.%u%s", pv_signed(d) ? CvtSign_S : CvtSign_U, isize(d),
                                      fsize(t), r, ftz(ptx) ? ".ftz" : "");
-        pv_dst(ptx, pv_operand(ptx, 0), d,
-               uf1(ptx, pv_bytes(d) == 8 ? 64 : 32, name, pv_src(ptx, pv_operand(ptx, 1), t)));
+        pv_dst(ptx, pv_operand(ptx, 0), d, uf1(ptx, pv_bytes(d) == 8 ? 64 : 32, name, a));
         return true;
     }
-    if (is_float(d) && d != TY_BF16 && is_int(t)) {
+    if (d == TY_BF16 && is_int(t))
+        return int_to_bf16(ptx, t);
+    if (is_float(d) && is_int(t)) {
         Term *a = pv_src_ext(ptx, pv_operand(ptx, 1), t);
         const char *name = term_name(ts, "i2f.%u.%u.%u.%u", pv_signed(t) ? CvtSign_S : CvtSign_U,
                                      a->width == 64 ? ISize_B64 : ISize_B32, fsize(d), rnd(ptx));

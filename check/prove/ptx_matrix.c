@@ -3,6 +3,7 @@
  * and written in order with all other accesses to shared memory. That all lanes are there is what the
  * checkers of convergence show. SPDX-License-Identifier: MIT */
 #include "check/prove/ptx.h"
+#include "isa/machine/windows.h"
 
 enum { MOST_WORDS = 12 };
 
@@ -75,10 +76,17 @@ static const char *rows_name(Ptx *ptx, const char *op) {
     return term_name(&ptx->p->ts, "%s.%u.%u", op, (unsigned)ptx->in->vec, (ptx->in->flags & PF_TRANS) != 0);
 }
 
+/* A generic one is one of shared memory. */
+static Term *rows_at(Ptx *ptx, const PtxOperand *operand) {
+    Terms *ts = &ptx->p->ts;
+    Term *at = pv_address(ptx, operand, 64);
+    if (pv_space(ptx, operand) == SP_NONE)
+        at = t_sub(ts, at, t_const(ts, 64, SIM_SHARED_WINDOW));
+    return t_lo(ts, at);
+}
+
 bool prove_ptx_ldmatrix(Ptx *ptx) {
-    if (ptx->in->space == SP_NONE)
-        return false;
-    Term *at = pv_address(ptx, pv_operand(ptx, 1), 32);
+    Term *at = rows_at(ptx, pv_operand(ptx, 1));
     write_words(ptx, pv_operand(ptx, 0), TY_B32,
                 pv_event(ptx, 1u << MEM_WARP | 1u << MEM_SHARED, rows_name(ptx, "ldsm"), &at, 1));
     return true;
@@ -86,9 +94,7 @@ bool prove_ptx_ldmatrix(Ptx *ptx) {
 
 bool prove_ptx_stmatrix(Ptx *ptx) {
     Term *word[MOST_WORDS];
-    if (ptx->in->space == SP_NONE)
-        return false;
-    word[0] = pv_address(ptx, pv_operand(ptx, 0), 32);
+    word[0] = rows_at(ptx, pv_operand(ptx, 0));
     unsigned n = fragment_words(ptx, pv_operand(ptx, 1), TY_B32, word, 1);
     pv_event(ptx, 1u << MEM_WARP | 1u << MEM_SHARED, rows_name(ptx, "stsm"), word, n);
     return true;

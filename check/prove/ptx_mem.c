@@ -31,10 +31,50 @@ static void unpack(Ptx *ptx, const PtxOperand *operand, Term *term, unsigned tot
         pv_dst(ptx, &operand->vec[k], t, t_zext_from(ts, t_lshr(ts, w, pv_k32(ptx, 8 * (at % 4))), 8 * each));
     }
 }
+/* mov.v2, mov.v4: all are read before one is written. */
+static bool move_elements(Ptx *ptx, const PtxOperand *to, const PtxOperand *from) {
+    Term *v[4];
+    if (from->nvec > 4 || from->nvec != to->nvec)
+        return false;
+    for (unsigned k = 0; k < from->nvec; k++)
+        v[k] = pv_src(ptx, &from->vec[k], pv_type(ptx));
+    for (unsigned k = 0; k < to->nvec; k++)
+        pv_dst(ptx, &to->vec[k], pv_type(ptx), v[k]);
+    return true;
+}
+/* mov.b128: of a register, or of elements that make one up. */
+static bool move_wide(Ptx *ptx, const PtxOperand *to, const PtxOperand *from) {
+    Terms *ts = &ptx->p->ts;
+    unsigned nto = to->kind == PO_VEC ? to->nvec : 1, nfrom = from->kind == PO_VEC ? from->nvec : 1;
+    Term *v[2], *part[4];
+    if ((nto != 1 && nto != 2 && nto != 4) || (nfrom != 1 && nfrom != 2 && nfrom != 4) ||
+        (nto > 1 && nfrom > 1))
+        return false;
+    for (unsigned k = 0; k < nfrom && nfrom > 1; k++)
+        part[k] = pv_src(ptx, &from->vec[k], nfrom == 2 ? TY_B64 : TY_B32);
+    for (unsigned half = 0; half < 2; half++)
+        v[half] = nfrom == 1   ? pv_half_src(ptx, from, half)
+                  : nfrom == 2 ? part[half]
+                               : t_pair(ts, part[2 * half], part[2 * half + 1]);
+    for (unsigned half = 0; half < 2; half++)
+        if (nto == 1)
+            pv_half_dst(ptx, to, half, v[half]);
+        else if (nto == 2)
+            pv_dst(ptx, &to->vec[half], TY_B64, v[half]);
+        else {
+            pv_dst(ptx, &to->vec[2 * half], TY_B32, t_lo(ts, v[half]));
+            pv_dst(ptx, &to->vec[2 * half + 1], TY_B32, t_hi(ts, v[half]));
+        }
+    return true;
+}
 bool prove_ptx_mov(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     const PtxOperand *operand = pv_operand(ptx, 0), *ptx_operand = pv_operand(ptx, 1);
     unsigned bytes = pv_bytes(pv_type(ptx));
+    if (bytes == 16)
+        return move_wide(ptx, operand, ptx_operand);
+    if (operand->kind == PO_VEC && ptx_operand->kind == PO_VEC)
+        return move_elements(ptx, operand, ptx_operand);
     if (sreg_varies(ptx_operand) == SREG_VARIES_TIME) {
         static const char *const names[SR_COUNT] = {[SR_CLOCK] = "clock.lo",
                                                     [SR_CLOCK_HI] = "clock.hi",
@@ -80,7 +120,7 @@ Term *pv_address(Ptx *ptx, const PtxOperand *operand, unsigned width) {
     return width == 64 ? a : t_lo(ts, a);
 }
 /* A copy of what selection has, so that a proof does not take its word. */
-static unsigned order(const PtxInsn *in) {
+unsigned pv_order(const PtxInsn *in) {
     switch (in->sem) {
     case SEM_VOLATILE: return MemOrder_STRONG_SYS;
     case SEM_MMIO: return MemOrder_MMIO_SYS;
@@ -99,13 +139,27 @@ static unsigned order(const PtxInsn *in) {
 static int list_of(PtxSpace s) {
     return s == SP_GLOBAL ? MEM_GLOBAL : s == SP_SHARED ? MEM_SHARED : s == SP_LOCAL ? MEM_LOCAL : -1;
 }
-static PtxSpace space_of(const Ptx *ptx,
-                         const PtxOperand *operand) { /* a generic access to a symbol is one to its space */
+PtxSpace pv_space(const Ptx *ptx,
+                  const PtxOperand *operand) { /* a generic access to a symbol is one to its space */
     PtxSpace s = (PtxSpace)ptx->in->space;
     if (s == SP_NONE && operand->sym && !(operand->sym & PTX_SYM_FUNC) && !operand->reg)
         s = ptx->p->m->vars[operand->sym - 1].space;
     return s;
 }
+
+/* An acquire is a strong access and a fence behind it, a release has one before: at least as strong as PTX
+ * asks for (8.8), and what code for machines without either has. */
+static unsigned scope_of(const PtxInsn *in) {
+    return in->scope == SCOPE_CTA   ? MembarScope_CTA
+           : in->scope == SCOPE_SYS ? MembarScope_SYS
+                                    : MembarScope_GPU;
+}
+void pv_fence(Ptx *ptx, bool wanted) {
+    if (wanted)
+        pv_event(ptx, 7, term_name(&ptx->p->ts, "membar.%u.%u", scope_of(ptx->in), MembarKind_ALL), NULL, 0);
+}
+bool pv_releases(const PtxInsn *in) { return in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL; }
+bool pv_acquires(const PtxInsn *in) { return in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL; }
 
 /* ---- loads and stores ---- */
 /* Hands `total` bytes, in words, to the destination or the elements of it. */
@@ -114,10 +168,16 @@ static void give(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *const *w)
     unsigned each = pv_bytes(t), n = operand->kind == PO_VEC ? operand->nvec : 1;
     for (unsigned k = 0; k < n; k++) {
         unsigned at = k * each;
+        const PtxOperand *element = operand->kind == PO_VEC ? &operand->vec[k] : operand;
+        if (each == 16) {
+            for (unsigned half = 0; half < 2; half++)
+                pv_half_dst(ptx, element, half, t_pair(ts, w[at / 4 + 2 * half], w[at / 4 + 2 * half + 1]));
+            continue;
+        }
         Term *v = each == 8 ? t_pair(ts, w[at / 4], w[at / 4 + 1]) : w[at / 4];
         if (each < 4)
             v = t_zext_from(ts, t_lshr(ts, v, pv_k32(ptx, 8 * (at % 4))), 8 * each);
-        pv_dst(ptx, n > 1 || operand->kind == PO_VEC ? &operand->vec[k] : operand, t, v);
+        pv_dst(ptx, element, t, v);
     }
 }
 static unsigned take(Ptx *ptx, const PtxOperand *operand, PtxType t, Term **w) { /* number of bytes */
@@ -127,7 +187,16 @@ static unsigned take(Ptx *ptx, const PtxOperand *operand, PtxType t, Term **w) {
         w[i] = ts->zero;
     for (unsigned k = 0; k < n; k++) {
         unsigned at = k * each;
-        Term *v = pv_src(ptx, operand->kind == PO_VEC ? &operand->vec[k] : operand, t);
+        const PtxOperand *element = operand->kind == PO_VEC ? &operand->vec[k] : operand;
+        if (each == 16) {
+            for (unsigned half = 0; half < 2 && at + 16 <= 16; half++) {
+                Term *v = pv_half_src(ptx, element, half);
+                w[at / 4 + 2 * half] = t_lo(ts, v);
+                w[at / 4 + 2 * half + 1] = t_hi(ts, v);
+            }
+            continue;
+        }
+        Term *v = pv_src(ptx, element, t);
         if (each == 8) {
             w[at / 4] = t_lo(ts, v);
             w[at / 4 + 1] = t_hi(ts, v);
@@ -177,12 +246,12 @@ bool prove_ptx_ld(Ptx *ptx) {
     Terms *ts = &prover->ts;
     const PtxInsn *in = ptx->in;
     const PtxOperand *a = pv_operand(ptx, 1);
-    PtxSpace space = space_of(ptx, a);
+    PtxSpace space = pv_space(ptx, a);
     PtxType t = pv_type(ptx);
     unsigned n = pv_operand(ptx, 0)->kind == PO_VEC ? pv_operand(ptx, 0)->nvec : 1, bytes = pv_bytes(t) * n,
-             each = bytes < 4 ? bytes : 4, o = order(in);
+             each = bytes < 4 ? bytes : 4, o = pv_order(in);
     Term *w[8];
-    if (!bytes || bytes > 16 || in->sem == SEM_ACQUIRE || in->sem == SEM_SC)
+    if (!bytes || bytes > 16 || in->sem == SEM_SC)
         return false;
     if (space == SP_PARAM && prover->pf->is_entry && a->reg) {
         Term *at = pv_address(ptx, a, 32);
@@ -206,10 +275,16 @@ bool prove_ptx_ld(Ptx *ptx) {
         for (unsigned c = 0; c * 4 < bytes; c++)
             w[c] = prove_const3(prover, t_add(ts, at, pv_k32(ptx, 4 * c)), each, false);
     } else if (space == SP_NONE) {
-        Term *arg[1] = {pv_address(ptx, a, 64)};
-        Term *what = pv_event(ptx, 7, term_name(ts, "ld.generic.%u.o%u", bytes, o), arg, 1);
+        Term *at = pv_address(ptx, a, 64), *what = NULL;
+        if (o != MemOrder_WEAK)
+            what = pv_event(ptx, 7, term_name(ts, "ld.generic.%u.o%u", bytes, o), &at, 1);
+        else
+            VEC_ADD(&prover->arena, &ptx->r->accesses,
+                    ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_GENERIC, bytes, ptx->at, false}));
         for (unsigned c = 0; c * 4 < bytes; c++)
-            w[c] = t_zext_from(ts, word_of(ptx, what, c), 8 * each);
+            w[c] = what ? t_zext_from(ts, word_of(ptx, what, c), 8 * each)
+                        : prove_generic(prover, ptx->mem, ptx->full, t_add(ts, at, t_const(ts, 64, 4 * c)),
+                                        each);
     } else {
         int list = list_of(space);
         if (list < 0)
@@ -229,6 +304,7 @@ bool prove_ptx_ld(Ptx *ptx) {
                               each, (unsigned)list);
         }
     }
+    pv_fence(ptx, pv_acquires(in));
     give(ptx, pv_operand(ptx, 0), t, w);
     return true;
 }
@@ -237,10 +313,10 @@ bool prove_ptx_st(Ptx *ptx) {
     Prover *prover = ptx->p;
     Terms *ts = &prover->ts;
     const PtxOperand *a = pv_operand(ptx, 0);
-    PtxSpace space = space_of(ptx, a);
-    unsigned o = order(ptx->in);
+    PtxSpace space = pv_space(ptx, a);
+    unsigned o = pv_order(ptx->in);
     Term *arg[9];
-    if (ptx->in->sem == SEM_RELEASE || ptx->in->sem == SEM_SC || !pv_bytes(pv_type(ptx)))
+    if (ptx->in->sem == SEM_SC || !pv_bytes(pv_type(ptx)))
         return false;
     unsigned bytes = take(ptx, pv_operand(ptx, 1), pv_type(ptx), arg + 1), n = (bytes + 3) / 4,
              each = bytes < 4 ? bytes : 4;
@@ -248,6 +324,7 @@ bool prove_ptx_st(Ptx *ptx) {
         return false;
     if (space == SP_PARAM || space == SP_PARAM_FUNC)
         return param_access(ptx, a, arg + 1, bytes, true);
+    pv_fence(ptx, pv_releases(ptx->in));
     if (space == SP_NONE) {
         arg[0] = pv_address(ptx, a, 64);
         pv_event(ptx, 7, term_name(ts, "st.generic.%u.o%u", bytes, o), arg, n + 1);
@@ -271,6 +348,18 @@ bool prove_ptx_st(Ptx *ptx) {
     return true;
 }
 
+/* The word at `from`, byte `first` of what is copied: the bytes below byte n of all, the others zero. */
+static Term *read_wanted(Ptx *ptx, Term *from, Term *n, uint32_t first) {
+    Terms *ts = &ptx->p->ts;
+    Term *some = t_ult(ts, pv_k32(ptx, first), n), *when = t_and(ts, ptx->full, some),
+         *left = t_max(ts, true, t_sub(ts, n, pv_k32(ptx, first)), ts->zero);
+    VEC_ADD(&ptx->p->arena, &ptx->r->accesses,
+            ((Access){when, t_under(ts, from, when), MEM_GLOBAL, 4, ptx->at, false}));
+    Term *word = t_read(ts, ptx->mem[MEM_GLOBAL], when, from, 4, MEM_GLOBAL);
+    Term *mask = t_ones(ts, t_scale(ts, t_min(ts, true, left, pv_k32(ptx, 4)), 8));
+    return t_land(ts, t_ite(ts, some, word, ts->zero), mask);
+}
+
 /* cp.async, done when it is issued: one of the moments that PTX leaves open. Waiting for it is then nothing.
  */
 bool prove_ptx_cp(Ptx *ptx) {
@@ -279,66 +368,23 @@ bool prove_ptx_cp(Ptx *ptx) {
     if (in->sub2 == SUB_COMMIT_GROUP || in->sub2 == SUB_WAIT_GROUP || in->sub2 == SUB_WAIT_ALL)
         return true;
     unsigned hint = in->flags & PF_CACHE_HINT ? 1 : 0, bytes = (unsigned)pv_operand(ptx, 2)->imm;
-    if (in->noperands != 3 + hint || (bytes != 4 && bytes != 8 && bytes != 16))
-        return false; /* of which only a part is copied */
+    bool part = in->noperands > 3 + hint; /* so many bytes are read, the others are zero */
+    if (bytes != 4 && bytes != 8 && bytes != 16)
+        return false;
     Term *to = pv_address(ptx, pv_operand(ptx, 0), 32), *from = pv_address(ptx, pv_operand(ptx, 1), 64),
-         *w[4];
-    VEC_ADD(&ptx->p->arena, &ptx->r->accesses,
-            ((Access){ptx->full, t_under(ts, from, ptx->full), MEM_GLOBAL, bytes, ptx->at, false}));
+         *n = part ? pv_src(ptx, pv_operand(ptx, 3), TY_U32) : NULL, *w[4];
+    if (!part)
+        VEC_ADD(&ptx->p->arena, &ptx->r->accesses,
+                ((Access){ptx->full, t_under(ts, from, ptx->full), MEM_GLOBAL, bytes, ptx->at, false}));
     VEC_ADD(&ptx->p->arena, &ptx->r->accesses,
             ((Access){ptx->full, t_under(ts, to, ptx->full), MEM_SHARED, bytes, ptx->at, true}));
     for (unsigned c = 0; c * 4 < bytes; c++)
-        w[c] = t_read(ts, ptx->mem[MEM_GLOBAL], ptx->full, t_add(ts, from, t_const(ts, 64, 4 * c)), 4,
-                      MEM_GLOBAL);
+        w[c] = part ? read_wanted(ptx, t_add(ts, from, t_const(ts, 64, 4 * c)), n, 4 * c)
+                    : t_read(ts, ptx->mem[MEM_GLOBAL], ptx->full, t_add(ts, from, t_const(ts, 64, 4 * c)), 4,
+                             MEM_GLOBAL);
     for (unsigned c = 0; c * 4 < bytes; c++)
         ptx->mem[MEM_SHARED] = t_store(ts, ptx->mem[MEM_SHARED], ptx->full,
                                        t_add(ts, to, t_const(ts, 32, 4 * c)), 4, MEM_SHARED, w[c]);
-    return true;
-}
-
-bool prove_ptx_atom(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
-    const PtxInsn *in = ptx->in;
-    bool red = in->op == PTX_RED;
-    const PtxOperand *a = pv_operand(ptx, red ? 0 : 1);
-    PtxSpace space = space_of(ptx, a);
-    PtxType t = pv_type(ptx);
-    unsigned bytes = pv_bytes(t);
-    static const char *const ops[] = {
-        [ATOM_ADD] = "add", [ATOM_MIN] = "min", [ATOM_MAX] = "max", [ATOM_INC] = "inc",   [ATOM_DEC] = "dec",
-        [ATOM_AND] = "and", [ATOM_OR] = "or",   [ATOM_XOR] = "xor", [ATOM_EXCH] = "exch", [ATOM_CAS] = "cas"};
-    bool floats = t == TY_F32 || t == TY_F64;
-    if (floats ? in->atom != ATOM_ADD || space == SP_SHARED : ptx_type_class(t) == TC_FLOAT)
-        return false; /* what is a loop of CAS has no event of its own */
-    if ((bytes != 4 && bytes != 8) || in->vec > 1 || in->atom == ATOM_NONE || in->atom > ATOM_CAS ||
-        in->sem == SEM_ACQUIRE || in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL)
-        return false;
-    bool sign = pv_signed(t) && (in->atom == ATOM_MIN || in->atom == ATOM_MAX);
-    unsigned type = t == TY_F32   ? AtomType_F32
-                    : t == TY_F64 ? AtomType_F64
-                    : bytes == 8  ? (sign ? AtomType_S64 : AtomType_U64)
-                    : sign        ? AtomType_S32
-                                  : AtomType_U32;
-    unsigned o = space == SP_SHARED ? 0 : in->sem == SEM_NONE ? MemOrder_STRONG_GPU : order(in);
-    unsigned lists = space == SP_GLOBAL   ? 1u << MEM_GLOBAL
-                     : space == SP_SHARED ? 1u << MEM_SHARED
-                     : space == SP_NONE   ? 7
-                                          : 0;
-    if (!lists)
-        return false;
-    Term *arg[8];
-    uint32_t n = 0;
-    arg[n++] = pv_address(ptx, a, space == SP_SHARED ? 32 : 64);
-    for (const PtxOperand *s = a + 1; s <= a + (in->atom == ATOM_CAS ? 2 : 1); s++) {
-        Term *v = pv_src(ptx, s, t);
-        arg[n++] = bytes == 8 ? t_lo(ts, v) : v;
-        if (bytes == 8)
-            arg[n++] = t_hi(ts, v);
-    }
-    Term *what = pv_event(ptx, lists, term_name(ts, "atom.%s.%u.o%u", ops[in->atom], type, o), arg, n);
-    if (!red)
-        pv_dst(ptx, pv_operand(ptx, 0), t,
-               bytes == 8 ? t_pair(ts, word_of(ptx, what, 0), word_of(ptx, what, 1)) : word_of(ptx, what, 0));
     return true;
 }
 
@@ -350,6 +396,12 @@ bool prove_ptx_cvta(Ptx *ptx) {
     case SP_SHARED: base = SIM_SHARED_WINDOW; break;
     case SP_LOCAL: base = SIM_LOCAL_WINDOW; break;
     case SP_CONST: base = SIM_CONST_WINDOW; break;
+    case SP_PARAM:
+    case SP_PARAM_ENTRY: /* a parameter's address is its offset in bank 0 */
+        if (!ptx->p->pf->is_entry)
+            return false;
+        base = SIM_PARAM_WINDOW - isa_target_info(ptx->p->g->bin->target)->param_window_origin_bytes;
+        break;
     default: return false;
     }
     Term *a = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx));
@@ -385,15 +437,29 @@ bool prove_ptx_bar(Ptx *ptx) {
     pv_event(ptx, 15, term_name(ts, "bar.%u", in->sub == SUB_ARRIVE ? BARMode_ARV : BARMode_SYNC), arg, 2);
     return true;
 }
+bool prove_ptx_bar_red(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    const PtxInsn *in = ptx->in;
+    unsigned n = in->noperands - in->ndst, op = in->bop == BOP_AND  ? BARREDOp_AND
+                                                : in->bop == BOP_OR ? BARREDOp_OR
+                                                                    : BARREDOp_POPC;
+    const PtxOperand *first = pv_operand(ptx, in->ndst);
+    Term *arg[3] = {pv_src(ptx, first, TY_U32), n > 2 ? pv_src(ptx, first + 1, TY_U32) : ts->zero,
+                    pv_src(ptx, first + n - 1, TY_PRED)};
+    Term *what = pv_event(ptx, 15, term_name(ts, "bar.red.%u", op), arg, 3);
+    if (op == BARREDOp_POPC)
+        pv_dst(ptx, pv_operand(ptx, 0), TY_U32, word_of(ptx, what, 0));
+    else
+        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
+    return true;
+}
 bool prove_ptx_membar(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
     if (in->flags & PF_PROXY)
         return false;
     bool sc = in->op == PTX_MEMBAR || in->sem == SEM_SC || in->sem == SEM_NONE;
-    unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
-                     : in->scope == SCOPE_SYS ? MembarScope_SYS
-                                              : MembarScope_GPU;
-    pv_event(ptx, 7, term_name(&ptx->p->ts, "membar.%u.%u", scope, sc ? MembarKind_SC : MembarKind_ALL), NULL,
+    pv_event(ptx, 7,
+             term_name(&ptx->p->ts, "membar.%u.%u", scope_of(in), sc ? MembarKind_SC : MembarKind_ALL), NULL,
              0);
     return true;
 }
@@ -475,15 +541,10 @@ bool prove_ptx_shfl(Ptx *ptx) {
 }
 
 /* ---- calls ---- */
-bool prove_ptx_call(Ptx *ptx) {
+static bool call_function(Ptx *ptx, const PtxFunc *f) {
     Prover *prover = ptx->p;
     Terms *ts = &prover->ts;
     const PtxInsn *in = ptx->in;
-    if (!in->callee)
-        return false;
-    const PtxFunc *f = &prover->m->funcs[in->callee - 1];
-    if (f->alias_of)
-        f = &prover->m->funcs[f->alias_of - 1];
     AbiPlan ins, outs;
     prove_abi(prover, f->params, f->nparams, &ins);
     prove_abi(prover, f->rets, f->nrets, &outs);
@@ -530,6 +591,38 @@ bool prove_ptx_call(Ptx *ptx) {
         w += outs.at[k].words;
     }
     return true;
+}
+
+/* A call through a register: of the one function whose address it holds. Of another nothing is said. */
+static bool call_one_of(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    uint32_t func[PROVE_MOST_CALLEES], n;
+    if (!prove_ptx_callees(ptx->p, ptx->in, func, &n))
+        return false;
+    Term *guard = ptx->guard, *full = ptx->full, *left = full,
+         *target = pv_src(ptx, pv_operand(ptx, 0), TY_U64);
+    bool good = true;
+    for (uint32_t k = 0; k < n && good; k++) {
+        Term *is = t_eq(ts, target, prove_function_address(ptx->p, func[k]));
+        ptx->full = t_and(ts, left, is);
+        ptx->guard = t_under(ts, ptx->full, ptx->pc);
+        left = t_and(ts, left, t_not(ts, is));
+        good = call_function(ptx, &ptx->p->m->funcs[func[k]]);
+    }
+    ptx->guard = guard;
+    ptx->full = full;
+    if (left != ts->falsity)
+        pv_leave(ptx, EX_ANY, 0, left);
+    ptx->pc = t_and(ts, ptx->pc, t_not(ts, left));
+    ptx->gone = ptx->pc == ts->falsity;
+    return good;
+}
+
+bool prove_ptx_call(Ptx *ptx) {
+    if (!ptx->in->callee)
+        return call_one_of(ptx);
+    const PtxFunc *f = &ptx->p->m->funcs[ptx->in->callee - 1];
+    return call_function(ptx, f->alias_of ? &ptx->p->m->funcs[f->alias_of - 1] : f);
 }
 
 /* What one thread cannot see. */

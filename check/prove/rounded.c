@@ -101,14 +101,41 @@ static bool sequence_of(Prover *prover, Term *result, Sequence *out) {
     return false;
 }
 
+/* Leaves of a value that many ways have brought. */
+enum { MOST_WAYS = 6 };
+
+/* y, where it is used under `when`, with a result of the library in place of what a sequence computes of the
+ * result's operands: the two are equal where the sequence counts. */
+static Term *in_place(Prover *prover, const Sequence *seq, Term *result, Term *when, Term *y, unsigned ways) {
+    Terms *ts = &prover->ts;
+    if (y == seq->value && t_and(ts, when, t_not(ts, seq->good)) == ts->falsity)
+        return result;
+    if (y->kind != TK_ITE || ways > MOST_WAYS)
+        return y;
+    Term *yes = term_decision(ts, y->a[0]);
+    Term *p = in_place(prover, seq, result, t_and(ts, when, yes), y->a[1], ways + 1),
+         *q = in_place(prover, seq, result, t_and(ts, when, t_not(ts, yes)), y->a[2], ways + 1);
+    return p == y->a[1] && q == y->a[2] ? y : t_ite(ts, yes, p, q);
+}
+
+/* A result of the library among the leaves of x, with its sequence. */
+static Term *result_in(Prover *prover, Term *x, Sequence *seq, unsigned ways) {
+    if (x->kind != TK_ITE)
+        return sequence_of(prover, x, seq) ? x : NULL;
+    Term *found = ways > MOST_WAYS ? NULL : result_in(prover, x->a[1], seq, ways + 1);
+    return found || ways > MOST_WAYS ? found : result_in(prover, x->a[2], seq, ways + 1);
+}
+
 Term *prove_merged(Prover *prover, Term *first, Term *both, Term *x, Term *y) {
     Terms *ts = &prover->ts;
     Sequence seq;
-    if (x != y && x->width == 32 && sequence_of(prover, x, &seq) && seq.value == y &&
-        t_under(ts, t_not(ts, seq.good), both) == first)
-        return x;
-    if (x != y && x->width == 32 && sequence_of(prover, y, &seq) && seq.value == x &&
-        t_under(ts, seq.good, both) == first)
-        return y;
+    Term *result;
+    if (x != y && x->width == 32) {
+        Term *when_x = t_and(ts, both, first), *when_y = t_and(ts, both, t_not(ts, first));
+        if ((result = result_in(prover, x, &seq, 0)) != NULL)
+            y = in_place(prover, &seq, result, when_y, y, 0);
+        else if ((result = result_in(prover, y, &seq, 0)) != NULL)
+            x = in_place(prover, &seq, result, when_x, x, 0);
+    }
     return t_ite(ts, first, x, y);
 }

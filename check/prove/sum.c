@@ -719,7 +719,18 @@ Term *t_shift64(Terms *ts, TermOp op, Term *x, Term *term) {
                   op == TO_ASHR64 ? t_ashr(ts, hi, by) : t_lshr(ts, hi, by));
 }
 
+/* Leaves of a decision tree; more than `most` count as most + 1. */
+static unsigned leaves(const Term *x, unsigned most) {
+    if (x->kind != TK_ITE)
+        return 1;
+    unsigned n = leaves(x->a[1], most);
+    return n > most ? n : n + leaves(x->a[2], most);
+}
 Term *t_zext_from(Terms *ts, Term *x, unsigned bits) {
+    enum { MOST_LEAVES = 8 };
+    if (bits < 32 && x->kind == TK_ITE && leaves(x, MOST_LEAVES) <= MOST_LEAVES) /* of each by itself */
+        return t_ite(ts, term_decision(ts, x->a[0]), t_zext_from(ts, x->a[1], bits),
+                     t_zext_from(ts, x->a[2], bits));
     return bits >= 32 ? x : t_land(ts, x, t_const(ts, 32, (1ull << bits) - 1));
 }
 Term *t_sext_from(Terms *ts, Term *term, unsigned bits) {

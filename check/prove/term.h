@@ -142,6 +142,8 @@ Term *t_store(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, uns
 /* *what, if not NULL, is the event with what it found: results depend on it. */
 Term *t_event(Terms *ts, Term *mem, Term *guard, const char *name, uint64_t k, Term *const *args, uint32_t n,
               Term **what);
+/* Memory as something under `guard` finds it, less the events that cannot have happened then. */
+Term *t_met(Terms *ts, Term *mem, Term *guard);
 Term *t_read(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, unsigned space);
 
 /* Concrete value under an assignment of variables that follows from `seed`. */

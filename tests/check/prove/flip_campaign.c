@@ -126,7 +126,7 @@ static int is_sample(const struct dirent *entry) {
 }
 /* All programs of a folder; without `hosts` those that have a launch file. */
 static bool add_folder(const char *folder, const char *hosts, const char *scratch, const char *targets) {
-    struct dirent **list;
+    struct dirent **list = NULL;
     int n = scandir(folder, &list, is_sample, alphasort);
     bool good = n > 0;
     for (int i = 0; i < n; i++) {

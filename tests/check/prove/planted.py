@@ -138,6 +138,67 @@ memory: shared memory too small for where its variables lie | sub in:.nv.shared.
 memory: list of EXIT instructions | sub (EIATTR_EXIT_INSTR_OFFSETS), 0x370 / \\1, 0x360
 memory: fewer registers in a launch than the code has | sub in:.nv.info.memory EIATTR_MAXREG_COUNT, 0xff / EIATTR_MAXREG_COUNT, 0x10
 memory|memory: one kernel alone, stored elsewhere | sub \\[R2.64.0x50\\] / [R2.64+0x54]
+atomics: another sum | sub FADD R11, R10, R0 / FADD R11, R10, -R0
+atomics: product for the sum | sub FADD R11, R10, R0 / FMUL R11, R10, R0
+atomics: rounded otherwise | sub FADD R11, R10, R0 / FADD.RZ R11, R10, R0
+atomics: another operand | sub FADD R11, R10, R0 / FADD R11, R10, R8
+atomics: swapped at another place | sub ATOMS.CAS R11, .RZ. / ATOMS.CAS R11, [RZ+0x4]
+atomics: first read of another place | sub LDS R10, .RZ. / LDS R10, [RZ+0x4000]
+atomics: compared with what was not believed | sub (ATOMS.CAS R11, .RZ.), R10 / \\1, R0
+atomics: loop left where it failed | sub ISETP.NE.U32.AND P0, PT, R11, R10 / ISETP.EQ.U32.AND P0, PT, R11, R10
+atomics: loop left at once | sub ISETP.NE.U32.AND P0, PT, R11, R10 / ISETP.NE.U32.AND P0, PT, R11, R11
+atomics: loop left where the other word failed | sub ISETP.NE.U32.OR P0, PT, R13, R11, P0 / ISETP.NE.U32.OR P0, PT, R13, R13, P0
+atomics: another round where it did not fail | sub ISETP.NE.U32.OR P0, PT, R13, R11, P0 / ISETP.NE.U32.OR.EX P0, PT, R13, R11, P0, PT
+atomics: another round with the same belief | sub MOV R10, R11 / MOV R10, R10
+atomics: another round with one word of the belief | sub MOV R7, R11 / MOV R7, R7
+atomics: always another round | sub ISETP.NE.U32.AND P0, PT, R11, R10 / ISETP.T.U32.AND P0, PT, R11, R10
+atomics: loop left where one word failed | sub ISETP.NE.U32.OR P0, PT, R13, R11, P0 / ISETP.NE.U32.AND P0, PT, R13, R11, P0
+atomics: retry guard's polarity | sub @P0 BRA / @!P0 BRA
+atomics: goes on with another belief | sub ATOMS.CAS R11, .RZ., R10, R11 / ATOMS.CAS R9, [RZ], R10, R11
+atomics: no compare-and-swap | drop ATOMS.CAS R11
+atomics: minimum for maximum | sub ISETP.GT.AND.EX P0, PT, R7, R9 / ISETP.LT.AND.EX P0, PT, R7, R9
+atomics: unsigned maximum | sub ISETP.GT.AND.EX P0, PT, R7, R9 / ISETP.GT.U32.AND.EX P0, PT, R7, R9
+atomics: words selected the other way | sub SEL R15, R7, R9, P0 / SEL R15, R9, R7, P0
+atomics: one word swapped | sub ATOMS.CAS.64 R10, / ATOMS.CAS R10,
+atomics: what was stored for what was there | sub STG.E.64 (.R4.64.0x8.), R10 / STG.E.64 \\1, R14
+atomics: acquire without fence | drop MEMBAR.ALL.GPU
+atomics: release without fence | drop MEMBAR.ALL.SYS
+atomics: release of a smaller scope | sub MEMBAR.ALL.SYS / MEMBAR.ALL.GPU
+atomics: fence behind the release | move STG.E.STRONG.SYS / MEMBAR.ALL.SYS
+atomics: fence before the acquire | move MEMBAR.ALL.GPU / LDG.E.STRONG.GPU
+packed: low half twice | sub HFMA2 R6, R8 / HFMA2 R6, R8.H0_H0
+packed: halves swapped of a sum | sub HADD2 R7, R6, R11 / HADD2 R7, R6, R11.H1_H1
+packed: sum for a product | sub HFMA2 R6, R8, R9, R10 / HFMA2 R6, R8, R10, R9
+packed: result of the upper half | sub HSETP2.LT.AND P0, PT / HSETP2.LT.AND PT, P0
+packed: results of the halves swapped | sub HSETP2.GTU.AND P0, P1 / HSETP2.GTU.AND P1, P0
+packed: ordered comparison | sub HSETP2.GTU / HSETP2.GT
+packed: bytes unsigned | sub IDP.4A.S8.U8 / IDP.4A.U8.U8
+packed: bytes of the second signed | sub IDP.4A.S8.U8 / IDP.4A.S8.S8
+packed: the other halves | sub IDP.2A.HI.U16 / IDP.2A.LO.U16
+packed: another mode of the permutation | sub PRMT.ECL / PRMT.ECR
+packed: permutation by bytes | sub PRMT.ECL / PRMT
+packed: width not modulo 32 | sub SGXT.W / SGXT
+packed: width modulo 32 | sub BMSK R0 / BMSK.W R0
+wide: upper half of 128 bits lost | sub STG.E.128 (.R4.64.0x30.), R8 / STG.E.64 \\1, R8
+wide: another word of 128 bits | sub LDG.E.128 R8, .R2.64. / LDG.E.128 R8, [R2.64+0x10]
+wide: halves not swapped | sub MOV R12, R10 / MOV R12, R8
+wide: a word for another of a half | sub MOV R13, R11 / MOV R13, R10
+packed: carry out of the low word | sub IADD3.X R22, P0, R6, RZ, RZ, P1 / IADD3.X R22, P0, R6, RZ, RZ, P0
+packed: carry lost between words | sub IADD3.X R21, P1, R7, R3, RZ, P0 / IADD3.X R21, P1, R7, R3, RZ, !PT
+packed: another space | sub QSPC.E.S / QSPC.E.L
+packed: space of another address | sub QSPC.E.S P1, RZ, .R6. / QSPC.E.S P1, RZ, [R6+0x8]
+packed: all for any of a block | sub BAR.RED.OR / BAR.RED.AND
+packed: another barrier's result | sub (BAR.RED.OR\\S*) 0x0, P1 / \\1 0x1, P1
+packed: of another predicate | sub (BAR.RED.OR\\S*) 0x0, P1 / \\1 0x0, P0
+packed: result of the barrier lost | drop B2R.RESULT
+indirect: the other function is called | sub (__rela 0x160, 58), 7, / \\1, 6,
+indirect: compared with the address of the other function | sub (__rela 0x60, 56), 6, / \\1, 7,
+indirect: compared with one word | sub ISETP.EQ.U32.AND.EX P0, PT, R3, R5, PT, P0 / ISETP.EQ.U32.AND.EX P0, PT, R3, R3, PT, P0
+indirect: polarity | sub @P0 BRA / @!P0 BRA
+indirect: no trap | sub BPT.TRAP 0x1 / NOP
+indirect: argument of another register | sub MOV R4, c.0x0..0x168. / MOV R4, c[0x0][0x160]
+indirect: another entry of the table | sub LEA R2, P0, R4, R0, 0x3 / LEA R2, P0, R4, R0, 0x4
+indirect: table with one function twice | sub (__rela 0x0, 2), 6, / \\1, 7,
 lanes: other mode of the shuffle | sub SHFL.DOWN / SHFL.UP
 lanes: shuffle's distance | sub (SHFL.DOWN P1, R5, R4), 0x4 / \\1, 0x5
 lanes: shuffle's clamp | sub (SHFL.DOWN P1, R5, R4, 0x4), 0x1f / \\1, 0x1e

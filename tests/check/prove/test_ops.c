@@ -325,15 +325,15 @@ static int lanes_agree(World *world, unsigned x, unsigned y, uint64_t *state) {
 static const struct {
     const char *op, *name;
 } harmless[] = {
-    {NULL, "evict"},                      /* a hint to the cache */
-    {"LDG", "ltc"},                       /* a prefetch */
-    {NULL, "urb"},     {NULL, "desc"},    /* a memory descriptor: it adds nothing to an address */
-    {"VOTE", "op"},    {"VOTEU", "op"},   /* of the predicate; with PT there, the ballot is all */
-    {"BAR", "defer"},                     /* a hint to the scheduler */
-    {"STG", "sz"},     {"ST", "sz"},      /* signed or not: what is stored has no sign */
-    {"STS", "sz"},     {"STL", "sz"},     /* likewise */
-    {"ATOM", "type"},  {"ATOMG", "type"}, /* signed or not, where the operation does not ask */
-    {"ATOMS", "type"}, {"RED", "type"},   /* likewise */
+    {NULL, "evict"},                         /* a hint to the cache */
+    {"LDG", "ltc"},                          /* a prefetch */
+    {NULL, "urb"},     {NULL, "desc"},       /* a memory descriptor: it adds nothing to an address */
+    {"VOTE", "op"},    {"VOTEU", "op"},      /* of the predicate; with PT there, the ballot is all */
+    {"BAR", "defer"},  {"BAR_RED", "defer"}, /* a hint to the scheduler */
+    {"STG", "sz"},     {"ST", "sz"},         /* signed or not: what is stored has no sign */
+    {"STS", "sz"},     {"STL", "sz"},        /* likewise */
+    {"ATOM", "type"},  {"ATOMG", "type"},    /* signed or not, where the operation does not ask */
+    {"ATOMS", "type"}, {"RED", "type"},      /* likewise */
 };
 static bool is_harmless(const char *what) {
     for (unsigned k = 0; k < sizeof harmless / sizeof *harmless; k++) {
