@@ -22,7 +22,7 @@ enum {
     LONGEST_WAY = 320, /* blocks; then the shortest way out */
     CALL_COST = 24,    /* instructions of a callee */
     INST_WEIGHT = 32,
-    B_WEIGHT = 3
+    B_WEIGHT = 4
 };
 static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2}, rarely = 1.0 / 512;
 
@@ -34,6 +34,11 @@ typedef struct {
     uint32_t join, next; /* next + 1: place in the pool; 0: none */
 } Listed;
 
+typedef struct { /* edges that leave a loop */
+    uint32_t n;
+    double ends;
+} Exits;
+
 struct Expect {
     Reconv *reconv;
     const bool *divergent;
@@ -42,6 +47,7 @@ struct Expect {
     uint32_t *first;          /* [block] the successor slot that follows in the text */
     uint32_t *out;            /* [block] the slot on a shortest way to an end */
     double *below; /* [edge] instructions that only it leads to, those in loops as often as they run */
+    double *ends;  /* [edge] ways on to where all ways of its branch meet */
     Way way[WARPS][LANES];
     uint64_t steps;
     /* of one set */
@@ -134,28 +140,39 @@ static uint32_t rare_slot(const Expect *expect, uint32_t b) {
     return reconv->g.succ[reconv->g.succ_at[b]] == ir_src(reconv->f, branch, BRA_offset)->value ? 0 : 1;
 }
 
-/* The likelihood of each slot; returns their number. exits: [loop] edges that leave it */
-static uint32_t likelihoods(const Expect *expect, uint32_t b, unsigned warp, const uint32_t *exits, double *p,
+static bool leaves_loop(const Reconv *reconv, uint32_t from, uint32_t to) {
+    return to == 0 || loops_left(reconv, from, to) > 0;
+}
+
+/* The likelihood of each slot; returns their number. Lopsided warps are spread over the ways that lead on: of
+ * a chain of tests each ends it for as many lanes, so that code behind many of them is not forgotten. */
+static uint32_t likelihoods(const Expect *expect, uint32_t b, unsigned warp, const Exits *exits, double *p,
                             uint32_t most) {
     const Reconv *reconv = expect->reconv;
-    uint32_t n = slots_of(&reconv->g, b), leaving = 0;
+    bool even = !(warp & 1);
+    uint32_t n = slots_of(&reconv->g, b), at = reconv->g.succ_at[b], leaving = 0,
+             l = reconv->loops.innermost[b];
     n = n < most ? n : most;
-    uint32_t l = reconv->loops.innermost[b];
     for (uint32_t s = 0; s < n; s++)
-        leaving += reconv->g.succ[reconv->g.succ_at[b] + s] == 0 ||
-                   loops_left(reconv, b, reconv->g.succ[reconv->g.succ_at[b] + s]) > 0;
-    double leave = l == NO_NODE ? 0 : 1 / (expected_rounds(reconv, b) * (exits[l] ? exits[l] : 1));
-    double stay = leaving == n ? 1 : 1 - leave * leaving, left = leaving == n ? 1.0 / n : leave, sum = 0;
+        leaving += leaves_loop(reconv, b, reconv->g.succ[at + s]);
+    bool may_stay = leaving < n;
+    double leave = 0, stay = 0;
     for (uint32_t s = 0; s < n; s++) {
-        uint32_t to = reconv->g.succ[reconv->g.succ_at[b] + s];
-        bool leaves = leaving && (to == 0 || loops_left(reconv, b, to) > 0);
-        double bias = warp & 1 && !leaving ? 0.15 + 1.7 * unit(rng_mix(RNG_STEP * (b * 8u + s + 1))) : 1;
-        p[s] = leaves ? left : stay / (n - leaving) * bias;
-        sum += p[s];
+        p[s] = even ? 1 : expect->ends[at + s];
+        if (may_stay && leaves_loop(reconv, b, reconv->g.succ[at + s])) {
+            p[s] *= l == NO_NODE ? 0 : 1 / ((even ? exits[l].n : exits[l].ends) * expected_rounds(reconv, b));
+            leave += p[s];
+        } else {
+            stay += p[s];
+        }
     }
     uint32_t rare = rare_slot(expect, b);
-    for (uint32_t s = 0; s < n; s++)
-        p[s] = rare == NO_NODE ? p[s] / sum : s == rare ? rarely : 1 - rarely;
+    for (uint32_t s = 0; s < n; s++) {
+        if (!may_stay || !leaves_loop(reconv, b, reconv->g.succ[at + s]))
+            p[s] *= (1 - leave) / stay;
+        if (rare != NO_NODE)
+            p[s] = s == rare ? rarely : 1 - rarely;
+    }
     return n;
 }
 
@@ -209,7 +226,7 @@ static uint32_t measured_slot(const Expect *expect, uint32_t b, unsigned warp, u
 }
 
 static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane, uint32_t visit,
-                          const uint32_t *exits) {
+                          const Exits *exits) {
     if (expect->counts[b])
         return measured_slot(expect, b, warp, lane, visit);
     double p[64], u;
@@ -226,7 +243,7 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
 }
 
 static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint32_t *visits,
-                     const uint32_t *exits) {
+                     const Exits *exits) {
     Reconv *reconv = expect->reconv;
     uint32_t b = reconv->f->entry.i, n = 0, decisions = 0, longest = LONGEST_WAY + reconv->g.n;
     uint32_t *edges = ARENA_ARRAY(a, uint32_t, longest + 1);
@@ -289,6 +306,29 @@ static void weigh_edges(Expect *expect, Arena *a, const DomTree *dom) {
     }
 }
 
+/* How many ways lead from a branch along each edge to where all its ways meet, those of a branch inside that
+ * meets earlier counted once, and the way back of a loop as an end: in a chain of tests that all lead to one
+ * place, the first edge has one and the other as many as there are tests behind it. */
+static void count_ends(Expect *expect, Arena *a) {
+    const Reconv *reconv = expect->reconv;
+    const PostDom *pd = &reconv->pd;
+    double *of_block = ARENA_ARRAY(a, double, reconv->g.n);
+    for (uint32_t k = reconv->order.count; k-- > 0;) {
+        uint32_t b = reconv->order.order[k];
+        GRAPH_SUCCS(&reconv->g, b, s) {
+            uint32_t at = *s, meet = pd->ipdom[b];
+            double ends = 1;
+            if (at && reconv->order.index[at] > k && pd->region[at] == pd->region[b]) {
+                while (at && at != meet && pd->ipdom[at] != meet)
+                    at = pd->ipdom[at], reconv->f->module->steps++;
+                ends = at && at != meet && of_block[at] > 0 ? of_block[at] : 1;
+            }
+            expect->ends[s - reconv->g.succ] = ends;
+            of_block[b] += ends;
+        }
+    }
+}
+
 Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent) {
     Arena *a = &reconv->a;
     Expect *expect = ARENA_NEW(a, Expect);
@@ -310,14 +350,17 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
                 lower_branch_counts(reconv->f, (BlockId){reconv->order.order[k]});
     weigh_blocks(expect);
     weigh_edges(expect, a, dom);
+    expect->ends = ARENA_ARRAY(a, double, nedges);
+    count_ends(expect, a);
     find_shortest(expect);
-    uint32_t *visits = ARENA_ARRAY(a, uint32_t, n), *exits = ARENA_ARRAY(a, uint32_t, reconv->loops.n + 1);
+    uint32_t *visits = ARENA_ARRAY(a, uint32_t, n);
+    Exits *exits = ARENA_ARRAY(a, Exits, reconv->loops.n + 1);
     for (uint32_t k = 0; k < reconv->order.count; k++)
         GRAPH_SUCCS(&reconv->g, reconv->order.order[k], s)
             for (uint32_t l = reconv->order.order[k] ? reconv->loops.innermost[reconv->order.order[k]]
                                                      : NO_NODE;
                  l != NO_NODE && !loop_contains(&reconv->loops, l, *s); l = reconv->loops.at[l].parent)
-                exits[l]++;
+                exits[l].n++, exits[l].ends += expect->ends[s - reconv->g.succ];
     for (unsigned warp = 0; warp < WARPS; warp++)
         for (uint32_t lane = 0; lane < LANES; lane++)
             draw_way(expect, a, warp, lane, visits, exits);

@@ -19,6 +19,9 @@
 /* Ticks between looks at the state: at least so many, and one for each STATE_PER_TICK bytes of it. A loop is
  * met in another phase at every look, so it takes up to as many looks as the loop is long. */
 enum { PROOF_INTERVAL = 1 << 12, STATE_PER_TICK = 4, ADD_BLOCK_AFTER = 1 << 24 };
+/* Ticks without a store that changes memory, after which another block is tried: those resident may wait for
+ * it in loops of such lengths that their common state takes long to come again. */
+enum { QUIET = 1 << 17 };
 enum { POLL_TICKS = 1 << 15 }; /* a few milliseconds */
 /* Bytes of memory that may be hashed: so many, and more for each tick. */
 enum { HASH_AT_ONCE = 1 << 20, HASH_PER_TICK = 8 };
@@ -27,11 +30,12 @@ typedef struct {
     Run *r;
     Cta **slots; /* resident blocks, in the order in which they started */
     uint32_t n, cap;
-    Cta *spare;           /* memory of a finished block */
-    uint64_t next, total; /* linear block numbers */
-    uint32_t want;        /* resident blocks to keep */
-    uint64_t idle_since;  /* tick of the last start or end of a block */
-    uint64_t polled;      /* tick of the last scope_poll */
+    Cta *spare;                          /* memory of a finished block */
+    uint64_t next, total;                /* linear block numbers */
+    uint32_t want;                       /* resident blocks to keep */
+    uint64_t idle_since;                 /* tick of the last start or end of a block */
+    uint64_t quiet_since, quiet_version; /* tick at which mem_version was last seen to change */
+    uint64_t polled;                     /* tick of the last scope_poll */
     /* Brent's cycle search */
     XXH128_hash_t saved, saved_memory;
     uint64_t saved_version, saved_clocks, saved_random, next_check, checks, save_at, hashed_bytes;
@@ -455,9 +459,14 @@ static bool grid_step(Grid *grid) {
         grid->have_saved = false;
         return stuck(grid, TRAP_LIVELOCK);
     }
-    if (run->ticks - grid->idle_since > ADD_BLOCK_AFTER && grid->n < run->opt.max_resident) {
+    if (grid->quiet_version != run->mem_version) {
+        grid->quiet_version = run->mem_version;
+        grid->quiet_since = run->ticks;
+    }
+    if ((run->ticks - grid->idle_since > ADD_BLOCK_AFTER || run->ticks - grid->quiet_since > QUIET) &&
+        grid->n < run->opt.max_resident) {
         grid->want = grid->n + 1;
-        grid->idle_since = run->ticks;
+        grid->idle_since = grid->quiet_since = run->ticks;
     }
     return true;
 }

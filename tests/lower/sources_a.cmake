@@ -24,4 +24,8 @@ if(PYTHON3)
     ${PROJECT_SOURCE_DIR}/bench)
   set_tests_properties(melded_kernels PROPERTIES LABELS diff)
   heddle_test_once(melded_kernels)
+  add_test(NAME divergent_kernels COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/divergent_kernels.py $<TARGET_FILE:heddle>
+    ${PROJECT_SOURCE_DIR}/bench)
+  set_tests_properties(divergent_kernels PROPERTIES LABELS diff)
+  heddle_test_once(divergent_kernels)
 endif()

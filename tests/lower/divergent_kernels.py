@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""The kernels of bench/kernels/divergent.ptx give what the PTX reference interpreter gives, and the joins that are chosen
+are worth it: where post-dominators keep lanes apart, a share of what they issue; nowhere much more.
+
+    divergent_kernels.py HEDDLE BENCH
+SPDX-License-Identifier: MIT
+"""
+import json, subprocess, sys
+
+heddle, bench = sys.argv[1:]
+out = subprocess.run([sys.executable, f"{bench}/reconvergence", "--heddle", heddle, "--json", "--modes", "ipdom,auto"],
+                     capture_output=True, text=True)
+if out.returncode:
+    sys.exit(f"divergent_kernels: {out.stdout[:2000]}{out.stderr}")
+good = True
+shares = {"while_three_ways": 0.1, "goto_out_of_two": 0.15, "inner_do_while": 0.2, "tree_walk": 0.5, "retry": 0.3, "interpreter": 0.25,
+          "three_deep": 0.2, "validate": 0.4, "dispatch_return": 0.3, "queens": 0.6, "rejection": 0.6, "retries_in_turn": 0.2}
+for kernel, row in json.loads(out.stdout).items():
+    late, chosen, share = row["ipdom"]["warp"], row["auto"]["warp"], shares.pop(kernel, 1.06)
+    if chosen > share * late:
+        print(f"{kernel}: {chosen} warp instructions, {late} with post-dominators, more than {share} of it")
+        good = False
+if shares:
+    sys.exit(f"no kernel {', '.join(shares)}")
+sys.exit(not good)
