@@ -16,6 +16,7 @@
 enum {
     MAX_EARLY_BLOCKS = 4096, /* larger functions get no early joins: the search is quadratic */
     MAX_ENTRIES = 1 << 25,   /* of all lists of pending blocks together */
+    FARTHEST_MEETING = 128,  /* blocks behind the branch, in auto mode */
     MOST_PENDING = 64,       /* joins around a branch; further in there is no register left for one */
     MAX_ROUNDS = 256,        /* of numbering; then all early branches are given up */
     MAX_SEARCHES = 64,       /* in one round, for an early join to give up */
@@ -84,12 +85,14 @@ static bool is_forward(const Reconv *reconv, uint32_t from, uint32_t to) {
  * the successor, or of the meeting block, that all its labelled forward predecessors come from. */
 static void find_meetings(Reconv *reconv, uint32_t b, uint32_t *label) {
     memset(label, 0, reconv->g.n * sizeof *label);
-    uint32_t first = reconv->order.count;
+    uint32_t first = reconv->order.count, end = first;
     GRAPH_SUCCS(&reconv->g, b, s) {
         label[*s] = *s;
         first = reconv->order.index[*s] < first ? reconv->order.index[*s] : first;
     }
-    for (uint32_t k = first; k < reconv->order.count; k++) {
+    if (reconv->automatic && end - first > FARTHEST_MEETING)
+        end = first + FARTHEST_MEETING;
+    for (uint32_t k = first; k < end; k++) {
         uint32_t n = reconv->order.order[k];
         reconv->f->module->steps++;
         if (!n)

@@ -28,6 +28,7 @@ enum {
     MOST_HEIGHT = 3,        /* loops around a branch whose bodies are looked at, from the innermost */
     MOST_ABOVE = 4,         /* places of BSSY for one join */
     MOST_STEPS = 300000,    /* of expected runs */
+    STEPS_OF_BLOCK = 512,   /* to find candidates: of each block of the function, as a mean */
     MARGIN = 128,           /* a join saves more than one in so many instructions */
     ROUNDS_MARGIN = 3,      /* the same of a join of several rounds: data that go otherwise lose much by it */
     DEEPEST = 7,            /* loops told apart */
@@ -52,6 +53,7 @@ typedef struct {
     uint32_t *last_at;      /* [block] its last candidate + 1 */
     VEC(uint32_t) previous; /* [candidate] the one before of the same block + 1 */
     uint32_t *set, nset;    /* taken */
+    uint64_t most_steps;    /* of the module, when no more candidates are looked for */
 } Places;
 
 static uint32_t innermost(const Places *places, uint32_t block) {
@@ -94,7 +96,7 @@ static bool pends_in_recursion(const Reconv *reconv, const Join *join) {
 
 static void add_candidate(Places *places, Join join, bool first) {
     Reconv *reconv = places->reconv;
-    if (places->all.n >= MOST_CANDIDATES || !join.places.n)
+    if (places->all.n >= MOST_CANDIDATES || !join.places.n || reconv->f->module->steps > places->most_steps)
         return;
     for (uint32_t k = places->last_at[join.block]; k; k = places->previous.at[k - 1])
         if (same_places(&places->all.at[k - 1].join, &join)) {
@@ -573,6 +575,7 @@ void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent
                   uint8_t *state) {
     Places places = {.reconv = reconv, .divergent = divergent, .base = base, .state = state};
     places.dom = dom_tree(&reconv->a, &reconv->g, GRAPH_FORWARD, reconv->f->entry.i);
+    places.most_steps = reconv->f->module->steps + (uint64_t)STEPS_OF_BLOCK * reconv->order.count;
     places.last_at = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
     for (uint32_t k = 0; k < reconv->order.count; k++) {
         uint32_t b = reconv->order.order[k], preds = 0, last = NO_NODE;

@@ -14,7 +14,7 @@
 enum {
     NUM_B = 16,
     GATHER_B = 2 /* of the function in which lanes gather */,
-    RECONV_MOST_PLACED = 256 /* blocks of a function in auto mode */
+    RECONV_MOST_PLACED = 4096 /* blocks of a function in auto mode */
 };
 #define NO_JOIN UINT32_MAX
 

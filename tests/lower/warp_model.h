@@ -6,7 +6,7 @@
 #define HEDDLE_TESTS_WARP_MODEL_H
 #include "ir/ir.h"
 
-enum { MODEL_LANES = 32, MODEL_MAX_BLOCKS = 128 };
+enum { MODEL_LANES = 32, MODEL_MAX_BLOCKS = 512 };
 
 typedef struct { /* the CFG before the pass; blocks 1..n */
     uint32_t n;
