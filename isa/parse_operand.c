@@ -134,11 +134,8 @@ static uint32_t float_bits(unsigned type, double v, bool qnan, bool bf16) {
 }
 
 static bool mod_is_set(const Parse *parse, const MachInst *in, const char *name) {
-    const IsaOptype *isa_optype = &isa_optypes[parse->r->optype];
-    for (unsigned i = 0; i < isa_optype->nmods; i++)
-        if (!strcmp(isa_optype->mods[i].name, name))
-            return isa_mod_get(parse->r, i, in->mods) != 0;
-    return false;
+    int mod = isa_mod_find(parse->r, name);
+    return mod >= 0 && isa_mod_get(parse->r, (unsigned)mod, in->mods) != 0;
 }
 
 /* Decimal, INF, QNAN, or the raw bits in hexadecimal. */
@@ -285,17 +282,23 @@ static const char *parse_immediate(Parse *p, const char *s, const IsaField *fiel
                                    Operand *o) {
     uint32_t bits, low;
     int64_t v;
-    switch (field->type) {
+    ImmHalf half;
+    ValueType type = isa_imm_type(p->r, in, field->type, &half);
+    switch (type) {
     case VT_F32:
     case VT_F64:
-        if (!(s = one_float(p, s, field->type, false, &bits)))
+        if (!(s = one_float(p, s, type, false, &bits)))
             return NULL;
         *o = op_imm(bits);
         return s;
     case VT_H2: {
-        bool bf16 = mod_is_set(p, in, "bf16");
+        bool bf16 = half ? half == IMM_BF16 : mod_is_set(p, in, "bf16");
         if (!(s = one_float(p, s, VT_H2, bf16, &bits)))
             return NULL;
+        if (half) {
+            *o = op_imm(bits);
+            return s;
+        }
         s = isa_parse_blanks(s);
         if (*s != ',')
             return isa_parse_miss(p, s, "expected two numbers");

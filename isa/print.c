@@ -64,24 +64,19 @@ static void put_float(Print *p, double v, bool canonical_nan, bool negative, uin
         print_text(p, fabs(v) >= 1e9 ? "%.20e" : "%.20g", v);
 }
 
-static int find_mod(const IsaRow *row, const char *name) {
-    const IsaOptype *isa_optype = &isa_optypes[row->optype];
-    for (unsigned i = 0; i < isa_optype->nmods; i++)
-        if (!strcmp(isa_optype->mods[i].name, name))
-            return (int)i;
-    return -1;
+static void put_half(Print *print, uint32_t h, bool bf16) {
+    put_float(print, half_value(h, bf16), (h & 0x7fff) == (bf16 ? 0x7fc0 : 0x7e00), h >> 15, h);
 }
 
 static bool mod_set(const IsaRow *r, const MachInst *in, const char *name) {
-    int m = find_mod(r, name);
+    int m = isa_mod_find(r, name);
     return m >= 0 && isa_mod_get(r, (unsigned)m, in->mods);
 }
 
 static void put_halves(Print *print, uint32_t bits) {
     bool bf16 = mod_set(print->r, print->in, "bf16");
     for (unsigned i = 0; i < 2; i++) {
-        uint32_t h = i ? bits & 0xffff : bits >> 16;
-        put_float(print, half_value(h, bf16), (h & 0x7fff) == (bf16 ? 0x7fc0 : 0x7e00), h >> 15, h);
+        put_half(print, i ? bits & 0xffff : bits >> 16, bf16);
         if (!i)
             print_text(print, ", ");
     }
@@ -91,7 +86,8 @@ static void put_imm(Print *p, const IsaField *field, uint32_t bits) {
     float s;
     double d;
     uint64_t wide = (uint64_t)bits << 32;
-    switch (field->type) {
+    ImmHalf half;
+    switch (isa_imm_type(p->r, p->in, field->type, &half)) {
     case VT_F32:
         memcpy(&s, &bits, 4);
         put_float(p, (double)s, (bits & 0x7fffffff) == 0x7fc00000, bits >> 31, bits);
@@ -100,7 +96,14 @@ static void put_imm(Print *p, const IsaField *field, uint32_t bits) {
         memcpy(&d, &wide, 8);
         put_float(p, d, (bits & 0x7fffffff) == 0x7ff80000, bits >> 31, bits);
         break;
-    case VT_H2: put_halves(p, bits); break;
+    case VT_H2:
+        if (!half)
+            put_halves(p, bits);
+        else if (bits >> 16)
+            print_text(p, "0x%x", bits);
+        else
+            put_half(p, bits, half == IMM_BF16);
+        break;
     case VT_SIMM: put_hex(p, (int32_t)bits); break;
     default: print_text(p, "0x%x", bits);
     }

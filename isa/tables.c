@@ -56,6 +56,41 @@ const IsaRow *isa_row(const Target *target, unsigned opcode) {
     return NULL;
 }
 
+int isa_mod_find(const IsaRow *row, const char *name) {
+    const IsaOptype *isa_optype = &isa_optypes[row->optype];
+    for (unsigned i = 0; i < isa_optype->nmods; i++)
+        if (!strcmp(isa_optype->mods[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+/* The name of a modifier's value, "" where the row has no such field. */
+static const char *mod_value(const IsaRow *row, const MachInst *in, const char *name) {
+    int mod = isa_mod_find(row, name);
+    for (unsigned i = 0; mod >= 0 && i < row->nfields; i++) {
+        const IsaField *field = &isa_fields[row->field0 + i];
+        if (field->kind != FK_MOD || field->index != mod || !field->enum_type)
+            continue;
+        const IsaEnum *values = &isa_enums[field->enum_type - 1];
+        uint32_t value = isa_mod_get(row, (unsigned)mod, in->mods);
+        for (unsigned k = 0; k < values->nvals; k++)
+            if (values->vals[k].sem == value)
+                return values->vals[k].name;
+    }
+    return "";
+}
+
+ValueType isa_imm_type(const IsaRow *row, const MachInst *in, unsigned type, ImmHalf *half) {
+    const char *src = mod_value(row, in, "src"), *func = mod_value(row, in, "func");
+    *half = IMM_WHOLE;
+    if (type != VT_F32)
+        return (ValueType)type;
+    if (!strcmp(src, "F64") || !strcmp(func, "RCP64H") || !strcmp(func, "RSQ64H"))
+        return VT_F64;
+    *half = !strcmp(src, "F16") ? IMM_F16 : !strcmp(src, "BF16") ? IMM_BF16 : IMM_WHOLE;
+    return *half ? VT_H2 : VT_F32;
+}
+
 MachInst isa_inst(unsigned optype) {
     MachInst in = {.optype = (uint16_t)optype, .ctrl = CONTROL_DEFAULT};
     if (optype < isa_noptypes) {

@@ -3,7 +3,8 @@
  *   A  24-31            neg 72 abs 73 half 74-75
  *   W  32-63            neg 63 abs 62 half 60-61 (not for imm)
  *   V  64-71            neg 75 abs 74, or for fp16: 84 83 81-82
- * The reuse bit follows the operand, not the place: A 122, B 123, C 124.
+ * The reuse bit follows the operand, not the place: A 122, B 123, C 124. Of the two operands of FADD and the
+ * like, whose immediate takes the C operand's form (RI, not I), the second is the C operand.
  * SPDX-License-Identifier: MIT */
 #include "isa/gen/isagen.h"
 #include <string.h>
@@ -86,6 +87,14 @@ static void add_operand(Ig *g, IgDef *def, const IgForms *ig_forms, const IgForm
     add_modifiers(g, def, form_slot, at, kind == IN_REG, reuse, loc);
 }
 
+static bool second_is_c(const IgForms *ig_forms) {
+    bool swaps = false;
+    for (unsigned i = 0; i < ig_forms->names.n; i++)
+        for (unsigned k = 0; k < sizeof forms / sizeof *forms; k++)
+            swaps |= forms[k].swap && !strcmp(forms[k].name, ig_forms->names.at[i].text);
+    return swaps && !ig_forms->slot[2].slot;
+}
+
 static bool one_form(Ig *ig, IgDef *optype, const IgForms *ig_forms, const IgTok *name) {
     unsigned k = 0, n = sizeof forms / sizeof *forms;
     while (k < n && (strcmp(forms[k].name, name->text) || (ig_forms->uniform && !forms[k].uniform)))
@@ -106,7 +115,7 @@ static bool one_form(Ig *ig, IgDef *optype, const IgForms *ig_forms, const IgTok
     const IgFormSlot *a = &ig_forms->slot[0], *form_slot = &ig_forms->slot[1], *c = &ig_forms->slot[2];
     add_operand(ig, def, ig_forms, a, AT_A, IN_REG, 122);
     if (!forms[k].swap) {
-        add_operand(ig, def, ig_forms, form_slot, AT_W, forms[k].w, 123);
+        add_operand(ig, def, ig_forms, form_slot, AT_W, forms[k].w, second_is_c(ig_forms) ? 124 : 123);
         add_operand(ig, def, ig_forms, c, AT_V, IN_REG, 124);
     } else if (form_slot->slot && c->slot) {
         add_operand(ig, def, ig_forms, c, AT_W, forms[k].w, 124);

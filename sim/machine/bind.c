@@ -161,8 +161,9 @@ void bind_operands(Bind *bind) {
 }
 
 static int op_not_simulated(Warp *w, Dec *dec, uint32_t g) {
+    const char *reason = isa_traits(dec->optype)->absent;
     return g ? machine_trap(w, dec, low_lane(g), TRAP_UNSUPPORTED, "%s is not simulated: %s",
-                            isa_optype_name(dec->optype), isa_traits(dec->optype)->absent)
+                            isa_optype_name(dec->optype), reason ? reason : "not with these modifiers")
              : RUN_OK;
 }
 bool bind_not_simulated(Bind *bind) {

@@ -103,7 +103,7 @@ static uint32_t own_pc(const Warp *warp, const Dec *d) { return (uint32_t)(d - w
 /* Mixed guard at a synchronising instruction: the true lanes stay here, the others run on. */
 static int split_here(Warp *warp, const Dec *dec, uint32_t g) {
     park(warp, g, own_pc(warp, dec));
-    if (g && (dec->optype == OT_BSYNC || dec->optype == OT_WARPSYNC))
+    if (g && (dec->optype == OT_BSYNC || isa_traits(dec->optype)->flow == ISA_FLOW_WARPSYNC))
         warp->blocked |= g;
     warp->active &= ~g;
     return RUN_OK; /* pc is already the next instruction */
@@ -663,6 +663,17 @@ bool bind_BSYNC(Bind *b) { return control(b, op_bsync, CLS_B); }
 bool bind_YIELD(Bind *b) { return control(b, op_yield, CLS_B); }
 bool bind_BREAK(Bind *b) { return control(b, op_break, CLS_B); }
 bool bind_WARPSYNC(Bind *b) { return control(b, op_warpsync, CLS_B); }
+/* The machine's ENDCOLLECTIVE goes on behind itself: the target must be there. */
+bool bind_WARPSYNC_COLLECTIVE(Bind *bind) {
+    uint32_t end = bind->pc + (uint32_t)(bind->in->wide / INST_BYTES);
+    char error[ISA_ERROR_BYTES];
+    MachInst in;
+    if (bind->in->wide <= 0 || bind->in->wide % INST_BYTES || end >= bind->run->ncode ||
+        !isa_decode(bind->run->bin->target, bind->run->code[end], &in, error) ||
+        in.optype != OT_ENDCOLLECTIVE)
+        return bind_fail(bind, "WARPSYNC.COLLECTIVE whose target is not behind ENDCOLLECTIVE");
+    return control(bind, op_warpsync, CLS_B);
+}
 bool bind_NANOSLEEP(Bind *b) { return control(b, op_nanosleep, CLS_OTHER); }
 bool bind_RTT(Bind *b) { return control(b, op_host_call, CLS_OTHER); }
 bool bind_SYSCALL(Bind *b) { return control(b, op_host_call, CLS_OTHER); }

@@ -88,7 +88,7 @@ struct Dec {
         struct { uint32_t cmp, bop; } dset;
         struct { uint32_t ftz, sat, fmz, relu, f32, bf16, op; } half;
         struct { uint32_t ftz, nan, xorsign, unused_, f32, bf16; } hminmax; /* ftz as in half */
-        struct { uint32_t ftz, cmp, bop, flag /* .BF or .H_AND */; } hset;
+        struct { uint32_t ftz, cmp, bop, flag /* .BF or .H_AND */, bf16; } hset;
         /* conversions: src, dst: SRC_*; bits: of the integer; whole: rounding of FRND; shift: bit of the
          * part read. What reads a float (src, ftz, shift)
          * and what writes one (dst, rnd) lie alike. */

@@ -13,11 +13,10 @@ enum { OP_CAS = 32, OP_CAST_SPIN = 33 };
 static uint32_t add_f32(uint32_t x, uint32_t y, uint32_t ftz) {
     return f32_flush(f32_canon(as_f32(f32_flush(x, ftz)) + as_f32(f32_flush(y, ftz))), ftz);
 }
-static uint32_t add_f16x2(uint32_t x, uint32_t y) {
+static uint32_t add_halves(uint32_t x, uint32_t y, Fmt f) {
     uint32_t v = 0;
     for (unsigned h = 0; h < 32; h += 16)
-        v |= fp_narrow(fp_widen(x >> h & 0xffff, fmt_f16) + fp_widen(y >> h & 0xffff, fmt_f16), fmt_f16,
-                       Rnd_RN)
+        v |= fp_narrow(add_to_odd(fp_widen(x >> h & 0xffff, f), fp_widen(y >> h & 0xffff, f)), f, Rnd_RN)
              << h;
     return v;
 }
@@ -39,7 +38,9 @@ static uint64_t atom_result(uint32_t op, uint32_t type, uint64_t old, uint64_t v
         if (type == AtomType_F64)
             return f64_canon(as_f64(old) + as_f64(v));
         if (type == AtomType_F16x2)
-            return add_f16x2((uint32_t)old, (uint32_t)v);
+            return add_halves((uint32_t)old, (uint32_t)v, fmt_f16);
+        if (type == AtomType_BF16x2)
+            return add_halves((uint32_t)old, (uint32_t)v, fmt_bf16);
         return old + v;
     case AtomOp_MIN: return less(type, v, old) ? v : old;
     case AtomOp_MAX: return less(type, old, v) ? v : old;
@@ -111,7 +112,8 @@ static bool bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, 
     dec->target = (int64_t)(int32_t)dec->imm[0];
     dec->imm[1] = space;
     dec->full = dec->part = op_atomic;
-    bool floating = type == AtomType_F32 || type == AtomType_F64 || type == AtomType_F16x2;
+    bool floating =
+        type == AtomType_F32 || type == AtomType_F64 || type == AtomType_F16x2 || type == AtomType_BF16x2;
     if (op < OP_CAS && (op > AtomOp_EXCH || (floating && op != AtomOp_ADD) ||
                         ((op == AtomOp_INC || op == AtomOp_DEC) && type != AtomType_U32)))
         return bind_fail(bind, "no such atomic operation");
@@ -120,8 +122,8 @@ static bool bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, 
 #define BIND_ATOM(name, space, E, DESC, STRIDE)                                                              \
     bool bind_##name(Bind *b) {                                                                              \
         uint32_t m = b->in->mods, type = MGET(name, type, m);                                                \
-        return type > AtomType_F64 ? bind_fail(b, "undefined type")                                          \
-                                   : bind_atomic(b, space, MGET(name, op, m), type, E, DESC, STRIDE);        \
+        return type > AtomType_BF16x2 ? bind_fail(b, "undefined type")                                       \
+                                      : bind_atomic(b, space, MGET(name, op, m), type, E, DESC, STRIDE);     \
     }
 BIND_ATOM(ATOMG, MS_GLOBAL, MGET(ATOMG, e, m), MGET(ATOMG, desc, m), 0)
 BIND_ATOM(ATOM, MS_GENERIC, MGET(ATOM, e, m), MGET(ATOM, desc, m), 0)
@@ -136,11 +138,13 @@ BIND_ATOM(ATOMS, MS_SHARED, 0, false, MGET(ATOMS, stride, m))
         return bind_atomic(b, space, MODE, type, E, false, STRIDE);                                          \
     }
 BIND_CAS(ATOMG_CAS, MS_GLOBAL, MGET(ATOMG_CAS, e, m), 0, OP_CAS)
-BIND_CAS(ATOM_CAS, MS_GENERIC, MGET(ATOM_CAS, e, m), 0, OP_CAS)
+BIND_CAS(ATOM_CAS, MS_GENERIC, MGET(ATOM_CAS, e, m), 0,
+         MGET(ATOM_CAS, mode, m) == CasMode_CAST_SPIN ? OP_CAST_SPIN : OP_CAS)
 BIND_CAS(ATOMS_CAS, MS_SHARED, 0, MGET(ATOMS_CAS, stride, m),
          MGET(ATOMS_CAS, mode, m) == CasMode_CAST_SPIN ? OP_CAST_SPIN : OP_CAS)
 
 static int qspc(Warp *warp, Dec *dec, uint32_t g) {
+    /* D: shared memory of the cluster, here of the block alone */
     uint32_t in = 0, *r = dec_dst(warp, dec, 0);
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
@@ -148,7 +152,8 @@ static int qspc(Warp *warp, Dec *dec, uint32_t g) {
         uint32_t space = a - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES  ? QspcSpace_S
                          : a - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES ? QspcSpace_L
                                                                    : QspcSpace_G;
-        bool is = space == dec->mem.op && a - SIM_CONST_WINDOW >= SIM_WINDOW_BYTES;
+        bool is = space == (dec->mem.op == QspcSpace_D ? QspcSpace_S : dec->mem.op) &&
+                  a - SIM_CONST_WINDOW >= SIM_WINDOW_BYTES;
         in |= (uint32_t)is << lane;
         r[lane] = is;
     }

@@ -227,8 +227,10 @@ static bool use_i2f(Bind *bind, unsigned bits, FloatKind dst, uint32_t rnd, bool
 }
 bool LV(bind_I2F)(Bind *bind) {
     uint32_t m = bind->in->mods, bits = 8u << MGET(I2F, src, m);
+    if (bits == 16 && MGET(I2F, byte, m) > ByteSel_B1) /* there, 1 is the high half */
+        return bind_fail(bind, "a part that a register lacks");
     return use_i2f(bind, bits, float_kind(MGET(I2F, dst, m)), MGET(I2F, rnd, m),
-                   MGET(I2F, sign, m) == CvtSign_S, bits < 32 ? 8 * MGET(I2F, byte, m) : 0);
+                   MGET(I2F, sign, m) == CvtSign_S, bits < 32 ? bits * MGET(I2F, byte, m) : 0);
 }
 bool LV(bind_I2FP)(Bind *bind) {
     uint32_t m = bind->in->mods;
@@ -251,6 +253,18 @@ static int f2fp(Warp *warp, Dec *dec, uint32_t g) {
     }
     return RUN_OK;
 }
+static int f2fp_merge(Warp *warp, Dec *dec, uint32_t g) {
+    ROWS;
+    EACH_LANE(i, g) {
+        uint32_t bits = (a[i] & dec->am[0]) ^ (dec->xm[0] & 0x80000000u);
+        uint32_t v = fp_narrow((double)as_f32(bits), dec->f2fp.bf16 ? fmt_bf16 : fmt_f16, dec->f2fp.rnd);
+        r[i] = dec->f2fp.relu && v & 0x8000 ? 0 : v;
+    }
+    return RUN_OK;
+}
+static bool is_zero_reg(Operand o) {
+    return o.kind == OPK_NONE || (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ);
+}
 bool LV(bind_F2FP)(Bind *bind) {
     uint32_t m = bind->in->mods;
     bind_operands(bind);
@@ -258,5 +272,37 @@ bool LV(bind_F2FP)(Bind *bind) {
     bind->d->f2fp.rnd = MGET(F2FP, rnd, m);
     bind->d->f2fp.relu = MGET(F2FP, relu, m);
     bind->d->full = bind->d->part = f2fp;
+    return !bind->failed;
+}
+bool LV(bind_F2FP_MERGE)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind_operands(bind);
+    bind->d->f2fp.bf16 = MGET(F2FP_MERGE, type, m) == F2fpType_BF16;
+    bind->d->f2fp.rnd = MGET(F2FP_MERGE, rnd, m);
+    bind->d->f2fp.relu = MGET(F2FP_MERGE, relu, m);
+    bind->d->full = bind->d->part = f2fp_merge;
+    if (!is_zero_reg(bind->in->src[F2FP_MERGE_rc])) /* what is kept of rc is not known */
+        return bind_not_simulated(bind);
+    return !bind->failed;
+}
+
+/* ---- F2IP: f32 to a byte ---- */
+static int f2ip(Warp *warp, Dec *dec, uint32_t g) {
+    ROWS;
+    EACH_LANE(i, g) {
+        uint32_t bits = (b[i] & dec->am[1]) ^ (dec->xm[1] & 0x80000000u);
+        uint64_t v = to_integer((double)as_f32(bits), 8, dec->f2i.is_signed, dec->f2i.rnd, false);
+        r[i] = (uint32_t)v & 0xff;
+    }
+    return RUN_OK;
+}
+bool LV(bind_F2IP)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind_operands(bind);
+    bind->d->f2i.is_signed = MGET(F2IP, type, m) == F2ipType_S8;
+    bind->d->f2i.rnd = MGET(F2IP, rnd, m);
+    bind->d->full = bind->d->part = f2ip;
+    if (MGET(F2IP, relu, m) || !is_zero_reg(bind->in->src[F2IP_ra]) || !is_zero_reg(bind->in->src[F2IP_rc]))
+        return bind_not_simulated(bind); /* which byte goes where is not known */
     return !bind->failed;
 }

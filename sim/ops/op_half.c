@@ -156,12 +156,13 @@ bool LV(bind_HMNMX2)(Bind *bind) {
 
 /* ---- comparison ---- */
 static bool half_cmp(const Dec *dec, uint32_t x, uint32_t y, unsigned h) {
-    double p = half_source(dec, 0, x, h, fmt_f16), q = half_source(dec, 1, y, h, fmt_f16);
+    Fmt f = dec->hset.bf16 ? fmt_bf16 : fmt_f16;
+    double p = half_source(dec, 0, x, h, f), q = half_source(dec, 1, y, h, f);
     return (fp_relation(p, q) & dec->hset.cmp) != 0;
 }
 static int hset2(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t pp = dec_pred(warp, dec, 0), one = dec->hset.flag ? 0x3c00 : 0xffff;
+    uint32_t pp = dec_pred(warp, dec, 0), one = !dec->hset.flag ? 0xffff : dec->hset.bf16 ? 0x3f80 : 0x3c00;
     EACH_LANE(i, g) {
         uint32_t p = pp >> i & 1;
         uint32_t lo = bool_op(dec->hset.bop, half_cmp(dec, a[i], b[i], 0), p),
@@ -188,6 +189,7 @@ bool LV(bind_HSET2)(Bind *bind) {
     bind->d->hset.cmp = MGET(HSET2, cmp, m);
     bind->d->hset.bop = MGET(HSET2, bop, m);
     bind->d->hset.flag = MGET(HSET2, bf, m);
+    bind->d->hset.bf16 = MGET(HSET2, bf16, m);
     bind->d->full = bind->d->part = hset2;
     return bind_half(bind);
 }
@@ -197,6 +199,7 @@ bool LV(bind_HSETP2)(Bind *bind) {
     bind->d->hset.cmp = MGET(HSETP2, cmp, m);
     bind->d->hset.bop = MGET(HSETP2, bop, m);
     bind->d->hset.flag = MGET(HSETP2, h_and, m);
+    bind->d->hset.bf16 = MGET(HSETP2, bf16, m);
     bind->d->full = bind->d->part = hsetp2;
     return bind_half(bind);
 }

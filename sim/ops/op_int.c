@@ -75,6 +75,7 @@ static int nop(Warp *warp, Dec *dec, uint32_t g) {
 }
 /* Memory is sequentially consistent: fences and cache control change nothing. */
 bool LV(bind_NOP)(Bind *b) { return use(b, nop, nop); }
+bool LV(bind_ENDCOLLECTIVE)(Bind *b) { return use(b, nop, nop); }
 bool LV(bind_MEMBAR)(Bind *b) { return use(b, nop, nop); }
 bool LV(bind_ERRBAR)(Bind *b) { return use(b, nop, nop); }
 bool LV(bind_CCTL)(Bind *b) { return use(b, nop, nop); }
@@ -235,20 +236,42 @@ static int plop3(Warp *warp, Dec *dec, uint32_t g) {
         set_pred(warp, dec->pd[1], g, anf_of_masks(second, x, y, z));
     return RUN_OK;
 }
-static bool use_plop3(Bind *bind, uint32_t lut, uint32_t lut2) {
+/* Of sign bits. */
+static int plop3_sign(Warp *warp, Dec *dec, uint32_t g) {
+    ROWS;
+    const uint32_t second[8] = {dec->xm[0], dec->xm[1], dec->xm[2], dec->xm[3],
+                                dec->am[0], dec->am[1], dec->am[2], dec->am[3]};
+    MASK_OF(x, a[i] >> 31)
+    MASK_OF(y, b[i] >> 31)
+    MASK_OF(z, c[i] >> 31)
+    set_pred(warp, dec->pd[0], g, anf_of_masks(dec->anf, x, y, z));
+    if (dec->pd[1] != PRED_SINK)
+        set_pred(warp, dec->pd[1], g, anf_of_masks(second, x, y, z));
+    return RUN_OK;
+}
+static bool use_plop3(Bind *bind, OpFn *fn, uint32_t lut, uint32_t lut2) {
     uint32_t second[8];
-    bool ok = use(bind, plop3, plop3);
+    bool ok = use(bind, fn, fn);
     anf(lut, bind->d->anf);
     anf(lut2, second);
-    memcpy(bind->d->xm, second, sizeof bind->d->xm); /* masks of vector sources, of which there are none */
+    memcpy(bind->d->xm, second, sizeof bind->d->xm); /* signs of vector sources, which have none */
     memcpy(bind->d->am, second + 4, sizeof bind->d->am);
     return ok;
 }
 bool LV(bind_PLOP3)(Bind *bind) {
-    return use_plop3(bind, MGET(PLOP3, lut, bind->in->mods), MGET(PLOP3, lut2, bind->in->mods));
+    return use_plop3(bind, plop3, MGET(PLOP3, lut, bind->in->mods), MGET(PLOP3, lut2, bind->in->mods));
 }
 bool LV(bind_UPLOP3)(Bind *bind) {
-    return use_plop3(bind, MGET(UPLOP3, lut, bind->in->mods), MGET(UPLOP3, lut2, bind->in->mods)) &&
+    return use_plop3(bind, plop3, MGET(UPLOP3, lut, bind->in->mods), MGET(UPLOP3, lut2, bind->in->mods)) &&
+           uniform(bind);
+}
+bool LV(bind_PLOP3_SIGN)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return use_plop3(bind, plop3_sign, MGET(PLOP3_SIGN, lut, m), MGET(PLOP3_SIGN, lut2, m));
+}
+bool LV(bind_UPLOP3_SIGN)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return use_plop3(bind, plop3_sign, MGET(UPLOP3_SIGN, lut, m), MGET(UPLOP3_SIGN, lut2, m)) &&
            uniform(bind);
 }
 
@@ -305,10 +328,13 @@ bool LV(bind_VIMNMX)(Bind *bind) {
     return use(bind, s ? imin_s_f : imin_u_f, s ? imin_s_p : imin_u_p);
 }
 OP32(viadd, uint32_t x = dec->xm[1];, a[i] + ((b[i] ^ x) - x))
+OP32(viadd_halves, , ((a[i] & 0xffff0000u) + (b[i] & 0xffff0000u)) | ((a[i] + b[i]) & 0xffff))
 bool LV(bind_VIADD)(Bind *bind) {
-    if (MGET(VIADD, type, bind->in->mods) != ViaddType_S32)
+    uint32_t type = MGET(VIADD, type, bind->in->mods);
+    bool negated = bind->in->src[VIADD_rb].mods & OPM_NEG;
+    if (type == ViaddType_U8x4 || (type == ViaddType_H16x2 && negated)) /* ptxas 13.0 makes neither */
         return bind_not_simulated(bind);
-    return use(bind, viadd_f, viadd_p);
+    return type == ViaddType_S32 ? use(bind, viadd_f, viadd_p) : use(bind, viadd_halves_f, viadd_halves_p);
 }
 
 OP32(absdiff_s, , ((int32_t)a[i] < (int32_t)b[i] ? b[i] - a[i] : a[i] - b[i]) + c[i])

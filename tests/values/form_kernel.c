@@ -131,6 +131,9 @@ char *form_kernel_text(const FormUse *form, unsigned number) {
                                            : "or.b16 %%h9, %%h9, 1; ");
     if (insn.op == PTX_BFE || insn.op == PTX_BFI) /* beyond: anything */
         fprintf(f, "and.b32 %%r9, %%r9, 255; and.b32 %%r13, %%r13, 255; and.b32 %%r17, %%r17, 255; ");
+    if (insn.op == PTX_ADDC || insn.op == PTX_SUBC ||
+        insn.op == PTX_MADC) /* a carry that nobody else writes */
+        fprintf(f, "ld.global.u32 %%w, [%%g+16]; add.cc.u32 %%w, %%w, %%w; ");
     fprintf(f, "%s ", statement);
     put_outputs(f, &registers, space);
     fprintf(f, "ret; }\n");

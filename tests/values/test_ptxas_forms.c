@@ -4,9 +4,9 @@
  * statement, which test_values compares with host C and MPFR. So it is known of the machine that it gives
  * NVIDIA's instructions their meaning, also those which our own compiler does not choose.
  *
- *   PTXAS=... test_ptxas_forms SCRATCH TARGET [PART [OF]] [WORD]
+ *   PTXAS=... test_ptxas_forms SCRATCH TARGET LEVEL [PART [OF]] [WORD]
  *
- * Spellings whose number modulo OF is PART (all), that hold WORD.
+ * Spellings whose number modulo OF is PART (all), that hold WORD, at optimisation level LEVEL: 0 or 3.
  * SPDX-License-Identifier: MIT */
 #include "form_kernel.h"
 #include "base/rng.h"
@@ -168,7 +168,7 @@ static void make_plan(Plan *plan, const char *kernel, const char *type) {
 
 /* ---- ptxas ---- */
 
-static const char *ptxas, *scratch;
+static const char *ptxas, *scratch, *level;
 
 static char *read_all(const char *path, size_t *size) {
     FILE *f = fopen(path, "rb");
@@ -199,11 +199,11 @@ static void write_module(const char *path, const char *target, char *const *text
 /* Compiles the kernels that ptxas takes; the others become NULL in text[]. The cubin, or NULL. */
 static char *compile(const char *target, char **text, unsigned n, size_t *size) {
     char source[300], cubin[300], errors[300], command[1500];
-    snprintf(source, sizeof source, "%s/%s.ptx", scratch, target);
-    snprintf(cubin, sizeof cubin, "%s/%s.cubin", scratch, target);
-    snprintf(errors, sizeof errors, "%s/%s.err", scratch, target);
-    snprintf(command, sizeof command, "'%s' -arch=%s -o '%s' '%s' 2>'%s' >/dev/null", ptxas, target, cubin,
-             source, errors);
+    snprintf(source, sizeof source, "%s/%s_O%s.ptx", scratch, target, level);
+    snprintf(cubin, sizeof cubin, "%s/%s_O%s.cubin", scratch, target, level);
+    snprintf(errors, sizeof errors, "%s/%s_O%s.err", scratch, target, level);
+    snprintf(command, sizeof command, "'%s' -O%s -arch=%s -o '%s' '%s' 2>'%s' >/dev/null", ptxas, level,
+             target, cubin, source, errors);
     for (unsigned round = 0; round < 40; round++) {
         write_module(source, target, text, n);
         if (system(command) == 0) /* NOLINT: paths of the build */
@@ -342,12 +342,13 @@ static void test_chunk(const char *target, unsigned first, unsigned n) { /* NOLI
 
 int main(int argc, char **argv) {
     ptxas = getenv("PTXAS");
-    if (argc < 3 || !ptxas)
+    if (argc < 4 || !ptxas)
         return 2;
     scratch = argv[1];
-    part = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
-    parts = argc > 4 ? (unsigned)atoi(argv[4]) : 1;
-    only = argc > 5 ? argv[5] : "";
+    level = argv[3];
+    part = argc > 4 ? (unsigned)atoi(argv[4]) : 0;
+    parts = argc > 5 ? (unsigned)atoi(argv[5]) : 1;
+    only = argc > 6 ? argv[6] : "";
     for (unsigned form = 1; form < form_count(); form++)
         form_text_spellings(form, note_form, NULL);
     for (unsigned first = 0; first < nforms; first += CHUNK)
