@@ -7,6 +7,9 @@
  * all counters that start at one zero would be one web, and each would take the register that another just
  * had.
  *
+ * What comes to a phi from a block that lanes hardly ever reach, a call's result as a rule, is related to
+ * nothing: that web would take the call's register, and the common way a copy to it.
+ *
  * A web is a hint: a value that spilling made several definitions of is taken for what its first one says.
  * SPDX-License-Identifier: MIT */
 #include "ir/cfg.h"
@@ -31,10 +34,17 @@ typedef struct {
     VEC(LastUse) uses;   /* by value, then by block */
     uint32_t *first_use; /* [value] in uses; [value + 1] the end */
     uint32_t *head, *next, *size; /* [web] its members in the order of the dominator tree */
+    bool *rare;                   /* [block] lanes hardly ever come there */
     VEC(Relation) relations;
 } Webs;
 
 /* ---- where values are made and used ---- */
+
+static void note_rare(Webs *webs, BlockId b) {
+    FOR_INSTS(webs->f, b, i)
+        if (i->op == OT_BRA && i->flags & IF_RARE)
+            webs->rare[ir_src(webs->f, i, BRA_offset)->value] = true;
+}
 
 static void note_defs(Webs *webs, BlockId b, const Inst *i, uint32_t at) {
     ValId v[4];
@@ -176,10 +186,14 @@ static void relate(Webs *webs, Operand a, Operand b, uint32_t depth) {
 static void relate_inst(Webs *webs, BlockId b, const Inst *i) {
     Function *f = webs->f;
     const uint32_t *depth = webs->colour->g.depth;
-    if (i->op == IR_PHI)
-        FOR_SRCS(f, i, src)
-            relate(webs, *ir_dst(f, i, 0), *src, depth[ir_block(f, b)->preds.at[AT(src)].i]);
-    else if (i->op == IR_COPY || i->op == IR_PARCOPY)
+    if (i->op == IR_PHI) {
+        FOR_SRCS(f, i, src) {
+            BlockId from = ir_block(f, b)->preds.at[AT(src)];
+            if (!webs->rare[from.i]) /* the others' register counts, so the copy is made there */
+                relate(webs, *ir_dst(f, i, 0), *src, depth[from.i]);
+        }
+    }
+    if (i->op == IR_COPY || i->op == IR_PARCOPY)
         for (unsigned k = 0; k < i->ndst && k < i->nsrc; k++)
             relate(webs, *ir_dst(f, i, k), *ir_src(f, i, k), depth[b.i]);
     FOR_TIED(f, i, old)
@@ -224,6 +238,9 @@ void ra_webs(Colour *colour) {
     for (uint32_t k = 0; k < colour->g.nrpo; k++)
         note_block(&webs, k, latest);
     sort_uses(&webs);
+    webs.rare = ARENA_ARRAY(&webs.a, bool, f->blocks.n);
+    for (uint32_t k = 0; k < colour->g.nrpo; k++)
+        note_rare(&webs, colour->g.rpo[k]);
     for (uint32_t k = 0; k < colour->g.nrpo; k++) {
         BlockId b = colour->g.rpo[k];
         FOR_INSTS(f, b, i)
