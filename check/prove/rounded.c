@@ -1,14 +1,15 @@
-/* Division, reciprocal and square root of f32 that machine code does by MUFU and FFMA where the operands are
- * ordinary, and by a call of the library elsewhere. Where the two ways meet, the value is the library's on
- * both: if one brings a call's result, and the other what the sequence computes of the call's own arguments,
- * under just the condition that the sequence asks for. What is compared is whole terms, so another step,
- * sign, constant or rounding mode is not recognised. That the sequences round correctly is shown beside the
- * prover: docs/numerics.md, "Rounding exactly from MUFU", and tests/values/test_rounded.
+/* Division, reciprocal and square root of f32 and f64 that machine code does by MUFU and FFMA or DFMA where
+ * the operands are ordinary, and by a call of the library elsewhere. Where the two ways meet, the value is
+ * the library's on both: if one brings a call's result, and the other what the sequence computes of the
+ * call's own arguments, under just the condition that the sequence asks for. What is compared is whole terms,
+ * so another step, sign, constant or rounding mode is not recognised. That the sequences round correctly is
+ * shown beside the prover: docs/numerics.md, "Rounding exactly from MUFU", and tests/values/test_rounded.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include <string.h>
 
-enum { MAGNITUDE = 0x7fffffff, ONE = 0x3f800000, HALF = 0x3f000000 };
+enum { MAGNITUDE = 0x7fffffff, ONE = 0x3f800000, HALF = 0x3f000000, INFINITE = 0x7f800000 };
+enum { LESS = 1, EQUAL = 2, GREATER = 4, BITS = 32 }; /* of t_fcmp */
 
 static Term *word(Prover *prover, uint32_t v) { return t_const(&prover->ts, 32, v); }
 static Term *fma_of(Prover *prover, unsigned rnd, Term *a, Term *b, Term *c) {
@@ -26,7 +27,6 @@ static Term *minus(Prover *prover, Term *a) {
 
 /* lowest <= a < limit */
 static Term *in_range(Prover *prover, Term *a, uint32_t lowest, uint32_t limit) {
-    enum { LESS = 1, EQUAL = 2, GREATER = 4, BITS = 32 };
     Terms *ts = &prover->ts;
     return t_and(ts, t_fcmp(ts, BITS, GREATER | EQUAL, a, word(prover, lowest)),
                  t_fcmp(ts, BITS, LESS, a, word(prover, limit)));
@@ -63,6 +63,67 @@ static Sequence root(Prover *prover, unsigned rnd, Term *x) {
                       in_range(prover, x, 0x0d800000, 0x7f800000)};
 }
 
+/* ---- f64: constants are high words, and ranges are those of high words, compared as f32 ---- */
+
+static Term *wide(Prover *prover, uint32_t high) { return t_const(&prover->ts, 64, (uint64_t)high << 32); }
+static Term *dfma_of(Prover *prover, unsigned rnd, Term *a, Term *b, Term *c) {
+    return prove_uf(prover, 64, term_name(&prover->ts, "dfma.%u", rnd), (Term *[]){a, b, c}, 3);
+}
+static Term *dmul_of(Prover *prover, Term *a, Term *b) {
+    return prove_uf_sorted(prover, 64, term_name(&prover->ts, "dmul.0"), a, b);
+}
+static Term *mufu_wide(Prover *prover, unsigned func, Term *a) {
+    return t_pair(&prover->ts, prover->ts.zero, mufu_of(prover, func, t_hi(&prover->ts, a)));
+}
+static Term *minus_wide(Prover *prover, Term *a) {
+    return t_pair(&prover->ts, t_lo(&prover->ts, a), minus(prover, t_hi(&prover->ts, a)));
+}
+static Term *high_magnitude(Prover *prover, Term *a) {
+    return t_land(&prover->ts, t_hi(&prover->ts, a), word(prover, MAGNITUDE));
+}
+/* c - a b */
+static Term *rest(Prover *prover, Term *a, Term *b, Term *c) {
+    return dfma_of(prover, Rnd_RN, minus_wide(prover, a), b, c);
+}
+
+static Term *inverse(Prover *prover, unsigned rnd, Term *b) {
+    Term *one = wide(prover, 0x3ff00000), *y = mufu_wide(prover, Mufu_RCP64H, b),
+         *e = rest(prover, b, y, one);
+    y = dfma_of(prover, Rnd_RN, y, dfma_of(prover, Rnd_RN, e, e, e), y);
+    return dfma_of(prover, rnd, y, rest(prover, b, y, one), y);
+}
+static Term *not_largest(Prover *prover, Term *b) {
+    return t_not(&prover->ts, t_eq(&prover->ts, t_lo(&prover->ts, b), word(prover, ~0u)));
+}
+static Sequence reciprocal_wide(Prover *prover, unsigned rnd, Term *b) {
+    return (Sequence){inverse(prover, rnd, b),
+                      t_and(&prover->ts, not_largest(prover, b),
+                            in_range(prover, high_magnitude(prover, b), 0x00100000, INFINITE))};
+}
+static Sequence quotient_wide(Prover *prover, unsigned rnd, Term *a, Term *b) {
+    Terms *ts = &prover->ts;
+    Term *y = inverse(prover, Rnd_RN, b), *q = dmul_of(prover, a, y);
+    q = dfma_of(prover, Rnd_RN, rest(prover, b, q, a), y, q);
+    if (rnd != Rnd_RN)
+        q = dfma_of(prover, rnd, rest(prover, b, q, a), y, q);
+    Term *large = t_fcmp(ts, BITS, GREATER | EQUAL, high_magnitude(prover, a), word(prover, 0x03600000)),
+         *normal = t_fcmp(ts, BITS, GREATER, high_magnitude(prover, q), word(prover, 0x00100000));
+    return (Sequence){q, t_and(ts, normal, t_and(ts, large, not_largest(prover, b)))};
+}
+static Sequence root_wide(Prover *prover, unsigned rnd, Term *x) {
+    Terms *ts = &prover->ts;
+    Term *half = wide(prover, 0x3fe00000), *y = mufu_wide(prover, Mufu_RSQ64H, x);
+    Term *e = rest(prover, x, dmul_of(prover, y, y), wide(prover, 0x3ff00000));
+    Term *k = dfma_of(prover, Rnd_RN, e, wide(prover, 0x3fd80000), half);
+    y = dfma_of(prover, Rnd_RN, k, dmul_of(prover, y, e), y);
+    Term *g = dmul_of(prover, x, y), *h = dmul_of(prover, y, half);
+    g = dfma_of(prover, Rnd_RN, rest(prover, g, g, x), h, g);
+    if (rnd != Rnd_RN)
+        g = dfma_of(prover, rnd, rest(prover, g, g, x), h, g);
+    Term *above = t_sub(ts, t_hi(ts, x), word(prover, 0x03500000));
+    return (Sequence){g, t_ult(ts, above, word(prover, 0x7ff00000 - 0x03500000))};
+}
+
 Term *prove_fchk(Prover *prover, Term *a, Term *b) {
     return prove_uf(prover, 1, term_name(&prover->ts, "fchk"), (Term *[]){a, b}, 2);
 }
@@ -78,8 +139,8 @@ static Term *before_flush(Prover *prover, Term *term) {
     return term->a[0] == zero ? term->a[1] : term->a[1] == zero ? term->a[0] : NULL;
 }
 
-/* The sequence for what the library gave; false: it is no result of it, or of no function with a sequence. */
-static bool sequence_of(Prover *prover, Term *result, Sequence *out) {
+/* f32: the function's name has the rounding mode. */
+static bool narrow_sequence(Prover *prover, Term *result, Sequence *out) {
     static const char *const modes[] = {[Rnd_RN] = "rn", [Rnd_RM] = "rm", [Rnd_RP] = "rp", [Rnd_RZ] = "rz"};
     Term *inner = t_is_const(result) ? NULL : before_flush(prover, result), *call = inner ? inner : result,
          *arg[2];
@@ -99,6 +160,30 @@ static bool sequence_of(Prover *prover, Term *result, Sequence *out) {
         return true;
     }
     return false;
+}
+
+/* f64: the mode is the last argument. */
+static bool wide_sequence(Prover *prover, Term *call, Sequence *out) {
+    Terms *ts = &prover->ts;
+    if (call->kind != TK_APP || call->op != TO_UF || strncmp(call->name, "__heddle_", 9) != 0)
+        return false;
+    bool div = call->name == term_name(ts, "__heddle_div_f64"),
+         sqrt = call->name == term_name(ts, "__heddle_sqrt_f64"), high = call->k == 1u << 8;
+    if ((!div && !sqrt) || call->n != (div ? 5 : 3) || (call->k && !high) ||
+        !t_is_const(call->a[call->n - 1]) || call->a[call->n - 1]->k > Rnd_RZ)
+        return false;
+    unsigned rnd = (unsigned)call->a[call->n - 1]->k;
+    Term *a = t_pair(ts, call->a[0], call->a[1]), *b = div ? t_pair(ts, call->a[2], call->a[3]) : NULL;
+    *out = sqrt                            ? root_wide(prover, rnd, a)
+           : a == wide(prover, 0x3ff00000) ? reciprocal_wide(prover, rnd, b)
+                                           : quotient_wide(prover, rnd, a, b);
+    out->value = high ? t_hi(ts, out->value) : t_lo(ts, out->value);
+    return true;
+}
+
+/* The sequence for what the library gave; false: it is no result of it, or of no function with a sequence. */
+static bool sequence_of(Prover *prover, Term *result, Sequence *out) {
+    return narrow_sequence(prover, result, out) || wide_sequence(prover, result, out);
 }
 
 /* Leaves of a value that many ways have brought. */

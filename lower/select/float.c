@@ -186,14 +186,8 @@ static bool div_full(Sel *s, const PtxInsn *in) {
     return true;
 }
 
-static bool call_f64(Sel *s, const PtxInsn *in, const char *name, unsigned n, const Wide *v) {
-    Operand args[5], d[2];
-    for (unsigned k = 0; k < n; k++)
-        args[2 * k] = v[k].w[0], args[2 * k + 1] = v[k].w[1];
-    args[2 * n] = op_imm(rnd_of(in));
-    if (!sel_abi_call_builtin(s, name, 2 * n + 1, args, 2, d))
-        return false;
-    sel_write(s, &in->operands[0], TY_F64, wide2(d[0], d[1]));
+static bool give_f64(Sel *s, const PtxInsn *in, Wide d) {
+    sel_write(s, &in->operands[0], TY_F64, d);
     return true;
 }
 
@@ -212,8 +206,8 @@ static Operand src_f32(Sel *s, const PtxInsn *in, const PtxOperand *o) {
 
 bool isel_fdiv(Sel *s, const PtxInsn *in) {
     if (sel_type(in) == TY_F64) {
-        Wide v[2] = {sel_src(s, &in->operands[1], 8), sel_src(s, &in->operands[2], 8)};
-        return call_f64(s, in, "__heddle_div_f64", 2, v);
+        Wide q, v[2] = {sel_src(s, &in->operands[1], 8), sel_src(s, &in->operands[2], 8)};
+        return sel_div_rounded_wide(s, rnd_of(in), v, &q) && give_f64(s, in, q);
     }
     if (in->flags & PF_FULL)
         return div_full(s, in);
@@ -240,8 +234,8 @@ bool isel_rcp(Sel *s, const PtxInsn *in) {
     if (sel_type(in) == TY_F64) {
         if (in->flags & PF_APPROX)
             return approx64(s, in, Mufu_RCP64H);
-        Wide v[2] = {wide2(op_imm(0), op_imm(0x3ff00000)), sel_src(s, &in->operands[1], 8)};
-        return call_f64(s, in, "__heddle_div_f64", 2, v);
+        Wide q, v[2] = {wide2(op_imm(0), op_imm(0x3ff00000)), sel_src(s, &in->operands[1], 8)};
+        return sel_div_rounded_wide(s, rnd_of(in), v, &q) && give_f64(s, in, q);
     }
     if (in->flags & PF_APPROX)
         return approx(s, in, Mufu_RCP);
@@ -251,8 +245,9 @@ bool isel_rcp(Sel *s, const PtxInsn *in) {
 
 bool isel_sqrt(Sel *s, const PtxInsn *in) {
     if (sel_type(in) == TY_F64) {
-        Wide v[1] = {sel_src(s, &in->operands[1], 8)};
-        return call_f64(s, in, "__heddle_sqrt_f64", 1, v);
+        Wide g;
+        return sel_sqrt_rounded_wide(s, rnd_of(in), sel_src(s, &in->operands[1], 8), &g) &&
+               give_f64(s, in, g);
     }
     if (in->flags & PF_APPROX)
         return approx(s, in, Mufu_SQRT);
@@ -266,17 +261,9 @@ bool isel_rsqrt(Sel *s, const PtxInsn *in) {
         return approx(s, in, Mufu_RSQ);
     if (ftz(in))
         return approx64(s, in, Mufu_RSQ64H);
-    Operand args[5], d[2];
-    Wide a = sel_src(s, &in->operands[1], 8);
-    args[0] = a.w[0], args[1] = a.w[1], args[2] = op_imm(Rnd_RN);
-    if (!sel_abi_call_builtin(s, "__heddle_sqrt_f64", 3, args, 2, d))
-        return false;
-    args[0] = op_imm(0), args[1] = op_imm(0x3ff00000), args[2] = d[0], args[3] = d[1],
-    args[4] = op_imm(Rnd_RN);
-    if (!sel_abi_call_builtin(s, "__heddle_div_f64", 5, args, 2, d))
-        return false;
-    sel_write(s, &in->operands[0], TY_F64, wide2(d[0], d[1]));
-    return true;
+    Wide d, v[2] = {wide2(op_imm(0), op_imm(0x3ff00000))};
+    return sel_sqrt_rounded_wide(s, Rnd_RN, sel_src(s, &in->operands[1], 8), &v[1]) &&
+           sel_div_rounded_wide(s, Rnd_RN, v, &d) && give_f64(s, in, d);
 }
 
 /* ---- transcendental functions ---- */

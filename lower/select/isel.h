@@ -262,6 +262,9 @@ Operand sel_mufu(Sel *sel, unsigned func, Operand a);
  * blocks follow. */
 bool sel_div_rounded(Sel *sel, unsigned rnd, bool ftz, const Operand *operands, Operand *d);
 bool sel_sqrt_rounded(Sel *sel, unsigned rnd, bool ftz, Operand operand, Operand *d);
+/* The same of f64; a division has two operands. */
+bool sel_div_rounded_wide(Sel *sel, unsigned rnd, const Wide *operands, Wide *d);
+bool sel_sqrt_rounded_wide(Sel *sel, unsigned rnd, Wide operand, Wide *d);
 /* both halves in bf16, one rounding (lower/select/half.c) */
 Operand sel_bf16_fma(Sel *sel, bool sat, Operand a, Operand b, Operand c);
 Operand sel_bf16_add(Sel *sel, bool sat, Operand a, Operand b);

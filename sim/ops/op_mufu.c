@@ -117,18 +117,24 @@ static uint32_t flushed(const Warp *warp, uint32_t bits) {
     bool flush = warp->run->opt.mufu_subnormal == MACHINE_MUFU_FLUSHES && !(bits & 0x7f800000u);
     return flush ? bits & 0x80000000u : bits;
 }
-/* Away from zero by so many units, but not to an infinity or to zero. */
-static uint32_t moved(const Warp *warp, uint32_t bits) {
+/* Away from zero by so many units, but not to an infinity or to zero. The high word of a double (`wide`)
+ * counts in units of its own last place. */
+static uint32_t moved(const Warp *warp, bool wide, uint32_t bits) {
     static const int32_t units[] = {[MACHINE_MUFU_1_MORE] = 1,
                                     [MACHINE_MUFU_1_LESS] = -1,
                                     [MACHINE_MUFU_2_MORE] = 2,
                                     [MACHINE_MUFU_2_LESS] = -2};
-    uint32_t magnitude = bits & 0x7fffffffu, to = magnitude + (uint32_t)units[warp->run->opt.mufu_ulp];
-    return magnitude && to - 1 < 0x7f7fffffu && magnitude < 0x7f800000u ? (bits & 0x80000000u) | to : bits;
+    uint32_t magnitude = bits & 0x7fffffffu, to = magnitude + (uint32_t)units[warp->run->opt.mufu_ulp],
+             infinite = wide ? 0x7ff00000u : 0x7f800000u;
+    return magnitude && to - 1 < infinite - 1 && magnitude < infinite ? (bits & 0x80000000u) | to : bits;
 }
 static uint32_t mufu_other(const Warp *warp, uint32_t func, uint32_t bits) {
     bool wide = func == Mufu_RCP64H || func == Mufu_RSQ64H;
-    return wide ? mufu_one(func, bits) : flushed(warp, moved(warp, mufu_one(func, flushed(warp, bits))));
+    if (wide) { /* subnormal numbers are flushed anyway */
+        uint32_t high = moved(warp, true, mufu_one(func, bits));
+        return high & 0x7ff00000u ? high : high & 0x80000000u;
+    }
+    return flushed(warp, moved(warp, false, mufu_one(func, flushed(warp, bits))));
 }
 
 static int mufu(Warp *warp, Dec *dec, uint32_t g) {

@@ -1,11 +1,11 @@
-/* div, rcp and sqrt of f32 in all rounding modes, with and without .ftz, whatever the last bits of MUFU are:
- * compiled, run on the machine with MUFU's results moved by 0, 1 and 2 units either way, with and without
- * subnormals flushed by it, and compared bit for bit with the host's operations under the same rounding mode
- * (IEEE 754 demands those to be correctly rounded).
+/* div, rcp and sqrt of f32 and f64 in all rounding modes, with and without .ftz, whatever the last bits of
+ * MUFU are: compiled, run on the machine with MUFU's results moved by 0, 1 and 2 units either way, with and
+ * without subnormals flushed by it, and compared bit for bit with the host's operations under the same
+ * rounding mode (IEEE 754 demands those to be correctly rounded).
  *
  *   test_rounded                    100,000 pairs of operands for each operation (the ctest)
- *   test_rounded N [SEED [OP...]]   N pairs; OP as "div.rn", "sqrt.rz.ftz"
- *   test_rounded all [STRIDE [OP...]]  of the operations of one operand all operands, or each STRIDE-th
+ *   test_rounded N [SEED [OP...]]   N pairs; OP as "div.rn.f64", "sqrt.rz.ftz.f32"
+ *   test_rounded all [STRIDE [OP...]]  of the f32 operations of one operand all operands, or each STRIDE-th
  *   TARGET in the environment: another target than bru1
  *
  * The pairs: edges of the format and of the ranges that the code asks about, with each other; quotients,
@@ -16,12 +16,15 @@
 #include "sim/machine/machine.h"
 #include "tools/driver.h"
 #include <fenv.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK = 256, CHUNK = 1 << 18, NAN_RESULT = 0x7fffffff, PAIRS = 100000 };
+__extension__ typedef unsigned __int128 Wide128;
+static const uint64_t WIDE_NAN_RESULT = 0xfff8000000000000;
 typedef enum { DIV, RCP, SQRT } What;
 static const struct {
     const char *name;
@@ -32,8 +35,8 @@ static const char *const whats[] = {"div", "rcp", "sqrt"};
 typedef struct {
     What what;
     unsigned mode;
-    bool ftz;
-    char name[16];
+    bool ftz, wide;
+    char name[24];
 } Op;
 
 static float from_bits(uint32_t u) {
@@ -48,7 +51,23 @@ static uint32_t to_bits(float f) {
 }
 static uint32_t flush(uint32_t u) { return u & 0x7f800000 ? u : u & 0x80000000; }
 
+static double wide_from_bits(uint64_t u) {
+    double f;
+    memcpy(&f, &u, 8);
+    return f;
+}
+static uint64_t wide_to_bits(double f) {
+    uint64_t u;
+    memcpy(&u, &f, 8);
+    return u;
+}
+
 /* The rounding mode is set. */
+static uint64_t expected_wide(const Op *op, uint64_t a, uint64_t b) {
+    volatile double x = wide_from_bits(a), y = wide_from_bits(b), one = 1;
+    volatile double r = op->what == DIV ? x / y : op->what == RCP ? one / x : sqrt(x);
+    return r != r ? WIDE_NAN_RESULT : wide_to_bits(r);
+}
 static uint32_t expected(const Op *op, uint32_t a, uint32_t b) {
     volatile float x = from_bits(op->ftz ? flush(a) : a), y = from_bits(op->ftz ? flush(b) : b), one = 1;
     volatile float r = op->what == DIV ? x / y : op->what == RCP ? one / x : sqrtf(x);
@@ -89,7 +108,7 @@ static uint32_t near_square(uint64_t h) {
     return with_exponent(even, (square + (1ull << (shift - 1))) >> shift);
 }
 
-static void draw(uint64_t seed, uint64_t k, uint32_t *a, uint32_t *b) {
+static void draw_narrow(uint64_t seed, uint64_t k, uint64_t *a, uint64_t *b) {
     uint64_t h = rng_mix(seed * RNG_STEP + k), g = rng_mix(h + RNG_STEP);
     if (k < (uint64_t)EDGES * EDGES) {
         *a = edge(k / EDGES), *b = edge(k);
@@ -98,12 +117,151 @@ static void draw(uint64_t seed, uint64_t k, uint32_t *a, uint32_t *b) {
     *b = h % 16 == 0 ? edge(g) : h % 16 < 4 ? (uint32_t)g : with_exponent(64 + (g >> 32) % 128, g);
     *a = (uint32_t)(g >> 20);
     if (h % 16 >= 12)
-        *a = near_middle(g, *b);
+        *a = near_middle(g, (uint32_t)*b);
     else if (h % 16 >= 8)
         *a = near_square(g);
     else if (h % 16 >= 6) /* the quotient is near an end of the range */
         *a = with_exponent((*b >> 23 & 255) + (h >> 8 & 1 ? 126u : 130u) + (h >> 16) % 5, g >> 8);
-    *a ^= (uint32_t)(h >> 40 & 1) << 31;
+    *a ^= (h >> 40 & 1) << 31;
+}
+
+/* ---- f64 ---- */
+
+static const uint64_t wide_edges[] = {
+    0,
+    1,
+    0x0008000000000000,
+    0x000fffffffffffff,
+    0x0010000000000000, /* 2^-1022 */
+    0x0010000000000001,
+    0x00100000ffffffff,
+    0x0010000100000000,
+    0x001fffffffffffff,
+    0x0020000000000000,
+    0x034fffffffffffff,
+    0x0350000000000000, /* 2^-970 */
+    0x0350000000000001,
+    0x035fffffffffffff,
+    0x0360000000000000, /* 2^-969 */
+    0x0360000000000001,
+    0x0370000000000001,
+    0x3ca0000000000000,
+    0x3fdfffffffffffff,
+    0x3fe0000000000000,
+    0x3fe6a09e667f3bcd,
+    0x3feffffffffffffe,
+    0x3fefffffffffffff,
+    0x3ff0000000000000,
+    0x3ff0000000000001,
+    0x3ff0000000000002,
+    0x3ff00000ffffffff,
+    0x3ff5555555555555,
+    0x3ff7ffffffffffff,
+    0x3fffffff00000000,
+    0x3ffffffffffffffb,
+    0x3ffffffffffffffc,
+    0x3ffffffffffffffd,
+    0x3ffffffffffffffe,
+    0x3fffffffffffffff,
+    0x4000000000000000,
+    0x4000000000000001,
+    0x4008000000000000,
+    0x400fffffffffffff,
+    0x7f7fffffffffffff,
+    0x7f80000000000000, /* 2^1017 */
+    0x7f80000000000001,
+    0x7fc0000000000000,
+    0x7fcfffffffffffff,
+    0x7fd0000000000000, /* 2^1022 */
+    0x7fd0000000000001,
+    0x7fe0000000000000,
+    0x7fefffffffffffff,
+    0x7ff0000000000000,
+    0x7ff0000000000001,
+    0x7ff8000000000000,
+};
+enum { WIDE_EDGES = 2 * sizeof wide_edges / sizeof *wide_edges };
+static uint64_t wide_edge(uint64_t k) { return wide_edges[k % WIDE_EDGES / 2] | (k % 2) << 63; }
+
+static uint64_t wide_with_exponent(uint64_t e, uint64_t mantissa) {
+    return e % 2048 << 52 | (mantissa & 0xfffffffffffff);
+}
+
+/* 2^52 times the number, which is in [1/2, 2), with an exponent */
+static uint64_t wide_number(uint64_t e, uint64_t significand) {
+    return wide_to_bits(ldexp((double)significand, (int)e - 1023 - 52));
+}
+
+/* a such that a / b is as near as can be to a number of `bits` bits: (m b + c) / 2^bits for a small odd c,
+ * where m is what makes that an integer. 54 bits: the middle of two numbers. */
+static uint64_t wide_near(uint64_t h, uint64_t *b, unsigned bits) {
+    uint64_t divisor = (h & 0xfffffffffffff) | 1ull << 52 | 1, inverse = divisor;
+    for (unsigned k = 0; k < 6; k++)
+        inverse *= 2 - divisor * inverse;
+    int64_t c = (int64_t)(h >> 52 & 7) * 2 - 7;
+    uint64_t m = (0 - (uint64_t)c * inverse) & ((1ull << bits) - 1);
+    Wide128 product = (Wide128)m * divisor;
+    product = c < 0 ? product - (uint64_t)-c : product + (uint64_t)c;
+    *b = wide_number(400 + (h >> 55), divisor);
+    return wide_number(900, (uint64_t)(product >> bits));
+}
+
+/* x such that its root is: x = n (n + 1) + c for a small even c, scaled, where n is the one of two (by `h`)
+ * that makes that a number. c is at most 64 from zero; proofs look at 40. */
+static uint64_t wide_near_root(uint64_t h) {
+    int64_t c = (int64_t)(h >> 2 & 63) * 2 - 64;
+    uint64_t n = h & 1;
+    unsigned bits = 52 + (h >> 1 & 1); /* of the number, all zeros below it */
+    for (unsigned k = 0; k < 6; k++) { /* Newton's step modulo 2^64 */
+        uint64_t inverse = 2 * n + 1, derivative = inverse;
+        for (unsigned i = 0; i < 6; i++)
+            inverse *= 2 - derivative * inverse;
+        n -= (n * n + n + (uint64_t)c) * inverse;
+    }
+    n &= (1ull << bits) - 1;
+    n |= 1ull << 52;
+    Wide128 x = (Wide128)n * (n + 1);
+    x = c < 0 ? x - (uint64_t)-c : x + (uint64_t)c;
+    unsigned even = 2 * (unsigned)(h >> 8 & 255) + 2;
+    if ((x >> 105) == (bits == 52)) /* there is none in this binade */
+        return wide_number(1000, n);
+    return bits == 52 ? wide_number(500 + even + 1, (uint64_t)(x >> 52))
+                      : wide_number(500 + even + 2, (uint64_t)(x >> 53));
+}
+
+static void draw_wide(uint64_t seed, uint64_t k, uint64_t *a, uint64_t *b) {
+    uint64_t h = rng_mix(seed * RNG_STEP + k), g = rng_mix(h + RNG_STEP);
+    if (k < (uint64_t)WIDE_EDGES * WIDE_EDGES) {
+        *a = wide_edge(k / WIDE_EDGES), *b = wide_edge(k);
+        return;
+    }
+    *b = h % 16 == 0 ? wide_edge(g) : h % 16 < 3 ? g : wide_with_exponent(500 + (g >> 52) % 1000, g);
+    *a = h % 16 < 5 ? rng_mix(g) : wide_with_exponent(500 + (h >> 52) % 1000, rng_mix(g));
+    switch (h % 16) {
+    case 5:
+    case 6: *a = wide_near(g, b, 53); break;
+    case 7:
+    case 8: *a = wide_near(g, b, 54); break;
+    case 9:
+    case 10: *a = wide_near_root(g); break;
+    case 11: /* the quotient is near an end of the range */
+        *a = wide_with_exponent((*b >> 52 & 2047) + (h >> 8 & 1 ? 1022u : 1026u) + (h >> 16) % 5, g >> 4);
+        break;
+    case 12: /* the dividend is, or the divisor */
+        *a = wide_with_exponent((h >> 8 & 1 ? 52u : 2038u) + (h >> 16) % 8, g >> 4);
+        *b = wide_with_exponent((h >> 9 & 1 ? 52u : 2036u) + (h >> 19) % 8, g >> 6);
+        break;
+    case 13: /* exact quotients and roots */
+        *b = wide_number(1000, (g >> 38 | 1) << 20);
+        *a = wide_number(1023, (h >> 8 & 1 ? g & 0x3ffffff : g >> 38 | 1) * (g >> 38 | 1));
+        break;
+    case 14: /* last bits at an end */
+        *b = 0x3fffffffffffffffu - (g & 63);
+        *a = (g >> 32 & 1 ? 0x3ff0000000000000u : 0x3fffffffffffffc0u) + (g >> 8 & 63);
+        break;
+    default: break;
+    }
+    *a ^= (h >> 40 & 1) << 63;
 }
 
 /* ---- running ---- */
@@ -116,16 +274,17 @@ static void print(void *user, Severity severity, const char *line) {
 
 static bool compile(const Op *op, Compilation *c, Binary **binary, Diags *d) {
     char text[1024];
+    const char *type = op->wide ? "f64" : "f32";
     snprintf(
         text, sizeof text,
         ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 "
         "out)\n{\n"
-        ".reg .u64 %%i, %%o, %%n; .reg .u32 %%t, %%c; .reg .f32 %%a, %%b, %%d;\n"
+        ".reg .u64 %%i, %%o, %%n; .reg .u32 %%t, %%c; .reg .%s %%a, %%b, %%d;\n"
         "ld.param.u64 %%i, [in]; ld.param.u64 %%o, [out]; mov.u32 %%t, %%tid.x; mov.u32 %%c, %%ctaid.x;\n"
-        "mad.lo.u32 %%t, %%c, %d, %%t; mul.wide.u32 %%n, %%t, 4; add.u64 %%o, %%o, %%n;\n"
-        "mad.wide.u32 %%i, %%t, 8, %%i; ld.global.f32 %%a, [%%i]; ld.global.f32 %%b, [%%i+4];\n"
-        "%s.f32 %%d, %%a%s; st.global.f32 [%%o], %%d; ret;\n}\n",
-        BLOCK, op->name, op->what == DIV ? ", %b" : "");
+        "mad.lo.u32 %%t, %%c, %d, %%t; mul.wide.u32 %%n, %%t, 8; add.u64 %%o, %%o, %%n;\n"
+        "mad.wide.u32 %%i, %%t, 16, %%i; ld.global.%s %%a, [%%i]; ld.global.%s %%b, [%%i+8];\n"
+        "%s %%d, %%a%s; st.global.%s [%%o], %%d; ret;\n}\n",
+        type, BLOCK, type, type, op->name, op->what == DIV ? ", %b" : "", type);
     PtxModule *m = ptx_parse(op->name, text, strlen(text), d);
     const char *name = getenv("TARGET");
     DriverOptions options = {
@@ -137,7 +296,7 @@ static bool compile(const Op *op, Compilation *c, Binary **binary, Diags *d) {
 }
 
 typedef struct {
-    uint32_t in[2 * CHUNK], out[CHUNK], want[CHUNK];
+    uint64_t in[2 * CHUNK], out[CHUNK], want[CHUNK];
 } Data;
 
 /* n operands under each policy; the number of wrong results */
@@ -145,28 +304,31 @@ static uint64_t check(const Op *op, const Binary *binary, Data *data, uint32_t n
     uint64_t wrong = 0;
     fesetround(modes[op->mode].rounding);
     for (uint32_t k = 0; k < n; k++)
-        data->want[k] = expected(op, data->in[2 * k], data->in[2 * k + 1]);
+        data->want[k] = op->wide ? expected_wide(op, data->in[2 * k], data->in[2 * k + 1])
+                                 : expected(op, (uint32_t)data->in[2 * k], (uint32_t)data->in[2 * k + 1]);
     fesetround(FE_TONEAREST);
     uint32_t blocks = (n + BLOCK - 1) / BLOCK;
     SimMemory *mem = simmem_create();
-    uint64_t params[2] = {simmem_alloc(mem, "in", 8ull * BLOCK * blocks),
-                          simmem_alloc(mem, "out", 4ull * BLOCK * blocks)};
-    simmem_write(mem, params[0], data->in, 8ull * n);
+    uint64_t params[2] = {simmem_alloc(mem, "in", 16ull * BLOCK * blocks),
+                          simmem_alloc(mem, "out", 8ull * BLOCK * blocks)};
+    simmem_write(mem, params[0], data->in, 16ull * n);
     Launch l = {.grid = {blocks, 1, 1},
                 .block = {BLOCK, 1, 1},
                 .params = (const uint8_t *)params,
                 .param_bytes = sizeof params};
-    for (unsigned policy = 0; policy < 10; policy++) {
+    for (unsigned policy = 0; policy < 10; policy += op->wide ? 2 : 1) { /* MUFU always flushes f64 */
         MachineOptions options = {.mufu_ulp = (MachineMufuUlp)(policy / 2),
                                   .mufu_subnormal = policy % 2 ? MACHINE_MUFU_FLUSHES : MACHINE_MUFU_KEEPS};
         MachineResult result = {0};
         bool ran = machine_run(binary, "k", &l, mem, &options, &result, d) &&
-                   simmem_read(mem, params[1], data->out, 4ull * n);
+                   simmem_read(mem, params[1], data->out, 8ull * n);
         machine_result_free(&result);
         wrong += !ran;
         for (uint32_t k = 0; ran && k < n; k++)
             if (data->out[k] != data->want[k] && wrong++ < 5)
-                fprintf(stderr, "%s(%08x, %08x) is %08x, should be %08x, mufu-ulp %u, mufu-subnormal %u\n",
+                fprintf(stderr,
+                        "%s(%#" PRIx64 ", %#" PRIx64 ") is %#" PRIx64 ", should be %#" PRIx64
+                        ", mufu-ulp %u, mufu-subnormal %u\n",
                         op->name, data->in[2 * k], data->in[2 * k + 1], data->out[k], data->want[k],
                         policy / 2, policy % 2);
     }
@@ -186,7 +348,7 @@ static uint64_t check_op(const Op *op, Data *data, uint64_t pairs, uint64_t seed
             if (stride)
                 data->in[2 * k] = (uint32_t)((first + k) * stride), data->in[2 * k + 1] = 0;
             else
-                draw(seed, first + k, &data->in[2 * k], &data->in[2 * k + 1]);
+                (op->wide ? draw_wide : draw_narrow)(seed, first + k, &data->in[2 * k], &data->in[2 * k + 1]);
         wrong += check(op, binary, data, n, &d);
     }
     binary_free(binary);
@@ -208,14 +370,14 @@ int main(int argc, char **argv) {
     Data *data = malloc(sizeof *data);
     if (!data || !pairs || (all && !number))
         return 2;
-    for (unsigned k = 0; k < 24; k++) {
-        Op op = {.what = (What)(k / 8), .mode = k % 4, .ftz = k / 4 % 2};
-        snprintf(op.name, sizeof op.name, "%s.%s%s", whats[op.what], modes[op.mode].name,
-                 op.ftz ? ".ftz" : "");
-        if (!chosen(&op, argc, argv) || (all && op.what == DIV))
+    for (unsigned k = 0; k < 36; k++) {
+        Op op = {.what = (What)(k / 12), .mode = k % 4, .ftz = k / 4 % 3 == 1, .wide = k / 4 % 3 == 2};
+        snprintf(op.name, sizeof op.name, "%s.%s%s.f%d", whats[op.what], modes[op.mode].name,
+                 op.ftz ? ".ftz" : "", op.wide ? 64 : 32);
+        if (!chosen(&op, argc, argv) || (all && (op.what == DIV || op.wide)))
             continue;
         uint64_t bad = check_op(&op, data, pairs, number, all ? (uint32_t)number : 0);
-        printf("%-12s %llu wrong\n", op.name, (unsigned long long)bad);
+        printf("%-16s %llu wrong\n", op.name, (unsigned long long)bad);
         fflush(stdout);
         wrong += bad, n++;
     }
