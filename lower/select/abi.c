@@ -470,7 +470,8 @@ static bool indirect_signature(Sel *sel, const PtxInsn *in, Signature *sig) {
 
 enum { MAX_CANDIDATES = 64 };
 
-/* NVIDIA's CALL with a register counts from the call; only bru1 (which has TRAP) takes an address as it is.
+/* bru1 (which has TRAP) does. NVIDIA's targets could, by CALL.ABS, but for each callee compared and called
+ * directly the driver needs no table of indirect calls, and registers and stack are those of known functions.
  */
 static bool calls_through_registers(const Sel *sel) { return isa_target_has(sel->t, OT_TRAP); }
 
