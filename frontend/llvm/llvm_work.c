@@ -1,6 +1,7 @@
 /* From a file to PTX by LLVM's C API, in a process that does nothing else: nothing is released, and whatever
  * goes wrong is told and ends it. SPDX-License-Identifier: MIT */
 #include "frontend/llvm/internal.h"
+#include "isa/machine/system.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -208,7 +209,8 @@ static void tell_undefined(const LlvmApi *api, LLVMModuleRef module) {
         if (api->IsDeclaration(f) && !api->GetIntrinsicID(f) && api->GetFirstUse(f)) {
             size_t size_bytes;
             const char *name = api->GetValueName2(f, &size_bytes);
-            tell(LLVM_SAYS_UNDEFINED, name, size_bytes);
+            if (system_find(name) == SYSTEM_COUNT)
+                tell(LLVM_SAYS_UNDEFINED, name, size_bytes);
         }
 }
 

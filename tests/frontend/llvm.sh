@@ -74,6 +74,23 @@ want 1 'bad.ll:9:20: error E0006' compile k.ll --libdevice bad.ll
 want 1 'cannot read absent.bc' compile k.ll --libdevice absent.bc
 want 1 'k.ll: warning W0008: seven is used but defined nowhere; --libdevice' compile k.ll
 want 1 'error E0702' compile k.ll
+# the driver's functions are no library's
+cat >print.ll <<'L'
+target triple = "nvptx64-nvidia-cuda"
+@format = internal addrspace(1) constant [7 x i8] c"hi %d\0A\00"
+declare i32 @vprintf(ptr, ptr)
+define void @k(i32 %n) {
+  %b = alloca i32
+  store i32 %n, ptr %b
+  %r = call i32 @vprintf(ptr addrspacecast (ptr addrspace(1) @format to ptr), ptr %b)
+  ret void
+}
+!nvvm.annotations = !{!0}
+!0 = !{ptr @k, !"kernel", i32 1}
+L
+want 0 '' compile print.ll
+grep -q W0008 out && echo 'FAIL: vprintf is said to be undefined' && failed=1
+want 0 '^hi 7$' run print.cubin --block 2 --arg s32:7
 for file in k.cubin bad.cubin host.cubin short.cubin; do
     [ -e $file ] && echo "FAIL: $file was written" && failed=1
 done
