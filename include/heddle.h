@@ -213,11 +213,11 @@ HD_API char *hd_explain(const char *rule);
 HD_API HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, uint64_t seed,
                                  char **report);
 
-/* Prove that a binary means what its PTX means, for all inputs (docs/prove.md). HD_OK: proved;
- * HD_ERR_DIFFERENT: refuted, a launch or a fact of the file shows a difference; HD_ERR_NOTHING: something is
- * unknown, or a limit was reached; HD_ERR_INPUT: there is no function of that name. The report is put into
- * *report (may be NULL); NULL options: everything, text. Z3 runs in processes of its own; while it is asked,
- * at most for query_seconds, HdOptions.cancel is not. */
+/* Prove that a binary means what its PTX means, for all inputs (docs/prove.md). HD_OK: proved, perhaps
+ * under assumptions that the report names; HD_ERR_DIFFERENT: refuted, a launch or a fact of the file shows a
+ * difference; HD_ERR_NOTHING: something is unknown, or a limit was reached; HD_ERR_INPUT: there is no
+ * function of that name. The report is put into *report (may be NULL); NULL options: everything, text. Z3
+ * runs in processes of its own; while it is asked, at most for query_seconds, HdOptions.cancel is not. */
 typedef struct {
     const char *kernel;      /* only this function and what it calls; NULL: all */
     double query_seconds;    /* processor time of one question to Z3; 0: 9 */

@@ -153,6 +153,7 @@ bool prove_ptx_bmsk(Ptx *ptx) {
 bool prove_ptx_fns(Ptx *ptx) {
     Term *arg[3] = {word_of(ptx, 1), word_of(ptx, 2), word_of(ptx, 3)};
     const char *name = term_name(&ptx->p->ts, "__heddle_fns_b32");
+    prove_assume(ptx->p, ptx->at, ASSUME_LIBRARY);
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, t_app(&ptx->p->ts, TO_UF, 32, 0, name, arg, 3));
     return true;
 }

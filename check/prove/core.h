@@ -84,6 +84,8 @@ typedef struct {
  */
 void prove_contents(const PtxModule *module, const SharedLayout *shared, const BinFlow *flow,
                     const ProveOptions *opt, ProveReport *report);
+/* What the function's proof rests on, into report->assumptions; `func` is its name in the report. */
+void prove_assumptions(const Prover *prover, ProveReport *report, const char *func);
 void prove_meeting(const BinFlow *flow, const ProveMasks *masks, const ProveOptions *opt,
                    ProveReport *report);
 /* What a region says of masks goes into core->masks; what all of them together leave open. */

@@ -101,6 +101,7 @@ typedef struct Prover {
     Term **entry_val;       /* locations when the function is entered */
     bool *clobbers;         /* nfuncs * LOC_SLOT: what a function writes */
     uint32_t nuf;           /* uninterpreted functions made so far */
+    uint8_t *assumed;       /* by statement: bits of ProveAssumed that its execution noted */
     Given given[128];       /* of a launch: no variables */
     uint32_t ngiven;
     /* behind every machine instruction that is no control flow: locations before and after, and two words of
@@ -122,6 +123,9 @@ Term *prove_address(Prover *prover, uint32_t var); /* of a global variable, 64 b
 /* UF of 32-bit or 64-bit results. */
 Term *prove_uf(Prover *prover, unsigned width, const char *name, Term *const *a, uint32_t n);
 Term *prove_uf_sorted(Prover *prover, unsigned width, const char *name, Term *term, Term *y);
+
+/* The proof of `statement` rests on `kind`. */
+void prove_assume(Prover *prover, uint32_t statement, ProveAssumed kind);
 
 /* A loop around compare-and-swap is one event of this name: its arguments are the address and what is stored,
  * as a function of the old value, whose words these are (in arguments of such events only). */

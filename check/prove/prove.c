@@ -483,6 +483,7 @@ static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const Share
         }
         prover->fixup[bin_fixup->offset_bytes / INST_BYTES] = bin_fixup;
     }
+    prover->assumed = ARENA_ARRAY(&prover->arena, uint8_t, pf->ninsns + 1);
     if (!prove_ptx_graph(prover)) {
         core->gave_up = "a brx.idx without a table";
         return false;
@@ -518,6 +519,7 @@ static void prove_function(ProveReport *report, const PtxModule *m, const PtxFun
         prove_core_start(core);
         solve(core);
         prove_judge(core, report, out);
+        prove_assumptions(&core->p, report, out->name);
     } else {
         prove_skip(report, out, core->gave_up);
     }
@@ -623,6 +625,11 @@ Verdict prove_verdict_of(const ProveReport *report, const char *func) {
         if (func && fact->func && strcmp(fact->func, func) != 0)
             continue;
         verdict = verdict_worse(verdict, verdict_of(fact->status));
+    }
+    for (uint32_t k = 0; k < report->assumptions.n; k++) {
+        const ProveAssumption *assumed = &report->assumptions.at[k];
+        if ((!func || strcmp(assumed->func, func) == 0) && prove_assumed_of_compiler(assumed->kind))
+            verdict = verdict_worse(verdict, VERDICT_ASSUMING);
     }
     return known ? verdict : verdict_worse(verdict, VERDICT_UNKNOWN);
 }

@@ -33,7 +33,8 @@ typedef struct {
     size_t max_bytes;      /* of terms and states of one function; 0 = 512 MiB */
     const char *kernel;    /* only this function and what it calls, NULL = all that the PTX defines */
     /* Only whether all is proved: end at the first thing that is not, look for no refutation (the verdict is
-     * VERDICT_UNKNOWN unless a fact of the file refutes). `first`: the function to begin with, NULL = any. */
+     * then VERDICT_UNKNOWN unless a fact of the file refutes). `first`: the function to begin with, NULL =
+     * any. */
     bool only_whether;
     const char *first;
     void (*progress)(void *user, const char *func, uint32_t done, uint32_t total);
@@ -77,8 +78,27 @@ typedef struct {
     ProveStatus status; /* PROVE_REFUTED: a fact of the file; PROVE_UNKNOWN: not shown */
 } ProveFact;
 
+/* What a proof rests on without showing it (check/prove/assume.def). */
+typedef enum {
+#define ASSUME(id, name, whose, text) ASSUME_##id,
+#include "check/prove/assume.def"
+#undef ASSUME
+    ASSUME_COUNT
+} ProveAssumed;
+const char *prove_assumed_name(ProveAssumed kind); /* "whole warp" */
+const char *prove_assumed_text(ProveAssumed kind);
+bool prove_assumed_of_compiler(ProveAssumed kind); /* else PTX demands it of the program */
+
+typedef struct { /* one for each operation of a function */
+    const char *func;
+    const char *op; /* "mma" */
+    ProveAssumed kind;
+    uint32_t ptx_line; /* of its first statement */
+} ProveAssumption;
+
 typedef struct {
     Arena arena;
+    VEC(ProveAssumption) assumptions;
     VEC(ProveFact) facts; /* what is in the way; none for a file that is right */
     ProveFunc *funcs;
     uint32_t nfuncs;
@@ -93,7 +113,7 @@ typedef struct {
 bool prove_module(const PtxModule *m, const Binary *b, const ProveOptions *opt, ProveReport *report,
                   Diags *diags);
 void prove_report_free(ProveReport *report);
-/* VERDICT_PROVED, _REFUTED or _UNKNOWN. */
+/* VERDICT_PROVED, _ASSUMING (proved, if what is assumed of the compiler holds), _REFUTED or _UNKNOWN. */
 Verdict prove_verdict(const ProveReport *report);
 /* Of one function; what concerns the whole module counts for each. */
 Verdict prove_verdict_of(const ProveReport *report, const char *func);

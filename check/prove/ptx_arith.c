@@ -217,6 +217,7 @@ bool prove_ptx_div(Ptx *ptx) {
     arg[n++] = wide ? t_lo(ts, b) : b;
     if (wide)
         arg[n++] = t_hi(ts, b);
+    prove_assume(ptx->p, ptx->at, ASSUME_LIBRARY);
     Term *lo = t_app(ts, TO_UF, 32, 0, name, arg, n);
     pv_dst(ptx, pv_operand(ptx, 0), t,
            wide ? t_pair(ts, lo, t_app(ts, TO_UF, 32, 1 << 8, name, arg, n)) : lo);

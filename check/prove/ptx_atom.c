@@ -124,6 +124,7 @@ bool prove_ptx_atom(Ptx *ptx) {
             old[c] = prove_old_word(ptx->p, c);
         if (!stored(ptx, t, old, b, arg + 1))
             return false;
+        prove_assume(ptx->p, ptx->at, ASSUME_LOOP);
         what = pv_event(ptx, lists, prove_loop_name(ptx->p, bytes, space == SP_SHARED ? 0 : order), arg,
                         1 + words);
     }

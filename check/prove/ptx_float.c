@@ -116,6 +116,7 @@ bool prove_ptx_fmax_xorsign(Ptx *ptx) { return xorsign(ptx, "fmax"); }
 /* ---- what the built-in library computes ---- */
 static bool library(Ptx *ptx, const char *name, Term *const *arg, unsigned n, bool wide) {
     Terms *ts = &ptx->p->ts;
+    prove_assume(ptx->p, ptx->at, ASSUME_LIBRARY);
     Term *lo = t_app(ts, TO_UF, 32, 0, name, arg, n);
     Term *r = wide ? t_pair(ts, lo, t_app(ts, TO_UF, 32, 1 << 8, name, arg, n)) : maybe_flush(ptx, lo);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), r);

@@ -73,6 +73,12 @@ char *prove_report_text(const ProveReport *report, bool verbose) {
                 fact->text);
         fprintf(f, fact->ptx_line ? " (PTX line %u)\n" : "\n", fact->ptx_line);
     }
+    for (uint32_t i = 0; i < report->assumptions.n; i++) {
+        const ProveAssumption *assumed = &report->assumptions.at[i];
+        fprintf(f, "%s: assumes%s, %s (PTX line %u): %s: %s\n", assumed->func,
+                prove_assumed_of_compiler(assumed->kind) ? "" : " of the program", assumed->op,
+                assumed->ptx_line, prove_assumed_name(assumed->kind), prove_assumed_text(assumed->kind));
+    }
     line(f, "all", report->count);
     line(f, "with a guard, select, conversion", report->predicated);
     fprintf(f, "%u queries, the slowest %.2f s; %.2f s in all%s\n", report->queries, report->slowest_query,
@@ -133,6 +139,18 @@ char *prove_report_json(const ProveReport *report) {
             json_append(list, x);
         }
         json_append(funcs, o);
+    }
+    cJSON *assumptions = json_add_list(root, "assumptions");
+    for (uint32_t i = 0; i < report->assumptions.n; i++) {
+        const ProveAssumption *assumed = &report->assumptions.at[i];
+        cJSON *o = json_object();
+        json_add_text(o, "function", assumed->func);
+        json_add_text(o, "of", prove_assumed_of_compiler(assumed->kind) ? "compiler" : "program");
+        json_add_text(o, "name", prove_assumed_name(assumed->kind));
+        json_add_text(o, "operation", assumed->op);
+        json_add_number(o, "line", assumed->ptx_line);
+        json_add_text(o, "text", prove_assumed_text(assumed->kind));
+        json_append(assumptions, o);
     }
     cJSON *facts = json_add_list(root, "facts");
     for (uint32_t i = 0; i < report->facts.n; i++) {

@@ -206,8 +206,9 @@ static Outcome judge(const Flip *flip) {
     bool done = prove_module(subject->module, binary, &options, &report, &d);
     Verdict verdict = done ? prove_verdict(&report) : VERDICT_UNKNOWN;
     prove_report_free(&report);
+    bool proved = verdict == VERDICT_PROVED || verdict == VERDICT_ASSUMING;
     Outcome outcome = verdict == VERDICT_REFUTED    ? F_REFUTED
-                      : verdict != VERDICT_PROVED   ? F_NOT_PROVED
+                      : !proved                     ? F_NOT_PROVED
                       : runs_equal(subject, binary) ? F_EQUAL
                                                     : F_WRONG;
     binary_free(binary);

@@ -414,7 +414,7 @@ def prove(heddle, ptx, binary, how, kernel):
     own = ["--query-time", "1"] if how == "!" else []
     proof = run(heddle, "prove", "--search-time", "1", *own, *only, ptx, binary)
     if how == "!" and proof.returncode in (0, 5):
-        proof.returncode = 0 if f"{kernel}: proved" in proof.stdout.splitlines() else 5
+        proof.returncode = 0 if f"\n{kernel}: proved" in proof.stdout else 5
     return proof
 
 

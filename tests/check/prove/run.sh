@@ -183,6 +183,48 @@ if [ -x "$ptxas" ]; then
     "$heddle" validate --launch auto "$shared" "$dir/k.cubin" > "$dir/out" || fail "ptxas's: $(cat "$dir/out")"
 fi
 
+# what a proof rests on is named, for the operations that need it and for no other
+cat > "$dir/rests.ptx" <<'P'
+.version 8.1
+.target sm_80
+.address_size 64
+.visible .entry plain(.param .u64 p)
+{
+    .reg .b32 %r<3>; .reg .b64 %d;
+    ld.param.u64 %d, [p]; ld.global.u32 %r1, [%d]; add.u32 %r2, %r1, 5; st.global.u32 [%d], %r2; ret;
+}
+.visible .entry lanes(.param .u64 p)
+{
+    .reg .b32 %r<12>; .reg .b64 %d;
+    ld.param.u64 %d, [p]; ld.global.u32 %r1, [%d]; shfl.sync.idx.b32 %r2, %r1, 0, 31, -1;
+    mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r4, %r5}, {%r1, %r2, %r1, %r2}, {%r1, %r2}, {%r1, %r2};
+    bar.warp.sync -1; st.global.u32 [%d], %r4; ret;
+}
+.visible .entry steps(.param .u64 p)
+{
+    .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .f64 %g; .reg .b64 %d; .shared .align 8 .f64 sum;
+    ld.param.u64 %d, [p]; ld.global.u32 %r1, [%d]; ld.global.f32 %f1, [%d+4]; ld.global.f64 %g, [%d+8];
+    ld.global.u32 %r2, [%d+16]; rem.u32 %r3, %r1, %r2; sqrt.rn.f32 %f2, %f1; sin.approx.f32 %f3, %f1;
+    red.shared.add.f64 [sum], %g; st.global.u32 [%d], %r3; st.global.f32 [%d+4], %f2; st.global.f32 [%d+8], %f3; ret;
+}
+P
+"$heddle" prove "$dir/rests.ptx" > "$dir/out" || fail "rests: status $?: $(tail -5 "$dir/out")"
+sed -n 's/^\([a-z]*: \(proved\|assumes\).*\)/\1/p' "$dir/out" | sed 's/\(: [a-z -]*\): [^:]*$/\1/' > "$dir/says"
+diff - "$dir/says" << 'P' || fail "rests: not what it rests on"
+lanes: assumes of the program, shfl (PTX line 12): lanes of the mask
+lanes: assumes of the program, mma (PTX line 13): whole warp
+lanes: assumes of the program, bar (PTX line 14): lanes of the mask
+steps: assumes, rem (PTX line 20): library
+steps: assumes, sqrt (PTX line 20): library
+steps: assumes, sin (PTX line 20): approximation
+steps: assumes, red (PTX line 21): compare-and-swap ends
+plain: proved
+lanes: proved
+steps: proved under assumptions
+P
+"$heddle" prove "$dir/rests.ptx" --kernel steps --json | tr -d '\t\n' > "$dir/out" && grep -q '"of":"compiler","name":"library","operation":"rem","line":20' "$dir/out" &&
+    grep -q '"verdict":"proved under assumptions"' "$dir/out" || fail "rests, --json"
+
 "$heddle" prove "$samples/guards.ptx" --json > "$dir/out" && grep -q '"proved"' "$dir/out" || fail "--json"
 "$heddle" prove "$samples/guards.ptx" --kernel none > "$dir/out" 2>&1
 [ $? = 1 ] || fail "an unknown kernel"

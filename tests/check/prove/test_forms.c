@@ -95,10 +95,11 @@ static void judge(const PtxModule *m, const Compilation *compiled, const char *s
                 why = report.funcs[f].regions[r].reason;
     asked++;
     absent |= is_open(why);
-    proved += verdict == VERDICT_PROVED && !absent;
+    bool is_proved = verdict == VERDICT_PROVED || verdict == VERDICT_ASSUMING;
+    proved += is_proved && !absent;
     without += verdict == VERDICT_UNKNOWN && absent;
-    if (verdict == VERDICT_REFUTED || (verdict == VERDICT_PROVED) == absent) {
-        why = verdict == VERDICT_PROVED ? "proved without terms" : why;
+    if (verdict == VERDICT_REFUTED || is_proved == absent) {
+        why = is_proved ? "proved without terms" : why;
         wrong++;
         note_reason(why, statement);
         if (getenv("SHOW"))
