@@ -714,7 +714,8 @@ void cli_parse(const Command *command, Settings *settings, int argc, char **argv
         for (const struct argp_option *o = command->groups[g]; o->name; o++)
             *VEC_PUSH(&settings->arena, &all) = described(&settings->arena, o);
     VEC_PUSH(&settings->arena, &all);
-    struct argp argp = {.options = all.at,
+    struct argp argp = {.options =
+                            all.n > 1 ? all.at : NULL, /* glibc loses what it allocates for no option */
                         .parser = parse_key,
                         .args_doc = command->args,
                         .doc = arena_printf(&settings->arena, "%s.\v%s", command->summary, command->details)};

@@ -155,8 +155,10 @@ unsigned gen_src(Gen *gen, GenPool pool) {
 unsigned gen_dst(Gen *gen, GenPool pool) { return gen->recent[pool] = gen_below(gen, gen->npool[pool]); }
 
 void gen_guard(Gen *gen) {
-    if (gen_chance(gen, gen->guard_percent))
-        OUT(gen, "@%s%%p%u ", gen_chance(gen, 40) ? "!" : "", gen_src(gen, POOL_P));
+    if (gen_chance(gen, gen->guard_percent)) {
+        unsigned guard = gen_src(gen, POOL_P);
+        OUT(gen, "@%s%%p%u ", gen_chance(gen, 40) ? "!" : "", guard);
+    }
 }
 
 /* ---- heads and tails ---- */

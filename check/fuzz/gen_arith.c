@@ -221,8 +221,8 @@ static void hammock(Gen *gen, unsigned n) {
     unsigned other = gen->nlabels++, end = gen->nlabels++;
     bool has_else = gen_chance(gen, 50);
     gen->depth++;
-    OUT(gen, "@%s%%p%u bra L%u;\n", gen_chance(gen, 50) ? "!" : "", gen_src(gen, POOL_P),
-        has_else ? other : end);
+    unsigned guard = gen_src(gen, POOL_P);
+    OUT(gen, "@%s%%p%u bra L%u;\n", gen_chance(gen, 50) ? "!" : "", guard, has_else ? other : end);
     statements(gen, gen_range(gen, 1, n));
     if (has_else) {
         OUT(gen, "bra L%u;\nL%u:\n", end, other);

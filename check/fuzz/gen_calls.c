@@ -110,8 +110,9 @@ static void write_call(Calls *calls, unsigned f, unsigned limit, const char *dep
         case ARG_B64: OUT(gen, "st.param.b64 [q%u], %%d%u; ", k + 2, gen_src(gen, POOL_D)); break;
         case ARG_B16: OUT(gen, "st.param.b16 [q%u], %%h%u; ", k + 2, gen_src(gen, POOL_H)); break;
         default:
-            OUT(gen, "st.param.b64 [q%u], %%d%u; st.param.b32 [q%u+8], %%r%u; st.param.b32 [q%u+12], %%r%u; ",
-                k + 2, gen_src(gen, POOL_D), k + 2, gen_src(gen, POOL_R), k + 2, gen_src(gen, POOL_R));
+            OUT(gen, "st.param.b32 [q%u+12], %%r%u; ", k + 2, gen_src(gen, POOL_R));
+            OUT(gen, "st.param.b32 [q%u+8], %%r%u; ", k + 2, gen_src(gen, POOL_R));
+            OUT(gen, "st.param.b64 [q%u], %%d%u; ", k + 2, gen_src(gen, POOL_D));
             OUT(gen, "st.param.b64 [q%u+16], %%d%u; ", k + 2, gen_src(gen, POOL_D));
         }
     if (indirect)
@@ -129,8 +130,8 @@ static void write_call(Calls *calls, unsigned f, unsigned limit, const char *dep
     case ARG_B64: OUT(gen, "ld.param.b64 %%d%u, [res0]; }\n", gen_dst(gen, POOL_D)); break;
     case ARG_B16: OUT(gen, "ld.param.b16 %%h%u, [res0]; }\n", gen_dst(gen, POOL_H)); break;
     default:
-        OUT(gen, "ld.param.b64 %%d%u, [res0+8]; ld.param.b32 %%r%u, [res0+4]; }\n", gen_dst(gen, POOL_D),
-            gen_dst(gen, POOL_R));
+        OUT(gen, "ld.param.b32 %%r%u, [res0+4]; ", gen_dst(gen, POOL_R));
+        OUT(gen, "ld.param.b64 %%d%u, [res0+8]; }\n", gen_dst(gen, POOL_D));
     }
 }
 
@@ -141,8 +142,8 @@ static void write_result(Calls *calls, unsigned f) {
     case ARG_B64: OUT(g, "st.param.b64 [out0], %%d%u;\n", gen_src(g, POOL_D)); break;
     case ARG_B16: OUT(g, "st.param.b16 [out0], %%h%u;\n", gen_src(g, POOL_H)); break;
     default:
-        OUT(g, "st.param.b64 [out0], %%d%u;\nst.param.b64 [out0+8], %%d%u;\nst.param.b64 [out0+16], %%d%u;\n",
-            gen_src(g, POOL_D), gen_src(g, POOL_D), gen_src(g, POOL_D));
+        for (unsigned k = 0; k < 3; k++)
+            OUT(g, "st.param.b64 [out0+%u], %%d%u;\n", 16 - 8 * k, gen_src(g, POOL_D));
     }
     OUT(g, "ret;\n");
 }
@@ -226,8 +227,8 @@ static void load_params(Calls *calls, unsigned f) {
         case ARG_B64: OUT(g, "ld.param.b64 %%d%u, [a%u];\n", gen_dst(g, POOL_D), k + 2); break;
         case ARG_B16: OUT(g, "ld.param.b16 %%h%u, [a%u];\n", gen_dst(g, POOL_H), k + 2); break;
         default:
-            OUT(g, "ld.param.b64 %%d%u, [a%u+8];\nld.param.b32 %%r%u, [a%u+4];\n", gen_dst(g, POOL_D), k + 2,
-                gen_dst(g, POOL_R), k + 2);
+            OUT(g, "ld.param.b32 %%r%u, [a%u+4];\n", gen_dst(g, POOL_R), k + 2);
+            OUT(g, "ld.param.b64 %%d%u, [a%u+8];\n", gen_dst(g, POOL_D), k + 2);
         }
 }
 

@@ -135,10 +135,8 @@ static void cfg_branch(Cfg *cfg, unsigned b) {
         return;
     }
     if (ways == 2) {
-        OUT(g, "and.b32 %%u3, %%u3, %u;\n",
-            !cfg->loopy || gen_chance(g, 50) ? 1u
-            : gen_chance(g, 50)              ? 3u
-                                             : 12u);
+        unsigned mask = !cfg->loopy || gen_chance(g, 50) ? 1u : gen_chance(g, 50) ? 3u : 12u;
+        OUT(g, "and.b32 %%u3, %%u3, %u;\n", mask);
         OUT(g, "selp.b32 %%u3, %%u3, %u, %%c0;\nsetp.ne.u32 %%c1, %%u3, 0;\n", cfg->shortest[b]);
         OUT(g, "@%%c1 bra B%u;\nbra B%u;\n", to[1], to[0]);
         return;

@@ -203,9 +203,10 @@ static void write_insn(Gen *gen, const Insn *in) {
         unsigned written[POOL_COUNT];
         memcpy(written, gen->recent, sizeof written);
         memcpy(gen->recent, recent, sizeof recent);
-        if (s.kind == 'p')
-            OUT(gen, "%s%%p%u", gen_chance(gen, 30) ? "!" : "", gen_src(gen, POOL_P));
-        else if (s.kind == 'i')
+        if (s.kind == 'p') {
+            unsigned from = gen_src(gen, POOL_P);
+            OUT(gen, "%s%%p%u", gen_chance(gen, 30) ? "!" : "", from);
+        } else if (s.kind == 'i')
             OUT(gen, "%u", gen_below(gen, 256));
         else
             write_source(gen, in, &s);
@@ -293,9 +294,10 @@ bool gen_form_insn(Gen *gen) {
         if (!choose_mods(gen, &in) || !usable(gen->forms, &in))
             continue;
         PtxOp op = form_op(in.form);
-        if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) /* the flag does not survive calls */
-            OUT(gen, "%s.cc.u32 %%t0, %%r%u, %%r%u; ", gen_chance(gen, 60) ? "add" : "sub",
-                gen_src(gen, POOL_R), gen_src(gen, POOL_R));
+        if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) { /* the flag does not survive calls */
+            unsigned b = gen_src(gen, POOL_R), a = gen_src(gen, POOL_R);
+            OUT(gen, "%s.cc.u32 %%t0, %%r%u, %%r%u; ", gen_chance(gen, 60) ? "add" : "sub", a, b);
+        }
         gen_guard(gen);
         write_insn(gen, &in);
         return true;

@@ -33,10 +33,10 @@ static void gen_compare(Gen *gen) {
     char letter = gen_letter(types[k].pool);
     unsigned a = gen_src(gen, types[k].pool), b = gen_src(gen, types[k].pool);
     gen_guard(gen);
-    OUT(gen, "setp.%s%s%s%s.%s %%p%u", any_compare(gen, types[k].is_float), three ? "." : "",
-        three ? combine[gen_below(gen, 3)] : "",
-        types[k].is_float && types[k].pool == POOL_R && gen_chance(gen, 20) ? ".ftz" : "", types[k].type,
-        first);
+    bool ftz = types[k].is_float && types[k].pool == POOL_R && gen_chance(gen, 20);
+    const char *with_op = three ? combine[gen_below(gen, 3)] : "";
+    OUT(gen, "setp.%s%s%s%s.%s %%p%u", any_compare(gen, types[k].is_float), three ? "." : "", with_op,
+        ftz ? ".ftz" : "", types[k].type, first);
     if (two)
         OUT(gen, "|%%p%u", second);
     OUT(gen, ", %%%c%u, %%%c%u", letter, a, letter, gen_chance(gen, 10) ? a : b);
@@ -53,8 +53,10 @@ static void predicate_logic(Gen *g) {
         OUT(g, "not.pred %%p%u, %%p%u;\n", gen_dst(g, POOL_P), a);
     else if (gen_chance(g, 20))
         OUT(g, "mov.pred %%p%u, %%p%u;\n", gen_dst(g, POOL_P), a);
-    else
-        OUT(g, "%s.pred %%p%u, %%p%u, %%p%u;\n", ops[gen_below(g, 3)], gen_dst(g, POOL_P), a, b);
+    else {
+        unsigned to = gen_dst(g, POOL_P);
+        OUT(g, "%s.pred %%p%u, %%p%u, %%p%u;\n", ops[gen_below(g, 3)], to, a, b);
+    }
 }
 
 static void select(Gen *g) {

@@ -14,7 +14,8 @@ static void data(Gen *g, unsigned least, unsigned most) {
 /* ---- regions that only some lanes execute ---- */
 static void divergent(Gen *gen, unsigned depth) {
     unsigned other = gen->nlabels++, end = gen->nlabels++;
-    OUT(gen, "@%s%%p%u bra L%u;\n", gen_chance(gen, 50) ? "!" : "", gen_src(gen, POOL_P), other);
+    unsigned guard = gen_src(gen, POOL_P);
+    OUT(gen, "@%s%%p%u bra L%u;\n", gen_chance(gen, 50) ? "!" : "", guard, other);
     data(gen, 1, 4);
     if (depth && gen_chance(gen, 40))
         divergent(gen, depth - 1);
@@ -74,7 +75,8 @@ static Round choose_round(Gen *g) {
                                            : r < 82 ? ROUND_REDUX
                                            : r < 86 ? ROUND_ELECT
                                                     : ROUND_BAR;
-    return (Round){kind, (unsigned)gen_u64(g) & 0xffff, gen_chance(g, 50)};
+    unsigned variant = (unsigned)gen_u64(g) & 0xffff;
+    return (Round){kind, variant, gen_chance(g, 50)};
 }
 
 static void number_or_reg(Gen *g, unsigned below) {
@@ -125,8 +127,8 @@ static void gen_match(Gen *g, unsigned variant, const char *mask) {
     bool wide = variant & 1, all = variant & 2;
     unsigned src;
     if (gen_chance(g, 60)) { /* values that some lanes share */
-        OUT(g, "and.b32 %%t0, %%r%u, %u;\ncvt.u64.u32 %%x0, %%t0;\n", gen_src(g, POOL_R),
-            1u << gen_below(g, 6));
+        unsigned bit = gen_below(g, 6);
+        OUT(g, "and.b32 %%t0, %%r%u, %u;\ncvt.u64.u32 %%x0, %%t0;\n", gen_src(g, POOL_R), 1u << bit);
         src = UINT32_MAX;
     } else
         src = gen_src(g, wide ? POOL_D : POOL_R);
@@ -154,9 +156,11 @@ static void operation(Gen *g, Round round, uint32_t lanes, const char *mask) {
     case ROUND_REDUX:
         OUT(g, "redux.sync.%s %%r%u, %%r%u, %s;\n", redux[v % 9], gen_dst(g, POOL_R), src, mask);
         break;
-    case ROUND_ELECT:
-        OUT(g, "elect.sync %%r%u|%%p%u, %s;\n", gen_dst(g, POOL_R), gen_dst(g, POOL_P), mask);
+    case ROUND_ELECT: {
+        unsigned p = gen_dst(g, POOL_P);
+        OUT(g, "elect.sync %%r%u|%%p%u, %s;\n", gen_dst(g, POOL_R), p, mask);
         break;
+    }
     default: OUT(g, "bar.warp.sync %s;\n", mask);
     }
 }
@@ -297,7 +301,8 @@ static void loop(Warp *warp, uint32_t lanes) {
 
 static void lanes_exit(Warp *warp, uint32_t *lanes) {
     Gen *g = warp->g;
-    uint32_t some = some_of(g, *lanes) & (uint32_t)gen_u64(g);
+    uint32_t some = some_of(g, *lanes);
+    some &= (uint32_t)gen_u64(g);
     if (!some || some == *lanes || warp->in_loop)
         return;
     test_lane(g, some);
@@ -356,8 +361,9 @@ static void barrier(Gen *g, unsigned id, unsigned threads, bool all) {
 }
 
 static void other_slot(Gen *g, unsigned threads) {
-    OUT(g, "mad.lo.u32 %%u4, %%u0, %u, %u;\nmul.hi.u32 %%u4, %%u4, %u;\n", (unsigned)gen_u64(g) | 1,
-        (unsigned)gen_u64(g), threads);
+    unsigned plus = (unsigned)gen_u64(g);
+    OUT(g, "mad.lo.u32 %%u4, %%u0, %u, %u;\nmul.hi.u32 %%u4, %%u4, %u;\n", (unsigned)gen_u64(g) | 1, plus,
+        threads);
     OUT(g, "mov.u32 %%t1, slots;\nmad.lo.u32 %%u4, %%u4, 8, %%t1;\n");
 }
 
@@ -381,9 +387,11 @@ static void reduce(Gen *g, unsigned id, unsigned threads, bool all) {
     const char *no = gen_chance(g, 30) ? "!" : "", *op = gen_chance(g, 50) ? "bar" : "barrier";
     if (gen_chance(g, 40))
         OUT(g, "%s.red.popc.u32 %%r%u, %u, %s%s%%p%u;\n", op, gen_dst(g, POOL_R), id, count, no, src);
-    else
-        OUT(g, "%s.red.%s.pred %%p%u, %u, %s%s%%p%u;\n", op, gen_chance(g, 50) ? "and" : "or",
-            gen_dst(g, POOL_P), id, count, no, src);
+    else {
+        unsigned to = gen_dst(g, POOL_P);
+        OUT(g, "%s.red.%s.pred %%p%u, %u, %s%s%%p%u;\n", op, gen_chance(g, 50) ? "and" : "or", to, id, count,
+            no, src);
+    }
 }
 
 /* The first warps produce and only arrive; the others wait and read. */

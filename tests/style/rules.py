@@ -78,6 +78,10 @@ for path, lines in sources():
         if not re.search(r"\bby name\b", re.sub(r"\s*\n \*\s*", " ", head(lines))):
             errors.append(f"{path}: asks for {len(named)} operations by name, and its head does not say why no column of the "
                           f"row does: {' '.join(sorted(named)[:NAMED])} ...")
+    for call in re.finditer(r"\bOUT\((.*?)\);", code, re.S):  # a call's arguments have no order: compilers would make other programs
+        if len(re.findall(r"\bgen_(?:below|chance|range|src|dst|u64)\(", call[1])) > 1:
+            line = code[:call.start()].count("\n") + 1
+            errors.append(f"{path}:{line}: two random draws in the arguments of one call")
     total = counts.setdefault(path.parent.as_posix(), [0, 0])
     total[0] += len(lines)
     total[1] += len(re.findall(r"\b[a-eg-hj-z]->", code)) - len(re.findall(r"\bb->", code))
