@@ -68,4 +68,5 @@ def main():
     sys.exit(bool(differ) or both < 1000)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,7 +3,8 @@
  * front end must take it there, and refuse it one .version and one .target below, naming what is asked for.
  * Lines of # are comments. test_gates cases FILE...   whole modules that ptxas refuses for .version or
  * .target: so must the front end. test_gates ask   for each line `8.6 100a statement;` of the standard input
- * a line, 1 if the front end takes it or 0 (spellings.py compares them with ptxas).
+ * a line, 1 if the front end takes it or 0 (spellings.py compares them with ptxas). test_gates types FILE
+ * each line `statement | types`: of all types, the front end takes those for @ (types.py asked ptxas 13.0).
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "frontend/ast.h"
@@ -137,6 +138,47 @@ static unsigned check_case(const char *file, const char *text, size_t size) {
     return 1;
 }
 
+/* The types that are tried, and the letter of the registers of their size. */
+static const char *const types[][2] = {
+    {"b8", "h"},    {"u8", "h"},     {"s8", "h"},    {"b16", "h"},   {"u16", "h"}, {"s16", "h"},
+    {"f16", "h"},   {"bf16", "h"},   {"b32", "r"},   {"u32", "r"},   {"s32", "r"}, {"f32", "r"},
+    {"f16x2", "r"}, {"bf16x2", "r"}, {"u16x2", "r"}, {"s16x2", "r"}, {"b64", "d"}, {"u64", "d"},
+    {"s64", "d"},   {"f64", "d"},    {"f32x2", "d"}, {"pred", "p"},
+};
+
+/* shape, with the type for its first @ that is no register, and registers of the type's size */
+static void of_type(char *out, const char *shape, size_t size, const char *const type[2]) {
+    for (size_t k = 0; k < size; k++) {
+        const char *put = shape[k] != '@' ? NULL : k && shape[k - 1] == '%' ? type[1] : type[0];
+        out += put ? sprintf(out, "%s", put) : (*out = shape[k], 1);
+    }
+    *out = 0;
+}
+
+static unsigned check_types(const char *file, const char *text) {
+    unsigned line = 1, n = 0;
+    for (const char *at = text; *at; line++) {
+        size_t size = strcspn(at, "\n");
+        char copy[400], statement[1000], word[16];
+        snprintf(copy, sizeof copy, " %.*s ", (int)size, at);
+        at += size + (at[size] == '\n');
+        char *bar = strstr(copy, " | ");
+        if (copy[1] == '#')
+            continue;
+        if (!bar) {
+            fail_line(file, line, "malformed line");
+            continue;
+        }
+        for (unsigned k = 0; k < sizeof types / sizeof *types; k++, n++) {
+            of_type(statement, copy + 1, (size_t)(bar - copy - 1), types[k]);
+            snprintf(word, sizeof word, " %s ", types[k][0]);
+            if (accepts(90, "100a", statement) != (strstr(bar, word) != NULL))
+                fail_line(file, line, statement);
+        }
+    }
+    return n;
+}
+
 static int answer(void) {
     static char line[1000];
     char target[8];
@@ -153,16 +195,18 @@ static int answer(void) {
 int main(int argc, char **argv) {
     if (argc == 2 && !strcmp(argv[1], "ask"))
         return answer();
-    bool cases = argc > 1 && !strcmp(argv[1], "cases");
+    bool cases = argc > 1 && !strcmp(argv[1], "cases"), by_type = argc > 1 && !strcmp(argv[1], "types");
     unsigned n = 0;
-    for (int i = cases ? 2 : 1; i < argc; i++) {
+    for (int i = cases || by_type ? 2 : 1; i < argc; i++) {
         Arena arena = {0};
         Diags diags = {.sink = diag_print_sink, .user = stderr};
         char *text;
         size_t size;
         if (!file_read(&arena, argv[i], &diags, &text, &size))
             return 2;
-        n += cases ? check_case(argv[i], text, size) : check_list(argv[i], text);
+        n += cases     ? check_case(argv[i], text, size)
+             : by_type ? check_types(argv[i], text)
+                       : check_list(argv[i], text);
         arena_free(&arena);
     }
     printf("%u statements or modules, %u failures\n", n, bad);
