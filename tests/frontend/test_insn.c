@@ -217,6 +217,50 @@ static void sections_of_types(void **state) {
     assert_string_equal(ptx_section(insn("bar.warp.sync -1;")), "9.7.13.2 bar.warp.sync");
 }
 
+/* What PTX ISA says that a modifier is where the text leaves it out: the statement is the one that spells it.
+ * Only of a product or sum does it matter who chose the rounding: the compiler may fuse it if the text leaves
+ * it out (9.7.3.3 add, 9.7.3.4 sub, 9.7.3.5 mul). */
+static void defaults(void **state) {
+    (void)state;
+    static const struct {
+        const char *left_out, *spelled;
+        bool may_fuse;
+    } rows[] = {
+        {"add.f32 %f1,%f2,%f3;", "add.rn.f32 %f1,%f2,%f3;", true},
+        {"sub.ftz.f32 %f1,%f2,%f3;", "sub.rn.ftz.f32 %f1,%f2,%f3;", true},
+        {"mul.f32 %f1,%f2,%f3;", "mul.rn.f32 %f1,%f2,%f3;", true},
+        {"add.f64 %g1,%g2,%g3;", "add.rn.f64 %g1,%g2,%g3;", true},
+        {"sub.f64 %g1,%g2,%g3;", "sub.rn.f64 %g1,%g2,%g3;", true},
+        {"mul.f64 %g1,%g2,%g3;", "mul.rn.f64 %g1,%g2,%g3;", true},
+        {"add.f16 %h1,%h2,%h3;", "add.rn.f16 %h1,%h2,%h3;", true},
+        {"sub.f16x2 %r1,%r2,%r3;", "sub.rn.f16x2 %r1,%r2,%r3;", true},
+        {"mul.bf16 %h1,%h2,%h3;", "mul.rn.bf16 %h1,%h2,%h3;", true},
+        {"ld.global.u32 %r1,[%d1];", "ld.weak.global.u32 %r1,[%d1];", false},
+        {"st.shared.u32 [%d1],%r1;", "st.weak.shared.u32 [%d1],%r1;", false},
+        {"atom.global.add.u32 %r1,[%d1],%r2;", "atom.relaxed.gpu.global.add.u32 %r1,[%d1],%r2;", false},
+        {"atom.acquire.add.u32 %r1,[%d1],%r2;", "atom.acquire.gpu.add.u32 %r1,[%d1],%r2;", false},
+        {"atom.cta.add.u32 %r1,[%d1],%r2;", "atom.relaxed.cta.add.u32 %r1,[%d1],%r2;", false},
+        {"red.global.add.u32 [%d1],%r2;", "red.relaxed.gpu.global.add.u32 [%d1],%r2;", false},
+        {"fence.cta;", "fence.acq_rel.cta;", false},
+        {"fence.sys;", "fence.acq_rel.sys;", false},
+        {"barrier.cluster.arrive;", "barrier.cluster.arrive.release;", false},
+        {"barrier.cluster.wait;", "barrier.cluster.wait.acquire;", false},
+        {"mbarrier.arrive.b64 %d1,[%d2];", "mbarrier.arrive.release.cta.b64 %d1,[%d2];", false},
+        {"mbarrier.test_wait.b64 %p1,[%d2],%d3;", "mbarrier.test_wait.acquire.cta.b64 %p1,[%d2],%d3;", false},
+    };
+    for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++) {
+        PtxInsn one = *insn(rows[k].left_out), other = *insn(rows[k].spelled);
+        if (one.rnd != other.rnd || one.sem != other.sem || one.scope != other.scope ||
+            one.sub != other.sub || (one.flags & ~(uint32_t)PF_CONTRACT) != other.flags)
+            fail_msg("%s is not %s", rows[k].left_out, rows[k].spelled);
+        if (((one.flags & PF_CONTRACT) != 0) != rows[k].may_fuse)
+            fail_msg("%s: may be fused?", rows[k].left_out);
+    }
+    assert_true(insn("bar.sync 0;")->flags & PF_ALIGNED); /* 9.7.13.1: bar is barrier.aligned */
+    assert_false(insn("barrier.sync 0;")->flags & PF_ALIGNED);
+    assert_int_equal(insn("membar.gl;")->sem, SEM_SC); /* 9.7.13.4: a synonym of fence.sc */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(arithmetic, done),
@@ -224,6 +268,7 @@ int main(void) {
         cmocka_unit_test_teardown(memory, done),
         cmocka_unit_test_teardown(moves, done),
         cmocka_unit_test_teardown(collectives, done),
+        cmocka_unit_test_teardown(defaults, done),
         cmocka_unit_test(form_sections),
         cmocka_unit_test_teardown(sections_of_types, done),
     };

@@ -310,6 +310,60 @@ static void test_conversions_towards_infinity(void **state) {
     done(&t);
 }
 
+/* A statement that other lanes or memory notice is not executed where its guard is false (PTX ISA 9.3),
+ * whatever its results are: nothing that concerns more than one lane's registers stands unguarded in the
+ * block that all execute. */
+static void test_guarded_effects(void **state) {
+    (void)state;
+    static const char *const statements[] = {
+        "shfl.sync.idx.b32 %r1,%r2,%r3,31,-1;",
+        "shfl.sync.down.b32 %r1|%p2,%r2,1,31,%r4;",
+        "vote.sync.any.pred %p2,%p3,-1;",
+        "vote.sync.ballot.b32 %r1,%p3,%r4;",
+        "match.any.sync.b32 %r1,%r2,-1;",
+        "match.all.sync.b64 %r1|%p2,%l2,-1;",
+        "redux.sync.add.s32 %r1,%r2,-1;",
+        "activemask.b32 %r1;",
+        "elect.sync %r1|%p2,-1;",
+        "bar.sync 0;",
+        "barrier.sync 1,64;",
+        "bar.red.popc.u32 %r1,0,%p3;",
+        "bar.red.and.pred %p2,0,%p3;",
+        "bar.warp.sync -1;",
+        "ld.global.u32 %r1,[%l2];",
+        "ld.volatile.shared.v2.u32 {%r1,%r2},[%l2];",
+        "ld.acquire.gpu.u32 %r1,[%l2];",
+        "st.global.u32 [%l2],%r1;",
+        "atom.global.add.u32 %r1,[%l2],%r2;",
+        "atom.shared.cas.b64 %l1,[%l2],%l3,%l4;",
+        "red.global.max.s32 [%l2],%r2;",
+        "membar.gl;",
+        "fence.sc.sys;",
+        "nanosleep.u32 %r2;",
+        "trap;",
+    };
+    for (unsigned k = 0; k < sizeof statements / sizeof *statements; k++) {
+        char body[400];
+        Test t;
+        snprintf(body, sizeof body, "@%%p1 %s\nret;", statements[k]);
+        lower_body(&t, body);
+        assert_non_null(t.ir);
+        Function *f = t.ir->funcs.at[0];
+        const Block *entry = ir_block(f, f->entry);
+        for (unsigned n = 0; n < entry->insts.n; n++) {
+            const Inst *i = ir_inst(f, entry->insts.at[n]);
+            const OpTraits *traits = isa_traits(i->op);
+            bool alone = traits->lanes == ISA_LANES_EACH && !(i->flags & (IF_SIDE_EFFECT | IF_MEMORY)) &&
+                         !traits->effects;
+            if (i->op >= OT_COUNT) /* of the IR alone: an undefined value */
+                continue;
+            if (!alone && op_is_always(i->guard) && i->op != OT_BRA && i->op != OT_EXIT)
+                fail_msg("%s: %s is executed by all", statements[k], isa_optype_name(i->op));
+        }
+        done(&t);
+    }
+}
+
 static void refused(const char *body, const char *text) {
     Test t;
     lower_body(&t, body);
@@ -348,6 +402,7 @@ int main(void) {
                                        cmocka_unit_test(test_collective_carries_its_mask),
                                        cmocka_unit_test(test_dot_product),
                                        cmocka_unit_test(test_conversions_towards_infinity),
+                                       cmocka_unit_test(test_guarded_effects),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
