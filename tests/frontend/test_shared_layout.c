@@ -208,8 +208,30 @@ static void random_constants(void **state) {
     }
 }
 
+#define CONSTANTS                                                                                            \
+    ".const .align 4 .u32 a = 1;\n.visible .const .align 4 .u32 b = 2;\n.const .align 8 .u64 c = 3;\n"       \
+    ".visible .const .align 1 .u8 d = 4;\n.const .align 1 .u8 e = 5;\n.weak .const .align 4 .u32 f = 6;\n"   \
+    ".const .align 16 .b8 g[16] = {7};\n.visible .const .align 2 .u16 h = 8;\n"
+enum { NCONSTANTS = 8 };
+/* ... a to h, as the symbols of a kernel that reads all of them say */
+static const uint64_t constant_places[NCONSTANTS] = {0x10, 0, 0x18, 4, 0x20, 8, 0x30, 0xc};
+
+/* ptxas 13.0, sm_80 and sm_90: .nv.constant3 has the variables with linkage first, then the others, each
+ * group in the order of the text. */
+static void constants_of_ptxas(void **state) {
+    (void)state;
+    PtxModule *m = parse(HEADER CONSTANTS);
+    uint64_t place[NCONSTANTS];
+    assert_int_equal(m->nvars, NCONSTANTS);
+    ptx_const_layout(m, 1 << 16, place);
+    for (unsigned v = 0; v < NCONSTANTS; v++)
+        assert_int_equal(place[v], constant_places[v]);
+    ptx_free(m);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_constants), cmocka_unit_test(kernels_of_ptxas),
-                                       cmocka_unit_test(functions), cmocka_unit_test(random_modules)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_constants), cmocka_unit_test(constants_of_ptxas),
+        cmocka_unit_test(kernels_of_ptxas), cmocka_unit_test(functions), cmocka_unit_test(random_modules)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

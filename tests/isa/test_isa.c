@@ -128,6 +128,27 @@ static void test_implied(void **state) {
     assert_int_not_equal(isa_select_opcode(isa_target("sm_80"), &sync), 0);
 }
 
+/* What nothing that others see of memory moves across: PTX ISA orders memory at barriers, also of a warp
+ * (9.7.13.1 to 9.7.13.3), fences (9.7.13.4) and what counts copies (9.7.9.25); a callee may do any of it. No
+ * other operation does. */
+static void test_memory_order(void **state) {
+    (void)state;
+    static const char *const orders[] = {"BAR",         "BAR_RED",         "WARPSYNC",  "WARPSYNC_COLLECTIVE",
+                                         "CALL",        "MEMBAR",          "LDGDEPBAR", "DEPBAR",
+                                         "UCGABAR_ARV", "UCGABAR_WAIT",    "CGAERRBAR", "ERRBAR",
+                                         "CCTL",        "FENCE_VIEW_ASYNC"};
+    unsigned found = 0;
+    for (unsigned op = 1; op < OT_COUNT; op++) {
+        bool listed = false;
+        for (unsigned k = 0; k < sizeof orders / sizeof *orders; k++)
+            listed |= !strcmp(isa_optype_name(op), orders[k]);
+        found += listed;
+        if (listed != ((isa_traits(op)->effects & ISA_EFFECT_ORDER) != 0))
+            fail_msg("%s", isa_optype_name(op));
+    }
+    assert_int_equal(found, sizeof orders / sizeof *orders);
+}
+
 static void test_columns(void **state) {
     (void)state;
     const OpTraits *ldg = isa_traits(OT_LDG), *red = isa_traits(OT_RED), *isetp = isa_traits(OT_ISETP);
@@ -339,10 +360,12 @@ static void test_alignment(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alignment),  cmocka_unit_test(test_targets), cmocka_unit_test(test_occupancy),
-        cmocka_unit_test(test_limits),     cmocka_unit_test(test_sregs),   cmocka_unit_test(test_names),
-        cmocka_unit_test(test_access),     cmocka_unit_test(test_columns), cmocka_unit_test(test_implied),
-        cmocka_unit_test(test_modifiers),  cmocka_unit_test(test_slots),   cmocka_unit_test(test_select),
-        cmocka_unit_test(test_known_words)};
+        cmocka_unit_test(test_alignment),    cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_occupancy),    cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_sregs),        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_access),       cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_memory_order), cmocka_unit_test(test_implied),
+        cmocka_unit_test(test_modifiers),    cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_select),       cmocka_unit_test(test_known_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,9 @@ static void check(const char *target, uint64_t pc, const uint64_t w[2], const ch
     assert_non_null(t);
     if (!isa_decode(t, w, &in, error))
         fail_msg("%s %s: %s", target, text, error);
+    /* ptxas says "keep issuing" with stalls 1 to 11 alone: our code does the same (test_control) */
+    if ((in.ctrl.stall_cycles == 0 || in.ctrl.stall_cycles > 11) && !in.ctrl.yield)
+        fail_msg("%s %s: stall %u without yield", target, text, in.ctrl.stall_cycles);
     isa_print(t, &in, pc, NULL, out, sizeof out);
     assert_string_equal(out, text);
     if (!isa_parse(t, text, pc, NULL, &back, &end, error))

@@ -262,6 +262,12 @@ static void run_one(const char *target, RandomShape shape, bool schedule) {
     const CodeFunc *func = &code->funcs[code->nfuncs - 1];
     assert_int_equal(func->ninsts % 8, 0);
     MachInst *insts = decode_all(t, func);
+    for (uint32_t k = 0; k < func->ninsts; k++) { /* as every word that ptxas made (test_isa_words) */
+        Control ctrl = insts[k].ctrl;
+        if ((ctrl.stall_cycles == 0 || ctrl.stall_cycles > 11) && !ctrl.yield)
+            fail_msg("seed %llu on %s: stall %u without yield", (unsigned long long)shape.seed, target,
+                     ctrl.stall_cycles);
+    }
     uint64_t rng = shape.seed;
     for (unsigned k = 0; k < 20; k++)
         if (walk(t, insts, func->ninsts, &rng))
