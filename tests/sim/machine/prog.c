@@ -103,7 +103,9 @@ Ran prog_run(Prog *prog, uint32_t blocks, uint32_t threads, SimMemory *mem, cons
                          .code_base = 0x1000,
                          .ncode = prog->n,
                          .funcs = &prog->func,
-                         .nfuncs = 1};
+                         .nfuncs = 1,
+                         .const_bank3 = prog->bank3,
+                         .const_bank3_bytes = prog->bank3_bytes};
     Launch l = {.grid = {blocks, 1, 1},
                 .block = {threads, 1, 1},
                 .params = (const uint8_t *)params,

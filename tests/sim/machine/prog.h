@@ -19,8 +19,8 @@ typedef struct {
     int at[PROG_LABELS];         /* label -> instruction */
     unsigned n;
     uint32_t shared_bytes, stack_bytes;
-    const uint8_t *bank2;
-    uint32_t bank2_bytes;
+    const uint8_t *bank2, *bank3;
+    uint32_t bank2_bytes, bank3_bytes;
     Binary bin;
     BinFunc func;
     uint64_t code[PROG_MAX][2];

@@ -403,6 +403,32 @@ static void local_memory(void **state) {
     machine_result_free(&r);
 }
 
+/* Generic loads of every size at every aligned offset around the end of the .const variables: a byte behind
+ * it traps. Ends that no size divides make an access that begins inside and leaves it. */
+static void end_of_constants(void **state) {
+    (void)state;
+    static const uint8_t bytes[] = {1, 1, 2, 2, 4, 8, 16}, bank[48];
+    for (uint32_t end = 1; end <= 33; end++)
+        for (uint32_t sz = MemSz_U8; sz <= MemSz_128; sz++)
+            for (uint32_t at = 0; at < sizeof bank; at += bytes[sz]) {
+                Prog *p = fresh();
+                p->bank3 = bank;
+                p->bank3_bytes = end;
+                mov(p, 6, IMM((uint32_t)SIM_CONST_WINDOW + at));
+                mov(p, 7, IMM((uint32_t)(SIM_CONST_WINDOW >> 32)));
+                emit(p, OT_LD, MSET(LD, e, 1) | MSET(LD, sz, sz),
+                     D(op_reg(RF_R, 8, bytes[sz] < 4 ? 1 : bytes[sz] / 4), PT_),
+                     S(op_with(R2(6), OPM_WIDE64), NONE, IMM(0), PT_));
+                exit_(p, PT_);
+                bool outside = at + bytes[sz] > end;
+                MachineResult r = run(p,
+                                      (Shape){1, 1, NULL, outside ? TRAP_OUT_OF_RANGE : TRAP_NONE,
+                                              outside ? "constant memory" : NULL},
+                                      NULL);
+                machine_result_free(&r);
+            }
+}
+
 /* Undefined values: reported at their use, not when copied. */
 static void undefined_values(void **state) {
     (void)state;
@@ -460,7 +486,8 @@ int main(void) {
         cmocka_unit_test(endless),          cmocka_unit_test(long_loop),
         cmocka_unit_test(blocks_wait),      cmocka_unit_test(memory_traps),
         cmocka_unit_test(access_sizes),     cmocka_unit_test(local_memory),
-        cmocka_unit_test(undefined_values), cmocka_unit_test(control_codes),
+        cmocka_unit_test(undefined_values), cmocka_unit_test(end_of_constants),
+        cmocka_unit_test(control_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
