@@ -43,11 +43,12 @@ struct Expect {
     Reconv *reconv;
     const bool *divergent;
     const PtxBranch **counts; /* [block] of a profile, or NULL */
-    uint32_t *cost;           /* [block] */
-    uint32_t *first;          /* [block] the successor slot that follows in the text */
-    uint32_t *out;            /* [block] the slot on a shortest way to an end */
-    double *below; /* [edge] instructions that only it leads to, those in loops as often as they run */
-    double *ends;  /* [edge] ways on to where all ways of its branch meet */
+    const Compared *compared;
+    uint32_t *cost;  /* [block] */
+    uint32_t *first; /* [block] the successor slot that follows in the text */
+    uint32_t *out;   /* [block] the slot on a shortest way to an end */
+    double *below;   /* [edge] instructions that only it leads to, those in loops as often as they run */
+    double *ends;    /* [edge] ways on to where all ways of its branch meet */
     Way way[WARPS][LANES];
     uint64_t steps;
     /* of one set */
@@ -144,6 +145,14 @@ static bool leaves_loop(const Reconv *reconv, uint32_t from, uint32_t to) {
     return to == 0 || loops_left(reconv, from, to) > 0;
 }
 
+/* Some ways of the branch leave a loop, others do not: how many rounds it has decides. */
+static bool may_end_loop(const Reconv *reconv, uint32_t b) {
+    uint32_t n = slots_of(&reconv->g, b), leaving = 0;
+    for (uint32_t s = 0; s < n; s++)
+        leaving += leaves_loop(reconv, b, reconv->g.succ[reconv->g.succ_at[b] + s]);
+    return leaving && leaving < n;
+}
+
 /* The likelihood of each slot; returns their number. Lopsided warps are spread over the ways that lead on: of
  * a chain of tests each ends it for as many lanes, so that code behind many of them is not forgotten. */
 static uint32_t likelihoods(const Expect *expect, uint32_t b, unsigned warp, const Exits *exits, double *p,
@@ -225,15 +234,22 @@ static uint32_t measured_slot(const Expect *expect, uint32_t b, unsigned warp, u
     return n - 1;
 }
 
-static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane, uint32_t visit,
-                          const Exits *exits) {
+static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
+                          const uint32_t *visits, const Exits *exits) {
+    uint32_t visit = visits[b] - 1;
     if (expect->counts[b])
         return measured_slot(expect, b, warp, lane, visit);
     double p[64], u;
     if (!expect->divergent[b])
         return common_slot(expect, b, warp, visit);
+    uint64_t which = (lane * WARPS + warp + 1) * RNG_STEP;
+    uint32_t decided = may_end_loop(expect->reconv, b)
+                           ? NO_NODE
+                           : reconv_compared_slot(expect->compared, expect->reconv, b, which, visits);
+    if (decided != NO_NODE)
+        return decided;
     uint32_t n = likelihoods(expect, b, warp, exits, p, 64);
-    u = unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) + (lane * WARPS + warp + 1) * RNG_STEP));
+    u = unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) + which));
     for (uint32_t s = 0; s + 1 < n; s++) {
         if (u < p[s])
             return s;
@@ -250,8 +266,9 @@ static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uin
     memset(visits, 0, reconv->g.n * sizeof *visits);
     while (!ends_here(expect, b) && n < longest) {
         uint32_t slot = 0;
+        visits[b]++;
         if (slots_of(&reconv->g, b) > 1)
-            slot = n < LONGEST_WAY ? draw_slot(expect, b, warp, lane, visits[b]++, exits) : expect->out[b];
+            slot = n < LONGEST_WAY ? draw_slot(expect, b, warp, lane, visits, exits) : expect->out[b];
         uint32_t edge = reconv->g.succ_at[b] + slot;
         n++;
         if (slots_of(&reconv->g, b) > 1)
@@ -348,6 +365,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
         if (reconv->order.order[k])
             expect->counts[reconv->order.order[k]] =
                 lower_branch_counts(reconv->f, (BlockId){reconv->order.order[k]});
+    expect->compared = reconv_find_compared(reconv, divergent);
     weigh_blocks(expect);
     weigh_edges(expect, a, dom);
     expect->ends = ARENA_ARRAY(a, double, nedges);

@@ -1,6 +1,7 @@
 /* What the parts of reconvergence insertion share: reconverge.c (the module, calls, reports),
  * lower/reconverge/join.c (which joins, where lanes are pending in them, register numbers),
- * lower/reconverge/place.c and lower/reconverge/expect.c (auto mode: candidates, what they would cost),
+ * lower/reconverge/place.c, lower/reconverge/expect.c and lower/reconverge/compared.c (auto mode: candidates,
+ * what they would cost, values that branches have in common),
  * lower/reconverge/insert.c (the instructions), lower/reconverge/together.c, lower/reconverge/sync.c,
  * lower/reconverge/stub.c and lower/reconverge/gather.c (collectives), lower/reconverge/yield.c (progress),
  * lower/reconverge/check.c and lower/reconverge/meet.c (the rules, checked on the result).
@@ -98,6 +99,16 @@ void reconv_find_early(Reconv *reconv, const bool *divergent);
 /* auto mode: fills joins (lower/reconverge/place.c). */
 void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent, unsigned base,
                   uint8_t *state);
+
+/* ---- values that several branches compare with numbers (lower/reconverge/compared.c) ---- */
+typedef struct Compared Compared;
+/* divergent: [block] */
+Compared *reconv_find_compared(Reconv *reconv, const bool *divergent);
+/* The successor slot that a lane takes at the end of block b, as follows from the values drawn for it;
+ * NO_NODE where they do not tell. lane: another number for each lane and warp; visits: [block] how often the
+ * lane came to it so far */
+uint32_t reconv_compared_slot(const Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
+                              const uint32_t *visits);
 
 /* ---- expected issues (lower/reconverge/expect.c) ---- */
 typedef struct Expect Expect;

@@ -557,6 +557,42 @@ static void test_calls(void **state) {
     unload(&l);
 }
 
+/* A switch as a tree of comparisons, 0 to 2 on one side, 3 and 4 on the other. No number leads to the default
+ * case from the first side, as nothing is below 0: there is no join there. Where the last comparison of that
+ * side is another value's, lanes come from both. */
+static void test_one_selector(void **state) {
+    (void)state;
+    static const char *const text =
+        HEAD KERNEL("k") "bb1: preds() succs(bb3 bb2)\n  %%r1 = S2R SR[tid.x]\n  %%r2 = S2R SR[laneid]\n"
+                         "  %%p3, _ = ISETP(cmp=GT) %%r1, 0x2, _, _\n  @%%p3 BRA _, _, bb3\n  BRA _, _, bb2\n"
+                         "bb2: preds(bb1) succs(bb5 bb4)\n  %%p4, _ = ISETP(cmp=EQ) %%r1, _, _, _\n"
+                         "  @%%p4 BRA _, _, bb5\n  BRA _, _, bb4\n"
+                         "bb4: preds(bb2) succs(bb6 bb7)\n  %%p5, _ = ISETP(cmp=EQ) %%r1, 0x1, _, _\n"
+                         "  %%p6, %%p7 = ISETP(cmp=EQ) %%r%u, 0x2, !%%p5, _\n  @!%%p7 BRA _, _, bb6\n"
+                         "  BRA _, _, bb7\n"
+                         "bb5: preds(bb2) succs(bb10)\n  NOP\n  NOP\n  BRA _, _, bb10\n"
+                         "bb6: preds(bb4) succs(bb10)\n  NOP\n  NOP\n  BRA _, _, bb10\n"
+                         "bb3: preds(bb1) succs(bb8 bb9)\n  %%p8, _ = ISETP(cmp=EQ) %%r1, 0x3, _, _\n"
+                         "  @%%p8 BRA _, _, bb8\n  BRA _, _, bb9\n"
+                         "bb8: preds(bb3) succs(bb10)\n  NOP\n  NOP\n  BRA _, _, bb10\n"
+                         "bb9: preds(bb3) succs(bb11 bb7)\n  %%p9, _ = ISETP(cmp=EQ) %%r1, 0x4, _, _\n"
+                         "  @%%p9 BRA _, _, bb11\n  BRA _, _, bb7\n"
+                         "bb11: preds(bb9) succs(bb10)\n  NOP\n  NOP\n  BRA _, _, bb10\n"
+                         "bb7: preds(bb4 bb9) succs(bb10)\n  NOP\n  NOP\n  NOP\n  NOP\n  NOP\n  NOP\n  NOP\n"
+                         "  NOP\n  NOP\n  NOP\n  NOP\n  NOP\n  BRA _, _, bb10\n"
+                         "bb10: preds(bb5 bb6 bb8 bb11 bb7) succs()\n  NOP\n  NOP\n  NOP\n  EXIT _\n}\n";
+    for (unsigned value = 1; value <= 2; value++) {
+        char one[4096];
+        assert_true(snprintf(one, sizeof one, text, value) < (int)sizeof one);
+        Loaded l;
+        reconverge(&l, one);
+        Function *f = l.m->funcs.at[0];
+        assert_int_equal(at(f, 7, 0)->op == OT_BSYNC, value == 2);
+        assert_int_equal(at(f, 10, 0)->op, OT_BSYNC);
+        unload(&l);
+    }
+}
+
 static unsigned place_of(Function *f, uint32_t block, unsigned op) {
     unsigned p = 0;
     while (at(f, block, p)->op != op)
@@ -740,6 +776,7 @@ int main(void) {
         cmocka_unit_test(test_if),
         cmocka_unit_test(test_no_barrier),
         cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_one_selector),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_collectives),
         cmocka_unit_test(test_deep),

@@ -1,0 +1,185 @@
+/* Which way lanes go at branches that compare one value with several numbers: a switch as a tree of
+ * comparisons, a chain of `if (x == 1) .. else if (x == 2)`. Drawn one by one, such branches would send lanes
+ * to places that no value leads to from there, and from several leaves of the tree to the default case.
+ *
+ * So for each lane the value itself is drawn, anew whenever the lane comes to its definition: one of the
+ * numbers that it is compared with, or the next above one of them, or the next below the least. These are one
+ * for each part that the comparisons can tell apart. Nothing is below a least number of 0: what is told apart
+ * so counts from there. A value that one branch alone compares, or that is compared with one number alone, is
+ * not drawn. SPDX-License-Identifier: MIT */
+#include "base/rng.h"
+#include "lower/opt/opt.h"
+#include "lower/reconverge/reconverge.h"
+#include <stdlib.h>
+
+enum { DEEPEST = 8 /* comparisons that one predicate combines */ };
+
+typedef enum { NO, YES, UNKNOWN } Truth;
+
+typedef struct {
+    uint32_t value, block;
+    int32_t number;
+} Comparison;
+
+typedef struct {
+    uint32_t first, n; /* in `numbers`; n 0: the value is not drawn */
+} Numbers;
+
+struct Compared {
+    const Function *f;
+    Numbers *of_value;
+    VEC(int32_t) numbers;
+};
+
+/* The comparison of a value with a number that makes the predicate, alone or with another one; or NULL. */
+static const Inst *comparison(const Function *f, Operand predicate) {
+    uint32_t v = opt_scalar(predicate);
+    const Inst *i = v && f->values.at[v].def.i ? &f->insts.at[f->values.at[v].def.i] : NULL;
+    return i && i->op == OT_ISETP && op_is_always(i->guard) && !MGET(ISETP, ex, i->mods) ? i : NULL;
+}
+
+/* The value that it compares with *number, or 0. */
+static uint32_t compared_value(const Function *f, const Inst *test, int32_t *number) {
+    Operand x = *ir_src(f, test, ISETP_ra), y = *ir_src(f, test, ISETP_rb);
+    bool zero = y.kind == OPK_NONE || (y.kind == OPK_REG && y.file == RF_R && y.value == REG_RZ);
+    if (x.mods || y.mods || (!zero && y.kind != OPK_IMM))
+        return 0;
+    *number = zero ? 0 : (int32_t)y.value;
+    return opt_scalar(x);
+}
+
+static const Inst *condition_of(const Function *f, uint32_t block) {
+    const Inst *branch = reconv_branch(f, &f->blocks.at[block]);
+    if (branch->op != OT_BRA)
+        return NULL;
+    for (unsigned s = 0; s < BRA_offset; s++)
+        if (ir_src(f, branch, s)->kind != OPK_NONE)
+            return NULL;
+    return branch;
+}
+
+static int by_value(const void *x, const void *y) {
+    const Comparison *a = x, *b = y;
+    if (a->value != b->value)
+        return a->value < b->value ? -1 : 1;
+    return a->number != b->number ? (a->number < b->number ? -1 : 1) : 0;
+}
+
+/* One value's comparisons, sorted by number. */
+static void take_numbers(Compared *compared, Arena *a, const Comparison *at, uint32_t n) {
+    Numbers *of_value = &compared->of_value[at->value];
+    bool several = false;
+    for (uint32_t k = 1; k < n; k++)
+        several |= at[k].block != at->block;
+    if (!several || at[n - 1].number == at->number)
+        return;
+    of_value->first = compared->numbers.n;
+    if (at->number != 0 && at->number != INT32_MIN)
+        VEC_ADD(a, &compared->numbers, at->number - 1);
+    for (uint32_t k = 0; k < n; k++) {
+        if (k && at[k].number == at[k - 1].number)
+            continue;
+        if (compared->numbers.n == of_value->first ||
+            compared->numbers.at[compared->numbers.n - 1] != at[k].number)
+            VEC_ADD(a, &compared->numbers, at[k].number);
+        if (at[k].number != INT32_MAX)
+            VEC_ADD(a, &compared->numbers, at[k].number + 1);
+    }
+    of_value->n = compared->numbers.n - of_value->first;
+}
+
+Compared *reconv_find_compared(Reconv *reconv, const bool *divergent) {
+    Arena *a = &reconv->a;
+    Function *f = reconv->f;
+    Compared *compared = ARENA_NEW(a, Compared);
+    VEC(Comparison) all = {0};
+    compared->f = f;
+    compared->of_value = ARENA_ARRAY(a, Numbers, f->values.n);
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k];
+        const Inst *branch = b && divergent[b] ? condition_of(f, b) : NULL, *test;
+        Operand predicate = branch ? branch->guard : (Operand){0};
+        for (unsigned depth = 0; depth < DEEPEST && (test = comparison(f, predicate)); depth++) {
+            Comparison one = {.block = b};
+            one.value = compared_value(f, test, &one.number);
+            if (one.value)
+                VEC_ADD(a, &all, one);
+            predicate = *ir_src(f, test, ISETP_pp);
+        }
+    }
+    if (all.n)
+        qsort(all.at, all.n, sizeof *all.at, by_value);
+    for (uint32_t k = 0, end; k < all.n; k = end) {
+        for (end = k + 1; end < all.n && all.at[end].value == all.at[k].value; end++)
+            ;
+        take_numbers(compared, a, &all.at[k], end - k);
+    }
+    return compared;
+}
+
+static Truth opposite(Truth t) { return t == UNKNOWN ? t : t == YES ? NO : YES; }
+
+static Truth combined(unsigned bop, Truth x, Truth y) {
+    if (bop == BoolOp_XOR)
+        return x == UNKNOWN || y == UNKNOWN ? UNKNOWN : x == y ? NO : YES;
+    Truth decides = bop == BoolOp_AND ? NO : YES;
+    return x == decides || y == decides   ? decides
+           : x == UNKNOWN || y == UNKNOWN ? UNKNOWN
+                                          : opposite(decides);
+}
+
+static Truth compare(const Inst *test, int32_t x, int32_t y) {
+    bool less = MGET(ISETP, sign, test->mods) == ISign_U32 ? (uint32_t)x < (uint32_t)y : x < y;
+    switch (MGET(ISETP, cmp, test->mods)) {
+    case ICmp_F: return NO;
+    case ICmp_LT: return less ? YES : NO;
+    case ICmp_EQ: return x == y ? YES : NO;
+    case ICmp_LE: return less || x == y ? YES : NO;
+    case ICmp_GT: return less || x == y ? NO : YES;
+    case ICmp_NE: return x == y ? NO : YES;
+    case ICmp_GE: return less ? NO : YES;
+    default: return YES;
+    }
+}
+
+static Truth test_truth(const Compared *compared, const Inst *test, uint64_t lane, const uint32_t *visits) {
+    const Function *f = compared->f;
+    int32_t number;
+    uint32_t v = compared_value(f, test, &number);
+    if (!v || !compared->of_value[v].n)
+        return UNKNOWN;
+    uint64_t when = (uint64_t)v << 32 | visits[f->values.at[v].block.i],
+             drawn = rng_mix(rng_mix(when + RNG_STEP) + (f->values.at[v].uniform ? 0 : lane));
+    const Numbers *among = &compared->of_value[v];
+    return compare(test, compared->numbers.at[among->first + (drawn >> 32) % among->n], number);
+}
+
+static Truth truth(const Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits,
+                   unsigned depth) {
+    bool negated = predicate.mods & OPM_NOT;
+    Truth result = UNKNOWN;
+    predicate.mods = 0;
+    const Inst *test = depth < DEEPEST ? comparison(compared->f, predicate) : NULL;
+    if (op_is_always(predicate)) {
+        result = YES;
+    } else if (test) {
+        Truth x = test_truth(compared, test, lane, visits);
+        if (opt_scalar(*ir_dst(compared->f, test, ISETP_pv)) == predicate.value)
+            x = opposite(x);
+        result = combined(MGET(ISETP, bop, test->mods), x,
+                          truth(compared, *ir_src(compared->f, test, ISETP_pp), lane, visits, depth + 1));
+    }
+    return negated ? opposite(result) : result;
+}
+
+uint32_t reconv_compared_slot(const Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
+                              const uint32_t *visits) {
+    const Inst *branch = condition_of(compared->f, b);
+    if (!branch || reconv->g.succ_at[b + 1] - reconv->g.succ_at[b] != 2)
+        return NO_NODE;
+    Truth taken = truth(compared, branch->guard, lane, visits, 0);
+    if (taken == UNKNOWN)
+        return NO_NODE;
+    bool first = reconv->g.succ[reconv->g.succ_at[b]] == ir_src(compared->f, branch, BRA_offset)->value;
+    return first == (taken == YES) ? 0 : 1;
+}
