@@ -412,11 +412,30 @@ static void known_latencies(void **state) {
         uint8_t src;
         unsigned cycles;
     } rows[] = {
-        {"sm_75", OT_MOV, OT_MOV, 0, 4},       {"sm_75", OT_MOV, OT_FFMA, 0, 5},
-        {"sm_75", OT_MOV, OT_STG, 3, 8},       {"sm_80", OT_MOV, OT_STG, 3, 5},
-        {"sm_80", OT_MOV, OT_MUFU, 0, 4},      {"sm_80", OT_ISETP, OT_MOV, 0xff, 13},
-        {"sm_75", OT_ISETP, OT_MOV, 0xff, 12}, {"sm_90", OT_DADD, OT_DADD, 0, 8},
-        {"bru1", OT_ISETP, OT_SEL, 2, 4},      {"bru1", OT_FFMA, OT_FFMA, 2, 4},
+        {"sm_75", OT_MOV, OT_MOV, 0, 4},
+        {"sm_75", OT_MOV, OT_FFMA, 0, 5},
+        {"sm_75", OT_MOV, OT_STG, 3, 8},
+        {"sm_80", OT_MOV, OT_STG, 3, 5},
+        {"sm_80", OT_MOV, OT_MUFU, 0, 4},
+        {"sm_80", OT_ISETP, OT_MOV, 0xff, 13},
+        {"sm_75", OT_ISETP, OT_MOV, 0xff, 12},
+        {"sm_90", OT_DADD, OT_DADD, 0, 8},
+        {"bru1", OT_ISETP, OT_SEL, 2, 4},
+        {"bru1", OT_FFMA, OT_FFMA, 2, 4},
+        /* stalls of ptxas 13.0 where the next instruction reads the result: xor, fma.f16x2 and fma.f32 in a
+           chain */
+        {"sm_80", OT_LOP3, OT_HFMA2, 0, 5},
+        {"sm_80", OT_FFMA, OT_HFMA2, 0, 5},
+        {"sm_80", OT_HFMA2_MMA, OT_LOP3, 0, 10},
+        {"sm_80", OT_HFMA2_MMA, OT_FFMA, 0, 10},
+        {"sm_80", OT_LOP3, OT_HFMA2_MMA, 0, 6},
+        {"sm_80", OT_HFMA2, OT_STG, 3, 5},
+        {"sm_90", OT_LOP3, OT_HFMA2, 0, 5},
+        {"sm_90", OT_FFMA, OT_HFMA2, 0, 5},
+        {"sm_90", OT_HFMA2_MMA, OT_LOP3, 0, 10},
+        {"sm_90", OT_HFMA2_MMA, OT_FFMA, 0, 10},
+        {"sm_90", OT_LOP3, OT_HFMA2_MMA, 0, 6},
+        {"sm_90", OT_HFMA2, OT_STG, 3, 5},
     };
     for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++) {
         MachInst w = isa_inst(rows[k].writer), r = isa_inst(rows[k].reader);
