@@ -129,6 +129,8 @@ IsaSlot isa_src_slot(const Target *target, unsigned optype, unsigned i);
  * register. Physical vector registers must be a multiple of it. */
 unsigned isa_dst_regs(const Target *target, const MachInst *in, unsigned i);
 unsigned isa_src_regs(const Target *target, const MachInst *in, unsigned i);
+/* The place in the operand cache of source `i`, 0 to 3, which is that of its .reuse bit; -1: it has none. */
+int isa_src_reuse_place(const Target *target, const MachInst *in, unsigned i);
 
 /* Modifiers by index, for printing and reading machine IR. `value_name` is NULL, and `value` -1, where there
  * is no such name (plain numbers); mods hold value ^ def at lo. */

@@ -302,6 +302,17 @@ unsigned isa_src_regs(const Target *t, const MachInst *in, unsigned i) {
     return i < isa_num_src(in->optype) ? slot_regs(t, in, i + SLOT_SRC) : 0;
 }
 
+int isa_src_reuse_place(const Target *target, const MachInst *in, unsigned i) {
+    enum { FIRST_BIT = 122 };
+    const IsaRow *row = isa_select_row(target, in);
+    for (unsigned k = 0; row && k < row->nfields; k++) {
+        const IsaField *field = &isa_fields[row->field0 + k];
+        if (field->kind == FK_ATTR && field->attr == OPM_REUSE && field->index == SLOT_SRC + i)
+            return field->lo[0] - FIRST_BIT;
+    }
+    return -1;
+}
+
 /* ---- conditions ---- */
 
 static bool slot_test(const IsaCond *cond, const MachInst *in) {

@@ -1,4 +1,4 @@
-/* H-08. An operand with .reuse stays in the cache of its place (first, second, third source) for the next
+/* H-08. An operand with .reuse stays in the cache of its place (that of its bit) for the next
  * instruction that reads a register at that place: reading the same register, that instruction may get the
  * cached value. So nobody may write the register until then, the instruction itself least of all. What is in
  * the cache at the end of a block is not followed. ptxas never keeps a register that the instruction
@@ -29,12 +29,13 @@ static void stale(Checker *checker, const Place *place, uint32_t at) {
 
 static void step(Checker *checker, Place *places, uint32_t at) {
     const MachInst *inst = &checker->g->insts[at];
-    for (unsigned k = 0; k < PLACES && k < inst->nsrc; k++) {
-        if (!can_be_kept(inst->src[k]))
+    for (unsigned s = 0; s < inst->nsrc; s++) {
+        int k = can_be_kept(inst->src[s]) ? isa_src_reuse_place(checker->g->bin->target, inst, s) : -1;
+        if (k < 0 || k >= PLACES)
             continue;
-        if (places[k].on && places[k].written != NONE && overlap(places[k].kept, inst->src[k]))
+        if (places[k].on && places[k].written != NONE && overlap(places[k].kept, inst->src[s]))
             stale(checker, &places[k], at);
-        places[k] = (Place){(inst->src[k].mods & OPM_REUSE) != 0, inst->src[k], at, NONE};
+        places[k] = (Place){(inst->src[s].mods & OPM_REUSE) != 0, inst->src[s], at, NONE};
     }
     for (unsigned k = 0; k < PLACES; k++)
         for (unsigned d = 0; d < inst->ndst && places[k].on; d++)
