@@ -476,8 +476,46 @@ static int op_nanosleep(Warp *warp, Dec *d, uint32_t guard) {
 
 /* ---- WARPSYNC ---- */
 
+/* Where `lane` waits: WARPSYNC.COLLECTIVE takes lanes that are parked at another place as well. */
+static const Dec *warpsync_place(const Warp *warp, const Dec *dec, unsigned lane) {
+    const Dec *there = warp->prog + warp->rpc[lane];
+    bool elsewhere = dec->optype == OT_WARPSYNC_COLLECTIVE && !(warp->active >> lane & 1) &&
+                     warp->rpc[lane] < warp->run->ncode && there->optype == OT_WARPSYNC_COLLECTIVE;
+    return elsewhere ? there : dec;
+}
+
 static uint32_t warpsync_mask(const Warp *warp, const Dec *dec, unsigned lane) {
-    return dec_src(warp, dec, 0)[lane] ^ dec->xm[0];
+    const Dec *place = warpsync_place(warp, dec, lane);
+    return dec_src(warp, place, 0)[lane] ^ place->xm[0];
+}
+
+/* The same instruction, its control bits aside? They begin at bit 102. */
+static bool same_code(const Warp *warp, uint32_t a, uint32_t b) {
+    const uint64_t(*code)[2] = warp->run->code;
+    return code[a][0] == code[b][0] && (code[a][1] ^ code[b][1]) << (128 - 102) == 0;
+}
+
+/* The same instructions behind two WARPSYNC.COLLECTIVE, up to their targets? */
+static bool same_collective(const Warp *warp, const Dec *a, const Dec *b) {
+    bool same = a->target == b->target;
+    for (uint32_t i = 1; same && i <= (uint32_t)(a->target / INST_BYTES); i++)
+        same = same_code(warp, own_pc(warp, a) + i, own_pc(warp, b) + i);
+    return same;
+}
+
+/* Parked lanes that have come to this WARPSYNC, or to a WARPSYNC.COLLECTIVE with the same code behind it. */
+static uint32_t warpsync_parked(const Warp *warp, const Dec *dec) {
+    uint32_t pc = own_pc(warp, dec), m = lanes_at(warp, pc);
+    if (dec->optype != OT_WARPSYNC_COLLECTIVE)
+        return m;
+    for (uint32_t rest = warp->valid & ~warp->active & ~m; rest; rest &= rest - 1) {
+        unsigned lane = low_lane(rest);
+        const Dec *place = warpsync_place(warp, dec, lane);
+        uint32_t goes = place->guard == REG_PT && !place->gx ? with_pp(warp, place, ~0u) : 0;
+        if (place != dec && goes == ~0u && same_collective(warp, dec, place))
+            m |= 1u << lane;
+    }
+    return m;
 }
 
 /* A lane that is here with another mask has not arrived for these. */
@@ -537,6 +575,11 @@ static int wait_for_mask(Warp *warp, const Dec *dec, uint32_t missing) {
 
 /* The lanes of `s`, all of them here, go on. */
 static int pass_warpsync(Warp *warp, const Dec *dec, uint32_t s) {
+    if (dec->optype == OT_WARPSYNC_COLLECTIVE)
+        for (uint32_t m = s; m; m &= m - 1) { /* ENDCOLLECTIVE sends them there */
+            const Dec *place = warpsync_place(warp, dec, low_lane(m));
+            warp->behind[low_lane(m)] = own_pc(warp, place) + 1 + (uint32_t)(place->target / INST_BYTES);
+        }
     park(warp, warp->active & ~s, own_pc(warp, dec));
     warp->blocked |= warp->active & ~s;
     warp->active = s;
@@ -547,17 +590,17 @@ static int pass_warpsync(Warp *warp, const Dec *dec, uint32_t s) {
 }
 
 static int op_warpsync(Warp *warp, Dec *dec, uint32_t guard) {
-    uint32_t g = with_pp(warp, dec, guard), pc = own_pc(warp, dec);
+    uint32_t g = with_pp(warp, dec, guard);
     if (g != warp->active)
         return split_here(warp, dec, g);
     if (machine_replay_take(warp, dec, REPLAY_MASK))
-        return pass_warpsync(warp, dec, warp->active | lanes_at(warp, pc));
+        return pass_warpsync(warp, dec, warp->active | warpsync_parked(warp, dec));
     if (g == warp->valid && !dec->v[0].mask && !(warp->valid & ~warpsync_mask(warp, dec, 0)))
         return pass_warpsync(warp, dec, g); /* a constant, everybody here: nothing to look for */
     for (uint32_t m = warp->active; m; m &= m - 1)
         if (!(warpsync_mask(warp, dec, low_lane(m)) >> low_lane(m) & 1))
             return bad_mask(warp, dec, low_lane(m), "E-WS-NOT-MEMBER: WARPSYNC mask 0x%08x lacks the lane");
-    uint32_t arrived = warp->active | lanes_at(warp, pc), named;
+    uint32_t arrived = warp->active | warpsync_parked(warp, dec), named;
     if (warp->run->opt.warpsync_agree == MACHINE_AGREE_ASSERT && !masks_here_agree(warp, dec, arrived))
         return bad_mask(warp, dec, low_lane(warp->active),
                         "E-WS-MASK: a lane of WARPSYNC mask 0x%08x is here with another mask");
@@ -572,6 +615,20 @@ static int op_warpsync(Warp *warp, Dec *dec, uint32_t guard) {
     if (!s) /* warpsync-masks=valid */
         return bad_mask(warp, dec, lane, "E-WS-MASK: nobody goes on: a lane elsewhere holds mask 0x%08x");
     return pass_warpsync(warp, dec, s);
+}
+
+/* Each lane goes on at the target of its own WARPSYNC.COLLECTIVE. */
+static int op_endcollective(Warp *warp, Dec *dec, uint32_t g) {
+    uint32_t stay = 0;
+    for (uint32_t m = g; m; m &= m - 1)
+        stay |= (uint32_t)(warp->behind[low_lane(m)] == warp->pc) << low_lane(m);
+    if (!stay || g != warp->active)
+        return machine_trap(warp, dec, low_lane(g), TRAP_ILLEGAL,
+                            "ENDCOLLECTIVE reached without WARPSYNC.COLLECTIVE");
+    for (uint32_t m = g & ~stay; m; m &= m - 1)
+        warp->rpc[low_lane(m)] = warp->behind[low_lane(m)];
+    warp->active = stay;
+    return RUN_OK;
 }
 
 /* ---- TRAP, RTT, SYSCALL: calls to the host ---- */
@@ -663,16 +720,30 @@ bool bind_BSYNC(Bind *b) { return control(b, op_bsync, CLS_B); }
 bool bind_YIELD(Bind *b) { return control(b, op_yield, CLS_B); }
 bool bind_BREAK(Bind *b) { return control(b, op_break, CLS_B); }
 bool bind_WARPSYNC(Bind *b) { return control(b, op_warpsync, CLS_B); }
-/* The machine's ENDCOLLECTIVE goes on behind itself: the target must be there. */
+static bool keeps_lanes(const MachInst *in) {
+    unsigned flow = isa_traits(in->optype)->flow; /* ptxas has barriers of the block there at -O0 */
+    return flow <= ISA_FLOW_NOP || flow == ISA_FLOW_BAR || flow == ISA_FLOW_BAR_STATE;
+}
+
+/* Nothing on the way to ENDCOLLECTIVE moves lanes, and ENDCOLLECTIVE goes on behind itself with those that
+ * came here. */
 bool bind_WARPSYNC_COLLECTIVE(Bind *bind) {
     uint32_t end = bind->pc + (uint32_t)(bind->in->wide / INST_BYTES);
     char error[ISA_ERROR_BYTES];
-    MachInst in;
-    if (bind->in->wide <= 0 || bind->in->wide % INST_BYTES || end >= bind->run->ncode ||
-        !isa_decode(bind->run->bin->target, bind->run->code[end], &in, error) ||
-        in.optype != OT_ENDCOLLECTIVE)
-        return bind_fail(bind, "WARPSYNC.COLLECTIVE whose target is not behind ENDCOLLECTIVE");
+    bool fits = bind->in->wide > 0 && bind->in->wide % INST_BYTES == 0 && end < bind->run->ncode;
+    for (uint32_t i = bind->pc + 1; fits && i <= end; i++) {
+        MachInst in;
+        fits = isa_decode(bind->run->bin->target, bind->run->code[i], &in, error) &&
+               (in.optype == OT_ENDCOLLECTIVE) == (i == end) && (i == end || keeps_lanes(&in));
+    }
+    if (!fits)
+        return bind_fail(bind,
+                         "WARPSYNC.COLLECTIVE without straight code to ENDCOLLECTIVE before its target");
     return control(bind, op_warpsync, CLS_B);
+}
+bool bind_ENDCOLLECTIVE(Bind *bind) {
+    bool guarded = !op_is_always(bind->in->guard) || !op_is_always(bind->in->src[ENDCOLLECTIVE_pp]);
+    return guarded ? bind_fail(bind, "guarded ENDCOLLECTIVE") : control(bind, op_endcollective, CLS_B);
 }
 bool bind_NANOSLEEP(Bind *b) { return control(b, op_nanosleep, CLS_OTHER); }
 bool bind_RTT(Bind *b) { return control(b, op_host_call, CLS_OTHER); }

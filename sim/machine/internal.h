@@ -151,8 +151,9 @@ struct Warp {
     uint32_t p[PRED_COUNT];
     uint32_t b[16];
     uint32_t rpc[32];
-    uint8_t state;   /* WarpState */
-    uint8_t barrier; /* where it waits */
+    uint32_t behind[32]; /* where lanes go on at ENDCOLLECTIVE */
+    uint8_t state;       /* WarpState */
+    uint8_t barrier;     /* where it waits */
     bool timer_on;
     uint64_t deadline;  /* in ticks of the run */
     uint32_t red_copy;  /* WarpBARState */

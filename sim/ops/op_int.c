@@ -75,7 +75,6 @@ static int nop(Warp *warp, Dec *dec, uint32_t g) {
 }
 /* Memory is sequentially consistent: fences and cache control change nothing. */
 bool LV(bind_NOP)(Bind *b) { return use(b, nop, nop); }
-bool LV(bind_ENDCOLLECTIVE)(Bind *b) { return use(b, nop, nop); }
 bool LV(bind_MEMBAR)(Bind *b) { return use(b, nop, nop); }
 bool LV(bind_ERRBAR)(Bind *b) { return use(b, nop, nop); }
 bool LV(bind_CCTL)(Bind *b) { return use(b, nop, nop); }
