@@ -189,7 +189,7 @@ void ir_add_src(Function *f, InstId id, Operand o) {
         scope_give_up(SCOPE_INTERNAL, "an instruction with more than 255 sources");
     unsigned have = ir_num_operands(i), at = i->ndst + (unsigned)i->nsrc;
     grow_operands(f, i, have + 1);
-    Operand *p = &f->operands.at[i->operand];
+    Operand *p = ir_operands(f, i);
     memmove(p + at + 1, p + at, (have - at) * sizeof *p);
     p[at] = o;
     i->nsrc++;
@@ -198,7 +198,7 @@ void ir_add_src(Function *f, InstId id, Operand o) {
 void ir_remove_src(Function *f, InstId id, unsigned n) {
     Inst *i = ir_inst(f, id);
     unsigned have = ir_num_operands(i), at = i->ndst + n;
-    Operand *p = &f->operands.at[i->operand];
+    Operand *p = ir_operands(f, i);
     memmove(p + at, p + at + 1, (have - at - 1) * sizeof *p);
     i->nsrc--;
 }
@@ -476,7 +476,7 @@ bool ir_predicate_mode(const char *name, PredicateMode *m) {
 
 /* sched bits: stall 0-3, yield 4, write_sb 5-7, read_sb 8-10, wait 11-16, valid 31. */
 void ir_mach_operands(const Function *f, const Inst *i, MachInst *out) {
-    const Operand *o = &f->operands.at[i->operand];
+    const Operand *o = ir_operands(f, i);
     for (unsigned k = 0; k < out->ndst && k < i->ndst; k++)
         if (o[k].kind != OPK_NONE)
             out->dst[k] = o[k];

@@ -311,6 +311,10 @@ typedef struct IrModule {
 static inline Inst *ir_inst(Function *f, InstId id) { return &f->insts.at[id.i]; }
 static inline Block *ir_block(Function *f, BlockId id) { return &f->blocks.at[id.i]; }
 static inline Value *ir_value(Function *f, ValId id) { return &f->values.at[id.i]; }
+/* All its operands; NULL in a function that has none. */
+static inline Operand *ir_operands(const Function *f, const Inst *i) {
+    return f->operands.n ? &f->operands.at[i->operand] : NULL;
+}
 static inline Operand *ir_dst(const Function *f, const Inst *i, unsigned n) {
     return &f->operands.at[i->operand + n];
 }

@@ -249,7 +249,7 @@ static void check_machine_operands(Verify *verify, BlockId b, unsigned at, const
              ns, i->ndst, i->nsrc);
         return;
     }
-    const Operand *o = &verify->f->operands.at[i->operand];
+    const Operand *o = ir_operands(verify->f, i);
     for (unsigned k = 0; k < nd; k++) {
         IsaSlot s = isa_dst_slot(t, i->op, k);
         if (o[k].kind != OPK_NONE && !(is_register(o[k]) && file_fits(s.file, o[k].file)))
@@ -292,7 +292,7 @@ static void check_pseudo(Verify *verify, BlockId b, unsigned at, const Inst *i) 
 
 static void check_inst(Verify *verify, BlockId b, unsigned at, InstId id) {
     const Inst *i = inst(verify, id);
-    const Operand *o = &verify->f->operands.at[i->operand];
+    const Operand *o = ir_operands(verify->f, i);
     if (ir_is_pseudo(i->op))
         check_pseudo(verify, b, at, i);
     else
@@ -345,7 +345,7 @@ static void check_use(Verify *verify, Operand o, BlockId b, unsigned at, BlockId
 
 static void check_uses(Verify *verify, BlockId b, unsigned at) {
     const Inst *i = inst(verify, block(verify, b)->insts.at[at]);
-    const Operand *o = &verify->f->operands.at[i->operand];
+    const Operand *o = ir_operands(verify->f, i);
     if (i->op == IR_PHI) {
         for (unsigned k = 0; k < i->nsrc; k++) /* used at the end of the predecessor */
             check_use(verify, o[i->ndst + k], b, at, block(verify, b)->preds.at[k], UINT32_MAX);

@@ -200,9 +200,21 @@ static void test_refused_text(void **state) {
     refuse("@\"odd name\"", "@\"odd\n", "t.mir:3:", "unterminated");
 }
 
+/* A function whose only instruction has no operands. */
+static void without_operands(void) {
+    Fixture x;
+    start(&x);
+    assert_null(load(&x, "module bru1 opt=0 const=0\n"
+                         "func @k entry ssa uniform_entry var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+                         "bb1: preds() succs() uniform\n  entry\n}\n"));
+    assert_non_null(strstr(x.last, "does not end"));
+    str_free(&x.strings);
+}
+
 /* What the verifier must find. */
 static void test_verifier(void **state) {
     (void)state;
+    without_operands();
     refuse("%r11 = phi %r8, %r9", "%r11 = phi %r8", NULL, "phi has 1 sources");
     refuse("%r11 = phi %r8, %r9", "%r11 = phi %r9, %r8", NULL, "not dominated");
     refuse("%r4 = MOV", "%r1 = MOV", NULL, "defined twice");
