@@ -295,6 +295,14 @@ static PtxOp find_op(const char *text, size_t n) {
     return PTX_NOP_NONE;
 }
 
+/* Whose section a message has that is about none of them: all are in ptx_forms.def. */
+static unsigned first_form(PtxOp op) {
+    unsigned form = 1;
+    while (form + 1 < form_count() && forms[form].op != op)
+        form++;
+    return form;
+}
+
 static bool form_error(const char *text, size_t size, const Mod *mods, const MatchResult *result, SrcLoc loc,
                        Diags *d) {
     char op[128], word[96];
@@ -379,6 +387,7 @@ bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *st
     unsigned n = split_mods(text + base, size - base, mods);
     MatchResult best = {0}, r;
     bool have = false;
+    d->place.section = forms[first_form(op)].section;
     if (n == MAX_MODS)
         return form_error(text, size, mods, &(MatchResult){.bad = MAX_MODS - 1}, loc, d);
     for (unsigned f = 1; f < form_count(); f++) {

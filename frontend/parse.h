@@ -119,6 +119,8 @@ bool parse_accept_dir(Parser *parser, const char *name);
 uint32_t *parse_slot_of(Parser *parser, U32Vec *table, StrId id);
 bool parse_too_many_errors(const Parser *parser);
 const char *parse_name_text(const Parser *parser, StrId id);
+/* The first register between here and the end of the statement, for messages about what stands before it. */
+const char *parse_register_ahead(const Parser *parser);
 uint32_t parse_line_of(const Parser *parser, SrcLoc loc);
 void parse_skip_statement(Parser *parser); /* behind the next `;`, or to a brace */
 /* parse.c: names */

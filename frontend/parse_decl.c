@@ -84,6 +84,7 @@ bool parse_reg_decl(Parser *p) {
     PtxType type;
     unsigned vec;
     next(p); /* .reg */
+    p->d->place.reg = parse_register_ahead(p);
     if (!parse_reg_type(p, &type, &vec))
         return false;
     bool ok = true;

@@ -260,8 +260,7 @@ static unsigned destinations(const PtxInsn *i) {
     return specs.n && strchr("dDPQ", specs.at[0].kind) ? 1 : 0;
 }
 
-/* The first register between here and the end of the statement, for messages about the opcode. */
-static const char *register_ahead(const Parser *parser) {
+const char *parse_register_ahead(const Parser *parser) {
     Diags silent = {0};
     Lexer ahead = parser->lx;
     Token t = parser->tok;
@@ -280,7 +279,7 @@ static Template *find_template(Parser *parser, StrId key, const char *text, size
     if (*slot)
         return &parser->templates.at[*slot - 1];
     Template t = {0};
-    parser->d->place.reg = register_ahead(parser);
+    parser->d->place.reg = parse_register_ahead(parser);
     if (!form_decode(text, size, loc, parser->d, &parser->m->strings, &t.insn))
         return NULL;
     t.ndst = (uint8_t)destinations(&t.insn);

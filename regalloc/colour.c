@@ -28,6 +28,7 @@
  * No choice is ever taken back; a later instruction can always move a value again, at the price of a copy.
  * SPDX-License-Identifier: MIT */
 #include "regalloc/colour.h"
+#include "frontend/ast.h"
 #include "isa/machine/occupancy.h"
 #include <string.h>
 
@@ -90,13 +91,22 @@ bool ra_is_safe(const Colour *colour, uint32_t v, unsigned reg) {
                         (RegFile)colour->f->values.at[v].file, reg);
 }
 
+bool ra_no_register(Colour *colour, uint32_t v, const Inst *i) {
+    const Function *f = colour->f;
+    const Value *value = &f->values.at[v];
+    if (f->ptx && f->module->ptx && value->ptx_reg && value->ptx_reg < f->ptx->nregs)
+        colour->d->place.reg = str_text(&f->module->ptx->strings, f->ptx->regs[value->ptx_reg].name);
+    diag(colour->d, ra_src_loc(f, i), DIAG_E0780, str_text(f->module->strings, f->name),
+         ra_file_name((RegFile)value->file), colour->limit[value->file]);
+    colour->d->place.reg = NULL;
+    return false;
+}
+
 static bool place_value(Colour *colour, uint32_t v, const Inst *i) {
     RegFile file = (RegFile)colour->f->values.at[v].file;
     unsigned r = ra_choose(colour, v);
     if (r == RA_NO_REG)
-        return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0780,
-                    str_text(colour->f->module->strings, colour->f->name), ra_file_name(file),
-                    colour->limit[file]);
+        return ra_no_register(colour, v, i);
     if (colour->occupant[file][r] || !ra_is_allocatable(file, r, RA_MAX_REGS))
         return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0782,
                     str_text(colour->f->module->strings, colour->f->name), ra_file_name(file), r);

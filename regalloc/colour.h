@@ -78,6 +78,8 @@ typedef struct { /* registers that hold nothing around a parallel copy: at most 
 /* A parallel copy of n registers, to be filled in; a cycle among them may use the scratch registers. */
 InstId ra_parallel_copy(Function *f, unsigned n, const RaScratch *scratch, LocId loc);
 bool ra_connect_edges(Colour *colour); /* edges.c */
+/* Reports at i that there is no register for v, and of which PTX register it is a part; returns false. */
+bool ra_no_register(Colour *colour, uint32_t v, const Inst *i);
 /* The register map: value v gets a register, or loses it. */
 void ra_occupy(Colour *colour, uint32_t v, unsigned reg);
 void ra_lift(Colour *colour, uint32_t v);

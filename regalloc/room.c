@@ -146,9 +146,7 @@ static bool settle_homeless(Colour *colour, const Inst *i) {
         if (best == RA_NO_REG && !ra_dies(colour, v))
             best = displace(colour, file, bad);
         if (best == RA_NO_REG)
-            return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0780,
-                        str_text(colour->f->module->strings, colour->f->name), ra_file_name(file),
-                        colour->limit[file]);
+            return ra_no_register(colour, v, i);
         ra_occupy(colour, v, best);
         if (best > colour->high_water[file])
             colour->high_water[file] = best;

@@ -183,10 +183,13 @@ static bool kernels_fit(Lower *lower) {
         const LowerFn *fn = &lower->fns.at[k];
         uint64_t bytes = fn->f->is_entry ? lower->shared.funcs[fn->index].static_bytes : 0;
         fn->f->shared_bytes = (uint32_t)bytes;
-        if (bytes > most)
-            ok = diag_in(lower->d, &lower->user->source, lower->user->funcs[fn->index].loc, DIAG_E0707,
-                         str_text(lower->strings, fn->f->name), (unsigned long long)bytes,
-                         isa_target_name(lower->t), most);
+        if (bytes <= most)
+            continue;
+        lower->d->place.function = str_text(lower->strings, fn->f->name);
+        ok = diag_in(lower->d, &lower->user->source, lower->user->funcs[fn->index].loc, DIAG_E0707,
+                     str_text(lower->strings, fn->f->name), (unsigned long long)bytes,
+                     isa_target_name(lower->t), most);
+        lower->d->place = (DiagPlace){0};
     }
     return ok;
 }

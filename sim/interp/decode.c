@@ -377,6 +377,7 @@ PtxProc *interp_decode_proc(PtxRun *run, uint32_t index) {
     if (run->procs[index])
         return run->procs[index];
     if (!f->has_body) {
+        run->d->place.function = str_text(&run->m->strings, f->name);
         diag_in(run->d, &run->m->source, f->loc, DIAG_E0514, str_text(&run->m->strings, f->name));
         return NULL;
     }

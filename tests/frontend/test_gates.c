@@ -31,8 +31,26 @@ enum { NTARGETS = sizeof targets / sizeof *targets };
 static unsigned bad;
 static char last[2000]; /* the first message of the last parse */
 
+/* Errors of `accepts` are about a statement of kernel k: each names a section of its own, the kernel and,
+ * where the statement has a register, one. */
+static void check_place(const char *statement, const char *message) {
+    const char *place = strstr(message, " (PTX ISA ");
+    bool in_head = strstr(message, ".texref requires") || strstr(message, ".surfref requires") ||
+                   strstr(message, "error E0143") || strstr(message, "error E0147");
+    bool good = place && place[10] >= '1' && place[10] <= '9';
+    if (!in_head)
+        good = good && strstr(place, "; function k");
+    if (!in_head && good && strchr(statement, '%'))
+        good = strstr(place, "; register %") != NULL;
+    if (good && strstr(place, "PTX ISA 9.7 instructions"))
+        good = strstr(message, "error E0105") != NULL;
+    if (!good)
+        fprintf(stderr, "%s section, function or register is not named: %s", statement, message), bad++;
+}
+
 static void keep_first(void *user, Severity severity, const char *line) {
-    (void)user;
+    if (severity == SEV_ERROR && user)
+        check_place(user, line);
     if (severity == SEV_ERROR && !last[0])
         snprintf(last, sizeof last, "%s", line);
 }
@@ -48,7 +66,7 @@ static bool accepts(unsigned version, const char *target, const char *statement)
                  strstr(statement, "[sf") ? ".global .surfref sf;\n" : "",
                  strstr(statement, "[pp]") ? "(.param .b64 pp)" : "", quad ? ".reg .b128 %q<9>;" : "",
                  strstr(statement, "[qq]") ? ".param .b64 qq;" : "", statement);
-    Diags diags = {.sink = keep_first};
+    Diags diags = {.sink = keep_first, .user = (void *)(uintptr_t)statement};
     last[0] = 0;
     PtxModule *module =
         n > 0 && n < (int)sizeof text ? ptx_parse("statement", text, (size_t)n, &diags) : NULL;

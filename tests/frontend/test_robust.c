@@ -17,21 +17,34 @@ static const char sample[] = HEADER
     "add.f32 v.x, v.y, 0f3F800000; mov.b64 {%r1, %r2}, %d1; tex.2d.v4.f32.s32 v, [adr, {%r1, %r2}];\n"
     "E: ret; }\n.section .debug_str { .b8 1 }\n";
 
-static void silent(void *user, Severity severity, const char *line) {
-    (void)severity;
-    *(size_t *)user += strlen(line);
+typedef struct {
+    size_t size;
+    unsigned without; /* errors that do not say where the PTX ISA document has it */
+} Heard;
+
+/* Every error names a section of the document; that of all instructions only where the opcode is unknown. */
+static void listen(void *user, Severity severity, const char *line) {
+    Heard *said = user;
+    said->size += strlen(line);
+    const char *place = strstr(line, " (PTX ISA ");
+    bool good = place && place[10] >= '1' && place[10] <= '9';
+    if (good && !strncmp(place + 10, "9.7 instructions", strlen("9.7 instructions")))
+        good = strstr(line, "error E0105") != NULL;
+    if (severity == SEV_ERROR && !good && ++said->without)
+        print_message("%s", line);
 }
 
 /* Parse whatever it is; a module is returned exactly when no error was reported. */
 static bool swallow(const char *text, size_t size) {
-    size_t said = 0;
-    Diags d = {.sink = silent, .user = &said};
+    Heard said = {0};
+    Diags d = {.sink = listen, .user = &said};
     char *exact = malloc(size + 1); /* so that reading past the end is seen by the sanitizer */
     assert_non_null(exact);
     memcpy(exact, text, size);
     PtxModule *m = ptx_parse("x", exact, size, &d);
     assert_int_equal(m != NULL, d.nerrors == 0);
-    assert_true(d.nerrors == 0 || said > 0);
+    assert_true(d.nerrors == 0 || said.size > 0);
+    assert_int_equal(said.without, 0);
     if (m) {
         char *out;
         size_t n;
@@ -139,8 +152,8 @@ static void error_limit(void **state) {
     for (unsigned i = 0; i < 100; i++)
         strcat(text, "mov.u32 nothing, 0;\n");
     strcat(text, "}\n");
-    size_t said = 0;
-    Diags d = {.sink = silent, .user = &said};
+    Heard said = {0};
+    Diags d = {.sink = listen, .user = &said};
     assert_null(ptx_parse("x", text, strlen(text), &d));
     assert_int_equal(d.nerrors, DIAG_MAX_ERRORS);
 }

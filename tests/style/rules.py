@@ -2,6 +2,7 @@
 """Rules of the house that hold for each file or folder: a comment with the licence at the head; files of at most 800
 lines and functions of at most 100, but for flat tables and flat switches; pointers with words for names. tests/ may be
 longer. A table says of itself "flat table" in its head; a switch is flat where most lines of the function are its cases.
+A refusal of PTX has a section of the PTX ISA document.
 What is true of an operation stands in its row: a file that asks for eight or more by name says in its head why.
 SPDX-License-Identifier: MIT"""
 import pathlib
@@ -55,6 +56,12 @@ NAMED = 8
 ptx_ops = re.findall(r"PTX_OP\(\s*(\w+)", (top / "frontend/ptx_ops.def").read_text())
 asks = re.compile(r"(?:[=!]= ?|case |\[)(OT_\w+|PTX_(?:" + "|".join(ptx_ops) + r")\b)")
 lists = []
+# Who reads PTX says of what it refuses where the PTX ISA document has it (PTX_DIAG of diag.def); E00xx is of files, E05xx
+# of launches, and what is "internal" is no refusal.
+READERS = ("frontend", "lower", "regalloc", "sim/interp")
+diags = {code: (kind, text) for kind, code, text in
+         re.findall(r'^(PTX_DIAG|DIAG)\((E\d+), \w+,(?: "[^"]*",)? "(.*)"\)$', (top / "base/diag.def").read_text(), re.M)}
+refusals = 0
 counts = {}  # folder: lines, dereferences of a one-letter name
 for path, lines in sources():
     part = path.parts[0]
@@ -82,6 +89,13 @@ for path, lines in sources():
         if len(re.findall(r"\bgen_(?:below|chance|range|src|dst|u64)\(", call[1])) > 1:
             line = code[:call.start()].count("\n") + 1
             errors.append(f"{path}:{line}: two random draws in the arguments of one call")
+    if path.as_posix().startswith(READERS):
+        for found in re.finditer(r"\bDIAG_(E\d+)", code):
+            kind, text = diags[found[1]]
+            refusals += kind == "PTX_DIAG"
+            if kind != "PTX_DIAG" and not text.startswith("internal") and not found[1].startswith(("E00", "E05")):
+                line = code[:found.start()].count("\n") + 1
+                errors.append(f"{path}:{line}: {found[1]} refuses PTX and its row of diag.def has no section")
     total = counts.setdefault(path.parent.as_posix(), [0, 0])
     total[0] += len(lines)
     total[1] += len(re.findall(r"\b[a-eg-hj-z]->", code)) - len(re.findall(r"\bb->", code))
@@ -90,6 +104,8 @@ for folder, (total, found) in counts.items():
     if found * 1000 > DEREFERENCES * max(total, 500):
         errors.append(f"{folder}: {found} dereferences of one-letter names in {total} lines, at most {DEREFERENCES} in 1,000")
 total, found = (sum(count[n] for count in counts.values()) for n in (0, 1))
+if refusals < 100:
+    errors.append("the refusals are not found")
 if len(ptx_ops) < 100 or not lists:
     errors.append("the names of operations are not found")
 print("\n".join(errors))

@@ -204,7 +204,8 @@ cat >own.ptx <<'P'
 .address_size 64
 .visible .entry k() { .shared .align 4 .b8 own[49153]; ret; }
 P
-want 1 "error E0707: kernel k declares 49153 bytes of shared memory, on sm_75 it may declare 49152" compile -t sm_75 own.ptx -o own.cubin
+want 1 "error E0707: kernel k declares 49153 bytes of shared memory, on sm_75 it may declare 49152 (PTX ISA 5.1.7 shared state space; function k)" \
+    compile -t sm_75 own.ptx -o own.cubin
 sed 's/49153/49152/' own.ptx >own2.ptx
 want 0 "" compile -t sm_75 own2.ptx -o own.cubin
 want 1 "shared.ptx:9:8: error E0707: kernel two declares 50000 bytes of shared memory, on sm_86 it may declare 49152" \
