@@ -394,12 +394,15 @@ static bool spread_branch(Uniform *uniform, uint32_t block) {
     for (uint32_t k = 0; k < count; k++)
         if (uniform->list[k] != join)
             unite(&written, &uniform->writes[uniform->list[k]]);
-    bool changed = false;
+    bool changed = false, again = uniform->sides[block] != 0;
     for (uint32_t k = 0; k < count; k++) {
         uint32_t at = uniform->list[k];
+        const BinBlock *blk = &flow->blocks[at];
         if (at != join && !uniform->apart[at])
             uniform->apart[at] = changed = true;
-        if (flow->blocks[at].npreds > 1 && (uniform->sides[at] > 1 || at == join))
+        /* one way in: lanes come by it in different rounds if it leaves a loop here */
+        bool meets = blk->npreds > 1 || (again && blk->npreds && blk->preds[0].block == block);
+        if (meets && (uniform->sides[at] > 1 || at == join))
             changed |= unite(&uniform->extra[at], &written);
         uniform->sides[at] = 0;
     }
