@@ -30,7 +30,73 @@ typedef struct {
     VEC(Move) at;
 } Moves;
 
-static bool collect_moves(Colour *colour, BlockId from, BlockId to, unsigned p, Moves *moves) {
+typedef struct {
+    Colour *colour;
+    Moves *made; /* [block] in front of its branch */
+} Edges;
+
+static bool same_register(Operand one, Operand other) {
+    return one.kind == OPK_REG && other.kind == OPK_REG && one.file == other.file && one.value == other.value;
+}
+
+static bool same_move(Move one, Move other) {
+    return same_register(one.dst, other.dst) && same_register(one.src, other.src);
+}
+
+static bool has_move(const Moves *moves, Move move) {
+    for (unsigned k = 0; k < moves->at.n; k++)
+        if (same_move(moves->at.at[k], move))
+            return true;
+    return false;
+}
+
+/* Does one of the moves change what the move reads, or writes something else to its register? */
+static bool spoils(const Moves *moves, Move move) {
+    for (unsigned k = 0; k < moves->at.n; k++)
+        if (same_register(moves->at.at[k].dst, move.src) ||
+            (same_register(moves->at.at[k].dst, move.dst) && !same_move(moves->at.at[k], move)))
+            return true;
+    return false;
+}
+
+static bool holds(Operand o, Operand reg) {
+    return o.kind == OPK_REG && o.file == reg.file && o.value <= reg.value && reg.value < o.value + o.count;
+}
+
+static bool writes_register(Function *f, BlockId b, Operand reg) {
+    FOR_INSTS(f, b, i) {
+        if (i->op == OT_CALL) /* what the callee writes */
+            return true;
+        FOR_DSTS(f, i, dst)
+            if (holds(*dst, reg))
+                return true;
+        for (unsigned k = i->ndst; i->op == IR_PARCOPY && k < i->nsrc; k++) /* its scratch registers */
+            if (holds(*ir_src(f, i, k), reg))
+                return true;
+    }
+    return false;
+}
+
+/* Has the move been made on the way to the end of `from`: in front of its branch or, with nothing but blocks
+ * of one edge in and one out between, of another? All edges to these blocks have their copies then. */
+static bool is_made(const Edges *edges, BlockId from, BlockId to, Move move) {
+    const Colour *colour = edges->colour;
+    Function *f = colour->f;
+    for (BlockId at = from; at.i < colour->g.nblocks; at = ir_block(f, at)->preds.at[0]) {
+        if (spoils(&edges->made[at.i], move))
+            return false;
+        if (has_move(&edges->made[at.i], move))
+            return true;
+        if (ir_block(f, at)->preds.n != 1 || ir_block(f, at)->succs.n != 1 ||
+            colour->g.rpo_index[at.i] >= colour->g.rpo_index[to.i] || writes_register(f, at, move.dst) ||
+            writes_register(f, at, move.src))
+            return false;
+    }
+    return false;
+}
+
+static bool collect_moves(const Edges *edges, BlockId from, BlockId to, unsigned p, Moves *moves) {
+    Colour *colour = edges->colour;
     const RaPlaces *places = &colour->rec->entry[to.i];
     for (unsigned k = 0; k < places->at.n; k++) {
         RaPlace want = places->at.at[k];
@@ -48,7 +114,9 @@ static bool collect_moves(Colour *colour, BlockId from, BlockId to, unsigned p, 
                 continue;
             src = op_reg((RegFile)ir_value(colour->f, (ValId){v})->file, r, 1);
         }
-        VEC_ADD(colour->block_arena, &moves->at, ((Move){op_reg((RegFile)want.file, want.reg, 1), src}));
+        Move move = {op_reg((RegFile)want.file, want.reg, 1), src};
+        if (!is_made(edges, from, to, move))
+            VEC_ADD(colour->block_arena, &moves->at, move);
     }
     return true;
 }
@@ -100,7 +168,8 @@ static bool writes(const Moves *moves, unsigned file, uint32_t reg) {
     return false;
 }
 
-/* Would the moves in front of the branch of `from` change what its other successor gets? */
+/* Would the moves in front of the branch of `from` change what its other successor gets? Not those that are
+ * made on the way there as well. */
 static bool disturbs(const Colour *colour, BlockId from, BlockId other, const Moves *moves) {
     const RaPlaces *places = &colour->rec->entry[other.i];
     unsigned p = 0;
@@ -110,8 +179,11 @@ static bool disturbs(const Colour *colour, BlockId from, BlockId other, const Mo
         RaPlace want = places->at.at[k];
         const Operand *operand = phi_operand(colour, other, want.value, p);
         uint32_t v = !operand ? want.value : operand->kind == OPK_VAL ? operand->value : 0;
-        if (writes(moves, want.file, want.reg) ||
-            (v && writes(moves, ir_value(colour->f, (ValId){v})->file, ra_exit_reg(colour, from, v))))
+        unsigned file = v ? ir_value(colour->f, (ValId){v})->file : want.file;
+        uint16_t reg = v ? ra_exit_reg(colour, from, v) : RA_NO_REG;
+        Move move = {op_reg((RegFile)want.file, want.reg, 1), op_reg((RegFile)file, reg, 1)};
+        if ((writes(moves, want.file, want.reg) && !(v && has_move(moves, move))) ||
+            (v && writes(moves, file, reg)))
             return true;
     }
     return false;
@@ -151,10 +223,11 @@ static unsigned place_before_branch(const Colour *colour, BlockId from, BlockId 
     return moves->at.n > most || at == b->insts.n || disturbs(colour, from, other, moves) ? NO_PLACE : at;
 }
 
-static bool connect_edge(Colour *colour, BlockId from, BlockId to, unsigned p) {
+static bool connect_edge(Edges *edges, BlockId from, BlockId to, unsigned p) {
+    Colour *colour = edges->colour;
     Function *f = colour->f;
     Moves m = {0};
-    if (!collect_moves(colour, from, to, p, &m))
+    if (!collect_moves(edges, from, to, p, &m))
         return false;
     if (!m.at.n)
         return true;
@@ -165,6 +238,9 @@ static bool connect_edge(Colour *colour, BlockId from, BlockId to, unsigned p) {
     RaScratch scratch = at == NO_PLACE ? edge_scratch(colour, from, to) : (RaScratch){0};
     if (at == NO_PLACE)
         ra_edge_point(f, from, to, &b, &at);
+    else
+        for (unsigned k = 0; k < m.at.n; k++)
+            VEC_ADD(colour->block_arena, &edges->made[from.i].at, m.at.at[k]);
     if (b.i == from.i)
         cut_rows(colour, from, &m);
     for (unsigned file = 0; file < RF_COUNT; file++) { /* by destination file: at most 255 a copy */
@@ -188,12 +264,13 @@ static bool connect_edge(Colour *colour, BlockId from, BlockId to, unsigned p) {
 
 bool ra_connect_edges(Colour *colour) {
     Arena edge_arena = {0};
+    Edges edges = {colour, ARENA_ARRAY(&edge_arena, Moves, colour->g.nblocks)};
     colour->block_arena = &edge_arena;
     bool ok = true;
     for (uint32_t k = 0; ok && k < colour->g.nrpo; k++) {
         BlockId to = colour->g.rpo[k];
         for (unsigned p = 0; ok && p < ir_block(colour->f, to)->preds.n; p++)
-            ok = connect_edge(colour, ir_block(colour->f, to)->preds.at[p], to, p);
+            ok = connect_edge(&edges, ir_block(colour->f, to)->preds.at[p], to, p);
     }
     arena_free(&edge_arena);
     return ok;
