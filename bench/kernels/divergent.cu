@@ -689,3 +689,28 @@ KERNEL(retries_in_turn) { // loops one behind the other, each of which may give 
 out:
     out[t] = __float_as_uint(acc) + hit;
 }
+
+KERNEL(two_loops_one_head) { // both go back to where the inner one begins
+    unsigned t = threadIdx.x, u = in[t], v = in[(t + 13) & 255], twos = 0;
+    if (!u || !v) {
+        out[t] = u | v;
+        return;
+    }
+    for (; ((u | v) & 1) == 0; twos++) {
+        u >>= 1;
+        v >>= 1;
+    }
+    while (!(u & 1))
+        u >>= 1;
+    do {
+        while (!(v & 1))
+            v >>= 1;
+        if (u > v) {
+            unsigned w = v;
+            v = u;
+            u = w;
+        }
+        v -= u;
+    } while (v);
+    out[t] = u << twos;
+}

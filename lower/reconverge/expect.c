@@ -44,11 +44,13 @@ struct Expect {
     const bool *divergent;
     const PtxBranch **counts; /* [block] of a profile, or NULL */
     const Compared *compared;
-    uint32_t *cost;  /* [block] */
-    uint32_t *first; /* [block] the successor slot that follows in the text */
-    uint32_t *out;   /* [block] the slot on a shortest way to an end */
-    double *below;   /* [edge] instructions that only it leads to, those in loops as often as they run */
-    double *ends;    /* [edge] ways on to where all ways of its branch meet */
+    uint32_t *cost;      /* [block] */
+    uint32_t *first;     /* [block] the successor slot that follows in the text */
+    uint32_t *out;       /* [block] the slot on a shortest way to an end */
+    uint8_t *copies;     /* [edge] for phis */
+    uint32_t *edge_cost; /* [edge] of the copies in a block of its own */
+    double *below;       /* [edge] instructions that only it leads to, those in loops as often as they run */
+    double *ends;        /* [edge] ways on to where all ways of its branch meet */
     Way way[WARPS][LANES];
     uint64_t steps;
     /* of one set */
@@ -292,9 +294,6 @@ static void weigh_blocks(Expect *expect) {
         FOR_INSTS(reconv->f, (BlockId){b}, i)
             expect->cost[b] += i->op == IR_PHI ? 0 : i->op == OT_CALL ? CALL_COST * INST_WEIGHT : INST_WEIGHT;
         uint32_t n = slots_of(&reconv->g, b);
-        if (n == 1 && reconv->g.succ[reconv->g.succ_at[b]]) /* half of the copies for phis remain */
-            FOR_INSTS(reconv->f, (BlockId){reconv->g.succ[reconv->g.succ_at[b]]}, i)
-                expect->cost[b] += i->op == IR_PHI ? INST_WEIGHT / 2 : 0;
         expect->first[b] = n ? n - 1 : 0;
         for (uint32_t s = 0; s < n; s++)
             if (n <= 2 && next && reconv->g.succ[reconv->g.succ_at[b] + s] == next &&
@@ -303,6 +302,22 @@ static void weigh_blocks(Expect *expect) {
                 expect->cost[b] -= expect->cost[b] ? INST_WEIGHT : 0; /* its BRA goes */
                 break;
             }
+    }
+}
+
+/* Copies for phis at the end of a block, or in one of its own on the edge, which ends in a BRA where the
+ * edge's end does not follow in the text. */
+static void weigh_copies(Expect *expect) {
+    const Graph *graph = &expect->reconv->g;
+    for (uint32_t k = 0; k < expect->reconv->order.count; k++) {
+        uint32_t b = expect->reconv->order.order[k], n = b ? slots_of(graph, b) : 0;
+        for (uint32_t s = 0; s < n; s++) {
+            uint32_t edge = graph->succ_at[b] + s, copies = expect->copies[edge];
+            if (n == 1)
+                expect->cost[b] += copies * INST_WEIGHT / 32;
+            else if (copies >= 16)
+                expect->edge_cost[edge] = copies * INST_WEIGHT / 32;
+        }
     }
 }
 
@@ -367,6 +382,9 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
                 lower_branch_counts(reconv->f, (BlockId){reconv->order.order[k]});
     expect->compared = reconv_find_compared(reconv, divergent);
     weigh_blocks(expect);
+    expect->copies = reconv_expected_copies(reconv, dom);
+    expect->edge_cost = ARENA_ARRAY(a, uint32_t, nedges);
+    weigh_copies(expect);
     weigh_edges(expect, a, dom);
     expect->ends = ARENA_ARRAY(a, double, nedges);
     count_ends(expect, a);
@@ -422,7 +440,8 @@ static void park(Warp *warp, uint32_t lanes, uint32_t pos) {
 }
 
 static uint32_t behind(const Expect *expect, uint32_t edge) {
-    return expect->breaks[edge] ? expect->reconv->g.n + edge : expect->reconv->g.succ[edge];
+    return expect->breaks[edge] || expect->edge_cost[edge] ? expect->reconv->g.n + edge
+                                                           : expect->reconv->g.succ[edge];
 }
 
 /* Each lane goes its way; of those that part, the ones that follow in the text go on first, else the lowest.
@@ -464,15 +483,15 @@ static void step(Warp *warp) {
     Expect *expect = warp->expect;
     const Graph *graph = &expect->reconv->g;
     uint32_t pos = warp->current;
-    expect->steps++;
     if (pos >= graph->n) {
         uint32_t edge = pos - graph->n;
-        warp->issues += expect->break_cost[edge];
+        warp->issues += (expect->breaks[edge] ? expect->break_cost[edge] : 0) + expect->edge_cost[edge];
         for (uint32_t k = expect->breaks[edge]; k; k = expect->pool.at[k - 1].next)
             expect->pending[expect->pool.at[k - 1].join] &= ~warp->active;
         warp->current = graph->succ[edge];
         return;
     }
+    expect->steps++;
     if (expect->join_at[pos]) {
         uint32_t *pending = &expect->pending[expect->join_at[pos] - 1],
                  arrived = warp->standing[pos] | warp->active;

@@ -51,28 +51,29 @@ static void solve_must(const Reconv *reconv, const Join *join, uint8_t *must, ui
     }
 }
 
-static void insert_bssy(Reconv *reconv, const Join *join, uint32_t b) {
-    Function *f = reconv->f;
-    const Block *blk = ir_block(f, (BlockId){b});
-    InstId i = barrier_inst(f, OT_BSSY, join->reg, reconv_branch(f, blk)->loc);
-    ir_set_src(f, i, BSSY_syncpoint, ir_target((BlockId){join->block}));
-    ir_insert(f, (BlockId){b}, first_branch(f, blk), i);
+void reconv_mark_needed(const Reconv *reconv, const Join *join, uint8_t *must, uint8_t *needed) {
+    solve_must(reconv, join, must, needed);
+    for (unsigned k = 0; k < join->places.n + join->early.n; k++) {
+        uint32_t b = k < join->places.n ? join->places.at[k] : join->early.at[k - join->places.n];
+        needed[b] = !must[b] || b == join->block;
+    }
+    for (unsigned k = 0; k < join->in.n; k++)
+        must[join->in.at[k]] = 0;
 }
 
-static void insert_joins_bssy(Reconv *r, const Join *join, uint8_t *must, uint8_t *gen) {
-    unsigned n = join->places.n + join->early.n;
-    bool several = n > 1;
-    if (several)
-        solve_must(r, join, must, gen);
-    for (unsigned k = 0; k < n; k++) {
+static void insert_bssy(Reconv *reconv, const Join *join, uint8_t *must, uint8_t *needed) {
+    Function *f = reconv->f;
+    reconv_mark_needed(reconv, join, must, needed);
+    for (unsigned k = 0; k < join->places.n + join->early.n; k++) {
         uint32_t b = k < join->places.n ? join->places.at[k] : join->early.at[k - join->places.n];
-        bool done = several && must[b] && b != join->block; /* a second BSSY would do nothing */
-        if (!done && (!several || gen[b]))
-            insert_bssy(r, join, b);
-        gen[b] = 0;
+        const Block *blk = ir_block(f, (BlockId){b});
+        if (!needed[b])
+            continue;
+        needed[b] = 0;
+        InstId i = barrier_inst(f, OT_BSSY, join->reg, reconv_branch(f, blk)->loc);
+        ir_set_src(f, i, BSSY_syncpoint, ir_target((BlockId){join->block}));
+        ir_insert(f, (BlockId){b}, first_branch(f, blk), i);
     }
-    for (unsigned k = 0; several && k < join->in.n; k++)
-        must[join->in.at[k]] = 0;
 }
 
 static int edge_order(const void *a, const void *b) {
@@ -135,12 +136,12 @@ static void insert_breaks(Reconv *reconv) {
 void reconv_insert(Reconv *reconv) {
     Function *f = reconv->f;
     uint8_t *must = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n),
-            *gen = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
+            *needed = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
     for (uint32_t k = 0; k < reconv->joins.n; k++) {
         const Join *join = &reconv->joins.at[k];
         if (!join_is_live(join))
             continue;
-        insert_joins_bssy(reconv, join, must, gen);
+        insert_bssy(reconv, join, must, needed);
         const Block *blk = ir_block(f, (BlockId){join->block});
         unsigned p = behind_phis(f, blk);
         ir_insert(f, (BlockId){join->block}, p,

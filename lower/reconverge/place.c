@@ -30,7 +30,7 @@ enum {
     MOST_STEPS = 300000,    /* of expected runs */
     STEPS_OF_BLOCK = 512,   /* to find candidates: of each block of the function, as a mean */
     MARGIN = 128,           /* a join saves more than one in so many instructions */
-    ROUNDS_MARGIN = 3,      /* the same of a join of several rounds: data that go otherwise lose much by it */
+    ROUNDS_MARGIN = 128,    /* the same of a join of several rounds: data that go otherwise lose much by it */
     DEEPEST = 7,            /* loops told apart */
     MOST_ROUNDS = 6
 };
@@ -48,7 +48,7 @@ typedef struct {
     DomTree dom;
     const bool *divergent;
     unsigned base;
-    uint8_t *state;
+    uint8_t *state, *needed; /* [block] all 0 between uses */
     VEC(Candidate) all;
     uint32_t *last_at;      /* [block] its last candidate + 1 */
     VEC(uint32_t) previous; /* [candidate] the one before of the same block + 1 */
@@ -94,6 +94,35 @@ static bool pends_in_recursion(const Reconv *reconv, const Join *join) {
     return false;
 }
 
+/* Others may wait for lanes that are in the block: at collectives, for a value in memory, in a callee. So
+ * these do not wait for lanes that come a round later. */
+static bool others_wait(Reconv *reconv, uint32_t block) {
+    reconv->f->module->steps++;
+    FOR_INSTS(reconv->f, (BlockId){block}, i)
+        if (i->flags & (IF_SYNC | IF_CONVERGENT | IF_OBSERVING) || reconv_changes_active(i))
+            return true;
+    return false;
+}
+
+static bool rounds_hold_others(Reconv *reconv, const Join *join) {
+    for (unsigned k = 0; k < join->in.n && join->rounds; k++)
+        if (others_wait(reconv, join->in.at[k]))
+            return true;
+    return false;
+}
+
+static void drop_needless_places(Places *places, Join *join) {
+    unsigned n = 0;
+    reconv_mark_needed(places->reconv, join, places->state, places->needed);
+    for (unsigned k = 0; k < join->places.n; k++) {
+        uint32_t b = join->places.at[k];
+        if (places->needed[b])
+            join->places.at[n++] = b;
+        places->needed[b] = 0;
+    }
+    join->places.n = n;
+}
+
 static void add_candidate(Places *places, Join join, bool first) {
     Reconv *reconv = places->reconv;
     if (places->all.n >= MOST_CANDIDATES || !join.places.n || reconv->f->module->steps > places->most_steps)
@@ -106,10 +135,12 @@ static void add_candidate(Places *places, Join join, bool first) {
     join.reg = NUM_B;
     if (!reconv_solve_join(reconv, &join, places->state))
         return;
-    if (!parts_lanes(places, &join) || pends_in_recursion(reconv, &join)) {
+    if (!parts_lanes(places, &join) || pends_in_recursion(reconv, &join) ||
+        rounds_hold_others(reconv, &join)) {
         reconv->entries -= join.in.n + join.out.n;
         return;
     }
+    drop_needless_places(places, &join);
     Candidate *candidate = VEC_PUSH(&reconv->a, &places->all);
     *candidate = (Candidate){.join = join, .in = bs_new(&reconv->a, reconv->g.n), .first = first};
     for (unsigned k = 0; k < join.in.n; k++)
@@ -311,20 +342,14 @@ static void add_of_function(Places *places, const uint32_t *join_of) {
 
 /* ---- joins of several rounds ---- */
 
-/* May a lane in the loop wait for one that comes a round later? Not where others wait for it: at collectives,
- * for a value in memory, in a callee. */
 static bool rounds_may_wait(const Places *places, uint32_t loop) {
     Reconv *reconv = places->reconv;
     if (reconv->loops.at[loop].irreducible)
         return false;
     for (uint32_t k = 0; k < reconv->order.count; k++) {
         uint32_t b = reconv->order.order[k];
-        if (!b || !loop_contains(&reconv->loops, loop, b))
-            continue;
-        reconv->f->module->steps++;
-        FOR_INSTS(reconv->f, (BlockId){b}, i)
-            if (i->flags & (IF_SYNC | IF_CONVERGENT | IF_OBSERVING) || reconv_changes_active(i))
-                return false;
+        if (b && loop_contains(&reconv->loops, loop, b) && others_wait(reconv, b))
+            return false;
     }
     return true;
 }
@@ -577,6 +602,7 @@ void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent
     places.dom = dom_tree(&reconv->a, &reconv->g, GRAPH_FORWARD, reconv->f->entry.i);
     places.most_steps = reconv->f->module->steps + (uint64_t)STEPS_OF_BLOCK * reconv->order.count;
     places.last_at = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
+    places.needed = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
     for (uint32_t k = 0; k < reconv->order.count; k++) {
         uint32_t b = reconv->order.order[k], preds = 0, last = NO_NODE;
         if (!b || reconv_only_exits(reconv->f, b))

@@ -89,6 +89,9 @@ Join *reconv_add_join(Reconv *reconv, uint32_t block);
  * return could not be kept out, or the lists of all joins get too long. state: [block] all 0, and so again
  * afterwards */
 bool reconv_solve_join(Reconv *reconv, Join *join, uint8_t *state);
+/* needed[b] becomes 1 for those of the join's places (solved) where BSSY adds anything: not where lanes are
+ * pending on every way there. must, needed: [block] all 0; must is so again afterwards */
+void reconv_mark_needed(const Reconv *reconv, const Join *join, uint8_t *must, uint8_t *needed);
 /* Marks the blocks from which lanes that are pending in the join can come to it: mark[n] == the result. */
 uint32_t reconv_mark_reaching(Reconv *reconv, const Join *join);
 /* A block from which BSSY serves all iterations of the loops that hold `block` but not the join; else
@@ -109,6 +112,9 @@ Compared *reconv_find_compared(Reconv *reconv, const bool *divergent);
  * lane came to it so far */
 uint32_t reconv_compared_slot(const Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
                               const uint32_t *visits);
+
+/* [edge] copies that phis are expected to cost there (lower/reconverge/copies.c). */
+uint8_t *reconv_expected_copies(Reconv *reconv, const DomTree *dom);
 
 /* ---- expected issues (lower/reconverge/expect.c) ---- */
 typedef struct Expect Expect;

@@ -157,42 +157,44 @@ static void check_yields(Function *f) {
     free(stack);
 }
 
-static void mark_reached(Function *f, uint32_t from, bool *seen) {
-    uint32_t *stack = malloc(f->blocks.n * sizeof *stack), top = 0;
-    memset(seen, 0, f->blocks.n);
-    for (stack[top++] = from; top;) {
-        const Block *b = ir_block(f, (BlockId){stack[--top]});
-        for (unsigned s = 0; s < b->succs.n; s++)
-            if (!seen[b->succs.at[s].i])
-                seen[b->succs.at[s].i] = true, stack[top++] = b->succs.at[s].i;
+/* From block b's instruction `at` on, where lanes are pending in the barrier: true if they come to its BSYNC
+ * behind an observing instruction. seen: [block] 1 reached, 2 behind such an instruction */
+static bool observes_pending(Function *f, uint32_t b, unsigned at, uint32_t barrier, uint8_t *seen,
+                             uint8_t behind) {
+    bool found = false;
+    for (const Block *blk = ir_block(f, (BlockId){b}); at < blk->insts.n; at++) {
+        const Inst *i = ir_inst(f, blk->insts.at[at]);
+        if ((i->op == OT_BSYNC || i->op == OT_BREAK) && ir_src(f, i, 0)->value == barrier)
+            return i->op == OT_BSYNC && behind == 2;
+        if (i->flags & IF_OBSERVING)
+            behind = 2;
     }
-    free(stack);
+    for (unsigned s = 0; s < ir_block(f, (BlockId){b})->succs.n; s++) {
+        uint32_t to = ir_block(f, (BlockId){b})->succs.at[s].i;
+        if (seen[to] < behind)
+            seen[to] = behind, found |= observes_pending(f, to, 0, barrier, seen, behind);
+    }
+    return found;
 }
 
-/* Joins at which lanes of several rounds of a loop wait for each other: how many there are. None is in a
- * cycle with an observing instruction: who waits there may be the one that the others look for. */
+/* Joins at which lanes of several rounds of a loop wait for each other: how many there are. None waits for
+ * lanes that have yet to pass an observing instruction: who waits may be the one that they look for. */
 static unsigned check_rounds(Function *f, const IrModule *module) {
     unsigned found = 0;
-    bool *seen = malloc(f->blocks.n), *back = malloc(f->blocks.n);
+    uint8_t *seen = malloc(f->blocks.n);
     for (unsigned k = 0; k < module->reconv.n; k++) {
-        uint32_t join = module->reconv.at[k].join.i;
-        if (module->reconv.at[k].reason != RJ_ROUNDS)
+        const ReconvReport *report = &module->reconv.at[k];
+        if (report->reason != RJ_ROUNDS)
             continue;
         found++;
-        mark_reached(f, join, seen);
-        for (unsigned n = 0; n < f->layout.n; n++) {
-            uint32_t b = f->layout.at[n].i;
-            bool observes = false;
-            for (unsigned p = 0; p < ir_block(f, (BlockId){b})->insts.n; p++)
-                observes |= (ir_inst(f, ir_block(f, (BlockId){b})->insts.at[p])->flags & IF_OBSERVING) != 0;
-            if (!observes || !seen[b])
-                continue;
-            mark_reached(f, b, back);
-            assert_false(back[join]);
-        }
+        memset(seen, 0, f->blocks.n);
+        FOR_BLOCKS(f, b)
+            FOR_INSTS(f, b, i)
+                if (i->op == OT_BSSY && ir_src(f, i, 0)->value == report->barrier &&
+                    ir_src(f, i, BSSY_syncpoint)->value == report->join.i)
+                    assert_false(observes_pending(f, b.i, AT(i) + 1, report->barrier, seen, 1));
     }
     free(seen);
-    free(back);
     return found;
 }
 
