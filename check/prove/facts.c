@@ -58,34 +58,6 @@ bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *aren
     return in;
 }
 
-/* What the driver and the hardware do with a launch follows from records that no instruction reads. */
-static void records(const BinFlow *flow, uint32_t index, ProveReport *report) {
-    const BinFunc *func = &flow->bin->funcs[index];
-    const BinFuncFlow *ff = &flow->funcs[index];
-    int z = isa_sreg_number(flow->bin->target, "ctaid.z");
-    uint32_t nexits = 0, found = 0;
-    bool reads_z = false;
-    for (uint32_t i = ff->first_inst; i < ff->first_inst + ff->ninsts; i++) {
-        const MachInst *in = &flow->insts[i];
-        if (!flow->decoded[i])
-            continue;
-        for (unsigned k = 0; k < in->nsrc; k++)
-            reads_z |= in->src[k].kind == OPK_SREG && (int)in->src[k].value == z;
-        if (in->optype != OT_EXIT)
-            continue;
-        nexits++;
-        for (uint32_t k = 0; k < func->nexits; k++)
-            found += func->exits[k] == (i - ff->first_inst) * INST_BYTES;
-    }
-    if (func->nexits && (found != nexits || func->nexits != nexits))
-        fact(report, func->name, PROVE_UNKNOWN, 0,
-             "the file's list of EXIT instructions is not that of the code");
-    if (func->max_regs && func->max_regs < func->nregs)
-        fact(report, func->name, PROVE_UNKNOWN, 0, "the file limits registers to fewer than the code has");
-    if (reads_z && !func->uses_ctaid_z && isa_target_info(flow->bin->target)->elf_form != ElfForm_SM90)
-        fact(report, func->name, PROVE_UNKNOWN, 0, "%ctaid.z is read, and the file does not say so");
-}
-
 static int by_offset(const void *a, const void *b) {
     const SharedPlace *x = a, *y = b;
     return (x->offset_bytes > y->offset_bytes) - (x->offset_bytes < y->offset_bytes);
@@ -233,10 +205,8 @@ void prove_contents(const PtxModule *module, const SharedLayout *layout, const B
     const bool *wanted = prove_functions_below(flow, opt->kernel, &scratch);
     contents(module, flow, opt, report);
     for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
-        if (wanted[f] && flow->bin->funcs[f].is_entry) {
-            records(flow, f, report);
+        if (wanted[f] && flow->bin->funcs[f].is_entry)
             shared(module, layout, &flow->bin->funcs[f], report);
-        }
     arena_free(&scratch);
 }
 

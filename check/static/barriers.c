@@ -1,7 +1,8 @@
 /* Barrier registers: R-01 to R-06, R-08, R-15, R-16. For each procedure one data flow over "joins": a join is
  * a barrier register with the syncpoint of its BSSY. State at a point: joins that a lane may still be counted
- * in, joins in which every lane is, and under which predicate a lane has left by a predicated BREAK. What
- * callers have pending comes in as a set of registers.
+ * in, joins in which every lane is, registers in one of whose joins every lane is (on different paths in
+ * different ones), and under which predicate a lane has left by a predicated BREAK. What callers have pending
+ * comes in as a set of registers.
  * SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
 #include <stdio.h>
@@ -21,6 +22,7 @@ typedef uint16_t
 
 typedef struct {
     Bitset pend, must;
+    uint16_t held;
     Literals left[NUM_B]; /* lanes for which these hold have left the register */
     bool reached;
 } State;
@@ -122,15 +124,19 @@ static void transfer(Barriers *barriers, State *state, uint32_t i) {
     case BK_BSSY: {
         uint32_t j = join_of(barriers, i);
         bs_add(&state->pend, j);
-        if (always)
+        reg = barriers->joins.at[j].reg;
+        if (always) {
             bs_add(&state->must, j);
-        state->left[barriers->joins.at[j].reg] = 0;
+            state->held |= (uint16_t)(1u << reg);
+        }
+        state->left[reg] = 0;
         break;
     }
     case BK_BSYNC:
     case BK_BREAK:
         reg = bin_barrier(m);
         clear_reg(barriers, &state->must, reg);
+        state->held &= (uint16_t) ~(1u << reg);
         if (always)
             clear_reg(barriers, &state->pend, reg);
         else if (bin_kind(m) == BK_BREAK && guards(m))
@@ -157,6 +163,7 @@ static void leave_on_edge(Barriers *barriers, State *state, uint32_t last, BinEd
 static void copy_state(State *to, const State *from) {
     bs_copy(&to->pend, &from->pend);
     bs_copy(&to->must, &from->must);
+    to->held = from->held;
     memcpy(to->left, from->left, sizeof to->left);
     to->reached = from->reached;
 }
@@ -167,7 +174,8 @@ static bool merge_state(State *into, const State *with) {
         return into->reached = true;
     }
     bool changed = bs_or(&into->pend, &with->pend);
-    changed |= bs_and(&into->must, &with->must);
+    changed |= bs_and(&into->must, &with->must) | ((into->held & ~with->held) != 0);
+    into->held &= with->held;
     for (unsigned k = 0; k < NUM_B; k++)
         if (into->left[k] && into->left[k] != with->left[k]) {
             into->left[k] = 0;
@@ -284,7 +292,9 @@ static void at_bssy(Barriers *barriers, const State *state, uint32_t i) {
             snprintf(to, sizeof to, "%.39s", check_at(barriers->checker, barriers->joins.at[j].target));
         check_report(barriers->checker, CR_R06, i, NONE, "syncpoint %s is not behind a BSYNC B%u", to, reg);
     }
-    BS_EACH(k, &state->must)
+    /* the same join once more is a loop's next round */
+    const Bitset *inside = state->held >> reg & 1 && !bs_has(&state->pend, j) ? &state->pend : &state->must;
+    BS_EACH(k, inside)
         if (k != j && barriers->joins.at[k].reg == reg)
             check_report(barriers->checker, CR_R08, i, barriers->joins.at[k].bssy,
                          "B%u re-used inside its own region (%s, %s)", reg,

@@ -1,8 +1,13 @@
-/* What the file says of a function against its code: registers, named barriers, stack (M-01 to M-03). A
- * launch reserves what the file says; code that uses more reads and writes what belongs to another warp. Of
- * registers the file names two more than the code, always (ptxas 13.0, sm_75 to sm_90).
- * SPDX-License-Identifier: MIT */
+/* What the file says of a function against its code: registers, named barriers, stack, what the driver must
+ * know of the code, shared memory (M-01 to M-05). A launch reserves what the file says; code that uses more
+ * reads and writes what belongs to another warp. Of registers the file names two more than the code, always
+ * (ptxas 13.0, sm_75 to sm_90). Operations that move constants, or put them together, on the way to R1 and to
+ * a barrier's number, it knows by name: those that compilers have there. What another one computes is
+ * unknown. SPDX-License-Identifier: MIT */
+#include "base/align.h"
 #include "check/static/internal.h"
+#include "isa/machine/abi.h"
+#include "isa/machine/banks.h"
 
 enum {
     ANY_BARRIER = 16,
@@ -12,6 +17,7 @@ enum {
 typedef struct { /* of one function, and then of all that it may reach */
     uint32_t regs, barriers, stack_bytes;
     uint32_t reg_at, barrier_at; /* instruction that uses most */
+    uint32_t z_at;               /* instruction that reads %ctaid.z, or NONE */
     bool busy, done, endless;    /* endless: calls itself, or something unknown */
 } Usage;
 
@@ -27,11 +33,98 @@ static void use_operand(Usage *usage, Operand o, unsigned regs, uint32_t i) {
     }
 }
 
-static void use_barrier(Usage *usage, const MachInst *inst, uint32_t i) {
-    Operand id = inst->src[0];
-    uint32_t n = id.kind == OPK_IMM                         ? (id.value & 15) + 1
-                 : id.kind == OPK_REG && id.value != REG_RZ ? ANY_BARRIER
-                                                            : 1;
+static bool is_rz(Operand o) { return o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ; }
+
+/* Bits of a value that are known. */
+typedef struct {
+    uint32_t known, value;
+} Bits;
+
+static Bits lop3(uint32_t lut, const Bits *in) {
+    uint32_t zero = 0, one = 0; /* where the result may be so */
+    for (unsigned row = 0; row < 8; row++) {
+        uint32_t may = UINT32_MAX;
+        for (unsigned k = 0; k < 3; k++)
+            may &= ~in[k].known | (row >> (2 - k) & 1 ? in[k].value : ~in[k].value);
+        *(lut >> row & 1 ? &one : &zero) |= may;
+    }
+    return (Bits){~(zero & one), one & ~zero};
+}
+
+/* The instruction that runs before `at`, where it is one on every path; NONE. */
+static uint32_t one_before(const BinFlow *flow, uint32_t at) {
+    const BinBlock *block = &flow->blocks[flow->block_of[at]];
+    const BinFuncFlow *ff = &flow->funcs[block->func];
+    if (at > block->first)
+        return at - 1;
+    for (uint32_t k = 0; k < ff->nentries; k++)
+        if (&flow->blocks[ff->entries[k]] == block)
+            return NONE;
+    if (block == &flow->blocks[ff->first_block] || block->npreds != 1)
+        return NONE;
+    const BinBlock *from = &flow->blocks[block->preds[0].block];
+    return from->first + from->ninsts - 1;
+}
+
+static bool writes_reg(const Target *target, const MachInst *inst, uint32_t reg) {
+    for (unsigned d = 0; d < inst->ndst; d++) {
+        unsigned regs = isa_dst_regs(target, inst, d);
+        Operand o = inst->dst[d];
+        if (o.kind == OPK_REG && o.file == RF_R && o.value <= reg && reg < o.value + (regs ? regs : 1))
+            return true;
+    }
+    return false;
+}
+
+/* What is known of a register's value before the instruction `at`: constants moved, shifted and put together.
+ * Walks back over `*left` instructions at most. */
+static Bits bits_before(const BinFlow *flow, uint32_t at, Operand o, unsigned *left) {
+    const Bits nothing = {0, 0};
+    if (o.kind == OPK_IMM || is_rz(o))
+        return (Bits){UINT32_MAX, o.kind == OPK_IMM ? o.value : 0};
+    if (o.kind != OPK_REG || o.file != RF_R || o.mods & ~OPM_REUSE)
+        return nothing;
+    const MachInst *inst = NULL;
+    do {
+        at = one_before(flow, at);
+        if (at == NONE || !*left || !flow->decoded[at] ||
+            isa_has_effect(flow->insts[at].optype, ISA_EFFECT_CALL))
+            return nothing;
+        --*left;
+        inst = &flow->insts[at];
+    } while (!writes_reg(flow->bin->target, inst, o.value));
+    if (bin_guard(inst) != BG_ALWAYS)
+        return nothing;
+    if (inst->optype == OT_MOV)
+        return bits_before(flow, at, inst->src[MOV_rb], left);
+    if (inst->optype == OT_IMAD && is_rz(inst->src[IMAD_ra]) && !MGET(IMAD, x, inst->mods))
+        return bits_before(flow, at, inst->src[IMAD_rc], left);
+    if (inst->optype == OT_HFMA2_MMA && is_rz(inst->src[HFMA2_MMA_ra]) && is_rz(inst->src[HFMA2_MMA_rb]) &&
+        inst->src[HFMA2_MMA_rc].kind == OPK_IMM) /* ptxas moves constants so */
+        return (Bits){UINT32_MAX, inst->src[HFMA2_MMA_rc].value};
+    if (inst->optype == OT_CS2R && inst->src[0].kind == OPK_SREG &&
+        (int)inst->src[0].value == isa_sreg_number(flow->bin->target, "zero"))
+        return (Bits){UINT32_MAX, 0};
+    if (inst->optype == OT_LOP3) {
+        Bits in[3];
+        for (unsigned k = 0; k < 3; k++)
+            in[k] = bits_before(flow, at, inst->src[k], left);
+        return lop3(MGET(LOP3, lut, inst->mods), in);
+    }
+    Operand amount = inst->optype == OT_SHF ? inst->src[SHF_rb] : (Operand){0};
+    if (amount.kind != OPK_IMM || amount.value > 31 || MGET(SHF, dir, inst->mods) != ShfDir_L ||
+        MGET(SHF, hi, inst->mods) || MGET(SHF, type, inst->mods) != ShfType_U32)
+        return nothing;
+    Bits in = bits_before(flow, at, inst->src[SHF_ra], left);
+    return (Bits){in.known << amount.value | ((1u << amount.value) - 1), in.value << amount.value};
+}
+
+/* The number is in the low four bits; in a register, those that are not known may be anything. */
+static void use_barrier(Usage *usage, const BinFlow *flow, uint32_t i) {
+    const MachInst *inst = &flow->insts[i];
+    unsigned left = 256;
+    Bits id = inst->nsrc ? bits_before(flow, i, inst->src[0], &left) : (Bits){UINT32_MAX, 0};
+    uint32_t n = ((id.value | ~id.known) & (ANY_BARRIER - 1)) + 1;
     if (n > usage->barriers) {
         usage->barriers = n;
         usage->barrier_at = i;
@@ -39,8 +132,9 @@ static void use_barrier(Usage *usage, const MachInst *inst, uint32_t i) {
 }
 
 static Usage own_usage(const BinFlow *flow, uint32_t func) {
-    Usage usage = {.stack_bytes = flow->bin->funcs[func].frame_bytes};
+    Usage usage = {.stack_bytes = flow->bin->funcs[func].frame_bytes, .z_at = NONE};
     const Target *target = flow->bin->target;
+    int z = isa_sreg_number(target, "ctaid.z");
     for (uint32_t k = 0; k < flow->funcs[func].nrpo; k++) {
         const BinBlock *b = &flow->blocks[flow->funcs[func].rpo[k]];
         for (uint32_t i = b->first; i < b->first + b->ninsts; i++) {
@@ -49,10 +143,13 @@ static Usage own_usage(const BinFlow *flow, uint32_t func) {
                 continue;
             for (unsigned d = 0; d < inst->ndst; d++)
                 use_operand(&usage, inst->dst[d], isa_dst_regs(target, inst, d), i);
-            for (unsigned s = 0; s < inst->nsrc; s++)
+            for (unsigned s = 0; s < inst->nsrc; s++) {
                 use_operand(&usage, inst->src[s], isa_src_regs(target, inst, s), i);
+                if (inst->src[s].kind == OPK_SREG && (int)inst->src[s].value == z)
+                    usage.z_at = i;
+            }
             if (bin_kind(inst) == BK_BAR)
-                use_barrier(&usage, inst, i);
+                use_barrier(&usage, flow, i);
         }
     }
     return usage;
@@ -81,6 +178,8 @@ static void add_callees(const BinFlow *flow, Usage *all, uint32_t func) {
             usage->barriers = below->barriers;
             usage->barrier_at = below->barrier_at;
         }
+        if (usage->z_at == NONE)
+            usage->z_at = below->z_at;
         usage->endless |= below->endless;
         deepest = below->stack_bytes > deepest ? below->stack_bytes : deepest;
     }
@@ -89,9 +188,194 @@ static void add_callees(const BinFlow *flow, Usage *all, uint32_t func) {
     usage->done = true;
 }
 
+/* ---- R1 ---- */
+
+/* Where R1 stands below its place at the function's entry, or in a kernel below the top of the stack. */
+typedef struct {
+    enum { R1_NOT_REACHED, R1_KNOWN, R1_ANYWHERE } kind;
+    int64_t below_bytes;
+} Stack;
+
+static bool is_r1(Operand o) {
+    return o.kind == OPK_REG && o.file == RF_R && o.value == ABI_STACK_REG && !o.mods;
+}
+
+/* What an instruction that writes R1 makes of it; anything but a constant added, and the top of the stack
+ * that a kernel begins with, may be any place (`alloca`, a frame pointer). */
+static Stack after(const Target *target, const MachInst *inst, Stack s) {
+    uint32_t sum = 0;
+    bool base = false, other = false, top = false,
+         adds = inst->optype == OT_VIADD || (inst->optype == OT_IADD3 && !inst->mods);
+    for (unsigned k = 0; k < inst->nsrc; k++) {
+        Operand o = inst->src[k];
+        if (o.kind == OPK_IMM && adds)
+            sum += o.value;
+        else if (is_r1(o) && adds && !base)
+            base = true;
+        else if (o.kind == OPK_CMEM && op_cmem_bank(o) == CONST_BANK_LAUNCH &&
+                 op_cmem_offset(o) == isa_target_info(target)->stack_top_offset_bytes)
+            top = true;
+        else if (o.kind == OPK_REG && o.file == RF_R)
+            other |= o.value != REG_RZ;
+    }
+    bool always = bin_guard(inst) == BG_ALWAYS && inst->ndst && isa_dst_regs(target, inst, 0) <= 1;
+    if (always && adds && base && !other && !top && s.kind == R1_KNOWN)
+        return (Stack){R1_KNOWN, s.below_bytes - (int32_t)sum};
+    bool moves = inst->optype == OT_MOV || inst->optype == OT_IMAD || inst->optype == OT_LDC;
+    return always && moves && top && !other ? (Stack){R1_KNOWN, 0} : (Stack){R1_ANYWHERE, 0};
+}
+
+/* Reports where R1 goes below the frame that the file gives the function. */
+static void check_frame(Checker *checker, uint32_t index) {
+    const BinFlow *flow = checker->g;
+    const BinFuncFlow *ff = &flow->funcs[index];
+    const BinFunc *func = &flow->bin->funcs[index];
+    Stack *in = ARENA_ARRAY(&checker->a, Stack, ff->nblocks + 1);
+    for (uint32_t k = 0; k < ff->nentries; k++)
+        in[ff->entries[k] - ff->first_block].kind = R1_ANYWHERE;
+    in[0].kind = func->is_entry ? R1_ANYWHERE : R1_KNOWN;
+    int64_t lowest_bytes = 0;
+    uint32_t at = NONE;
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t k = 0; k < ff->nrpo; k++) {
+            const BinBlock *block = &flow->blocks[ff->rpo[k]];
+            Stack s = in[ff->rpo[k] - ff->first_block];
+            FOR_BIN_INSTS(block, i) {
+                if (!flow->decoded[i] || !writes_reg(flow->bin->target, &flow->insts[i], ABI_STACK_REG))
+                    continue;
+                s = after(flow->bin->target, &flow->insts[i], s);
+                if (s.kind == R1_KNOWN && s.below_bytes > lowest_bytes) {
+                    lowest_bytes = s.below_bytes;
+                    at = i;
+                }
+            }
+            for (uint32_t e = 0; e < block->nsuccs; e++) {
+                Stack *to = &in[block->succs[e].block - ff->first_block];
+                bool same = to->kind == s.kind && to->below_bytes == s.below_bytes;
+                if (s.kind == R1_NOT_REACHED || to->kind == R1_ANYWHERE || same)
+                    continue;
+                *to = to->kind == R1_NOT_REACHED ? s : (Stack){R1_ANYWHERE, 0};
+                more = true;
+            }
+        }
+    }
+    if (lowest_bytes > func->frame_bytes)
+        check_report(checker, CR_M03, at, NONE,
+                     "R1 is lowered by %lld bytes, the file gives %s a frame of %u", (long long)lowest_bytes,
+                     func->name, func->frame_bytes);
+}
+
+/* ---- what the driver must know ---- */
+
+static void check_exits(Checker *checker, uint32_t index) {
+    const BinFlow *flow = checker->g;
+    const BinFuncFlow *ff = &flow->funcs[index];
+    const BinFunc *func = &flow->bin->funcs[index];
+    uint32_t nexits = 0, found = 0;
+    for (uint32_t i = ff->first_inst; func->nexits && i < ff->first_inst + ff->ninsts; i++) {
+        if (!flow->decoded[i] || flow->insts[i].optype != OT_EXIT)
+            continue;
+        bool listed = false;
+        for (uint32_t k = 0; k < func->nexits; k++)
+            listed |= func->exits[k] == (i - ff->first_inst) * INST_BYTES;
+        nexits++;
+        found += listed;
+        if (!listed)
+            check_report(checker, CR_M04, i, NONE,
+                         "the file's list of EXIT instructions of %s lacks this one", func->name);
+    }
+    if (func->nexits != nexits && found == nexits)
+        check_report(checker, CR_M04, ff->first_inst, NONE,
+                     "the file's list of EXIT instructions of %s has %u places, the code %u", func->name,
+                     func->nexits, nexits);
+}
+
+/* ---- shared memory ---- */
+
+/* Of an access at a constant address: `*at` and its bytes, 0 if it is none. */
+static unsigned constant_access(const MachInst *inst, uint64_t *at) {
+    const OpTraits *traits = isa_traits(inst->optype);
+    if (traits->space != ISA_SPACE_SHARED)
+        return 0;
+    *at = 0;
+    for (unsigned k = 0; k < 3; k++) {
+        if (traits->address[k] == ISA_NO_SLOT || traits->address[k] >= inst->nsrc)
+            continue;
+        Operand o = inst->src[traits->address[k]];
+        if (o.kind == OPK_IMM)
+            *at = (uint32_t)(*at + o.value);
+        else if (o.kind != OPK_NONE &&
+                 !(o.kind == OPK_REG && o.value == (o.file == RF_UR ? REG_URZ : REG_RZ)))
+            return 0;
+    }
+    return isa_access_bytes(inst);
+}
+
+/* Static memory lies at the start, that of the launch behind it from the next multiple of 16 on. What lies
+ * between belongs to nobody, and neither does what no block can have. */
+static void check_shared(Checker *checker, uint32_t index) {
+    const BinFlow *flow = checker->g;
+    const BinFuncFlow *ff = &flow->funcs[index];
+    const BinFunc *func = &flow->bin->funcs[index];
+    const TargetInfo *info = isa_target_info(flow->bin->target);
+    if (func->shared_bytes > info->max_static_shared_bytes)
+        check_report(checker, CR_M05, ff->first_inst, NONE,
+                     "%s declares %u bytes of shared memory, a kernel may declare %u", func->name,
+                     func->shared_bytes, info->max_static_shared_bytes);
+    for (uint32_t i = ff->first_inst; i < ff->first_inst + ff->ninsts; i++) {
+        uint64_t at;
+        unsigned bytes = flow->decoded[i] ? constant_access(&flow->insts[i], &at) : 0;
+        if (!bytes)
+            continue;
+        uint64_t end = info->shared_base_bytes + (uint64_t)func->shared_bytes;
+        if (at + bytes > info->shared_base_bytes + (uint64_t)info->max_shared_bytes)
+            check_report(checker, CR_M05, i, NONE,
+                         "shared memory ends at byte 0x%x at most, the access at 0x%llx",
+                         info->shared_base_bytes + info->max_shared_bytes, (unsigned long long)(at + bytes));
+        else if (at < align_up(end, 16) && at + bytes > end)
+            check_report(checker, CR_M05, i, NONE,
+                         "%s declares shared memory up to byte 0x%llx, the access ends at 0x%llx", func->name,
+                         (unsigned long long)end, (unsigned long long)(at + bytes));
+    }
+}
+
+static void check_kernel(Checker *checker, uint32_t index, const Usage *usage) {
+    const BinFlow *flow = checker->g;
+    const BinFunc *func = &flow->bin->funcs[index];
+    const TargetInfo *info = isa_target_info(flow->bin->target);
+    uint32_t first = flow->funcs[index].first_inst;
+    if (usage->regs && func->nregs < usage->regs + info->reserved_regs)
+        check_report(checker, CR_M01, usage->reg_at, NONE,
+                     "R%u is used, the file reserves %u registers for %s, %u of them for the machine",
+                     usage->regs - 1, func->nregs, func->name, info->reserved_regs);
+    if (func->max_regs && func->max_regs < func->nregs)
+        check_report(checker, CR_M01, first, NONE, "the file limits %s to %u registers and reserves %u",
+                     func->name, func->max_regs, func->nregs);
+    if (func->nbarriers < usage->barriers)
+        check_report(checker, CR_M02, usage->barrier_at, NONE,
+                     "barrier %u may be used, the file reserves %u barriers for %s", usage->barriers - 1,
+                     func->nbarriers, func->name);
+    if (func->nbarriers > info->num_cta_barriers)
+        check_report(checker, CR_M02, first, NONE, "the file reserves %u barriers for %s, a block has %u",
+                     func->nbarriers, func->name, info->num_cta_barriers);
+    if (func->frame_bytes > MAX_STACK_BYTES || func->stack_bytes > MAX_STACK_BYTES)
+        check_report(
+            checker, CR_M03, first, NONE, "%s asks for %u bytes of stack, a thread can have %u", func->name,
+            func->stack_bytes > func->frame_bytes ? func->stack_bytes : func->frame_bytes, MAX_STACK_BYTES);
+    else if (!usage->endless && func->stack_bytes < usage->stack_bytes)
+        check_report(checker, CR_M03, first, NONE,
+                     "%s has %u bytes of stack, its frames and those below need %u", func->name,
+                     func->stack_bytes, usage->stack_bytes);
+    if (usage->z_at != NONE && !func->uses_ctaid_z && info->elf_form != ElfForm_SM90)
+        check_report(checker, CR_M04, usage->z_at, NONE,
+                     "%%ctaid.z is read, and the file does not say so of %s", func->name);
+    check_shared(checker, index);
+}
+
 void check_metadata(Checker *checker) {
     const BinFlow *flow = checker->g;
-    uint32_t n = flow->bin->nfuncs, reserved = isa_target_info(flow->bin->target)->reserved_regs;
+    uint32_t n = flow->bin->nfuncs;
     Usage *all = ARENA_ARRAY(&checker->a, Usage, n + 1);
     for (uint32_t f = 0; f < n; f++)
         all[f] = own_usage(flow, f);
@@ -99,27 +383,11 @@ void check_metadata(Checker *checker) {
         if (!all[f].done)
             add_callees(flow, all, f);
     for (uint32_t f = 0; f < n; f++) {
-        const BinFunc *func = &flow->bin->funcs[f];
-        const Usage *usage = &all[f];
-        uint32_t first = flow->funcs[f].first_inst;
-        if (!func->is_entry || !flow->funcs[f].ninsts)
+        if (!flow->funcs[f].ninsts)
             continue;
-        if (usage->regs && func->nregs < usage->regs + reserved)
-            check_report(checker, CR_M01, usage->reg_at, NONE,
-                         "R%u is used, the file reserves %u registers for %s, %u of them for the machine",
-                         usage->regs - 1, func->nregs, func->name, reserved);
-        if (func->nbarriers < usage->barriers)
-            check_report(checker, CR_M02, usage->barrier_at, NONE,
-                         "barrier %u may be used, the file reserves %u barriers for %s", usage->barriers - 1,
-                         func->nbarriers, func->name);
-        if (func->frame_bytes > MAX_STACK_BYTES || func->stack_bytes > MAX_STACK_BYTES)
-            check_report(checker, CR_M03, first, NONE, "%s asks for %u bytes of stack, a thread can have %u",
-                         func->name,
-                         func->stack_bytes > func->frame_bytes ? func->stack_bytes : func->frame_bytes,
-                         MAX_STACK_BYTES);
-        else if (!usage->endless && func->stack_bytes < usage->stack_bytes)
-            check_report(checker, CR_M03, first, NONE,
-                         "%s has %u bytes of stack, its frames and those below need %u", func->name,
-                         func->stack_bytes, usage->stack_bytes);
+        check_frame(checker, f);
+        check_exits(checker, f);
+        if (flow->bin->funcs[f].is_entry)
+            check_kernel(checker, f, &all[f]);
     }
 }

@@ -203,8 +203,8 @@ static bool raise(uint32_t *what, uint32_t to) {
     return grows;
 }
 
-/* A caller needs the registers and barriers of whatever it calls; an unknown callee may be any device
- * function. */
+/* A caller needs the registers and barriers of whatever it calls, and what the driver sets up for it; an
+ * unknown callee may be any device function. */
 static bool take_from_callees(CodeModule *code, CodeFunc *caller) {
     Function *f = code->ir->funcs.at[caller->ir->index];
     bool changed = false;
@@ -218,6 +218,8 @@ static bool take_from_callees(CodeModule *code, CodeFunc *caller) {
                 if (g ? callee->ir == g : !callee->is_entry) {
                     changed |= raise(&caller->nregs, callee->nregs);
                     changed |= raise(&caller->nbarriers, callee->nbarriers);
+                    changed |= callee->uses_ctaid_z && !caller->uses_ctaid_z;
+                    caller->uses_ctaid_z |= callee->uses_ctaid_z;
                 }
             }
         }
@@ -249,6 +251,7 @@ static uint32_t param_bytes(const Encode *encode) {
 
 static void note_barriers(Encode *encode) {
     uint32_t n = encode->f->nbarriers_used;
+    int z = isa_sreg_number(encode->m->target, "ctaid.z");
     FOR_BLOCKS(encode->f, b)
         FOR_INSTS(encode->f, b, i) {
             if (i->op == OT_BAR || i->op == OT_BAR_RED) {
@@ -258,10 +261,8 @@ static void note_barriers(Encode *encode) {
                                                                          : 1;
                 n = used > n ? used : n;
             }
-            if (i->op == OT_S2R && ir_src(encode->f, i, 0)->kind == OPK_SREG) {
-                const char *name = isa_sreg_name(encode->m->target, ir_src(encode->f, i, 0)->value);
-                encode->out->uses_ctaid_z |= name && strcmp(name, "ctaid.z") == 0;
-            }
+            FOR_OPERANDS(encode->f, i, o)
+                encode->out->uses_ctaid_z |= o->kind == OPK_SREG && (int)o->value == z;
         }
     encode->out->nbarriers = n;
 }

@@ -54,8 +54,22 @@ END {
         if (at[k] != "" && line[k] ~ /NOP ;/ && n-- > 0)
             line[k] = ""
         gsub(/\/\*[0-9a-f]+\*\//, "", line[k])
-        printf "%s%s\n", text[k], line[k]
-        if (k == last)
-            printf "%s", tail
+        line[k] = text[k] line[k] (k == last ? "\n" tail : "")
+        if (line[k] ~ /^\t\.section\t/)
+            inside = index(line[k], "\"" NAME "\"")
+        pieces = inside ? split(line[k], piece, "\n") : 0
+        for (p = 1; p <= pieces; p++)
+            if (piece[p] ~ /^ *\[B/) { # where the EXITs are now is on record
+                if (piece[p] ~ / EXIT ;/)
+                    exits = exits sprintf(", 0x%x", pc)
+                pc += 16
+            }
+    }
+    for (k = 1; k <= lines; k++) {
+        if (line[k] ~ /^\t\.section\t/)
+            inside = index(line[k], "\".nv.info." FUNC "\"")
+        if (inside)
+            sub(/EIATTR_EXIT_INSTR_OFFSETS.*/, "EIATTR_EXIT_INSTR_OFFSETS" exits, line[k])
+        print line[k]
     }
 }

@@ -374,31 +374,115 @@ static void test_docs(void **state) {
     }
 }
 
-/* The file says less than the code uses: records changed behind the assembler's back. */
+/* The file says something else than the code: records changed behind the assembler's back. Whether a rule is
+ * broken with `right`, and with `wrong`, in the field of the first function. */
+static void changed_record(const char *text, CheckRule rule, size_t field, size_t bytes, uint32_t right,
+                           uint32_t wrong) {
+    for (unsigned k = 0; k < 2; k++) {
+        Checked c = check_text(text, &(BinCheckOptions){.no_hazards = true});
+        BinFunc *kernel = &((Binary *)(uintptr_t)c.g->bin)->funcs[0];
+        kernel->nregs = 64, kernel->nbarriers = 16, kernel->stack_bytes = 128;
+        memcpy((char *)kernel + field, k ? &wrong : &right, bytes);
+        check_report_free(&c.r);
+        check_binary(c.g, &(BinCheckOptions){.no_hazards = true}, &c.r);
+        if (breaks(&c, rule) != (k == 1))
+            fail_msg("%s, value %u of the record in\n%s", check_rule(rule)->id, k ? wrong : right, text);
+        release(&c);
+    }
+}
+#define RECORD(text, rule, field, right, wrong)                                                              \
+    changed_record(text, rule, offsetof(BinFunc, field), sizeof((BinFunc *)0)->field, right, wrong)
+
 static void test_metadata(void **state) {
     (void)state;
-    static const char text[] =
-        ".target bru1\n.entry k\n.frame 64\n  LEPC R[20:21], 0x20 ;\n  CALL.REL `(f) ;\n  EXIT ;\n"
-        ".func f\n.frame 32\n  MOV R30, 0x1 ;\n  BAR.SYNC 0x5 ;\n  RET.ABS R[20:21] ;\n";
+    static const char calls[] = ".target bru1\n.entry k\n.frame 64\n  MOV R1, c[0x0][0x28] ;\n"
+                                "  IADD3 R1, R1, -0x40, RZ ;\n  LEPC R[20:21], 0x20 ;\n  CALL.REL `(f) ;\n"
+                                "  EXIT ;\n.func f\n.frame 32\n  IADD3 R1, R1, -0x20, RZ ;\n"
+                                "  MOV R30, 0x1 ;\n  BAR.SYNC 0x5 ;\n  S2R R31, SR_CTAID.Z ;\n"
+                                "  IADD3 R1, R1, 0x20, RZ ;\n  RET.ABS R[20:21] ;\n";
+    RECORD(calls, CR_M01, nregs, 34, 33);
+    RECORD(calls, CR_M01, max_regs, 255, 63);
+    RECORD(calls, CR_M02, nbarriers, 6, 5);
+    RECORD(calls, CR_M02, nbarriers, 16, 17);
+    RECORD(calls, CR_M03, stack_bytes, 96, 95);
+    RECORD(calls, CR_M03, stack_bytes, 512 << 10, (512 << 10) + 1);
+    RECORD(calls, CR_M03, frame_bytes, 64, 60);
+    RECORD(calls, CR_M04, uses_ctaid_z, 1, 0);
+}
+
+/* A frame on one of two paths; `alloca`, whose size no constant says; a loop that lowers R1 each time. */
+static void test_frames(void **state) {
+    (void)state;
+#define TOP ".target sm_80\n.entry k\n.frame 64\n  IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;\n"
+    RECORD(TOP "  @P0 BRA `(x) ;\n  IADD3 R1, R1, -0x30, RZ ;\n  NOP ;\n  IADD3 R1, R1, 0x30, RZ ;\nx:\n"
+               "  IADD3 R1, R1, RZ, RZ ;\n  EXIT ;\n",
+           CR_M03, frame_bytes, 48, 47);
+    RECORD(TOP
+           "  IADD3 R1, R1, -0x30, RZ ;\n  IADD3 R1, R1, -R4, RZ ;\n  IADD3 R1, R1, -0x100, RZ ;\n  EXIT ;\n",
+           CR_M03, frame_bytes, 48, 47);
+    RECORD(TOP "  IADD3 R1, R1, -0x20, RZ ;\nx:\n  IADD3 R1, R1, -0x8, RZ ;\n  @P0 BRA `(x) ;\n  EXIT ;\n",
+           CR_M03, frame_bytes, 40, 31);
+    RECORD(
+        ".target sm_90\n.entry k\n.frame 64\n  LDC R1, c[0x0][0x28] ;\n  VIADD R1, R1, -0x30 ;\n  EXIT ;\n",
+        CR_M03, frame_bytes, 48, 47);
+}
+
+/* A barrier's number as ptxas has it in a register of sm_90: constants moved, shifted and put together. */
+static void test_barrier_numbers(void **state) {
+    (void)state;
+#define BAR(number)                                                                                          \
+    ".target sm_90\n.entry k\n  S2R R10, SR_TID.X ;\n  " number " ;\n  @P0 BRA `(x) ;\nx:\n"                 \
+    "  SHF.L.U32 R10, R10, 0x10, RZ ;\n  LOP3.LUT R10, R10, 0xf, R9, 0xf8, !PT ;\n"                          \
+    "  BAR.SYNC.DEFER_BLOCKING R10, R10 ;\n  EXIT ;\n"
+#define AHEAD(number)                                                                                        \
+    ".target sm_90\n.entry k\n  S2R R10, SR_TID.X ;\n  " number " ;\n"                                       \
+    "  SHF.L.U32 R10, R10, 0x10, RZ ;\n  LOP3.LUT R10, R10, 0xf, R9, 0xf8, !PT ;\n"                          \
+    "  BAR.SYNC.DEFER_BLOCKING R10, R10 ;\n  EXIT ;\n"
+    RECORD(AHEAD("MOV R9, 0x5"), CR_M02, nbarriers, 6, 5);
+    RECORD(AHEAD("IMAD.MOV.U32 R9, RZ, RZ, 0x5"), CR_M02, nbarriers, 6, 5);
+    RECORD(AHEAD("HFMA2.MMA R9, -RZ, RZ, 0, 2.98023223876953125e-07"), CR_M02, nbarriers, 6, 5);
+    RECORD(AHEAD("CS2R R8, SRZ"), CR_M02, nbarriers, 1, 0);
+    RECORD(AHEAD("S2R R9, SR_TID.X"), CR_M02, nbarriers, 16, 15);
+    RECORD(AHEAD("@P1 MOV R9, 0x5"), CR_M02, nbarriers, 16, 15);
+    RECORD(BAR("MOV R9, 0x5"), CR_M02, nbarriers, 16, 15); /* the code at x is reached in two ways */
+}
+
+static void test_exit_list(void **state) {
+    (void)state;
     static const struct {
-        CheckRule rule;
-        size_t field;
+        uint32_t at[3], n;
+        bool wrong;
+    } lists[] = {{{0x10, 0x30}, 2, false}, {{0x30, 0x10}, 2, false},      {{0x10, 0x20}, 2, true},
+                 {{0x10}, 1, true},        {{0x10, 0x30, 0x20}, 3, true}, {{0}, 0, false}};
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        Checked c = check_text(".target sm_80\n.entry k\n  NOP ;\n  @P0 EXIT ;\n  NOP ;\n  EXIT ;\n",
+                               &(BinCheckOptions){.no_hazards = true});
+        assert_false(breaks(&c, CR_M04));
+        BinFunc *kernel = &((Binary *)(uintptr_t)c.g->bin)->funcs[0];
+        kernel->exits = lists[k].at, kernel->nexits = lists[k].n;
+        check_report_free(&c.r);
+        check_binary(c.g, &(BinCheckOptions){.no_hazards = true}, &c.r);
+        assert_int_equal(breaks(&c, CR_M04), lists[k].wrong);
+        release(&c);
+    }
+}
+
+/* Declared memory ends at byte 0x14 (of sm_90: 0x414), that of the launch begins at 0x20. */
+static void test_shared_accesses(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
         uint32_t right, wrong;
-    } cases[] = {{CR_M01, offsetof(BinFunc, nregs), 33, 32},
-                 {CR_M02, offsetof(BinFunc, nbarriers), 6, 5},
-                 {CR_M03, offsetof(BinFunc, stack_bytes), 96, 95},
-                 {CR_M03, offsetof(BinFunc, stack_bytes), 512 << 10, (512 << 10) + 1}};
+    } cases[] = {
+        {".target sm_80\n.entry k\n  LDS R0, [0x10] ;\n  EXIT ;\n", 20, 19},
+        {".target sm_80\n.entry k\n  LDS.128 R4, [0x10] ;\n  EXIT ;\n", 32, 20},
+        {".target sm_80\n.entry k\n  STS.U8 [0x14], R0 ;\n  EXIT ;\n", 16, 20},
+        {".target sm_80\n.entry k\n  STS [0x20], R0 ;\n  EXIT ;\n", 20, (48 << 10) + 4},
+        {".target sm_90\n.entry k\n  LDS R0, [0x410] ;\n  EXIT ;\n", 20, 19},
+        {".target sm_80\n.entry k\n  LDS R0, [R2+0x14] ;\n  EXIT ;\n", 20, (48 << 10) + 4},
+    };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
-        for (unsigned wrong = 0; wrong < 2; wrong++) {
-            Checked c = check_text(text, &(BinCheckOptions){.no_hazards = true});
-            BinFunc *kernel = &((Binary *)(uintptr_t)c.g->bin)->funcs[0];
-            kernel->nregs = 33, kernel->nbarriers = 6, kernel->stack_bytes = 96;
-            memcpy((char *)kernel + cases[k].field, wrong ? &cases[k].wrong : &cases[k].right, 4);
-            check_report_free(&c.r);
-            check_binary(c.g, &(BinCheckOptions){.no_hazards = true}, &c.r);
-            assert_int_equal(breaks(&c, cases[k].rule), wrong);
-            release(&c);
-        }
+        RECORD(cases[k].text, CR_M05, shared_bytes, cases[k].right, cases[k].wrong);
 }
 
 static const char two_faults[] = ".target bru1\n.entry k\n"
@@ -482,6 +566,8 @@ int main(void) {
         cmocka_unit_test(test_reserved_bit),  cmocka_unit_test(test_undecoded),
         cmocka_unit_test(test_count),         cmocka_unit_test(test_rule_names),
         cmocka_unit_test(test_docs),          cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_frames),        cmocka_unit_test(test_barrier_numbers),
+        cmocka_unit_test(test_exit_list),     cmocka_unit_test(test_shared_accesses),
         cmocka_unit_test(test_options),       cmocka_unit_test(test_reports),
         cmocka_unit_test(test_path),          cmocka_unit_test(test_ways_meet),
         cmocka_unit_test(test_mask_severity), cmocka_unit_test(test_distances)};

@@ -417,7 +417,7 @@ want 2 "no rule 'R-77'" check --rules=R-01,R-77 yield.cubin
 want 1 '' check missing.cubin
 want 0 'R-07 (error)' explain r-07
 want 0 'E-BAR-PARTIAL' explain E-BAR-PARTIAL
-want 2 'there is no rule .R-77.; there are R-01 .* M-03 .*H-08 and E-' explain R-77
+want 2 'there is no rule .R-77.; there are R-01 .* M-05 .*H-08 and E-' explain R-77
 
 [ $failed -eq 0 ] && echo "all as expected"
 # a barrier keeps the lanes together that came to it: -v found a collective without WARPSYNC behind it

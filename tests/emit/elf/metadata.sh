@@ -1,17 +1,17 @@
 #!/bin/sh
 # metadata.sh HEDDLE DIRECTORY: what a file says of its kernels beside the code is what ptxas says: parameters, barriers,
-# bounds of the block, and which addresses the loader puts into variables. Skipped (77) without ptxas.
+# bounds of the block, its third index, and which addresses the loader puts into variables. Skipped (77) without ptxas.
 # SPDX-License-Identifier: MIT
 set -eu
 heddle=$1 ptxas=$PTXAS work=$2/metadata
 rm -rf "$work"
 mkdir -p "$work"
 
-# Records by value; generic addresses in data by kind and symbol, since variables may lie in another order (others have a
+# The kernel's records by value; generic addresses in data by kind and symbol, since variables may lie in another order (others have a
 # kind of their own here, and the generic one in ptxas's files).
 facts() {
   "$heddle" disasm "$1" > "$work/text"
-  grep -E 'EIATTR_(CBANK_PARAM_SIZE|KPARAM_INFO|NUM_BARRIERS|MAX_THREADS|REQNTID)' "$work/text" | tr -d '\t' | sed 's/^\.__attr[0-9]*//' | sort
+  sed -n '/section\t"\.nv\.info\.k"$/,/^\/\/ *---/p' "$work/text" | grep -E 'EIATTR_(CBANK_PARAM_SIZE|KPARAM_INFO|NUM_BARRIERS|MAX_THREADS|REQNTID|CTAIDZ_USED)' | tr -d '\t' | sed 's/^\.__attr[0-9]*//' | sort
   sed -n 's/^\t\.__rela*\t0x[0-9a-f]*, 4, .*\/\/ \(v_.*\)/generic \1/p' "$work/text" | sort
 }
 same() { # NAME: the module's declarations, parameters and body are standard input, parted by lines of ---
@@ -58,6 +58,11 @@ same barrier_count << 'END'
 ---
  ld.param.u32 %r1, [n]; bar.sync 3, %r1;
 END
+for call in 'call (%r1), f' 'mov.u64 %d2, f; p: .callprototype (.param .b32 _) _ (); call (%r1), %d2, (), p'; do
+  printf -- '.func (.param .b32 z) f()\n{ .reg .b32 %%a; mov.u32 %%a, %%ctaid.z; st.param.b32 [z], %%a; ret; }
+---\n.param .u64 a---\n---\n ld.param.u64 %%d1, [a]; { .param .b32 r; %s; ld.param.b32 %%r1, [r]; } st.global.u32 [%%d1], %%r1;\n' \
+    "$(printf %s "$call" | sed 's/(%r1)/(r)/')" | same block_index
+done
 for bound in '.maxntid 96, 5, 3' '.maxntid 64' '.reqntid 32, 4, 2' '.reqntid 128'; do
   printf -- '---\n.param .u64 a---\n%s---\n ld.param.u64 %%d1, [a]; st.global.u64 [%%d1], %%d1;\n' "$bound
 " | same bound
