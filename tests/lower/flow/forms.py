@@ -3,6 +3,7 @@
 
 The expected values are computed here from the definitions of the PTX document, not by any part of Heddle.
 SPDX-License-Identifier: MIT"""
+import itertools
 import json
 import operator
 import struct
@@ -519,6 +520,102 @@ def family_predicate(directory):
     write(directory, "predicate", text, buffers, launches, checks)
 
 
+# ---- displacements: where an instruction's field for them ends, in each space ----
+
+ENDS = [0, 4, 0x7fc, 0x800, 0x7ffc, 0x8000, 0xfffc, 0x10000, 0x3ffffc, 0x400000, 0x7ffffc, 0x800000, 0xfffffc, 0x1000000, 0x7ffffffc,
+        -4, -0x800, -0x8000, -0x8004, -0x10000, -0x800000, -0x800004, -0x1000000, -0x7f000000]
+READS = ["ld.{}.u32 r, {};", "ld.{}.u8 r, {};", "ld.{}.v2.u32 {{y, r}}, {};", "ld.{}.v4.u32 {{y, y, y, r}}, {};",
+         "ld.{}.u64 z, {}; shr.u64 z, z, 32; cvt.u32.u64 r, z;"]
+WRITES = ["st.{}.u32 {}, {}; mov.u32 r, 0;", "st.{}.v2.u32 {}, {{{}, 9}}; mov.u32 r, 0;", "atom.{}.add.u32 r, {}, {};"]
+
+
+def word(k):
+    return (k * 0x9e3779b9 ^ k >> 3) & 0xffffffff
+
+
+def family_address(directory):
+    """Each access at a base from memory plus a displacement; the sum is word 4 k of what the access is to."""
+    text, buffers, launches, checks = HEAD, {}, [], []
+    for space in ("global", "shared", "local", "const"):
+        kinds = READS + ([] if space == "const" else WRITES if space != "local" else WRITES[:2])
+        cases = [(kind, end) for kind in kinds for end in ENDS]
+        size = 16384 if space == "const" else 4 * len(cases)
+        places = [(0, 8188, 8192, 16380)[k % 4] if space == "const" else 4 * k for k in range(len(cases))]
+        memory, out = [word(k) for k in range(size)], []
+        decl, base = f"    .{space} .align 16 .b32 m[{size}];\n", "m"
+        copy = "    mov.u32 y, 0;\n{0}: mul.wide.u32 b, y, 4; {1}\n    add.u32 y, y, 1; setp.lt.u32 p, y, " + str(size) + "; @p bra {0};\n"
+        fill = copy.format("FILL", f"add.u64 x, b, g; add.u64 b, b, a; ld.global.u32 r, [x]; st.{space}.u32 [b], r;")
+        back = copy.format("BACK", f"add.u64 x, b, g; add.u64 b, b, a; ld.{space}.u32 r, [b]; st.global.u32 [x], r;")
+        if space == "global":
+            decl = fill = back = ""
+            base = "g"
+        elif space == "const":
+            text += f".const .align 16 .b32 m[{size}] = {{{', '.join(map(str, memory))}}};\n"
+            decl = fill = back = ""
+        body = f"    ld.param.u64 g, [G]; ld.param.u64 t, [T]; ld.param.u64 d, [D]; mov.u64 a, {base};\n" + fill
+        for k, (kind, end) in enumerate(cases):
+            at, value = places[k], 77 + k
+            body += (f"    ld.global.s32 b, [t+{4 * k}]; add.s64 b, a, b; "
+                     + kind.format(space, f"[b+{end}]", value) + f" st.global.u32 [d+{4 * k}], r;\n")
+            out.append(memory[at] & 255 if ".u8" in kind else memory[at + (3 if "v4" in kind else 1 if "v2" in kind or "u64" in kind else 0)]
+                       if kind in READS else memory[at] if "atom" in kind else 0)
+            if kind in WRITES:
+                memory[at] = memory[at] + value & 0xffffffff if "atom" in kind else value
+                memory[at + 1] = 9 if "v2" in kind else memory[at + 1]
+        regs = decl + "    .reg .u32 r, y;\n    .reg .u64 a, b, d, g, t, x, z;\n    .reg .pred p;"
+        text += kernel(space, ["G", "T", "D"], regs, body + back)
+        buffers[f"g_{space}"] = {"type": "u32", "values": [word(k) for k in range(size)]}
+        buffers[f"t_{space}"] = {"type": "s32", "values": [4 * at - end for at, (_, end) in zip(places, cases)]}
+        buffers[f"d_{space}"] = {"type": "u32", "count": len(cases)}
+        launches.append({"kernel": space, "grid": [1, 1, 1], "block": [1, 1, 1], "args": [f"{b}_{space}" for b in "gtd"]})
+        checks += [{"buffer": f"d_{space}", "values": out}, {"buffer": f"g_{space}", "values": memory}]
+    write(directory, "address", text, buffers, launches, checks)
+
+
+# ---- calls under pressure: arguments in registers and on the stack, values that live through, few registers ----
+
+def family_pressure(directory):
+    """Kernel nA_vL_sS_mM: L values live through a call with A arguments, S of them among those values, under .maxnreg M."""
+    text, buffers, launches, checks = HEAD, {}, [], []
+    counts = (1, 4, 12)
+    for n in counts:
+        params = ", ".join(f".param .b32 p{k}" for k in range(n))
+        text += f".func (.param .b32 z) f{n}({params})\n{{\n    .reg .u32 a, b, c<{n}>;\n    mov.u32 a, 0;\n"
+        text += "".join(f"    ld.param.u32 c{k}, [p{k}];\n" for k in range(n))
+        text += "".join(f"    mad.lo.u32 a, a, 5, c{k};\n" for k in range(n)) + "    st.param.b32 [z], a;\n    ret;\n}\n"
+    for limit in (24, 32):
+        for n in counts:
+            for live in (3, 8, 14, 24):
+                for shared, indirect in itertools.product(sorted({0, min(n, live)}), (False, True)):
+                    name = f"n{n}_v{live}_s{shared}_m{limit}{'_by_address' if indirect else ''}"
+                    values = [word(k + n) for k in range(live + n - shared)]
+                    args = list(range(shared)) + list(range(live, live + n - shared))
+                    r = 0
+                    for k in args:
+                        r = (r * 5 + values[k]) & 0xffffffff
+                    total = r
+                    for k in range(live):
+                        total = (total * 3 + values[k]) & 0xffffffff
+                    slots = "".join(f".param .b32 q{k}; " for k in range(n))
+                    callee, proto = f"f{n}", ""
+                    if indirect: # the address is in registers up to the call
+                        callee, proto = "t", ", P"
+                        slots = f"P: .callprototype (.param .b32 _) _ ({', '.join(['.param .b32 _'] * n)}); " + slots
+                    stores = " ".join(f"st.param.b32 [q{k}], v{v};" for k, v in enumerate(args))
+                    body = (f"    ld.param.u64 g, [G]; ld.param.u64 d, [D]; mov.u64 t, f{n};\n"
+                            + "".join(f"    ld.global.u32 v{k}, [g+{4 * k}];\n" for k in range(len(values)))
+                            + f"    {{ .param .b32 y; {slots}{stores} call (y), {callee}, ({', '.join(f'q{k}' for k in range(n))}){proto}; ld.param.b32 r, [y]; }}\n"
+                            + "".join(f"    mad.lo.u32 r, r, 3, v{k};\n" for k in range(live)) + "    st.global.u32 [d], r;")
+                    regs = f"    .reg .u32 r, v<{len(values)}>;\n    .reg .u64 g, d, t;"
+                    text += kernel(name, ["G", "D"], regs, body).replace(")\n{", f") .maxnreg {limit}\n{{", 1)
+                    buffers["g_" + name] = {"type": "u32", "values": values}
+                    buffers["d_" + name] = {"type": "u32", "count": 1}
+                    launches.append({"kernel": name, "grid": [1, 1, 1], "block": [1, 1, 1], "args": ["g_" + name, "d_" + name]})
+                    checks.append({"buffer": "d_" + name, "values": [total]})
+    write(directory, "pressure", text, buffers, launches, checks)
+
+
 if __name__ == "__main__":
     {"compare": family_compare, "warp": family_warp, "barrier": family_barrier, "brx": family_brx,
-     "predicate": family_predicate}[sys.argv[1]](sys.argv[2])
+     "predicate": family_predicate, "address": family_address,
+     "pressure": family_pressure}[sys.argv[1]](sys.argv[2])
