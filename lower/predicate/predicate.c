@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lower/predicate/predicate.h"
 #include "ir/cfg.h"
+#include "ir/loops.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 #include <stdlib.h>
@@ -67,12 +68,8 @@ static bool try_block(Pred *pred, BlockId b) {
         return false;
     report.first = pred_convert(pred, &r);
     VEC_ADD(&f->module->arena, &f->module->predicated, report);
-    for (BlockId next = ir_block(f, b)->succs.at[0]; opt_merge_next(f, b);
-         next = ir_block(f, b)->succs.at[0]) {
-        pred->ipdom[b.i] = pred->ipdom[next.i];
-        if (!ir_block(f, b)->succs.n)
-            break;
-    }
+    while (opt_merge_next(f, b) && ir_block(f, b)->succs.n)
+        ;
     queue(pred, b);
     for (unsigned k = 0; k < ir_block(f, b)->preds.n; k++)
         queue(pred, ir_block(f, b)->preds.at[k]);
@@ -112,7 +109,10 @@ static bool predicate_function(Function *f, PredicateMode mode, bool barriers, D
         f->insts.at[n].aux = 0;
     pred_live(&p);
     Graph g = cfg_graph(&p.a, f);
-    p.ipdom = cfg_post_dominators(&p.a, f, &g, f->entry.i).ipdom;
+    p.round = ARENA_ARRAY(&p.a, uint32_t, f->blocks.n);
+    LoopForest loops = loop_forest(&p.a, &g, f->entry.i);
+    for (uint32_t b = 0; b < f->blocks.n; b++)
+        p.round[b] = loops.innermost[b] == NO_NODE ? 0 : loops.at[loops.innermost[b]].header;
     p.queued = ARENA_ARRAY(&p.a, bool, f->blocks.n);
     do {
         again = false;

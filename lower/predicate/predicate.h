@@ -48,7 +48,7 @@ typedef struct { /* the conjunction of the side's guard and another, made in the
  *   diamond   head -> side 0, side 1, both -> join
  *   exit      head -> side, join     the side ends in EXIT
  *   branch    head -> side, join     side -> join, out
- *   leave     head -> side, join     side -> out, where the join leads too, further on */
+ *   leave     head -> side, join     side -> out, in the same loop or its header */
 typedef struct {
     BlockId head, join, out;
     PredicateShape shape;
@@ -74,7 +74,7 @@ typedef struct {
     uint32_t *live_value; /* [index] */
     Bitset *live_in;      /* [block] */
     Bitset scratch;
-    uint32_t *ipdom; /* [block] where the ways from its end meet; 0: nowhere */
+    uint32_t *round; /* [block] header of the innermost loop around it; 0: none */
     bool *queued;    /* [block] */
     VEC(uint32_t) work;
 } Pred;

@@ -73,19 +73,15 @@ static PredicateShape shape_of(const Pred *pred, BlockId head, unsigned k, PredR
         region->join = other;
         return s->insts.n > 1 && s->loop_depth < block->loop_depth ? PD_NONE : PD_EXIT;
     case END_JUMP:
-        if (s->succs.at[0].i == head.i)
-            return PD_NONE;
         region->join = s->succs.at[0];
         if (region->join.i == other.i)
             return other.i == head.i ? PD_NONE : PD_TRIANGLE;
-        if (own_side(f, other, head) && block_end(f, o) == END_JUMP && o->succs.at[0].i == region->join.i)
+        if (region->join.i != head.i && own_side(f, other, head) && block_end(f, o) == END_JUMP &&
+            o->succs.at[0].i == region->join.i)
             return PD_DIAMOND;
         region->out = region->join;
         region->join = other;
-        return pred->ipdom[head.i] == region->out.i &&
-                       f->blocks.at[region->out.i].loop_depth == block->loop_depth
-                   ? PD_LEAVE
-                   : PD_NONE;
+        return other.i != head.i && pred->round[region->out.i] == pred->round[head.i] ? PD_LEAVE : PD_NONE;
     case END_BRANCH:
         for (unsigned x = 0; x < 2; x++)
             if (s->succs.at[x].i == other.i && s->succs.at[1 - x].i != other.i) {

@@ -144,6 +144,14 @@ static const Case cases[] = {
      "bb4" BACK("bb2 bb5 bb6") "  %r5 = phi %r1, %r2, %r2\n  STG _, _, 0x0, %r5\n  EXIT _\n",
      PREDICATE_AUTO, PD_LEAVE, PR_CONVERTED,
      {"@%p3 STG _, _, 0x4, %r1", "@%p3 BRA _, _, bb4\n  BRA _, _, bb3", "= phi %r1, %r2, %r2"}, {"bb2"}},
+    {"a side that goes back to the head of the loop", HEAD("bb2") "  BRA _, _, bb2\n"
+     "bb2: preds(bb1 bb3 bb4) succs(bb3 bb4)\n  STG _, _, 0x0, %r1\n" TWO("bb3", "bb4")
+     "bb3: preds(bb2) succs(bb2)\n  STG _, _, 0x4, %r1\n  BRA _, _, bb2\n"
+     "bb4: preds(bb2) succs(bb2 bb5)\n  STG _, _, 0x8, %r1\n"
+     "  %p4, _ = ISETP(cmp=EQ) %r1, 0x3, PT, PT\n  @%p4 BRA _, _, bb2\n  BRA _, _, bb5\n"
+     "bb5" BACK("bb4") "  EXIT _\n",
+     PREDICATE_AUTO, PD_LEAVE, PR_CONVERTED,
+     {"  STG _, _, 0x0, %r1\n  @%p3 STG _, _, 0x4, %r1\n  @%p3 BRA _, _, bb2\n  BRA _, _, bb4"}, {"bb3"}},
     {"a barrier on the other side of a diamond",
      HEAD("bb2 bb3") TWO("bb2", "bb3")
      "bb2: preds(bb1) succs(bb4)\n  STG _, _, 0x4, %r1\n  BRA _, _, bb4\n"
