@@ -3,9 +3,9 @@
  * is alive where a value of the other is made (the test of Boissinot and others, "Revisiting out-of-SSA
  * translation for correctness, code quality, and efficiency", CGO 2009, section 4.4: the members of both in
  * the order of the dominator tree, each compared with the nearest that dominates it, in linear time). The
- * relations of the deepest loops come first, because a copy there is executed most often. Without the test,
- * all counters that start at one zero would be one web, and each would take the register that another just
- * had.
+ * relations of the deepest loops come first, because a copy there is executed most often, and of the sources
+ * of one phi those that are alive together with the fewest others. Without the test, all counters that start
+ * at one zero would be one web, and each would take the register that another just had.
  *
  * What comes to a phi from a block that lanes hardly ever reach, a call's result as a rule, is related to
  * nothing: that web would take the call's register, and the common way a copy to it.
@@ -15,10 +15,11 @@
 #include "ir/cfg.h"
 #include "regalloc/colour.h"
 
-enum { MOST_MEMBERS = 1024 }; /* bounds the work of a test */
+enum { MOST_MEMBERS = 1024 /* bounds the work of a test */, MOST_RIVALS = 16 };
 
 typedef struct {
     uint32_t a, b, depth; /* values; loop depth of the copy that there would be */
+    uint32_t rivals;      /* of a phi's source: the other sources that it is alive together with */
 } Relation;
 typedef struct {
     uint32_t value, block, at; /* block: place in reverse postorder */
@@ -175,12 +176,28 @@ static void join(Webs *webs, uint32_t x, uint32_t y) {
 
 /* ---- what should be together ---- */
 
-static void relate(Webs *webs, Operand a, Operand b, uint32_t depth) {
+static void relate(Webs *webs, Operand a, Operand b, uint32_t depth, uint32_t rivals) {
     ValId x[4], y[4];
     unsigned n = ra_values(webs->f, a, x), m = ra_values(webs->f, b, y);
     for (unsigned k = 0; k < n && k < m; k++)
         if (x[k].i && y[k].i)
-            VEC_ADD(&webs->a, &webs->relations, ((Relation){x[k].i, y[k].i, depth}));
+            VEC_ADD(&webs->a, &webs->relations, ((Relation){x[k].i, y[k].i, depth, rivals}));
+}
+
+/* How many of the phi's sources can share no register with its source number `n`: where one of many is alive
+ * behind the others, a counter that each of them is made from, it had better be the one that is copied. */
+static uint32_t count_rivals(const Webs *webs, const Inst *phi, unsigned n) {
+    const Operand *of = ir_src(webs->f, phi, n);
+    uint32_t rivals = 0;
+    for (unsigned k = 0; k < phi->nsrc && phi->nsrc <= MOST_RIVALS; k++) {
+        const Operand *other = ir_src(webs->f, phi, k);
+        if (of->kind != OPK_VAL || other->kind != OPK_VAL || of->count != 1 || other->count != 1 ||
+            of->value == other->value || !webs->def_block[of->value] || !webs->def_block[other->value])
+            continue;
+        rivals += (dominates(webs, of->value, other->value) && meets(webs, of->value, other->value)) ||
+                  (dominates(webs, other->value, of->value) && meets(webs, other->value, of->value));
+    }
+    return rivals;
 }
 
 static void relate_inst(Webs *webs, BlockId b, const Inst *i) {
@@ -190,30 +207,34 @@ static void relate_inst(Webs *webs, BlockId b, const Inst *i) {
         FOR_SRCS(f, i, src) {
             BlockId from = ir_block(f, b)->preds.at[AT(src)];
             if (!webs->rare[from.i]) /* the others' register counts, so the copy is made there */
-                relate(webs, *ir_dst(f, i, 0), *src, depth[from.i]);
+                relate(webs, *ir_dst(f, i, 0), *src, depth[from.i], count_rivals(webs, i, AT(src)));
         }
     }
     if (i->op == IR_COPY || i->op == IR_PARCOPY)
         for (unsigned k = 0; k < i->ndst && k < i->nsrc; k++)
-            relate(webs, *ir_dst(f, i, k), *ir_src(f, i, k), depth[b.i]);
+            relate(webs, *ir_dst(f, i, k), *ir_src(f, i, k), depth[b.i], 0);
     FOR_TIED(f, i, old)
-        relate(webs, *ir_dst(f, i, AT(old)), *old, depth[b.i]);
+        relate(webs, *ir_dst(f, i, AT(old)), *old, depth[b.i], 0);
 }
 
-/* Deepest loops first, else in the order of the text. */
+static uint32_t urgency(const Relation *relation) {
+    return relation->depth * (MOST_RIVALS + 1) + MOST_RIVALS - relation->rivals;
+}
+
+/* Deepest loops first, then those with the fewest rivals, else in the order of the text. */
 static void join_related(Webs *webs) {
-    uint32_t deepest = 0;
+    uint32_t most = 0;
     for (uint32_t k = 0; k < webs->relations.n; k++)
-        if (webs->relations.at[k].depth > deepest)
-            deepest = webs->relations.at[k].depth;
-    uint32_t *start = ARENA_ARRAY(&webs->a, uint32_t, deepest + 2);
+        if (urgency(&webs->relations.at[k]) > most)
+            most = urgency(&webs->relations.at[k]);
+    uint32_t *start = ARENA_ARRAY(&webs->a, uint32_t, most + 2);
     Relation *sorted = ARENA_ARRAY(&webs->a, Relation, webs->relations.n + 1);
     for (uint32_t k = 0; k < webs->relations.n; k++)
-        start[deepest - webs->relations.at[k].depth + 1]++;
-    for (uint32_t d = 1; d <= deepest; d++)
+        start[most - urgency(&webs->relations.at[k]) + 1]++;
+    for (uint32_t d = 1; d <= most; d++)
         start[d] += start[d - 1];
     for (uint32_t k = 0; k < webs->relations.n; k++)
-        sorted[start[deepest - webs->relations.at[k].depth]++] = webs->relations.at[k];
+        sorted[start[most - urgency(&webs->relations.at[k])]++] = webs->relations.at[k];
     for (uint32_t k = 0; k < webs->relations.n; k++)
         join(webs, sorted[k].a, sorted[k].b);
 }
