@@ -116,10 +116,45 @@ static void test_worst(void **state) {
     assert_true(n > 500);
 }
 
+/* Uniform registers and predicates: what was measured on sm_75 and sm_80, and on sm_90 the least that
+ * ptxas 13.0 keeps. Distances of other readers follow from these units. */
+static void test_uniform_distances(void **state) {
+    (void)state;
+    enum { GUARD = LATENCY_GUARD };
+    static const struct {
+        unsigned writer, file, reader, src, sm_75, sm_80, sm_90;
+    } rows[] = {
+        {OT_UIADD3, RF_UR, OT_UIADD3, 0, 4, 4, 4},        {OT_UIADD3, RF_UR, OT_ULOP3, 0, 4, 4, 4},
+        {OT_UIADD3, RF_UR, OT_IADD3, 1, 6, 6, 6},         {OT_ULOP3, RF_UR, OT_FFMA, 1, 6, 6, 6},
+        {OT_UIADD3, RF_UR, OT_LDG, 1, 9, 9, 9},           {OT_UIADD3, RF_UR, OT_STG, 1, 9, 9, 9},
+        {OT_UIADD3, RF_UR, OT_ULDC, 0, 12, 12, 12},       {OT_UIADD3, RF_UR, OT_UMOV, 0, 7, 7, 7},
+        {OT_ULEA, RF_UR, OT_VOTEU, 0, 7, 7, 7},           {OT_UIADD3, RF_UR, OT_BRA, 0, 10, 10, 10},
+        {OT_UMOV, RF_UR, OT_UIADD3, 0, 2, 2, 2},          {OT_UMOV, RF_UR, OT_ULDC, 0, 5, 5, 5},
+        {OT_ULDC, RF_UR, OT_IADD3, 1, 2, 2, 2},           {OT_ULDC, RF_UR, OT_LDG, 1, 2, 2, 6},
+        {OT_UISETP, RF_UP, OT_UISETP, 0, 4, 4, 4},        {OT_UISETP, RF_UP, OT_SEL, 0, 6, 6, 6},
+        {OT_UISETP, RF_UP, OT_UIADD3, GUARD, 11, 11, 13}, {OT_UISETP, RF_UP, OT_ULDC, 0, 11, 11, 13},
+    };
+    static const char *const names[] = {"sm_75", "sm_80", "sm_90"};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        for (unsigned t = 0; t < 3; t++) {
+            const Target *target = isa_target(names[t]);
+            MachInst writer = isa_inst(rows[k].writer), reader = isa_inst(rows[k].reader);
+            writer.dst[0] = op_reg((RegFile)rows[k].file, 0, 1);
+            unsigned want = t == 0   ? rows[k].sm_75
+                            : t == 1 ? rows[k].sm_80
+                                     : rows[k].sm_90,
+                     is = latency_raw(target, &writer, 0, &reader, rows[k].src);
+            if (is != want)
+                fail_msg("%s: %u cycles from %s to %s, measured %u", names[t], is,
+                         isa_optype_name(rows[k].writer), isa_optype_name(rows[k].reader), want);
+        }
+}
+
 int main(int argc, char **argv) {
     if (argc != 2)
         return 2;
     path = argv[1];
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_worst)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_worst),
+                                       cmocka_unit_test(test_uniform_distances)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -615,7 +615,38 @@ def family_pressure(directory):
     write(directory, "pressure", text, buffers, launches, checks)
 
 
+# ---- similar sides of a divergent branch, of sizes about those at which they are no longer executed together ----
+
+def family_sides(directory):
+    """Kernel bB_iI: two sides, each of B times (I instructions, and one more that half of the lanes leave out)."""
+    text, buffers, launches, checks = HEAD, {}, [], []
+    for blocks, insts in ((1, 62), (1, 64), (1, 66), (2, 46), (2, 48), (2, 50), (3, 30), (3, 32), (3, 34), (4, 20), (4, 22), (4, 24),
+                          (5, 16), (6, 12)):
+        name = f"b{blocks}_i{insts}"
+        lanes = [word(i) for i in range(64)]
+        x, body = list(lanes), "    ld.param.u64 d, [D]; mov.u32 i, %tid.x; mad.wide.u32 d, i, 4, d; ld.global.u32 x, [d];\n" \
+            "    and.b32 y, i, 5; setp.eq.u32 p, y, 1; @p bra OTHER;\n"
+        for side in (0, 1):
+            mine = [k for k in range(64) if (k & 5 == 1) == (side == 1)]
+            for b in range(blocks):
+                for n in range(insts):
+                    c = word(1000 * (side if n == 1 else 0) + 100 * b + n) | 1
+                    body += f"    mad.lo.u32 x, x, {c}, i;\n"
+                    for k in mine:
+                        x[k] = (x[k] * c + k) & 0xffffffff
+                body += f"    and.b32 y, i, {2 << b % 5}; setp.eq.u32 q, y, 0; @q bra N{side}_{b}; xor.b32 x, x, {b + 3 + side};\n"
+                body += f"N{side}_{b}: add.u32 x, x, 7;\n"
+                for k in mine:
+                    x[k] = ((x[k] ^ b + 3 + side if k & (2 << b % 5) else x[k]) + 7) & 0xffffffff
+            body += "    bra JOIN;\nOTHER:\n" if not side else "JOIN:\n"
+        text += kernel(name, ["D"], "    .reg .u32 i, x, y;\n    .reg .u64 d;\n    .reg .pred p, q;", body + "    st.global.u32 [d], x;")
+        buffers["d_" + name] = {"type": "u32", "values": lanes}
+        launches.append({"kernel": name, "grid": [1, 1, 1], "block": [64, 1, 1], "args": ["d_" + name]})
+        checks.append({"buffer": "d_" + name, "values": x})
+    write(directory, "sides", text, buffers, launches, checks)
+
+
 if __name__ == "__main__":
     {"compare": family_compare, "warp": family_warp, "barrier": family_barrier, "brx": family_brx,
      "predicate": family_predicate, "address": family_address,
-     "pressure": family_pressure}[sys.argv[1]](sys.argv[2])
+     "pressure": family_pressure, "sides": family_sides}[sys.argv[1]](sys.argv[2])
