@@ -57,8 +57,7 @@ typedef struct {
     MachineOptions machine;
 } FuzzConfig;
 
-/* The 32 policies are {release, blocked} x branch order x join scope x lane choice; the 16 literal ones may
- * hang. */
+/* All are those that code must survive (sim/machine/policy.def); the 16 literal ones may hang. */
 typedef enum {
     FUZZ_POLICIES_SAMPLED,
     FUZZ_POLICIES_ALL,
@@ -66,7 +65,7 @@ typedef enum {
     FUZZ_POLICIES_LITERAL
 } FuzzPolicies;
 enum {
-    FUZZ_NPOLICIES = 64,
+    FUZZ_NPOLICIES = 128,
     FUZZ_NLITERAL = 16,
     FUZZ_SAMPLED = 4,
     FUZZ_ALL_LEVELS = -1,
@@ -74,7 +73,7 @@ enum {
 };
 void fuzz_policy(
     unsigned n,
-    MachineOptions *options); /* combination n of the machine's policies; from 64 on literal ones */
+    MachineOptions *options); /* combination n of the machine's policies; from 128 on literal ones */
 
 /* Check a program under `n` configurations that share their compilation: everything but machine and traces is
  * the first one's. `failed`: index of the configuration of the verdict, or NULL. */

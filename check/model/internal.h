@@ -84,6 +84,7 @@ typedef struct {
 typedef struct {
     const ModelProgram *p;
     ModelOptions opt;
+    bool bssy_assigns;
     unsigned nlanes;
     uint8_t all;
     unsigned lane_number[MODEL_MAX_LANES];

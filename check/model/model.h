@@ -85,7 +85,7 @@ typedef struct {
 } ModelResult;
 
 /* Combination n of the policies that code must survive, without lane choices that the others stand for. */
-enum { MODEL_POLICY_COUNT = 32 };
+enum { MODEL_POLICY_COUNT = 64 };
 void model_choose(ModelOptions *options, unsigned n);
 
 typedef struct ModelProgram ModelProgram; /* what is derived from the code once */

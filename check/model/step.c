@@ -509,7 +509,7 @@ static StepStatus warpsync(Stepper *stepper, const Skel *k, ModelState *state, u
 static void b_register(Stepper *stepper, const Skel *skel, ModelState *state, Lanes g) {
     uint8_t *b = &state->b[skel->barrier];
     switch (skel->kind) {
-    case BK_BSSY: *b |= g; break;
+    case BK_BSSY: *b = (uint8_t)(g | (stepper->bssy_assigns ? 0 : *b)); break;
     case BK_BREAK: *b &= (uint8_t)~g; break;
     case BK_BMOV_TO_B:
         if (g && skel->mask_reg != 0xff && state->track[lowest(g)][skel->mask_reg] & TRACK_KNOWN)

@@ -13,7 +13,7 @@
 
 enum {
     NPOLICIES = 32,
-    NMODEL = MODEL_POLICY_COUNT / 2 /* without turns at WARPSYNC */,
+    NMODEL = MODEL_POLICY_COUNT / 4 /* without turns at WARPSYNC and the other BSSY */,
     NCHECKED = 4,
     SLACK_ISSUES = 20000,
     ORIGINAL_BUDGET = 20000000

@@ -166,7 +166,7 @@ static Term *wide_half(Ptx *ptx, Term *word, unsigned h) {
 /* Exactly to f32, the function, rounded back: what docs/numerics.md has for ex2 and tanh. */
 static Term *of_wide_half(Ptx *ptx, Term *word, unsigned h, unsigned func) {
     Terms *ts = &ptx->p->ts;
-    bool flush = ptx->in->flags & PF_FTZ;
+    bool flush = ptx->in->flags & PF_FTZ && !isa_target_info(ptx->p->g->bin->target)->mufu_flushes;
     Term *zero = pv_k32(ptx, 0x80000000), *half = half_of(ts, word, h), *wide;
     if (is_bf16(pv_type(ptx)))
         wide = t_shl(ts, half, pv_k32(ptx, 16));

@@ -127,25 +127,62 @@ static bool div64(Ptx *ptx, Term *a, Term *b) {
     Term *arg[5] = {t_lo(ts, a), t_hi(ts, a), t_lo(ts, b), t_hi(ts, b), pv_k32(ptx, rnd(ptx))};
     return library(ptx, term_name(ts, "__heddle_div_f64"), arg, 5, true);
 }
+/* Around MUFU: where the target's does not flush by itself. */
+static bool mufu_flushes(const Ptx *ptx) { return isa_target_info(ptx->p->g->bin->target)->mufu_flushes; }
+static Term *mufu_flush(Ptx *ptx, Term *a) { return mufu_flushes(ptx) ? a : maybe_flush(ptx, a); }
+static Term *is_small(Ptx *ptx, Term *a) {
+    return t_fcmp(&ptx->p->ts, 32, 1, magnitude(ptx, a), pv_k32(ptx, 0x00800000));
+}
+static Term *scale_small(Ptx *ptx, Term *b) {
+    return t_ite(&ptx->p->ts, is_small(ptx, b), pv_k32(ptx, 0x4b800000), pv_k32(ptx, 0x3f800000));
+}
+static Term *scale_both(Ptx *ptx, Term *b) {
+    Term *big = t_fcmp(&ptx->p->ts, 32, 4, magnitude(ptx, b), pv_k32(ptx, 0x7e800000));
+    return t_ite(&ptx->p->ts, big, pv_k32(ptx, 0x3e800000), scale_small(ptx, b));
+}
 static bool div_full(Ptx *ptx, Term *a, Term *b) {
-    Terms *ts = &ptx->p->ts;
-    Term *mag = magnitude(ptx, b);
-    Term *small = t_fcmp(ts, 32, 1, mag, pv_k32(ptx, 0x00800000)),
-         *big = t_fcmp(ts, 32, 6, mag, pv_k32(ptx, 0x7e800000));
-    Term *k = t_ite(ts, big, pv_k32(ptx, 0x3e800000),
-                    t_ite(ts, small, pv_k32(ptx, 0x4b800000), pv_k32(ptx, 0x3f800000)));
-    Term *u = fmul(ptx, a, k, ftz(ptx)), *v = fmul(ptx, b, k, ftz(ptx));
-    pv_dst(ptx, pv_operand(ptx, 0), TY_F32,
-           fmul(ptx, u, maybe_flush(ptx, mufu(ptx, Mufu_RCP, maybe_flush(ptx, v))), ftz(ptx)));
+    Term *k = scale_both(ptx, b), *u = fmul(ptx, a, k, ftz(ptx)), *v = fmul(ptx, b, k, ftz(ptx));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_F32, fmul(ptx, u, mufu(ptx, Mufu_RCP, v), ftz(ptx)));
     return true;
+}
+static bool div_approx(Ptx *ptx, Term *a, Term *b) {
+    if (!ftz(ptx)) {
+        Term *k = scale_small(ptx, b);
+        a = fmul(ptx, a, k, false);
+        b = fmul(ptx, b, k, false);
+    }
+    Term *r = mufu(ptx, Mufu_RCP, mufu_flush(ptx, b));
+    return give(ptx, fmul(ptx, a, mufu_flushes(ptx) ? r : canonical(ptx, r, true), ftz(ptx)));
 }
 /* f32: correctly rounded, by the library's function for the rounding mode */
 static bool rounded(Ptx *ptx, const char *name, Term *const *arg, unsigned n) {
     static const char *const modes[] = {"rn", "rm", "rp", "rz"};
     return library(ptx, term_name(&ptx->p->ts, "__heddle_%s_%s_f32", name, modes[rnd(ptx)]), arg, n, false);
 }
+/* The steps of docs/numerics.md section 6. */
+static Term *scaled(Ptx *ptx, unsigned f, Term *a) {
+    Terms *ts = &ptx->p->ts;
+    if (f == Mufu_TANH)
+        return mufu(ptx, f, a);
+    if (f == Mufu_RCP) {
+        Term *k = scale_both(ptx, a);
+        return fmul(ptx, mufu(ptx, f, fmul(ptx, a, k, false)), k, false);
+    }
+    Term *scale = is_small(ptx, a), *by = pv_k32(ptx, 0x4b800000);
+    if (f == Mufu_EX2) {
+        scale = t_fcmp(ts, 32, 1, a, pv_k32(ptx, 0xc2fc0000));
+        by = pv_k32(ptx, 0x3f000000);
+    }
+    Term *r = mufu(ptx, f, t_ite(ts, scale, fmul(ptx, a, by, false), a)), *d;
+    if (f == Mufu_LG2)
+        d = fadd(ptx, r, pv_k32(ptx, 0xc1c00000), Rnd_RN, false, false);
+    else
+        d = fmul(ptx, r, f == Mufu_EX2 ? r : pv_k32(ptx, f == Mufu_RSQ ? 0x45800000 : 0x39800000), false);
+    return t_ite(ts, scale, d, r);
+}
 static bool approximate(Ptx *ptx, unsigned f) {
-    return give(ptx, maybe_flush(ptx, mufu(ptx, f, maybe_flush(ptx, operand(ptx, 1)))));
+    Term *a = operand(ptx, 1);
+    return give(ptx, ftz(ptx) ? mufu_flush(ptx, mufu(ptx, f, mufu_flush(ptx, a))) : scaled(ptx, f, a));
 }
 /* of the high word, f64 */
 static bool approximate_high(Ptx *ptx, unsigned f) {
@@ -158,10 +195,8 @@ bool prove_ptx_fdiv(Ptx *ptx) {
         return div64(ptx, a, b);
     if (ptx->in->flags & PF_FULL)
         return div_full(ptx, a, b);
-    if (ptx->in->flags & PF_APPROX) {
-        Term *q = canonical(ptx, mufu(ptx, Mufu_RCP, maybe_flush(ptx, b)), true);
-        return give(ptx, fmul(ptx, a, q, ftz(ptx)));
-    }
+    if (ptx->in->flags & PF_APPROX)
+        return div_approx(ptx, a, b);
     return rounded(ptx, "div", (Term *[]){maybe_flush(ptx, a), maybe_flush(ptx, b)}, 2);
 }
 bool prove_ptx_rcp(Ptx *ptx) {
@@ -201,8 +236,9 @@ bool prove_ptx_lg2(Ptx *ptx) { return approximate(ptx, Mufu_LG2); }
 bool prove_ptx_ex2(Ptx *ptx) { return approximate(ptx, Mufu_EX2); }
 bool prove_ptx_tanh(Ptx *ptx) { return approximate(ptx, Mufu_TANH); }
 static bool of_turns(Ptx *ptx, unsigned f) {
-    Term *turns = fmul(ptx, operand(ptx, 1), pv_k32(ptx, 0x3e22f983), ftz(ptx));
-    return give(ptx, maybe_flush(ptx, mufu(ptx, f, turns)));
+    const char *name = suffixed(ptx, "fmul", Rnd_RZ, !mufu_flushes(ptx), false);
+    Term *turns = prove_uf_sorted(ptx->p, 32, name, operand(ptx, 1), pv_k32(ptx, 0x3e22f983));
+    return give(ptx, mufu(ptx, f, turns));
 }
 bool prove_ptx_sin(Ptx *ptx) { return of_turns(ptx, Mufu_SIN); }
 bool prove_ptx_cos(Ptx *ptx) { return of_turns(ptx, Mufu_COS); }

@@ -41,8 +41,7 @@ typedef struct {
     ProcInfo *info;
     Cells *in, *extra, *writes;       /* by block; extra: divergent because paths meet here */
     bool *apart, *together, *reached; /* by block */
-    uint8_t *conv_b; /* by block, native: barriers that were joined by the whole warp (low 8) */
-    bool certain;    /* only what is divergent by its data: registers may hold copies of one value where paths
+    bool certain; /* only what is divergent by its data: registers may hold copies of one value where paths
                         meet */
     bool *dirty, *running; /* by proc: to be looked at again; being looked at */
     Together *at;          /* by block, for run_proc */
@@ -485,9 +484,9 @@ static void together_behind(Uniform *uniform, Together *together, uint32_t i) {
         together->on = true;
     else if (k == BK_BSSY) {
         uint16_t bit = (uint16_t)(1u << bin_barrier(m));
-        if (bin_guard(m) == BG_ALWAYS && together->on)
-            together->joined =
-                (uint16_t)(is_closed(uniform, i) ? together->joined | bit : together->joined & ~bit);
+        /* of a part of the warp: the others may be lost from the register, where BSSY sets it */
+        bool all = bin_guard(m) == BG_ALWAYS && together->on && is_closed(uniform, i);
+        together->joined = (uint16_t)(all ? together->joined | bit : together->joined & ~bit);
     } else if (k == BK_BSYNC && bin_guard(m) == BG_ALWAYS) {
         together->on |= together->joined >> bin_barrier(m) & 1;
         together->joined &= (uint16_t) ~(1u << bin_barrier(m));

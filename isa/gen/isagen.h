@@ -17,7 +17,7 @@
 
 #define IG_WORD_BITS 128
 #define IG_MAX_TARGETS 16
-#define IG_MAX_PROPS 40
+#define IG_MAX_PROPS 48
 #define IG_REG_FILES 5 /* RF_COUNT of isa/operand.h */
 #define IG_MAX_DST 4
 #define IG_MAX_SRC 8

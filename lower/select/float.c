@@ -162,27 +162,49 @@ bool isel_fminmax_xorsign(Sel *s, const PtxInsn *in) {
 
 /* ---- division, roots ---- */
 
-static Operand maybe_flush(Sel *s, const PtxInsn *in, Operand a) { return ftz(in) ? sel_flush(s, a) : a; }
+/* Around MUFU: of an operation with .ftz, where the machine's does not flush by itself. */
+static Operand mufu_flush(Sel *s, const PtxInsn *in, Operand a) {
+    return ftz(in) && !s->ti->mufu_flushes ? sel_flush(s, a) : a;
+}
+
+enum {
+    LEAST_NORMAL = 0x00800000,
+    LAST_NORMAL_RCP = 0x7e800000 /* 2^126 */,
+    TWO_24 = 0x4b800000,
+    ONE = 0x3f800000
+};
+static Operand is_small(Sel *s, Operand a) {
+    return emit_fsetp(s, FCmp_LT, op_with(a, OPM_ABS), op_imm(LEAST_NORMAL));
+}
+static Operand scale_small(Sel *s, Operand b) {
+    return sel_select(s, is_small(s, b), sel_value(s, op_imm(TWO_24)), op_imm(ONE));
+}
+/* ... so that the reciprocal is normal too */
+static Operand scale_both(Sel *s, Operand b) {
+    Operand big = emit_fsetp(s, FCmp_GT, op_with(b, OPM_ABS), op_imm(LAST_NORMAL_RCP));
+    return sel_select(s, op_not(big), scale_small(s, b), op_imm(0x3e800000));
+}
 
 static bool div_approx(Sel *s, const PtxInsn *in) {
-    Operand a = sel_src32(s, &in->operands[1]), b = maybe_flush(s, in, sel_src32(s, &in->operands[2]));
-    Operand r = sel_flush(s, sel_mufu(s, Mufu_RCP, b));
-    sel_write32(s, &in->operands[0], TY_F32, emit_fmul(s, ftz(in), sel_value(s, a), r));
+    Operand a = sel_value(s, sel_src32(s, &in->operands[1])),
+            b = sel_value(s, sel_src32(s, &in->operands[2]));
+    if (!ftz(in)) {
+        Operand k = scale_small(s, b);
+        a = emit_fmul(s, false, a, k);
+        b = emit_fmul(s, false, b, k);
+    }
+    Operand r = sel_mufu(s, Mufu_RCP, mufu_flush(s, in, b));
+    if (!s->ti->mufu_flushes)
+        r = sel_flush(s, r);
+    sel_write32(s, &in->operands[0], TY_F32, emit_fmul(s, ftz(in), a, r));
     return true;
 }
 
-/* scale so that the reciprocal is normal */
 static bool div_full(Sel *s, const PtxInsn *in) {
     Operand a = sel_value(s, sel_src32(s, &in->operands[1])),
             b = sel_value(s, sel_src32(s, &in->operands[2]));
-    Operand mag = op_with(b, OPM_ABS);
-    Operand small = emit_fsetp(s, FCmp_LT, mag, op_imm(0x00800000)),
-            big = emit_fsetp(s, FCmp_GE, mag, op_imm(0x7e800000));
-    Operand k = sel_select(s, small, sel_value(s, op_imm(0x4b800000)), op_imm(0x3f800000));
-    k = sel_select(s, op_not(big), k, op_imm(0x3e800000));
-    Operand x = emit_fmul(s, ftz(in), a, k), y = emit_fmul(s, ftz(in), b, k);
-    Operand r = maybe_flush(s, in, sel_mufu(s, Mufu_RCP, maybe_flush(s, in, y)));
-    sel_write32(s, &in->operands[0], TY_F32, emit_fmul(s, ftz(in), x, r));
+    Operand k = scale_both(s, b), x = emit_fmul(s, ftz(in), a, k), y = emit_fmul(s, ftz(in), b, k);
+    sel_write32(s, &in->operands[0], TY_F32, emit_fmul(s, ftz(in), x, sel_mufu(s, Mufu_RCP, y)));
     return true;
 }
 
@@ -217,9 +239,33 @@ bool isel_fdiv(Sel *s, const PtxInsn *in) {
     return sel_div_rounded(s, rnd_of(in), ftz(in), v, &d) && give_f32(s, in, d);
 }
 
+/* MUFU of what it takes on every machine, normal numbers, so that the result is normal too: the steps of
+ * docs/numerics.md section 6, which are those of ptxas 13.0. */
+static Operand approx_scaled(Sel *s, unsigned func, Operand a) {
+    enum { TWO_12 = 0x45800000, TWO_MINUS_12 = 0x39800000, HALF = 0x3f000000 };
+    if (func == Mufu_TANH)
+        return sel_mufu(s, func, a);
+    a = sel_value(s, a);
+    if (func == Mufu_RCP) {
+        Operand k = scale_both(s, a);
+        return emit_fmul(s, false, sel_mufu(s, func, emit_fmul(s, false, a, k)), k);
+    }
+    bool power = func == Mufu_EX2;
+    Operand scale = power ? emit_fsetp(s, FCmp_LT, a, op_imm(0xc2fc0000)) /* -126 */ : is_small(s, a);
+    Operand x = emit_fmul(s, false, a, op_imm(power ? HALF : TWO_24));
+    Operand r = sel_mufu(s, func, sel_select(s, scale, x, a)), d;
+    if (func == Mufu_LG2)
+        d = EMIT_R(s, OT_FADD, MSET(FADD, rnd, Rnd_RN), r, op_imm(0xc1c00000) /* -24 */);
+    else
+        d = emit_fmul(s, false, r, power ? r : op_imm(func == Mufu_RSQ ? TWO_12 : TWO_MINUS_12));
+    return sel_select(s, scale, d, r);
+}
+
 static bool approx(Sel *s, const PtxInsn *in, unsigned func) {
-    Operand a = maybe_flush(s, in, sel_src32(s, &in->operands[1]));
-    sel_write32(s, &in->operands[0], TY_F32, maybe_flush(s, in, sel_mufu(s, func, a)));
+    Operand a = sel_src32(s, &in->operands[1]);
+    Operand d =
+        ftz(in) ? mufu_flush(s, in, sel_mufu(s, func, mufu_flush(s, in, a))) : approx_scaled(s, func, a);
+    sel_write32(s, &in->operands[0], TY_F32, d);
     return true;
 }
 
@@ -268,11 +314,13 @@ bool isel_rsqrt(Sel *s, const PtxInsn *in) {
 
 /* ---- transcendental functions ---- */
 
+/* Turns that are no normal number count as none. */
 bool isel_sincos(Sel *s, const PtxInsn *in) {
     Operand a = sel_value(s, sel_src32(s, &in->operands[1]));
-    Operand t = emit_fmul(s, ftz(in), a, op_imm(0x3e22f983)); /* radians to turns */
-    Operand d = sel_mufu(s, in->op == PTX_SIN ? Mufu_SIN : Mufu_COS, t);
-    sel_write32(s, &in->operands[0], TY_F32, maybe_flush(s, in, d));
+    uint32_t mods =
+        MSET(FMUL, rnd, Rnd_RZ) | MSET(FMUL, ftz, !s->ti->mufu_flushes) | MSET(FMUL, scale, FmulScale_NONE);
+    Operand t = EMIT_R(s, OT_FMUL, mods, a, op_imm(0x3e22f983)); /* radians to turns */
+    sel_write32(s, &in->operands[0], TY_F32, sel_mufu(s, in->op == PTX_SIN ? Mufu_SIN : Mufu_COS, t));
     return true;
 }
 
@@ -284,7 +332,7 @@ static Operand approx_half(Sel *s, const PtxInsn *in, bool bf, unsigned func, Op
         bf ? sel_shl(s, a, op_imm(16))
            : EMIT_R(s, OT_F2F, MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN),
                     a);
-    return maybe_flush(s, in, sel_mufu(s, func, maybe_flush(s, in, x)));
+    return mufu_flush(s, in, sel_mufu(s, func, mufu_flush(s, in, x)));
 }
 
 static bool approx_any(Sel *sel, const PtxInsn *in, unsigned func) {

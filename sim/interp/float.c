@@ -42,14 +42,17 @@ static U64 fma32(U64 a, U64 b, U64 c, const PtxCode *code) {
 static uint32_t scale32(uint32_t v, uint32_t s, const PtxCode *k) {
     return out32(interp_f32_op(MATH_MUL, v, s, 0, RND_RN), k);
 }
+static uint32_t scale_small(uint32_t v) { return f32_bits(fabsf(f32_of(v)) < 0x1p-126f ? 0x1p24f : 1.0f); }
 static U64 div32(U64 a, U64 b, U64 c, const PtxCode *code) {
     uint32_t x = in32(a, code), y = in32(b, code);
     (void)c;
-    if (code->insn->flags & PF_APPROX)
-        return scale32(x, f32_flush(interp_rcp(y)), code);
+    if (code->insn->flags & PF_APPROX) {
+        uint32_t s = scale_small(y);
+        return scale32(scale32(x, s, code), f32_flush(interp_rcp(scale32(y, s, code))), code);
+    }
     if (code->insn->flags & PF_FULL) {
         float m = fabsf(f32_of(y));
-        uint32_t s = f32_bits(m >= 0x1p126f ? 0.25f : m < 0x1p-126f ? 0x1p24f : 1.0f);
+        uint32_t s = f32_bits(m > 0x1p126f ? 0.25f : m < 0x1p-126f ? 0x1p24f : 1.0f);
         x = scale32(x, s, code);
         y = scale32(y, s, code);
         return scale32(x, out32(interp_rcp(y), code), code);
@@ -59,8 +62,10 @@ static U64 div32(U64 a, U64 b, U64 c, const PtxCode *code) {
 static U64 rcp32(U64 a, U64 b, U64 c, const PtxCode *code) {
     uint32_t x = in32(a, code);
     (void)b, (void)c;
-    if (code->insn->flags & PF_APPROX)
-        return out32(interp_rcp(x), code);
+    if (code->insn->flags & PF_APPROX) {
+        uint32_t s = fabsf(f32_of(x)) > 0x1p126f ? 0x3e800000u : scale_small(x);
+        return scale32(interp_rcp(scale32(x, s, code)), s, code);
+    }
     return out32(interp_f32_op(MATH_DIV, 0x3f800000u, x, 0, code->rnd), code);
 }
 static U64 sqrt32(U64 a, U64 b, U64 c, const PtxCode *code) {
@@ -77,7 +82,7 @@ static U64 sqrt32(U64 a, U64 b, U64 c, const PtxCode *code) {
         (void)b, (void)c, (void)x;                                                                           \
         return out32(expr, k);                                                                               \
     }
-#define TURNS scale32(x, 0x3e22f983u, k)
+#define TURNS f32_flush(interp_f32_op(MATH_MUL, x, 0x3e22f983u, 0, RND_RZ))
 APPROX32(rsqrt32, interp_rsqrt(x))
 APPROX32(ex2_32, interp_ex2(x))
 APPROX32(lg2_32, interp_lg2(x))

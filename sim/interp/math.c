@@ -354,18 +354,23 @@ static double exp2_poly(double d) {
     return ldexp(p, (int)k);
 }
 
+static uint32_t exp2_normal(float f) {
+    if (f >= 128.0f)
+        return 0x7f800000u;
+    return f < -126.0f ? 0 : f32_bits((float)exp2_poly((double)f));
+}
+
 uint32_t interp_ex2(uint32_t x) {
     float f = f32_of(x);
     if (f != f)
         return F32_NAN;
-    if (f >= 128.0f)
-        return 0x7f800000u;
-    if (f <= -150.0f)
-        return 0;
-    return f32_bits((float)exp2_poly((double)f));
+    if (f >= -126.0f)
+        return exp2_normal(f);
+    float root = f32_of(exp2_normal(0.5f * f));
+    return f32_bits(root * root);
 }
 
-uint32_t interp_lg2(uint32_t x) {
+static uint32_t lg2_normal(uint32_t x) {
     static const double g[9] = {
         0x1.71547652b82fep+1, 0x1.ec709dc3a03fdp-1, 0x1.2776c50ef9bfep-1,
         0x1.a61762a7aded9p-2, 0x1.484b13d7c02a9p-2, 0x1.0c9a84994022dp-2,
@@ -389,6 +394,10 @@ uint32_t interp_lg2(uint32_t x) {
     for (int i = 7; i >= 0; i--)
         p = p * z + g[i];
     return f32_bits((float)((double)e + s * p));
+}
+uint32_t interp_lg2(uint32_t x) {
+    float f = f32_of(x);
+    return fabsf(f) < 0x1p-126f ? canon32(f32_of(lg2_normal(f32_bits(f * 0x1p24f))) - 24.0f) : lg2_normal(x);
 }
 
 static uint32_t turn(uint32_t t, bool cosine) {

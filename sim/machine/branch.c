@@ -349,7 +349,8 @@ static int op_exit(Warp *warp, Dec *d, uint32_t guard) {
 /* ---- B registers ---- */
 
 static int op_bssy(Warp *warp, Dec *dec, uint32_t guard) {
-    warp->b[dec->breg] |= with_pp(warp, dec, guard);
+    uint32_t others = warp->run->bssy_assigns ? 0 : warp->b[dec->breg];
+    warp->b[dec->breg] = others | with_pp(warp, dec, guard);
     return RUN_OK;
 }
 

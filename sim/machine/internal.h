@@ -217,6 +217,7 @@ typedef struct Run {
     uint64_t random;    /* MACHINE_LANE_RANDOM */
     uint32_t rows_used; /* highest R row named by decoded instructions + 1 */
     bool ur_used;
+    bool bssy_assigns, mufu_flushes;
     bool slow; /* a checked mode or tracing is on */
     bool trapped;
     struct {

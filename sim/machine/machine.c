@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "ir/ir.h"
 #include "sim/machine/internal.h"
+#include "sim/machine/policy.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -586,6 +587,10 @@ static void start_run(Run *run, const MachineOptions *opt, MachineResult *res) {
     run->res = res;
     run->random = run->opt.seed;
     run->slow = run->opt.replay || run->opt.trace || run->opt.report_undefined || run->opt.check_control;
+    run->bssy_assigns = machine_bssy_assigns(&run->opt.policies, run->bin->target);
+    run->mufu_flushes = run->opt.mufu_subnormal == MACHINE_MUFU_TARGET
+                            ? isa_target_info(run->bin->target)->mufu_flushes
+                            : run->opt.mufu_subnormal == MACHINE_MUFU_FLUSHES;
     run->ticks = run->slept = run->mem_version = run->clock_reads = 0;
     run->quota = 0;
     run->trapped = false;

@@ -28,6 +28,7 @@ typedef enum { MACHINE_FALLTHROUGH_FIRST, MACHINE_TAKEN_FIRST } MachineBranchOrd
 typedef enum { MACHINE_JOIN_ALL, MACHINE_JOIN_CANDIDATES } MachineJoinScope;
 typedef enum { MACHINE_NB_RELEASE, MACHINE_NB_BLOCKED, MACHINE_NB_LITERAL } MachineBsyncNb;
 typedef enum { MACHINE_TURNS_NONE, MACHINE_TURNS_TRIED } MachineWarpsyncTurns;
+typedef enum { MACHINE_BSSY_TARGET, MACHINE_BSSY_OTHER, MACHINE_BSSY_OR, MACHINE_BSSY_ASSIGN } MachineBssy;
 typedef enum { MACHINE_CLEAR_ARRIVED, MACHINE_CLEAR_ACTIVE } MachineBsyncClear;
 typedef enum { MACHINE_SLEEP_AWAKE, MACHINE_SLEEP_SUBSET, MACHINE_SLEEP_LITERAL } MachineSleepTest;
 typedef enum { MACHINE_YIELD_NEXT, MACHINE_YIELD_OWN } MachineYieldPc;
@@ -42,7 +43,7 @@ typedef enum {
     MACHINE_MUFU_2_MORE,
     MACHINE_MUFU_2_LESS
 } MachineMufuUlp;
-typedef enum { MACHINE_MUFU_KEEPS, MACHINE_MUFU_FLUSHES } MachineMufuSubnormal;
+typedef enum { MACHINE_MUFU_TARGET, MACHINE_MUFU_KEEPS, MACHINE_MUFU_FLUSHES } MachineMufuSubnormal;
 
 #define POLICY(type, field, ...) type field;
 typedef struct {

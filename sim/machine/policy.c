@@ -1,6 +1,7 @@
 /* See policy.h.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/policy.h"
+#include "isa/isa.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,16 @@ _Static_assert(1
                    == POLICY_SAFE_COUNT,
                "POLICY_SAFE_COUNT is the product of the column");
 #undef POLICY
+
+bool machine_bssy_assigns(const MachinePolicies *policies, const Target *target) {
+    bool assigns = isa_target_info(target)->bssy_assigns;
+    switch (policies->bssy) {
+    case MACHINE_BSSY_OR: return false;
+    case MACHINE_BSSY_ASSIGN: return true;
+    case MACHINE_BSSY_OTHER: return !assigns;
+    default: return assigns;
+    }
+}
 
 unsigned machine_policy_get(const MachinePolicies *policies, unsigned k) {
     switch (k) {

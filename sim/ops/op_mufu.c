@@ -109,13 +109,9 @@ static uint32_t mufu_one(uint32_t func, uint32_t bits) {
     }
 }
 
-static bool is_other(const Warp *warp) { /* another machine's MUFU, by policy */
-    return warp->run->opt.mufu_ulp != MACHINE_MUFU_EXACT ||
-           warp->run->opt.mufu_subnormal != MACHINE_MUFU_KEEPS;
-}
-static uint32_t flushed(const Warp *warp, uint32_t bits) {
-    bool flush = warp->run->opt.mufu_subnormal == MACHINE_MUFU_FLUSHES && !(bits & 0x7f800000u);
-    return flush ? bits & 0x80000000u : bits;
+/* Without subnormal numbers, unless `keep` is not 0. */
+static inline uint32_t flushed(uint32_t bits, uint32_t keep) {
+    return bits & ((bits & 0x7f800000u) | keep ? ~0u : 0x80000000u);
 }
 /* Away from zero by so many units, but not to an infinity or to zero. The high word of a double (`wide`)
  * counts in units of its own last place. */
@@ -128,22 +124,20 @@ static uint32_t moved(const Warp *warp, bool wide, uint32_t bits) {
              infinite = wide ? 0x7ff00000u : 0x7f800000u;
     return magnitude && to - 1 < infinite - 1 && magnitude < infinite ? (bits & 0x80000000u) | to : bits;
 }
-static uint32_t mufu_other(const Warp *warp, uint32_t func, uint32_t bits) {
+static uint32_t mufu_here(const Warp *warp, uint32_t func, uint32_t bits) {
     bool wide = func == Mufu_RCP64H || func == Mufu_RSQ64H;
     if (wide) { /* subnormal numbers are flushed anyway */
         uint32_t high = moved(warp, true, mufu_one(func, bits));
         return high & 0x7ff00000u ? high : high & 0x80000000u;
     }
-    return flushed(warp, moved(warp, false, mufu_one(func, flushed(warp, bits))));
+    uint32_t keep = !warp->run->mufu_flushes || func == Mufu_TANH;
+    return flushed(moved(warp, false, mufu_one(func, flushed(bits, keep))), keep);
 }
 
 static int mufu(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    bool other = is_other(warp);
-    EACH_LANE(i, g) {
-        uint32_t bits = (a[i] & dec->am[0]) ^ dec->xm[0];
-        r[i] = other ? mufu_other(warp, dec->mufu.func, bits) : mufu_one(dec->mufu.func, bits);
-    }
+    EACH_LANE(i, g)
+        r[i] = mufu_here(warp, dec->mufu.func, (a[i] & dec->am[0]) ^ dec->xm[0]);
     return RUN_OK;
 }
 /* Half precision: exactly to f32, the function, rounded back into the lower half. */
@@ -157,10 +151,13 @@ static int mufu_half(Warp *warp, Dec *dec, uint32_t g) {
     }
     return RUN_OK;
 }
-OP32(mufu_rcp, if (is_other(warp)) return mufu(warp, dec, g); uint32_t m0 = dec->am[0];
-     uint32_t x0 = dec->xm[0];, f32_canon(1.0f / as_f32((a[i] & m0) ^ x0)))
-OP32(mufu_sqrt, if (is_other(warp)) return mufu(warp, dec, g); uint32_t m0 = dec->am[0];
-     uint32_t x0 = dec->xm[0];, f32_canon(__builtin_sqrtf(as_f32((a[i] & m0) ^ x0))))
+#define MUFU_SETUP                                                                                           \
+    if (warp->run->opt.mufu_ulp != MACHINE_MUFU_EXACT)                                                       \
+        return mufu(warp, dec, g);                                                                           \
+    uint32_t m0 = dec->am[0], x0 = dec->xm[0], keep = !warp->run->mufu_flushes;
+OP32(mufu_rcp, MUFU_SETUP, flushed(f32_canon(1.0f / as_f32(flushed((a[i] & m0) ^ x0, keep))), keep))
+OP32(mufu_sqrt, MUFU_SETUP,
+     flushed(f32_canon(__builtin_sqrtf(as_f32(flushed((a[i] & m0) ^ x0, keep)))), keep))
 
 bool LV(bind_MUFU)(Bind *bind) {
     bind_operands(bind);

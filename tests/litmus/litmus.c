@@ -163,7 +163,7 @@ static const Layout layouts[] = {
 enum { NLAYOUTS = sizeof layouts / sizeof *layouts };
 
 /* ---- policies ---- */
-enum { NPOLICIES = 32 };
+enum { NPOLICIES = 64 };
 static MachineOptions policy(unsigned i, bool literal) {
     return (MachineOptions){.bsync_nb = literal ? MACHINE_NB_LITERAL
                                         : i & 1 ? MACHINE_NB_BLOCKED
@@ -171,16 +171,18 @@ static MachineOptions policy(unsigned i, bool literal) {
                             .branch_order = (MachineBranchOrder)(i >> 1 & 1),
                             .join_scope = (MachineJoinScope)(i >> 2 & 1),
                             .lane_choice = (MachineLaneChoice)(i >> 3 & 3),
+                            .bssy = i >> 5 ? MACHINE_BSSY_ASSIGN : MACHINE_BSSY_OR,
                             .seed = i,
                             .max_issues = MACHINE_BUDGET};
 }
-static const char *policy_text(unsigned i, bool literal, char out[64]) {
+static const char *policy_text(unsigned i, bool literal, char out[80]) {
     static const char *const lanes[] = {"lowest", "highest", "rotate", "random"};
-    snprintf(out, 64, "%s, %s first, join %s, %s lane",
+    snprintf(out, 80, "%s, %s first, join %s, %s lane, BSSY %s",
              literal ? "literal"
              : i & 1 ? "blocked"
                      : "release",
-             i >> 1 & 1 ? "taken" : "fall-through", i >> 2 & 1 ? "candidates" : "all", lanes[i >> 3 & 3]);
+             i >> 1 & 1 ? "taken" : "fall-through", i >> 2 & 1 ? "candidates" : "all", lanes[i >> 3 & 3],
+             i >> 5 ? "assigns" : "adds");
     return out;
 }
 
@@ -383,7 +385,7 @@ static bool run_machine(const Binary *b, const Setting *setting, const MachineOp
 }
 
 static void run_plain(const Case *c, const Setting *setting, Counts *counts) {
-    char text[64];
+    char text[80];
     SimTrap t;
     uint32_t at;
     for (unsigned i = 0; i < NPOLICIES; i++) {
@@ -411,7 +413,7 @@ static void run_plain(const Case *c, const Setting *setting, Counts *counts) {
 }
 
 static void run_mute(const Case *c, const Setting *s, Counts *counts) {
-    char text[64];
+    char text[80];
     SimTrap t;
     uint32_t at;
     for (unsigned i = 0; i < NPOLICIES; i++) {

@@ -121,14 +121,18 @@ u64 float_op(FloatOp op, const Format *format, char rounding, unsigned flags, u6
     return v;
 }
 
-u64 float_divide(bool full, unsigned flags, u64 a, u64 b) {
+/* What brings a divisor to where the reciprocal is normal; 1 if it is there. */
+static u64 divisor_scale(bool both_ends, u64 b) {
     enum { TWO_126 = 0x7e800000, TWO_M126 = 0x00800000 };
-    u64 magnitude = b & 0x7fffffff, scale = 0x3f800000; /* 1 */
-    if (full) {
-        if (magnitude >= TWO_126 && magnitude <= 0x7f800000)
-            scale = 0x3e800000; /* 1/4 */
-        else if (magnitude < TWO_M126)
-            scale = 0x4b800000; /* 2^24 */
+    u64 magnitude = b & 0x7fffffff;
+    if (both_ends && magnitude > TWO_126 && magnitude <= 0x7f800000)
+        return 0x3e800000; /* 1/4 */
+    return magnitude < TWO_M126 ? 0x4b800000 /* 2^24 */ : 0x3f800000;
+}
+
+u64 float_divide(bool full, unsigned flags, u64 a, u64 b) {
+    u64 scale = divisor_scale(full, b);
+    if (full || !(flags & FTZ)) {
         a = float_op(OP_MUL, &f32_format, 'n', flags, a, scale, 0);
         b = float_op(OP_MUL, &f32_format, 'n', flags, b, scale, 0);
     }
@@ -136,6 +140,11 @@ u64 float_divide(bool full, unsigned flags, u64 a, u64 b) {
     if (!full)
         r = flush(&f32_format, FTZ, r);
     return float_op(OP_MUL, &f32_format, 'n', flags, a, r, 0);
+}
+
+u64 float_reciprocal(u64 a) {
+    u64 scale = divisor_scale(true, a), x = float_op(OP_MUL, &f32_format, 'n', 0, a, scale, 0);
+    return float_op(OP_MUL, &f32_format, 'n', 0, float_op(OP_RCP, &f32_format, 'n', 0, x, 0, 0), scale, 0);
 }
 
 u64 float_convert(const Format *to, const Format *from, char rounding, unsigned flags, u64 a) {

@@ -19,6 +19,7 @@ typedef enum { OP_ADD, OP_SUB, OP_MUL, OP_FMA, OP_DIV, OP_SQRT, OP_RCP } FloatOp
 u64 float_op(FloatOp op, const Format *format, char rounding, unsigned flags, u64 a, u64 b, u64 c);
 /* Quotients by a reciprocal: the composition that docs/numerics.md gives for div.approx and div.full. */
 u64 float_divide(bool full, unsigned flags, u64 a, u64 b);
+u64 float_reciprocal(u64 a); /* rcp.approx.f32, likewise */
 u64 float_convert(const Format *to, const Format *from, char rounding, unsigned flags, u64 a);
 u64 float_from_int(const Format *to, char rounding, unsigned flags, bool negative, u64 magnitude);
 /* To an integer of that many bits, clamped; NaN as docs/numerics.md section 5. */

@@ -41,6 +41,11 @@ static inline u64 gb(double f) {
     return f != f ? 0xfff8000000000000ull : v;
 }
 static inline float Z(float f) { return fabsf(f) < 0x1p-126f ? copysignf(0.0f, f) : f; } /* flush */
+static inline float turns(float x) { /* of a circle, rounded to zero */
+    double exact = (double)x * 0x1.45f306p-3;
+    float t = (float)exact;
+    return Z(fabs((double)t) > fabs(exact) ? nextafterf(t, 0) : t);
+}
 static inline u64 satf(float f) { return f > 0 ? (f < 1 ? fb(f) : 0x3f800000u) : 0; }
 /* an f32 or f64 expression under a host rounding mode */
 #define MODE_OP(name, T, expr)                                                                               \

@@ -137,6 +137,28 @@ static void bar_exits_33(void **state) {
     assert_int_equal(launch("bar-exits=missing", 128, TRAP_DEADLOCK, NULL, program).out[0], 0);
 }
 
+/* No literal reading but another machine: BSSY sets its register. Lanes 0 to 15 leave the region of B0
+ * without BREAK; 16 to 31 enter another one with it and, as the text has it, wait there for lanes that do not
+ * come, and these at BSYNC B1 for them. */
+static void bssy(void **state) {
+    (void)state;
+    static const char program[] = ASM_START ASM_BIT(
+        "P1", "0xffff") "MOV R6, 0x7;\nBSSY B1, `(out);\nBSSY B0, `(one);\n@P1 BRA `(meet);\n"
+                        "BSSY B0, `(one);\nBMOV R6, B0;\nBSYNC B0;\none:\nmeet:\n"
+                        "BSYNC B1;\nout:\n" ASM_STORE "EXIT;\n";
+    static const char *const adds[] = {"", "bssy=or", "bssy=target"}, *const sets[] = {"bssy=assign",
+                                                                                       "bssy=other"};
+    for (unsigned i = 0; i < 3; i++)
+        launch(adds[i], 32, TRAP_LIVELOCK, NULL, program);
+    for (unsigned i = 0; i < 2; i++) {
+        AsmResult r = launch(sets[i], 32, TRAP_NONE, NULL, program);
+        for (unsigned lane = 0; lane < 32; lane++) {
+            assert_int_equal(r.out[2 * lane], lane < 16 ? 7 : 0xffff0000);
+            assert_int_equal(r.out[2 * lane + 1], ~0u);
+        }
+    }
+}
+
 /* ---- the table ---- */
 
 /* Every value has a name that is read back; what is not a value is refused. */
@@ -178,15 +200,22 @@ static void combinations(void **state) {
             assert_memory_not_equal(&seen[n], &seen[k], sizeof seen[n]);
     }
     assert_int_equal(seen[32].warpsync_turns, MACHINE_TURNS_TRIED);
+    assert_int_equal(seen[64].bssy, MACHINE_BSSY_OTHER);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bsync_clear_01),     cmocka_unit_test(sleep_test_02),
-        cmocka_unit_test(yield_pc_05),        cmocka_unit_test(nanosleep_06),
-        cmocka_unit_test(warpsync_turns_21),  cmocka_unit_test(warpsync_masks_21),
-        cmocka_unit_test(warpsync_nobody_21), cmocka_unit_test(warpsync_agree_23),
-        cmocka_unit_test(bar_exits_33),       cmocka_unit_test(table),
+        cmocka_unit_test(bsync_clear_01),
+        cmocka_unit_test(sleep_test_02),
+        cmocka_unit_test(yield_pc_05),
+        cmocka_unit_test(nanosleep_06),
+        cmocka_unit_test(warpsync_turns_21),
+        cmocka_unit_test(warpsync_masks_21),
+        cmocka_unit_test(warpsync_nobody_21),
+        cmocka_unit_test(warpsync_agree_23),
+        cmocka_unit_test(bar_exits_33),
+        cmocka_unit_test(bssy),
+        cmocka_unit_test(table),
         cmocka_unit_test(combinations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
