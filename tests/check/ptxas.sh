@@ -1,0 +1,28 @@
+#!/bin/bash
+# What ptxas makes of the programs beside this, at -O0 and -O3 for every native machine, runs on the machine as the PTX does on
+# the reference interpreter; and a machine that is not as silicon is would show it.
+#   ptxas.sh HEDDLE SCRATCH
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 scratch=$2 here=$(cd "$(dirname "$0")" && pwd)
+ptxas=$("$here/../find_nvidia.sh" ptxas) || exit $?
+rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
+failed=0
+
+# run STATUS NAME LEVEL MACHINE [OPTIONS]
+run() {
+    local status=$1 name=$2 level=$3 sm=$4
+    shift 4
+    sed "s/^\.target .*/.target sm_$sm/" "$here/ptxas/$name.ptx" >"$name.ptx"
+    "$ptxas" "$level" -fmad=false "-arch=sm_$sm" "$name.ptx" -o "$name.cubin" || { failed=1; return; }
+    "$heddle" validate "$name.ptx" "$name.cubin" "$@" >out 2>&1
+    [ $? = "$status" ] || { echo "$name, ptxas $level for sm_$sm, $*: not status $status"; head -5 out; failed=1; }
+}
+for sm in 75 80 86 89 90; do
+    for level in -O0 -O3; do
+        run 0 windows $level $sm --grid 1 --block 48 --arg out:o:'u64[192]'=zero
+        run 0 subnormal $level $sm --grid 3 --block 256 --arg out:o:'u32[12288]'=zero
+    done
+done
+run 4 subnormal -O3 80 --grid 3 --block 256 --arg out:o:'u32[12288]'=zero --policy mufu-subnormal=keep
+exit $failed
