@@ -370,15 +370,10 @@ static StepStatus split(Stepper *x, const Skel *skel, ModelState *state, uint32_
     return go_on(x, skel, state, inst);
 }
 
-static StepStatus bsync(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst, Lanes g,
-                        Oracle *o) {
-    if (g != state->active)
-        return split(stepper, skel, state, inst, g);
-    Lanes arrived = state->active | waiting_at(state, inst);
-    Lanes cleared = stepper->opt.bsync_clear == MACHINE_CLEAR_ACTIVE ? state->active : arrived;
-    state->b[skel->barrier] &= (uint8_t)(state->valid & ~cleared);
-    Lanes pending = state->b[skel->barrier], may_run = (Lanes)(state->valid & ~arrived & ~state->yield),
-          next = 0;
+/* Lanes `arrived` go on, those of `come` with them when their turn comes; or one of `pending` does. */
+static StepStatus bsync_ends(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst,
+                             Lanes arrived, Lanes come, Lanes pending, Oracle *o) {
+    Lanes may_run = (Lanes)(state->valid & ~arrived & ~come & ~state->yield), next = 0;
     if (pending & may_run)
         next = pending & may_run;
     else if (pending && stepper->opt.bsync_nb == MACHINE_NB_LITERAL)
@@ -390,10 +385,41 @@ static StepStatus bsync(Stepper *stepper, const Skel *skel, ModelState *state, u
         state->active = 0;
         return resume(stepper, state, inst, next, o) ? STEP_ON : STEP_CHOICE;
     }
+    state->b[skel->barrier] = pending;
     state->active = arrived;
     state->yield &= (Lanes)~arrived;
     state->blocked &= (Lanes)~arrived;
     return go_on(stepper, skel, state, inst);
+}
+
+/* Where BSSY sets the register: who is not named does not wait, and one BSYNC of it is as good as another. */
+static StepStatus bsync_of_members(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst,
+                                   Oracle *o) {
+    Lanes named = state->b[skel->barrier] & state->valid, come = 0, pending,
+          arrived = state->active | waiting_at(state, inst);
+    EACH_LANE(i, (Lanes)(named & ~state->active)) {
+        const Skel *there = &stepper->p->at[state->pc[i]];
+        come |= there->kind == BK_BSYNC && there->barrier == skel->barrier ? bit(i) : 0;
+    }
+    pending = (Lanes)(named & ~state->active & ~come);
+    if (pending && !(named & state->active)) {
+        state->yield &= (Lanes)~state->active;
+        state->blocked &= (Lanes)~state->active;
+        return go_on(stepper, skel, state, inst);
+    }
+    return bsync_ends(stepper, skel, state, inst, arrived, come, pending, o);
+}
+
+static StepStatus bsync(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst, Lanes g,
+                        Oracle *o) {
+    if (g != state->active)
+        return split(stepper, skel, state, inst, g);
+    if (stepper->bssy_assigns)
+        return bsync_of_members(stepper, skel, state, inst, o);
+    Lanes arrived = state->active | waiting_at(state, inst);
+    Lanes cleared = stepper->opt.bsync_clear == MACHINE_CLEAR_ACTIVE ? state->active : arrived;
+    state->b[skel->barrier] &= (uint8_t)(state->valid & ~cleared);
+    return bsync_ends(stepper, skel, state, inst, arrived, 0, state->b[skel->barrier], o);
 }
 
 static StepStatus yield(Stepper *stepper, const Skel *k, ModelState *state, uint32_t inst, Lanes g,

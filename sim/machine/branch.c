@@ -396,28 +396,59 @@ static uint32_t bsync_candidates(const Warp *warp, uint32_t arrived, uint32_t pe
     }
 }
 
-static int op_bsync(Warp *warp, Dec *dec, uint32_t guard) {
-    uint32_t g = with_pp(warp, dec, guard), pc = own_pc(warp, dec);
-    if (g != warp->active)
-        return split_here(warp, dec, g);
-    uint32_t arrived = warp->active | lanes_at(warp, pc);
-    uint32_t cleared = warp->run->opt.bsync_clear == MACHINE_CLEAR_ACTIVE ? warp->active : arrived;
-    uint32_t pending = warp->b[dec->breg] &= warp->valid & ~cleared;
-    uint32_t next = pending ? bsync_candidates(warp, arrived, pending) : 0;
-    if (next) {
-        park(warp, warp->active, pc);
-        warp->blocked |= warp->active;
-        warp->active = 0;
-        resume(warp, next);
-        count_hop(warp, dec);
-        return RUN_OK;
-    }
-    warp->run->res->stats.bsync_releases += pending != 0;
+static int bsync_waits(Warp *warp, const Dec *dec, uint32_t next) {
+    park(warp, warp->active, own_pc(warp, dec));
+    warp->blocked |= warp->active;
+    warp->active = 0;
+    resume(warp, next);
+    count_hop(warp, dec);
+    return RUN_OK;
+}
+
+static int bsync_lets_pass(Warp *warp, uint32_t arrived) {
     warp->active = arrived;
     warp->yield &= ~arrived;
     warp->sleep &= ~arrived;
     warp->blocked &= ~arrived;
     return RUN_OK;
+}
+
+/* Where BSSY sets the register: lanes that it does not name, because others have joined with it since, do not
+ * wait for those; these have come when they are at a BSYNC of it, this one or another. When all have,
+ * everybody at this place goes on. */
+static int bsync_of_members(Warp *warp, const Dec *dec) {
+    uint32_t named = warp->b[dec->breg] & warp->valid, come = 0;
+    for (uint32_t m = named & ~warp->active; m; m &= m - 1) {
+        const Dec *there = warp->prog + warp->rpc[low_lane(m)];
+        if (warp->rpc[low_lane(m)] < warp->run->ncode && there->optype == OT_BSYNC &&
+            there->breg == dec->breg)
+            come |= m & -m;
+    }
+    uint32_t pending = named & ~warp->active & ~come;
+    if (pending && !(named & warp->active))
+        return bsync_lets_pass(warp, warp->active);
+    uint32_t next = pending ? bsync_candidates(warp, warp->active | come, pending) : 0;
+    if (next)
+        return bsync_waits(warp, dec, next);
+    warp->b[dec->breg] = pending;
+    warp->run->res->stats.bsync_releases += pending != 0;
+    return bsync_lets_pass(warp, warp->active | lanes_at(warp, own_pc(warp, dec)));
+}
+
+static int op_bsync(Warp *warp, Dec *dec, uint32_t guard) {
+    uint32_t g = with_pp(warp, dec, guard), pc = own_pc(warp, dec);
+    if (g != warp->active)
+        return split_here(warp, dec, g);
+    if (warp->run->bssy_assigns)
+        return bsync_of_members(warp, dec);
+    uint32_t arrived = warp->active | lanes_at(warp, pc);
+    uint32_t cleared = warp->run->opt.bsync_clear == MACHINE_CLEAR_ACTIVE ? warp->active : arrived;
+    uint32_t pending = warp->b[dec->breg] &= warp->valid & ~cleared;
+    uint32_t next = pending ? bsync_candidates(warp, arrived, pending) : 0;
+    if (next)
+        return bsync_waits(warp, dec, next);
+    warp->run->res->stats.bsync_releases += pending != 0;
+    return bsync_lets_pass(warp, arrived);
 }
 
 /* ---- YIELD, NANOSLEEP ---- */

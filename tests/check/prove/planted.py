@@ -24,7 +24,7 @@ arith: carry dropped | sub IADD3.X R13, R6, (\\S+), RZ, P0 / IADD3.X R13, R6, \\
 arith: carry of the other sum | sub IADD3 R14, P0, / IADD3 R14, P1,
 arith: borrow not complemented | sub IADD3.X R15, ~R6 / IADD3.X R15, R6
 arith: carry polarity | sub IADD3.X R15, (.*), P0, !PT / IADD3.X R15, \\1, !P0, !PT
-arith: carry-in of a sum that has none | sub IADD3.X R12, R7, RZ, RZ, P0 / IADD3.X R12, R7, RZ, RZ, !PT
+arith: carry-in of a sum that has none | sub IADD3.X R6, R7, RZ, RZ, P0 / IADD3.X R6, R7, RZ, RZ, !PT
 arith: halves of a stored pair swapped | sub STG.E.64 \\[R2.64\\], R12 / STG.E.64 [R2.64], R14
 arith: wide product unsigned | sub IMAD.WIDE R12, R9 / IMAD.WIDE.U32 R12, R9
 arith: high product of signed | sub IMAD.WIDE.U32 R12, R9 / IMAD.WIDE R12, R9
@@ -51,12 +51,12 @@ arith: rounding mode | sub FFMA.RZ / FFMA
 arith: rounding mode of f64 | sub DADD.RP / DADD.RM
 arith: subnormals not flushed | sub FADD.FTZ / FADD
 arith: not saturated | sub FMUL.SAT / FMUL
-arith: maximum of floats for minimum | sub FMNMX R8, R6, (\\S+), PT / FMNMX R8, R6, \\1, !PT
+arith: maximum of floats for minimum | sub FMNMX R12, R6, (\\S+), PT / FMNMX R12, R6, \\1, !PT
 arith: sign of a zero | sub DADD R10, -R10, -0.0 / DADD R10, R10, -0.0
 arith: conversion rounds to nearest | sub F2I.TRUNC / F2I
-arith: conversion from signed | sub I2F.U32 R0 / I2F R0
+arith: conversion from signed | sub I2F.U32 R6 / I2F R6
 arith: field sign-extended | sub SGXT.U32 / SGXT
-arith: field of another width | sub SGXT.U32 R18, R8, 0x8 / SGXT.U32 R18, R8, 0x9
+arith: field of another width | sub SGXT.U32 R18, R0, 0x8 / SGXT.U32 R18, R0, 0x9
 arith: other function of MUFU | sub MUFU.EX2 / MUFU.LG2
 arith: leading zeros as position | sub FLO.U32.SH / FLO.U32
 arith: of the complement's ones | sub POPC R19, c / POPC R19, ~c

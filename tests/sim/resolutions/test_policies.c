@@ -159,6 +159,21 @@ static void bssy(void **state) {
     }
 }
 
+/* Then lanes 16 to 31 are no longer in B0 when they come to their BSYNC, lanes 0 to 15 have it and wait for
+ * them at WARPSYNC: who is not named passes. */
+static void bssy_members(void **state) {
+    (void)state;
+    static const char program[] =
+        ASM_START ASM_BIT("P1", "0xffff") "MOV R6, 0x7;\n@P1 BRA `(low);\nBSSY B0, `(passed);\nYIELD;\n"
+                                          "BSYNC B0;\npassed:\nBRA `(meet);\nlow:\nBSSY B0, `(end);\n"
+                                          "meet:\nWARPSYNC 0xffffffff;\n@!P1 BRA `(end);\nBSYNC B0;\n"
+                                          "end:\n" ASM_STORE "EXIT;\n";
+    launch("bssy=or", 32, TRAP_LIVELOCK, NULL, program);
+    AsmResult r = launch("bssy=assign", 32, TRAP_NONE, NULL, program);
+    for (unsigned lane = 0; lane < 32; lane++)
+        assert_int_equal(r.out[2 * lane], 7);
+}
+
 /* ---- the table ---- */
 
 /* Every value has a name that is read back; what is not a value is refused. */
@@ -205,17 +220,12 @@ static void combinations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bsync_clear_01),
-        cmocka_unit_test(sleep_test_02),
-        cmocka_unit_test(yield_pc_05),
-        cmocka_unit_test(nanosleep_06),
-        cmocka_unit_test(warpsync_turns_21),
-        cmocka_unit_test(warpsync_masks_21),
-        cmocka_unit_test(warpsync_nobody_21),
-        cmocka_unit_test(warpsync_agree_23),
-        cmocka_unit_test(bar_exits_33),
-        cmocka_unit_test(bssy),
-        cmocka_unit_test(table),
+        cmocka_unit_test(bsync_clear_01),     cmocka_unit_test(sleep_test_02),
+        cmocka_unit_test(yield_pc_05),        cmocka_unit_test(nanosleep_06),
+        cmocka_unit_test(warpsync_turns_21),  cmocka_unit_test(warpsync_masks_21),
+        cmocka_unit_test(warpsync_nobody_21), cmocka_unit_test(warpsync_agree_23),
+        cmocka_unit_test(bar_exits_33),       cmocka_unit_test(bssy),
+        cmocka_unit_test(bssy_members),       cmocka_unit_test(table),
         cmocka_unit_test(combinations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
