@@ -126,6 +126,47 @@ static void test_temporal(void **state) {
     }
 }
 
+/* `n` values of an inner loop that all lanes leave together, in an outer one that they leave in different
+ * rounds: those read within the outer loop stay uniform, number `far`, which is read behind it, differs
+ * there.
+ */
+static void test_leaving(void **state) {
+    (void)state;
+    for (unsigned n = 1; n <= 6; n++)
+        for (unsigned far = 0; far < n; far++) {
+            char text[4000];
+            int at =
+                snprintf(text, sizeof text,
+                         HEAD KERNEL "bb1: preds() succs(bb2)\n  %%r1 = S2R SR[tid.x]\n  %%r2 = MOV 0x0\n"
+                                     "  BRA _, _, bb2\nbb2: preds(bb1 bb4) succs(bb3)\n"
+                                     "  %%r3 = phi %%r2, %%r4\n  BRA _, _, bb3\n"
+                                     "bb3: preds(bb2 bb3) succs(bb3 bb4)\n  %%r5 = phi %%r2, %%r6\n"
+                                     "  %%r6, _, _ = IADD3 %%r5, 0x1, RZ, !PT, !PT\n");
+            for (unsigned k = 0; k < n; k++)
+                at += snprintf(text + at, sizeof text - (size_t)at,
+                               "  %%r%u, _, _ = IADD3 %%r6, 0x%x, %%r3, !PT, !PT\n", 10 + k, k + 2);
+            at += snprintf(text + at, sizeof text - (size_t)at,
+                           "  %%p7, _ = ISETP %%r6, 0x4, PT, _\n  @%%p7 BRA _, _, bb3\n  BRA _, _, bb4\n"
+                           "bb4: preds(bb3) succs(bb2 bb5)\n  %%r4, _, _ = IADD3 %%r3, 0x1, RZ, !PT, !PT\n");
+            for (unsigned k = 0; k < n; k++)
+                if (k != far)
+                    at += snprintf(text + at, sizeof text - (size_t)at,
+                                   "  %%r%u, _, _ = IADD3 %%r%u, 0x1, RZ, !PT, !PT\n", 30 + k, 10 + k);
+            snprintf(text + at, sizeof text - (size_t)at,
+                     "  %%p8, _ = ISETP %%r4, %%r1, PT, _\n  @%%p8 BRA _, _, bb2\n  BRA _, _, bb5\n"
+                     "bb5: preds(bb4) succs()\n  %%r9, _, _ = IADD3 %%r%u, 0x1, RZ, !PT, !PT\n  EXIT _\n}\n",
+                     10 + far);
+            Loaded l;
+            analyse(&l, text);
+            if (uniform(&l, 0, 9))
+                fail_msg("value %u of %u: uniform behind the loop", far, n);
+            for (unsigned k = 0; k < n; k++)
+                if (k != far && !uniform(&l, 0, 30 + k))
+                    fail_msg("value %u of %u: divergent within the loop", k, n);
+            unload(&l);
+        }
+}
+
 /* A way back to the header before the lanes meet in bb3: they come there in different iterations of one loop.
  */
 static void test_round(void **state) {
@@ -409,9 +450,9 @@ static void test_random(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data),     cmocka_unit_test(test_joins), cmocka_unit_test(test_early_join),
-        cmocka_unit_test(test_temporal), cmocka_unit_test(test_round), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_data),     cmocka_unit_test(test_joins),   cmocka_unit_test(test_early_join),
+        cmocka_unit_test(test_temporal), cmocka_unit_test(test_leaving), cmocka_unit_test(test_round),
+        cmocka_unit_test(test_calls),    cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
