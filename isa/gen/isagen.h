@@ -100,7 +100,6 @@ typedef struct {
     const char *as;          /* slot, if it is not the name */
     bool has_default;
     IgTok def;
-    bool def_invert; /* default of a predicate is negated */
     bool reversed;
     bool implied; /* an immediate without bits, always `def` */
     unsigned scale;

@@ -154,7 +154,6 @@ static bool parse_field(Parser *parser, IgDef *ig_def, IgLoc loc) {
     if (fixed || igp_take(parser, "=")) {
         f.kind = fixed ? FD_FIXED : FD_FIELD;
         f.has_default = !fixed;
-        f.def_invert = igp_take(parser, "!");
         bool minus = igp_take(parser, "-");
         f.def = *parser->token++;
         if (f.def.kind != TK_IDENT && f.def.kind != TK_NUMBER)
