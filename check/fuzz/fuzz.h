@@ -86,6 +86,11 @@ FuzzVerdict fuzz_check_everywhere(const GenProgram *program, const Target *targe
 
 /* Make `p` smaller while it fails as `v` under this configuration, for at most `seconds` of CPU time. */
 void fuzz_reduce(GenProgram *p, const FuzzConfig *config, const FuzzVerdict *v, double seconds);
+/* Does this text (NUL-terminated) still fail as the whole did? */
+typedef bool ReduceFails(void *user, const char *text, size_t size_bytes);
+/* Any text of PTX with a statement a line: a smaller one that still fails, malloc'ed. Its first line stays.
+ */
+char *fuzz_reduce_text(const char *text, size_t *size_bytes, ReduceFails *fails, void *user, double seconds);
 
 typedef struct {
     GenKind kind;

@@ -1,7 +1,7 @@
 /* Reduction of failing programs: drop lines in ever smaller runs, then guards, then replace operands by
- * constants, as long as the program fails in the same way. The generator writes one statement a line; a
- * program that became illegal, or reads what was never written, fails in another way and is not taken.
- * SPDX-License-Identifier: MIT */
+ * constants, as long as the program fails in the same way. The generator and compilers write one statement a
+ * line; a program that became illegal, or reads what was never written, fails in another way and is not
+ * taken. SPDX-License-Identifier: MIT */
 #include "check/fuzz/internal.h"
 #include "base/clock.h"
 #include <ctype.h>
@@ -10,43 +10,39 @@
 #include <string.h>
 
 typedef struct {
-    GenProgram *p;
-    const FuzzConfig *config;
-    const FuzzVerdict *want;
+    ReduceFails *fails;
+    void *user;
     double deadline; /* of clock_cpu_seconds */
     char **lines;    /* NUL-terminated, malloc'ed */
     size_t n;
 } Reduction;
 
-static GenProgram join(const Reduction *reduction) {
-    GenProgram q = *reduction->p;
-    size_t size = 0;
+static char *join(const Reduction *reduction, size_t *size_bytes) {
+    size_t size = 0, used = 0;
     for (size_t i = 0; i < reduction->n; i++)
         size += reduction->lines[i] ? strlen(reduction->lines[i]) + 1 : 0;
-    q.text = malloc(size + 1);
-    if (!q.text)
+    char *text = malloc(size + 1);
+    if (!text)
         abort();
-    q.size_bytes = 0;
-    q.cap = size + 1;
     for (size_t i = 0; i < reduction->n; i++) {
         size_t len = reduction->lines[i] ? strlen(reduction->lines[i]) : 0;
         if (!reduction->lines[i])
             continue;
-        memcpy(q.text + q.size_bytes, reduction->lines[i], len);
-        q.size_bytes += len;
-        q.text[q.size_bytes++] = '\n';
+        memcpy(text + used, reduction->lines[i], len);
+        used += len;
+        text[used++] = '\n';
     }
-    q.text[q.size_bytes] = 0;
-    return q;
+    text[used] = 0;
+    *size_bytes = used;
+    return text;
 }
 
 static bool still_fails(const Reduction *reduction) {
-    GenProgram q = join(reduction);
-    bool apart = reduction->want->cls == FUZZ_CRASH || reduction->want->cls == FUZZ_HANG;
-    FuzzVerdict v =
-        apart ? fuzz_check_apart(&q, reduction->config, 1, NULL) : fuzz_check(&q, reduction->config, 1, NULL);
-    gen_program_free(&q);
-    return v.cls == reduction->want->cls && strcmp(v.detail, reduction->want->detail) == 0;
+    size_t size;
+    char *text = join(reduction, &size);
+    bool fails = reduction->fails(reduction->user, text, size);
+    free(text);
+    return fails;
 }
 
 static bool out_of_time(const Reduction *reduction) { return clock_cpu_seconds() > reduction->deadline; }
@@ -106,10 +102,13 @@ static bool replace_line(Reduction *reduction, size_t i, char *text) {
     return false;
 }
 
+static const char *past_blanks(const char *line) { return line + strspn(line, " \t"); }
+
 static bool drop_guards(Reduction *reduction) {
     bool any = false;
     for (size_t i = 1; i < reduction->n && !out_of_time(reduction); i++) {
-        const char *blank = reduction->lines[i][0] == '@' ? strchr(reduction->lines[i], ' ') : NULL;
+        const char *blank =
+            *past_blanks(reduction->lines[i]) == '@' ? strchr(past_blanks(reduction->lines[i]), ' ') : NULL;
         if (blank)
             any |= replace_line(reduction, i, strdup(blank + 1));
     }
@@ -134,8 +133,8 @@ static bool simplify_operands(Reduction *reduction) {
     bool any = false;
     for (size_t i = 1; i < reduction->n && !out_of_time(reduction); i++) {
         const char *comma = strchr(reduction->lines[i], ',');
-        if (!comma || reduction->lines[i][0] == '.' || reduction->lines[i][0] == '{' ||
-            must_stay(reduction->lines[i]))
+        char first = *past_blanks(reduction->lines[i]);
+        if (!comma || first == '.' || first == '{' || must_stay(reduction->lines[i]))
             continue;
         for (size_t at = (size_t)(comma - reduction->lines[i]); reduction->lines[i][at]; at++) {
             bool found = false;
@@ -149,23 +148,23 @@ static bool simplify_operands(Reduction *reduction) {
     return any;
 }
 
-static void split(Reduction *reduction) {
+static void split(Reduction *reduction, const char *text) {
     size_t n = 1;
-    for (size_t i = 0; i < reduction->p->size_bytes; i++)
-        n += reduction->p->text[i] == '\n';
+    for (const char *p = text; *p; p++)
+        n += *p == '\n';
     reduction->lines = calloc(n, sizeof *reduction->lines);
     if (!reduction->lines)
         abort();
-    for (const char *p = reduction->p->text; *p;) {
+    for (const char *p = text; *p;) {
         size_t len = strcspn(p, "\n");
         reduction->lines[reduction->n++] = strndup(p, len);
         p += len + (p[len] == '\n');
     }
 }
 
-void fuzz_reduce(GenProgram *program, const FuzzConfig *c, const FuzzVerdict *v, double seconds) {
-    Reduction r = {.p = program, .config = c, .want = v, .deadline = clock_cpu_seconds() + seconds};
-    split(&r);
+char *fuzz_reduce_text(const char *text, size_t *size_bytes, ReduceFails *fails, void *user, double seconds) {
+    Reduction r = {.fails = fails, .user = user, .deadline = clock_cpu_seconds() + seconds};
+    split(&r, text);
     bool again = true;
     while (again && !out_of_time(&r)) {
         again = false;
@@ -175,10 +174,42 @@ void fuzz_reduce(GenProgram *program, const FuzzConfig *c, const FuzzVerdict *v,
         again |= simplify_operands(&r);
     }
     compact(&r);
-    GenProgram q = join(&r);
-    free(program->text);
-    *program = q;
+    char *reduced = join(&r, size_bytes);
     for (size_t i = 0; i < r.n; i++)
         free(r.lines[i]);
     free(r.lines);
+    return reduced;
+}
+
+/* ---- of a program of the generator ---- */
+
+typedef struct {
+    const GenProgram *program;
+    const FuzzConfig *config;
+    const FuzzVerdict *want;
+} Failure;
+
+static bool fails_alike(void *user, const char *text, size_t size_bytes) {
+    const Failure *failure = user;
+    GenProgram q = *failure->program;
+    q.text = strdup(text);
+    if (!q.text)
+        abort();
+    q.size_bytes = size_bytes;
+    q.cap = size_bytes + 1;
+    bool apart = failure->want->cls == FUZZ_CRASH || failure->want->cls == FUZZ_HANG;
+    FuzzVerdict v =
+        apart ? fuzz_check_apart(&q, failure->config, 1, NULL) : fuzz_check(&q, failure->config, 1, NULL);
+    gen_program_free(&q);
+    return v.cls == failure->want->cls && strcmp(v.detail, failure->want->detail) == 0;
+}
+
+void fuzz_reduce(GenProgram *program, const FuzzConfig *c, const FuzzVerdict *v, double seconds) {
+    Failure failure = {program, c, v};
+    size_t size;
+    char *text = fuzz_reduce_text(program->text, &size, fails_alike, &failure, seconds);
+    free(program->text);
+    program->text = text;
+    program->size_bytes = size;
+    program->cap = size + 1;
 }

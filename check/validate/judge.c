@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { ORDERS = 2, MORE_ORDERS = 16, SHOWN_RACES = 8 };
 
@@ -159,6 +160,12 @@ static void judge_traps(Judge *judge, const SimTrap *ptx, const SimTrap *machine
     first_difference(judge);
 }
 
+static void keep_open(void *user, const SimTrap *warning) {
+    SimTrap *first = user;
+    if (warning->kind == TRAP_UNINITIALISED && first->kind == TRAP_NONE)
+        *first = *warning;
+}
+
 static Verdict judge_rounding(Judge *judge, const PlanLaunch *launch) {
     char text[ROUNDING_NOTE_BYTES];
     RoundingQuestion question = {.plan = judge->p,
@@ -175,6 +182,29 @@ static Verdict judge_rounding(Judge *judge, const PlanLaunch *launch) {
     if (text[0] && judge->j->verdict < verdict)
         note(judge->j, "%s", text);
     return verdict;
+}
+
+/* What the PTX reads that was never written, or an operand for which PTX says no result: another compiler may
+ * make anything of it. Heddle's own code does what the reference interpreter does. */
+static bool leaves_open(Judge *judge, const PlanLaunch *launch) {
+    SimTrap open = {0};
+    PtxRunOptions options = {.budget = ptx_budget(judge),
+                             .report_uninitialised = true,
+                             .report_open = true,
+                             .on_warning = keep_open,
+                             .user = &open};
+    PtxRunResult result = {0};
+    Diags quiet = {.sink = silent};
+    SimMemory *memory = judge->b->has_map ? NULL : simmem_clone(judge->before);
+    bool ran = memory && diff_run_ptx(judge->p, launch, judge->m, memory, &options, &result, &quiet);
+    if (memory)
+        simmem_free(memory);
+    if (!ran || open.kind == TRAP_NONE)
+        return false;
+    char line[300];
+    sim_trap_print(&open, line, sizeof line);
+    note(judge->j, "memory differs, but PTX leaves it open: %s", line);
+    return true;
 }
 
 /* `unordered`: the launch has stores that nothing orders; `undefined`: it reads what PTX says nothing of. */
@@ -201,10 +231,21 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
         note(judge->j, "memory differs, but a value comes from a lane that takes no part");
     } else if (!equal) {
         Verdict verdict = judge_rounding(judge, l);
+        if (verdict == VERDICT_DIFFERS && leaves_open(judge, l))
+            verdict = VERDICT_UNDEFINED;
         worse(judge->j, verdict);
         if (verdict == VERDICT_DIFFERS)
             first_difference(judge);
     }
+}
+
+/* What the machine made of a launch, to compare with what other machine code makes of it. */
+static void add_results(Judge *judge, SimTrapKind trap) {
+    uint64_t hash = XXH64(&trap, sizeof trap, judge->j->results_hash);
+    for (uint32_t i = 0; i < judge->machine->nallocs; i++)
+        if (!judge->skip[i])
+            hash = XXH64(judge->machine->allocs[i].data, judge->machine->allocs[i].size_bytes, hash);
+    judge->j->results_hash = hash;
 }
 
 /* False: reported. *stop after a trap. */
@@ -270,6 +311,7 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
         for (uint32_t k = 0; k < judge->ptx->nallocs; k++)
             judge->skip[k] |=
                 judge->ptx->allocs[k].address == judge->p->buffers.at[launch->unordered.at[i]].address;
+    add_results(judge, mr.trap.kind);
     if (!*stop)
         judge_memory(judge, launch, unordered, undefined);
     *stop |= judgement->verdict == VERDICT_DIFFERS;
@@ -441,7 +483,8 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
     *judgement = (Judgement){0};
     AutoOptions ao = {.seed = opt->seed};
     Diags d = {.sink = keep_error, .user = judgement};
-    auto_launch(m, kernel, &ao, launches);
+    if (!launches->funcs)
+        auto_launch(m, kernel, &ao, launches);
     if (file_differs(m, b, kernel, judgement))
         return;
     if (!launches->nplans) {
@@ -598,8 +641,8 @@ bool judge_compare(Plan *plan, const PtxModule *module, const Binary *binary, co
             return false;
         comparison->verdict = diff_verdict(report);
         bool stopped = report->ptx_trap.kind == TRAP_BUDGET || report->machine_trap.kind == TRAP_BUDGET;
-        comparison->judged =
-            comparison->verdict == VERDICT_DIFFERS && !stopped && auto_sees_order(module, NULL);
+        comparison->judged = comparison->verdict == VERDICT_DIFFERS && !stopped &&
+                             (auto_sees_order(module, NULL) || !binary->has_map);
     }
     if (!comparison->judged)
         return true;

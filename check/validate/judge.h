@@ -29,6 +29,7 @@ typedef struct Judgement {
     Covered values;       /* classes of operands that tell statements from their neighbours */
     uint32_t launches;
     uint64_t threads, compared_bytes, ptx_insns, machine_issues;
+    uint64_t results_hash; /* of memory and traps behind each launch, as the machine left them */
     char note[400];        /* one line: why, or "" */
     DiffReport diff;       /* differs, traps: of plan `diff_plan` */
     const Plan *diff_plan; /* NULL: no such report */
@@ -44,7 +45,8 @@ void judgement_free(Judgement *judgement);
 bool judge_plan(Plan *plan, const PtxModule *module, const Binary *binary, const JudgeOptions *opt,
                 Judgement *judgement, Diags *diags);
 /* A kernel under inferred launches; every failure is a verdict. The launches stay in `a` until
- * auto_launch_free, and j refers to them. */
+ * auto_launch_free, and j refers to them. They are inferred if `a` is empty, else they are what it has: of
+ * the same kernel, for another binary. */
 void judge_auto(const PtxModule *module, const Binary *binary, const char *kernel, const JudgeOptions *opt,
                 AutoLaunches *a, Judgement *j);
 /* A plan as a caller gave it: both executions once. `judged`, where that is not enough: `always` asked for

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #define MAX_BUFFER_BYTES ((uint64_t)1 << 34)
@@ -159,6 +160,20 @@ bool plan_add_expect(Plan *plan, const char *text, Diags *d) {
 const char *plan_data_path(Plan *plan, const char *at_file) {
     const char *name = at_file + 1;
     return plan->data_dir && *name != '/' ? arena_printf(&plan->arena, "%s/%s", plan->data_dir, name) : name;
+}
+
+static bool is_missing(Plan *plan, const char *text) {
+    return text && *text == '@' && access(plan_data_path(plan, text), R_OK) != 0;
+}
+
+const char *plan_missing_data(Plan *plan) {
+    for (uint32_t i = 0; i < plan->buffers.n; i++)
+        if (is_missing(plan, plan->buffers.at[i].init))
+            return plan->buffers.at[i].init + 1;
+    for (uint32_t i = 0; i < plan->checks.n; i++)
+        if (is_missing(plan, plan->checks.at[i].equals))
+            return plan->checks.at[i].equals + 1;
+    return NULL;
 }
 
 static bool read_data(Plan *plan, const char *at_file, Diags *d, char **data, size_t *size) {

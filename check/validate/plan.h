@@ -75,6 +75,8 @@ uint32_t plan_find_buffer(const Plan *plan, const char *name);    /* index + 1, 
 
 /* The path of the data that "@file" names. */
 const char *plan_data_path(Plan *plan, const char *at_file);
+/* The first file of data that cannot be read, as the launch file names it; NULL: all can. */
+const char *plan_missing_data(Plan *plan);
 
 /* Guest memory with all buffers allocated in order and initialised; sets their addresses. NULL: reported. */
 SimMemory *plan_memory(Plan *plan, Diags *diags);

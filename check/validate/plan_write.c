@@ -9,7 +9,13 @@ static void add_buffer(cJSON *o, const PlanBuffer *buffer) {
     cJSON *x = json_add_object(o, buffer->name);
     json_add_text(x, "type", buffer->type->name);
     json_add_number(x, "count", (double)buffer->count);
-    if (buffer->init)
+    cJSON *values = buffer->bytes ? json_add_list(x, "values") : NULL;
+    for (uint64_t i = 0; values && i < buffer->count; i++) {
+        char text[32];
+        scalar_write(buffer->type, buffer->bytes + i * buffer->type->size_bytes, text);
+        json_append(values, json_text(text));
+    }
+    if (buffer->init && !values)
         json_add_text(x, "init", buffer->init);
 }
 
@@ -62,6 +68,11 @@ char *plan_print_json(const Plan *plan) {
         cJSON *args = json_add_list(o, "args");
         for (uint32_t k = 0; k < launch->args.n; k++)
             add_arg(args, &scratch, plan, &launch->args.at[k]);
+        if (launch->repeat > 1)
+            json_add_number(o, "repeat", launch->repeat);
+        cJSON *unordered = launch->unordered.n ? json_add_list(o, "unordered") : NULL;
+        for (uint32_t k = 0; k < launch->unordered.n; k++)
+            json_append(unordered, json_text(plan->buffers.at[launch->unordered.at[k]].name));
     }
     char *text = json_close(root);
     plan_free(&scratch);

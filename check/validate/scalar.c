@@ -131,6 +131,16 @@ bool scalar_parse(const Scalar *scalar, const char *text, size_t size_bytes, uin
     return true;
 }
 
+void scalar_write(const Scalar *scalar, const uint8_t *value, char out[32]) {
+    unsigned long long bits = get_bits(scalar, value);
+    if (scalar->kind == 'f' && scalar->size_bytes == 2)
+        snprintf(out, 32, "%.9g", decode_float(scalar, bits));
+    else if (scalar->kind == 'f')
+        snprintf(out, 32, "0%c%0*llx", scalar->size_bytes == 4 ? 'f' : 'd', scalar->size_bytes * 2, bits);
+    else
+        snprintf(out, 32, "0x%llx", bits);
+}
+
 void scalar_print(const Scalar *scalar, const uint8_t *value, char out[64]) {
     uint64_t bits = get_bits(scalar, value);
     unsigned digits = scalar->size_bytes * 2u;

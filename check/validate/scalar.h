@@ -17,6 +17,8 @@ const Scalar *scalar_find(const char *name, size_t size_bytes);
 /* Parse all of `text`: integers in decimal or 0x..., floating point as C writes it, or as bits 0fXXXXXXXX
  * (0dX... for f64). False if it is malformed or out of the type's range. */
 bool scalar_parse(const Scalar *scalar, const char *text, size_t size_bytes, uint8_t out[8]);
+/* What scalar_parse makes the same value of, in out[32]. */
+void scalar_write(const Scalar *scalar, const uint8_t *value, char out[32]);
 /* "1.5 (0x3fc00000)", in out[64]. */
 void scalar_print(const Scalar *scalar, const uint8_t *value, char out[64]);
 /* Store a number, rounded to the type (to nearest, ties to even; integers modulo 2^n). */
