@@ -88,7 +88,7 @@ static bool diag_report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code
     bool lack = diag_table[code].severity == LACK;
     Severity sev = lack ? SEV_ERROR : (Severity)diag_table[code].severity;
     diags->lacking |= lack;
-    if (sev == SEV_ERROR && diags->nerrors++ >= DIAG_MAX_ERRORS)
+    if (sev == SEV_ERROR && diags->nerrors++ >= DIAG_MAX_ERRORS && !diags->all)
         return false;
     if (sev == SEV_WARNING)
         diags->nwarnings++;
@@ -104,7 +104,7 @@ static bool diag_report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code
         print_ptx_place(out, &diags->place, diag_table[code].section);
     fputc('\n', out);
     print_caret(out, s, loc);
-    if (sev == SEV_ERROR && diags->nerrors == DIAG_MAX_ERRORS)
+    if (sev == SEV_ERROR && diags->nerrors == DIAG_MAX_ERRORS && !diags->all)
         fprintf(out, "%d errors, no more are shown\n", DIAG_MAX_ERRORS);
     char *text = text_close(stream, NULL);
     diags->sink(diags->user, sev, text);

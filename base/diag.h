@@ -1,6 +1,6 @@
 /* Diagnostics: collecting and printing. Codes, severities and message formats are in diag.def.
  * A Diags has one current Source; a position is a byte offset in it, found as line and column only
- * when printed. At most 20 errors are delivered a run; further ones are counted.
+ * when printed. At most 20 errors are delivered a run, unless all are asked for; further ones are counted.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_BASE_DIAG_H
 #define HEDDLE_BASE_DIAG_H
@@ -49,6 +49,7 @@ typedef struct {
     DiagSink *sink;       /* NULL discards */
     void *user;
     uint32_t nerrors, nwarnings;
+    bool all;     /* deliver every error, however many */
     bool lacking; /* an error said what an engine or this host lacks: the input may be right */
     DiagPlace place;
 } Diags;

@@ -559,7 +559,7 @@ static void validate_auto(Call *call) {
     if (!name)
         return;
     Judgement judgement;
-    AutoLaunches launches;
+    AutoLaunches launches = {0};
     judge_auto(ptx, call->binary->binary, name, &(JudgeOptions){.seed = call->seed}, &launches, &judgement);
     if (call->wants_report)
         call->text = judgement_text(&judgement, name);

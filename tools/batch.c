@@ -32,7 +32,8 @@ typedef struct { /* a child */
     pid_t pid;
     int fd;
     uint32_t file, judged; /* kernels that this file's children have judged */
-    char *running;         /* kernel, malloc'ed; NULL: none has begun */
+    const char *running;   /* kernel; NULL: none has begun */
+    const char *binary;    /* of it */
     bool ended, killed;
     double since; /* CPU seconds that it had used at its last line */
     char *text;   /* incomplete line */
@@ -52,24 +53,31 @@ typedef struct {
 
 /* ---- results as JSON ---- */
 
-static cJSON *result_json(const BatchResult *result, bool with_file) {
+static void add_parts(cJSON *o, const BatchResult *result) {
+    if (result->regions.total) {
+        json_add_number(o, "regions", result->regions.total);
+        json_add_number(o, "regions_proved", result->regions.reached);
+        return;
+    }
+    json_add_number(o, "ptx_blocks", result->ptx.total);
+    json_add_number(o, "ptx_blocks_executed", result->ptx.reached);
+    json_add_number(o, "machine_blocks", result->machine.total);
+    json_add_number(o, "machine_blocks_executed", result->machine.reached);
+    json_add_number(o, "operand_classes", result->values.total);
+    json_add_number(o, "operand_classes_seen", result->values.reached);
+    json_add_number(o, "threads", (double)result->threads);
+}
+
+static cJSON *result_json(const BatchResult *result, const BatchKind *kind, bool with_file) {
     cJSON *o = json_object();
     if (with_file)
         json_add_text(o, "file", result->file);
     json_add_text(o, "kernel", result->kernel);
+    if (*result->binary)
+        json_add_text(o, "binary", result->binary);
     json_add_text(o, "verdict", verdict_name(result->verdict));
-    if (result->regions.total) {
-        json_add_number(o, "regions", result->regions.total);
-        json_add_number(o, "regions_proved", result->regions.reached);
-    } else {
-        json_add_number(o, "ptx_blocks", result->ptx.total);
-        json_add_number(o, "ptx_blocks_executed", result->ptx.reached);
-        json_add_number(o, "machine_blocks", result->machine.total);
-        json_add_number(o, "machine_blocks_executed", result->machine.reached);
-        json_add_number(o, "operand_classes", result->values.total);
-        json_add_number(o, "operand_classes_seen", result->values.reached);
-        json_add_number(o, "threads", (double)result->threads);
-    }
+    if (kind->parts)
+        add_parts(o, result);
     json_add_number(o, "seconds", result->seconds);
     json_add_text(o, "note", result->note);
     if (*result->report)
@@ -89,6 +97,7 @@ static double number_of(const cJSON *o, const char *key) {
 static bool read_result(Arena *a, const cJSON *o, const char *file, BatchResult *result) {
     *result = (BatchResult){.file = file,
                             .kernel = text_of(a, o, "kernel"),
+                            .binary = text_of(a, o, "binary"),
                             .note = text_of(a, o, "note"),
                             .report = text_of(a, o, "report"),
                             .seconds = number_of(o, "seconds"),
@@ -152,6 +161,8 @@ static bool collect(Batch *batch) {
 }
 
 bool batch_is_wanted(const Settings *settings) {
+    if (settings->with_ptxas)
+        return true;
     for (unsigned i = 0; i < settings->ninputs; i++)
         if (is_directory(settings->inputs[i]))
             return true;
@@ -225,6 +236,8 @@ static uint64_t hash_options(const Batch *batch, uint64_t hash) {
         hash = hash_file(settings->profiles.at[i].name, hash);
     for (uint32_t i = 0; i < settings->bitcode.n; i++)
         hash = hash_file(settings->bitcode.at[i], hash);
+    if (settings->with_ptxas)
+        hash = hash_file(settings->ptxas, hash);
     struct stat st;
     if (only_ptx || !llvm_library(settings->llvm.library, library, sizeof library) || stat(library, &st))
         return hash;
@@ -289,7 +302,7 @@ static void save_file(Batch *batch, const File *file) {
     json_add_text(o, "hash", hash);
     cJSON *list = json_add_list(o, "kernels");
     for (uint32_t i = 0; i < file->results.n; i++)
-        json_append(list, result_json(&file->results.at[i], false));
+        json_append(list, result_json(&file->results.at[i], batch->kind, false));
     char *text = json_close_line(o);
     fprintf(batch->state, "%s\n", text);
     fflush(batch->state);
@@ -298,20 +311,28 @@ static void save_file(Batch *batch, const File *file) {
 
 /* ---- the child ---- */
 
-static void send_start(void *user, const char *kernel) {
+typedef struct {
+    FILE *out;
+    const BatchKind *kind;
+} Sender;
+
+static void send_start(void *user, const char *kernel, const char *binary) {
+    const Sender *sender = user;
     cJSON *o = json_object();
     json_add_text(o, "start", kernel);
+    json_add_text(o, "binary", binary);
     char *text = json_close_line(o);
-    fprintf(user, "%s\n", text);
-    fflush(user);
+    fprintf(sender->out, "%s\n", text);
+    fflush(sender->out);
     mem_free(text);
 }
 
 static void send_result(void *user, const BatchResult *r) {
-    cJSON *o = result_json(r, false);
+    const Sender *sender = user;
+    cJSON *o = result_json(r, sender->kind, false);
     char *text = json_close_line(o);
-    fprintf(user, "%s\n", text);
-    fflush(user);
+    fprintf(sender->out, "%s\n", text);
+    fflush(sender->out);
     mem_free(text);
 }
 
@@ -334,7 +355,8 @@ static _Noreturn void child(Batch *batch, const File *file, uint32_t skip, int f
     if (!freopen("/dev/null", "w", stderr) || !out)
         _exit(STATUS_INTERNAL);
     batch->s->diags = (Diags){0};
-    batch->kind->module(batch->s, file->path, skip, send_start, send_result, out);
+    Sender sender = {out, batch->kind};
+    batch->kind->module(batch->s, file->path, skip, send_start, send_result, &sender);
     fputs("{\"end\":true}\n", out);
     fflush(out);
     _exit(STATUS_DONE);
@@ -367,7 +389,6 @@ static void add_result(Batch *batch, Job *job, BatchResult r) {
     batch->nresults++;
     batch->nfindings += verdict_status(r.verdict) == STATUS_DIFFERS;
     job->judged++;
-    free(job->running);
     job->running = NULL;
 }
 
@@ -377,8 +398,8 @@ static void take_line(Batch *batch, Job *job, const char *line) {
     BatchResult r;
     job->since = clock_cpu_seconds_of(job->pid);
     if (cJSON_IsString(start)) {
-        free(job->running);
-        job->running = strdup(start->valuestring);
+        job->running = text_of(&batch->s->arena, o, "start");
+        job->binary = text_of(&batch->s->arena, o, "binary");
     } else if (cJSON_GetObjectItemCaseSensitive(o, "end")) {
         job->ended = true;
     } else if (read_result(&batch->s->arena, o, batch->files.at[job->file].path, &r)) {
@@ -424,7 +445,8 @@ static void end_job(Batch *batch, unsigned index) {
     bool again = false;
     if (!j.ended) {
         BatchResult r = {.file = f->path,
-                         .kernel = j.running ? arena_printf(&batch->s->arena, "%s", j.running) : "",
+                         .kernel = j.running ? j.running : "",
+                         .binary = j.running ? j.binary : "",
                          .report = "",
                          .verdict = j.killed ? VERDICT_TIME_LIMIT : VERDICT_CRASHED,
                          .seconds = used > 0 ? used : 0};
@@ -436,7 +458,6 @@ static void end_job(Batch *batch, unsigned index) {
         again = j.running != NULL;
         add_result(batch, &j, r);
     }
-    free(j.running);
     free(j.text);
     if (again && start_job(batch, j.file, j.judged))
         return;
@@ -494,30 +515,63 @@ static void run_jobs(Batch *batch) {
 
 /* ---- reports ---- */
 
-static void print_row(const BatchResult *result) {
+static void print_row(const BatchResult *result, const BatchKind *kind, int width) {
     char name[256], blocks[32] = "";
     const char *slash = strrchr(result->file, '/');
     snprintf(name, sizeof name, "%s:%s", slash ? slash + 1 : result->file, result->kernel);
+    if (width)
+        printf("%-*s  ", width, result->binary);
+    if (!kind->parts) {
+        printf("%-*s  %-21s  %s\n", NAME_WIDTH, name, verdict_name(result->verdict), result->note);
+        return;
+    }
     Covered parts = result->regions.total ? result->regions : result->ptx;
     if (parts.total)
         snprintf(blocks, sizeof blocks, "%u/%u %3.0f %%", parts.reached, parts.total,
                  100 * covered_part(parts));
-    printf("%-*.*s  %-21s %14s %8llu  %s\n", NAME_WIDTH, NAME_WIDTH, name, verdict_name(result->verdict),
-           blocks, (unsigned long long)result->threads, result->note);
+    printf("%-*s  %-21s %14s %8llu  %s\n", NAME_WIDTH, name, verdict_name(result->verdict), blocks,
+           (unsigned long long)result->threads, result->note);
+}
+
+/* Of the column that says whose code it is; 0: there is one for each kernel. */
+static int label_width(const Batch *batch) {
+    size_t width = batch->s->with_ptxas ? strlen("code of") : 0;
+    for (uint32_t i = 0; i < batch->files.n; i++)
+        for (uint32_t k = 0; k < batch->files.at[i].results.n; k++) {
+            size_t n = strlen(batch->files.at[i].results.at[k].binary);
+            width = n > width ? n : width;
+        }
+    return (int)width;
+}
+
+static void say_together(const Batch *batch, cJSON *json) {
+    VEC(const BatchResult *) all = {0};
+    for (uint32_t i = 0; i < batch->files.n; i++)
+        for (uint32_t k = 0; k < batch->files.at[i].results.n; k++)
+            VEC_ADD(&batch->s->arena, &all, &batch->files.at[i].results.at[k]);
+    if (batch->kind->together)
+        batch->kind->together(all.at, all.n, json);
 }
 
 static void print_table(const Batch *batch, const uint32_t *totals) {
-    printf("%-*s  %-21s %14s %8s  %s\n", NAME_WIDTH, "kernel", "verdict", batch->kind->parts,
-           batch->kind->threads, "note");
+    int width = label_width(batch);
+    if (width)
+        printf("%-*s  ", width, "code of");
+    if (!batch->kind->parts)
+        printf("%-*s  %-21s  %s\n", NAME_WIDTH, "kernel", "verdict", "note");
+    else
+        printf("%-*s  %-21s %14s %8s  %s\n", NAME_WIDTH, "kernel", "verdict", batch->kind->parts,
+               batch->kind->threads, "note");
     for (uint32_t i = 0; i < batch->files.n; i++)
         for (uint32_t k = 0; k < batch->files.at[i].results.n; k++)
-            print_row(&batch->files.at[i].results.at[k]);
+            print_row(&batch->files.at[i].results.at[k], batch->kind, width);
     for (uint32_t i = 0; i < batch->files.n; i++)
         for (uint32_t k = 0; k < batch->files.at[i].results.n; k++)
             if (batch->files.at[i].results.at[k].verdict == VERDICT_DIFFERS ||
                 batch->files.at[i].results.at[k].verdict == VERDICT_REFUTED || batch->s->verbose)
-                printf("\n%s: %s", batch->files.at[i].path, batch->files.at[i].results.at[k].report);
-    printf("\n%u files, %u kernels:", batch->files.n, batch->nresults);
+                printf("\n%s: %s%s%s", batch->files.at[i].path, batch->files.at[i].results.at[k].binary,
+                       width ? ": " : "", batch->files.at[i].results.at[k].report);
+    printf("\n%u files, %u %s:", batch->files.n, batch->nresults, width ? "results" : "kernels");
     const char *separator = " ";
     for (unsigned v = 0; v < VERDICT_COUNT; v++)
         if (totals[v]) {
@@ -525,15 +579,17 @@ static void print_table(const Batch *batch, const uint32_t *totals) {
             separator = "; ";
         }
     printf("\n");
+    say_together(batch, NULL);
 }
 
 static void print_json(const Batch *batch, const uint32_t *totals) {
     cJSON *o = json_object(), *list = json_add_list(o, "kernels"), *sum = json_add_object(o, "totals");
     for (uint32_t i = 0; i < batch->files.n; i++)
         for (uint32_t k = 0; k < batch->files.at[i].results.n; k++)
-            json_append(list, result_json(&batch->files.at[i].results.at[k], true));
+            json_append(list, result_json(&batch->files.at[i].results.at[k], batch->kind, true));
     for (unsigned v = 0; v < VERDICT_COUNT; v++)
         json_add_number(sum, verdict_name((Verdict)v), totals[v]);
+    say_together(batch, o);
     char *text = json_close(o);
     puts(text);
     mem_free(text);

@@ -39,9 +39,13 @@ typedef struct {
     const char *against;        /* report: the other binary */
     const char *replay;         /* schedule */
     const char *launch_file, *data_dir, *engine, *trace;
+    bool own_target; /* coverage: of each module */
     bool has_shape, stats, no_trace, host_calls, races, launch_auto;
     const char *show_launch, *state_file;
-    DiffOther other; /* of --engine */
+    const char *with_ptxas; /* lists of options, with commas between them; NULL: not asked for */
+    const char *ptxas;      /* the program; maker_find_ptxas */
+    const char *bundles;    /* directory, for what differs */
+    DiffOther other;        /* of --engine */
     DiffTolerance tolerance;
     unsigned jobs, time_limit_seconds, memory_limit_mib;
     MachineOptions machine;
@@ -108,8 +112,13 @@ int cmd_explain(Settings *settings);
 int cli_replay(Settings *settings); /* heddle run --replay */
 int cmd_mutate(Settings *settings);
 int cmd_prove(Settings *settings);
+int cmd_coverage(Settings *settings);
 
 /* ---- what commands share (common.c) ---- */
+enum { CLI_ERROR_BYTES = 300 };
+/* A sink that keeps the first error in `user`, "" before: "K.ptx:12:5: E0104: text", CLI_ERROR_BYTES at most.
+ */
+void cli_keep_error(void *user, Severity severity, const char *line);
 bool cli_is_elf(const char *data, size_t size_bytes);
 /* Read and parse; reported on failure. */
 PtxModule *cli_read_ptx(Settings *settings, const char *path);

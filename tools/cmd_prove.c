@@ -45,30 +45,34 @@ static const char *first_reason(const ProveReport *report) {
     return report->facts.n ? report->facts.at[0].text : "";
 }
 
-static void prove_module_of(Settings *settings, const char *path, uint32_t skip,
-                            void (*starts)(void *user, const char *kernel), BatchEach *each, void *user) {
+static void prove_module_of(Settings *settings, const char *path, uint32_t skip, BatchStarts *starts,
+                            BatchEach *each, void *user) {
     char error[200] = "";
     Diags saved = settings->diags;
     settings->diags = (Diags){.sink = keep_error, .user = error};
     PtxModule *m = cli_read_ptx(settings, path);
     Binary *b = m ? cli_compile_to_binary(settings, m, path) : NULL;
     if (!b && skip == 0)
-        each(user,
-             &(BatchResult){
-                 .file = path, .kernel = "", .verdict = VERDICT_NOT_COMPILED, .note = error, .report = ""});
+        each(user, &(BatchResult){.file = path,
+                                  .kernel = "",
+                                  .binary = "",
+                                  .verdict = VERDICT_NOT_COMPILED,
+                                  .note = error,
+                                  .report = ""});
     for (uint32_t i = 0, n = 0; b && i < m->nfuncs; i++) {
         const char *name = str_text(&m->strings, m->funcs[i].name);
         if (!m->funcs[i].is_entry || !m->funcs[i].has_body || n++ < skip ||
             (settings->launch.kernel && strcmp(settings->launch.kernel, name) != 0))
             continue;
-        starts(user, name);
+        starts(user, name, "");
         ProveOptions opt = options(settings);
         ProveReport report;
         double begin = clock_cpu_seconds();
         opt.kernel = name;
         bool done = prove_module(m, b, &opt, &report, &settings->diags);
         char *text = prove_report_text(&report, settings->verbose);
-        BatchResult result = {.file = path, .kernel = name, .report = text, .note = first_reason(&report)};
+        BatchResult result = {
+            .file = path, .kernel = name, .binary = "", .report = text, .note = first_reason(&report)};
         result.verdict = done ? prove_verdict(&report) : VERDICT_UNKNOWN;
         for (unsigned k = 0; k < PROVE_NSTATUS; k++) {
             result.regions.total += report.count[k];
@@ -87,7 +91,9 @@ static void prove_module_of(Settings *settings, const char *path, uint32_t skip,
 
 int cmd_prove(Settings *settings) {
     if (batch_is_wanted(settings))
-        return batch_run(settings, &(BatchKind){"prove", prove_module_of, "regions", ""});
+        return batch_run(
+            settings,
+            &(BatchKind){.command = "prove", .module = prove_module_of, .parts = "regions", .threads = ""});
     PtxModule *m = cli_read_ptx(settings, settings->inputs[0]);
     Binary *b = NULL;
     char *data = NULL;

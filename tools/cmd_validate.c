@@ -6,6 +6,7 @@
 #include "check/validate/diff.h"
 #include "emit/elf/object.h"
 #include "tools/batch.h"
+#include "tools/bundle.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,57 +51,77 @@ static JudgeOptions judge_options(const Settings *settings) {
 /* ---- a module's kernels, for one file or many ---- */
 
 typedef struct {
-    char text[300];
-} FirstError;
-
-static void keep_error(void *user, Severity severity, const char *line) {
-    FirstError *error = user;
-    const char *text = strstr(line, "error E");
-    if (severity != SEV_ERROR || error->text[0])
-        return;
-    size_t place = text ? (size_t)(text - line) : 0;
-    const char *slash = memrchr(line, '/', place), *from = slash ? slash + 1 : line;
-    snprintf(error->text, sizeof error->text, "%.*s%s", (int)(text ? text - from : 0), from,
-             text ? text + 6 : line);
-    error->text[strcspn(error->text, "\n")] = 0;
-}
-
-typedef struct {
     Settings *s;
     const char *path;
     PtxModule *m;
-    Binary *b;
-    bool no_card;     /* that --engine wants */
-    FirstError error; /* why there is no binary */
+    Maker makers[MAX_MAKERS];
+    unsigned nmakers;
+    bool no_card; /* that --engine wants */
     Diags saved;
     BatchEach *each;
     void *user;
+    /* of the kernel that is being judged */
+    AutoLaunches launches;
+    uint64_t results[MAX_MAKERS]; /* Judgement.results_hash; 0: none */
+    const char *inferred;         /* why, where there is a launch file; or NULL */
 } Module;
 
-/* Compile the module, or if that fails only this kernel and what it calls: another one may be what does not
- * compile. */
-static Binary *compile_for(Module *module, uint32_t kernel, bool *own) {
+/* The whole module's binary, or if that does not compile one of this kernel and what it calls: another kernel
+ * may be what does not compile. */
+static Binary *compile_for(Module *module, Maker *maker, uint32_t kernel, bool *own) {
     *own = false;
-    if (module->b || module->no_card)
-        return module->b;
+    if (maker->binary || maker->options || module->no_card)
+        return maker->binary;
     bool *bodies = ARENA_ARRAY(&module->s->arena, bool, module->m->nfuncs + 1);
     for (uint32_t i = 0; i < module->m->nfuncs; i++) {
         bodies[i] = module->m->funcs[i].has_body;
         if (module->m->funcs[i].is_entry && i != kernel)
             module->m->funcs[i].has_body = false;
     }
-    module->error.text[0] = 0;
-    Binary *b = cli_compile_to_binary(module->s, module->m, module->path);
+    Binary *b = maker_compile(module->s, maker, module->m, module->path, maker->error);
     for (uint32_t i = 0; i < module->m->nfuncs; i++)
         module->m->funcs[i].has_body = bodies[i];
     *own = b != NULL;
     return b;
 }
 
-static void report_kernel(Module *module, const char *kernel, const Judgement *judgement, double start) {
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static const char *shown_label(const Module *module, const Maker *maker) {
+    return module->nmakers > 1 ? maker->label : "";
+}
+
+/* What is not equal may be what other machine code makes of the same launches: then the PTX, the reference
+ * interpreter or this kind of program is to be looked at, not one compiler. */
+static void compare_results(Module *module, unsigned which, Judgement *judgement) {
+    size_t used = strlen(judgement->note), size = sizeof judgement->note;
+    uint64_t results = judgement->launches ? judgement->results_hash : 0;
+    unsigned alike = 0;
+    module->results[which] = results;
+    for (unsigned k = 0; k < which && results && judgement->verdict != VERDICT_EQUAL && used < size; k++)
+        if (module->results[k] == results)
+            used += (size_t)snprintf(judgement->note + used, size - used, "%s%s",
+                                     alike++ ? ", "
+                                     : used  ? "; results as "
+                                             : "results as ",
+                                     module->makers[k].label);
+}
+
+static void report_kernel(Module *module, unsigned which, const char *kernel, Judgement *judgement,
+                          double start) {
+    Maker *maker = &module->makers[which];
+    compare_results(module, which, judgement);
+    size_t used = strlen(judgement->note);
+    if (module->inferred && used < sizeof judgement->note)
+        snprintf(judgement->note + used, sizeof judgement->note - used, "%s%s", used ? "; " : "",
+                 module->inferred);
     char *text = judgement_text(judgement, kernel);
     BatchResult r = {.file = module->path,
                      .kernel = kernel,
+                     .binary = shown_label(module, maker),
                      .verdict = judgement->verdict,
                      .ptx = judgement->ptx,
                      .machine = judgement->machine,
@@ -109,39 +130,74 @@ static void report_kernel(Module *module, const char *kernel, const Judgement *j
                      .note = judgement->note,
                      .report = text ? text : "",
                      .seconds = clock_cpu_seconds() - start};
+    if (judgement->verdict == VERDICT_DIFFERS && judgement->diff_plan && module->s->bundles)
+        r.note = bundle_write(&(Bundle){.settings = module->s,
+                                        .directory = module->s->bundles,
+                                        .path = module->path,
+                                        .kernel = kernel,
+                                        .module = module->m,
+                                        .maker = maker,
+                                        .others = module->makers,
+                                        .nothers = module->nmakers,
+                                        .plan = judgement->diff_plan,
+                                        .report = r.report,
+                                        .note = r.note});
     module->each(module->user, &r);
     mem_free(text);
 }
 
-static void judge_kernel(Module *module, uint32_t kernel) {
+static void judge_kernel(Module *module, unsigned which, uint32_t kernel) {
+    Maker *maker = &module->makers[which];
     const char *name = str_text(&module->m->strings, module->m->funcs[kernel].name);
     double start = clock_cpu_seconds();
     JudgeOptions opt = judge_options(module->s);
     Judgement j = {0};
-    AutoLaunches launches = {0};
     bool own;
-    Binary *b = compile_for(module, kernel, &own);
+    Binary *b = compile_for(module, maker, kernel, &own);
     if (b) {
-        judge_auto(module->m, b, name, &opt, &launches, &j);
+        judge_auto(module->m, b, name, &opt, &module->launches, &j);
     } else {
         j.verdict = module->no_card ? VERDICT_NOT_RUN : VERDICT_NOT_COMPILED;
-        snprintf(j.note, sizeof j.note, "%s", module->error.text);
+        snprintf(j.note, sizeof j.note, "%s", maker->error);
     }
-    report_kernel(module, name, &j, start);
+    report_kernel(module, which, name, &j, start);
     judgement_free(&j);
-    auto_launch_free(&launches);
     if (own)
         binary_free(b);
 }
 
+/* The launch file, if there is one and launches are not to be inferred: --launch of one module, else K.json
+ * beside K.ptx. */
 const char *batch_launch_beside(Settings *settings, const char *path) {
     size_t n = strlen(path);
     const char *json = n > 4 ? arena_printf(&settings->arena, "%.*s.json", (int)(n - 4), path) : "";
+    if (settings->launch_file && settings->ninputs == 1)
+        return settings->launch_file;
     return !settings->launch_auto && access(json, R_OK) == 0 ? json : NULL;
 }
 
-static void judge_launch_file(Module *module, const char *json) {
+/* A launch file beside the PTX whose data are elsewhere shows nothing of the kernels: launches are inferred,
+ * and the verdict says so. One that was asked for must be as it says. */
+static bool lacks_data(Module *module, const char *json) {
     Settings *settings = module->s;
+    Plan plan = {.data_dir = settings->data_dir};
+    Source source = {.name = json};
+    Diags quiet = {0};
+    char *text;
+    bool good =
+        !settings->launch_file && file_read(&settings->arena, json, &quiet, &text, &source.size_bytes);
+    source.text = good ? text : NULL;
+    const char *missing = good && plan_read_json(&plan, &source, &quiet) ? plan_missing_data(&plan) : NULL;
+    if (missing)
+        module->inferred =
+            arena_printf(&settings->arena, "%s lacks %s: launches inferred", base_name(json), missing);
+    plan_free(&plan);
+    return missing != NULL;
+}
+
+static void judge_launch_file(Module *module, unsigned which, const char *json) {
+    Settings *settings = module->s;
+    Maker *maker = &module->makers[which];
     Plan p = {.data_dir = settings->data_dir};
     Judgement j = {0};
     JudgeOptions opt = judge_options(settings);
@@ -151,44 +207,66 @@ static void judge_launch_file(Module *module, const char *json) {
     bool good = file_read(&settings->arena, json, &settings->diags, &text, &source.size_bytes);
     source.text = good ? text : NULL;
     good = good && plan_read_json(&p, &source, &settings->diags);
-    if (good && !module->b)
+    if (good && !maker->binary)
         j.verdict = module->no_card ? VERDICT_NOT_RUN : VERDICT_NOT_COMPILED;
-    else if (!good || !judge_plan(&p, module->m, module->b, &opt, &j, &settings->diags))
+    else if (!good || !judge_plan(&p, module->m, maker->binary, &opt, &j, &settings->diags))
         j.verdict = VERDICT_NOT_RUN;
     if (j.verdict == VERDICT_NOT_RUN || j.verdict == VERDICT_NOT_COMPILED)
-        snprintf(j.note, sizeof j.note, "%s", module->error.text);
-    const char *slash = strrchr(json, '/');
-    report_kernel(module, slash ? slash + 1 : json, &j, start);
+        snprintf(j.note, sizeof j.note, "%s", maker->error);
+    report_kernel(module, which, base_name(json), &j, start);
     judgement_free(&j);
     plan_free(&p);
 }
 
-static void validate_module(Settings *settings, const char *path, uint32_t skip,
-                            void (*starts)(void *user, const char *kernel), BatchEach *each, void *user) {
+/* Each kernel, or the launch file, on every maker's code; `skip` of these are done already. */
+static void validate_parts(Module *module, uint32_t skip, BatchStarts *starts) {
+    Settings *settings = module->s;
+    const char *json = batch_launch_beside(settings, module->path);
+    if (json && lacks_data(module, json))
+        json = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < (json ? 1 : module->m->nfuncs); i++) {
+        const PtxFunc *f = &module->m->funcs[i];
+        const char *name = json ? json : str_text(&module->m->strings, f->name);
+        if (!json && (!f->is_entry || !f->has_body ||
+                      (settings->launch.kernel && strcmp(settings->launch.kernel, name) != 0)))
+            continue;
+        memset(module->results, 0, sizeof module->results);
+        for (unsigned k = 0; k < module->nmakers; k++) {
+            if (n++ < skip)
+                continue;
+            settings->diags = (Diags){.sink = cli_keep_error, .user = module->makers[k].error};
+            starts(module->user, name, shown_label(module, &module->makers[k]));
+            if (json)
+                judge_launch_file(module, k, json);
+            else
+                judge_kernel(module, k, i);
+        }
+        auto_launch_free(&module->launches);
+        module->launches = (AutoLaunches){0};
+    }
+}
+
+static void validate_module(Settings *settings, const char *path, uint32_t skip, BatchStarts *starts,
+                            BatchEach *each, void *user) {
     Module x = {.s = settings, .path = path, .each = each, .user = user, .saved = settings->diags};
-    settings->diags = (Diags){.sink = keep_error, .user = &x.error};
+    Judgement none = {.verdict = VERDICT_NOT_COMPILED};
+    x.nmakers = maker_list(settings, x.makers);
+    settings->diags = (Diags){.sink = cli_keep_error, .user = x.makers[0].error};
     x.m = cli_read_ptx(settings, path);
     x.no_card = x.m && !cli_choose_card(settings);
-    const char *json = batch_launch_beside(settings, path);
-    Judgement none = {.verdict = VERDICT_NOT_COMPILED};
+    if (x.m && settings->with_ptxas && !settings->target)
+        settings->target = maker_native_target(x.m);
     if (!x.m) {
-        snprintf(none.note, sizeof none.note, "%s", x.error.text);
-        report_kernel(&x, "", &none, clock_cpu_seconds());
+        x.nmakers = 1;
+        snprintf(none.note, sizeof none.note, "%s", x.makers[0].error);
+        report_kernel(&x, 0, "", &none, clock_cpu_seconds());
     } else {
-        x.b = x.no_card ? NULL : cli_compile_to_binary(settings, x.m, path);
-        if (json && skip == 0) {
-            starts(user, json);
-            judge_launch_file(&x, json);
-        }
-        for (uint32_t i = 0, n = 0; !json && i < x.m->nfuncs; i++) {
-            const PtxFunc *f = &x.m->funcs[i];
-            if (!f->is_entry || !f->has_body || n++ < skip)
-                continue;
-            settings->diags.nerrors = 0;
-            starts(user, str_text(&x.m->strings, f->name));
-            judge_kernel(&x, i);
-        }
-        binary_free(x.b);
+        for (unsigned k = 0; k < x.nmakers && !x.no_card; k++)
+            x.makers[k].binary = maker_compile(settings, &x.makers[k], x.m, path, x.makers[k].error);
+        validate_parts(&x, skip, starts);
+        for (unsigned k = 0; k < x.nmakers; k++)
+            binary_free(x.makers[k].binary);
         ptx_free(x.m);
     }
     settings->diags = x.saved;
@@ -209,13 +287,12 @@ static void validate_kernel(Auto *all, uint32_t kernel, Verdict missing) {
     const char *name = str_text(&module->m->strings, module->m->funcs[kernel].name);
     JudgeOptions opt = judge_options(settings);
     Judgement j = {.verdict = missing};
-    AutoLaunches launches = {0};
     bool own;
-    Binary *b = compile_for(module, kernel, &own);
+    Binary *b = compile_for(module, &module->makers[0], kernel, &own);
     if (b)
-        judge_auto(module->m, b, name, &opt, &launches, &j);
+        judge_auto(module->m, b, name, &opt, &module->launches, &j);
     if (settings->show_launch)
-        auto_launch_merge(&launches, &all->launches);
+        auto_launch_merge(&module->launches, &all->launches);
     char *text = settings->json ? judgement_json(&j, name) : judgement_text(&j, name);
     printf("%s%s%s", settings->json ? (all->n ? "," : "[") : "", text ? text : "",
            settings->json ? "\n" : "");
@@ -223,7 +300,8 @@ static void validate_kernel(Auto *all, uint32_t kernel, Verdict missing) {
     all->n++;
     all->worst = verdict_worse(all->worst, j.verdict);
     judgement_free(&j);
-    auto_launch_free(&launches);
+    auto_launch_free(&module->launches);
+    module->launches = (AutoLaunches){0};
     if (own)
         binary_free(b);
 }
@@ -231,12 +309,14 @@ static void validate_kernel(Auto *all, uint32_t kernel, Verdict missing) {
 static int validate_auto(Settings *settings) {
     Auto all = {.module = {.s = settings, .path = settings->inputs[0]}};
     Module *module = &all.module;
+    Binary **binary = &module->makers[0].binary;
     Verdict missing;
-    read_inputs(settings, &module->m, &module->b, &missing);
+    module->nmakers = maker_list(settings, module->makers);
+    read_inputs(settings, &module->m, binary, &missing);
     module->no_card = missing == VERDICT_NOT_RUN; /* what is missing was reported */
     Diags told = settings->diags;
-    if (!module->b)
-        settings->diags = (Diags){.sink = keep_error, .user = &module->error};
+    if (!*binary)
+        settings->diags = (Diags){.sink = cli_keep_error, .user = module->makers[0].error};
     for (uint32_t i = 0; module->m && i < module->m->nfuncs; i++) {
         const PtxFunc *f = &module->m->funcs[i];
         if (f->is_entry && f->has_body &&
@@ -255,7 +335,7 @@ static int validate_auto(Settings *settings) {
         good = file_write(settings->show_launch, json, strlen(json), &settings->diags);
     mem_free(json);
     plan_free(&all.launches);
-    binary_free(module->b);
+    binary_free(*binary);
     if (module->m)
         ptx_free(module->m);
     return good ? (int)verdict_status(all.worst) : STATUS_INPUT;
@@ -311,8 +391,13 @@ int cmd_validate(Settings *settings) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--engine=ptx is what validate compares with");
         return STATUS_USAGE;
     }
+    if (settings->with_ptxas && !maker_find_ptxas(settings))
+        return (int)verdict_status(VERDICT_NOT_RUN);
     if (batch_is_wanted(settings))
-        return batch_run(settings, &(BatchKind){"validate", validate_module, "blocks", "threads"});
+        return batch_run(settings, &(BatchKind){.command = "validate",
+                                                .module = validate_module,
+                                                .parts = "blocks",
+                                                .threads = "threads"});
     if (!settings->launch_auto)
         return validate_plan(settings);
     if (settings->ninputs)

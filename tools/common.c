@@ -10,6 +10,17 @@ bool cli_is_elf(const char *data, size_t size_bytes) {
     return size_bytes >= 4 && memcmp(data, "\177ELF", 4) == 0;
 }
 
+void cli_keep_error(void *user, Severity severity, const char *line) {
+    char *first = user;
+    const char *text = strstr(line, "error E");
+    if (severity != SEV_ERROR || *first)
+        return;
+    size_t place = text ? (size_t)(text - line) : 0;
+    const char *slash = memrchr(line, '/', place), *from = slash ? slash + 1 : line;
+    snprintf(first, CLI_ERROR_BYTES, "%.*s%s", (int)(text ? text - from : 0), from, text ? text + 6 : line);
+    first[strcspn(first, "\n")] = 0;
+}
+
 static void print_dump(void *user, const char *pass, const char *text) {
     (void)user;
     fprintf(stderr, "; after %s\n%s\n", pass, text);

@@ -43,6 +43,10 @@ enum { /* keys of options without a letter */
        KEY_TOLERANCE,
        KEY_RACES,
        KEY_SHOW_LAUNCH,
+       KEY_WITH_PTXAS,
+       KEY_PTXAS,
+       KEY_BUNDLES,
+       KEY_OWN_TARGET,
        KEY_JOBS,
        KEY_STATE,
        KEY_TIME_LIMIT,
@@ -207,6 +211,17 @@ static const struct argp_option validate_options[] = {
      "Floating-point results may differ by N units in the last place, by X, or by X times their size", 0},
     {"races", KEY_RACES, NULL, 0,
      "Look for data races and coverage under a given launch too; --launch auto always does", 0},
+    {"with-ptxas", KEY_WITH_PTXAS, "OPTIONS,...", OPTION_ARG_OPTIONAL,
+     "Compile with NVIDIA's ptxas too, once with each list of options (default -O3), and validate all the "
+     "code "
+     "under the same launches; the target is by default the first native one that can run the PTX",
+     0},
+    {"ptxas", KEY_PTXAS, "PROGRAM", 0, "That ptxas (default: $PTXAS, in $PATH, in /usr/local/cuda/bin)", 0},
+    {"bundles", KEY_BUNDLES, "DIR", 0,
+     "With --with-ptxas or directories: for what differs, write a folder with the PTX made smaller, the "
+     "launch, "
+     "both binaries and a report",
+     0},
     {"show-launch", KEY_SHOW_LAUNCH, "FILE", 0, "With --launch auto: write the launches as a launch file", 0},
     {"jobs", KEY_JOBS, "N", 0, "Directories: files at a time (default: one for each processor)", 0},
     {"state", KEY_STATE, "FILE", 0, "Directories: keep results in FILE; files that it has are not run again",
@@ -289,6 +304,14 @@ static const struct argp_option prove_options[] = {
      "CPU time of the search for a launch that shows a difference, for each kernel (default 8)", 0},
     {"time", KEY_TIME, "SECONDS", 0, "CPU time of everything; what is left counts as unknown", 0},
     {0}};
+static const struct argp_option coverage_options[] = {
+    {"own-target", KEY_OWN_TARGET, NULL, 0,
+     "Compile each module for the first native machine that has all of its .target, not for --target", 0},
+    {"jobs", KEY_JOBS, "N", 0, "Files at a time (default: one for each processor)", 0},
+    {"state", KEY_STATE, "FILE", 0, "Keep results in FILE; files that it has are not compiled again", 0},
+    {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "CPU time for one kernel (default 60)", 0},
+    {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0, "Of one process (default 4096)", 0},
+    {0}};
 static const struct argp_option disasm_options[] = {
     {"kernel", KEY_KERNEL, "NAME", 0, "Print the code of this function only", 0}, {0}};
 static const struct argp_option *const prove_groups[] = {prove_options, compile_options, json_options, NULL};
@@ -311,6 +334,8 @@ static const struct argp_option *const check_groups[] = {check_options, model_op
                                                          compile_options, NULL};
 static const struct argp_option *const mutate_groups[] = {mutate_options, launch_options,  output_options,
                                                           json_options,   compile_options, NULL};
+static const struct argp_option *const coverage_groups[] = {coverage_options, compile_options, json_options,
+                                                            NULL};
 static const struct argp_option *const no_groups[] = {no_options, NULL};
 
 const Command cli_commands[] = {
@@ -358,6 +383,11 @@ const Command cli_commands[] = {
      "behave differently, "
      "and reports for each class how many of these check, check --model, prove and validate find.",
      0, MAX_INPUTS, mutate_groups, cmd_mutate},
+    {"coverage", "F.ptx|DIR...", "Tell which kernels of many files compile, and what the others would need",
+     "Compiles every .ptx, .ll and .bc file of the directories, and where a file does not compile as a whole "
+     "each "
+     "of its kernels with what it calls; then lists what is missing by the kernels that need it.",
+     1, MAX_INPUTS, coverage_groups, cmd_coverage},
     {"explain", "RULE", "Explain a rule of check",
      "Prints what the rule demands, why, and a minimal example. Also for the machine's "
      "own checks, as E-BAR-PARTIAL.",
@@ -534,6 +564,10 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
         settings->budget = settings->machine.max_issues = option_number(state, arg, "--budget", ULONG_MAX);
         return true;
     case KEY_SHOW_LAUNCH: settings->show_launch = arg; return true;
+    case KEY_WITH_PTXAS: settings->with_ptxas = arg ? arg : "-O3"; return true;
+    case KEY_PTXAS: settings->ptxas = arg; return true;
+    case KEY_BUNDLES: settings->bundles = arg; return true;
+    case KEY_OWN_TARGET: settings->own_target = true; return true;
     case KEY_JOBS: settings->jobs = (unsigned)option_number(state, arg, "--jobs", 64); return true;
     case KEY_STATE: settings->state_file = arg; return true;
     case KEY_TIME_LIMIT:
@@ -658,7 +692,9 @@ typedef struct {
 
 /* All options of the table but these may change what is said of a kernel; a new one does unless it is listed.
  */
-static bool changes_no_verdict(int key) { return key == KEY_JOBS || key == KEY_STATE || key == KEY_JSON; }
+static bool changes_no_verdict(int key) {
+    return key == KEY_BUNDLES || key == KEY_JOBS || key == KEY_STATE || key == KEY_JSON;
+}
 
 static void hash_option(Settings *settings, int key, const char *arg) {
     bool is_option = key > 0 && key < LAST_KEY;
