@@ -1,20 +1,22 @@
-/* Copy propagation, constants into instructions, constant results of integer operations, address offsets into
- * memory operands. In: SSA. Each operand that is changed is kept only if an opcode takes it so
- * (isa_select_opcode). Guarded definitions, values in fixed registers, implicit operands of calls and the
- * sources of phis stay as they are. Floating-point values are not computed here. What is computed, and which
- * sources may change places, it knows by name of the operations that selection makes often; others only keep
- * their instruction.
- * SPDX-License-Identifier: MIT */
+/* Copy propagation, constants into instructions, constant results of integer operations, masks that take
+ * nothing away, address offsets into memory operands. In: SSA. Each operand that is changed is kept only if
+ * an opcode takes it so (isa_select_opcode). Guarded definitions, values in fixed registers, implicit
+ * operands of calls and the sources of phis stay as they are. Floating-point values are not computed here.
+ * What is computed, and which sources may change places, it knows by name of the operations that selection
+ * makes often; others only keep their instruction. SPDX-License-Identifier: MIT */
 #include "ir/cfg.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 #include <string.h>
+
+enum { LUT_AND = 0xc0 /* LOP3 of its first two operands */ };
 
 typedef struct {
     Function *f;
     Arena a;
     uint32_t *repl; /* [value] copies */
     Operand *known; /* [value] what it always holds: OPK_IMM, OPK_CMEM, PT or !PT; OPK_NONE if not known */
+    uint32_t *zero; /* [value] bits that are always 0 */
     bool changed;
 } Fold;
 
@@ -96,6 +98,68 @@ static uint32_t lop3_bits(unsigned lut, uint32_t a, uint32_t b, uint32_t c) {
 
 static bool no_dst(const Fold *fold, const Inst *i, unsigned n) {
     return n >= i->ndst || ir_dst(fold->f, i, n)->kind != OPK_VAL;
+}
+
+/* ---- bits that are always 0 ---- */
+
+static uint32_t zero_bits(const Fold *fold, Operand o) {
+    uint32_t bits;
+    if (known_bits(fold, o, &bits))
+        return ~bits;
+    return opt_scalar(o) && o.file == RF_R && !o.mods ? fold->zero[same_as(fold, o.value)] : 0;
+}
+
+/* Bits of the operands of LOP3 that may all be as bits 2, 1 and 0 of row k of its table say. */
+static uint32_t lop3_row(const Fold *fold, const Inst *i, unsigned k) {
+    uint32_t row = UINT32_MAX;
+    for (unsigned n = 0; n < 3; n++) {
+        Operand o = *ir_src(fold->f, i, LOP3_ra + n);
+        uint32_t bits;
+        bool known = known_bits(fold, o, &bits);
+        row &= k >> (2 - n) & 1 ? ~zero_bits(fold, o) : known ? ~bits : UINT32_MAX;
+    }
+    return row;
+}
+
+/* The operand that LOP3 gives unchanged, as the mask of what has no other bits; OPK_NONE if there is none. */
+static Operand lop3_same(const Fold *fold, const Inst *i) {
+    unsigned lut = MGET(LOP3, lut, i->mods);
+    for (unsigned n = 0; n < 3; n++) {
+        Operand o = *ir_src(fold->f, i, LOP3_ra + n);
+        uint32_t other = 0;
+        for (unsigned k = 0; k < 8; k++)
+            other |= (lut >> k & 1) != (k >> (2 - n) & 1) ? lop3_row(fold, i, k) : 0;
+        if (!other && opt_scalar(o) && !o.mods && o.file == RF_R)
+            return o;
+    }
+    return (Operand){0};
+}
+
+static bool loads_unsigned(unsigned size) { return size == MemSz_U8 || size == MemSz_U16; }
+static uint32_t above_size(unsigned size) { return size == MemSz_U8 ? ~0xffu : ~0xffffu; }
+
+/* Bits of the first result that are always 0. */
+static uint32_t zeros_of(const Fold *fold, const Inst *i) {
+    uint32_t zero = UINT32_MAX, shift;
+    unsigned size = MemSz_32;
+    switch (i->op) {
+    case OT_LDG: size = MGET(LDG, sz, i->mods); break;
+    case OT_LD: size = MGET(LD, sz, i->mods); break;
+    case OT_LDS: size = MGET(LDS, sz, i->mods); break;
+    case OT_LDL: size = MGET(LDL, sz, i->mods); break;
+    case OT_LOP3:
+        for (unsigned k = 0; k < 8; k++)
+            zero &= MGET(LOP3, lut, i->mods) >> k & 1 ? ~lop3_row(fold, i, k) : UINT32_MAX;
+        return zero;
+    case OT_SHF: /* of one register, to the right */
+        if (MGET(SHF, dir, i->mods) != ShfDir_R || !MGET(SHF, hi, i->mods) ||
+            MGET(SHF, type, i->mods) != ShfType_U32 ||
+            !known_bits(fold, *ir_src(fold->f, i, SHF_rb), &shift) || shift > 31)
+            return 0;
+        return ~(~zero_bits(fold, *ir_src(fold->f, i, SHF_rc)) >> shift);
+    default: return 0;
+    }
+    return loads_unsigned(size) ? above_size(size) : 0;
 }
 
 /* 32-bit result of an operation on constants. Only forms whose meaning is plain are computed. */
@@ -259,6 +323,11 @@ static void learn(Fold *fold, InstId id) {
         learn_logic(fold, i);
     else if (opt_scalar(dst) && result(fold, i, &r))
         know(fold, dst, op_imm(r));
+    else if (opt_scalar(dst) && dst.file == RF_R) {
+        if (i->op == OT_LOP3 && !MGET(LOP3, pand, i->mods))
+            copy(fold, dst.value, lop3_same(fold, i));
+        fold->zero[dst.value] = zeros_of(fold, i);
+    }
 }
 
 /* ---- constants into operands ---- */
@@ -389,14 +458,32 @@ static void fold_result(Fold *fold, BlockId b, unsigned at) {
     fold->changed = true;
 }
 
-/* ---- addresses ---- */
-
 /* The instruction that defines a scalar value, if it is op and unguarded. */
 static const Inst *defined_by(const Fold *fold, uint32_t v, unsigned op) {
     InstId d = val(fold, v)->def;
     const Inst *i = d.i ? ir_inst(fold->f, d) : NULL;
     return i && i->op == op && op_is_always(i->guard) ? i : NULL;
 }
+
+/* A mask of what another mask has let through, which takes no bit away that this one keeps: (x & 0xffff) &
+ * 0xff. */
+static void fold_mask(Fold *fold, InstId id) {
+    Inst *i = ir_inst(fold->f, id);
+    uint32_t keeps, inner_keeps;
+    if (i->op != OT_LOP3 || MGET(LOP3, lut, i->mods) != LUT_AND || MGET(LOP3, pand, i->mods) ||
+        !known_bits(fold, *ir_src(fold->f, i, LOP3_rb), &keeps))
+        return;
+    Operand o = *ir_src(fold->f, i, LOP3_ra);
+    const Inst *inner = opt_scalar(o) && !o.mods ? defined_by(fold, same_as(fold, o.value), OT_LOP3) : NULL;
+    if (!inner || MGET(LOP3, lut, inner->mods) != LUT_AND || MGET(LOP3, pand, inner->mods) ||
+        !known_bits(fold, *ir_src(fold->f, inner, LOP3_rb), &inner_keeps) || (keeps & ~inner_keeps))
+        return;
+    Operand x = *ir_src(fold->f, inner, LOP3_ra);
+    if (opt_scalar(x) && !x.mods && x.file == RF_R && val(fold, x.value)->fixed_reg < 0)
+        try_operand(fold, id, LOP3_ra, x);
+}
+
+/* ---- addresses ---- */
 
 /* Splits a + b + c into one plain value and a constant. */
 static bool value_plus(const Fold *fold, const Inst *add, Operand *base, uint32_t *offset) {
@@ -497,6 +584,7 @@ static void visit_change(Fold *fold, BlockId b, unsigned p) {
     fold_operands(fold, id);
     fold_combination(fold, ir_inst(fold->f, id));
     fold_mov(fold, id);
+    fold_mask(fold, id);
     fold_address(fold, id);
 }
 
@@ -510,6 +598,7 @@ bool pass_fold(Function *f, Diags *d) {
         GraphOrder o = graph_order(&s.a, &g, f->entry.i);
         s.repl = ARENA_ARRAY(&s.a, uint32_t, f->values.n);
         s.known = ARENA_ARRAY(&s.a, Operand, f->values.n);
+        s.zero = ARENA_ARRAY(&s.a, uint32_t, f->values.n);
         each_block(&s, &o, visit_learn);
         opt_rename(f, s.repl);
         s.changed = false;

@@ -125,6 +125,42 @@ static void test_fold_predicates(void **state) {
     unload(&l);
 }
 
+/* Masks of bits that are 0 anyway, masks of masks, tables that give one operand; what loads extend by sign,
+ * or only some lanes write, stays masked, and so do bits that a wider shift or a smaller mask lets through.
+ */
+static void test_fold_masks(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l,
+         "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n  %p2, _ = ISETP(cmp=EQ) %r1, 0x3, PT, PT\n"
+         "  %r3 = LDS(sz=U8) %r1, _, 0x0\n  %r4, _ = LOP3(lut=0xc0) %r3, 0xffff, RZ, !PT\n"
+         "  %r5, _ = LOP3(lut=0xc0) %r4, 0xff, RZ, !PT\n  STG _, _, 0x0, %r5\n"
+         "  %r6 = LDS(sz=S8) %r1, _, 0x4\n  %r7, _ = LOP3(lut=0xc0) %r6, 0xffff, RZ, !PT\n"
+         "  %r8, _ = LOP3(lut=0xc0) %r7, 0xff, RZ, !PT\n  STG _, _, 0x4, %r8\n"
+         "  @%p2 %r9 = LDS(sz=U8) %r1, _, 0x8 tied(%r1)\n  %r10, _ = LOP3(lut=0xc0) %r9, 0xff, RZ, !PT\n"
+         "  STG _, _, 0x8, %r10\n"
+         "  %r11 = SHF(type=U32 dir=R hi=1) RZ, 0x18, %r1\n  %r12, _ = LOP3(lut=0xc0) %r11, 0xff, RZ, !PT\n"
+         "  STG _, _, 0xc, %r12\n"
+         "  %r13, _ = LOP3(lut=0xc0) %r11, 0x7f, RZ, !PT\n  STG _, _, 0x10, %r13\n"
+         "  %r14 = SHF(type=S32 dir=R hi=1) RZ, 0x18, %r1\n  %r15, _ = LOP3(lut=0xc0) %r14, 0xff, RZ, !PT\n"
+         "  STG _, _, 0x14, %r15\n"
+         "  %r16, _ = LOP3(lut=0xc0) %r1, 0x0f, RZ, !PT\n  %r17, _ = LOP3(lut=0xc0) %r16, 0xff, RZ, !PT\n"
+         "  STG _, _, 0x18, %r17\n"
+         "  %r18, _ = LOP3(lut=0xfc) %r1, RZ, RZ, !PT\n  STG _, _, 0x1c, %r18\n"
+         "  %r19, _ = LOP3(lut=0xfc) %r3, 0xff, RZ, !PT\n  STG _, _, 0x20, %r19\n  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "STG _, _, 0x0, %r3", "%r5");
+    expect(&l, "%r8, _ = LOP3(lut=0xc0) %r6, 0xff", "%r7");
+    expect(&l, "STG _, _, 0x8, %r10", NULL);
+    expect(&l, "STG _, _, 0xc, %r11", NULL);
+    expect(&l, "STG _, _, 0x10, %r13", NULL);
+    expect(&l, "STG _, _, 0x14, %r15", NULL);
+    expect(&l, "STG _, _, 0x18, %r16", NULL);
+    expect(&l, "STG _, _, 0x1c, %r1\n", NULL);
+    expect(&l, "STG _, _, 0x20, %r19", NULL);
+    unload(&l);
+}
+
 static void test_combine(void **state) {
     (void)state;
     Loaded l;
@@ -355,11 +391,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold_and_branches), cmocka_unit_test(test_address),
         cmocka_unit_test(test_constant_bank),     cmocka_unit_test(test_cse),
-        cmocka_unit_test(test_fold_predicates),   cmocka_unit_test(test_combine),
-        cmocka_unit_test(test_combine_addresses), cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_conditions_keeps),  cmocka_unit_test(test_dce_keeps),
-        cmocka_unit_test(test_legalise),          cmocka_unit_test(test_returns),
-        cmocka_unit_test(test_reduction),         cmocka_unit_test(test_dce_keeps_effects),
+        cmocka_unit_test(test_fold_predicates),   cmocka_unit_test(test_fold_masks),
+        cmocka_unit_test(test_combine),           cmocka_unit_test(test_combine_addresses),
+        cmocka_unit_test(test_conditions),        cmocka_unit_test(test_conditions_keeps),
+        cmocka_unit_test(test_dce_keeps),         cmocka_unit_test(test_legalise),
+        cmocka_unit_test(test_returns),           cmocka_unit_test(test_reduction),
+        cmocka_unit_test(test_dce_keeps_effects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
