@@ -14,9 +14,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PTXAS_SECONDS = 300, MAX_WORDS = 32 };
+enum { PTXAS_SECONDS = 300 };
 
 /* ---- which ---- */
+
+unsigned maker_count(const char *lists) {
+    unsigned n = lists ? 2 : 1;
+    for (; lists && *lists; lists++)
+        n += *lists == ',';
+    return n;
+}
 
 unsigned maker_list(Settings *settings, Maker makers[MAX_MAKERS]) {
     unsigned n = 0;
@@ -161,19 +168,18 @@ static Binary *ptxas_compile(Settings *settings, const Maker *maker, const PtxMo
     Call call = {.in = memory_file("ptx", module->source.text, module->source.size_bytes),
                  .out = memory_file("cubin", "", 0),
                  .told = memory_file("ptxas", "", 0)};
-    const char *words[MAX_WORDS + 7];
-    unsigned n = 0;
-    words[n++] = settings->ptxas;
-    words[n++] = arena_printf(&settings->arena, "-arch=%s", maker_arch(settings, module));
-    for (char *at = arena_printf(&settings->arena, "%s", maker->options), *word;
-         n < MAX_WORDS && (word = strsep(&at, " "));)
+    Arena *arena = &settings->arena;
+    VEC(const char *) words = {0};
+    VEC_ADD(arena, &words, settings->ptxas);
+    VEC_ADD(arena, &words, arena_printf(arena, "-arch=%s", maker_arch(settings, module)));
+    for (char *at = arena_printf(arena, "%s", maker->options), *word; (word = strsep(&at, " "));)
         if (*word)
-            words[n++] = word;
-    words[n++] = arena_printf(&settings->arena, "/proc/self/fd/%d", call.in);
-    words[n++] = "-o";
-    words[n++] = arena_printf(&settings->arena, "/proc/self/fd/%d", call.out);
-    words[n] = NULL;
-    call.words = words;
+            VEC_ADD(arena, &words, word);
+    VEC_ADD(arena, &words, arena_printf(arena, "/proc/self/fd/%d", call.in));
+    VEC_ADD(arena, &words, "-o");
+    VEC_ADD(arena, &words, arena_printf(arena, "/proc/self/fd/%d", call.out));
+    VEC_ADD(arena, &words, NULL);
+    call.words = words.at;
     int status = call.in >= 0 && call.out >= 0 && call.told >= 0 ? run_call(&call) : -1;
     Binary *binary = NULL;
     size_t size;

@@ -13,6 +13,8 @@ typedef struct {
     char error[CLI_ERROR_BYTES];
 } Maker;
 
+/* How many these lists of options make with Heddle. */
+unsigned maker_count(const char *lists);
 /* What the settings ask for: Heddle first. Returns how many; the strings live as the settings do. */
 unsigned maker_list(Settings *settings, Maker makers[MAX_MAKERS]);
 /* Machine code of a module; NULL: `error` says why, in one line. `path` is the binary's name in messages. */

@@ -1,6 +1,7 @@
 /* Commands and options: the one table. See cli.h.
  * SPDX-License-Identifier: MIT */
 #include "tools/cli.h"
+#include "tools/makers.h"
 #include "tools/report.h"
 #include "sim/machine/policy.h"
 #include <ctype.h>
@@ -564,7 +565,11 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
         settings->budget = settings->machine.max_issues = option_number(state, arg, "--budget", ULONG_MAX);
         return true;
     case KEY_SHOW_LAUNCH: settings->show_launch = arg; return true;
-    case KEY_WITH_PTXAS: settings->with_ptxas = arg ? arg : "-O3"; return true;
+    case KEY_WITH_PTXAS:
+        settings->with_ptxas = arg ? arg : "-O3";
+        if (maker_count(settings->with_ptxas) > MAX_MAKERS)
+            argp_error(state, "--with-ptxas: %u lists of options at most", MAX_MAKERS - 1);
+        return true;
     case KEY_PTXAS: settings->ptxas = arg; return true;
     case KEY_BUNDLES: settings->bundles = arg; return true;
     case KEY_OWN_TARGET: settings->own_target = true; return true;

@@ -116,6 +116,14 @@ says 'not compiled '
 run 5 k --with-ptxas --ptxas ./missing
 grep -q 'there is no ptxas ./missing' err || fail "a missing ptxas is not named"
 
+# As many lists as there is room for, and one more; many words in one.
+run 0 k --with-ptxas=-O0,-O1,-O2,-O3,-O0,-O1,-O2,-O3 --ptxas ./right
+says '^1 files, 9 results: 9 equal'
+run 2 k --with-ptxas=-O0,-O1,-O2,-O3,-O0,-O1,-O2,-O3,-O0 --ptxas ./right
+words=$(for i in 1 2 3 4 5 6 7 8 9; do printf -- '-a%s -b%s -c%s -d%s -e%s ' $i $i $i $i $i; done)
+run 0 k --with-ptxas="$words-O3" --ptxas ./right
+says '^ptxas -a1 .*-e9 -O3  *less.ptx:less.json  *equal'
+
 # What PTX leaves open is no difference of another compiler's: bits of position above 255, what was never written.
 open() { # NAME STATEMENT
     sed "s/setp.lt.s32 %p0, %r1, 7;/$2 setp.lt.s32 %p0, %r1, 7;/; s/less(/$1(/" k/less.ptx >$1.ptx
