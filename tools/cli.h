@@ -51,6 +51,8 @@ typedef struct {
     MachineOptions machine;
     uint64_t seed, budget;
     bool has_opt_level;
+    bool no_launches; /* prove */
+    const char *certificate, *check_certificate;
     double query_time, search_time, total_time; /* prove, in seconds */
     struct {
         const char *rules;

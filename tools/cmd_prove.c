@@ -25,6 +25,8 @@ static ProveOptions options(const Settings *settings) {
                           .max_terms =
                               settings->budget < UINT32_MAX ? (uint32_t)settings->budget : UINT32_MAX,
                           .max_bytes = (size_t)settings->memory_limit_mib << 19,
+                          .no_launches = settings->no_launches,
+                          .no_map = settings->no_map,
                           .kernel = settings->launch.kernel};
 }
 
@@ -89,6 +91,13 @@ static void prove_module_of(Settings *settings, const char *path, uint32_t skip,
     settings->diags = saved;
 }
 
+static bool write_certificate(Settings *settings, const ProveReport *report) {
+    char *text = prove_report_certificate(report);
+    bool written = file_write(settings->certificate, text, strlen(text), &settings->diags);
+    mem_free(text);
+    return written;
+}
+
 int cmd_prove(Settings *settings) {
     if (batch_is_wanted(settings))
         return batch_run(
@@ -105,6 +114,14 @@ int cmd_prove(Settings *settings) {
     else if (m && settings->ninputs == 1)
         b = cli_compile_to_binary(settings, m, settings->inputs[0]);
     ProveOptions opt = options(settings);
+    char *certificate = NULL;
+    size_t certificate_bytes = 0;
+    if (settings->check_certificate && !file_read(&settings->arena, settings->check_certificate,
+                                                  &settings->diags, &certificate, &certificate_bytes)) {
+        binary_free(b);
+        b = NULL;
+    }
+    opt.certificate = certificate;
     opt.progress = isatty(2) ? progress : NULL;
     ProveReport r = {0};
     if (b && prove_module(m, b, &opt, &r, &settings->diags)) {
@@ -113,6 +130,8 @@ int cmd_prove(Settings *settings) {
             printf("%s%s", text, settings->json ? "\n" : "");
         mem_free(text);
         status = (int)verdict_status(prove_verdict(&r));
+        if (settings->certificate && !write_certificate(settings, &r))
+            status = STATUS_INPUT;
     }
     prove_report_free(&r);
     binary_free(b);

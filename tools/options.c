@@ -52,6 +52,9 @@ enum { /* keys of options without a letter */
        KEY_STATE,
        KEY_TIME_LIMIT,
        KEY_MEMORY_LIMIT,
+       KEY_NO_LAUNCHES,
+       KEY_CERTIFICATE,
+       KEY_CERTIFICATE_CHECK,
        KEY_QUERY_TIME,
        KEY_SEARCH_TIME,
        KEY_KIND,
@@ -296,6 +299,10 @@ static const struct argp_option prove_options[] = {
     {"budget", KEY_BUDGET, "N", 0, "Terms that one function may make (default 4,000,000)", 0},
     {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0,
      "Memory of the process, of which a function may take half (default 1024)", 0},
+    {"certificate", KEY_CERTIFICATE, "FILE", 0, "Write what the proofs found to FILE, for --check", 0},
+    {"check", KEY_CERTIFICATE_CHECK, "FILE", 0, "Search for nothing: check the certificate of FILE", 0},
+    {"no-launches", KEY_NO_LAUNCHES, NULL, 0,
+     "Look for no launch that shows a difference: faster, and what a run would refute is unknown", 0},
     {"jobs", KEY_JOBS, "N", 0, "Directories: files at a time (default: one for each processor)", 0},
     {"state", KEY_STATE, "FILE", 0,
      "Directories: keep results in FILE; files that it has are not proved again", 0},
@@ -675,6 +682,12 @@ static bool mutate_key(int key, char *arg, struct argp_state *state, Settings *s
 }
 
 static bool prove_key(int key, char *arg, struct argp_state *state, Settings *settings) {
+    if (key == KEY_NO_LAUNCHES)
+        return settings->no_launches = true;
+    if (key == KEY_CERTIFICATE || key == KEY_CERTIFICATE_CHECK) {
+        *(key == KEY_CERTIFICATE ? &settings->certificate : &settings->check_certificate) = arg;
+        return true;
+    }
     const struct {
         int key;
         const char *name;

@@ -20,12 +20,18 @@ typedef struct { /* what a location holds of a PTX value */
     Term *extra;
 } Relation;
 
+enum {
+    PHI_LOW = 1,
+    PHI_ALL
+}; /* a value of the PTX differs among ways: of 64 bits only the low word; all of it */
 enum { LV_SAME, LV_RELATED, LV_FREE }; /* one term on all paths; part of a PTX value; nothing known */
 
 typedef struct {
     uint32_t ptx, mach;          /* blocks */
     Term **pv, **lv, *mem[NMEM]; /* the relation: PTX values and locations as terms over the same variables */
     uint8_t *phi, *level;
+    uint32_t *twin;    /* by value, + 1: another that it is, perhaps extended; 0: none */
+    uint8_t *twin_how; /* 0 as it is, 1 sign-extended, 2 zero-extended */
     bool mem_phi[NMEM];
     Relation *relation;
     bool reached, dirty, stuck;
@@ -50,6 +56,7 @@ typedef struct {
     const PtxModule *module;
     const BinFlow *flow;
     uint8_t *known; /* by function of the binary */
+    bool none;      /* nothing is run */
 } ProveTrials;
 
 typedef struct { /* a collective of the PTX whose mask is not all lanes for certain */
@@ -86,14 +93,27 @@ void prove_contents(const PtxModule *module, const SharedLayout *shared, const B
                     const ProveOptions *opt, ProveReport *report);
 /* What the function's proof rests on, into report->assumptions; `func` is its name in the report. */
 void prove_assumptions(const Prover *prover, ProveReport *report, const char *func);
-void prove_meeting(const BinFlow *flow, const ProveMasks *masks, const ProveOptions *opt,
-                   ProveReport *report);
+void prove_meeting(const PtxModule *module, const BinFlow *flow, const ProveMasks *masks,
+                   const ProveOptions *opt, ProveReport *report);
 /* What a region says of masks goes into core->masks; what all of them together leave open. */
 void prove_masks_note(Core *core, const Cut *cut);
 bool prove_masks_may_differ(const BinFlow *flow, const BinCheckReport *checked, const ProveMasks *masks,
                             const ProveWait *wait);
 /* Functions that belong to the kernel asked for: itself and what it can call; all if it is NULL. */
 bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *arena);
+/* The PTX block that each machine block of the function is to be compared with, as a proposal (see
+ * pairing.c). */
+#define PROVE_NO_BLOCK UINT32_MAX
+uint32_t *prove_pairing(Prover *prover);
+void prove_core_no_cuts(Core *core);
+void prove_core_add_cut(Core *core, uint32_t ptx, uint32_t mach); /* of a block on each side */
+/* What a place has where ways bring different things: a value of the PTX (of 64 bits with this high word, or
+ * NULL), a location of which a part of a value is known, or nothing. */
+Term *prove_core_variable(Core *core, uint32_t cut, uint32_t value, Term *high);
+Term *prove_core_held(Core *core, uint32_t cut, uint32_t loc);
+Term *prove_core_unknown(Core *core, uint32_t cut, uint32_t loc);
+Term *prove_core_part(Terms *ts, Term *value, const Relation *relation);
+void prove_core_run_once(Core *core, Cut *cut);
 void prove_core_run(Core *core, Cut *cut);   /* both sides, until their exits fit together */
 void prove_core_edges(Core *core, Cut *cut); /* from the exits */
 bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,

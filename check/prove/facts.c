@@ -121,7 +121,24 @@ static void shared(const PtxModule *module, const SharedLayout *layout, const Bi
     arena_free(&scratch);
 }
 
-static void rules(const BinFlow *flow, const bool *wanted, const ProveMasks *masks, ProveReport *report) {
+/* A lane's own word stands for the warp's in the proof of one lane: it must be the same in all of them. (The
+ * loop that gathers lanes of different masks, in a routine, goes by the mask of one.) */
+static void readings(const PtxModule *module, const BinFlow *flow, const bool *wanted,
+                     const BinCheckReport *checked, ProveReport *report) {
+    for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
+        for (uint32_t i = flow->funcs[f].first_inst;
+             wanted[f] && i < flow->funcs[f].first_inst + flow->funcs[f].ninsts; i++) {
+            char where[160];
+            if (flow->decoded[i] && flow->insts[i].optype == OT_R2UR && checked->masks_vary[i] &&
+                ptx_find_func(module, flow->bin->funcs[f].name))
+                fact(report, flow->bin->funcs[f].name, PROVE_UNKNOWN, 0,
+                     arena_printf(&report->arena, "a uniform register gets what may differ among lanes at %s",
+                                  bin_where(flow, i, where)));
+        }
+}
+
+static void rules(const PtxModule *module, const BinFlow *flow, const bool *wanted, const ProveMasks *masks,
+                  ProveReport *report) {
     enum { MAX = 12 };
     BinCheckReport found;
     BinCheckOptions options = {.no_text = true};
@@ -149,6 +166,7 @@ static void rules(const BinFlow *flow, const bool *wanted, const ProveMasks *mas
                  "lanes with different masks may wait at the WARPSYNC at %s, and do not gather before it",
                  bin_where(flow, wait->inst, where)));
     }
+    readings(module, flow, wanted, &found, report);
     check_report_free(&found);
 }
 
@@ -210,11 +228,11 @@ void prove_contents(const PtxModule *module, const SharedLayout *layout, const B
     arena_free(&scratch);
 }
 
-void prove_meeting(const BinFlow *flow, const ProveMasks *masks, const ProveOptions *opt,
-                   ProveReport *report) {
+void prove_meeting(const PtxModule *module, const BinFlow *flow, const ProveMasks *masks,
+                   const ProveOptions *opt, ProveReport *report) {
     Arena scratch = {0};
     const bool *wanted = prove_functions_below(flow, opt->kernel, &scratch);
-    rules(flow, wanted, masks, report);
+    rules(module, flow, wanted, masks, report);
     if (!opt->only_whether || !report->facts.n)
         models(flow, wanted, opt, report);
     arena_free(&scratch);
@@ -270,6 +288,8 @@ static bool is_above(const ProveTrials *trials, uint32_t kernel, uint32_t func) 
 
 bool prove_trials_show(ProveTrials *trials, uint32_t func) {
     const Binary *binary = trials->flow->bin;
+    if (trials->none)
+        return false;
     for (uint32_t k = 0; k < binary->nfuncs; k++) {
         if (!is_above(trials, k, func))
             continue;

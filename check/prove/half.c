@@ -49,13 +49,23 @@ static Term *mach_half(Mach *mach, unsigned i, unsigned h) {
     return v;
 }
 
+/* -0 * 0 + c is c: how ptxas makes a constant of two halves. NULL: it is not that. */
+static Term *loaded_constant(Terms *ts, bool bf16, const char *mods, Term *const *a) {
+    uint64_t infinity = bf16 ? 0x7f80 : 0x7c00;
+    bool zero = t_is_const(a[0]) && t_is_const(a[1]) && !(a[0]->k & MAGNITUDE) && !(a[1]->k & MAGNITUDE) &&
+                (a[0]->k ^ a[1]->k) == MINUS_ZERO;
+    return zero && !*mods && t_is_const(a[2]) && (a[2]->k & MAGNITUDE) <= infinity ? t_const(ts, 32, a[2]->k)
+                                                                                   : NULL;
+}
+
 static void mach_packed(Mach *mach, const char *name, bool bf16, const char *mods, unsigned n) {
     Term *result[2];
     for (unsigned h = 0; h < 2; h++) {
         Term *arg[3];
         for (unsigned i = 0; i < n; i++)
             arg[i] = mach_half(mach, i, h);
-        result[h] = half_op(mach->p, name, bf16, mods, arg, n);
+        Term *constant = n == 3 ? loaded_constant(&mach->p->ts, bf16, mods, arg) : NULL;
+        result[h] = constant ? constant : half_op(mach->p, name, bf16, mods, arg, n);
     }
     mach_put(mach, 0, 0, both_halves(&mach->p->ts, result[0], result[1]));
 }
@@ -74,6 +84,10 @@ bool mach_halves(Mach *mach) {
     case OT_HFMA2:
         mach_packed(mach, "hfma", MOD(HFMA2, bf16),
                     modifiers(ts, MOD(HFMA2, ftz), MOD(HFMA2, sat), MOD(HFMA2, relu), false), 3);
+        return true;
+    case OT_HFMA2_MMA:
+        mach_packed(mach, "hfma", MOD(HFMA2_MMA, bf16),
+                    modifiers(ts, MOD(HFMA2_MMA, ftz), MOD(HFMA2_MMA, sat), MOD(HFMA2_MMA, relu), false), 3);
         return true;
     case OT_HMNMX2: {
         bool bf16 = MOD(HMNMX2, bf16);

@@ -68,6 +68,8 @@ typedef struct { /* an input whose value is known */
     uint32_t value;
 } Given;
 
+typedef VEC(Term *) TermList;
+
 typedef struct Prover {
     Arena arena; /* of this function */
     Terms ts;
@@ -100,9 +102,12 @@ typedef struct Prover {
     bool *orders;           /* by instruction: a WARPSYNC that stands for a bar.warp.sync */
     Term **entry_val;       /* locations when the function is entered */
     bool *clobbers;         /* nfuncs * LOC_SLOT: what a function writes */
-    uint32_t nuf;           /* uninterpreted functions made so far */
-    uint8_t *assumed;       /* by statement: bits of ProveAssumed that its execution noted */
-    Given given[128];       /* of a launch: no variables */
+    /* noted by the machine side: first steps of divisions, sums with a product that is not rounded; by the
+     * PTX side: products that may be part of one (check/prove/idiom.c) */
+    TermList estimates, fused, products;
+    uint32_t nuf;     /* uninterpreted functions made so far */
+    uint8_t *assumed; /* by statement: bits of ProveAssumed that its execution noted */
+    Given given[128]; /* of a launch: no variables */
     uint32_t ngiven;
     /* behind every machine instruction that is no control flow: locations before and after, and two words of
      * each source; exact: no result of it is an uninterpreted function */
@@ -131,6 +136,12 @@ void prove_assume(Prover *prover, uint32_t statement, ProveAssumed kind);
  * as a function of the old value, whose words these are (in arguments of such events only). */
 const char *prove_loop_name(Prover *prover, unsigned bytes, unsigned order);
 Term *prove_old_word(Prover *prover, unsigned word);
+
+void prove_note(Prover *prover, TermList *list, Term *term);
+/* a / b or a % b of 32 bits as the machine computes it; NULL: it does not. */
+Term *prove_division(Prover *prover, bool rem, bool sign, Term *a, Term *b);
+/* a + b or a - b, of which one is a product, rounded once as the machine did it; NULL: it did not. */
+Term *prove_contracted(Prover *prover, Term *a, Term *b, bool subtract, bool ftz);
 
 /* What a weak generic load finds: a function of its address and of all memory that it may see. */
 Term *prove_generic(Prover *prover, Term *const *mem, Term *guard, Term *addr, unsigned bytes);

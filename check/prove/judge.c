@@ -247,33 +247,76 @@ static void memory(Judge *judge, Cut *cut, unsigned list) {
     }
 }
 
-/* Does an access of the PTX show that one of the machine's under the same condition does not fault? */
-static bool vouches(Judge *judge, const Access *x, const Access *access) {
+/* ---- accesses ---- */
+/* Is an access of the PTX at a constant distance? How far the machine's is behind it. */
+static bool distance(Judge *judge, const Access *x, const Access *access, int64_t *bytes) {
     Terms *ts = &judge->c->p.ts;
     if (x->space != access->space || x->addr->width != access->addr->width)
         return false;
     Term *both = t_and(ts, x->guard, access->guard);
     Term *apart = t_sub(ts, t_under(ts, access->addr, both), t_under(ts, x->addr, both));
-    if (x->space == MEM_TABLE) /* the index is below the number of entries that the machine's value has */
-        return t_is_const(apart) && apart->k == 0 && x->bytes <= access->bytes;
-    return t_is_const(apart) && apart->k % access->bytes == 0 && x->bytes % access->bytes == 0 &&
-           (access->store || (!x->store && apart->k + access->bytes <= x->bytes));
+    if (!t_is_const(apart))
+        return false;
+    *bytes = apart->width == 32 ? (int32_t)(uint32_t)apart->k : (int64_t)apart->k;
+    return true;
 }
 
-/* No access may fault that the PTX's do not: a load lies within one of the PTX's, and every access is aligned
- * because an address of the PTX at a constant distance is. (That the bytes stored are the same is shown by
- * the events.) */
+/* When is one of the machine's accesses aligned? Always, or when the PTX does one beside it that must be. */
+static Term *aligned(Judge *judge, const Cut *cut, const Access *access) {
+    Terms *ts = &judge->c->p.ts;
+    Term *when = access->bytes == 1 || 1u << t_zeros(access->addr) >= access->bytes ? ts->truth : ts->falsity;
+    for (uint32_t k = 0; k < cut->ptx_run.accesses.n && when != ts->truth; k++) {
+        const Access *x = &cut->ptx_run.accesses.at[k];
+        int64_t apart;
+        if (x->bytes % access->bytes == 0 && distance(judge, x, access, &apart) && apart % access->bytes == 0)
+            when = t_or(ts, when, x->guard);
+    }
+    return when;
+}
+
+/* When do loads of the PTX read `bytes` bytes from byte `from` of a load of the machine? */
+static Term *loaded(Judge *judge, const Cut *cut, const Access *access, int64_t from, int64_t bytes) {
+    Terms *ts = &judge->c->p.ts;
+    Term *when = ts->falsity;
+    for (uint32_t k = 0; k < cut->ptx_run.accesses.n && when != ts->truth; k++) {
+        const Access *x = &cut->ptx_run.accesses.at[k];
+        int64_t apart;
+        if (!x->store && distance(judge, x, access, &apart) && apart + from >= 0 &&
+            apart + from + bytes <= x->bytes)
+            when = t_or(ts, when, x->guard);
+    }
+    return when;
+}
+
+/* The index is below the number of entries that the machine's value has. */
+static Term *in_table(Judge *judge, const Cut *cut, const Access *access) {
+    Terms *ts = &judge->c->p.ts;
+    Term *when = ts->falsity;
+    for (uint32_t k = 0; k < cut->ptx_run.accesses.n; k++) {
+        const Access *x = &cut->ptx_run.accesses.at[k];
+        int64_t apart;
+        if (x->bytes <= access->bytes && distance(judge, x, access, &apart) && apart == 0)
+            when = t_or(ts, when, x->guard);
+    }
+    return when;
+}
+
+/* No access may fault that the PTX's do not. Each is aligned: by its own form, or because an address of the
+ * PTX at a constant distance is. What a load reads, the PTX reads in that region, each word by itself:
+ * neighbours may have been put together. (That the bytes stored are the same is shown by the events.) */
 static void check_accesses(Judge *judge, Cut *cut) {
+    enum { WORD = 4 };
     Terms *ts = &judge->c->p.ts;
     for (uint32_t i = 0; i < cut->mach_run.accesses.n; i++) {
         const Access *access = &cut->mach_run.accesses.at[i];
-        Term *allowed = access->store && access->bytes == 1 ? ts->truth : ts->falsity;
-        if (access->space == MEM_CONST && t_is_const(access->addr) && access->addr->k % access->bytes == 0 &&
-            access->addr->k + access->bytes <= judge->c->p.g->bin->const_bank3_bytes)
-            allowed = ts->truth;
-        for (uint32_t k = 0; k < cut->ptx_run.accesses.n; k++)
-            if (vouches(judge, &cut->ptx_run.accesses.at[k], access))
-                allowed = t_or(ts, allowed, cut->ptx_run.accesses.at[k].guard);
+        Term *allowed =
+            access->space == MEM_TABLE ? in_table(judge, cut, access) : aligned(judge, cut, access);
+        bool inside = access->space == MEM_CONST && t_is_const(access->addr) &&
+                      access->addr->k + access->bytes <= judge->c->p.g->bin->const_bank3_bytes;
+        for (int64_t at = 0; at < access->bytes && !access->store && !inside && access->space != MEM_TABLE;
+             at += WORD)
+            allowed = t_and(ts, allowed,
+                            loaded(judge, cut, access, at, access->bytes < WORD ? access->bytes : WORD));
         Term *more = t_and(ts, access->guard, t_not(ts, allowed));
         if (more != ts->falsity)
             prove_judge_equal(judge, ts->truth, more, ts->falsity,
@@ -373,7 +416,7 @@ static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {
     else {
         prove_judge_obligations(&j, cut);
         prove_masks_note(core, cut);
-        bool ask = !core->p.opt->only_whether;
+        bool ask = !core->p.opt->only_whether && !core->p.opt->no_launches;
         if (ask && out->status == PROVE_UNKNOWN)
             prove_judge_blame(&j, cut);
         if (ask && out->status == PROVE_UNKNOWN)
@@ -425,11 +468,11 @@ static void look_for_a_launch(Core *core, ProveReport *report, ProveFunc *out) {
 }
 
 void prove_judge(Core *core, ProveReport *report, ProveFunc *out) {
-    bool ask = !core->p.opt->only_whether;
+    bool ask = !core->p.opt->only_whether && !core->p.opt->no_launches;
     out->regions = ARENA_ARRAY(&report->arena, ProveRegion, core->cuts.n);
     for (uint32_t k = 0; k < core->cuts.n; k++) {
         judge(core, report, &core->cuts.at[k], &out->regions[out->nregions++]);
-        if (!ask && out->regions[k].status >= PROVE_REFUTED)
+        if (core->p.opt->only_whether && out->regions[k].status >= PROVE_REFUTED)
             break;
     }
     if (ask)

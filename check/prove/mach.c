@@ -239,6 +239,15 @@ static bool is_extended(Mach *mach, bool *desc) {
     return extended;
 }
 
+/* The pair of uniform registers must hold the memory descriptor that the launch brings. */
+static void check_descriptor(Mach *mach) {
+    Terms *ts = &mach->p->ts;
+    uint32_t at = isa_target_info(mach->p->g->bin->target)->descriptor_offset_bytes;
+    if (!at || mach_pair(mach, 1, 0) != t_pair(ts, mach_cmem(mach, CONST_BANK_LAUNCH, at),
+                                               mach_cmem(mach, CONST_BANK_LAUNCH, at + 4)))
+        mach_fault(mach, "a memory descriptor that is not the launch's");
+}
+
 Term *mach_address(Mach *mach, bool wide, unsigned stride) {
     Terms *ts = &mach->p->ts;
     const MachInst *in = mach->in;
@@ -253,6 +262,8 @@ Term *mach_address(Mach *mach, bool wide, unsigned stride) {
     bool desc, pair = in->src[0].mods & OPM_WIDE64, extended = is_extended(mach, &desc);
     bool ur = !desc && in->src[1].kind == OPK_REG && in->src[1].value != REG_URZ;
     mach->looked_src |= 1u << 1;
+    if (desc)
+        check_descriptor(mach);
     if (!extended) /* .E is what makes an address one of 64 bits */
         mach_fault(mach, "a global address of 32 bits is not modelled");
     Term *a = pair ? mach_pair(mach, 0, OPM_WIDE64) : t_zext(ts, mach_word(mach, 0, 0));

@@ -27,14 +27,17 @@ typedef struct {
 /* A modifier of the instruction. What nobody looks at must have its default: see mach_data. */
 #define MOD(OP, field) MGET(OP, field, mach_mods(mach, (uint32_t)OP##_##field##_MASK << OP##_##field##_LO))
 
+static inline Term *mach_k32(Mach *mach, uint64_t v) { return t_const(&mach->p->ts, 32, v); }
 uint32_t mach_mods(Mach *mach, uint32_t looked);
 Term *mach_pred_at(Mach *mach, unsigned i); /* source i */
 /* A comparison's result with source 2; source 2 says where the others matter. */
 Term *mach_bool_op(Mach *mach, unsigned bop, Term *r, Term *pp);
 void mach_cares(Mach *mach, unsigned bop);
-bool mach_halves(Mach *mach); /* packed half precision; false: not modelled */
-bool mach_bits(Mach *mach);   /* dot products, permutations, spaces; false: not modelled */
-void mach_data(Mach *mach);   /* all that is no control flow */
+void mach_put_compare(Mach *mach, unsigned bop, Term *r, Term *pp); /* both results */
+bool mach_integer(Mach *mach); /* words from words; false: another instruction */
+bool mach_halves(Mach *mach);  /* packed half precision; false: not modelled */
+bool mach_bits(Mach *mach);    /* dot products, permutations, spaces; false: not modelled */
+void mach_data(Mach *mach);    /* all that is no control flow */
 void mach_fault(Mach *mach, const char *why);
 Term *mach_get(Mach *mach, uint32_t loc);
 void mach_set(Mach *mach, uint32_t loc, Term *v);                  /* under the guard */

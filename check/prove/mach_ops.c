@@ -6,8 +6,6 @@
 #include "isa/machine/windows.h"
 #include <string.h>
 
-#define UMOD(OP, field) (uniform ? MOD(U##OP, field) : MOD(OP, field))
-
 uint32_t mach_mods(Mach *mach, uint32_t looked) {
     mach->looked |= looked;
     return mach->in->mods;
@@ -16,117 +14,11 @@ Term *mach_pred_at(Mach *mach, unsigned i) {
     mach->looked_src |= 1u << i;
     return mach_pred(mach, mach->in->src[i]);
 }
-static Term *mach_k32(Mach *mach, uint64_t v) { return t_const(&mach->p->ts, 32, v); }
-
-/* Carries of a sum of up to three words: how often 2^32 was reached. */
-static Term *carried(Mach *mach, Term *sum, unsigned times) {
-    Terms *ts = &mach->p->ts;
-    return t_not(ts, t_ult(ts, t_hi(ts, sum), mach_k32(mach, times)));
-}
-
-static void iadd3(Mach *mach, bool ext) {
-    Terms *ts = &mach->p->ts;
-    Term *sum = t_const(ts, 64, 0);
-    for (unsigned i = 0; i < 3; i++) {
-        bool neg = mach->in->src[i].mods & OPM_NEG;
-        Term *v = mach_plain(mach, i, 0, OPM_NEG);
-        sum = t_add(ts, sum, t_zext(ts, neg ? t_inv(ts, v) : v));
-        if (neg && !ext)
-            sum = t_add(ts, sum, t_const(ts, 64, 1));
-    }
-    if (ext) {
-        Term *p = mach_pred_at(mach, 3), *q = mach_pred_at(mach, 4);
-        Term *carry = t_carry(ts, p, q);
-        sum = t_add(ts, sum, t_zext(ts, carry));
-        Term *r = carry; /* the word on its own: carries of the sum need not be known for it */
-        for (unsigned i = 0; i < 3; i++) {
-            Term *v = mach_plain(mach, i, 0, OPM_NEG);
-            r = t_add(ts, r, mach->in->src[i].mods & OPM_NEG ? t_inv(ts, v) : v);
-        }
-        mach_put(mach, 0, 0, r);
-    } else {
-        mach_put(mach, 0, 0, t_lo(ts, sum));
-    }
-    mach_put_pred(mach, 1, carried(mach, sum, 1));
-    mach_put_pred(mach, 2, carried(mach, sum, 2));
-}
-
-static void lea(Mach *mach, unsigned shift, bool hi, bool sx, bool ext) {
-    Terms *ts = &mach->p->ts;
-    Term *a = mach_plain(mach, 0, 0, OPM_NEG), *b = mach_plain(mach, 1, 0, OPM_NEG),
-         *s = t_scale(ts, a, 1ull << shift);
-    if (hi)
-        s = t_hi(ts, t_scale(ts, sx ? t_sext(ts, a) : t_pair(ts, a, mach_word(mach, 2, 0)), 1ull << shift));
-    bool na = mach->in->src[0].mods & OPM_NEG, nb = mach->in->src[1].mods & OPM_NEG;
-    if (na && nb) /* what its carry is, nobody says */
-        mach_fault(mach, "LEA of two negated operands is not modelled");
-    s = na ? t_inv(ts, s) : s;
-    b = nb ? t_inv(ts, b) : b;
-    Term *k = ext ? t_b2i(ts, mach_pred_at(mach, 4)) : mach_k32(mach, (na ? 1u : 0u) + (nb ? 1u : 0u));
-    mach_put(mach, 0, 0, t_add(ts, t_add(ts, s, b), k));
-    mach_put_pred(mach, 1,
-                  carried(mach, t_add(ts, t_add(ts, t_zext(ts, s), t_zext(ts, b)), t_zext(ts, k)), 1));
-}
-
-static Term *wide(Mach *mach, unsigned i, bool sign) {
-    Term *v = mach_int(mach, i, false);
-    return sign ? t_sext(&mach->p->ts, v) : t_zext(&mach->p->ts, v);
-}
-static void imad(Mach *mach, bool ext) {
-    Terms *ts = &mach->p->ts;
-    if (ext)
-        mach_fault(mach, "IMAD.X is not modelled");
-    mach_put(
-        mach, 0, 0,
-        t_add(ts, t_mul(ts, mach_int(mach, 0, false), mach_int(mach, 1, false)), mach_int(mach, 2, false)));
-}
-static void imad_wide(Mach *mach, bool sign, bool ext, bool high) {
-    Terms *ts = &mach->p->ts;
-    if (ext)
-        mach_fault(mach, "IMAD.WIDE.X is not modelled");
-    Term *c =
-        mach->in->src[2].kind == OPK_IMM
-            ? t_const(ts, 64,
-                      sign ? (uint64_t)(int64_t)(int32_t)mach->in->src[2].value : mach->in->src[2].value)
-            : mach_pair(mach, 2, OPM_NEG);
-    mach->looked_src |= 1u << 2;
-    if (mach->in->src[2].mods & OPM_NEG)
-        c = t_scale(ts, c, ~0ull);
-    Term *r = t_add(ts, t_mul(ts, wide(mach, 0, sign), wide(mach, 1, sign)), c);
-    if (mach->in->dst[1].kind == OPK_REG && mach->in->dst[1].value != REG_PT)
-        mach_fault(mach, "the carry of IMAD.WIDE is not modelled");
-    if (high)
-        mach_put(mach, 0, 0, t_hi(ts, r));
-    else
-        mach_put64(mach, 0, r);
-}
-
-static void shf(Mach *mach, unsigned type, bool wrap, bool right, bool high) {
-    Terms *ts = &mach->p->ts;
-    Term *lo = mach_word(mach, 0, 0), *n = mach_word(mach, 1, 0), *hi = mach_word(mach, 2, 0);
-    bool words = type == ShfType_U32 || type == ShfType_S32,
-         sign = type == ShfType_S32 || type == ShfType_S64;
-    if (wrap)
-        n = t_land(ts, n, mach_k32(mach, words ? 31 : 63));
-    Term *r;
-    if (words && !right && !high)
-        r = t_shl(ts, lo, n);
-    else if (words && right && high)
-        r = sign ? t_ashr(ts, hi, n) : t_lshr(ts, hi, n);
-    else {
-        if (words && !wrap)
-            n = t_ite(ts, t_ult(ts, n, mach_k32(mach, 32)), n, mach_k32(mach, 32));
-        Term *v = t_shift64(ts, !right ? TO_SHL64 : sign ? TO_ASHR64 : TO_LSHR64, t_pair(ts, lo, hi), n);
-        r = high ? t_hi(ts, v) : t_lo(ts, v);
-    }
-    mach_put(mach, 0, 0, r);
-}
-
 Term *mach_bool_op(Mach *mach, unsigned bop, Term *r, Term *pp) {
     Terms *ts = &mach->p->ts;
     return bop == BoolOp_AND ? t_and(ts, r, pp) : bop == BoolOp_OR ? t_or(ts, r, pp) : t_xor1(ts, r, pp);
 }
-static void put_compare(Mach *mach, unsigned bop, Term *r, Term *pp) {
+void mach_put_compare(Mach *mach, unsigned bop, Term *r, Term *pp) {
     mach_put_pred(mach, 0, mach_bool_op(mach, bop, r, pp));
     mach_put_pred(mach, 1, mach_bool_op(mach, bop, t_not(&mach->p->ts, r), pp));
 }
@@ -135,57 +27,6 @@ static void put_compare(Mach *mach, unsigned bop, Term *r, Term *pp) {
 void mach_cares(Mach *mach, unsigned bop) {
     Term *with = mach_pred_at(mach, 2);
     mach->care = bop == BoolOp_AND ? with : bop == BoolOp_OR ? t_not(&mach->p->ts, with) : mach->p->ts.truth;
-}
-
-static void isetp(Mach *mach, unsigned cmp, bool sign, unsigned bop, bool ext) {
-    Terms *ts = &mach->p->ts;
-    mach_cares(mach, bop);
-    Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0), *low = mach_pred_at(mach, 3);
-    Term *eq = t_eq(ts, a, b), *lt = sign ? t_slt(ts, a, b) : t_ult(ts, a, b),
-         *gt = sign ? t_slt(ts, b, a) : t_ult(ts, b, a);
-    Term *le = t_not(ts, gt), *ge = t_not(ts, lt), *r = ts->falsity;
-    switch (cmp) {
-    case ICmp_LT: r = ext ? t_or(ts, lt, t_and(ts, eq, low)) : lt; break;
-    case ICmp_LE: r = ext ? t_or(ts, lt, t_and(ts, eq, low)) : le; break;
-    case ICmp_GT: r = ext ? t_or(ts, gt, t_and(ts, eq, low)) : gt; break;
-    case ICmp_GE: r = ext ? t_or(ts, gt, t_and(ts, eq, low)) : ge; break;
-    case ICmp_EQ: r = ext ? t_and(ts, eq, low) : eq; break;
-    case ICmp_NE: r = ext ? t_or(ts, t_not(ts, eq), low) : t_not(ts, eq); break;
-    case ICmp_T: r = ts->truth; break;
-    default: break;
-    }
-    if (ext && (cmp == ICmp_T || cmp == ICmp_F))
-        mach_fault(mach, "a comparison of high words that looks at none is not modelled");
-    put_compare(mach, bop, r, mach_pred_at(mach, 2));
-}
-
-static void minmax(Mach *mach, bool sign, Term *pp) {
-    Terms *ts = &mach->p->ts;
-    Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0);
-    mach_put(mach, 0, 0, t_ite(ts, pp, t_min(ts, sign, a, b), t_max(ts, sign, a, b)));
-}
-
-static void mach_lop3(Mach *mach, unsigned lut, bool pand) {
-    Terms *ts = &mach->p->ts;
-    Term *r = t_lop3(ts, lut, mach_word(mach, 0, 0), mach_word(mach, 1, 0), mach_word(mach, 2, 0));
-    mach_put(mach, 0, 0, r);
-    Term *nz = t_not(ts, t_eq(ts, r, ts->zero)), *pp = mach_pred_at(mach, 3);
-    mach_put_pred(mach, 1, pand ? t_and(ts, nz, pp) : t_or(ts, nz, pp));
-}
-static void plop3(Mach *mach, unsigned lut, unsigned lut2) {
-    Terms *ts = &mach->p->ts;
-    Term *a = mach_pred_at(mach, 0), *b = mach_pred_at(mach, 1), *c = mach_pred_at(mach, 2);
-    mach_put_pred(mach, 0, t_table3(ts, lut, a, b, c));
-    mach_put_pred(mach, 1, t_table3(ts, lut2, a, b, c));
-}
-
-static void flo(Mach *mach, bool sign, bool sh) {
-    Terms *ts = &mach->p->ts;
-    Term *v = mach_int(mach, 0, false);
-    if (sign)
-        v = t_lxor(ts, v, t_ashr(ts, v, mach_k32(mach, 31)));
-    mach_put(mach, 0, 0, t_flo(ts, v, sh));
-    mach_put_pred(mach, 1, t_not(ts, t_eq(ts, v, ts->zero)));
 }
 
 /* ---- floats: uninterpreted, named alike on both sides ---- */
@@ -211,12 +52,13 @@ static void f3(Mach *mach, const char *op, unsigned rnd, bool ftz, bool sat, boo
         a[1] = swap;
     }
     Term *r = prove_uf(mach->p, is64 ? 64 : 32, name, a, 3);
+    prove_note(mach->p, &mach->p->fused, r);
     if (is64)
         mach_put64(mach, 0, r);
     else
         mach_put(mach, 0, 0, r);
 }
-static void f1(Mach *mach, const char *name, bool from64, bool to64, bool half) {
+static Term *f1(Mach *mach, const char *name, bool from64, bool to64, bool half) {
     Term *a = from64 ? mach_f64(mach, 0) : mach_f32(mach, 0);
     if (half && mach->in->src[0].mods & (OPM_NEG | OPM_ABS))
         mach_fault(mach, "the sign of a half is not modelled");
@@ -227,6 +69,7 @@ static void f1(Mach *mach, const char *name, bool from64, bool to64, bool half) 
         mach_put64(mach, 0, r);
     else
         mach_put(mach, 0, 0, r);
+    return r;
 }
 static void fmnmx(Mach *mach, bool ftz, bool nan) {
     Terms *ts = &mach->p->ts;
@@ -258,17 +101,23 @@ static void convert(Mach *mach) {
         unsigned s = MOD(F2I, src), d = MOD(F2I, dst);
         if (MOD(F2I, half))
             mach_fault(mach, "the upper half of F2I is not modelled");
-        f1(mach,
-           term_name(ts, "f2i.%u.%u.%u.%u%s", MOD(F2I, sign), d, s, MOD(F2I, rnd),
-                     MOD(F2I, ftz) ? ".ftz" : ""),
-           s == FSize_F64, d == ISize_B64, s == FSize_F16);
+        (void)MOD(F2I, ntz); /* of a NaN the machine makes zero either way */
+        Term *r = f1(mach,
+                     term_name(ts, "f2i.%u.%u.%u.%u%s", MOD(F2I, sign), d, s, MOD(F2I, rnd),
+                               MOD(F2I, ftz) ? ".ftz" : ""),
+                     s == FSize_F64, d == ISize_B64, s == FSize_F16);
+        prove_note(mach->p, &mach->p->estimates, r);
         return;
     }
     default: {
         unsigned s = MOD(I2F, src), d = MOD(I2F, dst);
-        if (s < ISize_B32)
-            mach_fault(mach, "I2F of a part of a word is not modelled");
-        Term *a = s == ISize_B64 ? mach_pair(mach, 0, 0) : mach_int(mach, 0, false);
+        bool sign = MOD(I2F, sign) == CvtSign_S;
+        Term *a = s == ISize_B64 ? mach_pair(mach, 0, 0) : mach_word(mach, 0, 0);
+        if (s < ISize_B32) {
+            unsigned bits = s == ISize_B8 ? 8 : 16;
+            a = sign ? t_sext_from(ts, a, bits) : t_zext_from(ts, a, bits);
+            s = ISize_B32;
+        }
         const char *name = term_name(ts, "i2f.%u.%u.%u.%u", MOD(I2F, sign), s, d, MOD(I2F, rnd));
         Term *r = prove_uf(mach->p, d == FSize_F64 ? 64 : 32, name, &a, 1);
         if (d == FSize_F64)
@@ -433,6 +282,9 @@ static void mach_sreg(Mach *mach) {
          changes = isa_sreg_varies(prover->g->bin->target, mach->in->src[0].value) == ISA_VARIES_TIME;
     if (!name) {
         mach_fault(mach, "an unknown special register");
+    } else if (mach->in->optype == OT_S2UR &&
+               isa_sreg_varies(prover->g->bin->target, mach->in->src[0].value) == ISA_VARIES_LANE) {
+        mach_fault(mach, "a uniform register gets what differs among lanes");
     } else if (strcmp(name, "zero") == 0) {
         mach_put(mach, 0, 0, ts->zero);
         if (pair)
@@ -478,83 +330,9 @@ static void mach_vote(Mach *mach, unsigned op) {
     mach_put_pred(mach, 1, t_app(ts, TO_RESULT, 1, 1 + op, NULL, &what, 1));
 }
 
-static void extend(Mach *mach, bool sign, bool wrap) {
-    Terms *ts = &mach->p->ts;
-    Term *n = mach_word(mach, 1, 0), *a = mach_word(mach, 0, 0);
-    if (wrap)
-        n = t_land(ts, n, mach_k32(mach, 31));
-    mach_put(mach, 0, 0, t_field(ts, sign, a, n));
-}
-static void bit_mask(Mach *mach, bool wrap) {
-    Terms *ts = &mach->p->ts;
-    Term *a = mach_word(mach, 0, 0), *n = mach_word(mach, 1, 0);
-    if (wrap) {
-        a = t_land(ts, a, mach_k32(mach, 31));
-        n = t_land(ts, n, mach_k32(mach, 31));
-    }
-    mach_put(mach, 0, 0, t_shl(ts, t_ones(ts, n), a));
-}
-
-static void i_abs(Mach *mach) {
-    Terms *ts = &mach->p->ts;
-    Term *v = mach_int(mach, 0, false);
-    mach_put(mach, 0, 0, t_ite(ts, t_slt(ts, v, ts->zero), t_scale(ts, v, ~0ull), v));
-}
-
 /* Any other instruction that computes words from words, alike on both sides or not at all. */
 static void unmodelled(Mach *mach) {
     mach_fault(mach, term_name(&mach->p->ts, "%s is not modelled", isa_optype_name(mach->in->optype)));
-}
-
-static bool integer(Mach *mach) {
-    const MachInst *in = mach->in;
-    bool uniform = false;
-    switch (in->optype) {
-    case OT_UIADD3: uniform = true; /* fall through */
-    case OT_IADD3: iadd3(mach, UMOD(IADD3, x)); return true;
-    case OT_ULEA: uniform = true; /* fall through */
-    case OT_LEA:
-        mach->looked_src |= 1u << 3; /* the shift */
-        lea(mach, in->src[3].value & 31, UMOD(LEA, hi), UMOD(LEA, sx32), UMOD(LEA, x));
-        return true;
-    case OT_ULOP3: uniform = true; /* fall through */
-    case OT_LOP3: mach_lop3(mach, UMOD(LOP3, lut), UMOD(LOP3, pand)); return true;
-    case OT_UPLOP3: uniform = true; /* fall through */
-    case OT_PLOP3: plop3(mach, UMOD(PLOP3, lut), UMOD(PLOP3, lut2)); return true;
-    case OT_UIMAD: uniform = true; /* fall through */
-    case OT_IMAD:
-        if (!uniform)
-            (void)MOD(IMAD, sign); /* the low word has none */
-        imad(mach, UMOD(IMAD, x));
-        return true;
-    case OT_IMAD_WIDE: imad_wide(mach, MOD(IMAD_WIDE, sign), MOD(IMAD_WIDE, x), false); return true;
-    case OT_IMAD_HI: imad_wide(mach, MOD(IMAD_HI, sign), MOD(IMAD_HI, x), true); return true;
-    case OT_USHF: uniform = true; /* fall through */
-    case OT_SHF:
-        shf(mach, UMOD(SHF, type), UMOD(SHF, wrap), UMOD(SHF, dir) == ShfDir_R, UMOD(SHF, hi));
-        return true;
-    case OT_ISETP:
-        isetp(mach, MOD(ISETP, cmp), MOD(ISETP, sign) == ISign_S32, MOD(ISETP, bop), MOD(ISETP, ex));
-        return true;
-    case OT_UISETP:
-        isetp(mach, MOD(UISETP, cmp), MOD(UISETP, sign) == ISign_S32, MOD(UISETP, bop), MOD(UISETP, ex));
-        return true;
-    case OT_IMNMX: minmax(mach, MOD(IMNMX, sign) == ISign_S32, mach_pred_at(mach, 2)); return true;
-    case OT_VIMNMX:
-        if (MOD(VIMNMX, type) > VimnmxType_S32 || MOD(VIMNMX, relu))
-            return false;
-        minmax(mach, MOD(VIMNMX, type) == VimnmxType_S32, mach_pred_at(mach, 2));
-        return true;
-    case OT_IABS: i_abs(mach); return true;
-    case OT_FLO: flo(mach, MOD(FLO, sign) == ISign_S32, MOD(FLO, sh)); return true;
-    case OT_BREV: mach_put(mach, 0, 0, t_app1(&mach->p->ts, TO_BREV, 32, mach_word(mach, 0, 0))); return true;
-    case OT_POPC:
-        mach_put(mach, 0, 0, t_app1(&mach->p->ts, TO_POPC, 32, mach_int(mach, 0, false)));
-        return true;
-    case OT_SGXT: extend(mach, MOD(SGXT, sign) == ISign_S32, MOD(SGXT, wrap)); return true;
-    case OT_BMSK: bit_mask(mach, MOD(BMSK, wrap)); return true;
-    default: return false;
-    }
 }
 
 static bool floating(Mach *mach) {
@@ -583,18 +361,18 @@ static bool floating(Mach *mach) {
         return true;
     case OT_FSETP:
         mach_cares(mach, MOD(FSETP, bop));
-        put_compare(mach, MOD(FSETP, bop),
-                    t_fcmp(ts, 32 | (MOD(FSETP, ftz) ? 256 : 0), MOD(FSETP, cmp), mach_f32(mach, 0),
-                           mach_f32(mach, 1)),
-                    mach_pred_at(mach, 2));
+        mach_put_compare(mach, MOD(FSETP, bop),
+                         t_fcmp(ts, 32 | (MOD(FSETP, ftz) ? 256 : 0), MOD(FSETP, cmp), mach_f32(mach, 0),
+                                mach_f32(mach, 1)),
+                         mach_pred_at(mach, 2));
         return true;
     case OT_DSETP: {
         unsigned cmp = MOD(DSETP, cmp);
         if (cmp == DCmp_MIN || cmp == DCmp_MAX)
             return false;
         mach_cares(mach, MOD(DSETP, bop));
-        put_compare(mach, MOD(DSETP, bop), t_fcmp(ts, 64, cmp, mach_f64(mach, 0), mach_f64(mach, 1)),
-                    mach_pred_at(mach, 2));
+        mach_put_compare(mach, MOD(DSETP, bop), t_fcmp(ts, 64, cmp, mach_f64(mach, 0), mach_f64(mach, 1)),
+                         mach_pred_at(mach, 2));
         return true;
     }
     case OT_FCHK:
@@ -642,6 +420,7 @@ static bool memory(Mach *mach) {
         mach_store(mach, MEM_LOCAL, mach_address(mach, false, 0), MOD(STL, sz), MemOrder_WEAK);
         return true;
     case OT_LDC: load_const(mach, MOD(LDC, sz)); return true;
+    case OT_ULDC: load_const(mach, MOD(ULDC, sz)); return true;
     case OT_ATOMG:
         mach_atomic(mach, MEM_GLOBAL, true, 0, MOD(ATOMG, op), MOD(ATOMG, type), MOD(ATOMG, order), false,
                     true);
@@ -687,6 +466,8 @@ static bool other(Mach *mach) {
     case OT_S2R:
     case OT_S2UR:
     case OT_CS2R: mach_sreg(mach); return true;
+    case OT_ERRBAR: return true;
+    case OT_CCTL: /* what it drops is a copy */ return MOD(CCTL, op) == CctlOp_IVALL;
     case OT_LEPC:
         mach->looked_src |= 1u << LEPC_offset;
         mach_put64(mach, 0, t_const(ts, 64, bin_address(mach->p->g, mach->at) + (uint64_t)in->wide));
@@ -765,8 +546,8 @@ void mach_data(Mach *mach) {
     mach->care = NULL;
     if (!mach->p->g->decoded[mach->at])
         mach_fault(mach, "a word that is no instruction");
-    else if (!integer(mach) && !floating(mach) && !mach_halves(mach) && !mach_bits(mach) && !memory(mach) &&
-             !mach_matrix(mach) && !other(mach))
+    else if (!mach_integer(mach) && !floating(mach) && !mach_halves(mach) && !mach_bits(mach) &&
+             !memory(mach) && !mach_matrix(mach) && !other(mach))
         unmodelled(mach);
     else
         check_unlooked(mach);

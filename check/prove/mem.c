@@ -15,6 +15,39 @@ static bool disjoint(Terms *ts, Term *x, unsigned nx, Term *y, unsigned ny) {
     return up >= ny && down >= nx;
 }
 
+static unsigned zeros_of(uint64_t value) {
+    enum { MOST = 16 };
+    unsigned n = value ? (unsigned)__builtin_ctzll(value) : MOST;
+    return n < MOST ? n : MOST;
+}
+static unsigned zeros_below(const Term *term, unsigned depth) {
+    unsigned least = 0, n;
+    if (!depth--)
+        return 0;
+    switch (term->kind) {
+    case TK_CONST: return zeros_of(term->k);
+    case TK_SUM:
+    case TK_XOR: /* of masked terms */
+        least = zeros_of(term->k);
+        for (uint32_t i = 0; i < term->n; i++) {
+            n = zeros_of(term->c[i]) + (term->kind == TK_SUM && least ? zeros_below(term->a[i], depth) : 0);
+            least = n < least ? n : least;
+        }
+        return least;
+    case TK_ITE:
+        least = zeros_below(term->a[1], depth);
+        n = least ? zeros_below(term->a[2], depth) : 0;
+        return n < least ? n : least;
+    case TK_SEXT:
+    case TK_LO: return zeros_below(term->a[0], depth);
+    default: return 0;
+    }
+}
+unsigned t_zeros(const Term *term) {
+    enum { DEPTH = 6 };
+    return zeros_below(term, DEPTH);
+}
+
 static bool exclusive(Terms *ts, Term *g, Term *h) { return t_and(ts, g, h) == ts->falsity; }
 
 static bool commute(Terms *ts, const Term *term, const Term *f) {

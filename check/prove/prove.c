@@ -9,7 +9,9 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/core.h"
 #include "base/clock.h"
+#include "check/prove/certificate.h"
 #include "base/scope.h"
+#include "check/flow/contents.h"
 #include "frontend/const_layout.h"
 #include "lower/lower.h" /* text of the built-in library */
 #include <stdio.h>
@@ -17,41 +19,14 @@
 #include <string.h>
 
 /* ---- cut points ---- */
-static bool only_control(const BinFlow *flow, const BinBlock *b) { /* nothing that one lane could notice */
-    FOR_BIN_INSTS(b, i) {
-        const MachInst *in = &flow->insts[i];
-        BinKind k = bin_kind(in);
-        if (k != BK_NOP && k != BK_BSSY && k != BK_BSYNC && k != BK_BREAK && k != BK_YIELD &&
-            k != BK_WARPSYNC && k != BK_BRANCH)
-            return false;
-    }
-    return b->nsuccs == 1;
-}
-
-/* PTX block that the map says machine block `b` begins with, UINT32_MAX if none. */
-static uint32_t counterpart(const Prover *prover, uint32_t b, unsigned hops) {
-    const BinBlock *bin_block = &prover->g->blocks[b];
-    uint32_t pc = (bin_block->first - prover->ff->first_inst) * INST_BYTES, found = UINT32_MAX;
-    for (uint32_t i = 0; i < prover->bf->npoints; i++) {
-        uint32_t insn = prover->bf->points[i].ptx_insn - 1;
-        if (prover->bf->points[i].pc_bytes == pc && insn <= prover->pf->ninsns) {
-            uint32_t block = prover->block_of[insn];
-            if (block < prover->nblocks && prover->blocks[block].first == insn &&
-                prover->blocks[block].rpo != UINT32_MAX)
-                found = block;
-        }
-    }
-    if (found == UINT32_MAX && hops && only_control(prover->g, bin_block))
-        return counterpart(prover, bin_block->succs[0].block, hops - 1);
-    return found;
-}
-
-static void add_cut(Core *core, uint32_t ptx, uint32_t mach) {
+void prove_core_add_cut(Core *core, uint32_t ptx, uint32_t mach) {
     Prover *prover = &core->p;
     Cut k = {.ptx = ptx, .mach = mach};
     k.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
     k.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
     k.phi = ARENA_ARRAY(&prover->arena, uint8_t, prover->nptx);
+    k.twin = ARENA_ARRAY(&prover->arena, uint32_t, prover->nptx);
+    k.twin_how = ARENA_ARRAY(&prover->arena, uint8_t, prover->nptx);
     k.level = ARENA_ARRAY(&prover->arena, uint8_t, prover->nloc);
     k.relation = ARENA_ARRAY(&prover->arena, Relation, prover->nloc);
     k.pass_ptx = ARENA_ARRAY(&prover->arena, bool, prover->nblocks);
@@ -62,27 +37,26 @@ static void add_cut(Core *core, uint32_t ptx, uint32_t mach) {
     core->ptx_stop[ptx] = true;
 }
 
-static void find_cuts(Core *core) {
+void prove_core_no_cuts(Core *core) {
     Prover *prover = &core->p;
     core->cut_of = ARENA_ARRAY(&prover->arena, uint32_t, prover->ff->nblocks + 1);
     core->mach_stop = ARENA_ARRAY(&prover->arena, bool, prover->ff->nblocks + 1);
     core->ptx_stop = ARENA_ARRAY(&prover->arena, bool, prover->nblocks + 1);
-    add_cut(core, 0, prover->ff->first_block);
-    for (uint32_t k = 1; k < prover->ff->nrpo; k++) {
-        uint32_t b = prover->ff->rpo[k];
-        const BinBlock *bb = &prover->g->blocks[b];
-        uint32_t arrivals = 0;
-        for (uint32_t i = 0; i < bb->npreds; i++)
-            arrivals += prover->g->blocks[bb->preds[i].block].reachable;
-        if (arrivals < 2)
-            continue;
-        uint32_t ptx = counterpart(prover, b, 4);
-        if (ptx != UINT32_MAX)
-            add_cut(core, ptx, b);
-    }
     if (prover->blocks[0].header) /* the entry is a loop header: the first visit is a region of its own only
                                 if it has code */
         core->ptx_stop[0] = true;
+}
+
+static void find_cuts(Core *core) {
+    Prover *prover = &core->p;
+    prove_core_no_cuts(core);
+    prove_core_add_cut(core, 0, prover->ff->first_block);
+    const uint32_t *partner = prove_pairing(prover);
+    for (uint32_t k = 1; k < prover->ff->nrpo; k++) {
+        uint32_t b = prover->ff->rpo[k], ptx = partner[b - prover->ff->first_block];
+        if (ptx != PROVE_NO_BLOCK)
+            prove_core_add_cut(core, ptx, b);
+    }
 }
 
 /* ---- running a region ---- */
@@ -112,20 +86,26 @@ static bool realign(Core *core, Cut *cut) {
     return false;
 }
 
-void prove_core_run(Core *core, Cut *cut) {
-    cut->stuck = false;
+void prove_core_run_once(Core *core, Cut *cut) {
     Prover *prover = &core->p;
     bool *stop =
         ARENA_ARRAY(&prover->arena, bool,
                     (prover->nblocks > prover->ff->nblocks ? prover->nblocks : prover->ff->nblocks) + 1);
+    /* the machine first: the PTX leaves choices, and what the machine took is noted (check/prove/idiom.c) */
+    for (uint32_t b = 0; b < prover->ff->nblocks; b++)
+        stop[b] = core->mach_stop[b] && !cut->pass_mach[b];
+    prove_mach_run(prover, cut->mach, cut->lv, cut->mem, stop, &cut->mach_run);
+    for (uint32_t b = 0; b < prover->nblocks; b++)
+        stop[b] = core->ptx_stop[b] && !cut->pass_ptx[b];
+    prove_ptx_run(prover, cut->ptx, cut->pv, cut->mem, stop, &cut->ptx_run);
+}
+
+void prove_core_run(Core *core, Cut *cut) {
+    cut->stuck = false;
+    Prover *prover = &core->p;
     bool *pass_ptx = NULL, *pass_mach = NULL; /* before the last realignment */
     for (unsigned round = 0; round < 24 && !prover->ts.overflow; round++) {
-        for (uint32_t b = 0; b < prover->nblocks; b++)
-            stop[b] = core->ptx_stop[b] && !cut->pass_ptx[b];
-        prove_ptx_run(prover, cut->ptx, cut->pv, cut->mem, stop, &cut->ptx_run);
-        for (uint32_t b = 0; b < prover->ff->nblocks; b++)
-            stop[b] = core->mach_stop[b] && !cut->pass_mach[b];
-        prove_mach_run(prover, cut->mach, cut->lv, cut->mem, stop, &cut->mach_run);
+        prove_core_run_once(core, cut);
         if ((cut->ptx_run.fault || cut->mach_run.fault) &&
             pass_ptx) { /* going on past a cut point led nowhere */
             cut->pass_ptx = pass_ptx;
@@ -189,8 +169,6 @@ static bool is_short(const Prover *prover, uint32_t v) { /* kept as 16 bits, zer
            ptx_type_bytes(prover->pf->regs[v].type) < 4;
 }
 
-enum { PHI_LOW = 1, PHI_ALL }; /* of 64 bits only the low word differs; all of it */
-
 /* The high word of a register of 64 bits that is one on all paths, or NULL. */
 static Term *common_high(Core *core, const Arrivals *in, uint32_t v) {
     Term *high = NULL;
@@ -203,7 +181,7 @@ static Term *common_high(Core *core, const Arrivals *in, uint32_t v) {
     return high;
 }
 
-static Term *phi_of(Core *core, uint32_t cut, uint32_t v, Term *high) {
+Term *prove_core_variable(Core *core, uint32_t cut, uint32_t v, Term *high) {
     Prover *prover = &core->p;
     Terms *ts = &prover->ts;
     if (high)
@@ -235,6 +213,8 @@ static void merge_twin(Core *core, Cut *cut, const Arrivals *in, uint32_t v) {
                                 : t_zext(ts, x)) == in->at[e]->pv[v];
             }
             if (equal) {
+                cut->twin[v] = u + 1;
+                cut->twin_how[v] = wider ? how ? 1 : 2 : 0;
                 cut->pv[v] = !wider ? cut->pv[u] : how ? t_sext(ts, cut->pv[u]) : t_zext(ts, cut->pv[u]);
                 return;
             }
@@ -264,8 +244,9 @@ static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
         Term *high = q->phi[v] == PHI_LOW ? common_high(core, in, v) : NULL;
         if (!high)
             q->phi[v] = PHI_ALL;
-        q->pv[v] = phi_of(core, cut, v, high);
+        q->pv[v] = prove_core_variable(core, cut, v, high);
     }
+    memset(q->twin, 0, prover->nptx * sizeof *q->twin);
     for (uint32_t v = 1; v < prover->nptx; v++)
         if (q->phi[v] && q->pv[v])
             merge_twin(core, q, in, v);
@@ -280,15 +261,30 @@ static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
 }
 
 /* Part of a PTX value that a location may hold. */
-static Term *part(Terms *ts, Term *v, RelationKind how, Term *extra) {
-    switch (how) {
+Term *prove_core_part(Terms *ts, Term *v, const Relation *relation) {
+    switch (relation->how) {
     case RL_SAME: return v;
     case RL_NOT: return t_not(ts, v);
     case RL_LOW: return t_lo(ts, v);
     case RL_HIGH: return t_hi(ts, v);
-    case RL_OFFSET: return t_add(ts, v, extra);
+    case RL_OFFSET: return t_add(ts, v, relation->extra);
     default: return v;
     }
+}
+
+Term *prove_core_unknown(Core *core, uint32_t cut, uint32_t l) {
+    Terms *ts = &core->p.ts;
+    return t_var(ts, prove_loc_width(l), term_name(ts, "?%u", l), cut + 1);
+}
+
+Term *prove_core_held(Core *core, uint32_t cut, uint32_t l) {
+    Terms *ts = &core->p.ts;
+    const Cut *q = &core->cuts.at[cut];
+    const Relation *relation = &q->relation[l];
+    Term *value = q->pv[relation->value];
+    return relation->how == RL_SHORT
+               ? t_lxor(ts, value, t_land(ts, prove_core_unknown(core, cut, l), t_const(ts, 32, 0xffff0000)))
+               : prove_core_part(ts, value, relation);
 }
 
 static bool holds(Core *core, const Arrivals *in, uint32_t l, const Relation *relation) {
@@ -301,8 +297,7 @@ static bool holds(Core *core, const Arrivals *in, uint32_t l, const Relation *re
             continue;
         if (!v)
             return false;
-        if (relation->how == RL_SHORT ? t_zext_from(ts, m, 16) != v
-                                      : part(ts, v, relation->how, relation->extra) != m)
+        if (relation->how == RL_SHORT ? t_zext_from(ts, m, 16) != v : prove_core_part(ts, v, relation) != m)
             return false;
     }
     return true;
@@ -360,7 +355,6 @@ static bool find_relation(Core *core, Cut *cut, const Arrivals *in, uint32_t l) 
 
 static void relate_locations(Core *core, uint32_t cut, const Arrivals *in) {
     Prover *prover = &core->p;
-    Terms *ts = &prover->ts;
     Cut *q = &core->cuts.at[cut];
     for (uint32_t l = 0; l < prover->nloc; l++) {
         if (q->level[l] == LV_SAME) {
@@ -381,13 +375,7 @@ static void relate_locations(Core *core, uint32_t cut, const Arrivals *in) {
             q->level[l] = LV_FREE;
         if (q->level[l] == LV_RELATED && q->relation[l].how == RL_SAME)
             choose(in, l, &q->relation[l]);
-        Term *any = t_var(ts, prove_loc_width(l), term_name(ts, "?%u", l), cut + 1);
-        if (q->level[l] == LV_FREE)
-            q->lv[l] = any;
-        else if (q->relation[l].how == RL_SHORT)
-            q->lv[l] = t_lxor(ts, q->pv[q->relation[l].value], t_land(ts, any, t_const(ts, 32, 0xffff0000)));
-        else
-            q->lv[l] = part(ts, q->pv[q->relation[l].value], q->relation[l].how, q->relation[l].extra);
+        q->lv[l] = q->level[l] == LV_FREE ? prove_core_unknown(core, cut, l) : prove_core_held(core, cut, l);
     }
 }
 
@@ -470,6 +458,12 @@ static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const Share
                        .func = func};
     prover->const_at = ARENA_ARRAY(&prover->arena, uint64_t, m->nvars + 1);
     prover->const_bytes = (uint32_t)ptx_const_layout(m, UINT32_MAX, prover->const_at);
+    for (uint32_t k = 0; k < m->nvars;
+         k++) { /* where the file has them: check/flow/contents.h looks at that */
+        const BinVar *var = m->vars[k].space == SP_CONST ? bin_contents_var(m, flow->bin, k) : NULL;
+        if (var)
+            prover->const_at[k] = var->offset_bytes;
+    }
     term_init(&prover->ts);
     prover->ts.max_terms = opt->max_terms ? opt->max_terms : MAX_TERMS;
     prover->fixup = ARENA_ARRAY(&prover->arena, const BinFixup *, flow->bin->ncode + 1);
@@ -502,30 +496,106 @@ void prove_core_start(Core *core) {
         core->entry.mem[s] = t_var(&prover->ts, 0, term_name(&prover->ts, "memory %u", s), 0);
 }
 
-static void prove_function(ProveReport *report, const PtxModule *m, const PtxFunc *pf,
-                           const SharedLayout *shared, const BinFlow *flow, uint32_t func,
-                           const ProveOptions *opt, ProveSolver *solver, ProveTrials *trials,
-                           ProveMasks *masks, double deadline) {
-    ProveFunc *out = &report->funcs[report->nfuncs++];
-    out->name =
-        arena_copy(&report->arena, flow->bin->funcs[func].name, strlen(flow->bin->funcs[func].name) + 1);
+typedef struct { /* a function to prove, and what all of them share */
+    const PtxModule *module;
+    const PtxFunc *func;
+    const SharedLayout *shared;
+    const BinFlow *flow;
+    uint32_t index;
+    const ProveOptions *opt;
+    ProveSolver *solver;
+    ProveTrials *trials;
+    ProveMasks *masks;
+    double deadline;
+} Task;
+
+static Core *core_of(const Task *task, ProveMasks *masks, bool *ready) {
     Core *core = mem_zeroed(1, sizeof *core);
-    core->solver = solver;
-    core->trials = trials;
+    core->solver = task->solver;
+    core->trials = task->trials;
     core->masks = masks;
-    core->deadline = deadline;
-    if (setup(core, m, pf, shared, flow, func, opt)) {
+    core->deadline = task->deadline;
+    *ready = setup(core, task->module, task->func, task->shared, task->flow, task->index, task->opt);
+    return core;
+}
+static void core_free(Core *core) {
+    term_free(&core->p.ts);
+    arena_free(&core->p.arena);
+    mem_free(core);
+}
+
+/* Search for a proof; what was found goes to out->certificate if it is one. */
+static void search(const Task *task, ProveReport *report, ProveFunc *out) {
+    ProveMasks masks = {.arena = {0}}; /* those of the pass that checks count */
+    bool ready;
+    Core *core = core_of(task, &masks, &ready);
+    if (ready) {
         find_cuts(core);
         prove_core_start(core);
         solve(core);
         prove_judge(core, report, out);
         prove_assumptions(&core->p, report, out->name);
+        if (!out->count[PROVE_UNKNOWN] && !out->count[PROVE_REFUTED])
+            out->certificate = prove_certificate_write(core, &report->arena);
     } else {
         prove_skip(report, out, core->gave_up);
     }
-    term_free(&core->p.ts);
-    arena_free(&core->p.arena);
-    mem_free(core);
+    core_free(core);
+    arena_free(&masks.arena);
+}
+
+/* Repeat it from the certificate alone: what this pass does not show is unknown. */
+static void check(const Task *task, ProveReport *report, ProveFunc *out, bool alone) {
+    bool ready;
+    ProveOptions options = *task->opt;
+    Task again = *task;
+    options.no_launches = true;
+    again.opt = &options;
+    Core *core = core_of(&again, task->masks, &ready);
+    if (ready && prove_certificate_read(core, out->certificate)) {
+        prove_core_start(core);
+        prove_certificate_check(core);
+    } else {
+        prove_core_no_cuts(core);
+    }
+    ProveFunc shown = {.name = out->name, .certificate = out->certificate};
+    uint32_t count[PROVE_NSTATUS], predicated[PROVE_NSTATUS];
+    memcpy(count, report->count, sizeof count);
+    memcpy(predicated, report->predicated, sizeof predicated);
+    if (core->cuts.n)
+        prove_judge(core, report, &shown);
+    else
+        prove_skip(report, &shown, core->gave_up);
+    bool same = !shown.count[PROVE_UNKNOWN] && !shown.count[PROVE_REFUTED];
+    if (alone) {
+        prove_assumptions(&core->p, report, out->name);
+        *out = shown;
+    } else if (same) { /* counted once, with what the search says of its regions */
+        memcpy(report->count, count, sizeof count);
+        memcpy(report->predicated, predicated, sizeof predicated);
+    } else {
+        for (unsigned k = 0; k < PROVE_NSTATUS; k++) {
+            report->count[k] -= out->count[k];
+            report->predicated[k] -= out->predicated[k];
+        }
+        *out = shown;
+    }
+    core_free(core);
+}
+
+static void prove_function(const Task *task, ProveReport *report) {
+    ProveFunc *out = &report->funcs[report->nfuncs++];
+    const char *name = task->flow->bin->funcs[task->index].name;
+    out->name = arena_printf(&report->arena, "%s", name);
+    bool alone = task->opt->certificate != NULL;
+    if (alone)
+        out->certificate = prove_certificate_of(task->opt->certificate, name);
+    else
+        search(task, report, out);
+    if (out->certificate)
+        check(task, report, out, alone);
+    else if (alone)
+        prove_skip(report, out, "the certificate does not have the function");
 }
 
 /* ---- the built-in library, which is PTX too ---- */
@@ -573,7 +643,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     prove_contents(m, &shared, g, opt, report);
     ProveSolver solver = {0};
     report->funcs = ARENA_ARRAY(&report->arena, ProveFunc, binary->nfuncs + 1);
-    ProveTrials trials = {m, g, ARENA_ARRAY(&report->arena, uint8_t, binary->nfuncs + 1)};
+    ProveTrials trials = {m, g, ARENA_ARRAY(&report->arena, uint8_t, binary->nfuncs + 1), opt->no_launches};
     ProveMasks masks = {.arena = {0}};
     Library library = {{0}};
     const bool *wanted = prove_functions_below(g, opt->kernel, &report->arena);
@@ -585,13 +655,14 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
         const PtxModule *from = index ? m : library_of(&library, binary->funcs[f].name, &index);
         if (!from || !from->funcs[index - 1].has_body || !wanted[f])
             continue;
-        prove_function(report, from, &from->funcs[index - 1], from == m ? &shared : NULL, g, f, opt, &solver,
-                       &trials, &masks, deadline);
+        prove_function(&(Task){from, &from->funcs[index - 1], from == m ? &shared : NULL, g, f, opt, &solver,
+                               &trials, &masks, deadline},
+                       report);
         if (opt->progress)
             opt->progress(opt->user, binary->funcs[f].name, k + 1, binary->nfuncs);
     }
     if (!is_decided(report, opt))
-        prove_meeting(g, &masks, opt, report);
+        prove_meeting(m, g, &masks, opt, report);
     arena_free(&masks.arena);
     if (!opt->only_whether)
         prove_confirm(&trials, report);

@@ -31,7 +31,11 @@ typedef struct {
     double total_seconds;  /* CPU time of one module, 0 = no limit; what is left counts as unknown */
     uint32_t max_terms;    /* that one function may make; 0 = 4 million. What is left counts as unknown */
     size_t max_bytes;      /* of terms and states of one function; 0 = 512 MiB */
-    const char *kernel;    /* only this function and what it calls, NULL = all that the PTX defines */
+    bool no_launches;      /* look for no launch that shows a difference: nothing is refuted by a run */
+    const char
+        *certificate;   /* check this one and search for nothing; NULL: search, then check what was found */
+    bool no_map;        /* find out what belongs together without the binary's map */
+    const char *kernel; /* only this function and what it calls, NULL = all that the PTX defines */
     /* Only whether all is proved: end at the first thing that is not, look for no refutation (the verdict is
      * then VERDICT_UNKNOWN unless a fact of the file refutes). `first`: the function to begin with, NULL =
      * any. */
@@ -66,7 +70,8 @@ typedef struct {
     ProveRegion *regions;
     uint32_t nregions;
     uint32_t count[PROVE_NSTATUS], predicated[PROVE_NSTATUS];
-    const char *skipped; /* why nothing was tried (one region counts as unknown), NULL */
+    const char *certificate; /* what the search found, as lines of text; NULL: it did not find a proof */
+    const char *skipped;     /* why nothing was tried (one region counts as unknown), NULL */
 } ProveFunc;
 
 /* What the regions cannot show of a file: its contents (check/flow/contents.h), and that lanes meet as the
@@ -117,7 +122,8 @@ void prove_report_free(ProveReport *report);
 Verdict prove_verdict(const ProveReport *report);
 /* Of one function; what concerns the whole module counts for each. */
 Verdict prove_verdict_of(const ProveReport *report, const char *func);
-/* Texts, malloc'ed. */
+/* Texts, malloc'ed. The certificate has the functions of which one was found. */
+char *prove_report_certificate(const ProveReport *report);
 char *prove_report_text(const ProveReport *report, bool verbose);
 char *prove_report_json(const ProveReport *report);
 #endif

@@ -218,6 +218,11 @@ bool prove_ptx_div(Ptx *ptx) {
     if (wide)
         arg[n++] = t_hi(ts, b);
     prove_assume(ptx->p, ptx->at, ASSUME_LIBRARY);
+    Term *other = pv_bytes(t) == 4 ? prove_division(ptx->p, rem, sg, a, b) : NULL;
+    if (other) {
+        pv_dst(ptx, pv_operand(ptx, 0), t, other);
+        return true;
+    }
     Term *lo = t_app(ts, TO_UF, 32, 0, name, arg, n);
     pv_dst(ptx, pv_operand(ptx, 0), t,
            wide ? t_pair(ts, lo, t_app(ts, TO_UF, 32, 1 << 8, name, arg, n)) : lo);

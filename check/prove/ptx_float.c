@@ -58,19 +58,24 @@ static bool give(Ptx *ptx, Term *r) {
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), r);
     return true;
 }
-bool prove_ptx_fadd(Ptx *ptx) {
-    Term *a = operand(ptx, 1), *b = operand(ptx, 2);
-    return give(ptx, fadd(ptx, a, b, rnd(ptx), ftz(ptx), is_sat(ptx)));
+/* Rounded once with a product before it, if PTX allows it and the machine does it. */
+static bool sum(Ptx *ptx, bool subtract) {
+    Term *a = operand(ptx, 1), *b = operand(ptx, 2), *one = NULL;
+    if (ptx->in->flags & PF_CONTRACT && !is_sat(ptx))
+        one = prove_contracted(ptx->p, a, b, subtract, ftz(ptx));
+    return give(ptx,
+                one ? one : fadd(ptx, a, subtract ? negate(ptx, b) : b, rnd(ptx), ftz(ptx), is_sat(ptx)));
 }
-bool prove_ptx_fsub(Ptx *ptx) {
-    Term *a = operand(ptx, 1), *b = operand(ptx, 2);
-    return give(ptx, fadd(ptx, a, negate(ptx, b), rnd(ptx), ftz(ptx), is_sat(ptx)));
-}
+bool prove_ptx_fadd(Ptx *ptx) { return sum(ptx, false); }
+bool prove_ptx_fsub(Ptx *ptx) { return sum(ptx, true); }
 bool prove_ptx_fmul(Ptx *ptx) {
     bool wide = pv_type(ptx) == TY_F64;
     const char *name = suffixed(ptx, wide ? "dmul" : "fmul", rnd(ptx), ftz(ptx), is_sat(ptx));
     Term *a = operand(ptx, 1), *b = operand(ptx, 2);
-    return give(ptx, prove_uf_sorted(ptx->p, wide ? 64 : 32, name, a, b));
+    Term *product = prove_uf_sorted(ptx->p, wide ? 64 : 32, name, a, b);
+    if (ptx->in->flags & PF_CONTRACT)
+        prove_note(ptx->p, &ptx->p->products, product);
+    return give(ptx, product);
 }
 bool prove_ptx_fma(Ptx *ptx) {
     bool wide = pv_type(ptx) == TY_F64;

@@ -93,6 +93,18 @@ char *prove_report_text(const ProveReport *report, bool verbose) {
     return text_close(stream, NULL);
 }
 
+char *prove_report_certificate(const ProveReport *report) {
+    static const char next[] = "function ";
+    TextStream *stream = text_open();
+    for (uint32_t i = 0; i < report->nfuncs; i++) {
+        const char *text = report->funcs[i].certificate, *end = text ? strstr(text, next) : NULL;
+        if (text)
+            fprintf(stream->out, "%s%s\n%.*s", next, report->funcs[i].name,
+                    (int)(end ? (size_t)(end - text) : strlen(text)), text);
+    }
+    return text_close(stream, NULL);
+}
+
 static cJSON *counts(const uint32_t count[PROVE_NSTATUS]) {
     cJSON *o = json_object();
     json_add_number(o, "regions", total(count));

@@ -146,6 +146,8 @@ Term *t_event(Terms *ts, Term *mem, Term *guard, const char *name, uint64_t k, T
 Term *t_met(Terms *ts, Term *mem, Term *guard);
 Term *t_read(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, unsigned space);
 
+unsigned t_zeros(const Term *term); /* that many of its lowest bits are known to be 0, at most 16 */
+
 /* Concrete value under an assignment of variables that follows from `seed`. */
 typedef struct TermEval TermEval;
 TermEval *term_eval_new(const Terms *ts, uint64_t seed);

@@ -34,7 +34,7 @@ typedef struct {
     uint32_t naddress_taken;
     /* by instruction, of check/static/uniform.c */
     bool *divergent;  /* a branch, BRX, EXIT, RET or indirect CALL on which lanes may go different ways */
-    bool *masks_vary; /* a WARPSYNC whose mask is in a register that may differ among lanes */
+    bool *masks_vary; /* a WARPSYNC or R2UR whose source is a register that may differ among lanes */
     bool *converged;  /* all valid lanes of the warp are together when it starts */
     uint32_t *ipdom;  /* by block: where its paths meet, those that only exit left aside; NONE */
     bool *surely_divergent, *surely_apart; /* the same of values that are divergent for certain */

@@ -599,6 +599,8 @@ static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s
         if (bin_kind(m) == BK_WARPSYNC &&
             (operand_divergent(s, m->src[WARPSYNC_rb]) || operand_divergent(s, m->guard)))
             checker->masks_vary[i] = true;
+        if (m->optype == OT_R2UR && (operand_divergent(s, m->src[R2UR_ra]) || operand_divergent(s, m->guard)))
+            checker->masks_vary[i] = true;
         cells_step(uniform, s, &uniform->writes[block], m, checker->converged[i]);
         if (check_is_call(checker, i))
             at_call(uniform, p, s, i, block);

@@ -6,12 +6,17 @@ heddle_unit_test(test_prove_rules prove/test_rules.c DEPS hd_check m)
 add_test(NAME prove COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/run.sh $<TARGET_FILE:heddle> ${PROJECT_SOURCE_DIR}/ptx-samples)
 add_test(NAME prove_contents COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents.sh $<TARGET_FILE:heddle>
   ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents ${CMAKE_CURRENT_BINARY_DIR}/contents)
+add_test(NAME prove_foreign COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/foreign.sh $<TARGET_FILE:heddle> ${PROJECT_SOURCE_DIR}/ptx-samples)
 add_executable(flip_campaign prove/flip_campaign.c)
 target_link_libraries(flip_campaign PRIVATE hd_driver hd_check m)
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/campaign)
 add_test(NAME prove_flip_campaign COMMAND flip_campaign ${PROJECT_SOURCE_DIR}/ptx-samples ${PROJECT_BINARY_DIR}/tests/samples
   ${CMAKE_CURRENT_BINARY_DIR}/campaign --more ${CMAKE_CURRENT_SOURCE_DIR}/prove/campaign,${CMAKE_CURRENT_SOURCE_DIR}/prove/planted --count 300 --targets bru1,sm_80,sm_90)
 set_tests_properties(prove_flip_campaign PROPERTIES LABELS "check")
+file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/foreign_campaign)
+add_test(NAME prove_foreign_flips COMMAND ${HEDDLE_FIND_NVIDIA} ptxas $<TARGET_FILE:flip_campaign> ${PROJECT_SOURCE_DIR}/ptx-samples
+  ${PROJECT_BINARY_DIR}/tests/samples ${CMAKE_CURRENT_BINARY_DIR}/foreign_campaign --count 60 --targets sm_80 --ptxas)
+set_tests_properties(prove_foreign_flips PROPERTIES LABELS "check" SKIP_RETURN_CODE 77)
 if(PYTHON3)
   add_test(NAME prove_planted COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted.py $<TARGET_FILE:heddle>
     ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted ${CMAKE_CURRENT_BINARY_DIR}/planted)

@@ -3,14 +3,15 @@
  *
  *   flip_campaign SAMPLES HOSTS SCRATCH [--more DIR,DIR] [--count N] [--seed S] [--seconds CPU] [--state
  * FILE]
- * [--targets T,T] [--verbose]
+ * [--targets T,T] [--ptxas [--level N]] [--verbose]
  *
  * The same flips as flips.py's, asked in one process and only whether all is proved, the function of the
  * flipped instruction first: some hundred a second instead of two. Samples are compiled for each target once;
  * HOSTS holds their host programs (sample_NAME), which write the data of their launches; --more names
- * directories of programs whose launch files need none. 60 % of the flips
- * are in code, the others in any other section but the kept PTX text. Each flip follows from the seed and its
- * number alone, so a campaign that was ended (--seconds, a signal) goes on where it was with the same
+ * directories of programs whose launch files need none. With --ptxas it is the code of $PTXAS at -ON (default
+ * 3) that is flipped, of the programs of which that is proved as it stands. 60 % of the flips are in code,
+ * the others in any other section but the kept PTX text. Each flip follows from the seed and its number
+ * alone, so a campaign that was ended (--seconds, a signal) goes on where it was with the same
  * --state; a flip that crashes the prover or takes longer than a minute is counted and the campaign goes on
  * behind it. Exit status 1 if a binary was proved whose run differs or cannot be made, or if something
  * crashed. SPDX-License-Identifier: MIT */
@@ -61,6 +62,8 @@ typedef struct { /* shared by parent and worker, and what --state keeps */
 static const double QUERY_SECONDS = 0.1; /* what is proved by a longer one stays unknown here */
 static Subject subjects[MAX_SUBJECTS];
 static unsigned nsubjects;
+static const char *ptxas, *level = "3";
+static const char *folder_for_cubins;
 static bool verbose; /* tell of every flip that is proved */
 static Arena arena;
 
@@ -71,6 +74,34 @@ static void silent(void *user, Severity severity, const char *line) {
 }
 
 /* ---- samples ---- */
+static bool is_proved(const Subject *subject) {
+    Diags d = {.sink = silent};
+    Binary *binary = binary_read("ptxas", subject->image, subject->image_bytes, &d);
+    ProveReport report = {0};
+    ProveOptions options = {.query_seconds = QUERY_SECONDS, .only_whether = true};
+    bool done = binary && prove_module(subject->module, binary, &options, &report, &d);
+    Verdict verdict = done ? prove_verdict(&report) : VERDICT_UNKNOWN;
+    prove_report_free(&report);
+    binary_free(binary);
+    return verdict == VERDICT_PROVED || verdict == VERDICT_ASSUMING;
+}
+
+/* The image is ptxas's; false: there is none, or it is not proved. */
+static bool made_by_ptxas(Subject *subject, const char *folder) {
+    Diags d = {.sink = silent};
+    const char *out =
+        arena_printf(&arena, "%s/%s.%s.cubin", folder_for_cubins, subject->name, subject->target);
+    const char *command = arena_printf(&arena, "'%s' -arch=%s -O%s '%s/%s.ptx' -o '%s' > '%s.log' 2>&1",
+                                       ptxas, subject->target, level, folder, subject->name, out, out);
+    char *image;
+    size_t bytes;
+    if (system(command) != 0 || !file_read(&arena, out, &d, &image, &bytes))
+        return false;
+    subject->image = (uint8_t *)image;
+    subject->image_bytes = bytes;
+    return is_proved(subject);
+}
+
 /* A program compiled for every target that its .target allows; `dir` holds what its launch file reads. */
 static bool add_subject(const char *folder, const char *name, const char *dir, const char *targets) {
     char *text, *json;
@@ -99,6 +130,8 @@ static bool add_subject(const char *folder, const char *name, const char *dir, c
         s->image = arena_copy(&arena, compiled.image, compiled.image_bytes);
         s->image_bytes = compiled.image_bytes;
         driver_free(&compiled);
+        if (ptxas && !made_by_ptxas(s, folder))
+            nsubjects--;
     }
     return true;
 }
@@ -293,6 +326,12 @@ int main(int argc, char **argv) {
             verbose = true;
             continue;
         }
+        if (strcmp(argv[i], "--ptxas") == 0) {
+            ptxas = getenv("PTXAS");
+            if (!ptxas)
+                return 2;
+            continue;
+        }
         if (strcmp(argv[i], "--count") == 0)
             count = strtoull(value, NULL, 0);
         else if (strcmp(argv[i], "--seed") == 0)
@@ -303,6 +342,8 @@ int main(int argc, char **argv) {
             path = value;
         else if (strcmp(argv[i], "--targets") == 0)
             targets = value;
+        else if (strcmp(argv[i], "--level") == 0)
+            level = value;
         else if (strcmp(argv[i], "--more") == 0)
             more = value;
         else if (!option && nplaces < 3)
@@ -311,6 +352,7 @@ int main(int argc, char **argv) {
             return 2;
         i += option;
     }
+    folder_for_cubins = place[2];
     if (nplaces != 3 || !add_folder(place[0], place[1], place[2], targets))
         return 2;
     char *list = arena_printf(&arena, "%s", more), *rest = NULL;

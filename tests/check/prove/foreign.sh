@@ -1,0 +1,119 @@
+#!/bin/sh
+# heddle prove of binaries without a map: foreign.sh HEDDLE SAMPLES
+# Our own, without the map, are proved as they are with it. The certificate of a proof is enough to repeat it, and one that
+# says less, or something else, is not. What ptxas makes, where there is one, is proved for the samples of the list; a
+# binary of other PTX is not.
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 samples=$2
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+fail() { echo "FAIL: $*"; failed=1; }
+last() { tail -1 "$dir/out"; }
+
+for level in 0 2; do
+    for s in bitonic bfs carry collatz guards histogram matmul reduce scan sha256 spmv stencil tokens warpscan; do
+        "$heddle" prove -t sm_80 -O$level --no-map --certificate "$dir/c" "$samples/$s.ptx" > "$dir/out" ||
+            fail "$s -O$level without a map: $(last)"
+        "$heddle" prove -t sm_80 -O$level --no-map --check "$dir/c" "$samples/$s.ptx" > "$dir/again" ||
+            fail "$s -O$level, its certificate: $(tail -1 "$dir/again")"
+    done
+done
+
+# A certificate with a line less, or a number that is another
+"$heddle" compile -t sm_80 --no-map "$samples/spmv.ptx" -o "$dir/k.cubin" || fail "spmv is not compiled"
+"$heddle" prove --certificate "$dir/c" "$samples/spmv.ptx" "$dir/k.cubin" > "$dir/out" || fail "spmv: $(last)"
+"$heddle" prove --check "$dir/c" "$samples/spmv.ptx" "$dir/k.cubin" > "$dir/out" || fail "spmv's certificate: $(last)"
+altered() { # NAME FILE
+    "$heddle" prove --no-launches --check "$2" "$samples/spmv.ptx" "$dir/k.cubin" > "$dir/out" 2>&1
+    [ $? -eq 5 ] || fail "a certificate that is wrong, $1: $(last)"
+}
+lines=$(wc -l < "$dir/c")
+number=1
+while [ "$number" -le "$lines" ]; do
+    line=$(sed -n "${number}p" "$dir/c")
+    case $line in
+    function* | at* | differ* | memory*)
+        sed "${number}d" "$dir/c" > "$dir/less"
+        altered "without line $number: $line" "$dir/less" ;;
+    holds*)
+        sed "${number}s/^holds \([0-9]*\) \([0-9]*\)/holds \1 1\2/" "$dir/c" > "$dir/other"
+        altered "line $number of another value: $line" "$dir/other" ;;
+    esac
+    number=$((number + 1))
+done
+echo "function spmv" > "$dir/empty"
+altered "with nothing in it" "$dir/empty"
+echo "at 0 0" >> "$dir/empty"
+altered "of the entry alone" "$dir/empty"
+for value in 1 10 20 30 40; do
+    printf 'function spmv\nat 0 0\ndiffer-low %s\n' $value > "$dir/low"
+    altered "with a low word at the entry" "$dir/low"
+done
+"$heddle" prove --no-launches --check "$dir/c" "$samples/collatz.ptx" > "$dir/out" 2>&1
+[ $? -eq 5 ] || fail "the certificate of another program: $(last)"
+
+# Another program's code: what is proved is of this PTX
+for pair in "guards carry" "reduce scan"; do
+    "$heddle" compile -t sm_80 --no-map "$samples/${pair% *}.ptx" -o "$dir/k.cubin" || fail "$pair"
+    "$heddle" prove --no-launches "$samples/${pair#* }.ptx" "$dir/k.cubin" > "$dir/out" 2>&1
+    [ $? -ne 0 ] || fail "$pair: $(last)"
+done
+
+ptxas=$("$(dirname "$0")/../../find_nvidia.sh" ptxas 2> "$dir/why")
+if [ -z "$ptxas" ]; then
+    echo "no binaries of ptxas: $(cat "$dir/why")"
+    exit $failed
+fi
+foreign() { # EXPECTED-STATUS NAME PTX LEVEL TARGET
+    "$ptxas" -arch="$5" -O"$4" "$3" -o "$dir/k.cubin" > "$dir/log" 2>&1 || { fail "$2: $(head -1 "$dir/log")"; return; }
+    "$heddle" prove --no-launches "$3" "$dir/k.cubin" > "$dir/out" 2>&1
+    [ $? -eq "$1" ] || fail "ptxas's $2 -O$4: $(last)"
+}
+for level in 1 3; do
+    for s in carry collatz guards pressure reduce spinlock; do
+        foreign 0 $s "$samples/$s.ptx" $level sm_80
+    done
+done
+foreign 0 scan "$samples/scan.ptx" 1 sm_80
+for op in div.u32 div.s32 rem.u32 rem.s32; do
+    cat > "$dir/d.ptx" <<P
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .b32 %r<4>; .reg .b64 %d;
+    ld.param.u64 %d, [p]; ld.global.u32 %r1, [%d]; ld.global.u32 %r2, [%d+4];
+    $op %r3, %r1, %r2; st.global.u32 [%d+8], %r3; ret;
+}
+P
+    foreign 0 "$op" "$dir/d.ptx" 3 sm_80
+done
+
+# A product and a sum may be rounded once, unless one of them says .rn
+a_sum() { # FILE MUL ADD
+    cat > "$1" <<P
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .f32 %f<6>; .reg .b64 %d;
+    ld.param.u64 %d, [p]; ld.global.f32 %f1, [%d]; ld.global.f32 %f2, [%d+4]; ld.global.f32 %f3, [%d+8];
+    $2 %f4, %f1, %f2; $3 %f5, %f4, %f3; st.global.f32 [%d+12], %f5; ret;
+}
+P
+}
+a_sum "$dir/loose.ptx" mul.f32 add.f32
+"$ptxas" -arch=sm_80 -fmad=true "$dir/loose.ptx" -o "$dir/k.cubin" || fail "a sum is not compiled"
+sums() { # EXPECTED-STATUS MUL ADD: may it be that code?
+    a_sum "$dir/sum.ptx" "$2" "$3"
+    "$heddle" prove --no-launches "$dir/sum.ptx" "$dir/k.cubin" > "$dir/out" 2>&1
+    [ $? -eq "$1" ] || fail "$2, $3: $(last)"
+}
+sums 0 mul.f32 add.f32
+sums 5 mul.rn.f32 add.f32
+sums 5 mul.f32 add.rn.f32
+exit $failed
