@@ -47,6 +47,7 @@ struct Expect {
     uint32_t *cost;      /* [block] */
     uint32_t *first;     /* [block] the successor slot that follows in the text */
     uint32_t *out;       /* [block] the slot on a shortest way to an end */
+    bool assigns;        /* BSSY sets the barrier to the active lanes; else it adds them */
     uint8_t *copies;     /* [edge] for phis */
     uint32_t *edge_cost; /* [edge] of the copies in a block of its own */
     double *below;       /* [edge] instructions that only it leads to, those in loops as often as they run */
@@ -366,6 +367,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     Expect *expect = ARENA_NEW(a, Expect);
     uint32_t n = reconv->g.n, nedges = reconv->g.succ_at[n];
     *expect = (Expect){.reconv = reconv, .divergent = divergent};
+    expect->assigns = isa_target_info(reconv->f->module->target)->bssy_assigns;
     expect->cost = ARENA_ARRAY(a, uint32_t, n);
     expect->first = ARENA_ARRAY(a, uint32_t, n);
     expect->out = ARENA_ARRAY(a, uint32_t, n);
@@ -507,7 +509,8 @@ static void step(Warp *warp) {
     }
     warp->issues += expect->cost[pos];
     for (uint32_t k = expect->bssys[pos]; k; k = expect->pool.at[k - 1].next) {
-        expect->pending[expect->pool.at[k - 1].join] |= warp->active;
+        uint32_t *pending = &expect->pending[expect->pool.at[k - 1].join];
+        *pending = expect->assigns ? warp->active : *pending | warp->active;
         warp->issues += B_WEIGHT;
     }
     if (ends_here(expect, pos)) {
