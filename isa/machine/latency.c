@@ -201,8 +201,8 @@ static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r,
         return w == ISA_UNIT_DBL                              ? data->dbl_guard
                : w == ISA_UNIT_HALF || w == ISA_UNIT_HALF_ALU ? data->half_guard
                                                               : data->guard;
-    if (w == ISA_UNIT_DBL)
-        return data->dbl_pred;
+    if (w == ISA_UNIT_DBL) /* DSETP; DSETP .. !P0 after 8 cycles on sm_75 (HeCBench's mcmd) */
+        return r == ISA_UNIT_DBL && data->dbl_pred > 8 ? 8 : data->dbl_pred;
     if (w == ISA_UNIT_HALF || w == ISA_UNIT_HALF_ALU)
         return data->half_pred;
     if (is_uniform_class(w)) /* ELECT P0; IMAD; SEL P0 after 6 cycles (sm_90), none nearer was seen */
@@ -210,13 +210,19 @@ static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r,
     return is_fma_side(w) == is_fma_side(r) ? 4 : 5;
 }
 
-static unsigned ugpr_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r) {
+/* sm_90: ptxas lets LDG read the descriptor 2 cycles behind ULDC (12,880 times), STG 4 and LD 5. */
+static unsigned ugpr_to_memory(const MachInst *reader) {
+    return reader && reader->optype == OT_LDG ? 2 : reader && reader->optype == OT_STG ? 4 : 5;
+}
+
+/* reader: NULL for any of unit r */
+static unsigned ugpr_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r, const MachInst *reader) {
     if (w == ISA_UNIT_UVAR)
         return data->r2ur_fixed ? data->r2ur_fixed : 2;
     if (w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC)
         return r == ISA_UNIT_ULDC                      ? 5
                : r == ISA_UNIT_CTRL                    ? 3
-               : data->r2ur_fixed && r == ISA_UNIT_AGU ? 6
+               : data->r2ur_fixed && r == ISA_UNIT_AGU ? ugpr_to_memory(reader)
                                                        : 2;
     if (r == ISA_UNIT_UDP)
         return 4;
@@ -255,15 +261,15 @@ unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst,
     if (file == RF_P)
         return pred_raw(f, w, r, src == LATENCY_GUARD || reader->optype == OT_VOTE);
     if (file == RF_UR || is_uniform_class(w))
-        return ugpr_raw(f, w, r);
-    /* ptxas lets 4 cycles be between VIADD and IMAD, either way (calls, guards, cholesky): it runs on both
-     * sides */
-    if (reader->optype == OT_VIADD && is_fma_side(w))
-        r = ISA_UNIT_FMA;
-    if (writer->optype == OT_VIADD && is_fma_side(r))
-        w = ISA_UNIT_FMA;
+        return ugpr_raw(f, w, r, reader);
     if (file == RF_B || w == ISA_UNIT_CTRL)
         return 1;
+    if (reader->optype == OT_WARPSYNC_COLLECTIVE && w != ISA_UNIT_HALF_MMA) /* IMAD, MOV; never less in 387 */
+        return 7;
+    /* 4 cycles either way (two of the generated programs, sm_90), where LOP3 and IMAD keep 5 */
+    if ((writer->optype == OT_PRMT && reader->optype == OT_VIMNMX3) ||
+        (writer->optype == OT_VIMNMX3 && reader->optype == OT_PRMT))
+        return 4;
     return gpr_raw[family][reader_row(family, r, reader, src, src_part)][writer_column(w, writer, dst_part)];
 }
 
@@ -291,7 +297,7 @@ unsigned latency_worst(const Target *t, const MachInst *writer, unsigned dst) {
             for (unsigned guard = 0; guard < 2 && units >> r & 1; guard++) {
                 unsigned n = file == RF_P    ? pred_raw(data, w, r, guard)
                              : file == RF_UP ? upred_raw(data, w, r, guard ? LATENCY_GUARD : 0)
-                                             : ugpr_raw(data, w, r);
+                                             : ugpr_raw(data, w, r, NULL);
                 worst = n > worst ? n : worst;
             }
         return worst;

@@ -12,3 +12,9 @@ set_tests_properties(check_samples PROPERTIES LABELS check)
 add_test(NAME check_mend COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/mend.sh $<TARGET_FILE:heddle> ${CMAKE_CURRENT_BINARY_DIR}/mend
   ${PROJECT_SOURCE_DIR}/bench/kernels/divergent.ptx)
 set_tests_properties(check_mend PROPERTIES LABELS check)
+# Distances that ptxas keeps, against latency.def. A new ptxas: heddle_distances observe < LIST-OF-CUBINS, the head kept.
+add_executable(heddle_distances distances.c)
+target_link_libraries(heddle_distances PRIVATE hd_check)
+add_test(NAME latency_distances COMMAND heddle_distances ${CMAKE_CURRENT_SOURCE_DIR}/distances.txt)
+set_tests_properties(latency_distances PROPERTIES LABELS unit)
+heddle_test_once(latency_distances)
