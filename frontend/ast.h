@@ -89,6 +89,10 @@ typedef enum { SUB_NONE,
     SUB_LOAD, SUB_STORE, SUB_MMA,                               /* wmma, ldmatrix: the rest in shape, layout */
     SUB_PACK,                                                   /* cvt.pack */
     SUB_LAUNCH_DEPENDENTS,                                      /* griddepcontrol (also SUB_WAIT) */
+    SUB_1D, SUB_2D, SUB_3D, SUB_A1D, SUB_A2D, SUB_CUBE, SUB_ACUBE, /* textures, surfaces: geometry */
+    SUB_BASE, SUB_LEVEL,                                        /* tex: sub2 */
+    SUB_TRAP, SUB_ZERO,                                         /* suld, sust, sured: sub2 (also SUB_CLAMP) */
+    SUB_WIDTH, SUB_HEIGHT, SUB_DEPTH,                           /* txq, suq */
     SUB_OTHER } PtxSub;
 // clang-format on
 // clang-format off

@@ -176,6 +176,14 @@ static bool check_src(const Check *c, const PtxInsn *i, unsigned n, const Operan
     }
 }
 
+bool ptx_wrong_kind(const Check *check, const PtxInsn *i, unsigned n, const PtxOperand *operand,
+                    const char *what) {
+    return wrong_kind(check, i, n, operand, what);
+}
+bool ptx_check_value(const Check *check, const PtxInsn *i, unsigned n, PtxType t, PtxOperand *operand) {
+    return check_src(check, i, n, &(OperandSpec){.kind = 's'}, t, operand);
+}
+
 static bool check_predicate(const Check *c, const PtxInsn *i, unsigned n, PtxOperand *operand) {
     if (operand->kind == PO_IMM)
         return convert_imm(c, TY_PRED, operand) || imm_error(c, i, n, TY_PRED, operand);
@@ -306,6 +314,8 @@ static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandS
     case 'v':
     case 'm': return check_src(c, i, n, spec, t, operand);
     case 'p': return check_predicate(c, i, n, operand);
+    case 'X':
+    case 'Y': return ptx_check_texture(c, i, n, spec->kind == 'Y', t, operand);
     case 'i':
         if (operand->kind != PO_IMM || operand->imm_kind != IMM_INT)
             return wrong_kind(c, i, n, operand, "an integer constant");

@@ -124,7 +124,8 @@ typedef struct {       /* position in the source */
 
 // clang-format off
 typedef enum { RELOC_NONE, RELOC_ABS32_LO, RELOC_ABS32_HI, RELOC_CALL_REL, RELOC_CALL_ABS,
-               RELOC_SHARED_OFFSET32, RELOC_ABS64, RELOC_PCREL_LO, RELOC_GENERIC64, RELOC_KIND_COUNT } RelocKind;
+               RELOC_SHARED_OFFSET32, RELOC_ABS64, RELOC_PCREL_LO, RELOC_GENERIC64,
+               RELOC_TEXTURE /* a handle, whose word of constant memory the writer gives */, RELOC_KIND_COUNT } RelocKind;
 // clang-format on
 typedef struct { /* what an OPK_SYM operand names */
     StrId symbol;

@@ -63,6 +63,16 @@ static const char *match_syntax(Parse *parse, const char *s, const IsaSyn *syn, 
         }
         if (syn->op == SY_MODCOPY) {
             in->mods = isa_mod_put(parse->r, syn->a, in->mods, isa_mod_get(parse->r, syn->b, in->mods));
+        } else if (syn->op == SY_MOD && sep) {
+            const char *end = isa_parse_mod_word(parse, separator(parse, s, sep, first), s, syn, in);
+            if (!end)
+                return NULL;
+            if (end != s) {
+                s = end;
+                first = false;
+                sep = NULL;
+            }
+            continue;
         } else if (syn->op == SY_MOD || syn->op == SY_MODPAIR) {
             s = syn->op == SY_MOD ? isa_parse_mod_text(parse, s, syn->a, syn->mod_enum, in)
                                   : isa_parse_mod_pair(parse, s, syn, in);

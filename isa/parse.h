@@ -45,5 +45,7 @@ const char *isa_parse_address(Parse *parse, const char *s, const IsaSyn *syn, Ma
 const char *isa_parse_indexed_cmem(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
 /* ".TEXT" of modifier `mod` by the texts of `enum_type` (index + 1); SY_MODPAIR */
 const char *isa_parse_mod_text(Parse *parse, const char *s, unsigned mod, unsigned enum_type, MachInst *in);
+const char *isa_parse_mod_word(Parse *parse, const char *s, const char *before, const IsaSyn *syn,
+                               MachInst *in);
 const char *isa_parse_mod_pair(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
 #endif

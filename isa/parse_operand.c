@@ -417,6 +417,28 @@ const char *isa_parse_mod_text(Parse *parse, const char *s, unsigned mod, unsign
     return best ? s + 1 + best_n : s;
 }
 
+/* A modifier that stands as an operand at s: its text without a dot. Where it is the value that has no text,
+ * returns `before`, the place before the separator; s is NULL where there is none. */
+const char *isa_parse_mod_word(Parse *parse, const char *s, const char *before, const IsaSyn *syn,
+                               MachInst *in) {
+    const IsaEnum *isa_enum = &isa_enums[syn->mod_enum - 1];
+    const IsaEnumVal *silent = NULL;
+    for (unsigned k = 0; k < isa_enum->nvals; k++) {
+        const IsaEnumVal *val = &isa_enum->vals[k];
+        size_t n = strlen(val->text);
+        if (!n)
+            silent = val;
+        if (!n || !s || strncmp(s, val->text, n) || !isa_parse_ends_word(s + n))
+            continue;
+        in->mods = isa_mod_put(parse->r, syn->a, in->mods, val->sem);
+        return s + n;
+    }
+    if (!silent)
+        return isa_parse_miss(parse, s ? s : before, "a word is missing");
+    in->mods = isa_mod_put(parse->r, syn->a, in->mods, silent->sem);
+    return before;
+}
+
 const char *isa_parse_mod_pair(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
     const IsaEnum *isa_enum = &isa_enums[syn->mod_enum - 1], *b = &isa_enums[syn->mod_enum2 - 1];
     for (unsigned i = 0; *s == '.' && i < isa_enum->nvals; i++)

@@ -361,6 +361,12 @@ static bool shown(const Print *p, const IsaSyn *syn) {
     return !is_default_operand(p, syn->a);
 }
 
+/* The text of a modifier that stands as an operand. */
+static const char *mod_word(const Print *print, const IsaSyn *syn) {
+    const char *text = isa_enum_text(&isa_enums[syn->mod_enum - 1], shown_mod(print, syn->a));
+    return text ? text : "?";
+}
+
 static void run(Print *p, const IsaSyn *syn) {
     const IsaSyn *sep = NULL;
     bool first = true;
@@ -372,6 +378,9 @@ static void run(Print *p, const IsaSyn *syn) {
         bool operand = syn->op == SY_OPERAND || syn->op == SY_ADDRESS || syn->op == SY_CMEM;
         if (operand && !shown(p, syn))
             continue;
+        const char *word = syn->op == SY_MOD && sep ? mod_word(p, syn) : NULL;
+        if (word && !*word)
+            continue;
         if (sep) {
             print_text(p, first || sep->a ? " " : ", ");
             first = false;
@@ -379,6 +388,8 @@ static void run(Print *p, const IsaSyn *syn) {
         }
         if (syn->op == SY_TEXT)
             print_text(p, "%s", syn->text);
+        else if (word)
+            print_text(p, "%s", word);
         else if (syn->op == SY_MOD)
             put_mod(p, syn->a, syn->mod_enum);
         else if (syn->op == SY_MODPAIR)

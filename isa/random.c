@@ -28,7 +28,8 @@ static uint32_t random_reg(const IsaField *field, unsigned regs, uint64_t *state
     if (file != RF_B && x >> 62 == 0)
         return max;
     uint32_t n = (uint32_t)(x % max);
-    return regs > 1 ? n / regs * regs : n;
+    uint32_t group = regs == 3 ? 4 : regs;
+    return group > 1 ? n / group * group : n;
 }
 
 static int64_t random_number(const IsaField *field, uint64_t *state) {

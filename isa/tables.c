@@ -228,7 +228,7 @@ unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in) {
     if (c & REGS_WIDE)
         return isa_slot_const(in, slot)->mods & OPM_WIDE64 ? 2 : 1;
     if (c & REGS_BY_RULE && !(c & REGS_BY_MOD)) {
-        const IsaWidth *rule = &isa_widths[c & (REGS_BY_RULE - 1)];
+        const IsaWidth *rule = &isa_widths[c >> REGS_RULE_SHIFT];
         while (rule->when && !isa_cond(rule->when, row, in))
             rule++;
         return rule->regs;
@@ -270,7 +270,8 @@ unsigned isa_access_bytes(const MachInst *in) {
 }
 
 bool isa_is_aligned(const Operand *operand, unsigned n) {
-    return n < 2 || operand->value % n == 0 || operand->value == isa_file_zero((RegFile)operand->file);
+    unsigned group = n == 3 ? 4 : n;
+    return n < 2 || operand->value % group == 0 || operand->value == isa_file_zero((RegFile)operand->file);
 }
 
 const char *isa_aligned_text(unsigned n) {

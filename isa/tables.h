@@ -97,8 +97,9 @@ typedef struct {
 } IsaException;
 
 /* How many registers a slot names: 0 none, 1..4, or REGS_BY_MOD | modifier, or REGS_WIDE (2 if OPM_WIDE64),
- * or REGS_BY_RULE | index into isa_widths, where the first whose condition holds counts. */
-enum { REGS_BY_RULE = 0x20, REGS_BY_MOD = 0x40, REGS_WIDE = 0x80 };
+ * or REGS_BY_RULE | index into isa_widths << REGS_RULE_SHIFT, where the first whose condition holds counts.
+ */
+enum { REGS_BY_RULE = 0x20, REGS_BY_MOD = 0x40, REGS_WIDE = 0x80, REGS_RULE_SHIFT = 8 };
 typedef struct {
     uint16_t when; /* index + 1 of a condition; 0: always, which ends the rules of a slot */
     uint8_t regs;
@@ -113,7 +114,7 @@ typedef struct {
     uint32_t mods_mask; /* modifiers that this opcode has; the others must be their default */
     uint8_t
         operand_field[SLOT_COUNT]; /* field0 + n - 1 of the slot's value, 0 if the opcode has no such slot */
-    uint8_t regs[SLOT_COUNT];
+    uint16_t regs[SLOT_COUNT];
     uint8_t attrs[SLOT_COUNT]; /* OPM_* that have bits */
 } IsaRow;
 

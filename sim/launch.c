@@ -34,7 +34,27 @@ void simmem_free(SimMemory *mem) {
         alloc_release(&mem->allocs[i]);
     mem_free(mem->allocs);
     mem_free(mem->pieces);
+    mem_free(mem->textures);
     mem_free(mem);
+}
+
+uint64_t simmem_add_texture(SimMemory *mem, const SimTexture *texture) {
+    if (mem->ntextures >= SIM_MAX_TEXTURES)
+        return 0;
+    mem->textures = mem_resize(mem->textures, (mem->ntextures + 1) * sizeof *mem->textures);
+    mem->textures[mem->ntextures++] = *texture;
+    return (uint64_t)mem->ntextures << SIM_SAMPLER_SHIFT | mem->ntextures;
+}
+
+uint64_t simmem_texture_handle(const SimMemory *mem, const char *name) {
+    for (uint32_t i = 0; i < mem->ntextures; i++)
+        if (strcmp(mem->textures[i].name, name) == 0)
+            return (uint64_t)(i + 1) << SIM_SAMPLER_SHIFT | (i + 1);
+    return 0;
+}
+
+const SimTexture *simmem_texture(const SimMemory *mem, uint32_t number) {
+    return number >= 1 && number <= mem->ntextures ? &mem->textures[number - 1] : NULL;
 }
 
 /* Host storage for `a` (size set), not cleared. */
@@ -81,6 +101,8 @@ SimMemory *simmem_clone(const SimMemory *mem) {
         memory->allocs[memory->nallocs++] = a;
     }
     memory->next_address = mem->next_address;
+    for (uint32_t i = 0; i < mem->ntextures; i++)
+        simmem_add_texture(memory, &mem->textures[i]);
     if (mem->npieces) {
         memory->pieces = mem_alloc(mem->npieces * sizeof *mem->pieces);
         memcpy(memory->pieces, mem->pieces, mem->npieces * sizeof *mem->pieces);

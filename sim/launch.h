@@ -4,6 +4,7 @@
 #ifndef HEDDLE_SIM_LAUNCH_H
 #define HEDDLE_SIM_LAUNCH_H
 #include "isa/machine/windows.h"
+#include "sim/texture.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +45,8 @@ typedef struct {
         uint64_t address, size_bytes;
     } * pieces;
     uint32_t npieces, pieces_cap;
+    SimTexture *textures; /* [0] is number 1 */
+    uint32_t ntextures;
 } SimMemory;
 
 SimMemory *simmem_create(void); /* NULL if the host has no memory */
@@ -64,6 +67,12 @@ bool simmem_is_address(const SimAlloc *alloc, uint64_t offset_bytes); /* of an a
 bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t size_bytes);
 void simmem_mark_written(SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes);
 bool simmem_is_written(const SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes);
+
+/* One more texture, whose texels are in an allocation of the memory; its handle, 0 if there are too many. */
+uint64_t simmem_add_texture(SimMemory *mem, const SimTexture *texture);
+uint64_t simmem_texture_handle(const SimMemory *mem, const char *name); /* 0 if there is none */
+/* What the number in the low bits of a handle stands for, or the number of a sampler; NULL if nothing. */
+const SimTexture *simmem_texture(const SimMemory *mem, uint32_t number);
 
 /* The heap of device code: malloc and free of a thread. It is an allocation of its own that simmem_make_heap
  * makes unless it is there (false: the host has no memory), and lives as long as the memory, over launches.

@@ -77,6 +77,10 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt);
 /* The buffers of an attempt (auto_launch.c): their indices in the plan, by slot; UINT32_MAX: no pointer. */
 void auto_add_buffers(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
                       uint32_t buffer[AUTO_MAX_SLOTS]);
+/* Textures for what the kernel fetches from (auto_texture.c); of_param[i], zeros at first: number of the
+ * plan's texture that parameter i is a handle of, from 1. */
+void auto_add_textures(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
+                       uint32_t *of_param);
 /* Addresses that plan_memory will give: they depend on the sizes only. */
 bool auto_find_addresses(Plan *plan, uint64_t *address);
 #endif

@@ -113,7 +113,25 @@ static bool add_buffer_ref(Plan *plan, const char *text, Diags *d) {
     return true;
 }
 
+uint32_t plan_find_texture(const Plan *plan, const char *name) {
+    for (uint32_t i = 0; i < plan->textures.n; i++)
+        if (strcmp(plan->textures.at[i].name, name) == 0)
+            return i + 1;
+    return 0;
+}
+
+static bool add_texture_ref(Plan *plan, const char *name, Diags *d) {
+    uint32_t index = plan_find_texture(plan, name);
+    if (!index)
+        return plan_error(plan, d,
+                          arena_printf(&plan->arena, "argument 'tex:%s': no texture of that name", name));
+    VEC_ADD(&plan->arena, &last_launch(plan)->args, ((PlanArg){.is_texture = true, .buffer = index - 1}));
+    return true;
+}
+
 bool plan_add_arg(Plan *plan, const char *text, Diags *d) {
+    if (strncmp(text, "tex:", 4) == 0)
+        return add_texture_ref(plan, text + 4, d);
     if (strncmp(text, "buf:", 4) == 0 || strncmp(text, "out:", 4) == 0)
         return add_buffer_arg(plan, text, text[0] == 'o', d);
     const char *colon = strchr(text, ':');
@@ -319,6 +337,13 @@ SimMemory *plan_memory(Plan *plan, Diags *d) {
             good = buffer_fail(plan, d, buffer, "cannot be allocated");
         good = good && init_buffer(plan, buffer, mem, d);
     }
+    for (uint32_t i = 0; good && i < plan->textures.n; i++) {
+        PlanTexture *texture = &plan->textures.at[i];
+        texture->what.name = texture->name;
+        texture->what.address = plan->buffers.at[texture->buffer].address;
+        texture->handle = simmem_add_texture(mem, &texture->what);
+        good = texture->handle || plan_error(plan, d, "more than 4095 textures");
+    }
     for (uint32_t i = 0; good && i < plan->buffers.n; i++)
         if (plan->buffers.at[i].init && strncmp(plan->buffers.at[i].init, "pointers:", 9) == 0)
             good = init_pointers(plan, &plan->buffers.at[i], mem, d);
@@ -343,7 +368,8 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
     uint8_t *out = arena_alloc(&plan->arena, end);
     for (uint32_t i = 0; i < nparams; i++) {
         const PlanArg *arg = &launch->args.at[i];
-        uint32_t size = arg->is_buffer ? 8 : arg->size_bytes;
+        bool whole = arg->is_buffer || arg->is_texture;
+        uint32_t size = whole ? 8 : arg->size_bytes;
         if (size != params[i].size_bytes)
             return diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0503,
                            kernel,
@@ -351,9 +377,11 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
                                         params[i].size_bytes));
         if (arg->is_buffer)
             address_at[naddresses++] = params[i].offset_bytes;
-        uint64_t address = arg->is_buffer ? plan->buffers.at[arg->buffer].address + arg->offset_bytes : 0;
+        uint64_t address = arg->is_texture  ? plan->textures.at[arg->buffer].handle
+                           : arg->is_buffer ? plan->buffers.at[arg->buffer].address + arg->offset_bytes
+                                            : 0;
         for (unsigned k = 0; k < size; k++)
-            out[params[i].offset_bytes + k] = (uint8_t)(arg->is_buffer ? address >> (8 * k) : arg->bytes[k]);
+            out[params[i].offset_bytes + k] = (uint8_t)(whole ? address >> (8 * k) : arg->bytes[k]);
     }
     *launch_out = (Launch){.grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
                            .block = {launch->block[0], launch->block[1], launch->block[2]},

@@ -21,8 +21,16 @@ typedef struct {
     uint64_t address;     /* set by plan_memory */
 } PlanBuffer;
 
-typedef struct { /* one kernel argument */
-    bool is_buffer;
+typedef struct {
+    const char *name;
+    uint32_t buffer; /* with its texels */
+    SimTexture what;
+    uint64_t handle; /* set by plan_memory */
+    SrcLoc loc;      /* in Plan.source */
+} PlanTexture;
+
+typedef struct {                /* one kernel argument */
+    bool is_buffer, is_texture; /* buffer: of a texture its number */
     uint32_t buffer;
     uint64_t offset_bytes; /* into the buffer */
     const uint8_t *bytes;  /* value */
@@ -56,6 +64,7 @@ typedef struct {
     const char *module;   /* file name in the launch file, or NULL */
     const char *data_dir; /* where @file is; NULL: as written */
     VEC(PlanBuffer) buffers;
+    VEC(PlanTexture) textures;
     VEC(PlanLaunch) launches;
     VEC(PlanCheck) checks;
 } Plan;
@@ -72,6 +81,8 @@ char *plan_print_json(const Plan *plan);
 bool plan_add_arg(Plan *plan, const char *text, Diags *diags);
 bool plan_add_expect(Plan *plan, const char *text, Diags *diags); /* "c=@file" or "c=value,value" */
 uint32_t plan_find_buffer(const Plan *plan, const char *name);    /* index + 1, or 0 */
+
+uint32_t plan_find_texture(const Plan *plan, const char *name); /* index + 1, or 0 */
 
 /* The path of the data that "@file" names. */
 const char *plan_data_path(Plan *plan, const char *at_file);

@@ -1,7 +1,6 @@
 /* Launch files: JSON to a launch plan. docs/launch-files.md describes every key; an unknown key is an error.
  * SPDX-License-Identifier: MIT */
-#include "check/validate/plan.h"
-#include <cjson/cJSON.h>
+#include "check/validate/plan_json.h"
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -242,7 +241,7 @@ static bool read_check(Json *json, const cJSON *o) {
 }
 
 static bool read_root(Json *json, const cJSON *root) {
-    static const char *const keys[] = {"module", "buffers", "launches", "checks", NULL};
+    static const char *const keys[] = {"module", "buffers", "textures", "launches", "checks", NULL};
     const cJSON *item, *module = cJSON_GetObjectItemCaseSensitive(root, "module");
     json->plan->loc = json_loc(root);
     if (!cJSON_IsObject(root))
@@ -263,6 +262,11 @@ static bool read_root(Json *json, const cJSON *root) {
         json->plan->data_dir = dir;
     cJSON_ArrayForEach(
         item, cJSON_GetObjectItemCaseSensitive(root, "buffers")) if (!read_buffer(json, item)) return false;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "textures")) {
+        json->plan->loc = json_loc(item);
+        if (!plan_read_texture(json->plan, json->source, item, json->d))
+            return false;
+    }
     cJSON_ArrayForEach(
         item, cJSON_GetObjectItemCaseSensitive(root, "launches")) if (!read_launch(json, item)) return false;
     cJSON_ArrayForEach(

@@ -19,6 +19,29 @@ static void add_buffer(cJSON *o, const PlanBuffer *buffer) {
         json_add_text(x, "init", buffer->init);
 }
 
+static void add_texture(cJSON *o, const Plan *plan, const PlanTexture *texture) {
+    static const char *const texels[] = {"u8", "s8", "u16", "s16", "u32", "s32", "f16", "f32"};
+    static const char *const modes[] = {"wrap", "clamp", "mirror", "border"};
+    const SimTexture *t = &texture->what;
+    cJSON *x = json_add_object(o, texture->name);
+    json_add_text(x, "buffer", plan->buffers.at[texture->buffer].name);
+    cJSON *size = json_add_list(x, "size");
+    for (unsigned k = 0; k < t->dims; k++)
+        json_append(size, json_number(t->size[k]));
+    if (t->layers)
+        json_add_number(x, "layers", t->layers);
+    if (t->cube)
+        json_add_bool(x, "cube", true);
+    json_add_text(x, "texel", texels[t->texel]);
+    json_add_number(x, "channels", t->channels);
+    json_add_text(x, "read", t->as_float ? "float" : "element");
+    json_add_text(x, "filter", t->linear ? "linear" : "point");
+    json_add_bool(x, "normalized", t->normalized);
+    cJSON *address = json_add_list(x, "address");
+    for (unsigned k = 0; k < 3; k++)
+        json_append(address, json_text(modes[t->mode[k]]));
+}
+
 static const char *integer_type(uint32_t size) {
     return size == 1 ? "b8" : size == 2 ? "b16" : size == 4 ? "b32" : size == 8 ? "b64" : NULL;
 }
@@ -26,7 +49,9 @@ static const char *integer_type(uint32_t size) {
 /* "NAME+OFFSET", "b32:7", or bytes of anything else. */
 static void add_arg(cJSON *list, Plan *scratch, const Plan *plan, const PlanArg *arg) {
     char *text;
-    if (arg->is_buffer) {
+    if (arg->is_texture) {
+        text = arena_printf(&scratch->arena, "tex:%s", plan->textures.at[arg->buffer].name);
+    } else if (arg->is_buffer) {
         text = arena_printf(&scratch->arena, arg->offset_bytes ? "%s+%llu" : "%s",
                             plan->buffers.at[arg->buffer].name, (unsigned long long)arg->offset_bytes);
     } else if (integer_type(arg->size_bytes)) {
@@ -55,6 +80,11 @@ char *plan_print_json(const Plan *plan) {
           *launches = json_add_list(root, "launches");
     for (uint32_t i = 0; i < plan->buffers.n; i++)
         add_buffer(buffers, &plan->buffers.at[i]);
+    if (plan->textures.n) {
+        cJSON *textures = json_add_object(root, "textures");
+        for (uint32_t i = 0; i < plan->textures.n; i++)
+            add_texture(textures, plan, &plan->textures.at[i]);
+    }
     for (uint32_t i = 0; i < plan->launches.n; i++) {
         const PlanLaunch *launch = &plan->launches.at[i];
         cJSON *o = json_object();

@@ -99,6 +99,11 @@ typedef struct {
     uint32_t nexterns;
     BinFixup *fixups; /* applied by the loader once variables have addresses */
     uint32_t nfixups;
+    struct BinTexture { /* a word of a kernel's const_bank0 that becomes the handle of what has that name */
+        uint32_t func, offset_bytes;
+        const char *name;
+    } * textures;
+    uint32_t ntextures;
     const uint8_t *const_bank3;
     uint32_t const_bank3_bytes;
     const uint8_t *const_bank4; /* address table of native binaries */

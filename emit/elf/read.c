@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/bitset.h"
 #include "base/scope.h"
+#include "emit/elf/texture.h"
 #include "emit/elf/binary.h"
 #include "emit/elf/image.h"
 #include "emit/elf/map.h"
@@ -481,6 +482,8 @@ static RelocKind reloc_kind(const Reader *reader, uint32_t type) {
     switch (type) {
     case 2: return RELOC_ABS64;
     case 4: return RELOC_GENERIC64;
+    case RELOC_NV_TEXTURE:
+    case RELOC_NV_SURFACE: return RELOC_TEXTURE;
     case 55: return RELOC_SHARED_OFFSET32;
     case 56: return RELOC_ABS32_LO;
     case 57: return RELOC_ABS32_HI;
@@ -590,10 +593,33 @@ static bool reloc_code(Reader *reader, const Reloc *reloc, RelocKind kind, const
     }
 }
 
+/* A word of a kernel's constant bank 0 that becomes a handle. */
+static bool reloc_texture(Reader *reader, const Reloc *reloc, const BinFunc *f) {
+    Binary *binary = reader->b;
+    uint32_t n = binary->ntextures;
+    unsigned type = ELF64_ST_TYPE(reloc->s.info);
+    if ((type != STT_NV_TEXTURE && type != STT_NV_SURFACE) || !*reloc->s.name)
+        return bad_reloc(reader, reloc, "its symbol is no texture or surface");
+    if (reloc->offset % 4 || f->const_bank0_bytes < 4 || reloc->offset > f->const_bank0_bytes - 4)
+        return bad_reloc(reader, reloc, "its place is outside the section");
+    if ((n & (n - 1)) == 0)
+        binary->textures = arena_grow(&binary->arena, binary->textures, n * sizeof *binary->textures,
+                                      (n ? n * 2u : 1u) * sizeof *binary->textures);
+    binary->textures[binary->ntextures++] =
+        (struct BinTexture){.func = (uint32_t)(f - binary->funcs),
+                            .offset_bytes = (uint32_t)reloc->offset,
+                            .name = arena_printf(&binary->arena, "%s", reloc->s.name)};
+    return true;
+}
+
 /* 8 bytes of a variable or of bank 4. Places inside functions are final now, the rest is known at load. */
 static bool reloc_data(Reader *reader, const Reloc *reloc, RelocKind kind) {
     Binary *binary = reader->b;
     const char *name = sec(reader, reloc->target)->name;
+    static const char launch_bank[] = ".nv.constant0.";
+    const BinFunc *kernel = starts(name, launch_bank) ? func_named(reader, name + strlen(launch_bank)) : NULL;
+    if (kernel && kind == RELOC_TEXTURE)
+        return reloc_texture(reader, reloc, kernel);
     bool bank4 = strcmp(name, ".nv.constant4") == 0, constant = strcmp(name, ".nv.constant3") == 0;
     if (!bank4 && !constant && strcmp(name, ".nv.global.init") != 0)
         return true; /* debug information and the like */

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "emit/code.h"
 #include "base/align.h"
+#include "emit/elf/texture.h"
 #include "emit/elf/map.h"
 #include "emit/elf/nvinfo.h"
 #include "frontend/ast.h"
@@ -18,6 +19,7 @@ typedef VEC(uint32_t) Syms;
 typedef struct { /* sections and symbols of one function; 0 = has none */
     uint32_t info, rela, const0, const2, text, shared;
     uint32_t sym, const0_sym;
+    ElfTextures textures;
 } FuncParts;
 
 typedef struct {
@@ -70,7 +72,7 @@ static uint64_t info_link(const Writer *writer) { return writer->old_form ? 0 : 
 
 static void make_rela_sections(Writer *writer) {
     for (uint32_t i = 0; i < writer->c->nfuncs; i++)
-        if (writer->c->funcs[i].relocs.n)
+        if (elf_code_relocs(&writer->c->funcs[i]))
             writer->parts[i].rela =
                 add_section(writer, ".rela.text.", func_name(writer, i), SHT_RELA, SHF_INFO_LINK, 8);
 }
@@ -191,6 +193,18 @@ static void add_extern_symbols(Writer *writer) {
     }
 }
 
+static void add_texture_symbols(Writer *writer) {
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++)
+        for (uint32_t k = 0; k < writer->parts[i].textures.n; k++) {
+            StrId name = writer->parts[i].textures.at[k];
+            unsigned type = elf_is_surface(writer->c, name) ? STT_NV_SURFACE : STT_NV_TEXTURE;
+            if (!strmap_get(&writer->symbols, name))
+                strmap_put(&writer->symbols, writer->a, name,
+                           add_symbol(writer, str_text(writer->c->ir->strings, name), 0, 0,
+                                      ELF64_ST_INFO(STB_GLOBAL, type), 0, SHN_UNDEF));
+        }
+}
+
 /* The symbols of the driver's functions that a function names, each once. */
 static void find_externs(const Writer *writer, const CodeFunc *f, Syms *out) {
     for (uint32_t k = 0; k < f->relocs.n; k++) {
@@ -222,6 +236,7 @@ static void make_symbols(Writer *writer) {
     header(writer, SYMTAB)->sh_info = writer->nsyms;
     add_var_symbols(writer, true);
     add_func_symbols(writer, true);
+    add_texture_symbols(writer);
     writer->first_extern = writer->nsyms;
     add_extern_symbols(writer);
     header(writer, SYMTAB)->sh_link = STRTAB;
@@ -342,6 +357,8 @@ static bool code_relocs(Writer *writer) {
         Bytes b = {0};
         for (uint32_t k = 0; k < f->relocs.n; k++) {
             const CodeReloc *reloc = &f->relocs.at[k];
+            if (reloc->kind == RELOC_TEXTURE)
+                continue;
             if (!add_rela(writer, &b, reloc->offset_bytes, reloc->kind, reloc->symbol, reloc->addend,
                           func_name(writer, i)))
                 return false;
@@ -350,6 +367,28 @@ static bool code_relocs(Writer *writer) {
             set_rela(writer, writer->parts[i].rela, b, writer->parts[i].text);
     }
     return true;
+}
+
+/* The words of constant memory that hold handles; without addends, as ptxas writes them. */
+static void texture_relocs(Writer *writer) {
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++) {
+        const ElfTextures *all = &writer->parts[i].textures;
+        uint32_t base = elf_texture_base(writer->c, &writer->c->funcs[i]);
+        Bytes b = {0};
+        for (uint32_t k = 0; k < all->n; k++) {
+            uint32_t type = elf_is_surface(writer->c, all->at[k]) ? RELOC_NV_SURFACE : RELOC_NV_TEXTURE;
+            elf_bytes_u64(writer->a, &b, base + 4 * k);
+            elf_bytes_u64(writer->a, &b,
+                          ELF64_R_INFO((uint64_t)strmap_get(&writer->symbols, all->at[k]),
+                                       is_native(writer) ? type : (uint32_t)RELOC_TEXTURE));
+        }
+        if (!all->n)
+            continue;
+        uint32_t section =
+            add_section(writer, ".rel.nv.constant0.", func_name(writer, i), SHT_REL, SHF_INFO_LINK, 8);
+        set_rela(writer, section, b, writer->parts[i].const0);
+        header(writer, section)->sh_entsize = sizeof(Elf64_Rel);
+    }
 }
 
 /* Name, in the module's strings, of what an initialiser takes the address of; 0 if it has no symbol. */
@@ -598,7 +637,9 @@ static void func_contents(Writer *writer, uint32_t i) {
         text->sh_flags |= (uint64_t)f->nbarriers << 20;
     if (func_parts->const0) {
         Bytes bank = {0};
-        elf_bytes_add(writer->a, &bank, NULL, writer->t->param_base_bytes + f->param_bytes);
+        elf_bytes_add(writer->a, &bank, NULL,
+                      func_parts->textures.n ? elf_texture_base(writer->c, f) + 4 * func_parts->textures.n
+                                             : writer->t->param_base_bytes + f->param_bytes);
         set_data(writer, func_parts->const0, bank);
         header(writer, func_parts->const0)->sh_info = func_parts->text;
     }
@@ -700,6 +741,7 @@ static bool fill(Writer *writer) {
     module_records(writer);
     if (!code_relocs(writer) || !var_relocs(writer))
         return false;
+    texture_relocs(writer);
     heddle_sections(writer);
     set_data(writer, STRTAB, writer->strtab);
     set_data(writer, SYMTAB, writer->symtab);
@@ -722,6 +764,14 @@ static bool check_limits(Writer *writer) {
     return true;
 }
 
+static bool bind_textures(Writer *writer) {
+    char error[ISA_ERROR_BYTES];
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++)
+        if (!elf_bind_textures(writer->c, &writer->c->funcs[i], writer->a, &writer->parts[i].textures, error))
+            return write_error(writer, func_name(writer, i), arena_printf(writer->a, "%s", error));
+    return true;
+}
+
 bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **image, size_t *size_bytes,
                     Diags *d) {
     Arena arena = {0};
@@ -729,7 +779,7 @@ bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **imag
     w.old_form = is_native(&w) && !opt->new_form;
     w.e = ARENA_NEW(&arena, ElfImage);
     w.parts = ARENA_ARRAY(&arena, FuncParts, module->nfuncs + 1);
-    bool good = check_limits(&w) && lay_out_vars(&w);
+    bool good = check_limits(&w) && lay_out_vars(&w) && bind_textures(&w);
     if (good) {
         make_sections(&w);
         good = fill(&w);

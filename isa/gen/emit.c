@@ -282,7 +282,7 @@ static unsigned width_regs(const IgBitwidth *bitwidth) {
 /* The widths that a slot has under conditions, from the `first` on, which is one: the first that holds
  * counts. */
 static bool width_rules(Emit *emit, const IgRow *row, unsigned first, unsigned *code) {
-    enum { MOST = 31 };
+    enum { MOST = 255 };
     char *text = arena_printf(&emit->g->arena, "%s", "");
     unsigned n = 1;
     for (unsigned i = first; i < row->widths.n; i++) {
@@ -299,7 +299,7 @@ static bool width_rules(Emit *emit, const IgRow *row, unsigned first, unsigned *
                               n, emit->widths_f);
     if (start > MOST)
         return ig_error(emit->g, row->widths.at[first].loc, "too many widths under conditions");
-    *code = 0x20 | start;
+    *code = 0x20 | start << 8;
     return true;
 }
 

@@ -10,6 +10,7 @@
  *                    :here  an address, the distance counts from this instruction
  *   slot.TEXT slot{mod}  text or modifier behind the operand
  *   [ra{mod}+urb+offset]  an address;  cb[ra]  a constant with an index register
+ *   {mod}            as an operand: the text without a dot, nothing if it is empty
  *   mod              a modifier as a number;  UPPER  a word as it is
  * Operands are separated by "," or, where the text has only a blank, by " ".
  * SPDX-License-Identifier: MIT */
@@ -259,6 +260,13 @@ static bool syntax_operand(Syn *syn) {
     char name[64];
     if (*syn->p == '[') {
         if (!address(syn, &y) || !suffixes(syn, &y))
+            return false;
+        put_syntax(syn, y);
+        return true;
+    }
+    if (*syn->p == '{') {
+        y.op = SY_MOD;
+        if (!braces(syn, &y.a, &y.b))
             return false;
         put_syntax(syn, y);
         return true;

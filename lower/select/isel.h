@@ -326,6 +326,8 @@ typedef struct {  /* a memory operand, ready for an instruction */
 bool sel_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, PtxSpace space, Address *address);
 /* The same in shared memory, where a generic address is taken for one that lies there. */
 bool sel_shared_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, Address *address);
+/* Of a texture, sampler or surface that the operand names: the low word, the other is 0. */
+Operand sel_texture_handle(Sel *sel, const PtxOperand *operand);
 uint32_t sel_mem_size(PtxType t, bool *ok); /* enumeration MemSz */
 unsigned sel_mem_order(const PtxInsn *in);
 

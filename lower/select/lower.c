@@ -2,6 +2,7 @@
  * pulled in, everything ordered so that callees come first.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
+#include "frontend/texture.h"
 #include "frontend/const_layout.h"
 #include "frontend/gates.h"
 #include <stdio.h>
@@ -77,7 +78,8 @@ static StrId var_name(Lower *lower, const PtxVar *var) {
 }
 
 static bool placed_space(const PtxVar *var) {
-    return var->space == SP_GLOBAL || var->space == SP_CONST || var->space == SP_SHARED;
+    return (var->space == SP_GLOBAL || var->space == SP_CONST || var->space == SP_SHARED) &&
+           !ptx_is_texture(var);
 }
 
 static bool too_large(Lower *lower, const PtxVar *var, const char *space, uint64_t limit) {

@@ -5,6 +5,7 @@
  * Parameters of functions and of calls are SSA variables, one for each 32-bit word.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
+#include "frontend/texture.h"
 #include "isa/machine/windows.h"
 
 enum { OFFSET_LIMIT = 1 << 23, MOST_BYTES = 16 /* of one access */ };
@@ -56,6 +57,8 @@ Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
     (void)generic;
     if (!var)
         return sel_function_address(sel, (operand->sym & ~PTX_SYM_FUNC) - 1, operand->imm);
+    if (ptx_is_texture(var))
+        return wide2(sel_texture_handle(sel, operand), op_imm(0));
     switch (var->space) {
     case SP_GLOBAL: return sel_linked_address(sel, sel->l->places[index].name, operand->imm);
     case SP_SHARED: {

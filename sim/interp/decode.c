@@ -2,6 +2,7 @@
  * reach. What its form in frontend/ptx_forms.def does not execute is an error here, before anything runs.
  * SPDX-License-Identifier: MIT */
 #include "frontend/system.h"
+#include "frontend/texture.h"
 #include "sim/interp/run.h"
 #include "base/align.h"
 #include <stdio.h>
@@ -86,6 +87,10 @@ static bool symbol_value(PtxRun *run, PtxProc *proc, const PtxOperand *operand, 
     }
     const PtxVar *var = &run->m->vars[index];
     *space = var->space;
+    if (ptx_is_texture(var)) {
+        arg->imm = simmem_texture_handle(run->mem, str_text(&run->m->strings, var->name));
+        return true;
+    }
     switch (var->space) {
     case SP_GLOBAL: arg->imm = run->var_address[index]; return arg->imm != 0;
     case SP_CONST: arg->imm = run->var_address[index]; return true;
@@ -245,6 +250,48 @@ static bool decode_fragments(PtxRun *run, PtxProc *p, PtxCode *code) {
     return true;
 }
 
+/* The handle that an operand of a texture statement names. */
+static bool decode_handle(PtxRun *run, PtxProc *proc, const PtxOperand *operand, PtxArg *arg) {
+    unsigned space = SP_NONE;
+    PtxOperand plain = *operand;
+    plain.kind = operand->reg ? PO_REG : PO_SYM;
+    if (!decode_src(run, proc, &plain, TY_NONE, arg, &space))
+        return false;
+    if (space == SP_LOCAL) /* of a function: nobody writes such parameters */
+        return false;
+    if (space == SP_PARAM) {
+        uint64_t at = arg->imm;
+        if (at + 8 > run->launch->param_bytes)
+            return false;
+        memcpy(&arg->imm, run->launch->params + at, 8);
+    }
+    return true;
+}
+
+/* tex, suld ...: vec_dst or the elements of vec behind the coordinates are what is read or written. */
+static bool decode_texture(PtxRun *run, PtxProc *proc, PtxCode *code) {
+    PtxTexture t = ptx_texture(code->insn);
+    const PtxOperand *value = t.result, *elements = value->kind == PO_VEC ? value->vec : value;
+    unsigned n = value->kind == PO_VEC ? value->nvec : 1, space = SP_NONE;
+    code->fragment[0] = (uint8_t)t.ncoords;
+    code->nvec = (uint8_t)n;
+    code->nsrc = t.sampler ? 2 : 1;
+    code->vec_dst = ARENA_ARRAY(&run->arena, PtxDst, n);
+    code->vec = ARENA_ARRAY(&run->arena, PtxArg, t.ncoords + n);
+    bool ok = decode_handle(run, proc, t.place, &code->src[0]) &&
+              (!t.sampler || decode_handle(run, proc, t.sampler, &code->src[1]));
+    for (unsigned k = 0; ok && k < t.ncoords; k++)
+        ok = decode_src(run, proc, t.coord[k], TY_NONE, &code->vec[k], &space);
+    for (unsigned k = 0; ok && k < n; k++) {
+        if (code->insn->ndst)
+            code->vec_dst[k] = decode_dst(proc, &elements[k]);
+        else
+            ok = decode_src(run, proc, &elements[k], TY_NONE, &code->vec[t.ncoords + k], &space);
+    }
+    code->ndst = code->insn->ndst;
+    return ok;
+}
+
 /* ---- instructions ---- */
 
 static void fix_space(const PtxProc *proc, PtxCode *code) {
@@ -342,6 +389,8 @@ static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
               (in->op == PTX_CALL ? in->callee || in->noperands : true);
     if (ok && in->op == PTX_MMA)
         ok = decode_fragments(run, p, code);
+    else if (ok && ptx_asks_texture(in))
+        ok = decode_texture(run, p, code);
     else if (ok && (in->op != PTX_CALL || !in->callee))
         ok = decode_operands(run, p, code);
     if (ok && forms[in->form].bind(code))

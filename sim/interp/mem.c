@@ -228,7 +228,7 @@ static PtxStep exec_st(PtxRun *run, PtxThread *t, const PtxCode *code) {
 
 /* ---- atom, red ---- */
 
-static uint64_t atomic_int(const PtxCode *code, uint64_t old, uint64_t b) {
+uint64_t interp_atomic_int(const PtxCode *code, uint64_t old, uint64_t b) {
     unsigned bits = code->size_bytes * 8u;
     int64_t so = (int64_t)(old << (64 - bits)) >> (64 - bits),
             sb = (int64_t)(b << (64 - bits)) >> (64 - bits);
@@ -286,7 +286,7 @@ static PtxStep exec_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
     else if (ptx_type_class((PtxType)code->type) == TC_FLOAT)
         value = atomic_float(code, old, b, global);
     else
-        value = atomic_int(code, old, b);
+        value = interp_atomic_int(code, old, b);
     memcpy(p, &value, code->size_bytes);
     if (code->ndst)
         interp_put(t, code->dst[0], old);

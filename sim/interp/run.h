@@ -278,7 +278,7 @@ static inline bool interp_use_pure(PtxCode *code, PtxPure *fn) { /* false if the
     bool interp_bind_##name(PtxCode *code) { return interp_use_pure(code, fn); }
 #define BIND_EXEC(name, exec)                                                                                \
     bool interp_bind_##name(PtxCode *code) { return interp_use_exec(code, exec); }
-uint64_t interp_atomic_value(const PtxCode *code, uint64_t old, uint64_t b, uint64_t x, bool flush);
+uint64_t interp_atomic_int(const PtxCode *code, uint64_t old, uint64_t b); /* what memory holds then */
 uint64_t interp_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool nan, bool ftz);
 
 /* Memory (sim/interp/mem.c): the host bytes of an access, or NULL after a trap. */

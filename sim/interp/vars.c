@@ -1,12 +1,13 @@
 /* The module's variables in guest memory, and the values of special registers.
  * SPDX-License-Identifier: MIT */
 #include "frontend/system.h"
+#include "frontend/texture.h"
 #include "sim/interp/run.h"
 #include "base/scope.h"
 #include <stdlib.h>
 
 static bool placeable(const PtxVar *var) {
-    return (var->space == SP_GLOBAL || var->space == SP_CONST) && var->size_bytes > 0;
+    return (var->space == SP_GLOBAL || var->space == SP_CONST) && var->size_bytes > 0 && !ptx_is_texture(var);
 }
 
 uint64_t interp_func_address(const PtxModule *module, uint32_t index) {

@@ -79,6 +79,9 @@ struct Dec {
         struct { uint32_t bank, unused_[2], kind /* MemSz */; } ldc;
         struct { uint32_t zfill, descriptor; } copy;       /* LDGSTS */
         struct { uint32_t count, transposed; } matrix;     /* LDSM, STSM */
+        struct { /* textures: dim: TexDim, SurfDim; kind: MemSz, RedOp; out: SurfOut; uniform: register + 1 */
+            uint8_t dim, mask, one_list, in_register, uniform, nextra, whole, out, kind, is_signed;
+        } tex;
         struct { uint32_t elem, elem_b, m8, n, wide, sat; } mma; /* of op_tensor.c */
         struct { /* f32 and f64 arithmetic; flags are 0 or ~0, rnd: Rnd of an inner_ function */
             uint32_t ftz, sat, fmz, scale_lo, scale_hi, unused_[2], rnd;

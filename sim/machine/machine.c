@@ -340,6 +340,12 @@ static void make_bank0(Run *run) {
         put32(bank, base, info->system_shared_offset_bytes, info->shared_base_bytes);
     if (run->launch->param_bytes)
         memcpy(bank + base, run->launch->params, run->launch->param_bytes);
+    for (uint32_t i = 0; i < run->bin->ntextures; i++) {
+        const struct BinTexture *texture = &run->bin->textures[i];
+        if (texture->func == (uint32_t)(func - run->bin->funcs))
+            put32(bank, bytes, texture->offset_bytes,
+                  (uint32_t)simmem_texture_handle(run->mem, texture->name));
+    }
     run->params = bank + base;
     run->bank[CONST_BANK_LAUNCH] = bank;
     run->bank_bytes[CONST_BANK_LAUNCH] = bytes;

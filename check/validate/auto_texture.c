@@ -1,0 +1,112 @@
+/* Textures for launches that are inferred: one for each variable that the kernel's code fetches from, and one
+ * for each parameter that reaches a fetch. What the statement says of it is followed (dimensions, layers,
+ * type of the results), the rest is invented: texels of four channels, linear filtering where results are
+ * floats. SPDX-License-Identifier: MIT */
+#include "check/validate/auto_search.h"
+#include "frontend/texture.h"
+#include <string.h>
+
+enum { LONG = 1 << 14, WIDE = 64, DEEP = 16, LAYERS = 4, CHANNELS = 4 };
+
+/* What stands for the only value of a register: the statement that writes it; NULL: there are several. */
+static const PtxInsn *only_writer(const PtxFunc *f, uint32_t reg) {
+    const PtxInsn *found = NULL;
+    for (uint32_t i = 0; i < f->ninsns; i++)
+        for (unsigned k = 0; k < f->insns[i].ndst; k++) {
+            const PtxOperand *dst = &f->insns[i].operands[k];
+            if (dst->kind == PO_VEC)
+                for (unsigned e = 0; e < dst->nvec; e++)
+                    if (dst->vec[e].kind == PO_REG && dst->vec[e].reg == reg)
+                        return NULL;
+            if (dst->kind != PO_REG || dst->reg != reg)
+                continue;
+            if (found)
+                return NULL;
+            found = &f->insns[i];
+        }
+    return found;
+}
+
+/* Index + 1 of the kernel's parameter that the register holds, 0: another value. */
+static uint32_t param_in(const AutoSearch *search, uint32_t reg) {
+    enum { MOST_MOVES = 8 };
+    const PtxFunc *f = search->f;
+    for (unsigned n = 0; n < MOST_MOVES; n++) {
+        const PtxInsn *insn = only_writer(f, reg);
+        const PtxOperand *from = insn && insn->noperands > 1 ? &insn->operands[1] : NULL;
+        if (!from)
+            return 0;
+        if (insn->op == PTX_LD && from->kind == PO_ADDR && from->sym && !from->imm)
+            for (uint32_t i = 0; i < f->nparams; i++)
+                if (f->params[i] == from->sym - 1)
+                    return i + 1;
+        if ((insn->op != PTX_MOV && insn->op != PTX_CVTA) || from->kind != PO_REG)
+            return 0;
+        reg = from->reg;
+    }
+    return 0;
+}
+
+static void describe(const PtxInsn *insn, SimTexture *t) {
+    PtxTexture as = ptx_texture(insn);
+    bool surface = insn->op != PTX_TEX && insn->op != PTX_TXQ;
+    bool floats = insn->op != PTX_TEX || insn->type[0] == TY_F32;
+    t->cube = as.cube;
+    t->dims = (uint8_t)(!as.ncoords || as.cube ? 2 : as.ncoords - as.layered);
+    t->layers = as.layered ? LAYERS : 0;
+    t->size[0] = t->dims == 1 ? LONG : t->dims == 2 ? WIDE : DEEP;
+    t->size[1] = t->dims == 1 ? 1 : t->dims == 2 ? WIDE : DEEP;
+    t->size[2] = t->dims == 3 ? DEEP : 1;
+    t->texel = surface                   ? SIM_TEXEL_U32
+               : floats                  ? SIM_TEXEL_F32
+               : insn->type[0] == TY_S32 ? SIM_TEXEL_S32
+                                         : SIM_TEXEL_U32;
+    t->channels = CHANNELS;
+    t->linear = floats && !surface && insn->op == PTX_TEX && insn->type[1] == TY_F32;
+    t->normalized = as.cube;
+    for (unsigned k = 0; k < 3; k++)
+        t->mode[k] = SIM_ADDRESS_CLAMP;
+}
+
+static uint32_t add_texture(const AutoAttempt *attempt, Plan *plan, const char *name, const PtxInsn *insn) {
+    PlanTexture texture = {.name = name, .buffer = plan->buffers.n};
+    describe(insn, &texture.what);
+    const char *type = texture.what.texel == SIM_TEXEL_F32 ? "f32" : "u32";
+    unsigned long long seed = (attempt->seed >> 32) + plan->buffers.n;
+    PlanBuffer texels = {
+        .name = arena_printf(&plan->arena, "%s.texels", name),
+        .type = scalar_find(type, 3),
+        .count = sim_texture_bytes(&texture.what) / 4,
+        .init = arena_printf(&plan->arena, *type == 'f' ? "random:%llu:-1:1" : "random:%llu", seed)};
+    VEC_ADD(&plan->arena, &plan->buffers, texels);
+    VEC_ADD(&plan->arena, &plan->textures, texture);
+    return plan->textures.n;
+}
+
+static void add_for(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
+                    const PtxFunc *f, const PtxInsn *insn, uint32_t *of_param) {
+    const PtxOperand *operands[2] = {ptx_texture(insn).place, ptx_texture(insn).sampler};
+    for (unsigned k = 0; k < 2 && operands[k]; k++) {
+        const PtxVar *var = operands[k]->sym ? &search->m->vars[operands[k]->sym - 1] : NULL;
+        const char *name = var ? str_text(&search->m->strings, var->name) : NULL;
+        if (var && ptx_is_texture(var)) {
+            if (!plan_find_texture(plan, name))
+                add_texture(attempt, plan, arena_printf(&plan->arena, "%s", name), insn);
+            continue;
+        }
+        uint32_t param = f == search->f && operands[k]->reg ? param_in(search, operands[k]->reg) : 0;
+        if (param && !of_param[param - 1])
+            of_param[param - 1] = add_texture(
+                attempt, plan, arena_printf(&plan->arena, "%s.%u.%u", search->name, number, param), insn);
+    }
+}
+
+void auto_add_textures(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
+                       uint32_t *of_param) {
+    for (uint32_t i = 0; i < search->m->nfuncs; i++) {
+        const PtxFunc *f = &search->m->funcs[i];
+        for (uint32_t k = 0; search->flow.funcs[i] && k < f->ninsns; k++)
+            if (ptx_asks_texture(&f->insns[k]))
+                add_for(search, attempt, plan, number, f, &f->insns[k], of_param);
+    }
+}

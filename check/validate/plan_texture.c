@@ -1,0 +1,147 @@
+/* Textures and surfaces of a launch plan: "textures" of a launch file, docs/launch-files.md.
+ * SPDX-License-Identifier: MIT */
+#include "check/validate/plan_json.h"
+#include <string.h>
+
+enum { MOST_SIZE = 1 << 27 };
+
+static bool texture_error(Plan *plan, const Source *source, Diags *d, const char *name, const char *what) {
+    return diag_in(d, source, plan->loc, DIAG_E0502,
+                   arena_printf(&plan->arena, "texture %s: %s", name, what));
+}
+
+/* Place of a text in a list that ends with NULL, -1 if it is no text of it. */
+static int choice(const cJSON *item, const char *const *names) {
+    for (int k = 0; cJSON_IsString(item) && names[k]; k++)
+        if (!strcmp(item->valuestring, names[k]))
+            return k;
+    return -1;
+}
+
+static bool small_number(const cJSON *item, uint32_t least, uint32_t most, uint32_t *out) {
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= least && item->valuedouble <= most) ||
+        item->valuedouble != (double)(uint32_t)item->valuedouble)
+        return false;
+    *out = (uint32_t)item->valuedouble;
+    return true;
+}
+
+static const char *read_size(const cJSON *o, SimTexture *t) {
+    const cJSON *size = cJSON_GetObjectItemCaseSensitive(o, "size"),
+                *layers = cJSON_GetObjectItemCaseSensitive(o, "layers"),
+                *cube = cJSON_GetObjectItemCaseSensitive(o, "cube");
+    int n = cJSON_IsArray(size) ? cJSON_GetArraySize(size) : 0;
+    t->size[0] = t->size[1] = t->size[2] = 1;
+    t->dims = (uint8_t)n;
+    t->cube = cJSON_IsTrue(cube);
+    for (int k = 0; k < n && n <= 3; k++)
+        if (!small_number(cJSON_GetArrayItem(size, k), 1, MOST_SIZE, &t->size[k]))
+            n = 0;
+    if (n < 1 || n > 3)
+        return "\"size\" must be a list of one to three positive numbers";
+    if (layers && !small_number(layers, 1, 65536, &t->layers))
+        return "\"layers\" must be a positive number";
+    if ((cube && !cJSON_IsBool(cube)) || (t->cube && (n != 2 || t->size[0] != t->size[1])))
+        return "\"cube\" is true for six square faces";
+    return t->layers && n == 3 ? "an array has layers of one or two dimensions" : NULL;
+}
+
+static const char *read_format(const cJSON *o, SimTexture *t) {
+    static const char *const texels[] = {"u8", "s8", "u16", "s16", "u32", "s32", "f16", "f32", NULL};
+    static const char *const reads[] = {"element", "float", NULL};
+    const cJSON *read = cJSON_GetObjectItemCaseSensitive(o, "read"),
+                *channels = cJSON_GetObjectItemCaseSensitive(o, "channels");
+    int texel = choice(cJSON_GetObjectItemCaseSensitive(o, "texel"), texels),
+        as = read ? choice(read, reads) : 0;
+    uint32_t n = 1;
+    if (texel < 0)
+        return "\"texel\" must be one of u8 s8 u16 s16 u32 s32 f16 f32";
+    if (channels && (!small_number(channels, 1, 4, &n) || n == 3))
+        return "\"channels\" must be 1, 2 or 4";
+    if (as < 0 || (as == 1 && texel > SIM_TEXEL_S16))
+        return "\"read\" must be \"element\" or, of integers of 8 and 16 bits, \"float\"";
+    t->texel = (uint8_t)texel;
+    t->channels = (uint8_t)n;
+    t->as_float = as == 1;
+    return NULL;
+}
+
+static const char *read_border(const cJSON *border, SimTexture *t) {
+    bool floats = t->as_float || t->texel == SIM_TEXEL_F16 || t->texel == SIM_TEXEL_F32;
+    int n = cJSON_IsArray(border) ? cJSON_GetArraySize(border) : 0;
+    for (int k = 0; k < n && n <= 4; k++) {
+        const cJSON *item = cJSON_GetArrayItem(border, k);
+        float value = cJSON_IsNumber(item) ? (float)item->valuedouble : 0;
+        int64_t whole = floats || !(item->valuedouble > -0x1p32 && item->valuedouble < 0x1p32)
+                            ? 0
+                            : (int64_t)item->valuedouble;
+        if (!cJSON_IsNumber(item) || (!floats && (double)whole != item->valuedouble))
+            n = 0;
+        else if (floats)
+            memcpy(&t->border[k], &value, sizeof value);
+        else
+            t->border[k] = (uint32_t)whole;
+    }
+    return n >= 1 && n <= 4 ? NULL : "\"border\" must be a list of up to four numbers";
+}
+
+static const char *read_sampler(const cJSON *o, SimTexture *t) {
+    static const char *const filters[] = {"point", "linear", NULL};
+    static const char *const modes[] = {"wrap", "clamp", "mirror", "border", NULL};
+    const cJSON *filter = cJSON_GetObjectItemCaseSensitive(o, "filter"),
+                *normalized = cJSON_GetObjectItemCaseSensitive(o, "normalized"),
+                *address = cJSON_GetObjectItemCaseSensitive(o, "address"),
+                *border = cJSON_GetObjectItemCaseSensitive(o, "border");
+    int by = filter ? choice(filter, filters) : 0;
+    if (by < 0)
+        return "\"filter\" must be \"point\" or \"linear\"";
+    t->linear = by == 1;
+    if (t->linear && !t->as_float && t->texel != SIM_TEXEL_F16 && t->texel != SIM_TEXEL_F32)
+        return "only what is read as floating-point numbers can be filtered";
+    if (normalized && !cJSON_IsBool(normalized))
+        return "\"normalized\" must be true or false";
+    t->normalized = cJSON_IsTrue(normalized);
+    for (unsigned k = 0; k < 3; k++) {
+        const cJSON *item = cJSON_IsArray(address) ? cJSON_GetArrayItem(address, (int)k) : address;
+        int mode = item ? choice(item, modes) : SIM_ADDRESS_CLAMP;
+        if (mode < 0 || (mode != SIM_ADDRESS_BORDER && mode != SIM_ADDRESS_CLAMP && !t->normalized))
+            return "\"address\" must be of wrap, clamp, mirror, border; wrap and mirror need normalized "
+                   "coordinates";
+        t->mode[k] = (uint8_t)mode;
+    }
+    return border ? read_border(border, t) : NULL;
+}
+
+bool plan_read_texture(Plan *plan, const Source *source, const cJSON *o, Diags *d) {
+    static const char *const keys[] = {"buffer", "size",   "layers",     "cube",    "texel",  "channels",
+                                       "read",   "filter", "normalized", "address", "border", NULL};
+    PlanTexture texture = {.name = arena_printf(&plan->arena, "%s", o->string), .loc = plan->loc};
+    const cJSON *buffer = cJSON_GetObjectItemCaseSensitive(o, "buffer"), *item;
+    if (!cJSON_IsObject(o))
+        return texture_error(plan, source, d, texture.name, "it must be an object");
+    cJSON_ArrayForEach(item, o) {
+        cJSON key = {.type = cJSON_String, .valuestring = item->string};
+        if (choice(&key, keys) < 0)
+            return texture_error(plan, source, d, texture.name,
+                                 arena_printf(&plan->arena, "unknown key \"%s\"", item->string));
+    }
+    uint32_t index = cJSON_IsString(buffer) ? plan_find_buffer(plan, buffer->valuestring) : 0;
+    const char *wrong = !index ? "\"buffer\" must be the name of a buffer" : read_size(o, &texture.what);
+    if (!wrong)
+        wrong = read_format(o, &texture.what);
+    if (!wrong)
+        wrong = read_sampler(o, &texture.what);
+    texture.buffer = index - 1;
+    if (!wrong && plan_find_texture(plan, texture.name))
+        wrong = "there are two of that name";
+    if (wrong)
+        return texture_error(plan, source, d, texture.name, wrong);
+    const PlanBuffer *texels = &plan->buffers.at[texture.buffer];
+    if (sim_texture_bytes(&texture.what) > texels->count * texels->type->size_bytes)
+        return texture_error(plan, source, d, texture.name,
+                             arena_printf(&plan->arena, "it has %llu bytes, the buffer %llu",
+                                          (unsigned long long)sim_texture_bytes(&texture.what),
+                                          (unsigned long long)(texels->count * texels->type->size_bytes)));
+    VEC_ADD(&plan->arena, &plan->textures, texture);
+    return true;
+}

@@ -1,0 +1,49 @@
+/* The place in a texture or surface that an operand names: `[texture, {x, y}]`, `[texture, sampler, {x, y}]`.
+ * Vectors may have more elements than coordinates that count: the document has four for three, and old
+ * compilers wrote four always.
+ * SPDX-License-Identifier: MIT */
+#include "frontend/check.h"
+#include "frontend/texture.h"
+
+static bool is_handle(const Check *check, uint32_t reg) {
+    PtxType t = check->f->regs[reg].type;
+    return ptx_type_bytes(t) == 8 && ptx_type_class(t) != TC_FLOAT;
+}
+
+static bool is_opaque(const Check *check, const PtxOperand *operand) {
+    const PtxVar *var =
+        operand->sym && !(operand->sym & PTX_SYM_FUNC) ? &check->m->vars[operand->sym - 1] : NULL;
+    return var && (ptx_is_texture(var) || ptx_type_class(var->type) == TC_OPAQUE) && !operand->imm;
+}
+
+static bool check_coords(const Check *check, const PtxInsn *i, unsigned n, PtxType t, PtxOperand *at) {
+    unsigned want = ptx_texture_ncoords(i->sub);
+    bool layered = i->sub == SUB_A1D || i->sub == SUB_A2D || i->sub == SUB_ACUBE;
+    if (at->kind != PO_VEC && want > 1)
+        return ptx_wrong_kind(check, i, n, at, "a list of coordinates in braces");
+    if (at->kind != PO_VEC)
+        return ptx_check_value(check, i, n, t, at);
+    if (at->nvec < want || at->nvec > 4)
+        return diag(check->d, at->loc, DIAG_E0129, n, ptx_insn_text(check, i), want, (unsigned)at->nvec);
+    for (unsigned k = 0; k < want; k++)
+        if (!ptx_check_value(check, i, n, k == 0 && layered ? TY_B32 : t, &at->vec[k]))
+            return false;
+    return true;
+}
+
+bool ptx_check_texture(const Check *check, const PtxInsn *i, unsigned n, bool alone, PtxType t,
+                       PtxOperand *operand) {
+    if (operand->kind != PO_ADDR || operand->nvec > (alone ? 0 : 2) || (!alone && !operand->nvec))
+        return ptx_wrong_kind(check, i, n, operand,
+                              alone ? "a texture or surface" : "a texture or surface with coordinates");
+    if (operand->reg ? !is_handle(check, operand->reg) || operand->imm : !is_opaque(check, operand))
+        return ptx_wrong_kind(check, i, n, operand, "a texture or surface by name, or a handle of 64 bits");
+    if (alone)
+        return true;
+    if (operand->nvec == 2) {
+        const PtxOperand *sampler = &operand->vec[0];
+        if (sampler->kind == PO_REG ? !is_handle(check, sampler->reg) : !is_opaque(check, sampler))
+            return ptx_wrong_kind(check, i, n, sampler, "a sampler by name, or a handle of 64 bits");
+    }
+    return check_coords(check, i, n, t, &operand->vec[operand->nvec - 1]);
+}

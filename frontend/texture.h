@@ -1,0 +1,26 @@
+/* What a statement of PTX ISA 9.7.10 and 9.7.11 (tex, txq, suld, sust, sured, suq) asks of which texture or
+ * surface: its operands by meaning.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_FRONTEND_TEXTURE_H
+#define HEDDLE_FRONTEND_TEXTURE_H
+#include "frontend/ast.h"
+
+typedef struct {
+    const PtxOperand *result;   /* destination; of sust and sured what is written. A vector or a register */
+    const PtxOperand *place;    /* PO_ADDR: register or name of the texture or surface */
+    const PtxOperand *sampler;  /* register or name in an operand of its own, NULL: the texture's */
+    const PtxOperand *coord[4]; /* of an array the layer first */
+    unsigned ncoords;           /* 0: the header is asked */
+    bool layered, cube;         /* array of layers; the place is a direction of three coordinates */
+    bool integer;               /* coordinates are whole texels; of surfaces, the first one bytes */
+} PtxTexture;
+
+bool ptx_asks_texture(const PtxInsn *insn); /* is it one of these opcodes? */
+/* Of a checked statement of one of these opcodes. */
+PtxTexture ptx_texture(const PtxInsn *insn);
+/* Coordinates of a geometry (PtxSub SUB_1D to SUB_ACUBE), the layer included. */
+unsigned ptx_texture_ncoords(unsigned geometry);
+/* A variable of module scope that stands for a texture, a sampler or a surface: it has no memory, its value
+ * is a handle. */
+bool ptx_is_texture(const PtxVar *var);
+#endif

@@ -1,0 +1,53 @@
+/* Textures and surfaces of a launch: what a handle stands for. Both executions read these descriptions; how a
+ * texel is found, read and filtered each says for itself (docs/numerics.md).
+ *
+ * The texels lie in guest memory one behind the other, rows behind rows, slices behind slices; layers of an
+ * array are slices, and the six faces of a cube are slices of a layer (+x, -x, +y, -y, +z, -z).
+ * A handle has the number of the texture, from 1, in bits 0-19 and that of a sampler in bits 20-31: what the
+ * sampler says is a part of the same description. A surface is a texture of which nothing but the texels
+ * count. SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_SIM_TEXTURE_H
+#define HEDDLE_SIM_TEXTURE_H
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SIM_SAMPLER_SHIFT = 20, SIM_TEXTURE_MASK = (1 << SIM_SAMPLER_SHIFT) - 1, SIM_MAX_TEXTURES = 4095 };
+
+typedef enum {
+    SIM_TEXEL_U8,
+    SIM_TEXEL_S8,
+    SIM_TEXEL_U16,
+    SIM_TEXEL_S16,
+    SIM_TEXEL_U32,
+    SIM_TEXEL_S32,
+    SIM_TEXEL_F16,
+    SIM_TEXEL_F32
+} SimTexel;
+typedef enum { SIM_ADDRESS_WRAP, SIM_ADDRESS_CLAMP, SIM_ADDRESS_MIRROR, SIM_ADDRESS_BORDER } SimAddressMode;
+
+typedef struct {
+    const char *name; /* of the variable that it is bound to, or any; not owned */
+    uint64_t address; /* of the first texel */
+    uint32_t size[3]; /* width, height, depth in texels; 1 beyond `dims` */
+    uint32_t layers;  /* of an array; 0: it is none */
+    uint8_t dims;     /* 1 to 3; of a cube 2, with size[2] 1 */
+    bool cube;
+    uint8_t texel, channels; /* SimTexel; 1, 2 or 4 */
+    bool as_float;           /* integers of 8 and 16 bits are read as numbers of [0, 1] or [-1, 1] */
+    bool linear, normalized; /* filter; coordinates of [0, 1] */
+    uint8_t mode[3];         /* SimAddressMode */
+    uint32_t border[4];      /* as the texture's results: bits */
+} SimTexture;
+
+static inline unsigned sim_texel_bytes(unsigned texel) {
+    return texel <= SIM_TEXEL_S8 ? 1 : texel <= SIM_TEXEL_S16 || texel == SIM_TEXEL_F16 ? 2 : 4;
+}
+/* Slices of rows: depth, layers, faces. */
+static inline uint64_t sim_texture_slices(const SimTexture *texture) {
+    return (uint64_t)texture->size[2] * (texture->layers ? texture->layers : 1) * (texture->cube ? 6 : 1);
+}
+static inline uint64_t sim_texture_bytes(const SimTexture *texture) {
+    return sim_texture_slices(texture) * texture->size[0] * texture->size[1] * texture->channels *
+           sim_texel_bytes(texture->texel);
+}
+#endif

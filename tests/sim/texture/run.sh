@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Textures and surfaces: run.sh HEDDLE CASES FIND_NVIDIA. Both executions must give the values that CASES computes, code of
+# every target those of the interpreter, and so must what ptxas makes of the same text, where it is found.
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 cases=$2 ptxas=$("$3" ptxas 2> /dev/null)
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+bad=0
+fail() {
+    echo "FAILED: $*"
+    bad=1
+}
+"$cases" "$dir" || fail "$cases"
+cp "$here"/surface.ptx "$here"/surface.json "$dir"
+cd "$dir" || exit 1
+for program in k surface; do
+    for engine in ptx interp; do
+        "$heddle" run $program.ptx --launch $program.json --engine $engine > out 2>&1 || { fail "$program, $engine"; tail -3 out; }
+    done
+    "$heddle" validate $program.ptx --launch $program.json > out 2>&1 || { fail "validate $program"; tail -3 out; }
+    for target in sm_75 sm_80 sm_86 sm_89; do
+        "$heddle" compile $program.ptx -t $target -o own.cubin && "$heddle" check own.cubin > out 2>&1 &&
+            "$heddle" validate $program.ptx own.cubin --launch $program.json > out 2>&1|
+            { fail "$program for $target"; tail -3 out; }
+    done
+    for sm in 75 80 86 89 90; do
+        [ -n "$ptxas" ] && [ -x "$ptxas" ]| continue
+        sed "s/^.target sm_75/.target sm_$sm/; s/^.version 7.0/.version 8.0/" $program.ptx > theirs.ptx
+        "$ptxas" -arch sm_$sm theirs.ptx -o theirs.cubin > out 2>&1| continue # a ptxas without this target
+        "$heddle" validate theirs.ptx theirs.cubin --launch $program.json > out 2>&1|
+            { fail "$program by ptxas for sm_$sm"; tail -3 out; }
+    done
+done
+# a place outside of a surface stops the thread
+sed 's/^"launches.*/"launches": [{"kernel": "outside", "grid": [1], "block": [1], "args": ["tex:from"]}]}/; /^"checks/,/^ .*\],$/d' \
+    surface.json > outside.json
+for engine in ptx interp; do
+    "$heddle" run surface.ptx --launch outside.json --engine $engine > out 2>&1 && fail "outside of a surface: no trap"
+    grep -q 'outside of the surface' out || fail "outside of a surface, $engine: $(tail -1 out)"
+done
+exit $bad
