@@ -90,10 +90,37 @@ static unsigned masked_predicates(const MachInst *inst, Ref *out, unsigned n) {
     return n;
 }
 
-/* DEPBAR.LE SB0, 0x0: waits by being executed, so that it cannot come too early. */
-static bool drains_sb0(const MachInst *inst) {
-    return inst->optype == OT_DEPBAR && inst->src[DEPBAR_count].kind == OPK_IMM &&
-           inst->src[DEPBAR_count].value == 0;
+/* DEPBAR.LE SBn, 0x0: waits by being executed, so that it cannot come too early. */
+static unsigned drained(const MachInst *inst) {
+    bool all = inst->optype == OT_DEPBAR && inst->src[DEPBAR_count].kind == OPK_IMM &&
+               inst->src[DEPBAR_count].value == 0;
+    return all ? 1u << MGET(DEPBAR, sb, inst->mods) : 0;
+}
+
+/* DEPBAR.LE SBn, k lets the last k results of a scoreboard be under way, which arrive in order. The first
+ * instruction of the DEPBAR's block from which on there are so many; where the block has fewer, its first. */
+static uint32_t first_under_way(const Hazards *hazards, uint32_t i) {
+    const BinFlow *g = hazards->c->g;
+    const MachInst *inst = &g->insts[i];
+    uint32_t first = i;
+    for (uint32_t left = inst->src[DEPBAR_count].value; left && first > 0; first--) {
+        if (g->block_of[first - 1] != g->block_of[i])
+            break;
+        left -= g->insts[first - 1].ctrl.write_sb == MGET(DEPBAR, sb, inst->mods);
+        if (!left)
+            return first - 1;
+    }
+    return first;
+}
+
+/* Has what the entry waits for arrived, as the DEPBAR lets only later results be under way? Those of other
+ * blocks are not followed. */
+static bool came_before(const Hazards *hazards, const Entry *entry, uint32_t i) {
+    const BinFlow *g = hazards->c->g;
+    const MachInst *inst = &g->insts[i];
+    return inst->optype == OT_DEPBAR && g->block_of[entry->inst] == g->block_of[i] && entry->inst < i &&
+           g->insts[entry->inst].ctrl.write_sb == MGET(DEPBAR, sb, inst->mods) &&
+           entry->inst < first_under_way(hazards, i);
 }
 
 static Facts facts_of(Hazards *hazards, const MachInst *inst) {
@@ -292,7 +319,7 @@ static void clear_scoreboards(State *state) {
 
 static void wait_for(Hazards *hazards, State *state, uint32_t i) {
     const MachInst *inst = &hazards->c->g->insts[i];
-    unsigned mask = inst->ctrl.wait_mask & 0x3f, good = drains_sb0(inst) ? 1 : 0;
+    unsigned mask = inst->ctrl.wait_mask & 0x3f, good = drained(inst);
     unsigned least = latency_result_least(hazards->t), held = 0;
     for (unsigned b = 0; b < NUM_SB; b++) {
         if (!(mask >> b & 1))
@@ -309,7 +336,7 @@ static void wait_for(Hazards *hazards, State *state, uint32_t i) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < state->e.n; k++) {
         Entry x = state->e.at[k];
-        if (x.pending && (x.cover & good)) {
+        if (x.pending && (x.cover & good || came_before(hazards, &x, i))) {
             x.pending = false;
             if (x.access == IN_READ)
                 continue;

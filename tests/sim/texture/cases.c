@@ -1,8 +1,7 @@
 /* Writes k.ptx and k.json into a directory: fetches from textures of every geometry, format, filter and
  * address mode, with the values that must come out. They are computed here from the definitions of the CUDA
- * C++ programming guide ("Texture Fetching"), in whole numbers: coordinates are multiples of 2^-10, texels are
- * small, so positions, weights and sums are exact.
- * SPDX-License-Identifier: MIT */
+ * C++ programming guide ("Texture Fetching"), in whole numbers: coordinates are multiples of 2^-10, texels
+ * are small, so positions, weights and sums are exact. SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
