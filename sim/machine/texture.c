@@ -356,7 +356,10 @@ static int op_query(Warp *w, Dec *dec, uint32_t g) {
 bool bind_TXQ(Bind *bind) {
     bind->d->tex.in_register = MGET(TXQ, bind, bind->in->mods);
     bind->d->tex.mask = bind->in->src[TXQ_parts].value & 15;
-    return bind_texture(bind, op_query, TXQ_urb);
+    bool good = bind_texture(bind, op_query, TXQ_urb);
+    bind->d->imm[0] = bind->in->src[TXQ_bank].value; /* rb, which no form has, is no register in the tables */
+    bind->d->imm[1] = bind->in->src[TXQ_word].value;
+    return good;
 }
 
 /* ---- surfaces ---- */
