@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { MAX_JOBS = 64, TIME_LIMIT_SECONDS = 60, MEMORY_LIMIT_MIB = 4096, NAME_WIDTH = 44, POLL_MS = 200 };
+enum { MAX_JOBS = 64, TIME_LIMIT_SECONDS = 60, MEMORY_LIMIT_MIB = 4096, POLL_MS = 200 };
 
 typedef VEC(BatchResult) Results;
 typedef struct {
@@ -515,33 +515,48 @@ static void run_jobs(Batch *batch) {
 
 /* ---- reports ---- */
 
-static void print_row(const BatchResult *result, const BatchKind *kind, int width) {
-    char name[256], blocks[32] = "";
+typedef struct { /* of the columns, in characters */
+    int binary;  /* whose code it is; 0: there is one for each kernel */
+    int name;
+} Widths;
+
+static void row_name(const BatchResult *result, char name[256]) {
     const char *slash = strrchr(result->file, '/');
-    snprintf(name, sizeof name, "%s:%s", slash ? slash + 1 : result->file, result->kernel);
-    if (width)
-        printf("%-*s  ", width, result->binary);
+    snprintf(name, 256, "%s:%s", slash ? slash + 1 : result->file, result->kernel);
+}
+
+/* Names of C++ can be very long: the longest ones stand over the next columns. */
+static Widths widths_of(const Batch *batch) {
+    enum { WIDEST_NAME = 80 };
+    Widths widths = {batch->s->with_ptxas ? (int)strlen("code of") : 0, (int)strlen("kernel")};
+    for (uint32_t i = 0; i < batch->files.n; i++)
+        for (uint32_t k = 0; k < batch->files.at[i].results.n; k++) {
+            const BatchResult *result = &batch->files.at[i].results.at[k];
+            char name[256];
+            row_name(result, name);
+            int binary_width = (int)strlen(result->binary), name_width = (int)strlen(name);
+            widths.binary = binary_width > widths.binary ? binary_width : widths.binary;
+            widths.name = name_width > widths.name ? name_width : widths.name;
+        }
+    widths.name = widths.name > WIDEST_NAME ? WIDEST_NAME : widths.name;
+    return widths;
+}
+
+static void print_row(const BatchResult *result, const BatchKind *kind, const Widths *widths) {
+    char name[256], blocks[32] = "";
+    row_name(result, name);
+    if (widths->binary)
+        printf("%-*s  ", widths->binary, result->binary);
     if (!kind->parts) {
-        printf("%-*s  %-21s  %s\n", NAME_WIDTH, name, verdict_name(result->verdict), result->note);
+        printf("%-*s  %-21s  %s\n", widths->name, name, verdict_name(result->verdict), result->note);
         return;
     }
     Covered parts = result->regions.total ? result->regions : result->ptx;
     if (parts.total)
         snprintf(blocks, sizeof blocks, "%u/%u %3.0f %%", parts.reached, parts.total,
                  100 * covered_part(parts));
-    printf("%-*s  %-21s %14s %8llu  %s\n", NAME_WIDTH, name, verdict_name(result->verdict), blocks,
+    printf("%-*s  %-21s %14s %8llu  %s\n", widths->name, name, verdict_name(result->verdict), blocks,
            (unsigned long long)result->threads, result->note);
-}
-
-/* Of the column that says whose code it is; 0: there is one for each kernel. */
-static int label_width(const Batch *batch) {
-    size_t width = batch->s->with_ptxas ? strlen("code of") : 0;
-    for (uint32_t i = 0; i < batch->files.n; i++)
-        for (uint32_t k = 0; k < batch->files.at[i].results.n; k++) {
-            size_t n = strlen(batch->files.at[i].results.at[k].binary);
-            width = n > width ? n : width;
-        }
-    return (int)width;
 }
 
 static void say_together(const Batch *batch, cJSON *json) {
@@ -554,24 +569,24 @@ static void say_together(const Batch *batch, cJSON *json) {
 }
 
 static void print_table(const Batch *batch, const uint32_t *totals) {
-    int width = label_width(batch);
-    if (width)
-        printf("%-*s  ", width, "code of");
+    Widths widths = widths_of(batch);
+    if (widths.binary)
+        printf("%-*s  ", widths.binary, "code of");
     if (!batch->kind->parts)
-        printf("%-*s  %-21s  %s\n", NAME_WIDTH, "kernel", "verdict", "note");
+        printf("%-*s  %-21s  %s\n", widths.name, "kernel", "verdict", "note");
     else
-        printf("%-*s  %-21s %14s %8s  %s\n", NAME_WIDTH, "kernel", "verdict", batch->kind->parts,
+        printf("%-*s  %-21s %14s %8s  %s\n", widths.name, "kernel", "verdict", batch->kind->parts,
                batch->kind->threads, "note");
     for (uint32_t i = 0; i < batch->files.n; i++)
         for (uint32_t k = 0; k < batch->files.at[i].results.n; k++)
-            print_row(&batch->files.at[i].results.at[k], batch->kind, width);
+            print_row(&batch->files.at[i].results.at[k], batch->kind, &widths);
     for (uint32_t i = 0; i < batch->files.n; i++)
         for (uint32_t k = 0; k < batch->files.at[i].results.n; k++)
             if (batch->files.at[i].results.at[k].verdict == VERDICT_DIFFERS ||
                 batch->files.at[i].results.at[k].verdict == VERDICT_REFUTED || batch->s->verbose)
                 printf("\n%s: %s%s%s", batch->files.at[i].path, batch->files.at[i].results.at[k].binary,
-                       width ? ": " : "", batch->files.at[i].results.at[k].report);
-    printf("\n%u files, %u %s:", batch->files.n, batch->nresults, width ? "results" : "kernels");
+                       widths.binary ? ": " : "", batch->files.at[i].results.at[k].report);
+    printf("\n%u files, %u %s:", batch->files.n, batch->nresults, widths.binary ? "results" : "kernels");
     const char *separator = " ";
     for (unsigned v = 0; v < VERDICT_COUNT; v++)
         if (totals[v]) {
