@@ -101,6 +101,24 @@ bool mach_halves(Mach *mach) {
         mach_put(mach, 0, 0, both_halves(ts, result[0], result[1]));
         return true;
     }
+    case OT_HSET2: {
+        bool bf16 = MOD(HSET2, bf16), ftz = MOD(HSET2, ftz);
+        unsigned cmp = MOD(HSET2, cmp), bop = MOD(HSET2, bop), kind = bf16 ? 32 : 16 | (ftz ? 256u : 0);
+        uint32_t one = !MOD(HSET2, bf) ? 0xffff : bf16 ? 0x3f80 : 0x3c00;
+        mach_cares(mach, bop);
+        Term *with = mach_pred_at(mach, 2), *result = ts->zero;
+        for (unsigned h = 0; h < 2; h++) {
+            Term *a = mach_half(mach, 0, h), *b = mach_half(mach, 1, h), *by = t_const(ts, 32, bf16 ? 16 : 0);
+            Term *holds = t_fcmp(ts, kind, cmp, t_shl(ts, a, by), t_shl(ts, b, by));
+            result = t_lxor(
+                ts, result,
+                t_ite(ts, mach_bool_op(mach, bop, holds, with), mach_k32(mach, one << (16 * h)), ts->zero));
+        }
+        if (bf16 && ftz)
+            mach_fault(mach, "flushing of bf16 is not modelled");
+        mach_put(mach, 0, 0, result);
+        return true;
+    }
     case OT_HSETP2: {
         unsigned cmp = MOD(HSETP2, cmp), kind = 16 | (MOD(HSETP2, ftz) ? 256u : 0);
         unsigned bop = MOD(HSETP2, bop);

@@ -438,15 +438,26 @@ bool prove_ptx_setp(Ptx *ptx) {
         pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, has ? bop(ptx, q, c) : q);
     return true;
 }
+/* 9.7.6.1 and 9.7.7.1: 1.0 or all ones of the destination's type, in each half of a packed comparison. */
 bool prove_ptx_set(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    Term *r = compare_terms(ptx, (PtxType)ptx->in->type[1], pv_operand(ptx, 1), pv_operand(ptx, 2), 0);
-    if (!r)
-        return false;
-    if (ptx->in->noperands > 3)
-        r = bop(ptx, r, pv_src(ptx, pv_operand(ptx, 3), TY_PRED));
-    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
-           t_ite(ts, r, pv_k32(ptx, pv_type(ptx) == TY_F32 ? 0x3f800000 : 0xffffffff), ts->zero));
+    PtxType to = pv_type(ptx), of = (PtxType)ptx->in->type[1];
+    bool packed = of == TY_F16X2 || of == TY_BF16X2, narrow = packed || ptx_type_bytes(to) == 2;
+    uint32_t one = to == TY_F32                       ? 0x3f800000
+                   : to == TY_F16 || to == TY_F16X2   ? 0x3c00
+                   : to == TY_BF16 || to == TY_BF16X2 ? 0x3f80
+                   : narrow                           ? 0xffff
+                                                      : 0xffffffff;
+    Term *result = ts->zero;
+    for (unsigned h = 0; h < (packed ? 2u : 1u); h++) {
+        Term *r = compare_terms(ptx, of, pv_operand(ptx, 1), pv_operand(ptx, 2), h);
+        if (!r)
+            return false;
+        if (ptx->in->noperands > 3)
+            r = bop(ptx, r, pv_src(ptx, pv_operand(ptx, 3), TY_PRED));
+        result = t_lxor(ts, result, t_ite(ts, r, pv_k32(ptx, one << (16 * h)), ts->zero));
+    }
+    pv_dst(ptx, pv_operand(ptx, 0), packed ? TY_B32 : narrow ? TY_B16 : to, result);
     return true;
 }
 bool prove_ptx_selp(Ptx *ptx) {

@@ -128,17 +128,63 @@ bool isel_setp(Sel *s, const PtxInsn *in) {
     return true;
 }
 
+/* What a comparison that holds gives, in a half where the types are halves (9.7.7.1). */
+static uint32_t set_truth(PtxType d) {
+    switch (d) {
+    case TY_F32: return 0x3f800000;
+    case TY_F16:
+    case TY_F16X2: return 0x3c00;
+    case TY_BF16:
+    case TY_BF16X2: return 0x3f80;
+    default: return 0xffffffff;
+    }
+}
+
+/* Both halves of bf16x2: no instruction below sm_90 compares them. */
+static bool set_bf16x2(Sel *s, const PtxInsn *in, Operand c) {
+    Operand p[2], half[2];
+    uint32_t truth = set_truth(sel_type(in)) & 0xffff;
+    if (!isel_hsetp_pred(s, in, TY_BF16X2, &in->operands[1], &in->operands[2], &p[0], &p[1]))
+        return false;
+    for (unsigned h = 0; h < 2; h++) {
+        if (in->noperands > 3)
+            p[h] = emit_bool_op(s, in, p[h], c);
+        half[h] = sel_select(s, op_not(p[h]), op_rz(), op_imm(truth << (16 * h)));
+    }
+    sel_write32(s, &in->operands[0], sel_type(in), sel_or(s, half[0], half[1]));
+    return true;
+}
+
+/* Halves that are compared and filled by one instruction; of a scalar the upper one means nothing. */
+static bool set_halves(Sel *s, const PtxInsn *in, Operand c) {
+    PtxType d = sel_type(in);
+    unsigned cmp, bop = in->bop == BOP_OR ? BoolOp_OR : in->bop == BOP_XOR ? BoolOp_XOR : BoolOp_AND;
+    if (!float_compare((PtxCmp)in->cmp, &cmp))
+        return false;
+    sel_write32(s, &in->operands[0], d,
+                EMIT_R(s, OT_HSET2,
+                       MSET(HSET2, cmp, cmp) | MSET(HSET2, bop, bop) |
+                           MSET(HSET2, ftz, (in->flags & PF_FTZ) != 0) |
+                           MSET(HSET2, bf, d == TY_F16 || d == TY_F16X2),
+                       sel_value(s, sel_src32(s, &in->operands[1])),
+                       sel_value(s, sel_src32(s, &in->operands[2])), c));
+    return true;
+}
+
 bool isel_set(Sel *s, const PtxInsn *in) {
     PtxType d = sel_type(in), t = (PtxType)in->type[1];
     Operand p;
     bool has_c = in->noperands > 3;
     Operand c = has_c ? sel_src_pred(s, &in->operands[3]) : op_pt();
+    if (t == TY_BF16X2)
+        return set_bf16x2(s, in, c);
+    if (t == TY_F16X2 || (t == TY_F16 && ptx_type_bytes(d) == 2))
+        return set_halves(s, in, c);
     if (!sel_compare(s, in, t, &in->operands[1], &in->operands[2], &p))
         return false;
     if (has_c)
         p = emit_bool_op(s, in, p, c);
-    sel_write32(s, &in->operands[0], d,
-                sel_select(s, op_not(p), op_rz(), op_imm(d == TY_F32 ? 0x3f800000 : 0xffffffff)));
+    sel_write32(s, &in->operands[0], d, sel_select(s, op_not(p), op_rz(), op_imm(set_truth(d))));
     return true;
 }
 
