@@ -18,9 +18,15 @@ add_test(NAME prove_foreign_flips COMMAND ${HEDDLE_FIND_NVIDIA} ptxas $<TARGET_F
   ${PROJECT_BINARY_DIR}/tests/samples ${CMAKE_CURRENT_BINARY_DIR}/foreign_campaign --count 60 --targets sm_80 --ptxas)
 set_tests_properties(prove_foreign_flips PROPERTIES LABELS "check" SKIP_RETURN_CODE 77)
 if(PYTHON3)
-  add_test(NAME prove_planted COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted.py $<TARGET_FILE:heddle>
-    ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted ${CMAKE_CURRENT_BINARY_DIR}/planted)
-  set_tests_properties(prove_planted PROPERTIES LABELS "check;slow")
+  add_executable(prove_whether prove/whether.c)
+  target_link_libraries(prove_whether PRIVATE hd_check m)
+  file(GLOB planted RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted CONFIGURE_DEPENDS prove/planted/*.ptx)
+  foreach(program ${planted})
+    string(REPLACE .ptx "" program ${program})
+    add_test(NAME prove_planted_${program} COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted.py $<TARGET_FILE:heddle>
+      $<TARGET_FILE:prove_whether> ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted ${CMAKE_CURRENT_BINARY_DIR}/planted ${program})
+    set_tests_properties(prove_planted_${program} PROPERTIES LABELS "check")
+  endforeach()
   add_test(NAME prove_rare COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/rare.py $<TARGET_FILE:heddle>
     ${CMAKE_CURRENT_SOURCE_DIR}/prove/rare.ptx ${CMAKE_CURRENT_BINARY_DIR}/rare)
   add_test(NAME prove_flips COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/flips.py $<TARGET_FILE:heddle>

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Wrong binaries made by hand: none may be called proved, by file nor by kernel.
 
-  planted.py HEDDLE CASES SCRATCH [NAME or FILE...]
+  planted.py HEDDLE WHETHER CASES SCRATCH [NAME or FILE...]
 
 Each row of PLANTED is one error of a kind that compilers make, as edits of the disassembly of CASES/FILE.ptx:
   sub PATTERN REPLACEMENT   the first line that matches
   drop PATTERN              a NOP in its place
   move PATTERN BEFORE       one instruction in front of another one
 Patterns are regular expressions of a line, `in:SECTION PATTERN` of one in or behind that section; `FILE|KERNEL` asks for one kernel alone, with what it calls,
-`FILE!KERNEL` for the kernel's own verdict: the library's functions for f64, which it calls, are not proved.
+`FILE!KERNEL` for the kernel's own verdict, of edits in or behind its section: the library's functions for f64, which it calls, are not proved.
+WHETHER is the program of whether.c: the unchanged binary must be proved, and no other.
 SPDX-License-Identifier: MIT"""
 import collections
 import pathlib
@@ -17,6 +18,7 @@ import subprocess
 import sys
 
 TARGET = "sm_80"
+Row = collections.namedtuple("Row", "file how kernel name action pattern other")
 PLANTED = """
 arith: low word of another pair | sub IADD3 R12, P0, R0 / IADD3 R12, P0, R6
 arith: high word of another pair | sub IADD3.X R13, R6 / IADD3.X R13, R0
@@ -330,10 +332,10 @@ rounded64!wide: slow way never taken | sub @P0 BRA `\\(.L_16_01f0 / BRA `(.L_16_
 rounded64!wide: operand of the call | sub MOV R6, R24 / MOV R6, R22
 rounded64!wide: rounding mode of the call | sub MOV R8, 0x3 / MOV R8, 0x1
 rounded64!wide: half of the call's result | sub MOV R3, R5 / MOV R3, R4
-rounded64!wide: reciprocal of what is infinite | sub FSETP.LT.AND P0, PT, .R23., .INF / FSETP.LE.AND P0, PT, |R23|, +INF
+rounded64!wide: reciprocal of what is infinite | sub FSETP.LT.AND P2, PT, .R23., .INF / FSETP.LE.AND P2, PT, |R23|, +INF
 rounded64!wide: root of small numbers | sub IADD3 R0, R25, -0x3500000 / IADD3 R0, R25, -0x3400000
-rounded64!wide: root of infinity | sub ISETP.LT.U32.AND P3, PT, R0, 0x7ca00000 / ISETP.LE.U32.AND P3, PT, R0, 0x7ca00000
-rounded64!wide: root of negative numbers | sub ISETP.LT.U32.AND P3 / ISETP.LT.AND P3
+rounded64!wide: root of infinity | sub ISETP.LT.U32.AND P4, PT, R0, 0x7ca00000 / ISETP.LE.U32.AND P4, PT, R0, 0x7ca00000
+rounded64!wide: root of negative numbers | sub ISETP.LT.U32.AND P4 / ISETP.LT.AND P4
 rounded64!wide: three eighths are another number | sub MOV R13, 0x3fd80000 / MOV R13, 0x3fd00000
 rounded64!wide: half of another number | sub DMUL R2, R2, 0.5 / DMUL R2, R2, 0.25
 rounded64!wide: root rounded otherwise | sub DFMA.RP R2, R6, R2, R4 / DFMA.RM R2, R6, R2, R4
@@ -357,10 +359,13 @@ calls|calls: one kernel alone, the callee is wrong | sub IMAD.U32 R4, R4, R0, 0x
 """
 
 
-def first_line(lines, pattern, code):
-    start = 0
+def first_line(lines, kernel, pattern, code):
+    start, section = 0, f".text.{kernel}"
     if pattern.startswith("in:"):
         section, pattern = pattern[3:].split(" ", 1)
+    elif not kernel:
+        section = None
+    if section:
         start = next(at for at, line in enumerate(lines) if f'.section "{section}"' in line)
     for at, line in enumerate(lines[start:], start):
         if (not code or re.match(r"\s*\[B", line)) and re.search(pattern, line):
@@ -368,9 +373,9 @@ def first_line(lines, pattern, code):
     return None
 
 
-def edit(lines, action, pattern, other):
+def edit(lines, kernel, action, pattern, other):
     code = action != "sub"
-    at = first_line(lines, pattern, code)
+    at = first_line(lines, kernel, pattern, code)
     if at is None:
         return "nothing to edit"
     if action == "sub":
@@ -381,7 +386,7 @@ def edit(lines, action, pattern, other):
     elif action == "drop":
         lines[at] = re.sub(r"(\*/\s*).*?;", r"\1NOP ;", lines[at])
     else:
-        before = first_line(lines, other, code)
+        before = first_line(lines, kernel, other, code)
         if before is None:
             return "nowhere to move to"
         first, last = min(at, before), max(at, before)
@@ -401,56 +406,75 @@ def rows():
         action, rest = edits.split(" ", 1)
         pattern, _, other = (part.strip() if action == "move" else part for part in rest.partition(" / "))
         file, how, kernel = re.fullmatch(r"(\w+)(\W?)(\w*)", where).groups()
-        yield file, how, kernel, name, action, pattern, other
+        yield Row(file, how, kernel, name, action, pattern, other)
 
 
 def run(*command):
     return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
-def prove(heddle, ptx, binary, how, kernel):
-    """The status, or the kernel's own: 5 where it is not proved."""
-    only = ["--kernel", kernel] if kernel else []
-    own = ["--query-time", "1"] if how == "!" else []
-    proof = run(heddle, "prove", "--search-time", "1", *own, *only, ptx, binary)
-    if how == "!" and proof.returncode in (0, 5):
-        proof.returncode = 0 if f"\n{kernel}: proved" in proof.stdout else 5
-    return proof
+def mutant(heddle, text, row, folder, number):
+    """The wrong binary, or why there is none."""
+    lines = list(text)
+    why = edit(lines, row.kernel if row.how == "!" else None, row.action, row.pattern, row.other)
+    if why:
+        return None, why
+    source, binary = folder / "bad.sass", folder / f"bad{number}.cubin"
+    source.write_text("\n".join(lines) + "\n")
+    made = run(heddle, "asm", source, "-o", binary)
+    return (None, f"does not assemble: {made.stderr}") if made.returncode else (binary, None)
+
+
+def answers(whether, ptx, kernel, how, binaries):
+    """One for each binary; what ends the process is told of the first without one."""
+    asked = run(whether, ptx, kernel, "own" if how == "!" else "all", *binaries)
+    told = asked.stdout.splitlines()
+    return told + [f"status {asked.returncode}, {asked.stderr}"] * (len(binaries) - len(told))
+
+
+def planted(heddle, whether, cases, folder, file, wanted):
+    """The errors of one program: how many answers of each kind, and what fails."""
+    ptx, good, failures, table = cases / f"{file}.ptx", folder / f"{file}.cubin", [], collections.Counter()
+    run(heddle, "compile", "-t", TARGET, ptx, "-o", good)
+    text = run(heddle, "disasm", good).stdout.replace("\t", " ").splitlines()
+    asked = collections.defaultdict(list)
+    for number, row in enumerate(wanted):
+        binary, why = mutant(heddle, text, row, folder, number)
+        if why:
+            failures.append(f"{file}: {row.name}: {why}")
+        else:
+            asked[row.kernel, row.how].append((row.name, binary))
+    for (kernel, how), mutants in asked.items():
+        first, *others = answers(whether, ptx, kernel, how, [good] + [binary for _, binary in mutants])
+        if first != "proved":
+            failures.append(f"{file} as it is: {first}")
+        for (name, _), answer in zip(mutants, others):
+            table[answer] += 1
+            if answer not in ("not proved", "unreadable"):
+                failures.append(f"{file}: {name}: {answer}")
+    return table, failures
 
 
 def main():
-    heddle, cases, scratch = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
-    scratch.mkdir(parents=True, exist_ok=True)
-    failed, table, text = 0, collections.Counter(), {}
-    for file, how, kernel, name, action, pattern, other in rows():
-        if len(sys.argv) > 4 and not any(word == file or word in name for word in sys.argv[4:]):
-            continue
-        ptx, good, bad = cases / f"{file}.ptx", scratch / f"{file}.cubin", scratch / "bad.cubin"
-        if file not in text:
-            run(heddle, "compile", "-t", TARGET, ptx, "-o", good)
-            proof = prove(heddle, ptx, good, how, kernel if how == "!" else "")
-            if proof.returncode != 0:
-                print(f"FAILED: {file} as it is: status {proof.returncode}\n{proof.stdout}{proof.stderr}")
-                failed += 1
-            text[file] = run(heddle, "disasm", good).stdout.replace("\t", " ").splitlines()
-        lines = list(text[file])
-        why = edit(lines, action, pattern, other)
-        if not why:
-            (scratch / "bad.sass").write_text("\n".join(lines) + "\n")
-            made = run(heddle, "asm", scratch / "bad.sass", "-o", bad)
-            why = f"does not assemble: {made.stderr}" if made.returncode else None
-        if why:
-            print(f"FAILED: {file}: {name}: {why}")
-            failed += 1
-            continue
-        proof = prove(heddle, ptx, bad, how, kernel)
-        table[proof.returncode] += 1
-        if proof.returncode not in (1, 4, 5):
-            print(f"FAILED: {file}: {name}: status {proof.returncode}")
-            failed += 1
-    for status, n in sorted(table.items()):
-        print(f"{n} with status {status}")
-    sys.exit(failed != 0)
+    heddle, whether, cases, scratch = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
+    words, table, failures = sys.argv[5:], collections.Counter(), []
+    known = list(rows())
+    files = list(dict.fromkeys(row.file for row in known))
+    named = [word for word in words if word not in files]
+    for file in files:
+        wanted = [row for row in known if row.file == file
+                  and (not words or file in words or any(word in row.name for word in named))]
+        if wanted:
+            folder = scratch / file
+            folder.mkdir(parents=True, exist_ok=True)
+            counted, failed = planted(heddle, whether, cases, folder, file, wanted)
+            table += counted
+            failures += failed
+    for failure in failures:
+        print(f"FAILED: {failure}")
+    for answer, n in sorted(table.items()):
+        print(f"{n} {answer}")
+    sys.exit(bool(failures) or not table)
 
 
 main()
