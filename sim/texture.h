@@ -42,12 +42,14 @@ typedef struct {
 static inline unsigned sim_texel_bytes(unsigned texel) {
     return texel <= SIM_TEXEL_S8 ? 1 : texel <= SIM_TEXEL_S16 || texel == SIM_TEXEL_F16 ? 2 : 4;
 }
-/* Slices of rows: depth, layers, faces. */
-static inline uint64_t sim_texture_slices(const SimTexture *texture) {
-    return (uint64_t)texture->size[2] * (texture->layers ? texture->layers : 1) * (texture->cube ? 6 : 1);
-}
+/* UINT64_MAX: more than that. */
 static inline uint64_t sim_texture_bytes(const SimTexture *texture) {
-    return sim_texture_slices(texture) * texture->size[0] * texture->size[1] * texture->channels *
-           sim_texel_bytes(texture->texel);
+    const uint32_t factors[] = {texture->size[0], texture->size[1], texture->size[2],
+                                texture->layers ? texture->layers : 1, texture->cube ? 6 : 1};
+    uint64_t bytes = (uint64_t)texture->channels * sim_texel_bytes(texture->texel);
+    for (unsigned k = 0; k < sizeof factors / sizeof *factors; k++)
+        if (__builtin_mul_overflow(bytes, factors[k], &bytes))
+            return UINT64_MAX;
+    return bytes;
 }
 #endif

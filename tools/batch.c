@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/scope.h"
+#include "emit/elf/object.h"
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -148,9 +149,21 @@ static bool add_directory(Batch *batch, const char *path, unsigned depth) {
     return true;
 }
 
+/* Machine code would be compiled anew from its PTX, and nothing be said of it. */
+static bool is_machine_code(Batch *batch, const char *path) {
+    Diags quiet = {0};
+    char *data;
+    size_t size;
+    return file_read(&batch->s->arena, path, &quiet, &data, &size) && cli_is_elf(data, size) &&
+           !elf_object_is(data, size);
+}
+
 static bool collect(Batch *batch) {
     for (unsigned i = 0; i < batch->s->ninputs; i++) {
         const char *path = batch->s->inputs[i];
+        if (!is_directory(path) && is_machine_code(batch, path))
+            return diag(&batch->s->diags, (SrcLoc){0}, DIAG_E0001, path,
+                        "it is machine code, and many modules are compiled of PTX or LLVM IR");
         if (!is_directory(path))
             VEC_ADD(&batch->s->arena, &batch->files, ((File){.path = path}));
         else if (!add_directory(batch, path, 0))

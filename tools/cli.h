@@ -124,6 +124,9 @@ void cli_keep_error(void *user, Severity severity, const char *line);
 bool cli_is_elf(const char *data, size_t size_bytes);
 /* Read and parse; reported on failure. */
 PtxModule *cli_read_ptx(Settings *settings, const char *path);
+/* Also *code, if the PTX is that of machine code: what is said of the file is to be said of that, not of what
+ * would be compiled now. Else *code is left as it is. */
+PtxModule *cli_read_ptx_and_code(Settings *settings, const char *path, Binary **code);
 /* The first `n` inputs, PTX texts and objects, linked into one module if there are several. */
 PtxModule *cli_read_modules(Settings *settings, unsigned n);
 Binary *cli_load(Settings *settings, const char *path, const char *data, size_t size_bytes);

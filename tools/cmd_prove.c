@@ -99,19 +99,24 @@ static bool write_certificate(Settings *settings, const ProveReport *report) {
 }
 
 int cmd_prove(Settings *settings) {
-    if (batch_is_wanted(settings))
+    bool many = batch_is_wanted(settings);
+    if (many && (settings->certificate || settings->check_certificate)) {
+        diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "a certificate is of one module");
+        return STATUS_USAGE;
+    }
+    if (many)
         return batch_run(
             settings,
             &(BatchKind){.command = "prove", .module = prove_module_of, .parts = "regions", .threads = ""});
-    PtxModule *m = cli_read_ptx(settings, settings->inputs[0]);
     Binary *b = NULL;
+    bool alone = settings->ninputs == 1;
+    PtxModule *m = cli_read_ptx_and_code(settings, settings->inputs[0], alone ? &b : NULL);
     char *data = NULL;
     size_t size = 0;
     int status = STATUS_INPUT;
-    if (m && settings->ninputs > 1 &&
-        file_read(&settings->arena, settings->inputs[1], &settings->diags, &data, &size))
+    if (m && !alone && file_read(&settings->arena, settings->inputs[1], &settings->diags, &data, &size))
         b = cli_load(settings, settings->inputs[1], data, size);
-    else if (m && settings->ninputs == 1)
+    else if (m && alone && !b)
         b = cli_compile_to_binary(settings, m, settings->inputs[0]);
     ProveOptions opt = options(settings);
     char *certificate = NULL;
@@ -124,7 +129,7 @@ int cmd_prove(Settings *settings) {
     opt.certificate = certificate;
     opt.progress = isatty(2) ? progress : NULL;
     ProveReport r = {0};
-    if (b && prove_module(m, b, &opt, &r, &settings->diags)) {
+    if (m && b && prove_module(m, b, &opt, &r, &settings->diags)) {
         char *text = settings->json ? prove_report_json(&r) : prove_report_text(&r, settings->verbose);
         if (text)
             printf("%s%s", text, settings->json ? "\n" : "");

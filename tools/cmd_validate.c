@@ -11,24 +11,30 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The inputs are PTX files and objects; the last one may be the binary to compare with. *verdict says why
+/* The inputs are PTX files and objects; the last one may be the binary to compare with, and a binary that
+ * stands alone is compared with the PTX that it was made from. *verdict says why
  * there is no binary: VERDICT_NOT_RUN where only a card is missing, else VERDICT_NOT_COMPILED; both are
  * reported. */
 static bool read_inputs(Settings *settings, PtxModule **m, Binary **b, Verdict *verdict) {
     const char *last = settings->inputs[settings->ninputs - 1];
+    bool alone = settings->ninputs == 1;
     char *data = NULL;
     size_t size = 0;
     *verdict = VERDICT_NOT_COMPILED;
-    if (settings->ninputs > 1 && !file_read(&settings->arena, last, &settings->diags, &data, &size))
+    if (!alone && !file_read(&settings->arena, last, &settings->diags, &data, &size))
         return false;
     bool given = data && cli_is_elf(data, size) && !elf_object_is(data, size);
-    *m = cli_read_modules(settings, settings->ninputs - given);
-    if (*m && !cli_choose_card(settings))
+    *m = alone ? cli_read_ptx_and_code(settings, last, b)
+               : cli_read_modules(settings, settings->ninputs - given);
+    if (*m && !cli_choose_card(settings)) {
         *verdict = VERDICT_NOT_RUN;
-    else if (*m)
+        binary_free(*b);
+        *b = NULL;
+    } else if (*m && !*b) {
         *b = given ? cli_load(settings, last, data, size)
                    : cli_compile_to_binary(settings, *m, settings->inputs[0]);
-    return *b != NULL;
+    }
+    return *m && *b;
 }
 
 /* A verdict without more to say, for one kernel or several. */
@@ -169,9 +175,10 @@ static void judge_kernel(Module *module, unsigned which, uint32_t kernel) {
 /* The launch file, if there is one and launches are not to be inferred: --launch of one module, else K.json
  * beside K.ptx. */
 const char *batch_launch_beside(Settings *settings, const char *path) {
-    size_t n = strlen(path);
-    const char *json = n > 4 ? arena_printf(&settings->arena, "%.*s.json", (int)(n - 4), path) : "";
-    if (settings->launch_file && settings->ninputs == 1)
+    const char *dot = strrchr(base_name(path), '.');
+    size_t n = dot ? (size_t)(dot - path) : strlen(path);
+    const char *json = arena_printf(&settings->arena, "%.*s.json", (int)n, path);
+    if (settings->launch_file)
         return settings->launch_file;
     return !settings->launch_auto && access(json, R_OK) == 0 ? json : NULL;
 }
@@ -391,9 +398,21 @@ int cmd_validate(Settings *settings) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--engine=ptx is what validate compares with");
         return STATUS_USAGE;
     }
+    bool many = batch_is_wanted(settings);
+    const char *unfit =
+        many && settings->show_launch                            ? "--show-launch is for one module"
+        : many && settings->launch_file && settings->ninputs > 1 ? "a launch file is for one module"
+        : !many && settings->bundles ? "--bundles is for --with-ptxas, directories or several files"
+                                     : NULL;
+    if (unfit) {
+        diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, unfit);
+        return STATUS_USAGE;
+    }
     if (settings->with_ptxas && !maker_find_ptxas(settings))
         return (int)verdict_status(VERDICT_NOT_RUN);
-    if (batch_is_wanted(settings))
+    if (many && settings->launch_file && !cli_read_plan(settings))
+        return STATUS_INPUT;
+    if (many)
         return batch_run(settings, &(BatchKind){.command = "validate",
                                                 .module = validate_module,
                                                 .parts = "blocks",

@@ -88,7 +88,7 @@ static PtxModule *read_llvm(Settings *settings, const LlvmFile *file) {
                : NULL;
 }
 
-PtxModule *cli_read_ptx(Settings *settings, const char *path) {
+PtxModule *cli_read_ptx_and_code(Settings *settings, const char *path, Binary **code) {
     char *text;
     size_t size;
     if (!file_read(&settings->arena, path, &settings->diags, &text, &size))
@@ -109,16 +109,23 @@ PtxModule *cli_read_ptx(Settings *settings, const char *path) {
     if (cli_is_elf(text, size)) {
         Binary *binary = cli_load(settings, path, text, size); /* the PTX that the binary was made from */
         PtxModule *m = NULL;
+        if (code)
+            *code = binary;
         if (binary && binary->ptx_text)
             m = ptx_parse(binary->ptx_name ? binary->ptx_name : path, binary->ptx_text,
                           binary->ptx_text_bytes, &settings->diags);
         else if (binary)
             diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, path, "the binary holds no PTX text");
-        binary_free(binary);
+        if (!code)
+            binary_free(binary);
         return m;
     }
     return llvm_ir_is(text, size) ? read_llvm(settings, &(LlvmFile){path, text, size})
                                   : read_text(settings, path, text, size);
+}
+
+PtxModule *cli_read_ptx(Settings *settings, const char *path) {
+    return cli_read_ptx_and_code(settings, path, NULL);
 }
 
 PtxModule *cli_read_modules(Settings *settings, unsigned n) {

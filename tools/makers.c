@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PTXAS_SECONDS = 300 };
+enum { PTXAS_SECONDS = 300, PTXAS_BYTES = 1 << 29 /* of a file that it writes */ };
 
 /* ---- which ---- */
 
@@ -122,6 +122,7 @@ static _Noreturn void run_words(const Call *call) {
     dup2(call->told, STDOUT_FILENO);
     dup2(call->told, STDERR_FILENO);
     setrlimit(RLIMIT_CPU, &(struct rlimit){PTXAS_SECONDS, PTXAS_SECONDS});
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){PTXAS_BYTES, PTXAS_BYTES});
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     execv(call->words[0], (char *const *)(const void *)call->words);
     dprintf(STDERR_FILENO, "%s: %s", call->words[0], strerror(errno));
@@ -149,6 +150,8 @@ static void first_error(char *text, int status, char error[CLI_ERROR_BYTES]) {
     if (!begin)
         begin = text;
     begin[strcspn(begin, "\n")] = 0;
+    for (char *c = begin; *c; c++) /* text for a table and for JSON, whatever it printed */
+        *c = *c < ' ' || *c > '~' ? '?' : *c;
     const char *place = strstr(begin, ", line ");
     char *says = place ? strstr(begin, ": ") : NULL;
     unsigned number;

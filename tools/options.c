@@ -369,7 +369,8 @@ const Command cli_commands[] = {
      0, MAX_INPUTS, run_groups, cmd_run},
     {"validate", "[F.ptx... [F.cubin]|DIR...]", "Compare PTX and machine code on the same inputs",
      "Runs the PTX reference interpreter and the machine on identical memory and compares memory and traps. "
-     "Without F.cubin the PTX is compiled. Several PTX files or objects are linked. With --launch auto "
+     "Without F.cubin the PTX is compiled; F.cubin alone is held against the PTX that it was made of. "
+     "Several PTX files or objects are linked. With --launch auto "
      "launches are "
      "inferred from the kernels. Of directories all .ptx, .ll and .bc files are validated, with the launch "
      "file K.json "
@@ -400,12 +401,14 @@ const Command cli_commands[] = {
      "Prints what the rule demands, why, and a minimal example. Also for the machine's "
      "own checks, as E-BAR-PARTIAL.",
      1, 1, no_groups, cmd_explain},
-    {"prove", "K.ptx [K.cubin]", "Prove that machine code means what its PTX means",
+    {"prove", "K.ptx [K.cubin]|K.cubin|DIR", "Prove that machine code means what its PTX means",
      "Executes PTX and decoded machine code symbolically, for one lane, region by region, and compares "
      "exits, memory "
      "events and live values; what is not equal as it stands is asked of Z3, and differences are shown as "
      "concrete "
-     "values. Without K.cubin the PTX is compiled. --verbose lists all regions. In a directory all .ptx, .ll "
+     "values. Without K.cubin the PTX is compiled; K.cubin alone is held against the PTX that it was made "
+     "of. "
+     "--verbose lists all regions. In a directory all .ptx, .ll "
      "and .bc "
      "files "
      "are compiled and their kernels proved. Ends with status 4 if something is refuted, 5 if something is "
@@ -708,11 +711,9 @@ typedef struct {
     Settings *settings;
 } ParseInput;
 
-/* All options of the table but these may change what is said of a kernel; a new one does unless it is listed.
- */
-static bool changes_no_verdict(int key) {
-    return key == KEY_BUNDLES || key == KEY_JOBS || key == KEY_STATE || key == KEY_JSON;
-}
+/* All options of the table but these may change what is said of a kernel, or written for it; a new one does
+ * unless it is listed. */
+static bool changes_no_verdict(int key) { return key == KEY_JOBS || key == KEY_STATE || key == KEY_JSON; }
 
 static void hash_option(Settings *settings, int key, const char *arg) {
     bool is_option = key > 0 && key < LAST_KEY;

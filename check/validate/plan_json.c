@@ -51,17 +51,23 @@ static bool json_error(Json *json, const char *what) {
 
 static const char *copy(Json *json, const char *text) { return arena_printf(&json->plan->arena, "%s", text); }
 
-/* Every member of `o` must be one of the names, which ends with NULL. */
-static bool known_keys(Json *json, const cJSON *o, const char *where, const char *const *names) {
+bool plan_known_keys(Plan *plan, const Source *source, Diags *d, const cJSON *o, const char *where,
+                     const char *const *names) {
     for (const cJSON *item = o->child; item; item = item->next) {
         bool known = false;
         for (int i = 0; names[i]; i++)
             known |= strcmp(names[i], item->string) == 0;
-        if (!known)
-            return json_error(
-                json, arena_printf(&json->plan->arena, "%s: unknown key \"%s\"", where, item->string));
+        bool again = cJSON_GetObjectItemCaseSensitive(o, item->string) != item;
+        if (!known || again)
+            return diag_in(d, source, plan->loc, DIAG_E0502,
+                           arena_printf(&plan->arena, "%s: %s key \"%s\"", where,
+                                        known ? "more than one" : "unknown", item->string));
     }
     return true;
+}
+
+static bool known_keys(Json *json, const cJSON *o, const char *where, const char *const *names) {
+    return plan_known_keys(json->plan, json->source, json->d, o, where, names);
 }
 
 static bool whole(const cJSON *item, double max, uint64_t *out) {
@@ -242,12 +248,22 @@ static bool read_check(Json *json, const cJSON *o) {
 
 static bool read_root(Json *json, const cJSON *root) {
     static const char *const keys[] = {"module", "buffers", "textures", "launches", "checks", NULL};
+    static const struct {
+        const char *name;
+        bool is_list;
+    } parts[] = {{"buffers", false}, {"textures", false}, {"launches", true}, {"checks", true}};
     const cJSON *item, *module = cJSON_GetObjectItemCaseSensitive(root, "module");
     json->plan->loc = json_loc(root);
     if (!cJSON_IsObject(root))
         return json_error(json, "a launch file must be an object");
     if (!known_keys(json, root, "launch file", keys))
         return false;
+    for (unsigned k = 0; k < sizeof parts / sizeof *parts; k++) {
+        item = cJSON_GetObjectItemCaseSensitive(root, parts[k].name);
+        if (item && (parts[k].is_list ? !cJSON_IsArray(item) : !cJSON_IsObject(item)))
+            return json_error(json, arena_printf(&json->plan->arena, "\"%s\" must be %s", parts[k].name,
+                                                 parts[k].is_list ? "a list" : "an object"));
+    }
     const char *slash = strrchr(json->source->name, '/');
     const char *dir = slash ? arena_printf(&json->plan->arena, "%.*s", (int)(slash - json->source->name),
                                            json->source->name)

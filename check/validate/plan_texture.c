@@ -101,6 +101,8 @@ static const char *read_sampler(const cJSON *o, SimTexture *t) {
     if (normalized && !cJSON_IsBool(normalized))
         return "\"normalized\" must be true or false";
     t->normalized = cJSON_IsTrue(normalized);
+    if (cJSON_IsArray(address) && (!cJSON_GetArraySize(address) || cJSON_GetArraySize(address) > 3))
+        return "\"address\" must be one mode, or a list of up to three, one for each axis";
     for (unsigned k = 0; k < 3; k++) {
         const cJSON *item = cJSON_IsArray(address) ? cJSON_GetArrayItem(address, (int)k) : address;
         int mode = item ? choice(item, modes) : SIM_ADDRESS_CLAMP;
@@ -116,15 +118,11 @@ bool plan_read_texture(Plan *plan, const Source *source, const cJSON *o, Diags *
     static const char *const keys[] = {"buffer", "size",   "layers",     "cube",    "texel",  "channels",
                                        "read",   "filter", "normalized", "address", "border", NULL};
     PlanTexture texture = {.name = arena_printf(&plan->arena, "%s", o->string), .loc = plan->loc};
-    const cJSON *buffer = cJSON_GetObjectItemCaseSensitive(o, "buffer"), *item;
+    const cJSON *buffer = cJSON_GetObjectItemCaseSensitive(o, "buffer");
     if (!cJSON_IsObject(o))
         return texture_error(plan, source, d, texture.name, "it must be an object");
-    cJSON_ArrayForEach(item, o) {
-        cJSON key = {.type = cJSON_String, .valuestring = item->string};
-        if (choice(&key, keys) < 0)
-            return texture_error(plan, source, d, texture.name,
-                                 arena_printf(&plan->arena, "unknown key \"%s\"", item->string));
-    }
+    if (!plan_known_keys(plan, source, d, o, arena_printf(&plan->arena, "texture %s", texture.name), keys))
+        return false;
     uint32_t index = cJSON_IsString(buffer) ? plan_find_buffer(plan, buffer->valuestring) : 0;
     const char *wrong = !index ? "\"buffer\" must be the name of a buffer" : read_size(o, &texture.what);
     if (!wrong)

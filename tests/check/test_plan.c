@@ -179,6 +179,10 @@ static void test_json(void **state) {
     plan_free(&p);
 }
 
+#define TEXTURE(members)                                                                                     \
+    "{\"buffers\": {\"b\": {\"type\": \"u8\", \"count\": 64}}, \"textures\": {\"t\": {\"buffer\": \"b\", "   \
+    "\"texel\": \"u8\", " members "}}}"
+
 static void test_json_errors(void **state) {
     (void)state;
     static const char *const rows[][2] = {
@@ -202,6 +206,20 @@ static void test_json_errors(void **state) {
         {"{\"buffers\": {\"a\": {\"type\": \"u8\"}}, \"launches\": [{\"grid\": [1], \"block\": [1]}], "
          "\"checks\": [{\"buffer\": \"b\", \"hash\": \"0\"}]}",
          "name of a buffer"},
+        {"{\"checks\": 5}", "\"checks\" must be a list"},
+        {"{\"buffers\": [{\"type\": \"u8\"}]}", "\"buffers\" must be an object"},
+        {"{\"textures\": 7}", "\"textures\" must be an object"},
+        {"{\"launches\": [{\"grid\": [1], \"block\": [1], \"grid\": [2]}]}", "more than one key \"grid\""},
+        {TEXTURE("\"size\": [8, 8], \"wide\": 3"), "texture t: unknown key \"wide\""},
+        {TEXTURE("\"size\": [8, 8], \"size\": [4, 4]"), "texture t: more than one key \"size\""},
+        {TEXTURE("\"size\": [0, 8]"), "positive numbers"},
+        {TEXTURE("\"size\": [9, 9]"), "it has 81 bytes, the buffer 64"},
+        /* 2^81 and 2^64 bytes */
+        {TEXTURE("\"size\": [134217728, 134217728, 134217728]"), "the buffer 64"},
+        {TEXTURE("\"size\": [134217728, 134217728], \"layers\": 1024"), "the buffer 64"},
+        {TEXTURE("\"size\": [8, 8], \"address\": [\"clamp\", \"clamp\", \"clamp\", \"any\"]"),
+         "one for each axis"},
+        {TEXTURE("\"size\": [8, 8], \"address\": []"), "one for each axis"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Plan p;

@@ -126,6 +126,10 @@ sed 's/constant i32 7/constant i32 8/' library.ll >l.ll
 want 0 '' validate tree --libdevice l.ll --state state
 cmp -s state before && echo "FAIL: another library, and the old results" && failed=1
 
+# the launch file is that of the whole name
+mkdir beside && cp k.ll beside/ab.ll && echo '{' >beside/a.json
+want 0 'ab.ll:k  *equal' validate beside --libdevice library.ll
+
 # not LLVM IR: PTX that is wrong is told so by our own parser
 printf '// a comment\n.version 7\n' >p.ptx
 want 1 'p.ptx:2:' compile p.ptx

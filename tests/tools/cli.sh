@@ -376,6 +376,20 @@ check "the mutation" sh -c '! cmp -s bru1.sass wrong.sass'
 want 0 "" asm wrong.sass -o wrong.cubin
 want 4 "last stored by line 17" validate k.ptx wrong.cubin --launch l2.json
 want 4 "machine  101" validate k.ptx wrong.cubin --launch l2.json
+# A binary that stands alone is what is looked at, not what its PTX would be compiled to; where many are compiled it is none.
+want 4 "machine  101" validate wrong.cubin --launch l2.json
+want 4 "^k: differs" validate wrong.cubin --launch auto
+want 0 "equal: 1 launch" validate k.cubin --launch l2.json
+want 1 "wrong.cubin: it is machine code" validate k.ptx wrong.cubin --with-ptxas --ptxas /bin/true --launch auto
+mkdir -p many
+want 1 "wrong.cubin: it is machine code" coverage many wrong.cubin
+# Nothing that was asked for is left out in silence
+want 2 "is for one module" validate k.ptx --with-ptxas --ptxas /bin/true --launch auto --show-launch shown.json
+want 2 "is for one module" validate k.ptx k.ptx --with-ptxas --ptxas /bin/true --launch l2.json
+want 2 "is for --with-ptxas" validate k.ptx --launch l2.json --bundles many
+want 1 "cannot read absent.json" validate k.ptx --with-ptxas --ptxas /bin/true --launch absent.json
+want 2 "of one module" prove many --check absent
+want 2 "of one module" prove many --certificate absent
 want 4 '"equal":.false' validate k.ptx wrong.cubin --launch l2.json --json
 
 # names and sizes are wrong before anything runs; errors of a launch file say where

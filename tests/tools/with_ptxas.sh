@@ -31,7 +31,9 @@ stand_in wrong '/ISETP\.LT/s/ISETP\.LT/ISETP.LE/'
 printf '#!/bin/sh\necho "ptxas $3, line 7; error   : Arguments mismatch for instruction '"'add'"'" >&2\nexit 255\n' >refuses
 printf '#!/bin/sh\nkill -SEGV $$\n' >dies
 printf '#!/bin/sh\nexit 0\n' >silent
-chmod +x refuses dies silent
+printf '#!/bin/sh\nprintf "error: \\\\001\\\\377x" >&2\nexit 255\n' >garbles
+printf '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ntruncate -s 100G "$2"\n' >floods
+chmod +x refuses dies silent garbles floods
 
 # less: 1 where x < 7, and much that has nothing to do with it.
 cat >k/less.ptx <<'END'
@@ -112,6 +114,10 @@ says "not compiled .*ptxas: line 7: Arguments mismatch for instruction 'add'"
 run 1 k --with-ptxas --ptxas ./dies
 says 'not compiled .*ptxas ended by signal 11'
 run 1 k --with-ptxas --ptxas ./silent
+says 'not compiled '
+run 1 k --with-ptxas --ptxas ./garbles
+says 'not compiled .*error: ??x$'
+run 1 k --with-ptxas --ptxas ./floods
 says 'not compiled '
 run 5 k --with-ptxas --ptxas ./missing
 grep -q 'there is no ptxas ./missing' err || fail "a missing ptxas is not named"

@@ -54,6 +54,13 @@ done
 "$heddle" prove --no-launches --check "$dir/c" "$samples/collatz.ptx" > "$dir/out" 2>&1
 [ $? -eq 5 ] || fail "the certificate of another program: $(last)"
 
+# A binary that stands alone is proved itself, not what its PTX would be compiled to
+"$heddle" compile -t sm_80 "$samples/guards.ptx" -o "$dir/k.cubin" && "$heddle" disasm "$dir/k.cubin" > "$dir/k.sass" || fail "guards"
+sed '0,/ISETP\.[GL]E/s//ISETP.EQ/; 0,/ISETP\.[GL]T/s//ISETP.EQ/' "$dir/k.sass" > "$dir/wrong.sass"
+! cmp -s "$dir/k.sass" "$dir/wrong.sass" && "$heddle" asm "$dir/wrong.sass" -o "$dir/wrong.cubin" || fail "guards is not made wrong"
+"$heddle" prove "$dir/k.cubin" > "$dir/out" || fail "guards alone: $(last)"
+"$heddle" prove --no-launches "$dir/wrong.cubin" > "$dir/out" && fail "guards made wrong: $(last)"
+
 # Another program's code: what is proved is of this PTX
 for pair in "guards carry" "reduce scan"; do
     "$heddle" compile -t sm_80 --no-map "$samples/${pair% *}.ptx" -o "$dir/k.cubin" || fail "$pair"
