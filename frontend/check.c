@@ -4,6 +4,7 @@
  * floating-point constants of half precision. Rules of single opcodes are in check_rules.c.
  * SPDX-License-Identifier: MIT */
 #include "frontend/check.h"
+#include "frontend/texture.h"
 #include "frontend/sregs.h"
 #include <stdio.h>
 #include <string.h>
@@ -249,6 +250,8 @@ static bool check_address_symbol(const Check *check, PtxInsn *i, unsigned n, uin
         return wrong_kind(check, i, n, operand, "the address of a variable, not of a function");
     const PtxVar *var = &check->m->vars[operand->sym - 1];
     const char *name = str_text(&check->m->strings, var->name);
+    if (ptx_is_texture(var))
+        return wrong_kind(check, i, n, operand, "the address of memory, not a texture, sampler or surface");
     if (*space == SP_NONE && var->space != SP_PARAM && var->space != SP_TEX)
         *space = (uint8_t)var->space;
     if (!same_space(*space, var->space))

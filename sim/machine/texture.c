@@ -257,7 +257,8 @@ static int fetch_lane(Warp *warp, Dec *dec, unsigned lane, uint32_t out[4]) {
     if (status != RUN_OK)
         return status;
     const SimTexture *t = at.header;
-    if (!fits_fetch(t, dec->tex.dim))
+    bool beside = t->dims == 1 && dec->tex.dim == TexDim_D2 && at.arg[1];
+    if (!fits_fetch(t, dec->tex.dim) || beside)
         return machine_trap(warp, dec, lane, TRAP_ILLEGAL, "the texture has another number of dimensions");
     bool layered = is_layered(dec->tex.dim);
     uint64_t slice = layered ? (at.arg[0] < t->layers ? at.arg[0] : t->layers - 1) : 0;

@@ -41,4 +41,22 @@ for engine in ptx interp; do
     "$heddle" run surface.ptx --launch outside.json --engine $engine > out 2>&1 && fail "outside of a surface: no trap"
     grep -q 'outside of the surface' out || fail "outside of a surface, $engine: $(tail -1 out)"
 done
+# a fetch for two dimensions from a texture of one is none, in both executions
+cat > two.ptx << 'END'
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry two(.param .u64 line, .param .u64 out) {
+.reg .b64 %d<3>; .reg .b32 %r<2>; .reg .f32 %f<6>;
+ld.param.u64 %d1, [line]; ld.param.u64 %d2, [out]; mov.u32 %r1, %tid.x; cvt.rn.f32.u32 %f5, %r1;
+tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f5, %f5}];
+st.global.f32 [%d2], %f1;
+ret; }
+END
+echo '{"buffers": {"b": {"type": "f32", "count": 8}}, "textures": {"t": {"buffer": "b", "size": [8], "texel": "f32"}},
+"launches": [{"grid": [1], "block": [2], "args": ["tex:t", "b"]}]}' > two.json
+for engine in ptx interp; do
+    "$heddle" run two.ptx --launch two.json --engine $engine > out 2>&1 && fail "two dimensions of one: no trap"
+    grep -q 'another number of dimensions' out || fail "two dimensions of one, $engine: $(tail -1 out)"
+done
 exit $bad
