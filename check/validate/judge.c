@@ -10,7 +10,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { ORDERS = 2, MORE_ORDERS = 16, SHOWN_RACES = 8 };
+enum { ORDERS = 2, ENOUGH_ORDERS = 16, MORE_ORDERS = 64, SHOWN_RACES = 8 };
 
 typedef struct {
     const PtxModule *m;
@@ -78,28 +78,68 @@ typedef struct {
     bool only_there;    /* the machine differs from the first order only where the orders differ */
 } Orders;
 
-/* Bytes in which `x` differs from r->ptx become 1 in `varies`, by allocation; false if there are none. */
-static bool mark_varying(const Judge *judge, const SimMemory *memory, uint8_t **varies) {
+/* What orders of threads make different, by allocation. */
+typedef struct {
+    uint8_t *bytes; /* 1 for a byte that differs in one of them; NULL: none does */
+    uint64_t
+        ulps; /* of its floating-point elements: the furthest that one moves an element, at most MOST_ULPS */
+} Varying;
+enum { MOST_ULPS = 64 };
+
+/* The elements of a buffer; else NULL. */
+static const Scalar *element_of(const Judge *judge, const SimAlloc *alloc) {
+    for (uint32_t i = 0; i < judge->p->buffers.n; i++)
+        if (judge->p->buffers.at[i].address == alloc->address)
+            return judge->p->buffers.at[i].type;
+    return NULL;
+}
+
+static void keep_ulps(const Scalar *type, const SimAlloc *alloc, const SimAlloc *other, Varying *varying) {
+    for (uint64_t at = 0; at + type->size_bytes <= alloc->size_bytes; at += type->size_bytes) {
+        uint64_t ulps = memcmp(alloc->data + at, other->data + at, type->size_bytes) == 0
+                            ? 0
+                            : scalar_ulps(type, alloc->data + at, other->data + at);
+        if (ulps <= MOST_ULPS && ulps > varying->ulps)
+            varying->ulps = ulps;
+    }
+}
+
+/* What differs from judge->ptx in another order; false if nothing does. */
+static bool mark_varying(const Judge *judge, const SimMemory *memory, Varying *varying) {
     bool any = false;
     for (uint32_t i = 0; i < judge->ptx->nallocs; i++) {
-        const SimAlloc *alloc = &judge->ptx->allocs[i], *sim_alloc = &memory->allocs[i];
-        if (judge->skip[i] || memcmp(alloc->data, sim_alloc->data, alloc->size_bytes) == 0)
+        const SimAlloc *alloc = &judge->ptx->allocs[i], *other = &memory->allocs[i];
+        const Scalar *type = element_of(judge, alloc);
+        if (judge->skip[i] || memcmp(alloc->data, other->data, alloc->size_bytes) == 0)
             continue;
         any = true;
-        if (!varies[i])
-            varies[i] = mem_zeroed(alloc->size_bytes, 1);
+        if (!varying[i].bytes)
+            varying[i].bytes = mem_zeroed(alloc->size_bytes, 1);
         for (uint64_t k = 0; k < alloc->size_bytes; k++)
-            varies[i][k] |= alloc->data[k] != sim_alloc->data[k];
+            varying[i].bytes[k] |= alloc->data[k] != other->data[k];
+        if (type && type->kind == 'f')
+            keep_ulps(type, alloc, other, &varying[i]);
     }
     return any;
 }
 
-static bool differs_elsewhere(const Judge *judge, uint8_t *const *varies) {
+/* A sum that depends on the order does so as a whole element. One that no order tried moves may still be as
+ * near to the PTX's as others of its buffer come: a rounding that few orders show. */
+static bool differs_elsewhere(const Judge *judge, const Varying *varying) {
     for (uint32_t i = 0; i < judge->ptx->nallocs; i++) {
-        const SimAlloc *alloc = &judge->ptx->allocs[i], *sim_alloc = &judge->machine->allocs[i];
-        for (uint64_t k = 0; !judge->skip[i] && k < alloc->size_bytes; k++)
-            if (alloc->data[k] != sim_alloc->data[k] && !(varies[i] && varies[i][k]))
+        const SimAlloc *ptx = &judge->ptx->allocs[i], *machine = &judge->machine->allocs[i];
+        const Scalar *type = element_of(judge, ptx);
+        uint64_t step = type ? type->size_bytes : 1;
+        for (uint64_t at = 0; !judge->skip[i] && at < ptx->size_bytes; at += step) {
+            uint64_t size = ptx->size_bytes - at < step ? ptx->size_bytes - at : step;
+            if (memcmp(ptx->data + at, machine->data + at, size) == 0)
+                continue;
+            bool varies = varying[i].bytes && memchr(varying[i].bytes + at, 1, size);
+            bool near = varying[i].ulps && size == step &&
+                        scalar_ulps(type, ptx->data + at, machine->data + at) <= varying[i].ulps;
+            if (!varies && !near)
                 return true;
+        }
     }
     return false;
 }
@@ -108,7 +148,7 @@ static bool differs_elsewhere(const Judge *judge, uint8_t *const *varies) {
 static Orders try_orders(const Judge *judge, const PlanLaunch *l, bool machine_equal) {
     Orders o = {0};
     Diags quiet = {.sink = silent};
-    uint8_t **varies = mem_zeroed(judge->ptx->nallocs + 1u, sizeof *varies);
+    Varying *varying = mem_zeroed(judge->ptx->nallocs + 1u, sizeof *varying);
     unsigned n = judge->opt->orders ? judge->opt->orders : ORDERS;
     MemDiff diff;
     for (unsigned i = 0; i < n; i++) {
@@ -118,17 +158,19 @@ static Orders try_orders(const Judge *judge, const PlanLaunch *l, bool machine_e
             .seed = 1 + i * 0x9e37u, .budget = ptx_budget(judge), .split_active = !machine_equal};
         PtxRunResult r = {0};
         bool ran = diff_run_ptx(judge->p, l, judge->m, mem, &run, &r, &quiet) && r.trap.kind == TRAP_NONE;
-        bool differs = !ran || mark_varying(judge, mem, varies);
+        bool differs = !ran || mark_varying(judge, mem, varying);
         o.different += differs;
         o.one_is_it |= ran && diff_memory(mem, judge->machine, judge->skip, &diff);
         simmem_free(mem);
-        if (differs && !machine_equal && !o.one_is_it)
+        if (differs && !machine_equal && !o.one_is_it && n < MORE_ORDERS)
             n = MORE_ORDERS; /* what varies must be known well */
+        o.only_there = machine_equal || !differs_elsewhere(judge, varying);
+        if (!machine_equal && o.different && o.only_there && i + 1 >= ENOUGH_ORDERS)
+            break;
     }
-    o.only_there = machine_equal || !differs_elsewhere(judge, varies);
     for (uint32_t i = 0; i < judge->ptx->nallocs; i++)
-        mem_free(varies[i]);
-    mem_free(varies);
+        mem_free(varying[i].bytes);
+    mem_free(varying);
     return o;
 }
 
@@ -225,7 +267,7 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
         note(judge->j, "%u orders of threads give another result; the machine's is %s", o.different,
              equal         ? "that of the first order"
              : o.one_is_it ? "that of one of them"
-                           : "none of them, but differs only where they do");
+                           : "none of them, but differs only as they do");
     } else if (!equal && undefined) {
         worse(judge->j, VERDICT_UNDEFINED);
         note(judge->j, "memory differs, but a value comes from a lane that takes no part");

@@ -280,7 +280,7 @@ static PtxStep exec_whole(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     if (thread->warp->alive != UINT32_MAX)
         return interp_trap(run, thread, code, TRAP_COLLECTIVE, "not all lanes of the warp take part");
     return interp_meet(run, thread, code, UINT32_MAX,
-                       code->nsrc ? interp_arg(run, thread, &code->src[0]) + code->offset : 0);
+                       code->nsrc ? interp_address(run, thread, code, SP_SHARED) : 0);
 }
 
 static bool whole(PtxCode *code, PtxGather *gather) {

@@ -120,6 +120,12 @@ static void check_local(PtxRun *run, const PtxThread *thread, const PtxCode *cod
         interp_warn(run, thread, code, TRAP_OUT_OF_RANGE, "local memory that belongs to no variable");
 }
 
+uint64_t interp_address(PtxRun *run, PtxThread *thread, const PtxCode *code, unsigned space) {
+    uint64_t address = interp_arg(run, thread, &code->src[0]) + code->offset;
+    bool narrow = space == SP_SHARED || space == SP_SHARED_CLUSTER || space == SP_LOCAL;
+    return narrow && code->src[0].kind == ARG_REG && code->src[0].bytes == 4 ? (uint32_t)address : address;
+}
+
 uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned space, uint64_t address,
                        unsigned bytes, bool write) {
     uint64_t shown = address;
@@ -186,7 +192,7 @@ static void note_access(PtxRun *run, unsigned kind, unsigned space, uint64_t add
 /* ---- ld, st ---- */
 
 static PtxStep exec_ld(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    uint64_t address = interp_arg(r, t, &code->src[0]) + code->offset;
+    uint64_t address = interp_address(r, t, code, code->space);
     const uint8_t *p = interp_memory(r, t, code, code->space, address, code->size_bytes, false);
     if (!p)
         return STEP_STOP;
@@ -196,7 +202,7 @@ static PtxStep exec_ld(PtxRun *r, PtxThread *t, const PtxCode *code) {
 }
 
 static PtxStep exec_ld_vector(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    uint64_t address = interp_arg(r, t, &code->src[0]) + code->offset;
+    uint64_t address = interp_address(r, t, code, code->space);
     const uint8_t *p =
         interp_memory(r, t, code, code->space, address, (unsigned)code->size_bytes * code->nvec, false);
     if (!p)
@@ -209,7 +215,7 @@ static PtxStep exec_ld_vector(PtxRun *r, PtxThread *t, const PtxCode *code) {
 }
 
 static PtxStep exec_st(PtxRun *run, PtxThread *t, const PtxCode *code) {
-    uint64_t address = interp_arg(run, t, &code->src[0]) + code->offset;
+    uint64_t address = interp_address(run, t, code, code->space);
     uint8_t *p =
         interp_memory(run, t, code, code->space, address, (unsigned)code->size_bytes * code->nvec, true);
     if (!p)
@@ -268,8 +274,7 @@ static uint64_t atomic_float(const PtxCode *code, uint64_t old, uint64_t b, bool
 }
 
 static PtxStep exec_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
-    uint64_t address = interp_arg(run, t, &code->src[0]) + code->offset,
-             b = interp_arg(run, t, &code->src[1]);
+    uint64_t address = interp_address(run, t, code, code->space), b = interp_arg(run, t, &code->src[1]);
     uint8_t *p = interp_memory(run, t, code, code->space, address, code->size_bytes, true);
     if (!p)
         return STEP_STOP;
@@ -328,7 +333,7 @@ static PtxStep exec_fence(PtxRun *r, PtxThread *t, const PtxCode *code) {
 /* ---- cp.async: done at once, so commit and wait have nothing to do ---- */
 
 static PtxStep exec_cp_async(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    uint64_t to = interp_arg(r, t, &code->src[0]) + code->offset,
+    uint64_t to = interp_address(r, t, code, SP_SHARED),
              from = interp_arg(r, t, &code->src[1]) + code->offset2;
     unsigned bytes = code->size_bytes, given = bytes;
     if (code->nsrc > 3 && !(code->insn->flags & PF_CACHE_HINT && code->nsrc == 4)) {

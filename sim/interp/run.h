@@ -281,6 +281,10 @@ static inline bool interp_use_pure(PtxCode *code, PtxPure *fn) { /* false if the
 uint64_t interp_atomic_int(const PtxCode *code, uint64_t old, uint64_t b); /* what memory holds then */
 uint64_t interp_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool nan, bool ftz);
 
+/* The address in src[0] with its offset, of an access to `space`. Shared and local memory have addresses of
+ * 32 bits: a base in a register of 32 bits may be below the window and come into it by the offset, as
+ * compilers have it. */
+uint64_t interp_address(PtxRun *run, PtxThread *thread, const PtxCode *code, unsigned space);
 /* Memory (sim/interp/mem.c): the host bytes of an access, or NULL after a trap. */
 uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned space, uint64_t address,
                        unsigned bytes, bool write);

@@ -1,0 +1,22 @@
+#!/bin/sh
+# orders.sh HEDDLE DATA DIR: sums whose last bits follow from the order of threads are order-dependent and no difference, also
+# where the machine's order is none of those that are tried; a wrong factor in one of two sums is a difference.
+# SPDX-License-Identifier: MIT
+heddle=$1 data=$2
+mkdir -p "$3" && cd "$3" || exit 1
+failed=0
+for target in bru1 sm_75 sm_80 sm_90; do
+    "$heddle" compile "$data/sums.ptx" -t $target -o sums.cubin || exit 1
+    "$heddle" validate "$data/sums.ptx" sums.cubin --launch "$data/sums.json" --races >out
+    [ $? -eq 0 ] && grep -q '^sums: order-dependent' out || { echo "FAIL: $target"; cat out; failed=1; }
+    "$heddle" disasm sums.cubin | sed 's/2\.71828174[0-9]*/2.7182/' >wrong.sass
+    "$heddle" asm wrong.sass -o wrong.cubin && ! cmp -s wrong.cubin sums.cubin || { echo "FAIL: $target: nothing was edited"; failed=1; }
+    "$heddle" validate "$data/sums.ptx" wrong.cubin --launch "$data/sums.json" --races >out
+    [ $? -eq 4 ] && grep -q '^sums: differs' out || { echo "FAIL: $target, a wrong factor"; cat out; failed=1; }
+done
+# A base below its window, brought into it by the displacement: the PTX does what both kinds of code do.
+for target in bru1 sm_75 sm_90; do
+    "$heddle" validate "$data/below.ptx" -t $target --launch "$data/below.json" >out
+    [ $? -eq 0 ] || { echo "FAIL: below, $target"; cat out; failed=1; }
+done
+exit $failed
