@@ -209,12 +209,28 @@ static bool write_all(const Bundle *bundle, const char *folder) {
     return true;
 }
 
+/* A new folder: other files may have kernels of these names, and what is there is not overwritten. */
+static char *new_folder(const Bundle *bundle) {
+    enum { MOST = 10000 };
+    char *name = folder_name(bundle), *folder = name;
+    if (mkdir(bundle->directory, 0777) && errno != EEXIST)
+        return NULL;
+    for (unsigned n = 2; mkdir(folder, 0777); n++) {
+        if (errno != EEXIST || n == MOST)
+            return NULL;
+        folder = arena_printf(&bundle->settings->arena, "%s-%u", name, n);
+    }
+    return folder;
+}
+
 const char *bundle_write(const Bundle *bundle) {
     Arena *arena = &bundle->settings->arena;
-    char *folder = folder_name(bundle);
+    const char *gap = *bundle->note ? "; " : "";
+    char *folder = new_folder(bundle);
     int status = -1;
-    if ((mkdir(bundle->directory, 0777) && errno != EEXIST) || (mkdir(folder, 0777) && errno != EEXIST))
-        return arena_printf(arena, "%s; no bundle: %s: %s", bundle->note, folder, strerror(errno));
+    if (!folder)
+        return arena_printf(arena, "%s%sno bundle in %s: %s", bundle->note, gap, bundle->directory,
+                            strerror(errno));
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
@@ -223,6 +239,6 @@ const char *bundle_write(const Bundle *bundle) {
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    return arena_printf(arena, "%s%s%s%s", bundle->note, *bundle->note ? "; " : "",
-                        status == 0 ? "bundle " : "incomplete bundle ", folder);
+    return arena_printf(arena, "%s%s%s%s", bundle->note, gap, status == 0 ? "bundle " : "incomplete bundle ",
+                        folder);
 }

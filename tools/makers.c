@@ -212,13 +212,13 @@ const char *maker_ptxas_version(Settings *settings) {
     size_t size;
     if (call.told < 0)
         return "";
-    run_call(&call);
+    bool told = run_call(&call) == 0;
     char *text = contents(call.told, &size);
     close(call.told);
     while (size && text[size - 1] == '\n')
         text[--size] = 0;
     char *last = strrchr(text, '\n');
-    const char *version = arena_printf(&settings->arena, "%s", last ? last + 1 : text);
+    const char *version = arena_printf(&settings->arena, "%s", !told ? "" : last ? last + 1 : text);
     mem_free(text);
     return version;
 }

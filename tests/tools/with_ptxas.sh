@@ -108,6 +108,18 @@ grep -q 'last stored by' report.txt && grep -q 'ptxas -arch=sm_80 -O3 kernel.ptx
 "$heddle" validate kernel.ptx heddle.cubin --launch launch.json >out || fail "Heddle's own code in the bundle differs"
 cd ../..
 
+# Results of a state file have no bundles: with --bundles they are looked for again.
+run 4 k --with-ptxas --ptxas ./wrong --state state
+run 4 k --with-ptxas --ptxas ./wrong --state state --bundles later
+says 'bundle later/less-less.json-ptxas-O3'
+# Two files of one name have a folder each; without one the note says why.
+mkdir -p two/x two/y && cp k/less.* two/x && cp k/less.* two/y
+run 4 two --with-ptxas --ptxas ./wrong --bundles both
+[ -f both/less-less.json-ptxas-O3/report.txt ] && [ -f both/less-less.json-ptxas-O3-2/report.txt ] ||
+    fail "two files of one name: $(ls both)"
+run 4 k --with-ptxas --ptxas ./wrong --bundles out
+says '  no bundle in out: Not a directory$'
+
 # Without a result there is a reason.
 run 1 k --with-ptxas --ptxas ./refuses
 says "not compiled .*ptxas: line 7: Arguments mismatch for instruction 'add'"
