@@ -226,27 +226,44 @@ static Verdict judge_rounding(Judge *judge, const PlanLaunch *launch) {
     return verdict;
 }
 
-/* What the PTX reads that was never written, or an operand for which PTX says no result: another compiler may
- * make anything of it. Heddle's own code does what the reference interpreter does. */
-static bool leaves_open(Judge *judge, const PlanLaunch *launch) {
-    SimTrap open = {0};
-    PtxRunOptions options = {.budget = ptx_budget(judge),
+/* Does the PTX read what was never written, or has it an operand for which PTX says no result? A compiler may
+ * make anything of it, and Heddle does where a register was never written. The statement is in `open`. */
+static bool launch_leaves_open(Plan *plan, const PlanLaunch *launch, const PtxModule *module,
+                               SimMemory *memory, uint64_t budget, SimTrap *open) {
+    PtxRunOptions options = {.budget = budget,
                              .report_uninitialised = true,
                              .report_open = true,
                              .on_warning = keep_open,
-                             .user = &open};
+                             .user = open};
     PtxRunResult result = {0};
     Diags quiet = {.sink = silent};
-    SimMemory *memory = judge->b->has_map ? NULL : simmem_clone(judge->before);
-    bool ran = memory && diff_run_ptx(judge->p, launch, judge->m, memory, &options, &result, &quiet);
+    return memory && diff_run_ptx(plan, launch, module, memory, &options, &result, &quiet) &&
+           open->kind != TRAP_NONE;
+}
+
+static bool leaves_open(Judge *judge, const PlanLaunch *launch) {
+    SimTrap open = {0};
+    char line[300];
+    SimMemory *memory = simmem_clone(judge->before);
+    bool found = launch_leaves_open(judge->p, launch, judge->m, memory, ptx_budget(judge), &open);
     if (memory)
         simmem_free(memory);
-    if (!ran || open.kind == TRAP_NONE)
+    if (!found)
         return false;
-    char line[300];
     sim_trap_print(&open, line, sizeof line);
     note(judge->j, "memory differs, but PTX leaves it open: %s", line);
     return true;
+}
+
+static bool plan_leaves_open(Plan *plan, const PtxModule *module, uint64_t budget) {
+    SimTrap open = {0};
+    Diags quiet = {.sink = silent};
+    SimMemory *memory = diff_first_memory(plan, module, &quiet);
+    for (uint32_t i = 0; memory && open.kind == TRAP_NONE && i < plan->launches.n; i++)
+        launch_leaves_open(plan, &plan->launches.at[i], module, memory, budget, &open);
+    if (memory)
+        simmem_free(memory);
+    return open.kind != TRAP_NONE;
 }
 
 /* `unordered`: the launch has stores that nothing orders; `undefined`: it reads what PTX says nothing of. */
@@ -683,8 +700,9 @@ bool judge_compare(Plan *plan, const PtxModule *module, const Binary *binary, co
             return false;
         comparison->verdict = diff_verdict(report);
         bool stopped = report->ptx_trap.kind == TRAP_BUDGET || report->machine_trap.kind == TRAP_BUDGET;
-        comparison->judged = comparison->verdict == VERDICT_DIFFERS && !stopped &&
-                             (auto_sees_order(module, NULL) || !binary->has_map);
+        comparison->judged =
+            comparison->verdict == VERDICT_DIFFERS && !stopped &&
+            (auto_sees_order(module, NULL) || plan_leaves_open(plan, module, once.ptx.budget));
     }
     if (!comparison->judged)
         return true;
