@@ -714,3 +714,39 @@ KERNEL(two_loops_one_head) { // both go back to where the inner one begins
     } while (v);
     out[t] = u << twos;
 }
+
+KERNEL(prefix_code) { // a walk down a tree for each symbol, left from four of its nodes, all of it from a fifth
+    unsigned t = threadIdx.x, pos = t * 3, hash = 0, symbols = 0;
+    while (symbols < 24) {
+        unsigned node = 0;
+        for (;;) {
+            unsigned bit = in[(pos >> 5) & 255] >> (pos & 31) & 1;
+            pos++;
+            if (node == 0) {
+                node = bit ? 2 : 1;
+            } else if (node == 1) {
+                if (bit) {
+                    hash = hash * 3 + 1;
+                    break;
+                }
+                node = 3;
+            } else if (node == 2) {
+                if (!bit) {
+                    hash = hash * 3 + 2;
+                    break;
+                }
+                node = 4;
+            } else if (node == 3) {
+                hash = hash * 7 + bit;
+                break;
+            } else {
+                if (bit)
+                    goto end;
+                node = 3;
+            }
+        }
+        symbols++;
+    }
+end:
+    out[t] = hash + symbols;
+}

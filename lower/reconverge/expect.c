@@ -48,6 +48,7 @@ struct Expect {
     uint32_t *first;     /* [block] the successor slot that follows in the text */
     uint32_t *out;       /* [block] the slot on a shortest way to an end */
     bool assigns;        /* BSSY sets the barrier to the active lanes; else it adds them */
+    bool members;        /* lanes that the barrier does not name go on at its BSYNC; else they wait too */
     uint8_t *copies;     /* [edge] for phis */
     uint32_t *edge_cost; /* [edge] of the copies in a block of its own */
     double *below;       /* [edge] instructions that only it leads to, those in loops as often as they run */
@@ -407,6 +408,11 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
 
 double reconv_expected_instructions(int64_t units) { return (double)units / (WARPS * INST_WEIGHT); }
 
+bool reconv_expect_members(Expect *expect, bool members) {
+    expect->members = members && expect->assigns;
+    return expect->members;
+}
+
 uint64_t reconv_expect_steps(const Expect *expect) { return expect->steps; }
 
 /* ---- one warp ---- */
@@ -480,6 +486,25 @@ static void run_branch(Warp *warp, uint32_t first) {
     warp->current = lowest;
 }
 
+/* The active lanes come to the BSYNC of a block; false: they wait. */
+static bool arrive(Warp *warp, uint32_t *pending) {
+    uint32_t pos = warp->current, arrived = warp->standing[pos] | warp->active,
+             left = *pending & warp->valid & ~arrived;
+    warp->issues += B_WEIGHT;
+    if (warp->expect->members && left && !(*pending & warp->active))
+        return true;
+    if (!warp->expect->members || !left) /* else it keeps its lanes until all are there */
+        *pending = left;
+    if (left) {
+        park(warp, warp->active, pos);
+        resume(warp, left);
+        return false;
+    }
+    warp->standing[pos] = 0;
+    warp->active = arrived;
+    return true;
+}
+
 /* The active lanes run one block, or the BREAKs of an edge. */
 static void step(Warp *warp) {
     Expect *expect = warp->expect;
@@ -494,19 +519,8 @@ static void step(Warp *warp) {
         return;
     }
     expect->steps++;
-    if (expect->join_at[pos]) {
-        uint32_t *pending = &expect->pending[expect->join_at[pos] - 1],
-                 arrived = warp->standing[pos] | warp->active;
-        warp->issues += B_WEIGHT;
-        *pending &= warp->valid & ~arrived;
-        if (*pending) {
-            park(warp, warp->active, pos);
-            resume(warp, *pending);
-            return;
-        }
-        warp->standing[pos] = 0;
-        warp->active = arrived;
-    }
+    if (expect->join_at[pos] && !arrive(warp, &expect->pending[expect->join_at[pos] - 1]))
+        return;
     warp->issues += expect->cost[pos];
     for (uint32_t k = expect->bssys[pos]; k; k = expect->pool.at[k - 1].next) {
         uint32_t *pending = &expect->pending[expect->pool.at[k - 1].join];

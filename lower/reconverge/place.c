@@ -31,6 +31,7 @@ enum {
     STEPS_OF_BLOCK = 512,   /* to find candidates: of each block of the function, as a mean */
     MARGIN = 128,           /* a join saves more than one in so many instructions */
     ROUNDS_MARGIN = 128,    /* the same of a join of several rounds: data that go otherwise lose much by it */
+    INSTEAD_MARGIN = 8,     /* the same of one in place of a header's join that lanes pass */
     DEEPEST = 7,            /* loops told apart */
     MOST_ROUNDS = 6
 };
@@ -523,6 +524,43 @@ static void improve(Search *search, const uint32_t *turn, uint64_t most_steps) {
     }
 }
 
+/* The loop around the one whose header is the join of its rounds, if lanes may wait for others of its rounds.
+ */
+static uint32_t loop_of_rounds(const Places *places, const Join *join) {
+    const Reconv *reconv = places->reconv;
+    uint32_t l = innermost(places, join->block), parent = l == NO_NODE ? l : reconv->loops.at[l].parent;
+    bool may = parent != NO_NODE && join->loop == l && reconv->loops.at[l].header == join->block &&
+               !reconv->loops.at[l].irreducible && rounds_may_wait(places, parent);
+    return may ? parent : NO_NODE;
+}
+
+/* Lanes that left an inner loop with BREAK and come to the BSYNC of its header in a later round of the outer
+ * loop wait there for those that are still in it where BSSY adds to its register. Where it sets it they go
+ * on alone, and their BSSY makes others wait for them alone: nearly every round of the inner loop runs twice
+ * if lanes leave in most. There the join of several rounds does what the other did. */
+static void gather_instead(Search *search) {
+    Places *places = search->places;
+    uint64_t most_steps = reconv_expect_steps(search->e) + MOST_STEPS / 8;
+    bool any = false;
+    if (!reconv_expect_members(search->e, true))
+        return;
+    for (uint32_t k = 0, n = places->all.n; k < n && reconv_expect_steps(search->e) < most_steps; k++) {
+        uint32_t c = places->all.n, block = places->all.at[k].join.block,
+                 loop = places->all.at[k].taken ? loop_of_rounds(places, &places->all.at[k].join) : NO_NODE;
+        if (loop != NO_NODE)
+            add_rounds(places, loop, block);
+        if (places->all.n == c || !with_candidate(search, c))
+            continue;
+        uint64_t before = cost_of(search, places->set, places->nset, UINT64_MAX),
+                 cost = cost_of(search, search->trial, search->ntrial, before);
+        if (cost + before / INSTEAD_MARGIN < before)
+            take_trial(search, cost), any = true;
+    }
+    reconv_expect_members(search->e, false);
+    if (any)
+        search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
+}
+
 /* What the post-dominators that are not of the set would save, which is mostly a loss. */
 static void judge_refused(Search *search) {
     const Places *places = search->places;
@@ -583,6 +621,7 @@ static void choose_set(Places *places) {
     search.cost = cost_of(&search, places->set, places->nset, UINT64_MAX);
     improve(&search, turn, MOST_STEPS);
     restore_better(&search, &few);
+    gather_instead(&search);
     for (unsigned k = 0; k < places->nset; k++) { /* what each is worth, should registers run out */
         search.ntrial = 0;
         for (unsigned m = 0; m < places->nset; m++)
