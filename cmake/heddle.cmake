@@ -4,6 +4,7 @@
 #   heddle_user_test(NAME SOURCE)   a cmocka test of the public library, linked as a user links it, label "unit"
 #   heddle_test_once(NAMES...) tests whose outcome no build changes (the text of the tree, what ptxas says, counted work):
 #                              label "once", ./run-tests asks one build
+#   heddle_test_cost(SECONDS NAMES...) long tests, with about what they take: parallel runs start them first, measured or not
 # SPDX-License-Identifier: MIT
 include_guard(GLOBAL)
 find_package(PkgConfig REQUIRED)
@@ -70,6 +71,14 @@ function(heddle_user_test name source)
     PkgConfig::XXHASH PkgConfig::CMOCKA m)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS unit)
+endfunction()
+
+function(heddle_test_cost seconds)
+  foreach(test ${ARGN})
+    if(TEST ${test})
+      set_property(TEST ${test} PROPERTY COST ${seconds})
+    endif()
+  endforeach()
 endfunction()
 
 function(heddle_test_once)
