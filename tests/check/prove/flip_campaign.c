@@ -102,6 +102,13 @@ static bool made_by_ptxas(Subject *subject, const char *folder) {
     return is_proved(subject);
 }
 
+static void drop_last_subject(void) {
+    Subject *last = &subjects[--nsubjects];
+    if (last->module)
+        ptx_free(last->module);
+    *last = (Subject){0};
+}
+
 /* A program compiled for every target that its .target allows; `dir` holds what its launch file reads. */
 static bool add_subject(const char *folder, const char *name, const char *dir, const char *targets) {
     char *text, *json;
@@ -118,7 +125,7 @@ static bool add_subject(const char *folder, const char *name, const char *dir, c
         s->module = ptx_parse(arena_printf(&arena, "%s.ptx", name), text, bytes, &d);
         DriverOptions options = {.target = isa_target(t), .opt_level = 2, .predicate = PREDICATE_AUTO};
         if (s->module && options.target && !gate_machine(s->module, t, &d)) { /* not of this target */
-            nsubjects--;
+            drop_last_subject();
             continue;
         }
         if (!s->module || !options.target || !driver_compile(&compiled, s->module, &options, &d))
@@ -131,7 +138,7 @@ static bool add_subject(const char *folder, const char *name, const char *dir, c
         s->image_bytes = compiled.image_bytes;
         driver_free(&compiled);
         if (ptxas && !made_by_ptxas(s, folder))
-            nsubjects--;
+            drop_last_subject();
     }
     return true;
 }
