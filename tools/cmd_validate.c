@@ -402,6 +402,8 @@ int cmd_validate(Settings *settings) {
     const char *unfit =
         many && settings->show_launch                            ? "--show-launch is for one module"
         : many && settings->launch_file && settings->ninputs > 1 ? "a launch file is for one module"
+        : settings->with_ptxas && settings->target && !maker_is_native(settings->target)
+            ? "ptxas makes no code for this --target"
         : !many && settings->bundles ? "--bundles is for --with-ptxas, directories or several files"
                                      : NULL;
     if (unfit) {
@@ -412,12 +414,12 @@ int cmd_validate(Settings *settings) {
         return (int)verdict_status(VERDICT_NOT_RUN);
     if (many && settings->launch_file && !cli_read_plan(settings))
         return STATUS_INPUT;
-    if (many)
+    if (many && settings->ninputs)
         return batch_run(settings, &(BatchKind){.command = "validate",
                                                 .module = validate_module,
                                                 .parts = "blocks",
                                                 .threads = "threads"});
-    if (!settings->launch_auto)
+    if (!many && !settings->launch_auto)
         return validate_plan(settings);
     if (settings->ninputs)
         return validate_auto(settings);

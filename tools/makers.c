@@ -72,11 +72,16 @@ static unsigned sm_number(const Target *target) {
     return sscanf(isa_target_name(target), "sm_%u", &number) == 1 ? number : 0;
 }
 
+bool maker_is_native(const Target *target) { return sm_number(target) != 0; }
+
 const Target *maker_native_target(const PtxModule *module) {
     const Target *best = NULL;
-    for (const Target *const *t = isa_targets; *t; t++)
-        if (sm_number(*t) >= module->sm && sm_number(*t) && (!best || sm_number(*t) < sm_number(best)))
+    for (const Target *const *t = isa_targets; *t; t++) {
+        unsigned number = sm_number(*t), so_far = best ? sm_number(best) : 0;
+        bool better = so_far < module->sm ? number > so_far : number >= module->sm && number < so_far;
+        if (number && better)
             best = *t;
+    }
     return best;
 }
 

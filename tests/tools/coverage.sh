@@ -45,6 +45,10 @@ says '"compiles":.4'
 says '^2 of 2 kernels compile (100.0 %), all of 1 of 1 files'
 says_not() { ! grep -q -e "$1" out || { echo "FAIL: something says '$1'"; failed=1; }; }
 says_not missing
+# a .target that no machine has is none of bru1's
+{ printf "$head" sm_100 | sed 's/7\.0/8.6/'; entry eight 'mov.u32 %r1, 1;'; } >newer.ptx
+"$heddle" coverage newer.ptx --own-target >out && { echo "FAIL: sm_100 compiles"; failed=1; }
+says '^newer.ptx:eight  *not compiled  *E0710'
 # more than 20 errors, which other commands do not show, are all counted
 { printf "$head" sm_80; for i in a b c d e f g h i j k l m n o p q r s t u v w x y z; do entry "k$i" "frob$i.u32 %r1, %r2;"; done; } >d/many.ptx
 "$heddle" coverage d/many.ptx >out

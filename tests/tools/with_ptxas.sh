@@ -142,6 +142,15 @@ words=$(for i in 1 2 3 4 5 6 7 8 9; do printf -- '-a%s -b%s -c%s -d%s -e%s ' $i 
 run 0 k --with-ptxas="$words-O3" --ptxas ./right
 says '^ptxas -a1 .*-e9 -O3  *less.ptx:less.json  *equal'
 
+# A .target that no machine here has: refused by all, with the reason. No code of ptxas's for bru1, no input.
+sed 's/version 7.0/version 8.6/; s/sm_80/sm_100/' k/less.ptx >new.ptx
+run 1 new.ptx --with-ptxas --ptxas ./right
+says '^heddle  *new.ptx:less  *not compiled  *.*PTX of .target sm_100 cannot be compiled for sm_90'
+says '^ptxas -O3  *new.ptx:less  *not compiled'
+run 2 k -t bru1 --with-ptxas --ptxas ./right
+run 1 --with-ptxas --ptxas ./right
+grep -q 'no input file' err || fail "a missing input is not named"
+
 # What PTX leaves open is no difference of another compiler's: bits of position above 255, what was never written.
 open() { # NAME STATEMENT
     sed "s/setp.lt.s32 %p0, %r1, 7;/$2 setp.lt.s32 %p0, %r1, 7;/; s/less(/$1(/" k/less.ptx >$1.ptx
