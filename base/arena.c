@@ -45,13 +45,13 @@ static void *alloc_raw(Arena *arena, size_t size_bytes) {
     return p;
 }
 
-void *arena_alloc(Arena *a, size_t size_bytes) {
-    void *p = alloc_raw(a, size_bytes);
+void *arena_alloc(Arena *arena, size_t size_bytes) {
+    void *p = alloc_raw(arena, size_bytes);
     return memset(p, 0, round_up(size_bytes ? size_bytes : 1));
 }
 
-void *arena_copy(Arena *a, const void *data, size_t size_bytes) {
-    void *p = alloc_raw(a, size_bytes);
+void *arena_copy(Arena *arena, const void *data, size_t size_bytes) {
+    void *p = alloc_raw(arena, size_bytes);
     if (size_bytes)
         memcpy(p, data, size_bytes);
     return p;
@@ -101,15 +101,15 @@ void arena_release(Arena *arena, ArenaMark m) {
         arena->chunk->used_bytes = m.used_bytes;
 }
 
-void arena_free(Arena *a) { arena_release(a, (ArenaMark){NULL, 0}); }
+void arena_free(Arena *arena) { arena_release(arena, (ArenaMark){NULL, 0}); }
 
-void *vec_push_raw(Arena *a, void *vec, size_t elem_bytes) {
+void *vec_push_raw(Arena *arena, void *vec, size_t elem_bytes) {
     VEC(unsigned char) *v = vec; /* every VEC has this layout */
     if (v->n == v->cap) {
         unsigned cap = v->cap ? v->cap * 2 : 8;
         if (cap < v->cap)
             scope_give_up(SCOPE_MEMORY, NULL);
-        v->at = arena_grow(a, v->at, v->cap * elem_bytes, cap * elem_bytes);
+        v->at = arena_grow(arena, v->at, v->cap * elem_bytes, cap * elem_bytes);
         v->cap = cap;
     }
     return memset(v->at + elem_bytes * v->n++, 0,

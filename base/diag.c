@@ -84,6 +84,23 @@ static void print_ptx_place(FILE *out, const DiagPlace *place, const char *secti
     fputc(')', out);
 }
 
+/* The parts for Diags.record. */
+static void give_record(const Diags *diags, const Source *s, SrcLoc loc, DiagCode code, Severity severity,
+                        va_list ap) {
+    DiagRecord record = {.code = code, .severity = severity, .source = s, .loc = loc, .place = diags->place};
+    if (!record.place.section)
+        record.place.section = diag_table[code].section;
+    if (s && s->text && loc.i)
+        source_position(s, loc, &record.line, &record.column);
+    const char *format = diags->wording ? diags->wording(code, &record) : NULL;
+    TextStream *stream = text_open();
+    vfprintf(stream->out, format ? format : diag_table[code].format, ap);
+    char *text = text_close(stream, NULL);
+    record.text = text;
+    diags->record(diags->user, &record);
+    mem_free(text);
+}
+
 static bool diag_report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code, va_list ap) {
     bool lack = diag_table[code].severity == LACK;
     Severity sev = lack ? SEV_ERROR : (Severity)diag_table[code].severity;
@@ -92,6 +109,12 @@ static bool diag_report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code
         return false;
     if (sev == SEV_WARNING)
         diags->nwarnings++;
+    if (diags->record) {
+        va_list again;
+        va_copy(again, ap);
+        give_record(diags, s, loc, code, sev, again);
+        va_end(again);
+    }
     if (!diags->sink)
         return false;
     TextStream *stream = text_open();

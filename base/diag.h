@@ -40,13 +40,30 @@ typedef void DiagSink(void *user, Severity severity, const char *line);
  * Whoever goes on to other PTX replaces it; the texts live as long as they stand here. */
 typedef struct {
     const char *section; /* of the PTX ISA document: "9.7.1.1 add" */
+    const char *opcode;  /* "add" */
     const char *reg;     /* the register at fault, else the first of the instruction */
     const char *function;
 } DiagPlace;
 
+/* One diagnostic in its parts, for who prints or hands on in another form; valid during the call only. */
 typedef struct {
-    const Source *source; /* current source or NULL */
-    DiagSink *sink;       /* NULL discards */
+    DiagCode code;
+    Severity severity;
+    const Source *source;  /* NULL: about no file */
+    SrcLoc loc;            /* none, or of the source */
+    uint32_t line, column; /* 1-based; 0: no position, or the source is no text */
+    const char *text;      /* without position, code and place */
+    DiagPlace place;
+} DiagRecord;
+typedef void DiagRecordFn(void *user, const DiagRecord *record);
+/* Another format for the text, with the same arguments; NULL: that of diag.def. `record` has no text yet. */
+typedef const char *DiagWordingFn(DiagCode code, const DiagRecord *record);
+
+typedef struct {
+    const Source *source;   /* current source or NULL */
+    DiagSink *sink;         /* NULL discards */
+    DiagRecordFn *record;   /* told first; NULL: nobody is */
+    DiagWordingFn *wording; /* of `record`; NULL: that of diag.def for all */
     void *user;
     uint32_t nerrors, nwarnings;
     bool all;     /* deliver every error, however many */

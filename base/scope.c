@@ -115,6 +115,20 @@ _Noreturn void scope_give_up(ScopeEnd why, const char *what) {
     longjmp(current->start, 1);
 }
 
+ScopeLimits scope_rest(void) {
+    ScopeLimits rest = {0};
+    if (!current)
+        return rest;
+    if (current->limits.bytes) /* 0 would be no limit */
+        rest.bytes =
+            current->used_bytes < current->limits.bytes ? current->limits.bytes - current->used_bytes : 1;
+    if (current->limits.seconds > 0) {
+        double left = current->limits.seconds - clock_thread_seconds();
+        rest.seconds = left > 1e-6 ? left : 1e-6;
+    }
+    return rest;
+}
+
 void scope_poll(void) {
     const ScopeLimits *limits = current ? &current->limits : NULL;
     if (limits && limits->cancel && limits->cancel(limits->cancel_user))

@@ -28,6 +28,8 @@ typedef struct {
 
 /* Run body(user); NULL: without limits. */
 ScopeResult scope_run(ScopeBody *body, void *user, const ScopeLimits *limits);
+/* What is left of the limits of the scope that runs, without its `cancel`: for a scope in another thread. */
+ScopeLimits scope_rest(void);
 /* Long work calls this every few milliseconds: the place where it is given up for time or because the caller
  * wants it. */
 void scope_poll(void);

@@ -4,16 +4,33 @@ set -eu
 top=$(cd "$(dirname "$0")" && pwd)
 cd "$top"
 
+# What each package of cmake/debian-packages.txt is called elsewhere, as far as the build and quickstart need it.
+FEDORA_PACKAGES="gcc cmake ninja-build pkgconf-pkg-config elfutils-libelf-devel xxhash-devel cjson-devel z3-devel libcmocka-devel mpfr-devel binutils python3 clang"
+ARCH_PACKAGES="gcc cmake ninja pkgconf libelf xxhash cjson z3 cmocka mpfr binutils python clang"
+
 # What cannot be installed is said; cmake then says what it cannot do without.
 install_packages() {
-    command -v dpkg-query >/dev/null 2>&1 || { echo "Not a Debian system: please install the packages of cmake/debian-packages.txt"; return 0; }
+    if ! command -v dpkg-query >/dev/null 2>&1; then
+        if command -v dnf >/dev/null 2>&1; then
+            echo "If something is missing:  sudo dnf install $FEDORA_PACKAGES"
+        elif command -v pacman >/dev/null 2>&1; then
+            echo "If something is missing:  sudo pacman -S --needed $ARCH_PACKAGES"
+        else
+            echo "Not a Debian system: please install what the packages of cmake/debian-packages.txt are there"
+        fi
+        return 0
+    fi
     missing= sudo=
     for p in $(grep -v '^#' cmake/debian-packages.txt); do
         dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $p"
     done
     [ -z "$missing" ] && return 0
     if [ "$(id -u)" != 0 ]; then
-        command -v sudo >/dev/null 2>&1 || { echo "Please install:$missing"; return 0; }
+        # without a terminal nobody can give sudo a password
+        if ! command -v sudo >/dev/null 2>&1 || { [ ! -t 0 ] && ! sudo -n true 2>/dev/null; }; then
+            echo "As root, please:  apt-get install --no-install-recommends$missing"
+            return 0
+        fi
         sudo=sudo
     fi
     echo "Installing$missing"

@@ -73,6 +73,7 @@ typedef struct {
     bool no_map;   /* leave .heddle.map out */
     bool no_ptx;   /* leave .heddle.ptx (the PTX text) out */
     bool new_form; /* NVIDIA's header form of CUDA 13 instead of the older one (native targets) */
+    bool lines;    /* .debug_line, where the PTX has .loc */
 } ElfOptions;
 bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **image, size_t *size_bytes,
                     Diags *diags);

@@ -388,6 +388,7 @@ bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *st
     MatchResult best = {0}, r;
     bool have = false;
     d->place.section = forms[first_form(op)].section;
+    d->place.opcode = ptx_op_name(op);
     if (n == MAX_MODS)
         return form_error(text, size, mods, &(MatchResult){.bad = MAX_MODS - 1}, loc, d);
     for (unsigned f = 1; f < form_count(); f++) {

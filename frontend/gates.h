@@ -12,6 +12,10 @@ typedef struct {
 } PtxNeed;
 #define GATE_VERSION(major, minor) ((major)*10 + (minor))
 
+/* The last minor version of a major version of the PTX ISA that is known; negative: there is no such version.
+ */
+int ptx_last_minor(unsigned major);
+
 /* Of a row of ptx_directives.def; NULL if the text is none. */
 typedef struct {
     const char *text, *section;

@@ -103,18 +103,21 @@ static void add_symbol(Linker *linker, uint32_t part, bool is_func, uint32_t ind
     }
     Symbol *symbol = &linker->symbols.at[at - 1];
     const char *text = str_text(&linker->out->strings, name);
+    const PtxModule *module = linker->parts[part].module;
+    SrcLoc loc = is_func ? module->funcs[index].loc : module->vars[index].loc;
     if (symbol->is_func != is_func) {
-        diag(linker->d, (SrcLoc){0}, DIAG_E0142, text, file_of(linker, symbol->part), file_of(linker, part),
-             "one is a function");
+        diag_in(linker->d, &module->source, loc, DIAG_E0142, text, file_of(linker, symbol->part),
+                file_of(linker, part), "one is a function");
         return;
     }
     if (symbol->rank == RANK_STRONG && rank == RANK_STRONG) {
-        diag(linker->d, (SrcLoc){0}, DIAG_E0140, text, file_of(linker, symbol->part), file_of(linker, part));
+        diag_in(linker->d, &module->source, loc, DIAG_E0140, is_func ? "function" : "variable", text,
+                file_of(linker, symbol->part), file_of(linker, part));
         return;
     }
-    bool larger = !is_func && rank == RANK_COMMON && symbol->rank == RANK_COMMON &&
-                  linker->parts[part].module->vars[index].size_bytes >
-                      linker->parts[symbol->part].module->vars[symbol->index].size_bytes;
+    bool larger =
+        !is_func && rank == RANK_COMMON && symbol->rank == RANK_COMMON &&
+        module->vars[index].size_bytes > linker->parts[symbol->part].module->vars[symbol->index].size_bytes;
     if (rank > symbol->rank || larger) {
         symbol->rank = rank;
         symbol->part = part;

@@ -198,10 +198,14 @@ static uint32_t bind_at(Parser *parser, StrId name, BindKind kind, uint32_t valu
     return parser->binds.n;
 }
 
+static const char *bind_kind_name(BindKind kind) {
+    return kind == B_FUNC ? "function" : kind == B_LABEL ? "label" : "variable";
+}
+
 uint32_t parse_declare(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
     uint32_t slot = *parse_slot_of(parser, &parser->bind_of, name);
     if (slot && parser->binds.at[slot - 1].depth == depth_now(parser)) {
-        diag(parser->d, loc, DIAG_E0110, parse_name_text(parser, name),
+        diag(parser->d, loc, DIAG_E0110, bind_kind_name(kind), parse_name_text(parser, name),
              parse_line_of(parser, parser->binds.at[slot - 1].loc));
         return 0;
     }
@@ -225,7 +229,7 @@ bool parse_declare_range(Parser *parser, StrId prefix, PtxType type, unsigned ve
                          SrcLoc loc) {
     uint32_t *slot = parse_slot_of(parser, &parser->range_of, prefix);
     if (*slot && parser->ranges.at[*slot - 1].depth == depth_now(parser))
-        return diag(parser->d, loc, DIAG_E0110, parse_name_text(parser, prefix),
+        return diag(parser->d, loc, DIAG_E0110, bind_kind_name(B_REG), parse_name_text(parser, prefix),
                     parse_line_of(parser, parser->ranges.at[*slot - 1].loc));
     RegRange *r = VEC_PUSH(&parser->tmp, &parser->ranges);
     Scope *scope = &parser->scopes.at[depth_now(parser)];

@@ -447,6 +447,7 @@ bool parse_insn(Parser *parser) {
     i->loc = loc;
     i->line = parser->line;
     parser->d->place.section = form_section(i->form);
+    parser->d->place.opcode = ptx_op_name((PtxOp)i->op);
     uint32_t refs = parser->refs.n;
     if (!(i->op == PTX_CALL ? parse_call(parser, i) : parse_operands(parser, i)) ||
         !parse_expect(parser, ';', "';'")) {

@@ -12,6 +12,10 @@
 static const uint8_t last_minor[] = {5, 3, 2, 3, 0, 5, 8, 8, 1};
 enum { NEWEST_MAJOR = sizeof last_minor };
 
+int ptx_last_minor(unsigned major) {
+    return major >= 1 && major <= NEWEST_MAJOR ? last_minor[major - 1] : -1;
+}
+
 static bool parse_version(Parser *parser) {
     unsigned major, minor;
     int used = 0;
@@ -295,7 +299,8 @@ static uint32_t enter_function(Parser *parser, PtxFunc *f) {
     }
     Bind b = parser->binds.at[slot - 1];
     if (b.kind != B_FUNC) {
-        diag(parser->d, f->loc, DIAG_E0110, parse_name_text(parser, f->name), parse_line_of(parser, b.loc));
+        diag(parser->d, f->loc, DIAG_E0110, "function", parse_name_text(parser, f->name),
+             parse_line_of(parser, b.loc));
         return 0;
     }
     PtxFunc *old = &parser->funcs.at[b.value - 1];

@@ -40,6 +40,7 @@ extern "C" {
 
 typedef struct HdContext HdContext;
 typedef struct HdModule HdModule; /* PTX or a binary; belongs to its context */
+typedef struct HdMemory HdMemory; /* device memory that stays from launch to launch; belongs to its context */
 
 typedef enum {
     HD_OK,
@@ -59,6 +60,18 @@ typedef enum { HD_NOTE, HD_WARNING, HD_ERROR } HdSeverity;
 
 /* `text` is one message with position, source line and caret, several lines, valid during the call. */
 typedef void HdMessageFn(void *user, HdSeverity severity, const char *text);
+/* The same message in its parts, before `text` is delivered; valid during the call. */
+typedef struct {
+    HdSeverity severity;
+    const char *code;      /* "E0104"; docs: base/diag.def */
+    const char *file;      /* NULL: about no file */
+    uint32_t line, column; /* from 1; 0: no position in a text */
+    const char *text;      /* alone, one line or more */
+    const char *section;   /* of the PTX ISA document, or NULL; so are the next two */
+    const char *reg, *function;
+} HdDiagnostic;
+typedef void HdDiagnosticFn(void *user, const HdDiagnostic *diagnostic);
+
 /* Asked every few milliseconds while a kernel runs (hd_launch, hd_interpret, hd_validate, hd_validate_auto),
  * and between the steps of a compilation. true: the function ends and returns HD_ERR_CANCELLED. A callback
  * may call the library for another context, not for its own. */
@@ -71,6 +84,7 @@ typedef struct {
     /* Host memory that one call may have at a time, beside what the modules have already; 0: no limit.
      * libelf's, and what stdio has for itself, is not counted. */
     size_t max_memory_bytes;
+    HdDiagnosticFn *diagnostic; /* gets `user` too; may be NULL */
 } HdOptions;
 
 typedef struct {
@@ -126,6 +140,13 @@ typedef struct {
     double max_seconds;
     HdPrintFn *print; /* hd_launch, hd_interpret: gets what threads print; NULL: nobody reads it */
     void *print_user;
+    /* hd_launch, hd_interpret: the launch runs on this memory, and no argument is a buffer; NULL: on memory
+     * of its own, in which the module's variables start anew. */
+    HdMemory *memory;
+    /* hd_launch of a binary: threads that execute the blocks, 0: one. Results are the same for programs
+     * without data races whose atomics give the same in any order; of several blocks that trap the lowest is
+     * reported. One thread does it all if host_call is there or the kernel prints or allocates. */
+    unsigned jobs;
 } HdLaunch;
 
 /* A context without modules. `options` is copied; NULL: no messages, no limits. Returns NULL if there is no
@@ -172,6 +193,48 @@ HD_API HdStatus hd_disassemble(HdModule *binary, char **text, size_t *size_bytes
 /* Assembly text to a binary. HD_ERR_INPUT: the text is wrong; messages say where. */
 HD_API HdStatus hd_assemble(HdContext *context, const char *name, const char *text, size_t size_bytes,
                             HdModule **out);
+
+/* What a module says of its kernels. *kernels becomes an array of `n`, with all that it points to for one
+ * hd_free; NULL where there is none. What only code has is 0 for PTX. */
+typedef struct {
+    uint32_t offset_bytes, size_bytes; /* in the block of parameters */
+} HdParam;
+typedef struct {
+    const char *name;
+    const HdParam *params; /* in order; arguments of a launch are of these sizes */
+    size_t nparams;
+    uint32_t param_bytes;
+    uint32_t registers, barriers;        /* of a thread; named barriers (bar.sync) */
+    uint32_t stack_bytes;                /* of a thread, with what it calls; UINT32_MAX: recursive */
+    uint32_t shared_bytes;               /* static */
+    uint32_t max_block[3], req_block[3]; /* .maxntid, .reqntid; 0: not given */
+} HdKernel;
+HD_API HdStatus hd_kernels(const HdModule *module, HdKernel **kernels, size_t *n);
+
+/* Device memory for several launches, in order: allocate, copy in, launch with HdLaunch.memory, copy out. A
+ * module's variables are placed by the first launch with it (or by hd_variable), and keep their values;
+ * modules that have a variable of one name share it. A launch that does not end (HD_ERR_LIMIT by time,
+ * HD_ERR_CANCELLED, HD_ERR_MEMORY) leaves the memory as it was; one that traps leaves what it wrote.
+ * Each launch copies the memory once on the host. Addresses are never 0 and are not used again. */
+HD_API HdStatus hd_memory(HdContext *context, HdMemory **out);
+/* Ends it before its context. NULL: does nothing. */
+HD_API void hd_memory_end(HdMemory *memory);
+/* Memory of the host is device memory at its own address, until hd_release of that address: launches read and
+ * write it directly, and what they wrote stays whatever ends them. HD_ERR_USAGE also if something lies there.
+ */
+HD_API HdStatus hd_map(HdMemory *memory, void *host, size_t size_bytes);
+/* `size_bytes` bytes, all zero, at a multiple of 256. HD_ERR_USAGE also for 0 or more than 64 GiB. */
+HD_API HdStatus hd_allocate(HdMemory *memory, size_t size_bytes, uint64_t *address);
+/* HD_ERR_USAGE: hd_allocate or hd_map did not give this address, or it was released. Later accesses are
+ * traps. */
+HD_API HdStatus hd_release(HdMemory *memory, uint64_t address);
+/* Copy in and out. HD_ERR_USAGE: not all of it lies in one allocation or variable. */
+HD_API HdStatus hd_write(HdMemory *memory, uint64_t address, const void *from, size_t size_bytes);
+HD_API HdStatus hd_read(const HdMemory *memory, uint64_t address, void *to, size_t size_bytes);
+/* Where a .global or .const variable of a module, PTX or binary, lies. HD_ERR_INPUT: it has none of that
+ * name that is in memory. */
+HD_API HdStatus hd_variable(HdMemory *memory, const HdModule *module, const char *name, uint64_t *address,
+                            size_t *size_bytes);
 
 /* Run a launch on the SIMT machine (a binary) or by the PTX reference interpreter (PTX). Buffers are copied
  * in before and back after, and keep what a trapping kernel wrote. Module variables start anew in every
@@ -228,6 +291,10 @@ typedef struct {
     HdReportForm form;       /* text or JSON */
 } HdProveOptions;
 HD_API HdStatus hd_prove(HdModule *ptx, HdModule *binary, const HdProveOptions *options, char **report);
+
+/* Where lanes come together, and why not elsewhere, when this PTX is compiled so: heddle report. Text or
+ * JSON; NULL options: as hd_compile. Errors as hd_compile's. */
+HD_API HdStatus hd_report(HdModule *ptx, const HdCompileOptions *options, HdReportForm form, char **report);
 
 /* Release a text or report of the library; NULL: does nothing. */
 HD_API void hd_free(void *text);

@@ -180,6 +180,8 @@ typedef struct Function {
     VEC(IrVarRow) var_rows;  /* made by colouring */
     uint32_t var_bytes;      /* frame: .local variables and stack-passed parameters */
     uint32_t spill_bytes;    /* frame: spill slots */
+    uint32_t spill_store_bytes,
+        spill_load_bytes;    /* what code for them stores and loads; known from frame on */
     uint32_t shared_bytes;   /* kernels: static shared memory */
     uint32_t nbarriers_used; /* highest named barrier + 1; 16 if held in a register */
     uint32_t b_base;         /* first convergence barrier register it may use */

@@ -138,6 +138,18 @@ static bool mod_is_set(const Parse *parse, const MachInst *in, const char *name)
     return mod >= 0 && isa_mod_get(parse->r, (unsigned)mod, in->mods) != 0;
 }
 
+/* 0F3f800000, as in PTX: `digits` hexadecimal digits of a float's bits. NULL if it is none. */
+static const char *float_by_bits(const char *s, unsigned digits, uint32_t *bits) {
+    char *end;
+    if (s[0] != '0' || (s[1] != 'F' && s[1] != 'f') || !isxdigit((unsigned char)s[2]))
+        return NULL;
+    unsigned long v = strtoul(s + 2, &end, 16);
+    if (end - s != 2 + (long)digits || !isa_parse_ends_word(end))
+        return NULL;
+    *bits = (uint32_t)v;
+    return end;
+}
+
 /* Decimal, INF, QNAN, or the raw bits in hexadecimal. */
 static const char *one_float(Parse *p, const char *s, unsigned type, bool bf16, uint32_t *bits) {
     double v;
@@ -149,6 +161,9 @@ static const char *one_float(Parse *p, const char *s, unsigned type, bool bf16, 
         const char *q = *s == '-' || *s == '+' ? s + 1 : s;
         if (!isdigit((unsigned char)*q))
             return isa_parse_miss(p, s, "expected a number");
+        const char *behind = q == s ? float_by_bits(s, type == VT_H2 ? 4 : 8, bits) : NULL;
+        if (behind)
+            return behind;
         if (q[0] == '0' && (q[1] == 'x' || q[1] == 'X')) {
             *bits = (uint32_t)strtoul(s, &end, 16);
             return end;
@@ -310,6 +325,11 @@ static const char *parse_immediate(Parse *p, const char *s, const IsaField *fiel
     default:
         if (!isdigit((unsigned char)*s) && *s != '-' && *s != '`' && *s != '(')
             return isa_parse_miss(p, s, "expected a number");
+        const char *behind = float_by_bits(s, 8, &bits);
+        if (behind) {
+            *o = op_imm(bits);
+            return behind;
+        }
         if (!(s = isa_parse_number(p, s, &v)))
             return NULL;
         if (v < -(int64_t)0x80000000 || v > 0xffffffffll)

@@ -32,7 +32,7 @@ typedef struct {
 } FuncValue;
 
 typedef struct {
-    IrModule *m;
+    IrModule *module;
     Arena *a;
     CallGraph calls;
     FuncState *fs;
@@ -54,18 +54,18 @@ static bool operand_divergent(const FuncState *state, Operand o) {
     return false;
 }
 
-static void mark_dsts(Uniform *u, FuncState *state, const Inst *i) {
+static void mark_dsts(Uniform *uniform, FuncState *state, const Inst *i) {
     for (unsigned k = 0; k < i->ndst; k++) {
         Operand o = *ir_dst(state->f, i, k);
         for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
-            mark_value(u, state, ir_operand_value(state->f, o, c).i);
+            mark_value(uniform, state, ir_operand_value(state->f, o, c).i);
     }
 }
 
 /* ---- what an instruction makes ---- */
 
-static bool sreg_uniform(const Target *t, unsigned number) {
-    enum IsaVaries varies = isa_sreg_varies(t, number);
+static bool sreg_uniform(const Target *target, unsigned number) {
+    enum IsaVaries varies = isa_sreg_varies(target, number);
     return varies == ISA_VARIES_WARP || varies == ISA_VARIES_MOVES;
 }
 
@@ -120,14 +120,14 @@ static bool is_branch(const Inst *i) {
     return (i->op == OT_BRA || i->op == OT_BRX) && !(i->flags & IF_UNIFORM);
 }
 
-static void mark_phis(Uniform *u, FuncState *state, uint32_t block) {
+static void mark_phis(Uniform *uniform, FuncState *state, uint32_t block) {
     const Block *b = ir_block(state->f, (BlockId){block});
     for (unsigned p = 0; p < b->insts.n; p++) {
         const Inst *i = ir_inst(state->f, b->insts.at[p]);
         if (i->op != IR_PHI)
             return;
         if (uniform_phi_chooses(state->f, i))
-            mark_dsts(u, state, i);
+            mark_dsts(uniform, state, i);
     }
 }
 
@@ -155,16 +155,17 @@ static Inst *entry_inst(FuncState *state) {
     return i && i->op == IR_ENTRY ? i : NULL;
 }
 
-static void enter_apart(Uniform *u, uint32_t func) {
-    FuncState *callee = &u->fs[func];
+static void enter_apart(Uniform *uniform, uint32_t func) {
+    FuncState *callee = &uniform->fs[func];
     if (!callee->analysed || callee->entry_divergent)
         return;
     callee->entry_divergent = true;
-    VEC_ADD(u->a, &u->entered, func);
+    VEC_ADD(uniform->a, &uniform->entered, func);
 }
 
 /* Parameters of the callee in register r, or (r < 0) those for which the call has no argument. */
-static void mark_params(Uniform *u, FuncState *callee, int r, const FuncState *caller, const Inst *call) {
+static void mark_params(Uniform *uniform, FuncState *callee, int r, const FuncState *caller,
+                        const Inst *call) {
     const Inst *entry = entry_inst(callee);
     for (unsigned k = 0; entry && k < entry->ndst; k++) {
         Operand o = *ir_dst(callee->f, entry, k), arg;
@@ -172,88 +173,88 @@ static void mark_params(Uniform *u, FuncState *callee, int r, const FuncState *c
             ValId param = ir_operand_value(callee->f, o, c);
             int reg = ir_value(callee->f, param)->fixed_reg;
             if (r < 0 ? !find_fixed(caller, call, false, reg, &arg) : reg == r)
-                mark_value(u, callee, param.i);
+                mark_value(uniform, callee, param.i);
         }
     }
 }
 
 /* Results of the call in register r. */
-static void mark_results(Uniform *u, FuncState *caller, const Inst *call, int r) {
+static void mark_results(Uniform *uniform, FuncState *caller, const Inst *call, int r) {
     for (unsigned k = 0; k < call->ndst; k++) {
         Operand o = *ir_dst(caller->f, call, k);
         for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
             ValId v = ir_operand_value(caller->f, o, c);
             if (ir_value(caller->f, v)->fixed_reg == r)
-                mark_value(u, caller, v.i);
+                mark_value(uniform, caller, v.i);
         }
     }
 }
 
-static const Inst *site_inst(const Uniform *u, uint32_t site, FuncState **caller) {
-    *caller = &u->fs[u->calls.sites[site].caller];
-    return ir_inst((*caller)->f, u->calls.sites[site].inst);
+static const Inst *site_inst(const Uniform *uniform, uint32_t site, FuncState **caller) {
+    *caller = &uniform->fs[uniform->calls.sites[site].caller];
+    return ir_inst((*caller)->f, uniform->calls.sites[site].inst);
 }
 
 /* Lanes return from different places with different instances: no result is known to be uniform. */
-static void mark_all_results(Uniform *u, const FuncState *callee) {
-    CALLS_INTO(&u->calls, callee->f->index, at) {
+static void mark_all_results(Uniform *uniform, const FuncState *callee) {
+    CALLS_INTO(&uniform->calls, callee->f->index, at) {
         FuncState *caller;
-        const Inst *call = site_inst(u, *at, &caller);
+        const Inst *call = site_inst(uniform, *at, &caller);
         if (caller->analysed)
-            mark_dsts(u, caller, call);
+            mark_dsts(uniform, caller, call);
     }
 }
 
 /* A value that stands in a register at RET has become divergent. */
-static void return_value(Uniform *u, FuncState *callee, const Inst *ret, ValId v) {
+static void return_value(Uniform *uniform, FuncState *callee, const Inst *ret, ValId v) {
     Operand held;
     int r = ir_value(callee->f, v)->fixed_reg;
     if (!find_fixed(callee, ret, false, r, &held) || held.value != v.i)
         return;
-    CALLS_INTO(&u->calls, callee->f->index, at) {
+    CALLS_INTO(&uniform->calls, callee->f->index, at) {
         FuncState *caller;
-        const Inst *call = site_inst(u, *at, &caller);
-        u->m->steps++;
+        const Inst *call = site_inst(uniform, *at, &caller);
+        uniform->module->steps++;
         if (caller->analysed)
-            mark_results(u, caller, call, r);
+            mark_results(uniform, caller, call, r);
     }
 }
 
 /* A value that a call hands over has become divergent. */
-static void pass_value(Uniform *u, FuncState *caller, const Inst *call, ValId v) {
+static void pass_value(Uniform *uniform, FuncState *caller, const Inst *call, ValId v) {
     const Function *f = ir_callee(caller->f, call);
     Operand held;
     int r = ir_value(caller->f, v)->fixed_reg;
-    if (!f || !u->fs[f->index].analysed)
+    if (!f || !uniform->fs[f->index].analysed)
         return;
     if (operand_divergent(caller, call->guard))
-        enter_apart(u, f->index);
+        enter_apart(uniform, f->index);
     if (find_fixed(caller, call, false, r, &held) && held.value == v.i)
-        mark_params(u, &u->fs[f->index], r, caller, call);
+        mark_params(uniform, &uniform->fs[f->index], r, caller, call);
 }
 
 /* What holds of a call whatever is divergent. */
-static void start_call(Uniform *u, FuncState *caller, const Inst *call) {
+static void start_call(Uniform *uniform, FuncState *caller, const Inst *call) {
     const Function *f = ir_callee(caller->f, call);
-    if (!f || !u->fs[f->index].analysed || u->fs[f->index].nreturns == 0) {
-        mark_dsts(u, caller, call);
-        if (!f || !u->fs[f->index].analysed)
+    if (!f || !uniform->fs[f->index].analysed || uniform->fs[f->index].nreturns == 0) {
+        mark_dsts(uniform, caller, call);
+        if (!f || !uniform->fs[f->index].analysed)
             return;
     }
-    mark_params(u, &u->fs[f->index], -1, caller, call);
+    mark_params(uniform, &uniform->fs[f->index], -1, caller, call);
 }
 
 /* Results that some RET does not give. */
-static void start_return(Uniform *u, FuncState *callee, const Inst *ret) {
-    CALLS_INTO(&u->calls, callee->f->index, at) {
+static void start_return(Uniform *uniform, FuncState *callee, const Inst *ret) {
+    CALLS_INTO(&uniform->calls, callee->f->index, at) {
         FuncState *caller;
-        const Inst *call = site_inst(u, *at, &caller);
+        const Inst *call = site_inst(uniform, *at, &caller);
         for (unsigned k = 0; caller->analysed && k < call->ndst; k++) {
             Operand o = *ir_dst(caller->f, call, k), held;
             for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
                 ValId v = ir_operand_value(caller->f, o, c);
                 if (!find_fixed(callee, ret, false, ir_value(caller->f, v)->fixed_reg, &held))
-                    mark_value(u, caller, v.i);
+                    mark_value(uniform, caller, v.i);
             }
         }
     }
@@ -262,83 +263,83 @@ static void start_return(Uniform *u, FuncState *callee, const Inst *ret) {
 /* ---- the fixpoint ---- */
 
 /* Some lanes may not come to the block. */
-static void flow_apart(Uniform *u, FuncState *state, uint32_t block) {
+static void flow_apart(Uniform *uniform, FuncState *state, uint32_t block) {
     const Block *b = ir_block(state->f, (BlockId){block});
     for (unsigned p = 0; p < b->insts.n; p++) {
         const Inst *i = ir_inst(state->f, b->insts.at[p]);
-        u->m->steps++;
+        uniform->module->steps++;
         const Function *callee = i->op == OT_CALL ? ir_callee(state->f, i) : NULL;
         if (callee)
-            enter_apart(u, callee->index);
+            enter_apart(uniform, callee->index);
         if (i->op == OT_RET && state->nreturns > 1)
-            mark_all_results(u, state);
+            mark_all_results(uniform, state);
     }
 }
 
-static void take_answers(Uniform *u, FuncState *state) {
+static void take_answers(Uniform *uniform, FuncState *state) {
     Divergence *c = &state->control;
     while (c->joins.n)
-        mark_phis(u, state, c->joins.at[--c->joins.n]);
+        mark_phis(uniform, state, c->joins.at[--c->joins.n]);
     while (c->leaves.n)
-        mark_value(u, state, c->leaves.at[--c->leaves.n]);
+        mark_value(uniform, state, c->leaves.at[--c->leaves.n]);
     while (c->flows.n)
-        flow_apart(u, state, c->flows.at[--c->flows.n]);
+        flow_apart(uniform, state, c->flows.at[--c->flows.n]);
 }
 
-static void visit_inst(Uniform *u, FuncState *state, uint32_t id) {
+static void visit_inst(Uniform *uniform, FuncState *state, uint32_t id) {
     const Inst *i = ir_inst(state->f, (InstId){id});
     uint32_t block = state->uses.inst_block[id];
-    u->m->steps += 1 + i->ndst;
+    uniform->module->steps += 1 + i->ndst;
     if (i->op == IR_PARCOPY) { /* each destination has its own source */
         for (unsigned k = 0; k < i->ndst; k++)
             if (operand_divergent(state, *ir_src(state->f, i, k)) && ir_dst(state->f, i, k)->kind == OPK_VAL)
-                mark_value(u, state, ir_operand_value(state->f, *ir_dst(state->f, i, k), 0).i);
+                mark_value(uniform, state, ir_operand_value(state->f, *ir_dst(state->f, i, k), 0).i);
         return;
     }
     unsigned m = makes(state, i);
     if (m == MAKES_DIVERGENT || (m == MAKES_BY_DATA && inputs_divergent(state, i)) ||
         (m == MAKES_UNIFORM && operand_divergent(state, i->guard)))
-        mark_dsts(u, state, i);
+        mark_dsts(uniform, state, i);
     if (is_branch(i) && ir_block(state->f, (BlockId){block})->succs.n > 1 && inputs_divergent(state, i))
         uniform_diverge(&state->control, block);
     if (i->op == OT_RET && operand_divergent(state, i->guard))
         uniform_return_early(&state->control, block);
-    take_answers(u, state);
+    take_answers(uniform, state);
 }
 
 /* Frame addresses differ now, and its callees are entered as it is. */
-static void visit_entered(Uniform *u, FuncState *state) {
+static void visit_entered(Uniform *uniform, FuncState *state) {
     for (unsigned n = 0; n < state->f->layout.n; n++) {
         const Block *b = ir_block(state->f, state->f->layout.at[n]);
-        u->m->steps += b->insts.n;
+        uniform->module->steps += b->insts.n;
         for (unsigned p = 0; p < b->insts.n; p++)
             if (ir_inst(state->f, b->insts.at[p])->op == IR_FRAME_ADDR)
-                visit_inst(u, state, b->insts.at[p].i);
+                visit_inst(uniform, state, b->insts.at[p].i);
     }
-    CALL_SITES(&u->calls, state->f->index, site)
+    CALL_SITES(&uniform->calls, state->f->index, site)
         if (site->callee != NO_NODE)
-            enter_apart(u, site->callee);
+            enter_apart(uniform, site->callee);
 }
 
-static void visit_users(Uniform *u, FuncState *state, uint32_t v) {
+static void visit_users(Uniform *uniform, FuncState *state, uint32_t v) {
     for (uint32_t k = state->uses.user_at[v]; k < state->uses.user_at[v + 1]; k++) {
         const Inst *i = ir_inst(state->f, (InstId){state->uses.users[k]});
-        visit_inst(u, state, state->uses.users[k]);
+        visit_inst(uniform, state, state->uses.users[k]);
         if (i->op == OT_CALL)
-            pass_value(u, state, i, (ValId){v});
+            pass_value(uniform, state, i, (ValId){v});
         else if (i->op == OT_RET)
-            return_value(u, state, i, (ValId){v});
+            return_value(uniform, state, i, (ValId){v});
     }
 }
 
-static void drain(Uniform *u) {
-    while (u->work.n || u->entered.n) {
-        if (u->entered.n) {
-            visit_entered(u, &u->fs[u->entered.at[--u->entered.n]]);
+static void drain(Uniform *uniform) {
+    while (uniform->work.n || uniform->entered.n) {
+        if (uniform->entered.n) {
+            visit_entered(uniform, &uniform->fs[uniform->entered.at[--uniform->entered.n]]);
             continue;
         }
-        FuncValue next = u->work.at[--u->work.n];
-        visit_users(u, &u->fs[next.func], next.value);
+        FuncValue next = uniform->work.at[--uniform->work.n];
+        visit_users(uniform, &uniform->fs[next.func], next.value);
     }
 }
 
@@ -370,16 +371,16 @@ static void collect_users(Uniform *uniform, FuncState *state) {
     }
 }
 
-static void start_function(Uniform *u, Function *f) {
-    FuncState *state = &u->fs[f->index];
+static void start_function(Uniform *uniform, Function *f) {
+    FuncState *state = &uniform->fs[f->index];
     state->f = f;
     state->analysed = f->blocks.n > 1;
     if (!state->analysed)
         return;
     cfg_remove_unreachable(f);
-    state->divergent = ARENA_ARRAY(u->a, bool, f->values.n);
-    state->uses.inst_block = ARENA_ARRAY(u->a, uint32_t, f->insts.n);
-    collect_users(u, state);
+    state->divergent = ARENA_ARRAY(uniform->a, bool, f->values.n);
+    state->uses.inst_block = ARENA_ARRAY(uniform->a, uint32_t, f->insts.n);
+    collect_users(uniform, state);
     for (unsigned n = 0; n < f->layout.n; n++) {
         const Block *b = ir_block(f, f->layout.at[n]);
         for (unsigned p = 0; p < b->insts.n; p++) {
@@ -387,29 +388,29 @@ static void start_function(Uniform *u, Function *f) {
             state->nreturns += ir_inst(f, b->insts.at[p])->op == OT_RET;
         }
     }
-    uniform_control_start(&state->control, u->a, f, &state->uses, &u->m->steps);
+    uniform_control_start(&state->control, uniform->a, f, &state->uses, &uniform->module->steps);
     for (unsigned n = 0; n < f->layout.n; n++) {
         uint32_t l = state->control.loops.innermost[f->layout.at[n].i];
         ir_block(f, f->layout.at[n])->loop_depth = l == NO_NODE ? 0 : state->control.loops.at[l].depth;
     }
 }
 
-static void seed(Uniform *u, FuncState *state) {
+static void seed(Uniform *uniform, FuncState *state) {
     const Inst *entry = entry_inst(state);
-    if (u->calls.open[state->f->index] && !state->f->is_entry) {
-        enter_apart(u, state->f->index);
+    if (uniform->calls.open[state->f->index] && !state->f->is_entry) {
+        enter_apart(uniform, state->f->index);
         if (entry)
-            mark_dsts(u, state, entry);
+            mark_dsts(uniform, state, entry);
     }
     for (unsigned n = 0; n < state->f->layout.n; n++) {
         const Block *b = ir_block(state->f, state->f->layout.at[n]);
         for (unsigned p = 0; p < b->insts.n; p++) {
             const Inst *i = ir_inst(state->f, b->insts.at[p]);
-            visit_inst(u, state, b->insts.at[p].i);
+            visit_inst(uniform, state, b->insts.at[p].i);
             if (i->op == OT_CALL)
-                start_call(u, state, i);
+                start_call(uniform, state, i);
             else if (i->op == OT_RET)
-                start_return(u, state, i);
+                start_return(uniform, state, i);
         }
     }
 }
@@ -425,10 +426,10 @@ static void store_results(FuncState *state) {
             !state->entry_divergent && !flow[state->f->layout.at[n].i];
 }
 
-bool pass_uniformity(IrModule *module, Diags *d) {
-    (void)d;
+bool pass_uniformity(IrModule *module, Diags *diags) {
+    (void)diags;
     Arena a = {0};
-    Uniform u = {.m = module, .a = &a};
+    Uniform u = {.module = module, .a = &a};
     u.fs = ARENA_ARRAY(&a, FuncState, module->funcs.n);
     for (unsigned k = 0; k < module->funcs.n; k++)
         start_function(&u, module->funcs.at[k]);

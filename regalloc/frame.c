@@ -42,6 +42,7 @@ static void set_up_kernel(Function *f, uint32_t frame_bytes) {
 /* IR_SPILL and IR_RELOAD take the place of STL and LDL. */
 static InstId stack_access(Function *f, const Inst *i) {
     bool store = i->op == IR_SPILL;
+    *(store ? &f->spill_store_bytes : &f->spill_load_bytes) += 4;
     Operand reg = store ? *ir_src(f, i, 0) : *ir_dst(f, i, 0);
     uint32_t offset = f->var_bytes + (store ? ir_src(f, i, 1) : ir_src(f, i, 0))->value;
     LocId loc = i->loc;

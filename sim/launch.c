@@ -21,7 +21,8 @@ SimMemory *simmem_create(void) {
 }
 
 static void alloc_release(SimAlloc *alloc) {
-    mem_free(alloc->data);
+    if (!alloc->borrowed)
+        mem_free(alloc->data);
     mem_free(alloc->written);
     mem_free(alloc->addresses);
     mem_free(alloc->name);
@@ -59,7 +60,8 @@ const SimTexture *simmem_texture(const SimMemory *mem, uint32_t number) {
 
 /* Host storage for `a` (size set), not cleared. */
 static void alloc_storage(SimAlloc *alloc, const char *name) {
-    alloc->data = mem_aligned(64, data_bytes(alloc->size_bytes));
+    if (!alloc->borrowed)
+        alloc->data = mem_aligned(64, data_bytes(alloc->size_bytes));
     alloc->written = mem_zeroed(1, written_bytes(alloc->size_bytes));
     alloc->name = mem_text(name);
 }
@@ -85,14 +87,56 @@ uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes) {
     return a.address;
 }
 
+static bool overlaps(uint64_t address, uint64_t size, uint64_t other, uint64_t other_size) {
+    return address < other + other_size && other < address + size;
+}
+
+bool simmem_map(SimMemory *mem, void *host, uint64_t size) {
+    SimAlloc a = {.address = (uint64_t)(uintptr_t)host, .size_bytes = size, .borrowed = true, .data = host};
+    uint64_t windows_end = SIM_CONST_WINDOW + SIM_WINDOW_BYTES;
+    uint32_t at = 0;
+    if (size == 0 || size > MAX_ALLOC_BYTES || a.address + size < a.address ||
+        overlaps(a.address, size, SIM_FUNC_BASE, windows_end - SIM_FUNC_BASE))
+        return false;
+    for (uint32_t i = 0; i < mem->nallocs; i++) {
+        if (overlaps(a.address, size, mem->allocs[i].address, mem->allocs[i].size_bytes))
+            return false;
+        at += mem->allocs[i].address < a.address;
+    }
+    grow_allocs(mem);
+    alloc_storage(&a, "");
+    memset(a.written, 0xff, written_bytes(size));
+    memmove(mem->allocs + at + 1, mem->allocs + at, (mem->nallocs++ - at) * sizeof *mem->allocs);
+    mem->allocs[at] = a;
+    uint64_t end =
+        (a.address + size + SIM_GUARD_BYTES + SIM_ALLOC_ALIGN - 1) / SIM_ALLOC_ALIGN * SIM_ALLOC_ALIGN;
+    mem->next_address = end > mem->next_address ? end : mem->next_address;
+    return true;
+}
+
+bool simmem_remove(SimMemory *mem, uint64_t address) {
+    SimAlloc *alloc = simmem_find(mem, address, 0);
+    if (!alloc || alloc->address != address)
+        return false;
+    uint32_t at = (uint32_t)(alloc - mem->allocs);
+    alloc_release(alloc);
+    memmove(alloc, alloc + 1, (--mem->nallocs - at) * sizeof *alloc);
+    return true;
+}
+
 SimMemory *simmem_clone(const SimMemory *mem) {
     SimMemory *memory = simmem_create();
     for (uint32_t i = 0; i < mem->nallocs; i++) {
         const SimAlloc *from = &mem->allocs[i];
-        SimAlloc a = {.address = from->address, .size_bytes = from->size_bytes, .read_only = from->read_only};
+        SimAlloc a = {.address = from->address,
+                      .size_bytes = from->size_bytes,
+                      .read_only = from->read_only,
+                      .borrowed = from->borrowed,
+                      .data = from->data};
         grow_allocs(memory);
         alloc_storage(&a, from->name);
-        memcpy(a.data, from->data, data_bytes(a.size_bytes));
+        if (!a.borrowed)
+            memcpy(a.data, from->data, data_bytes(a.size_bytes));
         memcpy(a.written, from->written, written_bytes(a.size_bytes));
         if (from->addresses) {
             a.addresses = mem_alloc(address_bytes(a.size_bytes));
@@ -186,7 +230,7 @@ void simmem_mark_written(SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_b
             memset(alloc->written + i / 8, 0xff, n);
             i += (uint64_t)n * 8;
         } else {
-            alloc->written[i / 8] = (uint8_t)(alloc->written[i / 8] | 1u << (i & 7));
+            simmem_mark_bits(&alloc->written[i / 8], (uint8_t)(1u << (i & 7)));
             i++;
         }
     }

@@ -35,6 +35,7 @@ typedef struct {
                             8-byte word i (what guest code does to it since is not followed) */
     char *name;          /* never NULL; "" if anonymous */
     bool read_only;      /* .const variables */
+    bool borrowed;       /* data is the host's, at its own address: not released, and one for all clones */
 } SimAlloc;
 
 typedef struct {
@@ -55,6 +56,11 @@ SimMemory *simmem_clone(const SimMemory *mem); /* same addresses, own bytes; NUL
 /* A new zeroed, unwritten allocation; its guest address, or 0 if size_bytes is 0 or beyond 64 GiB or the host
  * has no memory. Addresses depend only on the sequence of sizes. */
 uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes);
+/* Memory of the host is guest memory at the same address, all of it written; without slack behind its end.
+ * False: another allocation, or a window of generic addresses, lies there. Later allocations lie above. */
+bool simmem_map(SimMemory *mem, void *host, uint64_t size_bytes);
+/* Ends the allocation that begins there; false: none does. */
+bool simmem_remove(SimMemory *mem, uint64_t address);
 /* The allocation that holds all of [address, address + size_bytes), or NULL. */
 SimAlloc *simmem_find(const SimMemory *mem, uint64_t address, uint64_t size_bytes);
 SimAlloc *simmem_find_name(const SimMemory *mem, const char *name); /* NULL if there is none */
@@ -66,6 +72,11 @@ bool simmem_write_address(SimMemory *mem, uint64_t address, uint64_t value);
 bool simmem_is_address(const SimAlloc *alloc, uint64_t offset_bytes); /* of an aligned word */
 bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t size_bytes);
 void simmem_mark_written(SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes);
+/* Bits of one byte of SimAlloc.written: other threads may set others of them. */
+static inline void simmem_mark_bits(uint8_t *at, uint8_t bits) {
+    if (bits & ~__atomic_load_n(at, __ATOMIC_RELAXED))
+        __atomic_fetch_or(at, bits, __ATOMIC_RELAXED);
+}
 bool simmem_is_written(const SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes);
 
 /* One more texture, whose texels are in an allocation of the memory; its handle, 0 if there are too many. */

@@ -1,7 +1,7 @@
 #!/bin/sh
-# find_nvidia.sh TOOL [COMMAND...]: where a ptxas or nvdisasm is that the tests can use, or status 77 and a line on standard
-# error that says why there is none: it is not found ($PTXAS or $NVDISASM, PATH, CUDA's folder, Triton's), does not run
-# here, or is too old for the machines and the PTX of the tests. With COMMAND, runs it with PTXAS or NVDISASM set.
+# find_nvidia.sh TOOL [COMMAND...]: where a ptxas, nvdisasm or nvcc is that the tests can use, or status 77 and a line on standard
+# error that says why there is none: it is not found ($PTXAS, $NVDISASM or $NVCC, PATH, CUDA's folder, Triton's), does not run
+# here, or is too old for the machines and the PTX of the tests. With COMMAND, runs it with PTXAS, NVDISASM or NVCC set.
 # SPDX-License-Identifier: MIT
 tool=$1
 shift
@@ -14,6 +14,9 @@ works() { # PATH: what the tests ask of it, of the newest version and the machin
             printf '.version 9.0\n.target sm_%s\n.address_size 64\n.entry k() { ret; }\n' $sm >"$work/k.ptx"
             "$1" -arch=sm_$sm "$work/k.ptx" -o "$work/k.cubin" >"$work/out" 2>&1 || return 1
         done ;;
+    nvcc)
+        echo '__global__ void k() {}' >"$work/k.cu"
+        "$1" -arch=sm_80 -ptx "$work/k.cu" -o "$work/k.ptx" >"$work/out" 2>&1 ;;
     nvdisasm)
         printf '\030\171\0\0\0\0\0\0\0\0\0\0\0\300\017\0' >"$work/nop"
         for sm in 75 90; do
@@ -24,7 +27,8 @@ works() { # PATH: what the tests ask of it, of the newest version and the machin
 case $tool in
 ptxas) told=$PTXAS ;;
 nvdisasm) told=$NVDISASM ;;
-*) echo "find_nvidia.sh: $tool is none of ptxas, nvdisasm" >&2; exit 1 ;;
+nvcc) told=$NVCC ;;
+*) echo "find_nvidia.sh: $tool is none of ptxas, nvdisasm, nvcc" >&2; exit 1 ;;
 esac
 found=$told
 [ -n "$told" ] || found=$(command -v "$tool")
@@ -46,5 +50,6 @@ else
     case $tool in
     ptxas) PTXAS=$found "$@" ;;
     nvdisasm) NVDISASM=$found "$@" ;;
+    nvcc) NVCC=$found "$@" ;;
     esac
 fi

@@ -193,7 +193,7 @@ static void compare(Settings *settings, const Side sides[2]) {
 bool cli_against(Settings *settings, const PtxModule *ptx) {
     char *data;
     size_t size;
-    if (!file_read(&settings->arena, settings->against, &settings->diags, &data, &size))
+    if (!cli_read_program(settings, settings->against, false, &data, &size))
         return false;
     Binary *other = cli_load(settings, settings->against, data, size), *ours = NULL;
     if (other) {

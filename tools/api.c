@@ -2,6 +2,7 @@
  * so that it returns whatever happens; results leave the scope only when the work is done.
  * SPDX-License-Identifier: MIT */
 #include "heddle.h"
+#include "tools/api.h"
 #include "base/scope.h"
 #include "check/prove/prove.h"
 #include "check/static/check.h"
@@ -14,42 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct HdModule {
-    HdContext *context;
-    HdModule *next;
-    PtxModule *ptx; /* PTX */
-    Binary *binary; /* or a binary */
-    void *image;
-    size_t image_bytes;
-    char *name;
-};
-
-struct HdContext {
-    HdOptions options;
-    HdModule *modules;
-};
-
-/* What a function is asked, and what its work found. The function itself has checked the former. */
 typedef struct {
-    HdContext *context;
-    HdModule *ptx, *binary;
-    const char *name;
-    const void *bytes;
-    size_t size_bytes;
-    const void *options;
-    const HdLaunch *launch;
-    uint64_t seed;
-    bool wants_report;
-    HdStatus status;
-    HdModule *module;
-    char *text;
-    size_t text_bytes;
-} Call;
-typedef void CallFn(Call *call);
-
-typedef struct {
-    CallFn *work;
-    Call *call;
+    ApiFn *work;
+    ApiCall *call;
 } Job;
 
 static void deliver(void *user, Severity severity, const char *line) {
@@ -59,14 +27,33 @@ static void deliver(void *user, Severity severity, const char *line) {
         context->options.message(context->options.user, s, line);
 }
 
-static Diags diags(HdContext *c) { return (Diags){.sink = deliver, .user = c}; }
+static void deliver_parts(void *user, const DiagRecord *record) {
+    const HdContext *context = user;
+    static const HdSeverity severities[] = {
+        [SEV_NOTE] = HD_NOTE, [SEV_WARNING] = HD_WARNING, [SEV_ERROR] = HD_ERROR};
+    context->options.diagnostic(context->options.user,
+                                &(HdDiagnostic){.severity = severities[record->severity],
+                                                .code = diag_code_name(record->code),
+                                                .file = record->source ? record->source->name : NULL,
+                                                .line = record->line,
+                                                .column = record->column,
+                                                .text = record->text,
+                                                .section = record->place.section,
+                                                .reg = record->place.reg,
+                                                .function = record->place.function});
+}
+
+Diags hd_diags(HdContext *context) {
+    return (Diags){
+        .sink = deliver, .record = context->options.diagnostic ? deliver_parts : NULL, .user = context};
+}
 
 static void do_job(void *user) {
     const Job *job = user;
     job->work(job->call);
 }
 
-static HdStatus run_call(CallFn *work, Call *call) {
+HdStatus hd_run(ApiFn *work, ApiCall *call) {
     const HdOptions *options = &call->context->options;
     ScopeLimits limits = {.bytes = options->max_memory_bytes,
                           .seconds = call->launch ? call->launch->max_seconds : 0,
@@ -76,6 +63,7 @@ static HdStatus run_call(CallFn *work, Call *call) {
     if (result.end != SCOPE_DONE) { /* the scope has released them */
         call->text = NULL;
         call->module = NULL;
+        call->after = NULL;
     }
     switch (result.end) {
     case SCOPE_DONE: return call->status;
@@ -87,16 +75,16 @@ static HdStatus run_call(CallFn *work, Call *call) {
     return HD_ERR_INTERNAL;
 }
 
-static HdStatus module_call(CallFn *work, Call call, HdModule **out) {
-    HdStatus status = run_call(work, &call);
+static HdStatus module_call(ApiFn *work, ApiCall call, HdModule **out) {
+    HdStatus status = hd_run(work, &call);
     *out = call.module;
     return status;
 }
 
 /* `report` may be NULL. */
-static HdStatus report_call(CallFn *work, Call call, char **report) {
+static HdStatus report_call(ApiFn *work, ApiCall call, char **report) {
     call.wants_report = report != NULL;
-    HdStatus status = run_call(work, &call);
+    HdStatus status = hd_run(work, &call);
     if (report)
         *report = call.text;
     return status;
@@ -114,6 +102,7 @@ HdContext *hd_create(const HdOptions *options) {
 void hd_destroy(HdContext *context) {
     if (!context)
         return;
+    hd_free_memories(context);
     while (context->modules) {
         HdModule *module = context->modules;
         context->modules = module->next;
@@ -128,7 +117,7 @@ void hd_destroy(HdContext *context) {
 }
 
 /* The last step of a call's work: from here on the module is the context's. */
-static void add_module(Call *call, const char *name, HdModule module) {
+static void add_module(ApiCall *call, const char *name, HdModule module) {
     HdModule *added = mem_alloc(sizeof *added);
     *added = module;
     added->name = mem_text(name);
@@ -138,8 +127,8 @@ static void add_module(Call *call, const char *name, HdModule module) {
     call->status = HD_OK;
 }
 
-static void parse(Call *call) {
-    Diags d = diags(call->context);
+static void parse(ApiCall *call) {
+    Diags d = hd_diags(call->context);
     PtxModule *ptx = ptx_parse(call->name, call->bytes, call->size_bytes, &d);
     call->status = HD_ERR_INPUT;
     if (ptx)
@@ -151,7 +140,7 @@ HdStatus hd_parse(HdContext *c, const char *name, const char *text, size_t size_
         *out = NULL;
     if (!c || !name || !text || !out)
         return HD_ERR_USAGE;
-    return module_call(parse, (Call){.context = c, .name = name, .bytes = text, .size_bytes = size_bytes},
+    return module_call(parse, (ApiCall){.context = c, .name = name, .bytes = text, .size_bytes = size_bytes},
                        out);
 }
 
@@ -162,8 +151,8 @@ static LlvmFile llvm_file(Arena *arena, const char *name, const void *data, size
     return (LlvmFile){name, copy, size_bytes};
 }
 
-static void parse_llvm(Call *call) {
-    Diags d = diags(call->context);
+static void parse_llvm(ApiCall *call) {
+    Diags d = hd_diags(call->context);
     const HdLlvmOptions *options = call->options;
     Arena arena = {0};
     LlvmFile *libraries = ARENA_ARRAY(&arena, LlvmFile, options->nlibraries + 1);
@@ -204,12 +193,13 @@ HdStatus hd_parse_llvm(HdContext *c, const char *name, const void *data, size_t 
             return HD_ERR_USAGE;
     return module_call(
         parse_llvm,
-        (Call){.context = c, .name = name, .bytes = data, .size_bytes = size_bytes, .options = options}, out);
+        (ApiCall){.context = c, .name = name, .bytes = data, .size_bytes = size_bytes, .options = options},
+        out);
 }
 
 /* Takes the image over. */
-static void load_owned(Call *call, const char *name, void *image, size_t size_bytes) {
-    Diags d = diags(call->context);
+static void load_owned(ApiCall *call, const char *name, void *image, size_t size_bytes) {
+    Diags d = hd_diags(call->context);
     Binary *b = binary_read(name, image, size_bytes, &d);
     call->status = HD_ERR_INPUT;
     if (b)
@@ -218,7 +208,7 @@ static void load_owned(Call *call, const char *name, void *image, size_t size_by
         mem_free(image);
 }
 
-static void load(Call *call) {
+static void load(ApiCall *call) {
     void *copy = mem_alloc(call->size_bytes);
     memcpy(copy, call->bytes, call->size_bytes);
     load_owned(call, call->name, copy, call->size_bytes);
@@ -229,12 +219,11 @@ HdStatus hd_load(HdContext *c, const char *name, const void *image, size_t size_
         *out = NULL;
     if (!c || !name || !image || !out)
         return HD_ERR_USAGE;
-    return module_call(load, (Call){.context = c, .name = name, .bytes = image, .size_bytes = size_bytes},
+    return module_call(load, (ApiCall){.context = c, .name = name, .bytes = image, .size_bytes = size_bytes},
                        out);
 }
 
-/* False: an option that there is not. */
-static bool driver_options(const HdCompileOptions *options, DriverOptions *driver) {
+bool hd_driver_options(const HdCompileOptions *options, DriverOptions *driver) {
     *driver = (DriverOptions){.opt_level = options->opt_level,
                               .target = options->target ? isa_target(options->target) : isa_targets[0],
                               .elf = {.no_map = options->no_map, .no_ptx = options->no_ptx}};
@@ -243,14 +232,14 @@ static bool driver_options(const HdCompileOptions *options, DriverOptions *drive
            (!options->reconverge_opt || ir_reconv_opts(options->reconverge_opt, &driver->reconv_opts));
 }
 
-static void compile(Call *call) {
-    Diags d = diags(call->context);
+static void compile(ApiCall *call) {
+    Diags d = hd_diags(call->context);
     Compilation c;
     void *image = NULL;
     size_t image_bytes = 0;
     const HdCompileOptions *options = call->options;
     DriverOptions driver;
-    driver_options(options, &driver); /* which hd_compile has found right */
+    hd_driver_options(options, &driver); /* which hd_compile has found right */
     driver.profiles = &(ProfileInput){"profile", options->profile};
     driver.nprofiles = options->profile != NULL;
     if (driver_compile(&c, call->ptx->ptx, &driver, &d)) {
@@ -270,9 +259,9 @@ HdStatus hd_compile(HdModule *ptx, const HdCompileOptions *options, HdModule **o
     if (out)
         *out = NULL;
     options = options ? options : &defaults;
-    if (!ptx || !ptx->ptx || !out || !driver_options(options, &driver))
+    if (!ptx || !ptx->ptx || !out || !hd_driver_options(options, &driver))
         return HD_ERR_USAGE;
-    return module_call(compile, (Call){.context = ptx->context, .ptx = ptx, .options = options}, out);
+    return module_call(compile, (ApiCall){.context = ptx->context, .ptx = ptx, .options = options}, out);
 }
 
 HdStatus hd_image(const HdModule *binary, const void **image, size_t *size_bytes) {
@@ -287,9 +276,9 @@ HdStatus hd_image(const HdModule *binary, const void **image, size_t *size_bytes
     return HD_OK;
 }
 
-static void disassemble(Call *call) {
+static void disassemble(ApiCall *call) {
     const HdModule *binary = call->binary;
-    Diags d = diags(call->context);
+    Diags d = hd_diags(call->context);
     bool good = disasm_image(binary->name, binary->image, binary->image_bytes, false, &call->text,
                              &call->text_bytes, &d);
     call->status = good ? HD_OK : HD_ERR_INPUT;
@@ -302,15 +291,15 @@ HdStatus hd_disassemble(HdModule *binary, char **text, size_t *size_bytes) {
         *size_bytes = 0;
     if (!binary || !binary->binary || !text || !size_bytes)
         return HD_ERR_USAGE;
-    Call call = {.context = binary->context, .binary = binary};
-    HdStatus status = run_call(disassemble, &call);
+    ApiCall call = {.context = binary->context, .binary = binary};
+    HdStatus status = hd_run(disassemble, &call);
     *text = call.text;
     *size_bytes = call.text ? call.text_bytes : 0;
     return status;
 }
 
-static void assemble(Call *call) {
-    Diags d = diags(call->context);
+static void assemble(ApiCall *call) {
+    Diags d = hd_diags(call->context);
     char *copy = mem_zeroed(1, call->size_bytes + 1); /* the diagnostics want a NUL behind the text */
     memcpy(copy, call->bytes, call->size_bytes);
     Source source = {call->name, copy, call->size_bytes};
@@ -328,19 +317,20 @@ HdStatus hd_assemble(HdContext *c, const char *name, const char *text, size_t si
         *out = NULL;
     if (!c || !name || !text || !out || size_bytes == SIZE_MAX)
         return HD_ERR_USAGE;
-    return module_call(assemble, (Call){.context = c, .name = name, .bytes = text, .size_bytes = size_bytes},
-                       out);
+    return module_call(assemble,
+                       (ApiCall){.context = c, .name = name, .bytes = text, .size_bytes = size_bytes}, out);
 }
 
 /* ---- launches ---- */
 
-static bool launch_is_sound(const HdLaunch *launch) {
-    if (!launch || (launch->nargs && !launch->args))
+/* `context`: that of the module, which the launch's memory must be of too. */
+static bool launch_is_sound(const HdLaunch *launch, const HdContext *context) {
+    if (!launch || (launch->nargs && !launch->args) || (launch->memory && launch->memory->context != context))
         return false;
     for (size_t i = 0; i < launch->nargs; i++) {
         const HdArg *arg = &launch->args[i];
         if ((arg->value != NULL) == (arg->buffer != NULL) || arg->size_bytes == 0 ||
-            (arg->value && arg->size_bytes > 4096))
+            (launch->memory && arg->buffer) || (arg->value && arg->size_bytes > 4096))
             return false;
     }
     return true;
@@ -416,6 +406,7 @@ static HdStatus run_machine(Plan *plan, const HdLaunch *launch, const Binary *bi
                             Diags *d) {
     MachineResult result;
     MachineOptions options = {.max_issues = step_limit(launch),
+                              .jobs = launch->jobs,
                               .call = launch->host_call ? host_call : NULL,
                               .call_user = (void *)(uintptr_t)launch,
                               .print = deliver_print,
@@ -448,28 +439,32 @@ static HdStatus run_ptx(Plan *plan, const HdLaunch *launch, const PtxModule *ptx
     return trap_status(result.trap.kind);
 }
 
-static void run_launch(Call *call, ProfileCounter *counter, Diags *d) {
+static void run_launch(ApiCall *call, ProfileCounter *counter, Diags *d) {
     Plan plan;
     make_plan(&plan, call->launch);
-    SimMemory *mem = plan_memory(&plan, d);
+    HdMemory *kept = call->launch->memory;
+    SimMemory *mem = kept ? simmem_clone(kept->mem) : plan_memory(&plan, d);
     call->status = HD_ERR_INPUT;
     if (mem) {
         call->status = call->binary ? run_machine(&plan, call->launch, call->binary->binary, mem, d)
                                     : run_ptx(&plan, call->launch, call->ptx->ptx, mem, counter, d);
         if (call->status != HD_ERR_INPUT)
             copy_back(&plan, mem, call->launch);
-        simmem_free(mem);
+        if (kept && call->status != HD_ERR_INPUT)
+            call->after = mem; /* the memory's, once the work is done */
+        else
+            simmem_free(mem);
     }
     plan_free(&plan);
 }
 
-static void launch(Call *call) {
-    Diags d = diags(call->context);
+static void launch(ApiCall *call) {
+    Diags d = hd_diags(call->context);
     run_launch(call, NULL, &d);
 }
 
-static void count_launch(Call *call) {
-    Diags d = diags(call->context);
+static void count_launch(ApiCall *call) {
+    Diags d = hd_diags(call->context);
     PtxProfile *profile = ptx_profile_new(call->ptx->ptx);
     ProfileCounter *counter = profile_counter_new(profile);
     call->status = HD_ERR_INPUT;
@@ -481,26 +476,33 @@ static void count_launch(Call *call) {
     ptx_profile_free(profile);
 }
 
+static HdStatus launch_call(ApiCall call) {
+    HdStatus status = hd_run(launch, &call);
+    if (call.after)
+        hd_exchange(call.launch->memory, call.after);
+    return status;
+}
+
 HdStatus hd_launch(HdModule *binary, const HdLaunch *hd_launch) {
-    if (!binary || !binary->binary || !launch_is_sound(hd_launch))
+    if (!binary || !binary->binary || !launch_is_sound(hd_launch, binary->context))
         return HD_ERR_USAGE;
-    return run_call(launch, &(Call){.context = binary->context, .binary = binary, .launch = hd_launch});
+    return launch_call((ApiCall){.context = binary->context, .binary = binary, .launch = hd_launch});
 }
 
 HdStatus hd_interpret(HdModule *ptx, const HdLaunch *hd_launch) {
-    if (!ptx || !ptx->ptx || !launch_is_sound(hd_launch))
+    if (!ptx || !ptx->ptx || !launch_is_sound(hd_launch, ptx->context))
         return HD_ERR_USAGE;
-    return run_call(launch, &(Call){.context = ptx->context, .ptx = ptx, .launch = hd_launch});
+    return launch_call((ApiCall){.context = ptx->context, .ptx = ptx, .launch = hd_launch});
 }
 
 HdStatus hd_profile(HdModule *ptx, const HdLaunch *hd_launch, const char *earlier, char **profile) {
     if (profile)
         *profile = NULL;
-    if (!ptx || !ptx->ptx || !profile || !launch_is_sound(hd_launch))
+    if (!ptx || !ptx->ptx || !profile || !launch_is_sound(hd_launch, ptx->context) || hd_launch->memory)
         return HD_ERR_USAGE;
-    return report_call(count_launch,
-                       (Call){.context = ptx->context, .ptx = ptx, .launch = hd_launch, .options = earlier},
-                       profile);
+    return report_call(
+        count_launch, (ApiCall){.context = ptx->context, .ptx = ptx, .launch = hd_launch, .options = earlier},
+        profile);
 }
 
 /* ---- checks ---- */
@@ -516,9 +518,9 @@ static HdStatus status_of(Verdict verdict) {
     return statuses[verdict_status(verdict)];
 }
 
-static void validate(Call *call) {
+static void validate(ApiCall *call) {
     Plan plan;
-    Diags d = diags(call->context);
+    Diags d = hd_diags(call->context);
     const PtxModule *ptx = call->ptx->ptx;
     JudgeOptions options = {.budget = step_limit(call->launch),
                             .machine = {.max_issues = step_limit(call->launch)}};
@@ -545,14 +547,16 @@ static void validate(Call *call) {
 HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *hd_launch, char **report) {
     if (report)
         *report = NULL;
-    if (!ptx || !ptx->ptx || !binary || !binary->binary || !launch_is_sound(hd_launch))
+    if (!ptx || !ptx->ptx || !binary || !binary->binary || !launch_is_sound(hd_launch, ptx->context) ||
+        hd_launch->memory)
         return HD_ERR_USAGE;
-    return report_call(
-        validate, (Call){.context = ptx->context, .ptx = ptx, .binary = binary, .launch = hd_launch}, report);
+    return report_call(validate,
+                       (ApiCall){.context = ptx->context, .ptx = ptx, .binary = binary, .launch = hd_launch},
+                       report);
 }
 
-static void validate_auto(Call *call) {
-    Diags d = diags(call->context);
+static void validate_auto(ApiCall *call) {
+    Diags d = hd_diags(call->context);
     const PtxModule *ptx = call->ptx->ptx;
     const char *name = diff_ptx_kernel(&(Plan){0}, ptx, &(PlanLaunch){.kernel = call->name}, &d);
     call->status = HD_ERR_INPUT;
@@ -573,7 +577,7 @@ HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, u
         *report = NULL;
     if (!ptx || !ptx->ptx || !binary || !binary->binary)
         return HD_ERR_USAGE;
-    Call call = {.context = ptx->context, .ptx = ptx, .binary = binary, .name = kernel, .seed = seed};
+    ApiCall call = {.context = ptx->context, .ptx = ptx, .binary = binary, .name = kernel, .seed = seed};
     return report_call(validate_auto, call, report);
 }
 
@@ -582,7 +586,7 @@ typedef struct {
     HdReportForm form;
 } CheckCall;
 
-static void check(Call *call) {
+static void check(ApiCall *call) {
     const CheckCall *asked = call->options;
     BinCheckReport report;
     BinFlow *flow = bin_flow_new(call->binary->binary);
@@ -606,11 +610,11 @@ HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report
     if (!binary || !binary->binary || (unsigned)given->form > HD_REPORT_SARIF ||
         check_rule_list(given->rules, &asked.check.rules, &n))
         return HD_ERR_USAGE;
-    return report_call(check, (Call){.context = binary->context, .binary = binary, .options = &asked},
+    return report_call(check, (ApiCall){.context = binary->context, .binary = binary, .options = &asked},
                        report);
 }
 
-static void prove(Call *call) {
+static void prove(ApiCall *call) {
     const HdProveOptions *asked = call->options;
     ProveOptions options = {.query_seconds = asked->query_seconds,
                             .total_seconds = asked->max_seconds,
@@ -618,7 +622,7 @@ static void prove(Call *call) {
                             .max_bytes = asked->max_memory_bytes,
                             .kernel = asked->kernel};
     ProveReport report;
-    Diags d = diags(call->context);
+    Diags d = hd_diags(call->context);
     call->status = HD_ERR_INPUT;
     if (prove_module(call->ptx->ptx, call->binary->binary, &options, &report, &d)) {
         call->status = status_of(prove_verdict(&report));
@@ -639,18 +643,18 @@ HdStatus hd_prove(HdModule *ptx, HdModule *binary, const HdProveOptions *options
         (unsigned)options->form > HD_REPORT_JSON)
         return HD_ERR_USAGE;
     return report_call(
-        prove, (Call){.context = ptx->context, .ptx = ptx, .binary = binary, .options = options}, report);
+        prove, (ApiCall){.context = ptx->context, .ptx = ptx, .binary = binary, .options = options}, report);
 }
 
-static void explain(Call *call) {
+static void explain(ApiCall *call) {
     call->text = check_explain(call->name);
     call->status = call->text ? HD_OK : HD_ERR_USAGE;
 }
 
 char *hd_explain(const char *rule) {
     HdContext none = {0};
-    Call call = {.context = &none, .name = rule};
-    return rule && run_call(explain, &call) == HD_OK ? call.text : NULL;
+    ApiCall call = {.context = &none, .name = rule};
+    return rule && hd_run(explain, &call) == HD_OK ? call.text : NULL;
 }
 
 /* ---- texts ---- */

@@ -7,6 +7,8 @@
 #include "check/fuzz/fuzz.h"
 #include "check/model/model.h"
 #include "check/validate/diff.h"
+#include "emit/elf/container.h"
+#include "emit/text/asm.h"
 #include "frontend/llvm/llvm_ir.h"
 #include "sim/machine/machine.h"
 #include "tools/driver.h"
@@ -51,7 +53,9 @@ typedef struct {
     MachineOptions machine;
     uint64_t seed, budget;
     bool has_opt_level;
-    bool no_launches; /* prove */
+    bool no_launches;     /* prove */
+    DisasmOptions disasm; /* without kernel and json */
+    bool whole_file;      /* --sections */
     const char *certificate, *check_certificate;
     double query_time, search_time, total_time; /* prove, in seconds */
     struct {
@@ -95,6 +99,22 @@ void cli_help(FILE *out); /* the list of commands */
 /* What is added to an option's text: the list of machines comes from their descriptions. */
 const char *cli_names_listed(const struct argp_option *option);
 void cli_manual(FILE *out, const Command *command); /* roff; NULL: heddle(1) */
+/* The name most like what was typed, if one is like it: offer each to cli_suggest, then `best` is it or NULL.
+ */
+typedef struct {
+    const char *typed;
+    size_t size; /* bytes of it */
+    const char *best;
+    unsigned distance;
+} Suggestion;
+void cli_suggest(Suggestion *suggestion, const char *name);
+
+/* Ends the program at a long option that there is not, if one of `all` (its last name is NULL) is like it;
+ * argp would only say that it is not recognised. */
+void cli_reject_unknown(const Command *command, const struct argp_option *all, int argc, char **argv);
+
+/* What a shell sources to complete commands, options and files; false: not for "bash", "zsh" or "fish". */
+bool cli_completion(FILE *out, const char *shell);
 
 int cmd_compile(Settings *settings);
 int cmd_link(Settings *settings);
@@ -121,6 +141,9 @@ enum { CLI_ERROR_BYTES = 300 };
 /* A sink that keeps the first error in `user`, "" before: "K.ptx:12:5: E0104: text", CLI_ERROR_BYTES at most.
  */
 void cli_keep_error(void *user, Severity severity, const char *line);
+/* A sink for standard error: diag_print_sink, with severities in colour on a terminal unless NO_COLOR is set.
+ */
+void cli_print_sink(void *user, Severity severity, const char *line);
 bool cli_is_elf(const char *data, size_t size_bytes);
 /* Read and parse; reported on failure. */
 PtxModule *cli_read_ptx(Settings *settings, const char *path);
@@ -129,6 +152,11 @@ PtxModule *cli_read_ptx(Settings *settings, const char *path);
 PtxModule *cli_read_ptx_and_code(Settings *settings, const char *path, Binary **code);
 /* The first `n` inputs, PTX texts and objects, linked into one module if there are several. */
 PtxModule *cli_read_modules(Settings *settings, unsigned n);
+/* Nothing of the container, or not one alone, is what is asked for: E0417, with what there is. False. */
+bool cli_reject_container(Settings *settings, const char *path, const Container *container);
+/* Read a file; of one that holds programs (emit/elf/container.h) the one that --target and --kernel mean.
+ * With `ptx`, PTX before machine code. */
+bool cli_read_program(Settings *settings, const char *path, bool ptx, char **data, size_t *size_bytes);
 Binary *cli_load(Settings *settings, const char *path, const char *data, size_t size_bytes);
 Binary *cli_compile_to_binary(Settings *settings, const PtxModule *ptx, const char *path);
 /* Is there a card, where --engine wants one? Without --target the target is the card's. False: reported. */

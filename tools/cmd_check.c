@@ -12,7 +12,7 @@
 static Binary *read_binary(Settings *settings) {
     char *data;
     size_t size;
-    if (!file_read(&settings->arena, settings->inputs[0], &settings->diags, &data, &size))
+    if (!cli_read_program(settings, settings->inputs[0], false, &data, &size))
         return NULL;
     if (cli_is_elf(data, size))
         return cli_load(settings, settings->inputs[0], data, size);

@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "base/scope.h"
 #include "emit/text/asm.h"
+#include "emit/elf/container.h"
+#include "emit/elf/image.h"
 #include "emit/elf/object.h"
 #include "frontend/link.h"
 #include "frontend/named.h"
@@ -55,10 +57,10 @@ static bool write_asm(Settings *settings, const Compilation *compilation) {
     return good;
 }
 
-static bool write_ptx(Settings *settings, const PtxModule *m) {
+static bool write_ptx(Settings *settings, const PtxModule *module) {
     char *text;
     size_t size;
-    if (!ptx_print(m, &text, &size))
+    if (!ptx_print(module, &text, &size))
         return diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, settings->inputs[0],
                     "the module cannot be printed");
     bool good = write_out(settings, settings->output ? settings->output : "-", text, size);
@@ -67,23 +69,23 @@ static bool write_ptx(Settings *settings, const PtxModule *m) {
 }
 
 /* Blocks of the size that the kernel declares, if it does. */
-static void write_occupancy(const Target *t, const CodeFunc *f) {
+static void write_occupancy(const Target *target, const CodeFunc *f) {
     const PtxFunc *ptx = f->ir ? f->ir->ptx : NULL;
     const uint32_t *block = ptx && ptx->reqntid[0] ? ptx->reqntid : ptx ? ptx->maxntid : NULL;
     uint64_t threads = block ? (uint64_t)block[0] * (block[1] ? block[1] : 1) * (block[2] ? block[2] : 1) : 0;
-    uint32_t warps = occupancy_warps(t, f->nregs, f->shared_bytes, (uint32_t)threads);
-    uint32_t most = isa_target_info(t)->sm_warps;
+    uint32_t warps = occupancy_warps(target, f->nregs, f->shared_bytes, (uint32_t)threads);
+    uint32_t most = isa_target_info(target)->sm_warps;
     if (threads)
         fprintf(stderr, ", %u of %u warps in blocks of %u", warps, most, (unsigned)threads);
     else
         fprintf(stderr, ", registers for %u of %u warps", warps, most);
 }
 
-static bool compile(Settings *settings, const PtxModule *m) {
+static bool compile(Settings *settings, const PtxModule *module) {
     Compilation c;
     DriverOptions opt = cli_driver_options(settings);
     bool mir = strcmp(settings->emit, "mir") == 0;
-    bool good = driver_compile(&c, m, &opt, &settings->diags);
+    bool good = driver_compile(&c, module, &opt, &settings->diags);
     if (good && mir)
         good = write_mir(settings, &c);
     else if (good && !c.image)
@@ -114,11 +116,12 @@ static bool compile(Settings *settings, const PtxModule *m) {
 /* ---- --keep-going ---- */
 
 /* Only what function `root` needs keeps its body; bodies[] says which have one. */
-static void keep_needed(PtxModule *m, uint32_t root, const bool *bodies, Arena *arena) {
-    bool *vars = ARENA_ARRAY(arena, bool, m->nvars + 1), *funcs = ARENA_ARRAY(arena, bool, m->nfuncs + 1);
-    ptx_mark_reached(m, root, true, vars, funcs);
-    for (uint32_t i = 0; i < m->nfuncs; i++)
-        m->funcs[i].has_body = bodies[i] && funcs[i];
+static void keep_needed(PtxModule *module, uint32_t root, const bool *bodies, Arena *arena) {
+    bool *vars = ARENA_ARRAY(arena, bool, module->nvars + 1),
+         *funcs = ARENA_ARRAY(arena, bool, module->nfuncs + 1);
+    ptx_mark_reached(module, root, true, vars, funcs);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        module->funcs[i].has_body = bodies[i] && funcs[i];
 }
 
 static void say_nothing(void *user, Severity severity, const char *line) {
@@ -127,58 +130,59 @@ static void say_nothing(void *user, Severity severity, const char *line) {
     (void)line;
 }
 
-static bool compiles(Settings *settings, const PtxModule *m, Diags *diags) {
+static bool compiles(Settings *settings, const PtxModule *module, Diags *diags) {
     Compilation c;
     DriverOptions opt = cli_driver_options(settings);
-    bool good = driver_compile(&c, m, &opt, diags);
+    bool good = driver_compile(&c, module, &opt, diags);
     driver_free(&c);
     return good;
 }
 
 /* Take the bodies of what does not compile, each kernel and visible function tried alone with what it needs.
  */
-static void drop_bad(Settings *settings, PtxModule *m) {
-    bool *bodies = ARENA_ARRAY(&settings->arena, bool, m->nfuncs + 1);
-    bool *good = ARENA_ARRAY(&settings->arena, bool, m->nfuncs + 1);
-    for (uint32_t i = 0; i < m->nfuncs; i++)
-        bodies[i] = m->funcs[i].has_body;
-    for (uint32_t root = 0; root < m->nfuncs; root++) {
+static void drop_bad(Settings *settings, PtxModule *module) {
+    bool *bodies = ARENA_ARRAY(&settings->arena, bool, module->nfuncs + 1);
+    bool *good = ARENA_ARRAY(&settings->arena, bool, module->nfuncs + 1);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        bodies[i] = module->funcs[i].has_body;
+    for (uint32_t root = 0; root < module->nfuncs; root++) {
         Diags quiet = {.sink = say_nothing};
-        if (!bodies[root] || (!m->funcs[root].is_entry && m->funcs[root].linkage == LINK_NONE))
+        if (!bodies[root] || (!module->funcs[root].is_entry && module->funcs[root].linkage == LINK_NONE))
             continue;
-        keep_needed(m, root, bodies, &settings->arena);
-        if (!compiles(settings, m, &quiet))
+        keep_needed(module, root, bodies, &settings->arena);
+        if (!compiles(settings, module, &quiet))
             continue;
-        for (uint32_t i = 0; i < m->nfuncs; i++)
-            good[i] |= m->funcs[i].has_body;
+        for (uint32_t i = 0; i < module->nfuncs; i++)
+            good[i] |= module->funcs[i].has_body;
     }
-    for (uint32_t i = 0; i < m->nfuncs; i++)
-        m->funcs[i].has_body = good[i];
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        module->funcs[i].has_body = good[i];
 }
 
 /* Compile what can be; true: all of it. */
-static bool compile_most(Settings *settings, PtxModule *m) {
-    bool *bodies = ARENA_ARRAY(&settings->arena, bool, m->nfuncs + 1), whole = true, any = false;
-    for (uint32_t i = 0; i < m->nfuncs; i++) {
-        bodies[i] = m->funcs[i].has_body || m->funcs[i].broken;
-        settings->no_ptx |= m->funcs[i].broken; /* a text that is no PTX cannot be read again */
+static bool compile_most(Settings *settings, PtxModule *module) {
+    bool *bodies = ARENA_ARRAY(&settings->arena, bool, module->nfuncs + 1), whole = true, any = false;
+    for (uint32_t i = 0; i < module->nfuncs; i++) {
+        bodies[i] = module->funcs[i].has_body || module->funcs[i].broken;
+        settings->no_ptx |= module->funcs[i].broken; /* a text that is no PTX cannot be read again */
     }
-    if (!compiles(settings, m, &settings->diags))
-        drop_bad(settings, m);
-    for (uint32_t i = 0; i < m->nfuncs; i++) {
-        any |= m->funcs[i].has_body;
-        if (bodies[i] && !m->funcs[i].has_body) {
+    if (!compiles(settings, module, &settings->diags))
+        drop_bad(settings, module);
+    for (uint32_t i = 0; i < module->nfuncs; i++) {
+        any |= module->funcs[i].has_body;
+        if (bodies[i] && !module->funcs[i].has_body) {
             whole = false;
-            diag(&settings->diags, (SrcLoc){0}, DIAG_W0009, str_text(&m->strings, m->funcs[i].name));
+            diag(&settings->diags, (SrcLoc){0}, DIAG_W0009,
+                 str_text(&module->strings, module->funcs[i].name));
         }
     }
-    return (any || whole) && compile(settings, m) && whole;
+    return (any || whole) && compile(settings, module) && whole;
 }
 
-static bool write_object(Settings *settings, const PtxModule *m) {
+static bool write_object(Settings *settings, const PtxModule *module) {
     void *image = NULL;
     size_t size = 0;
-    bool good = elf_object_write(m, settings->target ? settings->target : isa_targets[0], &image, &size,
+    bool good = elf_object_write(module, settings->target ? settings->target : isa_targets[0], &image, &size,
                                  &settings->diags) &&
                 write_out(settings, output_name(settings, "o"), image, size);
     mem_free(image);
@@ -186,24 +190,24 @@ static bool write_object(Settings *settings, const PtxModule *m) {
 }
 
 int cmd_compile(Settings *settings) {
-    PtxModule *m = cli_read_ptx(settings, settings->inputs[0]);
-    if (!m)
+    PtxModule *module = cli_read_ptx(settings, settings->inputs[0]);
+    if (!module)
         return STATUS_INPUT;
-    bool good = settings->object                     ? write_object(settings, m)
-                : strcmp(settings->emit, "ptx") == 0 ? write_ptx(settings, m)
-                : settings->keep_going               ? compile_most(settings, m)
-                                                     : compile(settings, m);
-    ptx_free(m);
+    bool good = settings->object                     ? write_object(settings, module)
+                : strcmp(settings->emit, "ptx") == 0 ? write_ptx(settings, module)
+                : settings->keep_going               ? compile_most(settings, module)
+                                                     : compile(settings, module);
+    ptx_free(module);
     return good ? STATUS_DONE : STATUS_INPUT;
 }
 
 int cmd_link(Settings *settings) {
-    PtxModule *m = cli_read_modules(settings, settings->ninputs);
-    if (m && settings->ninputs == 1)
-        m = ptx_link(&m, 1, &settings->diags); /* so that what is missing has a name */
-    bool good = m && compile(settings, m);
-    if (m)
-        ptx_free(m);
+    PtxModule *module = cli_read_modules(settings, settings->ninputs);
+    if (module && settings->ninputs == 1)
+        module = ptx_link(&module, 1, &settings->diags); /* so that what is missing has a name */
+    bool good = module && compile(settings, module);
+    if (module)
+        ptx_free(module);
     return good ? STATUS_DONE : STATUS_INPUT;
 }
 
@@ -215,25 +219,71 @@ int cmd_asm(Settings *settings) {
     if (!file_read(&settings->arena, settings->inputs[0], &settings->diags, &text, &source.size_bytes))
         return STATUS_INPUT;
     source.text = text;
-    if (!asm_assemble(&source, &image, &size, &settings->diags))
+    if (!asm_assemble_for(&source, settings->target, &image, &size, &settings->diags))
         return STATUS_INPUT;
     bool good = write_out(settings, output_name(settings, "cubin"), image, size);
     mem_free(image);
     return good ? STATUS_DONE : STATUS_INPUT;
 }
 
+/* All programs of a container for people; one of them in the forms that are of one file. */
+static bool disasm_container(Settings *settings, const char *path, const DisasmOptions *options,
+                             const Container *container, FILE *out) {
+    bool any = false, good = true;
+    for (uint32_t i = 0; good && i < container->items.n; i++) {
+        const ContainerItem *item = &container->items.at[i];
+        Elf64_Ehdr header = {0};
+        if (!item->is_ptx && item->size_bytes >= sizeof header)
+            memcpy(&header, item->data, sizeof header);
+        const Target *target = item->is_ptx ? NULL : elf_image_target(&header);
+        if (settings->target && target != settings->target)
+            continue;
+        fprintf(out, "%s// %s: %s for sm_%u%s\n", any ? "\n" : "", item->name, item->is_ptx ? "PTX" : "ELF",
+                item->sm, target || item->is_ptx ? "" : ", a machine that is not known here");
+        any = true;
+        char *text;
+        size_t text_size;
+        if (!target)
+            continue;
+        good = disasm_with(item->name, item->data, item->size_bytes, options, &text, &text_size,
+                           &settings->diags);
+        if (good) {
+            fwrite(text, 1, text_size, out);
+            mem_free(text);
+        }
+    }
+    return any ? good : cli_reject_container(settings, path, container);
+}
+
 int cmd_disasm(Settings *settings) {
-    const char *path = settings->inputs[0], *kernel = settings->launch.kernel;
-    char *data, *text;
-    size_t size, text_size;
-    if (!file_read(&settings->arena, path, &settings->diags, &data, &size))
+    const char *path = settings->inputs[0];
+    DisasmOptions options = settings->disasm;
+    Container container;
+    char *data, *text = NULL;
+    size_t size, text_size = 0;
+    options.kernel = settings->launch.kernel;
+    options.json = settings->json;
+    options.code_only |= settings->object; /* -c */
+    if (settings->whole_file)
+        options.form = DISASM_SECTIONS;
+    else if (options.form != DISASM_GRAPH)
+        options.form = DISASM_LISTING;
+    if (settings->whole_file && options.kernel) {
+        diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--sections is of the whole file, not of a kernel");
         return STATUS_INPUT;
-    bool good = kernel ? disasm_function(path, data, size, kernel, settings->json, &text, &text_size,
-                                         &settings->diags)
-                       : disasm_image(path, data, size, settings->json, &text, &text_size, &settings->diags);
-    if (!good)
+    }
+    bool one = options.kernel || options.json || options.form != DISASM_LISTING, good;
+    if (one ? !cli_read_program(settings, path, false, &data, &size)
+            : !file_read(&settings->arena, path, &settings->diags, &data, &size))
         return STATUS_INPUT;
-    good = write_out(settings, settings->output ? settings->output : "-", text, text_size);
+    if (!one && elf_container_is(data, size)) {
+        TextStream *stream = text_open();
+        good = elf_container_open(&settings->arena, path, data, size, &container, &settings->diags) &&
+               disasm_container(settings, path, &options, &container, stream->out);
+        text = text_close(stream, &text_size);
+    } else
+        good = disasm_with(path, data, size, &options, &text, &text_size, &settings->diags);
+    good = good && write_out(settings, settings->output ? settings->output : "-", text, text_size);
     mem_free(text);
     return good ? STATUS_DONE : STATUS_INPUT;
 }

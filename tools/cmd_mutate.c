@@ -7,7 +7,7 @@
 #include "check/prove/prove.h"
 #include "check/validate/auto_launch.h"
 #include "lower/lower.h"
-#include "tools/cli.h"
+#include "tools/makers.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -117,23 +117,42 @@ typedef struct {
     VEC(AutoLaunches *) launches;
 } Campaign;
 
+static void add_image(Campaign *campaign, MutSubject subject, void *image) {
+    subject.image = image;
+    VEC_ADD(&campaign->s->arena, &campaign->subjects, subject);
+    VEC_ADD(&campaign->s->arena, &campaign->images, image);
+}
+
+/* What ptxas makes of the module, once for each list of options. */
+static bool add_foreign(Campaign *campaign, MutSubject subject) {
+    Settings *settings = campaign->s;
+    Maker makers[MAX_MAKERS];
+    char error[CLI_ERROR_BYTES];
+    unsigned n = maker_list(settings, makers);
+    for (unsigned k = 1; k < n; k++) {
+        char *image = maker_ptxas_image(settings, &makers[k], subject.ptx, &subject.image_bytes, error);
+        if (!image) {
+            fprintf(stderr, "heddle mutate: %s (%s): %s\n", subject.name, makers[k].label, error);
+            return false;
+        }
+        add_image(campaign, subject, image);
+    }
+    return true;
+}
+
 /* The first `validated` of the inputs are what validate runs. */
 static bool add_subject(Campaign *campaign, const char *name, PtxModule *m, Plan **inputs, unsigned n,
                         unsigned validated, unsigned level) {
+    MutSubject subject = {.name = name, .ptx = m, .inputs = inputs, .ninputs = n, .nvalidated = validated};
+    if (campaign->s->with_ptxas)
+        return add_foreign(campaign, subject);
     Compilation k;
     DriverOptions opt = cli_driver_options(campaign->s);
     opt.opt_level = level;
     bool good = driver_compile(&k, m, &opt, &campaign->s->diags);
     if (good) {
-        MutSubject x = {.name = name,
-                        .ptx = m,
-                        .image = k.image,
-                        .image_bytes = k.image_bytes,
-                        .inputs = inputs,
-                        .ninputs = n,
-                        .nvalidated = validated};
-        VEC_ADD(&campaign->s->arena, &campaign->subjects, x);
-        VEC_ADD(&campaign->s->arena, &campaign->images, k.image);
+        subject.image_bytes = k.image_bytes;
+        add_image(campaign, subject, k.image);
         k.image = NULL;
     }
     driver_free(&k);
@@ -278,7 +297,8 @@ static void add_random(Campaign *campaign, GenKind kind, uint64_t index, GenForm
 static bool add_kinds(Campaign *campaign) {
     Settings *settings = campaign->s;
     const char *p = settings->mutate.kinds;
-    GenForms forms = {.usable = fuzz_usable, .user = (void *)(uintptr_t)settings->target};
+    GenForms forms = {
+        .usable = fuzz_usable, .user = (void *)(uintptr_t)settings->target, .sm = maker_sm(settings->target)};
     while (p && *p) {
         size_t n = strcspn(p, ",");
         GenKind k;
@@ -370,6 +390,12 @@ static int run_campaign(Campaign *campaign) {
 static int campaign(Settings *settings) {
     Campaign c = {.s = settings};
     int status = STATUS_INPUT;
+    if (settings->with_ptxas && (!settings->target || !maker_is_native(settings->target))) {
+        fprintf(stderr, "heddle mutate: --with-ptxas: --target says for which of NVIDIA's machines\n");
+        return STATUS_USAGE;
+    }
+    if (settings->with_ptxas && !maker_find_ptxas(settings))
+        return (int)verdict_status(VERDICT_NOT_RUN);
     bool good = !(settings->has_shape || settings->launch_file) || cli_read_plan(settings);
     for (unsigned i = 0; good && i < settings->ninputs; i++)
         good = add_file(&c, settings->inputs[i]);

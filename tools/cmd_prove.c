@@ -114,7 +114,7 @@ int cmd_prove(Settings *settings) {
     char *data = NULL;
     size_t size = 0;
     int status = STATUS_INPUT;
-    if (m && !alone && file_read(&settings->arena, settings->inputs[1], &settings->diags, &data, &size))
+    if (m && !alone && cli_read_program(settings, settings->inputs[1], false, &data, &size))
         b = cli_load(settings, settings->inputs[1], data, size);
     else if (m && alone && !b)
         b = cli_compile_to_binary(settings, m, settings->inputs[0]);

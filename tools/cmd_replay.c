@@ -129,7 +129,7 @@ int cli_replay(Settings *settings) {
         return STATUS_INPUT;
     }
     if (!file_read(&settings->arena, settings->replay, &settings->diags, &text, &size) ||
-        !file_read(&settings->arena, settings->inputs[0], &settings->diags, &data, &data_bytes))
+        !cli_read_program(settings, settings->inputs[0], false, &data, &data_bytes))
         return STATUS_INPUT;
     cJSON *o = cJSON_ParseWithLength(text, size);
     bool good = o ? read_schedule(settings, o, &x) : bad(settings, "not JSON");

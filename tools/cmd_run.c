@@ -141,6 +141,7 @@ static void add_stats(MachineStats *sum, const MachineStats *stats) {
 
 static bool machine_launch(Run *run, const PlanLaunch *launch) {
     MachineOptions opt = run->settings->machine;
+    opt.jobs = run->settings->jobs;
     MachineResult res;
     if (run->trace) {
         opt.trace = trace_machine;
@@ -354,7 +355,7 @@ static bool open_input(Run *run) {
     Settings *settings = run->settings;
     char *data;
     size_t size;
-    if (!file_read(&settings->arena, settings->inputs[0], &settings->diags, &data, &size))
+    if (!cli_read_program(settings, settings->inputs[0], false, &data, &size))
         return false;
     bool elf = cli_is_elf(data, size), interpret = settings->engine && strcmp(settings->engine, "ptx") == 0;
     if (elf && !interpret && !elf_object_is(data, size))

@@ -21,7 +21,7 @@ static bool read_inputs(Settings *settings, PtxModule **m, Binary **b, Verdict *
     char *data = NULL;
     size_t size = 0;
     *verdict = VERDICT_NOT_COMPILED;
-    if (!alone && !file_read(&settings->arena, last, &settings->diags, &data, &size))
+    if (!alone && !cli_read_program(settings, last, false, &data, &size))
         return false;
     bool given = data && cli_is_elf(data, size) && !elf_object_is(data, size);
     *m = alone ? cli_read_ptx_and_code(settings, last, b)

@@ -1,10 +1,35 @@
 /* What several commands do: reading modules and binaries, the launch plan of the options.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "emit/elf/container.h"
+#include "emit/elf/image.h"
 #include "emit/elf/object.h"
 #include "frontend/link.h"
 #include "tools/cli.h"
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static bool has_colour(FILE *out) {
+    const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    return !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0 && isatty(fileno(out));
+}
+
+void cli_print_sink(void *user, Severity severity, const char *line) {
+    static const struct {
+        const char *word, *colour;
+    } marks[] = {
+        [SEV_NOTE] = {"note N", "36"}, [SEV_WARNING] = {"warning W", "35"}, [SEV_ERROR] = {"error E", "31"}};
+    FILE *out = user;
+    const char *at = has_colour(out) ? strstr(line, marks[severity].word) : NULL;
+    if (!at) {
+        diag_print_sink(user, severity, line);
+        return;
+    }
+    int word = (int)strcspn(at, ":");
+    fprintf(out, "%.*s\033[1;%sm%.*s\033[0m%s", (int)(at - line), line, marks[severity].colour, word, at,
+            at + word);
+}
 
 bool cli_is_elf(const char *data, size_t size_bytes) {
     return size_bytes >= 4 && memcmp(data, "\177ELF", 4) == 0;
@@ -91,7 +116,7 @@ static PtxModule *read_llvm(Settings *settings, const LlvmFile *file) {
 PtxModule *cli_read_ptx_and_code(Settings *settings, const char *path, Binary **code) {
     char *text;
     size_t size;
-    if (!file_read(&settings->arena, path, &settings->diags, &text, &size))
+    if (!cli_read_program(settings, path, true, &text, &size))
         return NULL;
     if (!size) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0003, path);
@@ -139,6 +164,69 @@ PtxModule *cli_read_modules(Settings *settings, unsigned n) {
         }
     }
     return n == 1 ? all[0] : ptx_link(all, n, &settings->diags);
+}
+
+/* Is the item's machine the one asked for, and does it have the kernel? */
+static bool is_wanted(Settings *settings, const ContainerItem *item) {
+    const char *kernel = settings->launch.kernel;
+    if (item->is_ptx)
+        return !kernel || memmem(item->data, item->size_bytes, kernel, strlen(kernel));
+    Elf64_Ehdr header;
+    if (item->size_bytes < sizeof header)
+        return false;
+    memcpy(&header, item->data, sizeof header);
+    const Target *target = elf_image_target(&header);
+    if (!target || (settings->target && settings->target != target))
+        return false;
+    static const char code[] = ".text."; /* a runtime library brings files without any */
+    const char *section = kernel ? arena_printf(&settings->arena, "%s%s", code, kernel) : NULL;
+    return section ? memmem(item->data, item->size_bytes, section, strlen(section) + 1) != NULL
+                   : memmem(item->data, item->size_bytes, code, strlen(code)) != NULL;
+}
+
+static const char *item_list(Settings *settings, const Container *container) {
+    const char *list = "";
+    for (uint32_t i = 0; i < container->items.n; i++) {
+        const ContainerItem *item = &container->items.at[i];
+        list = arena_printf(&settings->arena, "%s%s%s for sm_%u (%s)", list, i ? ", " : "",
+                            item->is_ptx ? "PTX" : "ELF", item->sm, item->name);
+    }
+    return *list ? list : "no program for GPUs";
+}
+
+bool cli_reject_container(Settings *settings, const char *path, const Container *container) {
+    return diag(&settings->diags, (SrcLoc){0}, DIAG_E0417, path, item_list(settings, container));
+}
+
+static bool choose(Settings *settings, const char *path, bool ptx, const Container *container,
+                   const ContainerItem **out) {
+    unsigned n[2] = {0};
+    const ContainerItem *found[2] = {NULL};
+    for (uint32_t i = 0; i < container->items.n; i++) {
+        const ContainerItem *item = &container->items.at[i];
+        if (!is_wanted(settings, item))
+            continue;
+        found[item->is_ptx] = item;
+        n[item->is_ptx]++;
+    }
+    bool kind = n[ptx] ? ptx : !ptx;
+    *out = found[kind];
+    return n[kind] == 1 || cli_reject_container(settings, path, container);
+}
+
+bool cli_read_program(Settings *settings, const char *path, bool ptx, char **data, size_t *size_bytes) {
+    Container container;
+    const ContainerItem *item;
+    if (!file_read(&settings->arena, path, &settings->diags, data, size_bytes))
+        return false;
+    if (!elf_container_is(*data, *size_bytes))
+        return true;
+    if (!elf_container_open(&settings->arena, path, *data, *size_bytes, &container, &settings->diags) ||
+        !choose(settings, path, ptx, &container, &item))
+        return false;
+    *data = (char *)(uintptr_t)item->data;
+    *size_bytes = item->size_bytes;
+    return true;
 }
 
 Binary *cli_load(Settings *settings, const char *path, const char *data, size_t size_bytes) {

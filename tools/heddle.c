@@ -24,7 +24,13 @@ static const Command *find_command(const char *name) {
 }
 
 static int unknown(const char *name) {
-    fprintf(stderr, "heddle: there is no command '%s'; heddle --help lists them\n", name);
+    Suggestion like = {.typed = name, .size = strlen(name)};
+    for (const Command *command = cli_commands; command->name; command++)
+        cli_suggest(&like, command->name);
+    if (like.best)
+        fprintf(stderr, "heddle: there is no command '%s'; did you mean '%s'?\n", name, like.best);
+    else
+        fprintf(stderr, "heddle: there is no command '%s'; heddle --help lists them\n", name);
     return STATUS_USAGE;
 }
 
@@ -39,6 +45,11 @@ static int general(int argc, char **argv) {
         if (argc > 2 && !c)
             return unknown(argv[2]);
         cli_manual(stdout, c);
+    } else if (strcmp(w, "--completion") == 0 && argc > 2) {
+        if (!cli_completion(stdout, argv[2])) {
+            fprintf(stderr, "heddle: --completion: '%s' is none of bash, zsh, fish\n", argv[2]);
+            return STATUS_USAGE;
+        }
     } else
         return unknown(w);
     if (fflush(stdout) == 0)
@@ -56,7 +67,7 @@ typedef struct {
 
 static void run_command(void *user) {
     Job *job = user;
-    Settings s = {.diags = {.sink = diag_print_sink, .user = stderr}};
+    Settings s = {.diags = {.sink = cli_print_sink, .user = stderr}};
     cli_parse(job->command, &s, job->argc, job->argv);
     job->status = job->command->run(&s);
     if (fflush(stdout) != 0 && job->status == STATUS_DONE) {

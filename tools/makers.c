@@ -67,17 +67,17 @@ bool maker_find_ptxas(Settings *settings) {
                              told && *told ? " " : "", told && *told ? told : ""));
 }
 
-static unsigned sm_number(const Target *target) {
+unsigned maker_sm(const Target *target) {
     unsigned number = 0;
-    return sscanf(isa_target_name(target), "sm_%u", &number) == 1 ? number : 0;
+    return target && sscanf(isa_target_name(target), "sm_%u", &number) == 1 ? number : 0;
 }
 
-bool maker_is_native(const Target *target) { return sm_number(target) != 0; }
+bool maker_is_native(const Target *target) { return maker_sm(target) != 0; }
 
 const Target *maker_native_target(const PtxModule *module) {
     const Target *best = NULL;
     for (const Target *const *t = isa_targets; *t; t++) {
-        unsigned number = sm_number(*t), so_far = best ? sm_number(best) : 0;
+        unsigned number = maker_sm(*t), so_far = best ? maker_sm(best) : 0;
         bool better = so_far < module->sm ? number > so_far : number >= module->sm && number < so_far;
         if (number && better)
             best = *t;
@@ -86,7 +86,7 @@ const Target *maker_native_target(const PtxModule *module) {
 }
 
 const char *maker_arch(Settings *settings, const PtxModule *module) {
-    bool same = module->sm_variant && sm_number(settings->target) == module->sm;
+    bool same = module->sm_variant && maker_sm(settings->target) == module->sm;
     return arena_printf(&settings->arena, same ? "%s%c" : "%s", isa_target_name(settings->target),
                         module->sm_variant);
 }
@@ -171,8 +171,8 @@ static void first_error(char *text, int status, char error[CLI_ERROR_BYTES]) {
         snprintf(error, CLI_ERROR_BYTES, "ptxas ended with status %d", WEXITSTATUS(status));
 }
 
-static Binary *ptxas_compile(Settings *settings, const Maker *maker, const PtxModule *module,
-                             const char *path, char error[CLI_ERROR_BYTES]) {
+char *maker_ptxas_image(Settings *settings, const Maker *maker, const PtxModule *module, size_t *size_bytes,
+                        char error[CLI_ERROR_BYTES]) {
     Call call = {.in = memory_file("ptx", module->source.text, module->source.size_bytes),
                  .out = memory_file("cubin", "", 0),
                  .told = memory_file("ptxas", "", 0)};
@@ -189,7 +189,7 @@ static Binary *ptxas_compile(Settings *settings, const Maker *maker, const PtxMo
     VEC_ADD(arena, &words, NULL);
     call.words = words.at;
     int status = call.in >= 0 && call.out >= 0 && call.told >= 0 ? run_call(&call) : -1;
-    Binary *binary = NULL;
+    char *image = NULL;
     size_t size;
     if (status == -1) {
         snprintf(error, CLI_ERROR_BYTES, "ptxas could not be started: %s", strerror(errno));
@@ -198,16 +198,25 @@ static Binary *ptxas_compile(Settings *settings, const Maker *maker, const PtxMo
         first_error(text, status, error);
         mem_free(text);
     } else {
-        Diags diags = {.sink = cli_keep_error, .user = error};
-        char *image = contents(call.out, &size);
-        binary =
-            binary_read(arena_printf(&settings->arena, "%s (%s)", path, maker->label), image, size, &diags);
-        mem_free(image);
+        image = contents(call.out, size_bytes);
     }
     const int files[] = {call.in, call.out, call.told};
     for (unsigned k = 0; k < sizeof files / sizeof *files; k++)
         if (files[k] >= 0)
             close(files[k]);
+    return image;
+}
+
+static Binary *ptxas_compile(Settings *settings, const Maker *maker, const PtxModule *module,
+                             const char *path, char error[CLI_ERROR_BYTES]) {
+    size_t size;
+    char *image = maker_ptxas_image(settings, maker, module, &size, error);
+    if (!image)
+        return NULL;
+    Diags diags = {.sink = cli_keep_error, .user = error};
+    Binary *binary =
+        binary_read(arena_printf(&settings->arena, "%s (%s)", path, maker->label), image, size, &diags);
+    mem_free(image);
     return binary;
 }
 

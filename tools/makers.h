@@ -20,6 +20,9 @@ unsigned maker_list(Settings *settings, Maker makers[MAX_MAKERS]);
 /* Machine code of a module; NULL: `error` says why, in one line. `path` is the binary's name in messages. */
 Binary *maker_compile(Settings *settings, const Maker *maker, const PtxModule *module, const char *path,
                       char error[CLI_ERROR_BYTES]);
+/* ptxas's code of a module as it writes it, for mem_free; NULL: `error` says why. */
+char *maker_ptxas_image(Settings *settings, const Maker *maker, const PtxModule *module, size_t *size_bytes,
+                        char error[CLI_ERROR_BYTES]);
 /* Where ptxas is: --ptxas, $PTXAS, $PATH, CUDA's usual folder. False: reported, as something that is lacking.
  */
 bool maker_find_ptxas(Settings *settings);
@@ -29,6 +32,7 @@ const char *maker_ptxas_version(Settings *settings);
  * module's .target has. Where none has, the newest, for which every compiler refuses the module and says why.
  * maker_arch: ptxas's name of it, with the letter of sm_90a. */
 const Target *maker_native_target(const PtxModule *module);
+unsigned maker_sm(const Target *target);    /* of sm_80: 80; 0: NVIDIA has no such machine */
 bool maker_is_native(const Target *target); /* does ptxas make code for it? */
 const char *maker_arch(Settings *settings, const PtxModule *module);
 #endif

@@ -17,6 +17,7 @@ void cli_help(FILE *out) {
     for (const Command *command = cli_commands; command->name; command++)
         fprintf(out, "  %-10s %-20s %s\n", command->name, command->args, command->summary);
     fputs("\n  heddle COMMAND --help    options of a command\n  heddle --man [COMMAND]   manual page (roff)\n"
+          "  heddle --completion bash|zsh|fish\n"
           "  heddle --version\n\nExit status, of several kernels the first that occurs of 3, 4, 1, 5, 0:\n",
           out);
     for (unsigned i = 0; i < STATUS_COUNT; i++) {

@@ -1,6 +1,7 @@
 /* Commands and options: the one table. See cli.h.
  * SPDX-License-Identifier: MIT */
 #include "tools/cli.h"
+#include "tools/option_values.h"
 #include "tools/makers.h"
 #include "tools/report.h"
 #include "sim/machine/policy.h"
@@ -20,6 +21,10 @@ enum { /* keys of options without a letter */
        KEY_NEW_FORM,
        KEY_JSON,
        KEY_KERNEL,
+       KEY_SECTIONS,
+       KEY_DEMANGLE,
+       KEY_CFG,
+       KEY_LIVE,
        KEY_GRID,
        KEY_BLOCK,
        KEY_SHARED,
@@ -198,6 +203,10 @@ static const struct argp_option run_options[] = {
     {"replay", KEY_REPLAY, "SCHEDULE", 0,
      "Follow a schedule of heddle check --model --schedule instead of data", 0},
     {"stats", KEY_STATS, NULL, 0, "Print instruction counts and SIMT efficiency", 0},
+    {"jobs", KEY_JOBS, "N", 0,
+     "Machine: threads for the blocks of a grid (default 1). With --trace, checked modes, host calls, random "
+     "lane choices, functions of the driver or surfaces it stays one",
+     0},
     {"host-calls", KEY_HOST_CALLS, NULL, 0, "Machine: print every TRAP, RTT and SYSCALL and go on behind it",
      0},
     {"races", KEY_RACES, NULL, 0, "With --engine=ptx: report accesses to the same bytes that nothing orders",
@@ -290,6 +299,9 @@ static const struct argp_option mutate_options[] = {
     {"prove-time", KEY_PROVE_SECONDS, "SECONDS", 0,
      "--campaign: CPU time to prove one mutant (default 20, 0: do not)", 0},
     {"states", KEY_STATES, "N", 0, "--campaign: states of the model checker (default 20000)", 0},
+    {"with-ptxas", KEY_WITH_PTXAS, "OPTIONS,...", OPTION_ARG_OPTIONAL,
+     "--campaign: mutants of ptxas's code in place of Heddle's, with each list of options (default -O3)", 0},
+    {"ptxas", KEY_PTXAS, "PROGRAM", 0, "That ptxas (default: $PTXAS, in $PATH, in /usr/local/cuda/bin)", 0},
     {"seed", KEY_SEED, "N", 0, "--campaign: programs and sites follow from it", 0},
     {0}};
 static const struct argp_option no_options[] = {{0}};
@@ -321,14 +333,27 @@ static const struct argp_option coverage_options[] = {
     {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0, "Of one process (default 4096)", 0},
     {0}};
 static const struct argp_option disasm_options[] = {
-    {"kernel", KEY_KERNEL, "NAME", 0, "Print the code of this function only", 0}, {0}};
+    {"sections", KEY_SECTIONS, NULL, 0,
+     "Every header field, section and byte: what asm makes the same file of", 0},
+    {"kernel", KEY_KERNEL, "NAME", 0, "Print the code of this function only; also by its name in C++", 0},
+    {"code-only", 'c', NULL, 0, "Names and instructions, and nothing of the file", 0},
+    {"demangle", KEY_DEMANGLE, NULL, 0, "Names of C++ as a source has them", 0},
+    {"cfg", KEY_CFG, NULL, 0, "Control flow as a graph, for dot(1)", 0},
+    {"live-registers", KEY_LIVE, NULL, 0, "At each instruction, how many registers of each kind are live", 0},
+    {"plr", KEY_LIVE, NULL, 0, "The same, as nvdisasm calls it", 0},
+    {0}};
 static const struct argp_option *const prove_groups[] = {prove_options, compile_options, json_options, NULL};
 static const struct argp_option *const compile_groups[] = {output_options, compile_options, profile_options,
                                                            emit_options, NULL};
 static const struct argp_option *const link_groups[] = {output_options, compile_options, profile_options,
                                                         NULL};
-static const struct argp_option *const asm_groups[] = {output_options, NULL};
-static const struct argp_option *const disasm_groups[] = {output_options, disasm_options, json_options, NULL};
+static const struct argp_option machine_name_options[] = {
+    {"target", 't', "NAME", 0,
+     "The machine, where the file has code for several or its text names none: one of ", 0},
+    {0}};
+static const struct argp_option *const asm_groups[] = {output_options, machine_name_options, NULL};
+static const struct argp_option *const disasm_groups[] = {output_options, disasm_options,
+                                                          machine_name_options, json_options, NULL};
 static const struct argp_option *const run_groups[] = {launch_options,  run_options,  machine_options,
                                                        compile_options, json_options, NULL};
 static const struct argp_option *const validate_groups[] = {
@@ -358,11 +383,14 @@ const Command cli_commands[] = {
      "that register counts, stack sizes and convergence barriers are right across files.",
      1, MAX_INPUTS, link_groups, cmd_link},
     {"asm", "F.sass", "Assemble machine code text to an ELF binary",
-     "Takes what disasm prints, which gives back the same file, and a short form for hand-written kernels.",
+     "Takes what disasm --sections prints, which gives back the same file, also with changes to it, and a "
+     "short form for hand-written kernels.",
      1, 1, asm_groups, cmd_asm},
     {"disasm", "F.cubin", "Print an ELF binary as text",
-     "Every header field, section and symbol. Reads bru1 binaries and NVIDIA's cubins.", 1, 1, disasm_groups,
-     cmd_disasm},
+     "The functions and their instructions, with source lines where the file has them; with --sections the "
+     "whole file, as asm takes it. Reads bru1 binaries, NVIDIA's cubins, and what holds such: fat "
+     "binaries, host programs, libraries, objects and archives.",
+     1, 1, disasm_groups, cmd_disasm},
     {"run", "[F.cubin|F.ptx...]", "Run kernels without a GPU",
      "A binary runs on the SIMT machine; PTX is compiled first, or interpreted with --engine=ptx. "
      "Several PTX files are linked. With --engine=gpu it does run on a GPU, where there is one.",
@@ -431,45 +459,14 @@ static unsigned long option_number(struct argp_state *state, const char *text, c
     return v;
 }
 
-static void extent(struct argp_state *state, const char *text, const char *what, uint32_t out[3]) {
-    const char *s = text;
-    out[1] = out[2] = 1;
-    for (int i = 0; i < 3; i++) {
-        char *end;
-        unsigned long v = strtoul(s, &end, 10);
-        if (!isdigit((unsigned char)*s) || v == 0 || v > UINT32_MAX || (*end && *end != ','))
-            break;
-        out[i] = (uint32_t)v;
-        if (!*end)
-            return;
-        s = end + 1;
-    }
-    argp_error(state, "%s: '%s' is not X, X,Y or X,Y,Z", what, text);
-}
-
-static void policy(struct argp_state *state, MachineOptions *options, const char *text) {
-    for (const char *s = text;;) {
-        size_t n = strcspn(s, ","), name = strcspn(s, ":,");
-        bool known = machine_policy_parse(&options->policies, s, name);
-        if (known && name < n) { /* random:SEED */
-            char *end;
-            options->seed = strtoull(s + name + 1, &end, 10);
-            known = options->lane_choice == MACHINE_LANE_RANDOM && isdigit((unsigned char)s[name + 1]) &&
-                    end == s + n;
-        }
-        if (!known)
-            argp_error(state, "--policy: '%.*s' is unknown", (int)n, s);
-        if (!known || !s[n])
-            return;
-        s += n + 1;
-    }
-}
-
 static void one_of(struct argp_state *state, const char *what, const char *text, const char *const *names) {
     for (int i = 0; names[i]; i++)
         if (strcmp(names[i], text) == 0)
             return;
-    argp_error(state, "%s: '%s' is unknown", what, text);
+    char list[200] = "";
+    for (int i = 0; names[i]; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", names[i]);
+    argp_error(state, "%s: '%s' is none of %s", what, text, list);
 }
 
 static bool compile_key(int key, char *arg, struct argp_state *state, Settings *settings) {
@@ -529,8 +526,12 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
 static bool launch_key(int key, char *arg, struct argp_state *state, Settings *settings) {
     switch (key) {
     case KEY_KERNEL: settings->launch.kernel = arg; break;
-    case KEY_GRID: extent(state, arg, "--grid", settings->launch.grid); break;
-    case KEY_BLOCK: extent(state, arg, "--block", settings->launch.block); break;
+    case KEY_SECTIONS: settings->whole_file = true; break;
+    case KEY_DEMANGLE: settings->disasm.demangle = true; break;
+    case KEY_CFG: settings->disasm.form = DISASM_GRAPH; break;
+    case KEY_LIVE: settings->disasm.live = true; break;
+    case KEY_GRID: cli_extent(state, arg, "--grid", settings->launch.grid); break;
+    case KEY_BLOCK: cli_extent(state, arg, "--block", settings->launch.block); break;
     case KEY_SHARED:
         settings->launch.shared_bytes = (uint32_t)option_number(state, arg, "--shared", SIM_MAX_SHARED_BYTES);
         break;
@@ -567,7 +568,7 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
     case KEY_HOST_CALLS: settings->host_calls = true; return true;
     case KEY_CHECK_CONTROL: settings->machine.check_control = true; return true;
     case KEY_UNDEFINED: settings->machine.report_undefined = true; return true;
-    case KEY_POLICY: policy(state, &settings->machine, arg); return true;
+    case KEY_POLICY: cli_policy(state, &settings->machine, arg); return true;
     case KEY_SEED:
         settings->seed = settings->machine.seed = option_number(state, arg, "--seed", ULONG_MAX);
         return true;
@@ -784,6 +785,7 @@ void cli_parse(const Command *command, Settings *settings, int argc, char **argv
     settings->mutate.prove_seconds = 20;
     settings->fuzz.reduce_seconds = 20;
     settings->emit = "elf";
+    cli_reject_unknown(command, all.at, argc, argv);
     argv[0] = arena_printf(&settings->arena, "heddle %s", command->name);
     argp_parse(&argp, argc, argv, 0, NULL, &in);
 }

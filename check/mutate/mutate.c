@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 0xff, AFTER = 0, BEFORE = 1 };
+enum { GUARD = 0xff, AFTER = 0, BEFORE = 1, SCOREBOARDS = 6, NO_SCOREBOARD = 7 };
 
 static const MutClassInfo classes[MUT_CLASSES] = {
 #define MUTATION(id, name, group, text) [MUT_##id] = {name, text, MUT_##group},
@@ -101,6 +101,24 @@ static bool swap_registers(const Mutator *m, uint8_t *out, uint32_t i, uint32_t 
     return put_inst(m, out, i, &a) && put_inst(m, out, j, &b);
 }
 
+/* A register that is not the instruction's: the next one up or down, in both ways of a site. */
+static bool other_register(const Mutator *m, uint8_t *out, uint32_t i, uint32_t value) {
+    MachInst in;
+    if (!get(m, i, &in) || !barrier_operand(&in))
+        return false;
+    barrier_operand(&in)->value = value;
+    return put_inst(m, out, i, &in);
+}
+
+/* BSSY at i names the syncpoint of the one at j; of itself: the instruction behind its own. */
+static bool other_syncpoint(const Mutator *m, uint8_t *out, uint32_t i, uint32_t j) {
+    MachInst own, other;
+    if (!get(m, i, &own) || !get(m, j, &other))
+        return false;
+    own.wide = i == j ? own.wide + INST_BYTES : other.wide + ((int64_t)j - (int64_t)i) * INST_BYTES;
+    return put_inst(m, out, i, &own);
+}
+
 /* BSSY at i moves to j, where the branch is; what is between moves up by one. */
 static bool move_behind(const Mutator *m, uint8_t *out, uint32_t i, uint32_t j) {
     MachInst in;
@@ -156,13 +174,29 @@ static Operand *operand_of(MachInst *in, uint32_t which) {
     return which == GUARD ? &in->guard : &in->src[which];
 }
 
+/* What an instruction sets when its result is there, or (1) when its operands were read. */
+static uint8_t *scoreboard(MachInst *in, uint32_t which) {
+    return which ? &in->ctrl.read_sb : &in->ctrl.write_sb;
+}
+
 static bool change(const Mutator *m, uint8_t *out, MutSite s) {
     MachInst in;
     bool good = get(m, s.inst, &in);
     switch (s.cls) { /* no default: a new class is a warning here */
     case MUT_DROP_BSYNC:
     case MUT_DROP_BREAK:
+    case MUT_DROP_BSSY:
+    case MUT_DROP_BMOV:
+    case MUT_DROP_WARPSYNC:
     case MUT_DROP_YIELD: return make_nop(m, out, s.inst);
+    case MUT_WRONG_SYNCPOINT: return other_syncpoint(m, out, s.inst, s.other);
+    case MUT_WRONG_B: return other_register(m, out, s.inst, s.other);
+    case MUT_GUARD_BREAK:
+        if (s.other == GUARD)
+            in.guard = op_pt();
+        else
+            in.guard.mods ^= OPM_NOT;
+        break;
     case MUT_MOVE_BSYNC: return swap_places(m, out, s.inst, s.other == AFTER ? s.inst + 1 : s.inst - 1);
     case MUT_SWAP_B: return swap_registers(m, out, s.inst, s.other);
     case MUT_LATE_BSSY: return move_behind(m, out, s.inst, s.other);
@@ -177,6 +211,10 @@ static bool change(const Mutator *m, uint8_t *out, MutSite s) {
     case MUT_GUARD_BSYNC: in.guard = op_reg(RF_P, s.other, 1); break;
     case MUT_SHORT_STALL: in.ctrl.stall_cycles = (uint8_t)s.other; break;
     case MUT_DROP_WAIT: in.ctrl.wait_mask &= (uint8_t) ~(1u << s.other); break;
+    case MUT_DROP_SCOREBOARD: *scoreboard(&in, s.other) = NO_SCOREBOARD; break;
+    case MUT_WRONG_SCOREBOARD:
+        *scoreboard(&in, s.other) = (uint8_t)((*scoreboard(&in, s.other) + 1) % SCOREBOARDS);
+        break;
     case MUT_WRONG_CONSTANT: in.src[s.other].value ^= 1; break;
     case MUT_WRONG_SIGN: in.src[s.other].mods ^= OPM_NEG; break;
     case MUT_WRONG_REGISTER: in.src[s.other >> 8].value = in.src[s.other & 0xff].value; break;
@@ -228,6 +266,54 @@ static void swap_sites(Finder *finder, uint32_t i, unsigned which, const MachIns
     finder->last_sync[which] = i;
 }
 
+/* An immediate and nothing else: MOV, UMOV, IMAD of RZ. */
+static bool moves_constant(const MachInst *in) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < in->nsrc; k++) {
+        Operand o = in->src[k];
+        if (o.kind == OPK_REG && (o.file == RF_R || o.file == RF_UR) &&
+            o.value != (o.file == RF_R ? REG_RZ : REG_URZ))
+            return false;
+        n += o.kind == OPK_IMM;
+    }
+    return n == 1 && op_is_always(in->guard) &&
+           (in->optype == OT_MOV || in->optype == OT_UMOV || in->optype == OT_IMAD);
+}
+
+/* The instruction that gives the mask of a WARPSYNC or BRA.DIV a constant: itself, or one before it in its
+ * block that moves it into the register. BINFLOW_NONE: there is none. */
+static uint32_t mask_constant(const BinFlow *flow, uint32_t i, const MachInst *in) {
+    const Operand *mask = NULL;
+    for (unsigned k = 0; k < in->nsrc; k++) {
+        if (in->src[k].kind == OPK_IMM)
+            return i;
+        if (in->src[k].kind == OPK_REG && (in->src[k].file == RF_R || in->src[k].file == RF_UR))
+            mask = &in->src[k];
+    }
+    for (uint32_t at = i; mask && at > flow->blocks[flow->block_of[i]].first;) {
+        const MachInst *before = &flow->insts[--at];
+        if (before->ndst == 0 || before->dst[0].kind != OPK_REG || before->dst[0].file != mask->file ||
+            before->dst[0].value != mask->value)
+            continue;
+        return moves_constant(before) ? at : BINFLOW_NONE;
+    }
+    return BINFLOW_NONE;
+}
+
+static void mask_sites(Finder *finder, uint32_t i, const MachInst *in) {
+    static const uint8_t lanes[] = {0, 5, 31};
+    uint32_t at = mask_constant(finder->m->flow, i, in);
+    for (unsigned k = 0; k < sizeof lanes && at != BINFLOW_NONE; k++)
+        add_site(finder, MUT_WARPSYNC_LANE, at, lanes[k]);
+}
+
+static void register_sites(Finder *finder, uint32_t i, const MachInst *in) {
+    unsigned own = bin_barrier(in);
+    add_site(finder, MUT_WRONG_B, i, own + 1);
+    if (own)
+        add_site(finder, MUT_WRONG_B, i, own - 1);
+}
+
 static void barrier_sites(Finder *finder, uint32_t i, const MachInst *in) {
     const BinFlow *bin_flow = finder->m->flow;
     const BinBlock *b = &bin_flow->blocks[bin_flow->block_of[i]];
@@ -241,18 +327,39 @@ static void barrier_sites(Finder *finder, uint32_t i, const MachInst *in) {
             add_site(finder, MUT_MOVE_BSYNC, i, BEFORE);
         add_site(finder, MUT_GUARD_BSYNC, i, finder->guard);
         swap_sites(finder, i, 0, in);
+        register_sites(finder, i, in);
         break;
     case BK_BSSY:
+        add_site(finder, MUT_DROP_BSSY, i, 0);
+        add_site(finder, MUT_WRONG_SYNCPOINT, i, i);
+        if (finder->last_sync[1] != BINFLOW_NONE && same_function(finder->m, finder->last_sync[1], i))
+            add_site(finder, MUT_WRONG_SYNCPOINT, i, finder->last_sync[1]);
         if (end > i && bin_kind(&bin_flow->insts[end]) == BK_BRANCH)
             add_site(finder, MUT_LATE_BSSY, i, end);
         swap_sites(finder, i, 1, in);
+        register_sites(finder, i, in);
         break;
-    case BK_BREAK: add_site(finder, MUT_DROP_BREAK, i, 0); break;
+    case BK_BREAK:
+        add_site(finder, MUT_DROP_BREAK, i, 0);
+        if (in->guard.kind == OPK_REG && in->guard.value != REG_PT) {
+            add_site(finder, MUT_GUARD_BREAK, i, GUARD);
+            add_site(finder, MUT_GUARD_BREAK, i, 0);
+        }
+        register_sites(finder, i, in);
+        break;
+    case BK_BMOV_TO_B:
+    case BK_BMOV_FROM_B:
+        add_site(finder, MUT_DROP_BMOV, i, 0);
+        register_sites(finder, i, in);
+        break;
     case BK_YIELD: add_site(finder, MUT_DROP_YIELD, i, 0); break;
     case BK_WARPSYNC:
-        add_site(finder, MUT_WARPSYNC_LANE, i, 0);
-        add_site(finder, MUT_WARPSYNC_LANE, i, 5);
-        add_site(finder, MUT_WARPSYNC_LANE, i, 31);
+        add_site(finder, MUT_DROP_WARPSYNC, i, 0);
+        mask_sites(finder, i, in);
+        break;
+    case BK_BRANCH:
+        if (MGET(BRA, cond, in->mods) == BRACond_DIV)
+            mask_sites(finder, i, in);
         break;
     default: break;
     }
@@ -313,6 +420,12 @@ static void control_sites(Finder *f, uint32_t i, const MachInst *in) {
     for (unsigned k = 0; k < 6; k++)
         if (in->ctrl.wait_mask >> k & 1)
             add_site(f, MUT_DROP_WAIT, i, k);
+    MachInst copy = *in;
+    for (unsigned which = 0; which < 2; which++)
+        if (*scoreboard(&copy, which) < SCOREBOARDS) {
+            add_site(f, MUT_DROP_SCOREBOARD, i, which);
+            add_site(f, MUT_WRONG_SCOREBOARD, i, which);
+        }
 }
 
 static void find_mutations(Mutator *mutator) {
@@ -424,11 +537,19 @@ const char *mutate_text(const Mutator *mutator, MutSite s, uint32_t number, char
             break;
         /* fall through */
     case MUT_SWAP_B:
+    case MUT_WRONG_SYNCPOINT:
     case MUT_LATE_BSSY: snprintf(end, room, "  and %.60s", bin_where(mutator->flow, s.other, where)); break;
     case MUT_MOVE_BSYNC: snprintf(end, room, "  %s", s.other == AFTER ? "later" : "earlier"); break;
     case MUT_FLIP_PREDICATE:
         snprintf(end, room, s.other == GUARD ? "  guard" : "  operand %u", s.other + 1);
         break;
+    case MUT_WRONG_B: snprintf(end, room, "  B%u", s.other); break;
+    case MUT_GUARD_BREAK: snprintf(end, room, s.other == GUARD ? "  no guard" : "  negated"); break;
+    case MUT_DROP_SCOREBOARD:
+    case MUT_WRONG_SCOREBOARD: snprintf(end, room, s.other ? "  of its operands" : "  of its result"); break;
+    case MUT_DROP_BSSY:
+    case MUT_DROP_BMOV:
+    case MUT_DROP_WARPSYNC:
     case MUT_DROP_BSYNC:
     case MUT_DROP_BREAK:
     case MUT_DROP_YIELD:

@@ -45,7 +45,12 @@ typedef struct { /* one way out of a region */
     Term **val; /* registers or locations there */
 } Exit;
 
-typedef struct { /* symbolic execution of one region on one side */
+typedef struct { /* of a row of the map: what its register had where it begins; NULL: it was not come to */
+    Term *held;
+} RowTerms;
+
+typedef struct {    /* symbolic execution of one region on one side */
+    RowTerms *rows; /* by row of the map, or NULL */
     Term *mem[NMEM];
     VEC(Access) accesses;
     VEC(Sync) syncs; /* in order; of the machine WARPSYNCs whose mask is in a register */
@@ -69,6 +74,11 @@ typedef struct { /* an input whose value is known */
 } Given;
 
 typedef VEC(Term *) TermList;
+
+typedef struct { /* rows of the map by what they begin behind: row + 1, then the next of the same; value: PTX
+                    register, 0 */
+    uint32_t *value, *of_inst, *next_of_inst, *of_statement, *next_of_statement;
+} MapRows;
 
 typedef struct Prover {
     Arena arena; /* of this function */
@@ -114,7 +124,16 @@ typedef struct Prover {
     void (*watch)(void *user, const MachInst *in, uint32_t at, bool exact, Term *full, Term *const *before,
                   Term *const *after, Term *const *words);
     void *watch_user;
+    MapRows rows;
 } Prover;
+
+/* The map's register rows (check/prove/rows.c): noted as both sides run, and compared. NULL: none is wrong.
+ */
+void prove_rows_setup(Prover *prover);
+void prove_rows_after_statement(Prover *prover, Run *run, uint32_t statement, Term *const *val);
+void prove_rows_after_inst(Prover *prover, Run *run, uint32_t inst, Term *const *val);
+const char *prove_rows_wrong(Prover *prover, const Run *ptx, const Run *mach, uint32_t *statement,
+                             uint32_t *inst);
 
 Term *prove_input(Prover *prover, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* 32-bit input variable */

@@ -397,6 +397,10 @@ void prove_judge_obligations(Judge *j, Cut *q) {
         memory(j, q, s);
     check_accesses(j, q);
     check_syncs(j, q);
+    uint32_t statement, inst;
+    const char *wrong = prove_rows_wrong(&j->c->p, &q->ptx_run, &q->mach_run, &statement, &inst);
+    if (wrong)
+        prove_judge_unknown(j, wrong, statement, inst);
 }
 
 static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {

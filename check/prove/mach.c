@@ -3,6 +3,7 @@
  * model checker look after it.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
+#include "ir/ir.h"
 #include "sim/launch.h" /* number of environment registers */
 #include "isa/machine/banks.h"
 #include "isa/machine/windows.h"
@@ -23,6 +24,31 @@ Term *mach_pred(Mach *mach, Operand o) {
     if (o.kind == OPK_REG && o.value != REG_PT)
         v = mach_get(mach, (o.file == RF_UP ? LOC_UP : LOC_P) + o.value);
     return o.mods & OPM_NOT ? t_not(ts, v) : v;
+}
+
+/* A word of bank 4: half of the address of a .global variable, which the loader puts there (RELOC_ABS64, or
+ * _GENERIC64: of global memory the same). */
+static Term *address_in_bank(Mach *mach, uint32_t offset) {
+    const Binary *binary = mach->p->g->bin;
+    Terms *ts = &mach->p->ts;
+    const BinFixup *found = NULL;
+    unsigned n = 0;
+    for (uint32_t k = 0; k < binary->nfixups; k++)
+        if (binary->fixups[k].in_bank4 && offset + 4 > binary->fixups[k].offset_bytes &&
+            offset < binary->fixups[k].offset_bytes + 8) {
+            found = &binary->fixups[k];
+            n++;
+        }
+    uint32_t half = found ? offset - (uint32_t)found->offset_bytes : 0;
+    if (n != 1 || (half != 0 && half != 4) ||
+        (found->kind != RELOC_ABS64 && found->kind != RELOC_GENERIC64) || found->to != BIN_TO_VAR ||
+        binary->vars[found->target].space != 0) {
+        mach_fault(mach, "a word of constant bank 4 that is no address of a global variable");
+        return ts->zero;
+    }
+    Term *address = t_var(ts, 64, term_name(ts, "&%s", binary->vars[found->target].name), 0);
+    address = t_add(ts, address, t_const(ts, 64, (uint64_t)found->addend));
+    return half ? t_hi(ts, address) : t_lo(ts, address);
 }
 
 Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
@@ -46,6 +72,8 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
             mach_fault(mach, "constant bank 2 is read out of range");
         return t_const(ts, 32, v);
     }
+    if (bank == CONST_BANK_ADDRESSES)
+        return address_in_bank(mach, offset);
     if (bank != CONST_BANK_LAUNCH) {
         mach_fault(mach, "a constant bank is not modelled");
         return ts->zero;

@@ -398,6 +398,7 @@ static void mach_block(Mach *mach, uint32_t block) {
         }
         if (!mach_inst(mach))
             return;
+        prove_rows_after_inst(mach->p, mach->r, mach->at - mach->p->ff->first_inst, mach->val);
     }
     if (b->ends & (BX_OFF_END | BX_BAD_TARGET | BX_UNKNOWN))
         mach_fault(mach, "control runs into a word that is no instruction, or off the function's end");

@@ -482,6 +482,7 @@ static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const Share
         core->gave_up = "a brx.idx without a table";
         return false;
     }
+    prove_rows_setup(prover);
     return prove_mach_setup(prover);
 }
 

@@ -313,6 +313,7 @@ static void ptx_block(Ptx *ptx, uint32_t index) {
         run_statement(ptx);
         if (ptx->gone)
             return;
+        prove_rows_after_statement(ptx->p, ptx->r, i, ptx->val);
     }
     if (ptx->r->fault)
         return;

@@ -647,11 +647,14 @@ Term *t_lor(Terms *ts, Term *x, Term *y) { return t_lxor(ts, t_lxor(ts, x, y), t
 
 Term *t_lop3(Terms *ts, unsigned lut, Term *x, Term *y, Term *z) {
     /* Shannon expansion: x & (row1 ^ row0) ^ row0, twice */
-    Term *row[4], *all = t_const(ts, 32, LOW);
-    for (unsigned i = 0; i < 4; i++) {
-        bool one = lut >> (2 * i + 1) & 1, nil = lut >> (2 * i) & 1;
-        row[i] = one == nil ? (one ? all : ts->zero) : one ? z : t_inv(ts, z);
-    }
+    Term *row[4];
+    for (unsigned i = 0; i < 4; i++)
+        switch (lut >> 2 * i & 3) { /* two bools compared: gcc 12.2 makes wrong code of that at -O2 */
+        case 0: row[i] = ts->zero; break;
+        case 1: row[i] = t_inv(ts, z); break;
+        case 2: row[i] = z; break;
+        default: row[i] = t_const(ts, 32, LOW); break;
+        }
     Term *col[2];
     for (unsigned i = 0; i < 2; i++)
         col[i] = t_lxor(ts, t_land(ts, y, t_lxor(ts, row[2 * i + 1], row[2 * i])), row[2 * i]);

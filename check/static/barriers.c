@@ -15,6 +15,8 @@ typedef struct {
     uint32_t target; /* encoded syncpoint */
     uint32_t sync;   /* the BSYNC that it names, or NONE */
     uint32_t bssy;   /* first BSSY of it */
+    Bitset before;   /* joins that may be pending at its BSYNC */
+    uint32_t at;     /* such a BSYNC */
 } Join;
 
 typedef uint16_t
@@ -22,8 +24,8 @@ typedef uint16_t
 
 typedef struct {
     Bitset pend, must;
-    uint16_t held;
-    Literals left[NUM_B]; /* lanes for which these hold have left the register */
+    uint16_t held, kept, lost; /* kept: of the caller, and saved; lost: kept, and overwritten since */
+    Literals left[NUM_B];      /* lanes for which these hold have left the register */
     bool reached;
 } State;
 
@@ -32,8 +34,7 @@ typedef struct {
     const Proc *proc;
     uint32_t base; /* first block of the function */
     VEC(Join) joins;
-    State *in;   /* by block - base */
-    Bitset live; /* scratch of the rules */
+    State *in; /* by block - base */
 } Barriers;
 
 typedef struct {           /* of each procedure */
@@ -66,8 +67,10 @@ static uint32_t join_of(Barriers *barriers, uint32_t bssy) {
         if (barriers->joins.at[k].reg == reg && barriers->joins.at[k].target == target)
             return k;
     VEC_ADD(&barriers->checker->a, &barriers->joins,
-            ((Join){(uint8_t)reg, target, find_sync(barriers->checker, target, reg, barriers->proc->func),
-                    bssy}));
+            ((Join){.reg = (uint8_t)reg,
+                    .target = target,
+                    .sync = find_sync(barriers->checker, target, reg, barriers->proc->func),
+                    .bssy = bssy}));
     return barriers->joins.n - 1;
 }
 
@@ -115,6 +118,11 @@ static Literals guards(const MachInst *inst) {
                : 0;
 }
 
+/* BMOV.CLEAR RZ only clears. */
+static bool is_saving(const MachInst *bmov) {
+    return bmov->ndst && bmov->dst[0].kind == OPK_REG && bmov->dst[0].value != REG_RZ;
+}
+
 static void transfer(Barriers *barriers, State *state, uint32_t i) {
     const MachInst *m = &barriers->checker->g->insts[i];
     bool always = bin_guard(m) == BG_ALWAYS;
@@ -130,8 +138,17 @@ static void transfer(Barriers *barriers, State *state, uint32_t i) {
             state->held |= (uint16_t)(1u << reg);
         }
         state->left[reg] = 0;
+        state->lost |= (uint16_t)(1u << reg & state->kept);
         break;
     }
+    case BK_BMOV_FROM_B: /* with a join of its own pending it keeps that, around a call */
+        if (always && is_saving(m) && !(regs_of(barriers, &state->pend) >> bin_barrier(m) & 1))
+            state->kept |= (uint16_t)(1u << bin_barrier(m));
+        break;
+    case BK_BMOV_TO_B:
+        if (always)
+            state->lost &= (uint16_t) ~(1u << bin_barrier(m));
+        break;
     case BK_BSYNC:
     case BK_BREAK:
         reg = bin_barrier(m);
@@ -164,6 +181,8 @@ static void copy_state(State *to, const State *from) {
     bs_copy(&to->pend, &from->pend);
     bs_copy(&to->must, &from->must);
     to->held = from->held;
+    to->kept = from->kept;
+    to->lost = from->lost;
     memcpy(to->left, from->left, sizeof to->left);
     to->reached = from->reached;
 }
@@ -175,7 +194,10 @@ static bool merge_state(State *into, const State *with) {
     }
     bool changed = bs_or(&into->pend, &with->pend);
     changed |= bs_and(&into->must, &with->must) | ((into->held & ~with->held) != 0);
+    changed |= ((with->lost & ~into->lost) | (into->kept & ~with->kept)) != 0;
     into->held &= with->held;
+    into->kept &= with->kept;
+    into->lost |= with->lost;
     for (unsigned k = 0; k < NUM_B; k++)
         if (into->left[k] && into->left[k] != with->left[k]) {
             into->left[k] = 0;
@@ -269,13 +291,35 @@ static void at_end(Barriers *b, State *state, const BinBlock *blk) {
         return;
     leave_on_edge(b, state, last, BE_TAKEN);
     finding_pending(b, CR_R02, last, &state->pend, "the return");
+    if (state->lost)
+        check_report(b->checker, CR_R16, last, NONE, "the caller's B%u is not restored before the return",
+                     (unsigned)__builtin_ctz(state->lost));
+}
+
+/* of the joins that are pending at a BSYNC one is its own. Notes what is pending for their order. */
+static void own_joins(Barriers *barriers, const State *state, uint32_t i) {
+    Checker *checker = barriers->checker;
+    unsigned reg = bin_barrier(&checker->g->insts[i]);
+    bool any = false;
+    BS_EACH(j, &state->pend) {
+        Join *join = &barriers->joins.at[j];
+        if (join->reg != reg || (checker->native && join->sync != i && join->sync != NONE))
+            continue;
+        any = true;
+        if (!join->before.w)
+            join->before = bs_new(&checker->a, barriers->joins.n + 1);
+        bs_or(&join->before, &state->pend);
+        join->at = i;
+    }
+    if (!any)
+        check_report_as(checker, checker->native ? SEV_ERROR : SEV_WARNING, CR_R04, i, NONE,
+                        "BSYNC B%u has no reaching BSSY", reg);
 }
 
 static void at_bsync(Barriers *barriers, const State *state, uint32_t i, Summary *sum) {
     unsigned reg = bin_barrier(&barriers->checker->g->insts[i]);
     uint16_t regs = regs_of(barriers, &state->pend), all = regs | sum->inherited;
-    if (!(regs >> reg & 1))
-        check_report(barriers->checker, CR_R04, i, NONE, "BSYNC B%u has no reaching BSSY", reg);
+    own_joins(barriers, state, i);
     for (unsigned p = 0; p < NUM_B; p++)
         if (p != reg && (all >> p & 1) && !(sum->order[p] >> reg & 1)) {
             sum->order[p] |= (uint16_t)(1u << reg);
@@ -517,6 +561,58 @@ static void endless(Barriers *barriers, const Bitset *ends) {
     }
 }
 
+enum { JOIN_NEW, JOIN_OPEN, JOIN_DONE };
+
+typedef struct {
+    uint8_t *state;         /* of a join */
+    uint32_t *next, *stack; /* next: of a join, where the search through what it waits for goes on */
+} JoinSearch;
+
+/* Depth first from join `root` to what must be over before its BSYNC lets go, with a stack of its own: chains
+ * of joins may be as long as the code. Is there a join that waits for itself? It is reported. */
+static bool waits_for_itself(Barriers *barriers, JoinSearch *search, uint32_t root) {
+    uint32_t depth = 0;
+    search->stack[depth++] = root;
+    search->state[root] = JOIN_OPEN;
+    while (depth) {
+        uint32_t k = search->stack[depth - 1];
+        const Join *join = &barriers->joins.at[k];
+        uint32_t j = join->before.w ? bs_next(&join->before, search->next[k]) : UINT32_MAX;
+        if (j >= barriers->joins.n) {
+            search->state[k] = JOIN_DONE;
+            depth--;
+            continue;
+        }
+        search->next[k] = j + 1;
+        barriers->checker->steps++;
+        if (barriers->joins.at[j].reg == join->reg || search->state[j] == JOIN_DONE)
+            continue;
+        if (search->state[j] == JOIN_OPEN) {
+            check_report(
+                barriers->checker, CR_R01, join->at, NONE,
+                "barrier order cycle: BSYNC B%u at %s while B%u may be pending, and the other way round; two "
+                "groups can wait for each other",
+                join->reg, check_at(barriers->checker, join->at), barriers->joins.at[j].reg);
+            return true;
+        }
+        search->state[j] = JOIN_OPEN;
+        search->stack[depth++] = j;
+    }
+    return false;
+}
+
+/* R-01 natively: compilers number the registers as they come, so that an inner region may have a smaller one
+ * here and a larger one elsewhere. What counts is which joins wait for which. */
+static void order_of_joins(Barriers *barriers) {
+    uint32_t n = barriers->joins.n + 1;
+    Arena *a = &barriers->checker->a;
+    JoinSearch search = {ARENA_ARRAY(a, uint8_t, n), ARENA_ARRAY(a, uint32_t, n),
+                         ARENA_ARRAY(a, uint32_t, n)};
+    for (uint32_t k = 0; k < barriers->joins.n; k++)
+        if (search.state[k] == JOIN_NEW && waits_for_itself(barriers, &search, k))
+            return;
+}
+
 static void check_proc(Checker *checker, const Proc *proc, Summary *sum, Barriers *barriers) {
     const BinFlow *flow = checker->g;
     walk_rules(barriers, sum);
@@ -527,6 +623,8 @@ static void check_proc(Checker *checker, const Proc *proc, Summary *sum, Barrier
         if (flow->blocks[proc->rpo[n]].ends)
             bs_add(&ends, proc->rpo[n] - barriers->base);
     grow_back(barriers, &ends, NULL);
+    if (checker->native)
+        order_of_joins(barriers);
     synchronised(barriers);
     endless(barriers, &ends);
     Pending pending = pending_blocks(barriers);
@@ -547,7 +645,7 @@ static void summarise(Checker *checker, const Proc *p, Summary *summary) {
             if (k == BK_BSSY ||
                 k == BK_BSYNC) /* BREAK alone takes lanes out: nobody waits for them any more */
                 summary->uses |= (uint16_t)(1u << bin_barrier(&flow->insts[i]));
-            if (k == BK_BMOV_FROM_B)
+            if (k == BK_BMOV_FROM_B && is_saving(&flow->insts[i]))
                 summary->saves |= (uint16_t)(1u << bin_barrier(&flow->insts[i]));
         }
     summary->uses &= (uint16_t)~summary->saves;
@@ -683,6 +781,6 @@ void check_barriers(Checker *checker) {
     for (uint32_t k = 0; k < sites.n; k++)
         callee_above(checker, sum, &sites.at[k]);
     for (uint32_t p = 0; p < checker->nprocs; p++)
-        if (checker->procs[p].is_kernel)
+        if (checker->procs[p].is_kernel && !checker->native)
             order_of_kernel(checker, sum, p);
 }

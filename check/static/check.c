@@ -319,6 +319,7 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
     check_uniform(&c);
     check_barriers(&c);
     check_collectives(&c);
+    check_gathering(&c);
     check_meetings(&c);
     check_registers(&c);
     check_metadata(&c);

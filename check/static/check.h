@@ -62,8 +62,8 @@ typedef struct {
     const bool *parts;       /* [instruction] a branch, BRX, EXIT, RET or indirect CALL on which lanes may go
                                 different ways */
     const bool *apart;       /* [instruction] not all lanes of the warp need to come here */
-    const bool *masks_vary;  /* [instruction] a WARPSYNC or R2UR whose source, a register, need not be one
-                                value  for all lanes */
+    const bool *masks_vary; /* [instruction] a WARPSYNC or R2UR whose source, a register, or a BAR whose guard
+                               need not be one value for all lanes */
 } BinCheckReport;
 
 /* Check the whole binary. Never fails: what cannot be known is left out. Free the report with

@@ -55,15 +55,22 @@ static bool is_imm_mask(const MachInst *inst, uint32_t *mask) {
 
 /* ---- R-09, R-10 ---- */
 
-/* Going back from i, is WARPSYNC the first control instruction on every path? */
+static bool same_guard(const MachInst *a, const MachInst *b) {
+    return a->guard.kind == b->guard.kind && a->guard.file == b->guard.file &&
+           a->guard.value == b->guard.value && a->guard.mods == b->guard.mods;
+}
+
+/* Going back from i, is WARPSYNC, or what else brings lanes together, the first control instruction on every
+ * path? */
 static uint32_t warpsync_before(Checker *checker, uint32_t i) {
     const BinFlow *flow = checker->g;
+    uint32_t own = i;
     for (unsigned hops = 0; hops < 64; hops++) {
         uint32_t block = flow->block_of[i];
         const BinBlock *b = &flow->blocks[block];
         while (i > b->first) {
             const MachInst *m = &flow->insts[--i];
-            if (bin_kind(m) == BK_WARPSYNC && bin_guard(m) == BG_ALWAYS)
+            if (bin_kind(m) == BK_WARPSYNC && (bin_guard(m) == BG_ALWAYS || same_guard(m, &flow->insts[own])))
                 return i;
             if (is_control(m))
                 return NONE;
@@ -72,10 +79,13 @@ static uint32_t warpsync_before(Checker *checker, uint32_t i) {
         for (uint32_t k = 0; k < b->npreds; k++)
             if (flow->blocks[b->preds[k].block].reachable)
                 only = only == NONE ? b->preds[k].block : block;
-        if (only == NONE || only == block || checker->proc_at[b->first] != NONE ||
-            flow->blocks[only].nsuccs != 1)
+        if (only == NONE || only == block || checker->proc_at[b->first] != NONE)
             return NONE;
         i = flow->blocks[only].first + flow->blocks[only].ninsts;
+        if (check_comes_together(flow, i - 1, block))
+            return i - 1;
+        if (flow->blocks[only].nsuccs != 1)
+            return NONE;
         const MachInst *last = &flow->insts[i - 1];
         if (bin_kind(last) == BK_BRANCH && bin_guard(last) == BG_ALWAYS) /* goes on here and nowhere else */
             i--;
@@ -94,6 +104,29 @@ static bool asks_who_is_active(const MachInst *inst) {
     for (unsigned k = 0; k < inst->nsrc; k++)
         if (inst->src[k].kind == OPK_REG && inst->src[k].file == RF_P && inst->src[k].value != REG_PT)
             return false;
+    return true;
+}
+
+/* Natively, may a collective stand in code that only some lanes come to, with nothing to gather them?
+ * ptxas 13.0 has MATCH and REDUX there, to find out which masks there are, and what is executed when a VOTE
+ * has told who is active. */
+static bool may_be_alone(const Checker *checker, uint32_t i) {
+    enum { FAR = 256 };
+    const BinFlow *flow = checker->g;
+    unsigned type = flow->insts[i].optype, left = FAR;
+    if (!checker->surely_apart[i] || (type != OT_SHFL && type != OT_VOTE))
+        return true;
+    while (left--) {
+        const BinBlock *block = &flow->blocks[flow->block_of[i]];
+        if (asks_who_is_active(&flow->insts[i]))
+            return true;
+        if (i > block->first)
+            i--;
+        else if (block->npreds == 1)
+            i = flow->blocks[block->preds[0].block].first + flow->blocks[block->preds[0].block].ninsts - 1;
+        else
+            return false;
+    }
     return true;
 }
 
@@ -156,8 +189,8 @@ static bool lanes_may_be_gone(Checker *checker, const Proc *proc, uint32_t inst)
 /* a constant mask that leaves out lanes which come here. */
 static void mask_too_small(Checker *checker, const Proc *p, uint32_t i) {
     uint32_t mask;
-    const MachInst *m = &checker->g->insts[i];
-    if (!is_imm_mask(m, &mask) || mask == UINT32_MAX || checker->apart[i] || lanes_may_be_gone(checker, p, i))
+    if (!check_mask(checker->g, i, &mask) || mask == UINT32_MAX || checker->apart[i] ||
+        lanes_may_be_gone(checker, p, i))
         return;
     bool low_lanes = (mask & (mask + 1)) == 0 && mask; /* a block may be smaller than a warp */
     Severity s = !low_lanes || has_whole_warps(checker, i) ? SEV_ERROR : SEV_WARNING; /* natively, too */
@@ -243,17 +276,19 @@ static void covered(Checker *checker, uint32_t i) {
     const MachInst *inst = &checker->g->insts[i];
     if (bin_kind(inst) == BK_COLLECTIVE && !checker->converged[i] && !asks_who_is_active(inst) &&
         warpsync_before(checker, i) == NONE)
-        check_report(checker, CR_R09, i, NONE, "%s not covered by WARPSYNC", isa_optype_name(inst->optype));
+        check_report_as(checker, !checker->native || !may_be_alone(checker, i) ? SEV_ERROR : SEV_WARNING,
+                        CR_R09, i, NONE, "%s not covered by WARPSYNC", isa_optype_name(inst->optype));
     if (bin_kind(inst) != BK_BAR)
         return;
     uint32_t sync = warpsync_before(checker, i), mask = UINT32_MAX;
-    if (!checker->converged[i])
+    if (sync != NONE && check_mask(checker->g, sync, &mask) && mask != UINT32_MAX)
+        check_report_as(checker, SEV_ERROR, CR_R10, i, sync,
+                        "%s behind WARPSYNC 0x%08x, which is not the whole warp",
+                        isa_optype_name(inst->optype), mask);
+    else if (!checker->converged[i] || (checker->masks_vary[i] && sync == NONE))
         check_report(checker, CR_R10, i, NONE,
                      "%s may execute with a partial warp (count += 32 per execution)",
                      isa_optype_name(inst->optype));
-    else if (sync != NONE && is_imm_mask(&checker->g->insts[sync], &mask) && mask != UINT32_MAX)
-        check_report(checker, CR_R10, i, sync, "%s behind WARPSYNC 0x%08x, which is not the whole warp",
-                     isa_optype_name(inst->optype), mask);
 }
 
 /* ---- R-11 ---- */

@@ -57,8 +57,8 @@ typedef struct {
 } Flow;
 
 typedef struct {
-    Checker *c;
-    const Target *t;
+    Checker *checker;
+    const Target *target;
     Facts *facts; /* by instruction */
     State *in;    /* by block */
     Flow *flow;   /* by procedure */
@@ -100,13 +100,13 @@ static unsigned drained(const MachInst *inst) {
 /* DEPBAR.LE SBn, k lets the last k results of a scoreboard be under way, which arrive in order. The first
  * instruction of the DEPBAR's block from which on there are so many; where the block has fewer, its first. */
 static uint32_t first_under_way(const Hazards *hazards, uint32_t i) {
-    const BinFlow *g = hazards->c->g;
-    const MachInst *inst = &g->insts[i];
+    const BinFlow *flow = hazards->checker->g;
+    const MachInst *inst = &flow->insts[i];
     uint32_t first = i;
     for (uint32_t left = inst->src[DEPBAR_count].value; left && first > 0; first--) {
-        if (g->block_of[first - 1] != g->block_of[i])
+        if (flow->block_of[first - 1] != flow->block_of[i])
             break;
-        left -= g->insts[first - 1].ctrl.write_sb == MGET(DEPBAR, sb, inst->mods);
+        left -= flow->insts[first - 1].ctrl.write_sb == MGET(DEPBAR, sb, inst->mods);
         if (!left)
             return first - 1;
     }
@@ -116,10 +116,10 @@ static uint32_t first_under_way(const Hazards *hazards, uint32_t i) {
 /* Has what the entry waits for arrived, as the DEPBAR lets only later results be under way? Those of other
  * blocks are not followed. */
 static bool came_before(const Hazards *hazards, const Entry *entry, uint32_t i) {
-    const BinFlow *g = hazards->c->g;
-    const MachInst *inst = &g->insts[i];
-    return inst->optype == OT_DEPBAR && g->block_of[entry->inst] == g->block_of[i] && entry->inst < i &&
-           g->insts[entry->inst].ctrl.write_sb == MGET(DEPBAR, sb, inst->mods) &&
+    const BinFlow *flow = hazards->checker->g;
+    const MachInst *inst = &flow->insts[i];
+    return inst->optype == OT_DEPBAR && flow->block_of[entry->inst] == flow->block_of[i] && entry->inst < i &&
+           flow->insts[entry->inst].ctrl.write_sb == MGET(DEPBAR, sb, inst->mods) &&
            entry->inst < first_under_way(hazards, i);
 }
 
@@ -135,17 +135,17 @@ static Facts facts_of(Hazards *hazards, const MachInst *inst) {
         nw = add_refs(inst->dst[k], k, refs + nr, nw);
     if (isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P))
         nw = masked_predicates(inst, refs + nr, nw);
-    unsigned hold = latency_hold(hazards->t, inst), stall = inst->ctrl.stall_cycles;
-    return (Facts){.refs = arena_copy(&hazards->c->a, refs, sizeof *refs * (nr + nw) + 1),
+    unsigned hold = latency_hold(hazards->target, inst), stall = inst->ctrl.stall_cycles;
+    return (Facts){.refs = arena_copy(&hazards->checker->a, refs, sizeof *refs * (nr + nw) + 1),
                    .nreads = (uint8_t)nr,
                    .nwrites = (uint8_t)nw,
-                   .issue = (uint8_t)latency_issue_least(hazards->t, inst),
+                   .issue = (uint8_t)latency_issue_least(hazards->target, inst),
                    .advance = (uint8_t)(stall > hold ? stall : hold),
-                   .queue = (uint8_t)latency_queue(hazards->t, inst),
-                   .variable = latency_is_variable(hazards->t, inst),
-                   .late = latency_reads_late(hazards->t, inst),
-                   .memory = latency_reads_in_order(hazards->t, inst),
-                   .drains = latency_drains_reads(hazards->t, inst),
+                   .queue = (uint8_t)latency_queue(hazards->target, inst),
+                   .variable = latency_is_variable(hazards->target, inst),
+                   .late = latency_reads_late(hazards->target, inst),
+                   .memory = latency_reads_in_order(hazards->target, inst),
+                   .drains = latency_drains_reads(hazards->target, inst),
                    .guarded = !op_is_always(inst->guard)};
 }
 
@@ -176,7 +176,7 @@ static int by_key(const Entry *entry, const Entry *b) {
 static void copy_state(Hazards *hazards, State *to, const State *from) {
     to->e.n = 0;
     for (uint32_t k = 0; k < from->e.n; k++)
-        VEC_ADD(&hazards->c->a, &to->e, from->e.at[k]);
+        VEC_ADD(&hazards->checker->a, &to->e, from->e.at[k]);
     memcpy(to->sb_age, from->sb_age, sizeof to->sb_age);
     memcpy(to->sb_inst, from->sb_inst, sizeof to->sb_inst);
     memcpy(to->sb_oldest, from->sb_oldest, sizeof to->sb_oldest);
@@ -233,13 +233,13 @@ static bool merge_loosely(Hazards *hazards, State *into, const State *with) {
         return into->reached = true;
     }
     bool changed = merge_scoreboards(into, with);
-    hazards->c->steps += 1 + with->e.n;
+    hazards->checker->steps += 1 + with->e.n;
     for (uint32_t k = 0; k < with->e.n; k++) {
         Entry *known = find_entry(into, &with->e.at[k]);
         if (known) {
             changed |= worse(known, &with->e.at[k]);
         } else {
-            VEC_ADD(&hazards->c->a, &into->more, with->e.at[k]);
+            VEC_ADD(&hazards->checker->a, &into->more, with->e.at[k]);
             changed = true;
         }
     }
@@ -255,19 +255,19 @@ static void settle_state(Hazards *hazards, State *state) {
     State *s = &hazards->scratch;
     uint32_t a = 0, b = 0;
     s->e.n = 0;
-    hazards->c->steps += state->e.n + state->more.n;
+    hazards->checker->steps += state->e.n + state->more.n;
     while (a < state->e.n || b < state->more.n) {
         bool take = b == state->more.n || (a < state->e.n && by_key(&state->e.at[a], &state->more.at[b]) < 0);
         const Entry *next = take ? &state->e.at[a++] : &state->more.at[b++];
         if (s->e.n && by_key(&s->e.at[s->e.n - 1], next) == 0)
             worse(&s->e.at[s->e.n - 1], next);
         else
-            VEC_ADD(&hazards->c->a, &s->e, *next);
+            VEC_ADD(&hazards->checker->a, &s->e, *next);
     }
     state->more.n = 0;
     state->e.n = 0;
     for (uint32_t k = 0; k < s->e.n; k++)
-        VEC_ADD(&hazards->c->a, &state->e, s->e.at[k]);
+        VEC_ADD(&hazards->checker->a, &state->e, s->e.at[k]);
 }
 
 static bool merge_state(Hazards *hazards, State *into, const State *with) {
@@ -285,7 +285,7 @@ static void put_entry(Hazards *hazards, State *state, Entry x) {
         state->e.at[at - 1] = x;
         return;
     }
-    (void)VEC_PUSH(&hazards->c->a, &state->e);
+    (void)VEC_PUSH(&hazards->checker->a, &state->e);
     memmove(&state->e.at[at + 1], &state->e.at[at], sizeof x * (state->e.n - 1 - at));
     state->e.at[at] = x;
 }
@@ -318,9 +318,9 @@ static void clear_scoreboards(State *state) {
 /* ---- one instruction ---- */
 
 static void wait_for(Hazards *hazards, State *state, uint32_t i) {
-    const MachInst *inst = &hazards->c->g->insts[i];
+    const MachInst *inst = &hazards->checker->g->insts[i];
     unsigned mask = inst->ctrl.wait_mask & 0x3f, good = drained(inst);
-    unsigned least = latency_result_least(hazards->t), held = 0;
+    unsigned least = latency_result_least(hazards->target), held = 0;
     for (unsigned b = 0; b < NUM_SB; b++) {
         if (!(mask >> b & 1))
             continue;
@@ -329,9 +329,9 @@ static void wait_for(Hazards *hazards, State *state, uint32_t i) {
             if (state->sb_oldest[b] + held < least)
                 held = least - state->sb_oldest[b];
         } else if (hazards->final)
-            check_report(hazards->c, CR_H05, i, state->sb_inst[b],
+            check_report(hazards->checker, CR_H05, i, state->sb_inst[b],
                          "waits for scoreboard %u %u cycle%s behind %s, which sets it", b, state->sb_age[b],
-                         state->sb_age[b] == 1 ? "" : "s", check_at(hazards->c, state->sb_inst[b]));
+                         state->sb_age[b] == 1 ? "" : "s", check_at(hazards->checker, state->sb_inst[b]));
     }
     uint32_t n = 0;
     for (uint32_t k = 0; k < state->e.n; k++) {
@@ -349,7 +349,7 @@ static void wait_for(Hazards *hazards, State *state, uint32_t i) {
 
 /* No lane executes both: the same predicate, once as it is, once negated. */
 static bool exclusive(const Hazards *hazards, const Entry *entry, const MachInst *mach_inst) {
-    const MachInst *w = &hazards->c->g->insts[entry->inst];
+    const MachInst *w = &hazards->checker->g->insts[entry->inst];
     return entry->guard_holds && w->guard.kind == OPK_REG && mach_inst->guard.kind == OPK_REG &&
            w->guard.file == mach_inst->guard.file && w->guard.value == mach_inst->guard.value &&
            w->guard.value != REG_PT && ((w->guard.mods ^ mach_inst->guard.mods) & OPM_NOT);
@@ -361,21 +361,22 @@ static void too_early(Hazards *hazards, CheckRule rule, uint32_t i, const Entry 
     if (!hazards->final)
         return;
     if (need)
-        check_report(hazards->c, rule, i, entry->inst, "%s %s after %u of %u cycles (%s)",
-                     cell_name(entry->cell, cell), what, entry->age, need, check_at(hazards->c, entry->inst));
+        check_report(hazards->checker, rule, i, entry->inst, "%s %s after %u of %u cycles (%s)",
+                     cell_name(entry->cell, cell), what, entry->age, need,
+                     check_at(hazards->checker, entry->inst));
     else
-        check_report(hazards->c, rule, i, entry->inst, "%s %s without waiting for %s%s",
-                     cell_name(entry->cell, cell), what, check_at(hazards->c, entry->inst),
+        check_report(hazards->checker, rule, i, entry->inst, "%s %s without waiting for %s%s",
+                     cell_name(entry->cell, cell), what, check_at(hazards->checker, entry->inst),
                      entry->cover ? "" : ", which sets no scoreboard");
 }
 
 static void check_write(Hazards *hazards, uint32_t i, const Entry *entry) {
-    const MachInst *m = &hazards->c->g->insts[i], *w = &hazards->c->g->insts[entry->inst];
+    const MachInst *m = &hazards->checker->g->insts[i], *w = &hazards->checker->g->insts[entry->inst];
     const Facts *f = &hazards->facts[i], *g = &hazards->facts[entry->inst];
     if (f->queue != ISA_QUEUE_NONE && f->queue == g->queue)
         return;
     if (entry->access == IN_WRITE) {
-        unsigned need = latency_waw(hazards->t, w, entry->operand, m);
+        unsigned need = latency_waw(hazards->target, w, entry->operand, m);
         if (entry->pending)
             too_early(hazards, CR_H03, i, entry, "overwritten", 0);
         else if (entry->age < need)
@@ -385,32 +386,33 @@ static void check_write(Hazards *hazards, uint32_t i, const Entry *entry) {
     } else if (entry->pending)
         too_early(hazards, CR_H04, i, entry, "overwritten while it is read,", 0);
     else {
-        unsigned need = latency_war(hazards->t, w, entry->operand, m);
+        unsigned need = latency_war(hazards->target, w, entry->operand, m);
         if (entry->age < need)
             too_early(hazards, CR_H04, i, entry, "overwritten while it is read,", need);
     }
 }
 
 static void check_read(Hazards *hazards, uint32_t i, const Entry *entry, const Ref *ref) {
-    const MachInst *m = &hazards->c->g->insts[i], *w = &hazards->c->g->insts[entry->inst];
+    const MachInst *m = &hazards->checker->g->insts[i], *w = &hazards->checker->g->insts[entry->inst];
     if (entry->pending) {
         too_early(hazards, CR_H02, i, entry, "read", 0);
         return;
     }
-    unsigned need = latency_raw_part(hazards->t, w, entry->operand, entry->part, m, ref->operand, ref->part);
+    unsigned need =
+        latency_raw_part(hazards->target, w, entry->operand, entry->part, m, ref->operand, ref->part);
     if (entry->age < need)
         too_early(hazards, CR_H01, i, entry, "read", need);
 }
 
 static void check_accesses(Hazards *hazards, const State *state, uint32_t i) {
     const Facts *f = &hazards->facts[i];
-    const MachInst *m = &hazards->c->g->insts[i];
+    const MachInst *inst = &hazards->checker->g->insts[i];
     for (uint32_t k = 0; k < state->e.n; k++) {
         const Entry *entry = &state->e.at[k];
         unsigned mark = hazards->mark[entry->cell];
         if (!mark)
             continue;
-        bool apart = exclusive(hazards, entry, m);
+        bool apart = exclusive(hazards, entry, inst);
         for (unsigned r = 0; r < f->nreads && entry->access == IN_WRITE && (mark & MARK_READ); r++)
             if (f->refs[r].cell == entry->cell && !(apart && f->refs[r].operand != LATENCY_GUARD))
                 check_read(hazards, i, entry, &f->refs[r]);
@@ -430,13 +432,13 @@ static unsigned sb_bit(unsigned sb) { return sb < NUM_SB ? 1u << sb : 0; }
 /* Entries that this instruction ends, or covers with its scoreboards. */
 static void pass_by(Hazards *hazards, State *state, uint32_t i) {
     const Facts *f = &hazards->facts[i];
-    const MachInst *mach_inst = &hazards->c->g->insts[i];
+    const MachInst *mach_inst = &hazards->checker->g->insts[i];
     unsigned w = sb_bit(mach_inst->ctrl.write_sb), r = sb_bit(mach_inst->ctrl.read_sb);
     uint32_t n = 0;
     for (uint32_t k = 0; k < state->e.n; k++) {
         Entry x = state->e.at[k];
         const Facts *g = &hazards->facts[x.inst];
-        const MachInst *before = &hazards->c->g->insts[x.inst];
+        const MachInst *before = &hazards->checker->g->insts[x.inst];
         if (!f->guarded && (hazards->mark[x.cell] & MARK_WRITTEN))
             continue; /* overwritten: of no concern any more */
         if (x.access == IN_READ && f->drains && g->memory)
@@ -456,7 +458,7 @@ static void pass_by(Hazards *hazards, State *state, uint32_t i) {
 
 static void take_off(Hazards *hazards, State *state, uint32_t i) {
     const Facts *f = &hazards->facts[i];
-    const MachInst *inst = &hazards->c->g->insts[i];
+    const MachInst *inst = &hazards->checker->g->insts[i];
     unsigned w = sb_bit(inst->ctrl.write_sb), r = sb_bit(inst->ctrl.read_sb);
     bool guard_holds = true;
     for (unsigned k = 0; k < f->nwrites; k++)
@@ -465,8 +467,9 @@ static void take_off(Hazards *hazards, State *state, uint32_t i) {
                              (inst->guard.file == RF_P ? CELL_P : CELL_UP) + inst->guard.value);
     for (unsigned k = 0; k < f->nwrites; k++) {
         const Ref *ref = &f->refs[f->nreads + k];
+        unsigned cover = latency_comes_with_operands(inst, ref->operand) ? w | r : w;
         put_entry(hazards, state,
-                  (Entry){i, ref->cell, IN_WRITE, ref->operand, ref->part, 0, (uint8_t)w, f->variable,
+                  (Entry){i, ref->cell, IN_WRITE, ref->operand, ref->part, 0, (uint8_t)cover, f->variable,
                           guard_holds});
     }
     for (unsigned k = 0; k < f->nreads; k++) {
@@ -489,38 +492,38 @@ static void take_off(Hazards *hazards, State *state, uint32_t i) {
 
 static void nothing_in_flight(Hazards *hazards, const State *state, uint32_t i) {
     char cell[8];
-    if (!hazards->final || hazards->c->native)
+    if (!hazards->final || hazards->checker->native)
         return;
     for (uint32_t k = 0; k < state->e.n; k++) {
         const Entry *entry = &state->e.at[k];
         if (entry->pending) {
-            check_report(hazards->c, CR_H07, i, entry->inst, "%s of %s is still in flight here",
-                         cell_name(entry->cell, cell), check_at(hazards->c, entry->inst));
+            check_report(hazards->checker, CR_H07, i, entry->inst, "%s of %s is still in flight here",
+                         cell_name(entry->cell, cell), check_at(hazards->checker, entry->inst));
             return;
         }
     }
 }
 
-static void hazard_step(Hazards *hazards, State *s, uint32_t i) {
+static void hazard_step(Hazards *hazards, State *state, uint32_t i) {
     const Facts *f = &hazards->facts[i];
-    const MachInst *inst = &hazards->c->g->insts[i];
-    wait_for(hazards, s, i);
+    const MachInst *inst = &hazards->checker->g->insts[i];
+    wait_for(hazards, state, i);
     if (bin_guard(inst) == BG_NEVER) { /* ptxas fills with such */
-        grow_older(s, f->advance);
+        grow_older(state, f->advance);
         return;
     }
     mark_cells(hazards, f, true);
-    check_accesses(hazards, s, i);
-    if (check_is_call(hazards->c, i) || bin_kind(inst) == BK_RET)
-        nothing_in_flight(hazards, s, i);
-    pass_by(hazards, s, i);
-    take_off(hazards, s, i);
+    check_accesses(hazards, state, i);
+    if (check_is_call(hazards->checker, i) || bin_kind(inst) == BK_RET)
+        nothing_in_flight(hazards, state, i);
+    pass_by(hazards, state, i);
+    take_off(hazards, state, i);
     mark_cells(hazards, f, false);
     if (hazards->final && f->issue > 1 && inst->ctrl.stall_cycles < f->issue)
-        check_report(hazards->c, CR_H06, i, NONE,
+        check_report(hazards->checker, CR_H06, i, NONE,
                      "stall count %u is less than %u, the instruction's issue time", inst->ctrl.stall_cycles,
                      f->issue);
-    grow_older(s, f->advance);
+    grow_older(state, f->advance);
 }
 
 /* ---- calls ---- */
@@ -532,13 +535,13 @@ static void come_back(Hazards *hazards, State *state, const Flow *callee) {
         return;
     VEC(Entry) old = {0};
     for (uint32_t k = 0; k < state->e.n; k++)
-        VEC_ADD(&hazards->c->a, &old, state->e.at[k]);
+        VEC_ADD(&hazards->checker->a, &old, state->e.at[k]);
     State before = {.e.at = old.at, .e.n = old.n};
     state->e.n = 0;
     for (uint32_t k = 0; k < callee->exit.e.n; k++) {
         const Entry *x = &callee->exit.e.at[k];
         if (!find_entry(&callee->entry, x) || find_entry(&before, x))
-            VEC_ADD(&hazards->c->a, &state->e, *x);
+            VEC_ADD(&hazards->checker->a, &state->e, *x);
     }
     memcpy(state->sb_age, callee->exit.sb_age, sizeof state->sb_age);
     memcpy(state->sb_inst, callee->exit.sb_inst, sizeof state->sb_inst);
@@ -547,7 +550,7 @@ static void come_back(Hazards *hazards, State *state, const Flow *callee) {
 
 /* `s`: the state behind the call instruction; becomes the one where it comes back. */
 static void do_call(Hazards *hazards, State *state, uint32_t i) {
-    Callees to = check_callees(hazards->c, i);
+    Callees to = check_callees(hazards->checker, i);
     if (!to.n) { /* unknown: nothing is claimed about what is in flight behind it */
         state->e.n = 0;
         clear_scoreboards(state);
@@ -571,7 +574,7 @@ static void do_call(Hazards *hazards, State *state, uint32_t i) {
 /* ---- blocks ---- */
 
 static void walk_block(Hazards *hazards, uint32_t proc, uint32_t block) {
-    const BinFlow *bin_flow = hazards->c->g;
+    const BinFlow *bin_flow = hazards->checker->g;
     const BinBlock *b = &bin_flow->blocks[block];
     State *state = &hazards->now;
     settle_state(hazards, &hazards->in[block]);
@@ -581,7 +584,8 @@ static void walk_block(Hazards *hazards, uint32_t proc, uint32_t block) {
             break;
         if (!bin_flow->decoded[i])
             return;
-        bool call = check_is_call(hazards->c, i), tail = call && bin_kind(&bin_flow->insts[i]) == BK_BRANCH;
+        bool call = check_is_call(hazards->checker, i),
+             tail = call && bin_kind(&bin_flow->insts[i]) == BK_BRANCH;
         hazard_step(hazards, state, i);
         if (!call)
             continue;
@@ -607,7 +611,7 @@ static void walk_block(Hazards *hazards, uint32_t proc, uint32_t block) {
 
 /* One round over all blocks whose state has changed; false if there was none. */
 static bool walk_all(Hazards *hazards) {
-    Checker *checker = hazards->c;
+    Checker *checker = hazards->checker;
     bool any = false;
     for (uint32_t p = 0; p < checker->nprocs; p++) {
         uint32_t entry = checker->procs[p].entry_block;
@@ -627,15 +631,15 @@ static bool walk_all(Hazards *hazards) {
 }
 
 static void all_dirty(Hazards *hazards) {
-    memset(hazards->dirty, true, hazards->c->g->nblocks);
+    memset(hazards->dirty, true, hazards->checker->g->nblocks);
     hazards->flows_changed = false;
 }
 
 void check_hazards(Checker *checker) {
     const BinFlow *bin_flow = checker->g;
     Hazards *hazards = ARENA_NEW(&checker->a, Hazards);
-    hazards->c = checker;
-    hazards->t = bin_flow->bin->target;
+    hazards->checker = checker;
+    hazards->target = bin_flow->bin->target;
     hazards->facts = ARENA_ARRAY(&checker->a, Facts, bin_flow->bin->ncode + 1);
     hazards->in = ARENA_ARRAY(&checker->a, State, bin_flow->nblocks + 1);
     hazards->flow = ARENA_ARRAY(&checker->a, Flow, checker->nprocs + 1);

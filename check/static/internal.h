@@ -34,7 +34,7 @@ typedef struct {
     uint32_t naddress_taken;
     /* by instruction, of check/static/uniform.c */
     bool *divergent;  /* a branch, BRX, EXIT, RET or indirect CALL on which lanes may go different ways */
-    bool *masks_vary; /* a WARPSYNC or R2UR whose source is a register that may differ among lanes */
+    bool *masks_vary; /* a WARPSYNC or R2UR whose source, or a BAR whose guard, may differ among lanes */
     bool *converged;  /* all valid lanes of the warp are together when it starts */
     uint32_t *ipdom;  /* by block: where its paths meet, those that only exit left aside; NONE */
     bool *surely_divergent, *surely_apart; /* the same of values that are divergent for certain */
@@ -43,6 +43,20 @@ typedef struct {
      * callers' */
     uint16_t *pend, *inherited;
 } Checker;
+
+typedef struct { /* bits of a value that are known; the others of `value` are 0 */
+    uint32_t known, value;
+} CheckBits;
+bool check_writes_reg(const Target *target, const MachInst *inst, RegFile file, uint32_t reg);
+/* Of an operand before the instruction `at`. Walks back over `*left` instructions at most. */
+CheckBits check_bits_before(const BinFlow *flow, uint32_t at, Operand o, unsigned *left);
+/* The lanes that a WARPSYNC, or a BRA.DIV or .CONV, names, if they are a constant. */
+bool check_mask(const BinFlow *flow, uint32_t inst, uint32_t *mask);
+
+/* Are the lanes together that come from `last`, the end of a block, to `block`? BRA.DIV sends those that are
+ * apart elsewhere, BRA.CONV those that are together, and WARPSYNC.COLLECTIVE all of its lanes to what
+ * follows. */
+bool check_comes_together(const BinFlow *flow, uint32_t last, uint32_t block);
 
 bool check_wants(const Checker *checker, CheckRule r);
 /* A finding at `inst`; its path is the shortest from `from` (NONE: no cause) to it. Until the next one it may
@@ -70,6 +84,7 @@ void check_structure(Checker *checker);   /* R-18 R-19 R-21 R-22 R-23, R-07 */
 void check_uniform(Checker *checker);     /* fills divergent, converged */
 void check_barriers(Checker *checker);    /* */
 void check_collectives(Checker *checker); /* */
+void check_gathering(Checker *checker);   /* R-09 of WARPSYNC.COLLECTIVE and BRA.DIV */
 void check_meetings(Checker *checker);    /* */
 void check_registers(Checker *checker);   /* */
 void check_metadata(Checker *checker);    /* M- */

@@ -1,9 +1,9 @@
 /* What the file says of a function against its code: registers, named barriers, stack, what the driver must
  * know of the code, shared memory (M-01 to M-05). A launch reserves what the file says; code that uses more
  * reads and writes what belongs to another warp. Of registers the file names two more than the code, always
- * (ptxas 13.0, sm_75 to sm_90). Operations that move constants, or put them together, on the way to R1 and to
- * a barrier's number, it knows by name: those that compilers have there. What another one computes is
- * unknown. SPDX-License-Identifier: MIT */
+ * (ptxas 13.0, sm_75 to sm_90). Operations that move constants on the way to R1 it knows by name: those that
+ * compilers have there. What another one computes is unknown.
+ * SPDX-License-Identifier: MIT */
 #include "base/align.h"
 #include "check/static/internal.h"
 #include "isa/machine/abi.h"
@@ -33,97 +33,11 @@ static void use_operand(Usage *usage, Operand o, unsigned regs, uint32_t i) {
     }
 }
 
-static bool is_rz(Operand o) { return o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ; }
-
-/* Bits of a value that are known. */
-typedef struct {
-    uint32_t known, value;
-} Bits;
-
-static Bits lop3(uint32_t lut, const Bits *in) {
-    uint32_t zero = 0, one = 0; /* where the result may be so */
-    for (unsigned row = 0; row < 8; row++) {
-        uint32_t may = UINT32_MAX;
-        for (unsigned k = 0; k < 3; k++)
-            may &= ~in[k].known | (row >> (2 - k) & 1 ? in[k].value : ~in[k].value);
-        *(lut >> row & 1 ? &one : &zero) |= may;
-    }
-    return (Bits){~(zero & one), one & ~zero};
-}
-
-/* The instruction that runs before `at`, where it is one on every path; NONE. */
-static uint32_t one_before(const BinFlow *flow, uint32_t at) {
-    const BinBlock *block = &flow->blocks[flow->block_of[at]];
-    const BinFuncFlow *ff = &flow->funcs[block->func];
-    if (at > block->first)
-        return at - 1;
-    for (uint32_t k = 0; k < ff->nentries; k++)
-        if (&flow->blocks[ff->entries[k]] == block)
-            return NONE;
-    if (block == &flow->blocks[ff->first_block] || block->npreds != 1)
-        return NONE;
-    const BinBlock *from = &flow->blocks[block->preds[0].block];
-    return from->first + from->ninsts - 1;
-}
-
-static bool writes_reg(const Target *target, const MachInst *inst, uint32_t reg) {
-    for (unsigned d = 0; d < inst->ndst; d++) {
-        unsigned regs = isa_dst_regs(target, inst, d);
-        Operand o = inst->dst[d];
-        if (o.kind == OPK_REG && o.file == RF_R && o.value <= reg && reg < o.value + (regs ? regs : 1))
-            return true;
-    }
-    return false;
-}
-
-/* What is known of a register's value before the instruction `at`: constants moved, shifted and put together.
- * Walks back over `*left` instructions at most. */
-static Bits bits_before(const BinFlow *flow, uint32_t at, Operand o, unsigned *left) {
-    const Bits nothing = {0, 0};
-    if (o.kind == OPK_IMM || is_rz(o))
-        return (Bits){UINT32_MAX, o.kind == OPK_IMM ? o.value : 0};
-    if (o.kind != OPK_REG || o.file != RF_R || o.mods & ~OPM_REUSE)
-        return nothing;
-    const MachInst *inst = NULL;
-    do {
-        at = one_before(flow, at);
-        if (at == NONE || !*left || !flow->decoded[at] ||
-            isa_has_effect(flow->insts[at].optype, ISA_EFFECT_CALL))
-            return nothing;
-        --*left;
-        inst = &flow->insts[at];
-    } while (!writes_reg(flow->bin->target, inst, o.value));
-    if (bin_guard(inst) != BG_ALWAYS)
-        return nothing;
-    if (inst->optype == OT_MOV)
-        return bits_before(flow, at, inst->src[MOV_rb], left);
-    if (inst->optype == OT_IMAD && is_rz(inst->src[IMAD_ra]) && !MGET(IMAD, x, inst->mods))
-        return bits_before(flow, at, inst->src[IMAD_rc], left);
-    if (inst->optype == OT_HFMA2_MMA && is_rz(inst->src[HFMA2_MMA_ra]) && is_rz(inst->src[HFMA2_MMA_rb]) &&
-        inst->src[HFMA2_MMA_rc].kind == OPK_IMM) /* ptxas moves constants so */
-        return (Bits){UINT32_MAX, inst->src[HFMA2_MMA_rc].value};
-    if (inst->optype == OT_CS2R && inst->src[0].kind == OPK_SREG &&
-        (int)inst->src[0].value == isa_sreg_number(flow->bin->target, "zero"))
-        return (Bits){UINT32_MAX, 0};
-    if (inst->optype == OT_LOP3) {
-        Bits in[3];
-        for (unsigned k = 0; k < 3; k++)
-            in[k] = bits_before(flow, at, inst->src[k], left);
-        return lop3(MGET(LOP3, lut, inst->mods), in);
-    }
-    Operand amount = inst->optype == OT_SHF ? inst->src[SHF_rb] : (Operand){0};
-    if (amount.kind != OPK_IMM || amount.value > 31 || MGET(SHF, dir, inst->mods) != ShfDir_L ||
-        MGET(SHF, hi, inst->mods) || MGET(SHF, type, inst->mods) != ShfType_U32)
-        return nothing;
-    Bits in = bits_before(flow, at, inst->src[SHF_ra], left);
-    return (Bits){in.known << amount.value | ((1u << amount.value) - 1), in.value << amount.value};
-}
-
 /* The number is in the low four bits; in a register, those that are not known may be anything. */
 static void use_barrier(Usage *usage, const BinFlow *flow, uint32_t i) {
     const MachInst *inst = &flow->insts[i];
     unsigned left = 256;
-    Bits id = inst->nsrc ? bits_before(flow, i, inst->src[0], &left) : (Bits){UINT32_MAX, 0};
+    CheckBits id = inst->nsrc ? check_bits_before(flow, i, inst->src[0], &left) : (CheckBits){UINT32_MAX, 0};
     uint32_t n = ((id.value | ~id.known) & (ANY_BARRIER - 1)) + 1;
     if (n > usage->barriers) {
         usage->barriers = n;
@@ -242,7 +156,8 @@ static void check_frame(Checker *checker, uint32_t index) {
             const BinBlock *block = &flow->blocks[ff->rpo[k]];
             Stack s = in[ff->rpo[k] - ff->first_block];
             FOR_BIN_INSTS(block, i) {
-                if (!flow->decoded[i] || !writes_reg(flow->bin->target, &flow->insts[i], ABI_STACK_REG))
+                if (!flow->decoded[i] ||
+                    !check_writes_reg(flow->bin->target, &flow->insts[i], RF_R, ABI_STACK_REG))
                     continue;
                 s = after(flow->bin->target, &flow->insts[i], s);
                 if (s.kind == R1_KNOWN && s.below_bytes > lowest_bytes) {

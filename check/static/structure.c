@@ -68,22 +68,22 @@ static void too_many_threads(Checker *checker, uint32_t i, uint32_t count) {
                      count, (unsigned long long)most);
 }
 
-static void bar_fields(Checker *c, uint32_t i, const MachInst *inst) {
+static void bar_fields(Checker *checker, uint32_t i, const MachInst *inst) {
     uint32_t count, id;
     unsigned slot = inst->optype == OT_BAR ? BAR_cnt : BAR_RED_cnt;
     if (is_constant(inst->src[slot], &count)) {
         if (count % 32)
-            check_report(c, CR_R22, i, NONE, "illegal field cnt=%u: no multiple of 32", count);
+            check_report(checker, CR_R22, i, NONE, "illegal field cnt=%u: no multiple of 32", count);
         else
-            too_many_threads(c, i, count);
+            too_many_threads(checker, i, count);
         if (inst->optype == OT_BAR && MGET(BAR, mode, inst->mods) == BARMode_ARV && count == 0 &&
             inst->src[BAR_barid].kind != OPK_REG)
-            check_report(c, CR_R22, i, NONE,
+            check_report(checker, CR_R22, i, NONE,
                          "illegal field cnt=0: BAR.ARV waits for nobody, so it needs a count");
     }
     slot = inst->optype == OT_BAR ? BAR_barid : BAR_RED_barid;
     if (is_constant(inst->src[slot], &id) && id > 15)
-        check_report(c, CR_R22, i, NONE, "illegal field barid=%u", id);
+        check_report(checker, CR_R22, i, NONE, "illegal field barid=%u", id);
 }
 
 /* Where the branch leads, and behind it, do lanes go by the same guard at once, so that nothing is done where
@@ -130,25 +130,46 @@ static void constant_operands(Checker *checker, uint32_t i, const MachInst *inst
     }
 }
 
+/* A block's barrier under a predicate, or the WARPSYNC before one under the same: of `bar.sync` PTX promises
+ * that all lanes of the warp decide alike, and ptxas writes @P0 WARPSYNC -1; @P0 BAR.SYNC instead of a
+ * branch. */
+static bool guarded_with_its_use(const BinFlow *flow, uint32_t i) {
+    const MachInst *own = &flow->insts[i];
+    const BinBlock *block = &flow->blocks[flow->block_of[i]];
+    if (bin_kind(own) == BK_BAR)
+        return true;
+    for (uint32_t k = i + 1; bin_kind(own) == BK_WARPSYNC && k < block->first + block->ninsts; k++) {
+        const MachInst *next = &flow->insts[k];
+        if (bin_kind(next) == BK_BAR)
+            return next->guard.kind == own->guard.kind && next->guard.value == own->guard.value &&
+                   next->guard.mods == own->guard.mods && next->guard.file == own->guard.file;
+        for (unsigned d = 0; d < next->ndst; d++)
+            if (next->dst[d].kind == OPK_REG && next->dst[d].file == own->guard.file &&
+                next->dst[d].value == own->guard.value)
+                return false;
+    }
+    return false;
+}
+
 static void one_instruction(Checker *checker, uint32_t i) {
-    const MachInst *m = &checker->g->insts[i];
-    switch (bin_kind(m)) {
+    const MachInst *inst = &checker->g->insts[i];
+    switch (bin_kind(inst)) {
     case BK_BSSY:
     case BK_BSYNC:
     case BK_WARPSYNC:
     case BK_YIELD:
     case BK_NANOSLEEP:
     case BK_BAR:
-        if (bin_guard(m) != BG_ALWAYS)
+        if (bin_guard(inst) != BG_ALWAYS && !(checker->native && guarded_with_its_use(checker->g, i)))
             check_report(checker, CR_R07, i, NONE,
-                         "predicated %s: lanes with a false guard pass while still counted", name_of(m));
+                         "predicated %s: lanes with a false guard pass while still counted", name_of(inst));
         break;
-    case BK_BRANCH: collective_branch(checker, i, m); break;
+    case BK_BRANCH: collective_branch(checker, i, inst); break;
     default: break;
     }
-    if (bin_kind(m) == BK_BAR)
-        bar_fields(checker, i, m);
-    constant_operands(checker, i, m);
+    if (bin_kind(inst) == BK_BAR)
+        bar_fields(checker, i, inst);
+    constant_operands(checker, i, inst);
 }
 
 /* ---- targets ---- */

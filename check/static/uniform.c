@@ -1,11 +1,10 @@
 /* Which branches may part the lanes of a warp, where all of them are certainly together, and where not all
  * need to come. A data flow over machine registers, from scratch, sharing with lowering only the rows that
  * say what makes divergent values (special registers of the lane, memory, shuffles); the rest follows its
- * sources; registers written on the sides of a divergent branch are divergent where the sides meet.
- * Everything starts uniform and together, and only gets worse. Procedures pass registers on at calls.
- * Post-dominators too are its own: the checker is to find what those of ir/cfg.c get wrong.
- * SPDX-License-Identifier: MIT */
-#include "check/static/internal.h"
+ * sources; registers written on the sides of a divergent branch are divergent where the sides meet
+ * (regions.c). Everything starts uniform and together, and only gets worse. Procedures pass registers on at
+ * calls. SPDX-License-Identifier: MIT */
+#include "check/static/regions.h"
 #include <string.h>
 
 /* R0.., P0.., and 32-bit places of the stack frame from R1 on, where spilled registers are; stores through
@@ -17,7 +16,6 @@ enum {
     CELLS = 768,
     FRAME_WORDS = CELLS - CELL_FRAME,
     WORDS = CELLS / 64,
-    MAX_SINKS = 256,
     MAX_DEPTH = 32
 };
 typedef struct {
@@ -43,16 +41,22 @@ typedef struct {
     bool *apart, *together, *reached; /* by block */
     bool certain; /* only what is divergent by its data: registers may hold copies of one value where paths
                         meet */
-    bool *dirty, *running; /* by proc: to be looked at again; being looked at */
-    Together *at;          /* by block, for run_proc */
-    uint8_t *closed;       /* by instruction, of a BSSY: Closed */
-    uint32_t *seen, walk;  /* by block: seen in the walk of this number */
-    uint32_t *stack;       /* of blocks */
-    uint8_t *sides;        /* by block, of spread_branch: all 0 between two */
-    uint32_t *list;        /* of blocks */
+    bool *dirty, *running;       /* by proc: to be looked at again; being looked at */
+    Together *at;                /* by block, for run_proc */
+    uint8_t *closed;             /* by instruction, of a BSSY: Closed */
+    uint32_t *seen, walk;        /* by block: seen in the walk of this number */
+    uint32_t *stack;             /* of blocks */
+    uint32_t *side;              /* of one branch: their first blocks */
+    uint32_t *pending, *waiting; /* by side: blocks to go on from; meeting points no other side has come to */
+    uint32_t *owner;             /* by block seen: the side that came first */
+    uint32_t *inner;             /* of blocks */
+    const Cells **given;         /* by block: to all meeting points that it leads to before given_to; NULL */
+    uint32_t *given_to;
+    Regions **regions;     /* by proc, NULL where no branch is divergent */
+    Cells **region_writes; /* by proc and region */
+    uint32_t *prepared;    /* by proc: changes + 1 when region_writes was found */
     uint32_t changes;      /* of writes */
     uint32_t *spread;      /* by block: changes + 1 when its divergent branch was spread */
-    uint32_t *apart_to;    /* by block: all that it leads to before this block is apart */
     unsigned depth;        /* procs that are running */
 } Uniform;
 
@@ -72,6 +76,13 @@ static bool has(const Cells *cells, unsigned i) { return cells->w[i / 64] >> (i 
 static void set(Cells *cells, unsigned i, bool on) {
     uint64_t bit = (uint64_t)1 << (i % 64);
     cells->w[i / 64] = on ? cells->w[i / 64] | bit : cells->w[i / 64] & ~bit;
+}
+/* Is there something in `part` that is not in `whole`? */
+static bool lacks(const Cells *whole, const Cells *part) {
+    bool any = false;
+    for (unsigned k = 0; k < WORDS; k++)
+        any |= (part->w[k] & ~whole->w[k]) != 0;
+    return any;
 }
 static bool unite(Cells *to, const Cells *from) {
     bool changed = false;
@@ -196,216 +207,187 @@ static bool parts_lanes(const Cells *s, const MachInst *inst) {
     return d;
 }
 
-/* ---- where paths meet ---- */
-
-typedef struct {
-    const BinFlow *g;
-    const Proc *p;
-    uint32_t base, n, *node; /* [n + 1] position in rpo of block, n is the sink */
-    uint32_t *idom, *order;  /* of the reversed graph */
-    bool *main;              /* by rpo position: reaches the main sink */
-} Meet;
-
-static uint32_t pos(const Meet *meet, uint32_t block) { return meet->node[block - meet->base]; }
-
-static uint32_t reach_back(const Meet *meet, uint32_t from, bool *seen, uint32_t *stack) {
-    uint32_t top = 0, count = 0;
-    memset(seen, 0, meet->n);
-    seen[from] = true;
-    stack[top++] = from;
-    while (top) {
-        const BinBlock *b = &meet->g->blocks[meet->p->rpo[stack[--top]]];
-        count++;
-        for (uint32_t k = 0; k < b->npreds; k++) {
-            uint32_t q = pos(meet, b->preds[k].block);
-            if (q != NONE && !seen[q]) {
-                seen[q] = true;
-                stack[top++] = q;
-            }
-        }
-    }
-    return count;
-}
-
-static uint32_t main_sink(const Meet *meet, Arena *a) {
-    bool *seen = ARENA_ARRAY(a, bool, meet->n);
-    uint32_t *stack = ARENA_ARRAY(a, uint32_t, meet->n + 1), best = NONE, most = 0, tried = 0;
-    for (uint32_t k = meet->n; k-- > 0 && tried < MAX_SINKS;) {
-        const BinBlock *b = &meet->g->blocks[meet->p->rpo[k]];
-        if (b->nsuccs || !(b->ends & (BX_EXIT | BX_RET)))
-            continue;
-        uint32_t count = reach_back(meet, k, seen, stack);
-        tried++;
-        if (count > most || (count == most && meet->p->rpo[k] > meet->p->rpo[best]))
-            best = k, most = count;
-    }
-    if (best != NONE) {
-        reach_back(meet, best, seen, stack);
-        memcpy(meet->main, seen, meet->n);
-    }
-    return best;
-}
-
-/* Is the edge from a to b looked at? Not if it leads away from where most paths end. */
-static bool counts(const Meet *meet, uint32_t a, uint32_t b) { return !meet->main[a] || meet->main[b]; }
-static bool to_sink(const Meet *meet, uint32_t a, uint32_t sink) {
-    return meet->main[a] ? a == sink : meet->g->blocks[meet->p->rpo[a]].ends != 0;
-}
-
-static uint32_t common(const Meet *meet, const uint32_t *number, uint32_t a, uint32_t b) {
-    while (a != b) {
-        while (number[a] > number[b])
-            a = meet->idom[a];
-        while (number[b] > number[a])
-            b = meet->idom[b];
-    }
-    return a;
-}
-
-/* Immediate post-dominators of one procedure (Cooper, Harvey, Kennedy). */
-static void post_dominators(Checker *checker, const Proc *proc) {
-    const BinFlow *flow = checker->g;
-    Meet m = {flow, proc, flow->funcs[proc->func].first_block, proc->nrpo, NULL, NULL, NULL, NULL};
-    uint32_t nblocks = flow->funcs[proc->func].nblocks, sink, count = 0, depth = 0;
-    ArenaMark mark = arena_mark(&checker->a);
-    m.node = ARENA_ARRAY(&checker->a, uint32_t, nblocks);
-    m.idom = ARENA_ARRAY(&checker->a, uint32_t, m.n + 1);
-    m.order = ARENA_ARRAY(&checker->a, uint32_t, m.n + 1);
-    m.main = ARENA_ARRAY(&checker->a, bool, m.n + 1);
-    memset(m.node, 0xff, sizeof *m.node * nblocks);
-    for (uint32_t k = 0; k < m.n; k++)
-        m.node[proc->rpo[k] - m.base] = k;
-    sink = main_sink(&m, &checker->a);
-    /* post-order of the reversed graph from the sink, node n */
-    uint32_t *number = ARENA_ARRAY(&checker->a, uint32_t, m.n + 1),
-             *stack = ARENA_ARRAY(&checker->a, uint32_t, m.n + 1);
-    uint32_t *next = ARENA_ARRAY(&checker->a, uint32_t, m.n + 1);
-    memset(number, 0xff, sizeof *number * (m.n + 1));
-    for (uint32_t root = m.n; root-- > 0;) {
-        if (!to_sink(&m, root, sink) || number[root] != NONE)
-            continue;
-        number[root] = 0;
-        stack[depth++] = root;
-        while (depth) {
-            uint32_t at = stack[depth - 1];
-            const BinBlock *b = &flow->blocks[proc->rpo[at]];
-            if (next[at] == b->npreds) {
-                m.order[count++] = at;
-                depth--;
-                continue;
-            }
-            uint32_t q = pos(&m, b->preds[next[at]++].block);
-            if (q != NONE && number[q] == NONE && counts(&m, q, at)) {
-                number[q] = 0;
-                stack[depth++] = q;
-            }
-        }
-    }
-    for (uint32_t k = 0; k < count; k++) /* small numbers near the sink */
-        number[m.order[k]] = count - k;
-    number[m.n] = 0;
-    memset(m.idom, 0xff, sizeof *m.idom * (m.n + 1));
-    m.idom[m.n] = m.n;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t k = count; k-- > 0;) {
-            uint32_t at = m.order[k], new = to_sink(&m, at, sink) ? m.n : NONE;
-            const BinBlock *b = &flow->blocks[proc->rpo[at]];
-            for (uint32_t s = 0; s < b->nsuccs; s++) {
-                uint32_t q = pos(&m, b->succs[s].block);
-                if (q == NONE || !counts(&m, at, q) || m.idom[q] == NONE)
-                    continue;
-                new = new == NONE ? q : common(&m, number, new, q);
-            }
-            if (new != m.idom[at]) {
-                m.idom[at] = new;
-                changed = true;
-            }
-        }
-    }
-    for (uint32_t k = 0; k < m.n; k++)
-        checker->ipdom[proc->rpo[k]] = m.idom[k] == NONE || m.idom[k] == m.n ? NONE : proc->rpo[m.idom[k]];
-    arena_release(&checker->a, mark);
-}
-
 /* ---- a divergent branch ---- */
 
-/* How many sides of the branch, 1 or more, lead to each block up to `join`, into sides; lists those blocks.
- */
-static uint32_t walk_sides(Uniform *uniform, const BinBlock *b, uint32_t join) {
-    const BinFlow *flow = uniform->c->g;
-    uint32_t count = 0;
-    for (uint32_t s = 0; s < b->nsuccs; s++) {
-        uint32_t top = 0;
-        bool again = false; /* parallel edges are one side */
-        for (uint32_t k = 0; k < s; k++)
-            again |= b->succs[k].block == b->succs[s].block;
-        if (again)
-            continue;
-        uniform->walk++;
-        uniform->stack[top++] = b->succs[s].block;
-        uniform->seen[b->succs[s].block] = uniform->walk;
-        while (top) {
-            uint32_t at = uniform->stack[--top];
-            uniform->c->steps++;
-            if (!uniform->sides[at])
-                uniform->list[count++] = at;
-            if (uniform->sides[at] < 2)
-                uniform->sides[at]++;
-            for (uint32_t k = 0; at != join && k < flow->blocks[at].nsuccs; k++) {
-                uint32_t to = flow->blocks[at].succs[k].block;
-                if (uniform->seen[to] != uniform->walk) {
-                    uniform->seen[to] = uniform->walk;
-                    uniform->stack[top++] = to;
-                }
+/* What the blocks of each region of the procedure write. */
+static void find_region_writes(Uniform *uniform, uint32_t p) {
+    const Regions *regions = uniform->regions[p];
+    if (!uniform->region_writes[p])
+        uniform->region_writes[p] = ARENA_ARRAY(&uniform->c->a, Cells, regions->n + 1);
+    Cells *written = uniform->region_writes[p];
+    for (uint32_t r = 0; r < regions->n; r++)
+        for (uint32_t m = regions->member_at[r]; m < regions->member_at[r + 1]; m++) {
+            uint32_t node = regions->members[m];
+            for (uint32_t k = regions->part_at[node]; k < regions->part_at[node + 1]; k++) {
+                uint32_t part = regions->parts[k], block = check_region_block(regions, part);
+                uniform->c->steps++;
+                unite(&written[r], &written[regions->number[part]]);
+                if (block != NONE)
+                    unite(&written[r], &uniform->writes[block]);
             }
         }
-    }
-    return count;
 }
 
-/* Lanes are apart on all ways to `join`, and what an earlier branch with the same join has marked is not
- * walked again. */
-static bool part_sides(Uniform *uniform, const BinBlock *b, uint32_t join) {
-    bool changed = false;
-    for (uint32_t top = 0;; b = &uniform->c->g->blocks[uniform->stack[--top]]) {
+/* The sides of one branch. They are walked in turn: a short side makes for a short walk, however long the
+ * others. */
+typedef struct {
+    Uniform *uniform;
+    uint32_t join, n;     /* n: sides that do not begin with the join */
+    const Cells *written; /* in the branch's region */
+    uint32_t head, tail;  /* of Uniform.stack, blocks to go on from */
+    uint32_t running,
+        all_waiting; /* sides that have such blocks; meeting points that only one side has come to */
+    bool changed;
+} Sides;
+
+static bool is_meeting(const Uniform *uniform, uint32_t block) {
+    return uniform->c->g->blocks[block].npreds > 1;
+}
+
+static void give_writes(Sides *sides, uint32_t block) {
+    sides->changed |= unite(&sides->uniform->extra[block], sides->written);
+}
+
+/* Has an earlier branch given as much to all meeting points that the block leads to? */
+static bool is_given(const Sides *sides, uint32_t block) {
+    const Cells *given = sides->uniform->given[block];
+    return given && !lacks(given, sides->written);
+}
+
+/* Two sides come to the block, and so to all that it leads to before the join. */
+static void close_inner(Sides *sides, uint32_t from) {
+    Uniform *uniform = sides->uniform;
+    uint32_t *stack = uniform->inner, top = 0;
+    for (stack[top++] = from; top;) {
+        uint32_t at = stack[--top];
+        const BinBlock *block = &uniform->c->g->blocks[at];
         uniform->c->steps++;
-        for (uint32_t s = 0; s < b->nsuccs; s++) {
-            uint32_t to = b->succs[s].block;
-            if (to == join || (uniform->apart[to] && uniform->apart_to[to] == join))
-                continue;
-            changed |= !uniform->apart[to];
-            uniform->apart[to] = true;
-            uniform->apart_to[to] = join;
-            uniform->stack[top++] = to;
+        if (at == sides->join || (is_given(sides, at) && uniform->given_to[at] == sides->join))
+            continue;
+        uniform->given[at] = sides->written;
+        uniform->given_to[at] = sides->join;
+        if (is_meeting(uniform, at)) {
+            give_writes(sides, at);
+            if (uniform->seen[at] == uniform->walk) {
+                uniform->waiting[uniform->owner[at]]--;
+                sides->all_waiting--;
+            }
         }
-        if (!top)
-            return changed;
+        for (uint32_t k = 0; k < block->nsuccs; k++)
+            stack[top++] = block->succs[k].block;
     }
 }
 
-static bool spread_branch(Uniform *uniform, uint32_t block) {
-    const BinFlow *flow = uniform->c->g;
-    if (uniform->certain)
-        return part_sides(uniform, &flow->blocks[block], uniform->c->ipdom[block]);
-    uint32_t join = uniform->c->ipdom[block], count = walk_sides(uniform, &flow->blocks[block], join);
-    Cells written = {{0}};
-    for (uint32_t k = 0; k < count; k++)
-        if (uniform->list[k] != join)
-            unite(&written, &uniform->writes[uniform->list[k]]);
-    bool changed = false, again = uniform->sides[block] != 0;
-    for (uint32_t k = 0; k < count; k++) {
-        uint32_t at = uniform->list[k];
-        const BinBlock *blk = &flow->blocks[at];
-        if (at != join && !uniform->apart[at])
-            uniform->apart[at] = changed = true;
-        /* one way in: lanes come by it in different rounds if it leaves a loop here */
-        bool meets = blk->npreds > 1 || (again && blk->npreds && blk->preds[0].block == block);
-        if (meets && (uniform->sides[at] > 1 || at == join))
-            changed |= unite(&uniform->extra[at], &written);
-        uniform->sides[at] = 0;
+static void come_to(Sides *sides, uint32_t side, uint32_t block) {
+    Uniform *uniform = sides->uniform;
+    uniform->c->steps++;
+    if (block == sides->join || (is_given(sides, block) && uniform->given_to[block] == sides->join))
+        return;
+    if (uniform->seen[block] == uniform->walk) {
+        if (uniform->owner[block] != side)
+            close_inner(sides, block);
+        return;
     }
-    return changed;
+    uniform->seen[block] = uniform->walk;
+    uniform->owner[block] = side;
+    uniform->waiting[side] += is_meeting(uniform, block);
+    sides->all_waiting += is_meeting(uniform, block);
+    sides->running += uniform->pending[side]++ == 0;
+    uniform->stack[sides->tail++] = block;
+}
+
+/* Where only one side goes on, and all that the others have come to is settled, it can meet nobody any more.
+ */
+static void walk_sides(Sides *sides) {
+    Uniform *uniform = sides->uniform;
+    uniform->walk++;
+    for (uint32_t side = 0; side < sides->n; side++)
+        uniform->waiting[side] = uniform->pending[side] = 0;
+    for (uint32_t side = 0; side < sides->n; side++)
+        come_to(sides, side, uniform->side[side]);
+    while (sides->head < sides->tail) {
+        uint32_t at = uniform->stack[sides->head++], side = uniform->owner[at];
+        const BinBlock *block = &uniform->c->g->blocks[at];
+        if (sides->running == 1 && sides->all_waiting == uniform->waiting[side])
+            return;
+        sides->running -= --uniform->pending[side] == 0;
+        for (uint32_t k = 0; k < block->nsuccs; k++)
+            come_to(sides, side, block->succs[k].block);
+    }
+}
+
+/* A side that leads back to the branch comes to all that the other sides come to. */
+static void meet_again(Sides *sides, const Regions *regions, uint32_t branch, bool settled) {
+    Uniform *uniform = sides->uniform;
+    uint32_t nback = 0;
+    for (uint32_t k = 0; k < sides->n; k++)
+        nback += uniform->pending[k] = check_region_leads_back(regions, branch, uniform->side[k]);
+    for (uint32_t k = 0; k < sides->n; k++) {
+        uint32_t block = uniform->side[k];
+        if (nback == uniform->pending[k])
+            continue;
+        if (!is_meeting(uniform, block)) /* lanes come by the one way in different rounds */
+            give_writes(sides, block);
+        if (!settled)
+            close_inner(sides, block);
+    }
+}
+
+/* The branch's first blocks but the join, each once: parallel edges are one side. */
+static void find_sides(Sides *sides, const BinBlock *branch) {
+    Uniform *uniform = sides->uniform;
+    uniform->walk++;
+    for (uint32_t k = 0; k < branch->nsuccs; k++) {
+        uint32_t first = branch->succs[k].block;
+        if (first != sides->join && uniform->seen[first] != uniform->walk)
+            uniform->side[sides->n++] = first;
+        uniform->seen[first] = uniform->walk;
+    }
+}
+
+/* Registers that are written on the way to a block to which two sides come are divergent there, and at the
+ * join. What two sides come to is closed: a branch that stands in it has nothing to add but what its own
+ * rounds do. */
+static bool meet_sides(Uniform *uniform, uint32_t p, uint32_t branch) {
+    const BinBlock *block = &uniform->c->g->blocks[branch];
+    const Regions *regions = uniform->regions[p];
+    Sides sides = {.uniform = uniform, .join = uniform->c->ipdom[branch]};
+    sides.written = &uniform->region_writes[p][check_region_of(regions, branch)];
+    find_sides(&sides, block);
+    bool again = false, settled = is_given(&sides, branch);
+    for (uint32_t k = 0; k < sides.n && !again; k++)
+        again = check_region_leads_back(regions, branch, uniform->side[k]);
+    if (sides.join != NONE) {
+        const BinBlock *join = &uniform->c->g->blocks[sides.join];
+        if (is_meeting(uniform, sides.join) || (again && join->npreds && join->preds[0].block == branch))
+            give_writes(&sides, sides.join);
+    }
+    if (again)
+        meet_again(&sides, regions, branch, settled);
+    else if (sides.n > 1 && !settled)
+        walk_sides(&sides);
+    return sides.changed;
+}
+
+static bool spread_branch(Uniform *uniform, uint32_t p, uint32_t branch) {
+    bool changed = check_region_sweep(uniform->regions[p], branch, uniform->apart);
+    return (!uniform->certain && meet_sides(uniform, p, branch)) || changed;
+}
+
+/* What branches of the procedure have given is of no use where blocks write more than they did. */
+static void prepare_spread(Uniform *uniform, uint32_t p) {
+    Checker *checker = uniform->c;
+    const Proc *proc = &checker->procs[p];
+    if (!uniform->regions[p]) {
+        uniform->regions[p] = ARENA_ARRAY(&checker->a, Regions, 1);
+        *uniform->regions[p] = check_regions(checker->g, proc, checker->ipdom, &checker->steps, &checker->a);
+    }
+    if (uniform->certain || uniform->prepared[p] == uniform->changes + 1)
+        return;
+    uniform->prepared[p] = uniform->changes + 1;
+    find_region_writes(uniform, p);
+    for (uint32_t k = 0; k < proc->nrpo; k++)
+        uniform->given[proc->rpo[k]] = NULL;
 }
 
 /* Some lanes return here, others go on. */
@@ -601,6 +583,8 @@ static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s
             checker->masks_vary[i] = true;
         if (m->optype == OT_R2UR && (operand_divergent(s, m->src[R2UR_ra]) || operand_divergent(s, m->guard)))
             checker->masks_vary[i] = true;
+        if (bin_kind(m) == BK_BAR && operand_divergent(s, m->guard))
+            checker->masks_vary[i] = true;
         cells_step(uniform, s, &uniform->writes[block], m, checker->converged[i]);
         if (check_is_call(checker, i))
             at_call(uniform, p, s, i, block);
@@ -645,7 +629,8 @@ static void run_proc(Uniform *uniform, uint32_t p) {
         else if (kind != BK_EXIT && flow->blocks[k].nsuccs > 1 &&
                  uniform->spread[k] != uniform->changes + 1) { /* else it would be the same again */
             uniform->spread[k] = uniform->changes + 1;
-            uniform->dirty[p] |= spread_branch(uniform, k);
+            prepare_spread(uniform, p);
+            uniform->dirty[p] |= spread_branch(uniform, p, k);
         }
     }
     uniform->running[p] = false;
@@ -688,9 +673,18 @@ static void analyse(Checker *checker, bool certain) {
     u.closed = ARENA_ARRAY(&checker->a, uint8_t, n);
     u.seen = ARENA_ARRAY(&checker->a, uint32_t, nb);
     u.stack = ARENA_ARRAY(&checker->a, uint32_t, nb);
-    u.sides = ARENA_ARRAY(&checker->a, uint8_t, nb);
-    u.list = ARENA_ARRAY(&checker->a, uint32_t, nb);
-    u.apart_to = graph_numbers(&checker->a, nb, NONE - 1); /* no block, and not the join of none */
+    uint32_t nedges = 1, nprocs = checker->nprocs + 1;
+    for (uint32_t b = 0; b < flow->nblocks; b++)
+        nedges += flow->blocks[b].nsuccs;
+    uint32_t **of_edges[] = {&u.side, &u.pending, &u.waiting, &u.inner};
+    for (unsigned k = 0; k < sizeof of_edges / sizeof *of_edges; k++)
+        *of_edges[k] = ARENA_ARRAY(&checker->a, uint32_t, nedges);
+    u.owner = ARENA_ARRAY(&checker->a, uint32_t, nb);
+    u.given = ARENA_ARRAY(&checker->a, const Cells *, nb);
+    u.given_to = ARENA_ARRAY(&checker->a, uint32_t, nb);
+    u.regions = ARENA_ARRAY(&checker->a, Regions *, nprocs);
+    u.region_writes = ARENA_ARRAY(&checker->a, Cells *, nprocs);
+    u.prepared = ARENA_ARRAY(&checker->a, uint32_t, nprocs);
     u.spread = ARENA_ARRAY(&checker->a, uint32_t, nb);
     u.running = ARENA_ARRAY(&checker->a, bool, checker->nprocs + 1);
     find_calls(&u);
@@ -728,7 +722,7 @@ void check_uniform(Checker *checker) {
     checker->ipdom = ARENA_ARRAY(&checker->a, uint32_t, checker->g->nblocks + 1);
     memset(checker->ipdom, 0xff, sizeof *checker->ipdom * (checker->g->nblocks + 1));
     for (uint32_t p = 0; p < checker->nprocs; p++)
-        post_dominators(checker, &checker->procs[p]);
+        check_post_dominators(checker->g, &checker->procs[p], checker->ipdom, &checker->a);
     analyse(checker, true);
     checker->surely_divergent = checker->divergent;
     checker->surely_apart = checker->apart;

@@ -47,25 +47,25 @@ static uint32_t param_in(const AutoSearch *search, uint32_t reg) {
     return 0;
 }
 
-static void describe(const PtxInsn *insn, SimTexture *t) {
+static void describe(const PtxInsn *insn, SimTexture *texture) {
     PtxTexture as = ptx_texture(insn);
     bool surface = insn->op != PTX_TEX && insn->op != PTX_TXQ;
     bool floats = insn->op != PTX_TEX || insn->type[0] == TY_F32;
-    t->cube = as.cube;
-    t->dims = (uint8_t)(!as.ncoords || as.cube ? 2 : as.ncoords - as.layered);
-    t->layers = as.layered ? LAYERS : 0;
-    t->size[0] = t->dims == 1 ? LONG : t->dims == 2 ? WIDE : DEEP;
-    t->size[1] = t->dims == 1 ? 1 : t->dims == 2 ? WIDE : DEEP;
-    t->size[2] = t->dims == 3 ? DEEP : 1;
-    t->texel = surface                   ? SIM_TEXEL_U32
-               : floats                  ? SIM_TEXEL_F32
-               : insn->type[0] == TY_S32 ? SIM_TEXEL_S32
-                                         : SIM_TEXEL_U32;
-    t->channels = CHANNELS;
-    t->linear = floats && !surface && insn->op == PTX_TEX && insn->type[1] == TY_F32;
-    t->normalized = as.cube;
+    texture->cube = as.cube;
+    texture->dims = (uint8_t)(!as.ncoords || as.cube ? 2 : as.ncoords - as.layered);
+    texture->layers = as.layered ? LAYERS : 0;
+    texture->size[0] = texture->dims == 1 ? LONG : texture->dims == 2 ? WIDE : DEEP;
+    texture->size[1] = texture->dims == 1 ? 1 : texture->dims == 2 ? WIDE : DEEP;
+    texture->size[2] = texture->dims == 3 ? DEEP : 1;
+    texture->texel = surface                   ? SIM_TEXEL_U32
+                     : floats                  ? SIM_TEXEL_F32
+                     : insn->type[0] == TY_S32 ? SIM_TEXEL_S32
+                                               : SIM_TEXEL_U32;
+    texture->channels = CHANNELS;
+    texture->linear = floats && !surface && insn->op == PTX_TEX && insn->type[1] == TY_F32;
+    texture->normalized = as.cube;
     for (unsigned k = 0; k < 3; k++)
-        t->mode[k] = SIM_ADDRESS_CLAMP;
+        texture->mode[k] = SIM_ADDRESS_CLAMP;
 }
 
 static uint32_t add_texture(const AutoAttempt *attempt, Plan *plan, const char *name, const PtxInsn *insn) {

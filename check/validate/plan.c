@@ -145,7 +145,9 @@ bool plan_add_arg(Plan *plan, const char *text, Diags *d) {
         !parse_values(plan, type, count, colon + 1, &arg.bytes))
         return plan_error(
             plan, d,
-            arena_printf(&plan->arena, "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5", text));
+            arena_printf(&plan->arena,
+                         "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5; types are %s", text,
+                         scalar_names));
     arg.size_bytes = (uint32_t)count * type->size_bytes;
     VEC_ADD(&plan->arena, &last_launch(plan)->args, arg);
     return true;

@@ -5,8 +5,9 @@
 
 enum { MOST_SIZE = 1 << 27 };
 
-static bool texture_error(Plan *plan, const Source *source, Diags *d, const char *name, const char *what) {
-    return diag_in(d, source, plan->loc, DIAG_E0502,
+static bool texture_error(Plan *plan, const Source *source, Diags *diags, const char *name,
+                          const char *what) {
+    return diag_in(diags, source, plan->loc, DIAG_E0502,
                    arena_printf(&plan->arena, "texture %s: %s", name, what));
 }
 
@@ -26,27 +27,27 @@ static bool small_number(const cJSON *item, uint32_t least, uint32_t most, uint3
     return true;
 }
 
-static const char *read_size(const cJSON *o, SimTexture *t) {
+static const char *read_size(const cJSON *o, SimTexture *texture) {
     const cJSON *size = cJSON_GetObjectItemCaseSensitive(o, "size"),
                 *layers = cJSON_GetObjectItemCaseSensitive(o, "layers"),
                 *cube = cJSON_GetObjectItemCaseSensitive(o, "cube");
     int n = cJSON_IsArray(size) ? cJSON_GetArraySize(size) : 0;
-    t->size[0] = t->size[1] = t->size[2] = 1;
-    t->dims = (uint8_t)n;
-    t->cube = cJSON_IsTrue(cube);
+    texture->size[0] = texture->size[1] = texture->size[2] = 1;
+    texture->dims = (uint8_t)n;
+    texture->cube = cJSON_IsTrue(cube);
     for (int k = 0; k < n && n <= 3; k++)
-        if (!small_number(cJSON_GetArrayItem(size, k), 1, MOST_SIZE, &t->size[k]))
+        if (!small_number(cJSON_GetArrayItem(size, k), 1, MOST_SIZE, &texture->size[k]))
             n = 0;
     if (n < 1 || n > 3)
         return "\"size\" must be a list of one to three positive numbers";
-    if (layers && !small_number(layers, 1, 65536, &t->layers))
+    if (layers && !small_number(layers, 1, 65536, &texture->layers))
         return "\"layers\" must be a positive number";
-    if ((cube && !cJSON_IsBool(cube)) || (t->cube && (n != 2 || t->size[0] != t->size[1])))
+    if ((cube && !cJSON_IsBool(cube)) || (texture->cube && (n != 2 || texture->size[0] != texture->size[1])))
         return "\"cube\" is true for six square faces";
-    return t->layers && n == 3 ? "an array has layers of one or two dimensions" : NULL;
+    return texture->layers && n == 3 ? "an array has layers of one or two dimensions" : NULL;
 }
 
-static const char *read_format(const cJSON *o, SimTexture *t) {
+static const char *read_format(const cJSON *o, SimTexture *texture) {
     static const char *const texels[] = {"u8", "s8", "u16", "s16", "u32", "s32", "f16", "f32", NULL};
     static const char *const reads[] = {"element", "float", NULL};
     const cJSON *read = cJSON_GetObjectItemCaseSensitive(o, "read"),
@@ -60,14 +61,14 @@ static const char *read_format(const cJSON *o, SimTexture *t) {
         return "\"channels\" must be 1, 2 or 4";
     if (as < 0 || (as == 1 && texel > SIM_TEXEL_S16))
         return "\"read\" must be \"element\" or, of integers of 8 and 16 bits, \"float\"";
-    t->texel = (uint8_t)texel;
-    t->channels = (uint8_t)n;
-    t->as_float = as == 1;
+    texture->texel = (uint8_t)texel;
+    texture->channels = (uint8_t)n;
+    texture->as_float = as == 1;
     return NULL;
 }
 
-static const char *read_border(const cJSON *border, SimTexture *t) {
-    bool floats = t->as_float || t->texel == SIM_TEXEL_F16 || t->texel == SIM_TEXEL_F32;
+static const char *read_border(const cJSON *border, SimTexture *texture) {
+    bool floats = texture->as_float || texture->texel == SIM_TEXEL_F16 || texture->texel == SIM_TEXEL_F32;
     int n = cJSON_IsArray(border) ? cJSON_GetArraySize(border) : 0;
     for (int k = 0; k < n && n <= 4; k++) {
         const cJSON *item = cJSON_GetArrayItem(border, k);
@@ -78,14 +79,14 @@ static const char *read_border(const cJSON *border, SimTexture *t) {
         if (!cJSON_IsNumber(item) || (!floats && (double)whole != item->valuedouble))
             n = 0;
         else if (floats)
-            memcpy(&t->border[k], &value, sizeof value);
+            memcpy(&texture->border[k], &value, sizeof value);
         else
-            t->border[k] = (uint32_t)whole;
+            texture->border[k] = (uint32_t)whole;
     }
     return n >= 1 && n <= 4 ? NULL : "\"border\" must be a list of up to four numbers";
 }
 
-static const char *read_sampler(const cJSON *o, SimTexture *t) {
+static const char *read_sampler(const cJSON *o, SimTexture *texture) {
     static const char *const filters[] = {"point", "linear", NULL};
     static const char *const modes[] = {"wrap", "clamp", "mirror", "border", NULL};
     const cJSON *filter = cJSON_GetObjectItemCaseSensitive(o, "filter"),
@@ -95,33 +96,35 @@ static const char *read_sampler(const cJSON *o, SimTexture *t) {
     int by = filter ? choice(filter, filters) : 0;
     if (by < 0)
         return "\"filter\" must be \"point\" or \"linear\"";
-    t->linear = by == 1;
-    if (t->linear && !t->as_float && t->texel != SIM_TEXEL_F16 && t->texel != SIM_TEXEL_F32)
+    texture->linear = by == 1;
+    if (texture->linear && !texture->as_float && texture->texel != SIM_TEXEL_F16 &&
+        texture->texel != SIM_TEXEL_F32)
         return "only what is read as floating-point numbers can be filtered";
     if (normalized && !cJSON_IsBool(normalized))
         return "\"normalized\" must be true or false";
-    t->normalized = cJSON_IsTrue(normalized);
+    texture->normalized = cJSON_IsTrue(normalized);
     if (cJSON_IsArray(address) && (!cJSON_GetArraySize(address) || cJSON_GetArraySize(address) > 3))
         return "\"address\" must be one mode, or a list of up to three, one for each axis";
     for (unsigned k = 0; k < 3; k++) {
         const cJSON *item = cJSON_IsArray(address) ? cJSON_GetArrayItem(address, (int)k) : address;
         int mode = item ? choice(item, modes) : SIM_ADDRESS_CLAMP;
-        if (mode < 0 || (mode != SIM_ADDRESS_BORDER && mode != SIM_ADDRESS_CLAMP && !t->normalized))
+        if (mode < 0 || (mode != SIM_ADDRESS_BORDER && mode != SIM_ADDRESS_CLAMP && !texture->normalized))
             return "\"address\" must be of wrap, clamp, mirror, border; wrap and mirror need normalized "
                    "coordinates";
-        t->mode[k] = (uint8_t)mode;
+        texture->mode[k] = (uint8_t)mode;
     }
-    return border ? read_border(border, t) : NULL;
+    return border ? read_border(border, texture) : NULL;
 }
 
-bool plan_read_texture(Plan *plan, const Source *source, const cJSON *o, Diags *d) {
+bool plan_read_texture(Plan *plan, const Source *source, const cJSON *o, Diags *diags) {
     static const char *const keys[] = {"buffer", "size",   "layers",     "cube",    "texel",  "channels",
                                        "read",   "filter", "normalized", "address", "border", NULL};
     PlanTexture texture = {.name = arena_printf(&plan->arena, "%s", o->string), .loc = plan->loc};
     const cJSON *buffer = cJSON_GetObjectItemCaseSensitive(o, "buffer");
     if (!cJSON_IsObject(o))
-        return texture_error(plan, source, d, texture.name, "it must be an object");
-    if (!plan_known_keys(plan, source, d, o, arena_printf(&plan->arena, "texture %s", texture.name), keys))
+        return texture_error(plan, source, diags, texture.name, "it must be an object");
+    if (!plan_known_keys(plan, source, diags, o, arena_printf(&plan->arena, "texture %s", texture.name),
+                         keys))
         return false;
     uint32_t index = cJSON_IsString(buffer) ? plan_find_buffer(plan, buffer->valuestring) : 0;
     const char *wrong = !index ? "\"buffer\" must be the name of a buffer" : read_size(o, &texture.what);
@@ -133,10 +136,10 @@ bool plan_read_texture(Plan *plan, const Source *source, const cJSON *o, Diags *
     if (!wrong && plan_find_texture(plan, texture.name))
         wrong = "there are two of that name";
     if (wrong)
-        return texture_error(plan, source, d, texture.name, wrong);
+        return texture_error(plan, source, diags, texture.name, wrong);
     const PlanBuffer *texels = &plan->buffers.at[texture.buffer];
     if (sim_texture_bytes(&texture.what) > texels->count * texels->type->size_bytes)
-        return texture_error(plan, source, d, texture.name,
+        return texture_error(plan, source, diags, texture.name,
                              arena_printf(&plan->arena, "it has %llu bytes, the buffer %llu",
                                           (unsigned long long)sim_texture_bytes(&texture.what),
                                           (unsigned long long)(texels->count * texels->type->size_bytes)));

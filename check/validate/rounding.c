@@ -39,7 +39,7 @@ bool rounding_parse(const char *text, DiffTolerance *out) {
 }
 
 typedef struct {
-    const RoundingQuestion *q;
+    const RoundingQuestion *question;
     SimMemory *runs[MOST_RUNS];
     unsigned nruns;
     uint64_t same, near, nans; /* elements with the bits of a run; near to them; NaN on both sides */
@@ -99,16 +99,16 @@ static const Scalar *type_at(const Plan *plan, uint64_t address) {
 
 typedef bool Accept(Rounding *rounding, const Element *element);
 static bool accept_tolerated(Rounding *rounding, const Element *element) {
-    return tolerated(element, rounding->q->tolerance);
+    return tolerated(element, rounding->question->tolerance);
 }
 static bool accept_explained(Rounding *rounding, const Element *element) {
-    return explained(rounding, element) ||
-           (has_tolerance(rounding->q->tolerance) && tolerated(element, rounding->q->tolerance));
+    return explained(rounding, element) || (has_tolerance(rounding->question->tolerance) &&
+                                            tolerated(element, rounding->question->tolerance));
 }
 
 /* Is every element accepted in which PTX and machine differ? */
 static bool all_accepted(Rounding *rounding, Accept *accept) {
-    const RoundingQuestion *q = rounding->q;
+    const RoundingQuestion *q = rounding->question;
     for (uint32_t i = 0; i < q->ptx->nallocs; i++) {
         const SimAlloc *ptx = &q->ptx->allocs[i],
                        *machine = simmem_find(q->machine, ptx->address, ptx->size_bytes);
@@ -139,7 +139,7 @@ static bool all_accepted(Rounding *rounding, Accept *accept) {
 /* ---- other compilers ---- */
 
 static void run_as(Rounding *rounding, uint8_t fuse, PtxApprox approx) {
-    const RoundingQuestion *q = rounding->q;
+    const RoundingQuestion *q = rounding->question;
     Diags quiet = {0};
     PtxRunOptions options = {.seed = q->options ? q->options->seed : 0,
                              .budget = q->options ? q->options->budget : 0,
@@ -166,7 +166,7 @@ static void run_all(Rounding *rounding, unsigned latitude) {
 }
 
 Verdict rounding_verdict(const RoundingQuestion *question, char note[ROUNDING_NOTE_BYTES]) {
-    Rounding rounding = {.q = question};
+    Rounding rounding = {.question = question};
     Verdict verdict = VERDICT_DIFFERS;
     note[0] = 0;
     if (has_tolerance(question->tolerance) && all_accepted(&rounding, accept_tolerated)) {

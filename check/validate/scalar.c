@@ -14,6 +14,8 @@ static const Scalar scalars[] = {
     {"f16", 2, 'f'}, {"f32", 4, 'f'}, {"f64", 8, 'f'}, {"bf16", 2, 'f'},
 };
 
+const char scalar_names[] = "u8 to u64, s8 to s64, b8 to b64, f16, bf16, f32, f64";
+
 const Scalar *scalar_find(const char *name, size_t size_bytes) {
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
         if (strlen(scalars[i].name) == size_bytes && memcmp(scalars[i].name, name, size_bytes) == 0)

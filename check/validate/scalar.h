@@ -13,6 +13,7 @@ typedef struct {
 } Scalar;
 
 /* The type of that name, or NULL: u8-u64, s8-s64, b8-b64, f16, bf16, f32, f64. */
+extern const char scalar_names[]; /* for messages */
 const Scalar *scalar_find(const char *name, size_t size_bytes);
 /* Parse all of `text`: integers in decimal or 0x..., floating point as C writes it, or as bits 0fXXXXXXXX
  * (0dX... for f64). False if it is malformed or out of the type's range. */

@@ -4,6 +4,7 @@
 #include "emit/elf/image.h"
 #include "base/align.h"
 #include "base/scope.h"
+#include "ir/ir.h"
 #include <errno.h>
 #include <libelf.h>
 #include <stdlib.h>
@@ -78,6 +79,17 @@ const Target *elf_image_target(const Elf64_Ehdr *header) {
             return *t;
     }
     return NULL;
+}
+
+/* bru1 numbers relocations as RelocKind does; the other files have NVIDIA's numbers. */
+uint32_t elf_reloc_number(const Target *target, unsigned kind) {
+    static const uint8_t native[RELOC_KIND_COUNT] = {
+        [RELOC_ABS32_LO] = 56,        [RELOC_ABS32_HI] = 57, [RELOC_CALL_REL] = 58,
+        [RELOC_SHARED_OFFSET32] = 55, [RELOC_ABS64] = 2,     [RELOC_GENERIC64] = 4};
+    enum ElfForm form = isa_target_info(target)->elf_form;
+    if (form == ElfForm_BRU1)
+        return kind;
+    return kind == RELOC_CALL_REL && form == ElfForm_SM90 ? 75 : native[kind];
 }
 
 /* ---- reading ---- */
@@ -303,7 +315,8 @@ void elf_image_layout(ElfImage *image, bool keep) {
             bool has_bytes = !elf_image_is_nobits(section->h.sh_type) && section->h.sh_size > 0;
             if (keep && !has_bytes)
                 continue;
-            section->h.sh_offset = place_part(end, section->h.sh_addralign, section->h.sh_offset, keep);
+            uint64_t align = section->h.sh_addralign, wanted = section->h.sh_offset;
+            section->h.sh_offset = place_part(end, align, wanted, keep && (!align || wanted % align == 0));
             if (has_bytes)
                 end = section->h.sh_offset + section->h.sh_size;
         }

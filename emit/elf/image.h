@@ -17,6 +17,7 @@ enum {
     SHT_NV_LOCAL = 0x70000009,
     SHT_NV_SHARED = 0x7000000a,
     SHT_NV_RELOCINFO = 0x7000000b,
+    SHT_NV_COMPAT = 0x70000086,
     SHT_HD_MAP = 0x74000001, /* .heddle.map */
     SHT_HD_PTX = 0x74000002, /* .heddle.ptx */
     STO_NV_ENTRY = 0x10,     /* st_other of a kernel */
@@ -65,6 +66,9 @@ uint32_t elf_image_find(const ElfImage *image, const char *name);
 const char *elf_image_string(const ElfImage *image, uint32_t section, uint64_t offset);
 /* The target that a header names, or NULL. Both of NVIDIA's header forms are known. */
 const Target *elf_image_target(const Elf64_Ehdr *header);
+
+/* The number of relocation `kind` (RelocKind of ir.h) in the target's files; 0 where they have none. */
+uint32_t elf_reloc_number(const Target *target, unsigned kind);
 
 static inline uint32_t get_u32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;

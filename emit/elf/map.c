@@ -42,7 +42,7 @@ static uint32_t find_line(const Lines *lines, uint32_t offset) { /* 0-based */
 }
 
 /* The PTX function, if it is one of the module's own text; built-in functions have another source. */
-static const PtxFunc *own_ptx(const CodeModule *module, const CodeFunc *f) {
+const PtxFunc *elf_own_ptx(const CodeModule *module, const CodeFunc *f) {
     const PtxModule *ptx_module = module->ir->ptx;
     const PtxFunc *p = f->ir->ptx;
     return ptx_module && p >= ptx_module->funcs && p < ptx_module->funcs + ptx_module->nfuncs ? p : NULL;
@@ -70,7 +70,7 @@ static void add_loc(Arena *a, Bytes *b, const CodeFunc *f, const PtxFunc *ptx, u
 }
 
 static const char *reg_name(const CodeModule *module, const CodeFunc *f, uint32_t ptx_reg) {
-    const PtxFunc *func = own_ptx(module, f);
+    const PtxFunc *func = elf_own_ptx(module, f);
     return func && ptx_reg && ptx_reg < func->nregs
                ? str_text(&module->ir->ptx->strings, func->regs[ptx_reg].name)
                : "";
@@ -81,7 +81,7 @@ static void add_func(Arena *a, Bytes *out, Bytes *texts, const CodeModule *modul
     const CodeFunc *f = &module->funcs[index];
     uint32_t locs = out->n;
     for (uint32_t i = 0; i < f->ninsts; i++)
-        add_loc(a, out, f, own_ptx(module, f), i, lines);
+        add_loc(a, out, f, elf_own_ptx(module, f), i, lines);
     uint32_t rows = out->n;
     for (uint32_t i = 0; i < f->nvar_rows; i++) {
         const struct CodeVarRow *row = &f->var_rows[i];

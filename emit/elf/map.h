@@ -7,6 +7,9 @@
 #include "emit/code.h"
 #include "emit/elf/image.h"
 
+/* The PTX function that code was made from; NULL: it is the built-in library's, or there is no PTX. */
+const struct PtxFunc *elf_own_ptx(const CodeModule *module, const CodeFunc *f);
+
 /* Contents of the section. Without PTX (machine IR from text) only what is known is written. */
 Bytes elf_map_build(Arena *arena, const CodeModule *module);
 

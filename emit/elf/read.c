@@ -660,6 +660,16 @@ static bool reloc_data(Reader *reader, const Reloc *reloc, RelocKind kind) {
     return true;
 }
 
+/* A relocation without an addend of its own has it where it applies: that of data. */
+static int64_t addend_in_place(Reader *reader, const Reloc *reloc) {
+    const ElfSection *section = sec(reader, reloc->target);
+    RelocKind kind = reloc_kind(reader, reloc->type);
+    if ((kind != RELOC_ABS64 && kind != RELOC_GENERIC64) || func_of_section(reader, reloc->target) ||
+        !section->data || section->h.sh_size < 8 || reloc->offset > section->h.sh_size - 8)
+        return 0;
+    return (int64_t)get_u64(section->data + reloc->offset);
+}
+
 static bool read_reloc(Reader *reader, Reloc *reloc) {
     const ElfSection *elf_section = sec(reader, reloc->section);
     const uint8_t *p = elf_section->data + reloc->index * elf_section->h.sh_entsize;
@@ -667,7 +677,8 @@ static bool read_reloc(Reader *reader, Reloc *reloc) {
     reloc->offset = get_u64(p);
     reloc->sym = (uint32_t)ELF64_R_SYM(info);
     reloc->type = (uint32_t)ELF64_R_TYPE(info);
-    reloc->addend = elf_section->h.sh_type == SHT_RELA ? (int64_t)get_u64(p + 16) : 0;
+    reloc->addend =
+        elf_section->h.sh_type == SHT_RELA ? (int64_t)get_u64(p + 16) : addend_in_place(reader, reloc);
     if (reloc->sym >= reader->nsyms)
         return bad_reloc(reader, reloc, "its symbol does not exist");
     if (!get_symbol(reader, reloc->sym, &reloc->s))

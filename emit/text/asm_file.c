@@ -1,86 +1,36 @@
-/* The file form of assembly text to an ELF image. The text is walked twice: first for sizes and labels, then
- * for contents. Header fields are taken as they are; if code or data changed size, what follows moves.
+/* The file form of assembly text to an ELF image: see asm_doc.h for how the text becomes a file.
  * SPDX-License-Identifier: MIT */
-#include "emit/text/asm_text.h"
-#include "emit/elf/image.h"
+#include "emit/text/asm_doc.h"
 #include "emit/elf/nvinfo.h"
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    StrId name;
-    uint32_t section;
-    uint64_t offset;
-} Label;
-
-/* A short text cannot ask for much: bytes of a file, and of them those of .zero. */
-enum { MOST_FILE_BYTES = 1 << 28, MOST_ZERO_BYTES = 1 << 26 };
-
-typedef struct {
-    AsmText *t;
-    Arena *a;
-    ElfImage *e;
-    const Target *target;
-    bool emit;          /* second walk */
-    uint32_t nsections; /* seen in this walk */
-    Bytes data;         /* of the section or gap being read */
-    uint64_t zeros;     /* of .zero in this walk */
-    bool in_gap, in_section;
-    bool has_code;            /* the section being read */
-    bool moved;               /* code is not where the text says, which was reported */
-    VEC(SrcLoc) section_locs; /* where the sections start in the text */
-    VEC(Label) labels;
-    StrMap label_of; /* name -> label index + 1 */
-} FileAsm;
-
-static bool err(FileAsm *files, const char *p, DiagCode code, const char *what) {
-    return diag_in(files->t->d, files->t->source, asm_loc(files->t, p), code, what);
+bool asm_doc_error(AsmDoc *doc, const char *p, DiagCode code, const char *what) {
+    return diag_in(doc->t->d, doc->t->source, asm_loc(doc->t, p), code, what);
 }
 
-static ElfSection *current(FileAsm *files) {
-    return files->emit && files->nsections ? &files->e->sections.at[files->nsections - 1] : NULL;
+static bool error_at(AsmDoc *doc, SrcLoc loc, DiagCode code, const char *what) {
+    return diag_in(doc->t->d, doc->t->source, loc, code, what);
 }
 
-/* ---- sections ---- */
-/* Give the collected bytes to the section or gap they belong to. */
-static void close_part(FileAsm *files) {
-    ElfSection *section = current(files);
-    if (files->in_gap) {
-        ElfGap *gap = &files->e->gaps.at[files->e->gaps.n - 1];
-        gap->data = files->data.at;
-        gap->size_bytes = files->data.n;
-    } else if (section && files->in_section && files->data.n) {
-        if (files->has_code && section->h.sh_size && section->h.sh_size != files->data.n && !files->moved)
-            files->moved = !diag_in(
-                files->t->d, files->t->source, files->section_locs.at[files->nsections - 1], DIAG_E0358,
-                arena_printf(files->a, "section %s was of 0x%llx bytes and is of 0x%llx now", section->name,
-                             (unsigned long long)section->h.sh_size, (unsigned long long)files->data.n));
-        section->data = files->data.at;
-        section->h.sh_size = files->data.n;
-    } else if (section && files->in_section && !elf_image_is_nobits(section->h.sh_type) &&
-               files->nsections > 1)
-        section->h.sh_size = 0;
-    files->data = (Bytes){0};
-    files->in_gap = files->in_section = files->has_code = false;
+static DocSection *current(AsmDoc *doc) { return &doc->sections.at[doc->section]; }
+
+uint32_t asm_doc_section_named(const AsmDoc *doc, const char *name) {
+    for (uint32_t i = 1; i < doc->sections.n; i++)
+        if (strcmp(doc->sections.at[i].name, name) == 0)
+            return i;
+    return 0;
 }
 
-static bool open_section(FileAsm *files) {
-    const char *name, *start = files->t->p;
-    close_part(files);
-    if (!asm_name(files->t, &name) && *files->t->p != '"')
-        return false;
-    if (files->nsections >= SHN_LORESERVE - 1)
-        return err(files, files->t->p, DIAG_E0356, "too many sections");
-    files->nsections++;
-    files->in_section = true;
-    if (files->emit) {
-        VEC_PUSH(files->a, &files->e->sections)->name = name;
-        VEC_ADD(files->a, &files->section_locs, asm_loc(files->t, start));
-    }
-    return true;
+uint32_t asm_doc_code_named(const AsmDoc *doc, const char *name) {
+    for (uint32_t i = 1; i < doc->sections.n; i++)
+        if (doc->sections.at[i].is_code && strcmp(doc->sections.at[i].name + strlen(".text."), name) == 0)
+            return i;
+    return 0;
 }
 
-/* A field of the section header: second walk only, where the section exists. */
+/* ---- fields of headers ---- */
 typedef struct {
     const char *directive;
     uint8_t offset, size_bytes;
@@ -93,32 +43,19 @@ static const Field section_fields[] = {
     SECTION_FIELD(".__section_flags", sh_flags),     SECTION_FIELD(".__section_addr", sh_addr),
     SECTION_FIELD(".__section_offset", sh_offset),   SECTION_FIELD(".__section_size", sh_size),
     SECTION_FIELD(".__section_link", sh_link),       SECTION_FIELD(".__section_info", sh_info),
-    SECTION_FIELD(".__section_entsize", sh_entsize), SECTION_FIELD(".align", sh_addralign),
+    SECTION_FIELD(".__section_entsize", sh_entsize), SECTION_FIELD(".sectionentsize", sh_entsize),
 };
 
 #define HEADER_FIELD(text, member)                                                                           \
     { text, offsetof(Elf64_Ehdr, member), sizeof(((Elf64_Ehdr *)0)->member) }
 static const Field header_fields[] = {
-    HEADER_FIELD(".__elf_type", e_type),         HEADER_FIELD(".__elf_machine", e_machine),
-    HEADER_FIELD(".__elf_version", e_version),   HEADER_FIELD(".__elf_entry", e_entry),
-    HEADER_FIELD(".__elf_phoff", e_phoff),       HEADER_FIELD(".__elf_shoff", e_shoff),
-    HEADER_FIELD(".__elf_flags", e_flags),       HEADER_FIELD(".__elf_phentsize", e_phentsize),
-    HEADER_FIELD(".__elf_shstrndx", e_shstrndx),
+    HEADER_FIELD(".__elf_type", e_type),           HEADER_FIELD(".__elf_machine", e_machine),
+    HEADER_FIELD(".__elf_version", e_version),     HEADER_FIELD(".__elf_entry", e_entry),
+    HEADER_FIELD(".__elf_phoff", e_phoff),         HEADER_FIELD(".__elf_shoff", e_shoff),
+    HEADER_FIELD(".__elf_flags", e_flags),         HEADER_FIELD(".__elf_phentsize", e_phentsize),
+    HEADER_FIELD(".__elf_shstrndx", e_shstrndx),   HEADER_FIELD(".__elf_ehsize", e_ehsize),
+    HEADER_FIELD(".__elf_shentsize", e_shentsize),
 };
-
-static bool set_field(FileAsm *files, const Field *field, void *record) {
-    uint64_t v, max = field->size_bytes == 8 ? UINT64_MAX : ((uint64_t)1 << field->size_bytes * 8) - 1;
-    if (!asm_number_max(files->t, max, &v))
-        return false;
-    uint8_t *p = (uint8_t *)record + field->offset;
-    if (field->size_bytes == 8)
-        memcpy(p, &v, 8);
-    else if (field->size_bytes == 4)
-        memcpy(p, &(uint32_t){(uint32_t)v}, 4);
-    else
-        memcpy(p, &(uint16_t){(uint16_t)v}, 2);
-    return true;
-}
 
 static const Field *find_field(const Field *fields, size_t n, const char *directive) {
     for (size_t i = 0; i < n; i++)
@@ -126,396 +63,672 @@ static const Field *find_field(const Field *fields, size_t n, const char *direct
             return &fields[i];
     return NULL;
 }
+#define FIND_FIELD(fields, directive) find_field(fields, sizeof fields / sizeof *fields, directive)
 
-/* ---- data directives ---- */
-static bool comma_list(FileAsm *files, unsigned size_bytes) {
-    uint64_t v, max = size_bytes == 8 ? UINT64_MAX : ((uint64_t)1 << size_bytes * 8) - 1;
-    do {
-        if (!asm_number_max(files->t, max, &v))
-            return false;
-        uint8_t *p = elf_bytes_add(files->a, &files->data, NULL, size_bytes);
-        for (unsigned i = 0; i < size_bytes; i++)
-            p[i] = (uint8_t)(v >> (8 * i));
-    } while (asm_accept(files->t, ','));
-    return true;
+static void put_field(const Field *field, void *record, uint64_t v) {
+    uint8_t *p = (uint8_t *)record + field->offset;
+    if (field->size_bytes == 8)
+        memcpy(p, &v, 8);
+    else if (field->size_bytes == 4)
+        memcpy(p, &(uint32_t){(uint32_t)v}, 4);
+    else
+        memcpy(p, &(uint16_t){(uint16_t)v}, 2);
 }
 
-static bool text_directive(FileAsm *files, bool terminated) {
-    char *text;
-    size_t n;
-    if (!asm_string(files->t, &text, &n))
+static bool set_field(AsmDoc *doc, const Field *field, void *record) {
+    uint64_t v, max = field->size_bytes == 8 ? UINT64_MAX : ((uint64_t)1 << field->size_bytes * 8) - 1;
+    if (!asm_doc_number(doc, max, &v))
         return false;
-    elf_bytes_add(files->a, &files->data, text, n);
-    if (terminated)
-        elf_bytes_add(files->a, &files->data, "", 1);
+    put_field(field, record, v);
     return true;
 }
 
-static bool zero_directive(FileAsm *files) {
-    uint64_t n;
-    if (!asm_number_max(files->t, MOST_ZERO_BYTES, &n))
-        return false;
-    files->zeros += n;
-    if (files->zeros > MOST_ZERO_BYTES)
-        return err(files, files->t->p, DIAG_E0356, "more than 64 MiB of .zero");
-    elf_bytes_add(files->a, &files->data, NULL, n);
-    return true;
+/* Types by the names that readelf and CuAssembler give them. */
+static bool type_name(AsmDoc *doc, uint64_t *out) {
+    static const struct {
+        const char *name;
+        uint32_t type;
+    } names[] = {{"SHT_NULL", SHT_NULL},
+                 {"SHT_PROGBITS", SHT_PROGBITS},
+                 {"SHT_SYMTAB", SHT_SYMTAB},
+                 {"SHT_STRTAB", SHT_STRTAB},
+                 {"SHT_RELA", SHT_RELA},
+                 {"SHT_NOBITS", SHT_NOBITS},
+                 {"SHT_NOTE", SHT_NOTE},
+                 {"SHT_REL", SHT_REL},
+                 {"SHT_CUDA_INFO", SHT_NV_INFO},
+                 {"SHT_CUDA_CALLGRAPH", SHT_NV_CALLGRAPH},
+                 {"SHT_CUDA_RELOCINFO", SHT_NV_RELOCINFO}};
+    asm_at_end(doc->t);
+    if (!isalpha((unsigned char)*doc->t->p))
+        return asm_doc_number(doc, UINT32_MAX, out);
+    const char *start = doc->t->p, *name = asm_word(doc->t);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i].name, name) == 0) {
+            *out = names[i].type;
+            return true;
+        }
+    return asm_doc_error(doc, start, DIAG_E0350, "a section type");
 }
 
-/* Numbers with a comma between each two; sizes[i] bytes each. */
-static bool record(FileAsm *files, const uint8_t *sizes, unsigned n) {
-    for (unsigned i = 0; i < n; i++) {
-        if (i && !asm_accept(files->t, ','))
-            return err(files, files->t->p, DIAG_E0350, "a comma");
-        uint64_t v, max = sizes[i] == 8 ? UINT64_MAX : ((uint64_t)1 << sizes[i] * 8) - 1;
-        if (!asm_number_max(files->t, max, &v))
+static bool section_field(AsmDoc *doc, const Field *field) {
+    DocSection *section = current(doc);
+    const char *name = field->directive;
+    uint64_t type;
+    if (strcmp(name, ".__section_type") == 0) {
+        if (!type_name(doc, &type))
             return false;
-        uint8_t *p = elf_bytes_add(files->a, &files->data, NULL, sizes[i]);
-        for (unsigned k = 0; k < sizes[i]; k++)
-            p[k] = (uint8_t)(v >> (8 * k));
-    }
-    return true;
-}
-
-/* name, value, size, info, other, section: another order in the file. */
-static bool symbol_directive(FileAsm *files) {
-    static const uint8_t sizes[] = {4, 8, 8, 1, 1, 2};
-    uint32_t start = files->data.n;
-    uint8_t y[24];
-    if (!record(files, sizes, 6))
-        return false;
-    memcpy(y, files->data.at + start, sizeof y);
-    uint8_t *p = files->data.at + start;
-    memcpy(p + 4, y + 20, 4);
-    memcpy(p + 8, y + 4, 16);
-    return true;
-}
-
-static bool attr_directive(FileAsm *files, unsigned format, bool bytes) {
-    const char *start = files->t->p;
-    uint64_t v;
-    int code;
-    asm_at_end(files->t);
-    if (*files->t->p == '0') {
-        if (!asm_number_max(files->t, 0xff, &v))
-            return false;
-        code = (int)v;
-    } else {
-        const char *name = asm_word(files->t);
-        code = name ? elf_nvinfo_code(name, strlen(name)) : -1;
-        if (code < 0)
-            return err(files, start, DIAG_E0350, "the name or number of an attribute");
-    }
-    uint32_t head = files->data.n;
-    elf_nvinfo_value(files->a, &files->data, format, (unsigned)code, 0);
-    if (format != NVF_SIZED) {
-        if (!asm_accept(files->t, ',') || !asm_number_max(files->t, 0xffff, &v))
-            return err(files, files->t->p, DIAG_E0350, "a value");
-        put_u16(files->data.at + head + 2, (uint16_t)v);
+        section->stated.sh_type = section->type = (uint32_t)type;
         return true;
     }
-    if (asm_accept(files->t, ',') && !comma_list(files, bytes ? 1 : 4))
-        return false;
-    if (files->data.n - head - 4 > 0xffff)
-        return err(files, start, DIAG_E0356, "an attribute record of more than 65535 bytes");
-    put_u16(files->data.at + head + 2, (uint16_t)(files->data.n - head - 4));
-    return true;
+    section->has_name |= strcmp(name, ".__section_name") == 0;
+    section->has_size |= strcmp(name, ".__section_size") == 0;
+    section->has_info |= strcmp(name, ".__section_info") == 0;
+    section->has_link |= strcmp(name, ".__section_link") == 0;
+    section->has_offset |= strcmp(name, ".__section_offset") == 0;
+    return set_field(doc, field, &section->stated);
 }
 
-static bool data_directive(FileAsm *f, const char *w, bool *known) {
-    *known = true;
-    if (strcmp(w, ".byte") == 0)
-        return comma_list(f, 1);
-    if (strcmp(w, ".short") == 0)
-        return comma_list(f, 2);
-    if (strcmp(w, ".word") == 0)
-        return comma_list(f, 4);
-    if (strcmp(w, ".dword") == 0)
-        return comma_list(f, 8);
-    if (strcmp(w, ".zero") == 0)
-        return zero_directive(f);
-    if (strcmp(w, ".string") == 0 || strcmp(w, ".ascii") == 0)
-        return text_directive(f, w[1] == 's');
-    if (strcmp(w, ".__symbol") == 0)
-        return symbol_directive(f);
-    if (strcmp(w, ".__rel") == 0)
-        return record(f, (const uint8_t[]){8, 4, 4}, 3);
-    if (strcmp(w, ".__rela") == 0)
-        return record(f, (const uint8_t[]){8, 4, 4, 8}, 4);
-    if (strncmp(w, ".__attr", 7) == 0 && w[7] >= '1' && w[7] <= '4')
-        return attr_directive(f, (unsigned)(w[7] - '0'), w[8] == 'b');
-    *known = false;
-    return true;
-}
-
-/* ---- header directives ---- */
-static bool numbers(FileAsm *files, uint64_t *out, const uint8_t *sizes, unsigned n) {
-    Bytes saved = files->data;
-    files->data = (Bytes){0};
-    bool good = record(files, sizes, n);
-    const uint8_t *p = files->data.at;
-    for (unsigned i = 0; good && i < n; p += sizes[i++]) {
-        out[i] = 0;
-        for (unsigned k = 0; k < sizes[i]; k++)
-            out[i] |= (uint64_t)p[k] << (8 * k);
+/* ---- sections ---- */
+static bool close_part(AsmDoc *doc) {
+    bool strings = doc->is_open && current(doc)->type == SHT_STRTAB;
+    if (doc->in_gap && doc->stage == DOC_FILL) {
+        ElfGap *gap = &doc->e->gaps.at[doc->e->gaps.n - 1];
+        gap->data = doc->data.at;
+        gap->size_bytes = doc->data.n;
+    } else if (doc->is_open) {
+        DocSection *section = current(doc);
+        DocStage last =
+            strings ? DOC_PLACE : DOC_FILL; /* names are looked up, and added, while the rest is filled */
+        if (doc->stage == DOC_SCAN)
+            section->size_bytes = doc->data.n;
+        else if (doc->stage == (section->is_code ? DOC_CODE : last)) {
+            doc->e->sections.at[doc->section].data = doc->data.n ? doc->data.at : NULL;
+            section->size_bytes = doc->data.n;
+        }
     }
-    files->data = saved;
-    return good;
+    bool complete = !doc->positions_of;
+    doc->data = (Bytes){0};
+    doc->positions_of = 0;
+    doc->in_gap = doc->is_open = false;
+    return complete ||
+           asm_doc_error(doc, doc->positions_start, DIAG_E0350, ".__positions_end in this section");
 }
 
-static bool ident_directive(FileAsm *files) {
+/* .section NAME[,"flags",@type]: the flags and the type count where no .__section_ directive says them. */
+static bool section_kind(AsmDoc *doc, DocSection *section) {
+    static const struct {
+        char letter;
+        uint64_t flag;
+    } flags[] = {{'a', SHF_ALLOC}, {'w', SHF_WRITE}, {'x', SHF_EXECINSTR}};
+    char *text;
+    size_t n;
+    uint64_t type;
+    if (!asm_accept(doc->t, ','))
+        return true;
+    if (!asm_string(doc->t, &text, &n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        for (unsigned k = 0; k < 3; k++)
+            section->stated.sh_flags |= flags[k].letter == text[i] ? flags[k].flag : 0;
+    if (!asm_accept(doc->t, ','))
+        return true;
+    const char *start = doc->t->p, *word = asm_word(doc->t);
+    if (word && strcmp(word, "@progbits") == 0)
+        section->type = SHT_PROGBITS;
+    else if (word && strcmp(word, "@nobits") == 0)
+        section->type = SHT_NOBITS;
+    else if (word && strcmp(word, "@") == 0 && asm_string(doc->t, &text, &n)) {
+        text[n] = 0;
+        AsmText saved = *doc->t;
+        doc->t->p = text;
+        bool known = type_name(doc, &type) || n == 0;
+        doc->t->p = saved.p;
+        if (!known)
+            return false;
+        section->type = (uint32_t)type;
+    } else
+        return asm_doc_error(doc, start, DIAG_E0350, "@progbits, @nobits or @\"SHT_...\"");
+    section->stated.sh_type = section->type;
+    return true;
+}
+
+static bool open_section(AsmDoc *doc) {
+    const char *name, *start = doc->t->p;
+    bool complete = close_part(doc);
+    if (doc->stage != DOC_SCAN) {
+        doc->section = doc->in_header ? 0 : doc->section + 1;
+        doc->in_header = false;
+        doc->is_open = true;
+        doc->t->p += strlen(doc->t->p);
+        return complete;
+    }
+    asm_at_end(doc->t);
+    if (!asm_name(doc->t, &name))
+        return false;
+    if (!doc->sections.n && *name) /* nvdisasm and CuAssembler do not show the null section */
+        VEC_PUSH(doc->a, &doc->sections)->name = "";
+    if (doc->sections.n >= SHN_LORESERVE - 1)
+        return asm_doc_error(doc, start, DIAG_E0356, "too many sections");
+    DocSection *section = VEC_PUSH(doc->a, &doc->sections);
+    *section = (DocSection){.name = name, .loc = asm_loc(doc->t, start), .first_line = doc->line};
+    section->is_code = strncmp(name, ".text.", 6) == 0;
+    doc->section = doc->sections.n - 1;
+    doc->in_header = false;
+    doc->is_open = true;
+    return section_kind(doc, section);
+}
+
+/* ---- directives about the file ---- */
+static bool numbers(AsmDoc *doc, uint64_t *out, unsigned n, uint64_t max) {
+    for (unsigned i = 0; i < n; i++) {
+        if (i && !asm_accept(doc->t, ','))
+            return asm_doc_error(doc, doc->t->p, DIAG_E0350, "a comma");
+        if (!asm_number_max(doc->t, max, &out[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool ident_directive(AsmDoc *doc) {
     uint64_t v[9];
-    if (!numbers(files, v, (const uint8_t[]){1, 1, 1, 1, 1, 1, 1, 1, 1}, 9))
+    if (!numbers(doc, v, 9, 0xff))
         return false;
     for (int i = 0; i < 9; i++)
-        files->e->h.e_ident[EI_OSABI + i] = (uint8_t)v[i];
+        doc->e->h.e_ident[EI_OSABI + i] = (uint8_t)v[i];
     return true;
 }
 
-static bool segment_directive(FileAsm *files) {
-    uint64_t v[8];
-    close_part(files);
-    if (!numbers(files, v, (const uint8_t[]){4, 4, 8, 8, 8, 8, 8, 8}, 8))
+static bool ident_byte(AsmDoc *doc, int at) {
+    uint64_t v;
+    if (!asm_number_max(doc->t, 0xff, &v))
         return false;
-    if (files->emit)
-        VEC_ADD(files->a, &files->e->segments,
+    doc->e->h.e_ident[at] = (uint8_t)v;
+    return true;
+}
+
+static bool segment_directive(AsmDoc *doc) {
+    uint64_t v[8];
+    if (!close_part(doc) || !numbers(doc, v, 8, UINT64_MAX))
+        return false;
+    if (v[0] > UINT32_MAX || v[1] > UINT32_MAX)
+        return asm_doc_error(doc, doc->t->p, DIAG_E0350, "a type and flags of 32 bits");
+    if (doc->stage == DOC_FILL)
+        VEC_ADD(doc->a, &doc->e->segments,
                 ((Elf64_Phdr){(Elf64_Word)v[0], (Elf64_Word)v[1], v[2], v[3], v[4], v[5], v[6], v[7]}));
     return true;
 }
 
-static bool gap_directive(FileAsm *files) {
+static bool gap_directive(AsmDoc *doc) {
     uint64_t offset;
-    close_part(files);
-    if (!asm_number(files->t, &offset))
+    if (!close_part(doc) || !asm_number(doc->t, &offset))
         return false;
-    VEC_ADD(files->a, &files->e->gaps, ((ElfGap){.offset = offset}));
-    files->in_gap = true;
+    if (doc->stage == DOC_FILL)
+        VEC_ADD(doc->a, &doc->e->gaps, ((ElfGap){.offset = offset}));
+    doc->in_gap = true;
     return true;
 }
 
-static bool target_directive(FileAsm *files) {
-    const char *start = files->t->p, *name = asm_word(files->t);
-    files->target = name ? isa_target(name) : NULL;
-    return files->target || err(files, start, DIAG_E0357, asm_unknown_target(files->t, name));
+static bool target_directive(AsmDoc *doc) {
+    const char *start = doc->t->p, *name = asm_word(doc->t);
+    doc->target = name ? isa_target(name) : NULL;
+    doc->target_at = start;
+    return doc->target || asm_doc_error(doc, start, DIAG_E0357, asm_unknown_target(doc->t, name));
 }
 
-static bool directive(FileAsm *files, const char *start, const char *w) {
+/* .__stays LABEL, OFFSET; .__stays SECTION: what no directive can say names this place by a number. */
+static bool stays_directive(AsmDoc *doc) {
+    const char *start = doc->t->p, *name;
+    uint64_t offset;
+    asm_at_end(doc->t);
+    if (!asm_name(doc->t, &name))
+        return false;
+    bool place = asm_accept(doc->t, ',');
+    if (place && !asm_number(doc->t, &offset))
+        return false;
+    if (doc->stage != DOC_FILL)
+        return true;
+    const DocLabel *label = place ? asm_doc_label(doc, name, strlen(name)) : NULL;
+    uint32_t section = place ? 0 : asm_doc_section_named(doc, name);
+    if (place ? !label : !section)
+        return asm_doc_error(doc, start, place ? DIAG_E0355 : DIAG_E0360, name);
+    if (place ? label->offset == offset : !doc->sections.at[section].moved)
+        return true;
+    return asm_doc_error(
+        doc, start, DIAG_E0358,
+        place ? arena_printf(doc->a, "%s was at 0x%llx and is at 0x%llx now, and a number here means it",
+                             name, (unsigned long long)offset, (unsigned long long)label->offset)
+              : arena_printf(doc->a, "numbers here mean places in %s, where instructions moved", name));
+}
+
+static bool header_directive(AsmDoc *doc, const char *w, bool *known) {
+    static const char *const ignored[] = {".__elf_phnum", ".__elf_shnum"};
+    uint64_t v;
+    *known = true;
+    if (strcmp(w, ".target") == 0)
+        return target_directive(doc);
+    if (strcmp(w, ".__elf_ident") == 0)
+        return ident_directive(doc);
+    if (strcmp(w, ".__elf_ident_osabi") == 0)
+        return ident_byte(doc, EI_OSABI);
+    if (strcmp(w, ".__elf_ident_abiversion") == 0)
+        return ident_byte(doc, EI_ABIVERSION);
+    if (strcmp(w, ".__elf_filesize") == 0)
+        return asm_number_max(doc->t, MOST_FILE_BYTES, &doc->e->file_bytes);
+    if (strcmp(w, ".__segment") == 0)
+        return segment_directive(doc);
+    if (strcmp(w, ".__gap") == 0)
+        return gap_directive(doc);
+    if (strcmp(w, ".__stays") == 0)
+        return stays_directive(doc);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        if (strcmp(w, ignored[i]) == 0)
+            return asm_number(doc->t, &v);
+    const Field *field = FIND_FIELD(header_fields, w);
+    *known = field != NULL;
+    if (field && strcmp(w, ".__elf_shstrndx") == 0) /* section@(...) needs the sections */
+        return set_field(doc, field, doc->stage == DOC_FILL ? &doc->e->h : &(Elf64_Ehdr){0});
+    return !field || set_field(doc, field, &doc->e->h);
+}
+
+static bool directive(AsmDoc *doc, const char *start, const char *w) {
     bool known;
     if (strcmp(w, ".section") == 0)
-        return open_section(files);
-    if (strcmp(w, ".target") == 0)
-        return target_directive(files);
-    if (strcmp(w, ".__elf_ident") == 0)
-        return ident_directive(files);
-    if (strcmp(w, ".__elf_filesize") == 0)
-        return asm_number_max(files->t, MOST_FILE_BYTES, &files->e->file_bytes);
-    if (strcmp(w, ".__segment") == 0)
-        return segment_directive(files);
-    if (strcmp(w, ".__gap") == 0)
-        return gap_directive(files);
-    const Field *field = find_field(header_fields, sizeof header_fields / sizeof *header_fields, w);
+        return open_section(doc);
+    bool good = header_directive(doc, w, &known);
+    if (known)
+        return good;
+    good = asm_doc_nv(doc, w, &known);
+    if (known)
+        return good;
+    if (doc->in_header)
+        return asm_doc_error(doc, start, DIAG_E0351, w);
+    const Field *field = FIND_FIELD(section_fields, w);
     if (field)
-        return set_field(files, field, &files->e->h);
-    if (!files->nsections)
-        return err(files, start, DIAG_E0351, w);
-    field = find_field(section_fields, sizeof section_fields / sizeof *section_fields, w);
-    if (field) {
-        Elf64_Shdr unused;
-        return set_field(files, field, files->emit ? &current(files)->h : &unused);
-    }
-    if (!files->in_section && !files->in_gap)
-        return err(files, start, DIAG_E0350, ".section before data");
-    bool good = data_directive(files, w, &known);
-    return known ? good : err(files, start, DIAG_E0351, w);
-}
-
-/* ---- labels and code ---- */
-static bool define_label(FileAsm *files, const char *start, const char *name) {
-    if (files->emit)
+        return section_field(doc, field);
+    if (!doc->is_open && !doc->in_gap)
+        return asm_doc_error(doc, start, DIAG_E0350, ".section before data");
+    if (doc->is_open && current(doc)->is_code && doc->stage == DOC_FILL) { /* done with it */
+        doc->t->p += strlen(doc->t->p);
         return true;
-    StrId id = str_intern_z(&files->t->strings, name);
-    if (strmap_get(&files->label_of, id))
-        return err(files, start, DIAG_E0353, name);
-    VEC_ADD(files->a, &files->labels, ((Label){id, files->nsections, files->data.n}));
-    strmap_put(&files->label_of, files->a, id, files->labels.n);
+    }
+    good = asm_doc_data(doc, w, &known);
+    return known ? good : asm_doc_error(doc, start, DIAG_E0351, w);
+}
+
+/* ---- labels ---- */
+static bool add_label(AsmDoc *doc, const char *start, const char *name) {
+    StrId id = str_intern_z(&doc->t->strings, name);
+    if (strmap_get(&doc->label_of, id))
+        return asm_doc_error(doc, start, DIAG_E0353, name);
+    VEC_ADD(doc->a, &doc->labels, ((DocLabel){id, doc->section, doc->data.n, asm_loc(doc->t, start)}));
+    strmap_put(&doc->label_of, doc->a, id, doc->labels.n);
     return true;
 }
 
-static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *value) {
-    FileAsm *files = user;
-    StrId id = str_find(&files->t->strings, name, size_bytes);
-    uint32_t label = id.i ? strmap_get(&files->label_of, id) : 0;
-    if (!label || files->labels.at[label - 1].section != files->nsections)
-        return false;
-    *value = (int64_t)files->labels.at[label - 1].offset;
+/* .CUASM_OFFSET_LABEL.KERNEL.ATTRIBUTE.#; a number instead of # is a value for a list of other things. */
+static bool add_listed(AsmDoc *doc, const char *start, const char *name) {
+    static const char prefix[] = ".CUASM_OFFSET_LABEL.";
+    const char *kernel = name + strlen(prefix), *last = strrchr(kernel, '.'), *attr = last;
+    while (attr && attr > kernel && *--attr != '.')
+        ;
+    int code = attr && attr > kernel ? elf_nvinfo_code(attr + 1, (size_t)(last - attr - 1)) : -1;
+    if (code < 0)
+        return asm_doc_error(doc, start, DIAG_E0350, ".CUASM_OFFSET_LABEL.kernel.EIATTR_name.#");
+    char *end;
+    uint32_t value = last[1] ? (uint32_t)strtoul(last + 1, &end, 0) : (uint32_t)doc->data.n;
+    if (last[1] && *end)
+        return asm_doc_error(doc, start, DIAG_E0350, "# or a number behind the attribute");
+    VEC_ADD(doc->a, &doc->listed,
+            ((DocListed){.kernel = arena_printf(doc->a, "%.*s", (int)(attr - kernel), kernel),
+                         .code = (unsigned)code,
+                         .value = value,
+                         .loc = asm_loc(doc->t, start)}));
     return true;
 }
 
-/* The address that disassembly wrote before an instruction, as a comment. */
+/* Labels in front of a statement. */
+static bool labels(AsmDoc *doc) {
+    for (;;) {
+        asm_at_end(doc->t);
+        const char *start = doc->t->p, *name = *start == '[' ? NULL : asm_word(doc->t);
+        if (name && *doc->t->p == '#') /* the end of an offset label, which is no word */
+            doc->t->p++;
+        if (!name || !asm_accept(doc->t, ':')) {
+            doc->t->p = start;
+            return true;
+        }
+        if (!doc->is_open)
+            return asm_doc_error(doc, start, DIAG_E0350, ".section before a label");
+        bool code = current(doc)->is_code;
+        if (doc->stage != (code ? DOC_SCAN : DOC_PLACE))
+            continue;
+        bool listed = strncmp(name, ".CUASM_OFFSET_LABEL.", 20) == 0;
+        if (!(listed ? add_listed(doc, start, name) : add_label(doc, start, name)))
+            return false;
+    }
+}
+
+/* ---- statements ---- */
+/* The address that a comment at the line's start, or behind the control field, gives the statement. */
 static bool printed_address(const AsmText *text, const char *line, uint64_t *address) {
     const char *source = text->source->text, *end = source + text->source->size_bytes;
     const char *p = source + (line - text->text);
-    while (p < end && *p != ']' && *p != '\n')
+    while (p < end && (*p == ' ' || *p == '\t'))
         p++;
-    for (p++; p < end && *p == ' ';)
-        p++;
-    if (end - p < 2 || p[0] != '/' || p[1] != '*')
+    if (p < end && *p == '[') {
+        while (p < end && *p != ']' && *p != '\n')
+            p++;
+        for (p++; p < end && (*p == ' ' || *p == '\t');)
+            p++;
+    }
+    if (end - p < 3 || p[0] != '/' || p[1] != '*' || !isxdigit((unsigned char)p[2]))
         return false;
     for (p += 2, *address = 0; p < end && isxdigit((unsigned char)*p); p++)
         *address = *address << 4 | (unsigned)(*p <= '9' ? *p - '0' : (*p | 32) - 'a' + 10);
     return end - p >= 2 && p[0] == '*' && p[1] == '/';
 }
 
-static bool code_line(FileAsm *files) {
-    uint64_t word[2] = {0, 0}, printed;
-    const char *start = files->t->p;
-    if (!files->target)
-        return err(files, start, DIAG_E0350, ".target before the first instruction");
-    files->has_code = true;
-    if (files->emit && !files->moved && printed_address(files->t, start, &printed) &&
-        printed != files->data.n) {
-        files->moved = true; /* one report will do */
-        return err(files, start, DIAG_E0358,
-                   arena_printf(files->a, "the instruction was at 0x%llx and is at 0x%llx now",
-                                (unsigned long long)printed, (unsigned long long)files->data.n));
-    }
-    IsaParseOptions opt = {resolve, files};
-    if (files->emit && !asm_instruction(files->t, files->target, files->data.n, &opt, word))
-        return false;
-    elf_bytes_u64(files->a, &files->data, word[0]);
-    elf_bytes_u64(files->a, &files->data, word[1]);
+/* Where labels stand before the statement, the comment is behind them. */
+/* The section must be open. */
+static void note_move(AsmDoc *doc, const char *line, const char *statement) {
+    uint64_t printed;
+    DocSection *section = current(doc);
+    if (section->moved)
+        return;
+    bool found = printed_address(doc->t, line, &printed);
+    if (!found && statement > line)
+        for (const char *p = statement; !found && p > line; p--)
+            found = p[-1] == ':' && printed_address(doc->t, p, &printed);
+    section->moved = found && printed != doc->data.n;
+}
+
+/* Is there anything to do for this section in this stage? Headers are read in the first stage and the last.
+ */
+static bool skipped(const AsmDoc *doc) {
+    bool code = doc->sections.at[doc->section].is_code;
+    return code ? doc->stage == DOC_PLACE : doc->stage == DOC_CODE || doc->stage == DOC_SCAN;
+}
+
+static bool instruction(AsmDoc *doc, const char *line, const char *start) {
+    if (!doc->is_open || !current(doc)->is_code)
+        return asm_doc_error(doc, start, DIAG_E0350, "instructions in a section .text.NAME only");
+    if (doc->stage == DOC_SCAN)
+        note_move(doc, line, start);
+    if (doc->stage == DOC_SCAN || doc->stage == DOC_CODE)
+        return asm_doc_code_line(doc);
     return true;
 }
 
-static bool statement(FileAsm *files) {
-    const char *start = files->t->p;
-    if (*start == '[')
-        return code_line(files);
-    const char *w = asm_word(files->t);
-    if (!w)
-        return err(files, start, DIAG_E0350, "a directive, a label or an instruction");
-    if (asm_accept(files->t, ':'))
-        return define_label(files, start, w) && asm_expect_end(files->t);
-    if (*w != '.')
-        return err(files, start, DIAG_E0350, "a control field before the instruction");
-    return directive(files, start, w) && asm_expect_end(files->t);
+/* A header's directive, wherever it stands. */
+static bool is_header(const char *w) { return strncmp(w, ".__elf_", 7) == 0 || strcmp(w, ".target") == 0; }
+
+static bool statement(AsmDoc *doc) {
+    const char *line = doc->t->p;
+    if (!labels(doc))
+        return false;
+    if (asm_at_end(doc->t))
+        return true;
+    const char *start = doc->t->p;
+    if (asm_doc_is_instruction(start))
+        return instruction(doc, line, start);
+    const char *w = asm_word(doc->t);
+    if (!w || *w != '.')
+        return asm_doc_error(doc, start, DIAG_E0350, "a directive, a label or an instruction");
+    bool own_field = FIND_FIELD(section_fields, w) != NULL;
+    if (is_header(w) ? doc->stage != DOC_SCAN && strcmp(w, ".__elf_shstrndx") != 0
+                     : strcmp(w, ".section") != 0 && doc->is_open && !own_field && skipped(doc) &&
+                           strcmp(w, ".__segment") != 0 && strcmp(w, ".__gap") != 0)
+        return true;
+    if (doc->is_open && strncmp(current(doc)->name, ".nv.constant", 12) == 0 && doc->stage == DOC_PLACE)
+        note_move(doc, line, start);
+    return directive(doc, start, w) && asm_expect_end(doc->t);
 }
 
-static bool walk_file(FileAsm *files, bool emit) {
-    files->emit = emit;
-    files->nsections = 0;
-    files->zeros = 0;
-    files->data = (Bytes){0};
-    files->in_gap = files->in_section = false;
-    files->e->gaps.n = 0;
-    asm_rewind(files->t);
+static void select_line(AsmDoc *doc, uint32_t n) {
+    doc->line = n;
+    doc->t->p = doc->t->text + doc->lines.at[n];
+}
+
+static bool walk(AsmDoc *doc, DocStage stage) {
     bool good = true;
-    while (asm_next_line(files->t))
-        good &= statement(files);
-    if (emit)
-        close_part(files);
-    return good && !files->moved;
+    doc->stage = stage;
+    doc->in_header = true;
+    doc->in_gap = doc->is_open = false;
+    doc->section = 0;
+    doc->zeros = 0;
+    doc->data = (Bytes){0};
+    for (uint32_t i = 0; i < doc->lines.n; i++) {
+        select_line(doc, i);
+        good &= statement(doc);
+    }
+    return close_part(doc) && good;
 }
 
-/* ---- finish ---- */
+/* ---- the parts of a file ---- */
+static void end_scan(AsmDoc *doc) {
+    for (uint32_t i = 0; i < doc->sections.n; i++) {
+        DocSection *section = &doc->sections.at[i];
+        section->end_line = i + 1 < doc->sections.n ? section[1].first_line : doc->lines.n;
+        doc->has_tables |= section->type == SHT_SYMTAB || section->type == SHT_STRTAB;
+        ElfSection *out = VEC_PUSH(doc->a, &doc->e->sections);
+        out->name = section->name;
+        section->moved |= section->is_code && section->has_size && doc->has_tables &&
+                          section->stated.sh_size != section->size_bytes;
+    }
+}
+
+/* Sections whose text does not say the place of their name have the first one in the table. */
+static void find_names(AsmDoc *doc) {
+    for (uint32_t i = 1; doc->has_tables && i < doc->sections.n; i++)
+        if (!doc->sections.at[i].has_name)
+            doc->sections.at[i].stated.sh_name =
+                asm_doc_string(doc, doc->e->h.e_shstrndx, doc->sections.at[i].name);
+}
+
+/* Sections have the sizes of their contents. */
+static void set_headers(AsmDoc *doc) {
+    for (uint32_t i = 0; i < doc->sections.n; i++) {
+        const DocSection *section = &doc->sections.at[i];
+        ElfSection *out = &doc->e->sections.at[i];
+        uint64_t size_bytes = section->size_bytes;
+        out->h = section->stated;
+        if (!i || (elf_image_is_nobits(out->h.sh_type) && section->has_size))
+            continue;
+        out->h.sh_size = size_bytes;
+        if (elf_image_is_nobits(out->h.sh_type)) /* .zero says how much there is */
+            out->data = NULL;
+    }
+}
+
+/* Symbols of the table that stand before the first one that is not local. */
+static void count_locals(AsmDoc *doc) {
+    for (uint32_t i = 1; i < doc->sections.n; i++) {
+        ElfSection *section = &doc->e->sections.at[i];
+        if (section->h.sh_type != SHT_SYMTAB || doc->sections.at[i].has_info)
+            continue;
+        uint32_t n = (uint32_t)(section->h.sh_size / sizeof(Elf64_Sym)), k = 0;
+        while (section->data && k < n && ELF64_ST_BIND(section->data[k * sizeof(Elf64_Sym) + 4]) == STB_LOCAL)
+            k++;
+        section->h.sh_info = k;
+    }
+}
+
+/* What all words say, also those that the text has as data; false: the file will not take it for code. */
+static bool gather_facts(AsmDoc *doc, uint32_t index) {
+    const ElfSection *section = &doc->e->sections.at[index];
+    CodeFacts *facts = &doc->sections.at[index].facts;
+    if (!doc->sections.at[index].is_code || section->h.sh_type != SHT_PROGBITS || !section->data ||
+        section->h.sh_size % INST_BYTES)
+        return false;
+    for (uint32_t at = 0; at < section->h.sh_size; at += INST_BYTES)
+        elf_facts_add(doc->a, doc->target,
+                      (uint64_t[]){get_u64(section->data + at), get_u64(section->data + at + 8)}, at, facts);
+    return true;
+}
+
+static bool follow_code(AsmDoc *doc) {
+    FactsChange most = {0}, change;
+    for (uint32_t i = 1; i < doc->sections.n; i++) {
+        DocSection *section = &doc->sections.at[i];
+        if (!gather_facts(doc, i) || section->as_stated)
+            continue;
+        if (!elf_facts_follow(doc->a, doc->e, doc->target, i, &section->facts, &change))
+            return error_at(doc, section->loc, DIAG_E0356,
+                            arena_printf(doc->a, "%s needs %s", section->name, change.why));
+        if (change.more_registers > most.more_registers)
+            most.more_registers = change.more_registers;
+        most.more_stack_bytes += change.more_stack_bytes;
+    }
+    for (uint32_t i = 1; i < doc->sections.n && (most.more_registers || most.more_stack_bytes); i++) {
+        const DocSection *section = &doc->sections.at[i];
+        if (section->is_code && section->facts.uses_call &&
+            !elf_facts_raise(doc->a, doc->e, doc->target, i, &most, &change))
+            return error_at(doc, section->loc, DIAG_E0356,
+                            arena_printf(doc->a, "%s needs %s", section->name, change.why));
+    }
+    return true;
+}
+
+/* What stood at an instruction must have found its record. */
+static bool all_listed(AsmDoc *doc) {
+    for (uint32_t i = 0; i < doc->listed.n; i++)
+        if (!doc->listed.at[i].used)
+            return error_at(
+                doc, doc->listed.at[i].loc, DIAG_E0356,
+                arena_printf(doc->a, ".nv.info.%s has no record for this label", doc->listed.at[i].kernel));
+    return true;
+}
+
+/* Places in a constant bank are numbers in the code that reads them. */
+static bool banks_stay(AsmDoc *doc) {
+    for (uint32_t i = 1; i < doc->sections.n; i++)
+        if (!doc->sections.at[i].is_code && doc->sections.at[i].moved)
+            return error_at(doc, doc->sections.at[i].loc, DIAG_E0358,
+                            arena_printf(doc->a, "instructions name places in %s, where data moved",
+                                         doc->sections.at[i].name));
+    return true;
+}
+
 /* Names must be those of the name table: the file has only the offsets. */
-static bool check_names(FileAsm *files) {
-    for (uint32_t i = 1; i < files->e->sections.n; i++) {
-        const ElfSection *section = &files->e->sections.at[i];
-        const char *name = elf_image_string(files->e, files->e->h.e_shstrndx, section->h.sh_name);
+static bool check_names(AsmDoc *doc) {
+    for (uint32_t i = 1; i < doc->e->sections.n; i++) {
+        const ElfSection *section = &doc->e->sections.at[i];
+        SrcLoc loc = i < doc->sections.n ? doc->sections.at[i].loc : (SrcLoc){0};
+        const char *name = elf_image_string(doc->e, doc->e->h.e_shstrndx, section->h.sh_name);
         if (!name || strcmp(name, section->name) != 0)
-            return diag_in(files->t->d, files->t->source, files->section_locs.at[i], DIAG_E0356,
-                           arena_printf(files->a, "section %s: .__section_name is not the place of its name",
-                                        section->name));
+            return error_at(doc, loc, DIAG_E0356,
+                            arena_printf(doc->a, "section %s: .__section_name is not the place of its name",
+                                         section->name));
         if (section->h.sh_addralign & (section->h.sh_addralign - 1))
-            return diag_in(
-                files->t->d, files->t->source, files->section_locs.at[i], DIAG_E0356,
-                arena_printf(files->a, "section %s: the alignment is not a power of two", section->name));
+            return error_at(
+                doc, loc, DIAG_E0356,
+                arena_printf(doc->a, "section %s: the alignment is not a power of two", section->name));
     }
     return true;
 }
 
 /* Parts keep the places that the text gives them, or come behind: in a file of moderate size. */
-static bool check_places(FileAsm *files) {
-    uint64_t farthest = files->e->h.e_shoff;
-    if (files->e->segments.n && files->e->h.e_phoff > farthest)
-        farthest = files->e->h.e_phoff;
-    SrcLoc loc = {0};
-    for (uint32_t i = 1; i < files->e->sections.n; i++) {
-        const Elf64_Shdr *header = &files->e->sections.at[i].h;
-        if (!elf_image_is_nobits(header->sh_type) && header->sh_size && header->sh_offset > farthest) {
-            farthest = header->sh_offset;
-            loc = files->section_locs.at[i];
-        }
+static bool check_places(AsmDoc *doc) {
+    static const char far[] = "an offset beyond 256 MiB";
+    for (uint32_t i = 1; i < doc->e->sections.n; i++) {
+        const Elf64_Shdr *header = &doc->e->sections.at[i].h;
+        if (!elf_image_is_nobits(header->sh_type) && header->sh_size && header->sh_offset > MOST_FILE_BYTES)
+            return error_at(doc, i < doc->sections.n ? doc->sections.at[i].loc : (SrcLoc){0}, DIAG_E0356,
+                            far);
     }
-    return farthest <= MOST_FILE_BYTES ||
-           diag_in(files->t->d, files->t->source, loc, DIAG_E0356, "an offset beyond 256 MiB");
+    return (doc->e->h.e_shoff <= MOST_FILE_BYTES &&
+            (!doc->e->segments.n || doc->e->h.e_phoff <= MOST_FILE_BYTES)) ||
+           error_at(doc, (SrcLoc){0}, DIAG_E0356, far);
 }
 
-/* Sections that moved take the segments that start or end with them along. */
-static void move_segments(ElfImage *image, const Elf64_Shdr *old, const Elf64_Ehdr *header) {
+/* A segment covers the sections that it covered: those whose stated place lies in its stated range. */
+static void move_segments(AsmDoc *doc, const Elf64_Ehdr *header) {
+    ElfImage *image = doc->e;
     for (uint32_t k = 0; k < image->segments.n; k++) {
         Elf64_Phdr *phdr = &image->segments.at[k];
         uint64_t lo = phdr->p_offset, hi = phdr->p_offset + phdr->p_filesz,
                  extra = phdr->p_memsz - phdr->p_filesz;
-        uint64_t new_lo = lo, new_hi = hi;
+        uint64_t new_lo = UINT64_MAX, new_hi = 0;
+        bool moved = false;
         if (lo == header->e_phoff) {
             phdr->p_offset = image->h.e_phoff;
             continue;
         }
-        for (uint32_t i = 1; i < image->sections.n; i++) {
-            const Elf64_Shdr *elf64_shdr = &image->sections.at[i].h;
-            if (elf_image_is_nobits(elf64_shdr->sh_type) || !elf64_shdr->sh_size)
+        for (uint32_t i = 1; i < doc->sections.n; i++) {
+            const Elf64_Shdr *now = &image->sections.at[i].h, *was = &doc->sections.at[i].stated;
+            if (elf_image_is_nobits(now->sh_type) || !now->sh_size || was->sh_offset < lo ||
+                was->sh_offset + was->sh_size > hi)
                 continue;
-            if (old[i].sh_offset == lo)
-                new_lo = elf64_shdr->sh_offset;
-            if (old[i].sh_offset + old[i].sh_size == hi)
-                new_hi = elf64_shdr->sh_offset + elf64_shdr->sh_size;
+            new_lo = now->sh_offset < new_lo ? now->sh_offset : new_lo;
+            new_hi = now->sh_offset + now->sh_size > new_hi ? now->sh_offset + now->sh_size : new_hi;
+            moved |= now->sh_offset != was->sh_offset || now->sh_size != was->sh_size;
         }
-        if (new_lo == lo && new_hi == hi)
+        if (!moved || new_hi < new_lo)
             continue; /* odd ones stay as they are */
         phdr->p_offset = new_lo;
-        phdr->p_filesz = new_hi > new_lo ? new_hi - new_lo : 0;
+        phdr->p_filesz = new_hi - new_lo;
         phdr->p_memsz = phdr->p_filesz + extra;
     }
 }
 
-/* Declared sizes, before contents replace them: found again in a third, short walk over the directives. */
-static Elf64_Shdr *declared(FileAsm *files) {
-    Elf64_Shdr *old = ARENA_ARRAY(files->a, Elf64_Shdr, files->e->sections.n);
-    for (uint32_t i = 0; i < files->e->sections.n; i++)
-        old[i] = files->e->sections.at[i].h;
-    uint32_t n = 0;
-    asm_rewind(files->t);
-    while (asm_next_line(files->t)) {
-        const char *w = asm_word(files->t);
-        uint64_t v;
-        if (w && strcmp(w, ".section") == 0)
-            n++;
-        else if (w && n && strcmp(w, ".__section_size") == 0 && asm_number(files->t, &v))
-            old[n - 1].sh_size = v;
+/* The loader goes by the header: instructions of another machine would be read as others there. */
+static bool target_agrees(AsmDoc *doc) {
+    const Target *stated = elf_image_target(&doc->e->h);
+    if (!doc->target || doc->target == stated) {
+        doc->target = stated;
+        return true;
     }
-    return old;
+    const char *what = arena_printf(doc->a, "the instructions are of %s, the ELF header is %s%s",
+                                    isa_target_name(doc->target), stated ? "of " : "of no known machine",
+                                    stated ? isa_target_name(stated) : "");
+    return doc->target_at ? asm_doc_error(doc, doc->target_at, DIAG_E0356, what)
+                          : diag_in(doc->t->d, doc->t->source, (SrcLoc){0}, DIAG_E0356, what);
 }
 
-bool asm_read_file(AsmText *text, void **image, size_t *size_bytes) {
-    FileAsm f = {.t = text, .a = text->a, .e = ARENA_NEW(text->a, ElfImage)};
-    Elf64_Ehdr *header = &f.e->h;
+static bool finish(AsmDoc *doc) {
+    if (!target_agrees(doc))
+        return false;
+    find_names(doc);
+    set_headers(doc);
+    if (!asm_doc_make_tables(doc) || !asm_doc_add_relocs(doc))
+        return false;
+    count_locals(doc);
+    return (!doc->target || follow_code(doc)) && all_listed(doc) && banks_stay(doc) && check_names(doc) &&
+           check_places(doc);
+}
+
+static void open_doc(AsmDoc *doc, AsmText *text) {
+    *doc = (AsmDoc){.t = text, .a = text->a, .e = ARENA_NEW(text->a, ElfImage)};
+    Elf64_Ehdr *header = &doc->e->h;
     memcpy(header->e_ident, ELFMAG, SELFMAG);
     header->e_ident[EI_CLASS] = ELFCLASS64;
     header->e_ident[EI_DATA] = ELFDATA2LSB;
     header->e_ident[EI_VERSION] = EV_CURRENT;
     header->e_ehsize = sizeof(Elf64_Ehdr);
     header->e_shentsize = sizeof(Elf64_Shdr);
-    if (!walk_file(&f, false) || !walk_file(&f, true) || !check_names(&f))
+    asm_rewind(text);
+    while (asm_next_line(text))
+        VEC_ADD(doc->a, &doc->lines, (uint32_t)(text->p - text->text));
+}
+
+bool asm_read_file(AsmText *text, const Target *target, void **image, size_t *size_bytes) {
+    AsmDoc doc;
+    open_doc(&doc, text);
+    doc.target = target;
+    if (!walk(&doc, DOC_SCAN))
         return false;
-    if (f.e->sections.n < 2 || header->e_shstrndx == 0 || header->e_shstrndx >= f.e->sections.n)
+    end_scan(&doc);
+    if (!walk(&doc, DOC_CODE) || !walk(&doc, DOC_PLACE) || !walk(&doc, DOC_FILL))
+        return false;
+    Elf64_Ehdr *header = &doc.e->h, old_header = *header;
+    if (doc.has_tables && (doc.sections.n < 2 || !header->e_shstrndx || header->e_shstrndx >= doc.sections.n))
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0356, "no section name table");
-    Elf64_Ehdr old_header = *header;
-    if (!check_places(&f))
+    if (!finish(&doc))
         return false;
-    Elf64_Shdr *old = declared(&f);
-    elf_image_layout(f.e, true);
-    move_segments(f.e, old, &old_header);
-    return elf_image_write(f.e, image, size_bytes, text->d);
+    elf_image_layout(doc.e, true);
+    if (!check_places(&doc)) /* alignments move parts, too */
+        return false;
+    move_segments(&doc, &old_header);
+    return elf_image_write(doc.e, image, size_bytes, text->d);
 }

@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: MIT */
 #include "emit/text/asm_text.h"
 #include "emit/code.h"
+#include "emit/elf/facts.h"
 #include "frontend/ast.h"
 #include "isa/machine/banks.h"
 #include <string.h>
@@ -24,8 +25,8 @@ typedef struct {
     Arena *a;
     const Target *target;
     IrModule *m;
-    bool emit;
-    uint32_t nfuncs; /* seen in this walk */
+    bool emit, homeless; /* there was code before the first function */
+    uint32_t nfuncs;     /* seen in this walk */
     VEC(CodeFunc) funcs;
     VEC(ShortLabel) labels;
     uint32_t pc;  /* in the current function */
@@ -141,37 +142,14 @@ static bool branchtable_directive(ShortAsm *shorts) {
     return true;
 }
 
-static void note_operand(CodeFunc *f, Operand o) {
-    if (o.kind != OPK_REG || o.file != RF_R || o.value == REG_RZ)
-        return;
-    uint32_t count = o.value + (o.count ? o.count : 1);
-    if (o.mods & OPM_WIDE64 && o.count < 2)
-        count = o.value + 2;
-    if (count > f->nregs)
-        f->nregs = count;
-}
-
-/* Facts for the attribute records. The decoded form, because it has every operand's size. */
+/* Facts for the attribute records. */
 static void note_facts(ShortAsm *shorts, CodeFunc *f, const uint64_t word[2]) {
-    MachInst in;
-    char error[ISA_ERROR_BYTES];
-    if (!isa_decode(shorts->target, word, &in, error))
-        return;
-    for (unsigned i = 0; i < in.ndst; i++)
-        note_operand(f, in.dst[i]);
-    int z = isa_sreg_number(shorts->target, "ctaid.z");
-    for (unsigned i = 0; i < in.nsrc; i++) {
-        note_operand(f, in.src[i]);
-        f->uses_ctaid_z |= in.src[i].kind == OPK_SREG && (int)in.src[i].value == z;
-    }
-    f->uses_bssy |= in.optype == OT_BSSY;
-    if (in.optype == OT_BAR || in.optype == OT_BAR_RED) { /* a number in a register may be any of the 16 */
-        Operand id = in.src[0];
-        uint32_t used = id.kind == OPK_REG && id.value != REG_RZ ? 16
-                        : id.kind == OPK_IMM                     ? (id.value & 15) + 1
-                                                                 : 1;
-        f->nbarriers = used > f->nbarriers ? used : f->nbarriers;
-    }
+    CodeFacts facts = {0};
+    elf_facts_add(shorts->a, shorts->target, word, shorts->pc, &facts);
+    f->nregs = facts.nregs > f->nregs ? facts.nregs : f->nregs;
+    f->nbarriers = facts.nbarriers > f->nbarriers ? facts.nbarriers : f->nbarriers;
+    f->uses_ctaid_z |= facts.uses_ctaid_z;
+    f->uses_bssy |= facts.uses_bssy;
 }
 
 /* One more instruction at shorts->pc. */
@@ -256,10 +234,22 @@ static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *va
     return true;
 }
 
+/* Said once; a listing has nothing else. */
+static bool no_function(ShortAsm *shorts, const char *start, const char *what) {
+    bool first = !shorts->homeless;
+    shorts->homeless = true;
+    return first &&
+           err(shorts, start, DIAG_E0350,
+               arena_printf(shorts->a,
+                            ".entry or .func before the first %s (what asm takes of a binary is printed by "
+                            "disasm --sections)",
+                            what));
+}
+
 static bool code_line(ShortAsm *shorts) {
     const char *start = shorts->t->p;
     if (!shorts->nfuncs)
-        return err(shorts, start, DIAG_E0350, ".entry or .func before the first instruction");
+        return no_function(shorts, start, "instruction");
     if (!shorts->emit) {
         shorts->pc += INST_BYTES;
         return true;
@@ -290,7 +280,7 @@ static bool statement(ShortAsm *shorts) {
     const char *w = *start == '[' ? NULL : asm_word(shorts->t);
     if (w && asm_accept(shorts->t, ':')) {
         if (!shorts->nfuncs)
-            return err(shorts, start, DIAG_E0350, ".entry or .func before the first label");
+            return no_function(shorts, start, "label");
         StrId id = str_intern_z(&shorts->t->strings, w);
         for (uint32_t i = 0; !shorts->emit && i < shorts->labels.n; i++)
             if (str_eq(shorts->labels.at[i].name, id) && shorts->labels.at[i].func == shorts->nfuncs)

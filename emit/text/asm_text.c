@@ -5,6 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* (*"BRANCH_TARGETS ...: the one note that is read; all others are comments. */
+static bool is_target_note(const char *s, size_t n) {
+    static const char word[] = "\"BRANCH_TARGETS";
+    size_t i = 2;
+    while (i < n && (s[i] == ' ' || s[i] == '\t'))
+        i++;
+    return n - i >= strlen(word) && memcmp(s + i, word, strlen(word)) == 0;
+}
+
+/* From the two characters at *i up to those of `end`, *i on the last of them. */
+static void blank_to(char *s, size_t n, size_t *i, const char *end) {
+    size_t k = *i;
+    s[k] = s[k + 1] = ' ';
+    for (k += 2; k < n && !(s[k] == end[0] && k + 1 < n && s[k + 1] == end[1]); k++)
+        if (s[k] != '\n')
+            s[k] = ' ';
+    if (k + 1 < n)
+        s[k] = s[k + 1] = ' ';
+    *i = k + 1;
+}
+
 /* Blank out comments and NULs; line ends become NULs when a line is read. */
 static void blank_comments(char *s, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -16,13 +37,9 @@ static void blank_comments(char *s, size_t n) {
             while (i < n && s[i] != '\n')
                 s[i++] = ' ';
         } else if (s[i] == '/' && i + 1 < n && s[i + 1] == '*') {
-            s[i] = s[i + 1] = ' ';
-            for (i += 2; i < n && !(s[i] == '*' && i + 1 < n && s[i + 1] == '/'); i++)
-                if (s[i] != '\n')
-                    s[i] = ' ';
-            if (i + 1 < n)
-                s[i] = s[i + 1] = ' ';
-            i++;
+            blank_to(s, n, &i, "*/");
+        } else if (s[i] == '(' && i + 1 < n && s[i + 1] == '*' && !is_target_note(s + i, n - i)) {
+            blank_to(s, n, &i, "*)");
         } else if (s[i] == '\0' || s[i] == '\r')
             s[i] = ' ';
     }
@@ -304,15 +321,20 @@ bool asm_instruction(AsmText *text, const Target *target, uint64_t pc_bytes, con
            diag_in(text->d, text->source, asm_loc(text, start), DIAG_E0354, error);
 }
 
-bool asm_assemble(const Source *text, void **image, size_t *size_bytes, Diags *d) {
+bool asm_assemble_for(const Source *text, const Target *target, void **image, size_t *size_bytes, Diags *d) {
     Arena arena = {0};
     AsmText t;
     bool good = asm_open(&t, &arena, text, d);
     if (good) {
-        bool whole = memmem(text->text, text->size_bytes, ".__elf_", 7) != NULL;
-        good = whole ? asm_read_file(&t, image, size_bytes) : asm_read_short(&t, image, size_bytes);
+        bool whole = memmem(text->text, text->size_bytes, ".__elf_", 7) ||
+                     memmem(text->text, text->size_bytes, ".section", 8);
+        good = whole ? asm_read_file(&t, target, image, size_bytes) : asm_read_short(&t, image, size_bytes);
         asm_close(&t);
     }
     arena_free(&arena);
     return good;
+}
+
+bool asm_assemble(const Source *text, void **image, size_t *size_bytes, Diags *d) {
+    return asm_assemble_for(text, NULL, image, size_bytes, d);
 }

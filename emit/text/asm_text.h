@@ -6,6 +6,8 @@
 #include "base/str.h"
 #include "emit/text/asm.h"
 
+enum { DOC_POSITION_BYTES = 20 }; /* of an instruction in .heddle.map */
+
 typedef struct {
     Arena *a;
     const Source *source;
@@ -43,6 +45,6 @@ bool asm_parse_instruction(AsmText *text, const Target *target, uint64_t pc_byte
                            MachInst *in);
 
 /* The two forms. */
-bool asm_read_file(AsmText *text, void **image, size_t *size_bytes);
+bool asm_read_file(AsmText *text, const Target *target, void **image, size_t *size_bytes);
 bool asm_read_short(AsmText *text, void **image, size_t *size_bytes);
 #endif

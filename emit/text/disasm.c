@@ -1,5 +1,6 @@
-/* ELF image to assembly text, file form: every header field, section and byte. See docs/elf.md.
+/* What the forms of disassembly share, and the choice of one. See docs/elf.md.
  * SPDX-License-Identifier: MIT */
+#include "base/demangle.h"
 #include "emit/elf/binary.h"
 #include "base/scope.h"
 #include "emit/text/disasm.h"
@@ -113,303 +114,64 @@ bool disasm_text_line(CodeText *code_text, uint32_t i, char text[ISA_TEXT_BYTES]
     return isa_encode(code_text->target, &again, back, error) && back[0] == word[0] && back[1] == word[1];
 }
 
-typedef struct {
-    FILE *out;
-    Arena *a;
-    const ElfImage *e;
-    const Target *target;
-    const char *path;
-    const Binary *binary; /* for PTX lines; NULL if the file cannot be loaded */
-    uint32_t nwords, nraw;
-} Printer;
-
-/* The loaded function of a code section, or NULL. */
-static const BinFunc *section_func(const Printer *printer, const ElfSection *section, uint32_t ninsts) {
+const BinFunc *disasm_section_func(const Printer *printer, const ElfSection *section) {
     const BinFunc *f =
         printer->binary ? binary_find(printer->binary, section->name + strlen(".text.")) : NULL;
-    return f && f->ninsts == ninsts ? f : NULL;
+    return f && f->ninsts == section->h.sh_size / INST_BYTES ? f : NULL;
 }
 
-/* Where the indirect branch at `pc` may lead, as nvdisasm says it. */
-static void print_targets(FILE *out, const BinFunc *f, uint32_t index, uint32_t pc) {
-    uint32_t k = 0;
-    while (f && k < f->ntables && f->tables[k].pc_bytes < pc)
-        k++;
-    if (!f || k == f->ntables || f->tables[k].pc_bytes != pc || !f->tables[k].ntargets)
-        return;
-    fputs("  (*\"BRANCH_TARGETS ", out);
-    for (uint32_t e = 0; e < f->tables[k].ntargets; e++)
-        fprintf(out, "%s.L_%u_%04x", e ? "," : "", index, f->tables[k].targets[e]);
-    fputs("\"*)", out);
+void disasm_print_raw(Printer *printer, const uint8_t *word, uint32_t pc, const char *why) {
+    printer->nraw++;
+    fprintf(printer->out, "\t.dword\t0x%016llx, 0x%016llx\t// %04x: %s\n", (unsigned long long)get_u64(word),
+            (unsigned long long)get_u64(word + 8), pc, why);
 }
 
-static void print_words(Printer *printer, const ElfSection *s, uint32_t index) {
-    CodeText c;
-    disasm_text_open(&c, printer->a, printer->target, s, index);
-    printer->nwords += c.ninsts;
-    const BinFunc *f = section_func(printer, s, c.ninsts);
-    const BinLoc *locs = f ? f->locs : NULL;
-    uint32_t line = 0;
-    for (uint32_t k = 0; f && k < f->ntables; k++)
-        for (uint32_t e = 0; e < f->tables[k].ntargets; e++)
-            bs_add(&c.targets, f->tables[k].targets[e] / INST_BYTES);
-    for (uint32_t i = 0; i < c.ninsts; i++) {
-        char text[ISA_TEXT_BYTES], control[ASM_CONTROL_BYTES];
-        Control ctrl;
-        if (bs_has(&c.targets, i))
-            fprintf(printer->out, ".L_%u_%04x:\n", index, i * INST_BYTES);
-        if (disasm_text_line(&c, i, text, &ctrl)) {
-            asm_print_control(ctrl, control);
-            fprintf(printer->out, "    %s  /*%04x*/  %s%s", control, i * INST_BYTES,
-                    *text == '@' ? "" : "    ", text);
-            print_targets(printer->out, f, index, i * INST_BYTES);
-            fputs(" ;", printer->out);
-            if (locs && locs[i].ptx_line && locs[i].ptx_line != line)
-                fprintf(printer->out, "\t// line %u", line = locs[i].ptx_line);
-            fputc('\n', printer->out);
-        } else {
-            printer->nraw++;
-            fprintf(printer->out, "\t.dword\t0x%016llx, 0x%016llx\t// %04x: %s\n",
-                    (unsigned long long)get_u64(c.data + i * INST_BYTES),
-                    (unsigned long long)get_u64(c.data + i * INST_BYTES + 8), i * INST_BYTES, text);
-        }
-    }
-}
-
-/* ---- data ---- */
-static void print_quoted(FILE *out, const uint8_t *s, size_t n) {
-    fputc('"', out);
-    for (size_t i = 0; i < n; i++) {
-        if (s[i] == '"' || s[i] == '\\')
-            fprintf(out, "\\%c", s[i]);
-        else if (s[i] == '\n')
-            fputs("\\n", out);
-        else if (s[i] == '\t')
-            fputs("\\t", out);
-        else if (s[i] >= 32 && s[i] < 127)
-            fputc(s[i], out);
-        else
-            fprintf(out, "\\x%02x", s[i]);
-    }
-    fputc('"', out);
-}
-
-static void print_bytes(FILE *out, const uint8_t *s, size_t n) {
-    size_t i = 0;
-    while (i < n) {
-        size_t zeros = 0;
-        while (i + zeros < n && s[i + zeros] == 0)
-            zeros++;
-        if (zeros >= 16 || (zeros && i + zeros == n)) {
-            fprintf(out, "\t.zero\t%zu\n", zeros);
-            i += zeros;
-            continue;
-        }
-        size_t row = n - i < 16 ? n - i : 16;
-        fprintf(out, "\t.byte\t");
-        for (size_t k = 0; k < row; k++)
-            fprintf(out, "%s0x%02x", k ? ", " : "", s[i + k]);
-        fputc('\n', out);
-        i += row;
-    }
-}
-
-static void print_words32(FILE *out, const uint8_t *s, size_t n) {
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        fprintf(out, i % 16 == 0 ? "\t.word\t0x%x" : ", 0x%x", get_u32(s + i));
-        if (i % 16 == 12 || i + 8 > n)
-            fputc('\n', out);
-    }
-    print_bytes(out, s + i, n - i);
-}
-
-static void print_texts(FILE *out, const uint8_t *s, size_t n, char separator) {
-    size_t i = 0;
-    while (i < n) {
-        const uint8_t *stop = memchr(s + i, separator, n - i);
-        size_t size = stop ? (size_t)(stop - s) - i : n - i;
-        fprintf(out, stop && separator == 0 ? "\t.string\t" : "\t.ascii\t");
-        print_quoted(out, s + i, size + (stop && separator ? 1 : 0));
-        fputc('\n', out);
-        i += size + (stop ? 1 : 0);
-    }
-}
-
-/* The name goes into a comment, which ends at the line's end. */
-static void print_comment(FILE *out, const char *name) {
-    fputs("\t// ", out);
-    for (const char *s = name ? name : "?"; *s; s++)
-        fputc(*s >= 32 && *s < 127 ? *s : '?', out);
-    fputc('\n', out);
-}
-
-static void print_symbols(Printer *printer, const ElfSection *section, uint32_t index) {
-    size_t n = section->h.sh_size / sizeof(Elf64_Sym);
-    fprintf(printer->out, "\t\t// name, value, size, info, other, section\n");
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t *y = section->data + i * sizeof(Elf64_Sym);
-        fprintf(printer->out, "\t.__symbol\t0x%x, 0x%llx, 0x%llx, 0x%x, 0x%x, 0x%x", get_u32(y),
-                (unsigned long long)get_u64(y + 8), (unsigned long long)get_u64(y + 16), y[4], y[5],
-                get_u16(y + 6));
-        print_comment(printer->out, disasm_symbol_name(printer->e, index, i));
-    }
-    print_bytes(printer->out, section->data + n * sizeof(Elf64_Sym),
-                section->h.sh_size - n * sizeof(Elf64_Sym));
-}
-
-static void print_relocs(Printer *printer, const ElfSection *section) {
-    bool rela = section->h.sh_type == SHT_RELA;
-    size_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel), n = section->h.sh_size / each;
-    fprintf(printer->out, "\t\t// offset, type, symbol%s\n", rela ? ", addend" : "");
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t *r = section->data + i * each;
-        fprintf(printer->out, "\t.__rel%s\t0x%llx, %u, %u", rela ? "a" : "", (unsigned long long)get_u64(r),
-                get_u32(r + 8), get_u32(r + 12));
-        if (rela)
-            fprintf(printer->out, ", 0x%llx", (unsigned long long)get_u64(r + 16));
-        print_comment(printer->out, disasm_symbol_name(printer->e, section->h.sh_link, get_u32(r + 12)));
-    }
-    print_bytes(printer->out, section->data + n * each, section->h.sh_size - n * each);
-}
-
-static void print_attributes(Printer *printer, const ElfSection *section) {
-    size_t pos = 0;
-    NvAttr n;
-    while (elf_nvinfo_next(section->data, section->h.sh_size, &pos, &n)) {
-        bool words = n.format == NVF_SIZED && n.size_bytes % 4 == 0;
-        char number[8];
-        snprintf(number, sizeof number, "0x%02x", n.code);
-        const char *name = elf_nvinfo_name(n.code);
-        fprintf(printer->out, "\t.__attr%u%s\t%s", n.format, n.format == NVF_SIZED && !words ? "b" : "",
-                name ? name : number);
-        if (n.format != NVF_SIZED)
-            fprintf(printer->out, ", 0x%x", n.value);
-        for (unsigned i = 0; i < n.size_bytes; i += words ? 4 : 1)
-            fprintf(printer->out, ", 0x%x", words ? get_u32(n.data + i) : n.data[i]);
-        fputc('\n', printer->out);
-    }
-    print_bytes(printer->out, section->data + pos, section->h.sh_size - pos);
-}
-
-static void print_contents(Printer *printer, const ElfSection *section, uint32_t index) {
-    if (!section->data)
-        return;
-    if (printer->target && disasm_is_code(section))
-        print_words(printer, section, index);
-    else if (section->h.sh_type == SHT_STRTAB)
-        print_texts(printer->out, section->data, section->h.sh_size, 0);
-    else if (section->h.sh_type == SHT_HD_PTX)
-        print_texts(printer->out, section->data, section->h.sh_size, '\n');
-    else if (section->h.sh_type == SHT_SYMTAB)
-        print_symbols(printer, section, index);
-    else if (section->h.sh_type == SHT_REL || section->h.sh_type == SHT_RELA)
-        print_relocs(printer, section);
-    else if (section->h.sh_type == SHT_NV_INFO)
-        print_attributes(printer, section);
-    else if (section->h.sh_type == SHT_NV_CALLGRAPH || section->h.sh_type == SHT_HD_MAP)
-        print_words32(printer->out, section->data, section->h.sh_size);
-    else
-        print_bytes(printer->out, section->data, section->h.sh_size);
-}
-
-static void print_section(Printer *printer, uint32_t i) {
-    const ElfSection *section = &printer->e->sections.at[i];
-    const Elf64_Shdr *header = &section->h;
-    fprintf(printer->out, "\n//\t--------------------- section %u", i);
-    print_comment(printer->out, i ? section->name : "(null)");
-    fprintf(printer->out, "\t.section\t");
-    print_quoted(printer->out, (const uint8_t *)section->name, strlen(section->name));
-    fprintf(printer->out, "\n\t.__section_name\t0x%x\n\t.__section_type\t0x%x\t// %s\n", header->sh_name,
-            header->sh_type, disasm_section_type(header->sh_type));
-    fprintf(printer->out, "\t.__section_flags\t0x%llx\n", (unsigned long long)header->sh_flags);
-    fprintf(printer->out, "\t.__section_addr\t0x%llx\n", (unsigned long long)header->sh_addr);
-    fprintf(printer->out, "\t.__section_offset\t0x%llx\n", (unsigned long long)header->sh_offset);
-    fprintf(printer->out, "\t.__section_size\t0x%llx\n", (unsigned long long)header->sh_size);
-    fprintf(printer->out, "\t.__section_link\t%u\n\t.__section_info\t0x%x\n", header->sh_link,
-            header->sh_info);
-    fprintf(printer->out, "\t.__section_entsize\t%llu\n", (unsigned long long)header->sh_entsize);
-    fprintf(printer->out, "\t.align\t%llu\n", (unsigned long long)header->sh_addralign);
-    print_contents(printer, section, i);
-}
-
-static void print_header(Printer *printer) {
-    const Elf64_Ehdr *header = &printer->e->h;
-    if (printer->target)
-        fprintf(printer->out, "\t.target\t%s\n", isa_target_name(printer->target));
-    fprintf(printer->out, "\t.__elf_ident\t");
-    for (int i = EI_OSABI; i < EI_NIDENT; i++)
-        fprintf(printer->out, "%s0x%02x", i > EI_OSABI ? ", " : "", header->e_ident[i]);
-    fprintf(printer->out, "\t// OS ABI, version, padding\n\t.__elf_type\t%u\n\t.__elf_machine\t%u\n",
-            header->e_type, header->e_machine);
-    fprintf(printer->out, "\t.__elf_version\t%u\n\t.__elf_entry\t0x%llx\n", header->e_version,
-            (unsigned long long)header->e_entry);
-    fprintf(printer->out, "\t.__elf_phoff\t0x%llx\n\t.__elf_shoff\t0x%llx\n",
-            (unsigned long long)header->e_phoff, (unsigned long long)header->e_shoff);
-    fprintf(printer->out, "\t.__elf_flags\t0x%x\n\t.__elf_phentsize\t%u\n", header->e_flags,
-            header->e_phentsize);
-    fprintf(printer->out, "\t.__elf_shstrndx\t%u\n\t.__elf_filesize\t0x%llx\n", header->e_shstrndx,
-            (unsigned long long)printer->e->file_bytes);
-}
-
-static void print_segments(Printer *printer) {
-    if (printer->e->segments.n)
-        fprintf(printer->out, "\n\t\t// type, flags, offset, vaddr, paddr, filesz, memsz, align\n");
-    for (uint32_t i = 0; i < printer->e->segments.n; i++) {
-        const Elf64_Phdr *phdr = &printer->e->segments.at[i];
-        fprintf(printer->out, "\t.__segment\t0x%x, 0x%x, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, %llu\n",
-                phdr->p_type, phdr->p_flags, (unsigned long long)phdr->p_offset,
-                (unsigned long long)phdr->p_vaddr, (unsigned long long)phdr->p_paddr,
-                (unsigned long long)phdr->p_filesz, (unsigned long long)phdr->p_memsz,
-                (unsigned long long)phdr->p_align);
-    }
-    for (uint32_t i = 0; i < printer->e->gaps.n; i++) {
-        const ElfGap *gap = &printer->e->gaps.at[i];
-        fprintf(printer->out, "\n\t.__gap\t0x%llx\n", (unsigned long long)gap->offset);
-        print_bytes(printer->out, gap->data, gap->size_bytes);
-    }
-}
-
-static void print_file(Printer *printer) {
-    fprintf(printer->out, "// heddle asm makes the same file of this text");
-    print_comment(printer->out, printer->path);
-    print_header(printer);
-    for (uint32_t i = 0; i < printer->e->sections.n; i++)
-        print_section(printer, i);
-    print_segments(printer);
+/* The name, or what it is in the source: "lp(float*, int)", or "lp" alone. */
+static bool is_named(Arena *a, const char *mangled, const char *name) {
+    if (strcmp(mangled, name) == 0)
+        return true;
+    const char *plain = str_demangle(a, mangled);
+    size_t n = strlen(name);
+    return plain && strncmp(plain, name, n) == 0 && (!plain[n] || (plain[n] == '(' && !strchr(name, '(')));
 }
 
 /* The code section of a function; 0 is reported. */
-static uint32_t function_section(const ElfImage *image, const char *name, Diags *diags) {
+static uint32_t function_section(Printer *p, const char *name, Diags *diags) {
     TextStream *names = text_open();
+    uint32_t found = 0, exact = 0;
+    unsigned n = 0;
     bool any = false;
-    for (uint32_t i = 1; i < image->sections.n; i++) {
-        const ElfSection *section = &image->sections.at[i];
+    for (uint32_t i = 1; i < p->e->sections.n; i++) {
+        const ElfSection *section = &p->e->sections.at[i];
         if (!disasm_is_code(section))
             continue;
-        const char *found = section->name + strlen(".text.");
-        if (strcmp(found, name) == 0) {
-            text_drop(names);
-            return i;
-        }
-        fprintf(names->out, "%s%s", any ? ", " : "", found);
+        const char *function = section->name + strlen(".text.");
+        fprintf(names->out, "%s%s", any ? ", " : "", function);
         any = true;
+        exact = strcmp(function, name) == 0 ? i : exact;
+        if (is_named(p->a, function, name)) {
+            found = i;
+            n++;
+        }
     }
     char *all = text_close(names, NULL);
-    diag(diags, (SrcLoc){0}, DIAG_E0414, name, any ? all : "none");
+    if (exact || n == 1)
+        found = exact ? exact : found;
+    else
+        found = diag(diags, (SrcLoc){0}, n ? DIAG_E0415 : DIAG_E0414, name, any ? all : "none");
     mem_free(all);
-    return 0;
+    return found;
 }
 
-static void print_function(Printer *printer, uint32_t i) {
-    const ElfSection *section = &printer->e->sections.at[i];
-    fprintf(printer->out, "%s:\n", section->name + strlen(".text."));
-    print_words(printer, section, i);
+static void print_as(Printer *p, const DisasmOptions *opt, uint32_t only) {
+    if (opt->form == DISASM_SECTIONS)
+        disasm_print_file(p);
+    else
+        disasm_print_listing(p, opt, only);
 }
 
-/* `name` NULL: the whole file. */
-static bool disassemble(const char *path, const void *image, size_t size_bytes, const char *name, bool json,
-                        char **text, size_t *text_bytes, Diags *diags) {
+bool disasm_with(const char *path, const void *image, size_t size_bytes, const DisasmOptions *opt,
+                 char **text, size_t *text_bytes, Diags *diags) {
     Arena arena = {0};
     Source source = {path, NULL, size_bytes};
     const Source *old = diags->source;
@@ -422,9 +184,9 @@ static bool disassemble(const char *path, const void *image, size_t size_bytes, 
             good = diag(diags, (SrcLoc){offsetof(Elf64_Ehdr, e_machine) + 1}, DIAG_E0403, p.e->h.e_machine,
                         p.e->h.e_flags, p.e->h.e_ident[EI_OSABI], p.e->h.e_ident[EI_ABIVERSION]);
     }
-    uint32_t only = good && name ? function_section(p.e, name, diags) : 0;
-    good = good && (only || !name);
-    if (good && json)
+    uint32_t only = good && opt->kernel ? function_section(&p, opt->kernel, diags) : 0;
+    good = good && (only || !opt->kernel);
+    if (good && opt->json)
         *text = disasm_json(p.e, p.target, path, only, text_bytes);
     else if (good) {
         TextStream *stream = text_open();
@@ -432,10 +194,7 @@ static bool disassemble(const char *path, const void *image, size_t size_bytes, 
         Diags quiet = {0};
         Binary *b = binary_read(path, image, size_bytes, &quiet);
         p.binary = b;
-        if (only)
-            print_function(&p, only);
-        else
-            print_file(&p);
+        print_as(&p, opt, only);
         *text = text_close(stream, text_bytes);
         binary_free(b);
         if (p.nraw)
@@ -448,10 +207,5 @@ static bool disassemble(const char *path, const void *image, size_t size_bytes, 
 
 bool disasm_image(const char *path, const void *image, size_t size_bytes, bool json, char **text,
                   size_t *text_bytes, Diags *diags) {
-    return disassemble(path, image, size_bytes, NULL, json, text, text_bytes, diags);
-}
-
-bool disasm_function(const char *path, const void *image, size_t size_bytes, const char *name, bool json,
-                     char **text, size_t *text_bytes, Diags *diags) {
-    return disassemble(path, image, size_bytes, name, json, text, text_bytes, diags);
+    return disasm_with(path, image, size_bytes, &(DisasmOptions){.json = json}, text, text_bytes, diags);
 }

@@ -4,7 +4,9 @@
 #define HEDDLE_EMIT_TEXT_DISASM_H
 #include "base/bitset.h"
 #include "emit/text/asm.h"
+#include "emit/elf/binary.h"
 #include "emit/elf/image.h"
+#include <stdio.h>
 
 #define ISA_TEXT_BYTES 256
 
@@ -31,4 +33,24 @@ const char *disasm_symbol_name(const ElfImage *image, uint32_t symtab, uint64_t 
 /* malloc'ed; of section `only`, or of all if it is 0 */
 char *disasm_json(const ElfImage *image, const Target *target, const char *path, uint32_t only,
                   size_t *size_bytes);
+
+typedef struct {
+    FILE *out;
+    Arena *a;
+    const ElfImage *e;
+    const Target *target;
+    const char *path;
+    const Binary *binary; /* positions and tables; NULL if the file cannot be loaded */
+    uint32_t nwords, nraw;
+} Printer;
+
+/* The whole file, so that it can be assembled again. */
+void disasm_print_file(Printer *printer);
+/* The loaded function of a code section, or NULL. */
+const BinFunc *disasm_section_func(const Printer *printer, const ElfSection *section);
+/* Code for people; of section `only`, or of all if it is 0. */
+void disasm_print_listing(Printer *printer, const DisasmOptions *options, uint32_t only);
+/* The word as data, for what its text would not give back. */
+void disasm_print_raw(Printer *printer, const uint8_t *word, uint32_t pc_bytes, const char *why);
+void disasm_print_comment(FILE *out, const char *name);
 #endif

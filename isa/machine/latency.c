@@ -126,18 +126,30 @@ enum IsaQueue latency_queue(const Target *t, const MachInst *i) {
 }
 
 /* Evidence: of a row of STG, STL or STS ptxas gives only the last a read scoreboard, and overwrites registers
- * of all of them after waiting for that one (samples calls, pressure). */
+ * of all of them after waiting for that one (samples calls, pressure). SHFL goes the same way: STG R12;
+ * SHFL.W0; a wait for 0; SEL R14 with no scoreboard of the STG (generated programs for sm_75, sm_86, sm_89;
+ * for sm_75 by the scoreboard of SHFL's operands, too). */
 bool latency_reads_in_order(const Target *t, const MachInst *i) {
-    return latency_unit(i) == ISA_UNIT_AGU && isa_has_effect(i->optype, ISA_EFFECT_READ | ISA_EFFECT_WRITE) &&
-           latency_reads_late(t, i);
+    bool memory = isa_has_effect(i->optype, ISA_EFFECT_READ | ISA_EFFECT_WRITE) ||
+                  latency_queue(t, i) == ISA_QUEUE_SHFL;
+    return latency_unit(i) == ISA_UNIT_AGU && memory && latency_reads_late(t, i);
 }
 
 /* Evidence: STS R5; BAR.SYNC; SHF R5 without any scoreboard on sm_75 (sample reduce), and STS [R3.X4];
  * BAR.SYNC; HFMA2.MMA R3 on sm_80 (MC_EstimatePiP). Behind BAR.SYNC.DEFER_BLOCKING ptxas waits for the STS as
- * ever. */
+ * ever. On sm_75 BAR.RED does as BAR.SYNC (STG [R14], R26; BAR.RED; IMAD.MOV R14: six generated programs). */
 bool latency_drains_reads(const Target *t, const MachInst *i) {
     bool native = isa_target_info(t)->branch_unit_bytes == 4;
+    if (i->optype == OT_BAR_RED)
+        return family_of(t) == Latency_F75;
     return i->optype == OT_BAR && (family_of(t) == Latency_F75 || (native && !MGET(BAR, defer, i->mods)));
+}
+
+/* Evidence: ATOM.E.CAS P2, R12 with both scoreboards on sm_90; the branch on P2 waits for that of the
+ * operands, who reads R12 for that of the result (every ATOM with a predicate in 330 generated programs). */
+bool latency_comes_with_operands(const MachInst *i, unsigned dst) {
+    return (i->optype == OT_ATOM || i->optype == OT_ATOM_CAS) && i->dst[dst].kind == OPK_REG &&
+           i->dst[dst].file == RF_P;
 }
 
 /* The addend of a 64-bit multiply-add is read late. ptxas relies on it in IMAD.HI on sm_90 only (calls:
@@ -326,8 +338,11 @@ unsigned latency_worst(const Target *t, const MachInst *writer, unsigned dst) {
 }
 
 unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const MachInst *second) {
-    (void)src;
     enum IsaUnit r = latency_unit(first), w = latency_unit(second);
+    /* A predicate is read when its reader is issued: SEL R9, R6, R3, P3; MATCH.ALL P3 in the next cycle (two
+     * of the generated programs, sm_86, sm_89). */
+    if (src != LATENCY_GUARD && first->src[src].file == RF_P)
+        return 1;
     /* ptxas overwrites a factor of HMMA by LDSM in the next cycle: what comes at an unknown time comes later
      */
     bool comes_late = latency_is_variable(t, second) && !is_also_fixed(w);
@@ -335,8 +350,9 @@ unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const
         return comes_late || family_of(t) != Latency_F75 ? 1 : 6;
     if (r == ISA_UNIT_MMA2 || r == ISA_UNIT_DMMA)
         return comes_late ? 1 : family_of(t) == Latency_F75 ? 14 : 7;
-    if (is_uniform_class(r))
-        return w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC ? 3 : 1;
+    if (is_uniform_class(
+            r)) /* UMOV UR4, UR5; UMOV UR5 after 2 cycles (generated, sm_75): one pipe, one order */
+        return r == w ? 1 : w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC ? 3 : 1;
     /* sm_90: ptxas overwrites a source of DFMA by LDG in the next cycle (spmv) */
     return family_of(t) != Latency_F90 && (is_late_class(w) || w == ISA_UNIT_MMA1 || w == ISA_UNIT_MMA2) ? 2
                                                                                                          : 1;
@@ -345,7 +361,8 @@ unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const
 unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const MachInst *second) {
     const FamilyData *data = &families[family_of(t)];
     enum IsaUnit a = latency_unit(first), b = latency_unit(second);
-    bool guarded = !op_is_always(second->guard), late = is_late_class(b) || b == ISA_UNIT_UVAR;
+    bool guarded = !op_is_always(second->guard),
+         late = is_late_class(b) || (b == ISA_UNIT_UVAR && latency_is_variable(t, second));
     if (latency_is_variable(t, first) && a != ISA_UNIT_DBL && a != ISA_UNIT_MMA1 && a != ISA_UNIT_MMA2)
         return LATENCY_SB_TO_WAIT;
     if (first->dst[dst].file == RF_P)

@@ -35,6 +35,8 @@ bool latency_reads_late(const Target *target, const MachInst *i);
 enum IsaQueue latency_queue(const Target *t, const MachInst *i);
 /* All memory instructions read address and data registers in the order in which they were issued. */
 bool latency_reads_in_order(const Target *target, const MachInst *i);
+/* The result comes when the operands have been read: a wait for the read scoreboard does for it, too. */
+bool latency_comes_with_operands(const MachInst *i, unsigned dst);
 /* A barrier behind which every earlier memory instruction has read its registers. */
 bool latency_drains_reads(const Target *target, const MachInst *i);
 

@@ -427,6 +427,20 @@ static void fold_operands(Fold *fold, InstId id) {
     }
 }
 
+/* The member mask of a collective stands behind the optype's own sources: reconvergence asks whether it is a
+ * constant, which decides whether lanes with different masks may meet. */
+static void fold_members(Fold *fold, InstId id) {
+    Inst *i = ir_inst(fold->f, id);
+    unsigned own = ir_is_pseudo(i->op) ? 0 : isa_num_src(i->op);
+    if (!(i->flags & IF_SYNC) || i->nsrc <= own || !opt_scalar(*ir_src(fold->f, i, own)))
+        return;
+    Operand mask = fold->known[same_as(fold, ir_src(fold->f, i, own)->value)];
+    if (mask.kind == OPK_IMM) {
+        *ir_src(fold->f, i, own) = mask;
+        fold->changed = true;
+    }
+}
+
 /* A MOV whose source was a value that turned out constant. */
 static void fold_mov(Fold *fold, InstId id) {
     Inst *i = ir_inst(fold->f, id);
@@ -582,6 +596,7 @@ static void visit_change(Fold *fold, BlockId b, unsigned p) {
     fold_result(fold, b, p);
     InstId id = ir_block(fold->f, b)->insts.at[p];
     fold_operands(fold, id);
+    fold_members(fold, id);
     fold_combination(fold, ir_inst(fold->f, id));
     fold_mov(fold, id);
     fold_mask(fold, id);

@@ -24,7 +24,7 @@ enum {
     INST_WEIGHT = 32,
     B_WEIGHT = 4
 };
-static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2}, rarely = 1.0 / 512;
+static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2}, rarely = 1.0 / 64;
 
 typedef struct {
     uint32_t *edges; /* into graph.succ, of the blocks with several */

@@ -185,7 +185,7 @@ typedef struct {
     bool *observes;
     unsigned nstubs;  /* the first functions of the module */
     Function *gather; /* one of them, or NULL */
-    Diags *d;
+    Diags *diags;
 } Module;
 
 /* Callees must use higher registers than a caller can be pending in at the call. */
@@ -226,7 +226,7 @@ static bool reconverge_function(Module *mod, Function *f) {
     raise_callees(mod, &r, base);
     reconv_find_together(&r);
     reconv_insert(&r);
-    bool ok = reconv_cover(&r, base, mod->d);
+    bool ok = reconv_cover(&r, base, mod->diags);
     f->summary.max_b = max_b;
     arena_free(&r.a);
     return ok;
@@ -253,8 +253,8 @@ static bool reconverge_component(Module *mod, uint32_t comp) {
     return true;
 }
 
-bool pass_reconverge(IrModule *module, Diags *d) {
-    Module mod = {.m = module, .d = d};
+bool pass_reconverge(IrModule *module, Diags *diags) {
+    Module mod = {.m = module, .diags = diags};
     for (unsigned k = 0; k < module->funcs.n; k++)
         cfg_remove_unreachable(module->funcs.at[k]);
     SyncNotes notes = {0};
@@ -274,7 +274,7 @@ bool pass_reconverge(IrModule *module, Diags *d) {
     if (mod.gather)
         reconv_number_gather(mod.gather, max_b);
     if (ok && module->verify)
-        ok = reconv_check(module, &notes, d);
+        ok = reconv_check(module, &notes, diags);
     arena_free(&notes.a);
     arena_free(&mod.a);
     return ok;

@@ -8,19 +8,19 @@
 #include <string.h>
 
 typedef struct {
-    Reconv *r;
+    Reconv *reconv;
     BlockId block;
     bool yield;
     uint16_t pending; /* registers to leave at a YIELD */
     uint16_t left;    /* registers to join again */
     Operand have;     /* mask on which the active lanes are known to be together */
     bool together;    /* the whole warp is */
-    Diags *d;
+    Diags *diags;
 } Cover;
 
 static void insert(Cover *cover, unsigned *p, InstId i, LocId loc) {
-    ir_inst(cover->r->f, i)->loc = loc;
-    ir_insert(cover->r->f, cover->block, (*p)++, i);
+    ir_inst(cover->reconv->f, i)->loc = loc;
+    ir_insert(cover->reconv->f, cover->block, (*p)++, i);
 }
 
 static InstId plain_inst(Function *f, unsigned op) {
@@ -29,15 +29,15 @@ static InstId plain_inst(Function *f, unsigned op) {
 
 /* The join in whose register reg lanes are pending in this block; 0 if they will not come to it any more. */
 static uint32_t join_block(const Cover *cover, unsigned reg) {
-    const uint32_t *region = cover->r->pd.region;
-    for (uint32_t k = 0; k < cover->r->joins.n; k++) {
-        const Join *join = &cover->r->joins.at[k];
+    const uint32_t *region = cover->reconv->pd.region;
+    for (uint32_t k = 0; k < cover->reconv->joins.n; k++) {
+        const Join *join = &cover->reconv->joins.at[k];
         for (unsigned n = 0; join_is_live(join) && join->reg == reg && n < join->in.n; n++) {
             if (join->in.at[n] != cover->block.i)
                 continue;
             if (join->scoped) {
-                uint32_t round = reconv_mark_reaching(cover->r, join);
-                return cover->r->mark[cover->block.i] == round ? join->block : 0;
+                uint32_t round = reconv_mark_reaching(cover->reconv, join);
+                return cover->reconv->mark[cover->block.i] == round ? join->block : 0;
             }
             return join->early.n || region[join->block] == region[cover->block.i] ? join->block : 0;
         }
@@ -49,9 +49,9 @@ static void leave_barriers(Cover *cover, unsigned *p, LocId loc) {
     for (unsigned k = 0; k < NUM_B; k++) {
         if (!(cover->pending >> k & 1))
             continue;
-        InstId b = plain_inst(cover->r->f, OT_BREAK);
-        ir_set_src(cover->r->f, b, BREAK_breg, op_reg(RF_B, k, 1));
-        ir_set_src(cover->r->f, b, BREAK_pp, op_pt());
+        InstId b = plain_inst(cover->reconv->f, OT_BREAK);
+        ir_set_src(cover->reconv->f, b, BREAK_breg, op_reg(RF_B, k, 1));
+        ir_set_src(cover->reconv->f, b, BREAK_pp, op_pt());
         insert(cover, p, b, loc);
     }
     cover->left = cover->pending;
@@ -62,23 +62,23 @@ static void join_again(Cover *cover, unsigned *p, LocId loc) {
         uint32_t to = cover->left >> k & 1 ? join_block(cover, k) : 0;
         if (!to)
             continue;
-        InstId b = plain_inst(cover->r->f, OT_BSSY);
-        ir_set_src(cover->r->f, b, BSSY_breg, op_reg(RF_B, k, 1));
-        ir_set_src(cover->r->f, b, BSSY_syncpoint, ir_target((BlockId){to}));
+        InstId b = plain_inst(cover->reconv->f, OT_BSSY);
+        ir_set_src(cover->reconv->f, b, BSSY_breg, op_reg(RF_B, k, 1));
+        ir_set_src(cover->reconv->f, b, BSSY_syncpoint, ir_target((BlockId){to}));
         insert(cover, p, b, loc);
     }
     cover->left = 0;
 }
 
 static void insert_yield(Cover *cover, unsigned *p) {
-    LocId loc = ir_inst(cover->r->f, ir_block(cover->r->f, cover->block)->insts.at[*p])->loc;
+    LocId loc = ir_inst(cover->reconv->f, ir_block(cover->reconv->f, cover->block)->insts.at[*p])->loc;
     if (!cover->left)
         leave_barriers(cover, p, loc);
-    insert(cover, p, plain_inst(cover->r->f, OT_YIELD), loc);
+    insert(cover, p, plain_inst(cover->reconv->f, OT_YIELD), loc);
 }
 
 static void insert_warpsync(Cover *cover, unsigned *p, Operand mask) {
-    Function *f = cover->r->f;
+    Function *f = cover->reconv->f;
     LocId loc = ir_inst(f, ir_block(f, cover->block)->insts.at[*p])->loc;
     if (cover->yield)
         insert_yield(cover, p);
@@ -95,12 +95,12 @@ bool reconv_changes_active(const Inst *i) {
 static bool is_bar(const Inst *i) { return isa_has_effect(i->op, ISA_EFFECT_CTA_BARRIER); }
 
 static bool cover_collective(Cover *cover, unsigned *p) {
-    Function *f = cover->r->f;
+    Function *f = cover->reconv->f;
     InstId id = ir_block(f, cover->block)->insts.at[*p];
     const Inst *i = ir_inst(f, id);
     unsigned n = isa_num_src(i->op);
     if (!op_is_always(i->guard))
-        return diag(cover->d, f->locs.at[i->loc.i].src, DIAG_E0770, ir_op_name(i->op));
+        return diag(cover->diags, f->locs.at[i->loc.i].src, DIAG_E0770, ir_op_name(i->op));
     if (i->op == OT_WARPSYNC) {
         if (cover->yield)
             insert_yield(cover, p);
@@ -109,7 +109,7 @@ static bool cover_collective(Cover *cover, unsigned *p) {
     }
     Operand mask = op_imm(UINT32_MAX);
     if (!is_bar(i) && i->nsrc <= n)
-        return diag(cover->d, f->locs.at[i->loc.i].src, DIAG_E0771, ir_op_name(i->op));
+        return diag(cover->diags, f->locs.at[i->loc.i].src, DIAG_E0771, ir_op_name(i->op));
     if (!is_bar(i))
         mask = *ir_src(f, i, n);
     if (i->nsrc > n)
@@ -126,13 +126,13 @@ static bool rejoin_here(const Cover *cover, const Inst *i, const Inst *next) {
     if (!cover->left)
         return false;
     if (i->op == OT_YIELD) /* of a retry edge: nothing but the branch follows */
-        return ir_is_terminator(cover->r->f, next);
+        return ir_is_terminator(cover->reconv->f, next);
     return i->op == OT_CALL || i->op == OT_NANOSLEEP || is_bar(i) || i->op == OT_WARPSYNC ||
            i->flags & IF_SYNC;
 }
 
 static bool cover_block(Cover *cover) {
-    Function *f = cover->r->f;
+    Function *f = cover->reconv->f;
     for (unsigned p = 0; p < ir_block(f, cover->block)->insts.n; p++) {
         const Inst *i = ir_inst(f, ir_block(f, cover->block)->insts.at[p]);
         bool together = reconv_step_together(f, i, cover->together);
@@ -157,10 +157,10 @@ static bool cover_block(Cover *cover) {
     return true;
 }
 
-bool reconv_cover(Reconv *reconv, unsigned base, Diags *d) {
+bool reconv_cover(Reconv *reconv, unsigned base, Diags *diags) {
     Function *f = reconv->f;
     for (uint32_t k = 0; k < reconv->order.count; k++) {
-        Cover c = {.r = reconv, .block = {reconv->order.order[k]}, .d = d};
+        Cover c = {.reconv = reconv, .block = {reconv->order.order[k]}, .diags = diags};
         if (!c.block.i)
             continue;
         c.together = !reconv->apart[c.block.i];

@@ -4,7 +4,7 @@
 #include "lower/select/isel.h"
 
 typedef struct {
-    Sel *s;
+    Sel *sel;
     const PtxInsn *in;
     PtxType t;
     unsigned bytes;
@@ -58,97 +58,98 @@ static unsigned order_of(const PtxInsn *in) {
 }
 
 static Operand emit_native(const Atom *atom, unsigned op, unsigned type, Operand data) {
-    Sel *s = atom->s;
+    Sel *sel = atom->sel;
     unsigned words = atom->bytes / 4, order = order_of(atom->in);
     Operand src[4] = {atom->a.base, op_none(), op_imm((uint32_t)atom->a.offset), data}, d = op_none();
     /* RED is of global memory (sm_90 calls it REDG); ptxas 13.0 writes ATOM for generic addresses */
     if (!atom->wants_result && atom->a.space == SP_GLOBAL && op != AtomOp_EXCH) {
-        sel_emit(s, OT_RED,
+        sel_emit(sel, OT_RED,
                  MSET(RED, op, op) | MSET(RED, type, type) | MSET(RED, e, MemAddr_E) |
                      MSET(RED, order, order),
                  4, src);
         return d;
     }
     if (atom->a.space == SP_SHARED)
-        d = sel_emit_dst(s, OT_ATOMS, MSET(ATOMS, op, op) | MSET(ATOMS, type, type), 0, RF_R, words, 4, src);
+        d = sel_emit_dst(sel, OT_ATOMS, MSET(ATOMS, op, op) | MSET(ATOMS, type, type), 0, RF_R, words, 4,
+                         src);
     else if (atom->a.space == SP_GLOBAL)
-        d = sel_emit_dst(s, OT_ATOMG,
+        d = sel_emit_dst(sel, OT_ATOMG,
                          MSET(ATOMG, op, op) | MSET(ATOMG, type, type) | MSET(ATOMG, e, MemAddr_E) |
                              MSET(ATOMG, order, order),
                          0, RF_R, words, 4, src);
     else
-        d = sel_emit_dst(s, OT_ATOM,
+        d = sel_emit_dst(sel, OT_ATOM,
                          MSET(ATOM, op, op) | MSET(ATOM, type, type) | MSET(ATOM, e, MemAddr_E) |
                              MSET(ATOM, order, order),
                          0, RF_R, words, 4, src);
-    mark(s);
+    mark(sel);
     return d;
 }
 
 static Operand emit_cas(const Atom *atom, Operand expected, Operand desired) {
-    Sel *s = atom->s;
+    Sel *sel = atom->sel;
     unsigned words = atom->bytes / 4, type = words == 2 ? CasType_U64 : CasType_U32,
              order = order_of(atom->in);
     Operand src[5] = {atom->a.base, op_none(), op_imm((uint32_t)atom->a.offset), expected, desired}, d;
     if (atom->a.space == SP_SHARED)
-        d = sel_emit_dst(s, OT_ATOMS_CAS, MSET(ATOMS_CAS, type, type), 0, RF_R, words, 5, src);
+        d = sel_emit_dst(sel, OT_ATOMS_CAS, MSET(ATOMS_CAS, type, type), 0, RF_R, words, 5, src);
     else if (atom->a.space == SP_GLOBAL)
-        d = sel_emit_dst(s, OT_ATOMG_CAS,
+        d = sel_emit_dst(sel, OT_ATOMG_CAS,
                          MSET(ATOMG_CAS, type, type) | MSET(ATOMG_CAS, e, MemAddr_E) |
                              MSET(ATOMG_CAS, order, order),
                          0, RF_R, words, 5, src);
     else
-        d = sel_emit_dst(s, OT_ATOM_CAS,
+        d = sel_emit_dst(sel, OT_ATOM_CAS,
                          MSET(ATOM_CAS, type, type) | MSET(ATOM_CAS, e, MemAddr_E) |
                              MSET(ATOM_CAS, order, order),
                          0, RF_R, words, 5, src);
-    mark(s);
+    mark(sel);
     return d;
 }
 
 /* The first read of a compare-and-swap loop. */
 static Operand emit_first_load(const Atom *atom) {
-    Sel *s = atom->s;
+    Sel *sel = atom->sel;
     unsigned words = atom->bytes / 4, size = words == 2 ? MemSz_64 : MemSz_32, order = order_of(atom->in);
     Operand src[3] = {atom->a.base, op_none(), op_imm((uint32_t)atom->a.offset)}, d;
     if (atom->a.space == SP_SHARED)
-        d = sel_emit_dst(s, OT_LDS, MSET(LDS, sz, size), 0, RF_R, words, 3, src);
+        d = sel_emit_dst(sel, OT_LDS, MSET(LDS, sz, size), 0, RF_R, words, 3, src);
     else if (atom->a.space == SP_GLOBAL)
-        d = sel_emit_dst(s, OT_LDG, MSET(LDG, sz, size) | MSET(LDG, e, MemAddr_E) | MSET(LDG, order, order),
+        d = sel_emit_dst(sel, OT_LDG, MSET(LDG, sz, size) | MSET(LDG, e, MemAddr_E) | MSET(LDG, order, order),
                          0, RF_R, words, 3, src);
     else
-        d = sel_emit_dst(s, OT_LD, MSET(LD, sz, size) | MSET(LD, e, MemAddr_E) | MSET(LD, order, order), 0,
+        d = sel_emit_dst(sel, OT_LD, MSET(LD, sz, size) | MSET(LD, e, MemAddr_E) | MSET(LD, order, order), 0,
                          RF_R, words, 3, src);
-    mark(s);
+    mark(sel);
     return d;
 }
 
 /* What the operation stores, given the old value; false if there is none for the type. */
-static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide *r) {
-    Sel *s = a->s;
+static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide *wide) {
+    Sel *sel = a->sel;
     unsigned atom = a->in->atom;
     bool sg = type_signed(a->t);
     if (a->t == TY_F32 && atom == ATOM_ADD)
-        *r = wide1(EMIT_R(s, OT_FADD, MSET(FADD, rnd, Rnd_RN), old.w[0], b.w[0]));
+        *wide = wide1(EMIT_R(sel, OT_FADD, MSET(FADD, rnd, Rnd_RN), old.w[0], b.w[0]));
     else if (a->t == TY_F64 && atom == ATOM_ADD)
-        *r = sel_wide_pair(
-            s, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), sel_wide_vec(s, old), sel_wide_vec(s, b)));
+        *wide = sel_wide_pair(sel, EMIT_R2(sel, OT_DADD, MSET(DADD, rnd, Rnd_RN), sel_wide_vec(sel, old),
+                                           sel_wide_vec(sel, b)));
     else if (a->t == TY_F16X2 && atom == ATOM_ADD)
-        *r = wide1(EMIT_R(s, OT_HADD2, 0, old.w[0], b.w[0]));
-    else if (a->t == TY_BF16X2 && atom == ATOM_ADD && sel_has_bf16(s))
-        *r = wide1(sel_bf16_add(s, false, old.w[0], b.w[0]));
+        *wide = wide1(EMIT_R(sel, OT_HADD2, 0, old.w[0], b.w[0]));
+    else if (a->t == TY_BF16X2 && atom == ATOM_ADD && sel_has_bf16(sel))
+        *wide = wide1(sel_bf16_add(sel, false, old.w[0], b.w[0]));
     else if (a->t == TY_BF16X2)
-        return sel_error(s, "bf16 needs instructions of sm_80");
+        return sel_error(sel, "bf16 needs instructions of sm_80");
     else if (atom == ATOM_ADD)
-        *r = sel_add64(s, old, b);
+        *wide = sel_add64(sel, old, b);
     else if (atom == ATOM_MIN || atom == ATOM_MAX)
-        *r = sel_select64(s, sel_isetp64(s, sg, atom == ATOM_MAX ? ICmp_GT : ICmp_LT, old, b), old, b);
+        *wide = sel_select64(sel, sel_isetp64(sel, sg, atom == ATOM_MAX ? ICmp_GT : ICmp_LT, old, b), old, b);
     else if (atom == ATOM_AND)
-        *r = wide2(sel_and(s, old.w[0], b.w[0]), sel_and(s, old.w[1], b.w[1]));
+        *wide = wide2(sel_and(sel, old.w[0], b.w[0]), sel_and(sel, old.w[1], b.w[1]));
     else if (atom == ATOM_OR)
-        *r = wide2(sel_or(s, old.w[0], b.w[0]), sel_or(s, old.w[1], b.w[1]));
+        *wide = wide2(sel_or(sel, old.w[0], b.w[0]), sel_or(sel, old.w[1], b.w[1]));
     else if (atom == ATOM_XOR)
-        *r = wide2(sel_xor(s, old.w[0], b.w[0]), sel_xor(s, old.w[1], b.w[1]));
+        *wide = wide2(sel_xor(sel, old.w[0], b.w[0]), sel_xor(sel, old.w[1], b.w[1]));
     else
         return false;
     return true;
@@ -156,7 +157,7 @@ static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide *r) {
 
 /* old = load; do { want = old op b; got = cas(old, want); fail = got != old; old = got; } while (fail) */
 static bool cas_loop(Atom *atom, Wide b, Wide *result) {
-    Sel *sel = atom->s;
+    Sel *sel = atom->sel;
     Wide r;
     unsigned n = atom->bytes / 4;
     for (unsigned c = 0; c < b.n; c++)
@@ -197,40 +198,40 @@ static void fence(const Atom *atom) {
     unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
                      : in->scope == SCOPE_SYS ? MembarScope_SYS
                                               : MembarScope_GPU;
-    sel_emit(atom->s, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
+    sel_emit(atom->sel, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
 }
 
 static bool select(Atom *a, Wide *result) {
-    Sel *s = a->s;
+    Sel *sel = a->sel;
     unsigned op, type;
-    Wide b = sel_src(s, &a->src[0], a->bytes);
+    Wide b = sel_src(sel, &a->src[0], a->bytes);
     *result = (Wide){0};
     Operand d;
     if (a->in->atom == ATOM_CAS) {
-        Wide c = sel_src(s, &a->src[1], a->bytes);
-        d = emit_cas(a, sel_wide_vec(s, b), sel_wide_vec(s, c));
+        Wide c = sel_src(sel, &a->src[1], a->bytes);
+        d = emit_cas(a, sel_wide_vec(sel, b), sel_wide_vec(sel, c));
     } else if (native_type(a, &type) && native_op(a->in->atom, &op))
-        d = emit_native(a, op, type, sel_wide_vec(s, b));
+        d = emit_native(a, op, type, sel_wide_vec(sel, b));
     else
         return cas_loop(a, b, result);
     result->n = a->bytes / 4;
     for (unsigned c = 0; c < result->n; c++)
-        result->w[c] = sel_part(s, d, c);
+        result->w[c] = sel_part(sel, d, c);
     return true;
 }
 
-bool isel_atom(Sel *s, const PtxInsn *in) {
-    Atom a = {.s = s, .in = in, .t = sel_type(in)};
+bool isel_atom(Sel *sel, const PtxInsn *in) {
+    Atom a = {.sel = sel, .in = in, .t = sel_type(in)};
     a.bytes = ptx_type_bytes(a.t);
     bool red = in->op == PTX_RED;
     const PtxOperand *addr = &in->operands[red ? 0 : 1];
     a.dst = red ? NULL : &in->operands[0];
     a.src = addr + 1;
     a.wants_result = !red && a.dst->kind != PO_SINK;
-    if (!sel_address(s, in, addr, (PtxSpace)in->space, &a.a))
+    if (!sel_address(sel, in, addr, (PtxSpace)in->space, &a.a))
         return false;
     if (a.a.space != SP_GLOBAL && a.a.space != SP_SHARED && a.a.space != SP_NONE)
-        return sel_error(s, "atomics of this state space are not compiled");
+        return sel_error(sel, "atomics of this state space are not compiled");
     bool release = in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL,
          acquire = in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL;
     Wide d;
@@ -241,6 +242,6 @@ bool isel_atom(Sel *s, const PtxInsn *in) {
     if (acquire)
         fence(&a);
     if (a.wants_result)
-        sel_write(s, a.dst, a.t, d);
+        sel_write(sel, a.dst, a.t, d);
     return true;
 }

@@ -25,9 +25,9 @@ typedef struct {
 
 /* ---- texels ---- */
 
-static uint64_t texel_address(const SimTexture *t, uint64_t slice, uint64_t y, uint64_t x) {
-    uint64_t texel = (slice * t->size[1] + y) * t->size[0] + x;
-    return t->address + texel * t->channels * sim_texel_bytes(t->texel);
+static uint64_t texel_address(const SimTexture *texture, uint64_t slice, uint64_t y, uint64_t x) {
+    uint64_t texel = (slice * texture->size[1] + y) * texture->size[0] + x;
+    return texture->address + texel * texture->channels * sim_texel_bytes(texture->texel);
 }
 
 static uint32_t scaled(double value, double most) {
@@ -36,12 +36,12 @@ static uint32_t scaled(double value, double most) {
 }
 
 /* What the texture gives for a stored channel. */
-static uint32_t channel_bits(const SimTexture *t, uint32_t raw) {
-    switch (t->texel) {
-    case SIM_TEXEL_U8: return t->as_float ? scaled(raw, 255) : raw;
-    case SIM_TEXEL_S8: return t->as_float ? scaled((int8_t)raw, 127) : (uint32_t)(int8_t)raw;
-    case SIM_TEXEL_U16: return t->as_float ? scaled(raw, 65535) : raw;
-    case SIM_TEXEL_S16: return t->as_float ? scaled((int16_t)raw, 32767) : (uint32_t)(int16_t)raw;
+static uint32_t channel_bits(const SimTexture *texture, uint32_t raw) {
+    switch (texture->texel) {
+    case SIM_TEXEL_U8: return texture->as_float ? scaled(raw, 255) : raw;
+    case SIM_TEXEL_S8: return texture->as_float ? scaled((int8_t)raw, 127) : (uint32_t)(int8_t)raw;
+    case SIM_TEXEL_U16: return texture->as_float ? scaled(raw, 65535) : raw;
+    case SIM_TEXEL_S16: return texture->as_float ? scaled((int16_t)raw, 32767) : (uint32_t)(int16_t)raw;
     case SIM_TEXEL_F16: {
         double value = interp_half_value(FMT_F16, (uint16_t)raw);
         return isnan(value) ? F32_NAN : f32_bits((float)value);
@@ -50,8 +50,8 @@ static uint32_t channel_bits(const SimTexture *t, uint32_t raw) {
     }
 }
 
-static bool gives_floats(const SimTexture *t) {
-    return t->as_float || t->texel == SIM_TEXEL_F16 || t->texel == SIM_TEXEL_F32;
+static bool gives_floats(const SimTexture *texture) {
+    return texture->as_float || texture->texel == SIM_TEXEL_F16 || texture->texel == SIM_TEXEL_F32;
 }
 
 static void read_texel(Fetch *fetch, uint64_t slice, uint64_t y, uint64_t x, uint32_t out[4]) {
@@ -191,9 +191,9 @@ static void fetch_at(Fetch *fetch, bool cube, const uint64_t *coord, uint32_t ou
 /* ---- statements ---- */
 
 /* Dimensions, layers, faces as the statement says them? */
-static bool same_shape(const SimTexture *t, const PtxTexture *as) {
+static bool same_shape(const SimTexture *texture, const PtxTexture *as) {
     unsigned dims = as->cube ? 2 : as->ncoords - as->layered;
-    return t->dims == dims && (t->layers != 0) == as->layered && t->cube == as->cube;
+    return texture->dims == dims && (texture->layers != 0) == as->layered && texture->cube == as->cube;
 }
 
 static bool find_texture(PtxRun *run, PtxThread *thread, const PtxCode *code, const PtxTexture *as,
@@ -215,9 +215,9 @@ static bool find_texture(PtxRun *run, PtxThread *thread, const PtxCode *code, co
     return true;
 }
 
-static uint64_t layer_of(const SimTexture *t, uint64_t layer, bool layered) {
-    uint32_t last = t->layers ? t->layers - 1 : 0, at = layered ? (uint32_t)layer : 0;
-    return (uint64_t)(at < last ? at : last) * (t->cube ? 6 : 1);
+static uint64_t layer_of(const SimTexture *texture, uint64_t layer, bool layered) {
+    uint32_t last = texture->layers ? texture->layers - 1 : 0, at = layered ? (uint32_t)layer : 0;
+    return (uint64_t)(at < last ? at : last) * (texture->cube ? 6 : 1);
 }
 
 static PtxStep exec_tex(PtxRun *run, PtxThread *thread, const PtxCode *code) {

@@ -59,6 +59,8 @@ static void release_for_exited(Cta *cta) {
 }
 
 void machine_barrier_warp_exited(Cta *cta) {
+    if (!cta->barriers_used)
+        return;
     for (unsigned i = 0; i < NUM_BARRIERS; i++) {
         Barrier *barrier = &cta->bar[i];
         if (barrier->count && !barrier->expected && complete(cta, barrier))
@@ -79,7 +81,7 @@ bool machine_barrier_lacks_threads(const Cta *cta, unsigned *id) {
 static bool agreed(const Warp *w, const Dec *dec, unsigned i, uint32_t g, uint32_t *value) {
     const uint32_t *v = dec_src(w, dec, i);
     *value = v[low_lane(g)];
-    if (!dec->v[i].mask)
+    if (dec_src_is_constant(dec, i))
         return true; /* a constant */
     for (uint32_t m = g; m; m &= m - 1)
         if (v[low_lane(m)] != *value)
@@ -113,6 +115,7 @@ static int operands(Warp *w, Dec *dec, uint32_t g, uint32_t *id, uint32_t *cnt) 
 
 static int barrier_arrive(Warp *warp, Dec *dec, uint32_t g, uint32_t id, uint32_t cnt) {
     Barrier *barrier = &warp->cta->bar[id];
+    warp->cta->barriers_used = true;
     uint8_t kind = dec->imm[1] == MODE_RED ? KIND_RED : KIND_SYNC, redop = (uint8_t)dec->barrier.redop;
     if (!barrier->count) /* warps may wait here already if R2B has emptied it */
         *barrier = (Barrier){
@@ -201,6 +204,7 @@ static int op_r2b(Warp *warp, Dec *dec, uint32_t g) {
     }
     Barrier *barrier = &warp->cta->bar[dec->imm[0] & 15];
     uint32_t waiting = barrier->waiting;
+    warp->cta->barriers_used = true;
     *barrier = (Barrier){.count = (v & 0x3f) * 32,
                          .expected = (v >> 6 & 0x7f) * 32,
                          .kind = v >> 13 & 3,

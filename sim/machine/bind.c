@@ -26,8 +26,8 @@ const uint32_t *bind_literal(Run *run, uint32_t bits) {
     return bits ? literal_rows(run, 1, &bits) : run->zero_rows;
 }
 
-static SrcRef host_rows(const uint32_t *rows) { return (SrcRef){0, (uintptr_t)rows}; }
-static SrcRef warp_rows(uint32_t row) { return (SrcRef){~(uintptr_t)0, (uintptr_t)row * ROW_BYTES}; }
+static SrcRef host_rows(const uint32_t *rows) { return (SrcRef){(uintptr_t)rows}; }
+static SrcRef warp_rows(uint32_t row) { return (SrcRef){(uintptr_t)row * ROW_BYTES}; }
 
 static SrcRef bind_cmem(Bind *bind, Operand o, unsigned width) {
     uint32_t bank = op_cmem_bank(o), offset = op_cmem_offset(o), words[2] = {0, 0};
@@ -118,7 +118,7 @@ static void destination(Bind *bind, unsigned slot, unsigned *nd, unsigned *np) {
             r->rows_used = o.value + count;
     }
     if (*nd < 2)
-        bind->d->dst[(*nd)++] = row * ROW_BYTES;
+        bind->d->dst[(*nd)++] = (uint16_t)(row * ROW_BYTES);
 }
 
 void bind_operands(Bind *bind) {
@@ -127,7 +127,7 @@ void bind_operands(Bind *bind) {
     const Target *t = bind->run->bin->target;
     unsigned nd = 0, np = 0, nv = 0, nq = 0, ni = 0;
     dec->pd[0] = dec->pd[1] = PRED_SINK;
-    dec->dst[0] = dec->dst[1] = ROW_SINK * ROW_BYTES;
+    dec->dst[0] = dec->dst[1] = (uint16_t)(ROW_SINK * ROW_BYTES);
     for (unsigned i = 0; i < isa_num_dst(in->optype); i++)
         destination(bind, i, &nd, &np);
     for (unsigned i = 0; i < isa_num_src(in->optype); i++) {
@@ -168,6 +168,7 @@ static int op_not_simulated(Warp *w, Dec *dec, uint32_t g) {
 }
 bool bind_not_simulated(Bind *bind) {
     bind->d->full = bind->d->part = op_not_simulated;
+    bind->d->chains = false;
     bind->d->cls = CLS_OTHER;
     return true;
 }
@@ -177,6 +178,12 @@ bool bind_not_simulated(Bind *bind) {
 static SimTrapKind unknown_word(const Target *target) {
     bool native = !isa_target_info(target)->has_yield_fairness;
     return native ? TRAP_UNSUPPORTED : TRAP_ILLEGAL;
+}
+
+int machine_run_ends(Warp *warp, Dec *dec, uint32_t g) {
+    (void)g;
+    warp->pc = (uint32_t)(dec - warp->prog);
+    return RUN_OK;
 }
 
 /* Decode code[pc] into its record and step back: RUN_AGAIN asks the loop to issue it with its own guard. */
@@ -201,6 +208,7 @@ int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
         fn = bind_not_simulated;
     if (!fn(&b) || b.failed) {
         dec->full = dec->part = bind_decode;
+        dec->chains = false;
         dec->always = 1;
         return machine_trap(warp, dec, low_lane(g), b.kind ? b.kind : TRAP_ILLEGAL, "%s: %s",
                             isa_optype_name(in->optype), b.why);

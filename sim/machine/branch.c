@@ -627,7 +627,7 @@ static int op_warpsync(Warp *warp, Dec *dec, uint32_t guard) {
         return split_here(warp, dec, g);
     if (machine_replay_take(warp, dec, REPLAY_MASK))
         return pass_warpsync(warp, dec, warp->active | warpsync_parked(warp, dec));
-    if (g == warp->valid && !dec->v[0].mask && !(warp->valid & ~warpsync_mask(warp, dec, 0)))
+    if (g == warp->valid && dec_src_is_constant(dec, 0) && !(warp->valid & ~warpsync_mask(warp, dec, 0)))
         return pass_warpsync(warp, dec, g); /* a constant, everybody here: nothing to look for */
     for (uint32_t m = warp->active; m; m &= m - 1)
         if (!(warpsync_mask(warp, dec, low_lane(m)) >> low_lane(m) & 1))

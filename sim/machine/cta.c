@@ -8,13 +8,11 @@
  * blocks of the grid still outside, the next one becomes resident instead: it may be what the others wait
  * for.
  * SPDX-License-Identifier: MIT */
-#include "sim/machine/internal.h"
 #include "base/scope.h"
+#include "sim/machine/grid.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#define XXH_STATIC_LINKING_ONLY
-#include <xxhash.h>
 
 /* Ticks between looks at the state: at least so many, and one for each STATE_PER_TICK bytes of it. A loop is
  * met in another phase at every look, so it takes up to as many looks as the loop is long. */
@@ -25,22 +23,6 @@ enum { QUIET = 1 << 17 };
 enum { POLL_TICKS = 1 << 15 }; /* a few milliseconds */
 /* Bytes of memory that may be hashed: so many, and more for each tick. */
 enum { HASH_AT_ONCE = 1 << 20, HASH_PER_TICK = 8 };
-
-typedef struct {
-    Run *r;
-    Cta **slots; /* resident blocks, in the order in which they started */
-    uint32_t n, cap;
-    Cta *spare;                          /* memory of a finished block */
-    uint64_t next, total;                /* linear block numbers */
-    uint32_t want;                       /* resident blocks to keep */
-    uint64_t idle_since;                 /* tick of the last start or end of a block */
-    uint64_t quiet_since, quiet_version; /* tick at which mem_version was last seen to change */
-    uint64_t polled;                     /* tick of the last scope_poll */
-    /* Brent's cycle search */
-    XXH128_hash_t saved, saved_memory;
-    uint64_t saved_version, saved_clocks, saved_random, next_check, checks, save_at, hashed_bytes;
-    bool have_saved, have_memory;
-} Grid;
 
 /* ---- memory of a block ---- */
 
@@ -125,42 +107,72 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
         machine_shadow_reset(warp);
 }
 
-static void start_block(Grid *g) {
+/* Blocks that can be made resident. */
+static bool has_more(const Grid *grid) {
+    return grid->crew ? machine_crew_more(grid->crew) : grid->nbegun || grid->next < grid->total;
+}
+
+void machine_grid_add(Grid *grid, Cta *cta) {
+    if (grid->n == grid->cap) {
+        uint32_t cap = grid->cap ? grid->cap * 2 : 8;
+        grid->slots = mem_resize(grid->slots, cap * sizeof(Cta *));
+        grid->cap = cap;
+    }
+    grid->slots[grid->n++] = cta;
+    grid->idle_since = grid->r->ticks;
+    grid->have_saved = grid->memory_known = false;
+    if (grid->n > grid->r->res->stats.max_resident)
+        grid->r->res->stats.max_resident = grid->n;
+}
+
+void machine_grid_drop(Grid *grid, uint32_t slot) {
+    memmove(&grid->slots[slot], &grid->slots[slot + 1], (grid->n - slot - 1) * sizeof(Cta *));
+    grid->n--;
+    grid->want = grid->n > 1 ? grid->n : 1;
+    grid->idle_since = grid->r->ticks;
+    grid->have_saved = grid->memory_known = false;
+}
+
+static void start_block(Grid *g, uint64_t n) {
     Run *run = g->r;
     Cta *cta = g->spare ? g->spare : cta_create(run);
     g->spare = NULL;
-    if (g->n == g->cap) {
-        uint32_t cap = g->cap ? g->cap * 2 : 8;
-        g->slots = mem_resize(g->slots, cap * sizeof(Cta *));
-        g->cap = cap;
-    }
-    uint64_t n = g->next++;
     const uint32_t *grid = run->launch->grid, *block = run->launch->block;
+    cta->number = n;
     cta->id[0] = (uint32_t)(n % grid[0]);
     cta->id[1] = (uint32_t)(n / grid[0] % grid[1]);
     cta->id[2] = (uint32_t)(n / grid[0] / grid[1]);
     cta->ndone = 0;
     memset(cta->bar, 0, sizeof cta->bar);
+    cta->barriers_used = false;
     memset(cta->shared, 0, run->shared_bytes);
     if (cta->shared_written)
         memset(cta->shared_written, 0, run->shared_bytes);
     for (uint32_t i = 0; i < cta->nwarps; i++)
         warp_start(run, &cta->warps[i], block[0] * block[1] * block[2]);
-    g->slots[g->n++] = cta;
-    g->idle_since = run->ticks;
-    g->have_saved = false;
-    if (g->n > run->res->stats.max_resident)
-        run->res->stats.max_resident = g->n;
+    machine_grid_add(g, cta);
+}
+
+static void start_blocks(Grid *grid) {
+    uint64_t number;
+    for (; grid->n < grid->want && grid->nbegun; grid->nbegun--)
+        machine_grid_add(grid, *grid->begun++);
+    while (grid->n < grid->want && has_more(grid)) {
+        if (!grid->crew)
+            number = grid->next++;
+        else if (!machine_crew_take(grid->crew, &number))
+            return;
+        start_block(grid, number);
+    }
 }
 
 static void end_block(Grid *grid, uint32_t slot) {
+    Cta *cta = grid->slots[slot];
+    machine_grid_drop(grid, slot);
+    if (cta->borrowed)
+        return;
     machine_cta_free(grid->spare);
-    grid->spare = grid->slots[slot];
-    memmove(&grid->slots[slot], &grid->slots[slot + 1], (grid->n - slot - 1) * sizeof(Cta *));
-    grid->n--;
-    grid->want = grid->n > 1 ? grid->n : 1;
-    grid->idle_since = grid->r->ticks;
-    grid->have_saved = false;
+    grid->spare = cta;
 }
 
 /* ---- running ---- */
@@ -170,8 +182,8 @@ static bool run_warp(Run *run, Warp *warp) {
     uint64_t end = run->ticks + run->opt.quantum;
     if (warp->timer_on && warp->deadline < end)
         end = warp->deadline;
-    if (end > run->opt.max_issues + run->slept)
-        end = run->opt.max_issues + run->slept;
+    if (end > run->budget + run->slept)
+        end = run->budget + run->slept;
     int status = RUN_PAUSE;
     if (end > run->ticks) {
         run->quota = (int64_t)(end - run->ticks);
@@ -215,9 +227,16 @@ static bool turn(Grid *grid, bool *ran, uint64_t *alarm) {
             if (warp->state != WARP_READY)
                 continue;
             *ran = true;
+            if (grid->crew && run->budget + run->slept - run->ticks < run->opt.quantum)
+                machine_crew_extend_budget(grid->crew, run);
             if (!run_warp(run, warp))
                 return false;
-            if (run->ticks >= run->opt.max_issues + run->slept && warp->state != WARP_DONE) {
+            bool spent = run->ticks >= run->budget + run->slept && warp->state != WARP_DONE;
+            if (spent && grid->crew) { /* the others may have some of it yet */
+                machine_crew_hand_over(grid->crew, grid);
+                return true;
+            }
+            if (spent) {
                 machine_trap(warp, NULL, warp->active ? low_lane(warp->active) : 0, TRAP_BUDGET,
                              "%llu warp instructions", (unsigned long long)run->opt.max_issues);
                 return false;
@@ -227,6 +246,20 @@ static bool turn(Grid *grid, bool *ran, uint64_t *alarm) {
 }
 
 /* ---- proof of no progress ---- */
+
+/* A lane's registers. */
+static void hash_lane(const Run *run, const Warp *warp, unsigned lane, XXH3_state_t *h) {
+    uint32_t regs[ROW_RZ];
+    for (uint32_t i = 0; i < run->rows_used; i++)
+        memcpy(&regs[i], warp->rows + (size_t)i * ROW_BYTES + 4 * lane, 4);
+    XXH3_128bits_update(h, regs, run->rows_used * sizeof *regs);
+}
+
+static void hash_rows(const Run *run, const Warp *warp, XXH3_state_t *h) {
+    XXH3_128bits_update(h, warp->rows, (size_t)run->rows_used * ROW_BYTES);
+    if (run->ur_used)
+        XXH3_128bits_update(h, warp->rows + ROW_UR * ROW_BYTES, REG_URZ * ROW_BYTES);
+}
 
 static void hash_warp(const Run *run, const Warp *warp, XXH3_state_t *h) {
     struct {
@@ -251,16 +284,13 @@ static void hash_warp(const Run *run, const Warp *warp, XXH3_state_t *h) {
             s.rpc[i] = (warp->valid & ~warp->active) >> i & 1 ? warp->rpc[i] : 0;
     }
     XXH3_128bits_update(h, &s, sizeof s);
-    if (warp->state != WARP_DONE) {
-        XXH3_128bits_update(h, warp->rows, (size_t)run->rows_used * ROW_BYTES);
-        if (run->ur_used)
-            XXH3_128bits_update(h, warp->rows + ROW_UR * ROW_BYTES, REG_URZ * ROW_BYTES);
-    }
 }
 
-/* Everything but memory and random lane choices. */
-static XXH128_hash_t hash_state(const Grid *grid) {
+/* Everything but memory and random lane choices; of the registers, unless all are asked for, one lane's of
+ * the first warp only: where a loop counts, that tells two rounds apart for a fraction of the work. */
+static XXH128_hash_t hash_state(const Grid *grid, bool all_registers) {
     XXH3_state_t h;
+    bool some = false;
     XXH3_128bits_reset(&h);
     for (uint32_t s = 0; s < grid->n; s++) {
         for (unsigned i = 0; i < NUM_BARRIERS; i++) {
@@ -274,8 +304,17 @@ static XXH128_hash_t hash_state(const Grid *grid) {
                              barrier->waiting};
             XXH3_128bits_update(&h, v, sizeof v);
         }
-        for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++)
-            hash_warp(grid->r, &grid->slots[s]->warps[i], &h);
+        for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++) {
+            const Warp *warp = &grid->slots[s]->warps[i];
+            hash_warp(grid->r, warp, &h);
+            if (warp->state == WARP_DONE)
+                continue;
+            if (all_registers)
+                hash_rows(grid->r, warp, &h);
+            else if (!some)
+                hash_lane(grid->r, warp, low_lane(warp->active), &h);
+            some = true;
+        }
     }
     return XXH3_128bits_digest(&h);
 }
@@ -284,10 +323,13 @@ static uint64_t local_bytes_used(const Warp *warp) {
     return warp->local_hi > warp->local_lo ? (uint64_t)(warp->local_hi - warp->local_lo) * ROW_BYTES : 0;
 }
 
-/* Global memory, and shared and local memory of the resident blocks; false if that is too much by now. */
+/* Global memory, and shared and local memory of the resident blocks; false if that is too much by now, or
+ * other threads write there. */
 static bool hash_memory(Grid *grid, XXH128_hash_t *out) {
     const Run *run = grid->r;
     const SimMemory *memory = run->mem;
+    if (grid->crew)
+        return false;
     uint64_t bytes = (uint64_t)grid->n * run->shared_bytes;
     for (uint32_t i = 0; i < memory->nallocs; i++)
         bytes += memory->allocs[i].read_only ? 0 : memory->allocs[i].size_bytes;
@@ -297,6 +339,10 @@ static bool hash_memory(Grid *grid, XXH128_hash_t *out) {
     if (grid->hashed_bytes + bytes > HASH_AT_ONCE + HASH_PER_TICK * run->ticks)
         return false;
     grid->hashed_bytes += bytes;
+    if (grid->memory_known && grid->memory_version == run->mem_version) {
+        *out = grid->memory;
+        return true;
+    }
     XXH3_state_t h;
     XXH3_128bits_reset(&h);
     for (uint32_t i = 0; i < memory->nallocs; i++)
@@ -313,7 +359,9 @@ static bool hash_memory(Grid *grid, XXH128_hash_t *out) {
                                     (size_t)local_bytes_used(warp));
         }
     }
-    *out = XXH3_128bits_digest(&h);
+    *out = grid->memory = XXH3_128bits_digest(&h);
+    grid->memory_version = run->mem_version;
+    grid->memory_known = true;
     return true;
 }
 
@@ -323,7 +371,8 @@ static bool same_as_saved(Grid *grid) {
         return false;
     if (grid->saved_version != run->mem_version && !grid->have_memory)
         return false;
-    if (!XXH128_isEqual(hash_state(grid), grid->saved))
+    if (!XXH128_isEqual(hash_state(grid, false), grid->saved_part) ||
+        !XXH128_isEqual(hash_state(grid, true), grid->saved))
         return false;
     XXH128_hash_t memory;
     return grid->saved_version == run->mem_version ||
@@ -348,7 +397,8 @@ static bool state_repeats(Grid *grid) {
         grid->save_at = 1;
     }
     if (!grid->have_saved || ++grid->checks == grid->save_at) {
-        grid->saved = hash_state(grid);
+        grid->saved_part = hash_state(grid, false);
+        grid->saved = hash_state(grid, true);
         grid->have_memory =
             grid->save_at > 1 && hash_memory(grid, &grid->saved_memory); /* short blocks need none */
         grid->saved_version = run->mem_version;
@@ -411,8 +461,12 @@ static bool report_count(Grid *grid) {
 /* Nobody can go on, or the state repeats: bring in another block, or give up. */
 static bool stuck(Grid *grid, SimTrapKind kind) {
     Run *run = grid->r;
-    if (grid->next < grid->total && grid->n < run->opt.max_resident) {
+    if (has_more(grid) && grid->n < run->opt.max_resident) {
         grid->want = grid->n + 1;
+        return true;
+    }
+    if (grid->crew) {
+        machine_crew_hand_over(grid->crew, grid);
         return true;
     }
     if (report_split_warp(grid) || (kind == TRAP_DEADLOCK && report_count(grid)))
@@ -436,8 +490,9 @@ static bool stuck(Grid *grid, SimTrapKind kind) {
 
 static bool grid_step(Grid *grid) {
     Run *run = grid->r;
-    while (grid->n < grid->want && grid->next < grid->total)
-        start_block(grid);
+    start_blocks(grid);
+    if (grid->crew)
+        machine_crew_drop_unwanted(grid->crew, grid);
     bool ran;
     uint64_t alarm;
     if (!turn(grid, &ran, &alarm))
@@ -454,7 +509,7 @@ static bool grid_step(Grid *grid) {
         run->ticks = alarm > run->ticks ? alarm : run->ticks;
     }
     /* With another choice to come, the same state is no proof, but a reason to try with one more block. */
-    bool more = grid->next < grid->total && grid->n < run->opt.max_resident;
+    bool more = grid->crew || (has_more(grid) && grid->n < run->opt.max_resident);
     if (state_repeats(grid) && (more || grid->saved_random == run->random)) {
         grid->have_saved = false;
         return stuck(grid, TRAP_LIVELOCK);
@@ -463,9 +518,11 @@ static bool grid_step(Grid *grid) {
         grid->quiet_version = run->mem_version;
         grid->quiet_since = run->ticks;
     }
-    if ((run->ticks - grid->idle_since > ADD_BLOCK_AFTER || run->ticks - grid->quiet_since > QUIET) &&
-        grid->n < run->opt.max_resident) {
-        grid->want = grid->n + 1;
+    if (run->ticks - grid->idle_since > ADD_BLOCK_AFTER || run->ticks - grid->quiet_since > QUIET) {
+        if (grid->crew && !has_more(grid) && machine_crew_waits(grid->crew))
+            machine_crew_hand_over(grid->crew, grid);
+        else if (grid->n < run->opt.max_resident)
+            grid->want = grid->n + 1;
         grid->idle_since = grid->quiet_since = run->ticks;
     }
     return true;
@@ -487,16 +544,32 @@ static bool within_budget(Run *run, uint64_t blocks) {
     return false;
 }
 
+void machine_grid_init(Grid *grid, Run *run, Crew *crew) {
+    const uint32_t *size = run->launch->grid;
+    *grid = (Grid){.r = run,
+                   .crew = crew,
+                   .total = (uint64_t)size[0] * size[1] * size[2],
+                   .want = 1,
+                   .next_check = PROOF_INTERVAL};
+}
+
+bool machine_grid_run(Grid *grid) {
+    bool ok = true;
+    while (ok && !grid->ended && (grid->n || has_more(grid)))
+        ok = grid_step(grid);
+    return ok;
+}
+
 bool machine_cta_run_grid(Run *run) {
-    Grid g = {.r = run, .want = 1, .next_check = PROOF_INTERVAL};
+    Grid g;
+    machine_grid_init(&g, run, NULL);
     if (run->spare_for == checked_modes(run)) {
         g.spare = run->spare;
         run->spare = NULL;
     }
-    g.total = (uint64_t)run->launch->grid[0] * run->launch->grid[1] * run->launch->grid[2];
     bool ok = within_budget(run, g.total);
-    while (ok && (g.n || g.next < g.total))
-        ok = grid_step(&g);
+    if (ok)
+        ok = machine_crew_size(run) > 1 ? machine_crew_run(run, &g) : machine_grid_run(&g);
     for (uint32_t s = 0; s < g.n; s++)
         machine_cta_free(g.slots[s]);
     machine_cta_free(run->spare);

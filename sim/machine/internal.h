@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "sim/machine/machine.h"
 #include "isa/machine/banks.h"
+#include <stddef.h>
 
 enum {
     ROW_BYTES = 128,
@@ -25,7 +26,9 @@ enum {
     PRED_SINK = 16,
     PRED_COUNT = 17,
     NUM_BARRIERS = 16,
-    MAX_WARPS = 32
+    MAX_WARPS = 32,
+    MAX_RUN = 64, /* instructions; where compilers do not make jumps of the calls, as deep is the stack */
+    DEC_LINE_BYTES = 64 /* of a host's cache */
 };
 
 /* What a handler returns; anything but RUN_OK leaves the issue loop. */
@@ -38,30 +41,37 @@ typedef int OpFn(Warp *w, Dec *d, uint32_t g);
 
 enum { CLS_DATA, CLS_OTHER, CLS_B, CLS_COUNT };
 
-typedef struct { /* a source row: (rows & mask) + off; mask 0 means that off is a host address */
-    uintptr_t mask, off;
+typedef struct { /* a source row: below ROW_COUNT * ROW_BYTES an offset in Warp.rows, else a host address */
+    uintptr_t at;
 } SrcRef;
 typedef struct {
     uint32_t index; /* into Warp.p */
     uint32_t x;     /* 0 or ~0: negated */
 } PredRef;
 
+/* Data instructions in a row are a run: each handler calls the next one's (ops/issue.c), reading nothing of
+ * it but its first cache line. */
 struct Dec {
-    OpFn *full, *part; /* all 32 lanes, some lanes */
-    uint32_t gx;       /* guard negation */
-    uint8_t guard;     /* into Warp.p */
-    uint8_t always;    /* call `part` even when no lane's guard is true */
-    uint8_t cls;       /* CLS_* */
-    uint8_t size;      /* memory: bytes of an access */
-    uint16_t optype;
-    uint8_t nv, nq;
-    uint32_t mods;
-    SrcRef v[4];     /* vector sources, in slot order */
-    uint32_t dst[2]; /* byte offsets of destination rows in Warp.rows */
+    _Alignas(DEC_LINE_BYTES) OpFn *go_full; /* as the instruction before calls it: handlers for all lanes, */
+    OpFn *go_part,
+        *go_none;    /* some, none; all of them machine_run_ends where a run begins or none is known */
+    uint32_t gx;     /* guard negation */
+    uint16_t dst[2]; /* byte offsets of destination rows in Warp.rows */
+    uint8_t guard;   /* into Warp.p */
+    uint8_t run;     /* instructions from here to the end of the run; 0: it is none, or not yet */
     uint8_t pd[2];   /* destination predicates, into Warp.p */
+    uint8_t cls;     /* CLS_* */
+    uint8_t size;    /* memory: bytes of an access */
     uint8_t wide;    /* memory: address register is a pair */
     uint8_t breg;
-    PredRef q[3];   /* predicate sources, in slot order */
+    SrcRef v[4];       /* vector sources, in slot order */
+    PredRef q[3];      /* predicate sources, in slot order */
+    OpFn *full, *part; /* all 32 lanes, some lanes */
+    uint16_t optype;
+    uint8_t nv, nq;
+    uint8_t always; /* call `part` even when no lane's guard is true */
+    uint8_t chains; /* the handlers go on with the next instruction: it may be part of a run */
+    uint32_t mods;
     uint32_t xm[4]; /* sign or inversion masks of v[]: value = (bits & am) ^ xm */
     uint32_t am[4];
     uint32_t imm[2]; /* immediate-only slots, and what a binder keeps */
@@ -123,10 +133,12 @@ struct Dec {
         struct { uint32_t kind, second /* of the next word, or SR_COUNT */, uniform; } sreg; /* SregKind */
     };
     // clang-format on
-    int64_t target;                /* byte distance or absolute address of control transfers; memory offset */
-    OpFn *inner_full, *inner_part; /* under a rounding mode other than nearest */
-    SimAlloc *alloc;               /* last allocation that was hit */
+    int64_t target;   /* byte distance or absolute address of control transfers; memory offset */
+    OpFn *inner_full; /* of a uniform operation */
+    Dec *alone;       /* under a rounding mode other than nearest: a program of this instruction only */
+    SimAlloc *alloc;  /* last allocation that was hit */
     const MachInst *inst;
+    uint8_t odd_[DEC_LINE_BYTES]; /* five lines: the first ones spread over all sets of a cache */
 };
 
 typedef struct {       /* one named barrier */
@@ -166,6 +178,7 @@ struct Warp {
     uint32_t index;       /* in the block */
     uint32_t first_valid; /* lanes at launch */
     uint32_t exit_pc[32]; /* of lanes that ended before others of the warp */
+    uint32_t trap_pc;     /* of the instruction that trapped */
     struct Cta *cta;
     struct Run *run;
     Dec *prog;
@@ -181,6 +194,9 @@ typedef struct Cta {
     uint32_t nwarps, ndone;
     Warp *warps;
     Barrier bar[NUM_BARRIERS];
+    bool barriers_used;      /* any of them, in the life of the block */
+    bool borrowed;           /* another thread made it */
+    uint64_t number;         /* in the grid */
     uint8_t *shared;         /* with 64 bytes of slack */
     uint8_t *shared_written; /* checked mode: one byte a byte */
     bool live;
@@ -202,7 +218,7 @@ typedef struct Run {
     Arena arena; /* decoded instructions, literal rows */
     const uint64_t (*code)[2];
     uint32_t ncode;
-    Dec *prog; /* ncode entries, decoded when first issued */
+    Dec *prog; /* ncode entries, decoded when first issued, and one at which runs end */
     const Level *level;
     const uint32_t *zero_rows; /* four rows of zeros */
     const uint8_t *bank[NUM_CONST_BANKS];
@@ -214,7 +230,7 @@ typedef struct Run {
     uint32_t shared_base; /* what lies before, in shared memory, is the system's */
     uint64_t ticks;       /* clock: warp instructions issued, and time when everybody slept */
     uint64_t slept;       /* part of ticks in which nothing issued */
-    int64_t quota;        /* left for the running warp */
+    int64_t quota;        /* left for the running warp; within a run: as it is behind it */
     uint64_t mem_version; /* counts stores that changed a byte of any memory */
     uint64_t clock_reads;
     uint64_t random;    /* MACHINE_LANE_RANDOM */
@@ -223,6 +239,9 @@ typedef struct Run {
     bool bssy_assigns, mufu_flushes;
     bool slow; /* a checked mode or tracing is on */
     bool trapped;
+    bool has_runs;   /* of prog, some */
+    bool crewed;     /* other threads execute blocks of the grid: crew.c */
+    uint64_t budget; /* instructions that it may issue as yet; alone opt.max_issues */
     struct {
         uint64_t issues, lanes;
     } cls[CLS_COUNT];
@@ -235,7 +254,12 @@ typedef struct Run {
 
 /* ---- operand access for handlers ---- */
 static inline const uint32_t *dec_src(const Warp *warp, const Dec *dec, unsigned i) {
-    return (const uint32_t *)(((uintptr_t)warp->rows & dec->v[i].mask) + dec->v[i].off);
+    uintptr_t at = dec->v[i].at;
+    return (const uint32_t *)(at + (at < ROW_COUNT * ROW_BYTES ? (uintptr_t)warp->rows : 0));
+}
+/* A literal, or what is the same for all warps. */
+static inline bool dec_src_is_constant(const Dec *dec, unsigned i) {
+    return dec->v[i].at >= ROW_COUNT * ROW_BYTES;
 }
 static inline uint32_t *dec_dst(const Warp *warp, const Dec *dec, unsigned i) {
     return (uint32_t *)(void *)(warp->rows + dec->dst[i]);
@@ -245,6 +269,16 @@ static inline uint32_t dec_pred(const Warp *warp, const Dec *dec, unsigned i) {
 }
 static inline void set_pred(Warp *warp, unsigned index, uint32_t g, uint32_t bits) {
     warp->p[index] = (warp->p[index] & ~g) | (bits & g);
+}
+_Static_assert(offsetof(Dec, v) + 3 * sizeof(SrcRef) <= DEC_LINE_BYTES, "what every data instruction reads");
+_Static_assert(sizeof(Dec) / DEC_LINE_BYTES % 2, "an odd number of lines");
+
+/* Execute the instruction behind `dec` if it belongs to the same run. A handler returns what this returns, so
+ * that compilers jump there. */
+static inline int machine_next(Warp *warp, Dec *dec) {
+    Dec *next = dec + 1;
+    uint32_t g = warp->active & (warp->p[next->guard] ^ next->gx);
+    return (g == ~0u ? next->go_full : g ? next->go_part : next->go_none)(warp, next, g);
 }
 static inline unsigned low_lane(uint32_t m) { return (unsigned)__builtin_ctz(m); }
 static inline uint64_t pc_address(const Run *run, uint32_t pc) {
@@ -273,7 +307,14 @@ bool bind_fail(Bind *bind, const char *why);           /* false */
 const uint32_t *bind_literal(Run *run, uint32_t bits); /* a row with `bits` in every lane */
 /* Position of the i-th vector source or predicate source that the slots have. */
 typedef bool BindFn(Bind *b);
-OpFn bind_decode; /* handler of an instruction that was not issued yet */
+OpFn bind_decode;      /* handler of an instruction that was not issued yet */
+OpFn machine_run_ends; /* w->pc is this instruction */
+/* Handlers that go on with the next instruction, as all of ops/ do. */
+static inline void bind_chained(Bind *bind, OpFn *full, OpFn *part) {
+    bind->d->full = full;
+    bind->d->part = part;
+    bind->d->chains = true;
+}
 
 /* One host level: every data operation and the issue loop, compiled for it. */
 struct Level {
@@ -313,6 +354,10 @@ int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_
                     unsigned size_bytes, bool write, MemRef *out);
 void machine_mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, void *out);
 void machine_mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data);
+/* Read 4 or 8 bytes of global memory that other threads may access too; replace them by `next` if they are
+ * still *old, else *old is what they are now. */
+uint64_t machine_mem_read_shared(const MemRef *ref, unsigned size_bytes);
+bool machine_mem_replace(Warp *warp, const MemRef *ref, unsigned size_bytes, uint64_t *old, uint64_t next);
 uint64_t machine_mem_address(const Warp *warp, const Dec *dec,
                              unsigned lane); /* ra (pair) + urb + offset of the usual slots */
 /* How an operation uses memory, where each lane has an address of its own in the usual slots. */
@@ -364,7 +409,10 @@ static inline int shfl_source_lane(uint32_t mode, uint32_t lane, uint32_t b, uin
 
 /* ---- blocks (cta.c) ---- */
 bool machine_cta_run_grid(Run *run);
-void machine_cta_free(Cta *cta); /* NULL is fine */
+/* A place for decoded instructions, none decoded. */
+void machine_make_program(Run *run);
+void machine_mark_reached(const Run *run); /* in opt.reached */
+void machine_cta_free(Cta *cta);           /* NULL is fine */
 /* Bytes [offset, offset + size) of every lane's local memory may have been written. */
 static inline void local_dirty(Warp *warp, uint32_t offset, uint32_t size_bytes) {
     uint32_t lo = offset / 4, hi = (offset + size_bytes + 3) / 4;

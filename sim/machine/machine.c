@@ -50,6 +50,7 @@ static int trap(Warp *warp, const Dec *d, unsigned lane, SimTrapKind kind) {
     size_t used = strlen(sim_trap->text);
     if (f && f != warp->run->kernel && used < sizeof sim_trap->text)
         snprintf(sim_trap->text + used, sizeof sim_trap->text - used, "%sin %s", used ? ", " : "", f->name);
+    warp->trap_pc = d ? (uint32_t)(d - warp->prog) : warp->pc;
     warp->run->trapped = true;
     return RUN_TRAP;
 }
@@ -474,11 +475,23 @@ static bool make_memory(Run *run, Diags *d) {
     return true;
 }
 
-static void make_program(Run *run) {
+/* Every instruction by itself again: as at the start, and for the checked modes. Behind the last one ends
+ * what runs off the code. */
+static void forget_runs(Run *run) {
+    for (uint32_t i = 0; i <= run->ncode; i++) {
+        run->prog[i].go_full = run->prog[i].go_part = run->prog[i].go_none = machine_run_ends;
+        run->prog[i].run = 0;
+    }
+    run->has_runs = false;
+}
+
+void machine_make_program(Run *run) {
     uint8_t *raw = arena_alloc(&run->arena, 5 * ROW_BYTES);
     run->zero_rows =
         (const uint32_t *)(const void *)(raw + (ROW_BYTES - (uintptr_t)raw % ROW_BYTES) % ROW_BYTES);
-    run->prog = ARENA_ARRAY(&run->arena, Dec, run->ncode);
+    raw = arena_alloc(&run->arena, sizeof(Dec) * (run->ncode + (size_t)1) + DEC_LINE_BYTES);
+    run->prog = (Dec *)(void *)(raw + (DEC_LINE_BYTES - (uintptr_t)raw % DEC_LINE_BYTES) % DEC_LINE_BYTES);
+    forget_runs(run);
     for (uint32_t i = 0; i < run->ncode; i++) {
         run->prog[i].full = run->prog[i].part = bind_decode;
         run->prog[i].guard = REG_PT;
@@ -565,7 +578,7 @@ MachineSession *machine_open(const Binary *binary, const char *kernel, const Lau
         machine_close(session);
         return NULL;
     }
-    make_program(run);
+    machine_make_program(run);
     return session;
 }
 
@@ -597,10 +610,19 @@ static void start_run(Run *run, const MachineOptions *opt, MachineResult *res) {
     run->mufu_flushes = run->opt.mufu_subnormal == MACHINE_MUFU_TARGET
                             ? isa_target_info(run->bin->target)->mufu_flushes
                             : run->opt.mufu_subnormal == MACHINE_MUFU_FLUSHES;
+    run->budget = run->opt.max_issues;
     run->ticks = run->slept = run->mem_version = run->clock_reads = 0;
     run->quota = 0;
     run->trapped = false;
+    if (run->slow && run->has_runs)
+        forget_runs(run);
     memset(run->cls, 0, sizeof run->cls);
+}
+
+void machine_mark_reached(const Run *run) {
+    for (uint32_t i = 0; run->opt.reached && i < run->ncode; i++)
+        if (run->prog[i].full != bind_decode)
+            run->opt.reached[i] = 1;
 }
 
 bool machine_session_run(MachineSession *session, const MachineOptions *opt, MachineResult *res, Diags *d) {
@@ -609,9 +631,7 @@ bool machine_session_run(MachineSession *session, const MachineOptions *opt, Mac
     bool ok = machine_cta_run_grid(run);
     collect_stats(run);
     explain_deadlock(res);
-    for (uint32_t i = 0; run->opt.reached && i < run->ncode; i++)
-        if (run->prog[i].full != bind_decode)
-            run->opt.reached[i] = 1;
+    machine_mark_reached(run);
     if (res->trap.kind != TRAP_NONE) {
         char line[512];
         sim_trap_print(&res->trap, line, sizeof line);

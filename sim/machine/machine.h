@@ -5,7 +5,8 @@
  *
  * Blocks run one after another; a further block becomes resident when the resident ones can prove no progress
  * or take very long, so that programs in which blocks wait for each other run too. The order is fixed: same
- * inputs, same result.
+ * inputs, same result. With several threads (MachineOptions.jobs) that holds for programs without data races
+ * whose atomics give the same result in any order.
  *
  * BARState, the 32 bits that B2R and R2B move (the specification names no layout):
  *   0-5 arrived warps   6-12 expected count / 32   13-14 kind: 0 free, 1 SYNC/ARV, 2 RED   15-16 reduction
@@ -128,7 +129,8 @@ typedef struct {
     };
     uint64_t max_issues;         /* warp instructions of the launch, 0: 4e9 */
     uint32_t quantum;            /* warp instructions before another warp runs, 0 = default */
-    uint32_t max_resident;       /* blocks at a time, 0 = default */
+    uint32_t max_resident;       /* blocks at a time, 0 = default; of each thread */
+    uint32_t jobs;               /* threads that execute the blocks (crew.c), 0: one */
     uint32_t ticks_per_us;       /* NANOSLEEP: warp instructions in a microsecond, 0 = 1000 */
     bool report_undefined;       /* follow undefined values; report uses that matter (slow) */
     bool check_control;          /* obey stall counts and scoreboards strictly (slow) */

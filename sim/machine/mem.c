@@ -112,6 +112,27 @@ void machine_mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsign
     }
 }
 
+uint64_t machine_mem_read_shared(const MemRef *ref, unsigned size_bytes) {
+    return size_bytes == 8 ? __atomic_load_n((uint64_t *)(void *)ref->bytes, __ATOMIC_SEQ_CST)
+                           : __atomic_load_n((uint32_t *)(void *)ref->bytes, __ATOMIC_SEQ_CST);
+}
+
+bool machine_mem_replace(Warp *warp, const MemRef *ref, unsigned size_bytes, uint64_t *old, uint64_t next) {
+    uint32_t narrow = (uint32_t)*old;
+    bool done = size_bytes == 8
+                    ? __atomic_compare_exchange_n((uint64_t *)(void *)ref->bytes, old, next, false,
+                                                  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+                    : __atomic_compare_exchange_n((uint32_t *)(void *)ref->bytes, &narrow, (uint32_t)next,
+                                                  false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (size_bytes != 8)
+        *old = narrow;
+    if (done) {
+        warp->run->mem_version += *old != next;
+        simmem_mark_written(ref->alloc, (uint64_t)(ref->bytes - ref->alloc->data), size_bytes);
+    }
+    return done;
+}
+
 void machine_mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data) {
     if (ref->bytes) {
         if (memcmp(ref->bytes, data, size_bytes) != 0) {

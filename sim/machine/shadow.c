@@ -126,6 +126,12 @@ static bool has_read(const struct WarpShadow *shadow, const Target *t, const Acc
            access->number <= shadow->queue_read[latency_queue(t, access->inst)] ||
            (latency_reads_in_order(t, access->inst) && access->number <= shadow->memory_read);
 }
+static bool has_arrived(const struct WarpShadow *shadow, const Target *t, const Access *access) {
+    const Control *control = &access->inst->ctrl;
+    return waited_for(shadow, t, access, control->write_sb) ||
+           (latency_comes_with_operands(access->inst, access->slot) &&
+            waited_for(shadow, t, access, control->read_sb));
+}
 /* Does `in` come behind `before` in one queue, so that it cannot overtake it? */
 static bool same_queue(const Target *t, const MachInst *before, const MachInst *in) {
     enum IsaQueue q = latency_queue(t, in);
@@ -190,8 +196,7 @@ static bool check_reads(Warp *warp, Dec *dec, uint32_t g) {
             ACCESS_EACH(access, &warp_shadow->writer[reg], is_guard ? warp->active : g) {
                 unsigned need = latency_raw_part(t, access->inst, access->slot, access->part, in,
                                                  is_guard ? LATENCY_GUARD : i, k);
-                if (latency_is_variable(t, access->inst) &&
-                    !waited_for(warp_shadow, t, access, access->inst->ctrl.write_sb))
+                if (latency_is_variable(t, access->inst) && !has_arrived(warp_shadow, t, access))
                     hazard(warp, dec, access, g, "read", o, k, 0), bad = true;
                 else if (warp_shadow->cycle - access->cycle < need)
                     hazard(warp, dec, access, g, "read", o, k, need), bad = true;
@@ -214,8 +219,7 @@ static void check_writes(Warp *warp, Dec *dec, uint32_t g) {
                 unsigned need = latency_waw(t, access->inst, access->slot, in);
                 if (same_queue(t, access->inst, in))
                     continue;
-                if (latency_is_variable(t, access->inst) &&
-                    !waited_for(warp_shadow, t, access, access->inst->ctrl.write_sb))
+                if (latency_is_variable(t, access->inst) && !has_arrived(warp_shadow, t, access))
                     hazard(warp, dec, access, g, "overwritten", in->dst[i], k, 0);
                 else if (warp_shadow->cycle - access->cycle < need)
                     hazard(warp, dec, access, g, "overwritten", in->dst[i], k, need);

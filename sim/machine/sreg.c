@@ -69,9 +69,12 @@ static int read_sreg(Warp *warp, Dec *dec, uint32_t g) {
         return RUN_OK;
     }
     if (dec->sreg.kind >= SR_CTAID_X && dec->sreg.kind <= SR_VIRTID) { /* the same for all lanes */
+        typedef uint32_t Row __attribute__((vector_size(ROW_BYTES), may_alias));
         uint32_t v = sreg_value(warp, dec->sreg.kind, 0);
-        for (unsigned i = 0; i < 32; i++)
-            r[i] = g >> i & 1 ? v : r[i];
+        if (g == ~0u)
+            *(Row *)(void *)r = (Row){0} + v;
+        for (; ~g && g; g &= g - 1)
+            r[low_lane(g)] = v;
         return RUN_OK;
     }
     for (; g; g &= g - 1) {
@@ -81,6 +84,12 @@ static int read_sreg(Warp *warp, Dec *dec, uint32_t g) {
             r[32 + lane] = sreg_value(warp, dec->sreg.second, lane);
     }
     return RUN_OK;
+}
+
+/* All but the clocks, which ask how much of the quota is used. */
+static int read_and_go_on(Warp *warp, Dec *dec, uint32_t g) {
+    read_sreg(warp, dec, g);
+    return machine_next(warp, dec);
 }
 
 static bool use_sreg(Bind *bind, unsigned slot, bool wide, bool is_uniform) {
@@ -98,6 +107,8 @@ static bool use_sreg(Bind *bind, unsigned slot, bool wide, bool is_uniform) {
         dec->sreg.second = kind == SR_CLOCK_LO ? SR_CLOCK_HI : kind == SR_TIMER_LO ? SR_TIMER_HI : SR_ZERO;
     dec->sreg.uniform = is_uniform;
     dec->full = dec->part = read_sreg;
+    if (!reads_clock(kind))
+        bind_chained(bind, read_and_go_on, read_and_go_on);
     return !bind->failed;
 }
 bool bind_S2R(Bind *b) { return use_sreg(b, S2R_sr, false, false); }

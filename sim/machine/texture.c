@@ -82,8 +82,8 @@ static int take_operands(Warp *warp, Dec *dec, unsigned lane, Texel *out) {
 
 /* ---- texels ---- */
 
-static bool has_floats(const SimTexture *t) {
-    return t->as_float || t->texel == SIM_TEXEL_F16 || t->texel == SIM_TEXEL_F32;
+static bool has_floats(const SimTexture *texture) {
+    return texture->as_float || texture->texel == SIM_TEXEL_F16 || texture->texel == SIM_TEXEL_F32;
 }
 
 static uint32_t widen_half(uint16_t half) {
@@ -95,19 +95,19 @@ static uint32_t widen_half(uint16_t half) {
     return sign | (exponent + 112) << 23 | fraction << 13;
 }
 
-static uint32_t result_of(const SimTexture *t, const uint8_t *stored) {
+static uint32_t result_of(const SimTexture *texture, const uint8_t *stored) {
     uint32_t u = 0;
-    memcpy(&u, stored, sim_texel_bytes(t->texel));
+    memcpy(&u, stored, sim_texel_bytes(texture->texel));
     float f;
-    switch (t->texel) {
+    switch (texture->texel) {
     case SIM_TEXEL_S8: u = (uint32_t)(int32_t)(int8_t)u; break;
     case SIM_TEXEL_S16: u = (uint32_t)(int32_t)(int16_t)u; break;
     case SIM_TEXEL_F16: return widen_half((uint16_t)u);
     default: break;
     }
-    if (!t->as_float)
+    if (!texture->as_float)
         return u;
-    switch (t->texel) { /* one division, correctly rounded */
+    switch (texture->texel) { /* one division, correctly rounded */
     case SIM_TEXEL_U8: return bits_of((float)u / 255.0f);
     case SIM_TEXEL_U16: return bits_of((float)u / 65535.0f);
     case SIM_TEXEL_S8: f = (float)(int32_t)u / 127.0f; break;
@@ -117,18 +117,18 @@ static uint32_t result_of(const SimTexture *t, const uint8_t *stored) {
     return bits_of(f < -1.0f ? -1.0f : f);
 }
 
-static int load_texel(Warp *warp, Dec *dec, unsigned lane, const SimTexture *t, uint64_t index,
+static int load_texel(Warp *warp, Dec *dec, unsigned lane, const SimTexture *texture, uint64_t index,
                       uint32_t out[4]) {
-    unsigned size = sim_texel_bytes(t->texel);
-    uint64_t address = t->address + index * size * t->channels;
-    for (unsigned c = 0; c < t->channels; c++, address += size) {
+    unsigned size = sim_texel_bytes(texture->texel);
+    uint64_t address = texture->address + index * size * texture->channels;
+    for (unsigned c = 0; c < texture->channels; c++, address += size) {
         uint8_t stored[4];
         MemRef ref;
         int status = machine_mem_ref(warp, dec, lane, MS_GLOBAL, address, size, false, &ref);
         if (status != RUN_OK)
             return status;
         machine_mem_load(warp, lane, &ref, size, stored);
-        out[c] = result_of(t, stored);
+        out[c] = result_of(texture, stored);
     }
     return RUN_OK;
 }
@@ -136,10 +136,10 @@ static int load_texel(Warp *warp, Dec *dec, unsigned lane, const SimTexture *t, 
 /* ---- positions ---- */
 
 /* Texel i of n, or n if it is the border's. */
-static uint32_t clip(const SimTexture *s, unsigned axis, int64_t i, uint32_t n) {
-    bool repeats = s->normalized;
+static uint32_t clip(const SimTexture *surface, unsigned axis, int64_t i, uint32_t n) {
+    bool repeats = surface->normalized;
     int64_t m = n;
-    switch (s->mode[axis]) {
+    switch (surface->mode[axis]) {
     case SIM_ADDRESS_BORDER: return i < 0 || i >= m ? n : (uint32_t)i;
     case SIM_ADDRESS_WRAP:
         if (!repeats)
@@ -161,13 +161,13 @@ typedef struct {
     uint32_t texel[2], weight[2];
 } Side;
 
-static Side sides(const SimTexture *s, bool linear, unsigned axis, double x, uint32_t n) {
+static Side sides(const SimTexture *surface, bool linear, unsigned axis, double x, uint32_t n) {
     const double far = 2147483648.0;
     x = x >= far ? far : x <= -far ? -far : x == x ? x : 0;
     int64_t fixed = linear ? (int64_t)floor((x - 0.5) * ONE + 0.5) : (int64_t)floor(x) * ONE;
     uint32_t part = (uint32_t)(fixed & (ONE - 1));
     int64_t whole = (fixed - part) / ONE;
-    return (Side){{clip(s, axis, whole, n), clip(s, axis, whole + 1, n)}, {ONE - part, part}};
+    return (Side){{clip(surface, axis, whole, n), clip(surface, axis, whole + 1, n)}, {ONE - part, part}};
 }
 
 /* Face and place on it of a direction whose longest part is 1 or -1. */
@@ -197,7 +197,7 @@ static unsigned face_of(const uint32_t *direction, double place[2]) {
 
 static int filtered(Warp *warp, Dec *dec, unsigned lane, const Texel *at, uint64_t slice, const Side side[3],
                     uint32_t out[4]) {
-    const SimTexture *t = at->header;
+    const SimTexture *texture = at->header;
     double sum[4] = {0};
     for (unsigned z = 0; z < 2; z++)
         for (unsigned y = 0; y < 2; y++)
@@ -205,50 +205,51 @@ static int filtered(Warp *warp, Dec *dec, unsigned lane, const Texel *at, uint64
                 uint32_t weight = side[0].weight[x] * side[1].weight[y] * side[2].weight[z], got[4];
                 if (!weight)
                     continue;
-                bool outside = side[0].texel[x] == t->size[0] || side[1].texel[y] == t->size[1] ||
-                               side[2].texel[z] == t->size[2];
+                bool outside = side[0].texel[x] == texture->size[0] || side[1].texel[y] == texture->size[1] ||
+                               side[2].texel[z] == texture->size[2];
                 memcpy(got, at->sampler->border, sizeof got);
-                uint64_t row = (slice + side[2].texel[z]) * t->size[1] + side[1].texel[y];
-                int status = outside
-                                 ? RUN_OK
-                                 : load_texel(warp, dec, lane, t, row * t->size[0] + side[0].texel[x], got);
+                uint64_t row = (slice + side[2].texel[z]) * texture->size[1] + side[1].texel[y];
+                int status = outside ? RUN_OK
+                                     : load_texel(warp, dec, lane, texture,
+                                                  row * texture->size[0] + side[0].texel[x], got);
                 if (status != RUN_OK)
                     return status;
                 if (weight == ALL_WEIGHT) {
-                    memcpy(out, got, t->channels * sizeof *out);
+                    memcpy(out, got, texture->channels * sizeof *out);
                     return RUN_OK;
                 }
-                for (unsigned c = 0; c < t->channels; c++)
+                for (unsigned c = 0; c < texture->channels; c++)
                     sum[c] += (double)number(got[c]) * weight / ALL_WEIGHT;
             }
-    for (unsigned c = 0; c < t->channels; c++)
+    for (unsigned c = 0; c < texture->channels; c++)
         out[c] = sum[c] == sum[c] ? bits_of((float)sum[c]) : NAN_BITS;
     return RUN_OK;
 }
 
 static int sample(Warp *warp, Dec *dec, unsigned lane, const Texel *at, uint64_t slice, const uint32_t *coord,
                   uint32_t out[4]) {
-    const SimTexture *t = at->header, *s = at->sampler;
-    bool cube = is_cube(dec->tex.dim), linear = s->linear && has_floats(t);
+    const SimTexture *texture = at->header, *s = at->sampler;
+    bool cube = is_cube(dec->tex.dim), linear = s->linear && has_floats(texture);
     double place[3] = {0};
     Side side[3];
     if (cube)
         slice += face_of(coord, place);
     for (unsigned k = 0; k < 3; k++) {
         double x = cube ? place[k] : k < at->ncoords ? (double)number(coord[k]) : 0;
-        if (k >= t->dims)
+        if (k >= texture->dims)
             side[k] = (Side){{0, 0}, {ONE, 0}};
         else
-            side[k] = sides(s, linear, k, s->normalized || cube ? x * t->size[k] : x, t->size[k]);
+            side[k] = sides(s, linear, k, s->normalized || cube ? x * texture->size[k] : x, texture->size[k]);
     }
     return filtered(warp, dec, lane, at, slice, side, out);
 }
 
 /* A texture of one dimension is also fetched from by instructions for two, which have a 0 there. */
-static bool fits_fetch(const SimTexture *t, unsigned dim) {
+static bool fits_fetch(const SimTexture *texture, unsigned dim) {
     bool layered = is_layered(dim), cube = is_cube(dim);
     unsigned dims = cube ? 2 : coords_of(dim) - layered;
-    return (t->layers != 0) == layered && t->cube == cube && (t->dims == dims || (t->dims == 1 && dims == 2));
+    return (texture->layers != 0) == layered && texture->cube == cube &&
+           (texture->dims == dims || (texture->dims == 1 && dims == 2));
 }
 
 static int fetch_lane(Warp *warp, Dec *dec, unsigned lane, uint32_t out[4]) {
@@ -256,27 +257,28 @@ static int fetch_lane(Warp *warp, Dec *dec, unsigned lane, uint32_t out[4]) {
     int status = take_operands(warp, dec, lane, &at);
     if (status != RUN_OK)
         return status;
-    const SimTexture *t = at.header;
-    bool beside = t->dims == 1 && dec->tex.dim == TexDim_D2 && at.arg[1];
-    if (!fits_fetch(t, dec->tex.dim) || beside)
+    const SimTexture *texture = at.header;
+    bool beside = texture->dims == 1 && dec->tex.dim == TexDim_D2 && at.arg[1];
+    if (!fits_fetch(texture, dec->tex.dim) || beside)
         return machine_trap(warp, dec, lane, TRAP_ILLEGAL, "the texture has another number of dimensions");
     bool layered = is_layered(dec->tex.dim);
-    uint64_t slice = layered ? (at.arg[0] < t->layers ? at.arg[0] : t->layers - 1) : 0;
-    slice *= t->cube ? 6 : 1;
+    uint64_t slice = layered ? (at.arg[0] < texture->layers ? at.arg[0] : texture->layers - 1) : 0;
+    slice *= texture->cube ? 6 : 1;
     const uint32_t *coord = at.arg + layered;
-    uint32_t missing = has_floats(t) ? 0x3f800000 : 1;
+    uint32_t missing = has_floats(texture) ? 0x3f800000 : 1;
     memset(out, 0, 4 * sizeof *out);
     if (!dec->tex.whole) {
         out[3] = missing;
         at.ncoords -= layered;
         return sample(warp, dec, lane, &at, slice, coord, out);
     }
-    for (unsigned k = 0; k < t->dims; k++)
-        if (coord[k] >= t->size[k])
+    for (unsigned k = 0; k < texture->dims; k++)
+        if (coord[k] >= texture->size[k])
             return RUN_OK;
     out[3] = missing;
-    uint64_t y = t->dims > 1 ? coord[1] : 0, z = t->dims > 2 ? coord[2] : 0;
-    return load_texel(warp, dec, lane, t, ((slice + z) * t->size[1] + y) * t->size[0] + coord[0], out);
+    uint64_t y = texture->dims > 1 ? coord[1] : 0, z = texture->dims > 2 ? coord[2] : 0;
+    return load_texel(warp, dec, lane, texture,
+                      ((slice + z) * texture->size[1] + y) * texture->size[0] + coord[0], out);
 }
 
 /* Channels of the mask: two to rd, the others to rd2. */
@@ -290,17 +292,17 @@ static void put_channels(Warp *warp, const Dec *dec, unsigned lane, const uint32
         }
 }
 
-static int op_fetch(Warp *w, Dec *dec, uint32_t g) {
+static int op_fetch(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t all = g;
     uint32_t got[32][4];
     for (; g; g &= g - 1) {
-        int status = fetch_lane(w, dec, low_lane(g), got[low_lane(g)]);
+        int status = fetch_lane(warp, dec, low_lane(g), got[low_lane(g)]);
         if (status != RUN_OK)
             return status;
     }
     for (g = all; g; g &= g - 1) /* destinations may be operands */
-        put_channels(w, dec, low_lane(g), got[low_lane(g)]);
-    set_pred(w, dec->pd[0], all, all);
+        put_channels(warp, dec, low_lane(g), got[low_lane(g)]);
+    set_pred(warp, dec->pd[0], all, all);
     return RUN_OK;
 }
 
@@ -340,17 +342,17 @@ bool bind_TLD(Bind *bind) {
 }
 
 /* ra: the level, of which there is one; its place in a .B form is that of the handle. */
-static int op_query(Warp *w, Dec *dec, uint32_t g) {
+static int op_query(Warp *warp, Dec *dec, uint32_t g) {
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
-        uint32_t handle = dec_src(w, dec, 0)[lane];
-        const SimTexture *t = NULL;
-        if (dec->tex.in_register || bound_handle(w, dec, &handle))
-            t = simmem_texture(w->run->mem, handle & SIM_TEXTURE_MASK);
-        if (!t)
-            return no_texture(w, dec, lane);
-        uint32_t what[4] = {t->size[0], t->size[1], t->size[2], 1};
-        put_channels(w, dec, lane, what);
+        uint32_t handle = dec_src(warp, dec, 0)[lane];
+        const SimTexture *texture = NULL;
+        if (dec->tex.in_register || bound_handle(warp, dec, &handle))
+            texture = simmem_texture(warp->run->mem, handle & SIM_TEXTURE_MASK);
+        if (!texture)
+            return no_texture(warp, dec, lane);
+        uint32_t what[4] = {texture->size[0], texture->size[1], texture->size[2], 1};
+        put_channels(warp, dec, lane, what);
     }
     return RUN_OK;
 }
@@ -372,19 +374,19 @@ static int surface_place(Warp *warp, Dec *dec, unsigned lane, unsigned register_
     const uint32_t *coord = dec_src(warp, dec, 0);
     uint32_t handle = dec_src(warp, dec, register_row)[lane];
     bool found = dec->tex.in_register || bound_handle(warp, dec, &handle);
-    const SimTexture *t = found ? simmem_texture(warp->run->mem, handle & SIM_TEXTURE_MASK) : NULL;
-    if (!t)
+    const SimTexture *texture = found ? simmem_texture(warp->run->mem, handle & SIM_TEXTURE_MASK) : NULL;
+    if (!texture)
         return no_texture(warp, dec, lane);
     unsigned dim = dec->tex.dim, n = dims[dim];
     bool layered = dim == SurfDim_A1 || dim == SurfDim_A2;
-    if (t->dims != n || (t->layers != 0) != layered || t->cube)
+    if (texture->dims != n || (texture->layers != 0) != layered || texture->cube)
         return machine_trap(warp, dec, lane, TRAP_ILLEGAL, "the texture has another number of dimensions");
-    uint64_t row_bytes = (uint64_t)t->size[0] * t->channels * sim_texel_bytes(t->texel);
+    uint64_t row_bytes = (uint64_t)texture->size[0] * texture->channels * sim_texel_bytes(texture->texel);
     uint64_t most[4] = {row_bytes < dec->size ? 0 : row_bytes - dec->size + 1, 1, 1}, at[4] = {0};
     for (unsigned k = 1; k < n; k++)
-        most[k] = t->size[k];
+        most[k] = texture->size[k];
     if (layered)
-        most[2] = t->layers;
+        most[2] = texture->layers;
     for (unsigned k = 0; k < n + layered; k++) {
         int32_t x = (int32_t)coord[32 * k + lane];
         unsigned axis = k < n ? k : 2;
@@ -399,21 +401,21 @@ static int surface_place(Warp *warp, Dec *dec, unsigned lane, unsigned register_
             return RUN_OK;
         }
     }
-    *address = t->address + (at[2] * t->size[1] + at[1]) * row_bytes + at[0];
+    *address = texture->address + (at[2] * texture->size[1] + at[1]) * row_bytes + at[0];
     return RUN_OK;
 }
 
-static int op_suld(Warp *w, Dec *dec, uint32_t g) {
+static int op_suld(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t data[32][4] = {{0}}, all = g;
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
         uint64_t address;
         MemRef ref;
-        int status = surface_place(w, dec, lane, 1, &address);
+        int status = surface_place(warp, dec, lane, 1, &address);
         if (status == RUN_OK && address) {
-            status = machine_mem_ref(w, dec, lane, MS_GLOBAL, address, dec->size, false, &ref);
+            status = machine_mem_ref(warp, dec, lane, MS_GLOBAL, address, dec->size, false, &ref);
             if (status == RUN_OK)
-                machine_mem_load(w, lane, &ref, dec->size, data[lane]);
+                machine_mem_load(warp, lane, &ref, dec->size, data[lane]);
         }
         if (status != RUN_OK)
             return status;
@@ -424,26 +426,26 @@ static int op_suld(Warp *w, Dec *dec, uint32_t g) {
     }
     for (g = all; g; g &= g - 1)
         for (unsigned k = 0; 4 * k < dec->size; k++)
-            dec_dst(w, dec, 0)[32 * k + low_lane(g)] = data[low_lane(g)][k];
-    set_pred(w, dec->pd[0], all, all);
+            dec_dst(warp, dec, 0)[32 * k + low_lane(g)] = data[low_lane(g)][k];
+    set_pred(warp, dec->pd[0], all, all);
     return RUN_OK;
 }
 
-static int op_sust(Warp *w, Dec *dec, uint32_t g) {
+static int op_sust(Warp *warp, Dec *dec, uint32_t g) {
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
         uint64_t address;
         MemRef ref;
         uint32_t data[4] = {0};
-        int status = surface_place(w, dec, lane, 2, &address);
+        int status = surface_place(warp, dec, lane, 2, &address);
         if (status == RUN_OK && address)
-            status = machine_mem_ref(w, dec, lane, MS_GLOBAL, address, dec->size, true, &ref);
+            status = machine_mem_ref(warp, dec, lane, MS_GLOBAL, address, dec->size, true, &ref);
         if (status != RUN_OK)
             return status;
         for (unsigned k = 0; 4 * k < dec->size; k++)
-            data[k] = dec_src(w, dec, 1)[32 * k + lane];
+            data[k] = dec_src(warp, dec, 1)[32 * k + lane];
         if (address)
-            machine_mem_store(w, lane, &ref, dec->size, data);
+            machine_mem_store(warp, lane, &ref, dec->size, data);
     }
     return RUN_OK;
 }
@@ -460,23 +462,23 @@ static uint64_t reduced(unsigned op, bool is_signed, uint64_t old, uint64_t b) {
     }
 }
 
-static int op_sured(Warp *w, Dec *dec, uint32_t g) {
+static int op_sured(Warp *warp, Dec *dec, uint32_t g) {
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
-        uint64_t address, old = 0, b = dec_src(w, dec, 1)[lane];
+        uint64_t address, old = 0, b = dec_src(warp, dec, 1)[lane];
         MemRef ref;
         if (dec->size == 8)
-            b |= (uint64_t)dec_src(w, dec, 1)[32 + lane] << 32;
-        int status = surface_place(w, dec, lane, 2, &address);
+            b |= (uint64_t)dec_src(warp, dec, 1)[32 + lane] << 32;
+        int status = surface_place(warp, dec, lane, 2, &address);
         if (status == RUN_OK && address)
-            status = machine_mem_ref(w, dec, lane, MS_GLOBAL, address, dec->size, true, &ref);
+            status = machine_mem_ref(warp, dec, lane, MS_GLOBAL, address, dec->size, true, &ref);
         if (status != RUN_OK)
             return status;
         if (!address)
             continue;
-        machine_mem_load(w, lane, &ref, dec->size, &old);
+        machine_mem_load(warp, lane, &ref, dec->size, &old);
         uint64_t now = reduced(dec->tex.kind, dec->tex.is_signed, old, b);
-        machine_mem_store(w, lane, &ref, dec->size, &now);
+        machine_mem_store(warp, lane, &ref, dec->size, &now);
     }
     return RUN_OK;
 }

@@ -57,8 +57,31 @@ static uint64_t atom_operand(const uint32_t *row, unsigned lane, unsigned size) 
     return size == 8 ? pair(row[lane], row[32 + lane]) : row[lane];
 }
 
+/* What the lane's operation makes of the old value. */
+static uint64_t atom_next(const Warp *warp, const Dec *dec, unsigned lane, uint64_t old, bool global) {
+    uint64_t x = atom_operand(dec_src(warp, dec, 2), lane, dec->size);
+    if (dec->mem.op < OP_CAS)
+        return atom_result(dec->mem.op, dec->mem.type, old, x, global);
+    return old == x ? atom_operand(dec_src(warp, dec, 3), lane, dec->size) : old;
+}
+
+/* The old value. */
+static uint64_t atom_lane(Warp *warp, const Dec *dec, unsigned lane, const MemRef *ref) {
+    bool global = ref->space == MS_GLOBAL;
+    uint64_t old = 0;
+    if (warp->run->crewed && ref->alloc) {
+        old = machine_mem_read_shared(ref, dec->size);
+        while (!machine_mem_replace(warp, ref, dec->size, &old, atom_next(warp, dec, lane, old, global)))
+            ;
+        return old;
+    }
+    machine_mem_load(warp, lane, ref, dec->size, &old);
+    uint64_t next = atom_next(warp, dec, lane, old, global);
+    machine_mem_store(warp, lane, ref, dec->size, &next);
+    return old;
+}
+
 static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
-    const uint32_t *v = dec_src(warp, dec, 2), *new_row = dec_src(warp, dec, 3);
     uint64_t olds[32];
     unsigned size = dec->size;
     for (uint32_t m = g; m; m &= m - 1) {
@@ -68,14 +91,9 @@ static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
                                      machine_mem_address(warp, dec, lane), size, true, &ref);
         if (status != RUN_OK)
             return status;
-        uint64_t old = 0, next, x = atom_operand(v, lane, size);
-        machine_mem_load(warp, lane, &ref, size, &old);
-        if (dec->mem.op >= OP_CAS)
-            next = old == x ? atom_operand(new_row, lane, size) : old;
-        else
-            next = atom_result(dec->mem.op, dec->mem.type, old, x, ref.space == MS_GLOBAL);
-        machine_mem_store(warp, lane, &ref, size, &next);
-        olds[lane] = dec->mem.op == OP_CAST_SPIN ? old == x : old;
+        uint64_t old = atom_lane(warp, dec, lane, &ref);
+        olds[lane] =
+            dec->mem.op == OP_CAST_SPIN ? old == atom_operand(dec_src(warp, dec, 2), lane, size) : old;
     }
     if (dec->optype == OT_RED)
         return RUN_OK;

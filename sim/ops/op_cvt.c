@@ -52,7 +52,7 @@ static int f2f(Warp *warp, Dec *dec, uint32_t g) {
         if (dec->cvt.dst == SRC_F64)
             rh[i] = hi;
     }
-    return RUN_OK;
+    return NEXT;
 }
 #define F32_IN as_f32((f32_flush(a[i], ftz) & m0) ^ x0)
 #define F32_IN_SETUP const uint32_t m0 = dec->am[0], x0 = dec->xm[0] & 0x80000000u, ftz = dec->cvt.ftz;
@@ -71,7 +71,7 @@ bool LV(bind_F2F)(Bind *bind) {
     dec->cvt.shift = MGET(F2F, half, m) == HalfSel_H1 ? 16 : 0;
     bind->width[0] = dec->cvt.src == SRC_F64 ? WIDTH_F64 : WIDTH_32;
     bind_operands(bind);
-    dec->full = dec->part = f2f;
+    bind_chained(bind, f2f, f2f);
     if (dec->cvt.src == SRC_F32 && dec->cvt.dst == SRC_F64)
         USE(bind, f2f_64_32);
     if (dec->cvt.src == SRC_F64 && dec->cvt.dst == SRC_F32 && dec->cvt.rnd == Rnd_RN)
@@ -108,7 +108,7 @@ static int frnd(Warp *warp, Dec *dec, uint32_t g) {
         if (dec->cvt.dst == SRC_F64)
             rh[i] = hi;
     }
-    return RUN_OK;
+    return NEXT;
 }
 bool LV(bind_FRND)(Bind *bind) {
     Dec *dec = bind->d;
@@ -121,7 +121,7 @@ bool LV(bind_FRND)(Bind *bind) {
     dec->cvt.shift = MGET(FRND, half, m) == HalfSel_H1 ? 16 : 0;
     bind->width[0] = dec->cvt.src == SRC_F64 ? WIDTH_F64 : WIDTH_32;
     bind_operands(bind);
-    dec->full = dec->part = frnd;
+    bind_chained(bind, frnd, frnd);
     return !bind->failed;
 }
 
@@ -153,7 +153,7 @@ static int f2i(Warp *warp, Dec *dec, uint32_t g) {
         if (dec->f2i.bits == 64)
             rh[i] = (uint32_t)(v >> 32);
     }
-    return RUN_OK;
+    return NEXT;
 }
 static inline uint32_t f32_to_s32(float x) {
     float y = x < -2147483648.0f ? -2147483648.0f : x > 2147483520.0f ? 2147483520.0f : x;
@@ -174,7 +174,7 @@ bool LV(bind_F2I)(Bind *bind) {
     dec->f2i.shift = MGET(F2I, half, m) == HalfSel_H1 ? 16 : 0;
     bind->width[0] = dec->f2i.src == SRC_F64 ? WIDTH_F64 : WIDTH_32;
     bind_operands(bind);
-    dec->full = dec->part = f2i;
+    bind_chained(bind, f2i, f2i);
     if (dec->f2i.src == SRC_F32 && dec->f2i.bits == 32 && dec->f2i.is_signed && dec->f2i.rnd == IRnd_TRUNC)
         USE(bind, f2i_s32_trunc);
     return !bind->failed;
@@ -199,7 +199,7 @@ static int i2f(Warp *warp, Dec *dec, uint32_t g) {
         if (dec->i2f.dst == SRC_F64)
             rh[i] = (uint32_t)(bits >> 32);
     }
-    return RUN_OK;
+    return NEXT;
 }
 OP32(i2f_f32_s32, , f32_bits((float)(int32_t)a[i]))
 OP32(i2f_f32_u32, , f32_bits((float)a[i]))
@@ -215,7 +215,7 @@ static bool use_i2f(Bind *bind, unsigned bits, FloatKind dst, uint32_t rnd, bool
     dec->i2f.shift = shift;
     bind->width[0] = bits == 64 ? (sign ? WIDTH_I64 : WIDTH_U64) : WIDTH_32;
     bind_operands(bind);
-    dec->full = dec->part = i2f;
+    bind_chained(bind, i2f, i2f);
     if (bits == 32 && dst == SRC_F32 && rnd == Rnd_RN) {
         dec->full = sign ? i2f_f32_s32_f : i2f_f32_u32_f;
         dec->part = sign ? i2f_f32_s32_p : i2f_f32_u32_p;
@@ -251,7 +251,7 @@ static int f2fp(Warp *warp, Dec *dec, uint32_t g) {
         }
         r[i] = v[0] | v[1] << 16;
     }
-    return RUN_OK;
+    return NEXT;
 }
 static int f2fp_merge(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
@@ -260,7 +260,7 @@ static int f2fp_merge(Warp *warp, Dec *dec, uint32_t g) {
         uint32_t v = fp_narrow((double)as_f32(bits), dec->f2fp.bf16 ? fmt_bf16 : fmt_f16, dec->f2fp.rnd);
         r[i] = dec->f2fp.relu && v & 0x8000 ? 0 : v;
     }
-    return RUN_OK;
+    return NEXT;
 }
 static bool is_zero_reg(Operand o) {
     return o.kind == OPK_NONE || (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ);
@@ -271,7 +271,7 @@ bool LV(bind_F2FP)(Bind *bind) {
     bind->d->f2fp.bf16 = MGET(F2FP, type, m) == F2fpType_BF16;
     bind->d->f2fp.rnd = MGET(F2FP, rnd, m);
     bind->d->f2fp.relu = MGET(F2FP, relu, m);
-    bind->d->full = bind->d->part = f2fp;
+    bind_chained(bind, f2fp, f2fp);
     return !bind->failed;
 }
 bool LV(bind_F2FP_MERGE)(Bind *bind) {
@@ -280,7 +280,7 @@ bool LV(bind_F2FP_MERGE)(Bind *bind) {
     bind->d->f2fp.bf16 = MGET(F2FP_MERGE, type, m) == F2fpType_BF16;
     bind->d->f2fp.rnd = MGET(F2FP_MERGE, rnd, m);
     bind->d->f2fp.relu = MGET(F2FP_MERGE, relu, m);
-    bind->d->full = bind->d->part = f2fp_merge;
+    bind_chained(bind, f2fp_merge, f2fp_merge);
     if (!is_zero_reg(bind->in->src[F2FP_MERGE_rc])) /* what is kept of rc is not known */
         return bind_not_simulated(bind);
     return !bind->failed;
@@ -294,14 +294,14 @@ static int f2ip(Warp *warp, Dec *dec, uint32_t g) {
         uint64_t v = to_integer((double)as_f32(bits), 8, dec->f2i.is_signed, dec->f2i.rnd, false);
         r[i] = (uint32_t)v & 0xff;
     }
-    return RUN_OK;
+    return NEXT;
 }
 bool LV(bind_F2IP)(Bind *bind) {
     uint32_t m = bind->in->mods;
     bind_operands(bind);
     bind->d->f2i.is_signed = MGET(F2IP, type, m) == F2ipType_S8;
     bind->d->f2i.rnd = MGET(F2IP, rnd, m);
-    bind->d->full = bind->d->part = f2ip;
+    bind_chained(bind, f2ip, f2ip);
     if (MGET(F2IP, relu, m) || !is_zero_reg(bind->in->src[F2IP_ra]) || !is_zero_reg(bind->in->src[F2IP_rc]))
         return bind_not_simulated(bind); /* which byte goes where is not known */
     return !bind->failed;

@@ -14,27 +14,39 @@
 static int round_call(Warp *warp, Dec *dec, uint32_t g) {
     unsigned saved = _mm_getcsr();
     _mm_setcsr((saved & ~0x6000u) | dec->flt.rnd << 13);
-    int status = (g == ~0u ? dec->inner_full : dec->inner_part)(warp, dec, g);
+    int status = (g == ~0u ? dec->alone->full : dec->alone->part)(warp, dec->alone, g);
     _mm_setcsr(saved);
-    return status;
+    return next_if(warp, dec, status);
 }
 #else
 static int round_call(Warp *warp, Dec *dec, uint32_t g) {
     static const int mode[4] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
     fesetround(mode[dec->flt.rnd & 3]);
-    int status = (g == ~0u ? dec->inner_full : dec->inner_part)(warp, dec, g);
+    int status = (g == ~0u ? dec->alone->full : dec->alone->part)(warp, dec->alone, g);
     fesetround(FE_TONEAREST);
-    return status;
+    return next_if(warp, dec, status);
 }
 #endif
 
+static int ends_alone(Warp *warp, Dec *dec, uint32_t g) {
+    (void)warp;
+    (void)dec;
+    (void)g;
+    return RUN_OK;
+}
+
+/* The last thing that a binder does. The mode is that of this instruction only, so its handler goes on with
+ * `ends_alone`, not with the next instruction. */
 static bool bind_rounding(Bind *bind, uint32_t rnd) {
     Dec *dec = bind->d;
     if (rnd != Rnd_RN) {
         dec->flt.rnd = rnd;
-        dec->inner_full = dec->full;
-        dec->inner_part = dec->part;
-        dec->full = dec->part = round_call;
+        uint8_t *raw = arena_alloc(&bind->run->arena, 3 * sizeof *dec);
+        dec->alone =
+            (Dec *)(void *)(raw + (DEC_LINE_BYTES - (uintptr_t)raw % DEC_LINE_BYTES) % DEC_LINE_BYTES);
+        dec->alone[0] = *dec;
+        dec->alone[1].go_full = dec->alone[1].go_part = dec->alone[1].go_none = ends_alone;
+        bind_chained(bind, round_call, round_call);
     }
     return !bind->failed;
 }
@@ -63,11 +75,39 @@ static bool bind_f32(Bind *bind, bool ftz, bool sat, bool fmz) {
 #define C as_f32(f32_flush((c[i] & m2) ^ x2, ftz))
 #define OUT(x) f32_sat(f32_flush(f32_canon(x), ftz), sat)
 
-OP32(fadd, , f32_canon(as_f32(a[i]) + as_f32(b[i])))
+static inline bool any_nan(const float x[32]) {
+#if defined(__AVX512F__)
+    __m512 lo = _mm512_loadu_ps(x), hi = _mm512_loadu_ps(x + 16);
+    return (_mm512_cmp_ps_mask(lo, lo, _CMP_UNORD_Q) | _mm512_cmp_ps_mask(hi, hi, _CMP_UNORD_Q)) != 0;
+#else
+    MASK_OF(nans, x[i] != x[i])
+    return nans != 0;
+#endif
+}
+/* name_f and name_p of an expression that gives a float: NaNs are made canonical where there are any, which
+ * is found beside the result, not on the way to it: what waits for the row gets it as the host's operation
+ * gives it. */
+#define OP_F32(name, EXPR)                                                                                   \
+    static int name##_f(Warp *warp, Dec *dec, UNUSED uint32_t g) {                                           \
+        ROWS;                                                                                                \
+        float x[32];                                                                                         \
+        LANES { x[i] = (EXPR); }                                                                             \
+        LANES { r[i] = f32_bits(x[i]); }                                                                     \
+        if (__builtin_expect(any_nan(x), 0))                                                                 \
+            LANES { r[i] = f32_canon(x[i]); }                                                                \
+        return NEXT;                                                                                         \
+    }                                                                                                        \
+    static int name##_p(Warp *warp, Dec *dec, uint32_t g) {                                                  \
+        ROWS;                                                                                                \
+        LANES { r[i] = blend(lane_mask(g, i), f32_canon(EXPR), r[i]); }                                      \
+        return NEXT;                                                                                         \
+    }
+
+OP_F32(fadd, as_f32(a[i]) + as_f32(b[i]))
 OP32(fadd_mod, F32_SETUP, OUT(A + B))
-OP32(fmul, , f32_canon(as_f32(a[i]) * as_f32(b[i])))
+OP_F32(fmul, as_f32(a[i]) * as_f32(b[i]))
 OP32(fmul_mod, F32_SETUP, OUT(A *B))
-OP32(ffma, , f32_canon(__builtin_fmaf(as_f32(a[i]), as_f32(b[i]), as_f32(c[i]))))
+OP_F32(ffma, __builtin_fmaf(as_f32(a[i]), as_f32(b[i]), as_f32(c[i])))
 /* .FMZ: a factor of zero makes the product +0 */
 OP32(ffma_mod, F32_SETUP3,
      OUT(__builtin_fmaf(fmz && (A == 0.0f || B == 0.0f) ? 0.0f : A,
@@ -158,11 +198,11 @@ static int setp_write(Warp *warp, Dec *dec, uint32_t g, uint32_t res) {
     if (dec->optype == OT_FSET) {
         uint32_t v = bool_op(bop, res, pp), *r = dec_dst(warp, dec, 0);
         LANES { r[i] = blend(lane_mask(g, i), v >> i & 1 ? 0x3f800000u : 0, r[i]); }
-        return RUN_OK;
+        return NEXT;
     }
     set_pred(warp, dec->pd[0], g, bool_op(bop, res, pp));
     set_pred(warp, dec->pd[1], g, bool_op(bop, ~res, pp));
-    return RUN_OK;
+    return NEXT;
 }
 #define FCMP(name, COND)                                                                                     \
     static int fcmp_##name(Warp *warp, Dec *dec, uint32_t g) {                                               \
@@ -194,7 +234,7 @@ static OpFn *const fcmp_by_code[16] = {fcmp_f,   fcmp_lt,  fcmp_eq,  fcmp_le,  f
 static bool use_fcmp(Bind *bind, uint32_t cmp, uint32_t bop, bool ftz) {
     bind_f32(bind, ftz, false, false);
     bind->d->fset.bop = bop;
-    bind->d->full = bind->d->part = fcmp_by_code[cmp & 15];
+    bind_chained(bind, fcmp_by_code[cmp & 15], fcmp_by_code[cmp & 15]);
     return !bind->failed;
 }
 bool LV(bind_FSETP)(Bind *bind) {
@@ -217,11 +257,11 @@ static int fchk(Warp *warp, Dec *dec, uint32_t g) {
     F32_SETUP
     MASK_OF(slow, needs_slow_division((a[i] & m0) ^ x0, (b[i] & m1) ^ x1))
     set_pred(warp, dec->pd[0], g, slow);
-    return RUN_OK;
+    return NEXT;
 }
 bool LV(bind_FCHK)(Bind *bind) {
     bind_f32(bind, false, false, false);
-    bind->d->full = bind->d->part = fchk;
+    bind_chained(bind, fchk, fchk);
     return !bind->failed;
 }
 
@@ -282,12 +322,12 @@ static int dsetp(Warp *warp, Dec *dec, uint32_t g) {
     }
     set_pred(warp, dec->pd[0], g, bool_op(bop, res, pp));
     set_pred(warp, dec->pd[1], g, bool_op(bop, other, pp));
-    return RUN_OK;
+    return NEXT;
 }
 bool LV(bind_DSETP)(Bind *bind) {
     bind_f64(bind);
     bind->d->dset.cmp = MGET(DSETP, cmp, bind->in->mods);
     bind->d->dset.bop = MGET(DSETP, bop, bind->in->mods);
-    bind->d->full = bind->d->part = dsetp;
+    bind_chained(bind, dsetp, dsetp);
     return !bind->failed;
 }

@@ -88,7 +88,7 @@ static int half_op(Warp *warp, Dec *dec, uint32_t g) {
             r[i] = half_result(dec, half_value(dec, x, y, z, 0, f), f) |
                    half_result(dec, half_value(dec, x, y, z, 1, f), f) << 16;
     }
-    return RUN_OK;
+    return NEXT;
 }
 
 #define BIND_HALF(name, OP, FMZ, RELU, F32, BF16)                                                            \
@@ -101,7 +101,7 @@ static int half_op(Warp *warp, Dec *dec, uint32_t g) {
         b->d->half.f32 = F32;                                                                                \
         b->d->half.bf16 = BF16;                                                                              \
         b->d->half.op = OP;                                                                                  \
-        b->d->full = b->d->part = half_op;                                                                   \
+        bind_chained(b, half_op, half_op);                                                                   \
         return bind_half(b);                                                                                 \
     }
 BIND_HALF(HADD2, H_ADD, 0, 0, MGET(HADD2, f32, m), MGET(HADD2, bf16, m))
@@ -141,7 +141,7 @@ static int hmnmx2(Warp *warp, Dec *dec, uint32_t g) {
                              dec->hminmax.f32 ? fmt_f32 : f);
         r[i] = dec->hminmax.f32 ? v[0] : v[0] | v[1] << 16;
     }
-    return RUN_OK;
+    return NEXT;
 }
 bool LV(bind_HMNMX2)(Bind *bind) {
     uint32_t m = bind->in->mods;
@@ -150,7 +150,7 @@ bool LV(bind_HMNMX2)(Bind *bind) {
     bind->d->hminmax.xorsign = MGET(HMNMX2, xorsign, m);
     bind->d->hminmax.f32 = MGET(HMNMX2, f32, m);
     bind->d->hminmax.bf16 = MGET(HMNMX2, bf16, m);
-    bind->d->full = bind->d->part = hmnmx2;
+    bind_chained(bind, hmnmx2, hmnmx2);
     return bind_half(bind);
 }
 
@@ -169,7 +169,7 @@ static int hset2(Warp *warp, Dec *dec, uint32_t g) {
                  hi = bool_op(dec->hset.bop, half_cmp(dec, a[i], b[i], 1), p);
         r[i] = (lo ? one : 0) | (hi ? one << 16 : 0);
     }
-    return RUN_OK;
+    return NEXT;
 }
 static int hsetp2(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
@@ -181,7 +181,7 @@ static int hsetp2(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t both = lo & hi;
     set_pred(warp, dec->pd[0], g, bool_op(dec->hset.bop, dec->hset.flag ? both : lo, pp));
     set_pred(warp, dec->pd[1], g, bool_op(dec->hset.bop, dec->hset.flag ? ~both : hi, pp));
-    return RUN_OK;
+    return NEXT;
 }
 bool LV(bind_HSET2)(Bind *bind) {
     uint32_t m = bind->in->mods;
@@ -190,7 +190,7 @@ bool LV(bind_HSET2)(Bind *bind) {
     bind->d->hset.bop = MGET(HSET2, bop, m);
     bind->d->hset.flag = MGET(HSET2, bf, m);
     bind->d->hset.bf16 = MGET(HSET2, bf16, m);
-    bind->d->full = bind->d->part = hset2;
+    bind_chained(bind, hset2, hset2);
     return bind_half(bind);
 }
 bool LV(bind_HSETP2)(Bind *bind) {
@@ -200,6 +200,6 @@ bool LV(bind_HSETP2)(Bind *bind) {
     bind->d->hset.bop = MGET(HSETP2, bop, m);
     bind->d->hset.flag = MGET(HSETP2, h_and, m);
     bind->d->hset.bf16 = MGET(HSETP2, bf16, m);
-    bind->d->full = bind->d->part = hsetp2;
+    bind_chained(bind, hsetp2, hsetp2);
     return bind_half(bind);
 }

@@ -36,7 +36,7 @@ static int iadd3_carry(Warp *warp, Dec *dec, uint32_t g) {
         MASK_OF(two, carry[i] > 1)
         set_pred(warp, dec->pd[1], g, two);
     }
-    return RUN_OK;
+    return NEXT;
 }
 /* The upper half of a sum of 64 bits: carry in, none out. */
 OP32(iadd3_x, uint32_t x0 = dec->xm[0]; uint32_t x1 = dec->xm[1]; uint32_t x2 = dec->xm[2];
@@ -49,7 +49,7 @@ static bool use_iadd3(Bind *bind, bool x) {
     dec->add.plus = x ? 0 : (dec->xm[0] & 1) + (dec->xm[1] & 1) + (dec->xm[2] & 1);
     dec->add.x = x;
     if (dec->pd[0] != PRED_SINK || dec->pd[1] != PRED_SINK)
-        dec->full = dec->part = iadd3_carry;
+        bind_chained(bind, iadd3_carry, iadd3_carry);
     else if (x)
         USE(bind, iadd3_x);
     else if (dec->xm[0] | dec->xm[1] | dec->xm[2])
@@ -63,21 +63,27 @@ bool LV(bind_UIADD3)(Bind *bind) { return use_iadd3(bind, MGET(UIADD3, x, bind->
 
 static bool use(Bind *bind, OpFn *full, OpFn *part) {
     bind_operands(bind);
-    bind->d->full = full;
-    bind->d->part = part;
+    bind_chained(bind, full, part);
     return !bind->failed;
 }
 static int nop(Warp *warp, Dec *dec, uint32_t g) {
     (void)warp;
     (void)dec;
     (void)g;
-    return RUN_OK;
+    return NEXT;
 }
-/* Memory is sequentially consistent: fences and cache control change nothing. */
+/* Memory is sequentially consistent: fences and cache control change nothing. Between threads it is the
+ * host's, and fences, as what makes a load an acquiring one, are the host's too. */
+static int fence(Warp *warp, Dec *dec, uint32_t g) {
+    (void)g;
+    if (warp->run->crewed)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return NEXT;
+}
 bool LV(bind_NOP)(Bind *b) { return use(b, nop, nop); }
-bool LV(bind_MEMBAR)(Bind *b) { return use(b, nop, nop); }
+bool LV(bind_MEMBAR)(Bind *b) { return use(b, fence, fence); }
 bool LV(bind_ERRBAR)(Bind *b) { return use(b, nop, nop); }
-bool LV(bind_CCTL)(Bind *b) { return use(b, nop, nop); }
+bool LV(bind_CCTL)(Bind *b) { return use(b, fence, fence); }
 bool LV(bind_MOV)(Bind *b) { return use(b, mov_f, mov_p); }
 bool LV(bind_UMOV)(Bind *b) { return use(b, mov_f, mov_p) && uniform(b); }
 bool LV(bind_SEL)(Bind *b) { return use(b, sel_f, sel_p); }
@@ -98,9 +104,24 @@ static int lea(Warp *warp, Dec *dec, uint32_t g) {
         one |= (uint32_t)(v >> 32 != 0) << i; /* of two negated zeros it is 2 */
     }
     set_pred(warp, dec->pd[0], g, one);
-    return RUN_OK;
+    return NEXT;
 }
 OP32(lea_plain, uint32_t s = dec->imm[0] & 31;, (a[i] << s) + b[i])
+/* The two halves of an address, the usual ones: operands not negated; the low word's carry out, the high
+ * word's carry in. */
+#define LEA_SETUP                                                                                            \
+    uint32_t s = dec->imm[0] & 31;                                                                           \
+    uint32_t cin = dec->lea.x ? dec_pred(warp, dec, 0) : 0;
+OP32(lea_high, LEA_SETUP, (c[i] << s | a[i] >> 1 >> (31 - s)) + b[i] + (cin >> i & 1))
+OP32(lea_high_signed, LEA_SETUP, ((0u - (a[i] >> 31)) << s | a[i] >> 1 >> (31 - s)) + b[i] + (cin >> i & 1))
+static int lea_low(Warp *warp, Dec *dec, uint32_t g) {
+    ROWS;
+    uint32_t s = dec->imm[0] & 31;
+    MASK_OF(carry, (a[i] << s) + b[i] < b[i])
+    LANES { r[i] = blend(lane_mask(g, i), (a[i] << s) + b[i], r[i]); }
+    set_pred(warp, dec->pd[0], g, carry);
+    return NEXT;
+}
 
 static bool use_lea(Bind *bind, bool x, bool hi, bool sx) {
     Dec *dec = bind->d;
@@ -109,9 +130,18 @@ static bool use_lea(Bind *bind, bool x, bool hi, bool sx) {
     dec->lea.x = x;
     dec->lea.high = hi;
     dec->lea.sign_extend = sx;
-    dec->full = dec->part = lea;
-    if (!x && !hi && !(dec->xm[0] | dec->xm[1]) && dec->pd[0] == PRED_SINK)
+    bind_chained(bind, lea, lea);
+    bool carry_out = dec->pd[0] != PRED_SINK;
+    if (dec->xm[0] | dec->xm[1])
+        return !bind->failed;
+    if (!x && !hi && !carry_out)
         USE(bind, lea_plain);
+    else if (!x && !hi)
+        bind_chained(bind, lea_low, lea_low);
+    else if (hi && !carry_out && sx)
+        USE(bind, lea_high_signed);
+    else if (hi && !carry_out)
+        USE(bind, lea_high);
     return !bind->failed;
 }
 bool LV(bind_LEA)(Bind *bind) {
@@ -150,15 +180,19 @@ OP32(lop_mux, , (a[i] & b[i]) | (~a[i] & c[i]))
              k5 = dec->anf[5], k6 = dec->anf[6], k7 = dec->anf[7];
 OP32(lop_any, ANF_SETUP, ANF(a[i], b[i], c[i]))
 
-static int lop_pred(Warp *warp, Dec *dec, uint32_t g) {
-    ROWS;
-    ANF_SETUP
-    uint32_t p = dec_pred(warp, dec, 0);
-    MASK_OF(nonzero, ANF(a[i], b[i], c[i]) != 0)
-    LANES { r[i] = blend(lane_mask(g, i), ANF(a[i], b[i], c[i]), r[i]); }
-    set_pred(warp, dec->pd[0], g, dec->imm[1] ? nonzero & p : nonzero | p);
-    return RUN_OK;
-}
+/* With the predicate that says whether the result is not 0. */
+#define LOP_PRED(name, SETUP, EXPR)                                                                          \
+    static int name(Warp *warp, Dec *dec, uint32_t g) {                                                      \
+        ROWS;                                                                                                \
+        SETUP                                                                                                \
+        uint32_t p = dec_pred(warp, dec, 0);                                                                 \
+        MASK_OF(nonzero, (EXPR) != 0)                                                                        \
+        LANES { r[i] = blend(lane_mask(g, i), (EXPR), r[i]); }                                               \
+        set_pred(warp, dec->pd[0], g, dec->imm[1] ? nonzero &p : nonzero | p);                               \
+        return NEXT;                                                                                         \
+    }
+LOP_PRED(lop_any_pred, ANF_SETUP, ANF(a[i], b[i], c[i]))
+LOP_PRED(lop_and_pred, , a[i] & b[i])
 
 /* Coefficients of x^i y^j z^k; bit 4 of the table's index is x (0xf0), bit 2 y (0xcc), bit 1 z (0xaa). */
 static void anf(uint32_t lut, uint32_t k[8]) {
@@ -202,7 +236,8 @@ static bool use_lop3(Bind *bind, uint32_t lut, bool pand) {
     anf(lut, dec->anf);
     dec->imm[1] = pand;
     if (dec->pd[0] != PRED_SINK) {
-        dec->full = dec->part = lop_pred;
+        OpFn *fn = lut == 0xc0 ? lop_and_pred : lop_any_pred;
+        bind_chained(bind, fn, fn);
         return !bind->failed;
     }
     USE(bind, lop_any);
@@ -233,7 +268,7 @@ static int plop3(Warp *warp, Dec *dec, uint32_t g) {
     set_pred(warp, dec->pd[0], g, anf_of_masks(dec->anf, x, y, z));
     if (dec->pd[1] != PRED_SINK)
         set_pred(warp, dec->pd[1], g, anf_of_masks(second, x, y, z));
-    return RUN_OK;
+    return NEXT;
 }
 /* Of sign bits. */
 static int plop3_sign(Warp *warp, Dec *dec, uint32_t g) {
@@ -246,7 +281,7 @@ static int plop3_sign(Warp *warp, Dec *dec, uint32_t g) {
     set_pred(warp, dec->pd[0], g, anf_of_masks(dec->anf, x, y, z));
     if (dec->pd[1] != PRED_SINK)
         set_pred(warp, dec->pd[1], g, anf_of_masks(second, x, y, z));
-    return RUN_OK;
+    return NEXT;
 }
 static bool use_plop3(Bind *bind, OpFn *fn, uint32_t lut, uint32_t lut2) {
     uint32_t second[8];
@@ -284,7 +319,7 @@ static int p2r(Warp *warp, Dec *dec, uint32_t g) {
             v |= (warp->p[k] >> i & 1) << k;
         r[i] = (a[i] & ~(dec->imm[0] << shift)) | (v & mask) << shift;
     }
-    return RUN_OK;
+    return NEXT;
 }
 static int r2p(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
@@ -296,7 +331,7 @@ static int r2p(Warp *warp, Dec *dec, uint32_t g) {
                 m |= (a[i] >> (shift + k) & 1) << i;
             set_pred(warp, k, g, m);
         }
-    return RUN_OK;
+    return NEXT;
 }
 bool LV(bind_P2R)(Bind *bind) {
     bind->d->pack.byte = MGET(P2R, byte, bind->in->mods);
@@ -393,7 +428,7 @@ static int prmt(Warp *warp, Dec *dec, uint32_t g) {
         r[i] = prmt_byte(bytes, s) | prmt_byte(bytes, s >> 4) << 8 | prmt_byte(bytes, s >> 8) << 16 |
                prmt_byte(bytes, s >> 12) << 24;
     }
-    return RUN_OK;
+    return NEXT;
 }
 static bool use_prmt(Bind *bind, uint32_t mode) {
     bind->d->prmt.mode = mode;
@@ -425,7 +460,7 @@ static int shf(Warp *warp, Dec *dec, uint32_t g) {
     bool wrap = dec->shf.wrap, right = dec->shf.right, high = dec->shf.high;
     EACH_LANE(i, g)
         r[i] = shf_one(a[i], b[i], c[i], type, wrap, right, high);
-    return RUN_OK;
+    return NEXT;
 }
 /* The funnel by 0..32, low or high word: a shift of 64-bit lanes. */
 OP32(funnel_r, uint32_t most = dec->shf.wrap ? 31 : 32;
@@ -528,7 +563,7 @@ static int flo(Warp *warp, Dec *dec, uint32_t g) {
         found |= (uint32_t)(r[i] != ~0u) << i;
     }
     set_pred(warp, dec->pd[0], g, found);
-    return RUN_OK;
+    return NEXT;
 }
 bool LV(bind_FLO)(Bind *bind) {
     bind->d->flo.is_signed = MGET(FLO, sign, bind->in->mods) == ISign_S32;
@@ -582,29 +617,57 @@ static int isetp_s(Warp *warp, Dec *dec, uint32_t g) {
     MASK_OF(lt, (int32_t)a[i] < (int32_t)b[i])
     MASK_OF(eq, a[i] == b[i])
     isetp_write(warp, dec, g, lt, eq, ~(lt | eq));
-    return RUN_OK;
+    return NEXT;
 }
 static int isetp_u(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     MASK_OF(lt, a[i] < b[i])
     MASK_OF(eq, a[i] == b[i])
     isetp_write(warp, dec, g, lt, eq, ~(lt | eq));
-    return RUN_OK;
+    return NEXT;
 }
 static int isetp_eq(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     MASK_OF(eq, a[i] == b[i])
     isetp_write(warp, dec, g, 0, eq, ~eq);
-    return RUN_OK;
+    return NEXT;
+}
+/* Without .EX one relation is enough. */
+#define ISETP(name, COND)                                                                                    \
+    static int isetp_##name(Warp *warp, Dec *dec, uint32_t g) {                                              \
+        ROWS;                                                                                                \
+        MASK_OF(res, COND)                                                                                   \
+        uint32_t pp = dec_pred(warp, dec, 0), bop = dec->isetp.bop;                                          \
+        set_pred(warp, dec->pd[0], g, bool_op(bop, res, pp));                                                \
+        set_pred(warp, dec->pd[1], g, bool_op(bop, ~res, pp));                                               \
+        return NEXT;                                                                                         \
+    }
+ISETP(lt_s, (int32_t)a[i] < (int32_t)b[i])
+ISETP(le_s, (int32_t)a[i] <= (int32_t)b[i])
+ISETP(gt_s, (int32_t)a[i] > (int32_t)b[i])
+ISETP(ge_s, (int32_t)a[i] >= (int32_t)b[i])
+ISETP(lt_u, a[i] < b[i])
+ISETP(le_u, a[i] <= b[i])
+ISETP(gt_u, a[i] > b[i])
+ISETP(ge_u, a[i] >= b[i])
+ISETP(ne, a[i] != b[i])
+
+static OpFn *isetp_function(const Dec *dec, bool is_signed) {
+    static OpFn *const by_code[2][8] = {
+        {isetp_u, isetp_lt_u, isetp_eq, isetp_le_u, isetp_gt_u, isetp_ne, isetp_ge_u, isetp_u},
+        {isetp_s, isetp_lt_s, isetp_eq, isetp_le_s, isetp_gt_s, isetp_ne, isetp_ge_s, isetp_s}};
+    if (!dec->isetp.ex)
+        return by_code[is_signed][dec->isetp.cmp & 7];
+    if (dec->isetp.cmp == ICmp_EQ || dec->isetp.cmp == ICmp_NE)
+        return isetp_eq;
+    return is_signed ? isetp_s : isetp_u;
 }
 bool LV(bind_ISETP)(Bind *bind) {
     uint32_t m = bind->in->mods;
     bind->d->isetp.cmp = MGET(ISETP, cmp, m);
     bind->d->isetp.bop = MGET(ISETP, bop, m);
     bind->d->isetp.ex = MGET(ISETP, ex, m);
-    OpFn *fn = MGET(ISETP, sign, m) == ISign_S32 ? isetp_s : isetp_u;
-    if (bind->d->isetp.cmp == ICmp_EQ || bind->d->isetp.cmp == ICmp_NE)
-        fn = isetp_eq;
+    OpFn *fn = isetp_function(bind->d, MGET(ISETP, sign, m) == ISign_S32);
     return use(bind, fn, fn);
 }
 bool LV(bind_UISETP)(Bind *bind) {
@@ -612,7 +675,7 @@ bool LV(bind_UISETP)(Bind *bind) {
     bind->d->isetp.cmp = MGET(UISETP, cmp, m);
     bind->d->isetp.bop = MGET(UISETP, bop, m);
     bind->d->isetp.ex = MGET(UISETP, ex, m);
-    OpFn *fn = MGET(UISETP, sign, m) == ISign_S32 ? isetp_s : isetp_u;
+    OpFn *fn = isetp_function(bind->d, MGET(UISETP, sign, m) == ISign_S32);
     return use(bind, fn, fn) && uniform(bind);
 }
 
@@ -631,7 +694,7 @@ static bool use_imad(Bind *bind, bool x) {
     dec->add.x = x;
     if (x || (dec->xm[1] | dec->xm[2]))
         USE(bind, imad_neg);
-    else if (dec->v[2].mask == 0 && dec->v[2].off == (uintptr_t)bind->run->zero_rows)
+    else if (dec->v[2].at == (uintptr_t)bind->run->zero_rows)
         USE(bind, imul);
     else
         USE(bind, imad);
@@ -665,7 +728,7 @@ static int wide_any(Warp *warp, Dec *dec, uint32_t g) {
             rh[i] = (uint32_t)(s >> 32);
     }
     set_pred(warp, dec->pd[0], g, carry);
-    return RUN_OK;
+    return NEXT;
 }
 static bool use_wide(Bind *bind, bool sign, bool x, bool hi) {
     Dec *dec = bind->d;
@@ -674,7 +737,7 @@ static bool use_wide(Bind *bind, bool sign, bool x, bool hi) {
     dec->product.is_signed = sign;
     dec->product.x = x;
     dec->product.high = hi;
-    dec->full = dec->part = wide_any;
+    bind_chained(bind, wide_any, wide_any);
     if (!x && !hi && !(dec->xm[1] | dec->xm[2]) && dec->pd[0] == PRED_SINK) {
         dec->full = sign ? wide_s_f : wide_u_f;
         dec->part = sign ? wide_s_p : wide_u_p;

@@ -10,6 +10,12 @@
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
+#if defined(__clang__)
+#define LANES16 _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < 16; i++)
+#else
+#define LANES16 _Pragma("GCC ivdep") for (unsigned i = 0; i < 16; i++)
+#endif
 
 typedef struct {      /* where the lanes' bytes are */
     int32_t off[32];  /* from the first lane that takes part; 0 for those that do not */
@@ -104,48 +110,97 @@ INLINE bool locate(Warp *warp, Dec *dec, uint32_t g, unsigned size, bool full, b
 }
 
 /* The frequent shape, rows of 16 threads and above all rows of 32: in each half of the warp the addresses are
- * equal, or consecutive. All lanes take part. */
+ * equal, or consecutive. All lanes take part, and the allocation is the one of the last time. */
 typedef struct {
     uint8_t *bytes[2];
     bool same;
     SimAlloc *alloc;
 } Halves;
 
-INLINE bool halves(Warp *warp, Dec *dec, unsigned size, bool write, Halves *h) {
-    const uint32_t *lo = dec_src(warp, dec, 0), *hi = lo + 32;
-    unsigned shift = dec->mem.shift;
-    uint32_t same = 0, seq = 0, high = 0, base[2] = {lo[0] << shift, lo[16] << shift};
-    for (unsigned i = 0; i < 16; i++) {
-        uint32_t x = (lo[i] << shift) - base[0], y = (lo[i + 16] << shift) - base[1];
-        same |= x | y;
-        seq |= (x ^ size * i) | (y ^ size * i);
+/* Are the addresses of each half those of its first lane and `step` bytes more from lane to lane? hi: NULL if
+ * the address has one word. */
+INLINE bool in_step(const uint32_t *lo, const uint32_t *hi, unsigned step) {
+    uint32_t differs[16], low[2] = {lo[0], lo[16]};
+    LANES16 { differs[i] = (lo[i] ^ (low[0] + step * i)) | (lo[i + 16] ^ (low[1] + step * i)); }
+    if (hi) {
+        uint32_t high[2] = {hi[0], hi[16]};
+        LANES16 { differs[i] |= (hi[i] ^ high[0]) | (hi[i + 16] ^ high[1]); }
     }
-    uint64_t a[2] = {base[0], base[1]};
-    if (same && seq)
+    return all_zero(differs);
+}
+
+/* Host bytes of two ranges of guest memory. */
+INLINE bool halves_at(Warp *warp, const Dec *dec, const uint64_t a[2], uint32_t bytes, bool write,
+                      Halves *h) {
+    const Run *run = warp->run;
+    SimAlloc *al = dec->alloc;
+    uint64_t start = run->shared_base, limit = run->shared_bytes;
+    uint8_t *data = warp->cta->shared + start;
+    h->alloc = NULL;
+    if (dec->imm[1] == MS_SHARED) {
+        limit -= start;
+    } else if (al && !(write && al->read_only)) {
+        h->alloc = al;
+        start = al->address;
+        limit = al->size_bytes;
+        data = al->data;
+    } else {
         return false;
-    if (dec->wide) {
-        uint32_t top[2] = {hi[0], hi[16]};
-        for (unsigned i = 0; i < 16; i++)
-            high |= (hi[i] ^ top[0]) | (hi[i + 16] ^ top[1]);
-        a[0] |= (uint64_t)top[0] << 32;
-        a[1] |= (uint64_t)top[1] << 32;
     }
-    uint32_t bytes = same ? 16 * size : size, last = 0u - bytes;
-    if (high || base[0] > last || base[1] > last) /* no carry into the high words */
+    uint64_t first = a[0] - start, second = a[1] - start;
+    if (!inside(first, bytes, limit) || !inside(second, bytes, limit))
         return false;
+    h->bytes[0] = data + first;
+    h->bytes[1] = data + second;
+    return true;
+}
+
+INLINE bool halves(Warp *warp, const Dec *dec, unsigned size, bool write, Halves *h) {
+    const uint32_t *lo = dec_src(warp, dec, 0), *hi = dec->wide ? lo + 32 : NULL;
+    bool same = false;
+    if (dec->mem.shift)
+        return false;
+    if (!in_step(lo, hi, size)) {
+        if (write || !in_step(lo, hi, 0))
+            return false;
+        same = true;
+    }
+    uint64_t a[2] = {lo[0], lo[16]};
+    uint32_t bytes = same ? size : 16 * size, last = 0u - bytes;
+    if (a[0] > last || a[1] > last) /* no carry into the high words */
+        return false;
+    if (hi) {
+        a[0] |= (uint64_t)hi[0] << 32;
+        a[1] |= (uint64_t)hi[16] << 32;
+    }
     a[0] = whole_address(warp, dec, a[0]);
     a[1] = whole_address(warp, dec, a[1]);
-    unsigned up = a[1] >= a[0];
-    uint64_t distance = a[up] - a[1 - up];
-    if (distance >> 31 || ((a[0] | a[1]) & (size - 1)))
+    h->same = same;
+    return !((a[0] | a[1]) & (size - 1)) && halves_at(warp, dec, a, bytes, write, h);
+}
+
+/* Some lanes take part, and their addresses are those of a row: lane i's lies at bytes + 4 * i. That is
+ * inside the allocation for these lanes; *whole: for all. */
+INLINE bool row_of_words(Warp *warp, Dec *dec, uint32_t g, bool write, Places *p, bool *whole) {
+    const uint32_t *lo = dec_src(warp, dec, 0), *hi = lo + 32;
+    unsigned first = low_lane(g), last = 31u - (unsigned)__builtin_clz(g), shift = dec->mem.shift;
+    uint32_t low = lo[first] << shift, start = low - 4 * first, high = dec->wide ? hi[first] : 0;
+    MASK_OF(off, ((lo[i] << shift) ^ (start + 4 * i)) != 0)
+    if (off & g || low > 0u - 4 * (last - first + 1))
         return false;
-    Places p = {.address = a[1 - up], .max = (int32_t)distance};
-    if (!find_bytes(warp, dec, bytes, write, &p))
+    if (dec->wide) {
+        MASK_OF(above, hi[i] != high)
+        if (above & g)
+            return false;
+    }
+    p->address = whole_address(warp, dec, (uint64_t)high << 32 | low);
+    p->min = 0;
+    p->max = (int32_t)(4 * (last - first));
+    if (p->address & 3 || !find_bytes(warp, dec, 4, write, p))
         return false;
-    h->bytes[1 - up] = p.bytes;
-    h->bytes[up] = p.bytes + distance;
-    h->same = !same;
-    h->alloc = p.alloc;
+    p->bytes -= 4 * first;
+    *whole = p->alloc && (uint64_t)(p->bytes - p->alloc->data) <= p->alloc->size_bytes &&
+             p->alloc->size_bytes - (uint64_t)(p->bytes - p->alloc->data) >= ROW_BYTES;
     return true;
 }
 
@@ -163,13 +218,15 @@ INLINE void put_row(uint32_t *r, const uint32_t *v, uint32_t g, bool full) {
         LANES { r[i] = blend(lane_mask(g, i), v[i], r[i]); }
 }
 
+/* Written in one piece: hosts are slow to read a vector back that was written word by word. */
+typedef uint32_t HalfRow __attribute__((vector_size(64), aligned(4), may_alias));
+
 /* 16 lanes of n rows. */
 INLINE void load_half(uint32_t *r, const uint8_t *from, unsigned n, bool same) {
     if (same) {
         for (unsigned k = 0; k < n; k++) {
             uint32_t x = load32(from + 4 * k);
-            for (unsigned i = 0; i < 16; i++)
-                r[k * 32 + i] = x;
+            *(HalfRow *)(void *)(r + k * 32) = (HalfRow){0} + x;
         }
     } else if (n == 1) {
         memcpy(r, from, 64);
@@ -179,30 +236,75 @@ INLINE void load_half(uint32_t *r, const uint8_t *from, unsigned n, bool same) {
                 r[k * 32 + i] = load32(from + 4 * (i * n + k));
     }
 }
-/* n words a lane. */
-INLINE int load_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, bool full) {
-    Places p;
-    Halves h;
-    uint32_t v[4][32], *r = dec_dst(warp, dec, 0);
-    if (full && halves(warp, dec, 4 * n, false, &h)) {
-        load_half(r, h.bytes[0], n, h.same);
-        load_half(r + 16, h.bytes[1], n, h.same);
-        return RUN_OK;
+/* A word for each lane, at its offset. */
+INLINE void gather_words(uint32_t *v, const uint8_t *from, const int32_t *off) {
+#if defined(__AVX512F__)
+    for (unsigned i = 0; i < 32; i += 16)
+        _mm512_storeu_si512(v + i, _mm512_i32gather_epi32(_mm512_loadu_si512(off + i), from, 1));
+#elif defined(__AVX2__)
+    for (unsigned i = 0; i < 32; i += 8)
+        _mm256_storeu_si256(
+            (__m256i *)(void *)(v + i),
+            _mm256_i32gather_epi32((const int *)(const void *)from,
+                                   _mm256_loadu_si256((const __m256i *)(const void *)(off + i)), 1));
+#else
+    for (unsigned i = 0; i < 32; i++)
+        v[i] = load32(from + off[i]);
+#endif
+}
+
+/* The row at `from`, of which only the lanes of g are there unless it is whole. */
+INLINE void load_row(uint32_t *r, const uint8_t *from, uint32_t g, bool whole) {
+#if defined(__AVX512F__)
+    (void)whole;
+    for (unsigned i = 0; i < 32; i += 16)
+        _mm512_storeu_si512(r + i, _mm512_mask_loadu_epi32(_mm512_loadu_si512(r + i), (__mmask16)(g >> i),
+                                                           from + (size_t)4 * i));
+#else
+    if (whole) {
+        uint32_t v[32];
+        memcpy(v, from, ROW_BYTES);
+        LANES { r[i] = blend(lane_mask(g, i), v[i], r[i]); }
+        return;
     }
+    EACH_LANE(i, g)
+        r[i] = load32(from + (size_t)4 * i);
+#endif
+}
+
+/* n words a lane, of any addresses. */
+INLINE int load_any(Warp *warp, Dec *dec, uint32_t g, unsigned n, bool full) {
+    Places p;
+    uint32_t v[4][32], *r = dec_dst(warp, dec, 0);
     if (!locate(warp, dec, g, 4 * n, full, false, &p))
-        return machine_mem_load_slow(warp, dec, g);
+        return next_if(warp, dec, machine_mem_load_slow(warp, dec, g));
     for (unsigned k = 0; k < n; k++) {
         if (!p.same) {
             uint32_t x = load32(p.bytes + 4 * k);
-            for (unsigned i = 0; i < 32; i++)
-                v[k][i] = x;
+            LANES { v[k][i] = x; }
         } else {
-            for (unsigned i = 0; i < 32; i++)
-                v[k][i] = load32(p.bytes + p.off[i] + 4 * k);
+            gather_words(v[k], p.bytes + 4 * k, p.off);
         }
         put_row(r + k * 32, v[k], g, full);
     }
-    return RUN_OK;
+    return NEXT;
+}
+INLINE int load_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, OpFn *any) {
+    Halves h;
+    uint32_t *r = dec_dst(warp, dec, 0);
+    if (!halves(warp, dec, 4 * n, false, &h))
+        return any(warp, dec, g);
+    load_half(r, h.bytes[0], n, h.same);
+    load_half(r + 16, h.bytes[1], n, h.same);
+    return NEXT;
+}
+INLINE int load_row_of_words(Warp *warp, Dec *dec, uint32_t g, OpFn *any) {
+    Places p;
+    bool whole;
+    if (!row_of_words(warp, dec, g, false, &p, &whole))
+        return any(warp, dec, g);
+    load_row(dec_dst(warp, dec, 0), p.bytes, g, whole);
+    return NEXT;
 }
 
 /* 1 or 2 bytes, extended to 32 bits. */
@@ -211,14 +313,14 @@ INLINE int load_part(Warp *warp, Dec *dec, uint32_t g, bool full) {
     uint32_t v[32], size = dec->size, bits = 32 - 8 * size;
     bool sign = dec->mem.kind == MemSz_S8 || dec->mem.kind == MemSz_S16;
     if (!locate(warp, dec, g, size, full, false, &p))
-        return machine_mem_load_slow(warp, dec, g);
+        return next_if(warp, dec, machine_mem_load_slow(warp, dec, g));
     for (unsigned i = 0; i < 32; i++) {
         const uint8_t *q = p.bytes + p.off[i];
         uint32_t x = size == 1 ? *q : *q | (uint32_t)q[1] << 8;
         v[i] = sign ? (uint32_t)((int32_t)(x << bits) >> bits) : x;
     }
     put_row(dec_dst(warp, dec, 0), v, g, full);
-    return RUN_OK;
+    return NEXT;
 }
 
 /* ---- stores: lanes in ascending order, so the highest one wins ---- */
@@ -227,20 +329,19 @@ INLINE void mark_lane(const Places *places, unsigned lane, unsigned size) {
     uint64_t o = (uint64_t)(places->bytes + places->off[lane] - places->alloc->data);
     uint8_t *at = places->alloc->written + o / 8;
     if (size < 8)
-        *at = (uint8_t)(*at | ((1u << size) - 1) << (o & 7));
+        simmem_mark_bits(at, (uint8_t)(((1u << size) - 1) << (o & 7)));
     else
         memset(at, 0xff, size / 8);
 }
 
-/* 16 consecutive lanes. */
-INLINE uint32_t store_half(const uint32_t *v, uint8_t *to, SimAlloc *al, unsigned n) {
-    uint32_t data[16 * 4], changed = 0;
+/* 16 consecutive lanes; are they other bytes than there were? */
+INLINE bool store_half(const uint32_t *v, uint8_t *to, SimAlloc *al, unsigned n) {
+    uint32_t data[16 * 4], differs[16] = {0};
     unsigned bytes = 64 * n;
     for (unsigned k = 0; k < n; k++)
-        for (unsigned i = 0; i < 16; i++)
-            data[i * n + k] = v[k * 32 + i];
-    for (unsigned i = 0; i < 16 * n; i++)
-        changed |= load32(to + 4 * i) ^ data[i];
+        LANES16 { data[i * n + k] = v[k * 32 + i]; }
+    for (unsigned k = 0; k < n; k++)
+        LANES16 { differs[i] |= load32(to + 4 * (16 * k + i)) ^ data[16 * k + i]; }
     memcpy(to, data, bytes);
     if (al) {
         uint64_t o = (uint64_t)(to - al->data);
@@ -249,22 +350,15 @@ INLINE uint32_t store_half(const uint32_t *v, uint8_t *to, SimAlloc *al, unsigne
         else
             simmem_mark_written(al, o, bytes);
     }
-    return changed;
+    return !all_zero(differs);
 }
 
-INLINE int store_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, bool full) {
+INLINE int store_any(Warp *warp, Dec *dec, uint32_t g, unsigned n, bool full) {
     Places p;
-    Halves h;
     uint32_t changed = 0;
     const uint32_t *v = dec_src(warp, dec, 2);
-    if (full && halves(warp, dec, 4 * n, true, &h) && !h.same) {
-        changed = store_half(v, h.bytes[0], h.alloc, n);
-        changed |= store_half(v + 16, h.bytes[1], h.alloc, n);
-        warp->run->mem_version += changed != 0;
-        return RUN_OK;
-    }
     if (!locate(warp, dec, g, 4 * n, full, true, &p))
-        return machine_mem_store_slow(warp, dec, g);
+        return next_if(warp, dec, machine_mem_store_slow(warp, dec, g));
     EACH_LANE(i, g) {
         for (unsigned k = 0; k < n; k++) {
             uint8_t *q = p.bytes + p.off[i] + 4 * k;
@@ -275,7 +369,17 @@ INLINE int store_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, bool full) 
             mark_lane(&p, i, 4 * n);
     }
     warp->run->mem_version += changed != 0;
-    return RUN_OK;
+    return NEXT;
+}
+INLINE int store_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, OpFn *any) {
+    Halves h;
+    const uint32_t *v = dec_src(warp, dec, 2);
+    if (!halves(warp, dec, 4 * n, true, &h))
+        return any(warp, dec, g);
+    bool changed = store_half(v, h.bytes[0], h.alloc, n);
+    changed |= store_half(v + 16, h.bytes[1], h.alloc, n);
+    warp->run->mem_version += changed;
+    return NEXT;
 }
 
 INLINE int store_part(Warp *warp, Dec *dec, uint32_t g, bool full) {
@@ -283,18 +387,23 @@ INLINE int store_part(Warp *warp, Dec *dec, uint32_t g, bool full) {
     uint32_t changed = 0, size = dec->size;
     const uint32_t *v = dec_src(warp, dec, 2);
     if (!locate(warp, dec, g, size, full, true, &p))
-        return machine_mem_store_slow(warp, dec, g);
+        return next_if(warp, dec, machine_mem_store_slow(warp, dec, g));
     EACH_LANE(i, g) {
         uint8_t *q = p.bytes + p.off[i];
-        for (unsigned k = 0; k < size; k++) {
-            changed |= q[k] ^ (v[i] >> 8 * k & 0xff);
-            q[k] = (uint8_t)(v[i] >> 8 * k);
+        uint16_t half = (uint16_t)v[i], old;
+        if (size == 1) {
+            changed |= *q ^ (half & 0xffu);
+            *q = (uint8_t)half;
+        } else { /* at once: another thread may read it */
+            memcpy(&old, q, sizeof old);
+            changed |= (uint32_t)(old ^ half);
+            memcpy(q, &half, sizeof half);
         }
         if (p.alloc)
             mark_lane(&p, i, size);
     }
     warp->run->mem_version += changed != 0;
-    return RUN_OK;
+    return NEXT;
 }
 
 /* ---- local memory: kept word by word across the lanes, so equal addresses are whole rows ---- */
@@ -309,7 +418,7 @@ INLINE int load_local(Warp *warp, Dec *dec, uint32_t g, bool full) {
     uint32_t v[4][32];
     unsigned n = dec->size / 4u;
     if (!locate_local(warp, dec, g, full, &p))
-        return machine_mem_load_slow(warp, dec, g);
+        return next_if(warp, dec, machine_mem_load_slow(warp, dec, g));
     const uint32_t *from = warp->local + p.address / 4 * 32;
     for (unsigned k = 0; k < n; k++) {
         if (p.same)
@@ -317,7 +426,7 @@ INLINE int load_local(Warp *warp, Dec *dec, uint32_t g, bool full) {
                 v[k][i] = from[p.off[i] / 4 * 32 + (int)(k * 32 + i)];
         put_row(dec_dst(warp, dec, 0) + k * 32, p.same ? v[k] : from + k * 32, g, full);
     }
-    return RUN_OK;
+    return NEXT;
 }
 INLINE int store_local(Warp *warp, Dec *dec, uint32_t g, bool full) {
     Places p;
@@ -325,7 +434,7 @@ INLINE int store_local(Warp *warp, Dec *dec, uint32_t g, bool full) {
     unsigned n = dec->size / 4u;
     const uint32_t *v = dec_src(warp, dec, 2);
     if (!locate_local(warp, dec, g, full, &p))
-        return machine_mem_store_slow(warp, dec, g);
+        return next_if(warp, dec, machine_mem_store_slow(warp, dec, g));
     uint32_t *to = warp->local + p.address / 4 * 32;
     for (unsigned k = 0; k < n; k++) {
         if (!p.same) {
@@ -346,39 +455,49 @@ INLINE int store_local(Warp *warp, Dec *dec, uint32_t g, bool full) {
         local_dirty(warp, (uint32_t)((int64_t)p.address + p.min), (uint32_t)(p.max - p.min) + dec->size);
         warp->run->mem_version++;
     }
-    return RUN_OK;
+    return NEXT;
 }
 
 /* name_f for all lanes, name_p for the lanes of g. */
 #define ACCESS(name, CALL_FULL, CALL_PART)                                                                   \
     static int name##_f(Warp *warp, Dec *dec, uint32_t g) { return CALL_FULL; }                              \
-    static int name##_p(Warp *warp, Dec *dec, uint32_t g) { return g ? CALL_PART : RUN_OK; }
-ACCESS(ld4, load_words(warp, dec, g, 1, true), load_words(warp, dec, g, 1, false))
-ACCESS(ld8, load_words(warp, dec, g, 2, true), load_words(warp, dec, g, 2, false))
-ACCESS(ld16, load_words(warp, dec, g, 4, true), load_words(warp, dec, g, 4, false))
+    static int name##_p(Warp *warp, Dec *dec, uint32_t g) { return CALL_PART; }
+/* n words: the frequent shapes in functions that need no stack, the others behind them. */
+#define ACCESS_WORDS(n, load_p)                                                                              \
+    static NOINLINE int load##n##_any(Warp *warp, Dec *dec, uint32_t g) {                                    \
+        return load_any(warp, dec, g, n, true);                                                              \
+    }                                                                                                        \
+    static NOINLINE int load##n##_any_p(Warp *warp, Dec *dec, uint32_t g) {                                  \
+        return load_any(warp, dec, g, n, false);                                                             \
+    }                                                                                                        \
+    static NOINLINE int store##n##_any(Warp *warp, Dec *dec, uint32_t g) {                                   \
+        return store_any(warp, dec, g, n, true);                                                             \
+    }                                                                                                        \
+    ACCESS(load##n, load_words(warp, dec, g, n, load##n##_any), load_p)                                      \
+    ACCESS(store##n, store_words(warp, dec, g, n, store##n##_any), store_any(warp, dec, g, n, false))
+ACCESS_WORDS(1, load_row_of_words(warp, dec, g, load1_any_p))
+ACCESS_WORDS(2, load2_any_p(warp, dec, g))
+ACCESS_WORDS(4, load4_any_p(warp, dec, g))
 ACCESS(ldpart, load_part(warp, dec, g, true), load_part(warp, dec, g, false))
 ACCESS(ldl, load_local(warp, dec, g, true), load_local(warp, dec, g, false))
-ACCESS(st4, store_words(warp, dec, g, 1, true), store_words(warp, dec, g, 1, false))
-ACCESS(st8, store_words(warp, dec, g, 2, true), store_words(warp, dec, g, 2, false))
-ACCESS(st16, store_words(warp, dec, g, 4, true), store_words(warp, dec, g, 4, false))
 ACCESS(stpart, store_part(warp, dec, g, true), store_part(warp, dec, g, false))
 ACCESS(stl, store_local(warp, dec, g, true), store_local(warp, dec, g, false))
 
 static void use_load(Bind *bind) {
     switch (bind->d->imm[1] == MS_LOCAL ? 0 : bind->d->size) {
     case 0: USE(bind, ldl); break;
-    case 4: USE(bind, ld4); break;
-    case 8: USE(bind, ld8); break;
-    case 16: USE(bind, ld16); break;
+    case 4: USE(bind, load1); break;
+    case 8: USE(bind, load2); break;
+    case 16: USE(bind, load4); break;
     default: USE(bind, ldpart); break;
     }
 }
 static void use_store(Bind *bind) {
     switch (bind->d->imm[1] == MS_LOCAL ? 0 : bind->d->size) {
     case 0: USE(bind, stl); break;
-    case 4: USE(bind, st4); break;
-    case 8: USE(bind, st8); break;
-    case 16: USE(bind, st16); break;
+    case 4: USE(bind, store1); break;
+    case 8: USE(bind, store2); break;
+    case 16: USE(bind, store4); break;
     default: USE(bind, stpart); break;
     }
 }
@@ -468,7 +587,7 @@ static int ldc(Warp *warp, Dec *dec, uint32_t g) {
             v = (uint32_t)(int32_t)(int16_t)v;
         r[i] = v;
     }
-    return RUN_OK;
+    return NEXT;
 }
 static bool use_ldc(Bind *bind, Operand cb, uint32_t sz, bool indexed) {
     Dec *dec = bind->d;
@@ -478,7 +597,7 @@ static bool use_ldc(Bind *bind, Operand cb, uint32_t sz, bool indexed) {
     dec->ldc.kind = sz;
     dec->size = (uint8_t)isa_access_bytes(bind->in);
     dec->target = indexed ? (int64_t)(int16_t)op_cmem_offset(cb) : (int64_t)op_cmem_offset(cb);
-    dec->full = dec->part = ldc;
+    bind_chained(bind, ldc, ldc);
     if (!dec->size || cb.kind != OPK_CMEM || dec->ldc.bank >= NUM_CONST_BANKS)
         return bind_fail(bind, "undefined constant access");
     return !bind->failed;

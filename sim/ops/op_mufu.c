@@ -138,7 +138,7 @@ static int mufu(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     EACH_LANE(i, g)
         r[i] = mufu_here(warp, dec->mufu.func, (a[i] & dec->am[0]) ^ dec->xm[0]);
-    return RUN_OK;
+    return NEXT;
 }
 /* Half precision: exactly to f32, the function, rounded back into the lower half. */
 static int mufu_half(Warp *warp, Dec *dec, uint32_t g) {
@@ -149,7 +149,7 @@ static int mufu_half(Warp *warp, Dec *dec, uint32_t g) {
         uint32_t y = mufu_one(dec->mufu.func, (x & dec->am[0]) ^ dec->xm[0]);
         r[i] = fp_narrow((double)as_f32(y), f, Rnd_RN);
     }
-    return RUN_OK;
+    return NEXT;
 }
 #define MUFU_SETUP                                                                                           \
     if (warp->run->opt.mufu_ulp != MACHINE_MUFU_EXACT)                                                       \
@@ -165,11 +165,11 @@ bool LV(bind_MUFU)(Bind *bind) {
     bind->d->mufu.func = MGET(MUFU, func, bind->in->mods);
     if (bind->d->mufu.func > Mufu_TANH)
         return bind_fail(bind, "undefined MUFU function");
-    bind->d->full = bind->d->part = mufu;
+    bind_chained(bind, mufu, mufu);
     if (MGET(MUFU, fmt, bind->in->mods) != MufuFmt_F32) {
         bind->d->mufu.shift = MGET(MUFU, half, bind->in->mods) == HalfSel_H1 ? 16 : 0;
         bind->d->mufu.bf16 = MGET(MUFU, fmt, bind->in->mods) == MufuFmt_BF16;
-        bind->d->full = bind->d->part = mufu_half;
+        bind_chained(bind, mufu_half, mufu_half);
         return !bind->failed;
     }
     if (bind->d->mufu.func == Mufu_RCP)

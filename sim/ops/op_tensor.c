@@ -19,7 +19,7 @@ typedef struct {
 
 static bool bind_fn(Bind *bind, OpFn *fn) {
     bind_operands(bind);
-    bind->d->full = bind->d->part = fn;
+    bind_chained(bind, fn, fn);
     return !bind->failed;
 }
 
@@ -150,7 +150,7 @@ static int op_hmma(Warp *w, Dec *dec, uint32_t g) {
     unsigned bits = elem_bits(dec->mma.elem), n = dec->mma.n, k = 4 * n * (32 / bits);
     int status = RUN_OK;
     if (!machine_whole_warp(w, dec, g, &status))
-        return status;
+        return next_if(w, dec, status);
     Factors f;
     spread(f.a, dec_src(w, dec, 0), bits, 2, n);
     spread(f.b, dec_src(w, dec, 1), bits, 1, n);
@@ -163,7 +163,7 @@ static int op_hmma(Warp *w, Dec *dec, uint32_t g) {
             out[at][lane] = half ? (out[at][lane] & 0xffff) | v << half : v;
         }
     memcpy(r, out, (dec->mma.wide ? 4 : 2) * sizeof out[0]);
-    return RUN_OK;
+    return machine_next(w, dec);
 }
 bool LV(bind_HMMA)(Bind *bind) {
     uint32_t m = bind->in->mods, shape = MGET(HMMA, shape, m), src = MGET(HMMA, src, m);
@@ -193,7 +193,7 @@ static int op_imma(Warp *w, Dec *dec, uint32_t g) {
     unsigned bits = elem_bits(dec->mma.elem), n = dec->mma.n, m8 = dec->mma.m8, k = 4 * n * (32 / bits);
     int status = RUN_OK;
     if (!machine_whole_warp(w, dec, g, &status))
-        return status;
+        return next_if(w, dec, status);
     Factors f;
     spread(f.a, dec_src(w, dec, 0), bits, m8, n);
     spread(f.b, dec_src(w, dec, 1), bits, 1, n);
@@ -208,7 +208,7 @@ static int op_imma(Warp *w, Dec *dec, uint32_t g) {
             out[at][lane] = (uint32_t)sum;
         }
     memcpy(r, out, 2 * m8 * sizeof out[0]);
-    return RUN_OK;
+    return machine_next(w, dec);
 }
 bool LV(bind_IMMA)(Bind *bind) {
     static const uint8_t elems[] = {
@@ -242,7 +242,7 @@ static int op_dmma(Warp *w, Dec *dec, uint32_t g) {
     uint32_t *r = dec_dst(w, dec, 0), out[4][32];
     int status = RUN_OK;
     if (!machine_whole_warp(w, dec, g, &status))
-        return status;
+        return next_if(w, dec, status);
     Factors f;
     spread(f.a, dec_src(w, dec, 0), 64, 1, 1);
     spread(f.b, dec_src(w, dec, 1), 64, 1, 1);
@@ -257,6 +257,6 @@ static int op_dmma(Warp *w, Dec *dec, uint32_t g) {
             out[at + 1][lane] = (uint32_t)(bits >> 32);
         }
     memcpy(r, out, sizeof out);
-    return RUN_OK;
+    return machine_next(w, dec);
 }
 bool LV(bind_DMMA)(Bind *bind) { return bind_fn(bind, op_dmma); }

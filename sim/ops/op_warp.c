@@ -19,12 +19,12 @@ static int shfl(Warp *warp, Dec *dec, uint32_t g) {
         machine_finding(warp, dec, MF_COLLECTIVE, missing, 0,
                         "value taken from lanes 0x%08x, which do not execute it", missing);
     set_pred(warp, dec->pd[0], g, ok);
-    return RUN_OK;
+    return NEXT;
 }
 bool LV(bind_SHFL)(Bind *bind) {
     bind_operands(bind);
     bind->d->shfl.mode = MGET(SHFL, mode, bind->in->mods);
-    bind->d->full = bind->d->part = shfl;
+    bind_chained(bind, shfl, shfl);
     return !bind->failed;
 }
 
@@ -36,25 +36,25 @@ static int op_vote(Warp *warp, Dec *dec, uint32_t g) {
     set_pred(warp, dec->pd[0], g, vote_result(dec->vote.op, p, g) ? ~0u : 0);
     EACH_LANE(i, g)
         r[i] = p;
-    return RUN_OK;
+    return NEXT;
 }
 static int voteu(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t *r = dec_dst(warp, dec, 0), p = dec_pred(warp, dec, 0) & warp->active;
     (void)g;
     set_pred(warp, dec->pd[0], ~0u, vote_result(dec->vote.op, p, warp->active) ? ~0u : 0);
     LANES { r[i] = p; }
-    return RUN_OK;
+    return NEXT;
 }
 bool LV(bind_VOTE)(Bind *bind) {
     bind_operands(bind);
     bind->d->vote.op = MGET(VOTE, op, bind->in->mods);
-    bind->d->full = bind->d->part = op_vote;
+    bind_chained(bind, op_vote, op_vote);
     return bind->d->vote.op == 3 ? bind_fail(bind, "undefined vote") : !bind->failed;
 }
 bool LV(bind_VOTEU)(Bind *bind) {
     bind_operands(bind);
     bind->d->vote.op = MGET(VOTEU, op, bind->in->mods);
-    bind->d->full = bind->d->part = voteu;
+    bind_chained(bind, voteu, voteu);
     return bind->d->vote.op == 3 ? bind_fail(bind, "undefined vote") : !bind->failed;
 }
 
@@ -74,14 +74,14 @@ static int op_match(Warp *warp, Dec *dec, uint32_t g) {
     EACH_LANE(i, g)
         r[i] = is_all ? (equal ? g : 0) : same[i];
     set_pred(warp, dec->pd[0], g, !is_all || equal ? ~0u : 0);
-    return RUN_OK;
+    return NEXT;
 }
 bool LV(bind_MATCH)(Bind *bind) {
     bind->d->match.op = MGET(MATCH, op, bind->in->mods);
     bind->d->match.wide = MGET(MATCH, type, bind->in->mods) == MatchType_U64;
     bind->width[0] = bind->d->match.wide ? WIDTH_U64 : WIDTH_32;
     bind_operands(bind);
-    bind->d->full = bind->d->part = op_match;
+    bind_chained(bind, op_match, op_match);
     return !bind->failed;
 }
 
@@ -101,13 +101,13 @@ static int redux(Warp *warp, Dec *dec, uint32_t g) {
     for (uint32_t m = g & (g - 1); m; m &= m - 1)
         v = redux_step(dec->redux.op, dec->redux.is_signed, v, a[low_lane(m)]);
     LANES { r[i] = v; }
-    return RUN_OK;
+    return NEXT;
 }
 bool LV(bind_REDUX)(Bind *bind) {
     bind_operands(bind);
     bind->d->redux.op = MGET(REDUX, op, bind->in->mods);
     bind->d->redux.is_signed = MGET(REDUX, sign, bind->in->mods) == ReduxSign_S32;
-    bind->d->full = bind->d->part = redux;
+    bind_chained(bind, redux, redux);
     return bind->d->redux.op > ReduxOp_MAX ? bind_fail(bind, "undefined reduction") : !bind->failed;
 }
 
@@ -118,7 +118,7 @@ static int r2ur(Warp *warp, Dec *dec, uint32_t g) {
         machine_finding(warp, dec, MF_UNIFORM_DIVERGED, g, 0, "R2UR");
     LANES { r[i] = v; }
     set_pred(warp, dec->pd[0], ~0u, v ? ~0u : 0);
-    return RUN_OK;
+    return NEXT;
 }
 
 /* Does BRA.DIV or BRA.CONV ask for the value, before another group can run? It means the lanes that are here.
@@ -142,6 +142,6 @@ static bool for_branch(const Bind *bind) {
 bool LV(bind_R2UR)(Bind *bind) {
     bind_operands(bind);
     bind->d->r2ur.for_branch = for_branch(bind);
-    bind->d->full = bind->d->part = r2ur;
+    bind_chained(bind, r2ur, r2ur);
     return !bind->failed;
 }

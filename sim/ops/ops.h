@@ -14,18 +14,26 @@
 #ifndef SIM_LEVEL
 #error "SIM_LEVEL names the host level"
 #endif
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 #define LV_PASTE2(name, level) name##_##level
 #define LV_PASTE(name, level) LV_PASTE2(name, level)
 #define LV(name) LV_PASTE(name, SIM_LEVEL)
 
+#define UNUSED __attribute__((unused))
 #if defined(__clang__)
 #define LANES _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < 32; i++)
 #else
 #define LANES _Pragma("GCC ivdep") for (unsigned i = 0; i < 32; i++)
 #endif
+/* A handler's last act: the instruction behind it, as far as the run goes. */
+#define NEXT machine_next(warp, dec)
+static inline UNUSED int next_if(Warp *warp, Dec *dec, int status) {
+    return status == RUN_OK ? NEXT : status;
+}
 #define EACH_LANE(lane, mask)                                                                                \
     for (uint32_t m_ = (mask), lane; m_ && (lane = low_lane(m_), true); m_ &= m_ - 1)
-#define UNUSED __attribute__((unused))
 
 static inline UNUSED uint32_t lane_mask(uint32_t g, unsigned i) { return 0u - (g >> i & 1u); }
 static inline UNUSED uint32_t blend(uint32_t m, uint32_t x, uint32_t old) { return (x & m) | (old & ~m); }
@@ -76,13 +84,13 @@ static inline UNUSED uint64_t pair(uint32_t lo, uint32_t hi) { return (uint64_t)
         ROWS;                                                                                                \
         SETUP                                                                                                \
         LANES { r[i] = (EXPR); }                                                                             \
-        return RUN_OK;                                                                                       \
+        return NEXT;                                                                                         \
     }                                                                                                        \
     static int name##_p(Warp *warp, Dec *dec, uint32_t g) {                                                  \
         ROWS;                                                                                                \
         SETUP                                                                                                \
         LANES { r[i] = blend(lane_mask(g, i), (EXPR), r[i]); }                                               \
-        return RUN_OK;                                                                                       \
+        return NEXT;                                                                                         \
     }
 /* The same for a 64-bit result. */
 #define OP64(name, SETUP, EXPR)                                                                              \
@@ -94,7 +102,7 @@ static inline UNUSED uint64_t pair(uint32_t lo, uint32_t hi) { return (uint64_t)
             r[i] = (uint32_t)x;                                                                              \
             rh[i] = (uint32_t)(x >> 32);                                                                     \
         }                                                                                                    \
-        return RUN_OK;                                                                                       \
+        return NEXT;                                                                                         \
     }                                                                                                        \
     static int name##_p(Warp *warp, Dec *dec, uint32_t g) {                                                  \
         ROWS64;                                                                                              \
@@ -105,14 +113,48 @@ static inline UNUSED uint64_t pair(uint32_t lo, uint32_t hi) { return (uint64_t)
             r[i] = blend(m, (uint32_t)x, r[i]);                                                              \
             rh[i] = blend(m, (uint32_t)(x >> 32), rh[i]);                                                    \
         }                                                                                                    \
-        return RUN_OK;                                                                                       \
+        return NEXT;                                                                                         \
     }
+/* Bit i is the sign of t[i]. */
+static inline UNUSED uint32_t sign_mask(const int32_t t[32]) {
+#if defined(__AVX512DQ__)
+    return (uint32_t)_mm512_movepi32_mask(_mm512_loadu_si512(t)) |
+           (uint32_t)_mm512_movepi32_mask(_mm512_loadu_si512(t + 16)) << 16;
+#elif defined(__AVX__)
+    uint32_t m = 0;
+    for (unsigned k = 0; k < 32; k += 8)
+        m |= (uint32_t)_mm256_movemask_ps(_mm256_loadu_ps((const float *)(const void *)(t + k))) << k;
+    return m;
+#elif defined(__SSE2__)
+    uint32_t m = 0;
+    for (unsigned k = 0; k < 32; k += 4)
+        m |= (uint32_t)_mm_movemask_ps(_mm_loadu_ps((const float *)(const void *)(t + k))) << k;
+    return m;
+#else
+    uint32_t m = 0;
+    for (unsigned i = 0; i < 32; i++)
+        m |= (uint32_t)t[i] >> 31 << i;
+    return m;
+#endif
+}
+static inline UNUSED bool all_zero(const uint32_t t[16]) {
+#if defined(__AVX512F__)
+    __m512i x = _mm512_loadu_si512(t);
+    return !_mm512_test_epi32_mask(x, x);
+#else
+    uint32_t any = 0;
+    for (unsigned i = 0; i < 16; i++)
+        any |= t[i];
+    return !any;
+#endif
+}
 /* Lane mask of a condition. */
 #define MASK_OF(out, COND)                                                                                   \
-    uint32_t out = 0;                                                                                        \
-    LANES { out |= (COND) ? 1u << i : 0u; }
+    int32_t out##_lanes[32];                                                                                 \
+    LANES { out##_lanes[i] = (COND) ? -1 : 0; }                                                              \
+    uint32_t out = sign_mask(out##_lanes);
 
-#define USE(b, name) ((b)->d->full = name##_f, (b)->d->part = name##_p)
+#define USE(b, name) bind_chained((b), name##_f, name##_p)
 
 /* Uniform operations run the vector function on rows whose lanes are all equal, once for the warp. */
 static UNUSED int uniform_call(Warp *warp, Dec *dec, uint32_t g) {

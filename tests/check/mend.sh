@@ -20,7 +20,7 @@ execute() { # PROGRAM KERNEL ENGINE RESULT: prints warp instructions
 mend() { # PTX MODE
     ptx=$1 cubin=$work/$2.cubin
     "$heddle" compile "$ptx" --reconverge="$2" -o "$cubin" || fail "compile $ptx"
-    "$heddle" disasm "$cubin" >"$work/d.sass"
+    "$heddle" disasm --sections "$cubin" >"$work/d.sass"
     "$heddle" check --rules R-24 "$cubin" >"$work/d.txt"
     for kernel in $(sed -n 's/.*: \([a-z_0-9]*\)+0x[0-9a-f]*: note R-24: .*/\1/p' "$work/d.txt" | uniq); do
         awk -v FUNC="$kernel" -v NAME=".text.$kernel" -f "$here/mend.awk" "$work/d.txt" "$work/d.sass" >"$work/m.sass"

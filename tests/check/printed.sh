@@ -70,7 +70,7 @@ for target in bru1 sm_75 sm_80 sm_90; do
     # shellcheck disable=SC2086
     want 0 'k: equal' validate k.ptx k.$target.cubin $launch
     # an operand: another number printed; a product: other ones behind the first
-    "$heddle" disasm k.$target.cubin >k.sass || failed=1
+    "$heddle" disasm --sections k.$target.cubin >k.sass || failed=1
     for edit in 's/\(IMAD[.A-Z0-9]* R[0-9]*, R[0-9]*, \)0x3, /\10x5, /' 's/STL \[\(R[0-9]*\)+0x4\], R[0-9]*/STL [\1+0x4], RZ/' \
         's/STL\.64 \[\(R[0-9]*\)\], R[0-9]*/STL.64 [\1], RZ/'; do
         sed "$edit" k.sass >bad.sass

@@ -8,7 +8,7 @@ static const char program[] =
     ".target bru1\n.entry k\n [B------:R-:W0:-:S02] S2R R0, SR_LANEID ;\n [B0-----:R-:W-:-:S13] "
     "ISETP.EQ.U32.AND P0, PT, R0, 0x5, PT ;\n"
     " BSSY B1, `(behind1) ;\n BSSY B0, `(behind0) ;\n @P0 BRA `(join0) ;\n SEL R1, R0, RZ, P0 ;\n @P0 STS "
-    "[R0], R1 ;\n BREAK B1 ;\n YIELD ;\njoin0:\n"
+    "[R0], R1 ;\n BREAK B1 ;\n @P0 BREAK B1 ;\n BMOV R7, B1 ;\n YIELD ;\njoin0:\n"
     " BSYNC B0 ;\nbehind0:\n NOP ;\n BSYNC B1 ;\nbehind1:\n WARPSYNC 0xffffffff ;\n IADD3 R2, R0, R1, RZ ;\n "
     "EXIT ;\n";
 

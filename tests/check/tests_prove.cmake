@@ -29,6 +29,9 @@ if(PYTHON3)
       $<TARGET_FILE:prove_whether> ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted ${CMAKE_CURRENT_BINARY_DIR}/planted ${program})
     set_tests_properties(prove_planted_${program} PROPERTIES LABELS "check")
   endforeach()
+  add_test(NAME prove_map_rows COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/map_rows.py $<TARGET_FILE:heddle>
+    ${PROJECT_SOURCE_DIR}/ptx-samples ${CMAKE_CURRENT_BINARY_DIR}/map_rows)
+  set_tests_properties(prove_map_rows PROPERTIES LABELS "check")
   add_test(NAME prove_rare COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/rare.py $<TARGET_FILE:heddle>
     ${CMAKE_CURRENT_SOURCE_DIR}/prove/rare.ptx ${CMAKE_CURRENT_BINARY_DIR}/rare)
   add_test(NAME prove_flips COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/flips.py $<TARGET_FILE:heddle>

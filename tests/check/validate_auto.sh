@@ -272,7 +272,7 @@ status 4 fine refused racing endless
 
 # the first difference names the statement that was damaged: line, pc
 damaged() { # sample line sed-expression
-    "$heddle" compile "$samples/$1.ptx" -o d.cubin && "$heddle" disasm d.cubin >d.sass || fail "$1 does not compile"
+    "$heddle" compile "$samples/$1.ptx" -o d.cubin && "$heddle" disasm --sections d.cubin >d.sass || fail "$1 does not compile"
     sed "/line $2\$/$3" d.sass >e.sass
     cmp -s d.sass e.sass && { echo "skipped: $1 has no such instruction at line $2"; return; }
     "$heddle" asm e.sass -o e.cubin || fail "$1: assembler"

@@ -27,7 +27,7 @@ for f in "$samples"/*.ptx; do
 done
 [ $n -ge 26 ] || fail "$n samples only"
 # the rest of the program knows it too: text back and forth, its own limits
-"$heddle" disasm "$tmp/sm_87" -o "$tmp/k.sass" && grep -q '\.target[[:space:]]sm_87' "$tmp/k.sass" || fail "disasm"
+"$heddle" disasm --sections "$tmp/sm_87" -o "$tmp/k.sass" && grep -q '\.target[[:space:]]sm_87' "$tmp/k.sass" || fail "disasm"
 "$heddle" asm "$tmp/k.sass" -o "$tmp/again" && cmp "$tmp/sm_87" "$tmp/again" || fail "asm"
 printf '.target sm_87\n.entry k\n.shared 166912\nEXIT ;\n' >"$tmp/s.sass"
 "$heddle" asm "$tmp/s.sass" -o "$tmp/s" || fail "163 KiB of shared memory on sm_87"

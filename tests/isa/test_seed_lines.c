@@ -118,8 +118,11 @@ static void *assemble_line(Test *test, const char *line, unsigned pc, size_t *si
                   {".L_x_1", 0xd0},   {".L_x_4", 0xf0},      {".L_x_0", 0x100}, {"label", 0x110},
                   {".Target", 0x110}, {".L_x_5", 0x110}};
     char text[2048];
-    int n = snprintf(text, sizeof text, ".target bru1\n.entry k\n");
-    for (unsigned at = 0; at < 16 * FUNC_INSTS; at += 16) {
+    bool container =
+        strncmp(line, ".section", 8) == 0; /* it would make the rest one, and that has no .entry */
+    int n = container ? snprintf(text, sizeof text, ".target bru1\n%s\n", line)
+                      : snprintf(text, sizeof text, ".target bru1\n.entry k\n");
+    for (unsigned at = 0; at < 16 * FUNC_INSTS && !container; at += 16) {
         for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
             if (labels[i].at == at && strncmp(line, labels[i].name, strlen(labels[i].name)))
                 n += snprintf(text + n, sizeof text - (size_t)n, "%s:\n", labels[i].name);

@@ -55,7 +55,7 @@ done > "$work/statements"
 
 # Of each kernel: space, scope and eviction of its accesses (1 block, 2 card, 3 system), and its fences.
 facts() { # FILE
-  "$heddle" disasm "$1" 2> "$work/log" | awk '
+  "$heddle" disasm --sections "$1" 2> "$work/log" | awk '
     BEGIN { rank["CTA"] = rank["SM"] = 1; rank["GPU"] = 2; rank["SYS"] = 3 }
     match($0, /\.text\.k[0-9]+/) { kernel = substr($0, RSTART + 6, RLENGTH - 6); strong_seen = 0 }
     / (MEMBAR|CCTL\.IVALL)/ && strong_seen { print kernel, "behind"; strong_seen = 0 }

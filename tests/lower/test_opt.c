@@ -125,6 +125,21 @@ static void test_fold_predicates(void **state) {
     unload(&l);
 }
 
+/* The member mask of a collective, which compilers put into a register first; one that is loaded stays. */
+static void test_fold_members(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n  %r2 = MOV 0xffffffff\n"
+             "  %r3, _ = SHFL(mode=BFLY) %r1, 0x1, 0x1f, %r2 flags[sync convergent]\n"
+             "  STG _, _, 0x0, %r3\n  %r4 = LDS %r1, _, 0x0\n"
+             "  %r5, _ = SHFL(mode=BFLY) %r1, 0x2, 0x1f, %r4 flags[sync convergent]\n"
+             "  STG _, _, 0x4, %r5\n  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "SHFL(mode=BFLY) %r1, 0x1, 0x1f, 0xffffffff", "MOV");
+    expect(&l, "SHFL(mode=BFLY) %r1, 0x2, 0x1f, %r4", NULL);
+    unload(&l);
+}
+
 /* Masks of bits that are 0 anyway, masks of masks, tables that give one operand; what loads extend by sign,
  * or only some lanes write, stays masked, and so do bits that a wider shift or a smaller mask lets through.
  */
@@ -393,11 +408,11 @@ int main(void) {
         cmocka_unit_test(test_fold_and_branches), cmocka_unit_test(test_address),
         cmocka_unit_test(test_constant_bank),     cmocka_unit_test(test_cse),
         cmocka_unit_test(test_fold_predicates),   cmocka_unit_test(test_fold_masks),
-        cmocka_unit_test(test_combine),           cmocka_unit_test(test_combine_addresses),
-        cmocka_unit_test(test_conditions),        cmocka_unit_test(test_conditions_keeps),
-        cmocka_unit_test(test_dce_keeps),         cmocka_unit_test(test_legalise),
-        cmocka_unit_test(test_returns),           cmocka_unit_test(test_reduction),
-        cmocka_unit_test(test_dce_keeps_effects),
+        cmocka_unit_test(test_fold_members),      cmocka_unit_test(test_combine),
+        cmocka_unit_test(test_combine_addresses), cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_conditions_keeps),  cmocka_unit_test(test_dce_keeps),
+        cmocka_unit_test(test_legalise),          cmocka_unit_test(test_returns),
+        cmocka_unit_test(test_reduction),         cmocka_unit_test(test_dce_keeps_effects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

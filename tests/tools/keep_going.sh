@@ -22,7 +22,7 @@ runs() { # FILE KERNEL NUMBER
     grep -q "\[0\] $3 " run.txt || { echo "FAIL: $2 in $1 gives another number than $3"; cat run.txt; failed=1; }
 }
 absent() { # FILE NAME
-    "$heddle" disasm "$1" | grep -q "\.text\.$2\"" && { echo "FAIL: $2 is in $1"; failed=1; }
+    "$heddle" disasm --sections "$1" | grep -q "\.text\.$2\"" && { echo "FAIL: $2 is in $1"; failed=1; }
 }
 
 # errors of syntax, of types, of selection (a call without a body), one of each; a function that calls a bad one

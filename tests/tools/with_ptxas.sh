@@ -21,7 +21,7 @@ while [ "\$1" != -o ]; do in=\$last; last=\$1; shift; done
 work=\$(mktemp -d)
 trap 'rm -rf "\$work"' EXIT
 $heddle compile -t "\$arch" --no-map --no-ptx "\$last" -o "\$work/a.cubin" || exit 255
-$heddle disasm "\$work/a.cubin" | sed '$2' >"\$work/a.sass" && $heddle asm "\$work/a.sass" -o "\$work/b.cubin" || exit 255
+$heddle disasm --sections "\$work/a.cubin" | sed '$2' >"\$work/a.sass" && $heddle asm "\$work/a.sass" -o "\$work/b.cubin" || exit 255
 cat "\$work/b.cubin" >"\$2"
 END
     chmod +x "$1"

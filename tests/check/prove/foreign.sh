@@ -55,7 +55,7 @@ done
 [ $? -eq 5 ] || fail "the certificate of another program: $(last)"
 
 # A binary that stands alone is proved itself, not what its PTX would be compiled to
-"$heddle" compile -t sm_80 "$samples/guards.ptx" -o "$dir/k.cubin" && "$heddle" disasm "$dir/k.cubin" > "$dir/k.sass" || fail "guards"
+"$heddle" compile -t sm_80 "$samples/guards.ptx" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" > "$dir/k.sass" || fail "guards"
 sed '0,/ISETP\.[GL]E/s//ISETP.EQ/; 0,/ISETP\.[GL]T/s//ISETP.EQ/' "$dir/k.sass" > "$dir/wrong.sass"
 ! cmp -s "$dir/k.sass" "$dir/wrong.sass" && "$heddle" asm "$dir/wrong.sass" -o "$dir/wrong.cubin" || fail "guards is not made wrong"
 "$heddle" prove "$dir/k.cubin" > "$dir/out" || fail "guards alone: $(last)"
@@ -98,6 +98,41 @@ for op in div.u32 div.s32 rem.u32 rem.s32; do
 P
     foreign 0 "$op" "$dir/d.ptx" 3 sm_80
 done
+
+# Addresses of variables come from constant bank 4; another variable's, or another place in it, is another program
+tables() { # FILE VARIABLE DISPLACEMENT
+    cat > "$1" <<P
+.version 8.0
+.target sm_80
+.address_size 64
+.global .align 8 .b8 a[64];
+.global .align 8 .b8 b[64];
+.visible .entry k(.param .u64 p)
+{
+    .reg .b32 %r<4>; .reg .b64 %d<6>;
+    ld.param.u64 %d1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %d2, %r1, 4;
+    mov.u64 %d3, a; add.s64 %d3, %d3, %d2; ld.global.u32 %r2, [%d3];
+    mov.u64 %d4, $2; add.s64 %d4, %d4, %d2; st.global.u32 [%d4+$3], %r2; ret;
+}
+P
+}
+tables "$dir/t.ptx" b 8
+for level in 1 3; do
+    foreign 0 "addresses of variables" "$dir/t.ptx" $level sm_80
+    for other in "a 8" "b 12"; do
+        tables "$dir/other.ptx" ${other% *} ${other#* }
+        "$heddle" prove --no-launches "$dir/other.ptx" "$dir/k.cubin" > "$dir/out" 2>&1
+        [ $? -ne 0 ] || fail "the store of another place, $other: $(last)"
+    done
+done
+
+# The relocations of bank 4 have no addend of their own: what stands in the bank is added to the address
+"$heddle" disasm --sections "$dir/k.cubin" |
+    awk '/\.section\t"\.nv\.constant4"/ { bank = 1 } bank && sub(/\.zero\t8/, ".dword\t4") { bank = 0 } { print }' > "$dir/offset.sass"
+"$heddle" asm "$dir/offset.sass" -o "$dir/offset.cubin" || fail "an address and an offset are not assembled"
+cmp -s "$dir/k.cubin" "$dir/offset.cubin" && fail "no offset was put into the bank"
+"$heddle" prove --no-launches "$dir/t.ptx" "$dir/offset.cubin" > "$dir/out" 2>&1
+[ $? -eq 5 ] || fail "an address and an offset: $(last)"
 
 # A product and a sum may be rounded once, unless one of them says .rn
 a_sum() { # FILE MUL ADD

@@ -5,6 +5,7 @@
 
 Each row of PLANTED is one error of a kind that compilers make, as edits of the disassembly of CASES/FILE.ptx:
   sub PATTERN REPLACEMENT   the first line that matches
+  state PATTERN REPLACEMENT the same of an attribute record, which the assembler then takes as it stands
   drop PATTERN              a NOP in its place
   move PATTERN BEFORE       one instruction in front of another one
 Patterns are regular expressions of a line, `in:SECTION PATTERN` of one in or behind that section; `FILE|KERNEL` asks for one kernel alone, with what it calls,
@@ -18,6 +19,7 @@ import subprocess
 import sys
 
 TARGET = "sm_80"
+CODE = re.compile(r"\s*(?:\S+:\s+)*\[B")
 Row = collections.namedtuple("Row", "file how kernel name action pattern other")
 PLANTED = """
 arith: low word of another pair | sub IADD3 R12, P0, R0 / IADD3 R12, P0, R6
@@ -78,11 +80,11 @@ arith: result read too early | sub B0-----:R-:W-:-:S01(.*)ISETP.LT.AND / B------
 arith: stall too short | sub S04(.*)ISETP.GE.U32.AND P0 / S01\\1ISETP.GE.U32.AND P0
 arith: scoreboard of another instruction | sub W3:(.*)DADD R10 / W4:\\1DADD R10
 arith: overwritten before it is stored | sub B-----5:R-:W-:-:S01(.*)IMAD.WIDE R12 / B------:R-:W-:-:S01\\1IMAD.WIDE R12
-arith: too few registers | sub (EIATTR_REGCOUNT, \\w+), \\w+ / \\1, 0x8
+arith: too few registers | state (EIATTR_REGCOUNT, \\S+), \\w+ / \\1, 0x8
 arith: parameters without the last | sub (EIATTR_CBANK_PARAM_SIZE), \\w+ / \\1, 0x20
 arith: parameter at another offset | sub (EIATTR_KPARAM_INFO, \\w+), 0x100002 / \\1, 0x140002
 arith: parameter of another size | sub (EIATTR_KPARAM_INFO, \\w+, 0x100002), \\w+ / \\1, 0x11f000
-arith: parameter block elsewhere | sub (EIATTR_PARAM_CBANK, \\w+), 0x(\\w+)160 / \\1, 0x\\g<2>164
+arith: parameter block elsewhere | sub (EIATTR_PARAM_CBANK, \\S+), 0x(\\w+)160 / \\1, 0x\\g<2>164
 arith: no way out | drop EXIT
 arith: exits too early | sub DADD R10, -R10, -0.0 / EXIT
 arith: traps at the end | sub EXIT ; / BPT.TRAP 0x1 ;
@@ -119,12 +121,12 @@ memory: shared store moved over the barrier | move BAR.SYNC / STS .R4., R6
 memory: shared load moved over the barrier | move LDS R10 / BAR.SYNC
 memory: shared variable elsewhere | sub IADD3 R4, R0, 0x100 / IADD3 R4, R0, 0x80
 memory: address masked otherwise | sub LOP3.LUT R0, R7, 0x7f / LOP3.LUT R0, R7, 0xff
-memory: other symbol | sub (__rela 0x210, \\w+), \\w+, / \\1, 13,
-memory: other addend | sub (__rela \\w+, 56, \\w+), 0x0 / \\1, 0x8
-memory: relocation of another instruction | sub (__rela) 0x220, / \\1 0x230,
-memory: relocation of the other word | sub (__rela 0x210), 56, / \\1, 57,
-memory: relocation lost | sub (__rela) 0x240, (\\w+), / \\1 0x380, \\2,
-memory: symbol elsewhere | sub (__symbol \\w+), 0x10, (.*// second) / \\1, 0x8, \\2
+memory: other symbol | sub (__rela .I_12_0210, \\w+), \\S+, / \\1, index@(second),
+memory: other addend | sub (__rela \\S+, 56, \\S+), 0x0 / \\1, 0x8
+memory: relocation of another instruction | sub (__rela) .I_12_0220, / \\1 0x230,
+memory: relocation of the other word | sub (__rela .I_12_0210), 56, / \\1, 57,
+memory: relocation lost | sub (__rela) .I_12_0240, / \\1 0x380,
+memory: symbol elsewhere | sub (__symbol .second.), .L_13_0010, / \\1, 0x8,
 memory: constant of another place | sub LDC R19, c.0x3..0x8. / LDC R19, c[0x3][0xc]
 memory: constant of another bank | sub LDC R18, c.0x3. / LDC R18, c[0x0]
 memory: constant of another width | sub LDC R18, / LDC.U8 R18,
@@ -135,10 +137,10 @@ memory: stack not lowered | drop IADD3 R1, R1, -0x40
 memory: local store dropped | drop STL .R7.
 memory: local load before the store | move LDL R0 / STL .R7.
 memory: more lanes than threads allowed | sub (EIATTR_MAX_THREADS), 0x80 / \\1, 0x40
-memory: stack too small | sub (EIATTR_MIN_STACK_SIZE, 0xc), 0x40 / \\1, 0x10
-memory: frame too small | sub (EIATTR_FRAME_SIZE, 0xc), 0x40 / \\1, 0x10
+memory: stack too small | state (EIATTR_MIN_STACK_SIZE, index@.memory.), 0x40 / \\1, 0x10
+memory: frame too small | state (EIATTR_FRAME_SIZE, index@.memory.), 0x40 / \\1, 0x10
 memory: shared memory too small for where its variables lie | sub in:.nv.shared.memory __section_size 0x300 / __section_size 0x200
-memory: list of EXIT instructions | sub (EIATTR_EXIT_INSTR_OFFSETS), 0x370 / \\1, 0x360
+memory: list of EXIT instructions | state in:.nv.info.memory EIATTR_EXIT_INSTR_OFFSETS / EIATTR_EXIT_INSTR_OFFSETS, 0x360
 memory: fewer registers in a launch than the code has | sub in:.nv.info.memory EIATTR_MAXREG_COUNT, 0xff / EIATTR_MAXREG_COUNT, 0x10
 memory|memory: one kernel alone, stored elsewhere | sub \\[R2.64.0x50\\] / [R2.64+0x54]
 atomics: another sum | sub FADD R11, R10, R0 / FADD R11, R10, -R0
@@ -194,14 +196,14 @@ packed: all for any of a block | sub BAR.RED.OR / BAR.RED.AND
 packed: another barrier's result | sub (BAR.RED.OR\\S*) 0x0, P1 / \\1 0x1, P1
 packed: of another predicate | sub (BAR.RED.OR\\S*) 0x0, P1 / \\1 0x0, P0
 packed: result of the barrier lost | drop B2R.RESULT
-indirect: the other function is called | sub (__rela 0x160, 58), 7, / \\1, 6,
-indirect: compared with the address of the other function | sub (__rela 0x60, 56), 6, / \\1, 7,
+indirect: the other function is called | sub (__rela .I_12_0160, 58), index@.twice. / \\1, index@(increment)
+indirect: compared with the address of the other function | sub (__rela .I_12_0060, 56), index@.increment. / \\1, index@(twice)
 indirect: compared with one word | sub ISETP.EQ.U32.AND.EX P0, PT, R3, R5, PT, P0 / ISETP.EQ.U32.AND.EX P0, PT, R3, R3, PT, P0
 indirect: polarity | sub @P0 BRA / @!P0 BRA
 indirect: no trap | sub BPT.TRAP 0x1 / NOP
 indirect: argument of another register | sub MOV R4, c.0x0..0x168. / MOV R4, c[0x0][0x160]
 indirect: another entry of the table | sub LEA R2, P0, R4, R0, 0x3 / LEA R2, P0, R4, R0, 0x4
-indirect: table with one function twice | sub (__rela 0x0, 2), 6, / \\1, 7,
+indirect: table with one function twice | sub (__rela .L_13_0000, 2), index@.increment. / \\1, index@(twice)
 lanes: other mode of the shuffle | sub SHFL.DOWN / SHFL.UP
 lanes: shuffle's distance | sub (SHFL.DOWN P1, R5, R4), 0x4 / \\1, 0x5
 lanes: shuffle's clamp | sub (SHFL.DOWN P1, R5, R4, 0x4), 0x1f / \\1, 0x1e
@@ -255,8 +257,8 @@ meet: stub's result in another register | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R5,
 meet: stub does not come back | sub in:.text.$sync$VOTE$1 RET.ABS R2 0x0 / EXIT
 meet: stub comes back to another address | sub in:.text.$sync$VOTE$1 RET.ABS R2 0x0 / RET.ABS R2 -0x10
 meet: gathered for another WARPSYNC's mask | sub MOV R4, R8 / MOV R4, R5
-meet: calls the stub for the gathering | sub (__rela 0x160, 58), 7 / \\1, 8
-meet: gathers in place of the stub | sub (__rela 0x1f0, 58), 8 / \\1, 7
+meet: calls the stub for the gathering | sub (__rela .I_15_0160, 58), index@..gather.. / \\1, index@($sync$VOTE$1)
+meet: gathers in place of the stub | sub (__rela .I_15_01f0, 58), index@..sync.VOTE.1. / \\1, index@($gather$)
 meet: vote's operand of the other place | sub SEL R0, RZ, 0x1, !P1 / SEL R0, RZ, 0x1, P1
 meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC R8 / WARPSYNC 0xffff
 meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC R8 / WARPSYNC R5
@@ -273,7 +275,7 @@ meet: default of the table signed | sub ISETP.GT.U32.AND P0, PT, R0, 0x5 / ISETP
 meet: default of the table off by one | sub ISETP.GT.U32.AND P0, PT, R0, 0x5 / ISETP.GT.U32.AND P0, PT, R0, 0x4
 meet: table's offset of words | sub SHF.L.U32 R5, R0, 0x2 / SHF.L.U32 R5, R0, 0x3
 meet: table of another kernel's place | sub c.0x2..R5. / c[0x2][R5+0x4]
-meet: table's entry before the branch | sub (BRX R6) -0xf0 / \\1 -0xe0
+meet: table's entry before the branch | sub (BRX R6) \\(.L_16_0000 - . - 0x10\\) / \\1 -0xe0
 meet: table's high word | sub in:.text.table MOV R7, RZ / MOV R7, 0x1
 meet: leaves a barrier too few | drop in:.text.table BREAK B1
 meet: leaves another barrier | sub in:.text.table BREAK B1 / BREAK B0
@@ -282,7 +284,7 @@ meet: returns in place of going on | sub in:.text.table BRA `\\(.L_\\d+_01b0\\) 
 meet: case joins the wrong barrier | sub BSYNC B1 / BSYNC B0
 meet: constant of another bank | sub in:.text.table c.0x0..0x168. / c[0x1][0x168]
 meet: value used before its store is done | sub B-----5(.*)IADD3 R4, R4, 0xd / B------\\1IADD3 R4, R4, 0xd
-meet: registers too few by one | sub (EIATTR_REGCOUNT, 0x9), 0xc / \\1, 0x9
+meet: registers too few by one | state (EIATTR_REGCOUNT, index@.meet.), 0xc / \\1, 0x9
 rounded: quotient rounded otherwise | sub FFMA R19, R19, R14, R0 / FFMA.RZ R19, R19, R14, R0
 rounded: reciprocal not corrected upwards | sub FFMA.RP R0, R0, R0, R0 / FFMA R0, R0, R0, R0
 rounded: remainder of the first quotient | sub FFMA R19, -R18, R0, R16 / FFMA R19, -R18, R19, R16
@@ -291,8 +293,8 @@ rounded: subnormals flushed on the way | sub FMUL R19, R16, R14 / FMUL.FTZ R19, 
 rounded: a correction left out | drop FFMA R0, R0, R14, R19
 rounded: range of the operands swapped | sub FCHK P0, R16, R18 / FCHK P0, R18, R16
 rounded: range of the magnitude | sub FCHK P0, R16, R18 / FCHK P0, R16, R16
-rounded: slow way where it is not needed only | sub @!P0 BRA `\\(.L_21_0180 / @P0 BRA `(.L_21_0180
-rounded: slow way never taken | sub @!P0 BRA `\\(.L_21_0180 / BRA `(.L_21_0180
+rounded: slow way where it is not needed only | sub @!P0 (BRA `\\(.L_21_) / @P0 \\1
+rounded: slow way never taken | sub @!P0 (BRA `\\(.L_21_) / \\1
 rounded: operands of the call swapped | sub MOV R5, R18 / MOV R5, R16
 rounded: one is another number | sub FFMA R6, -R0, R19, 1 / FFMA R6, -R0, R19, 2
 rounded: reciprocal of subnormals | sub FSETP.GE.AND P0, PT, .R0., 1.175494350822287508e-38 / FSETP.GE.AND P0, PT, |R0|, 0
@@ -307,7 +309,7 @@ rounded: root of infinity | sub FSETP.LT.AND P0, PT, R18, .INF, P0 / FSETP.LE.AN
 rounded: half of another number | sub FMUL R0, R0, 0.5 / FMUL R0, R0, 0.25
 rounded: root rounded otherwise | sub FFMA.RP R0, R0, R19, R8 / FFMA.RM R0, R0, R19, R8
 rounded: root without its second correction | sub FFMA.RP R0, R0, R19, R8 / MOV R0, R8
-rounded: another rounding mode's function | sub (__rela 0x160, 58), 9 / \\1, 10
+rounded: another rounding mode's function | sub (__rela .I_21_0170, 58), index@.__heddle_div_rn_f32. / \\1, index@(__heddle_div_rz_f32)
 rounded64!wide: quotient rounded otherwise | sub DFMA R2, R6, R2, R4 / DFMA.RZ R2, R6, R2, R4
 rounded64!wide: quotient rounded to nearest | sub DFMA.RZ R2, R6, R2, R4 / DFMA R2, R6, R2, R4
 rounded64!wide: quotient not corrected | sub DFMA R2, R6, R2, R4 / DADD R2, R4, -0.0
@@ -327,8 +329,8 @@ rounded64!wide: sign of the dividend in the range | sub FSETP.GE.AND P0, PT, .R2
 rounded64!wide: subnormal quotient | sub FSETP.GT.AND P0, PT, .R3., / FSETP.GE.AND P0, PT, |R3|,
 rounded64!wide: quotient that is NaN | sub FSETP.GT.AND P0, PT, .R3., / FSETP.GTU.AND P0, PT, |R3|,
 rounded64!wide: only the quotient counts | sub (FSETP.GT.AND P0, PT, .R3., \\S+) P0 / \\1 PT
-rounded64!wide: slow way where it is not needed only | sub @P0 BRA `\\(.L_16_01f0 / @!P0 BRA `(.L_16_01f0
-rounded64!wide: slow way never taken | sub @P0 BRA `\\(.L_16_01f0 / BRA `(.L_16_01f0
+rounded64!wide: slow way where it is not needed only | sub @P0 (BRA `\\(.L_16_) / @!P0 \\1
+rounded64!wide: slow way never taken | sub @P0 (BRA `\\(.L_16_) / \\1
 rounded64!wide: operand of the call | sub MOV R6, R24 / MOV R6, R22
 rounded64!wide: rounding mode of the call | sub MOV R8, 0x3 / MOV R8, 0x1
 rounded64!wide: half of the call's result | sub MOV R3, R5 / MOV R3, R4
@@ -339,12 +341,12 @@ rounded64!wide: root of negative numbers | sub ISETP.LT.U32.AND P4 / ISETP.LT.AN
 rounded64!wide: three eighths are another number | sub MOV R13, 0x3fd80000 / MOV R13, 0x3fd00000
 rounded64!wide: half of another number | sub DMUL R2, R2, 0.5 / DMUL R2, R2, 0.25
 rounded64!wide: root rounded otherwise | sub DFMA.RP R2, R6, R2, R4 / DFMA.RM R2, R6, R2, R4
-calls: other callee | sub (__rela 0x80, 58), 5 / \\1, 6
-calls: into the callee's middle | sub (__rela 0x80, 58, 5), 0x0 / \\1, 0x10
-calls: before the callee | sub (__rela 0xe0, 58, 6), 0x0 / \\1, -0x10
-calls: returns to the call | sub (__rela 0x60, 56, 7), 0x90 / \\1, 0x80
-calls: returns behind the next one | sub (__rela 0x60, 56, 7), 0x90 / \\1, 0xa0
-calls: high word of the return address | sub (__rela 0x70), 57, / \\1, 56,
+calls: other callee | sub (__rela .I_12_0080, 58), index@.twice. / \\1, index@(thrice)
+calls: into the callee's middle | sub (__rela .I_12_0080, 58, \\S+), 0x0 / \\1, 0x10
+calls: before the callee | sub (__rela .I_12_00e0, 58, \\S+), 0x0 / \\1, -0x10
+calls: returns to the call | sub (__rela .I_12_0060, 56, \\S+), \\(.L_12_0090 - .L_12_0000\\) / \\1, 0x80
+calls: returns behind the next one | sub (__rela .I_12_0060, 56, \\S+), \\(.L_12_0090 - .L_12_0000\\) / \\1, 0xa0
+calls: high word of the return address | sub (__rela .I_12_0070), 57, / \\1, 56,
 calls: other argument | sub MOV R4, R6 / MOV R4, R0
 calls: argument in another register | sub MOV R4, R5 / MOV R6, R5
 calls: a call dropped | drop CALL.REL `\\(.L_12_0140
@@ -354,7 +356,7 @@ calls: callee does not restore the stack | sub IADD3 R1, R1, 0x20 / IADD3 R1, R1
 calls: callee returns elsewhere | sub RET.ABS R2 0x0 / RET.ABS R2 0x10
 calls: callee returns by another register | sub RET.ABS R2 / RET.ABS R4
 calls: callee's result | sub MOV R0, 0x2 / MOV R0, 0x3
-calls: stack without the callee's | sub (EIATTR_MIN_STACK_SIZE, 0x7), 0x20 / \\1, 0x0
+calls: stack without the callee's | state (EIATTR_MIN_STACK_SIZE, index@.calls.), 0x20 / \\1, 0x0
 calls|calls: one kernel alone, the callee is wrong | sub IMAD.U32 R4, R4, R0, 0x1 / IMAD.U32 R4, R4, R0, 0x2
 """
 
@@ -368,21 +370,37 @@ def first_line(lines, kernel, pattern, code):
     if section:
         start = next(at for at, line in enumerate(lines) if f'.section "{section}"' in line)
     for at, line in enumerate(lines[start:], start):
-        if (not code or re.match(r"\s*\[B", line)) and re.search(pattern, line):
+        if (not code or CODE.match(line)) and re.search(pattern, line):
             return at
     return None
 
 
+def state_records(lines):
+    """All records as they stand: the assembler derives none, so the lists of EXIT instructions are spelt out, too."""
+    exits, section = collections.defaultdict(list), ""
+    for line in lines:
+        section = (re.findall(r'\.section "(.*)"', line) or [section])[0]
+        exits[section.replace(".text.", ".nv.info.", 1)] += re.findall(r"/\*([0-9a-f]+)\*/.*\bEXIT ;", line)
+    for at, line in enumerate(lines):
+        section = (re.findall(r'\.section "(.*)"', line) or [section])[0]
+        if line.startswith(" .section") and section.startswith(".text."):
+            lines[at] += "\n .__as_stated"
+        if line.endswith("EIATTR_EXIT_INSTR_OFFSETS"):
+            lines[at] += "".join(f", 0x{place}" for place in exits[section])
+
+
 def edit(lines, kernel, action, pattern, other):
-    code = action != "sub"
+    code = action not in ("sub", "state")
     at = first_line(lines, kernel, pattern, code)
     if at is None:
         return "nothing to edit"
-    if action == "sub":
+    if not code:
         new = re.sub(re.sub(r"^in:\S+ ", "", pattern), other, lines[at], count=1)
         if new == lines[at]:
             return "changes nothing"
         lines[at] = new
+        if action == "state":
+            state_records(lines)
     elif action == "drop":
         lines[at] = re.sub(r"(\*/\s*).*?;", r"\1NOP ;", lines[at])
     else:
@@ -436,7 +454,7 @@ def planted(heddle, whether, cases, folder, file, wanted):
     """The errors of one program: how many answers of each kind, and what fails."""
     ptx, good, failures, table = cases / f"{file}.ptx", folder / f"{file}.cubin", [], collections.Counter()
     run(heddle, "compile", "-t", TARGET, ptx, "-o", good)
-    text = run(heddle, "disasm", good).stdout.replace("\t", " ").splitlines()
+    text = run(heddle, "disasm", "--sections", good).stdout.replace("\t", " ").splitlines()
     asked = collections.defaultdict(list)
     for number, row in enumerate(wanted):
         binary, why = mutant(heddle, text, row, folder, number)

@@ -66,7 +66,7 @@ P
 for level in 0 2; do
     "$heddle" prove -O$level "$dir/wide.ptx" > "$dir/out" || fail "min and max of f64, -O$level: $(tail -1 "$dir/out")"
 done
-"$heddle" compile -t sm_80 "$dir/wide.ptx" -o "$dir/k.cubin" && "$heddle" disasm "$dir/k.cubin" -o "$dir/k.sass" || fail "wide"
+"$heddle" compile -t sm_80 "$dir/wide.ptx" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" -o "$dir/k.sass" || fail "wide"
 for wrong in 's/DSETP.GT/DSETP.LT/' 's/DSETP.GT/DSETP.GTU/' 's/DSETP.LT/DSETP.GT/' 's/DSETP.NAN/DSETP.NUM/' 's/DSETP.EQ/DSETP.NE/' \
     's/RZ, 0xc0/RZ, 0xfc/' 's/RZ, 0xfc/RZ, 0xc0/' 's/DADD \(R[0-9]*\), \(R[0-9]*\), -0.0/DADD \1, \2, 0.0/'; do
     sed "$wrong" "$dir/k.sass" > "$dir/e.sass"
@@ -89,7 +89,7 @@ echo "$refuted of $mutants mutants refuted"
 [ $((refuted * 100)) -ge $((mutants * 95)) ] || fail "less than 95 % of the mutants are refuted"
 
 # edits of the assembly text: a wrong table, a wrong offset, a dropped copy
-"$heddle" disasm "$dir/k.cubin" -o "$dir/k.sass" || exit 1
+"$heddle" disasm --sections "$dir/k.cubin" -o "$dir/k.sass" || exit 1
 subject=$samples/guards.ptx
 edit() { # name, sed script; of the last disassembly, which came from $subject
     sed "$2" "$dir/k.sass" > "$dir/e.sass"
@@ -104,7 +104,7 @@ edit "wrong offset" 's/\(\[R[0-9]*\.64+0x\)4\]/\18]/'
 edit "lost constant" 's/MOV \(R[0-9]*\), 0x11 /MOV \1, 0x12 /'
 
 # a WARPSYNC that waits for the lanes of another register
-"$heddle" compile -t sm_90 "$samples/warpscan.ptx" -o "$dir/k.cubin" && "$heddle" disasm "$dir/k.cubin" -o "$dir/k.sass" || fail "warpscan"
+"$heddle" compile -t sm_90 "$samples/warpscan.ptx" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" -o "$dir/k.sass" || fail "warpscan"
 subject=$samples/warpscan.ptx
 edit "mask of a WARPSYNC" 's/WARPSYNC R[0-9]* /WARPSYNC R0 /'
 
@@ -114,7 +114,7 @@ for level in 0 1 2 3; do
     "$heddle" prove -O$level "$forms" > "$dir/out" && grep -q '^all .* 0 refuted 0 unknown' "$dir/out" ||
         fail "forms -O$level: $(tail -3 "$dir/out")"
 done
-"$heddle" compile "$forms" -o "$dir/k.cubin" && "$heddle" disasm "$dir/k.cubin" -o "$dir/k.sass" || fail "forms"
+"$heddle" compile "$forms" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" -o "$dir/k.sass" || fail "forms"
 subject=$forms
 edit "sign of the sum" 's/0x80000000, \(R[0-9]*\), 0x48/0x80000000, \1, 0xc8/'
 edit "no sign of a NaN" 's/FSETP.NAN/FSETP.NUM/'
@@ -138,7 +138,7 @@ for target in bru1 sm_80 sm_90; do
             fail "halves -t $target -O$level: $(tail -3 "$dir/out")"
     done
 done
-"$heddle" compile -t sm_80 "$halves" -o "$dir/k.cubin" && "$heddle" disasm "$dir/k.cubin" -o "$dir/k.sass" || fail "halves"
+"$heddle" compile -t sm_80 "$halves" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" -o "$dir/k.sass" || fail "halves"
 subject=$halves
 edit "sum for a difference" 's/HADD2 \(R[0-9]*\), \(R[0-9]*\), -/HADD2 \1, \2, /'
 edit "not flushed" 's/HMUL2.FTZ/HMUL2/'

@@ -13,7 +13,7 @@ mkdir -p "$work"
 "$host" "$work" >/dev/null
 run() { "$heddle" run "$1" --launch "$sample.json" --data-dir "$work" --check-control --budget 3000000; } # a poisoned loop counter never ends
 "$heddle" compile "$sample.ptx" --target "$target" -o "$work/k.cubin"
-"$heddle" disasm "$work/k.cubin" -o "$work/k.sass"
+"$heddle" disasm --sections "$work/k.cubin" -o "$work/k.sass"
 run "$work/k.cubin" >/dev/null # without a mutation nothing is reported
 "$heddle" run "$work/k.cubin" --launch "$sample.json" --data-dir "$work" --trace "$work/trace" >/dev/null
 

@@ -28,7 +28,7 @@ static const char add_sass[] =
     "  [B0-----:R-:W-:-:S13] ISETP.GE.U32.AND P0, PT, R0, c[0x0][0x168], PT ;\n" /* 20 */
     "  @P0 EXIT ;\n"                                                             /* 30 */
     "  BSSY B0, `(back) ;\n"                                                     /* 40 */
-    "  LEPC R[20:21], `(back) ;\n"                                               /* 50 */
+    "  LEPC R[20:21], (back - .) ;\n"                                            /* 50 */
     "  CALL.REL RZ, `(twice) ;\n"                                                /* 60 */
     "back:\n"
     "  BSYNC B0 ;\n"   /* 70 */

@@ -11,7 +11,7 @@ sed -n 's/^NVATTR(\(0x[0-9a-f]*\), \(.*\))$/s,EIATTR_\2\\>,\1,/p' "$(dirname "$0
 # The kernel's records by value; generic addresses in data by kind and symbol, since variables may lie in another order (others have a
 # kind of their own here, and the generic one in ptxas's files).
 facts() {
-  "$heddle" disasm "$1" > "$work/text"
+  "$heddle" disasm --sections "$1" > "$work/text"
   sed -n '/section\t"\.nv\.info\.k"$/,/^\/\/ *---/p' "$work/text" | grep -E 'EIATTR_(CBANK_PARAM_SIZE|KPARAM_INFO|NUM_BARRIERS|MAX_THREADS|REQNTID|CTAIDZ_USED|SYSCALL_OFFSETS|SW2861232_WAR|SW_WAR|CUDA_API_VERSION|ISA_VERSION|RESERVED_SMEM_USED|EXTERNS)' | tr -d '\t' | sed 's/^\.__attr[0-9]*//' | sort
   sed -n 's/^\t\.__rela*\t0x[0-9a-f]*, 4, .*\/\/ \(v_.*\)/generic \1/p' "$work/text" | sort
 }
@@ -24,7 +24,7 @@ same() { # NAME: the module's declarations, parameters and body are standard inp
     "$ptxas" -arch "$sm" "$work/x.ptx" -o "$work/theirs.cubin" 2> /dev/null || continue # an older or newer ptxas
     "$heddle" compile --new-form -t "$sm" "$work/x.ptx" -o "$work/ours.cubin"
     for file in theirs ours; do # a record's number says the same as its name
-      "$heddle" disasm "$work/$file.cubin" | sed -f "$work/numbers" > "$work/numbers.sass"
+      "$heddle" disasm --sections "$work/$file.cubin" | sed -f "$work/numbers" > "$work/numbers.sass"
       grep -q EIATTR "$work/numbers.sass" && { echo "$1, $sm: a record without a number"; exit 1; }
       "$heddle" asm "$work/numbers.sass" -o "$work/numbers.cubin"
       cmp "$work/$file.cubin" "$work/numbers.cubin"

@@ -173,9 +173,133 @@ static Binary *edited(const char *text, const char *from, const char *to, Messag
     return binary;
 }
 
-/* Another instruction in the place of one is taken; code that moves is refused, with relocations, records,
- * symbols and the map naming places in it; data that grows moves the rest of the file. */
-static void test_edited_text(void **state) {
+static Binary *read_with(const char *text, const char *from, const char *to, Messages *messages) {
+    *messages = (Messages){0};
+    Binary *binary = edited(text, from, to, messages);
+    if (!binary)
+        fail_msg("%s", messages->text);
+    return binary;
+}
+
+static char *line_with(const char *text, const char *what, char *line, size_t size) {
+    const char *at = strstr(text, what);
+    assert_non_null(at);
+    while (at > text && at[-1] != '\n')
+        at--;
+    snprintf(line, size, "%.*s", (int)(strchr(at, '\n') + 1 - at), at);
+    return line;
+}
+
+/* add is 0x00 to 0xb0: MOV, S2R, ISETP, @P0 EXIT, BSSY, LEPC, CALL, BSYNC, BRA, NOP, S2R, EXIT. An
+ * instruction more in front moves everything that names a place: labels, exits, the relocation of the call,
+ * the symbol's size. */
+static void test_inserted(void **state) {
+    (void)state;
+    size_t size, text_size;
+    void *image = add_image(&size);
+    char *text, line[200], more[300];
+    Messages messages;
+    Diags d = {.sink = collect, .user = &messages};
+    assert_true(disasm_image("add.cubin", image, size, false, &text, &text_size, &d));
+    line_with(text, "MOV R1, c[0x0][0x28]", line, sizeof line);
+    snprintf(more, sizeof more, "%s    [B------:R-:W-:-:S01] NOP ;\n", line);
+    Binary *binary = read_with(text, line, more, &messages);
+    const BinFunc *f = binary_find(binary, "add");
+    const uint64_t(*code)[2] =
+        (const uint64_t(*)[2])binary->code + (f->address - binary->code_base) / INST_BYTES;
+    assert_int_equal(f->ninsts, 13);
+    assert_int_equal(f->nexits, 2);
+    assert_int_equal(f->exits[0], 0x40);
+    assert_int_equal(f->exits[1], 0xc0);
+    static const struct {
+        unsigned at;
+        uint64_t to;
+    } jumps[] = {{5, 0x80}, {6, 0x90}, {9, 0xb0}}; /* BSSY, LEPC (which counts from itself), BRA */
+    for (unsigned i = 0; i < 3; i++) {
+        MachInst in;
+        char error[ISA_ERROR_BYTES];
+        assert_true(isa_decode(binary->target, code[jumps[i].at], &in, error));
+        assert_int_equal(jumps[i].at * INST_BYTES + INST_BYTES + (uint64_t)in.wide, jumps[i].to);
+    }
+    MachInst call;
+    char error[ISA_ERROR_BYTES];
+    assert_true(isa_decode(binary->target, code[7], &call, error));
+    assert_int_equal(call.optype, OT_CALL);
+    assert_int_equal(f->address + 0x80 + (uint64_t)call.wide, binary_find(binary, "twice")->address);
+    binary_free(binary);
+    free(text);
+    free(image);
+}
+
+/* Registers, named barriers and %ctaid.z that only the edited code uses are in the records. */
+static void test_needs_more(void **state) {
+    (void)state;
+    size_t size, text_size;
+    void *image = add_image(&size);
+    char *text, line[200];
+    Messages messages = {0};
+    Diags d = {.sink = collect, .user = &messages};
+    assert_true(disasm_image("add.cubin", image, size, false, &text, &text_size, &d));
+    line_with(text, "      NOP ;", line, sizeof line);
+    uint32_t reserved = isa_target_info(isa_target("bru1"))->reserved_regs;
+    Binary *binary = read_with(text, line, "    [B------:R-:W-:-:S01] MOV R100, 0x1 ;\n", &messages);
+    assert_int_equal(binary_find(binary, "add")->nregs, 101 + reserved);
+    binary_free(binary);
+    binary = read_with(text, line, "    [B------:R-:W-:-:S01] BAR.SYNC 0x6 ;\n", &messages);
+    assert_int_equal(binary_find(binary, "add")->nbarriers, 7);
+    binary_free(binary);
+    /* the kernel, too, when it is the function that it calls */
+    line_with(text, "IADD3 R4, R4, R4, RZ", line, sizeof line);
+    binary = read_with(text, line, "    [B------:R-:W0:-:S01] S2R R60, SR_CTAID.Z ;\n", &messages);
+    assert_int_equal(binary_find(binary, "twice")->nregs, 61 + reserved);
+    assert_int_equal(binary_find(binary, "add")->nregs, 61 + reserved);
+    assert_true(binary_find(binary, "twice")->uses_ctaid_z);
+    binary_free(binary);
+    free(text);
+    free(image);
+}
+
+/* What cannot follow is said at its line. */
+static void test_refused(void **state) {
+    (void)state;
+    size_t size, text_size;
+    void *image = add_image(&size);
+    char *text, line[200], changed[300];
+    Messages messages = {0};
+    Diags d = {.sink = collect, .user = &messages};
+    assert_true(disasm_image("add.cubin", image, size, false, &text, &text_size, &d));
+    line_with(text, "CALL.REL", line, sizeof line); /* its relocation names it */
+    assert_null(edited(text, line, "", &messages));
+    assert_non_null(strstr(messages.text, "error E0355: unknown label or function .I_"));
+    messages = (Messages){0};
+    line_with(text, "      NOP ;", line, sizeof line);
+    assert_null(edited(text, line, "    [B------:R-:W-:-:S01] MOV R254, 0x1 ;\n", &messages));
+    assert_non_null(strstr(messages.text, "registers"));
+    messages = (Messages){0};
+    assert_null(edited(text, line, "    MOV R2, 0x1 ;\n", &messages));
+    assert_non_null(strstr(messages.text, "a control field before the instruction"));
+    messages = (Messages){0};
+    line_with(text, "EIATTR_EXIT_INSTR_OFFSETS", line, sizeof line);
+    Binary *binary = read_with(text, line, "\t.__attr4\tEIATTR_EXIT_INSTR_OFFSETS, 0x30, 0xb0\n", &messages);
+    binary_free(binary); /* numbers are right as long as nothing moves */
+    char *with_nop = malloc(text_size + 300);
+    line_with(text, "MOV R1, c[0x0][0x28]", changed, sizeof changed);
+    const char *at = strstr(text, changed);
+    sprintf(with_nop, "%.*s%s    [B------:R-:W-:-:S01] NOP ;\n%s", (int)(at - text), text, changed,
+            at + strlen(changed));
+    assert_null(edited(with_nop, line, "\t.__attr4\tEIATTR_EXIT_INSTR_OFFSETS, 0x30, 0xb0\n", &messages));
+    assert_non_null(strstr(messages.text, "error E0358: the number 0x30 is a place in .text.add"));
+    free(with_nop);
+    messages = (Messages){0};
+    line_with(text, "EIATTR_REGCOUNT, index@(add)", line, sizeof line);
+    assert_null(edited(text, line, "\t.__attr4\tEIATTR_REGCOUNT, index@(nobody), 0x1\n", &messages));
+    assert_non_null(strstr(messages.text, "error E0359: no symbol nobody"));
+    free(text);
+    free(image);
+}
+
+/* Data that grows moves the rest of the file. */
+static void test_grown(void **state) {
     (void)state;
     size_t size, text_size;
     void *image = add_image(&size);
@@ -183,39 +307,9 @@ static void test_edited_text(void **state) {
     Messages messages = {0};
     Diags d = {.sink = collect, .user = &messages};
     assert_true(disasm_image("add.cubin", image, size, false, &text, &text_size, &d));
-    const char *pad = "      NOP ;\n", *nop = "    [B------:R-:W-:-:S01] NOP ;\n";
-    char *line = strstr(text, "    [B------:R-:W"), inserted[200], removed[200];
-    int n = (int)(strchr(line, '\n') + 1 - line);
-    snprintf(removed, sizeof removed, "%.*s", n, line);
-    snprintf(inserted, sizeof inserted, "%s%.*s", nop, n, line);
-    Binary *binary = edited(text, pad, "      EXIT ;\n", &messages);
-    if (!binary)
-        fail_msg("%s", messages.text);
-    assert_int_equal(binary->vars[0].size_bytes, 64);
-    binary_free(binary);
-    assert_null(edited(text, removed, inserted, &messages)); /* what follows is not where it says */
-    assert_non_null(strstr(messages.text, "E0358"));
-    assert_non_null(strstr(messages.text, "is at 0x10 now"));
-    messages = (Messages){0};
-    assert_null(edited(text, removed, "", &messages));
-    assert_non_null(strstr(messages.text, "E0358"));
-    messages = (Messages){0};
-    char *section = strstr(text, ".text.twice\""), *end = strstr(section, "\n\n"), whole[200];
-    while (end[-1] != '\n')
-        end--;
-    snprintf(whole, sizeof whole, "%.*s", (int)(strchr(end, '\n') + 1 - end), end);
-    char *last = malloc(strlen(whole) + strlen(nop) + 1);
-    sprintf(last, "%s%s", whole, nop);
-    assert_null(
-        edited(text, whole, last, &messages)); /* nothing moved, but the section is longer than it says */
-    assert_non_null(strstr(messages.text, "E0358"));
-    messages = (Messages){0};
-    free(last);
     const char *next = "\n//\t--------------------- section 2";
-    binary =
-        edited(text, next, "\t.string \"a name more\"\n\n//\t--------------------- section 2", &messages);
-    if (!binary)
-        fail_msg("%s", messages.text);
+    Binary *binary =
+        read_with(text, next, "\t.string \"a name more\"\n\n//\t--------------------- section 2", &messages);
     assert_int_equal(binary->vars[0].size_bytes, 64);
     assert_int_equal(binary_find(binary, "twice")->ninsts, 2);
     binary_free(binary);
@@ -238,10 +332,16 @@ static void test_json(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_functions),      cmocka_unit_test(test_variable),
-        cmocka_unit_test(test_call_is_linked), cmocka_unit_test(test_attributes),
-        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_odd_headers),
-        cmocka_unit_test(test_edited_text),    cmocka_unit_test(test_json)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_functions),
+                                       cmocka_unit_test(test_variable),
+                                       cmocka_unit_test(test_call_is_linked),
+                                       cmocka_unit_test(test_attributes),
+                                       cmocka_unit_test(test_round_trip),
+                                       cmocka_unit_test(test_odd_headers),
+                                       cmocka_unit_test(test_inserted),
+                                       cmocka_unit_test(test_needs_more),
+                                       cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_grown),
+                                       cmocka_unit_test(test_json)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ done
 "$heddle" validate "$work/main.o" "$here/lib.ptx" "$work/all.cubin" $run
 
 # objects say which machine they are for
-"$heddle" disasm "$work/all.cubin" | grep -q "\.target.$target\$" || { echo "linked for another machine"; exit 1; }
+"$heddle" disasm --sections "$work/all.cubin" | grep -q "\.target.$target\$" || { echo "linked for another machine"; exit 1; }
 
 refuse() { # TEXT FILE...: linking fails and says so
   text=$1

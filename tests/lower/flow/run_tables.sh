@@ -13,7 +13,7 @@ fail() {
   exit 1
 }
 same_again() { # FILE: every indirect branch has its targets, and the text gives the file back
-  "$heddle" disasm "$1" -o "$1.sass"
+  "$heddle" disasm --sections "$1" -o "$1.sass"
   branches=$(grep -c ' BRXU* ' "$1.sass")
   noted=$(grep -c ' BRXU* .*(\*"BRANCH_TARGETS \.L_' "$1.sass")
   [ "$branches" -ge 20 ] && [ "$branches" = "$noted" ] || fail "$1: $noted of $branches indirect branches have targets"

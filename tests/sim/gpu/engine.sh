@@ -107,7 +107,7 @@ for o in 0 3; do
 done
 want - 0 "^[a-z]*: equal" validate "$here/windows.ptx" --launch "$here/windows.json"
 text() { # TARGET TEXT: in the disassembly
-    "$heddle" compile "$here/windows.ptx" -t "$1" -o windows.cubin && "$heddle" disasm windows.cubin >out
+    "$heddle" compile "$here/windows.ptx" -t "$1" -o windows.cubin && "$heddle" disasm --sections windows.cubin >out
     grep -qe "$2" out || { echo "FAIL: no '$2' in windows.ptx for $1"; failed=1; }
 }
 text sm_80 'c\[0x0\]\[0x18\]'

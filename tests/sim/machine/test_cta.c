@@ -327,6 +327,14 @@ static void memory_traps(void **state) {
     prog->at[0] = (int)prog->n;
     r = run(prog, (Shape){1, 32, NULL, TRAP_PC, NULL}, NULL);
     machine_result_free(&r);
+    for (unsigned checked = 0; checked < 2; checked++) { /* no end of the code */
+        prog = fresh();
+        add(prog, 4, R(0), IMM(1));
+        add(prog, 4, R(4), IMM(1));
+        r = run(prog, (Shape){1, 32, &(MachineOptions){.check_control = checked}, TRAP_PC, "off the code"},
+                NULL);
+        machine_result_free(&r);
+    }
     prog = fresh();
     emit(prog, OT_TRAP, 0, EMPTY, S(IMM(9)));
     r = run(prog, (Shape){1, 32, NULL, TRAP_INSTRUCTION, "0x9"}, NULL);

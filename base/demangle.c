@@ -1,0 +1,37 @@
+/* __cxa_demangle of libstdc++ or libc++abi, loaded when it is first asked for.
+ * SPDX-License-Identifier: MIT */
+#include "base/demangle.h"
+#include "base/scope.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef char *Demangler(const char *name, char *buffer, size_t *size_bytes, int *status);
+
+static Demangler *find_demangler(void) {
+    static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
+    for (unsigned i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL);
+        void *found = library ? dlsym(library, "__cxa_demangle") : NULL;
+        Demangler *function;
+        memcpy(&function, &found, sizeof function);
+        if (found)
+            return function;
+    }
+    return NULL;
+}
+
+const char *str_demangle(Arena *a, const char *name) {
+    int status = -1;
+    if (strncmp(name, "_Z", 2) != 0)
+        return NULL;
+    Demangler *function = find_demangler();
+    char *text = function ? function(name, NULL, NULL, &status) : NULL;
+    if (!text)
+        return NULL;
+    scope_guard(text, free);
+    const char *copy = status == 0 ? arena_printf(a, "%s", text) : NULL;
+    scope_unguard(text);
+    free(text); /* it is that library's */
+    return copy;
+}

@@ -1,0 +1,9 @@
+/* Names of C++ as they stand in a source: the C++ runtime library's own function, where the system has it.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_BASE_DEMANGLE_H
+#define HEDDLE_BASE_DEMANGLE_H
+#include "base/arena.h"
+
+/* "lp(float*, int)" for "_Z2lpPfi", in the arena; NULL for what is no such name, or without the library. */
+const char *str_demangle(Arena *arena, const char *name);
+#endif

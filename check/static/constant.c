@@ -1,0 +1,111 @@
+/* What code shows of a register's value without running: constants moved, shifted and put together. Barrier
+ * numbers and masks of lanes are such. Operations on the way are known by name: those that compilers have
+ * there; what another one computes is unknown. SPDX-License-Identifier: MIT */
+#include "check/static/internal.h"
+#include "isa/machine/abi.h"
+
+static bool is_zero(Operand o) {
+    return o.kind == OPK_REG &&
+           ((o.file == RF_R && o.value == REG_RZ) || (o.file == RF_UR && o.value == REG_URZ));
+}
+
+static CheckBits lop3(uint32_t lut, const CheckBits *in) {
+    uint32_t zero = 0, one = 0; /* where the result may be so */
+    for (unsigned row = 0; row < 8; row++) {
+        uint32_t may = UINT32_MAX;
+        for (unsigned k = 0; k < 3; k++)
+            may &= ~in[k].known | (row >> (2 - k) & 1 ? in[k].value : ~in[k].value);
+        *(lut >> row & 1 ? &one : &zero) |= may;
+    }
+    return (CheckBits){~(zero & one), one & ~zero};
+}
+
+/* The instruction that runs before `at`, where it is one on every path; NONE. */
+static uint32_t one_before(const BinFlow *flow, uint32_t at) {
+    const BinBlock *block = &flow->blocks[flow->block_of[at]];
+    const BinFuncFlow *ff = &flow->funcs[block->func];
+    if (at > block->first)
+        return at - 1;
+    for (uint32_t k = 0; k < ff->nentries; k++)
+        if (&flow->blocks[ff->entries[k]] == block)
+            return NONE;
+    if (block == &flow->blocks[ff->first_block] || block->npreds != 1)
+        return NONE;
+    const BinBlock *from = &flow->blocks[block->preds[0].block];
+    return from->first + from->ninsts - 1;
+}
+
+bool check_writes_reg(const Target *target, const MachInst *inst, RegFile file, uint32_t reg) {
+    for (unsigned d = 0; d < inst->ndst; d++) {
+        unsigned regs = isa_dst_regs(target, inst, d);
+        Operand o = inst->dst[d];
+        if (o.kind == OPK_REG && o.file == file && o.value <= reg && reg < o.value + (regs ? regs : 1))
+            return true;
+    }
+    return false;
+}
+
+CheckBits check_bits_before(const BinFlow *flow, uint32_t at, Operand o, unsigned *left) {
+    const CheckBits nothing = {0, 0};
+    if (o.kind == OPK_IMM)
+        return (CheckBits){UINT32_MAX, o.value};
+    if (o.kind != OPK_REG || (o.file != RF_R && o.file != RF_UR) || o.mods & ~(OPM_REUSE | OPM_NOT))
+        return nothing;
+    if (is_zero(o))
+        return (CheckBits){UINT32_MAX, o.mods & OPM_NOT ? UINT32_MAX : 0};
+    if (o.mods & OPM_NOT)
+        return nothing;
+    const MachInst *inst = NULL;
+    do {
+        at = one_before(flow, at);
+        if (at == NONE || !*left || !flow->decoded[at] ||
+            isa_has_effect(flow->insts[at].optype, ISA_EFFECT_CALL))
+            return nothing;
+        --*left;
+        inst = &flow->insts[at];
+    } while (!check_writes_reg(flow->bin->target, inst, o.file, o.value));
+    if (bin_guard(inst) != BG_ALWAYS)
+        return nothing;
+    if (inst->optype == OT_UMOV)
+        return check_bits_before(flow, at, inst->src[UMOV_urb], left);
+    if (inst->optype == OT_MOV)
+        return check_bits_before(flow, at, inst->src[MOV_rb], left);
+    if (inst->optype == OT_IMAD && is_zero(inst->src[IMAD_ra]) && !MGET(IMAD, x, inst->mods))
+        return check_bits_before(flow, at, inst->src[IMAD_rc], left);
+    if (inst->optype == OT_HFMA2_MMA && is_zero(inst->src[HFMA2_MMA_ra]) &&
+        is_zero(inst->src[HFMA2_MMA_rb]) &&
+        inst->src[HFMA2_MMA_rc].kind == OPK_IMM) /* ptxas moves constants so */
+        return (CheckBits){UINT32_MAX, inst->src[HFMA2_MMA_rc].value};
+    if (inst->optype == OT_CS2R && inst->src[0].kind == OPK_SREG &&
+        (int)inst->src[0].value == isa_sreg_number(flow->bin->target, "zero"))
+        return (CheckBits){UINT32_MAX, 0};
+    if (inst->optype == OT_LOP3) {
+        CheckBits in[3];
+        for (unsigned k = 0; k < 3; k++)
+            in[k] = check_bits_before(flow, at, inst->src[k], left);
+        return lop3(MGET(LOP3, lut, inst->mods), in);
+    }
+    Operand amount = inst->optype == OT_SHF ? inst->src[SHF_rb] : (Operand){0};
+    if (amount.kind != OPK_IMM || amount.value > 31 || MGET(SHF, dir, inst->mods) != ShfDir_L ||
+        MGET(SHF, hi, inst->mods) || MGET(SHF, type, inst->mods) != ShfType_U32)
+        return nothing;
+    CheckBits in = check_bits_before(flow, at, inst->src[SHF_ra], left);
+    return (CheckBits){in.known << amount.value | ((1u << amount.value) - 1), in.value << amount.value};
+}
+
+bool check_mask(const BinFlow *flow, uint32_t inst, uint32_t *mask) {
+    enum { FAR = 64 };
+    const MachInst *own = &flow->insts[inst];
+    bool branch = own->optype == OT_BRA;
+    Operand o = branch                                  ? own->src[BRA_ura]
+                : own->optype == OT_WARPSYNC_COLLECTIVE ? own->src[WARPSYNC_COLLECTIVE_rb]
+                                                        : own->src[WARPSYNC_rb];
+    if (o.kind == OPK_NONE) { /* WARPSYNC.ALL */
+        *mask = UINT32_MAX;
+        return !branch;
+    }
+    unsigned left = FAR;
+    CheckBits bits = check_bits_before(flow, inst, o, &left);
+    *mask = bits.value;
+    return bits.known == UINT32_MAX;
+}

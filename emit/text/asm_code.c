@@ -1,0 +1,172 @@
+/* Instructions of the file form. An operand may name a symbol of another section, `(f), 32@lo(v), 32@hi(v):
+ * the word then has 0 there, and a relocation says the rest. Where a whole section has no control fields, as
+ * in the output of other disassemblers, each instruction waits for everything before it.
+ * SPDX-License-Identifier: MIT */
+#include "emit/text/asm_doc.h"
+#include "ir/ir.h"
+#include "isa/machine/latency.h"
+#include <ctype.h>
+#include <string.h>
+
+static DocSection *code_section(AsmDoc *doc) { return &doc->sections.at[doc->section]; }
+
+bool asm_doc_is_instruction(const char *p) {
+    return *p == '[' || *p == '@' ||
+           (isupper((unsigned char)*p) && (isupper((unsigned char)p[1]) || isdigit((unsigned char)p[1])));
+}
+
+static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *value) {
+    AsmDoc *doc = user;
+    const DocLabel *label = asm_doc_label(doc, name, size_bytes);
+    if (label && label->section == doc->section) {
+        *value = (int64_t)label->offset;
+        return true;
+    }
+    const char *before = name; /* a symbol of elsewhere stands as `(name): any word is tried as a number */
+    while (before > doc->t->text && (before[-1] == '(' || before[-1] == ' '))
+        before--;
+    if (before == doc->t->text || before[-1] != '`')
+        return false;
+    StrId id = str_intern(&doc->t->strings, name, size_bytes);
+    if (strncmp(name, ".L", 2) == 0 || (doc->has_tables && asm_doc_symbol_index(doc, id, 1) < 0))
+        return false;
+    doc->called = id;
+    *value = (int64_t)doc->data.n + INST_BYTES; /* distance 0; the relocation says the rest */
+    return true;
+}
+
+/* ---- 32@lo(symbol), 32@hi(symbol + label@srel) ---- */
+/* Where the closing parenthesis of the one at `p` is. */
+static char *closing(char *p) {
+    int depth = 0;
+    for (; *p; p++) {
+        depth += *p == '(' ? 1 : *p == ')' ? -1 : 0;
+        if (depth == 0)
+            return p;
+    }
+    return NULL;
+}
+
+/* Replace the operator by 0 in the line, which is blanked to its end; the relocation in *reloc. */
+static bool half_operator(AsmDoc *doc, char *line, DocReloc *reloc, bool *found) {
+    static const struct {
+        const char *text;
+        RelocKind kind;
+    } operators[] = {{"32@lo(", RELOC_ABS32_LO}, {"32@hi(", RELOC_ABS32_HI}};
+    *found = false;
+    for (unsigned i = 0; i < 2; i++) {
+        char *at = strstr(line, operators[i].text);
+        char *end = at ? closing(at + 5) : NULL;
+        if (!at)
+            continue;
+        if (!end)
+            return asm_doc_error(doc, at, DIAG_E0350, "')'");
+        const char *saved = doc->t->p;
+        DocValue value;
+        doc->t->p = at + 5;
+        bool good = asm_doc_expression(doc, &value);
+        doc->t->p = saved;
+        if (!good)
+            return false;
+        if (value.addresses != 1 || !value.symbol.i)
+            return asm_doc_error(doc, at, DIAG_E0350, "the address of a symbol");
+        const DocLabel *label = asm_doc_label(doc, str_text(&doc->t->strings, value.symbol),
+                                              str_size(&doc->t->strings, value.symbol));
+        *reloc = (DocReloc){.section = doc->section,
+                            .type = elf_reloc_number(doc->target, operators[i].kind),
+                            .offset = doc->data.n,
+                            .addend = (int64_t)(value.value - (label ? label->offset : 0)),
+                            .symbol = value.symbol,
+                            .loc = asm_loc(doc->t, at)};
+        memset(at, ' ', (size_t)(end + 1 - at));
+        *at = '0';
+        *found = true;
+        return true;
+    }
+    return true;
+}
+
+static bool add_call(AsmDoc *doc, const char *start) {
+    uint32_t type = elf_reloc_number(doc->target, RELOC_CALL_REL);
+    const DocLabel *label =
+        asm_doc_label(doc, str_text(&doc->t->strings, doc->called), str_size(&doc->t->strings, doc->called));
+    VEC_ADD(doc->a, &doc->relocs,
+            ((DocReloc){doc->section, type, doc->data.n, 0, doc->called, asm_loc(doc->t, start)}));
+    return !label || label->offset == 0 ||
+           asm_doc_error(doc, start, DIAG_E0350, "the start of a function, in another section");
+}
+
+/* ---- control ---- */
+/* Waits for everything, and is waited for. False: 15 cycles are not enough, or it counts scoreboards. */
+static bool safe_control(const AsmDoc *doc, MachInst *in) {
+    const Target *t = doc->target;
+    in->ctrl =
+        (Control){.stall_cycles = LATENCY_MAX_STALL, .yield = 1, .write_sb = 7, .read_sb = 7, .wait_mask = 3};
+    bool fits = in->optype != OT_DEPBAR && latency_issue(t, in) <= LATENCY_MAX_STALL;
+    if (latency_is_variable(t, in))
+        in->ctrl.write_sb = 0;
+    else
+        for (unsigned d = 0; d < in->ndst; d++)
+            fits &= in->dst[d].kind != OPK_REG || latency_worst(t, in, d) <= LATENCY_MAX_STALL;
+    if (latency_reads_late(t, in))
+        in->ctrl.read_sb = 1;
+    return fits;
+}
+
+static bool has_control(const char *p) {
+    while (*p == ' ' || *p == '\t')
+        p++;
+    return *p == '[' && p[1] == 'B';
+}
+
+static bool is_nop(const char *p) { return strncmp(p, "NOP", 3) == 0 && !isalnum((unsigned char)p[3]); }
+
+/* ---- lines ---- */
+static void scan_line(AsmDoc *doc) {
+    DocSection *section = code_section(doc);
+    if (has_control(doc->t->p))
+        section->has_control = true;
+    else if (!is_nop(doc->t->p))
+        section->lacks_control = true;
+    elf_bytes_add(doc->a, &doc->data, NULL, INST_BYTES);
+}
+
+static bool encode_line(AsmDoc *doc, uint64_t word[2]) {
+    const char *start = doc->t->p;
+    bool found, control = has_control(start);
+    DocReloc reloc;
+    MachInst in;
+    char error[ISA_ERROR_BYTES] = "";
+    char *line = doc->t->text + (start - doc->t->text);
+    IsaParseOptions opt = {resolve, doc};
+    doc->called = (StrId){0};
+    if (!control && code_section(doc)->has_control && !is_nop(start))
+        return asm_doc_error(doc, start, DIAG_E0350, "a control field before the instruction");
+    if (!half_operator(doc, line, &reloc, &found) ||
+        !asm_parse_instruction(doc->t, doc->target, doc->data.n, &opt, &in))
+        return false;
+    if (found)
+        VEC_ADD(doc->a, &doc->relocs, reloc);
+    if (doc->called.i && !add_call(doc, start))
+        return false;
+    if (!control && !code_section(doc)->has_control && !safe_control(doc, &in))
+        return asm_doc_error(
+            doc, start, DIAG_E0350,
+            "a control field: this instruction counts what others wait for, or no wait is long enough");
+    return isa_encode(doc->target, &in, word, error) || asm_doc_error(doc, start, DIAG_E0354, error);
+}
+
+bool asm_doc_code_line(AsmDoc *doc) {
+    uint64_t word[2] = {0, 0};
+    const char *start = doc->t->p;
+    if (!doc->target)
+        return asm_doc_error(doc, start, DIAG_E0350, ".target before the first instruction");
+    if (doc->stage == DOC_SCAN) {
+        scan_line(doc);
+        return true;
+    }
+    bool good = encode_line(doc, word);
+    elf_bytes_u64(doc->a, &doc->data, word[0]);
+    elf_bytes_u64(doc->a, &doc->data, word[1]);
+    return good;
+}

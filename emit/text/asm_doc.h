@@ -1,0 +1,142 @@
+/* An assembly document: the file form of assembly text while it is read. The text is a list of sections, each
+ * a range of its lines. It is laid out once and only then filled:
+ *   scan    sections and their lines; labels of code, whose statements have sizes that nothing else decides
+ *   code    instructions; what they say of registers, barriers and exits (emit/elf/facts.h)
+ *   place   labels of the other sections, whose sizes may depend on distances in code
+ *   fill    string tables, then symbols, then the rest: every number may be an expression over labels
+ * So what an edit moves follows by itself where the text names it by a label. What a text names by a number
+ * of code that moved is E0358 at that line.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_EMIT_TEXT_ASM_DOC_H
+#define HEDDLE_EMIT_TEXT_ASM_DOC_H
+#include "emit/elf/image.h"
+#include "emit/text/asm_text.h"
+#include "emit/elf/facts.h"
+
+/* A short text cannot ask for much: bytes of a file, and of them those of .zero. */
+enum { MOST_FILE_BYTES = 1 << 28, MOST_ZERO_BYTES = 1 << 26 };
+
+typedef enum { DOC_SCAN, DOC_CODE, DOC_PLACE, DOC_FILL } DocStage;
+
+typedef struct {
+    StrId name;
+    uint32_t section;
+    uint64_t offset;
+    SrcLoc loc;
+} DocLabel;
+
+typedef struct {
+    const char *name;
+    SrcLoc loc;
+    uint32_t first_line, end_line;
+    uint32_t type; /* of the text, 0 if it says none */
+    bool is_code;
+    bool moved;                      /* what the text has is not where the text says that it was */
+    bool as_stated;                  /* .__as_stated: nothing of its records follows the code */
+    bool has_control, lacks_control; /* instructions with a control field, and others than NOP without */
+    bool has_name, has_size, has_info, has_offset, has_link;
+    Elf64_Shdr stated;   /* as the text has it */
+    uint64_t size_bytes; /* of code */
+    CodeFacts facts;
+    uint32_t registers, barriers; /* .sectioninfo, .sectionflags */
+} DocSection;
+
+/* .CUASM_OFFSET_LABEL.kernel.attribute.#: an entry of a record's list that stands at its instruction. */
+typedef struct {
+    const char *kernel;
+    unsigned code;
+    uint32_t value;
+    bool used;
+    SrcLoc loc;
+} DocListed;
+
+/* A symbol that directives tell of (.global, .type, .size, .other), or that is only named. */
+typedef struct {
+    StrId name;
+    uint8_t bind, type, other;
+    const char *size; /* in the text: an expression, or NULL */
+    bool told;        /* a directive names it */
+    uint32_t index;   /* in the table that is made, 0 none yet */
+} DocSymbol;
+
+/* A relocation that an operand or a data directive asks for. */
+typedef struct {
+    uint32_t section, type;
+    uint64_t offset;
+    int64_t addend;
+    StrId symbol;
+    SrcLoc loc;
+} DocReloc;
+
+typedef struct {
+    AsmText *t;
+    Arena *a;
+    ElfImage *e;
+    const Target *target;
+    const char *target_at; /* the name in .target; NULL: the command line has it */
+    DocStage stage;
+    VEC(uint32_t) lines; /* offsets of the lines that are not blank */
+    uint32_t line;       /* the one being read */
+    VEC(DocSection) sections;
+    VEC(DocLabel) labels;
+    StrMap label_of; /* name -> label index + 1 */
+    VEC(DocListed) listed;
+    VEC(DocSymbol) symbols;
+    StrMap symbol_of;
+    VEC(DocReloc) relocs;
+    uint32_t section;     /* being read */
+    bool in_header;       /* before the first section */
+    bool in_gap, is_open; /* data goes to a gap, to a section */
+    bool old_form;        /* .headerflags: the files of older toolkits */
+    bool has_tables;      /* the text has the symbol table; else it is made */
+    Bytes data;           /* of the section or gap being read */
+    uint64_t zeros;
+    StrId called; /* by the instruction being read: a symbol that is not in its section */
+    struct DocEntry {
+        const char *given; /* NULL: the string at `offset` of the table */
+        uint32_t offset, section;
+        uint8_t info;
+    } * entries; /* of the text's symbol table */
+    uint32_t nentries;
+    uint32_t symtab, strtab; /* sections of the text; 0 none */
+    uint32_t positions_of, positions_at,
+        position; /* .__positions: code section, place in `data`; the last one */
+    const char *positions_start;
+} AsmDoc;
+
+/* The value of an expression (asm_expr.c). */
+typedef struct {
+    uint64_t value;
+    bool is_number; /* no name in it */
+    int addresses;  /* names of places that are added, less those that are subtracted */
+    StrId symbol;   /* the last one added: what the value is an address of, if `addresses` is 1 */
+    bool is_srel;   /* place in a section: no address, though a label */
+} DocValue;
+
+bool asm_doc_error(AsmDoc *doc, const char *p, DiagCode code, const char *what);
+bool asm_doc_fills(const AsmDoc *doc); /* values count now, not only sizes */
+bool asm_doc_expression(AsmDoc *doc, DocValue *out);
+bool asm_doc_number(AsmDoc *doc, uint64_t max, uint64_t *out);
+/* A place in code section `section` (0: not code): a number is E0358 once that has moved. */
+bool asm_doc_place(AsmDoc *doc, uint32_t section, uint64_t max, uint64_t *out);
+const DocLabel *asm_doc_label(const AsmDoc *doc, const char *name, size_t size_bytes);
+/* Index of the symbol of that name in the table of the text or the one to be made; -1 if there is none. */
+int64_t asm_doc_symbol_index(AsmDoc *doc, StrId name, uint64_t which);
+uint32_t asm_doc_section_named(const AsmDoc *doc, const char *name);
+/* The code section of function `name`, 0 if there is none. */
+uint32_t asm_doc_code_named(const AsmDoc *doc, const char *name);
+DocSymbol *asm_doc_symbol(AsmDoc *doc, StrId name); /* made if need be */
+
+/* Data directives (asm_data.c). *known: it is one. */
+bool asm_doc_data(AsmDoc *doc, const char *directive, bool *known);
+/* Directives of nvdisasm and CuAssembler (asm_nv.c). */
+bool asm_doc_nv(AsmDoc *doc, const char *directive, bool *known);
+/* Offset of `text` in string table `section`, to which it is added if need be. */
+uint32_t asm_doc_string(AsmDoc *doc, uint32_t section, const char *text);
+/* Code (asm_code.c). */
+bool asm_doc_code_line(AsmDoc *doc);
+bool asm_doc_is_instruction(const char *p);
+/* Tables for what the text names (asm_tables.c): symbols, relocations, names of sections, headers. */
+bool asm_doc_make_tables(AsmDoc *doc);
+bool asm_doc_add_relocs(AsmDoc *doc);
+#endif

@@ -1,0 +1,223 @@
+/* Directives of nvdisasm and of CuAssembler: what they say of sections and symbols.
+ *   .headerflags @"EF_CUDA_SM75 EF_CUDA_PTX_SM(EF_CUDA_SM75)"    .elftype @"ET_EXEC"
+ *   .sectioninfo @"SHI_REGISTERS=12"    .sectionflags @"SHF_BARRIERS=1"
+ *   .type k,@function    .size k,(.L_1 - k)    .global k    .weak k    .other k,@"STO_CUDA_ENTRY STV_DEFAULT"
+ * Where the text has the symbol table and the headers, it has said all of this there, and the two must agree
+ * only as far as registers and barriers go.
+ * SPDX-License-Identifier: MIT */
+#include "emit/text/asm_doc.h"
+#include <stdlib.h>
+#include <string.h>
+
+DocSymbol *asm_doc_symbol(AsmDoc *doc, StrId name) {
+    uint32_t found = strmap_get(&doc->symbol_of, name);
+    if (!found) {
+        *VEC_PUSH(doc->a, &doc->symbols) = (DocSymbol){.name = name};
+        found = doc->symbols.n;
+        strmap_put(&doc->symbol_of, doc->a, name, found);
+    }
+    return &doc->symbols.at[found - 1];
+}
+
+/* @"words", as a text with an end. */
+static bool quoted(AsmDoc *doc, char **text) {
+    size_t n;
+    if (!asm_accept(doc->t, '@'))
+        return asm_doc_error(doc, doc->t->p, DIAG_E0350, "@\"...\"");
+    if (!asm_string(doc->t, text, &n))
+        return false;
+    (*text)[n] = 0;
+    return true;
+}
+
+/* The number behind `key` in the text; false if it is not there. */
+static bool number_of(const char *text, const char *key, uint32_t *out) {
+    const char *at = strstr(text, key);
+    if (at)
+        *out = (uint32_t)strtoul(at + strlen(key), NULL, 10);
+    return at != NULL;
+}
+
+static bool header_flags(AsmDoc *doc) {
+    char *text;
+    const char *start = doc->t->p;
+    uint32_t sm, virtual_sm;
+    if (!quoted(doc, &text))
+        return false;
+    if (!number_of(text, "EF_CUDA_SM", &sm))
+        return asm_doc_error(doc, start, DIAG_E0350, "EF_CUDA_SM and a number");
+    if (!number_of(text, "EF_CUDA_PTX_SM(EF_CUDA_SM", &virtual_sm))
+        virtual_sm = sm;
+    const char *name = arena_printf(doc->a, "sm_%u", sm);
+    if (!doc->target)
+        doc->target = isa_target(name);
+    if (!doc->target)
+        return asm_doc_error(doc, start, DIAG_E0357, asm_unknown_target(doc->t, name));
+    if (!doc->has_tables && doc->stage == DOC_FILL)
+        doc->e->h.e_flags = virtual_sm << 16 | 0x500 | sm;
+    doc->old_form = true;
+    return true;
+}
+
+static bool elf_type(AsmDoc *doc) {
+    char *text;
+    const char *start = doc->t->p;
+    if (!quoted(doc, &text))
+        return false;
+    if (strcmp(text, "ET_EXEC") != 0 && strcmp(text, "ET_REL") != 0)
+        return asm_doc_error(doc, start, DIAG_E0350, "ET_EXEC or ET_REL");
+    if (!doc->has_tables)
+        doc->e->h.e_type = text[3] == 'E' ? ET_EXEC : ET_REL;
+    return true;
+}
+
+static bool section_words(AsmDoc *doc, bool info) {
+    char *text;
+    const char *start = doc->t->p;
+    if (!quoted(doc, &text))
+        return false;
+    if (doc->in_header)
+        return asm_doc_error(doc, start, DIAG_E0350, ".section before it");
+    DocSection *section = &doc->sections.at[doc->section];
+    if (info ? number_of(text, "SHI_REGISTERS=", &section->registers)
+             : number_of(text, "SHF_BARRIERS=", &section->barriers))
+        return section->registers <= 255 && section->barriers <= 127
+                   ? true
+                   : asm_doc_error(doc, start, DIAG_E0350, "at most 255 registers and 127 barriers");
+    return true;
+}
+
+static bool symbol_name(AsmDoc *doc, DocSymbol **out) {
+    const char *name;
+    asm_at_end(doc->t);
+    if (!asm_name(doc->t, &name))
+        return false;
+    *out = asm_doc_symbol(doc, str_intern_z(&doc->t->strings, name));
+    (*out)->told = true;
+    return true;
+}
+
+static bool bind_directive(AsmDoc *doc, uint8_t bind) {
+    DocSymbol *symbol;
+    if (!symbol_name(doc, &symbol))
+        return false;
+    symbol->bind = bind;
+    return true;
+}
+
+typedef struct {
+    const char *name;
+    uint8_t value;
+} Word;
+
+static bool type_directive(AsmDoc *doc) {
+    static const Word words[] = {{"@function", STT_FUNC}, {"@object", STT_OBJECT}, {"@notype", STT_NOTYPE}};
+    static const Word quoted_words[] = {
+        {"STT_CUDA_OBJECT", 13}, {"STT_CUDA_TEXTURE", 10}, {"STT_CUDA_SURFACE", 12}};
+    DocSymbol *symbol;
+    if (!symbol_name(doc, &symbol) || !asm_accept(doc->t, ','))
+        return asm_doc_error(doc, doc->t->p, DIAG_E0350, "a symbol and its type");
+    asm_at_end(doc->t);
+    const char *start = doc->t->p;
+    char *text;
+    if (start[0] == '@' && start[1] == '"') {
+        if (!quoted(doc, &text))
+            return false;
+        for (size_t i = 0; i < sizeof quoted_words / sizeof *quoted_words; i++)
+            if (strcmp(text, quoted_words[i].name) == 0) {
+                symbol->type = quoted_words[i].value;
+                return true;
+            }
+    } else {
+        const char *word = asm_word(doc->t);
+        for (size_t i = 0; word && i < sizeof words / sizeof *words; i++)
+            if (strcmp(word, words[i].name) == 0) {
+                symbol->type = words[i].value;
+                return true;
+            }
+    }
+    return asm_doc_error(doc, start, DIAG_E0350, "@function, @object or @\"STT_CUDA_...\"");
+}
+
+static bool size_directive(AsmDoc *doc) {
+    DocSymbol *symbol;
+    DocValue value;
+    if (!symbol_name(doc, &symbol) || !asm_accept(doc->t, ','))
+        return asm_doc_error(doc, doc->t->p, DIAG_E0350, "a symbol and its size");
+    symbol->size = doc->t->p;
+    return asm_doc_expression(doc, &value);
+}
+
+static bool other_directive(AsmDoc *doc) {
+    static const Word words[] = {
+        {"STV_INTERNAL", STV_INTERNAL},   {"STV_HIDDEN", STV_HIDDEN},  {"STV_PROTECTED", STV_PROTECTED},
+        {"STO_CUDA_ENTRY", STO_NV_ENTRY}, {"STO_CUDA_GLOBAL", 0x20},   {"STO_CUDA_SHARED", 0x40},
+        {"STO_CUDA_LOCAL", 0x60},         {"STO_CUDA_CONSTANT", 0x80}, {"STO_CUDA_RESERVED_SHARED", 0xa0}};
+    DocSymbol *symbol;
+    char *text;
+    if (!symbol_name(doc, &symbol) || !asm_accept(doc->t, ',') || !quoted(doc, &text))
+        return asm_doc_error(doc, doc->t->p, DIAG_E0350, "a symbol and @\"STO_... STV_...\"");
+    symbol->other = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(text, words[i].name))
+            symbol->other |= words[i].value;
+    return true;
+}
+
+/* The fields of a segment one by one, as CuAssembler has them. */
+static bool segment_field(AsmDoc *doc, const char *w) {
+    static const struct {
+        const char *name;
+        uint8_t offset;
+    } fields[] = {{".__segment_offset", offsetof(Elf64_Phdr, p_offset)},
+                  {".__segment_vaddr", offsetof(Elf64_Phdr, p_vaddr)},
+                  {".__segment_paddr", offsetof(Elf64_Phdr, p_paddr)},
+                  {".__segment_filesz", offsetof(Elf64_Phdr, p_filesz)},
+                  {".__segment_memsz", offsetof(Elf64_Phdr, p_memsz)},
+                  {".__segment_align", offsetof(Elf64_Phdr, p_align)}};
+    uint64_t v;
+    if (strcmp(w, ".__segment_startsection") == 0 || strcmp(w, ".__segment_endsection") == 0) {
+        doc->t->p += strlen(doc->t->p); /* the ranges are found from the offsets */
+        return true;
+    }
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (strcmp(fields[i].name, w) == 0) {
+            if (!asm_number(doc->t, &v))
+                return false;
+            if (doc->stage == DOC_FILL && doc->e->segments.n)
+                memcpy((char *)&doc->e->segments.at[doc->e->segments.n - 1] + fields[i].offset, &v, sizeof v);
+            return true;
+        }
+    return asm_doc_error(doc, doc->t->p, DIAG_E0351, w);
+}
+
+bool asm_doc_nv(AsmDoc *doc, const char *w, bool *known) {
+    *known = true;
+    if (strcmp(w, ".headerflags") == 0)
+        return header_flags(doc);
+    if (strcmp(w, ".elftype") == 0)
+        return elf_type(doc);
+    if (strcmp(w, ".sectioninfo") == 0 || strcmp(w, ".sectionflags") == 0)
+        return section_words(doc, w[8] == 'i');
+    if (strcmp(w, ".global") == 0)
+        return bind_directive(doc, STB_GLOBAL);
+    if (strcmp(w, ".weak") == 0)
+        return bind_directive(doc, STB_WEAK);
+    if (strcmp(w, ".local") == 0)
+        return bind_directive(doc, STB_LOCAL);
+    if (strcmp(w, ".type") == 0)
+        return type_directive(doc);
+    if (strcmp(w, ".size") == 0)
+        return size_directive(doc);
+    if (strcmp(w, ".other") == 0)
+        return other_directive(doc);
+    if (strncmp(w, ".__segment_", 11) == 0)
+        return segment_field(doc, w);
+    if (strcmp(w, ".__as_stated") == 0) {
+        if (!doc->in_header)
+            doc->sections.at[doc->section].as_stated = true;
+        return true;
+    }
+    *known = strcmp(w, ".tkinfo") == 0 || strcmp(w, ".cuinfo") == 0;
+    return true;
+}

@@ -1,0 +1,292 @@
+/* Disassembly for people: functions with what their records say, instructions with their source lines and
+ * relocations; graphs of control flow for dot(1); live registers.
+ * SPDX-License-Identifier: MIT */
+#include "emit/text/disasm_flow.h"
+#include "emit/elf/line_table.h"
+#include "base/demangle.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- source lines ---- */
+typedef struct {
+    const char *file;
+    uint32_t line;
+} SourceLine;
+
+/* Rows of the line table of one section: row k holds up to the next. */
+typedef struct {
+    Printer *p;
+    const ElfImage *e;
+    uint32_t table, code; /* sections */
+    SourceLine *lines;    /* of each instruction */
+    uint32_t ninsts;
+    const char *files[256];
+    bool here; /* the sequence is of `code` */
+    uint64_t start, last;
+    SourceLine held;
+} LineTable;
+
+static void table_unit(void *user, uint64_t at, uint64_t size_bytes) {
+    LineTable *table = user;
+    (void)at;
+    (void)size_bytes;
+    memset(table->files, 0, sizeof table->files);
+}
+
+static void table_file(void *user, uint32_t number, const char *name) {
+    LineTable *table = user;
+    if (number < sizeof table->files / sizeof *table->files)
+        table->files[number] = name;
+}
+
+/* The section that the relocation at `at` of the line table leads to. */
+static void table_start(void *user, uint64_t at, uint64_t value) {
+    LineTable *table = user;
+    const ElfImage *e = table->e;
+    table->here = false;
+    table->start = table->last = 0;
+    table->held = (SourceLine){0};
+    for (uint32_t i = 1; i < e->sections.n; i++) {
+        const ElfSection *s = &e->sections.at[i];
+        bool rela = s->h.sh_type == SHT_RELA;
+        uint64_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+        const ElfSection *symbols = s->h.sh_link < e->sections.n ? &e->sections.at[s->h.sh_link] : NULL;
+        if ((!rela && s->h.sh_type != SHT_REL) || s->h.sh_info != table->table || !s->data || !symbols ||
+            !symbols->data)
+            continue;
+        for (uint64_t k = 0; k + each <= s->h.sh_size; k += each) {
+            uint64_t symbol = get_u32(s->data + k + 12);
+            if (get_u64(s->data + k) != at || (symbol + 1) * sizeof(Elf64_Sym) > symbols->h.sh_size)
+                continue;
+            const uint8_t *p = symbols->data + symbol * sizeof(Elf64_Sym);
+            table->here = get_u16(p + 6) == table->code;
+            table->start = get_u64(p + 8) + (rela ? get_u64(s->data + k + 16) : value) - value;
+        }
+    }
+}
+
+static void table_row(void *user, uint64_t address, uint32_t file, uint32_t line) {
+    LineTable *table = user;
+    uint64_t to = (table->start + address) / INST_BYTES;
+    if (!table->here)
+        return;
+    for (uint64_t k = table->last; k < to && k < table->ninsts; k++)
+        if (table->held.line)
+            table->lines[k] = table->held;
+    table->last = to;
+    const char *name = file < sizeof table->files / sizeof *table->files ? table->files[file] : NULL;
+    table->held = (SourceLine){name ? name : "?", line};
+}
+
+/* Of the instructions of a section, from .debug_line; NULL if the file has none. */
+static const SourceLine *source_lines(Printer *printer, uint32_t code, uint32_t ninsts) {
+    uint32_t section = elf_image_find(printer->e, ".debug_line");
+    if (!section || !printer->e->sections.at[section].data)
+        return NULL;
+    LineTable table = {.p = printer, .e = printer->e, .table = section, .code = code, .ninsts = ninsts};
+    table.lines = ARENA_ARRAY(printer->a, SourceLine, ninsts + 1);
+    LineReader reader = {
+        .user = &table, .unit = table_unit, .file = table_file, .set_address = table_start, .row = table_row};
+    elf_read_lines(printer->e->sections.at[section].data, printer->e->sections.at[section].h.sh_size,
+                   &reader);
+    return table.lines;
+}
+
+/* ---- relocations ---- */
+/* What the instruction at `offset` of the section gets from the loader, or NULL. */
+static const char *relocation(Printer *printer, uint32_t code, uint64_t offset) {
+    for (uint32_t i = 1; i < printer->e->sections.n; i++) {
+        const ElfSection *s = &printer->e->sections.at[i];
+        bool rela = s->h.sh_type == SHT_RELA;
+        uint64_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+        if ((!rela && s->h.sh_type != SHT_REL) || s->h.sh_info != code || !s->data)
+            continue;
+        for (uint64_t k = 0; k + each <= s->h.sh_size; k += each) {
+            if (get_u64(s->data + k) != offset)
+                continue;
+            const char *name = disasm_symbol_name(printer->e, s->h.sh_link, get_u32(s->data + k + 12));
+            uint64_t addend = rela ? get_u64(s->data + k + 16) : 0;
+            return addend ? arena_printf(printer->a, "%s + 0x%llx", name ? name : "?",
+                                         (unsigned long long)addend)
+                          : name;
+        }
+    }
+    return NULL;
+}
+
+/* ---- code ---- */
+typedef struct {
+    Printer *p;
+    const DisasmOptions *opt;
+    uint32_t section;
+    const BinFunc *f;
+    CodeText text;
+    CodeFlow flow;
+    const SourceLine *lines;
+    SourceLine last;
+    uint32_t last_ptx;
+} Listing;
+
+static const char *shown_name(Printer *printer, const DisasmOptions *opt, const char *name) {
+    const char *plain = opt->demangle ? str_demangle(printer->a, name) : NULL;
+    return plain ? plain : name;
+}
+
+static void print_notes(Listing *listing, uint32_t i) {
+    FILE *out = listing->p->out;
+    const char *before = "\t// ", *reloc = relocation(listing->p, listing->section, (uint64_t)i * INST_BYTES);
+    if (listing->opt->live) {
+        unsigned n[4];
+        disasm_flow_count(&listing->flow, i, n);
+        fprintf(out, "%slive R %u P %u UR %u UP %u", before, n[0], n[1], n[2], n[3]);
+        before = "; ";
+    }
+    if (reloc) {
+        fputs(before, out);
+        for (const char *s = shown_name(listing->p, listing->opt, reloc); *s; s++)
+            fputc(*s >= 32 && *s < 127 ? *s : '?', out);
+        before = "; ";
+    }
+    const BinLoc *loc = listing->f && listing->f->locs ? &listing->f->locs[i] : NULL;
+    if (listing->lines && listing->lines[i].line &&
+        (listing->lines[i].line != listing->last.line || listing->lines[i].file != listing->last.file)) {
+        listing->last = listing->lines[i];
+        fputs(before, out);
+        for (const char *s = listing->last.file; *s; s++)
+            fputc(*s >= 32 && *s < 127 ? *s : '?', out);
+        fprintf(out, ":%u", listing->last.line);
+    } else if (loc && loc->ptx_line && loc->ptx_line != listing->last_ptx)
+        fprintf(out, "%sline %u", before, listing->last_ptx = loc->ptx_line);
+}
+
+static void print_instruction(Listing *listing, uint32_t i) {
+    char text[ISA_TEXT_BYTES], control[ASM_CONTROL_BYTES];
+    Control ctrl;
+    uint32_t pc = i * INST_BYTES;
+    if (!disasm_text_line(&listing->text, i, text, &ctrl)) {
+        disasm_print_raw(listing->p, listing->text.data + pc, pc, text);
+        return;
+    }
+    asm_print_control(ctrl, control);
+    fprintf(listing->p->out, "    %s  /*%04x*/  %s%s ;", control, pc, *text == '@' ? "" : "    ", text);
+    print_notes(listing, i);
+    fputc('\n', listing->p->out);
+}
+
+static void open_listing(Listing *listing, Printer *printer, const DisasmOptions *opt, uint32_t section) {
+    const ElfSection *s = &printer->e->sections.at[section];
+    *listing = (Listing){.p = printer, .opt = opt, .section = section, .f = disasm_section_func(printer, s)};
+    disasm_text_open(&listing->text, printer->a, printer->target, s, section);
+    for (uint32_t k = 0; listing->f && k < listing->f->ntables; k++)
+        for (uint32_t e = 0; e < listing->f->tables[k].ntargets; e++)
+            bs_add(&listing->text.targets, listing->f->tables[k].targets[e] / INST_BYTES);
+    disasm_flow_of(&listing->flow, printer->a, printer->target, s, listing->f);
+    if (opt->live)
+        disasm_flow_live(&listing->flow, printer->a);
+    listing->lines = source_lines(printer, section, listing->text.ninsts);
+    printer->nwords += listing->text.ninsts;
+}
+
+static void print_facts(Listing *listing, const char *name) {
+    const BinFunc *f = listing->f;
+    FILE *out = listing->p->out;
+    if (!f) {
+        fprintf(out, "%s:\n", name);
+        return;
+    }
+    fprintf(out, "%s:\t// %s: %u registers, %u barriers, %u bytes stack, %u bytes shared", name,
+            f->is_entry ? "kernel" : "function", f->nregs, f->nbarriers,
+            f->stack_bytes > f->frame_bytes ? f->stack_bytes : f->frame_bytes, f->shared_bytes);
+    if (f->is_entry)
+        fprintf(out, ", %u bytes of parameters at c[0x0][0x%x]", f->param_bytes, f->param_base);
+    fputc('\n', out);
+}
+
+static void print_listing(Printer *printer, const DisasmOptions *opt, uint32_t section) {
+    Listing l;
+    const char *name = printer->e->sections.at[section].name + strlen(".text.");
+    open_listing(&l, printer, opt, section);
+    if (opt->code_only)
+        fprintf(printer->out, "%s:\n", shown_name(printer, opt, name));
+    else
+        print_facts(&l, shown_name(printer, opt, name));
+    for (uint32_t i = 0; i < l.text.ninsts; i++) {
+        if (bs_has(&l.text.targets, i))
+            fprintf(printer->out, ".L_%u_%04x:\n", section, i * INST_BYTES);
+        print_instruction(&l, i);
+    }
+}
+
+/* ---- the graph ---- */
+static void print_dot_text(FILE *out, const char *text) {
+    for (const char *s = text; *s; s++)
+        if (strchr("\\\"{}<>|", *s))
+            fprintf(out, "\\%c", *s);
+        else
+            fputc(*s >= 32 && *s < 127 ? *s : '?', out);
+}
+
+static void print_graph(Printer *printer, const DisasmOptions *opt, uint32_t section) {
+    Listing l;
+    const char *name = printer->e->sections.at[section].name + strlen(".text.");
+    open_listing(&l, printer, opt, section);
+    fprintf(printer->out, "subgraph cluster_%u {\n  label=\"", section);
+    print_dot_text(printer->out, shown_name(printer, opt, name));
+    fprintf(printer->out, "\";\n");
+    for (uint32_t k = 0; k < l.flow.nblocks; k++) {
+        const FlowBlock *block = &l.flow.blocks[k];
+        fprintf(printer->out, "  b%u_%u [label=\"{", section, k);
+        for (uint32_t i = block->first; i < block->end; i++) {
+            char text[ISA_TEXT_BYTES];
+            disasm_text_line(&l.text, i, text, NULL);
+            fprintf(printer->out, "%04x  ", i * INST_BYTES);
+            print_dot_text(printer->out, text);
+            fputs("\\l", printer->out);
+        }
+        fprintf(printer->out, "}\"];\n");
+    }
+    for (uint32_t k = 0; k < l.flow.nblocks; k++) {
+        for (uint32_t n = 0; n < l.flow.blocks[k].nnext; n++)
+            fprintf(printer->out, "  b%u_%u -> b%u_%u;\n", section, k, section, l.flow.blocks[k].next[n]);
+        if (l.flow.blocks[k].unknown_next)
+            fprintf(printer->out, "  b%u_%u -> elsewhere_%u;\n", section, k, section);
+    }
+    fputs("}\n", printer->out);
+}
+
+/* ---- the file ---- */
+static void print_variables(Printer *printer, const DisasmOptions *opt) {
+    static const char *const spaces[] = {".global", ".const", ".shared"};
+    for (uint32_t i = 0; printer->binary && i < printer->binary->nvars; i++) {
+        const BinVar *var = &printer->binary->vars[i];
+        fprintf(printer->out, "%s %s, %llu, %llu%s\n", var->space < 3 ? spaces[var->space] : "?",
+                shown_name(printer, opt, var->name), (unsigned long long)var->size_bytes,
+                (unsigned long long)var->align_bytes, var->init ? "\t// initialized" : "");
+    }
+}
+
+void disasm_print_listing(Printer *printer, const DisasmOptions *opt, uint32_t only) {
+    bool graph = opt->form == DISASM_GRAPH;
+    if (graph)
+        fputs("digraph code {\nnode [shape=record, fontname=\"monospace\"];\n", printer->out);
+    else if (!opt->code_only && !only) {
+        fprintf(printer->out, "// %s of %s; --sections for the whole file\n.target %s\n",
+                printer->e->h.e_type == ET_REL ? "relocatable code" : "code",
+                isa_target_name(printer->target), isa_target_name(printer->target));
+        print_variables(printer, opt);
+    }
+    bool first = only || opt->code_only;
+    for (uint32_t i = 1; i < printer->e->sections.n; i++) {
+        if (!disasm_is_code(&printer->e->sections.at[i]) || (only && i != only))
+            continue;
+        if (!graph && !first)
+            fputc('\n', printer->out);
+        first = false;
+        if (graph)
+            print_graph(printer, opt, i);
+        else
+            print_listing(printer, opt, i);
+    }
+    if (graph)
+        fputs("}\n", printer->out);
+}

@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+"""edits.py HEDDLE SAMPLES WORK [PTXAS] [NVDISASM]: binaries edited by hand.
+
+Twelve edits of the text that `heddle disasm --sections` prints, on our binaries and on those of ptxas (-lineinfo, -g,
+relocatable, with jump tables): the edited text is assembled and the binary is validated against the PTX of the unedited
+one, or against PTX with the same change; or it is refused, with a reason. nvdisasm reads what is assembled.
+SPDX-License-Identifier: MIT"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+heddle, samples, work = sys.argv[1:4]
+ptxas, nvdisasm = (sys.argv[4:] + ["", ""])[:2]
+NOP = "    [B------:R-:W-:-:S05] NOP ;"
+failures, counts = [], {}
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout + done.stderr
+
+
+def is_code(line):
+    return re.match(r"(\.\S+: )*\s*\[B", line) is not None
+
+
+class Text:
+    """The text of a binary, by lines; `code` finds the lines of the section of one function."""
+
+    def __init__(self, binary, function):
+        status, text = run(heddle, "disasm", "--sections", binary)
+        if status:
+            raise SystemExit(text)
+        self.lines = text.split("\n")
+        self.function = function
+
+    def code(self):
+        start = self.lines.index('\t.section\t".text.%s"' % self.function)
+        end = next((i for i in range(start + 1, len(self.lines)) if self.lines[i].startswith("\t.section")), len(self.lines))
+        return [i for i in range(start, end) if is_code(self.lines[i])]
+
+    def find(self, pattern, last=False):
+        found = [i for i in self.code() if re.search(pattern, self.lines[i])]
+        return (found[-1] if last else found[0]) if found else None
+
+    def assemble(self, name):
+        text = os.path.join(work, name + ".sass")
+        with open(text, "w") as out:
+            out.write("\n".join(self.lines))
+        return run(heddle, "asm", text, "-o", os.path.join(work, name + ".cubin"))
+
+
+# ---- the edits: each changes the text, or says False where there is nothing of the kind ----
+def nop_first(t):
+    t.lines.insert(t.code()[0], NOP)
+
+
+def nop_between(t):
+    at = t.find(r"\bBRA `|BRX |BSSY ") or t.find(r"EXIT")
+    t.lines.insert(at, NOP)
+
+
+def nop_behind(t):
+    t.lines.insert(t.find(r"EXIT", last=True) + 1, NOP)
+
+
+def removed(t):
+    """A NOP of the padding, or one that stood in front: what is behind it moves down."""
+    nop_first(t)
+    t.lines.remove(NOP)
+    at = t.find(r"  NOP ;", last=True)
+    if at is None:
+        return False
+    del t.lines[at]
+
+
+def renumbered(t):
+    """A register that is written and read in one block becomes R100: the register count follows."""
+    at = t.find(r"\bEXIT")
+    t.lines.insert(t.code()[0], "    [B------:R-:W-:-:S05] MOV R100, RZ ;")
+    return at is not None
+
+
+def moved(t):
+    """The last block before the final branch to itself goes to the end: a jump leads there, one leads back."""
+    at = t.find(r"S2R |S2UR ") or t.code()[1]
+    if t.lines[at].startswith("."):
+        return False
+    line = t.lines[at]
+    end = t.code()[-1]
+    waits = "    [B012345:R-:W-:-:S05] "
+    t.lines[at] = waits + "BRA `(.Lmoved) ;\n.Lback:"
+    t.lines.insert(end + 1, ".Lmoved:\n" + line + "\n    [B012345:R-:W-:-:S05] BRA `(.Lback) ;")
+
+
+def doubled(t):
+    """An instruction that may be done twice is: R = R & R."""
+    t.lines.insert(t.code()[0] + 1, "    [B012345:R-:W-:Y:S15] LOP3.LUT R1, R1, R1, RZ, 0xc0, !PT ;\n" * 2 + NOP)
+
+
+def constant(t):
+    """An immediate is written in another way: through an expression."""
+    for i in t.code():
+        found = re.search(r"(?<=, )0x([0-9a-f]+)(?= ;|,)", t.lines[i])
+        if found and not t.lines[i].startswith(".") and re.search(r"IMAD|IADD3|ISETP|SHF|LOP3", t.lines[i]):
+            v = int(found.group(1), 16)
+            if v and v < 1 << 30:
+                t.lines[i] = t.lines[i][: found.start()] + "(0x%x + 1)" % (v - 1) + t.lines[i][found.end() :]
+                return None
+    return False
+
+
+def grown(t):
+    """The symbol of the function is that of a longer one."""
+    end = t.code()[-1]
+    t.lines.insert(end + 1, (NOP + "\n") * 8 + NOP)
+
+
+def barrier(t):
+    """One more named barrier, which all threads reach: none are waited for but those of the block."""
+    t.lines.insert(t.code()[0] + 1, "    [B012345:R-:W-:Y:S15] BAR.SYNC 0x3 ;")
+    t.barriers = 4
+
+
+def reuse(t):
+    at = t.find(r"\.reuse")
+    if at is None:
+        return False
+    t.lines[at] = t.lines[at].replace(".reuse", "")
+
+
+def scoreboard(t):
+    """Wait for all scoreboards everywhere."""
+    for i in t.code():
+        t.lines[i] = re.sub(r"\[B[0-5-]{6}:", "[B012345:", t.lines[i])
+
+
+EDITS = [nop_first, nop_between, nop_behind, removed, renumbered, moved, doubled, constant, grown, barrier, reuse, scoreboard]
+
+
+def count(what):
+    counts[what] = counts.get(what, 0) + 1
+
+
+def looks_right(name, binary, t):
+    """What nvdisasm and our own reader make of it."""
+    if ".rel." not in name: # those are shown, not loaded
+        status, text = run(heddle, "check", "--no-hazards", binary)
+        if status not in (0, 1) or "error E04" in text:
+            failures.append("%s: not read: %s" % (name, text[:300]))
+    if nvdisasm and "bru1" not in name:
+        status, text = run(nvdisasm, binary)
+        if status or "fatal" in text or "error" in text.lower().split("\n")[0]:
+            failures.append("%s: nvdisasm: %s" % (name, text[:200]))
+        else:
+            count("read by nvdisasm")
+
+
+def try_edit(edit, name, binary, function, ptx, launch, refused_for):
+    t = Text(binary, function)
+    if edit(t) is False:
+        count("nothing to edit")
+        return
+    name = "%s.%s" % (name, edit.__name__)
+    status, text = t.assemble(name)
+    out = os.path.join(work, name + ".cubin")
+    if status:
+        if refused_for and re.search(refused_for, text):
+            count("refused")
+        else:
+            failures.append("%s: refused: %s" % (name, text[:400]))
+        return
+    count("assembled")
+    looks_right(name, out, t)
+    if launch:
+        status, text = run(heddle, "validate", ptx, out, "--launch", launch)
+        if status:
+            failures.append("%s: %s" % (name, text[:600]))
+        else:
+            count("ran as before")
+
+
+def all_edits(name, binary, function, ptx, launch, refused_for=None):
+    for edit in EDITS:
+        try_edit(edit, name, binary, function, ptx, launch, refused_for)
+
+
+JUMPS = """.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry jumps(.param .u64 p, .param .u32 n)
+{ .reg .b32 %r<9>; .reg .b64 %d<4>;
+ ld.param.u64 %d1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r5, %tid.x; mul.wide.u32 %d2, %r5, 4;
+ add.s64 %d1, %d1, %d2; ld.global.u32 %r2, [%d1]; and.b32 %r3, %r2, 3;
+ ts: .branchtargets A, B, C, A;
+ brx.idx %r3, ts;
+A: add.u32 %r4, %r2, %r1; bra.uni E;
+B: mul.lo.u32 %r4, %r2, %r1; bra.uni E;
+C: div.u32 %r4, %r2, %r1;
+E: st.global.u32 [%d1], %r4; ret; }
+"""
+JUMPS_LAUNCH = """{"module": "jumps.ptx",
+ "buffers": {"v": {"type": "u32", "count": 64, "init": "iota"}},
+ "launches": [{"kernel": "jumps", "grid": [1, 1, 1], "block": [64, 1, 1], "args": ["v", "u32:7"]}]}
+"""
+
+
+# Functions whose addresses stand in a variable.
+POINTERS = """.version 7.8
+.target sm_75
+.address_size 64
+.func (.param .u32 r) one(.param .u32 a)
+{ .reg .b32 %r<3>; ld.param.u32 %r1, [a]; add.u32 %r2, %r1, 5; st.param.u32 [r], %r2; ret; }
+.func (.param .u32 r) two(.param .u32 a)
+{ .reg .b32 %r<3>; ld.param.u32 %r1, [a]; mul.lo.u32 %r2, %r1, 7; st.param.u32 [r], %r2; ret; }
+.global .align 8 .u64 table[2] = {one, two};
+.visible .entry pointers(.param .u64 p, .param .u32 n)
+{ .reg .b32 %r<9>; .reg .b64 %d<6>;
+ ld.param.u64 %d1, [p]; ld.param.u32 %r1, [n]; and.b32 %r1, %r1, 1; mov.u32 %r5, %tid.x; mul.wide.u32 %d2, %r5, 4;
+ add.s64 %d1, %d1, %d2; mul.wide.u32 %d3, %r1, 8; mov.u64 %d4, table; add.s64 %d4, %d4, %d3; ld.global.u64 %d5, [%d4];
+ ld.global.u32 %r2, [%d1];
+ { .param .u32 a; .param .u32 r; st.param.u32 [a], %r2;
+ proto: .callprototype (.param .u32 _) _ (.param .u32 _);
+ call (r), %d5, (a), proto;
+ ld.param.u32 %r3, [r]; }
+ st.global.u32 [%d1], %r3; ret; }
+"""
+
+
+def retarget(ptx, sm, out):
+    with open(ptx) as source, open(out, "w") as f:
+        f.write(re.sub(r"(?m)^\.target.*", ".target sm_%d" % sm, source.read()))
+
+
+def launch_without_files(sample):
+    """The sample's launch without what it says of files: they are made by other tests."""
+    with open(os.path.join(samples, sample + ".json")) as f:
+        launch = json.load(f)
+    launch.pop("checks", None)
+    launch["module"] = os.path.join(samples, sample + ".ptx")
+    if "@" in json.dumps(launch):
+        return "auto"
+    out = os.path.join(work, sample + ".json")
+    with open(out, "w") as f:
+        json.dump(launch, f)
+    return out
+
+
+def main():
+    os.makedirs(work, exist_ok=True)
+    jumps = os.path.join(work, "jumps.ptx")
+    with open(jumps, "w") as f:
+        f.write(JUMPS)
+    with open(os.path.join(work, "jumps.json"), "w") as f:
+        f.write(JUMPS_LAUNCH)
+    pointers = os.path.join(work, "pointers.ptx")
+    with open(pointers, "w") as f:
+        f.write(POINTERS)
+    with open(os.path.join(work, "pointers.json"), "w") as f:
+        f.write(JUMPS_LAUNCH.replace("jumps", "pointers"))
+    programs = [(name, ptx, os.path.join(work, name + ".json"), name) for name, ptx in (("jumps", jumps), ("pointers", pointers))]
+    for sample, function in (("collatz", None), ("warpscan", None), ("calls", None)):
+        ptx = os.path.join(samples, sample + ".ptx")
+        with open(ptx) as f:
+            names = re.findall(r"\.entry\s+(\w+)", f.read())
+        programs.append((sample, ptx, launch_without_files(sample), function or names[0]))
+    for sample, ptx, launch, function in programs:
+        for target in ("bru1", "sm_90"):
+            name = "%s.%s" % (sample, target)
+            binary = os.path.join(work, name + ".cubin")
+            status, text = run(heddle, "compile", "-t", target, ptx, "-o", binary)
+            if status:
+                raise SystemExit(text)
+            all_edits(name, binary, function, ptx, launch)
+        for sm in (75, 90) if ptxas else ():
+            made = os.path.join(work, "%s.sm_%d.ptx" % (sample, sm))
+            retarget(ptx, sm, made)
+            # a caller's return address may stand in a register where nothing shows that it is one
+            why = {"calls": r"error E0358.*a number here means it", "pointers": r"error E0358: numbers here mean places"}.get(sample)
+            forms = [("lineinfo", ["-lineinfo"], why), ("rel", ["-c"], why)]
+            if sample == "calls":
+                forms.append(("debug", ["-g"], r"error E0358"))
+            for form, options, refused_for in forms:
+                name = "%s.ptxas%d.%s" % (sample, sm, form)
+                binary = os.path.join(work, name + ".cubin")
+                status, text = run(ptxas, "-arch=sm_%d" % sm, *options, made, "-o", binary)
+                if status:
+                    continue
+                all_edits(name, binary, function, made, None if form == "rel" else launch, refused_for)
+    print(", ".join("%d %s" % (n, what) for what, n in sorted(counts.items())))
+    for line in failures:
+        print("FAIL:", line[:400])
+    sys.exit(1 if failures else 0)
+
+
+main()

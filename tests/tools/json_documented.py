@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""json_documented.py HEDDLE DOC SAMPLES DIR: what `--json` prints is what docs/json.md says. Every command of its headings runs; each
+member that is printed stands in the table with its type, and each of the table is printed unless it is optional.
+SPDX-License-Identifier: MIT"""
+import fnmatch
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+heddle, doc, samples, folder = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
+folder.mkdir(parents=True, exist_ok=True)
+STORE = """.version 7.0
+.target sm_75
+.address_size 64
+.entry k(.param .u64 p) {
+    .reg .u64 %a<3>; .reg .u32 %r<3>; .reg .pred %q;
+    ld.param.u64 %a1, [p];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %a2, %r1, 4;
+    add.u64 %a1, %a1, %a2;
+    setp.ge.u32 %q, %r1, 32;
+    @%q bra DONE;
+    st.global.u32 [%a1], %r1;
+DONE:
+    ret;
+}
+"""
+(folder / "store.ptx").write_text(STORE)
+loop = samples / "mandelbrot.ptx"
+subprocess.run([heddle, "compile", loop, "-o", folder / "good.cubin"], check=True)
+subprocess.run([heddle, "mutate", folder / "good.cubin", "--apply", "drop-bsync:0", "-o", folder / "bad.cubin"], check=True)
+
+
+def kind(value):
+    return {dict: "object", list: "list", str: "text", bool: "boolean"}.get(type(value), "number")
+
+
+def members(value, path, out):
+    if path:
+        out.setdefault(path, set()).add(kind(value))
+    inner = value.items() if isinstance(value, dict) else (("[]", x) for x in value) if isinstance(value, list) else ()
+    for name, x in inner:
+        members(x, path + name if name == "[]" or not path else f"{path}.{name}", out)
+
+
+failed = seen = 0
+for section in re.split(r"(?m)^## ", doc.read_text())[1:]:
+    command = section.split("\n")[0]
+    words = command.split()[1:]
+    file = folder / "store.ptx" if "--arg" in words else loop
+    words = [str(folder / "bad.cubin") if w == "BAD.cubin" else str(file) if w == "K.ptx" else w for w in words]
+    done = subprocess.run([heddle, *words], capture_output=True, text=True, timeout=120)
+    try:
+        printed = {}
+        members(json.loads(done.stdout), "", printed)
+    except ValueError:
+        print(f"{command}: no JSON: {done.stdout[:200]}{done.stderr[:200]}")
+        failed = 1
+        continue
+    told = {}
+    for names, said in re.findall(r"(?m)^\| (`[^|]*) \| ([a-z]+(?: \(optional\))?) \|", section):
+        for name in re.findall(r"`([^`]+)`", names):
+            told[name] = said.split()
+    for name, kinds in printed.items():
+        seen += 1
+        match = [row for pattern, row in told.items() if pattern == name or "*" in pattern and fnmatch.fnmatch(name, pattern)]
+        if not match or kinds != {match[0][0]}:
+            print(f"{command}: {name} is {'/'.join(kinds)}, the table says {match[0][0] if match else 'nothing'}")
+            failed = 1
+    for name, row in told.items():
+        if "*" not in name and name not in printed and len(row) == 1:
+            print(f"{command}: {name} is not printed")
+            failed = 1
+sys.exit(1 if failed or seen < 90 else 0)

@@ -1,0 +1,252 @@
+/* Device memory over several launches, what a module says of its kernels, diagnostics in parts, and four
+ * threads at once: the public library as a user links it. Expected values are computed here.
+ * SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <heddle.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* p[i] = p[i] * 3 + bias[0]; calls counts the threads. last[] is of another kernel. */
+static const char text[] =
+    ".version 7.0\n.target sm_75\n.address_size 64\n"
+    ".const .align 4 .u32 bias = 7;\n.global .align 4 .u32 calls = 5;\n"
+    ".visible .entry step(.param .u64 p, .param .u32 n)\n.maxntid 64, 2, 1\n{\n"
+    "  .reg .u64 %a<4>;\n  .reg .u32 %r<8>;\n  .reg .pred %q;\n  .shared .align 4 .b8 sh[256];\n"
+    "  ld.param.u64 %a1, [p];\n  ld.param.u32 %r1, [n];\n  mov.u32 %r2, %tid.x;\n"
+    "  setp.ge.u32 %q, %r2, %r1;\n  @%q bra done;\n  mul.wide.u32 %a2, %r2, 4;\n  add.u64 %a1, %a1, %a2;\n"
+    "  ld.global.u32 %r3, [%a1];\n  ld.const.u32 %r4, [bias];\n  mad.lo.u32 %r3, %r3, 3, %r4;\n"
+    "  st.global.u32 [%a1], %r3;\n  mov.u32 %r5, sh;\n  red.global.add.u32 [calls], 1;\ndone:\n"
+    "  bar.sync 1;\n  ret;\n}\n"
+    ".visible .entry other() { .reg .u32 %r; mov.u32 %r, 0; st.global.u32 [calls], %r; trap; }\n";
+enum { N = 40, ROUNDS = 3 };
+
+typedef struct {
+    HdContext *c;
+    HdModule *ptx, *binary;
+    HdMemory *memory;
+    uint64_t p;
+} World;
+
+static void open_world(World *w, const char *target) {
+    w->c = hd_create(NULL);
+    assert_int_equal(hd_parse(w->c, "step.ptx", text, sizeof text - 1, &w->ptx), HD_OK);
+    assert_int_equal(hd_compile(w->ptx, &(HdCompileOptions){.target = target, .opt_level = 2}, &w->binary),
+                     HD_OK);
+    assert_int_equal(hd_memory(w->c, &w->memory), HD_OK);
+    assert_int_equal(hd_allocate(w->memory, N * sizeof(uint32_t), &w->p), HD_OK);
+    assert_true(w->p != 0 && w->p % 256 == 0);
+}
+
+static HdStatus step(const World *w, HdModule *module, const char *kernel) {
+    uint32_t n = N;
+    HdArg args[] = {{.value = &w->p, .size_bytes = 8}, {.value = &n, .size_bytes = 4}};
+    HdLaunch launch = {.kernel = kernel,
+                       .grid = {1, 1, 1},
+                       .block = {64, 1, 1},
+                       .args = args,
+                       .nargs = strcmp(kernel, "step") == 0 ? 2 : 0,
+                       .memory = w->memory};
+    return module == w->ptx ? hd_interpret(module, &launch) : hd_launch(module, &launch);
+}
+
+static uint32_t after_rounds(uint32_t start, uint32_t rounds, uint32_t bias) {
+    while (rounds--)
+        start = start * 3 + bias;
+    return start;
+}
+
+/* Copies in, launches `ROUNDS` times on machine and interpreter in turn, copies out; a changed constant, a
+ * variable. */
+static bool run_stream(World *w) {
+    uint32_t data[N], calls, bias = 11;
+    uint64_t at;
+    size_t size;
+    bool good = true;
+    for (uint32_t i = 0; i < N; i++)
+        data[i] = i;
+    good &= hd_write(w->memory, w->p, data, sizeof data) == HD_OK;
+    for (int k = 0; k < ROUNDS; k++)
+        good &= step(w, k % 2 ? w->ptx : w->binary, "step") == HD_OK;
+    good &= hd_read(w->memory, w->p, data, sizeof data) == HD_OK;
+    for (uint32_t i = 0; i < N; i++)
+        good &= data[i] == after_rounds(i, ROUNDS, 7);
+    good &= hd_variable(w->memory, w->binary, "calls", &at, &size) == HD_OK && size == 4;
+    good &= hd_read(w->memory, at, &calls, 4) == HD_OK && calls == 5 + ROUNDS * N;
+    good &= hd_variable(w->memory, w->ptx, "bias", &at, NULL) == HD_OK;
+    good &= hd_write(w->memory, at, &bias, 4) == HD_OK;
+    good &= step(w, w->ptx, "step") == HD_OK;
+    uint32_t again[N];
+    good &= hd_read(w->memory, w->p, again, sizeof again) == HD_OK;
+    for (uint32_t i = 0; i < N; i++)
+        good &= again[i] == data[i] * 3 + 11;
+    return good;
+}
+
+static void test_stream(void **state) {
+    (void)state;
+    static const char *const targets[] = {"bru1", "sm_75", "sm_90"};
+    for (unsigned k = 0; k < 3; k++) {
+        World w;
+        open_world(&w, targets[k]);
+        assert_true(run_stream(&w));
+        hd_destroy(w.c);
+    }
+}
+
+static void test_constant_on_machine(void **state) {
+    (void)state;
+    World w;
+    uint32_t bias = 100, data[N] = {1};
+    uint64_t at;
+    open_world(&w, "sm_80");
+    assert_int_equal(hd_variable(w.memory, w.binary, "bias", &at, NULL), HD_OK);
+    assert_int_equal(hd_write(w.memory, at, &bias, 4), HD_OK);
+    assert_int_equal(hd_write(w.memory, w.p, data, sizeof data), HD_OK);
+    assert_int_equal(step(&w, w.binary, "step"), HD_OK);
+    assert_int_equal(hd_read(w.memory, w.p, data, sizeof data), HD_OK);
+    assert_int_equal(data[0], 103);
+    assert_int_equal(data[1], 100);
+    hd_destroy(w.c);
+}
+
+static void test_ends(void **state) {
+    (void)state;
+    World w;
+    uint64_t at, second;
+    uint32_t calls;
+    open_world(&w, NULL);
+    assert_int_equal(step(&w, w.binary, "other"), HD_ERR_TRAP); /* keeps what it wrote */
+    assert_int_equal(hd_variable(w.memory, w.binary, "calls", &at, NULL), HD_OK);
+    assert_int_equal(hd_read(w.memory, at, &calls, 4), HD_OK);
+    assert_int_equal(calls, 0);
+    assert_int_equal(hd_allocate(w.memory, 16, &second), HD_OK);
+    assert_true(second != w.p);
+    assert_int_equal(hd_release(w.memory, w.p), HD_OK);
+    assert_int_equal(hd_release(w.memory, w.p), HD_ERR_USAGE);
+    assert_int_equal(hd_release(w.memory, second + 4), HD_ERR_USAGE);
+    assert_int_equal(hd_release(w.memory, at), HD_ERR_USAGE);  /* a variable */
+    assert_int_equal(step(&w, w.binary, "step"), HD_ERR_TRAP); /* of what is released */
+    assert_int_equal(hd_write(w.memory, second + 8, &calls, 16), HD_ERR_USAGE);
+    assert_int_equal(hd_read(w.memory, 0, &calls, 4), HD_ERR_USAGE);
+    assert_int_equal(hd_allocate(w.memory, 0, &at), HD_ERR_USAGE);
+    assert_int_equal(at, 0);
+    assert_int_equal(hd_variable(w.memory, w.binary, "none", &at, NULL), HD_ERR_INPUT);
+    HdArg buffer = {.buffer = &calls, .size_bytes = 4};
+    HdLaunch launch = {.kernel = "step",
+                       .grid = {1, 1, 1},
+                       .block = {1, 1, 1},
+                       .args = &buffer,
+                       .nargs = 1,
+                       .memory = w.memory};
+    assert_int_equal(hd_launch(w.binary, &launch), HD_ERR_USAGE);
+    char *report;
+    launch.nargs = 0;
+    assert_int_equal(hd_validate(w.ptx, w.binary, &launch, &report), HD_ERR_USAGE);
+    HdContext *other = hd_create(NULL); /* whose memory this is not */
+    HdMemory *memory = NULL;
+    assert_int_equal(hd_memory(other, &memory), HD_OK);
+    launch.memory = memory;
+    assert_int_equal(hd_launch(w.binary, &launch), HD_ERR_USAGE);
+    hd_destroy(other);
+    hd_destroy(w.c);
+}
+
+static void test_kernels(void **state) {
+    (void)state;
+    World w;
+    HdKernel *kernels;
+    size_t n;
+    open_world(&w, "sm_80");
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(hd_kernels(k ? w.binary : w.ptx, &kernels, &n), HD_OK);
+        assert_int_equal(n, 2);
+        const HdKernel *step_kernel = strcmp(kernels[0].name, "step") == 0 ? &kernels[0] : &kernels[1];
+        assert_string_equal(step_kernel->name, "step");
+        assert_int_equal(step_kernel->nparams, 2);
+        assert_int_equal(step_kernel->params[0].size_bytes, 8);
+        assert_int_equal(step_kernel->params[1].offset_bytes, 8);
+        assert_int_equal(step_kernel->params[1].size_bytes, 4);
+        assert_int_equal(step_kernel->param_bytes, 12);
+        assert_int_equal(step_kernel->max_block[0], 64);
+        assert_int_equal(step_kernel->max_block[1], 2);
+        assert_int_equal(step_kernel->req_block[0], 0);
+        assert_int_equal(step_kernel->barriers, k ? 2 : 0);
+        assert_int_equal(step_kernel->shared_bytes, k ? 256 : 0);
+        assert_true(k ? step_kernel->registers >= 4 : step_kernel->registers == 0);
+        hd_free(kernels);
+    }
+    assert_int_equal(hd_kernels(NULL, &kernels, &n), HD_ERR_USAGE);
+    hd_destroy(w.c);
+}
+
+static void keep(void *user, const HdDiagnostic *d) {
+    char *out = user;
+    snprintf(out, 300, "%s|%s|%u|%u|%s|%s|%s", d->code, d->file, d->line, d->column, d->text, d->reg,
+             d->function);
+}
+
+static void test_diagnostic(void **state) {
+    (void)state;
+    static const char wrong[] =
+        ".version 7.0\n.target sm_75\n.entry k() {\n .reg .u32 %r;\n add.u32 %r, %r;\n}\n";
+    char seen[300] = "";
+    HdContext *c = hd_create(&(HdOptions){.diagnostic = keep, .user = seen});
+    HdModule *m;
+    assert_int_equal(hd_parse(c, "w.ptx", wrong, sizeof wrong - 1, &m), HD_ERR_INPUT);
+    assert_string_equal(seen, "E0108|w.ptx|5|2|add.u32 takes 3 operands, 2 given|%r|k");
+    hd_destroy(c);
+}
+
+/* A launch that is given: inferred ones have a limit of time, which ThreadSanitizer takes long to. */
+static bool validates(const World *w) {
+    uint32_t data[N] = {1, 2, 3}, n = N;
+    HdArg args[] = {{.buffer = data, .size_bytes = sizeof data}, {.value = &n, .size_bytes = 4}};
+    HdLaunch launch = {.kernel = "step", .grid = {1, 1, 1}, .block = {64, 1, 1}, .args = args, .nargs = 2};
+    return hd_validate(w->ptx, w->binary, &launch, NULL) == HD_OK;
+}
+
+static void *one_thread(void *user) {
+    bool *good = user;
+    for (int round = 0; round < 3; round++) {
+        World w;
+        char *report = NULL;
+        w.c = hd_create(NULL);
+        *good =
+            *good && hd_parse(w.c, "step.ptx", text, sizeof text - 1, &w.ptx) == HD_OK &&
+            hd_compile(w.ptx, &(HdCompileOptions){.target = "sm_80", .opt_level = 3}, &w.binary) == HD_OK &&
+            hd_memory(w.c, &w.memory) == HD_OK && hd_allocate(w.memory, N * 4, &w.p) == HD_OK &&
+            run_stream(&w) && hd_check(w.binary, NULL, &report) == HD_OK && validates(&w);
+        hd_free(report);
+        hd_destroy(w.c);
+    }
+    return NULL;
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    bool good[THREADS];
+    for (int k = 0; k < THREADS; k++) {
+        good[k] = true;
+        assert_int_equal(pthread_create(&threads[k], NULL, one_thread, &good[k]), 0);
+    }
+    for (int k = 0; k < THREADS; k++) {
+        pthread_join(threads[k], NULL);
+        assert_true(good[k]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stream),     cmocka_unit_test(test_constant_on_machine),
+        cmocka_unit_test(test_ends),       cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_diagnostic), cmocka_unit_test(test_threads)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,41 @@
+/* Values of options that several numbers or words make up.
+ * SPDX-License-Identifier: MIT */
+#include "tools/option_values.h"
+#include "sim/machine/policy.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cli_extent(struct argp_state *state, const char *text, const char *what, uint32_t out[3]) {
+    const char *s = text;
+    out[1] = out[2] = 1;
+    for (int i = 0; i < 3; i++) {
+        char *end;
+        unsigned long v = strtoul(s, &end, 10);
+        if (!isdigit((unsigned char)*s) || v == 0 || v > UINT32_MAX || (*end && *end != ','))
+            break;
+        out[i] = (uint32_t)v;
+        if (!*end)
+            return;
+        s = end + 1;
+    }
+    argp_error(state, "%s: '%s' is not X, X,Y or X,Y,Z", what, text);
+}
+
+void cli_policy(struct argp_state *state, MachineOptions *options, const char *text) {
+    for (const char *s = text;;) {
+        size_t n = strcspn(s, ","), name = strcspn(s, ":,");
+        bool known = machine_policy_parse(&options->policies, s, name);
+        if (known && name < n) { /* random:SEED */
+            char *end;
+            options->seed = strtoull(s + name + 1, &end, 10);
+            known = options->lane_choice == MACHINE_LANE_RANDOM && isdigit((unsigned char)s[name + 1]) &&
+                    end == s + n;
+        }
+        if (!known)
+            argp_error(state, "--policy: '%.*s' is unknown", (int)n, s);
+        if (!known || !s[n])
+            return;
+        s += n + 1;
+    }
+}

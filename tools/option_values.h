@@ -1,0 +1,11 @@
+/* Values of options that several numbers or words make up. What is wrong ends the program, as argp does it.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_TOOLS_OPTION_VALUES_H
+#define HEDDLE_TOOLS_OPTION_VALUES_H
+#include "tools/cli.h"
+
+/* "4,2": {4, 2, 1}; `what` is the option's name. */
+void cli_extent(struct argp_state *state, const char *text, const char *what, uint32_t out[3]);
+/* "oldest,random:7" */
+void cli_policy(struct argp_state *state, MachineOptions *options, const char *text);
+#endif

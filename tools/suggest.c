@@ -1,0 +1,76 @@
+/* "did you mean": the name nearest to what was typed, by single letters added, left out, changed or
+ * exchanged. SPDX-License-Identifier: MIT */
+#include "tools/cli.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_NAME = 40 };
+
+static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
+
+/* Optimal string alignment distance; names beyond MAX_NAME are far from everything. */
+static unsigned distance(const char *a, size_t na, const char *b, size_t nb) {
+    unsigned rows[MAX_NAME + 1][MAX_NAME + 1];
+    if (na > MAX_NAME || nb > MAX_NAME)
+        return UINT32_MAX;
+    for (size_t i = 0; i <= na; i++)
+        for (size_t j = 0; j <= nb; j++) {
+            if (!i || !j) {
+                rows[i][j] = (unsigned)(i + j);
+                continue;
+            }
+            unsigned best = least(rows[i - 1][j], rows[i][j - 1]) + 1;
+            best = least(best, rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                best = least(best, rows[i - 2][j - 2] + 1);
+            rows[i][j] = best;
+        }
+    return rows[na][nb];
+}
+
+void cli_suggest(Suggestion *suggestion, const char *name) {
+    unsigned far = distance(suggestion->typed, suggestion->size, name, strlen(name));
+    unsigned most = suggestion->size < 4 ? 1 : suggestion->size < 8 ? 2 : 3;
+    if (far <= most && (!suggestion->best || far < suggestion->distance)) {
+        suggestion->best = name;
+        suggestion->distance = far;
+    }
+}
+
+/* ---- options ---- */
+
+/* The option that a word with two dashes names, or begins to name; NULL: there is none. */
+static const struct argp_option *named_option(const struct argp_option *all, const char *name, size_t size) {
+    for (const struct argp_option *o = all; o->name; o++)
+        if (strncmp(o->name, name, size) == 0)
+            return o;
+    return NULL;
+}
+
+/* A long option that there is not, with the one most like it; argp would only say that it is not recognised.
+ */
+void cli_reject_unknown(const Command *command, const struct argp_option *all, int argc, char **argv) {
+    for (int k = 1; k < argc && strcmp(argv[k], "--") != 0; k++) {
+        const char *name = argv[k] + 2;
+        size_t size = strcspn(argv[k], "=") - 2;
+        if (argv[k][0] == '-' && argv[k][1] && argv[k][1] != '-' && !argv[k][2])
+            for (const struct argp_option *o = all; o->name; o++)
+                k += o->key == argv[k][1] && o->arg && !(o->flags & OPTION_ARG_OPTIONAL) && k + 1 < argc;
+        if (strncmp(argv[k], "--", 2) != 0 || strncmp("help", name, size) == 0 ||
+            strncmp("usage", name, size) == 0)
+            continue;
+        const struct argp_option *found = named_option(all, name, size);
+        if (found) {
+            k += found->arg && !(found->flags & OPTION_ARG_OPTIONAL) && !name[size];
+            continue;
+        }
+        Suggestion like = {.typed = name, .size = size};
+        for (const struct argp_option *o = all; o->name; o++)
+            cli_suggest(&like, o->name);
+        if (!like.best)
+            continue;
+        fprintf(stderr, "heddle %s: there is no option '--%.*s'; did you mean '--%s'?\n", command->name,
+                (int)size, name, like.best);
+        exit(STATUS_USAGE);
+    }
+}
