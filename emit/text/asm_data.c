@@ -153,19 +153,6 @@ uint32_t asm_doc_string(AsmDoc *doc, uint32_t section, const char *text) {
     return offset;
 }
 
-static const char *entry_name(const AsmDoc *doc, const struct DocEntry *entry) {
-    if (entry->given)
-        return entry->given;
-    if (!entry->offset && ELF64_ST_TYPE(entry->info) == STT_SECTION && entry->section < doc->sections.n)
-        return doc->sections.at[entry->section].name;
-    const ElfSection *table = &doc->e->sections.at[doc->strtab];
-    uint64_t size = doc->sections.at[doc->strtab].size_bytes;
-    if (!doc->strtab || !table->data || entry->offset >= size ||
-        !memchr(table->data + entry->offset, 0, size - entry->offset))
-        return "";
-    return (const char *)table->data + entry->offset;
-}
-
 int64_t asm_doc_symbol_index(AsmDoc *doc, StrId name, uint64_t which) {
     const char *text = str_text(&doc->t->strings, name);
     if (!doc->has_tables) {
@@ -175,23 +162,21 @@ int64_t asm_doc_symbol_index(AsmDoc *doc, StrId name, uint64_t which) {
     if (doc->stage == DOC_CODE) /* the table is not read yet: it is looked up later again */
         return 1;
     for (uint32_t i = 0; i < doc->nentries; i++)
-        if (strcmp(entry_name(doc, &doc->entries[i]), text) == 0 && --which == 0)
+        if (doc->entries[i] && strcmp(doc->entries[i], text) == 0 && --which == 0)
             return i;
     return -1;
 }
 
-static bool note_entry(AsmDoc *doc, const char *name, uint64_t offset, uint64_t section, uint64_t info) {
+static void note_entry(AsmDoc *doc, const char *name) {
     uint32_t n = doc->nentries;
     if (doc->symtab && doc->symtab != doc->section)
-        return true;
+        return;
     doc->symtab = doc->section;
     doc->strtab = data_section(doc)->stated.sh_link < doc->sections.n ? data_section(doc)->stated.sh_link : 0;
     if ((n & (n - 1)) == 0)
         doc->entries = arena_grow(doc->a, doc->entries, n * sizeof *doc->entries,
                                   (n ? n * 2u : 1u) * sizeof *doc->entries);
-    doc->entries[doc->nentries++] =
-        (struct DocEntry){name, (uint32_t)offset, (uint32_t)section, (uint8_t)info};
-    return true;
+    doc->entries[doc->nentries++] = name;
 }
 
 /* The section that the last operand of a symbol's line says; the others depend on it. */
@@ -224,8 +209,8 @@ static bool symbol_directive(AsmDoc *doc) {
         !comma(doc) || !asm_doc_number(doc, 0xff, &other) || !comma(doc) ||
         !asm_doc_number(doc, 0xffff, &section))
         return false;
-    if (doc->stage == DOC_PLACE && !note_entry(doc, given, name, section, info))
-        return false;
+    if (doc->stage == DOC_PLACE)
+        note_entry(doc, given);
     if (given && doc->stage == DOC_FILL)
         name = asm_doc_string(doc, doc->strtab, given);
     uint8_t *p = elf_bytes_add(doc->a, &doc->data, NULL, sizeof(Elf64_Sym));

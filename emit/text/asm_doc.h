@@ -92,11 +92,8 @@ typedef struct {
     Bytes data;           /* of the section or gap being read */
     uint64_t zeros;
     StrId called; /* by the instruction being read: a symbol that is not in its section */
-    struct DocEntry {
-        const char *given; /* NULL: the string at `offset` of the table */
-        uint32_t offset, section;
-        uint8_t info;
-    } * entries; /* of the text's symbol table */
+    const char *
+        *entries; /* names of the text's symbol table; NULL: written as a number, found by number only */
     uint32_t nentries;
     uint32_t symtab, strtab; /* sections of the text; 0 none */
     uint32_t positions_of, positions_at,

@@ -261,7 +261,7 @@ static void print_symbols(File *file, const ElfSection *section) {
         uint16_t where = get_u16(y + 6);
         bool in_file = where && where < printer->e->sections.n && file->section == file->marks.symtab;
         fprintf(printer->out, "\t.__symbol\t");
-        if (name && in_file && disasm_marks_found_at(printer->e, section->h.sh_link, name, get_u32(y)))
+        if (file->section == file->marks.symtab && file->marks.which_symbol[i])
             print_quoted(printer->out, (const uint8_t *)name, strlen(name));
         else
             fprintf(printer->out, "0x%x", get_u32(y));

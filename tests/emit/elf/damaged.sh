@@ -54,6 +54,12 @@ EOF
     done
 done
 
+# an entry whose name is a number has no name to be found by, although a symbol's name ends the string there
+sed '0,/^	\.__symbol	0x0/s//	.__symbol	0x7/' whole.sass >number.sass
+cmp -s number.sass whole.sass && bad "no entry has a number"
+again number
+[ "$(cmp -l whole.cubin number.cubin | wc -l)" = 1 ] || bad "number.sass: more than the name of one entry is another"
+
 # positions that nothing ends: before another section, before others, at the end of the text
 grep -n '^	\.__positions_end' whole.sass >/dev/null || bad "no positions"
 awk '/^\t\.__positions\t/ { print; print "\t.section\t\"more\""; next } { print }' whole.sass >open.section.sass
