@@ -215,8 +215,6 @@ bool prove_builtin(const char *name, AbiPlan *in, AbiPlan *out) {
                  {"__heddle_sqrt_rn_f32", "1", "1"}, {"__heddle_sqrt_rm_f32", "1", "1"},
                  {"__heddle_sqrt_rp_f32", "1", "1"}, {"__heddle_sqrt_rz_f32", "1", "1"},
                  {"__heddle_div_f64", "221", "2"},   {"__heddle_sqrt_f64", "21", "2"},
-                 {"__heddle_div_u32", "11", "1"},    {"__heddle_div_s32", "11", "1"},
-                 {"__heddle_rem_u32", "11", "1"},    {"__heddle_rem_s32", "11", "1"},
                  {"__heddle_div_u64", "22", "2"},    {"__heddle_div_s64", "22", "2"},
                  {"__heddle_rem_u64", "22", "2"},    {"__heddle_rem_s64", "22", "2"},
                  {"__heddle_fns_b32", "111", "1"}};

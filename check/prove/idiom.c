@@ -1,13 +1,13 @@
-/* What another compiler makes of one statement of the PTX, where PTX leaves it the choice or where what it
- * makes is known to be right. The machine side of a region runs first and notes where such a thing begins;
+/* What a compiler makes of one statement of the PTX, where PTX leaves it the choice or where what it makes is
+ * known to be right. The machine side of a region runs first and notes where such a thing begins;
  * the PTX side, at the statement, builds the whole of it from the statement's own operands and takes it for
  * the result. So nothing is recognised in terms: either the machine has computed just this, or the two are
  * different terms.
  *
- * Division and remainder of 32 bits, as ptxas 13.0 writes them: a reciprocal by MUFU.RCP, made too small, one
- * step of refinement, a quotient at most two too small, and two corrections; of zero all ones. That this is
- * the quotient for all operands, tests/values/test_division shows; the statement rests on "library" as one
- * that calls it.
+ * Division and remainder of 32 bits, as ours (lower/select/divide.c) and ptxas 13.0 write them: a reciprocal
+ * by MUFU.RCP, made too small, one step of refinement, a quotient at most two too small, and two corrections;
+ * by zero all ones. That this is the quotient for all operands, tests/values/test_division shows; the
+ * statement rests on "library" as one that calls it.
  *
  * A product that is added to something may be rounded once (PTX ISA 9.7.3.2 to 9.7.3.4: without .rn "mul/add
  * sequences may be optimized to use fused-multiply-add"). It is one choice for each time the sum is computed:
@@ -16,8 +16,6 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/internal.h"
 #include <string.h>
-
-enum { TOO_SMALL = 0xffffffe }; /* added to the bits of the reciprocal */
 
 static bool is_noted(const TermList *list, const Term *term) {
     for (uint32_t k = 0; k < list->n; k++)
@@ -32,13 +30,21 @@ void prove_note(Prover *prover, TermList *list, Term *term) {
 }
 
 /* ---- division ---- */
-static Term *estimate(Prover *prover, bool sign, Term *b) {
+typedef struct {           /* how a compiler writes it */
+    uint32_t too_small;    /* added to the bits of the reciprocal */
+    bool signed_estimate;  /* a signed statement's divisor is converted as a signed number */
+    bool remainder_of_all; /* a remainder by zero has all bits of a quotient by zero, else it is the dividend
+                            */
+} Way;
+static const Way ours = {.too_small = 0xffffffd}, ptxas = {0xffffffe, true, true};
+
+static Term *estimate(Prover *prover, const Way *way, bool sign, Term *b) {
     Terms *ts = &prover->ts;
-    const char *name =
-        term_name(ts, "i2f.%u.%u.%u.%u", sign ? CvtSign_S : CvtSign_U, ISize_B32, FSize_F32, Rnd_RP);
+    const char *name = term_name(ts, "i2f.%u.%u.%u.%u", sign && way->signed_estimate ? CvtSign_S : CvtSign_U,
+                                 ISize_B32, FSize_F32, Rnd_RP);
     Term *f = prove_uf(prover, 32, name, &b, 1);
     f = prove_uf(prover, 32, term_name(ts, "mufu.%u", Mufu_RCP), &f, 1);
-    f = t_add(ts, f, t_const(ts, 32, TOO_SMALL));
+    f = t_add(ts, f, t_const(ts, 32, way->too_small));
     return prove_uf(prover, 32,
                     term_name(ts, "f2i.%u.%u.%u.%u.ftz", CvtSign_U, ISize_B32, FSize_F32, IRnd_TRUNC), &f, 1);
 }
@@ -51,26 +57,45 @@ static Term *magnitude(Terms *ts, Term *v) {
     return t_ite(ts, t_slt(ts, v, ts->zero), t_scale(ts, v, ~0ull), v);
 }
 
-Term *prove_division(Prover *prover, bool rem, bool sign, Term *a, Term *b) {
-    enum { CORRECTIONS = 2 };
+/* Without sign; corrections are added to the quotient one by one, or (ours) both at once. */
+static Term *corrected(Terms *ts, const Way *way, bool rem, Term *n, Term *d, Term *y) {
+    Term *error = t_mul(ts, t_scale(ts, d, ~0ull), y), *more[2];
+    y = way == &ours ? t_add(ts, y, high_product(ts, y, error, ts->zero)) : high_product(ts, y, error, y);
+    Term *q = high_product(ts, y, n, ts->zero), *r = t_add(ts, t_scale(ts, t_mul(ts, q, d), ~0ull), n);
+    for (unsigned k = 0; k < 2; k++) {
+        more[k] = t_not(ts, t_ult(ts, r, d));
+        r = t_ite(ts, more[k], t_sub(ts, r, d), r);
+        if (way != &ours)
+            q = t_ite(ts, more[k], t_add(ts, q, t_const(ts, 32, 1)), q);
+    }
+    return rem ? r : way == &ours ? t_add(ts, q, t_carry(ts, more[0], more[1])) : q;
+}
+
+static Term *divided(Prover *prover, const Way *way, bool rem, bool sign, Term *a, Term *b) {
     Terms *ts = &prover->ts;
-    if (!prover->estimates.n)
-        return NULL;
-    Term *n = sign ? magnitude(ts, a) : a, *d = sign ? magnitude(ts, b) : b, *y = estimate(prover, sign, d);
+    Term *n = sign ? magnitude(ts, a) : a, *d = sign ? magnitude(ts, b) : b,
+         *y = estimate(prover, way, sign, d);
     if (!is_noted(&prover->estimates, y))
         return NULL;
-    Term *error = t_mul(ts, t_scale(ts, d, ~0ull), y);
-    Term *q = high_product(ts, high_product(ts, y, error, y), n, ts->zero);
-    Term *r = t_add(ts, t_scale(ts, t_mul(ts, q, d), ~0ull), n);
-    for (unsigned k = 0; k < CORRECTIONS; k++) {
-        Term *more = t_not(ts, t_ult(ts, r, d));
-        r = t_ite(ts, more, t_sub(ts, r, d), r);
-        q = t_ite(ts, more, t_add(ts, q, t_const(ts, 32, 1)), q);
-    }
-    Term *result = rem ? r : q, *negative = t_slt(ts, rem ? a : t_lxor(ts, a, b), ts->zero);
+    Term *result = corrected(ts, way, rem, n, d, y),
+         *negative = t_slt(ts, rem ? a : t_lxor(ts, a, b), ts->zero);
     if (sign)
         result = t_ite(ts, negative, t_scale(ts, result, ~0ull), result);
-    return t_ite(ts, t_eq(ts, b, ts->zero), t_inv(ts, b), result);
+    if (rem && !way->remainder_of_all)
+        return result;
+    return t_ite(ts, t_eq(ts, b, ts->zero), way == &ours ? t_const(ts, 32, UINT32_MAX) : t_inv(ts, b),
+                 result);
+}
+
+Term *prove_divided(Prover *prover, bool rem, Term *a, Term *b) {
+    return corrected(&prover->ts, &ours, rem, a, b, estimate(prover, &ours, false, b));
+}
+
+Term *prove_division(Prover *prover, bool rem, bool sign, Term *a, Term *b) {
+    if (!prover->estimates.n)
+        return NULL;
+    Term *result = divided(prover, &ours, rem, sign, a, b);
+    return result ? result : divided(prover, &ptxas, rem, sign, a, b);
 }
 
 /* ---- contraction ---- */

@@ -159,6 +159,8 @@ Term *prove_old_word(Prover *prover, unsigned word);
 void prove_note(Prover *prover, TermList *list, Term *term);
 /* a / b or a % b of 32 bits as the machine computes it; NULL: it does not. */
 Term *prove_division(Prover *prover, bool rem, bool sign, Term *a, Term *b);
+/* What our own steps compute for unsigned operands, b not zero where it is a quotient. */
+Term *prove_divided(Prover *prover, bool rem, Term *a, Term *b);
 /* a + b or a - b, of which one is a product, rounded once as the machine did it; NULL: it did not. */
 Term *prove_contracted(Prover *prover, Term *a, Term *b, bool subtract, bool ftz);
 

@@ -147,13 +147,13 @@ void pv_dst(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *term) {
         pv_set(ptx, operand->reg, term);
         return;
     }
-    if (bytes && bytes < 4 && term->width == 32)
+    unsigned reg_bytes = pv_bytes(ptx->p->pf->regs[operand->reg].type);
+    if (bytes && bytes < 4 && bytes < reg_bytes && term->width == 32)
         term = pv_signed(t) ? t_sext_from(ts, term, 8 * bytes) : t_zext_from(ts, term, 8 * bytes);
     if (term->width == 32 && width == 64)
         term = pv_signed(t) ? t_sext(ts, term) : t_zext(ts, term);
     if (term->width == 64 && width == 32)
         term = t_lo(ts, term);
-    unsigned reg_bytes = pv_bytes(ptx->p->pf->regs[operand->reg].type);
     pv_set(ptx, operand->reg, reg_bytes < 4 ? t_zext_from(ts, term, 8 * reg_bytes) : term);
 }
 

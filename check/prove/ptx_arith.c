@@ -218,7 +218,7 @@ bool prove_ptx_div(Ptx *ptx) {
     if (wide)
         arg[n++] = t_hi(ts, b);
     prove_assume(ptx->p, ptx->at, ASSUME_LIBRARY);
-    Term *other = pv_bytes(t) == 4 ? prove_division(ptx->p, rem, sg, a, b) : NULL;
+    Term *other = !wide ? prove_division(ptx->p, rem, sg, a, b) : NULL;
     if (other) {
         pv_dst(ptx, pv_operand(ptx, 0), t, other);
         return true;

@@ -1,9 +1,10 @@
-/* Division, reciprocal and square root of f32 and f64 that machine code does by MUFU and FFMA or DFMA where
- * the operands are ordinary, and by a call of the library elsewhere. Where the two ways meet, the value is
- * the library's on both: if one brings a call's result, and the other what the sequence computes of the
- * call's own arguments, under just the condition that the sequence asks for. What is compared is whole terms,
- * so another step, sign, constant or rounding mode is not recognised. That the sequences round correctly is
- * shown beside the prover: docs/numerics.md, "Rounding exactly from MUFU", and tests/values/test_rounded.
+/* Division, reciprocal and square root of f32 and f64 that machine code does by MUFU and FFMA or DFMA, and
+ * division of 64-bit integers that it does with 32 bits, where the operands are ordinary, and by a call of
+ * the library elsewhere. Where the two ways meet, the value is the library's on both: if one brings a call's
+ * result, and the other what the sequence computes of the call's own arguments, under just the condition that
+ * the sequence asks for. What is compared is whole terms, so another step, sign, constant or rounding mode is
+ * not recognised. That the sequences round correctly is shown beside the prover: docs/numerics.md, "Rounding
+ * exactly from MUFU", and tests/values/test_rounded; for integers tests/values/test_division.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include <string.h>
@@ -181,9 +182,29 @@ static bool wide_sequence(Prover *prover, Term *call, Sequence *out) {
     return true;
 }
 
+/* Integers of 64 bits: where both fit into 32, as those are divided. */
+static bool integer_sequence(Prover *prover, Term *call, Sequence *out) {
+    Terms *ts = &prover->ts;
+    if (call->kind != TK_APP || call->op != TO_UF || strncmp(call->name, "__heddle_", 9) != 0)
+        return false;
+    bool div = call->name == term_name(ts, "__heddle_div_u64") ||
+               call->name == term_name(ts, "__heddle_div_s64"),
+         rem = call->name == term_name(ts, "__heddle_rem_u64") ||
+               call->name == term_name(ts, "__heddle_rem_s64"),
+         high = call->k == 1u << 8;
+    if ((!div && !rem) || call->n != 4 || (call->k && !high))
+        return false;
+    Term *above = t_lor(ts, call->a[1], call->a[3]), *d = call->a[2];
+    *out = (Sequence){high ? ts->zero : prove_divided(prover, rem, call->a[0], d), t_eq(ts, above, ts->zero)};
+    if (div)
+        out->good = t_and(ts, out->good, t_not(ts, t_eq(ts, d, ts->zero)));
+    return true;
+}
+
 /* The sequence for what the library gave; false: it is no result of it, or of no function with a sequence. */
 static bool sequence_of(Prover *prover, Term *result, Sequence *out) {
-    return narrow_sequence(prover, result, out) || wide_sequence(prover, result, out);
+    return narrow_sequence(prover, result, out) || wide_sequence(prover, result, out) ||
+           integer_sequence(prover, result, out);
 }
 
 /* Leaves of a value that many ways have brought. */

@@ -182,6 +182,12 @@ Wide sel_imad_wide(Sel *s, bool is_signed, Operand a, Operand b, Wide *wide) {
                                     a, zero_is_rz(b), add, op_pf()));
 }
 
+Operand sel_imad_hi(Sel *s, bool is_signed, Operand a, Operand b) {
+    swap_imm(&a, &b);
+    return EMIT_R(s, OT_IMAD_HI, MSET(IMAD_HI, sign, is_signed ? ISign_S32 : ISign_U32), a, zero_is_rz(b),
+                  op_rz(), op_pf());
+}
+
 Operand sel_lop(Sel *s, unsigned lut, Operand a, Operand b, Operand c) {
     return EMIT_R(s, OT_LOP3, MSET(LOP3, lut, lut), a, b, c, op_pf());
 }

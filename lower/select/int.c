@@ -91,8 +91,9 @@ bool isel_addc(Sel *s, const PtxInsn *in) { return carry_form(s, in, in->op == P
 
 /* ---- mul, mad ---- */
 
-static Wide mul64_lo(Sel *s, Wide a, Wide b) {
-    Wide p = sel_imad_wide(s, false, a.w[0], b.w[0], NULL);
+/* a * b + c; c may be NULL */
+static Wide mad64_lo(Sel *s, Wide a, Wide b, Wide *c) {
+    Wide p = sel_imad_wide(s, false, a.w[0], b.w[0], c);
     Operand h = sel_imad(s, a.w[0], b.w[1], p.w[1]);
     return wide2(p.w[0], sel_imad(s, a.w[1], b.w[0], h));
 }
@@ -132,19 +133,20 @@ static bool mul_part(Sel *s, const PtxInsn *in, Wide *wide, PtxType *result) {
     }
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes);
     if (bytes == 8) {
-        *wide = in->sub == SUB_HI ? mul64_hi(s, sg, a, b) : mul64_lo(s, a, b);
+        *wide = in->sub == SUB_HI ? mul64_hi(s, sg, a, b) : mad64_lo(s, a, b, NULL);
         return in->sub == SUB_LO || in->sub == SUB_HI;
     }
     if (in->sub == SUB_LO) {
         *wide = wide1(sel_imad(s, a.w[0], b.w[0], op_rz()));
         return true;
     }
+    if (in->sub == SUB_HI) {
+        *wide = wide1(sel_imad_hi(s, sg, a.w[0], b.w[0]));
+        return true;
+    }
     *wide = sel_imad_wide(s, sg, a.w[0], b.w[0], NULL);
-    if (in->sub == SUB_WIDE)
-        *result = sg ? TY_S64 : TY_U64;
-    else
-        *wide = wide1(wide->w[1]);
-    return in->sub == SUB_HI || in->sub == SUB_WIDE;
+    *result = sg ? TY_S64 : TY_U64;
+    return in->sub == SUB_WIDE;
 }
 
 bool isel_mul(Sel *s, const PtxInsn *in) {
@@ -168,9 +170,15 @@ static bool mad_carry(Sel *s, const PtxInsn *in, bool use_cc) {
 
 bool isel_madc(Sel *s, const PtxInsn *in) { return mad_carry(s, in, true); }
 
-/* The forms that are one instruction. */
+/* The forms that add as they multiply. */
 static bool mad_direct(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
+    if (ty_bytes(in) == 8 && in->sub == SUB_LO) {
+        Wide c = sel_src(s, &in->operands[3], 8);
+        sel_write(s, &in->operands[0], t,
+                  mad64_lo(s, sel_src(s, &in->operands[1], 8), sel_src(s, &in->operands[2], 8), &c));
+        return true;
+    }
     if (ty_bytes(in) != 4 || (in->sub != SUB_LO && in->sub != SUB_WIDE))
         return false;
     Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]);
@@ -286,59 +294,6 @@ bool isel_minmax(Sel *s, const PtxInsn *in) {
     else
         sel_write32(s, &in->operands[0], t,
                     sel_minmax(s, sg, is_max, sel_src_ext(s, a, t), sel_src_ext(s, b, t)));
-    return true;
-}
-
-/* ---- division: the built-in library ---- */
-
-static bool power_of_two(uint64_t v) { return v && !(v & (v - 1)); }
-
-/* Unsigned division by a constant power of two. */
-static bool div_shift(Sel *s, const PtxInsn *in) {
-    const PtxOperand *operand = &in->operands[2];
-    unsigned bytes = ty_bytes(in);
-    uint64_t v =
-        bytes == 8 ? (uint64_t)operand->imm : (uint64_t)operand->imm & (bytes == 4 ? 0xffffffffu : 0xffffu);
-    if (operand->kind != PO_IMM || type_signed(sel_type(in)) || !power_of_two(v))
-        return false;
-    Operand n = op_imm((uint32_t)__builtin_ctzll(v));
-    bool rem = in->op == PTX_REM;
-    if (bytes == 8) {
-        Wide a = sel_src(s, &in->operands[1], 8);
-        Wide d = rem ? wide2(sel_and(s, a.w[0], op_imm((uint32_t)(v - 1))),
-                             sel_and(s, a.w[1], op_imm((uint32_t)((v - 1) >> 32))))
-                     : sel_shr64(s, false, a, n);
-        sel_write(s, &in->operands[0], sel_type(in), d);
-        return true;
-    }
-    Operand a = sel_src_ext(s, &in->operands[1], sel_type(in));
-    sel_write32(s, &in->operands[0], sel_type(in),
-                rem ? sel_and(s, a, op_imm((uint32_t)v - 1)) : sel_shr(s, false, a, n));
-    return true;
-}
-
-bool isel_div(Sel *s, const PtxInsn *in) {
-    PtxType t = sel_type(in);
-    if (div_shift(s, in))
-        return true;
-    bool rem = in->op == PTX_REM, sg = type_signed(t);
-    static const char *const name[2][2][2] = {
-        {{"__heddle_div_u32", "__heddle_div_s32"}, {"__heddle_rem_u32", "__heddle_rem_s32"}},
-        {{"__heddle_div_u64", "__heddle_div_s64"}, {"__heddle_rem_u64", "__heddle_rem_s64"}}};
-    Operand args[4], d[2];
-    if (ty_bytes(in) == 8) {
-        Wide a = sel_src(s, &in->operands[1], 8), b = sel_src(s, &in->operands[2], 8);
-        args[0] = a.w[0], args[1] = a.w[1], args[2] = b.w[0], args[3] = b.w[1];
-        if (!sel_abi_call_builtin(s, name[1][rem][sg], 4, args, 2, d))
-            return false;
-        sel_write(s, &in->operands[0], t, wide2(d[0], d[1]));
-        return true;
-    }
-    args[0] = sel_src_ext(s, &in->operands[1], t);
-    args[1] = sel_src_ext(s, &in->operands[2], t);
-    if (!sel_abi_call_builtin(s, name[0][rem][sg], 2, args, 1, d))
-        return false;
-    sel_write32(s, &in->operands[0], t, d[0]);
     return true;
 }
 

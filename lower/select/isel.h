@@ -226,6 +226,7 @@ Wide sel_sub64(Sel *sel, Wide a, Wide b);
 Wide sel_neg64(Sel *sel, Wide a);
 Operand sel_imad(Sel *sel, Operand a, Operand b, Operand c);
 Wide sel_imad_wide(Sel *sel, bool is_signed, Operand a, Operand b, Wide *wide); /* c may be NULL */
+Operand sel_imad_hi(Sel *sel, bool is_signed, Operand a, Operand b); /* the high word of the product */
 Operand sel_lop(Sel *sel, unsigned lut, Operand a, Operand b, Operand c);
 enum {
     LUT_AND = 0xc0,

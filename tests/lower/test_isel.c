@@ -211,12 +211,12 @@ static void test_calls(void **state) {
         &t, HEAD
         ".func (.reg .b32 r) f (.reg .b32 a);\n"
         ".visible .entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %l<2>; ld.param.u64 %l1, [p];\n"
-        "ld.global.u32 %r1, [%l1]; call (%r2), f, (%r1); div.u32 %r3, %r2, %r1; st.global.u32 [%l1], %r3; "
+        "ld.global.u32 %r1, [%l1]; call (%r2), f, (%r1); fns.b32 %r3, %r2, 0, %r1; st.global.u32 [%l1], %r3; "
         "ret; }\n"
         ".func (.reg .b32 r) f (.reg .b32 a) { .reg .pred q; add.u32 r, a, 1; setp.lt.u32 q, r, 5; @q ret;\n"
         "call (r), f, (r); ret; }\n");
     const IrModule *module = t.ir;
-    assert_int_equal(module->funcs.n, 3); /* k, f and the library's division */
+    assert_int_equal(module->funcs.n, 3); /* k, f and the library's fns */
     assert_string_equal(str_text(&t.strings, module->funcs.at[2]->name), "k"); /* callees first */
     for (unsigned k = 0; k < module->funcs.n; k++)
         assert_int_equal(module->funcs.at[k]->index, k);

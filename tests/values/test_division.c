@@ -1,6 +1,7 @@
-/* Division of 32 bits as ptxas 13.0 writes it out, which the prover takes for the quotient
- * (check/prove/idiom.c): right for every dividend and divisor, wherever in its bound the last bits of
- * MUFU.RCP are.
+/* Division of 32 bits as Heddle (lower/select/divide.c) and ptxas 13.0 write it out, which the prover takes
+ * for the quotient (check/prove/idiom.c): right for every dividend and divisor, wherever in its bound the
+ * last bits of MUFU.RCP are: within 2 units of the nearest for ours, 1 for ptxas's, which makes it less
+ * small.
  *
  * For one divisor b all dividends at once: with y = 2^32 / b less a little, y b = 2^32 - d, the first
  * quotient of a is floor(a y / 2^32) > a / b - d / b - 1. It is not too large if d >= 0, and two corrections
@@ -15,8 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MUFU_ULPS = 1, STRIDE = 997, NEAR = 70000, PAIRS = 2000000 };
-static const uint32_t TOO_SMALL = 0xffffffe;
+enum { STRIDE = 997, NEAR = 70000, PAIRS = 2000000 };
+typedef struct {
+    uint32_t too_small; /* added to the bits of the reciprocal */
+    int ulps;           /* of MUFU.RCP */
+} Way;
+static const Way ways[] = {{0xffffffd, 2}, {0xffffffe, 1}};
+enum { WAYS = sizeof ways / sizeof *ways };
 
 static uint32_t bits_of(float f) {
     uint32_t u;
@@ -36,20 +42,20 @@ static float rounded_up(uint32_t b) {
 }
 
 /* The reciprocal of b in units of 2^-32, refined once; `off` units in the last place of MUFU.RCP's result. */
-static uint32_t reciprocal(uint32_t b, int off) {
+static uint32_t reciprocal(uint32_t b, const Way *way, int off) {
     float f = (float)(1.0 / (double)rounded_up(b));
-    uint32_t y = (uint32_t)of_bits(bits_of(f) + (uint32_t)off + TOO_SMALL);
+    uint32_t y = (uint32_t)of_bits(bits_of(f) + (uint32_t)off + way->too_small);
     uint32_t error = (0u - b) * y;
     return (uint32_t)(((uint64_t)y * error + ((uint64_t)y << 32)) >> 32);
 }
 
-static bool divisor_is_right(uint32_t b, int off) {
-    uint64_t product = (uint64_t)reciprocal(b, off) * b, one = 1ull << 32;
+static bool divisor_is_right(uint32_t b, const Way *way, int off) {
+    uint64_t product = (uint64_t)reciprocal(b, way, off) * b, one = 1ull << 32;
     return product <= one && one - product <= 2ull * b;
 }
 
-static void divide(uint32_t a, uint32_t b, int off, uint32_t *quotient, uint32_t *rest) {
-    uint32_t q = (uint32_t)((uint64_t)reciprocal(b, off) * a >> 32), r = a - q * b;
+static void divide(uint32_t a, uint32_t b, uint32_t inverse, uint32_t *quotient, uint32_t *rest) {
+    uint32_t q = (uint32_t)((uint64_t)inverse * a >> 32), r = a - q * b;
     for (int k = 0; k < 2; k++)
         if (r >= b) {
             r -= b;
@@ -66,23 +72,27 @@ static void wrong_at(const char *what, uint32_t a, uint32_t b, int off) {
 }
 
 static void check_divisor(uint32_t b) {
-    for (int off = -MUFU_ULPS; off <= MUFU_ULPS && b; off++)
-        if (!divisor_is_right(b, off))
-            wrong_at("the reciprocal is too far off", 0, b, off);
+    for (const Way *way = ways; way < ways + WAYS && b; way++)
+        for (int off = -way->ulps; off <= way->ulps; off++)
+            if (!divisor_is_right(b, way, off))
+                wrong_at("the reciprocal is too far off", 0, b, off);
+}
+
+static void check_quotients(uint32_t a, uint32_t b, const Way *way, int off) {
+    uint32_t q, r, n = a >> 31 ? 0u - a : a, d = b >> 31 ? 0u - b : b;
+    divide(a, b, reciprocal(b, way, off), &q, &r);
+    if (q != a / b || r != a % b)
+        wrong_at("unsigned", a, b, off);
+    divide(n, d, reciprocal(d, way, off), &q, &r);
+    int64_t x = (int32_t)a, y = (int32_t)b; /* -2^31 / -1 is 2^31, whose low word PTX gives */
+    if (((a ^ b) >> 31 ? 0u - q : q) != (uint32_t)(x / y) || (a >> 31 ? 0u - r : r) != (uint32_t)(x % y))
+        wrong_at("signed", a, b, off);
 }
 
 static void check_pair(uint32_t a, uint32_t b) {
-    for (int off = -MUFU_ULPS; off <= MUFU_ULPS && b; off++) {
-        uint32_t q, r;
-        divide(a, b, off, &q, &r);
-        if (q != a / b || r != a % b)
-            wrong_at("unsigned", a, b, off);
-        uint32_t n = a >> 31 ? 0u - a : a, d = b >> 31 ? 0u - b : b;
-        divide(n, d, off, &q, &r);
-        int64_t x = (int32_t)a, y = (int32_t)b; /* -2^31 / -1 is 2^31, whose low word PTX gives */
-        if (((a ^ b) >> 31 ? 0u - q : q) != (uint32_t)(x / y) || (a >> 31 ? 0u - r : r) != (uint32_t)(x % y))
-            wrong_at("signed", a, b, off);
-    }
+    for (const Way *way = ways; way < ways + WAYS && b; way++)
+        for (int off = -way->ulps; off <= way->ulps; off++)
+            check_quotients(a, b, way, off);
 }
 
 int main(int argc, char **argv) {

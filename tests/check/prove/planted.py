@@ -31,7 +31,7 @@ arith: carry polarity | sub IADD3.X R15, (.*), P0, !PT / IADD3.X R15, \\1, !P0, 
 arith: carry-in of a sum that has none | sub IADD3.X R6, R7, RZ, RZ, P0 / IADD3.X R6, R7, RZ, RZ, !PT
 arith: halves of a stored pair swapped | sub STG.E.64 \\[R2.64\\], R12 / STG.E.64 [R2.64], R14
 arith: wide product unsigned | sub IMAD.WIDE R12, R9 / IMAD.WIDE.U32 R12, R9
-arith: high product of signed | sub IMAD.WIDE.U32 R12, R9 / IMAD.WIDE R12, R9
+arith: high product of signed | sub IMAD.HI.U32 (\\S+), R9 / IMAD.HI \\1, R9
 arith: comparison signed for unsigned, low words | sub ISETP.GE.U32.AND P0, PT, R4 / ISETP.GE.AND P0, PT, R4
 arith: comparison signed for unsigned, high words | sub ISETP.GE.U32.AND.EX / ISETP.GE.AND.EX
 arith: less for greater or equal | sub ISETP.LT.AND P0, PT, R7, R9 / ISETP.GE.AND P0, PT, R7, R9
@@ -42,28 +42,28 @@ arith: predicates combined by or | sub FSETP.LTU.AND P0 / FSETP.LTU.OR P0
 arith: second predicate dropped | sub FSETP.LTU.AND P0, PT, R8, 1, P0 / FSETP.LTU.AND P0, PT, R8, 1, PT
 arith: second predicate complemented | sub FSETP.LTU.AND P0, PT, R8, 1, P0 / FSETP.LTU.AND P0, PT, R8, 1, !P0
 arith: the low words' result dropped | sub (ISETP.GE.U32.AND.EX.*), PT, P0 / \\1, PT, PT
-arith: selected the wrong way | sub SEL R0, R7, R9, P0 / SEL R0, R9, R7, P0
-arith: selected by the complement | sub SEL R0, R7, R9, P0 / SEL R0, R7, R9, !P0
+arith: selected the wrong way | sub SEL (\\S+), R7, R9, P0 / SEL \\1, R9, R7, P0
+arith: selected by the complement | sub SEL (\\S+), R7, R9, P0 / SEL \\1, R7, R9, !P0
 arith: shift logical for arithmetic | sub SHF.R.S32.HI R6 / SHF.R.U32.HI R6
 arith: shift by another amount | sub SHF.R.S32.HI R6, RZ, 0x3 / SHF.R.S32.HI R6, RZ, 0x4
-arith: funnel shift of swapped words | sub SHF.L.W.U32.HI R16, R7, 0x5, R9 / SHF.L.W.U32.HI R16, R9, 0x5, R7
-arith: another permutation | sub PRMT R17, R7, 0x5410 / PRMT R17, R7, 0x5411
-arith: another truth table | sub LOP3.LUT R0, R7, R9, R13, 0x1b / LOP3.LUT R0, R7, R9, R13, 0x1d
-arith: maximum for minimum | sub IMNMX R12, R7, R9, !PT / IMNMX R12, R7, R9, PT
-arith: signed minimum for unsigned | sub IMNMX.U32 R6 / IMNMX R6
+arith: funnel shift of swapped words | sub SHF.L.W.U32.HI (\\S+), R7, 0x5, R9 / SHF.L.W.U32.HI \\1, R9, 0x5, R7
+arith: another permutation | sub PRMT (\\S+), R7, 0x5410 / PRMT \\1, R7, 0x5411
+arith: another truth table | sub (LOP3.LUT .*), 0x1b / \\1, 0x1d
+arith: maximum for minimum | sub IMNMX (\\S+), R7, R9, !PT / IMNMX \\1, R7, R9, PT
+arith: signed minimum for unsigned | sub IMNMX.U32 (\\S+), R7 / IMNMX \\1, R7
 arith: rounding mode | sub FFMA.RZ / FFMA
 arith: rounding mode of f64 | sub DADD.RP / DADD.RM
 arith: subnormals not flushed | sub FADD.FTZ / FADD
 arith: not saturated | sub FMUL.SAT / FMUL
-arith: maximum of floats for minimum | sub FMNMX R12, R6, (\\S+), PT / FMNMX R12, R6, \\1, !PT
+arith: maximum of floats for minimum | sub FMNMX (.*), PT / FMNMX \\1, !PT
 arith: sign of a zero | sub DADD R10, -R10, -0.0 / DADD R10, R10, -0.0
 arith: conversion rounds to nearest | sub F2I.TRUNC / F2I
-arith: conversion from signed | sub I2F.U32 R6 / I2F R6
+arith: conversion from signed | sub I2F.U32 / I2F
 arith: field sign-extended | sub SGXT.U32 / SGXT
-arith: field of another width | sub SGXT.U32 R18, R0, 0x8 / SGXT.U32 R18, R0, 0x9
+arith: field of another width | sub SGXT.U32 (.*), 0x8 / SGXT.U32 \\1, 0x9
 arith: other function of MUFU | sub MUFU.EX2 / MUFU.LG2
 arith: leading zeros as position | sub FLO.U32.SH / FLO.U32
-arith: of the complement's ones | sub POPC R19, c / POPC R19, ~c
+arith: of the complement's ones | sub POPC (\\S+), c / POPC \\1, ~c
 arith: guard polarity | sub @P0 STG / @!P0 STG
 arith: guard dropped | sub @!P0 STG /     STG
 arith: other predicate | sub @!P0 STG / @!P1 STG
@@ -73,11 +73,11 @@ arith: constant bank of jump tables | sub MOV R7, c.0x0. / MOV R7, c[0x2]
 arith: half a word stored | sub STG.E (.*), R0 ; / STG.E.U16 \\1, R0 ;
 arith: a word stored for a half | sub STG.E.U16 / STG.E
 arith: store at another place | sub \\[R2.64.0x20\\] / [R2.64+0x22]
-arith: store dropped | drop STG.E .R2.64.0x24., R12
-arith: other element of a vector | sub STG.E.128 .R2.64.0x50., R16 / STG.E.128 [R2.64+0x50], R12
+arith: store dropped | drop STG.E .R2.64.0x24.
+arith: other element of a vector | sub STG.E.128 .R2.64.0x50., R20 / STG.E.128 [R2.64+0x50], R16
 arith: other special register | sub SR_TID.X / SR_TID.Y
-arith: result read too early | sub B0-----:R-:W-:-:S01(.*)ISETP.LT.AND / B------:R-:W-:-:S01\\1ISETP.LT.AND
-arith: stall too short | sub S04(.*)ISETP.GE.U32.AND P0 / S01\\1ISETP.GE.U32.AND P0
+arith: result read too early | sub B0-----:(.*)ISETP.LT.AND / B------:\\1ISETP.LT.AND
+arith: stall too short | sub S04(.*)SHF.R.S32.HI / S01\\1SHF.R.S32.HI
 arith: scoreboard of another instruction | sub W3:(.*)DADD R10 / W4:\\1DADD R10
 arith: overwritten before it is stored | sub B-----5:R-:W-:-:S01(.*)IMAD.WIDE R12 / B------:R-:W-:-:S01\\1IMAD.WIDE R12
 arith: too few registers | state (EIATTR_REGCOUNT, \\S+), \\w+ / \\1, 0x8
