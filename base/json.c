@@ -13,9 +13,8 @@ static cJSON *own_part(cJSON *new_part) {
     return new_part;
 }
 
-/* Bytes of the UTF-8 sequence at `text` of up to `left` bytes; 0: there is none. Neither overlong ones nor
- * surrogates. */
-static size_t sequence_bytes(const unsigned char *text, size_t left) {
+size_t json_sequence_bytes(const char *at, size_t left) {
+    const unsigned char *text = (const unsigned char *)at;
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t n = *text < 0x80 ? 1 : *text >> 5 == 6 ? 2 : *text >> 4 == 14 ? 3 : *text >> 3 == 30 ? 4 : 0;
     if (n < 2 || n > left)
@@ -34,8 +33,7 @@ cJSON *json_text(const char *text) {
     size_t left = text ? strlen(text) : 0, used = 0;
     char *clean = mem_alloc(left * (sizeof unknown - 1) + 1);
     for (size_t n; left; text += n, left -= n) {
-        size_t valid = sequence_bytes((const unsigned char *)text, left),
-               written = valid ? valid : sizeof unknown - 1;
+        size_t valid = json_sequence_bytes(text, left), written = valid ? valid : sizeof unknown - 1;
         memcpy(clean + used, valid ? text : unknown, written);
         used += written;
         n = valid ? valid : 1;
@@ -103,3 +101,8 @@ static char *own(cJSON *tree, char *printed) {
 
 char *json_close(cJSON *tree) { return own(tree, cJSON_Print(tree)); }
 char *json_close_line(cJSON *tree) { return own(tree, cJSON_PrintUnformatted(tree)); }
+
+void json_drop(cJSON *tree) {
+    scope_unguard(tree);
+    cJSON_Delete(tree);
+}

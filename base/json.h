@@ -6,6 +6,7 @@
 #define HEDDLE_BASE_JSON_H
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Parts. `text` NULL is "". */
 cJSON *json_object(void);
@@ -26,7 +27,12 @@ void json_add_text(cJSON *object, const char *key, const char *text);
 void json_add_number(cJSON *object, const char *key, double number);
 void json_add_bool(cJSON *object, const char *key, bool value);
 
+/* Bytes of the UTF-8 sequence at `text` of up to `left` bytes; 0: there is none. Neither overlong ones nor
+ * surrogates. */
+size_t json_sequence_bytes(const char *text, size_t left);
+
 /* The tree as text, for mem_free, in lines or all in one; the tree is gone. */
 char *json_close(cJSON *tree);
 char *json_close_line(cJSON *tree);
+void json_drop(cJSON *tree); /* it is not wanted as text */
 #endif

@@ -1,5 +1,6 @@
 # Compiler settings and the two helpers that every folder uses.
 #   heddle_library(NAME SOURCES... [DEPS lib...])   one folder's static library
+#   heddle_embed(OUT.c ARRAY FILES...)               texts that the program has in itself (base/embedded.h)
 #   heddle_unit_test(NAME SOURCES... [DEPS lib...]) a cmocka test, label "unit"
 #   heddle_user_test(NAME SOURCE)   a cmocka test of the public library, linked as a user links it, label "unit"
 #   heddle_test_once(NAMES...) tests whose outcome no build changes (the text of the tree, what ptxas says, counted work):
@@ -52,6 +53,32 @@ function(heddle_library name)
   add_library(${name} STATIC ${A_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC heddle_flags ${A_DEPS})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
+function(heddle_embed out array)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
+  set(texts "")
+  set(rows "")
+  set(count 0)
+  foreach(file ${ARGN})
+    file(READ ${file} hex HEX)
+    string(LENGTH "${hex}" length)
+    math(EXPR size "${length} / 2")
+    string(REGEX REPLACE "(................................................................)" "\\1\n" hex "${hex}")
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
+    get_filename_component(base ${file} NAME)
+    string(APPEND texts "static const unsigned char text_${count}[] = {\n${hex} 0};\n")
+    string(APPEND rows "    {\"${base}\", (const char *)text_${count}, ${size}},\n")
+    math(EXPR count "${count} + 1")
+  endforeach()
+  file(CONFIGURE OUTPUT ${out} CONTENT
+"/* Made by CMake from files of the source tree. */
+#include \"base/embedded.h\"
+extern const EmbeddedFile ${array}[];
+${texts}
+const EmbeddedFile ${array}[] = {
+${rows}    {0, 0, 0}};
+" @ONLY)
 endfunction()
 
 function(heddle_unit_test name)

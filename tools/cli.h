@@ -40,7 +40,7 @@ typedef struct {
     const char *profile_out;    /* run: where to */
     const char *against;        /* report: the other binary */
     const char *replay;         /* schedule */
-    const char *launch_file, *data_dir, *engine, *trace;
+    const char *launch_file, *data_dir, *engine, *trace, *perfetto;
     bool own_target; /* coverage: of each module */
     bool has_shape, stats, no_trace, host_calls, races, launch_auto;
     const char *show_launch, *state_file;
@@ -58,6 +58,9 @@ typedef struct {
     bool whole_file;      /* --sections */
     const char *certificate, *check_certificate;
     double query_time, search_time, total_time; /* prove, in seconds */
+    struct {
+        const char *html, *emit, *kernel;
+    } report;
     struct {
         const char *rules;
         bool no_hazards, sarif;
@@ -128,8 +131,8 @@ int cmd_check(Settings *settings);
 /* The model checker on every kernel; prints, or adds to the array `json`; *worst becomes the worst verdict.
  * False: reported. */
 bool cli_model(Settings *settings, const BinFlow *flow, cJSON *json, Verdict *worst);
-/* heddle report --against: prints; false: reported. */
-bool cli_against(Settings *settings, const PtxModule *ptx);
+/* heddle report --against, and of a binary alone (`other` NULL): prints. */
+void cli_figures(Settings *settings, const Binary *ours, const Binary *other);
 int cmd_explain(Settings *settings);
 int cli_replay(Settings *settings); /* heddle run --replay */
 int cmd_mutate(Settings *settings);

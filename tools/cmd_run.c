@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/scope.h"
+#include "check/picture/lanes.h"
 #include "check/validate/diff.h"
 #include "check/validate/profile.h"
 #include "emit/elf/object.h"
@@ -18,6 +19,8 @@ typedef struct {
     Binary *binary; /* engine interp */
     SimMemory *mem;
     FILE *trace;
+    BinFlow *flow; /* of the binary, for ... */
+    Lanes lanes;   /* ... --trace-perfetto */
     PtxProfile *profile;
     ProfileCounter *counter; /* of the profile */
     double seconds;
@@ -29,7 +32,12 @@ typedef struct {
 
 /* ---- traces ---- */
 static void trace_machine(void *user, const MachineTrace *trace) {
-    FILE *out = user;
+    Run *run = user;
+    FILE *out = run->trace;
+    if (run->flow)
+        lanes_record(&run->lanes, trace);
+    if (!out)
+        return;
     fprintf(out, "block %u,%u,%u warp %u %s+0x%04llx valid %08x active %08x executed %08x  %s",
             trace->block[0], trace->block[1], trace->block[2], trace->warp,
             trace->func ? trace->func->name : "?", (unsigned long long)trace->func_pc_bytes, trace->valid,
@@ -143,9 +151,10 @@ static bool machine_launch(Run *run, const PlanLaunch *launch) {
     MachineOptions opt = run->settings->machine;
     opt.jobs = run->settings->jobs;
     MachineResult res;
-    if (run->trace) {
+    if (run->trace || run->flow) {
         opt.trace = trace_machine;
-        opt.trace_user = run->trace;
+        opt.trace_user = run;
+        opt.trace_no_text = !run->trace;
     }
     opt.call = run->settings->host_calls ? print_call : NULL;
     opt.print = print_text;
@@ -158,6 +167,7 @@ static bool machine_launch(Run *run, const PlanLaunch *launch) {
     run->trap = res.trap;
     print_findings(run, &res);
     machine_result_free(&res);
+    run->lanes.launch++;
     return good;
 }
 
@@ -368,6 +378,10 @@ static bool open_input(Run *run) {
 
 static bool open_trace(Run *run) {
     const char *name = run->settings->trace;
+    if (run->settings->perfetto) {
+        run->flow = bin_flow_new(run->binary);
+        lanes_open(&run->lanes, run->flow);
+    }
     if (!name)
         return true;
     run->trace = strcmp(name, "-") == 0 ? stdout : fopen(name, "w");
@@ -385,8 +399,20 @@ static bool write_profile(Run *run) {
     return good;
 }
 
+static bool write_perfetto(Run *run) {
+    if (!run->flow)
+        return true;
+    TextStream *stream = text_open();
+    size_t size;
+    lanes_perfetto(&run->lanes, stream->out);
+    char *text = text_close(stream, &size);
+    bool good = file_write(run->settings->perfetto, text, size, &run->settings->diags);
+    mem_free(text);
+    return good;
+}
+
 static int finish_run(Run *run) {
-    if (!show_buffers(run) || !write_profile(run))
+    if (!show_buffers(run) || !write_profile(run) || !write_perfetto(run))
         return STATUS_INPUT;
     if (run->trap.kind == TRAP_NONE &&
         !plan_check(&run->settings->plan, run->mem, &run->failed_checks, &run->settings->diags))
@@ -415,6 +441,10 @@ int cmd_run(Settings *settings) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--races needs --engine=ptx");
         return STATUS_USAGE;
     }
+    if (settings->perfetto && settings->engine && strcmp(settings->engine, "interp") != 0) {
+        diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--trace-perfetto needs --engine=interp");
+        return STATUS_USAGE;
+    }
     if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&settings->plan, &settings->diags);
         if (settings->profile_out) {
@@ -431,6 +461,8 @@ int cmd_run(Settings *settings) {
     }
     if (r.mem)
         simmem_free(r.mem);
+    bin_flow_free(r.flow);
+    lanes_free(&r.lanes);
     binary_free(r.binary);
     profile_counter_free(r.counter);
     ptx_profile_free(r.profile);

@@ -12,6 +12,8 @@
 
 enum { /* keys of options without a letter */
        KEY_EMIT = 0x100,
+       KEY_HTML,
+       KEY_PERFETTO,
        KEY_DUMP,
        KEY_STOP_AFTER,
        KEY_TIME_PASSES,
@@ -119,8 +121,7 @@ static const struct argp_option compile_options[] = {
     {"reconverge-opt", KEY_RECONVERGE_OPT, "WHICH", 0,
      "Beyond joins, a list of: meld (similar sides of a branch run together), speculate (lanes of "
      "several rounds of a loop wait for each other within it), gather-rounds (lanes done with an inner loop "
-     "go "
-     "on to their next round of it at once); or all, or none (default)",
+     "go on to their next round of it at once); or all, or none (default)",
      0},
     {"yield", KEY_YIELD, "HOW", 0,
      "YIELD alone (plain, default) or after leaving all convergence barriers (break)", 0},
@@ -151,6 +152,15 @@ static const struct argp_option against_options[] = {
      "barriers, branches and guarded code, and the regions in which lanes wait",
      0},
     {0}};
+static const struct argp_option picture_options[] = {
+    {"html", KEY_HTML, "FILE", 0,
+     "Write a page with the control flow and its nested barrier regions, source, PTX and machine code side "
+     "by side, and with a launch what the lanes did; FILE that ends with /: a page for each kernel in that "
+     "folder",
+     0},
+    {"emit", KEY_EMIT, "KIND", 0, "text (default), or the control flow of a kernel as svg or dot", 0},
+    {"kernel", KEY_KERNEL, "NAME", 0, "Pictures: of this kernel; not needed if there is only one", 0},
+    {0}};
 static const struct argp_option emit_options[] = {
     {"emit", KEY_EMIT, "KIND", 0, "elf (default), asm, mir (machine IR) or ptx (the parsed module)", 0},
     {"object", 'c', NULL, 0, "Write an object INPUT.o for heddle link; names may be defined elsewhere", 0},
@@ -158,15 +168,15 @@ static const struct argp_option emit_options[] = {
      0},
     {"stop-after", KEY_STOP_AFTER, "PASS", 0, "Stop after PASS; with --emit=mir prints what it made", 0},
     {0}};
+static const struct argp_option launch_kernel_options[] = {
+    {"kernel", KEY_KERNEL, "NAME", 0, "Kernel; not needed if there is only one", 0}, {0}};
 static const struct argp_option launch_options[] = {
-    {"kernel", KEY_KERNEL, "NAME", 0, "Kernel; not needed if there is only one", 0},
     {"grid", KEY_GRID, "X,Y,Z", 0, "Blocks of the grid (default 1,1,1)", 0},
     {"block", KEY_BLOCK, "X,Y,Z", 0, "Threads of a block (default 1,1,1)", 0},
     {"shared", KEY_SHARED, "BYTES", 0, "Dynamic shared memory", 0},
     {"arg", KEY_ARG, "ARG", 0,
      "Next argument: TYPE:VALUE, TYPE[N]:V,V..., buf:TYPE[N]=INIT or out:NAME:TYPE[N]=INIT; INIT is zero, "
-     "ones, "
-     "iota, random:SEED or @FILE",
+     "ones, iota, random:SEED or @FILE",
      0},
     {"expect", KEY_EXPECT, "NAME=@FILE", 0,
      "Buffer NAME must hold the bytes of FILE afterwards (or NAME=V,V...)", 0},
@@ -195,11 +205,13 @@ static const struct argp_option machine_options[] = {
 static const struct argp_option run_options[] = {
     {"engine", KEY_ENGINE, "NAME", 0,
      "interp (the machine, default), ptx (the PTX reference interpreter), gpu (a card, through the CUDA "
-     "driver), "
-     "gpu-ptx (a card, the PTX compiled by the driver)",
+     "driver), gpu-ptx (a card, the PTX compiled by the driver)",
      0},
     {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "A card: for one launch (default 20)", 0},
     {"trace", KEY_TRACE, "FILE", 0, "Write every executed instruction to FILE (- is standard output)", 0},
+    {"trace-perfetto", KEY_PERFETTO, "FILE", 0,
+     "Machine: write which lanes of each warp run when, as a trace for ui.perfetto.dev or chrome://tracing",
+     0},
     {"replay", KEY_REPLAY, "SCHEDULE", 0,
      "Follow a schedule of heddle check --model --schedule instead of data", 0},
     {"stats", KEY_STATS, NULL, 0, "Print instruction counts and SIMT efficiency", 0},
@@ -226,14 +238,12 @@ static const struct argp_option validate_options[] = {
      "Look for data races and coverage under a given launch too; --launch auto always does", 0},
     {"with-ptxas", KEY_WITH_PTXAS, "OPTIONS,...", OPTION_ARG_OPTIONAL,
      "Compile with NVIDIA's ptxas too, once with each list of options (default -O3), and validate all the "
-     "code "
-     "under the same launches; the target is by default the first native one that can run the PTX",
+     "code under the same launches; the target is by default the first native one that can run the PTX",
      0},
     {"ptxas", KEY_PTXAS, "PROGRAM", 0, "That ptxas (default: $PTXAS, in $PATH, in /usr/local/cuda/bin)", 0},
     {"bundles", KEY_BUNDLES, "DIR", 0,
      "With --with-ptxas or directories: for what differs, write a folder with the PTX made smaller, the "
-     "launch, "
-     "both binaries and a report",
+     "launch, both binaries and a report",
      0},
     {"show-launch", KEY_SHOW_LAUNCH, "FILE", 0, "With --launch auto: write the launches as a launch file", 0},
     {"jobs", KEY_JOBS, "N", 0, "Directories: files at a time (default: one for each processor)", 0},
@@ -241,8 +251,7 @@ static const struct argp_option validate_options[] = {
      0},
     {"engine", KEY_ENGINE, "NAME", 0,
      "What is compared with the PTX: interp (the machine, default), gpu (the binary on a card), gpu-ptx (a "
-     "card, "
-     "the PTX compiled by the CUDA driver)",
+     "card, the PTX compiled by the CUDA driver)",
      0},
     {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0,
      "Directories: CPU time for one kernel (default 60); a card: for one launch (default 20)", 0},
@@ -354,19 +363,30 @@ static const struct argp_option machine_name_options[] = {
 static const struct argp_option *const asm_groups[] = {output_options, machine_name_options, NULL};
 static const struct argp_option *const disasm_groups[] = {output_options, disasm_options,
                                                           machine_name_options, json_options, NULL};
-static const struct argp_option *const run_groups[] = {launch_options,  run_options,  machine_options,
-                                                       compile_options, json_options, NULL};
-static const struct argp_option *const validate_groups[] = {
-    launch_options, validate_options, machine_options, compile_options, json_options, NULL};
+static const struct argp_option *const run_groups[] = {
+    launch_kernel_options, launch_options, run_options, machine_options, compile_options, json_options, NULL};
+static const struct argp_option *const validate_groups[] = {launch_kernel_options,
+                                                            launch_options,
+                                                            validate_options,
+                                                            machine_options,
+                                                            compile_options,
+                                                            json_options,
+                                                            NULL};
 
-static const struct argp_option *const report_groups[] = {against_options, compile_options, profile_options,
-                                                          json_options, NULL};
+static const struct argp_option *const report_groups[] = {
+    output_options,  picture_options, against_options, launch_options,
+    compile_options, profile_options, json_options,    NULL};
 static const struct argp_option *const fuzz_groups[] = {fuzz_options, json_options, NULL};
 
 static const struct argp_option *const check_groups[] = {check_options, model_options, json_options,
                                                          compile_options, NULL};
-static const struct argp_option *const mutate_groups[] = {mutate_options, launch_options,  output_options,
-                                                          json_options,   compile_options, NULL};
+static const struct argp_option *const mutate_groups[] = {mutate_options,
+                                                          launch_kernel_options,
+                                                          launch_options,
+                                                          output_options,
+                                                          json_options,
+                                                          compile_options,
+                                                          NULL};
 static const struct argp_option *const coverage_groups[] = {coverage_options, compile_options, json_options,
                                                             NULL};
 static const struct argp_option *const no_groups[] = {no_options, NULL};
@@ -374,8 +394,7 @@ static const struct argp_option *const no_groups[] = {no_options, NULL};
 const Command cli_commands[] = {
     {"compile", "K.ptx|K.ll|K.bc", "Compile PTX or LLVM IR to an ELF binary",
      "Writes K.cubin, or what --output and --emit say. A file is written whole or not at all. Of LLVM IR and "
-     "bitcode "
-     "for nvptx64, here and wherever PTX is read, LLVM makes the PTX first.",
+     "bitcode for nvptx64, here and wherever PTX is read, LLVM makes the PTX first.",
      1, 1, compile_groups, cmd_compile},
     {"link", "A.o B.o...", "Link objects and PTX files to an ELF binary",
      "Binds .extern names to .visible, .weak and .common definitions of the other files, then compiles the "
@@ -405,15 +424,18 @@ const Command cli_commands[] = {
      "beside K.ptx "
      "where there is one, with inferred launches elsewhere and with --launch auto.",
      0, MAX_INPUTS, validate_groups, cmd_validate},
-    {"report", "K.ptx", "Tell where lanes come together",
-     "For each branch: the convergence barrier and the PTX line where its paths join, or why there is none.",
+    {"report", "K.ptx|F.cubin", "Tell where lanes come together",
+     "For each branch: the convergence barrier and the PTX line where its paths join, or why there is none. "
+     "Of a "
+     "binary, also another compiler's: what its code has of barriers, branches and guards, and the regions "
+     "in which lanes wait; decisions only where its PTX compiles to the same code. --html shows both, with "
+     "pictures.",
      1, 1, report_groups, cmd_report},
     {"check", "F.cubin|F.ptx", "Check machine code without running it",
      "Looks at the decoded binary: convergence barriers paired, ordered and never bypassed, collectives "
      "covered, nothing "
      "uniform read where lanes are apart, registers read only when their results are there. PTX is compiled "
-     "first. "
-     "Exit status 4 if there are errors.",
+     "first. Exit status 4 if there are errors.",
      1, 1, check_groups, cmd_check},
     {"mutate", "[F.cubin|F.ptx...]", "Make wrong binaries and measure the checkers with them",
      "Lists or applies single mutations of a compiled binary. A campaign decides by running which mutants "
@@ -422,8 +444,7 @@ const Command cli_commands[] = {
      0, MAX_INPUTS, mutate_groups, cmd_mutate},
     {"coverage", "F.ptx|DIR...", "Tell which kernels of many files compile, and what the others would need",
      "Compiles every .ptx, .ll and .bc file of the directories, and where a file does not compile as a whole "
-     "each "
-     "of its kernels with what it calls; then lists what is missing by the kernels that need it.",
+     "each of its kernels with what it calls; then lists what is missing by the kernels that need it.",
      1, MAX_INPUTS, coverage_groups, cmd_coverage},
     {"explain", "RULE", "Explain a rule of check",
      "Prints what the rule demands, why, and a minimal example. Also for the machine's "
@@ -433,13 +454,12 @@ const Command cli_commands[] = {
      "Executes PTX and decoded machine code symbolically, for one lane, region by region, and compares "
      "exits, memory "
      "events and live values; what is not equal as it stands is asked of Z3, and differences are shown as "
-     "concrete "
-     "values. Without K.cubin the PTX is compiled; K.cubin alone is held against the PTX that it was made "
-     "of. "
-     "--verbose lists all regions. In a directory all .ptx, .ll "
+     "concrete values. Without K.cubin the PTX is compiled; K.cubin alone is held against the PTX that it "
+     "was made "
+     "of. --verbose lists all regions. In a directory all .ptx, .ll "
      "and .bc "
-     "files "
-     "are compiled and their kernels proved. Ends with status 4 if something is refuted, 5 if something is "
+     "files are compiled and their kernels proved. Ends with status 4 if something is refuted, 5 if "
+     "something is "
      "unknown.",
      1, 2, prove_groups, cmd_prove},
     {"fuzz", "[F.ptx...]", "Test with random programs",
@@ -450,27 +470,9 @@ const Command cli_commands[] = {
     {0}};
 
 /* ---- values ---- */
-static unsigned long option_number(struct argp_state *state, const char *text, const char *what,
-                                   unsigned long max) {
-    char *end;
-    unsigned long v = strtoul(text, &end, 0);
-    if (end == text || *end || *text == '-' || v > max)
-        argp_error(state, "%s: '%s' is not a number from 0 to %lu", what, text, max);
-    return v;
-}
-
-static void one_of(struct argp_state *state, const char *what, const char *text, const char *const *names) {
-    for (int i = 0; names[i]; i++)
-        if (strcmp(names[i], text) == 0)
-            return;
-    char list[200] = "";
-    for (int i = 0; names[i]; i++)
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", names[i]);
-    argp_error(state, "%s: '%s' is none of %s", what, text, list);
-}
-
 static bool compile_key(int key, char *arg, struct argp_state *state, Settings *settings) {
-    static const char *const kinds[] = {"elf", "asm", "mir", "ptx", NULL};
+    static const char *const kinds[] = {"elf", "asm", "mir", "ptx", NULL}, *const yields[] = {"plain",
+                                                                                              "break", NULL};
     switch (key) {
     case 'o': settings->output = arg; return true;
     case 't':
@@ -478,11 +480,11 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
         if (!settings->target)
             argp_error(state, "--target: there is no machine '%s', there are %s", arg, isa_target_names);
         return true;
-    case 'O': settings->opt_level = (unsigned)option_number(state, arg, "-O", 3); return true;
+    case 'O': settings->opt_level = (unsigned)cli_number(state, arg, "-O", 3); return true;
     case 'v': settings->verbose = true; return true;
     case 'c': settings->object = true; return true;
     case KEY_EMIT:
-        one_of(state, "--emit", arg, kinds);
+        cli_one_of(state, "--emit", arg, kinds);
         settings->emit = arg;
         return true;
     case KEY_DUMP: settings->dump = arg; return true;
@@ -505,8 +507,7 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
         VEC_ADD(&settings->arena, &settings->profiles, ((ProfileInput){.name = arg}));
         return true;
     case KEY_YIELD:
-        if (strcmp(arg, "break") != 0 && strcmp(arg, "plain") != 0)
-            argp_error(state, "--yield=%s: it is plain or break", arg);
+        cli_one_of(state, "--yield", arg, yields);
         settings->yield_breaks = strcmp(arg, "break") == 0;
         return true;
     case KEY_MCPU: settings->llvm.cpu = arg; return true;
@@ -533,7 +534,7 @@ static bool launch_key(int key, char *arg, struct argp_state *state, Settings *s
     case KEY_GRID: cli_extent(state, arg, "--grid", settings->launch.grid); break;
     case KEY_BLOCK: cli_extent(state, arg, "--block", settings->launch.block); break;
     case KEY_SHARED:
-        settings->launch.shared_bytes = (uint32_t)option_number(state, arg, "--shared", SIM_MAX_SHARED_BYTES);
+        settings->launch.shared_bytes = (uint32_t)cli_number(state, arg, "--shared", SIM_MAX_SHARED_BYTES);
         break;
     case KEY_ARG: VEC_ADD(&settings->arena, &settings->args, arg); break;
     case KEY_EXPECT: VEC_ADD(&settings->arena, &settings->expects, arg); return true;
@@ -549,18 +550,12 @@ static bool launch_key(int key, char *arg, struct argp_state *state, Settings *s
 }
 
 static bool run_key(int key, char *arg, struct argp_state *state, Settings *settings) {
-    static const char *const engines[] = {"interp", "ptx", "gpu", "gpu-ptx", NULL};
     switch (key) {
     case KEY_PRINT: VEC_ADD(&settings->arena, &settings->prints, arg); return true;
     case KEY_SAVE: VEC_ADD(&settings->arena, &settings->saves, arg); return true;
-    case KEY_ENGINE:
-        one_of(state, "--engine", arg, engines);
-        settings->engine = arg;
-        settings->other.engine = strcmp(arg, "gpu") == 0       ? DIFF_CARD
-                                 : strcmp(arg, "gpu-ptx") == 0 ? DIFF_CARD_PTX
-                                                               : DIFF_MACHINE;
-        return true;
+    case KEY_ENGINE: cli_engine(state, settings, arg); return true;
     case KEY_TRACE: settings->trace = arg; return true;
+    case KEY_PERFETTO: settings->perfetto = arg; return true;
     case KEY_PROFILE_OUT: settings->profile_out = arg; return true;
     case KEY_AGAINST: settings->against = arg; return true;
     case KEY_REPLAY: settings->replay = arg; return true;
@@ -570,10 +565,10 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
     case KEY_UNDEFINED: settings->machine.report_undefined = true; return true;
     case KEY_POLICY: cli_policy(state, &settings->machine, arg); return true;
     case KEY_SEED:
-        settings->seed = settings->machine.seed = option_number(state, arg, "--seed", ULONG_MAX);
+        settings->seed = settings->machine.seed = cli_number(state, arg, "--seed", ULONG_MAX);
         return true;
     case KEY_BUDGET:
-        settings->budget = settings->machine.max_issues = option_number(state, arg, "--budget", ULONG_MAX);
+        settings->budget = settings->machine.max_issues = cli_number(state, arg, "--budget", ULONG_MAX);
         return true;
     case KEY_SHOW_LAUNCH: settings->show_launch = arg; return true;
     case KEY_WITH_PTXAS:
@@ -584,14 +579,14 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
     case KEY_PTXAS: settings->ptxas = arg; return true;
     case KEY_BUNDLES: settings->bundles = arg; return true;
     case KEY_OWN_TARGET: settings->own_target = true; return true;
-    case KEY_JOBS: settings->jobs = (unsigned)option_number(state, arg, "--jobs", 64); return true;
+    case KEY_JOBS: settings->jobs = (unsigned)cli_number(state, arg, "--jobs", 64); return true;
     case KEY_STATE: settings->state_file = arg; return true;
     case KEY_TIME_LIMIT:
-        settings->time_limit_seconds = (unsigned)option_number(state, arg, "--time-limit", 86400);
+        settings->time_limit_seconds = (unsigned)cli_number(state, arg, "--time-limit", 86400);
         settings->other.time_limit_seconds = settings->time_limit_seconds;
         return true;
     case KEY_MEMORY_LIMIT:
-        settings->memory_limit_mib = (unsigned)option_number(state, arg, "--memory-limit", 1ul << 20);
+        settings->memory_limit_mib = (unsigned)cli_number(state, arg, "--memory-limit", 1ul << 20);
         return true;
     case KEY_RACES: settings->races = true; return true;
     case KEY_TOLERANCE:
@@ -604,33 +599,26 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
 }
 
 static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *settings) {
-    static const char *const policies[] = {"sampled", "all", "default", "literal", NULL};
     switch (key) {
     case KEY_KIND: settings->fuzz.kinds = arg; return true;
-    case KEY_COUNT: settings->fuzz.count = option_number(state, arg, "--count", 1ul << 40); return true;
-    case KEY_FIRST: settings->fuzz.first = option_number(state, arg, "--first", 1ul << 40); return true;
+    case KEY_COUNT: settings->fuzz.count = cli_number(state, arg, "--count", 1ul << 40); return true;
+    case KEY_FIRST: settings->fuzz.first = cli_number(state, arg, "--first", 1ul << 40); return true;
     case KEY_RESUME: settings->fuzz.state_file = arg; return true;
     case KEY_KEEP: settings->fuzz.keep_dir = arg; return true;
-    case KEY_POLICIES:
-        one_of(state, "--policies", arg, policies);
-        settings->fuzz.policies = arg[0] == 's'   ? FUZZ_POLICIES_SAMPLED
-                                  : arg[0] == 'a' ? FUZZ_POLICIES_ALL
-                                  : arg[0] == 'l' ? FUZZ_POLICIES_LITERAL
-                                                  : FUZZ_POLICIES_DEFAULT;
-        return true;
+    case KEY_POLICIES: settings->fuzz.policies = cli_fuzz_policies(state, arg); return true;
     case 'O':
         settings->has_opt_level = strcmp(arg, "all") != 0;
         if (settings->has_opt_level)
-            settings->opt_level = (unsigned)option_number(state, arg, "-O", 3);
+            settings->opt_level = (unsigned)cli_number(state, arg, "-O", 3);
         return true;
     case KEY_REDUCE:
-        settings->fuzz.reduce_seconds = (double)option_number(state, arg, "--reduce", 100000);
+        settings->fuzz.reduce_seconds = (double)cli_number(state, arg, "--reduce", 100000);
         return true;
-    case KEY_FUZZ_JOBS: settings->fuzz.jobs = (unsigned)option_number(state, arg, "--jobs", 64); return true;
+    case KEY_FUZZ_JOBS: settings->fuzz.jobs = (unsigned)cli_number(state, arg, "--jobs", 64); return true;
     case KEY_CHECK_ONLY: settings->fuzz.check_only = true; return true;
     case KEY_METRICS: settings->fuzz.metrics = true; return true;
     case KEY_MAX_FAILURES:
-        settings->fuzz.max_failures = (unsigned)option_number(state, arg, "--max-failures", 1000000);
+        settings->fuzz.max_failures = (unsigned)cli_number(state, arg, "--max-failures", 1000000);
         return true;
     default: return false;
     }
@@ -643,15 +631,15 @@ static bool check_key(int key, char *arg, struct argp_state *state, Settings *se
     case KEY_SARIF: settings->check.sarif = true; return true;
     case KEY_MODEL: settings->model.on = true; return true;
     case KEY_LANES:
-        settings->model.options.lanes = (unsigned)option_number(state, arg, "--lanes", 4);
+        settings->model.options.lanes = (unsigned)cli_number(state, arg, "--lanes", 4);
         if (settings->model.options.lanes < 2)
             argp_error(state, "--lanes: it is 2, 3 or 4");
         return true;
     case KEY_STATES:
-        settings->model.options.max_states = option_number(state, arg, "--states", 50000000);
+        settings->model.options.max_states = cli_number(state, arg, "--states", 50000000);
         return true;
     case KEY_TIME:
-        settings->model.options.seconds = (double)option_number(state, arg, "--time", 1000000);
+        settings->model.options.seconds = (double)cli_number(state, arg, "--time", 1000000);
         return true;
     case KEY_SCHEDULE: settings->model.schedule = arg; return true;
     case KEY_POLICY:
@@ -668,19 +656,30 @@ static bool mutate_key(int key, char *arg, struct argp_state *state, Settings *s
     case KEY_CAMPAIGN: settings->mutate.campaign = true; return true;
     case KEY_CLASS: settings->mutate.classes = arg; return true;
     case KEY_COUNT:
-        settings->mutate.count = (uint32_t)option_number(state, arg, "--count", 1000000);
+        settings->mutate.count = (uint32_t)cli_number(state, arg, "--count", 1000000);
         return true;
     case KEY_KIND: settings->mutate.kinds = arg; return true;
     case KEY_PROVE_SECONDS:
-        settings->mutate.prove_seconds = (double)option_number(state, arg, "--prove-time", 1000000);
+        settings->mutate.prove_seconds = (double)cli_number(state, arg, "--prove-time", 1000000);
         return true;
-    case KEY_PROGRAMS:
-        settings->mutate.programs = option_number(state, arg, "--programs", 1000000);
-        return true;
+    case KEY_PROGRAMS: settings->mutate.programs = cli_number(state, arg, "--programs", 1000000); return true;
     case KEY_STATES:
-        settings->model.options.max_states = option_number(state, arg, "--states", 50000000);
+        settings->model.options.max_states = cli_number(state, arg, "--states", 50000000);
         return true;
     case 'O': settings->has_opt_level = true; return false;
+    default: return false;
+    }
+}
+
+static bool report_key(int key, char *arg, struct argp_state *state, Settings *settings) {
+    static const char *const kinds[] = {"text", "svg", "dot", NULL};
+    switch (key) {
+    case KEY_EMIT:
+        cli_one_of(state, "--emit", arg, kinds);
+        settings->report.emit = arg;
+        return true;
+    case KEY_HTML: settings->report.html = arg; return true;
+    case KEY_KERNEL: settings->report.kernel = arg; return true;
     default: return false;
     }
 }
@@ -701,7 +700,7 @@ static bool prove_key(int key, char *arg, struct argp_state *state, Settings *se
                  {KEY_SEARCH_TIME, "--search-time", &settings->search_time}};
     for (unsigned k = 0; k < sizeof times / sizeof *times; k++)
         if (times[k].key == key) {
-            *times[k].seconds = (double)option_number(state, arg, times[k].name, 1000000);
+            *times[k].seconds = (double)cli_number(state, arg, times[k].name, 1000000);
             return true;
         }
     return false;
@@ -734,6 +733,8 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     if (in->command->run == cmd_mutate && mutate_key(key, arg, state, s))
         return 0;
     if (in->command->run == cmd_check && check_key(key, arg, state, s))
+        return 0;
+    if (in->command->run == cmd_report && report_key(key, arg, state, s))
         return 0;
     if (in->command->run == cmd_prove && prove_key(key, arg, state, s))
         return 0;

@@ -235,7 +235,7 @@ static void predicate_json(const Compilation *compilation, cJSON *root) {
     }
 }
 
-char *report_json(const Compilation *compilation) {
+cJSON *report_tree(const Compilation *compilation) {
     cJSON *root = json_object(), *list = json_add_list(root, "branches");
     json_add_text(root, "reconverge", ir_reconv_mode_name(compilation->ir->reconverge));
     for (unsigned k = 0; k < compilation->ir->reconv.n; k++) {
@@ -270,8 +270,10 @@ char *report_json(const Compilation *compilation) {
     }
     meld_json(compilation, root);
     predicate_json(compilation, root);
-    return json_close(root);
+    return root;
 }
+
+char *report_json(const Compilation *compilation) { return json_close(report_tree(compilation)); }
 
 /* ---- comments ---- */
 

@@ -12,6 +12,7 @@ typedef struct {
     uint32_t nbranches, nbreaks;    /* branches with several ways; BREAKs of its register */
     uint32_t depth;                 /* regions that the BSSY is in */
     uint32_t first_line, last_line; /* in the PTX; 0: the file does not say */
+    const bool *inside;             /* [instruction of the function] it is in the region; the BSYNC is not */
     uint8_t reg;
 } BinRegion;
 

@@ -1,23 +1,25 @@
 /* Access to the text of the built-in library, the .ptx files of lower/builtins, which CMake turns into a
- * table of byte arrays (builtin_text.c in the build folder).
+ * table (builtin_text.c in the build folder).
  * SPDX-License-Identifier: MIT */
 #include "lower/lower.h"
+#include "base/embedded.h"
 
-typedef struct {
-    const char *name;
-    const unsigned char *text;
-    unsigned long size_bytes;
-} BuiltinFile;
-extern const BuiltinFile lower_builtin_files[];
-extern const unsigned lower_num_builtin_files;
+extern const EmbeddedFile lower_builtin_files[];
+
+static const EmbeddedFile *builtin(unsigned n) {
+    const EmbeddedFile *file = lower_builtin_files;
+    while (file->name && n)
+        file++, n--;
+    return file;
+}
 
 const char *lower_builtin_text(unsigned n, size_t *size_bytes) {
-    if (n >= lower_num_builtin_files)
-        return NULL;
-    *size_bytes = lower_builtin_files[n].size_bytes;
-    return (const char *)lower_builtin_files[n].text;
+    const EmbeddedFile *file = builtin(n);
+    *size_bytes = file->size_bytes;
+    return file->text;
 }
 
 const char *lower_builtin_file(unsigned n) {
-    return n < lower_num_builtin_files ? lower_builtin_files[n].name : "";
+    const char *name = builtin(n)->name;
+    return name ? name : "";
 }

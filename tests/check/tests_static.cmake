@@ -1,5 +1,6 @@
 # The static checker. SPDX-License-Identifier: MIT
 heddle_unit_test(test_binflow test_binflow.c DEPS hd_check m)
+heddle_unit_test(test_layout test_layout.c DEPS hd_check m)
 heddle_unit_test(test_regions test_regions.c DEPS hd_check m)
 heddle_unit_test(test_check test_check.c DEPS hd_check m)
 if(TARGET test_check)
