@@ -90,4 +90,9 @@ void check_registers(Checker *checker);   /* R-17, R-20 */
 void check_metadata(Checker *checker);    /* M- */
 void check_hazards(Checker *checker);     /* H-01 to H-07 */
 void check_reuse(Checker *checker);       /* H-08 */
+
+/* ---- reports ---- */
+const char *check_severity_name(Severity severity);
+/* "@P0 BSYNC B0"; what does not decode as its word. */
+void check_instruction_text(const BinFlow *flow, uint32_t inst, char *out, size_t out_bytes);
 #endif

@@ -1,6 +1,6 @@
-/* Reports of the static checker: text, JSON, SARIF 2.1.0; what `heddle explain` prints.
+/* Reports of the static checker: text, JSON; what `heddle explain` prints. SARIF: sarif.c.
  * SPDX-License-Identifier: MIT */
-#include "check/static/check.h"
+#include "check/static/internal.h"
 #include "base/json.h"
 #include "base/scope.h"
 #include <ctype.h>
@@ -8,23 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const severities[] = {
-    [SEV_NOTE] = "note", [SEV_WARNING] = "warning", [SEV_ERROR] = "error"};
+const char *check_severity_name(Severity severity) {
+    static const char *const names[] = {
+        [SEV_NOTE] = "note", [SEV_WARNING] = "warning", [SEV_ERROR] = "error"};
+    return names[severity];
+}
 
 /* "/\*00a0*\/  @P0 BSYNC B0": address in the function and text. */
-static void instruction_text(const BinFlow *flow, uint32_t i, char *out, size_t size) {
+void check_instruction_text(const BinFlow *flow, uint32_t i, char *out, size_t size) {
     char text[256];
     if (flow->block_of[i] == BINFLOW_NONE || !flow->decoded[i] ||
         isa_print(flow->bin->target, &flow->insts[i], bin_address(flow, i), NULL, text, sizeof text) < 0)
         snprintf(text, sizeof text, "0x%016llx%016llx", (unsigned long long)flow->bin->code[i][1],
                  (unsigned long long)flow->bin->code[i][0]);
     snprintf(out, size, "%s", text);
-}
-
-static const BinLoc *loc_of(const BinFlow *flow, const BinFinding *finding) {
-    if (finding->func == BINFLOW_NONE || !flow->bin->funcs[finding->func].locs)
-        return NULL;
-    return &flow->bin->funcs[finding->func].locs[finding->inst - flow->funcs[finding->func].first_inst];
 }
 
 static const char *const mend_names[] = {
@@ -52,8 +49,9 @@ static void text_finding(FILE *out, const BinFlow *flow, const BinFinding *findi
     const CheckRuleInfo *info = check_rule(finding->rule);
     char where[160], text[300];
     fprintf(out, "%s: %s: %s %s: %s\n", flow->bin->path ? flow->bin->path : "binary",
-            bin_where(flow, finding->inst, where), severities[finding->severity], info->id, finding->text);
-    instruction_text(flow, finding->inst, text, sizeof text);
+            bin_where(flow, finding->inst, where), check_severity_name(finding->severity), info->id,
+            finding->text);
+    check_instruction_text(flow, finding->inst, text, sizeof text);
     fprintf(out, "    %s ;", text);
     if (finding->ptx_line)
         fprintf(out, "    // line %u", finding->ptx_line);
@@ -135,9 +133,9 @@ static cJSON *json_finding(const BinFlow *flow, const BinFinding *finding) {
     const CheckRuleInfo *info = check_rule(finding->rule);
     cJSON *o = json_object();
     char text[300], where[160];
-    instruction_text(flow, finding->inst, text, sizeof text);
+    check_instruction_text(flow, finding->inst, text, sizeof text);
     json_add_text(o, "rule", info->id);
-    json_add_text(o, "severity", severities[finding->severity]);
+    json_add_text(o, "severity", check_severity_name(finding->severity));
     if (finding->func != BINFLOW_NONE)
         json_add_text(o, "function", flow->bin->funcs[finding->func].name);
     add_address(o, "address", offset_in(flow, finding->inst));
@@ -180,97 +178,6 @@ char *check_report_json(const BinFlow *flow, const BinCheckReport *report) {
     return json_close(o);
 }
 
-/* ---- SARIF ---- */
-
-static void add_text(cJSON *to, const char *name, const char *text) {
-    json_add_text(json_add_object(to, name), "text", text);
-}
-
-static cJSON *sarif_place(const BinFlow *flow, uint32_t inst) {
-    cJSON *loc = json_object(), *physical = json_add_object(loc, "physicalLocation");
-    char where[160];
-    json_add_text(json_add_object(physical, "artifactLocation"), "uri",
-                  flow->bin->path ? flow->bin->path : "");
-    cJSON *address = json_add_object(physical, "address");
-    json_add_number(address, "absoluteAddress", (double)bin_address(flow, inst));
-    json_add_text(address, "fullyQualifiedName", bin_where(flow, inst, where));
-    json_add_number(address, "length", INST_BYTES);
-    uint32_t b = flow->block_of[inst];
-    if (b != BINFLOW_NONE) {
-        cJSON *logical = json_object();
-        json_add_text(logical, "name", flow->bin->funcs[flow->blocks[b].func].name);
-        json_add_text(logical, "kind", "function");
-        json_append(json_add_list(loc, "logicalLocations"), logical);
-    }
-    return loc;
-}
-
-static void sarif_ptx_place(cJSON *result, const BinFlow *flow, const BinFinding *f) {
-    const BinLoc *at = loc_of(flow, f);
-    if (!at || !at->ptx_line || !flow->bin->ptx_name)
-        return;
-    cJSON *loc = json_object(), *physical = json_add_object(loc, "physicalLocation");
-    json_add_text(json_add_object(physical, "artifactLocation"), "uri", flow->bin->ptx_name);
-    cJSON *region = json_add_object(physical, "region");
-    json_add_number(region, "startLine", at->ptx_line);
-    if (at->ptx_column)
-        json_add_number(region, "startColumn", at->ptx_column);
-    json_append(json_add_list(result, "relatedLocations"), loc);
-}
-
-static cJSON *sarif_result(const BinFlow *g, const BinFinding *finding) {
-    const CheckRuleInfo *info = check_rule(finding->rule);
-    cJSON *o = json_object();
-    json_add_text(o, "ruleId", info->id);
-    json_add_number(o, "ruleIndex", finding->rule);
-    json_add_text(o, "level", severities[finding->severity]);
-    add_text(o, "message", finding->text);
-    json_append(json_add_list(o, "locations"), sarif_place(g, finding->inst));
-    sarif_ptx_place(o, g, finding);
-    if (finding->npath > 1) {
-        cJSON *flow = json_object(), *thread = json_object();
-        json_append(json_add_list(o, "codeFlows"), flow);
-        json_append(json_add_list(flow, "threadFlows"), thread);
-        cJSON *steps = json_add_list(thread, "locations");
-        for (uint32_t k = 0; k < finding->npath; k++) {
-            cJSON *step = json_object();
-            json_add(step, "location", sarif_place(g, finding->path[k]));
-            json_append(steps, step);
-        }
-    }
-    return o;
-}
-
-static cJSON *sarif_rule(CheckRule rule) {
-    const CheckRuleInfo *info = check_rule(rule);
-    cJSON *o = json_object();
-    json_add_text(o, "id", info->id);
-    add_text(o, "shortDescription", info->title);
-    add_text(o, "fullDescription", info->text);
-    char help[1200];
-    snprintf(help, sizeof help, "%s %s", info->harm, info->fix);
-    add_text(o, "help", help);
-    json_add_text(json_add_object(o, "defaultConfiguration"), "level", severities[info->severity]);
-    return o;
-}
-
-char *check_report_sarif(const BinFlow *g, const BinCheckReport *report) {
-    cJSON *o = json_object(), *run = json_object();
-    json_add_text(o, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-    json_add_text(o, "version", "2.1.0");
-    json_append(json_add_list(o, "runs"), run);
-    cJSON *driver = json_add_object(json_add_object(run, "tool"), "driver");
-    json_add_text(driver, "name", "heddle check");
-    json_add_text(driver, "version", HEDDLE_VERSION);
-    cJSON *rules = json_add_list(driver, "rules");
-    for (unsigned k = 0; k < CR_COUNT; k++)
-        json_append(rules, sarif_rule((CheckRule)k));
-    cJSON *results = json_add_list(run, "results");
-    for (uint32_t k = 0; k < report->n; k++)
-        json_append(results, sarif_result(g, &report->findings[k]));
-    return json_close(o);
-}
-
 /* ---- explain ---- */
 
 static const struct {
@@ -306,9 +213,9 @@ static void example(FILE *out, const char *what, const char *text) {
 
 static void explain_rule(FILE *out, CheckRule rule) {
     const CheckRuleInfo *info = check_rule(rule);
-    fprintf(out, "%s (%s", info->id, severities[info->severity]);
+    fprintf(out, "%s (%s", info->id, check_severity_name(info->severity));
     if (check_rule_severity(rule, true) != info->severity)
-        fprintf(out, ", %s on native targets", severities[check_rule_severity(rule, true)]);
+        fprintf(out, ", %s on native targets", check_severity_name(check_rule_severity(rule, true)));
     fprintf(out, "): %s.\n\n", info->title);
     wrap(out, info->text);
     fputc('\n', out);
