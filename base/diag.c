@@ -39,7 +39,7 @@ void source_position(const Source *source, SrcLoc loc, uint32_t *line, uint32_t 
 }
 
 /* "name:line:col: " and, for the caret, the source line and a line of blanks that keeps its tabs. */
-static void print_place(FILE *out, const Source *source, SrcLoc loc) {
+static void print_place(FILE *out, const Source *source, SrcLoc loc, uint32_t first_line) {
     if (!source)
         return;
     if (!loc.i)
@@ -49,7 +49,7 @@ static void print_place(FILE *out, const Source *source, SrcLoc loc) {
     else {
         uint32_t line, column;
         source_position(source, loc, &line, &column);
-        fprintf(out, "%s:%u:%u: ", source->name, line, column);
+        fprintf(out, "%s:%u:%u: ", source->name, line + (first_line ? first_line - 1 : 0), column);
     }
 }
 
@@ -92,6 +92,7 @@ static void give_record(const Diags *diags, const Source *s, SrcLoc loc, DiagCod
         record.place.section = diag_table[code].section;
     if (s && s->text && loc.i)
         source_position(s, loc, &record.line, &record.column);
+    record.line += record.line && diags->first_line ? diags->first_line - 1 : 0;
     const char *format = diags->wording ? diags->wording(code, &record) : NULL;
     TextStream *stream = text_open();
     vfprintf(stream->out, format ? format : diag_table[code].format, ap);
@@ -120,7 +121,7 @@ static bool diag_report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code
     TextStream *stream = text_open();
     FILE *out = stream->out;
     static const char *const names[] = {"note", "warning", "error"};
-    print_place(out, s, loc);
+    print_place(out, s, loc, diags->first_line);
     fprintf(out, "%s %s: ", names[sev], diag_table[code].name);
     vfprintf(out, diag_table[code].format, ap);
     if (diag_table[code].section)

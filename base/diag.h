@@ -66,8 +66,9 @@ typedef struct {
     DiagWordingFn *wording; /* of `record`; NULL: that of diag.def for all */
     void *user;
     uint32_t nerrors, nwarnings;
-    bool all;     /* deliver every error, however many */
-    bool lacking; /* an error said what an engine or this host lacks: the input may be right */
+    uint32_t first_line; /* of the file, that the source's text begins with: a file read in parts; 0 is 1 */
+    bool all;            /* deliver every error, however many */
+    bool lacking;        /* an error said what an engine or this host lacks: the input may be right */
     DiagPlace place;
 } Diags;
 

@@ -13,6 +13,10 @@ pkg_check_modules(LIBELF REQUIRED IMPORTED_TARGET libelf)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
+# Debian's FLINT 2 has no file for pkg-config
+find_library(FLINT flint REQUIRED)
+find_library(GMP gmp REQUIRED)
+find_path(FLINT_INCLUDE flint/fmpz_mat.h REQUIRED)
 
 add_library(heddle_flags INTERFACE)
 target_include_directories(heddle_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include

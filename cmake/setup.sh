@@ -5,8 +5,8 @@ top=$(cd "$(dirname "$0")" && pwd)
 cd "$top"
 
 # What each package of cmake/debian-packages.txt is called elsewhere, as far as the build and quickstart need it.
-FEDORA_PACKAGES="gcc cmake ninja-build pkgconf-pkg-config elfutils-libelf-devel xxhash-devel cjson-devel z3-devel libcmocka-devel mpfr-devel binutils python3 clang"
-ARCH_PACKAGES="gcc cmake ninja pkgconf libelf xxhash cjson z3 cmocka mpfr binutils python clang"
+FEDORA_PACKAGES="gcc cmake ninja-build pkgconf-pkg-config elfutils-libelf-devel xxhash-devel cjson-devel z3-devel flint-devel libcmocka-devel mpfr-devel binutils python3 clang"
+ARCH_PACKAGES="gcc cmake ninja pkgconf libelf xxhash cjson z3 flint cmocka mpfr binutils python clang"
 
 # What cannot be installed is said; cmake then says what it cannot do without.
 install_packages() {

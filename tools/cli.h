@@ -15,7 +15,7 @@
 #include <argp.h>
 #include <cjson/cJSON.h>
 
-enum { MAX_INPUTS = 32 };
+enum { MAX_INPUTS = 1000 };
 
 typedef struct {
     Arena arena;
@@ -85,6 +85,12 @@ typedef struct {
         unsigned max_failures, jobs;
         bool metrics, check_only;
     } fuzz;
+    struct {
+        VEC(const char *) repositories;
+        const char *arch, *transfer;
+        unsigned action; /* LearnAction of tools/learn_options.h */
+        bool keys;
+    } learn;
 } Settings;
 
 typedef struct {
@@ -138,6 +144,7 @@ int cli_replay(Settings *settings); /* heddle run --replay */
 int cmd_mutate(Settings *settings);
 int cmd_prove(Settings *settings);
 int cmd_coverage(Settings *settings);
+int cmd_learn(Settings *settings);
 
 /* ---- what commands share (common.c) ---- */
 enum { CLI_ERROR_BYTES = 300 };

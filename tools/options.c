@@ -1,6 +1,7 @@
 /* Commands and options: the one table. See cli.h.
  * SPDX-License-Identifier: MIT */
 #include "tools/cli.h"
+#include "tools/learn_options.h"
 #include "tools/option_values.h"
 #include "tools/makers.h"
 #include "tools/report.h"
@@ -389,6 +390,8 @@ static const struct argp_option *const mutate_groups[] = {mutate_options,
                                                           NULL};
 static const struct argp_option *const coverage_groups[] = {coverage_options, compile_options, json_options,
                                                             NULL};
+static const struct argp_option *const learn_groups[] = {cli_learn_options, output_options, json_options,
+                                                         NULL};
 static const struct argp_option *const no_groups[] = {no_options, NULL};
 
 const Command cli_commands[] = {
@@ -467,6 +470,8 @@ const Command cli_commands[] = {
      "machine under "
      "its policies. Given files that it saved, it checks those under everything.",
      0, MAX_INPUTS, fuzz_groups, cmd_fuzz},
+    {"learn", "[DUMP|F.cubin...]", "Learn encodings from dumps, and assemble from what was learned",
+     cli_learn_details, 0, MAX_INPUTS, learn_groups, cmd_learn},
     {0}};
 
 /* ---- values ---- */
@@ -737,6 +742,8 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     if (in->command->run == cmd_report && report_key(key, arg, state, s))
         return 0;
     if (in->command->run == cmd_prove && prove_key(key, arg, state, s))
+        return 0;
+    if (in->command->run == cmd_learn && cli_learn_key(key, arg, state, s))
         return 0;
     if (compile_key(key, arg, state, s) || launch_key(key, arg, state, s) || run_key(key, arg, state, s))
         return 0;

@@ -45,12 +45,13 @@ def members(value, path, out):
         members(x, path + name if name == "[]" or not path else f"{path}.{name}", out)
 
 
+subprocess.run([heddle, "compile", "-t", "sm_80", str(folder / "store.ptx"), "-o", str(folder / "k.cubin")], check=True)
 failed = seen = 0
 for section in re.split(r"(?m)^## ", doc.read_text())[1:]:
     command = section.split("\n")[0]
     words = command.split()[1:]
     file = folder / "store.ptx" if "--arg" in words else loop
-    words = [str(folder / "bad.cubin") if w == "BAD.cubin" else str(file) if w == "K.ptx" else w for w in words]
+    words = [str(folder / "bad.cubin") if w == "BAD.cubin" else str(folder / "k.cubin") if w == "K.cubin" else str(file) if w == "K.ptx" else w for w in words]
     done = subprocess.run([heddle, *words], capture_output=True, text=True, timeout=120)
     try:
         printed = {}

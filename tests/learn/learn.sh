@@ -1,0 +1,96 @@
+#!/bin/sh
+# learn.sh HEDDLE SAMPLES HERE: heddle learn on code of Heddle's own, whose words are the .isa encoder's, and on dumps by hand.
+# SPDX-License-Identifier: MIT
+heddle=$1 samples=$2 here=$3 failed=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+. "$here/../want.sh"
+cd "$tmp" || exit 1
+
+n=0
+for f in "$samples"/*.ptx; do
+    n=$((n + 1))
+    "$heddle" compile "$f" -t sm_90 -o "$(basename "$f" .ptx).cubin" || failed=1
+done
+[ $n -ge 26 ] || { echo "FAIL: $n samples only"; failed=1; }
+cubins=$(ls ./*.cubin | grep -v bfs)
+want 0 'sm_90: [0-9]* instructions of [0-9]* keys' learn $cubins -o all.repo
+want 0 ' 0 different, 0 refused' learn --verify -r all.repo $cubins
+# what was not seen is the same or refused: bfs.cubin is left out above
+"$heddle" learn --verify -r all.repo bfs.cubin >out 2>&1
+case $? in 0 | 5) ;; *) echo "FAIL: held back"; cat out; failed=1 ;; esac
+grep -q ' 0 different' out || { echo "FAIL: held back"; cat out; failed=1; }
+# a repository, read and written, is itself; merged with itself too but for what was seen
+want 0 '' learn -r all.repo -o again.repo
+cmp all.repo again.repo || failed=1
+want 0 '' learn -r all.repo -r all.repo -o twice.repo
+sed 's/^\(key [^ ]*\) .*/\1/' all.repo >one && sed 's/^\(key [^ ]*\) .*/\1/' twice.repo | cmp - one || failed=1
+# parts give what the whole gives
+want 0 '' learn $(echo "$cubins" | head -n 12) -o part.repo
+want 0 '' learn -r part.repo $(echo "$cubins" | tail -n +13) -o updated.repo
+want 0 ' 0 different, 0 refused' learn --verify -r updated.repo $cubins
+want 0 '"deficit"' learn -r all.repo --keys --json
+want 0 '^FFMA_R_R_R_R ' learn -r all.repo --keys
+
+# texts assemble to a dump, labels and all, that is read again
+cat >t.sass <<'END'
+    .section .text.k,"ax",@progbits
+k:
+    [B------:R-:W-:-:S02]  /*0000*/  ISETP.GE.U32.AND P0, PT, R2, R3, PT ;
+    [B------:R-:W-:Y:S05]  /*0010*/  @P0 BRA `(.L_x_1) ;   // over
+    [B01----:R-:W2:-:S01]  /*0020*/  FADD R1, R2, R3 ;
+.L_x_1:
+    [B------:R-:W-:-:S05]  /*0030*/  EXIT ;
+END
+want 0 '' learn --assemble -r all.repo --arch sm_90 t.sass -o t.dump
+want 0 'sm_90: 4 instructions: 4 equal' learn --verify -r all.repo --arch sm_90 t.dump
+# the same words as the assembler's, scheduling too
+sed -e '/section/d;s/^k:/.target sm_90\n.entry k/;s/`(.L_x_1)/0x30/;s/^.L_x_1://' t.sass >s.sass
+"$heddle" asm s.sass -o s.cubin || failed=1
+for word in $(grep -o '0x[0-9a-f]\{16\}' t.dump | sed 's/^0x//'); do
+    bytes=$(echo "$word" | sed 's/\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)/\8\7\6\5\4\3\2\1/')
+    od -An -v -tx1 s.cubin | tr -d ' \n' | grep -q "$bytes" || { echo "FAIL: asm has no $word"; failed=1; }
+done
+want 0 'values     7 1 2 3' learn --show --arch sm_90 t.sass
+want 0 'modifiers  0_ISETP 0_GE 0_U32 0_AND' learn --show --arch sm_90 t.sass
+
+# what is wrong is said with its place
+want 2 'exclude each other' learn --verify --assemble -r all.repo t.dump
+want 2 'need a --repository' learn --verify t.dump
+want 2 'no input file' learn
+want 2 'no architecture' learn --arch sm80 t.dump
+want 1 'E0001' learn none.sass
+want 1 't.sass:3:1: error E0901: the word is missing' learn --arch sm_90 t.sass
+want 1 't.dump:1:1: error E0901: .* does not say of which architecture' learn t.dump
+want 1 'all.repo is of sm_90, not of sm_80' learn -r all.repo --arch sm_80 t.dump
+printf 'FADD R1, R2, Q9 ;\nTHIS.IS R1 ;\n' >u.sass
+want 1 'u.sass:2:1: error E0906: not assembled: no instruction of key THIS_R' learn --assemble -r all.repo --arch sm_90 u.sass
+printf 'FADD R1, [R2 ;\n' >u.sass
+want 1 "u.sass:1:13: error E0906: not assembled: '+' or ']'" learn --assemble -r all.repo --arch sm_90 u.sass
+echo 'no dump at all' >u.sass
+want 1 'E0904: u.sass has no instruction' learn --arch sm_90 u.sass
+head -n 5 t.dump >u.sass
+want 1 'E0901: the upper half of the word before' learn --arch sm_90 u.sass
+sed 's/0020/0024/' t.dump >u.sass
+want 1 'u.sass:5:1: error E0901: the address is not 16 behind' learn --arch sm_90 u.sass
+sed 's/0x0000000302017221/0x000000030201722/' t.dump >u.sass
+want 1 'E0901: a word as in' learn --arch sm_90 u.sass
+sed 's/0x0000000302017221/0x0000000302017222/' t.dump >u.sass
+want 1 'u.sass:5:1: error E0902: the dump contradicts itself: t.dump:5' learn --arch sm_90 t.dump u.sass
+want 4 'E0907: assembled it is 0x0000000302017221' learn --verify -r all.repo --arch sm_90 u.sass
+head -c 3000 all.repo >u.repo
+want 1 'u.repo:[0-9]*:[0-9]*: error E0903' learn -r u.repo t.dump
+sed '$d' all.repo >u.repo
+want 1 'cut off: its end is missing' learn -r u.repo t.dump
+sed "$(($(wc -l <all.repo) - 1))d" all.repo >u.repo
+want 1 'are missing before the end' learn -r u.repo t.dump
+
+# the next architecture, from a little of it
+"$heddle" compile "$samples/bfs.ptx" -t sm_89 -o small.cubin || failed=1
+want 0 'sm_90: [0-9]* keys taken over, [1-9][0-9]* are different' learn small.cubin --transfer all.repo -o sm_89.repo
+for f in "$samples"/*.ptx; do
+    "$heddle" compile "$f" -t sm_89 -o next.cubin || failed=1
+    "$heddle" learn --verify -r sm_89.repo next.cubin >out 2>&1
+    grep -q ' 0 different' out || { echo "FAIL: $f after the transfer"; head -n 3 out; failed=1; }
+done
+exit $failed
