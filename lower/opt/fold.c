@@ -355,7 +355,10 @@ static bool commutes(const Inst *i, unsigned *a, unsigned *b) {
     case OT_IMAD_HI:
     case OT_FADD:
     case OT_FMUL:
-    case OT_FFMA: return true;
+    case OT_FFMA:
+    case OT_DADD:
+    case OT_DMUL:
+    case OT_DFMA: return true;
     default: return false;
     }
 }
@@ -402,15 +405,39 @@ static Operand as_constant(const Fold *fold, const Inst *i, Operand o) {
     return k.kind == OPK_IMM && k.value == 0 && prefers_rz(i->op) ? op_rz() : k;
 }
 
+static bool is_address(const Inst *i, unsigned k) {
+    for (unsigned n = 0; n < sizeof isa_traits(i->op)->address; n++)
+        if (isa_traits(i->op)->address[n] == k)
+            return true;
+    return false;
+}
+
+/* The same of a pair: zero, the upper half of an f64 number whose lower half is zero, two neighbours in a
+ * constant bank. */
+static Operand as_constant_pair(const Fold *fold, const Inst *i, unsigned k, Operand o) {
+    if (o.mods || o.file != RF_R || is_address(i, k))
+        return (Operand){0};
+    Operand lo = fold->known[same_as(fold, ir_operand_value(fold->f, o, 0).i)],
+            hi = fold->known[same_as(fold, ir_operand_value(fold->f, o, 1).i)];
+    if (lo.kind == OPK_CMEM && hi.kind == OPK_CMEM && op_cmem_offset(lo) % 8 == 0 &&
+        hi.value == op_cmem(op_cmem_bank(lo), op_cmem_offset(lo) + 4).value)
+        return lo;
+    if (lo.kind != OPK_IMM || hi.kind != OPK_IMM || lo.value)
+        return (Operand){0};
+    return hi.value == 0 ? op_rz() : opt_is_f64(i->op) ? hi : (Operand){0};
+}
+
 static void fold_operands(Fold *fold, InstId id) {
     Inst *i = ir_inst(fold->f, id);
     unsigned n = ir_is_pseudo(i->op) || i->op == OT_MOV || is_jump(i->op) ? 0 : isa_num_src(i->op);
     MachInst m = n ? opt_mach(fold->f, i) : (MachInst){0};
     for (unsigned k = 0; k < n; k++) {
         Operand o = *ir_src(fold->f, i, k);
-        if (!opt_scalar(o) || isa_src_regs(fold->f->module->target, &m, k) > 1)
+        unsigned regs = isa_src_regs(fold->f->module->target, &m, k);
+        bool pair = o.kind == OPK_VAL && o.count == 2 && regs == 2;
+        if (!pair && (!opt_scalar(o) || regs > 1))
             continue;
-        Operand c = as_constant(fold, i, o);
+        Operand c = pair ? as_constant_pair(fold, i, k, o) : as_constant(fold, i, o);
         if (c.kind != OPK_NONE && !try_operand(fold, id, k, c) && o.file == RF_R)
             try_swapped(fold, id, k, c);
     }

@@ -17,8 +17,6 @@ static bool movable(Operand o) {
            ((o.kind == OPK_VAL || o.kind == OPK_REG) && o.file == RF_UR && o.count == 1);
 }
 
-static bool is_f64(unsigned op) { return op == OT_DADD || op == OT_DMUL || op == OT_DFMA || op == OT_DSETP; }
-
 static Operand move(Legal *legal, Operand o) {
     Operand r = opt_mov_before(legal->f, legal->block, legal->at, o, ir_inst(legal->f, legal->id)->loc);
     legal->at++;
@@ -30,7 +28,7 @@ static Operand move_pair(Legal *legal, Operand o, unsigned op) {
     Operand lo = o, hi = o;
     if (o.kind == OPK_CMEM)
         hi = op_cmem(op_cmem_bank(o), op_cmem_offset(o) + 4);
-    else if (o.kind == OPK_IMM && is_f64(op))
+    else if (o.kind == OPK_IMM && opt_is_f64(op))
         lo = op_imm(0);
     else if (o.kind == OPK_IMM)
         hi = op_imm(o.value >> 31 ? UINT32_MAX : 0);

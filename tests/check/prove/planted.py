@@ -285,57 +285,57 @@ meet: case joins the wrong barrier | sub BSYNC B1 / BSYNC B0
 meet: constant of another bank | sub in:.text.table c.0x0..0x168. / c[0x1][0x168]
 meet: value used before its store is done | sub B-----5(.*)IADD3 R4, R4, 0xd / B------\\1IADD3 R4, R4, 0xd
 meet: registers too few by one | state (EIATTR_REGCOUNT, index@.meet.), 0xc / \\1, 0x9
-rounded: quotient rounded otherwise | sub FFMA R19, R19, R14, R0 / FFMA.RZ R19, R19, R14, R0
-rounded: reciprocal not corrected upwards | sub FFMA.RP R0, R0, R0, R0 / FFMA R0, R0, R0, R0
-rounded: remainder of the first quotient | sub FFMA R19, -R18, R0, R16 / FFMA R19, -R18, R19, R16
-rounded: remainder's sign | sub FFMA R0, -R18, R19, R16 / FFMA R0, R18, R19, R16
-rounded: subnormals flushed on the way | sub FMUL R19, R16, R14 / FMUL.FTZ R19, R16, R14
-rounded: a correction left out | drop FFMA R0, R0, R14, R19
-rounded: range of the operands swapped | sub FCHK P0, R16, R18 / FCHK P0, R18, R16
-rounded: range of the magnitude | sub FCHK P0, R16, R18 / FCHK P0, R16, R16
+rounded: quotient rounded otherwise | sub FFMA R0, R19, R0, R18 / FFMA.RZ R0, R19, R0, R18
+rounded: reciprocal not corrected upwards | sub FFMA.RP / FFMA
+rounded: remainder of the first quotient | sub FFMA R19, -R17, R18, R16 / FFMA R19, -R17, R12, R16
+rounded: remainder's sign | sub FFMA R19, -R17, / FFMA R19, R17,
+rounded: subnormals flushed on the way | sub FMUL / FMUL.FTZ
+rounded: a correction left out | drop FFMA R18, R13, R0, R12
+rounded: range of the operands swapped | sub FCHK P0, (\\S+), (\\S+) / FCHK P0, \\2, \\1
+rounded: range of the magnitude | sub FCHK P0, (\\S+), \\S+ / FCHK P0, \\1, \\1
 rounded: slow way where it is not needed only | sub @!P0 (BRA `\\(.L_21_) / @P0 \\1
 rounded: slow way never taken | sub @!P0 (BRA `\\(.L_21_) / \\1
-rounded: operands of the call swapped | sub MOV R5, R18 / MOV R5, R16
-rounded: one is another number | sub FFMA R6, -R0, R19, 1 / FFMA R6, -R0, R19, 2
-rounded: reciprocal of subnormals | sub FSETP.GE.AND P0, PT, .R0., 1.175494350822287508e-38 / FSETP.GE.AND P0, PT, |R0|, 0
-rounded: reciprocal of what is too large | sub FSETP.LT.AND P0, PT, .R0., 4.25352958651173079329e.37 / FSETP.LT.AND P0, PT, |R0|, 1.7e38
-rounded: sign of the operand in the range | sub FSETP.GE.AND P0, PT, .R0., / FSETP.GE.AND P0, PT, R0,
-rounded: second limit does not count | sub FSETP.LT.AND P0, PT, .R0., (\\S+), P0 / FSETP.LT.OR P0, PT, |R0|, \\1, P0
-rounded: operand of the call not flushed | sub FADD.FTZ R5, R0, -0.0 / FADD R5, R0, -0.0
-rounded: result of the call not flushed | sub FADD.FTZ R0, R4, -0.0 / FADD R0, R4, -0.0
-rounded: reciprocal of the root for the reciprocal | sub MUFU.RCP R19, R0 / MUFU.RSQ R19, R0
-rounded: root of small numbers | sub FSETP.GE.AND P0, PT, R18, 7.8886090522101180541e-31 / FSETP.GE.AND P0, PT, R18, 1e-38
-rounded: root of infinity | sub FSETP.LT.AND P0, PT, R18, .INF, P0 / FSETP.LE.AND P0, PT, R18, +INF, P0
-rounded: half of another number | sub FMUL R0, R0, 0.5 / FMUL R0, R0, 0.25
-rounded: root rounded otherwise | sub FFMA.RP R0, R0, R19, R8 / FFMA.RM R0, R0, R19, R8
-rounded: root without its second correction | sub FFMA.RP R0, R0, R19, R8 / MOV R0, R8
-rounded: another rounding mode's function | sub (__rela .I_21_0170, 58), index@.__heddle_div_rn_f32. / \\1, index@(__heddle_div_rz_f32)
+rounded: operands of the call swapped | sub MOV R5, R17 / MOV R5, R16
+rounded: one is another number | sub FFMA R19, -R16, R0, 1 / FFMA R19, -R16, R0, 2
+rounded: reciprocal of subnormals | sub (FSETP.GE.AND P0, PT, \\S+), 1.175494350822287508e-38 / \\1, 0
+rounded: reciprocal of what is too large | sub (FSETP.LT.AND P0, PT, \\S+), 4.25352958651173079329e.37 / \\1, 1.7e38
+rounded: sign of the operand in the range | sub FSETP.GE.AND P0, PT, .(R\\d+)., / FSETP.GE.AND P0, PT, \\1,
+rounded: second limit does not count | sub FSETP.LT.AND (P0, PT, .R\\d+., \\S+, P0) / FSETP.LT.OR \\1
+rounded: operand of the call not flushed | sub FADD.FTZ R5, / FADD R5,
+rounded: result of the call not flushed | sub FADD.FTZ (\\S+), R4 / FADD \\1, R4
+rounded: reciprocal of the root for the reciprocal | sub MUFU.RCP R0, R16 / MUFU.RSQ R0, R16
+rounded: root of small numbers | sub (FSETP.GE.AND P0, PT, R\\d+), 7.8886090522101180541e-31 / \\1, 1e-38
+rounded: root of infinity | sub FSETP.LT.AND (P0, PT, R\\d+, .INF), P0 / FSETP.LE.AND \\1, P0
+rounded: half of another number | sub FMUL (\\S+, \\S+), 0.5 / FMUL \\1, 0.25
+rounded: root rounded otherwise | sub FFMA.RP R16, R16, R0, R19 / FFMA.RM R16, R16, R0, R19
+rounded: root without its second correction | sub FFMA.RP R16, R16, R0, R19 / MOV R16, R19
+rounded: another rounding mode's function | sub (__rela .I_21_0180, 58), index@.__heddle_div_rn_f32. / \\1, index@(__heddle_div_rz_f32)
 rounded64!wide: quotient rounded otherwise | sub DFMA R2, R6, R2, R4 / DFMA.RZ R2, R6, R2, R4
 rounded64!wide: quotient rounded to nearest | sub DFMA.RZ R2, R6, R2, R4 / DFMA R2, R6, R2, R4
 rounded64!wide: quotient not corrected | sub DFMA R2, R6, R2, R4 / DADD R2, R4, -0.0
 rounded64!wide: square of the error left out | sub DFMA R2, R2, R2, R2 / DADD R2, R2, -0.0
 rounded64!wide: second step of the reciprocal left out | drop DFMA R2, R2, R4, R2
 rounded64!wide: a step of the reciprocal rounded up | sub DFMA R2, R4, R2, R4 / DFMA.RP R2, R4, R2, R4
-rounded64!wide: remainder's sign | sub DFMA R6, -R24, R4, R22 / DFMA R6, R24, R4, R22
-rounded64!wide: remainder of another quotient | sub DFMA R6, -R24, R4, R22 / DFMA R6, -R24, R2, R22
-rounded64!wide: one is another number | sub DFMA R2, -R24, R4, 1 / DFMA R2, -R24, R4, 2
-rounded64!wide: reciprocal of the root for the reciprocal | sub MUFU.RCP64H R5, R25 / MUFU.RSQ64H R5, R25
-rounded64!wide: reciprocal of the low word | sub MUFU.RCP64H R5, R25 / MUFU.RCP64H R5, R24
+rounded64!wide: remainder's sign | sub DFMA R6, -R22, R4, R18 / DFMA R6, R22, R4, R18
+rounded64!wide: remainder of another quotient | sub DFMA R6, -R22, R4, R18 / DFMA R6, -R22, R2, R18
+rounded64!wide: one is another number | sub DFMA R2, -R22, R4, 1 / DFMA R2, -R22, R4, 2
+rounded64!wide: reciprocal of the root for the reciprocal | sub MUFU.RCP64H R5, R23 / MUFU.RSQ64H R5, R23
+rounded64!wide: reciprocal of the low word | sub MUFU.RCP64H R5, R23 / MUFU.RCP64H R5, R22
 rounded64!wide: low word of the reciprocal | sub MOV R4, RZ / MOV R4, 0x1
-rounded64!wide: largest divisor of a binade | sub ISETP.NE.U32.AND P0, PT, R24, -0x1 / ISETP.NE.U32.AND P0, PT, R24, -0x2
-rounded64!wide: low word of the dividend asked | sub ISETP.NE.U32.AND P0, PT, R24, -0x1 / ISETP.NE.U32.AND P0, PT, R22, -0x1
-rounded64!wide: dividend too small | sub FSETP.GE.AND P0, PT, .R23., 6.5827683646048100446e-37 / FSETP.GE.AND P0, PT, |R23|, 6.5827683646048e-38
-rounded64!wide: sign of the dividend in the range | sub FSETP.GE.AND P0, PT, .R23., 6.58 / FSETP.GE.AND P0, PT, R23, 6.58
+rounded64!wide: largest divisor of a binade | sub ISETP.NE.U32.AND P0, PT, R22, -0x1 / ISETP.NE.U32.AND P0, PT, R22, -0x2
+rounded64!wide: low word of the dividend asked | sub ISETP.NE.U32.AND P0, PT, R22, -0x1 / ISETP.NE.U32.AND P0, PT, R18, -0x1
+rounded64!wide: dividend too small | sub FSETP.GE.AND P0, PT, .R19., 6.5827683646048100446e-37 / FSETP.GE.AND P0, PT, |R19|, 6.5827683646048e-38
+rounded64!wide: sign of the dividend in the range | sub FSETP.GE.AND P0, PT, .R19., 6.58 / FSETP.GE.AND P0, PT, R19, 6.58
 rounded64!wide: subnormal quotient | sub FSETP.GT.AND P0, PT, .R3., / FSETP.GE.AND P0, PT, |R3|,
 rounded64!wide: quotient that is NaN | sub FSETP.GT.AND P0, PT, .R3., / FSETP.GTU.AND P0, PT, |R3|,
 rounded64!wide: only the quotient counts | sub (FSETP.GT.AND P0, PT, .R3., \\S+) P0 / \\1 PT
 rounded64!wide: slow way where it is not needed only | sub @P0 (BRA `\\(.L_16_) / @!P0 \\1
 rounded64!wide: slow way never taken | sub @P0 (BRA `\\(.L_16_) / \\1
-rounded64!wide: operand of the call | sub MOV R6, R24 / MOV R6, R22
+rounded64!wide: operand of the call | sub MOV R6, R22 / MOV R6, R18
 rounded64!wide: rounding mode of the call | sub MOV R8, 0x3 / MOV R8, 0x1
 rounded64!wide: half of the call's result | sub MOV R3, R5 / MOV R3, R4
-rounded64!wide: reciprocal of what is infinite | sub FSETP.LT.AND P2, PT, .R23., .INF / FSETP.LE.AND P2, PT, |R23|, +INF
-rounded64!wide: root of small numbers | sub IADD3 R0, R25, -0x3500000 / IADD3 R0, R25, -0x3400000
+rounded64!wide: reciprocal of what is infinite | sub FSETP.LT.AND P2, PT, .R19., .INF / FSETP.LE.AND P2, PT, |R19|, +INF
+rounded64!wide: root of small numbers | sub IADD3 R0, R23, -0x3500000 / IADD3 R0, R23, -0x3400000
 rounded64!wide: root of infinity | sub ISETP.LT.U32.AND P4, PT, R0, 0x7ca00000 / ISETP.LE.U32.AND P4, PT, R0, 0x7ca00000
 rounded64!wide: root of negative numbers | sub ISETP.LT.U32.AND P4 / ISETP.LT.AND P4
 rounded64!wide: three eighths are another number | sub MOV R13, 0x3fd80000 / MOV R13, 0x3fd00000
