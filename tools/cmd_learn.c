@@ -12,6 +12,7 @@ typedef struct {
     Settings *settings;
     LearnRepository repository;                   /* open if it has an arch */
     FILE *out;                                    /* --assemble, --show */
+    LearnAgainst *against;                        /* --against-isa */
     uint64_t nseen, nother, nnew, ntwice, nwrong; /* nother: of another architecture */
     uint64_t nequal, ndifferent, noutside;
     bool failed;
@@ -144,6 +145,19 @@ static bool show_one(void *user, const LearnFed *fed) {
         fprintf(out, " %.*s", (int)strcspn(insn.mod[i], "\n"), insn.mod[i]);
     fputs("\n", out);
     return true;
+}
+
+static bool hold_one(void *user, const LearnFed *fed) {
+    Learning *learning = user;
+    if (!is_ours(learning, fed))
+        return learning->repository.arch || no_arch(learning, fed);
+    if (!has_word(learning, fed))
+        return false;
+    if (cli_against_one(learning->against, fed, learning->repository.arch))
+        return true;
+    learning->failed = true;
+    return learn_report(&learning->settings->diags, fed, fed->text, DIAG_E0901,
+                        "there are no tables for this architecture");
 }
 
 /* ---- reports ---- */
@@ -332,13 +346,15 @@ int cmd_learn(Settings *settings) {
     static LearnFedFn *const each[] = {[LEARN_DO_LEARN] = learn_one,
                                        [LEARN_DO_VERIFY] = verify_one,
                                        [LEARN_DO_ASSEMBLE] = assemble_one,
-                                       [LEARN_DO_SHOW] = show_one};
+                                       [LEARN_DO_SHOW] = show_one,
+                                       [LEARN_DO_AGAINST] = hold_one};
     Learning learning = {.settings = settings};
     LearnAction action = (LearnAction)settings->learn.action;
     LearnFeed feed = {.each = each[action], .user = &learning};
     bool makes_text = action == LEARN_DO_ASSEMBLE || action == LEARN_DO_SHOW;
     int status = STATUS_INPUT;
     settings->diags.all |= settings->verbose;
+    learning.against = action == LEARN_DO_AGAINST ? cli_against_open(&settings->arena) : NULL;
     bool good = load_repositories(&learning);
     TextStream *stream = makes_text ? text_open() : NULL;
     learning.out = stream ? stream->out : NULL;
@@ -349,7 +365,9 @@ int cmd_learn(Settings *settings) {
     } else if (good && !learning.repository.arch) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0904, settings->ninputs ? settings->inputs[0] : "");
     } else if (good) {
-        status = action == LEARN_DO_VERIFY ? finish_verifying(&learning) : finish_learning(&learning, &feed);
+        status = action == LEARN_DO_VERIFY    ? finish_verifying(&learning)
+                 : action == LEARN_DO_AGAINST ? cli_against_report(learning.against)
+                                              : finish_learning(&learning, &feed);
     }
     if (learning.repository.arch)
         learn_free(&learning.repository);

@@ -29,9 +29,9 @@ const struct argp_option cli_learn_options[] = {
      "Learn nothing: assemble texts, and print them with their words as a dump has them", 0},
     {"show", KEY_SHOW, NULL, 0, "Print each instruction's key, values and modifiers", 0},
     {"against-isa", KEY_AGAINST_ISA, NULL, 0,
-     "Compare the dump with Heddle's own tables: what they decode, print or encode otherwise, and rows of "
-     ".isa "
-     "for what they lack",
+     "Compare the dump with Heddle's own tables: which words they do not decode, which texts they do not "
+     "read, read as "
+     "another word, or print otherwise; status 4 if there is one of the first three",
      0},
     {"keys", KEY_KEYS, NULL, 0,
      "Print a line for each key: instructions, unknowns, how many are not determined", 0},

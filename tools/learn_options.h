@@ -1,6 +1,7 @@
 /* Options of heddle learn. SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TOOLS_LEARN_OPTIONS_H
 #define HEDDLE_TOOLS_LEARN_OPTIONS_H
+#include "learn/feed.h"
 #include "tools/cli.h"
 
 /* What is done with the files; learning is what is done without an option that says otherwise. */
@@ -14,5 +15,13 @@ typedef enum {
 
 extern const struct argp_option cli_learn_options[];
 extern const char cli_learn_details[];
+
+/* --against-isa: for each instruction, then the report, which gives the exit status. False: there are no
+ * tables for the architecture. */
+typedef struct LearnAgainst LearnAgainst;
+LearnAgainst *cli_against_open(Arena *arena);
+bool cli_against_one(LearnAgainst *against, const LearnFed *fed, const char *arch);
+int cli_against_report(LearnAgainst *against);
+
 bool cli_learn_key(int key, char *arg, struct argp_state *state, Settings *settings);
 #endif

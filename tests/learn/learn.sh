@@ -54,6 +54,17 @@ done
 want 0 'values     7 1 2 3' learn --show --arch sm_90 t.sass
 want 0 'modifiers  0_ISETP 0_GE 0_U32 0_AND' learn --show --arch sm_90 t.sass
 
+# a dump beside the tables: Heddle's own code is what they say, and another word is not
+want 0 ' 0 not decoded, 0 not read, 0 read as another word, 0 spelt otherwise' learn --against-isa $cubins
+want 0 '4 instructions: 0 not decoded' learn --against-isa --arch sm_90 t.dump
+sed 's/FADD R1, R2, R3/FADD R1, R2, R4/' t.dump >u.sass
+want 4 ' 1 read as another word' learn --against-isa --arch sm_90 u.sass
+sed 's/FADD R1/FADDX R1/' t.dump >u.sass
+want 4 ' 1 not read' learn --against-isa --arch sm_90 u.sass
+sed 's/0x0000000302017221/0x0000000302017fff/' t.dump >u.sass
+want 4 ' 1 not decoded' learn --against-isa --arch sm_90 u.sass
+want 1 'there are no tables for this architecture' learn --against-isa --arch sm_120 t.dump
+
 # what is wrong is said with its place
 want 2 'exclude each other' learn --verify --assemble -r all.repo t.dump
 want 2 'need a --repository' learn --verify t.dump
