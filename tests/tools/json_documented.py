@@ -2,7 +2,6 @@
 """json_documented.py HEDDLE DOC SAMPLES DIR: what `--json` prints is what docs/json.md says. Every command of its headings runs; each
 member that is printed stands in the table with its type, and each of the table is printed unless it is optional.
 SPDX-License-Identifier: MIT"""
-import fnmatch
 import json
 import pathlib
 import re
@@ -37,6 +36,12 @@ def kind(value):
     return {dict: "object", list: "list", str: "text", bool: "boolean"}.get(type(value), "number")
 
 
+def matches(pattern, name):
+    """`*` is any one member, at the end of a pattern also what is in it."""
+    middle, end = re.escape(pattern[:-1]).replace(r"\*", "[^.]*"), ".*" if pattern.endswith("*") else re.escape(pattern[-1])
+    return re.fullmatch(middle + end, name)
+
+
 def members(value, path, out):
     if path:
         out.setdefault(path, set()).add(kind(value))
@@ -51,7 +56,7 @@ for section in re.split(r"(?m)^## ", doc.read_text())[1:]:
     command = section.split("\n")[0]
     words = command.split()[1:]
     file = folder / "store.ptx" if "--arg" in words else loop
-    words = [str(folder / "bad.cubin") if w == "BAD.cubin" else str(folder / "k.cubin") if w == "K.cubin" else str(file) if w == "K.ptx" else w for w in words]
+    words = [str(folder / w.lower()) if w.endswith(".cubin") else str(file) if w == "K.ptx" else w for w in words]
     done = subprocess.run([heddle, *words], capture_output=True, text=True, timeout=120)
     try:
         printed = {}
@@ -66,7 +71,7 @@ for section in re.split(r"(?m)^## ", doc.read_text())[1:]:
             told[name] = said.split()
     for name, kinds in printed.items():
         seen += 1
-        match = [row for pattern, row in told.items() if pattern == name or "*" in pattern and fnmatch.fnmatch(name, pattern)]
+        match = [told[pattern] for pattern in sorted(told, key=len, reverse=True) if matches(pattern, name)]
         if not match or kinds != {match[0][0]}:
             print(f"{command}: {name} is {'/'.join(kinds)}, the table says {match[0][0] if match else 'nothing'}")
             failed = 1
