@@ -73,6 +73,8 @@ bool cli_learn_key(int key, char *arg, struct argp_state *state, Settings *setti
         if ((settings->learn.action == LEARN_DO_VERIFY || settings->learn.action == LEARN_DO_ASSEMBLE) &&
             !settings->learn.repositories.n)
             argp_error(state, "--verify and --assemble need a --repository");
+        if (settings->json && settings->learn.action > LEARN_DO_VERIFY)
+            argp_error(state, "--json goes with learning and --verify only");
         if (!settings->ninputs && !settings->learn.repositories.n)
             argp_error(state, "no input file");
         return true;

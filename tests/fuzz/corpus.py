@@ -31,7 +31,7 @@ def store(path, data):
         path.write_bytes(data)
 
 
-ptx, ir, asm, elf, words, launch, diff = map(folder, ("ptx", "ir", "asm", "elf", "words", "launch", "diff"))
+ptx, ir, asm, elf, words, launch, diff, learn = map(folder, ("ptx", "ir", "asm", "elf", "words", "launch", "diff", "learn"))
 programs = [*top.glob("ptx-samples/*.ptx"), *top.glob("tests/*/*.ptx"), *top.glob("tests/*/*/*.ptx")]
 targets = ("bru1", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
 passes = ("returns", "uniformity", "reconverge", "copies", "control")
@@ -52,6 +52,17 @@ for file in sorted(top.glob("tests/check/rules/*.sass")):
 lines = [line.split() for line in (top / "tests/isa/words.txt").read_text().splitlines() if line.startswith("sm_")]
 for number, line in enumerate(lines):
     store(words / f"{number:04}", struct.pack("<QQ", int(line[2], 16), int(line[3], 16)))
+# dumps and repositories of a few instructions each
+for start in range(0, len(lines), 8):
+    some = [line for line in lines[start:start + 8] if line[0] == lines[start][0]]
+    rows = [(line[2], line[3], " ".join(line[5:])) for line in some]
+    dump = [f"/*{16 * n:04x}*/ {text} ; /* {low} */\n/* {high} */\n" for n, (low, high, text) in enumerate(rows)]
+    dump = f"code for {lines[start][0]}\n{''.join(dump)}".encode()
+    store(learn / f"dump_{start:04}", dump)
+    repository = out / "some.repo"
+    (out / "some.sass").write_bytes(dump)
+    if subprocess.run([heddle, "learn", "--keep-going", out / "some.sass", "-o", repository], capture_output=True).returncode == 0:
+        store(learn / f"repository_{start:04}", repository.read_bytes())
 
 spelled = set()
 for file in ("ptx_ops.def", "ptx_forms.def"):
@@ -60,6 +71,6 @@ for program in programs:
     spelled |= set(re.findall(r"[.%]?[a-z]\w*(?:\.\w+)*", program.read_text(errors="replace")))
 (out / "ptx.dict").write_text("".join(f'"{word}"\n' for word in sorted(spelled)
                                    if len(word) < 40 and not re.search(r"\d\d$|%[a-z]+\d", word)))
-empty = [path.name for path in (ptx, ir, asm, elf, words, launch, diff) if not any(path.iterdir())]
+empty = [path.name for path in (ptx, ir, asm, elf, words, launch, diff, learn) if not any(path.iterdir())]
 if empty:
     sys.exit(f"no inputs for {empty}")

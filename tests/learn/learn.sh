@@ -67,6 +67,7 @@ want 1 'there are no tables for this architecture' learn --against-isa --arch sm
 
 # what is wrong is said with its place
 want 2 'exclude each other' learn --verify --assemble -r all.repo t.dump
+want 2 'json goes with' learn --show --json t.dump
 want 2 'need a --repository' learn --verify t.dump
 want 2 'no input file' learn
 want 2 'no architecture' learn --arch sm80 t.dump
