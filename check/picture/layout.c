@@ -95,7 +95,8 @@ static void search_from(Search *search, uint32_t item) {
     search->order[--search->n] = item;
 }
 
-static void find_cycles(Level *level, uint32_t *order) {
+/* Returns how many items the entry leads to; their keys are below that. */
+static uint32_t find_cycles(Level *level, uint32_t *order) {
     uint32_t n = level->items.n;
     Search search = {.level = level, .order = order, .n = n};
     search.first = ARENA_ARRAY(level->arena, uint32_t, n + 2);
@@ -110,9 +111,40 @@ static void find_cycles(Level *level, uint32_t *order) {
     for (uint32_t k = 0; k < n; k++)
         if (level->items.at[k].kind == ITEM_IN && !search.state[k])
             search_from(&search, k);
+    uint32_t first = 0;
+    while (first < n && search.state[first])
+        first++;
+    if (first < n && !search.key)
+        search_from(&search, first);
+    uint32_t led_to = (uint32_t)search.key;
     for (uint32_t k = 0; k < n; k++)
         if (!search.state[k])
             search_from(&search, k);
+    return led_to;
+}
+
+/* What the entry does not lead to, and has no way into what it leads to (routines that are called), stands
+ * below. */
+static uint32_t lower_others(Level *level, uint32_t led_to) {
+    uint32_t last[2] = {0, 0};
+    for (uint32_t s = 0; s < level->spans.n; s++)
+        if (level->items.at[level->spans.at[s].from].key >= led_to &&
+            level->items.at[level->spans.at[s].to].key < led_to)
+            led_to = UINT32_MAX;
+    for (uint32_t k = 0; k < level->items.n; k++) {
+        const Item *item = &level->items.at[k];
+        if (item->kind <= ITEM_FRAME && item->key < led_to && item->layer > last[0])
+            last[0] = item->layer;
+    }
+    last[1] = last[0];
+    for (uint32_t k = 0; k < level->items.n; k++) {
+        Item *item = &level->items.at[k];
+        if (item->kind > ITEM_FRAME || item->key < led_to)
+            continue;
+        item->layer += last[0] + 1;
+        last[1] = item->layer > last[1] ? item->layer : last[1];
+    }
+    return last[1];
 }
 
 /* ---- 2. layers ---- */
@@ -122,7 +154,7 @@ static void find_layers(Level *level, bool has_title) {
     uint32_t *order = ARENA_ARRAY(level->arena, uint32_t, n + 1);
     uint32_t *first = ARENA_ARRAY(level->arena, uint32_t, n + 2),
              *spans = ARENA_ARRAY(level->arena, uint32_t, level->spans.n + 1);
-    find_cycles(level, order);
+    uint32_t led_to = find_cycles(level, order);
     for (uint32_t s = 0; s < level->spans.n; s++)
         first[level->spans.at[s].from + 2]++;
     for (uint32_t k = 2; k < n + 2; k++)
@@ -139,9 +171,8 @@ static void find_layers(Level *level, bool has_title) {
             if (!span->back && to->layer < item->layer + 1)
                 to->layer = item->layer + 1;
         }
-        if (item->layer > last && item->kind != ITEM_OUT)
-            last = item->layer;
     }
+    last = lower_others(level, led_to);
     bool leaves = false;
     for (uint32_t k = 0; k < n; k++)
         if (level->items.at[k].kind == ITEM_OUT) {

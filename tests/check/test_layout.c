@@ -194,7 +194,25 @@ static void loop_in_frame(void **state) {
     arena_free(&a);
 }
 
+/* A routine that is called, to which no edge leads: below the rest, and no tall layer parts the rest. */
+static void routine_below(void **state) {
+    (void)state;
+    LayoutBox boxes[] = {{100, 40, LAYOUT_NONE, 0, 0},
+                         {80, 60, LAYOUT_NONE, 0, 0},
+                         {90, 900, LAYOUT_NONE, 0, 0},
+                         {90, 30, LAYOUT_NONE, 0, 0}};
+    LayoutEdge edges[] = {{.from = 0, .to = 1}, {.from = 2, .to = 3}};
+    LayoutGraph graph = {.boxes = boxes, .edges = edges, .nboxes = 4, .nedges = 2};
+    Arena a = {0};
+    layout_graph(&graph, &a);
+    check_places(&graph);
+    assert_true(boxes[1].y < boxes[0].y + 100);
+    assert_true(boxes[2].y > boxes[1].y + 60);
+    arena_free(&a);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_graphs), cmocka_unit_test(loop_in_frame)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_graphs), cmocka_unit_test(loop_in_frame),
+                                       cmocka_unit_test(routine_below)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
