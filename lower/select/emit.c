@@ -217,7 +217,14 @@ Operand sel_shr(Sel *s, bool is_signed, Operand a, Operand n) {
                   op_rz(), n, a);
 }
 
+/* Is it a 64-bit shift by a constant that moves one word into the other's place? */
+static bool moves_words(Operand n) { return n.kind == OPK_IMM && n.value >= 32; }
+
 Wide sel_shl64(Sel *s, Wide a, Operand n) {
+    if (moves_words(n))
+        return wide2(op_imm(0), n.value >= 64   ? op_imm(0)
+                                : n.value == 32 ? a.w[0]
+                                                : sel_shl(s, a.w[0], op_imm(n.value - 32)));
     Operand lo = sel_shl(s, a.w[0], n);
     Operand hi = EMIT_R(s, OT_SHF, MSET(SHF, type, ShfType_U64) | MSET(SHF, dir, ShfDir_L) | MSET(SHF, hi, 1),
                         a.w[0], n, a.w[1]);
@@ -225,6 +232,13 @@ Wide sel_shl64(Sel *s, Wide a, Operand n) {
 }
 
 Wide sel_shr64(Sel *s, bool is_signed, Wide a, Operand n) {
+    if (moves_words(n)) {
+        Operand fill = is_signed ? sel_shr(s, true, a.w[1], op_imm(31)) : op_imm(0);
+        return wide2(n.value >= 64   ? fill
+                     : n.value == 32 ? a.w[1]
+                                     : sel_shr(s, is_signed, a.w[1], op_imm(n.value - 32)),
+                     fill);
+    }
     Operand lo =
         EMIT_R(s, OT_SHF, MSET(SHF, type, is_signed ? ShfType_S64 : ShfType_U64) | MSET(SHF, dir, ShfDir_R),
                a.w[0], n, a.w[1]);

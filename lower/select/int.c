@@ -373,8 +373,19 @@ static Operand low_byte(Sel *s, const PtxOperand *o) { return sel_extend(s, sel_
 
 /* (1 << len) - 1, all ones from 64 on */
 static Wide mask64(Sel *s, Operand len) {
+    if (len.kind == OPK_IMM) {
+        uint64_t mask = len.value >= 64 ? UINT64_MAX : (1ull << len.value) - 1;
+        return wide2(op_imm((uint32_t)mask), op_imm((uint32_t)(mask >> 32)));
+    }
     Wide one = sel_shl64(s, wide2(sel_value(s, op_imm(1)), op_rz()), len);
     return sel_add64(s, one, wide2(op_imm(0xffffffff), op_imm(0xffffffff)));
+}
+
+static Wide shifted_mask64(Sel *s, Wide mask, Operand pos) {
+    if (pos.kind != OPK_IMM || mask.w[0].kind != OPK_IMM)
+        return sel_shl64(s, mask, pos);
+    uint64_t m = pos.value >= 64 ? 0 : ((uint64_t)mask.w[1].value << 32 | mask.w[0].value) << pos.value;
+    return wide2(op_imm((uint32_t)m), op_imm((uint32_t)(m >> 32)));
 }
 
 bool isel_bfe(Sel *s, const PtxInsn *in) {
@@ -399,17 +410,26 @@ bool isel_bfe(Sel *s, const PtxInsn *in) {
     return true;
 }
 
+/* mask ? x : b, bit by bit */
+static Operand merge_bits(Sel *s, Operand mask, Operand x, Operand b) {
+    enum { LUT_SEL_B_A_C = 0xe2 };
+    if (mask.kind != OPK_IMM)
+        return sel_lop(s, LUT_SEL_A_B_C, mask, x, b);
+    if (mask.value == 0 || mask.value == UINT32_MAX)
+        return mask.value ? x : b;
+    return sel_lop(s, LUT_SEL_B_A_C, op_is_imm(x, 0) ? op_rz() : x, mask, b);
+}
+
 bool isel_bfi(Sel *s, const PtxInsn *in) {
     unsigned bytes = ty_bytes(in);
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes), d;
     Operand pos = low_byte(s, &in->operands[3]), len = low_byte(s, &in->operands[4]);
     if (a.n == 1) {
         Operand m = EMIT_R(s, OT_BMSK, 0, pos, len);
-        d = wide1(sel_lop(s, LUT_SEL_A_B_C, m, sel_shl(s, a.w[0], pos), b.w[0]));
+        d = wide1(merge_bits(s, m, sel_shl(s, a.w[0], pos), b.w[0]));
     } else {
-        Wide m = sel_shl64(s, mask64(s, len), pos), x = sel_shl64(s, a, pos);
-        d = wide2(sel_lop(s, LUT_SEL_A_B_C, m.w[0], x.w[0], b.w[0]),
-                  sel_lop(s, LUT_SEL_A_B_C, m.w[1], x.w[1], b.w[1]));
+        Wide m = shifted_mask64(s, mask64(s, len), pos), x = sel_shl64(s, a, pos);
+        d = wide2(merge_bits(s, m.w[0], x.w[0], b.w[0]), merge_bits(s, m.w[1], x.w[1], b.w[1]));
     }
     sel_write(s, &in->operands[0], sel_type(in), d);
     return true;
