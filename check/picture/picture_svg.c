@@ -141,24 +141,22 @@ static void put_edge(const Picture *picture, uint32_t e, FILE *out) {
 /* Issues of a part, and of these lanes the share that was apart. */
 static void put_heat(const Picture *picture, const LayoutBox *box, const PicturePart *part,
                      const Lanes *lanes, FILE *out) {
-    uint64_t issues = 0, most = 1, lost = 0;
+    uint64_t issues = 0, most = 1, lost = 0, all = 0;
     const BinFuncFlow *func = &picture->flow->funcs[picture->func];
     for (uint32_t i = func->first_inst; i < func->first_inst + func->ninsts; i++)
         most = lanes->issues[i] > most ? lanes->issues[i] : most;
     for (uint32_t i = part->first; i < part->end; i++) {
         issues = lanes->issues[i] > issues ? lanes->issues[i] : issues;
         lost += lanes->lost[i];
-    }
-    uint64_t all = 0;
-    for (uint32_t i = part->first; i < part->end; i++)
         all += lanes->issues[i];
+    }
     double part_lost = all ? (double)lost / (32 * (double)all) : 0;
     fprintf(out, "<rect class=\"heat\" x=\"%g\" y=\"%g\" width=\"%.1f\" height=\"3\"/>", box->x + 1,
             box->y + HEAD_HEIGHT - 4, (box->width - 2) * (double)issues / (double)most);
     fprintf(out, "<rect class=\"lost\" x=\"%g\" y=\"%g\" width=\"%.1f\" height=\"3\"/>", box->x + 1,
             box->y + box->height - 4, (box->width - 2) * part_lost);
-    fprintf(out, "<text class=\"count\" x=\"%g\" y=\"%g\">%llu&#215;%s</text>", box->x + box->width - 6,
-            box->y + 12, (unsigned long long)issues, lost ? "" : "");
+    fprintf(out, "<text class=\"count\" x=\"%g\" y=\"%g\">%llu&#215;</text>", box->x + box->width - 6,
+            box->y + 12, (unsigned long long)issues);
     if (lost)
         fprintf(out, "<title>issued %llu times; %.0f %% of 32 lanes were apart</title>",
                 (unsigned long long)issues, 100 * part_lost);
