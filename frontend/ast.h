@@ -86,7 +86,7 @@ typedef enum { SUB_NONE,
     SUB_ASYNC, SUB_COMMIT_GROUP, SUB_WAIT_GROUP, SUB_WAIT_ALL, SUB_BULK, /* cp.async: kind in sub2 */
     SUB_INIT, SUB_INVAL, SUB_TEST_WAIT, SUB_TRY_WAIT, SUB_EXPECT_TX, SUB_COMPLETE_TX, SUB_ARRIVE_DROP,
     SUB_ARRIVE_EXPECT_TX, SUB_PENDING_COUNT,                    /* mbarrier */
-    SUB_LOAD, SUB_STORE, SUB_MMA,                               /* wmma, ldmatrix: the rest in shape, layout */
+    SUB_LOAD, SUB_STORE, SUB_MMA, SUB_A, SUB_B, SUB_C, SUB_D,   /* wmma: the matrix in sub2 */
     SUB_PACK,                                                   /* cvt.pack */
     SUB_LAUNCH_DEPENDENTS,                                      /* griddepcontrol (also SUB_WAIT) */
     SUB_1D, SUB_2D, SUB_3D, SUB_A1D, SUB_A2D, SUB_CUBE, SUB_ACUBE, /* textures, surfaces: geometry */
@@ -100,7 +100,7 @@ enum { /* PtxInsn.flags */
     PF_FTZ = 1 << 0, PF_SAT = 1 << 1, PF_APPROX = 1 << 2, PF_FULL = 1 << 3, PF_UNI = 1 << 4, PF_ALIGNED = 1 << 5,
     PF_NAN = 1 << 6, PF_XORSIGN_ABS = 1 << 7, PF_RELU = 1 << 8, PF_CC = 1 << 9 /* add.cc */, PF_SHIFTAMT = 1 << 10,
     PF_SYNC = 1 << 11 /* .sync form of shfl, vote, match */, PF_NOCOMPLETE = 1 << 12 /* mbarrier */,
-    PF_SATFINITE = 1 << 13, PF_NOINC = 1 << 14,
+    PF_SATFINITE = 1 << 13, PF_NOINC = 1 << 14, PF_ROW = 1 << 15 /* wmma: a layout that is not .col */,
     PF_UNIFIED = 1 << 16 /* behind an address */,
     PF_CACHE_HINT = 1 << 17 /* .L2::cache_hint: a 64-bit policy is the last operand */, PF_OOB = 1 << 18,
     PF_PROXY = 1 << 19 /* fence.proxy.*, membar.proxy.*: details in mods_text */, PF_TRANS = 1 << 20 /* .trans */,

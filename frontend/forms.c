@@ -168,16 +168,23 @@ typedef struct {
     FormElement missing; /* required element without a modifier, cls 0 if none */
 } MatchResult;
 
-/* May modifier number `at` be element k? Words of the name stand first, in their order; of two state spaces
- * the first is the one that the row names first. */
+/* May modifier number `at` be element k? Words of the name stand first, in their order; so do layouts among
+ * themselves; of two state spaces the first is the one that the row names first. */
+static bool is_layout(const FormElement *e) { /* of A, then of B */
+    return e->list && e->list_size >= 3 && (!memcmp(e->list, "row", 3) || !memcmp(e->list, "col", 3));
+}
+
 static bool in_order(const FormElement *e, const bool *taken, unsigned k, unsigned at) {
     unsigned before = 0;
-    bool space = true;
+    bool space = true, layout = true;
     for (unsigned n = 0; n < k; n++) {
         before += e[n].is_name && taken[n];
         space &= e[n].cls != 'p' || taken[n];
+        layout &= !is_layout(&e[n]) || taken[n];
     }
-    return e[k].is_name ? before == at : e[k].cls != 'q' || space;
+    if (e[k].is_name)
+        return before == at;
+    return is_layout(&e[k]) ? layout : e[k].cls != 'q' || space;
 }
 
 static bool match_form(unsigned form, const Mod *mods, unsigned n, PtxInsn *out, MatchResult *result) {

@@ -33,7 +33,10 @@ bool mach_matrix(Mach *mach) {
                            MOD(IMMA, sat)),
                  NULL, 0, 3, 1);
         return true;
-    case OT_DMMA: matrices(mach, WARP, "dmma", NULL, 0, 3, 1); return true;
+    case OT_BMMA:
+        matrices(mach, WARP, term_name(ts, "bmma.%u.%u", MOD(BMMA, shape), MOD(BMMA, op)), NULL, 0, 3, 1);
+        return true;
+    case OT_DMMA: matrices(mach, WARP, term_name(ts, "dmma.%u", MOD(DMMA, rnd)), NULL, 0, 3, 1); return true;
     case OT_MOVM: matrices(mach, WARP, "movm", NULL, 0, 1, 1); return true;
     case OT_LDSM: {
         Term *at = mach_address(mach, false, 0);

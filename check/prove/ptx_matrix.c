@@ -36,7 +36,17 @@ static const char *product_name(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     unsigned k = in->shape[2], from = in->type[1];
     if (from == TY_F64)
-        return "dmma";
+        return term_name(ts, "dmma.%u",
+                         in->rnd == RND_RM   ? Rnd_RM
+                         : in->rnd == RND_RP ? Rnd_RP
+                         : in->rnd == RND_RZ ? Rnd_RZ
+                                             : Rnd_RN);
+    if (from == TY_B1)
+        return term_name(ts, "bmma.%u.%u",
+                         in->shape[0] == 8 ? BmmaShape_M88128
+                         : k == 128        ? BmmaShape_M168128
+                                           : BmmaShape_M168256,
+                         in->bop == BOP_AND ? BmmaOp_AND : BmmaOp_XOR);
     if (from == TY_F16 || from == TY_BF16 || from == TY_TF32)
         return term_name(ts, "hmma.%u.%u.%u",
                          k == 4   ? HmmaShape_M1684
@@ -62,8 +72,21 @@ static const char *product_name(Ptx *ptx) {
     return term_name(ts, "imma.%u.%u.%u.%u", shape, types[0], types[1], (in->flags & PF_SATFINITE) != 0);
 }
 
+/* Does the target make the product of several instructions? Those are other functions. */
+static bool is_several(const Ptx *ptx) {
+    const TargetInfo *info = isa_target_info(ptx->p->g->bin->target);
+    const PtxInsn *in = ptx->in;
+    unsigned from = in->type[1];
+    bool narrow = from == TY_U4 || from == TY_S4 || (from == TY_B1 && in->bop == BOP_XOR);
+    return (from == TY_F64 && in->shape[0] == 16) || (narrow && !info->has_narrow_products);
+}
+
 bool prove_ptx_mma(Ptx *ptx) {
     Term *word[MOST_WORDS];
+    if (is_several(ptx)) {
+        pv_fault(ptx, "a product of matrices that several instructions make is not modelled");
+        return true;
+    }
     PtxType type = ptx->in->type[0] == TY_F64 ? TY_F64 : TY_B32;
     unsigned n = 0;
     for (unsigned i = 1; i < 4; i++)

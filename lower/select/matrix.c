@@ -1,75 +1,219 @@
 /* Selection of what a warp does with matrices in its registers: PTX ISA 9.7.14.5. The fragments of PTX are
- * those of the machine's operands, register by register, so each statement is one instruction. All lanes of a
- * full warp take part: reconvergence brings them together. SPDX-License-Identifier: MIT */
-#include "lower/select/isel.h"
+ * those of the machine's operands, register by register. All lanes of a full warp take part: reconvergence
+ * brings them together.
+ *
+ * A product is cut into what one instruction of the target does (sel_product): sm_75 has HMMA and IMMA of a
+ * register of B, sm_90 no products of 4-bit integers, and of bits only those by AND; of f64 all have 8 by 8
+ * by 4. SPDX-License-Identifier: MIT */
+#include "lower/select/matrix.h"
 
 #define WHOLE_WARP UINT32_MAX /* the member mask */
 
-/* The registers of a fragment, a vector or a single one, as one operand. */
-static Operand fragment(Sel *sel, const PtxOperand *operand, unsigned bytes) {
-    Wide all = {0};
-    unsigned n = operand->kind == PO_VEC ? operand->nvec : 1;
+unsigned sel_read_fragment(Sel *sel, const PtxOperand *operand, unsigned bytes, Operand *words) {
+    unsigned n = operand->kind == PO_VEC ? operand->nvec : 1, total = 0;
     for (unsigned k = 0; k < n; k++) {
         Wide part = sel_src(sel, operand->kind == PO_VEC ? &operand->vec[k] : operand, bytes);
         for (unsigned c = 0; c < part.n; c++)
-            all.w[all.n++] = sel_value(sel, part.w[c]);
+            words[total++] = sel_value(sel, part.w[c]);
     }
-    return sel_wide_vec(sel, all);
+    return total;
 }
 
-static void write_fragment(Sel *sel, const PtxOperand *operand, PtxType type, Operand value) {
-    unsigned n = operand->kind == PO_VEC ? operand->nvec : 1, words = ptx_type_bytes(type) / 4;
+void sel_write_fragment(Sel *sel, const PtxOperand *operand, PtxType type, const Operand *words) {
+    unsigned n = operand->kind == PO_VEC ? operand->nvec : 1, each = ptx_type_bytes(type) / 4;
     for (unsigned k = 0; k < n; k++) {
-        Wide part = {.n = words};
-        for (unsigned c = 0; c < words; c++)
-            part.w[c] = sel_part(sel, value, words * k + c);
+        Wide part = {.n = each};
+        for (unsigned c = 0; c < each; c++)
+            part.w[c] = words[each * k + c];
         sel_write(sel, operand->kind == PO_VEC ? &operand->vec[k] : operand, type, part);
     }
 }
 
-/* ---- mma ---- */
+/* ---- products ---- */
 
-static unsigned hmma_mods(const PtxInsn *in) {
-    bool tf32 = in->type[1] == TY_TF32;
-    unsigned shape = in->shape[2] == 16  ? HmmaShape_M16816
-                     : in->shape[2] == 4 ? HmmaShape_M1684
-                                         : HmmaShape_M1688;
-    return MSET(HMMA, shape, shape) | MSET(HMMA, acc, in->type[0] == TY_F16 ? HmmaAcc_F16 : HmmaAcc_F32) |
-           MSET(HMMA, src,
-                tf32                     ? HmmaSrc_TF32
-                : in->type[1] == TY_BF16 ? HmmaSrc_BF16
-                                         : HmmaSrc_F16);
+static Operand words_operand(Sel *sel, const Operand *words, unsigned n) {
+    Wide all = {.n = n};
+    for (unsigned k = 0; k < n; k++)
+        all.w[k] = words[k];
+    return sel_wide_vec(sel, all);
 }
 
-static unsigned imma_type(uint8_t type) {
+/* One instruction; c may be NULL: zero. */
+static void emit_product(Sel *sel, unsigned op, unsigned mods, const Operand *a, unsigned na,
+                         const Operand *b, unsigned nb, const Operand *c, unsigned nc, Operand *d) {
+    enum { DESTINATION = HMMA_rd };
+    _Static_assert((int)HMMA_rd == (int)IMMA_rd && (int)HMMA_rd == (int)DMMA_rd &&
+                       (int)HMMA_rd == (int)BMMA_rd,
+                   "the only destination");
+    Operand src[] = {words_operand(sel, a, na), words_operand(sel, b, nb),
+                     c ? words_operand(sel, c, nc) : op_rz()};
+    InstId id = sel_emit_sync(sel, op, mods, 3, src, op_imm(WHOLE_WARP));
+    Operand all = sel_add_dsts(sel, id, DESTINATION, RF_R, nc);
+    for (unsigned k = 0; k < nc; k++)
+        d[k] = sel_part(sel, all, k);
+}
+
+static unsigned element_bits(PtxType type) {
+    return type == TY_B1 ? 1 : type == TY_U4 || type == TY_S4 ? 4 : 8 * ptx_type_bytes(type);
+}
+
+/* Registers that a lane has of a row of A, or a column of B; f64: pairs of them. */
+static unsigned line_words(const SelProduct *p) {
+    unsigned bits = element_bits(p->a);
+    return bits == 64 ? p->k / 4 : p->k * bits / 128;
+}
+
+static void hmma(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
+                 Operand *d) {
+    unsigned words = line_words(p), most = sel->ti->factor_bytes / 16, step = words < most ? words : most;
+    unsigned k = step * p->k / words, nd = p->d == TY_F16 ? 2 : 4;
+    unsigned mods = MSET(HMMA, shape,
+                         k == 16  ? HmmaShape_M16816
+                         : k == 4 ? HmmaShape_M1684
+                                  : HmmaShape_M1688) |
+                    MSET(HMMA, acc, p->d == TY_F16 ? HmmaAcc_F16 : HmmaAcc_F32) |
+                    MSET(HMMA, src,
+                         p->a == TY_TF32   ? HmmaSrc_TF32
+                         : p->a == TY_BF16 ? HmmaSrc_BF16
+                                           : HmmaSrc_F16);
+    for (unsigned at = 0; at < words; at += step)
+        emit_product(sel, OT_HMMA, mods, a + 2 * at, 2 * step, b + at, step, at ? d : c, nd, d);
+}
+
+static void dmma(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
+                 Operand *d) {
+    static const uint8_t modes[] = {
+        [RND_RN] = Rnd_RN, [RND_RZ] = Rnd_RZ, [RND_RM] = Rnd_RM, [RND_RP] = Rnd_RP};
+    unsigned eights = p->rows / 8, mods = MSET(DMMA, rnd, p->rnd ? modes[p->rnd] : Rnd_RN);
+    for (unsigned h = 0; h < eights; h++)
+        for (unsigned at = 0; at < p->k / 4; at++)
+            emit_product(sel, OT_DMMA, mods, a + 2 * (at * eights + h), 2, b + 2 * at, 2,
+                         (at ? d : c) + 4 * h, 4, d + 4 * h);
+}
+
+/* s + c, or what is nearest to it. */
+static Operand saturating_sum(Sel *sel, Operand s, Operand c) {
+    enum { LUT_BOTH_DIFFER = 0x42 }; /* (a ^ c) & (b ^ c) */
+    Operand sum = sel_iadd(sel, s, c);
+    Operand over = sel_isetp(sel, true, ICmp_LT, sel_lop(sel, LUT_BOTH_DIFFER, s, c, sum), op_imm(0));
+    Operand most = sel_xor(sel, sel_shr(sel, true, c, op_imm(31)), op_imm(INT32_MAX));
+    return sel_select(sel, over, most, sum);
+}
+
+static unsigned imma_type(PtxType type) {
     return type == TY_U8   ? ImmaType_U8
            : type == TY_S8 ? ImmaType_S8
            : type == TY_U4 ? ImmaType_U4
                            : ImmaType_S4;
 }
 
-static unsigned imma_mods(const PtxInsn *in) {
-    unsigned shape = in->shape[0] == 8    ? (in->shape[2] == 16 ? ImmaShape_M8816 : ImmaShape_M8832)
-                     : in->shape[2] == 16 ? ImmaShape_M16816
-                     : in->shape[2] == 32 ? ImmaShape_M16832
-                                          : ImmaShape_M16864;
-    return MSET(IMMA, shape, shape) | MSET(IMMA, atype, imma_type(in->type[1])) |
-           MSET(IMMA, btype, imma_type(in->type[2])) | MSET(IMMA, sat, (in->flags & PF_SATFINITE) != 0);
+/* The sum is exact and saturates once, at the end. */
+static void imma(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
+                 Operand *d) {
+    unsigned words = line_words(p), eights = p->rows / 8, high = sel->ti->factor_bytes == 32 ? eights : 1;
+    unsigned step = high == 2 && words > 1 ? 2 : 1;
+    bool later = p->saturate && words > step;
+    unsigned shape = high == 1   ? (element_bits(p->a) == 4 ? ImmaShape_M8832 : ImmaShape_M8816)
+                     : step == 2 ? (element_bits(p->a) == 4 ? ImmaShape_M16864 : ImmaShape_M16832)
+                                 : (element_bits(p->a) == 4 ? ImmaShape_M16832 : ImmaShape_M16816);
+    unsigned mods = MSET(IMMA, shape, shape) | MSET(IMMA, atype, imma_type(p->a)) |
+                    MSET(IMMA, btype, imma_type(p->b)) | MSET(IMMA, sat, p->saturate && !later);
+    for (unsigned h = 0; h < eights; h += high)
+        for (unsigned at = 0; at < words; at += step) {
+            Operand rows[4];
+            for (unsigned k = 0; k < high * step; k++)
+                rows[k] = a[(at + k / high) * eights + h + k % high];
+            emit_product(sel, OT_IMMA, mods, rows, high * step, b + at, step,
+                         at      ? d + 2 * h
+                         : later ? NULL
+                                 : c + 2 * h,
+                         2 * high, d + 2 * h);
+        }
+    for (unsigned k = 0; later && k < 2 * eights; k++)
+        d[k] = saturating_sum(sel, d[k], c[k]);
+}
+
+/* The lower (upper) halves of the bytes of x, as bytes. */
+static Operand nibbles(Sel *sel, PtxType type, Operand x, bool upper) {
+    Operand v = sel_and(sel, upper ? sel_shr(sel, false, x, op_imm(4)) : x, op_imm(0x0f0f0f0f));
+    if (type == TY_U4)
+        return v;
+    return sel_imad(sel, sel_and(sel, v, op_imm(0x08080808)), op_imm(0xf0 / 8), v); /* signs */
+}
+
+/* As 8-bit integers: k in another order, for both factors the same. */
+static void imma_of_nibbles(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b,
+                            const Operand *c, Operand *d) {
+    unsigned words = line_words(p), eights = p->rows / 8;
+    SelProduct bytes = *p;
+    Operand x[8], y[4];
+    bytes.a = p->a == TY_U4 ? TY_U8 : TY_S8;
+    bytes.b = p->b == TY_U4 ? TY_U8 : TY_S8;
+    for (unsigned at = 0; at < words; at++)
+        for (unsigned upper = 0; upper < 2; upper++) {
+            y[2 * at + upper] = nibbles(sel, p->b, b[at], upper);
+            for (unsigned h = 0; h < eights; h++)
+                x[(2 * at + upper) * eights + h] = nibbles(sel, p->a, a[at * eights + h], upper);
+        }
+    imma(sel, &bytes, x, y, c, d);
+}
+
+/* Without XOR: the bits that A has and not B, and the others. */
+static void bmma(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
+                 Operand *d) {
+    unsigned nb = line_words(p), na = nb * p->rows / 8, nd = p->rows / 4;
+    bool split = p->bop == BOP_XOR && !sel->ti->has_narrow_products;
+    unsigned shape = p->rows == 8 ? BmmaShape_M88128 : nb == 1 ? BmmaShape_M168128 : BmmaShape_M168256;
+    unsigned mods =
+        MSET(BMMA, shape, shape) | MSET(BMMA, op, p->bop == BOP_AND || split ? BmmaOp_AND : BmmaOp_XOR);
+    Operand not_a[4], not_b[2];
+    if (!split) {
+        emit_product(sel, OT_BMMA, mods, a, na, b, nb, c, nd, d);
+        return;
+    }
+    for (unsigned k = 0; k < na; k++)
+        not_a[k] = sel_lop(sel, LUT_NOT_A, a[k], op_rz(), op_rz());
+    for (unsigned k = 0; k < nb; k++)
+        not_b[k] = sel_lop(sel, LUT_NOT_A, b[k], op_rz(), op_rz());
+    emit_product(sel, OT_BMMA, mods, a, na, not_b, nb, c, nd, d);
+    emit_product(sel, OT_BMMA, mods, not_a, na, b, nb, d, nd, d);
+}
+
+bool sel_product(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
+                 Operand *d) {
+    unsigned bits = element_bits(p->a);
+    if (bits == 64 && !isa_target_has(sel->t, OT_DMMA))
+        return sel_error(sel, "this product of matrices needs instructions of sm_80");
+    if (bits == 64)
+        dmma(sel, p, a, b, c, d);
+    else if (ptx_type_class(p->a) == TC_FLOAT)
+        hmma(sel, p, a, b, c, d);
+    else if (bits == 1)
+        bmma(sel, p, a, b, c, d);
+    else if (bits == 4 && !sel->ti->has_narrow_products)
+        imma_of_nibbles(sel, p, a, b, c, d);
+    else
+        imma(sel, p, a, b, c, d);
+    return true;
 }
 
 bool isel_mma(Sel *sel, const PtxInsn *in) {
     bool f64 = in->type[0] == TY_F64;
-    unsigned op = f64 ? OT_DMMA : in->type[0] == TY_S32 ? OT_IMMA : OT_HMMA, rd = HMMA_rd;
-    unsigned mods = f64 ? 0 : op == OT_IMMA ? imma_mods(in) : hmma_mods(in), bytes = f64 ? 8 : 4;
-    _Static_assert((int)HMMA_rd == (int)IMMA_rd && (int)HMMA_rd == (int)DMMA_rd, "the only destination");
-    if (!isa_target_has(sel->t, op))
-        return sel_error(sel, "this product of matrices needs instructions of sm_80");
-    Operand src[3];
-    for (unsigned k = 0; k < 3; k++)
-        src[k] = fragment(sel, &in->operands[1 + k], bytes);
-    unsigned words = in->operands[0].nvec * bytes / 4;
-    InstId id = sel_emit_sync(sel, op, mods, 3, src, op_imm(WHOLE_WARP));
-    write_fragment(sel, &in->operands[0], f64 ? TY_F64 : TY_B32, sel_add_dsts(sel, id, rd, RF_R, words));
+    Operand a[16], b[8], c[8], d[8];
+    SelProduct p = {.d = sel_type(in),
+                    .a = (PtxType)in->type[1],
+                    .b = (PtxType)in->type[2],
+                    .rows = in->shape[0],
+                    .k = in->shape[2],
+                    .saturate = (in->flags & PF_SATFINITE) != 0,
+                    .bop = in->bop,
+                    .rnd = in->rnd};
+    sel_read_fragment(sel, &in->operands[1], f64 ? 8 : 4, a);
+    sel_read_fragment(sel, &in->operands[2], f64 ? 8 : 4, b);
+    sel_read_fragment(sel, &in->operands[3], f64 ? 8 : 4, c);
+    if (!sel_product(sel, &p, a, b, c, d))
+        return false;
+    sel_write_fragment(sel, &in->operands[0], f64 ? TY_F64 : TY_B32, d);
     return true;
 }
 
@@ -87,7 +231,10 @@ bool isel_ldmatrix(Sel *sel, const PtxInsn *in) {
     Operand src[] = {a.base, op_none(), op_imm((uint32_t)a.offset)};
     InstId id = sel_emit_sync(sel, OT_LDSM, MSET(LDSM, num, count_of(in)) | MSET(LDSM, trans, trans_of(in)),
                               3, src, op_imm(WHOLE_WARP));
-    write_fragment(sel, &in->operands[0], TY_B32, sel_add_dsts(sel, id, LDSM_rd, RF_R, in->vec));
+    Operand all = sel_add_dsts(sel, id, LDSM_rd, RF_R, in->vec), words[4];
+    for (unsigned k = 0; k < in->vec; k++)
+        words[k] = sel_part(sel, all, k);
+    sel_write_fragment(sel, &in->operands[0], TY_B32, words);
     return true;
 }
 
@@ -97,7 +244,9 @@ bool isel_stmatrix(Sel *sel, const PtxInsn *in) {
         return sel_error(sel, "stores of matrix rows need instructions of sm_90");
     if (!sel_shared_address(sel, in, &in->operands[0], &a))
         return false;
-    Operand src[] = {a.base, op_imm((uint32_t)a.offset), fragment(sel, &in->operands[1], 4)};
+    Operand words[4];
+    unsigned n = sel_read_fragment(sel, &in->operands[1], 4, words);
+    Operand src[] = {a.base, op_imm((uint32_t)a.offset), words_operand(sel, words, n)};
     sel_emit_sync(sel, OT_STSM, MSET(STSM, num, count_of(in)) | MSET(STSM, trans, trans_of(in)), 3, src,
                   op_imm(WHOLE_WARP));
     return true;
@@ -106,6 +255,7 @@ bool isel_stmatrix(Sel *sel, const PtxInsn *in) {
 bool isel_movmatrix(Sel *sel, const PtxInsn *in) {
     Operand src = sel_value(sel, sel_src32(sel, &in->operands[1]));
     InstId id = sel_emit_sync(sel, OT_MOVM, 0, 1, &src, op_imm(WHOLE_WARP));
-    write_fragment(sel, &in->operands[0], TY_B32, sel_add_dsts(sel, id, MOVM_rd, RF_R, 1));
+    Operand word = sel_add_dsts(sel, id, MOVM_rd, RF_R, 1);
+    sel_write_fragment(sel, &in->operands[0], TY_B32, &word);
     return true;
 }

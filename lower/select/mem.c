@@ -4,7 +4,7 @@
  * which the low 32 bits count. Kernel parameters are in constant bank 0, .const variables in bank 3.
  * Parameters of functions and of calls are SSA variables, one for each 32-bit word.
  * SPDX-License-Identifier: MIT */
-#include "lower/select/isel.h"
+#include "lower/select/matrix.h"
 #include "frontend/texture.h"
 #include "isa/machine/windows.h"
 
@@ -266,6 +266,10 @@ static Operand emit_load(Sel *sel, const PtxInsn *in, const Address *address, un
     return d;
 }
 
+Operand sel_load_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes) {
+    return emit_load(sel, in, address, bytes_to_size(bytes), bytes == 8 ? 2 : 1);
+}
+
 static unsigned num_elements(const PtxInsn *in) { return in->vec > 1 ? in->vec : 1; }
 
 /* Element k of a loaded vector to its destination. */
@@ -485,6 +489,10 @@ static InstId emit_store(Sel *s, const PtxInsn *in, const Address *address, unsi
     case SP_SHARED: return sel_emit(s, OT_STS, MSET(STS, sz, size), 4, src);
     default: return sel_emit(s, OT_STL, MSET(STL, sz, size), 4, src);
     }
+}
+
+void sel_store_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes, Operand data) {
+    emit_store(sel, in, address, bytes_to_size(bytes), data);
 }
 
 bool isel_st(Sel *sel, const PtxInsn *in) {

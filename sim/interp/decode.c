@@ -227,7 +227,7 @@ static bool decode_operands(PtxRun *r, PtxProc *p, PtxCode *code) {
     return true;
 }
 
-/* mma: D, A, B, C, each a vector or one register. */
+/* mma, wmma.mma: D, A, B, C, each a vector or one register. */
 static bool decode_fragments(PtxRun *run, PtxProc *p, PtxCode *code) {
     unsigned total = 0, space = 0;
     for (unsigned k = 0; k < 4; k++) {
@@ -387,7 +387,7 @@ static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
     uint32_t errors = run->d->nerrors;
     bool ok = decode_targets(run, p, code) && decode_call(run, p, code) &&
               (in->op == PTX_CALL ? in->callee || in->noperands : true);
-    if (ok && in->op == PTX_MMA)
+    if (ok && (in->op == PTX_MMA || (in->op == PTX_WMMA && in->sub == SUB_MMA)))
         ok = decode_fragments(run, p, code);
     else if (ok && ptx_asks_texture(in))
         ok = decode_texture(run, p, code);

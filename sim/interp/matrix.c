@@ -1,12 +1,12 @@
-/* Matrices that a warp has in its registers: ldmatrix, stmatrix, movmatrix, mma (PTX ISA 9.7.14.5). The
- * numbers are those of docs/numerics.md, "Products of matrices". SPDX-License-Identifier: MIT */
-#include "sim/interp/run.h"
+/* Matrices that a warp has in its registers: ldmatrix, stmatrix, movmatrix, mma (PTX ISA 9.7.14.5), and the
+ * products of wmma (9.7.14.4). The numbers are those of docs/numerics.md, "Products of matrices".
+ * SPDX-License-Identifier: MIT */
+#include "sim/interp/matrix.h"
 #include <math.h>
 
-enum { WARP = SIM_WARP_LANES, ROW_BYTES = 16, MOST_M = 16, MOST_N = 8, MOST_K = 64 };
+enum { WARP = SIM_WARP_LANES, ROW_BYTES = 16, MOST_M = 32, MOST_N = 32, MOST_K = 256 };
 
-/* All lanes of a full warp, or a trap. */
-static bool is_whole(PtxWarp *warp, uint32_t lanes) {
+bool interp_is_whole(PtxWarp *warp, uint32_t lanes) {
     if (lanes == UINT32_MAX)
         return true;
     PtxThread *thread = &warp->threads[__builtin_ctz(lanes)];
@@ -42,7 +42,7 @@ static void tile_set(Tile *tile, unsigned lane, uint32_t pair, bool transposed) 
 /* Row r of matrix m is where lane 8m + r says. */
 static void load_tiles(PtxWarp *warp, uint32_t lanes) {
     Tile tiles[4];
-    if (!is_whole(warp, lanes))
+    if (!interp_is_whole(warp, lanes))
         return;
     unsigned n = warp->threads[0].wait->insn->vec;
     for (unsigned lane = 0; lane < 8 * n; lane++) {
@@ -67,7 +67,7 @@ static void load_tiles(PtxWarp *warp, uint32_t lanes) {
 static void store_tiles(PtxWarp *warp, uint32_t lanes) {
     Tile tiles[4];
     PtxRun *run = warp->block->run;
-    if (!is_whole(warp, lanes))
+    if (!interp_is_whole(warp, lanes))
         return;
     unsigned n = warp->threads[0].wait->insn->vec;
     for (unsigned lane = 0; lane < WARP; lane++) {
@@ -92,7 +92,7 @@ static void store_tiles(PtxWarp *warp, uint32_t lanes) {
 
 static void transpose_tile(PtxWarp *warp, uint32_t lanes) {
     Tile tile;
-    if (!is_whole(warp, lanes))
+    if (!interp_is_whole(warp, lanes))
         return;
     for (unsigned lane = 0; lane < WARP; lane++)
         tile_set(&tile, lane, (uint32_t)warp->threads[lane].wait_value[0], true);
@@ -102,6 +102,10 @@ static void transpose_tile(PtxWarp *warp, uint32_t lanes) {
 
 /* ---- mma: fragments ---- */
 
+unsigned interp_element_bits(PtxType type) {
+    return type == TY_B1 ? 1 : type == TY_U4 || type == TY_S4 ? 4 : 8 * ptx_type_bytes(type);
+}
+
 /* The element type of a factor, and how its elements lie in registers. */
 typedef struct {
     PtxType type;
@@ -109,7 +113,7 @@ typedef struct {
 } FactorKind;
 
 static FactorKind factor_kind(PtxType type) {
-    unsigned bits = type == TY_U4 || type == TY_S4 ? 4 : 8 * ptx_type_bytes(type);
+    unsigned bits = interp_element_bits(type);
     return (FactorKind){type, bits, bits < 32 ? 32 / bits : 1};
 }
 
@@ -209,10 +213,23 @@ static uint64_t rounded(double v, PtxType type) {
     return v == 0 ? 0 : interp_round_double(format, v, type == TY_F16 ? RND_RN : RND_RZ);
 }
 
-static uint64_t float_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, const PtxInsn *insn) {
-    PtxType from = (PtxType)insn->type[1], to = (PtxType)insn->type[0], c_type = (PtxType)insn->type[3];
+/* Of D, A, B and C: wmma of f16 factors says those of D and C only. */
+typedef struct {
+    PtxType d, a, b, c;
+} Types;
+
+static Types types_of(const PtxInsn *insn) {
+    if (insn->ntypes == 2)
+        return (Types){(PtxType)insn->type[0], TY_F16, TY_F16, (PtxType)insn->type[1]};
+    return (Types){(PtxType)insn->type[0], (PtxType)insn->type[1], (PtxType)insn->type[2],
+                   (PtxType)insn->type[3]};
+}
+
+static uint64_t float_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, Types types) {
+    /* the sum is f32 where D or C is, and becomes f16 when it is complete */
+    PtxType from = types.a, to = types.d == types.c ? types.d : TY_F32, c_type = to;
     unsigned block = from == TY_TF32 ? 4 : 8;
-    double sum = c_type == TY_F16 ? interp_half_value(FMT_F16, (uint16_t)c) : (double)f32_of(c);
+    double sum = types.c == TY_F16 ? interp_half_value(FMT_F16, (uint16_t)c) : (double)f32_of(c);
     for (unsigned first = 0; first < f->k; first += block) {
         double x[8], y[8];
         for (unsigned i = 0; i < block; i++)
@@ -223,13 +240,25 @@ static uint64_t float_sum(const Factors *f, unsigned row, unsigned col, uint64_t
         }
         sum = block_sum(sum, c_type, x, y, block, from);
     }
-    return rounded(sum, to);
+    uint64_t bits = rounded(sum, to);
+    return to == types.d ? bits : rounded(f32_of(bits), types.d);
 }
 
-static uint64_t double_sum(const Factors *f, unsigned row, unsigned col, uint64_t c) {
+static uint64_t double_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, unsigned rnd) {
     uint64_t sum = c;
     for (unsigned i = 0; i < f->k; i++)
-        sum = interp_f64_op(MATH_FMA, f64_bits(f->a[row][i].f), f64_bits(f->b[i][col].f), sum, RND_RN);
+        sum = interp_f64_op(MATH_FMA, f64_bits(f->a[row][i].f), f64_bits(f->b[i][col].f), sum,
+                            rnd ? rnd : RND_RN);
+    return sum;
+}
+
+/* Bits that are set in both, or in one of them. */
+static uint64_t bit_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, unsigned bop) {
+    uint32_t sum = (uint32_t)c;
+    for (unsigned i = 0; i < f->k; i++) {
+        bool a = f->a[row][i].i & 1, b = f->b[i][col].i & 1;
+        sum += bop == BOP_AND ? a && b : a != b;
+    }
     return sum;
 }
 
@@ -243,15 +272,18 @@ static uint64_t int_sum(const Factors *f, unsigned row, unsigned col, uint64_t c
 }
 
 static uint64_t one_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, const PtxInsn *insn) {
+    Types types = types_of(insn);
+    if (types.a == TY_B1)
+        return bit_sum(f, row, col, c, insn->bop);
     if (!f->is_float)
         return int_sum(f, row, col, c, (insn->flags & PF_SATFINITE) != 0);
-    return insn->type[0] == TY_F64 ? double_sum(f, row, col, c) : float_sum(f, row, col, c, insn);
+    return types.d == TY_F64 ? double_sum(f, row, col, c, insn->rnd) : float_sum(f, row, col, c, types);
 }
 
 /* Rows lane / 4 and eight below, columns 2 (lane % 4) and the next: an element each register, or both columns
  * in one. */
 static void multiply(PtxWarp *warp, uint32_t lanes) {
-    if (!is_whole(warp, lanes))
+    if (!interp_is_whole(warp, lanes))
         return;
     const PtxInsn *insn = warp->threads[0].wait->insn;
     Factors f = {.m = insn->shape[0], .n = insn->shape[1], .k = insn->shape[2]};
@@ -274,23 +306,106 @@ static void multiply(PtxWarp *warp, uint32_t lanes) {
     }
 }
 
+/* ---- wmma ---- */
+
+/* Element (row, column) of a matrix in the registers of the warp, or what becomes of it. */
+typedef void EachElement(void *user, PtxThread *thread, unsigned reg, unsigned low_bit, unsigned bits,
+                         unsigned row, unsigned col);
+
+static void each_element(PtxWarp *warp, unsigned matrix, PtxType type, unsigned nregs, EachElement *each,
+                         void *user) {
+    const uint16_t *shape = warp->threads[0].wait->insn->shape;
+    unsigned bits = interp_element_bits(type), per = bits < 32 ? 32 / bits : 1;
+    unsigned rows = matrix == SUB_B ? shape[2] : shape[0], cols = matrix == SUB_A ? shape[2] : shape[1];
+    unsigned n = rows * cols / WARP; /* a lane's; what is in registers behind them repeats some of these */
+    for (unsigned lane = 0; lane < WARP; lane++)
+        for (unsigned i = 0; i < nregs * per && i < n; i++) {
+            unsigned row, col;
+            interp_wmma_place(warp->threads[0].wait->insn, matrix, bits, lane, i, &row, &col);
+            each(user, &warp->threads[lane], i / per, i % per * bits, bits, row, col);
+        }
+}
+
+typedef struct {
+    PtxRun *run;
+    Factors f;
+    uint64_t c[MOST_M][MOST_N], d[MOST_M][MOST_N];
+    uint64_t word[SIM_WARP_LANES][8]; /* of D */
+} Product;
+
+static void take_a(void *user, PtxThread *thread, unsigned reg, unsigned low, unsigned bits, unsigned row,
+                   unsigned col) {
+    Product *p = (Product *)user;
+    FactorKind kind = factor_kind(types_of(thread->wait->insn).a);
+    p->f.a[row][col] = element(&p->f, kind, interp_arg(p->run, thread, &thread->wait->vec[reg]), low / bits);
+}
+
+static void take_b(void *user, PtxThread *thread, unsigned reg, unsigned low, unsigned bits, unsigned row,
+                   unsigned col) {
+    Product *p = (Product *)user;
+    FactorKind kind = factor_kind(types_of(thread->wait->insn).b);
+    reg += thread->wait->fragment[1];
+    p->f.b[row][col] = element(&p->f, kind, interp_arg(p->run, thread, &thread->wait->vec[reg]), low / bits);
+}
+
+static void take_c(void *user, PtxThread *thread, unsigned reg, unsigned low, unsigned bits, unsigned row,
+                   unsigned col) {
+    Product *p = (Product *)user;
+    reg += thread->wait->fragment[1] + thread->wait->fragment[2];
+    uint64_t word = interp_arg(p->run, thread, &thread->wait->vec[reg]) >> low;
+    p->c[row][col] = bits == 16 ? word & 0xffff : word;
+}
+
+static void give_d(void *user, PtxThread *thread, unsigned reg, unsigned low, unsigned bits, unsigned row,
+                   unsigned col) {
+    Product *p = (Product *)user;
+    (void)bits;
+    p->word[thread->lane][reg] |= p->d[row][col] << low;
+}
+
+static void multiply_wmma(PtxWarp *warp, uint32_t lanes) {
+    static const uint8_t matrices[] = {SUB_D, SUB_A, SUB_B, SUB_C};
+    if (!interp_is_whole(warp, lanes))
+        return;
+    const PtxCode *code = warp->threads[0].wait;
+    const PtxInsn *insn = code->insn;
+    Types types = types_of(insn);
+    Product p = {.run = warp->block->run,
+                 .f = {.m = insn->shape[0], .n = insn->shape[1], .k = insn->shape[2]}};
+    p.f.is_float = ptx_type_class(types.a) == TC_FLOAT;
+    each_element(warp, matrices[1], types.a, code->fragment[1], take_a, &p);
+    each_element(warp, matrices[2], types.b, code->fragment[2], take_b, &p);
+    each_element(warp, matrices[3], types.c, code->fragment[3], take_c, &p);
+    for (unsigned row = 0; row < p.f.m; row++)
+        for (unsigned col = 0; col < p.f.n; col++)
+            p.d[row][col] = one_sum(&p.f, row, col, p.c[row][col], insn);
+    each_element(warp, matrices[0], types.d, code->fragment[0], give_d, &p);
+    for (unsigned lane = 0; lane < WARP; lane++)
+        for (unsigned r = 0; r < code->fragment[0]; r++)
+            interp_put(&warp->threads[lane], warp->threads[lane].wait->vec_dst[r], p.word[lane][r]);
+}
+
 /* ---- binding ---- */
 
 static PtxStep exec_whole(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     if (thread->warp->alive != UINT32_MAX)
         return interp_trap(run, thread, code, TRAP_COLLECTIVE, "not all lanes of the warp take part");
-    return interp_meet(run, thread, code, UINT32_MAX,
-                       code->nsrc ? interp_address(run, thread, code, SP_SHARED) : 0);
+    return interp_meet(
+        run, thread, code, UINT32_MAX,
+        code->nsrc ? interp_address(run, thread, code, code->insn->op == PTX_WMMA ? code->space : SP_SHARED)
+                   : 0);
 }
 
-static bool whole(PtxCode *code, PtxGather *gather) {
-    code->key = (uint32_t)code->insn->op << 22 | (uint32_t)code->insn->form << 2 |
-                (code->insn->flags & PF_SATFINITE ? 2u : 0) | (code->insn->flags & PF_TRANS ? 1u : 0);
+bool interp_bind_whole(PtxCode *code, PtxGather *gather) {
+    code->key = (uint32_t)code->insn->op << 22 | (code->insn->mods_text.i & ((1u << 22) - 1));
     code->exec = exec_whole;
     code->gather = gather;
     return true;
 }
-bool interp_bind_ldmatrix(PtxCode *code) { return whole(code, load_tiles) && code->nsrc == 1; }
-bool interp_bind_stmatrix(PtxCode *code) { return whole(code, store_tiles) && code->nsrc >= 1; }
-bool interp_bind_movmatrix(PtxCode *code) { return whole(code, transpose_tile) && code->nsrc == 1; }
-bool interp_bind_mma(PtxCode *code) { return whole(code, multiply); }
+bool interp_bind_ldmatrix(PtxCode *code) { return interp_bind_whole(code, load_tiles) && code->nsrc == 1; }
+bool interp_bind_stmatrix(PtxCode *code) { return interp_bind_whole(code, store_tiles) && code->nsrc >= 1; }
+bool interp_bind_movmatrix(PtxCode *code) {
+    return interp_bind_whole(code, transpose_tile) && code->nsrc == 1;
+}
+bool interp_bind_mma(PtxCode *code) { return interp_bind_whole(code, multiply); }
+bool interp_bind_wmma_mma(PtxCode *code) { return interp_bind_whole(code, multiply_wmma); }

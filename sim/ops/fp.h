@@ -8,6 +8,9 @@
 #define F64_NAN 0xfff8000000000000u
 #define F16_NAN 0x7fffu
 
+/* A binder's last act for an instruction whose host operations round so (Rnd): op_float.c. */
+bool LV(bind_rounding)(Bind *bind, uint32_t rnd);
+
 typedef struct {
     uint8_t ebits, mbits;
 } Fmt;

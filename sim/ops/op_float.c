@@ -35,9 +35,9 @@ static int ends_alone(Warp *warp, Dec *dec, uint32_t g) {
     return RUN_OK;
 }
 
-/* The last thing that a binder does. The mode is that of this instruction only, so its handler goes on with
- * `ends_alone`, not with the next instruction. */
-static bool bind_rounding(Bind *bind, uint32_t rnd) {
+/* The mode is that of this instruction only, so its handler goes on with `ends_alone`, not with the next
+ * instruction. */
+bool LV(bind_rounding)(Bind *bind, uint32_t rnd) {
     Dec *dec = bind->d;
     if (rnd != Rnd_RN) {
         dec->flt.rnd = rnd;
@@ -123,7 +123,7 @@ bool LV(bind_FADD)(Bind *bind) {
         USE(bind, fadd);
     else
         USE(bind, fadd_mod);
-    return bind_rounding(bind, MGET(FADD, rnd, m));
+    return LV(bind_rounding)(bind, MGET(FADD, rnd, m));
 }
 bool LV(bind_FMUL)(Bind *bind) {
     uint32_t m = bind->in->mods, scale = MGET(FMUL, scale, m);
@@ -142,7 +142,7 @@ bool LV(bind_FMUL)(Bind *bind) {
         bind->d->flt.scale_hi = (uint32_t)(f64_bits(factor[scale & 7]) >> 32);
         USE(bind, fmul_scale);
     }
-    return bind_rounding(bind, MGET(FMUL, rnd, m));
+    return LV(bind_rounding)(bind, MGET(FMUL, rnd, m));
 }
 bool LV(bind_FFMA)(Bind *bind) {
     uint32_t m = bind->in->mods;
@@ -150,7 +150,7 @@ bool LV(bind_FFMA)(Bind *bind) {
         USE(bind, ffma);
     else
         USE(bind, ffma_mod);
-    return bind_rounding(bind, MGET(FFMA, rnd, m));
+    return LV(bind_rounding)(bind, MGET(FFMA, rnd, m));
 }
 
 OP32(fsel, F32_SETUP uint32_t p = dec_pred(warp, dec, 0);
@@ -285,17 +285,17 @@ static void bind_f64(Bind *bind) {
 bool LV(bind_DADD)(Bind *bind) {
     bind_f64(bind);
     USE(bind, dadd);
-    return bind_rounding(bind, MGET(DADD, rnd, bind->in->mods));
+    return LV(bind_rounding)(bind, MGET(DADD, rnd, bind->in->mods));
 }
 bool LV(bind_DMUL)(Bind *bind) {
     bind_f64(bind);
     USE(bind, dmul);
-    return bind_rounding(bind, MGET(DMUL, rnd, bind->in->mods));
+    return LV(bind_rounding)(bind, MGET(DMUL, rnd, bind->in->mods));
 }
 bool LV(bind_DFMA)(Bind *bind) {
     bind_f64(bind);
     USE(bind, dfma);
-    return bind_rounding(bind, MGET(DFMA, rnd, bind->in->mods));
+    return LV(bind_rounding)(bind, MGET(DFMA, rnd, bind->in->mods));
 }
 
 /* .MIN/.MAX: pu says that a is the result; pv that a and b are NaN. (ptxas -arch=sm_80 of min.f64 selects by

@@ -1,4 +1,4 @@
-/* Products of matrices by a warp: HMMA, IMMA, DMMA. docs/numerics.md has the numbers that come out.
+/* Products of matrices by a warp: HMMA, IMMA, BMMA, DMMA. docs/numerics.md has the numbers that come out.
  *
  * Lane l is of group l / 4 and has place l % 4 in it. With E elements in a register (a pair of them for f64),
  * register r of A has row l / 4 + 8 (r % m8) and from column 4E (r / m8) + E (l % 4) on E elements, where m8
@@ -235,6 +235,38 @@ bool LV(bind_IMMA)(Bind *bind) {
     return known ? bind_fn(bind, op_imma) : bind_not_simulated(bind);
 }
 
+/* ---- bits: register by register, for all of A and B that one word of each has meet in one lane ---- */
+
+static int op_bmma(Warp *w, Dec *dec, uint32_t g) {
+    const uint32_t *a = dec_src(w, dec, 0), *b = dec_src(w, dec, 1), *c = dec_src(w, dec, 2);
+    uint32_t *r = dec_dst(w, dec, 0), out[4][32];
+    unsigned n = dec->mma.n, m8 = dec->mma.m8;
+    int status = RUN_OK;
+    if (!machine_whole_warp(w, dec, g, &status))
+        return next_if(w, dec, status);
+    for (unsigned row = 0; row < 8 * m8; row++)
+        for (unsigned col = 0; col < 8; col++) {
+            unsigned lane = 4 * (row % 8) + col / 2, at = 2 * (row / 8) + col % 2;
+            uint32_t sum = c[32 * at + lane];
+            for (unsigned i = 0; i < 4 * n; i++) {
+                uint32_t x = a[32 * (m8 * (i / 4) + row / 8) + 4 * (row % 8) + i % 4];
+                uint32_t y = b[32 * (i / 4) + 4 * col + i % 4];
+                sum += (uint32_t)__builtin_popcount(dec->mma.elem == BmmaOp_AND ? x & y : x ^ y);
+            }
+            out[at][lane] = sum;
+        }
+    memcpy(r, out, 2 * m8 * sizeof out[0]);
+    return machine_next(w, dec);
+}
+bool LV(bind_BMMA)(Bind *bind) {
+    uint32_t m = bind->in->mods, shape = MGET(BMMA, shape, m);
+    Dec *dec = bind->d;
+    dec->mma.elem = MGET(BMMA, op, m);
+    dec->mma.m8 = shape == BmmaShape_M88128 ? 1 : 2;
+    dec->mma.n = shape == BmmaShape_M168256 ? 2 : 1;
+    return shape <= BmmaShape_M168256 ? bind_fn(bind, op_bmma) : bind_not_simulated(bind);
+}
+
 /* ---- f64: one fused operation for each k, ascending ---- */
 
 static int op_dmma(Warp *w, Dec *dec, uint32_t g) {
@@ -259,4 +291,6 @@ static int op_dmma(Warp *w, Dec *dec, uint32_t g) {
     memcpy(r, out, sizeof out);
     return machine_next(w, dec);
 }
-bool LV(bind_DMMA)(Bind *bind) { return bind_fn(bind, op_dmma); }
+bool LV(bind_DMMA)(Bind *bind) {
+    return bind_fn(bind, op_dmma) && LV(bind_rounding)(bind, MGET(DMMA, rnd, bind->in->mods));
+}

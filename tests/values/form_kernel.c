@@ -6,7 +6,7 @@
 
 static bool is_collective(PtxOp op) {
     return op == PTX_SHFL || op == PTX_VOTE || op == PTX_MATCH || op == PTX_REDUX || op == PTX_ELECT ||
-           op == PTX_MMA || op == PTX_MOVMATRIX;
+           op == PTX_MMA || op == PTX_WMMA || op == PTX_MOVMATRIX;
 }
 
 /* The member mask, the last operand, is all lanes: all execute the statement. */

@@ -456,9 +456,11 @@ static void refused(void **state) {
         if (u.ran || !strstr(u.diags, "E0511"))
             fail_msg("%s: %s", unsupported[i], u.diags);
     }
-    TestRun t = trap_run(
-        "", "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, [%i], 16;",
-        32, NULL);
+    TestRun t =
+        trap_run("",
+                 "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 {%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r3,%r4}, "
+                 "{%r1,%r2,%r3,%r4};",
+                 32, NULL);
     assert_false(t.ran);
     assert_non_null(strstr(t.diags, "E0511"));
     assert_non_null(strstr(t.diags, "9.7.14"));
