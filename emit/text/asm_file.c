@@ -119,6 +119,7 @@ static bool section_field(AsmDoc *doc, const Field *field) {
         if (!type_name(doc, &type))
             return false;
         section->stated.sh_type = section->type = (uint32_t)type;
+        section->is_code &= type == SHT_PROGBITS; /* as disasm_is_code */
         return true;
     }
     section->has_name |= strcmp(name, ".__section_name") == 0;

@@ -42,6 +42,18 @@ $(grep '^	\.__elf_[a-z]*' whole.sass | grep -v 'shstrndx\|size')
 EOF
     again empty.$target
 
+    # a table of relocations whose name is that of code: it may mean places in data
+    sed 's/"\.text\.k"$/"data"/' empty.$target.sass >table.$target.sass
+    cat >>table.$target.sass <<EOF
+.L_2_0000:
+	.word	0
+	.section	".text.k"
+	.__section_type	4
+	.__section_info	2
+	.__rela	.L_2_0000, 0, 0, 0x0
+EOF
+    again table.$target
+
     # places in the map that lie within others: in a number, in the positions
     words=$(sed -n '/"\.heddle\.map"$/,$s/^	\.word	\.\(L_[0-9]*_[0-9a-f]*\)$/\1/p' whole.sass)
     positions=$(echo "$words" | sed -n 2p) rows=$(echo "$words" | sed -n 3p)
