@@ -37,8 +37,7 @@ Term *prove_param_at(Prover *prover, Term *addr, unsigned bytes) {
     return t_app(ts, TO_UF, 32, bytes < 4 ? 8 * bytes : 0, term_name(ts, "#param"), &addr, 1);
 }
 
-/* x of x + -0, which makes a NaN canonical: arithmetic does that anyway. */
-static Term *plain(Prover *prover, Term *term) {
+Term *prove_plain(Prover *prover, Term *term) {
     Terms *ts = &prover->ts;
     if (term->kind == TK_APP && term->op == TO_UF && term->n == 2 &&
         (strcmp(term->name, "fadd.0") == 0 || strcmp(term->name, "dadd.0") == 0)) {
@@ -57,7 +56,7 @@ Term *prove_uf(Prover *prover, unsigned width, const char *name, Term *const *a,
     for (unsigned k = 0; k < sizeof arithmetic / sizeof *arithmetic && n <= 3; k++)
         if (strncmp(name, arithmetic[k], 5) == 0) {
             for (uint32_t i = 0; i < n; i++)
-                arg[i] = plain(prover, a[i]);
+                arg[i] = prove_plain(prover, a[i]);
             if (arg[0]->id > arg[1]->id) { /* the first two commute */
                 Term *swap = arg[0];
                 arg[0] = arg[1];

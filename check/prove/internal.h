@@ -145,6 +145,9 @@ Term *prove_sp(Prover *prover); /* stack pointer at entry */
 Term *prove_const3(Prover *prover, Term *addr, unsigned bytes, bool sign);
 Term *prove_address(Prover *prover, uint32_t var); /* of a global variable, 64 bits */
 /* UF of 32-bit or 64-bit results. */
+/* x of x + -0, which makes a NaN canonical: for what does not tell NaNs apart, as arithmetic. Else the term
+ * itself. */
+Term *prove_plain(Prover *prover, Term *term);
 Term *prove_uf(Prover *prover, unsigned width, const char *name, Term *const *a, uint32_t n);
 Term *prove_uf_sorted(Prover *prover, unsigned width, const char *name, Term *term, Term *y);
 

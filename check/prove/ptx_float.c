@@ -84,8 +84,15 @@ bool prove_ptx_fma(Ptx *ptx) {
     Term *arg[3] = {a->id > b->id ? b : a, a->id > b->id ? a : b, c};
     return give(ptx, prove_uf(ptx->p, wide ? 64 : 32, name, arg, 3));
 }
-bool prove_ptx_fneg(Ptx *ptx) { return give(ptx, canonical(ptx, negate(ptx, operand(ptx, 1)), ftz(ptx))); }
-bool prove_ptx_fabs(Ptx *ptx) { return give(ptx, canonical(ptx, magnitude(ptx, operand(ptx, 1)), ftz(ptx))); }
+/* Whether the NaN was canonical before does not show behind canonical(). */
+bool prove_ptx_fneg(Ptx *ptx) {
+    Term *a = prove_plain(ptx->p, operand(ptx, 1));
+    return give(ptx, canonical(ptx, negate(ptx, a), ftz(ptx)));
+}
+bool prove_ptx_fabs(Ptx *ptx) {
+    Term *a = prove_plain(ptx->p, operand(ptx, 1));
+    return give(ptx, canonical(ptx, magnitude(ptx, a), ftz(ptx)));
+}
 static Term *min_max(Ptx *ptx, const char *name, Term *a, Term *b) {
     const char *full =
         term_name(&ptx->p->ts, "%s%s%s", name, ftz(ptx) ? ".ftz" : "", ptx->in->flags & PF_NAN ? ".nan" : "");

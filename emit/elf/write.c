@@ -507,67 +507,6 @@ static void heddle_sections(ElfWriter *writer) {
     }
 }
 
-/* ---- header and segments ---- */
-static void make_header(ElfWriter *writer) {
-    Elf64_Ehdr *header = &writer->elf->h;
-    memcpy(header->e_ident, ELFMAG, SELFMAG);
-    header->e_ident[EI_CLASS] = ELFCLASS64;
-    header->e_ident[EI_DATA] = ELFDATA2LSB;
-    header->e_ident[EI_VERSION] = EV_CURRENT;
-    bool new_form = elf_is_native(writer) && !writer->old_form;
-    header->e_ident[EI_OSABI] = new_form ? 0x41 : writer->target->elf_osabi;
-    header->e_ident[EI_ABIVERSION] = new_form ? 8 : writer->target->elf_abiversion;
-    header->e_type = ET_EXEC;
-    header->e_machine = writer->target->elf_machine;
-    header->e_version = writer->old_form ? TOOLKIT_VERSION : EV_CURRENT;
-    header->e_flags =
-        new_form ? 0x06000004u | (writer->target->elf_flags & 0xff) << 8 : writer->target->elf_flags;
-    header->e_ehsize = sizeof(Elf64_Ehdr);
-    header->e_shentsize = sizeof(Elf64_Shdr);
-    header->e_phentsize = sizeof(Elf64_Phdr);
-    header->e_shstrndx = SHSTRTAB;
-}
-
-/* A LOAD segment around the sections that have `want` of the flags `mask`. They are neighbours. */
-static Elf64_Phdr segment(const ElfWriter *writer, uint64_t mask, uint64_t want, uint32_t flags) {
-    Elf64_Phdr p = {.p_type = PT_LOAD, .p_flags = flags, .p_align = 8};
-    uint64_t end = 0, memory = 0;
-    bool any = false;
-    for (uint32_t i = 1; i < writer->elf->sections.n; i++) {
-        const Elf64_Shdr *header = &writer->elf->sections.at[i].h;
-        if ((header->sh_flags & mask) != want)
-            continue;
-        if (!any)
-            p.p_offset = end = header->sh_offset;
-        any = true;
-        if (header->sh_type == SHT_NOBITS)
-            memory += header->sh_size;
-        else
-            end = header->sh_offset + header->sh_size;
-    }
-    p.p_filesz = end - p.p_offset;
-    p.p_memsz = p.p_filesz + memory;
-    return p;
-}
-
-static void make_segments(ElfWriter *writer) {
-    uint64_t size = 4 * sizeof(Elf64_Phdr);
-    for (int i = 0; i < 4; i++)
-        VEC_PUSH(writer->a, &writer->elf->segments);
-    elf_image_layout(writer->elf, false);
-    Elf64_Phdr self = {.p_type = PT_PHDR,
-                       .p_flags = PF_R | PF_X,
-                       .p_offset = writer->elf->h.e_phoff,
-                       .p_filesz = size,
-                       .p_memsz = size,
-                       .p_align = 8};
-    writer->elf->segments.at[0] = self;
-    writer->elf->segments.at[1] = segment(writer, SHF_ALLOC | SHF_WRITE, SHF_ALLOC, PF_R | PF_X);
-    writer->elf->segments.at[2] = segment(writer, SHF_ALLOC | SHF_WRITE, SHF_ALLOC | SHF_WRITE, PF_R | PF_W);
-    self.p_type = PT_LOAD;
-    writer->elf->segments.at[3] = self;
-}
-
 static bool fill(ElfWriter *writer) {
     make_symbols(writer);
     call_graph(writer);
@@ -632,8 +571,10 @@ bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **imag
         good = fill(&w);
     }
     if (good) {
-        make_header(&w);
-        make_segments(&w);
+        elf_image_header(w.elf, module->ir->target, w.old_form);
+        w.elf->h.e_type = ET_EXEC;
+        w.elf->h.e_shstrndx = SHSTRTAB;
+        elf_image_segments(&arena, w.elf);
         good = elf_image_write(w.elf, image, size_bytes, diags);
     }
     arena_free(&arena);

@@ -2,13 +2,15 @@
  * the word then has 0 there, and a relocation says the rest. Where a whole section has no control fields, as
  * in the output of other disassemblers, each instruction waits for everything before it.
  * SPDX-License-Identifier: MIT */
+#include "emit/emit.h"
 #include "emit/text/asm_doc.h"
 #include "ir/ir.h"
 #include "isa/machine/latency.h"
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
-static DocSection *code_section(AsmDoc *doc) { return &doc->sections.at[doc->section]; }
+static DocSection *code_section(const AsmDoc *doc) { return &doc->sections.at[doc->section]; }
 
 bool asm_doc_is_instruction(const char *p) {
     return *p == '[' || *p == '@' ||
@@ -102,18 +104,21 @@ static bool safe_control(const AsmDoc *doc, MachInst *in) {
     const Target *t = doc->target;
     in->ctrl =
         (Control){.stall_cycles = LATENCY_MAX_STALL, .yield = 1, .write_sb = 7, .read_sb = 7, .wait_mask = 3};
-    bool fits = in->optype != OT_DEPBAR && latency_issue(t, in) <= LATENCY_MAX_STALL;
-    if (latency_is_variable(t, in))
+    bool fits = in->optype != OT_DEPBAR && latency_issue(t, in) <= LATENCY_MAX_STALL, late_reads = false;
+    CellRef refs[MAX_CELL_REFS];
+    unsigned nreads = emit_reads(in, refs);
+    for (unsigned k = 0; k < nreads; k++)
+        late_reads |= refs[k].operand != LATENCY_GUARD;
+    if (latency_is_variable(t, in) && emit_writes(in, refs))
         in->ctrl.write_sb = 0;
-    else
-        for (unsigned d = 0; d < in->ndst; d++)
-            fits &= in->dst[d].kind != OPK_REG || latency_worst(t, in, d) <= LATENCY_MAX_STALL;
-    if (latency_reads_late(t, in))
+    else if (latency_reads_late(t, in) && late_reads)
         in->ctrl.read_sb = 1;
+    for (unsigned d = 0; d < in->ndst && !latency_is_variable(t, in); d++)
+        fits &= in->dst[d].kind != OPK_REG || latency_worst(t, in, d) <= LATENCY_MAX_STALL;
     return fits;
 }
 
-static bool has_control(const char *p) {
+static bool has_field(const char *p) {
     while (*p == ' ' || *p == '\t')
         p++;
     return *p == '[' && p[1] == 'B';
@@ -121,10 +126,89 @@ static bool has_control(const char *p) {
 
 static bool is_nop(const char *p) { return strncmp(p, "NOP", 3) == 0 && !isalnum((unsigned char)p[3]); }
 
+/* "0x" and 16 digits in a comment that ends the line; `p` moves behind the line. */
+static bool word_comment(const char **p, const char *end, uint64_t *word) {
+    const char *next = memchr(*p, '\n', (size_t)(end - *p)), *line_end = next ? next : end, *at = NULL;
+    for (const char *q = *p; q + 6 < line_end; q++)
+        at = strncmp(q, "/* 0x", 5) == 0 ? q + 3 : at;
+    *p = next ? next + 1 : end;
+    if (!at || line_end - at < 21 || strncmp(at + 18, " */", 3) != 0)
+        return false;
+    char *stop;
+    *word = strtoull(at, &stop, 16);
+    return stop == at + 18;
+}
+
+/* The words that nvdisasm -hex and cuobjdump show beside the instruction at `p` and on the next line: the
+ * only place of their text with what controls it. */
+static bool shown_words(const AsmDoc *doc, const char *p, uint64_t word[2]) {
+    const char *source = doc->t->source->text, *end = source + doc->t->source->size_bytes;
+    const char *at = source + (p - doc->t->text);
+    return word_comment(&at, end, &word[0]) && word_comment(&at, end, &word[1]);
+}
+
+static bool has_control(const AsmDoc *doc, const char *p) {
+    uint64_t word[2];
+    return has_field(p) || shown_words(doc, p, word);
+}
+
+/* A NaN by its bits, where the text has +QNAN or -QNAN. */
+static bool skip_nan(const char **shown, const char **text) {
+    enum { EXPONENT = 0x7f800000 };
+    bool negative = **text == '-';
+    if (strncmp(*text + 1, "QNAN", 4) != 0 || strncmp(*shown, "0x", 2) != 0)
+        return false;
+    char *end;
+    uint64_t bits = strtoull(*shown, &end, 16);
+    *text += 5;
+    *shown = end;
+    return bits <= UINT32_MAX && (bits & EXPONENT) == EXPONENT && bits >> 31 == negative;
+}
+
+/* Are the two the same, but for what nvdisasm does not print: the memory descriptor before sm_90, the bits of
+ * a NaN? */
+static bool has_more(const AsmDoc *doc, const MachInst *shown, const MachInst *in) {
+    enum { LONGEST = 512 };
+    char with[LONGEST], without[LONGEST];
+    isa_print(doc->target, shown, doc->data.n, &(IsaPrintOptions){0}, with, sizeof with);
+    isa_print(doc->target, in, doc->data.n, &(IsaPrintOptions){0}, without, sizeof without);
+    const char *left = with, *right = without;
+    while (*left || *right) {
+        const char *close = strncmp(left, "desc[", 5) == 0 ? strchr(left, ']') : NULL;
+        if (close && strncmp(right, "desc[", 5) != 0)
+            left = close + 1;
+        else if (*left == *right)
+            left++, right++;
+        else if (!skip_nan(&left, &right))
+            return false;
+    }
+    return true;
+}
+
+static bool set_control(const AsmDoc *doc, const char *start, MachInst *in) {
+    uint64_t word[2];
+    MachInst shown;
+    char error[ISA_ERROR_BYTES];
+    if (has_field(start))
+        return true;
+    if (!shown_words(doc, start, word)) {
+        if (!code_section(doc)->has_control)
+            return safe_control(doc, in);
+        in->ctrl.stall_cycles = 1; /* a NOP, put in between others */
+        return true;
+    }
+    if (!isa_decode(doc->target, word, &shown, error))
+        return false;
+    in->ctrl = shown.ctrl;
+    if (has_more(doc, &shown, in))
+        *in = shown;
+    return true;
+}
+
 /* ---- lines ---- */
 static void scan_line(AsmDoc *doc) {
     DocSection *section = code_section(doc);
-    if (has_control(doc->t->p))
+    if (has_control(doc, doc->t->p))
         section->has_control = true;
     else if (!is_nop(doc->t->p))
         section->lacks_control = true;
@@ -133,7 +217,7 @@ static void scan_line(AsmDoc *doc) {
 
 static bool encode_line(AsmDoc *doc, uint64_t word[2]) {
     const char *start = doc->t->p;
-    bool found, control = has_control(start);
+    bool found, control = has_control(doc, start);
     DocReloc reloc;
     MachInst in;
     char error[ISA_ERROR_BYTES] = "";
@@ -149,7 +233,7 @@ static bool encode_line(AsmDoc *doc, uint64_t word[2]) {
         VEC_ADD(doc->a, &doc->relocs, reloc);
     if (doc->called.i && !add_call(doc, start))
         return false;
-    if (!control && !code_section(doc)->has_control && !safe_control(doc, &in))
+    if (!set_control(doc, start, &in))
         return asm_doc_error(
             doc, start, DIAG_E0350,
             "a control field: this instruction counts what others wait for, or no wait is long enough");

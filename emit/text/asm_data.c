@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "emit/text/asm_doc.h"
 #include "emit/elf/nvinfo.h"
+#include "emit/elf/texture.h"
 #include "ir/ir.h"
 #include <string.h>
 
@@ -17,14 +18,48 @@ static uint64_t most_of(unsigned size_bytes) {
     return size_bytes == 8 ? UINT64_MAX : ((uint64_t)1 << size_bytes * 8) - 1;
 }
 
+static uint32_t plain_type(const AsmDoc *doc, unsigned size_bytes) {
+    return size_bytes == 8 ? elf_reloc_number(doc->target, RELOC_ABS64) : 0;
+}
+
 /* The value is an address, which a relocation gives; only where the tables are made. */
-static void add_reloc(AsmDoc *doc, const char *start, const DocValue *value, unsigned size_bytes) {
+static void add_reloc(AsmDoc *doc, const char *start, const DocValue *value, uint32_t type) {
     const DocLabel *label = asm_doc_label(doc, str_text(&doc->t->strings, value->symbol),
                                           str_size(&doc->t->strings, value->symbol));
     int64_t addend = (int64_t)(value->value - (label ? label->offset : 0));
-    uint32_t type = size_bytes == 8 ? elf_reloc_number(doc->target, RELOC_ABS64) : 0;
     VEC_ADD(doc->a, &doc->relocs,
             ((DocReloc){doc->section, type, doc->data.n, addend, value->symbol, asm_loc(doc->t, start)}));
+}
+
+/* How nvdisasm writes relocations that are not plain addresses: fun@R_CUDA_G64(symbol), and for a word that
+ * holds a handle [20@lo(0x0)=texture], [20@lo(0x0)=fun@R_CUDA_SURF_HEADER_INDEX(surface)]. */
+static const char handle_start[] = "[20@lo(0x0)=";
+
+static bool relocation_name(AsmDoc *doc, uint32_t *type, bool *handle) {
+    static const struct {
+        const char *name;
+        RelocKind kind;
+        uint32_t type; /* where several are of that kind */
+    } names[] = {{"R_CUDA_64", RELOC_ABS64, 0},
+                 {"R_CUDA_G64", RELOC_GENERIC64, 0},
+                 {"R_CUDA_TEX_HEADER_INDEX", RELOC_TEXTURE, RELOC_NV_TEXTURE},
+                 {"R_CUDA_SURF_HEADER_INDEX", RELOC_TEXTURE, RELOC_NV_SURFACE}};
+    *handle = strncmp(doc->t->p, handle_start, strlen(handle_start)) == 0;
+    *type = *handle ? RELOC_NV_TEXTURE : 0;
+    doc->t->p += *handle ? strlen(handle_start) : 0;
+    const char *start = doc->t->p;
+    if (strncmp(start, "fun@", 4) != 0)
+        return true;
+    size_t n = strcspn(start + 4, "(");
+    doc->t->p += 4 + n;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i].name) == n && strncmp(names[i].name, start + 4, n) == 0) {
+            *type = names[i].type                     ? names[i].type
+                    : doc->has_tables || !doc->target ? names[i].kind
+                                                      : elf_reloc_number(doc->target, names[i].kind);
+            return true;
+        }
+    return asm_doc_error(doc, start, DIAG_E0350, "the name of a relocation of data");
 }
 
 static bool comma_list(AsmDoc *doc, unsigned size_bytes) {
@@ -32,14 +67,23 @@ static bool comma_list(AsmDoc *doc, unsigned size_bytes) {
         asm_at_end(doc->t);
         const char *start = doc->t->p;
         DocValue value;
-        if (!asm_doc_expression(doc, &value))
+        uint32_t type;
+        bool handle;
+        if (!relocation_name(doc, &type, &handle) || !asm_doc_expression(doc, &value))
             return false;
+        if (handle && !asm_accept(doc->t, ']'))
+            return asm_doc_error(doc, doc->t->p, DIAG_E0350, "']'");
         bool address = value.addresses == 1 && !value.is_number && !doc->has_tables && size_bytes >= 4;
+        if (type && !address)
+            return asm_doc_error(doc, start, DIAG_E0350,
+                                 "no relocation here: the text has tables of them, or names no symbol");
         if (asm_doc_fills(doc) && value.value > most_of(size_bytes))
             return diag_in(doc->t->d, doc->t->source, asm_loc(doc->t, start), DIAG_E0352,
                            (unsigned long long)most_of(size_bytes));
+        if (address && doc->stage == DOC_PLACE)
+            asm_doc_symbol(doc, value.symbol); /* it gets a number */
         if (address && doc->stage == DOC_FILL)
-            add_reloc(doc, start, &value, size_bytes);
+            add_reloc(doc, start, &value, type ? type : plain_type(doc, size_bytes));
         put(elf_bytes_add(doc->a, &doc->data, NULL, size_bytes), address ? 0 : value.value, size_bytes);
     } while (asm_accept(doc->t, ','));
     return true;
@@ -95,7 +139,8 @@ static bool line_directive(AsmDoc *doc) {
 static bool text_directive(AsmDoc *doc, bool terminated) {
     char *text;
     size_t n;
-    if (!asm_string(doc->t, &text, &n))
+    const char *start = doc->t->p;
+    if (!asm_string(doc->t, &text, &n) || !asm_doc_note_text(doc, start))
         return false;
     elf_bytes_add(doc->a, &doc->data, text, n);
     if (terminated)
@@ -156,8 +201,11 @@ uint32_t asm_doc_string(AsmDoc *doc, uint32_t section, const char *text) {
 int64_t asm_doc_symbol_index(AsmDoc *doc, StrId name, uint64_t which) {
     const char *text = str_text(&doc->t->strings, name);
     if (!doc->has_tables) {
-        DocSymbol *symbol = asm_doc_symbol(doc, name);
-        return symbol->index;
+        uint32_t symbol = strmap_get(&doc->symbol_of, name), section = asm_doc_section_named(doc, text);
+        uint32_t index = symbol    ? doc->symbols.at[symbol - 1].index
+                         : section ? doc->sections.at[section].symbol
+                                   : 0;
+        return index && which == 1 ? (int64_t)index : -1;
     }
     if (doc->stage == DOC_CODE) /* the table is not read yet: it is looked up later again */
         return 1;

@@ -39,6 +39,8 @@ typedef struct {
     uint64_t size_bytes; /* of code */
     CodeFacts facts;
     uint32_t registers, barriers; /* .sectioninfo, .sectionflags */
+    bool named;                   /* index@ means it */
+    uint32_t symbol;              /* of the section, in a table that is made; 0 none */
 } DocSection;
 
 /* .CUASM_OFFSET_LABEL.kernel.attribute.#: an entry of a record's list that stands at its instruction. */
@@ -50,12 +52,12 @@ typedef struct {
     SrcLoc loc;
 } DocListed;
 
-/* A symbol that directives tell of (.global, .type, .size, .other), or that is only named. */
+/* A symbol of a table that is made: directives tell of it (.global, .type, .size, .other), or it is only
+ * named. */
 typedef struct {
     StrId name;
     uint8_t bind, type, other;
     const char *size; /* in the text: an expression, or NULL */
-    bool told;        /* a directive names it */
     uint32_t index;   /* in the table that is made, 0 none yet */
 } DocSymbol;
 
@@ -95,7 +97,11 @@ typedef struct {
     const char *
         *entries; /* names of the text's symbol table; NULL: written as a number, found by number only */
     uint32_t nentries;
-    uint32_t symtab, strtab; /* sections of the text; 0 none */
+    uint32_t symtab, strtab;        /* sections of the text, or made; 0 none */
+    uint32_t nsymbols;              /* of the table that is made, the null symbol among them */
+    uint32_t first_section;         /* of the text: 1 where it does not show the null section */
+    uint32_t virtual_sm;            /* .headerflags: the PTX was for; 0 not said */
+    uint32_t note_strings, note_at; /* .tkinfo: texts so far, and where the first stands; 0 none */
     uint32_t positions_of, positions_at,
         position; /* .__positions: code section, place in `data`; the last one */
     const char *positions_start;
@@ -133,7 +139,17 @@ uint32_t asm_doc_string(AsmDoc *doc, uint32_t section, const char *text);
 /* Code (asm_code.c). */
 bool asm_doc_code_line(AsmDoc *doc);
 bool asm_doc_is_instruction(const char *p);
-/* Tables for what the text names (asm_tables.c): symbols, relocations, names of sections, headers. */
-bool asm_doc_make_tables(AsmDoc *doc);
-bool asm_doc_add_relocs(AsmDoc *doc);
+/* Tables of a text that has none, as other disassemblers' (asm_tables.c). After the scan the sections for
+ * them, before the text is filled in the numbers of the symbols, at last what is in the tables and in the
+ * headers. */
+void asm_doc_add_tables(AsmDoc *doc);
+void asm_doc_number_symbols(AsmDoc *doc);
+bool asm_doc_fill_tables(AsmDoc *doc);
+bool asm_doc_add_relocs(AsmDoc *doc); /* that operands and data ask for */
+void asm_doc_make_records(AsmDoc *doc); /* where the text has none (asm_records.c) */
+/* Notes of the toolkit (asm_nv.c), whose heads no text shows: before the first byte, before a text, at the
+ * end. */
+bool asm_doc_note_word(AsmDoc *doc, const char *words);
+bool asm_doc_note_text(AsmDoc *doc, const char *start);
+void asm_doc_note_end(AsmDoc *doc);
 #endif

@@ -44,6 +44,9 @@ static bool symbol_index(AsmDoc *doc, const char *start, DocValue *out) {
     uint64_t which;
     if (!name_in_parentheses(doc, &name, &which))
         return false;
+    uint32_t section = doc->stage == DOC_PLACE ? asm_doc_section_named(doc, name) : 0;
+    if (section)
+        doc->sections.at[section].named = true;
     if (doc->stage != DOC_FILL)
         return true;
     int64_t index = asm_doc_symbol_index(doc, str_intern_z(&doc->t->strings, name), which);

@@ -83,8 +83,8 @@ static bool set_field(AsmDoc *doc, const Field *field, void *record) {
     return true;
 }
 
-/* Types by the names that readelf and CuAssembler give them. */
-static bool type_name(AsmDoc *doc, uint64_t *out) {
+/* A type by the name that readelf and CuAssembler give it. */
+static bool named_type(AsmDoc *doc, const char *start, const char *name, uint32_t *out) {
     static const struct {
         const char *name;
         uint32_t type;
@@ -98,12 +98,9 @@ static bool type_name(AsmDoc *doc, uint64_t *out) {
                  {"SHT_REL", SHT_REL},
                  {"SHT_CUDA_INFO", SHT_NV_INFO},
                  {"SHT_CUDA_CALLGRAPH", SHT_NV_CALLGRAPH},
-                 {"SHT_CUDA_RELOCINFO", SHT_NV_RELOCINFO}};
-    asm_at_end(doc->t);
-    if (!isalpha((unsigned char)*doc->t->p))
-        return asm_doc_number(doc, UINT32_MAX, out);
-    const char *start = doc->t->p, *name = asm_word(doc->t);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                 {"SHT_CUDA_RELOCINFO", SHT_NV_RELOCINFO},
+                 {"SHT_CUDA_COMPAT_INFO", SHT_NV_COMPAT}};
+    for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i].name, name) == 0) {
             *out = names[i].type;
             return true;
@@ -111,14 +108,26 @@ static bool type_name(AsmDoc *doc, uint64_t *out) {
     return asm_doc_error(doc, start, DIAG_E0350, "a section type");
 }
 
+static bool type_name(AsmDoc *doc, uint32_t *out) {
+    uint64_t number;
+    asm_at_end(doc->t);
+    const char *start = doc->t->p;
+    if (isalpha((unsigned char)*start))
+        return named_type(doc, start, asm_word(doc->t), out);
+    if (!asm_doc_number(doc, UINT32_MAX, &number))
+        return false;
+    *out = (uint32_t)number;
+    return true;
+}
+
 static bool section_field(AsmDoc *doc, const Field *field) {
     DocSection *section = current(doc);
     const char *name = field->directive;
-    uint64_t type;
+    uint32_t type = SHT_NULL;
     if (strcmp(name, ".__section_type") == 0) {
         if (!type_name(doc, &type))
             return false;
-        section->stated.sh_type = section->type = (uint32_t)type;
+        section->stated.sh_type = section->type = type;
         section->is_code &= type == SHT_PROGBITS; /* as disasm_is_code */
         return true;
     }
@@ -139,6 +148,7 @@ static bool close_part(AsmDoc *doc) {
         gap->size_bytes = doc->data.n;
     } else if (doc->is_open) {
         DocSection *section = current(doc);
+        asm_doc_note_end(doc);
         DocStage last =
             strings ? DOC_PLACE : DOC_FILL; /* names are looked up, and added, while the rest is filled */
         if (doc->stage == DOC_SCAN)
@@ -164,7 +174,6 @@ static bool section_kind(AsmDoc *doc, DocSection *section) {
     } flags[] = {{'a', SHF_ALLOC}, {'w', SHF_WRITE}, {'x', SHF_EXECINSTR}};
     char *text;
     size_t n;
-    uint64_t type;
     if (!asm_accept(doc->t, ','))
         return true;
     if (!asm_string(doc->t, &text, &n))
@@ -181,13 +190,8 @@ static bool section_kind(AsmDoc *doc, DocSection *section) {
         section->type = SHT_NOBITS;
     else if (word && strcmp(word, "@") == 0 && asm_string(doc->t, &text, &n)) {
         text[n] = 0;
-        AsmText saved = *doc->t;
-        doc->t->p = text;
-        bool known = type_name(doc, &type) || n == 0;
-        doc->t->p = saved.p;
-        if (!known)
+        if (!named_type(doc, start, text, &section->type))
             return false;
-        section->type = (uint32_t)type;
     } else
         return asm_doc_error(doc, start, DIAG_E0350, "@progbits, @nobits or @\"SHT_...\"");
     section->stated.sh_type = section->type;
@@ -198,7 +202,7 @@ static bool open_section(AsmDoc *doc) {
     const char *name, *start = doc->t->p;
     bool complete = close_part(doc);
     if (doc->stage != DOC_SCAN) {
-        doc->section = doc->in_header ? 0 : doc->section + 1;
+        doc->section = doc->in_header ? doc->first_section : doc->section + 1;
         doc->in_header = false;
         doc->is_open = true;
         doc->t->p += strlen(doc->t->p);
@@ -207,8 +211,10 @@ static bool open_section(AsmDoc *doc) {
     asm_at_end(doc->t);
     if (!asm_name(doc->t, &name))
         return false;
-    if (!doc->sections.n && *name) /* nvdisasm and CuAssembler do not show the null section */
+    if (!doc->sections.n && *name) { /* nvdisasm and CuAssembler do not show the null section */
         VEC_PUSH(doc->a, &doc->sections)->name = "";
+        doc->first_section = 1;
+    }
     if (doc->sections.n >= SHN_LORESERVE - 1)
         return asm_doc_error(doc, start, DIAG_E0356, "too many sections");
     DocSection *section = VEC_PUSH(doc->a, &doc->sections);
@@ -508,10 +514,13 @@ static bool walk(AsmDoc *doc, DocStage stage) {
 
 /* ---- the parts of a file ---- */
 static void end_scan(AsmDoc *doc) {
+    for (uint32_t i = 0; i < doc->sections.n; i++)
+        doc->has_tables |= doc->sections.at[i].type == SHT_SYMTAB || doc->sections.at[i].type == SHT_STRTAB;
+    if (!doc->has_tables && doc->sections.n)
+        asm_doc_add_tables(doc);
     for (uint32_t i = 0; i < doc->sections.n; i++) {
         DocSection *section = &doc->sections.at[i];
         section->end_line = i + 1 < doc->sections.n ? section[1].first_line : doc->lines.n;
-        doc->has_tables |= section->type == SHT_SYMTAB || section->type == SHT_STRTAB;
         ElfSection *out = VEC_PUSH(doc->a, &doc->e->sections);
         out->name = section->name;
         section->moved |= section->is_code && section->has_size && doc->has_tables &&
@@ -687,12 +696,24 @@ static bool target_agrees(AsmDoc *doc) {
                           : diag_in(doc->t->d, doc->t->source, (SrcLoc){0}, DIAG_E0356, what);
 }
 
+/* Of a text that has no tables and says little of the file. */
+static void make_header(AsmDoc *doc) {
+    Elf64_Ehdr *header = &doc->e->h;
+    uint16_t type = header->e_type;
+    elf_image_header(doc->e, doc->target, doc->old_form);
+    header->e_type = type ? type : ET_EXEC;
+    if (doc->virtual_sm)
+        header->e_flags = (header->e_flags & 0xff00ffff) | (doc->virtual_sm & 0xff) << 16;
+}
+
 static bool finish(AsmDoc *doc) {
+    if (!doc->has_tables)
+        make_header(doc);
     if (!target_agrees(doc))
         return false;
     find_names(doc);
     set_headers(doc);
-    if (!asm_doc_make_tables(doc) || !asm_doc_add_relocs(doc))
+    if (!asm_doc_add_relocs(doc) || (!doc->has_tables && !asm_doc_fill_tables(doc)))
         return false;
     count_locals(doc);
     return (!doc->target || follow_code(doc)) && all_listed(doc) && banks_stay(doc) && check_names(doc) &&
@@ -720,16 +741,30 @@ bool asm_read_file(AsmText *text, const Target *target, void **image, size_t *si
     if (!walk(&doc, DOC_SCAN))
         return false;
     end_scan(&doc);
-    if (!walk(&doc, DOC_CODE) || !walk(&doc, DOC_PLACE) || !walk(&doc, DOC_FILL))
+    if (doc.sections.n < 2) /* (the null section, and what is made) */
+        return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0350, ".section");
+    if (!doc.has_tables && !doc.target)
+        return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0350, ".target");
+    if (!walk(&doc, DOC_CODE) || !walk(&doc, DOC_PLACE))
+        return false;
+    if (!doc.has_tables && !doc.symbols.n)
+        return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0350, "a symbol (.global, .type)");
+    if (!doc.has_tables)
+        asm_doc_number_symbols(&doc);
+    if (!walk(&doc, DOC_FILL))
         return false;
     Elf64_Ehdr *header = &doc.e->h, old_header = *header;
     if (doc.has_tables && (doc.sections.n < 2 || !header->e_shstrndx || header->e_shstrndx >= doc.sections.n))
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0356, "no section name table");
     if (!finish(&doc))
         return false;
-    elf_image_layout(doc.e, true);
+    if (doc.has_tables || doc.e->segments.n)
+        elf_image_layout(doc.e, true);
+    else
+        elf_image_segments(doc.a, doc.e);
     if (!check_places(&doc)) /* alignments move parts, too */
         return false;
-    move_segments(&doc, &old_header);
+    if (doc.has_tables)
+        move_segments(&doc, &old_header);
     return elf_image_write(doc.e, image, size_bytes, text->d);
 }

@@ -46,15 +46,12 @@ static bool header_flags(AsmDoc *doc) {
         return false;
     if (!number_of(text, "EF_CUDA_SM", &sm))
         return asm_doc_error(doc, start, DIAG_E0350, "EF_CUDA_SM and a number");
-    if (!number_of(text, "EF_CUDA_PTX_SM(EF_CUDA_SM", &virtual_sm))
-        virtual_sm = sm;
+    doc->virtual_sm = number_of(text, "EF_CUDA_PTX_SM(EF_CUDA_SM", &virtual_sm) ? virtual_sm : sm;
     const char *name = arena_printf(doc->a, "sm_%u", sm);
     if (!doc->target)
         doc->target = isa_target(name);
     if (!doc->target)
         return asm_doc_error(doc, start, DIAG_E0357, asm_unknown_target(doc->t, name));
-    if (!doc->has_tables && doc->stage == DOC_FILL)
-        doc->e->h.e_flags = virtual_sm << 16 | 0x500 | sm;
     doc->old_form = true;
     return true;
 }
@@ -79,6 +76,8 @@ static bool section_words(AsmDoc *doc, bool info) {
     if (doc->in_header)
         return asm_doc_error(doc, start, DIAG_E0350, ".section before it");
     DocSection *section = &doc->sections.at[doc->section];
+    if (section->type == SHT_NOTE && !info)
+        return asm_doc_note_word(doc, text);
     if (info ? number_of(text, "SHI_REGISTERS=", &section->registers)
              : number_of(text, "SHF_BARRIERS=", &section->barriers))
         return section->registers <= 255 && section->barriers <= 127
@@ -93,7 +92,6 @@ static bool symbol_name(AsmDoc *doc, DocSymbol **out) {
     if (!asm_name(doc->t, &name))
         return false;
     *out = asm_doc_symbol(doc, str_intern_z(&doc->t->strings, name));
-    (*out)->told = true;
     return true;
 }
 
@@ -145,7 +143,8 @@ static bool size_directive(AsmDoc *doc) {
     if (!symbol_name(doc, &symbol) || !asm_accept(doc->t, ','))
         return asm_doc_error(doc, doc->t->p, DIAG_E0350, "a symbol and its size");
     symbol->size = doc->t->p;
-    return asm_doc_expression(doc, &value);
+    uint64_t more;
+    return asm_doc_expression(doc, &value) && (!asm_accept(doc->t, ',') || asm_number(doc->t, &more));
 }
 
 static bool other_directive(AsmDoc *doc) {
@@ -191,6 +190,59 @@ static bool segment_field(AsmDoc *doc, const char *w) {
     return asm_doc_error(doc, doc->t->p, DIAG_E0351, w);
 }
 
+/* ---- notes of the toolkit ---- */
+enum { NOTE_HEAD_BYTES = 24, NOTE_TEXTS = 5 }; /* sizes, type, owner; texts that .tkinfo has places of */
+
+/* The flag says which note it is. */
+bool asm_doc_note_word(AsmDoc *doc, const char *words) {
+    static const char owner[] = "NVIDIA Corp";
+    static const struct {
+        const char *flag;
+        uint32_t value, type;
+    } notes[] = {{"SHF_NOTE_NV_CUINFO", 0x1000000, 1000}, {"SHF_NOTE_NV_TKINFO", 0x2000000, 2000}};
+    if (doc->has_tables || doc->data.n)
+        return true;
+    for (unsigned i = 0; i < sizeof notes / sizeof *notes; i++) {
+        if (!strstr(words, notes[i].flag))
+            continue;
+        doc->sections.at[doc->section].stated.sh_flags |= notes[i].value;
+        elf_bytes_u32(doc->a, &doc->data, sizeof owner);
+        elf_bytes_u32(doc->a, &doc->data, 0);
+        elf_bytes_u32(doc->a, &doc->data, notes[i].type);
+        elf_bytes_add(doc->a, &doc->data, owner, sizeof owner);
+    }
+    return true;
+}
+
+static bool toolkit_info(AsmDoc *doc) {
+    doc->note_strings = 0;
+    doc->note_at = doc->is_open && !doc->has_tables && doc->data.n ? NOTE_HEAD_BYTES : 0;
+    return true;
+}
+
+/* Before the first text stands where each begins, from there on. */
+bool asm_doc_note_text(AsmDoc *doc, const char *start) {
+    if (!doc->note_at)
+        return true;
+    if (doc->note_strings == NOTE_TEXTS)
+        return asm_doc_error(doc, start, DIAG_E0350, "five texts at most behind .tkinfo");
+    if (!doc->note_strings) {
+        doc->note_at = doc->data.n;
+        elf_bytes_add(doc->a, &doc->data, NULL, NOTE_TEXTS * 4);
+    }
+    put_u32(doc->data.at + doc->note_at + doc->note_strings * 4, doc->data.n - doc->note_at - NOTE_TEXTS * 4);
+    doc->note_strings++;
+    return true;
+}
+
+void asm_doc_note_end(AsmDoc *doc) {
+    doc->note_at = 0;
+    if (doc->has_tables || doc->sections.at[doc->section].type != SHT_NOTE || doc->data.n < NOTE_HEAD_BYTES)
+        return;
+    elf_bytes_add(doc->a, &doc->data, NULL, (4 - doc->data.n % 4) % 4);
+    put_u32(doc->data.at + 4, doc->data.n - NOTE_HEAD_BYTES);
+}
+
 bool asm_doc_nv(AsmDoc *doc, const char *w, bool *known) {
     *known = true;
     if (strcmp(w, ".headerflags") == 0)
@@ -218,6 +270,8 @@ bool asm_doc_nv(AsmDoc *doc, const char *w, bool *known) {
             doc->sections.at[doc->section].as_stated = true;
         return true;
     }
-    *known = strcmp(w, ".tkinfo") == 0 || strcmp(w, ".cuinfo") == 0;
+    if (strcmp(w, ".tkinfo") == 0)
+        return toolkit_info(doc);
+    *known = strcmp(w, ".cuinfo") == 0;
     return true;
 }

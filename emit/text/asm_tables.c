@@ -1,11 +1,163 @@
-/* Tables for what the text names: symbols, relocations, names of sections.
- * SPDX-License-Identifier: MIT */
+/* Tables for what the text names: symbols, relocations, names of sections. A text of this project has them,
+ * and only relocations are added; those of other disassemblers do not show them. SPDX-License-Identifier: MIT
+ */
 #include "emit/text/asm_doc.h"
 #include "ir/ir.h"
 #include <string.h>
 
-bool asm_doc_make_tables(AsmDoc *doc) {
-    return doc->has_tables || diag_in(doc->t->d, doc->t->source, (SrcLoc){0}, DIAG_E0356, "no symbol table");
+/* ---- sections ---- */
+/* Behind those of the text, which keep their numbers. */
+void asm_doc_add_tables(AsmDoc *doc) {
+    static const struct {
+        const char *name;
+        uint32_t type, align, entry_bytes;
+    } tables[] = {{".shstrtab", SHT_STRTAB, 1, 0},
+                  {".strtab", SHT_STRTAB, 1, 0},
+                  {".symtab", SHT_SYMTAB, 8, sizeof(Elf64_Sym)}};
+    uint32_t first = doc->sections.n;
+    for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++)
+        *VEC_PUSH(doc->a, &doc->sections) = (DocSection){.name = tables[i].name,
+                                                         .first_line = doc->lines.n,
+                                                         .type = tables[i].type,
+                                                         .stated = {.sh_type = tables[i].type,
+                                                                    .sh_addralign = tables[i].align,
+                                                                    .sh_entsize = tables[i].entry_bytes}};
+    doc->e->h.e_shstrndx = (Elf64_Half)first;
+    doc->strtab = first + 1;
+    doc->symtab = first + 2;
+    doc->sections.at[doc->symtab].stated.sh_link = doc->strtab;
+}
+
+/* The function that a section is of, by its name: .nv.info.F, .nv.constant0.F, .nv.shared.F; 0 if of none. */
+static uint32_t function_of(const AsmDoc *doc, const char *name) {
+    static const char *const prefixes[] = {".nv.info.", ".nv.constant", ".nv.shared.", ".nv.local."};
+    for (unsigned i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        size_t n = strlen(prefixes[i]);
+        if (strncmp(name, prefixes[i], n) != 0)
+            continue;
+        const char *function = prefixes[i][n - 1] == '.' ? name + n : strchr(name + n, '.');
+        return function ? asm_doc_code_named(doc, *function == '.' ? function + 1 : function) : 0;
+    }
+    return 0;
+}
+
+/* Links and numbers of other sections, as ptxas has them; what the text says itself stays. */
+static void relate(AsmDoc *doc, uint32_t index) {
+    DocSection *section = &doc->sections.at[index];
+    Elf64_Shdr *h = &doc->e->sections.at[index].h;
+    uint32_t function = function_of(doc, section->name), link = 0;
+    if (section->is_code || h->sh_type == SHT_NV_INFO || h->sh_type == SHT_NV_CALLGRAPH)
+        link = doc->symtab;
+    if (strcmp(section->name, ".note.nv.cuinfo") == 0)
+        link = asm_doc_section_named(doc, ".note.nv.tkinfo");
+    if (!section->has_link && link)
+        h->sh_link = link;
+    if (section->is_code) {
+        const char *name = section->name + strlen(".text.");
+        int64_t symbol = asm_doc_symbol_index(doc, str_intern_z(&doc->t->strings, name), 1);
+        if (!section->has_info && symbol > 0)
+            h->sh_info = (uint32_t)symbol | section->registers << 24;
+        h->sh_flags |= (uint64_t)section->barriers << 20;
+    } else if (function && !section->has_info) {
+        h->sh_info = function;
+        h->sh_flags |= SHF_INFO_LINK;
+    }
+    if (h->sh_type == SHT_NOTE && h->sh_addralign < 4)
+        h->sh_addralign = 4;
+    if (!h->sh_addralign)
+        h->sh_addralign = 1;
+}
+
+/* ---- symbols ---- */
+static const DocLabel *label_of(const AsmDoc *doc, const DocSymbol *symbol) {
+    return asm_doc_label(doc, str_text(&doc->t->strings, symbol->name),
+                         str_size(&doc->t->strings, symbol->name));
+}
+
+/* First the local ones: sections that are named or have a label of their name, then what is defined here and
+ * not said to be global. */
+void asm_doc_number_symbols(AsmDoc *doc) {
+    doc->nsymbols = 1;
+    for (uint32_t i = 1; i < doc->sections.n; i++) {
+        DocSection *section = &doc->sections.at[i];
+        if (section->named || asm_doc_label(doc, section->name, strlen(section->name)))
+            section->symbol = doc->nsymbols++;
+    }
+    for (int local = 1; local >= 0; local--) {
+        for (uint32_t i = 0; i < doc->symbols.n; i++) {
+            DocSymbol *symbol = &doc->symbols.at[i];
+            if (symbol->bind == STB_LOCAL && !label_of(doc, symbol))
+                symbol->bind = STB_GLOBAL; /* defined elsewhere */
+            if ((symbol->bind == STB_LOCAL) == local)
+                symbol->index = doc->nsymbols++;
+        }
+        if (local)
+            doc->sections.at[doc->symtab].stated.sh_info = doc->nsymbols;
+    }
+}
+
+/* The symbol of a relocation: one that nothing tells of is defined elsewhere. */
+static int64_t reloc_symbol(AsmDoc *doc, StrId name) {
+    int64_t index = asm_doc_symbol_index(doc, name, 1);
+    if (index >= 0 || doc->has_tables)
+        return index;
+    DocSymbol *symbol = asm_doc_symbol(doc, name);
+    symbol->bind = STB_GLOBAL;
+    return symbol->index = doc->nsymbols++;
+}
+
+static void put_symbol(uint8_t *entry, uint32_t name, unsigned info, unsigned other, uint32_t section) {
+    put_u32(entry, name);
+    entry[4] = (uint8_t)info;
+    entry[5] = (uint8_t)other;
+    put_u16(entry + 6, (uint16_t)section);
+}
+
+static bool write_symbol(AsmDoc *doc, const DocSymbol *symbol, Bytes *names, uint8_t *entry) {
+    const DocLabel *label = label_of(doc, symbol);
+    uint64_t size = 0;
+    put_symbol(entry, elf_bytes_string(doc->a, names, str_text(&doc->t->strings, symbol->name)),
+               (unsigned)symbol->bind << 4 | symbol->type, symbol->other, label ? label->section : SHN_UNDEF);
+    doc->t->p = symbol->size;
+    if (symbol->size && !asm_doc_number(doc, UINT64_MAX, &size))
+        return false;
+    put_u64(entry + 8, label ? label->offset : 0);
+    put_u64(entry + 16, size);
+    return true;
+}
+
+static void set_table(AsmDoc *doc, uint32_t index, Bytes bytes) {
+    doc->e->sections.at[index].data = bytes.at;
+    doc->e->sections.at[index].h.sh_size = bytes.n;
+}
+
+bool asm_doc_fill_tables(AsmDoc *doc) {
+    Bytes section_names = {0}, names = {0}, symbols = {0};
+    elf_bytes_add(doc->a, &section_names, "", 1);
+    elf_bytes_add(doc->a, &names, "", 1);
+    elf_bytes_add(doc->a, &symbols, NULL, (size_t)doc->nsymbols * sizeof(Elf64_Sym));
+    for (uint32_t i = 1; i < doc->sections.n; i++) {
+        uint32_t symbol = doc->sections.at[i].symbol;
+        relate(doc, i);
+        if (symbol)
+            put_symbol(symbols.at + symbol * sizeof(Elf64_Sym),
+                       elf_bytes_string(doc->a, &names, doc->sections.at[i].name),
+                       ELF64_ST_INFO(STB_LOCAL, STT_SECTION), 0, i);
+    }
+    for (uint32_t i = 0; i < doc->symbols.n; i++) {
+        const DocSymbol *symbol = &doc->symbols.at[i];
+        if (symbol->index &&
+            !write_symbol(doc, symbol, &names, symbols.at + symbol->index * sizeof(Elf64_Sym)))
+            return false;
+    }
+    asm_doc_make_records(doc);
+    for (uint32_t i = 1; i < doc->e->sections.n; i++) /* tables of relocations, too */
+        doc->e->sections.at[i].h.sh_name =
+            elf_bytes_string(doc->a, &section_names, doc->e->sections.at[i].name);
+    set_table(doc, doc->e->h.e_shstrndx, section_names);
+    set_table(doc, doc->strtab, names);
+    set_table(doc, doc->symtab, symbols);
+    return true;
 }
 
 /* ---- relocations ---- */
@@ -24,7 +176,7 @@ static uint32_t new_table(AsmDoc *doc, uint32_t section, bool rela) {
     uint32_t names = doc->e->h.e_shstrndx;
     ElfSection *table = VEC_PUSH(doc->a, &doc->e->sections);
     table->name = name;
-    table->h = (Elf64_Shdr){.sh_name = asm_doc_string(doc, names, name),
+    table->h = (Elf64_Shdr){.sh_name = doc->has_tables ? asm_doc_string(doc, names, name) : 0,
                             .sh_type = rela ? SHT_RELA : SHT_REL,
                             .sh_link = doc->symtab,
                             .sh_info = section,
@@ -45,7 +197,7 @@ static bool listed(const ElfSection *table, const DocReloc *reloc, uint32_t symb
 
 static bool add_reloc(AsmDoc *doc, const DocReloc *reloc) {
     const char *name = str_text(&doc->t->strings, reloc->symbol);
-    int64_t symbol = asm_doc_symbol_index(doc, reloc->symbol, 1);
+    int64_t symbol = reloc_symbol(doc, reloc->symbol);
     if (symbol < 0)
         return diag_in(doc->t->d, doc->t->source, reloc->loc, DIAG_E0359, name);
     if (!reloc->type)

@@ -99,6 +99,32 @@ P
     foreign 0 "$op" "$dir/d.ptx" 3 sm_80
 done
 
+# The signs of an FFMA's operands are in the instruction: those of one program are not those of another
+signs() { # FILE NEG OR MOV, ABS OR MOV
+    cat > "$1" <<P
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .f32 %f<7>; .reg .b64 %d;
+    ld.param.u64 %d, [p]; ld.global.f32 %f1, [%d]; ld.global.f32 %f2, [%d+4];
+    abs.f32 %f3, %f1; $2.f32 %f4, %f3; $3.f32 %f5, %f2;
+    fma.rn.f32 %f6, %f4, %f5, 0f3F800000; st.global.f32 [%d+8], %f6; ret;
+}
+P
+}
+for kind in "neg abs" "neg mov" "mov abs" "mov mov"; do
+    signs "$dir/signs.ptx" $kind
+    foreign 0 "signs, $kind" "$dir/signs.ptx" 3 sm_80
+    for other in "neg abs" "neg mov" "mov abs" "mov mov"; do
+        [ "$kind" != "$other" ] || continue
+        signs "$dir/other.ptx" $other
+        "$heddle" prove --no-launches "$dir/other.ptx" "$dir/k.cubin" > "$dir/out" 2>&1
+        [ $? -ne 0 ] || fail "signs, $kind for $other: $(last)"
+    done
+done
+
 # Addresses of variables come from constant bank 4; another variable's, or another place in it, is another program
 tables() { # FILE VARIABLE DISPLACEMENT
     cat > "$1" <<P

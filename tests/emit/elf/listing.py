@@ -1,0 +1,223 @@
+"""listing.py HEDDLE SAMPLES DIRECTORY [PTXAS NVDISASM]: the text of other disassemblers as assembly.
+
+The words that nvdisasm shows beside instructions are those of the file that ptxas made; sections, symbols and relocations are
+what readelf says of that file. The new file is read here, not by Heddle. With both tools the samples, too: what nvdisasm says
+of the new file is the text it was made of, but for numbers of labels.
+SPDX-License-Identifier: MIT
+"""
+import os, re, struct, subprocess, sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+HEDDLE, SAMPLES, DIR = sys.argv[1:4]
+PTXAS, NVDISASM = (sys.argv[4:6] + ["", ""])[:2]
+failed = 0
+os.makedirs(DIR, exist_ok=True)
+os.chdir(DIR)
+
+
+def fail(*what):
+    global failed
+    failed = 1
+    print("FAILED:", *what)
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, errors="replace")
+
+
+def assemble(text, name, *options):
+    with open(name + ".sass", "w") as f:
+        f.write(text)
+    if os.path.exists(name + ".cubin"):
+        os.remove(name + ".cubin")
+    return run(HEDDLE, "asm", *options, name + ".sass", "-o", name + ".cubin")
+
+
+class Elf:
+    def __init__(self, path):
+        data = open(path, "rb").read()
+        shoff, = struct.unpack_from("<Q", data, 40)
+        n, names = struct.unpack_from("<HH", data, 60)
+        heads = [struct.unpack_from("<IIQQQQIIQQ", data, shoff + 64 * i) for i in range(n)]
+        text = lambda table, at: data[table[4] + at:data.index(b"\0", table[4] + at)].decode()
+        self.heads = {text(heads[names], h[0]): h for h in heads}
+        self.order = [text(heads[names], h[0]) for h in heads]
+        self.data = {name: data[h[4]:h[4] + h[5]] if h[1] != 8 else b"" for name, h in self.heads.items()}
+        self.flags, = struct.unpack_from("<I", data, 48)
+        self.symbols, self.relocs = {}, set()
+        table = [struct.unpack_from("<IBBHQQ", self.data[".symtab"], at)
+                 for at in range(0, len(self.data[".symtab"]), 24)]
+        strings = heads[self.order.index(".strtab")]
+        name_of = [text(strings, s[0]) for s in table]
+        for s, name in zip(table, name_of):
+            if s[1] & 15 != 3:
+                self.symbols[name] = (s[1] >> 4, s[1] & 15, s[2], self.order[s[3]], s[4], s[5])
+        for name, h in self.heads.items():
+            for at in range(0, len(self.data[name]), h[9] or 1) if h[1] == 4 else []:
+                place, kind, symbol, addend = struct.unpack_from("<QIIQ", self.data[name], at)
+                self.relocs.add((self.order[h[7]], place, kind, name_of[symbol], addend))
+
+
+def words_of(text):
+    """What stands in comments: two a line pair, in the order of the text."""
+    return [int(w, 16) for w in re.findall(r"/\* 0x([0-9a-f]{16}) \*/", text)]
+
+
+def code_words(data):
+    return list(struct.unpack(f"<{len(data) // 8}Q", data))
+
+
+def check(what, got, expected):
+    if got != expected:
+        fail(f"{what}: {got}, expected {expected}")
+
+
+def checked_in():
+    text = open(os.path.join(HERE, "listing.sm_80.sass")).read()
+    out = assemble(text, "listing")
+    if out.returncode:
+        return fail("listing.sm_80.sass", out.stderr)
+    elf = Elf("listing.cubin")
+    check("words", code_words(elf.data[".text.listing"]), words_of(text))
+    check("flags of the file", elf.flags, 0x6005004)
+    local, global_ = 0, 1
+    check("symbols", elf.symbols, {
+        "": (0, 0, 0, "", 0, 0),
+        "$listing$twice": (local, 2, 0, ".text.listing", 0x170, 272),
+        "listing": (global_, 2, 0x10, ".text.listing", 0, 640),
+        "counter": (global_, 1, 0, ".nv.global.init", 16, 4),
+        "table": (global_, 1, 0, ".nv.global.init", 0, 16),
+        "scale": (global_, 1, 0, ".nv.constant3", 0, 16)})
+    check("relocations", elf.relocs, {
+        (".nv.constant4", 8, 2, "table", 0), (".nv.constant4", 0, 2, "counter", 0),
+        (".nv.global.init", 8, 4, "counter", 0), (".debug_frame", 0xcc, 2, "listing", 0x170),
+        (".debug_frame", 0x44, 2, "listing", 0), (".debug_frame", 0xa8, 2, "listing", 0)})
+    registers = int(re.search(r"SHI_REGISTERS=(\d+)", text).group(1))
+    check("registers", elf.heads[".text.listing"][7] >> 24, registers)
+    check("bank of parameters", len(elf.data[".nv.constant0.listing"]), 0x16c)
+    check("shared memory", elf.heads[".nv.shared.listing"][5], 256)
+    check("contents", elf.data[".nv.global.init"], struct.pack("<QQI", 5, 0, 7))
+    check("constants", elf.data[".nv.constant3"], struct.pack("<4I", 1, 2, 3, 4))
+    note = elf.data[".note.nv.tkinfo"]
+    owner, size, kind = struct.unpack_from("<III", note)
+    check("note", (owner, size, kind, note[12:24]), (12, len(note) - 24, 2000, b"NVIDIA Corp\0"))
+    places = struct.unpack_from("<5I", note, 28)
+    check("texts", [note[48 + p:].split(b"\0")[0] for p in places[:2]], [b"", b"ptxas"])
+    out = run(HEDDLE, "validate", "--launch", "auto", os.path.join(HERE, "listing.ptx"), "listing.cubin")
+    if out.returncode or "equal" not in out.stdout:
+        fail("listing.sm_80.sass is another program:", out.stdout, out.stderr)
+    # without the words: the same instructions, each waiting for those before
+    out = assemble(re.sub(r"/\* 0x[0-9a-f]{16} \*/", "", text), "plain")
+    if out.returncode:
+        return fail("listing.sm_80.sass without words", out.stderr)
+    for command in (["check", "plain.cubin"],
+                    ["validate", "--launch", "auto", os.path.join(HERE, "listing.ptx"), "plain.cubin"]):
+        out = run(HEDDLE, *command)
+        if out.returncode:
+            fail(*command, out.stdout, out.stderr)
+    # an instruction more: labels, sizes and records follow; it has no word, and says so itself
+    nop = text.replace("                   S2R R", "                   NOP ;\n        /*0000*/                   S2R R", 1)
+    check("a NOP is put in", nop != text, True)
+    out = assemble(nop, "nop")
+    if out.returncode:
+        return fail("a NOP", out.stderr)
+    more = Elf("nop.cubin")
+    check("size with a NOP", more.symbols["listing"][5], 656)
+    check("place behind a NOP", more.symbols["$listing$twice"][4:], (0x180, 272))
+
+
+BARE = """	.target	sm_80
+	.section	.text.k,"ax",@progbits
+	.align	128
+	.global	k
+	.type	k,@function
+	.size	k,(.L_end - k)
+	.other	k,@"STO_CUDA_ENTRY STV_DEFAULT"
+k:
+	S2R R0, SR_TID.X ;
+	ISETP.GE.U32.AND P0, PT, R0, 0x10, PT ;
+.CUASM_OFFSET_LABEL.k.EIATTR_COOP_GROUP_INSTR_OFFSETS.#:
+	SHFL.UP PT, R7, R0, 0x1, RZ ;
+	@P0 BRA `(.L_out) ;
+	IADD3 R7, R0, 0x1, RZ ;
+.L_out:
+	EXIT ;
+.L_end:
+"""
+
+
+def bare():
+    """Code alone: records are made of it."""
+    out = assemble(BARE, "bare")
+    if out.returncode:
+        return fail("code alone", out.stderr)
+    elf = Elf("bare.cubin")
+    check("symbols of code alone", elf.symbols,
+          {"": (0, 0, 0, "", 0, 0), "k": (1, 2, 0x10, ".text.k", 0, 96)})
+    info = elf.data[".nv.info.k"]
+    check("COOP_GROUP", info.find(struct.pack("<BBHI", 4, 0x28, 4, 0x20)) >= 0, True)
+    check("EXIT", info.find(struct.pack("<BBHI", 4, 0x1c, 4, 0x50)) >= 0, True)
+    count = elf.data[".nv.info"].find(struct.pack("<BBH", 4, 0x2f, 8))
+    check("REGCOUNT", struct.unpack_from("<I", elf.data[".nv.info"], count + 8)[0] if count >= 0 else None, 10)  # R0 to R7, and two as ptxas counts them
+    out = run(HEDDLE, "check", "bare.cubin")
+    if out.returncode:
+        fail("check of code alone", out.stdout, out.stderr)
+    out = assemble(BARE.replace("	IADD3 R7, R0, 0x1, RZ ;", "	UMOV UR4, 32@lo(Elsewhere) ;\n	UMOV UR5, 32@hi(Elsewhere) ;"), "outside")
+    if out.returncode:
+        return fail("a symbol of elsewhere", out.stderr)
+    elf = Elf("outside.cubin")
+    check("a symbol of elsewhere", elf.symbols["Elsewhere"], (1, 0, 0, "", 0, 0))
+    check("its relocations", elf.relocs, {(".text.k", 0x40, 56, "Elsewhere", 0), (".text.k", 0x50, 57, "Elsewhere", 0)})
+
+
+def refused():
+    def one(what, text, message):
+        out = assemble(text, "refused")
+        if out.returncode != 1 or message not in out.stderr or os.path.exists("refused.cubin"):
+            fail(what, out.returncode, out.stderr)
+    one("no target", "	.section	\"a\"\n	.byte	1\n", "expected .target")
+    one("no symbol", "	.target	sm_80\n	.section	\"a\"\n	.byte	1\n", "expected a symbol")
+    one("no relocation", BARE + "	.section	\"a\"\n	.dword	fun@R_CUDA_NO(k)\n", ":19:9: error E0350: expected the name of a relocation")
+    one("no such symbol", BARE + "	.section	\"a\"\n	.word	index@(l)\n", ":19:8: error E0359: no symbol l")
+    one("a handle that does not end", BARE + "	.section	\"a\"\n	.word	[20@lo(0x0)=k\n", ":19:21: error E0350: expected ']'")
+    one("six texts", BARE + "	.section	.note.nv.tkinfo,\"\",@\"SHT_NOTE\"\n	.sectionflags	@\"SHF_NOTE_NV_TKINFO\"\n"
+        "	.tkinfo\n	.word	2\n" + "	.string	\"a\"\n" * 6, ":27:9: error E0350: expected five texts at most")
+    one("a word that is no instruction", BARE.replace("S2R R0, SR_TID.X ;", "S2R R0, SR_TID.X ; /* 0xffffffffffffffff */\n/* 0xffffffffffffffff */"),
+        ":9:2: error E0350")
+    one("control of some", BARE.replace("S2R R0", "[B------:R-:W0:-:S01] S2R R0"), ":10:2: error E0350: expected a control field")
+
+
+def normal(text):
+    return re.sub(r"\.L_(x_)?\d+", ".L", text)
+
+
+def samples():
+    if not PTXAS or not NVDISASM:
+        print("samples are left out: no ptxas, or no nvdisasm")
+        return
+    compared = 0
+    for sm in (75, 80, 90):
+        for name in ("calls", "tokens", "histogram", "matmul", "nbody", "spinlock"):
+            source = os.path.join(SAMPLES, name + ".ptx")
+            if run(PTXAS, f"-arch=sm_{sm}", source, "-o", "theirs.cubin").returncode:
+                continue
+            for options in (["-hex"], []):
+                text = run(NVDISASM, *options, "theirs.cubin").stdout
+                out = assemble(text, "ours")
+                if out.returncode:
+                    fail(name, sm, options, out.stderr)
+                    continue
+                if options:
+                    check(f"{name} sm_{sm}", normal(run(NVDISASM, *options, "ours.cubin").stdout) == normal(text), True)
+                out = run(HEDDLE, "check", "ours.cubin")
+                if out.returncode:
+                    fail("check of", name, sm, options, out.stdout)
+                compared += 1
+    check("texts compared", compared >= 30, True)
+
+
+checked_in()
+bare()
+refused()
+samples()
+sys.exit(failed)
