@@ -56,8 +56,8 @@ bool elf_image_write(const ElfImage *elf_image, void **image, size_t *size_bytes
  * `keep`, an offset already there is used when it is not below what precedes it. */
 void elf_image_layout(ElfImage *image, bool keep);
 
-/* The header of a new file for the target, in NVIDIA's form before CUDA 12.8 or since; the file's type and the
- * section of names are the caller's. */
+/* The header of a new file for the target, in NVIDIA's form before CUDA 12.8 or since; the file's type and
+ * the section of names are the caller's. */
 void elf_image_header(ElfImage *image, const Target *target, bool old_form);
 /* Lay out the sections, and the segments that load them. */
 void elf_image_segments(Arena *arena, ElfImage *image);

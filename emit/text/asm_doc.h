@@ -145,7 +145,7 @@ bool asm_doc_is_instruction(const char *p);
 void asm_doc_add_tables(AsmDoc *doc);
 void asm_doc_number_symbols(AsmDoc *doc);
 bool asm_doc_fill_tables(AsmDoc *doc);
-bool asm_doc_add_relocs(AsmDoc *doc); /* that operands and data ask for */
+bool asm_doc_add_relocs(AsmDoc *doc);   /* that operands and data ask for */
 void asm_doc_make_records(AsmDoc *doc); /* where the text has none (asm_records.c) */
 /* Notes of the toolkit (asm_nv.c), whose heads no text shows: before the first byte, before a text, at the
  * end. */

@@ -743,10 +743,10 @@ bool asm_read_file(AsmText *text, const Target *target, void **image, size_t *si
     end_scan(&doc);
     if (doc.sections.n < 2) /* (the null section, and what is made) */
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0350, ".section");
-    if (!doc.has_tables && !doc.target)
-        return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0350, ".target");
     if (!walk(&doc, DOC_CODE) || !walk(&doc, DOC_PLACE))
         return false;
+    if (!doc.has_tables && !doc.target)
+        return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0350, ".target");
     if (!doc.has_tables && !doc.symbols.n)
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0350, "a symbol (.global, .type)");
     if (!doc.has_tables)
