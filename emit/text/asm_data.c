@@ -19,7 +19,7 @@ static uint64_t most_of(unsigned size_bytes) {
 }
 
 static uint32_t plain_type(const AsmDoc *doc, unsigned size_bytes) {
-    return size_bytes == 8 ? elf_reloc_number(doc->target, RELOC_ABS64) : 0;
+    return size_bytes == 8 && doc->target ? elf_reloc_number(doc->target, RELOC_ABS64) : 0;
 }
 
 /* The value is an address, which a relocation gives; only where the tables are made. */

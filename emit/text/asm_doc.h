@@ -90,7 +90,7 @@ typedef struct {
     bool in_header;       /* before the first section */
     bool in_gap, is_open; /* data goes to a gap, to a section */
     bool old_form;        /* .headerflags: the files of older toolkits */
-    bool has_tables;      /* the text has the symbol table; else it is made */
+    bool has_tables;      /* the text is of a whole file; else symbols and headers are made */
     Bytes data;           /* of the section or gap being read */
     uint64_t zeros;
     StrId called; /* by the instruction being read: a symbol that is not in its section */

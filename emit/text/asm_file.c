@@ -514,9 +514,10 @@ static bool walk(AsmDoc *doc, DocStage stage) {
 
 /* ---- the parts of a file ---- */
 static void end_scan(AsmDoc *doc) {
+    doc->has_tables = !doc->first_section; /* a text with the null section is of a whole file */
     for (uint32_t i = 0; i < doc->sections.n; i++)
         doc->has_tables |= doc->sections.at[i].type == SHT_SYMTAB || doc->sections.at[i].type == SHT_STRTAB;
-    if (!doc->has_tables && doc->sections.n)
+    if (!doc->has_tables)
         asm_doc_add_tables(doc);
     for (uint32_t i = 0; i < doc->sections.n; i++) {
         DocSection *section = &doc->sections.at[i];
@@ -741,18 +742,16 @@ bool asm_read_file(AsmText *text, const Target *target, void **image, size_t *si
     if (!walk(&doc, DOC_SCAN))
         return false;
     end_scan(&doc);
-    if (doc.sections.n < 2) /* (the null section, and what is made) */
-        return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0350, ".section");
     if (!walk(&doc, DOC_CODE) || !walk(&doc, DOC_PLACE))
+        return false;
+    if (!doc.has_tables)
+        asm_doc_number_symbols(&doc);
+    if (!walk(&doc, DOC_FILL))
         return false;
     if (!doc.has_tables && !doc.target)
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0350, ".target");
     if (!doc.has_tables && !doc.symbols.n)
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0350, "a symbol (.global, .type)");
-    if (!doc.has_tables)
-        asm_doc_number_symbols(&doc);
-    if (!walk(&doc, DOC_FILL))
-        return false;
     Elf64_Ehdr *header = &doc.e->h, old_header = *header;
     if (doc.has_tables && (doc.sections.n < 2 || !header->e_shstrndx || header->e_shstrndx >= doc.sections.n))
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0356, "no section name table");
