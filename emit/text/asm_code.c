@@ -126,11 +126,15 @@ static bool has_field(const char *p) {
 
 static bool is_nop(const char *p) { return strncmp(p, "NOP", 3) == 0 && !isalnum((unsigned char)p[3]); }
 
-/* "0x" and 16 digits in a comment that ends the line; `p` moves behind the line. */
-static bool word_comment(const char **p, const char *end, uint64_t *word) {
+/* "0x" and 16 digits in a comment that ends the line, which has nothing else if it is `alone`; `p` moves
+ * behind the line. */
+static bool word_comment(const char **p, const char *end, bool alone, uint64_t *word) {
     const char *next = memchr(*p, '\n', (size_t)(end - *p)), *line_end = next ? next : end, *at = NULL;
-    for (const char *q = *p; q + 6 < line_end; q++)
+    for (const char *q = *p; q + 6 < line_end && !(alone && at); q++) {
         at = strncmp(q, "/* 0x", 5) == 0 ? q + 3 : at;
+        if (alone && !at && *q != ' ' && *q != '\t')
+            return false;
+    }
     *p = next ? next + 1 : end;
     if (!at || line_end - at < 21 || strncmp(at + 18, " */", 3) != 0)
         return false;
@@ -144,7 +148,7 @@ static bool word_comment(const char **p, const char *end, uint64_t *word) {
 static bool shown_words(const AsmDoc *doc, const char *p, uint64_t word[2]) {
     const char *source = doc->t->source->text, *end = source + doc->t->source->size_bytes;
     const char *at = source + (p - doc->t->text);
-    return word_comment(&at, end, &word[0]) && word_comment(&at, end, &word[1]);
+    return word_comment(&at, end, false, &word[0]) && word_comment(&at, end, true, &word[1]);
 }
 
 static bool has_control(const AsmDoc *doc, const char *p) {
@@ -229,8 +233,10 @@ static bool encode_line(AsmDoc *doc, uint64_t word[2]) {
     if (!half_operator(doc, line, &reloc, &found) ||
         !asm_parse_instruction(doc->t, doc->target, doc->data.n, &opt, &in))
         return false;
-    if (found)
+    if (found) {
+        asm_doc_mean_symbol(doc, reloc.symbol);
         VEC_ADD(doc->a, &doc->relocs, reloc);
+    }
     if (doc->called.i && !add_call(doc, start))
         return false;
     if (!set_control(doc, start, &in))

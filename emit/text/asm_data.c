@@ -81,7 +81,7 @@ static bool comma_list(AsmDoc *doc, unsigned size_bytes) {
             return diag_in(doc->t->d, doc->t->source, asm_loc(doc->t, start), DIAG_E0352,
                            (unsigned long long)most_of(size_bytes));
         if (address && doc->stage == DOC_PLACE)
-            asm_doc_symbol(doc, value.symbol); /* it gets a number */
+            asm_doc_mean_symbol(doc, value.symbol);
         if (address && doc->stage == DOC_FILL)
             add_reloc(doc, start, &value, type ? type : plain_type(doc, size_bytes));
         put(elf_bytes_add(doc->a, &doc->data, NULL, size_bytes), address ? 0 : value.value, size_bytes);

@@ -76,10 +76,12 @@ typedef struct {
     ElfImage *e;
     const Target *target;
     const char *target_at; /* the name in .target; NULL: the command line has it */
+    const char *elf_at;    /* the first .__elf_ directive, or NULL */
     DocStage stage;
     VEC(uint32_t) lines; /* offsets of the lines that are not blank */
     uint32_t line;       /* the one being read */
     VEC(DocSection) sections;
+    StrMap section_of; /* name -> index of the first */
     VEC(DocLabel) labels;
     StrMap label_of; /* name -> label index + 1 */
     VEC(DocListed) listed;
@@ -102,6 +104,7 @@ typedef struct {
     uint32_t first_section;         /* of the text: 1 where it does not show the null section */
     uint32_t virtual_sm;            /* .headerflags: the PTX was for; 0 not said */
     uint32_t note_strings, note_at; /* .tkinfo: texts so far, and where the first stands; 0 none */
+    bool has_note_head;             /* that the text does not show: .sectionflags */
     uint32_t positions_of, positions_at,
         position; /* .__positions: code section, place in `data`; the last one */
     const char *positions_start;
@@ -126,9 +129,12 @@ const DocLabel *asm_doc_label(const AsmDoc *doc, const char *name, size_t size_b
 /* Index of the symbol of that name in the table of the text or the one to be made; -1 if there is none. */
 int64_t asm_doc_symbol_index(AsmDoc *doc, StrId name, uint64_t which);
 uint32_t asm_doc_section_named(const AsmDoc *doc, const char *name);
+DocSection *asm_doc_new_section(AsmDoc *doc, const char *name);
 /* The code section of function `name`, 0 if there is none. */
 uint32_t asm_doc_code_named(const AsmDoc *doc, const char *name);
 DocSymbol *asm_doc_symbol(AsmDoc *doc, StrId name); /* made if need be */
+/* A relocation means it, which may be a section: it gets a number in the table that is made. */
+void asm_doc_mean_symbol(AsmDoc *doc, StrId name);
 
 /* Data directives (asm_data.c). *known: it is one. */
 bool asm_doc_data(AsmDoc *doc, const char *directive, bool *known);

@@ -17,17 +17,22 @@ static bool error_at(AsmDoc *doc, SrcLoc loc, DiagCode code, const char *what) {
 static DocSection *current(AsmDoc *doc) { return &doc->sections.at[doc->section]; }
 
 uint32_t asm_doc_section_named(const AsmDoc *doc, const char *name) {
-    for (uint32_t i = 1; i < doc->sections.n; i++)
-        if (strcmp(doc->sections.at[i].name, name) == 0)
-            return i;
-    return 0;
+    StrId id = str_find(&doc->t->strings, name, strlen(name));
+    return id.i ? strmap_get(&doc->section_of, id) : 0;
 }
 
 uint32_t asm_doc_code_named(const AsmDoc *doc, const char *name) {
-    for (uint32_t i = 1; i < doc->sections.n; i++)
-        if (doc->sections.at[i].is_code && strcmp(doc->sections.at[i].name + strlen(".text."), name) == 0)
-            return i;
-    return 0;
+    uint32_t section = asm_doc_section_named(doc, arena_printf(doc->a, ".text.%s", name));
+    return doc->sections.at[section].is_code ? section : 0;
+}
+
+DocSection *asm_doc_new_section(AsmDoc *doc, const char *name) {
+    StrId id = str_intern_z(&doc->t->strings, name);
+    DocSection *section = VEC_PUSH(doc->a, &doc->sections);
+    if (id.i && !strmap_get(&doc->section_of, id))
+        strmap_put(&doc->section_of, doc->a, id, doc->sections.n - 1);
+    *section = (DocSection){.name = name};
+    return section;
 }
 
 /* ---- fields of headers ---- */
@@ -212,13 +217,14 @@ static bool open_section(AsmDoc *doc) {
     if (!asm_name(doc->t, &name))
         return false;
     if (!doc->sections.n && *name) { /* nvdisasm and CuAssembler do not show the null section */
-        VEC_PUSH(doc->a, &doc->sections)->name = "";
+        asm_doc_new_section(doc, "");
         doc->first_section = 1;
     }
     if (doc->sections.n >= SHN_LORESERVE - 1)
         return asm_doc_error(doc, start, DIAG_E0356, "too many sections");
-    DocSection *section = VEC_PUSH(doc->a, &doc->sections);
-    *section = (DocSection){.name = name, .loc = asm_loc(doc->t, start), .first_line = doc->line};
+    DocSection *section = asm_doc_new_section(doc, name);
+    section->loc = asm_loc(doc->t, start);
+    section->first_line = doc->line;
     section->is_code = strncmp(name, ".text.", 6) == 0;
     doc->section = doc->sections.n - 1;
     doc->in_header = false;
@@ -314,6 +320,8 @@ static bool header_directive(AsmDoc *doc, const char *w, bool *known) {
     *known = true;
     if (strcmp(w, ".target") == 0)
         return target_directive(doc);
+    if (!doc->elf_at && strncmp(w, ".__elf_", 7) == 0)
+        doc->elf_at = doc->t->p - strlen(w);
     if (strcmp(w, ".__elf_ident") == 0)
         return ident_directive(doc);
     if (strcmp(w, ".__elf_ident_osabi") == 0)
@@ -513,10 +521,25 @@ static bool walk(AsmDoc *doc, DocStage stage) {
 }
 
 /* ---- the parts of a file ---- */
-static void end_scan(AsmDoc *doc) {
+/* Where the header and the symbols are made, the text cannot say something else of them. */
+static bool can_make_tables(AsmDoc *doc) {
+    if (doc->elf_at)
+        return asm_doc_error(doc, doc->elf_at, DIAG_E0350,
+                             "no header: it is made, for a text without tables of names and symbols");
+    for (uint32_t i = 1; i < doc->sections.n; i++) {
+        const DocSection *section = &doc->sections.at[i];
+        if (section->is_code && asm_doc_section_named(doc, section->name) != i)
+            return error_at(doc, section->loc, DIAG_E0350, "another name: this section stands twice");
+    }
+    return true;
+}
+
+static bool end_scan(AsmDoc *doc) {
     doc->has_tables = !doc->first_section; /* a text with the null section is of a whole file */
     for (uint32_t i = 0; i < doc->sections.n; i++)
         doc->has_tables |= doc->sections.at[i].type == SHT_SYMTAB || doc->sections.at[i].type == SHT_STRTAB;
+    if (!doc->has_tables && !can_make_tables(doc))
+        return false;
     if (!doc->has_tables)
         asm_doc_add_tables(doc);
     for (uint32_t i = 0; i < doc->sections.n; i++) {
@@ -527,6 +550,7 @@ static void end_scan(AsmDoc *doc) {
         section->moved |= section->is_code && section->has_size && doc->has_tables &&
                           section->stated.sh_size != section->size_bytes;
     }
+    return true;
 }
 
 /* Sections whose text does not say the place of their name have the first one in the table. */
@@ -716,6 +740,8 @@ static bool finish(AsmDoc *doc) {
     set_headers(doc);
     if (!asm_doc_add_relocs(doc) || (!doc->has_tables && !asm_doc_fill_tables(doc)))
         return false;
+    if (doc->e->sections.n >= SHN_LORESERVE)
+        return error_at(doc, (SrcLoc){0}, DIAG_E0356, "too many sections");
     count_locals(doc);
     return (!doc->target || follow_code(doc)) && all_listed(doc) && banks_stay(doc) && check_names(doc) &&
            check_places(doc);
@@ -739,10 +765,7 @@ bool asm_read_file(AsmText *text, const Target *target, void **image, size_t *si
     AsmDoc doc;
     open_doc(&doc, text);
     doc.target = target;
-    if (!walk(&doc, DOC_SCAN))
-        return false;
-    end_scan(&doc);
-    if (!walk(&doc, DOC_CODE) || !walk(&doc, DOC_PLACE))
+    if (!walk(&doc, DOC_SCAN) || !end_scan(&doc) || !walk(&doc, DOC_CODE) || !walk(&doc, DOC_PLACE))
         return false;
     if (!doc.has_tables)
         asm_doc_number_symbols(&doc);

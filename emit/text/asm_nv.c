@@ -203,20 +203,21 @@ bool asm_doc_note_word(AsmDoc *doc, const char *words) {
     if (doc->has_tables || doc->data.n)
         return true;
     for (unsigned i = 0; i < sizeof notes / sizeof *notes; i++) {
-        if (!strstr(words, notes[i].flag))
+        if (doc->data.n || !strstr(words, notes[i].flag))
             continue;
         doc->sections.at[doc->section].stated.sh_flags |= notes[i].value;
         elf_bytes_u32(doc->a, &doc->data, sizeof owner);
         elf_bytes_u32(doc->a, &doc->data, 0);
         elf_bytes_u32(doc->a, &doc->data, notes[i].type);
         elf_bytes_add(doc->a, &doc->data, owner, sizeof owner);
+        doc->has_note_head = true;
     }
     return true;
 }
 
 static bool toolkit_info(AsmDoc *doc) {
     doc->note_strings = 0;
-    doc->note_at = doc->is_open && !doc->has_tables && doc->data.n ? NOTE_HEAD_BYTES : 0;
+    doc->note_at = doc->has_note_head ? NOTE_HEAD_BYTES : 0;
     return true;
 }
 
@@ -237,8 +238,9 @@ bool asm_doc_note_text(AsmDoc *doc, const char *start) {
 
 void asm_doc_note_end(AsmDoc *doc) {
     doc->note_at = 0;
-    if (doc->has_tables || doc->sections.at[doc->section].type != SHT_NOTE || doc->data.n < NOTE_HEAD_BYTES)
+    if (!doc->has_note_head)
         return;
+    doc->has_note_head = false;
     elf_bytes_add(doc->a, &doc->data, NULL, (4 - doc->data.n % 4) % 4);
     put_u32(doc->data.at + 4, doc->data.n - NOTE_HEAD_BYTES);
 }

@@ -16,12 +16,13 @@ void asm_doc_add_tables(AsmDoc *doc) {
                   {".symtab", SHT_SYMTAB, 8, sizeof(Elf64_Sym)}};
     uint32_t first = doc->sections.n;
     for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++)
-        *VEC_PUSH(doc->a, &doc->sections) = (DocSection){.name = tables[i].name,
-                                                         .first_line = doc->lines.n,
-                                                         .type = tables[i].type,
-                                                         .stated = {.sh_type = tables[i].type,
-                                                                    .sh_addralign = tables[i].align,
-                                                                    .sh_entsize = tables[i].entry_bytes}};
+        *asm_doc_new_section(doc, tables[i].name) =
+            (DocSection){.name = tables[i].name,
+                         .first_line = doc->lines.n,
+                         .type = tables[i].type,
+                         .stated = {.sh_type = tables[i].type,
+                                    .sh_addralign = tables[i].align,
+                                    .sh_entsize = tables[i].entry_bytes}};
     doc->e->h.e_shstrndx = (Elf64_Half)first;
     doc->strtab = first + 1;
     doc->symtab = first + 2;
@@ -96,6 +97,14 @@ void asm_doc_number_symbols(AsmDoc *doc) {
     }
 }
 
+void asm_doc_mean_symbol(AsmDoc *doc, StrId name) {
+    uint32_t section = asm_doc_section_named(doc, str_text(&doc->t->strings, name));
+    if (section)
+        doc->sections.at[section].named = true;
+    else if (doc->stage == DOC_PLACE)
+        asm_doc_symbol(doc, name);
+}
+
 /* The symbol of a relocation: one that nothing tells of is defined elsewhere. */
 static int64_t reloc_symbol(AsmDoc *doc, StrId name) {
     int64_t index = asm_doc_symbol_index(doc, name, 1);
@@ -161,14 +170,28 @@ bool asm_doc_fill_tables(AsmDoc *doc) {
 }
 
 /* ---- relocations ---- */
-/* The table that relocates `section`, with addends or without; 0 if there is none. */
-static uint32_t reloc_table(const AsmDoc *doc, uint32_t section, bool rela) {
+/* The tables that relocate a section, without addends and with. */
+typedef struct {
+    uint32_t index[2]; /* 0: there is none */
+    Bytes given[2];    /* what the text has of it */
+    Bytes all[2];
+} RelocTables;
+
+static RelocTables *reloc_tables(AsmDoc *doc) {
+    RelocTables *tables = ARENA_ARRAY(doc->a, RelocTables, doc->sections.n);
     for (uint32_t i = 1; i < doc->e->sections.n; i++) {
-        const Elf64_Shdr *h = &doc->e->sections.at[i].h;
-        if (h->sh_type == (rela ? SHT_RELA : SHT_REL) && h->sh_info == section)
-            return i;
+        const ElfSection *section = &doc->e->sections.at[i];
+        bool rela = section->h.sh_type == SHT_RELA;
+        if ((!rela && section->h.sh_type != SHT_REL) || section->h.sh_info >= doc->sections.n ||
+            tables[section->h.sh_info].index[rela])
+            continue;
+        RelocTables *of = &tables[section->h.sh_info];
+        of->index[rela] = i;
+        if (section->data)
+            elf_bytes_add(doc->a, &of->given[rela], section->data, section->h.sh_size);
+        of->all[rela] = of->given[rela];
     }
-    return 0;
+    return tables;
 }
 
 static uint32_t new_table(AsmDoc *doc, uint32_t section, bool rela) {
@@ -185,17 +208,16 @@ static uint32_t new_table(AsmDoc *doc, uint32_t section, bool rela) {
     return doc->e->sections.n - 1;
 }
 
-/* Does the table have this one, or one for the same place? */
-static bool listed(const ElfSection *table, const DocReloc *reloc, uint32_t symbol) {
-    uint64_t each = table->h.sh_entsize;
-    for (uint64_t at = 0; each && table->data && at + each <= table->h.sh_size; at += each)
-        if (get_u64(table->data + at) == reloc->offset && get_u32(table->data + at + 8) == reloc->type &&
-            get_u32(table->data + at + 12) == symbol)
+/* Does the text have this one in a table? */
+static bool listed(const Bytes *given, uint32_t each, const DocReloc *reloc, uint32_t symbol) {
+    for (uint32_t at = 0; at + each <= given->n; at += each)
+        if (get_u64(given->at + at) == reloc->offset && get_u32(given->at + at + 8) == reloc->type &&
+            get_u32(given->at + at + 12) == symbol)
             return true;
     return false;
 }
 
-static bool add_reloc(AsmDoc *doc, const DocReloc *reloc) {
+static bool add_reloc(AsmDoc *doc, RelocTables *tables, const DocReloc *reloc) {
     const char *name = str_text(&doc->t->strings, reloc->symbol);
     int64_t symbol = reloc_symbol(doc, reloc->symbol);
     if (symbol < 0)
@@ -203,31 +225,27 @@ static bool add_reloc(AsmDoc *doc, const DocReloc *reloc) {
     if (!reloc->type)
         return diag_in(doc->t->d, doc->t->source, reloc->loc, DIAG_E0350,
                        "no symbol here: there is no relocation for it");
-    uint32_t plain = reloc_table(doc, reloc->section, false), with = reloc_table(doc, reloc->section, true);
-    if ((plain && listed(&doc->e->sections.at[plain], reloc, (uint32_t)symbol)) ||
-        (with && listed(&doc->e->sections.at[with], reloc, (uint32_t)symbol)))
+    RelocTables *of = &tables[reloc->section];
+    if (listed(&of->given[0], sizeof(Elf64_Rel), reloc, (uint32_t)symbol) ||
+        listed(&of->given[1], sizeof(Elf64_Rela), reloc, (uint32_t)symbol))
         return true;
-    bool rela = reloc->addend || !plain || isa_target_info(doc->target)->elf_form != ElfForm_SM75;
-    uint32_t index = rela ? with : plain;
-    if (!index)
-        index = new_table(doc, reloc->section, rela);
-    ElfSection *table = &doc->e->sections.at[index];
-    Bytes b = {0};
-    if (table->data)
-        elf_bytes_add(doc->a, &b, table->data, table->h.sh_size);
-    elf_bytes_u64(doc->a, &b, reloc->offset);
-    elf_bytes_u32(doc->a, &b, reloc->type);
-    elf_bytes_u32(doc->a, &b, (uint32_t)symbol);
+    bool rela = reloc->addend || !of->index[0] || isa_target_info(doc->target)->elf_form != ElfForm_SM75;
+    if (!of->index[rela])
+        of->index[rela] = new_table(doc, reloc->section, rela);
+    Bytes *all = &of->all[rela];
+    elf_bytes_u64(doc->a, all, reloc->offset);
+    elf_bytes_u32(doc->a, all, reloc->type);
+    elf_bytes_u32(doc->a, all, (uint32_t)symbol);
     if (rela)
-        elf_bytes_u64(doc->a, &b, (uint64_t)reloc->addend);
-    table->data = b.at;
-    table->h.sh_size = b.n;
+        elf_bytes_u64(doc->a, all, (uint64_t)reloc->addend);
+    set_table(doc, of->index[rela], *all);
     return true;
 }
 
 bool asm_doc_add_relocs(AsmDoc *doc) {
+    RelocTables *tables = doc->relocs.n ? reloc_tables(doc) : NULL;
     for (uint32_t i = 0; i < doc->relocs.n; i++)
-        if (!add_reloc(doc, &doc->relocs.at[i]))
+        if (!add_reloc(doc, tables, &doc->relocs.at[i]))
             return false;
     return true;
 }

@@ -22,7 +22,7 @@ def fail(*what):
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, errors="replace")
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
 
 
 def assemble(text, name, *options):
@@ -44,13 +44,15 @@ class Elf:
         self.order = [text(heads[names], h[0]) for h in heads]
         self.data = {name: data[h[4]:h[4] + h[5]] if h[1] != 8 else b"" for name, h in self.heads.items()}
         self.flags, = struct.unpack_from("<I", data, 48)
-        self.symbols, self.relocs = {}, set()
+        self.symbols, self.relocs, self.numbers = {}, set(), {}  # numbers: of the symbols of sections
         table = [struct.unpack_from("<IBBHQQ", self.data[".symtab"], at)
                  for at in range(0, len(self.data[".symtab"]), 24)]
         strings = heads[self.order.index(".strtab")]
         name_of = [text(strings, s[0]) for s in table]
-        for s, name in zip(table, name_of):
-            if s[1] & 15 != 3:
+        for k, (s, name) in enumerate(zip(table, name_of)):
+            if s[1] & 15 == 3:
+                self.numbers[name] = k
+            else:
                 self.symbols[name] = (s[1] >> 4, s[1] & 15, s[2], self.order[s[3]], s[4], s[5])
         for name, h in self.heads.items():
             for at in range(0, len(self.data[name]), h[9] or 1) if h[1] == 4 else []:
@@ -170,6 +172,26 @@ def bare():
     check("its relocations", elf.relocs, {(".text.k", 0x40, 56, "Elsewhere", 0), (".text.k", 0x50, 57, "Elsewhere", 0)})
 
 
+def data():
+    """Sections are meant by the symbols that they have; a note keeps its bytes; tables of relocations grow in place."""
+    note = bytes([8, 0, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0]) + b"NVIDIA\0\0" + bytes(range(20))
+    many = 20000
+    text = (BARE + "	.section	.note.x,\"\",@\"SHT_NOTE\"\n	.byte	" + ",".join(map(str, note)) + "\n"
+            "	.section	.data,\"aw\",@progbits\n	.dword	.plain\n" + "	.dword	k\n" * many +
+            "	.section	.plain,\"aw\",@progbits\n	.word	index@(.data)\n")
+    try:
+        out = assemble(text, "data")
+    except subprocess.TimeoutExpired:
+        return fail("relocations take long")
+    if out.returncode:
+        return fail("data", out.stderr)
+    elf = Elf("data.cubin")
+    check("note", elf.data[".note.x"], note)
+    check("symbols", set(elf.symbols), {"", "k"})
+    check("relocations", (len(elf.relocs), (".data", 0, 2, ".plain", 0) in elf.relocs), (many + 1, True))
+    check("number of a section", struct.unpack_from("<I", elf.data[".plain"])[0], elf.numbers[".data"])
+
+
 def refused():
     def one(what, text, message):
         out = assemble(text, "refused")
@@ -184,6 +206,15 @@ def refused():
         "	.tkinfo\n	.word	2\n" + "	.string	\"a\"\n" * 6, ":27:9: error E0350: expected five texts at most")
     one("a word that is no instruction", BARE.replace("S2R R0, SR_TID.X ;", "S2R R0, SR_TID.X ; /* 0xffffffffffffffff */\n/* 0xffffffffffffffff */"),
         ":9:2: error E0350")
+    one("a header of a text without tables", "	.__elf_shstrndx	60000\n" + BARE, ":1:2: error E0350: expected no header")
+    one("a section twice", BARE + "	.section	.text.k,\"ax\",@progbits\n", ":18:10: error E0350: expected another name")
+    one("65536 sections", BARE + "".join(f"	.section	.text.k{i},\"ax\",@progbits\n	.type	k{i},@function\n" for i in range(32768)),
+        "error E0356: too many sections")
+    listing = open(os.path.join(HERE, "listing.sm_80.sass")).read()
+    lower = listing.index("S2R R2, SR_TID.X ;")
+    upper = listing.index("\n", lower)
+    one("half of a word, behind it the next instruction", listing[:upper] + listing[listing.index("\n", upper + 1):],
+        ":278:36: error E0350: expected a control field before the instruction")
     one("control of some", BARE.replace("S2R R0", "[B------:R-:W0:-:S01] S2R R0"), ":10:2: error E0350: expected a control field")
 
 
@@ -218,6 +249,7 @@ def samples():
 
 checked_in()
 bare()
+data()
 refused()
 samples()
 sys.exit(failed)
