@@ -12,6 +12,7 @@
 #include "base/scope.h"
 #include "learn/learn.h"
 #include "learn/number.h"
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,8 +114,9 @@ static bool load_key(Loader *loader) {
     char *end;
     if (!size || size >= sizeof loader->key || name[size] != ' ')
         return load_error(loader, name, "a key and a number were expected");
+    errno = 0;
     unsigned long long count = strtoull(name + size + 1, &end, 10);
-    if (*end || end == name + size + 1)
+    if (*end || !isdigit((unsigned char)name[size + 1]) || errno || count > INT64_MAX)
         return load_error(loader, name + size, "a number was expected");
     memcpy(loader->key, name, size);
     loader->key[size] = 0;

@@ -448,7 +448,7 @@ static bool split_target(Reader *reader) {
     LearnInsn *out = reader->out;
     int64_t to = *reader->target;
     if (reader->treatment->target == TO && !has_mod(out, "ABS")) {
-        to -= (int64_t)reader->pc + 16;
+        to = (int64_t)((uint64_t)to - reader->pc - 16);
     } else if (to < 0) { /* its modifier is that of a distance */
         out->nmods--;
         reader->mods_size = (unsigned)(out->mod[out->nmods] - out->mods);

@@ -261,13 +261,18 @@ static void print_json(cJSON *json) {
 
 /* ---- the command ---- */
 
+/* The repository goes to standard output, and nothing else. */
+static bool writes_here(const Settings *settings) {
+    return settings->output && strcmp(settings->output, "-") == 0;
+}
+
 static bool take_over(Learning *learning) {
     LearnRepository other = {0};
     Settings *settings = learning->settings;
     bool good = learn_load(&other, settings->learn.transfer, &settings->diags);
     if (good) {
         LearnTransfer result = learn_transfer(&learning->repository, &other);
-        if (!settings->json)
+        if (!settings->json && !writes_here(settings))
             printf("%s: %u keys taken over, %u are different, %u were not seen here, of %u no instruction "
                    "here follows\n",
                    other.arch, result.taken, result.different, result.unseen, result.untested);
@@ -293,7 +298,8 @@ static int finish_learning(Learning *learning, const LearnFeed *feed) {
     if (settings->learn.transfer && !take_over(learning))
         return STATUS_INPUT;
     cJSON *json = settings->json ? json_object() : NULL;
-    print_summary(learning, feed, json);
+    if (!writes_here(settings))
+        print_summary(learning, feed, json);
     if (settings->learn.keys)
         print_keys(learning, json);
     if (json)

@@ -75,6 +75,10 @@ bool cli_learn_key(int key, char *arg, struct argp_state *state, Settings *setti
             argp_error(state, "--verify and --assemble need a --repository");
         if (settings->json && settings->learn.action > LEARN_DO_VERIFY)
             argp_error(state, "--json goes with learning and --verify only");
+        if ((settings->json || settings->learn.keys) && !settings->learn.action && settings->output &&
+            strcmp(settings->output, "-") == 0)
+            argp_error(state,
+                       "--output=- writes the repository to standard output, where --json and --keys print");
         if (!settings->ninputs && !settings->learn.repositories.n)
             argp_error(state, "no input file");
         return true;

@@ -25,6 +25,8 @@ want 0 '' learn -r all.repo -o again.repo
 cmp all.repo again.repo || failed=1
 want 0 '' learn -r all.repo -r all.repo -o twice.repo
 sed 's/^\(key [^ ]*\) .*/\1/' all.repo >one && sed 's/^\(key [^ ]*\) .*/\1/' twice.repo | cmp - one || failed=1
+"$heddle" learn -r all.repo -o - | cmp - all.repo || { echo "FAIL: a repository to standard output"; failed=1; }
+want 2 'standard output' learn -r all.repo -o - --keys
 # parts give what the whole gives
 want 0 '' learn $(echo "$cubins" | head -n 12) -o part.repo
 want 0 '' learn -r part.repo $(echo "$cubins" | tail -n +13) -o updated.repo
@@ -90,6 +92,12 @@ want 1 'E0901: a word as in' learn --arch sm_90 u.sass
 sed 's/0x0000000302017221/0x0000000302017222/' t.dump >u.sass
 want 1 'u.sass:5:1: error E0902: the dump contradicts itself: t.dump:5' learn --arch sm_90 t.dump u.sass
 want 4 'E0907: assembled it is 0x0000000302017221' learn --verify -r all.repo --arch sm_90 u.sass
+sed 's/^\(key [^ ]*\) .*/\1 -5/' all.repo >u.repo
+want 1 'u.repo:3:[0-9]*: error E0903: a number was expected' learn -r u.repo t.dump
+sed 's/^\(key [^ ]*\) .*/\1 99999999999999999999/' all.repo >u.repo
+want 1 'u.repo:3:[0-9]*: error E0903: a number was expected' learn -r u.repo t.dump
+printf 'heddle-learn 1\narch sm_80\nkey BRA_T 1\nsm_80 0x7ffffffffffffff0 0x0 0x0 BRA 0x0\nend 1 1\n' >u.repo
+want 0 'sm_80: 1 instructions' learn -r u.repo
 head -c 3000 all.repo >u.repo
 want 1 'u.repo:[0-9]*:[0-9]*: error E0903' learn -r u.repo t.dump
 sed '$d' all.repo >u.repo
