@@ -126,13 +126,15 @@ static bool write_page(const ReportSubject *subject, const FigureSide sides[2], 
     return good;
 }
 
-/* DIR/kernel.html; what a file may not be called becomes '_'. */
-static const char *page_path(Settings *settings, const char *folder, const char *kernel) {
-    char *path = arena_printf(&settings->arena, "%s%.200s.html", folder, kernel);
-    for (char *c = path + strlen(folder); *c; c++)
+/* DIR/kernel.html; what a file may not be called becomes '_', and a name that is changed or cut gets the
+ * kernel's number. */
+static const char *page_path(Settings *settings, const char *folder, const char *kernel, uint32_t number) {
+    char *name = arena_printf(&settings->arena, "%.200s", kernel);
+    for (char *c = name; *c; c++)
         if (*c == '/' || *c == '\\' || *c == ':' || (unsigned char)*c < 0x20)
             *c = '_';
-    return path;
+    return strcmp(name, kernel) == 0 ? arena_printf(&settings->arena, "%s%s.html", folder, name)
+                                     : arena_printf(&settings->arena, "%s%s-%u.html", folder, name, number);
 }
 
 bool report_pages(const ReportSubject *subject) {
@@ -149,8 +151,10 @@ bool report_pages(const ReportSubject *subject) {
         sides[1] = figures_open(subject->other);
     cJSON *decisions = subject->decided ? report_tree(&subject->compilation) : NULL;
     for (uint32_t k = 0; good && k < n; k++)
-        good = write_page(subject, sides, decisions, kernels[k],
-                          folder ? page_path(settings, html, subject->binary->funcs[kernels[k]].name) : html);
+        good = write_page(
+            subject, sides, decisions, kernels[k],
+            folder ? page_path(settings, html, subject->binary->funcs[kernels[k]].name, kernels[k] + 1)
+                   : html);
     if (decisions)
         json_drop(decisions);
     figures_close(&sides[0]);

@@ -2,6 +2,7 @@
  * lines. See page_parts.h. SPDX-License-Identifier: MIT */
 #include "check/picture/markup.h"
 #include "check/picture/page_parts.h"
+#include <stdlib.h>
 #include <string.h>
 
 void page_anchor(char letter, const PageSide *side, uint32_t func, char out[16]) {
@@ -50,7 +51,9 @@ static uint64_t most_of(const uint64_t *counts, const BinFuncFlow *func) {
     return most;
 }
 
-static void put_row(const PageSide *side, const Picture *picture, uint32_t i, const char *anchor, FILE *out) {
+/* most[]: the highest counts of the function. */
+static void put_row(const PageSide *side, const Picture *picture, uint32_t i, const char *anchor,
+                    const uint64_t most[3], FILE *out) {
     const BinFlow *flow = side->side->flow;
     const BinFuncFlow *func = &flow->funcs[picture->func];
     const BinLoc *loc = flow->bin->funcs[picture->func].locs
@@ -74,9 +77,9 @@ static void put_row(const PageSide *side, const Picture *picture, uint32_t i, co
         fprintf(out, " <b>&#8592; %s</b>", role);
     fputs("</td>", out);
     if (side->lanes) {
-        put_count(side->lanes->issues[i], most_of(side->lanes->issues, func), out);
-        put_count(side->lanes->lost[i], most_of(side->lanes->lost, func), out);
-        put_count(side->lanes->guarded[i], most_of(side->lanes->guarded, func), out);
+        put_count(side->lanes->issues[i], most[0], out);
+        put_count(side->lanes->lost[i], most[1], out);
+        put_count(side->lanes->guarded[i], most[2], out);
     }
     fputs("</tr>\n", out);
 }
@@ -94,8 +97,14 @@ void page_code(const PageSide *side, const PageFuncs *funcs, char letter, Arena 
                 side->lanes ? "<th title=\"times issued\">issues</th><th title=\"lanes there, but "
                               "elsewhere\">apart</th><th title=\"lanes whose guard was false\">off</th>"
                             : "");
+        uint64_t most[3] = {0};
+        if (side->lanes) {
+            most[0] = most_of(side->lanes->issues, func);
+            most[1] = most_of(side->lanes->lost, func);
+            most[2] = most_of(side->lanes->guarded, func);
+        }
         for (uint32_t i = func->first_inst; i < func->first_inst + func->ninsts; i++)
-            put_row(side, &picture, i, anchor, out);
+            put_row(side, &picture, i, anchor, most, out);
         fputs("</tbody></table>\n", out);
     }
 }
@@ -109,17 +118,31 @@ static void put_line(const char *id, const char *key, uint32_t number, const cha
     fputs("</td></tr>\n", out);
 }
 
-static const char *line_at(const char *text, size_t size, uint32_t number, size_t *line_bytes) {
-    const char *at = text, *end = text + size;
-    for (; number > 1 && at; number--) {
-        at = memchr(at, '\n', (size_t)(end - at));
-        at = at ? at + 1 : NULL;
-    }
-    if (!at || at >= end)
+/* A text line by line. */
+typedef struct {
+    const char *at, *end;
+    uint32_t number; /* of the next line, from 1 */
+} TextLines;
+
+/* The next line, and its size; NULL: there is none. */
+static const char *next_line(TextLines *lines, size_t *line_bytes) {
+    const char *line = lines->at;
+    if (line >= lines->end)
         return NULL;
-    const char *stop = memchr(at, '\n', (size_t)(end - at));
-    *line_bytes = (size_t)((stop ? stop : end) - at);
-    return at;
+    const char *stop = memchr(line, '\n', (size_t)(lines->end - line));
+    *line_bytes = (size_t)((stop ? stop : lines->end) - line);
+    lines->at = stop ? stop + 1 : lines->end;
+    lines->number++;
+    return line;
+}
+
+/* From line `number` on. */
+static TextLines lines_from(const char *text, size_t size, uint32_t number) {
+    TextLines lines = {text, text + size, 1};
+    size_t ignored;
+    while (lines.number < number && next_line(&lines, &ignored))
+        ;
+    return lines;
 }
 
 /* The lines of a function: from its head to the brace that ends it. */
@@ -129,9 +152,9 @@ static void put_function(const PtxModule *module, const PtxFunc *func, FILE *out
     size_t size;
     const char *line;
     bool closed = false;
-    for (uint32_t number = first;
-         !closed && (line = line_at(module->source.text, module->source.size_bytes, number, &size));
-         number++) {
+    TextLines lines = lines_from(module->source.text, module->source.size_bytes, first);
+    while (!closed && (line = next_line(&lines, &size))) {
+        uint32_t number = lines.number - 1;
         char id[16];
         snprintf(id, sizeof id, "p%u", number);
         put_line(id, "p", number, line, size, out);
@@ -159,46 +182,50 @@ void page_ptx(const PageInput *page, const PageFuncs *funcs, FILE *out) {
 /* Lines of a file from a little before the first that code names to a little behind the last. */
 enum { AROUND = 3 };
 
-static void put_file(const PageSource *source, uint32_t file, uint32_t first, uint32_t last,
-                     const bool *named, FILE *out) {
+static void put_source_line(uint32_t file, uint32_t number, const char *line, size_t size, FILE *out) {
+    char id[32];
+    snprintf(id, sizeof id, "s%u-%u", file, number);
+    put_line(id, "s", number, line, size, out);
+}
+
+/* Of a file that is not there only the numbers that code names, named[], in their order. */
+static void put_file(const PageSource *source, uint32_t file, const uint32_t *named, uint32_t n, FILE *out) {
+    uint32_t first = named[0] > AROUND ? named[0] - AROUND : 1;
+    size_t size;
+    const char *line;
     fputs("<table class=\"text\"><caption>", out);
     markup_string(out, source->name);
     fputs("</caption><tbody>\n", out);
-    for (uint32_t number = first > AROUND ? first - AROUND : 1; number <= last + (source->text ? AROUND : 0);
-         number++) {
-        size_t size = 0;
-        const char *line = source->text ? line_at(source->text, source->size_bytes, number, &size) : "";
-        char id[32];
-        if (!line)
-            break;
-        if (!source->text && !named[number])
-            continue;
-        snprintf(id, sizeof id, "s%u-%u", file, number);
-        put_line(id, "s", number, line, size, out);
-    }
+    TextLines lines = {0};
+    if (source->text)
+        lines = lines_from(source->text, source->size_bytes, first);
+    while (source->text && (uint64_t)lines.number <= (uint64_t)named[n - 1] + AROUND &&
+           (line = next_line(&lines, &size)))
+        put_source_line(file, lines.number - 1, line, size, out);
+    for (uint32_t k = 0; !source->text && k < n; k++)
+        if (!k || named[k] != named[k - 1])
+            put_source_line(file, named[k], "", 0, out);
     fputs("</tbody></table>\n", out);
+}
+
+static int compare_numbers(const void *one, const void *other) {
+    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+    return (a > b) - (a < b);
 }
 
 void page_source(const PageInput *page, const PageFuncs *funcs, Arena *a, FILE *out) {
     for (uint32_t file = 0; file < page->nsources; file++) {
-        uint32_t first = UINT32_MAX, last = 0;
         const BinFunc *all = page->ours.side->binary->funcs;
-        for (unsigned round = 0; round < 2; round++) {
-            bool *named = round ? ARENA_ARRAY(a, bool, last + 1) : NULL;
-            for (uint32_t k = 0; k < funcs->n; k++)
-                for (uint32_t i = 0; all[funcs->funcs[k]].locs && i < all[funcs->funcs[k]].ninsts; i++) {
-                    const BinLoc *loc = &all[funcs->funcs[k]].locs[i];
-                    if (loc->src_file != file || !loc->src_line)
-                        continue;
-                    if (named)
-                        named[loc->src_line] = true;
-                    first = loc->src_line < first ? loc->src_line : first;
-                    last = loc->src_line > last ? loc->src_line : last;
-                }
-            if (!last)
-                break;
-            if (named)
-                put_file(&page->sources[file], file, first, last, named, out);
-        }
+        VEC(uint32_t) named = {0};
+        for (uint32_t k = 0; k < funcs->n; k++)
+            for (uint32_t i = 0; all[funcs->funcs[k]].locs && i < all[funcs->funcs[k]].ninsts; i++) {
+                const BinLoc *loc = &all[funcs->funcs[k]].locs[i];
+                if (loc->src_file == file && loc->src_line)
+                    VEC_ADD(a, &named, loc->src_line);
+            }
+        if (!named.n)
+            continue;
+        qsort(named.at, named.n, sizeof *named.at, compare_numbers);
+        put_file(&page->sources[file], file, named.at, named.n, out);
     }
 }

@@ -195,6 +195,18 @@ call("report", kernels / "divergent.ptx", "--html", str(folder / "all") + "/", s
 (folder / "all").mkdir()
 call("report", kernels / "divergent.ptx", "--html", str(folder / "all") + "/")
 expect(len(list((folder / "all").glob("*.html"))) == len(re.findall(r"\.entry", (kernels / "divergent.ptx").read_text())), "a page for each kernel")
+# Names that are cut stay apart, and lines of any number are found.
+head = ".version 8.0\n.target sm_80\n.address_size 64\n"
+body = "{ .reg .b64 %d; .reg .b32 %r;\n.loc 1 4294967295 1\nld.param.u64 %d,[o];\n.loc 1 7 1\nmov.u32 %r,%tid.x; st.global.u32 [%d],%r; ret; }\n"
+long = "k" * 220
+(folder / "long.ptx").write_text(head + "".join(f".visible .entry {name}(.param .u64 o)\n{body}" for name in (long + "1", long + "2", "k"))
+                                 + '.file 1 "nowhere.cu"\n')
+(folder / "long").mkdir()
+call("report", folder / "long.ptx", "-t", "sm_80", "--html", str(folder / "long") + "/")
+made = {path.name: path.read_text() for path in (folder / "long").glob("*.html")}
+expect(set(made) == {"k" * 200 + "-1.html", "k" * 200 + "-2.html", "k.html"}, f"pages of long names: {sorted(made)}")
+lines = [a["id"] for _, a, *_ in Page("long", made.get("k.html", "")).all if a.get("id", "").startswith("s1-")]
+expect(lines == ["s1-7", "s1-4294967295"], f"lines of a source that is not there: {lines}")
 
 # Graphs alone.
 for ptx in ("mandelbrot", "bitonic", "nqueens"):
