@@ -114,7 +114,7 @@ static uint32_t find_cycles(Level *level, uint32_t *order) {
     uint32_t first = 0;
     while (first < n && search.state[first])
         first++;
-    if (first < n && !search.key)
+    if (first < n && search.key == 0)
         search_from(&search, first);
     uint32_t led_to = (uint32_t)search.key;
     for (uint32_t k = 0; k < n; k++)

@@ -19,11 +19,16 @@ DESTDIR=$dir/staged "$cmake" --install "$build" --prefix /opt/heddle >log 2>&1 |
 mv staged/opt/heddle moved
 prefix=$dir/moved
 lib=$(dirname "$(find "$prefix" -name libheddle.a)")
-for file in bin/heddle bin/heddle-ptxas include/heddle.h share/man/man1/heddle.1 share/man/man1/heddle-ptxas.1 \
+for file in bin/heddle bin/heddle-learn bin/heddle-ptxas include/heddle.h share/man/man1/heddle.1 share/man/man1/heddle-ptxas.1 \
     share/man/man1/heddle-compile.1 share/bash-completion/completions/heddle share/zsh/site-functions/_heddle \
     share/fish/vendor_completions.d/heddle.fish $(basename "$lib")/libheddle-ptxrun.so; do
     [ -s "$prefix/$file" ] || fail "$file is not installed"
 done
+# what loads many libraries is not for those who compile a kernel
+for program in heddle heddle-ptxas; do
+    ldd "$prefix/bin/$program" | grep -E 'flint|LLVM|stdc' && fail "$program loads what it seldom needs"
+done
+"$prefix/bin/heddle" learn --keys /dev/null >log 2>&1; [ $? -le 5 ] || fail "heddle learn does not start: $(cat log)"
 for page in "$prefix"/share/man/man1/*.1; do # every line is read as text, or as a request that there is
     ! command -v groff >/dev/null 2>&1 || [ -z "$(groff -man -ww -z "$page" 2>&1)" ] || fail "$page: $(groff -man -ww -z "$page" 2>&1)"
     ! grep -n "^[.'][^A-Z\\\"]" "$page" >log || fail "$page has lines that are no requests"
