@@ -18,11 +18,11 @@ static void check_arg(PtxRun *run, const PtxThread *thread, const PtxCode *c, co
 static void check_sources(PtxRun *r, PtxThread *thread, const PtxCode *code) {
     for (unsigned i = 0; i < code->nsrc; i++)
         check_arg(r, thread, code, &code->src[i]);
-    for (unsigned i = 0; code->vec && i < code->nvec; i++)
+    for (unsigned i = 0; i < code->nread; i++)
         check_arg(r, thread, code, &code->vec[i]);
     for (unsigned i = 0; i < code->ndst && i < 2; i++)
         thread->init[code->dst[i].slot] = 1;
-    for (unsigned i = 0; code->vec_dst && i < code->nvec; i++)
+    for (unsigned i = 0; i < code->nwritten; i++)
         thread->init[code->vec_dst[i].slot] = 1;
 }
 
@@ -66,7 +66,7 @@ void interp_report_event(PtxRun *run, const PtxThread *ptx_thread, const PtxCode
     }
     for (unsigned i = 0; executed && ptx_thread->proc == proc && i < ptx_code->ndst && i < 2; i++)
         add_dst(&e, ptx_thread, ptx_code->dst[i].slot);
-    for (unsigned i = 0; executed && ptx_thread->proc == proc && ptx_code->vec_dst && i < ptx_code->nvec; i++)
+    for (unsigned i = 0; executed && ptx_thread->proc == proc && i < ptx_code->nwritten; i++)
         add_dst(&e, ptx_thread, ptx_code->vec_dst[i].slot);
     if (executed)
         e.access = run->access;

@@ -176,6 +176,7 @@ static bool decode_vector(PtxRun *run, PtxProc *p, PtxCode *code, const PtxOpera
     if (operand->nvec == 0 || operand->nvec > 8 || (code->nvec && code->nvec != operand->nvec))
         return false;
     code->nvec = operand->nvec;
+    *(dst ? &code->nwritten : &code->nread) = operand->nvec;
     if (dst)
         code->vec_dst = ARENA_ARRAY(&run->arena, PtxDst, operand->nvec);
     else
@@ -235,6 +236,8 @@ static bool decode_fragments(PtxRun *run, PtxProc *p, PtxCode *code) {
         code->fragment[k] = operand->kind == PO_VEC ? operand->nvec : 1;
         total += code->fragment[k];
     }
+    code->nwritten = code->fragment[0];
+    code->nread = (uint8_t)(total - code->nwritten);
     code->vec_dst = ARENA_ARRAY(&run->arena, PtxDst, total);
     code->vec = ARENA_ARRAY(&run->arena, PtxArg, total);
     PtxArg *arg = code->vec;
@@ -275,6 +278,8 @@ static bool decode_texture(PtxRun *run, PtxProc *proc, PtxCode *code) {
     unsigned n = value->kind == PO_VEC ? value->nvec : 1, space = SP_NONE;
     code->fragment[0] = (uint8_t)t.ncoords;
     code->nvec = (uint8_t)n;
+    code->nwritten = code->insn->ndst ? code->nvec : 0;
+    code->nread = (uint8_t)(t.ncoords + n - code->nwritten);
     code->nsrc = t.sampler ? 2 : 1;
     code->vec_dst = ARENA_ARRAY(&run->arena, PtxDst, n);
     code->vec = ARENA_ARRAY(&run->arena, PtxArg, t.ncoords + n);
@@ -331,7 +336,7 @@ static bool decode_call(PtxRun *run, PtxProc *p, PtxCode *code) {
             return false;
     }
     code->vec = ARENA_ARRAY(&run->arena, PtxArg, in->nargs + 1u);
-    code->nvec = in->nargs;
+    code->nvec = code->nread = in->nargs;
     for (unsigned i = 0; i < in->nargs; i++) {
         const PtxFunc *f = code->callee ? code->callee->func
                            : in->callee ? &run->m->funcs[in->callee - 1]

@@ -82,6 +82,7 @@ struct PtxCode {
     PtxArg src[CODE_MAX_SRC];
     PtxArg *vec;              /* elements of a vector source; mma: of A, B, C one behind the other */
     uint8_t fragment[4];      /* mma: registers of D, A, B, C */
+    uint8_t nread, nwritten;  /* of vec, of vec_dst */
     PtxDst *vec_dst;          /* elements of a vector destination */
     uint64_t offset, offset2; /* added to the address in src[0]; cp.async: to the one in src[1] */
     const PtxCode **targets;  /* bra: [0]; brx: the table */

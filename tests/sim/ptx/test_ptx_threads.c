@@ -429,6 +429,17 @@ static void warnings(void **state) {
     assert_int_equal(t.res.nwarnings, 0);
     t = trap_run(".shared .u32 a, b;", "st.shared.u32 [a], %t; ld.shared.u32 %r1, [b];", 32, &opt);
     assert_int_equal(t.res.nwarnings, 1);
+    t = trap_run("",
+                 "mov.u32 %r3, 1; mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%r1, %r2}, {%r3}, {%r3}, "
+                 "{%r3, %r3}; add.u32 %r4, %r1, %r2;",
+                 32, &opt);
+    assert_int_equal(t.res.nwarnings, 0);
+    t = trap_run("",
+                 "mov.u32 %r3, 1; mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%r1, %r2}, {%r3}, {%r3}, "
+                 "{%r3, %r4};",
+                 32, &opt);
+    assert_int_equal(t.res.nwarnings, 1);
+    assert_non_null(strstr(t.res.first_warning.text, "%r4"));
     t = trap_run("", "shfl.sync.down.b32 %r1|%p1, %t, 3, 0x1f, 0xffffffff;", 20, &(PtxRunOptions){.seed = 0});
     assert_int_equal(t.res.first_warning.kind, TRAP_COLLECTIVE);
     opt = (PtxRunOptions){0};
