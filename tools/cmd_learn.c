@@ -13,7 +13,9 @@ typedef struct {
     LearnRepository repository;                   /* open if it has an arch */
     FILE *out;                                    /* --assemble, --show */
     LearnAgainst *against;                        /* --against-isa */
-    uint64_t nseen, nother, nnew, ntwice, nwrong; /* nother: of another architecture */
+    uint64_t nseen, nother, nnew, ntwice, nwrong; /* nother: of another architecture, of all actions */
+    uint64_t nours;                               /* likewise of this one */
+    char other_arch[12];                          /* the first of another */
     uint64_t nequal, ndifferent, noutside;
     bool failed;
 } Learning;
@@ -26,9 +28,12 @@ static bool is_ours(Learning *learning, const LearnFed *fed) {
     if (!learning->repository.arch && (learning->settings->learn.arch || arch))
         learn_open(&learning->repository,
                    learning->settings->learn.arch ? learning->settings->learn.arch : arch);
-    if (learning->repository.arch && (!arch || strcmp(arch, learning->repository.arch) == 0))
+    if (learning->repository.arch && (!arch || strcmp(arch, learning->repository.arch) == 0)) {
+        learning->nours++;
         return true;
-    learning->nother++;
+    }
+    if (!learning->nother++ && arch)
+        snprintf(learning->other_arch, sizeof learning->other_arch, "%s", arch);
     return false;
 }
 
@@ -339,13 +344,21 @@ static bool load_repositories(Learning *learning) {
     return good;
 }
 
+/* Dumps of other architectures alone are a mistake: nothing of them was looked at. */
+static bool has_ours(Learning *learning) {
+    const Settings *settings = learning->settings;
+    return learning->nours || !learning->nother || !learning->repository.arch ||
+           diag(&learning->settings->diags, (SrcLoc){0}, DIAG_E0905, settings->inputs[0],
+                learning->other_arch, learning->repository.arch);
+}
+
 static bool feed_inputs(Learning *learning, LearnFeed *feed) {
     Settings *settings = learning->settings;
     bool good = true;
     for (unsigned i = 0; i < settings->ninputs && good; i++)
         good = learn_feed(feed, settings->inputs[i], &settings->diags) &&
                (!learning->failed || settings->keep_going || settings->learn.action);
-    return good;
+    return good && has_ours(learning);
 }
 
 int cmd_learn(Settings *settings) {

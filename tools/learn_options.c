@@ -79,7 +79,9 @@ bool cli_learn_key(int key, char *arg, struct argp_state *state, Settings *setti
             strcmp(settings->output, "-") == 0)
             argp_error(state,
                        "--output=- writes the repository to standard output, where --json and --keys print");
-        if (!settings->ninputs && !settings->learn.repositories.n)
+        if (settings->learn.action && (settings->learn.transfer || settings->learn.keys))
+            argp_error(state, "--transfer and --keys go with learning only");
+        if (!settings->ninputs && (settings->learn.action || !settings->learn.repositories.n))
             argp_error(state, "no input file");
         return true;
     default: return false;

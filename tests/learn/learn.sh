@@ -72,6 +72,13 @@ want 2 'exclude each other' learn --verify --assemble -r all.repo t.dump
 want 2 'json goes with' learn --show --json t.dump
 want 2 'need a --repository' learn --verify t.dump
 want 2 'no input file' learn
+want 2 'no input file' learn --verify -r all.repo
+want 2 'learning only' learn --verify --keys -r all.repo t.dump
+sed '1i .target sm_80' t.dump >u.sass
+for command in "learn --verify -r all.repo" "learn --assemble -r all.repo" "learn -r all.repo" "learn --arch sm_90 --show" \
+    "learn --arch sm_90 --against-isa"; do
+    want 1 'E0905: u.sass is of sm_80, not of sm_90' $command u.sass
+done
 want 2 'no architecture' learn --arch sm80 t.dump
 want 1 'E0001' learn none.sass
 want 1 't.sass:3:1: error E0901: the word is missing' learn --arch sm_90 t.sass
