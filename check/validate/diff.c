@@ -113,12 +113,17 @@ static bool ptx_launch(Plan *plan, const PlanLaunch *l, const PtxModule *module,
     return plan_launch(plan, l, kernel, params, f->nparams, out, d);
 }
 
+void diff_numbers_of(Plan *plan, const Binary *binary) {
+    plan->half_sums = binary && isa_target_info(binary->target)->factor_bytes == 16;
+}
+
 bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *mem, const PtxRunOptions *opt,
                   PtxRunResult *res, Diags *d) {
     const char *kernel = diff_ptx_kernel(p, m, l, d);
     Launch launch;
     PtxRunOptions own = opt ? *opt : (PtxRunOptions){0};
     PrintedSink sink = diff_printed_sink(mem, l);
+    own.half_sums = p->half_sums;
     if (!own.print) {
         own.print = diff_printed_add;
         own.print_user = &sink;
@@ -638,6 +643,7 @@ bool *diff_skip(Plan *plan, const SimMemory *memory) {
 bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOptions *opt,
                    DiffReport *report, Diags *d) {
     *report = (DiffReport){.equal = true, .engine = opt->other.engine};
+    diff_numbers_of(plan, b);
     Validation v = {.p = plan, .m = m, .b = b, .opt = *opt, .r = report, .d = d};
     v.budget_given = opt->machine.max_issues != 0;
     v.opt.ptx.budget = opt->ptx.budget ? opt->ptx.budget : DIFF_PTX_BUDGET;

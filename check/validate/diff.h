@@ -119,6 +119,8 @@ SimMemory *diff_first_memory(Plan *plan, const PtxModule *module, Diags *diags);
 /* By allocation of that memory: true for what is not compared, the heap, in which the order of threads
  * decides who gets what. In the plan's arena. */
 bool *diff_skip(Plan *plan, const SimMemory *memory);
+/* The PTX of the plan computes what a target leaves its mark on as the binary's does: docs/numerics.md, 7. */
+void diff_numbers_of(Plan *plan, const Binary *binary);
 /* One launch of a plan on one engine; the parameter block is built from the kernel's own parameters. */
 bool diff_run_ptx(Plan *plan, const PlanLaunch *launch, const PtxModule *module, SimMemory *mem,
                   const PtxRunOptions *opt, PtxRunResult *res, Diags *diags);

@@ -512,6 +512,7 @@ bool judge_plan(Plan *plan, const PtxModule *m, const Binary *b, const JudgeOpti
     if (file_differs(m, b, NULL, j))
         return true;
     Judge g = {.m = m, .b = b, .opt = opt, .p = plan, .j = j, .d = d};
+    diff_numbers_of(plan, b);
     Arena arena = {0};
     const char *kernel = NULL;
     coverage_new(&g.cover, &arena, m, b);
@@ -557,6 +558,7 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
     bool good = true;
     for (uint32_t i = 0; good && i < launches->nplans && judgement->verdict != VERDICT_DIFFERS; i++) {
         g.p = launches->plans[i];
+        diff_numbers_of(g.p, b);
         g.race_free = launches->race_free[i];
         g.order_free = launches->order_free[i];
         char before[sizeof judgement->note]; /* a launch adds its notes once, not for each launch */

@@ -67,6 +67,7 @@ typedef struct {
     VEC(PlanTexture) textures;
     VEC(PlanLaunch) launches;
     VEC(PlanCheck) checks;
+    bool half_sums; /* of PtxRunOptions: what the binary's target does */
 } Plan;
 
 void plan_free(Plan *plan);

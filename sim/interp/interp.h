@@ -64,6 +64,7 @@ typedef struct {
      * bounds */
     uint8_t fuse;
     uint8_t approx;  /* PtxApprox */
+    bool half_sums;  /* products of matrices round a sum of f16 behind each 8 of k, as those of sm_75 do */
     bool find_races; /* of data, by happens-before: see sim/interp/race.c */
     uint8_t *const
         *reached; /* or NULL; by function: ninsns bytes that become 1 where execution came, or NULL */

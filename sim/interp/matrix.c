@@ -225,7 +225,8 @@ static Types types_of(const PtxInsn *insn) {
                    (PtxType)insn->type[3]};
 }
 
-static uint64_t float_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, Types types) {
+static uint64_t float_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, Types types,
+                          bool half_sums) {
     /* the sum is f32 where D or C is, and becomes f16 when it is complete */
     PtxType from = types.a, to = types.d == types.c ? types.d : TY_F32, c_type = to;
     unsigned block = from == TY_TF32 ? 4 : 8;
@@ -234,7 +235,9 @@ static uint64_t float_sum(const Factors *f, unsigned row, unsigned col, uint64_t
         double x[8], y[8];
         for (unsigned i = 0; i < block; i++)
             x[i] = f->a[row][first + i].f, y[i] = f->b[first + i][col].f;
-        if (first) { /* what goes from block to block is f32 */
+        if (first && half_sums && to == TY_F16) {
+            sum = interp_half_value(FMT_F16, (uint16_t)rounded(sum, TY_F16));
+        } else if (first) { /* what goes from block to block is f32 */
             sum = f32_of(rounded(sum, TY_F32));
             c_type = TY_F32;
         }
@@ -271,13 +274,15 @@ static uint64_t int_sum(const Factors *f, unsigned row, unsigned col, uint64_t c
     return (uint32_t)sum;
 }
 
-static uint64_t one_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, const PtxInsn *insn) {
+static uint64_t one_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, const PtxInsn *insn,
+                        bool half_sums) {
     Types types = types_of(insn);
     if (types.a == TY_B1)
         return bit_sum(f, row, col, c, insn->bop);
     if (!f->is_float)
         return int_sum(f, row, col, c, (insn->flags & PF_SATFINITE) != 0);
-    return types.d == TY_F64 ? double_sum(f, row, col, c, insn->rnd) : float_sum(f, row, col, c, types);
+    return types.d == TY_F64 ? double_sum(f, row, col, c, insn->rnd)
+                             : float_sum(f, row, col, c, types, half_sums);
 }
 
 /* Rows lane / 4 and eight below, columns 2 (lane % 4) and the next: an element each register, or both columns
@@ -298,7 +303,8 @@ static void multiply(PtxWarp *warp, uint32_t lanes) {
             bool packed = code->fragment[3] < f.m / 4;
             uint64_t old = interp_arg(warp->block->run, thread, &c[packed ? i / 2 : i]);
             sums[i] = one_sum(&f, lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2,
-                              packed ? old >> 16 * (i % 2) & 0xffff : old, code->insn);
+                              packed ? old >> 16 * (i % 2) & 0xffff : old, code->insn,
+                              warp->block->run->opt.half_sums);
         }
         for (unsigned i = 0; i < code->fragment[0]; i++)
             interp_put(thread, code->vec_dst[i],
@@ -378,7 +384,7 @@ static void multiply_wmma(PtxWarp *warp, uint32_t lanes) {
     each_element(warp, matrices[3], types.c, code->fragment[3], take_c, &p);
     for (unsigned row = 0; row < p.f.m; row++)
         for (unsigned col = 0; col < p.f.n; col++)
-            p.d[row][col] = one_sum(&p.f, row, col, p.c[row][col], insn);
+            p.d[row][col] = one_sum(&p.f, row, col, p.c[row][col], insn, p.run->opt.half_sums);
     each_element(warp, matrices[0], types.d, code->fragment[0], give_d, &p);
     for (unsigned lane = 0; lane < WARP; lane++)
         for (unsigned r = 0; r < code->fragment[0]; r++)
