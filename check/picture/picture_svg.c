@@ -40,7 +40,7 @@ static bool is_shown(const BinFlow *flow, const PicturePart *part, uint32_t i) {
 }
 
 /* The next line of the part from `i` on; false: there is none. */
-static bool next_line(const BinFlow *flow, const PicturePart *part, uint32_t *i, Line *line) {
+static bool next_picture_line(const BinFlow *flow, const PicturePart *part, uint32_t *i, Line *line) {
     *line = (Line){*i, 0};
     if (*i >= part->end)
         return false;
@@ -73,7 +73,7 @@ void picture_box_size(const Picture *picture, uint32_t box, double *width, doubl
     char text[PICTURE_TEXT_BYTES + 40];
     size_t most = 22, n = 0;
     Line line;
-    for (uint32_t i = part->first; next_line(picture->flow, part, &i, &line); n++) {
+    for (uint32_t i = part->first; next_picture_line(picture->flow, part, &i, &line); n++) {
         line_text(picture->flow, &line, text);
         most = strlen(text) > most ? strlen(text) : most;
     }
@@ -178,7 +178,7 @@ static void put_box(const Picture *picture, uint32_t b, const char *anchor, cons
             picture_offset(picture->flow, part->first), *inside ? " in " : "", inside);
     if (lanes)
         put_heat(picture, box, part, lanes, out);
-    for (uint32_t i = part->first; next_line(picture->flow, part, &i, &line); y += LINE_HEIGHT) {
+    for (uint32_t i = part->first; next_picture_line(picture->flow, part, &i, &line); y += LINE_HEIGHT) {
         const char *role = line.skipped ? NULL : picture_role(picture->flow, line.inst);
         line_text(picture->flow, &line, text);
         fprintf(out, "<text%s%s%s x=\"%g\" y=\"%g\">", role ? " class=\"" : "", role ? role : "",
@@ -230,7 +230,7 @@ static void dot_boxes(const Picture *picture, uint32_t frame, unsigned depth, FI
         if (picture->graph.boxes[b].frame != frame)
             continue;
         fprintf(out, "%*sn%u [label=\"", (int)(2 * depth + 2), "", b);
-        for (uint32_t i = part->first; next_line(picture->flow, part, &i, &line);) {
+        for (uint32_t i = part->first; next_picture_line(picture->flow, part, &i, &line);) {
             line_text(picture->flow, &line, text);
             dot_text(out, text);
             fputs("\\l", out);
