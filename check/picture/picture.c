@@ -53,8 +53,12 @@ static bool is_inside(const Picture *picture, uint32_t region, uint32_t inst) {
 
 void picture_inside(const Picture *picture, uint32_t inst, char out[64]) {
     size_t n = 0;
+    uint32_t ndepths = 0;
     *out = 0;
-    for (uint32_t depth = 0; depth < picture->nregions; depth++) /* frames of lower numbers are outside */
+    for (uint32_t r = 0; r < picture->nregions; r++)
+        if (picture->regions[r].depth >= ndepths && is_inside(picture, r, inst))
+            ndepths = picture->regions[r].depth + 1;
+    for (uint32_t depth = 0; depth < ndepths; depth++) /* frames of lower numbers are outside */
         for (uint32_t r = 0; r < picture->nregions && n < 48; r++)
             if (picture->regions[r].depth == depth && is_inside(picture, r, inst))
                 n += (size_t)snprintf(out + n, 64 - n, "%sB%u", n ? " " : "", picture->regions[r].reg);
@@ -124,7 +128,7 @@ static void make_parts(Picture *picture, Arena *a) {
 /* ---- frames ---- */
 
 typedef struct {
-    uint32_t region, nparts;
+    uint32_t region, nparts, first, last; /* its first and last part */
 } Candidate;
 
 static int compare_candidates(const void *a, const void *b) { /* the larger, then the earlier */
@@ -139,10 +143,10 @@ static bool has_part(const Picture *picture, uint32_t region, uint32_t part) {
 }
 
 /* 0: nothing in common, 1: `inner` lies in `outer`, 2: neither. */
-static unsigned relation(const Picture *picture, uint32_t inner, uint32_t outer) {
+static unsigned relation(const Picture *picture, const Candidate *inner, uint32_t outer) {
     bool common = false, alone = false;
-    for (uint32_t p = 0; p < picture->graph.nboxes; p++)
-        if (has_part(picture, inner, p)) {
+    for (uint32_t p = inner->first; p <= inner->last; p++)
+        if (has_part(picture, inner->region, p)) {
             bool both = has_part(picture, outer, p);
             common |= both;
             alone |= !both;
@@ -159,15 +163,19 @@ static void make_frames(Picture *picture, Arena *a) {
     for (uint32_t r = 0; r < picture->nregions; r++) {
         candidates[r] = (Candidate){.region = r};
         picture->region_frames[r] = LAYOUT_NONE;
-        for (uint32_t p = 0; p < graph->nboxes; p++)
-            candidates[r].nparts += has_part(picture, r, p);
+        for (uint32_t p = 0; p < graph->nboxes; p++) {
+            if (!has_part(picture, r, p))
+                continue;
+            candidates[r].first = candidates[r].nparts++ ? candidates[r].first : p;
+            candidates[r].last = p;
+        }
     }
     qsort(candidates, picture->nregions, sizeof *candidates, compare_candidates);
     for (uint32_t c = 0; c < picture->nregions && candidates[c].nparts; c++) {
         uint32_t region = candidates[c].region, outer = LAYOUT_NONE;
         unsigned how = 1;
         for (uint32_t f = 0; f < graph->nframes && how < 2; f++) {
-            how = relation(picture, region, picture->frame_regions[f]);
+            how = relation(picture, &candidates[c], picture->frame_regions[f]);
             if (how == 1) /* the last one is the innermost */
                 outer = f;
         }
