@@ -14,14 +14,18 @@ enum {
     SHT_NV_INFO = 0x70000000,
     SHT_NV_CALLGRAPH = 0x70000001,
     SHT_NV_GLOBAL = 0x70000007, /* of relocatable files; no bytes, as LOCAL and SHARED */
+    SHT_NV_GLOBAL_INIT = 0x70000008,
     SHT_NV_LOCAL = 0x70000009,
     SHT_NV_SHARED = 0x7000000a,
     SHT_NV_RELOCINFO = 0x7000000b,
+    SHT_NV_CONSTANT_B0 = 0x70000064, /* of relocatable files; the others follow */
     SHT_NV_COMPAT = 0x70000086,
     SHT_HD_MAP = 0x74000001, /* .heddle.map */
     SHT_HD_PTX = 0x74000002, /* .heddle.ptx */
     STO_NV_ENTRY = 0x10,     /* st_other of a kernel */
-    EM_NV_CUDA = 190
+    RELOC_NV_CLEAR64 = 73,   /* R_CUDA_UNUSED_CLEAR64, of frames of relocatable files */
+    EM_NV_CUDA = 190,
+    NUM_BANKS = 18 /* of constants, with a section type of their own */
 };
 
 typedef struct {

@@ -42,6 +42,7 @@ static bool relocation_name(AsmDoc *doc, uint32_t *type, bool *handle) {
         uint32_t type; /* where several are of that kind */
     } names[] = {{"R_CUDA_64", RELOC_ABS64, 0},
                  {"R_CUDA_G64", RELOC_GENERIC64, 0},
+                 {"R_CUDA_UNUSED_CLEAR64", RELOC_ABS64, RELOC_NV_CLEAR64},
                  {"R_CUDA_TEX_HEADER_INDEX", RELOC_TEXTURE, RELOC_NV_TEXTURE},
                  {"R_CUDA_SURF_HEADER_INDEX", RELOC_TEXTURE, RELOC_NV_SURFACE}};
     *handle = strncmp(doc->t->p, handle_start, strlen(handle_start)) == 0;

@@ -140,6 +140,8 @@ void asm_doc_mean_symbol(AsmDoc *doc, StrId name);
 bool asm_doc_data(AsmDoc *doc, const char *directive, bool *known);
 /* Directives of nvdisasm and CuAssembler (asm_nv.c). */
 bool asm_doc_nv(AsmDoc *doc, const char *directive, bool *known);
+/* A section's type by the name that readelf, nvdisasm and CuAssembler give it. */
+bool asm_doc_section_type(AsmDoc *doc, const char *start, const char *name, uint32_t *out);
 /* Offset of `text` in string table `section`, to which it is added if need be. */
 uint32_t asm_doc_string(AsmDoc *doc, uint32_t section, const char *text);
 /* Code (asm_code.c). */

@@ -88,37 +88,12 @@ static bool set_field(AsmDoc *doc, const Field *field, void *record) {
     return true;
 }
 
-/* A type by the name that readelf and CuAssembler give it. */
-static bool named_type(AsmDoc *doc, const char *start, const char *name, uint32_t *out) {
-    static const struct {
-        const char *name;
-        uint32_t type;
-    } names[] = {{"SHT_NULL", SHT_NULL},
-                 {"SHT_PROGBITS", SHT_PROGBITS},
-                 {"SHT_SYMTAB", SHT_SYMTAB},
-                 {"SHT_STRTAB", SHT_STRTAB},
-                 {"SHT_RELA", SHT_RELA},
-                 {"SHT_NOBITS", SHT_NOBITS},
-                 {"SHT_NOTE", SHT_NOTE},
-                 {"SHT_REL", SHT_REL},
-                 {"SHT_CUDA_INFO", SHT_NV_INFO},
-                 {"SHT_CUDA_CALLGRAPH", SHT_NV_CALLGRAPH},
-                 {"SHT_CUDA_RELOCINFO", SHT_NV_RELOCINFO},
-                 {"SHT_CUDA_COMPAT_INFO", SHT_NV_COMPAT}};
-    for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i].name, name) == 0) {
-            *out = names[i].type;
-            return true;
-        }
-    return asm_doc_error(doc, start, DIAG_E0350, "a section type");
-}
-
 static bool type_name(AsmDoc *doc, uint32_t *out) {
     uint64_t number;
     asm_at_end(doc->t);
     const char *start = doc->t->p;
     if (isalpha((unsigned char)*start))
-        return named_type(doc, start, asm_word(doc->t), out);
+        return asm_doc_section_type(doc, start, asm_word(doc->t), out);
     if (!asm_doc_number(doc, UINT32_MAX, &number))
         return false;
     *out = (uint32_t)number;
@@ -195,7 +170,7 @@ static bool section_kind(AsmDoc *doc, DocSection *section) {
         section->type = SHT_NOBITS;
     else if (word && strcmp(word, "@") == 0 && asm_string(doc->t, &text, &n)) {
         text[n] = 0;
-        if (!named_type(doc, start, text, &section->type))
+        if (!asm_doc_section_type(doc, start, text, &section->type))
             return false;
     } else
         return asm_doc_error(doc, start, DIAG_E0350, "@progbits, @nobits or @\"SHT_...\"");
@@ -724,9 +699,8 @@ static bool target_agrees(AsmDoc *doc) {
 /* Of a text that has no tables and says little of the file. */
 static void make_header(AsmDoc *doc) {
     Elf64_Ehdr *header = &doc->e->h;
-    uint16_t type = header->e_type;
     elf_image_header(doc->e, doc->target, doc->old_form);
-    header->e_type = type ? type : ET_EXEC;
+    header->e_type = ET_EXEC;
     if (doc->virtual_sm)
         header->e_flags = (header->e_flags & 0xff00ffff) | (doc->virtual_sm & 0xff) << 16;
 }

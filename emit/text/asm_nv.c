@@ -6,8 +6,46 @@
  * only as far as registers and barriers go.
  * SPDX-License-Identifier: MIT */
 #include "emit/text/asm_doc.h"
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+
+bool asm_doc_section_type(AsmDoc *doc, const char *start, const char *name, uint32_t *out) {
+    static const struct {
+        const char *name;
+        uint32_t type;
+    } names[] = {{"SHT_NULL", SHT_NULL},
+                 {"SHT_PROGBITS", SHT_PROGBITS},
+                 {"SHT_SYMTAB", SHT_SYMTAB},
+                 {"SHT_STRTAB", SHT_STRTAB},
+                 {"SHT_RELA", SHT_RELA},
+                 {"SHT_NOBITS", SHT_NOBITS},
+                 {"SHT_NOTE", SHT_NOTE},
+                 {"SHT_REL", SHT_REL},
+                 {"SHT_CUDA_INFO", SHT_NV_INFO},
+                 {"SHT_CUDA_CALLGRAPH", SHT_NV_CALLGRAPH},
+                 {"SHT_CUDA_GLOBAL", SHT_NV_GLOBAL},
+                 {"SHT_CUDA_GLOBAL_INIT", SHT_NV_GLOBAL_INIT},
+                 {"SHT_CUDA_LOCAL", SHT_NV_LOCAL},
+                 {"SHT_CUDA_SHARED", SHT_NV_SHARED},
+                 {"SHT_CUDA_RELOCINFO", SHT_NV_RELOCINFO},
+                 {"SHT_CUDA_COMPAT_INFO", SHT_NV_COMPAT}};
+    for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i].name, name) == 0) {
+            *out = names[i].type;
+            return true;
+        }
+    static const char bank[] = "SHT_CUDA_CONSTANT_B";
+    size_t n = strlen(bank);
+    if (name && strncmp(name, bank, n) == 0 && isdigit((unsigned char)name[n])) {
+        char *end;
+        unsigned long number = strtoul(name + n, &end, 10);
+        *out = SHT_NV_CONSTANT_B0 + (uint32_t)number;
+        if (!*end && number < NUM_BANKS)
+            return true;
+    }
+    return asm_doc_error(doc, start, DIAG_E0350, "a section type");
+}
 
 DocSymbol *asm_doc_symbol(AsmDoc *doc, StrId name) {
     uint32_t found = strmap_get(&doc->symbol_of, name);
@@ -63,8 +101,9 @@ static bool elf_type(AsmDoc *doc) {
         return false;
     if (strcmp(text, "ET_EXEC") != 0 && strcmp(text, "ET_REL") != 0)
         return asm_doc_error(doc, start, DIAG_E0350, "ET_EXEC or ET_REL");
-    if (!doc->has_tables)
-        doc->e->h.e_type = text[3] == 'E' ? ET_EXEC : ET_REL;
+    if (!doc->has_tables && doc->stage == DOC_FILL && text[3] == 'R')
+        return asm_doc_error(doc, start, DIAG_E0356,
+                             "the text of a relocatable file does not say what relocates its instructions");
     return true;
 }
 

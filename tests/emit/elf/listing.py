@@ -192,6 +192,17 @@ def data():
     check("number of a section", struct.unpack_from("<I", elf.data[".plain"])[0], elf.numbers[".data"])
 
 
+def bank():
+    """The section types of relocatable files, which older listings have everywhere."""
+    out = assemble(BARE + "	.section	.nv.constant2.k,\"a\",@\"SHT_CUDA_CONSTANT_B2\"\n	.align	4\n	.word	(.L_out - .text.k)\n"
+                   .replace(".text.k)", "k)"), "bank")
+    if out.returncode:
+        return fail("a bank", out.stderr)
+    elf = Elf("bank.cubin")
+    check("the type of a bank", elf.heads[".nv.constant2.k"][1], 0x70000066)
+    check("a distance", elf.data[".nv.constant2.k"], struct.pack("<I", 0x50))
+
+
 def refused():
     def one(what, text, message):
         out = assemble(text, "refused")
@@ -215,6 +226,8 @@ def refused():
     upper = listing.index("\n", lower)
     one("half of a word, behind it the next instruction", listing[:upper] + listing[listing.index("\n", upper + 1):],
         ":278:36: error E0350: expected a control field before the instruction")
+    one("a relocatable file", BARE.replace("	.section", "	.elftype	@\"ET_REL\"\n	.section", 1), ":2:10: error E0356: the text of a relocatable file")
+    one("a bank that there is not", BARE + "	.section	c,\"a\",@\"SHT_CUDA_CONSTANT_B18\"\n", ":18:17: error E0350: expected a section type")
     one("control of some", BARE.replace("S2R R0", "[B------:R-:W0:-:S01] S2R R0"), ":10:2: error E0350: expected a control field")
 
 
