@@ -174,7 +174,8 @@ static bool read_rows(MapReader *reader, BinFunc *f, uint32_t offset, uint32_t n
         if (!text_at(reader, pos + 8, &rows[i].ptx_name))
             return false;
         if (rows[i].lo_bytes > rows[i].hi_bytes || rows[i].hi_bytes / INST_BYTES > f->ninsts ||
-            rows[i].file >= RF_COUNT)
+            rows[i].file >= RF_COUNT ||
+            rows[i].reg > isa_target_info(reader->b->target)->num_regs[rows[i].file])
             return bad(reader, pos, "a register row is out of range");
     }
     f->vars = rows;

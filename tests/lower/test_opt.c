@@ -340,7 +340,7 @@ static void test_dce_keeps_effects(void **state) {
                                     OT_ATOMS_CAS, OT_ATOMS_POPC_INC, OT_BMOV, OT_B2R,      OT_B2R_RESULT,
                                     OT_LEPC,      OT_SHFL,           OT_VOTE, OT_VOTEU,    OT_MATCH,
                                     OT_REDUX,     OT_ELECT,          OT_LDSM, OT_MOVM,     OT_HMMA,
-                                    OT_IMMA,      OT_DMMA,           OT_SULD /* it may trap */};
+                                    OT_IMMA,      OT_DMMA,           OT_BMMA, OT_SULD /* it may trap */};
     unsigned kept = 0;
     for (unsigned op = 1; op < OT_COUNT; op++) {
         bool stays = isa_num_dst(op) == 0 && op != OT_NOP;
