@@ -30,9 +30,11 @@ static bool div_shift(Sel *s, const PtxInsn *in) {
     bool rem = in->op == PTX_REM;
     if (bytes == 8) {
         Wide a = sel_src(s, &in->operands[1], 8);
-        Wide d = rem ? wide2(sel_and(s, a.w[0], op_imm((uint32_t)(v - 1))),
-                             sel_and(s, a.w[1], op_imm((uint32_t)((v - 1) >> 32))))
-                     : sel_shr64(s, false, a, n);
+        Wide d = a;
+        for (unsigned k = 0; k < 2 && rem; k++)
+            d.w[k] = sel_and(s, a.w[k], op_imm((uint32_t)((v - 1) >> 32 * k)));
+        if (!rem)
+            d = sel_shr64(s, false, a, n);
         sel_write(s, &in->operands[0], sel_type(in), d);
         return true;
     }
@@ -90,7 +92,9 @@ static Operand divided_signed(Sel *s, bool rem, Operand n, Operand d) {
     n = sel_value(s, n);
     d = sel_value(s, d);
     Operand negative = sel_isetp(s, true, ICmp_LT, rem ? n : sel_xor(s, n, d), op_imm(0));
-    return negate_if(s, negative, divided(s, rem, EMIT_R(s, OT_IABS, 0, n), EMIT_R(s, OT_IABS, 0, d)));
+    n = EMIT_R(s, OT_IABS, 0, n); /* (arguments have no order, and code is the same whatever compiled this) */
+    d = EMIT_R(s, OT_IABS, 0, d);
+    return negate_if(s, negative, divided(s, rem, n, d));
 }
 
 /* Both operands fit into 32 bits: what is common, and inline. The library divides the others, and by zero
