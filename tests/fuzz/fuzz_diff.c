@@ -64,7 +64,8 @@ static void compare(const PtxModule *module, const Binary *binary, const PtxFunc
     JudgeOptions options = {.budget = PTX_BUDGET, .machine = {.max_issues = MACHINE_BUDGET}};
     if (make_plan(&plan, module, func) && is_defined(&plan, module, diags) &&
         judge_plan(&plan, module, binary, &options, &judgement, diags)) {
-        if (judgement.verdict == VERDICT_DIFFERS || judgement.verdict == VERDICT_TRAP_ALIKE)
+        /* (traps alike: the PTX finishes in the order above, and not in others) */
+        if (judgement.verdict == VERDICT_DIFFERS)
             fuzz_broken("compiled code means what the PTX means",
                         judgement_text(&judgement, str_text(&module->strings, func->name)));
         judgement_free(&judgement);
