@@ -123,7 +123,8 @@ static Operand load_local(Sel *s, Operand base, uint32_t offset) {
 }
 
 static void store_local(Sel *s, Operand base, uint32_t offset, Operand v) {
-    EMIT0(s, OT_STL, MSET(STL, sz, MemSz_32), base, op_none(), op_imm(offset), sel_value(s, v));
+    v = sel_value(s, v);
+    EMIT0(s, OT_STL, MSET(STL, sz, MemSz_32), base, op_none(), op_imm(offset), v);
 }
 
 static Operand from_flag(Sel *s, Operand r) { return sel_isetp(s, false, ICmp_NE, r, op_imm(0)); }

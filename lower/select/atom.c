@@ -124,6 +124,11 @@ static Operand emit_first_load(const Atom *atom) {
     return d;
 }
 
+static Wide add_f64(Sel *sel, Wide a, Wide b) {
+    Operand x = sel_wide_vec(sel, a), y = sel_wide_vec(sel, b);
+    return sel_wide_pair(sel, EMIT_R2(sel, OT_DADD, MSET(DADD, rnd, Rnd_RN), x, y));
+}
+
 /* What the operation stores, given the old value; false if there is none for the type. */
 static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide *wide) {
     Sel *sel = a->sel;
@@ -132,8 +137,7 @@ static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide *wide) {
     if (a->t == TY_F32 && atom == ATOM_ADD)
         *wide = wide1(EMIT_R(sel, OT_FADD, MSET(FADD, rnd, Rnd_RN), old.w[0], b.w[0]));
     else if (a->t == TY_F64 && atom == ATOM_ADD)
-        *wide = sel_wide_pair(sel, EMIT_R2(sel, OT_DADD, MSET(DADD, rnd, Rnd_RN), sel_wide_vec(sel, old),
-                                           sel_wide_vec(sel, b)));
+        *wide = add_f64(sel, old, b);
     else if (a->t == TY_F16X2 && atom == ATOM_ADD)
         *wide = wide1(EMIT_R(sel, OT_HADD2, 0, old.w[0], b.w[0]));
     else if (a->t == TY_BF16X2 && atom == ATOM_ADD && sel_has_bf16(sel))
@@ -145,11 +149,11 @@ static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide *wide) {
     else if (atom == ATOM_MIN || atom == ATOM_MAX)
         *wide = sel_select64(sel, sel_isetp64(sel, sg, atom == ATOM_MAX ? ICmp_GT : ICmp_LT, old, b), old, b);
     else if (atom == ATOM_AND)
-        *wide = wide2(sel_and(sel, old.w[0], b.w[0]), sel_and(sel, old.w[1], b.w[1]));
+        *wide = sel_both(sel, sel_and, old, b);
     else if (atom == ATOM_OR)
-        *wide = wide2(sel_or(sel, old.w[0], b.w[0]), sel_or(sel, old.w[1], b.w[1]));
+        *wide = sel_both(sel, sel_or, old, b);
     else if (atom == ATOM_XOR)
-        *wide = wide2(sel_xor(sel, old.w[0], b.w[0]), sel_xor(sel, old.w[1], b.w[1]));
+        *wide = sel_both(sel, sel_xor, old, b);
     else
         return false;
     return true;
@@ -176,7 +180,8 @@ static bool cas_loop(Atom *atom, Wide b, Wide *result) {
         old.w[c] = ir_val(sel->f, sel_ssa_read(&sel->ssa, var + c, sel->cur));
     if (!emit_atom_op(atom, old, b, &r))
         return false;
-    Operand got = emit_cas(atom, sel_wide_vec(sel, old), sel_wide_vec(sel, r));
+    Operand expected = sel_wide_vec(sel, old), desired = sel_wide_vec(sel, r);
+    Operand got = emit_cas(atom, expected, desired);
     Wide now = {.n = n};
     for (unsigned c = 0; c < n; c++) {
         now.w[c] = sel_part(sel, got, c);
@@ -209,7 +214,8 @@ static bool select(Atom *a, Wide *result) {
     Operand d;
     if (a->in->atom == ATOM_CAS) {
         Wide c = sel_src(sel, &a->src[1], a->bytes);
-        d = emit_cas(a, sel_wide_vec(sel, b), sel_wide_vec(sel, c));
+        Operand expected = sel_wide_vec(sel, b), desired = sel_wide_vec(sel, c);
+        d = emit_cas(a, expected, desired);
     } else if (native_type(a, &type) && native_op(a->in->atom, &op))
         d = emit_native(a, op, type, sel_wide_vec(sel, b));
     else

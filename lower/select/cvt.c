@@ -245,7 +245,8 @@ static Operand f64_to_odd_f32(Sel *s, Operand a) {
     uint32_t widen = MSET(F2F, dst, FSize_F64) | MSET(F2F, src, FSize_F32) | MSET(F2F, rnd, Rnd_RN);
     uint32_t differ = MSET(DSETP, cmp, DCmp_NEU) | MSET(DSETP, bop, BoolOp_AND);
     Operand x = EMIT_R(s, OT_F2F, narrow, a);
-    Operand lost = EMIT_P(s, OT_DSETP, differ, EMIT_R2(s, OT_F2F, widen, x), a, op_pt());
+    Operand back = EMIT_R2(s, OT_F2F, widen, x);
+    Operand lost = EMIT_P(s, OT_DSETP, differ, back, a, op_pt());
     return sel_select(s, op_not(lost), x, sel_or(s, x, op_imm(1)));
 }
 

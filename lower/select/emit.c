@@ -155,18 +155,18 @@ Wide sel_sub64(Sel *s, Wide a, Wide b) {
         return sel_add64(s, a, wide2(op_imm((uint32_t)v), op_imm((uint32_t)(v >> 32))));
     }
     /* a + ~b + 1: the low half's negation carries, so that 0 is subtracted right too */
-    Operand c, lo, b0 = sel_value(s, b.w[0]), b1 = sel_value(s, b.w[1]);
-    lo = EMIT_R(s, OT_IADD3, 0, sel_value(s, a.w[0]), op_neg(b0), op_rz(), op_pf(), op_pf());
-    c = sel_add_dst(s, sel_last(s), IADD3_pu, RF_P);
-    return wide2(
-        lo, EMIT_R(s, OT_IADD3, MSET(IADD3, x, 1), sel_value(s, a.w[1]), op_neg(b1), op_rz(), c, op_pf()));
+    for (unsigned k = 0; k < 2; k++)
+        a.w[k] = sel_value(s, a.w[k]), b.w[k] = sel_value(s, b.w[k]);
+    Operand lo = EMIT_R(s, OT_IADD3, 0, a.w[0], op_neg(b.w[0]), op_rz(), op_pf(), op_pf());
+    Operand c = sel_add_dst(s, sel_last(s), IADD3_pu, RF_P);
+    return wide2(lo, EMIT_R(s, OT_IADD3, MSET(IADD3, x, 1), a.w[1], op_neg(b.w[1]), op_rz(), c, op_pf()));
 }
 
 Wide sel_neg64(Sel *s, Wide a) {
-    Operand c, lo, hi;
-    lo = EMIT_R(s, OT_IADD3, 0, op_rz(), op_neg(sel_value(s, a.w[0])), op_rz(), op_pf(), op_pf());
+    Operand c, lo, hi, a0 = sel_value(s, a.w[0]), a1 = sel_value(s, a.w[1]);
+    lo = EMIT_R(s, OT_IADD3, 0, op_rz(), op_neg(a0), op_rz(), op_pf(), op_pf());
     c = sel_add_dst(s, sel_last(s), IADD3_pu, RF_P);
-    hi = EMIT_R(s, OT_IADD3, MSET(IADD3, x, 1), op_rz(), op_neg(sel_value(s, a.w[1])), op_rz(), c, op_pf());
+    hi = EMIT_R(s, OT_IADD3, MSET(IADD3, x, 1), op_rz(), op_neg(a1), op_rz(), c, op_pf());
     return wide2(lo, hi);
 }
 
@@ -203,6 +203,11 @@ Operand sel_or(Sel *s, Operand a, Operand b) {
 Operand sel_xor(Sel *s, Operand a, Operand b) {
     swap_imm(&a, &b);
     return sel_lop(s, LUT_XOR, a, b, op_rz());
+}
+
+Wide sel_both(Sel *s, Operand (*op)(Sel *, Operand, Operand), Wide a, Wide b) {
+    Operand low = op(s, a.w[0], b.w[0]);
+    return wide2(low, op(s, a.w[1], b.w[1]));
 }
 
 /* SHF moves {rc:ra}; without .HI the low word of the result is taken, with it the high word. */
@@ -260,7 +265,8 @@ Operand sel_select(Sel *s, Operand p, Operand a, Operand b) {
 }
 
 Wide sel_select64(Sel *s, Operand p, Wide a, Wide b) {
-    return wide2(sel_select(s, p, a.w[0], b.w[0]), sel_select(s, p, a.w[1], b.w[1]));
+    Operand lo = sel_select(s, p, a.w[0], b.w[0]);
+    return wide2(lo, sel_select(s, p, a.w[1], b.w[1]));
 }
 
 Operand sel_minmax(Sel *sel, bool is_signed, bool is_max, Operand a, Operand b) {

@@ -141,8 +141,8 @@ bool isel_fminmax(Sel *s, const PtxInsn *in) {
         return minmax_f64(s, in, in->op == PTX_MAX);
     if (nan_form_missing(s, in))
         return sel_error(s, ".NaN needs instructions of sm_80");
-    sel_write32(s, &in->operands[0], TY_F32,
-                emit_fmnmx(s, in, sel_src32(s, &in->operands[1]), sel_src32(s, &in->operands[2])));
+    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]);
+    sel_write32(s, &in->operands[0], TY_F32, emit_fmnmx(s, in, a, b));
     return true;
 }
 
@@ -177,7 +177,8 @@ static Operand is_small(Sel *s, Operand a) {
     return emit_fsetp(s, FCmp_LT, op_with(a, OPM_ABS), op_imm(LEAST_NORMAL));
 }
 static Operand scale_small(Sel *s, Operand b) {
-    return sel_select(s, is_small(s, b), sel_value(s, op_imm(TWO_24)), op_imm(ONE));
+    Operand scale = sel_value(s, op_imm(TWO_24));
+    return sel_select(s, is_small(s, b), scale, op_imm(ONE));
 }
 /* ... so that the reciprocal is normal too */
 static Operand scale_both(Sel *s, Operand b) {
@@ -391,8 +392,8 @@ bool isel_copysign(Sel *s, const PtxInsn *in) { /* sign of the first, magnitude 
     unsigned bytes = ptx_type_bytes(sel_type(in));
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes);
     enum { LUT_B_C_A = 0xb8 }; /* b ? c : a */
-    b.w[b.n - 1] =
-        sel_lop(s, LUT_B_C_A, sel_value(s, a.w[a.n - 1]), op_imm(0x7fffffff), sel_value(s, b.w[b.n - 1]));
+    Operand sign = sel_value(s, a.w[a.n - 1]), magnitude = sel_value(s, b.w[b.n - 1]);
+    b.w[b.n - 1] = sel_lop(s, LUT_B_C_A, sign, op_imm(0x7fffffff), magnitude);
     sel_write(s, &in->operands[0], sel_type(in), b);
     return true;
 }

@@ -210,8 +210,8 @@ static uint32_t pack_operands(Sel *s, unsigned op, Operand *id, Operand *count) 
     if (id->kind == OPK_IMM || count->kind != OPK_VAL || selectable(s, op, 0, *id, *count))
         return 0;
     bool native = selectable(s, op, packed, *id, op_none());
-    *id = sel_or(s, sel_and(s, *id, op_imm(15)),
-                 sel_shl(s, sel_and(s, *count, op_imm(0xfff)), op_imm(native ? 16 : 4)));
+    Operand low = sel_and(s, *id, op_imm(15)), high = sel_and(s, *count, op_imm(0xfff));
+    *id = sel_or(s, low, sel_shl(s, high, op_imm(native ? 16 : 4)));
     *count = op_none();
     return native ? packed : 0;
 }

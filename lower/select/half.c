@@ -58,7 +58,8 @@ bool isel_hfma(Sel *s, const PtxInsn *in) {
         return sel_error(s, "bf16 and .relu need instructions of sm_80");
     uint32_t mods = MSET(HFMA2, sat, flag(in, PF_SAT)) | MSET(HFMA2, ftz, flag(in, PF_FTZ)) |
                     MSET(HFMA2, bf16, is_bf(t)) | MSET(HFMA2, relu, flag(in, PF_RELU));
-    write(s, in, EMIT_R(s, OT_HFMA2, mods, src(s, in, 1), src(s, in, 2), src(s, in, 3)));
+    Operand a = src(s, in, 1), b = src(s, in, 2), c = src(s, in, 3);
+    write(s, in, EMIT_R(s, OT_HFMA2, mods, a, b, c));
     return true;
 }
 
@@ -87,7 +88,8 @@ static bool hmnmx_missing(Sel *sel) {
 bool isel_hminmax(Sel *sel, const PtxInsn *in) {
     if (hmnmx_missing(sel))
         return false;
-    write(sel, in, emit_hmnmx(sel, in, src(sel, in, 1), src(sel, in, 2)));
+    Operand a = src(sel, in, 1), b = src(sel, in, 2);
+    write(sel, in, emit_hmnmx(sel, in, a, b));
     return true;
 }
 
@@ -117,10 +119,14 @@ bool isel_hsetp_pred(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, 
     Operand x = sel_value(s, sel_src32(s, a)), y = sel_value(s, sel_src32(s, b));
     if (is_bf(t)) {
         uint32_t mods = MSET(FSETP, cmp, code[in->cmp]) | MSET(FSETP, bop, BoolOp_AND);
-        *p = EMIT_P(s, OT_FSETP, mods, sel_shl(s, x, op_imm(16)), sel_shl(s, y, op_imm(16)), op_pt());
+        Operand low[2] = {x, y}, high[2] = {x, y};
+        for (unsigned k = 0; k < 2; k++)
+            low[k] = sel_shl(s, low[k], op_imm(16));
+        *p = EMIT_P(s, OT_FSETP, mods, low[0], low[1], op_pt());
+        for (unsigned k = 0; q && k < 2; k++)
+            high[k] = sel_and(s, high[k], op_imm(0xffff0000));
         if (q)
-            *q = EMIT_P(s, OT_FSETP, mods, sel_and(s, x, op_imm(0xffff0000)),
-                        sel_and(s, y, op_imm(0xffff0000)), op_pt());
+            *q = EMIT_P(s, OT_FSETP, mods, high[0], high[1], op_pt());
         return true;
     }
     uint32_t mods = MSET(HSETP2, cmp, code[in->cmp]) | MSET(HSETP2, bop, BoolOp_AND) |

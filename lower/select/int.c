@@ -44,8 +44,8 @@ static bool write_with_cc(Sel *sel, const PtxInsn *in, Wide d, Operand flag) {
 static bool carry_form(Sel *s, const PtxInsn *in, bool sub, bool use_cc) {
     unsigned bytes = ty_bytes(in);
     Operand flag;
-    Wide d = add_wide(s, sub, use_cc, sel_src(s, &in->operands[1], bytes),
-                      sel_src(s, &in->operands[2], bytes), &flag);
+    Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes);
+    Wide d = add_wide(s, sub, use_cc, a, b, &flag);
     return write_with_cc(s, in, d, flag);
 }
 
@@ -113,8 +113,8 @@ static Wide mul64_hi(Sel *s, bool is_signed, Wide a, Wide b) {
     if (!is_signed)
         return h;
     Operand sa = sel_shr(s, true, a.w[1], op_imm(31)), sb = sel_shr(s, true, b.w[1], op_imm(31));
-    h = sel_sub64(s, h, wide2(sel_and(s, b.w[0], sa), sel_and(s, b.w[1], sa)));
-    return sel_sub64(s, h, wide2(sel_and(s, a.w[0], sb), sel_and(s, a.w[1], sb)));
+    h = sel_sub64(s, h, sel_both(s, sel_and, b, wide2(sa, sa)));
+    return sel_sub64(s, h, sel_both(s, sel_and, a, wide2(sb, sb)));
 }
 
 /* a * b in the part that `sub` names; *result is the type of it. */
@@ -175,8 +175,8 @@ static bool mad_direct(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
     if (ty_bytes(in) == 8 && in->sub == SUB_LO) {
         Wide c = sel_src(s, &in->operands[3], 8);
-        sel_write(s, &in->operands[0], t,
-                  mad64_lo(s, sel_src(s, &in->operands[1], 8), sel_src(s, &in->operands[2], 8), &c));
+        Wide a = sel_src(s, &in->operands[1], 8), b = sel_src(s, &in->operands[2], 8);
+        sel_write(s, &in->operands[0], t, mad64_lo(s, a, b, &c));
         return true;
     }
     if (ty_bytes(in) != 4 || (in->sub != SUB_LO && in->sub != SUB_WIDE))
@@ -217,7 +217,8 @@ static Operand extend24(Sel *s, const PtxOperand *o, bool sg) {
 
 bool isel_mul24(Sel *s, const PtxInsn *in) {
     bool sg = type_signed(sel_type(in));
-    Wide p = sel_imad_wide(s, sg, extend24(s, &in->operands[1], sg), extend24(s, &in->operands[2], sg), NULL);
+    Operand a = extend24(s, &in->operands[1], sg), b = extend24(s, &in->operands[2], sg);
+    Wide p = sel_imad_wide(s, sg, a, b, NULL);
     Operand d = p.w[0];
     if (in->sub == SUB_HI) /* bits 47..16 */
         d = sel_shr64(s, false, p, op_imm(16)).w[0];
@@ -241,12 +242,12 @@ bool isel_sad(Sel *s, const PtxInsn *in) {
     bool sg = type_signed(t);
     if (ty_bytes(in) == 8) {
         Wide a = sel_src(s, &in->operands[1], 8), b = sel_src(s, &in->operands[2], 8);
-        Wide d = sel_sub64(s, minmax64(s, sg, true, a, b), minmax64(s, sg, false, a, b));
+        Wide greater = minmax64(s, sg, true, a, b), d = sel_sub64(s, greater, minmax64(s, sg, false, a, b));
         sel_write(s, &in->operands[0], t, sel_add64(s, d, sel_src(s, &in->operands[3], 8)));
         return true;
     }
     Operand a = sel_src_ext(s, &in->operands[1], t), b = sel_src_ext(s, &in->operands[2], t);
-    Operand d = sel_isub(s, sel_minmax(s, sg, true, a, b), sel_minmax(s, sg, false, a, b));
+    Operand greater = sel_minmax(s, sg, true, a, b), d = sel_isub(s, greater, sel_minmax(s, sg, false, a, b));
     sel_write32(s, &in->operands[0], t, sel_iadd(s, d, sel_src(s, &in->operands[3], ty_bytes(in)).w[0]));
     return true;
 }
@@ -273,8 +274,10 @@ bool isel_neg(Sel *s, const PtxInsn *in) {
 static Operand minmax16x2(Sel *s, bool sg, bool is_max, Operand a, Operand b) {
     a = sel_value(s, a);
     b = sel_value(s, b);
-    Operand lo = sel_minmax(s, sg, is_max, sel_extend(s, a, 2, sg), sel_extend(s, b, 2, sg));
-    Operand hi = sel_minmax(s, sg, is_max, sel_shr(s, sg, a, op_imm(16)), sel_shr(s, sg, b, op_imm(16)));
+    Operand a0 = sel_extend(s, a, 2, sg), b0 = sel_extend(s, b, 2, sg);
+    Operand lo = sel_minmax(s, sg, is_max, a0, b0);
+    Operand a1 = sel_shr(s, sg, a, op_imm(16)), b1 = sel_shr(s, sg, b, op_imm(16));
+    Operand hi = sel_minmax(s, sg, is_max, a1, b1);
     return sel_prmt(s, lo, op_imm(0x5410), hi);
 }
 
@@ -284,16 +287,18 @@ bool isel_minmax(Sel *s, const PtxInsn *in) {
     bool relu = in->flags & PF_RELU;
     const PtxOperand *a = &in->operands[1], *b = &in->operands[2];
     if (is_packed16(t)) {
-        Operand d = minmax16x2(s, sg, is_max, sel_src32(s, a), sel_src32(s, b));
+        Operand x = sel_src32(s, a), y = sel_src32(s, b), d = minmax16x2(s, sg, is_max, x, y);
         sel_write32(s, &in->operands[0], t, relu ? minmax16x2(s, true, true, d, op_imm(0)) : d);
     } else if (relu) {
-        Operand d = sel_minmax(s, true, is_max, sel_src32(s, a), sel_src32(s, b));
+        Operand x = sel_src32(s, a), y = sel_src32(s, b), d = sel_minmax(s, true, is_max, x, y);
         sel_write32(s, &in->operands[0], t, sel_minmax(s, true, true, d, op_imm(0)));
-    } else if (ty_bytes(in) == 8)
-        sel_write(s, &in->operands[0], t, minmax64(s, sg, is_max, sel_src(s, a, 8), sel_src(s, b, 8)));
-    else
-        sel_write32(s, &in->operands[0], t,
-                    sel_minmax(s, sg, is_max, sel_src_ext(s, a, t), sel_src_ext(s, b, t)));
+    } else if (ty_bytes(in) == 8) {
+        Wide x = sel_src(s, a, 8), y = sel_src(s, b, 8);
+        sel_write(s, &in->operands[0], t, minmax64(s, sg, is_max, x, y));
+    } else {
+        Operand x = sel_src_ext(s, a, t), y = sel_src_ext(s, b, t);
+        sel_write32(s, &in->operands[0], t, sel_minmax(s, sg, is_max, x, y));
+    }
     return true;
 }
 
@@ -321,7 +326,8 @@ bool isel_clz(Sel *s, const PtxInsn *in) {
     Operand d;
     if (a.n == 2) {
         Operand low = sel_iadd(s, clz32(s, a.w[0]), op_imm(32));
-        d = sel_select(s, sel_isetp(s, false, ICmp_NE, a.w[1], op_imm(0)), emit_flo(s, true, a.w[1]), low);
+        Operand high = emit_flo(s, true, a.w[1]);
+        d = sel_select(s, sel_isetp(s, false, ICmp_NE, a.w[1], op_imm(0)), high, low);
     } else
         d = clz32(s, a.w[0]);
     sel_write32(s, &in->operands[0], TY_U32, d);
@@ -403,7 +409,7 @@ bool isel_bfe(Sel *s, const PtxInsn *in) {
             d = sel_shr64(s, true, sel_shl64(s, d, k), k);
         } else {
             Wide m = mask64(s, len);
-            d = wide2(sel_and(s, d.w[0], m.w[0]), sel_and(s, d.w[1], m.w[1]));
+            d = sel_both(s, sel_and, d, m);
         }
     }
     sel_write(s, &in->operands[0], t, d);
@@ -429,7 +435,8 @@ bool isel_bfi(Sel *s, const PtxInsn *in) {
         d = wide1(merge_bits(s, m, sel_shl(s, a.w[0], pos), b.w[0]));
     } else {
         Wide m = shifted_mask64(s, mask64(s, len), pos), x = sel_shl64(s, a, pos);
-        d = wide2(merge_bits(s, m.w[0], x.w[0], b.w[0]), merge_bits(s, m.w[1], x.w[1], b.w[1]));
+        Operand lo = merge_bits(s, m.w[0], x.w[0], b.w[0]);
+        d = wide2(lo, merge_bits(s, m.w[1], x.w[1], b.w[1]));
     }
     sel_write(s, &in->operands[0], sel_type(in), d);
     return true;
@@ -440,15 +447,14 @@ static bool wraps(const PtxInsn *in) { return in->sub == SUB_WRAP || in->sub2 ==
 bool isel_szext(Sel *s, const PtxInsn *in) {
     uint32_t mods =
         MSET(SGXT, sign, type_signed(sel_type(in)) ? ISign_S32 : ISign_U32) | MSET(SGXT, wrap, wraps(in));
-    sel_write32(s, &in->operands[0], sel_type(in),
-                EMIT_R(s, OT_SGXT, mods, sel_src32(s, &in->operands[1]), sel_src32(s, &in->operands[2])));
+    Operand a = sel_src32(s, &in->operands[1]), width = sel_src32(s, &in->operands[2]);
+    sel_write32(s, &in->operands[0], sel_type(in), EMIT_R(s, OT_SGXT, mods, a, width));
     return true;
 }
 
 bool isel_bmsk(Sel *s, const PtxInsn *in) {
-    sel_write32(s, &in->operands[0], TY_B32,
-                EMIT_R(s, OT_BMSK, MSET(BMSK, wrap, wraps(in)), sel_src32(s, &in->operands[1]),
-                       sel_src32(s, &in->operands[2])));
+    Operand first = sel_src32(s, &in->operands[1]), width = sel_src32(s, &in->operands[2]);
+    sel_write32(s, &in->operands[0], TY_B32, EMIT_R(s, OT_BMSK, MSET(BMSK, wrap, wraps(in)), first, width));
     return true;
 }
 

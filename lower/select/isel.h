@@ -219,6 +219,7 @@ Operand sel_mov(Sel *sel, Operand a);
 Operand sel_iadd(Sel *sel, Operand a, Operand b);
 Operand sel_isub(Sel *sel, Operand a, Operand b);
 Operand sel_launch_word(Sel *sel, uint32_t offset); /* a word of constant bank 0 */
+Wide sel_launch_pair(Sel *sel, uint32_t offset);    /* two words of it */
 Operand sel_iadd_cc(Sel *sel, Operand a, Operand b, Operand *carry_out);
 Operand sel_iadd_x(Sel *sel, Operand a, Operand b, Operand carry_in, Operand *carry_out);
 Wide sel_add64(Sel *sel, Wide a, Wide b);
@@ -238,6 +239,7 @@ enum {
 Operand sel_and(Sel *sel, Operand a, Operand b);
 Operand sel_or(Sel *sel, Operand a, Operand b);
 Operand sel_xor(Sel *sel, Operand a, Operand b);
+Wide sel_both(Sel *sel, Operand (*op)(Sel *, Operand, Operand), Wide a, Wide b); /* low words, then high */
 Operand sel_shl(Sel *sel, Operand a, Operand n);
 Operand sel_shr(Sel *sel, bool is_signed, Operand a, Operand n);
 Wide sel_shl64(Sel *sel, Wide a, Operand n);

@@ -40,14 +40,15 @@ static bool compare_float(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand
     if (!float_compare((PtxCmp)in->cmp, &cmp))
         return false;
     if (t == TY_F64) {
-        *p = EMIT_P(s, OT_DSETP, MSET(DSETP, cmp, cmp) | MSET(DSETP, bop, BoolOp_AND),
-                    sel_wide_vec(s, sel_src(s, a, 8)), sel_wide_vec(s, sel_src(s, b, 8)), op_pt());
+        Operand x = sel_wide_vec(s, sel_src(s, a, 8)), y = sel_wide_vec(s, sel_src(s, b, 8));
+        *p = EMIT_P(s, OT_DSETP, MSET(DSETP, cmp, cmp) | MSET(DSETP, bop, BoolOp_AND), x, y, op_pt());
         return true;
     }
+    Operand x = sel_src32(s, a), y = sel_src32(s, b);
     *p = EMIT_P(s, OT_FSETP,
                 MSET(FSETP, cmp, cmp) | MSET(FSETP, bop, BoolOp_AND) |
                     MSET(FSETP, ftz, (in->flags & PF_FTZ) != 0),
-                sel_src32(s, a), sel_src32(s, b), op_pt());
+                x, y, op_pt());
     return true;
 }
 
@@ -61,11 +62,13 @@ bool sel_compare(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, cons
     if (ptx_type_class(t) == TC_FLOAT || !int_compare((PtxCmp)in->cmp, &cmp, &force_unsigned))
         return false;
     bool sg = type_signed(t) && !force_unsigned;
-    if (ptx_type_bytes(t) == 8)
-        *p = sel_isetp64(s, sg, cmp, sel_src(s, a, 8), sel_src(s, b, 8));
-    else {
+    if (ptx_type_bytes(t) == 8) {
+        Wide x = sel_src(s, a, 8), y = sel_src(s, b, 8);
+        *p = sel_isetp64(s, sg, cmp, x, y);
+    } else {
         PtxType ext = ptx_type_bytes(t) == 4 ? t : sg ? TY_S16 : TY_U16;
-        *p = sel_isetp(s, sg, cmp, sel_src_ext(s, a, ext), sel_src_ext(s, b, ext));
+        Operand x = sel_src_ext(s, a, ext), y = sel_src_ext(s, b, ext);
+        *p = sel_isetp(s, sg, cmp, x, y);
     }
     return true;
 }
@@ -161,13 +164,14 @@ static bool set_halves(Sel *s, const PtxInsn *in, Operand c) {
     unsigned cmp, bop = in->bop == BOP_OR ? BoolOp_OR : in->bop == BOP_XOR ? BoolOp_XOR : BoolOp_AND;
     if (!float_compare((PtxCmp)in->cmp, &cmp))
         return false;
+    Operand a = sel_value(s, sel_src32(s, &in->operands[1])),
+            b = sel_value(s, sel_src32(s, &in->operands[2]));
     sel_write32(s, &in->operands[0], d,
                 EMIT_R(s, OT_HSET2,
                        MSET(HSET2, cmp, cmp) | MSET(HSET2, bop, bop) |
                            MSET(HSET2, ftz, (in->flags & PF_FTZ) != 0) |
                            MSET(HSET2, bf, d == TY_F16 || d == TY_F16X2),
-                       sel_value(s, sel_src32(s, &in->operands[1])),
-                       sel_value(s, sel_src32(s, &in->operands[2])), c));
+                       a, b, c));
     return true;
 }
 
@@ -224,8 +228,8 @@ static unsigned lut_of(const PtxInsn *in) {
 bool isel_logic(Sel *s, const PtxInsn *in) {
     const PtxOperand *a = &in->operands[1], *b = &in->operands[2];
     if (sel_type(in) == TY_PRED) {
-        sel_write_pred(s, &in->operands[0],
-                       sel_plop(s, lut_of(in), sel_src_pred(s, a), sel_src_pred(s, b), op_pt()));
+        Operand x = sel_src_pred(s, a), y = sel_src_pred(s, b);
+        sel_write_pred(s, &in->operands[0], sel_plop(s, lut_of(in), x, y, op_pt()));
         return true;
     }
     unsigned bytes = ptx_type_bytes(sel_type(in));
@@ -281,12 +285,12 @@ bool isel_lop3(Sel *s, const PtxInsn *in) {
 /* ---- shifts ---- */
 
 bool isel_shf(Sel *s, const PtxInsn *in) {
-    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]),
-            n = sel_src32(s, &in->operands[3]);
+    Operand a = sel_value(s, sel_src32(s, &in->operands[1])),
+            b = sel_value(s, sel_src32(s, &in->operands[2])), n = sel_src32(s, &in->operands[3]);
     bool left = in->sub == SUB_L;
     uint32_t mods = MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, left ? ShfDir_L : ShfDir_R) |
                     MSET(SHF, hi, left) | MSET(SHF, wrap, in->sub2 == SUB_WRAP);
-    sel_write32(s, &in->operands[0], TY_B32, EMIT_R(s, OT_SHF, mods, sel_value(s, a), n, sel_value(s, b)));
+    sel_write32(s, &in->operands[0], TY_B32, EMIT_R(s, OT_SHF, mods, a, n, b));
     return true;
 }
 

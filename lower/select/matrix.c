@@ -45,8 +45,9 @@ static void emit_product(Sel *sel, unsigned op, unsigned mods, const Operand *a,
     _Static_assert((int)HMMA_rd == (int)IMMA_rd && (int)HMMA_rd == (int)DMMA_rd &&
                        (int)HMMA_rd == (int)BMMA_rd,
                    "the only destination");
-    Operand src[] = {words_operand(sel, a, na), words_operand(sel, b, nb),
-                     c ? words_operand(sel, c, nc) : op_rz()};
+    Operand src[3] = {words_operand(sel, a, na)};
+    src[1] = words_operand(sel, b, nb);
+    src[2] = c ? words_operand(sel, c, nc) : op_rz();
     InstId id = sel_emit_sync(sel, op, mods, 3, src, op_imm(WHOLE_WARP));
     Operand all = sel_add_dsts(sel, id, DESTINATION, RF_R, nc);
     for (unsigned k = 0; k < nc; k++)

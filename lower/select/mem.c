@@ -123,7 +123,8 @@ static bool address64(Sel *sel, const PtxOperand *operand, Address *address) {
     Wide w;
     if (operand->reg) {
         bool wide = ptx_type_bytes(sel->pf->regs[operand->reg].type) == 8;
-        w = wide2(sel_read_reg(sel, operand->reg, 0), wide ? sel_read_reg(sel, operand->reg, 1) : op_imm(0));
+        Operand low = sel_read_reg(sel, operand->reg, 0);
+        w = wide2(low, wide ? sel_read_reg(sel, operand->reg, 1) : op_imm(0));
     } else if (operand->sym) {
         w = sel_symbol_address(sel, operand, false);
         offset = 0;
@@ -531,8 +532,8 @@ static Operand read_part(Sel *sel, const PtxInsn *in, const Address *from, unsig
     guard_load(sel, d);
     sel->guard = op_none();
     Operand left = sel_minmax(sel, true, true, sel_isub(sel, bytes, op_imm(4 * word)), op_imm(0));
-    Operand mask = EMIT_R(sel, OT_BMSK, 0, op_rz(),
-                          sel_shl(sel, sel_minmax(sel, true, false, left, op_imm(4)), op_imm(3)));
+    Operand bits = sel_shl(sel, sel_minmax(sel, true, false, left, op_imm(4)), op_imm(3));
+    Operand mask = EMIT_R(sel, OT_BMSK, 0, op_rz(), bits);
     return sel_and(sel, sel_select(sel, wanted, d, op_rz()), mask);
 }
 
@@ -609,8 +610,7 @@ bool isel_cvta(Sel *sel, const PtxInsn *in) {
         a = wide2(a.w[0], to ? sel_isub(sel, a.w[1], upper) : sel_iadd(sel, a.w[1], upper));
     }
     if (window.bank0_offset) {
-        Wide base =
-            wide2(sel_launch_word(sel, window.bank0_offset), sel_launch_word(sel, window.bank0_offset + 4));
+        Wide base = sel_launch_pair(sel, window.bank0_offset);
         a = to ? sel_sub64(sel, a, base) : sel_add64(sel, a, base);
     }
     if (window.number)
@@ -626,9 +626,7 @@ static bool isspacep_const(Sel *sel, const PtxInsn *in) {
     Wide a = sel_src(sel, &in->operands[1], 8);
     window_of(sel, SP_CONST, &window);
     if (window.bank0_offset)
-        a = sel_sub64(
-            sel, a,
-            wide2(sel_launch_word(sel, window.bank0_offset), sel_launch_word(sel, window.bank0_offset + 4)));
+        a = sel_sub64(sel, a, sel_launch_pair(sel, window.bank0_offset));
     else
         a = sel_sub64(sel, a, imm64(window.number));
     sel_write_pred(sel, &in->operands[0], sel_isetp64(sel, false, ICmp_LT, a, imm64(sel->m->const_bytes)));

@@ -130,8 +130,8 @@ bool sel_sqrt_rounded(Sel *s, unsigned rnd, bool ftz, Operand operand, Operand *
     g = ffma(s, Rnd_RN, g, e, g);
     h = ffma(s, Rnd_RN, h, e, h);
     Operand r = ffma(s, Rnd_RN, op_neg(g), g, x);
-    return or_call(s, between(s, x, ROOT_LEAST, INFINITE), ffma(s, rnd, r, h, g), ftz, sqrt_names[rnd], 1,
-                   &operand, d);
+    Operand root = ffma(s, rnd, r, h, g), good = between(s, x, ROOT_LEAST, INFINITE);
+    return or_call(s, good, root, ftz, sqrt_names[rnd], 1, &operand, d);
 }
 
 /* ---- f64 ---- */

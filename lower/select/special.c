@@ -20,6 +20,11 @@ Operand sel_launch_word(Sel *sel, uint32_t offset) {
     return EMIT_R(sel, OT_LDC, MSET(LDC, sz, MemSz_32), op_rz(), op_cmem(CONST_BANK_LAUNCH, offset));
 }
 
+Wide sel_launch_pair(Sel *sel, uint32_t offset) {
+    Operand low = sel_launch_word(sel, offset);
+    return wide2(low, sel_launch_word(sel, offset + 4));
+}
+
 static Operand xyz(Sel *s, const char *const name[3], unsigned component, bool *ok) {
     return component < 3 ? sreg(s, name[component], ok) : op_imm(0);
 }
@@ -28,13 +33,15 @@ static Operand ntid(Sel *sel, unsigned c) { return sel_launch_word(sel, sel->ti-
 
 /* Linear number of the thread in its block, by 32. */
 static Operand warp_id(Sel *s, bool *ok) {
-    Operand t = sel_imad(s, ntid(s, 1), sreg(s, "tid.z", ok), sreg(s, "tid.y", ok));
-    t = sel_imad(s, ntid(s, 0), t, sreg(s, "tid.x", ok));
+    Operand x = sreg(s, "tid.x", ok), y = sreg(s, "tid.y", ok), z = sreg(s, "tid.z", ok);
+    Operand width = ntid(s, 0), height = ntid(s, 1);
+    Operand t = sel_imad(s, width, sel_imad(s, height, z, y), x);
     return sel_shr(s, false, t, op_imm(5));
 }
 
 static Operand num_warps(Sel *s) {
-    Operand n = sel_imad(s, sel_imad(s, ntid(s, 0), ntid(s, 1), op_rz()), ntid(s, 2), op_imm(31));
+    Operand width = ntid(s, 0), height = ntid(s, 1), depth = ntid(s, 2);
+    Operand n = sel_imad(s, sel_imad(s, width, height, op_rz()), depth, op_imm(31));
     return sel_shr(s, false, n, op_imm(5));
 }
 

@@ -95,7 +95,8 @@ bool isel_tex(Sel *sel, const PtxInsn *in) {
                                 MSET(TLD, cl, has_level)
                           : MSET(TEX, dim, dim) | MSET(TEX, bind, TexBind_B) | MSET(TEX, lod, lod);
     _Static_assert((int)TEX_rd == (int)TLD_rd && (int)TEX_rd2 == (int)TLD_rd2, "the same slots");
-    Operand src[] = {sel_wide_vec(sel, at), sel_wide_vec(sel, rest)};
+    Operand src[2] = {sel_wide_vec(sel, at)};
+    src[1] = sel_wide_vec(sel, rest);
     InstId id = sel_emit(sel, whole ? OT_TLD : OT_TEX, mods, 2, src);
     Operand high = sel_add_dsts(sel, id, TEX_rd2, RF_R, 2), low = sel_add_dsts(sel, id, TEX_rd, RF_R, 2);
     unsigned n;
@@ -162,7 +163,7 @@ bool isel_suld(Sel *sel, const PtxInsn *in) {
     unsigned bytes = ptx_type_bytes(sel_type(in)), total = bytes * in->vec, n;
     if (!surface_fits(sel, in))
         return false;
-    Operand src[] = {surf_place(sel, &t), sel_value(sel, handle_of(sel, t.place))};
+    Operand place = surf_place(sel, &t), src[] = {place, sel_value(sel, handle_of(sel, t.place))};
     InstId id = sel_emit(sel, OT_SULD,
                          MSET(SULD, dim, surf_dim(in)) | MSET(SULD, out, surf_out(in)) |
                              MSET(SULD, sz, access_size(total)) | MSET(SULD, order, MemOrder_STRONG_SM),
@@ -202,7 +203,8 @@ bool isel_sust(Sel *sel, const PtxInsn *in) {
     }
     for (unsigned k = 0; k < data.n; k++)
         data.w[k] = sel_value(sel, data.w[k]);
-    Operand src[] = {surf_place(sel, &t), sel_wide_vec(sel, data), sel_value(sel, handle_of(sel, t.place))};
+    Operand place = surf_place(sel, &t), value = sel_wide_vec(sel, data);
+    Operand src[] = {place, value, sel_value(sel, handle_of(sel, t.place))};
     sel_emit(sel, OT_SUST,
              MSET(SUST, dim, surf_dim(in)) | MSET(SUST, out, surf_out(in)) |
                  MSET(SUST, sz, access_size(total)) | MSET(SUST, order, MemOrder_STRONG_SM),
@@ -224,7 +226,8 @@ bool isel_sured(Sel *sel, const PtxInsn *in) {
                   : in->atom == ATOM_AND ? RedOp_AND
                                          : RedOp_OR;
     unsigned type = bytes == 8 ? SuredType_U64 : sel_type(in) == TY_S32 ? SuredType_S32 : SuredType_U32;
-    Operand src[] = {surf_place(sel, &t), sel_wide_vec(sel, data), sel_value(sel, handle_of(sel, t.place))};
+    Operand place = surf_place(sel, &t), value = sel_wide_vec(sel, data);
+    Operand src[] = {place, value, sel_value(sel, handle_of(sel, t.place))};
     sel_emit(sel, OT_SURED,
              MSET(SURED, dim, surf_dim(in)) | MSET(SURED, out, surf_out(in)) | MSET(SURED, op, op) |
                  MSET(SURED, type, type) | MSET(SURED, order, MemOrder_STRONG_SYS),

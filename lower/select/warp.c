@@ -131,8 +131,8 @@ bool isel_elect(Sel *sel, const PtxInsn *in) {
         return sel_error(sel, "this machine does not say which lane a thread is");
     sel->f->uses_sync = true;
     sel_emit(sel, OT_WARPSYNC, 0, 2, (Operand[]){mask, op_pt()});
-    Operand leader =
-        EMIT_R(sel, OT_FLO, MSET(FLO, sign, ISign_U32) | MSET(FLO, sh, 1), EMIT_R(sel, OT_BREV, 0, mask));
+    Operand reversed = EMIT_R(sel, OT_BREV, 0, mask);
+    Operand leader = EMIT_R(sel, OT_FLO, MSET(FLO, sign, ISign_U32) | MSET(FLO, sh, 1), reversed);
     Operand lane = EMIT_R(sel, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)lane_reg}));
     Operand p = sel_isetp(sel, false, ICmp_EQ, lane, leader);
     if (in->operands[0].kind != PO_SINK)

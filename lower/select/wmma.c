@@ -234,9 +234,11 @@ static void narrow(Sel *sel, Operand *words, unsigned n) {
         if (isa_target_has(sel->t, OT_F2FP))
             words[k] = EMIT_R(sel, OT_F2FP, MSET(F2FP, type, F2fpType_F16) | MSET(F2FP, rnd, Rnd_RN), high,
                               low, op_rz());
-        else
-            words[k] = sel_prmt(sel, EMIT_R(sel, OT_F2F, mods, low), op_imm(0x5410),
-                                EMIT_R(sel, OT_F2F, mods, high));
+        else {
+            low = EMIT_R(sel, OT_F2F, mods, low);
+            high = EMIT_R(sel, OT_F2F, mods, high);
+            words[k] = sel_prmt(sel, low, op_imm(0x5410), high);
+        }
     }
 }
 

@@ -1,8 +1,14 @@
 /* test_form_sweep   every form that has a selection function, with every combination of its types and each of
  * its other words in turn, with and without a guard, for a machine of each kind: selection makes IR that the
  * verifier takes, or refuses with a reason, never without one (E0774, which is an internal error).
+ *
+ * test_form_sweep FILE: also writes a line for each statement, a hash of its IR in front, so that run-tests
+ * can compare what two compilers' builds of Heddle select: C leaves the order of evaluation open in places
+ * where instructions may be emitted.
  * SPDX-License-Identifier: MIT */
 #include "form_text.h"
+#include "base/rng.h"
+#include "ir/ir.h"
 #include "lower/lower.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +17,22 @@
 static const char *const targets[] = {"bru1", "sm_75", "sm_80", "sm_90"};
 static unsigned asked, compiled, refused, outside, bad;
 static char errors[4096];
+static FILE *list; /* NULL: none is asked for */
 
 static void keep(void *user, Severity severity, const char *line) {
     (void)user;
     if (severity == SEV_ERROR)
         strncat(errors, line, sizeof errors - strlen(errors) - 1);
+}
+
+static void note_code(const char *target, const char *statement, const IrModule *ir) {
+    size_t size = 0;
+    char *text = ir_print(ir, &size);
+    uint64_t hash = size;
+    for (size_t k = 0; text && k < size; k++)
+        hash = rng_mix(hash ^ (unsigned char)text[k]);
+    fprintf(list, "%016llx %s %s\n", (unsigned long long)hash, target, statement);
+    free(text);
 }
 
 static void ask(const char *target, const char *text, bool *said) {
@@ -50,6 +67,8 @@ static void ask(const char *target, const char *text, bool *said) {
         *said = true;
         bad++;
     }
+    if (ir && list)
+        note_code(target, text, ir);
     ir_module_free(ir);
     ptx_free(ptx);
     str_free(&strings);
@@ -72,12 +91,16 @@ static const char *const columns[] = {
 #include "frontend/ptx_forms.def"
 };
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1 && !(list = fopen(argv[1], "w")))
+        return 2;
     for (unsigned form = 1; form < form_count(); form++)
         if (!strstr(columns[form], "ABSENT(") && form_op(form) != PTX_CALL)
             form_text_spellings(form, ask_all, NULL);
     printf("%u statements: %u compiled, %u refused with a reason; %u are refused by the front end; %u "
            "failures\n",
            asked, compiled, refused, outside, bad);
+    if (list && (ferror(list) | fclose(list)))
+        return 2;
     return bad != 0 || compiled < 10000;
 }
