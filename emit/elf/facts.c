@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #include "emit/elf/facts.h"
 #include "emit/elf/nvinfo.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { STACK_POINTER = 1, MOST_REGISTERS = 255, OLD_FORM_OSABI = 0x33 };
@@ -71,39 +72,75 @@ typedef struct {
     uint32_t text;
     const char *name;
     FactsChange *change;
+    FactsRecords *records;
 } Follower;
 
 /* The section's bytes, to be changed. */
 static uint8_t *writable(Follower *f, ElfSection *section) {
-    section->data = arena_copy(f->a, section->data, section->h.sh_size);
-    f->change->changed = true;
+    if (!section->own)
+        section->data = arena_copy(f->a, section->data, section->h.sh_size);
+    section->own = f->change->changed = true;
     return (uint8_t *)(uintptr_t)section->data;
 }
 
-/* Is symbol `index` the function that section f->text is? */
-static bool names_function(const Follower *f, uint32_t index) {
-    uint32_t symtab = f->e->sections.at[f->text].h.sh_link;
-    const ElfSection *table = symtab < f->e->sections.n ? &f->e->sections.at[symtab] : NULL;
+/* The section that is the function which symbol `index` names; 0 if it names none, or one within a section.
+ */
+static uint32_t function_of_symbol(const ElfImage *image, uint32_t symtab, uint32_t index) {
+    const ElfSection *table = symtab < image->sections.n ? &image->sections.at[symtab] : NULL;
     if (!table || table->h.sh_type != SHT_SYMTAB || !table->data ||
         index >= table->h.sh_size / sizeof(Elf64_Sym))
-        return false;
+        return 0;
     const uint8_t *p = table->data + (size_t)index * sizeof(Elf64_Sym);
-    return ELF64_ST_TYPE(p[4]) == STT_FUNC && get_u16(p + 6) == f->text && get_u64(p + 8) == 0;
+    return ELF64_ST_TYPE(p[4]) == STT_FUNC && get_u64(p + 8) == 0 ? get_u16(p + 6) : 0;
 }
 
-/* Where the value of the module's record `code` of the function is; NULL if it has none. */
+static int record_order(const void *x, const void *y) {
+    const FactsRecord *a = x, *b = y;
+    if (a->text != b->text)
+        return a->text < b->text ? -1 : 1;
+    if (a->code != b->code)
+        return a->code < b->code ? -1 : 1;
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* Where the value of the module's record `code` of the function is, the first of several; NULL if it has
+ * none.
+ */
 static ElfSection *module_record(const Follower *f, unsigned code, uint32_t *at) {
-    uint32_t index = elf_image_find(f->e, ".nv.info");
+    uint32_t index = elf_image_find(f->e, ".nv.info"), symtab = f->e->sections.at[f->text].h.sh_link;
     ElfSection *section = index ? &f->e->sections.at[index] : NULL;
+    FactsRecords *records = f->records;
     size_t pos = 0;
     NvAttr attr;
-    while (section && section->data && elf_nvinfo_next(section->data, section->h.sh_size, &pos, &attr))
-        if (attr.code == code && attr.format == NVF_SIZED && attr.size_bytes == 8 &&
-            names_function(f, get_u32(attr.data))) {
-            *at = (uint32_t)(attr.data - section->data) + 4;
-            return section;
+    if (!section || !section->data)
+        return NULL;
+    if (records->symtab != symtab) {
+        records->n = 0;
+        while (elf_nvinfo_next(section->data, section->h.sh_size, &pos, &attr)) {
+            uint32_t text = attr.format == NVF_SIZED && attr.size_bytes == 8
+                                ? function_of_symbol(f->e, symtab, get_u32(attr.data))
+                                : 0;
+            if (text)
+                VEC_ADD(f->a, records,
+                        ((FactsRecord){text, attr.code, (uint32_t)(attr.data - section->data) + 4}));
         }
-    return NULL;
+        records->symtab = symtab;
+        if (records->n)
+            qsort(records->at, records->n, sizeof *records->at, record_order);
+    }
+    FactsRecord key = {f->text, code, 0};
+    uint32_t lo = 0, hi = records->n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (record_order(&records->at[mid], &key) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == records->n || records->at[lo].text != f->text || records->at[lo].code != code)
+        return NULL;
+    *at = records->at[lo].at;
+    return section;
 }
 
 static ElfSection *own_records(const Follower *f) {
@@ -129,7 +166,7 @@ static void splice(Follower *f, ElfSection *section, size_t at, size_t old_bytes
         elf_bytes_add(f->a, &all, section->data + at + old_bytes, section->h.sh_size - at - old_bytes);
     section->data = all.at;
     section->h.sh_size = all.n;
-    f->change->changed = true;
+    section->own = f->change->changed = true;
 }
 
 static bool fail(Follower *f, const char *why) {
@@ -249,15 +286,16 @@ static void follow_uses(Follower *f, const CodeFacts *facts) {
     }
 }
 
-static Follower follower(Arena *a, ElfImage *image, const Target *target, uint32_t text,
-                         FactsChange *change) {
+static Follower follower(Arena *a, ElfImage *image, const Target *target, uint32_t text, FactsChange *change,
+                         FactsRecords *records) {
     *change = (FactsChange){0};
-    return (Follower){a, image, target, text, image->sections.at[text].name + strlen(".text."), change};
+    return (Follower){a,      image,  target, text, image->sections.at[text].name + strlen(".text."),
+                      change, records};
 }
 
 bool elf_facts_follow(Arena *a, ElfImage *image, const Target *target, uint32_t text, const CodeFacts *facts,
-                      FactsChange *change) {
-    Follower f = follower(a, image, target, text, change);
+                      FactsRecords *records, FactsChange *change) {
+    Follower f = follower(a, image, target, text, change, records);
     if (!follow_registers(&f, facts->nregs + isa_target_info(target)->reserved_regs) ||
         !follow_barriers(&f, facts->nbarriers) || !follow_exits(&f, facts))
         return false;
@@ -267,8 +305,8 @@ bool elf_facts_follow(Arena *a, ElfImage *image, const Target *target, uint32_t 
 }
 
 bool elf_facts_raise(Arena *a, ElfImage *image, const Target *target, uint32_t text,
-                     const FactsChange *callee, FactsChange *change) {
-    Follower f = follower(a, image, target, text, change);
+                     const FactsChange *callee, FactsRecords *records, FactsChange *change) {
+    Follower f = follower(a, image, target, text, change, records);
     if (callee->more_registers && !follow_registers(&f, callee->more_registers))
         return false;
     if (callee->more_stack_bytes)

@@ -25,12 +25,23 @@ typedef struct {
     const char *why;
 } FactsChange;
 
+/* Where the module's records of functions are: found once for an image, zero-initialised by the caller. They
+ * must keep their places while it is used. */
+typedef struct {
+    uint32_t text, code, at;
+} FactsRecord;
+typedef struct {
+    FactsRecord *at;
+    unsigned n, cap;
+    uint32_t symtab; /* of which they are; 0: not found yet */
+} FactsRecords;
+
 /* Make the records of function section `text` of the image agree with its code: register count, barriers,
  * frame, exits, CTAIDZ_USED, CRS_STACK_SIZE. What the file states stays where it is enough. Sections that
  * change get new bytes. False: the machine or a record of the file does not allow it, and `why` says so. */
 bool elf_facts_follow(Arena *arena, ElfImage *image, const Target *target, uint32_t text,
-                      const CodeFacts *facts, FactsChange *change);
+                      const CodeFacts *facts, FactsRecords *records, FactsChange *change);
 /* Kernel section `text`, which makes calls, needs what a function of the file came to need. */
 bool elf_facts_raise(Arena *arena, ElfImage *image, const Target *target, uint32_t text,
-                     const FactsChange *callee, FactsChange *change);
+                     const FactsChange *callee, FactsRecords *records, FactsChange *change);
 #endif

@@ -4,6 +4,7 @@
 #include "emit/elf/image.h"
 #include "base/align.h"
 #include "base/scope.h"
+#include "emit/elf/names.h"
 #include "ir/ir.h"
 #include <errno.h>
 #include <libelf.h>
@@ -45,10 +46,11 @@ uint32_t elf_bytes_string(Arena *a, Bytes *bytes, const char *text) {
 
 /* ---- look-ups ---- */
 uint32_t elf_image_find(const ElfImage *image, const char *name) {
-    for (uint32_t i = 1; i < image->sections.n; i++)
+    uint32_t found = image->names ? elf_names_find(image->names, image, name) : 0;
+    for (uint32_t i = image->names ? elf_names_count(image->names) : 1; !found && i < image->sections.n; i++)
         if (strcmp(image->sections.at[i].name, name) == 0)
             return i;
-    return 0;
+    return found;
 }
 
 const char *elf_image_string(const ElfImage *image, uint32_t section, uint64_t offset) {
@@ -246,6 +248,7 @@ static ElfImage *read_with(Arena *a, ElfImage *image, Elf *elf, size_t size_byte
             diag(d, at(image->h.e_phoff), DIAG_E0410, elf_errmsg(-1));
             return NULL;
         }
+    elf_image_index(a, image);
     return find_gaps(a, image, size_bytes, d) ? image : NULL;
 }
 

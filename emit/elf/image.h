@@ -32,7 +32,9 @@ typedef struct {
     const char *name;    /* NUL-terminated */
     Elf64_Shdr h;        /* sh_name is the offset in .shstrtab */
     const uint8_t *data; /* h.sh_size bytes; NULL without bytes in the file */
+    bool own;            /* the bytes are this image's alone and may be written (facts.c) */
 } ElfSection;
+typedef struct ElfNames ElfNames;
 
 typedef struct {
     uint64_t offset, size_bytes;
@@ -45,6 +47,7 @@ typedef struct {
     VEC(Elf64_Phdr) segments;
     VEC(ElfGap) gaps; /* bytes outside every part that are not zero */
     uint64_t file_bytes;
+    ElfNames *names;      /* elf_image_index; NULL: there is none */
     const uint8_t *image; /* read images only: the private copy that `data` points into */
 } ElfImage;
 

@@ -181,22 +181,55 @@ static bool align_directive(AsmDoc *doc) {
 }
 
 /* ---- symbols ---- */
+/* What is known of a table, for the bytes that it has now. */
+static DocStrings *string_table(AsmDoc *doc, uint32_t section) {
+    const ElfSection *table = &doc->e->sections.at[section];
+    DocStrings *strings = NULL;
+    for (uint32_t i = 0; i < doc->strings.n; i++)
+        if (doc->strings.at[i].section == section)
+            strings = &doc->strings.at[i];
+    if (!strings)
+        strings = VEC_PUSH(doc->a, &doc->strings);
+    if (strings->section != section || table->data != strings->index.data)
+        *strings = (DocStrings){.section = section};
+    return strings;
+}
+
 uint32_t asm_doc_string(AsmDoc *doc, uint32_t section, const char *text) {
     ElfSection *table = &doc->e->sections.at[section];
+    DocStrings *strings = string_table(doc, section);
     uint64_t size = doc->sections.n > section ? doc->sections.at[section].size_bytes : table->h.sh_size;
-    size_t n = strlen(text) + 1;
-    for (uint64_t at = 0; table->data && at + n <= size; at++)
-        if (memcmp(table->data + at, text, n) == 0 && (!at || !table->data[at - 1]))
-            return (uint32_t)at;
-    Bytes b = {0};
-    elf_bytes_add(doc->a, &b, table->data, table->data ? size : 0);
-    uint32_t offset = b.n;
-    elf_bytes_add(doc->a, &b, text, n);
-    table->data = b.at;
-    table->h.sh_size = b.n;
+    size = table->data ? size : 0;
+    uint32_t found = elf_strings_find(doc->a, &strings->index, table->data, size, text);
+    if (found != ELF_NO_STRING)
+        return found;
+    if (strings->all.at != table->data || strings->all.n != size) { /* what the text has of the table */
+        strings->all = (Bytes){0};
+        elf_bytes_add(doc->a, &strings->all, table->data, size);
+    }
+    uint32_t offset = strings->all.n;
+    elf_bytes_add(doc->a, &strings->all, text, strlen(text) + 1);
+    table->data = strings->index.data = strings->all.at;
+    table->h.sh_size = strings->all.n;
     if (doc->sections.n > section)
-        doc->sections.at[section].size_bytes = b.n;
+        doc->sections.at[section].size_bytes = strings->all.n;
     return offset;
+}
+
+/* The table's names, when it was read: name -> first entry + 1 -> the next of that name + 1. */
+static void index_entries(AsmDoc *doc) {
+    if (doc->nindexed == doc->nentries)
+        return;
+    doc->nindexed = doc->nentries;
+    doc->entry_of = (StrMap){0};
+    doc->next_entry = ARENA_ARRAY(doc->a, uint32_t, doc->nentries);
+    for (uint32_t i = doc->nentries; i-- > 0;) {
+        if (!doc->entries[i] || !*doc->entries[i])
+            continue;
+        StrId name = str_intern_z(&doc->t->strings, doc->entries[i]);
+        doc->next_entry[i] = strmap_get(&doc->entry_of, name);
+        strmap_put(&doc->entry_of, doc->a, name, i + 1);
+    }
 }
 
 int64_t asm_doc_symbol_index(AsmDoc *doc, StrId name, uint64_t which) {
@@ -210,10 +243,11 @@ int64_t asm_doc_symbol_index(AsmDoc *doc, StrId name, uint64_t which) {
     }
     if (doc->stage == DOC_CODE) /* the table is not read yet: it is looked up later again */
         return 1;
-    for (uint32_t i = 0; i < doc->nentries; i++)
-        if (doc->entries[i] && strcmp(doc->entries[i], text) == 0 && --which == 0)
-            return i;
-    return -1;
+    index_entries(doc);
+    uint32_t entry = strmap_get(&doc->entry_of, name);
+    while (entry && --which)
+        entry = doc->next_entry[entry - 1];
+    return (int64_t)entry - 1;
 }
 
 static void note_entry(AsmDoc *doc, const char *name) {

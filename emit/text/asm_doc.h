@@ -10,6 +10,7 @@
 #ifndef HEDDLE_EMIT_TEXT_ASM_DOC_H
 #define HEDDLE_EMIT_TEXT_ASM_DOC_H
 #include "emit/elf/image.h"
+#include "emit/elf/names.h"
 #include "emit/text/asm_text.h"
 #include "emit/elf/facts.h"
 
@@ -61,6 +62,12 @@ typedef struct {
     uint32_t index;   /* in the table that is made, 0 none yet */
 } DocSymbol;
 
+typedef struct { /* a string table that texts are asked for and added to */
+    uint32_t section;
+    ElfStrings index;
+    Bytes all;
+} DocStrings;
+
 /* A relocation that an operand or a data directive asks for. */
 typedef struct {
     uint32_t section, type;
@@ -98,7 +105,10 @@ typedef struct {
     StrId called; /* by the instruction being read: a symbol that is not in its section */
     const char *
         *entries; /* names of the text's symbol table; NULL: written as a number, found by number only */
-    uint32_t nentries;
+    uint32_t nentries, nindexed;
+    StrMap entry_of; /* of the first nindexed */
+    uint32_t *next_entry;
+    VEC(DocStrings) strings;
     uint32_t symtab, strtab;        /* sections of the text, or made; 0 none */
     uint32_t nsymbols;              /* of the table that is made, the null symbol among them */
     uint32_t first_section;         /* of the text: 1 where it does not show the null section */

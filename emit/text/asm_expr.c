@@ -59,7 +59,8 @@ static bool section_index(AsmDoc *doc, const char *start, DocValue *out) {
     uint64_t which;
     if (!name_in_parentheses(doc, &name, &which))
         return false;
-    for (uint32_t i = 1; i < doc->sections.n; i++)
+    uint32_t first = asm_doc_section_named(doc, name);
+    for (uint32_t i = first; first && which && i < doc->sections.n; i++)
         if (strcmp(doc->sections.at[i].name, name) == 0 && --which == 0)
             out->value = i;
     return out->value || doc->stage == DOC_SCAN || asm_doc_error(doc, start, DIAG_E0360, name);

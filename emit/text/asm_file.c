@@ -525,6 +525,7 @@ static bool end_scan(AsmDoc *doc) {
         section->moved |= section->is_code && section->has_size && doc->has_tables &&
                           section->stated.sh_size != section->size_bytes;
     }
+    elf_image_index(doc->a, doc->e);
     return true;
 }
 
@@ -579,11 +580,12 @@ static bool gather_facts(AsmDoc *doc, uint32_t index) {
 
 static bool follow_code(AsmDoc *doc) {
     FactsChange most = {0}, change;
+    FactsRecords records = {0};
     for (uint32_t i = 1; i < doc->sections.n; i++) {
         DocSection *section = &doc->sections.at[i];
         if (!gather_facts(doc, i) || section->as_stated)
             continue;
-        if (!elf_facts_follow(doc->a, doc->e, doc->target, i, &section->facts, &change))
+        if (!elf_facts_follow(doc->a, doc->e, doc->target, i, &section->facts, &records, &change))
             return error_at(doc, section->loc, DIAG_E0356,
                             arena_printf(doc->a, "%s needs %s", section->name, change.why));
         if (change.more_registers > most.more_registers)
@@ -593,7 +595,7 @@ static bool follow_code(AsmDoc *doc) {
     for (uint32_t i = 1; i < doc->sections.n && (most.more_registers || most.more_stack_bytes); i++) {
         const DocSection *section = &doc->sections.at[i];
         if (section->is_code && section->facts.uses_call &&
-            !elf_facts_raise(doc->a, doc->e, doc->target, i, &most, &change))
+            !elf_facts_raise(doc->a, doc->e, doc->target, i, &most, &records, &change))
             return error_at(doc, section->loc, DIAG_E0356,
                             arena_printf(doc->a, "%s needs %s", section->name, change.why));
     }

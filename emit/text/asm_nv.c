@@ -44,6 +44,16 @@ bool asm_doc_section_type(AsmDoc *doc, const char *start, const char *name, uint
         if (!*end && number < NUM_BANKS)
             return true;
     }
+    static const char unknown[] =
+        "unrecognized:"; /* how nvdisasm writes the types of .heddle.map and .heddle.ptx */
+    n = strlen(unknown);
+    if (name && strncmp(name, unknown, n) == 0 && isxdigit((unsigned char)name[n])) {
+        char *end;
+        unsigned long number = strtoul(name + n, &end, 16);
+        *out = (uint32_t)number;
+        if (!*end && number <= UINT32_MAX && end - name <= (ptrdiff_t)n + 8)
+            return true;
+    }
     return asm_doc_error(doc, start, DIAG_E0350, "a section type");
 }
 

@@ -35,6 +35,11 @@ char *disasm_json(const ElfImage *image, const Target *target, const char *path,
                   size_t *size_bytes);
 
 typedef struct {
+    const char *file;
+    uint32_t line;
+} SourceLine;
+
+typedef struct {
     FILE *out;
     Arena *a;
     const ElfImage *e;
@@ -42,6 +47,8 @@ typedef struct {
     const char *path;
     const Binary *binary; /* positions and tables; NULL if the file cannot be loaded */
     uint32_t nwords, nraw;
+    uint32_t *first_table, *next_table; /* of relocations, of each section */
+    SourceLine **lines;                 /* of each section of code that .debug_line is of */
 } Printer;
 
 /* The whole file, so that it can be assembled again. */

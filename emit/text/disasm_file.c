@@ -441,7 +441,7 @@ static void print_section(File *file, uint32_t i) {
     disasm_print_comment(printer->out, i ? section->name : "(null)");
     fprintf(printer->out, "\t.section\t");
     print_quoted(printer->out, (const uint8_t *)section->name, strlen(section->name));
-    if (!i || !disasm_marks_found_at(printer->e, printer->e->h.e_shstrndx, section->name, header->sh_name))
+    if (!i || !disasm_marks_found_at(&file->marks, printer->e->h.e_shstrndx, section->name, header->sh_name))
         fprintf(printer->out, "\n\t.__section_name\t0x%x", header->sh_name);
     fprintf(printer->out, "\n\t.__section_type\t0x%x\t// %s\n", header->sh_type,
             disasm_section_type(header->sh_type));

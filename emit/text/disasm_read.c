@@ -8,20 +8,15 @@
 #include <string.h>
 
 /* ---- source lines ---- */
-typedef struct {
-    const char *file;
-    uint32_t line;
-} SourceLine;
-
-/* Rows of the line table of one section: row k holds up to the next. */
+/* The line table: row k holds up to the next. */
 typedef struct {
     Printer *p;
     const ElfImage *e;
-    uint32_t table, code; /* sections */
-    SourceLine *lines;    /* of each instruction */
+    uint32_t table;    /* section */
+    SourceLine *lines; /* of each instruction of the code that the rows are of now */
     uint32_t ninsts;
     const char *files[256];
-    bool here; /* the sequence is of `code` */
+    bool here; /* the rows are of code */
     uint64_t start, last;
     SourceLine held;
 } LineTable;
@@ -39,6 +34,18 @@ static void table_file(void *user, uint32_t number, const char *name) {
         table->files[number] = name;
 }
 
+/* What follows is of this section, if it is one of code. */
+static void open_code(LineTable *table, uint32_t code) {
+    const ElfImage *e = table->e;
+    table->here = code < e->sections.n && disasm_is_code(&e->sections.at[code]);
+    if (!table->here)
+        return;
+    table->ninsts = (uint32_t)(e->sections.at[code].h.sh_size / INST_BYTES);
+    if (!table->p->lines[code])
+        table->p->lines[code] = ARENA_ARRAY(table->p->a, SourceLine, table->ninsts + 1);
+    table->lines = table->p->lines[code];
+}
+
 /* The section that the relocation at `at` of the line table leads to. */
 static void table_start(void *user, uint64_t at, uint64_t value) {
     LineTable *table = user;
@@ -46,20 +53,19 @@ static void table_start(void *user, uint64_t at, uint64_t value) {
     table->here = false;
     table->start = table->last = 0;
     table->held = (SourceLine){0};
-    for (uint32_t i = 1; i < e->sections.n; i++) {
+    for (uint32_t i = table->p->first_table[table->table]; i; i = table->p->next_table[i]) {
         const ElfSection *s = &e->sections.at[i];
         bool rela = s->h.sh_type == SHT_RELA;
         uint64_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
         const ElfSection *symbols = s->h.sh_link < e->sections.n ? &e->sections.at[s->h.sh_link] : NULL;
-        if ((!rela && s->h.sh_type != SHT_REL) || s->h.sh_info != table->table || !s->data || !symbols ||
-            !symbols->data)
+        if (!symbols || !symbols->data)
             continue;
         for (uint64_t k = 0; k + each <= s->h.sh_size; k += each) {
             uint64_t symbol = get_u32(s->data + k + 12);
             if (get_u64(s->data + k) != at || (symbol + 1) * sizeof(Elf64_Sym) > symbols->h.sh_size)
                 continue;
             const uint8_t *p = symbols->data + symbol * sizeof(Elf64_Sym);
-            table->here = get_u16(p + 6) == table->code;
+            open_code(table, get_u16(p + 6));
             table->start = get_u64(p + 8) + (rela ? get_u64(s->data + k + 16) : value) - value;
         }
     }
@@ -78,40 +84,53 @@ static void table_row(void *user, uint64_t address, uint32_t file, uint32_t line
     table->held = (SourceLine){name ? name : "?", line};
 }
 
-/* Of the instructions of a section, from .debug_line; NULL if the file has none. */
-static const SourceLine *source_lines(Printer *printer, uint32_t code, uint32_t ninsts) {
+/* Of the instructions of all sections, from .debug_line. */
+static void source_lines(Printer *printer) {
     uint32_t section = elf_image_find(printer->e, ".debug_line");
+    printer->lines = ARENA_ARRAY(printer->a, SourceLine *, printer->e->sections.n);
     if (!section || !printer->e->sections.at[section].data)
-        return NULL;
-    LineTable table = {.p = printer, .e = printer->e, .table = section, .code = code, .ninsts = ninsts};
-    table.lines = ARENA_ARRAY(printer->a, SourceLine, ninsts + 1);
+        return;
+    LineTable table = {.p = printer, .e = printer->e, .table = section};
     LineReader reader = {
         .user = &table, .unit = table_unit, .file = table_file, .set_address = table_start, .row = table_row};
     elf_read_lines(printer->e->sections.at[section].data, printer->e->sections.at[section].h.sh_size,
                    &reader);
-    return table.lines;
 }
 
 /* ---- relocations ---- */
-/* What the instruction at `offset` of the section gets from the loader, or NULL. */
-static const char *relocation(Printer *printer, uint32_t code, uint64_t offset) {
-    for (uint32_t i = 1; i < printer->e->sections.n; i++) {
+/* The tables that relocate each section: printer->first_table, then printer->next_table. */
+static void find_tables(Printer *printer) {
+    uint32_t n = printer->e->sections.n;
+    printer->first_table = ARENA_ARRAY(printer->a, uint32_t, n);
+    printer->next_table = ARENA_ARRAY(printer->a, uint32_t, n);
+    for (uint32_t i = n; i-- > 1;) {
+        const ElfSection *s = &printer->e->sections.at[i];
+        if ((s->h.sh_type != SHT_REL && s->h.sh_type != SHT_RELA) || s->h.sh_info >= n || !s->data)
+            continue;
+        printer->next_table[i] = printer->first_table[s->h.sh_info];
+        printer->first_table[s->h.sh_info] = i;
+    }
+}
+
+/* What each instruction of the section gets from the loader, or NULL; NULL if none gets anything. */
+static const char **relocations(Printer *printer, uint32_t code, uint32_t ninsts) {
+    const char **all = printer->first_table[code] ? ARENA_ARRAY(printer->a, const char *, ninsts) : NULL;
+    for (uint32_t i = printer->first_table[code]; i; i = printer->next_table[i]) {
         const ElfSection *s = &printer->e->sections.at[i];
         bool rela = s->h.sh_type == SHT_RELA;
         uint64_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-        if ((!rela && s->h.sh_type != SHT_REL) || s->h.sh_info != code || !s->data)
-            continue;
         for (uint64_t k = 0; k + each <= s->h.sh_size; k += each) {
-            if (get_u64(s->data + k) != offset)
+            uint64_t offset = get_u64(s->data + k);
+            if (offset % INST_BYTES || offset / INST_BYTES >= ninsts || all[offset / INST_BYTES])
                 continue;
             const char *name = disasm_symbol_name(printer->e, s->h.sh_link, get_u32(s->data + k + 12));
             uint64_t addend = rela ? get_u64(s->data + k + 16) : 0;
-            return addend ? arena_printf(printer->a, "%s + 0x%llx", name ? name : "?",
-                                         (unsigned long long)addend)
-                          : name;
+            all[offset / INST_BYTES] = addend ? arena_printf(printer->a, "%s + 0x%llx", name ? name : "?",
+                                                             (unsigned long long)addend)
+                                              : name;
         }
     }
-    return NULL;
+    return all;
 }
 
 /* ---- code ---- */
@@ -122,6 +141,7 @@ typedef struct {
     const BinFunc *f;
     CodeText text;
     CodeFlow flow;
+    const char **relocs;
     const SourceLine *lines;
     SourceLine last;
     uint32_t last_ptx;
@@ -134,7 +154,7 @@ static const char *shown_name(Printer *printer, const DisasmOptions *opt, const 
 
 static void print_notes(Listing *listing, uint32_t i) {
     FILE *out = listing->p->out;
-    const char *before = "\t// ", *reloc = relocation(listing->p, listing->section, (uint64_t)i * INST_BYTES);
+    const char *before = "\t// ", *reloc = listing->relocs ? listing->relocs[i] : NULL;
     if (listing->opt->live) {
         unsigned n[4];
         disasm_flow_count(&listing->flow, i, n);
@@ -183,7 +203,8 @@ static void open_listing(Listing *listing, Printer *printer, const DisasmOptions
     disasm_flow_of(&listing->flow, printer->a, printer->target, s, listing->f);
     if (opt->live)
         disasm_flow_live(&listing->flow, printer->a);
-    listing->lines = source_lines(printer, section, listing->text.ninsts);
+    listing->relocs = relocations(printer, section, listing->text.ninsts);
+    listing->lines = printer->lines[section];
     printer->nwords += listing->text.ninsts;
 }
 
@@ -267,6 +288,8 @@ static void print_variables(Printer *printer, const DisasmOptions *opt) {
 
 void disasm_print_listing(Printer *printer, const DisasmOptions *opt, uint32_t only) {
     bool graph = opt->form == DISASM_GRAPH;
+    find_tables(printer);
+    source_lines(printer);
     if (graph)
         fputs("digraph code {\nnode [shape=record, fontname=\"monospace\"];\n", printer->out);
     else if (!opt->code_only && !only) {

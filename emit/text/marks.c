@@ -213,20 +213,31 @@ const char *disasm_marks_symbol_text(Marks *marks, uint32_t symtab, uint32_t ind
 const char *disasm_marks_section_text(Marks *marks, uint32_t index) {
     if (!index || index >= marks->e->sections.n || !is_quotable(marks->e->sections.at[index].name))
         return arena_printf(marks->a, "0x%x", index);
-    uint32_t which = 1;
-    for (uint32_t i = 1; i < index; i++)
-        which += strcmp(marks->e->sections.at[i].name, marks->e->sections.at[index].name) == 0;
-    return name_text(marks, "section", marks->e->sections.at[index].name, which);
+    return name_text(marks, "section", marks->e->sections.at[index].name, marks->which_section[index]);
 }
 
 /* ---- symbols ---- */
-bool disasm_marks_found_at(const ElfImage *e, uint32_t table, const char *text, uint64_t offset) {
-    const ElfSection *s = table < e->sections.n ? &e->sections.at[table] : NULL;
-    size_t n = strlen(text) + 1;
-    for (uint64_t at = 0; s && s->data && s->h.sh_type == SHT_STRTAB && at + n <= s->h.sh_size; at++)
-        if (memcmp(s->data + at, text, n) == 0 && (!at || !s->data[at - 1]))
-            return at == offset;
-    return false;
+bool disasm_marks_found_at(Marks *marks, uint32_t table, const char *text, uint64_t offset) {
+    const ElfSection *s = table < marks->e->sections.n ? &marks->e->sections.at[table] : NULL;
+    return s && s->data && s->h.sh_type == SHT_STRTAB &&
+           elf_strings_find(marks->a, &marks->strings[table], s->data, s->h.sh_size, text) == offset;
+}
+
+static void number_sections(Marks *marks) {
+    uint32_t n = marks->e->sections.n;
+    StrTab names = {0};
+    StrMap counts = {0};
+    Arena scratch = {0};
+    marks->which_section = ARENA_ARRAY(marks->a, uint32_t, n + 1);
+    marks->strings = ARENA_ARRAY(marks->a, ElfStrings, n + 1);
+    for (uint32_t i = 1; i < n; i++) {
+        const char *name = marks->e->sections.at[i].name;
+        StrId id = str_intern_z(&names, *name ? name : "\1"); /* the map has no key for "" */
+        marks->which_section[i] = strmap_get(&counts, id) + 1;
+        strmap_put(&counts, &scratch, id, marks->which_section[i]);
+    }
+    arena_free(&scratch);
+    str_free(&names);
 }
 
 static void number_symbols(Marks *marks) {
@@ -244,7 +255,7 @@ static void number_symbols(Marks *marks) {
         const ElfSection *table = &marks->e->sections.at[marks->symtab];
         uint32_t offset = get_u32(table->data + (size_t)i * sizeof(Elf64_Sym));
         /* (one whose name is written as a number has none for the assembler) */
-        if (!name || !*name || !disasm_marks_found_at(marks->e, table->h.sh_link, name, offset))
+        if (!name || !*name || !disasm_marks_found_at(marks, table->h.sh_link, name, offset))
             continue;
         StrId id = str_intern_z(&names, name);
         uint32_t which = strmap_get(&counts, id) + 1;
@@ -381,6 +392,7 @@ static void mark_unknown(Marks *marks) {
 void disasm_marks_collect(Marks *marks, Arena *a, const ElfImage *image, const Target *target) {
     *marks = (Marks){.a = a, .e = image, .target = target};
     marks->as_stated = ARENA_ARRAY(a, bool, image->sections.n + 1);
+    number_sections(marks);
     number_symbols(marks);
     mark_symbols(marks);
     mark_relocs(marks);

@@ -6,6 +6,8 @@
 #define HEDDLE_EMIT_TEXT_MARKS_H
 #include "emit/elf/image.h"
 #include "emit/elf/line_table.h"
+#include "emit/elf/facts.h"
+#include "emit/elf/names.h"
 
 #include "emit/text/asm_text.h"
 
@@ -69,8 +71,12 @@ typedef struct {
     VEC(Listed) listed;     /* ascending */
     VEC(Mark) listed_records;
     bool *as_stated; /* of each section: its records do not follow from its code */
+    ElfImage trial;  /* the image, for asking what would change */
+    FactsRecords records;
     uint32_t symtab, nsymbols;
-    uint32_t *which_symbol; /* the how-manieth of its name; 0 without a name */
+    uint32_t *which_symbol;  /* the how-manieth of its name; 0 without a name */
+    uint32_t *which_section; /* likewise */
+    ElfStrings *strings;     /* of each section that is a string table */
 } Marks;
 
 typedef struct {
@@ -112,7 +118,7 @@ bool disasm_marks_address_at(const Marks *marks, uint32_t section, uint64_t offs
 const Operands *disasm_marks_operand(const Marks *marks, uint32_t section, uint64_t offset);
 bool disasm_marks_operand_text(const Operands *operand, const char *text, char *out, size_t out_bytes);
 /* Is this where the assembler finds the text in a string table: its first occurrence? */
-bool disasm_marks_found_at(const ElfImage *e, uint32_t table, const char *text, uint64_t offset);
+bool disasm_marks_found_at(Marks *marks, uint32_t table, const char *text, uint64_t offset);
 bool disasm_marks_is_word(const char *name);         /* needs no quotes */
 bool disasm_marks_lists_instructions(unsigned code); /* attribute code */
 void disasm_marks_dwarf(Marks *marks);               /* line tables and frames */

@@ -197,10 +197,14 @@ static void compare_facts(CodeMarks *code) {
         elf_facts_add(marks->a, marks->target, (uint64_t[]){get_u64(p), get_u64(p + 8)}, i * INST_BYTES,
                       &facts);
     }
-    ElfImage copy = *marks->e;
-    copy.sections.at = arena_copy(marks->a, copy.sections.at, copy.sections.n * sizeof *copy.sections.at);
-    marks->as_stated[code->section] =
-        !elf_facts_follow(marks->a, &copy, marks->target, code->section, &facts, &change) || change.changed;
+    marks->as_stated[code->section] = !elf_facts_follow(marks->a, &marks->trial, marks->target, code->section,
+                                                        &facts, &marks->records, &change) ||
+                                      change.changed;
+    const char *own =
+        arena_printf(marks->a, ".nv.info.%s", marks->e->sections.at[code->section].name + strlen(".text."));
+    uint32_t touched[] = {code->section, elf_image_find(marks->e, ".nv.info"), elf_image_find(marks->e, own)};
+    for (unsigned i = 0; change.changed && i < 3; i++) /* the next function is asked of the same image */
+        marks->trial.sections.at[touched[i]] = marks->e->sections.at[touched[i]];
 }
 
 static void mark_relocated(CodeMarks *code) {
@@ -243,6 +247,10 @@ static void mark_section(Marks *marks, uint32_t section) {
 }
 
 void disasm_marks_code(Marks *marks) {
+    const ElfImage *image = marks->e;
+    marks->trial = *image;
+    marks->trial.sections.at =
+        arena_copy(marks->a, image->sections.at, image->sections.n * sizeof *image->sections.at);
     for (uint32_t i = 1; i < marks->e->sections.n; i++)
         if (disasm_is_code(&marks->e->sections.at[i]))
             mark_section(marks, i);
