@@ -104,14 +104,14 @@ void arena_release(Arena *arena, ArenaMark m) {
 void arena_free(Arena *arena) { arena_release(arena, (ArenaMark){NULL, 0}); }
 
 void *vec_push_raw(Arena *arena, void *vec, size_t elem_bytes) {
-    VEC(unsigned char) *v = vec; /* every VEC has this layout */
-    if (v->n == v->cap) {
-        unsigned cap = v->cap ? v->cap * 2 : 8;
-        if (cap < v->cap)
+    VEC(unsigned char) *bytes = vec; /* every VEC has this layout */
+    if (bytes->n == bytes->cap) {
+        unsigned cap = bytes->cap ? bytes->cap * 2 : 8;
+        if (cap < bytes->cap)
             scope_give_up(SCOPE_MEMORY, NULL);
-        v->at = arena_grow(arena, v->at, v->cap * elem_bytes, cap * elem_bytes);
-        v->cap = cap;
+        bytes->at = arena_grow(arena, bytes->at, bytes->cap * elem_bytes, cap * elem_bytes);
+        bytes->cap = cap;
     }
-    return memset(v->at + elem_bytes * v->n++, 0,
+    return memset(bytes->at + elem_bytes * bytes->n++, 0,
                   elem_bytes); /* n may have been reset: old bytes are there */
 }

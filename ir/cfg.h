@@ -27,9 +27,9 @@ typedef struct {
 } PostDom;
 PostDom cfg_post_dominators(Arena *a, const Function *f, const Graph *g, uint32_t root);
 /* Does a post-dominate b (a == b included), dead ends left aside? */
-static inline bool postdom_contains(const PostDom *p, uint32_t a, uint32_t b) {
-    return p->region[a] != NO_NODE && p->region[a] == p->region[b] && p->in[a] <= p->in[b] &&
-           p->out[b] <= p->out[a];
+static inline bool postdom_contains(const PostDom *post, uint32_t a, uint32_t b) {
+    return post->region[a] != NO_NODE && post->region[a] == post->region[b] && post->in[a] <= post->in[b] &&
+           post->out[b] <= post->out[a];
 }
 
 /* Split every edge from a block with several successors to one with several predecessors. */

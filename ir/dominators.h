@@ -17,11 +17,11 @@ typedef struct {
 } DomTree;
 DomTree dom_tree(Arena *a, const Graph *graph, GraphDirection direction, uint32_t root);
 /* Does a dominate b (a == b included)? False if one is not in the tree. */
-static inline bool dom_contains(const DomTree *t, uint32_t a, uint32_t b) {
-    return t->in[a] && t->in[b] && t->in[a] <= t->in[b] && t->out[b] <= t->out[a];
+static inline bool dom_contains(const DomTree *tree, uint32_t a, uint32_t b) {
+    return tree->in[a] && tree->in[b] && tree->in[a] <= tree->in[b] && tree->out[b] <= tree->out[a];
 }
 /* The nearest node that dominates both, which are in the tree. */
-uint32_t dom_common(const DomTree *t, uint32_t a, uint32_t b);
+uint32_t dom_common(const DomTree *tree, uint32_t a, uint32_t b);
 /* Dominance frontier of one node, as a bit set over nodes. `graph` is that of the tree. */
-void dom_frontier(const Graph *graph, const DomTree *t, uint32_t node, Bitset *out);
+void dom_frontier(const Graph *graph, const DomTree *tree, uint32_t node, Bitset *out);
 #endif

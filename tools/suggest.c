@@ -41,9 +41,9 @@ void cli_suggest(Suggestion *suggestion, const char *name) {
 
 /* The option that a word with two dashes names, or begins to name; NULL: there is none. */
 static const struct argp_option *named_option(const struct argp_option *all, const char *name, size_t size) {
-    for (const struct argp_option *o = all; o->name; o++)
-        if (strncmp(o->name, name, size) == 0)
-            return o;
+    for (const struct argp_option *option = all; option->name; option++)
+        if (strncmp(option->name, name, size) == 0)
+            return option;
     return NULL;
 }
 
@@ -54,8 +54,9 @@ void cli_reject_unknown(const Command *command, const struct argp_option *all, i
         const char *name = argv[k] + 2;
         size_t size = strcspn(argv[k], "=") - 2;
         if (argv[k][0] == '-' && argv[k][1] && argv[k][1] != '-' && !argv[k][2])
-            for (const struct argp_option *o = all; o->name; o++)
-                k += o->key == argv[k][1] && o->arg && !(o->flags & OPTION_ARG_OPTIONAL) && k + 1 < argc;
+            for (const struct argp_option *option = all; option->name; option++)
+                k += option->key == argv[k][1] && option->arg && !(option->flags & OPTION_ARG_OPTIONAL) &&
+                     k + 1 < argc;
         if (strncmp(argv[k], "--", 2) != 0 || strncmp("help", name, size) == 0 ||
             strncmp("usage", name, size) == 0)
             continue;
@@ -65,8 +66,8 @@ void cli_reject_unknown(const Command *command, const struct argp_option *all, i
             continue;
         }
         Suggestion like = {.typed = name, .size = size};
-        for (const struct argp_option *o = all; o->name; o++)
-            cli_suggest(&like, o->name);
+        for (const struct argp_option *option = all; option->name; option++)
+            cli_suggest(&like, option->name);
         if (!like.best)
             continue;
         fprintf(stderr, "heddle %s: there is no option '--%.*s'; did you mean '--%s'?\n", command->name,

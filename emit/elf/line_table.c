@@ -20,7 +20,7 @@ enum {
 typedef struct {
     const uint8_t *data;
     size_t pos, end; /* of the unit */
-    const LineReader *r;
+    const LineReader *reader;
     LineHeader h;
     uint8_t lengths[256];
     uint64_t address;
@@ -38,179 +38,181 @@ bool elf_uleb(const uint8_t *data, size_t size_bytes, size_t *pos, uint64_t *out
     return false;
 }
 
-static bool uleb(Unit *u, uint64_t *out) { return elf_uleb(u->data, u->end, &u->pos, out); }
+static bool uleb(Unit *lines, uint64_t *out) { return elf_uleb(lines->data, lines->end, &lines->pos, out); }
 
-static bool sleb(Unit *u, int64_t *out) {
+static bool sleb(Unit *lines, int64_t *out) {
     uint64_t v = 0;
-    size_t start = u->pos;
-    if (!uleb(u, &v))
+    size_t start = lines->pos;
+    if (!uleb(lines, &v))
         return false;
-    unsigned bits = (unsigned)(u->pos - start) * 7;
-    bool negative = u->data[u->pos - 1] & 0x40;
+    unsigned bits = (unsigned)(lines->pos - start) * 7;
+    bool negative = lines->data[lines->pos - 1] & 0x40;
     *out = (int64_t)(negative && bits < 64 ? v | ~(uint64_t)0 << bits : v);
     return true;
 }
 
-static bool byte(Unit *u, uint8_t *out) {
-    if (u->pos >= u->end)
+static bool byte(Unit *lines, uint8_t *out) {
+    if (lines->pos >= lines->end)
         return false;
-    *out = u->data[u->pos++];
+    *out = lines->data[lines->pos++];
     return true;
 }
 
-static bool text(Unit *u, const char **out) {
-    const uint8_t *stop = memchr(u->data + u->pos, 0, u->end - u->pos);
-    *out = (const char *)u->data + u->pos;
+static bool text(Unit *lines, const char **out) {
+    const uint8_t *stop = memchr(lines->data + lines->pos, 0, lines->end - lines->pos);
+    *out = (const char *)lines->data + lines->pos;
     if (!stop)
         return false;
-    u->pos = (size_t)(stop - u->data) + 1;
+    lines->pos = (size_t)(stop - lines->data) + 1;
     return true;
 }
 
-static bool file_table(Unit *u) {
+static bool file_table(Unit *lines) {
     const char *name;
     uint64_t unused;
     do
-        if (u->pos >= u->end || !text(u, &name))
+        if (lines->pos >= lines->end || !text(lines, &name))
             return false;
     while (*name); /* directories */
     for (uint32_t number = 1;; number++) {
-        if (u->pos >= u->end || !text(u, &name))
+        if (lines->pos >= lines->end || !text(lines, &name))
             return false;
         if (!*name)
             return true;
-        if (!uleb(u, &unused) || !uleb(u, &unused) || !uleb(u, &unused))
+        if (!uleb(lines, &unused) || !uleb(lines, &unused) || !uleb(lines, &unused))
             return false;
-        if (u->r->file)
-            u->r->file(u->r->user, number, name);
+        if (lines->reader->file)
+            lines->reader->file(lines->reader->user, number, name);
     }
 }
 
-static void advance(Unit *u, size_t at, uint64_t by) {
-    uint64_t from = u->address;
-    u->address += by;
-    if (by && u->r->other_advance)
-        u->r->other_advance(u->r->user, at, from, u->address);
+static void advance(Unit *lines, size_t at, uint64_t by) {
+    uint64_t from = lines->address;
+    lines->address += by;
+    if (by && lines->reader->other_advance)
+        lines->reader->other_advance(lines->reader->user, at, from, lines->address);
 }
 
-static void row(Unit *u) {
-    if (u->r->row)
-        u->r->row(u->r->user, u->address, u->file, u->line);
+static void row(Unit *lines) {
+    if (lines->reader->row)
+        lines->reader->row(lines->reader->user, lines->address, lines->file, lines->line);
 }
 
-static bool extended(Unit *u) {
+static bool extended(Unit *lines) {
     uint64_t size;
     uint8_t code = 0;
-    if (!uleb(u, &size) || !size || size > u->end - u->pos)
+    if (!uleb(lines, &size) || !size || size > lines->end - lines->pos)
         return false;
-    size_t behind = u->pos + size;
-    byte(u, &code);
+    size_t behind = lines->pos + size;
+    byte(lines, &code);
     if (code == LNE_SET_ADDRESS && size == 9) {
-        u->address = get_u64(u->data + u->pos);
-        if (u->r->set_address)
-            u->r->set_address(u->r->user, u->pos, u->address);
+        lines->address = get_u64(lines->data + lines->pos);
+        if (lines->reader->set_address)
+            lines->reader->set_address(lines->reader->user, lines->pos, lines->address);
     } else if (code == LNE_END) {
-        row(u);
-        u->address = 0;
-        u->file = u->line = 1;
+        row(lines);
+        lines->address = 0;
+        lines->file = lines->line = 1;
     }
-    u->pos = behind;
+    lines->pos = behind;
     return true;
 }
 
-static bool advance_pc(Unit *u) {
-    size_t at = u->pos;
-    uint64_t by, from = u->address;
-    if (!uleb(u, &by))
+static bool advance_pc(Unit *lines) {
+    size_t at = lines->pos;
+    uint64_t by, from = lines->address;
+    if (!uleb(lines, &by))
         return false;
-    u->address += by * u->h.min_inst;
-    if (u->r->advance)
-        u->r->advance(u->r->user, at, (unsigned)(u->pos - at), from, u->address);
+    lines->address += by * lines->h.min_inst;
+    if (lines->reader->advance)
+        lines->reader->advance(lines->reader->user, at, (unsigned)(lines->pos - at), from, lines->address);
     return true;
 }
 
-static bool standard(Unit *u, uint8_t code) {
-    size_t at = u->pos - 1;
+static bool standard(Unit *lines, uint8_t code) {
+    size_t at = lines->pos - 1;
     uint64_t v;
     int64_t by;
     switch (code) {
-    case LNS_COPY: row(u); return true;
-    case LNS_ADVANCE_PC: return advance_pc(u);
+    case LNS_COPY: row(lines); return true;
+    case LNS_ADVANCE_PC: return advance_pc(lines);
     case LNS_ADVANCE_LINE:
-        if (!sleb(u, &by))
+        if (!sleb(lines, &by))
             return false;
-        u->line += (uint32_t)by;
+        lines->line += (uint32_t)by;
         return true;
     case LNS_SET_FILE:
-        if (!uleb(u, &v))
+        if (!uleb(lines, &v))
             return false;
-        u->file = (uint32_t)v;
+        lines->file = (uint32_t)v;
         return true;
     case LNS_CONST_ADD_PC:
-        advance(u, at, (uint64_t)((255 - u->h.opcode_base) / u->h.line_range) * u->h.min_inst);
+        advance(lines, at,
+                (uint64_t)((255 - lines->h.opcode_base) / lines->h.line_range) * lines->h.min_inst);
         return true;
     case LNS_FIXED_ADVANCE_PC:
-        if (u->end - u->pos < 2)
+        if (lines->end - lines->pos < 2)
             return false;
-        u->pos += 2;
-        advance(u, at, get_u16(u->data + u->pos - 2));
+        lines->pos += 2;
+        advance(lines, at, get_u16(lines->data + lines->pos - 2));
         return true;
     default:
-        for (unsigned i = 0; i < u->lengths[code]; i++)
-            if (!uleb(u, &v))
+        for (unsigned i = 0; i < lines->lengths[code]; i++)
+            if (!uleb(lines, &v))
                 return false;
         return true;
     }
 }
 
-static void special(Unit *u, size_t at, uint8_t code) {
-    unsigned adjusted = (unsigned)code - u->h.opcode_base;
-    int line = u->h.line_base + (int)(adjusted % u->h.line_range);
-    uint64_t from = u->address;
-    u->address += (uint64_t)(adjusted / u->h.line_range) * u->h.min_inst;
-    u->line += (uint32_t)line;
-    if (u->address != from && u->r->special)
-        u->r->special(u->r->user, at, &u->h, line, from, u->address);
-    row(u);
+static void special(Unit *lines, size_t at, uint8_t code) {
+    unsigned adjusted = (unsigned)code - lines->h.opcode_base;
+    int line = lines->h.line_base + (int)(adjusted % lines->h.line_range);
+    uint64_t from = lines->address;
+    lines->address += (uint64_t)(adjusted / lines->h.line_range) * lines->h.min_inst;
+    lines->line += (uint32_t)line;
+    if (lines->address != from && lines->reader->special)
+        lines->reader->special(lines->reader->user, at, &lines->h, line, from, lines->address);
+    row(lines);
 }
 
-static bool program(Unit *u) {
-    u->file = u->line = 1;
-    while (u->pos < u->end) {
-        size_t at = u->pos;
-        uint8_t code = u->data[u->pos++];
-        if (code >= u->h.opcode_base) {
-            special(u, at, code);
-        } else if (!(code ? standard(u, code) : extended(u)))
+static bool program(Unit *lines) {
+    lines->file = lines->line = 1;
+    while (lines->pos < lines->end) {
+        size_t at = lines->pos;
+        uint8_t code = lines->data[lines->pos++];
+        if (code >= lines->h.opcode_base) {
+            special(lines, at, code);
+        } else if (!(code ? standard(lines, code) : extended(lines)))
             return false;
     }
     return true;
 }
 
 static bool unit(const uint8_t *data, size_t *pos, size_t size_bytes, const LineReader *reader) {
-    Unit u = {.data = data, .pos = *pos + 4, .r = reader};
+    Unit lines = {.data = data, .pos = *pos + 4, .reader = reader};
     uint8_t unused;
-    if (size_bytes - *pos < 10 || get_u32(data + *pos) > size_bytes - u.pos || get_u32(data + *pos) < 10)
+    if (size_bytes - *pos < 10 || get_u32(data + *pos) > size_bytes - lines.pos || get_u32(data + *pos) < 10)
         return false;
-    u.end = u.pos + get_u32(data + *pos);
+    lines.end = lines.pos + get_u32(data + *pos);
     if (reader->unit)
-        reader->unit(reader->user, u.pos, u.end - u.pos);
-    uint16_t version = get_u16(data + u.pos);
-    uint32_t header = get_u32(data + u.pos + 2);
-    u.pos += 6;
-    size_t start = u.pos + header;
-    if (version < 2 || version > 4 || header > u.end - u.pos || !byte(&u, &u.h.min_inst) ||
-        (version == 4 && !byte(&u, &unused)) || !byte(&u, &unused) || !byte(&u, (uint8_t *)&u.h.line_base) ||
-        !byte(&u, &u.h.line_range) || !byte(&u, &u.h.opcode_base) || !u.h.line_range || !u.h.opcode_base)
+        reader->unit(reader->user, lines.pos, lines.end - lines.pos);
+    uint16_t version = get_u16(data + lines.pos);
+    uint32_t header = get_u32(data + lines.pos + 2);
+    lines.pos += 6;
+    size_t start = lines.pos + header;
+    if (version < 2 || version > 4 || header > lines.end - lines.pos || !byte(&lines, &lines.h.min_inst) ||
+        (version == 4 && !byte(&lines, &unused)) || !byte(&lines, &unused) ||
+        !byte(&lines, (uint8_t *)&lines.h.line_base) || !byte(&lines, &lines.h.line_range) ||
+        !byte(&lines, &lines.h.opcode_base) || !lines.h.line_range || !lines.h.opcode_base)
         return false;
-    for (unsigned i = 1; i < u.h.opcode_base; i++)
-        if (!byte(&u, &u.lengths[i]))
+    for (unsigned i = 1; i < lines.h.opcode_base; i++)
+        if (!byte(&lines, &lines.lengths[i]))
             return false;
-    if (!file_table(&u) || u.pos > start)
+    if (!file_table(&lines) || lines.pos > start)
         return false;
-    u.pos = start;
-    *pos = u.end;
-    return program(&u);
+    lines.pos = start;
+    *pos = lines.end;
+    return program(&lines);
 }
 
 bool elf_read_lines(const uint8_t *data, size_t size_bytes, const LineReader *reader) {
