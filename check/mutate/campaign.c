@@ -27,10 +27,10 @@ typedef struct { /* of one run of a plan */
 } Outcome;
 
 typedef struct {
-    const MutSubject *s;
+    const MutSubject *subject;
     const CampaignOptions *opt;
-    CampaignReport *r;
-    Mutator *m;
+    CampaignReport *report;
+    Mutator *mutator;
     Outcome plain[NPOLICIES], checked[NCHECKED], control[NCHECKED];
     bool have_plain[NPOLICIES], have_checked[NCHECKED], have_control[NCHECKED];
     uint64_t *ptx_hash; /* by input that validate runs */
@@ -80,7 +80,7 @@ static Outcome run_plan(Trial *trial, Plan *plan, const Binary *b, const Machine
                 if (res.findings[i].kind != MF_BSYNC_HOPS && res.findings[i].kind != MF_UNDEFINED)
                     out.findings |= 1u << res.findings[i].kind;
             machine_result_free(&res);
-            trial->r->runs++;
+            trial->report->runs++;
         }
     if (mem) {
         out.hash = hash_memory(plan, mem);
@@ -93,11 +93,11 @@ static Outcome run_plan(Trial *trial, Plan *plan, const Binary *b, const Machine
 /* Compare with the original in one configuration; *base is its outcome, found once. */
 static bool differs(Trial *trial, const Binary *b, unsigned input, MachineOptions o, Outcome *base,
                     bool *have, const char *how, char why[200]) {
-    Plan *p = trial->s->inputs[input % trial->s->ninputs];
+    Plan *p = trial->subject->inputs[input % trial->subject->ninputs];
     if (!*have) {
         MachineOptions first = o;
         first.max_issues = ORIGINAL_BUDGET;
-        *base = run_plan(trial, p, trial->m->bin, &first);
+        *base = run_plan(trial, p, trial->mutator->bin, &first);
         *have = true;
     }
     if (!base->ran || base->trap != TRAP_NONE)
@@ -133,7 +133,7 @@ static bool behaves_differently(Trial *trial, const Binary *b, MutGroup group, c
     for (unsigned n = 0; n < NPOLICIES && group != MUT_CONTROL; n++) {
         MachineOptions o = {0};
         policy(n, &o);
-        snprintf(how, sizeof how, "policy %u, input %u", n, n % trial->s->ninputs);
+        snprintf(how, sizeof how, "policy %u, input %u", n, n % trial->subject->ninputs);
         if (differs(trial, b, n, o, &trial->plain[n], &trial->have_plain[n], how, why))
             return true;
     }
@@ -184,18 +184,20 @@ static bool model_objects(const Trial *trial, const BinFlow *g) {
     return false;
 }
 
-static unsigned validated(const Trial *trial) { return trial->s->nvalidated ? trial->s->nvalidated : 1; }
+static unsigned validated(const Trial *trial) {
+    return trial->subject->nvalidated ? trial->subject->nvalidated : 1;
+}
 
 static bool ptx_hash(Trial *trial, unsigned input) {
-    Plan *plan = trial->s->inputs[input];
+    Plan *plan = trial->subject->inputs[input];
     Diags quiet = {0};
     SimMemory *mem = plan_memory(plan, &quiet);
-    bool good = mem && interp_place_variables(trial->s->ptx, mem, &quiet);
+    bool good = mem && interp_place_variables(trial->subject->ptx, mem, &quiet);
     for (uint32_t l = 0; good && l < plan->launches.n; l++)
         for (uint32_t k = 0; good && k < plan->launches.at[l].repeat; k++) {
             PtxRunOptions o = {.budget = 200000000};
             PtxRunResult res = {0};
-            good = diff_run_ptx(plan, &plan->launches.at[l], trial->s->ptx, mem, &o, &res, &quiet) &&
+            good = diff_run_ptx(plan, &plan->launches.at[l], trial->subject->ptx, mem, &o, &res, &quiet) &&
                    res.trap.kind == TRAP_NONE;
         }
     if (good)
@@ -207,7 +209,8 @@ static bool ptx_hash(Trial *trial, unsigned input) {
 
 /* What `heddle validate` would say of a launch: one run under the default policy against the PTX. */
 static bool launch_objects(Trial *trial, const Binary *b, unsigned input) {
-    Outcome x = run_plan(trial, trial->s->inputs[input], b, &(MachineOptions){.max_issues = ORIGINAL_BUDGET});
+    Outcome x =
+        run_plan(trial, trial->subject->inputs[input], b, &(MachineOptions){.max_issues = ORIGINAL_BUDGET});
     return !x.ran || x.trap != TRAP_NONE || x.hash != trial->ptx_hash[input];
 }
 
@@ -220,15 +223,15 @@ static bool validate_objects(Trial *trial, const Binary *b) {
 
 /* A mutant is rejected if a region is refuted, or not proved any more that was proved before. */
 static bool prove_objects(Trial *trial, const Binary *b, MutSite site, MutCount *count) {
-    if (!trial->opt->prove || !trial->s->ptx)
+    if (!trial->opt->prove || !trial->subject->ptx)
         return false;
-    uint64_t address = bin_address(trial->m->flow, site.inst);
-    const BinFunc *f = binary_func_at(trial->m->bin, address);
+    uint64_t address = bin_address(trial->mutator->flow, site.inst);
+    const BinFunc *f = binary_func_at(trial->mutator->bin, address);
     MutProof before, after;
-    trial->opt->prove(trial->opt->user, trial->s->ptx, trial->m->bin, f ? f->name : "",
+    trial->opt->prove(trial->opt->user, trial->subject->ptx, trial->mutator->bin, f ? f->name : "",
                       f ? address - f->address : 0, &before);
-    trial->opt->prove(trial->opt->user, trial->s->ptx, b, f ? f->name : "", f ? address - f->address : 0,
-                      &after);
+    trial->opt->prove(trial->opt->user, trial->subject->ptx, b, f ? f->name : "",
+                      f ? address - f->address : 0, &after);
     bool objects = after.refuted > before.refuted || after.proved < before.proved;
     count->provable += before.covers;
     count->provable_killed += before.covers && objects;
@@ -255,14 +258,14 @@ static bool judged_ok(MutGroup g, const bool *killed, bool proved) {
 }
 
 static void judge(Trial *trial, MutSite site, uint32_t number) {
-    CampaignReport *report = trial->r;
+    CampaignReport *report = trial->report;
     MutCount *count = &report->count[site.cls];
     MutGroup group = mutate_class(site.cls)->group;
     Diags quiet = {0};
     char why[200] = "";
-    if (!mutate_apply(trial->m, site, trial->image))
+    if (!mutate_apply(trial->mutator, site, trial->image))
         return;
-    Binary *b = binary_read(trial->s->name, trial->image, trial->m->image_bytes, &quiet);
+    Binary *b = binary_read(trial->subject->name, trial->image, trial->mutator->image_bytes, &quiet);
     count->mutants++;
     if (!b || !behaves_differently(trial, b, group, why)) {
         binary_free(b);
@@ -281,12 +284,12 @@ static void judge(Trial *trial, MutSite site, uint32_t number) {
         count->killed[k] += killed[k];
     if (!judged_ok(group, killed, trial->opt->prove != NULL)) {
         char text[256];
-        MutSurvivor s = {.subject = arena_printf(&report->arena, "%s", trial->s->name),
-                         .site =
-                             arena_printf(&report->arena, "%s", mutate_text(trial->m, site, number, text)),
-                         .truth = arena_printf(&report->arena, "%s", why),
-                         .reason = reason(trial, site.cls),
-                         .cls = site.cls};
+        MutSurvivor s = {
+            .subject = arena_printf(&report->arena, "%s", trial->subject->name),
+            .site = arena_printf(&report->arena, "%s", mutate_text(trial->mutator, site, number, text)),
+            .truth = arena_printf(&report->arena, "%s", why),
+            .reason = reason(trial, site.cls),
+            .cls = site.cls};
         memcpy(s.killed, killed, sizeof killed);
         VEC_ADD(&report->arena, &report->survivors, s);
     }
@@ -300,40 +303,42 @@ static uint64_t mix(uint64_t z) { return rng_next(&z); }
 
 /* `want` of the sites, at random but always the same. */
 static void judge_class(Trial *trial, MutClass c, uint64_t want) {
-    uint32_t n = trial->m->sites[c].n;
+    uint32_t n = trial->mutator->sites[c].n;
     uint32_t *order = malloc((n + 1u) * sizeof *order);
     if (!order)
         abort();
     for (uint32_t i = 0; i < n; i++)
         order[i] = i;
-    uint64_t state = mix(trial->opt->seed ^ mix(c) ^ XXH3_64bits(trial->s->name, strlen(trial->s->name)));
+    uint64_t state =
+        mix(trial->opt->seed ^ mix(c) ^ XXH3_64bits(trial->subject->name, strlen(trial->subject->name)));
     for (uint32_t i = 0; i < n && i < want; i++) {
         state = mix(state);
         uint32_t k = i + (uint32_t)(state % (n - i)), x = order[i];
         order[i] = order[k];
         order[k] = x;
-        judge(trial, trial->m->sites[c].at[order[i]], order[i]);
+        judge(trial, trial->mutator->sites[c].at[order[i]], order[i]);
     }
     free(order);
 }
 
 static void start_trial(Trial *trial) {
     bool converge = false;
-    check_binary(trial->m->flow, &(BinCheckOptions){0}, &trial->base);
+    check_binary(trial->mutator->flow, &(BinCheckOptions){0}, &trial->base);
     trial->ptx_hash = calloc(validated(trial), sizeof *trial->ptx_hash);
     trial->have_ptx = calloc(validated(trial), sizeof *trial->have_ptx);
     if (!trial->ptx_hash || !trial->have_ptx)
         abort();
     for (unsigned i = 0; i < validated(trial);
          i++) /* a launch that finds fault with the original judges none */
-        trial->have_ptx[i] = trial->s->ptx && ptx_hash(trial, i) && !launch_objects(trial, trial->m->bin, i);
+        trial->have_ptx[i] =
+            trial->subject->ptx && ptx_hash(trial, i) && !launch_objects(trial, trial->mutator->bin, i);
     for (unsigned c = 0; c < MUT_CLASSES; c++)
-        converge |= trial->opt->classes[c] && trial->m->sites[c].n &&
+        converge |= trial->opt->classes[c] && trial->mutator->sites[c].n &&
                     mutate_class((MutClass)c)->group == MUT_RECONVERGENCE;
     for (unsigned n = 0; n < NMODEL && converge; n++)
-        trial->stuck |= trial->model_base[n] = model_finds(trial, trial->m->flow, n);
-    trial->r->stuck_subjects += trial->stuck;
-    trial->image = malloc(trial->m->image_bytes + 1);
+        trial->stuck |= trial->model_base[n] = model_finds(trial, trial->mutator->flow, n);
+    trial->report->stuck_subjects += trial->stuck;
+    trial->image = malloc(trial->mutator->image_bytes + 1);
     if (!trial->image)
         abort();
 }
@@ -347,15 +352,15 @@ bool mutate_campaign_run(const MutSubject *subjects, unsigned n, const CampaignO
         Trial *trial = calloc(1, sizeof *trial);
         if (!trial)
             abort();
-        *trial = (Trial){.s = &subjects[i], .opt = opt, .r = report};
-        trial->m = mutate_new(subjects[i].name, subjects[i].image, subjects[i].image_bytes, d);
-        good = trial->m != NULL;
+        *trial = (Trial){.subject = &subjects[i], .opt = opt, .report = report};
+        trial->mutator = mutate_new(subjects[i].name, subjects[i].image, subjects[i].image_bytes, d);
+        good = trial->mutator != NULL;
         if (good) {
             start_trial(trial);
             report->subjects++;
             for (unsigned c = 0; c < MUT_CLASSES; c++) {
                 MutCount *mut_count = &report->count[c];
-                mut_count->sites += trial->m->sites[c].n;
+                mut_count->sites += trial->mutator->sites[c].n;
                 uint64_t left = opt->count > mut_count->mutants ? opt->count - mut_count->mutants : 0;
                 if (opt->classes[c])
                     judge_class(trial, (MutClass)c,
@@ -366,7 +371,7 @@ bool mutate_campaign_run(const MutSubject *subjects, unsigned n, const CampaignO
         free(trial->image);
         free(trial->ptx_hash);
         free(trial->have_ptx);
-        mutate_free(trial->m);
+        mutate_free(trial->mutator);
         free(trial);
         if (opt->progress)
             opt->progress(opt->user, subjects[i].name, i + 1, n);

@@ -47,7 +47,7 @@ typedef struct {           /* of each procedure */
 /* ---- joins ---- */
 
 static bool is_sync_of(const Checker *checker, uint32_t i, unsigned reg, uint32_t func) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     return i < flow->bin->ncode && flow->block_of[i] != NONE &&
            flow->blocks[flow->block_of[i]].func == func && flow->decoded[i] &&
            bin_kind(&flow->insts[i]) == BK_BSYNC && bin_barrier(&flow->insts[i]) == reg;
@@ -61,8 +61,8 @@ static uint32_t find_sync(const Checker *checker, uint32_t target, unsigned reg,
 }
 
 static uint32_t join_of(Barriers *barriers, uint32_t bssy) {
-    unsigned reg = bin_barrier(&barriers->checker->g->insts[bssy]);
-    uint32_t target = bin_target(barriers->checker->g, bssy);
+    unsigned reg = bin_barrier(&barriers->checker->flow->insts[bssy]);
+    uint32_t target = bin_target(barriers->checker->flow, bssy);
     for (uint32_t k = 0; k < barriers->joins.n; k++)
         if (barriers->joins.at[k].reg == reg && barriers->joins.at[k].target == target)
             return k;
@@ -124,7 +124,7 @@ static bool is_saving(const MachInst *bmov) {
 }
 
 static void transfer(Barriers *barriers, State *state, uint32_t i) {
-    const MachInst *m = &barriers->checker->g->insts[i];
+    const MachInst *m = &barriers->checker->flow->insts[i];
     bool always = bin_guard(m) == BG_ALWAYS;
     unsigned reg;
     forget_predicates(state, m);
@@ -165,7 +165,7 @@ static void transfer(Barriers *barriers, State *state, uint32_t i) {
 
 /* Lanes that take this edge and are known to have left some registers. */
 static void leave_on_edge(Barriers *barriers, State *state, uint32_t last, BinEdgeKind kind) {
-    const MachInst *m = &barriers->checker->g->insts[last];
+    const MachInst *m = &barriers->checker->flow->insts[last];
     BinKind k = bin_kind(m);
     Literals taken = guards(m), passed = 0;
     if ((k != BK_BRANCH && k != BK_EXIT && k != BK_RET) || !taken)
@@ -212,7 +212,7 @@ static State new_state(Barriers *barriers) {
 }
 
 static void solve(Barriers *barriers) {
-    const BinFlow *flow = barriers->checker->g;
+    const BinFlow *flow = barriers->checker->flow;
     for (uint32_t n = 0; n < barriers->proc->nrpo; n++)
         FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i)
             if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSSY)
@@ -247,7 +247,7 @@ static void solve(Barriers *barriers) {
 /* Blocks from which a block in `set` is reached; walking back stops at blocks in `stop` (whose members may be
  * in set). */
 static void grow_back(Barriers *barriers, Bitset *set, const Bitset *stop) {
-    const BinFlow *flow = barriers->checker->g;
+    const BinFlow *flow = barriers->checker->flow;
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t n = barriers->proc->nrpo; n-- > 0;) {
@@ -299,7 +299,7 @@ static void at_end(Barriers *b, State *state, const BinBlock *blk) {
 /* of the joins that are pending at a BSYNC one is its own. Notes what is pending for their order. */
 static void own_joins(Barriers *barriers, const State *state, uint32_t i) {
     Checker *checker = barriers->checker;
-    unsigned reg = bin_barrier(&checker->g->insts[i]);
+    unsigned reg = bin_barrier(&checker->flow->insts[i]);
     bool any = false;
     BS_EACH(j, &state->pend) {
         Join *join = &barriers->joins.at[j];
@@ -317,7 +317,7 @@ static void own_joins(Barriers *barriers, const State *state, uint32_t i) {
 }
 
 static void at_bsync(Barriers *barriers, const State *state, uint32_t i, Summary *sum) {
-    unsigned reg = bin_barrier(&barriers->checker->g->insts[i]);
+    unsigned reg = bin_barrier(&barriers->checker->flow->insts[i]);
     uint16_t regs = regs_of(barriers, &state->pend), all = regs | sum->inherited;
     own_joins(barriers, state, i);
     for (unsigned p = 0; p < NUM_B; p++)
@@ -347,14 +347,14 @@ static void at_bssy(Barriers *barriers, const State *state, uint32_t i) {
 }
 
 static void at_bmov(Checker *checker, uint32_t i, const Summary *sum) {
-    unsigned reg = bin_barrier(&checker->g->insts[i]);
+    unsigned reg = bin_barrier(&checker->flow->insts[i]);
     if (checker->native ? !(sum->saves >> reg & 1) : !checker->converged[i])
         check_report(checker, CR_R15, i, NONE, "BMOV to B%u can resurrect departed lanes", reg);
 }
 
 static void walk_rules(Barriers *barriers, Summary *sum) {
     Checker *checker = barriers->checker;
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     State now = new_state(barriers);
     for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
         const State *in = &barriers->in[barriers->proc->rpo[n] - barriers->base];
@@ -387,7 +387,8 @@ typedef struct { /* for each join the blocks where it may be pending, and a walk
 
 static Pending pending_blocks(Barriers *barriers) {
     Arena *a = &barriers->checker->a;
-    uint32_t nblocks = barriers->checker->g->funcs[barriers->proc->func].nblocks, njoins = barriers->joins.n;
+    uint32_t nblocks = barriers->checker->flow->funcs[barriers->proc->func].nblocks,
+             njoins = barriers->joins.n;
     Pending pending = {.first = ARENA_ARRAY(a, uint32_t, njoins + 2)};
     for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
         const State *in = &barriers->in[barriers->proc->rpo[n] - barriers->base];
@@ -412,7 +413,7 @@ static Pending pending_blocks(Barriers *barriers) {
 /* Does every block where the join may be pending lead to its BSYNC, through such blocks alone? Then no edge
  * leaves its region with it pending, and `leaving` has nothing to look for. */
 static bool all_come(Barriers *barriers, const Pending *pending, uint32_t j) {
-    const BinFlow *flow = barriers->checker->g;
+    const BinFlow *flow = barriers->checker->flow;
     const Join *join = &barriers->joins.at[j];
     uint32_t from = pending->first[j], to = pending->first[j + 1], top = 0, come = 0;
     if (join->sync == NONE || !same_sync(barriers, join->sync, join))
@@ -442,7 +443,7 @@ static bool all_come(Barriers *barriers, const Pending *pending, uint32_t j) {
 /* for endless loops, of one join. `ends`: blocks with a way out of the function or to EXIT. */
 static void leaving(Barriers *barriers, uint32_t j, const Bitset *ends) {
     const Checker *checker = barriers->checker;
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const Join *join = &barriers->joins.at[j];
     ArenaMark mark = arena_mark(&barriers->checker->a);
     uint32_t nblocks = flow->funcs[barriers->proc->func].nblocks;
@@ -501,7 +502,7 @@ static void leaving(Barriers *barriers, uint32_t j, const Bitset *ends) {
 
 /* Blocks from which a path comes to a BSYNC of the register, or to where nothing is known. */
 static Bitset synchronising(Barriers *barriers, unsigned reg) {
-    const BinFlow *flow = barriers->checker->g;
+    const BinFlow *flow = barriers->checker->flow;
     Bitset meets = bs_new(&barriers->checker->a, flow->funcs[barriers->proc->func].nblocks);
     for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
         const BinBlock *blk = &flow->blocks[barriers->proc->rpo[n]];
@@ -517,7 +518,7 @@ static Bitset synchronising(Barriers *barriers, unsigned reg) {
 
 /* What a path meets behind a word that is not decoded, or an unknown branch, is not known. */
 static void synchronised(Barriers *barriers) {
-    const BinFlow *flow = barriers->checker->g;
+    const BinFlow *flow = barriers->checker->flow;
     Bitset meets[NUM_B] = {{NULL, 0}};
     for (uint32_t j = 0; j < barriers->joins.n; j++) {
         const Join *join = &barriers->joins.at[j];
@@ -537,7 +538,7 @@ static void synchronised(Barriers *barriers) {
 
 /* lanes that are counted run in circles for ever. */
 static void endless(Barriers *barriers, const Bitset *ends) {
-    const BinFlow *flow = barriers->checker->g;
+    const BinFlow *flow = barriers->checker->flow;
     for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
         uint32_t k = barriers->proc->rpo[n] - barriers->base;
         if (bs_has(ends, k) || !barriers->in[k].reached || bs_empty(&barriers->in[k].pend))
@@ -614,7 +615,7 @@ static void order_of_joins(Barriers *barriers) {
 }
 
 static void check_proc(Checker *checker, const Proc *proc, Summary *sum, Barriers *barriers) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     walk_rules(barriers, sum);
     if (!barriers->joins.n)
         return;
@@ -636,7 +637,7 @@ static void check_proc(Checker *checker, const Proc *proc, Summary *sum, Barrier
 /* ---- between procedures ---- */
 
 static void summarise(Checker *checker, const Proc *p, Summary *summary) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     for (uint32_t n = 0; n < p->nrpo; n++)
         FOR_BIN_INSTS(&flow->blocks[p->rpo[n]], i) {
             if (!flow->decoded[i])
@@ -652,7 +653,7 @@ static void summarise(Checker *checker, const Proc *p, Summary *summary) {
 }
 
 static uint16_t regs_at(Barriers *barriers, uint32_t inst) {
-    const BinFlow *flow = barriers->checker->g;
+    const BinFlow *flow = barriers->checker->flow;
     uint32_t block = flow->block_of[inst];
     State now = new_state(barriers);
     copy_state(&now, &barriers->in[block - barriers->base]);
@@ -698,9 +699,10 @@ static void callee_above(Checker *checker, const Summary *sum, const Site *site)
         else if (checker->native)
             continue;
         if (used <= highest)
-            check_report(checker, CR_R16, site->inst, NONE, "callee %s uses B%u, caller still pending in B%u",
-                         check_at(checker, checker->g->blocks[checker->procs[to.proc[t]].entry_block].first),
-                         used, highest);
+            check_report(
+                checker, CR_R16, site->inst, NONE, "callee %s uses B%u, caller still pending in B%u",
+                check_at(checker, checker->flow->blocks[checker->procs[to.proc[t]].entry_block].first), used,
+                highest);
     }
 }
 
@@ -757,7 +759,7 @@ static void order_of_kernel(Checker *checker, const Summary *sum, uint32_t root)
 }
 
 void check_barriers(Checker *checker) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     checker->pend = ARENA_ARRAY(&checker->a, uint16_t, flow->bin->ncode + 1);
     checker->inherited = ARENA_ARRAY(&checker->a, uint16_t, flow->bin->ncode + 1);
     Summary *sum = ARENA_ARRAY(&checker->a, Summary, checker->nprocs + 1);

@@ -64,14 +64,14 @@ bool check_wants(const Checker *checker, CheckRule r) {
 
 const char *check_at(Checker *checker, uint32_t inst) {
     char text[160];
-    return arena_printf(checker->arena, "%s", bin_where(checker->g, inst, text));
+    return arena_printf(checker->arena, "%s", bin_where(checker->flow, inst, text));
 }
 
 static uint32_t last_of(const BinBlock *b) { return b->first + b->ninsts - 1; }
 
 /* Blocks on a shortest way from the end of `from` to the start of `to`, both excluded; *n of them. */
 static uint32_t *block_path(Checker *checker, uint32_t from, uint32_t to, uint32_t *n) {
-    const BinFlow *bin_flow = checker->g;
+    const BinFlow *bin_flow = checker->flow;
     const BinFuncFlow *flow = &bin_flow->funcs[bin_flow->blocks[from].func];
     uint32_t *came = ARENA_ARRAY(&checker->a, uint32_t, flow->nblocks),
              *queue = ARENA_ARRAY(&checker->a, uint32_t, flow->nblocks + 1);
@@ -105,7 +105,7 @@ static uint32_t *block_path(Checker *checker, uint32_t from, uint32_t to, uint32
 }
 
 static const uint32_t *make_path(Checker *checker, uint32_t from, uint32_t to, uint32_t *n) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     VEC(uint32_t) path = {0};
     if (from != NONE) {
         uint32_t a = flow->block_of[from], b = flow->block_of[to], count = 0;
@@ -133,7 +133,7 @@ static const uint32_t *make_path(Checker *checker, uint32_t from, uint32_t to, u
 
 static void add_finding(Checker *checker, CheckRule r, uint32_t inst, const uint32_t *path, uint32_t n,
                         const char *text) {
-    const BinFunc *f = binary_func_at(checker->g->bin, bin_address(checker->g, inst));
+    const BinFunc *f = binary_func_at(checker->flow->bin, bin_address(checker->flow, inst));
     BinFinding x = {.rule = r,
                     .severity = check_rule_severity(r, checker->native),
                     .inst = inst,
@@ -142,8 +142,8 @@ static void add_finding(Checker *checker, CheckRule r, uint32_t inst, const uint
                     .text = text,
                     .func = NONE};
     if (f) {
-        x.func = (uint32_t)(f - checker->g->bin->funcs);
-        x.ptx_line = f->locs ? f->locs[inst - checker->g->funcs[x.func].first_inst].ptx_line : 0;
+        x.func = (uint32_t)(f - checker->flow->bin->funcs);
+        x.ptx_line = f->locs ? f->locs[inst - checker->flow->funcs[x.func].first_inst].ptx_line : 0;
     }
     VEC_ADD(checker->arena, &checker->findings, x);
 }
@@ -202,7 +202,7 @@ static int by_place(const void *a, const void *b) {
 /* ---- procedures ---- */
 
 static void add_proc(Checker *checker, uint32_t func, uint32_t block) {
-    const BinFlow *bin_flow = checker->g;
+    const BinFlow *bin_flow = checker->flow;
     const BinFuncFlow *flow = &bin_flow->funcs[func];
     Proc *proc = &checker->procs[checker->nprocs];
     *proc = (Proc){.func = func,
@@ -216,7 +216,7 @@ static void add_proc(Checker *checker, uint32_t func, uint32_t block) {
 }
 
 static void make_procs(Checker *checker) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     uint32_t n = flow->bin->nfuncs;
     for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
         n += flow->funcs[f].nentries;
@@ -233,14 +233,15 @@ static void make_procs(Checker *checker) {
 
 /* Functions whose address is used as a value. */
 static void find_address_taken(Checker *checker) {
-    const Binary *binary = checker->g->bin;
+    const Binary *binary = checker->flow->bin;
     bool *taken = ARENA_ARRAY(&checker->a, bool, binary->nfuncs + 1);
     uint32_t *list = ARENA_ARRAY(&checker->a, uint32_t, binary->nfuncs + 1), n = 0;
     for (uint32_t k = 0; k < binary->nfixups; k++)
         if (binary->fixups[k].to == BIN_TO_FUNC && binary->fixups[k].target < binary->nfuncs)
             taken[binary->fixups[k].target] = true;
     for (uint32_t f = 0; f < binary->nfuncs; f++) {
-        uint32_t p = checker->g->funcs[f].ninsts ? checker->proc_at[checker->g->funcs[f].first_inst] : NONE;
+        uint32_t p =
+            checker->flow->funcs[f].ninsts ? checker->proc_at[checker->flow->funcs[f].first_inst] : NONE;
         if (taken[f] && p != NONE)
             list[n++] = p;
     }
@@ -249,26 +250,27 @@ static void find_address_taken(Checker *checker) {
 }
 
 BinKind check_kind(const Checker *checker, uint32_t inst) {
-    BinKind k = bin_kind(&checker->g->insts[inst]);
-    uint32_t t = k == BK_CALL ? bin_target(checker->g, inst) : NONE, b = checker->g->block_of[inst];
-    bool inside = t != NONE && checker->g->block_of[t] != NONE &&
-                  checker->g->blocks[checker->g->block_of[t]].func == checker->g->blocks[b].func;
+    BinKind k = bin_kind(&checker->flow->insts[inst]);
+    uint32_t t = k == BK_CALL ? bin_target(checker->flow, inst) : NONE, b = checker->flow->block_of[inst];
+    bool inside = t != NONE && checker->flow->block_of[t] != NONE &&
+                  checker->flow->blocks[checker->flow->block_of[t]].func == checker->flow->blocks[b].func;
     return inside && checker->proc_at[t] == NONE ? BK_BRANCH : k;
 }
 
 bool check_is_call(const Checker *checker, uint32_t inst) {
-    const MachInst *m = &checker->g->insts[inst];
+    const MachInst *m = &checker->flow->insts[inst];
     if (check_kind(checker, inst) == BK_CALL)
         return bin_guard(m) != BG_NEVER;
     if (bin_kind(m) != BK_BRANCH || bin_guard(m) == BG_NEVER)
         return false;
-    uint32_t t = bin_target(checker->g, inst), b = t == NONE ? NONE : checker->g->block_of[t];
-    return b != NONE && checker->g->blocks[b].func != checker->g->blocks[checker->g->block_of[inst]].func &&
+    uint32_t t = bin_target(checker->flow, inst), b = t == NONE ? NONE : checker->flow->block_of[t];
+    return b != NONE &&
+           checker->flow->blocks[b].func != checker->flow->blocks[checker->flow->block_of[inst]].func &&
            checker->proc_at[t] != NONE;
 }
 
 Callees check_callees(const Checker *checker, uint32_t inst) {
-    uint32_t t = bin_target(checker->g, inst);
+    uint32_t t = bin_target(checker->flow, inst);
     if (t != NONE)
         return checker->proc_at[t] != NONE ? (Callees){&checker->proc_at[t], 1} : (Callees){NULL, 0};
     return (Callees){checker->address_taken, checker->naddress_taken};
@@ -276,7 +278,7 @@ Callees check_callees(const Checker *checker, uint32_t inst) {
 
 /* Who calls whom. */
 static void order_procs(Checker *checker) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     uint32_t n = checker->nprocs;
     VEC(GraphEdge) edges = {0};
     for (uint32_t p = 0; p < n; p++)
@@ -308,7 +310,7 @@ static void order_procs(Checker *checker) {
 void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckReport *out) {
     static const BinCheckOptions defaults = {0};
     *out = (BinCheckReport){.nfuncs = flow->bin->nfuncs};
-    Checker c = {.g = flow, .opt = opt ? opt : &defaults, .arena = &out->arena};
+    Checker c = {.flow = flow, .opt = opt ? opt : &defaults, .arena = &out->arena};
     c.native = !isa_target_info(flow->bin->target)->has_yield_fairness;
     for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
         out->ninsts += flow->bin->funcs[f].ninsts;

@@ -63,7 +63,7 @@ static bool same_guard(const MachInst *a, const MachInst *b) {
 /* Going back from i, is WARPSYNC, or what else brings lanes together, the first control instruction on every
  * path? */
 static uint32_t warpsync_before(Checker *checker, uint32_t i) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     uint32_t own = i;
     for (unsigned hops = 0; hops < 64; hops++) {
         uint32_t block = flow->block_of[i];
@@ -112,7 +112,7 @@ static bool asks_who_is_active(const MachInst *inst) {
  * has told who is active. */
 static bool may_be_alone(const Checker *checker, uint32_t i) {
     enum { FAR = 256 };
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     unsigned type = flow->insts[i].optype, left = FAR;
     if (!checker->surely_apart[i] || (type != OT_SHFL && type != OT_VOTE))
         return true;
@@ -131,7 +131,7 @@ static bool may_be_alone(const Checker *checker, uint32_t i) {
 }
 
 static bool has_whole_warps(const Checker *checker, uint32_t i) {
-    const BinFunc *f = &checker->g->bin->funcs[checker->g->blocks[checker->g->block_of[i]].func];
+    const BinFunc *f = &checker->flow->bin->funcs[checker->flow->blocks[checker->flow->block_of[i]].func];
     uint64_t threads = (uint64_t)f->reqntid[0] * f->reqntid[1] * f->reqntid[2];
     return threads && threads % 32 == 0;
 }
@@ -140,7 +140,7 @@ static bool has_whole_warps(const Checker *checker, uint32_t i) {
  * lanes take? *meets: `inst` was met. */
 static bool exits_on_the_way(Checker *checker, const Proc *proc, uint32_t from, uint32_t inst, bool *meets,
                              bool through) {
-    const BinFlow *bin_flow = checker->g;
+    const BinFlow *bin_flow = checker->flow;
     const BinFuncFlow *flow = &bin_flow->funcs[proc->func];
     ArenaMark mark = arena_mark(&checker->a);
     bool *seen = ARENA_ARRAY(&checker->a, bool, flow->nblocks), gone = false;
@@ -174,7 +174,7 @@ static bool exits_on_the_way(Checker *checker, const Proc *proc, uint32_t from, 
 /* Some lanes may be gone when others come to `inst`: they exit before it, or in a loop before they come
  * again. */
 static bool lanes_may_be_gone(Checker *checker, const Proc *proc, uint32_t inst) {
-    const BinBlock *b = &checker->g->blocks[checker->g->block_of[inst]];
+    const BinBlock *b = &checker->flow->blocks[checker->flow->block_of[inst]];
     bool meets = false;
     if (!proc->is_kernel || exits_on_the_way(checker, proc, proc->entry_block, inst, &meets, false))
         return true;
@@ -189,7 +189,7 @@ static bool lanes_may_be_gone(Checker *checker, const Proc *proc, uint32_t inst)
 /* a constant mask that leaves out lanes which come here. */
 static void mask_too_small(Checker *checker, const Proc *p, uint32_t i) {
     uint32_t mask;
-    if (!check_mask(checker->g, i, &mask) || mask == UINT32_MAX || checker->apart[i] ||
+    if (!check_mask(checker->flow, i, &mask) || mask == UINT32_MAX || checker->apart[i] ||
         lanes_may_be_gone(checker, p, i))
         return;
     bool low_lanes = (mask & (mask + 1)) == 0 && mask; /* a block may be smaller than a warp */
@@ -244,21 +244,21 @@ static bool ptx_mask(const Binary *binary, uint32_t line, uint32_t *mask) {
 }
 
 static uint32_t ptx_line(const Checker *checker, uint32_t i) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     uint32_t f = flow->blocks[flow->block_of[i]].func;
     return flow->bin->funcs[f].locs ? flow->bin->funcs[f].locs[i - flow->funcs[f].first_inst].ptx_line : 0;
 }
 
 static void compare_mask(Checker *checker, uint32_t i, uint32_t mask, uint32_t site) {
     uint32_t line = ptx_line(checker, site), wanted;
-    if (ptx_mask(checker->g->bin, line, &wanted) && wanted != mask)
+    if (ptx_mask(checker->flow->bin, line, &wanted) && wanted != mask)
         check_report_as(checker, SEV_ERROR, CR_R09, i, site == i ? NONE : site,
                         "WARPSYNC mask 0x%08x is not that of PTX line %u, 0x%08x", mask, line, wanted);
 }
 
 /* A function that many statements share has no line of its own; its calls have. */
 static void mask_of_statement(Checker *checker, uint32_t i) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     uint32_t mask;
     if (!is_imm_mask(&flow->insts[i], &mask))
         return;
@@ -273,7 +273,7 @@ static void mask_of_statement(Checker *checker, uint32_t i) {
 }
 
 static void covered(Checker *checker, uint32_t i) {
-    const MachInst *inst = &checker->g->insts[i];
+    const MachInst *inst = &checker->flow->insts[i];
     if (bin_kind(inst) == BK_COLLECTIVE && !checker->converged[i] && !asks_who_is_active(inst) &&
         warpsync_before(checker, i) == NONE)
         check_report_as(checker, !checker->native || !may_be_alone(checker, i) ? SEV_ERROR : SEV_WARNING,
@@ -281,7 +281,7 @@ static void covered(Checker *checker, uint32_t i) {
     if (bin_kind(inst) != BK_BAR)
         return;
     uint32_t sync = warpsync_before(checker, i), mask = UINT32_MAX;
-    if (sync != NONE && check_mask(checker->g, sync, &mask) && mask != UINT32_MAX)
+    if (sync != NONE && check_mask(checker->flow, sync, &mask) && mask != UINT32_MAX)
         check_report_as(checker, SEV_ERROR, CR_R10, i, sync,
                         "%s behind WARPSYNC 0x%08x, which is not the whole warp",
                         isa_optype_name(inst->optype), mask);
@@ -295,7 +295,7 @@ static void covered(Checker *checker, uint32_t i) {
 
 /* WARPSYNC for a CTA barrier: PTX promises that all lanes take one way to it. */
 static bool before_bar(const Checker *checker, uint32_t i) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const BinBlock *b = &flow->blocks[flow->block_of[i]];
     for (uint32_t k = i + 1; k < b->first + b->ninsts; k++) {
         if (bin_kind(&flow->insts[k]) == BK_BAR)
@@ -312,7 +312,7 @@ typedef struct {
 } Yielded;
 
 static bool yields_behind(const Checker *checker, uint32_t i, bool now) {
-    const MachInst *m = &checker->g->insts[i];
+    const MachInst *m = &checker->flow->insts[i];
     switch (check_kind(checker, i)) {
     case BK_YIELD:
     case BK_NANOSLEEP: return now || bin_guard(m) == BG_ALWAYS;
@@ -326,7 +326,7 @@ static bool yields_behind(const Checker *checker, uint32_t i, bool now) {
 }
 
 static void yielded_flow(Checker *checker, Yielded *y) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     for (uint32_t b = 0; b < flow->nblocks; b++)
         y->yielded[b] = true;
     for (uint32_t p = 0; p < checker->nprocs; p++)
@@ -364,15 +364,15 @@ static void yielded_flow(Checker *checker, Yielded *y) {
 
 static void waiting(Checker *checker, uint32_t i, bool yielded) {
     uint16_t pending = checker->pend[i] | checker->inherited[i];
-    if (bin_kind(&checker->g->insts[i]) != BK_WARPSYNC || !pending || !checker->surely_apart[i] || yielded ||
-        before_bar(checker, i))
+    if (bin_kind(&checker->flow->insts[i]) != BK_WARPSYNC || !pending || !checker->surely_apart[i] ||
+        yielded || before_bar(checker, i))
         return;
     check_report(checker, CR_R11, i, NONE, "WARPSYNC may wait for a lane parked at BSYNC B%u",
                  (unsigned)__builtin_ctz(pending));
 }
 
 static void walk_collectives(Checker *checker) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     Yielded y = {ARENA_ARRAY(&checker->a, bool, flow->nblocks + 1),
                  ARENA_ARRAY(&checker->a, bool, checker->nprocs + 1)};
     yielded_flow(checker, &y);
@@ -411,7 +411,7 @@ typedef struct {
 } Meetings;
 
 static uint32_t kind_behind(const Checker *checker, uint32_t i) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const BinBlock *b = &flow->blocks[flow->block_of[i]];
     for (uint32_t k = i + 1; k < b->first + b->ninsts; k++) {
         const MachInst *inst = &flow->insts[k];
@@ -425,7 +425,7 @@ static uint32_t kind_behind(const Checker *checker, uint32_t i) {
 
 static void find_meetings(Meetings *meetings) {
     Checker *checker = meetings->c;
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     meetings->site_at = ARENA_ARRAY(&checker->a, uint32_t, flow->bin->ncode + 1);
     for (uint32_t b = 0; b < flow->nblocks; b++)
         if (flow->blocks[b].reachable)
@@ -441,7 +441,7 @@ static void find_meetings(Meetings *meetings) {
 
 static bool first_of_block(Meetings *meetings, uint32_t block) {
     Checker *checker = meetings->c;
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     bool changed = false;
     FOR_BIN_INSTS(&flow->blocks[block], i) {
         if (!flow->decoded[i])
@@ -483,7 +483,7 @@ static void meet_at(Meetings *meetings, uint32_t branch, const Bitset *a, const 
 }
 
 static void rendezvous(Checker *checker) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     Meetings m = {.c = checker};
     find_meetings(&m);
     if (m.sites.n < 2)
@@ -535,7 +535,7 @@ typedef struct {
 
 /* Tarjan, without recursion. comp is 0 outside. */
 static void components(Scc *scc) {
-    const BinFlow *flow = scc->c->g;
+    const BinFlow *flow = scc->c->flow;
     uint32_t n = flow->funcs[scc->p->func].nblocks;
     struct {
         uint32_t block, succ;
@@ -585,7 +585,7 @@ static void components(Scc *scc) {
 }
 
 static bool in_cycle(const Scc *scc, const uint32_t *size, uint32_t block) {
-    const BinBlock *b = &scc->c->g->blocks[block];
+    const BinBlock *b = &scc->c->flow->blocks[block];
     if (size[scc->comp[block - scc->base]] > 1)
         return true;
     for (uint32_t k = 0; k < b->nsuccs; k++)
@@ -605,7 +605,7 @@ static bool asks_where_lanes_are(const MachInst *inst) {
 enum { SEES = 1, YIELDS = 2, SLEEPS = 4, SYNCS = 8, CALLS = 16, LOADS = 32 };
 
 static uint8_t what_happens(Checker *checker, uint32_t block, const bool *observing) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     uint8_t w = 0;
     FOR_BIN_INSTS(&flow->blocks[block], i) {
         if (!flow->decoded[i])
@@ -628,7 +628,7 @@ static uint8_t what_happens(Checker *checker, uint32_t block, const bool *observ
 }
 
 static void loops_of(Checker *checker, const Proc *proc, const bool *observing) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     Scc s = {.c = checker, .p = proc, .base = flow->funcs[proc->func].first_block};
     uint32_t n = flow->funcs[proc->func].nblocks;
     uint8_t *what = ARENA_ARRAY(&checker->a, uint8_t, n), *sum;
@@ -678,7 +678,7 @@ static void loops_of(Checker *checker, const Proc *proc, const bool *observing) 
 }
 
 static void progress(Checker *checker) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     bool *observing = ARENA_ARRAY(&checker->a, bool, checker->nprocs + 1);
     for (bool changed = true; changed;) {
         changed = false;
@@ -697,7 +697,7 @@ static void progress(Checker *checker) {
 /* ---- R-04 ---- */
 
 static bool only_ends(const Checker *checker, uint32_t block) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     for (unsigned hops = 0; hops < 8; hops++) {
         const BinBlock *b = &flow->blocks[block];
         FOR_BIN_INSTS(&flow->blocks[block], i) {
@@ -715,7 +715,7 @@ static bool only_ends(const Checker *checker, uint32_t block) {
 }
 
 static uint32_t bsync_in(const Checker *checker, uint32_t block, uint16_t regs) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     FOR_BIN_INSTS(&flow->blocks[block], i)
         if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSYNC &&
             (regs >> bin_barrier(&flow->insts[i]) & 1))
@@ -727,7 +727,7 @@ static uint32_t bsync_in(const Checker *checker, uint32_t block, uint16_t regs) 
  * syncpoint is behind `sync`. */
 static bool region_of(Checker *checker, const BinBlock *b, uint32_t join, uint16_t regs, uint32_t sync,
                       uint32_t *bssy) {
-    const BinFlow *bin_flow = checker->g;
+    const BinFlow *bin_flow = checker->flow;
     const BinFuncFlow *flow = &bin_flow->funcs[b->func];
     ArenaMark mark = arena_mark(&checker->a);
     bool *seen = ARENA_ARRAY(&checker->a, bool, flow->nblocks), found = false;
@@ -762,7 +762,7 @@ static bool region_of(Checker *checker, const BinBlock *b, uint32_t join, uint16
 }
 
 static void late_joins(Checker *checker) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     for (uint32_t k = 0; k < flow->nblocks; k++) {
         const BinBlock *b = &flow->blocks[k];
         uint32_t last = b->first + b->ninsts - 1, join = checker->ipdom[k], bssy;

@@ -31,8 +31,8 @@ typedef enum {
 
 /* One instruction on the way of lanes that are apart: *into becomes the block of a routine that it calls. */
 static Meets meets_at(const Checker *checker, uint32_t i, uint32_t *into) {
-    const MachInst *inst = &checker->g->insts[i];
-    if (!checker->g->decoded[i])
+    const MachInst *inst = &checker->flow->insts[i];
+    if (!checker->flow->decoded[i])
         return MEETS_UNKNOWN;
     if (bin_kind(inst) == BK_WARPSYNC)
         return MEETS_AT;
@@ -52,7 +52,7 @@ static Meets meets_at(const Checker *checker, uint32_t i, uint32_t *into) {
  * without one. */
 static Meets first_meeting(const Checker *checker, uint32_t block, uint32_t *sync) {
     enum { MOST_BLOCKS = 8 };
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     for (unsigned n = 0; n < MOST_BLOCKS; n++) {
         const BinBlock *at = &flow->blocks[block];
         uint32_t into = NONE, last = at->first + at->ninsts;
@@ -72,7 +72,7 @@ static Meets first_meeting(const Checker *checker, uint32_t block, uint32_t *syn
 
 /* What lanes do that a BRA.DIV, or BRA.CONV, has found apart. */
 static void apart_lanes(Checker *checker, uint32_t branch) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const BinBlock *block = &flow->blocks[flow->block_of[branch]];
     unsigned cond = MGET(BRA, cond, flow->insts[branch].mods);
     uint32_t asked, gathered, sync;
@@ -97,7 +97,7 @@ static void apart_lanes(Checker *checker, uint32_t branch) {
 /* From `inst` to ENDCOLLECTIVE (`step` 1), or back to WARPSYNC.COLLECTIVE: the other end, nothing between
  * them that moves lanes; NONE. */
 static uint32_t other_end(const Checker *checker, uint32_t inst, int step) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     uint32_t func = flow->blocks[flow->block_of[inst]].func;
     unsigned wanted = step > 0 ? OT_ENDCOLLECTIVE : OT_WARPSYNC_COLLECTIVE;
     for (uint32_t i = inst + (uint32_t)step; i < flow->bin->ncode; i += (uint32_t)step) {
@@ -114,19 +114,19 @@ static uint32_t other_end(const Checker *checker, uint32_t inst, int step) {
 }
 
 static void both_ends(Checker *checker, uint32_t i) {
-    bool begins = checker->g->insts[i].optype == OT_WARPSYNC_COLLECTIVE;
+    bool begins = checker->flow->insts[i].optype == OT_WARPSYNC_COLLECTIVE;
     uint32_t other = other_end(checker, i, begins ? 1 : -1);
     if (other == NONE)
         check_report_as(checker, SEV_ERROR, CR_R09, i, NONE, "%s without %s %s it",
                         begins ? "WARPSYNC.COLLECTIVE" : "ENDCOLLECTIVE",
                         begins ? "ENDCOLLECTIVE" : "WARPSYNC.COLLECTIVE", begins ? "behind" : "before");
-    else if (begins && bin_target(checker->g, i) != other + 1)
+    else if (begins && bin_target(checker->flow, i) != other + 1)
         check_report_as(checker, SEV_ERROR, CR_R09, i, other,
                         "lanes of WARPSYNC.COLLECTIVE do not go on behind its ENDCOLLECTIVE");
 }
 
 void check_gathering(Checker *checker) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     for (uint32_t b = 0; b < flow->nblocks; b++)
         if (flow->blocks[b].reachable)
             FOR_BIN_INSTS(&flow->blocks[b], i) {

@@ -100,7 +100,7 @@ static unsigned drained(const MachInst *inst) {
 /* DEPBAR.LE SBn, k lets the last k results of a scoreboard be under way, which arrive in order. The first
  * instruction of the DEPBAR's block from which on there are so many; where the block has fewer, its first. */
 static uint32_t first_under_way(const Hazards *hazards, uint32_t i) {
-    const BinFlow *flow = hazards->checker->g;
+    const BinFlow *flow = hazards->checker->flow;
     const MachInst *inst = &flow->insts[i];
     uint32_t first = i;
     for (uint32_t left = inst->src[DEPBAR_count].value; left && first > 0; first--) {
@@ -116,7 +116,7 @@ static uint32_t first_under_way(const Hazards *hazards, uint32_t i) {
 /* Has what the entry waits for arrived, as the DEPBAR lets only later results be under way? Those of other
  * blocks are not followed. */
 static bool came_before(const Hazards *hazards, const Entry *entry, uint32_t i) {
-    const BinFlow *flow = hazards->checker->g;
+    const BinFlow *flow = hazards->checker->flow;
     const MachInst *inst = &flow->insts[i];
     return inst->optype == OT_DEPBAR && flow->block_of[entry->inst] == flow->block_of[i] && entry->inst < i &&
            flow->insts[entry->inst].ctrl.write_sb == MGET(DEPBAR, sb, inst->mods) &&
@@ -318,7 +318,7 @@ static void clear_scoreboards(State *state) {
 /* ---- one instruction ---- */
 
 static void wait_for(Hazards *hazards, State *state, uint32_t i) {
-    const MachInst *inst = &hazards->checker->g->insts[i];
+    const MachInst *inst = &hazards->checker->flow->insts[i];
     unsigned mask = inst->ctrl.wait_mask & 0x3f, good = drained(inst);
     unsigned least = latency_result_least(hazards->target), held = 0;
     for (unsigned b = 0; b < NUM_SB; b++) {
@@ -349,7 +349,7 @@ static void wait_for(Hazards *hazards, State *state, uint32_t i) {
 
 /* No lane executes both: the same predicate, once as it is, once negated. */
 static bool exclusive(const Hazards *hazards, const Entry *entry, const MachInst *mach_inst) {
-    const MachInst *w = &hazards->checker->g->insts[entry->inst];
+    const MachInst *w = &hazards->checker->flow->insts[entry->inst];
     return entry->guard_holds && w->guard.kind == OPK_REG && mach_inst->guard.kind == OPK_REG &&
            w->guard.file == mach_inst->guard.file && w->guard.value == mach_inst->guard.value &&
            w->guard.value != REG_PT && ((w->guard.mods ^ mach_inst->guard.mods) & OPM_NOT);
@@ -371,7 +371,7 @@ static void too_early(Hazards *hazards, CheckRule rule, uint32_t i, const Entry 
 }
 
 static void check_write(Hazards *hazards, uint32_t i, const Entry *entry) {
-    const MachInst *m = &hazards->checker->g->insts[i], *w = &hazards->checker->g->insts[entry->inst];
+    const MachInst *m = &hazards->checker->flow->insts[i], *w = &hazards->checker->flow->insts[entry->inst];
     const Facts *f = &hazards->facts[i], *g = &hazards->facts[entry->inst];
     if (f->queue != ISA_QUEUE_NONE && f->queue == g->queue)
         return;
@@ -393,7 +393,7 @@ static void check_write(Hazards *hazards, uint32_t i, const Entry *entry) {
 }
 
 static void check_read(Hazards *hazards, uint32_t i, const Entry *entry, const Ref *ref) {
-    const MachInst *m = &hazards->checker->g->insts[i], *w = &hazards->checker->g->insts[entry->inst];
+    const MachInst *m = &hazards->checker->flow->insts[i], *w = &hazards->checker->flow->insts[entry->inst];
     if (entry->pending) {
         too_early(hazards, CR_H02, i, entry, "read", 0);
         return;
@@ -406,7 +406,7 @@ static void check_read(Hazards *hazards, uint32_t i, const Entry *entry, const R
 
 static void check_accesses(Hazards *hazards, const State *state, uint32_t i) {
     const Facts *f = &hazards->facts[i];
-    const MachInst *inst = &hazards->checker->g->insts[i];
+    const MachInst *inst = &hazards->checker->flow->insts[i];
     for (uint32_t k = 0; k < state->e.n; k++) {
         const Entry *entry = &state->e.at[k];
         unsigned mark = hazards->mark[entry->cell];
@@ -432,13 +432,13 @@ static unsigned sb_bit(unsigned sb) { return sb < NUM_SB ? 1u << sb : 0; }
 /* Entries that this instruction ends, or covers with its scoreboards. */
 static void pass_by(Hazards *hazards, State *state, uint32_t i) {
     const Facts *f = &hazards->facts[i];
-    const MachInst *mach_inst = &hazards->checker->g->insts[i];
+    const MachInst *mach_inst = &hazards->checker->flow->insts[i];
     unsigned w = sb_bit(mach_inst->ctrl.write_sb), r = sb_bit(mach_inst->ctrl.read_sb);
     uint32_t n = 0;
     for (uint32_t k = 0; k < state->e.n; k++) {
         Entry x = state->e.at[k];
         const Facts *g = &hazards->facts[x.inst];
-        const MachInst *before = &hazards->checker->g->insts[x.inst];
+        const MachInst *before = &hazards->checker->flow->insts[x.inst];
         if (!f->guarded && (hazards->mark[x.cell] & MARK_WRITTEN))
             continue; /* overwritten: of no concern any more */
         if (x.access == IN_READ && f->drains && g->memory)
@@ -458,7 +458,7 @@ static void pass_by(Hazards *hazards, State *state, uint32_t i) {
 
 static void take_off(Hazards *hazards, State *state, uint32_t i) {
     const Facts *f = &hazards->facts[i];
-    const MachInst *inst = &hazards->checker->g->insts[i];
+    const MachInst *inst = &hazards->checker->flow->insts[i];
     unsigned w = sb_bit(inst->ctrl.write_sb), r = sb_bit(inst->ctrl.read_sb);
     bool guard_holds = true;
     for (unsigned k = 0; k < f->nwrites; k++)
@@ -506,7 +506,7 @@ static void nothing_in_flight(Hazards *hazards, const State *state, uint32_t i) 
 
 static void hazard_step(Hazards *hazards, State *state, uint32_t i) {
     const Facts *f = &hazards->facts[i];
-    const MachInst *inst = &hazards->checker->g->insts[i];
+    const MachInst *inst = &hazards->checker->flow->insts[i];
     wait_for(hazards, state, i);
     if (bin_guard(inst) == BG_NEVER) { /* ptxas fills with such */
         grow_older(state, f->advance);
@@ -574,7 +574,7 @@ static void do_call(Hazards *hazards, State *state, uint32_t i) {
 /* ---- blocks ---- */
 
 static void walk_block(Hazards *hazards, uint32_t proc, uint32_t block) {
-    const BinFlow *bin_flow = hazards->checker->g;
+    const BinFlow *bin_flow = hazards->checker->flow;
     const BinBlock *b = &bin_flow->blocks[block];
     State *state = &hazards->now;
     settle_state(hazards, &hazards->in[block]);
@@ -631,12 +631,12 @@ static bool walk_all(Hazards *hazards) {
 }
 
 static void all_dirty(Hazards *hazards) {
-    memset(hazards->dirty, true, hazards->checker->g->nblocks);
+    memset(hazards->dirty, true, hazards->checker->flow->nblocks);
     hazards->flows_changed = false;
 }
 
 void check_hazards(Checker *checker) {
-    const BinFlow *bin_flow = checker->g;
+    const BinFlow *bin_flow = checker->flow;
     Hazards *hazards = ARENA_NEW(&checker->a, Hazards);
     hazards->checker = checker;
     hazards->target = bin_flow->bin->target;

@@ -17,7 +17,7 @@ typedef struct {
 } Proc;
 
 typedef struct {
-    const BinFlow *g;
+    const BinFlow *flow;
     const BinCheckOptions *opt;
     Arena *arena; /* of the report */
     Arena a;      /* scratch */

@@ -552,13 +552,13 @@ static void look_at_rest(Meet *meet) {
 
 static bool may_part(const Checker *checker, const BinBlock *b) {
     uint32_t last = b->first + b->ninsts - 1;
-    BinKind kind = checker->g->decoded[last] ? bin_kind(&checker->g->insts[last]) : BK_EXIT;
+    BinKind kind = checker->flow->decoded[last] ? bin_kind(&checker->flow->insts[last]) : BK_EXIT;
     return b->reachable && b->nsuccs > 1 && b->succs[0].block != b->succs[b->nsuccs - 1].block &&
            checker->divergent[last] && kind != BK_EXIT && kind != BK_RET;
 }
 
 static void look_at_proc(Checker *checker, const Proc *proc, const bool *waits, uint16_t taken) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     ArenaMark mark = arena_mark(&checker->a);
     Arena *a = &checker->a;
     uint32_t nblocks = flow->funcs[proc->func].nblocks, nedges = proc->nrpo;
@@ -597,7 +597,7 @@ static void look_at_proc(Checker *checker, const Proc *proc, const bool *waits, 
 
 /* Procs that may wait for lanes which did not call them with it, or call such. */
 static const bool *find_waits(Checker *checker) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     bool *waits = ARENA_ARRAY(&checker->a, bool, checker->nprocs + 1);
     for (bool changed = true; changed;) {
         changed = false;
@@ -627,7 +627,7 @@ void check_meetings(Checker *checker) {
     if (!check_wants(checker, CR_R24))
         return;
     ArenaMark mark = arena_mark(&checker->a);
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const bool *waits = find_waits(checker);
     uint16_t taken = 0;
     for (uint32_t i = 0; i < flow->bin->ncode; i++) {

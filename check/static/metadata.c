@@ -141,7 +141,7 @@ static Stack after(const Target *target, const MachInst *inst, Stack s) {
 
 /* Reports where R1 goes below the frame that the file gives the function. */
 static void check_frame(Checker *checker, uint32_t index) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const BinFuncFlow *ff = &flow->funcs[index];
     const BinFunc *func = &flow->bin->funcs[index];
     Stack *in = ARENA_ARRAY(&checker->a, Stack, ff->nblocks + 1);
@@ -184,7 +184,7 @@ static void check_frame(Checker *checker, uint32_t index) {
 /* ---- what the driver must know ---- */
 
 static void check_exits(Checker *checker, uint32_t index) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const BinFuncFlow *ff = &flow->funcs[index];
     const BinFunc *func = &flow->bin->funcs[index];
     uint32_t nexits = 0, found = 0;
@@ -230,7 +230,7 @@ static unsigned constant_access(const MachInst *inst, uint64_t *at) {
 /* Static memory lies at the start, that of the launch behind it from the next multiple of 16 on. What lies
  * between belongs to nobody, and neither does what no block can have. */
 static void check_shared(Checker *checker, uint32_t index) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const BinFuncFlow *ff = &flow->funcs[index];
     const BinFunc *func = &flow->bin->funcs[index];
     const TargetInfo *info = isa_target_info(flow->bin->target);
@@ -256,7 +256,7 @@ static void check_shared(Checker *checker, uint32_t index) {
 }
 
 static void check_kernel(Checker *checker, uint32_t index, const Usage *usage) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const BinFunc *func = &flow->bin->funcs[index];
     const TargetInfo *info = isa_target_info(flow->bin->target);
     uint32_t first = flow->funcs[index].first_inst;
@@ -289,7 +289,7 @@ static void check_kernel(Checker *checker, uint32_t index, const Usage *usage) {
 }
 
 void check_metadata(Checker *checker) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     uint32_t n = flow->bin->nfuncs;
     Usage *all = ARENA_ARRAY(&checker->a, Usage, n + 1);
     for (uint32_t f = 0; f < n; f++)

@@ -68,7 +68,7 @@ typedef struct {
 
 /* Blocks that `from` leads to, without `join`. */
 static void one_way(Ways *ways, uint32_t from, uint32_t join, Bitset *out) {
-    const BinFlow *flow = ways->c->g;
+    const BinFlow *flow = ways->c->flow;
     ArenaMark mark = arena_mark(&ways->c->a);
     uint32_t *stack = ARENA_ARRAY(&ways->c->a, uint32_t, ways->nblocks + 1u), n = 0;
     bs_clear(out);
@@ -90,7 +90,7 @@ static void one_way(Ways *ways, uint32_t from, uint32_t join, Bitset *out) {
 }
 
 static bool way_writes(const Ways *ways, const Bitset *way, Live cells) {
-    const BinFlow *flow = ways->c->g;
+    const BinFlow *flow = ways->c->flow;
     BS_EACH(b, way)
         FOR_BIN_INSTS(&flow->blocks[b + ways->base], i) {
             Live reads, writes;
@@ -106,8 +106,8 @@ static bool way_writes(const Ways *ways, const Bitset *way, Live cells) {
 /* Do lanes that part at the end of `block` take `cells` from each other, of which some are live behind `i`?
  */
 static bool parted_lanes_write(Ways *ways, uint32_t block, uint32_t i, Live cells) {
-    const BinBlock *b = &ways->c->g->blocks[block];
-    uint32_t join = ways->c->ipdom[block], at = ways->c->g->block_of[i];
+    const BinBlock *b = &ways->c->flow->blocks[block];
+    uint32_t join = ways->c->ipdom[block], at = ways->c->flow->block_of[i];
     bool decides = i == b->first + b->ninsts - 1;
     for (uint32_t s = 0; s < b->nsuccs; s++) {
         Live kept = cells;
@@ -131,7 +131,7 @@ static bool parted_lanes_write(Ways *ways, uint32_t block, uint32_t i, Live cell
 
 static bool others_write(Ways *ways, uint32_t i, Live cells) {
     for (uint32_t n = 0; n < ways->proc->nrpo; n++) {
-        const BinBlock *b = &ways->c->g->blocks[ways->proc->rpo[n]];
+        const BinBlock *b = &ways->c->flow->blocks[ways->proc->rpo[n]];
         if (ways->c->divergent[b->first + b->ninsts - 1] && b->nsuccs > 1 &&
             parted_lanes_write(ways, ways->proc->rpo[n], i, cells))
             return true;
@@ -140,7 +140,7 @@ static bool others_write(Ways *ways, uint32_t i, Live cells) {
 }
 
 static void uniform_live(Checker *checker, const Proc *proc) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     uint32_t base = flow->funcs[proc->func].first_block;
     Live *in = ARENA_ARRAY(&checker->a, Live, flow->funcs[proc->func].nblocks), unsafe = {0};
     bool any = false;
@@ -237,7 +237,7 @@ static void define_reg(Values *values, const MachInst *inst, unsigned d, unsigne
 
 /* Values that are moved; others are computed, or unknown where they come from the stack. */
 static void track(Returns *returns, Values *values, uint32_t i) {
-    const BinFlow *flow = returns->c->g;
+    const BinFlow *flow = returns->c->flow;
     const MachInst *inst = &flow->insts[i];
     Value one = {V_COMPUTED, 0, NONE};
     uint64_t address = 0;
@@ -288,9 +288,9 @@ static bool merge_values(Values *into, const Values *with) {
 
 static bool matters(const Checker *checker, const Proc *proc) {
     for (uint32_t n = 0; n < proc->nrpo; n++)
-        FOR_BIN_INSTS(&checker->g->blocks[proc->rpo[n]], i)
-            if (checker->g->decoded[i] &&
-                (bin_kind(&checker->g->insts[i]) == BK_RET || check_kind(checker, i) == BK_CALL))
+        FOR_BIN_INSTS(&checker->flow->blocks[proc->rpo[n]], i)
+            if (checker->flow->decoded[i] &&
+                (bin_kind(&checker->flow->insts[i]) == BK_RET || check_kind(checker, i) == BK_CALL))
                 return true;
     return false;
 }
@@ -299,7 +299,7 @@ static const char *made_by(Checker *c, Value v) { return v.def == NONE ? "" : ch
 
 static void at_return(Returns *returns, uint32_t p, const Values *values, uint32_t i) {
     Checker *checker = returns->c;
-    const MachInst *inst = &checker->g->insts[i];
+    const MachInst *inst = &checker->flow->insts[i];
     Operand ra = inst->src[RET_ra];
     if (ra.kind != OPK_REG || ra.file != RF_R || ra.value >= REG_RZ - 1 || checker->procs[p].is_kernel)
         return;
@@ -324,7 +324,7 @@ static void at_return(Returns *returns, uint32_t p, const Values *values, uint32
 
 static void at_call(Returns *returns, const Values *values, uint32_t i) {
     Checker *checker = returns->c;
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     Callees to = check_callees(checker, i);
     uint32_t link = to.n == 1 ? returns->link[to.proc[0]] : NONE;
     if (link == NONE || bin_kind(&flow->insts[i]) != BK_CALL)
@@ -346,7 +346,7 @@ static void at_call(Returns *returns, const Values *values, uint32_t i) {
 
 static void run(Returns *returns, uint32_t p) {
     Checker *checker = returns->c;
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const Proc *proc = &checker->procs[p];
     for (uint32_t n = 0; n < proc->nrpo; n++)
         returns->in[proc->rpo[n]] = ARENA_NEW(&checker->a, Values);
@@ -370,7 +370,7 @@ static void run(Returns *returns, uint32_t p) {
 }
 
 static void visit(Returns *returns, uint32_t p, bool calls) {
-    const BinFlow *flow = returns->c->g;
+    const BinFlow *flow = returns->c->flow;
     const Proc *proc = &returns->c->procs[p];
     for (uint32_t n = 0; n < proc->nrpo; n++) {
         if (!returns->in[proc->rpo[n]]->reached)
@@ -395,7 +395,7 @@ static void return_addresses(Checker *checker) {
         any |= used[p] = matters(checker, &checker->procs[p]);
     if (!any)
         return;
-    q.in = ARENA_ARRAY(&checker->a, Values *, checker->g->nblocks + 1);
+    q.in = ARENA_ARRAY(&checker->a, Values *, checker->flow->nblocks + 1);
     q.link = ARENA_ARRAY(&checker->a, uint32_t, checker->nprocs + 1);
     memset(q.link, 0xff, sizeof *q.link * (checker->nprocs + 1));
     for (uint32_t p = 0; p < checker->nprocs; p++)

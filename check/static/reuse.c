@@ -28,9 +28,9 @@ static void stale(Checker *checker, const Place *place, uint32_t at) {
 }
 
 static void step(Checker *checker, Place *places, uint32_t at) {
-    const MachInst *inst = &checker->g->insts[at];
+    const MachInst *inst = &checker->flow->insts[at];
     for (unsigned s = 0; s < inst->nsrc; s++) {
-        int k = can_be_kept(inst->src[s]) ? isa_src_reuse_place(checker->g->bin->target, inst, s) : -1;
+        int k = can_be_kept(inst->src[s]) ? isa_src_reuse_place(checker->flow->bin->target, inst, s) : -1;
         if (k < 0 || k >= PLACES)
             continue;
         if (places[k].on && places[k].written != NONE && overlap(places[k].kept, inst->src[s]))
@@ -49,7 +49,7 @@ static void step(Checker *checker, Place *places, uint32_t at) {
 }
 
 void check_reuse(Checker *checker) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     for (uint32_t b = 0; b < flow->nblocks; b++) {
         Place places[PLACES] = {{0}};
         FOR_BIN_INSTS(&flow->blocks[b], i) {

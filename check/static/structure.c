@@ -11,10 +11,10 @@ static const char *name_of(const MachInst *inst) { return isa_optype_name(inst->
 static void undecoded(Checker *checker, uint32_t i) {
     MachInst m;
     char error[ISA_ERROR_BYTES];
-    isa_decode(checker->g->bin->target, checker->g->bin->code[i], &m, error);
+    isa_decode(checker->flow->bin->target, checker->flow->bin->code[i], &m, error);
     bool unknown = strncmp(error, "unknown opcode", 14) == 0;
     bool bits = unknown || strstr(error, "belongs to no field") || strstr(error, "absent field");
-    bool reachable = checker->g->blocks[checker->g->block_of[i]].reachable;
+    bool reachable = checker->flow->blocks[checker->flow->block_of[i]].reachable;
     /* what we do not know of NVIDIA's encodings is no mistake of the binary */
     Severity s = checker->native || (unknown && !reachable) ? SEV_WARNING : SEV_ERROR;
     check_report_as(checker, s, bits ? CR_R23 : CR_R22, i, NONE, "%s: %s",
@@ -27,17 +27,18 @@ static void round_trip(Checker *checker, uint32_t i) {
     const char *end;
     MachInst back;
     uint64_t word[2];
-    const Target *t = checker->g->bin->target;
-    uint64_t pc = bin_address(checker->g, i);
-    if (isa_print(t, &checker->g->insts[i], pc, NULL, text, sizeof text) < 0)
+    const Target *t = checker->flow->bin->target;
+    uint64_t pc = bin_address(checker->flow, i);
+    if (isa_print(t, &checker->flow->insts[i], pc, NULL, text, sizeof text) < 0)
         return;
     bool same = isa_parse(t, text, pc, NULL, &back, &end, error);
     if (same) {
-        back.ctrl = checker->g->insts[i].ctrl;
+        back.ctrl = checker->flow->insts[i].ctrl;
         for (unsigned k = 0; k < back.nsrc;
              k++) /* as the control field, reuse bits are not part of the text */
-            back.src[k].mods |= checker->g->insts[i].src[k].mods & OPM_REUSE;
-        same = isa_encode(t, &back, word, error) && memcmp(word, checker->g->bin->code[i], sizeof word) == 0;
+            back.src[k].mods |= checker->flow->insts[i].src[k].mods & OPM_REUSE;
+        same =
+            isa_encode(t, &back, word, error) && memcmp(word, checker->flow->bin->code[i], sizeof word) == 0;
     }
     if (!same)
         check_report(checker, CR_R23, i, NONE,
@@ -59,7 +60,7 @@ static bool is_constant(Operand o, uint32_t *value) {
 
 /* A barrier for more threads than the file says that a block has, or than any block has: nobody passes it. */
 static void too_many_threads(Checker *checker, uint32_t i, uint32_t count) {
-    const BinFunc *f = &checker->g->bin->funcs[checker->g->blocks[checker->g->block_of[i]].func];
+    const BinFunc *f = &checker->flow->bin->funcs[checker->flow->blocks[checker->flow->block_of[i]].func];
     uint64_t threads = (uint64_t)f->reqntid[0] * f->reqntid[1] * f->reqntid[2];
     uint64_t most = threads ? threads : (uint64_t)f->maxntid[0] * f->maxntid[1] * f->maxntid[2];
     most = most && most < SIM_MAX_BLOCK_THREADS ? most : SIM_MAX_BLOCK_THREADS;
@@ -89,9 +90,9 @@ static void bar_fields(Checker *checker, uint32_t i, const MachInst *inst) {
 /* Where the branch leads, and behind it, do lanes go by the same guard at once, so that nothing is done where
  * its jump took lanes whose guard is false? */
 static bool guard_decides_again(const Checker *checker, uint32_t i, const MachInst *inst) {
-    uint32_t to[2] = {bin_target(checker->g, i), i + 1};
+    uint32_t to[2] = {bin_target(checker->flow, i), i + 1};
     for (unsigned k = 0; k < 2; k++) {
-        const MachInst *next = to[k] < checker->g->bin->ncode ? &checker->g->insts[to[k]] : NULL;
+        const MachInst *next = to[k] < checker->flow->bin->ncode ? &checker->flow->insts[to[k]] : NULL;
         if (!next || bin_kind(next) != BK_BRANCH || MGET(BRA, cond, next->mods) != BRACond_NoCond ||
             next->guard.kind != OPK_REG || next->guard.file != inst->guard.file ||
             next->guard.value != inst->guard.value)
@@ -123,7 +124,7 @@ static void constant_operands(Checker *checker, uint32_t i, const MachInst *inst
         return;
     for (unsigned k = 0; k < inst->nsrc; k++) {
         Operand o = inst->src[k];
-        unsigned bytes = isa_src_regs(checker->g->bin->target, inst, k) == 2 ? 8 : 4;
+        unsigned bytes = isa_src_regs(checker->flow->bin->target, inst, k) == 2 ? 8 : 4;
         if (o.kind == OPK_CMEM && op_cmem_offset(o) % bytes)
             check_report(checker, CR_R22, i, NONE, "illegal field c[0x%x][0x%x]: no multiple of %u bytes",
                          op_cmem_bank(o), op_cmem_offset(o), bytes);
@@ -152,7 +153,7 @@ static bool guarded_with_its_use(const BinFlow *flow, uint32_t i) {
 }
 
 static void one_instruction(Checker *checker, uint32_t i) {
-    const MachInst *inst = &checker->g->insts[i];
+    const MachInst *inst = &checker->flow->insts[i];
     switch (bin_kind(inst)) {
     case BK_BSSY:
     case BK_BSYNC:
@@ -160,7 +161,7 @@ static void one_instruction(Checker *checker, uint32_t i) {
     case BK_YIELD:
     case BK_NANOSLEEP:
     case BK_BAR:
-        if (bin_guard(inst) != BG_ALWAYS && !(checker->native && guarded_with_its_use(checker->g, i)))
+        if (bin_guard(inst) != BG_ALWAYS && !(checker->native && guarded_with_its_use(checker->flow, i)))
             check_report(checker, CR_R07, i, NONE,
                          "predicated %s: lanes with a false guard pass while still counted", name_of(inst));
         break;
@@ -175,8 +176,8 @@ static void one_instruction(Checker *checker, uint32_t i) {
 /* ---- targets ---- */
 
 static void call_target(Checker *checker, uint32_t i) {
-    const MachInst *inst = &checker->g->insts[i];
-    uint32_t t = bin_target(checker->g, i);
+    const MachInst *inst = &checker->flow->insts[i];
+    uint32_t t = bin_target(checker->flow, i);
     Operand ra = inst->src[CALL_ra];
     bool direct =
         ra.kind == OPK_NONE || (ra.kind == OPK_REG && ra.value == (ra.file == RF_UR ? REG_URZ : REG_RZ));
@@ -185,25 +186,26 @@ static void call_target(Checker *checker, uint32_t i) {
     if (t == NONE || checker->proc_at[t] == NONE)
         check_report_as(checker, checker->native ? SEV_WARNING : SEV_ERROR, CR_R18, i, NONE,
                         "the call's target is outside the code");
-    else if (!checker->native && t != checker->g->funcs[checker->procs[checker->proc_at[t]].func].first_inst)
+    else if (!checker->native &&
+             t != checker->flow->funcs[checker->procs[checker->proc_at[t]].func].first_inst)
         check_report(checker, CR_R18, i, NONE, "the call's target %s is in the middle of a function",
                      check_at(checker, t));
 }
 
 static void block_end(Checker *checker, const BinBlock *b) {
     uint32_t last = b->first + b->ninsts - 1;
-    const BinFuncFlow *flow = &checker->g->funcs[b->func];
+    const BinFuncFlow *flow = &checker->flow->funcs[b->func];
     if ((b->ends & BX_OFF_END) && last + 1 < flow->first_inst + flow->ninsts)
         check_report_as(checker, checker->native ? SEV_WARNING : SEV_ERROR, CR_R19, last, flow->first_inst,
                         "control runs into a word that is no instruction; what follows is not checked");
     else if (b->ends & BX_OFF_END)
         check_report(checker, CR_R19, last, flow->first_inst, "control falls off the end of the function");
     if (b->ends & BX_BAD_TARGET) {
-        const MachInst *inst = &checker->g->insts[last];
+        const MachInst *inst = &checker->flow->insts[last];
         check_report(checker, CR_R18, last, NONE, "target 0x%llx is no instruction of this function",
-                     (unsigned long long)(bin_address(checker->g, last) + INST_BYTES +
+                     (unsigned long long)(bin_address(checker->flow, last) + INST_BYTES +
                                           (uint64_t)(bin_kind(inst) == BK_BRANCH ? inst->wide : 0) -
-                                          checker->g->bin->funcs[b->func].address));
+                                          checker->flow->bin->funcs[b->func].address));
     }
     if (b->ends & BX_UNKNOWN)
         check_report_as(
@@ -212,7 +214,7 @@ static void block_end(Checker *checker, const BinBlock *b) {
 }
 
 void check_structure(Checker *checker) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
         for (uint32_t i = flow->funcs[f].first_inst, k = 0; k < flow->funcs[f].ninsts; k++, i++) {
             if (!flow->decoded[i]) {

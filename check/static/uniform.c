@@ -149,7 +149,7 @@ static Makes makes(const Uniform *uniform, const Cells *s, const MachInst *inst,
         return load_divergent(s, inst) ? MAKES_DIVERGENT : MAKES_UNIFORM;
     switch ((enum IsaUniform)isa_traits(inst->optype)->uniform) {
     case ISA_UNIFORM_BY_SREG:
-        return lane_register(uniform->c->g->bin->target, inst->src[0]) ? MAKES_DIVERGENT : MAKES_UNIFORM;
+        return lane_register(uniform->c->flow->bin->target, inst->src[0]) ? MAKES_DIVERGENT : MAKES_UNIFORM;
     case ISA_UNIFORM_TOGETHER: return together ? MAKES_UNIFORM : MAKES_DIVERGENT;
     case ISA_UNIFORM_NEVER: return MAKES_DIVERGENT;
     case ISA_UNIFORM_ALWAYS: return MAKES_UNIFORM;
@@ -241,7 +241,7 @@ typedef struct {
 } Sides;
 
 static bool is_meeting(const Uniform *uniform, uint32_t block) {
-    return uniform->c->g->blocks[block].npreds > 1;
+    return uniform->c->flow->blocks[block].npreds > 1;
 }
 
 static void give_writes(Sides *sides, uint32_t block) {
@@ -260,7 +260,7 @@ static void close_inner(Sides *sides, uint32_t from) {
     uint32_t *stack = uniform->inner, top = 0;
     for (stack[top++] = from; top;) {
         uint32_t at = stack[--top];
-        const BinBlock *block = &uniform->c->g->blocks[at];
+        const BinBlock *block = &uniform->c->flow->blocks[at];
         uniform->c->steps++;
         if (at == sides->join || (is_given(sides, at) && uniform->given_to[at] == sides->join))
             continue;
@@ -307,7 +307,7 @@ static void walk_sides(Sides *sides) {
         come_to(sides, side, uniform->side[side]);
     while (sides->head < sides->tail) {
         uint32_t at = uniform->stack[sides->head++], side = uniform->owner[at];
-        const BinBlock *block = &uniform->c->g->blocks[at];
+        const BinBlock *block = &uniform->c->flow->blocks[at];
         if (sides->running == 1 && sides->all_waiting == uniform->waiting[side])
             return;
         sides->running -= --uniform->pending[side] == 0;
@@ -349,7 +349,7 @@ static void find_sides(Sides *sides, const BinBlock *branch) {
  * join. What two sides come to is closed: a branch that stands in it has nothing to add but what its own
  * rounds do. */
 static bool meet_sides(Uniform *uniform, uint32_t p, uint32_t branch) {
-    const BinBlock *block = &uniform->c->g->blocks[branch];
+    const BinBlock *block = &uniform->c->flow->blocks[branch];
     const Regions *regions = uniform->regions[p];
     Sides sides = {.uniform = uniform, .join = uniform->c->ipdom[branch]};
     sides.written = &uniform->region_writes[p][check_region_of(regions, branch)];
@@ -358,7 +358,7 @@ static bool meet_sides(Uniform *uniform, uint32_t p, uint32_t branch) {
     for (uint32_t k = 0; k < sides.n && !again; k++)
         again = check_region_leads_back(regions, branch, uniform->side[k]);
     if (sides.join != NONE) {
-        const BinBlock *join = &uniform->c->g->blocks[sides.join];
+        const BinBlock *join = &uniform->c->flow->blocks[sides.join];
         if (is_meeting(uniform, sides.join) || (again && join->npreds && join->preds[0].block == branch))
             give_writes(&sides, sides.join);
     }
@@ -380,7 +380,8 @@ static void prepare_spread(Uniform *uniform, uint32_t p) {
     const Proc *proc = &checker->procs[p];
     if (!uniform->regions[p]) {
         uniform->regions[p] = ARENA_ARRAY(&checker->a, Regions, 1);
-        *uniform->regions[p] = check_regions(checker->g, proc, checker->ipdom, &checker->steps, &checker->a);
+        *uniform->regions[p] =
+            check_regions(checker->flow, proc, checker->ipdom, &checker->steps, &checker->a);
     }
     if (uniform->certain || uniform->prepared[p] == uniform->changes + 1)
         return;
@@ -412,7 +413,7 @@ typedef enum { UNKNOWN, CLOSED, OPEN } Closed;
 /* May lanes that are pending in the barrier be elsewhere than on their way to BSYNC, behind this? Where
  * others go on without those that have yielded (bru1; hardware waits), also those that sleep. */
 static bool opens(const Uniform *uniform, uint32_t i, unsigned reg) {
-    const MachInst *m = &uniform->c->g->insts[i];
+    const MachInst *m = &uniform->c->flow->insts[i];
     switch (check_kind(uniform->c, i)) {
     case BK_BREAK:
     case BK_BMOV_TO_B: return bin_barrier(m) == reg;
@@ -426,7 +427,7 @@ static bool opens(const Uniform *uniform, uint32_t i, unsigned reg) {
 
 /* Do all lanes that join at the BSSY come to its BSYNC, or exit? */
 static bool region_is_closed(Uniform *uniform, uint32_t bssy) {
-    const BinFlow *flow = uniform->c->g;
+    const BinFlow *flow = uniform->c->flow;
     unsigned reg = bin_barrier(&flow->insts[bssy]);
     uint32_t top = 0, first = flow->block_of[bssy], from = bssy + 1;
     uniform->walk++;
@@ -460,7 +461,7 @@ static bool is_closed(Uniform *uniform, uint32_t bssy) {
 
 static void together_behind(Uniform *uniform, Together *together, uint32_t i) {
     const Checker *checker = uniform->c;
-    const MachInst *m = &checker->g->insts[i];
+    const MachInst *m = &checker->flow->insts[i];
     BinKind k = check_kind(checker, i);
     if (is_full_warpsync(m))
         together->on = true;
@@ -484,7 +485,7 @@ static void together_behind(Uniform *uniform, Together *together, uint32_t i) {
 
 static void proc_together(Uniform *uniform, uint32_t p, Together *at) {
     Checker *checker = uniform->c;
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const Proc *proc = &checker->procs[p];
     for (uint32_t n = 0; n < proc->nrpo; n++) {
         at[proc->rpo[n]] = (Together){true, 0xffff};
@@ -570,7 +571,7 @@ static void at_call(Uniform *uniform, uint32_t p, Cells *cells, uint32_t i, uint
 
 static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s, bool note) {
     Checker *checker = uniform->c;
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const BinBlock *b = &flow->blocks[block];
     FOR_BIN_INSTS(b, i) {
         if (!flow->decoded[i])
@@ -593,7 +594,7 @@ static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s
 
 static void run_proc(Uniform *uniform, uint32_t p) {
     Checker *checker = uniform->c;
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     const Proc *proc = &checker->procs[p];
     ProcInfo *info = &uniform->info[p];
     uniform->dirty[p] = false;
@@ -644,9 +645,9 @@ static void find_calls(Uniform *uniform) {
             set(&uniform->info[p].entry, CELL_FRAME + k, true);
     for (uint32_t p = 0; p < checker->nprocs; p++)
         for (uint32_t n = 0; n < checker->procs[p].nrpo; n++) {
-            const BinBlock *b = &checker->g->blocks[checker->procs[p].rpo[n]];
+            const BinBlock *b = &checker->flow->blocks[checker->procs[p].rpo[n]];
             FOR_BIN_INSTS(b, i) {
-                if (!checker->g->decoded[i])
+                if (!checker->flow->decoded[i])
                     break;
                 Callees to = check_is_call(checker, i) ? check_callees(checker, i) : (Callees){NULL, 0};
                 for (uint32_t k = 0; k < to.n; k++)
@@ -656,7 +657,7 @@ static void find_calls(Uniform *uniform) {
 }
 
 static void analyse(Checker *checker, bool certain) {
-    const BinFlow *flow = checker->g;
+    const BinFlow *flow = checker->flow;
     uint32_t n = flow->bin->ncode + 1, nb = flow->nblocks + 1;
     Uniform u = {.c = checker, .certain = certain};
     checker->divergent = ARENA_ARRAY(&checker->a, bool, n);
@@ -719,10 +720,10 @@ static void analyse(Checker *checker, bool certain) {
 }
 
 void check_uniform(Checker *checker) {
-    checker->ipdom = ARENA_ARRAY(&checker->a, uint32_t, checker->g->nblocks + 1);
-    memset(checker->ipdom, 0xff, sizeof *checker->ipdom * (checker->g->nblocks + 1));
+    checker->ipdom = ARENA_ARRAY(&checker->a, uint32_t, checker->flow->nblocks + 1);
+    memset(checker->ipdom, 0xff, sizeof *checker->ipdom * (checker->flow->nblocks + 1));
     for (uint32_t p = 0; p < checker->nprocs; p++)
-        check_post_dominators(checker->g, &checker->procs[p], checker->ipdom, &checker->a);
+        check_post_dominators(checker->flow, &checker->procs[p], checker->ipdom, &checker->a);
     analyse(checker, true);
     checker->surely_divergent = checker->divergent;
     checker->surely_apart = checker->apart;

@@ -22,24 +22,24 @@ static void add_buffer(cJSON *o, const PlanBuffer *buffer) {
 static void add_texture(cJSON *o, const Plan *plan, const PlanTexture *texture) {
     static const char *const texels[] = {"u8", "s8", "u16", "s16", "u32", "s32", "f16", "f32"};
     static const char *const modes[] = {"wrap", "clamp", "mirror", "border"};
-    const SimTexture *t = &texture->what;
+    const SimTexture *bound = &texture->what;
     cJSON *x = json_add_object(o, texture->name);
     json_add_text(x, "buffer", plan->buffers.at[texture->buffer].name);
     cJSON *size = json_add_list(x, "size");
-    for (unsigned k = 0; k < t->dims; k++)
-        json_append(size, json_number(t->size[k]));
-    if (t->layers)
-        json_add_number(x, "layers", t->layers);
-    if (t->cube)
+    for (unsigned k = 0; k < bound->dims; k++)
+        json_append(size, json_number(bound->size[k]));
+    if (bound->layers)
+        json_add_number(x, "layers", bound->layers);
+    if (bound->cube)
         json_add_bool(x, "cube", true);
-    json_add_text(x, "texel", texels[t->texel]);
-    json_add_number(x, "channels", t->channels);
-    json_add_text(x, "read", t->as_float ? "float" : "element");
-    json_add_text(x, "filter", t->linear ? "linear" : "point");
-    json_add_bool(x, "normalized", t->normalized);
+    json_add_text(x, "texel", texels[bound->texel]);
+    json_add_number(x, "channels", bound->channels);
+    json_add_text(x, "read", bound->as_float ? "float" : "element");
+    json_add_text(x, "filter", bound->linear ? "linear" : "point");
+    json_add_bool(x, "normalized", bound->normalized);
     cJSON *address = json_add_list(x, "address");
     for (unsigned k = 0; k < 3; k++)
-        json_append(address, json_text(modes[t->mode[k]]));
+        json_append(address, json_text(modes[bound->mode[k]]));
 }
 
 static const char *integer_type(uint32_t size) {
