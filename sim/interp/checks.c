@@ -10,7 +10,7 @@ static void check_arg(PtxRun *run, const PtxThread *thread, const PtxCode *c, co
     if (reg && arg->slot && thread->init && !thread->init[arg->slot]) {
         char text[120];
         snprintf(text, sizeof text, "register %s",
-                 str_text(&run->m->strings, thread->proc->func->regs[arg->slot].name));
+                 str_text(&run->module->strings, thread->proc->func->regs[arg->slot].name));
         interp_warn(run, thread, c, TRAP_UNINITIALISED, text);
     }
 }

@@ -10,7 +10,7 @@
 /* ---- layout of variables ---- */
 
 static void place_shared(PtxRun *run, uint32_t index) {
-    const PtxVar *var = &run->m->vars[index];
+    const PtxVar *var = &run->module->vars[index];
     if (run->shared_offset[index] != UINT32_MAX)
         return;
     if (var->unsized || var->size_bytes == 0) { /* dynamic shared memory: placed when all others are */
@@ -24,7 +24,7 @@ static void place_shared(PtxRun *run, uint32_t index) {
 }
 
 static void place_in_frame(PtxRun *run, PtxProc *proc, uint32_t index) {
-    const PtxVar *var = &run->m->vars[index];
+    const PtxVar *var = &run->module->vars[index];
     uint32_t size = var->size_bytes > LOCAL_MAX_BYTES ? LOCAL_MAX_BYTES : (uint32_t)var->size_bytes;
     if (var->space != SP_LOCAL && var->space != SP_PARAM && var->space != SP_PARAM_FUNC)
         return;
@@ -40,9 +40,9 @@ static void place_in_frame(PtxRun *run, PtxProc *proc, uint32_t index) {
 /* Which variable each byte of the frame belongs to: its index + 1. */
 static void own_bytes(PtxRun *run, PtxProc *proc) {
     proc->owner = ARENA_ARRAY(&run->arena, uint32_t, proc->frame_bytes + 1);
-    for (uint32_t i = 0; i < run->m->nvars; i++) {
+    for (uint32_t i = 0; i < run->module->nvars; i++) {
         uint32_t from = proc->var_offset[i];
-        uint64_t size = run->m->vars[i].size_bytes ? run->m->vars[i].size_bytes : 1;
+        uint64_t size = run->module->vars[i].size_bytes ? run->module->vars[i].size_bytes : 1;
         for (uint64_t k = 0; from != UINT32_MAX && k < size && from + k < proc->frame_bytes; k++)
             proc->owner[from + k] = i + 1;
     }
@@ -50,10 +50,10 @@ static void own_bytes(PtxRun *run, PtxProc *proc) {
 
 static void layout_proc(PtxRun *run, PtxProc *proc) {
     const PtxFunc *f = proc->func;
-    proc->var_offset = ARENA_ARRAY(&run->arena, uint32_t, run->m->nvars + 1);
-    memset(proc->var_offset, 0xff, run->m->nvars * sizeof *proc->var_offset);
+    proc->var_offset = ARENA_ARRAY(&run->arena, uint32_t, run->module->nvars + 1);
+    memset(proc->var_offset, 0xff, run->module->nvars * sizeof *proc->var_offset);
     for (uint32_t i = 0; i < f->nvars; i++) {
-        if (run->m->vars[f->vars[i]].space == SP_SHARED)
+        if (run->module->vars[f->vars[i]].space == SP_SHARED)
             place_shared(run, f->vars[i]);
         else
             place_in_frame(run, proc, f->vars[i]);
@@ -82,13 +82,13 @@ static bool symbol_value(PtxRun *run, PtxProc *proc, const PtxOperand *operand, 
     uint32_t index = (operand->sym & ~PTX_SYM_FUNC) - 1;
     *arg = (PtxArg){.kind = ARG_IMM, .bytes = 8};
     if (operand->sym & PTX_SYM_FUNC) {
-        arg->imm = interp_func_address(run->m, index) + (uint64_t)operand->imm;
+        arg->imm = interp_func_address(run->module, index) + (uint64_t)operand->imm;
         return interp_decode_proc(run, index) != NULL;
     }
-    const PtxVar *var = &run->m->vars[index];
+    const PtxVar *var = &run->module->vars[index];
     *space = var->space;
     if (ptx_is_texture(var)) {
-        arg->imm = simmem_texture_handle(run->mem, str_text(&run->m->strings, var->name));
+        arg->imm = simmem_texture_handle(run->mem, str_text(&run->module->strings, var->name));
         return true;
     }
     switch (var->space) {
@@ -329,7 +329,8 @@ static bool decode_call(PtxRun *run, PtxProc *p, PtxCode *code) {
     unsigned space = 0;
     if (in->op != PTX_CALL)
         return true;
-    code->system = in->callee ? ptx_system_func(run->m, &run->m->funcs[in->callee - 1]) : SYSTEM_COUNT;
+    code->system =
+        in->callee ? ptx_system_func(run->module, &run->module->funcs[in->callee - 1]) : SYSTEM_COUNT;
     if (in->callee && code->system == SYSTEM_COUNT) {
         code->callee = interp_decode_proc(run, in->callee - 1);
         if (!code->callee)
@@ -339,9 +340,9 @@ static bool decode_call(PtxRun *run, PtxProc *p, PtxCode *code) {
     code->nvec = code->nread = in->nargs;
     for (unsigned i = 0; i < in->nargs; i++) {
         const PtxFunc *f = code->callee ? code->callee->func
-                           : in->callee ? &run->m->funcs[in->callee - 1]
+                           : in->callee ? &run->module->funcs[in->callee - 1]
                                         : NULL;
-        unsigned type = f && i < f->nparams ? run->m->vars[f->params[i]].type : TY_NONE;
+        unsigned type = f && i < f->nparams ? run->module->vars[f->params[i]].type : TY_NONE;
         if (in->args[i].kind == PO_SYM && !(in->args[i].sym & PTX_SYM_FUNC))
             continue; /* copied as memory */
         if (!decode_src(run, p, &in->args[i], type, &code->vec[i], &space))
@@ -368,13 +369,13 @@ static const struct {
 static bool not_executed(PtxRun *run, const PtxInsn *in, const char *why) {
     char text[64];
     snprintf(text, sizeof text, "%s%s", ptx_op_name((PtxOp)in->op),
-             str_text(&run->m->strings, in->mods_text));
-    return diag_in(run->d, &run->m->source, in->loc, DIAG_E0511, text, why ? ": " : "", why ? why : "");
+             str_text(&run->module->strings, in->mods_text));
+    return diag_in(run->d, &run->module->source, in->loc, DIAG_E0511, text, why ? ": " : "", why ? why : "");
 }
 
 static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
     const PtxInsn *in = code->insn;
-    run->d->place = ptx_place(run->m, p->func, in);
+    run->d->place = ptx_place(run->module, p->func, in);
     code->proc = p;
     code->guard = in->guard_reg;
     code->guard_not = in->guard_not;
@@ -425,14 +426,14 @@ static bool decode_body(PtxRun *run, PtxProc *ptx_proc) {
 
 /* The function's PtxProc, NULL after an error. Its body is decoded later, from the list r->order. */
 PtxProc *interp_decode_proc(PtxRun *run, uint32_t index) {
-    for (uint32_t i = 0; run->m->funcs[index].alias_of && i < run->m->nfuncs; i++)
-        index = run->m->funcs[index].alias_of - 1;
-    const PtxFunc *f = &run->m->funcs[index];
+    for (uint32_t i = 0; run->module->funcs[index].alias_of && i < run->module->nfuncs; i++)
+        index = run->module->funcs[index].alias_of - 1;
+    const PtxFunc *f = &run->module->funcs[index];
     if (run->procs[index])
         return run->procs[index];
     if (!f->has_body) {
-        run->d->place.function = str_text(&run->m->strings, f->name);
-        diag_in(run->d, &run->m->source, f->loc, DIAG_E0514, str_text(&run->m->strings, f->name));
+        run->d->place.function = str_text(&run->module->strings, f->name);
+        diag_in(run->d, &run->module->source, f->loc, DIAG_E0514, str_text(&run->module->strings, f->name));
         return NULL;
     }
     PtxProc *proc = ARENA_NEW(&run->arena, PtxProc);
@@ -456,15 +457,15 @@ static bool has_indirect_call(const PtxFunc *f) {
 
 /* Functions whose address is taken anywhere: also an earlier launch may have left it in memory. */
 static void decode_address_taken(PtxRun *run) {
-    for (uint32_t i = 0; i < run->m->nfuncs; i++) {
-        const PtxFunc *f = &run->m->funcs[i];
+    for (uint32_t i = 0; i < run->module->nfuncs; i++) {
+        const PtxFunc *f = &run->module->funcs[i];
         for (uint32_t k = 0; k < f->ninsns; k++)
             for (unsigned o = 0; f->insns[k].op != PTX_CALL && o < f->insns[k].noperands; o++)
                 if (f->insns[k].operands[o].kind == PO_SYM && f->insns[k].operands[o].sym & PTX_SYM_FUNC)
                     interp_decode_proc(run, (f->insns[k].operands[o].sym & ~PTX_SYM_FUNC) - 1);
     }
-    for (uint32_t i = 0; i < run->m->nvars; i++) {
-        const PtxVar *var = &run->m->vars[i];
+    for (uint32_t i = 0; i < run->module->nvars; i++) {
+        const PtxVar *var = &run->module->vars[i];
         for (uint32_t k = 0; k < var->ninits; k++)
             if (var->inits[k].sym & PTX_SYM_FUNC)
                 interp_decode_proc(run, (var->inits[k].sym & ~PTX_SYM_FUNC) - 1);
@@ -473,10 +474,10 @@ static void decode_address_taken(PtxRun *run) {
 
 bool interp_decode_all(PtxRun *run, uint32_t kernel) {
     uint32_t errors = run->d->nerrors;
-    for (uint32_t i = 0; i < run->m->nvars; i++)
-        if (run->m->vars[i].space == SP_SHARED && run->m->vars[i].func == 0)
+    for (uint32_t i = 0; i < run->module->nvars; i++)
+        if (run->module->vars[i].space == SP_SHARED && run->module->vars[i].func == 0)
             place_shared(run, i);
-    run->order = ARENA_ARRAY(&run->arena, PtxProc *, run->m->nfuncs + 1);
+    run->order = ARENA_ARRAY(&run->arena, PtxProc *, run->module->nfuncs + 1);
     run->kernel = interp_decode_proc(run, kernel);
     bool indirect = false;
     for (uint32_t i = 0; i < run->norder; i++) {
@@ -486,14 +487,14 @@ bool interp_decode_all(PtxRun *run, uint32_t kernel) {
             decode_address_taken(run);
         }
     }
-    run->func_address = ARENA_ARRAY(&run->arena, uint64_t, run->m->nfuncs + 1);
-    for (uint32_t i = 0; i < run->m->nfuncs; i++)
-        run->func_address[i] = interp_func_address(run->m, i);
+    run->func_address = ARENA_ARRAY(&run->arena, uint64_t, run->module->nfuncs + 1);
+    for (uint32_t i = 0; i < run->module->nfuncs; i++)
+        run->func_address[i] = interp_func_address(run->module, i);
     for (uint32_t i = 0; indirect && i < run->norder; i++)
         for (uint32_t k = 0; k < i; k++)
             if (run->func_address[run->order[i]->index] == run->func_address[run->order[k]->index])
-                return diag_in(run->d, &run->m->source, run->order[i]->func->loc, DIAG_E0513,
-                               str_text(&run->m->strings, run->order[i]->func->name),
+                return diag_in(run->d, &run->module->source, run->order[i]->func->loc, DIAG_E0513,
+                               str_text(&run->module->strings, run->order[i]->func->name),
                                "another function's name gives the same address");
     run->dynamic_shared_base = (uint32_t)align_up(run->shared_static, 16);
     if (run->d->nerrors == errors)

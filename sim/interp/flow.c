@@ -91,7 +91,7 @@ PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *ptx_proc, const Pt
     return STEP_GO;
 }
 
-static const PtxVar *var(const PtxRun *run, uint32_t index) { return &run->m->vars[index]; }
+static const PtxVar *var(const PtxRun *run, uint32_t index) { return &run->module->vars[index]; }
 
 /* One side of a parameter copy: register slot of a frame, or bytes of its local memory. */
 static void read_place(const PtxRun *r, const PtxThread *thread, const PtxFrame *frame, uint32_t index,
@@ -217,7 +217,7 @@ static PtxStep exec_call_system(PtxRun *run, PtxThread *thread, const PtxCode *c
 
 static PtxStep exec_call_indirect(PtxRun *run, PtxThread *t, const PtxCode *code) {
     uint64_t target = interp_arg(run, t, &code->src[0]);
-    for (uint32_t i = 0; i < run->m->nfuncs; i++)
+    for (uint32_t i = 0; i < run->module->nfuncs; i++)
         if (run->func_address[i] == target && run->procs[i] && run->procs[i]->decoded) {
             interp_took(t, code, i);
             return enter_with_args(run, t, code, run->procs[i]);

@@ -26,16 +26,17 @@ static void fill_trap(PtxRun *run, const PtxThread *ptx_thread, const PtxCode *p
                       const char *text, SimTrap *trap) {
     const PtxFunc *kernel = run->kernel->func;
     *trap = (SimTrap){.kind = kind};
-    snprintf(trap->kernel, sizeof trap->kernel, "%s", str_text(&run->m->strings, kernel->name));
+    snprintf(trap->kernel, sizeof trap->kernel, "%s", str_text(&run->module->strings, kernel->name));
     for (int i = 0; i < 3; i++) {
         trap->block[i] = ptx_thread->warp->block->ctaid[i];
         trap->thread[i] = ptx_thread->tid[i];
     }
     if (ptx_code && ptx_code->insn) {
         trap->pc = (uint64_t)(ptx_code - ptx_code->proc->code);
-        trap->ptx_line = ptx_line(run->m, ptx_code->insn);
+        trap->ptx_line = ptx_line(run->module, ptx_code->insn);
         snprintf(trap->text, sizeof trap->text, "%s%s%s%s", ptx_op_name((PtxOp)ptx_code->insn->op),
-                 str_text(&run->m->strings, ptx_code->insn->mods_text), text ? ", " : "", text ? text : "");
+                 str_text(&run->module->strings, ptx_code->insn->mods_text), text ? ", " : "",
+                 text ? text : "");
     } else if (text) {
         snprintf(trap->text, sizeof trap->text, "%s", text);
     }
@@ -369,7 +370,7 @@ static bool launch_fits(PtxRun *run, const char *kernel) {
     uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2], need = 0, max = 1;
     run->shared_bytes = run->dynamic_shared_base + l->dynamic_shared_bytes;
     for (uint32_t i = 0; i < f->nparams; i++) {
-        const PtxVar *var = &run->m->vars[f->params[i]];
+        const PtxVar *var = &run->module->vars[f->params[i]];
         uint64_t end = var->param_offset_bytes + var->size_bytes;
         need = end > need ? end : need;
     }
@@ -389,27 +390,27 @@ static bool launch_fits(PtxRun *run, const char *kernel) {
 }
 
 static bool prepare(PtxRun *run, const char *kernel) {
-    uint32_t index = ptx_find_func(run->m, kernel);
+    uint32_t index = ptx_find_func(run->module, kernel);
     const char *wrong = sim_launch_error(run->launch);
-    if (!index || !run->m->funcs[index - 1].is_entry)
+    if (!index || !run->module->funcs[index - 1].is_entry)
         return diag(run->d, (SrcLoc){0}, DIAG_E0512, kernel);
     if (wrong)
         return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel, wrong);
-    if (run->m->address_bits == 32)
+    if (run->module->address_bits == 32)
         return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel,
                     "modules with 32-bit addresses are not executed");
-    if (!interp_place_variables(run->m, run->mem, run->d))
+    if (!interp_place_variables(run->module, run->mem, run->d))
         return false;
-    run->procs = ARENA_ARRAY(&run->arena, PtxProc *, run->m->nfuncs + 1);
-    run->shared_offset = ARENA_ARRAY(&run->arena, uint32_t, run->m->nvars + 1);
-    memset(run->shared_offset, 0xff, (run->m->nvars + 1) * sizeof *run->shared_offset);
+    run->procs = ARENA_ARRAY(&run->arena, PtxProc *, run->module->nfuncs + 1);
+    run->shared_offset = ARENA_ARRAY(&run->arena, uint32_t, run->module->nvars + 1);
+    memset(run->shared_offset, 0xff, (run->module->nvars + 1) * sizeof *run->shared_offset);
     interp_find_variables(run);
     return interp_decode_all(run, index - 1) && launch_fits(run, kernel);
 }
 
 bool interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemory *mem,
                 const PtxRunOptions *opt, PtxRunResult *res, Diags *d) {
-    PtxRun r = {.m = m, .launch = l, .mem = mem, .res = res, .d = d};
+    PtxRun r = {.module = m, .launch = l, .mem = mem, .res = res, .d = d};
     *res = (PtxRunResult){0};
     if (opt)
         r.opt = *opt;

@@ -324,9 +324,9 @@ static void fill_side(const PtxRun *run, Access a, PtxRaceSide *side) {
     *side = (PtxRaceSide){.block = {block % g[0], block / g[0] % g[1], block / g[0] / g[1]},
                           .thread = {thread % b[0], thread / b[0] % b[1], thread / b[0] / b[1]}};
     if (ptx_code && ptx_code->insn) {
-        side->line = ptx_line(run->m, ptx_code->insn);
+        side->line = ptx_line(run->module, ptx_code->insn);
         snprintf(side->text, sizeof side->text, "%s%s", ptx_op_name((PtxOp)ptx_code->insn->op),
-                 str_text(&run->m->strings, ptx_code->insn->mods_text));
+                 str_text(&run->module->strings, ptx_code->insn->mods_text));
     }
 }
 
@@ -338,10 +338,10 @@ static void fill_where(const PtxRun *run, PtxRace *race) {
         name = run->place.alloc->name;
     } else {
         uint64_t base = run->dynamic_shared_base;
-        for (uint32_t i = 0; i < run->m->nvars; i++) {
+        for (uint32_t i = 0; i < run->module->nvars; i++) {
             uint64_t at = run->shared_offset[i];
-            if (at <= offset && offset - at < run->m->vars[i].size_bytes) {
-                name = str_text(&run->m->strings, run->m->vars[i].name);
+            if (at <= offset && offset - at < run->module->vars[i].size_bytes) {
+                name = str_text(&run->module->strings, run->module->vars[i].name);
                 base = at;
             }
         }
@@ -558,7 +558,7 @@ bool interp_race_start(PtxRun *run) {
     if (!run->opt.find_races)
         return true;
     if (total > UINT32_MAX || total * l->grid[2] >= UINT32_MAX)
-        return diag(run->d, (SrcLoc){0}, DIAG_E0513, str_text(&run->m->strings, run->kernel->func->name),
+        return diag(run->d, (SrcLoc){0}, DIAG_E0513, str_text(&run->module->strings, run->kernel->func->name),
                     "too many threads to look for races");
     struct PtxRaces *ptx_races = run->races = ARENA_NEW(&run->arena, struct PtxRaces);
     uint32_t number = 0;

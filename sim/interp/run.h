@@ -187,7 +187,7 @@ struct PtxBlock {
 };
 
 struct PtxRun {
-    const PtxModule *m;
+    const PtxModule *module;
     const Launch *launch;
     SimMemory *mem;
     PtxRunOptions opt;

@@ -105,26 +105,27 @@ bool interp_place_variables(const PtxModule *module, SimMemory *mem, Diags *d) {
 }
 
 static int by_offset(const void *a, const void *b) {
-    const PtxConstant *x = a, *y = b;
-    return (x->offset > y->offset) - (x->offset < y->offset);
+    const PtxConstant *one = a, *two = b;
+    return (one->offset > two->offset) - (one->offset < two->offset);
 }
 
 /* Addresses of the variables in their spaces, by index; of .global ones 0 where there is none. */
 void interp_find_variables(PtxRun *run) {
-    run->var_address = ARENA_ARRAY(&run->arena, uint64_t, run->m->nvars + 1);
-    run->constants = ARENA_ARRAY(&run->arena, PtxConstant, run->m->nvars + 1);
-    run->const_bytes = const_offset(run->m, run->m->nvars);
-    for (uint32_t i = 0; i < run->m->nvars; i++) {
-        if (!placeable(&run->m->vars[i]))
+    run->var_address = ARENA_ARRAY(&run->arena, uint64_t, run->module->nvars + 1);
+    run->constants = ARENA_ARRAY(&run->arena, PtxConstant, run->module->nvars + 1);
+    run->const_bytes = const_offset(run->module, run->module->nvars);
+    for (uint32_t i = 0; i < run->module->nvars; i++) {
+        if (!placeable(&run->module->vars[i]))
             continue;
-        const SimAlloc *alloc = simmem_find_name(run->mem, str_text(&run->m->strings, run->m->vars[i].name));
+        const SimAlloc *alloc =
+            simmem_find_name(run->mem, str_text(&run->module->strings, run->module->vars[i].name));
         run->var_address[i] = alloc ? alloc->address : 0;
-        if (run->m->vars[i].space != SP_CONST)
+        if (run->module->vars[i].space != SP_CONST)
             continue;
-        run->var_address[i] = const_offset(run->m, i);
+        run->var_address[i] = const_offset(run->module, i);
         if (alloc)
             run->constants[run->nconstants++] =
-                (PtxConstant){run->var_address[i], run->m->vars[i].size_bytes, alloc->address};
+                (PtxConstant){run->var_address[i], run->module->vars[i].size_bytes, alloc->address};
     }
     qsort(run->constants, run->nconstants, sizeof *run->constants, by_offset);
 }
@@ -143,17 +144,17 @@ static uint32_t lane_mask(unsigned sreg, unsigned lane) {
 }
 
 static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sreg, unsigned component) {
-    const Launch *l = run->launch;
+    const Launch *launch = run->launch;
     const PtxBlock *b = thread->warp->block;
     unsigned k = component;
     bool vector = k < 3;
     switch ((PtxSreg)sreg) { /* no default: a new register is a warning here */
     case SR_TID: return vector ? thread->tid[k] : 0;
-    case SR_NTID: return vector ? l->block[k] : 0;
+    case SR_NTID: return vector ? launch->block[k] : 0;
     case SR_CTAID:
     case SR_CLUSTERID: return vector ? b->ctaid[k] : 0;
     case SR_NCTAID:
-    case SR_NCLUSTERID: return vector ? l->grid[k] : 0;
+    case SR_NCLUSTERID: return vector ? launch->grid[k] : 0;
     case SR_CLUSTER_NCTAID: return vector ? 1 : 0;
     case SR_LANEID: return thread->lane;
     case SR_WARPID: return thread->warp->index;
@@ -175,7 +176,7 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     case SR_GLOBALTIMER: return run->ticks;
     case SR_TOTAL_SMEM_SIZE:
     case SR_AGGR_SMEM_SIZE: return run->shared_bytes;
-    case SR_DYNAMIC_SMEM_SIZE: return l->dynamic_shared_bytes;
+    case SR_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared_bytes;
     case SR_CLUSTER_NCTARANK: return 1;
     case SR_IS_EXPLICIT_CLUSTER:
     case SR_CLUSTER_CTAID:

@@ -65,43 +65,45 @@ typedef struct {
 static Layout layout_of(PtxRun *run, const PtxThread *thread) {
     const PtxCode *code = thread->wait;
     const PtxInsn *insn = code->insn;
-    Layout l = {.matrix = insn->sub2, .bits = interp_element_bits((PtxType)insn->type[0])};
-    unsigned rows = l.matrix == SUB_B ? insn->shape[2] : insn->shape[0];
-    unsigned cols = l.matrix == SUB_A ? insn->shape[2] : insn->shape[1];
-    l.per_word = l.bits < 32 ? 32 / l.bits : 1;
-    l.stride = insn->flags & PF_COL_A ? rows : cols;
+    Layout layout = {.matrix = insn->sub2, .bits = interp_element_bits((PtxType)insn->type[0])};
+    unsigned rows = layout.matrix == SUB_B ? insn->shape[2] : insn->shape[0];
+    unsigned cols = layout.matrix == SUB_A ? insn->shape[2] : insn->shape[1];
+    layout.per_word = layout.bits < 32 ? 32 / layout.bits : 1;
+    layout.stride = insn->flags & PF_COL_A ? rows : cols;
     if (code->nsrc > 1)
-        l.stride = (uint32_t)interp_arg(run, thread, &code->src[1]);
-    return l;
+        layout.stride = (uint32_t)interp_arg(run, thread, &code->src[1]);
+    return layout;
 }
 
 /* Where element i is: a byte of memory, for elements of less than 8 bits the one that it is in. */
-static uint64_t element_address(const PtxThread *thread, const Layout *l, unsigned i) {
+static uint64_t element_address(const PtxThread *thread, const Layout *layout, unsigned i) {
     const PtxInsn *insn = thread->wait->insn;
     unsigned row, col;
-    interp_wmma_place(insn, l->matrix, l->bits, thread->lane, i, &row, &col);
-    uint64_t at = insn->flags & PF_COL_A ? col * l->stride + row : row * l->stride + col;
-    uint64_t address = thread->wait_value[0] + at * l->bits / 8;
+    interp_wmma_place(insn, layout->matrix, layout->bits, thread->lane, i, &row, &col);
+    uint64_t at = insn->flags & PF_COL_A ? col * layout->stride + row : row * layout->stride + col;
+    uint64_t address = thread->wait_value[0] + at * layout->bits / 8;
     return thread->wait->space == SP_SHARED ? (uint32_t)address : address;
 }
 
 /* Elements that one access moves: a register's, where they are neighbours in memory. */
-static unsigned elements_of_access(const PtxThread *thread, const Layout *l) {
+static unsigned elements_of_access(const PtxThread *thread, const Layout *layout) {
     unsigned row[2], col[2];
-    if (l->per_word == 1)
+    if (layout->per_word == 1)
         return 1;
     for (unsigned i = 0; i < 2; i++)
-        interp_wmma_place(thread->wait->insn, l->matrix, l->bits, 0, i, &row[i], &col[i]);
-    return (thread->wait->insn->flags & PF_COL_A ? col[0] == col[1] : row[0] == row[1]) ? l->per_word : 1;
+        interp_wmma_place(thread->wait->insn, layout->matrix, layout->bits, 0, i, &row[i], &col[i]);
+    return (thread->wait->insn->flags & PF_COL_A ? col[0] == col[1] : row[0] == row[1]) ? layout->per_word
+                                                                                        : 1;
 }
 
 /* Load a register of a lane, or store it; false after a trap. */
-static bool move_word(PtxRun *run, PtxThread *thread, const Layout *l, unsigned reg, uint64_t *word,
+static bool move_word(PtxRun *run, PtxThread *thread, const Layout *layout, unsigned reg, uint64_t *word,
                       bool is_store) {
     const PtxCode *code = thread->wait;
-    unsigned n = elements_of_access(thread, l), bytes = n * l->bits / 8;
-    for (unsigned i = 0; i < l->per_word; i += n) {
-        uint64_t address = element_address(thread, l, reg * l->per_word + i), part = *word >> i * l->bits;
+    unsigned n = elements_of_access(thread, layout), bytes = n * layout->bits / 8;
+    for (unsigned i = 0; i < layout->per_word; i += n) {
+        uint64_t address = element_address(thread, layout, reg * layout->per_word + i),
+                 part = *word >> i * layout->bits;
         uint8_t *at = interp_memory(run, thread, code, code->space, address, bytes, is_store);
         if (!at)
             return false;
@@ -113,7 +115,7 @@ static bool move_word(PtxRun *run, PtxThread *thread, const Layout *l, unsigned 
         interp_race_load(run, thread, code);
         part = 0;
         memcpy(&part, at, bytes);
-        *word |= part << i * l->bits;
+        *word |= part << i * layout->bits;
     }
     return true;
 }
@@ -126,9 +128,9 @@ static void load_fragments(PtxWarp *warp, uint32_t lanes) {
     unsigned n = warp->threads[0].wait->vec_dst ? warp->threads[0].wait->nvec : 1;
     for (unsigned lane = 0; lane < WARP; lane++) {
         PtxThread *thread = &warp->threads[lane];
-        Layout l = layout_of(run, thread);
+        Layout layout = layout_of(run, thread);
         for (unsigned r = 0; r < n; r++)
-            if (!move_word(run, thread, &l, r, &words[lane][r], false))
+            if (!move_word(run, thread, &layout, r, &words[lane][r], false))
                 return;
     }
     for (unsigned lane = 0; lane < WARP; lane++) {
@@ -144,10 +146,10 @@ static void store_fragments(PtxWarp *warp, uint32_t lanes) {
         return;
     for (unsigned lane = 0; lane < WARP; lane++) {
         PtxThread *thread = &warp->threads[lane];
-        Layout l = layout_of(run, thread);
+        Layout layout = layout_of(run, thread);
         for (unsigned r = 0; r < thread->wait->nvec; r++) {
             uint64_t word = interp_arg(run, thread, &thread->wait->vec[r]);
-            if (!move_word(run, thread, &l, r, &word, true))
+            if (!move_word(run, thread, &layout, r, &word, true))
                 return;
         }
     }

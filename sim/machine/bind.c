@@ -57,7 +57,7 @@ static SrcRef bind_immediate(Bind *bind, uint32_t v, unsigned width) {
 }
 
 static SrcRef source(Bind *bind, Operand o, unsigned width) {
-    Run *r = bind->run;
+    Run *run = bind->run;
     unsigned count = o.count > 1 ? o.count : 1;
     if (width != WIDTH_32 && count < 2)
         count = 2;
@@ -68,7 +68,7 @@ static SrcRef source(Bind *bind, Operand o, unsigned width) {
                 break;
             if (o.value + count > REG_URZ)
                 bind_fail(bind, "uniform register out of range");
-            r->ur_used = true;
+            run->ur_used = true;
             return warp_rows(ROW_UR + (o.value + count > REG_URZ ? 0 : o.value));
         }
         if (o.value == REG_RZ)
@@ -77,14 +77,14 @@ static SrcRef source(Bind *bind, Operand o, unsigned width) {
             bind_fail(bind, "register out of range");
             break;
         }
-        if (o.value + count > r->rows_used)
-            r->rows_used = o.value + count;
+        if (o.value + count > run->rows_used)
+            run->rows_used = o.value + count;
         return warp_rows(o.value);
     case OPK_CMEM: return bind_cmem(bind, o, width);
     case OPK_IMM: return bind_immediate(bind, o.value, width);
     default: break;
     }
-    return host_rows(r->zero_rows);
+    return host_rows(run->zero_rows);
 }
 
 static PredRef predicate(Operand o) {
@@ -94,8 +94,8 @@ static PredRef predicate(Operand o) {
 }
 
 static void destination(Bind *bind, unsigned slot, unsigned *nd, unsigned *np) {
-    Run *r = bind->run;
-    IsaSlot s = isa_dst_slot(r->bin->target, bind->in->optype, slot);
+    Run *run = bind->run;
+    IsaSlot s = isa_dst_slot(run->bin->target, bind->in->optype, slot);
     Operand o = slot < bind->in->ndst ? bind->in->dst[slot] : (Operand){0};
     uint8_t file = o.kind == OPK_REG ? o.file : s.file;
     if (file == RF_P || file == RF_UP) {
@@ -113,9 +113,9 @@ static void destination(Bind *bind, unsigned slot, unsigned *nd, unsigned *np) {
         else
             row = base + o.value;
         if (file == RF_UR)
-            r->ur_used = true;
-        else if (o.value + count > r->rows_used && o.value + count <= zero)
-            r->rows_used = o.value + count;
+            run->ur_used = true;
+        else if (o.value + count > run->rows_used && o.value + count <= zero)
+            run->rows_used = o.value + count;
     }
     if (*nd < 2)
         bind->d->dst[(*nd)++] = (uint16_t)(row * ROW_BYTES);
@@ -188,13 +188,13 @@ int machine_run_ends(Warp *warp, Dec *dec, uint32_t g) {
 
 /* Decode code[pc] into its record and step back: RUN_AGAIN asks the loop to issue it with its own guard. */
 int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
-    Run *r = warp->run;
+    Run *run = warp->run;
     char error[ISA_ERROR_BYTES] = "";
     warp->pc = (uint32_t)(dec - warp->prog);
-    MachInst *in = ARENA_NEW(&r->arena, MachInst);
-    if (!isa_decode(r->bin->target, r->code[warp->pc], in, error))
-        return machine_trap(warp, dec, low_lane(g), unknown_word(r->bin->target), "%s", error);
-    Bind b = {.run = r, .d = dec, .in = in, .pc = warp->pc};
+    MachInst *in = ARENA_NEW(&run->arena, MachInst);
+    if (!isa_decode(run->bin->target, run->code[warp->pc], in, error))
+        return machine_trap(warp, dec, low_lane(g), unknown_word(run->bin->target), "%s", error);
+    Bind b = {.run = run, .d = dec, .in = in, .pc = warp->pc};
     PredRef guard = predicate(in->guard);
     dec->inst = in;
     dec->optype = in->optype;
@@ -203,7 +203,7 @@ int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
     dec->gx = guard.x;
     dec->cls = CLS_DATA;
     dec->always = isa_traits(in->optype)->flow > ISA_FLOW_NOP;
-    BindFn *fn = in->optype < OT_COUNT ? r->level->bind[in->optype] : NULL;
+    BindFn *fn = in->optype < OT_COUNT ? run->level->bind[in->optype] : NULL;
     if (!fn)
         fn = bind_not_simulated;
     if (!fn(&b) || b.failed) {
