@@ -39,10 +39,10 @@ static bool one_value(const Meld *meld, uint32_t zero, uint32_t one, bool hope) 
         return true;
     if (!hope || !zero || !one)
         return false;
-    const Value *x = &meld->f->values.at[zero], *y = &meld->f->values.at[one];
-    return meld->side_of[x->block.i] == 1 && meld->side_of[y->block.i] == 2 &&
-           meld->pair_of[x->block.i] == meld->pair_of[y->block.i] &&
-           meld->f->insts.at[x->def.i].op == meld->f->insts.at[y->def.i].op;
+    const Value *left = &meld->f->values.at[zero], *right = &meld->f->values.at[one];
+    return meld->side_of[left->block.i] == 1 && meld->side_of[right->block.i] == 2 &&
+           meld->pair_of[left->block.i] == meld->pair_of[right->block.i] &&
+           meld->f->insts.at[left->def.i].op == meld->f->insts.at[right->def.i].op;
 }
 
 static int differ(const Meld *meld, Operand zero, Operand one, bool hope) {
@@ -106,23 +106,24 @@ static bool dsts_agree(const Function *f, const Inst *x, const Inst *y) {
 /* What melding two instructions scores; 0: they cannot be melded. */
 static int score(const Meld *meld, InstId zero, InstId one) {
     const Function *f = meld->f;
-    const Inst *x = &f->insts.at[zero.i], *y = &f->insts.at[one.i];
-    if (x->op != y->op || x->mods != y->mods || x->flags != y->flags || x->ndst != y->ndst ||
-        x->nsrc != y->nsrc || ir_is_pseudo(x->op) || x->flags & IF_TIED || !dsts_agree(f, x, y) ||
-        op_is_always(x->guard) != op_is_always(y->guard))
+    const Inst *left = &f->insts.at[zero.i], *right = &f->insts.at[one.i];
+    if (left->op != right->op || left->mods != right->mods || left->flags != right->flags ||
+        left->ndst != right->ndst || left->nsrc != right->nsrc || ir_is_pseudo(left->op) ||
+        left->flags & IF_TIED || !dsts_agree(f, left, right) ||
+        op_is_always(left->guard) != op_is_always(right->guard))
         return 0;
-    int selects = op_is_always(x->guard) ? 0 : differ(meld, x->guard, y->guard, true);
-    MachInst m = opt_mach(f, x);
+    int selects = op_is_always(left->guard) ? 0 : differ(meld, left->guard, right->guard, true);
+    MachInst m = opt_mach(f, left);
     bool other = false;
-    for (unsigned k = 0; selects >= 0 && k < x->nsrc; k++) {
-        Operand a = *ir_src(f, x, k), b = *ir_src(f, y, k);
+    for (unsigned k = 0; selects >= 0 && k < left->nsrc; k++) {
+        Operand a = *ir_src(f, left, k), b = *ir_src(f, right, k);
         int n = differ(meld, a, b, true);
         if (n < 0)
             return 0;
         selects += n;
         if (same_operand(a, b))
             continue;
-        if (!opt_own_src(x, k))
+        if (!opt_own_src(left, k))
             return 0;
         if (a.kind != OPK_VAL || b.kind != OPK_VAL) {
             other = true;
@@ -132,7 +133,7 @@ static int score(const Meld *meld, InstId zero, InstId one) {
     }
     if (selects < 0 || (other && !isa_select_opcode(f->module->target, &m)))
         return 0;
-    int good = (x->flags & IF_MEMORY ? MEMORY_SCORE : ALU_SCORE) - selects * SELECT_SCORE +
+    int good = (left->flags & IF_MEMORY ? MEMORY_SCORE : ALU_SCORE) - selects * SELECT_SCORE +
                1; /* what costs as much may save selects later */
     return good > 0 ? good : 0;
 }
@@ -288,13 +289,14 @@ static unsigned count_choice(Meld *meld, unsigned k, Operand zero, Operand one) 
 }
 
 static void pair_phis(Meld *meld, const MeldPair *pair) {
-    const Block *x = ir_block(meld->f, pair->block[0]), *y = ir_block(meld->f, pair->block[1]);
-    for (unsigned k = 0; x->preds.n > 1 && k < x->insts.n && k < y->insts.n; k++) {
-        if (ir_inst(meld->f, x->insts.at[k])->op != IR_PHI || ir_inst(meld->f, y->insts.at[k])->op != IR_PHI)
+    const Block *left = ir_block(meld->f, pair->block[0]), *right = ir_block(meld->f, pair->block[1]);
+    for (unsigned k = 0; left->preds.n > 1 && k < left->insts.n && k < right->insts.n; k++) {
+        if (ir_inst(meld->f, left->insts.at[k])->op != IR_PHI ||
+            ir_inst(meld->f, right->insts.at[k])->op != IR_PHI)
             break;
-        if (pred_meld_phis(meld, pair, x->insts.at[k], y->insts.at[k]))
-            note_mates(meld, *ir_dst(meld->f, ir_inst(meld->f, x->insts.at[k]), 0),
-                       *ir_dst(meld->f, ir_inst(meld->f, y->insts.at[k]), 0));
+        if (pred_meld_phis(meld, pair, left->insts.at[k], right->insts.at[k]))
+            note_mates(meld, *ir_dst(meld->f, ir_inst(meld->f, left->insts.at[k]), 0),
+                       *ir_dst(meld->f, ir_inst(meld->f, right->insts.at[k]), 0));
     }
 }
 
@@ -339,19 +341,19 @@ static MeldCost count_all(Meld *meld) {
         pair_phis(meld, pair);
         for (unsigned n = 0; n < pair->steps.n; n++) {
             const MeldStep *step = &pair->steps.at[n];
-            const Inst *x = &f->insts.at[step->inst[0].i], *y = &f->insts.at[step->inst[1].i];
+            const Inst *left = &f->insts.at[step->inst[0].i], *right = &f->insts.at[step->inst[1].i];
             if (!step->inst[0].i || !step->inst[1].i) {
-                bool real = !ir_is_pseudo(step->inst[0].i ? x->op : y->op);
+                bool real = !ir_is_pseudo(step->inst[0].i ? left->op : right->op);
                 here += real;
                 cost.alone += real;
                 continue;
             }
-            for (unsigned s = 0; s < x->nsrc; s++)
-                selects += count_choice(meld, k, *ir_src(f, x, s), *ir_src(f, y, s));
-            if (!op_is_always(x->guard))
-                selects += count_choice(meld, k, x->guard, y->guard);
-            for (unsigned d = 0; d < x->ndst; d++)
-                note_mates(meld, *ir_dst(f, x, d), *ir_dst(f, y, d));
+            for (unsigned s = 0; s < left->nsrc; s++)
+                selects += count_choice(meld, k, *ir_src(f, left, s), *ir_src(f, right, s));
+            if (!op_is_always(left->guard))
+                selects += count_choice(meld, k, left->guard, right->guard);
+            for (unsigned d = 0; d < left->ndst; d++)
+                note_mates(meld, *ir_dst(f, left, d), *ir_dst(f, right, d));
             here++;
             cost.melded++;
         }

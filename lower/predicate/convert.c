@@ -153,9 +153,9 @@ static bool tests(const Inst *i) {
 }
 
 /* A comparison or table in side k to which "& guard" can be added for nothing. */
-static bool takes_and(Pred *pred, unsigned k, Operand h, bool *second) {
+static bool takes_and(Pred *pred, unsigned k, Operand head, bool *second) {
     Function *f = pred->f;
-    const Inst *i = opt_scalar(h) ? def_of(f, h.value) : NULL;
+    const Inst *i = opt_scalar(head) ? def_of(f, head.value) : NULL;
     if (!i || side_of(i) != PA_SIDE + k || (i->aux & PA_TIED) || !op_is_always(i->guard))
         return false;
     if (i->op == OT_PLOP3) {
@@ -165,7 +165,7 @@ static bool takes_and(Pred *pred, unsigned k, Operand h, bool *second) {
     *second = true;
     return tests(i) && isa_combine_op(i->op, i->mods) == BoolOp_AND &&
            op_is_always(*ir_src(f, i, isa_traits(i->op)->combines_src)) &&
-           opt_scalar(*ir_dst(f, i, 0)) == h.value;
+           opt_scalar(*ir_dst(f, i, 0)) == head.value;
 }
 
 /* How many predicates must be combined by instructions of their own. */
@@ -224,7 +224,7 @@ void pred_forget(Pred *pred, const PredRegion *region) {
 typedef struct {
     Pred *p;
     Function *f;
-    PredRegion *r;
+    PredRegion *region;
     unsigned k; /* side */
     Operand g;  /* its guard */
     VEC(PredAnd) ands;
@@ -244,24 +244,24 @@ static Operand table(Conv *conv, unsigned lut, Operand a, Operand b, Operand thi
     ir_set_src(conv->f, id, PLOP3_pp, a);
     ir_set_src(conv->f, id, PLOP3_pq, b);
     ir_set_src(conv->f, id, PLOP3_pr, third);
-    ir_append(conv->f, conv->r->head, id);
+    ir_append(conv->f, conv->region->head, id);
     return d;
 }
 
 enum { LUT_AND = 0xc0, LUT_CHOOSE = 0xca /* a ? b : c */, LUT_THIRD = 0xaa };
 
 /* Make h false in lanes that do not take the side, by a change of its definition. */
-static bool and_into(Conv *conv, uint32_t h) {
-    Inst *i = def_of(conv->f, h);
+static bool and_into(Conv *conv, uint32_t head) {
+    Inst *i = def_of(conv->f, head);
     bool second;
     if (side_of(i) == PA_SIDE + conv->k && (i->aux & PA_ANDED) && !(i->aux & PA_TIED))
         return true;
     if (side_of(i) == PA_SIDE + conv->k && !(i->aux & PA_TIED) && (i->aux & PA_PARTIAL) &&
         same_operand(i->guard, conv->g) && tests(i)) { /* given the guard because of what it reads */
-        ir_set_guard(conv->f, ir_value(conv->f, (ValId){h})->def, (Operand){0});
+        ir_set_guard(conv->f, ir_value(conv->f, (ValId){head})->def, (Operand){0});
         i->aux &= (uint16_t)~PA_PARTIAL;
     }
-    if (!takes_and(conv->p, conv->k, ir_val(conv->f, (ValId){h}), &second))
+    if (!takes_and(conv->p, conv->k, ir_val(conv->f, (ValId){head}), &second))
         return false;
     i->aux |= PA_ANDED;
     if (i->op == OT_PLOP3) {
@@ -273,13 +273,13 @@ static bool and_into(Conv *conv, uint32_t h) {
 }
 
 /* The other result of the definition of h: its complement, and the guard. */
-static Operand complement(Conv *conv, uint32_t h) {
-    InstId id = ir_value(conv->f, (ValId){h})->def;
+static Operand complement(Conv *conv, uint32_t head) {
+    InstId id = ir_value(conv->f, (ValId){head})->def;
     unsigned op = ir_inst(conv->f, id)->op, other = op == OT_PLOP3 ? PLOP3_pv : isa_traits(op)->combines_dst;
     if (ir_dst(conv->f, ir_inst(conv->f, id), other)->kind == OPK_NONE) {
         Operand d = new_pred(conv);
         ir_set_dst(conv->f, id, other, d);
-        ir_value(conv->f, (ValId){d.value})->block = conv->r->head;
+        ir_value(conv->f, (ValId){d.value})->block = conv->region->head;
         Inst *i = ir_inst(conv->f, id);
         if (i->op == OT_PLOP3)
             i->mods = MPUT(PLOP3, lut2, i->mods, ~MGET(PLOP3, lut, i->mods) & LUT_THIRD);
@@ -288,19 +288,19 @@ static Operand complement(Conv *conv, uint32_t h) {
 }
 
 /* Guard of an instruction of the side that has guard h. */
-static Operand both(Conv *conv, Operand h, LocId loc) {
-    if (op_is_always(h) || same_operand(h, conv->g))
+static Operand both(Conv *conv, Operand head, LocId loc) {
+    if (op_is_always(head) || same_operand(head, conv->g))
         return conv->g;
-    if (!opt_scalar(h)) /* !PT */
-        return h;
+    if (!opt_scalar(head)) /* !PT */
+        return head;
     for (unsigned n = 0; n < conv->ands.n; n++)
-        if (same_operand(conv->ands.at[n].of, h))
+        if (same_operand(conv->ands.at[n].of, head))
             return conv->ands.at[n].is;
-    PredAnd a = {h, h};
-    if (!and_into(conv, h.value))
-        a.is = table(conv, LUT_AND, conv->g, h, op_pt(), loc);
-    else if (h.mods & OPM_NOT)
-        a.is = complement(conv, h.value);
+    PredAnd a = {head, head};
+    if (!and_into(conv, head.value))
+        a.is = table(conv, LUT_AND, conv->g, head, op_pt(), loc);
+    else if (head.mods & OPM_NOT)
+        a.is = complement(conv, head.value);
     VEC_ADD(&conv->p->a, &conv->ands, a);
     return a.is;
 }
@@ -328,8 +328,8 @@ static bool is_partial(Conv *conv, const Inst *i) {
 }
 
 static void apply_ties(Conv *conv, InstId id) {
-    for (unsigned n = 0; n < conv->r->ties.n; n++) {
-        PredTie t = conv->r->ties.at[n];
+    for (unsigned n = 0; n < conv->region->ties.n; n++) {
+        PredTie t = conv->region->ties.at[n];
         if (t.inst.i != id.i)
             continue;
         const Inst *i = ir_inst(conv->f, id);
@@ -357,7 +357,7 @@ static void move_inst(Conv *conv, InstId id) {
         if (ir_inst(conv->f, id)->aux & PA_TIED)
             apply_ties(conv, id);
     }
-    ir_append(conv->f, conv->r->head, id);
+    ir_append(conv->f, conv->region->head, id);
     i = ir_inst(conv->f, id);
     if (is_partial(conv, i))
         i->aux |= PA_PARTIAL;
@@ -374,7 +374,7 @@ static bool known_constant(Conv *conv, Operand o, Operand *operand) {
 }
 
 static Operand select_value(Conv *conv, const PredMerge *merge, LocId loc) {
-    Operand g = conv->r->side[merge->of].guard, k;
+    Operand g = conv->region->side[merge->of].guard, k;
     if (ir_dst(conv->f, ir_inst(conv->f, merge->phi), 0)->file == RF_P)
         return table(conv, LUT_CHOOSE, g, merge->taken, merge->base, loc);
     InstId id = ir_inst_new(conv->f, OT_SEL, isa_num_dst(OT_SEL), isa_num_src(OT_SEL));
@@ -395,14 +395,14 @@ static Operand select_value(Conv *conv, const PredMerge *merge, LocId loc) {
     ir_set_src(conv->f, id, SEL_ra, yes);
     ir_set_src(conv->f, id, SEL_rb, no);
     ir_set_src(conv->f, id, SEL_pp, g);
-    ir_append(conv->f, conv->r->head, id);
+    ir_append(conv->f, conv->region->head, id);
     return d;
 }
 
 /* The value with which the one edge that remains enters each phi. */
 static void merge_phis(Conv *conv, unsigned edge, LocId loc) {
-    for (unsigned n = 0; n < conv->r->merges.n; n++) {
-        const PredMerge *merge = &conv->r->merges.at[n];
+    for (unsigned n = 0; n < conv->region->merges.n; n++) {
+        const PredMerge *merge = &conv->region->merges.at[n];
         Operand o = merge->how == PM_SAME     ? merge->base
                     : merge->how == PM_SELECT ? select_value(conv, merge, loc)
                                               : merge->taken;
@@ -428,14 +428,14 @@ static void jump(Conv *conv, BlockId to, Operand guard, LocId loc, bool uni) {
         ir_set_guard(conv->f, id, guard);
         ir_inst(conv->f, id)->flags |= uni ? IF_UNIFORM : 0;
     }
-    ir_append(conv->f, conv->r->head, id);
+    ir_append(conv->f, conv->region->head, id);
 }
 
 /* EXIT of the lanes that take the side. */
 static void end_in_exit(Conv *conv, InstId exit) {
     Function *f = conv->f;
-    BlockId side = conv->r->side[0].block, head = conv->r->head;
-    if (conv->r->shared_exit) {
+    BlockId side = conv->region->side[0].block, head = conv->region->head;
+    if (conv->region->shared_exit) {
         LocId loc = ir_inst(f, exit)->loc;
         exit = ir_inst_new(f, OT_EXIT, 0, isa_num_src(OT_EXIT));
         ir_inst(f, exit)->loc = loc;
@@ -456,29 +456,29 @@ static void single_phis(Function *f, BlockId b) {
 /* The branch of the head to `out`, which the side has left for. */
 static void end_in_branch(Conv *conv, Operand guard, LocId loc, bool uni) {
     Function *f = conv->f;
-    Block *h = ir_block(f, conv->r->head);
-    bool same =
-        !conv->rewritten && conv->r->shape == PD_LEAVE && h->succs.at[0].i == conv->r->side[0].block.i;
-    replace_pred(f, conv->r->out, conv->r->side[0].block, conv->r->head);
-    jump(conv, conv->r->out, guard, loc, uni);
-    ir_inst(f, h->insts.at[h->insts.n - 1])->flags |= same ? 0 : IF_REWRITTEN;
-    h->succs.n = 0;
-    VEC_ADD(f->arena, &h->succs, conv->r->out);
-    VEC_ADD(f->arena, &h->succs, conv->r->join);
+    Block *head = ir_block(f, conv->region->head);
+    bool same = !conv->rewritten && conv->region->shape == PD_LEAVE &&
+                head->succs.at[0].i == conv->region->side[0].block.i;
+    replace_pred(f, conv->region->out, conv->region->side[0].block, conv->region->head);
+    jump(conv, conv->region->out, guard, loc, uni);
+    ir_inst(f, head->insts.at[head->insts.n - 1])->flags |= same ? 0 : IF_REWRITTEN;
+    head->succs.n = 0;
+    VEC_ADD(f->arena, &head->succs, conv->region->out);
+    VEC_ADD(f->arena, &head->succs, conv->region->join);
 }
 
 /* Guard of lanes that go on to `out` at the side's own branch. */
 static Operand leaving(Conv *conv, const Inst *branch) {
-    const Block *s = ir_block(conv->f, conv->r->side[0].block);
-    Operand h = branch->guard;
-    if (s->succs.at[0].i != conv->r->out.i)
-        h.mods ^= OPM_NOT;
-    return both(conv, h, branch->loc);
+    const Block *side = ir_block(conv->f, conv->region->side[0].block);
+    Operand head = branch->guard;
+    if (side->succs.at[0].i != conv->region->out.i)
+        head.mods ^= OPM_NOT;
+    return both(conv, head, branch->loc);
 }
 
 static void end_branch(Conv *conv, LocId loc, InstId side_end, bool uni) {
     Function *f = conv->f;
-    PredRegion *region = conv->r;
+    PredRegion *region = conv->region;
     if (region->shape == PD_EXIT)
         end_in_exit(conv, side_end);
     else if (region->shape == PD_LEAVE)
@@ -498,9 +498,9 @@ static void end_branch(Conv *conv, LocId loc, InstId side_end, bool uni) {
         else {
             if (region->shape == PD_DIAMOND)
                 replace_pred(f, region->join, region->side[0].block, region->head);
-            Block *h = ir_block(f, region->head);
-            h->succs.n = 0;
-            VEC_ADD(f->arena, &h->succs, region->join);
+            Block *head = ir_block(f, region->head);
+            head->succs.n = 0;
+            VEC_ADD(f->arena, &head->succs, region->join);
         }
     }
     for (unsigned k = 0; k < region->nsides && !region->shared_exit; k++)
@@ -510,13 +510,13 @@ static void end_branch(Conv *conv, LocId loc, InstId side_end, bool uni) {
 
 InstId pred_convert(Pred *pred, PredRegion *region) {
     Function *f = pred->f;
-    Block *h = ir_block(f, region->head);
-    InstId bra = h->insts.at[h->insts.n - 2], side_end = {0};
+    Block *head = ir_block(f, region->head);
+    InstId bra = head->insts.at[head->insts.n - 2], side_end = {0};
     LocId loc = ir_inst(f, bra)->loc;
     bool uni = (ir_inst(f, bra)->flags & IF_UNIFORM) != 0;
-    h->insts.n -= 2;
-    unsigned start = h->insts.n;
-    Conv c = {.p = pred, .f = f, .r = region};
+    head->insts.n -= 2;
+    unsigned start = head->insts.n;
+    Conv c = {.p = pred, .f = f, .region = region};
     c.rewritten = (ir_inst(f, bra)->flags & IF_REWRITTEN) != 0;
     for (unsigned k = 0; k < region->nsides; k++) {
         c.k = k;
@@ -529,10 +529,10 @@ InstId pred_convert(Pred *pred, PredRegion *region) {
                 ir_block(f, region->side[k].block)->insts.at[region->shared_exit ? 0 : region->side[k].n];
     }
     end_branch(&c, loc, side_end, uni);
-    h = ir_block(f, region->head);
-    for (unsigned n = start; n < h->insts.n; n++)
-        ir_inst(f, h->insts.at[n])->aux = 0;
-    InstId first = start < h->insts.n ? h->insts.at[start] : (InstId){0};
+    head = ir_block(f, region->head);
+    for (unsigned n = start; n < head->insts.n; n++)
+        ir_inst(f, head->insts.at[n])->aux = 0;
+    InstId first = start < head->insts.n ? head->insts.at[start] : (InstId){0};
     single_phis(f, region->join);
     if (region->out.i)
         single_phis(f, region->out);
