@@ -336,14 +336,32 @@ bool learn_feed_stream(LearnFeed *feed, const char *name, FILE *file, Diags *dia
     return good;
 }
 
+/* An ELF file, a fat binary or an archive; the place in the file is as before. */
+static bool is_program(FILE *file) {
+    static const char *const magics[] = {"\x7f"
+                                         "ELF",
+                                         "\x50\xed\x55\xba", "!<arch>\n"};
+    char head[8] = "";
+    int first = getc(file);
+    ungetc(first, file);
+    if (first == 0x7f)
+        return true;
+    if ((first != 'P' && first != '!') || fseek(file, 0, SEEK_SET) != 0) /* what is no file is a dump */
+        return false;
+    size_t size = fread(head, 1, sizeof head, file);
+    for (unsigned i = 0; i < sizeof magics / sizeof *magics; i++)
+        if (size >= strlen(magics[i]) && memcmp(head, magics[i], strlen(magics[i])) == 0)
+            return true;
+    rewind(file);
+    return false;
+}
+
 bool learn_feed(LearnFeed *feed, const char *path, Diags *diags) {
     bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdin : fopen(path, "rb");
     if (!file)
         return diag(diags, (SrcLoc){0}, DIAG_E0001, path, strerror(errno));
-    int first = getc(file);
-    ungetc(first, file);
-    bool elf = first == 0x7f && !standard;
+    bool elf = !standard && is_program(file);
     scope_guard(file, close_dump);
     bool good = elf || learn_feed_stream(feed, standard ? "<stdin>" : path, file, diags);
     scope_unguard(file);

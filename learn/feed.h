@@ -24,11 +24,12 @@ typedef struct {
                              not: out */
 } LearnFeed;
 
-/* A dump or a cubin; "-" is a dump from standard input. False: reported (E0901), or `each` said so. */
+/* A dump, a cubin, or a file that holds cubins; "-" is a dump from standard input. False: reported (E0901),
+ * or `each` said so. */
 bool learn_feed(LearnFeed *feed, const char *path, Diags *diags);
 /* A dump from a stream, which stays open; `name` in diagnostics. */
 bool learn_feed_stream(LearnFeed *feed, const char *name, FILE *file, Diags *diags);
-/* An ELF image: of a target that Heddle knows. */
+/* An ELF image, or what holds such: of targets that Heddle knows. */
 bool learn_feed_cubin(LearnFeed *feed, const char *path, Diags *diags);
 /* Report at a fed instruction, `at` a place in its text or NULL. */
 bool learn_report(Diags *diags, const LearnFed *fed, const char *at, DiagCode code, const char *text);

@@ -17,12 +17,14 @@ typedef struct {
     const uint64_t *word; /* [2] */
 } LearnRow;
 
-/* Zero-initialise; learn_system_free releases. */
+/* Zero-initialise; learn_system_free releases. Features that pivots do not take are of the core, all where
+ * there are no pivots. */
 typedef struct {
     uint32_t nfeatures, rank, nullity;
-    fmpz *weights;    /* nfeatures, times `den`: one solution, 0 where any would do */
-    fmpz *null_space; /* nfeatures rows of `nullity`: a row x is in the span if x times each column is 0 */
-    bool *determined; /* nfeatures: this weight is the same in every solution */
+    struct LearnPivots *pivots; /* of large systems (sparse.h), else NULL */
+    uint32_t ncore, ncolumns;
+    fmpz *weights;    /* ncore, times `den`: one solution, 0 where any would do */
+    fmpz *null_space; /* ncore rows of `ncolumns`: a row x is in the span if x times each column is 0 */
     fmpz_t den;
 } LearnSystem;
 
@@ -31,6 +33,7 @@ typedef struct {
 bool learn_system_solve(LearnSystem *system, const LearnRow *rows, uint32_t nrows, uint32_t nfeatures,
                         uint32_t *bad);
 void learn_system_free(LearnSystem *system);
+int learn_entry_order(const void *x, const void *y); /* of entries, by feature: for qsort */
 
 typedef enum {
     LEARN_SPAN_OUTSIDE,

@@ -56,6 +56,33 @@ done
 want 0 'values     7 1 2 3' learn --show --arch sm_90 t.sass
 want 0 'modifiers  0_ISETP 0_GE 0_U32 0_AND' learn --show --arch sm_90 t.sass
 
+# cubins in a fat binary: those of machines with tables, not those without code
+le() { # NUMBER BYTES: little endian
+    n=$1
+    for _ in $(seq "$2"); do
+        printf "\\$(printf %03o $((n % 256)))"
+        n=$((n / 256))
+    done
+}
+entry() { # MACHINE FILE
+    size=$(wc -c <"$2")
+    padded=$(((size + 7) / 8 * 8))
+    le 2 2; le 257 2; le 64 4; le $padded 8; le 0 12; le "$1" 4; le 0 32
+    cat "$2"
+    le 0 $((padded - size))
+}
+entry 120 t.dump >entries # no table: left out
+entry 90 bfs.cubin >>entries
+{ le 3126193488 4; le 1 2; le 16 2; le "$(wc -c <entries)" 8; cat entries; } >both.fatbin
+want 0 '' learn bfs.cubin -o bfs.repo
+want 0 '' learn both.fatbin -o fat.repo
+cmp bfs.repo fat.repo || failed=1
+entry 120 bfs.cubin >entries
+{ le 3126193488 4; le 1 2; le 16 2; le "$(wc -c <entries)" 8; cat entries; } >none.fatbin
+want 1 'none.fatbin: error E0416: no program of a machine with tables' learn none.fatbin
+head -c 2000 both.fatbin >cut.fatbin
+want 1 'cut.fatbin:.*error E0416' learn cut.fatbin
+
 # a dump beside the tables: Heddle's own code is what they say, and another word is not
 want 0 ' 0 not decoded, 0 not read, 0 read as another word, 0 spelt otherwise' learn --against-isa $cubins
 want 0 '4 instructions: 0 not decoded' learn --against-isa --arch sm_90 t.dump

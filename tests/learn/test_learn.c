@@ -260,6 +260,65 @@ static void files(void **state) {
     learn_free(&r);
 }
 
+/* Word k of an operand of its own weighs k << 40; the operands 1 << 16 and 3 << 24; `both` 2^30 more. Every
+ * word is seen with two operands at least, some twice with the same. */
+enum { WORDS = 4000, ROWS = 3 * WORDS };
+
+static void make_row(uint32_t i, LearnEntry entries[5], LearnRow *row, uint64_t word[2]) {
+    uint32_t k = i % WORDS, n = 0;
+    int64_t one = (int64_t)(i * 7919 % 251), two = (int64_t)(i * 104729 % 241) - 120;
+    bool both = (i + i / WORDS) % 5 == 0;
+    entries[n++] = (LearnEntry){0, 1};
+    if (one)
+        entries[n++] = (LearnEntry){1, one};
+    if (two)
+        entries[n++] = (LearnEntry){2, two};
+    entries[n++] = (LearnEntry){4 + k, 1};
+    if (both)
+        entries[n++] = (LearnEntry){3, 1};
+    word[0] = 0x7000000221u + ((uint64_t)one << 16) + 3 * ((uint64_t)two << 24) + ((uint64_t)k << 40) +
+              ((uint64_t)both << 30);
+    word[1] = 0;
+    *row = (LearnRow){entries, n, word};
+}
+
+/* Thousands of unknowns: what is in the span has the word that the rule above says, the rest is outside; and
+ * one wrong word is found. */
+static void many_words(void **state) {
+    (void)state;
+    LearnRow *rows = calloc(ROWS, sizeof *rows), asked;
+    LearnEntry(*entries)[5] = calloc(ROWS, sizeof *entries), other[5];
+    uint64_t(*words)[2] = calloc(ROWS, sizeof *words), word[2], expected[2];
+    LearnSystem system = {0};
+    uint32_t bad;
+    bool negative;
+    for (uint32_t i = 0; i < ROWS; i++)
+        make_row(i, entries[i], &rows[i], words[i]);
+    assert_true(learn_system_solve(&system, rows, ROWS, WORDS + 4, &bad));
+    assert_int_equal(system.rank, WORDS + 3); /* what all rows have cannot be told from what words weigh */
+    assert_int_equal(system.nullity, 1);
+    for (uint32_t i = ROWS; i < ROWS + 500; i++) {
+        make_row(i * 37, other, &asked, expected);
+        assert_int_equal(learn_system_word(&system, asked.entries, asked.nentries, word), LEARN_SPAN_WORD);
+        assert_int_equal(word[0], expected[0]);
+    }
+    assert_true(learn_system_weight(&system, 2, word, &negative));
+    assert_int_equal(word[0], 3u << 24);
+    assert_true(learn_system_weight(&system, 3, word, &negative));
+    assert_int_equal(word[0], 1u << 30);
+    assert_false(learn_system_weight(&system, 0, word, &negative));
+    assert_false(learn_system_weight(&system, 4, word, &negative));
+    LearnEntry two_words[] = {{0, 1}, {4, 1}, {5, 1}}, no_word[] = {{0, 1}, {1, 5}};
+    assert_int_equal(learn_system_word(&system, two_words, 3, word), LEARN_SPAN_OUTSIDE);
+    assert_int_equal(learn_system_word(&system, no_word, 2, word), LEARN_SPAN_OUTSIDE);
+    words[ROWS - 1][0] ^= 1;
+    assert_false(learn_system_solve(&system, rows, ROWS, WORDS + 4, &bad));
+    assert_true(bad < ROWS);
+    free(rows);
+    free(entries);
+    free(words);
+}
+
 static void transfers(void **state) {
     (void)state;
     LearnRepository old, new;
@@ -299,9 +358,9 @@ static void transfers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(texts),    cmocka_unit_test(numbers),
-                                       cmocka_unit_test(spans),    cmocka_unit_test(levels),
-                                       cmocka_unit_test(guards),   cmocka_unit_test(files),
-                                       cmocka_unit_test(transfers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(texts),     cmocka_unit_test(numbers),
+                                       cmocka_unit_test(spans),     cmocka_unit_test(levels),
+                                       cmocka_unit_test(guards),    cmocka_unit_test(files),
+                                       cmocka_unit_test(transfers), cmocka_unit_test(many_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
