@@ -35,3 +35,29 @@ const char *str_demangle(Arena *a, const char *name) {
     free(text); /* it is that library's */
     return copy;
 }
+
+/* Behind the type of the result, which names of templates have: "void lp<int>(int*)". */
+static const char *behind_type(const char *plain) {
+    const char *start = plain;
+    unsigned depth = 0;
+    for (const char *p = plain; *p && (*p != '(' || depth); p++) {
+        depth += *p == '<';
+        depth -= *p == '>' && depth;
+        if (*p == ' ' && !depth)
+            start = p + 1;
+    }
+    return start;
+}
+
+bool str_is_named(Arena *arena, const char *symbol, const char *name) {
+    if (strcmp(symbol, name) == 0)
+        return true;
+    const char *plain = str_demangle(arena, symbol);
+    const char *starts[] = {plain, plain ? behind_type(plain) : NULL};
+    size_t n = strlen(name);
+    for (unsigned i = 0; plain && n && i < 2; i++)
+        if (strncmp(starts[i], name, n) == 0 &&
+            (!starts[i][n] || (starts[i][n] == '(' && !strchr(name, '('))))
+            return true;
+    return false;
+}

@@ -3,7 +3,11 @@
 #ifndef HEDDLE_BASE_DEMANGLE_H
 #define HEDDLE_BASE_DEMANGLE_H
 #include "base/arena.h"
+#include <stdbool.h>
 
 /* "lp(float*, int)" for "_Z2lpPfi", in the arena; NULL for what is no such name, or without the library. */
 const char *str_demangle(Arena *arena, const char *name);
+/* Is `name` the symbol itself, or what it is in the source: "lp(float*, int)", or "lp" alone? Of "void
+ * lp<int>(int*)" also "lp<int>". */
+bool str_is_named(Arena *arena, const char *symbol, const char *name);
 #endif

@@ -255,6 +255,14 @@ static bool disasm_container(Settings *settings, const char *path, const DisasmO
     return any ? good : cli_reject_container(settings, path, container);
 }
 
+static bool holds_programs(Settings *settings, const char *path, Container *container) {
+    char *data;
+    size_t size;
+    return file_read(&settings->arena, path, &settings->diags, &data, &size) &&
+           elf_container_is(data, size) &&
+           elf_container_open(&settings->arena, path, data, size, container, &settings->diags);
+}
+
 int cmd_disasm(Settings *settings) {
     const char *path = settings->inputs[0];
     DisasmOptions options = settings->disasm;
@@ -281,7 +289,9 @@ int cmd_disasm(Settings *settings) {
         good = elf_container_open(&settings->arena, path, data, size, &container, &settings->diags) &&
                disasm_container(settings, path, &options, &container, stream->out);
         text = text_close(stream, &text_size);
-    } else
+    } else if (one && !cli_is_elf(data, size) && holds_programs(settings, path, &container))
+        good = cli_reject_container(settings, path, &container); /* what is left of it is PTX */
+    else
         good = disasm_with(path, data, size, &options, &text, &text_size, &settings->diags);
     good = good && write_out(settings, settings->output ? settings->output : "-", text, text_size);
     mem_free(text);

@@ -1,11 +1,13 @@
 /* What several commands do: reading modules and binaries, the launch plan of the options.
  * SPDX-License-Identifier: MIT */
+#include "base/demangle.h"
 #include "base/file.h"
 #include "emit/elf/container.h"
 #include "emit/elf/image.h"
 #include "emit/elf/object.h"
 #include "frontend/link.h"
 #include "tools/cli.h"
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -166,11 +168,27 @@ PtxModule *cli_read_modules(Settings *settings, unsigned n) {
     return n == 1 ? all[0] : ptx_link(all, n, &settings->diags);
 }
 
+/* Does the kernel's name, or what it is in C++, stand behind `prefix`: of a section, or of PTX? */
+static bool names_kernel(Settings *settings, const ContainerItem *item, const char *prefix) {
+    const char *end = (const char *)item->data + item->size_bytes, *at = item->data;
+    while ((at = memmem(at, (size_t)(end - at), prefix, strlen(prefix)))) {
+        at += strlen(prefix);
+        const char *name = at + (item->is_ptx ? strspn(at, " \t\r\n") : 0);
+        size_t n = 0;
+        while (isalnum((unsigned char)name[n]) || (name[n] && strchr("_$.%", name[n])))
+            n++;
+        if (str_is_named(&settings->arena, arena_printf(&settings->arena, "%.*s", (int)n, name),
+                         settings->launch.kernel))
+            return true;
+    }
+    return false;
+}
+
 /* Is the item's machine the one asked for, and does it have the kernel? */
 static bool is_wanted(Settings *settings, const ContainerItem *item) {
     const char *kernel = settings->launch.kernel;
     if (item->is_ptx)
-        return !kernel || memmem(item->data, item->size_bytes, kernel, strlen(kernel));
+        return !kernel || names_kernel(settings, item, ".entry");
     Elf64_Ehdr header;
     if (item->size_bytes < sizeof header)
         return false;
@@ -179,9 +197,8 @@ static bool is_wanted(Settings *settings, const ContainerItem *item) {
     if (!target || (settings->target && settings->target != target))
         return false;
     static const char code[] = ".text."; /* a runtime library brings files without any */
-    const char *section = kernel ? arena_printf(&settings->arena, "%s%s", code, kernel) : NULL;
-    return section ? memmem(item->data, item->size_bytes, section, strlen(section) + 1) != NULL
-                   : memmem(item->data, item->size_bytes, code, strlen(code)) != NULL;
+    return kernel ? names_kernel(settings, item, code)
+                  : memmem(item->data, item->size_bytes, code, strlen(code)) != NULL;
 }
 
 static const char *item_list(Settings *settings, const Container *container) {

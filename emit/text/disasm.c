@@ -126,15 +126,6 @@ void disasm_print_raw(Printer *printer, const uint8_t *word, uint32_t pc, const 
             (unsigned long long)get_u64(word + 8), pc, why);
 }
 
-/* The name, or what it is in the source: "lp(float*, int)", or "lp" alone. */
-static bool is_named(Arena *a, const char *mangled, const char *name) {
-    if (strcmp(mangled, name) == 0)
-        return true;
-    const char *plain = str_demangle(a, mangled);
-    size_t n = strlen(name);
-    return plain && strncmp(plain, name, n) == 0 && (!plain[n] || (plain[n] == '(' && !strchr(name, '(')));
-}
-
 /* The code section of a function; 0 is reported. */
 static uint32_t function_section(Printer *p, const char *name, Diags *diags) {
     TextStream *names = text_open();
@@ -149,7 +140,7 @@ static uint32_t function_section(Printer *p, const char *name, Diags *diags) {
         fprintf(names->out, "%s%s", any ? ", " : "", function);
         any = true;
         exact = strcmp(function, name) == 0 ? i : exact;
-        if (is_named(p->a, function, name)) {
+        if (str_is_named(p->a, function, name)) {
             found = i;
             n++;
         }

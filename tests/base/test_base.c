@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/arena.h"
 #include "base/bitset.h"
+#include "base/demangle.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -269,8 +270,30 @@ static void json_is_utf8(void **state) {
     }
 }
 
+/* Names as c++filt prints them. */
+static void names_of_the_source(void **state) {
+    (void)state;
+    Arena a = {0};
+    assert_true(str_is_named(&a, "_Z2lpPfi", "_Z2lpPfi"));
+    assert_false(str_is_named(&a, "_Z2lpPfi", "_Z2lpPf"));
+    assert_false(str_is_named(&a, "plain", "pl"));
+    if (str_demangle(&a, "_Z2lpPfi")) { /* where a C++ runtime library is */
+        assert_true(str_is_named(&a, "_Z2lpPfi", "lp"));
+        assert_true(str_is_named(&a, "_Z2lpPfi", "lp(float*, int)"));
+        assert_false(str_is_named(&a, "_Z2lpPfi", "lp(float*"));
+        assert_false(str_is_named(&a, "_Z2lpPfi", "l"));
+        assert_false(str_is_named(&a, "_Z2lpPfi", ""));
+        assert_true(str_is_named(&a, "_Z2lpIfEvPT_", "void lp<float>(float*)"));
+        assert_true(str_is_named(&a, "_Z2lpIfEvPT_", "lp<float>(float*)"));
+        assert_true(str_is_named(&a, "_Z2lpIfEvPT_", "lp<float>"));
+        assert_false(str_is_named(&a, "_Z2lpIfEvPT_", "lp"));
+    }
+    arena_free(&a);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(arena_zeroes_aligns_and_releases),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_of_the_source),
+                                       cmocka_unit_test(arena_zeroes_aligns_and_releases),
                                        cmocka_unit_test(vec_keeps_its_elements),
                                        cmocka_unit_test(vec_zeroes_what_it_uses_again),
                                        cmocka_unit_test(strings_are_equal_by_id),
