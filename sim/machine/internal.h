@@ -316,6 +316,10 @@ static inline void bind_chained(Bind *bind, OpFn *full, OpFn *part) {
     bind->d->chains = true;
 }
 
+typedef struct { /* of a lane function (ops/lane.h) */
+    OpFn *full, *part;
+} LaneHandler;
+
 /* One host level: every data operation and the issue loop, compiled for it. */
 struct Level {
     const char *name;

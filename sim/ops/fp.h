@@ -4,8 +4,6 @@
 #define HEDDLE_SIM_OPS_FP_H
 #include "sim/ops/ops.h"
 
-#define F32_NAN 0x7fffffffu
-#define F64_NAN 0xfff8000000000000u
 #define F16_NAN 0x7fffu
 
 /* A binder's last act for an instruction whose host operations round so (Rnd): op_float.c. */
@@ -85,20 +83,6 @@ static inline UNUSED double add_to_odd(double x, double y) {
     if (err != 0.0 && err == err && !(bits & 1))
         bits = (err > 0) == (s > 0) ? bits + 1 : bits - 1;
     return as_f64(bits);
-}
-
-/* ---- f32 in vector loops: masks instead of branches ---- */
-static inline UNUSED uint32_t f32_flush(uint32_t v, uint32_t ftz) {
-    uint32_t tiny = (v & 0x7f800000u) == 0 ? ftz : 0;
-    return v & ~(tiny & 0x7fffffffu);
-}
-static inline UNUSED uint32_t f32_canon(float x) { return x != x ? F32_NAN : f32_bits(x); }
-static inline UNUSED uint64_t f64_canon(double x) { return x != x ? F64_NAN : f64_bits(x); }
-/* Saturate where sat is ~0. */
-static inline UNUSED uint32_t f32_sat(uint32_t bits, uint32_t sat) {
-    float x = as_f32(bits);
-    uint32_t s = x > 0.0f ? (x < 1.0f ? bits : 0x3f800000u) : 0;
-    return blend(sat, s, bits);
 }
 
 /* Set of the relations {LT 1, EQ 2, GT 4, unordered 8} of two values, to be tested against an FCmp number. */

@@ -3,6 +3,13 @@
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/fp.h"
 
+#include "sim/ops/handlers.h"
+#include "sim/ops/lanes_cvt.def"
+#include "sim/ops/handlers_end.h"
+const LaneHandler LV(lanes_cvt)[] = {
+#include "sim/ops/lanes_cvt.def"
+};
+
 typedef enum { SRC_F16, SRC_BF16, SRC_F32, SRC_F64 } FloatKind;
 
 static FloatKind float_kind(uint32_t size) {
@@ -54,13 +61,6 @@ static int f2f(Warp *warp, Dec *dec, uint32_t g) {
     }
     return NEXT;
 }
-#define F32_IN as_f32((f32_flush(a[i], ftz) & m0) ^ x0)
-#define F32_IN_SETUP const uint32_t m0 = dec->am[0], x0 = dec->xm[0] & 0x80000000u, ftz = dec->cvt.ftz;
-OP64(f2f_64_32, F32_IN_SETUP, f64_canon((double)F32_IN))
-OP32(f2f_32_64, const uint32_t m0 = dec->am[0]; const uint32_t x0 = dec->xm[0] & 0x80000000u;
-     const uint32_t ftz = dec->cvt.ftz;
-     , f32_flush(f32_canon((float)as_f64(pair(a[i], (a[i + 32] & m0) ^ x0))), ftz))
-
 bool LV(bind_F2F)(Bind *bind) {
     Dec *dec = bind->d;
     uint32_t m = bind->in->mods;
@@ -155,14 +155,6 @@ static int f2i(Warp *warp, Dec *dec, uint32_t g) {
     }
     return NEXT;
 }
-static inline uint32_t f32_to_s32(float x) {
-    float y = x < -2147483648.0f ? -2147483648.0f : x > 2147483520.0f ? 2147483520.0f : x;
-    y = y == y ? y : 0.0f;
-    uint32_t v = (uint32_t)(int32_t)y;
-    return x >= 2147483648.0f ? 0x7fffffffu : v;
-}
-OP32(f2i_s32_trunc, F32_IN_SETUP, f32_to_s32(F32_IN))
-
 bool LV(bind_F2I)(Bind *bind) {
     Dec *dec = bind->d;
     uint32_t m = bind->in->mods;
@@ -201,10 +193,6 @@ static int i2f(Warp *warp, Dec *dec, uint32_t g) {
     }
     return NEXT;
 }
-OP32(i2f_f32_s32, , f32_bits((float)(int32_t)a[i]))
-OP32(i2f_f32_u32, , f32_bits((float)a[i]))
-OP64(i2f_f64_s32, , f64_bits((double)(int32_t)a[i]))
-OP64(i2f_f64_u32, , f64_bits((double)a[i]))
 
 static bool use_i2f(Bind *bind, unsigned bits, FloatKind dst, uint32_t rnd, bool sign, uint32_t shift) {
     Dec *dec = bind->d;

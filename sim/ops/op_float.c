@@ -66,15 +66,6 @@ static bool bind_f32(Bind *bind, bool ftz, bool sat, bool fmz) {
     return plain;
 }
 
-#define F32_SETUP                                                                                            \
-    UNUSED const uint32_t m0 = dec->am[0], x0 = dec->xm[0], m1 = dec->am[1], x1 = dec->xm[1],                \
-                          ftz = dec->flt.ftz, sat = dec->flt.sat;
-#define F32_SETUP3 F32_SETUP const uint32_t m2 = dec->am[2], x2 = dec->xm[2], fmz = dec->flt.fmz;
-#define A as_f32(f32_flush((a[i] & m0) ^ x0, ftz))
-#define B as_f32(f32_flush((b[i] & m1) ^ x1, ftz))
-#define C as_f32(f32_flush((c[i] & m2) ^ x2, ftz))
-#define OUT(x) f32_sat(f32_flush(f32_canon(x), ftz), sat)
-
 static inline bool any_nan(const float x[32]) {
 #if defined(__AVX512F__)
     __m512 lo = _mm512_loadu_ps(x), hi = _mm512_loadu_ps(x + 16);
@@ -84,38 +75,23 @@ static inline bool any_nan(const float x[32]) {
     return nans != 0;
 #endif
 }
-/* name_f and name_p of an expression that gives a float: NaNs are made canonical where there are any, which
- * is found beside the result, not on the way to it: what waits for the row gets it as the host's operation
- * gives it. */
-#define OP_F32(name, EXPR)                                                                                   \
-    static int name##_f(Warp *warp, Dec *dec, UNUSED uint32_t g) {                                           \
-        ROWS;                                                                                                \
-        float x[32];                                                                                         \
-        LANES { x[i] = (EXPR); }                                                                             \
-        LANES { r[i] = f32_bits(x[i]); }                                                                     \
-        if (__builtin_expect(any_nan(x), 0))                                                                 \
-            LANES { r[i] = f32_canon(x[i]); }                                                                \
-        return NEXT;                                                                                         \
-    }                                                                                                        \
-    static int name##_p(Warp *warp, Dec *dec, uint32_t g) {                                                  \
-        ROWS;                                                                                                \
-        LANES { r[i] = blend(lane_mask(g, i), f32_canon(EXPR), r[i]); }                                      \
-        return NEXT;                                                                                         \
+static inline void setp_write(Warp *warp, Dec *dec, uint32_t g, uint32_t res) {
+    uint32_t pp = dec_pred(warp, dec, 0), bop = dec->fset.bop;
+    if (dec->optype == OT_FSET) {
+        uint32_t v = bool_op(bop, res, pp), *r = dec_dst(warp, dec, 0);
+        LANES { r[i] = blend(lane_mask(g, i), v >> i & 1 ? 0x3f800000u : 0, r[i]); }
+        return;
     }
-
-OP_F32(fadd, as_f32(a[i]) + as_f32(b[i]))
-OP32(fadd_mod, F32_SETUP, OUT(A + B))
-OP_F32(fmul, as_f32(a[i]) * as_f32(b[i]))
-OP32(fmul_mod, F32_SETUP, OUT(A *B))
-OP_F32(ffma, __builtin_fmaf(as_f32(a[i]), as_f32(b[i]), as_f32(c[i])))
-/* .FMZ: a factor of zero makes the product +0 */
-OP32(ffma_mod, F32_SETUP3,
-     OUT(__builtin_fmaf(fmz && (A == 0.0f || B == 0.0f) ? 0.0f : A,
-                        fmz && (A == 0.0f || B == 0.0f) ? 0.0f : B, C)))
-OP32(fmul_fmz, F32_SETUP, A == 0.0f || B == 0.0f ? 0 : OUT(A * B))
-/* The double product of two floats is exact, scaling it is too: one rounding. */
-OP32(fmul_scale, F32_SETUP const double scale = as_f64(pair(dec->flt.scale_lo, dec->flt.scale_hi));
-     , OUT((float)((double)A *(double)B *scale)))
+    set_pred(warp, dec->pd[0], g, bool_op(bop, res, pp));
+    set_pred(warp, dec->pd[1], g, bool_op(bop, ~res, pp));
+}
+#define SETP_WRITE(res) setp_write(warp, dec, g, (res))
+#include "sim/ops/handlers.h"
+#include "sim/ops/lanes_float.def"
+#include "sim/ops/handlers_end.h"
+const LaneHandler LV(lanes_float)[] = {
+#include "sim/ops/lanes_float.def"
+};
 
 bool LV(bind_FADD)(Bind *bind) {
     uint32_t m = bind->in->mods;
@@ -153,36 +129,12 @@ bool LV(bind_FFMA)(Bind *bind) {
     return LV(bind_rounding)(bind, MGET(FFMA, rnd, m));
 }
 
-OP32(fsel, F32_SETUP uint32_t p = dec_pred(warp, dec, 0);
-     , blend(lane_mask(p, i), f32_flush((a[i] & m0) ^ x0, ftz), f32_flush((b[i] & m1) ^ x1, ftz)))
 bool LV(bind_FSEL)(Bind *bind) {
     bind_f32(bind, MGET(FSEL, ftz, bind->in->mods), false, false);
     USE(bind, fsel);
     return !bind->failed;
 }
 
-/* Integers that order as the floats do, -0 below +0. */
-static inline int32_t order_key(uint32_t v) {
-    return (int32_t)(v ^ ((uint32_t)((int32_t)v >> 31) & 0x7fffffffu));
-}
-/* sign: of both operands as the registers have them, which is what .XORSIGN takes, |.| or not. */
-static inline uint32_t fmnmx_one(uint32_t x, uint32_t y, uint32_t is_min, bool nan, bool xorsign,
-                                 uint32_t sign) {
-    if (xorsign) {
-        x &= 0x7fffffffu;
-        y &= 0x7fffffffu;
-    }
-    bool nx = (x & 0x7fffffffu) > 0x7f800000u, ny = (y & 0x7fffffffu) > 0x7f800000u;
-    uint32_t res = (order_key(x) < order_key(y)) == (is_min != 0) ? x : y;
-    res = nx ? y : ny ? x : res;
-    if (xorsign)
-        res = (res & 0x7fffffffu) | sign;
-    return (nx && ny) || (nan && (nx || ny)) ? F32_NAN : res;
-}
-OP32(fmnmx, F32_SETUP uint32_t p = dec_pred(warp, dec, 0); bool nan = dec->fminmax.nan;
-     bool xs = dec->fminmax.xorsign;
-     , fmnmx_one(f32_flush((a[i] & m0) ^ x0, ftz), f32_flush((b[i] & m1) ^ x1, ftz), p >> i & 1, nan, xs,
-                 (a[i] ^ x0 ^ b[i] ^ x1) & 0x80000000u))
 bool LV(bind_FMNMX)(Bind *bind) {
     uint32_t m = bind->in->mods;
     bind_f32(bind, MGET(FMNMX, ftz, m), false, false);
@@ -192,41 +144,7 @@ bool LV(bind_FMNMX)(Bind *bind) {
     return !bind->failed;
 }
 
-/* ---- FSETP, FSET: one function a relation ---- */
-static int setp_write(Warp *warp, Dec *dec, uint32_t g, uint32_t res) {
-    uint32_t pp = dec_pred(warp, dec, 0), bop = dec->fset.bop;
-    if (dec->optype == OT_FSET) {
-        uint32_t v = bool_op(bop, res, pp), *r = dec_dst(warp, dec, 0);
-        LANES { r[i] = blend(lane_mask(g, i), v >> i & 1 ? 0x3f800000u : 0, r[i]); }
-        return NEXT;
-    }
-    set_pred(warp, dec->pd[0], g, bool_op(bop, res, pp));
-    set_pred(warp, dec->pd[1], g, bool_op(bop, ~res, pp));
-    return NEXT;
-}
-#define FCMP(name, COND)                                                                                     \
-    static int fcmp_##name(Warp *warp, Dec *dec, uint32_t g) {                                               \
-        ROWS;                                                                                                \
-        F32_SETUP                                                                                            \
-        MASK_OF(res, COND)                                                                                   \
-        return setp_write(warp, dec, g, res);                                                                \
-    }
-FCMP(f, false)
-FCMP(lt, A < B)
-FCMP(eq, A == B)
-FCMP(le, A <= B)
-FCMP(gt, A > B)
-FCMP(ne, A<B || A> B)
-FCMP(ge, A >= B)
-FCMP(num, A == A && B == B)
-FCMP(nan, A != A || B != B)
-FCMP(ltu, !(A >= B))
-FCMP(equ, !(A < B || A > B))
-FCMP(leu, !(A > B))
-FCMP(gtu, !(A <= B))
-FCMP(neu, !(A == B))
-FCMP(geu, !(A < B))
-FCMP(t, true)
+/* ---- FSETP, FSET ---- */
 static OpFn *const fcmp_by_code[16] = {fcmp_f,   fcmp_lt,  fcmp_eq,  fcmp_le,  fcmp_gt,  fcmp_ne,
                                        fcmp_ge,  fcmp_num, fcmp_nan, fcmp_ltu, fcmp_equ, fcmp_leu,
                                        fcmp_gtu, fcmp_neu, fcmp_geu, fcmp_t};
@@ -246,19 +164,6 @@ bool LV(bind_FSET)(Bind *bind) {
     return use_fcmp(bind, MGET(FSET, cmp, m), MGET(FSET, bop, m), MGET(FSET, ftz, m));
 }
 
-/* True unless both are normal and neither the quotient nor the reciprocal comes near the ends of the range:
- * so near that MUFU's reciprocal might be subnormal, or the remainder of the division not be exact. */
-static bool needs_slow_division(uint32_t x, uint32_t y) {
-    int ex = (int)(x >> 23 & 0xff), ey = (int)(y >> 23 & 0xff);
-    return ex == 0xff || ey == 0xff || ex < 25 || ey < 2 || ey > 251 || ex - ey > 125 || ex - ey < -125;
-}
-static int fchk(Warp *warp, Dec *dec, uint32_t g) {
-    ROWS;
-    F32_SETUP
-    MASK_OF(slow, needs_slow_division((a[i] & m0) ^ x0, (b[i] & m1) ^ x1))
-    set_pred(warp, dec->pd[0], g, slow);
-    return NEXT;
-}
 bool LV(bind_FCHK)(Bind *bind) {
     bind_f32(bind, false, false, false);
     bind_chained(bind, fchk, fchk);
@@ -273,9 +178,6 @@ bool LV(bind_FCHK)(Bind *bind) {
 #define DA as_f64(pair(a[i], (ah[i] & m0) ^ x0))
 #define DB as_f64(pair(b[i], (bh[i] & m1) ^ x1))
 #define DC as_f64(pair(c[i], (ch[i] & m2) ^ x2))
-OP64(dadd, F64_SETUP, f64_canon(DA + DB))
-OP64(dmul, F64_SETUP, f64_canon(DA *DB))
-OP64(dfma, F64_SETUP3, f64_canon(__builtin_fma(DA, DB, DC)))
 
 static void bind_f64(Bind *bind) {
     for (unsigned i = 0; i < 3; i++)

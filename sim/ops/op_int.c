@@ -8,40 +8,18 @@
 #include "sim/ops/ops.h"
 #include <string.h>
 
-OP32(mov, , a[i])
-OP32(sel, uint32_t p = dec_pred(warp, dec, 0);, blend(lane_mask(p, i), a[i], b[i]))
-OP32(iadd3, , a[i] + b[i] + c[i])
-OP32(iadd3_neg, uint32_t x0 = dec->xm[0]; uint32_t x1 = dec->xm[1]; uint32_t x2 = dec->xm[2];
-     uint32_t k = dec->add.plus;, (a[i] ^ x0) + (b[i] ^ x1) + (c[i] ^ x2) + k)
-
-/* With carries in or out. */
-static int iadd3_carry(Warp *warp, Dec *dec, uint32_t g) {
-    ROWS;
-    uint32_t x0 = dec->xm[0], x1 = dec->xm[1], x2 = dec->xm[2], k = dec->add.plus;
-    uint32_t cin0 = dec->add.x ? dec_pred(warp, dec, 0) : 0, cin1 = dec->add.x ? dec_pred(warp, dec, 1) : 0;
-    uint32_t carry[32];
-    LANES {
-        uint32_t s = a[i] ^ x0, y = b[i] ^ x1, z = c[i] ^ x2, n = k + (cin0 >> i & 1) + (cin1 >> i & 1);
-        s += y;
-        carry[i] = s < y;
-        s += z;
-        carry[i] += s < z;
-        s += n;
-        carry[i] += s < n;
-        r[i] = blend(lane_mask(g, i), s, r[i]);
-    }
-    MASK_OF(one, carry[i] != 0)
-    set_pred(warp, dec->pd[0], g, one);
-    if (dec->pd[1] != PRED_SINK) {
-        MASK_OF(two, carry[i] > 1)
-        set_pred(warp, dec->pd[1], g, two);
-    }
-    return NEXT;
+#define SETP_WRITE(res) setp_write(warp, dec, g, (res))
+static inline void setp_write(Warp *warp, Dec *dec, uint32_t g, uint32_t res) {
+    uint32_t pp = dec_pred(warp, dec, 0), bop = dec->isetp.bop;
+    set_pred(warp, dec->pd[0], g, bool_op(bop, res, pp));
+    set_pred(warp, dec->pd[1], g, bool_op(bop, ~res, pp));
 }
-/* The upper half of a sum of 64 bits: carry in, none out. */
-OP32(iadd3_x, uint32_t x0 = dec->xm[0]; uint32_t x1 = dec->xm[1]; uint32_t x2 = dec->xm[2];
-     uint32_t cin0 = dec_pred(warp, dec, 0); uint32_t cin1 = dec_pred(warp, dec, 1);
-     , (a[i] ^ x0) + (b[i] ^ x1) + (c[i] ^ x2) + (cin0 >> i & 1) + (cin1 >> i & 1))
+#include "sim/ops/handlers.h"
+#include "sim/ops/lanes_int.def"
+#include "sim/ops/handlers_end.h"
+const LaneHandler LV(lanes_int)[] = {
+#include "sim/ops/lanes_int.def"
+};
 
 static bool use_iadd3(Bind *bind, bool x) {
     Dec *dec = bind->d;
@@ -106,23 +84,6 @@ static int lea(Warp *warp, Dec *dec, uint32_t g) {
     set_pred(warp, dec->pd[0], g, one);
     return NEXT;
 }
-OP32(lea_plain, uint32_t s = dec->imm[0] & 31;, (a[i] << s) + b[i])
-/* The two halves of an address, the usual ones: operands not negated; the low word's carry out, the high
- * word's carry in. */
-#define LEA_SETUP                                                                                            \
-    uint32_t s = dec->imm[0] & 31;                                                                           \
-    uint32_t cin = dec->lea.x ? dec_pred(warp, dec, 0) : 0;
-OP32(lea_high, LEA_SETUP, (c[i] << s | a[i] >> 1 >> (31 - s)) + b[i] + (cin >> i & 1))
-OP32(lea_high_signed, LEA_SETUP, ((0u - (a[i] >> 31)) << s | a[i] >> 1 >> (31 - s)) + b[i] + (cin >> i & 1))
-static int lea_low(Warp *warp, Dec *dec, uint32_t g) {
-    ROWS;
-    uint32_t s = dec->imm[0] & 31;
-    MASK_OF(carry, (a[i] << s) + b[i] < b[i])
-    LANES { r[i] = blend(lane_mask(g, i), (a[i] << s) + b[i], r[i]); }
-    set_pred(warp, dec->pd[0], g, carry);
-    return NEXT;
-}
-
 static bool use_lea(Bind *bind, bool x, bool hi, bool sx) {
     Dec *dec = bind->d;
     bind_operands(bind);
@@ -154,46 +115,6 @@ bool LV(bind_ULEA)(Bind *bind) {
 }
 
 /* ---- LOP3 ---- */
-OP32(lop_and, , a[i] & b[i])
-OP32(lop_or, , a[i] | b[i])
-OP32(lop_xor, , a[i] ^ b[i])
-OP32(lop_andn, , a[i] & ~b[i])
-OP32(lop_not_a, , ~a[i])
-OP32(lop_not_b, , ~b[i])
-OP32(lop_a, , a[i])
-OP32(lop_b, , b[i])
-OP32(lop_c, , c[i])
-OP32(lop_and3, , a[i] & b[i] & c[i])
-OP32(lop_or3, , a[i] | b[i] | c[i])
-OP32(lop_xor3, , a[i] ^ b[i] ^ c[i])
-OP32(lop_and_or, , (a[i] & b[i]) | c[i])
-OP32(lop_or_and, , (a[i] | b[i]) & c[i])
-OP32(lop_and_xor, , (a[i] & b[i]) ^ c[i])
-OP32(lop_xor_and, , (a[i] ^ b[i]) & c[i])
-OP32(lop_mux, , (a[i] & b[i]) | (~a[i] & c[i]))
-/* Any table, in algebraic normal form. */
-#define ANF(x, y, z)                                                                                         \
-    (k0 ^ ((x)&k1) ^ ((y)&k2) ^ ((z)&k3) ^ ((x) & (y)&k4) ^ ((x) & (z)&k5) ^ ((y) & (z)&k6) ^                \
-     ((x) & (y) & (z)&k7))
-#define ANF_SETUP                                                                                            \
-    uint32_t k0 = dec->anf[0], k1 = dec->anf[1], k2 = dec->anf[2], k3 = dec->anf[3], k4 = dec->anf[4],       \
-             k5 = dec->anf[5], k6 = dec->anf[6], k7 = dec->anf[7];
-OP32(lop_any, ANF_SETUP, ANF(a[i], b[i], c[i]))
-
-/* With the predicate that says whether the result is not 0. */
-#define LOP_PRED(name, SETUP, EXPR)                                                                          \
-    static int name(Warp *warp, Dec *dec, uint32_t g) {                                                      \
-        ROWS;                                                                                                \
-        SETUP                                                                                                \
-        uint32_t p = dec_pred(warp, dec, 0);                                                                 \
-        MASK_OF(nonzero, (EXPR) != 0)                                                                        \
-        LANES { r[i] = blend(lane_mask(g, i), (EXPR), r[i]); }                                               \
-        set_pred(warp, dec->pd[0], g, dec->imm[1] ? nonzero &p : nonzero | p);                               \
-        return NEXT;                                                                                         \
-    }
-LOP_PRED(lop_any_pred, ANF_SETUP, ANF(a[i], b[i], c[i]))
-LOP_PRED(lop_and_pred, , a[i] & b[i])
-
 /* Coefficients of x^i y^j z^k; bit 4 of the table's index is x (0xf0), bit 2 y (0xcc), bit 1 z (0xaa). */
 static void anf(uint32_t lut, uint32_t k[8]) {
     static const uint8_t terms[8] = {0, 4, 2, 1, 6, 5, 3, 7};
@@ -234,7 +155,7 @@ static bool use_lop3(Bind *bind, uint32_t lut, bool pand) {
     Dec *dec = bind->d;
     bind_operands(bind);
     anf(lut, dec->anf);
-    dec->imm[1] = pand;
+    dec->imm[1] = pand ? BoolOp_AND : BoolOp_OR;
     if (dec->pd[0] != PRED_SINK) {
         OpFn *fn = lut == 0xc0 ? lop_and_pred : lop_any_pred;
         bind_chained(bind, fn, fn);
@@ -342,14 +263,8 @@ bool LV(bind_R2P)(Bind *bind) {
     return use(bind, r2p, r2p);
 }
 
-OP32(iabs, uint32_t x = dec->xm[0];, ((a[i] ^ x) - x) >> 31 ? 0u - ((a[i] ^ x) - x) : (a[i] ^ x) - x)
 bool LV(bind_IABS)(Bind *b) { return use(b, iabs_f, iabs_p); }
 
-OP32(imin_s, uint32_t p = dec_pred(warp, dec, 0);
-     , blend(lane_mask(p, i),
-             (int32_t)a[i]<(int32_t)b[i] ? a[i] : b[i], (int32_t)a[i]>(int32_t) b[i] ? a[i] : b[i]))
-OP32(imin_u, uint32_t p = dec_pred(warp, dec, 0);
-     , blend(lane_mask(p, i), a[i]<b[i] ? a[i] : b[i], a[i]> b[i] ? a[i] : b[i]))
 bool LV(bind_IMNMX)(Bind *bind) {
     bool s = MGET(IMNMX, sign, bind->in->mods) == ISign_S32;
     return use(bind, s ? imin_s_f : imin_u_f, s ? imin_s_p : imin_u_p);
@@ -361,8 +276,6 @@ bool LV(bind_VIMNMX)(Bind *bind) {
     bool s = type == VimnmxType_S32;
     return use(bind, s ? imin_s_f : imin_u_f, s ? imin_s_p : imin_u_p);
 }
-OP32(viadd, uint32_t x = dec->xm[1];, a[i] + ((b[i] ^ x) - x))
-OP32(viadd_halves, , ((a[i] & 0xffff0000u) + (b[i] & 0xffff0000u)) | ((a[i] + b[i]) & 0xffff))
 bool LV(bind_VIADD)(Bind *bind) {
     uint32_t type = MGET(VIADD, type, bind->in->mods);
     bool negated = bind->in->src[VIADD_rb].mods & OPM_NEG;
@@ -371,32 +284,12 @@ bool LV(bind_VIADD)(Bind *bind) {
     return type == ViaddType_S32 ? use(bind, viadd_f, viadd_p) : use(bind, viadd_halves_f, viadd_halves_p);
 }
 
-OP32(absdiff_s, , ((int32_t)a[i] < (int32_t)b[i] ? b[i] - a[i] : a[i] - b[i]) + c[i])
-OP32(absdiff_u, , (a[i] < b[i] ? b[i] - a[i] : a[i] - b[i]) + c[i])
 bool LV(bind_VABSDIFF)(Bind *bind) {
     bool s = MGET(VABSDIFF, sign, bind->in->mods) == ISign_S32;
     return use(bind, s ? absdiff_s_f : absdiff_u_f, s ? absdiff_s_p : absdiff_u_p);
 }
 
 /* ---- IDP ---- */
-static inline uint32_t extend(uint32_t x, uint32_t bits, uint32_t sign) { return ((x & bits) ^ sign) - sign; }
-static inline uint32_t dot_bytes(uint32_t a, uint32_t b, uint32_t sa, uint32_t sb) {
-    uint32_t sum = 0;
-    for (unsigned k = 0; k < 32; k += 8)
-        sum += extend(a >> k, 0xff, sa) * extend(b >> k, 0xff, sb);
-    return sum;
-}
-static inline uint32_t dot_halves(uint32_t a, uint32_t b, uint32_t sa, uint32_t sb) {
-    return extend(a, 0xffff, sa) * extend(b, 0xff, sb) +
-           extend(a >> 16, 0xffff, sa) * extend(b >> 8, 0xff, sb);
-}
-#define IDP_SETUP                                                                                            \
-    uint32_t sa = dec->idp.sign_a;                                                                           \
-    uint32_t sb = dec->idp.sign_b;                                                                           \
-    uint32_t from = dec->idp.first_b;                                                                        \
-    uint32_t x = dec->xm[2];
-OP32(idp4, IDP_SETUP, dot_bytes(a[i], b[i] >> from, sa, sb) + (c[i] ^ x) - x)
-OP32(idp2, IDP_SETUP, dot_halves(a[i], b[i] >> from, sa, sb) + (c[i] ^ x) - x)
 bool LV(bind_IDP)(Bind *bind) {
     uint32_t mode = MGET(IDP, mode, bind->in->mods), two = mode & IdpMode_D2A_LO_U16;
     bind->d->idp.sign_a = mode & IdpMode_D4A_S8 ? (two ? 0x8000 : 0x80) : 0;
@@ -462,18 +355,6 @@ static int shf(Warp *warp, Dec *dec, uint32_t g) {
         r[i] = shf_one(a[i], b[i], c[i], type, wrap, right, high);
     return NEXT;
 }
-/* The funnel by 0..32, low or high word: a shift of 64-bit lanes. */
-OP32(funnel_r, uint32_t most = dec->shf.wrap ? 31 : 32;
-     , (uint32_t)(pair(a[i], c[i]) >> (most == 31  ? b[i] & 31
-                                       : b[i] < 32 ? b[i]
-                                                   : 32)))
-OP32(shift_r64, , (uint32_t)(pair(a[i], c[i]) >> (b[i] & 63)) & (b[i] > 63 ? 0 : ~0u))
-OP32(shift_l64, , (uint32_t)(pair(a[i], c[i]) << (b[i] & 63) >> 32) & (b[i] > 63 ? 0 : ~0u))
-/* The common forms: shift of one 32-bit word by a clamped amount, and the funnel by a constant. */
-OP32(shl, , b[i] > 31 ? 0 : a[i] << (b[i] & 31))
-OP32(shr_u, , b[i] > 31 ? 0 : c[i] >> (b[i] & 31))
-OP32(shr_s, , (uint32_t)((int32_t)c[i] >> (b[i] > 31 ? 31 : b[i])))
-
 static bool use_shf(Bind *bind, uint32_t type, bool wrap, bool right, bool high) {
     Dec *dec = bind->d;
     dec->shf.type = type;
@@ -508,25 +389,6 @@ bool LV(bind_USHF)(Bind *bind) {
 }
 
 /* ---- SGXT (extend from bit b), BMSK (b ones from bit a) ---- */
-static inline uint32_t sgxt_one(uint32_t v, uint32_t n, bool wrap, bool sign) {
-    n = wrap ? n & 31 : n < 32 ? n : 32;
-    if (n == 0)
-        return 0;
-    if (n == 32)
-        return v;
-    uint32_t low = v & ((1u << n) - 1);
-    return sign && v >> (n - 1) & 1 ? low | ~0u << n : low;
-}
-static inline uint32_t bmsk_one(uint32_t pos, uint32_t n, bool wrap) {
-    if (wrap) {
-        pos &= 31;
-        n &= 31;
-    }
-    uint64_t ones = n > 31 ? 0xffffffffu : (1u << n) - 1u;
-    return pos > 31 ? 0 : (uint32_t)(ones << pos);
-}
-OP32(sgxt, bool wrap = dec->field.wrap; bool sign = dec->field.is_signed;, sgxt_one(a[i], b[i], wrap, sign))
-OP32(bmsk, bool wrap = dec->field.wrap;, bmsk_one(a[i], b[i], wrap))
 bool LV(bind_SGXT)(Bind *bind) {
     bind->d->field.wrap = MGET(SGXT, wrap, bind->in->mods);
     bind->d->field.is_signed = MGET(SGXT, sign, bind->in->mods) == ISign_S32;
@@ -575,26 +437,11 @@ bool LV(bind_UFLO)(Bind *bind) {
     bind->d->flo.from_top = MGET(UFLO, sh, bind->in->mods);
     return use(bind, flo, flo) && uniform(bind);
 }
-static inline uint32_t brev_one(uint32_t v) {
-    v = (v >> 1 & 0x55555555u) | (v & 0x55555555u) << 1;
-    v = (v >> 2 & 0x33333333u) | (v & 0x33333333u) << 2;
-    v = (v >> 4 & 0x0f0f0f0fu) | (v & 0x0f0f0f0fu) << 4;
-    return __builtin_bswap32(v);
-}
-static inline uint32_t popc_one(uint32_t v) {
-    v -= v >> 1 & 0x55555555u;
-    v = (v & 0x33333333u) + (v >> 2 & 0x33333333u);
-    return ((v + (v >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
-}
-OP32(brev, , brev_one(a[i]))
-OP32(popc, uint32_t x = dec->xm[0];, popc_one(a[i] ^ x))
 bool LV(bind_BREV)(Bind *b) { return use(b, brev_f, brev_p); }
 bool LV(bind_UBREV)(Bind *b) { return use(b, brev_f, brev_p) && uniform(b); }
 bool LV(bind_POPC)(Bind *b) { return use(b, popc_f, popc_p); }
 bool LV(bind_UPOPC)(Bind *b) { return use(b, popc_f, popc_p) && uniform(b); }
 
-OP32(i2i, int32_t lo = (int32_t)dec->i2i.least; int32_t hi = (int32_t)dec->i2i.most;
-     , (uint32_t)((int32_t)a[i]<lo ? lo : (int32_t)a[i]> hi ? hi : (int32_t)a[i]))
 bool LV(bind_I2I)(Bind *bind) {
     static const int32_t range[4][2] = {{0, 255}, {-128, 127}, {0, 65535}, {-32768, 32767}};
     uint32_t type = MGET(I2I, type, bind->in->mods);
@@ -626,32 +473,12 @@ static int isetp_u(Warp *warp, Dec *dec, uint32_t g) {
     isetp_write(warp, dec, g, lt, eq, ~(lt | eq));
     return NEXT;
 }
-static int isetp_eq(Warp *warp, Dec *dec, uint32_t g) {
+static int isetp_ex_eq(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     MASK_OF(eq, a[i] == b[i])
     isetp_write(warp, dec, g, 0, eq, ~eq);
     return NEXT;
 }
-/* Without .EX one relation is enough. */
-#define ISETP(name, COND)                                                                                    \
-    static int isetp_##name(Warp *warp, Dec *dec, uint32_t g) {                                              \
-        ROWS;                                                                                                \
-        MASK_OF(res, COND)                                                                                   \
-        uint32_t pp = dec_pred(warp, dec, 0), bop = dec->isetp.bop;                                          \
-        set_pred(warp, dec->pd[0], g, bool_op(bop, res, pp));                                                \
-        set_pred(warp, dec->pd[1], g, bool_op(bop, ~res, pp));                                               \
-        return NEXT;                                                                                         \
-    }
-ISETP(lt_s, (int32_t)a[i] < (int32_t)b[i])
-ISETP(le_s, (int32_t)a[i] <= (int32_t)b[i])
-ISETP(gt_s, (int32_t)a[i] > (int32_t)b[i])
-ISETP(ge_s, (int32_t)a[i] >= (int32_t)b[i])
-ISETP(lt_u, a[i] < b[i])
-ISETP(le_u, a[i] <= b[i])
-ISETP(gt_u, a[i] > b[i])
-ISETP(ge_u, a[i] >= b[i])
-ISETP(ne, a[i] != b[i])
-
 static OpFn *isetp_function(const Dec *dec, bool is_signed) {
     static OpFn *const by_code[2][8] = {
         {isetp_u, isetp_lt_u, isetp_eq, isetp_le_u, isetp_gt_u, isetp_ne, isetp_ge_u, isetp_u},
@@ -659,7 +486,7 @@ static OpFn *isetp_function(const Dec *dec, bool is_signed) {
     if (!dec->isetp.ex)
         return by_code[is_signed][dec->isetp.cmp & 7];
     if (dec->isetp.cmp == ICmp_EQ || dec->isetp.cmp == ICmp_NE)
-        return isetp_eq;
+        return isetp_ex_eq;
     return is_signed ? isetp_s : isetp_u;
 }
 bool LV(bind_ISETP)(Bind *bind) {
@@ -680,13 +507,6 @@ bool LV(bind_UISETP)(Bind *bind) {
 }
 
 /* ---- multiply-add ---- */
-OP32(imad, , a[i] * b[i] + c[i])
-OP32(imul, , a[i] * b[i])
-/* a negated product is subtracted */
-OP32(imad_neg, uint32_t x1 = dec->xm[1]; uint32_t x2 = dec->xm[2]; uint32_t k = dec->add.plus;
-     uint32_t cin = dec->add.x ? dec_pred(warp, dec, 0) : 0;
-     , ((a[i] * b[i]) ^ x1) + (c[i] ^ x2) + k + (cin >> i & 1))
-
 static bool use_imad(Bind *bind, bool x) {
     Dec *dec = bind->d;
     bind_operands(bind);
@@ -702,9 +522,6 @@ static bool use_imad(Bind *bind, bool x) {
 }
 bool LV(bind_IMAD)(Bind *bind) { return use_imad(bind, MGET(IMAD, x, bind->in->mods)); }
 bool LV(bind_UIMAD)(Bind *bind) { return use_imad(bind, MGET(UIMAD, x, bind->in->mods)) && uniform(bind); }
-
-OP64(wide_u, , (uint64_t)a[i] * b[i] + pair(c[i], ch[i]))
-OP64(wide_s, , (uint64_t)((int64_t)(int32_t)a[i] * (int32_t)b[i]) + pair(c[i], ch[i]))
 
 /* General WIDE and HI. Sum of 65 bits; a negated product or addend is its
  * complement plus one (no plus under .X for the addend). */

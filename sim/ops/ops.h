@@ -10,6 +10,7 @@
 #ifndef HEDDLE_SIM_OPS_OPS_H
 #define HEDDLE_SIM_OPS_OPS_H
 #include "sim/machine/internal.h"
+#include "sim/ops/lane.h"
 
 #ifndef SIM_LEVEL
 #error "SIM_LEVEL names the host level"
@@ -21,7 +22,6 @@
 #define LV_PASTE(name, level) LV_PASTE2(name, level)
 #define LV(name) LV_PASTE(name, SIM_LEVEL)
 
-#define UNUSED __attribute__((unused))
 #if defined(__clang__)
 #define LANES _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < 32; i++)
 #else
@@ -34,38 +34,6 @@ static inline UNUSED int next_if(Warp *warp, Dec *dec, int status) {
 }
 #define EACH_LANE(lane, mask)                                                                                \
     for (uint32_t m_ = (mask), lane; m_ && (lane = low_lane(m_), true); m_ &= m_ - 1)
-
-static inline UNUSED uint32_t lane_mask(uint32_t g, unsigned i) { return 0u - (g >> i & 1u); }
-static inline UNUSED uint32_t blend(uint32_t m, uint32_t x, uint32_t old) { return (x & m) | (old & ~m); }
-static inline UNUSED float as_f32(uint32_t x) {
-    union {
-        uint32_t u;
-        float f;
-    } v = {x};
-    return v.f;
-}
-static inline UNUSED uint32_t f32_bits(float x) {
-    union {
-        float f;
-        uint32_t u;
-    } v = {x};
-    return v.u;
-}
-static inline UNUSED double as_f64(uint64_t x) {
-    union {
-        uint64_t u;
-        double f;
-    } v = {x};
-    return v.f;
-}
-static inline UNUSED uint64_t f64_bits(double x) {
-    union {
-        double f;
-        uint64_t u;
-    } v = {x};
-    return v.u;
-}
-static inline UNUSED uint64_t pair(uint32_t lo, uint32_t hi) { return (uint64_t)hi << 32 | lo; }
 
 /* Rows a, b, c of sources 0..2 and destination r, as locals. */
 #define ROWS                                                                                                 \
@@ -168,8 +136,7 @@ static inline UNUSED bool uniform(Bind *bind) {
     return !bind->failed;
 }
 
-/* bop of a predicate operation */
-static inline UNUSED uint32_t bool_op(uint32_t op, uint32_t x, uint32_t y) {
-    return op == BoolOp_AND ? x & y : op == BoolOp_OR ? x | y : x ^ y;
-}
+extern const LaneHandler LV(lanes_int)[], LV(lanes_float)[], LV(lanes_cvt)[];
+
+_Static_assert(BoolOp_AND == 0 && BoolOp_OR == 1, "as bool_op has them");
 #endif

@@ -1,0 +1,167 @@
+/* Writes sim/jit/lane_table.inc: the functions of a bitcode file as rows of the compact table.
+ *   lane_table IN.bc > lane_table.inc
+ * What the table cannot say (a branch, memory, another type or instruction) is an error.
+ * SPDX-License-Identifier: MIT */
+#include <llvm-c/BitReader.h>
+#include <llvm-c/Core.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CONSTANTS = 1024, MAX_VALUES = 80, CONSTANT = 0x8000, PARAMS = 14 };
+
+static struct {
+    const char *type;
+    uint64_t bits;
+} constants[MAX_CONSTANTS];
+static unsigned nconstants, ninsts;
+static const char *function;
+
+static _Noreturn void refuse(const char *what, LLVMValueRef value) {
+    fprintf(stderr, "lane_table: %s: %s: %s\n", function, what, value ? LLVMPrintValueToString(value) : "");
+    exit(1);
+}
+
+static const char *type_name(LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    switch (LLVMGetTypeKind(type)) {
+    case LLVMFloatTypeKind: return "F32";
+    case LLVMDoubleTypeKind: return "F64";
+    case LLVMIntegerTypeKind:
+        switch (LLVMGetIntTypeWidth(type)) {
+        case 1: return "I1";
+        case 32: return "I32";
+        case 64: return "I64";
+        default: break;
+        }
+        break;
+    default: break;
+    }
+    refuse("a type that the table does not have", value);
+}
+
+static unsigned constant(LLVMValueRef value) {
+    uint64_t bits = 0;
+    const char *type = type_name(value);
+    LLVMBool loses;
+    if (LLVMIsAConstantInt(value)) {
+        bits = LLVMConstIntGetZExtValue(value);
+    } else if (LLVMIsAConstantFP(value)) {
+        double d = LLVMConstRealGetDouble(value, &loses);
+        float f = (float)d;
+        uint32_t word;
+        memcpy(&word, &f, sizeof word);
+        memcpy(&bits, &d, sizeof bits);
+        if (strcmp(type, "F32") == 0)
+            bits = word;
+    } else {
+        refuse("an operand that is no value", value);
+    }
+    for (unsigned i = 0; i < nconstants; i++)
+        if (constants[i].type == type && constants[i].bits == bits)
+            return CONSTANT + i;
+    if (nconstants == MAX_CONSTANTS)
+        refuse("too many constants", value);
+    constants[nconstants].type = type;
+    constants[nconstants].bits = bits;
+    return CONSTANT + nconstants++;
+}
+
+typedef struct {
+    LLVMValueRef at[MAX_VALUES];
+    unsigned n;
+} Values;
+
+static unsigned value_number(const Values *values, LLVMValueRef value) {
+    for (unsigned i = 0; i < values->n; i++)
+        if (values->at[i] == value)
+            return i;
+    return constant(value);
+}
+
+static const struct {
+    const char *name;
+    int opcode;
+    const char *intrinsic;
+    unsigned args;
+} ops[] = {
+#define LANE_OP(name, opcode, intrinsic, args) {#name, opcode, intrinsic, args},
+#include "sim/jit/lane_ops.def"
+};
+
+static unsigned find_op(LLVMValueRef inst) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(inst);
+    const char *callee = opcode == LLVMCall ? LLVMGetValueName(LLVMGetCalledValue(inst)) : "";
+    for (unsigned i = 0; i < sizeof ops / sizeof *ops; i++) {
+        size_t n = strlen(ops[i].intrinsic);
+        if (n ? strncmp(callee, ops[i].intrinsic, n) == 0 && callee[n] == '.' : ops[i].opcode == (int)opcode)
+            return i;
+    }
+    refuse("an instruction that the table does not have", inst);
+}
+
+static void put_inst(Values *values, LLVMValueRef inst) {
+    unsigned op = find_op(inst), pred = 0, arg[3] = {0, 0, 0};
+    if (LLVMGetInstructionOpcode(inst) == LLVMICmp)
+        pred = LLVMGetICmpPredicate(inst);
+    if (LLVMGetInstructionOpcode(inst) == LLVMFCmp)
+        pred = LLVMGetFCmpPredicate(inst);
+    for (unsigned i = 0; i < ops[op].args; i++)
+        arg[i] = value_number(values, LLVMGetOperand(inst, i));
+    printf("    {LO_%s, LT_%s, %u, {%u, %u, %u}},\n", ops[op].name, type_name(inst), pred, arg[0], arg[1],
+           arg[2]);
+    if (values->n == MAX_VALUES)
+        refuse("too long", inst);
+    values->at[values->n++] = inst;
+    ninsts++;
+}
+
+static unsigned put_function(LLVMValueRef f) {
+    Values values = {.n = LLVMCountParams(f)};
+    if (values.n != PARAMS || LLVMCountBasicBlocks(f) != 1)
+        refuse("no straight line", NULL);
+    LLVMGetParams(f, values.at);
+    LLVMValueRef inst = LLVMGetFirstInstruction(LLVMGetFirstBasicBlock(f));
+    for (; LLVMGetInstructionOpcode(inst) != LLVMRet; inst = LLVMGetNextInstruction(inst))
+        put_inst(&values, inst);
+    return value_number(&values, LLVMGetOperand(inst, 0));
+}
+
+int main(int argc, char **argv) {
+    static struct {
+        const char *name;
+        unsigned first, count, result, wide;
+    } rows[512];
+    unsigned nrows = 0;
+    LLVMMemoryBufferRef buffer;
+    LLVMModuleRef module;
+    char *why;
+    if (argc != 2 || LLVMCreateMemoryBufferWithContentsOfFile(argv[1], &buffer, &why) ||
+        LLVMParseBitcode2(buffer, &module))
+        return fprintf(stderr, "lane_table: no bitcode\n"), 1;
+    puts("/* Generated by tests/sim/jit/lane_table.sh from sim/ops/lanes.def: not to be edited.\n"
+         " * SPDX-License-Identifier: MIT */\nconst LaneInst lane_insts[] = {");
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        if (LLVMIsDeclaration(f))
+            continue;
+        function = LLVMGetValueName(f);
+        rows[nrows].name = function + strlen("lane_ir_");
+        rows[nrows].first = ninsts;
+        rows[nrows].result = put_function(f);
+        rows[nrows].count = ninsts - rows[nrows].first;
+        for (unsigned i = 0; i < 3; i++)
+            rows[nrows].wide |= (unsigned)(strcmp(type_name(LLVMGetParam(f, i)), "I64") == 0) << i;
+        nrows++;
+    }
+    puts("};\nconst LaneConstant lane_constants[] = {");
+    for (unsigned i = 0; i < nconstants; i++)
+        printf("    {LT_%s, 0x%llx},\n", constants[i].type, (unsigned long long)constants[i].bits);
+    puts("};\nconst LaneFunction lane_functions[LF_COUNT] = {");
+    for (unsigned i = 0; i < nrows; i++)
+        printf("    [LF_%s] = {\"%s\", %u, %u, %u, %u},\n", rows[i].name, rows[i].name, rows[i].first,
+               rows[i].count, rows[i].result, rows[i].wide);
+    puts("};");
+    return 0;
+}
