@@ -287,6 +287,37 @@ static BlockId map_source(const Colour *colour, const Block *blk) {
     return best;
 }
 
+/* Where a phi's register would cost least, of `wish` and the free ones that are in use anyway: none where it
+ * comes from there, a copy in front of a branch whose other way keeps nothing in it, else a copy and a jump
+ * on the edge for the lanes that come there. Only where all edges' ends are known. */
+static unsigned cheapest_for_phi(const Colour *colour, BlockId b, const Inst *i, RegFile file,
+                                 unsigned wish) {
+    enum { MOST_EDGES = 64, COPY = 2, JUMP = 2 };
+    const Block *blk = ir_block(colour->f, b);
+    unsigned cost[RA_MAX_REGS] = {0}, best = wish;
+    if (blk->preds.n > MOST_EDGES)
+        return wish;
+    for (unsigned p = 0; p < blk->preds.n; p++) {
+        BlockId q = blk->preds.at[p];
+        const Operand *o = ir_src(colour->f, i, p);
+        unsigned from = o->kind == OPK_VAL ? ra_exit_reg(colour, q, o->value) : RA_NO_REG;
+        if (!colour->done[q.i] || ir_block(colour->f, q)->succs.n > 2)
+            return wish;
+        for (unsigned k = 0; k < colour->exit[q.i].at.n; k++) {
+            RaPlace place = colour->exit[q.i].at.at[k];
+            if (place.file == file && place.reg != from && ir_block(colour->f, q)->succs.n == 2)
+                cost[place.reg] += JUMP;
+        }
+        for (unsigned r = 0; r < RA_MAX_REGS; r++)
+            cost[r] += r != from ? COPY : 0;
+    }
+    for (unsigned r = 0; r <= colour->high_water[file]; r++)
+        if (ra_is_free(colour, file, r) && !colour->wished[file][r] &&
+            (best == RA_NO_REG || cost[r] < cost[best]))
+            best = r;
+    return best;
+}
+
 static bool place_phi(Colour *colour, BlockId b, InstId id) {
     Function *f = colour->f;
     const Block *blk = ir_block(f, b);
@@ -299,6 +330,10 @@ static bool place_phi(Colour *colour, BlockId b, InstId id) {
     for (unsigned p = 0; p < blk->preds.n && (wish == RA_NO_REG || !ra_is_free(colour, file, wish)); p++)
         if (colour->done[blk->preds.at[p].i] && ir_src(f, i, p)->kind == OPK_VAL)
             wish = ra_exit_reg(colour, blk->preds.at[p], ir_src(f, i, p)->value);
+    if (wish != RA_NO_REG && !ra_is_free(colour, file, wish))
+        wish = RA_NO_REG;
+    if (!colour->vec[v].count && file <= RF_P)
+        wish = cheapest_for_phi(colour, b, i, file, wish);
     if (wish != RA_NO_REG && ra_is_free(colour, file, wish))
         ra_occupy(colour, v, wish);
     else if (!place_value(colour, v, i))

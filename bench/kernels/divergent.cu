@@ -750,3 +750,66 @@ KERNEL(prefix_code) { // a walk down a tree for each symbol, left from four of i
 end:
     out[t] = hash + symbols;
 }
+
+KERNEL(lexer) { // whether a round is done again follows from the state that the last one chose
+    unsigned t = threadIdx.x, s = in[t], names = 0, numbers = 0, marks = 0, bad = 0, hash = 0, state = 0;
+    LOOP (int i = 0; i < 64; i++) {
+        NEXT(s);
+        unsigned c = (s >> 24) % 11;
+    again:
+        switch (state) {
+        case 0:
+            if (c < 3) {
+                state = 1, hash += c;
+            } else if (c < 5) {
+                state = 2, hash = hash * 10 + c;
+            } else if (c == 5) {
+                state = 3;
+            } else if (c < 8) {
+                marks++;
+            } else if (c == 8) {
+                continue;
+            } else if (c == 9) {
+                state = 5;
+            } else if (++bad > 6) {
+                goto done;
+            }
+            break;
+        case 1:
+            if (c < 5) {
+                hash = hash * 3 + c;
+                break;
+            }
+            names++, state = 0;
+            goto again;
+        case 2:
+            if (c == 3 || c == 4) {
+                hash = hash * 10 + c;
+                break;
+            }
+            if (c == 9) {
+                state = 4;
+                break;
+            }
+            numbers++, state = 0;
+            goto again;
+        case 3:
+            if (c == 5)
+                state = 0, marks += 2;
+            break;
+        case 4:
+            if (c == 3 || c == 4) {
+                hash = hash * 7 + c;
+                break;
+            }
+            numbers += 16, state = 0;
+            goto again;
+        case 5:
+            if (c == 10)
+                state = 0;
+            break;
+        }
+    }
+done:
+    out[t] = hash + names * 3 + numbers * 5 + marks * 7 + bad;
+}

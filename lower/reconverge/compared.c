@@ -6,13 +6,22 @@
  * numbers that it is compared with, or the next above one of them, or the next below the least. These are one
  * for each part that the comparisons can tell apart. Nothing is below a least number of 0: what is told apart
  * so counts from there. A value that one branch alone compares, or that is compared with one number alone, is
- * not drawn. SPDX-License-Identifier: MIT */
+ * not drawn.
+ *
+ * Nor is one that the way itself decides: a phi of numbers, as the state of a lexer or of a machine of cases,
+ * has the number of the edge by which the lane came (`switch (state) { case 2: ... state = 0; continue;`).
+ * Such phis are followed along the way, through copies, selects and guarded moves, of which unknown
+ * predicates are drawn; they decide branches that leave loops, too. A counter is known only where it begins.
+ * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "lower/opt/opt.h"
 #include "lower/reconverge/reconverge.h"
 #include <stdlib.h>
 
-enum { DEEPEST = 8 /* comparisons that one predicate combines */ };
+enum {
+    DEEPEST = 8,         /* comparisons that one predicate combines; selects that make a number */
+    MOST_FOLLOWED = 1024 /* phis of one function */
+};
 
 typedef enum { NO, YES, UNKNOWN } Truth;
 
@@ -25,11 +34,24 @@ typedef struct {
     uint32_t first, n; /* in `numbers`; n 0: the value is not drawn */
 } Numbers;
 
+typedef struct {
+    InstId phi;
+    bool known, next_known;
+    int32_t number, next;
+} Followed;
+
 struct Compared {
     const Function *f;
     Numbers *of_value;
     VEC(int32_t) numbers;
+    uint32_t *followed_at;  /* [value] place in `followed` + 1 */
+    uint32_t *first_of;     /* [block] first phi of the block in `followed` + 1; they stand together */
+    VEC(Followed) followed; /* of the lane whose way is drawn */
+    bool draws;             /* numbers that are not known */
 };
+
+static Truth truth(const Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits,
+                   unsigned depth);
 
 /* The comparison of a value with a number that makes the predicate, alone or with another one; or NULL. */
 static const Inst *comparison(const Function *f, Operand predicate) {
@@ -88,6 +110,132 @@ static void take_numbers(Compared *compared, Arena *a, const Comparison *at, uin
     of_value->n = compared->numbers.n - of_value->first;
 }
 
+/* ---- numbers that phis choose ---- */
+
+static const Inst *followed_phi(const Function *f, uint32_t value) {
+    const Inst *i = value && f->values.at[value].def.i ? &f->insts.at[f->values.at[value].def.i] : NULL;
+    return i && i->op == IR_PHI && f->values.at[value].file == RF_R ? i : NULL;
+}
+
+static bool is_number(Operand o, int32_t *number) {
+    bool zero = o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ;
+    if (o.mods || (!zero && o.kind != OPK_IMM))
+        return false;
+    *number = zero ? 0 : (int32_t)o.value;
+    return true;
+}
+
+static int by_block(const void *x, const void *y) {
+    const Comparison *a = x, *b = y;
+    return a->block != b->block ? (a->block < b->block ? -1 : 1)
+                                : (a->value > b->value) - (a->value < b->value);
+}
+
+/* Phis that are compared with numbers, and those that are their sources. */
+static void find_followed(Compared *compared, Arena *a, const Comparison *all, uint32_t n) {
+    const Function *f = compared->f;
+    VEC(Comparison) phis = {0};
+    compared->followed_at = ARENA_ARRAY(a, uint32_t, f->values.n);
+    compared->first_of = ARENA_ARRAY(a, uint32_t, f->blocks.n);
+    for (uint32_t next = 0, k = 0; k < n || next < phis.n;) {
+        uint32_t v = k < n ? all[k++].value : 0;
+        const Inst *sources = NULL;
+        if (!v)
+            sources = followed_phi(f, phis.at[next++].value);
+        for (unsigned s = 0; s < (sources ? sources->nsrc : 1u); s++) {
+            v = sources ? opt_scalar(*ir_src(f, sources, s)) : v;
+            const Inst *phi = followed_phi(f, v);
+            if (!phi || compared->followed_at[v] || phis.n >= MOST_FOLLOWED)
+                continue;
+            compared->followed_at[v] = 1;
+            VEC_ADD(a, &phis, ((Comparison){.value = v, .block = f->values.at[v].block.i}));
+        }
+    }
+    if (phis.n)
+        qsort(phis.at, phis.n, sizeof *phis.at, by_block);
+    for (uint32_t k = 0; k < phis.n; k++) {
+        Followed *followed = VEC_PUSH(a, &compared->followed);
+        *followed = (Followed){.phi = f->values.at[phis.at[k].value].def};
+        compared->followed_at[phis.at[k].value] = k + 1;
+        if (!k || phis.at[k].block != phis.at[k - 1].block)
+            compared->first_of[phis.at[k].block] = k + 1;
+    }
+}
+
+/* Of a predicate that decides between two numbers; what is unknown is drawn for each visit. */
+static bool decided(const Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits) {
+    const Function *f = compared->f;
+    Truth known = truth(compared, predicate, lane, visits, 0);
+    uint32_t v = opt_scalar(predicate);
+    if (known != UNKNOWN || !v)
+        return known == YES;
+    const Value *value = &f->values.at[v];
+    bool second = value->def.i && opt_scalar(*ir_dst(f, &f->insts.at[value->def.i], 0)) != v;
+    uint64_t when = (uint64_t)value->def.i << 32 | visits[value->block.i],
+             drawn = rng_mix(rng_mix(when + RNG_STEP) + (value->uniform ? 0 : lane));
+    return (drawn >> 40 & 1) != (second != !!(predicate.mods & OPM_NOT));
+}
+
+/* The number that the operand is where the way has come to; false: not known. */
+static bool number_of(const Compared *compared, Operand o, uint64_t lane, const uint32_t *visits,
+                      int32_t *number) {
+    const Function *f = compared->f;
+    for (unsigned depth = 0; depth < DEEPEST; depth++) {
+        if (is_number(o, number))
+            return true;
+        uint32_t v = o.mods ? 0 : opt_scalar(o);
+        const Inst *i = v && f->values.at[v].def.i ? &f->insts.at[f->values.at[v].def.i] : NULL;
+        if (!i || f->values.at[v].file != RF_R)
+            return false;
+        if (i->op == IR_PHI) {
+            const Followed *followed =
+                compared->followed_at[v] ? &compared->followed.at[compared->followed_at[v] - 1] : NULL;
+            *number = followed ? followed->number : 0;
+            return followed && followed->known;
+        }
+        if (!op_is_always(i->guard) && i->flags & IF_TIED && !decided(compared, i->guard, lane, visits))
+            o = *ir_tied(f, i, 0);
+        else if (i->op == IR_COPY || i->op == OT_MOV)
+            o = *ir_src(f, i, 0);
+        else if (i->op == OT_SEL)
+            o = *ir_src(f, i, decided(compared, *ir_src(f, i, SEL_pp), lane, visits) ? SEL_ra : SEL_rb);
+        else
+            return false;
+    }
+    return false;
+}
+
+void reconv_compared_start(Compared *compared) {
+    for (uint32_t k = 0; k < compared->followed.n; k++)
+        compared->followed.at[k].known = false;
+}
+
+void reconv_compared_edge(Compared *compared, uint32_t from, uint32_t to, uint64_t lane,
+                          const uint32_t *visits) {
+    const Function *f = compared->f;
+    const Block *block = &f->blocks.at[to];
+    uint32_t first = compared->first_of[to], end = first ? first - 1 : 0, pred = 0;
+    if (!first)
+        return;
+    compared->draws = true;
+    while (pred < block->preds.n && block->preds.at[pred].i != from)
+        pred++;
+    for (; end < compared->followed.n; end++) { /* all of them read what was before */
+        Followed *followed = &compared->followed.at[end];
+        const Inst *phi = &f->insts.at[followed->phi.i];
+        if (f->values.at[ir_dst(f, phi, 0)->value].block.i != to)
+            break;
+        followed->next_known =
+            pred < phi->nsrc && number_of(compared, *ir_src(f, phi, pred), lane, visits, &followed->next);
+    }
+    for (uint32_t k = first - 1; k < end; k++) {
+        compared->followed.at[k].known = compared->followed.at[k].next_known;
+        compared->followed.at[k].number = compared->followed.at[k].next;
+    }
+}
+
+/* ---- values that branches compare ---- */
+
 Compared *reconv_find_compared(Reconv *reconv, const bool *divergent) {
     Arena *a = &reconv->a;
     Function *f = reconv->f;
@@ -107,6 +255,7 @@ Compared *reconv_find_compared(Reconv *reconv, const bool *divergent) {
             predicate = *ir_src(f, test, ISETP_pp);
         }
     }
+    find_followed(compared, a, all.at, all.n);
     if (all.n)
         qsort(all.at, all.n, sizeof *all.at, by_value);
     for (uint32_t k = 0, end; k < all.n; k = end) {
@@ -144,9 +293,11 @@ static Truth compare(const Inst *test, int32_t x, int32_t y) {
 
 static Truth test_truth(const Compared *compared, const Inst *test, uint64_t lane, const uint32_t *visits) {
     const Function *f = compared->f;
-    int32_t number;
+    int32_t number, is;
     uint32_t v = compared_value(f, test, &number);
-    if (!v || !compared->of_value[v].n)
+    if (v && number_of(compared, *ir_src(f, test, ISETP_ra), lane, visits, &is))
+        return compare(test, is, number);
+    if (!v || !compared->draws || !compared->of_value[v].n)
         return UNKNOWN;
     uint64_t when = (uint64_t)v << 32 | visits[f->values.at[v].block.i],
              drawn = rng_mix(rng_mix(when + RNG_STEP) + (f->values.at[v].uniform ? 0 : lane));
@@ -172,11 +323,12 @@ static Truth truth(const Compared *compared, Operand predicate, uint64_t lane, c
     return negated ? opposite(result) : result;
 }
 
-uint32_t reconv_compared_slot(const Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
-                              const uint32_t *visits) {
+uint32_t reconv_compared_slot(Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
+                              const uint32_t *visits, bool draws) {
     const Inst *branch = condition_of(compared->f, b);
     if (!branch || reconv->g.succ_at[b + 1] - reconv->g.succ_at[b] != 2)
         return NO_NODE;
+    compared->draws = draws;
     Truth taken = truth(compared, branch->guard, lane, visits, 0);
     if (taken == UNKNOWN)
         return NO_NODE;

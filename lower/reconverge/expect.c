@@ -43,7 +43,7 @@ struct Expect {
     Reconv *reconv;
     const bool *divergent;
     const PtxBranch **counts; /* [block] of a profile, or NULL */
-    const Compared *compared;
+    Compared *compared;
     uint32_t *cost;      /* [block] */
     uint32_t *first;     /* [block] the successor slot that follows in the text */
     uint32_t *out;       /* [block] the slot on a shortest way to an end */
@@ -238,6 +238,8 @@ static uint32_t measured_slot(const Expect *expect, uint32_t b, unsigned warp, u
     return n - 1;
 }
 
+static uint64_t way_number(unsigned warp, uint32_t lane) { return (lane * WARPS + warp + 1) * RNG_STEP; }
+
 static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
                           const uint32_t *visits, const Exits *exits) {
     uint32_t visit = visits[b] - 1;
@@ -246,10 +248,9 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
     double p[64], u;
     if (!expect->divergent[b])
         return common_slot(expect, b, warp, visit);
-    uint64_t which = (lane * WARPS + warp + 1) * RNG_STEP;
-    uint32_t decided = may_end_loop(expect->reconv, b)
-                           ? NO_NODE
-                           : reconv_compared_slot(expect->compared, expect->reconv, b, which, visits);
+    uint64_t which = way_number(warp, lane);
+    uint32_t decided = reconv_compared_slot(expect->compared, expect->reconv, b, which, visits,
+                                            !may_end_loop(expect->reconv, b));
     if (decided != NO_NODE)
         return decided;
     uint32_t n = likelihoods(expect, b, warp, exits, p, 64);
@@ -268,6 +269,7 @@ static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uin
     uint32_t b = reconv->f->entry.i, n = 0, decisions = 0, longest = LONGEST_WAY + reconv->g.n;
     uint32_t *edges = ARENA_ARRAY(a, uint32_t, longest + 1);
     memset(visits, 0, reconv->g.n * sizeof *visits);
+    reconv_compared_start(expect->compared);
     while (!ends_here(expect, b) && n < longest) {
         uint32_t slot = 0;
         visits[b]++;
@@ -277,9 +279,11 @@ static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uin
         n++;
         if (slots_of(&reconv->g, b) > 1)
             edges[decisions++] = edge;
-        b = reconv->g.succ[edge];
-        if (!b)
+        uint32_t to = reconv->g.succ[edge];
+        if (!to)
             break;
+        reconv_compared_edge(expect->compared, b, to, way_number(warp, lane), visits);
+        b = to;
     }
     edges[decisions] = NO_NODE; /* where there is no way out */
     expect->way[warp][lane] = (Way){edges};

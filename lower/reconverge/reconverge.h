@@ -107,11 +107,15 @@ void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent
 typedef struct Compared Compared;
 /* divergent: [block] */
 Compared *reconv_find_compared(Reconv *reconv, const bool *divergent);
-/* The successor slot that a lane takes at the end of block b, as follows from the values drawn for it;
- * NO_NODE where they do not tell. lane: another number for each lane and warp; visits: [block] how often the
- * lane came to it so far */
-uint32_t reconv_compared_slot(const Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
-                              const uint32_t *visits);
+/* A lane's way begins, and goes along an edge: what phis choose by it is known then. lane: another number for
+ * each lane and warp; visits: [block] how often the lane came to it so far */
+void reconv_compared_start(Compared *compared);
+void reconv_compared_edge(Compared *compared, uint32_t from, uint32_t to, uint64_t lane,
+                          const uint32_t *visits);
+/* The successor slot that the lane takes at the end of block b, as follows from the numbers that are known of
+ * it, and (draws) from those drawn for it; NO_NODE where they do not tell. */
+uint32_t reconv_compared_slot(Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
+                              const uint32_t *visits, bool draws);
 
 /* [edge] copies that phis are expected to cost there (lower/reconverge/copies.c). */
 uint8_t *reconv_expected_copies(Reconv *reconv, const DomTree *dom);

@@ -426,12 +426,20 @@ static Operand merge_bits(Sel *s, Operand mask, Operand x, Operand b) {
     return sel_lop(s, LUT_SEL_B_A_C, op_is_imm(x, 0) ? op_rz() : x, mask, b);
 }
 
+/* `len` bits from bit `pos` on; none from bit 32 on. */
+static Operand bit_field(Sel *s, Operand pos, Operand len) {
+    if (pos.kind != OPK_IMM || len.kind != OPK_IMM)
+        return EMIT_R(s, OT_BMSK, 0, pos, len);
+    uint32_t ones = len.value > 31 ? UINT32_MAX : ((uint32_t)1 << len.value) - 1;
+    return op_imm(pos.value > 31 ? 0 : ones << pos.value);
+}
+
 bool isel_bfi(Sel *s, const PtxInsn *in) {
     unsigned bytes = ty_bytes(in);
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes), d;
     Operand pos = low_byte(s, &in->operands[3]), len = low_byte(s, &in->operands[4]);
     if (a.n == 1) {
-        Operand m = EMIT_R(s, OT_BMSK, 0, pos, len);
+        Operand m = bit_field(s, pos, len);
         d = wide1(merge_bits(s, m, sel_shl(s, a.w[0], pos), b.w[0]));
     } else {
         Wide m = shifted_mask64(s, mask64(s, len), pos), x = sel_shl64(s, a, pos);

@@ -176,6 +176,40 @@ static void test_fold_masks(void **state) {
     unload(&l);
 }
 
+/* Expected: bytes of the selector, PTX ISA, prmt (the default mode). */
+static void test_fold_permutations(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs(bb2)\n  %r1 = S2R SR[tid.x]\n  %r2 = LDS(sz=U8) %r1, _, 0x0\n"
+             "  %r3 = LDS(sz=S8) %r1, _, 0x0\n  %r4 = LDS(sz=U16) %r1, _, 0x0\n"
+             "  %r5 = PRMT %r2, 0x9910, RZ\n  STG _, _, 0x0, %r5\n"
+             "  %r6 = PRMT %r2, 0x8880, RZ\n  STG _, _, 0x4, %r6\n"
+             "  %r7 = PRMT %r3, 0x9910, RZ\n  STG _, _, 0x8, %r7\n"
+             "  %r8 = PRMT %r4, 0x9910, RZ\n  STG _, _, 0xc, %r8\n"
+             "  %r9 = PRMT RZ, 0x7654, %r2\n  STG _, _, 0x10, %r9\n"
+             "  %r10 = PRMT %r2, 0x3201, RZ\n  STG _, _, 0x14, %r10\n"
+             "  %r11 = PRMT %r4, 0x7710, RZ\n  STG _, _, 0x18, %r11\n"
+             "  %r12 = PRMT(mode=RC16) %r2, 0x3210, RZ\n  STG _, _, 0x1c, %r12\n"
+             "  %r13 = PRMT %r1, 0x7740, RZ\n  %r14, _ = LOP3(lut=0xc0) %r13, 0xff, RZ, !PT\n"
+             "  STG _, _, 0x20, %r14\n"
+             "  %r15 = PRMT %r1, 0x8880, RZ\n  %r16, _ = LOP3(lut=0xc0) %r15, 0xff, RZ, !PT\n"
+             "  STG _, _, 0x24, %r16\n  BRA _, _, bb2\n"
+             "bb2: preds(bb1) succs()\n  %r17 = PRMT %r2, 0x9910, RZ\n  STG _, _, 0x28, %r17\n  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "STG _, _, 0x0, %r2", NULL);
+    expect(&l, "STG _, _, 0x4, %r6", NULL);
+    expect(&l, "STG _, _, 0x8, %r7", NULL);
+    expect(&l, "STG _, _, 0xc, %r8", NULL);
+    expect(&l, "STG _, _, 0x10, %r2", NULL);
+    expect(&l, "STG _, _, 0x14, %r10", NULL);
+    expect(&l, "STG _, _, 0x18, %r4", NULL);
+    expect(&l, "STG _, _, 0x1c, %r12", NULL);
+    expect(&l, "STG _, _, 0x20, %r13", NULL);
+    expect(&l, "STG _, _, 0x24, %r16", NULL);
+    expect(&l, "STG _, _, 0x28, %r17", NULL); /* another block: see permuted_same */
+    unload(&l);
+}
+
 static void test_combine(void **state) {
     (void)state;
     Loaded l;
@@ -412,7 +446,8 @@ int main(void) {
         cmocka_unit_test(test_combine_addresses), cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_conditions_keeps),  cmocka_unit_test(test_dce_keeps),
         cmocka_unit_test(test_legalise),          cmocka_unit_test(test_returns),
-        cmocka_unit_test(test_reduction),         cmocka_unit_test(test_dce_keeps_effects),
+        cmocka_unit_test(test_reduction),         cmocka_unit_test(test_fold_permutations),
+        cmocka_unit_test(test_dce_keeps_effects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
