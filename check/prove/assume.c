@@ -53,7 +53,7 @@ static void note(const Prover *prover, ProveReport *report, const char *func, ui
             return;
     }
     VEC_ADD(&report->arena, &report->assumptions,
-            ((ProveAssumption){func, op, kind, ptx_line(prover->m, insn)}));
+            ((ProveAssumption){func, op, kind, ptx_line(prover->module, insn)}));
 }
 
 void prove_assumptions(const Prover *prover, ProveReport *report, const char *func) {

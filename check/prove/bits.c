@@ -44,7 +44,7 @@ static unsigned byte_of(unsigned mode, unsigned s, unsigned i) {
 }
 static void mach_permute(Mach *mach) {
     unsigned mode = MOD(PRMT, mode);
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *lo = mach_word(mach, 0, 0), *hi = mach_word(mach, 2, 0), *word = mach_word(mach, 1, 0);
     uint32_t selector[4] = {0};
     for (unsigned s = 0; s < 4; s++)
@@ -66,7 +66,7 @@ static void mach_dot(Mach *mach) {
         mach_fault(mach, "an undefined mode of IDP");
     Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0);
     mach_put(mach, 0, 0,
-             dot_product(&mach->p->ts, a, b, mach_int(mach, 2, false), two ? 2 : 4, sign,
+             dot_product(&mach->prover->ts, a, b, mach_int(mach, 2, false), two ? 2 : 4, sign,
                          MOD(IDP, bsign) == IdpSign_S8, high ? 16 : 0));
 }
 
@@ -78,11 +78,11 @@ static void mach_space(Mach *mach) {
     bool wide = MOD(QSPC, e) == MemAddr_E && mach->in->src[0].mods & OPM_WIDE64;
     if (!wide)
         mach_fault(mach, "the space of an address of 32 bits is not modelled");
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     mach->looked_src |= 1u << 1;
     Term *a = t_add(ts, mach_pair(mach, 0, OPM_WIDE64),
                     t_const(ts, 64, (uint64_t)(int64_t)(int32_t)mach->in->src[1].value));
-    mach_put_pred(mach, QSPC_pu, space_is(mach->p, MOD(QSPC, space), a));
+    mach_put_pred(mach, QSPC_pu, space_is(mach->prover, MOD(QSPC, space), a));
 }
 
 bool mach_bits(Mach *mach) {
@@ -113,7 +113,7 @@ static const uint32_t *selectors(unsigned mode) {
     }
 }
 bool prove_ptx_prmt(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *lo = word_of(ptx, 1), *hi = word_of(ptx, 2), *word = word_of(ptx, 3);
     const uint32_t *selector = selectors(ptx->in->sub);
     if (!selector && ptx->in->sub != SUB_NONE)
@@ -125,9 +125,9 @@ bool prove_ptx_prmt(Ptx *ptx) {
 
 static bool ptx_dot(Ptx *ptx, unsigned n, unsigned from) {
     bool sign_a = pv_signed(pv_type(ptx)), sign_b = pv_signed((PtxType)ptx->in->type[1]);
-    pv_dst(
-        ptx, pv_operand(ptx, 0), TY_B32,
-        dot_product(&ptx->p->ts, word_of(ptx, 1), word_of(ptx, 2), word_of(ptx, 3), n, sign_a, sign_b, from));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32,
+           dot_product(&ptx->prover->ts, word_of(ptx, 1), word_of(ptx, 2), word_of(ptx, 3), n, sign_a, sign_b,
+                       from));
     return true;
 }
 bool prove_ptx_dp4a(Ptx *ptx) { return ptx_dot(ptx, 4, 0); }
@@ -137,54 +137,54 @@ bool prove_ptx_dp2a(Ptx *ptx) { return ptx_dot(ptx, 2, ptx->in->sub == SUB_HI ? 
 static Term *position(Ptx *ptx, unsigned i) {
     bool wraps = ptx->in->sub == SUB_WRAP || ptx->in->sub2 == SUB_WRAP;
     Term *n = pv_src(ptx, pv_operand(ptx, i), TY_U32);
-    return wraps ? t_land(&ptx->p->ts, n, pv_k32(ptx, 31)) : n;
+    return wraps ? t_land(&ptx->prover->ts, n, pv_k32(ptx, 31)) : n;
 }
 bool prove_ptx_szext(Ptx *ptx) {
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
-           t_field(&ptx->p->ts, pv_signed(pv_type(ptx)), word_of(ptx, 1), position(ptx, 2)));
+           t_field(&ptx->prover->ts, pv_signed(pv_type(ptx)), word_of(ptx, 1), position(ptx, 2)));
     return true;
 }
 bool prove_ptx_bmsk(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, t_shl(ts, t_ones(ts, position(ptx, 2)), position(ptx, 1)));
     return true;
 }
 
 bool prove_ptx_fns(Ptx *ptx) {
     Term *arg[3] = {word_of(ptx, 1), word_of(ptx, 2), word_of(ptx, 3)};
-    const char *name = term_name(&ptx->p->ts, "__heddle_fns_b32");
-    prove_assume(ptx->p, ptx->at, ASSUME_LIBRARY);
-    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, t_app(&ptx->p->ts, TO_UF, 32, 0, name, arg, 3));
+    const char *name = term_name(&ptx->prover->ts, "__heddle_fns_b32");
+    prove_assume(ptx->prover, ptx->at, ASSUME_LIBRARY);
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, t_app(&ptx->prover->ts, TO_UF, 32, 0, name, arg, 3));
     return true;
 }
 
 bool prove_ptx_isspacep(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = pv_src(ptx, pv_operand(ptx, 1), TY_U64);
     PtxSpace space = (PtxSpace)ptx->in->space;
     if (space == SP_SHARED || space == SP_LOCAL || space == SP_GLOBAL) {
         unsigned which = space == SP_SHARED ? QspcSpace_S : space == SP_LOCAL ? QspcSpace_L : QspcSpace_G;
-        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, space_is(ptx->p, which, a));
+        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, space_is(ptx->prover, which, a));
         return true;
     }
     if (space != SP_CONST)
         return false;
     /* the window holds as many bytes as the module has constants */
     Term *in = t_sub(ts, a, t_const(ts, 64, SIM_CONST_WINDOW));
-    Term *below = t_ult(ts, t_lo(ts, in), t_const(ts, 32, ptx->p->const_bytes));
+    Term *below = t_ult(ts, t_lo(ts, in), t_const(ts, 32, ptx->prover->const_bytes));
     pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, t_and(ts, t_eq(ts, t_hi(ts, in), ts->zero), below));
     return true;
 }
 
 /* elect.sync: the lowest lane of the mask */
 bool prove_ptx_elect(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     const PtxInsn *in = ptx->in;
     Term *mask = pv_src(ptx, pv_operand(ptx, in->ndst), TY_B32);
-    VEC_ADD(&ptx->p->arena, &ptx->r->syncs, ((Sync){.guard = ptx->full, .mask = mask, .at = ptx->at}));
+    VEC_ADD(&ptx->prover->arena, &ptx->run->syncs, ((Sync){.guard = ptx->full, .mask = mask, .at = ptx->at}));
     Term *leader = t_flo(ts, t_app1(ts, TO_BREV, 32, mask), true);
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, leader);
     if (in->ndst > 1)
-        pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, t_eq(ts, prove_input(ptx->p, "laneid"), leader));
+        pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, t_eq(ts, prove_input(ptx->prover, "laneid"), leader));
     return true;
 }

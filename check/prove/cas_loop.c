@@ -58,7 +58,7 @@ static bool is_swap(const MachInst *in, CasLoop *loop) {
 
 /* Instructions of the loop but for its branches: registers from registers, and one compare-and-swap. */
 static bool read_block(Mach *mach, const BinBlock *block, CasLoop *loop, bool first) {
-    const BinFlow *flow = mach->p->g;
+    const BinFlow *flow = mach->prover->flow;
     FOR_BIN_INSTS(block, i) {
         const MachInst *in = &flow->insts[i];
         BinKind kind = bin_kind(in);
@@ -81,10 +81,10 @@ static bool read_block(Mach *mach, const BinBlock *block, CasLoop *loop, bool fi
 
 /* Is this block the head of such a loop? */
 static bool read_loop(Mach *mach, uint32_t head, CasLoop *loop) {
-    const BinFlow *flow = mach->p->g;
+    const BinFlow *flow = mach->prover->flow;
     const BinBlock *block = &flow->blocks[head];
     *loop = (CasLoop){.block = block, .cas = BINFLOW_NONE};
-    loop->written = ARENA_ARRAY(&mach->p->arena, bool, LOC_SLOT);
+    loop->written = ARENA_ARRAY(&mach->prover->arena, bool, LOC_SLOT);
     const MachInst *last = &flow->insts[block->first + block->ninsts - 1];
     if (block->nsuccs != 2 || block->ends || bin_kind(last) != BK_BRANCH || last->optype != OT_BRA ||
         MGET(BRA, cond, last->mods) != BRACond_NoCond || !read_block(mach, block, loop, true) ||
@@ -112,7 +112,7 @@ static bool read_loop(Mach *mach, uint32_t head, CasLoop *loop) {
 }
 
 static Term *new_value(Mach *mach, const char *name, uint32_t loc, uint32_t at) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     return t_var(ts, prove_loc_width(loc), term_name(ts, "%s%u", name, loc), mark + at);
 }
 
@@ -125,7 +125,7 @@ static uint32_t register_of(const MachInst *in, bool dst, unsigned slot, unsigne
 
 /* What may be there is what was believed: of each word. */
 static Term *as_believed(Mach *mach, const CasLoop *loop, Term *const *given, Term *const *believed) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *all = ts->truth;
     for (unsigned c = 0; c < loop->words; c++)
         all = t_and(ts, all, t_eq(ts, given[c], believed[c]));
@@ -134,13 +134,13 @@ static Term *as_believed(Mach *mach, const CasLoop *loop, Term *const *given, Te
 
 /* Another round believes what was given: otherwise it might fail for ever. */
 static bool goes_on(Mach *mach, const CasLoop *loop, uint32_t expected, Term *const *given) {
-    const Prover *prover = mach->p;
+    const Prover *prover = mach->prover;
     Term **left = mach->val;
     bool good = true;
-    mach->val = arena_copy(&mach->p->arena, left, prover->nloc * sizeof *left);
+    mach->val = arena_copy(&mach->prover->arena, left, prover->nloc * sizeof *left);
     for (uint32_t k = 0; k < loop->nretry; k++)
         FOR_BIN_INSTS(loop->retry[k], i)
-            if (bin_kind(&prover->g->insts[i]) == BK_PLAIN && !mach->r->fault) {
+            if (bin_kind(&prover->flow->insts[i]) == BK_PLAIN && !mach->run->fault) {
                 mach_at(mach, i);
                 mach_inst(mach);
             }
@@ -155,8 +155,8 @@ bool mach_cas_loop(Mach *mach, uint32_t head, uint32_t *exit) {
     CasLoop loop;
     if (!read_loop(mach, head, &loop))
         return false;
-    Terms *ts = &mach->p->ts;
-    const MachInst *swap = &mach->p->g->insts[loop.cas];
+    Terms *ts = &mach->prover->ts;
+    const MachInst *swap = &mach->prover->flow->insts[loop.cas];
     uint32_t expected = register_of(swap, false, EXPECTED, loop.words),
              got = register_of(swap, true, 0, loop.words);
     Term *believed[2], *given[2], *arg[3] = {0};
@@ -168,7 +168,7 @@ bool mach_cas_loop(Mach *mach, uint32_t head, uint32_t *exit) {
     for (unsigned c = 0; c < loop.words; c++) {
         if (!loop.written[expected + c]) /* the belief never changes: no loop of ours */
             return false;
-        mach->val[expected + c] = believed[c] = prove_old_word(mach->p, c);
+        mach->val[expected + c] = believed[c] = prove_old_word(mach->prover, c);
         given[c] = t_var(ts, 32, term_name(ts, "given %u", c), mark + loop.cas);
     }
     FOR_BIN_INSTS(loop.block, i) {
@@ -181,7 +181,7 @@ bool mach_cas_loop(Mach *mach, uint32_t head, uint32_t *exit) {
                 mach->val[got + c] = given[c];
         } else if (!last && !mach_inst(mach))
             mach_fault(mach, "a loop has no counterpart in the PTX");
-        if (mach->r->fault)
+        if (mach->run->fault)
             return true;
     }
     Term *taken = t_and(ts, mach->guard, mach_pred(mach, mach->in->src[0]));
@@ -192,7 +192,7 @@ bool mach_cas_loop(Mach *mach, uint32_t head, uint32_t *exit) {
         mach_fault(mach, "a loop around compare-and-swap may fail for ever");
     mach_at(mach, loop.cas);
     Term *what = mach_event(mach, loop.space == NMEM ? 7u : 1u << loop.space,
-                            prove_loop_name(mach->p, 4 * loop.words, loop.order), arg, 1 + loop.words);
+                            prove_loop_name(mach->prover, 4 * loop.words, loop.order), arg, 1 + loop.words);
     for (uint32_t l = 0; l < LOC_SLOT; l++) {
         Term *v = mach->val[l];
         if (!loop.written[l])

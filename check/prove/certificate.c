@@ -30,7 +30,8 @@
 /* ---- writing ---- */
 static uint32_t statement_at(const Prover *prover, uint32_t block) { return prover->blocks[block].first; }
 static uint32_t pc_at(const Prover *prover, uint32_t block) { /* of a block of the function */
-    return (prover->g->blocks[prover->ff->first_block + block].first - prover->ff->first_inst) * INST_BYTES;
+    return (prover->flow->blocks[prover->ff->first_block + block].first - prover->ff->first_inst) *
+           INST_BYTES;
 }
 
 static void put_number(FILE *f, bool *open, const char *word, uint32_t number) {
@@ -140,9 +141,9 @@ static bool read_pc(Reader *reader,
     if (!next_number(reader, (uint64_t)prover->ff->ninsts * INST_BYTES, &number) || number % INST_BYTES)
         return false;
     uint32_t inst = prover->ff->first_inst + (uint32_t)(number / INST_BYTES);
-    *block = prover->g->block_of[inst];
-    if (*block == BINFLOW_NONE || prover->g->blocks[*block].first != inst ||
-        !prover->g->blocks[*block].reachable)
+    *block = prover->flow->block_of[inst];
+    if (*block == BINFLOW_NONE || prover->flow->blocks[*block].first != inst ||
+        !prover->flow->blocks[*block].reachable)
         return false;
     *block -= prover->ff->first_block;
     return *block < prover->ff->nblocks && prover->rpo_of[*block] != UINT32_MAX;

@@ -31,7 +31,7 @@ Term *prove_param(Prover *prover, uint64_t offset, unsigned bytes) {
 
 Term *prove_param_at(Prover *prover, Term *addr, unsigned bytes) {
     Terms *ts = &prover->ts;
-    uint64_t base = isa_target_info(prover->g->bin->target)->param_base_bytes;
+    uint64_t base = isa_target_info(prover->flow->bin->target)->param_base_bytes;
     if (t_is_const(addr) && addr->k >= base && (addr->k - base) % bytes == 0)
         return prove_param(prover, addr->k - base, bytes);
     return t_app(ts, TO_UF, 32, bytes < 4 ? 8 * bytes : 0, term_name(ts, "#param"), &addr, 1);
@@ -85,18 +85,20 @@ Term *prove_generic(Prover *prover, Term *const *mem, Term *guard, Term *addr, u
 }
 
 Term *prove_address(Prover *prover, uint32_t var) {
-    const PtxVar *ptx_var = &prover->m->vars[var];
-    const char *name = str_text(&prover->m->strings, ptx_var->name);
+    const PtxVar *ptx_var = &prover->module->vars[var];
+    const char *name = str_text(&prover->module->strings, ptx_var->name);
     if (ptx_var->func)
-        return t_var(&prover->ts, 64,
-                     term_name(&prover->ts, "&%s$%s",
-                               str_text(&prover->m->strings, prover->m->funcs[ptx_var->func - 1].name), name),
-                     0);
+        return t_var(
+            &prover->ts, 64,
+            term_name(&prover->ts, "&%s$%s",
+                      str_text(&prover->module->strings, prover->module->funcs[ptx_var->func - 1].name),
+                      name),
+            0);
     return t_var(&prover->ts, 64, term_name(&prover->ts, "&%s", name), 0);
 }
 
 Term *prove_sreg(Ptx *ptx, const PtxOperand *operand) {
-    Prover *prover = ptx->p;
+    Prover *prover = ptx->prover;
     Terms *ts = &prover->ts;
     static const char *const plain[SR_COUNT] = {[SR_LANEID] = "laneid",
                                                 [SR_SMID] = "smid",
@@ -136,43 +138,44 @@ Term *prove_sreg(Ptx *ptx, const PtxOperand *operand) {
 }
 
 Term *prove_function_address(Prover *prover, uint32_t func) {
-    const PtxFunc *f = &prover->m->funcs[func];
+    const PtxFunc *f = &prover->module->funcs[func];
     if (f->alias_of)
-        f = &prover->m->funcs[f->alias_of - 1];
-    return t_var(&prover->ts, 64, term_name(&prover->ts, "&()%s", str_text(&prover->m->strings, f->name)), 0);
+        f = &prover->module->funcs[f->alias_of - 1];
+    return t_var(&prover->ts, 64,
+                 term_name(&prover->ts, "&()%s", str_text(&prover->module->strings, f->name)), 0);
 }
 
-static bool same_slots(const AbiPlan *a, const AbiPlan *b) {
-    bool same = a->n == b->n && !a->stack && !b->stack;
-    for (uint32_t k = 0; same && k < a->n; k++)
-        same = a->at[k].words == b->at[k].words && a->at[k].pred == b->at[k].pred &&
-               a->at[k].reg == b->at[k].reg;
+static bool same_slots(const AbiPlan *one, const AbiPlan *two) {
+    bool same = one->n == two->n && !one->stack && !two->stack;
+    for (uint32_t k = 0; same && k < one->n; k++)
+        same = one->at[k].words == two->at[k].words && one->at[k].pred == two->at[k].pred &&
+               one->at[k].reg == two->at[k].reg;
     return same;
 }
 
 bool prove_ptx_callees(Prover *prover, const PtxInsn *call, uint32_t *out, uint32_t *n) {
-    const PtxModule *m = prover->m;
+    const PtxModule *module = prover->module;
     *n = 0;
     if (!call->table || call->table > prover->pf->ncall_tables)
         return false;
     const PtxCallTable *table = &prover->pf->call_tables[call->table - 1];
-    const bool *taken = ptx_address_taken(m, &prover->arena);
+    const bool *taken = ptx_address_taken(module, &prover->arena);
     AbiPlan want[2], have[2];
-    const PtxFunc *first = table->n ? &m->funcs[table->funcs[0]] : NULL;
+    const PtxFunc *first = table->n ? &module->funcs[table->funcs[0]] : NULL;
     prove_abi(prover, first ? first->params : table->params, first ? first->nparams : table->nparams,
               &want[0]);
     prove_abi(prover, first ? first->rets : table->rets, first ? first->nrets : table->nrets, &want[1]);
-    for (uint32_t f = 0; f < m->nfuncs; f++) {
+    for (uint32_t f = 0; f < module->nfuncs; f++) {
         bool listed = !table->n && taken[f];
         for (uint32_t k = 0; k < table->n; k++)
-            listed |= table->funcs[k] == f || m->funcs[table->funcs[k]].alias_of == f + 1;
-        if (!listed || m->funcs[f].is_entry || m->funcs[f].alias_of)
+            listed |= table->funcs[k] == f || module->funcs[table->funcs[k]].alias_of == f + 1;
+        if (!listed || module->funcs[f].is_entry || module->funcs[f].alias_of)
             continue;
-        prove_abi(prover, m->funcs[f].params, m->funcs[f].nparams, &have[0]);
-        prove_abi(prover, m->funcs[f].rets, m->funcs[f].nrets, &have[1]);
+        prove_abi(prover, module->funcs[f].params, module->funcs[f].nparams, &have[0]);
+        prove_abi(prover, module->funcs[f].rets, module->funcs[f].nrets, &have[1]);
         if (!same_slots(&want[0], &have[0]) || !same_slots(&want[1], &have[1]))
             continue;
-        if (!m->funcs[f].has_body || *n == PROVE_MOST_CALLEES)
+        if (!module->funcs[f].has_body || *n == PROVE_MOST_CALLEES)
             return false;
         out[(*n)++] = f;
     }
@@ -189,7 +192,7 @@ void prove_abi(const Prover *prover, const uint32_t *vars, uint32_t n, AbiPlan *
         return;
     }
     for (uint32_t k = 0; k < n; k++) {
-        const PtxVar *var = &prover->m->vars[vars[k]];
+        const PtxVar *var = &prover->module->vars[vars[k]];
         bool pred = var->type == TY_PRED && !var->is_array;
         uint64_t bytes = var->size_bytes ? var->size_bytes : ptx_type_bytes(var->type);
         unsigned words = pred ? 1 : (unsigned)((bytes + 3) / 4);

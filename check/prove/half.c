@@ -35,7 +35,7 @@ static Term *both_halves(Terms *ts, Term *low, Term *high) {
 /* Half h of source i, with its selection and sign. */
 static Term *mach_half(Mach *mach, unsigned i, unsigned h) {
     enum { BOTH, F32, LOW, HIGH };
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     uint8_t mods = mach->in->src[i].mods;
     unsigned pick = mods >> OPM_HALF_SHIFT & 3;
     Term *word = mach_plain(mach, i, 0, OPM_NEG | OPM_ABS | 3u << OPM_HALF_SHIFT);
@@ -64,14 +64,14 @@ static void mach_packed(Mach *mach, const char *name, bool bf16, const char *mod
         Term *arg[3];
         for (unsigned i = 0; i < n; i++)
             arg[i] = mach_half(mach, i, h);
-        Term *constant = n == 3 ? loaded_constant(&mach->p->ts, bf16, mods, arg) : NULL;
-        result[h] = constant ? constant : half_op(mach->p, name, bf16, mods, arg, n);
+        Term *constant = n == 3 ? loaded_constant(&mach->prover->ts, bf16, mods, arg) : NULL;
+        result[h] = constant ? constant : half_op(mach->prover, name, bf16, mods, arg, n);
     }
-    mach_put(mach, 0, 0, both_halves(&mach->p->ts, result[0], result[1]));
+    mach_put(mach, 0, 0, both_halves(&mach->prover->ts, result[0], result[1]));
 }
 
 bool mach_halves(Mach *mach) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     switch (mach->in->optype) {
     case OT_HADD2:
         mach_packed(mach, "hadd", MOD(HADD2, bf16),
@@ -95,8 +95,8 @@ bool mach_halves(Mach *mach) {
         Term *min = mach_pred_at(mach, 2), *result[2];
         for (unsigned h = 0; h < 2; h++) {
             Term *arg[2] = {mach_half(mach, 0, h), mach_half(mach, 1, h)};
-            result[h] = t_ite(ts, min, half_op(mach->p, "hmin", bf16, mods, arg, 2),
-                              half_op(mach->p, "hmax", bf16, mods, arg, 2));
+            result[h] = t_ite(ts, min, half_op(mach->prover, "hmin", bf16, mods, arg, 2),
+                              half_op(mach->prover, "hmax", bf16, mods, arg, 2));
         }
         mach_put(mach, 0, 0, both_halves(ts, result[0], result[1]));
         return true;
@@ -140,13 +140,13 @@ static bool is_bf16(PtxType t) { return t == TY_BF16 || t == TY_BF16X2; }
 static bool is_packed(PtxType t) { return t == TY_F16X2 || t == TY_BF16X2; }
 static const char *flags_of(Ptx *ptx) {
     uint32_t flags = ptx->in->flags;
-    return modifiers(&ptx->p->ts, flags & PF_FTZ, flags & PF_SAT, flags & PF_RELU, flags & PF_NAN);
+    return modifiers(&ptx->prover->ts, flags & PF_FTZ, flags & PF_SAT, flags & PF_RELU, flags & PF_NAN);
 }
 
 typedef Term *HalfFn(Ptx *ptx, Term *const *a); /* of one half */
 
 static bool each_half(Ptx *ptx, unsigned n, HalfFn *fn) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     PtxType t = pv_type(ptx);
     Term *word[3], *result[2] = {ts->zero, ts->zero};
     for (unsigned i = 0; i < n; i++)
@@ -162,61 +162,62 @@ static bool each_half(Ptx *ptx, unsigned n, HalfFn *fn) {
 }
 
 static Term *fused(Ptx *ptx, Term *a, Term *b, Term *c) {
-    return half_op(ptx->p, "hfma", is_bf16(pv_type(ptx)), flags_of(ptx), (Term *[]){a, b, c}, 3);
+    return half_op(ptx->prover, "hfma", is_bf16(pv_type(ptx)), flags_of(ptx), (Term *[]){a, b, c}, 3);
 }
 /* bf16 has the fused operation alone: a + b is a * 1 + b, a * b is a * b + -0 (docs/numerics.md). */
 static Term *half_sum(Ptx *ptx, Term *a, Term *b) {
     return is_bf16(pv_type(ptx)) ? fused(ptx, a, pv_k32(ptx, BF16_ONE), b)
-                                 : half_op(ptx->p, "hadd", false, flags_of(ptx), (Term *[]){a, b}, 2);
+                                 : half_op(ptx->prover, "hadd", false, flags_of(ptx), (Term *[]){a, b}, 2);
 }
 static Term *half_add(Ptx *ptx, Term *const *a) {
     bool sub = ptx->in->op == PTX_SUB;
-    return half_sum(ptx, a[0], sub ? t_lxor(&ptx->p->ts, a[1], pv_k32(ptx, MINUS_ZERO)) : a[1]);
+    return half_sum(ptx, a[0], sub ? t_lxor(&ptx->prover->ts, a[1], pv_k32(ptx, MINUS_ZERO)) : a[1]);
 }
 static Term *half_mul(Ptx *ptx, Term *const *a) {
     return is_bf16(pv_type(ptx)) ? fused(ptx, a[0], a[1], pv_k32(ptx, MINUS_ZERO))
-                                 : half_op(ptx->p, "hmul", false, flags_of(ptx), a, 2);
+                                 : half_op(ptx->prover, "hmul", false, flags_of(ptx), a, 2);
 }
 static Term *half_fma(Ptx *ptx, Term *const *a) { return fused(ptx, a[0], a[1], a[2]); }
 /* x + -0: a NaN becomes the canonical one */
 static Term *half_sign(Ptx *ptx, Term *const *a) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *v = ptx->in->op == PTX_ABS ? t_land(ts, a[0], pv_k32(ptx, MAGNITUDE))
                                      : t_lxor(ts, a[0], pv_k32(ptx, MINUS_ZERO));
     return half_sum(ptx, v, pv_k32(ptx, MINUS_ZERO));
 }
 static Term *half_minmax(Ptx *ptx, Term *const *a) {
-    return half_op(ptx->p, ptx->in->op == PTX_MIN ? "hmin" : "hmax", is_bf16(pv_type(ptx)), flags_of(ptx), a,
-                   2);
+    return half_op(ptx->prover, ptx->in->op == PTX_MIN ? "hmin" : "hmax", is_bf16(pv_type(ptx)),
+                   flags_of(ptx), a, 2);
 }
 
 /* Half h of bf16 as the f32 that it is the upper half of. */
 static Term *wide_half(Ptx *ptx, Term *word, unsigned h) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     return h ? t_land(ts, word, pv_k32(ptx, 0xffff0000)) : t_shl(ts, word, pv_k32(ptx, 16));
 }
 /* Exactly to f32, the function, rounded back: what docs/numerics.md has for ex2 and tanh. */
 static Term *of_wide_half(Ptx *ptx, Term *word, unsigned h, unsigned func) {
-    Terms *ts = &ptx->p->ts;
-    bool flush = ptx->in->flags & PF_FTZ && !isa_target_info(ptx->p->g->bin->target)->mufu_flushes;
+    Terms *ts = &ptx->prover->ts;
+    bool flush = ptx->in->flags & PF_FTZ && !isa_target_info(ptx->prover->flow->bin->target)->mufu_flushes;
     Term *zero = pv_k32(ptx, 0x80000000), *half = half_of(ts, word, h), *wide;
     if (is_bf16(pv_type(ptx)))
         wide = t_shl(ts, half, pv_k32(ptx, 16));
     else
-        wide = prove_uf(ptx->p, 32, term_name(ts, "f2f.%u.%u.%u", FSize_F32, FSize_F16, Rnd_RN), &half, 1);
+        wide =
+            prove_uf(ptx->prover, 32, term_name(ts, "f2f.%u.%u.%u", FSize_F32, FSize_F16, Rnd_RN), &half, 1);
     if (flush)
-        wide = prove_uf_sorted(ptx->p, 32, "fadd.0.ftz", wide, zero);
-    Term *r = prove_uf(ptx->p, 32, term_name(ts, "mufu.%u", func), &wide, 1);
-    return flush ? prove_uf_sorted(ptx->p, 32, "fadd.0.ftz", r, zero) : r;
+        wide = prove_uf_sorted(ptx->prover, 32, "fadd.0.ftz", wide, zero);
+    Term *r = prove_uf(ptx->prover, 32, term_name(ts, "mufu.%u", func), &wide, 1);
+    return flush ? prove_uf_sorted(ptx->prover, 32, "fadd.0.ftz", r, zero) : r;
 }
 static bool by_f32(Ptx *ptx, unsigned func) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     PtxType t = pv_type(ptx);
     Term *a = pv_src(ptx, pv_operand(ptx, 1), is_packed(t) ? TY_B32 : TY_B16);
     Term *arg[3] = {is_packed(t) ? of_wide_half(ptx, a, 1, func) : ts->zero, of_wide_half(ptx, a, 0, func),
                     ts->zero};
     const char *name = term_name(ts, "f2fp.%u.%u.0", is_bf16(t) ? F2fpType_BF16 : F2fpType_F16, Rnd_RN);
-    pv_dst(ptx, pv_operand(ptx, 0), is_packed(t) ? TY_B32 : TY_B16, prove_uf(ptx->p, 32, name, arg, 3));
+    pv_dst(ptx, pv_operand(ptx, 0), is_packed(t) ? TY_B32 : TY_B16, prove_uf(ptx->prover, 32, name, arg, 3));
     return true;
 }
 bool prove_ptx_hex2(Ptx *ptx) { return by_f32(ptx, Mufu_EX2); }
@@ -224,20 +225,20 @@ bool prove_ptx_htanh(Ptx *ptx) { return by_f32(ptx, Mufu_TANH); }
 
 /* The sum of the halves of two words: of f16, rounded, nothing flushed. */
 Term *pv_half_sums(Ptx *ptx, bool bf16, Term *a, Term *b) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *r[2];
     for (unsigned h = 0; h < 2; h++) {
         Term *x = half_of(ts, a, h), *y = half_of(ts, b, h);
-        r[h] = bf16 ? half_op(ptx->p, "hfma", true, "", (Term *[]){x, pv_k32(ptx, BF16_ONE), y}, 3)
-                    : half_op(ptx->p, "hadd", false, "", (Term *[]){x, y}, 2);
+        r[h] = bf16 ? half_op(ptx->prover, "hfma", true, "", (Term *[]){x, pv_k32(ptx, BF16_ONE), y}, 3)
+                    : half_op(ptx->prover, "hadd", false, "", (Term *[]){x, y}, 2);
     }
     return both_halves(ts, r[0], r[1]);
 }
 
 Term *pv_half_canonical(Ptx *ptx, bool bf16, const char *mods, Term *half) {
-    Term *zero = pv_k32(ptx, MINUS_ZERO), *a = half_of(&ptx->p->ts, half, 0);
-    return bf16 ? half_op(ptx->p, "hfma", true, mods, (Term *[]){a, pv_k32(ptx, BF16_ONE), zero}, 3)
-                : half_op(ptx->p, "hadd", false, mods, (Term *[]){a, zero}, 2);
+    Term *zero = pv_k32(ptx, MINUS_ZERO), *a = half_of(&ptx->prover->ts, half, 0);
+    return bf16 ? half_op(ptx->prover, "hfma", true, mods, (Term *[]){a, pv_k32(ptx, BF16_ONE), zero}, 3)
+                : half_op(ptx->prover, "hadd", false, mods, (Term *[]){a, zero}, 2);
 }
 
 bool prove_ptx_hadd(Ptx *ptx) { return each_half(ptx, 2, half_add); }
@@ -252,7 +253,7 @@ bool prove_ptx_hminmax(Ptx *ptx) {
 /* f16 as it is, bf16 as the f32 that it is the upper half of. */
 Term *pv_half_compare(Ptx *ptx, unsigned outcomes, PtxType t, const PtxOperand *a, const PtxOperand *b,
                       unsigned h) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     PtxType words = is_packed(t) ? TY_B32 : TY_B16;
     Term *x = pv_src(ptx, a, words), *y = pv_src(ptx, b, words);
     return is_bf16(t) ? t_fcmp(ts, 32, outcomes, wide_half(ptx, x, h), wide_half(ptx, y, h))

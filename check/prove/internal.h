@@ -83,12 +83,12 @@ typedef struct { /* rows of the map by what they begin behind: row + 1, then the
 typedef struct Prover {
     Arena arena; /* of this function */
     Terms ts;
-    const PtxModule *m;
+    const PtxModule *module;
     const PtxFunc *pf;
     const SharedLayout *shared; /* of m; NULL: m is a file of the built-in library */
     uint64_t *const_at;         /* by variable of m: where the .const ones lie in their bank */
     uint32_t const_bytes;       /* all of them */
-    const BinFlow *g;
+    const BinFlow *flow;
     const BinFunc *bf;
     const BinFuncFlow *ff;
     const ProveOptions *opt;

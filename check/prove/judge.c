@@ -30,7 +30,7 @@ void prove_judge_candidate(Judge *judge, const char *why, uint32_t ptx_at, uint3
  * found. */
 static uint64_t counterexample(Judge *judge, Term *cond, Term *x, Term *y) {
     for (uint64_t seed = 1; seed <= 400; seed++) {
-        TermEval *e = term_eval_new(&judge->c->p.ts, seed);
+        TermEval *e = term_eval_new(&judge->core->p.ts, seed);
         bool found = term_eval(e, cond) && term_eval(e, x) != term_eval(e, y);
         term_eval_free(e);
         if (found)
@@ -42,7 +42,7 @@ static uint64_t counterexample(Judge *judge, Term *cond, Term *x, Term *y) {
 /* x == y wherever cond holds; the verdict goes into the region. */
 bool prove_judge_equal(Judge *judge, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at,
                        uint32_t mach_at) {
-    Core *core = judge->c;
+    Core *core = judge->core;
     Terms *ts = &core->p.ts;
     if (judge->base)
         cond = t_and(ts, cond, judge->base);
@@ -62,7 +62,7 @@ bool prove_judge_equal(Judge *judge, Term *cond, Term *x, Term *y, const char *w
     ProveStatus how;
     if (judge->concrete_only || judge->out->status == PROVE_UNKNOWN) /* it will not be proved any more */
         return false;
-    if (prove_core_z3(core, cond, x, y, judge->r, &how, &judge->out->slowest_query)) {
+    if (prove_core_z3(core, cond, x, y, judge->report, &how, &judge->out->slowest_query)) {
         if (how > judge->out->status)
             judge->out->status = how;
         return true;
@@ -118,23 +118,23 @@ bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *rep
 
 /* ---- exits ---- */
 static void exits(Judge *judge, Cut *cut) {
-    Core *core = judge->c;
+    Core *core = judge->core;
     Terms *ts = &core->p.ts;
     for (uint32_t a = 0; a < cut->mach_run.exits.n; a++)
         for (uint32_t b = 0; b < cut->ptx_run.exits.n; b++) {
-            const Exit *exit = &cut->mach_run.exits.at[a], *x = &cut->ptx_run.exits.at[b];
-            Term *both = t_and(ts, exit->cond, x->cond);
+            const Exit *mach_exit = &cut->mach_run.exits.at[a], *ptx_exit = &cut->ptx_run.exits.at[b];
+            Term *both = t_and(ts, mach_exit->cond, ptx_exit->cond);
             if (both == ts->falsity)
                 continue;
-            bool fits = exit->kind == x->kind || x->kind == EX_ANY;
-            if (fits && exit->kind == EX_CUT && x->kind == EX_CUT)
-                fits =
-                    core->cuts.at[core->cut_of[exit->target - core->p.ff->first_block] - 1].ptx == x->target;
+            bool fits = mach_exit->kind == ptx_exit->kind || ptx_exit->kind == EX_ANY;
+            if (fits && mach_exit->kind == EX_CUT && ptx_exit->kind == EX_CUT)
+                fits = core->cuts.at[core->cut_of[mach_exit->target - core->p.ff->first_block] - 1].ptx ==
+                       ptx_exit->target;
             if (!fits)
-                prove_judge_equal(judge, ts->truth, both, ts->falsity, "the branch conditions differ", x->at,
-                                  exit->at);
-            else if (exit->kind == EX_RET && x->kind == EX_RET)
-                prove_judge_results(judge, x, exit, both);
+                prove_judge_equal(judge, ts->truth, both, ts->falsity, "the branch conditions differ",
+                                  ptx_exit->at, mach_exit->at);
+            else if (mach_exit->kind == EX_RET && ptx_exit->kind == EX_RET)
+                prove_judge_results(judge, ptx_exit, mach_exit, both);
         }
     /* and every way through the one leaves through the other: what ends nowhere would be compared with
      * nothing */
@@ -148,7 +148,7 @@ static void exits(Judge *judge, Cut *cut) {
 }
 
 void prove_judge_results(Judge *judge, const Exit *x, const Exit *exit, Term *cond) {
-    Prover *prover = &judge->c->p;
+    Prover *prover = &judge->core->p;
     Terms *ts = &prover->ts;
     AbiPlan out;
     prove_abi(prover, prover->pf->rets, prover->pf->nrets, &out);
@@ -170,7 +170,7 @@ void prove_judge_results(Judge *judge, const Exit *x, const Exit *exit, Term *co
                 term = c & 1 ? t_hi(ts, term) : t_lo(ts, term);
             if (term->width == 1)
                 term = t_b2i(ts, term);
-            uint64_t bytes = prover->m->vars[prover->pf->rets[k]].size_bytes;
+            uint64_t bytes = prover->module->vars[prover->pf->rets[k]].size_bytes;
             if (bytes && bytes < 4) {
                 got = t_zext_from(ts, got, 8 * (unsigned)bytes);
                 term = t_zext_from(ts, term, 8 * (unsigned)bytes);
@@ -197,13 +197,13 @@ static uint32_t chain(Arena *a, Term *mem,
     return v.n;
 }
 
-static bool same_kind(const Term *a, const Term *b) {
-    return a->op == b->op && a->k == b->k && a->name == b->name && a->n == b->n;
+static bool same_kind(const Term *one, const Term *two) {
+    return one->op == two->op && one->k == two->k && one->name == two->name && one->n == two->n;
 }
 
 static void events_differ(Judge *judge, Term *when, const char *what) {
     const Cut *cut = judge->q;
-    Terms *ts = &judge->c->p.ts;
+    Terms *ts = &judge->core->p.ts;
     if (!judge->search)
         prove_judge_candidate(judge, what, cut->ptx_run.first, cut->mach_run.first);
     else
@@ -214,14 +214,14 @@ static void events_differ(Judge *judge, Term *when, const char *what) {
 static void memory(Judge *judge, Cut *cut, unsigned list) {
     static const char *const names[NMEM] = {"global memory", "shared memory", "local memory",
                                             "warp operations"};
-    Core *core = judge->c;
+    Core *core = judge->core;
     Terms *ts = &core->p.ts;
     Term *x = cut->ptx_run.mem[list], *m = cut->mach_run.mem[list];
     if (x == m)
         return;
     Term **xe, **me;
     uint32_t nx = chain(&core->p.arena, x, &xe), nm = chain(&core->p.arena, m, &me);
-    const char *what = arena_printf(&judge->r->arena, "an event on %s differs", names[list]);
+    const char *what = arena_printf(&judge->report->arena, "an event on %s differs", names[list]);
     /* pair them in order; an event without a partner must not happen */
     for (uint32_t i = 0; i < nx || i < nm; i++) {
         if (i >= nx || i >= nm || !same_kind(xe[i], me[i])) {
@@ -231,7 +231,7 @@ static void memory(Judge *judge, Cut *cut, unsigned list) {
                     t_or(ts, i < nx ? xe[i]->a[1] : ts->falsity, i < nm ? me[i]->a[1] : ts->falsity);
                 events_differ(
                     judge, either,
-                    arena_printf(&judge->r->arena, "the order of events on %s differs", names[list]));
+                    arena_printf(&judge->report->arena, "the order of events on %s differs", names[list]));
                 return;
             }
             prove_judge_equal(judge, ts->truth, extra->a[1], ts->falsity,
@@ -250,7 +250,7 @@ static void memory(Judge *judge, Cut *cut, unsigned list) {
 /* ---- accesses ---- */
 /* Is an access of the PTX at a constant distance? How far the machine's is behind it. */
 static bool distance(Judge *judge, const Access *x, const Access *access, int64_t *bytes) {
-    Terms *ts = &judge->c->p.ts;
+    Terms *ts = &judge->core->p.ts;
     if (x->space != access->space || x->addr->width != access->addr->width)
         return false;
     Term *both = t_and(ts, x->guard, access->guard);
@@ -263,7 +263,7 @@ static bool distance(Judge *judge, const Access *x, const Access *access, int64_
 
 /* When is one of the machine's accesses aligned? Always, or when the PTX does one beside it that must be. */
 static Term *aligned(Judge *judge, const Cut *cut, const Access *access) {
-    Terms *ts = &judge->c->p.ts;
+    Terms *ts = &judge->core->p.ts;
     Term *when = access->bytes == 1 || 1u << t_zeros(access->addr) >= access->bytes ? ts->truth : ts->falsity;
     for (uint32_t k = 0; k < cut->ptx_run.accesses.n && when != ts->truth; k++) {
         const Access *x = &cut->ptx_run.accesses.at[k];
@@ -276,7 +276,7 @@ static Term *aligned(Judge *judge, const Cut *cut, const Access *access) {
 
 /* When do loads of the PTX read `bytes` bytes from byte `from` of a load of the machine? */
 static Term *loaded(Judge *judge, const Cut *cut, const Access *access, int64_t from, int64_t bytes) {
-    Terms *ts = &judge->c->p.ts;
+    Terms *ts = &judge->core->p.ts;
     Term *when = ts->falsity;
     for (uint32_t k = 0; k < cut->ptx_run.accesses.n && when != ts->truth; k++) {
         const Access *x = &cut->ptx_run.accesses.at[k];
@@ -290,7 +290,7 @@ static Term *loaded(Judge *judge, const Cut *cut, const Access *access, int64_t 
 
 /* The index is below the number of entries that the machine's value has. */
 static Term *in_table(Judge *judge, const Cut *cut, const Access *access) {
-    Terms *ts = &judge->c->p.ts;
+    Terms *ts = &judge->core->p.ts;
     Term *when = ts->falsity;
     for (uint32_t k = 0; k < cut->ptx_run.accesses.n; k++) {
         const Access *x = &cut->ptx_run.accesses.at[k];
@@ -306,13 +306,13 @@ static Term *in_table(Judge *judge, const Cut *cut, const Access *access) {
  * neighbours may have been put together. (That the bytes stored are the same is shown by the events.) */
 static void check_accesses(Judge *judge, Cut *cut) {
     enum { WORD = 4 };
-    Terms *ts = &judge->c->p.ts;
+    Terms *ts = &judge->core->p.ts;
     for (uint32_t i = 0; i < cut->mach_run.accesses.n; i++) {
         const Access *access = &cut->mach_run.accesses.at[i];
         Term *allowed =
             access->space == MEM_TABLE ? in_table(judge, cut, access) : aligned(judge, cut, access);
         bool inside = access->space == MEM_CONST && t_is_const(access->addr) &&
-                      access->addr->k + access->bytes <= judge->c->p.g->bin->const_bank3_bytes;
+                      access->addr->k + access->bytes <= judge->core->p.flow->bin->const_bank3_bytes;
         for (int64_t at = 0; at < access->bytes && !access->store && !inside && access->space != MEM_TABLE;
              at += WORD)
             allowed = t_and(ts, allowed,
@@ -335,7 +335,7 @@ static bool precedes(Terms *ts, const Sync *gather, const Sync *sync) {
 /* The collective of the PTX that lanes are to execute behind the machine's WARPSYNC i: of the same mask under
  * the same condition, and on no path before the one of an earlier WARPSYNC (met). Their number: none. */
 static uint32_t collective_of(Judge *judge, const Cut *cut, uint32_t i, const uint32_t *met) {
-    Terms *ts = &judge->c->p.ts;
+    Terms *ts = &judge->core->p.ts;
     const Sync *sync = &cut->mach_run.syncs.at[i];
     uint32_t n = cut->ptx_run.syncs.n;
     for (uint32_t k = 0; k < n; k++) {
@@ -353,8 +353,8 @@ static uint32_t collective_of(Judge *judge, const Cut *cut, uint32_t i, const ui
 
 /* Each WARPSYNC waits for the lanes of the PTX's collectives, one after the other. */
 static void check_syncs(Judge *judge, Cut *cut) {
-    Terms *ts = &judge->c->p.ts;
-    uint32_t n = cut->mach_run.syncs.n, *met = ARENA_ARRAY(&judge->c->p.arena, uint32_t, n + 1);
+    Terms *ts = &judge->core->p.ts;
+    uint32_t n = cut->mach_run.syncs.n, *met = ARENA_ARRAY(&judge->core->p.arena, uint32_t, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         const Sync *sync = &cut->mach_run.syncs.at[i];
         bool found = sync->guard == ts->falsity;
@@ -370,19 +370,19 @@ static void check_syncs(Judge *judge, Cut *cut) {
 
 /* ---- regions ---- */
 static void describe_cut(Judge *judge, Cut *cut) {
-    Prover *prover = &judge->c->p;
+    Prover *prover = &judge->core->p;
     const Run *x = &cut->ptx_run, *run = &cut->mach_run;
     ProveRegion *region = judge->out;
     uint32_t first = prover->blocks[cut->ptx].first;
     region->pc_first = region->pc_last =
-        (uint64_t)(prover->g->blocks[cut->mach].first - prover->ff->first_inst) * INST_BYTES;
+        (uint64_t)(prover->flow->blocks[cut->mach].first - prover->ff->first_inst) * INST_BYTES;
     if (first < prover->pf->ninsns)
-        region->ptx_first = region->ptx_last = ptx_line(prover->m, &prover->pf->insns[first]);
+        region->ptx_first = region->ptx_last = ptx_line(prover->module, &prover->pf->insns[first]);
     if (!cut->reached)
         return;
     if (x->first <= x->last) {
-        region->ptx_first = ptx_line(prover->m, &prover->pf->insns[x->first]);
-        region->ptx_last = ptx_line(prover->m, &prover->pf->insns[x->last]);
+        region->ptx_first = ptx_line(prover->module, &prover->pf->insns[x->first]);
+        region->ptx_last = ptx_line(prover->module, &prover->pf->insns[x->last]);
     }
     if (run->first <= run->last) {
         region->pc_first = (uint64_t)(run->first - prover->ff->first_inst) * INST_BYTES;
@@ -398,13 +398,13 @@ void prove_judge_obligations(Judge *j, Cut *q) {
     check_accesses(j, q);
     check_syncs(j, q);
     uint32_t statement, inst;
-    const char *wrong = prove_rows_wrong(&j->c->p, &q->ptx_run, &q->mach_run, &statement, &inst);
+    const char *wrong = prove_rows_wrong(&j->core->p, &q->ptx_run, &q->mach_run, &statement, &inst);
     if (wrong)
         prove_judge_unknown(j, wrong, statement, inst);
 }
 
 static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {
-    Judge j = {.c = core, .r = report, .q = cut, .out = out};
+    Judge j = {.core = core, .report = report, .q = cut, .out = out};
     double begin = clock_seconds();
     out->reason = "";
     out->status = PROVE_SYNTACTIC;
@@ -432,7 +432,7 @@ static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {
     Prover *prover = &core->p;
     if (out->status >= PROVE_REFUTED) {
         if (j.bad_ptx < prover->pf->ninsns)
-            out->bad_line = ptx_line(prover->m, &prover->pf->insns[j.bad_ptx]);
+            out->bad_line = ptx_line(prover->module, &prover->pf->insns[j.bad_ptx]);
         if (j.bad_mach >= prover->ff->first_inst)
             out->bad_pc = (uint64_t)(j.bad_mach - prover->ff->first_inst) * INST_BYTES;
     }
@@ -464,7 +464,7 @@ static void look_for_a_launch(Core *core, ProveReport *report, ProveFunc *out) {
     region->values = found.values;
     region->nvalues = found.nvalues;
     region->bad_line = found.ptx_at < prover->pf->ninsns
-                           ? ptx_line(prover->m, &prover->pf->insns[found.ptx_at])
+                           ? ptx_line(prover->module, &prover->pf->insns[found.ptx_at])
                            : region->bad_line;
     if (found.mach_at >= prover->ff->first_inst)
         region->bad_pc = (uint64_t)(found.mach_at - prover->ff->first_inst) * INST_BYTES;

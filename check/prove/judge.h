@@ -4,8 +4,8 @@
 #include "check/prove/core.h"
 
 typedef struct { /* judging one region */
-    Core *c;
-    ProveReport *r;
+    Core *core;
+    ProveReport *report;
     Cut *q;
     ProveRegion *out;
     uint32_t bad_ptx, bad_mach; /* statement, instruction */

@@ -11,15 +11,15 @@
 #include <string.h>
 
 /* ---- operands ---- */
-Term *mach_get(Mach *mach, uint32_t loc) { return t_under(&mach->p->ts, mach->val[loc], mach->full); }
+Term *mach_get(Mach *mach, uint32_t loc) { return t_under(&mach->prover->ts, mach->val[loc], mach->full); }
 
 void mach_set(Mach *mach, uint32_t loc, Term *v) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     mach->val[loc] = t_ite(ts, t_under(ts, mach->guard, mach->pc), v, mach->val[loc]);
 }
 
 Term *mach_pred(Mach *mach, Operand o) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *v = ts->truth;
     if (o.kind == OPK_REG && o.value != REG_PT)
         v = mach_get(mach, (o.file == RF_UP ? LOC_UP : LOC_P) + o.value);
@@ -29,8 +29,8 @@ Term *mach_pred(Mach *mach, Operand o) {
 /* A word of bank 4: half of the address of a .global variable, which the loader puts there (RELOC_ABS64, or
  * _GENERIC64: of global memory the same). */
 static Term *address_in_bank(Mach *mach, uint32_t offset) {
-    const Binary *binary = mach->p->g->bin;
-    Terms *ts = &mach->p->ts;
+    const Binary *binary = mach->prover->flow->bin;
+    Terms *ts = &mach->prover->ts;
     const BinFixup *found = NULL;
     unsigned n = 0;
     for (uint32_t k = 0; k < binary->nfixups; k++)
@@ -52,15 +52,15 @@ static Term *address_in_bank(Mach *mach, uint32_t offset) {
 }
 
 Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
-    Prover *prover = mach->p;
+    Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
     if (offset % 4) {
         mach_fault(mach, "a misaligned constant operand");
         return ts->zero;
     }
-    const TargetInfo *ti = isa_target_info(prover->g->bin->target);
+    const TargetInfo *ti = isa_target_info(prover->flow->bin->target);
     if (bank == CONST_BANK_VARS) {
-        if (offset + 4 > prover->g->bin->const_bank3_bytes)
+        if (offset + 4 > prover->flow->bin->const_bank3_bytes)
             mach_fault(mach, "constant bank 3 is read out of range");
         return prove_const3(prover, t_const(ts, 32, offset), 4, false);
     }
@@ -112,28 +112,31 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
 }
 
 static Term *address_word(Mach *mach, const BinFixup *fixup) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     mach->fixed = true;
     uint32_t func =
-        fixup->to == BIN_TO_FUNC ? ptx_find_func(mach->p->m, mach->p->g->bin->funcs[fixup->target].name) : 0;
+        fixup->to == BIN_TO_FUNC
+            ? ptx_find_func(mach->prover->module, mach->prover->flow->bin->funcs[fixup->target].name)
+            : 0;
     if ((fixup->to != BIN_TO_VAR && !func) || (fixup->kind != 1 && fixup->kind != 2)) {
         mach_fault(mach, "an address of this kind is not modelled");
         return ts->zero;
     }
-    Term *a = func ? prove_function_address(mach->p, func - 1)
-                   : t_var(ts, 64, term_name(ts, "&%s", mach->p->g->bin->vars[fixup->target].name), 0);
+    Term *a = func
+                  ? prove_function_address(mach->prover, func - 1)
+                  : t_var(ts, 64, term_name(ts, "&%s", mach->prover->flow->bin->vars[fixup->target].name), 0);
     a = t_add(ts, a, t_const(ts, 64, (uint64_t)fixup->addend));
     return fixup->kind == 1 ? t_lo(ts, a) : t_hi(ts, a); /* RELOC_ABS32_LO, _HI */
 }
 
 static Term *cared(Mach *mach, uint32_t loc) {
     Term *word = mach_get(mach, loc);
-    return mach->care ? t_under(&mach->p->ts, word, mach->care) : word;
+    return mach->care ? t_under(&mach->prover->ts, word, mach->care) : word;
 }
 
 /* Word `c` of source operand i as it is; the caller sees to the modifiers `mods`. */
 Term *mach_plain(Mach *mach, unsigned i, unsigned c, unsigned mods) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Operand o = mach->in->src[i];
     mach->looked_src |= 1u << i;
     if (o.mods & ~(mods | OPM_REUSE))
@@ -141,8 +144,8 @@ Term *mach_plain(Mach *mach, unsigned i, unsigned c, unsigned mods) {
     switch (o.kind) {
     case OPK_NONE: return ts->zero;
     case OPK_IMM:
-        return mach->p->fixup[mach->at] && mach->in->optype != OT_LDC
-                   ? address_word(mach, mach->p->fixup[mach->at])
+        return mach->prover->fixup[mach->at] && mach->in->optype != OT_LDC
+                   ? address_word(mach, mach->prover->fixup[mach->at])
                    : t_const(ts, 32, o.value);
     case OPK_CMEM: return mach_cmem(mach, op_cmem_bank(o), op_cmem_offset(o) + 4 * c);
     case OPK_REG:
@@ -159,15 +162,15 @@ Term *mach_plain(Mach *mach, unsigned i, unsigned c, unsigned mods) {
 Term *mach_word(Mach *mach, unsigned i, unsigned c) { return mach_plain(mach, i, c, 0); }
 
 void mach_fault(Mach *mach, const char *why) {
-    if (!mach->r->fault) {
-        mach->r->fault = why;
-        mach->r->fault_at = mach->at;
+    if (!mach->run->fault) {
+        mach->run->fault = why;
+        mach->run->fault_at = mach->at;
     }
 }
 
 /* Integer source with its sign modifier; under .X it is a complement. */
 Term *mach_int(Mach *mach, unsigned i, bool complement) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *v = mach_plain(mach, i, 0, OPM_NEG | OPM_NOT);
     uint8_t mods = mach->in->src[i].mods;
     if (mods & OPM_NEG)
@@ -177,7 +180,7 @@ Term *mach_int(Mach *mach, unsigned i, bool complement) {
     return v;
 }
 Term *mach_f32(Mach *mach, unsigned i) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *v = mach_plain(mach, i, 0, OPM_NEG | OPM_ABS);
     uint8_t mods = mach->in->src[i].mods;
     if (mods & OPM_ABS)
@@ -187,7 +190,7 @@ Term *mach_f32(Mach *mach, unsigned i) {
     return v;
 }
 Term *mach_pair(Mach *mach, unsigned i, unsigned mods) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     mach->looked_src |= 1u << i;
     if (mach->in->src[i].kind == OPK_REG &&
         mach->in->src[i].value == (mach->in->src[i].file == RF_UR ? REG_URZ : REG_RZ))
@@ -195,7 +198,7 @@ Term *mach_pair(Mach *mach, unsigned i, unsigned mods) {
     return t_pair(ts, mach_plain(mach, i, 0, mods), mach_plain(mach, i, 1, mods));
 }
 Term *mach_f64(Mach *mach, unsigned i) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Operand o = mach->in->src[i];
     if (o.kind == OPK_IMM) { /* the high word */
         mach->looked_src |= 1u << i;
@@ -220,8 +223,8 @@ void mach_put(Mach *mach, unsigned i, unsigned c, Term *v) {
         mach_set(mach, LOC_UR + o.value + c, v);
 }
 void mach_put64(Mach *mach, unsigned i, Term *v) {
-    mach_put(mach, i, 0, t_lo(&mach->p->ts, v));
-    mach_put(mach, i, 1, t_hi(&mach->p->ts, v));
+    mach_put(mach, i, 0, t_lo(&mach->prover->ts, v));
+    mach_put(mach, i, 1, t_hi(&mach->prover->ts, v));
 }
 void mach_put_pred(Mach *mach, unsigned i, Term *v) {
     Operand o = mach->in->dst[i];
@@ -233,7 +236,7 @@ void mach_put_pred(Mach *mach, unsigned i, Term *v) {
 /* ---- stack slots ---- */
 /* Slot of a local address, UINT32_MAX if it is none: behind the frame's variables, at a known offset. */
 static uint32_t slot_of(Mach *mach, Term *addr) {
-    Prover *prover = mach->p;
+    Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
     Term *term = t_sub(ts, addr, t_sub(ts, prove_sp(prover), t_const(ts, 32, prover->bf->frame_bytes)));
     if (!t_is_const(term) || term->k % 4 || term->k < prover->var_bytes ||
@@ -245,8 +248,8 @@ static uint32_t slot_of(Mach *mach, Term *addr) {
 
 /* The stack pointer is a multiple of 16. */
 static void check_slot(Mach *mach, uint32_t slot, unsigned bytes) {
-    uint32_t offset = mach->p->var_bytes + 4 * (slot - LOC_SLOT);
-    if ((offset - mach->p->bf->frame_bytes) % bytes)
+    uint32_t offset = mach->prover->var_bytes + 4 * (slot - LOC_SLOT);
+    if ((offset - mach->prover->bf->frame_bytes) % bytes)
         mach_fault(mach, "a misaligned access of the frame");
 }
 
@@ -269,15 +272,15 @@ static bool is_extended(Mach *mach, bool *desc) {
 
 /* The pair of uniform registers must hold the memory descriptor that the launch brings. */
 static void check_descriptor(Mach *mach) {
-    Terms *ts = &mach->p->ts;
-    uint32_t at = isa_target_info(mach->p->g->bin->target)->descriptor_offset_bytes;
+    Terms *ts = &mach->prover->ts;
+    uint32_t at = isa_target_info(mach->prover->flow->bin->target)->descriptor_offset_bytes;
     if (!at || mach_pair(mach, 1, 0) != t_pair(ts, mach_cmem(mach, CONST_BANK_LAUNCH, at),
                                                mach_cmem(mach, CONST_BANK_LAUNCH, at + 4)))
         mach_fault(mach, "a memory descriptor that is not the launch's");
 }
 
 Term *mach_address(Mach *mach, bool wide, unsigned stride) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     const MachInst *in = mach->in;
     Term *off = t_const(ts, 32, in->src[2].kind == OPK_IMM ? in->src[2].value : 0);
     mach->looked_src |= 1u << 2;
@@ -301,12 +304,13 @@ Term *mach_address(Mach *mach, bool wide, unsigned stride) {
 }
 
 void mach_note_access(Mach *mach, Term *addr, unsigned bytes, unsigned space, bool store) {
-    VEC_ADD(&mach->p->arena, &mach->r->accesses,
-            ((Access){mach->full, t_under(&mach->p->ts, addr, mach->full), space, bytes, mach->at, store}));
+    VEC_ADD(
+        &mach->prover->arena, &mach->run->accesses,
+        ((Access){mach->full, t_under(&mach->prover->ts, addr, mach->full), space, bytes, mach->at, store}));
 }
 
 void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order) {
-    Prover *prover = mach->p;
+    Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
     bool sign;
     unsigned bytes = mach_size(mach, sz, &sign), each = bytes < 4 ? bytes : 4;
@@ -340,7 +344,7 @@ void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned ord
 }
 
 void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order) {
-    Prover *prover = mach->p;
+    Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
     bool sign;
     unsigned bytes = mach_size(mach, sz, &sign), each = bytes < 4 ? bytes : 4;
@@ -373,6 +377,6 @@ Term *mach_event(Mach *mach, unsigned lists, const char *name, Term *const *args
     Term *what = NULL;
     for (unsigned s = NMEM; s-- > 0;)
         if (lists >> s & 1)
-            mach->mem[s] = t_event(&mach->p->ts, mach->mem[s], mach->full, name, 0, args, n, &what);
+            mach->mem[s] = t_event(&mach->prover->ts, mach->mem[s], mach->full, name, 0, args, n, &what);
     return what;
 }

@@ -5,8 +5,8 @@
 #include "check/prove/internal.h"
 
 typedef struct {
-    Prover *p;
-    Run *r;
+    Prover *prover;
+    Run *run;
     const bool *stop; /* by block of the function */
     Term **val;       /* locations, now */
     Term **mem;
@@ -27,7 +27,7 @@ typedef struct {
 /* A modifier of the instruction. What nobody looks at must have its default: see mach_data. */
 #define MOD(OP, field) MGET(OP, field, mach_mods(mach, (uint32_t)OP##_##field##_MASK << OP##_##field##_LO))
 
-static inline Term *mach_k32(Mach *mach, uint64_t v) { return t_const(&mach->p->ts, 32, v); }
+static inline Term *mach_k32(Mach *mach, uint64_t v) { return t_const(&mach->prover->ts, 32, v); }
 uint32_t mach_mods(Mach *mach, uint32_t looked);
 Term *mach_pred_at(Mach *mach, unsigned i); /* source i */
 /* A comparison's result with source 2; source 2 says where the others matter. */

@@ -9,63 +9,64 @@
 enum { RETURN_REG = ABI_RETURN_REG };
 
 static Term *return_address(Mach *mach, Term *const *val) {
-    return t_under(&mach->p->ts, t_pair(&mach->p->ts, val[LOC_R + RETURN_REG], val[LOC_R + RETURN_REG + 1]),
+    return t_under(&mach->prover->ts,
+                   t_pair(&mach->prover->ts, val[LOC_R + RETURN_REG], val[LOC_R + RETURN_REG + 1]),
                    mach->full);
 }
 
 /* The callee comes back to the next instruction: what a proof of both takes for granted. */
 static void check_return_address(Mach *mach) {
-    Terms *ts = &mach->p->ts;
-    if (return_address(mach, mach->val) != t_const(ts, 64, bin_address(mach->p->g, mach->at + 1)))
+    Terms *ts = &mach->prover->ts;
+    if (return_address(mach, mach->val) != t_const(ts, 64, bin_address(mach->prover->flow, mach->at + 1)))
         mach_fault(mach, "the return address is not that of the instruction behind the call");
 }
 
 /* A routine executed in place of a call of it comes back to behind the call. */
 void mach_check_way_back(Mach *mach, uint32_t call) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     const MachInst *in = mach->in;
     Term *to = t_add(ts, t_pair(ts, mach_word(mach, RET_ra, 0), mach_word(mach, RET_ra, 1)),
                      t_const(ts, 64, (uint64_t)in->wide));
     if (MGET(RET, mode, in->mods) != BasePCMode_ABS ||
-        t_under(ts, to, mach->full) != t_const(ts, 64, bin_address(mach->p->g, call + 1)))
+        t_under(ts, to, mach->full) != t_const(ts, 64, bin_address(mach->prover->flow, call + 1)))
         mach_fault(mach, "a routine returns to another place than behind its call");
 }
 
 /* What a function writes may hold anything behind a call of it. */
 void mach_clobber(Mach *mach, uint32_t func) {
-    Terms *ts = &mach->p->ts;
-    const bool *written = mach->p->clobbers + (size_t)func * LOC_SLOT;
+    Terms *ts = &mach->prover->ts;
+    const bool *written = mach->prover->clobbers + (size_t)func * LOC_SLOT;
     for (uint32_t l = 0; l < LOC_SLOT; l++)
         if (written[l])
             mach_set(mach, l, t_var(ts, prove_loc_width(l), term_name(ts, "~%u", l), 0xfff00000u + mach->at));
 }
 
 static void check_return(Mach *mach) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     const MachInst *in = mach->in;
-    if (mach->p->pf->is_entry)
+    if (mach->prover->pf->is_entry)
         return;
     Term *to = t_add(ts, t_pair(ts, mach_word(mach, RET_ra, 0), mach_word(mach, RET_ra, 1)),
                      t_const(ts, 64, (uint64_t)in->wide));
     if (MGET(RET, mode, in->mods) != BasePCMode_ABS ||
-        t_under(ts, to, mach->full) !=
-            t_pair(ts, mach->p->entry_val[LOC_R + RETURN_REG], mach->p->entry_val[LOC_R + RETURN_REG + 1]))
+        t_under(ts, to, mach->full) != t_pair(ts, mach->prover->entry_val[LOC_R + RETURN_REG],
+                                              mach->prover->entry_val[LOC_R + RETURN_REG + 1]))
         mach_fault(mach, "the function may return to another place than its caller's");
 }
 
 static Exit *mach_leave(Mach *mach, ExitKind kind, uint32_t target, Term *cond) {
     Exit e = {kind, target, mach->at, cond, NULL};
-    e.val = arena_copy(&mach->p->arena, mach->val, mach->p->nloc * sizeof *mach->val);
-    VEC_ADD(&mach->p->arena, &mach->r->exits, e);
-    return &mach->r->exits.at[mach->r->exits.n - 1];
+    e.val = arena_copy(&mach->prover->arena, mach->val, mach->prover->nloc * sizeof *mach->val);
+    VEC_ADD(&mach->prover->arena, &mach->run->exits, e);
+    return &mach->run->exits.at[mach->run->exits.n - 1];
 }
 
 /* A function of the PTX. */
 static void call_user(Mach *mach, uint32_t user, uint32_t callee) {
-    Prover *prover = mach->p;
+    Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
-    const PtxFunc *f = &prover->m->funcs[user - 1];
-    const char *name = prover->g->bin->funcs[callee].name;
+    const PtxFunc *f = &prover->module->funcs[user - 1];
+    const char *name = prover->flow->bin->funcs[callee].name;
     Term *arg[24], *what;
     uint32_t n = 0, w = 0;
     AbiPlan in = {0}, out = {0};
@@ -76,7 +77,7 @@ static void call_user(Mach *mach, uint32_t user, uint32_t callee) {
         return;
     }
     for (uint32_t k = 0; k < in.n; k++) {
-        uint64_t bytes = prover->m->vars[in.at[k].value].size_bytes; /* bits above do not matter */
+        uint64_t bytes = prover->module->vars[in.at[k].value].size_bytes; /* bits above do not matter */
         for (unsigned c = 0; c < in.at[k].words && n < 24; c++) {
             Term *word = mach_get(mach, LOC_R + (uint32_t)in.at[k].reg + c);
             arg[n++] =
@@ -91,14 +92,14 @@ static void call_user(Mach *mach, uint32_t user, uint32_t callee) {
 }
 
 static void call_builtin(Mach *mach, uint32_t callee, const AbiPlan *in, const AbiPlan *out) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *arg[24];
     uint32_t n = 0, w = 0;
     for (uint32_t k = 0; k < in->n; k++)
         for (unsigned c = 0; c < in->at[k].words; c++)
             arg[n++] = mach_get(mach, LOC_R + (uint32_t)in->at[k].reg + c);
     mach_clobber(mach, callee);
-    const char *name = term_name(ts, "%s", mach->p->g->bin->funcs[callee].name);
+    const char *name = term_name(ts, "%s", mach->prover->flow->bin->funcs[callee].name);
     for (uint32_t k = 0; k < out->n; k++)
         for (unsigned c = 0; c < out->at[k].words; c++, w++)
             mach_set(mach, LOC_R + (uint32_t)out->at[k].reg + c, t_app(ts, TO_UF, 32, w << 8, name, arg, n));
@@ -107,11 +108,11 @@ static void call_builtin(Mach *mach, uint32_t callee, const AbiPlan *in, const A
 /* The statement of an indirect call that the map names for this instruction: it proposes the functions, and a
  * call of any other fits nothing. */
 static const PtxInsn *statement_of(const Mach *mach) {
-    const Prover *prover = mach->p;
+    const Prover *prover = mach->prover;
     uint32_t line = prover->bf->locs ? prover->bf->locs[mach->at - prover->ff->first_inst].ptx_line : 0;
     for (uint32_t i = 0; line && i < prover->pf->ninsns; i++) {
         const PtxInsn *in = &prover->pf->insns[i];
-        if (in->op == PTX_CALL && !in->callee && ptx_line(prover->m, in) == line)
+        if (in->op == PTX_CALL && !in->callee && ptx_line(prover->module, in) == line)
             return in;
     }
     return NULL;
@@ -119,7 +120,7 @@ static const PtxInsn *statement_of(const Mach *mach) {
 
 /* Calls the function whose address a register holds. */
 static void call_one_of(Mach *mach) {
-    Prover *prover = mach->p;
+    Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
     const PtxInsn *statement = statement_of(mach);
     uint32_t func[PROVE_MOST_CALLEES], n = 0;
@@ -131,16 +132,16 @@ static void call_one_of(Mach *mach) {
     check_return_address(mach);
     Term *guard = mach->guard, *full = mach->full, *left = full,
          *target = mach_pair(mach, CALL_ra, OPM_WIDE64);
-    for (uint32_t k = 0; k < n && !mach->r->fault; k++) {
-        const char *name = str_text(&prover->m->strings, prover->m->funcs[func[k]].name);
+    for (uint32_t k = 0; k < n && !mach->run->fault; k++) {
+        const char *name = str_text(&prover->module->strings, prover->module->funcs[func[k]].name);
         uint32_t callee = 0;
-        while (callee < prover->g->bin->nfuncs && strcmp(prover->g->bin->funcs[callee].name, name) != 0)
+        while (callee < prover->flow->bin->nfuncs && strcmp(prover->flow->bin->funcs[callee].name, name) != 0)
             callee++;
         Term *is = t_eq(ts, target, prove_function_address(prover, func[k]));
         mach->full = t_and(ts, left, is);
         mach->guard = t_under(ts, mach->full, mach->pc);
         left = t_and(ts, left, t_not(ts, is));
-        if (callee == prover->g->bin->nfuncs)
+        if (callee == prover->flow->bin->nfuncs)
             mach_fault(mach, "a function that is called is not in the file");
         else
             call_user(mach, func[k] + 1, callee);
@@ -153,7 +154,7 @@ static void call_one_of(Mach *mach) {
 }
 
 static void mach_call(Mach *mach) {
-    Prover *prover = mach->p;
+    Prover *prover = mach->prover;
     uint32_t callee = BINFLOW_NONE, target = BINFLOW_NONE;
     for (uint32_t i = 0; i < prover->ff->ncalls; i++)
         if (prover->ff->calls[i].inst == mach->at) {
@@ -164,13 +165,13 @@ static void mach_call(Mach *mach) {
         call_one_of(mach);
         return;
     }
-    if (target != prover->g->funcs[callee].first_inst) {
+    if (target != prover->flow->funcs[callee].first_inst) {
         mach_fault(mach, "a call of a place inside a function is not modelled");
         return;
     }
     check_return_address(mach);
-    const char *name = prover->g->bin->funcs[callee].name;
-    uint32_t user = ptx_find_func(prover->m, name);
+    const char *name = prover->flow->bin->funcs[callee].name;
+    uint32_t user = ptx_find_func(prover->module, name);
     AbiPlan in = {0}, out = {0};
     if (user)
         call_user(mach, user, callee);
@@ -181,21 +182,22 @@ static void mach_call(Mach *mach) {
 }
 
 static void warpsync(Mach *mach) {
-    Run *run = mach->r;
+    Run *run = mach->run;
     Term *mask = mach_word(mach, WARPSYNC_rb, 0);
-    if (mach->p->orders[mach->at])
+    if (mach->prover->orders[mach->at])
         mach_event(mach, LISTS_OF_A_WARP, "warpsync", &mask, 1);
     bool gathered = run->syncs.n && run->syncs.at[run->syncs.n - 1].gather;
     Operand operand = mach->in->src[WARPSYNC_rb];
     bool all = operand.kind == OPK_IMM && operand.value == UINT32_MAX; /* whatever PTX says: the checkers' */
     if (!all || gathered)
-        VEC_ADD(&mach->p->arena, &run->syncs, ((Sync){.guard = mach->full, .mask = mask, .at = mach->at}));
+        VEC_ADD(&mach->prover->arena, &run->syncs,
+                ((Sync){.guard = mach->full, .mask = mask, .at = mach->at}));
 }
 
 /* Executes one instruction that is no branch; false: control does not go on. */
 static bool mach_step(Mach *mach) {
     const MachInst *in = mach->in;
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     switch (bin_kind(in)) {
     case BK_NOP:
     case BK_BSSY:
@@ -238,11 +240,11 @@ static bool mach_step(Mach *mach) {
 }
 
 static void mach_arrive(Mach *mach, uint32_t b, Term *cond) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     if (cond == ts->falsity)
         return;
-    uint32_t k = b - mach->p->ff->first_block;
-    if (mach->stop[k] || mach->p->rpo_of[k] <= mach->rpo) {
+    uint32_t k = b - mach->prover->ff->first_block;
+    if (mach->stop[k] || mach->prover->rpo_of[k] <= mach->rpo) {
         if (!mach->stop[k])
             mach_fault(mach, "a loop has no counterpart in the PTX");
         else
@@ -251,19 +253,19 @@ static void mach_arrive(Mach *mach, uint32_t b, Term *cond) {
     }
     if (!mach->reach[k]) {
         mach->reach[k] = cond;
-        mach->in_val[k] = arena_copy(&mach->p->arena, mach->val, mach->p->nloc * sizeof *mach->val);
+        mach->in_val[k] = arena_copy(&mach->prover->arena, mach->val, mach->prover->nloc * sizeof *mach->val);
         return;
     }
     Term *both = t_or(ts, mach->reach[k], cond), *first = t_under(ts, cond, both);
-    mach->r->guarded = true;
+    mach->run->guarded = true;
     mach->reach[k] = both;
-    for (uint32_t l = 0; l < mach->p->nloc; l++)
-        mach->in_val[k][l] = prove_merged(mach->p, first, both, mach->val[l], mach->in_val[k][l]);
+    for (uint32_t l = 0; l < mach->prover->nloc; l++)
+        mach->in_val[k][l] = prove_merged(mach->prover, first, both, mach->val[l], mach->in_val[k][l]);
 }
 
 /* Where an indirect branch leads, for each value that its operand may have: constants, from a table. */
 static void table_leaves(Mach *mach, const BinBlock *b, Term *value, Term *cond, Term **reached) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     if (cond == ts->falsity)
         return;
     if (value->kind == TK_ITE) {
@@ -272,11 +274,11 @@ static void table_leaves(Mach *mach, const BinBlock *b, Term *value, Term *cond,
         table_leaves(mach, b, value->a[2], t_and(ts, cond, t_not(ts, yes)), reached);
         return;
     }
-    uint64_t base = bin_address(mach->p->g, mach->at) + INST_BYTES + (uint64_t)mach->in->wide;
+    uint64_t base = bin_address(mach->prover->flow, mach->at) + INST_BYTES + (uint64_t)mach->in->wide;
     uint64_t address = base + (uint64_t)(int64_t)(int32_t)(uint32_t)value->k;
     for (uint32_t i = 0; i < b->nsuccs && t_is_const(value); i++)
         if (b->succs[i].kind == BE_TABLE &&
-            bin_address(mach->p->g, mach->p->g->blocks[b->succs[i].block].first) == address) {
+            bin_address(mach->prover->flow, mach->prover->flow->blocks[b->succs[i].block].first) == address) {
             reached[i] = t_or(ts, reached[i], cond);
             return;
         }
@@ -284,22 +286,22 @@ static void table_leaves(Mach *mach, const BinBlock *b, Term *value, Term *cond,
 }
 
 static void indirect_branch(Mach *mach, const BinBlock *b) {
-    Terms *ts = &mach->p->ts;
-    unsigned words = isa_src_regs(mach->p->g->bin->target, mach->in, BRX_ra);
+    Terms *ts = &mach->prover->ts;
+    unsigned words = isa_src_regs(mach->prover->flow->bin->target, mach->in, BRX_ra);
     Term *taken = t_and(ts, mach->guard, mach_pred(mach, mach->in->src[BRX_pp]));
     Term *value = t_under(ts, mach_word(mach, BRX_ra, 0), taken);
-    Term **reached = ARENA_ARRAY(&mach->p->arena, Term *, b->nsuccs + 1);
+    Term **reached = ARENA_ARRAY(&mach->prover->arena, Term *, b->nsuccs + 1);
     for (uint32_t i = 0; i < b->nsuccs; i++)
         reached[i] = b->succs[i].kind == BE_TABLE ? ts->falsity : t_and(ts, mach->pc, t_not(ts, taken));
     if (words == 2 && mach_word(mach, BRX_ra, 1) != ts->zero)
         mach_fault(mach, "an indirect branch by 64 bits is not modelled");
     table_leaves(mach, b, value, t_and(ts, mach->pc, taken), reached);
-    for (uint32_t i = 0; i < b->nsuccs && !mach->r->fault; i++)
+    for (uint32_t i = 0; i < b->nsuccs && !mach->run->fault; i++)
         mach_arrive(mach, b->succs[i].block, reached[i]);
 }
 
 static void edges(Mach *mach, const BinBlock *b) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     const MachInst *in = mach->in;
     if (bin_kind(in) == BK_BRANCH_INDIRECT) {
         indirect_branch(mach, b);
@@ -321,13 +323,13 @@ static void edges(Mach *mach, const BinBlock *b) {
 }
 
 static void watched(Mach *mach) {
-    Prover *prover = mach->p;
+    Prover *prover = mach->prover;
     const MachInst *in = mach->in;
     Term **before = arena_copy(&prover->arena, mach->val, prover->nloc * sizeof *before),
          *words[2 * MACH_MAX_SRC] = {0};
     for (unsigned i = 0; i < in->nsrc; i++)
         if (in->src[i].kind == OPK_CMEM || (in->src[i].kind == OPK_IMM && prover->fixup[mach->at]))
-            for (unsigned c = 0; c < (isa_src_regs(prover->g->bin->target, in, i) == 2 ? 2u : 1u); c++)
+            for (unsigned c = 0; c < (isa_src_regs(prover->flow->bin->target, in, i) == 2 ? 2u : 1u); c++)
                 words[2 * i + c] = mach_plain(mach, i, c, ~0u); /* its modifiers are the simulator's */
     uint32_t nuf = prover->nuf;
     mach_data(mach);
@@ -337,72 +339,73 @@ static void watched(Mach *mach) {
 
 void mach_at(Mach *mach, uint32_t at) {
     mach->at = at;
-    mach->in = &mach->p->g->insts[at];
+    mach->in = &mach->prover->flow->insts[at];
     mach->full = mach->pc;
     mach->guard = mach_pred(mach, mach->in->guard);
-    mach->full = t_and(&mach->p->ts, mach->pc, mach->guard);
+    mach->full = t_and(&mach->prover->ts, mach->pc, mach->guard);
 }
 
 static const char fixed_elsewhere[] = "a relocation of an instruction that takes no address there";
 
 bool mach_inst(Mach *mach) {
     BinKind kind = bin_kind(mach->in);
-    if (mach->p->fixup[mach->at] && kind != BK_PLAIN)
+    if (mach->prover->fixup[mach->at] && kind != BK_PLAIN)
         mach_fault(mach, fixed_elsewhere);
     mach->fixed = false;
-    if (mach->p->watch && kind == BK_PLAIN)
+    if (mach->prover->watch && kind == BK_PLAIN)
         watched(mach);
     else if (!mach_step(mach))
         return false;
-    if (mach->p->fixup[mach->at] && !mach->fixed)
+    if (mach->prover->fixup[mach->at] && !mach->fixed)
         mach_fault(mach, fixed_elsewhere);
     return true;
 }
 
 /* Control comes back to the block without a cut point: a loop that no PTX has. */
 static bool is_own_loop(Mach *mach, uint32_t block) {
-    const BinBlock *b = &mach->p->g->blocks[block];
+    const BinBlock *b = &mach->prover->flow->blocks[block];
     for (uint32_t i = 0; i < b->npreds; i++) {
         uint32_t from = b->preds[i].block;
-        if (mach->p->g->blocks[from].reachable &&
-            mach->p->rpo_of[from - mach->p->ff->first_block] >= mach->rpo)
+        if (mach->prover->flow->blocks[from].reachable &&
+            mach->prover->rpo_of[from - mach->prover->ff->first_block] >= mach->rpo)
             return true;
     }
     return false;
 }
 
 static void mach_block(Mach *mach, uint32_t block) {
-    const BinBlock *b = &mach->p->g->blocks[block];
+    const BinBlock *b = &mach->prover->flow->blocks[block];
     uint32_t exit = block;
-    if (!mach->stop[block - mach->p->ff->first_block] && is_own_loop(mach, block) &&
+    if (!mach->stop[block - mach->prover->ff->first_block] && is_own_loop(mach, block) &&
         mach_cas_loop(mach, block, &exit)) {
-        mach->r->last = b->first + b->ninsts - 1 > mach->r->last ? b->first + b->ninsts - 1 : mach->r->last;
-        if (!mach->r->fault)
+        mach->run->last =
+            b->first + b->ninsts - 1 > mach->run->last ? b->first + b->ninsts - 1 : mach->run->last;
+        if (!mach->run->fault)
             mach_arrive(mach, exit, mach->pc);
         return;
     }
-    for (uint32_t i = 0; i < b->ninsts && !mach->r->fault; i++) {
+    for (uint32_t i = 0; i < b->ninsts && !mach->run->fault; i++) {
         mach_at(mach, b->first + i);
-        if (mach->at < mach->r->first)
-            mach->r->first = mach->at;
-        if (mach->at > mach->r->last)
-            mach->r->last = mach->at;
+        if (mach->at < mach->run->first)
+            mach->run->first = mach->at;
+        if (mach->at > mach->run->last)
+            mach->run->last = mach->at;
         BinKind kind = bin_kind(mach->in);
-        if (mach->guard != mach->p->ts.truth && kind != BK_BRANCH)
-            mach->r->guarded = true;
+        if (mach->guard != mach->prover->ts.truth && kind != BK_BRANCH)
+            mach->run->guarded = true;
         if (i + 1 == b->ninsts && (kind == BK_BRANCH || kind == BK_BRANCH_INDIRECT)) {
-            if (mach->p->fixup[mach->at])
+            if (mach->prover->fixup[mach->at])
                 mach_fault(mach, fixed_elsewhere);
             edges(mach, b);
             return;
         }
         if (!mach_inst(mach))
             return;
-        prove_rows_after_inst(mach->p, mach->r, mach->at - mach->p->ff->first_inst, mach->val);
+        prove_rows_after_inst(mach->prover, mach->run, mach->at - mach->prover->ff->first_inst, mach->val);
     }
     if (b->ends & (BX_OFF_END | BX_BAD_TARGET | BX_UNKNOWN))
         mach_fault(mach, "control runs into a word that is no instruction, or off the function's end");
-    if (!mach->r->fault)
+    if (!mach->run->fault)
         for (uint32_t i = 0; i < b->nsuccs; i++)
             mach_arrive(mach, b->succs[i].block, mach->pc);
 }
@@ -410,7 +413,7 @@ static void mach_block(Mach *mach, uint32_t block) {
 void prove_mach_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
                     Run *run) {
     uint32_t nb = prover->ff->nblocks;
-    Mach x = {.p = prover, .r = run, .stop = stop, .rpo = 0};
+    Mach x = {.prover = prover, .run = run, .stop = stop, .rpo = 0};
     *run = (Run){.first = UINT32_MAX};
     x.mem = run->mem;
     memcpy(run->mem, mem, sizeof run->mem);
@@ -475,7 +478,7 @@ static void writes_of(const BinFlow *flow, uint32_t func, bool *w) {
 /* A WARPSYNC that no collective follows before memory is accessed orders memory, as bar.warp.sync does. (Any
  * choice would be sound: only one that makes the events of both sides equal proves anything.) */
 static void find_orders(Prover *prover) {
-    const BinFlow *flow = prover->g;
+    const BinFlow *flow = prover->flow;
     prover->orders = ARENA_ARRAY(&prover->arena, bool, flow->bin->ncode + 1);
     if (!prove_ptx_orders_warps(prover))
         return;
@@ -499,7 +502,7 @@ static void find_orders(Prover *prover) {
 }
 
 bool prove_mach_setup(Prover *prover) {
-    const BinFlow *flow = prover->g;
+    const BinFlow *flow = prover->flow;
     uint32_t nf = flow->bin->nfuncs, slots = prover->bf->frame_bytes > prover->var_bytes
                                                  ? (prover->bf->frame_bytes - prover->var_bytes) / 4
                                                  : 0;

@@ -8,12 +8,12 @@
 
 /* Carries of a sum of up to three words: how often 2^32 was reached. */
 static Term *carried(Mach *mach, Term *sum, unsigned times) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     return t_not(ts, t_ult(ts, t_hi(ts, sum), mach_k32(mach, times)));
 }
 
 static void iadd3(Mach *mach, bool ext) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *sum = t_const(ts, 64, 0);
     for (unsigned i = 0; i < 3; i++) {
         bool neg = mach->in->src[i].mods & OPM_NEG;
@@ -40,7 +40,7 @@ static void iadd3(Mach *mach, bool ext) {
 }
 
 static void lea(Mach *mach, unsigned shift, bool hi, bool sx, bool ext) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *a = mach_plain(mach, 0, 0, OPM_NEG), *b = mach_plain(mach, 1, 0, OPM_NEG),
          *s = t_scale(ts, a, 1ull << shift);
     if (hi)
@@ -58,10 +58,10 @@ static void lea(Mach *mach, unsigned shift, bool hi, bool sx, bool ext) {
 
 static Term *wide(Mach *mach, unsigned i, bool sign) {
     Term *v = mach_int(mach, i, false);
-    return sign ? t_sext(&mach->p->ts, v) : t_zext(&mach->p->ts, v);
+    return sign ? t_sext(&mach->prover->ts, v) : t_zext(&mach->prover->ts, v);
 }
 static void imad(Mach *mach, bool ext) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *sum =
         t_add(ts, t_mul(ts, mach_int(mach, 0, false), mach_int(mach, 1, false)), mach_int(mach, 2, ext));
     mach_put(mach, 0, 0, ext ? t_add(ts, sum, t_b2i(ts, mach_pred_at(mach, 3))) : sum);
@@ -72,7 +72,7 @@ static Term *below64(Terms *ts, Term *x, Term *y) {
     return t_or(ts, t_ult(ts, xh, yh), t_and(ts, t_eq(ts, xh, yh), t_ult(ts, t_lo(ts, x), t_lo(ts, y))));
 }
 static void imad_wide(Mach *mach, bool sign, bool ext, bool high) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     bool negative = mach->in->src[2].mods & OPM_NEG;
     Term *c =
         mach->in->src[2].kind == OPK_IMM
@@ -100,7 +100,7 @@ static void imad_wide(Mach *mach, bool sign, bool ext, bool high) {
 }
 
 static void shf(Mach *mach, unsigned type, bool wrap, bool right, bool high) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *lo = mach_word(mach, 0, 0), *n = mach_word(mach, 1, 0), *hi = mach_word(mach, 2, 0);
     bool words = type == ShfType_U32 || type == ShfType_S32,
          sign = type == ShfType_S32 || type == ShfType_S64;
@@ -121,7 +121,7 @@ static void shf(Mach *mach, unsigned type, bool wrap, bool right, bool high) {
 }
 
 static void isetp(Mach *mach, unsigned cmp, bool sign, unsigned bop, bool ext) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     mach_cares(mach, bop);
     Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0), *low = mach_pred_at(mach, 3);
     Term *eq = t_eq(ts, a, b), *lt = sign ? t_slt(ts, a, b) : t_ult(ts, a, b),
@@ -143,27 +143,27 @@ static void isetp(Mach *mach, unsigned cmp, bool sign, unsigned bop, bool ext) {
 }
 
 static void minmax(Mach *mach, bool sign, Term *pp) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0);
     mach_put(mach, 0, 0, t_ite(ts, pp, t_min(ts, sign, a, b), t_max(ts, sign, a, b)));
 }
 
 static void mach_lop3(Mach *mach, unsigned lut, bool pand) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *r = t_lop3(ts, lut, mach_word(mach, 0, 0), mach_word(mach, 1, 0), mach_word(mach, 2, 0));
     mach_put(mach, 0, 0, r);
     Term *nz = t_not(ts, t_eq(ts, r, ts->zero)), *pp = mach_pred_at(mach, 3);
     mach_put_pred(mach, 1, pand ? t_and(ts, nz, pp) : t_or(ts, nz, pp));
 }
 static void plop3(Mach *mach, unsigned lut, unsigned lut2) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *a = mach_pred_at(mach, 0), *b = mach_pred_at(mach, 1), *c = mach_pred_at(mach, 2);
     mach_put_pred(mach, 0, t_table3(ts, lut, a, b, c));
     mach_put_pred(mach, 1, t_table3(ts, lut2, a, b, c));
 }
 
 static void flo(Mach *mach, bool sign, bool sh) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *v = mach_int(mach, 0, false);
     if (sign)
         v = t_lxor(ts, v, t_ashr(ts, v, mach_k32(mach, 31)));
@@ -172,14 +172,14 @@ static void flo(Mach *mach, bool sign, bool sh) {
 }
 
 static void extend(Mach *mach, bool sign, bool wrap) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *n = mach_word(mach, 1, 0), *a = mach_word(mach, 0, 0);
     if (wrap)
         n = t_land(ts, n, mach_k32(mach, 31));
     mach_put(mach, 0, 0, t_field(ts, sign, a, n));
 }
 static void bit_mask(Mach *mach, bool wrap) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *a = mach_word(mach, 0, 0), *n = mach_word(mach, 1, 0);
     if (wrap) {
         a = t_land(ts, a, mach_k32(mach, 31));
@@ -189,14 +189,14 @@ static void bit_mask(Mach *mach, bool wrap) {
 }
 
 static void i_abs(Mach *mach) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *v = mach_int(mach, 0, false);
     mach_put(mach, 0, 0, t_ite(ts, t_slt(ts, v, ts->zero), t_scale(ts, v, ~0ull), v));
 }
 
 /* Predicates into bits of a byte of a word, and back. */
 static void pack_predicates(Mach *mach, unsigned byte) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     uint32_t mask = mach->in->src[P2R_mask].value & 0xff;
     mach->looked_src |= 1u << P2R_mask;
     Term *r = t_land(ts, mach_word(mach, 0, 0), mach_k32(mach, ~(mask << 8 * byte)));
@@ -206,7 +206,7 @@ static void pack_predicates(Mach *mach, unsigned byte) {
     mach_put(mach, 0, 0, r);
 }
 static void unpack_predicates(Mach *mach, unsigned byte) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     uint32_t mask = mach->in->src[R2P_mask].value;
     mach->looked_src |= 1u << R2P_mask;
     Term *word = mach_word(mach, 0, 0);
@@ -260,20 +260,23 @@ bool mach_integer(Mach *mach) {
     case OT_VIADD:
         if (MOD(VIADD, type) != ViaddType_S32)
             return false;
-        mach_put(mach, 0, 0, t_add(&mach->p->ts, mach_word(mach, 0, 0), mach_int(mach, 1, false)));
+        mach_put(mach, 0, 0, t_add(&mach->prover->ts, mach_word(mach, 0, 0), mach_int(mach, 1, false)));
         return true;
     case OT_IABS: i_abs(mach); return true;
     case OT_FLO: flo(mach, MOD(FLO, sign) == ISign_S32, MOD(FLO, sh)); return true;
     case OT_UFLO: flo(mach, MOD(UFLO, sign) == ISign_S32, MOD(UFLO, sh)); return true;
     case OT_UBREV:
-    case OT_BREV: mach_put(mach, 0, 0, t_app1(&mach->p->ts, TO_BREV, 32, mach_word(mach, 0, 0))); return true;
+    case OT_BREV:
+        mach_put(mach, 0, 0, t_app1(&mach->prover->ts, TO_BREV, 32, mach_word(mach, 0, 0)));
+        return true;
     case OT_UPOPC:
     case OT_POPC:
-        mach_put(mach, 0, 0, t_app1(&mach->p->ts, TO_POPC, 32, mach_int(mach, 0, false)));
+        mach_put(mach, 0, 0, t_app1(&mach->prover->ts, TO_POPC, 32, mach_int(mach, 0, false)));
         return true;
     case OT_UPRMT:
-        mach_put(mach, 0, 0,
-                 t_prmt(&mach->p->ts, mach_word(mach, 0, 0), mach_word(mach, 2, 0), mach_word(mach, 1, 0)));
+        mach_put(
+            mach, 0, 0,
+            t_prmt(&mach->prover->ts, mach_word(mach, 0, 0), mach_word(mach, 2, 0), mach_word(mach, 1, 0)));
         return true;
     case OT_P2R: pack_predicates(mach, MOD(P2R, byte)); return true;
     case OT_R2P: unpack_predicates(mach, MOD(R2P, byte)); return true;

@@ -6,8 +6,8 @@
  * NULL. */
 static void matrices(Mach *mach, unsigned lists, const char *name, Term *at, unsigned first, unsigned nsrc,
                      unsigned ndst) {
-    Terms *ts = &mach->p->ts;
-    const Target *target = mach->p->g->bin->target;
+    Terms *ts = &mach->prover->ts;
+    const Target *target = mach->prover->flow->bin->target;
     Term *arg[12] = {at};
     unsigned n = at != NULL;
     for (unsigned i = first; i < first + nsrc; i++)
@@ -20,7 +20,7 @@ static void matrices(Mach *mach, unsigned lists, const char *name, Term *at, uns
 
 bool mach_matrix(Mach *mach) {
     const MachInst *in = mach->in;
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     enum { WARP = 1u << MEM_WARP, ROWS = 1u << MEM_WARP | 1u << MEM_SHARED };
     switch (in->optype) {
     case OT_HMMA:

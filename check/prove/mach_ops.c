@@ -15,33 +15,35 @@ Term *mach_pred_at(Mach *mach, unsigned i) {
     return mach_pred(mach, mach->in->src[i]);
 }
 Term *mach_bool_op(Mach *mach, unsigned bop, Term *r, Term *pp) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     return bop == BoolOp_AND ? t_and(ts, r, pp) : bop == BoolOp_OR ? t_or(ts, r, pp) : t_xor1(ts, r, pp);
 }
 void mach_put_compare(Mach *mach, unsigned bop, Term *r, Term *pp) {
     mach_put_pred(mach, 0, mach_bool_op(mach, bop, r, pp));
-    mach_put_pred(mach, 1, mach_bool_op(mach, bop, t_not(&mach->p->ts, r), pp));
+    mach_put_pred(mach, 1, mach_bool_op(mach, bop, t_not(&mach->prover->ts, r), pp));
 }
 
 /* The operands of a comparison matter only where its result does: not where source 2 decides alone. */
 void mach_cares(Mach *mach, unsigned bop) {
     Term *with = mach_pred_at(mach, 2);
-    mach->care = bop == BoolOp_AND ? with : bop == BoolOp_OR ? t_not(&mach->p->ts, with) : mach->p->ts.truth;
+    mach->care = bop == BoolOp_AND  ? with
+                 : bop == BoolOp_OR ? t_not(&mach->prover->ts, with)
+                                    : mach->prover->ts.truth;
 }
 
 /* ---- floats: uninterpreted, named alike on both sides ---- */
 static void f2(Mach *mach, const char *op, unsigned rnd, bool ftz, bool sat, bool is64) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     const char *name = term_name(ts, "%s.%u%s%s", op, rnd, ftz ? ".ftz" : "", sat ? ".sat" : "");
     Term *a = is64 ? mach_f64(mach, 0) : mach_f32(mach, 0), *b = is64 ? mach_f64(mach, 1) : mach_f32(mach, 1);
-    Term *r = prove_uf_sorted(mach->p, is64 ? 64 : 32, name, a, b);
+    Term *r = prove_uf_sorted(mach->prover, is64 ? 64 : 32, name, a, b);
     if (is64)
         mach_put64(mach, 0, r);
     else
         mach_put(mach, 0, 0, r);
 }
 static void f3(Mach *mach, const char *op, unsigned rnd, bool ftz, bool sat, bool is64) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     const char *name = term_name(ts, "%s.%u%s%s", op, rnd, ftz ? ".ftz" : "", sat ? ".sat" : "");
     Term *a[3];
     for (unsigned i = 0; i < 3; i++)
@@ -51,8 +53,8 @@ static void f3(Mach *mach, const char *op, unsigned rnd, bool ftz, bool sat, boo
         a[0] = a[1];
         a[1] = swap;
     }
-    Term *r = prove_uf(mach->p, is64 ? 64 : 32, name, a, 3);
-    prove_note(mach->p, &mach->p->fused, r);
+    Term *r = prove_uf(mach->prover, is64 ? 64 : 32, name, a, 3);
+    prove_note(mach->prover, &mach->prover->fused, r);
     if (is64)
         mach_put64(mach, 0, r);
     else
@@ -63,8 +65,8 @@ static Term *f1(Mach *mach, const char *name, bool from64, bool to64, bool half)
     if (half && mach->in->src[0].mods & (OPM_NEG | OPM_ABS))
         mach_fault(mach, "the sign of a half is not modelled");
     if (half) /* the upper half is not looked at */
-        a = t_zext_from(&mach->p->ts, a, 16);
-    Term *r = prove_uf(mach->p, to64 ? 64 : 32, name, &a, 1);
+        a = t_zext_from(&mach->prover->ts, a, 16);
+    Term *r = prove_uf(mach->prover, to64 ? 64 : 32, name, &a, 1);
     if (to64)
         mach_put64(mach, 0, r);
     else
@@ -72,16 +74,16 @@ static Term *f1(Mach *mach, const char *name, bool from64, bool to64, bool half)
     return r;
 }
 static void fmnmx(Mach *mach, bool ftz, bool nan) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *a = mach_f32(mach, 0), *b = mach_f32(mach, 1);
-    Term *min =
-        prove_uf_sorted(mach->p, 32, term_name(ts, "fmin%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
-    Term *max =
-        prove_uf_sorted(mach->p, 32, term_name(ts, "fmax%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
+    Term *min = prove_uf_sorted(mach->prover, 32,
+                                term_name(ts, "fmin%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
+    Term *max = prove_uf_sorted(mach->prover, 32,
+                                term_name(ts, "fmax%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
     mach_put(mach, 0, 0, t_ite(ts, mach_pred_at(mach, 2), min, max));
 }
 static void convert(Mach *mach) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     switch (mach->in->optype) {
     case OT_F2F: {
         unsigned d = MOD(F2F, dst), s = MOD(F2F, src);
@@ -106,7 +108,7 @@ static void convert(Mach *mach) {
                      term_name(ts, "f2i.%u.%u.%u.%u%s", MOD(F2I, sign), d, s, MOD(F2I, rnd),
                                MOD(F2I, ftz) ? ".ftz" : ""),
                      s == FSize_F64, d == ISize_B64, s == FSize_F16);
-        prove_note(mach->p, &mach->p->estimates, r);
+        prove_note(mach->prover, &mach->prover->estimates, r);
         return;
     }
     default: {
@@ -119,7 +121,7 @@ static void convert(Mach *mach) {
             s = ISize_B32;
         }
         const char *name = term_name(ts, "i2f.%u.%u.%u.%u", MOD(I2F, sign), s, d, MOD(I2F, rnd));
-        Term *r = prove_uf(mach->p, d == FSize_F64 ? 64 : 32, name, &a, 1);
+        Term *r = prove_uf(mach->prover, d == FSize_F64 ? 64 : 32, name, &a, 1);
         if (d == FSize_F64)
             mach_put64(mach, 0, r);
         else
@@ -132,7 +134,7 @@ static void convert(Mach *mach) {
 static void check_unlooked(Mach *mach);
 static void mach_atomic(Mach *mach, unsigned space, bool wide_address, unsigned stride, unsigned op,
                         unsigned type, unsigned order, bool cas, bool result) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     bool is64 = type == AtomType_U64 || type == AtomType_S64 || type == AtomType_F64;
     Term *arg[5];
     uint32_t n = 0;
@@ -182,7 +184,7 @@ bool mach_swap(Mach *mach, unsigned words, Term **arg, Term *const *expected) {
 }
 
 static void generic_load(Mach *mach, unsigned sz, unsigned order) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     bool sign;
     unsigned bytes = mach_size(mach, sz, &sign);
     Term *at = mach_address(mach, true, 0), *what = NULL, *word[4];
@@ -192,8 +194,8 @@ static void generic_load(Mach *mach, unsigned sz, unsigned order) {
         mach_note_access(mach, at, bytes, MEM_GENERIC, false);
     for (unsigned c = 0; c * 4 < bytes; c++) {
         word[c] = what ? t_app(ts, TO_RESULT, 32, c, NULL, &what, 1)
-                       : prove_generic(mach->p, mach->mem, mach->full, t_add(ts, at, t_const(ts, 64, 4 * c)),
-                                       bytes < 4 ? bytes : 4);
+                       : prove_generic(mach->prover, mach->mem, mach->full,
+                                       t_add(ts, at, t_const(ts, 64, 4 * c)), bytes < 4 ? bytes : 4);
         if (bytes < 4)
             word[c] = sign ? t_sext_from(ts, word[c], 8 * bytes) : t_zext_from(ts, word[c], 8 * bytes);
     }
@@ -201,7 +203,7 @@ static void generic_load(Mach *mach, unsigned sz, unsigned order) {
         mach_put(mach, 0, c, word[c]);
 }
 static void generic_store(Mach *mach, unsigned sz, unsigned order) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     bool sign;
     unsigned bytes = mach_size(mach, sz, &sign), n = (bytes + 3) / 4;
     Term *arg[5] = {mach_address(mach, true, 0)};
@@ -215,7 +217,7 @@ static void generic_store(Mach *mach, unsigned sz, unsigned order) {
 /* An entry of a jump table. How many entries there are is a guess; that the index is below is what the access
  * must show. */
 static void load_jump(Mach *mach, uint32_t offset, Term *index) {
-    Prover *prover = mach->p;
+    Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
     const BinFunc *func = prover->bf;
     uint32_t n = prove_ptx_table_entries(prover, offset), word;
@@ -234,14 +236,14 @@ static void load_jump(Mach *mach, uint32_t offset, Term *index) {
 }
 
 static void load_const(Mach *mach, unsigned sz) {
-    Prover *prover = mach->p;
+    Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
     bool sign;
     unsigned bytes = mach_size(mach, sz, &sign);
     Operand cb = mach->in->src[1];
     mach->looked_src |= 1u << 1;
     uint32_t bank = op_cmem_bank(cb), offset = op_cmem_offset(cb),
-             base = isa_target_info(prover->g->bin->target)->param_base_bytes;
+             base = isa_target_info(prover->flow->bin->target)->param_base_bytes;
     Term *index = mach_word(mach, 0, 0);
     if (bank == CONST_BANK_JUMPS && bytes == 4 && !t_is_const(index)) {
         load_jump(mach, offset, index);
@@ -274,16 +276,16 @@ static void load_const(Mach *mach, unsigned sz) {
 
 /* ---- special registers, collectives ---- */
 static void mach_sreg(Mach *mach) {
-    Prover *prover = mach->p;
+    Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
-    const char *name = isa_sreg_name(prover->g->bin->target, mach->in->src[0].value);
+    const char *name = isa_sreg_name(prover->flow->bin->target, mach->in->src[0].value);
     mach->looked_src |= 1u << 0;
     bool pair = mach->in->optype == OT_CS2R && MOD(CS2R, sz) == Cs2rSz_B64,
-         changes = isa_sreg_varies(prover->g->bin->target, mach->in->src[0].value) == ISA_VARIES_TIME;
+         changes = isa_sreg_varies(prover->flow->bin->target, mach->in->src[0].value) == ISA_VARIES_TIME;
     if (!name) {
         mach_fault(mach, "an unknown special register");
     } else if (mach->in->optype == OT_S2UR &&
-               isa_sreg_varies(prover->g->bin->target, mach->in->src[0].value) == ISA_VARIES_LANE) {
+               isa_sreg_varies(prover->flow->bin->target, mach->in->src[0].value) == ISA_VARIES_LANE) {
         mach_fault(mach, "a uniform register gets what differs among lanes");
     } else if (strcmp(name, "zero") == 0) {
         mach_put(mach, 0, 0, ts->zero);
@@ -296,7 +298,7 @@ static void mach_sreg(Mach *mach) {
     } else if (strcmp(name, "total_smem_size") == 0) { /* the program's, and the system's */
         mach_put(mach, 0, 0,
                  t_add(ts, prove_input(prover, "%s", name),
-                       t_const(ts, 32, isa_target_info(prover->g->bin->target)->shared_base_bytes)));
+                       t_const(ts, 32, isa_target_info(prover->flow->bin->target)->shared_base_bytes)));
     } else if (changes) { /* two reads are two values */
         Term *what =
             mach_event(mach, 1u << MEM_WARP, term_name(ts, "%s%s", name, pair ? " 64" : ""), NULL, 0);
@@ -309,11 +311,11 @@ static void mach_sreg(Mach *mach) {
 }
 
 static void collective(Mach *mach, const char *name, unsigned nargs, bool has_word, bool has_pred) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *arg[4];
     for (unsigned i = 0; i < nargs; i++)
         arg[i] = mach_word(mach, i, 0);
-    if (nargs == 1 && isa_src_regs(mach->p->g->bin->target, mach->in, 0) == 2) /* MATCH.U64 */
+    if (nargs == 1 && isa_src_regs(mach->prover->flow->bin->target, mach->in, 0) == 2) /* MATCH.U64 */
         arg[nargs++] = mach_word(mach, 0, 1);
     Term *what = mach_event(mach, 1u << MEM_WARP, name, arg, nargs);
     if (has_word)
@@ -323,7 +325,7 @@ static void collective(Mach *mach, const char *name, unsigned nargs, bool has_wo
 }
 
 static void mach_vote(Mach *mach, unsigned op) {
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     Term *arg[1] = {mach_pred_at(mach, 0)};
     Term *what = mach_event(mach, 1u << MEM_WARP, "vote", arg, 1);
     mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
@@ -332,12 +334,12 @@ static void mach_vote(Mach *mach, unsigned op) {
 
 /* Any other instruction that computes words from words, alike on both sides or not at all. */
 static void unmodelled(Mach *mach) {
-    mach_fault(mach, term_name(&mach->p->ts, "%s is not modelled", isa_optype_name(mach->in->optype)));
+    mach_fault(mach, term_name(&mach->prover->ts, "%s is not modelled", isa_optype_name(mach->in->optype)));
 }
 
 static bool floating(Mach *mach) {
     const MachInst *in = mach->in;
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     switch (in->optype) {
     case OT_FADD: f2(mach, "fadd", MOD(FADD, rnd), MOD(FADD, ftz), MOD(FADD, sat), false); return true;
     case OT_FMUL:
@@ -376,7 +378,7 @@ static bool floating(Mach *mach) {
         return true;
     }
     case OT_FCHK:
-        mach_put_pred(mach, 0, prove_fchk(mach->p, mach_f32(mach, 0), mach_f32(mach, 1)));
+        mach_put_pred(mach, 0, prove_fchk(mach->prover, mach_f32(mach, 0), mach_f32(mach, 1)));
         return true;
     case OT_MUFU: f1(mach, term_name(ts, "mufu.%u", MOD(MUFU, func)), false, false, false); return true;
     case OT_F2F:
@@ -386,7 +388,7 @@ static bool floating(Mach *mach) {
     case OT_F2FP: {
         Term *arg[3] = {mach_f32(mach, 0), mach_f32(mach, 1), mach_word(mach, 2, 0)};
         mach_put(mach, 0, 0,
-                 prove_uf(mach->p, 32,
+                 prove_uf(mach->prover, 32,
                           term_name(ts, "f2fp.%u.%u.%u", MOD(F2FP, type), MOD(F2FP, rnd), MOD(F2FP, relu)),
                           arg, 3));
         return true;
@@ -444,8 +446,9 @@ static bool memory(Mach *mach) {
         mach_atomic(mach, MEM_SHARED, false, 0, 0, MOD(ATOMS_CAS, type), 0, true, true);
         return true;
     case OT_MEMBAR:
-        mach_event(mach, 7, term_name(&mach->p->ts, "membar.%u.%u", MOD(MEMBAR, scope), MOD(MEMBAR, kind)),
-                   NULL, 0);
+        mach_event(mach, 7,
+                   term_name(&mach->prover->ts, "membar.%u.%u", MOD(MEMBAR, scope), MOD(MEMBAR, kind)), NULL,
+                   0);
         return true;
     default: return false;
     }
@@ -453,7 +456,7 @@ static bool memory(Mach *mach) {
 
 static bool other(Mach *mach) {
     const MachInst *in = mach->in;
-    Terms *ts = &mach->p->ts;
+    Terms *ts = &mach->prover->ts;
     switch (in->optype) {
     case OT_MOV:
     case OT_UMOV:
@@ -461,7 +464,7 @@ static bool other(Mach *mach) {
     case OT_SEL:
     case OT_USEL:
         mach_put(mach, 0, 0, t_ite(ts, mach_pred_at(mach, 2), mach_word(mach, 0, 0), mach_word(mach, 1, 0)));
-        mach->r->guarded = true;
+        mach->run->guarded = true;
         return true;
     case OT_S2R:
     case OT_S2UR:
@@ -470,7 +473,7 @@ static bool other(Mach *mach) {
     case OT_CCTL: /* what it drops is a copy */ return MOD(CCTL, op) == CctlOp_IVALL;
     case OT_LEPC:
         mach->looked_src |= 1u << LEPC_offset;
-        mach_put64(mach, 0, t_const(ts, 64, bin_address(mach->p->g, mach->at) + (uint64_t)in->wide));
+        mach_put64(mach, 0, t_const(ts, 64, bin_address(mach->prover->flow, mach->at) + (uint64_t)in->wide));
         return true;
     case OT_SHFL: collective(mach, term_name(ts, "shfl.%u", MOD(SHFL, mode)), 3, true, true); return true;
     case OT_VOTE: mach_vote(mach, MOD(VOTE, op)); return true;
@@ -528,23 +531,23 @@ static bool is_default(const MachInst *in, Operand operand) {
 static void check_unlooked(Mach *mach) {
     const MachInst *in = mach->in;
     if (in->mods & ~(mach->looked | isa_traits(in->optype)->hints))
-        mach_fault(mach,
-                   term_name(&mach->p->ts, "a modifier of %s is not modelled", isa_optype_name(in->optype)));
+        mach_fault(mach, term_name(&mach->prover->ts, "a modifier of %s is not modelled",
+                                   isa_optype_name(in->optype)));
     for (unsigned i = 0; i < in->nsrc; i++)
         if (!(mach->looked_src >> i & 1) && !is_default(in, in->src[i]))
-            mach_fault(mach, term_name(&mach->p->ts, "an operand of %s is not modelled",
+            mach_fault(mach, term_name(&mach->prover->ts, "an operand of %s is not modelled",
                                        isa_optype_name(in->optype)));
     for (unsigned i = 0; i < in->ndst; i++)
         if (!(mach->written >> i & 1) && !is_default(in, in->dst[i]))
-            mach_fault(
-                mach, term_name(&mach->p->ts, "a result of %s is not modelled", isa_optype_name(in->optype)));
+            mach_fault(mach, term_name(&mach->prover->ts, "a result of %s is not modelled",
+                                       isa_optype_name(in->optype)));
 }
 
 void mach_data(Mach *mach) {
     mach->looked = 0;
     mach->looked_src = mach->written = 0;
     mach->care = NULL;
-    if (!mach->p->g->decoded[mach->at])
+    if (!mach->prover->flow->decoded[mach->at])
         mach_fault(mach, "a word that is no instruction");
     else if (!mach_integer(mach) && !floating(mach) && !mach_halves(mach) && !mach_bits(mach) &&
              !memory(mach) && !mach_matrix(mach) && !other(mach))

@@ -22,7 +22,7 @@ static bool only_control(const BinFlow *flow, const BinBlock *b) { /* nothing th
 
 /* PTX block that the map says machine block `b` begins with, PROVE_NO_BLOCK if none. */
 static uint32_t mapped(const Prover *prover, uint32_t b, unsigned hops) {
-    const BinBlock *bin_block = &prover->g->blocks[b];
+    const BinBlock *bin_block = &prover->flow->blocks[b];
     uint32_t pc = (bin_block->first - prover->ff->first_inst) * INST_BYTES, found = PROVE_NO_BLOCK;
     for (uint32_t i = 0; i < prover->bf->npoints; i++) {
         uint32_t insn = prover->bf->points[i].ptx_insn - 1;
@@ -33,7 +33,7 @@ static uint32_t mapped(const Prover *prover, uint32_t b, unsigned hops) {
                 found = block;
         }
     }
-    if (found == PROVE_NO_BLOCK && hops && only_control(prover->g, bin_block))
+    if (found == PROVE_NO_BLOCK && hops && only_control(prover->flow, bin_block))
         return mapped(prover, bin_block->succs[0].block, hops - 1);
     return found;
 }
@@ -42,9 +42,9 @@ static void by_map(const Prover *prover, uint32_t *partner) {
     enum { HOPS = 4 };
     for (uint32_t k = 1; k < prover->ff->nrpo; k++) {
         uint32_t b = prover->ff->rpo[k], arrivals = 0;
-        const BinBlock *block = &prover->g->blocks[b];
+        const BinBlock *block = &prover->flow->blocks[b];
         for (uint32_t i = 0; i < block->npreds; i++)
-            arrivals += prover->g->blocks[block->preds[i].block].reachable;
+            arrivals += prover->flow->blocks[block->preds[i].block].reachable;
         if (arrivals >= 2)
             partner[b - prover->ff->first_block] = mapped(prover, b, HOPS);
     }
@@ -71,8 +71,8 @@ static bool swaps(const Prover *prover, const LoopForest *forest, uint32_t loop)
     for (uint32_t b = 0; b < prover->ff->nblocks; b++) {
         if (!loop_contains(forest, loop, b))
             continue;
-        FOR_BIN_INSTS(&prover->g->blocks[prover->ff->first_block + b], i)
-            switch (prover->g->insts[i].optype) {
+        FOR_BIN_INSTS(&prover->flow->blocks[prover->ff->first_block + b], i)
+            switch (prover->flow->insts[i].optype) {
             case OT_ATOMG_CAS:
             case OT_ATOM_CAS:
             case OT_ATOMS_CAS: return true;
@@ -86,9 +86,9 @@ static Side mach_side(Prover *prover) {
     uint32_t first = prover->ff->first_block;
     VEC(GraphEdge) edges = {0};
     for (uint32_t b = 0; b < prover->ff->nblocks; b++)
-        for (uint32_t k = 0; k < prover->g->blocks[first + b].nsuccs; k++)
+        for (uint32_t k = 0; k < prover->flow->blocks[first + b].nsuccs; k++)
             VEC_ADD(&prover->arena, &edges,
-                    ((GraphEdge){b, prover->g->blocks[first + b].succs[k].block - first}));
+                    ((GraphEdge){b, prover->flow->blocks[first + b].succs[k].block - first}));
     Graph graph = graph_new(&prover->arena, prover->ff->nblocks, edges.at, edges.n);
     Side side = {.forest = loop_forest(&prover->arena, &graph, 0)};
     side.skip = ARENA_ARRAY(&prover->arena, bool, side.forest.n + 1);

@@ -69,19 +69,19 @@ static bool realign(Core *core, Cut *cut) {
     Prover *prover = &core->p;
     for (uint32_t j = 0; j < cut->mach_run.exits.n; j++)
         for (uint32_t i = 0; i < cut->ptx_run.exits.n; i++) {
-            const Exit *exit = &cut->mach_run.exits.at[j], *x = &cut->ptx_run.exits.at[i];
-            if (x->kind == EX_ANY || !overlap(core, exit, x))
+            const Exit *exit = &cut->mach_run.exits.at[j], *ptx_exit = &cut->ptx_run.exits.at[i];
+            if (ptx_exit->kind == EX_ANY || !overlap(core, exit, ptx_exit))
                 continue;
             if (exit->kind == EX_CUT) {
                 Cut *t = &core->cuts.at[core->cut_of[exit->target - prover->ff->first_block] - 1];
-                if (x->kind == EX_CUT && x->target == t->ptx)
+                if (ptx_exit->kind == EX_CUT && ptx_exit->target == t->ptx)
                     continue;
                 uint32_t mb = exit->target - prover->ff->first_block;
-                if (x->kind != EX_CUT && !cut->pass_mach[mb])
+                if (ptx_exit->kind != EX_CUT && !cut->pass_mach[mb])
                     return cut->pass_mach[mb] = true;
             }
-            if (x->kind == EX_CUT && !cut->pass_ptx[x->target])
-                return cut->pass_ptx[x->target] = true;
+            if (ptx_exit->kind == EX_CUT && !cut->pass_ptx[ptx_exit->target])
+                return cut->pass_ptx[ptx_exit->target] = true;
         }
     return false;
 }
@@ -134,15 +134,19 @@ void prove_core_edges(Core *core, Cut *cut) {
             continue;
         uint32_t to = core->cut_of[exit->target - prover->ff->first_block] - 1;
         for (uint32_t i = 0; i < cut->ptx_run.exits.n; i++) {
-            const Exit *x = &cut->ptx_run.exits.at[i];
-            if (!overlap(core, exit, x) || x->kind != EX_CUT || x->target != core->cuts.at[to].ptx)
+            const Exit *ptx_exit = &cut->ptx_run.exits.at[i];
+            if (!overlap(core, exit, ptx_exit) || ptx_exit->kind != EX_CUT ||
+                ptx_exit->target != core->cuts.at[to].ptx)
                 continue;
-            Edge e = {.to = to, .ptx_at = x->at, .mach_at = exit->at, .cond = t_and(ts, exit->cond, x->cond)};
+            Edge e = {.to = to,
+                      .ptx_at = ptx_exit->at,
+                      .mach_at = exit->at,
+                      .cond = t_and(ts, exit->cond, ptx_exit->cond)};
             e.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
             e.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
             e.chosen = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
             for (uint32_t v = 0; v < prover->nptx; v++)
-                e.pv[v] = x->val[v] ? t_under(ts, x->val[v], e.cond) : NULL;
+                e.pv[v] = ptx_exit->val[v] ? t_under(ts, ptx_exit->val[v], e.cond) : NULL;
             for (uint32_t l = 0; l < prover->nloc; l++)
                 e.lv[l] = t_under(ts, exit->val[l], e.cond);
             memcpy(e.mem, cut->ptx_run.mem, sizeof e.mem);
@@ -224,7 +228,7 @@ static void merge_twin(Core *core, Cut *cut, const Arrivals *in, uint32_t v) {
 
 static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
     Prover *prover = &core->p;
-    Cut *q = &core->cuts.at[cut];
+    Cut *here = &core->cuts.at[cut];
     for (uint32_t v = 0; v < prover->nptx; v++) {
         bool same = true, defined = false; /* on some path; on others any value will do */
         for (uint32_t e = 0; e < in->n; e++) {
@@ -232,31 +236,32 @@ static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
             same &= in->at[e]->pv[v] == in->at[0]->pv[v];
         }
         if (!defined) {
-            q->pv[v] = NULL;
+            here->pv[v] = NULL;
             continue;
         }
-        if (!same && !q->phi[v])
-            q->phi[v] = PHI_LOW;
-        if (!q->phi[v]) {
-            q->pv[v] = in->at[0]->pv[v];
+        if (!same && !here->phi[v])
+            here->phi[v] = PHI_LOW;
+        if (!here->phi[v]) {
+            here->pv[v] = in->at[0]->pv[v];
             continue;
         }
-        Term *high = q->phi[v] == PHI_LOW ? common_high(core, in, v) : NULL;
+        Term *high = here->phi[v] == PHI_LOW ? common_high(core, in, v) : NULL;
         if (!high)
-            q->phi[v] = PHI_ALL;
-        q->pv[v] = prove_core_variable(core, cut, v, high);
+            here->phi[v] = PHI_ALL;
+        here->pv[v] = prove_core_variable(core, cut, v, high);
     }
-    memset(q->twin, 0, prover->nptx * sizeof *q->twin);
+    memset(here->twin, 0, prover->nptx * sizeof *here->twin);
     for (uint32_t v = 1; v < prover->nptx; v++)
-        if (q->phi[v] && q->pv[v])
-            merge_twin(core, q, in, v);
+        if (here->phi[v] && here->pv[v])
+            merge_twin(core, here, in, v);
     for (unsigned s = 0; s < NMEM; s++) {
         bool same = true;
         for (uint32_t e = 0; e < in->n; e++)
             same &= in->at[e]->mem[s] == in->at[0]->mem[s];
-        q->mem_phi[s] |= !same;
-        q->mem[s] = q->mem_phi[s] ? t_var(&prover->ts, 0, term_name(&prover->ts, "memory %u", s), cut + 1)
-                                  : in->at[0]->mem[s];
+        here->mem_phi[s] |= !same;
+        here->mem[s] = here->mem_phi[s]
+                           ? t_var(&prover->ts, 0, term_name(&prover->ts, "memory %u", s), cut + 1)
+                           : in->at[0]->mem[s];
     }
 }
 
@@ -279,9 +284,9 @@ Term *prove_core_unknown(Core *core, uint32_t cut, uint32_t l) {
 
 Term *prove_core_held(Core *core, uint32_t cut, uint32_t l) {
     Terms *ts = &core->p.ts;
-    const Cut *q = &core->cuts.at[cut];
-    const Relation *relation = &q->relation[l];
-    Term *value = q->pv[relation->value];
+    const Cut *here = &core->cuts.at[cut];
+    const Relation *relation = &here->relation[l];
+    Term *value = here->pv[relation->value];
     return relation->how == RL_SHORT
                ? t_lxor(ts, value, t_land(ts, prove_core_unknown(core, cut, l), t_const(ts, 32, 0xffff0000)))
                : prove_core_part(ts, value, relation);
@@ -355,50 +360,51 @@ static bool find_relation(Core *core, Cut *cut, const Arrivals *in, uint32_t l) 
 
 static void relate_locations(Core *core, uint32_t cut, const Arrivals *in) {
     Prover *prover = &core->p;
-    Cut *q = &core->cuts.at[cut];
+    Cut *here = &core->cuts.at[cut];
     for (uint32_t l = 0; l < prover->nloc; l++) {
-        if (q->level[l] == LV_SAME) {
+        if (here->level[l] == LV_SAME) {
             bool same = true;
             for (uint32_t e = 0; e < in->n; e++)
                 same &= in->at[e]->lv[l] == in->at[0]->lv[l];
             if (same) {
-                q->lv[l] = in->at[0]->lv[l];
+                here->lv[l] = in->at[0]->lv[l];
                 continue;
             }
-            q->level[l] = LV_RELATED;
-            q->relation[l].value = UINT32_MAX;
+            here->level[l] = LV_RELATED;
+            here->relation[l].value = UINT32_MAX;
         }
-        if (q->level[l] == LV_RELATED &&
-            (q->relation[l].value == UINT32_MAX || !q->pv[q->relation[l].value] ||
-             !holds(core, in, l, &q->relation[l])) &&
-            !find_relation(core, q, in, l))
-            q->level[l] = LV_FREE;
-        if (q->level[l] == LV_RELATED && q->relation[l].how == RL_SAME)
-            choose(in, l, &q->relation[l]);
-        q->lv[l] = q->level[l] == LV_FREE ? prove_core_unknown(core, cut, l) : prove_core_held(core, cut, l);
+        if (here->level[l] == LV_RELATED &&
+            (here->relation[l].value == UINT32_MAX || !here->pv[here->relation[l].value] ||
+             !holds(core, in, l, &here->relation[l])) &&
+            !find_relation(core, here, in, l))
+            here->level[l] = LV_FREE;
+        if (here->level[l] == LV_RELATED && here->relation[l].how == RL_SAME)
+            choose(in, l, &here->relation[l]);
+        here->lv[l] =
+            here->level[l] == LV_FREE ? prove_core_unknown(core, cut, l) : prove_core_held(core, cut, l);
     }
 }
 
 /* State of a cut point from what arrives; true if it changed. */
 static bool relate(Core *core, uint32_t cut) {
     Prover *prover = &core->p;
-    Cut *q = &core->cuts.at[cut];
+    Cut *here = &core->cuts.at[cut];
     Arrivals in;
     arrivals_of(core, cut, &in);
     if (!in.n)
         return false;
-    Term **pv = arena_copy(&prover->arena, q->pv, prover->nptx * sizeof *pv),
-         **lv = arena_copy(&prover->arena, q->lv, prover->nloc * sizeof *lv);
+    Term **pv = arena_copy(&prover->arena, here->pv, prover->nptx * sizeof *pv),
+         **lv = arena_copy(&prover->arena, here->lv, prover->nloc * sizeof *lv);
     Term *mem[NMEM];
-    memcpy(mem, q->mem, sizeof mem);
+    memcpy(mem, here->mem, sizeof mem);
     for (uint32_t e = 0; e < in.n; e++)
         memset(in.at[e]->chosen, 0, prover->nptx * sizeof(Term *));
     relate_ptx(core, cut, &in);
     relate_locations(core, cut, &in);
-    bool first = !q->reached;
-    q->reached = true;
-    return first || memcmp(pv, q->pv, prover->nptx * sizeof *pv) != 0 ||
-           memcmp(lv, q->lv, prover->nloc * sizeof *lv) != 0 || memcmp(mem, q->mem, sizeof mem) != 0;
+    bool first = !here->reached;
+    here->reached = true;
+    return first || memcmp(pv, here->pv, prover->nptx * sizeof *pv) != 0 ||
+           memcmp(lv, here->lv, prover->nloc * sizeof *lv) != 0 || memcmp(mem, here->mem, sizeof mem) != 0;
 }
 
 enum { MAX_TERMS = 4000000, MAX_MIB = 512 };
@@ -445,22 +451,22 @@ static void solve(Core *core) {
 }
 
 /* ---- one function ---- */
-static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const SharedLayout *shared,
+static bool setup(Core *core, const PtxModule *module, const PtxFunc *pf, const SharedLayout *shared,
                   const BinFlow *flow, uint32_t func, const ProveOptions *opt) {
     Prover *prover = &core->p;
-    *prover = (Prover){.m = m,
+    *prover = (Prover){.module = module,
                        .pf = pf,
                        .shared = shared,
-                       .g = flow,
+                       .flow = flow,
                        .bf = &flow->bin->funcs[func],
                        .ff = &flow->funcs[func],
                        .opt = opt,
                        .func = func};
-    prover->const_at = ARENA_ARRAY(&prover->arena, uint64_t, m->nvars + 1);
-    prover->const_bytes = (uint32_t)ptx_const_layout(m, UINT32_MAX, prover->const_at);
-    for (uint32_t k = 0; k < m->nvars;
+    prover->const_at = ARENA_ARRAY(&prover->arena, uint64_t, module->nvars + 1);
+    prover->const_bytes = (uint32_t)ptx_const_layout(module, UINT32_MAX, prover->const_at);
+    for (uint32_t k = 0; k < module->nvars;
          k++) { /* where the file has them: check/flow/contents.h looks at that */
-        const BinVar *var = m->vars[k].space == SP_CONST ? bin_contents_var(m, flow->bin, k) : NULL;
+        const BinVar *var = module->vars[k].space == SP_CONST ? bin_contents_var(module, flow->bin, k) : NULL;
         if (var)
             prover->const_at[k] = var->offset_bytes;
     }

@@ -4,20 +4,20 @@
 #include <string.h>
 
 void pv_fault(Ptx *ptx, const char *why) {
-    if (!ptx->r->fault) {
-        ptx->r->fault = why;
-        ptx->r->fault_at = ptx->at;
+    if (!ptx->run->fault) {
+        ptx->run->fault = why;
+        ptx->run->fault_at = ptx->at;
     }
 }
 
 Term *pv_value(Ptx *ptx, uint32_t index) {
     if (!ptx->val[index]) /* read before it was written: any value */
-        ptx->val[index] = t_var(&ptx->p->ts, prove_ptx_width(ptx->p, index),
-                                term_name(&ptx->p->ts, "undefined %u", index), 0);
-    return t_under(&ptx->p->ts, ptx->val[index], ptx->full);
+        ptx->val[index] = t_var(&ptx->prover->ts, prove_ptx_width(ptx->prover, index),
+                                term_name(&ptx->prover->ts, "undefined %u", index), 0);
+    return t_under(&ptx->prover->ts, ptx->val[index], ptx->full);
 }
 void pv_set(Ptx *ptx, uint32_t index, Term *v) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *g = t_under(ts, ptx->guard, ptx->pc);
     ptx->val[index] = g == ts->truth || !ptx->val[index] ? v : t_ite(ts, g, v, ptx->val[index]);
 }
@@ -31,36 +31,37 @@ uint32_t prove_ptx_width(const Prover *prover, uint32_t value) {
     return t == TY_PRED ? 1 : ptx_type_bytes(t) >= 8 ? 64 : 32;
 }
 const char *prove_ptx_name(const Prover *prover, uint32_t value) {
-    return value < prover->carry         ? str_text(&prover->m->strings, prover->pf->regs[value].name)
+    return value < prover->carry         ? str_text(&prover->module->strings, prover->pf->regs[value].name)
            : value == prover->carry      ? "CC.CF"
            : value < prover->first_upper ? "a .param word"
                                          : "an upper half";
 }
 
 static Term *fit(Ptx *ptx, Term *term, unsigned width) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     if (term->width == width || term->width == 1 || width == 1)
         return term;
     return width == 64 ? t_zext(ts, term) : t_lo(ts, term);
 }
 
 static Term *symbol(Ptx *ptx, const PtxOperand *operand) {
-    Prover *prover = ptx->p;
+    Prover *prover = ptx->prover;
     Terms *ts = &prover->ts;
     uint32_t index = operand->sym - 1;
     if (operand->sym & PTX_SYM_FUNC) {
         Term *function = prove_function_address(prover, (operand->sym & ~PTX_SYM_FUNC) - 1);
         return t_add(ts, function, t_const(ts, 64, (uint64_t)operand->imm));
     }
-    const PtxVar *var = &prover->m->vars[index];
+    const PtxVar *var = &prover->module->vars[index];
     Term *k = t_const(ts, 64, (uint64_t)operand->imm);
     switch (var->space) {
     case SP_GLOBAL: return t_add(ts, prove_address(prover, index), k);
     case SP_SHARED: {
         if (!prover->shared)
             break;
-        uint64_t base = isa_target_info(prover->g->bin->target)->shared_base_bytes,
-                 at = ptx_shared_offset(prover->shared, (uint32_t)(prover->pf - prover->m->funcs), index);
+        uint64_t base = isa_target_info(prover->flow->bin->target)->shared_base_bytes,
+                 at =
+                     ptx_shared_offset(prover->shared, (uint32_t)(prover->pf - prover->module->funcs), index);
         return t_add(ts, t_const(ts, 64, base + at), k);
     }
     case SP_CONST: return t_add(ts, t_const(ts, 64, prover->const_at[index]), k);
@@ -72,7 +73,7 @@ static Term *symbol(Ptx *ptx, const PtxOperand *operand) {
     case SP_PARAM:
         if (prover->pf->is_entry && !prover->param_word[index])
             return t_const(ts, 64,
-                           isa_target_info(prover->g->bin->target)->param_base_bytes +
+                           isa_target_info(prover->flow->bin->target)->param_base_bytes +
                                var->param_offset_bytes + (uint64_t)operand->imm);
         break;
     default: break;
@@ -84,14 +85,14 @@ static Term *symbol(Ptx *ptx, const PtxOperand *operand) {
 static const char too_wide[] = "a part of a register of 128 bits is not modelled";
 
 Term *pv_half_src(Ptx *ptx, const PtxOperand *operand, unsigned half) {
-    const Prover *prover = ptx->p;
+    const Prover *prover = ptx->prover;
     if (operand->kind == PO_REG && prover->upper[operand->reg])
         return pv_value(ptx, half ? prover->upper[operand->reg] - 1 : operand->reg);
     pv_fault(ptx, "an operand of 128 bits is not modelled");
-    return t_const(&ptx->p->ts, 64, 0);
+    return t_const(&ptx->prover->ts, 64, 0);
 }
 void pv_half_dst(Ptx *ptx, const PtxOperand *operand, unsigned half, Term *term) {
-    const Prover *prover = ptx->p;
+    const Prover *prover = ptx->prover;
     if (operand->kind == PO_REG && prover->upper[operand->reg])
         pv_set(ptx, half ? prover->upper[operand->reg] - 1 : operand->reg, term);
     else if (operand->kind != PO_SINK)
@@ -99,7 +100,7 @@ void pv_half_dst(Ptx *ptx, const PtxOperand *operand, unsigned half, Term *term)
 }
 
 Term *pv_src(Ptx *ptx, const PtxOperand *operand, PtxType t) {
-    Prover *prover = ptx->p;
+    Prover *prover = ptx->prover;
     Terms *ts = &prover->ts;
     unsigned bytes = pv_bytes(t), width = t == TY_PRED ? 1 : bytes == 8 ? 64 : 32;
     Term *v;
@@ -129,25 +130,25 @@ Term *pv_src(Ptx *ptx, const PtxOperand *operand, PtxType t) {
 }
 Term *pv_src_ext(Ptx *ptx, const PtxOperand *o, PtxType t) {
     Term *v = pv_src(ptx, o, t);
-    return pv_signed(t) && pv_bytes(t) < 4 ? t_sext_from(&ptx->p->ts, v, 8 * pv_bytes(t)) : v;
+    return pv_signed(t) && pv_bytes(t) < 4 ? t_sext_from(&ptx->prover->ts, v, 8 * pv_bytes(t)) : v;
 }
 
 void pv_dst(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *term) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     if (operand->kind == PO_SINK)
         return;
     if (operand->kind != PO_REG) {
         pv_fault(ptx, "a destination is not modelled");
         return;
     }
-    unsigned width = prove_ptx_width(ptx->p, operand->reg), bytes = pv_bytes(t);
-    if (pv_bytes(ptx->p->pf->regs[operand->reg].type) > 8)
+    unsigned width = prove_ptx_width(ptx->prover, operand->reg), bytes = pv_bytes(t);
+    if (pv_bytes(ptx->prover->pf->regs[operand->reg].type) > 8)
         pv_fault(ptx, too_wide);
     if (width == 1) {
         pv_set(ptx, operand->reg, term);
         return;
     }
-    unsigned reg_bytes = pv_bytes(ptx->p->pf->regs[operand->reg].type);
+    unsigned reg_bytes = pv_bytes(ptx->prover->pf->regs[operand->reg].type);
     if (bytes && bytes < 4 && bytes < reg_bytes && term->width == 32)
         term = pv_signed(t) ? t_sext_from(ts, term, 8 * bytes) : t_zext_from(ts, term, 8 * bytes);
     if (term->width == 32 && width == 64)
@@ -161,7 +162,7 @@ Term *pv_event(Ptx *ptx, unsigned lists, const char *name, Term *const *args, ui
     Term *what = NULL;
     for (unsigned s = NMEM; s-- > 0;)
         if (lists >> s & 1)
-            ptx->mem[s] = t_event(&ptx->p->ts, ptx->mem[s], ptx->full, name, 0, args, n, &what);
+            ptx->mem[s] = t_event(&ptx->prover->ts, ptx->mem[s], ptx->full, name, 0, args, n, &what);
     return what;
 }
 
@@ -170,31 +171,31 @@ Term *pv_symbol(Ptx *x, const PtxOperand *o) { return symbol(x, o); }
 /* ---- control flow ---- */
 void pv_leave(Ptx *ptx, ExitKind kind, uint32_t target, Term *cond) {
     Exit e = {kind, target, ptx->at, cond, NULL};
-    e.val = arena_copy(&ptx->p->arena, ptx->val, ptx->p->nptx * sizeof *ptx->val);
-    VEC_ADD(&ptx->p->arena, &ptx->r->exits, e);
+    e.val = arena_copy(&ptx->prover->arena, ptx->val, ptx->prover->nptx * sizeof *ptx->val);
+    VEC_ADD(&ptx->prover->arena, &ptx->run->exits, e);
 }
 
 static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     if (cond == ts->falsity)
         return;
     if (ptx->stop[b]) {
         pv_leave(ptx, EX_CUT, b, cond);
         return;
     }
-    if (ptx->p->blocks[b].rpo <= ptx->rpo) {
+    if (ptx->prover->blocks[b].rpo <= ptx->rpo) {
         pv_fault(ptx, "a loop of the PTX has no counterpart in the machine code");
         return;
     }
     if (!ptx->reach[b]) {
         ptx->reach[b] = cond;
-        ptx->in_val[b] = arena_copy(&ptx->p->arena, ptx->val, ptx->p->nptx * sizeof *ptx->val);
+        ptx->in_val[b] = arena_copy(&ptx->prover->arena, ptx->val, ptx->prover->nptx * sizeof *ptx->val);
         return;
     }
     Term *both = t_or(ts, ptx->reach[b], cond), *first = t_under(ts, cond, both);
     ptx->reach[b] = both;
-    ptx->r->guarded = true;
-    for (uint32_t v = 0; v < ptx->p->nptx; v++) {
+    ptx->run->guarded = true;
+    for (uint32_t v = 0; v < ptx->prover->nptx; v++) {
         Term *old = ptx->in_val[b][v];
         if (old && ptx->val[v])
             ptx->in_val[b][v] = t_ite(ts, first, ptx->val[v], old);
@@ -203,10 +204,12 @@ static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
     }
 }
 
-static Term *not_guard(Ptx *ptx) { return t_and(&ptx->p->ts, ptx->pc, t_not(&ptx->p->ts, ptx->guard)); }
+static Term *not_guard(Ptx *ptx) {
+    return t_and(&ptx->prover->ts, ptx->pc, t_not(&ptx->prover->ts, ptx->guard));
+}
 
 bool prove_ptx_bra(Ptx *ptx) {
-    PtxBlock *b = &ptx->p->blocks[ptx->p->block_of[ptx->at]];
+    PtxBlock *b = &ptx->prover->blocks[ptx->prover->block_of[ptx->at]];
     if (ptx->in->guard_reg && b->nsucc == 2)
         pv_arrive(ptx, b->succ[1], not_guard(ptx));
     pv_arrive(ptx, b->succ[0], ptx->full);
@@ -217,7 +220,7 @@ enum { SHORT_TABLE = 3 }; /* entries of a table that is no table in the code */
 /* When entry k of a table of n is taken: as the comparisons of a short one tell, or by the place in the table
  * of a long one (bits of the index that a shift by 2 loses are zero below n). */
 static Term *entry_taken(Ptx *ptx, Term *index, uint32_t k, uint32_t n, Term *rest) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *here = n <= SHORT_TABLE ? t_ult(ts, index, pv_k32(ptx, k + 1))
                                   : t_eq(ts, t_scale(ts, index, 4), pv_k32(ptx, 4ull * k));
     return k + 1 == n ? rest : t_and(ts, rest, here);
@@ -225,7 +228,7 @@ static Term *entry_taken(Ptx *ptx, Term *index, uint32_t k, uint32_t n, Term *re
 
 /* Outside of its table: undefined in PTX, a trap here and there. */
 bool prove_ptx_brx(Ptx *ptx) {
-    Prover *prover = ptx->p;
+    Prover *prover = ptx->prover;
     Terms *ts = &prover->ts;
     const PtxBlock *b = &prover->blocks[prover->block_of[ptx->at]];
     if (!ptx->in->table)
@@ -233,7 +236,7 @@ bool prove_ptx_brx(Ptx *ptx) {
     uint32_t n = prover->pf->branch_tables[ptx->in->table - 1].n;
     Term *index = pv_src(ptx, pv_operand(ptx, 0), TY_U32), *inside = t_ult(ts, index, pv_k32(ptx, n));
     Term *outside = t_and(ts, ptx->full, t_not(ts, inside)), *rest = t_and(ts, ptx->full, inside);
-    VEC_ADD(&prover->arena, &ptx->r->accesses,
+    VEC_ADD(&prover->arena, &ptx->run->accesses,
             ((Access){rest, t_under(ts, t_scale(ts, index, 4), rest), MEM_TABLE, 4 * n, ptx->at, false}));
     if (outside != ts->falsity)
         pv_leave(ptx, EX_TRAP, 0, outside);
@@ -247,14 +250,14 @@ bool prove_ptx_brx(Ptx *ptx) {
     return ptx->flow = ptx->gone = true;
 }
 static bool ends(Ptx *ptx, ExitKind kind) {
-    const Term *never = ptx->p->ts.falsity;
+    const Term *never = ptx->prover->ts.falsity;
     if (ptx->full != never)
         pv_leave(ptx, kind, 0, ptx->full);
     ptx->pc = not_guard(ptx);
     ptx->gone = ptx->pc == never;
     return ptx->flow = true;
 }
-bool prove_ptx_ret(Ptx *ptx) { return ends(ptx, ptx->p->pf->is_entry ? EX_END : EX_RET); }
+bool prove_ptx_ret(Ptx *ptx) { return ends(ptx, ptx->prover->pf->is_entry ? EX_END : EX_RET); }
 bool prove_ptx_exit(Ptx *ptx) { return ends(ptx, EX_END); }
 bool prove_ptx_trap(Ptx *ptx) { return ends(ptx, EX_TRAP); }
 
@@ -285,23 +288,23 @@ static void run_statement(Ptx *ptx) {
     const char *absent = forms[in->form].absent;
     ptx->flow = ptx->gone = false;
     if (absent || !forms[in->form].run(ptx))
-        pv_fault(ptx, term_name(&ptx->p->ts, "%s%s is not modelled%s%s", ptx_op_name((PtxOp)in->op),
-                                str_text(&ptx->p->m->strings, in->mods_text), absent ? ": " : "",
+        pv_fault(ptx, term_name(&ptx->prover->ts, "%s%s is not modelled%s%s", ptx_op_name((PtxOp)in->op),
+                                str_text(&ptx->prover->module->strings, in->mods_text), absent ? ": " : "",
                                 absent ? absent : ""));
     if (in->guard_reg && !ptx->flow)
-        ptx->r->guarded = true;
+        ptx->run->guarded = true;
 }
 
 static void ptx_block(Ptx *ptx, uint32_t index) {
-    PtxBlock *b = &ptx->p->blocks[index];
-    Terms *ts = &ptx->p->ts;
-    for (uint32_t i = b->first; i < b->end && !ptx->r->fault; i++) {
+    PtxBlock *b = &ptx->prover->blocks[index];
+    Terms *ts = &ptx->prover->ts;
+    for (uint32_t i = b->first; i < b->end && !ptx->run->fault; i++) {
         ptx->at = i;
-        ptx->in = &ptx->p->pf->insns[i];
-        if (i < ptx->r->first)
-            ptx->r->first = i;
-        if (i > ptx->r->last)
-            ptx->r->last = i;
+        ptx->in = &ptx->prover->pf->insns[i];
+        if (i < ptx->run->first)
+            ptx->run->first = i;
+        if (i > ptx->run->last)
+            ptx->run->last = i;
         ptx->full = ptx->pc;
         ptx->guard = ts->truth;
         if (ptx->in->guard_reg) {
@@ -313,12 +316,12 @@ static void ptx_block(Ptx *ptx, uint32_t index) {
         run_statement(ptx);
         if (ptx->gone)
             return;
-        prove_rows_after_statement(ptx->p, ptx->r, i, ptx->val);
+        prove_rows_after_statement(ptx->prover, ptx->run, i, ptx->val);
     }
-    if (ptx->r->fault)
+    if (ptx->run->fault)
         return;
-    if (b->end >= ptx->p->pf->ninsns && b->nsucc == 0) { /* the end of the body returns */
-        pv_leave(ptx, ptx->p->pf->is_entry ? EX_END : EX_RET, 0, ptx->pc);
+    if (b->end >= ptx->prover->pf->ninsns && b->nsucc == 0) { /* the end of the body returns */
+        pv_leave(ptx, ptx->prover->pf->is_entry ? EX_END : EX_RET, 0, ptx->pc);
         return;
     }
     if (b->nsucc)
@@ -327,7 +330,7 @@ static void ptx_block(Ptx *ptx, uint32_t index) {
 
 void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
                    Run *run) {
-    Ptx x = {.p = prover, .r = run, .stop = stop};
+    Ptx x = {.prover = prover, .run = run, .stop = stop};
     *run = (Run){.first = UINT32_MAX};
     x.mem = run->mem;
     memcpy(run->mem, mem, sizeof run->mem);
@@ -385,11 +388,11 @@ static void order(Prover *prover) { /* reverse post-order with an explicit stack
 static void values(Prover *prover) {
     prover->carry = prover->pf->nregs;
     prover->nptx = prover->carry + 1;
-    prover->param_word = ARENA_ARRAY(&prover->arena, uint32_t, prover->m->nvars + 1);
-    prover->frame_offset = ARENA_ARRAY(&prover->arena, uint32_t, prover->m->nvars + 1);
+    prover->param_word = ARENA_ARRAY(&prover->arena, uint32_t, prover->module->nvars + 1);
+    prover->frame_offset = ARENA_ARRAY(&prover->arena, uint32_t, prover->module->nvars + 1);
     uint64_t frame = 0;
     for (uint32_t k = 0; k < prover->pf->nvars; k++) {
-        const PtxVar *var = &prover->m->vars[prover->pf->vars[k]];
+        const PtxVar *var = &prover->module->vars[prover->pf->vars[k]];
         uint64_t align = var->align_bytes ? var->align_bytes : 1;
         if (var->space == SP_LOCAL) {
             frame = (frame + align - 1) / align * align;
@@ -404,9 +407,9 @@ static void values(Prover *prover) {
     for (int pass = 0; !prover->pf->is_entry && pass < 2; pass++)
         for (uint32_t k = 0; k < (pass ? prover->pf->nrets : prover->pf->nparams); k++) {
             uint32_t index = pass ? prover->pf->rets[k] : prover->pf->params[k];
-            if (prover->m->vars[index].space != SP_REG && !prover->param_word[index]) {
+            if (prover->module->vars[index].space != SP_REG && !prover->param_word[index]) {
                 prover->param_word[index] = prover->nptx + 1;
-                prover->nptx += (uint32_t)(prover->m->vars[index].size_bytes + 3) / 4;
+                prover->nptx += (uint32_t)(prover->module->vars[index].size_bytes + 3) / 4;
             }
         }
     for (uint32_t k = 0; prover->pf->is_entry && k < prover->pf->nparams; k++)

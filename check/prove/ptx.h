@@ -5,8 +5,8 @@
 #include "check/prove/internal.h"
 
 typedef struct {
-    Prover *p;
-    Run *r;
+    Prover *prover;
+    Run *run;
     const bool *stop;
     Term **val, **mem;
     Term **reach;
@@ -58,7 +58,7 @@ typedef bool ProvePtx(Ptx *ptx);
 #undef prove_ptx_ABSENT
 static inline PtxType pv_type(const Ptx *ptx) { return (PtxType)ptx->in->type[0]; }
 static inline const PtxOperand *pv_operand(const Ptx *ptx, unsigned i) { return &ptx->in->operands[i]; }
-static inline Term *pv_k32(Ptx *ptx, uint64_t v) { return t_const(&ptx->p->ts, 32, v); }
+static inline Term *pv_k32(Ptx *ptx, uint64_t v) { return t_const(&ptx->prover->ts, 32, v); }
 static inline unsigned pv_bytes(PtxType t) { return ptx_type_bytes(t); }
 static inline bool pv_signed(PtxType t) { return ptx_type_class(t) == TC_SIGNED; }
 #endif

@@ -16,7 +16,7 @@ static Term *src(Ptx *x, unsigned i) { return pv_src(x, pv_operand(x, i), pv_typ
 /* a + b (+ carry), or a + ~b + 1 (or + carry): a subtraction carries where it does not borrow. *carry, NULL:
  * none comes in, becomes what goes out. */
 static Term *add_word(Ptx *ptx, Term *a, Term *b, bool sub, Term **carry) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *addend = sub ? t_inv(ts, b) : b;
     Term *sum = t_add(ts, t_zext(ts, a), t_zext(ts, addend)), *d;
     if (*carry) {
@@ -33,21 +33,21 @@ static Term *add_word(Ptx *ptx, Term *a, Term *b, bool sub, Term **carry) {
 }
 
 static bool add_carry(Ptx *ptx, Term *a, Term *b, bool sub, bool use) {
-    Terms *ts = &ptx->p->ts;
-    Term *carry = use ? pv_value(ptx, ptx->p->carry) : NULL, *d;
+    Terms *ts = &ptx->prover->ts;
+    Term *carry = use ? pv_value(ptx, ptx->prover->carry) : NULL, *d;
     if (a->width == 64) {
         Term *lo = add_word(ptx, t_lo(ts, a), t_lo(ts, b), sub, &carry);
         d = t_pair(ts, lo, add_word(ptx, t_hi(ts, a), t_hi(ts, b), sub, &carry));
     } else
         d = add_word(ptx, a, b, sub, &carry);
     if (ptx->in->flags & PF_CC)
-        pv_set(ptx, ptx->p->carry, carry);
+        pv_set(ptx, ptx->prover->carry, carry);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), d);
     return true;
 }
 
 static bool saturating(Ptx *ptx, Term *a, Term *b, bool sub) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *sum = sub ? t_sub(ts, a, b) : t_add(ts, a, b);
     Term *u = t_lxor(ts, a, sum), *v = sub ? t_lxor(ts, a, b) : t_lxor(ts, b, sum);
     Term *over = t_slt(ts, t_land(ts, u, v), ts->zero);
@@ -59,7 +59,7 @@ static bool saturating(Ptx *ptx, Term *a, Term *b, bool sub) {
 /* Halves of 16 bits, each by itself. */
 static bool is_packed(PtxType t) { return t == TY_U16X2 || t == TY_S16X2; }
 static Term *packed_sum(Ptx *ptx, Term *a, Term *b, bool sub) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *low = pv_k32(ptx, 0xffff), *high = pv_k32(ptx, 0xffff0000);
     Term *ah = t_land(ts, a, high), *bh = t_land(ts, b, high);
     return t_lxor(ts, t_land(ts, sub ? t_sub(ts, a, b) : t_add(ts, a, b), low),
@@ -67,7 +67,7 @@ static Term *packed_sum(Ptx *ptx, Term *a, Term *b, bool sub) {
 }
 static Term *packed_pick(Ptx *ptx, bool sign, Term *(*pick)(Terms *, bool, Term *, Term *), Term *a,
                          Term *b) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *by = pv_k32(ptx, 16);
     Term *lo = pick(ts, sign, sign ? t_sext_from(ts, a, 16) : t_zext_from(ts, a, 16),
                     sign ? t_sext_from(ts, b, 16) : t_zext_from(ts, b, 16));
@@ -77,7 +77,7 @@ static Term *packed_pick(Ptx *ptx, bool sign, Term *(*pick)(Terms *, bool, Term 
 }
 
 static bool add_sub(Ptx *ptx, bool sub) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     if (is_packed(pv_type(ptx))) {
         Term *x = pv_src(ptx, pv_operand(ptx, 1), TY_B32), *y = pv_src(ptx, pv_operand(ptx, 2), TY_B32);
         pv_dst(ptx, pv_operand(ptx, 0), TY_B32, packed_sum(ptx, x, y, sub));
@@ -108,7 +108,7 @@ bool prove_ptx_subc(Ptx *ptx) {
 /* ---- products ---- */
 /* Bits 64 to 127, in 32-bit digits; no partial sum exceeds 64 bits. */
 static Term *high_product(Ptx *ptx, bool sg, Term *a, Term *b) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a0 = t_zext(ts, t_lo(ts, a)), *a1 = t_zext(ts, t_hi(ts, a)), *b0 = t_zext(ts, t_lo(ts, b)),
          *b1 = t_zext(ts, t_hi(ts, b));
     Term *p = t_mul(ts, a0, b0), *t = t_add(ts, t_mul(ts, a0, b1), t_zext(ts, t_hi(ts, p)));
@@ -122,7 +122,7 @@ static Term *high_product(Ptx *ptx, bool sg, Term *a, Term *b) {
 }
 
 static Term *product(Ptx *ptx, PtxType *result) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     PtxType t = pv_type(ptx);
     bool sg = pv_signed(t);
     *result = t;
@@ -156,7 +156,7 @@ bool prove_ptx_mul(Ptx *x) {
     return p;
 }
 bool prove_ptx_mad(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     PtxType t;
     if (!is_int(pv_type(ptx)))
         return false;
@@ -172,7 +172,7 @@ bool prove_ptx_mad(Ptx *ptx) {
     return true;
 }
 bool prove_ptx_mul24(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     bool sg = pv_signed(pv_type(ptx));
     Term *a = src(ptx, 1), *b = src(ptx, 2);
     a = sg ? t_sext_from(ts, a, 24) : t_zext_from(ts, a, 24);
@@ -189,7 +189,7 @@ bool prove_ptx_mul24(Ptx *ptx) {
 }
 
 bool prove_ptx_div(Ptx *ptx) {
-    Prover *prover = ptx->p;
+    Prover *prover = ptx->prover;
     Terms *ts = &prover->ts;
     PtxType t = pv_type(ptx);
     if (!is_int(t))
@@ -217,8 +217,8 @@ bool prove_ptx_div(Ptx *ptx) {
     arg[n++] = wide ? t_lo(ts, b) : b;
     if (wide)
         arg[n++] = t_hi(ts, b);
-    prove_assume(ptx->p, ptx->at, ASSUME_LIBRARY);
-    Term *other = !wide ? prove_division(ptx->p, rem, sg, a, b) : NULL;
+    prove_assume(ptx->prover, ptx->at, ASSUME_LIBRARY);
+    Term *other = !wide ? prove_division(ptx->prover, rem, sg, a, b) : NULL;
     if (other) {
         pv_dst(ptx, pv_operand(ptx, 0), t, other);
         return true;
@@ -231,18 +231,18 @@ bool prove_ptx_div(Ptx *ptx) {
 
 /* ---- one operand, min, max, bits ---- */
 bool prove_ptx_neg(Ptx *ptx) {
-    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), t_scale(&ptx->p->ts, ext(ptx, 1), ~0ull));
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), t_scale(&ptx->prover->ts, ext(ptx, 1), ~0ull));
     return true;
 }
 bool prove_ptx_abs(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = ext(ptx, 1), *minus = t_scale(ts, a, ~0ull);
     Term *negative = a->width == 64 ? t_slt(ts, t_hi(ts, a), ts->zero) : t_slt(ts, a, ts->zero);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), t_ite(ts, negative, minus, a));
     return true;
 }
 static bool min_max(Ptx *ptx, Term *(*pick)(Terms *, bool, Term *, Term *)) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     bool relu = ptx->in->flags & PF_RELU, sign = pv_signed(pv_type(ptx));
     if (is_packed(pv_type(ptx))) {
         Term *x = pv_src(ptx, pv_operand(ptx, 1), TY_B32), *y = pv_src(ptx, pv_operand(ptx, 2), TY_B32);
@@ -259,26 +259,26 @@ static bool min_max(Ptx *ptx, Term *(*pick)(Terms *, bool, Term *, Term *)) {
 bool prove_ptx_min(Ptx *ptx) { return min_max(ptx, t_min); }
 bool prove_ptx_max(Ptx *ptx) { return min_max(ptx, t_max); }
 bool prove_ptx_sad(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     bool sg = pv_signed(pv_type(ptx));
     Term *a = ext(ptx, 1), *b = ext(ptx, 2);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
            t_add(ts, t_sub(ts, t_max(ts, sg, a, b), t_min(ts, sg, a, b)), src(ptx, 3)));
     return true;
 }
-static Term *popc(Ptx *ptx, Term *a) { return t_app1(&ptx->p->ts, TO_POPC, 32, a); }
+static Term *popc(Ptx *ptx, Term *a) { return t_app1(&ptx->prover->ts, TO_POPC, 32, a); }
 static Term *clz(Ptx *ptx, Term *a) {
-    return t_min(&ptx->p->ts, false, t_flo(&ptx->p->ts, a, true), pv_k32(ptx, 32));
+    return t_min(&ptx->prover->ts, false, t_flo(&ptx->prover->ts, a, true), pv_k32(ptx, 32));
 }
 bool prove_ptx_popc(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = src(ptx, 1);
     pv_dst(ptx, pv_operand(ptx, 0), TY_U32,
            a->width == 64 ? t_add(ts, popc(ptx, t_lo(ts, a)), popc(ptx, t_hi(ts, a))) : popc(ptx, a));
     return true;
 }
 bool prove_ptx_clz(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = src(ptx, 1), *d;
     if (a->width == 64) {
         Term *hi = t_hi(ts, a), *high = t_not(ts, t_eq(ts, hi, ts->zero));
@@ -289,7 +289,7 @@ bool prove_ptx_clz(Ptx *ptx) {
     return true;
 }
 bool prove_ptx_brev(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = src(ptx, 1);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
            a->width == 64
@@ -298,7 +298,7 @@ bool prove_ptx_brev(Ptx *ptx) {
     return true;
 }
 bool prove_ptx_bfind(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = src(ptx, 1);
     bool wide = a->width == 64, sh = ptx->in->flags & PF_SHIFTAMT;
     Term *lo = wide ? t_lo(ts, a) : a, *hi = wide ? t_hi(ts, a) : a;
@@ -319,10 +319,10 @@ bool prove_ptx_bfind(Ptx *ptx) {
 }
 
 static Term *low_byte(Ptx *ptx, unsigned i) {
-    return t_zext_from(&ptx->p->ts, pv_src(ptx, pv_operand(ptx, i), TY_U32), 8);
+    return t_zext_from(&ptx->prover->ts, pv_src(ptx, pv_operand(ptx, i), TY_U32), 8);
 }
 bool prove_ptx_bfe(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = src(ptx, 1), *pos = low_byte(ptx, 2), *len = low_byte(ptx, 3), *d;
     bool sg = pv_signed(pv_type(ptx));
     if (a->width == 32) {
@@ -341,11 +341,11 @@ bool prove_ptx_bfe(Ptx *ptx) {
     return true;
 }
 static Term *merge_bits(Ptx *ptx, Term *mask, Term *a, Term *b) { /* mask ? a : b, bit by bit */
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     return t_lxor(ts, b, t_land(ts, mask, t_lxor(ts, b, a)));
 }
 bool prove_ptx_bfi(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = src(ptx, 1), *b = src(ptx, 2), *pos = low_byte(ptx, 3), *len = low_byte(ptx, 4), *d;
     if (a->width == 32) {
         d = merge_bits(ptx, t_shl(ts, t_ones(ts, len), pos), t_shl(ts, a, pos), b);
@@ -363,7 +363,7 @@ bool prove_ptx_bfi(Ptx *ptx) {
 /* ---- comparison ---- */
 static bool is_half(PtxType t) { return t == TY_F16 || t == TY_BF16 || t == TY_F16X2 || t == TY_BF16X2; }
 static Term *compare_terms(Ptx *ptx, PtxType t, const PtxOperand *oa, const PtxOperand *ob, unsigned half) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     PtxCmp c = (PtxCmp)ptx->in->cmp;
     if (t == TY_F32 || t == TY_F64 || is_half(t)) {
         static const uint8_t outcomes[] = {
@@ -416,7 +416,7 @@ static Term *compare_terms(Ptx *ptx, PtxType t, const PtxOperand *oa, const PtxO
     }
 }
 static Term *bop(Ptx *ptx, Term *p, Term *c) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     return ptx->in->bop == BOP_OR    ? t_or(ts, p, c)
            : ptx->in->bop == BOP_XOR ? t_xor1(ts, p, c)
                                      : t_and(ts, p, c);
@@ -429,10 +429,11 @@ bool prove_ptx_setp(Ptx *ptx) {
     Term *r = compare_terms(ptx, t, a, b, 0);
     if (!r)
         return false;
-    Term *c = in->noperands > first + 2 ? pv_src(ptx, pv_operand(ptx, first + 2), TY_PRED) : ptx->p->ts.truth;
+    Term *c =
+        in->noperands > first + 2 ? pv_src(ptx, pv_operand(ptx, first + 2), TY_PRED) : ptx->prover->ts.truth;
     bool has = in->noperands > first + 2;
     bool packed = t == TY_F16X2 || t == TY_BF16X2; /* then the second result is the upper half's */
-    Term *q = packed ? compare_terms(ptx, t, a, b, 1) : t_not(&ptx->p->ts, r);
+    Term *q = packed ? compare_terms(ptx, t, a, b, 1) : t_not(&ptx->prover->ts, r);
     pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, has ? bop(ptx, r, c) : r);
     if (in->ndst > 1)
         pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, has ? bop(ptx, q, c) : q);
@@ -440,7 +441,7 @@ bool prove_ptx_setp(Ptx *ptx) {
 }
 /* 9.7.6.1 and 9.7.7.1: 1.0 or all ones of the destination's type, in each half of a packed comparison. */
 bool prove_ptx_set(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     PtxType to = pv_type(ptx), of = (PtxType)ptx->in->type[1];
     bool packed = of == TY_F16X2 || of == TY_BF16X2, narrow = packed || ptx_type_bytes(to) == 2;
     uint32_t one = to == TY_F32                       ? 0x3f800000
@@ -461,14 +462,14 @@ bool prove_ptx_set(Ptx *ptx) {
     return true;
 }
 bool prove_ptx_selp(Ptx *ptx) {
-    ptx->r->guarded = true;
+    ptx->run->guarded = true;
     Term *c = pv_src(ptx, pv_operand(ptx, 3), TY_PRED);
-    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), t_ite(&ptx->p->ts, c, src(ptx, 1), src(ptx, 2)));
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), t_ite(&ptx->prover->ts, c, src(ptx, 1), src(ptx, 2)));
     return true;
 }
 bool prove_ptx_slct(Ptx *ptx) {
-    ptx->r->guarded = true;
-    Terms *ts = &ptx->p->ts;
+    ptx->run->guarded = true;
+    Terms *ts = &ptx->prover->ts;
     PtxType ct = (PtxType)ptx->in->type[1];
     Term *c = pv_src(ptx, pv_operand(ptx, 3), ct), *p;
     if (ct == TY_F32)
@@ -481,7 +482,7 @@ bool prove_ptx_slct(Ptx *ptx) {
 
 /* ---- logic and shifts ---- */
 static Term *words(Ptx *ptx, Term *(*f)(Terms *, Term *, Term *), Term *a, Term *b) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     if (a->width == 32)
         return f(ts, a, b);
     return t_pair(ts, f(ts, t_lo(ts, a), t_lo(ts, b)), f(ts, t_hi(ts, a), t_hi(ts, b)));
@@ -490,14 +491,14 @@ typedef Term *Pick(Terms *, Term *, Term *);
 static bool logic(Ptx *ptx, Pick *of_preds, Pick *of_words) {
     Term *a = src(ptx, 1), *b = src(ptx, 2);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
-           pv_type(ptx) == TY_PRED ? of_preds(&ptx->p->ts, a, b) : words(ptx, of_words, a, b));
+           pv_type(ptx) == TY_PRED ? of_preds(&ptx->prover->ts, a, b) : words(ptx, of_words, a, b));
     return true;
 }
 bool prove_ptx_and(Ptx *ptx) { return logic(ptx, t_and, t_land); }
 bool prove_ptx_or(Ptx *ptx) { return logic(ptx, t_or, t_lor); }
 bool prove_ptx_xor(Ptx *ptx) { return logic(ptx, t_xor1, t_lxor); }
 bool prove_ptx_not(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = src(ptx, 1);
     if (pv_type(ptx) == TY_PRED)
         a = t_not(ts, a);
@@ -507,7 +508,7 @@ bool prove_ptx_not(Ptx *ptx) {
     return true;
 }
 bool prove_ptx_cnot(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = src(ptx, 1);
     if (a->width == 64)
         a = t_lor(ts, t_lo(ts, a), t_hi(ts, a));
@@ -515,7 +516,7 @@ bool prove_ptx_cnot(Ptx *ptx) {
     return true;
 }
 bool prove_ptx_lop3(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     unsigned first = ptx->in->ndst, n = ptx->in->noperands - first;
     if (pv_operand(ptx, first + 3)->kind != PO_IMM)
         return false;
@@ -530,14 +531,14 @@ bool prove_ptx_lop3(Ptx *ptx) {
     return true;
 }
 bool prove_ptx_shl(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = src(ptx, 1), *n = pv_src(ptx, pv_operand(ptx, 2), TY_U32);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
            a->width == 64 ? t_shift64(ts, TO_SHL64, a, n) : t_shl(ts, a, n));
     return true;
 }
 bool prove_ptx_shr(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = ext(ptx, 1), *n = pv_src(ptx, pv_operand(ptx, 2), TY_U32);
     bool sg = pv_signed(pv_type(ptx));
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
@@ -547,7 +548,7 @@ bool prove_ptx_shr(Ptx *ptx) {
     return true;
 }
 bool prove_ptx_shf(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *lo = pv_src(ptx, pv_operand(ptx, 1), TY_B32), *hi = pv_src(ptx, pv_operand(ptx, 2), TY_B32),
          *n = pv_src(ptx, pv_operand(ptx, 3), TY_U32);
     n = ptx->in->sub2 == SUB_WRAP ? t_land(ts, n, pv_k32(ptx, 31))

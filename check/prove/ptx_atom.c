@@ -4,7 +4,7 @@
 #include "check/prove/ptx.h"
 
 static Term *word_of(Ptx *ptx, Term *what, unsigned c) {
-    return t_app(&ptx->p->ts, TO_RESULT, 32, c, NULL, &what, 1);
+    return t_app(&ptx->prover->ts, TO_RESULT, 32, c, NULL, &what, 1);
 }
 
 /* The operation's number for machines that have it for this type and space, by what they are documented to
@@ -30,16 +30,16 @@ static bool is_one_operation(const PtxInsn *in, PtxType t, PtxSpace space, unsig
 
 /* What is stored where `old` was; false: no such operation. */
 static bool stored(Ptx *ptx, PtxType t, Term *const *old, Term *const *b, Term **out) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     unsigned atom = ptx->in->atom, n = pv_bytes(t) / 4;
     bool sign = pv_signed(t);
     if (ptx_type_class(t) == TC_FLOAT) {
         if (atom != ATOM_ADD)
             return false;
         if (t == TY_F32)
-            out[0] = prove_uf_sorted(ptx->p, 32, term_name(ts, "fadd.%u", Rnd_RN), old[0], b[0]);
+            out[0] = prove_uf_sorted(ptx->prover, 32, term_name(ts, "fadd.%u", Rnd_RN), old[0], b[0]);
         else if (t == TY_F64) {
-            Term *sum = prove_uf_sorted(ptx->p, 64, term_name(ts, "dadd.%u", Rnd_RN),
+            Term *sum = prove_uf_sorted(ptx->prover, 64, term_name(ts, "dadd.%u", Rnd_RN),
                                         t_pair(ts, old[0], old[1]), t_pair(ts, b[0], b[1]));
             out[0] = t_lo(ts, sum);
             out[1] = t_hi(ts, sum);
@@ -73,13 +73,13 @@ static bool stored(Ptx *ptx, PtxType t, Term *const *old, Term *const *b, Term *
 
 /* The loop reads the place once before it begins. */
 static void first_read(Ptx *ptx, PtxSpace space, Term *at, unsigned bytes, unsigned order) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     if (space == SP_NONE) {
         pv_event(ptx, 7, term_name(ts, "ld.generic.%u.o%u", bytes, order), &at, 1);
         return;
     }
     unsigned list = space == SP_SHARED ? MEM_SHARED : MEM_GLOBAL;
-    VEC_ADD(&ptx->p->arena, &ptx->r->accesses,
+    VEC_ADD(&ptx->prover->arena, &ptx->run->accesses,
             ((Access){ptx->full, t_under(ts, at, ptx->full), list, bytes, ptx->at, false}));
     if (space == SP_GLOBAL) {
         Term *what;
@@ -89,7 +89,7 @@ static void first_read(Ptx *ptx, PtxSpace space, Term *at, unsigned bytes, unsig
 }
 
 bool prove_ptx_atom(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     const PtxInsn *in = ptx->in;
     bool red = in->op == PTX_RED;
     const PtxOperand *a = pv_operand(ptx, red ? 0 : 1);
@@ -121,11 +121,11 @@ bool prove_ptx_atom(Ptx *ptx) {
         Term *b[2] = {arg[1], arg[2]};
         first_read(ptx, space, arg[0], bytes, order);
         for (unsigned c = 0; c < words; c++)
-            old[c] = prove_old_word(ptx->p, c);
+            old[c] = prove_old_word(ptx->prover, c);
         if (!stored(ptx, t, old, b, arg + 1))
             return false;
-        prove_assume(ptx->p, ptx->at, ASSUME_LOOP);
-        what = pv_event(ptx, lists, prove_loop_name(ptx->p, bytes, space == SP_SHARED ? 0 : order), arg,
+        prove_assume(ptx->prover, ptx->at, ASSUME_LOOP);
+        what = pv_event(ptx, lists, prove_loop_name(ptx->prover, bytes, space == SP_SHARED ? 0 : order), arg,
                         1 + words);
     }
     pv_fence(ptx, pv_acquires(in));

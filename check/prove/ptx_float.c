@@ -4,7 +4,7 @@
 #include "check/prove/ptx.h"
 
 static bool ftz(const Ptx *ptx) { return ptx->in->flags & PF_FTZ; }
-static Term *k64(Ptx *ptx, uint64_t v) { return t_const(&ptx->p->ts, 64, v); }
+static Term *k64(Ptx *ptx, uint64_t v) { return t_const(&ptx->prover->ts, 64, v); }
 
 static unsigned rnd(const Ptx *ptx) {
     return ptx->in->rnd == RND_RZ   ? Rnd_RZ
@@ -13,29 +13,29 @@ static unsigned rnd(const Ptx *ptx) {
                                     : Rnd_RN;
 }
 static Term *uf1(Ptx *ptx, unsigned width, const char *name, Term *a) {
-    return prove_uf(ptx->p, width, name, &a, 1);
+    return prove_uf(ptx->prover, width, name, &a, 1);
 }
 static const char *suffixed(Ptx *ptx, const char *name, unsigned r, bool flush, bool sat) {
-    return term_name(&ptx->p->ts, "%s.%u%s%s", name, r, flush ? ".ftz" : "", sat ? ".sat" : "");
+    return term_name(&ptx->prover->ts, "%s.%u%s%s", name, r, flush ? ".ftz" : "", sat ? ".sat" : "");
 }
 static Term *negate(Ptx *ptx, Term *a) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     if (a->width == 32)
         return t_lxor(ts, a, pv_k32(ptx, 0x80000000));
     return t_pair(ts, t_lo(ts, a), t_lxor(ts, t_hi(ts, a), pv_k32(ptx, 0x80000000)));
 }
 static Term *magnitude(Ptx *ptx, Term *a) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     if (a->width == 32)
         return t_land(ts, a, pv_k32(ptx, 0x7fffffff));
     return t_pair(ts, t_lo(ts, a), t_land(ts, t_hi(ts, a), pv_k32(ptx, 0x7fffffff)));
 }
 static Term *fadd(Ptx *ptx, Term *a, Term *b, unsigned r, bool flush, bool sat) {
-    return a->width == 64 ? prove_uf_sorted(ptx->p, 64, suffixed(ptx, "dadd", r, false, false), a, b)
-                          : prove_uf_sorted(ptx->p, 32, suffixed(ptx, "fadd", r, flush, sat), a, b);
+    return a->width == 64 ? prove_uf_sorted(ptx->prover, 64, suffixed(ptx, "dadd", r, false, false), a, b)
+                          : prove_uf_sorted(ptx->prover, 32, suffixed(ptx, "fadd", r, flush, sat), a, b);
 }
 static Term *fmul(Ptx *ptx, Term *a, Term *b, bool flush) {
-    return prove_uf_sorted(ptx->p, 32, suffixed(ptx, "fmul", Rnd_RN, flush, false), a, b);
+    return prove_uf_sorted(ptx->prover, 32, suffixed(ptx, "fmul", Rnd_RN, flush, false), a, b);
 }
 /* x + -0: a NaN becomes the canonical one, a subnormal zero if it is flushed */
 static Term *canonical(Ptx *x, Term *a, bool flush) {
@@ -49,7 +49,7 @@ static Term *maybe_flush(Ptx *x, Term *a) {
     return canonical(x, a, true);
 }
 static Term *mufu(Ptx *ptx, unsigned f, Term *a) {
-    return uf1(ptx, 32, term_name(&ptx->p->ts, "mufu.%u", f), a);
+    return uf1(ptx, 32, term_name(&ptx->prover->ts, "mufu.%u", f), a);
 }
 
 static bool is_sat(const Ptx *ptx) { return ptx->in->flags & PF_SAT; }
@@ -62,7 +62,7 @@ static bool give(Ptx *ptx, Term *r) {
 static bool sum(Ptx *ptx, bool subtract) {
     Term *a = operand(ptx, 1), *b = operand(ptx, 2), *one = NULL;
     if (ptx->in->flags & PF_CONTRACT && !is_sat(ptx))
-        one = prove_contracted(ptx->p, a, b, subtract, ftz(ptx));
+        one = prove_contracted(ptx->prover, a, b, subtract, ftz(ptx));
     return give(ptx,
                 one ? one : fadd(ptx, a, subtract ? negate(ptx, b) : b, rnd(ptx), ftz(ptx), is_sat(ptx)));
 }
@@ -72,9 +72,9 @@ bool prove_ptx_fmul(Ptx *ptx) {
     bool wide = pv_type(ptx) == TY_F64;
     const char *name = suffixed(ptx, wide ? "dmul" : "fmul", rnd(ptx), ftz(ptx), is_sat(ptx));
     Term *a = operand(ptx, 1), *b = operand(ptx, 2);
-    Term *product = prove_uf_sorted(ptx->p, wide ? 64 : 32, name, a, b);
+    Term *product = prove_uf_sorted(ptx->prover, wide ? 64 : 32, name, a, b);
     if (ptx->in->flags & PF_CONTRACT)
-        prove_note(ptx->p, &ptx->p->products, product);
+        prove_note(ptx->prover, &ptx->prover->products, product);
     return give(ptx, product);
 }
 bool prove_ptx_fma(Ptx *ptx) {
@@ -82,26 +82,26 @@ bool prove_ptx_fma(Ptx *ptx) {
     const char *name = suffixed(ptx, wide ? "dfma" : "ffma", rnd(ptx), ftz(ptx), is_sat(ptx));
     Term *a = operand(ptx, 1), *b = operand(ptx, 2), *c = operand(ptx, 3);
     Term *arg[3] = {a->id > b->id ? b : a, a->id > b->id ? a : b, c};
-    return give(ptx, prove_uf(ptx->p, wide ? 64 : 32, name, arg, 3));
+    return give(ptx, prove_uf(ptx->prover, wide ? 64 : 32, name, arg, 3));
 }
 /* Whether the NaN was canonical before does not show behind canonical(). */
 bool prove_ptx_fneg(Ptx *ptx) {
-    Term *a = prove_plain(ptx->p, operand(ptx, 1));
+    Term *a = prove_plain(ptx->prover, operand(ptx, 1));
     return give(ptx, canonical(ptx, negate(ptx, a), ftz(ptx)));
 }
 bool prove_ptx_fabs(Ptx *ptx) {
-    Term *a = prove_plain(ptx->p, operand(ptx, 1));
+    Term *a = prove_plain(ptx->prover, operand(ptx, 1));
     return give(ptx, canonical(ptx, magnitude(ptx, a), ftz(ptx)));
 }
 static Term *min_max(Ptx *ptx, const char *name, Term *a, Term *b) {
-    const char *full =
-        term_name(&ptx->p->ts, "%s%s%s", name, ftz(ptx) ? ".ftz" : "", ptx->in->flags & PF_NAN ? ".nan" : "");
-    return prove_uf_sorted(ptx->p, 32, full, a, b);
+    const char *full = term_name(&ptx->prover->ts, "%s%s%s", name, ftz(ptx) ? ".ftz" : "",
+                                 ptx->in->flags & PF_NAN ? ".nan" : "");
+    return prove_uf_sorted(ptx->prover, 32, full, a, b);
 }
 /* Of f64: a NaN only if both are, and the canonical one; -0 is below +0. PTX ISA 9.7.3.11, 9.7.3.12. */
 static bool wide_min_max(Ptx *ptx, bool max) {
     enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8, BITS = 64 };
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = operand(ptx, 1), *b = operand(ptx, 2), *ha = t_hi(ts, a), *hb = t_hi(ts, b);
     Term *zero =
         t_pair(ts, t_lo(ts, b), max ? t_land(ts, ha, hb) : t_lor(ts, ha, hb)); /* of equal ones the signs */
@@ -114,9 +114,9 @@ bool prove_ptx_dmin(Ptx *ptx) { return wide_min_max(ptx, false); }
 bool prove_ptx_dmax(Ptx *ptx) { return wide_min_max(ptx, true); }
 bool prove_ptx_fmin(Ptx *ptx) { return give(ptx, min_max(ptx, "fmin", operand(ptx, 1), operand(ptx, 2))); }
 bool prove_ptx_fmax(Ptx *ptx) { return give(ptx, min_max(ptx, "fmax", operand(ptx, 1), operand(ptx, 2))); }
-static Term *is_nan(Ptx *ptx, Term *a) { return t_fcmp(&ptx->p->ts, 32, 8, a, a); }
+static Term *is_nan(Ptx *ptx, Term *a) { return t_fcmp(&ptx->prover->ts, 32, 8, a, a); }
 static bool xorsign(Ptx *ptx, const char *name) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = operand(ptx, 1), *b = operand(ptx, 2);
     Term *d = min_max(ptx, name, magnitude(ptx, a), magnitude(ptx, b));
     Term *sign = t_land(ts, t_lxor(ts, a, b), pv_k32(ptx, 0x80000000));
@@ -127,30 +127,32 @@ bool prove_ptx_fmax_xorsign(Ptx *ptx) { return xorsign(ptx, "fmax"); }
 
 /* ---- what the built-in library computes ---- */
 static bool library(Ptx *ptx, const char *name, Term *const *arg, unsigned n, bool wide) {
-    Terms *ts = &ptx->p->ts;
-    prove_assume(ptx->p, ptx->at, ASSUME_LIBRARY);
+    Terms *ts = &ptx->prover->ts;
+    prove_assume(ptx->prover, ptx->at, ASSUME_LIBRARY);
     Term *lo = t_app(ts, TO_UF, 32, 0, name, arg, n);
     Term *r = wide ? t_pair(ts, lo, t_app(ts, TO_UF, 32, 1 << 8, name, arg, n)) : maybe_flush(ptx, lo);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), r);
     return true;
 }
 static bool div64(Ptx *ptx, Term *a, Term *b) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *arg[5] = {t_lo(ts, a), t_hi(ts, a), t_lo(ts, b), t_hi(ts, b), pv_k32(ptx, rnd(ptx))};
     return library(ptx, term_name(ts, "__heddle_div_f64"), arg, 5, true);
 }
 /* Around MUFU: where the target's does not flush by itself. */
-static bool mufu_flushes(const Ptx *ptx) { return isa_target_info(ptx->p->g->bin->target)->mufu_flushes; }
+static bool mufu_flushes(const Ptx *ptx) {
+    return isa_target_info(ptx->prover->flow->bin->target)->mufu_flushes;
+}
 static Term *mufu_flush(Ptx *ptx, Term *a) { return mufu_flushes(ptx) ? a : maybe_flush(ptx, a); }
 static Term *is_small(Ptx *ptx, Term *a) {
-    return t_fcmp(&ptx->p->ts, 32, 1, magnitude(ptx, a), pv_k32(ptx, 0x00800000));
+    return t_fcmp(&ptx->prover->ts, 32, 1, magnitude(ptx, a), pv_k32(ptx, 0x00800000));
 }
 static Term *scale_small(Ptx *ptx, Term *b) {
-    return t_ite(&ptx->p->ts, is_small(ptx, b), pv_k32(ptx, 0x4b800000), pv_k32(ptx, 0x3f800000));
+    return t_ite(&ptx->prover->ts, is_small(ptx, b), pv_k32(ptx, 0x4b800000), pv_k32(ptx, 0x3f800000));
 }
 static Term *scale_both(Ptx *ptx, Term *b) {
-    Term *big = t_fcmp(&ptx->p->ts, 32, 4, magnitude(ptx, b), pv_k32(ptx, 0x7e800000));
-    return t_ite(&ptx->p->ts, big, pv_k32(ptx, 0x3e800000), scale_small(ptx, b));
+    Term *big = t_fcmp(&ptx->prover->ts, 32, 4, magnitude(ptx, b), pv_k32(ptx, 0x7e800000));
+    return t_ite(&ptx->prover->ts, big, pv_k32(ptx, 0x3e800000), scale_small(ptx, b));
 }
 static bool div_full(Ptx *ptx, Term *a, Term *b) {
     Term *k = scale_both(ptx, b), *u = fmul(ptx, a, k, ftz(ptx)), *v = fmul(ptx, b, k, ftz(ptx));
@@ -169,11 +171,12 @@ static bool div_approx(Ptx *ptx, Term *a, Term *b) {
 /* f32: correctly rounded, by the library's function for the rounding mode */
 static bool rounded(Ptx *ptx, const char *name, Term *const *arg, unsigned n) {
     static const char *const modes[] = {"rn", "rm", "rp", "rz"};
-    return library(ptx, term_name(&ptx->p->ts, "__heddle_%s_%s_f32", name, modes[rnd(ptx)]), arg, n, false);
+    return library(ptx, term_name(&ptx->prover->ts, "__heddle_%s_%s_f32", name, modes[rnd(ptx)]), arg, n,
+                   false);
 }
 /* The steps of docs/numerics.md section 6. */
 static Term *scaled(Ptx *ptx, unsigned f, Term *a) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     if (f == Mufu_TANH)
         return mufu(ptx, f, a);
     if (f == Mufu_RCP) {
@@ -198,7 +201,7 @@ static bool approximate(Ptx *ptx, unsigned f) {
 }
 /* of the high word, f64 */
 static bool approximate_high(Ptx *ptx, unsigned f) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     return give(ptx, t_pair(ts, ts->zero, mufu(ptx, f, t_hi(ts, operand(ptx, 1)))));
 }
 bool prove_ptx_fdiv(Ptx *ptx) {
@@ -220,7 +223,7 @@ bool prove_ptx_rcp(Ptx *ptx) {
     return rounded(ptx, "div", (Term *[]){pv_k32(ptx, 0x3f800000), maybe_flush(ptx, operand(ptx, 1))}, 2);
 }
 bool prove_ptx_sqrt(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = operand(ptx, 1);
     if (pv_type(ptx) == TY_F64)
         return library(ptx, term_name(ts, "__heddle_sqrt_f64"),
@@ -231,7 +234,7 @@ bool prove_ptx_sqrt(Ptx *ptx) {
 }
 /* The quotient of 1 by the root, each to nearest: what docs/numerics.md has for rsqrt.approx.f64. */
 static bool inverse_root(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = operand(ptx, 1), *mode = pv_k32(ptx, Rnd_RN);
     Term *arg[5] = {t_lo(ts, a), t_hi(ts, a), mode};
     const char *root = term_name(ts, "__heddle_sqrt_f64");
@@ -249,13 +252,13 @@ bool prove_ptx_ex2(Ptx *ptx) { return approximate(ptx, Mufu_EX2); }
 bool prove_ptx_tanh(Ptx *ptx) { return approximate(ptx, Mufu_TANH); }
 static bool of_turns(Ptx *ptx, unsigned f) {
     const char *name = suffixed(ptx, "fmul", Rnd_RZ, !mufu_flushes(ptx), false);
-    Term *turns = prove_uf_sorted(ptx->p, 32, name, operand(ptx, 1), pv_k32(ptx, 0x3e22f983));
+    Term *turns = prove_uf_sorted(ptx->prover, 32, name, operand(ptx, 1), pv_k32(ptx, 0x3e22f983));
     return give(ptx, mufu(ptx, f, turns));
 }
 bool prove_ptx_sin(Ptx *ptx) { return of_turns(ptx, Mufu_SIN); }
 bool prove_ptx_cos(Ptx *ptx) { return of_turns(ptx, Mufu_COS); }
 bool prove_ptx_copysign(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx)),
          *b = pv_src(ptx, pv_operand(ptx, 2), pv_type(ptx));
     Term *ha = a->width == 64 ? t_hi(ts, a) : a, *term = magnitude(ptx, b),
@@ -266,7 +269,7 @@ bool prove_ptx_copysign(Ptx *ptx) {
     return true;
 }
 bool prove_ptx_testp(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     bool wide = pv_type(ptx) == TY_F64;
     Term *a = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx)), *lo = wide ? t_lo(ts, a) : NULL;
     Term *h = t_land(ts, wide ? t_hi(ts, a) : a, pv_k32(ptx, 0x7fffffff));
@@ -323,7 +326,7 @@ static uint64_t max_of(PtxType t) {
 static uint64_t min_of(PtxType t) { return pv_signed(t) ? ~max_of(t) : 0; }
 
 static Term *saturate(Ptx *ptx, Term *term, PtxType d, PtxType t) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     bool sg = pv_signed(t);
     if (sg && (!pv_signed(d) || pv_bytes(d) < pv_bytes(t))) {
         Term *m = t_const(ts, term->width, min_of(d));
@@ -337,7 +340,7 @@ static Term *saturate(Ptx *ptx, Term *term, PtxType d, PtxType t) {
     return term;
 }
 static bool int_to_int(Ptx *ptx, PtxType d, PtxType t) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *term = pv_src_ext(ptx, pv_operand(ptx, 1), t);
     if (ptx->in->flags & PF_SAT)
         term = saturate(ptx, term, d, t);
@@ -349,17 +352,17 @@ static bool int_to_int(Ptx *ptx, PtxType d, PtxType t) {
     return true;
 }
 static Term *pack_halves(Ptx *ptx, bool bf, Term *hi, Term *lo) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *arg[3] = {hi, lo, ts->zero};
     bool relu = ptx->in->flags & PF_RELU;
-    return prove_uf(ptx->p, 32,
+    return prove_uf(ptx->prover, 32,
                     term_name(ts, "f2fp.%u.%u.%u", bf ? F2fpType_BF16 : F2fpType_F16, rnd(ptx), relu), arg,
                     3);
 }
 /* Between +0 and 1; a NaN is 0. */
 static Term *saturated(Ptx *ptx, Term *r) {
     enum { LESS = 1, GREATER = 4, BITS = 64 };
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *one = k64(ptx, 0x3ffull << 52), *zero = k64(ptx, 0);
     Term *below = t_fcmp(ts, BITS, LESS, r, one), *above = t_fcmp(ts, BITS, GREATER, r, zero);
     return t_ite(ts, above, t_ite(ts, below, r, one), zero);
@@ -378,24 +381,24 @@ static void finish_conversion(Ptx *ptx, PtxType d, Term *r, bool flush) {
     pv_dst(ptx, pv_operand(ptx, 0), d, r);
 }
 static const char *conversion(Ptx *ptx, PtxType d, PtxType t, unsigned r) {
-    return term_name(&ptx->p->ts, "f2f.%u.%u.%u", fsize(d), fsize(t), r);
+    return term_name(&ptx->prover->ts, "f2f.%u.%u.%u", fsize(d), fsize(t), r);
 }
-static Term *wide_bf16(Ptx *ptx, Term *a) { return t_shl(&ptx->p->ts, a, pv_k32(ptx, 16)); }
+static Term *wide_bf16(Ptx *ptx, Term *a) { return t_shl(&ptx->prover->ts, a, pv_k32(ptx, 16)); }
 /* x, with an odd last bit where it is not exact: so that rounding it to bf16 is the only rounding. */
 static Term *made_odd(Ptx *ptx, Term *x, Term *exact) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     return t_ite(ts, exact, x, t_lor(ts, x, pv_k32(ptx, 1)));
 }
 /* What rounds to bf16 as the f64 does (docs/numerics.md). */
 static Term *odd_f32(Ptx *ptx, Term *a) {
     enum { EQUAL = 2, LESS = 1, GREATER = 4, UNORDERED = 8 };
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *x = uf1(ptx, 32, conversion(ptx, TY_F32, TY_F64, Rnd_RZ), a);
     Term *back = uf1(ptx, 64, conversion(ptx, TY_F64, TY_F32, Rnd_RN), x);
     return made_odd(ptx, x, t_not(ts, t_fcmp(ts, 64, LESS | GREATER | UNORDERED, back, a)));
 }
 static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     unsigned r, fs = fsize(t), fd = fsize(d);
     bool is_integral = integral(ptx, &r), flushes = ftz(ptx);
     Term *a = pv_src(ptx, pv_operand(ptx, 1), t);
@@ -441,7 +444,7 @@ static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
         a = canonical(ptx, a, true);
     bool packs = rnd(ptx) == Rnd_RN || rnd(ptx) == Rnd_RZ;
     if (packs && t == TY_F32 &&
-        (d == TY_BF16 || (d == TY_F16 && isa_target_has(ptx->p->g->bin->target, OT_F2FP)))) {
+        (d == TY_BF16 || (d == TY_F16 && isa_target_has(ptx->prover->flow->bin->target, OT_F2FP)))) {
         finish_conversion(ptx, d, pack_halves(ptx, d == TY_BF16, ts->zero, a), false);
         return true;
     }
@@ -455,7 +458,7 @@ static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
 }
 /* Of 32 bits at most: truncated to f32, what was lost kept as an odd last bit, rounded (docs/numerics.md). */
 static bool int_to_bf16(Ptx *ptx, PtxType t) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     unsigned sign = pv_signed(t) ? CvtSign_S : CvtSign_U;
     Term *a = pv_src_ext(ptx, pv_operand(ptx, 1), t);
     if (a->width != 32)
@@ -467,7 +470,7 @@ static bool int_to_bf16(Ptx *ptx, PtxType t) {
     return true;
 }
 bool prove_ptx_cvt(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     PtxType d = pv_type(ptx), t = (PtxType)ptx->in->type[1];
     unsigned r;
     if ((d == TY_F16X2 || d == TY_BF16X2) && t == TY_F32 && ptx->in->noperands == 3) {
@@ -504,7 +507,7 @@ bool prove_ptx_cvt(Ptx *ptx) {
 
 /* cvt.rna.tf32.f32 */
 bool prove_ptx_cvt_tf32(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     if (ptx->in->flags & PF_SATFINITE)
         return false;
     Term *a = pv_src(ptx, pv_operand(ptx, 1), TY_F32);

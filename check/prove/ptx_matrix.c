@@ -9,7 +9,7 @@ enum { MOST_WORDS = 12 };
 
 /* The words of a fragment behind those that are there; returns how many there are then. */
 static unsigned fragment_words(Ptx *ptx, const PtxOperand *operand, PtxType type, Term **word, unsigned n) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     unsigned count = operand->kind == PO_VEC ? operand->nvec : 1;
     for (unsigned i = 0; i < count && n + 2 <= MOST_WORDS; i++) {
         Term *v = pv_src(ptx, operand->kind == PO_VEC ? &operand->vec[i] : operand, type);
@@ -21,7 +21,7 @@ static unsigned fragment_words(Ptx *ptx, const PtxOperand *operand, PtxType type
 }
 
 static void write_words(Ptx *ptx, const PtxOperand *operand, PtxType type, Term *what) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     unsigned count = operand->kind == PO_VEC ? operand->nvec : 1, each = type == TY_F64 ? 2 : 1;
     for (unsigned i = 0; i < count; i++) {
         Term *low = t_app(ts, TO_RESULT, 32, i * each, NULL, &what, 1);
@@ -33,7 +33,7 @@ static void write_words(Ptx *ptx, const PtxOperand *operand, PtxType type, Term 
 /* Which product of the machine a statement is: shapes and elements by their names in PTX. */
 static const char *product_name(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     unsigned k = in->shape[2], from = in->type[1];
     if (from == TY_F64)
         return term_name(ts, "dmma.%u",
@@ -74,7 +74,7 @@ static const char *product_name(Ptx *ptx) {
 
 /* Does the target make the product of several instructions? Those are other functions. */
 static bool is_several(const Ptx *ptx) {
-    const TargetInfo *info = isa_target_info(ptx->p->g->bin->target);
+    const TargetInfo *info = isa_target_info(ptx->prover->flow->bin->target);
     const PtxInsn *in = ptx->in;
     unsigned from = in->type[1];
     bool narrow = from == TY_U4 || from == TY_S4 || (from == TY_B1 && in->bop == BOP_XOR);
@@ -96,12 +96,13 @@ bool prove_ptx_mma(Ptx *ptx) {
 }
 
 static const char *rows_name(Ptx *ptx, const char *op) {
-    return term_name(&ptx->p->ts, "%s.%u.%u", op, (unsigned)ptx->in->vec, (ptx->in->flags & PF_TRANS) != 0);
+    return term_name(&ptx->prover->ts, "%s.%u.%u", op, (unsigned)ptx->in->vec,
+                     (ptx->in->flags & PF_TRANS) != 0);
 }
 
 /* A generic one is one of shared memory. */
 static Term *rows_at(Ptx *ptx, const PtxOperand *operand) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *at = pv_address(ptx, operand, 64);
     if (pv_space(ptx, operand) == SP_NONE)
         at = t_sub(ts, at, t_const(ts, 64, SIM_SHARED_WINDOW));

@@ -5,12 +5,12 @@
 #include "sim/launch.h" /* address windows */
 
 static Term *word_of(Ptx *ptx, Term *what, unsigned c) {
-    return t_app(&ptx->p->ts, TO_RESULT, 32, c, NULL, &what, 1);
+    return t_app(&ptx->prover->ts, TO_RESULT, 32, c, NULL, &what, 1);
 }
 
 /* ---- moves ---- */
 static Term *pack_vector(Ptx *ptx, const PtxOperand *operand, unsigned total) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     unsigned each = total / operand->nvec;
     PtxType t = each == 1 ? TY_B8 : each == 2 ? TY_B16 : TY_B32;
     Term *w[2] = {ts->zero, ts->zero};
@@ -22,7 +22,7 @@ static Term *pack_vector(Ptx *ptx, const PtxOperand *operand, unsigned total) {
     return total == 8 ? t_pair(ts, w[0], w[1]) : w[0];
 }
 static void unpack(Ptx *ptx, const PtxOperand *operand, Term *term, unsigned total) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     unsigned each = total / operand->nvec;
     PtxType t = each == 1 ? TY_B8 : each == 2 ? TY_B16 : TY_B32;
     for (unsigned k = 0; k < operand->nvec; k++) {
@@ -44,7 +44,7 @@ static bool move_elements(Ptx *ptx, const PtxOperand *to, const PtxOperand *from
 }
 /* mov.b128: of a register, or of elements that make one up. */
 static bool move_wide(Ptx *ptx, const PtxOperand *to, const PtxOperand *from) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     unsigned nto = to->kind == PO_VEC ? to->nvec : 1, nfrom = from->kind == PO_VEC ? from->nvec : 1;
     Term *v[2], *part[4];
     if ((nto != 1 && nto != 2 && nto != 4) || (nfrom != 1 && nfrom != 2 && nfrom != 4) ||
@@ -68,7 +68,7 @@ static bool move_wide(Ptx *ptx, const PtxOperand *to, const PtxOperand *from) {
     return true;
 }
 bool prove_ptx_mov(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     const PtxOperand *operand = pv_operand(ptx, 0), *ptx_operand = pv_operand(ptx, 1);
     unsigned bytes = pv_bytes(pv_type(ptx));
     if (bytes == 16)
@@ -103,7 +103,7 @@ bool prove_ptx_mov(Ptx *ptx) {
 
 /* ---- addresses ---- */
 Term *pv_address(Ptx *ptx, const PtxOperand *operand, unsigned width) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *a;
     if (operand->nvec)
         pv_fault(ptx, "this kind of address is not modelled");
@@ -143,7 +143,7 @@ PtxSpace pv_space(const Ptx *ptx,
                   const PtxOperand *operand) { /* a generic access to a symbol is one to its space */
     PtxSpace s = (PtxSpace)ptx->in->space;
     if (s == SP_NONE && operand->sym && !(operand->sym & PTX_SYM_FUNC) && !operand->reg)
-        s = ptx->p->m->vars[operand->sym - 1].space;
+        s = ptx->prover->module->vars[operand->sym - 1].space;
     return s;
 }
 
@@ -156,7 +156,8 @@ static unsigned scope_of(const PtxInsn *in) {
 }
 void pv_fence(Ptx *ptx, bool wanted) {
     if (wanted)
-        pv_event(ptx, 7, term_name(&ptx->p->ts, "membar.%u.%u", scope_of(ptx->in), MembarKind_ALL), NULL, 0);
+        pv_event(ptx, 7, term_name(&ptx->prover->ts, "membar.%u.%u", scope_of(ptx->in), MembarKind_ALL), NULL,
+                 0);
 }
 bool pv_releases(const PtxInsn *in) { return in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL; }
 bool pv_acquires(const PtxInsn *in) { return in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL; }
@@ -164,7 +165,7 @@ bool pv_acquires(const PtxInsn *in) { return in->sem == SEM_ACQUIRE || in->sem =
 /* ---- loads and stores ---- */
 /* Hands `total` bytes, in words, to the destination or the elements of it. */
 static void give(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *const *w) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     unsigned each = pv_bytes(t), n = operand->kind == PO_VEC ? operand->nvec : 1;
     for (unsigned k = 0; k < n; k++) {
         unsigned at = k * each;
@@ -181,7 +182,7 @@ static void give(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *const *w)
     }
 }
 static unsigned take(Ptx *ptx, const PtxOperand *operand, PtxType t, Term **w) { /* number of bytes */
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     unsigned each = pv_bytes(t), n = operand->kind == PO_VEC ? operand->nvec : 1;
     for (unsigned i = 0; i < 4; i++)
         w[i] = ts->zero;
@@ -208,20 +209,20 @@ static unsigned take(Ptx *ptx, const PtxOperand *operand, PtxType t, Term **w) {
 }
 
 static bool param_access(Ptx *ptx, const PtxOperand *operand, Term **w, unsigned bytes, bool store) {
-    Prover *prover = ptx->p;
+    Prover *prover = ptx->prover;
     Terms *ts = &prover->ts;
     if (operand->reg || !operand->sym)
         return false;
     uint32_t index = operand->sym - 1, first = prover->param_word[index];
     if (!first && prover->pf->is_entry && !store) {
-        const PtxVar *var = &prover->m->vars[index];
+        const PtxVar *var = &prover->module->vars[index];
         for (unsigned c = 0; c * 4 < bytes; c++)
             w[c] = prove_param(prover, var->param_offset_bytes + (uint64_t)operand->imm + 4 * c,
                                bytes < 4 ? bytes : 4);
         return true;
     }
     if (!first || operand->imm < 0 ||
-        (uint64_t)operand->imm + bytes > ((prover->m->vars[index].size_bytes + 3) & ~3ull))
+        (uint64_t)operand->imm + bytes > ((prover->module->vars[index].size_bytes + 3) & ~3ull))
         return false;
     uint32_t at = (uint32_t)operand->imm, word = first - 1 + at / 4;
     for (unsigned c = 0; c * 4 < bytes; c++) {
@@ -229,7 +230,7 @@ static bool param_access(Ptx *ptx, const PtxOperand *operand, Term **w, unsigned
             w[c] = pv_value(ptx, word + c);
             if (bytes < 4)
                 w[c] = t_zext_from(ts, t_lshr(ts, w[c], pv_k32(ptx, 8 * (at % 4))), 8 * bytes);
-        } else if (bytes < 4 && prover->m->vars[index].size_bytes > bytes) {
+        } else if (bytes < 4 && prover->module->vars[index].size_bytes > bytes) {
             Term *m = pv_k32(ptx, ((1ull << 8 * bytes) - 1) << 8 * (at % 4)), *old = pv_value(ptx, word);
             pv_set(
                 ptx, word,
@@ -242,7 +243,7 @@ static bool param_access(Ptx *ptx, const PtxOperand *operand, Term **w, unsigned
 }
 
 bool prove_ptx_ld(Ptx *ptx) {
-    Prover *prover = ptx->p;
+    Prover *prover = ptx->prover;
     Terms *ts = &prover->ts;
     const PtxInsn *in = ptx->in;
     const PtxOperand *a = pv_operand(ptx, 1);
@@ -255,7 +256,7 @@ bool prove_ptx_ld(Ptx *ptx) {
         return false;
     if (space == SP_PARAM && prover->pf->is_entry && a->reg) {
         Term *at = pv_address(ptx, a, 32);
-        VEC_ADD(&prover->arena, &ptx->r->accesses,
+        VEC_ADD(&prover->arena, &ptx->run->accesses,
                 ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_PARAM, bytes, ptx->at, false}));
         for (unsigned c = 0; c * 4 < bytes; c++)
             w[c] = prove_param_at(prover, t_add(ts, at, pv_k32(ptx, 4 * c)), each);
@@ -270,7 +271,7 @@ bool prove_ptx_ld(Ptx *ptx) {
     }
     if (space == SP_CONST) {
         Term *at = pv_address(ptx, a, 32);
-        VEC_ADD(&prover->arena, &ptx->r->accesses,
+        VEC_ADD(&prover->arena, &ptx->run->accesses,
                 ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_CONST, bytes, ptx->at, false}));
         for (unsigned c = 0; c * 4 < bytes; c++)
             w[c] = prove_const3(prover, t_add(ts, at, pv_k32(ptx, 4 * c)), each, false);
@@ -279,7 +280,7 @@ bool prove_ptx_ld(Ptx *ptx) {
         if (o != MemOrder_WEAK)
             what = pv_event(ptx, 7, term_name(ts, "ld.generic.%u.o%u", bytes, o), &at, 1);
         else
-            VEC_ADD(&prover->arena, &ptx->r->accesses,
+            VEC_ADD(&prover->arena, &ptx->run->accesses,
                     ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_GENERIC, bytes, ptx->at, false}));
         for (unsigned c = 0; c * 4 < bytes; c++)
             w[c] = what ? t_zext_from(ts, word_of(ptx, what, c), 8 * each)
@@ -290,7 +291,7 @@ bool prove_ptx_ld(Ptx *ptx) {
         if (list < 0)
             return false;
         Term *at = pv_address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
-        VEC_ADD(&prover->arena, &ptx->r->accesses,
+        VEC_ADD(&prover->arena, &ptx->run->accesses,
                 ((Access){ptx->full, t_under(ts, at, ptx->full), (uint32_t)list, bytes, ptx->at, false}));
         if (list == MEM_GLOBAL && o != MemOrder_WEAK && o != MemOrder_CONSTANT) {
             Term *what;
@@ -310,7 +311,7 @@ bool prove_ptx_ld(Ptx *ptx) {
 }
 
 bool prove_ptx_st(Ptx *ptx) {
-    Prover *prover = ptx->p;
+    Prover *prover = ptx->prover;
     Terms *ts = &prover->ts;
     const PtxOperand *a = pv_operand(ptx, 0);
     PtxSpace space = pv_space(ptx, a);
@@ -334,7 +335,7 @@ bool prove_ptx_st(Ptx *ptx) {
     if (list < 0)
         return false;
     arg[0] = pv_address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
-    VEC_ADD(&prover->arena, &ptx->r->accesses,
+    VEC_ADD(&prover->arena, &ptx->run->accesses,
             ((Access){ptx->full, t_under(ts, arg[0], ptx->full), (uint32_t)list, bytes, ptx->at, true}));
     if (list == MEM_GLOBAL && o != MemOrder_WEAK) {
         ptx->mem[list] = t_event(ts, ptx->mem[list], ptx->full, term_name(ts, "st.order%u", o),
@@ -350,10 +351,10 @@ bool prove_ptx_st(Ptx *ptx) {
 
 /* The word at `from`, byte `first` of what is copied: the bytes below byte n of all, the others zero. */
 static Term *read_wanted(Ptx *ptx, Term *from, Term *n, uint32_t first) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     Term *some = t_ult(ts, pv_k32(ptx, first), n), *when = t_and(ts, ptx->full, some),
          *left = t_max(ts, true, t_sub(ts, n, pv_k32(ptx, first)), ts->zero);
-    VEC_ADD(&ptx->p->arena, &ptx->r->accesses,
+    VEC_ADD(&ptx->prover->arena, &ptx->run->accesses,
             ((Access){when, t_under(ts, from, when), MEM_GLOBAL, 4, ptx->at, false}));
     Term *word = t_read(ts, ptx->mem[MEM_GLOBAL], when, from, 4, MEM_GLOBAL);
     Term *mask = t_ones(ts, t_scale(ts, t_min(ts, true, left, pv_k32(ptx, 4)), 8));
@@ -363,7 +364,7 @@ static Term *read_wanted(Ptx *ptx, Term *from, Term *n, uint32_t first) {
 /* cp.async, done when it is issued: one of the moments that PTX leaves open. Waiting for it is then nothing.
  */
 bool prove_ptx_cp(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     const PtxInsn *in = ptx->in;
     if (in->sub2 == SUB_COMMIT_GROUP || in->sub2 == SUB_WAIT_GROUP || in->sub2 == SUB_WAIT_ALL)
         return true;
@@ -374,9 +375,9 @@ bool prove_ptx_cp(Ptx *ptx) {
     Term *to = pv_address(ptx, pv_operand(ptx, 0), 32), *from = pv_address(ptx, pv_operand(ptx, 1), 64),
          *n = part ? pv_src(ptx, pv_operand(ptx, 3), TY_U32) : NULL, *w[4];
     if (!part)
-        VEC_ADD(&ptx->p->arena, &ptx->r->accesses,
+        VEC_ADD(&ptx->prover->arena, &ptx->run->accesses,
                 ((Access){ptx->full, t_under(ts, from, ptx->full), MEM_GLOBAL, bytes, ptx->at, false}));
-    VEC_ADD(&ptx->p->arena, &ptx->r->accesses,
+    VEC_ADD(&ptx->prover->arena, &ptx->run->accesses,
             ((Access){ptx->full, t_under(ts, to, ptx->full), MEM_SHARED, bytes, ptx->at, true}));
     for (unsigned c = 0; c * 4 < bytes; c++)
         w[c] = part ? read_wanted(ptx, t_add(ts, from, t_const(ts, 64, 4 * c)), n, 4 * c)
@@ -389,7 +390,7 @@ bool prove_ptx_cp(Ptx *ptx) {
 }
 
 bool prove_ptx_cvta(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     uint64_t base = 0;
     switch (ptx->in->space) {
     case SP_GLOBAL: break;
@@ -398,9 +399,9 @@ bool prove_ptx_cvta(Ptx *ptx) {
     case SP_CONST: base = SIM_CONST_WINDOW; break;
     case SP_PARAM:
     case SP_PARAM_ENTRY: /* a parameter's address is its offset in bank 0 */
-        if (!ptx->p->pf->is_entry)
+        if (!ptx->prover->pf->is_entry)
             return false;
-        base = SIM_PARAM_WINDOW - isa_target_info(ptx->p->g->bin->target)->param_window_origin_bytes;
+        base = SIM_PARAM_WINDOW - isa_target_info(ptx->prover->flow->bin->target)->param_window_origin_bytes;
         break;
     default: return false;
     }
@@ -415,7 +416,7 @@ bool prove_ptx_cvta(Ptx *ptx) {
 /* ---- barriers and collectives ---- */
 static void note_sync(Ptx *ptx, unsigned operand) { /* its membermask */
     if (ptx->in->noperands > operand)
-        VEC_ADD(&ptx->p->arena, &ptx->r->syncs,
+        VEC_ADD(&ptx->prover->arena, &ptx->run->syncs,
                 ((Sync){.guard = ptx->full,
                         .mask = pv_src(ptx, pv_operand(ptx, operand), TY_B32),
                         .at = ptx->at}));
@@ -428,7 +429,7 @@ bool prove_ptx_warp_barrier(Ptx *ptx) {
     return true;
 }
 bool prove_ptx_bar(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     const PtxInsn *in = ptx->in;
     if (in->sub != SUB_SYNC && in->sub != SUB_ARRIVE)
         return false;
@@ -438,7 +439,7 @@ bool prove_ptx_bar(Ptx *ptx) {
     return true;
 }
 bool prove_ptx_bar_red(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     const PtxInsn *in = ptx->in;
     unsigned n = in->noperands - in->ndst, op = in->bop == BOP_AND  ? BARREDOp_AND
                                                 : in->bop == BOP_OR ? BARREDOp_OR
@@ -459,13 +460,13 @@ bool prove_ptx_membar(Ptx *ptx) {
         return false;
     bool sc = in->op == PTX_MEMBAR || in->sem == SEM_SC || in->sem == SEM_NONE;
     pv_event(ptx, 7,
-             term_name(&ptx->p->ts, "membar.%u.%u", scope_of(in), sc ? MembarKind_SC : MembarKind_ALL), NULL,
-             0);
+             term_name(&ptx->prover->ts, "membar.%u.%u", scope_of(in), sc ? MembarKind_SC : MembarKind_ALL),
+             NULL, 0);
     return true;
 }
 static Term *vote(Ptx *ptx, Term *p) { return pv_event(ptx, 1u << MEM_WARP, "vote", &p, 1); }
 bool prove_ptx_activemask(Ptx *ptx) {
-    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, vote(ptx, ptx->p->ts.truth), 0));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, vote(ptx, ptx->prover->ts.truth), 0));
     return true;
 }
 bool prove_ptx_vote(Ptx *ptx) {
@@ -476,11 +477,12 @@ bool prove_ptx_vote(Ptx *ptx) {
     if (in->sub == SUB_BALLOT)
         pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
     else
-        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, t_app(&ptx->p->ts, TO_RESULT, 1, 1 + how, NULL, &what, 1));
+        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED,
+               t_app(&ptx->prover->ts, TO_RESULT, 1, 1 + how, NULL, &what, 1));
     return true;
 }
 bool prove_ptx_match(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     const PtxInsn *in = ptx->in;
     PtxType t = pv_type(ptx);
     bool all = in->sub == SUB_ALL, wide = pv_bytes(t) == 8;
@@ -511,14 +513,14 @@ bool prove_ptx_redux(Ptx *ptx) {
     note_sync(ptx, 2);
     Term *v = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx));
     Term *what = pv_event(ptx, 1u << MEM_WARP,
-                          term_name(&ptx->p->ts, "redux.%u.%u", ops[atom],
+                          term_name(&ptx->prover->ts, "redux.%u.%u", ops[atom],
                                     pv_signed(pv_type(ptx)) ? ReduxSign_S32 : ReduxSign_U32),
                           &v, 1);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), word_of(ptx, what, 0));
     return true;
 }
 bool prove_ptx_shfl(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     const PtxInsn *in = ptx->in;
     unsigned first = in->ndst;
     Term *arg[3], *what;
@@ -542,7 +544,7 @@ bool prove_ptx_shfl(Ptx *ptx) {
 
 /* ---- calls ---- */
 static bool call_function(Ptx *ptx, const PtxFunc *f) {
-    Prover *prover = ptx->p;
+    Prover *prover = ptx->prover;
     Terms *ts = &prover->ts;
     const PtxInsn *in = ptx->in;
     AbiPlan ins, outs;
@@ -552,12 +554,12 @@ static bool call_function(Ptx *ptx, const PtxFunc *f) {
     uint32_t n = 0, w = 0;
     for (uint32_t k = 0; k < in->nargs && k < ins.n; k++) {
         const PtxOperand *operand = &in->args[k];
-        PtxType t = prover->m->vars[f->params[k]].type;
+        PtxType t = prover->module->vars[f->params[k]].type;
         if (n + ins.at[k].words > 22)
             return false;
         if (operand->kind == PO_SYM && !(operand->sym & PTX_SYM_FUNC) &&
             prover->param_word[operand->sym - 1]) {
-            uint64_t bytes = prover->m->vars[f->params[k]].size_bytes;
+            uint64_t bytes = prover->module->vars[f->params[k]].size_bytes;
             for (unsigned c = 0; c < ins.at[k].words; c++) {
                 Term *word = pv_value(ptx, prover->param_word[operand->sym - 1] - 1 + c);
                 arg[n++] =
@@ -572,14 +574,15 @@ static bool call_function(Ptx *ptx, const PtxFunc *f) {
         if (term->width == 64)
             arg[n++] = t_hi(ts, term);
     }
-    Term *what = pv_event(ptx, 15, term_name(ts, "call %s", str_text(&prover->m->strings, f->name)), arg, n);
+    Term *what =
+        pv_event(ptx, 15, term_name(ts, "call %s", str_text(&prover->module->strings, f->name)), arg, n);
     for (uint32_t k = 0; k < in->nrets && k < outs.n; k++) {
         const PtxOperand *operand = &in->rets[k];
         if (operand->kind == PO_SYM && prover->param_word[operand->sym - 1]) {
             for (unsigned c = 0; c < outs.at[k].words; c++)
                 pv_set(ptx, prover->param_word[operand->sym - 1] - 1 + c, word_of(ptx, what, w + c));
         } else if (operand->kind == PO_REG) {
-            PtxType t = prover->m->vars[f->rets[k]].type;
+            PtxType t = prover->module->vars[f->rets[k]].type;
             Term *term = outs.at[k].words == 2 ? t_pair(ts, word_of(ptx, what, w), word_of(ptx, what, w + 1))
                                                : word_of(ptx, what, w);
             if (t == TY_PRED)
@@ -595,19 +598,19 @@ static bool call_function(Ptx *ptx, const PtxFunc *f) {
 
 /* A call through a register: of the one function whose address it holds. Of another nothing is said. */
 static bool call_one_of(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+    Terms *ts = &ptx->prover->ts;
     uint32_t func[PROVE_MOST_CALLEES], n;
-    if (!prove_ptx_callees(ptx->p, ptx->in, func, &n))
+    if (!prove_ptx_callees(ptx->prover, ptx->in, func, &n))
         return false;
     Term *guard = ptx->guard, *full = ptx->full, *left = full,
          *target = pv_src(ptx, pv_operand(ptx, 0), TY_U64);
     bool good = true;
     for (uint32_t k = 0; k < n && good; k++) {
-        Term *is = t_eq(ts, target, prove_function_address(ptx->p, func[k]));
+        Term *is = t_eq(ts, target, prove_function_address(ptx->prover, func[k]));
         ptx->full = t_and(ts, left, is);
         ptx->guard = t_under(ts, ptx->full, ptx->pc);
         left = t_and(ts, left, t_not(ts, is));
-        good = call_function(ptx, &ptx->p->m->funcs[func[k]]);
+        good = call_function(ptx, &ptx->prover->module->funcs[func[k]]);
     }
     ptx->guard = guard;
     ptx->full = full;
@@ -621,8 +624,8 @@ static bool call_one_of(Ptx *ptx) {
 bool prove_ptx_call(Ptx *ptx) {
     if (!ptx->in->callee)
         return call_one_of(ptx);
-    const PtxFunc *f = &ptx->p->m->funcs[ptx->in->callee - 1];
-    return call_function(ptx, f->alias_of ? &ptx->p->m->funcs[f->alias_of - 1] : f);
+    const PtxFunc *f = &ptx->prover->module->funcs[ptx->in->callee - 1];
+    return call_function(ptx, f->alias_of ? &ptx->prover->module->funcs[f->alias_of - 1] : f);
 }
 
 /* What one thread cannot see. */

@@ -67,7 +67,7 @@ static void leaves(Arena *a, Found *found, bool *seen, const Term *term) {
 void prove_judge_refute(Judge *judge, uint64_t seed, Term *cond, Term *x, Term *y, const char *what,
                         uint32_t ptx_at, uint32_t mach_at) {
     enum { MAX = 24 };
-    Terms *ts = &judge->c->p.ts;
+    Terms *ts = &judge->core->p.ts;
     ProveRegion *region = judge->out;
     const Term *vars[MAX];
     Found f = {vars, 0, MAX};
@@ -88,15 +88,15 @@ void prove_judge_refute(Judge *judge, uint64_t seed, Term *cond, Term *x, Term *
     }
     if (!prove_judge_replay(judge, seed)) {
         prove_judge_candidate(
-            judge, arena_printf(&judge->r->arena, "%s, but the simulator does not confirm it", what), ptx_at,
-            mach_at);
+            judge, arena_printf(&judge->report->arena, "%s, but the simulator does not confirm it", what),
+            ptx_at, mach_at);
         return;
     }
     region->replayed = true;
     TermEval *e = term_eval_new(ts, seed);
-    ProveValue *v = ARENA_ARRAY(&judge->r->arena, ProveValue, f.n + 2);
+    ProveValue *v = ARENA_ARRAY(&judge->report->arena, ProveValue, f.n + 2);
     for (uint32_t k = 0; k < f.n; k++)
-        v[k] = (ProveValue){arena_copy(&judge->r->arena, f.at[k]->name, strlen(f.at[k]->name) + 1),
+        v[k] = (ProveValue){arena_copy(&judge->report->arena, f.at[k]->name, strlen(f.at[k]->name) + 1),
                             term_eval(e, f.at[k])};
     v[f.n] = (ProveValue){"PTX", term_eval(e, x)};
     v[f.n + 1] = (ProveValue){"machine", term_eval(e, y)};
@@ -133,10 +133,10 @@ static void take_over(Judge *judge, const Judge *inner) {
 }
 
 bool prove_judge_again(Judge *inner, Cut *cut) {
-    Prover *prover = &inner->c->p;
+    Prover *prover = &inner->core->p;
     cut->pass_ptx = arena_copy(&prover->arena, cut->pass_ptx, prover->nblocks);
     cut->pass_mach = arena_copy(&prover->arena, cut->pass_mach, prover->ff->nblocks + 1);
-    prove_core_run(inner->c, cut);
+    prove_core_run(inner->core, cut);
     if (cut->ptx_run.fault || cut->mach_run.fault)
         return false;
     prove_judge_obligations(inner, cut);
@@ -144,7 +144,7 @@ bool prove_judge_again(Judge *inner, Cut *cut) {
 }
 
 static void follow(Judge *judge, const Edge *edge, Term *base, unsigned depth, unsigned *runs) {
-    Core *core = judge->c;
+    Core *core = judge->core;
     Prover *prover = &core->p;
     Cut t = core->cuts.at[edge->to]; /* run again from exactly what the path brings */
     if (*runs == 0 || prover->ts.overflow || base == prover->ts.falsity ||
@@ -171,7 +171,7 @@ static void follow(Judge *judge, const Edge *edge, Term *base, unsigned depth, u
 }
 
 void prove_judge_pursue(Judge *judge, Cut *q) {
-    Core *core = judge->c;
+    Core *core = judge->core;
     uint32_t self = (uint32_t)(q - core->cuts.at);
     unsigned runs = MAX_RUNS;
     for (unsigned depth = 0; depth < MAX_DEPTH; depth++)
@@ -191,7 +191,7 @@ typedef struct {
 
 static uint32_t register_named(const Prover *prover, const char *name) {
     for (uint32_t v = 1; v < prover->pf->nregs; v++)
-        if (strcmp(str_text(&prover->m->strings, prover->pf->regs[v].name), name) == 0)
+        if (strcmp(str_text(&prover->module->strings, prover->pf->regs[v].name), name) == 0)
             return v;
     return 0;
 }
@@ -204,7 +204,7 @@ static Term *claimed(Terms *ts, Term *term, const Claim *claim) {
 static uint32_t claims_of(Core *core, const Cut *cut, Claim *out, uint32_t max) {
     static const uint32_t base[] = {[RF_R] = LOC_R, [RF_P] = LOC_P, [RF_UR] = LOC_UR, [RF_UP] = LOC_UP};
     Prover *prover = &core->p;
-    uint32_t pc = (prover->g->blocks[cut->mach].first - prover->ff->first_inst) * INST_BYTES, n = 0;
+    uint32_t pc = (prover->flow->blocks[cut->mach].first - prover->ff->first_inst) * INST_BYTES, n = 0;
     for (uint32_t i = 0; i < prover->bf->nvars && n < max; i++) {
         const BinVarRow *row = &prover->bf->vars[i];
         if (pc < row->lo_bytes || pc >= row->hi_bytes || row->file >= RF_B)
@@ -219,7 +219,7 @@ static uint32_t claims_of(Core *core, const Cut *cut, Claim *out, uint32_t max) 
 
 /* Does edge e bring another value than the map claims? Refutes the region that it leaves. */
 static bool broken_by(Judge *judge, const Cut *from, const Edge *edge, const Claim *claim) {
-    Core *core = judge->c;
+    Core *core = judge->core;
     Terms *ts = &core->p.ts;
     if (!edge->pv[claim->value])
         return false;
@@ -232,7 +232,7 @@ static bool broken_by(Judge *judge, const Cut *from, const Edge *edge, const Cla
     Cut source = *from;
     Judge inner = concrete_judge(judge, &source, &out);
     prove_judge_equal(&inner, edge->cond, x, y,
-                      arena_printf(&judge->r->arena,
+                      arena_printf(&judge->report->arena,
                                    "%s, which holds %s at the start, comes with another value", name,
                                    claim->row->ptx_name),
                       edge->ptx_at, edge->mach_at);
@@ -244,7 +244,7 @@ static bool broken_by(Judge *judge, const Cut *from, const Edge *edge, const Cla
 
 void prove_judge_blame(Judge *judge, Cut *cut) {
     enum { MAX = 64 };
-    Core *core = judge->c;
+    Core *core = judge->core;
     Prover *prover = &core->p;
     Claim k[MAX];
     uint32_t n = claims_of(core, cut, k, MAX), self = (uint32_t)(cut - core->cuts.at);

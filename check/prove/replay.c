@@ -50,7 +50,7 @@ static void watch_inst(void *user, const MachInst *in, uint32_t at, bool exact, 
     if (!replay->agrees || !exact || !is_exact(in->optype) || !term_eval(replay->e, full) ||
         !term_eval(replay->e, replay->base))
         return;
-    const Target *t = prover->g->bin->target;
+    const Target *t = prover->flow->bin->target;
     MachInst i = *in;
     i.guard = op_pt();
     for (unsigned s = 0; s < i.nsrc; s++) {
@@ -85,17 +85,17 @@ static void watch_inst(void *user, const MachInst *in, uint32_t at, bool exact, 
 }
 
 bool prove_judge_replay(Judge *judge, uint64_t seed) {
-    Prover *prover = &judge->c->p;
+    Prover *prover = &judge->core->p;
     Cut *cut = judge->q;
     Replay r = {.p = prover,
-                .lane = machine_lane_new(prover->g->bin),
+                .lane = machine_lane_new(prover->flow->bin),
                 .base = judge->base ? judge->base : prover->ts.truth,
                 .agrees = true};
     if (!r.lane)
         return false;
     bool *stop = ARENA_ARRAY(&prover->arena, bool, prover->ff->nblocks + 1);
     for (uint32_t b = 0; b < prover->ff->nblocks; b++)
-        stop[b] = judge->c->mach_stop[b] && !cut->pass_mach[b];
+        stop[b] = judge->core->mach_stop[b] && !cut->pass_mach[b];
     r.e = term_eval_new(&prover->ts, seed);
     prover->watch = watch_inst;
     prover->watch_user = &r;

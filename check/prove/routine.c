@@ -199,14 +199,14 @@ static bool is_straight(const BinFlow *flow, uint32_t func) {
 
 /* The callee's instructions, as if they stood here. */
 static void run_straight(Mach *mach, uint32_t func) {
-    const BinFlow *flow = mach->p->g;
+    const BinFlow *flow = mach->prover->flow;
     const BinFuncFlow *ff = &flow->funcs[func];
     uint32_t call = mach->at;
     Term *pc = mach->pc;
     mach->pc = mach->full;
-    for (uint32_t k = 0; k < ff->nrpo && !mach->r->fault; k++) {
+    for (uint32_t k = 0; k < ff->nrpo && !mach->run->fault; k++) {
         const BinBlock *block = &flow->blocks[ff->rpo[k]];
-        for (uint32_t i = block->first; i < block->first + block->ninsts && !mach->r->fault; i++) {
+        for (uint32_t i = block->first; i < block->first + block->ninsts && !mach->run->fault; i++) {
             BinKind kind = bin_kind(&flow->insts[i]);
             if (kind == BK_BRANCH)
                 continue;
@@ -217,24 +217,24 @@ static void run_straight(Mach *mach, uint32_t func) {
                 mach_inst(mach);
         }
     }
-    if (mach->r->fault)
-        mach->r->fault_at = call;
+    if (mach->run->fault)
+        mach->run->fault_at = call;
     mach->pc = pc;
     mach_at(mach, call);
 }
 
 bool mach_routine(Mach *mach, uint32_t func) {
-    const BinFlow *flow = mach->p->g;
+    const BinFlow *flow = mach->prover->flow;
     if (is_straight(flow, func)) {
         run_straight(mach, func);
         return true;
     }
     if (!gathers(flow, func))
         return false;
-    if (mach->full == mach->p->ts.falsity) /* nobody calls it */
+    if (mach->full == mach->prover->ts.falsity) /* nobody calls it */
         return true;
     VEC_ADD(
-        &mach->p->arena, &mach->r->syncs,
+        &mach->prover->arena, &mach->run->syncs,
         ((Sync){
             .guard = mach->full, .mask = mach_get(mach, LOC_R + MASK_REG), .at = mach->at, .gather = true}));
     mach_clobber(mach, func);

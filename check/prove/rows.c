@@ -15,7 +15,7 @@ static uint32_t written_by(const Prover *prover, const PtxInsn *in, const char *
         for (unsigned k = 0; k < n; k++) {
             const PtxOperand *one = o->kind == PO_VEC ? &o->vec[k] : o;
             if (one->kind == PO_REG && one->reg &&
-                strcmp(str_text(&prover->m->strings, prover->pf->regs[one->reg].name), name) == 0)
+                strcmp(str_text(&prover->module->strings, prover->pf->regs[one->reg].name), name) == 0)
                 return one->reg;
         }
     }

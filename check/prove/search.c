@@ -75,7 +75,7 @@ static void give_pointers(ProveSearch *search) {
     const PlanLaunch *launch = &search->plan->launches.at[0];
     for (uint32_t i = 0; i < launch->args.n; i++) {
         const PlanArg *arg = &launch->args.at[i];
-        uint64_t at = prover->m->vars[prover->pf->params[i]].param_offset_bytes;
+        uint64_t at = prover->module->vars[prover->pf->params[i]].param_offset_bytes;
         for (uint32_t k = 0; k + 8 <= (arg->is_buffer ? 8 : arg->size_bytes); k += 8) {
             uint64_t value;
             if (arg->is_buffer)
@@ -226,7 +226,7 @@ static void set_arguments(Plan *plan, const ProveSearch *search, const Model *mo
     PlanLaunch *launch = &plan->launches.at[0];
     for (uint32_t i = 0; i < launch->args.n; i++) {
         PlanArg *arg = &launch->args.at[i];
-        uint64_t at = prover->m->vars[prover->pf->params[i]].param_offset_bytes;
+        uint64_t at = prover->module->vars[prover->pf->params[i]].param_offset_bytes;
         if (arg->is_buffer)
             continue;
         uint8_t *bytes = arena_copy(&plan->arena, arg->bytes, arg->size_bytes);
@@ -256,9 +256,9 @@ static const char *input_name(ProveSearch *search, const char *name) {
     if (sscanf(name, "param+0x%llx", &offset) != 1)
         return arena_printf(arena, "%s", name);
     for (uint32_t k = 0; k < prover->pf->nparams; k++) {
-        const PtxVar *var = &prover->m->vars[prover->pf->params[k]];
+        const PtxVar *var = &prover->module->vars[prover->pf->params[k]];
         uint64_t at = offset - var->param_offset_bytes;
-        const char *text = str_text(&prover->m->strings, var->name);
+        const char *text = str_text(&prover->module->strings, var->name);
         if (at < var->size_bytes)
             return at ? arena_printf(arena, "%s+0x%llx", text, (unsigned long long)at)
                       : arena_printf(arena, "%s", text);
@@ -315,7 +315,7 @@ static bool try_launch(ProveSearch *search, const Model *model, bool everywhere)
     JudgeOptions options = {.seed = 1, .budget = THREAD_BUDGET, .no_trace = true};
     Judgement judgement = {0};
     bool differs =
-        judge_plan(&plan, search->core->p.m, search->core->p.g->bin, &options, &judgement, &quiet) &&
+        judge_plan(&plan, search->core->p.module, search->core->p.flow->bin, &options, &judgement, &quiet) &&
         prove_launch_shows(&judgement);
     judgement_free(&judgement);
     plan_free(&plan);
@@ -401,7 +401,7 @@ static void follow_paths(ProveSearch *search) {
         cut.lv = from.lv;
         memcpy(cut.mem, from.mem, sizeof cut.mem);
         search->cut = from.cut;
-        Judge judge = {.c = core, .r = search->report, .q = &cut, .out = &region, .base = from.base};
+        Judge judge = {.core = core, .report = search->report, .q = &cut, .out = &region, .base = from.base};
         judge.search = search;
         if (!prove_judge_again(&judge, &cut))
             continue;
@@ -419,7 +419,7 @@ bool prove_search(Core *core, ProveReport *report, ProveFinding *found) {
         .core = core, .report = report, .found = found, .deadline = clock_cpu_seconds() + limit};
     if (core->deadline > 0 && core->deadline < search.deadline)
         search.deadline = core->deadline;
-    auto_launch(prover->m, prover->bf->name, &(AutoOptions){.seed = 1}, &launches);
+    auto_launch(prover->module, prover->bf->name, &(AutoOptions){.seed = 1}, &launches);
     uint32_t n = launches.nplans < MAX_PLANS ? launches.nplans : MAX_PLANS;
     for (uint32_t k = 0; n && k <= n && may_go_on(&search); k++) {
         Diags quiet = {.sink = no_message};

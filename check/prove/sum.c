@@ -71,16 +71,17 @@ static bool is_inverse(const Term *term) {
 static Term *complement(Terms *ts, Term *x) { return t_sub(ts, t_const(ts, 32, LOW), x); }
 
 /* The z of sign extension (z << n) >> n, NULL; *n is set. */
-static Term *extended(Terms *ts, const Term *x, unsigned *n) {
-    if (x->kind != TK_APP || x->op != TO_ASHR || !t_is_const(x->a[1]) || x->a[0]->kind != TK_SUM)
+static Term *extended(Terms *ts, const Term *shifted, unsigned *n) {
+    if (shifted->kind != TK_APP || shifted->op != TO_ASHR || !t_is_const(shifted->a[1]) ||
+        shifted->a[0]->kind != TK_SUM)
         return NULL;
-    const Term *term = x->a[0];
-    uint64_t low = (1ull << x->a[1]->k) - 1, bits = term->k;
+    const Term *term = shifted->a[0];
+    uint64_t low = (1ull << shifted->a[1]->k) - 1, bits = term->k;
     for (uint32_t i = 0; i < term->n; i++)
         bits |= term->c[i];
     if (bits & low)
         return NULL;
-    *n = (unsigned)x->a[1]->k;
+    *n = (unsigned)shifted->a[1]->k;
     Term *z = t_const(ts, 32, term->k >> *n);
     for (uint32_t i = 0; i < term->n; i++)
         z = t_add(ts, z, t_scale(ts, term->a[i], term->c[i] >> *n));
@@ -389,20 +390,20 @@ static bool is_word(const Term *term) { /* an extended word */
 }
 
 /* The product of two extended words. */
-static Term *mul_words(Terms *ts, Term *term, Term *y) {
-    if (t_is_const(term) || t_is_const(y))
-        return t_mul(ts, term, y);
-    Term *arg[2] = {term->id < y->id ? term : y, term->id < y->id ? y : term};
+static Term *mul_words(Terms *ts, Term *term, Term *other) {
+    if (t_is_const(term) || t_is_const(other))
+        return t_mul(ts, term, other);
+    Term *arg[2] = {term->id < other->id ? term : other, term->id < other->id ? other : term};
     return t_app(ts, TO_MUL, 64, 0, NULL, arg, 2);
 }
 
-Term *t_mul(Terms *ts, Term *term, Term *y) {
+Term *t_mul(Terms *ts, Term *term, Term *other) {
     if (t_is_const(term))
-        return t_scale(ts, y, term->k);
-    if (t_is_const(y))
-        return t_scale(ts, term, y->k);
-    if (term->width == 64 && !(is_word(term) && is_word(y))) {
-        Term *x0 = t_lo(ts, term), *x1 = t_hi(ts, term), *y0 = t_lo(ts, y), *y1 = t_hi(ts, y);
+        return t_scale(ts, other, term->k);
+    if (t_is_const(other))
+        return t_scale(ts, term, other->k);
+    if (term->width == 64 && !(is_word(term) && is_word(other))) {
+        Term *x0 = t_lo(ts, term), *x1 = t_hi(ts, term), *y0 = t_lo(ts, other), *y1 = t_hi(ts, other);
         Term *p = mul_words(ts, t_zext(ts, x0), t_zext(ts, y0));
         if (x1 == ts->zero && y1 == ts->zero)
             return p;
@@ -414,11 +415,11 @@ Term *t_mul(Terms *ts, Term *term, Term *y) {
         scale *= term->c[0];
         term = term->a[0];
     }
-    if (y->width == 32 && y->kind == TK_SUM && y->n == 1 && !y->k) {
-        scale *= y->c[0];
-        y = y->a[0];
+    if (other->width == 32 && other->kind == TK_SUM && other->n == 1 && !other->k) {
+        scale *= other->c[0];
+        other = other->a[0];
     }
-    Term *arg[2] = {term->id < y->id ? term : y, term->id < y->id ? y : term};
+    Term *arg[2] = {term->id < other->id ? term : other, term->id < other->id ? other : term};
     return t_scale(ts, t_app(ts, TO_MUL, term->width, 0, NULL, arg, 2), scale);
 }
 
@@ -426,13 +427,13 @@ Term *t_mul(Terms *ts, Term *term, Term *y) {
 static bool high_bounds(const Term *term, int64_t *min, int64_t *max) {
     if (term->kind != TK_HI || term->a[0]->kind != TK_SUM)
         return false;
-    const Term *s = term->a[0];
-    int64_t lo = (int64_t)s->k, hi = lo;
-    for (uint32_t i = 0; i < s->n; i++) {
-        int64_t c = (int64_t)s->c[i];
-        if (s->a[i]->width != 32 || c > 1 << 20 || c < -(1 << 20) || s->n > 64)
+    const Term *sum = term->a[0];
+    int64_t lo = (int64_t)sum->k, hi = lo;
+    for (uint32_t i = 0; i < sum->n; i++) {
+        int64_t c = (int64_t)sum->c[i];
+        if (sum->a[i]->width != 32 || c > 1 << 20 || c < -(1 << 20) || sum->n > 64)
             return false;
-        *(c > 0 ? &hi : &lo) += c * (int64_t)term_possible(s->a[i]);
+        *(c > 0 ? &hi : &lo) += c * (int64_t)term_possible(sum->a[i]);
     }
     *min = lo >> 32;
     *max = hi >> 32;
@@ -510,10 +511,10 @@ static void xput(Terms *ts, Xor *poly, Term *term, uint32_t m) {
     if (!m)
         return;
     if (is_shifted(term) && term->a[0]->kind == TK_XOR && !has_product(term->a[0])) { /* bit by bit */
-        const Term *z = term->a[0];
-        poly->k ^= (uint32_t)(z->k * term->c[0]) & m;
-        for (uint32_t i = 0; i < z->n; i++)
-            xput(ts, poly, t_scale(ts, z->a[i], term->c[0]), (uint32_t)(z->c[i] * term->c[0]) & m);
+        const Term *inner = term->a[0];
+        poly->k ^= (uint32_t)(inner->k * term->c[0]) & m;
+        for (uint32_t i = 0; i < inner->n; i++)
+            xput(ts, poly, t_scale(ts, inner->a[i], term->c[0]), (uint32_t)(inner->c[i] * term->c[0]) & m);
         return;
     }
     unsigned at = 0;
@@ -573,11 +574,12 @@ static Term *xor_term(Terms *ts, Xor *poly) {
     return term_make(ts, (Term){.kind = TK_XOR, .width = 32, .k = poly->k, .n = poly->n, .a = a, .c = c});
 }
 
-static Term *product(Terms *ts, Term *term, Term *y) {
+static Term *product(Terms *ts, Term *term, Term *other) {
     Term *a[2 * MAX_FACTORS];
     uint32_t n = 0, i = 0, j = 0;
-    Term *const *xa = term->kind == TK_AND ? term->a : &term, *const *ya = y->kind == TK_AND ? y->a : &y;
-    uint32_t xn = term->kind == TK_AND ? term->n : 1, yn = y->kind == TK_AND ? y->n : 1;
+    Term *const *xa = term->kind == TK_AND ? term->a : &term, *const *ya =
+                                                                  other->kind == TK_AND ? other->a : &other;
+    uint32_t xn = term->kind == TK_AND ? term->n : 1, yn = other->kind == TK_AND ? other->n : 1;
     while (i < xn || j < yn) {
         if (j == yn || (i < xn && xa[i]->id < ya[j]->id))
             a[n++] = xa[i++];
@@ -668,18 +670,18 @@ static Term *term_shift(Terms *ts, TermOp op, Term *x, Term *n) {
 Term *t_shl(Terms *ts, Term *x, Term *term) {
     return t_is_const(term) ? term_rewrite(ts, RW_SHL, x, term) : term_shift(ts, TO_SHL, x, term);
 }
-Term *t_lshr(Terms *ts, Term *x, Term *term) {
+Term *t_lshr(Terms *ts, Term *word, Term *term) {
     if (!t_is_const(term))
-        return term_shift(ts, TO_LSHR, x, term);
-    Term *made = term_rewrite(ts, RW_LSHR, x, term);
+        return term_shift(ts, TO_LSHR, word, term);
+    Term *made = term_rewrite(ts, RW_LSHR, word, term);
     if (!made)
-        made = term_lift(ts, t_lshr, x, term);
+        made = term_lift(ts, t_lshr, word, term);
     if (made)
         return made;
-    if (x->kind == TK_XOR) { /* works bit by bit */
-        Term *r = t_const(ts, 32, x->k >> term->k);
-        for (uint32_t i = 0; i < x->n; i++) {
-            Term *p = x->a[i], *m = t_const(ts, 32, x->c[i] >> term->k);
+    if (word->kind == TK_XOR) { /* works bit by bit */
+        Term *r = t_const(ts, 32, word->k >> term->k);
+        for (uint32_t i = 0; i < word->n; i++) {
+            Term *p = word->a[i], *m = t_const(ts, 32, word->c[i] >> term->k);
             uint32_t nf = p->kind == TK_AND ? p->n : 1;
             for (uint32_t f = 0; f < nf; f++)
                 m = t_land(ts, m, t_lshr(ts, p->kind == TK_AND ? p->a[f] : p, term));
@@ -687,12 +689,12 @@ Term *t_lshr(Terms *ts, Term *x, Term *term) {
         }
         return r;
     }
-    if (x->kind == TK_SUM && x->n == 1 && !x->k && is_pow2(x->c[0])) { /* (z << m) >> n */
-        unsigned m = log2_of(x->c[0]), n = (unsigned)term->k;
-        Term *z = t_land(ts, x->a[0], t_const(ts, 32, LOW >> m));
+    if (word->kind == TK_SUM && word->n == 1 && !word->k && is_pow2(word->c[0])) { /* (z << m) >> n */
+        unsigned m = log2_of(word->c[0]), n = (unsigned)term->k;
+        Term *z = t_land(ts, word->a[0], t_const(ts, 32, LOW >> m));
         return m >= n ? t_shl(ts, z, t_const(ts, 32, m - n)) : t_lshr(ts, z, t_const(ts, 32, n - m));
     }
-    return term_shift(ts, TO_LSHR, x, term);
+    return term_shift(ts, TO_LSHR, word, term);
 }
 Term *t_ashr(Terms *ts, Term *x, Term *term) {
     if (!t_is_const(term))

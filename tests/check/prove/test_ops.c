@@ -64,9 +64,9 @@ static bool build(World *world, const Target *target, const MachInst *words, uns
     }
     world->flow = bin_flow_new(&world->binary);
     static const ProveOptions options = {0};
-    world->prover = (Prover){.m = world->module,
+    world->prover = (Prover){.module = world->module,
                              .pf = &world->module->funcs[0],
-                             .g = world->flow,
+                             .flow = world->flow,
                              .bf = &world->binary.funcs[0],
                              .ff = &world->flow->funcs[0],
                              .opt = &options};
