@@ -25,11 +25,11 @@ static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *va
         return true;
     }
     const char *before = name; /* a symbol of elsewhere stands as `(name): any word is tried as a number */
-    while (before > doc->t->text && (before[-1] == '(' || before[-1] == ' '))
+    while (before > doc->text->text && (before[-1] == '(' || before[-1] == ' '))
         before--;
-    if (before == doc->t->text || before[-1] != '`')
+    if (before == doc->text->text || before[-1] != '`')
         return false;
-    StrId id = str_intern(&doc->t->strings, name, size_bytes);
+    StrId id = str_intern(&doc->text->strings, name, size_bytes);
     if (strncmp(name, ".L", 2) == 0 || (doc->has_tables && asm_doc_symbol_index(doc, id, 1) < 0))
         return false;
     doc->called = id;
@@ -63,23 +63,23 @@ static bool half_operator(AsmDoc *doc, char *line, DocReloc *reloc, bool *found)
             continue;
         if (!end)
             return asm_doc_error(doc, at, DIAG_E0350, "')'");
-        const char *saved = doc->t->p;
+        const char *saved = doc->text->p;
         DocValue value;
-        doc->t->p = at + 5;
+        doc->text->p = at + 5;
         bool good = asm_doc_expression(doc, &value);
-        doc->t->p = saved;
+        doc->text->p = saved;
         if (!good)
             return false;
         if (value.addresses != 1 || !value.symbol.i)
             return asm_doc_error(doc, at, DIAG_E0350, "the address of a symbol");
-        const DocLabel *label = asm_doc_label(doc, str_text(&doc->t->strings, value.symbol),
-                                              str_size(&doc->t->strings, value.symbol));
+        const DocLabel *label = asm_doc_label(doc, str_text(&doc->text->strings, value.symbol),
+                                              str_size(&doc->text->strings, value.symbol));
         *reloc = (DocReloc){.section = doc->section,
                             .type = elf_reloc_number(doc->target, operators[i].kind),
                             .offset = doc->data.n,
                             .addend = (int64_t)(value.value - (label ? label->offset : 0)),
                             .symbol = value.symbol,
-                            .loc = asm_loc(doc->t, at)};
+                            .loc = asm_loc(doc->text, at)};
         memset(at, ' ', (size_t)(end + 1 - at));
         *at = '0';
         *found = true;
@@ -90,10 +90,10 @@ static bool half_operator(AsmDoc *doc, char *line, DocReloc *reloc, bool *found)
 
 static bool add_call(AsmDoc *doc, const char *start) {
     uint32_t type = elf_reloc_number(doc->target, RELOC_CALL_REL);
-    const DocLabel *label =
-        asm_doc_label(doc, str_text(&doc->t->strings, doc->called), str_size(&doc->t->strings, doc->called));
+    const DocLabel *label = asm_doc_label(doc, str_text(&doc->text->strings, doc->called),
+                                          str_size(&doc->text->strings, doc->called));
     VEC_ADD(doc->a, &doc->relocs,
-            ((DocReloc){doc->section, type, doc->data.n, 0, doc->called, asm_loc(doc->t, start)}));
+            ((DocReloc){doc->section, type, doc->data.n, 0, doc->called, asm_loc(doc->text, start)}));
     return !label || label->offset == 0 ||
            asm_doc_error(doc, start, DIAG_E0350, "the start of a function, in another section");
 }
@@ -146,8 +146,8 @@ static bool word_comment(const char **p, const char *end, bool alone, uint64_t *
 /* The words that nvdisasm -hex and cuobjdump show beside the instruction at `p` and on the next line: the
  * only place of their text with what controls it. */
 static bool shown_words(const AsmDoc *doc, const char *p, uint64_t word[2]) {
-    const char *source = doc->t->source->text, *end = source + doc->t->source->size_bytes;
-    const char *at = source + (p - doc->t->text);
+    const char *source = doc->text->source->text, *end = source + doc->text->source->size_bytes;
+    const char *at = source + (p - doc->text->text);
     return word_comment(&at, end, false, &word[0]) && word_comment(&at, end, true, &word[1]);
 }
 
@@ -212,26 +212,26 @@ static bool set_control(const AsmDoc *doc, const char *start, MachInst *in) {
 /* ---- lines ---- */
 static void scan_line(AsmDoc *doc) {
     DocSection *section = code_section(doc);
-    if (has_control(doc, doc->t->p))
+    if (has_control(doc, doc->text->p))
         section->has_control = true;
-    else if (!is_nop(doc->t->p))
+    else if (!is_nop(doc->text->p))
         section->lacks_control = true;
     elf_bytes_add(doc->a, &doc->data, NULL, INST_BYTES);
 }
 
 static bool encode_line(AsmDoc *doc, uint64_t word[2]) {
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     bool found, control = has_control(doc, start);
     DocReloc reloc;
     MachInst in;
     char error[ISA_ERROR_BYTES] = "";
-    char *line = doc->t->text + (start - doc->t->text);
+    char *line = doc->text->text + (start - doc->text->text);
     IsaParseOptions opt = {resolve, doc};
     doc->called = (StrId){0};
     if (!control && code_section(doc)->has_control && !is_nop(start))
         return asm_doc_error(doc, start, DIAG_E0350, "a control field before the instruction");
     if (!half_operator(doc, line, &reloc, &found) ||
-        !asm_parse_instruction(doc->t, doc->target, doc->data.n, &opt, &in))
+        !asm_parse_instruction(doc->text, doc->target, doc->data.n, &opt, &in))
         return false;
     if (found) {
         asm_doc_mean_symbol(doc, reloc.symbol);
@@ -248,7 +248,7 @@ static bool encode_line(AsmDoc *doc, uint64_t word[2]) {
 
 bool asm_doc_code_line(AsmDoc *doc) {
     uint64_t word[2] = {0, 0};
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     if (!doc->target)
         return asm_doc_error(doc, start, DIAG_E0350, ".target before the first instruction");
     if (doc->stage == DOC_SCAN) {

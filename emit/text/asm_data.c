@@ -24,11 +24,11 @@ static uint32_t plain_type(const AsmDoc *doc, unsigned size_bytes) {
 
 /* The value is an address, which a relocation gives; only where the tables are made. */
 static void add_reloc(AsmDoc *doc, const char *start, const DocValue *value, uint32_t type) {
-    const DocLabel *label = asm_doc_label(doc, str_text(&doc->t->strings, value->symbol),
-                                          str_size(&doc->t->strings, value->symbol));
+    const DocLabel *label = asm_doc_label(doc, str_text(&doc->text->strings, value->symbol),
+                                          str_size(&doc->text->strings, value->symbol));
     int64_t addend = (int64_t)(value->value - (label ? label->offset : 0));
     VEC_ADD(doc->a, &doc->relocs,
-            ((DocReloc){doc->section, type, doc->data.n, addend, value->symbol, asm_loc(doc->t, start)}));
+            ((DocReloc){doc->section, type, doc->data.n, addend, value->symbol, asm_loc(doc->text, start)}));
 }
 
 /* How nvdisasm writes relocations that are not plain addresses: fun@R_CUDA_G64(symbol), and for a word that
@@ -45,14 +45,14 @@ static bool relocation_name(AsmDoc *doc, uint32_t *type, bool *handle) {
                  {"R_CUDA_UNUSED_CLEAR64", RELOC_ABS64, RELOC_NV_CLEAR64},
                  {"R_CUDA_TEX_HEADER_INDEX", RELOC_TEXTURE, RELOC_NV_TEXTURE},
                  {"R_CUDA_SURF_HEADER_INDEX", RELOC_TEXTURE, RELOC_NV_SURFACE}};
-    *handle = strncmp(doc->t->p, handle_start, strlen(handle_start)) == 0;
+    *handle = strncmp(doc->text->p, handle_start, strlen(handle_start)) == 0;
     *type = *handle ? RELOC_NV_TEXTURE : 0;
-    doc->t->p += *handle ? strlen(handle_start) : 0;
-    const char *start = doc->t->p;
+    doc->text->p += *handle ? strlen(handle_start) : 0;
+    const char *start = doc->text->p;
     if (strncmp(start, "fun@", 4) != 0)
         return true;
     size_t n = strcspn(start + 4, "(");
-    doc->t->p += 4 + n;
+    doc->text->p += 4 + n;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i].name) == n && strncmp(names[i].name, start + 4, n) == 0) {
             *type = names[i].type                     ? names[i].type
@@ -65,28 +65,28 @@ static bool relocation_name(AsmDoc *doc, uint32_t *type, bool *handle) {
 
 static bool comma_list(AsmDoc *doc, unsigned size_bytes) {
     do {
-        asm_at_end(doc->t);
-        const char *start = doc->t->p;
+        asm_at_end(doc->text);
+        const char *start = doc->text->p;
         DocValue value;
         uint32_t type;
         bool handle;
         if (!relocation_name(doc, &type, &handle) || !asm_doc_expression(doc, &value))
             return false;
-        if (handle && !asm_accept(doc->t, ']'))
-            return asm_doc_error(doc, doc->t->p, DIAG_E0350, "']'");
+        if (handle && !asm_accept(doc->text, ']'))
+            return asm_doc_error(doc, doc->text->p, DIAG_E0350, "']'");
         bool address = value.addresses == 1 && !value.is_number && !doc->has_tables && size_bytes >= 4;
         if (type && !address)
             return asm_doc_error(doc, start, DIAG_E0350,
                                  "no relocation here: the text has tables of them, or names no symbol");
         if (asm_doc_fills(doc) && value.value > most_of(size_bytes))
-            return diag_in(doc->t->d, doc->t->source, asm_loc(doc->t, start), DIAG_E0352,
+            return diag_in(doc->text->d, doc->text->source, asm_loc(doc->text, start), DIAG_E0352,
                            (unsigned long long)most_of(size_bytes));
         if (address && doc->stage == DOC_PLACE)
             asm_doc_mean_symbol(doc, value.symbol);
         if (address && doc->stage == DOC_FILL)
             add_reloc(doc, start, &value, type ? type : plain_type(doc, size_bytes));
         put(elf_bytes_add(doc->a, &doc->data, NULL, size_bytes), address ? 0 : value.value, size_bytes);
-    } while (asm_accept(doc->t, ','));
+    } while (asm_accept(doc->text, ','));
     return true;
 }
 
@@ -103,19 +103,19 @@ static bool leb_directive(AsmDoc *doc, bool is_signed) {
         if (!asm_doc_number(doc, INT64_MAX, &v))
             return false;
         add_leb(doc, v, is_signed);
-    } while (asm_accept(doc->t, ','));
+    } while (asm_accept(doc->text, ','));
     return true;
 }
 
 static bool comma(AsmDoc *doc) {
-    return asm_accept(doc->t, ',') || asm_doc_error(doc, doc->t->p, DIAG_E0350, "a comma");
+    return asm_accept(doc->text, ',') || asm_doc_error(doc, doc->text->p, DIAG_E0350, "a comma");
 }
 
 /* .__line opcode base, line base, line range, bytes of a step, lines, bytes: a special opcode of a line
  * table, behind DW_LNS_advance_pc where the bytes do not fit it. */
 static bool line_directive(AsmDoc *doc) {
     enum { BASE, LINE_BASE, RANGE, STEP, LINES, BYTES, COUNT, ADVANCE_PC = 2 };
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     uint64_t v[COUNT];
     for (unsigned i = 0; i < COUNT; i++)
         if ((i && !comma(doc)) || !asm_doc_number(doc, UINT64_MAX, &v[i]))
@@ -140,8 +140,8 @@ static bool line_directive(AsmDoc *doc) {
 static bool text_directive(AsmDoc *doc, bool terminated) {
     char *text;
     size_t n;
-    const char *start = doc->t->p;
-    if (!asm_string(doc->t, &text, &n) || !asm_doc_note_text(doc, start))
+    const char *start = doc->text->p;
+    if (!asm_string(doc->text, &text, &n) || !asm_doc_note_text(doc, start))
         return false;
     elf_bytes_add(doc->a, &doc->data, text, n);
     if (terminated)
@@ -158,16 +158,16 @@ static bool zeros(AsmDoc *doc, const char *start, uint64_t n) {
 }
 
 static bool zero_directive(AsmDoc *doc) {
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     uint64_t n;
-    return asm_number_max(doc->t, MOST_ZERO_BYTES, &n) && zeros(doc, start, n);
+    return asm_number_max(doc->text, MOST_ZERO_BYTES, &n) && zeros(doc, start, n);
 }
 
 /* Before the section's contents: of the section. In between: zeros up to there. */
 static bool align_directive(AsmDoc *doc) {
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     uint64_t n;
-    if (!asm_number_max(doc->t, UINT64_MAX, &n))
+    if (!asm_number_max(doc->text, UINT64_MAX, &n))
         return false;
     uint64_t *align = &data_section(doc)->stated.sh_addralign;
     if (!doc->data.n) {
@@ -183,7 +183,7 @@ static bool align_directive(AsmDoc *doc) {
 /* ---- symbols ---- */
 /* What is known of a table, for the bytes that it has now. */
 static DocStrings *string_table(AsmDoc *doc, uint32_t section) {
-    const ElfSection *table = &doc->e->sections.at[section];
+    const ElfSection *table = &doc->image->sections.at[section];
     DocStrings *strings = NULL;
     for (uint32_t i = 0; i < doc->strings.n; i++)
         if (doc->strings.at[i].section == section)
@@ -196,7 +196,7 @@ static DocStrings *string_table(AsmDoc *doc, uint32_t section) {
 }
 
 uint32_t asm_doc_string(AsmDoc *doc, uint32_t section, const char *text) {
-    ElfSection *table = &doc->e->sections.at[section];
+    ElfSection *table = &doc->image->sections.at[section];
     DocStrings *strings = string_table(doc, section);
     uint64_t size = doc->sections.n > section ? doc->sections.at[section].size_bytes : table->h.sh_size;
     size = table->data ? size : 0;
@@ -226,14 +226,14 @@ static void index_entries(AsmDoc *doc) {
     for (uint32_t i = doc->nentries; i-- > 0;) {
         if (!doc->entries[i] || !*doc->entries[i])
             continue;
-        StrId name = str_intern_z(&doc->t->strings, doc->entries[i]);
+        StrId name = str_intern_z(&doc->text->strings, doc->entries[i]);
         doc->next_entry[i] = strmap_get(&doc->entry_of, name);
         strmap_put(&doc->entry_of, doc->a, name, i + 1);
     }
 }
 
 int64_t asm_doc_symbol_index(AsmDoc *doc, StrId name, uint64_t which) {
-    const char *text = str_text(&doc->t->strings, name);
+    const char *text = str_text(&doc->text->strings, name);
     if (!doc->has_tables) {
         uint32_t symbol = strmap_get(&doc->symbol_of, name), section = asm_doc_section_named(doc, text);
         uint32_t index = symbol    ? doc->symbols.at[symbol - 1].index
@@ -264,18 +264,18 @@ static void note_entry(AsmDoc *doc, const char *name) {
 
 /* The section that the last operand of a symbol's line says; the others depend on it. */
 static uint32_t symbol_section(AsmDoc *doc) {
-    const char *saved = doc->t->p, *last = strrchr(saved, ',');
+    const char *saved = doc->text->p, *last = strrchr(saved, ',');
     uint64_t section = 0;
-    Diags quiet = {0}, *diags = doc->t->d;
+    Diags quiet = {0}, *diags = doc->text->d;
     if (!last)
         return 0;
-    doc->t->d = &quiet;
-    doc->t->p = last + 1;
+    doc->text->d = &quiet;
+    doc->text->p = last + 1;
     if (!asm_doc_number(doc, 0xffff, &section) || section >= doc->sections.n ||
         !doc->sections.at[section].is_code)
         section = 0;
-    doc->t->d = diags;
-    doc->t->p = saved;
+    doc->text->d = diags;
+    doc->text->p = saved;
     return (uint32_t)section;
 }
 
@@ -283,9 +283,9 @@ static uint32_t symbol_section(AsmDoc *doc) {
 static bool symbol_directive(AsmDoc *doc) {
     uint64_t name = 0, value, size, info, other, section;
     const char *given = NULL;
-    asm_at_end(doc->t);
+    asm_at_end(doc->text);
     uint32_t code = symbol_section(doc);
-    if (*doc->t->p == '"' ? !asm_name(doc->t, &given) : !asm_doc_number(doc, UINT32_MAX, &name))
+    if (*doc->text->p == '"' ? !asm_name(doc->text, &given) : !asm_doc_number(doc, UINT32_MAX, &name))
         return false;
     if (!comma(doc) || !asm_doc_place(doc, code, UINT64_MAX, &value) || !comma(doc) ||
         !asm_doc_place(doc, code, UINT64_MAX, &size) || !comma(doc) || !asm_doc_number(doc, 0xff, &info) ||
@@ -360,21 +360,21 @@ static bool attribute_words(AsmDoc *doc, unsigned code) {
         if (!asm_doc_place(doc, lists_places(code) ? function : 0, UINT32_MAX, &v))
             return false;
         elf_bytes_u32(doc->a, &doc->data, (uint32_t)v);
-    } while (asm_accept(doc->t, ','));
+    } while (asm_accept(doc->text, ','));
     return true;
 }
 
 static bool attr_directive(AsmDoc *doc, unsigned format, bool bytes) {
     uint64_t v;
     int code;
-    asm_at_end(doc->t);
-    const char *start = doc->t->p;
+    asm_at_end(doc->text);
+    const char *start = doc->text->p;
     if (*start == '0') {
-        if (!asm_number_max(doc->t, 0xff, &v))
+        if (!asm_number_max(doc->text, 0xff, &v))
             return false;
         code = (int)v;
     } else {
-        const char *name = asm_word(doc->t);
+        const char *name = asm_word(doc->text);
         code = name ? elf_nvinfo_code(name, strlen(name)) : -1;
         if (code < 0)
             return asm_doc_error(doc, start, DIAG_E0350, "the name or number of an attribute");
@@ -382,12 +382,12 @@ static bool attr_directive(AsmDoc *doc, unsigned format, bool bytes) {
     uint32_t head = doc->data.n;
     elf_nvinfo_value(doc->a, &doc->data, format, (unsigned)code, 0);
     if (format != NVF_SIZED) {
-        if (!asm_accept(doc->t, ',') || !asm_number_max(doc->t, 0xffff, &v))
-            return asm_doc_error(doc, doc->t->p, DIAG_E0350, "a value");
+        if (!asm_accept(doc->text, ',') || !asm_number_max(doc->text, 0xffff, &v))
+            return asm_doc_error(doc, doc->text->p, DIAG_E0350, "a value");
         put_u16(doc->data.at + head + 2, (uint16_t)v);
         return true;
     }
-    if (asm_accept(doc->t, ',') && !(bytes ? comma_list(doc, 1) : attribute_words(doc, (unsigned)code)))
+    if (asm_accept(doc->text, ',') && !(bytes ? comma_list(doc, 1) : attribute_words(doc, (unsigned)code)))
         return false;
     if (!bytes)
         add_listed(doc, (unsigned)code, head);
@@ -400,9 +400,9 @@ static bool attr_directive(AsmDoc *doc, unsigned format, bool bytes) {
 /* ---- .heddle.map: positions of the instructions of a function ---- */
 /* .__positions SECTION, then .__position LABEL, five numbers: what holds from there to the next. */
 static bool positions_directive(AsmDoc *doc) {
-    const char *start = doc->t->p, *name;
-    asm_at_end(doc->t);
-    if (!asm_name(doc->t, &name))
+    const char *start = doc->text->p, *name;
+    asm_at_end(doc->text);
+    if (!asm_name(doc->text, &name))
         return false;
     if (doc->positions_of)
         return asm_doc_error(doc, doc->positions_start, DIAG_E0350,
@@ -435,12 +435,12 @@ static bool end_positions(AsmDoc *doc) {
 
 static bool position_directive(AsmDoc *doc) {
     uint64_t place, v[DOC_POSITION_BYTES / 4];
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     uint64_t ninsts = doc->positions_of ? doc->sections.at[doc->positions_of].size_bytes / INST_BYTES : 0;
     if (!asm_doc_place(doc, doc->positions_of, UINT64_MAX, &place))
         return false;
     for (unsigned i = 0; i < DOC_POSITION_BYTES / 4; i++)
-        if (!comma(doc) || !asm_number_max(doc->t, UINT32_MAX, &v[i]))
+        if (!comma(doc) || !asm_number_max(doc->text, UINT32_MAX, &v[i]))
             return false;
     uint64_t at = place / INST_BYTES;
     if (doc->stage != DOC_FILL)

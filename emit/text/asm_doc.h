@@ -78,9 +78,9 @@ typedef struct {
 } DocReloc;
 
 typedef struct {
-    AsmText *t;
+    AsmText *text;
     Arena *a;
-    ElfImage *e;
+    ElfImage *image;
     const Target *target;
     const char *target_at; /* the name in .target; NULL: the command line has it */
     const char *elf_at;    /* the first .__elf_ directive, or NULL */

@@ -15,7 +15,7 @@ enum { DEEPEST = 32 };
 bool asm_doc_fills(const AsmDoc *doc) { return doc->stage == DOC_CODE || doc->stage == DOC_FILL; }
 
 const DocLabel *asm_doc_label(const AsmDoc *doc, const char *name, size_t size_bytes) {
-    StrId id = str_find(&doc->t->strings, name, size_bytes);
+    StrId id = str_find(&doc->text->strings, name, size_bytes);
     uint32_t label = id.i ? strmap_get(&doc->label_of, id) : 0;
     return label ? &doc->labels.at[label - 1] : NULL;
 }
@@ -23,20 +23,20 @@ const DocLabel *asm_doc_label(const AsmDoc *doc, const char *name, size_t size_b
 static bool sum(AsmDoc *doc, DocValue *out, unsigned depth);
 
 static bool in_parentheses(AsmDoc *doc, DocValue *out, unsigned depth) {
-    return asm_accept(doc->t, '(') && sum(doc, out, depth + 1) &&
-           (asm_accept(doc->t, ')') || asm_doc_error(doc, doc->t->p, DIAG_E0350, "')'"));
+    return asm_accept(doc->text, '(') && sum(doc, out, depth + 1) &&
+           (asm_accept(doc->text, ')') || asm_doc_error(doc, doc->text->p, DIAG_E0350, "')'"));
 }
 
 /* "(NAME[, n])" behind index@ or section@. */
 static bool name_in_parentheses(AsmDoc *doc, const char **name, uint64_t *which) {
     *which = 1;
-    if (!asm_accept(doc->t, '('))
-        return asm_doc_error(doc, doc->t->p, DIAG_E0350, "'('");
-    if (!asm_name(doc->t, name))
+    if (!asm_accept(doc->text, '('))
+        return asm_doc_error(doc, doc->text->p, DIAG_E0350, "'('");
+    if (!asm_name(doc->text, name))
         return false;
-    if (asm_accept(doc->t, ',') && !asm_number_max(doc->t, UINT32_MAX, which))
+    if (asm_accept(doc->text, ',') && !asm_number_max(doc->text, UINT32_MAX, which))
         return false;
-    return asm_accept(doc->t, ')') || asm_doc_error(doc, doc->t->p, DIAG_E0350, "')'");
+    return asm_accept(doc->text, ')') || asm_doc_error(doc, doc->text->p, DIAG_E0350, "')'");
 }
 
 static bool symbol_index(AsmDoc *doc, const char *start, DocValue *out) {
@@ -49,7 +49,7 @@ static bool symbol_index(AsmDoc *doc, const char *start, DocValue *out) {
         doc->sections.at[section].named = true;
     if (doc->stage != DOC_FILL)
         return true;
-    int64_t index = asm_doc_symbol_index(doc, str_intern_z(&doc->t->strings, name), which);
+    int64_t index = asm_doc_symbol_index(doc, str_intern_z(&doc->text->strings, name), which);
     out->value = (uint64_t)index;
     return index >= 0 || asm_doc_error(doc, start, DIAG_E0359, name);
 }
@@ -73,7 +73,7 @@ static bool label_value(AsmDoc *doc, const char *start, const char *name, DocVal
     const DocLabel *label = asm_doc_label(doc, name, out->is_srel ? size - 5 : size);
     if (!out->is_srel) {
         out->addresses = 1;
-        out->symbol = str_intern_z(&doc->t->strings, name);
+        out->symbol = str_intern_z(&doc->text->strings, name);
     }
     if (label)
         out->value = label->offset;
@@ -83,7 +83,7 @@ static bool label_value(AsmDoc *doc, const char *start, const char *name, DocVal
 }
 
 static bool named(AsmDoc *doc, DocValue *out) {
-    const char *start = doc->t->p, *name = asm_word(doc->t);
+    const char *start = doc->text->p, *name = asm_word(doc->text);
     out->is_number = false;
     if (!name)
         return asm_doc_error(doc, start, DIAG_E0350, "a number, a label or an expression");
@@ -97,32 +97,32 @@ static bool named(AsmDoc *doc, DocValue *out) {
 static bool factor(AsmDoc *doc, DocValue *out, unsigned depth) {
     *out = (DocValue){.is_number = true};
     if (depth > DEEPEST)
-        return asm_doc_error(doc, doc->t->p, DIAG_E0350, "an expression that is less deep");
-    asm_accept(doc->t, '`');
-    asm_at_end(doc->t);
-    if (*doc->t->p == '(')
+        return asm_doc_error(doc, doc->text->p, DIAG_E0350, "an expression that is less deep");
+    asm_accept(doc->text, '`');
+    asm_at_end(doc->text);
+    if (*doc->text->p == '(')
         return in_parentheses(doc, out, depth);
-    if (*doc->t->p == '-' && !isdigit((unsigned char)doc->t->p[1])) {
-        doc->t->p++;
+    if (*doc->text->p == '-' && !isdigit((unsigned char)doc->text->p[1])) {
+        doc->text->p++;
         if (!factor(doc, out, depth + 1))
             return false;
         out->value = 0 - out->value;
         out->addresses = -out->addresses;
         return true;
     }
-    if (isdigit((unsigned char)*doc->t->p) || *doc->t->p == '-')
-        return asm_number(doc->t, &out->value);
+    if (isdigit((unsigned char)*doc->text->p) || *doc->text->p == '-')
+        return asm_number(doc->text, &out->value);
     return named(doc, out);
 }
 
 static bool term(AsmDoc *doc, DocValue *out, unsigned depth) {
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     uint64_t divisor;
     if (!factor(doc, out, depth))
         return false;
-    if (!asm_accept(doc->t, '/'))
+    if (!asm_accept(doc->text, '/'))
         return true;
-    if (!asm_number(doc->t, &divisor))
+    if (!asm_number(doc->text, &divisor))
         return false;
     if (!divisor || (asm_doc_fills(doc) && out->value % divisor))
         return asm_doc_error(doc, start, DIAG_E0350, "a multiple of the divisor");
@@ -134,11 +134,11 @@ static bool sum(AsmDoc *doc, DocValue *out, unsigned depth) {
     if (!term(doc, out, depth))
         return false;
     for (;;) {
-        asm_at_end(doc->t);
-        char sign = *doc->t->p;
+        asm_at_end(doc->text);
+        char sign = *doc->text->p;
         if (sign != '+' && sign != '-')
             return true;
-        doc->t->p++;
+        doc->text->p++;
         DocValue right;
         if (!term(doc, &right, depth))
             return false;
@@ -156,11 +156,12 @@ bool asm_doc_expression(AsmDoc *doc, DocValue *out) { return sum(doc, out, 0); }
 static bool value_fits(AsmDoc *doc, const char *start, uint64_t max, const DocValue *value) {
     if (value->value <= max || (!value->is_number && !asm_doc_fills(doc)))
         return true;
-    return diag_in(doc->t->d, doc->t->source, asm_loc(doc->t, start), DIAG_E0352, (unsigned long long)max);
+    return diag_in(doc->text->d, doc->text->source, asm_loc(doc->text, start), DIAG_E0352,
+                   (unsigned long long)max);
 }
 
 bool asm_doc_number(AsmDoc *doc, uint64_t max, uint64_t *out) {
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     DocValue value;
     if (!asm_doc_expression(doc, &value) || !value_fits(doc, start, max, &value))
         return false;
@@ -169,7 +170,7 @@ bool asm_doc_number(AsmDoc *doc, uint64_t max, uint64_t *out) {
 }
 
 bool asm_doc_place(AsmDoc *doc, uint32_t section, uint64_t max, uint64_t *out) {
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     DocValue value;
     if (!asm_doc_expression(doc, &value) || !value_fits(doc, start, max, &value))
         return false;

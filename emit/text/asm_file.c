@@ -7,17 +7,17 @@
 #include <string.h>
 
 bool asm_doc_error(AsmDoc *doc, const char *p, DiagCode code, const char *what) {
-    return diag_in(doc->t->d, doc->t->source, asm_loc(doc->t, p), code, what);
+    return diag_in(doc->text->d, doc->text->source, asm_loc(doc->text, p), code, what);
 }
 
 static bool error_at(AsmDoc *doc, SrcLoc loc, DiagCode code, const char *what) {
-    return diag_in(doc->t->d, doc->t->source, loc, code, what);
+    return diag_in(doc->text->d, doc->text->source, loc, code, what);
 }
 
 static DocSection *current(AsmDoc *doc) { return &doc->sections.at[doc->section]; }
 
 uint32_t asm_doc_section_named(const AsmDoc *doc, const char *name) {
-    StrId id = str_find(&doc->t->strings, name, strlen(name));
+    StrId id = str_find(&doc->text->strings, name, strlen(name));
     return id.i ? strmap_get(&doc->section_of, id) : 0;
 }
 
@@ -27,7 +27,7 @@ uint32_t asm_doc_code_named(const AsmDoc *doc, const char *name) {
 }
 
 DocSection *asm_doc_new_section(AsmDoc *doc, const char *name) {
-    StrId id = str_intern_z(&doc->t->strings, name);
+    StrId id = str_intern_z(&doc->text->strings, name);
     DocSection *section = VEC_PUSH(doc->a, &doc->sections);
     if (id.i && !strmap_get(&doc->section_of, id))
         strmap_put(&doc->section_of, doc->a, id, doc->sections.n - 1);
@@ -90,10 +90,10 @@ static bool set_field(AsmDoc *doc, const Field *field, void *record) {
 
 static bool type_name(AsmDoc *doc, uint32_t *out) {
     uint64_t number;
-    asm_at_end(doc->t);
-    const char *start = doc->t->p;
+    asm_at_end(doc->text);
+    const char *start = doc->text->p;
     if (isalpha((unsigned char)*start))
-        return asm_doc_section_type(doc, start, asm_word(doc->t), out);
+        return asm_doc_section_type(doc, start, asm_word(doc->text), out);
     if (!asm_doc_number(doc, UINT32_MAX, &number))
         return false;
     *out = (uint32_t)number;
@@ -123,7 +123,7 @@ static bool section_field(AsmDoc *doc, const Field *field) {
 static bool close_part(AsmDoc *doc) {
     bool strings = doc->is_open && current(doc)->type == SHT_STRTAB;
     if (doc->in_gap && doc->stage == DOC_FILL) {
-        ElfGap *gap = &doc->e->gaps.at[doc->e->gaps.n - 1];
+        ElfGap *gap = &doc->image->gaps.at[doc->image->gaps.n - 1];
         gap->data = doc->data.at;
         gap->size_bytes = doc->data.n;
     } else if (doc->is_open) {
@@ -134,7 +134,7 @@ static bool close_part(AsmDoc *doc) {
         if (doc->stage == DOC_SCAN)
             section->size_bytes = doc->data.n;
         else if (doc->stage == (section->is_code ? DOC_CODE : last)) {
-            doc->e->sections.at[doc->section].data = doc->data.n ? doc->data.at : NULL;
+            doc->image->sections.at[doc->section].data = doc->data.n ? doc->data.at : NULL;
             section->size_bytes = doc->data.n;
         }
     }
@@ -154,21 +154,21 @@ static bool section_kind(AsmDoc *doc, DocSection *section) {
     } flags[] = {{'a', SHF_ALLOC}, {'w', SHF_WRITE}, {'x', SHF_EXECINSTR}};
     char *text;
     size_t n;
-    if (!asm_accept(doc->t, ','))
+    if (!asm_accept(doc->text, ','))
         return true;
-    if (!asm_string(doc->t, &text, &n))
+    if (!asm_string(doc->text, &text, &n))
         return false;
     for (size_t i = 0; i < n; i++)
         for (unsigned k = 0; k < 3; k++)
             section->stated.sh_flags |= flags[k].letter == text[i] ? flags[k].flag : 0;
-    if (!asm_accept(doc->t, ','))
+    if (!asm_accept(doc->text, ','))
         return true;
-    const char *start = doc->t->p, *word = asm_word(doc->t);
+    const char *start = doc->text->p, *word = asm_word(doc->text);
     if (word && strcmp(word, "@progbits") == 0)
         section->type = SHT_PROGBITS;
     else if (word && strcmp(word, "@nobits") == 0)
         section->type = SHT_NOBITS;
-    else if (word && strcmp(word, "@") == 0 && asm_string(doc->t, &text, &n)) {
+    else if (word && strcmp(word, "@") == 0 && asm_string(doc->text, &text, &n)) {
         text[n] = 0;
         if (!asm_doc_section_type(doc, start, text, &section->type))
             return false;
@@ -179,17 +179,17 @@ static bool section_kind(AsmDoc *doc, DocSection *section) {
 }
 
 static bool open_section(AsmDoc *doc) {
-    const char *name, *start = doc->t->p;
+    const char *name, *start = doc->text->p;
     bool complete = close_part(doc);
     if (doc->stage != DOC_SCAN) {
         doc->section = doc->in_header ? doc->first_section : doc->section + 1;
         doc->in_header = false;
         doc->is_open = true;
-        doc->t->p += strlen(doc->t->p);
+        doc->text->p += strlen(doc->text->p);
         return complete;
     }
-    asm_at_end(doc->t);
-    if (!asm_name(doc->t, &name))
+    asm_at_end(doc->text);
+    if (!asm_name(doc->text, &name))
         return false;
     if (!doc->sections.n && *name) { /* nvdisasm and CuAssembler do not show the null section */
         asm_doc_new_section(doc, "");
@@ -198,7 +198,7 @@ static bool open_section(AsmDoc *doc) {
     if (doc->sections.n >= SHN_LORESERVE - 1)
         return asm_doc_error(doc, start, DIAG_E0356, "too many sections");
     DocSection *section = asm_doc_new_section(doc, name);
-    section->loc = asm_loc(doc->t, start);
+    section->loc = asm_loc(doc->text, start);
     section->first_line = doc->line;
     section->is_code = strncmp(name, ".text.", 6) == 0;
     doc->section = doc->sections.n - 1;
@@ -210,9 +210,9 @@ static bool open_section(AsmDoc *doc) {
 /* ---- directives about the file ---- */
 static bool numbers(AsmDoc *doc, uint64_t *out, unsigned n, uint64_t max) {
     for (unsigned i = 0; i < n; i++) {
-        if (i && !asm_accept(doc->t, ','))
-            return asm_doc_error(doc, doc->t->p, DIAG_E0350, "a comma");
-        if (!asm_number_max(doc->t, max, &out[i]))
+        if (i && !asm_accept(doc->text, ','))
+            return asm_doc_error(doc, doc->text->p, DIAG_E0350, "a comma");
+        if (!asm_number_max(doc->text, max, &out[i]))
             return false;
     }
     return true;
@@ -223,15 +223,15 @@ static bool ident_directive(AsmDoc *doc) {
     if (!numbers(doc, v, 9, 0xff))
         return false;
     for (int i = 0; i < 9; i++)
-        doc->e->h.e_ident[EI_OSABI + i] = (uint8_t)v[i];
+        doc->image->h.e_ident[EI_OSABI + i] = (uint8_t)v[i];
     return true;
 }
 
 static bool ident_byte(AsmDoc *doc, int at) {
     uint64_t v;
-    if (!asm_number_max(doc->t, 0xff, &v))
+    if (!asm_number_max(doc->text, 0xff, &v))
         return false;
-    doc->e->h.e_ident[at] = (uint8_t)v;
+    doc->image->h.e_ident[at] = (uint8_t)v;
     return true;
 }
 
@@ -240,39 +240,39 @@ static bool segment_directive(AsmDoc *doc) {
     if (!close_part(doc) || !numbers(doc, v, 8, UINT64_MAX))
         return false;
     if (v[0] > UINT32_MAX || v[1] > UINT32_MAX)
-        return asm_doc_error(doc, doc->t->p, DIAG_E0350, "a type and flags of 32 bits");
+        return asm_doc_error(doc, doc->text->p, DIAG_E0350, "a type and flags of 32 bits");
     if (doc->stage == DOC_FILL)
-        VEC_ADD(doc->a, &doc->e->segments,
+        VEC_ADD(doc->a, &doc->image->segments,
                 ((Elf64_Phdr){(Elf64_Word)v[0], (Elf64_Word)v[1], v[2], v[3], v[4], v[5], v[6], v[7]}));
     return true;
 }
 
 static bool gap_directive(AsmDoc *doc) {
     uint64_t offset;
-    if (!close_part(doc) || !asm_number(doc->t, &offset))
+    if (!close_part(doc) || !asm_number(doc->text, &offset))
         return false;
     if (doc->stage == DOC_FILL)
-        VEC_ADD(doc->a, &doc->e->gaps, ((ElfGap){.offset = offset}));
+        VEC_ADD(doc->a, &doc->image->gaps, ((ElfGap){.offset = offset}));
     doc->in_gap = true;
     return true;
 }
 
 static bool target_directive(AsmDoc *doc) {
-    const char *start = doc->t->p, *name = asm_word(doc->t);
+    const char *start = doc->text->p, *name = asm_word(doc->text);
     doc->target = name ? isa_target(name) : NULL;
     doc->target_at = start;
-    return doc->target || asm_doc_error(doc, start, DIAG_E0357, asm_unknown_target(doc->t, name));
+    return doc->target || asm_doc_error(doc, start, DIAG_E0357, asm_unknown_target(doc->text, name));
 }
 
 /* .__stays LABEL, OFFSET; .__stays SECTION: what no directive can say names this place by a number. */
 static bool stays_directive(AsmDoc *doc) {
-    const char *start = doc->t->p, *name;
+    const char *start = doc->text->p, *name;
     uint64_t offset;
-    asm_at_end(doc->t);
-    if (!asm_name(doc->t, &name))
+    asm_at_end(doc->text);
+    if (!asm_name(doc->text, &name))
         return false;
-    bool place = asm_accept(doc->t, ',');
-    if (place && !asm_number(doc->t, &offset))
+    bool place = asm_accept(doc->text, ',');
+    if (place && !asm_number(doc->text, &offset))
         return false;
     if (doc->stage != DOC_FILL)
         return true;
@@ -296,7 +296,7 @@ static bool header_directive(AsmDoc *doc, const char *w, bool *known) {
     if (strcmp(w, ".target") == 0)
         return target_directive(doc);
     if (!doc->elf_at && strncmp(w, ".__elf_", 7) == 0)
-        doc->elf_at = doc->t->p - strlen(w);
+        doc->elf_at = doc->text->p - strlen(w);
     if (strcmp(w, ".__elf_ident") == 0)
         return ident_directive(doc);
     if (strcmp(w, ".__elf_ident_osabi") == 0)
@@ -304,7 +304,7 @@ static bool header_directive(AsmDoc *doc, const char *w, bool *known) {
     if (strcmp(w, ".__elf_ident_abiversion") == 0)
         return ident_byte(doc, EI_ABIVERSION);
     if (strcmp(w, ".__elf_filesize") == 0)
-        return asm_number_max(doc->t, MOST_FILE_BYTES, &doc->e->file_bytes);
+        return asm_number_max(doc->text, MOST_FILE_BYTES, &doc->image->file_bytes);
     if (strcmp(w, ".__segment") == 0)
         return segment_directive(doc);
     if (strcmp(w, ".__gap") == 0)
@@ -313,12 +313,12 @@ static bool header_directive(AsmDoc *doc, const char *w, bool *known) {
         return stays_directive(doc);
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         if (strcmp(w, ignored[i]) == 0)
-            return asm_number(doc->t, &v);
+            return asm_number(doc->text, &v);
     const Field *field = FIND_FIELD(header_fields, w);
     *known = field != NULL;
     if (field && strcmp(w, ".__elf_shstrndx") == 0) /* section@(...) needs the sections */
-        return set_field(doc, field, doc->stage == DOC_FILL ? &doc->e->h : &(Elf64_Ehdr){0});
-    return !field || set_field(doc, field, &doc->e->h);
+        return set_field(doc, field, doc->stage == DOC_FILL ? &doc->image->h : &(Elf64_Ehdr){0});
+    return !field || set_field(doc, field, &doc->image->h);
 }
 
 static bool directive(AsmDoc *doc, const char *start, const char *w) {
@@ -339,7 +339,7 @@ static bool directive(AsmDoc *doc, const char *start, const char *w) {
     if (!doc->is_open && !doc->in_gap)
         return asm_doc_error(doc, start, DIAG_E0350, ".section before data");
     if (doc->is_open && current(doc)->is_code && doc->stage == DOC_FILL) { /* done with it */
-        doc->t->p += strlen(doc->t->p);
+        doc->text->p += strlen(doc->text->p);
         return true;
     }
     good = asm_doc_data(doc, w, &known);
@@ -348,10 +348,10 @@ static bool directive(AsmDoc *doc, const char *start, const char *w) {
 
 /* ---- labels ---- */
 static bool add_label(AsmDoc *doc, const char *start, const char *name) {
-    StrId id = str_intern_z(&doc->t->strings, name);
+    StrId id = str_intern_z(&doc->text->strings, name);
     if (strmap_get(&doc->label_of, id))
         return asm_doc_error(doc, start, DIAG_E0353, name);
-    VEC_ADD(doc->a, &doc->labels, ((DocLabel){id, doc->section, doc->data.n, asm_loc(doc->t, start)}));
+    VEC_ADD(doc->a, &doc->labels, ((DocLabel){id, doc->section, doc->data.n, asm_loc(doc->text, start)}));
     strmap_put(&doc->label_of, doc->a, id, doc->labels.n);
     return true;
 }
@@ -373,19 +373,19 @@ static bool add_listed(AsmDoc *doc, const char *start, const char *name) {
             ((DocListed){.kernel = arena_printf(doc->a, "%.*s", (int)(attr - kernel), kernel),
                          .code = (unsigned)code,
                          .value = value,
-                         .loc = asm_loc(doc->t, start)}));
+                         .loc = asm_loc(doc->text, start)}));
     return true;
 }
 
 /* Labels in front of a statement. */
 static bool labels(AsmDoc *doc) {
     for (;;) {
-        asm_at_end(doc->t);
-        const char *start = doc->t->p, *name = *start == '[' ? NULL : asm_word(doc->t);
-        if (name && *doc->t->p == '#') /* the end of an offset label, which is no word */
-            doc->t->p++;
-        if (!name || !asm_accept(doc->t, ':')) {
-            doc->t->p = start;
+        asm_at_end(doc->text);
+        const char *start = doc->text->p, *name = *start == '[' ? NULL : asm_word(doc->text);
+        if (name && *doc->text->p == '#') /* the end of an offset label, which is no word */
+            doc->text->p++;
+        if (!name || !asm_accept(doc->text, ':')) {
+            doc->text->p = start;
             return true;
         }
         if (!doc->is_open)
@@ -426,10 +426,10 @@ static void note_move(AsmDoc *doc, const char *line, const char *statement) {
     DocSection *section = current(doc);
     if (section->moved)
         return;
-    bool found = printed_address(doc->t, line, &printed);
+    bool found = printed_address(doc->text, line, &printed);
     if (!found && statement > line)
         for (const char *p = statement; !found && p > line; p--)
-            found = p[-1] == ':' && printed_address(doc->t, p, &printed);
+            found = p[-1] == ':' && printed_address(doc->text, p, &printed);
     section->moved = found && printed != doc->data.n;
 }
 
@@ -454,15 +454,15 @@ static bool instruction(AsmDoc *doc, const char *line, const char *start) {
 static bool is_header(const char *w) { return strncmp(w, ".__elf_", 7) == 0 || strcmp(w, ".target") == 0; }
 
 static bool statement(AsmDoc *doc) {
-    const char *line = doc->t->p;
+    const char *line = doc->text->p;
     if (!labels(doc))
         return false;
-    if (asm_at_end(doc->t))
+    if (asm_at_end(doc->text))
         return true;
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     if (asm_doc_is_instruction(start))
         return instruction(doc, line, start);
-    const char *w = asm_word(doc->t);
+    const char *w = asm_word(doc->text);
     if (!w || *w != '.')
         return asm_doc_error(doc, start, DIAG_E0350, "a directive, a label or an instruction");
     bool own_field = FIND_FIELD(section_fields, w) != NULL;
@@ -472,12 +472,12 @@ static bool statement(AsmDoc *doc) {
         return true;
     if (doc->is_open && strncmp(current(doc)->name, ".nv.constant", 12) == 0 && doc->stage == DOC_PLACE)
         note_move(doc, line, start);
-    return directive(doc, start, w) && asm_expect_end(doc->t);
+    return directive(doc, start, w) && asm_expect_end(doc->text);
 }
 
 static void select_line(AsmDoc *doc, uint32_t n) {
     doc->line = n;
-    doc->t->p = doc->t->text + doc->lines.at[n];
+    doc->text->p = doc->text->text + doc->lines.at[n];
 }
 
 static bool walk(AsmDoc *doc, DocStage stage) {
@@ -520,12 +520,12 @@ static bool end_scan(AsmDoc *doc) {
     for (uint32_t i = 0; i < doc->sections.n; i++) {
         DocSection *section = &doc->sections.at[i];
         section->end_line = i + 1 < doc->sections.n ? section[1].first_line : doc->lines.n;
-        ElfSection *out = VEC_PUSH(doc->a, &doc->e->sections);
+        ElfSection *out = VEC_PUSH(doc->a, &doc->image->sections);
         out->name = section->name;
         section->moved |= section->is_code && section->has_size && doc->has_tables &&
                           section->stated.sh_size != section->size_bytes;
     }
-    elf_image_index(doc->a, doc->e);
+    elf_image_index(doc->a, doc->image);
     return true;
 }
 
@@ -534,14 +534,14 @@ static void find_names(AsmDoc *doc) {
     for (uint32_t i = 1; doc->has_tables && i < doc->sections.n; i++)
         if (!doc->sections.at[i].has_name)
             doc->sections.at[i].stated.sh_name =
-                asm_doc_string(doc, doc->e->h.e_shstrndx, doc->sections.at[i].name);
+                asm_doc_string(doc, doc->image->h.e_shstrndx, doc->sections.at[i].name);
 }
 
 /* Sections have the sizes of their contents. */
 static void set_headers(AsmDoc *doc) {
     for (uint32_t i = 0; i < doc->sections.n; i++) {
         const DocSection *section = &doc->sections.at[i];
-        ElfSection *out = &doc->e->sections.at[i];
+        ElfSection *out = &doc->image->sections.at[i];
         uint64_t size_bytes = section->size_bytes;
         out->h = section->stated;
         if (!i || (elf_image_is_nobits(out->h.sh_type) && section->has_size))
@@ -555,7 +555,7 @@ static void set_headers(AsmDoc *doc) {
 /* Symbols of the table that stand before the first one that is not local. */
 static void count_locals(AsmDoc *doc) {
     for (uint32_t i = 1; i < doc->sections.n; i++) {
-        ElfSection *section = &doc->e->sections.at[i];
+        ElfSection *section = &doc->image->sections.at[i];
         if (section->h.sh_type != SHT_SYMTAB || doc->sections.at[i].has_info)
             continue;
         uint32_t n = (uint32_t)(section->h.sh_size / sizeof(Elf64_Sym)), k = 0;
@@ -567,7 +567,7 @@ static void count_locals(AsmDoc *doc) {
 
 /* What all words say, also those that the text has as data; false: the file will not take it for code. */
 static bool gather_facts(AsmDoc *doc, uint32_t index) {
-    const ElfSection *section = &doc->e->sections.at[index];
+    const ElfSection *section = &doc->image->sections.at[index];
     CodeFacts *facts = &doc->sections.at[index].facts;
     if (!doc->sections.at[index].is_code || section->h.sh_type != SHT_PROGBITS || !section->data ||
         section->h.sh_size % INST_BYTES)
@@ -585,7 +585,7 @@ static bool follow_code(AsmDoc *doc) {
         DocSection *section = &doc->sections.at[i];
         if (!gather_facts(doc, i) || section->as_stated)
             continue;
-        if (!elf_facts_follow(doc->a, doc->e, doc->target, i, &section->facts, &records, &change))
+        if (!elf_facts_follow(doc->a, doc->image, doc->target, i, &section->facts, &records, &change))
             return error_at(doc, section->loc, DIAG_E0356,
                             arena_printf(doc->a, "%s needs %s", section->name, change.why));
         if (change.more_registers > most.more_registers)
@@ -595,7 +595,7 @@ static bool follow_code(AsmDoc *doc) {
     for (uint32_t i = 1; i < doc->sections.n && (most.more_registers || most.more_stack_bytes); i++) {
         const DocSection *section = &doc->sections.at[i];
         if (section->is_code && section->facts.uses_call &&
-            !elf_facts_raise(doc->a, doc->e, doc->target, i, &most, &records, &change))
+            !elf_facts_raise(doc->a, doc->image, doc->target, i, &most, &records, &change))
             return error_at(doc, section->loc, DIAG_E0356,
                             arena_printf(doc->a, "%s needs %s", section->name, change.why));
     }
@@ -624,10 +624,10 @@ static bool banks_stay(AsmDoc *doc) {
 
 /* Names must be those of the name table: the file has only the offsets. */
 static bool check_names(AsmDoc *doc) {
-    for (uint32_t i = 1; i < doc->e->sections.n; i++) {
-        const ElfSection *section = &doc->e->sections.at[i];
+    for (uint32_t i = 1; i < doc->image->sections.n; i++) {
+        const ElfSection *section = &doc->image->sections.at[i];
         SrcLoc loc = i < doc->sections.n ? doc->sections.at[i].loc : (SrcLoc){0};
-        const char *name = elf_image_string(doc->e, doc->e->h.e_shstrndx, section->h.sh_name);
+        const char *name = elf_image_string(doc->image, doc->image->h.e_shstrndx, section->h.sh_name);
         if (!name || strcmp(name, section->name) != 0)
             return error_at(doc, loc, DIAG_E0356,
                             arena_printf(doc->a, "section %s: .__section_name is not the place of its name",
@@ -643,20 +643,20 @@ static bool check_names(AsmDoc *doc) {
 /* Parts keep the places that the text gives them, or come behind: in a file of moderate size. */
 static bool check_places(AsmDoc *doc) {
     static const char far[] = "an offset beyond 256 MiB";
-    for (uint32_t i = 1; i < doc->e->sections.n; i++) {
-        const Elf64_Shdr *header = &doc->e->sections.at[i].h;
+    for (uint32_t i = 1; i < doc->image->sections.n; i++) {
+        const Elf64_Shdr *header = &doc->image->sections.at[i].h;
         if (!elf_image_is_nobits(header->sh_type) && header->sh_size && header->sh_offset > MOST_FILE_BYTES)
             return error_at(doc, i < doc->sections.n ? doc->sections.at[i].loc : (SrcLoc){0}, DIAG_E0356,
                             far);
     }
-    return (doc->e->h.e_shoff <= MOST_FILE_BYTES &&
-            (!doc->e->segments.n || doc->e->h.e_phoff <= MOST_FILE_BYTES)) ||
+    return (doc->image->h.e_shoff <= MOST_FILE_BYTES &&
+            (!doc->image->segments.n || doc->image->h.e_phoff <= MOST_FILE_BYTES)) ||
            error_at(doc, (SrcLoc){0}, DIAG_E0356, far);
 }
 
 /* A segment covers the sections that it covered: those whose stated place lies in its stated range. */
 static void move_segments(AsmDoc *doc, const Elf64_Ehdr *header) {
-    ElfImage *image = doc->e;
+    ElfImage *image = doc->image;
     for (uint32_t k = 0; k < image->segments.n; k++) {
         Elf64_Phdr *phdr = &image->segments.at[k];
         uint64_t lo = phdr->p_offset, hi = phdr->p_offset + phdr->p_filesz,
@@ -686,7 +686,7 @@ static void move_segments(AsmDoc *doc, const Elf64_Ehdr *header) {
 
 /* The loader goes by the header: instructions of another machine would be read as others there. */
 static bool target_agrees(AsmDoc *doc) {
-    const Target *stated = elf_image_target(&doc->e->h);
+    const Target *stated = elf_image_target(&doc->image->h);
     if (!doc->target || doc->target == stated) {
         doc->target = stated;
         return true;
@@ -695,13 +695,13 @@ static bool target_agrees(AsmDoc *doc) {
                                     isa_target_name(doc->target), stated ? "of " : "of no known machine",
                                     stated ? isa_target_name(stated) : "");
     return doc->target_at ? asm_doc_error(doc, doc->target_at, DIAG_E0356, what)
-                          : diag_in(doc->t->d, doc->t->source, (SrcLoc){0}, DIAG_E0356, what);
+                          : diag_in(doc->text->d, doc->text->source, (SrcLoc){0}, DIAG_E0356, what);
 }
 
 /* Of a text that has no tables and says little of the file. */
 static void make_header(AsmDoc *doc) {
-    Elf64_Ehdr *header = &doc->e->h;
-    elf_image_header(doc->e, doc->target, doc->old_form);
+    Elf64_Ehdr *header = &doc->image->h;
+    elf_image_header(doc->image, doc->target, doc->old_form);
     header->e_type = ET_EXEC;
     if (doc->virtual_sm)
         header->e_flags = (header->e_flags & 0xff00ffff) | (doc->virtual_sm & 0xff) << 16;
@@ -716,7 +716,7 @@ static bool finish(AsmDoc *doc) {
     set_headers(doc);
     if (!asm_doc_add_relocs(doc) || (!doc->has_tables && !asm_doc_fill_tables(doc)))
         return false;
-    if (doc->e->sections.n >= SHN_LORESERVE)
+    if (doc->image->sections.n >= SHN_LORESERVE)
         return error_at(doc, (SrcLoc){0}, DIAG_E0356, "too many sections");
     count_locals(doc);
     return (!doc->target || follow_code(doc)) && all_listed(doc) && banks_stay(doc) && check_names(doc) &&
@@ -724,8 +724,8 @@ static bool finish(AsmDoc *doc) {
 }
 
 static void open_doc(AsmDoc *doc, AsmText *text) {
-    *doc = (AsmDoc){.t = text, .a = text->a, .e = ARENA_NEW(text->a, ElfImage)};
-    Elf64_Ehdr *header = &doc->e->h;
+    *doc = (AsmDoc){.text = text, .a = text->a, .image = ARENA_NEW(text->a, ElfImage)};
+    Elf64_Ehdr *header = &doc->image->h;
     memcpy(header->e_ident, ELFMAG, SELFMAG);
     header->e_ident[EI_CLASS] = ELFCLASS64;
     header->e_ident[EI_DATA] = ELFDATA2LSB;
@@ -751,18 +751,18 @@ bool asm_read_file(AsmText *text, const Target *target, void **image, size_t *si
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0350, ".target");
     if (!doc.has_tables && !doc.symbols.n)
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0350, "a symbol (.global, .type)");
-    Elf64_Ehdr *header = &doc.e->h, old_header = *header;
+    Elf64_Ehdr *header = &doc.image->h, old_header = *header;
     if (doc.has_tables && (doc.sections.n < 2 || !header->e_shstrndx || header->e_shstrndx >= doc.sections.n))
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0356, "no section name table");
     if (!finish(&doc))
         return false;
-    if (doc.has_tables || doc.e->segments.n)
-        elf_image_layout(doc.e, true);
+    if (doc.has_tables || doc.image->segments.n)
+        elf_image_layout(doc.image, true);
     else
-        elf_image_segments(doc.a, doc.e);
+        elf_image_segments(doc.a, doc.image);
     if (!check_places(&doc)) /* alignments move parts, too */
         return false;
     if (doc.has_tables)
         move_segments(&doc, &old_header);
-    return elf_image_write(doc.e, image, size_bytes, text->d);
+    return elf_image_write(doc.image, image, size_bytes, text->d);
 }

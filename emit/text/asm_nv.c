@@ -70,9 +70,9 @@ DocSymbol *asm_doc_symbol(AsmDoc *doc, StrId name) {
 /* @"words", as a text with an end. */
 static bool quoted(AsmDoc *doc, char **text) {
     size_t n;
-    if (!asm_accept(doc->t, '@'))
-        return asm_doc_error(doc, doc->t->p, DIAG_E0350, "@\"...\"");
-    if (!asm_string(doc->t, text, &n))
+    if (!asm_accept(doc->text, '@'))
+        return asm_doc_error(doc, doc->text->p, DIAG_E0350, "@\"...\"");
+    if (!asm_string(doc->text, text, &n))
         return false;
     (*text)[n] = 0;
     return true;
@@ -88,7 +88,7 @@ static bool number_of(const char *text, const char *key, uint32_t *out) {
 
 static bool header_flags(AsmDoc *doc) {
     char *text;
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     uint32_t sm, virtual_sm;
     if (!quoted(doc, &text))
         return false;
@@ -99,14 +99,14 @@ static bool header_flags(AsmDoc *doc) {
     if (!doc->target)
         doc->target = isa_target(name);
     if (!doc->target)
-        return asm_doc_error(doc, start, DIAG_E0357, asm_unknown_target(doc->t, name));
+        return asm_doc_error(doc, start, DIAG_E0357, asm_unknown_target(doc->text, name));
     doc->old_form = true;
     return true;
 }
 
 static bool elf_type(AsmDoc *doc) {
     char *text;
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     if (!quoted(doc, &text))
         return false;
     if (strcmp(text, "ET_EXEC") != 0 && strcmp(text, "ET_REL") != 0)
@@ -119,7 +119,7 @@ static bool elf_type(AsmDoc *doc) {
 
 static bool section_words(AsmDoc *doc, bool info) {
     char *text;
-    const char *start = doc->t->p;
+    const char *start = doc->text->p;
     if (!quoted(doc, &text))
         return false;
     if (doc->in_header)
@@ -137,10 +137,10 @@ static bool section_words(AsmDoc *doc, bool info) {
 
 static bool symbol_name(AsmDoc *doc, DocSymbol **out) {
     const char *name;
-    asm_at_end(doc->t);
-    if (!asm_name(doc->t, &name))
+    asm_at_end(doc->text);
+    if (!asm_name(doc->text, &name))
         return false;
-    *out = asm_doc_symbol(doc, str_intern_z(&doc->t->strings, name));
+    *out = asm_doc_symbol(doc, str_intern_z(&doc->text->strings, name));
     return true;
 }
 
@@ -162,10 +162,10 @@ static bool type_directive(AsmDoc *doc) {
     static const Word quoted_words[] = {
         {"STT_CUDA_OBJECT", 13}, {"STT_CUDA_TEXTURE", 10}, {"STT_CUDA_SURFACE", 12}};
     DocSymbol *symbol;
-    if (!symbol_name(doc, &symbol) || !asm_accept(doc->t, ','))
-        return asm_doc_error(doc, doc->t->p, DIAG_E0350, "a symbol and its type");
-    asm_at_end(doc->t);
-    const char *start = doc->t->p;
+    if (!symbol_name(doc, &symbol) || !asm_accept(doc->text, ','))
+        return asm_doc_error(doc, doc->text->p, DIAG_E0350, "a symbol and its type");
+    asm_at_end(doc->text);
+    const char *start = doc->text->p;
     char *text;
     if (start[0] == '@' && start[1] == '"') {
         if (!quoted(doc, &text))
@@ -176,7 +176,7 @@ static bool type_directive(AsmDoc *doc) {
                 return true;
             }
     } else {
-        const char *word = asm_word(doc->t);
+        const char *word = asm_word(doc->text);
         for (size_t i = 0; word && i < sizeof words / sizeof *words; i++)
             if (strcmp(word, words[i].name) == 0) {
                 symbol->type = words[i].value;
@@ -189,11 +189,11 @@ static bool type_directive(AsmDoc *doc) {
 static bool size_directive(AsmDoc *doc) {
     DocSymbol *symbol;
     DocValue value;
-    if (!symbol_name(doc, &symbol) || !asm_accept(doc->t, ','))
-        return asm_doc_error(doc, doc->t->p, DIAG_E0350, "a symbol and its size");
-    symbol->size = doc->t->p;
+    if (!symbol_name(doc, &symbol) || !asm_accept(doc->text, ','))
+        return asm_doc_error(doc, doc->text->p, DIAG_E0350, "a symbol and its size");
+    symbol->size = doc->text->p;
     uint64_t more;
-    return asm_doc_expression(doc, &value) && (!asm_accept(doc->t, ',') || asm_number(doc->t, &more));
+    return asm_doc_expression(doc, &value) && (!asm_accept(doc->text, ',') || asm_number(doc->text, &more));
 }
 
 static bool other_directive(AsmDoc *doc) {
@@ -203,8 +203,8 @@ static bool other_directive(AsmDoc *doc) {
         {"STO_CUDA_LOCAL", 0x60},         {"STO_CUDA_CONSTANT", 0x80}, {"STO_CUDA_RESERVED_SHARED", 0xa0}};
     DocSymbol *symbol;
     char *text;
-    if (!symbol_name(doc, &symbol) || !asm_accept(doc->t, ',') || !quoted(doc, &text))
-        return asm_doc_error(doc, doc->t->p, DIAG_E0350, "a symbol and @\"STO_... STV_...\"");
+    if (!symbol_name(doc, &symbol) || !asm_accept(doc->text, ',') || !quoted(doc, &text))
+        return asm_doc_error(doc, doc->text->p, DIAG_E0350, "a symbol and @\"STO_... STV_...\"");
     symbol->other = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(text, words[i].name))
@@ -225,18 +225,19 @@ static bool segment_field(AsmDoc *doc, const char *w) {
                   {".__segment_align", offsetof(Elf64_Phdr, p_align)}};
     uint64_t v;
     if (strcmp(w, ".__segment_startsection") == 0 || strcmp(w, ".__segment_endsection") == 0) {
-        doc->t->p += strlen(doc->t->p); /* the ranges are found from the offsets */
+        doc->text->p += strlen(doc->text->p); /* the ranges are found from the offsets */
         return true;
     }
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (strcmp(fields[i].name, w) == 0) {
-            if (!asm_number(doc->t, &v))
+            if (!asm_number(doc->text, &v))
                 return false;
-            if (doc->stage == DOC_FILL && doc->e->segments.n)
-                memcpy((char *)&doc->e->segments.at[doc->e->segments.n - 1] + fields[i].offset, &v, sizeof v);
+            if (doc->stage == DOC_FILL && doc->image->segments.n)
+                memcpy((char *)&doc->image->segments.at[doc->image->segments.n - 1] + fields[i].offset, &v,
+                       sizeof v);
             return true;
         }
-    return asm_doc_error(doc, doc->t->p, DIAG_E0351, w);
+    return asm_doc_error(doc, doc->text->p, DIAG_E0351, w);
 }
 
 /* ---- notes of the toolkit ---- */

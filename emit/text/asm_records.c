@@ -6,7 +6,7 @@
 
 static void new_section(AsmDoc *doc, const char *name, uint32_t function, uint32_t type, Bytes bytes) {
     bool is_info = type == SHT_NV_INFO;
-    *VEC_PUSH(doc->a, &doc->e->sections) =
+    *VEC_PUSH(doc->a, &doc->image->sections) =
         (ElfSection){.name = name,
                      .data = bytes.at,
                      .h = {.sh_type = type,
@@ -18,7 +18,7 @@ static void new_section(AsmDoc *doc, const char *name, uint32_t function, uint32
 }
 
 static CodeFacts facts_of(const AsmDoc *doc, uint32_t function) {
-    const ElfSection *code = &doc->e->sections.at[function];
+    const ElfSection *code = &doc->image->sections.at[function];
     CodeFacts facts = {0};
     for (uint64_t at = 0; code->data && at + INST_BYTES <= code->h.sh_size; at += INST_BYTES)
         elf_facts_add(doc->a, doc->target,
@@ -45,7 +45,7 @@ static void listed_records(AsmDoc *doc, const char *name, Bytes *out) {
 }
 
 static bool is_kernel(AsmDoc *doc, const char *name) {
-    uint32_t symbol = strmap_get(&doc->symbol_of, str_intern_z(&doc->t->strings, name));
+    uint32_t symbol = strmap_get(&doc->symbol_of, str_intern_z(&doc->text->strings, name));
     return symbol && doc->symbols.at[symbol - 1].other & STO_NV_ENTRY;
 }
 
@@ -68,7 +68,7 @@ void asm_doc_make_records(AsmDoc *doc) {
         const DocSection *section = &doc->sections.at[i];
         const char *name = section->name + strlen(".text.");
         int64_t symbol =
-            section->is_code ? asm_doc_symbol_index(doc, str_intern_z(&doc->t->strings, name), 1) : -1;
+            section->is_code ? asm_doc_symbol_index(doc, str_intern_z(&doc->text->strings, name), 1) : -1;
         if (symbol < 0)
             continue;
         CodeFacts facts = facts_of(doc, i);

@@ -21,10 +21,10 @@ typedef struct {
 } ShortLabel;
 
 typedef struct {
-    AsmText *t;
+    AsmText *text;
     Arena *a;
     const Target *target;
-    IrModule *m;
+    IrModule *module;
     bool emit, homeless; /* there was code before the first function */
     uint32_t nfuncs;     /* seen in this walk */
     VEC(CodeFunc) funcs;
@@ -35,7 +35,7 @@ typedef struct {
 } ShortAsm;
 
 static bool err(ShortAsm *shorts, const char *p, DiagCode code, const char *what) {
-    return diag_in(shorts->t->d, shorts->t->source, asm_loc(shorts->t, p), code, what);
+    return diag_in(shorts->text->d, shorts->text->source, asm_loc(shorts->text, p), code, what);
 }
 
 static CodeFunc *func(ShortAsm *shorts) { return &shorts->funcs.at[shorts->nfuncs - 1]; }
@@ -48,12 +48,12 @@ static CodeFunc *func_named(ShortAsm *shorts, StrId name) {
 }
 
 static bool begin_func(ShortAsm *shorts, bool is_entry) {
-    const char *start = shorts->t->p, *name;
-    if (!asm_name(shorts->t, &name))
+    const char *start = shorts->text->p, *name;
+    if (!asm_name(shorts->text, &name))
         return false;
     if (!shorts->target)
         return err(shorts, start, DIAG_E0350, ".target before the first function");
-    StrId id = str_intern_z(&shorts->t->strings, name);
+    StrId id = str_intern_z(&shorts->text->strings, name);
     shorts->nfuncs++;
     shorts->pc = shorts->cap = 0;
     if (shorts->emit)
@@ -63,26 +63,26 @@ static bool begin_func(ShortAsm *shorts, bool is_entry) {
     CodeFunc *f = VEC_PUSH(shorts->a, &shorts->funcs);
     f->name = id;
     f->is_entry = is_entry;
-    f->ir = ir_function_new(shorts->m, id, is_entry);
+    f->ir = ir_function_new(shorts->module, id, is_entry);
     return true;
 }
 
 static bool target_directive(ShortAsm *shorts) {
-    const char *start = shorts->t->p, *name = asm_word(shorts->t);
+    const char *start = shorts->text->p, *name = asm_word(shorts->text);
     const Target *t = name ? isa_target(name) : NULL;
     if (!t)
-        return err(shorts, start, DIAG_E0357, asm_unknown_target(shorts->t, name));
+        return err(shorts, start, DIAG_E0357, asm_unknown_target(shorts->text, name));
     if (shorts->target && shorts->target != t)
         return err(shorts, start, DIAG_E0350, "the same .target as before");
     if (!shorts->target)
-        shorts->m = ir_module_new(t, &shorts->t->strings);
+        shorts->module = ir_module_new(t, &shorts->text->strings);
     shorts->target = t;
     return true;
 }
 
 static bool param_directive(ShortAsm *shorts) {
     uint64_t size;
-    if (!asm_number_max(shorts->t, 4096, &size))
+    if (!asm_number_max(shorts->text, 4096, &size))
         return false;
     if (shorts->emit)
         return true;
@@ -90,7 +90,7 @@ static bool param_directive(ShortAsm *shorts) {
     uint32_t align = size >= 16 ? 16 : size >= 8 ? 8 : size >= 4 ? 4 : size >= 2 ? 2 : 1;
     uint32_t offset = (f->param_bytes + align - 1) / align * align;
     if (offset + size > 4096)
-        return err(shorts, shorts->t->p, DIAG_E0356, "more than 4096 bytes of parameters");
+        return err(shorts, shorts->text->p, DIAG_E0356, "more than 4096 bytes of parameters");
     f->params = arena_grow(shorts->a, f->params, f->nparams * sizeof *f->params,
                            (f->nparams + 1) * sizeof *f->params);
     f->params[f->nparams++] = (struct CodeParam){offset, (uint32_t)size};
@@ -99,20 +99,20 @@ static bool param_directive(ShortAsm *shorts) {
 }
 
 static bool global_directive(ShortAsm *shorts) {
-    const char *start = shorts->t->p, *name;
+    const char *start = shorts->text->p, *name;
     uint64_t size, align;
-    if (!asm_name(shorts->t, &name))
+    if (!asm_name(shorts->text, &name))
         return false;
-    if (!asm_accept(shorts->t, ',') || !asm_number_max(shorts->t, 1u << 30, &size) ||
-        !asm_accept(shorts->t, ',') || !asm_number_max(shorts->t, 4096, &align))
-        return err(shorts, shorts->t->p, DIAG_E0350, "name, bytes, alignment");
-    if (!shorts->m)
+    if (!asm_accept(shorts->text, ',') || !asm_number_max(shorts->text, 1u << 30, &size) ||
+        !asm_accept(shorts->text, ',') || !asm_number_max(shorts->text, 4096, &align))
+        return err(shorts, shorts->text->p, DIAG_E0350, "name, bytes, alignment");
+    if (!shorts->module)
         return err(shorts, start, DIAG_E0350, ".target before it");
     if (!align || (align & (align - 1)))
         return err(shorts, start, DIAG_E0350, "an alignment that is a power of two");
     if (!shorts->emit)
-        VEC_ADD(&shorts->m->arena, &shorts->m->vars,
-                ((IrVar){.name = str_intern_z(&shorts->t->strings, name),
+        VEC_ADD(&shorts->module->arena, &shorts->module->vars,
+                ((IrVar){.name = str_intern_z(&shorts->text->strings, name),
                          .linkage = LINK_VISIBLE,
                          .space = SP_GLOBAL,
                          .align_bytes = (uint32_t)align,
@@ -125,7 +125,7 @@ static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *va
 static bool branchtable_directive(ShortAsm *shorts) {
     CodeFunc *f = func(shorts);
     do {
-        const char *start = shorts->t->p, *name = asm_word(shorts->t);
+        const char *start = shorts->text->p, *name = asm_word(shorts->text);
         int64_t to = 0;
         if (!name)
             return err(shorts, start, DIAG_E0350, "a label");
@@ -138,7 +138,7 @@ static bool branchtable_directive(ShortAsm *shorts) {
         f->const2 = arena_grow(shorts->a, f->const2, f->const2_bytes, f->const2_bytes + 4);
         memcpy(f->const2 + f->const2_bytes, &(uint32_t){(uint32_t)to}, 4);
         f->const2_bytes += 4;
-    } while (asm_accept(shorts->t, ','));
+    } while (asm_accept(shorts->text, ','));
     return true;
 }
 
@@ -169,11 +169,11 @@ static void append_word(ShortAsm *shorts, const uint64_t word[2]) {
  * read. */
 static bool dword_directive(ShortAsm *shorts) {
     uint64_t word[2];
-    if (!asm_number_max(shorts->t, UINT64_MAX, &word[0]))
+    if (!asm_number_max(shorts->text, UINT64_MAX, &word[0]))
         return false;
-    if (!asm_accept(shorts->t, ','))
-        return err(shorts, shorts->t->p, DIAG_E0350, "',' and the upper half of the instruction");
-    if (!asm_number_max(shorts->t, UINT64_MAX, &word[1]))
+    if (!asm_accept(shorts->text, ','))
+        return err(shorts, shorts->text->p, DIAG_E0350, "',' and the upper half of the instruction");
+    if (!asm_number_max(shorts->text, UINT64_MAX, &word[1]))
         return false;
     if (shorts->emit)
         append_word(shorts, word);
@@ -210,7 +210,7 @@ static bool directive(ShortAsm *shorts, const char *start, const char *w) {
         uint64_t v;
         if (strcmp(w, counts[i].name) != 0)
             continue;
-        if (!asm_number_max(shorts->t, counts[i].max, &v))
+        if (!asm_number_max(shorts->text, counts[i].max, &v))
             return false;
         memcpy((char *)func(shorts) + counts[i].offset, &(uint32_t){(uint32_t)v}, 4);
         return true;
@@ -221,7 +221,7 @@ static bool directive(ShortAsm *shorts, const char *start, const char *w) {
 /* ---- code ---- */
 static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *value) {
     ShortAsm *shorts = user;
-    StrId id = str_find(&shorts->t->strings, name, size_bytes);
+    StrId id = str_find(&shorts->text->strings, name, size_bytes);
     for (uint32_t i = 0; id.i && i < shorts->labels.n; i++)
         if (str_eq(shorts->labels.at[i].name, id) && shorts->labels.at[i].func == shorts->nfuncs) {
             *value = shorts->labels.at[i].offset;
@@ -247,7 +247,7 @@ static bool no_function(ShortAsm *shorts, const char *start, const char *what) {
 }
 
 static bool code_line(ShortAsm *shorts) {
-    const char *start = shorts->t->p;
+    const char *start = shorts->text->p;
     if (!shorts->nfuncs)
         return no_function(shorts, start, "instruction");
     if (!shorts->emit) {
@@ -258,16 +258,17 @@ static bool code_line(ShortAsm *shorts) {
     uint64_t word[2];
     IsaParseOptions opt = {resolve, shorts};
     shorts->called = (StrId){0};
-    if (!asm_instruction(shorts->t, shorts->target, shorts->pc, &opt, word)) {
+    if (!asm_instruction(shorts->text, shorts->target, shorts->pc, &opt, word)) {
         shorts->pc += INST_BYTES;
         return false;
     }
-    if (shorts->t->targets.n)
+    if (shorts->text->targets.n)
         VEC_ADD(shorts->a, &f->tables,
-                ((CodeTable){
-                    .pc_bytes = shorts->pc, .targets = shorts->t->targets.at, .n = shorts->t->targets.n}));
-    shorts->t->targets.at = NULL; /* the table keeps them */
-    shorts->t->targets.n = shorts->t->targets.cap = 0;
+                ((CodeTable){.pc_bytes = shorts->pc,
+                             .targets = shorts->text->targets.at,
+                             .n = shorts->text->targets.n}));
+    shorts->text->targets.at = NULL; /* the table keeps them */
+    shorts->text->targets.n = shorts->text->targets.cap = 0;
     if (shorts->called.i)
         VEC_ADD(shorts->a, &f->relocs,
                 ((CodeReloc){.offset_bytes = shorts->pc, .kind = RELOC_CALL_REL, .symbol = shorts->called}));
@@ -276,31 +277,31 @@ static bool code_line(ShortAsm *shorts) {
 }
 
 static bool statement(ShortAsm *shorts) {
-    const char *start = shorts->t->p;
-    const char *w = *start == '[' ? NULL : asm_word(shorts->t);
-    if (w && asm_accept(shorts->t, ':')) {
+    const char *start = shorts->text->p;
+    const char *w = *start == '[' ? NULL : asm_word(shorts->text);
+    if (w && asm_accept(shorts->text, ':')) {
         if (!shorts->nfuncs)
             return no_function(shorts, start, "label");
-        StrId id = str_intern_z(&shorts->t->strings, w);
+        StrId id = str_intern_z(&shorts->text->strings, w);
         for (uint32_t i = 0; !shorts->emit && i < shorts->labels.n; i++)
             if (str_eq(shorts->labels.at[i].name, id) && shorts->labels.at[i].func == shorts->nfuncs)
                 return err(shorts, start, DIAG_E0353, w);
         if (!shorts->emit)
             VEC_ADD(shorts->a, &shorts->labels, ((ShortLabel){id, shorts->nfuncs, shorts->pc}));
-        return asm_expect_end(shorts->t);
+        return asm_expect_end(shorts->text);
     }
     if (w && *w == '.')
-        return directive(shorts, start, w) && asm_expect_end(shorts->t);
-    shorts->t->p = start;
+        return directive(shorts, start, w) && asm_expect_end(shorts->text);
+    shorts->text->p = start;
     return code_line(shorts);
 }
 
 static bool walk_short(ShortAsm *shorts, bool emit) {
     shorts->emit = emit;
     shorts->nfuncs = 0;
-    asm_rewind(shorts->t);
+    asm_rewind(shorts->text);
     bool good = true;
-    while (asm_next_line(shorts->t))
+    while (asm_next_line(shorts->text))
         good &= statement(shorts);
     return good;
 }
@@ -311,8 +312,8 @@ static bool close_functions(ShortAsm *shorts) {
         CodeFunc *f = &shorts->funcs.at[i];
         if (!f->ninsts)
             return diag_in(
-                shorts->t->d, shorts->t->source, (SrcLoc){0}, DIAG_E0356,
-                arena_printf(shorts->a, "%s has no instruction", str_text(&shorts->t->strings, f->name)));
+                shorts->text->d, shorts->text->source, (SrcLoc){0}, DIAG_E0356,
+                arena_printf(shorts->a, "%s has no instruction", str_text(&shorts->text->strings, f->name)));
         f->nregs = f->nregs + reserved > 255 ? 255 : f->nregs + reserved;
         f->stack_bytes = f->frame_bytes;
     }
@@ -320,14 +321,14 @@ static bool close_functions(ShortAsm *shorts) {
 }
 
 bool asm_read_short(AsmText *text, void **image, size_t *size_bytes) {
-    ShortAsm s = {.t = text, .a = text->a};
+    ShortAsm s = {.text = text, .a = text->a};
     bool good = walk_short(&s, false) && walk_short(&s, true);
     if (good && !s.funcs.n)
         good = diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0413);
     good = good && close_functions(&s);
-    CodeModule c = {.ir = s.m, .funcs = s.funcs.at, .nfuncs = s.funcs.n};
+    CodeModule c = {.ir = s.module, .funcs = s.funcs.at, .nfuncs = s.funcs.n};
     good = good && elf_write(&c, image, size_bytes, text->d);
-    if (s.m)
-        ir_module_free(s.m);
+    if (s.module)
+        ir_module_free(s.module);
     return good;
 }

@@ -23,7 +23,7 @@ void asm_doc_add_tables(AsmDoc *doc) {
                          .stated = {.sh_type = tables[i].type,
                                     .sh_addralign = tables[i].align,
                                     .sh_entsize = tables[i].entry_bytes}};
-    doc->e->h.e_shstrndx = (Elf64_Half)first;
+    doc->image->h.e_shstrndx = (Elf64_Half)first;
     doc->strtab = first + 1;
     doc->symtab = first + 2;
     doc->sections.at[doc->symtab].stated.sh_link = doc->strtab;
@@ -45,7 +45,7 @@ static uint32_t function_of(const AsmDoc *doc, const char *name) {
 /* Links and numbers of other sections, as ptxas has them; what the text says itself stays. */
 static void relate(AsmDoc *doc, uint32_t index) {
     DocSection *section = &doc->sections.at[index];
-    Elf64_Shdr *h = &doc->e->sections.at[index].h;
+    Elf64_Shdr *h = &doc->image->sections.at[index].h;
     uint32_t function = function_of(doc, section->name), link = 0;
     if (section->is_code || h->sh_type == SHT_NV_INFO || h->sh_type == SHT_NV_CALLGRAPH)
         link = doc->symtab;
@@ -55,7 +55,7 @@ static void relate(AsmDoc *doc, uint32_t index) {
         h->sh_link = link;
     if (section->is_code) {
         const char *name = section->name + strlen(".text.");
-        int64_t symbol = asm_doc_symbol_index(doc, str_intern_z(&doc->t->strings, name), 1);
+        int64_t symbol = asm_doc_symbol_index(doc, str_intern_z(&doc->text->strings, name), 1);
         if (!section->has_info && symbol > 0)
             h->sh_info = (uint32_t)symbol | section->registers << 24;
         h->sh_flags |= (uint64_t)section->barriers << 20;
@@ -71,8 +71,8 @@ static void relate(AsmDoc *doc, uint32_t index) {
 
 /* ---- symbols ---- */
 static const DocLabel *label_of(const AsmDoc *doc, const DocSymbol *symbol) {
-    return asm_doc_label(doc, str_text(&doc->t->strings, symbol->name),
-                         str_size(&doc->t->strings, symbol->name));
+    return asm_doc_label(doc, str_text(&doc->text->strings, symbol->name),
+                         str_size(&doc->text->strings, symbol->name));
 }
 
 /* First the local ones: sections that are named or have a label of their name, then what is defined here and
@@ -98,7 +98,7 @@ void asm_doc_number_symbols(AsmDoc *doc) {
 }
 
 void asm_doc_mean_symbol(AsmDoc *doc, StrId name) {
-    uint32_t section = asm_doc_section_named(doc, str_text(&doc->t->strings, name));
+    uint32_t section = asm_doc_section_named(doc, str_text(&doc->text->strings, name));
     if (section)
         doc->sections.at[section].named = true;
     else if (doc->stage == DOC_PLACE)
@@ -125,9 +125,9 @@ static void put_symbol(uint8_t *entry, uint32_t name, unsigned info, unsigned ot
 static bool write_symbol(AsmDoc *doc, const DocSymbol *symbol, Bytes *names, uint8_t *entry) {
     const DocLabel *label = label_of(doc, symbol);
     uint64_t size = 0;
-    put_symbol(entry, elf_bytes_string(doc->a, names, str_text(&doc->t->strings, symbol->name)),
+    put_symbol(entry, elf_bytes_string(doc->a, names, str_text(&doc->text->strings, symbol->name)),
                (unsigned)symbol->bind << 4 | symbol->type, symbol->other, label ? label->section : SHN_UNDEF);
-    doc->t->p = symbol->size;
+    doc->text->p = symbol->size;
     if (symbol->size && !asm_doc_number(doc, UINT64_MAX, &size))
         return false;
     put_u64(entry + 8, label ? label->offset : 0);
@@ -136,8 +136,8 @@ static bool write_symbol(AsmDoc *doc, const DocSymbol *symbol, Bytes *names, uin
 }
 
 static void set_table(AsmDoc *doc, uint32_t index, Bytes bytes) {
-    doc->e->sections.at[index].data = bytes.at;
-    doc->e->sections.at[index].h.sh_size = bytes.n;
+    doc->image->sections.at[index].data = bytes.at;
+    doc->image->sections.at[index].h.sh_size = bytes.n;
 }
 
 bool asm_doc_fill_tables(AsmDoc *doc) {
@@ -160,10 +160,10 @@ bool asm_doc_fill_tables(AsmDoc *doc) {
             return false;
     }
     asm_doc_make_records(doc);
-    for (uint32_t i = 1; i < doc->e->sections.n; i++) /* tables of relocations, too */
-        doc->e->sections.at[i].h.sh_name =
-            elf_bytes_string(doc->a, &section_names, doc->e->sections.at[i].name);
-    set_table(doc, doc->e->h.e_shstrndx, section_names);
+    for (uint32_t i = 1; i < doc->image->sections.n; i++) /* tables of relocations, too */
+        doc->image->sections.at[i].h.sh_name =
+            elf_bytes_string(doc->a, &section_names, doc->image->sections.at[i].name);
+    set_table(doc, doc->image->h.e_shstrndx, section_names);
     set_table(doc, doc->strtab, names);
     set_table(doc, doc->symtab, symbols);
     return true;
@@ -179,8 +179,8 @@ typedef struct {
 
 static RelocTables *reloc_tables(AsmDoc *doc) {
     RelocTables *tables = ARENA_ARRAY(doc->a, RelocTables, doc->sections.n);
-    for (uint32_t i = 1; i < doc->e->sections.n; i++) {
-        const ElfSection *section = &doc->e->sections.at[i];
+    for (uint32_t i = 1; i < doc->image->sections.n; i++) {
+        const ElfSection *section = &doc->image->sections.at[i];
         bool rela = section->h.sh_type == SHT_RELA;
         if ((!rela && section->h.sh_type != SHT_REL) || section->h.sh_info >= doc->sections.n ||
             tables[section->h.sh_info].index[rela])
@@ -195,9 +195,10 @@ static RelocTables *reloc_tables(AsmDoc *doc) {
 }
 
 static uint32_t new_table(AsmDoc *doc, uint32_t section, bool rela) {
-    const char *name = arena_printf(doc->a, rela ? ".rela%s" : ".rel%s", doc->e->sections.at[section].name);
-    uint32_t names = doc->e->h.e_shstrndx;
-    ElfSection *table = VEC_PUSH(doc->a, &doc->e->sections);
+    const char *name =
+        arena_printf(doc->a, rela ? ".rela%s" : ".rel%s", doc->image->sections.at[section].name);
+    uint32_t names = doc->image->h.e_shstrndx;
+    ElfSection *table = VEC_PUSH(doc->a, &doc->image->sections);
     table->name = name;
     table->h = (Elf64_Shdr){.sh_name = doc->has_tables ? asm_doc_string(doc, names, name) : 0,
                             .sh_type = rela ? SHT_RELA : SHT_REL,
@@ -205,7 +206,7 @@ static uint32_t new_table(AsmDoc *doc, uint32_t section, bool rela) {
                             .sh_info = section,
                             .sh_addralign = 8,
                             .sh_entsize = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel)};
-    return doc->e->sections.n - 1;
+    return doc->image->sections.n - 1;
 }
 
 /* Does the text have this one in a table? */
@@ -218,12 +219,12 @@ static bool listed(const Bytes *given, uint32_t each, const DocReloc *reloc, uin
 }
 
 static bool add_reloc(AsmDoc *doc, RelocTables *tables, const DocReloc *reloc) {
-    const char *name = str_text(&doc->t->strings, reloc->symbol);
+    const char *name = str_text(&doc->text->strings, reloc->symbol);
     int64_t symbol = reloc_symbol(doc, reloc->symbol);
     if (symbol < 0)
-        return diag_in(doc->t->d, doc->t->source, reloc->loc, DIAG_E0359, name);
+        return diag_in(doc->text->d, doc->text->source, reloc->loc, DIAG_E0359, name);
     if (!reloc->type)
-        return diag_in(doc->t->d, doc->t->source, reloc->loc, DIAG_E0350,
+        return diag_in(doc->text->d, doc->text->source, reloc->loc, DIAG_E0350,
                        "no symbol here: there is no relocation for it");
     RelocTables *of = &tables[reloc->section];
     if (listed(&of->given[0], sizeof(Elf64_Rel), reloc, (uint32_t)symbol) ||

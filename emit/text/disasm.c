@@ -132,8 +132,8 @@ static uint32_t function_section(Printer *p, const char *name, Diags *diags) {
     uint32_t found = 0, exact = 0;
     unsigned n = 0;
     bool any = false;
-    for (uint32_t i = 1; i < p->e->sections.n; i++) {
-        const ElfSection *section = &p->e->sections.at[i];
+    for (uint32_t i = 1; i < p->image->sections.n; i++) {
+        const ElfSection *section = &p->image->sections.at[i];
         if (!disasm_is_code(section))
             continue;
         const char *function = section->name + strlen(".text.");
@@ -167,18 +167,19 @@ bool disasm_with(const char *path, const void *image, size_t size_bytes, const D
     Source source = {path, NULL, size_bytes};
     const Source *old = diags->source;
     diags->source = &source;
-    Printer p = {.a = &arena, .path = path, .e = elf_image_read(&arena, image, size_bytes, diags)};
-    bool good = p.e != NULL;
+    Printer p = {.a = &arena, .path = path, .image = elf_image_read(&arena, image, size_bytes, diags)};
+    bool good = p.image != NULL;
     if (good) {
-        p.target = elf_image_target(&p.e->h);
+        p.target = elf_image_target(&p.image->h);
         if (!p.target)
-            good = diag(diags, (SrcLoc){offsetof(Elf64_Ehdr, e_machine) + 1}, DIAG_E0403, p.e->h.e_machine,
-                        p.e->h.e_flags, p.e->h.e_ident[EI_OSABI], p.e->h.e_ident[EI_ABIVERSION]);
+            good =
+                diag(diags, (SrcLoc){offsetof(Elf64_Ehdr, e_machine) + 1}, DIAG_E0403, p.image->h.e_machine,
+                     p.image->h.e_flags, p.image->h.e_ident[EI_OSABI], p.image->h.e_ident[EI_ABIVERSION]);
     }
     uint32_t only = good && opt->kernel ? function_section(&p, opt->kernel, diags) : 0;
     good = good && (only || !opt->kernel);
     if (good && opt->json)
-        *text = disasm_json(p.e, p.target, path, only, text_bytes);
+        *text = disasm_json(p.image, p.target, path, only, text_bytes);
     else if (good) {
         TextStream *stream = text_open();
         p.out = stream->out;

@@ -42,7 +42,7 @@ typedef struct {
 typedef struct {
     FILE *out;
     Arena *a;
-    const ElfImage *e;
+    const ElfImage *image;
     const Target *target;
     const char *path;
     const Binary *binary; /* positions and tables; NULL if the file cannot be loaded */

@@ -8,28 +8,28 @@
 #include <string.h>
 
 /* ---- data ---- */
-static void print_quoted(FILE *out, const uint8_t *s, size_t n) {
+static void print_quoted(FILE *out, const uint8_t *section, size_t n) {
     fputc('"', out);
     for (size_t i = 0; i < n; i++) {
-        if (s[i] == '"' || s[i] == '\\')
-            fprintf(out, "\\%c", s[i]);
-        else if (s[i] == '\n')
+        if (section[i] == '"' || section[i] == '\\')
+            fprintf(out, "\\%c", section[i]);
+        else if (section[i] == '\n')
             fputs("\\n", out);
-        else if (s[i] == '\t')
+        else if (section[i] == '\t')
             fputs("\\t", out);
-        else if (s[i] >= 32 && s[i] < 127)
-            fputc(s[i], out);
+        else if (section[i] >= 32 && section[i] < 127)
+            fputc(section[i], out);
         else
-            fprintf(out, "\\x%02x", s[i]);
+            fprintf(out, "\\x%02x", section[i]);
     }
     fputc('"', out);
 }
 
-static void print_bytes(FILE *out, const uint8_t *s, size_t n) {
+static void print_bytes(FILE *out, const uint8_t *section, size_t n) {
     size_t i = 0;
     while (i < n) {
         size_t zeros = 0;
-        while (i + zeros < n && s[i + zeros] == 0)
+        while (i + zeros < n && section[i + zeros] == 0)
             zeros++;
         if (zeros >= 16 || (zeros && i + zeros == n)) {
             fprintf(out, "\t.zero\t%zu\n", zeros);
@@ -39,19 +39,19 @@ static void print_bytes(FILE *out, const uint8_t *s, size_t n) {
         size_t row = n - i < 16 ? n - i : 16;
         fprintf(out, "\t.byte\t");
         for (size_t k = 0; k < row; k++)
-            fprintf(out, "%s0x%02x", k ? ", " : "", s[i + k]);
+            fprintf(out, "%s0x%02x", k ? ", " : "", section[i + k]);
         fputc('\n', out);
         i += row;
     }
 }
 
-static void print_texts(FILE *out, const uint8_t *s, size_t n, char separator) {
+static void print_texts(FILE *out, const uint8_t *section, size_t n, char separator) {
     size_t i = 0;
     while (i < n) {
-        const uint8_t *stop = memchr(s + i, separator, n - i);
-        size_t size = stop ? (size_t)(stop - s) - i : n - i;
+        const uint8_t *stop = memchr(section + i, separator, n - i);
+        size_t size = stop ? (size_t)(stop - section) - i : n - i;
         fprintf(out, stop && separator == 0 ? "\t.string\t" : "\t.ascii\t");
-        print_quoted(out, s + i, size + (stop && separator ? 1 : 0));
+        print_quoted(out, section + i, size + (stop && separator ? 1 : 0));
         fputc('\n', out);
         i += size + (stop ? 1 : 0);
     }
@@ -60,13 +60,13 @@ static void print_texts(FILE *out, const uint8_t *s, size_t n, char separator) {
 /* The name goes into a comment, which ends at the line's end. */
 void disasm_print_comment(FILE *out, const char *name) {
     fputs("\t// ", out);
-    for (const char *s = name ? name : "?"; *s; s++)
-        fputc(*s >= 32 && *s < 127 ? *s : '?', out);
+    for (const char *section = name ? name : "?"; *section; section++)
+        fputc(*section >= 32 && *section < 127 ? *section : '?', out);
     fputc('\n', out);
 }
 
 typedef struct {
-    Printer *p;
+    Printer *printer;
     Marks marks;
     uint32_t section; /* being printed */
 } File;
@@ -79,13 +79,14 @@ static void print_stuck(File *file) {
         const Stuck *stuck = &marks->stuck.at[i];
         if (stuck->section != file->section)
             continue;
-        fprintf(file->p->out, "\t.__stays\t");
+        fprintf(file->printer->out, "\t.__stays\t");
         if (stuck->place == UINT64_MAX) {
-            const char *name = marks->e->sections.at[stuck->code].name;
-            print_quoted(file->p->out, (const uint8_t *)name, strlen(name));
-            fputc('\n', file->p->out);
+            const char *name = marks->image->sections.at[stuck->code].name;
+            print_quoted(file->printer->out, (const uint8_t *)name, strlen(name));
+            fputc('\n', file->printer->out);
         } else
-            fprintf(file->p->out, "%s, 0x%llx\n", disasm_marks_label(stuck->code, stuck->place, false, label),
+            fprintf(file->printer->out, "%s, 0x%llx\n",
+                    disasm_marks_label(stuck->code, stuck->place, false, label),
                     (unsigned long long)stuck->place);
     }
 }
@@ -96,13 +97,13 @@ static void print_labels(File *file, uint64_t offset, uint32_t *listed) {
     const Marks *marks = &file->marks;
     char label[MARK_LABEL_BYTES];
     if (disasm_marks_has(marks, file->section, offset, false))
-        fprintf(file->p->out, "%s:\n", disasm_marks_label(file->section, offset, false, label));
+        fprintf(file->printer->out, "%s:\n", disasm_marks_label(file->section, offset, false, label));
     if (disasm_marks_has(marks, file->section, offset, true))
-        fprintf(file->p->out, "%s: ", disasm_marks_label(file->section, offset, true, label));
+        fprintf(file->printer->out, "%s: ", disasm_marks_label(file->section, offset, true, label));
     for (; *listed < marks->listed.n && marks->listed.at[*listed].section == file->section &&
            marks->listed.at[*listed].offset == offset;
          ++*listed)
-        fprintf(file->p->out, "%s: ", marks->listed.at[*listed].label);
+        fprintf(file->printer->out, "%s: ", marks->listed.at[*listed].label);
 }
 
 /* Where the indirect branch may lead, as nvdisasm says it. */
@@ -113,19 +114,19 @@ static void print_targets(File *file, const BinFunc *f, uint32_t pc) {
         k++;
     if (!f || k == f->ntables || f->tables[k].pc_bytes != pc || !f->tables[k].ntargets)
         return;
-    fputs("  (*\"BRANCH_TARGETS ", file->p->out);
+    fputs("  (*\"BRANCH_TARGETS ", file->printer->out);
     for (uint32_t e = 0; e < f->tables[k].ntargets; e++)
-        fprintf(file->p->out, "%s%s", e ? "," : "",
+        fprintf(file->printer->out, "%s%s", e ? "," : "",
                 disasm_marks_label(file->section, f->tables[k].targets[e], false, label));
-    fputs("\"*)", file->p->out);
+    fputs("\"*)", file->printer->out);
 }
 
-static void print_code(File *file, const ElfSection *s) {
-    Printer *printer = file->p;
+static void print_code(File *file, const ElfSection *section) {
+    Printer *printer = file->printer;
     CodeText c;
-    disasm_text_open(&c, printer->a, printer->target, s, file->section);
+    disasm_text_open(&c, printer->a, printer->target, section, file->section);
     printer->nwords += c.ninsts;
-    const BinFunc *f = disasm_section_func(printer, s);
+    const BinFunc *f = disasm_section_func(printer, section);
     const BinLoc *locs = f ? f->locs : NULL;
     uint32_t line = 0;
     uint32_t listed = 0;
@@ -153,31 +154,32 @@ static void print_code(File *file, const ElfSection *s) {
             fprintf(printer->out, "\t// line %u", line = locs[i].ptx_line);
         fputc('\n', printer->out);
     }
-    print_labels(file, s->h.sh_size, &listed);
+    print_labels(file, section->h.sh_size, &listed);
 }
 
 /* ---- data with labels and fields in it ---- */
 static void print_positions(File *file, const Positions *positions, const uint8_t *p) {
-    const ElfSection *code = &file->marks.e->sections.at[positions->code];
+    const ElfSection *code = &file->marks.image->sections.at[positions->code];
     char label[MARK_LABEL_BYTES];
-    fprintf(file->p->out, "\t.__positions\t");
-    print_quoted(file->p->out, (const uint8_t *)code->name, strlen(code->name));
-    fputc('\n', file->p->out);
+    fprintf(file->printer->out, "\t.__positions\t");
+    print_quoted(file->printer->out, (const uint8_t *)code->name, strlen(code->name));
+    fputc('\n', file->printer->out);
     for (uint64_t at = 0; at < code->h.sh_size; at += INST_BYTES, p += DOC_POSITION_BYTES) {
         if (at && memcmp(p, p - DOC_POSITION_BYTES, DOC_POSITION_BYTES) == 0)
             continue;
-        fprintf(file->p->out, "\t.__position\t%s", disasm_marks_label(positions->code, at, false, label));
+        fprintf(file->printer->out, "\t.__position\t%s",
+                disasm_marks_label(positions->code, at, false, label));
         for (unsigned k = 0; k < DOC_POSITION_BYTES; k += 4)
-            fprintf(file->p->out, ", %u", get_u32(p + k));
-        fputc('\n', file->p->out);
+            fprintf(file->printer->out, ", %u", get_u32(p + k));
+        fputc('\n', file->printer->out);
     }
-    fprintf(file->p->out, "\t.__positions_end\n");
+    fprintf(file->printer->out, "\t.__positions_end\n");
 }
 
 static void print_field(File *file, const Field *field) {
     static const char *const names[9] = {".uleb128", ".byte", ".short", ".sleb128", ".word",
                                          ".__line",  "",      "",       ".dword"};
-    fprintf(file->p->out, "\t%s\t%s\n", names[field->size_bytes], field->text);
+    fprintf(file->printer->out, "\t%s\t%s\n", names[field->size_bytes], field->text);
 }
 
 static const Positions *positions_at(const File *file, uint64_t offset) {
@@ -205,29 +207,29 @@ static uint64_t next_stop(const File *file, uint64_t offset, uint64_t end) {
     return end;
 }
 
-static void print_data(File *file, const ElfSection *s) {
+static void print_data(File *file, const ElfSection *section) {
     const Marks *marks = &file->marks;
-    bool bank = strncmp(s->name, ".nv.constant", 12) == 0;
+    bool bank = strncmp(section->name, ".nv.constant", 12) == 0;
     char label[MARK_LABEL_BYTES];
-    for (uint64_t at = 0; at <= s->h.sh_size;) {
+    for (uint64_t at = 0; at <= section->h.sh_size;) {
         if (disasm_marks_has(marks, file->section, at, false))
-            fprintf(file->p->out, "%s:\n", disasm_marks_label(file->section, at, false, label));
-        if (at == s->h.sh_size)
+            fprintf(file->printer->out, "%s:\n", disasm_marks_label(file->section, at, false, label));
+        if (at == section->h.sh_size)
             return;
         if (bank)
-            fprintf(file->p->out, " /*%04llx*/", (unsigned long long)at);
+            fprintf(file->printer->out, " /*%04llx*/", (unsigned long long)at);
         const Positions *positions = positions_at(file, at);
         uint32_t f = disasm_fields_first(marks, file->section, at);
         const Field *field = f < marks->fields.n ? &marks->fields.at[f] : NULL;
         if (positions) {
-            print_positions(file, positions, s->data + at);
-            at += marks->e->sections.at[positions->code].h.sh_size / INST_BYTES * DOC_POSITION_BYTES;
+            print_positions(file, positions, section->data + at);
+            at += marks->image->sections.at[positions->code].h.sh_size / INST_BYTES * DOC_POSITION_BYTES;
         } else if (field && field->section == file->section && field->offset == at) {
             print_field(file, field);
             at += field->length;
         } else {
-            uint64_t stop = next_stop(file, at + 1, s->h.sh_size);
-            print_bytes(file->p->out, s->data + at, stop - at);
+            uint64_t stop = next_stop(file, at + 1, section->h.sh_size);
+            print_bytes(file->printer->out, section->data + at, stop - at);
             at = stop;
         }
     }
@@ -238,28 +240,28 @@ static void print_data(File *file, const ElfSection *s) {
 static const char *place_text(const File *file, uint32_t section, uint64_t offset, bool instruction) {
     char label[MARK_LABEL_BYTES];
     return disasm_marks_has(&file->marks, section, offset, instruction)
-               ? arena_printf(file->p->a, "%s", disasm_marks_label(section, offset, instruction, label))
-               : arena_printf(file->p->a, "0x%llx", (unsigned long long)offset);
+               ? arena_printf(file->printer->a, "%s", disasm_marks_label(section, offset, instruction, label))
+               : arena_printf(file->printer->a, "0x%llx", (unsigned long long)offset);
 }
 
 static const char *distance_text(const File *file, uint32_t section, uint64_t from, uint64_t to) {
     if (!disasm_marks_has(&file->marks, section, from, false) ||
         !disasm_marks_has(&file->marks, section, to, false))
-        return arena_printf(file->p->a, "0x%llx", (unsigned long long)(to - from));
-    return arena_printf(file->p->a, "(%s - %s)", place_text(file, section, to, false),
+        return arena_printf(file->printer->a, "0x%llx", (unsigned long long)(to - from));
+    return arena_printf(file->printer->a, "(%s - %s)", place_text(file, section, to, false),
                         place_text(file, section, from, false));
 }
 
 static void print_symbols(File *file, const ElfSection *section) {
-    Printer *printer = file->p;
+    Printer *printer = file->printer;
     size_t n = section->h.sh_size / sizeof(Elf64_Sym);
     fprintf(printer->out, "\t\t// name, value, size, info, other, section\n");
     for (size_t i = 0; i < n; i++) {
         const uint8_t *y = section->data + i * sizeof(Elf64_Sym);
-        const char *name = elf_image_string(printer->e, section->h.sh_link, get_u32(y));
+        const char *name = elf_image_string(printer->image, section->h.sh_link, get_u32(y));
         uint64_t value = get_u64(y + 8), size = get_u64(y + 16);
         uint16_t where = get_u16(y + 6);
-        bool in_file = where && where < printer->e->sections.n && file->section == file->marks.symtab;
+        bool in_file = where && where < printer->image->sections.n && file->section == file->marks.symtab;
         fprintf(printer->out, "\t.__symbol\t");
         if (file->section == file->marks.symtab && file->marks.which_symbol[i])
             print_quoted(printer->out, (const uint8_t *)name, strlen(name));
@@ -273,18 +275,18 @@ static void print_symbols(File *file, const ElfSection *section) {
                 y[4], y[5],
                 in_file ? disasm_marks_section_text(&file->marks, where)
                         : arena_printf(printer->a, "0x%x", where));
-        disasm_print_comment(printer->out, disasm_symbol_name(printer->e, file->section, i));
+        disasm_print_comment(printer->out, disasm_symbol_name(printer->image, file->section, i));
     }
     print_bytes(printer->out, section->data + n * sizeof(Elf64_Sym),
                 section->h.sh_size - n * sizeof(Elf64_Sym));
 }
 
 static void print_relocs(File *file, const ElfSection *section) {
-    Printer *printer = file->p;
+    Printer *printer = file->printer;
     bool rela = section->h.sh_type == SHT_RELA;
     size_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel), n = section->h.sh_size / each;
-    uint32_t target = section->h.sh_info < printer->e->sections.n ? section->h.sh_info : 0;
-    bool code = target && disasm_is_code(&printer->e->sections.at[target]);
+    uint32_t target = section->h.sh_info < printer->image->sections.n ? section->h.sh_info : 0;
+    bool code = target && disasm_is_code(&printer->image->sections.at[target]);
     fprintf(printer->out, "\t\t// offset, type, symbol%s\n", rela ? ", addend" : "");
     for (size_t i = 0; i < n; i++) {
         const uint8_t *r = section->data + i * each;
@@ -299,7 +301,7 @@ static void print_relocs(File *file, const ElfSection *section) {
         else if (rela)
             fprintf(printer->out, ", 0x%llx", (unsigned long long)addend);
         disasm_print_comment(printer->out,
-                             disasm_symbol_name(printer->e, section->h.sh_link, get_u32(r + 12)));
+                             disasm_symbol_name(printer->image, section->h.sh_link, get_u32(r + 12)));
     }
     print_bytes(printer->out, section->data + n * each, section->h.sh_size - n * each);
 }
@@ -349,17 +351,17 @@ static const char *record_word(const File *file, uint32_t text, const NvAttr *at
         if (branch)
             return place_text(file, text, value, true);
     }
-    return arena_printf(file->p->a, "0x%x", value);
+    return arena_printf(file->printer->a, "0x%x", value);
 }
 
 static void print_attributes(File *file, const ElfSection *section) {
-    Printer *printer = file->p;
+    Printer *printer = file->printer;
     static const char prefix[] = ".nv.info.";
-    uint32_t text =
-        strncmp(section->name, prefix, strlen(prefix)) == 0
-            ? elf_image_find(printer->e, arena_printf(printer->a, ".text.%s", section->name + strlen(prefix)))
-            : 0;
-    if (text && !disasm_is_code(&printer->e->sections.at[text]))
+    uint32_t text = strncmp(section->name, prefix, strlen(prefix)) == 0
+                        ? elf_image_find(printer->image,
+                                         arena_printf(printer->a, ".text.%s", section->name + strlen(prefix)))
+                        : 0;
+    if (text && !disasm_is_code(&printer->image->sections.at[text]))
         text = 0;
     size_t pos = 0;
     NvAttr n;
@@ -385,7 +387,7 @@ static void print_attributes(File *file, const ElfSection *section) {
 
 /* ---- sections ---- */
 static void print_contents(File *file, const ElfSection *section) {
-    Printer *printer = file->p;
+    Printer *printer = file->printer;
     if (!section->data)
         return;
     if (printer->target && disasm_is_code(section))
@@ -419,7 +421,7 @@ static uint32_t count_locals(const ElfSection *section) {
 
 static void print_info(File *file, const ElfSection *section) {
     const Elf64_Shdr *h = &section->h;
-    FILE *out = file->p->out;
+    FILE *out = file->printer->out;
     if (h->sh_type == SHT_SYMTAB && h->sh_info == count_locals(section))
         return;
     fputs("\t.__section_info\t", out);
@@ -433,15 +435,16 @@ static void print_info(File *file, const ElfSection *section) {
 }
 
 static void print_section(File *file, uint32_t i) {
-    Printer *printer = file->p;
-    const ElfSection *section = &printer->e->sections.at[i];
+    Printer *printer = file->printer;
+    const ElfSection *section = &printer->image->sections.at[i];
     const Elf64_Shdr *header = &section->h;
     file->section = i;
     fprintf(printer->out, "\n//\t--------------------- section %u", i);
     disasm_print_comment(printer->out, i ? section->name : "(null)");
     fprintf(printer->out, "\t.section\t");
     print_quoted(printer->out, (const uint8_t *)section->name, strlen(section->name));
-    if (!i || !disasm_marks_found_at(&file->marks, printer->e->h.e_shstrndx, section->name, header->sh_name))
+    if (!i ||
+        !disasm_marks_found_at(&file->marks, printer->image->h.e_shstrndx, section->name, header->sh_name))
         fprintf(printer->out, "\n\t.__section_name\t0x%x", header->sh_name);
     fprintf(printer->out, "\n\t.__section_type\t0x%x\t// %s\n", header->sh_type,
             disasm_section_type(header->sh_type));
@@ -459,8 +462,8 @@ static void print_section(File *file, uint32_t i) {
 }
 
 static void print_header(File *file) {
-    Printer *printer = file->p;
-    const Elf64_Ehdr *header = &printer->e->h;
+    Printer *printer = file->printer;
+    const Elf64_Ehdr *header = &printer->image->h;
     if (printer->target)
         fprintf(printer->out, "\t.target\t%s\n", isa_target_name(printer->target));
     fprintf(printer->out, "\t.__elf_ident\t");
@@ -476,34 +479,34 @@ static void print_header(File *file) {
             header->e_phentsize);
     fprintf(printer->out, "\t.__elf_shstrndx\t%s\n\t.__elf_filesize\t0x%llx\n",
             disasm_marks_section_text(&file->marks, header->e_shstrndx),
-            (unsigned long long)printer->e->file_bytes);
+            (unsigned long long)printer->image->file_bytes);
 }
 
 static void print_segments(Printer *printer) {
-    if (printer->e->segments.n)
+    if (printer->image->segments.n)
         fprintf(printer->out, "\n\t\t// type, flags, offset, vaddr, paddr, filesz, memsz, align\n");
-    for (uint32_t i = 0; i < printer->e->segments.n; i++) {
-        const Elf64_Phdr *phdr = &printer->e->segments.at[i];
+    for (uint32_t i = 0; i < printer->image->segments.n; i++) {
+        const Elf64_Phdr *phdr = &printer->image->segments.at[i];
         fprintf(printer->out, "\t.__segment\t0x%x, 0x%x, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, %llu\n",
                 phdr->p_type, phdr->p_flags, (unsigned long long)phdr->p_offset,
                 (unsigned long long)phdr->p_vaddr, (unsigned long long)phdr->p_paddr,
                 (unsigned long long)phdr->p_filesz, (unsigned long long)phdr->p_memsz,
                 (unsigned long long)phdr->p_align);
     }
-    for (uint32_t i = 0; i < printer->e->gaps.n; i++) {
-        const ElfGap *gap = &printer->e->gaps.at[i];
+    for (uint32_t i = 0; i < printer->image->gaps.n; i++) {
+        const ElfGap *gap = &printer->image->gaps.at[i];
         fprintf(printer->out, "\n\t.__gap\t0x%llx\n", (unsigned long long)gap->offset);
         print_bytes(printer->out, gap->data, gap->size_bytes);
     }
 }
 
 void disasm_print_file(Printer *printer) {
-    File file = {.p = printer};
-    disasm_marks_collect(&file.marks, printer->a, printer->e, printer->target);
+    File file = {.printer = printer};
+    disasm_marks_collect(&file.marks, printer->a, printer->image, printer->target);
     fprintf(printer->out, "// heddle asm makes the same file of this text");
     disasm_print_comment(printer->out, printer->path);
     print_header(&file);
-    for (uint32_t i = 0; i < printer->e->sections.n; i++)
+    for (uint32_t i = 0; i < printer->image->sections.n; i++)
         print_section(&file, i);
     print_segments(printer);
 }

@@ -10,8 +10,8 @@
 /* ---- source lines ---- */
 /* The line table: row k holds up to the next. */
 typedef struct {
-    Printer *p;
-    const ElfImage *e;
+    Printer *printer;
+    const ElfImage *image;
     uint32_t table;    /* section */
     SourceLine *lines; /* of each instruction of the code that the rows are of now */
     uint32_t ninsts;
@@ -36,37 +36,38 @@ static void table_file(void *user, uint32_t number, const char *name) {
 
 /* What follows is of this section, if it is one of code. */
 static void open_code(LineTable *table, uint32_t code) {
-    const ElfImage *e = table->e;
-    table->here = code < e->sections.n && disasm_is_code(&e->sections.at[code]);
+    const ElfImage *image = table->image;
+    table->here = code < image->sections.n && disasm_is_code(&image->sections.at[code]);
     if (!table->here)
         return;
-    table->ninsts = (uint32_t)(e->sections.at[code].h.sh_size / INST_BYTES);
-    if (!table->p->lines[code])
-        table->p->lines[code] = ARENA_ARRAY(table->p->a, SourceLine, table->ninsts + 1);
-    table->lines = table->p->lines[code];
+    table->ninsts = (uint32_t)(image->sections.at[code].h.sh_size / INST_BYTES);
+    if (!table->printer->lines[code])
+        table->printer->lines[code] = ARENA_ARRAY(table->printer->a, SourceLine, table->ninsts + 1);
+    table->lines = table->printer->lines[code];
 }
 
 /* The section that the relocation at `at` of the line table leads to. */
 static void table_start(void *user, uint64_t at, uint64_t value) {
     LineTable *table = user;
-    const ElfImage *e = table->e;
+    const ElfImage *image = table->image;
     table->here = false;
     table->start = table->last = 0;
     table->held = (SourceLine){0};
-    for (uint32_t i = table->p->first_table[table->table]; i; i = table->p->next_table[i]) {
-        const ElfSection *s = &e->sections.at[i];
-        bool rela = s->h.sh_type == SHT_RELA;
+    for (uint32_t i = table->printer->first_table[table->table]; i; i = table->printer->next_table[i]) {
+        const ElfSection *section = &image->sections.at[i];
+        bool rela = section->h.sh_type == SHT_RELA;
         uint64_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-        const ElfSection *symbols = s->h.sh_link < e->sections.n ? &e->sections.at[s->h.sh_link] : NULL;
+        const ElfSection *symbols =
+            section->h.sh_link < image->sections.n ? &image->sections.at[section->h.sh_link] : NULL;
         if (!symbols || !symbols->data)
             continue;
-        for (uint64_t k = 0; k + each <= s->h.sh_size; k += each) {
-            uint64_t symbol = get_u32(s->data + k + 12);
-            if (get_u64(s->data + k) != at || (symbol + 1) * sizeof(Elf64_Sym) > symbols->h.sh_size)
+        for (uint64_t k = 0; k + each <= section->h.sh_size; k += each) {
+            uint64_t symbol = get_u32(section->data + k + 12);
+            if (get_u64(section->data + k) != at || (symbol + 1) * sizeof(Elf64_Sym) > symbols->h.sh_size)
                 continue;
             const uint8_t *p = symbols->data + symbol * sizeof(Elf64_Sym);
             open_code(table, get_u16(p + 6));
-            table->start = get_u64(p + 8) + (rela ? get_u64(s->data + k + 16) : value) - value;
+            table->start = get_u64(p + 8) + (rela ? get_u64(section->data + k + 16) : value) - value;
         }
     }
 }
@@ -86,29 +87,30 @@ static void table_row(void *user, uint64_t address, uint32_t file, uint32_t line
 
 /* Of the instructions of all sections, from .debug_line. */
 static void source_lines(Printer *printer) {
-    uint32_t section = elf_image_find(printer->e, ".debug_line");
-    printer->lines = ARENA_ARRAY(printer->a, SourceLine *, printer->e->sections.n);
-    if (!section || !printer->e->sections.at[section].data)
+    uint32_t section = elf_image_find(printer->image, ".debug_line");
+    printer->lines = ARENA_ARRAY(printer->a, SourceLine *, printer->image->sections.n);
+    if (!section || !printer->image->sections.at[section].data)
         return;
-    LineTable table = {.p = printer, .e = printer->e, .table = section};
+    LineTable table = {.printer = printer, .image = printer->image, .table = section};
     LineReader reader = {
         .user = &table, .unit = table_unit, .file = table_file, .set_address = table_start, .row = table_row};
-    elf_read_lines(printer->e->sections.at[section].data, printer->e->sections.at[section].h.sh_size,
+    elf_read_lines(printer->image->sections.at[section].data, printer->image->sections.at[section].h.sh_size,
                    &reader);
 }
 
 /* ---- relocations ---- */
 /* The tables that relocate each section: printer->first_table, then printer->next_table. */
 static void find_tables(Printer *printer) {
-    uint32_t n = printer->e->sections.n;
+    uint32_t n = printer->image->sections.n;
     printer->first_table = ARENA_ARRAY(printer->a, uint32_t, n);
     printer->next_table = ARENA_ARRAY(printer->a, uint32_t, n);
     for (uint32_t i = n; i-- > 1;) {
-        const ElfSection *s = &printer->e->sections.at[i];
-        if ((s->h.sh_type != SHT_REL && s->h.sh_type != SHT_RELA) || s->h.sh_info >= n || !s->data)
+        const ElfSection *section = &printer->image->sections.at[i];
+        if ((section->h.sh_type != SHT_REL && section->h.sh_type != SHT_RELA) || section->h.sh_info >= n ||
+            !section->data)
             continue;
-        printer->next_table[i] = printer->first_table[s->h.sh_info];
-        printer->first_table[s->h.sh_info] = i;
+        printer->next_table[i] = printer->first_table[section->h.sh_info];
+        printer->first_table[section->h.sh_info] = i;
     }
 }
 
@@ -116,15 +118,16 @@ static void find_tables(Printer *printer) {
 static const char **relocations(Printer *printer, uint32_t code, uint32_t ninsts) {
     const char **all = printer->first_table[code] ? ARENA_ARRAY(printer->a, const char *, ninsts) : NULL;
     for (uint32_t i = printer->first_table[code]; i; i = printer->next_table[i]) {
-        const ElfSection *s = &printer->e->sections.at[i];
-        bool rela = s->h.sh_type == SHT_RELA;
+        const ElfSection *section = &printer->image->sections.at[i];
+        bool rela = section->h.sh_type == SHT_RELA;
         uint64_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-        for (uint64_t k = 0; k + each <= s->h.sh_size; k += each) {
-            uint64_t offset = get_u64(s->data + k);
+        for (uint64_t k = 0; k + each <= section->h.sh_size; k += each) {
+            uint64_t offset = get_u64(section->data + k);
             if (offset % INST_BYTES || offset / INST_BYTES >= ninsts || all[offset / INST_BYTES])
                 continue;
-            const char *name = disasm_symbol_name(printer->e, s->h.sh_link, get_u32(s->data + k + 12));
-            uint64_t addend = rela ? get_u64(s->data + k + 16) : 0;
+            const char *name =
+                disasm_symbol_name(printer->image, section->h.sh_link, get_u32(section->data + k + 12));
+            uint64_t addend = rela ? get_u64(section->data + k + 16) : 0;
             all[offset / INST_BYTES] = addend ? arena_printf(printer->a, "%s + 0x%llx", name ? name : "?",
                                                              (unsigned long long)addend)
                                               : name;
@@ -135,7 +138,7 @@ static const char **relocations(Printer *printer, uint32_t code, uint32_t ninsts
 
 /* ---- code ---- */
 typedef struct {
-    Printer *p;
+    Printer *printer;
     const DisasmOptions *opt;
     uint32_t section;
     const BinFunc *f;
@@ -153,7 +156,7 @@ static const char *shown_name(Printer *printer, const DisasmOptions *opt, const 
 }
 
 static void print_notes(Listing *listing, uint32_t i) {
-    FILE *out = listing->p->out;
+    FILE *out = listing->printer->out;
     const char *before = "\t// ", *reloc = listing->relocs ? listing->relocs[i] : NULL;
     if (listing->opt->live) {
         unsigned n[4];
@@ -163,7 +166,7 @@ static void print_notes(Listing *listing, uint32_t i) {
     }
     if (reloc) {
         fputs(before, out);
-        for (const char *s = shown_name(listing->p, listing->opt, reloc); *s; s++)
+        for (const char *s = shown_name(listing->printer, listing->opt, reloc); *s; s++)
             fputc(*s >= 32 && *s < 127 ? *s : '?', out);
         before = "; ";
     }
@@ -184,18 +187,19 @@ static void print_instruction(Listing *listing, uint32_t i) {
     Control ctrl;
     uint32_t pc = i * INST_BYTES;
     if (!disasm_text_line(&listing->text, i, text, &ctrl)) {
-        disasm_print_raw(listing->p, listing->text.data + pc, pc, text);
+        disasm_print_raw(listing->printer, listing->text.data + pc, pc, text);
         return;
     }
     asm_print_control(ctrl, control);
-    fprintf(listing->p->out, "    %s  /*%04x*/  %s%s ;", control, pc, *text == '@' ? "" : "    ", text);
+    fprintf(listing->printer->out, "    %s  /*%04x*/  %s%s ;", control, pc, *text == '@' ? "" : "    ", text);
     print_notes(listing, i);
-    fputc('\n', listing->p->out);
+    fputc('\n', listing->printer->out);
 }
 
 static void open_listing(Listing *listing, Printer *printer, const DisasmOptions *opt, uint32_t section) {
-    const ElfSection *s = &printer->e->sections.at[section];
-    *listing = (Listing){.p = printer, .opt = opt, .section = section, .f = disasm_section_func(printer, s)};
+    const ElfSection *s = &printer->image->sections.at[section];
+    *listing =
+        (Listing){.printer = printer, .opt = opt, .section = section, .f = disasm_section_func(printer, s)};
     disasm_text_open(&listing->text, printer->a, printer->target, s, section);
     for (uint32_t k = 0; listing->f && k < listing->f->ntables; k++)
         for (uint32_t e = 0; e < listing->f->tables[k].ntargets; e++)
@@ -210,7 +214,7 @@ static void open_listing(Listing *listing, Printer *printer, const DisasmOptions
 
 static void print_facts(Listing *listing, const char *name) {
     const BinFunc *f = listing->f;
-    FILE *out = listing->p->out;
+    FILE *out = listing->printer->out;
     if (!f) {
         fprintf(out, "%s:\n", name);
         return;
@@ -225,7 +229,7 @@ static void print_facts(Listing *listing, const char *name) {
 
 static void print_listing(Printer *printer, const DisasmOptions *opt, uint32_t section) {
     Listing l;
-    const char *name = printer->e->sections.at[section].name + strlen(".text.");
+    const char *name = printer->image->sections.at[section].name + strlen(".text.");
     open_listing(&l, printer, opt, section);
     if (opt->code_only)
         fprintf(printer->out, "%s:\n", shown_name(printer, opt, name));
@@ -249,7 +253,7 @@ static void print_dot_text(FILE *out, const char *text) {
 
 static void print_graph(Printer *printer, const DisasmOptions *opt, uint32_t section) {
     Listing l;
-    const char *name = printer->e->sections.at[section].name + strlen(".text.");
+    const char *name = printer->image->sections.at[section].name + strlen(".text.");
     open_listing(&l, printer, opt, section);
     fprintf(printer->out, "subgraph cluster_%u {\n  label=\"", section);
     print_dot_text(printer->out, shown_name(printer, opt, name));
@@ -294,13 +298,13 @@ void disasm_print_listing(Printer *printer, const DisasmOptions *opt, uint32_t o
         fputs("digraph code {\nnode [shape=record, fontname=\"monospace\"];\n", printer->out);
     else if (!opt->code_only && !only) {
         fprintf(printer->out, "// %s of %s; --sections for the whole file\n.target %s\n",
-                printer->e->h.e_type == ET_REL ? "relocatable code" : "code",
+                printer->image->h.e_type == ET_REL ? "relocatable code" : "code",
                 isa_target_name(printer->target), isa_target_name(printer->target));
         print_variables(printer, opt);
     }
     bool first = only || opt->code_only;
-    for (uint32_t i = 1; i < printer->e->sections.n; i++) {
-        if (!disasm_is_code(&printer->e->sections.at[i]) || (only && i != only))
+    for (uint32_t i = 1; i < printer->image->sections.n; i++) {
+        if (!disasm_is_code(&printer->image->sections.at[i]) || (only && i != only))
             continue;
         if (!graph && !first)
             fputc('\n', printer->out);

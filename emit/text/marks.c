@@ -12,8 +12,8 @@
 
 /* ---- the lists ---- */
 bool disasm_marks_is_place(const Marks *marks, uint32_t section, uint64_t offset) {
-    return section < marks->e->sections.n && disasm_is_code(&marks->e->sections.at[section]) &&
-           offset % INST_BYTES == 0 && offset <= marks->e->sections.at[section].h.sh_size;
+    return section < marks->image->sections.n && disasm_is_code(&marks->image->sections.at[section]) &&
+           offset % INST_BYTES == 0 && offset <= marks->image->sections.at[section].h.sh_size;
 }
 
 void disasm_marks_add(Marks *marks, uint32_t section, uint64_t offset, bool instruction) {
@@ -32,37 +32,37 @@ void disasm_marks_stuck(Marks *marks, uint32_t section, uint32_t code, uint64_t 
 }
 
 static int mark_order(const void *x, const void *y) {
-    const Mark *a = x, *b = y;
-    if (a->section != b->section)
-        return a->section < b->section ? -1 : 1;
-    if (a->offset != b->offset)
-        return a->offset < b->offset ? -1 : 1;
-    return (int)a->instruction - (int)b->instruction;
+    const Mark *left = x, *right = y;
+    if (left->section != right->section)
+        return left->section < right->section ? -1 : 1;
+    if (left->offset != right->offset)
+        return left->offset < right->offset ? -1 : 1;
+    return (int)left->instruction - (int)right->instruction;
 }
 
 static int field_order(const void *x, const void *y) {
-    const Field *a = x, *b = y;
-    if (a->section != b->section)
-        return a->section < b->section ? -1 : 1;
-    return a->offset < b->offset ? -1 : a->offset > b->offset;
+    const Field *left = x, *right = y;
+    if (left->section != right->section)
+        return left->section < right->section ? -1 : 1;
+    return left->offset < right->offset ? -1 : left->offset > right->offset;
 }
 
 static int stuck_order(const void *x, const void *y) {
-    const Stuck *a = x, *b = y;
-    if (a->section != b->section)
-        return a->section < b->section ? -1 : 1;
-    if (a->code != b->code)
-        return a->code < b->code ? -1 : 1;
-    return a->place < b->place ? -1 : a->place > b->place;
+    const Stuck *left = x, *right = y;
+    if (left->section != right->section)
+        return left->section < right->section ? -1 : 1;
+    if (left->code != right->code)
+        return left->code < right->code ? -1 : 1;
+    return left->place < right->place ? -1 : left->place > right->place;
 }
 
 static int listed_order(const void *x, const void *y) {
-    const Listed *a = x, *b = y;
-    if (a->section != b->section)
-        return a->section < b->section ? -1 : 1;
-    if (a->offset != b->offset)
-        return a->offset < b->offset ? -1 : 1;
-    return strcmp(a->label, b->label);
+    const Listed *left = x, *right = y;
+    if (left->section != right->section)
+        return left->section < right->section ? -1 : 1;
+    if (left->offset != right->offset)
+        return left->offset < right->offset ? -1 : 1;
+    return strcmp(left->label, right->label);
 }
 
 uint32_t disasm_marks_first(const Marks *marks, uint32_t section, uint64_t offset) {
@@ -126,7 +126,7 @@ static void keep_printable(Marks *marks) {
     n = 0;
     for (uint32_t i = 0; i < marks->positions.n; i++) {
         const Positions *positions = &marks->positions.at[i];
-        uint64_t count = marks->e->sections.at[positions->code].h.sh_size / INST_BYTES;
+        uint64_t count = marks->image->sections.at[positions->code].h.sh_size / INST_BYTES;
         if (!has_label_within(marks, positions->section, positions->offset,
                               positions->offset + count * DOC_POSITION_BYTES))
             marks->positions.at[n++] = *positions;
@@ -203,7 +203,7 @@ static const char *name_text(Marks *marks, const char *function, const char *nam
 }
 
 const char *disasm_marks_symbol_text(Marks *marks, uint32_t symtab, uint32_t index) {
-    const char *name = disasm_symbol_name(marks->e, symtab, index);
+    const char *name = disasm_symbol_name(marks->image, symtab, index);
     uint32_t which = index < marks->nsymbols ? marks->which_symbol[index] : 0;
     if (symtab != marks->symtab || !name || !is_quotable(name) || !which)
         return arena_printf(marks->a, "%u", index);
@@ -211,27 +211,28 @@ const char *disasm_marks_symbol_text(Marks *marks, uint32_t symtab, uint32_t ind
 }
 
 const char *disasm_marks_section_text(Marks *marks, uint32_t index) {
-    if (!index || index >= marks->e->sections.n || !is_quotable(marks->e->sections.at[index].name))
+    if (!index || index >= marks->image->sections.n || !is_quotable(marks->image->sections.at[index].name))
         return arena_printf(marks->a, "0x%x", index);
-    return name_text(marks, "section", marks->e->sections.at[index].name, marks->which_section[index]);
+    return name_text(marks, "section", marks->image->sections.at[index].name, marks->which_section[index]);
 }
 
 /* ---- symbols ---- */
 bool disasm_marks_found_at(Marks *marks, uint32_t table, const char *text, uint64_t offset) {
-    const ElfSection *s = table < marks->e->sections.n ? &marks->e->sections.at[table] : NULL;
-    return s && s->data && s->h.sh_type == SHT_STRTAB &&
-           elf_strings_find(marks->a, &marks->strings[table], s->data, s->h.sh_size, text) == offset;
+    const ElfSection *section = table < marks->image->sections.n ? &marks->image->sections.at[table] : NULL;
+    return section && section->data && section->h.sh_type == SHT_STRTAB &&
+           elf_strings_find(marks->a, &marks->strings[table], section->data, section->h.sh_size, text) ==
+               offset;
 }
 
 static void number_sections(Marks *marks) {
-    uint32_t n = marks->e->sections.n;
+    uint32_t n = marks->image->sections.n;
     StrTab names = {0};
     StrMap counts = {0};
     Arena scratch = {0};
     marks->which_section = ARENA_ARRAY(marks->a, uint32_t, n + 1);
     marks->strings = ARENA_ARRAY(marks->a, ElfStrings, n + 1);
     for (uint32_t i = 1; i < n; i++) {
-        const char *name = marks->e->sections.at[i].name;
+        const char *name = marks->image->sections.at[i].name;
         StrId id = str_intern_z(&names, *name ? name : "\1"); /* the map has no key for "" */
         marks->which_section[i] = strmap_get(&counts, id) + 1;
         strmap_put(&counts, &scratch, id, marks->which_section[i]);
@@ -244,15 +245,15 @@ static void number_symbols(Marks *marks) {
     StrTab names = {0};
     StrMap counts = {0};
     Arena scratch = {0};
-    for (uint32_t i = 1; i < marks->e->sections.n && !marks->symtab; i++)
-        if (marks->e->sections.at[i].h.sh_type == SHT_SYMTAB && marks->e->sections.at[i].data)
+    for (uint32_t i = 1; i < marks->image->sections.n && !marks->symtab; i++)
+        if (marks->image->sections.at[i].h.sh_type == SHT_SYMTAB && marks->image->sections.at[i].data)
             marks->symtab = i;
     if (marks->symtab)
-        marks->nsymbols = (uint32_t)(marks->e->sections.at[marks->symtab].h.sh_size / sizeof(Elf64_Sym));
+        marks->nsymbols = (uint32_t)(marks->image->sections.at[marks->symtab].h.sh_size / sizeof(Elf64_Sym));
     marks->which_symbol = ARENA_ARRAY(marks->a, uint32_t, marks->nsymbols + 1);
     for (uint32_t i = 0; i < marks->nsymbols; i++) {
-        const char *name = disasm_symbol_name(marks->e, marks->symtab, i);
-        const ElfSection *table = &marks->e->sections.at[marks->symtab];
+        const char *name = disasm_symbol_name(marks->image, marks->symtab, i);
+        const ElfSection *table = &marks->image->sections.at[marks->symtab];
         uint32_t offset = get_u32(table->data + (size_t)i * sizeof(Elf64_Sym));
         /* (one whose name is written as a number has none for the assembler) */
         if (!name || !*name || !disasm_marks_found_at(marks, table->h.sh_link, name, offset))
@@ -269,7 +270,7 @@ static void number_symbols(Marks *marks) {
 MarksSymbol disasm_marks_symbol(const Marks *marks, uint32_t index) {
     if (index >= marks->nsymbols)
         return (MarksSymbol){0};
-    const uint8_t *p = marks->e->sections.at[marks->symtab].data + (size_t)index * sizeof(Elf64_Sym);
+    const uint8_t *p = marks->image->sections.at[marks->symtab].data + (size_t)index * sizeof(Elf64_Sym);
     return (MarksSymbol){get_u64(p + 8), get_u64(p + 16), get_u16(p + 6), p[4]};
 }
 
@@ -283,9 +284,9 @@ bool disasm_marks_is_data(const ElfSection *section) {
 static void mark_symbols(Marks *marks) {
     for (uint32_t i = 1; i < marks->nsymbols; i++) {
         MarksSymbol symbol = disasm_marks_symbol(marks, i);
-        if (!symbol.section || symbol.section >= marks->e->sections.n)
+        if (!symbol.section || symbol.section >= marks->image->sections.n)
             continue;
-        const ElfSection *section = &marks->e->sections.at[symbol.section];
+        const ElfSection *section = &marks->image->sections.at[symbol.section];
         bool code = disasm_is_code(section);
         if (!code && !disasm_marks_is_data(section))
             continue;
@@ -305,7 +306,7 @@ static bool is_table(const ElfSection *section) {
 
 /* 8 bytes of data that are a place in code, as symbol plus what stands there. */
 static void in_place_addend(Marks *marks, uint32_t target, uint64_t offset, const MarksSymbol *symbol) {
-    const ElfSection *section = &marks->e->sections.at[target];
+    const ElfSection *section = &marks->image->sections.at[target];
     if (offset > section->h.sh_size || section->h.sh_size - offset < 8)
         return;
     uint64_t addend = get_u64(section->data + offset), place = symbol->value + addend;
@@ -320,7 +321,7 @@ static void mark_reloc(Marks *marks, const ElfSection *table, const uint8_t *p) 
     uint32_t target = table->h.sh_info, type = get_u32(p + 8);
     uint64_t offset = get_u64(p);
     MarksSymbol symbol = disasm_marks_symbol(marks, get_u32(p + 12));
-    const ElfSection *section = &marks->e->sections.at[target];
+    const ElfSection *section = &marks->image->sections.at[target];
     if (disasm_is_code(section)) {
         if (disasm_marks_is_place(marks, target, offset) && offset < section->h.sh_size)
             disasm_marks_add(marks, target, offset, true);
@@ -328,7 +329,7 @@ static void mark_reloc(Marks *marks, const ElfSection *table, const uint8_t *p) 
         disasm_marks_add(marks, target, offset, false);
     else
         return;
-    if (!symbol.section || symbol.section >= marks->e->sections.n)
+    if (!symbol.section || symbol.section >= marks->image->sections.n)
         return;
     if (table->h.sh_type == SHT_RELA) {
         uint64_t place = symbol.value + get_u64(p + 16);
@@ -340,7 +341,7 @@ static void mark_reloc(Marks *marks, const ElfSection *table, const uint8_t *p) 
     } else if (disasm_marks_is_data(section) && type == elf_reloc_number(marks->target, RELOC_ABS64))
         in_place_addend(marks, target, offset, &symbol);
     else if (disasm_is_code(section) && offset + INST_BYTES <= section->h.sh_size &&
-             disasm_is_code(&marks->e->sections.at[symbol.section]) &&
+             disasm_is_code(&marks->image->sections.at[symbol.section]) &&
              (type == elf_reloc_number(marks->target, RELOC_ABS32_LO) ||
               type == elf_reloc_number(marks->target, RELOC_ABS32_HI)) &&
              get_u32(section->data + offset + 4)) /* an addend in the instruction */
@@ -348,9 +349,9 @@ static void mark_reloc(Marks *marks, const ElfSection *table, const uint8_t *p) 
 }
 
 static void mark_relocs(Marks *marks) {
-    for (uint32_t i = 1; i < marks->e->sections.n; i++) {
-        const ElfSection *table = &marks->e->sections.at[i];
-        if (!is_table(table) || !table->h.sh_info || table->h.sh_info >= marks->e->sections.n ||
+    for (uint32_t i = 1; i < marks->image->sections.n; i++) {
+        const ElfSection *table = &marks->image->sections.at[i];
+        if (!is_table(table) || !table->h.sh_info || table->h.sh_info >= marks->image->sections.n ||
             table->h.sh_link != marks->symtab)
             continue;
         uint64_t each = table->h.sh_type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
@@ -361,8 +362,8 @@ static void mark_relocs(Marks *marks) {
 
 bool disasm_marks_address_at(const Marks *marks, uint32_t section, uint64_t offset, uint64_t in_place,
                              uint32_t *code, uint64_t *place) {
-    for (uint32_t i = 1; i < marks->e->sections.n; i++) {
-        const ElfSection *table = &marks->e->sections.at[i];
+    for (uint32_t i = 1; i < marks->image->sections.n; i++) {
+        const ElfSection *table = &marks->image->sections.at[i];
         if (!is_table(table) || table->h.sh_info != section || table->h.sh_link != marks->symtab)
             continue;
         bool rela = table->h.sh_type == SHT_RELA;
@@ -382,15 +383,15 @@ bool disasm_marks_address_at(const Marks *marks, uint32_t section, uint64_t offs
 static void mark_unknown(Marks *marks) {
     static const char *const names[] = {".nv_debug_info_reg_sass", ".nv_debug_info_ptx"};
     for (unsigned k = 0; k < sizeof names / sizeof *names; k++) {
-        uint32_t section = elf_image_find(marks->e, names[k]);
-        for (uint32_t i = 1; section && i < marks->e->sections.n; i++)
-            if (disasm_is_code(&marks->e->sections.at[i]))
+        uint32_t section = elf_image_find(marks->image, names[k]);
+        for (uint32_t i = 1; section && i < marks->image->sections.n; i++)
+            if (disasm_is_code(&marks->image->sections.at[i]))
                 disasm_marks_stuck(marks, section, i, UINT64_MAX);
     }
 }
 
 void disasm_marks_collect(Marks *marks, Arena *a, const ElfImage *image, const Target *target) {
-    *marks = (Marks){.a = a, .e = image, .target = target};
+    *marks = (Marks){.a = a, .image = image, .target = target};
     marks->as_stated = ARENA_ARRAY(a, bool, image->sections.n + 1);
     number_sections(marks);
     number_symbols(marks);

@@ -61,7 +61,7 @@ typedef struct {
 
 typedef struct {
     Arena *a;
-    const ElfImage *e;
+    const ElfImage *image;
     const Target *target;
     VEC(Mark) marks;
     VEC(Field) fields;

@@ -200,18 +200,19 @@ static void compare_facts(CodeMarks *code) {
     marks->as_stated[code->section] = !elf_facts_follow(marks->a, &marks->trial, marks->target, code->section,
                                                         &facts, &marks->records, &change) ||
                                       change.changed;
-    const char *own =
-        arena_printf(marks->a, ".nv.info.%s", marks->e->sections.at[code->section].name + strlen(".text."));
-    uint32_t touched[] = {code->section, elf_image_find(marks->e, ".nv.info"), elf_image_find(marks->e, own)};
+    const char *own = arena_printf(marks->a, ".nv.info.%s",
+                                   marks->image->sections.at[code->section].name + strlen(".text."));
+    uint32_t touched[] = {code->section, elf_image_find(marks->image, ".nv.info"),
+                          elf_image_find(marks->image, own)};
     for (unsigned i = 0; change.changed && i < 3; i++) /* the next function is asked of the same image */
-        marks->trial.sections.at[touched[i]] = marks->e->sections.at[touched[i]];
+        marks->trial.sections.at[touched[i]] = marks->image->sections.at[touched[i]];
 }
 
 static void mark_relocated(CodeMarks *code) {
     Marks *marks = code->marks;
     code->relocated = bs_new(marks->a, code->ninsts + 1);
-    for (uint32_t i = 1; i < marks->e->sections.n; i++) {
-        const ElfSection *table = &marks->e->sections.at[i];
+    for (uint32_t i = 1; i < marks->image->sections.n; i++) {
+        const ElfSection *table = &marks->image->sections.at[i];
         if (table->h.sh_type != SHT_RELA || table->h.sh_info != code->section || !table->data)
             continue;
         for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= table->h.sh_size; at += sizeof(Elf64_Rela)) {
@@ -224,7 +225,7 @@ static void mark_relocated(CodeMarks *code) {
 }
 
 static void mark_section(Marks *marks, uint32_t section) {
-    const ElfSection *s = &marks->e->sections.at[section];
+    const ElfSection *s = &marks->image->sections.at[section];
     CodeMarks code = {
         .marks = marks, .section = section, .ninsts = (uint32_t)(s->h.sh_size / INST_BYTES), .data = s->data};
     disasm_text_open(&code.text, marks->a, marks->target, s, section);
@@ -247,12 +248,12 @@ static void mark_section(Marks *marks, uint32_t section) {
 }
 
 void disasm_marks_code(Marks *marks) {
-    const ElfImage *image = marks->e;
+    const ElfImage *image = marks->image;
     marks->trial = *image;
     marks->trial.sections.at =
         arena_copy(marks->a, image->sections.at, image->sections.n * sizeof *image->sections.at);
-    for (uint32_t i = 1; i < marks->e->sections.n; i++)
-        if (disasm_is_code(&marks->e->sections.at[i]))
+    for (uint32_t i = 1; i < marks->image->sections.n; i++)
+        if (disasm_is_code(&marks->image->sections.at[i]))
             mark_section(marks, i);
     if (marks->operands.n)
         qsort(marks->operands.at, marks->operands.n, sizeof *marks->operands.at, operand_order);

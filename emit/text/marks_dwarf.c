@@ -82,7 +82,7 @@ static void line_special(void *user, uint64_t at, const LineHeader *h, int line,
 }
 
 static void mark_lines(Marks *marks, uint32_t section) {
-    const ElfSection *s = &marks->e->sections.at[section];
+    const ElfSection *s = &marks->image->sections.at[section];
     LineMarks lines = {.marks = marks, .section = section};
     LineReader reader = {.user = &lines,
                          .unit = line_unit,
@@ -91,7 +91,7 @@ static void mark_lines(Marks *marks, uint32_t section) {
                          .special = line_special,
                          .other_advance = line_stuck};
     bool good = s->data && elf_read_lines(s->data, s->h.sh_size, &reader);
-    for (uint32_t i = 1; s->data && !good && i < marks->e->sections.n; i++)
+    for (uint32_t i = 1; s->data && !good && i < marks->image->sections.n; i++)
         if (disasm_marks_is_place(marks, i, 0))
             disasm_marks_stuck(marks, section, i, UINT64_MAX);
 }
@@ -225,19 +225,19 @@ static bool frame_entry(Frames *frames, size_t section_end) {
 }
 
 static void mark_frames(Marks *marks, uint32_t section) {
-    const ElfSection *s = &marks->e->sections.at[section];
+    const ElfSection *s = &marks->image->sections.at[section];
     Frames f = {.marks = marks, .section = section, .data = s->data};
     bool good = s->data != NULL;
     while (good && f.pos < s->h.sh_size)
         good = frame_entry(&f, s->h.sh_size);
-    for (uint32_t i = 1; s->data && !good && i < marks->e->sections.n; i++)
+    for (uint32_t i = 1; s->data && !good && i < marks->image->sections.n; i++)
         if (disasm_marks_is_place(marks, i, 0))
             disasm_marks_stuck(marks, section, i, UINT64_MAX);
 }
 
 void disasm_marks_dwarf(Marks *marks) {
-    for (uint32_t i = 1; i < marks->e->sections.n; i++) {
-        const char *name = marks->e->sections.at[i].name;
+    for (uint32_t i = 1; i < marks->image->sections.n; i++) {
+        const char *name = marks->image->sections.at[i].name;
         if (strcmp(name, ".debug_line") == 0 || strcmp(name, ".nv_debug_line_sass") == 0)
             mark_lines(marks, i);
         else if (strcmp(name, ".debug_frame") == 0)

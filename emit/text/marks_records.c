@@ -7,8 +7,8 @@
 
 /* The code section of a function, 0 if there is none. */
 static uint32_t code_of(const Marks *marks, const char *function) {
-    uint32_t index = elf_image_find(marks->e, arena_printf(marks->a, ".text.%s", function));
-    return index && disasm_is_code(&marks->e->sections.at[index]) ? index : 0;
+    uint32_t index = elf_image_find(marks->image, arena_printf(marks->a, ".text.%s", function));
+    return index && disasm_is_code(&marks->image->sections.at[index]) ? index : 0;
 }
 
 /* ---- attribute records ---- */
@@ -25,7 +25,7 @@ static bool holds_places(unsigned code) {
 }
 
 static void mark_instructions(Marks *marks, uint32_t section, uint32_t text, const NvAttr *attr) {
-    uint64_t end = marks->e->sections.at[text].h.sh_size;
+    uint64_t end = marks->image->sections.at[text].h.sh_size;
     for (unsigned k = 0; k + 4 <= attr->size_bytes; k += 4) {
         uint64_t at = get_u32(attr->data + k);
         if (disasm_marks_is_place(marks, text, at) && at < end)
@@ -39,7 +39,7 @@ static void mark_instructions(Marks *marks, uint32_t section, uint32_t text, con
  * function's start. */
 static bool mark_table_in(Marks *marks, uint32_t text, uint32_t bank, const uint8_t *targets,
                           uint32_t count) {
-    const ElfSection *section = &marks->e->sections.at[bank];
+    const ElfSection *section = &marks->image->sections.at[bank];
     uint64_t found = 0, matches = 0;
     for (uint64_t at = 0; section->data && count && at + 4ull * count <= section->h.sh_size; at += 4)
         if (memcmp(section->data + at, targets, 4ull * count) == 0) {
@@ -54,13 +54,13 @@ static bool mark_table_in(Marks *marks, uint32_t text, uint32_t bank, const uint
 
 /* A function that is no kernel has its tables in the banks of all kernels that may call it. */
 static bool mark_table(Marks *marks, uint32_t text, const uint8_t *targets, uint32_t count) {
-    const char *name = marks->e->sections.at[text].name + strlen(".text.");
-    uint32_t own = elf_image_find(marks->e, arena_printf(marks->a, ".nv.constant2.%s", name));
+    const char *name = marks->image->sections.at[text].name + strlen(".text.");
+    uint32_t own = elf_image_find(marks->image, arena_printf(marks->a, ".nv.constant2.%s", name));
     bool found = false;
     if (own)
         return mark_table_in(marks, text, own, targets, count);
-    for (uint32_t i = 1; i < marks->e->sections.n; i++)
-        if (strncmp(marks->e->sections.at[i].name, ".nv.constant2", 13) == 0)
+    for (uint32_t i = 1; i < marks->image->sections.n; i++)
+        if (strncmp(marks->image->sections.at[i].name, ".nv.constant2", 13) == 0)
             found |= mark_table_in(marks, text, i, targets, count);
     return found;
 }
@@ -68,7 +68,7 @@ static bool mark_table(Marks *marks, uint32_t text, const uint8_t *targets, uint
 /* {branch, 0, count, targets...}, as often as the record is long. */
 static void mark_branches(Marks *marks, uint32_t section, uint32_t text, const NvAttr *attr) {
     uint32_t words = attr->size_bytes / 4, count;
-    uint64_t end = marks->e->sections.at[text].h.sh_size;
+    uint64_t end = marks->image->sections.at[text].h.sh_size;
     for (uint32_t k = 0; k + 3 <= words; k += 3 + count) {
         const uint8_t *p = attr->data + 4ull * k;
         bool good = disasm_marks_is_place(marks, text, get_u32(p)) && get_u32(p) < end;
@@ -95,8 +95,8 @@ static void mark_branches(Marks *marks, uint32_t section, uint32_t text, const N
 /* Entries of the list stand at their instructions, with the masks of the one beside it. */
 static bool list_at_instructions(Marks *marks, uint32_t section, uint32_t text, const NvAttr *attr,
                                  const NvAttr *masks) {
-    const char *function = marks->e->sections.at[text].name + strlen(".text.");
-    uint64_t end = marks->e->sections.at[text].h.sh_size;
+    const char *function = marks->image->sections.at[text].name + strlen(".text.");
+    uint64_t end = marks->image->sections.at[text].h.sh_size;
     if (!disasm_marks_is_word(function) || attr->size_bytes % 4 || !elf_nvinfo_name(attr->code))
         return false;
     for (unsigned k = 0; k < attr->size_bytes; k += 4) {
@@ -134,7 +134,7 @@ static bool only_record(const ElfSection *section, unsigned code, NvAttr *out) {
 }
 
 static void mark_list(Marks *marks, uint32_t section, uint32_t text, const NvAttr *attr) {
-    const ElfSection *s = &marks->e->sections.at[section];
+    const ElfSection *s = &marks->image->sections.at[section];
     NvAttr only, masks;
     if (attr->code == NV_EXIT_INSTR_OFFSETS || !only_record(s, attr->code, &only)) {
         mark_instructions(marks, section, text, attr);
@@ -149,8 +149,8 @@ static void mark_list(Marks *marks, uint32_t section, uint32_t text, const NvAtt
 
 static void mark_attributes(Marks *marks) {
     static const char prefix[] = ".nv.info.";
-    for (uint32_t i = 1; i < marks->e->sections.n; i++) {
-        const ElfSection *section = &marks->e->sections.at[i];
+    for (uint32_t i = 1; i < marks->image->sections.n; i++) {
+        const ElfSection *section = &marks->image->sections.at[i];
         uint32_t text = strncmp(section->name, prefix, strlen(prefix)) == 0
                             ? code_of(marks, section->name + strlen(prefix))
                             : 0;
@@ -173,8 +173,8 @@ static void mark_attributes(Marks *marks) {
 
 /* ---- call graph: pairs of symbols, or of 0 and a negative number ---- */
 static void mark_callgraph(Marks *marks) {
-    for (uint32_t i = 1; i < marks->e->sections.n; i++) {
-        const ElfSection *section = &marks->e->sections.at[i];
+    for (uint32_t i = 1; i < marks->image->sections.n; i++) {
+        const ElfSection *section = &marks->image->sections.at[i];
         if (section->h.sh_type != SHT_NV_CALLGRAPH || !section->data)
             continue;
         for (uint64_t at = 0; at + 4 <= section->h.sh_size; at += 4) {
@@ -225,7 +225,7 @@ static void code_place(MapMarks *map, uint64_t at, uint32_t text) {
 
 static void mark_positions(MapMarks *map, uint64_t at, uint32_t text) {
     Marks *marks = map->marks;
-    uint32_t n = (uint32_t)(marks->e->sections.at[text].h.sh_size / INST_BYTES);
+    uint32_t n = (uint32_t)(marks->image->sections.at[text].h.sh_size / INST_BYTES);
     for (uint32_t k = 0; k < n; k++)
         if (!k || memcmp(map->data + at + k * MAP_LOC, map->data + at + (k - 1) * MAP_LOC, MAP_LOC) != 0)
             disasm_marks_add(marks, text, (uint64_t)k * INST_BYTES, false);
@@ -244,7 +244,7 @@ static void mark_map_function(MapMarks *map, uint64_t at, uint64_t texts) {
     uint32_t text = code_of(map->marks, (const char *)map->data + texts + name);
     if (!text)
         return;
-    if (n != map->marks->e->sections.at[text].h.sh_size / INST_BYTES) {
+    if (n != map->marks->image->sections.at[text].h.sh_size / INST_BYTES) {
         disasm_marks_stuck(map->marks, map->section, text, UINT64_MAX);
         return;
     }
@@ -265,8 +265,8 @@ static void mark_map_function(MapMarks *map, uint64_t at, uint64_t texts) {
 }
 
 void disasm_marks_map(Marks *marks) {
-    uint32_t section = elf_image_find(marks->e, ".heddle.map");
-    const ElfSection *s = section ? &marks->e->sections.at[section] : NULL;
+    uint32_t section = elf_image_find(marks->image, ".heddle.map");
+    const ElfSection *s = section ? &marks->image->sections.at[section] : NULL;
     MapMarks map = {marks, section, s ? s->data : NULL, s ? s->h.sh_size : 0};
     if (!map.data || map.size < MAP_HEADER || memcmp(map.data, "HDMP", 4) != 0 || get_u32(map.data + 4) != 2)
         return;
