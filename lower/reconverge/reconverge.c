@@ -64,21 +64,21 @@ static ReconvReason judge(const Reconv *reconv, uint32_t block, bool recursive) 
 }
 
 /* One report for each branch; join_of and divergent: [block]. */
-static void judge_branches(Reconv *r, bool recursive, uint32_t *join_of, bool *divergent) {
-    Function *f = r->f;
+static void judge_branches(Reconv *reconv, bool recursive, uint32_t *join_of, bool *divergent) {
+    Function *f = reconv->f;
     IrModule *ir_module = f->module;
     FOR_BLOCKS(f, block_id) {
         uint32_t b = block_id.i;
         const Block *blk = ir_block(f, block_id);
-        if (one_way(blk) || r->pd.region[b] == NO_NODE)
+        if (one_way(blk) || reconv->pd.region[b] == NO_NODE)
             continue;
-        ReconvReason why = judge(r, b, recursive);
+        ReconvReason why = judge(reconv, b, recursive);
         ReconvReport rep = {.func = f, .branch = {b}, .loc = reconv_branch(f, blk)->loc, .reason = why};
         if (why == RJ_BARRIER)
-            join_of[b] = r->pd.ipdom[b];
+            join_of[b] = reconv->pd.ipdom[b];
         divergent[b] = why == RJ_BARRIER || why == RJ_NO_JOIN || why == RJ_JOIN_IS_EXIT;
         if (why != RJ_UNIFORM && why != RJ_PROMISED)
-            rep.join.i = r->pd.ipdom[b];
+            rep.join.i = reconv->pd.ipdom[b];
         *VEC_PUSH(&ir_module->arena, &ir_module->reconv) = rep;
     }
 }
@@ -107,46 +107,46 @@ static void report_loop(const Reconv *reconv, const Join *join, ReconvReport *re
 }
 
 /* What became of the joins; early joins get reports of their own. */
-static void finish_reports(Reconv *r, unsigned first, unsigned *max_b) {
-    IrModule *ir_module = r->f->module;
+static void finish_reports(Reconv *reconv, unsigned first, unsigned *max_b) {
+    IrModule *ir_module = reconv->f->module;
     for (unsigned k = first; k < ir_module->reconv.n; k++) {
         ReconvReport *rep = &ir_module->reconv.at[k];
         if (rep->join.i)
-            rep->join_loc = join_loc(r, rep->join.i);
+            rep->join_loc = join_loc(reconv, rep->join.i);
         if (rep->reason != RJ_BARRIER)
             continue;
-        uint32_t at = r->join_at[rep->join.i];
-        const Join *j = at == NO_JOIN ? NULL : &r->joins.at[at];
-        if (!j || !j->ipdom)
+        uint32_t at = reconv->join_at[rep->join.i];
+        const Join *join = at == NO_JOIN ? NULL : &reconv->joins.at[at];
+        if (!join || !join->ipdom)
             rep->reason = RJ_NO_PROFIT; /* auto mode has others, or none */
-        else if (j->dropped)
-            rep->reason = j->why;
-        rep->barrier = j && j->ipdom ? j->reg : 0;
+        else if (join->dropped)
+            rep->reason = join->why;
+        rep->barrier = join && join->ipdom ? join->reg : 0;
         if (rep->reason == RJ_BARRIER)
-            rep->gain = gain_of(r, j->profit);
-        else if (rep->reason == RJ_NO_PROFIT && r->recurs)
+            rep->gain = gain_of(reconv, join->profit);
+        else if (rep->reason == RJ_NO_PROFIT && reconv->recurs)
             rep->reason = RJ_RECURSIVE;
-        else if (rep->reason == RJ_NO_PROFIT && r->refused)
-            rep->gain = gain_of(r, r->refused[rep->join.i]);
+        else if (rep->reason == RJ_NO_PROFIT && reconv->refused)
+            rep->gain = gain_of(reconv, reconv->refused[rep->join.i]);
     }
-    for (uint32_t k = 0; k < r->joins.n; k++) {
-        const Join *j = &r->joins.at[k];
-        if (!join_is_live(j))
+    for (uint32_t k = 0; k < reconv->joins.n; k++) {
+        const Join *join = &reconv->joins.at[k];
+        if (!join_is_live(join))
             continue;
-        if (j->reg + 1u > *max_b)
-            *max_b = j->reg + 1u;
-        for (unsigned n = 0; n < j->early.n + (j->scoped ? j->places.n : 0); n++) {
-            uint32_t b = j->scoped ? j->places.at[n] : j->early.at[n];
-            const Block *blk = ir_block(r->f, (BlockId){b});
-            ReconvReport early = {.func = r->f,
+        if (join->reg + 1u > *max_b)
+            *max_b = join->reg + 1u;
+        for (unsigned n = 0; n < join->early.n + (join->scoped ? join->places.n : 0); n++) {
+            uint32_t b = join->scoped ? join->places.at[n] : join->early.at[n];
+            const Block *blk = ir_block(reconv->f, (BlockId){b});
+            ReconvReport early = {.func = reconv->f,
                                   .branch = {b},
-                                  .join = {j->block},
-                                  .barrier = j->reg,
-                                  .loc = reconv_branch(r->f, blk)->loc,
-                                  .join_loc = join_loc(r, j->block),
-                                  .gain = gain_of(r, j->profit),
-                                  .reason = j->rounds ? RJ_ROUNDS : RJ_EARLY};
-            report_loop(r, j, &early);
+                                  .join = {join->block},
+                                  .barrier = join->reg,
+                                  .loc = reconv_branch(reconv->f, blk)->loc,
+                                  .join_loc = join_loc(reconv, join->block),
+                                  .gain = gain_of(reconv, join->profit),
+                                  .reason = join->rounds ? RJ_ROUNDS : RJ_EARLY};
+            report_loop(reconv, join, &early);
             *VEC_PUSH(&ir_module->arena, &ir_module->reconv) = early;
         }
     }

@@ -17,11 +17,11 @@ static void mark(Sel *sel) {
     ir_inst(sel->f, sel_last(sel))->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
 }
 
-static bool native_type(const Atom *a, unsigned *type) {
-    bool shared = a->a.space == SP_SHARED;
-    bool sg = type_signed(a->t);
-    bool minmax = a->in->atom == ATOM_MIN || a->in->atom == ATOM_MAX;
-    switch (a->t) {
+static bool native_type(const Atom *atom, unsigned *type) {
+    bool shared = atom->a.space == SP_SHARED;
+    bool sg = type_signed(atom->t);
+    bool minmax = atom->in->atom == ATOM_MIN || atom->in->atom == ATOM_MAX;
+    switch (atom->t) {
     case TY_U32:
     case TY_S32:
     case TY_B32: *type = sg ? AtomType_S32 : AtomType_U32; return true;
@@ -29,10 +29,10 @@ static bool native_type(const Atom *a, unsigned *type) {
     case TY_S64:
     case TY_B64:
         *type = sg && minmax ? AtomType_S64 : AtomType_U64;
-        return !shared || a->in->atom == ATOM_EXCH;
-    case TY_F32: *type = AtomType_F32; return !shared && a->in->atom == ATOM_ADD;
-    case TY_F64: *type = AtomType_F64; return !shared && a->in->atom == ATOM_ADD;
-    case TY_F16X2: *type = AtomType_F16x2; return a->a.space == SP_GLOBAL && a->in->atom == ATOM_ADD;
+        return !shared || atom->in->atom == ATOM_EXCH;
+    case TY_F32: *type = AtomType_F32; return !shared && atom->in->atom == ATOM_ADD;
+    case TY_F64: *type = AtomType_F64; return !shared && atom->in->atom == ATOM_ADD;
+    case TY_F16X2: *type = AtomType_F16x2; return atom->a.space == SP_GLOBAL && atom->in->atom == ATOM_ADD;
     default: return false;
     }
 }
@@ -206,21 +206,21 @@ static void fence(const Atom *atom) {
     sel_emit(atom->sel, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
 }
 
-static bool select(Atom *a, Wide *result) {
-    Sel *sel = a->sel;
+static bool select(Atom *atom, Wide *result) {
+    Sel *sel = atom->sel;
     unsigned op, type;
-    Wide b = sel_src(sel, &a->src[0], a->bytes);
+    Wide b = sel_src(sel, &atom->src[0], atom->bytes);
     *result = (Wide){0};
     Operand d;
-    if (a->in->atom == ATOM_CAS) {
-        Wide c = sel_src(sel, &a->src[1], a->bytes);
+    if (atom->in->atom == ATOM_CAS) {
+        Wide c = sel_src(sel, &atom->src[1], atom->bytes);
         Operand expected = sel_wide_vec(sel, b), desired = sel_wide_vec(sel, c);
-        d = emit_cas(a, expected, desired);
-    } else if (native_type(a, &type) && native_op(a->in->atom, &op))
-        d = emit_native(a, op, type, sel_wide_vec(sel, b));
+        d = emit_cas(atom, expected, desired);
+    } else if (native_type(atom, &type) && native_op(atom->in->atom, &op))
+        d = emit_native(atom, op, type, sel_wide_vec(sel, b));
     else
-        return cas_loop(a, b, result);
-    result->n = a->bytes / 4;
+        return cas_loop(atom, b, result);
+    result->n = atom->bytes / 4;
     for (unsigned c = 0; c < result->n; c++)
         result->w[c] = sel_part(sel, d, c);
     return true;

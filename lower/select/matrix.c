@@ -59,35 +59,36 @@ static unsigned element_bits(PtxType type) {
 }
 
 /* Registers that a lane has of a row of A, or a column of B; f64: pairs of them. */
-static unsigned line_words(const SelProduct *p) {
-    unsigned bits = element_bits(p->a);
-    return bits == 64 ? p->k / 4 : p->k * bits / 128;
+static unsigned line_words(const SelProduct *product) {
+    unsigned bits = element_bits(product->a);
+    return bits == 64 ? product->k / 4 : product->k * bits / 128;
 }
 
-static void hmma(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
+static void hmma(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b, const Operand *c,
                  Operand *d) {
-    unsigned words = line_words(p), most = sel->ti->factor_bytes / 16, step = words < most ? words : most;
-    unsigned k = step * p->k / words, nd = p->d == TY_F16 ? 2 : 4;
+    unsigned words = line_words(product), most = sel->ti->factor_bytes / 16,
+             step = words < most ? words : most;
+    unsigned k = step * product->k / words, nd = product->d == TY_F16 ? 2 : 4;
     unsigned mods = MSET(HMMA, shape,
                          k == 16  ? HmmaShape_M16816
                          : k == 4 ? HmmaShape_M1684
                                   : HmmaShape_M1688) |
-                    MSET(HMMA, acc, p->d == TY_F16 ? HmmaAcc_F16 : HmmaAcc_F32) |
+                    MSET(HMMA, acc, product->d == TY_F16 ? HmmaAcc_F16 : HmmaAcc_F32) |
                     MSET(HMMA, src,
-                         p->a == TY_TF32   ? HmmaSrc_TF32
-                         : p->a == TY_BF16 ? HmmaSrc_BF16
-                                           : HmmaSrc_F16);
+                         product->a == TY_TF32   ? HmmaSrc_TF32
+                         : product->a == TY_BF16 ? HmmaSrc_BF16
+                                                 : HmmaSrc_F16);
     for (unsigned at = 0; at < words; at += step)
         emit_product(sel, OT_HMMA, mods, a + 2 * at, 2 * step, b + at, step, at ? d : c, nd, d);
 }
 
-static void dmma(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
+static void dmma(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b, const Operand *c,
                  Operand *d) {
     static const uint8_t modes[] = {
         [RND_RN] = Rnd_RN, [RND_RZ] = Rnd_RZ, [RND_RM] = Rnd_RM, [RND_RP] = Rnd_RP};
-    unsigned eights = p->rows / 8, mods = MSET(DMMA, rnd, p->rnd ? modes[p->rnd] : Rnd_RN);
+    unsigned eights = product->rows / 8, mods = MSET(DMMA, rnd, product->rnd ? modes[product->rnd] : Rnd_RN);
     for (unsigned h = 0; h < eights; h++)
-        for (unsigned at = 0; at < p->k / 4; at++)
+        for (unsigned at = 0; at < product->k / 4; at++)
             emit_product(sel, OT_DMMA, mods, a + 2 * (at * eights + h), 2, b + 2 * at, 2,
                          (at ? d : c) + 4 * h, 4, d + 4 * h);
 }
@@ -109,16 +110,17 @@ static unsigned imma_type(PtxType type) {
 }
 
 /* The sum is exact and saturates once, at the end. */
-static void imma(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
+static void imma(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b, const Operand *c,
                  Operand *d) {
-    unsigned words = line_words(p), eights = p->rows / 8, high = sel->ti->factor_bytes == 32 ? eights : 1;
+    unsigned words = line_words(product), eights = product->rows / 8,
+             high = sel->ti->factor_bytes == 32 ? eights : 1;
     unsigned step = high == 2 && words > 1 ? 2 : 1;
-    bool later = p->saturate && words > step;
-    unsigned shape = high == 1   ? (element_bits(p->a) == 4 ? ImmaShape_M8832 : ImmaShape_M8816)
-                     : step == 2 ? (element_bits(p->a) == 4 ? ImmaShape_M16864 : ImmaShape_M16832)
-                                 : (element_bits(p->a) == 4 ? ImmaShape_M16832 : ImmaShape_M16816);
-    unsigned mods = MSET(IMMA, shape, shape) | MSET(IMMA, atype, imma_type(p->a)) |
-                    MSET(IMMA, btype, imma_type(p->b)) | MSET(IMMA, sat, p->saturate && !later);
+    bool later = product->saturate && words > step;
+    unsigned shape = high == 1   ? (element_bits(product->a) == 4 ? ImmaShape_M8832 : ImmaShape_M8816)
+                     : step == 2 ? (element_bits(product->a) == 4 ? ImmaShape_M16864 : ImmaShape_M16832)
+                                 : (element_bits(product->a) == 4 ? ImmaShape_M16832 : ImmaShape_M16816);
+    unsigned mods = MSET(IMMA, shape, shape) | MSET(IMMA, atype, imma_type(product->a)) |
+                    MSET(IMMA, btype, imma_type(product->b)) | MSET(IMMA, sat, product->saturate && !later);
     for (unsigned h = 0; h < eights; h += high)
         for (unsigned at = 0; at < words; at += step) {
             Operand rows[4];
@@ -143,30 +145,30 @@ static Operand nibbles(Sel *sel, PtxType type, Operand x, bool upper) {
 }
 
 /* As 8-bit integers: k in another order, for both factors the same. */
-static void imma_of_nibbles(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b,
+static void imma_of_nibbles(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b,
                             const Operand *c, Operand *d) {
-    unsigned words = line_words(p), eights = p->rows / 8;
-    SelProduct bytes = *p;
+    unsigned words = line_words(product), eights = product->rows / 8;
+    SelProduct bytes = *product;
     Operand x[8], y[4];
-    bytes.a = p->a == TY_U4 ? TY_U8 : TY_S8;
-    bytes.b = p->b == TY_U4 ? TY_U8 : TY_S8;
+    bytes.a = product->a == TY_U4 ? TY_U8 : TY_S8;
+    bytes.b = product->b == TY_U4 ? TY_U8 : TY_S8;
     for (unsigned at = 0; at < words; at++)
         for (unsigned upper = 0; upper < 2; upper++) {
-            y[2 * at + upper] = nibbles(sel, p->b, b[at], upper);
+            y[2 * at + upper] = nibbles(sel, product->b, b[at], upper);
             for (unsigned h = 0; h < eights; h++)
-                x[(2 * at + upper) * eights + h] = nibbles(sel, p->a, a[at * eights + h], upper);
+                x[(2 * at + upper) * eights + h] = nibbles(sel, product->a, a[at * eights + h], upper);
         }
     imma(sel, &bytes, x, y, c, d);
 }
 
 /* Without XOR: the bits that A has and not B, and the others. */
-static void bmma(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
+static void bmma(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b, const Operand *c,
                  Operand *d) {
-    unsigned nb = line_words(p), na = nb * p->rows / 8, nd = p->rows / 4;
-    bool split = p->bop == BOP_XOR && !sel->ti->has_narrow_products;
-    unsigned shape = p->rows == 8 ? BmmaShape_M88128 : nb == 1 ? BmmaShape_M168128 : BmmaShape_M168256;
+    unsigned nb = line_words(product), na = nb * product->rows / 8, nd = product->rows / 4;
+    bool split = product->bop == BOP_XOR && !sel->ti->has_narrow_products;
+    unsigned shape = product->rows == 8 ? BmmaShape_M88128 : nb == 1 ? BmmaShape_M168128 : BmmaShape_M168256;
     unsigned mods =
-        MSET(BMMA, shape, shape) | MSET(BMMA, op, p->bop == BOP_AND || split ? BmmaOp_AND : BmmaOp_XOR);
+        MSET(BMMA, shape, shape) | MSET(BMMA, op, product->bop == BOP_AND || split ? BmmaOp_AND : BmmaOp_XOR);
     Operand not_a[4], not_b[2];
     if (!split) {
         emit_product(sel, OT_BMMA, mods, a, na, b, nb, c, nd, d);
@@ -180,39 +182,39 @@ static void bmma(Sel *sel, const SelProduct *p, const Operand *a, const Operand 
     emit_product(sel, OT_BMMA, mods, not_a, na, b, nb, d, nd, d);
 }
 
-bool sel_product(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
+bool sel_product(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b, const Operand *c,
                  Operand *d) {
-    unsigned bits = element_bits(p->a);
+    unsigned bits = element_bits(product->a);
     if (bits == 64 && !isa_target_has(sel->t, OT_DMMA))
         return sel_error(sel, "this product of matrices needs instructions of sm_80");
     if (bits == 64)
-        dmma(sel, p, a, b, c, d);
-    else if (ptx_type_class(p->a) == TC_FLOAT)
-        hmma(sel, p, a, b, c, d);
+        dmma(sel, product, a, b, c, d);
+    else if (ptx_type_class(product->a) == TC_FLOAT)
+        hmma(sel, product, a, b, c, d);
     else if (bits == 1)
-        bmma(sel, p, a, b, c, d);
+        bmma(sel, product, a, b, c, d);
     else if (bits == 4 && !sel->ti->has_narrow_products)
-        imma_of_nibbles(sel, p, a, b, c, d);
+        imma_of_nibbles(sel, product, a, b, c, d);
     else
-        imma(sel, p, a, b, c, d);
+        imma(sel, product, a, b, c, d);
     return true;
 }
 
 bool isel_mma(Sel *sel, const PtxInsn *in) {
     bool f64 = in->type[0] == TY_F64;
     Operand a[16], b[8], c[8], d[8];
-    SelProduct p = {.d = sel_type(in),
-                    .a = (PtxType)in->type[1],
-                    .b = (PtxType)in->type[2],
-                    .rows = in->shape[0],
-                    .k = in->shape[2],
-                    .saturate = (in->flags & PF_SATFINITE) != 0,
-                    .bop = in->bop,
-                    .rnd = in->rnd};
+    SelProduct product = {.d = sel_type(in),
+                          .a = (PtxType)in->type[1],
+                          .b = (PtxType)in->type[2],
+                          .rows = in->shape[0],
+                          .k = in->shape[2],
+                          .saturate = (in->flags & PF_SATFINITE) != 0,
+                          .bop = in->bop,
+                          .rnd = in->rnd};
     sel_read_fragment(sel, &in->operands[1], f64 ? 8 : 4, a);
     sel_read_fragment(sel, &in->operands[2], f64 ? 8 : 4, b);
     sel_read_fragment(sel, &in->operands[3], f64 ? 8 : 4, c);
-    if (!sel_product(sel, &p, a, b, c, d))
+    if (!sel_product(sel, &product, a, b, c, d))
         return false;
     sel_write_fragment(sel, &in->operands[0], f64 ? TY_F64 : TY_B32, d);
     return true;
