@@ -46,6 +46,10 @@ static const Word queues[] = {
     {"SHARED", "shared memory", 3, 0},
     {"SHFL", "SHFL", 4, 0},
     {"REDUX", "REDUX", 5, 0},
+    {"HMMA", "products of floats", 6, 0},
+    {"IMMA", "products of integers", 7, 0},
+    {"BMMA", "products of bits", 8, 0},
+    {"DMMA", "products of f64", 9, 0},
 };
 static const Word effects[] = {
     {"NONE", "nothing but its destinations", 0, 0},
