@@ -338,9 +338,7 @@ bool learn_feed_stream(LearnFeed *feed, const char *name, FILE *file, Diags *dia
 
 /* An ELF file, a fat binary or an archive; the place in the file is as before. */
 static bool is_program(FILE *file) {
-    static const char *const magics[] = {"\x7f"
-                                         "ELF",
-                                         "\x50\xed\x55\xba", "!<arch>\n"};
+    static const char *const magics[] = {"\177ELF", "\x50\xed\x55\xba", "!<arch>\n"};
     char head[8] = "";
     int first = getc(file);
     ungetc(first, file);

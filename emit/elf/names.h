@@ -19,7 +19,7 @@ typedef struct {
     ElfHash starts;
 } ElfStrings;
 
-enum { ELF_NO_STRING = UINT32_MAX };
+#define ELF_NO_STRING UINT32_MAX
 /* The first place of `text` in the table, ELF_NO_STRING if it stands nowhere. Looks at what was appended
  * since the last question; bytes that were looked at must stay as they were. */
 uint32_t elf_strings_find(Arena *arena, ElfStrings *strings, const uint8_t *data, uint64_t size_bytes,
