@@ -12,16 +12,24 @@
 
 enum { MAX_LINKS = 40, MAX_TEMPS = 100 };
 
+/* What to make room for first: all of an ordinary file with a byte for the 0 and one that finds the end. */
+static size_t first_bytes(FILE *in) {
+    struct stat info;
+    bool known = fstat(fileno(in), &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
+                 info.st_size <= (off_t)FILE_MAX_BYTES;
+    return known ? (size_t)info.st_size + 2 : 64u << 10;
+}
+
 bool file_read(Arena *a, const char *path, Diags *d, char **data, size_t *size_bytes) {
     bool is_stdin = strcmp(path, "-") == 0;
     FILE *in = is_stdin ? stdin : fopen(path, "rb");
     if (!in)
         return diag(d, (SrcLoc){0}, DIAG_E0001, path, strerror(errno));
     char *buffer = NULL;
-    size_t used = 0, cap = 0, got = 1;
+    size_t used = 0, cap = 0, got = 1, first = first_bytes(in);
     while (got > 0 && used <= FILE_MAX_BYTES) {
         if (cap - used < 2) {
-            size_t bigger = cap ? cap * 2 : 64 << 10;
+            size_t bigger = cap ? cap * 2 : first;
             buffer = arena_grow(a, buffer, cap, bigger);
             cap = bigger;
         }

@@ -3,7 +3,6 @@
 #include "frontend/gates.h"
 #include "frontend/forms.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define VERSION(major, minor) GATE_VERSION(major, minor)
@@ -88,9 +87,10 @@ const PtxDirective *gate_directive(const char *text, size_t size) {
 
 /* "100a" */
 static uint32_t split_target(const char *text, char *variant) {
-    char *end;
-    uint32_t sm = (uint32_t)strtoul(text, &end, 10);
-    *variant = *end;
+    uint32_t sm = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        sm = sm * 10 + (uint32_t)(*text - '0');
+    *variant = *text;
     return sm;
 }
 
@@ -142,19 +142,19 @@ typedef struct {
     size_t size;
 } Word;
 
-static bool next_word(const char **at, const char *end, const char *separators, Word *out) {
-    while (*at < end && strchr(separators, **at))
+static bool next_word(const char **at, const char *end, char separator, Word *out) {
+    while (*at < end && **at == separator)
         ++*at;
     out->text = *at;
-    while (*at < end && !strchr(separators, **at))
+    while (*at < end && **at != separator)
         ++*at;
     out->size = (size_t)(*at - out->text);
     return out->size != 0;
 }
 
-static bool among(Word word, const char *list, const char *end, const char *separators) {
+static bool among(Word word, const char *list, const char *end, char separator) {
     Word other;
-    while (next_word(&list, end, separators, &other))
+    while (next_word(&list, end, separator, &other))
         if (other.size == word.size && !memcmp(other.text, word.text, word.size))
             return true;
     return false;
@@ -168,12 +168,12 @@ static bool words_fit(const char *words, const char *mods, size_t size, bool gen
     Word element, word;
     size_t n = 0;
     found[0] = 0;
-    while (next_word(&at, end, " ", &element)) {
+    while (next_word(&at, end, ' ', &element)) {
         bool has = false, wanted = *element.text != '!';
         const char *alternative = element.text + !wanted, *stop = element.text + element.size;
-        while (!has && next_word(&alternative, stop, "|", &word)) {
+        while (!has && next_word(&alternative, stop, '|', &word)) {
             bool absence = word.size == 7 && !memcmp(word.text, "generic", 7);
-            has = absence ? generic : among(word, mods, mods + size, ".");
+            has = absence ? generic : among(word, mods, mods + size, '.');
             if (has && wanted && n < found_size)
                 n += (size_t)snprintf(found + n, found_size - n, absence ? "%.*s" : ".%.*s", (int)word.size,
                                       word.text);
@@ -189,10 +189,11 @@ void gate_modifiers(PtxOp op, const char *mods, size_t size, bool generic, uint1
     char found[64];
     *version = *target = 0;
     for (unsigned k = 1; k < NGATES; k++) {
+        if (gates[k].op != op && gates[k].op != PTX_ANY)
+            continue;
         bool newer = gates[k].need.version > gates[*version].need.version;
         bool higher = asks_more(gates[k].need.target, gates[*target].need.target);
-        if ((gates[k].op != op && gates[k].op != PTX_ANY) || (!newer && !higher) ||
-            !words_fit(gates[k].words, mods, size, generic, found, sizeof found))
+        if ((!newer && !higher) || !words_fit(gates[k].words, mods, size, generic, found, sizeof found))
             continue;
         if (newer)
             *version = (uint16_t)k;

@@ -55,6 +55,14 @@ static unsigned member_reg(const Colour *colour, uint32_t m) {
     return colour->reg[m] != RA_NO_REG ? colour->reg[m] : colour->web_reg[ra_web(colour, m)];
 }
 
+/* Will values of other webs want one of these registers? */
+static bool is_wished(const Colour *colour, RegFile file, unsigned base, unsigned count) {
+    for (unsigned k = 0; k < count; k++)
+        if (colour->wished[file][base + k])
+            return true;
+    return false;
+}
+
 /* Where value v should go so that its next vector use finds it in place; RA_NO_REG if there is no wish. */
 static unsigned vector_wish(const Colour *colour, uint32_t v) {
     VecUse u = colour->vec[v];
@@ -71,18 +79,25 @@ static unsigned vector_wish(const Colour *colour, uint32_t v) {
         if (ra_is_free(colour, file, r) && ra_is_safe(colour, v, r))
             return r;
     }
-    unsigned top = (colour->high_water[file] / 4 + 2) * 4, best = RA_NO_REG;
+    unsigned top = (colour->high_water[file] / 4 + 2) * 4;
+    unsigned spread = u.count > 2 ? colour->wide_spread : colour->spread, last = RA_NO_REG;
+    bool last_wished = false;
     for (unsigned base = 0; base + u.count <= colour->limit[file] && base <= top; base += align) {
         unsigned k = 0;
         while (k < u.count && ra_is_free(colour, file, base + k))
             k++;
         if (k < u.count || !ra_is_safe(colour, v, base + u.component))
             continue;
-        if (best == RA_NO_REG ||
-            (base <= colour->spread && colour->freed_at[file][base] < colour->freed_at[file][best]))
-            best = base + u.component;
+        bool wished = is_wished(colour, file, base, u.count);
+        if (last == RA_NO_REG ||
+            (base <= spread &&
+             (wished != last_wished ? last_wished
+                                    : colour->freed_at[file][base] < colour->freed_at[file][last]))) {
+            last = base;
+            last_wished = wished;
+        }
     }
-    return best;
+    return last == RA_NO_REG ? RA_NO_REG : last + u.component;
 }
 
 unsigned ra_choose(const Colour *colour, uint32_t v) {

@@ -446,9 +446,10 @@ bool ra_colour(Function *f, Arena *a, RaRecord *rec, Diags *d) {
     colour->live = rec->live;
     for (unsigned k = 0; k < RF_COUNT; k++)
         colour->limit[k] = ra_limit(f, (RegFile)k);
-    if (f->is_entry && f->module->opt_level >= 2)
-        colour->spread =
-            last_free_reg(f->module->target); /* up to here the register count costs no occupancy */
+    if (f->is_entry && f->module->opt_level >= 2) {
+        colour->wide_spread = last_free_reg(f->module->target);
+        colour->spread = colour->wide_spread < RA_SPREAD ? colour->wide_spread : RA_SPREAD;
+    }
     colour->reg = ARENA_ARRAY(a, uint16_t, f->values.n);
     for (uint32_t v = 0; v < f->values.n; v++)
         colour->reg[v] = RA_NO_REG;

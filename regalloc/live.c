@@ -245,6 +245,14 @@ void ra_max_pressure(Function *f, const RaCfg *cfg, const RaLive *l, unsigned ma
     arena_free(&a);
 }
 
+unsigned (*ra_pressures(Function *f, const RaCfg *cfg, const RaLive *l, Arena *a))[RF_COUNT] {
+    unsigned(*max)[RF_COUNT] = arena_alloc(a, sizeof *max * f->blocks.n);
+    Bitset live = bs_new(a, f->values.n);
+    for (uint32_t k = 0; k < cfg->nrpo; k++)
+        block_pressure(f, l, cfg->rpo[k], &live, max[cfg->rpo[k].i]);
+    return max;
+}
+
 unsigned ra_block_pressure(Function *f, const RaLive *l, BlockId b, RegFile file) {
     Arena a = {0};
     Bitset live = bs_new(&a, f->values.n);

@@ -36,6 +36,8 @@ void ra_live(Function *f, const RaCfg *cfg, Arena *arena, RaLive *live);
 
 /* Most values of each file that are live at one point. */
 void ra_max_pressure(Function *f, const RaCfg *cfg, const RaLive *live, unsigned max[RF_COUNT]);
+/* The same for each block: [block][file]. */
+unsigned (*ra_pressures(Function *f, const RaCfg *cfg, const RaLive *live, Arena *a))[RF_COUNT];
 /* Most values of one file live at one point of block b. */
 unsigned ra_block_pressure(Function *f, const RaLive *live, BlockId b, RegFile file);
 

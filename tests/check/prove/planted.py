@@ -127,10 +127,10 @@ memory: relocation of another instruction | sub (__rela) .I_12_0220, / \\1 0x230
 memory: relocation of the other word | sub (__rela .I_12_0210), 56, / \\1, 57,
 memory: relocation lost | sub (__rela) .I_12_0240, / \\1 0x380,
 memory: symbol elsewhere | sub (__symbol .second.), .L_13_0010, / \\1, 0x8,
-memory: constant of another place | sub LDC R19, c.0x3..0x8. / LDC R19, c[0x3][0xc]
-memory: constant of another bank | sub LDC R18, c.0x3. / LDC R18, c[0x0]
-memory: constant of another width | sub LDC R18, / LDC.U8 R18,
-memory: constant wider than it is aligned | sub LDC R19, / LDC.64 R20,
+memory: constant of another place | sub LDC R9, c.0x3..0x8. / LDC R9, c[0x3][0xc]
+memory: constant of another bank | sub LDC R8, c.0x3. / LDC R8, c[0x0]
+memory: constant of another width | sub LDC R8, / LDC.U8 R8,
+memory: constant wider than it is aligned | sub LDC R9, / LDC.64 R10,
 memory: constant beyond the bank | sub MOV R12, 0x0 / LDC R12, c[0x3][R0+0x4000]
 memory: frame's variable elsewhere | sub IADD3 R0, R1, 0x4, / IADD3 R0, R1, 0x8,
 memory: stack not lowered | drop IADD3 R1, R1, -0x40
@@ -285,18 +285,18 @@ meet: case joins the wrong barrier | sub BSYNC B1 / BSYNC B0
 meet: constant of another bank | sub in:.text.table c.0x0..0x168. / c[0x1][0x168]
 meet: value used before its store is done | sub B-----5(.*)IADD3 R4, R4, 0xd / B------\\1IADD3 R4, R4, 0xd
 meet: registers too few by one | state (EIATTR_REGCOUNT, index@.meet.), 0xc / \\1, 0x9
-rounded: quotient rounded otherwise | sub FFMA R0, R19, R0, R18 / FFMA.RZ R0, R19, R0, R18
+rounded: quotient rounded otherwise | sub FFMA R0, R3, R0, R2 / FFMA.RZ R0, R3, R0, R2
 rounded: reciprocal not corrected upwards | sub FFMA.RP / FFMA
-rounded: remainder of the first quotient | sub FFMA R19, -R17, R18, R16 / FFMA R19, -R17, R12, R16
-rounded: remainder's sign | sub FFMA R19, -R17, / FFMA R19, R17,
+rounded: remainder of the first quotient | sub FFMA R3, -R17, R2, R16 / FFMA R3, -R17, R12, R16
+rounded: remainder's sign | sub FFMA R3, -R17, / FFMA R3, R17,
 rounded: subnormals flushed on the way | sub FMUL / FMUL.FTZ
-rounded: a correction left out | drop FFMA R18, R13, R0, R12
+rounded: a correction left out | drop FFMA R2, R13, R0, R12
 rounded: range of the operands swapped | sub FCHK P0, (\\S+), (\\S+) / FCHK P0, \\2, \\1
 rounded: range of the magnitude | sub FCHK P0, (\\S+), \\S+ / FCHK P0, \\1, \\1
 rounded: slow way where it is not needed only | sub @!P0 (BRA `\\(.L_21_) / @P0 \\1
 rounded: slow way never taken | sub @!P0 (BRA `\\(.L_21_) / \\1
 rounded: operands of the call swapped | sub MOV R5, R17 / MOV R5, R16
-rounded: one is another number | sub FFMA R19, -R16, R0, 1 / FFMA R19, -R16, R0, 2
+rounded: one is another number | sub FFMA R12, -R16, R0, 1 / FFMA R12, -R16, R0, 2
 rounded: reciprocal of subnormals | sub (FSETP.GE.AND P0, PT, \\S+), 1.175494350822287508e-38 / \\1, 0
 rounded: reciprocal of what is too large | sub (FSETP.LT.AND P0, PT, \\S+), 4.25352958651173079329e.37 / \\1, 1.7e38
 rounded: sign of the operand in the range | sub FSETP.GE.AND P0, PT, .(R\\d+)., / FSETP.GE.AND P0, PT, \\1,
@@ -307,21 +307,21 @@ rounded: reciprocal of the root for the reciprocal | sub MUFU.RCP R0, R16 / MUFU
 rounded: root of small numbers | sub (FSETP.GE.AND P0, PT, R\\d+), 7.8886090522101180541e-31 / \\1, 1e-38
 rounded: root of infinity | sub FSETP.LT.AND (P0, PT, R\\d+, .INF), P0 / FSETP.LE.AND \\1, P0
 rounded: half of another number | sub FMUL (\\S+, \\S+), 0.5 / FMUL \\1, 0.25
-rounded: root rounded otherwise | sub FFMA.RP R16, R16, R0, R19 / FFMA.RM R16, R16, R0, R19
-rounded: root without its second correction | sub FFMA.RP R16, R16, R0, R19 / MOV R16, R19
+rounded: root rounded otherwise | sub FFMA.RP R16, R13, R16, R0 / FFMA.RM R16, R13, R16, R0
+rounded: root without its second correction | sub FFMA.RP R16, R13, R16, R0 / MOV R16, R0
 rounded: another rounding mode's function | sub (__rela .I_21_0180, 58), index@.__heddle_div_rn_f32. / \\1, index@(__heddle_div_rz_f32)
 rounded64!wide: quotient rounded otherwise | sub DFMA R2, R6, R2, R4 / DFMA.RZ R2, R6, R2, R4
 rounded64!wide: quotient rounded to nearest | sub DFMA.RZ R2, R6, R2, R4 / DFMA R2, R6, R2, R4
 rounded64!wide: quotient not corrected | sub DFMA R2, R6, R2, R4 / DADD R2, R4, -0.0
 rounded64!wide: square of the error left out | sub DFMA R2, R2, R2, R2 / DADD R2, R2, -0.0
 rounded64!wide: second step of the reciprocal left out | drop DFMA R2, R2, R4, R2
-rounded64!wide: a step of the reciprocal rounded up | sub DFMA R2, R4, R2, R4 / DFMA.RP R2, R4, R2, R4
+rounded64!wide: a step of the reciprocal rounded up | sub DFMA R2, R8, R2, R8 / DFMA.RP R2, R8, R2, R8
 rounded64!wide: remainder's sign | sub DFMA R6, -R22, R4, R18 / DFMA R6, R22, R4, R18
 rounded64!wide: remainder of another quotient | sub DFMA R6, -R22, R4, R18 / DFMA R6, -R22, R2, R18
-rounded64!wide: one is another number | sub DFMA R2, -R22, R4, 1 / DFMA R2, -R22, R4, 2
-rounded64!wide: reciprocal of the root for the reciprocal | sub MUFU.RCP64H R5, R23 / MUFU.RSQ64H R5, R23
-rounded64!wide: reciprocal of the low word | sub MUFU.RCP64H R5, R23 / MUFU.RCP64H R5, R22
-rounded64!wide: low word of the reciprocal | sub MOV R4, RZ / MOV R4, 0x1
+rounded64!wide: one is another number | sub DFMA R2, -R22, R8, 1 / DFMA R2, -R22, R8, 2
+rounded64!wide: reciprocal of the root for the reciprocal | sub MUFU.RCP64H R9, R23 / MUFU.RSQ64H R9, R23
+rounded64!wide: reciprocal of the low word | sub MUFU.RCP64H R9, R23 / MUFU.RCP64H R9, R22
+rounded64!wide: low word of the reciprocal | sub MOV R8, RZ / MOV R8, 0x1
 rounded64!wide: largest divisor of a binade | sub ISETP.NE.U32.AND P0, PT, R22, -0x1 / ISETP.NE.U32.AND P0, PT, R22, -0x2
 rounded64!wide: low word of the dividend asked | sub ISETP.NE.U32.AND P0, PT, R22, -0x1 / ISETP.NE.U32.AND P0, PT, R18, -0x1
 rounded64!wide: dividend too small | sub FSETP.GE.AND P0, PT, .R19., 6.5827683646048100446e-37 / FSETP.GE.AND P0, PT, |R19|, 6.5827683646048e-38

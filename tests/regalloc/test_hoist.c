@@ -1,0 +1,150 @@
+/* The pass `hoist` on hand-written IR: what leaves a loop, what stays, and where it goes.
+ * SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "ir/load.h"
+#include "ir/pass.h"
+#include "ir/text.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* `body` behind the pass, as text: free it. */
+static char *hoisted(const char *body) {
+    StrTab strings = {0};
+    Diags d = {.sink = diag_print_sink, .user = stderr};
+    char text[8192];
+    snprintf(
+        text, sizeof text,
+        "module sm_80 opt=2 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n%s}\n",
+        body);
+    Source source = {"t.mir", text, strlen(text)};
+    IrModule *module = ir_load(&source, &strings, &d);
+    assert_non_null(module);
+    Function *f = module->funcs.at[0];
+    assert_true(pass_hoist(f, &d));
+    assert_true(ir_verify(f, &d, "hoist"));
+    char *after = ir_print_function(f, NULL);
+    ir_module_free(module);
+    str_free(&strings);
+    return after;
+}
+
+/* How often `what` stands in block `name`; the block's text ends where the next one begins. */
+static unsigned in_block(const char *text, const char *name, const char *what) {
+    char head[32];
+    snprintf(head, sizeof head, "\n%s:", name);
+    const char *at = strstr(text, head), *end = at ? strstr(at + 1, "\nbb") : NULL;
+    unsigned n = 0;
+    if (!at)
+        fail_msg("no block %s in\n%s", name, text);
+    while ((at = strstr(at, what)) && (!end || at < end)) {
+        n++;
+        at += strlen(what);
+    }
+    return n;
+}
+
+static void expect(const char *body, const char *what, unsigned before, unsigned within) {
+    char *text = hoisted(body);
+    if (in_block(text, "bb1", what) != before || in_block(text, "bb2", what) != within)
+        fail_msg("%s: wanted %u in front and %u within\n%s", what, before, within, text);
+    free(text);
+}
+
+#define ENTRY                                                                                                \
+    "bb1: preds() succs(bb2)\n  %r1 = S2R SR[tid.x]\n  %r31 = S2R SR[tid.y]\n  %p90, _ = ISETP(cmp=GT) "     \
+    "%r1, 0x7, PT, PT\n  BRA _, "                                                                            \
+    "_, bb2\n"
+#define HEAD "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r2 = phi %r1, %r3\n"
+#define LATCH                                                                                                \
+    "  %r3, _, _ = IADD3 %r2, -0x1, RZ, !PT, !PT\n  %p91, _ = ISETP(cmp=GT) %r3, RZ, PT, PT\n"               \
+    "  @%p91 BRA _, _, bb2\n  BRA _, _, bb3\nbb3: preds(bb2) succs()\n  EXIT _\n"
+
+static void literals(void **state) {
+    (void)state;
+    expect(ENTRY HEAD "  %r5 = MOV 0x1234\n  STG _, _, 0x0, %r5\n" LATCH, "MOV 0x1234", 1, 0);
+    /* one serves both */
+    expect(ENTRY HEAD
+           "  %r5 = MOV 0x1234\n  STG _, _, 0x0, %r5\n  %r6 = MOV 0x1234\n  STG _, _, 0x4, %r6\n" LATCH,
+           "MOV 0x1234", 1, 0);
+    /* a pair of an f64 literal serves all that ask for this pair, not those that ask for another */
+    const char *pairs =
+        ENTRY HEAD "  %r5 = MOV 0x11\n  %r6 = MOV 0x22\n  [%r7 %r8] = DADD [%r1 %r31], [%r5 %r6]\n"
+                   "  STG _, _, 0x0, %r7\n  STG _, _, 0x4, %r8\n"
+                   "  %r15 = MOV 0x11\n  %r16 = MOV 0x22\n  [%r17 %r18] = DADD [%r7 %r8], [%r15 %r16]\n"
+                   "  STG _, _, 0x0, %r17\n  STG _, _, 0x4, %r18\n"
+                   "  %r25 = MOV 0x11\n  %r26 = MOV 0x33\n  [%r27 %r28] = DADD [%r7 %r8], [%r25 %r26]\n"
+                   "  STG _, _, 0x0, %r27\n  STG _, _, 0x4, %r28\n" LATCH;
+    expect(pairs, "MOV 0x11", 2, 0);
+    expect(pairs, "MOV 0x22", 1, 0);
+    expect(pairs, "MOV 0x33", 1, 0);
+}
+
+static void computations(void **state) {
+    (void)state;
+    expect(ENTRY HEAD "  %r5 = IMAD %r1, 0x7, %r1, _\n  %r6, _, _ = IADD3 %r5, 0x9, RZ, !PT, !PT\n"
+                      "  STG _, _, 0x0, %r6\n" LATCH,
+           "IMAD", 1, 0);
+    expect(ENTRY HEAD "  %r5 = IMAD %r1, 0x7, %r1, _\n  %r6, _, _ = IADD3 %r5, 0x9, RZ, !PT, !PT\n"
+                      "  STG _, _, 0x0, %r6\n" LATCH,
+           "IADD3 %r5", 1, 0); /* after what it reads */
+    expect(ENTRY HEAD "  %r5 = IMAD %r2, 0x7, %r1, _\n  STG _, _, 0x0, %r5\n" LATCH, "IMAD", 0, 1);
+}
+
+static void stay(void **state) {
+    (void)state;
+    /* loads, what has a guard, the condition of a branch */
+    expect(ENTRY HEAD "  %r5 = LDS %r1, _, 0x0\n  STG _, _, 0x0, %r5\n" LATCH, "LDS", 0, 1);
+    expect(ENTRY HEAD "  %r5 = MOV 0x1234\n  @%p90 %r6 = MOV 0x55 tied(%r5)\n  STG _, _, 0x0, %r6\n" LATCH,
+           "MOV", 0, 2);
+    /* what only some rounds execute */
+    const char *some =
+        ENTRY "bb2: preds(bb1 bb5) succs(bb5 bb4)\n  %r2 = phi %r1, %r3\n  @%p90 BRA _, _, bb5\n"
+              "  BRA _, _, bb4\nbb4: preds(bb2) succs(bb5)\n  %r5 = MOV 0x1234\n  STG _, _, 0x0, %r5\n"
+              "  BRA _, _, bb5\nbb5: preds(bb2 bb4) succs(bb2 bb3)\n"
+              "  %r3, _, _ = IADD3 %r2, -0x1, RZ, !PT, !PT\n  %p91, _ = ISETP(cmp=GT) %r3, RZ, PT, PT\n"
+              "  @%p91 BRA _, _, bb2\n  BRA _, _, bb3\nbb3: preds(bb5) succs()\n  EXIT _\n";
+    char *text = hoisted(some);
+    assert_int_equal(in_block(text, "bb4", "MOV 0x1234"), 1);
+    free(text);
+    /* %r5 is overwritten by the phi's copy in each round */
+    const char *phi = ENTRY
+        "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r2 = phi %r1, %r5\n  STG _, _, 0x0, %r2\n"
+        "  %r5 = MOV 0x1234\n  @%p90 BRA _, _, bb2\n  BRA _, _, bb3\nbb3: preds(bb2) succs()\n  EXIT _\n";
+    expect(phi, "MOV 0x1234", 0, 1);
+    const char *branch =
+        ENTRY "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r2 = phi %r1, %r1\n  STG _, _, 0x0, %r2\n"
+              "  %p91, _ = ISETP(cmp=EQ) %r1, 0x3, PT, PT\n  @%p91 BRA _, _, bb2\n  BRA _, _, bb3\n"
+              "bb3: preds(bb2) succs()\n  EXIT _\n";
+    expect(branch, "ISETP(cmp=EQ)", 0, 1);
+}
+
+/* As many literals as registers may be held: the rest stays. Each is stored at once, so nothing else is live.
+ */
+static void room(void **state) {
+    (void)state;
+    char body[8192] = ENTRY HEAD;
+    for (unsigned k = 0; k < 40; k++)
+        snprintf(body + strlen(body), sizeof body - strlen(body),
+                 "  %%r%u = MOV 0x77%02x\n  STG _, _, 0x0, %%r%u\n", 100 + k, k, 100 + k);
+    snprintf(body + strlen(body), sizeof body - strlen(body), "%s", LATCH);
+    char *text = hoisted(body);
+    unsigned before = in_block(text, "bb1", "MOV 0x77"), within = in_block(text, "bb2", "MOV 0x77");
+    free(text);
+    assert_int_equal(before + within, 40);
+    assert_in_range(before, 12, 18);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(literals),
+        cmocka_unit_test(computations),
+        cmocka_unit_test(stay),
+        cmocka_unit_test(room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
