@@ -1,8 +1,9 @@
 /* Two operations in one: an instruction takes over what the only definition of one of its operands computes.
  *   IADD3 of IADD3          one sum of three; constants are added up
- *   IADD3 of SHF.L          LEA
+ *   IADD3 of SHF            LEA, LEA.HI
  *   IADD3 of IMAD           IMAD with an addend
  *   LOP3 of LOP3            one table of three inputs
+ *   LOP3 of SHF.R           PRMT, where it takes one byte
  *   IADD3, IADD3.X of 64 bits that are shifted, or multiplied by a power of two: LEA, LEA.HI.X
  * A sum or a table of one operand is that operand. In: SSA. The inner instruction stands in the same block,
  * has no other use (so it is dead afterwards: dce), no guard and no second result. A form that no opcode
@@ -160,6 +161,17 @@ static bool sum_of_sum(Combine *combine, unsigned at, const Inst *i) {
     return false;
 }
 
+/* x >> n, unsigned, with one more term: LEA.HI of x << 32 - n. */
+static bool sum_of_high(Combine *combine, unsigned at, const Inst *shift, Operand other) {
+    const uint32_t right = MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1);
+    Operand n = *ir_src(combine->f, shift, SHF_rb), x = *ir_src(combine->f, shift, SHF_rc);
+    if (shift->mods != right || n.kind != OPK_IMM || n.mods || !n.value || n.value > 31 || !opt_scalar(x) ||
+        x.mods || other.mods)
+        return false;
+    Operand src[5] = {x, other, op_rz(), op_imm(32 - n.value), op_with(op_pt(), OPM_NOT)};
+    return replace_inst(combine, at, OT_LEA, MSET(LEA, hi, 1), 5, src);
+}
+
 /* x << n, or x * y: with one more term an LEA, or an IMAD. */
 static bool sum_of_product(Combine *combine, unsigned at, const Inst *i) {
     for (unsigned k = 0; k < 3; k++) {
@@ -175,6 +187,8 @@ static bool sum_of_product(Combine *combine, unsigned at, const Inst *i) {
             if (replace_inst(combine, at, OT_IMAD, mul->mods, 4, src))
                 return true;
         }
+        if (shl && sum_of_high(combine, at, shl, other))
+            return true;
         if (!shl || shl->mods != (MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_L)))
             continue;
         Operand x = *ir_src(combine->f, shl, 0), n = *ir_src(combine->f, shl, 1);
@@ -186,6 +200,25 @@ static bool sum_of_product(Combine *combine, unsigned at, const Inst *i) {
         }
     }
     return false;
+}
+
+/* x >> 8 n & 0xff: byte n of x. */
+static bool byte_of_word(Combine *combine, unsigned at, const Inst *i) {
+    Operand mask = *ir_src(combine->f, i, LOP3_rb);
+    if (MGET(LOP3, lut, i->mods) != 0xc0 || MGET(LOP3, pand, i->mods) || mask.kind != OPK_IMM ||
+        mask.value != 0xff || mask.mods || !one_result(combine, i))
+        return false;
+    Operand o = *ir_src(combine->f, i, LOP3_ra);
+    const Inst *shift = o.mods ? NULL : inner(combine, o, OT_SHF);
+    if (!shift || MGET(SHF, dir, shift->mods) != ShfDir_R || !MGET(SHF, hi, shift->mods) ||
+        (MGET(SHF, type, shift->mods) != ShfType_S32 && MGET(SHF, type, shift->mods) != ShfType_U32) ||
+        MGET(SHF, wrap, shift->mods))
+        return false;
+    Operand n = *ir_src(combine->f, shift, SHF_rb), x = *ir_src(combine->f, shift, SHF_rc);
+    if (n.kind != OPK_IMM || n.mods || n.value % 8 || n.value > 24 || !opt_scalar(x) || x.mods)
+        return false;
+    Operand src[3] = {x, op_imm(0x4440 | n.value / 8), op_rz()};
+    return replace_inst(combine, at, OT_PRMT, 0, 3, src);
 }
 
 /* ---- addresses ---- */
@@ -418,7 +451,7 @@ bool pass_combine(Function *f, Diags *d) {
             if (plain_sum(&c, i))
                 (void)(sum_of_sum(&c, p, i) || sum_of_product(&c, p, i));
             else if (plain_table(&c, i))
-                table_of_table(&c, p, i);
+                (void)(byte_of_word(&c, p, i) || table_of_table(&c, p, i));
             else
                 (void)sum_of_shifted(&c, i);
             find_copy(&c, ir_inst(f, ir_block(f, c.block)->insts.at[p]));

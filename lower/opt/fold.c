@@ -202,6 +202,8 @@ static uint32_t zeros_of(const Fold *fold, const Inst *i) {
             zero &= MGET(LOP3, lut, i->mods) >> k & 1 ? ~lop3_row(fold, i, k) : UINT32_MAX;
         return zero;
     case OT_PRMT: return permuted_zeros(fold, i);
+    case OT_SEL:
+        return zero_bits(fold, *ir_src(fold->f, i, SEL_ra)) & zero_bits(fold, *ir_src(fold->f, i, SEL_rb));
     case OT_SHF: /* of one register, to the right */
         if (MGET(SHF, dir, i->mods) != ShfDir_R || !MGET(SHF, hi, i->mods) ||
             MGET(SHF, type, i->mods) != ShfType_U32 ||

@@ -49,10 +49,33 @@ static void into_register(Legal *legal, unsigned k) {
     ir_set_src(legal->f, legal->id, k, r);
 }
 
+/* SEL of a literal and a register: of the register and the literal, under the complement. */
+static bool turn_select(Legal *legal) {
+    Inst *i = ir_inst(legal->f, legal->id);
+    if (i->op != OT_SEL)
+        return false;
+    Operand *ra = ir_src(legal->f, i, SEL_ra), *rb = ir_src(legal->f, i, SEL_rb),
+            *pp = ir_src(legal->f, i, SEL_pp);
+    Operand a = *ra, b = *rb, p = *pp;
+    if (p.kind == OPK_NONE)
+        return false;
+    *ra = b;
+    *rb = a;
+    pp->mods ^= OPM_NOT;
+    if (opt_selectable(legal->f, i))
+        return true;
+    *ra = a;
+    *rb = b;
+    *pp = p;
+    return false;
+}
+
 /* Which sources may go into a register: those whose slot takes R. Later ones first: rb and rc before ra. */
 static bool fix(Legal *legal) {
     const Target *t = legal->f->module->target;
     unsigned op = ir_inst(legal->f, legal->id)->op, n = isa_num_src(op);
+    if (turn_select(legal))
+        return true;
     for (unsigned round = 0; round < 2; round++)
         for (unsigned k = 0; k < n; k++) {
             Inst *i = ir_inst(legal->f, legal->id);

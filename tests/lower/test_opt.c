@@ -242,6 +242,64 @@ static void test_combine(void **state) {
 
 /* Addresses: 64-bit sums of shifted numbers, whether by a wide product, signed or not, or by two shifts. A
  * product by three stays, and so do a carry that somebody else reads and a sum of which a part is negated. */
+/* One byte of a word by PRMT, a sum with the high bits of a word by LEA.HI. */
+static void test_combine_bytes(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l,
+         "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n"
+         "  %r2 = SHF(type=U32 dir=R hi=1) RZ, 0x8, %r1\n  %r3, _ = LOP3(lut=0xc0) %r2, 0xff, RZ, !PT\n"
+         "  STG _, _, 0x0, %r3\n"
+         "  %r4 = SHF(type=S32 dir=R hi=1) RZ, 0x10, %r1\n  %r5, _ = LOP3(lut=0xc0) %r4, 0xff, RZ, !PT\n"
+         "  STG _, _, 0x4, %r5\n"
+         "  %r6 = SHF(type=U32 dir=R hi=1) RZ, 0x9, %r1\n  %r7, _ = LOP3(lut=0xc0) %r6, 0xff, RZ, !PT\n"
+         "  STG _, _, 0x8, %r7\n"
+         "  %r8 = SHF(type=U32 dir=L) %r1, 0x8, RZ\n  %r9, _ = LOP3(lut=0xc0) %r8, 0xff, RZ, !PT\n"
+         "  STG _, _, 0xc, %r9\n"
+         "  %r10 = SHF(type=U32 dir=R hi=1) RZ, 0x1b, %r1\n  %r11, _, _ = IADD3 %r1, %r10, RZ, !PT, !PT\n"
+         "  STG _, _, 0x10, %r11\n"
+         "  %r12 = SHF(type=S32 dir=R hi=1) RZ, 0x1b, %r1\n  %r13, _, _ = IADD3 %r1, %r12, RZ, !PT, !PT\n"
+         "  STG _, _, 0x14, %r13\n"
+         "  %r14 = SHF(type=U32 dir=R hi=1) RZ, 0x1b, %r1\n  %r15, _, _ = IADD3 %r1, -%r14, RZ, !PT, !PT\n"
+         "  STG _, _, 0x18, %r15\n  EXIT _\n");
+    assert_true(pass_combine(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "%r3 = PRMT %r1, 0x4441, RZ", "%r2 = SHF");
+    expect(&l, "%r5 = PRMT %r1, 0x4442, RZ", "%r4 = SHF");
+    expect(&l, "%r7, _ = LOP3", NULL);
+    expect(&l, "%r9, _ = LOP3", NULL);
+    expect(&l, "%r11, _ = LEA(hi=0x1) %r1, %r1, RZ, 0x5, !PT", "%r10 = SHF");
+    expect(&l, "%r13, _, _ = IADD3", NULL);
+    expect(&l, "%r15, _, _ = IADD3", NULL);
+    unload(&l);
+}
+
+/* PRMT that widens what is narrow already. */
+static void test_fold_permutations(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l,
+         "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n"
+         "  %r2, _ = LOP3(lut=0xc0) %r1, 0xff, RZ, !PT\n  %r3 = PRMT %r2, 0x9910, RZ\n  STG _, _, 0x0, %r3\n"
+         "  %r4 = PRMT %r2, 0x8880, RZ\n  STG _, _, 0x4, %r4\n"
+         "  %r5, _ = LOP3(lut=0xc0) %r1, 0x7f, RZ, !PT\n  %r6 = PRMT %r5, 0x8880, RZ\n  STG _, _, 0x8, %r6\n"
+         "  %r7 = PRMT %r1, 0x4442, RZ\n  %r8, _ = LOP3(lut=0xc0) %r7, 0xff, RZ, !PT\n  STG _, _, 0xc, %r8\n"
+         "  %r9, _ = LOP3(lut=0xc0) %r7, 0x7f, RZ, !PT\n  STG _, _, 0x10, %r9\n"
+         "  %r10 = PRMT %r2, 0x3200, RZ\n  STG _, _, 0x14, %r10\n"
+         "  %r11 = PRMT(mode=F4E) %r2, 0x9910, RZ\n  STG _, _, 0x18, %r11\n"
+         "  %r12, _ = LOP3(lut=0xc0) %r1, 0xffff, RZ, !PT\n  %r13 = PRMT %r12, 0x9910, RZ\n"
+         "  STG _, _, 0x1c, %r13\n  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "STG _, _, 0x0, %r2", "%r3 =");
+    expect(&l, "STG _, _, 0x4, %r4", NULL); /* bit 7 may be set */
+    expect(&l, "STG _, _, 0x8, %r5", "%r6 =");
+    expect(&l, "STG _, _, 0xc, %r7", "%r8, _");
+    expect(&l, "STG _, _, 0x10, %r9", NULL);
+    expect(&l, "STG _, _, 0x14, %r10", NULL);
+    expect(&l, "STG _, _, 0x18, %r11", NULL);
+    expect(&l, "STG _, _, 0x1c, %r13", NULL); /* bit 15 may be set */
+    unload(&l);
+}
+
 static void test_combine_addresses(void **state) {
     (void)state;
     Loaded l;
@@ -414,6 +472,15 @@ static void test_legalise(void **state) {
     expect(&l, "MOV 0x9", "STG _, _, 0x0, 0x9");
     expect(&l, "= MOV", "IADD3 0x5, 0x6");
     unload(&l);
+    /* a choice between a literal and a register: the register comes first, under the complement */
+    load(&l, "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n  %p2, _ = ISETP(cmp=EQ) %r1, 0x3, PT, PT\n"
+             "  %r3 = SEL 0x1, RZ, %p2\n  STG _, _, 0x0, %r3\n  %r4 = SEL 0x7, %r1, !%p2\n"
+             "  STG _, _, 0x4, %r4\n  %r5 = SEL 0x7, 0x9, %p2\n  STG _, _, 0x8, %r5\n  EXIT _\n");
+    assert_true(pass_legalise(l.f, &l.d));
+    expect(&l, "%r3 = SEL RZ, 0x1, !%p2", "MOV 0x1");
+    expect(&l, "%r4 = SEL %r1, 0x7, %p2", "SEL 0x7");
+    expect(&l, "MOV 0x7", "SEL 0x7");
+    unload(&l);
 }
 
 /* Two returns with results: one block returns, the results meet in a phi. */
@@ -443,6 +510,7 @@ int main(void) {
         cmocka_unit_test(test_constant_bank),     cmocka_unit_test(test_cse),
         cmocka_unit_test(test_fold_predicates),   cmocka_unit_test(test_fold_masks),
         cmocka_unit_test(test_fold_members),      cmocka_unit_test(test_combine),
+        cmocka_unit_test(test_combine_bytes),     cmocka_unit_test(test_fold_permutations),
         cmocka_unit_test(test_combine_addresses), cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_conditions_keeps),  cmocka_unit_test(test_dce_keeps),
         cmocka_unit_test(test_legalise),          cmocka_unit_test(test_returns),
