@@ -273,33 +273,6 @@ static void test_combine_bytes(void **state) {
     unload(&l);
 }
 
-/* PRMT that widens what is narrow already. */
-static void test_fold_permutations(void **state) {
-    (void)state;
-    Loaded l;
-    load(&l,
-         "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n"
-         "  %r2, _ = LOP3(lut=0xc0) %r1, 0xff, RZ, !PT\n  %r3 = PRMT %r2, 0x9910, RZ\n  STG _, _, 0x0, %r3\n"
-         "  %r4 = PRMT %r2, 0x8880, RZ\n  STG _, _, 0x4, %r4\n"
-         "  %r5, _ = LOP3(lut=0xc0) %r1, 0x7f, RZ, !PT\n  %r6 = PRMT %r5, 0x8880, RZ\n  STG _, _, 0x8, %r6\n"
-         "  %r7 = PRMT %r1, 0x4442, RZ\n  %r8, _ = LOP3(lut=0xc0) %r7, 0xff, RZ, !PT\n  STG _, _, 0xc, %r8\n"
-         "  %r9, _ = LOP3(lut=0xc0) %r7, 0x7f, RZ, !PT\n  STG _, _, 0x10, %r9\n"
-         "  %r10 = PRMT %r2, 0x3200, RZ\n  STG _, _, 0x14, %r10\n"
-         "  %r11 = PRMT(mode=F4E) %r2, 0x9910, RZ\n  STG _, _, 0x18, %r11\n"
-         "  %r12, _ = LOP3(lut=0xc0) %r1, 0xffff, RZ, !PT\n  %r13 = PRMT %r12, 0x9910, RZ\n"
-         "  STG _, _, 0x1c, %r13\n  EXIT _\n");
-    assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
-    expect(&l, "STG _, _, 0x0, %r2", "%r3 =");
-    expect(&l, "STG _, _, 0x4, %r4", NULL); /* bit 7 may be set */
-    expect(&l, "STG _, _, 0x8, %r5", "%r6 =");
-    expect(&l, "STG _, _, 0xc, %r7", "%r8, _");
-    expect(&l, "STG _, _, 0x10, %r9", NULL);
-    expect(&l, "STG _, _, 0x14, %r10", NULL);
-    expect(&l, "STG _, _, 0x18, %r11", NULL);
-    expect(&l, "STG _, _, 0x1c, %r13", NULL); /* bit 15 may be set */
-    unload(&l);
-}
-
 static void test_combine_addresses(void **state) {
     (void)state;
     Loaded l;
@@ -514,8 +487,7 @@ int main(void) {
         cmocka_unit_test(test_combine_addresses), cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_conditions_keeps),  cmocka_unit_test(test_dce_keeps),
         cmocka_unit_test(test_legalise),          cmocka_unit_test(test_returns),
-        cmocka_unit_test(test_reduction),         cmocka_unit_test(test_fold_permutations),
-        cmocka_unit_test(test_dce_keeps_effects),
+        cmocka_unit_test(test_reduction),         cmocka_unit_test(test_dce_keeps_effects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
