@@ -345,6 +345,8 @@ static const char *record_word(const File *file, uint32_t text, const NvAttr *at
         return disasm_marks_symbol_text((Marks *)(uintptr_t)&file->marks, file->marks.symtab, value);
     if (text && disasm_marks_lists_instructions(attr->code))
         return place_text(file, text, value, true);
+    if (text && attr->code == NV_UNUSED_LOAD_BYTE_OFFSET && attr->size_bytes % 8 == 0 && word % 2 == 0)
+        return place_text(file, text, value, true);
     if (text && attr->code == NV_INDIRECT_BRANCH_TARGETS) {
         if (is_target(attr, word, &branch))
             return place_text(file, text, value, false);

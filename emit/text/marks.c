@@ -379,17 +379,6 @@ bool disasm_marks_address_at(const Marks *marks, uint32_t section, uint64_t offs
     return false;
 }
 
-/* Debug information of which nothing is known, but that it is about code. */
-static void mark_unknown(Marks *marks) {
-    static const char *const names[] = {".nv_debug_info_reg_sass", ".nv_debug_info_ptx"};
-    for (unsigned k = 0; k < sizeof names / sizeof *names; k++) {
-        uint32_t section = elf_image_find(marks->image, names[k]);
-        for (uint32_t i = 1; section && i < marks->image->sections.n; i++)
-            if (disasm_is_code(&marks->image->sections.at[i]))
-                disasm_marks_stuck(marks, section, i, UINT64_MAX);
-    }
-}
-
 void disasm_marks_collect(Marks *marks, Arena *a, const ElfImage *image, const Target *target) {
     *marks = (Marks){.a = a, .image = image, .target = target};
     marks->as_stated = ARENA_ARRAY(a, bool, image->sections.n + 1);
@@ -401,6 +390,6 @@ void disasm_marks_collect(Marks *marks, Arena *a, const ElfImage *image, const T
     disasm_marks_dwarf(marks);
     disasm_marks_map(marks);
     disasm_marks_code(marks);
-    mark_unknown(marks);
+    disasm_marks_debug(marks);
     settle(marks);
 }

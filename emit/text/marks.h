@@ -125,4 +125,5 @@ void disasm_marks_dwarf(Marks *marks);               /* line tables and frames *
 void disasm_marks_records(Marks *marks);             /* attribute records, jump tables, call graph */
 void disasm_marks_map(Marks *marks);                 /* .heddle.map */
 void disasm_marks_code(Marks *marks);                /* instructions */
+void disasm_marks_debug(Marks *marks);               /* where PTX registers are */
 #endif

@@ -20,8 +20,7 @@ bool disasm_marks_lists_instructions(unsigned code) {
 
 /* Records that hold places in a form that is not known here. */
 static bool holds_places(unsigned code) {
-    return code == NV_INSTR_REG_MAP || code == NV_ATOM16_EMUL_INSTR_REG_MAP ||
-           code == NV_UNUSED_LOAD_BYTE_OFFSET || code == NV_JUMPTABLE_RELOCS;
+    return code == NV_INSTR_REG_MAP || code == NV_ATOM16_EMUL_INSTR_REG_MAP || code == NV_JUMPTABLE_RELOCS;
 }
 
 static void mark_instructions(Marks *marks, uint32_t section, uint32_t text, const NvAttr *attr) {
@@ -33,6 +32,20 @@ static void mark_instructions(Marks *marks, uint32_t section, uint32_t text, con
         else
             disasm_marks_stuck(marks, section, text, UINT64_MAX);
     }
+}
+
+/* {load, bytes that are used}, as often as the record is long (ptxas 13.0 -g: a load and 0xfff). */
+static void mark_loads(Marks *marks, uint32_t section, uint32_t text, const NvAttr *attr) {
+    uint64_t end = marks->image->sections.at[text].h.sh_size;
+    bool good = attr->size_bytes % 8 == 0;
+    for (unsigned k = 0; good && k < attr->size_bytes; k += 8) {
+        uint64_t at = get_u32(attr->data + k);
+        good = at % INST_BYTES == 0 && at < end;
+    }
+    for (unsigned k = 0; good && k < attr->size_bytes; k += 8)
+        disasm_marks_add(marks, text, get_u32(attr->data + k), true);
+    if (!good)
+        disasm_marks_stuck(marks, section, text, UINT64_MAX);
 }
 
 /* The words of the table stand once, one behind the other, in the bank: they are distances from the
@@ -165,6 +178,8 @@ static void mark_attributes(Marks *marks) {
                 mark_list(marks, i, text, &attr);
             else if (attr.code == NV_INDIRECT_BRANCH_TARGETS)
                 mark_branches(marks, i, text, &attr);
+            else if (attr.code == NV_UNUSED_LOAD_BYTE_OFFSET)
+                mark_loads(marks, i, text, &attr);
             else if (holds_places(attr.code) && attr.size_bytes)
                 disasm_marks_stuck(marks, i, text, UINT64_MAX);
         }

@@ -146,7 +146,7 @@ def count(what):
 
 def looks_right(name, binary, t):
     """What nvdisasm and our own reader make of it."""
-    if ".rel." not in name: # those are shown, not loaded
+    if ".rel." not in name:  # those are shown, not loaded
         status, text = run(heddle, "check", "--no-hazards", binary)
         if status not in (0, 1) or "error E04" in text:
             failures.append("%s: not read: %s" % (name, text[:300]))
@@ -280,15 +280,14 @@ def main():
             # a caller's return address may stand in a register where nothing shows that it is one
             why = {"calls": r"error E0358.*a number here means it", "pointers": r"error E0358: numbers here mean places"}.get(sample)
             forms = [("lineinfo", ["-lineinfo"], why), ("rel", ["-c"], why)]
-            if sample == "calls":
-                forms.append(("debug", ["-g"], r"error E0358"))
+            forms.append(("debug", ["-g"], why) if sm == 75 else ("debug.rel", ["-g", "-c"], why))
             for form, options, refused_for in forms:
                 name = "%s.ptxas%d.%s" % (sample, sm, form)
                 binary = os.path.join(work, name + ".cubin")
                 status, text = run(ptxas, "-arch=sm_%d" % sm, *options, made, "-o", binary)
                 if status:
                     continue
-                all_edits(name, binary, function, made, None if form == "rel" else launch, refused_for)
+                all_edits(name, binary, function, made, None if "rel" in form else launch, refused_for)
     print(", ".join("%d %s" % (n, what) for what, n in sorted(counts.items())))
     for line in failures:
         print("FAIL:", line[:400])
