@@ -4,38 +4,9 @@
  * different ones), and under which predicate a lane has left by a predicated BREAK. What callers have pending
  * comes in as a set of registers.
  * SPDX-License-Identifier: MIT */
-#include "check/static/internal.h"
+#include "check/static/barriers.h"
 #include <stdio.h>
 #include <string.h>
-
-enum { NUM_B = 16 };
-
-typedef struct {
-    uint8_t reg;
-    uint32_t target; /* encoded syncpoint */
-    uint32_t sync;   /* the BSYNC that it names, or NONE */
-    uint32_t bssy;   /* first BSSY of it */
-    Bitset before;   /* joins that may be pending at its BSYNC */
-    uint32_t at;     /* such a BSYNC */
-} Join;
-
-typedef uint16_t
-    Literals; /* predicates that hold together: bit p, negated p bit p + 8; 0: nothing is known */
-
-typedef struct {
-    Bitset pend, must;
-    uint16_t held, kept, lost; /* kept: of the caller, and saved; lost: kept, and overwritten since */
-    Literals left[NUM_B];      /* lanes for which these hold have left the register */
-    bool reached;
-} State;
-
-typedef struct {
-    Checker *checker;
-    const Proc *proc;
-    uint32_t base; /* first block of the function */
-    VEC(Join) joins;
-    State *in; /* by block - base */
-} Barriers;
 
 typedef struct {           /* of each procedure */
     uint16_t uses, saves;  /* registers it works with; those that it saves before */
@@ -46,7 +17,7 @@ typedef struct {           /* of each procedure */
 
 /* ---- joins ---- */
 
-static bool is_sync_of(const Checker *checker, uint32_t i, unsigned reg, uint32_t func) {
+bool check_is_sync_of(const Checker *checker, uint32_t i, unsigned reg, uint32_t func) {
     const BinFlow *flow = checker->flow;
     return i < flow->bin->ncode && flow->block_of[i] != NONE &&
            flow->blocks[flow->block_of[i]].func == func && flow->decoded[i] &&
@@ -56,22 +27,56 @@ static bool is_sync_of(const Checker *checker, uint32_t i, unsigned reg, uint32_
 /* The BSYNC before the place that a BSSY names: bru1's specification says so, and NVIDIA's code has it
  * nowhere else (14,188 BSSYs of ptxas 13.0 and of cuDNN 9, sm_75 to sm_90). */
 static uint32_t find_sync(const Checker *checker, uint32_t target, unsigned reg, uint32_t func) {
-    bool behind = target != NONE && target > 0 && is_sync_of(checker, target - 1, reg, func);
+    bool behind = target != NONE && target > 0 && check_is_sync_of(checker, target - 1, reg, func);
     return behind ? target - 1 : NONE;
 }
 
 static uint32_t join_of(Barriers *barriers, uint32_t bssy) {
+    uint32_t *known = &barriers->join_at[bssy - barriers->first_inst];
+    if (*known)
+        return *known - 1;
     unsigned reg = bin_barrier(&barriers->checker->flow->insts[bssy]);
-    uint32_t target = bin_target(barriers->checker->flow, bssy);
-    for (uint32_t k = 0; k < barriers->joins.n; k++)
-        if (barriers->joins.at[k].reg == reg && barriers->joins.at[k].target == target)
-            return k;
+    uint32_t target = bin_target(barriers->checker->flow, bssy),
+             at = target == NONE ? NONE : target - barriers->first_inst;
+    uint32_t *last = &barriers->by_target[at < barriers->ninsts ? at : barriers->ninsts];
+    for (uint32_t k = *last; k && !*known; k = barriers->previous.at[k - 1])
+        if (barriers->joins.at[k - 1].reg == reg && barriers->joins.at[k - 1].target == target)
+            *known = k;
+    if (*known)
+        return *known - 1;
     VEC_ADD(&barriers->checker->a, &barriers->joins,
             ((Join){.reg = (uint8_t)reg,
                     .target = target,
                     .sync = find_sync(barriers->checker, target, reg, barriers->proc->func),
                     .bssy = bssy}));
+    VEC_ADD(&barriers->checker->a, &barriers->previous, *last);
+    *last = *known = barriers->joins.n;
     return barriers->joins.n - 1;
+}
+
+/* The BSSYs of the procedure, each with its join. */
+static void find_joins(Barriers *barriers) {
+    const BinFlow *flow = barriers->checker->flow;
+    Arena *a = &barriers->checker->a;
+    const BinFuncFlow *func = &flow->funcs[barriers->proc->func];
+    uint32_t end = 0;
+    barriers->first_inst = UINT32_MAX;
+    for (uint32_t k = 0; k < func->nblocks; k++) {
+        const BinBlock *blk = &flow->blocks[func->first_block + k];
+        barriers->first_inst = blk->first < barriers->first_inst ? blk->first : barriers->first_inst;
+        end = blk->first + blk->ninsts > end ? blk->first + blk->ninsts : end;
+    }
+    barriers->ninsts = end > barriers->first_inst ? end - barriers->first_inst : 0;
+    barriers->join_at = ARENA_ARRAY(a, uint32_t, barriers->ninsts + 1);
+    barriers->by_target = ARENA_ARRAY(a, uint32_t, barriers->ninsts + 1);
+    for (uint32_t n = 0; n < barriers->proc->nrpo; n++)
+        FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i)
+            if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSSY)
+                join_of(barriers, i);
+    for (unsigned reg = 0; reg < NUM_B; reg++)
+        barriers->of_reg[reg] = bs_new(a, barriers->joins.n + 1);
+    for (uint32_t j = 0; j < barriers->joins.n; j++)
+        bs_add(&barriers->of_reg[barriers->joins.at[j].reg], j);
 }
 
 static uint16_t regs_of(const Barriers *barriers, const Bitset *s) {
@@ -84,9 +89,7 @@ static uint16_t regs_of(const Barriers *barriers, const Bitset *s) {
 /* ---- data flow ---- */
 
 static void clear_reg(const Barriers *barriers, Bitset *s, unsigned reg) {
-    for (uint32_t j = 0; j < barriers->joins.n; j++)
-        if (barriers->joins.at[j].reg == reg)
-            bs_del(s, j);
+    bs_andnot(s, &barriers->of_reg[reg]);
 }
 
 static void forget_predicates(State *state, const MachInst *inst) {
@@ -123,7 +126,7 @@ static bool is_saving(const MachInst *bmov) {
     return bmov->ndst && bmov->dst[0].kind == OPK_REG && bmov->dst[0].value != REG_RZ;
 }
 
-static void transfer(Barriers *barriers, State *state, uint32_t i) {
+void check_barrier_step(Barriers *barriers, State *state, uint32_t i) {
     const MachInst *m = &barriers->checker->flow->insts[i];
     bool always = bin_guard(m) == BG_ALWAYS;
     unsigned reg;
@@ -164,7 +167,7 @@ static void transfer(Barriers *barriers, State *state, uint32_t i) {
 }
 
 /* Lanes that take this edge and are known to have left some registers. */
-static void leave_on_edge(Barriers *barriers, State *state, uint32_t last, BinEdgeKind kind) {
+void check_leave_on_edge(Barriers *barriers, State *state, uint32_t last, BinEdgeKind kind) {
     const MachInst *m = &barriers->checker->flow->insts[last];
     BinKind k = bin_kind(m);
     Literals taken = guards(m), passed = 0;
@@ -177,7 +180,7 @@ static void leave_on_edge(Barriers *barriers, State *state, uint32_t last, BinEd
             clear_reg(barriers, &state->pend, r);
 }
 
-static void copy_state(State *to, const State *from) {
+void check_copy_state(State *to, const State *from) {
     bs_copy(&to->pend, &from->pend);
     bs_copy(&to->must, &from->must);
     to->held = from->held;
@@ -189,7 +192,7 @@ static void copy_state(State *to, const State *from) {
 
 static bool merge_state(State *into, const State *with) {
     if (!into->reached) {
-        copy_state(into, with);
+        check_copy_state(into, with);
         return into->reached = true;
     }
     bool changed = bs_or(&into->pend, &with->pend);
@@ -206,21 +209,18 @@ static bool merge_state(State *into, const State *with) {
     return changed;
 }
 
-static State new_state(Barriers *barriers) {
+State check_new_state(Barriers *barriers) {
     return (State){.pend = bs_new(&barriers->checker->a, barriers->joins.n + 1),
                    .must = bs_new(&barriers->checker->a, barriers->joins.n + 1)};
 }
 
 static void solve(Barriers *barriers) {
     const BinFlow *flow = barriers->checker->flow;
-    for (uint32_t n = 0; n < barriers->proc->nrpo; n++)
-        FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i)
-            if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSSY)
-                join_of(barriers, i);
+    find_joins(barriers);
     barriers->in = ARENA_ARRAY(&barriers->checker->a, State, flow->funcs[barriers->proc->func].nblocks);
     for (uint32_t n = 0; n < barriers->proc->nrpo; n++)
-        barriers->in[barriers->proc->rpo[n] - barriers->base] = new_state(barriers);
-    State now = new_state(barriers), edge = new_state(barriers);
+        barriers->in[barriers->proc->rpo[n] - barriers->base] = check_new_state(barriers);
+    State now = check_new_state(barriers), edge = check_new_state(barriers);
     barriers->in[barriers->proc->entry_block - barriers->base].reached = true;
     for (bool changed = true; changed;) {
         changed = false;
@@ -229,46 +229,17 @@ static void solve(Barriers *barriers) {
             if (!barriers->in[barriers->proc->rpo[n] - barriers->base].reached)
                 continue;
             barriers->checker->steps += 1 + blk->nsuccs;
-            copy_state(&now, &barriers->in[barriers->proc->rpo[n] - barriers->base]);
+            check_copy_state(&now, &barriers->in[barriers->proc->rpo[n] - barriers->base]);
             FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i)
                 if (flow->decoded[i])
-                    transfer(barriers, &now, i);
+                    check_barrier_step(barriers, &now, i);
             for (uint32_t s = 0; s < blk->nsuccs; s++) {
-                copy_state(&edge, &now);
-                leave_on_edge(barriers, &edge, blk->first + blk->ninsts - 1, blk->succs[s].kind);
+                check_copy_state(&edge, &now);
+                check_leave_on_edge(barriers, &edge, blk->first + blk->ninsts - 1, blk->succs[s].kind);
                 changed |= merge_state(&barriers->in[blk->succs[s].block - barriers->base], &edge);
             }
         }
     }
-}
-
-/* ---- reachability ---- */
-
-/* Blocks from which a block in `set` is reached; walking back stops at blocks in `stop` (whose members may be
- * in set). */
-static void grow_back(Barriers *barriers, Bitset *set, const Bitset *stop) {
-    const BinFlow *flow = barriers->checker->flow;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t n = barriers->proc->nrpo; n-- > 0;) {
-            uint32_t k = barriers->proc->rpo[n] - barriers->base;
-            barriers->checker->steps++;
-            if (bs_has(set, k) || (stop && bs_has(stop, k)))
-                continue;
-            const BinBlock *blk = &flow->blocks[barriers->proc->rpo[n]];
-            for (uint32_t s = 0; s < blk->nsuccs; s++)
-                if (bs_has(set, blk->succs[s].block - barriers->base)) {
-                    bs_add(set, k);
-                    changed = true;
-                    break;
-                }
-        }
-    }
-}
-
-static bool same_sync(const Barriers *barriers, uint32_t i, const Join *join) {
-    return is_sync_of(barriers->checker, i, join->reg, barriers->proc->func) &&
-           (join->sync == NONE || join->sync == i);
 }
 
 /* ---- rules on one procedure ---- */
@@ -289,7 +260,7 @@ static void at_end(Barriers *b, State *state, const BinBlock *blk) {
     uint32_t last = blk->first + blk->ninsts - 1;
     if (!(blk->ends & BX_RET))
         return;
-    leave_on_edge(b, state, last, BE_TAKEN);
+    check_leave_on_edge(b, state, last, BE_TAKEN);
     finding_pending(b, CR_R02, last, &state->pend, "the return");
     if (state->lost)
         check_report(b->checker, CR_R16, last, NONE, "the caller's B%u is not restored before the return",
@@ -355,12 +326,12 @@ static void at_bmov(Checker *checker, uint32_t i, const Summary *sum) {
 static void walk_rules(Barriers *barriers, Summary *sum) {
     Checker *checker = barriers->checker;
     const BinFlow *flow = checker->flow;
-    State now = new_state(barriers);
+    State now = check_new_state(barriers);
     for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
         const State *in = &barriers->in[barriers->proc->rpo[n] - barriers->base];
         if (!in->reached)
             continue;
-        copy_state(&now, in);
+        check_copy_state(&now, in);
         FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i) {
             if (!flow->decoded[i])
                 break;
@@ -373,192 +344,9 @@ static void walk_rules(Barriers *barriers, Summary *sum) {
                 at_bssy(barriers, &now, i);
             else if (kind == BK_BMOV_TO_B)
                 at_bmov(checker, i, sum);
-            transfer(barriers, &now, i);
+            check_barrier_step(barriers, &now, i);
         }
         at_end(barriers, &now, &flow->blocks[barriers->proc->rpo[n]]);
-    }
-}
-
-typedef struct { /* for each join the blocks where it may be pending, and a walk back through them */
-    uint32_t *first, *blocks; /* blocks[first[j] .. first[j + 1] - 1] */
-    uint32_t *mark, *stack;   /* mark: j + 1 of the last join; by block - base */
-    bool *seen;
-} Pending;
-
-static Pending pending_blocks(Barriers *barriers) {
-    Arena *a = &barriers->checker->a;
-    uint32_t nblocks = barriers->checker->flow->funcs[barriers->proc->func].nblocks,
-             njoins = barriers->joins.n;
-    Pending pending = {.first = ARENA_ARRAY(a, uint32_t, njoins + 2)};
-    for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
-        const State *in = &barriers->in[barriers->proc->rpo[n] - barriers->base];
-        for (uint32_t j = bs_next(&in->pend, 0); in->reached && j < njoins; j = bs_next(&in->pend, j + 1))
-            pending.first[j + 2]++;
-    }
-    for (uint32_t j = 2; j < njoins + 2; j++)
-        pending.first[j] += pending.first[j - 1];
-    pending.blocks = ARENA_ARRAY(a, uint32_t, pending.first[njoins + 1] + 1);
-    for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
-        uint32_t k = barriers->proc->rpo[n] - barriers->base;
-        const State *in = &barriers->in[k];
-        for (uint32_t j = bs_next(&in->pend, 0); in->reached && j < njoins; j = bs_next(&in->pend, j + 1))
-            pending.blocks[pending.first[j + 1]++] = k;
-    }
-    pending.mark = ARENA_ARRAY(a, uint32_t, nblocks);
-    pending.stack = ARENA_ARRAY(a, uint32_t, nblocks + 1);
-    pending.seen = ARENA_ARRAY(a, bool, nblocks);
-    return pending;
-}
-
-/* Does every block where the join may be pending lead to its BSYNC, through such blocks alone? Then no edge
- * leaves its region with it pending, and `leaving` has nothing to look for. */
-static bool all_come(Barriers *barriers, const Pending *pending, uint32_t j) {
-    const BinFlow *flow = barriers->checker->flow;
-    const Join *join = &barriers->joins.at[j];
-    uint32_t from = pending->first[j], to = pending->first[j + 1], top = 0, come = 0;
-    if (join->sync == NONE || !same_sync(barriers, join->sync, join))
-        return false;
-    for (uint32_t k = from; k < to; k++) {
-        pending->mark[pending->blocks[k]] = j + 1;
-        pending->seen[pending->blocks[k]] = false;
-    }
-    uint32_t home = flow->block_of[join->sync] - barriers->base;
-    if (pending->mark[home] != j + 1)
-        return false;
-    pending->seen[home] = true;
-    for (pending->stack[top++] = home; top; come++) {
-        const BinBlock *blk = &flow->blocks[pending->stack[--top] + barriers->base];
-        barriers->checker->steps += 1 + blk->npreds;
-        for (uint32_t p = 0; p < blk->npreds; p++) {
-            uint32_t at = blk->preds[p].block - barriers->base;
-            if (pending->mark[at] != j + 1 || pending->seen[at])
-                continue;
-            pending->seen[at] = true;
-            pending->stack[top++] = at;
-        }
-    }
-    return come == to - from;
-}
-
-/* for endless loops, of one join. `ends`: blocks with a way out of the function or to EXIT. */
-static void leaving(Barriers *barriers, uint32_t j, const Bitset *ends) {
-    const Checker *checker = barriers->checker;
-    const BinFlow *flow = checker->flow;
-    const Join *join = &barriers->joins.at[j];
-    ArenaMark mark = arena_mark(&barriers->checker->a);
-    uint32_t nblocks = flow->funcs[barriers->proc->func].nblocks;
-    Bitset meets = bs_new(&barriers->checker->a, nblocks), stops = bs_new(&barriers->checker->a, nblocks),
-           bad = bs_new(&barriers->checker->a, nblocks);
-    bool any_sync = false;
-    for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
-        uint32_t k = barriers->proc->rpo[n] - barriers->base;
-        bool left = false;
-        FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i) {
-            if (!flow->decoded[i])
-                break;
-            BinKind kind = bin_kind(&flow->insts[i]);
-            if (kind != BK_BSYNC && kind != BK_BREAK)
-                continue;
-            if (same_sync(barriers, i, join)) {
-                bs_add(&meets, k);
-                any_sync = true;
-            } else if (kind == BK_BSYNC && bin_barrier(&flow->insts[i]) == join->reg && !left)
-                bs_add(&bad, k);
-            if (bin_barrier(&flow->insts[i]) == join->reg) {
-                bs_add(&stops, k);
-                left = true;
-            }
-        }
-        if (!left && ((flow->blocks[barriers->proc->rpo[n]].ends & BX_RET) || !bs_has(ends, k)))
-            bs_add(&bad, k);
-    }
-    grow_back(barriers, &meets, NULL);
-    grow_back(barriers, &bad, &stops);
-    State edge = new_state(barriers);
-    for (uint32_t n = 0; n < barriers->proc->nrpo && any_sync; n++) {
-        const BinBlock *blk = &flow->blocks[barriers->proc->rpo[n]];
-        uint32_t last = blk->first + blk->ninsts - 1;
-        if (!barriers->in[barriers->proc->rpo[n] - barriers->base].reached ||
-            !bs_has(&meets, barriers->proc->rpo[n] - barriers->base))
-            continue;
-        for (uint32_t s = 0; s < blk->nsuccs; s++) {
-            uint32_t v = blk->succs[s].block - barriers->base;
-            if (bs_has(&meets, v) || !bs_has(&bad, v))
-                continue;
-            copy_state(&edge, &barriers->in[barriers->proc->rpo[n] - barriers->base]);
-            FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i)
-                transfer(barriers, &edge, i);
-            leave_on_edge(barriers, &edge, last, blk->succs[s].kind);
-            if (bs_has(&edge.pend, j))
-                check_report(barriers->checker, CR_R03, last, join->bssy,
-                             "edge %s->%s leaves the region of B%u (joined at %s) without BREAK",
-                             check_at(barriers->checker, last),
-                             check_at(barriers->checker, flow->blocks[blk->succs[s].block].first), join->reg,
-                             check_at(barriers->checker, join->bssy));
-        }
-    }
-    arena_release(&barriers->checker->a, mark);
-}
-
-/* Blocks from which a path comes to a BSYNC of the register, or to where nothing is known. */
-static Bitset synchronising(Barriers *barriers, unsigned reg) {
-    const BinFlow *flow = barriers->checker->flow;
-    Bitset meets = bs_new(&barriers->checker->a, flow->funcs[barriers->proc->func].nblocks);
-    for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
-        const BinBlock *blk = &flow->blocks[barriers->proc->rpo[n]];
-        bool meets_here = blk->ends & (BX_OFF_END | BX_UNKNOWN);
-        FOR_BIN_INSTS(blk, i)
-            meets_here |= is_sync_of(barriers->checker, i, reg, barriers->proc->func);
-        if (meets_here)
-            bs_add(&meets, barriers->proc->rpo[n] - barriers->base);
-    }
-    grow_back(barriers, &meets, NULL);
-    return meets;
-}
-
-/* What a path meets behind a word that is not decoded, or an unknown branch, is not known. */
-static void synchronised(Barriers *barriers) {
-    const BinFlow *flow = barriers->checker->flow;
-    Bitset meets[NUM_B] = {{NULL, 0}};
-    for (uint32_t j = 0; j < barriers->joins.n; j++) {
-        const Join *join = &barriers->joins.at[j];
-        const BinBlock *blk = &flow->blocks[flow->block_of[join->bssy]];
-        if (!meets[join->reg].w)
-            meets[join->reg] = synchronising(barriers, join->reg);
-        bool here = blk->ends & (BX_OFF_END | BX_UNKNOWN);
-        FOR_BIN_INSTS(blk, i)
-            here |= i > join->bssy && is_sync_of(barriers->checker, i, join->reg, barriers->proc->func);
-        for (uint32_t s = 0; s < blk->nsuccs; s++)
-            here |= bs_has(&meets[join->reg], blk->succs[s].block - barriers->base);
-        if (!here)
-            check_report(barriers->checker, CR_R05, join->bssy, NONE, "BSSY B%u never synchronised",
-                         join->reg);
-    }
-}
-
-/* lanes that are counted run in circles for ever. */
-static void endless(Barriers *barriers, const Bitset *ends) {
-    const BinFlow *flow = barriers->checker->flow;
-    for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
-        uint32_t k = barriers->proc->rpo[n] - barriers->base;
-        if (bs_has(ends, k) || !barriers->in[k].reached || bs_empty(&barriers->in[k].pend))
-            continue;
-        BS_EACH(j, &barriers->in[k].pend) {
-            const Join *join = &barriers->joins.at[j];
-            bool clears = false;
-            for (uint32_t m = 0; m < barriers->proc->nrpo && !clears; m++)
-                FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[m]], i) {
-                    BinKind kind = flow->decoded[i] ? bin_kind(&flow->insts[i]) : BK_PLAIN;
-                    clears |= !bs_has(ends, barriers->proc->rpo[m] - barriers->base) &&
-                              (kind == BK_BSYNC || kind == BK_BREAK) &&
-                              bin_barrier(&flow->insts[i]) == join->reg;
-                }
-            if (!clears)
-                check_report(
-                    barriers->checker, CR_R02, flow->blocks[barriers->proc->rpo[n]].first, join->bssy,
-                    "B%u may still be pending in an endless loop (joined at %s); missing BREAK or BSYNC",
-                    join->reg, check_at(barriers->checker, join->bssy));
-        }
     }
 }
 
@@ -614,24 +402,13 @@ static void order_of_joins(Barriers *barriers) {
             return;
 }
 
-static void check_proc(Checker *checker, const Proc *proc, Summary *sum, Barriers *barriers) {
-    const BinFlow *flow = checker->flow;
+static void check_proc(Checker *checker, Summary *sum, Barriers *barriers) {
     walk_rules(barriers, sum);
     if (!barriers->joins.n)
         return;
-    Bitset ends = bs_new(&checker->a, flow->funcs[proc->func].nblocks);
-    for (uint32_t n = 0; n < proc->nrpo; n++)
-        if (flow->blocks[proc->rpo[n]].ends)
-            bs_add(&ends, proc->rpo[n] - barriers->base);
-    grow_back(barriers, &ends, NULL);
     if (checker->native)
         order_of_joins(barriers);
-    synchronised(barriers);
-    endless(barriers, &ends);
-    Pending pending = pending_blocks(barriers);
-    for (uint32_t j = 0; j < barriers->joins.n; j++)
-        if (!all_come(barriers, &pending, j))
-            leaving(barriers, j, &ends);
+    check_leaving(barriers);
 }
 
 /* ---- between procedures ---- */
@@ -655,10 +432,10 @@ static void summarise(Checker *checker, const Proc *p, Summary *summary) {
 static uint16_t regs_at(Barriers *barriers, uint32_t inst) {
     const BinFlow *flow = barriers->checker->flow;
     uint32_t block = flow->block_of[inst];
-    State now = new_state(barriers);
-    copy_state(&now, &barriers->in[block - barriers->base]);
+    State now = check_new_state(barriers);
+    check_copy_state(&now, &barriers->in[block - barriers->base]);
     for (uint32_t i = flow->blocks[block].first; i < inst; i++)
-        transfer(barriers, &now, i);
+        check_barrier_step(barriers, &now, i);
     return regs_of(barriers, &now.pend);
 }
 
@@ -779,7 +556,7 @@ void check_barriers(Checker *checker) {
     }
     spread(checker, sum, sites.at, sites.n);
     for (uint32_t p = 0; p < checker->nprocs; p++)
-        check_proc(checker, &checker->procs[p], &sum[p], &all[p]);
+        check_proc(checker, &sum[p], &all[p]);
     for (uint32_t k = 0; k < sites.n; k++)
         callee_above(checker, sum, &sites.at[k]);
     for (uint32_t p = 0; p < checker->nprocs; p++)

@@ -723,46 +723,49 @@ static uint32_t bsync_in(const Checker *checker, uint32_t block, uint16_t regs) 
     return NONE;
 }
 
-/* Walks the region between a branch and `join`: true if a BSYNC of `regs` is in it; *bssy: one whose
- * syncpoint is behind `sync`. */
-static bool region_of(Checker *checker, const BinBlock *b, uint32_t join, uint16_t regs, uint32_t sync,
-                      uint32_t *bssy) {
-    const BinFlow *bin_flow = checker->flow;
-    const BinFuncFlow *flow = &bin_flow->funcs[b->func];
-    ArenaMark mark = arena_mark(&checker->a);
-    bool *seen = ARENA_ARRAY(&checker->a, bool, flow->nblocks), found = false;
-    uint32_t *stack = ARENA_ARRAY(&checker->a, uint32_t, flow->nblocks + 1), top = 0;
-    for (uint32_t s = 0; s < b->nsuccs; s++) {
-        uint32_t t = b->succs[s].block;
-        if (t != join && !seen[t - flow->first_block]) {
-            seen[t - flow->first_block] = true;
-            stack[top++] = t;
-        }
+typedef struct {
+    uint32_t *mark, *stack; /* mark: [block] branch + 1 of the last walk that came there */
+} RegionWalk;
+
+static void push_successors(const BinFlow *flow, RegionWalk *walk, uint32_t block, uint32_t join,
+                            uint32_t round, uint32_t *top) {
+    for (uint32_t s = 0; s < flow->blocks[block].nsuccs; s++) {
+        uint32_t to = flow->blocks[block].succs[s].block;
+        if (to == join || walk->mark[to] == round)
+            continue;
+        walk->mark[to] = round;
+        walk->stack[(*top)++] = to;
     }
+}
+
+/* Walks the region between the branch of a block and `join`: true, and no further, if a BSYNC of `regs` is in
+ * it; *bssy: one whose syncpoint is behind `sync`. */
+static bool region_of(Checker *checker, RegionWalk *walk, uint32_t branch, uint32_t join, uint16_t regs,
+                      uint32_t sync, uint32_t *bssy) {
+    const BinFlow *flow = checker->flow;
+    uint32_t top = 0;
     *bssy = NONE;
+    push_successors(flow, walk, branch, join, branch + 1, &top);
     while (top) {
-        uint32_t at = stack[--top];
+        uint32_t at = walk->stack[--top];
         checker->steps++;
-        found |= bsync_in(checker, at, regs) != NONE;
-        FOR_BIN_INSTS(&bin_flow->blocks[at], i)
-            if (bin_flow->decoded[i] && sync != NONE && bin_kind(&bin_flow->insts[i]) == BK_BSSY &&
-                bin_target(bin_flow, i) == sync + 1 &&
-                bin_barrier(&bin_flow->insts[i]) == bin_barrier(&bin_flow->insts[sync]))
+        if (bsync_in(checker, at, regs) != NONE)
+            return true;
+        FOR_BIN_INSTS(&flow->blocks[at], i)
+            if (flow->decoded[i] && sync != NONE && bin_kind(&flow->insts[i]) == BK_BSSY &&
+                bin_target(flow, i) == sync + 1 &&
+                bin_barrier(&flow->insts[i]) == bin_barrier(&flow->insts[sync]))
                 *bssy = i;
-        for (uint32_t s = 0; s < bin_flow->blocks[at].nsuccs; s++) {
-            uint32_t t = bin_flow->blocks[at].succs[s].block;
-            if (t != join && !seen[t - flow->first_block]) {
-                seen[t - flow->first_block] = true;
-                stack[top++] = t;
-            }
-        }
+        push_successors(flow, walk, at, join, branch + 1, &top);
     }
-    arena_release(&checker->a, mark);
-    return found;
+    return false;
 }
 
 static void late_joins(Checker *checker) {
     const BinFlow *flow = checker->flow;
+    ArenaMark mark = arena_mark(&checker->a);
+    RegionWalk walk = {ARENA_ARRAY(&checker->a, uint32_t, flow->nblocks),
+                       ARENA_ARRAY(&checker->a, uint32_t, flow->nblocks + 1)};
     for (uint32_t k = 0; k < flow->nblocks; k++) {
         const BinBlock *b = &flow->blocks[k];
         uint32_t last = b->first + b->ninsts - 1, join = checker->ipdom[k], bssy;
@@ -774,13 +777,14 @@ static void late_joins(Checker *checker) {
             bsync_in(checker, join, checker->pend[last]) != NONE)
             continue;
         uint32_t sync = bsync_in(checker, join, 0xffff);
-        if (sync == NONE || region_of(checker, b, join, checker->pend[last], sync, &bssy))
+        if (sync == NONE || region_of(checker, &walk, k, join, checker->pend[last], sync, &bssy))
             continue;
         if (bssy != NONE)
             check_report(checker, CR_R04, sync, last,
                          "only lanes of one side of the branch at %s have joined BSYNC B%u (at %s)",
                          check_at(checker, last), bin_barrier(&flow->insts[sync]), check_at(checker, bssy));
     }
+    arena_release(&checker->a, mark);
 }
 
 void check_collectives(Checker *c) {

@@ -1,0 +1,49 @@
+/* The data flow over joins that the rules on barrier registers share: barriers.c makes it, leaving.c looks
+ * for ways out of regions. SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_STATIC_BARRIERS_H
+#define HEDDLE_CHECK_STATIC_BARRIERS_H
+#include "check/static/internal.h"
+
+enum { NUM_B = 16 };
+
+typedef struct {
+    uint8_t reg;
+    uint32_t target; /* encoded syncpoint */
+    uint32_t sync;   /* the BSYNC that it names, or NONE */
+    uint32_t bssy;   /* first BSSY of it */
+    Bitset before;   /* joins that may be pending at its BSYNC */
+    uint32_t at;     /* such a BSYNC */
+} Join;
+
+typedef uint16_t
+    Literals; /* predicates that hold together: bit p, negated p bit p + 8; 0: nothing is known */
+
+typedef struct {
+    Bitset pend, must;
+    uint16_t held, kept, lost; /* kept: of the caller, and saved; lost: kept, and overwritten since */
+    Literals left[NUM_B];      /* lanes for which these hold have left the register */
+    bool reached;
+} State;
+
+typedef struct {
+    Checker *checker;
+    const Proc *proc;
+    uint32_t base; /* first block of the function */
+    VEC(Join) joins;
+    Bitset of_reg[NUM_B];        /* joins, when all are known */
+    uint32_t first_inst, ninsts; /* of the function */
+    uint32_t *join_at;           /* [inst - first_inst] join of the BSSY + 1 */
+    uint32_t *by_target;         /* [target - first_inst, the last for others] last join of the place + 1 */
+    VEC(uint32_t) previous;      /* [join] the one before of the same place + 1 */
+    State *in;                   /* by block - base */
+} Barriers;
+
+/* Is instruction i of the function a BSYNC of the register? */
+bool check_is_sync_of(const Checker *checker, uint32_t i, unsigned reg, uint32_t func);
+State check_new_state(Barriers *barriers); /* nothing is pending, not reached */
+void check_copy_state(State *to, const State *from);
+void check_barrier_step(Barriers *barriers, State *state, uint32_t i);
+/* Lanes that take this edge and are known to have left some registers. */
+void check_leave_on_edge(Barriers *barriers, State *state, uint32_t last, BinEdgeKind kind);
+void check_leaving(Barriers *barriers); /* for endless loops */
+#endif
