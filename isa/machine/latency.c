@@ -72,8 +72,7 @@ static const FamilyData families[NFAMILIES] = {
 #include "isa/machine/latency.def"
 };
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic error "-Wswitch"
+#pragma GCC diagnostic error "-Wswitch" /* a unit or family without its row, column or number */
 static enum Latency family_of(const Target *t) {
     enum Latency family = isa_target_info(t)->latency;
     /* an enumerator named by the compiler here: give it its rows in latency.def */
@@ -85,7 +84,6 @@ static enum Latency family_of(const Target *t) {
     }
     return family;
 }
-#pragma GCC diagnostic pop
 
 enum IsaUnit latency_unit(const MachInst *i) {
     if (!i->optype)
@@ -180,8 +178,17 @@ static unsigned reader_row(enum Latency family, enum IsaUnit c, const MachInst *
     case ISA_UNIT_MMA2:
     case ISA_UNIT_DMMA: return ROW_MMA;
     case ISA_UNIT_AGU: return ROW_AGU;
-    default: return ROW_XU;
+    case ISA_UNIT_XU:
+    case ISA_UNIT_SPECIAL:
+    case ISA_UNIT_CONST:
+    case ISA_UNIT_CTRL:
+    case ISA_UNIT_UDP: /* and other uniform ones: what they read of R crosses over */
+    case ISA_UNIT_UMOVE:
+    case ISA_UNIT_ULDC:
+    case ISA_UNIT_UVAR:
+    case ISA_UNIT_COUNT: break;
     }
+    return ROW_XU;
 }
 
 static unsigned writer_column(enum IsaUnit c, const MachInst *writer, unsigned part) {
@@ -197,8 +204,19 @@ static unsigned writer_column(enum IsaUnit c, const MachInst *writer, unsigned p
     case ISA_UNIT_DBL: return COL_DBL;
     case ISA_UNIT_MMA1: return writer->src[HMMA_ra].count == 1 ? COL_IMMA88 : COL_MMA1;
     case ISA_UNIT_MMA2: return COL_MMA2;
-    default: return COL_DMMA;
+    case ISA_UNIT_DMMA:
+    case ISA_UNIT_XU: /* this and what follows: latency_raw_part has answered before */
+    case ISA_UNIT_SPECIAL:
+    case ISA_UNIT_CONST:
+    case ISA_UNIT_AGU:
+    case ISA_UNIT_CTRL:
+    case ISA_UNIT_UDP:
+    case ISA_UNIT_UMOVE:
+    case ISA_UNIT_ULDC:
+    case ISA_UNIT_UVAR:
+    case ISA_UNIT_COUNT: break;
     }
+    return COL_DMMA;
 }
 
 static bool is_fma_side(enum IsaUnit c) { return c == ISA_UNIT_FMA || c == ISA_UNIT_WIDE; }
@@ -410,6 +428,21 @@ unsigned latency_estimate(const MachInst *i) {
     case ISA_UNIT_AGU: return isa_traits(i->optype)->queue == ISA_QUEUE_SHFL ? 15 : 32;
     case ISA_UNIT_CONST: return 4;
     case ISA_UNIT_SPECIAL: return 16;
-    default: return 6;
+    case ISA_UNIT_ALU:
+    case ISA_UNIT_FMA:
+    case ISA_UNIT_WIDE:
+    case ISA_UNIT_DISP64:
+    case ISA_UNIT_HALF:
+    case ISA_UNIT_HALF_ALU:
+    case ISA_UNIT_HALF_MMA:
+    case ISA_UNIT_MMA1:
+    case ISA_UNIT_MMA2:
+    case ISA_UNIT_DMMA:
+    case ISA_UNIT_CTRL:
+    case ISA_UNIT_UDP:
+    case ISA_UNIT_UMOVE:
+    case ISA_UNIT_ULDC:
+    case ISA_UNIT_COUNT: break;
     }
+    return 6;
 }
