@@ -13,6 +13,9 @@ import sys
 
 heddle, samples, work = sys.argv[1:4]
 ptxas, nvdisasm = (sys.argv[4:] + ["", ""])[:2]
+if os.environ.get("HEDDLE_BYTES_JUDGED"): # the files of another build, which are the same (tests/lower/same_code.sh)
+    nvdisasm = ""
+judged = set() # contents that nvdisasm has read: it takes a fifth of a second for each
 NOP = "    [B------:R-:W-:-:S05] NOP ;"
 failures, counts = [], {}
 
@@ -150,11 +153,16 @@ def looks_right(name, binary, t):
         status, text = run(heddle, "check", "--no-hazards", binary)
         if status not in (0, 1) or "error E04" in text:
             failures.append("%s: not read: %s" % (name, text[:300]))
-    if nvdisasm and "bru1" not in name:
+    with open(binary, "rb") as f:
+        content = f.read()
+    if nvdisasm and "bru1" not in name and content in judged:
+        count("read by nvdisasm")
+    elif nvdisasm and "bru1" not in name:
         status, text = run(nvdisasm, binary)
         if status or "fatal" in text or "error" in text.lower().split("\n")[0]:
             failures.append("%s: nvdisasm: %s" % (name, text[:200]))
         else:
+            judged.add(content)
             count("read by nvdisasm")
 
 
