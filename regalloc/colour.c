@@ -332,7 +332,7 @@ static bool place_phi(Colour *colour, BlockId b, InstId id) {
             wish = ra_exit_reg(colour, blk->preds.at[p], ir_src(f, i, p)->value);
     if (wish != RA_NO_REG && !ra_is_free(colour, file, wish))
         wish = RA_NO_REG;
-    if (!colour->vec[v].count && file <= RF_P)
+    if (wish == RA_NO_REG && !colour->vec[v].count && file <= RF_P)
         wish = cheapest_for_phi(colour, b, i, file, wish);
     if (wish != RA_NO_REG && ra_is_free(colour, file, wish))
         ra_occupy(colour, v, wish);
