@@ -130,7 +130,8 @@ static bool frame_advance(Frames *frames, unsigned size, uint64_t by) {
         by |= (uint64_t)frames->data[frames->pos + k] << (8 * k);
     uint64_t to = frames->place + by * frames->align;
     if (by && frames->code) {
-        if (size && disasm_marks_is_place(frames->marks, frames->code, frames->place) &&
+        bool exact = (to - frames->place) / frames->align == by; /* no damaged number that wrapped */
+        if (size && exact && disasm_marks_is_place(frames->marks, frames->code, frames->place) &&
             disasm_marks_is_place(frames->marks, frames->code, to))
             disasm_marks_field(
                 frames->marks, frames->section, frames->pos, size, size,
@@ -187,7 +188,7 @@ static bool cie(Frames *frames) {
 
 /* Start (relocated) and length of a function, then what happens in it. */
 static bool fde(Frames *frames) {
-    if (frames->end - frames->pos < 16)
+    if (frames->end - frames->pos < 16 || !frames->align) /* of what unit it counts in nothing was said */
         return false;
     size_t start = frames->pos;
     uint64_t size = get_u64(frames->data + start + 8);

@@ -260,6 +260,24 @@ def many():
             fail(f"4000 kernels {what}: {b:.2f} s, 1000 {a:.2f} s")
 
 
+def frames():
+    """A frame table that counts in units of 0 bytes, of more than there are, or of nobody knows what (it has no head): shown
+    as text, the file is made again."""
+    for unit in ("0x00", "0x04", "0xff,0xff,0xff,0xff,0xff,0xff,0xff,0xff,0xff,0x01", None):
+        cie = 17 + unit.count(",") if unit else 0
+        head = (f"	.word	0xffffffff,{cie},0,0xffffffff,0xffffffff\n	.byte	3,0,{unit},0x7c,0xff,0xff,0xff,0xff,0x0f\n"
+                if unit else "")
+        out = assemble(BARE + "	.section	.debug_frame,\"\",@progbits\n"
+                       + head + "	.word	0xffffffff,29,0,0,0\n	.dword	k\n	.word	0x50,0\n	.byte	4,0x10,0,0,0\n", "frames")
+        if out.returncode:
+            return fail("frames", unit, out.stderr)
+        for command in (("disasm", "--sections", "frames.cubin", "-o", "again.sass"), ("asm", "again.sass", "-o", "again.cubin")):
+            out = run(HEDDLE, *command)
+            if out.returncode:
+                return fail("frames in units of", unit, out.stderr)
+        check(f"frames in units of {unit}", open("again.cubin", "rb").read() == open("frames.cubin", "rb").read(), True)
+
+
 def normal(text):
     return re.sub(r"\.L_(x_)?\d+", ".L", text)
 
@@ -293,6 +311,7 @@ checked_in()
 bare()
 data()
 refused()
+frames()
 many()
 samples()
 sys.exit(failed)
