@@ -150,12 +150,16 @@ static Orders try_orders(const Judge *judge, const PlanLaunch *l, bool machine_e
     Diags quiet = {.sink = silent};
     Varying *varying = mem_zeroed(judge->ptx->nallocs + 1u, sizeof *varying);
     unsigned n = judge->opt->orders ? judge->opt->orders : ORDERS;
+    if (!machine_equal && n < MORE_ORDERS && auto_communicates(judge->m))
+        n = MORE_ORDERS; /* a sum's last bit may be the same in most orders */
     MemDiff diff;
     for (unsigned i = 0; i < n; i++) {
         SimMemory *mem = simmem_clone(judge->before);
         /* (what activemask gives is no order, but is left open like one: only to explain a difference) */
-        PtxRunOptions run = {
-            .seed = 1 + i * 0x9e37u, .budget = ptx_budget(judge), .split_active = !machine_equal};
+        PtxRunOptions run = {.seed = i || machine_equal ? 1 + i * 0x9e37u : 0,
+                             .lockstep = true, /* the first of them, where the machine's order matters */
+                             .budget = ptx_budget(judge),
+                             .split_active = !machine_equal};
         PtxRunResult r = {0};
         bool ran = diff_run_ptx(judge->p, l, judge->m, mem, &run, &r, &quiet) && r.trap.kind == TRAP_NONE;
         bool differs = !ran || mark_varying(judge, mem, varying);
@@ -727,9 +731,9 @@ bool judge_compare(Plan *plan, const PtxModule *module, const Binary *binary, co
             return false;
         comparison->verdict = diff_verdict(report);
         bool stopped = report->ptx_trap.kind == TRAP_BUDGET || report->machine_trap.kind == TRAP_BUDGET;
-        comparison->judged =
-            comparison->verdict == VERDICT_DIFFERS && !stopped &&
-            (auto_sees_order(module, NULL) || plan_leaves_open(plan, module, once.ptx.budget));
+        comparison->judged = comparison->verdict == VERDICT_DIFFERS && !stopped &&
+                             (auto_sees_order(module, NULL) || auto_communicates(module) ||
+                              plan_leaves_open(plan, module, once.ptx.budget));
     }
     if (!comparison->judged)
         return true;

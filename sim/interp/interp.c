@@ -16,7 +16,7 @@
 #define RANDOM_QUANTUM_MAX 64u
 #define WARP_TURN 32768u   /* thread instructions of a warp before the next one's turn, fixed schedule */
 #define POLL_TICKS 100000u /* some milliseconds */
-#define MAX_SPINS 64u
+#define MAX_SPINS 32768u
 #define ALL_LOOKS 1024u /* executions of a statement whose operands are all looked at */
 #define SOME_LOOKS 64u
 
@@ -200,7 +200,8 @@ static uint32_t run_thread(PtxRun *run, PtxThread *thread, uint32_t quantum) {
     uint32_t n = run->slow ? run_quantum_slow(run, thread, quantum) : run_quantum(run, thread, quantum);
     run->steps_left -= n;
     run->ticks += n;
-    if (n == quantum && ++thread->warp->spins > MAX_SPINS)
+    thread->warp->spins += n == quantum ? n : 0;
+    if (thread->warp->spins > MAX_SPINS)
         interp_release_active(thread->warp);
     return n;
 }
@@ -229,6 +230,43 @@ static bool step_fixed(PtxRun *run, PtxBlock *b) {
         }
     }
     return ran;
+}
+
+/* The lanes of a warp that go on next in lockstep: those at the lowest place of the innermost function. */
+static uint32_t lowest_lanes(const PtxWarp *warp, uint32_t lanes) {
+    const PtxThread *lowest = NULL;
+    uint32_t chosen = 0;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        const PtxThread *thread = &warp->threads[lane];
+        bool same = lowest && thread->nframes == lowest->nframes && thread->pc == lowest->pc;
+        bool lower = !lowest || thread->nframes > lowest->nframes ||
+                     (thread->nframes == lowest->nframes && (uintptr_t)thread->pc < (uintptr_t)lowest->pc);
+        if (lower)
+            lowest = thread, chosen = 0;
+        if (lower || same)
+            chosen |= 1u << lane;
+    }
+    return chosen;
+}
+
+/* Lockstep: each warp in turn, statement by statement, as a machine does whose lanes execute together: every
+ * lane has read before the first one stores. False if no thread of the block can run. */
+static bool step_lockstep(PtxRun *run, PtxBlock *b) {
+    bool ran = false;
+    for (uint32_t i = 0; i < b->nwarps && !run->trapped; i++)
+        for (uint32_t used = 0; b->runnable[i] && used < WARP_TURN && !run->trapped; ran = true) {
+            uint32_t lanes = lowest_lanes(&b->warps[i], b->runnable[i]);
+            for (; lanes && !run->trapped; lanes &= lanes - 1)
+                used += run_thread(run, &b->warps[i].threads[__builtin_ctz(lanes)], 1);
+        }
+    return ran;
+}
+
+static bool step(PtxRun *run, PtxBlock *block) {
+    return run->opt.seed       ? step_random(run, block)
+           : run->opt.lockstep ? step_lockstep(run, block)
+                               : step_fixed(run, block);
 }
 
 static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
@@ -283,7 +321,7 @@ static void run_grid(PtxRun *run) {
             &run->blocks[run->opt.seed ? next_random(run) % run->nresident : turn++ % run->nresident];
         if (!b->live)
             continue;
-        bool ran = run->opt.seed ? step_random(run, b) : step_fixed(run, b);
+        bool ran = step(run, b);
         if (run->ticks >= run->next_poll) {
             run->next_poll = run->ticks + POLL_TICKS;
             scope_poll();

@@ -53,11 +53,12 @@ typedef struct {
 typedef struct {
     /* 0: fixed order, warps and lanes ascending, switching lanes at atomics; else a random schedule */
     uint64_t seed;
-    uint64_t budget;               /* thread instructions, 0: 4e9 */
-    uint32_t resident_blocks;      /* blocks that run at the same time, 0: 16 */
-    bool report_uninitialised;     /* registers, global and shared memory read before they were written */
-    bool report_open;              /* operands for which the PTX document leaves the result open: bfe, bfi */
-    bool split_active;             /* activemask gives a random part of the lanes that stand there */
+    uint64_t budget;           /* thread instructions, 0: 4e9 */
+    uint32_t resident_blocks;  /* blocks that run at the same time, 0: 16 */
+    bool report_uninitialised; /* registers, global and shared memory read before they were written */
+    bool report_open;          /* operands for which the PTX document leaves the result open: bfe, bfi */
+    bool lockstep;     /* seed 0: lanes of a warp that stand together execute each statement together */
+    bool split_active; /* activemask gives a random part of the lanes that stand there */
     bool allow_divergent_barriers; /* aligned barriers may be met at different instructions */
     /* Other things that a compiler may do (sim/interp/latitude.c): fuse products into sums, where both
      * operands are products the first (1) or the second (2); .approx and .full results at the ends of their

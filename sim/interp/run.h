@@ -162,7 +162,7 @@ struct PtxWarp {
     uint32_t at_collective, at_barrier; /* in TS_COLLECTIVE; in TS_BARRIER or TS_BLOCK */
     uint32_t index;
     struct PtxPromise *promises; /* what instructions that promise uniformity did so far */
-    uint32_t spins;              /* full quanta used while lanes wait at activemask */
+    uint32_t spins;              /* instructions of full quanta used while lanes wait at activemask */
 };
 
 typedef struct {                           /* named barrier of a block */
