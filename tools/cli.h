@@ -50,6 +50,7 @@ typedef struct {
     DiffOther other;        /* of --engine */
     DiffTolerance tolerance;
     unsigned jobs, time_limit_seconds, memory_limit_mib;
+    unsigned jit_after; /* instructions, 0: default */
     MachineOptions machine;
     uint64_t seed, budget;
     bool has_opt_level;

@@ -185,6 +185,7 @@ int cmd_fuzz(Settings *settings) {
                      .jobs = settings->fuzz.jobs,
                      .metrics = settings->fuzz.metrics,
                      .check_only = settings->fuzz.check_only,
+                     .jit_after = settings->jit_after,
                      .on_progress = on_progress,
                      .on_failure = on_failure,
                      .user = &f};

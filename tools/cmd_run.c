@@ -309,10 +309,25 @@ static bool show_buffers(Run *run) {
 }
 
 /* ---- reports ---- */
+static void add_jit(cJSON *o, const MachineJit *jit) {
+    const MachineJitStats *stats = machine_jit_stats(jit);
+    cJSON *of = json_add_object(o, "compiled");
+    json_add_number(of, "regions", stats->regions);
+    json_add_number(of, "instructions", stats->instructions);
+    json_add_number(of, "seconds", stats->seconds);
+    if (stats->failed[0])
+        json_add_text(of, "failed", stats->failed);
+}
+
 static void print_json(const Run *run) {
     cJSON *o = json_object();
     char line[512];
-    json_add_text(o, "engine", on_card(run) ? run->settings->engine : run->binary ? "interp" : "ptx");
+    json_add_text(o, "engine",
+                  run->settings->engine ? run->settings->engine
+                  : run->binary         ? "interp"
+                                        : "ptx");
+    if (run->settings->machine.jit)
+        add_jit(o, run->settings->machine.jit);
     json_add_number(o, "launches", run->nlaunches);
     json_add_number(o, "seconds", run->seconds);
     if (!on_card(run))
@@ -357,6 +372,11 @@ static void print_stats(const Run *run) {
         fputs(text, stdout);
         if (*text && text[strlen(text) - 1] != '\n')
             putchar('\n');
+    }
+    if (run->settings->machine.jit) {
+        const MachineJitStats *jit = machine_jit_stats(run->settings->machine.jit);
+        printf("compiled             %u regions, %u instructions, %.0f ms%s%s\n", jit->regions,
+               jit->instructions, jit->seconds * 1e3, jit->failed[0] ? "; failed: " : "", jit->failed);
     }
 }
 
@@ -445,6 +465,8 @@ int cmd_run(Settings *settings) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--trace-perfetto needs --engine=interp");
         return STATUS_USAGE;
     }
+    if (settings->engine && (strcmp(settings->engine, "jit") == 0 || strcmp(settings->engine, "auto") == 0))
+        settings->machine.jit = machine_jit_open(settings->jit_after);
     if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&settings->plan, &settings->diags);
         if (settings->profile_out) {
@@ -463,6 +485,8 @@ int cmd_run(Settings *settings) {
         simmem_free(r.mem);
     bin_flow_free(r.flow);
     lanes_free(&r.lanes);
+    machine_jit_close(settings->machine.jit);
+    settings->machine.jit = NULL;
     binary_free(r.binary);
     profile_counter_free(r.counter);
     ptx_profile_free(r.profile);

@@ -51,6 +51,7 @@ enum { /* keys of options without a letter */
        KEY_NO_TRACE,
        KEY_TOLERANCE,
        KEY_RACES,
+       KEY_JIT_AFTER,
        KEY_SHOW_LAUNCH,
        KEY_WITH_PTXAS,
        KEY_PTXAS,
@@ -205,9 +206,10 @@ static const struct argp_option machine_options[] = {
     {0}};
 static const struct argp_option run_options[] = {
     {"engine", KEY_ENGINE, "NAME", 0,
-     "interp (the machine, default), ptx (the PTX reference interpreter), gpu (a card, through the CUDA "
-     "driver), gpu-ptx (a card, the PTX compiled by the driver)",
+     "interp (the machine, default), jit or auto (the same, compiled by LLVM), ptx (the PTX reference "
+     "interpreter), gpu (a card, through the CUDA driver), gpu-ptx (a card, the PTX compiled by the driver)",
      0},
+    {"jit-after", KEY_JIT_AFTER, "N", 0, "jit: compile what has run N instructions (default: it pays)", 0},
     {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "A card: for one launch (default 20)", 0},
     {"trace", KEY_TRACE, "FILE", 0, "Write every executed instruction to FILE (- is standard output)", 0},
     {"trace-perfetto", KEY_PERFETTO, "FILE", 0,
@@ -274,6 +276,7 @@ static const struct argp_option fuzz_options[] = {
     {"max-failures", KEY_MAX_FAILURES, "N", 0, "Stop after N failures", 0},
     {"jobs", KEY_FUZZ_JOBS, "N", 0, "Processes (default: one for each core)", 0},
     {"check-only", KEY_CHECK_ONLY, NULL, 0, "Compile and check the machine code, run nothing", 0},
+    {"jit-after", KEY_JIT_AFTER, "N", 0, "The machine with --engine=jit too: it must do the same", 0},
     {"metrics", KEY_METRICS, NULL, 0,
      "Measure SIMT efficiency and block issues of cfg programs in every reconvergence mode", 0},
     {0}};
@@ -420,11 +423,8 @@ const Command cli_commands[] = {
     {"validate", "[F.ptx... [F.cubin]|DIR...]", "Compare PTX and machine code on the same inputs",
      "Runs the PTX reference interpreter and the machine on identical memory and compares memory and traps. "
      "Without F.cubin the PTX is compiled; F.cubin alone is held against the PTX that it was made of. "
-     "Several PTX files or objects are linked. With --launch auto "
-     "launches are "
-     "inferred from the kernels. Of directories all .ptx, .ll and .bc files are validated, with the launch "
-     "file K.json "
-     "beside K.ptx "
+     "Several PTX files or objects are linked. With --launch auto launches are inferred from the kernels. "
+     "Of directories all .ptx, .ll and .bc files are validated, with the launch file K.json beside K.ptx "
      "where there is one, with inferred launches elsewhere and with --launch auto.",
      0, MAX_INPUTS, validate_groups, cmd_validate},
     {"report", "K.ptx|F.cubin", "Tell where lanes come together",
@@ -593,6 +593,7 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
     case KEY_MEMORY_LIMIT:
         settings->memory_limit_mib = (unsigned)cli_number(state, arg, "--memory-limit", 1ul << 20);
         return true;
+    case KEY_JIT_AFTER: settings->jit_after = (unsigned)cli_number(state, arg, "jit-after", ~0u); return true;
     case KEY_RACES: settings->races = true; return true;
     case KEY_TOLERANCE:
         if (!rounding_parse(arg, &settings->tolerance))

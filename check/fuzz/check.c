@@ -19,8 +19,8 @@ static const char *const class_names[FUZZ_CLASSES] = {
     [FUZZ_TEXT] = "text",         [FUZZ_LAUNCH] = "launch",
     [FUZZ_TRAP] = "trap",         [FUZZ_MEMORY] = "memory",
     [FUZZ_TRACE] = "trace",       [FUZZ_STATIC] = "static",
-    [FUZZ_FINDING] = "finding",   [FUZZ_CRASH] = "crash",
-    [FUZZ_HANG] = "hang"};
+    [FUZZ_ENGINE] = "engine",     [FUZZ_FINDING] = "finding",
+    [FUZZ_CRASH] = "crash",       [FUZZ_HANG] = "hang"};
 
 const char *fuzz_class_name(FuzzClass c) { return class_names[c]; }
 
@@ -307,6 +307,68 @@ bool fuzz_run(Check *check, const MachineOptions *m, MachineResult *result) {
 
 static bool is_hang(SimTrapKind k) { return k == TRAP_DEADLOCK || k == TRAP_LIVELOCK || k == TRAP_BUDGET; }
 
+/* ---- the compiling engine ---- */
+static bool same_findings(const MachineResult *a, const MachineResult *b) {
+    bool same = a->nfindings == b->nfindings && a->findings_dropped == b->findings_dropped;
+    for (uint32_t i = 0; same && i < a->nfindings; i++) {
+        const MachineFinding *x = &a->findings[i], *y = &b->findings[i];
+        same = x->kind == y->kind && x->pc_bytes == y->pc_bytes && x->other_pc_bytes == y->other_pc_bytes &&
+               x->count == y->count && x->lanes == y->lanes && x->warp == y->warp &&
+               strcmp(x->text, y->text) == 0;
+    }
+    return same;
+}
+/* What differs; NULL: nothing. */
+static const char *first_difference(const MachineResult *a, const MachineResult *b, const SimMemory *memory,
+                                    const SimMemory *other) {
+    char trap[2][512];
+    sim_trap_print(&a->trap, trap[0], sizeof trap[0]);
+    sim_trap_print(&b->trap, trap[1], sizeof trap[1]);
+    const MachineStats *x = &a->stats, *y = &b->stats;
+    if (a->trap.kind != b->trap.kind || (a->trap.kind != TRAP_NONE && strcmp(trap[0], trap[1]) != 0))
+        return "the trap";
+    if (x->issues != y->issues || x->lane_issues != y->lane_issues)
+        return "instructions executed";
+    if (x->data_issues != y->data_issues || x->data_lane_issues != y->data_lane_issues)
+        return "data instructions executed";
+    if (x->b_issues != y->b_issues || x->bsync_releases != y->bsync_releases ||
+        x->bsync_hops != y->bsync_hops)
+        return "B operations";
+    if (x->switches != y->switches || x->divergences != y->divergences || x->barriers != y->barriers ||
+        x->max_resident != y->max_resident)
+        return "switches, divergences, barriers or resident blocks";
+    if (!same_findings(a, b))
+        return "findings";
+    for (uint32_t i = 0; i < memory->nallocs; i++)
+        if (memcmp(memory->allocs[i].data, other->allocs[i].data, memory->allocs[i].size_bytes) != 0)
+            return "memory";
+    return NULL;
+}
+/* The run before, with what `after` instructions have run compiled. */
+static bool same_compiled(Check *check, unsigned after, const MachineOptions *options,
+                          const MachineResult *want) {
+    MachineOptions o = *options;
+    FuzzVerdict before = check->v;
+    SimMemory *memory = simmem_clone(check->mem);
+    if (!memory)
+        abort();
+    if (!check->jit)
+        check->jit = machine_jit_open(after);
+    o.jit = check->jit;
+    MachineResult got;
+    fuzz_run(check, &o, &got);
+    check->v = before;
+    const char *what = first_difference(want, &got, memory, check->mem);
+    if (machine_jit_stats(check->jit)->failed[0])
+        what = machine_jit_stats(check->jit)->failed;
+    machine_result_free(&got);
+    simmem_free(memory);
+    if (!what)
+        return true;
+    snprintf(check->v.text, sizeof check->v.text, "compiled and interpreted differ: %s", what);
+    return fuzz_fails(&check->v, FUZZ_ENGINE);
+}
+
 /* Run and compare. A hang under a literal policy is counted; it says nothing about the code. */
 static bool run_machine(Check *check, const FuzzConfig *config, FuzzCounts *counts) {
     MachineOptions o = config->machine;
@@ -321,6 +383,11 @@ static bool run_machine(Check *check, const FuzzConfig *config, FuzzCounts *coun
         o.trace_no_text = true;
     }
     bool good = fuzz_run(check, &o, &r);
+    if (config->jit_after && !config->traces && !same_compiled(check, config->jit_after, &o, &r)) {
+        machine_result_free(&r);
+        fuzz_traces_free(&lanes);
+        return false;
+    }
     if (literal) {
         bool hung = !good && is_hang(r.trap.kind);
         *(config->yield_breaks ? &counts->break_runs : &counts->literal_runs) += 1;
@@ -344,6 +411,7 @@ static bool run_machine(Check *check, const FuzzConfig *config, FuzzCounts *coun
 
 void fuzz_release(Check *check) {
     drop_code(check);
+    machine_jit_close(check->jit);
     str_free(&check->strings);
     if (check->start)
         simmem_free(check->start);

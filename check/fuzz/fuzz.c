@@ -105,6 +105,7 @@ static FuzzConfig sample_config(const Campaign *campaign, uint64_t h) {
     f.ptx_seed = one_in(&h, 2) ? h >> 20 : 0;
     f.check = one_in(&h, 4);
     f.check_only = campaign->opt->check_only;
+    f.jit_after = campaign->opt->jit_after;
     return f;
 }
 

@@ -25,6 +25,7 @@ typedef enum {
     FUZZ_MEMORY,  /* memory differs, the threads' logs included */
     FUZZ_TRACE,   /* a lane's stores and atomics differ from its thread's */
     FUZZ_STATIC,  /* the static checker finds an error in the machine code */
+    FUZZ_ENGINE,  /* the compiling engine does something else than the interpreting one */
     FUZZ_FINDING, /* the machine reports a hazard, a partial barrier, a collective without a partner */
     FUZZ_CRASH,
     FUZZ_HANG,
@@ -52,6 +53,7 @@ typedef struct {
     bool verify;            /* the IR after every pass */
     bool text;              /* compare the text form too */
     bool check, check_only; /* the machine code by the static checker; nothing else */
+    unsigned jit_after;     /* run it with what so many instructions have run compiled too; 0: not */
     bool traces;            /* compare each lane's stores and atomics in order */
     uint64_t ptx_seed;      /* order of the interpreter's threads */
     MachineOptions machine;
@@ -144,6 +146,7 @@ typedef struct {
     int opt_level;        /* FUZZ_ALL_LEVELS: sampled */
     FuzzPolicies policies;
     bool check_only;        /* compile and check statically, run nothing */
+    unsigned jit_after;     /* the compiling engine too, 0: not */
     bool metrics;           /* measure the cfg programs of D.4's shape */
     const char *keep_dir;   /* where failures are saved, or NULL */
     const char *state_file; /* read at the start if it exists, written while running; or NULL */

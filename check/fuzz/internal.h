@@ -25,6 +25,7 @@ typedef struct {
     size_t image_bytes;
     Binary *binary;
     MachineSession *session;
+    MachineJit *jit; /* of fuzz --jit */
     unsigned yield_percent;
 } Check;
 /* Steps; false leaves a verdict. fuzz_start: parse, memory, the interpreter's run. */

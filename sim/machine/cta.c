@@ -188,7 +188,9 @@ static bool run_warp(Run *run, Warp *warp) {
     if (end > run->ticks) {
         run->quota = (int64_t)(end - run->ticks);
         run->ticks = end;
-        status = run->slow ? machine_shadow_issue(warp) : run->level->issue(warp);
+        status = run->slow  ? machine_shadow_issue(warp)
+                 : run->jit ? run->level->issue_hot(warp)
+                            : run->level->issue(warp);
         run->ticks -= (uint64_t)run->quota;
         run->quota = 0;
     }

@@ -250,6 +250,7 @@ typedef struct Run {
     struct FindingSet *finding_set;
     struct Around *around; /* what is known of the kernels' barriers, kept as the decoded instructions are */
     struct Replay *replay; /* following a schedule */
+    struct Jit *jit;       /* NULL: everything is interpreted */
 } Run;
 
 /* ---- operand access for handlers ---- */
@@ -316,6 +317,7 @@ static inline void bind_chained(Bind *bind, OpFn *full, OpFn *part) {
     bind->d->chains = true;
 }
 
+enum { LANE_PARTS = 3 };
 typedef struct { /* of a lane function (ops/lane.h) */
     OpFn *full, *part;
 } LaneHandler;
@@ -325,6 +327,10 @@ struct Level {
     const char *name;
     BindFn *const *bind; /* by optype */
     int (*issue)(Warp *w);
+    int (*issue_hot)(Warp *w);                        /* with what run->jit has compiled */
+    int (*call)(Warp *w, uint32_t pc, uint32_t g);    /* one data instruction, not those behind it */
+    int (*control)(Warp *w, uint32_t pc, uint32_t g); /* one other instruction, uncounted */
+    const LaneHandler *lanes[LANE_PARTS];             /* of the parts of ops/lanes.def */
 };
 extern const Level level_base;
 const Level *machine_level_find(const char *name); /* NULL = best; NULL result if the host cannot run it */

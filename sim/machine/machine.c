@@ -4,6 +4,8 @@
 #include "base/scope.h"
 #include "ir/ir.h"
 #include "sim/machine/internal.h"
+#include "sim/machine/jit.h"
+#include "sim/machine/grid.h"
 #include "sim/machine/policy.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -616,6 +618,8 @@ static void start_run(Run *run, const MachineOptions *opt, MachineResult *res) {
     run->trapped = false;
     if (run->slow && run->has_runs)
         forget_runs(run);
+    run->jit =
+        run->opt.jit && !run->slow && machine_crew_size(run) < 2 ? jit_attach(run, run->opt.jit) : NULL;
     memset(run->cls, 0, sizeof run->cls);
 }
 

@@ -44,6 +44,7 @@ typedef enum {
     MACHINE_MUFU_2_MORE,
     MACHINE_MUFU_2_LESS
 } MachineMufuUlp;
+typedef struct MachineJit MachineJit;
 typedef enum { MACHINE_MUFU_TARGET, MACHINE_MUFU_KEEPS, MACHINE_MUFU_FLUSHES } MachineMufuSubnormal;
 
 #define POLICY(type, field, ...) type field;
@@ -140,6 +141,7 @@ typedef struct {
     const MachineReplay *replay; /* NULL = none */
     MachineTraceFn *trace;       /* NULL = none */
     void *trace_user;
+    MachineJit *jit;     /* NULL = interpret everything; else compile what runs often (machine_jit_open) */
     MachineCallFn *call; /* NULL = every call to the host stops the launch */
     void *call_user;
     SimPrintFn *print; /* what vprintf prints, as it happens; NULL = nobody reads it */
@@ -214,6 +216,19 @@ MachineSession *machine_open(const Binary *binary, const char *kernel, const Lau
 bool machine_session_run(MachineSession *session, const MachineOptions *opt, MachineResult *res,
                          Diags *diags);
 void machine_close(MachineSession *session);
+
+/* The compiling engine: libLLVM, opened when the first region is hot, and what it made, for launches one
+ * after the other. It changes nothing but the time they take. after: warp instructions in a loop
+ * before it is compiled, 0 = when that pays. */
+typedef struct {
+    uint32_t regions, instructions; /* compiled */
+    uint64_t runs;                  /* times that warps ran compiled code */
+    double seconds;                 /* of compiling, opening the library included */
+    char failed[160];               /* why there is none, "" if nothing failed */
+} MachineJitStats;
+MachineJit *machine_jit_open(uint32_t after);
+void machine_jit_close(MachineJit *jit); /* NULL is fine */
+const MachineJitStats *machine_jit_stats(const MachineJit *jit);
 
 /* Text of the numbers, for --stats; returns the length needed. */
 int machine_stats_print(const MachineStats *stats, char *out, size_t out_bytes);

@@ -7,6 +7,7 @@
  * Runs are found when control comes to their first instruction and the others are decoded; until then they
  * are issued one by one. Control may begin in the middle of a run. SPDX-License-Identifier: MIT */
 #include "sim/ops/ops.h"
+#include "sim/machine/jit.h"
 /* Handlers pass control on without cleaning the vector registers (CMakeLists.txt). */
 #if defined(__AVX__)
 #define CLEAN_UPPER _mm256_zeroupper()
@@ -84,25 +85,82 @@ static int issue_one(Warp *warp, Dec *dec, uint32_t g) {
     return RUN_OK;
 }
 
+/* The instruction at warp->pc, or the run that it begins, as far as the quota goes. */
+static inline int issue_next(Warp *warp) {
+    Run *r = warp->run;
+    if (__builtin_expect(warp->pc >= r->ncode, 0))
+        return machine_trap(warp, NULL, low_lane(warp->active), TRAP_PC, "control runs off the code");
+    Dec *dec = &warp->prog[warp->pc];
+    uint32_t g = warp->active & (warp->p[dec->guard] ^ dec->gx);
+    if (!dec->chains)
+        return issue_one(warp, dec, g);
+    if (!dec->run)
+        find_run(r, warp->pc);
+    int64_t n = dec->run ? dec->run : 1;
+    return r->quota < n ? issue_part_of_run(warp, dec, g) : issue_run(warp, dec, g, n);
+}
+
 /* Issue instructions of one warp until its quota is used up or it cannot go on. */
 static int issue(Warp *warp) {
-    Run *r = warp->run;
     int status = RUN_OK;
+    while (status == RUN_OK && warp->run->quota > 0)
+        status = issue_next(warp);
+    return status;
+}
+
+/* The same with compiled regions. Heat is what a loop has executed, or begins to execute here: where it goes
+ * back, where a warp goes on, and where compiled code ends. */
+static void heat(Warp *warp, uint32_t insts) {
+    Jit *jit = warp->run->jit;
+    unsigned kind = warp->active == ~0u ? JIT_FULL : JIT_MASKED;
+    if (warp->pc >= warp->run->ncode)
+        return;
+    JitSlot *slot = &jit->slots[warp->pc];
+    uint32_t wanted = slot->wanted[kind] ? slot->wanted[kind] : jit->threshold;
+    slot->heat[kind] += slot->heat[kind] < UINT32_MAX / 2 ? insts : 0;
+    if (slot->heat[kind] >= wanted && !slot->code[kind] && !slot->hopeless[kind])
+        jit_compile(warp, warp->pc, kind);
+}
+static int issue_hot(Warp *warp) {
+    Run *r = warp->run;
+    Jit *jit = r->jit;
+    int status = RUN_OK;
+    heat(warp, 16);
     while (status == RUN_OK && r->quota > 0) {
-        if (__builtin_expect(warp->pc >= r->ncode, 0))
-            return machine_trap(warp, NULL, low_lane(warp->active), TRAP_PC, "control runs off the code");
-        Dec *dec = &warp->prog[warp->pc];
-        uint32_t g = warp->active & (warp->p[dec->guard] ^ dec->gx);
-        if (!dec->chains) {
-            status = issue_one(warp, dec, g);
-            continue;
+        uint32_t pc = warp->pc;
+        int64_t quota = r->quota;
+        JitCode *code =
+            pc < r->ncode ? jit->slots[pc].code[warp->active == ~0u ? JIT_FULL : JIT_MASKED] : NULL;
+        if (code) {
+            status = code(warp, &jit->host);
+            CLEAN_UPPER;
+            if (status == RUN_OK && r->quota != quota)
+                heat(warp, 8); /* it left for somewhere */
+            if (status != RUN_OK || r->quota != quota)
+                continue;
         }
-        if (!dec->run)
-            find_run(r, warp->pc);
-        int64_t n = dec->run ? dec->run : 1;
-        status = r->quota < n ? issue_part_of_run(warp, dec, g) : issue_run(warp, dec, g, n);
+        status = issue_next(warp);
+        if (warp->pc <= pc && status == RUN_OK && r->quota != quota) /* not only decoded */
+            heat(warp, pc - warp->pc + 1);
     }
     return status;
+}
+
+static int call_data(Warp *warp, uint32_t pc, uint32_t g) {
+    Dec *dec = &warp->prog[pc], *behind = dec + 1;
+    OpFn *full = behind->go_full, *part = behind->go_part, *none = behind->go_none;
+    behind->go_full = behind->go_part = behind->go_none = machine_run_ends;
+    int status = (g == ~0u ? dec->full : dec->part)(warp, dec, g);
+    behind->go_full = full;
+    behind->go_part = part;
+    behind->go_none = none;
+    return status;
+}
+static int call_control(Warp *warp, uint32_t pc, uint32_t g) {
+    Dec *dec = &warp->prog[pc];
+    g = warp->active & (warp->p[dec->guard] ^ dec->gx);
+    warp->pc = pc + 1;
+    return g == ~0u ? dec->full(warp, dec, g) : g | dec->always ? dec->part(warp, dec, g) : RUN_OK;
 }
 
 /* Where an operation is simulated is said in its row (Simulated<> in isa/NAME.isa). A binder that is missing
@@ -119,4 +177,10 @@ static BindFn *const table[OT_COUNT] = {ISA_SIMULATED_LEVELS_OPTYPES(ROW_LEVELS)
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)
 extern const Level LV(level);
-const Level LV(level) = {TEXT(SIM_LEVEL), table, issue};
+const Level LV(level) = {TEXT(SIM_LEVEL),
+                         table,
+                         issue,
+                         issue_hot,
+                         call_data,
+                         call_control,
+                         {LV(lanes_int), LV(lanes_float), LV(lanes_cvt)}};

@@ -1,0 +1,62 @@
+/* What the rows of lanes.def say beside their functions. SPDX-License-Identifier: MIT */
+#include "sim/jit/region.h"
+#include "sim/ops/lane.h"
+#include <string.h>
+
+#define K(field) dec->field
+#define STRIP(...) __VA_ARGS__
+#define CONSTANTS(name, ks)                                                                                  \
+    static void constants_##name(UNUSED const Dec *dec, uint32_t k[]) {                                      \
+        const uint32_t values[LANE_MAX_KS] = {STRIP ks};                                                     \
+        memcpy(k, values, sizeof values);                                                                    \
+    }
+#define LANE(name, rw, aw, bw, cw, ks, expr) CONSTANTS(name, ks)
+#define LANE_FLOAT(name, ks, expr) CONSTANTS(name, ks)
+#define LANE_CARRY(name, aw, bw, cw, ks, expr, carries) CONSTANTS(name, ks)
+#define LANE_LOGIC(name, ks, expr) CONSTANTS(name, ks)
+#define LANE_SETP(name, ks, cond) CONSTANTS(name, ks)
+#include "sim/ops/lanes.def"
+#undef LANE
+#undef LANE_FLOAT
+#undef LANE_CARRY
+#undef LANE_LOGIC
+#undef LANE_SETP
+
+#define ROW(name, kind, rw, aw, bw, cw) {LF_##name, kind, rw, {aw, bw, cw}, constants_##name},
+#define LANE(name, rw, aw, bw, cw, ks, expr) ROW(name, LANE_DATA, rw, aw, bw, cw)
+#define LANE_FLOAT(name, ks, expr) ROW(name, LANE_DATA, 32, 32, 32, 32)
+#define LANE_CARRY(name, aw, bw, cw, ks, expr, carries) ROW(name, LANE_CARRIES, 32, aw, bw, cw)
+#define LANE_LOGIC(name, ks, expr) ROW(name, LANE_WITH_LOGIC, 32, 32, 32, 32)
+#define LANE_SETP(name, ks, cond) ROW(name, LANE_SETS, 32, 32, 32, 32)
+const LaneRow lane_rows[] = {
+#include "sim/ops/lanes.def"
+};
+#undef LANE
+#undef LANE_FLOAT
+#undef LANE_CARRY
+#undef LANE_LOGIC
+#undef LANE_SETP
+
+#define LANE(...) +1
+#define LANE_FLOAT(...) +1
+#define LANE_CARRY(...) +1
+#define LANE_LOGIC(...) +1
+#define LANE_SETP(...) +1
+static const unsigned part_rows[LANE_PARTS] = {0
+#include "sim/ops/lanes_int.def"
+                                               ,
+                                               0
+#include "sim/ops/lanes_float.def"
+                                               ,
+                                               0
+#include "sim/ops/lanes_cvt.def"
+};
+
+const LaneRow *lane_row_of(const Level *level, OpFn *full) {
+    const LaneRow *row = lane_rows;
+    for (unsigned part = 0; part < LANE_PARTS; part++)
+        for (unsigned i = 0; i < part_rows[part]; i++, row++)
+            if (level->lanes[part][i].full == full)
+                return row;
+    return NULL;
+}

@@ -1,0 +1,47 @@
+/* Regions: which instructions are compiled together. SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_SIM_JIT_REGION_H
+#define HEDDLE_SIM_JIT_REGION_H
+#include "sim/jit/lane_table.h"
+#include "sim/machine/internal.h"
+
+enum { REGION_MAX_INSTS = 320, REGION_MAX_BLOCKS = 96 };
+
+/* How an instruction is compiled. */
+typedef enum {
+    RI_LANE,    /* its lane function */
+    RI_MEMORY,  /* its handler, which reads and writes the rows that a load or store names */
+    RI_HANDLER, /* its handler, which may read and write any row and predicate */
+    RI_BRANCH,  /* BRA whose condition is the guard alone; ends the block */
+    RI_CONTROL, /* its handler, which writes no row: B registers and barriers; ends the block */
+    RI_ANY      /* its handler, which may do anything; ends the block */
+} RegionKind;
+
+typedef enum { LANE_DATA, LANE_CARRIES, LANE_WITH_LOGIC, LANE_SETS } LaneKind;
+typedef struct { /* a row of lanes.def */
+    LaneFn fn;
+    LaneKind kind;
+    uint8_t result_bits, bits[3];
+    void (*constants)(const Dec *dec, uint32_t k[]);
+} LaneRow;
+/* The lane function that a handler runs; NULL: none. */
+const LaneRow *lane_row_of(const Level *level, OpFn *full);
+extern const LaneRow lane_rows[];
+
+typedef struct {
+    uint32_t pc, n; /* instructions */
+    bool entry;     /* warps may come here from outside */
+} RegionBlock;
+typedef struct {
+    RegionBlock blocks[REGION_MAX_BLOCKS];
+    uint32_t nblocks, ninsts;
+} Region;
+
+RegionKind region_kind(const Run *run, uint32_t pc);
+/* What is reached from pc; false: too much, or nothing. masked: warps come to any block from outside, for
+ * their lanes part. */
+bool region_find(const Run *run, uint32_t pc, bool masked, Region *out);
+/* Index of the block that begins at pc; nblocks if none does. */
+uint32_t region_block_at(const Region *region, uint32_t pc);
+/* The target of a RI_BRANCH; ncode or more: none. */
+uint32_t region_target(const Run *run, uint32_t pc);
+#endif

@@ -1,0 +1,42 @@
+/* Tier 2: regions of machine code that run often, compiled by LLVM (docs/engines.md). A region is what is
+ * reached from a place without leaving the kernel's straight code and branches; compiled, it keeps registers
+ * and predicates of a warp in values, builds the operations that have a lane function of that function's
+ * table, and calls the interpreter's own handlers for all others. Where lanes part, the quantum ends in the
+ * middle of a block, or something traps, it gives the warp back as the interpreter would have left it.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_SIM_MACHINE_JIT_H
+#define HEDDLE_SIM_MACHINE_JIT_H
+#include "sim/machine/internal.h"
+
+/* What compiled code calls, of the run's host level. */
+typedef struct {
+    int (*data)(Warp *warp, uint32_t pc, uint32_t g);    /* one data instruction for the lanes of g, not 0 */
+    int (*control)(Warp *warp, uint32_t pc, uint32_t g); /* any other, with its own guard; g is not used */
+    SimAlloc nowhere;                                    /* no bytes: where an instruction has hit none yet */
+} JitHost;
+
+/* Executes from warp->pc, an entry of the region; RunStatus. Of two kinds: for warps of 32 active lanes, and
+ * for all. */
+typedef int JitCode(Warp *warp, const JitHost *host);
+enum { JIT_FULL, JIT_MASKED, JIT_KINDS };
+
+typedef struct { /* of an instruction */
+    JitCode *code[JIT_KINDS];
+    uint32_t heat[JIT_KINDS];   /* instructions of the loops that came here */
+    uint32_t wanted[JIT_KINDS]; /* heat at which to think of compiling again; 0: the threshold */
+    bool hopeless[JIT_KINDS];
+} JitSlot;
+
+/* Of a run: its code, by instruction. */
+typedef struct Jit {
+    MachineJit *engine;
+    JitSlot *slots; /* ncode */
+    uint32_t threshold;
+    JitHost host;
+} Jit;
+
+/* A place is hot: compile what begins there, or find out that it cannot be. */
+void jit_compile(Warp *warp, uint32_t pc, unsigned kind);
+/* The slots of a run that is to use the engine; they are in its arena. */
+Jit *jit_attach(Run *run, MachineJit *engine);
+#endif
