@@ -398,6 +398,10 @@ int cmd_validate(Settings *settings) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--engine=ptx is what validate compares with");
         return STATUS_USAGE;
     }
+    if (settings->engine && (strcmp(settings->engine, "jit") == 0 || strcmp(settings->engine, "auto") == 0)) {
+        diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--engine=jit is for heddle run");
+        return STATUS_USAGE;
+    }
     bool many = batch_is_wanted(settings);
     const char *unfit =
         many && settings->show_launch                            ? "--show-launch is for one module"
