@@ -638,6 +638,8 @@ Term *t_land(Terms *ts, Term *x, Term *term) {
     unsigned n;
     if (!lifted && t_is_const(term) && (z = extended(ts, x, &n)) && term->k < 1ull << (32 - n))
         return t_land(ts, z, term);
+    if (!lifted && t_is_const(term) && is_pow2(term->k + 1))
+        x = term_congruent(ts, x, log2_of(term->k + 1));
     return lifted ? lifted : land_plain(ts, x, term);
 }
 Term *t_inv(Terms *ts, Term *term) {

@@ -12,4 +12,7 @@ Term *term_lift(Terms *ts, TermFn2 *fn2, Term *term, Term *y);
 Term *term_product(Terms *ts, Term *product);      /* a TK_AND as a term that may stand alone */
 uint32_t term_possible(const Term *term);          /* width 32: bits that may be one */
 bool term_at_most(const Term *term, uint32_t max); /* width 32: known to be 0 .. max */
+/* A term of width 32 that is equal modulo 2^bits, the same for all that are, as far as sums, products and
+ * masks tell; any other term as it is. */
+Term *term_congruent(Terms *ts, Term *term, unsigned bits);
 #endif

@@ -409,13 +409,9 @@ bool auto_sees_order(const PtxModule *module, const uint8_t *funcs) {
 
 bool auto_communicates(const PtxModule *module) {
     for (uint32_t f = 0; f < module->nfuncs; f++)
-        for (uint32_t i = 0; i < module->funcs[f].ninsns; i++) {
-            const PtxInsn *in = &module->funcs[f].insns[i];
-            bool access = in->op == PTX_LD || in->op == PTX_ST,
-                 sum = in->op == PTX_RED && ptx_type_class((PtxType)in->type[0]) == TC_FLOAT;
-            if (in->op == PTX_ATOM || sum || (access && in->sem != SEM_NONE && in->sem != SEM_WEAK))
+        for (uint32_t i = 0; i < module->funcs[f].ninsns; i++)
+            if (interp_is_strong(&module->funcs[f].insns[i]))
                 return true;
-        }
     return false;
 }
 

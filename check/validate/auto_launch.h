@@ -45,7 +45,7 @@ typedef struct {
  * funcs: [func] 1 for those that are looked at, NULL for all. */
 bool auto_sees_order(const PtxModule *module, const uint8_t *funcs);
 /* May threads tell each other something outside of barriers, so that a result may depend on their order: by
- * atomics that give the old value, sums of floating-point numbers, strong loads and stores? */
+ * atomics, sums in memory, strong loads and stores? */
 bool auto_communicates(const PtxModule *module);
 /* Never fails: see nplans. */
 void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions *opt, AutoLaunches *out);

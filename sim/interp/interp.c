@@ -263,7 +263,7 @@ static bool step_lockstep(PtxRun *run, PtxBlock *b) {
     return ran;
 }
 
-static bool step(PtxRun *run, PtxBlock *block) {
+static bool step_block(PtxRun *run, PtxBlock *block) {
     return run->opt.seed       ? step_random(run, block)
            : run->opt.lockstep ? step_lockstep(run, block)
                                : step_fixed(run, block);
@@ -321,7 +321,7 @@ static void run_grid(PtxRun *run) {
             &run->blocks[run->opt.seed ? next_random(run) % run->nresident : turn++ % run->nresident];
         if (!b->live)
             continue;
-        bool ran = step(run, b);
+        bool ran = step_block(run, b);
         if (run->ticks >= run->next_poll) {
             run->next_poll = run->ticks + POLL_TICKS;
             scope_poll();

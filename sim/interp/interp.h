@@ -105,6 +105,9 @@ typedef struct {
     uint32_t nraces, nharmful; /* harmful: not same_value */
     uint64_t nstrong;          /* of find_races: strong operations, which may find memory in any order */
 } PtxRunResult;
+/* An atomic or a load or store that is volatile, relaxed or stronger (PTX ISA 8.5): unordered ones are no
+ * races. */
+bool interp_is_strong(const PtxInsn *insn);
 void interp_races_free(PtxRunResult *res);
 /* Three lines, the last without end; the length needed. */
 int interp_race_print(const PtxRace *race, char *out, size_t out_bytes);

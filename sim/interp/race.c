@@ -265,7 +265,7 @@ static bool acquires(const PtxInsn *in) {
 static bool releases(const PtxInsn *in) {
     return in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL || in->sem == SEM_SC;
 }
-static bool is_strong(const PtxInsn *in) {
+bool interp_is_strong(const PtxInsn *in) {
     return in->op == PTX_ATOM || in->op == PTX_RED || in->sem == SEM_VOLATILE || in->sem == SEM_RELAXED ||
            in->sem == SEM_MMIO || acquires(in) || releases(in);
 }
@@ -485,7 +485,7 @@ static void check_access(PtxRun *run, PtxThread *thread, const PtxCode *c, bool 
 void interp_race_load(PtxRun *run, PtxThread *t, const PtxCode *code) {
     if (!run->races || !run->place.bytes)
         return;
-    bool strong = is_strong(code->insn);
+    bool strong = interp_is_strong(code->insn);
     check_access(run, t, code, false, strong, false);
     if (strong)
         synchronise(run, t, code->insn, run->place.host, true, false);
@@ -495,7 +495,7 @@ void interp_race_store(PtxRun *run, PtxThread *t, const PtxCode *code, const uin
                        const uint8_t *now) {
     if (!run->races || !run->place.bytes)
         return;
-    bool strong = is_strong(code->insn);
+    bool strong = interp_is_strong(code->insn);
     check_access(run, t, code, true, strong, memcmp(old, now, run->place.bytes) == 0);
     if (strong)
         synchronise(run, t, code->insn, run->place.host, false, true);

@@ -51,6 +51,25 @@ for target in bru1 sm_80 sm_90; do
     "$heddle" prove -t $target "$dir/walk.ptx" > "$dir/out" || fail "words of a parameter, $target: $(tail -1 "$dir/out")"
 done
 
+# Sums of 16 bits in a loop: the machine's registers hold anything above them
+cat > "$dir/short.ptx" <<'P'
+.version 8.1
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 n)
+{
+    .reg .pred %p; .reg .b16 %h<5>; .reg .b32 %r<3>; .reg .b64 %d;
+    ld.param.u64 %d, [p]; ld.param.u32 %r1, [n]; mov.u16 %h1, 0; mov.u32 %r2, 0;
+L:  ld.global.u16 %h2, [%d]; ld.global.u16 %h3, [%d+2]; mul.lo.s16 %h4, %h2, %h3; sub.s16 %h4, %h4, %h2;
+    add.s16 %h1, %h4, %h1; add.u32 %r2, %r2, 1;
+    setp.lt.u32 %p, %r2, %r1; @%p bra L;
+    st.global.u16 [%d+4], %h1; ret;
+}
+P
+for target in bru1 sm_75 sm_80 sm_90; do
+    "$heddle" prove -t $target "$dir/short.ptx" > "$dir/out" || fail "short sums, $target: $(tail -1 "$dir/out")"
+done
+
 # min and max of f64: which zero, which NaN
 cat > "$dir/wide.ptx" <<'P'
 .version 7.0

@@ -37,7 +37,7 @@ static void words(World *world) {
     Value a = world->w[rng_next(&world->seed) % world->nw], b = world->w[rng_next(&world->seed) % world->nw],
           c = world->w[rng_next(&world->seed) % world->nw], r = {0};
     Value q = world->q[rng_next(&world->seed) % world->nq], p = world->p[rng_next(&world->seed) % world->np];
-    unsigned lut = (unsigned)(rng_next(&world->seed) & 255), op = (unsigned)(rng_next(&world->seed) % 18),
+    unsigned lut = (unsigned)(rng_next(&world->seed) & 255), op = (unsigned)(rng_next(&world->seed) % 19),
              k = (unsigned)(rng_next(&world->seed) % 34);
     Term *n = t_const(ts, 32, k);
     static const uint16_t selectors[] = {0x3210, 0x8880, 0x9910, 0x5410, 0x7632, 0x0123, 0x4440, 0x7610};
@@ -60,6 +60,7 @@ static void words(World *world) {
     case 14: r.t = t_b2i(ts, p.t); break;
     case 15: r.t = t_prmt(ts, a.t, b.t, t_const(ts, 32, sel)); break;
     case 16: r.t = t_sext_from(ts, a.t, k % 32 + 1); break;
+    case 17: r.t = t_zext_from(ts, a.t, k % 32 + 1); break;
     default: r.t = t_field(ts, lut & 1, a.t, n); break;
     }
     for (unsigned i = 0; i < TRIALS; i++) {
@@ -91,6 +92,7 @@ static void words(World *world) {
             }
             break;
         case 16: o = (uint32_t)((int32_t)(u << (31 - k % 32)) >> (31 - k % 32)); break;
+        case 17: o = (uint32_t)(u & low_bits(k % 32 + 1)); break;
         default:
             o = (uint32_t)(u & low_bits(k));
             if (lut & 1 && k && k < 32 && o >> (k - 1) & 1)
