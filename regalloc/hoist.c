@@ -51,7 +51,8 @@ typedef struct {
     bool *stays;                    /* [value] a phi, a tied source or a branch reads it */
     bool *gone;                     /* [inst] it has left its block */
     uint32_t *repl;                 /* [value] */
-    uint32_t nblocks;               /* those made here come behind and belong to no loop */
+    uint32_t nblocks;               /* those made here come behind */
+    VEC(uint32_t) edges;            /* by those: where the edge that each splits comes from */
     uint32_t loop;                  /* the one that is looked at */
     BlockId header, to;             /* of the loop; from where it is entered */
     VEC(InstId) out;                /* what leaves the loop, in order */
@@ -99,10 +100,15 @@ static void find_bodies(Hoist *hoist) {
     }
 }
 
+/* A block made here lies on an edge into an inner loop, which is in the loops around that one. */
+static bool in_loop(const Hoist *hoist, BlockId b) {
+    uint32_t at = b.i < hoist->nblocks ? b.i : hoist->edges.at[b.i - hoist->nblocks];
+    return loop_contains(&hoist->forest, hoist->loop, at);
+}
+
 static bool outside(const Hoist *hoist, ValId v) {
     const Value *value = ir_value(hoist->f, v);
-    return value->block.i && value->fixed_reg < 0 &&
-           !(value->block.i < hoist->nblocks && loop_contains(&hoist->forest, hoist->loop, value->block.i));
+    return value->block.i && value->fixed_reg < 0 && !in_loop(hoist, value->block);
 }
 
 /* The only block outside from which the loop is entered; 0 if there are several. */
@@ -111,7 +117,7 @@ static BlockId entered_from(const Hoist *hoist, BlockId header) {
     BlockId from = {0};
     for (unsigned k = 0; k < block->preds.n; k++) {
         BlockId pred = block->preds.at[k];
-        if (pred.i < hoist->nblocks && loop_contains(&hoist->forest, hoist->loop, pred.i))
+        if (in_loop(hoist, pred))
             continue;
         if (from.i)
             return (BlockId){0};
@@ -274,7 +280,10 @@ static void hoist_pair(Hoist *hoist, InstId id, unsigned k) {
         Operand pair = ir_vec(hoist->f, same->value, 2);
         pair.mods = o.mods;
         *ir_src(hoist->f, ir_inst(hoist->f, id), k) = pair;
-        hoist->gone[def[0].i] = hoist->gone[def[1].i] = true;
+        for (unsigned c = 0; c < 2; c++) { /* what an inner loop left has more readers */
+            hoist->repl[v[c].i] = same->value[c].i;
+            hoist->gone[def[c].i] = hoist->renamed = true;
+        }
     } else if (has_room(hoist, RF_R, 2)) {
         take_room(hoist, RF_R, 2);
         leave(hoist, def[0]);
@@ -320,6 +329,8 @@ static void put_on_edge(Hoist *hoist, BlockId from) {
     BlockId block;
     unsigned at;
     ra_edge_point(f, from, hoist->header, &block, &at);
+    if (block.i >= hoist->nblocks)
+        VEC_ADD(&hoist->a, &hoist->edges, from.i);
     for (unsigned k = 0; k < hoist->out.n; k++) {
         InstId id = hoist->out.at[k];
         ir_insert(f, block, at++, id);

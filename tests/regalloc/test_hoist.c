@@ -139,12 +139,83 @@ static void room(void **state) {
     assert_in_range(before, 12, 18);
 }
 
+/* A pair that two read behind the inner loop's turn: the outer loop's own may not stand for one of them only.
+ */
+static void pair_of_two_loops(void **state) {
+    (void)state;
+    char *text = hoisted("bb1: preds() succs(bb2)\n"
+                         "  %r1 = S2R SR[tid.x]\n"
+                         "  %r31 = S2R SR[tid.y]\n"
+                         "  BRA _, _, bb2\n"
+                         "bb2: preds(bb1 bb4) succs(bb3)\n"
+                         "  %r2 = phi %r1, %r8\n"
+                         "  %r35 = MOV 0x11\n"
+                         "  %r36 = MOV 0x22\n"
+                         "  [%r37 %r38] = DADD [%r2 %r31], [%r35 %r36]\n"
+                         "  STG _, _, 0x0, %r37\n"
+                         "  STG _, _, 0x0, %r38\n"
+                         "  BRA _, _, bb3\n"
+                         "bb3: preds(bb2 bb3) succs(bb3 bb4)\n"
+                         "  %r3 = phi %r2, %r4\n"
+                         "  %r5 = MOV 0x11\n"
+                         "  %r6 = MOV 0x22\n"
+                         "  [%r7 %r9] = DADD [%r3 %r31], [%r5 %r6]\n"
+                         "  STG _, _, 0x0, %r7\n"
+                         "  STG _, _, 0x4, %r9\n"
+                         "  %r15 = MOV 0x11\n"
+                         "  %r16 = MOV 0x22\n"
+                         "  [%r17 %r18] = DADD [%r7 %r9], [%r15 %r16]\n"
+                         "  STG _, _, 0x0, %r17\n"
+                         "  STG _, _, 0x4, %r18\n"
+                         "  %r4, _, _ = IADD3 %r3, -0x1, RZ, !PT, !PT\n"
+                         "  %p91, _ = ISETP(cmp=GT) %r4, RZ, PT, PT\n"
+                         "  @%p91 BRA _, _, bb3\n"
+                         "  BRA _, _, bb4\n"
+                         "bb4: preds(bb3) succs(bb2 bb5)\n"
+                         "  %r8, _, _ = IADD3 %r2, 0x1, RZ, !PT, !PT\n"
+                         "  %p92, _ = ISETP(cmp=GT) %r8, RZ, PT, PT\n"
+                         "  @%p92 BRA _, _, bb2\n"
+                         "  BRA _, _, bb5\n"
+                         "bb5: preds(bb4) succs()\n"
+                         "  EXIT _\n");
+    assert_int_equal(in_block(text, "bb3", "MOV 0x11"), 0);
+    free(text);
+}
+
+/* The edge into the inner loop is within the outer one: what is computed there changes nothing outside. */
+static void edge_in_outer_loop(void **state) {
+    (void)state;
+    char *text = hoisted("bb1: preds() succs(bb2)\n"
+                         "  %r1 = S2R SR[tid.x]\n"
+                         "  BRA _, _, bb2\n"
+                         "bb2: preds(bb1 bb4) succs(bb5 bb3)\n"
+                         "  %r2 = phi %r1, %r8\n"
+                         "  %p90, _ = ISETP(cmp=GT) %r2, 0x7, PT, PT\n"
+                         "  @%p90 BRA _, _, bb5\n"
+                         "  BRA _, _, bb3\n"
+                         "bb3: preds(bb2 bb3) succs(bb3 bb4)\n"
+                         "  %r3 = phi %r2, %r4\n"
+                         "  %r5 = IMAD %r1, 0x7, %r1, _\n"
+                         "  STG _, _, 0x0, %r5\n"
+                         "  %r4, _, _ = IADD3 %r3, -0x1, RZ, !PT, !PT\n"
+                         "  %p91, _ = ISETP(cmp=GT) %r4, RZ, PT, PT\n"
+                         "  @%p91 BRA _, _, bb3\n"
+                         "  BRA _, _, bb4\n"
+                         "bb4: preds(bb3) succs(bb2)\n"
+                         "  %r6, _, _ = IADD3 %r5, 0x9, RZ, !PT, !PT\n"
+                         "  STG _, _, 0x0, %r6\n"
+                         "  %r8, _, _ = IADD3 %r2, 0x1, RZ, !PT, !PT\n"
+                         "  BRA _, _, bb2\n"
+                         "bb5: preds(bb2) succs()\n"
+                         "  EXIT _\n");
+    assert_int_equal(in_block(text, "bb3", "IMAD"), 0);
+    free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(literals),
-        cmocka_unit_test(computations),
-        cmocka_unit_test(stay),
-        cmocka_unit_test(room),
+        cmocka_unit_test(literals), cmocka_unit_test(computations),      cmocka_unit_test(stay),
+        cmocka_unit_test(room),     cmocka_unit_test(pair_of_two_loops), cmocka_unit_test(edge_in_outer_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
