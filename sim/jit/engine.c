@@ -23,6 +23,7 @@ typedef struct {
 
 typedef struct { /* heat of a binary's places, and what has no hope, from one launch to the next */
     const Binary *binary;
+    const Run *run; /* the last one that attached: the code is for what that one has decoded */
     JitSlot *slots;
     uint32_t ncode;
 } Known;
@@ -162,6 +163,7 @@ static XXH128_hash_t region_key(const Run *run, const Region *region, unsigned k
     XXH3_128bits_update(&state, isa_target_info(run->bin->target)->name,
                         strlen(isa_target_info(run->bin->target)->name));
     XXH3_128bits_update(&state, &kind, sizeof kind);
+    XXH3_128bits_update(&state, &run->ncode, sizeof run->ncode); /* targets behind it are bad */
     for (uint32_t i = 0; i < region->nblocks; i++) {
         const RegionBlock *block = &region->blocks[i];
         uint32_t head[3] = {block->pc, block->n, block->entry};
@@ -225,14 +227,14 @@ static bool host_can(const Run *run) {
 
 /* The heat of the binary's places stays from one launch to the next; code is looked up again, for what is
  * decoded by then. */
-static JitSlot *slots_of(MachineJit *engine, const Run *run) {
+static Known *known_of(MachineJit *engine, const Run *run) {
     for (uint32_t i = 0; i < engine->nknown; i++)
         if (engine->known[i].binary == run->bin && engine->known[i].ncode == run->ncode)
-            return engine->known[i].slots;
+            return &engine->known[i];
     engine->known = mem_resize(engine->known, (engine->nknown + 1) * sizeof *engine->known);
     JitSlot *slots = mem_zeroed(run->ncode + 1u, sizeof *slots);
-    engine->known[engine->nknown++] = (Known){run->bin, slots, run->ncode};
-    return slots;
+    engine->known[engine->nknown++] = (Known){.binary = run->bin, .slots = slots, .ncode = run->ncode};
+    return &engine->known[engine->nknown - 1];
 }
 
 Jit *jit_attach(Run *run, MachineJit *engine) {
@@ -240,11 +242,13 @@ Jit *jit_attach(Run *run, MachineJit *engine) {
         give_up(engine, "not on this host: compiled code needs its level v3 or v4");
         return NULL;
     }
-    if (run->jit && run->jit->engine == engine)
+    Known *known = known_of(engine, run);
+    if (run->jit && run->jit->engine == engine && known->run == run)
         return run->jit;
+    known->run = run;
     Jit *jit = ARENA_NEW(&run->arena, Jit);
     *jit = (Jit){.engine = engine,
-                 .slots = slots_of(engine, run),
+                 .slots = known->slots,
                  .threshold = engine->after,
                  .host = {.data = run->level->call, .control = run->level->control}};
     for (uint32_t i = 0; i < run->ncode; i++)
