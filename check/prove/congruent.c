@@ -5,14 +5,19 @@
 
 enum { DEPTH = 6 }; /* of sums in products in sums; below, a term stands for itself */
 
+/* The number of the least magnitude that is equal to k: -1, not mask. */
+static uint32_t least(uint64_t k, uint32_t mask) {
+    uint32_t sign = mask ^ mask >> 1;
+    return (((uint32_t)k & mask) ^ sign) - sign;
+}
+
 static Term *congruent(Terms *ts, Term *term, uint32_t mask, unsigned depth);
 
 static Term *congruent_sum(Terms *ts, const Term *sum, uint32_t mask, unsigned depth) {
     Term *result = t_const(ts, 32, sum->k);
-    uint32_t sign = mask ^ mask >> 1;
     for (uint32_t i = 0; i < sum->n; i++) {
-        uint32_t times = (((uint32_t)sum->c[i] & mask) ^ sign) - sign; /* -1, not mask */
-        result = t_add(ts, result, t_scale(ts, congruent(ts, sum->a[i], mask, depth), times));
+        Term *entry = congruent(ts, sum->a[i], mask, depth);
+        result = t_add(ts, result, t_scale(ts, entry, least(sum->c[i], mask)));
     }
     return result;
 }
@@ -62,9 +67,10 @@ static Term *congruent(Terms *ts, Term *term, uint32_t mask, unsigned depth) {
 
 Term *term_congruent(Terms *ts, Term *term, unsigned bits) {
     bool composed = term->kind == TK_SUM || (term->kind == TK_APP && term->op == TO_MUL);
-    if (!composed || bits >= 32)
+    if (!composed ||
+        (bits != 8 && bits != 16)) /* other masks are parts of words: their bits are looked for */
         return term;
     uint32_t mask = (1u << bits) - 1;
     term = congruent(ts, term, mask, DEPTH);
-    return term->kind == TK_SUM ? t_sub(ts, term, t_const(ts, 32, term->k & ~(uint64_t)mask)) : term;
+    return term->kind == TK_SUM ? t_sub(ts, term, t_const(ts, 32, term->k - least(term->k, mask))) : term;
 }

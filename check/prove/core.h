@@ -3,6 +3,7 @@
 #ifndef HEDDLE_CHECK_PROVE_CORE_H
 #define HEDDLE_CHECK_PROVE_CORE_H
 #include "check/prove/internal.h"
+#include "ir/graph.h"
 #include "check/static/check.h"
 
 typedef struct { /* control passes from one cut point to another */
@@ -35,6 +36,7 @@ typedef struct {
     bool mem_phi[NMEM];
     Relation *relation;
     bool reached, dirty, stuck;
+    uint32_t restarts; /* of what stands below */
     bool *pass_ptx, *pass_mach; /* cut points that this region does not stop at */
     Run ptx_run, mach_run;
     VEC(Edge) edges;
@@ -105,6 +107,7 @@ bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *aren
  * pairing.c). */
 #define PROVE_NO_BLOCK UINT32_MAX
 uint32_t *prove_pairing(Prover *prover);
+Graph prove_mach_graph(Prover *prover); /* of the machine blocks of the function, its first one 0 */
 void prove_core_no_cuts(Core *core);
 void prove_core_add_cut(Core *core, uint32_t ptx, uint32_t mach); /* of a block on each side */
 /* What a place has where ways bring different things: a value of the PTX (of 64 bits with this high word, or

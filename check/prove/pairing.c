@@ -82,14 +82,18 @@ static bool swaps(const Prover *prover, const LoopForest *forest, uint32_t loop)
     return false;
 }
 
-static Side mach_side(Prover *prover) {
+Graph prove_mach_graph(Prover *prover) {
     uint32_t first = prover->ff->first_block;
     VEC(GraphEdge) edges = {0};
     for (uint32_t b = 0; b < prover->ff->nblocks; b++)
         for (uint32_t k = 0; k < prover->flow->blocks[first + b].nsuccs; k++)
             VEC_ADD(&prover->arena, &edges,
                     ((GraphEdge){b, prover->flow->blocks[first + b].succs[k].block - first}));
-    Graph graph = graph_new(&prover->arena, prover->ff->nblocks, edges.at, edges.n);
+    return graph_new(&prover->arena, prover->ff->nblocks, edges.at, edges.n);
+}
+
+static Side mach_side(Prover *prover) {
+    Graph graph = prove_mach_graph(prover);
     Side side = {.forest = loop_forest(&prover->arena, &graph, 0)};
     side.skip = ARENA_ARRAY(&prover->arena, bool, side.forest.n + 1);
     return side;

@@ -13,6 +13,7 @@
 #include "base/scope.h"
 #include "check/flow/contents.h"
 #include "frontend/const_layout.h"
+#include "ir/dominators.h"
 #include "lower/lower.h" /* text of the built-in library */
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,8 +236,8 @@ static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
             defined |= in->at[e]->pv[v] != NULL;
             same &= in->at[e]->pv[v] == in->at[0]->pv[v];
         }
-        if (!defined) {
-            here->pv[v] = NULL;
+        if (!defined) { /* not yet again, behind restart_below: what it was is right of any value */
+            here->pv[v] = here->phi[v] ? here->pv[v] : NULL;
             continue;
         }
         if (!same && !here->phi[v])
@@ -421,10 +422,32 @@ const char *prove_core_exhausted(const Core *core) {
     return prover->ts.overflow ? "terms became too large" : NULL;
 }
 
+/* What stands below a cut point whose state has changed was found from the state before: a loop there would
+ * bring back what no longer comes in, and make a variable of what does not vary. It starts anew. */
+static void restart_below(Core *core, const DomTree *dominators, uint32_t changed) {
+    const Prover *prover = &core->p;
+    uint32_t first = prover->ff->first_block, above = core->cuts.at[changed].mach - first;
+    memset(&core->cuts.at[changed].edges, 0, sizeof core->cuts.at[changed].edges);
+    for (uint32_t c = 0; c < core->cuts.n; c++) {
+        Cut *cut = &core->cuts.at[c];
+        if (c == changed || !cut->reached || !dom_contains(dominators, above, cut->mach - first))
+            continue;
+        memset(&cut->edges, 0, sizeof cut->edges);
+        memset(cut->phi, 0, prover->nptx * sizeof *cut->phi);
+        memset(cut->level, 0, prover->nloc * sizeof *cut->level);
+        memset(cut->mem_phi, 0, sizeof cut->mem_phi);
+        cut->reached = cut->dirty = false;
+    }
+}
+
+enum { MOST_RESTARTS = 2 }; /* by cut point; then what is below keeps the variables it has */
+
 static void solve(Core *core) {
+    Graph graph = prove_mach_graph(&core->p);
+    DomTree dominators = dom_tree(&core->p.arena, &graph, GRAPH_FORWARD, 0);
     relate(core, 0);
     core->cuts.at[0].dirty = true;
-    uint64_t budget = 40ull * core->cuts.n + 100;
+    uint64_t budget = 200ull * core->cuts.n + 100;
     for (bool work = true; work && budget;) {
         work = false;
         for (uint32_t k = 0; k < core->cuts.n && budget; k++) {
@@ -440,9 +463,14 @@ static void solve(Core *core) {
             work = true;
             prove_core_run(core, cut);
             prove_core_edges(core, cut);
-            for (uint32_t t = 0; t < core->cuts.n; t++)
-                if (relate(core, t))
-                    core->cuts.at[t].dirty = true;
+            for (uint32_t t = 0; t < core->cuts.n; t++) {
+                bool known = core->cuts.at[t].reached;
+                if (!relate(core, t))
+                    continue;
+                core->cuts.at[t].dirty = true;
+                if (known && core->cuts.at[t].restarts++ < MOST_RESTARTS)
+                    restart_below(core, &dominators, t);
+            }
         }
     }
     core->gave_up = prove_core_exhausted(core);

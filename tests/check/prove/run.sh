@@ -70,6 +70,26 @@ for target in bru1 sm_75 sm_80 sm_90; do
     "$heddle" prove -t $target "$dir/short.ptx" > "$dir/out" || fail "short sums, $target: $(tail -1 "$dir/out")"
 done
 
+# Inside two loops an address that only the outer one moves: the same in all rounds of the inner one
+cat > "$dir/nested.ptx" <<'P'
+.version 8.1
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u32 n, .param .u32 m)
+{
+    .reg .pred %p<3>; .reg .f32 %f<3>; .reg .b32 %r<6>; .reg .b64 %d<6>;
+    ld.param.u64 %d1, [a]; ld.param.u32 %r1, [n]; ld.param.u32 %r2, [m]; mov.u32 %r3, %tid.x; mov.f32 %f1, 0f00000000;
+A:  mov.u32 %r4, %r1; mul.wide.s32 %d2, %r3, 2; mov.u64 %d3, %d1;
+B:  add.s64 %d4, %d3, %d2; ld.global.f32 %f2, [%d4]; add.f32 %f1, %f1, %f2; ld.global.f32 %f2, [%d4+4];
+    add.f32 %f1, %f1, %f2; add.s64 %d3, %d3, 8; add.s32 %r4, %r4, -4; setp.ne.s32 %p1, %r4, 0; @%p1 bra B;
+    add.s32 %r3, %r3, 128; setp.lt.s32 %p2, %r3, %r2; @%p2 bra A;
+    st.global.f32 [%d1+4096], %f1; ret;
+}
+P
+for target in bru1 sm_75 sm_80 sm_90; do
+    "$heddle" prove -t $target "$dir/nested.ptx" > "$dir/out" || fail "nested loops, $target: $(tail -1 "$dir/out")"
+done
+
 # min and max of f64: which zero, which NaN
 cat > "$dir/wide.ptx" <<'P'
 .version 7.0
