@@ -80,17 +80,34 @@ static Term *with_memory(Terms *ts, const Term *term, Term *mem) {
     return term_make(ts, key);
 }
 
-static Term *insert(Terms *ts, Term *mem, Term *e) {
-    if (mem->kind == TK_EVENT && before(e, mem) && commute(ts, e, mem))
-        return with_memory(ts, mem, insert(ts, mem->a[0], e));
-    return with_memory(ts, e, mem);
+enum { FARTHEST = 48 }; /* events that are looked at, of what may be thousands */
+
+static Term *insert_below(Terms *ts, Term *mem, Term *e, unsigned events) {
+    if (!events)
+        return with_memory(ts, e, mem);
+    return with_memory(ts, mem, insert_below(ts, mem->a[0], e, events - 1));
 }
 
-Term *t_met(Terms *ts, Term *mem, Term *guard) {
-    while (mem->kind == TK_EVENT && exclusive(ts, mem->a[1], guard))
-        mem = mem->a[0];
-    return mem;
+/* In front of the first event that comes after it and that it can reach, past all that commute with it: what
+ * two sides of a branch do stands in one order, whichever side comes first in the code. */
+static Term *insert(Terms *ts, Term *mem, Term *e) {
+    unsigned below = 0, passed = 0;
+    for (const Term *m = mem; m->kind == TK_EVENT && passed < FARTHEST && commute(ts, e, m); m = m->a[0]) {
+        passed++;
+        below = before(e, m) ? passed : below;
+    }
+    return insert_below(ts, mem, e, below);
 }
+
+/* Memory without the latest events that do not happen where `guard` holds. */
+static Term *happened(Terms *ts, Term *mem, Term *guard, unsigned events) {
+    if (mem->kind != TK_EVENT || !events)
+        return mem;
+    Term *rest = happened(ts, mem->a[0], guard, events - 1);
+    return exclusive(ts, mem->a[1], guard) ? rest : rest == mem->a[0] ? mem : with_memory(ts, mem, rest);
+}
+
+Term *t_met(Terms *ts, Term *mem, Term *guard) { return happened(ts, mem, guard, FARTHEST); }
 
 Term *t_event(Terms *ts, Term *mem, Term *guard, const char *name, uint64_t k, Term *const *args, uint32_t n,
               Term **what) {
@@ -122,6 +139,7 @@ Term *t_store(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, uns
 
 /* Memory as a load under `guard` at this address sees it: without what it cannot see. */
 static Term *seen(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes) {
+    mem = t_met(ts, mem, guard);
     while (mem->kind == TK_EVENT &&
            (exclusive(ts, mem->a[1], guard) ||
             (mem->op == EV_STORE && disjoint(ts, mem->a[2], (unsigned)(mem->k & 255), addr, bytes))))

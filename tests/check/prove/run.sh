@@ -90,6 +90,55 @@ for target in bru1 sm_75 sm_80 sm_90; do
     "$heddle" prove -t $target "$dir/nested.ptx" > "$dir/out" || fail "nested loops, $target: $(tail -1 "$dir/out")"
 done
 
+# Stores and barriers of both sides of a branch, in one order or the other
+cat > "$dir/sides.ptx" <<'P'
+.version 8.1
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u64 o, .param .u8 q) {
+  .reg .b32 %r<40>; .reg .b64 %rd<15>; .reg .b16 %rs<3>; .reg .pred %p<5>;
+  .shared .align 4 .b8 tmp[512];
+ ld.param.s8  %rs1, [q];
+ ld.param.u64  %rd3, [a];
+ ld.param.u64  %rd2, [o];
+ mov.u32  %r1, %tid.x;
+ cvta.to.global.u64  %rd4, %rd3;
+ ld.global.v2.u32  {%r33, %r30}, [%rd4];
+ shl.b32  %r26, %r1, 2;
+ mov.u32  %r27, tmp;
+ add.s32  %r6, %r27, %r26;
+ setp.eq.s16  %p1, %rs1, 0;
+ @%p1 bra  $L__BB0_3;
+
+ st.shared.u32  [%r6+256], %r30;
+ bar.sync  0;
+ setp.eq.s32  %p2, %r1, 0;
+ @%p2 bra  $L__BB0_5;
+
+ ld.shared.u32  %r28, [%r6+252];
+ sub.s32  %r33, %r33, %r28;
+ bra.uni  $L__BB0_5;
+
+$L__BB0_3:
+ st.shared.u32  [%r6], %r33;
+ bar.sync  0;
+ setp.eq.s32  %p3, %r1, 63;
+ @%p3 bra  $L__BB0_5;
+ ld.shared.u32  %r29, [%r6+4];
+ sub.s32  %r30, %r30, %r29;
+$L__BB0_5:
+ cvta.to.global.u64  %rd7, %rd2;
+ st.global.v2.u32  [%rd7], {%r33, %r30};
+ ret;
+}
+P
+for target in bru1 sm_75 sm_80 sm_90; do
+    "$heddle" prove -t $target "$dir/sides.ptx" > "$dir/out" || fail "two sides, $target: $(tail -1 "$dir/out")"
+    sed 's/%r6+256/%r6/' "$dir/sides.ptx" > "$dir/other.ptx" # another place on one side
+    "$heddle" compile --no-ptx -t $target "$dir/other.ptx" -o "$dir/other.cubin" || fail "two sides: not compiled"
+    "$heddle" prove --no-launches "$dir/sides.ptx" "$dir/other.cubin" > "$dir/out" && fail "two sides, $target: a wrong store is proved"
+done
+
 # min and max of f64: which zero, which NaN
 cat > "$dir/wide.ptx" <<'P'
 .version 7.0
