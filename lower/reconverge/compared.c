@@ -19,8 +19,9 @@
 #include <stdlib.h>
 
 enum {
-    DEEPEST = 8,         /* comparisons that one predicate combines; selects that make a number */
-    MOST_FOLLOWED = 1024 /* phis of one function */
+    DEEPEST = 8,          /* comparisons that one predicate combines; selects that make a number */
+    MOST_FOLLOWED = 1024, /* phis of one function */
+    MOST_STEPS = 256      /* that look for one number: selects by comparisons of selects are trees */
 };
 
 typedef enum { NO, YES, UNKNOWN } Truth;
@@ -47,10 +48,11 @@ struct Compared {
     uint32_t *followed_at;  /* [value] place in `followed` + 1 */
     uint32_t *first_of;     /* [block] first phi of the block in `followed` + 1; they stand together */
     VEC(Followed) followed; /* of the lane whose way is drawn */
+    unsigned steps;         /* made for the number that is looked for */
     bool draws;             /* numbers that are not known */
 };
 
-static Truth truth(const Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits,
+static Truth truth(Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits,
                    unsigned depth);
 
 /* The comparison of a value with a number that makes the predicate, alone or with another one; or NULL. */
@@ -163,7 +165,7 @@ static void find_followed(Compared *compared, Arena *a, const Comparison *all, u
 }
 
 /* Of a predicate that decides between two numbers; what is unknown is drawn for each visit. */
-static bool decided(const Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits) {
+static bool decided(Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits) {
     const Function *f = compared->f;
     Truth known = truth(compared, predicate, lane, visits, 0);
     uint32_t v = opt_scalar(predicate);
@@ -177,10 +179,9 @@ static bool decided(const Compared *compared, Operand predicate, uint64_t lane, 
 }
 
 /* The number that the operand is where the way has come to; false: not known. */
-static bool number_of(const Compared *compared, Operand o, uint64_t lane, const uint32_t *visits,
-                      int32_t *number) {
+static bool number_of(Compared *compared, Operand o, uint64_t lane, const uint32_t *visits, int32_t *number) {
     const Function *f = compared->f;
-    for (unsigned depth = 0; depth < DEEPEST; depth++) {
+    for (unsigned depth = 0; depth < DEEPEST && compared->steps++ < MOST_STEPS; depth++) {
         if (is_number(o, number))
             return true;
         uint32_t v = o.mods ? 0 : opt_scalar(o);
@@ -225,6 +226,7 @@ void reconv_compared_edge(Compared *compared, uint32_t from, uint32_t to, uint64
         const Inst *phi = &f->insts.at[followed->phi.i];
         if (f->values.at[ir_dst(f, phi, 0)->value].block.i != to)
             break;
+        compared->steps = 0;
         followed->next_known =
             pred < phi->nsrc && number_of(compared, *ir_src(f, phi, pred), lane, visits, &followed->next);
     }
@@ -291,7 +293,7 @@ static Truth compare(const Inst *test, int32_t x, int32_t y) {
     }
 }
 
-static Truth test_truth(const Compared *compared, const Inst *test, uint64_t lane, const uint32_t *visits) {
+static Truth test_truth(Compared *compared, const Inst *test, uint64_t lane, const uint32_t *visits) {
     const Function *f = compared->f;
     int32_t number, is;
     uint32_t v = compared_value(f, test, &number);
@@ -305,7 +307,7 @@ static Truth test_truth(const Compared *compared, const Inst *test, uint64_t lan
     return compare(test, compared->numbers.at[among->first + (drawn >> 32) % among->n], number);
 }
 
-static Truth truth(const Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits,
+static Truth truth(Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits,
                    unsigned depth) {
     bool negated = predicate.mods & OPM_NOT;
     Truth result = UNKNOWN;
@@ -329,6 +331,7 @@ uint32_t reconv_compared_slot(Compared *compared, const Reconv *reconv, uint32_t
     if (!branch || reconv->g.succ_at[b + 1] - reconv->g.succ_at[b] != 2)
         return NO_NODE;
     compared->draws = draws;
+    compared->steps = 0;
     Truth taken = truth(compared, branch->guard, lane, visits, 0);
     if (taken == UNKNOWN)
         return NO_NODE;
