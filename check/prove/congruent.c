@@ -6,7 +6,7 @@
 enum { DEPTH = 6 }; /* of sums in products in sums; below, a term stands for itself */
 
 /* The number of the least magnitude that is equal to k: -1, not mask. */
-static uint32_t least(uint64_t k, uint32_t mask) {
+static uint32_t congruent_least(uint64_t k, uint32_t mask) {
     uint32_t sign = mask ^ mask >> 1;
     return (((uint32_t)k & mask) ^ sign) - sign;
 }
@@ -17,7 +17,7 @@ static Term *congruent_sum(Terms *ts, const Term *sum, uint32_t mask, unsigned d
     Term *result = t_const(ts, 32, sum->k);
     for (uint32_t i = 0; i < sum->n; i++) {
         Term *entry = congruent(ts, sum->a[i], mask, depth);
-        result = t_add(ts, result, t_scale(ts, entry, least(sum->c[i], mask)));
+        result = t_add(ts, result, t_scale(ts, entry, congruent_least(sum->c[i], mask)));
     }
     return result;
 }
@@ -72,5 +72,6 @@ Term *term_congruent(Terms *ts, Term *term, unsigned bits) {
         return term;
     uint32_t mask = (1u << bits) - 1;
     term = congruent(ts, term, mask, DEPTH);
-    return term->kind == TK_SUM ? t_sub(ts, term, t_const(ts, 32, term->k - least(term->k, mask))) : term;
+    return term->kind == TK_SUM ? t_sub(ts, term, t_const(ts, 32, term->k - congruent_least(term->k, mask)))
+                                : term;
 }

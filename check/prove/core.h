@@ -36,7 +36,7 @@ typedef struct {
     bool mem_phi[NMEM];
     Relation *relation;
     bool reached, dirty, stuck;
-    uint32_t restarts; /* of what stands below */
+    uint32_t restarts;          /* of what stands below */
     bool *pass_ptx, *pass_mach; /* cut points that this region does not stop at */
     Run ptx_run, mach_run;
     VEC(Edge) edges;
