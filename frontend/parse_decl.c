@@ -162,6 +162,8 @@ static bool store_constant(InitState *state, const ConstVal *val, SrcLoc loc, Pt
     PtxTypeClass cls = ptx_type_class(t);
     if (val->kind == IMM_INT && cls != TC_FLOAT) {
         unsigned bits = state->elem_bytes * 8;
+        if (!bits) /* an element of matrices: only instructions have the type */
+            return diag(state->p->d, loc, DIAG_E0123, ptx_type_name(t), "an integer");
         init->value = (int64_t)val->bits;
         if (bits >= 64)
             return true;
