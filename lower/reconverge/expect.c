@@ -27,12 +27,26 @@ enum {
 static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2}, rarely = 1.0 / 64;
 
 typedef struct {
-    uint32_t *edges; /* into graph.succ, of the blocks with several */
+    uint32_t
+        *edges; /* into graph.succ, of the blocks with several; last their number, should the way end there */
 } Way;
 
 typedef struct {
     uint32_t join, next; /* next + 1: place in the pool; 0: none */
 } Listed;
+
+/* A position that lanes go to: a block, or behind all blocks an edge whose BREAKs come first. */
+#define NOWHERE UINT32_MAX /* lanes end */
+typedef enum { PLACE_EDGE, PLACE_GOES_ON, PLACE_BRANCHES, PLACE_ENDS } PlaceKind;
+typedef struct {
+    uint32_t cost; /* without its BSYNC */
+    uint32_t join; /* number in the set + 1 of the join that waits there */
+    uint32_t
+        list; /* head in `pool` + 1: of a block the joins whose BSSY stands there, of an edge their BREAKs */
+    PlaceKind kind;
+    uint32_t first; /* PLACE_BRANCHES: the edge that follows in the text */
+    uint32_t to;    /* PLACE_EDGE, PLACE_GOES_ON: the next position */
+} Place;
 
 typedef struct { /* edges that leave a loop */
     uint32_t n;
@@ -55,14 +69,14 @@ struct Expect {
     double *ends;        /* [edge] ways on to where all ways of its branch meet */
     Way way[WARPS][LANES];
     uint64_t steps;
+    Place *bare; /* [position] with no join */
+    uint32_t *bare_to;
     /* of one set */
-    const Join *const *joins;
-    uint32_t *join_at; /* [block] number in the set + 1 */
-    uint32_t *bssys;   /* [block] first of its list in `pool` + 1: joins whose BSSY stands there */
-    uint32_t *breaks, *break_cost; /* [edge] the same of BREAK */
+    Place *places; /* [position] */
+    uint32_t *to;  /* [edge] position behind it; of the one behind the last NOWHERE */
     VEC(Listed) pool;
     uint32_t *pending;  /* [join] lanes */
-    uint32_t *standing; /* [block, or behind all blocks edge] lanes, of the warp that runs */
+    uint32_t *standing; /* [position] lanes, of the warp that runs */
 };
 
 /* ---- ways ---- */
@@ -285,7 +299,7 @@ static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uin
         reconv_compared_edge(expect->compared, b, to, way_number(warp, lane), visits);
         b = to;
     }
-    edges[decisions] = NO_NODE; /* where there is no way out */
+    edges[decisions] = reconv->g.succ_at[reconv->g.n]; /* where there is no way out */
     expect->way[warp][lane] = (Way){edges};
 }
 
@@ -367,6 +381,29 @@ static void count_ends(Expect *expect, Arena *a) {
     }
 }
 
+static void find_positions(Expect *expect, Arena *a) {
+    const Graph *graph = &expect->reconv->g;
+    uint32_t nedges = graph->succ_at[graph->n], npos = graph->n + nedges;
+    expect->bare = ARENA_ARRAY(a, Place, npos);
+    expect->places = ARENA_ARRAY(a, Place, npos);
+    expect->bare_to = ARENA_ARRAY(a, uint32_t, nedges + 1);
+    expect->to = ARENA_ARRAY(a, uint32_t, nedges + 1);
+    expect->standing = ARENA_ARRAY(a, uint32_t, npos);
+    for (uint32_t edge = 0; edge < nedges; edge++) {
+        uint32_t to = graph->succ[edge];
+        expect->bare[graph->n + edge] =
+            (Place){.kind = PLACE_EDGE, .cost = expect->edge_cost[edge], .to = to};
+        expect->bare_to[edge] = !to ? NOWHERE : expect->edge_cost[edge] ? graph->n + edge : to;
+    }
+    expect->bare_to[nedges] = NOWHERE;
+    for (uint32_t b = 0; b < graph->n; b++)
+        expect->bare[b] = (Place){.kind = ends_here(expect, b)      ? PLACE_ENDS
+                                          : slots_of(graph, b) == 1 ? PLACE_GOES_ON
+                                                                    : PLACE_BRANCHES,
+                                  .cost = expect->cost[b],
+                                  .first = graph->succ_at[b] + expect->first[b]};
+}
+
 Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent) {
     Arena *a = &reconv->a;
     Expect *expect = ARENA_NEW(a, Expect);
@@ -376,12 +413,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     expect->cost = ARENA_ARRAY(a, uint32_t, n);
     expect->first = ARENA_ARRAY(a, uint32_t, n);
     expect->out = ARENA_ARRAY(a, uint32_t, n);
-    expect->join_at = ARENA_ARRAY(a, uint32_t, n);
-    expect->bssys = ARENA_ARRAY(a, uint32_t, n);
-    expect->breaks = ARENA_ARRAY(a, uint32_t, nedges);
-    expect->break_cost = ARENA_ARRAY(a, uint32_t, nedges);
     expect->below = ARENA_ARRAY(a, double, nedges);
-    expect->standing = ARENA_ARRAY(a, uint32_t, n + nedges);
     expect->counts = ARENA_ARRAY(a, const PtxBranch *, n);
     for (uint32_t k = 0; k < reconv->order.count; k++)
         if (reconv->order.order[k])
@@ -396,6 +428,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     expect->ends = ARENA_ARRAY(a, double, nedges);
     count_ends(expect, a);
     find_shortest(expect);
+    find_positions(expect, a);
     uint32_t *visits = ARENA_ARRAY(a, uint32_t, n);
     Exits *exits = ARENA_ARRAY(a, Exits, reconv->loops.n + 1);
     for (uint32_t k = 0; k < reconv->order.count; k++)
@@ -419,15 +452,14 @@ bool reconv_expect_members(Expect *expect, bool members) {
 
 uint64_t reconv_expect_steps(const Expect *expect) { return expect->steps; }
 
+void reconv_expect_repeat(Expect *expect, uint64_t steps) { expect->steps += steps; }
+
 /* ---- one warp ---- */
 
-/* A position is a block, or behind all blocks an edge whose BREAKs come first. */
 typedef struct {
     Expect *expect;
-    const Way *way;
-    uint32_t at[LANES];  /* how many decisions the lane has taken */
-    uint32_t pos[LANES]; /* where it stands, if it is not active */
-    uint32_t *standing;  /* [position] lanes that stand there and are not active */
+    const uint32_t *next[LANES]; /* decision of each lane */
+    uint32_t pos[LANES];         /* where it stands, if it is not active */
     uint32_t valid, active, current;
     uint64_t issues;
 } Warp;
@@ -437,62 +469,89 @@ typedef struct {
 
 /* The lowest of these lanes goes on, with all that stand at its place. */
 static void resume(Warp *warp, uint32_t lanes) {
+    uint32_t *standing = warp->expect->standing;
     warp->active = 0;
     if (!lanes)
         return;
     warp->current = warp->pos[__builtin_ctz(lanes)];
-    warp->active = warp->standing[warp->current];
-    warp->standing[warp->current] = 0;
+    warp->active = standing[warp->current];
+    standing[warp->current] = 0;
 }
 
 static void park(Warp *warp, uint32_t lanes, uint32_t pos) {
-    warp->standing[pos] |= lanes;
+    warp->expect->standing[pos] |= lanes;
     EACH_LANE(t, lanes)
         warp->pos[t] = pos;
 }
 
-static uint32_t behind(const Expect *expect, uint32_t edge) {
-    return expect->breaks[edge] || expect->edge_cost[edge] ? expect->reconv->g.n + edge
-                                                           : expect->reconv->g.succ[edge];
+/* All active lanes go on there, or end. */
+static void go_to(Warp *warp, uint32_t to) {
+    if (to == NOWHERE) {
+        warp->valid &= ~warp->active;
+        resume(warp, warp->valid);
+    } else {
+        warp->current = to;
+    }
 }
 
-/* Each lane goes its way; of those that part, the ones that follow in the text go on first, else the lowest.
- */
-static void run_branch(Warp *warp, uint32_t first) {
-    const Expect *expect = warp->expect;
-    uint32_t stay = 0, lowest = NO_NODE, with = 0;
-    EACH_LANE(t, warp->active) {
-        uint32_t edge = warp->way[t].edges[warp->at[t]++];
-        if (edge == first) {
+/* The lanes part, `apart` from those that take the lowest one's edge: the ones that take `first`, which
+ * follows in the text, go on, else the lowest and all that go where it goes. */
+static void part(Warp *warp, uint32_t first, uint32_t edge, uint32_t apart, const uint32_t edges[LANES]) {
+    const uint32_t *to = warp->expect->to;
+    uint32_t stay = 0, lowest = NOWHERE, with = 0, others = 0, together = warp->active & ~apart;
+    if (edge == first)
+        stay = together;
+    else if (to[edge] == NOWHERE)
+        warp->valid &= ~together;
+    else
+        lowest = to[edge], with = together;
+    EACH_LANE(t, apart) {
+        uint32_t at = to[edges[t]];
+        if (edges[t] == first) {
             stay |= 1u << t;
-        } else if (edge == NO_NODE || expect->reconv->g.succ[edge] == 0) {
+        } else if (at == NOWHERE) {
             warp->valid &= ~(1u << t);
         } else {
-            uint32_t to = behind(expect, edge);
-            lowest = lowest == NO_NODE ? to : lowest;
-            with |= (uint32_t)(to == lowest) << t;
-            warp->pos[t] = to;
-            warp->standing[to] |= 1u << t;
+            lowest = lowest == NOWHERE ? at : lowest;
+            if (at == lowest)
+                with |= 1u << t;
+            else
+                others |= 1u << t;
         }
     }
-    warp->active = stay;
-    if (stay && expect->reconv->g.succ[first]) {
-        warp->current = behind(expect, first);
+    EACH_LANE(t, others)
+        park(warp, 1u << t, to[edges[t]]);
+    if (stay && to[first] != NOWHERE) {
+        if (with)
+            park(warp, with, lowest);
+        warp->active = stay;
+        warp->current = to[first];
         return;
     }
     warp->valid &= ~stay;
-    if (!with) {
-        resume(warp, warp->valid);
-        return;
-    }
-    warp->standing[lowest] &= ~with;
     warp->active = with;
     warp->current = lowest;
+    if (!with)
+        resume(warp, warp->valid);
+}
+
+/* Each lane goes its way, mostly all the same, and mostly one is alone. */
+static void run_branch(Warp *warp, uint32_t first) {
+    uint32_t edges[LANES], lowest = (uint32_t)__builtin_ctz(warp->active), edge = *warp->next[lowest]++,
+                           more = warp->active & (warp->active - 1), apart = 0;
+    EACH_LANE(t, more) {
+        edges[t] = *warp->next[t]++;
+        apart |= (uint32_t)(edges[t] != edge) << t;
+    }
+    if (apart)
+        part(warp, first, edge, apart, edges);
+    else
+        go_to(warp, warp->expect->to[edge]);
 }
 
 /* The active lanes come to the BSYNC of a block; false: they wait. */
 static bool arrive(Warp *warp, uint32_t *pending) {
-    uint32_t pos = warp->current, arrived = warp->standing[pos] | warp->active,
+    uint32_t pos = warp->current, arrived = warp->expect->standing[pos] | warp->active,
              left = *pending & warp->valid & ~arrived;
     warp->issues += B_WEIGHT;
     if (warp->expect->members && left && !(*pending & warp->active))
@@ -504,7 +563,7 @@ static bool arrive(Warp *warp, uint32_t *pending) {
         resume(warp, left);
         return false;
     }
-    warp->standing[pos] = 0;
+    warp->expect->standing[pos] = 0;
     warp->active = arrived;
     return true;
 }
@@ -512,65 +571,69 @@ static bool arrive(Warp *warp, uint32_t *pending) {
 /* The active lanes run one block, or the BREAKs of an edge. */
 static void step(Warp *warp) {
     Expect *expect = warp->expect;
-    const Graph *graph = &expect->reconv->g;
-    uint32_t pos = warp->current;
-    if (pos >= graph->n) {
-        uint32_t edge = pos - graph->n;
-        warp->issues += (expect->breaks[edge] ? expect->break_cost[edge] : 0) + expect->edge_cost[edge];
-        for (uint32_t k = expect->breaks[edge]; k; k = expect->pool.at[k - 1].next)
+    const Place *place = &expect->places[warp->current];
+    if (place->kind == PLACE_EDGE) {
+        warp->issues += place->cost;
+        for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next)
             expect->pending[expect->pool.at[k - 1].join] &= ~warp->active;
-        warp->current = graph->succ[edge];
+        warp->current = place->to;
         return;
     }
     expect->steps++;
-    if (expect->join_at[pos] && !arrive(warp, &expect->pending[expect->join_at[pos] - 1]))
+    if (place->join && !arrive(warp, &expect->pending[place->join - 1]))
         return;
-    warp->issues += expect->cost[pos];
-    for (uint32_t k = expect->bssys[pos]; k; k = expect->pool.at[k - 1].next) {
+    warp->issues += place->cost;
+    for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next) {
         uint32_t *pending = &expect->pending[expect->pool.at[k - 1].join];
         *pending = expect->assigns ? warp->active : *pending | warp->active;
-        warp->issues += B_WEIGHT;
     }
-    if (ends_here(expect, pos)) {
-        warp->valid &= ~warp->active;
-        resume(warp, warp->valid);
-    } else if (slots_of(graph, pos) == 1) {
-        warp->current = behind(expect, graph->succ_at[pos]);
-    } else {
-        run_branch(warp, graph->succ_at[pos] + expect->first[pos]);
-    }
+    if (place->kind == PLACE_BRANCHES)
+        run_branch(warp, place->first);
+    else
+        go_to(warp, place->kind == PLACE_ENDS ? NOWHERE : place->to);
 }
 
-static uint32_t listed(Expect *expect, uint32_t head, uint32_t join) {
-    VEC_ADD(&expect->reconv->a, &expect->pool, ((Listed){join, head}));
-    return expect->pool.n;
+static void add_listed(Expect *expect, Place *place, uint32_t join) {
+    VEC_ADD(&expect->reconv->a, &expect->pool, ((Listed){join, place->list}));
+    place->list = expect->pool.n;
+}
+
+static void take_breaks(Expect *expect, const Join *join, uint32_t number) {
+    const Graph *graph = &expect->reconv->g;
+    for (unsigned b = 0; b < join->breaks.n; b++) {
+        GraphEdge edge = join->breaks.at[b];
+        bool own =
+            graph->pred_at[edge.to + 1] - graph->pred_at[edge.to] == 1 && !expect->places[edge.to].join;
+        for (uint32_t s = graph->succ_at[edge.from]; s < graph->succ_at[edge.from + 1]; s++)
+            if (graph->succ[s] == edge.to) {
+                Place *place = &expect->places[graph->n + s];
+                place->cost += place->list || own ? B_WEIGHT : 2 * B_WEIGHT;
+                if (edge.to)
+                    expect->to[s] = graph->n + s;
+                add_listed(expect, place, number);
+            }
+    }
 }
 
 static void take_set(Expect *expect, const Join *const *joins, unsigned n) {
     const Graph *graph = &expect->reconv->g;
-    memset(expect->join_at, 0, graph->n * sizeof *expect->join_at);
-    memset(expect->bssys, 0, graph->n * sizeof *expect->bssys);
-    memset(expect->breaks, 0, graph->succ_at[graph->n] * sizeof *expect->breaks);
+    uint32_t nedges = graph->succ_at[graph->n];
+    memcpy(expect->places, expect->bare, (graph->n + nedges) * sizeof *expect->places);
+    memcpy(expect->to, expect->bare_to, (nedges + 1) * sizeof *expect->to);
     expect->pool.n = 0;
     for (uint32_t k = 0; k < n; k++)
-        expect->join_at[joins[k]->block] = k + 1;
+        expect->places[joins[k]->block].join = k + 1;
     for (uint32_t k = 0; k < n; k++) {
-        for (unsigned p = 0; p < joins[k]->places.n; p++)
-            expect->bssys[joins[k]->places.at[p]] = listed(expect, expect->bssys[joins[k]->places.at[p]], k);
-        for (unsigned b = 0; b < joins[k]->breaks.n; b++) {
-            GraphEdge edge = joins[k]->breaks.at[b];
-            bool own =
-                graph->pred_at[edge.to + 1] - graph->pred_at[edge.to] == 1 && !expect->join_at[edge.to];
-            for (uint32_t s = graph->succ_at[edge.from]; s < graph->succ_at[edge.from + 1]; s++)
-                if (graph->succ[s] == edge.to) {
-                    expect->break_cost[s] = (expect->breaks[s] ? expect->break_cost[s]
-                                             : own             ? 0
-                                                               : B_WEIGHT) +
-                                            B_WEIGHT;
-                    expect->breaks[s] = listed(expect, expect->breaks[s], k);
-                }
+        for (unsigned p = 0; p < joins[k]->places.n; p++) {
+            Place *place = &expect->places[joins[k]->places.at[p]];
+            place->cost += B_WEIGHT;
+            add_listed(expect, place, k);
         }
+        take_breaks(expect, joins[k], k);
     }
+    for (uint32_t b = 0; b < graph->n; b++)
+        if (expect->places[b].kind == PLACE_GOES_ON)
+            expect->places[b].to = expect->to[graph->succ_at[b]];
 }
 
 uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsigned n, uint64_t limit) {
@@ -583,12 +646,12 @@ uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsign
     uint32_t npos = graph->n + graph->succ_at[graph->n];
     for (unsigned k = 0; k < WARPS && issues <= limit; k++) {
         Warp warp = {.expect = expect,
-                     .way = expect->way[k],
-                     .standing = expect->standing,
                      .valid = UINT32_MAX,
                      .active = UINT32_MAX,
                      .current = expect->reconv->f->entry.i};
-        memset(warp.standing, 0, npos * sizeof *warp.standing);
+        for (uint32_t lane = 0; lane < LANES; lane++)
+            warp.next[lane] = expect->way[k][lane].edges;
+        memset(expect->standing, 0, npos * sizeof *expect->standing);
         memset(expect->pending, 0, n * sizeof *expect->pending);
         /* more than all ways together: nothing waits for ever with an order (join.c) */
         uint64_t most = expect->steps + 4 * LANES * (uint64_t)(LONGEST_WAY + graph->n);

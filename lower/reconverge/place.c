@@ -19,6 +19,7 @@
  *
  * That it is right does not depend on the choice: lanes only wait where all that are pending can still come,
  * and any set whose order has no cycle is safe (join.c). SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "lower/reconverge/reconverge.h"
 #include <stdlib.h>
 #include <string.h>
@@ -426,18 +427,55 @@ static bool is_ordered(const Places *places, const uint32_t *set, unsigned n) {
     return done == n;
 }
 
+/* A run of one set: later rounds look at the same ones again. */
+typedef struct {
+    uint32_t *set, n;
+    uint64_t hash, limit, cost, steps;
+} Run;
+
 typedef struct {
     Places *places;
     Expect *e;
     uint32_t *trial, ntrial;
     const Join **joins;
     uint64_t cost;
+    VEC(Run) runs;
 } Search;
 
+/* The run of this set, if it would end as it did; NULL: none. A repeated run counts its steps again: what is
+ * looked at does not depend on what is remembered. */
+static const Run *find_run(const Search *search, const uint32_t *set, unsigned n, uint64_t hash,
+                           uint64_t limit) {
+    for (uint32_t k = 0; k < search->runs.n; k++) {
+        const Run *run = &search->runs.at[k];
+        bool to_its_end = run->cost <= run->limit && run->cost <= limit;
+        if (run->hash == hash && (to_its_end || run->limit == limit) && run->n == n &&
+            !memcmp(run->set, set, n * sizeof *set))
+            return run;
+    }
+    return NULL;
+}
+
 static uint64_t cost_of(Search *search, const uint32_t *set, unsigned n, uint64_t limit) {
-    for (unsigned k = 0; k < n; k++)
+    uint64_t hash = n, before = reconv_expect_steps(search->e);
+    for (unsigned k = 0; k < n; k++) {
         search->joins[k] = &search->places->all.at[set[k]].join;
-    return reconv_expected_issues(search->e, search->joins, n, limit);
+        hash = rng_mix(hash + set[k]);
+    }
+    const Run *known = find_run(search, set, n, hash, limit);
+    if (known) {
+        reconv_expect_repeat(search->e, known->steps);
+        return known->cost;
+    }
+    uint64_t cost = reconv_expected_issues(search->e, search->joins, n, limit);
+    Run run = {arena_copy(&search->places->reconv->a, set, (n + 1) * sizeof *set),
+               n,
+               hash,
+               limit,
+               cost,
+               reconv_expect_steps(search->e) - before};
+    VEC_ADD(&search->places->reconv->a, &search->runs, run);
+    return cost;
 }
 
 static void take_trial(Search *search, uint64_t cost) {
@@ -544,6 +582,7 @@ static void gather_instead(Search *search) {
     bool any = false;
     if (!reconv_expect_members(search->e, true))
         return;
+    search->runs.n = 0; /* they were of other rules */
     for (uint32_t k = 0, n = places->all.n; k < n && reconv_expect_steps(search->e) < most_steps; k++) {
         uint32_t c = places->all.n, block = places->all.at[k].join.block,
                  loop = places->all.at[k].taken ? loop_of_rounds(places, &places->all.at[k].join) : NO_NODE;
@@ -557,6 +596,7 @@ static void gather_instead(Search *search) {
             take_trial(search, cost), any = true;
     }
     reconv_expect_members(search->e, false);
+    search->runs.n = 0;
     if (any)
         search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
 }

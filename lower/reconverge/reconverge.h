@@ -134,6 +134,8 @@ bool reconv_expect_members(Expect *expect, bool members);
 double reconv_expected_instructions(int64_t units);
 uint64_t
 reconv_expect_steps(const Expect *expect); /* of all calls so far: groups of lanes that ran a block */
+/* So many steps as the run before that gave the same. */
+void reconv_expect_repeat(Expect *expect, uint64_t steps);
 
 /* BSSY, BSYNC, BREAK of the live joins. */
 void reconv_insert(Reconv *reconv);
