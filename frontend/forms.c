@@ -258,6 +258,13 @@ static void default_barrier(PtxInsn *i) {
         i->sem = i->sub == SUB_ARRIVE ? SEM_RELEASE : SEM_ACQUIRE;
 }
 
+static void default_copy(PtxInsn *i) {
+    if (i->sub2 == SUB_ARRIVE) { /* at an mbarrier */
+        i->sem = SEM_RELEASE;
+        i->scope = SCOPE_CTA;
+    }
+}
+
 static void default_mbarrier(PtxInsn *i) {
     if (!i->sem && (i->sub == SUB_ARRIVE || i->sub == SUB_ARRIVE_DROP))
         i->sem = SEM_RELEASE;

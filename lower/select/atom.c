@@ -159,13 +159,11 @@ static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide *wide) {
     return true;
 }
 
-/* old = load; do { want = old op b; got = cas(old, want); fail = got != old; old = got; } while (fail) */
-static bool cas_loop(Atom *atom, Wide b, Wide *result) {
+/* old = load; do { want = update(old); got = cas(old, want); fail = got != old; old = got; } while (fail) */
+static bool cas_loop(const Atom *atom, SelUpdate *update, const void *context, Wide *result) {
     Sel *sel = atom->sel;
     Wide r;
     unsigned n = atom->bytes / 4;
-    for (unsigned c = 0; c < b.n; c++)
-        b.w[c] = sel_value(sel, b.w[c]);
     uint32_t var = sel_ssa_var_new(&sel->ssa, RF_R, 0, 0);
     if (n == 2)
         sel_ssa_var_new(&sel->ssa, RF_R, 0, 1);
@@ -178,7 +176,7 @@ static bool cas_loop(Atom *atom, Wide b, Wide *result) {
     Wide old = {.n = n};
     for (unsigned c = 0; c < n; c++)
         old.w[c] = ir_val(sel->f, sel_ssa_read(&sel->ssa, var + c, sel->cur));
-    if (!emit_atom_op(atom, old, b, &r))
+    if (!update(sel, context, old, &r))
         return false;
     Operand expected = sel_wide_vec(sel, old), desired = sel_wide_vec(sel, r);
     Operand got = emit_cas(atom, expected, desired);
@@ -198,12 +196,21 @@ static bool cas_loop(Atom *atom, Wide b, Wide *result) {
     return true;
 }
 
-static void fence(const Atom *atom) {
-    const PtxInsn *in = atom->in;
-    unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
-                     : in->scope == SCOPE_SYS ? MembarScope_SYS
-                                              : MembarScope_GPU;
-    sel_emit(atom->sel, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
+bool sel_atomic_update(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes, SelUpdate *update,
+                       const void *context, Wide *old) {
+    Atom atom = {.sel = sel, .in = in, .bytes = bytes, .a = *address};
+    return cas_loop(&atom, update, context, old);
+}
+
+typedef struct {
+    const Atom *atom;
+    Wide b;
+} AtomStep;
+
+static bool update_atom(Sel *sel, const void *context, Wide old, Wide *now) {
+    const AtomStep *op = context;
+    (void)sel;
+    return emit_atom_op(op->atom, old, op->b, now);
 }
 
 static bool select(Atom *atom, Wide *result) {
@@ -218,8 +225,11 @@ static bool select(Atom *atom, Wide *result) {
         d = emit_cas(atom, expected, desired);
     } else if (native_type(atom, &type) && native_op(atom->in->atom, &op))
         d = emit_native(atom, op, type, sel_wide_vec(sel, b));
-    else
-        return cas_loop(atom, b, result);
+    else {
+        for (unsigned c = 0; c < b.n; c++)
+            b.w[c] = sel_value(sel, b.w[c]);
+        return cas_loop(atom, update_atom, &(AtomStep){atom, b}, result);
+    }
     result->n = atom->bytes / 4;
     for (unsigned c = 0; c < result->n; c++)
         result->w[c] = sel_part(sel, d, c);
@@ -242,11 +252,11 @@ bool isel_atom(Sel *sel, const PtxInsn *in) {
          acquire = in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL;
     Wide d;
     if (release)
-        fence(&a);
+        sel_fence(sel, in, false);
     if (!select(&a, &d))
         return false;
     if (acquire)
-        fence(&a);
+        sel_fence(sel, in, false);
     if (a.wants_result)
         sel_write(sel, a.dst, a.t, d);
     return true;

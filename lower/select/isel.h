@@ -329,6 +329,15 @@ typedef struct {  /* a memory operand, ready for an instruction */
 bool sel_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, PtxSpace space, Address *address);
 /* The same in shared memory, where a generic address is taken for one that lies there. */
 bool sel_shared_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, Address *address);
+/* Words of memory, without a guard: as an unsigned element of `bytes`, 1 to 8. */
+Operand sel_load_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes);
+void sel_store_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes, Operand data);
+void sel_fence(Sel *sel, const PtxInsn *in, bool guarded); /* of the statement's scope; guarded as it is */
+/* A word or pair in memory becomes what `update` makes of it, at once; *old is what it was (atom.c). The loop
+ * that does it has `update` inside: values from before it are to be in registers. */
+typedef bool SelUpdate(Sel *sel, const void *context, Wide old, Wide *now);
+bool sel_atomic_update(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes, SelUpdate *update,
+                       const void *context, Wide *old);
 /* Of a texture, sampler or surface that the operand names: the low word, the other is 0. */
 Operand sel_texture_handle(Sel *sel, const PtxOperand *operand);
 uint32_t sel_mem_size(PtxType t, bool *ok); /* enumeration MemSz */

@@ -21,8 +21,4 @@ typedef struct {
  * one. */
 bool sel_product(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
                  Operand *d);
-
-/* Words of memory, without a guard (mem.c): as an unsigned element of `bytes`, 1 to 8, of a weak access. */
-Operand sel_load_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes);
-void sel_store_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes, Operand data);
 #endif

@@ -4,7 +4,7 @@
  * which the low 32 bits count. Kernel parameters are in constant bank 0, .const variables in bank 3.
  * Parameters of functions and of calls are SSA variables, one for each 32-bit word.
  * SPDX-License-Identifier: MIT */
-#include "lower/select/matrix.h"
+#include "lower/select/isel.h"
 #include "frontend/texture.h"
 #include "isa/machine/windows.h"
 
@@ -418,7 +418,7 @@ static bool in_frame(const Sel *sel, const PtxOperand *operand) {
 
 /* ---- statements ---- */
 
-static void emit_fence(Sel *sel, const PtxInsn *in, bool guarded) {
+void sel_fence(Sel *sel, const PtxInsn *in, bool guarded) {
     unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
                      : in->scope == SCOPE_SYS ? MembarScope_SYS
                                               : MembarScope_GPU;
@@ -440,7 +440,7 @@ bool isel_ld(Sel *s, const PtxInsn *in) {
     if (!sel_address(s, in, &in->operands[1], space, &a) || !load(s, in, &a))
         return false;
     if (in->sem == SEM_ACQUIRE)
-        emit_fence(s, in, true);
+        sel_fence(s, in, true);
     return true;
 }
 
@@ -511,7 +511,7 @@ bool isel_st(Sel *sel, const PtxInsn *in) {
         return sel_error(sel, "constants cannot be stored to");
     gather(sel, in, &v);
     if (in->sem == SEM_RELEASE)
-        emit_fence(sel, in, true);
+        sel_fence(sel, in, true);
     Operand data = v.n == 1 && op_is_imm(v.w[0], 0) ? op_rz() : sel_wide_vec(sel, v);
     InstId id = emit_store(sel, in, &a, bytes_to_size(total), data);
     if (sel->guard.kind != OPK_NONE)

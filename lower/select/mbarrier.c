@@ -1,0 +1,139 @@
+/* Selection of mbarrier objects: PTX ISA 9.7.13.15. What the 64 bits of an object are is said in
+ * docs/ptx.md; that is how sm_90 keeps its objects where its programs look at them, and so all targets do.
+ *
+ * Every change is a compare-and-swap loop on the object. Copies (cp.async) are done at once here, so that an
+ * arrival on their behalf is one of the thread. Waiting reads the object once, as a strong load: a loop
+ * around it observes other threads. No fence stands behind it (ptxas 13.0 has none for sm_80).
+ * SPDX-License-Identifier: MIT */
+#include "lower/select/isel.h"
+
+enum {
+    COUNT_MASK = 0xfffff,
+    EXPECTED_LOW_BIT = 1, /* in the low word; what is left of 2^20 */
+    TX_LOW_BIT = 22,      /* up to bit 10 of the high word */
+    TX_MASK = 0x1fffff,
+    PENDING_LOW_BIT = 11, /* in the high word; what is left of 2^20 */
+};
+#define PHASE_BIT 0x80000000u /* of the high word */
+
+typedef struct { /* what a statement does, in registers */
+    Operand arrivals, dropped, tx;
+} Change;
+
+/* ((old + step * 2^low) masked, or old without a step */
+static Operand field_plus(Sel *sel, Operand old, Operand step, unsigned low_bit) {
+    Operand mask = op_imm((uint32_t)COUNT_MASK << low_bit);
+    if (step.kind != OPK_NONE)
+        old = sel_iadd(sel, old, sel_shl(sel, step, op_imm(low_bit)));
+    return sel_and(sel, old, mask);
+}
+
+static bool update_object(Sel *sel, const void *context, Wide old, Wide *now) {
+    const Change *change = context;
+    Operand expected = field_plus(sel, old.w[0], change->dropped, EXPECTED_LOW_BIT);
+    Operand pending = field_plus(sel, old.w[1], change->arrivals, PENDING_LOW_BIT);
+    Operand tx = sel_shr64(sel, false, old, op_imm(TX_LOW_BIT)).w[0];
+    if (change->tx.kind != OPK_NONE)
+        tx = sel_iadd(sel, tx, change->tx);
+    tx = sel_and(sel, tx, op_imm(TX_MASK));
+    Operand complete = sel_isetp(sel, false, ICmp_EQ, sel_or(sel, pending, tx), op_imm(0));
+    Operand again = sel_shl(sel, expected, op_imm(PENDING_LOW_BIT - EXPECTED_LOW_BIT));
+    Operand flip = sel_select(sel, complete, op_imm(PHASE_BIT), op_rz());
+    Operand phase = sel_and(sel, sel_xor(sel, old.w[1], flip), op_imm(PHASE_BIT));
+    Operand high = sel_or(sel, phase, sel_select(sel, complete, again, pending));
+    Operand low = sel_or(sel, expected, sel_shl(sel, tx, op_imm(TX_LOW_BIT)));
+    Operand tx_high = sel_shr(sel, false, tx, op_imm(32 - TX_LOW_BIT));
+    *now = wide2(low, sel_or(sel, high, tx_high));
+    return true;
+}
+
+/* The operand that is the address stands behind the destination. */
+static bool object_at(Sel *sel, const PtxInsn *in, Address *address) {
+    return sel_address(sel, in, &in->operands[in->ndst], (PtxSpace)in->space, address);
+}
+
+/* What stands behind the address, in a register; 1 if nothing does. */
+static Operand count_of(Sel *sel, const PtxInsn *in) {
+    return in->noperands > in->ndst + 1u ? sel_value(sel, sel_src32(sel, &in->operands[in->ndst + 1]))
+                                         : sel_value(sel, op_imm(1));
+}
+
+static bool change_object(Sel *sel, const PtxInsn *in, Change change) {
+    Address address;
+    Wide old;
+    if (!object_at(sel, in, &address))
+        return false;
+    if (in->sem == SEM_RELEASE)
+        sel_fence(sel, in, false);
+    if (!sel_atomic_update(sel, in, &address, 8, update_object, &change, &old))
+        return false;
+    if (in->ndst && in->operands[0].kind != PO_SINK)
+        sel_write(sel, &in->operands[0], TY_B64, old);
+    return true;
+}
+
+bool isel_mbarrier_init(Sel *sel, const PtxInsn *in) {
+    Address address;
+    if (!object_at(sel, in, &address))
+        return false;
+    Operand left = sel_isub(sel, op_imm(COUNT_MASK + 1), sel_src32(sel, &in->operands[1]));
+    left = sel_and(sel, left, op_imm(COUNT_MASK));
+    Operand low = sel_shl(sel, left, op_imm(EXPECTED_LOW_BIT));
+    Operand high = sel_shl(sel, left, op_imm(PENDING_LOW_BIT));
+    sel_store_words(sel, in, &address, 8, sel_pair(sel, low, high));
+    return true;
+}
+
+bool isel_mbarrier_arrive(Sel *sel, const PtxInsn *in) {
+    Operand n = count_of(sel, in);
+    return change_object(sel, in,
+                         (Change){.arrivals = n, .dropped = in->sub == SUB_ARRIVE_DROP ? n : op_none()});
+}
+
+bool isel_mbarrier_arrive_tx(Sel *sel, const PtxInsn *in) {
+    Operand tx = count_of(sel, in), one = sel_value(sel, op_imm(1));
+    return change_object(
+        sel, in,
+        (Change){.arrivals = one, .dropped = in->sub == SUB_ARRIVE_DROP ? one : op_none(), .tx = tx});
+}
+
+bool isel_mbarrier_tx(Sel *sel, const PtxInsn *in) {
+    Operand tx = count_of(sel, in);
+    if (in->sub == SUB_COMPLETE_TX)
+        tx = sel_isub(sel, op_rz(), tx);
+    return change_object(sel, in, (Change){.tx = tx});
+}
+
+/* Without .noinc the arrival is one that was not expected, and leaves the object as it was. */
+bool isel_mbarrier_copies(Sel *sel, const PtxInsn *in) {
+    if (!(in->flags & PF_NOINC))
+        return true;
+    return change_object(sel, in, (Change){.arrivals = count_of(sel, in)});
+}
+
+/* The phase whose parity is the highest bit of `phase` is complete: the object is in one of the other. */
+static bool test_phase(Sel *sel, const PtxInsn *in, Operand phase) {
+    Address address;
+    if (!object_at(sel, in, &address))
+        return false;
+    Operand object = sel_load_words(sel, in, &address, 8);
+    Operand differs = sel_xor(sel, sel_part(sel, object, 1), phase);
+    sel_write_pred(sel, &in->operands[0], sel_isetp(sel, true, ICmp_LT, differs, op_imm(0)));
+    return true;
+}
+
+bool isel_mbarrier_wait(Sel *sel, const PtxInsn *in) {
+    return test_phase(sel, in, sel_src(sel, &in->operands[2], 8).w[1]);
+}
+
+bool isel_mbarrier_wait_parity(Sel *sel, const PtxInsn *in) {
+    return test_phase(sel, in, sel_shl(sel, sel_src32(sel, &in->operands[2]), op_imm(31)));
+}
+
+bool isel_mbarrier_pending(Sel *sel, const PtxInsn *in) {
+    Operand high = sel_src(sel, &in->operands[1], 8).w[1];
+    Operand left = sel_shr(sel, false, high, op_imm(PENDING_LOW_BIT));
+    Operand count = sel_and(sel, sel_isub(sel, op_rz(), left), op_imm(COUNT_MASK));
+    sel_write32(sel, &in->operands[0], TY_U32, count);
+    return true;
+}

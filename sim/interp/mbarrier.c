@@ -1,0 +1,140 @@
+/* mbarrier objects of the PTX interpreter (PTX ISA 9.7.13.15) and cp.async.mbarrier.arrive.
+ *
+ * The object is opaque to PTX. Here its 64 bits are, from the top: the phase's parity (63), what is left of
+ * 2^20 when the pending arrivals are taken from it (43 to 62), the count of bytes still to come as a signed
+ * number (22 to 42), and what is left of 2^20 when the expected arrivals are taken from it (1 to 20); bits 0
+ * and 21 are 0. A state token is the object as it was before the arrival. docs/ptx.md says so to users.
+ *
+ * Arrivals, transactions and tests are atomic. Waiting looks once: try_wait may come back before the phase is
+ * complete, and the other threads go on in the meantime.
+ * SPDX-License-Identifier: MIT */
+#include "sim/interp/run.h"
+
+enum { COUNT_LIMIT = 1 << 20, TX_LIMIT = 1 << 21 };
+
+typedef struct {
+    uint32_t expected, pending; /* arrivals: of each phase, still missing in this one */
+    uint32_t tx;                /* modulo TX_LIMIT */
+    bool odd;                   /* the phase's parity */
+} Barrier;
+
+static Barrier from_word(uint64_t word) {
+    return (Barrier){.expected = (COUNT_LIMIT - (uint32_t)(word >> 1)) % COUNT_LIMIT,
+                     .pending = (COUNT_LIMIT - (uint32_t)(word >> 43)) % COUNT_LIMIT,
+                     .tx = (uint32_t)(word >> 22) % TX_LIMIT,
+                     .odd = word >> 63 != 0};
+}
+
+static uint64_t to_word(Barrier b) {
+    uint64_t expected = (COUNT_LIMIT - b.expected) % COUNT_LIMIT,
+             pending = (COUNT_LIMIT - b.pending) % COUNT_LIMIT;
+    return expected << 1 | (uint64_t)(b.tx % TX_LIMIT) << 22 | pending << 43 | (uint64_t)b.odd << 63;
+}
+
+typedef struct { /* of one statement; all of it happens at once */
+    uint32_t arrivals, dropped, tx;
+} Change;
+
+static uint64_t changed(uint64_t word, Change change) {
+    Barrier b = from_word(word);
+    b.expected = (b.expected - change.dropped) % COUNT_LIMIT;
+    b.pending = (b.pending - change.arrivals) % COUNT_LIMIT;
+    b.tx = (b.tx + change.tx) % TX_LIMIT;
+    if (b.pending == 0 && b.tx == 0) {
+        b.odd = !b.odd;
+        b.pending = b.expected;
+    }
+    return to_word(b);
+}
+
+/* The object that the statement names, NULL after a trap. */
+static uint8_t *object(PtxRun *run, PtxThread *thread, const PtxCode *code, bool write) {
+    return interp_memory(run, thread, code, code->space, interp_address(run, thread, code, code->space), 8,
+                         write);
+}
+
+static PtxStep change_object(PtxRun *run, PtxThread *thread, const PtxCode *code, Change change) {
+    uint8_t *place = object(run, thread, code, true);
+    if (!place)
+        return STEP_STOP;
+    interp_race_atomic(run, thread, code, place);
+    uint64_t old, now;
+    memcpy(&old, place, 8);
+    now = changed(old, change);
+    memcpy(place, &now, 8);
+    if (code->ndst)
+        interp_put(thread, code->dst[0], old);
+    return STEP_YIELD;
+}
+
+static uint32_t drop_of(const PtxCode *code, uint32_t arrivals) {
+    return code->sub == SUB_ARRIVE_DROP ? arrivals : 0;
+}
+
+/* ---- one function a column INTERP ---- */
+
+static PtxStep exec_init(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    uint32_t n = (uint32_t)interp_arg(run, thread, &code->src[1]) % COUNT_LIMIT;
+    uint64_t word = to_word((Barrier){.expected = n, .pending = n});
+    uint8_t *place = object(run, thread, code, true);
+    if (!place)
+        return STEP_STOP;
+    interp_race_store(run, thread, code, place, (const uint8_t *)&word);
+    memcpy(place, &word, 8);
+    return STEP_GO;
+}
+
+static PtxStep exec_arrive(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    uint32_t n = code->nsrc > 1 ? (uint32_t)interp_arg(run, thread, &code->src[1]) : 1;
+    return change_object(run, thread, code, (Change){.arrivals = n, .dropped = drop_of(code, n)});
+}
+
+static PtxStep exec_arrive_tx(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    uint32_t tx = (uint32_t)interp_arg(run, thread, &code->src[1]);
+    return change_object(run, thread, code, (Change){.arrivals = 1, .dropped = drop_of(code, 1), .tx = tx});
+}
+
+static PtxStep exec_tx(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    uint32_t tx = (uint32_t)interp_arg(run, thread, &code->src[1]);
+    return change_object(run, thread, code, (Change){.tx = code->sub == SUB_COMPLETE_TX ? 0 - tx : tx});
+}
+
+/* The thread's copies are done: cp.async does them at once. What .noinc leaves out, one more arrival to wait
+ * for, is taken back by the arrival itself. */
+static PtxStep exec_copies_arrive(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    return change_object(run, thread, code, (Change){.arrivals = code->insn->flags & PF_NOINC ? 1 : 0});
+}
+
+/* The phase with the given parity is complete if the object is in one of the other. */
+static PtxStep test_phase(PtxRun *run, PtxThread *thread, const PtxCode *code, bool odd) {
+    const uint8_t *place = object(run, thread, code, false);
+    if (!place)
+        return STEP_STOP;
+    interp_race_load(run, thread, code);
+    uint64_t word;
+    memcpy(&word, place, 8);
+    interp_put(thread, code->dst[0], from_word(word).odd != odd);
+    return STEP_YIELD;
+}
+
+static PtxStep exec_wait(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    return test_phase(run, thread, code, from_word(interp_arg(run, thread, &code->src[1])).odd);
+}
+
+static PtxStep exec_wait_parity(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    return test_phase(run, thread, code, interp_arg(run, thread, &code->src[1]) & 1);
+}
+
+static uint64_t pending_count(uint64_t token, uint64_t b, uint64_t c, const PtxCode *code) {
+    (void)b, (void)c, (void)code;
+    return from_word(token).pending;
+}
+
+BIND_EXEC(mbarrier_init, exec_init)
+BIND_EXEC(mbarrier_arrive, exec_arrive)
+BIND_EXEC(mbarrier_arrive_tx, exec_arrive_tx)
+BIND_EXEC(mbarrier_tx, exec_tx)
+BIND_EXEC(mbarrier_wait, exec_wait)
+BIND_EXEC(mbarrier_wait_parity, exec_wait_parity)
+BIND_EXEC(mbarrier_copies, exec_copies_arrive)
+BIND_PURE(mbarrier_pending, pending_count)
