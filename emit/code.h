@@ -70,10 +70,11 @@ void code_free(CodeModule *module);
 bool elf_write(const CodeModule *module, void **image, size_t *size_bytes, Diags *diags);
 /* The same with choices. */
 typedef struct {
-    bool no_map;   /* leave .heddle.map out */
-    bool no_ptx;   /* leave .heddle.ptx (the PTX text) out */
-    bool new_form; /* NVIDIA's header form of CUDA 13 instead of the older one (native targets) */
-    bool lines;    /* .debug_line, where the PTX has .loc */
+    bool no_map;      /* leave .heddle.map out */
+    bool no_ptx;      /* leave .heddle.ptx (the PTX text) out */
+    bool new_form;    /* NVIDIA's header form of CUDA 13 instead of the older one (native targets) */
+    bool relocatable; /* an object for nvlink (emit/elf/relocatable.c), of a module lowered as such */
+    bool lines;       /* .debug_line, where the PTX has .loc */
 } ElfOptions;
 bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **image, size_t *size_bytes,
                     Diags *diags);

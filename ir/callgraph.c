@@ -48,7 +48,7 @@ static void collect_sites(CallGraph *graph, Arena *a, const IrModule *module) {
     graph->sites = sites.n ? sites.at : ARENA_NEW(a, CallSite); /* something is added to it even then */
     bool tables = has_address_tables(module);
     for (uint32_t n = 0; n < graph->n; n++) /* a kernel, or called from another module or through a table */
-        graph->open[n] |= tables || !called[n];
+        graph->open[n] |= tables || !called[n] || module->funcs.at[n]->is_open;
 }
 
 static void connect_sites(CallGraph *graph, Arena *a, const IrModule *module) {

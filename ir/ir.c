@@ -348,8 +348,10 @@ const Function *ir_callee(const Function *f, const Inst *i) {
     if (i->op != OT_CALL)
         return NULL;
     FOR_SRCS(f, i, o)
-        if (o->kind == OPK_SYM)
-            return ir_find_function(f->module, f->symrefs.at[o->value].symbol);
+        if (o->kind == OPK_SYM) {
+            const Function *callee = ir_find_function(f->module, f->symrefs.at[o->value].symbol);
+            return callee && !callee->is_open ? callee : NULL; /* another object may define it instead */
+        }
     return NULL;
 }
 

@@ -125,13 +125,16 @@ typedef struct {       /* position in the source */
 // clang-format off
 typedef enum { RELOC_NONE, RELOC_ABS32_LO, RELOC_ABS32_HI, RELOC_CALL_REL, RELOC_CALL_ABS,
                RELOC_SHARED_OFFSET32, RELOC_ABS64, RELOC_PCREL_LO, RELOC_GENERIC64,
-               RELOC_TEXTURE /* a handle, whose word of constant memory the writer gives */, RELOC_KIND_COUNT } RelocKind;
+               RELOC_TEXTURE /* a handle, whose word of constant memory the writer gives */,
+               RELOC_CONST_OFFSET32 /* in constant bank 3; of objects for linkers */, RELOC_KIND_COUNT } RelocKind;
 // clang-format on
 typedef struct { /* what an OPK_SYM operand names */
     StrId symbol;
     int64_t addend;
     RelocKind kind;
 } SymRef;
+
+enum { IR_FRAME_INCOMING = 0x40000000 }; /* in IR_FRAME_ADDR's offset: it counts from the caller's frame */
 
 typedef struct {               /* interprocedural facts about a function after its allocation; IPRA */
     Bitset clobbers[RF_COUNT]; /* registers it or its callees write */
@@ -185,6 +188,7 @@ typedef struct Function {
     uint32_t shared_bytes;   /* kernels: static shared memory */
     uint32_t nbarriers_used; /* highest named barrier + 1; 16 if held in a register */
     uint32_t b_base;         /* first convergence barrier register it may use */
+    bool is_open;            /* other objects call it, by the convention between objects (abi.h) */
     unsigned reg_limit;      /* R registers it may use, 0 = what target and launch bounds allow; for tests */
     FuncSummary summary;
 } Function;
@@ -292,14 +296,16 @@ typedef struct IrModule {
     StrMap
         by_name; /* place in `named` + 1: a symbol is looked up at once, however many functions there are */
     VEC(IrVar) vars;
-    uint32_t const_bytes;    /* bank 3 */
-    unsigned opt_level;      /* 0..3 */
-    unsigned reg_limit;      /* as Function.reg_limit, for all functions */
-    ReconvMode reconverge;   /* where lanes are brought together */
-    PredicateMode predicate; /* which branches become guards */
-    unsigned reconv_opts;    /* RO_*; 0: the default */
-    bool yield_breaks;       /* lanes leave all convergence barriers before YIELD */
-    bool explain;            /* reports also tell what the joins that were refused would have cost */
+    uint32_t const_bytes;           /* bank 3 */
+    unsigned opt_level;             /* 0..3 */
+    unsigned reg_limit;             /* as Function.reg_limit, for all functions */
+    ReconvMode reconverge;          /* where lanes are brought together */
+    PredicateMode predicate;        /* which branches become guards */
+    unsigned reconv_opts;           /* RO_*; 0: the default */
+    Bitset open_clobbers[RF_COUNT]; /* relocatable: registers that a call of an open function may change */
+    bool relocatable;               /* becomes an object that another linker joins with others: see abi.h */
+    bool yield_breaks;              /* lanes leave all convergence barriers before YIELD */
+    bool explain;                   /* reports also tell what the joins that were refused would have cost */
     uint64_t
         steps;   /* of the pass that runs, in units of its own, where it promises few; --time-passes, tests */
     bool verify; /* passes check their results; set by ir_run_passes */

@@ -14,6 +14,11 @@
  *   returns  a module owned by the caller (ir_module_free), or NULL when errors were reported */
 IrModule *lower_module(const PtxModule *ptx, StrTab *strings, const Target *t, unsigned opt_level,
                        Diags *diags);
+/* The same for an object that a linker joins with others (native targets): functions that are seen from
+ * outside, or whose address is taken, are called as ptxas calls them, also those without a body here; where
+ * variables lie the linker says. */
+IrModule *lower_object(const PtxModule *ptx, StrTab *strings, const Target *t, unsigned opt_level,
+                       Diags *diags);
 
 /* PTX text of the built-in library's file number n (0, 1, ...), NULL past the last. */
 const char *lower_builtin_text(unsigned n, size_t *size_bytes);

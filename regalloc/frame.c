@@ -2,10 +2,10 @@
  * local memory:
  *   [R1, R1 + var_bytes)    variables; what is passed on the stack to callees lies at its start
  *   behind                  spill slots
- *   R1 + frame_bytes        the caller's frame: incoming stack arguments (IR_FRAME_ADDR with RA_INCOMING)
- * A kernel loads R1 from the constant bank; a device function lowers it on entry and raises it before each
- * RET.
- * SPDX-License-Identifier: MIT */
+ *   R1 + frame_bytes        the caller's frame: incoming stack arguments (IR_FRAME_ADDR with
+ * IR_FRAME_INCOMING) behind                  registers of the caller that an open function keeps for it
+ * (abi.h) A kernel loads R1 from the constant bank; a device function lowers it on entry and raises it before
+ * each RET. SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
 #include "ir/pass.h"
 #include "frontend/ast.h"
@@ -39,13 +39,9 @@ static void set_up_kernel(Function *f, uint32_t frame_bytes) {
     ir_insert(f, f->entry, 0, id);
 }
 
-/* IR_SPILL and IR_RELOAD take the place of STL and LDL. */
-static InstId stack_access(Function *f, const Inst *i) {
-    bool store = i->op == IR_SPILL;
+/* [R1 + offset] and a register: STL or LDL. */
+static InstId stack_word(Function *f, bool store, Operand reg, uint32_t offset, LocId loc) {
     *(store ? &f->spill_store_bytes : &f->spill_load_bytes) += 4;
-    Operand reg = store ? *ir_src(f, i, 0) : *ir_dst(f, i, 0);
-    uint32_t offset = f->var_bytes + (store ? ir_src(f, i, 1) : ir_src(f, i, 0))->value;
-    LocId loc = i->loc;
     unsigned op = store ? OT_STL : OT_LDL;
     InstId id = ir_inst_new(f, op, isa_num_dst(op), isa_num_src(op));
     Inst *now = ir_inst(f, id);
@@ -63,7 +59,46 @@ static InstId stack_access(Function *f, const Inst *i) {
     return id;
 }
 
-static void lower_block(Function *f, BlockId b, uint32_t frame_bytes) {
+/* IR_SPILL and IR_RELOAD take the place of STL and LDL. */
+static InstId stack_access(Function *f, const Inst *i) {
+    bool store = i->op == IR_SPILL;
+    Operand reg = store ? *ir_src(f, i, 0) : *ir_dst(f, i, 0);
+    uint32_t offset = f->var_bytes + (store ? ir_src(f, i, 1) : ir_src(f, i, 0))->value;
+    return stack_word(f, store, reg, offset, i->loc);
+}
+
+/* ---- what an open function keeps ---- */
+
+typedef struct {
+    uint32_t base_bytes; /* in the frame */
+    unsigned n;
+    uint8_t regs[REG_RZ];
+} Kept;
+
+/* The return address is in its registers again at RET. */
+static Kept kept_registers(const Function *f) {
+    Kept kept = {.base_bytes = f->var_bytes + f->spill_bytes};
+    for (unsigned r = 0; f->is_open && r < REG_RZ; r++)
+        if (abi_open_keeps(r) && bs_has(&f->summary.clobbers[RF_R], r) && r != ABI_STACK_REG &&
+            r != ABI_OPEN_RETURN_REG && r != ABI_OPEN_RETURN_REG + 1)
+            kept.regs[kept.n++] = (uint8_t)r;
+    return kept;
+}
+
+/* Before RET, under its guard. */
+static void put_back(Function *f, const Kept *kept, const Inst *ret, InstIds *out) {
+    for (unsigned k = 0; k < kept->n; k++) {
+        Operand reg = op_reg(RF_R, kept->regs[k], 1);
+        InstId load = stack_word(f, false, reg, kept->base_bytes + 4 * k, ret->loc);
+        if (!op_is_always(ret->guard)) {
+            ir_set_guard(f, load, ret->guard);
+            *ir_tied(f, ir_inst(f, load), 0) = reg;
+        }
+        VEC_ADD(f->arena, out, load);
+    }
+}
+
+static void lower_block(Function *f, BlockId b, uint32_t frame_bytes, const Kept *kept) {
     InstIds out = {0};
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; p < n; p++) {
@@ -73,11 +108,12 @@ static void lower_block(Function *f, BlockId b, uint32_t frame_bytes) {
             id = stack_access(f, &i);
         } else if (i.op == IR_FRAME_ADDR) {
             uint32_t offset = ir_src(f, &i, 0)->value;
-            if (offset & RA_INCOMING)
-                offset = (offset & ~(uint32_t)RA_INCOMING) + frame_bytes;
+            if (offset & IR_FRAME_INCOMING)
+                offset = (offset & ~(uint32_t)IR_FRAME_INCOMING) + frame_bytes;
             Operand dst = *ir_dst(f, &i, 0);
             id = add_to(f, dst, sp(), offset, i.loc);
         } else if (i.op == OT_RET && frame_bytes && !f->is_entry) {
+            put_back(f, kept, &i, &out);
             InstId raise = add_to(f, sp(), sp(), frame_bytes, i.loc);
             if (!op_is_always(i.guard)) {
                 ir_set_guard(f, raise, i.guard);
@@ -109,7 +145,9 @@ static uint32_t callee_stack(Function *f, bool *calls) {
 
 bool pass_frame(Function *f, Diags *d) {
     f->var_bytes = (f->var_bytes + 3) / 4 * 4;
-    uint64_t size = ((uint64_t)f->var_bytes + f->spill_bytes + FRAME_ALIGN - 1) / FRAME_ALIGN * FRAME_ALIGN;
+    Kept kept = kept_registers(f);
+    uint64_t size =
+        ((uint64_t)f->var_bytes + f->spill_bytes + 4 * kept.n + FRAME_ALIGN - 1) / FRAME_ALIGN * FRAME_ALIGN;
     if (size >= MAX_OFFSET)
         return diag(d, f->ptx ? f->ptx->loc : (SrcLoc){0}, DIAG_E0786, str_text(f->module->strings, f->name),
                     (unsigned long long)size, (unsigned long long)MAX_OFFSET);
@@ -117,7 +155,10 @@ bool pass_frame(Function *f, Diags *d) {
     bool calls;
     uint32_t below = callee_stack(f, &calls);
     FOR_BLOCKS(f, b)
-        lower_block(f, b, frame_bytes);
+        lower_block(f, b, frame_bytes, &kept);
+    for (unsigned k = 0; k < kept.n; k++)
+        ir_insert(f, f->entry, 0,
+                  stack_word(f, true, op_reg(RF_R, kept.regs[k], 1), kept.base_bytes + 4 * k, (LocId){0}));
     if (f->is_entry && (frame_bytes || below))
         set_up_kernel(f, frame_bytes);
     else if (frame_bytes && f->entry.i)

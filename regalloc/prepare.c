@@ -58,6 +58,8 @@ unsigned ra_limit(const Function *f, RegFile file) {
 /* ---- calls ---- */
 
 RaCallee ra_callee(const Function *f, const Inst *call) {
+    if (f->module->relocatable && MGET(CALL, mode, call->mods) == BasePCMode_ABS)
+        return (RaCallee){f->module->open_clobbers};
     FOR_SRCS(f, call, o) {
         if (o->kind != OPK_SYM)
             continue;

@@ -12,7 +12,7 @@
 #include "ir/ir.h"
 #include "isa/machine/abi.h"
 
-enum { RA_MAX_REGS = 256, RA_NO_REG = 0xffff, RA_INCOMING = 0x40000000 };
+enum { RA_MAX_REGS = 256, RA_NO_REG = 0xffff };
 
 typedef struct { /* what analyses know of the control flow graph; index is the block number */
     uint32_t nblocks;

@@ -85,6 +85,7 @@ static bool compile(Settings *settings, const PtxModule *module) {
     Compilation c;
     DriverOptions opt = cli_driver_options(settings);
     bool mir = strcmp(settings->emit, "mir") == 0;
+    opt.elf.relocatable = settings->object;
     bool good = driver_compile(&c, module, &opt, &settings->diags);
     if (good && mir)
         good = write_mir(settings, &c);
@@ -93,7 +94,8 @@ static bool compile(Settings *settings, const PtxModule *module) {
     else if (good && strcmp(settings->emit, "asm") == 0)
         good = write_asm(settings, &c);
     else if (good)
-        good = write_out(settings, output_name(settings, "cubin"), c.image, c.image_bytes);
+        good = write_out(settings, output_name(settings, settings->object ? "o" : "cubin"), c.image,
+                         c.image_bytes);
     if (good && settings->verbose)
         report_table(&c, stderr);
     if (good && settings->verbose && c.code)
@@ -179,11 +181,14 @@ static bool compile_most(Settings *settings, PtxModule *module) {
     return (any || whole) && compile(settings, module) && whole;
 }
 
+/* Of NVIDIA's machines, code that nvlink takes, and the text with it; of others the text. */
 static bool write_object(Settings *settings, const PtxModule *module) {
+    const Target *target = settings->target ? settings->target : isa_targets[0];
+    if (isa_target_info(target)->elf_form != ElfForm_BRU1)
+        return compile(settings, module);
     void *image = NULL;
     size_t size = 0;
-    bool good = elf_object_write(module, settings->target ? settings->target : isa_targets[0], &image, &size,
-                                 &settings->diags) &&
+    bool good = elf_object_write(module, target, &image, &size, &settings->diags) &&
                 write_out(settings, output_name(settings, "o"), image, size);
     mem_free(image);
     return good;

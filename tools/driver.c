@@ -47,8 +47,8 @@ bool driver_compile(Compilation *compilation, const PtxModule *ptx, const Driver
     const Source *old = diags->source;
     diags->source = &ptx->source;
     double t = now_ms();
-    compilation->ir = lower_module(ptx, &compilation->strings, opt->target ? opt->target : isa_targets[0],
-                                   opt->opt_level, diags);
+    compilation->ir = (opt->elf.relocatable ? lower_object : lower_module)(
+        ptx, &compilation->strings, opt->target ? opt->target : isa_targets[0], opt->opt_level, diags);
     t = step_done(opt, "isel", t, compilation->ir ? compilation->ir->steps : 0, diags);
     if (compilation->ir) {
         compilation->ir->reconverge = opt->reconverge;

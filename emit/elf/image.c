@@ -86,12 +86,12 @@ const Target *elf_image_target(const Elf64_Ehdr *header) {
 /* bru1 numbers relocations as RelocKind does; the other files have NVIDIA's numbers. */
 uint32_t elf_reloc_number(const Target *target, unsigned kind) {
     static const uint8_t native[RELOC_KIND_COUNT] = {
-        [RELOC_ABS32_LO] = 56,        [RELOC_ABS32_HI] = 57, [RELOC_CALL_REL] = 58,
-        [RELOC_SHARED_OFFSET32] = 55, [RELOC_ABS64] = 2,     [RELOC_GENERIC64] = 4};
+        [RELOC_ABS32_LO] = 56, [RELOC_ABS32_HI] = 57, [RELOC_CALL_REL] = 58, [RELOC_SHARED_OFFSET32] = 55,
+        [RELOC_ABS64] = 2,     [RELOC_GENERIC64] = 4, [RELOC_CALL_ABS] = 58, [RELOC_CONST_OFFSET32] = 59};
     enum ElfForm form = isa_target_info(target)->elf_form;
     if (form == ElfForm_BRU1)
         return kind;
-    return kind == RELOC_CALL_REL && form == ElfForm_SM90 ? 75 : native[kind];
+    return (kind == RELOC_CALL_REL || kind == RELOC_CALL_ABS) && form == ElfForm_SM90 ? 75 : native[kind];
 }
 
 /* ---- reading ---- */

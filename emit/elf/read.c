@@ -150,14 +150,24 @@ static BinFunc *func_named(Reader *reader, const char *name) {
 }
 
 /* ---- symbols: kernels and variables ---- */
+/* What several of the joined objects keep to themselves may have one name: memory goes by it. */
+static const char *variable_name(const Reader *reader, uint32_t index, const Symbol *symbol) {
+    Binary *binary = reader->b;
+    bool twice = false;
+    for (uint32_t i = 0; i < binary->nvars && ELF64_ST_BIND(symbol->info) == STB_LOCAL; i++)
+        twice |= strcmp(binary->vars[i].name, symbol->name) == 0;
+    return arena_printf(&binary->arena, twice ? "%s#%u" : "%s", symbol->name, index);
+}
+
 static bool add_variable(Reader *reader, uint32_t index, const Symbol *symbol, uint8_t space) {
     const ElfSection *section = sec(reader, symbol->section);
     if (symbol->value > section->h.sh_size || symbol->size > section->h.sh_size - symbol->value)
         return diag(reader->d, at(symbol_offset(reader, index)), DIAG_E0406, index, symbol->name,
                     "lies outside its section");
     Binary *binary = reader->b;
+    const char *name = variable_name(reader, index, symbol);
     BinVar *var = &binary->vars[binary->nvars++];
-    *var = (BinVar){.name = arena_printf(&binary->arena, "%s", symbol->name),
+    *var = (BinVar){.name = name,
                     .size_bytes = symbol->size,
                     .offset_bytes = symbol->value,
                     .space = space,
@@ -281,6 +291,8 @@ static bool module_record(Reader *r, uint32_t section, const NvAttr *attr) {
     if (!f)
         return true;
     uint32_t value = get_u32(attr->data + 4);
+    if (attr->code == NV_MIN_STACK_SIZE && value == UINT32_MAX)
+        return true; /* nvlink's word for "not known": the kernel recurs */
     if (attr->code == NV_REGCOUNT && value > 256)
         return bad_record(r, section, attr->offset, "register count above 256");
     *(attr->code == NV_REGCOUNT     ? &f->nregs

@@ -20,7 +20,8 @@ static void find_nvinfo_sites(ElfWriter *writer, uint32_t index, Sites *out) {
         uint32_t pc = i * INST_BYTES;
         if (in.optype == OT_EXIT)
             VEC_ADD(writer->a, &out->exits, pc);
-        if (elf_is_native(writer) && in.optype == OT_CALL && MGET(CALL, mode, in.mods) == BasePCMode_ABS)
+        if (elf_is_native(writer) && !writer->opt->relocatable && in.optype == OT_CALL &&
+            MGET(CALL, mode, in.mods) == BasePCMode_ABS)
             VEC_ADD(writer->a, &out->system, pc); /* nothing else is called by its address */
         if (isa_traits(in.optype)->lanes == ISA_LANES_COLLECTIVE && in.optype != OT_WARPSYNC) {
             VEC_ADD(writer->a, &out->coop, pc);
@@ -150,11 +151,14 @@ void elf_write_records(ElfWriter *writer) {
         uint32_t sym = writer->parts[i].sym;
         bool recursive = f->stack_bytes == UINT32_MAX;
         elf_nvinfo_words(writer->a, &b, NV_REGCOUNT, (uint32_t[]){sym, f->nregs}, 2);
-        if (writer->old_form && f->is_entry && !recursive)
+        if (writer->opt->relocatable) /* the linker adds frames up */
+            elf_nvinfo_words(writer->a, &b, NV_MAX_STACK_SIZE, (uint32_t[]){sym, 0}, 2);
+        else if (writer->old_form && f->is_entry && !recursive)
             elf_nvinfo_words(writer->a, &b, NV_MAX_STACK_SIZE, (uint32_t[]){sym, f->stack_bytes}, 2);
         elf_nvinfo_words(writer->a, &b, NV_FRAME_SIZE, (uint32_t[]){sym, f->frame_bytes}, 2);
-        elf_nvinfo_words(writer->a, &b, NV_MIN_STACK_SIZE,
-                         (uint32_t[]){sym, recursive ? f->frame_bytes : f->stack_bytes}, 2);
+        if (!writer->opt->relocatable)
+            elf_nvinfo_words(writer->a, &b, NV_MIN_STACK_SIZE,
+                             (uint32_t[]){sym, recursive ? f->frame_bytes : f->stack_bytes}, 2);
     }
     elf_set_data(writer, NV_INFO, b);
     elf_section_header(writer, NV_INFO)->sh_link = SYMTAB;

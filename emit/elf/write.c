@@ -1,7 +1,7 @@
 /* Encoded module to ELF: sections, symbols, relocations and attribute records, as NVIDIA's tools arrange
  * them (docs/elf.md). First every section is made, so that indices are known, then symbols, then contents.
  * SPDX-License-Identifier: MIT */
-#include "emit/elf/writer.h"
+#include "emit/elf/relocatable.h"
 #include "base/align.h"
 #include "emit/elf/texture.h"
 #include "emit/elf/map.h"
@@ -11,13 +11,27 @@
 #include "isa/machine/banks.h"
 #include "isa/machine/system.h"
 #include <string.h>
+#include <xxhash.h>
 
 static bool write_error(ElfWriter *writer, const char *name, const char *what) {
     return diag(writer->d, (SrcLoc){0}, DIAG_E0412, name, what);
 }
 
-const char *elf_func_name(const ElfWriter *writer, uint32_t i) {
-    return str_text(writer->code->ir->strings, writer->code->funcs[i].name);
+const char *elf_func_name(const ElfWriter *writer, uint32_t i) { return writer->parts[i].name; }
+
+/* Each object has its own functions of the built-in library, compiled as its callers know them; with names of
+ * their own, for who reads the joined file by names. */
+static void name_functions(ElfWriter *writer) {
+    const PtxModule *ptx = writer->code->ir->ptx;
+    for (uint32_t i = 0; i < writer->code->nfuncs; i++) {
+        const CodeFunc *f = &writer->code->funcs[i];
+        const char *name = str_text(writer->code->ir->strings, f->name);
+        bool own = writer->opt->relocatable && !f->ir->ptx;
+        writer->parts[i].name =
+            own ? arena_printf(writer->a, "%s$%016llx", name,
+                               (unsigned long long)XXH3_64bits(ptx->source.text, ptx->source.size_bytes))
+                : name;
+    }
 }
 
 /* ---- sections ---- */
@@ -41,6 +55,11 @@ void elf_set_data(ElfWriter *writer, uint32_t section, Bytes b) {
     writer->elf->sections.at[section].h.sh_size = b.n;
 }
 
+/* Types of sections: objects have NVIDIA's own. */
+static uint32_t section_type(const ElfWriter *writer, uint32_t in_executable, uint32_t in_object) {
+    return writer->opt->relocatable ? in_object : in_executable;
+}
+
 static uint64_t info_link(const ElfWriter *writer) { return writer->old_form ? 0 : SHF_INFO_LINK; }
 
 static void make_rela_sections(ElfWriter *writer) {
@@ -59,6 +78,72 @@ static bool declares_shared(const ElfWriter *writer, const CodeFunc *f) {
     return f->is_entry && any;
 }
 
+/* A note of NVIDIA's. */
+static uint32_t add_note(ElfWriter *writer, const char *name, uint32_t type, uint32_t flags, Bytes desc) {
+    static const char owner[] = "NVIDIA Corp";
+    Bytes note = {0};
+    elf_bytes_u32(writer->a, &note, sizeof owner);
+    elf_bytes_u32(writer->a, &note, (uint32_t)desc.n);
+    elf_bytes_u32(writer->a, &note, type);
+    elf_bytes_add(writer->a, &note, owner, sizeof owner);
+    elf_bytes_add(writer->a, &note, desc.at, desc.n);
+    uint32_t section = elf_add_section(writer, name, "", SHT_NOTE, flags, 4);
+    elf_set_data(writer, section, note);
+    return section;
+}
+
+/* Who made the file, which nvlink asks objects for: five texts (file, tool, version, branch, options). */
+static uint32_t tool_note(ElfWriter *writer) {
+    enum { NOTE_TKINFO = 2000, TKINFO_FLAGS = 0x2000000, NOTE_VERSION = 2 };
+    static const char *const words[] = {"", "heddle", HEDDLE_VERSION, "", ""};
+    Bytes desc = {0}, names = {0};
+    elf_bytes_u32(writer->a, &desc, NOTE_VERSION);
+    elf_bytes_add(writer->a, &names, "", 1);
+    for (unsigned k = 0; k < sizeof words / sizeof *words; k++)
+        elf_bytes_u32(writer->a, &desc, elf_bytes_string(writer->a, &names, words[k]));
+    elf_bytes_add(writer->a, &desc, names.at, names.n);
+    elf_bytes_add(writer->a, &desc, NULL, (4 - desc.n % 4) % 4);
+    return add_note(writer, ".note.nv.tkinfo", NOTE_TKINFO, TKINFO_FLAGS, desc);
+}
+
+/* Records of what loads the file, which are these for every module that ptxas 13.0 was given. */
+static uint32_t compat_section(ElfWriter *writer) {
+    enum { ISA_VERSION_90 = 0x101 };
+    static const struct {
+        uint8_t form, code;
+        uint16_t value;
+    } compat[] = {{NVF_BYTE, 9, 0}, {NVF_BYTE, 2, 1}, {NVF_BYTE, 5, 5}, {NVF_HALF, 7, ISA_VERSION_90},
+                  {NVF_BYTE, 3, 0}, {NVF_BYTE, 6, 1}};
+    Bytes records = {0};
+    for (unsigned k = 0; k < sizeof compat / sizeof *compat; k++)
+        elf_bytes_u32(writer->a, &records,
+                      compat[k].form | (uint32_t)compat[k].code << 8 | (uint32_t)compat[k].value << 16);
+    elf_bytes_u32(writer->a, &records, NVF_SIZED | 0xbu << 8 | 8u << 16);
+    elf_bytes_u64(writer->a, &records, 0);
+    uint32_t section = elf_add_section(writer, ".nv.compat", "", SHT_NV_COMPAT, 0, 4);
+    elf_set_data(writer, section, records);
+    return section;
+}
+
+/* What NVIDIA's disassembler asks for in a file of the new form: a note with the .target and the toolkit's
+ * version, and from sm_90 on the records of what loads it. */
+static void compatibility_sections(ElfWriter *writer) {
+    enum { NOTE_CUINFO = 1000, NOTE_VERSION = 2, CUINFO_FLAGS = 0x1000000 };
+    const PtxModule *ptx = writer->code->ir->ptx;
+    uint32_t made_for = ptx ? ptx->sm : writer->target->elf_flags & 0xff;
+    uint32_t tool = writer->opt->relocatable ? tool_note(writer) : 0;
+    Bytes desc = {0};
+    elf_bytes_u32(writer->a, &desc, NOTE_VERSION | made_for << 16);
+    elf_bytes_u32(writer->a, &desc, NEW_TOOLKIT_VERSION);
+    uint32_t note = add_note(writer, ".note.nv.cuinfo", NOTE_CUINFO, CUINFO_FLAGS, desc);
+    uint32_t compat = elf_since_sm_90(writer) ? compat_section(writer) : 0;
+    elf_section_header(writer, note)->sh_link = tool;
+    if (compat && writer->opt->relocatable) {
+        elf_section_header(writer, note)->sh_info = compat;
+        elf_section_header(writer, note)->sh_flags |= SHF_INFO_LINK;
+    }
+}
+
 static void make_sections(ElfWriter *writer) {
     const CodeModule *module = writer->code;
     VEC_PUSH(writer->a, &writer->elf->sections)->name = "";
@@ -68,13 +153,16 @@ static void make_sections(ElfWriter *writer) {
     elf_add_section(writer, ".strtab", "", SHT_STRTAB, 0, 1);
     elf_add_section(writer, ".symtab", "", SHT_SYMTAB, 0, 8);
     elf_add_section(writer, ".nv.info", "", SHT_NV_INFO, 0, 4);
+    if (writer->opt->relocatable) /* nvlink reads the sections in their order */
+        compatibility_sections(writer);
     for (uint32_t i = 0; i < module->nfuncs; i++)
         writer->parts[i].info =
             elf_add_section(writer, ".nv.info.", elf_func_name(writer, i), SHT_NV_INFO, info_link(writer), 4);
     make_rela_sections(writer);
     if (writer->const3_data.n)
-        writer->const3 =
-            elf_add_section(writer, ".nv.constant3", "", SHT_PROGBITS, SHF_ALLOC, writer->const3_align);
+        writer->const3 = elf_add_section(writer, ".nv.constant3", "",
+                                         section_type(writer, SHT_PROGBITS, SHT_NV_CONSTANT_B0 + 3),
+                                         SHF_ALLOC, writer->const3_align);
     for (uint32_t i = 0; i < module->nfuncs; i++)
         if (module->funcs[i].const2_bytes)
             writer->parts[i].const2 = elf_add_section(writer, ".nv.constant2.", elf_func_name(writer, i),
@@ -82,17 +170,22 @@ static void make_sections(ElfWriter *writer) {
     for (uint32_t i = 0; i < module->nfuncs; i++)
         if (module->funcs[i].is_entry)
             writer->parts[i].const0 = elf_add_section(writer, ".nv.constant0.", elf_func_name(writer, i),
-                                                      SHT_PROGBITS, SHF_ALLOC | info_link(writer), 4);
+                                                      section_type(writer, SHT_PROGBITS, SHT_NV_CONSTANT_B0),
+                                                      SHF_ALLOC | info_link(writer), 4);
     for (uint32_t i = 0; i < module->nfuncs; i++)
         writer->parts[i].text = elf_add_section(writer, ".text.", elf_func_name(writer, i), SHT_PROGBITS,
                                                 SHF_ALLOC | SHF_EXECINSTR, 128);
     if (writer->init_data.n)
-        writer->global_init = elf_add_section(writer, ".nv.global.init", "", SHT_PROGBITS,
+        writer->global_init = elf_add_section(writer, ".nv.global.init", "",
+                                              section_type(writer, SHT_PROGBITS, SHT_NV_GLOBAL_INIT),
                                               SHF_ALLOC | SHF_WRITE, writer->init_align);
     if (writer->global_bytes)
-        writer->global = elf_add_section(writer, ".nv.global", "", SHT_NOBITS, SHF_ALLOC | SHF_WRITE,
-                                         writer->global_align);
-    for (uint32_t i = 0; i < module->nfuncs; i++)
+        writer->global =
+            elf_add_section(writer, ".nv.global", "", section_type(writer, SHT_NOBITS, SHT_NV_GLOBAL),
+                            SHF_ALLOC | SHF_WRITE, writer->global_align);
+    if (writer->opt->relocatable)
+        elf_object_shared(writer);
+    for (uint32_t i = 0; i < module->nfuncs && !writer->opt->relocatable; i++)
         if (declares_shared(writer, &module->funcs[i]))
             writer->parts[i].shared =
                 elf_add_section(writer, ".nv.shared.", elf_func_name(writer, i), SHT_NOBITS,
@@ -100,8 +193,8 @@ static void make_sections(ElfWriter *writer) {
 }
 
 /* ---- symbols ---- */
-static uint32_t add_symbol(ElfWriter *writer, const char *name, uint64_t value, uint64_t size, unsigned info,
-                           unsigned other, uint32_t section) {
+uint32_t elf_add_symbol(ElfWriter *writer, const char *name, uint64_t value, uint64_t size, unsigned info,
+                        unsigned other, uint32_t section) {
     elf_bytes_u32(writer->a, &writer->symtab, elf_bytes_string(writer->a, &writer->strtab, name));
     uint8_t *p = elf_bytes_add(writer->a, &writer->symtab, NULL, sizeof(Elf64_Sym) - 4);
     p[0] = (uint8_t)info;
@@ -119,49 +212,61 @@ static void add_var_symbols(ElfWriter *writer, bool global) {
     for (uint32_t i = 0; i < module->vars.n; i++) {
         const IrVar *var = &module->vars.at[i];
         bool is_const = var->space == SP_CONST;
-        if (var_is_global(var) != global || (!is_const && var->space != SP_GLOBAL) ||
+        bool shared = writer->opt->relocatable && var->space == SP_SHARED && !var->is_extern_shared;
+        if (var_is_global(var) != global || (!is_const && var->space != SP_GLOBAL && !shared) ||
             var->linkage == LINK_EXTERN)
             continue;
         bool init = var->ptx && var->ptx->ninits;
-        uint32_t section = is_const ? writer->const3 : init ? writer->global_init : writer->global;
+        uint32_t section = shared     ? writer->var_section[i]
+                           : is_const ? writer->const3
+                           : init     ? writer->global_init
+                                      : writer->global;
+        unsigned other = 0, type = STT_OBJECT;
+        if (writer->opt->relocatable)
+            type = elf_object_var_info(var, &other);
         unsigned bind = !global                                                    ? STB_LOCAL
                         : var->linkage == LINK_WEAK || var->linkage == LINK_COMMON ? STB_WEAK
                                                                                    : STB_GLOBAL;
-        uint32_t sym = add_symbol(writer, str_text(module->strings, var->name), writer->var_offset[i],
-                                  var->size_bytes, ELF64_ST_INFO(bind, STT_OBJECT), 0, section);
+        uint32_t sym = elf_add_symbol(writer, str_text(module->strings, var->name), writer->var_offset[i],
+                                      var->size_bytes, ELF64_ST_INFO(bind, type), other, section);
         strmap_put(&writer->symbols, writer->a, var->name, sym);
     }
 }
 
-static bool func_is_global(const CodeFunc *f) {
+/* Of objects, the built-in library's functions are each one's own. */
+static bool func_is_global(const ElfWriter *writer, const CodeFunc *f) {
+    if (writer->opt->relocatable && !f->ir->ptx)
+        return false;
     return f->is_entry || !f->ir || !f->ir->ptx || f->ir->ptx->linkage != LINK_NONE;
 }
 
 static void add_func_symbols(ElfWriter *writer, bool global) {
     for (uint32_t i = 0; i < writer->code->nfuncs; i++) {
         const CodeFunc *f = &writer->code->funcs[i];
-        if (func_is_global(f) != global)
+        if (func_is_global(writer, f) != global)
             continue;
         unsigned bind = !global                                                   ? STB_LOCAL
                         : f->ir && f->ir->ptx && f->ir->ptx->linkage == LINK_WEAK ? STB_WEAK
                                                                                   : STB_GLOBAL;
-        writer->parts[i].sym =
-            add_symbol(writer, elf_func_name(writer, i), 0, (uint64_t)f->ninsts * INST_BYTES,
-                       ELF64_ST_INFO(bind, STT_FUNC), f->is_entry ? STO_NV_ENTRY : 0, writer->parts[i].text);
+        writer->parts[i].sym = elf_add_symbol(writer, elf_func_name(writer, i), 0,
+                                              (uint64_t)f->ninsts * INST_BYTES, ELF64_ST_INFO(bind, STT_FUNC),
+                                              f->is_entry ? STO_NV_ENTRY : 0, writer->parts[i].text);
         strmap_put(&writer->symbols, writer->a, f->name, writer->parts[i].sym);
     }
 }
 
-/* The driver's functions, which code names and nobody defines. */
+/* The driver's functions, which code names and nobody defines; in objects, also what others define. */
 static void add_extern_symbols(ElfWriter *writer) {
     for (uint32_t i = 0; i < writer->code->nfuncs; i++) {
         const CodeFunc *f = &writer->code->funcs[i];
         for (uint32_t k = 0; k < f->relocs.n; k++) {
             StrId symbol = f->relocs.at[k].symbol;
             const char *name = str_text(writer->code->ir->strings, symbol);
-            if (strmap_get(&writer->symbols, symbol) || system_find(name) == SYSTEM_COUNT)
+            if (strmap_get(&writer->symbols, symbol) ||
+                (system_find(name) == SYSTEM_COUNT && !writer->opt->relocatable))
                 continue;
-            uint32_t at = add_symbol(writer, name, 0, 0, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, SHN_UNDEF);
+            uint32_t at =
+                elf_add_symbol(writer, name, 0, 0, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, SHN_UNDEF);
             strmap_put(&writer->symbols, writer->a, symbol, at);
         }
     }
@@ -174,8 +279,8 @@ static void add_texture_symbols(ElfWriter *writer) {
             unsigned type = elf_is_surface(writer->code, name) ? STT_NV_SURFACE : STT_NV_TEXTURE;
             if (!strmap_get(&writer->symbols, name))
                 strmap_put(&writer->symbols, writer->a, name,
-                           add_symbol(writer, str_text(writer->code->ir->strings, name), 0, 0,
-                                      ELF64_ST_INFO(STB_GLOBAL, type), 0, SHN_UNDEF));
+                           elf_add_symbol(writer, str_text(writer->code->ir->strings, name), 0, 0,
+                                          ELF64_ST_INFO(STB_GLOBAL, type), 0, SHN_UNDEF));
         }
 }
 
@@ -192,18 +297,22 @@ void elf_find_externs(const ElfWriter *writer, const CodeFunc *f, ElfSyms *out) 
 }
 
 static void make_symbols(ElfWriter *writer) {
-    add_symbol(writer, "", 0, 0, 0, 0, 0);
+    elf_add_symbol(writer, "", 0, 0, 0, 0, 0);
     const unsigned section = ELF64_ST_INFO(STB_LOCAL, STT_SECTION);
+    if (writer->opt->relocatable && !writer->opt->no_ptx &&
+        writer->code->ir->ptx) /* of the text's messages */
+        elf_add_symbol(writer, writer->code->ir->ptx->source.name, 0, 0, ELF64_ST_INFO(STB_LOCAL, STT_FILE),
+                       0, SHN_ABS);
     for (uint32_t i = 0; i < writer->code->nfuncs; i++) {
         ElfParts *func_parts = &writer->parts[i];
-        add_symbol(writer, writer->elf->sections.at[func_parts->text].name, 0, 0, section, 0,
-                   func_parts->text);
+        elf_add_symbol(writer, writer->elf->sections.at[func_parts->text].name, 0, 0, section, 0,
+                       func_parts->text);
         if (func_parts->const0)
-            func_parts->const0_sym = add_symbol(writer, writer->elf->sections.at[func_parts->const0].name, 0,
-                                                0, section, 0, func_parts->const0);
+            func_parts->const0_sym = elf_add_symbol(writer, writer->elf->sections.at[func_parts->const0].name,
+                                                    0, 0, section, 0, func_parts->const0);
         if (func_parts->shared)
-            add_symbol(writer, writer->elf->sections.at[func_parts->shared].name, 0, 0, section, 0,
-                       func_parts->shared);
+            elf_add_symbol(writer, writer->elf->sections.at[func_parts->shared].name, 0, 0, section, 0,
+                           func_parts->shared);
     }
     add_var_symbols(writer, false);
     add_func_symbols(writer, false);
@@ -211,6 +320,8 @@ static void make_symbols(ElfWriter *writer) {
     add_var_symbols(writer, true);
     add_func_symbols(writer, true);
     add_texture_symbols(writer);
+    if (writer->opt->relocatable)
+        elf_object_extern_vars(writer);
     writer->first_extern = writer->nsyms;
     add_extern_symbols(writer);
     elf_section_header(writer, SYMTAB)->sh_link = STRTAB;
@@ -240,6 +351,9 @@ static bool put_inits(ElfWriter *writer, const IrVar *var, uint8_t *at) {
             return write_error(writer, str_text(writer->code->ir->strings, var->name),
                                "an initialiser lies outside the variable");
         const IrVar *target = const_offset_of(writer, in);
+        if (target && writer->opt->relocatable)
+            return write_error(writer, str_text(writer->code->ir->strings, var->name),
+                               "an offset in constant memory, which only the linker knows, as initial value");
         uint64_t value = ((uint64_t)in->value + (target ? target->offset_bytes : 0)) >> in->shift;
         for (unsigned k = 0; (!in->sym || target) && k < in->size_bytes; k++)
             at[in->offset_bytes + k] = (uint8_t)(value >> (8 * k));
@@ -251,8 +365,9 @@ static void raise_align(uint64_t *section, uint64_t var) { *section = var > *sec
 
 static bool lay_out_vars(ElfWriter *writer) {
     const IrModule *module = writer->code->ir;
-    writer->const3_align = 16;
-    writer->init_align = writer->global_align = 256;
+    bool joined = writer->opt->relocatable; /* with other objects' sections */
+    writer->const3_align = joined ? 4 : 16;
+    writer->init_align = writer->global_align = joined ? 4 : 256;
     writer->var_offset = ARENA_ARRAY(writer->a, uint64_t, module->vars.n + 1);
     elf_bytes_add(writer->a, &writer->const3_data, NULL, module->const_bytes);
     for (uint32_t i = 0; i < module->vars.n; i++) {
@@ -420,8 +535,13 @@ static void call_graph(ElfWriter *writer) {
         for (uint32_t k = 0; k < externs.n; k++)
             elf_bytes_u64(writer->a, &b, writer->parts[i].sym | (uint64_t)externs.at[k] << 32);
     }
-    for (uint64_t marker = 0xfffffffe; marker >= 0xfffffffc; marker--)
+    for (uint64_t marker = 0xfffffffe; marker >= 0xfffffffc; marker--) {
         elf_bytes_u64(writer->a, &b, marker << 32);
+        if (writer->opt->relocatable && marker == 0xfffffffe)
+            elf_object_taken(writer, &b);
+        if (writer->opt->relocatable && marker == 0xfffffffd)
+            elf_object_indirect(writer, &b);
+    }
     uint32_t s = elf_add_section(writer, ".nv.callgraph", "", SHT_NV_CALLGRAPH, 0, 4);
     elf_set_data(writer, s, b);
     elf_section_header(writer, s)->sh_link = SYMTAB;
@@ -458,41 +578,11 @@ static void func_contents(ElfWriter *writer, uint32_t i) {
         elf_section_header(writer, func_parts->const2)->sh_info = func_parts->text;
     }
     if (func_parts->shared) {
-        elf_section_header(writer, func_parts->shared)->sh_size =
-            writer->target->shared_base_bytes + f->shared_bytes;
+        if (!writer->opt->relocatable)
+            elf_section_header(writer, func_parts->shared)->sh_size =
+                writer->target->shared_base_bytes + f->shared_bytes;
         elf_section_header(writer, func_parts->shared)->sh_info = func_parts->text;
     }
-}
-
-/* What NVIDIA's disassembler asks for in a file of the new form: a note with the .target and the toolkit's
- * version, and from sm_90 on records of what loads the file, which are these for every module that ptxas 13.0
- * was given. */
-static void compatibility_sections(ElfWriter *writer) {
-    enum { NOTE_CUINFO = 1000, NOTE_VERSION = 2, CUINFO_FLAGS = 0x1000000, ISA_VERSION_90 = 0x101 };
-    static const char owner[] = "NVIDIA Corp";
-    const PtxModule *ptx = writer->code->ir->ptx;
-    uint32_t made_for = ptx ? ptx->sm : writer->target->elf_flags & 0xff;
-    Bytes note = {0}, records = {0};
-    elf_bytes_u32(writer->a, &note, sizeof owner);
-    elf_bytes_u32(writer->a, &note, 8);
-    elf_bytes_u32(writer->a, &note, NOTE_CUINFO);
-    elf_bytes_add(writer->a, &note, owner, sizeof owner);
-    elf_bytes_u32(writer->a, &note, NOTE_VERSION | made_for << 16);
-    elf_bytes_u32(writer->a, &note, NEW_TOOLKIT_VERSION);
-    elf_set_data(writer, elf_add_section(writer, ".note.nv.cuinfo", "", SHT_NOTE, CUINFO_FLAGS, 4), note);
-    if (!elf_since_sm_90(writer))
-        return;
-    static const struct {
-        uint8_t form, code;
-        uint16_t value;
-    } compat[] = {{NVF_BYTE, 9, 0}, {NVF_BYTE, 2, 1}, {NVF_BYTE, 5, 5}, {NVF_HALF, 7, ISA_VERSION_90},
-                  {NVF_BYTE, 3, 0}, {NVF_BYTE, 6, 1}};
-    for (unsigned k = 0; k < sizeof compat / sizeof *compat; k++)
-        elf_bytes_u32(writer->a, &records,
-                      compat[k].form | (uint32_t)compat[k].code << 8 | (uint32_t)compat[k].value << 16);
-    elf_bytes_u32(writer->a, &records, NVF_SIZED | 0xbu << 8 | 8u << 16);
-    elf_bytes_u64(writer->a, &records, 0);
-    elf_set_data(writer, elf_add_section(writer, ".nv.compat", "", SHT_NV_COMPAT, 0, 4), records);
 }
 
 static void heddle_sections(ElfWriter *writer) {
@@ -510,6 +600,8 @@ static void heddle_sections(ElfWriter *writer) {
 static bool fill(ElfWriter *writer) {
     make_symbols(writer);
     call_graph(writer);
+    if (writer->opt->relocatable)
+        elf_object_prototypes(writer);
     for (uint32_t i = 0; i < writer->code->nfuncs; i++)
         func_contents(writer, i);
     if (writer->const3)
@@ -522,7 +614,7 @@ static bool fill(ElfWriter *writer) {
     if (!code_relocs(writer) || !var_relocs(writer))
         return false;
     texture_relocs(writer);
-    if (elf_is_native(writer) && !writer->old_form)
+    if (elf_is_native(writer) && !writer->old_form && !writer->opt->relocatable)
         compatibility_sections(writer);
     if (writer->opt->lines)
         elf_write_lines(writer);
@@ -562,9 +654,11 @@ bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **imag
     Arena arena = {0};
     ElfWriter w = {
         .a = &arena, .code = module, .opt = opt, .target = isa_target_info(module->ir->target), .d = diags};
-    w.old_form = elf_is_native(&w) && !opt->new_form;
+    w.old_form = elf_is_native(&w) && !opt->new_form && !opt->relocatable;
     w.elf = ARENA_NEW(&arena, ElfImage);
+    w.var_section = ARENA_ARRAY(&arena, uint32_t, module->ir->vars.n + 1);
     w.parts = ARENA_ARRAY(&arena, ElfParts, module->nfuncs + 1);
+    name_functions(&w);
     bool good = check_limits(&w) && lay_out_vars(&w) && bind_textures(&w);
     if (good) {
         make_sections(&w);
@@ -572,9 +666,12 @@ bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **imag
     }
     if (good) {
         elf_image_header(w.elf, module->ir->target, w.old_form);
-        w.elf->h.e_type = ET_EXEC;
+        w.elf->h.e_type = opt->relocatable ? ET_REL : ET_EXEC;
         w.elf->h.e_shstrndx = SHSTRTAB;
-        elf_image_segments(&arena, w.elf);
+        if (opt->relocatable)
+            elf_image_layout(w.elf, false);
+        else
+            elf_image_segments(&arena, w.elf);
         good = elf_image_write(w.elf, image, size_bytes, diags);
     }
     arena_free(&arena);

@@ -11,6 +11,7 @@ enum { SHSTRTAB = 1, STRTAB, SYMTAB, NV_INFO, TOOLKIT_VERSION = 111, NEW_TOOLKIT
 
 typedef VEC(uint32_t) ElfSyms;
 typedef struct { /* sections and symbols of one function; 0 = has none */
+    const char *name;
     uint32_t info, rela, const0, const2, text, shared;
     uint32_t sym, const0_sym;
     ElfTextures textures;
@@ -26,9 +27,11 @@ typedef struct {
     Bytes shstrtab, strtab, symtab;
     uint32_t nsyms, first_extern; /* from there on: the driver's functions */
     ElfParts *parts;
-    StrMap symbols;       /* name -> symbol index */
-    uint64_t *var_offset; /* for each IrVar */
+    StrMap symbols;        /* name -> symbol index */
+    uint64_t *var_offset;  /* for each IrVar */
+    uint32_t *var_section; /* of shared ones, in objects */
     uint32_t const3, global_init, global;
+    uint32_t shared; /* objects: of variables that are no kernel's */
     Bytes const3_data, init_data, const3_rela, init_rela;
     uint64_t global_bytes;
     uint64_t const3_align, init_align, global_align; /* at least that of each variable in it */
@@ -46,6 +49,8 @@ const char *elf_func_name(const ElfWriter *writer, uint32_t i);
 uint32_t elf_add_section(ElfWriter *writer, const char *prefix, const char *name, uint32_t type,
                          uint64_t flags, uint64_t align);
 Elf64_Shdr *elf_section_header(ElfWriter *writer, uint32_t section);
+uint32_t elf_add_symbol(ElfWriter *writer, const char *name, uint64_t value, uint64_t size, unsigned info,
+                        unsigned other, uint32_t section); /* its index */
 void elf_set_data(ElfWriter *writer, uint32_t section, Bytes bytes);
 uint32_t elf_reloc_type(const ElfWriter *writer, RelocKind kind); /* of this target; 0: it has none */
 /* The symbols of the driver's functions that a function names, each once. */

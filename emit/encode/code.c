@@ -124,6 +124,14 @@ static bool put_word(Encode *encode, const Inst *i, const MachInst *m, uint32_t 
     return true;
 }
 
+/* A linker tells addresses, not distances; and ptxas's callers and callees do not count calls. */
+static void make_linkable(MachInst *inst) {
+    if (inst->optype == OT_CALL)
+        inst->mods = MPUT(CALL, noinc, MPUT(CALL, mode, inst->mods, BasePCMode_ABS), 1);
+    if (inst->optype == OT_RET)
+        inst->mods = MPUT(RET, nodec, inst->mods, 1);
+}
+
 static bool encode_block(Encode *encode, BlockId id) {
     const Block *b = ir_block(encode->f, id);
     if (b->label && b->insts.n)
@@ -133,6 +141,8 @@ static bool encode_block(Encode *encode, BlockId id) {
         if (ir_is_pseudo(i->op))
             return encode_error(encode, i, "the operation is still abstract");
         MachInst m = emit_mach(encode->f, i);
+        if (encode->m->relocatable)
+            make_linkable(&m);
         for (unsigned k = 0; k < m.nsrc; k++) {
             if (m.src[k].kind == OPK_BLOCK && !resolve_block(encode, i, &m, k, at))
                 return false;
@@ -213,6 +223,8 @@ static bool take_from_callees(CodeModule *code, CodeFunc *caller) {
             if (i->op != OT_CALL)
                 continue;
             const Function *g = ir_callee(f, i);
+            if (!g && code->ir->relocatable)
+                continue; /* the linker's business */
             for (unsigned k = 0; k < code->nfuncs; k++) {
                 const CodeFunc *callee = &code->funcs[k];
                 if (g ? callee->ir == g : !callee->is_entry) {

@@ -14,4 +14,17 @@ enum {
     ABI_SYSTEM_RETURN_REG = 20, /* and the next: return address for the driver's functions (system.h) */
     ABI_REGS = 24               /* what functions that call or are called may always use */
 };
+
+/* Between objects that another linker joins, ptxas's convention holds, as its code shows (13.0): parameters
+ * and results in R4 ... R15, each in the first place that is free and aligned, else on the stack from the
+ * caller's R1 on; a result that does not fit is stored where a first parameter points. */
+enum {
+    ABI_OPEN_RETURN_REG = 20, /* and the next; both are there again when the function returns */
+    ABI_OPEN_LAST_REG = 15,
+    ABI_OPEN_BARRIERS = 6 /* convergence barriers that a callee may use; it keeps the others */
+};
+/* Vector registers that a callee keeps: the stack, R2, R16 ... R31, from R36 on four of eight. */
+static inline int abi_open_keeps(unsigned reg) {
+    return reg == 1 || reg == 2 || (reg >= 16 && reg < 32) || (reg >= 36 && (reg & 4));
+}
 #endif

@@ -2,7 +2,8 @@
  * BSSY before it and the block where they meet a BSYNC; lower/reconverge/join.c says which blocks these are
  * and why no group of lanes then waits for ever. A callee uses barrier registers above all those in which its
  * callers may be pending at the call; in functions of recursive cycles no join holds a call that leads back
- * to them (auto mode; the others use none there). Joins that do not fit into 16 registers are left out, never
+ * to them (auto mode; the others use none there), nor, in objects for other linkers, one that leaves the
+ * object. Joins that do not fit into 16 registers are left out, never
  * spilled: that is always safe.
  *
  * In: SSA with uniformity. Out: BSSY, BSYNC, BREAK, YIELD, WARPSYNC and stubs in place; Function.b_base;
@@ -205,14 +206,25 @@ static void note_recursion(const Module *mod, Reconv *reconv) {
     reconv->recurs = ARENA_ARRAY(&reconv->a, bool, reconv->g.n);
     CALL_SITES(calls, reconv->f->index, site) {
         uint32_t callee = site->callee == NO_NODE ? calls->n : site->callee;
-        reconv->recurs[site->block.i] |= calls->comp[callee] == calls->comp[reconv->f->index];
+        reconv->recurs[site->block.i] |= calls->comp[callee] == calls->comp[reconv->f->index] ||
+                                         (mod->m->relocatable && site->callee == NO_NODE);
     }
 }
 
+/* May a lane come to the function's beginning again, or out of the object, where callees use the registers
+ * that they like? */
+static bool loses_lanes(const Module *mod, const Function *f) {
+    bool leaves = false;
+    CALL_SITES(&mod->calls, f->index, site)
+        leaves |= mod->m->relocatable && site->callee == NO_NODE;
+    return leaves || mod->calls.recursive[f->index];
+}
+
 static bool reconverge_function(Module *mod, Function *f) {
-    Reconv r = {.num_b = mod->gather ? NUM_B - GATHER_B : NUM_B};
+    unsigned most = mod->m->relocatable ? ABI_OPEN_BARRIERS : NUM_B; /* callers elsewhere hold the others */
+    Reconv r = {.num_b = mod->gather ? most - GATHER_B : most};
     unsigned base = mod->base[f->index], first = mod->m->reconv.n, max_b = base;
-    bool recursive = mod->calls.recursive[f->index];
+    bool recursive = loses_lanes(mod, f);
     reconv_yield_retry_loops(f, mod->observes);
     analyse(&r, f);
     f->b_base = recursive && !r.automatic ? NUM_B : base;

@@ -9,6 +9,7 @@
 #ifndef HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
 #define HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
 #include "ir/callgraph.h"
+#include "isa/machine/abi.h"
 #include "ir/cfg.h"
 #include "lower/passes.h"
 

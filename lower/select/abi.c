@@ -1,7 +1,8 @@
 /* Calling convention: arguments and results in R4..R19, 64-bit and larger ones from an even register,
  * predicates as 0 or 1; the return address in R2:R3. What does not fit lies in an area of the caller's
  * frame whose address goes in R19 (arguments) or R18 (results). Values in fixed registers live only around
- * IR_ENTRY, CALL and RET.
+ * IR_ENTRY, CALL and RET. In objects for other linkers, functions that are seen from outside follow ptxas's
+ * convention instead (isa/machine/abi.h, "open"): there the area for arguments begins at the caller's R1.
  * SPDX-License-Identifier: MIT */
 #include "frontend/named.h"
 #include "frontend/system.h"
@@ -10,7 +11,7 @@
 enum { MAX_WORDS = 200 };
 
 typedef struct {
-    uint32_t words;
+    uint32_t words, align_words;
     int reg;         /* first register, -1 = in the area */
     uint32_t offset; /* in the area */
     bool pred;
@@ -26,6 +27,30 @@ static uint32_t words_of(const PtxVar *var) {
         return 1;
     uint64_t bytes = var->size_bytes ? var->size_bytes : ptx_type_bytes(var->type);
     return bytes > 1u << 16 ? UINT32_MAX : (uint32_t)((bytes + 3) / 4);
+}
+
+/* The convention between objects: the first free place for each, small ones go where larger ones left room.
+ */
+static void place_open(Plan *plan, uint32_t taken) {
+    plan->area_bytes = plan->reg_words = 0;
+    for (uint32_t k = 0; k < plan->n; k++) {
+        Slot *slot = &plan->slots[k];
+        int at =
+            (ABI_FIRST_REG + (int)slot->align_words - 1) / (int)slot->align_words * (int)slot->align_words;
+        uint32_t mask = slot->words < 32 ? (1u << slot->words) - 1 : 0;
+        while (at + (int)slot->words - 1 <= ABI_OPEN_LAST_REG && taken & mask << at)
+            at += (int)slot->align_words;
+        if (at + (int)slot->words - 1 <= ABI_OPEN_LAST_REG) {
+            slot->reg = at;
+            taken |= mask << at;
+            plan->reg_words += slot->words;
+        } else {
+            uint32_t align = 4 * slot->align_words;
+            slot->reg = -1;
+            slot->offset = (plan->area_bytes + align - 1) / align * align;
+            plan->area_bytes = slot->offset + 4 * slot->words;
+        }
+    }
 }
 
 static void place_slots(Plan *plan, int last) {
@@ -50,7 +75,9 @@ static bool plan(Sel *sel, const uint32_t *vars, uint32_t n, Plan *p) {
     *p = (Plan){.slots = ARENA_ARRAY(&sel->arena, Slot, n + 1), .n = n};
     for (uint32_t k = 0; k < n; k++) {
         const PtxVar *var = &sel->ptx->vars[vars[k]];
+        uint32_t align = var->align_bytes ? var->align_bytes : (uint32_t)ptx_type_bytes(var->type);
         p->slots[k].words = words_of(var);
+        p->slots[k].align_words = align > 4 ? align / 4 : 1;
         p->slots[k].pred = var->type == TY_PRED;
         if (p->slots[k].words > 1u << 14)
             return false;
@@ -58,17 +85,37 @@ static bool plan(Sel *sel, const uint32_t *vars, uint32_t n, Plan *p) {
     return true;
 }
 
+typedef struct {
+    const uint32_t *params, *rets;
+    uint32_t nparams, nrets;
+    bool noreturn, open;
+} Signature;
+
+static Signature signature_of(const Sel *sel, const PtxFunc *f) {
+    return (Signature){f->params, f->rets,     f->nparams,
+                       f->nrets,  f->noreturn, lower_is_open(sel->l, sel->ptx, f)};
+}
+
 /* Both lists of one signature; areas take registers of their own. */
-static bool plan_signature(Sel *s, const uint32_t *params, uint32_t np, const uint32_t *rets, uint32_t nr,
-                           Plan *args, Plan *results) {
-    if (!plan(s, params, np, args) || !plan(s, rets, nr, results))
+static bool plan_signature(Sel *s, const Signature *sig, Plan *args, Plan *results) {
+    if (!plan(s, sig->params, sig->nparams, args) || !plan(s, sig->rets, sig->nrets, results))
         return false;
+    if (sig->open) {
+        place_open(results, 0);
+        if (results->area_bytes && results->n > 1)
+            return false; /* the convention knows one result */
+        place_open(args, results->area_bytes ? 1u << ABI_FIRST_REG : 0);
+        return true;
+    }
     place_slots(results, ABI_LAST_REG);
     place_slots(args, ABI_LAST_REG);
     if (args->area_bytes || results->area_bytes)
         place_slots(args, ABI_RESULT_AREA_REG - 1);
     return true;
 }
+
+static int result_area_reg(bool open) { return open ? ABI_FIRST_REG : ABI_RESULT_AREA_REG; }
+static int return_reg(bool open) { return open ? ABI_OPEN_RETURN_REG : ABI_RETURN_REG; }
 
 /* ---- lists of fixed registers ---- */
 
@@ -186,8 +233,8 @@ bool sel_abi_enter(Sel *sel) {
     }
     Plan args, results;
     Words *w = ARENA_NEW(&sel->arena, Words);
-    if (!plan_signature(sel, sel->pf->params, sel->pf->nparams, sel->pf->rets, sel->pf->nrets, &args,
-                        &results)) {
+    Signature sig = signature_of(sel, sel->pf);
+    if (!plan_signature(sel, &sig, &args, &results)) {
         diag_in(sel->d, &sel->ptx->source, sel->pf->loc, DIAG_E0705,
                 str_text(&sel->ptx->strings, sel->pf->name));
         return false;
@@ -195,12 +242,12 @@ bool sel_abi_enter(Sel *sel) {
     for (uint32_t k = 0; k < args.n; k++)
         for (uint32_t c = 0; args.slots[k].reg >= 0 && c < args.slots[k].words; c++)
             push(w, op_none(), args.slots[k].reg + (int)c);
-    if (args.area_bytes)
+    if (args.area_bytes && !sig.open)
         push(w, op_none(), ABI_ARG_AREA_REG);
     if (results.area_bytes)
-        push(w, op_none(), ABI_RESULT_AREA_REG);
-    push(w, op_none(), ABI_RETURN_REG);
-    push(w, op_none(), ABI_RETURN_REG + 1);
+        push(w, op_none(), result_area_reg(sig.open));
+    push(w, op_none(), return_reg(sig.open));
+    push(w, op_none(), return_reg(sig.open) + 1);
     InstId entry = ir_inst_new(sel->f, IR_ENTRY, w->n, 0);
     ir_append(sel->f, sel->cur, entry);
     for (unsigned k = 0; k < w->n; k++) {
@@ -215,13 +262,16 @@ bool sel_abi_enter(Sel *sel) {
         sel->ret_area_var = sel_ssa_var_new(&sel->ssa, RF_R, 0, 0) + 1;
         sel_write_var(sel, sel->ret_area_var - 1, w->values[w->n - 3]);
     }
-    unsigned at = 0, in_regs = args.reg_words;
+    unsigned at = 0;
+    Operand area = op_none();
+    if (args.area_bytes)
+        area =
+            sig.open ? EMIT_R(sel, IR_FRAME_ADDR, 0, op_imm(IR_FRAME_INCOMING)) : w->values[args.reg_words];
     for (uint32_t k = 0; k < args.n; k++) {
         Slot *slot = &args.slots[k];
         Operand *words = ARENA_ARRAY(&sel->arena, Operand, slot->words + 1);
         for (uint32_t c = 0; c < slot->words; c++)
-            words[c] =
-                slot->reg >= 0 ? w->values[at++] : load_local(sel, w->values[in_regs], slot->offset + 4 * c);
+            words[c] = slot->reg >= 0 ? w->values[at++] : load_local(sel, area, slot->offset + 4 * c);
         define_param(sel, k, words, slot->words);
     }
     return true;
@@ -237,8 +287,8 @@ static Operand result_word(Sel *sel, uint32_t k, uint32_t c) {
 bool sel_abi_return(Sel *sel) {
     Plan args, results;
     Words *w = ARENA_NEW(&sel->arena, Words);
-    if (!plan_signature(sel, sel->pf->params, sel->pf->nparams, sel->pf->rets, sel->pf->nrets, &args,
-                        &results))
+    Signature sig = signature_of(sel, sel->pf);
+    if (!plan_signature(sel, &sig, &args, &results))
         return false;
     Operand area = op_none();
     if (results.area_bytes)
@@ -251,10 +301,18 @@ bool sel_abi_return(Sel *sel) {
             else
                 store_local(sel, area, results.slots[k].offset + 4 * c, v);
         }
+    for (int k = 0; k < 2 && sig.open; k++)
+        push(w, ir_val(sel->f, sel->ret_addr[k]), ABI_OPEN_RETURN_REG + k);
     copy_in(sel, w);
+    ValId back[2] = {sel->ret_addr[0], sel->ret_addr[1]};
+    if (sig.open) {
+        w->n -= 2;
+        for (unsigned k = 0; k < 2; k++)
+            back[k].i = w->values[w->n + k].value;
+    }
     Operand src[3 + ABI_LAST_REG];
     src[RET_pp] = op_pt();
-    src[RET_ra] = ir_vec(sel->f, sel->ret_addr, 2);
+    src[RET_ra] = ir_vec(sel->f, back, 2);
     src[RET_offset] = op_imm(0);
     for (unsigned k = 0; k < w->n; k++)
         src[3 + k] = w->values[k];
@@ -264,31 +322,38 @@ bool sel_abi_return(Sel *sel) {
 
 /* ---- calls ---- */
 
-/* args are in their registers; results[] name the registers and receive copies. The callee is a function of
- * the module, or, where `target` holds a value, the one of that address, which finds the return address in
- * `return_reg`. */
-static void emit_call_to(Sel *sel, uint32_t callee, Operand target, int return_reg, Words *args,
-                         Words *results) {
+typedef struct {
+    uint32_t callee; /* index into Lower.fns of a function of the module, where there is no other target */
+    StrId open;      /* the name of an open one */
+    Operand address; /* a value: of the function to call */
+    int return_reg;  /* where the callee finds the return address */
+} CallTarget;
+
+/* args are in their registers; results[] name the registers and receive copies. */
+static void emit_call_to(Sel *sel, const CallTarget *target, Words *args, Words *results) {
     Function *f = sel->f;
     copy_in(sel, args);
     ValId ra[2] = {ir_value_new(f, RF_R), ir_value_new(f, RF_R)};
     for (unsigned k = 0; k < 2; k++)
-        ir_value(f, ra[k])->fixed_reg = (int16_t)(return_reg + (int)k);
+        ir_value(f, ra[k])->fixed_reg = (int16_t)(target->return_reg + (int)k);
     InstId lepc = sel_emit(sel, OT_LEPC, 0, 0, NULL);
     ir_set_dst(f, lepc, LEPC_rd, ir_vec(f, ra, 2));
     for (unsigned k = 0; k < 2; k++)
         ir_value(f, ra[k])->block = sel->cur;
     InstId call = ir_inst_new(f, OT_CALL, results->n, 3 + args->n + 1);
     ir_set_src(f, call, CALL_pp, op_pt());
-    bool direct = target.kind == OPK_NONE;
-    ir_set_src(f, call, CALL_ra, direct ? op_reg(RF_R, REG_RZ, 2) : target);
-    ir_set_src(f, call, CALL_offset,
-               direct ? ir_sym(f, sel->l->fns.at[callee].f->name, 0, RELOC_CALL_REL) : op_imm(0));
+    bool direct = target->address.kind == OPK_NONE, open = target->open.i != 0;
+    Operand offset = op_imm(0);
+    if (direct)
+        offset = open ? ir_sym(f, target->open, 0, RELOC_CALL_ABS)
+                      : ir_sym(f, sel->l->fns.at[target->callee].f->name, 0, RELOC_CALL_REL);
+    ir_set_src(f, call, CALL_ra, direct ? op_reg(RF_R, REG_RZ, 2) : target->address);
+    ir_set_src(f, call, CALL_offset, offset);
     for (unsigned k = 0; k < args->n; k++)
         ir_set_src(f, call, 3 + k, args->values[k]);
     ir_set_src(f, call, 3 + args->n, ir_vec(f, ra, 2));
     Inst *i = ir_inst(f, call);
-    i->mods = MSET(CALL, mode, direct ? BasePCMode_REL : BasePCMode_ABS);
+    i->mods = MSET(CALL, mode, direct && !open ? BasePCMode_REL : BasePCMode_ABS);
     i->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
     i->loc = sel->loc;
     for (unsigned k = 0; k < results->n; k++) {
@@ -298,18 +363,18 @@ static void emit_call_to(Sel *sel, uint32_t callee, Operand target, int return_r
     ir_append(f, sel->cur, call);
     copy_out(sel, results);
     LowerFn *self = &sel->l->fns.at[sel->fn];
-    if (!direct) {
-        self->calls_unknown |= return_reg == ABI_RETURN_REG; /* the driver calls nothing of the module */
+    if (!direct || open) { /* the driver calls nothing of the module */
+        self->calls_unknown |= open || target->return_reg == ABI_RETURN_REG || sel->m->relocatable;
         return;
     }
     for (unsigned k = 0; k < self->callees.n; k++)
-        if (self->callees.at[k] == callee)
+        if (self->callees.at[k] == target->callee)
             return;
-    VEC_ADD(&sel->l->scratch, &self->callees, callee);
+    VEC_ADD(&sel->l->scratch, &self->callees, target->callee);
 }
 
 static void emit_call(Sel *s, uint32_t callee, Words *args, Words *results) {
-    emit_call_to(s, callee, op_none(), ABI_RETURN_REG, args, results);
+    emit_call_to(s, &(CallTarget){.callee = callee, .return_reg = ABI_RETURN_REG}, args, results);
 }
 
 bool sel_abi_call_builtin(Sel *sel, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
@@ -324,7 +389,8 @@ bool sel_abi_call_builtin(Sel *sel, const char *name, unsigned nargs, const Oper
     const PtxModule *self = sel->ptx;
     Plan pa, pr;
     sel->ptx = mod;
-    bool ok = plan_signature(sel, pf->params, pf->nparams, pf->rets, pf->nrets, &pa, &pr);
+    Signature sig = signature_of(sel, pf);
+    bool ok = plan_signature(sel, &sig, &pa, &pr);
     sel->ptx = self;
     if (!ok || pa.reg_words != nargs || pr.reg_words != nrets || pa.area_bytes || pr.area_bytes)
         return sel_error(sel, "the built-in function has another signature");
@@ -385,6 +451,7 @@ typedef struct {
     const PtxInsn *in;
     Plan args, results;
     Operand arg_area, result_area;
+    bool open;
 } Call;
 
 static bool pass_arguments(Sel *s, Call *call, Words *a) {
@@ -399,10 +466,10 @@ static bool pass_arguments(Sel *s, Call *call, Words *a) {
             else
                 store_local(s, call->arg_area, slot->offset + 4 * w, v);
         }
-    if (call->args.area_bytes)
+    if (call->args.area_bytes && !call->open)
         push(a, call->arg_area, ABI_ARG_AREA_REG);
     if (call->results.area_bytes)
-        push(a, call->result_area, ABI_RESULT_AREA_REG);
+        push(a, call->result_area, result_area_reg(call->open));
     return true;
 }
 
@@ -427,14 +494,20 @@ static Operand call_area(Sel *sel, uint32_t bytes) {
     return EMIT_R(sel, IR_FRAME_ADDR, 0, op_imm(at));
 }
 
-typedef struct {
-    const uint32_t *params, *rets;
-    uint32_t nparams, nrets;
-    bool noreturn;
-} Signature;
-
-static Signature signature_of(const PtxFunc *f) {
-    return (Signature){f->params, f->rets, f->nparams, f->nrets, f->noreturn};
+/* What the instruction calls, as far as its text says it. */
+static bool called_signature(const Sel *sel, const PtxInsn *in, Signature *sig) {
+    if (in->op != PTX_CALL || (!in->callee && (!in->table || in->table > sel->pf->ncall_tables)))
+        return false;
+    if (in->callee) {
+        *sig = signature_of(sel, &sel->ptx->funcs[in->callee - 1]);
+        return true;
+    }
+    const PtxCallTable *table = &sel->pf->call_tables[in->table - 1];
+    *sig = (Signature){table->params, table->rets, table->nparams, table->nrets, table->noreturn, false};
+    if (table->n)
+        *sig = signature_of(sel, &sel->ptx->funcs[table->funcs[0]]);
+    sig->open = sel->m->relocatable; /* whoever has an address taken is open */
+    return true;
 }
 
 static bool same_slots(const Plan *plan, const Plan *b) {
@@ -448,18 +521,13 @@ static bool same_slots(const Plan *plan, const Plan *b) {
 
 /* What the call's table says of its targets. They must agree in where parameters lie. */
 static bool indirect_signature(Sel *sel, const PtxInsn *in, Signature *sig) {
-    if (!in->table || in->table > sel->pf->ncall_tables)
+    if (!called_signature(sel, in, sig))
         return sel_error(sel, "the call has neither a prototype nor a list of targets");
     const PtxCallTable *ptx_call_table = &sel->pf->call_tables[in->table - 1];
-    *sig = (Signature){ptx_call_table->params, ptx_call_table->rets, ptx_call_table->nparams,
-                       ptx_call_table->nrets, ptx_call_table->noreturn};
-    if (ptx_call_table->n)
-        *sig = signature_of(&sel->ptx->funcs[ptx_call_table->funcs[0]]);
     for (uint32_t k = 1; k < ptx_call_table->n; k++) {
-        Signature other = signature_of(&sel->ptx->funcs[ptx_call_table->funcs[k]]);
+        Signature other = signature_of(sel, &sel->ptx->funcs[ptx_call_table->funcs[k]]);
         Plan p[4];
-        if (!plan_signature(sel, sig->params, sig->nparams, sig->rets, sig->nrets, &p[0], &p[1]) ||
-            !plan_signature(sel, other.params, other.nparams, other.rets, other.nrets, &p[2], &p[3]))
+        if (!plan_signature(sel, sig, &p[0], &p[1]) || !plan_signature(sel, &other, &p[2], &p[3]))
             return sel_error(sel, "a parameter is too large");
         if (!same_slots(&p[0], &p[2]) || !same_slots(&p[1], &p[3]))
             return sel_error(sel, "the targets listed have different parameters");
@@ -474,7 +542,9 @@ enum { MAX_CANDIDATES = 64 };
 /* bru1 (which has TRAP) does. NVIDIA's targets could, by CALL.ABS, but for each callee compared and called
  * directly the driver needs no table of indirect calls, and registers and stack are those of known functions.
  */
-static bool calls_through_registers(const Sel *sel) { return isa_target_has(sel->t, OT_TRAP); }
+static bool calls_through_registers(const Sel *sel) {
+    return isa_target_has(sel->t, OT_TRAP) || sel->m->relocatable;
+}
 
 /* What an indirect call may reach: its list, or every function of its signature whose address is taken. */
 static uint32_t find_candidates(Sel *sel, const PtxInsn *in, const Call *call, uint32_t *out) {
@@ -488,9 +558,10 @@ static uint32_t find_candidates(Sel *sel, const PtxInsn *in, const Call *call, u
             listed |=
                 ptx_call_table->funcs[k] == i || sel->ptx->funcs[ptx_call_table->funcs[k]].alias_of == i + 1;
         Plan args, results;
+        Signature sig = signature_of(sel, f);
         if (listed && (taken[i] || ptx_call_table->n) && f->has_body && !f->is_entry &&
-            plan_signature(sel, f->params, f->nparams, f->rets, f->nrets, &args, &results) &&
-            same_slots(&args, &call->args) && same_slots(&results, &call->results))
+            plan_signature(sel, &sig, &args, &results) && same_slots(&args, &call->args) &&
+            same_slots(&results, &call->results))
             out[n++] = i;
     }
     return n;
@@ -535,6 +606,16 @@ static bool call_by_comparison(Sel *sel, Call *call, Operand target, const Words
     return ok;
 }
 
+void sel_abi_reserve(Sel *sel) {
+    for (uint32_t i = 0; sel->m->relocatable && i < sel->pf->ninsns; i++) {
+        Signature sig;
+        Plan args, results;
+        if (called_signature(sel, &sel->pf->insns[i], &sig) && sig.open &&
+            plan_signature(sel, &sig, &args, &results) && args.area_bytes > sel->f->var_bytes)
+            sel->f->var_bytes = args.area_bytes;
+    }
+}
+
 bool sel_abi_call(Sel *sel, const PtxInsn *in) {
     Signature sig;
     uint32_t index = 0;
@@ -546,9 +627,9 @@ bool sel_abi_call(Sel *sel, const PtxInsn *in) {
             index = sel->ptx->funcs[index].alias_of - 1;
         const PtxFunc *callee = &sel->ptx->funcs[index];
         system = ptx_system_func(sel->ptx, callee) != SYSTEM_COUNT;
-        if ((!callee->has_body && !system) || callee->is_entry)
+        sig = signature_of(sel, callee);
+        if ((!callee->has_body && !system && !sig.open) || callee->is_entry)
             return sel_error(sel, "the function called has no body here");
-        sig = signature_of(callee);
         if (system) {
             Wide at = sel_linked_address(sel, lower_name(sel->l, sel->ptx, callee->name), 0);
             target = sel_pair(sel, at.w[0], at.w[1]);
@@ -561,11 +642,13 @@ bool sel_abi_call(Sel *sel, const PtxInsn *in) {
     }
     if (in->nargs != sig.nparams || in->nrets != sig.nrets)
         return sel_error(sel, "the call does not match the function");
-    Call c = {.in = in};
-    if (!plan_signature(sel, sig.params, sig.nparams, sig.rets, sig.nrets, &c.args, &c.results))
+    Call c = {.in = in, .open = sig.open};
+    if (!plan_signature(sel, &sig, &c.args, &c.results))
         return sel_error(sel, "a parameter is too large");
     Words *a = ARENA_NEW(&sel->arena, Words), *r = ARENA_NEW(&sel->arena, Words);
-    c.arg_area = call_area(sel, c.args.area_bytes);
+    c.arg_area = !c.open             ? call_area(sel, c.args.area_bytes)
+                 : c.args.area_bytes ? EMIT_R(sel, IR_FRAME_ADDR, 0, op_imm(0)) /* sel_abi_reserve */
+                                     : op_none();
     c.result_area = call_area(sel, c.results.area_bytes);
     if (!pass_arguments(sel, &c, a))
         return false;
@@ -574,14 +657,14 @@ bool sel_abi_call(Sel *sel, const PtxInsn *in) {
             push(r, op_none(), c.results.slots[k].reg + (int)w);
     if (!in->callee && !calls_through_registers(sel))
         return call_by_comparison(sel, &c, target, a, r);
-    if (system)
-        emit_call_to(sel, 0, target, ABI_SYSTEM_RETURN_REG, a, r);
-    else if (in->callee)
-        emit_call(sel, lower_function(sel->l, sel->ptx, index, sel->l->fns.at[sel->fn].builtin), a, r);
-    else
-        emit_call_to(sel, 0, target, ABI_RETURN_REG, a, r);
+    CallTarget to = {.address = target, .return_reg = system ? ABI_SYSTEM_RETURN_REG : return_reg(c.open)};
+    if (in->callee && !system && c.open)
+        to.open = lower_name(sel->l, sel->ptx, sel->ptx->funcs[index].name);
+    else if (in->callee && !system)
+        to.callee = lower_function(sel->l, sel->ptx, index, sel->l->fns.at[sel->fn].builtin);
+    emit_call_to(sel, &to, a, r);
     if (sig.noreturn) {
-        if (target.kind != OPK_NONE)
+        if (target.kind != OPK_NONE || c.open)
             sel_emit(sel, OT_EXIT, 0, 0, NULL); /* the IR does not know that the callee never comes back */
         sel->cur = (BlockId){0};
         return true;

@@ -122,7 +122,7 @@ bool isel_brx(Sel *sel, const PtxInsn *in) {
     Operand outside = sel_isetp(sel, false, ICmp_GE, index, op_imm(ptx_branch_table->n));
     ir_set_guard(sel->f, sel_trap(sel, TRAP_CODE_BRANCH_INDEX),
                  outside); /* undefined in PTX: never run on silently */
-    if (ptx_branch_table->n <= MAX_COMPARED || c.ntargets == 1)
+    if (ptx_branch_table->n <= MAX_COMPARED || c.ntargets == 1 || sel->m->relocatable)
         select_case(sel, &c, index, 0, ptx_branch_table->n);
     else
         select_table(sel, &c, index);

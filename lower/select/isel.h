@@ -98,6 +98,7 @@ typedef struct Lower {
     VEC(LowerFn) fns;
     VarPlace *places;    /* by variable of the user's module */
     SharedLayout shared; /* of the user's module */
+    bool *address_taken; /* [func] of the user's module */
     PtxModule *lib[16];  /* parsed files of the built-in library */
 } Lower;
 /* Index into l->fns of a function, which is added when new. */
@@ -105,6 +106,8 @@ uint32_t lower_function(Lower *l, const PtxModule *mod, uint32_t index, bool bui
 /* The same for a built-in by name; UINT32_MAX and an error if the library lacks it. */
 uint32_t lower_builtin(Lower *lower, const char *name);
 StrId lower_name(Lower *lower, const PtxModule *mod, StrId id);
+/* Is the function called by the convention between objects? */
+bool lower_is_open(const Lower *lower, const PtxModule *mod, const PtxFunc *func);
 bool isel_function(Lower *lower, uint32_t fn); /* isel.c */
 
 /* ---- one function ---- */
@@ -308,6 +311,8 @@ sel_label_target(Sel *sel,
 void sel_seal(Sel *sel, BlockId b);
 
 /* ---- calls (abi.c) ---- */
+/* The start of the frame, for what calls by the convention between objects pass on the stack. */
+void sel_abi_reserve(Sel *sel);
 bool sel_abi_enter(Sel *sel);  /* IR_ENTRY, incoming parameters */
 bool sel_abi_return(Sel *sel); /* RET of a device function */
 bool sel_abi_call(Sel *sel, const PtxInsn *in);

@@ -5,6 +5,7 @@
 #include "frontend/texture.h"
 #include "frontend/const_layout.h"
 #include "frontend/gates.h"
+#include "frontend/named.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -16,12 +17,18 @@ StrId lower_name(Lower *lower, const PtxModule *mod, StrId id) {
 
 /* ---- functions ---- */
 
+bool lower_is_open(const Lower *lower, const PtxModule *mod, const PtxFunc *func) {
+    return lower->m->relocatable && mod == lower->user && !func->is_entry &&
+           (func->linkage != LINK_NONE || !func->has_body || lower->address_taken[func - mod->funcs]);
+}
+
 uint32_t lower_function(Lower *lower, const PtxModule *mod, uint32_t index, bool builtin) {
     for (uint32_t k = 0; k < lower->fns.n; k++)
         if (lower->fns.at[k].mod == mod && lower->fns.at[k].index == index)
             return k;
     const PtxFunc *pf = &mod->funcs[index];
     Function *f = ir_function_new(lower->m, lower_name(lower, mod, pf->name), pf->is_entry);
+    f->is_open = lower_is_open(lower, mod, pf);
     *VEC_PUSH(&lower->scratch, &lower->fns) =
         (LowerFn){.mod = mod, .index = index, .f = f, .builtin = builtin};
     return lower->fns.n - 1;
@@ -119,6 +126,7 @@ static bool place_vars(Lower *lower) {
     bool ok = true;
     lower->places = ARENA_ARRAY(&lower->scratch, VarPlace, lower->user->nvars + 1);
     lower->shared = ptx_shared_layout(lower->user, &lower->scratch);
+    lower->address_taken = ptx_address_taken(lower->user, &lower->scratch);
     lower->m->const_bytes = (uint32_t)ptx_const_layout(lower->user, CONST_LIMIT, constants);
     for (uint32_t k = 0; k < lower->user->nvars; k++)
         if (placed_space(&lower->user->vars[k]))
@@ -183,7 +191,8 @@ static bool kernels_fit(Lower *lower) {
     bool ok = true;
     for (uint32_t k = 0; k < lower->fns.n; k++) {
         const LowerFn *fn = &lower->fns.at[k];
-        uint64_t bytes = fn->f->is_entry ? lower->shared.funcs[fn->index].static_bytes : 0;
+        uint64_t bytes =
+            fn->f->is_entry && !lower->m->relocatable ? lower->shared.funcs[fn->index].static_bytes : 0;
         fn->f->shared_bytes = (uint32_t)bytes;
         if (bytes <= most)
             continue;
@@ -206,11 +215,26 @@ static bool select_functions(Lower *lower) {
     return ok;
 }
 
-IrModule *lower_module(const PtxModule *ptx, StrTab *strings, const Target *t, unsigned opt_level, Diags *d) {
+/* What a callee may change by the convention between objects. */
+static void note_open_clobbers(IrModule *module) {
+    static const uint32_t size[RF_COUNT] = {REG_RZ, REG_PT, REG_URZ, REG_UPT, 16};
+    for (unsigned file = 0; file < RF_COUNT; file++) {
+        module->open_clobbers[file] = bs_new(&module->arena, size[file]);
+        for (unsigned r = 0; r < size[file]; r++)
+            if (file != RF_R || !abi_open_keeps(r))
+                bs_add(&module->open_clobbers[file], r);
+    }
+}
+
+static IrModule *lower_for(const PtxModule *ptx, StrTab *strings, const Target *t, unsigned opt_level,
+                           bool relocatable, Diags *d) {
     Lower l = {.user = ptx, .strings = strings, .t = t, .ti = isa_target_info(t), .d = d};
     l.m = ir_module_new(t, strings);
     l.m->ptx = ptx;
     l.m->opt_level = opt_level;
+    l.m->relocatable = relocatable;
+    if (relocatable)
+        note_open_clobbers(l.m);
     bool ok =
         gate_machine(ptx, isa_target_name(t), d) && place_vars(&l) && select_functions(&l) && kernels_fit(&l);
     if (ok) {
@@ -226,4 +250,12 @@ IrModule *lower_module(const PtxModule *ptx, StrTab *strings, const Target *t, u
         return NULL;
     }
     return m;
+}
+
+IrModule *lower_module(const PtxModule *ptx, StrTab *strings, const Target *t, unsigned opt_level, Diags *d) {
+    return lower_for(ptx, strings, t, opt_level, false, d);
+}
+
+IrModule *lower_object(const PtxModule *ptx, StrTab *strings, const Target *t, unsigned opt_level, Diags *d) {
+    return lower_for(ptx, strings, t, opt_level, true, d);
 }

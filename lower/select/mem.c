@@ -43,11 +43,20 @@ Wide sel_function_address(Sel *sel, uint32_t index, int64_t offset) {
     const PtxFunc *pf = &sel->ptx->funcs[index];
     if (pf->alias_of)
         pf = &sel->ptx->funcs[pf->alias_of - 1];
-    if (!pf->has_body) {
+    if (!pf->has_body && !lower_is_open(sel->l, sel->ptx, pf)) {
         sel_error(sel, "the address of a function without a body here is not compiled");
         return wide2(op_imm(0), op_imm(0));
     }
     return sel_linked_address(sel, lower_name(sel->l, sel->ptx, pf->name), offset);
+}
+
+/* Variables of one section of another size in each program: where it begins, and what the linker adds. */
+static Wide placed_by_linker(Sel *sel, uint32_t index, int64_t offset, RelocKind kind) {
+    StrId name = sel->l->places[index].name;
+    Operand at = EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, 0, kind));
+    uint32_t base = kind == RELOC_SHARED_OFFSET32 ? sel->ti->shared_base_bytes : 0;
+    uint32_t add = base + (uint32_t)offset;
+    return wide2(add ? sel_iadd(sel, at, op_imm(add)) : at, op_imm(0));
 }
 
 Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
@@ -62,11 +71,15 @@ Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
     switch (var->space) {
     case SP_GLOBAL: return sel_linked_address(sel, sel->l->places[index].name, operand->imm);
     case SP_SHARED: {
+        if (sel->m->relocatable)
+            return placed_by_linker(sel, index, operand->imm, RELOC_SHARED_OFFSET32);
         uint64_t at = sel->ti->shared_base_bytes +
                       ptx_shared_offset(&sel->l->shared, sel->l->fns.at[sel->fn].index, index);
         return wide2(op_imm((uint32_t)(at + (uint64_t)operand->imm)), op_imm(0));
     }
     case SP_CONST:
+        if (sel->m->relocatable)
+            return placed_by_linker(sel, index, operand->imm, RELOC_CONST_OFFSET32);
         return wide2(op_imm((uint32_t)(sel->l->places[index].offset + (uint64_t)operand->imm)), op_imm(0));
     case SP_LOCAL:
         if (sel->frame_offset[index])

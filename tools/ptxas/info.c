@@ -11,6 +11,7 @@ typedef struct {
     Arena *arena;
     const ElfImage *image;
     const Compilation *compilation;
+    bool is_object;       /* of -c */
     bool shows_constants; /* of sm_90 and later ptxas shows no constant memory */
 } Info;
 
@@ -42,7 +43,7 @@ static void print_use(const Info *info, const CodeFunc *f, const char *name) {
     fprintf(stderr, "ptxas info    : Used %u registers, used %u barriers", f->nregs, f->nbarriers);
     if (f->stack_bytes != UINT32_MAX)
         item(f->stack_bytes, "bytes cumulative stack size");
-    item(shared ? shared - target->shared_base_bytes : 0, "bytes smem");
+    item(shared && !info->is_object ? shared - target->shared_base_bytes : shared, "bytes smem");
     if (info->shows_constants) {
         item(size_of(info, ".nv.constant0.", name), "bytes cmem[0]");
         item(size_of(info, ".nv.constant2.", name), "bytes cmem[2]");
@@ -84,6 +85,7 @@ void ptxas_print_info(const Compilation *compilation, const char *arch, double m
     Info info = {.arena = &arena,
                  .image = elf_image_read(&arena, compilation->image, compilation->image_bytes, &quiet),
                  .compilation = compilation,
+                 .is_object = compilation->ir->relocatable,
                  .shows_constants = target->elf_form != ElfForm_SM90};
     if (info.image) {
         fprintf(stderr, "ptxas info    : %" PRIu64 " bytes gmem",

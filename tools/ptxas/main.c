@@ -269,7 +269,8 @@ static bool externs_resolved(Job *job) {
     for (uint32_t k = 0; k < m->nfuncs; k++) {
         const PtxFunc *f = &m->funcs[k];
         const char *name = str_text(&m->strings, f->name);
-        if (!needed[k] || f->has_body || f->alias_of || system_find(name) != SYSTEM_COUNT)
+        if (given(job, OPT_COMPILE_ONLY) || !needed[k] || f->has_body || f->alias_of ||
+            system_find(name) != SYSTEM_COUNT)
             continue;
         ptxas_fatal(&job->messages, "Unresolved extern function '%s'", name);
         return false;
@@ -303,7 +304,11 @@ static DriverOptions driver_options(const Job *job) {
                            .opt_level = n < 0   ? 0
                                         : n > 3 ? 3
                                                 : (unsigned)n,
-                           .elf = {.new_form = true, .no_map = !keep, .no_ptx = !keep, .lines = lines}};
+                           .elf = {.relocatable = given(job, OPT_COMPILE_ONLY),
+                                   .new_form = true,
+                                   .no_map = !keep,
+                                   .no_ptx = !keep,
+                                   .lines = lines}};
 }
 
 static bool write_output(Job *job, const Compilation *compilation) {

@@ -1,0 +1,44 @@
+#!/bin/sh
+# objects.sh HEDDLE HEDDLE_PTXAS SOURCES DIRECTORY: two modules as objects of heddle-ptxas -c, heddle compile -c and ptxas -c, in
+# every mixture joined by nvlink: the program does what the PTX of both does. nvdisasm and cuobjdump read the objects, heddle
+# link takes ours as well. Skipped (77) without ptxas and nvlink.
+# SPDX-License-Identifier: MIT
+set -eu
+heddle=$1 ours=$2 from=$3 work=$4
+nvlink=$(dirname "$PTXAS")/nvlink
+[ -x "$nvlink" ] || nvlink=$(command -v nvlink) || { echo "no nvlink was found" >&2; exit 77; }
+rm -rf "$work"
+mkdir -p "$work"
+cp "$from"/one.ptx "$from"/two.ptx "$work"
+cd "$work"
+equal() { # NAME BINARY: beside the reference of both modules
+    "$heddle" validate one.ptx two.ptx "$2" --kernel _Z1kPiPKfi --grid 2 --block 64 --arg 'out:o:s32[3072]' \
+        --arg 'buf:f32[256]=random:7' --arg s32:9 --shared 256 >out 2>&1 && grep -q ': equal' out || { echo "$1:"; cat out; exit 1; }
+}
+joined=0
+for sm in 75 80 86 89 90; do
+    for f in one two; do
+        "$ours" -arch=sm_$sm -c $f.ptx -o ours-$f.o
+        "$PTXAS" -arch=sm_$sm -c $f.ptx -o theirs-$f.o
+        "$heddle" compile -c --target sm_$sm $f.ptx -o with-text-$f.o
+        "$heddle" compile -c -O0 --target sm_$sm $f.ptx -o slow-$f.o
+    done
+    for mixture in ours:ours ours:theirs theirs:ours with-text:with-text slow:theirs; do
+        "$nvlink" --arch=sm_$sm ${mixture%:*}-one.o ${mixture#*:}-two.o -o joined.cubin >out 2>&1 || { cat out; exit 1; }
+        equal "sm_$sm $mixture" joined.cubin
+        joined=$((joined + 1))
+    done
+    "$heddle" link --target sm_$sm with-text-one.o with-text-two.o -o linked.cubin
+    equal "sm_$sm heddle link" linked.cubin
+    for tool in cuobjdump nvdisasm; do
+        reader=$(dirname "$PTXAS")/$tool
+        [ -x "$reader" ] || reader=$(command -v $tool) || continue
+        case $tool in
+        cuobjdump) "$reader" -elf ours-one.o ;;
+        nvdisasm) "$reader" ours-one.o ;;
+        esac >read 2>&1 || { echo "$tool:"; head -n 3 read; exit 1; }
+        grep -q '_Z4ssel' read
+    done
+done
+echo "$joined programs"
+[ $joined -eq 25 ]
