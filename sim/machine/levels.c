@@ -4,25 +4,46 @@
 #include <string.h>
 
 #ifdef SIM_HAVE_X86_LEVELS
+#include <cpuid.h>
 extern const Level level_v2, level_v3, level_v4;
-/* The features that gcc's -march=x86-64-vN means, as far as the compilers can be asked. */
-static bool has_v2(void) { return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"); }
-static bool has_v3(void) {
-    return has_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+/* The features that gcc's -march=x86-64-vN means, as far as the compilers can be asked, and the registers
+ * that the system saves. __builtin_cpu_supports would do, but its library asks the processor some twenty
+ * times at the start of every program that names it, each time a fault under a hypervisor. */
+typedef struct {
+    unsigned c1, b7; /* leaf 1 ECX, leaf 7 EBX */
+    unsigned saved;  /* XCR0 */
+} Features;
+
+static Features features(void) {
+    unsigned a, b, c, d;
+    Features found = {0};
+    if (!__get_cpuid(1, &a, &b, &c, &d))
+        return found;
+    found.c1 = c;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        found.b7 = b;
+    if (found.c1 & bit_OSXSAVE)
+        __asm__("xgetbv" : "=a"(found.saved), "=d"(d) : "c"(0));
+    return found;
 }
-static bool has_v4(void) {
-    return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
+
+static bool all_of(unsigned have, unsigned want) { return (have & want) == want; }
+static bool has_v2(Features host) { return all_of(host.c1, bit_SSE4_2 | bit_POPCNT); }
+static bool has_v3(Features host) {
+    return has_v2(host) && all_of(host.c1, bit_AVX | bit_FMA) &&
+           all_of(host.b7, bit_AVX2 | bit_BMI | bit_BMI2) && all_of(host.saved, 0x6);
+}
+static bool has_v4(Features host) {
+    unsigned avx512 = bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
+    return has_v3(host) && all_of(host.b7, avx512) && all_of(host.saved, 0xe6);
 }
 #endif
 
 const Level *machine_level_find(const char *name) {
 #ifdef SIM_HAVE_X86_LEVELS
-    __builtin_cpu_init();
-    const Level *levels[] = {has_v4() ? &level_v4 : NULL, has_v3() ? &level_v3 : NULL,
-                             has_v2() ? &level_v2 : NULL, &level_base};
+    Features host = features();
+    const Level *levels[] = {has_v4(host) ? &level_v4 : NULL, has_v3(host) ? &level_v3 : NULL,
+                             has_v2(host) ? &level_v2 : NULL, &level_base};
 #else
     const Level *levels[] = {&level_base};
 #endif
