@@ -419,5 +419,9 @@ int cmd_mutate(Settings *settings) {
         fprintf(stderr, "heddle mutate: no input file\n");
         return STATUS_USAGE;
     }
+    if (settings->json) {
+        fprintf(stderr, "heddle mutate: --json is of a --campaign\n");
+        return STATUS_USAGE;
+    }
     return one_binary(settings);
 }

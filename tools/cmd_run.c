@@ -465,6 +465,10 @@ int cmd_run(Settings *settings) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--trace-perfetto needs --engine=interp");
         return STATUS_USAGE;
     }
+    if (settings->perfetto && settings->trace && strcmp(settings->perfetto, settings->trace) == 0) {
+        diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--trace and --trace-perfetto name one file");
+        return STATUS_USAGE;
+    }
     if (settings->engine && (strcmp(settings->engine, "jit") == 0 || strcmp(settings->engine, "auto") == 0))
         settings->machine.jit = machine_jit_open(settings->jit_after);
     if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
