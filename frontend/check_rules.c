@@ -110,9 +110,11 @@ static bool rule_access(Check *c, const PtxInsn *i) {
 }
 
 static bool rule_cp(Check *c, const PtxInsn *i) {
+    int64_t n = i->noperands > 2 ? i->operands[2].imm : 0;
+    if (i->sub2 == SUB_BULK && i->noperands > 2 && i->operands[2].kind == PO_IMM && n % 16)
+        return refuse(c, i, "copies a multiple of 16 bytes");
     if (i->flags & PF_ALL_FORMS || !i->cop)
         return true;
-    int64_t n = i->operands[2].imm;
     if (i->cop == COP_CG ? n != 16 : n != 4 && n != 8 && n != 16)
         return refuse(c, i, i->cop == COP_CG ? "copies 16 bytes only" : "copies 4, 8 or 16 bytes only");
     return (i->flags & PF_CACHE_HINT && i->noperands == 4) || check_range(c, i, 3, 0, n);

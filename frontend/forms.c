@@ -259,7 +259,8 @@ static void default_barrier(PtxInsn *i) {
 }
 
 static void default_copy(PtxInsn *i) {
-    if (i->sub2 == SUB_ARRIVE) { /* at an mbarrier */
+    bool copied_to_shared = i->sub2 == SUB_BULK && i->noperands > 3 && i->space != SP_GLOBAL;
+    if (i->sub2 == SUB_ARRIVE || copied_to_shared) { /* at an mbarrier */
         i->sem = SEM_RELEASE;
         i->scope = SCOPE_CTA;
     }

@@ -334,7 +334,7 @@ typedef struct {  /* a memory operand, ready for an instruction */
 bool sel_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, PtxSpace space, Address *address);
 /* The same in shared memory, where a generic address is taken for one that lies there. */
 bool sel_shared_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, Address *address);
-/* Words of memory, without a guard: as an unsigned element of `bytes`, 1 to 8. */
+/* Words of memory, without a guard: as an unsigned element of `bytes`, 1 to 16. */
 Operand sel_load_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes);
 void sel_store_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes, Operand data);
 void sel_fence(Sel *sel, const PtxInsn *in, bool guarded); /* of the statement's scope; guarded as it is */

@@ -1,5 +1,6 @@
-/* Selection of mbarrier objects: PTX ISA 9.7.13.15. What the 64 bits of an object are is said in
- * docs/ptx.md; that is how sm_90 keeps its objects where its programs look at them, and so all targets do.
+/* Selection of mbarrier objects, PTX ISA 9.7.13.15, and of bulk copies, 9.7.9.25.4. What the 64 bits of an
+ * object are is said in docs/ptx.md; that is how sm_90 keeps its objects where its programs look at them, and
+ * so all targets do.
  *
  * Every change is a compare-and-swap loop on the object. Copies (cp.async) are done at once here, so that an
  * arrival on their behalf is one of the thread. Waiting reads the object once, as a strong load: a loop
@@ -47,8 +48,10 @@ static bool update_object(Sel *sel, const void *context, Wide old, Wide *now) {
     return true;
 }
 
-/* The operand that is the address stands behind the destination. */
+/* The operand that is the address stands behind the destination; that of a bulk copy is the fourth. */
 static bool object_at(Sel *sel, const PtxInsn *in, Address *address) {
+    if (in->op == PTX_CP && in->sub2 == SUB_BULK)
+        return sel_address(sel, in, &in->operands[3], SP_SHARED, address);
     return sel_address(sel, in, &in->operands[in->ndst], (PtxSpace)in->space, address);
 }
 
@@ -109,6 +112,49 @@ bool isel_mbarrier_copies(Sel *sel, const PtxInsn *in) {
     if (!(in->flags & PF_NOINC))
         return true;
     return change_object(sel, in, (Change){.arrivals = count_of(sel, in)});
+}
+
+/* ---- cp.async.bulk ---- */
+
+enum { BULK_BYTES = 16 }; /* what a round copies; sizes and addresses are multiples of it */
+
+static Address address_plus(Sel *sel, Address address, Operand bytes) {
+    if (!address.wide64) {
+        address.base = address.base.kind == OPK_NONE ? bytes : sel_iadd(sel, address.base, bytes);
+        return address;
+    }
+    Wide base = sel_wide_pair(sel, address.base);
+    Wide sum = sel_add64(sel, base, wide2(bytes, op_rz()));
+    address.base = op_with(sel_pair(sel, sum.w[0], sum.w[1]), OPM_WIDE64);
+    return address;
+}
+
+/* A loop of the thread copies at once, one of the moments that PTX leaves open; then the bytes are complete
+ * at the mbarrier object. So nothing is ever left for a bulk group to wait for. */
+bool isel_bulk_copy(Sel *sel, const PtxInsn *in) {
+    Address to, from;
+    if (!sel_address(sel, in, &in->operands[0], (PtxSpace)in->space, &to) ||
+        !sel_address(sel, in, &in->operands[1], (PtxSpace)in->space2, &from))
+        return false;
+    Operand size = sel_value(sel, sel_src32(sel, &in->operands[2]));
+    uint32_t var = sel_ssa_var_new(&sel->ssa, RF_R, 0, 0);
+    Operand none_yet = sel_value(sel, op_imm(0));
+    sel_ssa_write(&sel->ssa, var, sel->cur, (ValId){none_yet.value});
+    BlockId loop = sel_block_new(sel), done = sel_block_new(sel);
+    sel_branch(sel, sel_isetp(sel, false, ICmp_NE, size, op_imm(0)), loop, done);
+    sel_begin(sel, loop);
+    Operand at = ir_val(sel->f, sel_ssa_read(&sel->ssa, var, sel->cur));
+    Address source = address_plus(sel, from, at);
+    Address target = address_plus(sel, to, at);
+    Operand data = sel_load_words(sel, in, &source, BULK_BYTES);
+    sel_store_words(sel, in, &target, BULK_BYTES, data);
+    Operand next = sel_iadd(sel, at, op_imm(BULK_BYTES));
+    sel_ssa_write(&sel->ssa, var, sel->cur, (ValId){next.value});
+    sel_branch(sel, sel_isetp(sel, false, ICmp_LT, next, size), loop, done);
+    sel_seal(sel, loop);
+    sel_seal(sel, done);
+    sel_begin(sel, done);
+    return in->space == SP_GLOBAL || change_object(sel, in, (Change){.tx = sel_isub(sel, op_rz(), size)});
 }
 
 /* The phase whose parity is the highest bit of `phase` is complete: the object is in one of the other. */

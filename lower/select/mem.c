@@ -157,6 +157,20 @@ static bool address64(Sel *sel, const PtxOperand *operand, Address *address) {
     return true;
 }
 
+/* A block is a cluster of its own, whose shared memory is the cluster's. */
+static bool alone_in_cluster(Sel *sel) {
+    for (uint32_t k = 0; k < sel->ptx->nfuncs; k++)
+        for (unsigned axis = 0; axis < 3; axis++)
+            if (sel->ptx->funcs[k].reqnctapercluster[axis] > 1)
+                return sel_error(sel, "clusters of several blocks are not modelled");
+    return true;
+}
+
+static bool cluster_address(Sel *sel, const PtxOperand *operand, Address *address) {
+    address->space = SP_SHARED;
+    return address32(sel, operand, address);
+}
+
 bool sel_address(Sel *s, const PtxInsn *in, const PtxOperand *operand, PtxSpace space, Address *a) {
     uint32_t index = 0;
     const PtxVar *var = symbol_var(s, operand, &index);
@@ -172,7 +186,7 @@ bool sel_address(Sel *s, const PtxInsn *in, const PtxOperand *operand, PtxSpace 
     case SP_SHARED:
     case SP_LOCAL:
     case SP_CONST: return address32(s, operand, a);
-    case SP_SHARED_CLUSTER: return sel_error(s, "the shared memory of a cluster's blocks is not modelled");
+    case SP_SHARED_CLUSTER: return alone_in_cluster(s) && cluster_address(s, operand, a);
     default: return sel_error(s, "this state space is not compiled here");
     }
 }
@@ -281,7 +295,7 @@ static Operand emit_load(Sel *sel, const PtxInsn *in, const Address *address, un
 }
 
 Operand sel_load_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes) {
-    return emit_load(sel, in, address, bytes_to_size(bytes), bytes == 8 ? 2 : 1);
+    return emit_load(sel, in, address, bytes_to_size(bytes), bytes > 4 ? bytes / 4 : 1);
 }
 
 static unsigned num_elements(const PtxInsn *in) { return in->vec > 1 ? in->vec : 1; }

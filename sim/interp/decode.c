@@ -216,7 +216,9 @@ static bool decode_operands(PtxRun *r, PtxProc *p, PtxCode *code) {
                 !decode_src(r, p, operand, TY_NONE, &code->src[code->nsrc], &space))
                 return false;
             if (operand->kind == PO_ADDR) {
-                *(nbase == 0 ? &code->offset : &code->offset2) = (uint64_t)operand->imm;
+                *(nbase == 0   ? &code->offset
+                  : nbase == 1 ? &code->offset2
+                               : &code->offset3) = (uint64_t)operand->imm;
                 if (nbase == 0 && !operand->reg &&
                     (code->space == SP_PARAM || code->space == SP_PARAM_FUNC || code->space == SP_NONE))
                     code->space = (uint8_t)(operand->sym ? space : code->space);

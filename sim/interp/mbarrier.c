@@ -1,4 +1,4 @@
-/* mbarrier objects of the PTX interpreter (PTX ISA 9.7.13.15) and cp.async.mbarrier.arrive.
+/* mbarrier objects of the PTX interpreter (PTX ISA 9.7.13.15) cp.async.mbarrier.arrive, and cp.async.bulk.
  *
  * The object is opaque to PTX. Here its 64 bits are, from the top: the phase's parity (63), what is left of
  * 2^20 when the pending arrivals are taken from it (43 to 62), the count of bytes still to come as a signed
@@ -53,10 +53,7 @@ static uint8_t *object(PtxRun *run, PtxThread *thread, const PtxCode *code, bool
                          write);
 }
 
-static PtxStep change_object(PtxRun *run, PtxThread *thread, const PtxCode *code, Change change) {
-    uint8_t *place = object(run, thread, code, true);
-    if (!place)
-        return STEP_STOP;
+static void change_at(PtxRun *run, PtxThread *thread, const PtxCode *code, uint8_t *place, Change change) {
     interp_race_atomic(run, thread, code, place);
     uint64_t old, now;
     memcpy(&old, place, 8);
@@ -64,6 +61,13 @@ static PtxStep change_object(PtxRun *run, PtxThread *thread, const PtxCode *code
     memcpy(place, &now, 8);
     if (code->ndst)
         interp_put(thread, code->dst[0], old);
+}
+
+static PtxStep change_object(PtxRun *run, PtxThread *thread, const PtxCode *code, Change change) {
+    uint8_t *place = object(run, thread, code, true);
+    if (!place)
+        return STEP_STOP;
+    change_at(run, thread, code, place, change);
     return STEP_YIELD;
 }
 
@@ -130,6 +134,37 @@ static uint64_t pending_count(uint64_t token, uint64_t b, uint64_t c, const PtxC
     return from_word(token).pending;
 }
 
+/* cp.async.bulk: done at once, 16 bytes after 16 bytes; then its bytes are complete. */
+static PtxStep exec_bulk_copy(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    enum { BYTES = 16 };
+    unsigned to_space = code->insn->space, from_space = code->insn->space2;
+    uint64_t to = interp_address(run, thread, code, to_space),
+             from = interp_arg(run, thread, &code->src[1]) + code->offset2;
+    uint32_t size = (uint32_t)interp_arg(run, thread, &code->src[2]);
+    for (uint32_t at = 0; at < size; at += BYTES) {
+        uint8_t data[BYTES];
+        const uint8_t *source = interp_memory(run, thread, code, from_space, from + at, BYTES, false);
+        if (!source)
+            return STEP_STOP;
+        interp_race_load(run, thread, code);
+        memcpy(data, source, BYTES);
+        uint8_t *target = interp_memory(run, thread, code, to_space, to + at, BYTES, true);
+        if (!target)
+            return STEP_STOP;
+        interp_race_store(run, thread, code, target, data);
+        memcpy(target, data, BYTES);
+    }
+    if (to_space == SP_GLOBAL)
+        return STEP_GO;
+    uint64_t object = (uint32_t)(interp_arg(run, thread, &code->src[3]) + code->offset3);
+    uint8_t *place = interp_memory(run, thread, code, SP_SHARED, object, 8, true);
+    if (!place)
+        return STEP_STOP;
+    change_at(run, thread, code, place, (Change){.tx = 0 - size});
+    return STEP_YIELD;
+}
+
+BIND_EXEC(bulk_copy, exec_bulk_copy)
 BIND_EXEC(mbarrier_init, exec_init)
 BIND_EXEC(mbarrier_arrive, exec_arrive)
 BIND_EXEC(mbarrier_arrive_tx, exec_arrive_tx)

@@ -85,6 +85,7 @@ struct PtxCode {
     uint8_t nread, nwritten;  /* of vec, of vec_dst */
     PtxDst *vec_dst;          /* elements of a vector destination */
     uint64_t offset, offset2; /* added to the address in src[0]; cp.async: to the one in src[1] */
+    uint64_t offset3;         /* cp.async.bulk: to that of the mbarrier object, src[3] */
     const PtxCode **targets;  /* bra: [0]; brx: the table */
     uint32_t ntargets;
     PtxProc *callee;   /* direct call */

@@ -458,8 +458,11 @@ static void warnings(void **state) {
 static void refused(void **state) {
     (void)state;
     static const char *const unsupported[] = {
-        "fma.rn.oob.f16 %h1, %h1, %h1, %h1;", "cp.async.bulk.commit_group;",      "barrier.cluster.arrive;",
-        "vadd.s32.s32.s32 %r1, %r2, %r3;",    "redux.sync.min.f32 %f1, %f1, -1;",
+        "fma.rn.oob.f16 %h1, %h1, %h1, %h1;",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%i], [%i], 16;",
+        "barrier.cluster.arrive;",
+        "vadd.s32.s32.s32 %r1, %r2, %r3;",
+        "redux.sync.min.f32 %f1, %f1, -1;",
     };
     for (unsigned i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {
         TestRun u = trap_run("", unsupported[i], 32, NULL);
