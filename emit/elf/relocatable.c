@@ -40,8 +40,9 @@ void elf_object_shared(ElfWriter *writer) {
                 *section = elf_add_section(writer, ".nv.shared.", elf_func_name(writer, i), SHT_NV_SHARED,
                                            SHF_ALLOC | SHF_WRITE | SHF_INFO_LINK, 4);
         Elf64_Shdr *header = elf_section_header(writer, *section);
-        writer->var_offset[k] = align_up(header->sh_size, var->align_bytes);
-        header->sh_size = writer->var_offset[k] + var->size_bytes;
+        writer->var_offset[k] =
+            var->align_bytes; /* as ptxas: the linker gives places, and asks for alignment */
+        header->sh_size = align_up(header->sh_size, var->align_bytes) + var->size_bytes;
         if (header->sh_addralign < var->align_bytes)
             header->sh_addralign = var->align_bytes;
         writer->var_section[k] = *section;

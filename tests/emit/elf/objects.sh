@@ -15,6 +15,18 @@ equal() { # NAME BINARY: beside the reference of both modules
     "$heddle" validate one.ptx two.ptx "$2" --kernel _Z1kPiPKfi --grid 2 --block 64 --arg 'out:o:s32[3072]' \
         --arg 'buf:f32[256]=random:7' --arg s32:9 --shared 256 >out 2>&1 && grep -q ': equal' out || { echo "$1:"; cat out; exit 1; }
 }
+# each kernel uses its own of the module's shared variables
+cat >apart.ptx <<'END'
+.version 8.0
+.target sm_75
+.address_size 64
+.shared .align 4 .f32 one;
+.shared .align 16 .f32 two;
+.visible .entry k1() { .reg .f32 %f; ld.shared.f32 %f, [one]; st.shared.f32 [one], %f; ret; }
+.visible .entry k2() { .reg .f32 %f; ld.shared.f32 %f, [one]; st.shared.f32 [two], %f; ret; }
+END
+"$ours" -arch=sm_80 -c apart.ptx -o apart.o
+"$nvlink" --arch=sm_80 apart.o -o apart.cubin || { echo "nvlink does not take apart.o"; exit 1; }
 joined=0
 for sm in 75 80 86 89 90; do
     for f in one two; do
