@@ -86,7 +86,7 @@ typedef enum { SUB_NONE,
     SUB_ASYNC, SUB_COMMIT_GROUP, SUB_WAIT_GROUP, SUB_WAIT_ALL, SUB_BULK, /* cp.async: kind in sub2 */
     SUB_INIT, SUB_INVAL, SUB_TEST_WAIT, SUB_TRY_WAIT, SUB_EXPECT_TX, SUB_COMPLETE_TX, SUB_ARRIVE_DROP,
     SUB_ARRIVE_EXPECT_TX, SUB_PENDING_COUNT,                    /* mbarrier */
-    SUB_LOAD, SUB_STORE, SUB_MMA, SUB_A, SUB_B, SUB_C, SUB_D,   /* wmma: the matrix in sub2 */
+    SUB_LOAD, SUB_STORE, SUB_MMA, SUB_ROW, SUB_COL, SUB_A, SUB_B, SUB_C, SUB_D,   /* wmma: the matrix in sub2 */
     SUB_PACK,                                                   /* cvt.pack */
     SUB_LAUNCH_DEPENDENTS,                                      /* griddepcontrol (also SUB_WAIT) */
     SUB_1D, SUB_2D, SUB_3D, SUB_A1D, SUB_A2D, SUB_CUBE, SUB_ACUBE, /* textures, surfaces: geometry */
@@ -107,7 +107,8 @@ enum { /* PtxInsn.flags */
     PF_ABS = 1 << 21 /* redux.abs */, PF_PARITY = 1 << 22 /* mbarrier wait */, PF_ALL_FORMS = 1 << 23 /* the form is
     known by name only: its operands are not checked (tex, tcgen05, wgmma, tensor copies ...) */,
     PF_COL_A = 1 << 24, PF_COL_B = 1 << 25, PF_COL_D = 1 << 26 /* mma, wmma: .col for a/the matrix, b, c or d */,
-    PF_CONTRACT = 1 << 27 /* add, sub, mul: rnd is the default, so the compiler may fuse them */
+    PF_CONTRACT = 1 << 27 /* add, sub, mul: rnd is the default, so the compiler may fuse them */,
+    PF_SPARSE = 1 << 28 /* mma.sp: of the matrix a only some elements are there */
 };
 // clang-format on
 

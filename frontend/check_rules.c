@@ -146,6 +146,18 @@ static bool rule_mov(Check *check, const PtxInsn *i) {
     return i->vec * ptx_type_bytes((PtxType)i->type[0]) <= 16 || refuse(check, i, "moves more than 128 bits");
 }
 
+/* The lanes that have a sparse matrix's places are some of each four: as many as there are words of them. */
+static bool rule_mma(Check *check, const PtxInsn *i) {
+    if (!(i->flags & PF_SPARSE))
+        return true;
+    PtxType type = (PtxType)i->type[1];
+    unsigned chunk = type == TY_TF32                  ? 2
+                     : type == TY_U4 || type == TY_S4 ? 8
+                                                      : 4,
+             lanes = i->shape[2] / chunk / 4;
+    return check_range(check, i, 5, 0, 4 / lanes - 1);
+}
+
 static bool rule_setmaxnreg(Check *check, const PtxInsn *i) {
     if (i->operands[0].imm % 8)
         return refuse(check, i, "needs a multiple of 8");

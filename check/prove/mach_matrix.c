@@ -1,4 +1,5 @@
-/* Matrices of a warp, the machine's side: see ptx_matrix.c.
+/* Matrices of a warp, the machine's side: see ptx_matrix.c. It asks for operations by name, since which
+ * modifiers tell one product from another, and by which name, is no column of the rows.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 
@@ -8,7 +9,7 @@ static void matrices(Mach *mach, unsigned lists, const char *name, Term *at, uns
                      unsigned ndst) {
     Terms *ts = &mach->prover->ts;
     const Target *target = mach->prover->flow->bin->target;
-    Term *arg[12] = {at};
+    Term *arg[13] = {at};
     unsigned n = at != NULL;
     for (unsigned i = first; i < first + nsrc; i++)
         for (unsigned c = 0; c < isa_src_regs(target, mach->in, i) && n < sizeof arg / sizeof *arg; c++)
@@ -16,6 +17,12 @@ static void matrices(Mach *mach, unsigned lists, const char *name, Term *at, uns
     Term *what = mach_event(mach, lists, name, arg, n);
     for (unsigned c = 0; ndst && c < isa_dst_regs(target, mach->in, 0); c++)
         mach_put(mach, 0, c, t_app(ts, TO_RESULT, 32, c, NULL, &what, 1));
+}
+
+/* Which lanes say where the elements of a sparse A stand. */
+static unsigned lanes_of(Mach *mach, unsigned slot) {
+    mach->looked_src |= 1u << slot;
+    return mach->in->src[slot].value;
 }
 
 bool mach_matrix(Mach *mach) {
@@ -27,6 +34,30 @@ bool mach_matrix(Mach *mach) {
         matrices(mach, WARP, term_name(ts, "hmma.%u.%u.%u", MOD(HMMA, shape), MOD(HMMA, acc), MOD(HMMA, src)),
                  NULL, 0, 3, 1);
         return true;
+    case OT_HMMA_SP:
+        matrices(mach, WARP,
+                 term_name(ts, "hmma.sp.%u.%u.%u.%u", MOD(HMMA_SP, shape), MOD(HMMA_SP, acc),
+                           MOD(HMMA_SP, src), lanes_of(mach, HMMA_SP_lanes)),
+                 NULL, 0, 4, 1);
+        return true;
+    case OT_IMMA_SP:
+        matrices(mach, WARP,
+                 term_name(ts, "imma.sp.%u.%u.%u.%u.%u", MOD(IMMA_SP, shape), MOD(IMMA_SP, atype),
+                           MOD(IMMA_SP, btype), MOD(IMMA_SP, sat), lanes_of(mach, IMMA_SP_lanes)),
+                 NULL, 0, 4, 1);
+        return true;
+    case OT_QMMA:
+        matrices(mach, WARP,
+                 term_name(ts, "qmma.%u.%u.%u.%u", MOD(QMMA, shape), MOD(QMMA, acc), MOD(QMMA, atype),
+                           MOD(QMMA, btype)),
+                 NULL, 0, 3, 1);
+        return true;
+    case OT_QMMA_SP:
+        matrices(mach, WARP,
+                 term_name(ts, "qmma.sp.%u.%u.%u.%u.%u", MOD(QMMA_SP, shape), MOD(QMMA_SP, acc),
+                           MOD(QMMA_SP, atype), MOD(QMMA_SP, btype), lanes_of(mach, QMMA_SP_lanes)),
+                 NULL, 0, 4, 1);
+        return true;
     case OT_IMMA:
         matrices(mach, WARP,
                  term_name(ts, "imma.%u.%u.%u.%u", MOD(IMMA, shape), MOD(IMMA, atype), MOD(IMMA, btype),
@@ -36,7 +67,11 @@ bool mach_matrix(Mach *mach) {
     case OT_BMMA:
         matrices(mach, WARP, term_name(ts, "bmma.%u.%u", MOD(BMMA, shape), MOD(BMMA, op)), NULL, 0, 3, 1);
         return true;
-    case OT_DMMA: matrices(mach, WARP, term_name(ts, "dmma.%u", MOD(DMMA, rnd)), NULL, 0, 3, 1); return true;
+    case OT_DMMA:
+        if (isa_src_regs(mach->prover->flow->bin->target, in, DMMA_ra) > 2)
+            return false;
+        matrices(mach, WARP, term_name(ts, "dmma.%u", MOD(DMMA, rnd)), NULL, 0, 3, 1);
+        return true;
     case OT_MOVM: matrices(mach, WARP, "movm", NULL, 0, 1, 1); return true;
     case OT_LDSM: {
         Term *at = mach_address(mach, false, 0);

@@ -5,7 +5,7 @@
 #include "check/prove/ptx.h"
 #include "isa/machine/windows.h"
 
-enum { MOST_WORDS = 12 };
+enum { MOST_WORDS = 13 };
 
 /* The words of a fragment behind those that are there; returns how many there are then. */
 static unsigned fragment_words(Ptx *ptx, const PtxOperand *operand, PtxType type, Term **word, unsigned n) {
@@ -30,11 +30,48 @@ static void write_words(Ptx *ptx, const PtxOperand *operand, PtxType type, Term 
     }
 }
 
+static unsigned acc_of(const PtxInsn *in) { return in->type[0] == TY_F32 ? HmmaAcc_F32 : HmmaAcc_F16; }
+static unsigned f8_type(unsigned type) { return type == TY_E4M3 ? QmmaType_E4M3 : QmmaType_E5M2; }
+static unsigned float_type(unsigned type) {
+    return type == TY_TF32 ? HmmaSrc_TF32 : type == TY_BF16 ? HmmaSrc_BF16 : HmmaSrc_F16;
+}
+static unsigned int_type(unsigned type) {
+    return type == TY_U8   ? ImmaType_U8
+           : type == TY_S8 ? ImmaType_S8
+           : type == TY_U4 ? ImmaType_U4
+                           : ImmaType_S4;
+}
+
+static const char *sparse_name(Ptx *ptx) {
+    const PtxInsn *in = ptx->in;
+    Terms *ts = &ptx->prover->ts;
+    unsigned k = in->shape[2], from = in->type[1], lanes = (unsigned)in->operands[5].imm;
+    if (from == TY_E4M3 || from == TY_E5M2)
+        return term_name(ts, "qmma.sp.%u.%u.%u.%u.%u", QmmaSpShape_M16864, acc_of(in), f8_type(from),
+                         f8_type(in->type[2]), lanes);
+    if (from == TY_F16 || from == TY_BF16 || from == TY_TF32)
+        return term_name(ts, "hmma.sp.%u.%u.%u.%u",
+                         k == 8    ? HmmaSpShape_M1688
+                         : k == 16 ? HmmaSpShape_M16816
+                                   : HmmaSpShape_M16832,
+                         acc_of(in), float_type(from), lanes);
+    return term_name(ts, "imma.sp.%u.%u.%u.%u.%u",
+                     k == 32   ? ImmaShape_M16832
+                     : k == 64 ? ImmaShape_M16864
+                               : ImmaShape_M168128,
+                     int_type(from), int_type(in->type[2]), (in->flags & PF_SATFINITE) != 0, lanes);
+}
+
 /* Which product of the machine a statement is: shapes and elements by their names in PTX. */
 static const char *product_name(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
     Terms *ts = &ptx->prover->ts;
     unsigned k = in->shape[2], from = in->type[1];
+    if (in->flags & PF_SPARSE)
+        return sparse_name(ptx);
+    if (from == TY_E4M3 || from == TY_E5M2)
+        return term_name(ts, "qmma.%u.%u.%u.%u", k == 32 ? QmmaShape_M16832 : QmmaShape_M16816, acc_of(in),
+                         f8_type(from), f8_type(in->type[2]));
     if (from == TY_F64)
         return term_name(ts, "dmma.%u",
                          in->rnd == RND_RM   ? Rnd_RM
@@ -52,24 +89,14 @@ static const char *product_name(Ptx *ptx) {
                          k == 4   ? HmmaShape_M1684
                          : k == 8 ? HmmaShape_M1688
                                   : HmmaShape_M16816,
-                         in->type[0] == TY_F32 ? HmmaAcc_F32 : HmmaAcc_F16,
-                         from == TY_TF32   ? HmmaSrc_TF32
-                         : from == TY_BF16 ? HmmaSrc_BF16
-                                           : HmmaSrc_F16);
-    unsigned types[2];
-    for (unsigned i = 0; i < 2; i++) {
-        unsigned type = in->type[1 + i];
-        types[i] = type == TY_U8   ? ImmaType_U8
-                   : type == TY_S8 ? ImmaType_S8
-                   : type == TY_U4 ? ImmaType_U4
-                                   : ImmaType_S4;
-    }
+                         acc_of(in), float_type(from));
     unsigned shape = in->shape[0] == 16 ? (k == 64   ? ImmaShape_M16864
                                            : k == 32 ? ImmaShape_M16832
                                                      : ImmaShape_M16816)
                      : k == 32          ? ImmaShape_M8832
                                         : ImmaShape_M8816;
-    return term_name(ts, "imma.%u.%u.%u.%u", shape, types[0], types[1], (in->flags & PF_SATFINITE) != 0);
+    return term_name(ts, "imma.%u.%u.%u.%u", shape, int_type(in->type[1]), int_type(in->type[2]),
+                     (in->flags & PF_SATFINITE) != 0);
 }
 
 /* Does the target make the product of several instructions? Those are other functions. */
@@ -78,7 +105,9 @@ static bool is_several(const Ptx *ptx) {
     const PtxInsn *in = ptx->in;
     unsigned from = in->type[1];
     bool narrow = from == TY_U4 || from == TY_S4 || (from == TY_B1 && in->bop == BOP_XOR);
-    return (from == TY_F64 && in->shape[0] == 16) || (narrow && !info->has_narrow_products);
+    bool bytes = from == TY_E4M3 || from == TY_E5M2, quads = from == TY_F16 && in->shape[0] == 8;
+    return quads || (bytes && !isa_target_has(ptx->prover->flow->bin->target, OT_QMMA)) ||
+           (from == TY_F64 && in->shape[0] == 16) || (narrow && !info->has_narrow_products);
 }
 
 bool prove_ptx_mma(Ptx *ptx) {
@@ -89,7 +118,7 @@ bool prove_ptx_mma(Ptx *ptx) {
     }
     PtxType type = ptx->in->type[0] == TY_F64 ? TY_F64 : TY_B32;
     unsigned n = 0;
-    for (unsigned i = 1; i < 4; i++)
+    for (unsigned i = 1; i < (ptx->in->flags & PF_SPARSE ? 5 : 4); i++)
         n = fragment_words(ptx, pv_operand(ptx, i), type, word, n);
     write_words(ptx, pv_operand(ptx, 0), type, pv_event(ptx, 1u << MEM_WARP, product_name(ptx), word, n));
     return true;

@@ -50,6 +50,7 @@ static const Word queues[] = {
     {"IMMA", "products of integers", 7, 0},
     {"BMMA", "products of bits", 8, 0},
     {"DMMA", "products of f64", 9, 0},
+    {"QMMA", "products of 8-bit floats", 10, 0},
 };
 static const Word effects[] = {
     {"NONE", "nothing but its destinations", 0, 0},

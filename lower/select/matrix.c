@@ -38,29 +38,32 @@ static Operand words_operand(Sel *sel, const Operand *words, unsigned n) {
     return sel_wide_vec(sel, all);
 }
 
-/* One instruction; c may be NULL: zero. */
-static void emit_product(Sel *sel, unsigned op, unsigned mods, const Operand *a, unsigned na,
-                         const Operand *b, unsigned nb, const Operand *c, unsigned nc, Operand *d) {
+void sel_emit_product(Sel *sel, const SelProduct *product, unsigned op, unsigned mods, const Operand *a,
+                      unsigned na, const Operand *b, unsigned nb, const Operand *c, unsigned nc, Operand *d) {
     enum { DESTINATION = HMMA_rd };
     _Static_assert((int)HMMA_rd == (int)IMMA_rd && (int)HMMA_rd == (int)DMMA_rd &&
-                       (int)HMMA_rd == (int)BMMA_rd,
+                       (int)HMMA_rd == (int)BMMA_rd && (int)HMMA_rd == (int)QMMA_rd &&
+                       (int)HMMA_rd == (int)HMMA_SP_rd && (int)HMMA_rd == (int)IMMA_SP_rd &&
+                       (int)HMMA_rd == (int)QMMA_SP_rd,
                    "the only destination");
-    Operand src[3] = {words_operand(sel, a, na)};
+    Operand src[5] = {words_operand(sel, a, na)};
     src[1] = words_operand(sel, b, nb);
     src[2] = c ? words_operand(sel, c, nc) : op_rz();
-    InstId id = sel_emit_sync(sel, op, mods, 3, src, op_imm(WHOLE_WARP));
+    if (product->sparse)
+        src[3] = product->places, src[4] = op_imm(product->lanes);
+    InstId id = sel_emit_sync(sel, op, mods, product->sparse ? 5 : 3, src, op_imm(WHOLE_WARP));
     Operand all = sel_add_dsts(sel, id, DESTINATION, RF_R, nc);
     for (unsigned k = 0; k < nc; k++)
         d[k] = sel_part(sel, all, k);
 }
 
-static unsigned element_bits(PtxType type) {
+unsigned sel_element_bits(PtxType type) {
     return type == TY_B1 ? 1 : type == TY_U4 || type == TY_S4 ? 4 : 8 * ptx_type_bytes(type);
 }
 
 /* Registers that a lane has of a row of A, or a column of B; f64: pairs of them. */
 static unsigned line_words(const SelProduct *product) {
-    unsigned bits = element_bits(product->a);
+    unsigned bits = sel_element_bits(product->a);
     return bits == 64 ? product->k / 4 : product->k * bits / 128;
 }
 
@@ -79,7 +82,7 @@ static void hmma(Sel *sel, const SelProduct *product, const Operand *a, const Op
                          : product->a == TY_BF16 ? HmmaSrc_BF16
                                                  : HmmaSrc_F16);
     for (unsigned at = 0; at < words; at += step)
-        emit_product(sel, OT_HMMA, mods, a + 2 * at, 2 * step, b + at, step, at ? d : c, nd, d);
+        sel_emit_product(sel, product, OT_HMMA, mods, a + 2 * at, 2 * step, b + at, step, at ? d : c, nd, d);
 }
 
 static void dmma(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b, const Operand *c,
@@ -89,12 +92,12 @@ static void dmma(Sel *sel, const SelProduct *product, const Operand *a, const Op
     unsigned eights = product->rows / 8, mods = MSET(DMMA, rnd, product->rnd ? modes[product->rnd] : Rnd_RN);
     for (unsigned h = 0; h < eights; h++)
         for (unsigned at = 0; at < product->k / 4; at++)
-            emit_product(sel, OT_DMMA, mods, a + 2 * (at * eights + h), 2, b + 2 * at, 2,
-                         (at ? d : c) + 4 * h, 4, d + 4 * h);
+            sel_emit_product(sel, product, OT_DMMA, mods, a + 2 * (at * eights + h), 2, b + 2 * at, 2,
+                             (at ? d : c) + 4 * h, 4, d + 4 * h);
 }
 
 /* s + c, or what is nearest to it. */
-static Operand saturating_sum(Sel *sel, Operand s, Operand c) {
+Operand sel_saturating_sum(Sel *sel, Operand s, Operand c) {
     enum { LUT_BOTH_DIFFER = 0x42 }; /* (a ^ c) & (b ^ c) */
     Operand sum = sel_iadd(sel, s, c);
     Operand over = sel_isetp(sel, true, ICmp_LT, sel_lop(sel, LUT_BOTH_DIFFER, s, c, sum), op_imm(0));
@@ -102,7 +105,7 @@ static Operand saturating_sum(Sel *sel, Operand s, Operand c) {
     return sel_select(sel, over, most, sum);
 }
 
-static unsigned imma_type(PtxType type) {
+unsigned sel_imma_type(PtxType type) {
     return type == TY_U8   ? ImmaType_U8
            : type == TY_S8 ? ImmaType_S8
            : type == TY_U4 ? ImmaType_U4
@@ -116,28 +119,29 @@ static void imma(Sel *sel, const SelProduct *product, const Operand *a, const Op
              high = sel->ti->factor_bytes == 32 ? eights : 1;
     unsigned step = high == 2 && words > 1 ? 2 : 1;
     bool later = product->saturate && words > step;
-    unsigned shape = high == 1   ? (element_bits(product->a) == 4 ? ImmaShape_M8832 : ImmaShape_M8816)
-                     : step == 2 ? (element_bits(product->a) == 4 ? ImmaShape_M16864 : ImmaShape_M16832)
-                                 : (element_bits(product->a) == 4 ? ImmaShape_M16832 : ImmaShape_M16816);
-    unsigned mods = MSET(IMMA, shape, shape) | MSET(IMMA, atype, imma_type(product->a)) |
-                    MSET(IMMA, btype, imma_type(product->b)) | MSET(IMMA, sat, product->saturate && !later);
+    unsigned shape = high == 1   ? (sel_element_bits(product->a) == 4 ? ImmaShape_M8832 : ImmaShape_M8816)
+                     : step == 2 ? (sel_element_bits(product->a) == 4 ? ImmaShape_M16864 : ImmaShape_M16832)
+                                 : (sel_element_bits(product->a) == 4 ? ImmaShape_M16832 : ImmaShape_M16816);
+    unsigned mods = MSET(IMMA, shape, shape) | MSET(IMMA, atype, sel_imma_type(product->a)) |
+                    MSET(IMMA, btype, sel_imma_type(product->b)) |
+                    MSET(IMMA, sat, product->saturate && !later);
     for (unsigned h = 0; h < eights; h += high)
         for (unsigned at = 0; at < words; at += step) {
             Operand rows[4];
             for (unsigned k = 0; k < high * step; k++)
                 rows[k] = a[(at + k / high) * eights + h + k % high];
-            emit_product(sel, OT_IMMA, mods, rows, high * step, b + at, step,
-                         at      ? d + 2 * h
-                         : later ? NULL
-                                 : c + 2 * h,
-                         2 * high, d + 2 * h);
+            sel_emit_product(sel, product, OT_IMMA, mods, rows, high * step, b + at, step,
+                             at      ? d + 2 * h
+                             : later ? NULL
+                                     : c + 2 * h,
+                             2 * high, d + 2 * h);
         }
     for (unsigned k = 0; later && k < 2 * eights; k++)
-        d[k] = saturating_sum(sel, d[k], c[k]);
+        d[k] = sel_saturating_sum(sel, d[k], c[k]);
 }
 
 /* The lower (upper) halves of the bytes of x, as bytes. */
-static Operand nibbles(Sel *sel, PtxType type, Operand x, bool upper) {
+Operand sel_nibbles(Sel *sel, PtxType type, Operand x, bool upper) {
     Operand v = sel_and(sel, upper ? sel_shr(sel, false, x, op_imm(4)) : x, op_imm(0x0f0f0f0f));
     if (type == TY_U4)
         return v;
@@ -154,9 +158,9 @@ static void imma_of_nibbles(Sel *sel, const SelProduct *product, const Operand *
     bytes.b = product->b == TY_U4 ? TY_U8 : TY_S8;
     for (unsigned at = 0; at < words; at++)
         for (unsigned upper = 0; upper < 2; upper++) {
-            y[2 * at + upper] = nibbles(sel, product->b, b[at], upper);
+            y[2 * at + upper] = sel_nibbles(sel, product->b, b[at], upper);
             for (unsigned h = 0; h < eights; h++)
-                x[(2 * at + upper) * eights + h] = nibbles(sel, product->a, a[at * eights + h], upper);
+                x[(2 * at + upper) * eights + h] = sel_nibbles(sel, product->a, a[at * eights + h], upper);
         }
     imma(sel, &bytes, x, y, c, d);
 }
@@ -171,24 +175,28 @@ static void bmma(Sel *sel, const SelProduct *product, const Operand *a, const Op
         MSET(BMMA, shape, shape) | MSET(BMMA, op, product->bop == BOP_AND || split ? BmmaOp_AND : BmmaOp_XOR);
     Operand not_a[4], not_b[2];
     if (!split) {
-        emit_product(sel, OT_BMMA, mods, a, na, b, nb, c, nd, d);
+        sel_emit_product(sel, product, OT_BMMA, mods, a, na, b, nb, c, nd, d);
         return;
     }
     for (unsigned k = 0; k < na; k++)
         not_a[k] = sel_lop(sel, LUT_NOT_A, a[k], op_rz(), op_rz());
     for (unsigned k = 0; k < nb; k++)
         not_b[k] = sel_lop(sel, LUT_NOT_A, b[k], op_rz(), op_rz());
-    emit_product(sel, OT_BMMA, mods, a, na, not_b, nb, c, nd, d);
-    emit_product(sel, OT_BMMA, mods, not_a, na, b, nb, d, nd, d);
+    sel_emit_product(sel, product, OT_BMMA, mods, a, na, not_b, nb, c, nd, d);
+    sel_emit_product(sel, product, OT_BMMA, mods, not_a, na, b, nb, d, nd, d);
 }
 
 bool sel_product(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b, const Operand *c,
                  Operand *d) {
-    unsigned bits = element_bits(product->a);
+    unsigned bits = sel_element_bits(product->a);
+    if (product->sparse)
+        return sel_sparse_product(sel, product, a, b, c, d);
     if (bits == 64 && !isa_target_has(sel->t, OT_DMMA))
         return sel_error(sel, "this product of matrices needs instructions of sm_80");
     if (bits == 64)
         dmma(sel, product, a, b, c, d);
+    else if (bits == 8 && ptx_type_class(product->a) == TC_FLOAT)
+        return sel_product_of_bytes(sel, product, a, b, c, d);
     else if (ptx_type_class(product->a) == TC_FLOAT)
         hmma(sel, product, a, b, c, d);
     else if (bits == 1)
@@ -210,7 +218,14 @@ bool isel_mma(Sel *sel, const PtxInsn *in) {
                           .k = in->shape[2],
                           .saturate = (in->flags & PF_SATFINITE) != 0,
                           .bop = in->bop,
-                          .rnd = in->rnd};
+                          .rnd = in->rnd,
+                          .sparse = (in->flags & PF_SPARSE) != 0};
+    if (product.a == TY_F16 && product.rows == 8)
+        return sel_quads(sel, in);
+    if (product.sparse) {
+        product.places = sel_value(sel, sel_src32(sel, &in->operands[4]));
+        product.lanes = (unsigned)in->operands[5].imm;
+    }
     sel_read_fragment(sel, &in->operands[1], f64 ? 8 : 4, a);
     sel_read_fragment(sel, &in->operands[2], f64 ? 8 : 4, b);
     sel_read_fragment(sel, &in->operands[3], f64 ? 8 : 4, c);
@@ -218,6 +233,26 @@ bool isel_mma(Sel *sel, const PtxInsn *in) {
         return false;
     sel_write_fragment(sel, &in->operands[0], f64 ? TY_F64 : TY_B32, d);
     return true;
+}
+
+/* ---- lanes ---- */
+
+Operand sel_lane(Sel *sel) {
+    int lane = isa_sreg_number(sel->t, "laneid");
+    Operand sreg = {.kind = OPK_SREG, .value = (uint32_t)lane};
+    return EMIT_R(sel, OT_S2R, 0, sreg);
+}
+
+Operand sel_shuffle(Sel *sel, unsigned mode, Operand a, Operand b) {
+    enum { WARP_CLAMP = 31 };
+    Operand src[3] = {sel_value(sel, a), b, op_imm(WARP_CLAMP)};
+    InstId id = sel_emit_sync(sel, OT_SHFL, MSET(SHFL, mode, mode), 3, src, op_imm(WHOLE_WARP));
+    return sel_add_dst(sel, id, SHFL_rd, RF_R);
+}
+
+Operand sel_widen_half(Sel *sel, Operand low) {
+    uint32_t mods = MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN);
+    return EMIT_R(sel, OT_F2F, mods, low);
 }
 
 /* ---- 8 by 8 matrices of 16-bit elements ---- */

@@ -233,15 +233,16 @@ static bool decode_operands(PtxRun *r, PtxProc *p, PtxCode *code) {
 /* mma, wmma.mma: D, A, B, C, each a vector or one register. */
 static bool decode_fragments(PtxRun *run, PtxProc *p, PtxCode *code) {
     unsigned total = 0, space = 0;
+    bool sparse = code->insn->flags & PF_SPARSE;
     for (unsigned k = 0; k < 4; k++) {
         const PtxOperand *operand = &code->insn->operands[k];
         code->fragment[k] = operand->kind == PO_VEC ? operand->nvec : 1;
         total += code->fragment[k];
     }
     code->nwritten = code->fragment[0];
-    code->nread = (uint8_t)(total - code->nwritten);
+    code->nread = (uint8_t)(total - code->nwritten + sparse);
     code->vec_dst = ARENA_ARRAY(&run->arena, PtxDst, total);
-    code->vec = ARENA_ARRAY(&run->arena, PtxArg, total);
+    code->vec = ARENA_ARRAY(&run->arena, PtxArg, total + sparse);
     PtxArg *arg = code->vec;
     for (unsigned k = 0; k < 4; k++)
         for (unsigned i = 0; i < code->fragment[k]; i++) {
@@ -252,7 +253,7 @@ static bool decode_fragments(PtxRun *run, PtxProc *p, PtxCode *code) {
             else if (!decode_src(run, p, operand, TY_NONE, arg++, &space))
                 return false;
         }
-    return true;
+    return !sparse || decode_src(run, p, &code->insn->operands[4], TY_NONE, arg, &space);
 }
 
 /* The handle that an operand of a texture statement names. */

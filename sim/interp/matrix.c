@@ -123,11 +123,26 @@ static int64_t int_element(FactorKind kind, uint64_t reg, unsigned i) {
                                                   : (int64_t)(top >> (64 - kind.bits));
 }
 
+/* Of 8-bit floating point: the sign, an exponent with a bias of half its range, the mantissa. Of four
+ * exponent bits the highest is one as any other, but for the greatest number, which is no number. */
+static double byte_value(uint8_t byte, int mant_bits) {
+    int greatest = 1 << (7 - mant_bits), bias = greatest / 2 - 1, exp = (byte & 127) >> mant_bits;
+    int mant = byte & ((1 << mant_bits) - 1), whole = exp ? mant + (1 << mant_bits) : mant;
+    double v = ldexp(whole, (exp ? exp : 1) - bias - mant_bits);
+    if (exp == greatest - 1 && mant_bits == 3 && mant == 7)
+        v = NAN;
+    if (exp == greatest - 1 && mant_bits == 2)
+        v = mant ? (double)NAN : (double)INFINITY;
+    return byte & 128 ? -v : v;
+}
+
 static double float_element(FactorKind kind, uint64_t reg, unsigned i) {
     switch (kind.type) {
     case TY_F16: return interp_half_value(FMT_F16, (uint16_t)(reg >> 16 * i));
     case TY_BF16: return interp_half_value(FMT_BF16, (uint16_t)(reg >> 16 * i));
     case TY_TF32: return f32_of(reg & 0xffffe000u);
+    case TY_E4M3:
+    case TY_E5M2: return byte_value((uint8_t)(reg >> 8 * i), kind.type == TY_E4M3 ? 3 : 2);
     default: return f64_of(reg);
     }
 }
@@ -139,9 +154,17 @@ typedef union {
 
 typedef struct {
     unsigned m, n, k;
-    bool is_float;
+    bool is_float, sparse;
     Element a[MOST_M][MOST_K], b[MOST_K][MOST_N];
+    uint16_t place[MOST_M][MOST_K]; /* sparse: where in its row an element of A stands */
 } Factors;
+
+/* Products of an element of the result, and the two factors of one. */
+static unsigned num_products(const Factors *f) { return f->sparse ? f->k / 2 : f->k; }
+static Element factor_a(const Factors *f, unsigned row, unsigned i) { return f->a[row][i]; }
+static Element factor_b(const Factors *f, unsigned row, unsigned col, unsigned i) {
+    return f->b[f->sparse ? f->place[row][i] : i][col];
+}
 
 static Element element(const Factors *f, FactorKind kind, uint64_t reg, unsigned i) {
     return f->is_float ? (Element){.f = float_element(kind, reg, i)}
@@ -167,6 +190,35 @@ static void take_factors(PtxWarp *warp, Factors *f) {
                 f->b[(r * 4 + lane % 4) * b.each + i][lane / 4] = element(f, b, reg, i);
         }
     }
+}
+
+/* mma.sp: each group of four lanes has the places of two rows, in one, two or four lanes from that of the
+ * selector on. A chunk of a row, 4 elements (tf32: 2; of 4 bits: 8), of which half are there, has four bits.
+ */
+static void take_places(PtxWarp *warp, Factors *f) {
+    const PtxCode *code = warp->threads[0].wait;
+    PtxType type = (PtxType)code->insn->type[1];
+    unsigned bits = interp_element_bits(type), chunk = bits == 32 ? 2 : bits == 4 ? 8 : 4;
+    unsigned contributing = f->k / chunk / 4, each = chunk / 2;
+    unsigned first = (unsigned)code->insn->operands[5].imm * contributing;
+    for (unsigned group = 0; group < 8; group++)
+        for (unsigned n = 0; n < 8 * contributing; n++) { /* of four bits */
+            const PtxThread *thread = &warp->threads[4 * group + first + n / 8];
+            const PtxArg *last = &thread->wait->vec[thread->wait->nread - 1];
+            unsigned said = (unsigned)(interp_arg(warp->block->run, thread, last) >> 4 * (n % 8)) & 15;
+            unsigned row = group, number = n / 8 * 4 + n % 4;
+            if (bits >= 16 ? n & 4 : n & 8)
+                row += 8;
+            if (bits < 16)
+                number = n / 16 * 8 + n % 8;
+            uint16_t *place = &f->place[row][number * each];
+            if (bits == 32) /* 0b0100: the first, 0b1110: the second */
+                place[0] = (uint16_t)(number * chunk + (said & 2 ? 1 : 0));
+            for (unsigned i = 0; bits < 32 && i < each; i++) {
+                unsigned which = i < each / 2 ? said & 3 : said >> 2;
+                place[i] = (uint16_t)(number * chunk + (bits == 4 ? which * 2 + i % 2 : which));
+            }
+        }
 }
 
 /* ---- mma: sums ---- */
@@ -231,10 +283,10 @@ static uint64_t float_sum(const Factors *f, unsigned row, unsigned col, uint64_t
     PtxType from = types.a, to = types.d == types.c ? types.d : TY_F32, c_type = to;
     unsigned block = from == TY_TF32 ? 4 : 8;
     double sum = types.c == TY_F16 ? interp_half_value(FMT_F16, (uint16_t)c) : (double)f32_of(c);
-    for (unsigned first = 0; first < f->k; first += block) {
+    for (unsigned first = 0; first < num_products(f); first += block) {
         double x[8], y[8];
         for (unsigned i = 0; i < block; i++)
-            x[i] = f->a[row][first + i].f, y[i] = f->b[first + i][col].f;
+            x[i] = factor_a(f, row, first + i).f, y[i] = factor_b(f, row, col, first + i).f;
         if (first && half_sums && to == TY_F16) {
             sum = interp_half_value(FMT_F16, (uint16_t)rounded(sum, TY_F16));
         } else if (first) { /* what goes from block to block is f32 */
@@ -245,6 +297,31 @@ static uint64_t float_sum(const Factors *f, unsigned row, unsigned col, uint64_t
     }
     uint64_t bits = rounded(sum, to);
     return to == types.d ? bits : rounded(f32_of(bits), types.d);
+}
+
+/* Elements of 8 bits: those at 0 and 1 of each four in blocks of eight, then those at 2 and 3; C at last. */
+static uint64_t byte_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, Types types) {
+    double sum = 0;
+    for (unsigned half = 0; half < 2; half++) {
+        PtxType carried = types.d;
+        for (unsigned sixteen = 0; sixteen < num_products(f); sixteen += 16) {
+            double x[8], y[8];
+            for (unsigned i = 0; i < 8; i++) {
+                unsigned at = sixteen + i / 2 * 4 + half * 2 + i % 2;
+                x[i] = factor_a(f, row, at).f, y[i] = factor_b(f, row, col, at).f;
+            }
+            sum = f32_of(rounded(block_sum(sum, carried, x, y, 8, TY_F16), TY_F32));
+            carried = TY_F32;
+        }
+        if (types.d == TY_F16)
+            sum = interp_half_value(FMT_F16, (uint16_t)rounded(sum, TY_F16));
+    }
+    if (types.d == TY_F32) {
+        float all = (float)sum + f32_of(c);
+        return isnan(all) ? F32_NAN : f32_bits(all);
+    }
+    double all = sum + interp_half_value(FMT_F16, (uint16_t)c);
+    return all == 0 && signbit(all) ? 0x8000 : rounded(all, TY_F16);
 }
 
 static uint64_t double_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, unsigned rnd) {
@@ -267,8 +344,8 @@ static uint64_t bit_sum(const Factors *f, unsigned row, unsigned col, uint64_t c
 
 static uint64_t int_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, bool saturate) {
     int64_t sum = (int32_t)c;
-    for (unsigned i = 0; i < f->k; i++)
-        sum += f->a[row][i].i * f->b[i][col].i;
+    for (unsigned i = 0; i < num_products(f); i++)
+        sum += factor_a(f, row, i).i * factor_b(f, row, col, i).i;
     if (saturate && sum != (int32_t)sum)
         sum = sum < 0 ? INT32_MIN : INT32_MAX;
     return (uint32_t)sum;
@@ -281,6 +358,8 @@ static uint64_t one_sum(const Factors *f, unsigned row, unsigned col, uint64_t c
         return bit_sum(f, row, col, c, insn->bop);
     if (!f->is_float)
         return int_sum(f, row, col, c, (insn->flags & PF_SATFINITE) != 0);
+    if (types.a == TY_E4M3 || types.a == TY_E5M2)
+        return byte_sum(f, row, col, c, types);
     return types.d == TY_F64 ? double_sum(f, row, col, c, insn->rnd)
                              : float_sum(f, row, col, c, types, half_sums);
 }
@@ -293,7 +372,10 @@ static void multiply(PtxWarp *warp, uint32_t lanes) {
     const PtxInsn *insn = warp->threads[0].wait->insn;
     Factors f = {.m = insn->shape[0], .n = insn->shape[1], .k = insn->shape[2]};
     f.is_float = ptx_type_class((PtxType)insn->type[1]) == TC_FLOAT;
+    f.sparse = insn->flags & PF_SPARSE;
     take_factors(warp, &f);
+    if (f.sparse)
+        take_places(warp, &f);
     for (unsigned lane = 0; lane < WARP; lane++) {
         PtxThread *thread = &warp->threads[lane];
         const PtxCode *code = thread->wait;
@@ -309,6 +391,85 @@ static void multiply(PtxWarp *warp, uint32_t lanes) {
         for (unsigned i = 0; i < code->fragment[0]; i++)
             interp_put(thread, code->vec_dst[i],
                        code->fragment[0] < f.m / 4 ? sums[2 * i] | sums[2 * i + 1] << 16 : sums[i]);
+    }
+}
+
+/* ---- mma.m8n8k4 of f16: four products, one by the lanes 4p .. 4p + 3 and those 16 above ---- */
+
+typedef struct {
+    double a[8][4], b[4][8], c[8][8];
+    uint64_t d[8][8];
+} QuadProduct;
+
+/* What the two halves of register i / 2 of a factor stand for. */
+static void quad_factors(PtxWarp *warp, unsigned lane, QuadProduct *quad) {
+    const PtxThread *thread = &warp->threads[lane];
+    const PtxCode *code = thread->wait;
+    unsigned upper = lane < 16 ? 0 : 4, own = lane % 4;
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t a = interp_arg(warp->block->run, thread, &code->vec[i / 2]) >> (i & 1 ? 16 : 0);
+        uint64_t b = interp_arg(warp->block->run, thread, &code->vec[2 + i / 2]) >> (i & 1 ? 16 : 0);
+        double x = interp_half_value(FMT_F16, (uint16_t)a), y = interp_half_value(FMT_F16, (uint16_t)b);
+        if (code->insn->sub == SUB_COL)
+            quad->a[i + upper][own] = x;
+        else
+            quad->a[own + upper][i] = x;
+        if (code->insn->sub2 == SUB_COL)
+            quad->b[i][own + upper] = y;
+        else
+            quad->b[own][i + upper] = y;
+    }
+}
+
+static void quad_place(PtxType type, unsigned lane, unsigned i, unsigned *row, unsigned *col) {
+    *row = (type == TY_F16 ? lane % 4 : (lane & 1) | (i & 2)) + (lane < 16 ? 0 : 4);
+    *col = type == TY_F16 ? i : (i & 4) | (lane & 2) | (i & 1);
+}
+
+static void quad_sums(QuadProduct *quad, Types types) {
+    for (unsigned row = 0; row < 8; row++)
+        for (unsigned col = 0; col < 8; col++) {
+            double y[4];
+            for (unsigned k = 0; k < 4; k++)
+                y[k] = quad->b[k][col];
+            quad->d[row][col] =
+                rounded(block_sum(quad->c[row][col], types.d, quad->a[row], y, 4, TY_F16), types.d);
+        }
+}
+
+static void multiply_quads(PtxWarp *warp, uint32_t lanes) {
+    if (!interp_is_whole(warp, lanes))
+        return;
+    Types types = types_of(warp->threads[0].wait->insn);
+    QuadProduct quads[4];
+    for (unsigned lane = 0; lane < WARP; lane++) {
+        const PtxThread *thread = &warp->threads[lane];
+        quad_factors(warp, lane, &quads[lane / 4 % 4]);
+        for (unsigned i = 0; i < 8; i++) {
+            unsigned row, col, reg = 4 + (types.c == TY_F16 ? i / 2 : i);
+            uint64_t word = interp_arg(warp->block->run, thread, &thread->wait->vec[reg]);
+            quad_place(types.c, lane, i, &row, &col);
+            quads[lane / 4 % 4].c[row][col] =
+                types.c == TY_F16 ? interp_half_value(FMT_F16, (uint16_t)(word >> 16 * (i % 2)))
+                                  : (double)f32_of(word);
+        }
+    }
+    for (unsigned p = 0; p < 4; p++)
+        quad_sums(&quads[p], types);
+    for (unsigned lane = 0; lane < WARP; lane++) {
+        PtxThread *thread = &warp->threads[lane];
+        uint64_t words[8] = {0};
+        for (unsigned i = 0; i < 8; i++) {
+            unsigned row, col;
+            quad_place(types.d, lane, i, &row, &col);
+            uint64_t bits = quads[lane / 4 % 4].d[row][col];
+            if (types.d == TY_F16)
+                words[i / 2] |= bits << 16 * (i % 2);
+            else
+                words[i] = bits;
+        }
+        for (unsigned i = 0; i < thread->wait->fragment[0]; i++)
+            interp_put(thread, thread->wait->vec_dst[i], words[i]);
     }
 }
 
@@ -413,5 +574,8 @@ bool interp_bind_stmatrix(PtxCode *code) { return interp_bind_whole(code, store_
 bool interp_bind_movmatrix(PtxCode *code) {
     return interp_bind_whole(code, transpose_tile) && code->nsrc == 1;
 }
-bool interp_bind_mma(PtxCode *code) { return interp_bind_whole(code, multiply); }
+bool interp_bind_mma(PtxCode *code) {
+    bool quads = code->insn->type[1] == TY_F16 && code->insn->shape[0] == 8;
+    return interp_bind_whole(code, quads ? multiply_quads : multiply);
+}
 bool interp_bind_wmma_mma(PtxCode *code) { return interp_bind_whole(code, multiply_wmma); }

@@ -80,7 +80,7 @@ struct PtxCode {
     uint8_t size_bytes; /* of one memory element */
     PtxDst dst[2];
     PtxArg src[CODE_MAX_SRC];
-    PtxArg *vec;              /* elements of a vector source; mma: of A, B, C one behind the other */
+    PtxArg *vec;              /* elements of a vector source; mma: of A, B, C, and the places of a sparse A */
     uint8_t fragment[4];      /* mma: registers of D, A, B, C */
     uint8_t nread, nwritten;  /* of vec, of vec_dst */
     PtxDst *vec_dst;          /* elements of a vector destination */

@@ -21,7 +21,8 @@ enum {
     ROW_UR = 256,
     ROW_URZ = ROW_UR + REG_URZ,
     ROW_SINK = ROW_URZ + 1,
-    ROW_COUNT = ROW_SINK + 4,
+    MOST_ROWS = 16, /* of an operand */
+    ROW_COUNT = ROW_SINK + MOST_ROWS,
     PRED_UP = 8,
     PRED_SINK = 16,
     PRED_COUNT = 17,
@@ -92,7 +93,10 @@ struct Dec {
         struct { /* textures: dim: TexDim, SurfDim; kind: MemSz, RedOp; out: SurfOut; uniform: register + 1 */
             uint8_t dim, mask, one_list, in_register, uniform, nextra, whole, out, kind, is_signed;
         } tex;
-        struct { uint32_t elem, elem_b, m8, n, wide, sat; } mma; /* of op_tensor.c */
+        struct { /* op_tensor.c; kept, words, lanes: of a sparse A */
+            uint32_t elem, m8, n, wide, sat;
+            uint8_t elem_b, kept, words, lanes;
+        } mma;
         struct { /* f32 and f64 arithmetic; flags are 0 or ~0, rnd: Rnd of an inner_ function */
             uint32_t ftz, sat, fmz, scale_lo, scale_hi, unused_[2], rnd;
         } flt;
@@ -108,7 +112,7 @@ struct Dec {
         struct { uint32_t src, dst, rnd, ftz, whole, shift; } cvt;
         struct { uint32_t src, bits, rnd, ftz, is_signed, shift; } f2i;
         struct { uint32_t bits, dst, rnd, ftz, is_signed, shift; } i2f;
-        struct { uint32_t bf16, unused_, rnd, relu; } f2fp;
+        struct { uint32_t bf16, unused_, rnd, relu, e4m3, shift; } f2fp;
         struct { uint32_t least, most; } i2i;
         struct { uint32_t plus /* operands negated without .X */, x; } add; /* IADD3, IMAD */
         struct { uint32_t plus, x, high, sign_extend; } lea;
@@ -220,7 +224,7 @@ typedef struct Run {
     uint32_t ncode;
     Dec *prog; /* ncode entries, decoded when first issued, and one at which runs end */
     const Level *level;
-    const uint32_t *zero_rows; /* four rows of zeros */
+    const uint32_t *zero_rows; /* MOST_ROWS of zeros */
     const uint8_t *bank[NUM_CONST_BANKS];
     uint32_t bank_bytes[NUM_CONST_BANKS];
     FuncPlace *func_places; /* ascending addresses */

@@ -18,7 +18,7 @@ LaneMachine *machine_lane_new(const Binary *b) {
     machine->run.bin = b;
     machine->run.res = &machine->result;
     machine->run.level = machine_level_find(NULL);
-    uint8_t *raw = arena_alloc(&machine->run.arena, 5 * ROW_BYTES);
+    uint8_t *raw = arena_alloc(&machine->run.arena, (MOST_ROWS + 1) * ROW_BYTES);
     machine->run.zero_rows =
         (const uint32_t *)(const void *)(raw + (ROW_BYTES - (uintptr_t)raw % ROW_BYTES) % ROW_BYTES);
     machine->warp.rows = rows;

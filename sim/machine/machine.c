@@ -488,7 +488,7 @@ static void forget_runs(Run *run) {
 }
 
 void machine_make_program(Run *run) {
-    uint8_t *raw = arena_alloc(&run->arena, 5 * ROW_BYTES);
+    uint8_t *raw = arena_alloc(&run->arena, (MOST_ROWS + 1) * ROW_BYTES);
     run->zero_rows =
         (const uint32_t *)(const void *)(raw + (ROW_BYTES - (uintptr_t)raw % ROW_BYTES) % ROW_BYTES);
     raw = arena_alloc(&run->arena, sizeof(Dec) * (run->ncode + (size_t)1) + DEC_LINE_BYTES);

@@ -76,6 +76,22 @@ static inline UNUSED double fp_widen(uint32_t bits, Fmt f) {
     return as_f64(sign | (uint64_t)((int)e - bias + 1023) << 52 | (uint64_t)mant << (52 - f.mbits));
 }
 
+/* An 8-bit number as f16, which has all of them; the only NaNs of E4M3 are 0x7f and 0xff, and it has no
+ * infinities. */
+static inline UNUSED uint32_t fp_half_of_byte(uint32_t byte, bool e4m3) {
+    uint32_t sign = (byte & 0x80) << 8, rest = byte & 0x7f, mant = byte & 7;
+    if (e4m3 ? rest == 0x7f : rest > 0x7c)
+        return F16_NAN;
+    if (!e4m3)
+        return byte << 8;
+    if (rest >= 8)
+        return sign | (rest + (8 << 3)) << 7;
+    if (!mant)
+        return sign;
+    uint32_t top = 31 - (uint32_t)__builtin_clz(mant); /* 2^(top - 9) */
+    return sign | (top + 6) << 10 | (mant << (10 - top) & 0x3ff);
+}
+
 /* x + y with the last bit sticky (round to odd), so that a second rounding to at most 50 bits is exact. */
 static inline UNUSED double add_to_odd(double x, double y) {
     double s = x + y, bb = s - x, err = (x - (s - bb)) + (y - bb);

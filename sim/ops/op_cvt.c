@@ -274,6 +274,29 @@ bool LV(bind_F2FP_MERGE)(Bind *bind) {
     return !bind->failed;
 }
 
+static int f2fp_unpack(Warp *warp, Dec *dec, uint32_t g) {
+    ROWS;
+    EACH_LANE(i, g) {
+        uint32_t v = a[i] >> dec->f2fp.shift, two[2];
+        for (unsigned h = 0; h < 2; h++) {
+            two[h] = fp_half_of_byte(v >> 8 * h & 0xff, dec->f2fp.e4m3);
+            if (dec->f2fp.relu && two[h] & 0x8000)
+                two[h] = 0;
+        }
+        r[i] = two[0] | two[1] << 16;
+    }
+    return NEXT;
+}
+bool LV(bind_F2FP_UNPACK)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind_operands(bind);
+    bind->d->f2fp.e4m3 = MGET(F2FP_UNPACK, from, m) == F2fpFrom_E4M3;
+    bind->d->f2fp.shift = MGET(F2FP_UNPACK, part, m) == F2fpHalf_H1 ? 16 : 0;
+    bind->d->f2fp.relu = MGET(F2FP_UNPACK, relu, m);
+    bind_chained(bind, f2fp_unpack, f2fp_unpack);
+    return !bind->failed;
+}
+
 /* ---- F2IP: f32 to a byte ---- */
 static int f2ip(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;

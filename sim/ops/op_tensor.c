@@ -1,20 +1,38 @@
-/* Products of matrices by a warp: HMMA, IMMA, BMMA, DMMA. docs/numerics.md has the numbers that come out.
+/* Products of matrices by a warp: HMMA, QMMA, IMMA, BMMA, DMMA. docs/numerics.md has the numbers that come
+ * out.
  *
  * Lane l is of group l / 4 and has place l % 4 in it. With E elements in a register (a pair of them for f64),
  * register r of A has row l / 4 + 8 (r % m8) and from column 4E (r / m8) + E (l % 4) on E elements, where m8
  * = m / 8; register r of B those rows of column l / 4; C and D have of rows l / 4 and l / 4 + 8 the columns 2
- * (l % 4) and the next. SPDX-License-Identifier: MIT */
+ * (l % 4) and the next.
+ *
+ * Of a sparse A (.SP) only the kept elements are in registers, as if they were all; four bits for each chunk
+ * of its dense row say where they stand: find_columns. SPDX-License-Identifier: MIT */
 #include "sim/ops/fp.h"
 #include <math.h>
 #include <string.h>
 
-typedef enum { ELEM_F16, ELEM_BF16, ELEM_TF32, ELEM_F64, ELEM_U8, ELEM_S8, ELEM_U4, ELEM_S4 } Elem;
+typedef enum {
+    ELEM_F16,
+    ELEM_BF16,
+    ELEM_TF32,
+    ELEM_F64,
+    ELEM_U8,
+    ELEM_S8,
+    ELEM_U4,
+    ELEM_S4,
+    ELEM_E4M3,
+    ELEM_E5M2
+} Elem;
 
-enum { MOST_K = 64 };
+enum { MOST_K = 64, MOST_DENSE_K = 2 * MOST_K };
 
-/* Column k of row `row` of A, row k of column `col` of B: their bits. */
+/* Column k of row `row` of A, row k of column `col` of B: their bits; of a sparse A its kept elements, and
+ * the columns where they stand. */
 typedef struct {
-    uint64_t a[16][MOST_K], b[8][MOST_K];
+    uint64_t a[16][MOST_K], b[8][MOST_DENSE_K];
+    uint8_t column[16][MOST_K];
+    unsigned k; /* elements of a row of A */
 } Factors;
 
 static bool bind_fn(Bind *bind, OpFn *fn) {
@@ -29,6 +47,8 @@ static unsigned elem_bits(uint32_t elem) {
     case ELEM_BF16: return 16;
     case ELEM_TF32: return 32;
     case ELEM_F64: return 64;
+    case ELEM_E4M3:
+    case ELEM_E5M2:
     case ELEM_U8:
     case ELEM_S8: return 8;
     case ELEM_U4:
@@ -37,17 +57,58 @@ static unsigned elem_bits(uint32_t elem) {
     __builtin_unreachable();
 }
 
-/* One factor: `major` rows of A, or columns of B, of eight; `n` registers of each in a lane. */
-static void spread(uint64_t (*out)[MOST_K], const uint32_t *rows, unsigned bits, unsigned major, unsigned n) {
+/* One factor: `major` rows of A, or columns of B, of eight; `n` registers of each in a lane. A row of `out`
+ * has `pitch` elements. */
+static void spread(uint64_t *out, unsigned pitch, const uint32_t *rows, unsigned bits, unsigned major,
+                   unsigned n) {
     unsigned per = bits < 32 ? 32 / bits : 1, words = bits == 64 ? 2 : 1;
     for (unsigned r = 0; r < major * n; r++)
         for (unsigned lane = 0; lane < 32; lane++) {
             uint64_t v = rows[32 * words * r + lane];
             v |= words == 2 ? (uint64_t)rows[32 * (words * r + 1) + lane] << 32 : 0;
-            uint64_t *at = &out[lane / 4 + 8 * (r % major)][4 * per * (r / major) + per * (lane % 4)];
+            unsigned line = lane / 4 + 8 * (r % major), first = 4 * per * (r / major) + per * (lane % 4);
+            uint64_t *at = &out[line * pitch + first];
             for (unsigned i = 0; i < per; i++)
                 at[i] = per == 1 ? v : v >> (bits * i) & (((uint64_t)1 << bits) - 1);
         }
+}
+
+/* A chunk has four bits in a word of one of `words` lanes of each four: a word is of four chunks of rows l /
+ * 4 and, in its upper half, l / 4 + 8; of elements of less than 16 bits it is of eight chunks of one of the
+ * rows. They are two numbers of two bits: of 16 and 8 bits, the places in the four of a chunk of its two
+ * elements; of 4 bits, of its two pairs in four of them; tf32 has one element in two, whose place is in bit
+ * 1. */
+static void find_columns(const Dec *dec, const uint32_t *words, Factors *f) {
+    unsigned bits = elem_bits(dec->mma.elem), kept = dec->mma.kept;
+    for (unsigned row = 0; row < 16; row++)
+        for (unsigned e = 0; e < f->k; e++) {
+            unsigned chunk = e / kept, half = row / 8;
+            unsigned word = bits >= 16 ? chunk / 4 : half + 2 * (chunk / 8);
+            unsigned low = bits >= 16 ? 16 * half + 4 * (chunk % 4) : 4 * (chunk % 8);
+            uint32_t of = words[4 * (row % 8) + dec->mma.lanes * dec->mma.words + word] >> low;
+            f->column[row][e] = (uint8_t)(bits == 32  ? 2 * chunk + (of >> 1 & 1)
+                                          : bits == 4 ? 8 * chunk + 2 * (of >> 2 * (e % 4 / 2) & 3) + e % 2
+                                                      : 4 * chunk + (of >> 2 * (e % 2) & 3));
+        }
+}
+
+/* The factors of a product with `rows` rows of A; a dense one has no words of columns. */
+static void take_factors(Warp *w, const Dec *dec, unsigned rows, Factors *f) {
+    unsigned bits = elem_bits(dec->mma.elem), n = dec->mma.n;
+    f->k = bits == 64 ? 4 * n : 4 * n * (32 / bits);
+    spread(f->a[0], MOST_K, dec_src(w, dec, 0), bits, rows / 8, n);
+    spread(f->b[0], MOST_DENSE_K, dec_src(w, dec, 1), bits, 1, dec->mma.kept ? 2 * n : n);
+    if (dec->mma.kept)
+        find_columns(dec, dec_src(w, dec, 3), f);
+}
+
+/* Elements of a column of B, those that the elements of a row of A meet. */
+static const uint64_t *facing(const Dec *dec, const Factors *f, unsigned row, unsigned col, uint64_t *room) {
+    if (!dec->mma.kept)
+        return f->b[col];
+    for (unsigned e = 0; e < f->k; e++)
+        room[e] = f->b[col][f->column[row][e]];
+    return room;
 }
 
 /* ---- floating point: see docs/numerics.md, "Products of matrices" ---- */
@@ -143,28 +204,69 @@ static uint32_t dot_float(const Dec *dec, const uint64_t *a, const uint64_t *b, 
     return dec->mma.wide ? packed(sum, fmt_f32, Rnd_RZ) : packed(sum, fmt_f16, Rnd_RN);
 }
 
+/* Of 8 bits, which f16 has all: first the products of the first and second of each four elements, then of the
+ * third and fourth, in blocks of 8; f16 sums are rounded behind either. C is added at the end. */
+static uint32_t dot_float8(const Dec *dec, const uint64_t *a, const uint64_t *b, unsigned k, uint32_t c) {
+    uint32_t sum = 0;
+    Fmt form = dec->mma.wide ? fmt_f32 : fmt_f16;
+    for (unsigned part = 0; part < 4; part += 2) {
+        for (unsigned first = part; first < k; first += 16) {
+            Number term[9] = {number(sum, form)};
+            for (unsigned i = 0; i < 8; i++) {
+                unsigned at = first + 4 * (i / 2) + i % 2;
+                uint32_t x = fp_half_of_byte((uint32_t)a[at], dec->mma.elem == ELEM_E4M3);
+                uint32_t y = fp_half_of_byte((uint32_t)b[at], dec->mma.elem_b == ELEM_E4M3);
+                term[1 + i] = exact_product(number(x, fmt_f16), number(y, fmt_f16));
+            }
+            sum = packed(sum_of(term, 9), fmt_f32, Rnd_RZ);
+            form = fmt_f32;
+        }
+        if (!dec->mma.wide) {
+            Number all = number(sum, fmt_f32);
+            sum = packed(all, fmt_f16, Rnd_RN);
+            form = fmt_f16;
+        }
+    }
+    return fp_narrow(fp_widen(sum, form) + fp_widen(c, form), form, Rnd_RN);
+}
+
 static int op_hmma(Warp *w, Dec *dec, uint32_t g) {
     static const unsigned columns = 8;
     const uint32_t *c = dec_src(w, dec, 2);
     uint32_t *r = dec_dst(w, dec, 0), out[4][32];
-    unsigned bits = elem_bits(dec->mma.elem), n = dec->mma.n, k = 4 * n * (32 / bits);
     int status = RUN_OK;
     if (!machine_whole_warp(w, dec, g, &status))
         return next_if(w, dec, status);
     Factors f;
-    spread(f.a, dec_src(w, dec, 0), bits, 2, n);
-    spread(f.b, dec_src(w, dec, 1), bits, 1, n);
+    uint64_t room[MOST_K];
+    take_factors(w, dec, 16, &f);
     for (unsigned row = 0; row < 16; row++)
         for (unsigned col = 0; col < columns; col++) {
             unsigned lane = 4 * (row % 8) + col / 2, at = dec->mma.wide ? 2 * (row / 8) + col % 2 : row / 8;
             unsigned half = dec->mma.wide ? 0 : 16 * (col % 2);
             uint32_t was = c[32 * at + lane] >> half & (dec->mma.wide ? ~0u : 0xffff);
-            uint32_t v = dot_float(dec, f.a[row], f.b[col], k, was);
+            const uint64_t *b = facing(dec, &f, row, col, room);
+            uint32_t v = elem_bits(dec->mma.elem) == 8 ? dot_float8(dec, f.a[row], b, f.k, was)
+                                                       : dot_float(dec, f.a[row], b, f.k, was);
             out[at][lane] = half ? (out[at][lane] & 0xffff) | v << half : v;
         }
     memcpy(r, out, (dec->mma.wide ? 4 : 2) * sizeof out[0]);
     return machine_next(w, dec);
 }
+
+/* A has `kept` elements of a chunk, whose places are in `words` lanes of four. */
+static bool bind_sparse(Bind *bind, unsigned kept, unsigned words, OpFn *fn) {
+    Dec *dec = bind->d;
+    bind_operands(bind);
+    dec->mma.kept = (uint8_t)kept;
+    dec->mma.words = (uint8_t)words;
+    dec->mma.lanes = (uint8_t)dec->imm[0];
+    if ((dec->mma.lanes + 1) * words > 4) /* that is no number of lanes: ptxas 13.0 refuses it */
+        return bind_not_simulated(bind);
+    bind_chained(bind, fn, fn);
+    return !bind->failed;
+}
+
 bool LV(bind_HMMA)(Bind *bind) {
     uint32_t m = bind->in->mods, shape = MGET(HMMA, shape, m), src = MGET(HMMA, src, m);
     bool tf32 = src == HmmaSrc_TF32;
@@ -172,9 +274,107 @@ bool LV(bind_HMMA)(Bind *bind) {
     dec->mma.elem = tf32 ? ELEM_TF32 : src == HmmaSrc_BF16 ? ELEM_BF16 : ELEM_F16;
     dec->mma.n = shape == HmmaShape_M16816 || (tf32 && shape == HmmaShape_M1688) ? 2 : 1;
     dec->mma.wide = MGET(HMMA, acc, m) == HmmaAcc_F32;
+    dec->mma.kept = 0;
     bool known = shape <= HmmaShape_M1684 && src <= HmmaSrc_TF32 && !(tf32 && shape == HmmaShape_M16816) &&
                  (tf32 || shape != HmmaShape_M1684) && (dec->mma.wide || src == HmmaSrc_F16);
     return known ? bind_fn(bind, op_hmma) : bind_not_simulated(bind);
+}
+bool LV(bind_HMMA_SP)(Bind *bind) {
+    uint32_t m = bind->in->mods, shape = MGET(HMMA_SP, shape, m), src = MGET(HMMA_SP, src, m);
+    bool tf32 = src == HmmaSrc_TF32;
+    Dec *dec = bind->d;
+    dec->mma.elem = tf32 ? ELEM_TF32 : src == HmmaSrc_BF16 ? ELEM_BF16 : ELEM_F16;
+    dec->mma.n = shape == HmmaSpShape_M16832 || (tf32 && shape == HmmaSpShape_M16816) ? 2 : 1;
+    dec->mma.wide = MGET(HMMA_SP, acc, m) == HmmaAcc_F32;
+    bool known = src <= HmmaSrc_TF32 && shape != 2 &&
+                 (tf32 ? shape != HmmaSpShape_M16832 : shape != HmmaSpShape_M1688) &&
+                 (dec->mma.wide || src == HmmaSrc_F16);
+    return known ? bind_sparse(bind, tf32 ? 1 : 2, dec->mma.n, op_hmma) : bind_not_simulated(bind);
+}
+bool LV(bind_QMMA)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    Dec *dec = bind->d;
+    dec->mma.elem = MGET(QMMA, atype, m) == QmmaType_E4M3 ? ELEM_E4M3 : ELEM_E5M2;
+    dec->mma.elem_b = MGET(QMMA, btype, m) == QmmaType_E4M3 ? ELEM_E4M3 : ELEM_E5M2;
+    dec->mma.n = MGET(QMMA, shape, m) == QmmaShape_M16832 ? 2 : 1;
+    dec->mma.wide = MGET(QMMA, acc, m) == HmmaAcc_F32;
+    dec->mma.kept = 0;
+    return bind_fn(bind, op_hmma);
+}
+bool LV(bind_QMMA_SP)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    Dec *dec = bind->d;
+    dec->mma.elem = MGET(QMMA_SP, atype, m) == QmmaType_E4M3 ? ELEM_E4M3 : ELEM_E5M2;
+    dec->mma.elem_b = MGET(QMMA_SP, btype, m) == QmmaType_E4M3 ? ELEM_E4M3 : ELEM_E5M2;
+    dec->mma.n = 2;
+    dec->mma.wide = MGET(QMMA_SP, acc, m) == HmmaAcc_F32;
+    return MGET(QMMA_SP, shape, m) == QmmaSpShape_M16864 ? bind_sparse(bind, 2, 4, op_hmma)
+                                                         : bind_not_simulated(bind);
+}
+
+/* ---- HMMA.884: four products of 8 by 4 and 4 by 8, each of the lanes 4p .. 4p + 3 and those 16 above ----
+ */
+
+enum { IN_ROWS = 1, IN_COLUMNS = 2 }; /* B, A, in dec->mma.elem */
+
+/* Line `line` of a factor, four elements: either a lane has a line of it, or each of four lanes an element of
+ * four lines. */
+static void quad_line(const uint32_t *rows, bool by_lines, unsigned p, unsigned line, uint32_t *out) {
+    unsigned lane = 4 * p + line / 4 * 16;
+    for (unsigned k = 0; k < 4; k++) {
+        unsigned from = lane + (by_lines ? line % 4 : k), i = by_lines ? k : line % 4;
+        out[k] = rows[32 * (i / 2) + from] >> 16 * (i % 2) & 0xffff;
+    }
+}
+
+/* Row and column of element i of those that the step computes in a lane. */
+static void quad_place(const Dec *dec, unsigned lane, unsigned i, unsigned *row, unsigned *col) {
+    unsigned step = dec->mma.n, at = 2 * step + i;
+    *row = dec->mma.wide ? (lane & 1) + (at & 2) : lane & 3;
+    *col = dec->mma.wide ? (at & 4) + (lane & 2) + (at & 1) : 4 * step + i;
+    *row += lane / 16 * 4;
+}
+
+static int op_hmma_884(Warp *w, Dec *dec, uint32_t g) {
+    const uint32_t *c = dec_src(w, dec, 2);
+    uint32_t *r = dec_dst(w, dec, 0), out[2][32] = {{0}};
+    int status = RUN_OK;
+    if (!machine_whole_warp(w, dec, g, &status))
+        return next_if(w, dec, status);
+    for (unsigned lane = 0; lane < 32; lane++)
+        for (unsigned i = 0; i < (dec->mma.wide ? 2 : 4); i++) {
+            unsigned row, col, p = lane / 4 % 4;
+            uint32_t a[4], b[4];
+            quad_place(dec, lane, i, &row, &col);
+            quad_line(dec_src(w, dec, 0), !(dec->mma.elem & IN_COLUMNS), p, row, a);
+            quad_line(dec_src(w, dec, 1), !(dec->mma.elem & IN_ROWS), p, col, b);
+            unsigned home = 4 * p + row % 4 + row / 4 * 16; /* of C, if that is f16 */
+            uint32_t was =
+                dec->mma.sat ? c[32 * i + lane] : c[32 * (col % 4 / 2) + home] >> 16 * (col % 2) & 0xffff;
+            Number term[5] = {number(was, dec->mma.sat ? fmt_f32 : fmt_f16)};
+            for (unsigned k = 0; k < 4; k++)
+                term[1 + k] = exact_product(number(a[k], fmt_f16), number(b[k], fmt_f16));
+            uint32_t v =
+                packed(sum_of(term, 5), dec->mma.wide ? fmt_f32 : fmt_f16, dec->mma.wide ? Rnd_RZ : Rnd_RN);
+            if (dec->mma.wide)
+                out[i][lane] = v;
+            else
+                out[i / 2][lane] |= v << 16 * (i % 2);
+        }
+    memcpy(r, out, sizeof out);
+    return machine_next(w, dec);
+}
+/* elem: IN_COLUMNS, IN_ROWS; sat: C is f32; n: the step */
+bool LV(bind_HMMA_884)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    Dec *dec = bind->d;
+    dec->mma.elem = (MGET(HMMA_884, alayout, m) == Layout_COL ? IN_COLUMNS : 0u) |
+                    (MGET(HMMA_884, blayout, m) == Layout_ROW ? IN_ROWS : 0u);
+    dec->mma.wide = MGET(HMMA_884, acc, m) == HmmaHalfAcc_F32;
+    dec->mma.sat = MGET(HMMA_884, from, m) == HmmaHalfAcc_F32;
+    dec->mma.n = MGET(HMMA_884, step, m);
+    bool known = dec->mma.wide || (!dec->mma.sat && dec->mma.n < 2);
+    return known ? bind_fn(bind, op_hmma_884) : bind_not_simulated(bind);
 }
 
 /* ---- integers ---- */
@@ -190,19 +390,20 @@ static int64_t integer(uint64_t bits, uint32_t elem) {
 static int op_imma(Warp *w, Dec *dec, uint32_t g) {
     const uint32_t *c = dec_src(w, dec, 2);
     uint32_t *r = dec_dst(w, dec, 0), out[4][32];
-    unsigned bits = elem_bits(dec->mma.elem), n = dec->mma.n, m8 = dec->mma.m8, k = 4 * n * (32 / bits);
+    unsigned m8 = dec->mma.m8;
     int status = RUN_OK;
     if (!machine_whole_warp(w, dec, g, &status))
         return next_if(w, dec, status);
     Factors f;
-    spread(f.a, dec_src(w, dec, 0), bits, m8, n);
-    spread(f.b, dec_src(w, dec, 1), bits, 1, n);
+    uint64_t room[MOST_K];
+    take_factors(w, dec, 8 * m8, &f);
     for (unsigned row = 0; row < 8 * m8; row++)
         for (unsigned col = 0; col < 8; col++) {
             unsigned lane = 4 * (row % 8) + col / 2, at = 2 * (row / 8) + col % 2;
             int64_t sum = (int32_t)c[32 * at + lane];
-            for (unsigned i = 0; i < k; i++)
-                sum += integer(f.a[row][i], dec->mma.elem) * integer(f.b[col][i], dec->mma.elem_b);
+            const uint64_t *b = facing(dec, &f, row, col, room);
+            for (unsigned i = 0; i < f.k; i++)
+                sum += integer(f.a[row][i], dec->mma.elem) * integer(b[i], dec->mma.elem_b);
             if (dec->mma.sat)
                 sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
             out[at][lane] = (uint32_t)sum;
@@ -210,9 +411,9 @@ static int op_imma(Warp *w, Dec *dec, uint32_t g) {
     memcpy(r, out, 2 * m8 * sizeof out[0]);
     return machine_next(w, dec);
 }
+static const uint8_t elems[] = {
+    [ImmaType_U8] = ELEM_U8, [ImmaType_S8] = ELEM_S8, [ImmaType_U4] = ELEM_U4, [ImmaType_S4] = ELEM_S4};
 bool LV(bind_IMMA)(Bind *bind) {
-    static const uint8_t elems[] = {
-        [ImmaType_U8] = ELEM_U8, [ImmaType_S8] = ELEM_S8, [ImmaType_U4] = ELEM_U4, [ImmaType_S4] = ELEM_S4};
     static const struct {
         uint8_t m8, k;
     } shapes[] = {[ImmaShape_M8816] = {1, 16},
@@ -225,6 +426,7 @@ bool LV(bind_IMMA)(Bind *bind) {
     dec->mma.elem = elems[MGET(IMMA, atype, m)];
     dec->mma.elem_b = elems[MGET(IMMA, btype, m)];
     dec->mma.sat = MGET(IMMA, sat, m);
+    dec->mma.kept = 0;
     unsigned bits = elem_bits(dec->mma.elem);
     if (shape >= sizeof shapes / sizeof *shapes || !shapes[shape].k || bits != elem_bits(dec->mma.elem_b))
         return bind_not_simulated(bind);
@@ -233,6 +435,20 @@ bool LV(bind_IMMA)(Bind *bind) {
     bool known =
         dec->mma.n && (bits == 8 || shape != ImmaShape_M16816) && (bits == 4 || shape != ImmaShape_M8832);
     return known ? bind_fn(bind, op_imma) : bind_not_simulated(bind);
+}
+
+bool LV(bind_IMMA_SP)(Bind *bind) {
+    uint32_t m = bind->in->mods, shape = MGET(IMMA_SP, shape, m);
+    Dec *dec = bind->d;
+    dec->mma.elem = elems[MGET(IMMA_SP, atype, m)];
+    dec->mma.elem_b = elems[MGET(IMMA_SP, btype, m)];
+    dec->mma.sat = MGET(IMMA_SP, sat, m);
+    dec->mma.m8 = 2;
+    unsigned bits = elem_bits(dec->mma.elem), least = bits == 4 ? ImmaShape_M16864 : ImmaShape_M16832;
+    if (bits != elem_bits(dec->mma.elem_b) || shape < least || shape > least + 1)
+        return bind_not_simulated(bind);
+    dec->mma.n = shape - least + 1;
+    return bind_sparse(bind, bits == 4 ? 4 : 2, 2 * dec->mma.n, op_imma);
 }
 
 /* ---- bits: register by register, for all of A and B that one word of each has meet in one lane ---- */
@@ -271,26 +487,34 @@ bool LV(bind_BMMA)(Bind *bind) {
 
 static int op_dmma(Warp *w, Dec *dec, uint32_t g) {
     const uint32_t *c = dec_src(w, dec, 2);
-    uint32_t *r = dec_dst(w, dec, 0), out[4][32];
+    uint32_t *r = dec_dst(w, dec, 0), out[8][32];
+    unsigned m8 = dec->mma.m8;
     int status = RUN_OK;
     if (!machine_whole_warp(w, dec, g, &status))
         return next_if(w, dec, status);
     Factors f;
-    spread(f.a, dec_src(w, dec, 0), 64, 1, 1);
-    spread(f.b, dec_src(w, dec, 1), 64, 1, 1);
-    for (unsigned row = 0; row < 8; row++)
+    take_factors(w, dec, 8 * m8, &f);
+    for (unsigned row = 0; row < 8 * m8; row++)
         for (unsigned col = 0; col < 8; col++) {
-            unsigned lane = 4 * row + col / 2, at = 2 * (col % 2);
+            unsigned lane = 4 * (row % 8) + col / 2, at = 4 * (row / 8) + 2 * (col % 2);
             double sum = as_f64(c[32 * at + lane] | (uint64_t)c[32 * (at + 1) + lane] << 32);
-            for (unsigned i = 0; i < 4; i++)
+            for (unsigned i = 0; i < f.k; i++)
                 sum = fma(as_f64(f.a[row][i]), as_f64(f.b[col][i]), sum);
             uint64_t bits = isnan(sum) ? F64_NAN : f64_bits(sum);
             out[at][lane] = (uint32_t)bits;
             out[at + 1][lane] = (uint32_t)(bits >> 32);
         }
-    memcpy(r, out, sizeof out);
+    memcpy(r, out, 4 * m8 * sizeof out[0]);
     return machine_next(w, dec);
 }
 bool LV(bind_DMMA)(Bind *bind) {
+    static const uint8_t steps[] = {
+        [DmmaShape_M8X8X4] = 1, [DmmaShape_M16X8X4] = 1, [DmmaShape_M16X8X8] = 2, [DmmaShape_M16X8X16] = 4};
+    uint32_t shape = MGET(DMMA, shape, bind->in->mods);
+    Dec *dec = bind->d;
+    dec->mma.elem = ELEM_F64;
+    dec->mma.n = steps[shape];
+    dec->mma.m8 = shape == DmmaShape_M8X8X4 ? 1 : 2;
+    dec->mma.kept = 0;
     return bind_fn(bind, op_dmma) && LV(bind_rounding)(bind, MGET(DMMA, rnd, bind->in->mods));
 }
