@@ -34,6 +34,7 @@ typedef struct {
     uint8_t track_kind, track_from;
     uint8_t mask_reg; /* WARPSYNC, BMOV_TO_B: tracked register, 0xff none */
     bool mask_is_imm, mask_not, clear;
+    bool drops;        /* BMOV.CLEAR to RZ */
     uint32_t imm;      /* mask as encoded; TD_CONST: the constant */
     uint32_t target;   /* BRA, CALL */
     uint32_t ntargets; /* BRX; indirect CALL */
@@ -60,11 +61,11 @@ typedef struct {
     uint32_t stack[MODEL_MAX_LANES]; /* index into Stacks; 0 empty */
     uint8_t pknown[MODEL_MAX_LANES], pvalue[MODEL_MAX_LANES];
     uint8_t track[MODEL_MAX_LANES][MODEL_TRACKED];
-    uint8_t b[16];
+    uint16_t b[16]; /* a set of lanes; where BSSY sets its register one for each lane, MODEL_MAX_LANES bits */
     uint8_t valid, active, yield, switch_mask, blocked, tried,
         spare[2]; /* tried: had a turn since a WARPSYNC waits (policy warpsync-turns) */
 } ModelState;
-_Static_assert(sizeof(ModelState) == 88, "no padding: states are compared as bytes");
+_Static_assert(sizeof(ModelState) == 104, "no padding: states are compared as bytes");
 
 typedef VEC(ModelStep) StepLog;
 typedef struct { /* return addresses, shared by states */

@@ -159,6 +159,7 @@ static void set_inst(ModelProgram *program, uint32_t i) {
     skel->barrier = (uint8_t)bin_barrier(inst);
     skel->cond = inst->optype == OT_BRA ? (uint8_t)MGET(BRA, cond, inst->mods) : 0;
     skel->clear = skel->kind == BK_BMOV_FROM_B && MGET(BMOV, clear, inst->mods) == BRClear_CLEAR;
+    skel->drops = skel->clear && inst->dst[0].value == REG_RZ;
     for (unsigned k = 0; skel->kind == BK_BRANCH && k < inst->nsrc; k++)
         skel->has_mask |=
             inst->src[k].kind == OPK_REG && inst->src[k].file == RF_UR && inst->src[k].value != REG_URZ;

@@ -68,6 +68,54 @@ static Lanes waiting_at(const ModelState *state, uint32_t pc) {
     return found;
 }
 
+/* ---- B registers: a set of lanes, or where BSSY sets its register a set for each lane, of those that it
+ * waits for (docs/native.md) ---- */
+
+static Lanes companions(const ModelState *state, unsigned breg, unsigned lane) {
+    return state->b[breg] >> MODEL_MAX_LANES * lane & ((1u << MODEL_MAX_LANES) - 1);
+}
+
+static void set_companions(ModelState *state, unsigned breg, unsigned lane, Lanes lanes) {
+    unsigned rest = state->b[breg] & ~(((1u << MODEL_MAX_LANES) - 1) << MODEL_MAX_LANES * lane);
+    state->b[breg] = (uint16_t)(rest | (unsigned)lanes << MODEL_MAX_LANES * lane);
+}
+
+static Lanes b_value(const Stepper *stepper, const ModelState *state, unsigned breg, unsigned lane) {
+    return stepper->bssy_assigns ? companions(state, breg, lane) : (Lanes)state->b[breg];
+}
+
+static void leave_b(const Stepper *stepper, ModelState *state, unsigned breg, Lanes lanes) {
+    if (!stepper->bssy_assigns)
+        state->b[breg] &= (Lanes)~lanes;
+    else
+        EACH_LANE(i, lanes) {
+            EACH_LANE(k, companions(state, breg, i))
+                set_companions(state, breg, k, companions(state, breg, k) & (Lanes)~bit(i));
+            set_companions(state, breg, i, 0);
+        }
+}
+
+static void join_b(const Stepper *stepper, ModelState *state, unsigned breg, Lanes lanes) {
+    if (!stepper->bssy_assigns) {
+        state->b[breg] |= lanes;
+        return;
+    }
+    leave_b(stepper, state, breg, lanes);
+    EACH_LANE(i, lanes)
+        set_companions(state, breg, i, lanes);
+}
+
+/* BMOV.CLEAR: lanes that keep the value come back, the others leave. */
+static void clear_b(const Stepper *stepper, ModelState *state, unsigned breg, Lanes lanes, bool kept) {
+    if (!stepper->bssy_assigns)
+        state->b[breg] = lanes ? 0 : state->b[breg];
+    else if (!kept)
+        leave_b(stepper, state, breg, lanes);
+    else
+        EACH_LANE(i, lanes)
+            set_companions(state, breg, i, 0);
+}
+
 /* A parked lane of `from` becomes active, with all that wait at the same place. */
 static bool resume(Stepper *stepper, ModelState *state, uint32_t inst, Lanes from, Oracle *o) {
     Lanes different = 0; /* one lane of each place */
@@ -189,7 +237,7 @@ static void forget(Stepper *stepper, const Skel *skel, ModelState *state) {
         else if (skel->track_kind == TD_COPY)
             v = state->track[i][skel->track_from];
         else if (skel->track_kind == TD_BARRIER)
-            v = TRACK_KNOWN | state->b[skel->barrier];
+            v = (uint8_t)(TRACK_KNOWN | b_value(stepper, state, skel->barrier, i));
         else if (skel->track_kind == TD_ACTIVE)
             v = TRACK_KNOWN | state->active;
         else if (skel->track_kind == TD_CONST) {
@@ -370,44 +418,71 @@ static StepStatus split(Stepper *x, const Skel *skel, ModelState *state, uint32_
     return go_on(x, skel, state, inst);
 }
 
-/* Lanes `arrived` go on, those of `come` with them when their turn comes; or one of `pending` does. */
-static StepStatus bsync_ends(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst,
-                             Lanes arrived, Lanes come, Lanes pending, Oracle *o) {
-    Lanes may_run = (Lanes)(state->valid & ~arrived & ~come & ~state->yield), next = 0;
+/* Who runs instead of lanes that wait for `pending`; none: nobody, let them pass. */
+static Lanes bsync_candidates(const Stepper *stepper, const ModelState *state, Lanes come, Lanes pending) {
+    Lanes may_run = (Lanes)(state->valid & ~come & ~state->yield);
     if (pending & may_run)
-        next = pending & may_run;
-    else if (pending && stepper->opt.bsync_nb == MACHINE_NB_LITERAL)
-        next = may_run;
-    else if (pending && stepper->opt.bsync_nb == MACHINE_NB_BLOCKED)
-        next = (Lanes)(may_run & ~state->blocked);
-    if (next) {
-        state->blocked |= state->active;
-        state->active = 0;
-        return resume(stepper, state, inst, next, o) ? STEP_ON : STEP_CHOICE;
-    }
-    state->b[skel->barrier] = pending;
-    state->active = arrived;
-    state->yield &= (Lanes)~arrived;
-    state->blocked &= (Lanes)~arrived;
+        return pending & may_run;
+    if (pending && stepper->opt.bsync_nb == MACHINE_NB_LITERAL)
+        return may_run;
+    return pending && stepper->opt.bsync_nb == MACHINE_NB_BLOCKED ? (Lanes)(may_run & ~state->blocked) : 0;
+}
+
+static StepStatus bsync_waits(Stepper *stepper, ModelState *state, uint32_t inst, Lanes next, Oracle *o) {
+    state->blocked |= state->active;
+    state->active = 0;
+    return resume(stepper, state, inst, next, o) ? STEP_ON : STEP_CHOICE;
+}
+
+static StepStatus bsync_passes(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst,
+                               Lanes lanes) {
+    state->blocked |= (Lanes)(state->active & ~lanes);
+    state->active = lanes;
+    state->yield &= (Lanes)~lanes;
+    state->blocked &= (Lanes)~lanes;
     return go_on(stepper, skel, state, inst);
 }
 
-/* Where BSSY sets the register: who is not named does not wait, and one BSYNC of it is as good as another. */
+static uint32_t calls_around(const Stepper *stepper, const ModelState *state, unsigned lane) {
+    return state->stack[lane] ? stepper->stacks.at[state->stack[lane]].depth : 0;
+}
+
+/* Of a B register whose sets are one for each lane, as in sim/machine/members.c: whom the lane waits for. */
+static Lanes missing_for(const Stepper *stepper, const ModelState *state, unsigned breg, unsigned lane,
+                         Lanes there) {
+    Lanes named = companions(state, breg, lane) & state->valid, missing = 0;
+    EACH_LANE(i, named & bit(lane) ? named : 0) {
+        uint32_t its = calls_around(stepper, state, i), own = calls_around(stepper, state, lane);
+        if (its == own ? (companions(state, breg, i) & bit(lane)) && !(there & bit(i)) : its > own)
+            missing |= bit(i);
+    }
+    return missing;
+}
+
 static StepStatus bsync_of_members(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst,
                                    Oracle *o) {
-    Lanes named = state->b[skel->barrier] & state->valid, come = 0, pending,
-          arrived = state->active | waiting_at(state, inst);
-    EACH_LANE(i, (Lanes)(named & ~state->active)) {
-        const Skel *there = &stepper->p->at[state->pc[i]];
-        come |= there->kind == BK_BSYNC && there->barrier == skel->barrier ? bit(i) : 0;
+    Lanes there = state->active, missing = 0, pass = 0, here = state->active | waiting_at(state, inst);
+    uint32_t deepest = 0;
+    EACH_LANE(i, parked(state)) {
+        const Skel *at = &stepper->p->at[state->pc[i]];
+        there |= at->kind == BK_BSYNC && at->barrier == skel->barrier ? bit(i) : 0;
     }
-    pending = (Lanes)(named & ~state->active & ~come);
-    if (pending && !(named & state->active)) {
-        state->yield &= (Lanes)~state->active;
-        state->blocked &= (Lanes)~state->active;
-        return go_on(stepper, skel, state, inst);
+    EACH_LANE(i, here) {
+        Lanes lacks = missing_for(stepper, state, skel->barrier, i, there);
+        pass |= lacks ? 0 : bit(i);
+        if (lacks && calls_around(stepper, state, i) > deepest) { /* those further out wait for these */
+            deepest = calls_around(stepper, state, i);
+            missing = 0;
+        }
+        missing |= calls_around(stepper, state, i) == deepest ? lacks : 0;
     }
-    return bsync_ends(stepper, skel, state, inst, arrived, come, pending, o);
+    missing &= (Lanes)~here;
+    Lanes next = pass ? 0 : bsync_candidates(stepper, state, there & ~missing, missing);
+    if (next)
+        return bsync_waits(stepper, state, inst, next, o);
+    pass = pass ? pass : here;
+    leave_b(stepper, state, skel->barrier, pass);
+    return bsync_passes(stepper, skel, state, inst, pass);
 }
 
 static StepStatus bsync(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst, Lanes g,
@@ -418,8 +493,10 @@ static StepStatus bsync(Stepper *stepper, const Skel *skel, ModelState *state, u
         return bsync_of_members(stepper, skel, state, inst, o);
     Lanes arrived = state->active | waiting_at(state, inst);
     Lanes cleared = stepper->opt.bsync_clear == MACHINE_CLEAR_ACTIVE ? state->active : arrived;
-    state->b[skel->barrier] &= (uint8_t)(state->valid & ~cleared);
-    return bsync_ends(stepper, skel, state, inst, arrived, 0, state->b[skel->barrier], o);
+    state->b[skel->barrier] &= (Lanes)(state->valid & ~cleared);
+    Lanes next = bsync_candidates(stepper, state, arrived, (Lanes)state->b[skel->barrier]);
+    return next ? bsync_waits(stepper, state, inst, next, o)
+                : bsync_passes(stepper, skel, state, inst, arrived);
 }
 
 static StepStatus yield(Stepper *stepper, const Skel *k, ModelState *state, uint32_t inst, Lanes g,
@@ -533,19 +610,23 @@ static StepStatus warpsync(Stepper *stepper, const Skel *k, ModelState *state, u
 }
 
 static void b_register(Stepper *stepper, const Skel *skel, ModelState *state, Lanes g) {
-    uint8_t *b = &state->b[skel->barrier];
+    unsigned breg = skel->barrier;
     switch (skel->kind) {
-    case BK_BSSY: *b = (uint8_t)(g | (stepper->bssy_assigns ? 0 : *b)); break;
-    case BK_BREAK: *b &= (uint8_t)~g; break;
+    case BK_BSSY: join_b(stepper, state, breg, g); break;
+    case BK_BREAK: leave_b(stepper, state, breg, g); break;
     case BK_BMOV_TO_B:
-        if (g && skel->mask_reg != 0xff && state->track[lowest(g)][skel->mask_reg] & TRACK_KNOWN)
-            *b = state->track[lowest(g)][skel->mask_reg] & stepper->all;
-        else if (g)
-            *b = 0;
+        EACH_LANE(i, g) {
+            uint8_t v = skel->mask_reg != 0xff ? state->track[i][skel->mask_reg] : 0;
+            Lanes lanes = v & TRACK_KNOWN ? v & stepper->all : 0;
+            if (stepper->bssy_assigns)
+                set_companions(state, breg, i, lanes);
+            else if (i == lowest(g))
+                state->b[breg] = lanes;
+        }
         break;
     default:
-        if (g && skel->clear)
-            *b = 0;
+        if (skel->clear)
+            clear_b(stepper, state, breg, g, !skel->drops);
         break;
     }
 }
@@ -598,8 +679,12 @@ static void canonical(const Stepper *stepper, ModelState *state) {
             if (!(live >> (7 + t) & 1))
                 state->track[i][t] = 0;
     }
+    uint16_t valid = stepper->bssy_assigns ? 0 : state->valid;
+    if (stepper->bssy_assigns)
+        EACH_LANE(i, state->valid)
+            valid |= (uint16_t)(state->valid << MODEL_MAX_LANES * i);
     for (unsigned b = 0; b < 16; b++)
-        state->b[b] &= state->valid;
+        state->b[b] &= valid;
 }
 
 StepStatus model_step(Stepper *stepper, ModelState *s, Oracle *oracle) {

@@ -349,28 +349,26 @@ static int op_exit(Warp *warp, Dec *d, uint32_t guard) {
 /* ---- B registers ---- */
 
 static int op_bssy(Warp *warp, Dec *dec, uint32_t guard) {
-    uint32_t others = warp->run->bssy_assigns ? 0 : warp->b[dec->breg];
-    warp->b[dec->breg] = others | with_pp(warp, dec, guard);
+    machine_b_join(warp, dec->breg, with_pp(warp, dec, guard));
     return RUN_OK;
 }
 
 static int op_break(Warp *warp, Dec *dec, uint32_t guard) {
-    warp->b[dec->breg] &= ~with_pp(warp, dec, guard);
+    machine_b_leave(warp, dec->breg, with_pp(warp, dec, guard));
     return RUN_OK;
 }
 
 static int op_bmov_to_r(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t *r = dec_dst(warp, dec, 0);
     for (uint32_t m = g; m; m &= m - 1)
-        r[low_lane(m)] = warp->b[dec->breg];
-    if (dec->imm[0] && g)
-        warp->b[dec->breg] = 0;
+        r[low_lane(m)] = machine_b_value(warp, dec->breg, low_lane(m));
+    if (dec->imm[0])
+        machine_b_clear(warp, dec->breg, g, !dec->imm[1]);
     return RUN_OK;
 }
 
 static int op_bmov_to_b(Warp *warp, Dec *dec, uint32_t g) {
-    if (g)
-        warp->b[dec->breg] = dec_src(warp, dec, 0)[low_lane(g)];
+    machine_b_give(warp, dec->breg, g, dec_src(warp, dec, 0));
     return RUN_OK;
 }
 
@@ -413,26 +411,22 @@ static int bsync_lets_pass(Warp *warp, uint32_t arrived) {
     return RUN_OK;
 }
 
-/* Where BSSY sets the register: lanes that it does not name, because others have joined with it since, do not
- * wait for those; these have come when they are at a BSYNC of it, this one or another. When all have,
- * everybody at this place goes on. */
+/* Where BSSY sets the register each lane waits for its own companions (members.c). Lanes of several sets may
+ * be here together; whose set is complete goes on. */
 static int bsync_of_members(Warp *warp, const Dec *dec) {
-    uint32_t named = warp->b[dec->breg] & warp->valid, come = 0;
-    for (uint32_t m = named & ~warp->active; m; m &= m - 1) {
-        const Dec *there = warp->prog + warp->rpc[low_lane(m)];
-        if (warp->rpc[low_lane(m)] < warp->run->ncode && there->optype == OT_BSYNC &&
-            there->breg == dec->breg)
-            come |= m & -m;
+    uint32_t here = warp->active | lanes_at(warp, own_pc(warp, dec)), missing, come;
+    uint32_t pass = machine_b_complete(warp, dec->breg, here, &missing, &come);
+    if (!pass) {
+        uint32_t next = bsync_candidates(warp, come, missing);
+        if (next)
+            return bsync_waits(warp, dec, next);
+        pass = here;
+        warp->run->res->stats.bsync_releases++;
     }
-    uint32_t pending = named & ~warp->active & ~come;
-    if (pending && !(named & warp->active))
-        return bsync_lets_pass(warp, warp->active);
-    uint32_t next = pending ? bsync_candidates(warp, warp->active | come, pending) : 0;
-    if (next)
-        return bsync_waits(warp, dec, next);
-    warp->b[dec->breg] = pending;
-    warp->run->res->stats.bsync_releases += pending != 0;
-    return bsync_lets_pass(warp, warp->active | lanes_at(warp, own_pc(warp, dec)));
+    machine_b_leave(warp, dec->breg, pass);
+    park(warp, warp->active & ~pass, own_pc(warp, dec));
+    warp->blocked |= warp->active & ~pass;
+    return bsync_lets_pass(warp, pass);
 }
 
 static int op_bsync(Warp *warp, Dec *dec, uint32_t guard) {
@@ -788,5 +782,6 @@ bool bind_BMOV(Bind *bind) {
     if (!control(bind, to_r ? op_bmov_to_r : op_bmov_to_b, CLS_B))
         return false;
     bind->d->imm[0] = MGET(BMOV, clear, bind->in->mods);
+    bind->d->imm[1] = to_r && bind->in->dst[0].value == REG_RZ;
     return true;
 }

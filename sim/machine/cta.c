@@ -99,6 +99,8 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
     memset(warp->p, 0, sizeof warp->p);
     warp->p[REG_PT] = warp->p[PRED_UP + REG_UPT] = ~0u;
     memset(warp->b, 0, sizeof warp->b);
+    memset(warp->companions, 0, sizeof warp->companions);
+    memset(warp->saves, 0, sizeof warp->saves);
     memset(warp->rpc, 0, sizeof warp->rpc);
     warp->state = WARP_READY;
     warp->timer_on = false;
@@ -268,7 +270,8 @@ static void hash_warp(const Run *run, const Warp *warp, XXH3_state_t *h) {
         uint32_t pc, valid, active, yield, sleep, switch_mask, tried, blocked, pick_next, red_copy, state,
             barrier, timer_on;
         uint64_t remaining;
-        uint32_t p[PRED_SINK], b[16], rpc[32];
+        uint32_t p[PRED_SINK], b[16], companions[16][32], rpc[32];
+        uint16_t saves[16][32];
     } s;
     memset(&s, 0, sizeof s);
     s.state = warp->state;
@@ -282,6 +285,8 @@ static void hash_warp(const Run *run, const Warp *warp, XXH3_state_t *h) {
         s.remaining = warp->timer_on ? warp->deadline - run->ticks : 0;
         memcpy(s.p, warp->p, sizeof s.p);
         memcpy(s.b, warp->b, sizeof s.b);
+        memcpy(s.companions, warp->companions, sizeof s.companions);
+        memcpy(s.saves, warp->saves, sizeof s.saves);
         for (unsigned i = 0; i < 32; i++)
             s.rpc[i] = (warp->valid & ~warp->active) >> i & 1 ? warp->rpc[i] : 0;
     }

@@ -169,6 +169,8 @@ struct Warp {
     uint32_t blocked; /* lanes parked at BSYNC or WARPSYNC (policy "blocked") */
     uint32_t p[PRED_COUNT];
     uint32_t b[16];
+    uint16_t saves[16][32];      /* how often a lane has saved and cleared a register and not given it back */
+    uint32_t companions[16][32]; /* of each lane, in place of b where BSSY sets its register (members.c) */
     uint32_t rpc[32];
     uint32_t behind[32]; /* where lanes go on at ENDCOLLECTIVE */
     uint8_t state;       /* WarpState */
@@ -389,10 +391,26 @@ int machine_trap_address(Warp *warp, const Dec *dec, unsigned lane, SimTrapKind 
 void machine_finding(Warp *warp, const Dec *dec, MachineFindingKind kind, uint32_t lanes, uint64_t other_pc,
                      const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
+/* members.c: B registers, one set of lanes or, where BSSY sets its register, a set for each lane */
+void machine_b_join(Warp *warp, unsigned breg, uint32_t lanes);
+void machine_b_leave(Warp *warp, unsigned breg, uint32_t lanes);
+/* BMOV.CLEAR; if no register keeps the value, the lanes leave. */
+void machine_b_clear(Warp *warp, unsigned breg, uint32_t lanes, bool saved);
+/* What BMOV writes; value[32]: of each lane. */
+void machine_b_give(Warp *warp, unsigned breg, uint32_t lanes, const uint32_t value[32]);
+/* What BMOV reads. */
+uint32_t machine_b_value(const Warp *warp, unsigned breg, unsigned lane);
+/* A set for each lane: lanes of `here`, which are at a BSYNC of the register, whose set is complete;
+ * *missing: lanes elsewhere that those here wait for which are furthest in; *come: the others that are at a
+ * BSYNC of it. */
+uint32_t machine_b_complete(const Warp *warp, unsigned breg, uint32_t here, uint32_t *missing,
+                            uint32_t *come);
+
 /* ---- checked issue loop (shadow.c, mask_checks.c) ---- */
 typedef struct {               /* which regions a lane is in, followed beside the B registers */
     uint16_t joined[32];       /* bit b: BSSY Bb, and not left since */
     uint32_t region[16][32];   /* code index behind that region */
+    uint16_t saved[16][32];    /* how often BMOV.CLEAR took the lane out and BMOV did not give it back */
     uint32_t active, executed; /* before the instruction; of those, the lanes whose predicates are true */
 } MaskShadow;
 void machine_masks_before(Warp *warp, const Dec *dec, uint32_t g, MaskShadow *shadow);

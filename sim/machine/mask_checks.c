@@ -49,10 +49,29 @@ static void leave_barrier(MaskShadow *shadow, uint32_t lanes, unsigned breg) {
         shadow->joined[low_lane(lanes)] &= (uint16_t) ~(1u << breg);
 }
 
+/* BMOV.CLEAR takes a lane out that may be given back, once for each time. */
+static void save_or_restore(const Warp *warp, MaskShadow *shadow, unsigned breg) {
+    for (uint32_t m = shadow->executed; m; m &= m - 1) {
+        unsigned lane = low_lane(m);
+        uint16_t bit = (uint16_t)(1u << breg), *joined = &shadow->joined[lane];
+        bool held = machine_b_value(warp, breg, lane) >> lane & 1;
+        if (!held && *joined & bit) {
+            *joined &= (uint16_t)~bit;
+            shadow->saved[breg][lane]++;
+        } else if (held && !(*joined & bit) && shadow->saved[breg][lane]) {
+            *joined |= bit;
+            shadow->saved[breg][lane]--;
+        }
+    }
+}
+
 static void stale_bits(Warp *warp, const Dec *d, const MaskShadow *shadow) {
     for (unsigned b = 0; b < 16; b++) {
         uint32_t stale = 0;
-        for (uint32_t m = warp->b[b] & warp->valid; m; m &= m - 1)
+        uint32_t held = 0;
+        for (uint32_t m = warp->valid; m; m &= m - 1)
+            held |= warp->run->bssy_assigns ? machine_b_value(warp, b, low_lane(m)) & (m & -m) : warp->b[b];
+        for (uint32_t m = held & warp->valid; m; m &= m - 1)
             if (!(shadow->joined[low_lane(m)] >> b & 1))
                 stale |= 1u << low_lane(m);
         if (stale)
@@ -66,9 +85,12 @@ void machine_masks_after(Warp *warp, const Dec *dec, MaskShadow *shadow) {
         lost_lanes(warp, dec);
     if (dec->optype == OT_BSSY)
         enter(warp, dec, shadow);
+    else if (dec->optype == OT_BMOV)
+        save_or_restore(warp, shadow, dec->breg);
     else if (dec->optype == OT_BREAK)
         leave_barrier(shadow, shadow->executed, dec->breg);
-    else if (dec->optype == OT_BSYNC && shadow->executed == shadow->active && warp->active & shadow->active)
+    else if (dec->optype == OT_BSYNC && shadow->executed == shadow->active &&
+             (warp->active & shadow->active || warp->pc == (uint32_t)(dec - warp->prog) + 1))
         leave_barrier(shadow, warp->active, dec->breg); /* it let everybody pass who was here */
     if (dec->cls == CLS_B)
         stale_bits(warp, dec, shadow);

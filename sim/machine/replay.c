@@ -10,7 +10,8 @@
 enum { MAX_ROUNDS = 64, MAX_AFTER = 1 << 20 };
 
 typedef struct {
-    uint32_t pc, valid, active, yield, switch_mask, blocked, b[16], rpc[32];
+    uint32_t pc, valid, active, yield, switch_mask, blocked, b[16], companions[16][32], rpc[32];
+    uint16_t saves[16][32];
 } ControlState;
 
 struct Replay {
@@ -35,6 +36,10 @@ static ControlState control_state(const Warp *warp) {
     s.blocked = warp->blocked;
     for (unsigned i = 0; i < 16; i++)
         s.b[i] = warp->b[i] & warp->valid;
+    for (unsigned i = 0; i < 16; i++)
+        for (uint32_t m = warp->valid; m; m &= m - 1)
+            s.saves[i][low_lane(m)] = warp->saves[i][low_lane(m)],
+            s.companions[i][low_lane(m)] = warp->companions[i][low_lane(m)] & warp->valid;
     for (unsigned i = 0; i < 32; i++)
         s.rpc[i] = (warp->valid & ~warp->active) >> i & 1 ? warp->rpc[i] : 0;
     return s;

@@ -29,5 +29,12 @@ regions=(--grid 1 --block 32 --arg 'buf:u8[8192]=random:3' --arg out:o:'u8[67584
 for sm in 75 80 86 89 90; do
     run 0 regions -O0 $sm "${regions[@]}"
 done
+for sm in 75 80 86 89 90; do
+    for level in -O0 -O3; do
+        for policy in lane-choice=lowest lane-choice=highest,branch-order=taken bsync-nb=blocked,join-scope=candidates; do
+            run 0 recursion $level $sm --grid 1 --block 32 --arg 'buf:u32[64]=random:3' --arg 'out:o:u32[32]=zero' --arg s32:64 --policy $policy
+        done
+    done
+done
 run 4 regions -O0 89 "${regions[@]}" --policy bssy=or
 exit $failed

@@ -9,8 +9,10 @@
 
 static MachineOptions with(const char *policy) {
     MachineOptions o = {.max_issues = 200000};
-    if (*policy)
-        assert_true(machine_policy_parse(&o.policies, policy, strlen(policy)));
+    for (size_t n; *policy; policy += n + (policy[n] == ',')) {
+        n = strcspn(policy, ",");
+        assert_true(machine_policy_parse(&o.policies, policy, n));
+    }
     return o;
 }
 
@@ -174,6 +176,28 @@ static void bssy_members(void **state) {
         assert_int_equal(r.out[2 * lane], 7);
 }
 
+/* A function that calls itself saves the register: lanes 0 to 7 are in the inner call, 8 to 31 wait at the
+ * same BSYNC for the end of the outer one. The inner call's lanes meet alone, then all do. */
+static void bssy_calls(void **state) {
+    (void)state;
+    static const char program[] = ASM_START ASM_BIT("P1", "0xffffff00") ASM_BIT(
+        "P2",
+        "0xf") "MOV R6, 0x0;\nBSSY B6, `(out);\n@P1 BRA `(sync);\nBMOV.CLEAR R8, B6;\nBSSY B6, `(out);\n"
+               "@P2 BRA `(sync);\nsync:\nBSYNC B6;\nout:\nVOTE.ANY R7, PT, PT;\n@P1 BRA `(end);\n"
+               "ISETP.NE.U32.AND P3, PT, R6, RZ, PT;\n@P3 BRA `(end);\nMOV R6, R7;\nBMOV B6, R8;\n"
+               "BRA `(sync);\nend:\nSTG.E.64 [R2.64], R6;\nEXIT;\n";
+    static const char *const policies[] = {"bssy=assign", "bssy=assign,branch-order=taken",
+                                           "bssy=assign,join-scope=candidates,lane-choice=highest",
+                                           "bssy=assign,bsync-nb=blocked"};
+    for (unsigned i = 0; i < 4; i++) {
+        AsmResult r = launch(policies[i], 32, TRAP_NONE, NULL, program);
+        for (unsigned lane = 0; lane < 32; lane++) {
+            assert_int_equal(r.out[2 * lane], lane < 8 ? 0xff : 0);
+            assert_int_equal(r.out[2 * lane + 1], ~0u);
+        }
+    }
+}
+
 /* ---- the table ---- */
 
 /* Every value has a name that is read back; what is not a value is refused. */
@@ -220,12 +244,19 @@ static void combinations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bsync_clear_01),     cmocka_unit_test(sleep_test_02),
-        cmocka_unit_test(yield_pc_05),        cmocka_unit_test(nanosleep_06),
-        cmocka_unit_test(warpsync_turns_21),  cmocka_unit_test(warpsync_masks_21),
-        cmocka_unit_test(warpsync_nobody_21), cmocka_unit_test(warpsync_agree_23),
-        cmocka_unit_test(bar_exits_33),       cmocka_unit_test(bssy),
-        cmocka_unit_test(bssy_members),       cmocka_unit_test(table),
+        cmocka_unit_test(bsync_clear_01),
+        cmocka_unit_test(sleep_test_02),
+        cmocka_unit_test(yield_pc_05),
+        cmocka_unit_test(nanosleep_06),
+        cmocka_unit_test(warpsync_turns_21),
+        cmocka_unit_test(warpsync_masks_21),
+        cmocka_unit_test(warpsync_nobody_21),
+        cmocka_unit_test(warpsync_agree_23),
+        cmocka_unit_test(bar_exits_33),
+        cmocka_unit_test(bssy),
+        cmocka_unit_test(bssy_members),
+        cmocka_unit_test(bssy_calls),
+        cmocka_unit_test(table),
         cmocka_unit_test(combinations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
