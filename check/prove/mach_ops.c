@@ -389,8 +389,40 @@ static bool floating(Mach *mach) {
         Term *arg[3] = {mach_f32(mach, 0), mach_f32(mach, 1), mach_word(mach, 2, 0)};
         mach_put(mach, 0, 0,
                  prove_uf(mach->prover, 32,
-                          term_name(ts, "f2fp.%u.%u.%u", MOD(F2FP, type), MOD(F2FP, rnd), MOD(F2FP, relu)),
+                          term_name(ts, "f2fp.%u.%u.%u%s", MOD(F2FP, type), MOD(F2FP, rnd), MOD(F2FP, relu),
+                                    MOD(F2FP, satfinite) ? ".satfinite" : ""),
                           arg, 3));
+        return true;
+    }
+    case OT_F2FP_TF32: {
+        Term *arg = mach_word(mach, 0, 0);
+        const char *name = term_name(ts, "tf32.%u.%u.%u", MOD(F2FP_TF32, rnd), MOD(F2FP_TF32, relu),
+                                     MOD(F2FP_TF32, satfinite));
+        mach_put(mach, 0, 0, prove_uf(mach->prover, 32, name, &arg, 1));
+        return true;
+    }
+    case OT_F2FP8: {
+        Term *arg[3] = {mach_f32(mach, 0), mach_f32(mach, 1), mach_word(mach, 2, 0)};
+        const char *name = term_name(ts, "fp8.%u.%u", MOD(F2FP8, type), MOD(F2FP8, relu));
+        mach_put(mach, 0, 0, prove_uf(mach->prover, 32, name, arg, 3));
+        return true;
+    }
+    case OT_F2FP8_HALVES: {
+        Term *arg[2] = {mach_word(mach, 0, 0), mach_word(mach, 1, 0)};
+        const char *name =
+            term_name(ts, "fp8.halves.%u.%u", MOD(F2FP8_HALVES, type), MOD(F2FP8_HALVES, relu));
+        mach_put(mach, 0, 0, prove_uf(mach->prover, 32, name, arg, 2));
+        return true;
+    }
+    case OT_F2FP_UNPACK: { /* of one half */
+        Term *word = mach_word(mach, 0, 0);
+        if (MOD(F2FP_UNPACK, part))
+            word = t_lshr(ts, word, t_const(ts, 32, 16));
+        Term *arg = t_zext_from(ts, word, 16);
+        bool e4m3 = MOD(F2FP_UNPACK, from) == F2fpFrom_E4M3;
+        const char *name =
+            term_name(ts, "fp8.unpack.%u.%u", e4m3 ? Fp8Type_E4M3 : Fp8Type_E5M2, MOD(F2FP_UNPACK, relu));
+        mach_put(mach, 0, 0, prove_uf(mach->prover, 32, name, &arg, 1));
         return true;
     }
     default: return false;

@@ -356,8 +356,9 @@ static Term *pack_halves(Ptx *ptx, bool bf, Term *hi, Term *lo) {
     Term *arg[3] = {hi, lo, ts->zero};
     bool relu = ptx->in->flags & PF_RELU;
     return prove_uf(ptx->prover, 32,
-                    term_name(ts, "f2fp.%u.%u.%u", bf ? F2fpType_BF16 : F2fpType_F16, rnd(ptx), relu), arg,
-                    3);
+                    term_name(ts, "f2fp.%u.%u.%u%s", bf ? F2fpType_BF16 : F2fpType_F16, rnd(ptx), relu,
+                              ptx->in->flags & PF_SATFINITE ? ".satfinite" : ""),
+                    arg, 3);
 }
 /* Between +0 and 1; a NaN is 0. */
 static Term *saturated(Ptx *ptx, Term *r) {
@@ -399,7 +400,7 @@ static Term *odd_f32(Ptx *ptx, Term *a) {
 }
 static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
     Terms *ts = &ptx->prover->ts;
-    unsigned r, fs = fsize(t), fd = fsize(d);
+    unsigned r = 0, fs = fsize(t), fd = fsize(d);
     bool is_integral = integral(ptx, &r), flushes = ftz(ptx);
     Term *a = pv_src(ptx, pv_operand(ptx, 1), t);
     if (t == TY_BF16 && d == TY_F32 && !is_integral) { /* bits move, also of a NaN */
@@ -413,6 +414,11 @@ static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
     }
     if (t == TY_BF16) {
         a = wide_bf16(ptx, a);
+        if (is_integral && d == TY_BF16) { /* of a bf16 it is one */
+            a = uf1(ptx, 32, term_name(ts, "frnd.%u.%u", FSize_F32, r), a);
+            finish_conversion(ptx, d, pack_halves(ptx, true, ts->zero, a), false);
+            return true;
+        }
         if (is_integral)
             return false;
         t = TY_F32;
@@ -448,7 +454,7 @@ static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
         finish_conversion(ptx, d, pack_halves(ptx, d == TY_BF16, ts->zero, a), false);
         return true;
     }
-    if (ptx->in->flags & PF_RELU)
+    if (ptx->in->flags & (PF_RELU | PF_SATFINITE))
         return false;
     unsigned round = d == TY_F64 ? Rnd_RN : rnd(ptx); /* what is exact is the same for all */
     finish_conversion(ptx, d,
@@ -456,17 +462,20 @@ static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
                       ftz(ptx) && d == TY_F32 && t == TY_F64);
     return true;
 }
-/* Of 32 bits at most: truncated to f32, what was lost kept as an odd last bit, rounded (docs/numerics.md). */
+/* Truncated to f32, what was lost kept as an odd last bit, rounded (docs/numerics.md). */
 static bool int_to_bf16(Ptx *ptx, PtxType t) {
     Terms *ts = &ptx->prover->ts;
     unsigned sign = pv_signed(t) ? CvtSign_S : CvtSign_U;
     Term *a = pv_src_ext(ptx, pv_operand(ptx, 1), t);
-    if (a->width != 32)
-        return false;
-    Term *x = uf1(ptx, 32, term_name(ts, "i2f.%u.%u.%u.%u", sign, ISize_B32, FSize_F32, Rnd_RZ), a);
-    Term *back = uf1(ptx, 32, term_name(ts, "f2i.%u.%u.%u.%u", sign, ISize_B32, FSize_F32, IRnd_TRUNC), x);
-    finish_conversion(ptx, TY_BF16, pack_halves(ptx, true, ts->zero, made_odd(ptx, x, t_eq(ts, back, a))),
-                      false);
+    unsigned size = a->width == 64 ? ISize_B64 : ISize_B32;
+    Term *x = uf1(ptx, 32, term_name(ts, "i2f.%u.%u.%u.%u", sign, size, FSize_F32, Rnd_RZ), a);
+    Term *back = uf1(ptx, a->width, term_name(ts, "f2i.%u.%u.%u.%u", sign, size, FSize_F32, IRnd_TRUNC), x);
+    x = made_odd(ptx, x, t_eq(ts, back, a));
+    if (rnd(ptx) == Rnd_RN || rnd(ptx) == Rnd_RZ)
+        x = pack_halves(ptx, true, ts->zero, x);
+    else
+        x = uf1(ptx, 32, term_name(ts, "f2f.%u.%u.%u", FSize_BF16, FSize_F32, rnd(ptx)), x);
+    finish_conversion(ptx, TY_BF16, x, false);
     return true;
 }
 bool prove_ptx_cvt(Ptx *ptx) {
@@ -503,15 +512,4 @@ bool prove_ptx_cvt(Ptx *ptx) {
         return true;
     }
     return false;
-}
-
-/* cvt.rna.tf32.f32 */
-bool prove_ptx_cvt_tf32(Ptx *ptx) {
-    Terms *ts = &ptx->prover->ts;
-    if (ptx->in->flags & PF_SATFINITE)
-        return false;
-    Term *a = pv_src(ptx, pv_operand(ptx, 1), TY_F32);
-    Term *d = t_land(ts, t_add(ts, a, pv_k32(ptx, 0x1000)), pv_k32(ptx, 0xffffe000));
-    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, t_ite(ts, is_nan(ptx, a), pv_k32(ptx, 0x7fffffff), d));
-    return true;
 }

@@ -144,6 +144,8 @@ PtxSpace pv_space(const Ptx *ptx,
     PtxSpace s = (PtxSpace)ptx->in->space;
     if (s == SP_NONE && operand->sym && !(operand->sym & PTX_SYM_FUNC) && !operand->reg)
         s = ptx->prover->module->vars[operand->sym - 1].space;
+    if (s == SP_SHARED_CLUSTER) /* compiled only for clusters of one block */
+        return SP_SHARED;
     return s;
 }
 

@@ -143,10 +143,12 @@ static Operand emit_i2f(Sel *s, bool sg, unsigned src, unsigned dst, unsigned rn
     return dst == FSize_F64 ? EMIT_R2(s, OT_I2F, mods, a) : EMIT_R(s, OT_I2F, mods, a);
 }
 
-static Operand pack_half(Sel *s, bool bf, unsigned rnd, bool relu, Operand hi, Operand lo) {
+/* flags: of the statement, PF_RELU and PF_SATFINITE */
+static Operand pack_half(Sel *s, bool bf, unsigned rnd, unsigned flags, Operand hi, Operand lo) {
     return EMIT_R(s, OT_F2FP,
                   MSET(F2FP, type, bf ? F2fpType_BF16 : F2fpType_F16) | MSET(F2FP, rnd, rnd) |
-                      MSET(F2FP, relu, relu),
+                      MSET(F2FP, relu, (flags & PF_RELU) != 0) |
+                      MSET(F2FP, satfinite, (flags & PF_SATFINITE) != 0),
                   hi, lo, op_rz());
 }
 
@@ -178,17 +180,28 @@ static bool finish_float(const Cvt *cvt, Wide r, bool flush) {
     return true;
 }
 
-/* 32-bit integer to bf16 with one rounding: truncate to f32, keep what was lost as an odd last bit, round. */
+/* An f32 to bf16: F2FP has two roundings, the others are F2F's. */
+static Operand f32_to_bf16(Sel *s, unsigned rnd, Operand x) {
+    if (rnd == Rnd_RN || rnd == Rnd_RZ)
+        return pack_half(s, true, rnd, 0, op_rz(), x);
+    return EMIT_R(s, OT_F2F, MSET(F2F, dst, FSize_BF16) | MSET(F2F, src, FSize_F32) | MSET(F2F, rnd, rnd), x);
+}
+
+/* Integer to bf16 with one rounding: truncate to f32, keep what was lost as an odd last bit, round. */
 static bool int_to_bf16(const Cvt *cvt) {
     Sel *s = cvt->s;
     bool sg = type_signed(cvt->t);
-    Operand a = sel_value(s, source(cvt).w[0]);
-    Operand x = emit_i2f(s, sg, ISize_B32, FSize_F32, Rnd_RZ, a);
-    uint32_t back = MSET(F2I, sign, sg ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, ISize_B32) |
+    Wide v = source(cvt), again;
+    unsigned size = v.n == 2 ? ISize_B64 : ISize_B32;
+    for (unsigned k = 0; k < v.n; k++)
+        v.w[k] = sel_value(s, v.w[k]);
+    Operand x = emit_i2f(s, sg, size, FSize_F32, Rnd_RZ, v.n == 2 ? sel_wide_vec(s, v) : v.w[0]);
+    uint32_t back = MSET(F2I, sign, sg ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, size) |
                     MSET(F2I, rnd, IRnd_TRUNC) | MSET(F2I, src, FSize_F32);
-    Operand lost = sel_isetp(s, false, ICmp_NE, EMIT_R(s, OT_F2I, back, x), a);
+    again = v.n == 2 ? sel_wide_pair(s, EMIT_R2(s, OT_F2I, back, x)) : wide1(EMIT_R(s, OT_F2I, back, x));
+    Operand lost = sel_isetp64(s, false, ICmp_NE, again, v);
     x = sel_select(s, op_not(lost), x, sel_or(s, x, op_imm(1)));
-    return finish_float(cvt, wide1(pack_half(s, true, Rnd_RN, false, op_rz(), x)), false);
+    return finish_float(cvt, wide1(f32_to_bf16(s, rnd_float(cvt), x)), false);
 }
 
 static bool int_to_float(const Cvt *cvt) {
@@ -212,6 +225,8 @@ static bool round_to_integral(const Cvt *cvt, unsigned rnd) {
                     MSET(FRND, ftz, flag(cvt, PF_FTZ));
     if (t == TY_F64)
         return finish_float(cvt, sel_wide_pair(s, EMIT_R2(s, OT_FRND, mods, a)), false);
+    if (cvt->d == TY_BF16) /* what is integral is exact in bf16, too */
+        return finish_float(cvt, wide1(f32_to_bf16(s, Rnd_RN, EMIT_R(s, OT_FRND, mods, a))), false);
     return finish_float(cvt, wide1(EMIT_R(s, OT_FRND, mods, a)), false);
 }
 
@@ -277,11 +292,10 @@ static bool float_to_float(const Cvt *cvt) {
         if (ftz && cvt->t == TY_F32)
             a = sel_flush(sel, a);
         return finish_float(
-            cvt, wide1(pack_half(sel, cvt->d == TY_BF16, rnd_float(cvt), flag(cvt, PF_RELU), op_rz(), a)),
-            false);
+            cvt, wide1(pack_half(sel, cvt->d == TY_BF16, rnd_float(cvt), cvt->in->flags, op_rz(), a)), false);
     }
-    if (flag(cvt, PF_RELU))
-        return sel_error(sel, ".relu needs instructions of sm_80");
+    if (flag(cvt, PF_RELU | PF_SATFINITE))
+        return sel_error(sel, ".relu and .satfinite need instructions of sm_80");
     if (ftz && t == TY_F32)
         a = sel_flush(sel, a);
     unsigned round = cvt->d == TY_F64 ? Rnd_RN : rnd_float(cvt); /* what is exact needs none */
@@ -299,7 +313,7 @@ static bool pack_pair(const Cvt *cvt) {
     Operand a = sel_value(sel, sel_src32(sel, &cvt->in->operands[1])),
             b = sel_value(sel, sel_src32(sel, &cvt->in->operands[2]));
     sel_write32(sel, &cvt->in->operands[0], cvt->d,
-                pack_half(sel, cvt->d == TY_BF16X2, rnd_float(cvt), flag(cvt, PF_RELU), a, b));
+                pack_half(sel, cvt->d == TY_BF16X2, rnd_float(cvt), cvt->in->flags, a, b));
     return true;
 }
 
@@ -316,15 +330,4 @@ bool isel_cvt(Sel *s, const PtxInsn *in) {
     if (is_float(c.d) && is_int(c.t))
         return int_to_float(&c);
     return is_float(c.d) && is_float(c.t) && float_to_float(&c);
-}
-
-/* cvt.rna.tf32.f32: a carry out of the bits that go may reach the exponent, which is the right rounding; the
- * low 13 bits are zero. */
-bool isel_cvt_tf32(Sel *s, const PtxInsn *in) {
-    Operand a = sel_value(s, sel_src32(s, &in->operands[1]));
-    Operand d = sel_and(s, sel_iadd(s, a, op_imm(0x1000)), op_imm(0xffffe000));
-    Operand is_nan =
-        EMIT_P(s, OT_FSETP, MSET(FSETP, cmp, FCmp_NAN) | MSET(FSETP, bop, BoolOp_AND), a, a, op_pt());
-    sel_write32(s, &in->operands[0], TY_B32, sel_select(s, op_not(is_nan), d, op_imm(0x7fffffff)));
-    return true;
 }

@@ -112,7 +112,7 @@ struct Dec {
         struct { uint32_t src, dst, rnd, ftz, whole, shift; } cvt;
         struct { uint32_t src, bits, rnd, ftz, is_signed, shift; } f2i;
         struct { uint32_t bits, dst, rnd, ftz, is_signed, shift; } i2f;
-        struct { uint32_t bf16, unused_, rnd, relu, e4m3, shift; } f2fp;
+        struct { uint32_t bf16, satfinite, rnd, relu, e4m3, shift; } f2fp;
         struct { uint32_t least, most; } i2i;
         struct { uint32_t plus /* operands negated without .X */, x; } add; /* IADD3, IMAD */
         struct { uint32_t plus, x, high, sign_extend; } lea;

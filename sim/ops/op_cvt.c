@@ -226,17 +226,18 @@ bool LV(bind_I2FP)(Bind *bind) {
 }
 
 /* ---- F2FP: two f32 to a packed pair; a to the high half ---- */
+static uint32_t half_of(const Dec *dec, uint32_t f32) {
+    uint32_t v = fp_narrow((double)as_f32(f32), dec->f2fp.bf16 ? fmt_bf16 : fmt_f16, dec->f2fp.rnd);
+    if (dec->f2fp.relu && v & 0x8000)
+        return 0; /* NaN is canonical, thus positive */
+    return v - (dec->f2fp.satfinite && (v & 0x7fff) == (dec->f2fp.bf16 ? 0x7f80u : 0x7c00u));
+}
 static int f2fp(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    Fmt f = dec->f2fp.bf16 ? fmt_bf16 : fmt_f16;
     EACH_LANE(i, g) {
         uint32_t v[2];
-        for (unsigned h = 0; h < 2; h++) {
-            uint32_t bits = ((h ? a[i] : b[i]) & dec->am[!h]) ^ (dec->xm[!h] & 0x80000000u);
-            v[h] = fp_narrow((double)as_f32(bits), f, dec->f2fp.rnd);
-            if (dec->f2fp.relu && v[h] & 0x8000)
-                v[h] = 0; /* .RELU; NaN is canonical, thus positive */
-        }
+        for (unsigned h = 0; h < 2; h++)
+            v[h] = half_of(dec, ((h ? a[i] : b[i]) & dec->am[!h]) ^ (dec->xm[!h] & 0x80000000u));
         r[i] = v[0] | v[1] << 16;
     }
     return NEXT;
@@ -244,9 +245,7 @@ static int f2fp(Warp *warp, Dec *dec, uint32_t g) {
 static int f2fp_merge(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     EACH_LANE(i, g) {
-        uint32_t bits = (a[i] & dec->am[0]) ^ (dec->xm[0] & 0x80000000u);
-        uint32_t v = fp_narrow((double)as_f32(bits), dec->f2fp.bf16 ? fmt_bf16 : fmt_f16, dec->f2fp.rnd);
-        r[i] = dec->f2fp.relu && v & 0x8000 ? 0 : v;
+        r[i] = half_of(dec, (a[i] & dec->am[0]) ^ (dec->xm[0] & 0x80000000u));
     }
     return NEXT;
 }
@@ -259,6 +258,7 @@ bool LV(bind_F2FP)(Bind *bind) {
     bind->d->f2fp.bf16 = MGET(F2FP, type, m) == F2fpType_BF16;
     bind->d->f2fp.rnd = MGET(F2FP, rnd, m);
     bind->d->f2fp.relu = MGET(F2FP, relu, m);
+    bind->d->f2fp.satfinite = MGET(F2FP, satfinite, m);
     bind_chained(bind, f2fp, f2fp);
     return !bind->failed;
 }
@@ -268,6 +268,7 @@ bool LV(bind_F2FP_MERGE)(Bind *bind) {
     bind->d->f2fp.bf16 = MGET(F2FP_MERGE, type, m) == F2fpType_BF16;
     bind->d->f2fp.rnd = MGET(F2FP_MERGE, rnd, m);
     bind->d->f2fp.relu = MGET(F2FP_MERGE, relu, m);
+    bind->d->f2fp.satfinite = MGET(F2FP_MERGE, satfinite, m);
     bind_chained(bind, f2fp_merge, f2fp_merge);
     if (!is_zero_reg(bind->in->src[F2FP_MERGE_rc])) /* what is kept of rc is not known */
         return bind_not_simulated(bind);
@@ -294,6 +295,97 @@ bool LV(bind_F2FP_UNPACK)(Bind *bind) {
     bind->d->f2fp.shift = MGET(F2FP_UNPACK, part, m) == F2fpHalf_H1 ? 16 : 0;
     bind->d->f2fp.relu = MGET(F2FP_UNPACK, relu, m);
     bind_chained(bind, f2fp_unpack, f2fp_unpack);
+    return !bind->failed;
+}
+
+/* ---- floats of eight bits, and TF32 ---- */
+
+/* The bits of an f32 to E4M3 or E5M2, to nearest even; what is too large becomes the largest. */
+static uint32_t fp8_of(bool e4m3, bool relu, uint32_t f32) {
+    uint32_t sign = f32 >> 24 & 0x80, magnitude = f32 & 0x7fffffff, largest = e4m3 ? 0x7e : 0x7b;
+    if (magnitude > 0x7f800000)
+        return 0x7f;
+    if (relu && sign)
+        return 0;
+    /* Bits of the fraction that go, and the exponent of f32 that the format's smallest normal number has.
+     * Below it a bit more goes with each step down; of 24 bits none is left after 25. */
+    unsigned drop = e4m3 ? 20 : 21, lowest = e4m3 ? 121 : 113, exponent = magnitude >> 23;
+    uint32_t fraction = (magnitude & 0x7fffff) | (exponent ? 0x800000 : 0);
+    unsigned below = exponent < lowest ? lowest - exponent : 0;
+    drop = drop + below > 25 ? 25 : drop + below;
+    uint32_t kept = fraction >> drop, rest = fraction & ((1u << drop) - 1), half = 1u << (drop - 1);
+    kept += rest > half || (rest == half && kept & 1);
+    if (!below) /* the hidden one counts as one step of the exponent */
+        kept += (exponent - lowest) << (e4m3 ? 3 : 2);
+    return sign | (kept > largest ? largest : kept);
+}
+static int f2fp8(Warp *warp, Dec *dec, uint32_t g) {
+    ROWS;
+    EACH_LANE(i, g) {
+        uint32_t high =
+            fp8_of(dec->f2fp.e4m3, dec->f2fp.relu, (a[i] & dec->am[0]) ^ (dec->xm[0] & 0x80000000u));
+        uint32_t low =
+            fp8_of(dec->f2fp.e4m3, dec->f2fp.relu, (b[i] & dec->am[1]) ^ (dec->xm[1] & 0x80000000u));
+        r[i] = high << 8 | low;
+    }
+    return NEXT;
+}
+static int f2fp8_halves(Warp *warp, Dec *dec, uint32_t g) {
+    ROWS;
+    EACH_LANE(i, g) {
+        uint32_t v = 0;
+        for (unsigned h = 0; h < 2; h++) {
+            uint32_t wide = f32_bits((float)fp_widen(a[i] >> 16 * h & 0xffff, fmt_f16));
+            v |= fp8_of(dec->f2fp.e4m3, dec->f2fp.relu, wide) << 8 * h;
+        }
+        r[i] = v;
+    }
+    return NEXT;
+}
+static int f2fp_tf32(Warp *warp, Dec *dec, uint32_t g) {
+    ROWS;
+    EACH_LANE(i, g) {
+        uint32_t v = a[i], odd = v >> 13 & 1;
+        if ((v & 0x7fffffff) > 0x7f800000)
+            v = 0x7fffffff;
+        else if (dec->f2fp.relu && v >> 31)
+            v = 0;
+        else {
+            v = (dec->f2fp.rnd == Rnd_RN ? v + 0xfff + odd : v) & 0xffffe000;
+            if (dec->f2fp.satfinite && (v & 0x7fffffff) == 0x7f800000)
+                v -= 0x2000;
+        }
+        r[i] = v;
+    }
+    return NEXT;
+}
+bool LV(bind_F2FP8)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind_operands(bind);
+    bind->d->f2fp.e4m3 = MGET(F2FP8, type, m) == Fp8Type_E4M3;
+    bind->d->f2fp.relu = MGET(F2FP8, relu, m);
+    bind_chained(bind, f2fp8, f2fp8);
+    if (!is_zero_reg(bind->in->src[F2FP8_rc]))
+        return bind_not_simulated(bind);
+    return !bind->failed;
+}
+bool LV(bind_F2FP8_HALVES)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind_operands(bind);
+    bind->d->f2fp.e4m3 = MGET(F2FP8_HALVES, type, m) == Fp8Type_E4M3;
+    bind->d->f2fp.relu = MGET(F2FP8_HALVES, relu, m);
+    bind_chained(bind, f2fp8_halves, f2fp8_halves);
+    if (!is_zero_reg(bind->in->src[F2FP8_HALVES_rc]))
+        return bind_not_simulated(bind);
+    return !bind->failed;
+}
+bool LV(bind_F2FP_TF32)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind_operands(bind);
+    bind->d->f2fp.rnd = MGET(F2FP_TF32, rnd, m);
+    bind->d->f2fp.relu = MGET(F2FP_TF32, relu, m);
+    bind->d->f2fp.satfinite = MGET(F2FP_TF32, satfinite, m);
+    bind_chained(bind, f2fp_tf32, f2fp_tf32);
     return !bind->failed;
 }
 

@@ -12,7 +12,7 @@ typedef struct {
 extern const Format f16_format, bf16_format, f32_format, f64_format;
 
 /* Rounding: 'n' nearest even, 'z' to zero, 'm' down, 'p' up. Flags: */
-enum { FTZ = 1, SAT = 2, RELU = 4 };
+enum { FTZ = 1, SAT = 2, RELU = 4, SATFINITE = 8 };
 typedef enum { OP_ADD, OP_SUB, OP_MUL, OP_FMA, OP_DIV, OP_SQRT, OP_RCP } FloatOp;
 
 /* One operation, correctly rounded; operands and result are bits of the format. */
@@ -24,6 +24,12 @@ u64 float_convert(const Format *to, const Format *from, char rounding, unsigned 
 u64 float_from_int(const Format *to, char rounding, unsigned flags, bool negative, u64 magnitude);
 /* To an integer of that many bits, clamped; NaN as docs/numerics.md section 5. */
 u64 float_to_int(const Format *from, char rounding, unsigned flags, unsigned bits, bool is_signed, u64 a);
+/* host_packed.c. Rounding 'a': to nearest, ties away from zero. */
+u64 float_to_tf32(char rounding, unsigned flags, u64 a);
+u64 float_finite(const Format *format, u64 a); /* of 16 bits: the largest number for an infinity */
+u64 float_to_fp8(bool e4m3, unsigned flags, const Format *from, u64 a);
+u64 fp8_to_half(bool e4m3, unsigned flags, u64 a);
+u64 clamp_to(long long least, long long most, unsigned bits, u64 a); /* an s32, in that many bits */
 u64 float_integral(const Format *format, char rounding, unsigned flags, u64 a);
 u64 float_min(const Format *format, bool max, bool nan_wins, unsigned flags, u64 a, u64 b);
 u64 float_min_xorsign(const Format *format, bool max, bool nan_wins, unsigned flags, u64 a, u64 b);
