@@ -1,14 +1,16 @@
 /* Selection of atom and red: PTX ISA 9.7.13.5 and 9.7.13.6. What the machine has no operation for becomes a
- * loop around compare-and-swap; the loop observes other threads, so that YIELD is put on its retry edge.
- * SPDX-License-Identifier: MIT */
+ * loop around compare-and-swap; the loop observes other threads, so that YIELD is put on its retry edge. What
+ * is 16 bits wide is half of an aligned word: the loop is around that word and leaves its other half as it
+ * finds it. SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
 typedef struct {
     Sel *sel;
     const PtxInsn *in;
     PtxType t;
-    unsigned bytes;
+    unsigned bytes; /* that are swapped */
     Address a;
+    Operand take, put; /* of 16 bits: selectors of PRMT for the half meant; OPK_NONE otherwise */
     bool wants_result;
     const PtxOperand *dst, *src; /* destination or NULL; operands behind the address */
 } Atom;
@@ -129,20 +131,58 @@ static Wide add_f64(Sel *sel, Wide a, Wide b) {
     return sel_wide_pair(sel, EMIT_R2(sel, OT_DADD, MSET(DADD, rnd, Rnd_RN), x, y));
 }
 
-/* What the operation stores, given the old value; false if there is none for the type. */
-static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide *wide) {
+/* The address of a half becomes that of its word. What is not at a multiple of two stays misaligned. */
+static void widen_half(Atom *atom) {
+    Sel *sel = atom->sel;
+    Address *a = &atom->a;
+    Operand low;
+    if (a->wide64) {
+        Operand pair = a->base;
+        pair.mods = 0;
+        Wide at = sel_wide_pair(sel, pair);
+        at = sel_add64(sel, at, wide2(op_imm((uint32_t)a->offset), op_imm(a->offset < 0 ? UINT32_MAX : 0)));
+        low = at.w[0];
+        at.w[0] = sel_and(sel, low, op_imm(~2u));
+        a->base = op_with(sel_wide_vec(sel, at), OPM_WIDE64);
+    } else {
+        low = a->base.kind == OPK_NONE ? op_imm(0) : a->base;
+        low = sel_value(sel, sel_iadd(sel, low, op_imm((uint32_t)a->offset)));
+        a->base = sel_value(sel, sel_and(sel, low, op_imm(~2u)));
+    }
+    a->offset = 0;
+    Operand second = sel_isetp(sel, false, ICmp_NE, sel_and(sel, low, op_imm(2)), op_imm(0));
+    atom->take = sel_select(sel, second, op_imm(0x4432), op_imm(0x4410));
+    atom->put = sel_select(sel, second, op_imm(0x5410), op_imm(0x3254));
+    atom->bytes = 4;
+}
+
+/* The old value in what is in memory, and what is in memory with the new value. */
+static Wide value_in(const Atom *atom, Wide memory) {
+    return atom->take.kind == OPK_NONE ? memory
+                                       : wide1(sel_prmt(atom->sel, memory.w[0], atom->take, op_imm(0)));
+}
+static Wide memory_with(const Atom *atom, Wide memory, Wide value) {
+    return atom->put.kind == OPK_NONE ? value
+                                      : wide1(sel_prmt(atom->sel, memory.w[0], atom->put, value.w[0]));
+}
+
+/* What the operation stores, given the old value; false if there is none for the type. `c` is the third
+ * operand of a compare-and-swap. */
+static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide c, Wide *wide) {
     Sel *sel = a->sel;
     unsigned atom = a->in->atom;
     bool sg = type_signed(a->t);
-    if (a->t == TY_F32 && atom == ATOM_ADD)
+    if (atom == ATOM_CAS)
+        *wide = sel_select64(sel, sel_isetp64(sel, false, ICmp_EQ, old, b), c, old);
+    else if (a->t == TY_F32 && atom == ATOM_ADD)
         *wide = wide1(EMIT_R(sel, OT_FADD, MSET(FADD, rnd, Rnd_RN), old.w[0], b.w[0]));
     else if (a->t == TY_F64 && atom == ATOM_ADD)
         *wide = add_f64(sel, old, b);
-    else if (a->t == TY_F16X2 && atom == ATOM_ADD)
+    else if ((a->t == TY_F16 || a->t == TY_F16X2) && atom == ATOM_ADD)
         *wide = wide1(EMIT_R(sel, OT_HADD2, 0, old.w[0], b.w[0]));
-    else if (a->t == TY_BF16X2 && atom == ATOM_ADD && sel_has_bf16(sel))
+    else if ((a->t == TY_BF16 || a->t == TY_BF16X2) && atom == ATOM_ADD && sel_has_bf16(sel))
         *wide = wide1(sel_bf16_add(sel, false, old.w[0], b.w[0]));
-    else if (a->t == TY_BF16X2)
+    else if (a->t == TY_BF16 || a->t == TY_BF16X2)
         return sel_error(sel, "bf16 needs instructions of sm_80");
     else if (atom == ATOM_ADD)
         *wide = sel_add64(sel, old, b);
@@ -204,35 +244,55 @@ bool sel_atomic_update(Sel *sel, const PtxInsn *in, const Address *address, unsi
 
 typedef struct {
     const Atom *atom;
-    Wide b;
+    Wide b, c;
 } AtomStep;
 
 static bool update_atom(Sel *sel, const void *context, Wide old, Wide *now) {
     const AtomStep *op = context;
+    Wide value;
     (void)sel;
-    return emit_atom_op(op->atom, old, op->b, now);
+    if (!emit_atom_op(op->atom, value_in(op->atom, old), op->b, op->c, &value))
+        return false;
+    *now = memory_with(op->atom, old, value);
+    return true;
+}
+
+static bool select_loop(Atom *atom, Wide b, Wide c, Wide *result) {
+    for (unsigned k = 0; k < b.n; k++)
+        b.w[k] = sel_value(atom->sel, b.w[k]);
+    for (unsigned k = 0; k < c.n; k++)
+        c.w[k] = sel_value(atom->sel, c.w[k]);
+    if (!cas_loop(atom, update_atom, &(AtomStep){atom, b, c}, result))
+        return false;
+    *result = value_in(atom, *result);
+    return true;
 }
 
 static bool select(Atom *atom, Wide *result) {
     Sel *sel = atom->sel;
     unsigned op, type;
-    Wide b = sel_src(sel, &atom->src[0], atom->bytes);
+    bool swaps = atom->in->atom == ATOM_CAS;
+    Wide b = sel_src(sel, &atom->src[0], atom->bytes), c = {0};
     *result = (Wide){0};
     Operand d;
-    if (atom->in->atom == ATOM_CAS) {
-        Wide c = sel_src(sel, &atom->src[1], atom->bytes);
+    if (swaps)
+        c = sel_src(sel, &atom->src[1], atom->bytes);
+    if (atom->bytes == 2) {
+        if (swaps)
+            b = wide1(sel_extend(sel, b.w[0], 2, false));
+        widen_half(atom);
+        return select_loop(atom, b, c, result);
+    }
+    if (swaps) {
         Operand expected = sel_wide_vec(sel, b), desired = sel_wide_vec(sel, c);
         d = emit_cas(atom, expected, desired);
     } else if (native_type(atom, &type) && native_op(atom->in->atom, &op))
         d = emit_native(atom, op, type, sel_wide_vec(sel, b));
-    else {
-        for (unsigned c = 0; c < b.n; c++)
-            b.w[c] = sel_value(sel, b.w[c]);
-        return cas_loop(atom, update_atom, &(AtomStep){atom, b}, result);
-    }
+    else
+        return select_loop(atom, b, c, result);
     result->n = atom->bytes / 4;
-    for (unsigned c = 0; c < result->n; c++)
-        result->w[c] = sel_part(sel, d, c);
+    for (unsigned k = 0; k < result->n; k++)
+        result->w[k] = sel_part(sel, d, k);
     return true;
 }
 

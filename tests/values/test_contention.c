@@ -37,6 +37,7 @@ static const struct {
            {"min.s32", 32, INT32_MAX, min_u},
            {"xor.b32", 32, 77, xor_b},
            {"add.noftz.f16x2", 32, 0, NULL},
+           {"add.noftz.f16", 16, 0, NULL},
            {"add.f32", 32, 0, NULL},
            {"add.f64", 64, 0, NULL}};
 
@@ -44,6 +45,8 @@ static const struct {
 static uint64_t operand(unsigned row, unsigned t, bool high) {
     if (strstr(ops[row].op, "f16x2"))
         return high ? 0x3c000000 : 0x3c00;
+    if (ops[row].bits == 16)
+        return 0x3c00;
     if (strstr(ops[row].op, ".f"))
         return ops[row].bits == 64 ? 0x3ff0000000000000 : 0x3f800000;
     uint64_t v = (t * 0x9e3779b1u >> 7) & 0x7ffffff;
@@ -57,6 +60,7 @@ static uint64_t operand(unsigned row, unsigned t, bool high) {
 static uint64_t expected(unsigned row, bool high) {
     if (!ops[row].combine)
         return strstr(ops[row].op, "f16x2") ? (high ? 0x56000000 : 0x5600) /* 96 */
+               : ops[row].bits == 16        ? 0x5600
                : ops[row].bits == 64        ? 0x4058000000000000
                                             : 0x42c00000;
     uint64_t v = ops[row].start;
