@@ -226,7 +226,13 @@ static char *compile(const char *target, char **text, unsigned n, size_t *size) 
 
 /* ---- comparison ---- */
 
-static unsigned equal, contraction, refused, not_run, wrong;
+static unsigned equal, contraction, refused, not_run, unjudged, wrong, unjudged;
+
+/* ptxas 13.0's codes for this one on sm_75 and on later targets do not agree with each other
+ * (docs/numerics.md 7): no judge. That ours and the reference agree on it shows tests/sim/test_matrix.c. */
+static bool is_unjudged(const char *statement) {
+    return strstr(statement, "mma.sync.aligned.m8n8k4") != NULL && strstr(statement, ".f16.f16.") != NULL;
+}
 
 typedef struct {
     char text[400];
@@ -258,6 +264,11 @@ static void judge(const FormUse *form, const PtxModule *m, const Binary *binary,
     }
     bool lacks =
         !ran || report.machine_trap.kind == TRAP_UNSUPPORTED || report.ptx_trap.kind == TRAP_UNSUPPORTED;
+    if (!lacks && is_unjudged(statement)) {
+        unjudged++;
+        plan_free(&plan);
+        return;
+    }
     not_run += lacks;
     wrong += !lacks;
     if (lacks && !ran)
@@ -351,9 +362,10 @@ int main(int argc, char **argv) {
         form_text_spellings(form, note_form, NULL);
     for (unsigned first = 0; first < nforms; first += CHUNK)
         test_chunk(argv[2], first, nforms - first < CHUNK ? nforms - first : CHUNK);
-    printf("%s: %u statements: %u equal, %u differ by what PTX leaves to the compiler, %u not run, %u wrong; "
+    printf("%s: %u statements: %u equal, %u differ by what PTX leaves to the compiler, %u not run, %u "
+           "without a judge, %u wrong; "
            "%u are "
            "refused by ptxas alone\n",
-           argv[2], nforms, equal, contraction, not_run, wrong, refused);
+           argv[2], nforms, equal, contraction, not_run, unjudged, wrong, refused);
     return wrong || equal < nforms / 4;
 }
