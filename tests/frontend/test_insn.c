@@ -184,7 +184,8 @@ static void collectives(void **state) {
     assert_int_equal(i->type[1], TY_F16);
     i = insn("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 {%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r3,%r4}, "
              "{%r1,%r2,%r3,%r4};");
-    assert_int_equal(i->flags & (PF_COL_A | PF_COL_B), PF_COL_B);
+    assert_int_equal(i->sub, SUB_ROW);
+    assert_int_equal(i->sub2, SUB_COL);
 }
 
 /* The section of a form begins with its opcode's name; every opcode has a form. */
