@@ -109,10 +109,31 @@ static bool rule_access(Check *c, const PtxInsn *i) {
     return true;
 }
 
+/* cp.async.bulk: multiples of 16 bytes, up to what the bytes of an mbarrier object count. */
+static bool rule_bulk(Check *c, const PtxInsn *i) {
+    if (i->noperands < 2)
+        return true;
+    unsigned size = i->operands[1].kind == PO_ADDR ? 2 : 1; /* a prefetch has no destination */
+    const PtxOperand *operand = &i->operands[size];
+    if (!check_range(c, i, size, 0, 1048560))
+        return false;
+    return operand->kind != PO_IMM || operand->imm % 16 == 0 || refuse(c, i, "copies a multiple of 16 bytes");
+}
+
+/* Phases are 0 and 1; an arrival at an object of another block has no state. */
+static bool rule_mbarrier(Check *c, const PtxInsn *i) {
+    bool arrives = i->sub == SUB_ARRIVE || i->sub == SUB_ARRIVE_DROP;
+    if (i->flags & PF_PARITY && !check_range(c, i, 2, 0, 1))
+        return false;
+    if (arrives && i->space == SP_SHARED_CLUSTER && i->operands[0].kind != PO_SINK)
+        return refuse(c, i, "has no state in .shared::cluster: its destination is `_`");
+    return true;
+}
+
 static bool rule_cp(Check *c, const PtxInsn *i) {
     int64_t n = i->noperands > 2 ? i->operands[2].imm : 0;
-    if (i->sub2 == SUB_BULK && i->noperands > 2 && i->operands[2].kind == PO_IMM && n % 16)
-        return refuse(c, i, "copies a multiple of 16 bytes");
+    if (i->sub2 == SUB_BULK)
+        return rule_bulk(c, i);
     if (i->flags & PF_ALL_FORMS || !i->cop)
         return true;
     if (i->cop == COP_CG ? n != 16 : n != 4 && n != 8 && n != 16)

@@ -89,7 +89,7 @@ static void leave_b(const Stepper *stepper, ModelState *state, unsigned breg, La
         state->b[breg] &= (Lanes)~lanes;
     else
         EACH_LANE(i, lanes) {
-            EACH_LANE(k, companions(state, breg, i))
+            EACH_LANE(k, companions(state, breg, i) & (Lanes)~lanes)
                 set_companions(state, breg, k, companions(state, breg, k) & (Lanes)~bit(i));
             set_companions(state, breg, i, 0);
         }

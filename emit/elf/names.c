@@ -1,6 +1,7 @@
 /* Texts by hash: see names.h. Open addressing in an arena; a table that fills up is made anew, twice as
  * large. SPDX-License-Identifier: MIT */
 #include "emit/elf/names.h"
+#include <stdlib.h>
 #include <string.h>
 
 struct ElfNames {
@@ -100,3 +101,23 @@ uint32_t elf_names_find(const ElfNames *names, const ElfImage *image, const char
 }
 
 uint32_t elf_names_count(const ElfNames *names) { return names->n; }
+
+static int by_name(const void *a, const void *b) {
+    BinFunc *const *x = a, *const *y = b;
+    int order = strcmp((*x)->name, (*y)->name);
+    return order ? order : (*x > *y) - (*x < *y);
+}
+
+void elf_names_apart(Binary *binary) {
+    BinFunc **sorted = ARENA_ARRAY(&binary->arena, BinFunc *, binary->nfuncs);
+    for (uint32_t i = 0; i < binary->nfuncs; i++)
+        sorted[i] = &binary->funcs[i];
+    qsort(sorted, binary->nfuncs, sizeof *sorted, by_name);
+    const char *name = "";
+    for (uint32_t i = 0, n = 0; i < binary->nfuncs; i++) {
+        n = i && strcmp(sorted[i]->name, name) == 0 ? n + 1 : 0;
+        name = n ? name : sorted[i]->name;
+        if (n)
+            sorted[i]->name = arena_printf(&binary->arena, "%s#%u", name, n);
+    }
+}

@@ -3,6 +3,7 @@
 #ifndef HEDDLE_EMIT_ELF_NAMES_H
 #define HEDDLE_EMIT_ELF_NAMES_H
 #include "base/arena.h"
+#include "emit/elf/binary.h"
 #include "emit/elf/image.h"
 
 /* Numbers under the hash of the texts that they stand for; who asks compares the text. */
@@ -30,4 +31,6 @@ void elf_image_index(Arena *arena, ElfImage *image);
 /* The section of that name among those; 0 if there is none. */
 uint32_t elf_names_find(const ElfNames *names, const ElfImage *image, const char *name);
 uint32_t elf_names_count(const ElfNames *names);
+/* Local functions of joined objects may have one name: all but the first get a number behind it, `f#1`. */
+void elf_names_apart(Binary *binary);
 #endif

@@ -8,6 +8,7 @@
 #include "emit/elf/binary.h"
 #include "emit/elf/image.h"
 #include "emit/elf/map.h"
+#include "emit/elf/names.h"
 #include "emit/elf/nvinfo.h"
 #include "isa/machine/banks.h"
 #include <stdlib.h>
@@ -133,6 +134,7 @@ static bool find_functions(Reader *reader) {
         if (binary->target && isa_target_info(binary->target)->elf_machine == EM_NV_CUDA)
             f->nbarriers = (uint32_t)(section->h.sh_flags >> 20 & 0x7f);
     }
+    elf_names_apart(binary);
     return true;
 }
 

@@ -107,11 +107,13 @@ bool isel_mbarrier_tx(Sel *sel, const PtxInsn *in) {
     return change_object(sel, in, (Change){.tx = tx});
 }
 
-/* Without .noinc the arrival is one that was not expected, and leaves the object as it was. */
+/* Without .noinc the arrival is one more that is pending, and arrives: no change of the counts, but what is
+ * complete with it ends its phase. */
 bool isel_mbarrier_copies(Sel *sel, const PtxInsn *in) {
-    if (!(in->flags & PF_NOINC))
-        return true;
-    return change_object(sel, in, (Change){.arrivals = count_of(sel, in)});
+    Change change = {0};
+    if (in->flags & PF_NOINC)
+        change.arrivals = count_of(sel, in);
+    return change_object(sel, in, change);
 }
 
 /* ---- cp.async.bulk ---- */

@@ -17,7 +17,7 @@ static void leave(Warp *warp, unsigned breg, uint32_t lanes) {
     uint32_t *companions = warp->companions[breg];
     for (uint32_t m = lanes; m; m &= m - 1) {
         unsigned lane = low_lane(m);
-        for (uint32_t left = companions[lane] & ~(m & -m); left; left &= left - 1)
+        for (uint32_t left = companions[lane] & ~lanes; left; left &= left - 1)
             companions[low_lane(left)] &= ~(m & -m);
         companions[lane] = 0;
     }
@@ -47,7 +47,7 @@ void machine_b_clear(Warp *warp, unsigned breg, uint32_t lanes, bool saved) {
         machine_b_leave(warp, breg, lanes);
     warp->b[breg] = lanes ? 0 : warp->b[breg];
     set(warp, breg, lanes, 0);
-    for (; saved && lanes; lanes &= lanes - 1)
+    for (; saved && warp->run->bssy_assigns && lanes; lanes &= lanes - 1)
         warp->saves[breg][low_lane(lanes)]++;
 }
 
