@@ -165,7 +165,7 @@ static const struct argp_option picture_options[] = {
     {0}};
 static const struct argp_option emit_options[] = {
     {"emit", KEY_EMIT, "KIND", 0, "elf (default), asm, mir (machine IR) or ptx (the parsed module)", 0},
-    {"object", 'c', NULL, 0, "Write an object INPUT.o for heddle link; names may be defined elsewhere", 0},
+    {"object", 'c', NULL, 0, "Write INPUT.o for heddle link or nvlink; names may be defined elsewhere", 0},
     {"dump", KEY_DUMP, "PASS", 0, "Print machine IR after PASS, or after every pass (all), to standard error",
      0},
     {"stop-after", KEY_STOP_AFTER, "PASS", 0, "Stop after PASS; with --emit=mir prints what it made", 0},
