@@ -127,7 +127,7 @@ bool gate_machine(const PtxModule *module, const char *target, Diags *diags) {
     char variant;
     if (!gate_target(target, &sm, &variant, &version))
         return true;
-    if (module->sm <= sm && !module->sm_variant)
+    if (module->sm_variant ? module->sm == sm && module->sm_variant == variant : module->sm <= sm)
         return true;
     char text[24];
     snprintf(text, sizeof text, "sm_%u%.1s", (unsigned)module->sm, (char[]){module->sm_variant, 0});

@@ -161,7 +161,7 @@ static void write_binary(const Bundle *bundle, const char *folder, const PtxModu
 
 static void write_report(const Bundle *bundle, const char *folder, bool reduced) {
     Settings *settings = bundle->settings;
-    const char *arch = settings->with_ptxas ? maker_arch(settings, bundle->module) : "";
+    const char *arch = settings->with_ptxas ? isa_target_name(settings->target) : "";
     TextStream *stream = text_open();
     FILE *out = stream->out;
     fprintf(out, "%s, kernel %s: the code of %s does not do what the PTX says.\n\n", bundle->path,

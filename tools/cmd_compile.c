@@ -237,10 +237,7 @@ static bool disasm_container(Settings *settings, const char *path, const DisasmO
     bool any = false, good = true;
     for (uint32_t i = 0; good && i < container->items.n; i++) {
         const ContainerItem *item = &container->items.at[i];
-        Elf64_Ehdr header = {0};
-        if (!item->is_ptx && item->size_bytes >= sizeof header)
-            memcpy(&header, item->data, sizeof header);
-        const Target *target = item->is_ptx ? NULL : elf_image_target(&header);
+        const Target *target = item->is_ptx ? NULL : elf_file_target(item->data, item->size_bytes);
         if (settings->target && target != settings->target)
             continue;
         fprintf(out, "%s// %s: %s for sm_%u%s\n", any ? "\n" : "", item->name, item->is_ptx ? "PTX" : "ELF",

@@ -189,11 +189,7 @@ static bool is_wanted(Settings *settings, const ContainerItem *item) {
     const char *kernel = settings->launch.kernel;
     if (item->is_ptx)
         return !kernel || names_kernel(settings, item, ".entry");
-    Elf64_Ehdr header;
-    if (item->size_bytes < sizeof header)
-        return false;
-    memcpy(&header, item->data, sizeof header);
-    const Target *target = elf_image_target(&header);
+    const Target *target = elf_file_target(item->data, item->size_bytes);
     if (!target || (settings->target && settings->target != target))
         return false;
     static const char code[] = ".text."; /* a runtime library brings files without any */

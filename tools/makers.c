@@ -75,6 +75,10 @@ unsigned maker_sm(const Target *target) {
 bool maker_is_native(const Target *target) { return maker_sm(target) != 0; }
 
 const Target *maker_native_target(const PtxModule *module) {
+    char exact[16];
+    snprintf(exact, sizeof exact, "sm_%u%.1s", (unsigned)module->sm, (char[]){module->sm_variant, 0});
+    if (module->sm_variant && isa_target(exact))
+        return isa_target(exact);
     const Target *best = NULL;
     for (const Target *const *t = isa_targets; *t; t++) {
         unsigned number = maker_sm(*t), so_far = best ? maker_sm(best) : 0;
@@ -83,12 +87,6 @@ const Target *maker_native_target(const PtxModule *module) {
             best = *t;
     }
     return best;
-}
-
-const char *maker_arch(Settings *settings, const PtxModule *module) {
-    bool same = module->sm_variant && maker_sm(settings->target) == module->sm;
-    return arena_printf(&settings->arena, same ? "%s%c" : "%s", isa_target_name(settings->target),
-                        module->sm_variant);
 }
 
 /* ---- another process ---- */
@@ -179,7 +177,7 @@ char *maker_ptxas_image(Settings *settings, const Maker *maker, const PtxModule 
     Arena *arena = &settings->arena;
     VEC(const char *) words = {0};
     VEC_ADD(arena, &words, settings->ptxas);
-    VEC_ADD(arena, &words, arena_printf(arena, "-arch=%s", maker_arch(settings, module)));
+    VEC_ADD(arena, &words, arena_printf(arena, "-arch=%s", isa_target_name(settings->target)));
     for (char *at = arena_printf(arena, "%s", maker->options), *word; (word = strsep(&at, " "));)
         if (*word)
             VEC_ADD(arena, &words, word);

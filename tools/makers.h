@@ -30,9 +30,8 @@ bool maker_find_ptxas(Settings *settings);
 const char *maker_ptxas_version(Settings *settings);
 /* What ptxas is to make code for: the target that --target names, else the first one that has all that the
  * module's .target has. Where none has, the newest, for which every compiler refuses the module and says why.
- * maker_arch: ptxas's name of it, with the letter of sm_90a. */
+ */
 const Target *maker_native_target(const PtxModule *module);
 unsigned maker_sm(const Target *target);    /* of sm_80: 80; 0: NVIDIA has no such machine */
 bool maker_is_native(const Target *target); /* does ptxas make code for it? */
-const char *maker_arch(Settings *settings, const PtxModule *module);
 #endif

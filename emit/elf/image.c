@@ -2,6 +2,7 @@
  * tables were checked here, and lays nothing out by itself (ELF_F_LAYOUT).
  * SPDX-License-Identifier: MIT */
 #include "emit/elf/image.h"
+#include "emit/elf/nvinfo.h"
 #include "base/align.h"
 #include "base/scope.h"
 #include "emit/elf/names.h"
@@ -63,12 +64,29 @@ const char *elf_image_string(const ElfImage *image, uint32_t section, uint64_t o
     return memchr(text, 0, elf_section->h.sh_size - offset) ? text : NULL;
 }
 
-/* SM number of a CUDA header: bits 8-15 of e_flags in the new form, bits 0-7 in the old one. */
-static unsigned header_sm(const Elf64_Ehdr *header) {
-    return header->e_ident[EI_OSABI] == 0x41 ? header->e_flags >> 8 & 0xff : header->e_flags & 0xff;
+static bool is_new_form(const Elf64_Ehdr *header) {
+    return header->e_machine == EM_NV_CUDA && header->e_ident[EI_OSABI] == 0x41;
 }
 
-const Target *elf_image_target(const Elf64_Ehdr *header) {
+/* SM number of a CUDA header: bits 8-15 of e_flags in the new form, bits 0-7 in the old one. */
+static unsigned header_sm(const Elf64_Ehdr *header) {
+    return is_new_form(header) ? header->e_flags >> 8 & 0xff : header->e_flags & 0xff;
+}
+
+static bool is_own_form(const Elf64_Ehdr *header) {
+    return !is_new_form(header) && (header->e_flags & ELF_OWN_FORM);
+}
+
+/* Records of four bytes, their form and code first; those of the sized form have more behind them. */
+static bool compat_is_own(const uint8_t *record, size_t size_bytes) {
+    for (size_t at = 0; at + 4 <= size_bytes;
+         at += record[at] == NVF_SIZED ? 4u + get_u16(record + at + 2) : 4u)
+        if (record[at] == NVF_BYTE && record[at + 1] == COMPAT_OWN_FORM)
+            return record[at + 2] == 1;
+    return false;
+}
+
+const Target *elf_header_target(const Elf64_Ehdr *header, bool own) {
     for (const Target *const *t = isa_targets; *t; t++) {
         const TargetInfo *info = isa_target_info(*t);
         if (info->elf_machine != header->e_machine)
@@ -77,10 +95,30 @@ const Target *elf_image_target(const Elf64_Ehdr *header) {
             if (info->elf_flags == header->e_flags && info->elf_osabi == header->e_ident[EI_OSABI] &&
                 info->elf_abiversion == header->e_ident[EI_ABIVERSION])
                 return *t;
-        } else if ((info->elf_flags & 0xff) == header_sm(header))
+        } else if ((info->elf_flags & 0xff) == header_sm(header) &&
+                   (own || is_own_form(header)) == ((info->elf_flags & ELF_OWN_FORM) != 0))
             return *t;
     }
     return NULL;
+}
+
+const Target *elf_file_target(const void *image, size_t size_bytes) {
+    Elf64_Ehdr header;
+    if (size_bytes < sizeof header)
+        return NULL;
+    memcpy(&header, image, sizeof header);
+    bool own = false;
+    size_t each = sizeof(Elf64_Shdr), room = size_bytes - sizeof header;
+    for (size_t k = 0; is_new_form(&header) && k < header.e_shnum && k < room / each && !own; k++) {
+        Elf64_Shdr section;
+        if (header.e_shoff > size_bytes || (size_bytes - header.e_shoff) / each <= k)
+            break;
+        memcpy(&section, (const uint8_t *)image + header.e_shoff + k * each, each);
+        if (section.sh_type == SHT_NV_COMPAT && section.sh_offset <= size_bytes &&
+            section.sh_size <= size_bytes - section.sh_offset)
+            own = compat_is_own((const uint8_t *)image + section.sh_offset, section.sh_size);
+    }
+    return elf_header_target(&header, own);
 }
 
 /* bru1 numbers relocations as RelocKind does; the other files have NVIDIA's numbers. */

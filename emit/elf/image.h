@@ -25,7 +25,9 @@ enum {
     STO_NV_ENTRY = 0x10,     /* st_other of a kernel */
     RELOC_NV_CLEAR64 = 73,   /* R_CUDA_UNUSED_CLEAR64, of frames of relocatable files */
     EM_NV_CUDA = 190,
-    NUM_BANKS = 18 /* of constants, with a section type of their own */
+    ELF_OWN_FORM = 0x800, /* EF_CUDA_ACCELERATORS of the old form: made for what only one architecture has */
+    COMPAT_OWN_FORM = 9,  /* record of .nv.compat: the same, of the new form */
+    NUM_BANKS = 18        /* of constants, with a section type of their own */
 };
 
 typedef struct {
@@ -77,8 +79,11 @@ static inline bool elf_image_is_nobits(uint32_t type) {
 uint32_t elf_image_find(const ElfImage *image, const char *name);
 /* Text at `offset` of string table `section`, or NULL when it is out of range or unterminated. */
 const char *elf_image_string(const ElfImage *image, uint32_t section, uint64_t offset);
-/* The target that a header names, or NULL. Both of NVIDIA's header forms are known. */
-const Target *elf_image_target(const Elf64_Ehdr *header);
+/* The target of a file, or NULL. Both of NVIDIA's header forms are known. A header of the new form is the
+ * same for sm_90 and sm_90a: a record in .nv.compat tells. */
+const Target *elf_file_target(const void *image, size_t size_bytes);
+/* The target that a header names; `own`: it is the one with what only its architecture has. */
+const Target *elf_header_target(const Elf64_Ehdr *header, bool own);
 
 /* The number of relocation `kind` (RelocKind of ir.h) in the target's files; 0 where they have none. */
 uint32_t elf_reloc_number(const Target *target, unsigned kind);

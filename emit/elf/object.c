@@ -117,9 +117,9 @@ bool elf_object_is(const void *image, size_t size_bytes) {
 }
 
 const Target *elf_object_target(const void *image) {
-    Elf64_Ehdr h;
-    memcpy(&h, image, sizeof h);
-    return elf_image_target(&h);
+    Elf64_Ehdr header;
+    memcpy(&header, image, sizeof header);
+    return elf_header_target(&header, false);
 }
 
 /* The name of the first STT_FILE symbol. */

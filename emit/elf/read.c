@@ -746,7 +746,7 @@ static bool read_all(Reader *reader, const void *image, size_t size_bytes) {
     if (!reader->e)
         return false;
     const Elf64_Ehdr *header = &reader->e->h;
-    reader->b->target = elf_image_target(header);
+    reader->b->target = elf_file_target(image, size_bytes);
     if (!reader->b->target)
         return diag(reader->d, at(offsetof(Elf64_Ehdr, e_machine)), DIAG_E0403, header->e_machine,
                     header->e_flags, header->e_ident[EI_OSABI], header->e_ident[EI_ABIVERSION]);

@@ -109,11 +109,15 @@ static uint32_t tool_note(ElfWriter *writer) {
 /* Records of what loads the file, which are these for every module that ptxas 13.0 was given. */
 static uint32_t compat_section(ElfWriter *writer) {
     enum { ISA_VERSION_90 = 0x101 };
-    static const struct {
+    const struct {
         uint8_t form, code;
         uint16_t value;
-    } compat[] = {{NVF_BYTE, 9, 0}, {NVF_BYTE, 2, 1}, {NVF_BYTE, 5, 5}, {NVF_HALF, 7, ISA_VERSION_90},
-                  {NVF_BYTE, 3, 0}, {NVF_BYTE, 6, 1}};
+    } compat[] = {{NVF_BYTE, COMPAT_OWN_FORM, (writer->target->elf_flags & ELF_OWN_FORM) != 0},
+                  {NVF_BYTE, 2, 1},
+                  {NVF_BYTE, 5, 5},
+                  {NVF_HALF, 7, ISA_VERSION_90},
+                  {NVF_BYTE, 3, 0},
+                  {NVF_BYTE, 6, 1}};
     Bytes records = {0};
     for (unsigned k = 0; k < sizeof compat / sizeof *compat; k++)
         elf_bytes_u32(writer->a, &records,

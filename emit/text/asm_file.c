@@ -686,7 +686,8 @@ static void move_segments(AsmDoc *doc, const Elf64_Ehdr *header) {
 
 /* The loader goes by the header: instructions of another machine would be read as others there. */
 static bool target_agrees(AsmDoc *doc) {
-    const Target *stated = elf_image_target(&doc->image->h);
+    bool own = doc->target && (isa_target_info(doc->target)->elf_flags & ELF_OWN_FORM);
+    const Target *stated = elf_header_target(&doc->image->h, own);
     if (!doc->target || doc->target == stated) {
         doc->target = stated;
         return true;

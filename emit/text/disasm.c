@@ -170,7 +170,7 @@ bool disasm_with(const char *path, const void *image, size_t size_bytes, const D
     Printer p = {.a = &arena, .path = path, .image = elf_image_read(&arena, image, size_bytes, diags)};
     bool good = p.image != NULL;
     if (good) {
-        p.target = elf_image_target(&p.image->h);
+        p.target = elf_file_target(image, size_bytes);
         if (!p.target)
             good =
                 diag(diags, (SrcLoc){offsetof(Elf64_Ehdr, e_machine) + 1}, DIAG_E0403, p.image->h.e_machine,

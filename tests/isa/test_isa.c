@@ -14,10 +14,10 @@
 
 static void test_targets(void **state) {
     (void)state;
-    static const char *const names[] = {"bru1", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"};
-    for (unsigned i = 0; i < 6; i++)
+    static const char *const names[] = {"bru1", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"};
+    for (unsigned i = 0; i < 7; i++)
         assert_string_equal(isa_target_name(isa_targets[i]), names[i]);
-    assert_null(isa_targets[6]);
+    assert_null(isa_targets[7]);
     assert_null(isa_target("sm_35"));
     const TargetInfo *info = isa_target_info(isa_target("bru1")),
                      *target_info = isa_target_info(isa_target("sm_80"));
@@ -71,7 +71,7 @@ static void test_limits(void **state) {
         assert_int_equal(info->max_static_shared_bytes, i ? 48 * 1024 : 227 * 1024);
         assert_int_equal(info->latency, i == 1 ? Latency_F75 : i == 5 ? Latency_F90 : Latency_F80);
     }
-    assert_string_equal(isa_target_names, "bru1, sm_75, sm_80, sm_86, sm_89, sm_90");
+    assert_string_equal(isa_target_names, "bru1, sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a");
 }
 
 static void test_sregs(void **state) {

@@ -134,6 +134,9 @@ want 2 "too many files" compile k.ptx k.ptx
 want 2 "unrecognized option" compile --frob k.ptx
 want 2 "there is no machine 'sm_10', there are bru1, sm_75, sm_80" compile --target sm_10 k.ptx
 sed 's/sm_75/sm_90/' k.ptx | sed 's/version 7.0/version 8.0/' >k90.ptx
+sed 's/sm_90/sm_90a/' k90.ptx > k90a.ptx
+want 0 "" compile k90a.ptx -t sm_90a
+want 1 "error E0710: PTX of .target sm_90a cannot be compiled for sm_90: it is of one architecture" compile k90a.ptx -t sm_90
 want 1 "error E0710: PTX of .target sm_90 cannot be compiled for sm_75: it is higher" compile k90.ptx -t sm_75
 want 0 "" compile k90.ptx -t sm_90
 want 0 "" compile k90.ptx -t bru1

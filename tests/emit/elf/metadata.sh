@@ -19,7 +19,7 @@ same() { # NAME: the module's declarations, parameters and body are standard inp
   awk -v RS='---\n' '{ part[NR] = $0 } END {
     printf ".version 8.0\n.target TARGET\n.address_size 64\n%s.visible .entry k(%s)\n", part[1], part[2]
     printf "%s\n{\n .reg .b32 %%r<4>; .reg .b64 %%d<4>; .reg .pred %%p<2>;\n%s ret;\n}\n", part[3], part[4] }' > "$work/$1.ptx"
-  for sm in sm_75 sm_80 sm_89 sm_90; do
+  for sm in sm_75 sm_80 sm_89 sm_90 sm_90a; do
     sed "s/TARGET/$sm/" "$work/$1.ptx" > "$work/x.ptx"
     "$ptxas" -arch "$sm" "$work/x.ptx" -o "$work/theirs.cubin" 2> /dev/null || continue # an older or newer ptxas
     "$heddle" compile --new-form -t "$sm" "$work/x.ptx" -o "$work/ours.cubin"
@@ -28,6 +28,9 @@ same() { # NAME: the module's declarations, parameters and body are standard inp
       grep -q EIATTR "$work/numbers.sass" && { echo "$1, $sm: a record without a number"; exit 1; }
       "$heddle" asm "$work/numbers.sass" -o "$work/numbers.cubin"
       cmp "$work/$file.cubin" "$work/numbers.cubin"
+    done
+    for file in theirs ours; do
+      "$heddle" disasm "$work/$file.cubin" | grep -qx "\.target $sm" || { echo "$1: $file is not of $sm"; exit 1; }
     done
     facts "$work/theirs.cubin" > "$work/theirs"
     facts "$work/ours.cubin" > "$work/ours"
