@@ -1,9 +1,19 @@
 /* Independent check of a colouring: follows, for every register and spill slot, which SSA value it holds
  * along all paths, and compares each read with the value that the instruction named before colouring. Knows
  * nothing of how the allocator chose. A cell holds the value's number, a constant, or 0 for "unknown".
- * SPDX-License-Identifier: MIT */
+ *
+ * A slot that one store writes, in the block where its value is born, needs no cell: whoever runs the
+ * definition again runs the store again, so the slot holds the value wherever the store dominates. A function
+ * that spills n values in n blocks would else have n * n cells to follow. SPDX-License-Identifier: MIT */
+#include "ir/cfg.h"
 #include "regalloc/regalloc.h"
 #include <string.h>
+
+typedef struct {
+    uint32_t value, block; /* of the only store */
+    unsigned at;           /* its position in the block */
+    uint32_t stores, cell; /* stores: two for many; cell: 0 if one store says all */
+} Slot;
 
 typedef struct {
     Function *f;
@@ -11,9 +21,14 @@ typedef struct {
     Diags *d;
     Arena a;
     RaCfg g;
-    uint32_t first[RF_B], size[RF_B], slots, ncells; /* cells of each file's registers in use, spill slots */
-    uint64_t **out;                                  /* by block; NULL: not reached yet */
-    uint32_t *first_phi, *next_phi;                  /* lists of rec->phis by block, numbers + 1 */
+    uint32_t first[RF_B], size[RF_B],
+        ncells;    /* cells of each file's registers in use; of these and of slots */
+    Slot *slot;    /* by slot */
+    DomTree dom;   /* where there are slots */
+    BlockId block; /* being run, and the position in it */
+    unsigned at;
+    uint64_t **out;                 /* by block; NULL: not reached yet */
+    uint32_t *first_phi, *next_phi; /* lists of rec->phis by block, numbers + 1 */
     uint64_t *now, *temp, *sum;
     uint32_t *born;       /* by value */
     bool report, ok, bad; /* bad: something was wrong in the block just done */
@@ -88,6 +103,15 @@ static void check_read(Check *check, const Inst *i, Operand ssa, Operand phys) {
     }
 }
 
+/* Does the slot hold the value where the check stands? */
+static bool slot_holds(const Check *check, const Slot *slot, uint32_t value) {
+    if (slot->cell)
+        return check->now[slot->cell] == value;
+    return slot->stores && slot->value == value &&
+           (slot->block == check->block.i ? slot->at < check->at
+                                          : dom_contains(&check->dom, slot->block, check->block.i));
+}
+
 static void step_ssa(Check *check, InstId id) {
     Function *f = check->f;
     Inst *i = ir_inst(f, id);
@@ -96,9 +120,9 @@ static void step_ssa(Check *check, InstId id) {
     for (unsigned n = 0; n < nreads; n++)
         check_read(check, i, n + 1 == nreads ? check->rec->ssa_guard[id.i] : ssa[i->ndst + n],
                    *ra_read(f, i, n));
-    if (i->op == IR_SPILL)
-        check->now[check->slots + ssa[1].value / 4] = ssa[0].value;
-    if (i->op == IR_RELOAD && check->now[check->slots + ssa[1].value / 4] != ssa[0].value)
+    if (i->op == IR_SPILL && check->slot[ssa[1].value / 4].cell)
+        check->now[check->slot[ssa[1].value / 4].cell] = ssa[0].value;
+    if (i->op == IR_RELOAD && !slot_holds(check, &check->slot[ssa[1].value / 4], ssa[0].value))
         wrong_value(check, i, RF_B, ssa[1].value, ssa[0].value);
     if (i->op == OT_CALL) {
         RaCallee callee = ra_callee(f, i);
@@ -143,7 +167,7 @@ static void step_moves(Check *check, const Inst *i) {
 
 static uint32_t phi_cell(const Check *check, const RaPhi *phi, uint32_t v) {
     if (phi->in_memory)
-        return check->slots + phi->slot / 4;
+        return check->slot[phi->slot / 4].cell;
     const RaPlaces *places = &check->rec->entry[phi->block.i];
     for (unsigned k = 0; k < places->at.n; k++)
         if (places->at.at[k].value == v)
@@ -205,7 +229,9 @@ static bool check_block(Check *check, BlockId b) {
     check->bad = false;
     if (!enter(check, b))
         return false;
+    check->block = b;
     FOR_INST_IDS(f, b, id) {
+        check->at = AT(id);
         if (id.i < check->rec->ninsts)
             step_ssa(check, id);
         else if (ir_inst(f, id)->op == IR_PARCOPY)
@@ -252,7 +278,26 @@ static void in_use(Check *check, unsigned file, uint32_t end) {
         check->size[file] = end;
 }
 
-/* Cells for the registers that occur, and the spill slots behind them. */
+static void find_stores(Check *check) {
+    Function *f = check->f;
+    Graph graph = cfg_graph(&check->a, f);
+    check->dom = dom_tree(&check->a, &graph, GRAPH_FORWARD, f->entry.i);
+    for (uint32_t k = 0; k < check->g.nrpo; k++)
+        FOR_INST_IDS(f, check->g.rpo[k], id) {
+            const Inst *i = ir_inst(f, id);
+            if (i->op != IR_SPILL || id.i >= check->rec->ninsts)
+                continue;
+            const Operand *ssa = &check->rec->ssa[i->operand];
+            uint32_t stores = check->slot[ssa[1].value / 4].stores;
+            check->slot[ssa[1].value / 4] = (Slot){
+                .value = ssa[0].value, .block = check->g.rpo[k].i, .at = AT(id), .stores = stores ? 2 : 1};
+        }
+    for (uint32_t k = 0; k < check->rec->phis.n; k++)
+        if (check->rec->phis.at[k].in_memory)
+            check->slot[check->rec->phis.at[k].slot / 4].stores = 2;
+}
+
+/* Cells for the registers that occur, and behind them for the spill slots that need one. */
 static void number_cells(Check *check) {
     Function *f = check->f;
     for (uint32_t k = 0; k < f->operands.n; k++) {
@@ -269,16 +314,25 @@ static void number_cells(Check *check) {
         for (unsigned k = 0; k < check->rec->entry[b].at.n; k++)
             in_use(check, check->rec->entry[b].at.at[k].file, check->rec->entry[b].at.at[k].reg + 1u);
     for (unsigned file = 0; file < RF_B; file++) {
-        check->first[file] = check->slots;
-        check->slots += check->size[file];
+        check->first[file] = check->ncells;
+        check->ncells += check->size[file];
     }
-    check->ncells = check->slots + f->spill_bytes / 4 + 1;
+    check->ncells++; /* no slot's cell is 0 */
+    check->slot = ARENA_ARRAY(&check->a, Slot, f->spill_bytes / 4 + 1);
+    if (f->spill_bytes)
+        find_stores(check);
+    for (uint32_t k = 0; k < f->spill_bytes / 4; k++) {
+        Slot *slot = &check->slot[k];
+        if (slot->stores > 1 || (slot->stores && check->born[slot->value] != slot->block))
+            slot->cell = check->ncells++;
+    }
 }
 
 bool ra_check(Function *f, const RaRecord *rec, Diags *d) {
     Check c = {.f = f, .rec = rec, .d = d, .ok = true};
     ra_cfg(f, &c.a, &c.g);
     c.out = ARENA_ARRAY(&c.a, uint64_t *, f->blocks.n);
+    find_births(&c);
     number_cells(&c);
     c.sum = ARENA_ARRAY(&c.a, uint64_t, c.ncells);
     c.dirty = ARENA_ARRAY(&c.a, bool, f->blocks.n);
@@ -290,7 +344,6 @@ bool ra_check(Function *f, const RaRecord *rec, Diags *d) {
         c.next_phi[k] = c.first_phi[rec->phis.at[k].block.i];
         c.first_phi[rec->phis.at[k].block.i] = k + 1;
     }
-    find_births(&c);
     if (!settle(&c)) { /* once more, to say what is wrong first */
         c.report = true;
         for (uint32_t k = 0; k < c.g.nrpo; k++)

@@ -162,7 +162,7 @@ void ra_live(Function *f, const RaCfg *g, Arena *a, RaLive *live) {
     arena_free(&c.a);
 }
 
-bool ra_set_has(const RaSet *set, uint32_t v) {
+uint32_t ra_set_find(const RaSet *set, uint32_t v) {
     uint32_t lo = 0, hi = set->n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -171,7 +171,7 @@ bool ra_set_has(const RaSet *set, uint32_t v) {
         else
             hi = mid;
     }
-    return lo < set->n && set->at[lo] == v;
+    return lo < set->n && set->at[lo] == v ? lo : set->n;
 }
 
 void ra_set_to_bits(const RaSet *set, Bitset *bits) {

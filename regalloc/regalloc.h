@@ -30,7 +30,8 @@ typedef struct { /* liveness over all files, by block; phi results are not live-
     RaSet *in, *out;
     Bitset any; /* live into some block */
 } RaLive;
-bool ra_set_has(const RaSet *set, uint32_t v);
+uint32_t ra_set_find(const RaSet *set, uint32_t v); /* its index; set->n if it is not in the set */
+static inline bool ra_set_has(const RaSet *set, uint32_t v) { return ra_set_find(set, v) < set->n; }
 void ra_set_to_bits(const RaSet *set, Bitset *bits);
 void ra_live(Function *f, const RaCfg *cfg, Arena *arena, RaLive *live);
 

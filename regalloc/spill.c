@@ -293,7 +293,6 @@ typedef struct {
 
 static Facts analyse(Function *f, Arena *a, RaRecord *rec) {
     Facts x = {.slack = 0};
-    ra_cfg(f, a, &rec->g);
     ra_live(f, &rec->g, a, &rec->live);
     ra_max_pressure(f, &rec->g, &rec->live, x.max);
     for (uint32_t k = 0; k < rec->g.nrpo; k++) {
@@ -357,8 +356,10 @@ static bool too_high(Function *f, Spill *spill, const Facts *facts) {
 
 static void spill_file(Function *f, RegFile file, Arena *keep_arena, RaRecord *rec, Facts *facts) {
     Arena a = {0};
-    if (!rec->analysed)
+    if (!rec->analysed) {
+        ra_cfg(f, keep_arena, &rec->g);
         *facts = analyse(f, keep_arena, rec);
+    }
     Spill s = {.f = f, .file = file, .a = &a, .g = rec->g, .live = rec->live};
     s.limit = ra_limit(f, file);
     s.room = file == RF_R ? s.limit - 1 : s.limit; /* R1 is not to be had */
@@ -397,10 +398,11 @@ static void spill_file(Function *f, RegFile file, Arena *keep_arena, RaRecord *r
 }
 
 bool ra_spill(Function *f, Arena *a, RaRecord *rec, Diags *d) {
-    static const RegFile order[] = {RF_UP, RF_P, RF_UR, RF_R}; /* each may spill into a later one */
-    Facts facts;
     (void)d;
-    for (unsigned k = 0; k < sizeof order / sizeof *order; k++)
-        spill_file(f, order[k], a, rec, &facts);
+    ra_cfg(f, a, &rec->g);
+    ra_spill_nests(f, a, &rec->g);
+    Facts facts = analyse(f, a, rec);
+    for (unsigned k = 0; k < RA_SPILL_FILES; k++)
+        spill_file(f, ra_spill_order[k], a, rec, &facts);
     return true;
 }

@@ -33,12 +33,10 @@ typedef struct {
     Arena *a;
     RaCfg g;
     RaLive live;
-    uint32_t nvals;   /* values before spilling */
-    uint32_t *global; /* value -> column of dist + 1 */
-    uint32_t ncolumns;
-    uint32_t *dist;                 /* by block and column: distance from the block's start to the next use */
-    UseNode **uses;                 /* by value: uses in the current block still to come */
-    Values *w_in, *w_out;           /* by block: values in registers */
+    uint32_t nvals;       /* values before spilling */
+    uint32_t **dist;      /* by block, as live.in: distance from the block's start to the next use */
+    UseNode **uses;       /* by value: uses in the current block still to come */
+    Values *w_in, *w_out; /* by block: values in registers */
     VEC(SpillCandidate) candidates; /* for the block at hand */
     bool *done;                     /* by block */
     unsigned *pressure;             /* by block: as it was before spilling, + 1; 0 not asked for yet */
@@ -62,7 +60,7 @@ static inline bool ra_spill_has_value(const Values *values, uint32_t x) {
 
 /* ---- next uses (spill_use.c) ---- */
 void ra_spill_next_uses(Spill *spill); /* distances over the whole function, before the walk */
-/* Distance from the start of the block to the next use of v; NULL if v is in one block only, or there is no
+/* Distance from the start of the block to the next use of v; NULL if v is not live there, or there is no
  * table. */
 uint32_t *ra_spill_dist_at(const Spill *spill, uint32_t block, uint32_t v);
 /* Instructions from position `at` of block b to the next use of value v; SPILL_FAR if there is none. */
@@ -79,11 +77,22 @@ void ra_spill_add(Spill *spill, InstIds *out, InstId id, LocId loc);
 void ra_spill_store_home(Spill *spill, uint32_t v, InstIds *out, LocId loc);
 void ra_spill_reload(Spill *spill, uint32_t v, InstIds *out, LocId loc);
 
+/* Each file may spill into a later one. */
+enum { RA_SPILL_FILES = 4 };
+static const RegFile ra_spill_order[RA_SPILL_FILES] = {RF_UP, RF_P, RF_UR, RF_R};
+
+/* ---- nests deeper than there are registers (spill_nest.c) ---- */
+/* Spills what lives through one, before anything is known of liveness; brings `cfg` (in `arena`) up to date.
+ */
+void ra_spill_nests(Function *f, Arena *arena, RaCfg *cfg);
+
 /* ---- edges and phis, when every block's registers are decided (spill_edge.c) ---- */
 /* Decide which phis stay in memory; gives those of R the slot + 1 in which their operands arrive. */
 void ra_spill_place_phis(Spill *spill, uint32_t *phi_slot, Arena *arena, RaRecord *rec);
 void ra_spill_connect_edges(Spill *spill,
                             uint32_t *phi_slot); /* reloads of what the target expects in registers */
+/* Adds the list in front of the block's instruction at position `at`. */
+void ra_spill_insert(Function *f, BlockId b, unsigned at, const InstIds *list);
 /* Stores of the block's spilled results; instructions from `ninsts_before` on are spilling's own. */
 void ra_spill_finish_block(Spill *s, BlockId b, const uint32_t *phi_slot, uint32_t ninsts_before);
 #endif

@@ -90,7 +90,7 @@ static void edge_code(Spill *spill, BlockId from, BlockId to, unsigned pred, uin
     }
 }
 
-static void insert_list(Function *f, BlockId b, unsigned at, const InstIds *list) {
+void ra_spill_insert(Function *f, BlockId b, unsigned at, const InstIds *list) {
     InstIds now = {0};
     const Block *blk = ir_block(f, b);
     for (unsigned p = 0; p < blk->insts.n + list->n; p++)
@@ -114,7 +114,7 @@ void ra_spill_connect_edges(Spill *spill, uint32_t *phi_slot) {
             BlockId at;
             unsigned pos;
             ra_edge_point(f, from, to, &at, &pos);
-            insert_list(f, at, pos, &out);
+            ra_spill_insert(f, at, pos, &out);
         }
     }
 }

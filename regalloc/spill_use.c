@@ -3,9 +3,15 @@
 #include "regalloc/spill.h"
 
 uint32_t *ra_spill_dist_at(const Spill *spill, uint32_t block, uint32_t v) {
-    return spill->global[v] && spill->dist
-               ? &spill->dist[(size_t)block * spill->ncolumns + spill->global[v] - 1]
-               : NULL;
+    if (!spill->dist)
+        return NULL;
+    uint32_t at = ra_set_find(&spill->live.in[block], v);
+    return at < spill->live.in[block].n ? &spill->dist[block][at] : NULL;
+}
+
+/* What is added to a distance in block `to` where a value is looked at from the end of block `from`. */
+static uint32_t way_out(const Spill *spill, BlockId from, BlockId to) {
+    return spill->g.depth[to.i] < spill->g.depth[from.i] ? SPILL_LOOP_EXIT : 0;
 }
 
 static uint32_t dist_out(const Spill *spill, BlockId b, uint32_t v) {
@@ -17,16 +23,24 @@ static uint32_t dist_out(const Spill *spill, BlockId b, uint32_t v) {
                                                               : ra_set_has(&spill->live.in[t.i], v)
                                                                   ? SPILL_EDGE
                                                                   : SPILL_FAR;
-        if (here < SPILL_FAR && spill->g.depth[t.i] < spill->g.depth[b.i])
-            here += SPILL_LOOP_EXIT;
+        if (here < SPILL_FAR)
+            here += way_out(spill, b, t);
         if (here < best)
             best = here;
     }
     return best;
 }
 
-/* One round of the data flow over block b; true if a distance shrank. */
-static bool refine(Spill *spill, BlockId b, uint32_t *first_use, uint32_t *touched) {
+/* What the rounds of the data flow share: by value, for the block at hand. */
+typedef struct {
+    uint32_t *first_use; /* position in the block + 1 */
+    uint32_t *behind;    /* distance from the block's end; SPILL_FAR between blocks */
+    uint32_t *touched;   /* values with a first use */
+} Rounds;
+
+/* One round of the data flow over block b; true if a distance shrank. Costs what is live at its start and at
+ * those of its successors. */
+static bool refine(Spill *spill, BlockId b, const Rounds *rounds) {
     Function *f = spill->f;
     Block *blk = ir_block(f, b);
     unsigned ntouched = 0;
@@ -35,22 +49,32 @@ static bool refine(Spill *spill, BlockId b, uint32_t *first_use, uint32_t *touch
         for (unsigned n = 0; i->op != IR_PHI && n < ra_num_reads(i); n++) {
             ValId v[4];
             for (unsigned c = 0, k = ra_values(f, *ra_read(f, i, n), v); c < k; c++)
-                if (v[c].i && spill->global[v[c].i] && !first_use[v[c].i]) {
-                    first_use[v[c].i] = AT(i) + 1;
-                    touched[ntouched++] = v[c].i;
+                if (ra_spill_in_file(spill, v[c]) && !rounds->first_use[v[c].i]) {
+                    rounds->first_use[v[c].i] = AT(i) + 1;
+                    rounds->touched[ntouched++] = v[c].i;
                 }
         }
     }
+    for (unsigned s = 0; s < blk->succs.n; s++) {
+        BlockId t = blk->succs.at[s];
+        const RaSet *set = &spill->live.in[t.i];
+        uint32_t more = way_out(spill, b, t);
+        for (uint32_t k = 0; k < set->n; k++) {
+            uint32_t here = spill->dist[t.i][k];
+            if (here < SPILL_FAR && here + more < rounds->behind[set->at[k]])
+                rounds->behind[set->at[k]] = here + more;
+        }
+    }
     for (uint32_t k = 0; k < spill->live.in[b.i].n; k++) {
-        uint32_t v = spill->live.in[b.i].at[k], *d = ra_spill_dist_at(spill, b.i, v);
+        uint32_t v = spill->live.in[b.i].at[k], *d = &spill->dist[b.i][k];
         f->module->steps++;
-        if (!d)
+        if (!ra_spill_in_file(spill, (ValId){v}))
             continue;
         uint32_t now;
-        if (first_use[v])
-            now = first_use[v] - 1;
+        if (rounds->first_use[v])
+            now = rounds->first_use[v] - 1;
         else {
-            now = dist_out(spill, b, v);
+            now = rounds->behind[v];
             now = now < SPILL_FAR ? now + blk->insts.n
                                   : SPILL_EDGE + blk->insts.n; /* live: a phi uses it at least */
         }
@@ -60,29 +84,40 @@ static bool refine(Spill *spill, BlockId b, uint32_t *first_use, uint32_t *touch
         }
     }
     for (unsigned k = 0; k < ntouched; k++)
-        first_use[touched[k]] = 0;
+        rounds->first_use[rounds->touched[k]] = 0;
+    for (unsigned s = 0; s < blk->succs.n; s++) {
+        const RaSet *set = &spill->live.in[blk->succs.at[s].i];
+        for (uint32_t k = 0; k < set->n; k++)
+            rounds->behind[set->at[k]] = SPILL_FAR;
+    }
     return changed;
 }
 
 void ra_spill_next_uses(Spill *spill) {
-    Function *f = spill->f;
-    spill->global = ARENA_ARRAY(spill->a, uint32_t, spill->nvals);
-    BS_EACH(v, &spill->live.any)
-        if (f->values.at[v].file == spill->file)
-            spill->global[v] = ++spill->ncolumns;
-    if (!spill->ncolumns || (size_t)spill->ncolumns * spill->g.nblocks > SPILL_MAX_TABLE)
+    size_t entries = 0;
+    for (uint32_t k = 0; k < spill->g.nrpo; k++)
+        entries += spill->live.in[spill->g.rpo[k].i].n;
+    if (!entries || entries > SPILL_MAX_TABLE)
         return; /* huge: only uses in the same block count */
-    size_t n = (size_t)spill->ncolumns * spill->g.nblocks;
-    spill->dist = ARENA_ARRAY(spill->a, uint32_t, n);
-    for (size_t k = 0; k < n; k++)
-        spill->dist[k] = SPILL_FAR;
-    uint32_t *first = ARENA_ARRAY(spill->a, uint32_t, spill->nvals),
-             *touched = ARENA_ARRAY(spill->a, uint32_t, spill->nvals);
+    uint32_t *all = arena_alloc(spill->a, sizeof *all * entries);
+    for (size_t k = 0; k < entries; k++)
+        all[k] = SPILL_FAR;
+    spill->dist = ARENA_ARRAY(spill->a, uint32_t *, spill->f->blocks.n);
+    for (uint32_t k = 0; k < spill->g.nrpo; k++) {
+        uint32_t b = spill->g.rpo[k].i;
+        spill->dist[b] = all;
+        all += spill->live.in[b].n;
+    }
+    Rounds rounds = {.first_use = ARENA_ARRAY(spill->a, uint32_t, spill->nvals),
+                     .behind = ARENA_ARRAY(spill->a, uint32_t, spill->nvals),
+                     .touched = ARENA_ARRAY(spill->a, uint32_t, spill->nvals)};
+    for (uint32_t v = 0; v < spill->nvals; v++)
+        rounds.behind[v] = SPILL_FAR;
     bool changed = true;
     for (unsigned round = 0; changed && round < 20; round++) {
         changed = false;
         for (uint32_t k = spill->g.nrpo; k-- > 0;)
-            changed |= refine(spill, spill->g.rpo[k], first, touched);
+            changed |= refine(spill, spill->g.rpo[k], &rounds);
     }
 }
 
