@@ -521,7 +521,8 @@ static bool check_insn(Check *check, PtxInsn *i) {
 
 static void check_func(Check *check, PtxFunc *f, uint32_t before) {
     check->f = f;
-    for (uint32_t n = 0; n < f->ninsns && check->d->nerrors - before < DIAG_MAX_ERRORS; n++)
+    for (uint32_t n = 0; n < f->ninsns && (check->d->all || check->d->nerrors - before < DIAG_MAX_ERRORS);
+         n++)
         check_insn(check, &f->insns[n]);
 }
 

@@ -58,7 +58,7 @@ bool parse_accept_dir(Parser *p, const char *name) {
 }
 
 bool parse_too_many_errors(const Parser *parser) {
-    bool forgiven = parser->keep_going && parser->func;
+    bool forgiven = parser->d->all || (parser->keep_going && parser->func);
     return !forgiven && parser->d->nerrors - parser->first_error >= DIAG_MAX_ERRORS;
 }
 const char *parse_name_text(const Parser *parser, StrId id) { return str_text(&parser->m->strings, id); }

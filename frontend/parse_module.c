@@ -533,7 +533,7 @@ bool parse_module(Parser *parser) {
     if (!parse_version(parser))
         return false;
     if (!parse_at_dir(parser, ".target"))
-        return diag(parser->d, here(parser), DIAG_E0118, "");
+        return diag(parser->d, here(parser), DIAG_E0150);
     while (!at(parser, TK_EOF) && !parse_too_many_errors(parser)) {
         parser->operand_braces = 0;
         parser->d->place = (DiagPlace){0};

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "emit/elf/image.h"
 #include "emit/elf/texture.h"
+#include "frontend/named.h"
 #include "isa/machine/banks.h"
 #include "tools/ptxas/ptxas.h"
 #include <inttypes.h>
@@ -11,8 +12,9 @@ typedef struct {
     Arena *arena;
     const ElfImage *image;
     const Compilation *compilation;
-    bool is_object;       /* of -c */
-    bool shows_constants; /* of sm_90 and later ptxas shows no constant memory */
+    const PtxModule *module; /* that it is of */
+    bool is_object;          /* of -c */
+    bool shows_constants;    /* of sm_90 and later ptxas shows no constant memory */
 } Info;
 
 static const ElfSection *section(const Info *info, const char *prefix, const char *name) {
@@ -54,37 +56,66 @@ static void print_use(const Info *info, const CodeFunc *f, const char *name) {
     fputc('\n', stderr);
 }
 
+/* NULL: there is no code for it. */
+static const CodeFunc *code_of(const CodeModule *code, const PtxFunc *ptx) {
+    for (uint32_t k = 0; k < code->nfuncs; k++)
+        if (code->funcs[k].ir && code->funcs[k].ir->ptx == ptx)
+            return &code->funcs[k];
+    return NULL;
+}
+
 static void print_properties(const CodeFunc *f, const char *name) {
     ptxas_info("Function properties for %s", name);
     fprintf(stderr, "    %u bytes stack frame, %u bytes spill stores, %u bytes spill loads\n", f->frame_bytes,
             f->ir->spill_store_bytes, f->ir->spill_load_bytes);
 }
 
-/* Kernels, the last of the PTX first, then functions. */
-static void print_functions(const Info *info, const char *arch, double milliseconds, bool entries) {
+/* The functions among those in `wanted` (NULL: all), in the order of the PTX or backwards. */
+static void print_functions(const Info *info, const bool *wanted, bool backwards) {
     const CodeModule *code = info->compilation->code;
-    for (uint32_t k = code->nfuncs; k-- > 0;) {
-        const CodeFunc *f = &code->funcs[k];
-        const char *name = str_text(&info->compilation->strings, f->name);
-        if (f->is_entry != entries || !f->ir || !f->ir->ptx)
-            continue;
-        if (entries)
-            ptxas_info("Compiling entry function '%s' for '%s'", name, arch);
-        print_properties(f, name);
-        if (entries) {
-            print_use(info, f, name);
-            ptxas_info("Compile time = %.3f ms", milliseconds / code->nfuncs);
-        }
+    for (uint32_t n = 0; n < info->module->nfuncs; n++) {
+        uint32_t at = backwards ? info->module->nfuncs - 1 - n : n;
+        const CodeFunc *f = code_of(code, &info->module->funcs[at]);
+        if (f && !f->is_entry && (!wanted || wanted[at]))
+            print_properties(f, str_text(&info->compilation->strings, f->name));
     }
 }
 
-void ptxas_print_info(const Compilation *compilation, const char *arch, double milliseconds) {
+/* Of a whole program each kernel with the functions that it reaches. */
+static void print_kernel(const Info *info, const CodeFunc *f, const char *arch, double milliseconds) {
+    const char *name = str_text(&info->compilation->strings, f->name);
+    ptxas_info("Compiling entry function '%s' for '%s'", name, arch);
+    print_properties(f, name);
+    print_use(info, f, name);
+    ptxas_info("Compile time = %.3f ms", milliseconds / info->compilation->code->nfuncs);
+    if (info->is_object)
+        return;
+    bool *vars = ARENA_ARRAY(info->arena, bool, info->module->nvars + 1),
+         *reached = ARENA_ARRAY(info->arena, bool, info->module->nfuncs + 1);
+    ptx_mark_reached(info->module, (uint32_t)(f->ir->ptx - info->module->funcs), true, vars, reached);
+    print_functions(info, reached, false);
+}
+
+static void print_all(const Info *info, const char *arch, double milliseconds) {
+    const CodeModule *code = info->compilation->code;
+    if (info->is_object)
+        print_functions(info, NULL, true);
+    for (uint32_t k = info->module->nfuncs; k-- > 0;) {
+        const CodeFunc *f = code_of(code, &info->module->funcs[k]);
+        if (f && f->is_entry)
+            print_kernel(info, f, arch, milliseconds);
+    }
+}
+
+void ptxas_print_info(const Compilation *compilation, const PtxModule *module, const char *arch,
+                      double milliseconds) {
     Arena arena = {0};
     Diags quiet = {0};
     const TargetInfo *target = isa_target_info(compilation->ir->target);
     Info info = {.arena = &arena,
                  .image = elf_image_read(&arena, compilation->image, compilation->image_bytes, &quiet),
                  .compilation = compilation,
+                 .module = module,
                  .is_object = compilation->ir->relocatable,
                  .shows_constants = target->elf_form != ElfForm_SM90};
     if (info.image) {
@@ -93,18 +124,18 @@ void ptxas_print_info(const Compilation *compilation, const char *arch, double m
         if (info.shows_constants)
             item(size_of(&info, ".nv.constant3", ""), "bytes cmem[3]");
         fputc('\n', stderr);
-        print_functions(&info, arch, milliseconds, true);
-        print_functions(&info, arch, milliseconds, false);
+        print_all(&info, arch, milliseconds);
     }
     arena_free(&arena);
 }
 
-void ptxas_warn_of_code(const Compilation *compilation, const Options *options, Messages *messages) {
-    for (uint32_t k = 0; k < compilation->code->nfuncs; k++) {
-        const CodeFunc *f = &compilation->code->funcs[k];
-        const char *name = str_text(&compilation->strings, f->name);
-        if (!f->ir || !f->ir->ptx)
+void ptxas_warn_of_code(const Compilation *compilation, const PtxModule *module, const Options *options,
+                        Messages *messages) {
+    for (uint32_t k = 0; k < module->nfuncs; k++) {
+        const CodeFunc *f = code_of(compilation->code, &module->funcs[k]);
+        if (!f)
             continue;
+        const char *name = str_text(&compilation->strings, f->name);
         if (options->value[OPT_WARN_LOCAL] && f->frame_bytes)
             ptxas_warning(messages, "Local memory used for function '%s', size of stack frame: %u bytes",
                           name, f->frame_bytes);

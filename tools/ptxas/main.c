@@ -15,8 +15,9 @@
 
 enum {
     LEAST_REGS = 24,
+    ARCHMIN_REGS = 32,
     MOST_REGS = 255
-}; /* of --maxrregcount: what the calling convention needs, what there are */
+}; /* of --maxrregcount: what the calling convention needs, what `archmin` means, what there are */
 
 typedef struct {
     int argc;
@@ -143,8 +144,12 @@ static bool keep_entries(Job *job) {
     for (uint32_t k = 0; k < job->options.lists[OPT_ENTRY].n; k++) {
         const char *name = job->options.lists[OPT_ENTRY].at[k];
         uint32_t func = ptx_find_func(m, name);
-        if (!func || !m->funcs[func - 1].is_entry) {
+        if (!func) {
             ptxas_fatal(&job->messages, "Unknown function %s", name);
+            return false;
+        }
+        if (!m->funcs[func - 1].is_entry) {
+            ptxas_error(&job->messages, "Entry function '%s' not found", name);
             return false;
         }
         ptx_mark_reached(m, func - 1, true, vars, kept);
@@ -160,7 +165,7 @@ static unsigned register_limit(Job *job) {
     if (!text)
         return 0;
     long n = strcmp(text, "archmax") == 0   ? MOST_REGS
-             : strcmp(text, "archmin") == 0 ? LEAST_REGS
+             : strcmp(text, "archmin") == 0 ? ARCHMIN_REGS
                                             : atol(text);
     if (n > MOST_REGS || n < 0) {
         ptxas_warning(&job->messages, "Too big maxrregcount value specified %ld, will be ignored", n);
@@ -195,7 +200,7 @@ static void bound_threads(Job *job, PtxFunc *f) {
         f->minnctapersm = (uint32_t)strtoul(job->options.value[OPT_MINNCTAPERSM], NULL, 10);
 }
 
-static void bound_kernels(Job *job) {
+static bool bound_kernels(Job *job) {
     unsigned limit = register_limit(job);
     if (given(job, OPT_MAXNTID) && job->options.lists[OPT_MAXNTID].n > 3)
         ptxas_warning(&job->messages,
@@ -209,6 +214,9 @@ static void bound_kernels(Job *job) {
         else
             bound_threads(job, f);
     }
+    if (job->messages.failed) /* -Werror */
+        ptxas_aborted();
+    return !job->messages.failed;
 }
 
 /* ---- what is wrong with a module that parses ---- */
@@ -314,6 +322,8 @@ static DriverOptions driver_options(const Job *job) {
 static bool write_output(Job *job, const Compilation *compilation) {
     const char *path = given(job, OPT_OUTPUT) ? job->options.value[OPT_OUTPUT] : "elf.o";
     Diags quiet = {0};
+    if (strcmp(path, "-") == 0) /* a file of that name, as with ptxas */
+        path = "./-";
     if (file_write(path, compilation->image, compilation->image_bytes, &quiet))
         return true;
     ptxas_fatal(&job->messages, "Output file '%s' could not be opened", path);
@@ -328,9 +338,9 @@ static bool compile(Job *job) {
     bool good = driver_compile(&compilation, job->module, &options, &diags);
     good = ptxas_flush(&job->messages) && good;
     if (good) {
-        ptxas_warn_of_code(&compilation, &job->options, &job->messages);
+        ptxas_warn_of_code(&compilation, job->module, &job->options, &job->messages);
         if (given(job, OPT_VERBOSE))
-            ptxas_print_info(&compilation, job->arch, (clock_seconds() - start) * 1e3);
+            ptxas_print_info(&compilation, job->module, job->arch, (clock_seconds() - start) * 1e3);
         good = !job->messages.failed && write_output(job, &compilation);
     }
     driver_free(&compilation);
@@ -354,7 +364,7 @@ static bool run(Job *job) {
     else
         return read_inputs(job) && (warn_of_text(job), !job->messages.failed) &&
                (!job->target || (target_fits(job) && keep_entries(job) && externs_resolved(job) &&
-                                 (bound_kernels(job), compile(job))));
+                                 bound_kernels(job) && compile(job)));
     return true;
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum { OWN, ERROR, FATAL, MISMATCH, SYMBOL, LATE, AT_END, WHOLE, STOP } Class;
+typedef enum { OWN, ERROR, FATAL, MISMATCH, SYMBOL, LATE, AT_END, WHOLE, STOP, SILENT } Class;
 typedef struct Message {
     Severity severity;
     Class class;
@@ -20,8 +20,24 @@ static const struct {
     const char *format;
 } rows[DIAG_COUNT] = {
 #define PTXAS(code, class, format) [DIAG_##code] = {class, format},
+#define PTXAS_WHERE(code, words, class, format)
 #include "tools/ptxas/messages.def"
 #undef PTXAS
+#undef PTXAS_WHERE
+};
+
+/* Of one code, by what else its own text says; before `rows`. */
+static const struct {
+    DiagCode code;
+    const char *words;
+    Class class;
+    const char *format;
+} where_rows[] = {
+#define PTXAS(code, class, format)
+#define PTXAS_WHERE(code, words, class, format) {DIAG_##code, words, class, format},
+#include "tools/ptxas/messages.def"
+#undef PTXAS
+#undef PTXAS_WHERE
 };
 
 /* ---- of the command line and of files ---- */
@@ -38,6 +54,15 @@ void ptxas_fatal(Messages *messages, const char *format, ...) {
     print_line("fatal", format, ap);
     va_end(ap);
     messages->failed = true;
+}
+
+void ptxas_error(Messages *messages, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    print_line("error", format, ap);
+    va_end(ap);
+    messages->failed = true;
+    ptxas_aborted();
 }
 
 void ptxas_warning(Messages *messages, const char *format, ...) {
@@ -82,12 +107,17 @@ static const char *newest_version(void) {
 /* The row's format with the word for %o, %v or %f in it, which holds no percent sign. */
 static const char *wording(DiagCode code, const DiagRecord *record) {
     static char text[500];
+    static const char or_argument[] = "o%.0s";
     const char *format = rows[code].format, *at = format;
     while (at && (at = strchr(at, '%')) && !strchr("ovf", at[1]))
         at++;
     if (!at)
         return format;
     const char *file = record->source ? record->source->name : "", *opcode = record->place.opcode;
+    if (!opcode && strncmp(at + 1, or_argument, strlen(or_argument)) == 0) {
+        snprintf(text, sizeof text, "%.*s%%s%s", (int)(at - format), format, at + 1 + strlen(or_argument));
+        return text;
+    }
     const char *word = at[1] == 'v' ? newest_version() : at[1] == 'f' ? file : opcode ? opcode : "";
     snprintf(text, sizeof text, "%.*s%.*s%s", (int)(at - format), format, (int)strcspn(word, "%"), word,
              at + 2);
@@ -123,6 +153,19 @@ static uint32_t last_line(const Source *source) {
     return line;
 }
 
+/* Another row for its own text? */
+static void fit_text(Messages *messages, const DiagRecord *record, Message *message) {
+    for (unsigned k = 0; k < sizeof where_rows / sizeof *where_rows; k++) {
+        if (where_rows[k].code != record->code || !strstr(record->text, where_rows[k].words))
+            continue;
+        const char *format = where_rows[k].format, *at = strstr(format, "%o");
+        message->class = where_rows[k].class;
+        message->text = arena_printf(messages->arena, "%.*s%s%s", (int)(at - format), format,
+                                     record->place.opcode ? record->place.opcode : "", at + 2);
+        return;
+    }
+}
+
 static void on_record(void *user, const DiagRecord *record) {
     Messages *messages = user;
     Message message = {.severity = record->severity,
@@ -133,6 +176,10 @@ static void on_record(void *user, const DiagRecord *record) {
                                    : NULL,
                        .text = arena_printf(messages->arena, "%s", record->text),
                        .line = record->line};
+    if (message.class == SILENT)
+        return;
+    if (message.class == OWN)
+        fit_text(messages, record, &message);
     if (message.class != OWN)
         message.severity = SEV_ERROR;
     if (message.class == OWN) /* in our words, whatever they are about */

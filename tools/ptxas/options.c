@@ -198,15 +198,13 @@ static bool check_caches(const Options *options, Messages *messages) {
         const char *what;
     } caches[] = {{OPT_DLCM, "default cache modifier on load"},
                   {OPT_DSCM, "default cache modifier on store"},
-                  {OPT_FLCM, "forced cache modifier on load"},
-                  {OPT_FSCM, "forced cache modifier on store"}};
+                  {OPT_FLCM, "default cache modifier on load"},
+                  {OPT_FSCM, "default cache modifier on store"}};
     for (unsigned k = 0; k < sizeof caches / sizeof *caches; k++) {
         const char *value = options->value[caches[k].id];
         if (!value || one_of(value, option_table[caches[k].id].value))
             continue;
-        fprintf(stderr, "ptxas error   : Invalid %s specified: %s\n", caches[k].what, value);
-        messages->failed = true;
-        ptxas_aborted();
+        ptxas_error(messages, "Invalid %s specified: %s", caches[k].what, value);
         return false;
     }
     return true;
@@ -236,6 +234,14 @@ static bool check_values(const Options *options, Messages *messages) {
         ptxas_warning(messages,
                       "Value of RegUsageLevel (%s) is out of valid range {0..10}, option will be ignored",
                       registers);
+    if (options->value[OPT_DEVICE_MAXRREG] && !options->value[OPT_COMPILE_ONLY])
+        ptxas_warning(messages,
+                      "Command line option '%s' not supported for 'whole program compilation', "
+                      "will be ignored",
+                      option_table[OPT_DEVICE_MAXRREG].name);
+    if (options->value[OPT_DEVICE_MAXRREG] && options->value[OPT_COMPILE_ONLY])
+        return fatal(&reader, "Option '%s' is not supported by heddle-ptxas: Registers of device functions",
+                     option_table[OPT_DEVICE_MAXRREG].name, NULL);
     if (options->value[OPT_NO_DEBUG_INFO] && !options->value[OPT_DEBUG] && !options->value[OPT_LINE_INFO])
         ptxas_warning(messages,
                       "Option suppress-debug-info requires option device-debug or lineinfo; ignoring since "

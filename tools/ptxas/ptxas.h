@@ -27,6 +27,8 @@ typedef struct {
     bool failed;
 } Messages;
 void ptxas_fatal(Messages *messages, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* An error of the whole, and the line that assembly was aborted. */
+void ptxas_error(Messages *messages, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ptxas_warning(Messages *messages, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "ptxas info    : " and the text. */
 void ptxas_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -46,6 +48,8 @@ void ptxas_manual(void); /* heddle-ptxas(1), roff */
 const char *ptxas_long_name(OptionId id);
 
 /* ---- -v and the warnings of what was compiled (info.c) ---- */
-void ptxas_print_info(const Compilation *compilation, const char *arch, double milliseconds);
-void ptxas_warn_of_code(const Compilation *compilation, const Options *options, Messages *messages);
+void ptxas_print_info(const Compilation *compilation, const PtxModule *module, const char *arch,
+                      double milliseconds);
+void ptxas_warn_of_code(const Compilation *compilation, const PtxModule *module, const Options *options,
+                        Messages *messages);
 #endif
