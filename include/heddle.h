@@ -259,7 +259,7 @@ HD_API HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *lau
 /* Check a binary's machine code without running it: convergence barriers, collectives, control codes
  * (docs/check.md). HD_ERR_DIFFERENT if there are errors. The findings are put into *report (may be NULL) as
  * text, JSON or SARIF; NULL options: all rules, text. HD_ERR_USAGE also for a rule that there is not. */
-typedef enum { HD_REPORT_TEXT, HD_REPORT_JSON, HD_REPORT_SARIF } HdReportForm;
+typedef enum { HD_REPORT_TEXT, HD_REPORT_JSON, HD_REPORT_SARIF, HD_REPORT_HTML } HdReportForm;
 typedef struct {
     const char *rules; /* "R-01,H-02"; NULL: all */
     bool no_hazards;   /* without the rules on control codes */
@@ -292,9 +292,22 @@ typedef struct {
 } HdProveOptions;
 HD_API HdStatus hd_prove(HdModule *ptx, HdModule *binary, const HdProveOptions *options, char **report);
 
-/* Where lanes come together, and why not elsewhere, when this PTX is compiled so: heddle report. Text or
- * JSON; NULL options: as hd_compile. Errors as hd_compile's. */
+/* Where lanes come together, and why not elsewhere, when this PTX is compiled so: heddle report. Text, JSON
+ * or HTML (hd_page of the only kernel); NULL options: as hd_compile. Errors as hd_compile's. */
 HD_API HdStatus hd_report(HdModule *ptx, const HdCompileOptions *options, HdReportForm form, char **report);
+
+/* The same as a page of one kernel in one file (docs/gallery.md): control flow with its barrier regions,
+ * source beside PTX beside machine code, and with a launch what the lanes did. NULL page: the only kernel, no
+ * launch. HD_ERR_INPUT also if there is no such kernel, or a launch cannot start or be found; one that traps
+ * is shown. HD_ERR_USAGE also for a launch with `memory`, or with `infer`. Buffers are not changed. */
+typedef struct {
+    const char *kernel;     /* NULL: the launch's, or the only one */
+    const HdLaunch *launch; /* run on the machine for the page; NULL: none */
+    bool infer;             /* launches are inferred from the kernel and `seed` (docs/validate.md) */
+    uint64_t seed;
+} HdPageOptions;
+HD_API HdStatus hd_page(HdModule *ptx, const HdCompileOptions *options, const HdPageOptions *page,
+                        char **html);
 
 /* Release a text or report of the library; NULL: does nothing. */
 HD_API void hd_free(void *text);

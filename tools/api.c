@@ -324,7 +324,7 @@ HdStatus hd_assemble(HdContext *c, const char *name, const char *text, size_t si
 /* ---- launches ---- */
 
 /* `context`: that of the module, which the launch's memory must be of too. */
-static bool launch_is_sound(const HdLaunch *launch, const HdContext *context) {
+bool hd_launch_is_sound(const HdLaunch *launch, const HdContext *context) {
     if (!launch || (launch->nargs && !launch->args) || (launch->memory && launch->memory->context != context))
         return false;
     for (size_t i = 0; i < launch->nargs; i++) {
@@ -336,7 +336,7 @@ static bool launch_is_sound(const HdLaunch *launch, const HdContext *context) {
     return true;
 }
 
-static void make_plan(Plan *plan, const HdLaunch *hd_launch) {
+void hd_make_plan(Plan *plan, const HdLaunch *hd_launch) {
     const Scalar *byte = scalar_find("b8", 2);
     *plan = (Plan){0};
     PlanLaunch *launch = VEC_PUSH(&plan->arena, &plan->launches);
@@ -441,7 +441,7 @@ static HdStatus run_ptx(Plan *plan, const HdLaunch *launch, const PtxModule *ptx
 
 static void run_launch(ApiCall *call, ProfileCounter *counter, Diags *d) {
     Plan plan;
-    make_plan(&plan, call->launch);
+    hd_make_plan(&plan, call->launch);
     HdMemory *kept = call->launch->memory;
     SimMemory *mem = kept ? simmem_clone(kept->mem) : plan_memory(&plan, d);
     call->status = HD_ERR_INPUT;
@@ -484,13 +484,13 @@ static HdStatus launch_call(ApiCall call) {
 }
 
 HdStatus hd_launch(HdModule *binary, const HdLaunch *hd_launch) {
-    if (!binary || !binary->binary || !launch_is_sound(hd_launch, binary->context))
+    if (!binary || !binary->binary || !hd_launch_is_sound(hd_launch, binary->context))
         return HD_ERR_USAGE;
     return launch_call((ApiCall){.context = binary->context, .binary = binary, .launch = hd_launch});
 }
 
 HdStatus hd_interpret(HdModule *ptx, const HdLaunch *hd_launch) {
-    if (!ptx || !ptx->ptx || !launch_is_sound(hd_launch, ptx->context))
+    if (!ptx || !ptx->ptx || !hd_launch_is_sound(hd_launch, ptx->context))
         return HD_ERR_USAGE;
     return launch_call((ApiCall){.context = ptx->context, .ptx = ptx, .launch = hd_launch});
 }
@@ -498,7 +498,7 @@ HdStatus hd_interpret(HdModule *ptx, const HdLaunch *hd_launch) {
 HdStatus hd_profile(HdModule *ptx, const HdLaunch *hd_launch, const char *earlier, char **profile) {
     if (profile)
         *profile = NULL;
-    if (!ptx || !ptx->ptx || !profile || !launch_is_sound(hd_launch, ptx->context) || hd_launch->memory)
+    if (!ptx || !ptx->ptx || !profile || !hd_launch_is_sound(hd_launch, ptx->context) || hd_launch->memory)
         return HD_ERR_USAGE;
     return report_call(
         count_launch, (ApiCall){.context = ptx->context, .ptx = ptx, .launch = hd_launch, .options = earlier},
@@ -525,7 +525,7 @@ static void validate(ApiCall *call) {
     JudgeOptions options = {.budget = step_limit(call->launch),
                             .machine = {.max_issues = step_limit(call->launch)}};
     Comparison comparison = {0};
-    make_plan(&plan, call->launch);
+    hd_make_plan(&plan, call->launch);
     call->status = HD_ERR_INPUT;
     const char *kernel = diff_kernels(&plan, ptx, &d);
     if (kernel && judge_compare(&plan, ptx, call->binary->binary, &options, false, &comparison, &d)) {
@@ -547,7 +547,7 @@ static void validate(ApiCall *call) {
 HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *hd_launch, char **report) {
     if (report)
         *report = NULL;
-    if (!ptx || !ptx->ptx || !binary || !binary->binary || !launch_is_sound(hd_launch, ptx->context) ||
+    if (!ptx || !ptx->ptx || !binary || !binary->binary || !hd_launch_is_sound(hd_launch, ptx->context) ||
         hd_launch->memory)
         return HD_ERR_USAGE;
     return report_call(validate,

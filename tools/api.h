@@ -5,6 +5,7 @@
 #define HEDDLE_TOOLS_API_H
 #include "heddle.h"
 #include "base/diag.h"
+#include "check/validate/plan.h"
 #include "emit/elf/binary.h"
 #include "frontend/ast.h"
 #include "sim/launch.h"
@@ -60,4 +61,8 @@ void hd_exchange(HdMemory *memory, SimMemory *after);
 /* False: an option that there is not. Without the profile. */
 bool hd_driver_options(const HdCompileOptions *options, DriverOptions *driver);
 void hd_free_memories(HdContext *context);
+/* Is it one that may be started? */
+bool hd_launch_is_sound(const HdLaunch *launch, const HdContext *context);
+/* The launch, on buffers that are its own; plan_free. */
+void hd_make_plan(Plan *plan, const HdLaunch *hd_launch);
 #endif

@@ -136,9 +136,10 @@ static void print_decisions(const ReportSubject *subject) {
 
 static const char *wrong_options(const Settings *settings) {
     const char *emit = settings->report.emit;
-    bool graph = emit && strcmp(emit, "text") != 0, launch = settings->launch_file || settings->has_shape;
-    if (settings->launch_auto)
-        return "report runs given launches; --launch auto is for validate";
+    bool graph = emit && strcmp(emit, "text") != 0,
+         launch = settings->launch_file || settings->has_shape || settings->launch_auto;
+    if (settings->launch_auto && settings->has_shape)
+        return "--launch auto and options that it replaces exclude each other";
     if (launch && !settings->report.html)
         return "a launch is shown on the page of --html";
     if (settings->report.kernel && !settings->report.html && !graph)
@@ -160,6 +161,9 @@ int cmd_report(Settings *settings) {
         return STATUS_USAGE;
     }
     bool good = open_subject(&subject);
+    if (good && settings->launch_auto && !subject.ptx)
+        good = diag(&settings->diags, (SrcLoc){0}, DIAG_E0502,
+                    "launches are inferred from the PTX, which this binary does not hold");
     if (good && settings->report.html)
         good = report_pages(&subject);
     else if (good && emit && strcmp(emit, "text") != 0)

@@ -183,7 +183,7 @@ static const struct argp_option launch_options[] = {
     {"expect", KEY_EXPECT, "NAME=@FILE", 0,
      "Buffer NAME must hold the bytes of FILE afterwards (or NAME=V,V...)", 0},
     {"launch", KEY_LAUNCH, "FILE", 0,
-     "Launch file (JSON) instead of the options above; validate: or auto, to infer launches", 0},
+     "Launch file (JSON) instead of the options above; or auto, to infer them (not run)", 0},
     {"data-dir", KEY_DATA_DIR, "DIR", 0, "Where the launch file's @FILEs are (default: beside it)", 0},
     {0}};
 static const struct argp_option machine_options[] = {

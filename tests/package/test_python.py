@@ -111,6 +111,14 @@ assert size == 4 and calls[0] == 2 + 3 * N, calls
 memory.release(at)
 fails("usage", lambda: memory.release(at))
 
+# pages
+page = ptx.report(form="html")
+assert page.startswith("<!DOCTYPE html>") and "FMUL" in page and "Lanes over time" not in page
+x = floats()
+assert "Lanes over time" in ptx.page("scale", grid=2, block=128, args=[x, 2.0, N])
+expect(x, 1)
+assert "inferred launch" in ptx.page(infer=True, target="sm_80")
+
 # gpuocelot's interface: block before grid, values as pointers
 run = ctypes.CDLL(heddle.ptx_run_path()).ptx_run
 data = (ctypes.c_float * 256)(*range(256))

@@ -211,6 +211,15 @@ expect(set(made) == {"k" * 200 + "-1.html", "k" * 200 + "-2.html", "k.html"}, f"
 lines = [a["id"] for _, a, *_ in Page("long", made.get("k.html", "")).all if a.get("id", "").startswith("s1-")]
 expect(lines == ["s1-7", "s1-4294967295"], f"lines of a source that is not there: {lines}")
 
+# Inferred launches: the page of each kernel shows what its lanes did; a binary without PTX has nothing to infer from.
+call("report", samples / "bitonic.ptx", "--html", folder / "auto.html", "--launch", "auto")
+text = (folder / "auto.html").read_text()
+check_links("auto", text, Page("auto", text))
+expect("Lanes over time" in text and "inferred launch" in text, "--launch auto shows no lanes")
+call("report", folder / "n.cubin", "--html", folder / "no.html", "--launch", "auto", status=1)
+call("report", samples / "bitonic.ptx", "--html", folder / "no.html", "--launch", "auto", "--block", "32", status=2)
+call("report", samples / "bitonic.ptx", "--launch", "auto", status=2)
+
 # Graphs alone.
 for ptx in ("mandelbrot", "bitonic", "nqueens"):
     picture = xml.etree.ElementTree.fromstring(call("report", samples / f"{ptx}.ptx", "--emit=svg"))

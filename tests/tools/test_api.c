@@ -173,6 +173,43 @@ static void test_validate_open(void **state) {
     hd_destroy(c);
 }
 
+/* The page is one HTML text with the instructions that disassembly shows; with a launch it has lanes, and
+ * buffers stay. */
+static void test_page(void **state) {
+    (void)state;
+    World w;
+    char *plain = NULL, *same = NULL, *run = NULL;
+    open_world(&w);
+    assert_int_equal(hd_report(w.ptx, NULL, HD_REPORT_HTML, &plain), HD_OK);
+    assert_memory_equal(plain, "<!DOCTYPE html>", 15);
+    assert_non_null(strstr(plain, "FFMA"));
+    assert_null(strstr(plain, "Lanes over time"));
+    assert_int_equal(hd_page(w.ptx, NULL, NULL, &same), HD_OK);
+    assert_string_equal(plain, same);
+    hd_free(same);
+    assert_int_equal(hd_page(w.ptx, NULL, &(HdPageOptions){.launch = &w.launch}, &run), HD_OK);
+    assert_non_null(strstr(run, "Lanes over time"));
+    assert_non_null(strstr(run, "1 launch of the kernel run"));
+    assert_true(w.y[0] == 1000 && w.y[1] == 1000);
+    hd_free(run);
+    assert_int_equal(hd_page(w.ptx, NULL, &(HdPageOptions){.kernel = "axpy", .infer = true, .seed = 1}, &run),
+                     HD_OK);
+    assert_non_null(strstr(run, "inferred launch"));
+    hd_free(run);
+    w.launch.nargs = 3;
+    assert_int_equal(hd_page(w.ptx, NULL, &(HdPageOptions){.launch = &w.launch}, &run), HD_ERR_INPUT);
+    assert_null(run);
+    assert_int_equal(hd_page(w.ptx, NULL, &(HdPageOptions){.kernel = "none"}, &run), HD_ERR_INPUT);
+    assert_non_null(strstr(w.log.text, "axpy"));
+    assert_int_equal(hd_page(w.ptx, NULL, &(HdPageOptions){.launch = &w.launch, .infer = true}, &run),
+                     HD_ERR_USAGE);
+    assert_int_equal(hd_report(w.ptx, NULL, HD_REPORT_SARIF, &run), HD_ERR_USAGE);
+    assert_int_equal(hd_page(w.ptx, &(HdCompileOptions){.target = "none"}, NULL, &run), HD_ERR_USAGE);
+    assert_int_equal(hd_page(NULL, NULL, NULL, &run), HD_ERR_USAGE);
+    hd_free(plain);
+    hd_destroy(w.c);
+}
+
 static void test_prove(void **state) {
     (void)state;
     World w;
@@ -639,12 +676,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launch),        cmocka_unit_test(test_interpret),
         cmocka_unit_test(test_profile),       cmocka_unit_test(test_validate),
-        cmocka_unit_test(test_validate_open), cmocka_unit_test(test_prove),
-        cmocka_unit_test(test_validate_auto), cmocka_unit_test(test_trap),
-        cmocka_unit_test(test_host_calls),    cmocka_unit_test(test_text),
-        cmocka_unit_test(test_check),         cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_limits),        cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_null),          cmocka_unit_test(test_null_launch),
-        cmocka_unit_test(test_llvm)};
+        cmocka_unit_test(test_validate_open), cmocka_unit_test(test_page),
+        cmocka_unit_test(test_prove),         cmocka_unit_test(test_validate_auto),
+        cmocka_unit_test(test_trap),          cmocka_unit_test(test_host_calls),
+        cmocka_unit_test(test_text),          cmocka_unit_test(test_check),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_memory_limit),  cmocka_unit_test(test_null),
+        cmocka_unit_test(test_null_launch),   cmocka_unit_test(test_llvm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ from ._library import ptx_run_path
 
 __all__ = ["parse", "load", "assemble", "explain", "library_path", "ptx_run_path", "Ptx", "Binary", "Memory", "Report", "Error", "Kernel"]
 __version__ = "0.1.0"
-_FORMS = {"text": 0, "json": 1, "sarif": 2}
+_FORMS = {"text": 0, "json": 1, "sarif": 2, "html": 3}
 
 
 class Error(Exception):
@@ -198,9 +198,22 @@ class Ptx(_Module):
         return Binary(self._context, out)
 
     def report(self, target=None, opt_level=2, predicate=None, reconverge_opt=None, profile=None, form="text"):
-        """Where lanes come together, and why not elsewhere."""
+        """Where lanes come together, and why not elsewhere; form "html": as `page` of the only kernel."""
         options, out = self._options(target, opt_level, predicate, reconverge_opt, profile), _c.c_void_p()
         self._context.call("hd_report", self._handle, _c.byref(options), _FORMS[form], _c.byref(out))
+        return _text(out)
+
+    def page(self, kernel=None, grid=None, block=1, args=(), shared=0, infer=False, seed=0, target=None, opt_level=2, predicate=None,
+             reconverge_opt=None, profile=None, max_steps=0):
+        """HTML, in one text, of a kernel: its control flow with barrier regions, its code, and with a launch (grid), or with
+        `infer` an inferred one, what the lanes did. Arrays are not changed."""
+        options, out = self._options(target, opt_level, predicate, reconverge_opt, profile), _c.c_void_p()
+        page, alive = _l.PageOptions(kernel=self._kernel(kernel).name.encode(), infer=infer, seed=seed), None
+        if grid is not None:
+            launch, alive = self._launch(kernel, grid, block, args, shared, max_steps, 0.0, None)
+            page.launch = _c.pointer(launch)
+        self._context.call("hd_page", self._handle, _c.byref(options), _c.byref(page), _c.byref(out))
+        del alive
         return _text(out)
 
     def interpret(self, kernel=None, grid=1, block=1, args=(), shared=0, max_steps=0, max_seconds=0.0, memory=None,

@@ -43,6 +43,10 @@ class ProveOptions(c.Structure):
                 ("max_terms", c.c_uint32), ("max_memory_bytes", c.c_size_t), ("regions", c.c_bool), ("form", c.c_int)]
 
 
+class PageOptions(c.Structure):
+    _fields_ = [("kernel", c.c_char_p), ("launch", c.POINTER(Launch)), ("infer", c.c_bool), ("seed", c.c_uint64)]
+
+
 class Param(c.Structure):
     _fields_ = [("offset_bytes", c.c_uint32), ("size_bytes", c.c_uint32)]
 
@@ -89,6 +93,7 @@ _SIGNATURES = {
     "hd_check": (c.c_int, [_P, c.POINTER(CheckOptions), _OUT]),
     "hd_prove": (c.c_int, [_P, _P, c.POINTER(ProveOptions), _OUT]),
     "hd_report": (c.c_int, [_P, c.POINTER(CompileOptions), c.c_int, _OUT]),
+    "hd_page": (c.c_int, [_P, c.POINTER(CompileOptions), c.POINTER(PageOptions), _OUT]),
     "hd_explain": (_P, [c.c_char_p]),
     "hd_free": (None, [_P]),
 }
