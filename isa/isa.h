@@ -81,6 +81,7 @@ typedef struct {
         address[3]; /* sources that an address is the sum of: base, uniform part, offset; or ISA_NO_SLOT */
     uint8_t access_mod;   /* modifier that says how much of memory a lane reads or writes; or ISA_NO_MOD */
     uint8_t access_bytes; /* that, where no modifier says it; 0 without an access */
+    uint8_t commutes[2];  /* sources that may change places; or ISA_NO_SLOT */
     uint8_t second_guard; /* predicate source that must be true beside the guard; or ISA_NO_SLOT */
     uint8_t combines_src; /* predicate source that is combined with the result of a test; or ISA_NO_SLOT */
     uint8_t combines_dst; /* destination that gets the complement of the test, combined likewise; or
@@ -100,6 +101,10 @@ unsigned isa_access_bytes(const MachInst *in);
 unsigned isa_modifier(const MachInst *in, const char *name, uint32_t *bits);
 static inline bool isa_has_effect(unsigned optype, uint32_t effects) {
     return (isa_traits(optype)->effects & effects) != 0;
+}
+/* It goes on elsewhere, where its guard is true: to a place that its word names, or a register or a table. */
+static inline bool isa_is_jump(unsigned optype) {
+    return isa_traits(optype)->flow == ISA_FLOW_BRANCH || isa_traits(optype)->flow == ISA_FLOW_INDIRECT;
 }
 /* Bit set of the units (1 << ISA_UNIT_*) that the target's operations run on. */
 uint32_t isa_target_units(const Target *t);

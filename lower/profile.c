@@ -9,8 +9,8 @@ const PtxBranch *lower_branch_counts(const Function *f, BlockId block) {
     if (branch->op == OT_BRA && b->insts.n > 1)
         branch = &f->insts.at[b->insts.at[b->insts.n - 2].i];
     uint32_t insn = branch->loc.i < f->locs.n ? f->locs.at[branch->loc.i].ptx_insn : 0;
-    if ((branch->op != OT_BRA && branch->op != OT_BRX) || branch->flags & IF_REWRITTEN || !insn ||
-        insn > f->ptx->ninsns || (f->ptx->insns[insn - 1].op == PTX_BRX) != (branch->op == OT_BRX))
+    if (!isa_is_jump(branch->op) || branch->flags & IF_REWRITTEN || !insn || insn > f->ptx->ninsns ||
+        (f->ptx->insns[insn - 1].op == PTX_BRX) != (branch->op == OT_BRX))
         return NULL;
     const PtxBranch *counts = ptx_profile_branch(f->module->profile, f->ptx, insn - 1);
     return counts && counts->warps && counts->nways == b->succs.n ? counts : NULL;

@@ -116,9 +116,7 @@ static bool inputs_divergent(FuncState *state, const Inst *i) {
 
 /* ---- control ---- */
 
-static bool is_branch(const Inst *i) {
-    return (i->op == OT_BRA || i->op == OT_BRX) && !(i->flags & IF_UNIFORM);
-}
+static bool is_branch(const Inst *i) { return isa_is_jump(i->op) && !(i->flags & IF_UNIFORM); }
 
 static void mark_phis(Uniform *uniform, FuncState *state, uint32_t block) {
     const Block *b = ir_block(state->f, (BlockId){block});

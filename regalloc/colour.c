@@ -194,8 +194,7 @@ static bool place_results(Colour *colour, Inst *i, const uint16_t *tied_reg) {
 
 /* A dead instruction without effect: what spilling left of a definition that is now repeated at each use. */
 static bool is_needless(const Colour *colour, const Inst *i) {
-    if (i->op != OT_MOV && i->op != OT_UMOV && i->op != OT_S2R && i->op != IR_COPY && i->op != IR_UNDEF &&
-        i->op != IR_RELOAD && i->op != IR_FRAME_ADDR)
+    if (!ra_may_repeat(i->op) && i->op != IR_RELOAD)
         return false;
     FOR_DSTS(colour->f, i, dst) {
         ValId v[4];

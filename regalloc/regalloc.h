@@ -102,6 +102,10 @@ typedef struct {        /* what the checker compares the result with */
     RaLive live;
 } RaRecord;
 
+/* Operations that are cheap enough to be done again at each use of their result, where it is not a register
+ * that they read; a definition that is, is needed no more. */
+bool ra_may_repeat(unsigned op);
+
 bool ra_prepare(Function *f, Diags *diags);
 /* Adds the phis that went to memory to rec->phis (allocated in `a`). */
 bool ra_spill(Function *f, Arena *a, RaRecord *rec, Diags *diags);

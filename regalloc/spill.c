@@ -397,6 +397,8 @@ static void spill_file(Function *f, RegFile file, Arena *keep_arena, RaRecord *r
     arena_free(&a);
 }
 
+const RegFile ra_spill_order[RA_SPILL_FILES] = {RF_UP, RF_P, RF_UR, RF_R};
+
 bool ra_spill(Function *f, Arena *a, RaRecord *rec, Diags *d) {
     (void)d;
     ra_cfg(f, a, &rec->g);

@@ -79,7 +79,7 @@ void ra_spill_reload(Spill *spill, uint32_t v, InstIds *out, LocId loc);
 
 /* Each file may spill into a later one. */
 enum { RA_SPILL_FILES = 4 };
-static const RegFile ra_spill_order[RA_SPILL_FILES] = {RF_UP, RF_P, RF_UR, RF_R};
+extern const RegFile ra_spill_order[RA_SPILL_FILES]; /* spill.c */
 
 /* ---- nests deeper than there are registers (spill_nest.c) ---- */
 /* Spills what lives through one, before anything is known of liveness; brings `cfg` (in `arena`) up to date.

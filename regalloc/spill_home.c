@@ -3,8 +3,15 @@
 #include "regalloc/spill.h"
 #include <string.h>
 
+bool ra_may_repeat(unsigned op) {
+    return op == OT_MOV || op == OT_UMOV || op == OT_S2R || op == IR_COPY || op == IR_UNDEF ||
+           op == IR_FRAME_ADDR;
+}
+
 static bool repeatable(Function *f, InstId id) {
     const Inst *i = ir_inst(f, id);
+    if (!ra_may_repeat(i->op))
+        return false;
     if (i->op == IR_UNDEF || i->op == IR_FRAME_ADDR)
         return true;
     if (i->guard.kind != OPK_NONE && !op_is_always(i->guard))
@@ -13,8 +20,6 @@ static bool repeatable(Function *f, InstId id) {
         enum IsaVaries varies = isa_sreg_varies(f->module->target, ir_src(f, i, 0)->value);
         return varies == ISA_VARIES_LANE || varies == ISA_VARIES_WARP;
     }
-    if (i->op != OT_MOV && i->op != OT_UMOV && i->op != IR_COPY)
-        return false;
     uint8_t kind = ir_src(f, i, 0)->kind;
     return ir_dst(f, i, 0)->kind == OPK_VAL && ir_dst(f, i, 0)->count == 1 &&
            (kind == OPK_IMM || kind == OPK_CMEM || kind == OPK_SYM ||

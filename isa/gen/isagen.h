@@ -166,6 +166,7 @@ typedef enum {
     IC_GUARD,
     IC_FLOW,
     IC_PACE,
+    IC_COMMUTES,
     IC_SECOND_GUARD,
     IC_COMBINES,
     IC_SIMULATED,

@@ -38,6 +38,7 @@ static const Word units[] = {
     {"UMOVE", "short uniform operations", 17, 0},
     {"ULDC", "uniform loads from a constant bank", 18, 0},
     {"UVAR", "what crosses into the uniform file", 19, WAITS},
+    {"TEX", "textures and surfaces: as AGU, but reads its registers sooner", 20, WAITS},
 };
 static const Word queues[] = {
     {"NONE", "results come in any order", 0, 0},
@@ -171,6 +172,7 @@ static const struct {
     [IC_PACE] = {"Pace",
                  "How soon the next instruction of the warp issues (isa/machine/latency.def has the cycles).",
                  ONE, WORDS(paces)},
+    [IC_COMMUTES] = {"Commutes", "", NAMES, NULL, 0},
     [IC_SECOND_GUARD] = {"SecondGuard", "", NAMES, NULL, 0},
     [IC_COMBINES] = {"Combines", "", NAMES, NULL, 0},
     [IC_SIMULATED] = {"Simulated", "Where the simulator has it.", ONE, WORDS(simulated)},
@@ -324,6 +326,7 @@ static bool needs(const IgOptype *optype, unsigned column) {
             if (optype->mods.at[i].type && !strcmp(optype->mods.at[i].type->name, "BoolOp"))
                 return true;
         return false;
+    case IC_COMMUTES: return false; /* not stated: none does */
     default: return true;
     }
 }
@@ -351,6 +354,8 @@ static bool check_names(Ig *g, const IgOptype *optype, unsigned column) {
             return ig_error(g, trait->name[i].loc, "%s has no %s %s", optype->name,
                             dst ? "destination" : "source", trait->name[i].text);
     }
+    if (column == IC_COMMUTES && trait->nnames != 2)
+        return ig_error(g, trait->loc, "%s: two sources change places", optype->name);
     const IgTok *mod = &trait->name[IG_TRAIT_NAMES - 1];
     if (column == IC_COMBINES && ig_mod_index(optype, mod->text) < 0)
         return ig_error(g, mod->loc, "%s has no modifier %s", optype->name, mod->text);
@@ -476,6 +481,7 @@ void igt_table(const Ig *g, FILE *f) {
                 naddress > 1 ? slot_of(optype, IC_ADDRESS, naddress - 1) : 255);
         fprintf(f, ", %d, %u", access->nnames ? ig_mod_index(optype, access->name[0].text) : 255,
                 access->value / 8);
+        fprintf(f, ", {%u, %u}", slot_of(optype, IC_COMMUTES, 0), slot_of(optype, IC_COMMUTES, 1));
         fprintf(f, ", %u, %u, %u, %d", slot_of(optype, IC_SECOND_GUARD, 0), slot_of(optype, IC_COMBINES, 0),
                 slot_of(optype, IC_COMBINES, 1), mod->text ? ig_mod_index(optype, mod->text) : 255);
         fprintf(f, ", 0x%x", hint_bits(optype));

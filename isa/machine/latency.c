@@ -94,8 +94,10 @@ enum IsaUnit latency_unit(const MachInst *i) {
     return unit == ISA_UNIT_MMA2 && i->src[HMMA_ra].count < 4 ? ISA_UNIT_MMA1 : unit;
 }
 
+static bool is_memory_class(enum IsaUnit c) { return c == ISA_UNIT_AGU || c == ISA_UNIT_TEX; }
+
 static bool is_late_class(enum IsaUnit c) {
-    return c == ISA_UNIT_XU || c == ISA_UNIT_SPECIAL || c == ISA_UNIT_CONST || c == ISA_UNIT_AGU ||
+    return c == ISA_UNIT_XU || c == ISA_UNIT_SPECIAL || c == ISA_UNIT_CONST || is_memory_class(c) ||
            c == ISA_UNIT_DMMA;
 }
 
@@ -133,7 +135,7 @@ enum IsaQueue latency_queue(const Target *t, const MachInst *i) {
 bool latency_reads_in_order(const Target *t, const MachInst *i) {
     bool memory = isa_has_effect(i->optype, ISA_EFFECT_READ | ISA_EFFECT_WRITE) ||
                   latency_queue(t, i) == ISA_QUEUE_SHFL;
-    return latency_unit(i) == ISA_UNIT_AGU && memory && latency_reads_late(t, i);
+    return is_memory_class(latency_unit(i)) && memory && latency_reads_late(t, i);
 }
 
 /* Evidence: STS R5; BAR.SYNC; SHF R5 without any scoreboard on sm_75 (sample reduce), and STS [R3.X4];
@@ -178,6 +180,8 @@ static unsigned reader_row(enum Latency family, enum IsaUnit c, const MachInst *
     case ISA_UNIT_MMA2:
     case ISA_UNIT_DMMA: return ROW_MMA;
     case ISA_UNIT_AGU: return ROW_AGU;
+    case ISA_UNIT_TEX: /* a cycle sooner than other memory operations (ptxas 13.0, fetches of all geometries)
+                        */
     case ISA_UNIT_XU:
     case ISA_UNIT_SPECIAL:
     case ISA_UNIT_CONST:
@@ -209,6 +213,7 @@ static unsigned writer_column(enum IsaUnit c, const MachInst *writer, unsigned p
     case ISA_UNIT_SPECIAL:
     case ISA_UNIT_CONST:
     case ISA_UNIT_AGU:
+    case ISA_UNIT_TEX:
     case ISA_UNIT_CTRL:
     case ISA_UNIT_UDP:
     case ISA_UNIT_UMOVE:
@@ -253,10 +258,10 @@ static unsigned ugpr_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r,
     if (w == ISA_UNIT_UVAR)
         return data->r2ur_fixed ? data->r2ur_fixed : 2;
     if (w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC)
-        return r == ISA_UNIT_ULDC                      ? 5
-               : r == ISA_UNIT_CTRL                    ? 3
-               : data->r2ur_fixed && r == ISA_UNIT_AGU ? ugpr_to_memory(reader)
-                                                       : 2;
+        return r == ISA_UNIT_ULDC                       ? 5
+               : r == ISA_UNIT_CTRL                     ? 3
+               : data->r2ur_fixed && is_memory_class(r) ? ugpr_to_memory(reader)
+                                                        : 2;
     if (r == ISA_UNIT_UDP)
         return 4;
     if (r == ISA_UNIT_UMOVE)
@@ -281,13 +286,6 @@ static bool is_also_fixed(enum IsaUnit c) {
     return c == ISA_UNIT_DBL || c == ISA_UNIT_MMA1 || c == ISA_UNIT_MMA2;
 }
 
-/* They read their registers a cycle sooner than other memory operations (ptxas 13.0, fetches of all
- * geometries). */
-static bool is_texture(const MachInst *i) {
-    return i->optype == OT_TEX || i->optype == OT_TLD || i->optype == OT_TXQ || i->optype == OT_SULD ||
-           i->optype == OT_SUST || i->optype == OT_SURED;
-}
-
 unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst, unsigned dst_part,
                           const MachInst *reader, unsigned src, unsigned src_part) {
     enum Latency family = family_of(t);
@@ -310,8 +308,6 @@ unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst,
     if ((writer->optype == OT_PRMT && reader->optype == OT_VIMNMX3) ||
         (writer->optype == OT_VIMNMX3 && reader->optype == OT_PRMT))
         return 4;
-    if (is_texture(reader))
-        r = ISA_UNIT_XU;
     return gpr_raw[family][reader_row(family, r, reader, src, src_part)][writer_column(w, writer, dst_part)];
 }
 
@@ -425,6 +421,7 @@ unsigned latency_estimate(const MachInst *i) {
     case ISA_UNIT_XU:
     case ISA_UNIT_UVAR: return 15;
     case ISA_UNIT_DBL: return i->optype == OT_DADD || i->optype == OT_DMUL ? 48 : 54;
+    case ISA_UNIT_TEX:
     case ISA_UNIT_AGU: return isa_traits(i->optype)->queue == ISA_QUEUE_SHFL ? 15 : 32;
     case ISA_UNIT_CONST: return 4;
     case ISA_UNIT_SPECIAL: return 16;

@@ -399,30 +399,12 @@ static bool try_operand(Fold *fold, InstId id, unsigned k, Operand o) {
     return false;
 }
 
-/* Sources that may change places, so that a constant comes to the slot that takes it. */
-static bool commutes(const Inst *i, unsigned *a, unsigned *b) {
-    *a = 0;
-    *b = 1;
-    switch (i->op) {
-    case OT_IADD3:
-    case OT_IMAD:
-    case OT_IMAD_WIDE:
-    case OT_IMAD_HI:
-    case OT_FADD:
-    case OT_FMUL:
-    case OT_FFMA:
-    case OT_DADD:
-    case OT_DMUL:
-    case OT_DFMA: return true;
-    default: return false;
-    }
-}
-
+/* Sources that may change places do, so that a constant comes to the slot that takes it. */
 static bool try_swapped(Fold *fold, InstId id, unsigned k, Operand o) {
     Inst *i = ir_inst(fold->f, id);
-    unsigned a, b;
-    if (!commutes(i, &a, &b) || k != a)
+    if (ir_is_pseudo(i->op) || isa_traits(i->op)->commutes[0] != k)
         return false;
+    unsigned a = k, b = isa_traits(i->op)->commutes[1];
     Operand x = *ir_src(fold->f, i, a), y = *ir_src(fold->f, i, b);
     if (y.kind != OPK_VAL) /* one constant is there already */
         return false;

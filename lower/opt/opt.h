@@ -13,9 +13,7 @@ static inline bool opt_own_src(const Inst *i, unsigned k) {
     return !ir_is_pseudo(i->op) && k < isa_num_src(i->op);
 }
 /* An operation on f64, whose immediate is the number's upper half. */
-static inline bool opt_is_f64(unsigned op) {
-    return op == OT_DADD || op == OT_DMUL || op == OT_DFMA || op == OT_DSETP;
-}
+static inline bool opt_is_f64(unsigned op) { return isa_traits(op)->unit == ISA_UNIT_DBL; }
 /* New unguarded MOV of o (immediate, constant bank, symbol, UR) into a new R value, before position at. */
 Operand opt_mov_before(Function *f, BlockId b, unsigned at, Operand o, LocId loc);
 /* Append the block behind b to it if b leads only there and nothing else does. Says whether it did. */

@@ -16,7 +16,7 @@
 const Inst *reconv_branch(const Function *f, const Block *b) {
     for (unsigned p = b->insts.n > 2 ? b->insts.n - 2 : 0; p < b->insts.n; p++) {
         const Inst *i = &f->insts.at[b->insts.at[p].i];
-        if (i->op == OT_BRA || i->op == OT_BRX)
+        if (isa_is_jump(i->op))
             return i;
     }
     return &f->insts.at[b->insts.at[b->insts.n - 1].i];
