@@ -420,6 +420,8 @@ static bool positions_directive(AsmDoc *doc) {
 
 /* The last position holds for all instructions up to `end`. */
 static void spread_position(AsmDoc *doc, uint64_t end) {
+    if (!doc->data.at)
+        return; // a section without code has no positions
     uint8_t *all = doc->data.at + doc->positions_at;
     for (uint64_t k = doc->position + 1u; k < end; k++)
         memcpy(all + k * DOC_POSITION_BYTES, all + (uint64_t)doc->position * DOC_POSITION_BYTES,

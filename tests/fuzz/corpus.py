@@ -9,7 +9,7 @@ import struct
 import subprocess
 import sys
 
-heddle, top, out = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+heddle, top, out = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 MOST_BYTES = {"ptx": 2500, "diff": 2500}  # small inputs find more in a minute
 
 
@@ -21,8 +21,9 @@ def folder(name):
 
 
 def compiled(source, *options):
-    """What `heddle compile` writes, None where it refuses the program."""
-    done = subprocess.run([heddle, "compile", source, "-o", "-", *options], capture_output=True)
+    """What `heddle compile` writes, None where it refuses the program. Paths are relative: files keep them, and the inputs must be the same wherever the tree is."""
+    command = [heddle, "compile", source.relative_to(top), "-o", "-", *options]
+    done = subprocess.run(command, cwd=top, capture_output=True)
     return done.stdout if done.returncode == 0 else None
 
 
@@ -71,6 +72,9 @@ for program in programs:
     spelled |= set(re.findall(r"[.%]?[a-z]\w*(?:\.\w+)*", program.read_text(errors="replace")))
 (out / "ptx.dict").write_text("".join(f'"{word}"\n' for word in sorted(spelled)
                                    if len(word) < 40 and not re.search(r"\d\d$|%[a-z]+\d", word)))
-empty = [path.name for path in (ptx, ir, asm, elf, words, launch, diff, learn) if not any(path.iterdir())]
-if empty:
-    sys.exit(f"no inputs for {empty}")
+for path in (ptx, ir, asm, elf, words, launch, diff, learn):
+    inputs = sorted(path.iterdir())
+    if not inputs:
+        sys.exit(f"no inputs for {path.name}")
+    # the order in which libFuzzer takes them; that of a folder is the file system's
+    (out / f"{path.name}.inputs").write_text(",".join(map(str, inputs)))
