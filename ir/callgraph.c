@@ -16,10 +16,9 @@ static bool has_address_tables(const IrModule *module) {
 
 /* Functions that the instruction names: as a callee, or in any other way. */
 static void note_names(const Function *f, const Inst *i, bool *called, bool *open) {
-    for (unsigned k = i->ndst; k < ir_num_operands(i); k++) {
-        Operand o = f->operands.at[i->operand + k];
+    FOR_USES(f, i, use) {
         const Function *named =
-            o.kind == OPK_SYM ? ir_find_function(f->module, f->symrefs.at[o.value].symbol) : NULL;
+            use->kind == OPK_SYM ? ir_find_function(f->module, f->symrefs.at[use->value].symbol) : NULL;
         if (named)
             (i->op == OT_CALL ? called : open)[named->index] = true;
     }
@@ -31,18 +30,15 @@ static void collect_sites(CallGraph *graph, Arena *a, const IrModule *module) {
     for (uint32_t n = 0; n < graph->n; n++) {
         const Function *f = module->funcs.at[n];
         graph->site_at[n] = sites.n;
-        for (unsigned b = 0; b < f->layout.n; b++) {
-            const Block *blk = &f->blocks.at[f->layout.at[b].i];
-            for (unsigned p = 0; p < blk->insts.n; p++) {
-                const Inst *i = &f->insts.at[blk->insts.at[p].i];
+        FOR_BLOCKS(f, b)
+            FOR_INST_IDS(f, b, id) {
+                const Inst *i = &f->insts.at[id.i];
                 note_names(f, i, called, graph->open);
                 if (i->op != OT_CALL)
                     continue;
                 const Function *callee = ir_callee(f, i);
-                VEC_ADD(a, &sites,
-                        ((CallSite){n, callee ? callee->index : NO_NODE, f->layout.at[b], blk->insts.at[p]}));
+                VEC_ADD(a, &sites, ((CallSite){n, callee ? callee->index : NO_NODE, b, id}));
             }
-        }
     }
     graph->site_at[graph->n] = sites.n;
     graph->sites = sites.n ? sites.at : ARENA_NEW(a, CallSite); /* something is added to it even then */
@@ -105,12 +101,10 @@ CallGraph call_graph(Arena *a, const IrModule *module) {
 }
 
 static bool observes_itself(const Function *f) {
-    for (unsigned b = 0; b < f->layout.n; b++) {
-        const Block *blk = &f->blocks.at[f->layout.at[b].i];
-        for (unsigned p = 0; p < blk->insts.n; p++)
-            if (f->insts.at[blk->insts.at[p].i].flags & IF_OBSERVING)
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i)
+            if (i->flags & IF_OBSERVING)
                 return true;
-    }
     return false;
 }
 

@@ -4,16 +4,15 @@
 
 Graph cfg_graph(Arena *a, const Function *f) {
     VEC(GraphEdge) edges = {0};
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        uint32_t b = f->layout.at[k].i;
-        const Block *blk = &f->blocks.at[b];
+    FOR_BLOCKS(f, b) {
+        const Block *blk = &f->blocks.at[b.i];
         if (blk->dead)
             continue;
         for (unsigned s = 0; s < blk->succs.n; s++)
-            *VEC_PUSH(a, &edges) = (GraphEdge){b, blk->succs.at[s].i};
-        for (unsigned p = 0; p < blk->insts.n; p++)
-            if (f->insts.at[blk->insts.at[p].i].op == OT_RET) {
-                *VEC_PUSH(a, &edges) = (GraphEdge){b, 0};
+            *VEC_PUSH(a, &edges) = (GraphEdge){b.i, blk->succs.at[s].i};
+        FOR_INSTS(f, b, i)
+            if (i->op == OT_RET) {
+                *VEC_PUSH(a, &edges) = (GraphEdge){b.i, 0};
                 break;
             }
     }
@@ -185,8 +184,8 @@ PostDom cfg_post_dominators(Arena *a, const Function *f, const Graph *graph, uin
     s.order = graph_numbers(a, n, 0);
     s.heap = graph_numbers(a, n, 0);
     s.reached = graph_numbers(a, n, 0);
-    for (unsigned k = 0; k < f->layout.n; k++)
-        s.order[f->layout.at[k].i] = k;
+    FOR_BLOCKS(f, b)
+        s.order[b.i] = AT(b);
     GraphOrder o = graph_order(a, graph, root);
     /* nodes that are never reached must not count, nor join a region */
     for (uint32_t k = 0; k < n; k++)
@@ -226,8 +225,7 @@ bool cfg_remove_unreachable(Function *f) {
     Graph g = cfg_graph(&a, f);
     GraphOrder o = graph_order(&a, &g, f->entry.i);
     bool changed = false;
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        BlockId b = f->layout.at[k];
+    FOR_BLOCKS(f, b) {
         if (o.index[b.i] != NO_NODE)
             continue;
         while (ir_block(f, b)->succs.n)

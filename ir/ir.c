@@ -332,14 +332,10 @@ void ir_renumber(Function *f) {
         f->layout.at[n++] = b;
     }
     f->layout.n = n;
-    for (unsigned k = 0; k < n; k++) {
-        Block *b = ir_block(f, f->layout.at[k]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            Inst *i = ir_inst(f, b->insts.at[p]);
-            FOR_DSTS(f, i, dst)
-                set_defs(f, b->insts.at[p], *dst, f->layout.at[k]);
-        }
-    }
+    FOR_BLOCKS(f, b)
+        FOR_INST_IDS(f, b, id)
+            FOR_DSTS(f, ir_inst(f, id), dst)
+                set_defs(f, id, *dst, b);
 }
 
 /* ---- queries ---- */

@@ -355,7 +355,8 @@ static inline ValId ir_operand_value(const Function *f, Operand o, unsigned c) {
  *   FOR_SRCS(f, i, o)        its sources
  *   FOR_TIED(f, i, o)        its tied sources
  *   FOR_USES(f, i, o)        its sources and tied sources
- *   FOR_OPERANDS(f, i, o)    all of these */
+ *   FOR_OPERANDS(f, i, o)    all of these
+ *   FOR_READS(f, i, o)       const Operand *o, its sources, tied sources and guard */
 #define FOR_EACH_(T, x, more, value)                                                                         \
     for (uint32_t at_##x = 0, go_##x = 1; go_##x && (more); at_##x++)                                        \
         for (T x = (go_##x = 0, (value)); !go_##x; go_##x = 1)
@@ -375,6 +376,11 @@ static inline ValId ir_operand_value(const Function *f, Operand o, unsigned c) {
     FOR_EACH_(Operand *, o, at_##o < ir_num_operands(i), &(f)->operands.at[(i)->operand + at_##o])
 #define FOR_USES(f, i, o)                                                                                    \
     FOR_EACH_(Operand *, o, at_##o + (i)->ndst < ir_num_operands(i), ir_src(f, i, at_##o))
+#define FOR_READS(f, i, o) FOR_EACH_(const Operand *, o, at_##o < ir_num_reads(i), ir_read(f, i, at_##o))
+static inline unsigned ir_num_reads(const Inst *i) { return ir_num_operands(i) - i->ndst + 1; }
+static inline const Operand *ir_read(const Function *f, const Inst *i, unsigned n) {
+    return n + 1 == ir_num_reads(i) ? &i->guard : ir_src(f, i, n);
+}
 static inline uint32_t ir_num_insts(const Function *f, BlockId b) { return f->blocks.at[b.i].insts.n; }
 static inline InstId ir_inst_at(const Function *f, BlockId b, uint32_t n) {
     return f->blocks.at[b.i].insts.at[n];

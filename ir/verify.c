@@ -150,11 +150,9 @@ static bool check_edges(Verify *verify) {
 /* ---- ends of blocks ---- */
 
 static uint32_t branch_target(const Verify *verify, const Inst *i) {
-    for (unsigned s = 0; s < i->nsrc; s++) {
-        Operand o = verify->f->operands.at[i->operand + i->ndst + s];
-        if (o.kind == OPK_BLOCK)
-            return o.value;
-    }
+    FOR_SRCS(verify->f, i, src)
+        if (src->kind == OPK_BLOCK)
+            return src->value;
     return 0;
 }
 
@@ -314,8 +312,8 @@ static void check_inst(Verify *verify, BlockId b, unsigned at, InstId id) {
             fail(verify, b, at, "tied source %u does not match its destination", k);
     }
     if (verify->f->is_physical)
-        for (unsigned k = 0; k < ir_num_operands(i); k++)
-            if (o[k].kind == OPK_VAL)
+        FOR_OPERANDS(verify->f, i, operand)
+            if (operand->kind == OPK_VAL)
                 fail(verify, b, at, "virtual register after allocation");
 }
 
@@ -343,38 +341,32 @@ static void check_use(Verify *verify, Operand o, BlockId b, unsigned at, BlockId
     }
 }
 
-static void check_uses(Verify *verify, BlockId b, unsigned at) {
-    const Inst *i = inst(verify, block(verify, b)->insts.at[at]);
-    const Operand *o = ir_operands(verify->f, i);
+static void check_uses(Verify *verify, BlockId b, unsigned at, const Inst *i) {
     if (i->op == IR_PHI) {
-        for (unsigned k = 0; k < i->nsrc; k++) /* used at the end of the predecessor */
-            check_use(verify, o[i->ndst + k], b, at, block(verify, b)->preds.at[k], UINT32_MAX);
+        FOR_SRCS(verify->f, i, src) /* used at the end of the predecessor */
+            check_use(verify, *src, b, at, block(verify, b)->preds.at[AT(src)], UINT32_MAX);
         return;
     }
     check_use(verify, i->guard, b, at, b, at);
-    for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
-        check_use(verify, o[k], b, at, b, at);
+    FOR_USES(verify->f, i, use)
+        check_use(verify, *use, b, at, b, at);
 }
 
 static void check_defs(Verify *verify) {
     const Function *f = verify->f;
     uint32_t *defs = ARENA_ARRAY(&verify->arena, uint32_t, f->values.n + 1);
     FOR_BLOCKS(f, block_id) {
-        const Block *b = block(verify, block_id);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = inst(verify, b->insts.at[p]);
-            for (unsigned k = 0; k < i->ndst; k++) {
-                Operand o = f->operands.at[i->operand + k];
-                for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
-                    uint32_t id = ir_operand_value(f, o, c).i;
+        FOR_INST_IDS(f, block_id, inst_id) {
+            FOR_DSTS(f, inst(verify, inst_id), dst)
+                for (unsigned c = 0; dst->kind == OPK_VAL && c < dst->count; c++) {
+                    uint32_t id = ir_operand_value(f, *dst, c).i;
                     if (!id)
                         continue;
                     if (defs[id]++)
-                        fail(verify, block_id, p, "value %u is defined twice", id);
-                    if (f->values.at[id].def.i != b->insts.at[p].i)
-                        fail(verify, block_id, p, "value %u records another definition", id);
+                        fail(verify, block_id, AT(inst_id), "value %u is defined twice", id);
+                    if (f->values.at[id].def.i != inst_id.i)
+                        fail(verify, block_id, AT(inst_id), "value %u records another definition", id);
                 }
-            }
         }
     }
 }
@@ -405,8 +397,8 @@ static void verify_all(Verify *verify) {
     if (!check_layout(verify) || !check_edges(verify) || !check_places(verify))
         return;
     FOR_BLOCKS(verify->f, b) {
-        for (unsigned p = 0; p < block(verify, b)->insts.n; p++)
-            check_inst(verify, b, p, block(verify, b)->insts.at[p]);
+        FOR_INST_IDS(verify->f, b, id)
+            check_inst(verify, b, AT(id), id);
         check_end(verify, b);
     }
     if (!verify->ok || !verify->f->is_ssa)
@@ -414,10 +406,9 @@ static void verify_all(Verify *verify) {
     Graph graph = cfg_graph(&verify->arena, verify->f);
     verify->dom = dom_tree(&verify->arena, &graph, GRAPH_FORWARD, verify->f->entry.i);
     check_defs(verify);
-    FOR_BLOCKS(verify->f, b) {
-        for (unsigned p = 0; p < block(verify, b)->insts.n; p++)
-            check_uses(verify, b, p);
-    }
+    FOR_BLOCKS(verify->f, b)
+        FOR_INSTS(verify->f, b, i)
+            check_uses(verify, b, AT(i), i);
 }
 
 bool ir_verify(const Function *f, Diags *d, const char *after_pass) {

@@ -33,14 +33,9 @@ static bool many_preds(const Divergence *divergence, uint32_t block) {
 
 /* Does a phi of the block have two different sources? Only then does it matter where lanes come from. */
 static bool tells_apart(const Divergence *divergence, uint32_t block) {
-    const Block *b = &divergence->f->blocks.at[block];
-    for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = ir_inst(divergence->f, b->insts.at[p]);
-        if (i->op != IR_PHI)
-            return false;
-        if (uniform_phi_chooses(divergence->f, i))
+    FOR_PHIS(divergence->f, (BlockId){block}, phi)
+        if (uniform_phi_chooses(divergence->f, phi))
             return true;
-    }
     return false;
 }
 
@@ -113,21 +108,16 @@ static void note_uses(Divergence *divergence, Shape *shape, uint32_t home, uint3
 }
 
 static void note_block(Divergence *divergence, Shape *shape, uint32_t block) {
-    const Block *b = &divergence->f->blocks.at[block];
     uint32_t own = divergence->loops.innermost[block];
     GRAPH_SUCCS(&divergence->g, block, s)
         if (*s && !loop_contains(&divergence->loops, own, *s))
             note_odd(divergence, block, *s, common_depth(divergence, *s, block), shape->path,
                      divergence->round_exit, shape->dead_exit);
-    for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = ir_inst(divergence->f, b->insts.at[p]);
-        for (unsigned d = 0; d < i->ndst; d++) {
-            Operand o = *ir_dst(divergence->f, i, d);
-            for (unsigned e = 0; o.kind == OPK_VAL && e < o.count; e++)
-                if (ir_operand_value(divergence->f, o, e).i)
-                    note_uses(divergence, shape, block, ir_operand_value(divergence->f, o, e).i);
-        }
-    }
+    FOR_INSTS(divergence->f, (BlockId){block}, i)
+        FOR_DSTS(divergence->f, i, dst)
+            for (unsigned e = 0; dst->kind == OPK_VAL && e < dst->count; e++)
+                if (ir_operand_value(divergence->f, *dst, e).i)
+                    note_uses(divergence, shape, block, ir_operand_value(divergence->f, *dst, e).i);
 }
 
 static uint32_t build_tree(Divergence *divergence, uint32_t node, uint32_t from, uint32_t to) {
@@ -407,10 +397,9 @@ static void find_joins(Divergence *divergence, uint32_t branch) {
 /* Values that the instruction in block `home` defines and that are used in other blocks; with outside_region
  * only those used outside the region that was walked last. */
 static void leave_where(Divergence *divergence, const Inst *i, uint32_t home, bool outside_region) {
-    for (unsigned d = 0; d < i->ndst; d++) {
-        Operand o = *ir_dst(divergence->f, i, d);
-        for (unsigned e = 0; o.kind == OPK_VAL && e < o.count; e++) {
-            uint32_t v = ir_operand_value(divergence->f, o, e).i;
+    FOR_DSTS(divergence->f, i, dst) {
+        for (unsigned e = 0; dst->kind == OPK_VAL && e < dst->count; e++) {
+            uint32_t v = ir_operand_value(divergence->f, *dst, e).i;
             bool leaves = false;
             for (uint32_t k = divergence->uses->user_at[v];
                  v && k < divergence->uses->user_at[v + 1] && !leaves; k++) {
@@ -431,11 +420,10 @@ static void give_up_loop(Divergence *divergence, uint32_t loop) {
     for (uint32_t k = graph_find(divergence->irreducible_next, divergence->loop_at[l->in]); k < end;
          k = graph_find(divergence->irreducible_next, k)) {
         uint32_t n = divergence->by_loop[k];
-        const Block *b = &divergence->f->blocks.at[n];
         divergence->irreducible_next[k] = k + 1;
         add_join(divergence, n);
-        for (unsigned p = 0; p < b->insts.n; p++)
-            leave_where(divergence, ir_inst(divergence->f, b->insts.at[p]), n, false);
+        FOR_INSTS(divergence->f, (BlockId){n}, i)
+            leave_where(divergence, i, n, false);
     }
 }
 
@@ -485,13 +473,10 @@ static uint32_t walk_region(Divergence *divergence, uint32_t branch, uint32_t jo
 
 /* Values of the loop that are used in `block`, outside of it. */
 static void leave_to(Divergence *divergence, uint32_t loop, uint32_t block) {
-    const Block *b = &divergence->f->blocks.at[block];
-    for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = ir_inst(divergence->f, b->insts.at[p]);
-        for (unsigned k = i->ndst; k <= ir_num_operands(i); k++) {
-            Operand o = k == ir_num_operands(i) ? i->guard : divergence->f->operands.at[i->operand + k];
-            for (unsigned e = 0; o.kind == OPK_VAL && e < o.count; e++) {
-                uint32_t v = ir_operand_value(divergence->f, o, e).i;
+    FOR_INSTS(divergence->f, (BlockId){block}, i) {
+        FOR_READS(divergence->f, i, read) {
+            for (unsigned e = 0; read->kind == OPK_VAL && e < read->count; e++) {
+                uint32_t v = ir_operand_value(divergence->f, *read, e).i;
                 InstId def = ir_value(divergence->f, (ValId){v})->def;
                 count_step(divergence);
                 if (def.i && divergence->uses->inst_block[def.i] &&
@@ -618,11 +603,9 @@ static void go_round(Divergence *divergence, uint32_t branch, uint32_t join, uin
     uint32_t count = walk_region(divergence, branch, join);
     for (uint32_t l = loop; l != NO_NODE && !round; l = divergence->loops.at[l].parent)
         round = divergence->seen_in[divergence->loops.at[l].header] == divergence->round;
-    for (uint32_t k = 0; round && k < count; k++) {
-        const Block *b = &divergence->f->blocks.at[divergence->todo[k]];
-        for (unsigned p = 0; p < b->insts.n; p++)
-            leave_where(divergence, ir_inst(divergence->f, b->insts.at[p]), divergence->todo[k], true);
-    }
+    for (uint32_t k = 0; round && k < count; k++)
+        FOR_INSTS(divergence->f, (BlockId){divergence->todo[k]}, i)
+            leave_where(divergence, i, divergence->todo[k], true);
 }
 
 /* Was the outermost loop around this one given up? Then every value of it that is used in another block than

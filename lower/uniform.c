@@ -55,11 +55,9 @@ static bool operand_divergent(const FuncState *state, Operand o) {
 }
 
 static void mark_dsts(Uniform *uniform, FuncState *state, const Inst *i) {
-    for (unsigned k = 0; k < i->ndst; k++) {
-        Operand o = *ir_dst(state->f, i, k);
-        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
-            mark_value(uniform, state, ir_operand_value(state->f, o, c).i);
-    }
+    FOR_DSTS(state->f, i, dst)
+        for (unsigned c = 0; dst->kind == OPK_VAL && c < dst->count; c++)
+            mark_value(uniform, state, ir_operand_value(state->f, *dst, c).i);
 }
 
 /* ---- what an instruction makes ---- */
@@ -106,11 +104,9 @@ static unsigned makes(FuncState *state, const Inst *i) {
 }
 
 static bool inputs_divergent(FuncState *state, const Inst *i) {
-    if (operand_divergent(state, i->guard))
+    FOR_READS(state->f, i, read)
+    if (operand_divergent(state, *read))
         return true;
-    for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
-        if (operand_divergent(state, state->f->operands.at[i->operand + k]))
-            return true;
     return false;
 }
 
@@ -119,14 +115,9 @@ static bool inputs_divergent(FuncState *state, const Inst *i) {
 static bool is_branch(const Inst *i) { return isa_is_jump(i->op) && !(i->flags & IF_UNIFORM); }
 
 static void mark_phis(Uniform *uniform, FuncState *state, uint32_t block) {
-    const Block *b = ir_block(state->f, (BlockId){block});
-    for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = ir_inst(state->f, b->insts.at[p]);
-        if (i->op != IR_PHI)
-            return;
-        if (uniform_phi_chooses(state->f, i))
-            mark_dsts(uniform, state, i);
-    }
+    FOR_PHIS(state->f, (BlockId){block}, phi)
+        if (uniform_phi_chooses(state->f, phi))
+            mark_dsts(uniform, state, phi);
 }
 
 /* ---- calls ---- */
@@ -165,11 +156,13 @@ static void enter_apart(Uniform *uniform, uint32_t func) {
 static void mark_params(Uniform *uniform, FuncState *callee, int r, const FuncState *caller,
                         const Inst *call) {
     const Inst *entry = entry_inst(callee);
-    for (unsigned k = 0; entry && k < entry->ndst; k++) {
-        Operand o = *ir_dst(callee->f, entry, k), arg;
-        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
-            ValId param = ir_operand_value(callee->f, o, c);
+    if (!entry)
+        return;
+    FOR_DSTS(callee->f, entry, dst) {
+        for (unsigned c = 0; dst->kind == OPK_VAL && c < dst->count; c++) {
+            ValId param = ir_operand_value(callee->f, *dst, c);
             int reg = ir_value(callee->f, param)->fixed_reg;
+            Operand arg;
             if (r < 0 ? !find_fixed(caller, call, false, reg, &arg) : reg == r)
                 mark_value(uniform, callee, param.i);
         }
@@ -178,10 +171,9 @@ static void mark_params(Uniform *uniform, FuncState *callee, int r, const FuncSt
 
 /* Results of the call in register r. */
 static void mark_results(Uniform *uniform, FuncState *caller, const Inst *call, int r) {
-    for (unsigned k = 0; k < call->ndst; k++) {
-        Operand o = *ir_dst(caller->f, call, k);
-        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
-            ValId v = ir_operand_value(caller->f, o, c);
+    FOR_DSTS(caller->f, call, dst) {
+        for (unsigned c = 0; dst->kind == OPK_VAL && c < dst->count; c++) {
+            ValId v = ir_operand_value(caller->f, *dst, c);
             if (ir_value(caller->f, v)->fixed_reg == r)
                 mark_value(uniform, caller, v.i);
         }
@@ -247,10 +239,12 @@ static void start_return(Uniform *uniform, FuncState *callee, const Inst *ret) {
     CALLS_INTO(&uniform->calls, callee->f->index, at) {
         FuncState *caller;
         const Inst *call = site_inst(uniform, *at, &caller);
-        for (unsigned k = 0; caller->analysed && k < call->ndst; k++) {
-            Operand o = *ir_dst(caller->f, call, k), held;
-            for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
-                ValId v = ir_operand_value(caller->f, o, c);
+        if (!caller->analysed)
+            continue;
+        FOR_DSTS(caller->f, call, dst) {
+            for (unsigned c = 0; dst->kind == OPK_VAL && c < dst->count; c++) {
+                ValId v = ir_operand_value(caller->f, *dst, c);
+                Operand held;
                 if (!find_fixed(callee, ret, false, ir_value(caller->f, v)->fixed_reg, &held))
                     mark_value(uniform, caller, v.i);
             }
@@ -262,9 +256,7 @@ static void start_return(Uniform *uniform, FuncState *callee, const Inst *ret) {
 
 /* Some lanes may not come to the block. */
 static void flow_apart(Uniform *uniform, FuncState *state, uint32_t block) {
-    const Block *b = ir_block(state->f, (BlockId){block});
-    for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = ir_inst(state->f, b->insts.at[p]);
+    FOR_INSTS(state->f, (BlockId){block}, i) {
         uniform->module->steps++;
         const Function *callee = i->op == OT_CALL ? ir_callee(state->f, i) : NULL;
         if (callee)
@@ -289,9 +281,9 @@ static void visit_inst(Uniform *uniform, FuncState *state, uint32_t id) {
     uint32_t block = state->uses.inst_block[id];
     uniform->module->steps += 1 + i->ndst;
     if (i->op == IR_PARCOPY) { /* each destination has its own source */
-        for (unsigned k = 0; k < i->ndst; k++)
-            if (operand_divergent(state, *ir_src(state->f, i, k)) && ir_dst(state->f, i, k)->kind == OPK_VAL)
-                mark_value(uniform, state, ir_operand_value(state->f, *ir_dst(state->f, i, k), 0).i);
+        FOR_DSTS(state->f, i, dst)
+            if (operand_divergent(state, *ir_src(state->f, i, AT(dst))) && dst->kind == OPK_VAL)
+                mark_value(uniform, state, ir_operand_value(state->f, *dst, 0).i);
         return;
     }
     unsigned m = makes(state, i);
@@ -307,12 +299,11 @@ static void visit_inst(Uniform *uniform, FuncState *state, uint32_t id) {
 
 /* Frame addresses differ now, and its callees are entered as it is. */
 static void visit_entered(Uniform *uniform, FuncState *state) {
-    for (unsigned n = 0; n < state->f->layout.n; n++) {
-        const Block *b = ir_block(state->f, state->f->layout.at[n]);
-        uniform->module->steps += b->insts.n;
-        for (unsigned p = 0; p < b->insts.n; p++)
-            if (ir_inst(state->f, b->insts.at[p])->op == IR_FRAME_ADDR)
-                visit_inst(uniform, state, b->insts.at[p].i);
+    FOR_BLOCKS(state->f, b) {
+        uniform->module->steps += ir_num_insts(state->f, b);
+        FOR_INST_IDS(state->f, b, id)
+            if (ir_inst(state->f, id)->op == IR_FRAME_ADDR)
+                visit_inst(uniform, state, id.i);
     }
     CALL_SITES(&uniform->calls, state->f->index, site)
         if (site->callee != NO_NODE)
@@ -345,21 +336,15 @@ static void collect_users(Uniform *uniform, FuncState *state) {
     Function *f = state->f;
     state->uses.user_at = ARENA_ARRAY(uniform->a, uint32_t, f->values.n + 2);
     for (int fill = 0; fill < 2; fill++) {
-        for (unsigned n = 0; n < f->layout.n; n++) {
-            const Block *b = ir_block(f, f->layout.at[n]);
-            for (unsigned p = 0; p < b->insts.n; p++) {
-                const Inst *i = ir_inst(f, b->insts.at[p]);
-                for (unsigned k = i->ndst; k <= ir_num_operands(i); k++) {
-                    Operand o = k == ir_num_operands(i) ? i->guard : f->operands.at[i->operand + k];
-                    for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
-                        uint32_t v = ir_operand_value(f, o, c).i;
-                        if (fill)
-                            state->uses.users[state->uses.user_at[v + 1]++] = b->insts.at[p].i;
-                        else
-                            state->uses.user_at[v + 2]++;
-                    }
-                }
-            }
+        FOR_BLOCKS(f, b)
+            FOR_INST_IDS(f, b, id)
+                FOR_READS(f, ir_inst(f, id), read)
+        for (unsigned c = 0; read->kind == OPK_VAL && c < read->count; c++) {
+            uint32_t v = ir_operand_value(f, *read, c).i;
+            if (fill)
+                state->uses.users[state->uses.user_at[v + 1]++] = id.i;
+            else
+                state->uses.user_at[v + 2]++;
         }
         if (fill)
             break;
@@ -379,17 +364,15 @@ static void start_function(Uniform *uniform, Function *f) {
     state->divergent = ARENA_ARRAY(uniform->a, bool, f->values.n);
     state->uses.inst_block = ARENA_ARRAY(uniform->a, uint32_t, f->insts.n);
     collect_users(uniform, state);
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        const Block *b = ir_block(f, f->layout.at[n]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            state->uses.inst_block[b->insts.at[p].i] = f->layout.at[n].i;
-            state->nreturns += ir_inst(f, b->insts.at[p])->op == OT_RET;
+    FOR_BLOCKS(f, b)
+        FOR_INST_IDS(f, b, id) {
+            state->uses.inst_block[id.i] = b.i;
+            state->nreturns += ir_inst(f, id)->op == OT_RET;
         }
-    }
     uniform_control_start(&state->control, uniform->a, f, &state->uses, &uniform->module->steps);
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        uint32_t l = state->control.loops.innermost[f->layout.at[n].i];
-        ir_block(f, f->layout.at[n])->loop_depth = l == NO_NODE ? 0 : state->control.loops.at[l].depth;
+    FOR_BLOCKS(f, b) {
+        uint32_t l = state->control.loops.innermost[b.i];
+        ir_block(f, b)->loop_depth = l == NO_NODE ? 0 : state->control.loops.at[l].depth;
     }
 }
 
@@ -400,17 +383,15 @@ static void seed(Uniform *uniform, FuncState *state) {
         if (entry)
             mark_dsts(uniform, state, entry);
     }
-    for (unsigned n = 0; n < state->f->layout.n; n++) {
-        const Block *b = ir_block(state->f, state->f->layout.at[n]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(state->f, b->insts.at[p]);
-            visit_inst(uniform, state, b->insts.at[p].i);
+    FOR_BLOCKS(state->f, b)
+        FOR_INST_IDS(state->f, b, id) {
+            const Inst *i = ir_inst(state->f, id);
+            visit_inst(uniform, state, id.i);
             if (i->op == OT_CALL)
                 start_call(uniform, state, i);
             else if (i->op == OT_RET)
                 start_return(uniform, state, i);
         }
-    }
 }
 
 static void store_results(FuncState *state) {
@@ -419,9 +400,8 @@ static void store_results(FuncState *state) {
     for (uint32_t v = 1; v < state->f->values.n; v++)
         ir_value(state->f, (ValId){v})->uniform =
             !state->divergent[v] && ir_value(state->f, (ValId){v})->def.i;
-    for (unsigned n = 0; n < state->f->layout.n; n++)
-        ir_block(state->f, state->f->layout.at[n])->uniform_flow =
-            !state->entry_divergent && !flow[state->f->layout.at[n].i];
+    FOR_BLOCKS(state->f, b)
+        ir_block(state->f, b)->uniform_flow = !state->entry_divergent && !flow[b.i];
 }
 
 bool pass_uniformity(IrModule *module, Diags *diags) {
@@ -454,12 +434,11 @@ bool uniform_branch(const Function *f, BlockId b) {
         const Inst *i = &f->insts.at[blk->insts.at[p].i];
         if (!is_branch(i))
             continue;
-        for (unsigned k = i->ndst; k <= ir_num_operands(i); k++) {
-            Operand o = k == ir_num_operands(i) ? i->guard : f->operands.at[i->operand + k];
-            if (o.kind == OPK_REG && !op_is_always(o) && o.value != REG_PT)
+        FOR_READS(f, i, read) {
+            if (read->kind == OPK_REG && !op_is_always(*read) && read->value != REG_PT)
                 return false;
-            for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
-                if (!f->values.at[ir_operand_value(f, o, c).i].uniform)
+            for (unsigned c = 0; read->kind == OPK_VAL && c < read->count; c++)
+                if (!f->values.at[ir_operand_value(f, *read, c).i].uniform)
                     return false;
         }
     }

@@ -116,7 +116,7 @@ static void step_ssa(Check *check, InstId id) {
     Function *f = check->f;
     Inst *i = ir_inst(f, id);
     const Operand *ssa = &check->rec->ssa[i->operand];
-    unsigned nreads = ra_num_reads(i);
+    unsigned nreads = ir_num_reads(i);
     for (unsigned n = 0; n < nreads; n++)
         check_read(check, i, n + 1 == nreads ? check->rec->ssa_guard[id.i] : ssa[i->ndst + n],
                    *ra_read(f, i, n));

@@ -147,9 +147,9 @@ static void release_dying(Colour *colour, const uint32_t *v, unsigned n, InstId 
 static void note_reads(Colour *colour, InstId id) {
     Inst *i = ir_inst(colour->f, id);
     ValId v[4];
-    for (unsigned n = 0; n < ra_num_reads(i); n++)
-        for (unsigned k = 0, m = ra_values(colour->f, *ra_read(colour->f, i, n), v); k < m; k++)
-            colour->last_ref[v[k].i] = id.i;
+    FOR_READS(colour->f, i, read)
+    for (unsigned k = 0, m = ra_values(colour->f, *read, v); k < m; k++)
+        colour->last_ref[v[k].i] = id.i;
 }
 
 static void note_results(Colour *colour, InstId id, uint32_t copy_of) {
@@ -232,7 +232,7 @@ static bool colour_inst(Colour *colour, InstId id, const Kills *dying, const Kil
     }
     note_reads(colour, id);
     uint32_t renames = copy && tied_reg[0] != RA_NO_REG ? colour->start[ir_src(f, i, 0)->value] : RA_UNKNOWN;
-    for (unsigned n = 0; n < ra_num_reads(i); n++)
+    for (unsigned n = 0; n < ir_num_reads(i); n++)
         make_physical(colour, ra_read(f, i, n));
     release_dying(colour, dying->at, dying->n, id);
     if (!place_results(colour, i, tied_reg))
@@ -266,12 +266,14 @@ static void find_kills(Colour *colour, BlockId b) {
             for (unsigned m = 0, n = ra_values(f, *dst, v); m < n; m++)
                 if (v[m].i)
                     bs_del(live, v[m].i);
-        for (unsigned k = 0; i->op != IR_PHI && k < ra_num_reads(i); k++)
-            for (unsigned m = 0, n = ra_values(f, *ra_read(f, i, k), v); m < n; m++)
-                if (v[m].i && !bs_has(live, v[m].i)) {
-                    bs_add(live, v[m].i);
-                    VEC_ADD(colour->block_arena, &colour->dying_at[p], v[m].i);
-                }
+        if (i->op == IR_PHI)
+            continue;
+        FOR_READS(f, i, read)
+        for (unsigned m = 0, n = ra_values(f, *read, v); m < n; m++)
+            if (v[m].i && !bs_has(live, v[m].i)) {
+                bs_add(live, v[m].i);
+                VEC_ADD(colour->block_arena, &colour->dying_at[p], v[m].i);
+            }
     }
 }
 

@@ -214,8 +214,7 @@ static unsigned place_before_branch(const Colour *colour, BlockId from, BlockId 
         Inst *i = ir_inst(f, b->insts.at[p]);
         if (i->op != OT_BRA)
             return NO_PLACE;
-        for (unsigned k = 0; k < ra_num_reads(i); k++) {
-            const Operand *o = ra_read(f, i, k);
+        FOR_READS(f, i, o) {
             if (o->kind == OPK_REG && writes(moves, o->file, o->value))
                 return NO_PLACE;
         }

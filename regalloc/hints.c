@@ -30,8 +30,9 @@ static void note_crossings(Colour *colour, BlockId b, Bitset *live) {
     Function *f = colour->f;
     const Block *blk = ir_block(f, b);
     bool calls = false;
-    for (unsigned p = 0; p < blk->insts.n && !calls; p++)
-        calls = ir_inst(f, blk->insts.at[p])->op == OT_CALL;
+    FOR_INSTS(f, b, i)
+        if ((calls = i->op == OT_CALL))
+            break;
     if (!calls)
         return;
     ra_set_to_bits(&colour->live.out[b.i], live);
@@ -45,10 +46,12 @@ static void note_crossings(Colour *colour, BlockId b, Bitset *live) {
         if (i->op == OT_CALL)
             BS_EACH(x, live)
                 colour->crosses[x] = blk->insts.at[p].i;
-        for (unsigned k = 0; i->op != IR_PHI && k < ra_num_reads(i); k++)
-            for (unsigned m = 0, n = ra_values(f, *ra_read(f, i, k), v); m < n; m++)
-                if (v[m].i)
-                    bs_add(live, v[m].i);
+        if (i->op == IR_PHI)
+            continue;
+        FOR_READS(f, i, read)
+        for (unsigned m = 0, n = ra_values(f, *read, v); m < n; m++)
+            if (v[m].i)
+                bs_add(live, v[m].i);
     }
 }
 

@@ -67,14 +67,13 @@ static void count_uses(Hoist *hoist) {
     FOR_BLOCKS(f, b)
         FOR_INSTS(f, b, i) {
             bool held = i->op != IR_PHI && i->op != IR_COPY && i->op != IR_PARCOPY;
-            for (unsigned k = 0, n = ra_num_reads(i); k < n; k++) {
-                Operand o = *ra_read(f, i, k);
-                bool tied = k >= i->nsrc && k + 1 < n;
-                for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
-                    uint32_t v = ir_operand_value(f, o, c).i;
+            FOR_READS(f, i, read) {
+                bool tied = AT(read) >= i->nsrc && AT(read) + 1 < ir_num_reads(i);
+                for (unsigned c = 0; read->kind == OPK_VAL && c < read->count; c++) {
+                    uint32_t v = ir_operand_value(f, *read, c).i;
                     hoist->uses[v]++;
-                    hoist->members[v] += o.count > 1;
-                    hoist->stays[v] |= tied || !held || (o.file == RF_P && ir_is_terminator(f, i));
+                    hoist->members[v] += read->count > 1;
+                    hoist->stays[v] |= tied || !held || (read->file == RF_P && ir_is_terminator(f, i));
                 }
             }
         }

@@ -306,9 +306,9 @@ static void scalar_moves(Function *f, InstId id) {
  * the copy. */
 static void read_copy(Function *f, InstId id, ValId old, ValId now) {
     Inst *i = ir_inst(f, id);
-    for (unsigned n = 0; n < ra_num_reads(i); n++) {
+    for (unsigned n = 0; n < ir_num_reads(i); n++) {
         Operand *operand = ra_read(f, i, n);
-        bool tied = n >= i->nsrc && n + 1 < ra_num_reads(i);
+        bool tied = n >= i->nsrc && n + 1 < ir_num_reads(i);
         if (!tied && operand->kind == OPK_VAL && operand->count == 1 && operand->value == old.i)
             operand->value = now.i;
     }

@@ -50,8 +50,7 @@ static inline unsigned ra_values(const Function *f, Operand o, ValId v[4]) {
         v[c] = ir_operand_value(f, o, c);
     return o.count;
 }
-/* Number of reads of an instruction (sources, tied sources, guard) and the n-th one. */
-static inline unsigned ra_num_reads(const Inst *i) { return ir_num_operands(i) - i->ndst + 1; }
+/* The n-th read of an instruction (ir_num_reads), to be changed. */
 static inline Operand *ra_read(Function *f, Inst *i, unsigned n) {
     return n == ir_num_operands(i) - i->ndst ? &i->guard : &f->operands.at[i->operand + i->ndst + n];
 }

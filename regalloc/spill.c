@@ -80,9 +80,11 @@ static void queue_uses(Spill *spill, BlockId b) {
     const Block *blk = ir_block(f, b);
     for (unsigned p = blk->insts.n; p-- > 0;) {
         Inst *i = ir_inst(f, blk->insts.at[p]);
-        for (unsigned n = 0; i->op != IR_PHI && n < ra_num_reads(i); n++) {
+        if (i->op == IR_PHI)
+            break;
+        FOR_READS(f, i, read) {
             ValId v[4];
-            for (unsigned c = 0, k = ra_values(f, *ra_read(f, i, n), v); c < k; c++) {
+            for (unsigned c = 0, k = ra_values(f, *read, v); c < k; c++) {
                 if (!ra_spill_in_file(spill, v[c]) || (spill->uses[v[c].i] && spill->uses[v[c].i]->at == p))
                     continue;
                 UseNode *u = ARENA_NEW(spill->a, UseNode);
@@ -149,10 +151,10 @@ static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, SpillSet 
     LocId loc = ir_inst(f, id)->loc;
     ValId v[4];
     set_clear(keep);
-    for (unsigned n = 0; n < ra_num_reads(ir_inst(f, id)); n++)
-        for (unsigned c = 0, k = ra_values(f, *ra_read(f, ir_inst(f, id), n), v); c < k; c++)
-            if (ra_spill_in_file(spill, v[c]))
-                set_add(keep, v[c].i);
+    FOR_READS(f, ir_inst(f, id), read)
+    for (unsigned c = 0, k = ra_values(f, *read, v); c < k; c++)
+        if (ra_spill_in_file(spill, v[c]))
+            set_add(keep, v[c].i);
     set_sort(keep);
     unsigned missing = 0;
     for (unsigned n = 0; n < keep->n; n++)
@@ -171,8 +173,8 @@ static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, SpillSet 
     }
     set_clear(keep);
     unsigned made = 0;
-    for (unsigned k = 0; k < ir_inst(f, id)->ndst; k++)
-        for (unsigned c = 0, n = ra_values(f, *ir_dst(f, ir_inst(f, id), k), v); c < n; c++)
+    FOR_DSTS(f, ir_inst(f, id), dst)
+        for (unsigned c = 0, n = ra_values(f, *dst, v); c < n; c++)
             if (ra_spill_in_file(spill, v[c])) {
                 made++;
                 set_add(keep, v[c].i);
@@ -299,8 +301,10 @@ static Facts analyse(Function *f, Arena *a, RaRecord *rec) {
         FOR_INSTS(f, rec->g.rpo[k], i) {
             unsigned n = 2;
             x.calls |= i->op == OT_CALL;
-            for (unsigned o = 0; o < (unsigned)i->ndst + i->nsrc; o++)
-                n += f->operands.at[i->operand + o].count > 1 ? 4 : 0;
+            FOR_DSTS(f, i, dst)
+                n += dst->count > 1 ? 4 : 0;
+            FOR_SRCS(f, i, src)
+                n += src->count > 1 ? 4 : 0;
             x.slack = n > x.slack ? n : x.slack;
         }
     }
@@ -341,12 +345,12 @@ static bool too_high(Function *f, Spill *spill, const Facts *facts) {
             Demand need = demand(spill, i);
             if (n + made + need.slack_after > spill->room || (i->op == OT_CALL && n > need.left_by_call))
                 return true;
-            for (unsigned r = 0; r < ra_num_reads(i); r++)
-                for (unsigned c = 0, m = ra_values(f, *ra_read(f, i, r), v); c < m; c++)
-                    if (ra_spill_in_file(spill, v[c])) {
-                        n += !bs_has(&now, v[c].i);
-                        bs_add(&now, v[c].i);
-                    }
+            FOR_READS(f, i, read)
+            for (unsigned c = 0, m = ra_values(f, *read, v); c < m; c++)
+                if (ra_spill_in_file(spill, v[c])) {
+                    n += !bs_has(&now, v[c].i);
+                    bs_add(&now, v[c].i);
+                }
             if (n + need.slack_before > spill->room)
                 return true;
         }

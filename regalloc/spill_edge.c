@@ -180,9 +180,8 @@ void ra_spill_place_phis(Spill *spill, uint32_t *phi_slot, Arena *a, RaRecord *r
     Function *f = spill->f;
     for (uint32_t k = 0; k < spill->g.nrpo; k++) {
         BlockId b = spill->g.rpo[k];
-        const Block *blk = ir_block(f, b);
-        for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++) {
-            Operand dst = *ir_dst(f, ir_inst(f, blk->insts.at[p]), 0);
+        FOR_PHI_IDS(f, b, phi) {
+            Operand dst = *ir_dst(f, ir_inst(f, phi), 0);
             if (dst.file != spill->file || ra_spill_has_value(&spill->w_in[b.i], dst.value))
                 continue;
             bs_add(&spill->in_memory, dst.value);
@@ -195,7 +194,7 @@ void ra_spill_place_phis(Spill *spill, uint32_t *phi_slot, Arena *a, RaRecord *r
                 f->spill_bytes += 4;
             }
             phi_slot[dst.value] = home + 1;
-            VEC_ADD(a, &rec->phis, ((RaPhi){b, blk->insts.at[p], true, home}));
+            VEC_ADD(a, &rec->phis, ((RaPhi){b, phi, true, home}));
         }
     }
 }

@@ -113,7 +113,7 @@ static void make_in_block(Nests *nests, BlockId b) {
     FOR_INST_IDS(f, b, id) {
         LocId loc = ir_inst(f, id)->loc;
         ValId v[4];
-        for (unsigned k = 0; ir_inst(f, id)->op != IR_PHI && k < ra_num_reads(ir_inst(f, id)); k++)
+        for (unsigned k = 0; ir_inst(f, id)->op != IR_PHI && k < ir_num_reads(ir_inst(f, id)); k++)
             for (unsigned c = 0, n = ra_values(f, *ra_read(f, ir_inst(f, id), k), v); c < n; c++)
                 if (is_missing(nests, v[c], b))
                     make_again(nests, v[c], &out, loc);

@@ -46,9 +46,11 @@ static bool refine(Spill *spill, BlockId b, const Rounds *rounds) {
     unsigned ntouched = 0;
     bool changed = false;
     FOR_INSTS(f, b, i) {
-        for (unsigned n = 0; i->op != IR_PHI && n < ra_num_reads(i); n++) {
+        if (i->op == IR_PHI)
+            continue;
+        FOR_READS(f, i, read) {
             ValId v[4];
-            for (unsigned c = 0, k = ra_values(f, *ra_read(f, i, n), v); c < k; c++)
+            for (unsigned c = 0, k = ra_values(f, *read, v); c < k; c++)
                 if (ra_spill_in_file(spill, v[c]) && !rounds->first_use[v[c].i]) {
                     rounds->first_use[v[c].i] = AT(i) + 1;
                     rounds->touched[ntouched++] = v[c].i;

@@ -23,8 +23,8 @@ static bool note_phis(Updates *updates) {
     Function *f = updates->f;
     uint32_t *place = ARENA_ARRAY(&updates->a, uint32_t, f->blocks.n);
     bool any = false;
-    for (uint32_t k = 0; k < f->layout.n; k++)
-        place[f->layout.at[k].i] = k;
+    FOR_BLOCKS(f, b)
+        place[b.i] = AT(b);
     FOR_BLOCKS(f, b)
         FOR_INSTS(f, b, i) {
             if (i->op != IR_PHI)
@@ -40,10 +40,10 @@ static bool note_phis(Updates *updates) {
 
 static bool reads(Function *f, Inst *i, uint32_t value) {
     ValId v[4];
-    for (unsigned k = 0; k < ra_num_reads(i); k++)
-        for (unsigned m = 0, n = ra_values(f, *ra_read(f, i, k), v); m < n; m++)
-            if (v[m].i == value)
-                return true;
+    FOR_READS(f, i, read)
+    for (unsigned m = 0, n = ra_values(f, *read, v); m < n; m++)
+        if (v[m].i == value)
+            return true;
     return false;
 }
 
@@ -64,9 +64,9 @@ static bool may_move(Function *f, Inst *i) {
     FOR_DSTS(f, i, dst)
         if (has_fixed(f, dst))
             return false;
-    for (unsigned k = 0; k < ra_num_reads(i); k++)
-        if (has_fixed(f, ra_read(f, i, k)))
-            return false;
+    FOR_READS(f, i, read)
+    if (has_fixed(f, read))
+        return false;
     return true;
 }
 

@@ -43,27 +43,25 @@ static const CodeFunc *code_of(const Compilation *compilation, const Function *f
 /* Offset of the branch instruction in its function; UINT32_MAX if it is gone. */
 static uint32_t branch_pc(const Function *f, BlockId branch) {
     uint32_t n = 0, at = UINT32_MAX;
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        const Block *b = &f->blocks.at[f->layout.at[k].i];
-        for (unsigned p = 0; p < b->insts.n; p++, n++) {
-            const Inst *i = &f->insts.at[b->insts.at[p].i];
-            if (f->layout.at[k].i == branch.i && at == UINT32_MAX &&
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i) {
+            if (b.i == branch.i && at == UINT32_MAX &&
                 (i->op == OT_BRX || (i->op == OT_BRA && !op_is_always(i->guard))))
                 at = n * 16;
+            n++;
         }
-    }
     return at;
 }
 
 /* Offset of an instruction in its function; UINT32_MAX if it is gone. */
 static uint32_t inst_pc(const Function *f, InstId id) {
     uint32_t n = 0;
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        const Block *b = &f->blocks.at[f->layout.at[k].i];
-        for (unsigned p = 0; p < b->insts.n; p++, n++)
-            if (b->insts.at[p].i == id.i)
+    FOR_BLOCKS(f, b)
+        FOR_INST_IDS(f, b, at) {
+            if (at.i == id.i)
                 return n * 16;
-    }
+            n++;
+        }
     return UINT32_MAX;
 }
 

@@ -151,8 +151,7 @@ static void add_yields(void *user, IrModule *module, const char *pass) {
         return;
     for (unsigned k = 0; k < module->funcs.n; k++) {
         Function *f = module->funcs.at[k];
-        for (unsigned n = 0; n < f->layout.n; n++) {
-            BlockId b = f->layout.at[n];
+        FOR_BLOCKS(f, b) {
             unsigned at = 0;
             if (rng_next(&rng) % 100 >= check->yield_percent)
                 continue;

@@ -37,9 +37,11 @@ static BlockId only_jumps_to(Function *f, BlockId b) {
 static void mark_syncpoints(Function *f, Bitset *named) {
     FOR_BLOCKS(f, b)
         FOR_INSTS(f, b, i) {
-            for (unsigned s = 0; i->op != OT_BRA && s < i->nsrc; s++)
-                if (ir_src(f, i, s)->kind == OPK_BLOCK)
-                    bs_add(named, ir_src(f, i, s)->value);
+            if (i->op == OT_BRA)
+                continue;
+            FOR_SRCS(f, i, src)
+                if (src->kind == OPK_BLOCK)
+                    bs_add(named, src->value);
         }
 }
 
@@ -151,8 +153,8 @@ bool pass_layout(Function *f, Diags *d) {
     FOR_BLOCKS(f, b)
         merge_equal_branches(f, b);
     order_blocks(f, &a);
-    for (unsigned k = 0; k < f->layout.n; k++)
-        tidy_end(f, f->layout.at[k], k + 1 < f->layout.n ? f->layout.at[k + 1] : (BlockId){0});
+    FOR_BLOCKS(f, b)
+        tidy_end(f, b, AT(b) + 1 < f->layout.n ? f->layout.at[AT(b) + 1] : (BlockId){0});
     arena_free(&a);
     return true;
 }

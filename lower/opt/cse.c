@@ -37,10 +37,9 @@ static bool is_pure(const Function *f, const Inst *i) {
     if (isa_traits(i->op)->uniform == ISA_UNIFORM_BY_SREG &&
         !sreg_is_constant(f->module->target, f->operands.at[i->operand + i->ndst]))
         return false;
-    for (unsigned k = 0; k < i->ndst; k++) {
-        Operand o = f->operands.at[i->operand + k];
-        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
-            const Value *value = &f->values.at[ir_operand_value(f, o, c).i];
+    FOR_DSTS(f, i, dst) {
+        for (unsigned c = 0; dst->kind == OPK_VAL && c < dst->count; c++) {
+            const Value *value = &f->values.at[ir_operand_value(f, *dst, c).i];
             if (value->fixed_reg >= 0 || value->file == RF_UR || value->file == RF_UP)
                 return false;
         }

@@ -92,8 +92,8 @@ bool pred_meld_phis(const Meld *meld, const MeldPair *pair, InstId zero, InstId 
 /* ---- alignment ---- */
 
 static bool dsts_agree(const Function *f, const Inst *x, const Inst *y) {
-    for (unsigned k = 0; k < x->ndst; k++) {
-        Operand a = *ir_dst(f, x, k), b = *ir_dst(f, y, k);
+    FOR_DSTS(f, x, dst) {
+        Operand a = *dst, b = *ir_dst(f, y, AT(dst));
         if (a.kind == OPK_VAL && b.kind == OPK_VAL && (a.file != b.file || a.count != b.count))
             return false;
         for (unsigned c = 0; a.kind == OPK_VAL && b.kind == OPK_VAL && c < a.count; c++)
@@ -250,9 +250,8 @@ static void find_late(Meld *meld, MeldPair *pair) {
             if (!step->inst[s].i)
                 continue;
             const Inst *user = &f->insts.at[step->inst[s].i];
-            for (unsigned n = user->ndst; n < ir_num_operands(user); n++)
-                want(meld, f->operands.at[user->operand + n]);
-            want(meld, user->guard);
+            FOR_READS(f, user, read)
+            want(meld, *read);
         }
     }
 }

@@ -110,8 +110,8 @@ static void plan_phi(Pred *pred, PredRegion *region, InstId id, unsigned base, u
 /* Does i make a new version of a PTX register from an old one? */
 static bool is_update(const Function *f, const Inst *i, uint32_t v) {
     const Value *value = &f->values.at[v];
-    for (unsigned n = i->ndst; n < i->ndst + (unsigned)i->nsrc; n++) {
-        uint32_t s = opt_scalar(f->operands.at[i->operand + n]);
+    FOR_SRCS(f, i, src) {
+        uint32_t s = opt_scalar(*src);
         if (s && value->ptx_reg && f->values.at[s].ptx_reg == value->ptx_reg &&
             f->values.at[s].component == value->component)
             return true;
@@ -306,10 +306,9 @@ static Operand both(Conv *conv, Operand head, LocId loc) {
 }
 
 static bool reads_partial(Conv *conv, const Inst *i) {
-    for (unsigned n = i->ndst; n <= ir_num_operands(i); n++) {
-        Operand o = n == ir_num_operands(i) ? i->guard : conv->f->operands.at[i->operand + n];
-        for (unsigned m = 0; o.kind == OPK_VAL && m < o.count; m++) {
-            uint32_t v = ir_operand_value(conv->f, o, m).i;
+    FOR_READS(conv->f, i, read) {
+        for (unsigned m = 0; read->kind == OPK_VAL && m < read->count; m++) {
+            uint32_t v = ir_operand_value(conv->f, *read, m).i;
             const Inst *inst = v ? def_of(conv->f, v) : NULL;
             if (inst && side_of(inst) == PA_SIDE + conv->k && (inst->aux & PA_PARTIAL))
                 return true;

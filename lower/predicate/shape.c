@@ -41,17 +41,18 @@ static PredSide make_side(const Function *f, BlockId head, BlockId block) {
     return s;
 }
 
-static bool observes_in_loop(const Function *f, const Block *b) {
-    for (unsigned k = 0; k < b->insts.n && b->loop_depth; k++)
-        if (f->insts.at[b->insts.at[k].i].flags & IF_OBSERVING)
+static bool observes_in_loop(const Function *f, BlockId b) {
+    if (!f->blocks.at[b.i].loop_depth)
+        return false;
+    FOR_INSTS(f, b, i)
+        if (i->flags & IF_OBSERVING)
             return true;
     return false;
 }
 
 bool pred_waits(const Pred *pred, const PredRegion *region) {
-    const Block *blocks = pred->f->blocks.at;
-    return region->out.i && (observes_in_loop(pred->f, &blocks[region->head.i]) ||
-                             observes_in_loop(pred->f, &blocks[region->side[0].block.i]));
+    return region->out.i &&
+           (observes_in_loop(pred->f, region->head) || observes_in_loop(pred->f, region->side[0].block));
 }
 
 /* The shape with succs[k] as its side, PD_NONE if there is none. */
@@ -145,11 +146,10 @@ bool pred_find(const Pred *pred, BlockId head, unsigned *from, PredRegion *regio
 /* ---- single instructions ---- */
 
 bool pred_slot(const Function *f, const Inst *i, uint32_t v, unsigned *slot, unsigned *component) {
-    for (unsigned k = 0; k < i->ndst; k++) {
-        Operand o = f->operands.at[i->operand + k];
-        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
-            if (ir_operand_value(f, o, c).i == v) {
-                *slot = k;
+    FOR_DSTS(f, i, dst) {
+        for (unsigned c = 0; dst->kind == OPK_VAL && c < dst->count; c++)
+            if (ir_operand_value(f, *dst, c).i == v) {
+                *slot = AT(dst);
                 *component = c;
                 return true;
             }

@@ -203,10 +203,9 @@ static void weave_both(Meld *meld, const MeldPair *pair, InstId zero, InstId one
 }
 
 static bool reads_partial(Meld *meld, const Inst *i) {
-    for (unsigned n = i->ndst; n <= ir_num_operands(i); n++) {
-        Operand o = n == ir_num_operands(i) ? i->guard : meld->f->operands.at[i->operand + n];
-        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
-            uint32_t v = ir_operand_value(meld->f, o, c).i;
+    FOR_READS(meld->f, i, read) {
+        for (unsigned c = 0; read->kind == OPK_VAL && c < read->count; c++) {
+            uint32_t v = ir_operand_value(meld->f, *read, c).i;
             if (v && def_of(meld->f, v)->aux & WA_PARTIAL)
                 return true;
         }
