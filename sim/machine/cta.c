@@ -465,6 +465,26 @@ static bool report_count(Grid *grid) {
     return false;
 }
 
+/* Where the lanes of a warp stand that waits for ever: those that run, and some of the groups that are
+ * parked. */
+static void report_places(Warp *warp, SimTrapKind kind, const Grid *grid) {
+    char text[200] = "";
+    size_t used = 0;
+    for (uint32_t left = warp->valid & ~warp->active; left && used < sizeof text;) {
+        uint32_t pc = warp->rpc[low_lane(left)], there = 0;
+        for (uint32_t m = left; m; m &= m - 1)
+            there |= warp->rpc[low_lane(m)] == pc ? m & -m : 0;
+        left &= ~there;
+        const char *what = pc < warp->run->ncode ? isa_optype_name(warp->prog[pc].optype) : "?";
+        int n = snprintf(text + used, sizeof text - used, ", 0x%08x at 0x%llx %s", there,
+                         (unsigned long long)pc * INST_BYTES, what);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    machine_trap(warp, NULL, low_lane(warp->active), kind,
+                 "valid 0x%08x active 0x%08x%s, %llu of %llu blocks", warp->valid, warp->active, text,
+                 (unsigned long long)grid->n, (unsigned long long)grid->total);
+}
+
 /* Nobody can go on, or the state repeats: bring in another block, or give up. */
 static bool stuck(Grid *grid, SimTrapKind kind) {
     Run *run = grid->r;
@@ -487,9 +507,7 @@ static bool stuck(Grid *grid, SimTrapKind kind) {
                 machine_trap(warp, warp->pc ? &warp->prog[warp->pc - 1] : NULL, low_lane(warp->active), kind,
                              "warp %u waits at barrier %u", warp->index, warp->barrier);
             else
-                machine_trap(warp, NULL, low_lane(warp->active), kind,
-                             "valid 0x%08x active 0x%08x, %llu of %llu blocks", warp->valid, warp->active,
-                             (unsigned long long)grid->n, (unsigned long long)grid->total);
+                report_places(warp, kind, grid);
             return false;
         }
     return false;

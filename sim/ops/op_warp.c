@@ -111,20 +111,25 @@ bool LV(bind_REDUX)(Bind *bind) {
     return bind->d->redux.op > ReduxOp_MAX ? bind_fail(bind, "undefined reduction") : !bind->failed;
 }
 
+/* The predicate says for each lane whether the value that is read is its own. */
 static int r2ur(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t v = a[low_lane(g)];
+    uint32_t v = a[low_lane(g)], own = 0;
     if (warp->active != warp->valid && !dec->r2ur.for_branch)
         machine_finding(warp, dec, MF_UNIFORM_DIVERGED, g, 0, "R2UR");
+    for (unsigned i = 0; i < 32; i++)
+        own |= (uint32_t)(a[i] == v) << i;
     LANES { r[i] = v; }
-    set_pred(warp, dec->pd[0], ~0u, v ? ~0u : 0);
+    set_pred(warp, dec->pd[0], g, own);
     return NEXT;
 }
 
-/* Does BRA.DIV or BRA.CONV ask for the value, before another group can run? It means the lanes that are here.
- */
+/* Does nobody read the value but BRA.DIV or BRA.CONV, before another group can run? It means the lanes that
+ * are here. */
 static bool for_branch(const Bind *bind) {
     const Run *run = bind->run;
+    if (bind->in->dst[R2UR_urd].value == REG_URZ)
+        return true;
     for (uint32_t pc = bind->pc + 1; pc < run->ncode; pc++) {
         MachInst next;
         char error[160];

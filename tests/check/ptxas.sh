@@ -36,5 +36,16 @@ for sm in 75 80 86 89 90; do
         done
     done
 done
+masks=(--grid 1 --block 32 --arg 'buf:u32[32]=random:5' --arg out:o:'u32[128]'=zero)
+for level in -O0 -O3; do
+    for sm in 75 80 86 89 90; do
+        run 0 votes $level $sm "${masks[@]}"
+    done
+    for sm in 75 80 86 89; do
+        run 4 two_forms $level $sm "${masks[@]}"
+        grep -q 'livelock: .* at 0x[0-9a-f]* WARPSYNC' out || { echo "two_forms $level sm_$sm: where?"; failed=1; }
+    done
+    run 0 two_forms $level 90 "${masks[@]}"
+done
 run 4 regions -O0 89 "${regions[@]}" --policy bssy=or
 exit $failed
