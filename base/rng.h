@@ -1,6 +1,7 @@
 /* splitmix64: pseudo-random numbers that follow from their state and are the same everywhere, for tests,
- * fuzzing and schedules; and its mixing step alone, as a hash. Not for secrets. SPDX-License-Identifier: MIT
- */
+ * fuzzing and schedules; and its mixing step alone, as a hash. Not for secrets. The reference interpreter and
+ * the machine both draw their schedules from it: a sequence of numbers is no semantics of PTX that they would
+ * share. SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_BASE_RNG_H
 #define HEDDLE_BASE_RNG_H
 #include <stdint.h>

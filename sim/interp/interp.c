@@ -163,10 +163,6 @@ void interp_exit_thread(PtxRun *r, PtxThread *thread) {
 
 /* ---- scheduling ---- */
 
-static uint64_t next_random(PtxRun *run) { /* splitmix64 */
-    return rng_next(&run->rng);
-}
-
 /* First runnable thread at or after `from`, cyclically; NULL if none can run. */
 static PtxThread *next_runnable(PtxBlock *b, uint32_t from) {
     uint32_t wi = from / 32, mask = b->runnable[wi] & (UINT32_MAX << (from % 32));
@@ -208,9 +204,9 @@ static uint32_t run_thread(PtxRun *run, PtxThread *thread, uint32_t quantum) {
 
 /* Random schedule: one thread of the block. False if none can run. */
 static bool step_random(PtxRun *r, PtxBlock *b) {
-    PtxThread *t = next_runnable(b, (uint32_t)(next_random(r) % b->nthreads));
+    PtxThread *t = next_runnable(b, (uint32_t)(rng_next(&r->rng) % b->nthreads));
     if (t)
-        run_thread(r, t, 1 + (uint32_t)(next_random(r) % RANDOM_QUANTUM_MAX));
+        run_thread(r, t, 1 + (uint32_t)(rng_next(&r->rng) % RANDOM_QUANTUM_MAX));
     return t != NULL;
 }
 
@@ -318,7 +314,7 @@ static void run_grid(PtxRun *run) {
         start_block(run, &run->blocks[live], next++);
     while (live && !run->trapped) {
         PtxBlock *b =
-            &run->blocks[run->opt.seed ? next_random(run) % run->nresident : turn++ % run->nresident];
+            &run->blocks[run->opt.seed ? rng_next(&run->rng) % run->nresident : turn++ % run->nresident];
         if (!b->live)
             continue;
         bool ran = step_block(run, b);
