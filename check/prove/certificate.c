@@ -15,9 +15,11 @@
  *     past-machine PC ...
  *     differ VALUE ...            values of the PTX: any value
  *     differ-low VALUE ...        only the low word does
+ *     whole VALUE ...             one term on all ways, but seen under their conditions it is several
  *     twin VALUE OF HOW           is value OF: 0 as it is, 1 sign-extended, 2 zero-extended
  *     memory LIST ...             lists of events that differ
  *     holds LOCATION VALUE HOW K  part HOW (RelationKind) of a value; K is added
+ *     location-whole LOCATION ... as `whole`, of what locations have
  *     free LOCATION ...           nothing is known of them
  *
  * SPDX-License-Identifier: MIT */
@@ -54,6 +56,14 @@ static void put_values(FILE *f, const Prover *prover, const Cut *cut, const char
     end_line(f, &open);
 }
 
+static void put_locations(FILE *f, const Prover *prover, const Cut *cut, const char *word, uint8_t level) {
+    bool open = false;
+    for (uint32_t l = 0; l < prover->nloc; l++)
+        if (cut->level[l] == level)
+            put_number(f, &open, word, l);
+    end_line(f, &open);
+}
+
 static void put_cut(FILE *f, const Prover *prover, const Cut *cut) {
     bool open = false;
     fprintf(f, "at %u %u\n", pc_at(prover, cut->mach - prover->ff->first_block),
@@ -69,6 +79,10 @@ static void put_cut(FILE *f, const Prover *prover, const Cut *cut) {
     put_values(f, prover, cut, "differ", PHI_ALL);
     put_values(f, prover, cut, "differ-low", PHI_LOW);
     for (uint32_t v = 0; v < prover->nptx; v++)
+        if (!cut->phi[v] && cut->whole[v])
+            put_number(f, &open, "whole", v);
+    end_line(f, &open);
+    for (uint32_t v = 0; v < prover->nptx; v++)
         if (cut->phi[v] && cut->pv[v] && cut->twin[v])
             fprintf(f, "twin %u %u %u\n", v, cut->twin[v] - 1, cut->twin_how[v]);
     for (uint32_t s = 0; s < NMEM; s++)
@@ -79,10 +93,8 @@ static void put_cut(FILE *f, const Prover *prover, const Cut *cut) {
         if (cut->level[l] == LV_RELATED)
             fprintf(f, "holds %u %u %u %" PRIu64 "\n", l, cut->relation[l].value, cut->relation[l].how,
                     cut->relation[l].extra ? cut->relation[l].extra->k : 0);
-    for (uint32_t l = 0; l < prover->nloc; l++)
-        if (cut->level[l] == LV_FREE)
-            put_number(f, &open, "free", l);
-    end_line(f, &open);
+    put_locations(f, prover, cut, "location-whole", LV_WHOLE);
+    put_locations(f, prover, cut, "free", LV_FREE);
 }
 
 char *prove_certificate_write(const Core *core, Arena *arena) {
@@ -224,19 +236,30 @@ static bool read_holds(Reader *reader) {
     return true;
 }
 
-static bool read_free(Reader *reader) {
+static bool read_whole(Reader *reader) {
+    uint64_t v;
+    while (*reader->at == ' ') {
+        if (!next_number(reader, reader->core->p.nptx, &v))
+            return false;
+        reader->cut->whole[v] = true;
+    }
+    return true;
+}
+
+static bool read_locations(Reader *reader, uint8_t level) {
     uint64_t l;
     while (*reader->at == ' ') {
         if (!next_number(reader, reader->core->p.nloc, &l))
             return false;
-        reader->cut->level[l] = LV_FREE;
+        reader->cut->level[l] = level;
     }
     return true;
 }
 
 static bool read_line(Reader *reader, size_t word) {
-    static const char *const words[] = {"at",   "past-ptx", "past-machine", "differ", "differ-low",
-                                        "twin", "memory",   "holds",        "free"};
+    static const char *const words[] = {"at",         "past-ptx", "past-machine",  "differ",
+                                        "differ-low", "twin",     "memory",        "holds",
+                                        "free",       "whole",    "location-whole"};
     const char *line = reader->at - word;
     unsigned k = 0;
     while (k < sizeof words / sizeof *words &&
@@ -253,7 +276,9 @@ static bool read_line(Reader *reader, size_t word) {
     case 5: return read_twin(reader);
     case 6: return read_memory(reader);
     case 7: return read_holds(reader);
-    case 8: return read_free(reader);
+    case 8: return read_locations(reader, LV_FREE);
+    case 9: return read_whole(reader);
+    case 10: return read_locations(reader, LV_WHOLE);
     default: return false;
     }
 }
@@ -298,8 +323,9 @@ static void enter(Core *core, uint32_t index, const Edge *edge) {
             broken(core, "a value of which the low word differs is not there");
             return;
         }
-        cut->pv[v] = cut->phi[v] ? prove_core_variable(core, index, v, low ? t_hi(ts, edge->pv[v]) : NULL)
-                                 : edge->pv[v];
+        cut->pv[v] = cut->phi[v]     ? prove_core_variable(core, index, v, low ? t_hi(ts, edge->pv[v]) : NULL)
+                     : cut->whole[v] ? edge->whole_pv[v]
+                                     : edge->pv[v];
     }
     for (uint32_t v = 0; v < prover->nptx; v++)
         if (cut->twin[v])
@@ -308,6 +334,7 @@ static void enter(Core *core, uint32_t index, const Edge *edge) {
         cut->mem[s] = cut->mem_phi[s] ? t_var(ts, 0, term_name(ts, "memory %u", s), index + 1) : edge->mem[s];
     for (uint32_t l = 0; l < prover->nloc; l++)
         cut->lv[l] = cut->level[l] == LV_SAME      ? edge->lv[l]
+                     : cut->level[l] == LV_WHOLE   ? edge->whole_lv[l]
                      : cut->level[l] == LV_RELATED ? prove_core_held(core, index, l)
                                                    : prove_core_unknown(core, index, l);
 }
@@ -318,7 +345,7 @@ static void compare_values(Core *core, const Cut *cut, const Edge *edge) {
     Terms *ts = &prover->ts;
     for (uint32_t v = 0; v < prover->nptx; v++) {
         Term *value = edge->pv[v];
-        if (!cut->phi[v] && value != cut->pv[v])
+        if (!cut->phi[v] && (cut->whole[v] ? edge->whole_pv[v] : value) != cut->pv[v])
             broken(core, "a value that does not differ does");
         if (cut->phi[v] == PHI_LOW &&
             (!value || value->width != 64 || (!cut->twin[v] && t_hi(ts, value) != t_hi(ts, cut->pv[v]))))
@@ -345,7 +372,8 @@ static void compare_locations(Core *core, const Cut *cut, const Edge *edge) {
     }
     for (uint32_t l = 0; l < prover->nloc; l++) {
         const Relation *relation = &cut->relation[l];
-        if (cut->level[l] == LV_SAME && edge->lv[l] != cut->lv[l])
+        if (cut->level[l] <= LV_WHOLE &&
+            (cut->level[l] == LV_SAME ? edge->lv[l] : edge->whole_lv[l]) != cut->lv[l])
             broken(core, "a location that does not differ does");
         if (cut->level[l] != LV_RELATED)
             continue;

@@ -10,8 +10,9 @@ typedef struct { /* control passes from one cut point to another */
     uint32_t to;
     uint32_t ptx_at, mach_at;
     Term *cond;
-    Term **pv, **lv, *mem[NMEM];
-    Term **chosen; /* of a PTX register that has no value here: what the machine has for it */
+    Term **pv, **lv, *mem[NMEM]; /* as seen under cond */
+    Term **whole_pv, **whole_lv; /* the same, whatever cond is */
+    Term **chosen;               /* of a PTX register that has no value here: what the machine has for it */
 } Edge;
 
 typedef enum { RL_SAME, RL_NOT, RL_LOW, RL_HIGH, RL_OFFSET, RL_SHORT } RelationKind;
@@ -25,13 +26,16 @@ enum {
     PHI_LOW = 1,
     PHI_ALL
 }; /* a value of the PTX differs among ways: of 64 bits only the low word; all of it */
-enum { LV_SAME, LV_RELATED, LV_FREE }; /* one term on all paths; part of a PTX value; nothing known */
+/* One term on all paths, seen under their conditions; whatever these are; part of a PTX value; nothing known.
+ */
+enum { LV_SAME, LV_WHOLE, LV_RELATED, LV_FREE };
 
 typedef struct {
     uint32_t ptx, mach;          /* blocks */
     Term **pv, **lv, *mem[NMEM]; /* the relation: PTX values and locations as terms over the same variables */
     uint8_t *phi, *level;
-    uint32_t *twin;    /* by value, + 1: another that it is, perhaps extended; 0: none */
+    bool *whole;    /* by value that does not differ: one term on all paths, whatever their conditions are */
+    uint32_t *twin; /* by value, + 1: another that it is, perhaps extended; 0: none */
     uint8_t *twin_how; /* 0 as it is, 1 sign-extended, 2 zero-extended */
     bool mem_phi[NMEM];
     Relation *relation;
@@ -105,7 +109,6 @@ bool prove_masks_may_differ(const BinFlow *flow, const BinCheckReport *checked, 
 bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *arena);
 /* The PTX block that each machine block of the function is to be compared with, as a proposal (see
  * pairing.c). */
-#define PROVE_NO_BLOCK UINT32_MAX
 uint32_t *prove_pairing(Prover *prover);
 Graph prove_mach_graph(Prover *prover); /* of the machine blocks of the function, its first one 0 */
 void prove_core_no_cuts(Core *core);

@@ -66,6 +66,7 @@ typedef struct {           /* one basic block of the PTX */
     uint32_t *succ, nsucc; /* of brx.idx by entry of its table */
     uint32_t rpo;          /* UINT32_MAX: unreachable */
     bool header;           /* a back edge leads here */
+    uint64_t *live;        /* by value, bits: see live.c */
 } PtxBlock;
 
 typedef struct { /* an input whose value is known */
@@ -172,6 +173,10 @@ Term *prove_generic(Prover *prover, Term *const *mem, Term *guard, Term *addr, u
 
 /* PTX side. `stop[b]`: leave the region where block b starts. */
 bool prove_ptx_graph(Prover *prover);
+#define PROVE_NO_BLOCK UINT32_MAX
+void prove_ptx_live(Prover *prover); /* part of it */
+/* May the value still be read where the block begins? */
+bool prove_ptx_wanted(const Prover *prover, uint32_t block, uint32_t value);
 bool prove_ptx_orders_warps(const Prover *prover); /* a bar.warp.sync is in the function */
 /* Entries that the jump table at this place would have if the function's long tables lay one after the other;
  * 0: there is none. */

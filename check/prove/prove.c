@@ -26,6 +26,7 @@ void prove_core_add_cut(Core *core, uint32_t ptx, uint32_t mach) {
     k.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
     k.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
     k.phi = ARENA_ARRAY(&prover->arena, uint8_t, prover->nptx);
+    k.whole = ARENA_ARRAY(&prover->arena, bool, prover->nptx);
     k.twin = ARENA_ARRAY(&prover->arena, uint32_t, prover->nptx);
     k.twin_how = ARENA_ARRAY(&prover->arena, uint8_t, prover->nptx);
     k.level = ARENA_ARRAY(&prover->arena, uint8_t, prover->nloc);
@@ -142,7 +143,9 @@ void prove_core_edges(Core *core, Cut *cut) {
             Edge e = {.to = to,
                       .ptx_at = ptx_exit->at,
                       .mach_at = exit->at,
-                      .cond = t_and(ts, exit->cond, ptx_exit->cond)};
+                      .cond = t_and(ts, exit->cond, ptx_exit->cond),
+                      .whole_pv = ptx_exit->val,
+                      .whole_lv = exit->val};
             e.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
             e.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
             e.chosen = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
@@ -205,7 +208,8 @@ static void merge_twin(Core *core, Cut *cut, const Arrivals *in, uint32_t v) {
     for (uint32_t u = 1; u < prover->nptx; u++) {
         unsigned w = prove_ptx_width(prover, u);
         bool wider = width == 64 && w == 32;
-        if (u == v || !cut->phi[u] || !cut->pv[u] || (!wider && (u > v || w != width)) ||
+        if (u == v || !cut->phi[u] || !cut->pv[u] ||
+            (!wider && (u > v || w != width || cut->phi[u] != cut->phi[v])) ||
             is_short(prover, u) != is_short(prover, v))
             continue;
         for (unsigned how = 0; how < (wider ? 2u : 1u); how++) {
@@ -231,19 +235,21 @@ static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
     Prover *prover = &core->p;
     Cut *here = &core->cuts.at[cut];
     for (uint32_t v = 0; v < prover->nptx; v++) {
-        bool same = true, defined = false; /* on some path; on others any value will do */
+        bool same = true, whole = true, defined = false; /* on some path; on others any value will do */
         for (uint32_t e = 0; e < in->n; e++) {
             defined |= in->at[e]->pv[v] != NULL;
             same &= in->at[e]->pv[v] == in->at[0]->pv[v];
+            whole &= in->at[e]->whole_pv[v] == in->at[0]->whole_pv[v];
         }
         if (!defined) { /* not yet again, behind restart_below: what it was is right of any value */
             here->pv[v] = here->phi[v] ? here->pv[v] : NULL;
             continue;
         }
-        if (!same && !here->phi[v])
+        here->whole[v] = (here->whole[v] || !same) && whole;
+        if (!same && !here->whole[v] && !here->phi[v])
             here->phi[v] = PHI_LOW;
         if (!here->phi[v]) {
-            here->pv[v] = in->at[0]->pv[v];
+            here->pv[v] = here->whole[v] ? in->at[0]->whole_pv[v] : in->at[0]->pv[v];
             continue;
         }
         Term *high = here->phi[v] == PHI_LOW ? common_high(core, in, v) : NULL;
@@ -363,15 +369,17 @@ static void relate_locations(Core *core, uint32_t cut, const Arrivals *in) {
     Prover *prover = &core->p;
     Cut *here = &core->cuts.at[cut];
     for (uint32_t l = 0; l < prover->nloc; l++) {
-        if (here->level[l] == LV_SAME) {
-            bool same = true;
-            for (uint32_t e = 0; e < in->n; e++)
+        if (here->level[l] <= LV_WHOLE) {
+            bool same = here->level[l] == LV_SAME, whole = true;
+            for (uint32_t e = 0; e < in->n; e++) {
                 same &= in->at[e]->lv[l] == in->at[0]->lv[l];
-            if (same) {
-                here->lv[l] = in->at[0]->lv[l];
+                whole &= in->at[e]->whole_lv[l] == in->at[0]->whole_lv[l];
+            }
+            here->level[l] = same ? LV_SAME : whole ? LV_WHOLE : LV_RELATED;
+            if (here->level[l] <= LV_WHOLE) {
+                here->lv[l] = same ? in->at[0]->lv[l] : in->at[0]->whole_lv[l];
                 continue;
             }
-            here->level[l] = LV_RELATED;
             here->relation[l].value = UINT32_MAX;
         }
         if (here->level[l] == LV_RELATED &&
@@ -434,6 +442,7 @@ static void restart_below(Core *core, const DomTree *dominators, uint32_t change
             continue;
         memset(&cut->edges, 0, sizeof cut->edges);
         memset(cut->phi, 0, prover->nptx * sizeof *cut->phi);
+        memset(cut->whole, 0, prover->nptx * sizeof *cut->whole);
         memset(cut->level, 0, prover->nloc * sizeof *cut->level);
         memset(cut->mem_phi, 0, sizeof cut->mem_phi);
         cut->reached = cut->dirty = false;
@@ -527,6 +536,8 @@ void prove_core_start(Core *core) {
     core->entry.chosen = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
     prove_ptx_entry(prover, core->entry.pv);
     prove_mach_entry(prover, core->entry.lv);
+    core->entry.whole_pv = core->entry.pv;
+    core->entry.whole_lv = core->entry.lv;
     for (unsigned s = 0; s < NMEM; s++)
         core->entry.mem[s] = t_var(&prover->ts, 0, term_name(&prover->ts, "memory %u", s), 0);
 }

@@ -169,9 +169,18 @@ Term *pv_event(Ptx *ptx, unsigned lists, const char *name, Term *const *args, ui
 Term *pv_symbol(Ptx *x, const PtxOperand *o) { return symbol(x, o); }
 
 /* ---- control flow ---- */
+/* A copy of the values; behind `block` only those that are still read. */
+static Term **kept(const Ptx *ptx, uint32_t block) {
+    Prover *prover = ptx->prover;
+    Term **val = arena_copy(&prover->arena, ptx->val, prover->nptx * sizeof *ptx->val);
+    for (uint32_t v = 0; block != PROVE_NO_BLOCK && v < prover->nptx; v++)
+        if (!prove_ptx_wanted(prover, block, v))
+            val[v] = NULL;
+    return val;
+}
+
 void pv_leave(Ptx *ptx, ExitKind kind, uint32_t target, Term *cond) {
-    Exit e = {kind, target, ptx->at, cond, NULL};
-    e.val = arena_copy(&ptx->prover->arena, ptx->val, ptx->prover->nptx * sizeof *ptx->val);
+    Exit e = {kind, target, ptx->at, cond, kept(ptx, kind == EX_CUT ? target : PROVE_NO_BLOCK)};
     VEC_ADD(&ptx->prover->arena, &ptx->run->exits, e);
 }
 
@@ -189,7 +198,7 @@ static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
     }
     if (!ptx->reach[b]) {
         ptx->reach[b] = cond;
-        ptx->in_val[b] = arena_copy(&ptx->prover->arena, ptx->val, ptx->prover->nptx * sizeof *ptx->val);
+        ptx->in_val[b] = kept(ptx, b);
         return;
     }
     Term *both = t_or(ts, ptx->reach[b], cond), *first = t_under(ts, cond, both);
@@ -197,6 +206,8 @@ static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
     ptx->run->guarded = true;
     for (uint32_t v = 0; v < ptx->prover->nptx; v++) {
         Term *old = ptx->in_val[b][v];
+        if (!prove_ptx_wanted(ptx->prover, b, v))
+            continue;
         if (old && ptx->val[v])
             ptx->in_val[b][v] = t_ite(ts, first, ptx->val[v], old);
         else if (!old)
@@ -482,6 +493,7 @@ bool prove_ptx_graph(Prover *prover) {
     }
     order(prover);
     values(prover);
+    prove_ptx_live(prover);
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* Terms: linear sums, bitwise functions, shifts, register pairs. See check/prove/term.h.
+/* Terms: linear sums, shifts, register pairs. See check/prove/term.h; bitwise.c has the bitwise functions.
  *
  * Two computations are proved equal mostly without a solver: each is brought to a normal form as it is built,
  * equal terms are one node, so that equality is equality of pointers. Two normal forms do most of the work.
@@ -16,21 +16,14 @@
  * Example: R0:R1 + R2:R3 by IADD3 and IADD3.X. The low word is r0 + r2, the high word r1 + r3 + the carry,
  * HI(zext(r0) + zext(r2)). If r0 is lo(X), r1 hi(X), r2 lo(Y), r3 hi(Y), pair() of the two is X + Y.
  *
- * Bitwise functions (Xor, TK_XOR): k ^ (c1 & p1) ^ (c2 & p2) ^ ..., where c are masks of 32 bits and p
- * products of terms (TK_AND): the algebraic normal form, all 32 bits at once. XOR merges lists, AND
- * multiplies out, x | y is x ^ y ^ xy, LOP3 is two Shannon expansions. ~x is also -x - 1: of a function and
- * its complement only one may be an entry of a sum (complemented, is_inverse), so that x + ~x is -1.
- *     (a & b) | (~a & c)  =  (a & b) ^ c ^ (a & c)
- * Masks are cut to the bits that a term can have (term_possible): 0xff & (read of a byte) is the read.
- *
- * Where a list would grow beyond MAX_TERMS or a product beyond MAX_FACTORS, ts->overflow says that terms are
+ * Where a list would grow beyond MAX_TERMS, ts->overflow says that terms are
  * no longer right, and what was to be proved counts as unknown.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/rewrite.h"
 #include "check/prove/term_internal.h"
 #include <string.h>
 
-enum { MAX_TERMS = 160, MAX_FACTORS = 12 };
+enum { MAX_TERMS = 160 };
 #define LOW 0xffffffffull
 
 /* ---- sums ---- */
@@ -41,8 +34,6 @@ typedef struct { /* k + sum of c * a; in 64-bit sums a 32-bit `a` is zero-extend
 } Lin;
 
 static Term *lin_term(Terms *ts, Lin *lin);
-static unsigned log2_of(uint64_t c) { return (unsigned)__builtin_ctzll(c); }
-static bool is_pow2(uint64_t c) { return c && !(c & (c - 1)); }
 static void lin_add_term(Terms *ts, Lin *lin, Term *a, uint64_t c) {
     c &= term_mask(lin->width);
     if (!c)
@@ -63,15 +54,12 @@ static void lin_add_term(Terms *ts, Lin *lin, Term *a, uint64_t c) {
     memmove(lin->t + at + 1, lin->t + at, (lin->n++ - at) * sizeof *lin->t);
     lin->t[at] = (TermPair){a, c};
 }
-/* Of a sum and its complement, -x - 1, only the one whose first coefficient is positive is an atom elsewhere.
- */
-static bool is_inverse(const Term *term) {
+bool term_is_inverse(const Term *term) {
     return term->kind == TK_SUM && term->width == 32 && term->c[0] >> 31 && term->c[0] != 0x80000000;
 }
-static Term *complement(Terms *ts, Term *x) { return t_sub(ts, t_const(ts, 32, LOW), x); }
+Term *term_complement(Terms *ts, Term *x) { return t_sub(ts, t_const(ts, 32, LOW), x); }
 
-/* The z of sign extension (z << n) >> n, NULL; *n is set. */
-static Term *extended(Terms *ts, const Term *shifted, unsigned *n) {
+Term *term_extended(Terms *ts, const Term *shifted, unsigned *n) {
     if (shifted->kind != TK_APP || shifted->op != TO_ASHR || !t_is_const(shifted->a[1]) ||
         shifted->a[0]->kind != TK_SUM)
         return NULL;
@@ -104,7 +92,7 @@ static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     } else if (complemented(term) && lin->width == 32) {
         lin->k -= c;
         lin_add_term(ts, lin, t_inv(ts, term), 0 - c);
-    } else if (lin->width == 32 && (z = extended(ts, term, &n)) && !(c & ((1ull << n) - 1))) {
+    } else if (lin->width == 32 && (z = term_extended(ts, term, &n)) && !(c & ((1ull << n) - 1))) {
         lin_add(ts, lin, z, c);
     } else {
         lin_add_term(ts, lin, term, c);
@@ -114,9 +102,9 @@ static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c) {
 static void lin_add_low(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     if (term->kind == TK_CONST) {
         lin->k += c * term->k;
-    } else if (is_inverse(term) || complemented(term)) {
+    } else if (term_is_inverse(term) || complemented(term)) {
         lin->k += c * LOW;
-        lin_add_term(ts, lin, is_inverse(term) ? complement(ts, term) : t_inv(ts, term), 0 - c);
+        lin_add_term(ts, lin, term_is_inverse(term) ? term_complement(ts, term) : t_inv(ts, term), 0 - c);
     } else if (term->kind == TK_SUM && term->n == 1 && !term->k &&
                term->c[0] <= LOW / (term_possible(term->a[0]) | 1ull)) { /* a product that fits in the word */
         lin_add_term(ts, lin, term->a[0], c * term->c[0]);
@@ -140,8 +128,25 @@ static void lin_add_high(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     }
 }
 
+/* What `low`, a multiple c * x of a word, may be the low word of, with `high` as its high word, where the
+ * shift that extends and the one that x has are one in `high`: c * sext(s >> m), 2^j * zext((c / 2^j) * x).
+ * NULL: nothing. */
+static Term *shifted_whole(Terms *ts, const Term *low, Term *high) {
+    if (low->kind != TK_SUM || low->width != 32 || low->n != 1 || low->k || !is_pow2(low->c[0]))
+        return NULL;
+    Term *x = low->a[0], *whole = NULL;
+    if (high->kind == TK_APP && high->op == TO_ASHR && x->kind == TK_APP && x->op == TO_ASHR &&
+        x->a[0] == high->a[0])
+        whole = t_scale(ts, t_sext(ts, x), low->c[0]);
+    uint64_t j = high->kind == TK_XOR && high->n == 1 ? high->c[0] + 1 : 0; /* a mask of the lowest bits */
+    if (is_pow2(j) && j <= low->c[0])
+        whole = t_scale(ts, t_zext(ts, t_scale(ts, x, low->c[0] / j)), j);
+    return whole && t_hi(ts, whole) == high ? whole : NULL;
+}
+
+enum { MOST_WHOLES = 3 };
 /* The 64-bit terms that may have `high` as their high word; returns how many. */
-static unsigned wholes_of(Terms *ts, Term *high, Term *out[2]) {
+static unsigned wholes_of(Terms *ts, const Lin *lin, Term *high, Term *out[MOST_WHOLES]) {
     unsigned n = 0;
     if (high->kind == TK_HI)
         out[n++] = high->a[0];
@@ -152,20 +157,26 @@ static unsigned wholes_of(Terms *ts, Term *high, Term *out[2]) {
         out[n++] =
             t_scale(ts, sign ? t_sext(ts, high->a[0]) : t_zext(ts, high->a[0]), 1ull << (32 - high->a[1]->k));
     }
+    for (unsigned j = 0; j < lin->n && n < MOST_WHOLES; j++) {
+        Term *whole = shifted_whole(ts, lin->t[j].t, high);
+        if (whole)
+            out[n++] = whole;
+    }
     return n;
 }
 
 /* c * zext(lo(Y)) + c * 2^32 * hi(Y) is c * Y: does entry i hold hi(Y), and another one lo(Y) or its
  * complement? */
 static bool join_word(Terms *ts, Lin *lin, unsigned i) {
-    Term *y[2], *high = lin->t[i].t;
+    Term *y[MOST_WHOLES], *high = lin->t[i].t;
     uint32_t high_coef = (uint32_t)(lin->t[i].c >> 32);
-    unsigned n = high->width == 32 && high_coef ? wholes_of(ts, high, y) : 0;
+    unsigned n = high->width == 32 && high_coef ? wholes_of(ts, lin, high, y) : 0;
     for (unsigned k = 0; k < n; k++) {
         Term *low = t_lo(ts, y[k]), *entry = low;
-        bool inverse = is_inverse(low) || complemented(low); /* its complement is the entry: lin_add_low */
+        bool inverse =
+            term_is_inverse(low) || complemented(low); /* its complement is the entry: lin_add_low */
         if (inverse)
-            entry = is_inverse(low) ? complement(ts, low) : t_inv(ts, low);
+            entry = term_is_inverse(low) ? term_complement(ts, low) : t_inv(ts, low);
         for (unsigned j = 0; j < lin->n; j++) {
             /* the part of the coefficient that multiplies the zero-extended word: signed 32 bits */
             uint64_t own = (uint64_t)(int64_t)(int32_t)(uint32_t)lin->t[j].c, part = inverse ? 0 - own : own;
@@ -357,6 +368,10 @@ static Term *carry_word(Terms *ts, Lin *lin) {
         return ts->zero;
     if (lin->n == 1 && e.t->width == 32 && lin->k == LOW && e.c == ~0ull)
         return ts->zero;
+    uint64_t off = 0 - e.c; /* off * ~x, and a multiple of 2^32 */
+    if (lin->n == 1 && e.t->width == 32 && is_pow2(off) && off > 1 && !((lin->k + off) & LOW))
+        return t_add(ts, t_lshr(ts, t_inv(ts, e.t), t_const(ts, 32, 32 - log2_of(off))),
+                     t_const(ts, 32, (lin->k + off - (off << 32)) >> 32));
     lin->k &= LOW;
     Term *low = lin_term(ts, lin);
     return term_make(ts, (Term){.kind = TK_HI, .width = 32, .n = 1, .a = &low});
@@ -452,217 +467,6 @@ bool term_at_most(const Term *term, uint32_t most) {
         return k == 0 && c == 1 && term_possible(term) <= 1 && most >= 1;
     int64_t lo = c > 0 ? min + k : k - max, hi = c > 0 ? max + k : k - min;
     return lo >= 0 && hi <= (int64_t)most;
-}
-
-/* ---- bitwise functions ---- */
-typedef struct {
-    uint32_t k;
-    unsigned n;
-    TermPair t[MAX_TERMS];
-} Xor;
-
-uint32_t term_possible(const Term *term) {
-    uint64_t m = 0;
-    switch (term->kind) {
-    case TK_CONST: return (uint32_t)term->k;
-    case TK_ITE: return term_possible(term->a[1]) | term_possible(term->a[2]);
-    case TK_AND:
-        m = LOW;
-        for (uint32_t i = 0; i < term->n; i++)
-            m &= term_possible(term->a[i]);
-        return (uint32_t)m;
-    case TK_XOR:
-        m = term->k;
-        for (uint32_t i = 0; i < term->n; i++)
-            m |= term->c[i];
-        return (uint32_t)m;
-    case TK_SUM:
-        if (term->width == 32 && term->n == 1 && !term->k && is_pow2(term->c[0]))
-            return (uint32_t)(term_possible(term->a[0]) * term->c[0]);
-        return UINT32_MAX;
-    case TK_APP:
-        if (term->op == TO_LSHR && t_is_const(term->a[1]))
-            return term_possible(term->a[0]) >> term->a[1]->k;
-        if (term->op == TO_READ)
-            return (term->k & 0xff) >= 4 ? UINT32_MAX : (1u << 8 * (term->k & 0xff)) - 1;
-        if (term->op == TO_UF && term->k && term->k < 32 && term->width == 32 &&
-            term->name[0] == '#') /* of k bits */
-            return (1u << term->k) - 1;
-        if (term->op == TO_POPC)
-            return 63;
-        return UINT32_MAX;
-    case TK_VAR: return term->name[0] == '#' ? 0xffff : UINT32_MAX; /* of 16 bits */
-    default: return UINT32_MAX;
-    }
-}
-
-static bool is_shifted(const Term *term) { /* z << m, m from 1 on */
-    return term->kind == TK_SUM && term->n == 1 && !term->k && term->c[0] > 1 && is_pow2(term->c[0]);
-}
-static bool has_product(const Term *term) {
-    for (uint32_t i = 0; i < term->n; i++)
-        if (term->a[i]->kind == TK_AND)
-            return true;
-    return false;
-}
-
-static void xput(Terms *ts, Xor *poly, Term *term, uint32_t m) {
-    m &= term_possible(term);
-    if (!m)
-        return;
-    if (is_shifted(term) && term->a[0]->kind == TK_XOR && !has_product(term->a[0])) { /* bit by bit */
-        const Term *inner = term->a[0];
-        poly->k ^= (uint32_t)(inner->k * term->c[0]) & m;
-        for (uint32_t i = 0; i < inner->n; i++)
-            xput(ts, poly, t_scale(ts, inner->a[i], term->c[0]), (uint32_t)(inner->c[i] * term->c[0]) & m);
-        return;
-    }
-    unsigned at = 0;
-    while (at < poly->n && poly->t[at].t->id < term->id)
-        at++;
-    if (at < poly->n && poly->t[at].t == term) {
-        poly->t[at].c ^= m;
-        if (!poly->t[at].c)
-            memmove(poly->t + at, poly->t + at + 1, (--poly->n - at) * sizeof *poly->t);
-        return;
-    }
-    if (poly->n == MAX_TERMS) {
-        ts->overflow = true;
-        return;
-    }
-    memmove(poly->t + at + 1, poly->t + at, (poly->n++ - at) * sizeof *poly->t);
-    poly->t[at] = (TermPair){term, m};
-}
-
-static void xor_of(Terms *ts, Xor *poly, Term *term) {
-    *poly = (Xor){0};
-    if (term->kind == TK_CONST) {
-        poly->k = (uint32_t)term->k;
-    } else if (term->kind == TK_XOR) {
-        poly->k = (uint32_t)term->k;
-        poly->n = term->n;
-        for (uint32_t i = 0; i < term->n; i++)
-            poly->t[i] = (TermPair){term->a[i], term->c[i]};
-    } else if (is_inverse(term)) {
-        poly->k = UINT32_MAX;
-        xput(ts, poly, complement(ts, term), UINT32_MAX);
-    } else {
-        xput(ts, poly, term, UINT32_MAX);
-    }
-}
-
-static Term *xor_term(Terms *ts, Xor *poly) {
-    if (!poly->n)
-        return t_const(ts, 32, poly->k);
-    if (poly->n == 1 && poly->t[0].t->kind != TK_AND && poly->t[0].c == term_possible(poly->t[0].t)) {
-        if (poly->k == 0)
-            return poly->t[0].t;
-        if (poly->k == UINT32_MAX && poly->t[0].c == LOW)
-            return complement(ts, poly->t[0].t);
-    }
-    if (poly->n == 1 && !poly->k && is_shifted(poly->t[0].t)) { /* (z << m) & k is (z & k >> m) << m */
-        const Term *shifted = poly->t[0].t;
-        uint64_t mask = (uint64_t)((int64_t)(int32_t)(uint32_t)poly->t[0].c >> log2_of(shifted->c[0]));
-        return t_scale(ts, t_land(ts, shifted->a[0], t_const(ts, 32, mask)), shifted->c[0]);
-    }
-    Term *a[MAX_TERMS];
-    uint64_t c[MAX_TERMS];
-    for (unsigned i = 0; i < poly->n; i++) {
-        a[i] = poly->t[i].t;
-        c[i] = poly->t[i].c;
-    }
-    return term_make(ts, (Term){.kind = TK_XOR, .width = 32, .k = poly->k, .n = poly->n, .a = a, .c = c});
-}
-
-static Term *product(Terms *ts, Term *term, Term *other) {
-    Term *a[2 * MAX_FACTORS];
-    uint32_t n = 0, i = 0, j = 0;
-    Term *const *xa = term->kind == TK_AND ? term->a : &term, *const *ya =
-                                                                  other->kind == TK_AND ? other->a : &other;
-    uint32_t xn = term->kind == TK_AND ? term->n : 1, yn = other->kind == TK_AND ? other->n : 1;
-    while (i < xn || j < yn) {
-        if (j == yn || (i < xn && xa[i]->id < ya[j]->id))
-            a[n++] = xa[i++];
-        else if (i == xn || ya[j]->id < xa[i]->id)
-            a[n++] = ya[j++];
-        else {
-            a[n++] = xa[i++];
-            j++;
-        }
-    }
-    if (n == 1)
-        return a[0];
-    if (n > MAX_FACTORS) {
-        ts->overflow = true;
-        return term;
-    }
-    return term_make(ts, (Term){.kind = TK_AND, .width = 32, .n = n, .a = a});
-}
-Term *term_product(Terms *ts, Term *term) {
-    Term *r = term->a[0];
-    for (uint32_t i = 1; i < term->n; i++)
-        r = t_land(ts, r, term->a[i]);
-    return r;
-}
-
-static Term *lxor_plain(Terms *ts, Term *x, Term *y) {
-    Xor f, g;
-    xor_of(ts, &f, x);
-    xor_of(ts, &g, y);
-    f.k ^= g.k;
-    for (unsigned i = 0; i < g.n; i++)
-        xput(ts, &f, g.t[i].t, (uint32_t)g.t[i].c);
-    return xor_term(ts, &f);
-}
-static Term *land_plain(Terms *ts, Term *x, Term *y) {
-    Xor f, g, r = {0};
-    xor_of(ts, &f, x);
-    xor_of(ts, &g, y);
-    r.k = f.k & g.k;
-    for (unsigned i = 0; i < f.n; i++)
-        xput(ts, &r, f.t[i].t, (uint32_t)f.t[i].c & g.k);
-    for (unsigned j = 0; j < g.n; j++)
-        xput(ts, &r, g.t[j].t, (uint32_t)g.t[j].c & f.k);
-    for (unsigned i = 0; i < f.n; i++)
-        for (unsigned j = 0; j < g.n; j++)
-            if (f.t[i].c & g.t[j].c)
-                xput(ts, &r, product(ts, f.t[i].t, g.t[j].t), (uint32_t)(f.t[i].c & g.t[j].c));
-    return xor_term(ts, &r);
-}
-Term *t_lxor(Terms *ts, Term *x, Term *y) {
-    Term *lifted = term_lift(ts, t_lxor, x, y);
-    return lifted ? lifted : lxor_plain(ts, x, y);
-}
-Term *t_land(Terms *ts, Term *x, Term *term) {
-    Term *lifted = term_lift(ts, t_land, x, term), *z;
-    unsigned n;
-    if (!lifted && t_is_const(term) && (z = extended(ts, x, &n)) && term->k < 1ull << (32 - n))
-        return t_land(ts, z, term);
-    if (!lifted && t_is_const(term) && is_pow2(term->k + 1))
-        x = term_congruent(ts, x, log2_of(term->k + 1));
-    return lifted ? lifted : land_plain(ts, x, term);
-}
-Term *t_inv(Terms *ts, Term *term) {
-    if (term->width == 64)
-        return t_sub(ts, t_const(ts, 64, ~0ull), term);
-    return t_lxor(ts, term, t_const(ts, 32, LOW));
-}
-Term *t_lor(Terms *ts, Term *x, Term *y) { return t_lxor(ts, t_lxor(ts, x, y), t_land(ts, x, y)); }
-
-Term *t_lop3(Terms *ts, unsigned lut, Term *x, Term *y, Term *z) {
-    /* Shannon expansion: x & (row1 ^ row0) ^ row0, twice */
-    Term *row[4];
-    for (unsigned i = 0; i < 4; i++)
-        switch (lut >> 2 * i & 3) { /* two bools compared: gcc 12.2 makes wrong code of that at -O2 */
-        case 0: row[i] = ts->zero; break;
-        case 1: row[i] = t_inv(ts, z); break;
-        case 2: row[i] = z; break;
-        default: row[i] = t_const(ts, 32, LOW); break;
-        }
-    Term *col[2];
-    for (unsigned i = 0; i < 2; i++)
-        col[i] = t_lxor(ts, t_land(ts, y, t_lxor(ts, row[2 * i + 1], row[2 * i])), row[2 * i]);
-    return t_lxor(ts, t_land(ts, x, t_lxor(ts, col[1], col[0])), col[0]);
 }
 
 /* ---- shifts: amounts are clamped ---- */

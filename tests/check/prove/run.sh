@@ -90,6 +90,19 @@ for target in bru1 sm_75 sm_80 sm_90; do
     "$heddle" prove -t $target "$dir/nested.ptx" > "$dir/out" || fail "nested loops, $target: $(tail -1 "$dir/out")"
 done
 
+# What holds inside loops: proved, and not when a predicate, an operand of a select or a store is another
+loops=$(dirname "$0")/loops.ptx
+for target in bru1 sm_75 sm_80 sm_90; do
+    for level in 0 2; do
+        "$heddle" prove -t $target -O$level "$loops" > "$dir/out" || fail "loops, $target -O$level: $(tail -3 "$dir/out")"
+    done
+done
+"$heddle" compile -t sm_80 "$loops" -o "$dir/k.cubin" || fail "loops"
+for site in $("$heddle" mutate "$dir/k.cubin" --list --class=flip-predicate,swap-select,hoist-store | sed 's/ .*//' | grep :); do
+    "$heddle" mutate "$dir/k.cubin" --apply "$site" -o "$dir/m.cubin" > /dev/null || fail "loops: cannot make $site"
+    "$heddle" prove --no-launches "$loops" "$dir/m.cubin" > "$dir/out" && fail "loops, $site: proved"
+done
+
 # Stores and barriers of both sides of a branch, in one order or the other
 cat > "$dir/sides.ptx" <<'P'
 .version 8.1

@@ -77,6 +77,7 @@ typedef enum { WORDS, WIDES, TRUTHS } Sort;
 #define A in->a
 #define B in->b
 #define N number(ts, in->n % 40)
+#define BY number(ts, 1 + in->n % 4)
 OPERATION(add, t_add(ts, A, B), sum(ts, 32, 0, A, 1, B, 1))
 OPERATION(sub, t_sub(ts, A, B), sum(ts, 32, 0, A, 1, B, ~0ull))
 OPERATION(scale, t_scale(ts, A, in->k), sum(ts, 32, 0, A, in->k, NULL, 0))
@@ -103,6 +104,16 @@ OPERATION(sext_from, t_sext_from(ts, A, 1 + in->n % 32),
 OPERATION(zext_from, t_zext_from(ts, A, 1 + in->n % 32),
           both(ts, A, number(ts, 0xffffffffu >> (31 - in->n % 32))))
 OPERATION(carry, t_hi(ts, t_add(ts, t_zext(ts, A), t_zext(ts, B))), half(ts, TK_HI, wide_sum(ts, A, 1, B, 1)))
+/* the words of an address: an index that was shifted before, or multiplied, times a power of two */
+OPERATION(halved,
+          t_pair(ts, t_scale(ts, t_ashr(ts, A, BY), 4ull << in->k % 4), t_ashr(ts, A, number(ts, 31))),
+          pair(ts, sum(ts, 32, 0, apply(ts, TO_ASHR, 32, A, BY), 4ull << in->k % 4, NULL, 0),
+               apply(ts, TO_ASHR, 32, A, number(ts, 31))))
+OPERATION(doubled, t_pair(ts, t_scale(ts, A, 8), t_lshr(ts, t_scale(ts, A, 2), number(ts, 30 - in->k % 2))),
+          pair(ts, sum(ts, 32, 0, A, 8, NULL, 0),
+               apply(ts, TO_LSHR, 32, sum(ts, 32, 0, A, 2, NULL, 0), number(ts, 30 - in->k % 2))))
+OPERATION(funnel, t_hi(ts, t_scale(ts, t_zext(ts, A), 1ull << in->n % 32)),
+          half(ts, TK_HI, sum(ts, 64, 0, A, 1ull << in->n % 32, NULL, 0)))
 OPERATION(add64, t_add(ts, A, B), wide_sum(ts, A, 1, B, 1))
 OPERATION(sub64, t_sub(ts, A, B), wide_sum(ts, A, 1, B, ~0ull))
 OPERATION(scale64, t_scale(ts, A, in->k), wide_sum(ts, A, in->k, NULL, 0))
@@ -127,14 +138,41 @@ static const struct {
 } operations[] = {
 #define ROW(name, sort)                                                                                      \
     { #name, sort, made_##name, meant_##name }
-    ROW(add, WORDS),       ROW(sub, WORDS),    ROW(scale, WORDS),    ROW(and, WORDS),
-    ROW(xor, WORDS),       ROW(or, WORDS),     ROW(not, WORDS),      ROW(mask, WORDS),
-    ROW(shl, WORDS),       ROW(lshr, WORDS),   ROW(ashr, WORDS),     ROW(eq, WORDS),
-    ROW(ult, WORDS),       ROW(slt, WORDS),    ROW(choose, WORDS),   ROW(min, WORDS),
-    ROW(zext, WORDS),      ROW(sext, WORDS),   ROW(pair, WORDS),     ROW(sext_from, WORDS),
-    ROW(zext_from, WORDS), ROW(carry, WORDS),  ROW(add64, WIDES),    ROW(sub64, WIDES),
-    ROW(scale64, WIDES),   ROW(low, WIDES),    ROW(high, WIDES),     ROW(shl64, WIDES),
-    ROW(lshr64, WIDES),    ROW(ashr64, WIDES), ROW(choose64, WIDES), ROW(word_of_truth, TRUTHS),
+    ROW(add, WORDS),
+    ROW(sub, WORDS),
+    ROW(scale, WORDS),
+    ROW(and, WORDS),
+    ROW(xor, WORDS),
+    ROW(or, WORDS),
+    ROW(not, WORDS),
+    ROW(mask, WORDS),
+    ROW(shl, WORDS),
+    ROW(lshr, WORDS),
+    ROW(ashr, WORDS),
+    ROW(eq, WORDS),
+    ROW(ult, WORDS),
+    ROW(slt, WORDS),
+    ROW(choose, WORDS),
+    ROW(min, WORDS),
+    ROW(zext, WORDS),
+    ROW(sext, WORDS),
+    ROW(pair, WORDS),
+    ROW(sext_from, WORDS),
+    ROW(zext_from, WORDS),
+    ROW(halved, WORDS),
+    ROW(doubled, WORDS),
+    ROW(funnel, WORDS),
+    ROW(carry, WORDS),
+    ROW(add64, WIDES),
+    ROW(sub64, WIDES),
+    ROW(scale64, WIDES),
+    ROW(low, WIDES),
+    ROW(high, WIDES),
+    ROW(shl64, WIDES),
+    ROW(lshr64, WIDES),
+    ROW(ashr64, WIDES),
+    ROW(choose64, WIDES),
+    ROW(word_of_truth, TRUTHS),
     ROW(under, TRUTHS),
 };
 
