@@ -20,11 +20,25 @@ static const struct {
 #undef DIAG
 #undef PTX_DIAG
 };
+static const char *const diag_help[DIAG_COUNT] = {
+#define DIAG(code, severity, text)
+#define PTX_DIAG(code, severity, section, text)
+#define HELP(code, text) [DIAG_##code] = text,
+#include "base/diag.def"
+#undef DIAG
+#undef PTX_DIAG
+};
 #undef ERROR
 #undef WARNING
 #undef NOTE
 
 const char *diag_code_name(DiagCode code) { return diag_table[code].name; }
+
+DiagInfo diag_info(DiagCode code) {
+    static const char *const severities[] = {"note", "warning", "error", "error"};
+    return (DiagInfo){diag_table[code].name, severities[diag_table[code].severity], diag_table[code].section,
+                      diag_table[code].format, diag_help[code]};
+}
 
 void source_position(const Source *source, SrcLoc loc, uint32_t *line, uint32_t *column) {
     size_t end = loc.i ? loc.i - 1 : 0, start = 0;

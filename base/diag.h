@@ -81,6 +81,12 @@ bool diag_in(Diags *diags, const Source *source, SrcLoc loc, DiagCode code, ...)
 /* 1-based line and column of a byte offset; columns count bytes. */
 void source_position(const Source *source, SrcLoc loc, uint32_t *line, uint32_t *column);
 const char *diag_code_name(DiagCode code); /* "E0104" */
+/* What diag.def says of a code. */
+typedef struct {
+    const char *name, *severity, *section /* NULL: not about PTX */, *format;
+    const char *help; /* NULL: an internal error */
+} DiagInfo;
+DiagInfo diag_info(DiagCode code);
 /* A sink that prints to the FILE* in `user`. */
 void diag_print_sink(void *user, Severity severity, const char *line);
 #endif

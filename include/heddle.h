@@ -266,7 +266,8 @@ typedef struct {
     HdReportForm form;
 } HdCheckOptions;
 HD_API HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report);
-/* What a rule demands, and an example, for hd_free; NULL: there is no rule of that name, or no memory. */
+/* What a rule ("R-01") demands, with an example, or the code of a message ("E0104") means, for hd_free; NULL:
+ * there is none of that name, or no memory. */
 HD_API char *hd_explain(const char *rule);
 
 /* The same for a kernel (NULL: the only one) under launches inferred from it and from `seed`

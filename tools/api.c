@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "heddle.h"
 #include "tools/api.h"
+#include "tools/explain.h"
 #include "base/scope.h"
 #include "check/prove/prove.h"
 #include "check/static/check.h"
@@ -647,7 +648,7 @@ HdStatus hd_prove(HdModule *ptx, HdModule *binary, const HdProveOptions *options
 }
 
 static void explain(ApiCall *call) {
-    call->text = check_explain(call->name);
+    call->text = report_explain(call->name);
     call->status = call->text ? HD_OK : HD_ERR_USAGE;
 }
 

@@ -63,17 +63,3 @@ int cmd_check(Settings *settings) {
     binary_free(b);
     return good ? (int)verdict_status(verdict) : STATUS_INPUT;
 }
-
-int cmd_explain(Settings *settings) {
-    char *text = check_explain(settings->inputs[0]);
-    if (!text) {
-        fprintf(stderr, "heddle explain: there is no rule '%s'; there are", settings->inputs[0]);
-        for (unsigned k = 0; k < CR_COUNT; k++)
-            fprintf(stderr, " %s", check_rule((CheckRule)k)->id);
-        fputs(" and E-BAR-PARTIAL and the like\n", stderr);
-        return STATUS_USAGE;
-    }
-    fputs(text, stdout);
-    mem_free(text);
-    return STATUS_DONE;
-}

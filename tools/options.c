@@ -449,9 +449,9 @@ const Command cli_commands[] = {
      "Compiles every .ptx, .ll and .bc file of the directories, and where a file does not compile as a whole "
      "each of its kernels with what it calls; then lists what is missing by the kernels that need it.",
      1, MAX_INPUTS, coverage_groups, cmd_coverage},
-    {"explain", "RULE", "Explain a rule of check",
-     "Prints what the rule demands, why, and a minimal example. Also for the machine's "
-     "own checks, as E-BAR-PARTIAL.",
+    {"explain", "RULE|CODE|LIST", "Explain a rule of check or the code of a message",
+     "R-07: what it demands, with an example; E-BAR-PARTIAL: a check of the machine; E0104: a message. "
+     "Lists: errors (all codes), ptx (forms of PTX and what is done with them), isa (operations by target).",
      1, 1, no_groups, cmd_explain},
     {"prove", "K.ptx [K.cubin]|K.cubin|DIR", "Prove that machine code means what its PTX means",
      "Executes PTX and decoded machine code symbolically, for one lane, region by region, and compares "

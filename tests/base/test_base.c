@@ -135,6 +135,17 @@ static void keep(void *user, Severity severity, const char *line) {
     snprintf(last, sizeof last, "%s", line);
 }
 
+/* What a user can meet is explained; internal errors are not. */
+static void diagnostics_are_explained(void **state) {
+    (void)state;
+    for (DiagCode code = 0; code < DIAG_COUNT; code++) {
+        DiagInfo info = diag_info(code);
+        if ((info.help != NULL) == (strstr(info.format, "internal") != NULL))
+            fail_msg("%s: %s", info.name, info.help ? info.help : "no HELP");
+        assert_true(!info.help || strlen(info.help) > 20);
+    }
+}
+
 static void diagnostics_show_position_and_caret(void **state) {
     (void)state;
     Source s = {"k.ptx", "one\n\ttwo three\n", 15};
@@ -299,6 +310,7 @@ int main(void) {
                                        cmocka_unit_test(strings_are_equal_by_id),
                                        cmocka_unit_test(bitset_agrees_with_bytes),
                                        cmocka_unit_test(diagnostics_show_position_and_caret),
+                                       cmocka_unit_test(diagnostics_are_explained),
                                        cmocka_unit_test(files_are_written_whole_or_not_at_all),
                                        cmocka_unit_test(scopes_end_as_they_are_told),
                                        cmocka_unit_test(scopes_count_memory),

@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import sys
 
+import large_kernels
+
 heddle, samples, kernels, folder = (pathlib.Path(word).resolve() for word in sys.argv[1:5])
 browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 if not browser:
@@ -59,6 +61,7 @@ cases = [(samples / f"{name}.ptx", None, ()) for name in
          ("mandelbrot", "nqueens", "bitonic", "nbody", "bfs", "calls", "tokens", "irreducible")]
 cases += [(kernels / "divergent.ptx", name, ()) for name in ("interpreter", "nested_switch", "short_circuit", "three_deep")]
 cases += [(samples / "nqueens.ptx", None, ("--block", "8", "--arg", "out:c:u32[64]", "--arg", "u32:6"))]
+cases += [(path, None, ("--grid", "4", "--block", "256", "--arg", "buf:u32[1024]=iota")) for path in large_kernels.write(folder)]
 for path, kernel, extra in cases:
     out = folder / "page"
     shutil.rmtree(out, ignore_errors=True)

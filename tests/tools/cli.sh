@@ -434,6 +434,10 @@ want 2 "no rule 'R-77'" check --rules=R-01,R-77 yield.cubin
 want 1 '' check missing.cubin
 want 0 'R-07 (error)' explain r-07
 want 0 'E-BAR-PARTIAL' explain E-BAR-PARTIAL
+want 0 'E0104 (error): operand N of X must be' explain e0104
+want 0 '| E0701 | error | .* | 9.7 instructions |' explain errors
+want 0 '| `fma{.rn .rz .rm .rp}.f64` | 9.7.3.6 fma | 1.0 | sm_10 | yes | yes | yes |' explain ptx
+want 0 '| `REDUX` | yes | | yes | yes | yes | yes | yes | yes |' explain isa
 want 2 'there is no rule .R-77.; there are R-01 .* M-05 .*H-08 and E-' explain R-77
 
 [ $failed -eq 0 ] && echo "all as expected"

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 
+import large_kernels
+
 heddle, samples, kernels, folder = (pathlib.Path(word).resolve() for word in sys.argv[1:5])
 shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir(parents=True)
@@ -210,6 +212,12 @@ made = {path.name: path.read_text() for path in (folder / "long").glob("*.html")
 expect(set(made) == {"k" * 200 + "-1.html", "k" * 200 + "-2.html", "k.html"}, f"pages of long names: {sorted(made)}")
 lines = [a["id"] for _, a, *_ in Page("long", made.get("k.html", "")).all if a.get("id", "").startswith("s1-")]
 expect(lines == ["s1-7", "s1-4294967295"], f"lines of a source that is not there: {lines}")
+
+# Large pages stay below 2 MB (check_links), with all their lanes.
+for ptx, least in zip(large_kernels.write(folder), (700, 1700)):
+    page, (some, all_of) = check_page(ptx, ptx.stem, ptx.stem, ("--grid", "4", "--block", "256", "--arg", "buf:u32[1024]=iota"), ("-t", "sm_80"))
+    expect(len([e for e in page.of("tr") if re.fullmatch("a[0-9a-f]{4,}", e[1].get("id") or "")]) > least and all_of > 18, f"{ptx.stem} is small")
+    expect(len(page.of("svg", class_="lanes")) >= 8, f"{ptx.stem}: too few warps are shown")
 
 # Inferred launches: the page of each kernel shows what its lanes did; a binary without PTX has nothing to infer from.
 call("report", samples / "bitonic.ptx", "--html", folder / "auto.html", "--launch", "auto")
