@@ -63,7 +63,7 @@ typedef struct {
         const char *html, *emit, *kernel;
     } report;
     struct {
-        const char *rules;
+        const char *rules, *severity, *baseline;
         bool no_hazards, sarif;
     } check;
     struct {

@@ -23,17 +23,34 @@ static Binary *read_binary(Settings *settings) {
     return b;
 }
 
-static bool parse_rules(Settings *settings, uint64_t *rules) {
-    size_t n;
-    const char *unknown = check_rule_list(settings->check.rules, rules, &n);
+static bool parse_rules(Settings *settings, BinCheckOptions *options) {
+    size_t n, size;
+    const char *unknown = check_rule_list(settings->check.rules, &options->rules, &n);
+    const char *wrong = check_severity_list(settings->check.severity, options->severity, &size);
     if (unknown)
         fprintf(stderr, "heddle check: --rules: there is no rule '%.*s'\n", (int)n, unknown);
-    return !unknown;
+    if (wrong)
+        fprintf(
+            stderr,
+            "heddle check: --severity: '%.*s' is not a rule and error, warning, note or off, as R-24=note\n",
+            (int)size, wrong);
+    return !unknown && !wrong;
+}
+
+static bool leave_known(Settings *settings, const BinFlow *flow, BinCheckReport *report) {
+    char *text;
+    size_t size;
+    if (!settings->check.baseline)
+        return true;
+    return file_read(&settings->arena, settings->check.baseline, &settings->diags, &text, &size) &&
+           (check_leave_known(report, flow, text) ||
+            diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, settings->check.baseline,
+                 "a baseline is what heddle check --json prints"));
 }
 
 int cmd_check(Settings *settings) {
     BinCheckOptions opt = {.no_hazards = settings->check.no_hazards};
-    if (!parse_rules(settings, &opt.rules))
+    if (!parse_rules(settings, &opt))
         return STATUS_USAGE;
     Binary *b = read_binary(settings);
     if (!b)
@@ -41,11 +58,12 @@ int cmd_check(Settings *settings) {
     BinFlow *g = bin_flow_new(b);
     BinCheckReport r;
     check_binary(g, &opt, &r);
-    char *text = settings->check.sarif ? check_report_sarif(g, &r)
-                 : settings->json      ? check_report_json(g, &r)
-                                       : check_report_text(g, &r);
+    bool good = leave_known(settings, g, &r);
+    char *text = !good                   ? NULL
+                 : settings->check.sarif ? check_report_sarif(g, &r)
+                 : settings->json        ? check_report_json(g, &r)
+                                         : check_report_text(g, &r);
     Verdict verdict = check_verdict(&r, BINFLOW_NONE);
-    bool good = true;
     if (text && settings->model.on && settings->json && !settings->check.sarif) { /* both in one object */
         cJSON *all = json_object();
         json_add(all, "check", json_read(text));
@@ -55,7 +73,7 @@ int cmd_check(Settings *settings) {
     }
     if (text)
         printf("%s%s", text, settings->json || settings->check.sarif ? "\n" : "");
-    if (settings->model.on && !settings->json && !settings->check.sarif)
+    if (good && settings->model.on && !settings->json && !settings->check.sarif)
         good = cli_model(settings, g, NULL, &verdict);
     mem_free(text);
     check_report_free(&r);

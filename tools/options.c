@@ -1,6 +1,7 @@
 /* Commands and options: the one table. See cli.h.
  * SPDX-License-Identifier: MIT */
 #include "tools/cli.h"
+#include "tools/check_options.h"
 #include "tools/learn_options.h"
 #include "tools/option_values.h"
 #include "tools/makers.h"
@@ -75,9 +76,6 @@ enum { /* keys of options without a letter */
        KEY_REDUCE,
        KEY_MAX_FAILURES,
        KEY_HOST_CALLS,
-       KEY_RULES,
-       KEY_NO_HAZARDS,
-       KEY_SARIF,
        KEY_MODEL,
        KEY_LANES,
        KEY_STATES,
@@ -281,11 +279,6 @@ static const struct argp_option fuzz_options[] = {
      "Measure SIMT efficiency and block issues of cfg programs in every reconvergence mode", 0},
     {0}};
 
-static const struct argp_option check_options[] = {
-    {"rules", KEY_RULES, "LIST", 0, "Only these rules, as R-01,H-02 (default: all)", 0},
-    {"no-hazards", KEY_NO_HAZARDS, NULL, 0, "Leave the rules on control codes (H-) out", 0},
-    {"sarif", KEY_SARIF, NULL, 0, "Report as SARIF 2.1.0", 0},
-    {0}};
 static const struct argp_option model_options[] = {
     {"model", KEY_MODEL, NULL, 0,
      "Explore all branch outcomes with few lanes: can every reachable state finish?", 0},
@@ -382,7 +375,7 @@ static const struct argp_option *const report_groups[] = {
     compile_options, profile_options, json_options,    NULL};
 static const struct argp_option *const fuzz_groups[] = {fuzz_options, json_options, NULL};
 
-static const struct argp_option *const check_groups[] = {check_options, model_options, json_options,
+static const struct argp_option *const check_groups[] = {cli_check_options, model_options, json_options,
                                                          compile_options, NULL};
 static const struct argp_option *const mutate_groups[] = {mutate_options,
                                                           launch_kernel_options,
@@ -630,11 +623,8 @@ static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *set
     }
 }
 
-static bool check_key(int key, char *arg, struct argp_state *state, Settings *settings) {
+static bool model_key(int key, char *arg, struct argp_state *state, Settings *settings) {
     switch (key) {
-    case KEY_RULES: settings->check.rules = arg; return true;
-    case KEY_NO_HAZARDS: settings->check.no_hazards = true; return true;
-    case KEY_SARIF: settings->check.sarif = true; return true;
     case KEY_MODEL: settings->model.on = true; return true;
     case KEY_LANES:
         settings->model.options.lanes = (unsigned)cli_number(state, arg, "--lanes", 4);
@@ -738,7 +728,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
         return 0;
     if (in->command->run == cmd_mutate && mutate_key(key, arg, state, s))
         return 0;
-    if (in->command->run == cmd_check && check_key(key, arg, state, s))
+    if (in->command->run == cmd_check && (cli_check_key(key, arg, state, s) || model_key(key, arg, state, s)))
         return 0;
     if (in->command->run == cmd_report && report_key(key, arg, state, s))
         return 0;

@@ -54,8 +54,27 @@ const char *check_rule_list(const char *text, uint64_t *set, size_t *n) {
     return NULL;
 }
 
+const char *check_severity_list(const char *text, uint8_t severity[CR_COUNT], size_t *n) {
+    for (const char *p = text; p && *p; p += *n + (p[*n] == ',')) {
+        *n = strcspn(p, ",");
+        size_t name = strcspn(p, "=,"), word = *n - name - (name < *n);
+        CheckRule r = check_rule_find(p, name);
+        uint8_t value = 0;
+        for (Severity s = SEV_NOTE; s <= SEV_ERROR; s++)
+            if (strlen(check_severity_name(s)) == word &&
+                !strncmp(check_severity_name(s), p + name + 1, word))
+                value = (uint8_t)(1 + s);
+        if (word == 3 && !strncmp(p + name + 1, "off", 3))
+            value = CHECK_SEVERITY_OFF;
+        if (r == CR_COUNT || !value)
+            return p;
+        severity[r] = value;
+    }
+    return NULL;
+}
+
 bool check_wants(const Checker *checker, CheckRule r) {
-    if (checker->opt->no_hazards && r >= CR_H01)
+    if ((checker->opt->no_hazards && r >= CR_H01) || checker->opt->severity[r] == CHECK_SEVERITY_OFF)
         return false;
     return !checker->opt->rules || checker->opt->rules >> r & 1;
 }
@@ -336,6 +355,8 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
         BinFinding *finding = &c.findings.at[k];
         if (n && c.findings.at[n - 1].inst == finding->inst && c.findings.at[n - 1].rule == finding->rule)
             continue;
+        if (c.opt->severity[finding->rule])
+            finding->severity = (Severity)(c.opt->severity[finding->rule] - 1);
         out->nerrors += finding->severity == SEV_ERROR;
         out->nwarnings += finding->severity == SEV_WARNING;
         out->nnotes += finding->severity == SEV_NOTE;

@@ -21,14 +21,20 @@ typedef struct {
 const CheckRuleInfo *check_rule(CheckRule r);
 Severity check_rule_severity(CheckRule r,
                              bool native); /* some errors of bru1 are warnings on native targets */
+/* "R-07=note,H-01=off" (error, warning, note, off) into `severity`; NULL, or the first item that is none (*n
+ * characters). */
+const char *check_severity_list(const char *text, uint8_t severity[CR_COUNT], size_t *n);
 /* The rules of a list "R-01,H-02" as bits of BinCheckOptions.rules; NULL, or the first name that is none (*n
  * characters). */
 const char *check_rule_list(const char *text, uint64_t *rules, size_t *n);
 CheckRule check_rule_find(const char *text, size_t n); /* "R-07", "r7", "H-01"; CR_COUNT if unknown */
 
+enum { CHECK_SEVERITY_OFF = 255 };
 typedef struct {
-    uint64_t rules;  /* bit 1 << CheckRule; 0: all */
-    bool no_hazards; /* leave the H- rules out */
+    uint64_t rules;             /* bit 1 << CheckRule; 0: all */
+    bool no_hazards;            /* leave the H- rules out */
+    uint8_t severity[CR_COUNT]; /* by rule: 0 as rules.def says, 1 + the Severity of its findings, or
+                                   CHECK_SEVERITY_OFF */
     bool no_text; /* do not assemble each instruction's text again: as long as all the rest together */
 } BinCheckOptions;
 
@@ -57,6 +63,7 @@ typedef struct {
     Arena arena;
     BinFinding *findings; /* ascending by instruction, then rule; each (rule, instruction) once */
     uint32_t n, nerrors, nwarnings, nnotes;
+    uint32_t nknown;         /* findings that check_leave_known took out */
     uint32_t ninsts, nfuncs; /* looked at */
     uint64_t steps;          /* of the walks and data flows, in units of their own; for tests */
     const bool *parts;       /* [instruction] a branch, BRX, EXIT, RET or indirect CALL on which lanes may go
@@ -70,6 +77,10 @@ typedef struct {
  * check_report_free. */
 void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckReport *out);
 void check_report_free(BinCheckReport *report);
+
+/* Take out the findings that a report of earlier (check_report_json, or that with the model's) has: by rule,
+ * function and instruction, as often as it has each. False: it is no such report. */
+bool check_leave_known(BinCheckReport *report, const BinFlow *flow, const char *earlier);
 
 /* VERDICT_KEPT or VERDICT_BROKEN of one function of the binary, what belongs to none included; BINFLOW_NONE:
  * of all. */

@@ -98,6 +98,8 @@ char *check_report_text(const BinFlow *g, const BinCheckReport *report) {
             report->nwarnings == 1 ? "warning" : "warnings", report->nnotes,
             report->nnotes == 1 ? "note" : "notes", report->nfuncs,
             report->nfuncs == 1 ? "function" : "functions", report->ninsts);
+    if (report->nknown)
+        fprintf(out, "%u known %s left out\n", report->nknown, report->nknown == 1 ? "finding" : "findings");
     for (uint32_t f = 0; f < g->bin->nfuncs; f++)
         if (has_verdict(g, report, f))
             fprintf(out, "%s: %s\n", g->bin->funcs[f].name, verdict_name(check_verdict(report, f)));
@@ -163,6 +165,7 @@ char *check_report_json(const BinFlow *flow, const BinCheckReport *report) {
     json_add_number(o, "errors", report->nerrors);
     json_add_number(o, "warnings", report->nwarnings);
     json_add_number(o, "notes", report->nnotes);
+    json_add_number(o, "known", report->nknown);
     cJSON *list = json_add_list(o, "findings");
     for (uint32_t k = 0; k < report->n; k++)
         json_append(list, json_finding(flow, &report->findings[k]));

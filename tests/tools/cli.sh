@@ -431,6 +431,21 @@ want 4 '"rule":' check --json yield.cubin
 want 4 '"version":.*"2.1.0"' check --sarif yield.cubin
 want 0 '0 errors' check --rules=R-01,H-01 yield.cubin
 want 2 "no rule 'R-77'" check --rules=R-01,R-77 yield.cubin
+# severities, and what an earlier report has: once each, whatever stands around it
+want 0 'warning R-07' check --severity=R-07=warning yield.cubin
+want 0 'R-07: .*note\|note R-07' check --severity=r7=note,H-01=off yield.cubin
+want 0 '0 errors, 0 warnings' check --no-hazards --severity=R-07=off yield.cubin
+want 2 "'R-07=bad' is not a rule" check --severity=R-01=off,R-07=bad yield.cubin
+want 2 "'R-07' is not a rule" check --severity=R-07 yield.cubin
+"$heddle" check --json --no-hazards yield.cubin >base.json
+want 0 '1 known finding left out' check --no-hazards --baseline=base.json yield.cubin
+want 0 '"known":.*1' check --json --no-hazards --baseline=base.json yield.cubin
+"$heddle" check --json --no-hazards --model --time 1 yield.cubin >both.json
+want 0 '1 known finding left out' check --baseline=both.json yield.cubin
+sed 's/"R-07"/"R-06"/' base.json >other.json
+want 4 'error R-07' check --baseline=other.json yield.cubin
+want 1 'E0412.*a baseline is what heddle check --json prints' check --baseline=yield.cubin yield.cubin
+want 1 'E0001' check --baseline=nowhere.json yield.cubin
 want 1 '' check missing.cubin
 want 0 'R-07 (error)' explain r-07
 want 0 'E-BAR-PARTIAL' explain E-BAR-PARTIAL
