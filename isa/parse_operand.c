@@ -573,7 +573,7 @@ const char *isa_parse_address(Parse *parse, const char *s, const IsaSyn *syn, Ma
         s = isa_parse_blanks(s + 1);
     }
     /* The form is told by what is written: a marker or a UR belongs to the uniform forms. */
-    bool marked = marks_width(parse->r, syn->a);
+    bool marked = syn->a != SLOT_NONE && marks_width(parse->r, syn->a);
     if (!(seen & 1) && marked && mod_is_set(parse, in, "e"))
         *isa_slot_operand(in, syn->a) = op_with(op_rz(), OPM_WIDE64);
     if (syn->b != SLOT_NONE && !(seen & 2) && !(marked && seen & 8))

@@ -260,11 +260,13 @@ static int64_t offset_value(const Print *print, unsigned slot) {
  * left out behind a 64-bit register, whose suffix already tells the form. */
 static void put_address(Print *print, const IsaSyn *syn) {
     bool has_ur = syn->b != SLOT_NONE, parts = false;
-    Operand ra = slot_value(print, syn->a), ur = has_ur ? slot_value(print, syn->b) : (Operand){0};
+    bool has_ra = syn->a != SLOT_NONE;
+    Operand ra = has_ra ? slot_value(print, syn->a) : (Operand){0},
+            ur = has_ur ? slot_value(print, syn->b) : (Operand){0};
     bool desc = has_ur && mod_set(print->r, print->in, "desc");
     bool stride = syn->mod && shown_mod(print, syn->mod - 1u);
     int64_t off = syn->c != SLOT_NONE ? offset_value(print, syn->c) : 0;
-    bool wide = ra.mods & OPM_WIDE64 && print->r->regs[syn->a] & REGS_WIDE;
+    bool wide = has_ra && ra.mods & OPM_WIDE64 && print->r->regs[syn->a] & REGS_WIDE;
     bool marked = false; /* the form has a bit of its own for the register's size */
     for (unsigned i = 0; i < print->r->nfields; i++) {
         const IsaField *field = &isa_fields[print->r->field0 + i];
@@ -277,9 +279,10 @@ static void put_address(Print *print, const IsaSyn *syn) {
     }
     print_text(print, "[");
     /* RZ with the size that .E says needs no words. */
-    bool show_ra = !is_zero_reg(&ra) || stride || (marked && wide != mod_set(print->r, print->in, "e"));
+    bool show_ra =
+        (has_ra && !is_zero_reg(&ra)) || stride || (marked && wide != mod_set(print->r, print->in, "e"));
     bool show_ur = has_ur && !desc && !(is_zero_reg(&ur) && marked && wide && show_ra);
-    if (show_ra || (!show_ur && !off)) {
+    if (show_ra || (has_ra && !show_ur && !off)) {
         put_reg_name(print, &ra, false);
         if (marked && wide)
             print_text(print, ".64");

@@ -25,6 +25,7 @@ typedef struct {
     bool always_here;  /* every lane of the warp comes here, whatever divergent branches do */
     uint8_t barrier;   /* B register */
     uint8_t cond;      /* BRA: BRACond */
+    bool any;          /* BRA.U: where the guard is true for one lane, all jump */
     bool last;         /* the next instruction is in another function, or none */
     bool fails;        /* no instruction of the target */
     bool has_mask;     /* BRA.DIV, BRA.CONV: with a mask of lanes */

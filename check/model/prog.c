@@ -158,6 +158,7 @@ static void set_inst(ModelProgram *program, uint32_t i) {
                     (second_guard(inst).kind == OPK_REG && second_guard(inst).file == RF_UP && skel->maybe);
     skel->barrier = (uint8_t)bin_barrier(inst);
     skel->cond = inst->optype == OT_BRA ? (uint8_t)MGET(BRA, cond, inst->mods) : 0;
+    skel->any = inst->optype == OT_BRA && MGET(BRA, any, inst->mods) == BraAny_ANY;
     skel->clear = skel->kind == BK_BMOV_FROM_B && MGET(BMOV, clear, inst->mods) == BRClear_CLEAR;
     skel->drops = skel->clear && inst->dst[0].value == REG_RZ;
     for (unsigned k = 0; skel->kind == BK_BRANCH && k < inst->nsrc; k++)

@@ -288,7 +288,9 @@ static StepStatus step_branch(Stepper *stepper, const Skel *skel, ModelState *st
                               Oracle *o) {
     Lanes jump = g;
     uint32_t answer;
-    if (skel->cond == BRACond_U)
+    if (skel->cond == BRACond_U && skel->any)
+        jump = g ? state->active : 0;
+    else if (skel->cond == BRACond_U)
         jump = g == state->active ? g : 0;
     else if (skel->cond != BRACond_NoCond && skel->has_mask) {
         if (!ask(o, 2, &answer)) /* the mask is not known */

@@ -2,7 +2,8 @@
  * (cvta, isspacep), both executions and the prover agree on.
  *
  * Guest addresses are numbers that mean nothing to the host. A generic address is
- *   SIM_SHARED_WINDOW + offset   shared memory of the accessing thread's block, offset < SIM_WINDOW_BYTES
+ *   SIM_SHARED_WINDOW + offset   shared memory of the accessing thread's block, offset < SIM_WINDOW_BYTES; of
+ *                                the block of rank r in its cluster: offset + r * SIM_WINDOW_BYTES
  *   SIM_LOCAL_WINDOW + offset    local memory of the accessing thread
  *   SIM_PARAM_WINDOW + offset    the kernel parameter block, read only
  *   SIM_CONST_WINDOW + offset    constant bank 3, the .const variables, read only
@@ -17,10 +18,12 @@
 #define HEDDLE_ISA_MACHINE_WINDOWS_H
 
 #define SIM_SHARED_WINDOW 0x00007e0000000000ull
-#define SIM_LOCAL_WINDOW 0x00007e0001000000ull
-#define SIM_PARAM_WINDOW 0x00007e0002000000ull /* kernel parameters, read only: cvta.param */
-#define SIM_CONST_WINDOW 0x00007e0003000000ull
+#define SIM_LOCAL_WINDOW 0x00007e0010000000ull
+#define SIM_PARAM_WINDOW 0x00007e0011000000ull /* kernel parameters, read only: cvta.param */
+#define SIM_CONST_WINDOW 0x00007e0012000000ull
 #define SIM_WINDOW_BYTES 0x01000000ull
+#define SIM_CLUSTER_BLOCKS 16u /* in a cluster, at most; of them 8 without the kernel's consent */
+#define SIM_CLUSTER_BYTES (SIM_CLUSTER_BLOCKS * SIM_WINDOW_BYTES) /* of the shared window */
 #define SIM_FUNC_BASE 0x00007d0000000000ull   /* function addresses: base + 16 * a 32-bit hash of the name */
 #define SIM_GLOBAL_BASE 0x00007f0000000000ull /* first allocation */
 #endif

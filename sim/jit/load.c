@@ -47,7 +47,7 @@ static Place guest_place(Body *body, uint32_t pc) {
         LLVMValueRef start =
             body_get(body, types->word, body_at(body, body->run_state, offsetof(Run, shared_base)));
         LLVMValueRef end =
-            body_get(body, types->word, body_at(body, body->run_state, offsetof(Run, shared_bytes)));
+            body_get(body, types->word, body_at(body, body->run_state, offsetof(Run, fast_shared_end)));
         LLVMValueRef cta = body_get(body, types->pointer, body_at(body, body->warp, offsetof(Warp, cta)));
         LLVMValueRef shared = body_get(body, types->pointer, body_at(body, cta, offsetof(Cta, shared)));
         start = widened(body, start);

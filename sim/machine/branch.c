@@ -222,6 +222,8 @@ static uint32_t bra_lanes(const Warp *warp, const Dec *dec, uint32_t g) {
     uint32_t cond = dec->imm[0];
     if (cond == BRACond_NoCond)
         return g;
+    if (cond == BRACond_U && dec->imm[1]) /* .ANY */
+        return g ? warp->active : 0;
     if (cond == BRACond_U)
         return g == warp->active ? g : 0;
     if (!dec->nv) {
@@ -720,6 +722,7 @@ bool bind_BRA(Bind *bind) {
     if (!control(bind, op_bra, CLS_OTHER))
         return false;
     bind->d->imm[0] = MGET(BRA, cond, bind->in->mods);
+    bind->d->imm[1] = MGET(BRA, any, bind->in->mods) == BraAny_ANY;
     bind->d->nv = bind->in->opcode == OC_BRA_U || bind->in->opcode == OC_BRA_NU;
     return true;
 }

@@ -102,6 +102,8 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
     memset(warp->companions, 0, sizeof warp->companions);
     memset(warp->saves, 0, sizeof warp->saves);
     memset(warp->rpc, 0, sizeof warp->rpc);
+    memset(warp->rpc_words, 0, sizeof warp->rpc_words);
+    warp->cluster_arrived = warp->cluster_pending = 0;
     warp->state = WARP_READY;
     warp->timer_on = false;
     warp->red_copy = warp->pick_next = warp->hops = 0;
@@ -271,6 +273,7 @@ static void hash_warp(const Run *run, const Warp *warp, XXH3_state_t *h) {
             barrier, timer_on;
         uint64_t remaining;
         uint32_t p[PRED_SINK], b[16], companions[16][32], rpc[32];
+        uint32_t cluster_arrived, cluster_pending, rpc_words[2][32];
         uint16_t saves[16][32];
     } s;
     memset(&s, 0, sizeof s);
@@ -287,6 +290,9 @@ static void hash_warp(const Run *run, const Warp *warp, XXH3_state_t *h) {
         memcpy(s.b, warp->b, sizeof s.b);
         memcpy(s.companions, warp->companions, sizeof s.companions);
         memcpy(s.saves, warp->saves, sizeof s.saves);
+        s.cluster_arrived = warp->cluster_arrived;
+        s.cluster_pending = warp->cluster_pending;
+        memcpy(s.rpc_words, warp->rpc_words, sizeof s.rpc_words);
         for (unsigned i = 0; i < 32; i++)
             s.rpc[i] = (warp->valid & ~warp->active) >> i & 1 ? warp->rpc[i] : 0;
     }

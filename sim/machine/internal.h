@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "sim/machine/machine.h"
 #include "isa/machine/banks.h"
+#include "isa/machine/windows.h"
 #include <stddef.h>
 
 enum {
@@ -133,7 +134,7 @@ struct Dec {
         struct { uint32_t op, wide; } match;
         struct { uint32_t op, is_signed; } redux;
         struct { uint32_t redop; } barrier;
-        struct { uint32_t for_branch /* nobody else reads it */; } r2ur;
+        struct { uint32_t for_branch /* nobody else reads it */, keeps; } r2ur;
         struct { uint32_t kind, second /* of the next word, or SR_COUNT */, uniform; } sreg; /* SregKind */
     };
     // clang-format on
@@ -156,7 +157,12 @@ typedef struct {       /* one named barrier */
     uint32_t arrived; /* warps; no part of BARState: R2B forgets them */
 } Barrier;
 
-typedef enum { WARP_READY, WARP_ASLEEP, WARP_AT_BARRIER, WARP_DONE } WarpState;
+typedef enum { WARP_READY, WARP_ASLEEP, WARP_AT_BARRIER, WARP_AT_CLUSTER, WARP_DONE } WarpState;
+
+typedef struct {                           /* blocks that run together and see each other's shared memory */
+    struct Cta *block[SIM_CLUSTER_BLOCKS]; /* by rank; NULL: it has ended */
+    uint32_t n;
+} Cluster;
 
 struct Launched;
 struct Run;
@@ -193,6 +199,9 @@ struct Warp {
     uint8_t *local_written;      /* report_undefined: one byte for each byte of local, same order */
     struct WarpShadow *shadow;   /* checked modes */
     uint32_t tid[3][32];         /* thread coordinates of the lanes */
+    uint32_t cluster_arrived;    /* lanes that have arrived at the cluster's barrier and not waited since; */
+    uint32_t cluster_pending;    /* of them, those whose phase is not complete */
+    uint32_t rpc_words[2][32];   /* RPCMOV */
 };
 
 typedef struct Cta {
@@ -206,6 +215,8 @@ typedef struct Cta {
     uint8_t *shared;         /* with 64 bytes of slack */
     uint8_t *shared_written; /* checked mode: one byte a byte */
     bool live;
+    Cluster *cluster; /* NULL: of this block alone */
+    uint32_t rank;    /* in it */
 } Cta;
 
 typedef struct Level Level;
@@ -232,12 +243,16 @@ typedef struct Run {
     FuncPlace *func_places; /* ascending addresses */
     uint32_t nfunc_places;
     uint32_t shared_bytes, local_bytes;
-    uint8_t *params;      /* of the launch, in constant bank 0 */
-    uint32_t shared_base; /* what lies before, in shared memory, is the system's */
-    uint64_t ticks;       /* clock: warp instructions issued, and time when everybody slept */
-    uint64_t slept;       /* part of ticks in which nothing issued */
-    int64_t quota;        /* left for the running warp; within a run: as it is behind it */
-    uint64_t mem_version; /* counts stores that changed a byte of any memory */
+    uint32_t
+        fast_shared_end; /* shared_bytes; in clusters of several blocks shared_base: no address is simple */
+    uint32_t cluster_blocks; /* in a cluster; 1: without the cluster's barrier */
+    uint32_t cluster[3];     /* their numbers by dimension */
+    uint8_t *params;         /* of the launch, in constant bank 0 */
+    uint32_t shared_base;    /* what lies before, in shared memory, is the system's */
+    uint64_t ticks;          /* clock: warp instructions issued, and time when everybody slept */
+    uint64_t slept;          /* part of ticks in which nothing issued */
+    int64_t quota;           /* left for the running warp; within a run: as it is behind it */
+    uint64_t mem_version;    /* counts stores that changed a byte of any memory */
     uint64_t clock_reads;
     uint64_t random;    /* MACHINE_LANE_RANDOM */
     uint32_t rows_used; /* highest R row named by decoded instructions + 1 */
@@ -359,12 +374,13 @@ bool machine_whole_warp(Warp *w, const Dec *dec, uint32_t g, int *status);
 /* ---- memory (mem.c) ---- */
 /* Host bytes of a guest access of one lane, or NULL after trapping. space: as below; *alloc is set for
  * global. */
-typedef enum { MS_GENERIC, MS_GLOBAL, MS_SHARED, MS_LOCAL } MemSpace;
+typedef enum { MS_GENERIC, MS_GLOBAL, MS_SHARED, MS_LOCAL, MS_CLUSTER } MemSpace; /* MS_SHARED: own */
 typedef struct {
     uint8_t *bytes;  /* NULL for local memory, which is not contiguous */
     SimAlloc *alloc; /* global */
     uint32_t offset; /* local: byte offset; shared: offset */
     MemSpace space;
+    Cta *owner; /* shared: the block */
 } MemRef;
 int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_t address,
                     unsigned size_bytes, bool write, MemRef *out);
@@ -379,6 +395,10 @@ uint64_t machine_mem_address(const Warp *warp, const Dec *dec,
 /* How an operation uses memory, where each lane has an address of its own in the usual slots. */
 typedef enum { ACC_NONE, ACC_LOAD, ACC_STORE, ACC_ATOMIC } AccessKind;
 AccessKind machine_mem_access_kind(unsigned optype);
+/* What an atomic operation (AtomOp, AtomType) makes of the old value; global: it flushes .f32. */
+uint64_t machine_atom_result(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bool global);
+/* The block that owns an address of the cluster's shared memory; NULL: there is none, or it has ended. */
+Cta *machine_cluster_owner(const Cta *cta, uint32_t address);
 /* Lane by lane, any addresses. */
 OpFn machine_mem_load_slow, machine_mem_store_slow;
 

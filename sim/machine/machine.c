@@ -457,6 +457,7 @@ static bool make_memory(Run *run, Diags *d) {
     uint32_t own = ((func->shared_bytes + 15) & ~15u) + run->launch->dynamic_shared_bytes;
     run->shared_base = info->shared_base_bytes;
     run->shared_bytes = run->shared_base + own;
+    run->fast_shared_end = run->cluster_blocks > 1 ? run->shared_base : run->shared_bytes;
     if (func->shared_bytes > info->max_shared_bytes || own > info->max_shared_bytes)
         return diag(d, (SrcLoc){0}, DIAG_E0513, func->name, "more shared memory than a block can have");
     if (!machine_place_variables(run->bin, run->mem, d) || !find_functions(run, d))

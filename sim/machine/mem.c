@@ -26,7 +26,14 @@ uint64_t machine_mem_address(const Warp *w, const Dec *dec, unsigned lane) {
     return dec->wide || dec->mem.wide ? a : (uint32_t)a;
 }
 
-static const char *const space_names[] = {"generic", "global", "shared", "local"};
+static const char *const space_names[] = {"generic", "global", "shared", "local", "the cluster's shared"};
+
+Cta *machine_cluster_owner(const Cta *cta, uint32_t address) {
+    uint32_t rank = address / SIM_WINDOW_BYTES;
+    if (!cta->cluster)
+        return rank ? NULL : (Cta *)(uintptr_t)cta;
+    return rank < cta->cluster->n ? cta->cluster->block[rank] : NULL;
+}
 
 static int out_of_range(Warp *w, Dec *d, unsigned lane, MemSpace s, uint64_t address, unsigned size,
                         bool write) {
@@ -37,6 +44,29 @@ static int out_of_range(Warp *w, Dec *d, unsigned lane, MemSpace s, uint64_t add
     return machine_trap_address(w, d, lane, below ? TRAP_STACK : TRAP_OUT_OF_RANGE, address, text);
 }
 
+/* Shared memory, of the own block unless space says otherwise. */
+static int shared_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_t address,
+                      unsigned size_bytes, bool write, MemRef *out) {
+    const Run *run = warp->run;
+    Cta *owner = machine_cluster_owner(warp->cta, out->offset);
+    uint32_t offset = out->offset % (uint32_t)SIM_WINDOW_BYTES, limit = run->shared_bytes;
+    char text[64];
+    if (!owner || (space == MS_SHARED && owner != warp->cta)) {
+        uint32_t rank = out->offset / SIM_WINDOW_BYTES;
+        snprintf(text, sizeof text, "%s, block %u of the cluster%s", space_names[space], rank,
+                 owner                        ? ", not the own"
+                 : rank < run->cluster_blocks ? " has ended"
+                                              : " does not exist");
+        return machine_trap_address(warp, dec, lane, TRAP_OUT_OF_RANGE, address, text);
+    }
+    if (size_bytes > limit || offset > limit - size_bytes || offset < run->shared_base)
+        return out_of_range(warp, dec, lane, space, address, size_bytes, write);
+    out->offset = offset;
+    out->owner = owner;
+    out->bytes = owner->shared + offset;
+    return RUN_OK;
+}
+
 int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_t address,
                     unsigned size_bytes, bool write, MemRef *out) {
     const Run *r = warp->run;
@@ -44,8 +74,8 @@ int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_
     MemSpace s = space;
     if (space == MS_GENERIC) {
         s = MS_GLOBAL;
-        if (address - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES) {
-            s = MS_SHARED;
+        if (address - SIM_SHARED_WINDOW < SIM_CLUSTER_BYTES) {
+            s = MS_CLUSTER;
             offset = address - SIM_SHARED_WINDOW;
         } else if (address - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES) {
             s = MS_LOCAL;
@@ -91,11 +121,10 @@ int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_
         out->bytes = al->data + (address - al->address);
         return RUN_OK;
     }
-    uint32_t limit = s == MS_SHARED ? r->shared_bytes : r->local_bytes;
-    if (size_bytes > limit || offset > limit - size_bytes || (s == MS_SHARED && offset < r->shared_base))
+    if (s == MS_SHARED || s == MS_CLUSTER)
+        return shared_ref(warp, dec, lane, s, address, size_bytes, write, out);
+    if (size_bytes > r->local_bytes || offset > r->local_bytes - size_bytes)
         return out_of_range(warp, dec, lane, s, address, size_bytes, write);
-    if (s == MS_SHARED)
-        out->bytes = warp->cta->shared + offset;
     return RUN_OK;
 }
 

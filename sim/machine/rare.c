@@ -112,6 +112,28 @@ bool bind_VABSDIFF4(Bind *bind) {
     return rare(bind, op_vabsdiff4);
 }
 
+/* The sum of three pairs of uniform registers. */
+static int op_uiadd64(Warp *w, Dec *dec, uint32_t g) {
+    uint64_t sum = 0;
+    uint32_t *r = dec_dst(w, dec, 0);
+    if (!g)
+        return RUN_OK;
+    for (unsigned k = 0; k < 3; k++) {
+        const uint32_t *v = dec_src(w, dec, k);
+        uint64_t x = (uint64_t)v[32] << 32 | v[0];
+        sum += dec->xm[k] ? 0 - x : x;
+    }
+    for (unsigned i = 0; i < 32; i++) {
+        r[i] = (uint32_t)sum;
+        r[32 + i] = (uint32_t)(sum >> 32);
+    }
+    return RUN_OK;
+}
+bool bind_UIADD3_64(Bind *bind) {
+    bind->width[0] = bind->width[1] = bind->width[2] = WIDTH_U64;
+    return rare(bind, op_uiadd64);
+}
+
 /* ---- shared memory ---- */
 
 /* Host bytes of shared [row + urb + offset] of a lane; for the checked mode they count as written after a
@@ -119,8 +141,8 @@ bool bind_VABSDIFF4(Bind *bind) {
 static int shared_at(Warp *warp, Dec *d, unsigned lane, uint32_t address, unsigned size_bytes, bool write,
                      MemRef *ref) {
     int status = machine_mem_ref(warp, d, lane, MS_SHARED, address, size_bytes, write, ref);
-    if (status == RUN_OK && write && warp->cta->shared_written)
-        memset(warp->cta->shared_written + (ref->bytes - warp->cta->shared), 1, size_bytes);
+    if (status == RUN_OK && write && ref->owner->shared_written)
+        memset(ref->owner->shared_written + ref->offset, 1, size_bytes);
     return status;
 }
 

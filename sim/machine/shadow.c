@@ -327,8 +327,8 @@ static uint32_t memory_undef(Warp *warp, Dec *dec, uint32_t g, bool mark, uint32
         unsigned lane = low_lane(m), n = dec->size;
         uint64_t a = machine_mem_address(warp, dec, lane), offset = a;
         MemSpace space = (MemSpace)dec->imm[1];
-        if (space == MS_GENERIC && a - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES)
-            space = MS_SHARED, offset = a - SIM_SHARED_WINDOW;
+        if (space == MS_GENERIC && a - SIM_SHARED_WINDOW < SIM_CLUSTER_BYTES)
+            space = MS_CLUSTER, offset = a - SIM_SHARED_WINDOW;
         else if (space == MS_GENERIC && a - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES)
             space = MS_LOCAL, offset = a - SIM_LOCAL_WINDOW;
         bool good = !(undef >> lane & 1);
@@ -343,12 +343,14 @@ static uint32_t memory_undef(Warp *warp, Dec *dec, uint32_t g, bool mark, uint32
                     al->written[i / 8] = (uint8_t)(al->written[i / 8] & ~(1u << (i & 7)));
             continue;
         }
-        uint32_t limit = space == MS_SHARED ? warp->run->shared_bytes : warp->run->local_bytes;
-        if (n > limit || offset > limit - n)
+        const Cta *owner = space == MS_LOCAL ? NULL : machine_cluster_owner(warp->cta, (uint32_t)offset);
+        uint32_t limit = space == MS_LOCAL ? warp->run->local_bytes : warp->run->shared_bytes;
+        if (space != MS_LOCAL)
+            offset %= SIM_WINDOW_BYTES;
+        if (n > limit || offset > limit - n || (space != MS_LOCAL && !owner))
             continue;
-        uint8_t *flags = space == MS_SHARED
-                             ? warp->cta->shared_written + offset
-                             : warp->local_written + (size_t)lane * warp->run->local_bytes + offset;
+        uint8_t *flags = owner ? owner->shared_written + offset
+                               : warp->local_written + (size_t)lane * warp->run->local_bytes + offset;
         for (unsigned i = 0; i < n; i++) {
             if (mark)
                 flags[i] = good;
@@ -506,9 +508,9 @@ bool machine_trace_access(const MachineTrace *trace, unsigned lane, MachineAcces
     AccessKind kind = machine_mem_access_kind(dec->optype);
     if (kind != ACC_STORE && kind != ACC_ATOMIC)
         return false;
-    uint64_t window = dec->imm[1] == MS_SHARED  ? SIM_SHARED_WINDOW
-                      : dec->imm[1] == MS_LOCAL ? SIM_LOCAL_WINDOW
-                                                : 0;
+    uint64_t window = dec->imm[1] == MS_SHARED || dec->imm[1] == MS_CLUSTER ? SIM_SHARED_WINDOW
+                      : dec->imm[1] == MS_LOCAL                             ? SIM_LOCAL_WINDOW
+                                                                            : 0;
     *out = (MachineAccess){.atomic = kind == ACC_ATOMIC,
                            .address = machine_mem_address(warp, dec, lane) + window,
                            .size_bytes = dec->size};

@@ -29,7 +29,7 @@
     SREG(TIMER_HI, "globaltimer.hi", timer(run) >> 32) \
     SREG(LOCAL_WINDOW, "lwinlo", SIM_LOCAL_WINDOW) \
     SREG(SHARED_WINDOW_HI, "swinhi", SIM_SHARED_WINDOW >> 32) \
-    SREG(CLUSTER_BLOCK, "cgactaid", 0) \
+    SREG(CLUSTER_BLOCK, "cgactaid", warp->cta->rank) \
     SREG(STACK_LOW, "lmemhioff", 0) /* local memory, where the stack is, begins there */ \
     SREG(ZERO, "zero", 0)
 #define KIND(kind, name, value) SR_##kind,

@@ -30,7 +30,7 @@ static bool less(uint32_t type, uint64_t x, uint64_t y) {
 }
 
 /* New value of memory. */
-static uint64_t atom_result(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bool global) {
+uint64_t machine_atom_result(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bool global) {
     switch (op) {
     case AtomOp_ADD:
         if (type == AtomType_F32)
@@ -61,7 +61,7 @@ static uint64_t atom_operand(const uint32_t *row, unsigned lane, unsigned size) 
 static uint64_t atom_next(const Warp *warp, const Dec *dec, unsigned lane, uint64_t old, bool global) {
     uint64_t x = atom_operand(dec_src(warp, dec, 2), lane, dec->size);
     if (dec->mem.op < OP_CAS)
-        return atom_result(dec->mem.op, dec->mem.type, old, x, global);
+        return machine_atom_result(dec->mem.op, dec->mem.type, old, x, global);
     return old == x ? atom_operand(dec_src(warp, dec, 3), lane, dec->size) : old;
 }
 
@@ -162,15 +162,17 @@ BIND_CAS(ATOMS_CAS, MS_SHARED, 0, MGET(ATOMS_CAS, stride, m),
          MGET(ATOMS_CAS, mode, m) == CasMode_CAST_SPIN ? OP_CAST_SPIN : OP_CAS)
 
 static int qspc(Warp *warp, Dec *dec, uint32_t g) {
-    /* D: shared memory of the cluster, here of the block alone */
+    /* D: shared memory of the cluster */
     uint32_t in = 0, *r = dec_dst(warp, dec, 0);
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         uint64_t a = machine_mem_address(warp, dec, lane);
-        uint32_t space = a - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES  ? QspcSpace_S
-                         : a - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES ? QspcSpace_L
-                                                                   : QspcSpace_G;
-        bool is = space == (dec->mem.op == QspcSpace_D ? QspcSpace_S : dec->mem.op) &&
+        uint64_t own = SIM_SHARED_WINDOW + warp->cta->rank * SIM_WINDOW_BYTES;
+        uint32_t space = a - own < SIM_WINDOW_BYTES                  ? QspcSpace_S
+                         : a - SIM_SHARED_WINDOW < SIM_CLUSTER_BYTES ? QspcSpace_D
+                         : a - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES   ? QspcSpace_L
+                                                                     : QspcSpace_G;
+        bool is = (space == dec->mem.op || (space == QspcSpace_S && dec->mem.op == QspcSpace_D)) &&
                   a - SIM_CONST_WINDOW >= SIM_WINDOW_BYTES;
         in |= (uint32_t)is << lane;
         r[lane] = is;

@@ -77,7 +77,7 @@ INLINE bool offsets(const Warp *warp, const Dec *dec, uint32_t g, unsigned size,
 INLINE bool inside(uint64_t lo, uint64_t need, uint64_t limit) { return need <= limit && lo <= limit - need; }
 
 INLINE bool inside_shared(const Run *run, uint64_t lo, uint64_t need) {
-    return inside(lo - run->shared_base, need, run->shared_bytes - run->shared_base);
+    return inside(lo - run->shared_base, need, run->fast_shared_end - run->shared_base);
 }
 
 /* Global, shared and generic memory: the host bytes if all lanes are inside one allocation. */
@@ -134,7 +134,7 @@ INLINE bool halves_at(Warp *warp, const Dec *dec, const uint64_t a[2], uint32_t 
                       Halves *h) {
     const Run *run = warp->run;
     SimAlloc *al = dec->alloc;
-    uint64_t start = run->shared_base, limit = run->shared_bytes;
+    uint64_t start = run->shared_base, limit = run->fast_shared_end;
     uint8_t *data = warp->cta->shared + start;
     h->alloc = NULL;
     if (dec->imm[1] == MS_SHARED) {

@@ -111,16 +111,16 @@ bool LV(bind_REDUX)(Bind *bind) {
     return bind->d->redux.op > ReduxOp_MAX ? bind_fail(bind, "undefined reduction") : !bind->failed;
 }
 
-/* The predicate says for each lane whether the value that is read is its own. */
+/* The predicate names the lanes that have another value than the one read. */
 static int r2ur(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t v = a[low_lane(g)], own = 0;
+    uint32_t v = a[low_lane(g)], differ = 0;
     if (warp->active != warp->valid && !dec->r2ur.for_branch)
         machine_finding(warp, dec, MF_UNIFORM_DIVERGED, g, 0, "R2UR");
     for (unsigned i = 0; i < 32; i++)
-        own |= (uint32_t)(a[i] == v) << i;
+        differ |= (uint32_t)(a[i] != v) << i;
     LANES { r[i] = v; }
-    set_pred(warp, dec->pd[0], g, own);
+    set_pred(warp, dec->pd[0], g, differ | (dec->r2ur.keeps ? warp->p[dec->pd[0]] : 0));
     return NEXT;
 }
 
@@ -147,6 +147,7 @@ static bool for_branch(const Bind *bind) {
 bool LV(bind_R2UR)(Bind *bind) {
     bind_operands(bind);
     bind->d->r2ur.for_branch = for_branch(bind);
+    bind->d->r2ur.keeps = MGET(R2UR, or, bind->in->mods);
     bind_chained(bind, r2ur, r2ur);
     return !bind->failed;
 }
