@@ -65,7 +65,7 @@ typedef struct {
 CodeModule *code_encode(const IrModule *module, Diags *diags);
 void code_free(CodeModule *module);
 
-/* Write an ELF file image (malloc'ed). Sections, symbols, relocations, .nv.info as cubin_format describes;
+/* Write an ELF file image (malloc'ed). Sections, symbols, relocations, .nv.info as docs/elf.md describes;
  * .heddle.map. Reports E04xx. */
 bool elf_write(const CodeModule *module, void **image, size_t *size_bytes, Diags *diags);
 /* The same with choices. */

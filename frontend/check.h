@@ -12,7 +12,7 @@ typedef struct {
     Diags *d;
     Arena tmp;
     OperandSpecs **specs; /* by form */
-    char name[160];       /* of insn_text */
+    char name[160];       /* of ptx_insn_text */
 } Check;
 
 /* "add.rn.f32", for messages; valid until the next call. */

@@ -112,7 +112,7 @@ static uint32_t last_use(const Webs *webs, uint32_t v, uint32_t rpo) {
 
 /* ---- webs ---- */
 
-static bool before(const Webs *webs, uint32_t x, uint32_t y) {
+static bool defined_before(const Webs *webs, uint32_t x, uint32_t y) {
     uint32_t p = webs->dom.in[webs->def_block[x]], q = webs->dom.in[webs->def_block[y]];
     return p != q ? p < q : webs->def_at[x] != webs->def_at[y] ? webs->def_at[x] < webs->def_at[y] : x < y;
 }
@@ -135,7 +135,7 @@ static bool meets(const Webs *webs, uint32_t x, uint32_t y) {
 static bool can_join(Webs *webs, uint32_t p, uint32_t q) {
     uint32_t stack[MOST_MEMBERS], n = 0, a = webs->head[p], b = webs->head[q];
     while (a || b) {
-        bool from_p = a && (!b || before(webs, a, b));
+        bool from_p = a && (!b || defined_before(webs, a, b));
         uint32_t v = from_p ? a : b;
         if (from_p)
             a = webs->next[a];
@@ -162,7 +162,7 @@ static void join(Webs *webs, uint32_t x, uint32_t y) {
         return;
     uint32_t a = webs->head[p], b = webs->head[q], *to = &webs->head[p];
     while (a || b) {
-        uint32_t *from = a && (!b || before(webs, a, b)) ? &a : &b;
+        uint32_t *from = a && (!b || defined_before(webs, a, b)) ? &a : &b;
         *to = *from;
         to = &webs->next[*from];
         *from = *to;

@@ -1,5 +1,5 @@
 /* Random data instructions out of frontend/ptx_forms.def: every form of an opcode that only computes is used
- * with every modifier that front end, lowering and interpreter all take. See gen_int.h.
+ * with every modifier that front end, lowering and interpreter all take. See gen_internal.h.
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "check/fuzz/gen_internal.h"

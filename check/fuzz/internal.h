@@ -8,7 +8,7 @@
 #include "emit/code.h"
 #include "sim/interp/interp.h"
 
-/* One program on its way through compiler and engines (fuzz_check.c). */
+/* One program on its way through compiler and engines (check.c). */
 typedef struct {
     FuzzVerdict v;
     Diags d;

@@ -3,7 +3,7 @@
  * Bitwise functions (Xor, TK_XOR): k ^ (c1 & p1) ^ (c2 & p2) ^ ..., where c are masks of 32 bits and p
  * products of terms (TK_AND): the algebraic normal form, all 32 bits at once. XOR merges lists, AND
  * multiplies out, x | y is x ^ y ^ xy, LOP3 is two Shannon expansions. ~x is also -x - 1: of a function and
- * its complement only one may be an entry of a sum (complemented, is_inverse), so that x + ~x is -1.
+ * its complement only one may be an entry of a sum (complemented, term_is_inverse), so that x + ~x is -1.
  *     (a & b) | (~a & c)  =  (a & b) ^ c ^ (a & c)
  * Masks are cut to the bits that a term can have (term_possible): 0xff & (read of a byte) is the read.
  *

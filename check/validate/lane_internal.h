@@ -34,7 +34,7 @@ typedef struct {
     Arena *arena; /* of the plan: texts */
     Arena own;
     uint32_t block[3], thread[3], warp, lane;
-    const uint8_t **own_regs; /* by function: see own_values */
+    const uint8_t **own_regs; /* by function: see lane_own_values */
     VEC(LanePtx) ptx;
     VEC(LaneMachine) machine;
     SimMemory *mem;

@@ -17,7 +17,7 @@ typedef struct {
 void elf_facts_add(Arena *arena, const Target *target, const uint64_t word[2], uint32_t pc_bytes,
                    CodeFacts *facts);
 
-/* What facts_follow changed of a function, and why it could not. */
+/* What elf_facts_follow changed of a function, and why it could not. */
 typedef struct {
     bool changed;
     uint32_t more_registers; /* what it needs, where the file stated less; else 0 */

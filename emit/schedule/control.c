@@ -74,9 +74,9 @@ static const CellRef *writes_of(const Facts *facts) { return facts->refs + facts
 
 /* ---- states ---- */
 
-static bool same_access(const Flight *x, const Flight *y) {
-    return x->inst == y->inst && x->cell == y->cell && x->kind == y->kind && x->operand == y->operand &&
-           x->part == y->part;
+static bool same_access(const Flight *flight, const Flight *other) {
+    return flight->inst == other->inst && flight->cell == other->cell && flight->kind == other->kind &&
+           flight->operand == other->operand && flight->part == other->part;
 }
 
 /* Entries of the same instruction are at `from` or behind. */
@@ -139,15 +139,15 @@ static void merge_state(Controls *controls, State *into, const State *with) {
     }
     into->vouches &= with->vouches;
     for (unsigned k = 0; k < with->flight.n; k++) {
-        const Flight *x = &with->flight.at[k];
-        uint32_t at = controls->flight_first[x->inst];
-        while (at && !same_access(&into->flight.at[at - 1], x))
+        const Flight *flight = &with->flight.at[k];
+        uint32_t at = controls->flight_first[flight->inst];
+        while (at && !same_access(&into->flight.at[at - 1], flight))
             at = controls->flight_next.at[at - 1];
         if (!at) {
-            VEC_ADD(&controls->a, &into->flight, *x);
+            VEC_ADD(&controls->a, &into->flight, *flight);
             index_flight(controls, into, into->flight.n - 1);
-        } else if (x->age < into->flight.at[at - 1].age) {
-            into->flight.at[at - 1].age = x->age;
+        } else if (flight->age < into->flight.at[at - 1].age) {
+            into->flight.at[at - 1].age = flight->age;
         }
     }
 }
@@ -200,31 +200,31 @@ static unsigned cycles_needed(Controls *controls, const State *state, uint32_t i
     const CellRef *reads = reads_of(facts), *writes = writes_of(facts);
     unsigned nr = facts->nreads, nw = facts->nwrites, worst = 0;
     for (unsigned k = 0; k < state->flight.n; k++) {
-        const Flight *x = &state->flight.at[k];
-        unsigned mark = x->kind == FLIGHT_SB ? 0 : controls->mark[x->cell];
-        if (x->kind != FLIGHT_SB && !(mark & (x->kind == FLIGHT_WRITE ? READ | WRITTEN : WRITTEN)) &&
-            !facts->call)
+        const Flight *flight = &state->flight.at[k];
+        unsigned mark = flight->kind == FLIGHT_SB ? 0 : controls->mark[flight->cell];
+        if (flight->kind != FLIGHT_SB &&
+            !(mark & (flight->kind == FLIGHT_WRITE ? READ | WRITTEN : WRITTEN)) && !facts->call)
             continue;
-        const MachInst *w = &controls->mach[x->inst];
+        const MachInst *w = &controls->mach[flight->inst];
         unsigned need = 0;
-        if (x->kind == FLIGHT_SB)
-            need = wait >> x->cell & 1 ? LATENCY_SB_TO_WAIT : 0;
-        else if (x->kind == FLIGHT_WRITE && facts->call)
-            need = worst_read(controls, x);
-        for (unsigned n = 0; n < nr && x->kind == FLIGHT_WRITE && (mark & READ); n++)
-            if (reads[n].cell == x->cell) {
-                unsigned l =
-                    latency_raw_part(controls->t, w, x->operand, x->part, m, reads[n].operand, reads[n].part);
+        if (flight->kind == FLIGHT_SB)
+            need = wait >> flight->cell & 1 ? LATENCY_SB_TO_WAIT : 0;
+        else if (flight->kind == FLIGHT_WRITE && facts->call)
+            need = worst_read(controls, flight);
+        for (unsigned n = 0; n < nr && flight->kind == FLIGHT_WRITE && (mark & READ); n++)
+            if (reads[n].cell == flight->cell) {
+                unsigned l = latency_raw_part(controls->t, w, flight->operand, flight->part, m,
+                                              reads[n].operand, reads[n].part);
                 need = l > need ? l : need;
             }
-        for (unsigned n = 0; n < nw && x->kind != FLIGHT_SB && (mark & WRITTEN); n++)
-            if (writes[n].cell == x->cell) {
-                unsigned l = x->kind == FLIGHT_WRITE ? latency_waw(controls->t, w, x->operand, m)
-                                                     : latency_war(controls->t, w, x->operand, m);
+        for (unsigned n = 0; n < nw && flight->kind != FLIGHT_SB && (mark & WRITTEN); n++)
+            if (writes[n].cell == flight->cell) {
+                unsigned l = flight->kind == FLIGHT_WRITE ? latency_waw(controls->t, w, flight->operand, m)
+                                                          : latency_war(controls->t, w, flight->operand, m);
                 need = l > need ? l : need;
             }
-        if (need > x->age && need - x->age > worst)
-            worst = need - x->age;
+        if (need > flight->age && need - flight->age > worst)
+            worst = need - flight->age;
     }
     return worst;
 }

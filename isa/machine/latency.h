@@ -1,6 +1,6 @@
 /* How far apart two instructions of one warp must issue: fixed latencies, hazards, and which instructions
  * need a scoreboard instead. Read by scheduling, control codes, the control-code checker and the simulator's
- * control-code mode. Numbers are in latency.def (origin: reference/sass_latency.md).
+ * control-code mode. Numbers are in latency.def, which says where they are from.
  *
  * A distance is counted from issue to issue: an instruction with stall s lets the next one of the warp
  * issue s cycles later (at least one), so distance(w, r) is the sum of the stalls of w and of everything

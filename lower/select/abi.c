@@ -232,7 +232,7 @@ bool sel_abi_enter(Sel *sel) {
         return true;
     }
     Plan args, results;
-    Words *w = ARENA_NEW(&sel->arena, Words);
+    Words *entering = ARENA_NEW(&sel->arena, Words);
     Signature sig = signature_of(sel, sel->pf);
     if (!plan_signature(sel, &sig, &args, &results)) {
         diag_in(sel->d, &sel->ptx->source, sel->pf->loc, DIAG_E0705,
@@ -241,37 +241,37 @@ bool sel_abi_enter(Sel *sel) {
     }
     for (uint32_t k = 0; k < args.n; k++)
         for (uint32_t c = 0; args.slots[k].reg >= 0 && c < args.slots[k].words; c++)
-            push(w, op_none(), args.slots[k].reg + (int)c);
+            push(entering, op_none(), args.slots[k].reg + (int)c);
     if (args.area_bytes && !sig.open)
-        push(w, op_none(), ABI_ARG_AREA_REG);
+        push(entering, op_none(), ABI_ARG_AREA_REG);
     if (results.area_bytes)
-        push(w, op_none(), result_area_reg(sig.open));
-    push(w, op_none(), return_reg(sig.open));
-    push(w, op_none(), return_reg(sig.open) + 1);
-    InstId entry = ir_inst_new(sel->f, IR_ENTRY, w->n, 0);
+        push(entering, op_none(), result_area_reg(sig.open));
+    push(entering, op_none(), return_reg(sig.open));
+    push(entering, op_none(), return_reg(sig.open) + 1);
+    InstId entry = ir_inst_new(sel->f, IR_ENTRY, entering->n, 0);
     ir_append(sel->f, sel->cur, entry);
-    for (unsigned k = 0; k < w->n; k++) {
-        w->values[k] = fixed_value(sel, w->regs[k]);
-        ir_set_dst(sel->f, entry, k, w->values[k]);
-        ir_value(sel->f, (ValId){w->values[k].value})->block = sel->cur;
+    for (unsigned k = 0; k < entering->n; k++) {
+        entering->values[k] = fixed_value(sel, entering->regs[k]);
+        ir_set_dst(sel->f, entry, k, entering->values[k]);
+        ir_value(sel->f, (ValId){entering->values[k].value})->block = sel->cur;
     }
-    copy_out(sel, w);
-    sel->ret_addr[0].i = w->values[w->n - 2].value;
-    sel->ret_addr[1].i = w->values[w->n - 1].value;
+    copy_out(sel, entering);
+    sel->ret_addr[0].i = entering->values[entering->n - 2].value;
+    sel->ret_addr[1].i = entering->values[entering->n - 1].value;
     if (results.area_bytes) {
         sel->ret_area_var = sel_ssa_var_new(&sel->ssa, RF_R, 0, 0) + 1;
-        sel_write_var(sel, sel->ret_area_var - 1, w->values[w->n - 3]);
+        sel_write_var(sel, sel->ret_area_var - 1, entering->values[entering->n - 3]);
     }
     unsigned at = 0;
     Operand area = op_none();
     if (args.area_bytes)
-        area =
-            sig.open ? EMIT_R(sel, IR_FRAME_ADDR, 0, op_imm(IR_FRAME_INCOMING)) : w->values[args.reg_words];
+        area = sig.open ? EMIT_R(sel, IR_FRAME_ADDR, 0, op_imm(IR_FRAME_INCOMING))
+                        : entering->values[args.reg_words];
     for (uint32_t k = 0; k < args.n; k++) {
         Slot *slot = &args.slots[k];
         Operand *words = ARENA_ARRAY(&sel->arena, Operand, slot->words + 1);
         for (uint32_t c = 0; c < slot->words; c++)
-            words[c] = slot->reg >= 0 ? w->values[at++] : load_local(sel, area, slot->offset + 4 * c);
+            words[c] = slot->reg >= 0 ? entering->values[at++] : load_local(sel, area, slot->offset + 4 * c);
         define_param(sel, k, words, slot->words);
     }
     return true;
@@ -286,7 +286,7 @@ static Operand result_word(Sel *sel, uint32_t k, uint32_t c) {
 
 bool sel_abi_return(Sel *sel) {
     Plan args, results;
-    Words *w = ARENA_NEW(&sel->arena, Words);
+    Words *words = ARENA_NEW(&sel->arena, Words);
     Signature sig = signature_of(sel, sel->pf);
     if (!plan_signature(sel, &sig, &args, &results))
         return false;
@@ -297,26 +297,26 @@ bool sel_abi_return(Sel *sel) {
         for (uint32_t c = 0; c < results.slots[k].words; c++) {
             Operand v = result_word(sel, k, c);
             if (results.slots[k].reg >= 0)
-                push(w, v, results.slots[k].reg + (int)c);
+                push(words, v, results.slots[k].reg + (int)c);
             else
                 store_local(sel, area, results.slots[k].offset + 4 * c, v);
         }
     for (int k = 0; k < 2 && sig.open; k++)
-        push(w, ir_val(sel->f, sel->ret_addr[k]), ABI_OPEN_RETURN_REG + k);
-    copy_in(sel, w);
+        push(words, ir_val(sel->f, sel->ret_addr[k]), ABI_OPEN_RETURN_REG + k);
+    copy_in(sel, words);
     ValId back[2] = {sel->ret_addr[0], sel->ret_addr[1]};
     if (sig.open) {
-        w->n -= 2;
+        words->n -= 2;
         for (unsigned k = 0; k < 2; k++)
-            back[k].i = w->values[w->n + k].value;
+            back[k].i = words->values[words->n + k].value;
     }
     Operand src[3 + ABI_LAST_REG];
     src[RET_pp] = op_pt();
     src[RET_ra] = ir_vec(sel->f, back, 2);
     src[RET_offset] = op_imm(0);
-    for (unsigned k = 0; k < w->n; k++)
-        src[3 + k] = w->values[k];
-    sel_emit(sel, OT_RET, MSET(RET, mode, BasePCMode_ABS), 3 + w->n, src);
+    for (unsigned k = 0; k < words->n; k++)
+        src[3 + k] = words->values[k];
+    sel_emit(sel, OT_RET, MSET(RET, mode, BasePCMode_ABS), 3 + words->n, src);
     return true;
 }
 

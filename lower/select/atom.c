@@ -9,18 +9,18 @@ typedef struct {
     const PtxInsn *in;
     PtxType t;
     unsigned bytes; /* that are swapped */
-    Address a;
+    Address address;
     Operand take, put; /* of 16 bits: selectors of PRMT for the half meant; OPK_NONE otherwise */
     bool wants_result;
     const PtxOperand *dst, *src; /* destination or NULL; operands behind the address */
 } Atom;
 
-static void mark(Sel *sel) {
+static void mark_access(Sel *sel) {
     ir_inst(sel->f, sel_last(sel))->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
 }
 
 static bool native_type(const Atom *atom, unsigned *type) {
-    bool shared = atom->a.space == SP_SHARED;
+    bool shared = atom->address.space == SP_SHARED;
     bool sg = type_signed(atom->t);
     bool minmax = atom->in->atom == ATOM_MIN || atom->in->atom == ATOM_MAX;
     switch (atom->t) {
@@ -34,7 +34,9 @@ static bool native_type(const Atom *atom, unsigned *type) {
         return !shared || atom->in->atom == ATOM_EXCH;
     case TY_F32: *type = AtomType_F32; return !shared && atom->in->atom == ATOM_ADD;
     case TY_F64: *type = AtomType_F64; return !shared && atom->in->atom == ATOM_ADD;
-    case TY_F16X2: *type = AtomType_F16x2; return atom->a.space == SP_GLOBAL && atom->in->atom == ATOM_ADD;
+    case TY_F16X2:
+        *type = AtomType_F16x2;
+        return atom->address.space == SP_GLOBAL && atom->in->atom == ATOM_ADD;
     default: return false;
     }
 }
@@ -62,19 +64,20 @@ static unsigned order_of(const PtxInsn *in) {
 static Operand emit_native(const Atom *atom, unsigned op, unsigned type, Operand data) {
     Sel *sel = atom->sel;
     unsigned words = atom->bytes / 4, order = order_of(atom->in);
-    Operand src[4] = {atom->a.base, op_none(), op_imm((uint32_t)atom->a.offset), data}, d = op_none();
+    Operand src[4] = {atom->address.base, op_none(), op_imm((uint32_t)atom->address.offset), data},
+            d = op_none();
     /* RED is of global memory (sm_90 calls it REDG); ptxas 13.0 writes ATOM for generic addresses */
-    if (!atom->wants_result && atom->a.space == SP_GLOBAL && op != AtomOp_EXCH) {
+    if (!atom->wants_result && atom->address.space == SP_GLOBAL && op != AtomOp_EXCH) {
         sel_emit(sel, OT_RED,
                  MSET(RED, op, op) | MSET(RED, type, type) | MSET(RED, e, MemAddr_E) |
                      MSET(RED, order, order),
                  4, src);
         return d;
     }
-    if (atom->a.space == SP_SHARED)
+    if (atom->address.space == SP_SHARED)
         d = sel_emit_dst(sel, OT_ATOMS, MSET(ATOMS, op, op) | MSET(ATOMS, type, type), 0, RF_R, words, 4,
                          src);
-    else if (atom->a.space == SP_GLOBAL)
+    else if (atom->address.space == SP_GLOBAL)
         d = sel_emit_dst(sel, OT_ATOMG,
                          MSET(ATOMG, op, op) | MSET(ATOMG, type, type) | MSET(ATOMG, e, MemAddr_E) |
                              MSET(ATOMG, order, order),
@@ -84,7 +87,7 @@ static Operand emit_native(const Atom *atom, unsigned op, unsigned type, Operand
                          MSET(ATOM, op, op) | MSET(ATOM, type, type) | MSET(ATOM, e, MemAddr_E) |
                              MSET(ATOM, order, order),
                          0, RF_R, words, 4, src);
-    mark(sel);
+    mark_access(sel);
     return d;
 }
 
@@ -92,10 +95,12 @@ static Operand emit_cas(const Atom *atom, Operand expected, Operand desired) {
     Sel *sel = atom->sel;
     unsigned words = atom->bytes / 4, type = words == 2 ? CasType_U64 : CasType_U32,
              order = order_of(atom->in);
-    Operand src[5] = {atom->a.base, op_none(), op_imm((uint32_t)atom->a.offset), expected, desired}, d;
-    if (atom->a.space == SP_SHARED)
+    Operand src[5] = {atom->address.base, op_none(), op_imm((uint32_t)atom->address.offset), expected,
+                      desired},
+            d;
+    if (atom->address.space == SP_SHARED)
         d = sel_emit_dst(sel, OT_ATOMS_CAS, MSET(ATOMS_CAS, type, type), 0, RF_R, words, 5, src);
-    else if (atom->a.space == SP_GLOBAL)
+    else if (atom->address.space == SP_GLOBAL)
         d = sel_emit_dst(sel, OT_ATOMG_CAS,
                          MSET(ATOMG_CAS, type, type) | MSET(ATOMG_CAS, e, MemAddr_E) |
                              MSET(ATOMG_CAS, order, order),
@@ -105,7 +110,7 @@ static Operand emit_cas(const Atom *atom, Operand expected, Operand desired) {
                          MSET(ATOM_CAS, type, type) | MSET(ATOM_CAS, e, MemAddr_E) |
                              MSET(ATOM_CAS, order, order),
                          0, RF_R, words, 5, src);
-    mark(sel);
+    mark_access(sel);
     return d;
 }
 
@@ -113,16 +118,16 @@ static Operand emit_cas(const Atom *atom, Operand expected, Operand desired) {
 static Operand emit_first_load(const Atom *atom) {
     Sel *sel = atom->sel;
     unsigned words = atom->bytes / 4, size = words == 2 ? MemSz_64 : MemSz_32, order = order_of(atom->in);
-    Operand src[3] = {atom->a.base, op_none(), op_imm((uint32_t)atom->a.offset)}, d;
-    if (atom->a.space == SP_SHARED)
+    Operand src[3] = {atom->address.base, op_none(), op_imm((uint32_t)atom->address.offset)}, d;
+    if (atom->address.space == SP_SHARED)
         d = sel_emit_dst(sel, OT_LDS, MSET(LDS, sz, size), 0, RF_R, words, 3, src);
-    else if (atom->a.space == SP_GLOBAL)
+    else if (atom->address.space == SP_GLOBAL)
         d = sel_emit_dst(sel, OT_LDG, MSET(LDG, sz, size) | MSET(LDG, e, MemAddr_E) | MSET(LDG, order, order),
                          0, RF_R, words, 3, src);
     else
         d = sel_emit_dst(sel, OT_LD, MSET(LD, sz, size) | MSET(LD, e, MemAddr_E) | MSET(LD, order, order), 0,
                          RF_R, words, 3, src);
-    mark(sel);
+    mark_access(sel);
     return d;
 }
 
@@ -134,22 +139,23 @@ static Wide add_f64(Sel *sel, Wide a, Wide b) {
 /* The address of a half becomes that of its word. What is not at a multiple of two stays misaligned. */
 static void widen_half(Atom *atom) {
     Sel *sel = atom->sel;
-    Address *a = &atom->a;
+    Address *address = &atom->address;
     Operand low;
-    if (a->wide64) {
-        Operand pair = a->base;
+    if (address->wide64) {
+        Operand pair = address->base;
         pair.mods = 0;
         Wide at = sel_wide_pair(sel, pair);
-        at = sel_add64(sel, at, wide2(op_imm((uint32_t)a->offset), op_imm(a->offset < 0 ? UINT32_MAX : 0)));
+        at = sel_add64(
+            sel, at, wide2(op_imm((uint32_t)address->offset), op_imm(address->offset < 0 ? UINT32_MAX : 0)));
         low = at.w[0];
         at.w[0] = sel_and(sel, low, op_imm(~2u));
-        a->base = op_with(sel_wide_vec(sel, at), OPM_WIDE64);
+        address->base = op_with(sel_wide_vec(sel, at), OPM_WIDE64);
     } else {
-        low = a->base.kind == OPK_NONE ? op_imm(0) : a->base;
-        low = sel_value(sel, sel_iadd(sel, low, op_imm((uint32_t)a->offset)));
-        a->base = sel_value(sel, sel_and(sel, low, op_imm(~2u)));
+        low = address->base.kind == OPK_NONE ? op_imm(0) : address->base;
+        low = sel_value(sel, sel_iadd(sel, low, op_imm((uint32_t)address->offset)));
+        address->base = sel_value(sel, sel_and(sel, low, op_imm(~2u)));
     }
-    a->offset = 0;
+    address->offset = 0;
     Operand second = sel_isetp(sel, false, ICmp_NE, sel_and(sel, low, op_imm(2)), op_imm(0));
     atom->take = sel_select(sel, second, op_imm(0x4432), op_imm(0x4410));
     atom->put = sel_select(sel, second, op_imm(0x5410), op_imm(0x3254));
@@ -168,31 +174,31 @@ static Wide memory_with(const Atom *atom, Wide memory, Wide value) {
 
 /* What the operation stores, given the old value; false if there is none for the type. `c` is the third
  * operand of a compare-and-swap. */
-static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide c, Wide *wide) {
-    Sel *sel = a->sel;
-    unsigned atom = a->in->atom;
-    bool sg = type_signed(a->t);
-    if (atom == ATOM_CAS)
+static bool emit_atom_op(const Atom *atom, Wide old, Wide b, Wide c, Wide *wide) {
+    Sel *sel = atom->sel;
+    unsigned what = atom->in->atom;
+    bool sg = type_signed(atom->t);
+    if (what == ATOM_CAS)
         *wide = sel_select64(sel, sel_isetp64(sel, false, ICmp_EQ, old, b), c, old);
-    else if (a->t == TY_F32 && atom == ATOM_ADD)
+    else if (atom->t == TY_F32 && what == ATOM_ADD)
         *wide = wide1(EMIT_R(sel, OT_FADD, MSET(FADD, rnd, Rnd_RN), old.w[0], b.w[0]));
-    else if (a->t == TY_F64 && atom == ATOM_ADD)
+    else if (atom->t == TY_F64 && what == ATOM_ADD)
         *wide = add_f64(sel, old, b);
-    else if ((a->t == TY_F16 || a->t == TY_F16X2) && atom == ATOM_ADD)
+    else if ((atom->t == TY_F16 || atom->t == TY_F16X2) && what == ATOM_ADD)
         *wide = wide1(EMIT_R(sel, OT_HADD2, 0, old.w[0], b.w[0]));
-    else if ((a->t == TY_BF16 || a->t == TY_BF16X2) && atom == ATOM_ADD && sel_has_bf16(sel))
+    else if ((atom->t == TY_BF16 || atom->t == TY_BF16X2) && what == ATOM_ADD && sel_has_bf16(sel))
         *wide = wide1(sel_bf16_add(sel, false, old.w[0], b.w[0]));
-    else if (a->t == TY_BF16 || a->t == TY_BF16X2)
+    else if (atom->t == TY_BF16 || atom->t == TY_BF16X2)
         return sel_error(sel, "bf16 needs instructions of sm_80");
-    else if (atom == ATOM_ADD)
+    else if (what == ATOM_ADD)
         *wide = sel_add64(sel, old, b);
-    else if (atom == ATOM_MIN || atom == ATOM_MAX)
-        *wide = sel_select64(sel, sel_isetp64(sel, sg, atom == ATOM_MAX ? ICmp_GT : ICmp_LT, old, b), old, b);
-    else if (atom == ATOM_AND)
+    else if (what == ATOM_MIN || what == ATOM_MAX)
+        *wide = sel_select64(sel, sel_isetp64(sel, sg, what == ATOM_MAX ? ICmp_GT : ICmp_LT, old, b), old, b);
+    else if (what == ATOM_AND)
         *wide = sel_both(sel, sel_and, old, b);
-    else if (atom == ATOM_OR)
+    else if (what == ATOM_OR)
         *wide = sel_both(sel, sel_or, old, b);
-    else if (atom == ATOM_XOR)
+    else if (what == ATOM_XOR)
         *wide = sel_both(sel, sel_xor, old, b);
     else
         return false;
@@ -238,7 +244,7 @@ static bool cas_loop(const Atom *atom, SelUpdate *update, const void *context, W
 
 bool sel_atomic_update(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes, SelUpdate *update,
                        const void *context, Wide *old) {
-    Atom atom = {.sel = sel, .in = in, .bytes = bytes, .a = *address};
+    Atom atom = {.sel = sel, .in = in, .bytes = bytes, .address = *address};
     return cas_loop(&atom, update, context, old);
 }
 
@@ -304,9 +310,9 @@ bool isel_atom(Sel *sel, const PtxInsn *in) {
     a.dst = red ? NULL : &in->operands[0];
     a.src = addr + 1;
     a.wants_result = !red && a.dst->kind != PO_SINK;
-    if (!sel_address(sel, in, addr, (PtxSpace)in->space, &a.a))
+    if (!sel_address(sel, in, addr, (PtxSpace)in->space, &a.address))
         return false;
-    if (a.a.space != SP_GLOBAL && a.a.space != SP_SHARED && a.a.space != SP_NONE)
+    if (a.address.space != SP_GLOBAL && a.address.space != SP_SHARED && a.address.space != SP_NONE)
         return sel_error(sel, "atomics of this state space are not compiled");
     bool release = in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL,
          acquire = in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL;

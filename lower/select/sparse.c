@@ -24,82 +24,84 @@ static Operand unpacked(Sel *sel, PtxType type, Operand word, bool high) {
     return EMIT_R(sel, OT_F2FP_UNPACK, mods, word);
 }
 
-static void add_c(Sel *sel, const SelProduct *p, const Operand *c, Operand *d) {
-    for (unsigned k = 0; k < float_words(p); k++)
-        d[k] = p->d == TY_F16 ? EMIT_R(sel, OT_HADD2, 0, d[k], c[k])
-                              : EMIT_R(sel, OT_FADD, MSET(FADD, rnd, Rnd_RN), d[k], c[k]);
+static void add_c(Sel *sel, const SelProduct *product, const Operand *c, Operand *d) {
+    for (unsigned k = 0; k < float_words(product); k++)
+        d[k] = product->d == TY_F16 ? EMIT_R(sel, OT_HADD2, 0, d[k], c[k])
+                                    : EMIT_R(sel, OT_FADD, MSET(FADD, rnd, Rnd_RN), d[k], c[k]);
 }
 
-bool sel_product_of_bytes(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
-                          Operand *d) {
-    unsigned nb = p->k / 16, na = 2 * nb;
-    SelProduct half = {.d = p->d, .a = TY_F16, .b = TY_F16, .rows = 16, .k = p->k / 2};
+bool sel_product_of_bytes(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b,
+                          const Operand *c, Operand *d) {
+    unsigned nb = product->k / 16, na = 2 * nb;
+    SelProduct half = {.d = product->d, .a = TY_F16, .b = TY_F16, .rows = 16, .k = product->k / 2};
     Operand zero[MOST_WORDS] = {op_rz(), op_rz(), op_rz(), op_rz()};
     if (!has_bytes(sel))
         return false;
     if (isa_target_has(sel->t, OT_QMMA)) {
         unsigned mods = MSET(QMMA, shape, nb == 2 ? QmmaShape_M16832 : QmmaShape_M16816) |
-                        MSET(QMMA, acc, acc_of(p)) | MSET(QMMA, atype, qmma_type(p->a)) |
-                        MSET(QMMA, btype, qmma_type(p->b));
-        sel_emit_product(sel, p, OT_QMMA, mods, a, na, b, nb, c, float_words(p), d);
+                        MSET(QMMA, acc, acc_of(product)) | MSET(QMMA, atype, qmma_type(product->a)) |
+                        MSET(QMMA, btype, qmma_type(product->b));
+        sel_emit_product(sel, product, OT_QMMA, mods, a, na, b, nb, c, float_words(product), d);
         return true;
     }
     for (unsigned part = 0; part < 2; part++) {
         Operand x[MOST_WORDS], y[MOST_WORDS];
         for (unsigned k = 0; k < na; k++)
-            x[k] = unpacked(sel, p->a, a[k], part);
+            x[k] = unpacked(sel, product->a, a[k], part);
         for (unsigned k = 0; k < nb; k++)
-            y[k] = unpacked(sel, p->b, b[k], part);
+            y[k] = unpacked(sel, product->b, b[k], part);
         if (!sel_product(sel, &half, x, y, part ? d : zero, d))
             return false;
     }
-    add_c(sel, p, c, d);
+    add_c(sel, product, c, d);
     return true;
 }
 
 /* ---- sparse ---- */
 
-static void hmma_sp(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
+static void hmma_sp(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b, const Operand *c,
                     Operand *d) {
-    bool tf32 = p->a == TY_TF32, small = p->k == (tf32 ? 8 : 16);
+    bool tf32 = product->a == TY_TF32, small = product->k == (tf32 ? 8 : 16);
     unsigned n = small ? 2 : 4;
     unsigned mods = MSET(HMMA_SP, shape,
                          tf32 ? (small ? HmmaSpShape_M1688 : HmmaSpShape_M16816)
                               : (small ? HmmaSpShape_M16816 : HmmaSpShape_M16832)) |
-                    MSET(HMMA_SP, acc, acc_of(p)) |
+                    MSET(HMMA_SP, acc, acc_of(product)) |
                     MSET(HMMA_SP, src,
-                         tf32              ? HmmaSrc_TF32
-                         : p->a == TY_BF16 ? HmmaSrc_BF16
-                                           : HmmaSrc_F16);
-    sel_emit_product(sel, p, OT_HMMA_SP, mods, a, n, b, n, c, float_words(p), d);
+                         tf32                    ? HmmaSrc_TF32
+                         : product->a == TY_BF16 ? HmmaSrc_BF16
+                                                 : HmmaSrc_F16);
+    sel_emit_product(sel, product, OT_HMMA_SP, mods, a, n, b, n, c, float_words(product), d);
 }
 
-static void imma_sp(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
+static void imma_sp(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b, const Operand *c,
                     Operand *d) {
-    unsigned narrow = sel_element_bits(p->a) == 4, n = p->k == (narrow ? 64 : 32) ? 2 : 4;
-    unsigned shape = p->k == 32 ? ImmaShape_M16832 : p->k == 64 ? ImmaShape_M16864 : ImmaShape_M168128;
-    unsigned mods = MSET(IMMA_SP, shape, shape) | MSET(IMMA_SP, atype, sel_imma_type(p->a)) |
-                    MSET(IMMA_SP, btype, sel_imma_type(p->b)) | MSET(IMMA_SP, sat, p->saturate);
-    sel_emit_product(sel, p, OT_IMMA_SP, mods, a, n, b, n, c, MOST_WORDS, d);
+    unsigned narrow = sel_element_bits(product->a) == 4, n = product->k == (narrow ? 64 : 32) ? 2 : 4;
+    unsigned shape = product->k == 32   ? ImmaShape_M16832
+                     : product->k == 64 ? ImmaShape_M16864
+                                        : ImmaShape_M168128;
+    unsigned mods = MSET(IMMA_SP, shape, shape) | MSET(IMMA_SP, atype, sel_imma_type(product->a)) |
+                    MSET(IMMA_SP, btype, sel_imma_type(product->b)) | MSET(IMMA_SP, sat, product->saturate);
+    sel_emit_product(sel, product, OT_IMMA_SP, mods, a, n, b, n, c, MOST_WORDS, d);
 }
 
-static void sparse_nibbles(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b,
+static void sparse_nibbles(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b,
                            const Operand *c, Operand *d) {
-    SelProduct bytes = *p;
+    SelProduct bytes = *product;
     Operand zero[MOST_WORDS] = {op_rz(), op_rz(), op_rz(), op_rz()};
-    bytes.a = p->a == TY_U4 ? TY_U8 : TY_S8;
-    bytes.b = p->b == TY_U4 ? TY_U8 : TY_S8;
-    bytes.k = p->k / 2;
+    bytes.a = product->a == TY_U4 ? TY_U8 : TY_S8;
+    bytes.b = product->b == TY_U4 ? TY_U8 : TY_S8;
+    bytes.k = product->k / 2;
     bytes.saturate = false;
     for (unsigned upper = 0; upper < 2; upper++) {
         Operand x[MOST_WORDS], y[MOST_WORDS];
         for (unsigned k = 0; k < (bytes.k == 32 ? 2 : 4); k++) {
-            x[k] = sel_nibbles(sel, p->a, a[k], upper);
-            y[k] = sel_nibbles(sel, p->b, b[k], upper);
+            x[k] = sel_nibbles(sel, product->a, a[k], upper);
+            y[k] = sel_nibbles(sel, product->b, b[k], upper);
         }
-        imma_sp(sel, &bytes, x, y, upper ? d : p->saturate ? zero : c, d);
+        imma_sp(sel, &bytes, x, y, upper ? d : product->saturate ? zero : c, d);
     }
-    for (unsigned k = 0; p->saturate && k < MOST_WORDS; k++)
+    for (unsigned k = 0; product->saturate && k < MOST_WORDS; k++)
         d[k] = sel_saturating_sum(sel, d[k], c[k]);
 }
 
@@ -124,50 +126,52 @@ static Operand places_of_halves(Sel *sel, Operand lane, Operand word) {
 }
 
 /* Lane t has chunk t of 16 rows of B, but HMMA takes two numbers of a chunk from each of two lanes. */
-static bool sparse_bytes(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
-                         Operand *d) {
+static bool sparse_bytes(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b,
+                         const Operand *c, Operand *d) {
     Operand lane = sel_lane(sel), zero[MOST_WORDS] = {op_rz(), op_rz(), op_rz(), op_rz()};
     Operand odd = sel_isetp(sel, false, ICmp_NE, sel_and(sel, lane, op_imm(1)), op_imm(0));
     Operand how = sel_select(sel, odd, op_imm(HIGH_TWICE), sel_value(sel, op_imm(LOW_TWICE)));
     Operand other[MOST_WORDS];
-    SelProduct half = {.d = p->d, .a = TY_F16, .b = TY_F16, .rows = 16, .k = 32, .sparse = true};
-    half.places = places_of_halves(sel, lane, p->places);
+    SelProduct half = {.d = product->d, .a = TY_F16, .b = TY_F16, .rows = 16, .k = 32, .sparse = true};
+    half.places = places_of_halves(sel, lane, product->places);
     for (unsigned k = 0; k < MOST_WORDS; k++)
         other[k] = sel_shuffle(sel, ShflMode_BFLY, b[k], op_imm(1));
     for (unsigned part = 0; part < 2; part++) {
         Operand x[MOST_WORDS], y[MOST_WORDS];
         for (unsigned k = 0; k < MOST_WORDS; k++) {
-            x[k] = unpacked(sel, p->a, a[k], part);
+            x[k] = unpacked(sel, product->a, a[k], part);
             Operand word = part ? sel_select(sel, odd, b[k], other[k]) : sel_select(sel, odd, other[k], b[k]);
-            y[k] = unpacked(sel, p->b, sel_prmt(sel, word, how, word), false);
+            y[k] = unpacked(sel, product->b, sel_prmt(sel, word, how, word), false);
         }
         half.lanes = part;
         hmma_sp(sel, &half, x, y, part ? d : zero, d);
     }
-    add_c(sel, p, c, d);
+    add_c(sel, product, c, d);
     return true;
 }
 
-bool sel_sparse_product(Sel *sel, const SelProduct *p, const Operand *a, const Operand *b, const Operand *c,
-                        Operand *d) {
-    unsigned bits = sel_element_bits(p->a);
-    bool is_float = ptx_type_class(p->a) == TC_FLOAT;
+bool sel_sparse_product(Sel *sel, const SelProduct *product, const Operand *a, const Operand *b,
+                        const Operand *c, Operand *d) {
+    unsigned bits = sel_element_bits(product->a);
+    bool is_float = ptx_type_class(product->a) == TC_FLOAT;
     if (!isa_target_has(sel->t, OT_HMMA_SP))
         return sel_error(sel, "products of sparse matrices need instructions of sm_80");
     if (bits == 8 && is_float) {
         if (!has_bytes(sel))
             return false;
         if (!isa_target_has(sel->t, OT_QMMA_SP))
-            return sparse_bytes(sel, p, a, b, c, d);
-        unsigned mods = MSET(QMMA_SP, shape, QmmaSpShape_M16864) | MSET(QMMA_SP, acc, acc_of(p)) |
-                        MSET(QMMA_SP, atype, qmma_type(p->a)) | MSET(QMMA_SP, btype, qmma_type(p->b));
-        sel_emit_product(sel, p, OT_QMMA_SP, mods, a, MOST_WORDS, b, MOST_WORDS, c, float_words(p), d);
+            return sparse_bytes(sel, product, a, b, c, d);
+        unsigned mods = MSET(QMMA_SP, shape, QmmaSpShape_M16864) | MSET(QMMA_SP, acc, acc_of(product)) |
+                        MSET(QMMA_SP, atype, qmma_type(product->a)) |
+                        MSET(QMMA_SP, btype, qmma_type(product->b));
+        sel_emit_product(sel, product, OT_QMMA_SP, mods, a, MOST_WORDS, b, MOST_WORDS, c,
+                         float_words(product), d);
     } else if (is_float) {
-        hmma_sp(sel, p, a, b, c, d);
+        hmma_sp(sel, product, a, b, c, d);
     } else if (bits == 4 && !sel->ti->has_narrow_products) {
-        sparse_nibbles(sel, p, a, b, c, d);
+        sparse_nibbles(sel, product, a, b, c, d);
     } else {
-        imma_sp(sel, p, a, b, c, d);
+        imma_sp(sel, product, a, b, c, d);
     }
     return true;
 }

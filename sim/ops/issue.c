@@ -23,14 +23,14 @@ static int skip(Warp *warp, Dec *dec, uint32_t g) {
 
 /* Find the run that begins at prog[pc], whose handlers chain. Where it meets one that is known it takes it
  * in. */
-static void find_run(Run *r, uint32_t pc) {
-    Dec *first = &r->prog[pc];
+static void find_run(Run *run, uint32_t pc) {
+    Dec *first = &run->prog[pc];
     uint32_t n = 1, behind = 0;
-    while (n < MAX_RUN && pc + n < r->ncode && first[n].chains && !first[n].run)
+    while (n < MAX_RUN && pc + n < run->ncode && first[n].chains && !first[n].run)
         n++;
-    if (pc + n < r->ncode && first[n].full == bind_decode)
+    if (pc + n < run->ncode && first[n].full == bind_decode)
         return; /* not to the end yet */
-    if (pc + n < r->ncode && first[n].run + n <= MAX_RUN)
+    if (pc + n < run->ncode && first[n].run + n <= MAX_RUN)
         behind = first[n].run;
     for (uint32_t i = 1; i < n + (behind != 0); i++) {
         first[i].go_full = first[i].full;
@@ -39,24 +39,24 @@ static void find_run(Run *r, uint32_t pc) {
     }
     for (uint32_t i = 0; i < n; i++)
         first[i].run = (uint8_t)(n - i + behind);
-    r->has_runs = true;
+    run->has_runs = true;
 }
 
-static void count(Run *r, uint32_t cls, uint32_t lanes, int64_t n) {
-    r->quota -= n;
-    r->cls[cls].issues += (uint64_t)n;
-    r->cls[cls].lanes += (uint64_t)n * (uint64_t)__builtin_popcount(lanes);
+static void count(Run *run, uint32_t cls, uint32_t lanes, int64_t n) {
+    run->quota -= n;
+    run->cls[cls].issues += (uint64_t)n;
+    run->cls[cls].lanes += (uint64_t)n * (uint64_t)__builtin_popcount(lanes);
 }
 
 /* n instructions of a run. */
 static int issue_run(Warp *warp, Dec *dec, uint32_t g, int64_t n) {
-    Run *r = warp->run;
+    Run *run = warp->run;
     uint32_t lanes = warp->active;
-    count(r, CLS_DATA, lanes, n);
+    count(run, CLS_DATA, lanes, n);
     int status = g == ~0u ? dec->full(warp, dec, g) : g ? dec->part(warp, dec, g) : skip(warp, dec, g);
     CLEAN_UPPER;
     if (__builtin_expect(status != RUN_OK, 0)) /* it trapped: what is behind has not been issued */
-        count(r, CLS_DATA, lanes, (int64_t)warp->trap_pc + 1 - (int64_t)(dec - warp->prog) - n);
+        count(run, CLS_DATA, lanes, (int64_t)warp->trap_pc + 1 - (int64_t)(dec - warp->prog) - n);
     return status;
 }
 
@@ -74,30 +74,30 @@ static int issue_part_of_run(Warp *warp, Dec *dec, uint32_t g) {
 
 /* One instruction that does not chain. */
 static int issue_one(Warp *warp, Dec *dec, uint32_t g) {
-    Run *r = warp->run;
+    Run *run = warp->run;
     uint32_t cls = dec->cls, lanes = warp->active;
     warp->pc++;
-    count(r, cls, lanes, 1); /* handlers tell the time by the quota */
+    count(run, cls, lanes, 1); /* handlers tell the time by the quota */
     int status = g == ~0u ? dec->full(warp, dec, g) : g | dec->always ? dec->part(warp, dec, g) : RUN_OK;
     if (__builtin_expect(status != RUN_AGAIN, 1))
         return status;
-    count(r, cls, lanes, -1); /* it was only decoded */
+    count(run, cls, lanes, -1); /* it was only decoded */
     return RUN_OK;
 }
 
 /* The instruction at warp->pc, or the run that it begins, as far as the quota goes. */
 static inline int issue_next(Warp *warp) {
-    Run *r = warp->run;
-    if (__builtin_expect(warp->pc >= r->ncode, 0))
+    Run *run = warp->run;
+    if (__builtin_expect(warp->pc >= run->ncode, 0))
         return machine_trap(warp, NULL, low_lane(warp->active), TRAP_PC, "control runs off the code");
     Dec *dec = &warp->prog[warp->pc];
     uint32_t g = warp->active & (warp->p[dec->guard] ^ dec->gx);
     if (!dec->chains)
         return issue_one(warp, dec, g);
     if (!dec->run)
-        find_run(r, warp->pc);
+        find_run(run, warp->pc);
     int64_t n = dec->run ? dec->run : 1;
-    return r->quota < n ? issue_part_of_run(warp, dec, g) : issue_run(warp, dec, g, n);
+    return run->quota < n ? issue_part_of_run(warp, dec, g) : issue_run(warp, dec, g, n);
 }
 
 /* Issue instructions of one warp until its quota is used up or it cannot go on. */
@@ -122,25 +122,25 @@ static void heat(Warp *warp, uint32_t insts) {
         jit_compile(warp, warp->pc, kind);
 }
 static int issue_hot(Warp *warp) {
-    Run *r = warp->run;
-    Jit *jit = r->jit;
+    Run *run = warp->run;
+    Jit *jit = run->jit;
     int status = RUN_OK;
     heat(warp, 16);
-    while (status == RUN_OK && r->quota > 0) {
+    while (status == RUN_OK && run->quota > 0) {
         uint32_t pc = warp->pc;
-        int64_t quota = r->quota;
+        int64_t quota = run->quota;
         JitCode *code =
-            pc < r->ncode ? jit->slots[pc].code[warp->active == ~0u ? JIT_FULL : JIT_MASKED] : NULL;
+            pc < run->ncode ? jit->slots[pc].code[warp->active == ~0u ? JIT_FULL : JIT_MASKED] : NULL;
         if (code) {
             status = code(warp, &jit->host);
             CLEAN_UPPER;
-            if (status == RUN_OK && r->quota != quota)
+            if (status == RUN_OK && run->quota != quota)
                 heat(warp, 8); /* it left for somewhere */
-            if (status != RUN_OK || r->quota != quota)
+            if (status != RUN_OK || run->quota != quota)
                 continue;
         }
         status = issue_next(warp);
-        if (warp->pc <= pc && status == RUN_OK && r->quota != quota) /* not only decoded */
+        if (warp->pc <= pc && status == RUN_OK && run->quota != quota) /* not only decoded */
             heat(warp, pc - warp->pc + 1);
     }
     return status;
