@@ -146,6 +146,7 @@ int cmd_mutate(Settings *settings);
 int cmd_prove(Settings *settings);
 int cmd_coverage(Settings *settings);
 int cmd_learn(Settings *settings);
+int cmd_nvcc(Settings *settings);
 
 /* ---- what commands share (common.c) ---- */
 enum { CLI_ERROR_BYTES = 300 };

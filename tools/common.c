@@ -7,6 +7,7 @@
 #include "emit/elf/object.h"
 #include "frontend/link.h"
 #include "tools/cli.h"
+#include "tools/cuda.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,9 +116,19 @@ static PtxModule *read_llvm(Settings *settings, const LlvmFile *file) {
                : NULL;
 }
 
+static PtxModule *read_cuda(Settings *settings, const char *path) {
+    const char *ptx;
+    size_t size;
+    return cli_cuda_to_ptx(settings, path, &ptx, &size)
+               ? read_text(settings, arena_printf(&settings->arena, "%s (as PTX)", path), ptx, size)
+               : NULL;
+}
+
 PtxModule *cli_read_ptx_and_code(Settings *settings, const char *path, Binary **code) {
     char *text;
     size_t size;
+    if (cli_is_cuda(path))
+        return read_cuda(settings, path);
     if (!cli_read_program(settings, path, true, &text, &size))
         return NULL;
     if (!size) {

@@ -1,6 +1,7 @@
 /* The heddle program: picks the command, parses its options, runs it. See cli.h.
  * SPDX-License-Identifier: MIT */
 #include "tools/cli.h"
+#include "tools/cuda.h"
 #include "base/scope.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -89,6 +90,9 @@ int main(int argc, char **argv) {
     const Command *command = find_command(wants_help ? argv[2] : argv[1]);
     if (!command)
         return wants_help ? unknown(argv[2]) : general(argc, argv);
+    bool own_help = argc == 3 && strcmp(argv[2], "--help") == 0;
+    if (command->run == cmd_nvcc && !wants_help && !own_help)
+        return cli_nvcc(argc - 2, argv + 2);
     Job job = {.command = command, .argc = wants_help ? 2 : argc - 1, .argv = wants_help ? help : argv + 1};
     ScopeResult result = scope_run(run_command, &job, NULL);
     if (result.end !=

@@ -393,8 +393,11 @@ static const struct argp_option *const no_groups[] = {no_options, NULL};
 const Command cli_commands[] = {
     {"compile", "K.ptx|K.ll|K.bc", "Compile PTX or LLVM IR to an ELF binary",
      "Writes K.cubin, or what --output and --emit say. A file is written whole or not at all. Of LLVM IR and "
-     "bitcode for nvptx64, here and wherever PTX is read, LLVM makes the PTX first.",
+     "bitcode for nvptx64, here and wherever PTX is read, LLVM makes the PTX first, of K.cu nvcc or clang.",
      1, 1, compile_groups, cmd_compile},
+    {"nvcc", "[OPTION|FILE...]", "Run nvcc with Heddle for its ptxas",
+     "Arguments are nvcc's; it is looked for as $NVCC, in $PATH and in /usr/local/cuda/bin.", 0, MAX_INPUTS,
+     no_groups, cmd_nvcc},
     {"link", "A.o B.o...", "Link objects and PTX files to an ELF binary",
      "Binds .extern names to .visible, .weak and .common definitions of the other files, then compiles the "
      "whole, so "

@@ -1,9 +1,9 @@
 #!/bin/sh
-# callers.sh HEDDLE_PTXAS DIR: compilers that call a ptxas take heddle-ptxas for it. nvcc builds a program for three machines and
+# callers.sh HEDDLE_PTXAS DIR HEDDLE CMAKE: compilers that call a ptxas take heddle-ptxas for it. nvcc builds a program for three machines and
 # with line tables, clang a kernel, where there is one that makes PTX; NVDISASM, where it is set, reads the code and the lines. NVCC is where
 # nvcc is.
 # SPDX-License-Identifier: MIT
-ptxas=$1 dir=$2
+ptxas=$1 dir=$2 heddle=$3 cmake=$4
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir" || exit 1
@@ -45,6 +45,33 @@ echo '.version 8.0 .target sm_75 .address_size 64 .entry k() { foo; }' >bad.ptx
 "$NVCC" -arch=sm_80 -cubin bad.ptx -o bad.cubin >err 2>&1 && fail "nvcc: wrong PTX is taken"
 [ $? = 255 ] && grep -q "ptxas bad.ptx, line 1; error   : Not a name of any known instruction: 'foo'" err ||
     fail "nvcc: wrong PTX: $(cat err)"
+# the same by CMake, and by heddle nvcc; what is made of CUDA C++ by heddle itself
+mkdir project
+cp add.cu project/
+cat >project/CMakeLists.txt <<'EOF'
+cmake_minimum_required(VERSION 3.22)
+project(add LANGUAGES CUDA)
+add_executable(add add.cu)
+set_target_properties(add PROPERTIES CUDA_ARCHITECTURES "75;80")
+EOF
+CUDACXX=$NVCC "$cmake" -S project -B made >err 2>&1 && "$cmake" --build made >err 2>&1 || fail "CMake: $(cat err)"
+[ -x made/add ] || fail "CMake made no program"
+unset NVCC_PREPEND_FLAGS
+export NVCC
+"$heddle" nvcc -arch=sm_80 -Xptxas -V -cubin add.cu -o none.cubin >said 2>&1
+grep -q heddle-ptxas said || fail "heddle nvcc runs another ptxas: $(cat said)"
+"$heddle" nvcc -arch=sm_80 add.cu -o add2 2>err && [ -x add2 ] || fail "heddle nvcc: $(cat err)"
+"$heddle" nvcc -arch=sm_80 nowhere.cu -o add3 >/dev/null 2>&1 && fail "heddle nvcc: a file that there is not"
+"$heddle" compile -t sm_80 add.cu -o own.cubin 2>err || fail "heddle compile add.cu: $(cat err)"
+"$heddle" disasm own.cubin | grep -q "BAR.SYNC" || fail "heddle compile add.cu: no barrier"
+"$heddle" run add.cu --block 32 --arg buf:f32[32]=iota --arg buf:f32[32]=ones --arg out:c:f32[32] --arg u32:32 --print c >said 2>err ||
+    fail "heddle run add.cu: $(cat err)"
+echo '__global__ void k() { nothing(); }' >wrong.cu
+"$heddle" compile wrong.cu -o wrong.cubin >said 2>&1
+[ $? = 1 ] && grep -q "E0011: wrong.cu is CUDA C++: .*nvcc makes no PTX" said && grep -q '"nothing" is undefined' said && [ ! -e wrong.cubin ] ||
+    fail "wrong CUDA: $(cat said)"
+NVCC=/nowhere "$heddle" nvcc >said 2>&1
+[ $? = 1 ] && grep -q "there is no nvcc" said || fail "without nvcc: $(cat said)"
 cat >scale.cu <<'EOF'
 __attribute__((global)) void scale(float *p, int n) {
     int i = __nvvm_read_ptx_sreg_tid_x();
