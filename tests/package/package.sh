@@ -20,7 +20,7 @@ mv staged/opt/heddle moved
 prefix=$dir/moved
 lib=$(dirname "$(find "$prefix" -name libheddle.a)")
 for file in bin/heddle bin/heddle-learn bin/heddle-ptxas include/heddle.h share/man/man1/heddle.1 share/man/man1/heddle-ptxas.1 \
-    share/man/man1/heddle-compile.1 share/doc/heddle/errors.md share/doc/heddle/ptx.md share/doc/heddle/isa.md share/bash-completion/completions/heddle share/zsh/site-functions/_heddle \
+    share/man/man1/heddle-compile.1 share/doc/heddle/errors.md share/heddle/compiler-explorer/heddle-objdump share/doc/heddle/ptx.md share/doc/heddle/isa.md share/bash-completion/completions/heddle share/zsh/site-functions/_heddle \
     share/fish/vendor_completions.d/heddle.fish $(basename "$lib")/libheddle-ptxrun.so; do
     [ -s "$prefix/$file" ] || fail "$file is not installed"
 done
@@ -71,7 +71,7 @@ complete() { # WORDS...: the last is completed
 . "$prefix/share/bash-completion/completions/heddle" || fail "bash does not take the completion"
 [ "$(complete heddle dis)" = disasm ] || fail "bash: heddle dis"
 [ "$(complete heddle compile --reconverge-o)" = --reconverge-opt= ] || fail "bash: --reconverge-o"
-[ "$(complete heddle compile --target = sm_9)" = sm_90 ] || fail "bash: --target=sm_9"
+[ "$(complete heddle compile --target = sm_8)" = "sm_80 sm_86 sm_89" ] || fail "bash: --target=sm_8"
 [ -z "$(complete heddle asm --reconverge-o)" ] || fail "bash: asm has no --reconverge-opt"
 for shell in zsh fish; do
     command -v $shell >/dev/null 2>&1 || continue
