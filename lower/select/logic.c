@@ -182,7 +182,7 @@ bool isel_set(Sel *s, const PtxInsn *in) {
     Operand c = has_c ? sel_src_pred(s, &in->operands[3]) : op_pt();
     if (t == TY_BF16X2)
         return set_bf16x2(s, in, c);
-    if (t == TY_F16X2 || (t == TY_F16 && ptx_type_bytes(d) == 2))
+    if (t == TY_F16X2 || (t == TY_F16 && ptx_type_bytes(d) == 2 && d != TY_BF16))
         return set_halves(s, in, c);
     if (!sel_compare(s, in, t, &in->operands[1], &in->operands[2], &p))
         return false;
