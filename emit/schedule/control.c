@@ -388,7 +388,8 @@ static bool same_state(const State *state, const State *b) {
         memcmp(state->queues, b->queues, sizeof state->queues) != 0 || state->vouches != b->vouches)
         return false;
     for (unsigned k = 0; k < state->flight.n; k++) /* gathered in the same order each time */
-        if (memcmp(&state->flight.at[k], &b->flight.at[k], sizeof(Flight)) != 0)
+        if (!same_access(&state->flight.at[k], &b->flight.at[k]) ||
+            state->flight.at[k].age != b->flight.at[k].age)
             return false;
     return true;
 }

@@ -9,7 +9,7 @@
 
 static DocSection *data_section(AsmDoc *doc) { return &doc->sections.at[doc->section]; }
 
-static void put(uint8_t *p, uint64_t v, unsigned size_bytes) {
+static void put_little(uint8_t *p, uint64_t v, unsigned size_bytes) {
     for (unsigned i = 0; i < size_bytes; i++)
         p[i] = (uint8_t)(v >> (8 * i));
 }
@@ -85,7 +85,7 @@ static bool comma_list(AsmDoc *doc, unsigned size_bytes) {
             asm_doc_mean_symbol(doc, value.symbol);
         if (address && doc->stage == DOC_FILL)
             add_reloc(doc, start, &value, type ? type : plain_type(doc, size_bytes));
-        put(elf_bytes_add(doc->a, &doc->data, NULL, size_bytes), address ? 0 : value.value, size_bytes);
+        put_little(elf_bytes_add(doc->a, &doc->data, NULL, size_bytes), address ? 0 : value.value, size_bytes);
     } while (asm_accept(doc->text, ','));
     return true;
 }
