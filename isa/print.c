@@ -227,12 +227,15 @@ static void put_operand(Print *print, const IsaSyn *syn) {
         return;
     }
     put_reg_name(print, &o, syn->fmt == SYF_PAIR);
+    bool reused = o.file != RF_UR && o.mods & OPM_REUSE;
+    bool first = reused && syn->mod && !*bar; /* nvdisasm: R5.reuse.24 */
+    print_text(print, "%s", first ? ".reuse" : "");
     if (syn->mod)
         put_mod(print, syn->mod - 1u, syn->mod_enum);
     if (o.file == RF_UR)
         print_text(print, "%s%s", half, bar);
     else
-        print_text(print, "%s%s%s", bar, o.mods & OPM_REUSE ? ".reuse" : "", half);
+        print_text(print, "%s%s%s", bar, reused && !first ? ".reuse" : "", half);
 }
 
 static void put_mod_pair(Print *print, const IsaSyn *syn) {

@@ -145,6 +145,9 @@ static bool takes_constant(PtxType t) {
             t == TY_F32 || t == TY_F64);
 }
 
+/* Its positions and numbers of bits are below 256, or the result is undefined. */
+static bool takes_byte(PtxOp op) { return op == PTX_BFE || op == PTX_BFI; }
+
 static void write_reg(Gen *g, GenPool pool, unsigned n) { OUT(g, "%%%c%u", gen_letter(pool), n); }
 
 static void write_source(Gen *g, const Insn *in, const Spec *spec) {
@@ -153,16 +156,21 @@ static void write_source(Gen *g, const Insn *in, const Spec *spec) {
     if (spec->wider && gen_chance(g, 25) && pool < POOL_D)
         pool = (GenPool)gen_range(g, pool + 1u, POOL_D);
     bool count = spec->own_type && spec->type == TY_U32; /* of bits, or a position */
+    bool byte = count && takes_byte(form_op(in->form));
     unsigned constants = count ? 60 : 20;
     if (spec->kind == 'm' && spec->type == TY_U32 && form_op(in->form) == PTX_MOV && gen_chance(g, 30))
         OUT(g, "%s", special_names[gen_below(g, sizeof special_names / sizeof *special_names)]);
     else if (spec->kind != 'r' && !spec->wider && takes_constant(spec->type) && gen_chance(g, constants)) {
         if (count && gen_chance(g, 70))
             snprintf(text, sizeof text, "%u", gen_below(g, 70));
+        else if (byte)
+            snprintf(text, sizeof text, "%u", gen_below(g, 256));
         else
             gen_constant(g, spec->type, text);
         OUT(g, "%s", text);
-    } else
+    } else if (byte)
+        OUT(g, "%%t0");
+    else
         write_reg(g, pool, gen_src(g, pool));
 }
 
@@ -298,6 +306,8 @@ bool gen_form_insn(Gen *gen) {
             unsigned b = gen_src(gen, POOL_R), a = gen_src(gen, POOL_R);
             OUT(gen, "%s.cc.u32 %%t0, %%r%u, %%r%u; ", gen_chance(gen, 60) ? "add" : "sub", a, b);
         }
+        if (takes_byte(op))
+            OUT(gen, "and.b32 %%t0, %%r%u, 255; ", gen_src(gen, POOL_R));
         gen_guard(gen);
         write_insn(gen, &in);
         return true;

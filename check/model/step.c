@@ -95,14 +95,23 @@ static void leave_b(const Stepper *stepper, ModelState *state, unsigned breg, La
         }
 }
 
+static uint32_t calls_around(const Stepper *stepper, const ModelState *state, unsigned lane) {
+    return state->stack[lane] ? stepper->stacks.at[state->stack[lane]].depth : 0;
+}
+
+/* Lanes join those in calls as deep: of others nothing would tell who is further in. */
 static void join_b(const Stepper *stepper, ModelState *state, unsigned breg, Lanes lanes) {
     if (!stepper->bssy_assigns) {
         state->b[breg] |= lanes;
         return;
     }
     leave_b(stepper, state, breg, lanes);
-    EACH_LANE(i, lanes)
-        set_companions(state, breg, i, lanes);
+    EACH_LANE(i, lanes) {
+        Lanes alike = 0;
+        EACH_LANE(k, lanes)
+            alike |= calls_around(stepper, state, k) == calls_around(stepper, state, i) ? bit(k) : 0;
+        set_companions(state, breg, i, alike);
+    }
 }
 
 /* BMOV.CLEAR: lanes that keep the value come back, the others leave. */
@@ -443,10 +452,6 @@ static StepStatus bsync_passes(Stepper *stepper, const Skel *skel, ModelState *s
     state->yield &= (Lanes)~lanes;
     state->blocked &= (Lanes)~lanes;
     return go_on(stepper, skel, state, inst);
-}
-
-static uint32_t calls_around(const Stepper *stepper, const ModelState *state, unsigned lane) {
-    return state->stack[lane] ? stepper->stacks.at[state->stack[lane]].depth : 0;
 }
 
 /* Of a B register whose sets are one for each lane, as in sim/machine/members.c: whom the lane waits for. */

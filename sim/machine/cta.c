@@ -100,6 +100,7 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
     warp->p[REG_PT] = warp->p[PRED_UP + REG_UPT] = ~0u;
     memset(warp->b, 0, sizeof warp->b);
     memset(warp->companions, 0, sizeof warp->companions);
+    warp->saved = 0;
     memset(warp->saves, 0, sizeof warp->saves);
     memset(warp->rpc, 0, sizeof warp->rpc);
     memset(warp->rpc_words, 0, sizeof warp->rpc_words);

@@ -175,6 +175,7 @@ struct Warp {
     uint32_t blocked; /* lanes parked at BSYNC or WARPSYNC (policy "blocked") */
     uint32_t p[PRED_COUNT];
     uint32_t b[16];
+    uint16_t saved;              /* registers that any lane has saved: the others have no depths */
     uint16_t saves[16][32];      /* how often a lane has saved and cleared a register and not given it back */
     uint32_t companions[16][32]; /* of each lane, in place of b where BSSY sets its register (members.c) */
     uint32_t rpc[32];

@@ -7,7 +7,8 @@
  *     companions[6]: 0 and 1 have {0, 1}, 2 and 3 still {0, 1, 2, 3}
  *
  * A lane has come for another when it is at a BSYNC of the register and counts that one among its companions.
- * If it does not, it either is further in, in a call that has saved the set and will give it back, or has
+ * So lanes join only with those that are in calls as deep, which have saved the register as often.
+ * If one does not, it either is further in, in a call that has saved the set and will give it back, or has
  * left. Who leaves (BREAK, another BSSY, passing BSYNC, BMOV.CLEAR RZ) is no companion of those it leaves;
  * who saves its set and clears it stays theirs and comes back. docs/native.md says what this reading rests
  * on. SPDX-License-Identifier: MIT */
@@ -30,9 +31,16 @@ static void set(Warp *warp, unsigned breg, uint32_t lanes, uint32_t companions) 
 
 void machine_b_join(Warp *warp, unsigned breg, uint32_t lanes) {
     warp->b[breg] |= lanes;
-    if (warp->run->bssy_assigns) {
-        leave(warp, breg, lanes);
-        set(warp, breg, lanes, lanes);
+    if (!warp->run->bssy_assigns)
+        return;
+    leave(warp, breg, lanes);
+    const uint16_t *saves = warp->saves[breg];
+    while (lanes) { /* those in calls as deep; one set, but where calls come together behind YIELD */
+        uint32_t alike = lanes;
+        for (uint32_t m = lanes; warp->saved >> breg & 1 && m; m &= m - 1)
+            alike &= saves[low_lane(m)] == saves[low_lane(lanes)] ? ~0u : ~(m & -m);
+        set(warp, breg, alike, alike);
+        lanes &= ~alike;
     }
 }
 
@@ -47,6 +55,7 @@ void machine_b_clear(Warp *warp, unsigned breg, uint32_t lanes, bool saved) {
         machine_b_leave(warp, breg, lanes);
     warp->b[breg] = lanes ? 0 : warp->b[breg];
     set(warp, breg, lanes, 0);
+    warp->saved = (uint16_t)(warp->saved | (unsigned)saved << breg);
     for (; saved && warp->run->bssy_assigns && lanes; lanes &= lanes - 1)
         warp->saves[breg][low_lane(lanes)]++;
 }

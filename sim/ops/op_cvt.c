@@ -389,6 +389,37 @@ bool LV(bind_F2FP_TF32)(Bind *bind) {
     return !bind->failed;
 }
 
+/* ---- I2IP: two integers into as many bits of another ---- */
+static int i2ip(Warp *warp, Dec *dec, uint32_t g) {
+    ROWS;
+    unsigned bits = dec->f2i.bits;
+    uint32_t ones = (1u << bits) - 1;
+    int64_t most = dec->f2i.is_signed ? ones >> 1 : ones, least = dec->f2i.is_signed ? -most - 1 : 0;
+    EACH_LANE(i, g) {
+        int64_t high = (int32_t)a[i], low = (int32_t)b[i];
+        high = high < least ? least : high > most ? most : high;
+        low = low < least ? least : low > most ? most : low;
+        uint32_t above = bits < 16 ? c[i] << 2 * bits : 0;
+        r[i] = above | ((uint32_t)high & ones) << bits | ((uint32_t)low & ones);
+    }
+    return NEXT;
+}
+bool LV(bind_I2IP)(Bind *bind) {
+    static const uint8_t bits[] = {
+        [I2ipType_U8] = 8, [I2ipType_S8] = 8, [I2ipType_U16] = 16, [I2ipType_S16] = 16,
+        [I2ipType_U2] = 2, [I2ipType_S2] = 2, [I2ipType_U4] = 4,   [I2ipType_S4] = 4};
+    unsigned type = MGET(I2IP, type, bind->in->mods), part = MGET(I2IP, part, bind->in->mods);
+    unsigned fits = bits[type] == 2 ? I2ipPart_BITS28 : bits[type] == 4 ? I2ipPart_BITS24 : I2ipPart_ALL;
+    bool no_room = bits[type] == 16 && !is_zero_reg(bind->in->src[I2IP_rc]);
+    bind_operands(bind);
+    bind->d->f2i.bits = bits[type];
+    bind->d->f2i.is_signed = type & 1;
+    bind_chained(bind, i2ip, i2ip);
+    if (part != fits || no_room) /* which bits go where is not known */
+        return bind_not_simulated(bind);
+    return !bind->failed;
+}
+
 /* ---- F2IP: f32 to a byte ---- */
 static int f2ip(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;

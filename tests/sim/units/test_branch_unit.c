@@ -644,6 +644,29 @@ static void every_opcode(void **state) {
     asm_expect_all_executed("BRA_U", "SYSCALL_X");
 }
 
+/* Where BSSY sets its register lanes in calls that have saved it twice and once come to it together: the
+ * deeper ones do not wait for the others, nor the others for them when they have saved it once more. */
+static void depths_at_bssy(void **state) {
+    (void)state;
+    static const char *const orders[] = {"P0", "!P0"};
+    for (unsigned i = 0; i < 2; i++) {
+        AsmLaunch l = {.threads = 32, .opt = {.bssy = MACHINE_BSSY_ASSIGN, .max_issues = 100000}};
+        AsmResult r = asm_run(&l,
+                              ASM_START "ISETP.LT.AND P0, PT, R0, 0x10, PT;\nMOV R6, 0x1;\n"
+                                        "@%s BMOV.CLEAR R10, B6;\n"
+                                        "BSSY B7, `(after);\nBSSY B4, `(after);\nBSSY B6, `(join);\n"
+                                        "@%s BRA `(join);\n"
+                                        "BMOV.CLEAR R11, B6;\nBSYNC B4;\nBMOV B6, R11;\n"
+                                        "join:\nBSYNC B6;\nBREAK B4;\nBSYNC B7;\n"
+                                        "after:\n@%s BMOV B6, R10;\n" ASM_STORE "EXIT;\n",
+                              orders[i], orders[i], orders[i]);
+        for (unsigned lane = 0; lane < 32; lane++) {
+            assert_int_equal(r.out[2 * lane], 1);
+            assert_int_equal(r.out[2 * lane + 1], UINT32_MAX);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches),
@@ -663,6 +686,7 @@ int main(void) {
         cmocka_unit_test(handler_stops),
         cmocka_unit_test(calls_keep_state_43),
         cmocka_unit_test(every_opcode),
+        cmocka_unit_test(depths_at_bssy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
