@@ -85,7 +85,8 @@ static bool comma_list(AsmDoc *doc, unsigned size_bytes) {
             asm_doc_mean_symbol(doc, value.symbol);
         if (address && doc->stage == DOC_FILL)
             add_reloc(doc, start, &value, type ? type : plain_type(doc, size_bytes));
-        put_little(elf_bytes_add(doc->a, &doc->data, NULL, size_bytes), address ? 0 : value.value, size_bytes);
+        put_little(elf_bytes_add(doc->a, &doc->data, NULL, size_bytes), address ? 0 : value.value,
+                   size_bytes);
     } while (asm_accept(doc->text, ','));
     return true;
 }
