@@ -134,10 +134,10 @@ static void test_implied(void **state) {
 static void test_memory_order(void **state) {
     (void)state;
     static const char *const orders[] = {
-        "BAR",       "BAR_RED",   "WARPSYNC", "WARPSYNC_COLLECTIVE", "CALL",
-        "MEMBAR",    "LDGDEPBAR", "DEPBAR",   "UCGABAR_ARV",         "UCGABAR_WAIT",
-        "CGAERRBAR", "ERRBAR",    "CCTL",     "FENCE_VIEW_ASYNC",    "SULD",
-        "SUST",      "SURED"};
+        "BAR",       "BAR_RED",   "WARPSYNC",   "WARPSYNC_COLLECTIVE", "CALL",
+        "MEMBAR",    "LDGDEPBAR", "DEPBAR",     "UCGABAR_ARV",         "UCGABAR_WAIT",
+        "CGAERRBAR", "ERRBAR",    "CCTL",       "FENCE_VIEW_ASYNC",    "SULD",
+        "SUST",      "SURED",     "SYNCS_CCTL", "UTMACMDFLUSH"};
     unsigned found = 0;
     for (unsigned op = 1; op < OT_COUNT; op++) {
         bool listed = false;
