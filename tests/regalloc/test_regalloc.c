@@ -298,6 +298,67 @@ static bool spoil(Function *f, const RaRecord *rec, uint64_t *rng) {
     return true;
 }
 
+/* A spill or reload of the function, and where it stands; false if there is none. */
+static bool find_slot_inst(Function *f, const RaRecord *rec, unsigned op, uint64_t *rng, BlockId *block,
+                           unsigned *at) {
+    unsigned found = 0;
+    FOR_BLOCKS(f, b)
+        FOR_INST_IDS(f, b, id)
+            if (ir_inst(f, id)->op == op && id.i < rec->ninsts && rng_next(rng) % ++found == 0) {
+                *block = b;
+                *at = AT(id);
+            }
+    return found > 0;
+}
+
+/* A reload takes another slot than its own (how is 0), or a store is forgotten. */
+static bool spoil_slot(Function *f, RaRecord *rec, unsigned how, uint64_t *rng) {
+    BlockId b;
+    unsigned at;
+    if (!find_slot_inst(f, rec, how == 0 ? IR_RELOAD : IR_SPILL, rng, &b, &at))
+        return false;
+    InstIds *insts = &ir_block(f, b)->insts;
+    InstId id = insts->at[at];
+    if (how == 0) { /* the record is what the checker takes the slot from */
+        uint32_t *slot = &rec->ssa[ir_inst(f, id)->operand + 1].value;
+        *slot = (*slot + 4) % f->spill_bytes;
+        return f->spill_bytes > 4;
+    }
+    for (uint32_t k = 0; k < rec->phis.n; k++) /* of a constant that a phi gets only its presence is known */
+        if (rec->phis.at[k].in_memory && rec->phis.at[k].slot == ir_src(f, ir_inst(f, id), 1)->value)
+            return false;
+    ir_remove_at(f, b, at);
+    return true;
+}
+
+static void checker_notices_slots(void **state) {
+    (void)state;
+    unsigned tried[2] = {0}, seen[2] = {0};
+    uint64_t rng = 7;
+    for (unsigned k = 0; k < 300; k++) {
+        StrTab strings = {0};
+        Diags d = {0};
+        Arena a = {0};
+        RaRecord rec = {0};
+        RandomShape shape = {.seed = k, .blocks = 8, .insts = 14, .vars = 30, .preds = 2};
+        IrModule *module = random_module(isa_target("bru1"), &strings, shape);
+        Function *f = module->funcs.at[0];
+        f->reg_limit = 16;
+        assert_true(ra_prepare(f, &d) && ra_spill(f, &a, &rec, &d) && ra_colour(f, &a, &rec, &d));
+        assert_true(ra_check(f, &rec, &d));
+        if (spoil_slot(f, &rec, k % 2, &rng)) {
+            tried[k % 2]++;
+            seen[k % 2] += !ra_check(f, &rec, &d);
+        }
+        arena_free(&a);
+        ir_module_free(module);
+        str_free(&strings);
+    }
+    assert_true(tried[0] > 100 && tried[1] > 50);
+    assert_int_equal(seen[0], tried[0]);
+    assert_int_equal(seen[1], tried[1]);
+}
+
 static void checker_notices(void **state) {
     (void)state;
     unsigned tried = 0, seen = 0;
@@ -519,13 +580,21 @@ static void copies_before_branch(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(late_updates),    cmocka_unit_test(copies_before_branch),
-        cmocka_unit_test(scalars),         cmocka_unit_test(predicates),
-        cmocka_unit_test(vectors),         cmocka_unit_test(calls),
-        cmocka_unit_test(tight_calls),     cmocka_unit_test(large),
-        cmocka_unit_test(uniform_files),   cmocka_unit_test(spreading),
-        cmocka_unit_test(checker_notices), cmocka_unit_test(parallel_copies),
-        cmocka_unit_test(guarded_updates), cmocka_unit_test(loop_without_copies),
+        cmocka_unit_test(late_updates),
+        cmocka_unit_test(copies_before_branch),
+        cmocka_unit_test(scalars),
+        cmocka_unit_test(predicates),
+        cmocka_unit_test(vectors),
+        cmocka_unit_test(calls),
+        cmocka_unit_test(tight_calls),
+        cmocka_unit_test(large),
+        cmocka_unit_test(uniform_files),
+        cmocka_unit_test(spreading),
+        cmocka_unit_test(checker_notices),
+        cmocka_unit_test(checker_notices_slots),
+        cmocka_unit_test(parallel_copies),
+        cmocka_unit_test(guarded_updates),
+        cmocka_unit_test(loop_without_copies),
         cmocka_unit_test(hoisting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
