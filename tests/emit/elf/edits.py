@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """edits.py HEDDLE SAMPLES WORK [PTXAS] [NVDISASM]: binaries edited by hand.
 
-Twelve edits of the text that `heddle disasm --sections` prints, on our binaries and on those of ptxas (-lineinfo, -g,
+Fourteen edits of the text that `heddle disasm --sections` prints, on our binaries and on those of ptxas (-lineinfo, -g,
 relocatable, with jump tables): the edited text is assembled and the binary is validated against the PTX of the unedited
 one, or against PTX with the same change; or it is refused, with a reason. nvdisasm reads what is assembled.
 SPDX-License-Identifier: MIT"""
@@ -237,6 +237,145 @@ POINTERS = """.version 7.8
 """
 
 
+# Two kernels, of which one is taken out, and which come from two files.
+TWO = """.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry adds(.param .u64 p, .param .u32 n)
+{ .reg .b32 %r<9>; .reg .b64 %d<4>; .shared .align 4 .b8 kept[256];
+ ld.param.u64 %d1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r5, %tid.x; mul.wide.u32 %d2, %r5, 4;
+ add.s64 %d1, %d1, %d2; ld.global.u32 %r2, [%d1]; mov.u32 %r6, kept; shl.b32 %r7, %r5, 2; add.u32 %r6, %r6, %r7;
+ st.shared.u32 [%r6], %r2; bar.sync 0; ld.shared.u32 %r2, [%r6]; add.u32 %r4, %r2, %r1; st.global.u32 [%d1], %r4; ret; }
+.visible .entry muls(.param .u64 p, .param .u32 n)
+{ .reg .b32 %r<9>; .reg .b64 %d<4>;
+ ld.param.u64 %d1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r5, %tid.x; mul.wide.u32 %d2, %r5, 4;
+ add.s64 %d1, %d1, %d2; ld.global.u32 %r2, [%d1]; mul.lo.u32 %r4, %r2, %r1; st.global.u32 [%d1], %r4; ret; }
+"""
+KERNELS = ("adds", "muls")
+
+
+def sections(text):
+    """The lines before the first section, and a list of (name, lines)."""
+    head, found = [], []
+    lines = head
+    for line in text.split("\n"):
+        comment = re.match(r"//\t-+ section \d+\t// (.*)", line)
+        if comment:
+            lines = []
+            found.append((comment.group(1), lines))
+        lines.append(line)
+    return head, found
+
+
+def own_sections(text, kernel):
+    return {name for name, _ in sections(text)[1] if name.endswith("." + kernel)}
+
+
+def without_kernel(text, kernel):
+    """Its sections, symbols and records are gone, and what describes the code for debuggers, of both."""
+    head, found = sections(text)
+    gone = own_sections(text, kernel)
+    gone |= {name for name, _ in found if re.match(r"(\.rela?)?\.(nv_)?debug_|\.heddle\.", name)}
+    out = list(head)
+    for name, lines in found:
+        for line in lines if name not in gone else ():
+            named = re.findall(r'(?:index|section)@\(([^)]*)\)|\.__(?:symbol|stays)\t"([^"]*)"', line)
+            if not any(a in gone | {kernel} or b in gone | {kernel} for a, b in named):
+                out.append(line)
+    return "\n".join(out)
+
+
+def with_kernel(text, other, kernel):
+    """The kernel of another file's text: its sections behind the others, its symbols, its records of all functions."""
+    other = re.sub(r"\.L_(?=\d)", ".Lother_", other)
+    theirs, names = dict(sections(other)[1]), own_sections(other, kernel)
+    symbols = [line for line in theirs[".symtab"] if re.match(r'\t\.__symbol\t"', line)
+               and any("section@(%s)" % n in line for n in names)]
+    head, found = sections(text)
+    out = list(head)
+    for name, lines in found:
+        if name == ".symtab": # local ones are first
+            last = max(i for i, line in enumerate(lines) if ".__symbol" in line)
+            first = min([i for i, line in enumerate(lines) if re.search(r'\.__symbol.*, 0x[12][0-9a-f], 0x', line)] + [last + 1])
+            glob = [line for line in symbols if re.search(r', 0x[12][0-9a-f], 0x', line)]
+            lines = lines[:first] + [x for x in symbols if x not in glob] + lines[first:last + 1] + glob + lines[last + 1:]
+        elif name == ".nv.info":
+            lines = [x for x in lines if x] + [x for x in theirs[".nv.info"] if "index@(%s)" % kernel in x] + [""]
+        out += lines
+    return "\n".join(out + [line for name in theirs if name in names for line in theirs[name]])
+
+
+def kernels_launch(names):
+    path = os.path.join(work, "+".join(names) + ".launch.json")
+    with open(path, "w") as f:
+        json.dump({"buffers": {"v": {"type": "u32", "count": 64, "init": "iota"}},
+                   "launches": [{"kernel": k, "grid": [1, 1, 1], "block": [64, 1, 1], "args": ["v", "u32:7"]} for k in names]}, f)
+    return path
+
+
+def alone_ptx(ptx, kernel):
+    """The module with this kernel only."""
+    path = "%s.%s.ptx" % (ptx[:-4], kernel)
+    with open(ptx) as f:
+        head, *entries = f.read().split(".visible")
+    with open(path, "w") as f:
+        f.write(head + "".join(".visible" + e for e in entries if "entry %s(" % kernel in e))
+    return path
+
+
+def text_edit(name, text, ptx, names, loaded):
+    path = os.path.join(work, name)
+    with open(path + ".sass", "w") as f:
+        f.write(text)
+    status, said = run(heddle, "asm", path + ".sass", "-o", path + ".cubin")
+    if status:
+        failures.append("%s: refused: %s" % (name, said[:400]))
+        return False
+    count("assembled")
+    looks_right(name, path + ".cubin", None)
+    status, said = run(heddle, "disasm", path + ".cubin")
+    for kernel in KERNELS:
+        if (kernel in names) != bool(re.search(r"(?m)^\S*\.?%s:|\b%s\b" % (kernel, kernel), said)):
+            failures.append("%s: kernels are not %s" % (name, names))
+    if loaded:
+        status, said = run(heddle, "validate", ptx, path + ".cubin", "--launch", kernels_launch(names))
+        failures.append("%s: %s" % (name, said[:600])) if status else count("ran as before")
+    return True
+
+
+def kernel_edits(name, binary, ptx, loaded):
+    """Each kernel taken out of the file; then both put together again."""
+    text = run(heddle, "disasm", "--sections", binary)[1]
+    alone = []
+    for kernel, other in (KERNELS, KERNELS[::-1]):
+        if not text_edit("%s.without_%s" % (name, other), without_kernel(text, other), alone_ptx(ptx, kernel), [kernel], loaded):
+            return
+        made = os.path.join(work, "%s.without_%s.cubin" % (name, other))
+        alone.append(run(heddle, "disasm", "--sections", made)[1])
+    text_edit(name + ".merged", with_kernel(alone[0], alone[1], KERNELS[1]), ptx, list(KERNELS), loaded)
+
+
+def all_kernel_edits():
+    ptx = os.path.join(work, "two.ptx")
+    with open(ptx, "w") as f:
+        f.write(TWO)
+    for target in ("bru1", "sm_75", "sm_90"):
+        binary = os.path.join(work, "two.%s.cubin" % target)
+        status, text = run(heddle, "compile", "-t", target, ptx, "-o", binary)
+        if status:
+            raise SystemExit(text)
+        kernel_edits("two." + target, binary, ptx, True)
+    for sm in (75, 90) if ptxas else ():
+        made = os.path.join(work, "two.sm_%d.ptx" % sm)
+        retarget(ptx, sm, made)
+        for form, options in (("lineinfo", ["-lineinfo"]), ("rel", ["-c"]), ("debug", ["-g"])):
+            binary = os.path.join(work, "two.ptxas%d.%s.cubin" % (sm, form))
+            status, text = run(ptxas, "-arch=sm_%d" % sm, *options, made, "-o", binary)
+            if status:
+                raise SystemExit(text)
+            kernel_edits("two.ptxas%d.%s" % (sm, form), binary, made, form != "rel")
+
+
 def retarget(ptx, sm, out):
     with open(ptx) as source, open(out, "w") as f:
         f.write(re.sub(r"(?m)^\.target.*", ".target sm_%d" % sm, source.read()))
@@ -268,6 +407,7 @@ def main():
         f.write(POINTERS)
     with open(os.path.join(work, "pointers.json"), "w") as f:
         f.write(JUMPS_LAUNCH.replace("jumps", "pointers"))
+    all_kernel_edits()
     programs = [(name, ptx, os.path.join(work, name + ".json"), name) for name, ptx in (("jumps", jumps), ("pointers", pointers))]
     for sample, function in (("collatz", None), ("warpscan", None), ("calls", None)):
         ptx = os.path.join(samples, sample + ".ptx")
