@@ -33,7 +33,8 @@ static void dec_operand(const IsaField *field, uint64_t v, MachInst *out) {
     uint8_t mods = operand->mods; /* attributes may have been decoded before */
     RegFile file = isa_value_file(field->type);
     if (file != RF_COUNT) {
-        *operand = op_reg(file, (uint32_t)v, 1);
+        bool zero = file != RF_B && v == ((uint64_t)1 << field->width) - 1;
+        *operand = op_reg(file, zero ? isa_file_zero(file) : (uint32_t)v, 1);
     } else if (field->type == VT_CMEM) {
         unsigned bank_bits = field->width - 16u;
         *operand = op_cmem((unsigned)(v & ((1u << bank_bits) - 1)), (uint32_t)(v >> bank_bits));

@@ -122,14 +122,18 @@ static bool refuse(const Enc *enc, const char *what, unsigned slot) {
 static bool enc_reg(const Enc *enc, const IsaField *field, const Operand *operand, unsigned slot,
                     uint64_t *v) {
     RegFile file = isa_value_file(field->type);
-    unsigned zero = isa_file_zero(file);
+    unsigned zero = isa_file_zero(file), ones = (1u << field->width) - 1; /* how `zero` is written */
     if (operand->kind == OPK_NONE && file != RF_B) {
-        *v = field->flags & FF_DEFAULT ? field->def : zero;
+        *v = field->flags & FF_DEFAULT && field->def != zero ? field->def : ones;
         return true;
     }
     if (operand->kind != OPK_REG || operand->file != (uint8_t)file)
         return refuse(enc, "must be a register of another file", slot);
-    if (operand->value >> field->width)
+    if (file != RF_B && operand->value == zero) {
+        *v = ones;
+        return true;
+    }
+    if (operand->value >> field->width || (file != RF_B && operand->value == ones))
         return refuse(enc, "has a register number that does not exist", slot);
     unsigned n = slot == SLOT_NONE ? 1 : isa_slot_regs(enc->r, slot, enc->in);
     if (!isa_is_aligned(operand, n))

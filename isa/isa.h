@@ -51,10 +51,13 @@ typedef struct {
     int64_t wide; /* value of the one OPK_IMM64 operand, if any */
 } MachInst;
 
-typedef struct Target Target;               /* description of one machine; constant data */
-extern const Target *const isa_targets[];   /* NULL-terminated; the first is the default, bru1 */
-extern const char isa_target_names[];       /* "bru1, sm_75 ..." */
-const Target *isa_target(const char *name); /* NULL if unknown */
+typedef struct Target Target; /* description of one machine; constant data */
+/* Those that code is made for and run, NULL-terminated; the first is the default, bru1. */
+extern const Target *const isa_targets[];
+extern const char isa_target_names[];         /* "bru1, sm_75 ..." */
+const Target *isa_target(const char *name);   /* of these; NULL if unknown */
+extern const Target *const isa_all_targets[]; /* and those whose code is read and written only, likewise */
+const Target *isa_any_target(const char *name);
 const char *isa_target_name(const Target *target);
 
 const char *isa_optype_name(unsigned optype);

@@ -11,8 +11,9 @@
 /* Register files. Predicates, uniform and barrier registers are files like any other. */
 typedef enum { RF_R, RF_P, RF_UR, RF_UP, RF_B, RF_COUNT } RegFile;
 
-/* Numbers that read as zero/true and discard writes. B has none. */
-enum { REG_RZ = 255, REG_PT = 7, REG_URZ = 63, REG_UPT = 7 };
+/* Numbers that read as zero/true and discard writes. B has none. In a word URZ is all ones, of 6 bits or
+ * of 8. Machines that code is made for and run on have UR0 to UR62. */
+enum { REG_RZ = 255, REG_PT = 7, REG_URZ = 255, REG_UPT = 7, NUM_UR = 63 };
 
 typedef enum {
     OPK_NONE,  /* absent; encodes as the field's default (RZ, PT, 0) */

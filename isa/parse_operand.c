@@ -596,7 +596,7 @@ const char *isa_parse_indexed_cmem(Parse *parse, const char *s, const IsaSyn *sy
         s = isa_parse_blanks(s);
         if (*s == '+' && !(s = isa_parse_number(parse, s + 1, &off)))
             return NULL;
-    } else if (syn->b != SLOT_NONE && isa_slot_field(parse->r, syn->b)->type == VT_UREG) {
+    } else if (syn->b != SLOT_NONE && !isa_may_lack(isa_slot_field(parse->r, syn->b))) {
         return isa_parse_miss(parse, s, "expected a uniform register");
     } else if (!(s = isa_parse_number(parse, s, &off))) {
         return NULL;

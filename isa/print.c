@@ -315,7 +315,7 @@ static void put_cmem(Print *p, const IsaSyn *syn) {
     int64_t off = (int16_t)(uint16_t)c.value;
     if (syn->b != SLOT_NONE) {
         Operand ra = slot_value(p, syn->b);
-        if (!is_zero_reg(&ra) || ra.file == RF_UR || !off) {
+        if (!is_zero_reg(&ra) || !isa_may_lack(isa_slot_field(p->r, syn->b)) || !off) {
             put_reg_name(p, &ra, false);
             if (off) {
                 print_text(p, "+");

@@ -24,9 +24,9 @@ static void random_mods(const IsaRow *row, uint64_t *state, MachInst *out) {
 static uint32_t random_reg(const IsaField *field, unsigned regs, uint64_t *state) {
     RegFile file = isa_value_file(field->type);
     uint64_t x = rng_next(state);
-    uint32_t max = file == RF_B ? 16 : isa_file_zero(file);
+    uint32_t max = file == RF_B ? 16 : (1u << field->width) - 1;
     if (file != RF_B && x >> 62 == 0)
-        return max;
+        return isa_file_zero(file);
     uint32_t n = (uint32_t)(x % max);
     uint32_t group = regs == 3 ? 4 : regs;
     return group > 1 ? n / group * group : n;

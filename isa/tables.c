@@ -3,12 +3,15 @@
 #include "isa/tables.h"
 #include <string.h>
 
-const Target *isa_target(const char *name) {
-    for (unsigned i = 0; isa_targets[i]; i++)
-        if (!strcmp(isa_targets[i]->info.name, name))
-            return isa_targets[i];
+static const Target *target_called(const Target *const *targets, const char *name) {
+    for (unsigned i = 0; targets[i]; i++)
+        if (!strcmp(targets[i]->info.name, name))
+            return targets[i];
     return NULL;
 }
+
+const Target *isa_target(const char *name) { return target_called(isa_targets, name); }
+const Target *isa_any_target(const char *name) { return target_called(isa_all_targets, name); }
 
 const char *isa_target_name(const Target *target) { return target->info.name; }
 const TargetInfo *isa_target_info(const Target *target) { return &target->info; }

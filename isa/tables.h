@@ -54,6 +54,11 @@ typedef struct {
     uint64_t legal; /* bit i: encoded value i exists (width <= 6) */
 } IsaEnum;
 
+/* May the text leave the index of a constant out? The register then is the field's default. */
+static inline bool isa_may_lack(const IsaField *index) {
+    return index->type != VT_UREG || index->flags & FF_DEFAULT;
+}
+
 /* Postfix condition; ended by CO_END. */
 // clang-format off
 enum { CO_END, CO_EQ, CO_NE, CO_AND, CO_OR, CO_SLOT_RZ, CO_SLOT_EQ, CO_SLOT_NE, CO_SLOT_POW2, CO_SLOT_NRZ,

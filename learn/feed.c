@@ -149,7 +149,7 @@ static const char *with_descriptor(Dump *dump, const Target *target, const Pendi
 }
 
 static bool end_function(Dump *dump) {
-    const Target *target = dump->arch[0] ? isa_target(dump->arch) : NULL;
+    const Target *target = dump->arch[0] ? isa_any_target(dump->arch) : NULL;
     bool good = true;
     if (dump->wants_half)
         return dump_error(dump, NULL, "the upper half of the word before this line is missing");

@@ -37,7 +37,7 @@ static bool feed_function(LearnFeed *feed, const Binary *binary, const BinFunc *
 }
 
 static bool feed_image(LearnFeed *feed, const char *path, const void *data, size_t size, Diags *diags) {
-    Binary *binary = binary_read(path, data, size, diags);
+    Binary *binary = binary_read_any(path, data, size, diags);
     bool good = binary != NULL;
     for (uint32_t i = 0; good && i < binary->nfuncs; i++)
         good = feed_function(feed, binary, &binary->funcs[i]);
@@ -56,7 +56,7 @@ static bool feed_container(LearnFeed *feed, Arena *arena, const char *path, cons
         const ContainerItem *item = &container.items.at[i];
         char arch[16];
         snprintf(arch, sizeof arch, "sm_%u", item->sm);
-        if (item->is_ptx || !isa_target(arch) || !memmem(item->data, item->size_bytes, ".text.", 6))
+        if (item->is_ptx || !isa_any_target(arch) || !memmem(item->data, item->size_bytes, ".text.", 6))
             continue; /* nvcc adds files without code */
         nread++;
         good = feed_image(feed, item->name, item->data, item->size_bytes, diags);

@@ -88,7 +88,7 @@ static void note_write(FuncSummary *summary, Operand o) {
 }
 
 void ra_summarise(Function *f) {
-    static const uint32_t size[RF_COUNT] = {REG_RZ, REG_PT, REG_URZ, REG_UPT, 16};
+    static const uint32_t size[RF_COUNT] = {REG_RZ, REG_PT, NUM_UR, REG_UPT, 16};
     for (unsigned k = 0; k < RF_COUNT; k++)
         f->summary.clobbers[k] = bs_new(f->arena, size[k]);
     FOR_BLOCKS(f, b)

@@ -201,7 +201,7 @@ static bool is_wanted(Settings *settings, const ContainerItem *item) {
     if (item->is_ptx)
         return !kernel || names_kernel(settings, item, ".entry");
     const Target *target = elf_file_target(item->data, item->size_bytes);
-    if (!target || (settings->target && settings->target != target))
+    if (!target || !isa_target_info(target)->is_made || (settings->target && settings->target != target))
         return false;
     static const char code[] = ".text."; /* a runtime library brings files without any */
     return kernel ? names_kernel(settings, item, code)

@@ -152,7 +152,7 @@ Term *mach_plain(Mach *mach, unsigned i, unsigned c, unsigned mods) {
         if (o.file == RF_R)
             return o.value == REG_RZ || o.value + c >= REG_RZ ? ts->zero : cared(mach, LOC_R + o.value + c);
         if (o.file == RF_UR)
-            return o.value == REG_URZ ? ts->zero : cared(mach, LOC_UR + o.value + c);
+            return o.value + c >= NUM_UR ? ts->zero : cared(mach, LOC_UR + o.value + c);
         break;
     default: break;
     }
@@ -219,7 +219,7 @@ void mach_put(Mach *mach, unsigned i, unsigned c, Term *v) {
         return;
     if (o.file == RF_R && o.value + c < REG_RZ)
         mach_set(mach, LOC_R + o.value + c, v);
-    if (o.file == RF_UR && o.value + c < REG_URZ)
+    if (o.file == RF_UR && o.value + c < NUM_UR)
         mach_set(mach, LOC_UR + o.value + c, v);
 }
 void mach_put64(Mach *mach, unsigned i, Term *v) {

@@ -454,7 +454,7 @@ void prove_loc_name(uint32_t loc, char out[24]) {
 
 void mach_writes(const BinFlow *flow, const MachInst *in, bool *w) {
     static const uint32_t base[] = {[RF_R] = LOC_R, [RF_P] = LOC_P, [RF_UR] = LOC_UR, [RF_UP] = LOC_UP};
-    static const uint32_t size[] = {[RF_R] = 255, [RF_P] = 7, [RF_UR] = 63, [RF_UP] = 7};
+    static const uint32_t size[] = {[RF_R] = 255, [RF_P] = 7, [RF_UR] = NUM_UR, [RF_UP] = 7};
     if (isa_has_effect(in->optype, ISA_EFFECT_WRITES_ALL_P))
         for (uint32_t l = 0; l < 7; l++)
             w[LOC_P + l] = true;

@@ -27,7 +27,7 @@ static bool is_exact(unsigned optype) {
 
 static uint32_t location(Operand o, unsigned c) {
     static const uint32_t base[] = {[RF_R] = LOC_R, [RF_P] = LOC_P, [RF_UR] = LOC_UR, [RF_UP] = LOC_UP};
-    static const uint32_t none[] = {[RF_R] = REG_RZ, [RF_P] = REG_PT, [RF_UR] = REG_URZ, [RF_UP] = REG_UPT};
+    static const uint32_t none[] = {[RF_R] = REG_RZ, [RF_P] = REG_PT, [RF_UR] = NUM_UR, [RF_UP] = REG_UPT};
     if (o.kind != OPK_REG || o.file >= RF_B || o.value + c >= none[o.file])
         return UINT32_MAX;
     return base[o.file] + o.value + c;

@@ -72,7 +72,7 @@ typedef struct {
 
 static unsigned add_refs(Operand o, unsigned operand, Ref *out, unsigned n) {
     static const uint16_t first[RF_B] = {CELL_R, CELL_P, CELL_UR, CELL_UP};
-    static const uint16_t zero[RF_B] = {REG_RZ, REG_PT, REG_URZ, REG_UPT};
+    static const uint16_t zero[RF_B] = {REG_RZ, REG_PT, NUM_UR, REG_UPT};
     if (o.kind != OPK_REG || o.file >= RF_B)
         return n;
     for (unsigned k = 0; k < (o.count ? o.count : 1u) && o.value + k < zero[o.file] && n < MAX_REFS; k++)

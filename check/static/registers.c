@@ -15,7 +15,7 @@ static void uniform_operand(Live *live, Operand o) {
     if (o.kind != OPK_REG)
         return;
     for (unsigned k = 0; k < (o.count ? o.count : 1u); k++)
-        if (o.file == RF_UR && o.value + k < REG_URZ)
+        if (o.file == RF_UR && o.value + k < NUM_UR)
             live->r |= (uint64_t)1 << (o.value + k);
         else if (o.file == RF_UP && o.value + k < REG_UPT)
             live->p |= (uint8_t)(1u << (o.value + k));

@@ -119,6 +119,9 @@ typedef struct {
 /* Read an ELF image. Every offset, size and index is checked: a damaged file is an E04xx diagnostic with
  * the position, never a crash. Returns NULL on error. */
 Binary *binary_read(const char *path, const void *image, size_t size_bytes, Diags *diags);
+/* The same, also of a machine that code is not made for (TargetInfo.is_made), which binary_read refuses: to
+ * be shown, not run. */
+Binary *binary_read_any(const char *path, const void *image, size_t size_bytes, Diags *diags);
 void binary_free(Binary *binary);
 const BinFunc *binary_find(const Binary *binary, const char *name);
 const BinFunc *binary_func_at(const Binary *binary, uint64_t address);

@@ -87,7 +87,7 @@ static bool compat_is_own(const uint8_t *record, size_t size_bytes) {
 }
 
 const Target *elf_header_target(const Elf64_Ehdr *header, bool own) {
-    for (const Target *const *t = isa_targets; *t; t++) {
+    for (const Target *const *t = isa_all_targets; *t; t++) {
         const TargetInfo *info = isa_target_info(*t);
         if (info->elf_machine != header->e_machine)
             continue;
@@ -96,7 +96,8 @@ const Target *elf_header_target(const Elf64_Ehdr *header, bool own) {
                 info->elf_abiversion == header->e_ident[EI_ABIVERSION])
                 return *t;
         } else if ((info->elf_flags & 0xff) == header_sm(header) &&
-                   (own || is_own_form(header)) == ((info->elf_flags & ELF_OWN_FORM) != 0))
+                   (!info->is_made ||
+                    (own || is_own_form(header)) == ((info->elf_flags & ELF_OWN_FORM) != 0)))
             return *t;
     }
     return NULL;

@@ -754,7 +754,7 @@ static bool read_all(Reader *reader, const void *image, size_t size_bytes) {
            read_infos(reader) && read_relocs(reader) && read_own_sections(reader);
 }
 
-Binary *binary_read(const char *path, const void *image, size_t size_bytes, Diags *diags) {
+Binary *binary_read_any(const char *path, const void *image, size_t size_bytes, Diags *diags) {
     Binary *binary = mem_zeroed(1, sizeof *binary);
     Source source = {path, NULL, size_bytes};
     const Source *old = diags->source;
@@ -771,28 +771,5 @@ Binary *binary_read(const char *path, const void *image, size_t size_bytes, Diag
     if (good)
         return binary;
     binary_free(binary);
-    return NULL;
-}
-
-void binary_free(Binary *binary) {
-    if (!binary)
-        return;
-    arena_free(&binary->arena);
-    mem_free(binary);
-}
-
-const BinFunc *binary_find(const Binary *binary, const char *name) {
-    for (uint32_t i = 0; i < binary->nfuncs; i++)
-        if (strcmp(binary->funcs[i].name, name) == 0)
-            return &binary->funcs[i];
-    return NULL;
-}
-
-const BinFunc *binary_func_at(const Binary *binary, uint64_t address) {
-    for (uint32_t i = 0; i < binary->nfuncs; i++) {
-        const BinFunc *f = &binary->funcs[i];
-        if (address >= f->address && address - f->address < (uint64_t)f->ninsts * INST_BYTES)
-            return f;
-    }
     return NULL;
 }

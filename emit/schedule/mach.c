@@ -15,7 +15,7 @@ MachInst emit_mach(const Function *f, const Inst *i) {
 
 static unsigned add_cells(Operand o, unsigned operand, CellRef *out, unsigned n) {
     static const uint16_t first[RF_B] = {0, CELL_P, CELL_UR, CELL_UP};
-    static const uint16_t zero[RF_B] = {REG_RZ, REG_PT, REG_URZ, REG_UPT};
+    static const uint16_t zero[RF_B] = {REG_RZ, REG_PT, NUM_UR, REG_UPT};
     if (o.kind != OPK_REG || o.file >= RF_B || o.value == zero[o.file])
         return n;
     unsigned count = o.count ? o.count : 1;

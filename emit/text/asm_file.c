@@ -259,7 +259,7 @@ static bool gap_directive(AsmDoc *doc) {
 
 static bool target_directive(AsmDoc *doc) {
     const char *start = doc->text->p, *name = asm_word(doc->text);
-    doc->target = name ? isa_target(name) : NULL;
+    doc->target = name ? isa_any_target(name) : NULL;
     doc->target_at = start;
     return doc->target || asm_doc_error(doc, start, DIAG_E0357, asm_unknown_target(doc->text, name));
 }

@@ -97,7 +97,7 @@ static bool header_flags(AsmDoc *doc) {
     doc->virtual_sm = number_of(text, "EF_CUDA_PTX_SM(EF_CUDA_SM", &virtual_sm) ? virtual_sm : sm;
     const char *name = arena_printf(doc->a, "sm_%u", sm);
     if (!doc->target)
-        doc->target = isa_target(name);
+        doc->target = isa_any_target(name);
     if (!doc->target)
         return asm_doc_error(doc, start, DIAG_E0357, asm_unknown_target(doc->text, name));
     doc->old_form = true;

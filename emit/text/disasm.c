@@ -184,7 +184,7 @@ bool disasm_with(const char *path, const void *image, size_t size_bytes, const D
         TextStream *stream = text_open();
         p.out = stream->out;
         Diags quiet = {0};
-        Binary *b = binary_read(path, image, size_bytes, &quiet);
+        Binary *b = binary_read_any(path, image, size_bytes, &quiet);
         p.binary = b;
         print_as(&p, opt, only);
         *text = text_close(stream, text_bytes);

@@ -589,6 +589,25 @@ static void emit_optypes(const Ig *ig, FILE *f) {
     fprintf(f, "};\n\n");
 }
 
+/* The targets that code is made for, their names, and all targets. */
+static void emit_lists(Ig *ig, FILE *f) {
+    for (int made = 1; made >= 0; made--) {
+        fprintf(f, "const Target *const isa_%stargets[] = {\n", made ? "" : "all_");
+        for (unsigned t = 0; t < ig->targets.n; t++)
+            if (!made || ig_prop(ig->targets.at[t], "is_made")->number)
+                fprintf(f, "    &target_%s,\n", ig->targets.at[t]->name);
+        fprintf(f, "    NULL\n};\n\n");
+    }
+    fprintf(f, "const char isa_target_names[] = \"");
+    const char *between = "";
+    for (unsigned t = 0; t < ig->targets.n; t++)
+        if (ig_prop(ig->targets.at[t], "is_made")->number) {
+            fprintf(f, "%s%s", between, ig->targets.at[t]->name);
+            between = ", ";
+        }
+    fprintf(f, "\";\n");
+}
+
 static void copy_part(FILE *from, const char *head, const char *tail, FILE *to) {
     char buf[4096];
     size_t n;
@@ -628,12 +647,6 @@ bool ig_emit_tables(Ig *ig, FILE *f) {
     copy_part(e.excepts_f, "const IsaException isa_exceptions[] = {\n", "    {0, NULL}\n};\n\n", f);
     copy_part(e.widths_f, "const IsaWidth isa_widths[] = {\n", "    {0, 0}\n};\n\n", f);
     copy_part(e.rows_f, "", "", f);
-    fprintf(f, "const Target *const isa_targets[] = {\n");
-    for (unsigned t = 0; t < ig->targets.n; t++)
-        fprintf(f, "    &target_%s,\n", ig->targets.at[t]->name);
-    fprintf(f, "    NULL\n};\n\nconst char isa_target_names[] = \"");
-    for (unsigned t = 0; t < ig->targets.n; t++)
-        fprintf(f, "%s%s", t ? ", " : "", ig->targets.at[t]->name);
-    fprintf(f, "\";\n");
+    emit_lists(ig, f);
     return ig->nerrors == 0;
 }

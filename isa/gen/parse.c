@@ -61,7 +61,7 @@ bool ig_builtin_type(const char *name, IgValue *value, unsigned *width) {
         const char *name;
         IgValue value;
         unsigned width;
-    } types[] = {{"Reg", VT_REG, 8},     {"UReg", VT_UREG, 6},     {"Pred", VT_PRED, 3},
+    } types[] = {{"Reg", VT_REG, 8},     {"UReg", VT_UREG, 0},     {"Pred", VT_PRED, 3},
                  {"UPred", VT_UPRED, 3}, {"BReg", VT_BREG, 4},     {"SReg", VT_SREG, 8},
                  {"F32Imm", VT_F32, 32}, {"F64Imm", VT_F64, 32},   {"H2Imm", VT_H2, 32},
                  {"PModi", VT_MODI, 1},  {"SignModi", VT_MODI, 1}, {"AddrWide", VT_MODI, 1},

@@ -144,6 +144,8 @@ static bool resolve_type(Ig *g, IgField *field) {
                             field->width);
         if (field->implied && field->value != VT_SIMM)
             return ig_error(g, field->loc, "%s: an immediate without bits has a type SImmN", field->name);
+        if (field->value == VT_UREG) /* 8 on targets of 255 of them */
+            width = field->width == 8 ? 8 : 6;
         if (width && field->kind != FD_MODFIXED && !field->implied && width != field->width)
             return ig_error(g, field->loc, "field %s has %u bits, its type %s has %u", field->name,
                             field->width, field->type_name, width);
@@ -164,7 +166,7 @@ static bool row_constant(Ig *g, IgField *field, int64_t *out) {
     static const struct {
         const char *name;
         int64_t value;
-    } names[] = {{"RZ", 255}, {"URZ", 63}, {"PT", 7}, {"UPT", 7}, {"True", 1}, {"False", 0}};
+    } names[] = {{"RZ", 255}, {"URZ", 255}, {"PT", 7}, {"UPT", 7}, {"True", 1}, {"False", 0}};
     unsigned v;
     if (field->def.kind == TK_NUMBER && field->value != VT_ENUM) {
         *out = field->def.number;
@@ -196,6 +198,8 @@ static bool check_constant(Ig *g, IgField *field) {
     if (!row_constant(g, field, &v))
         return false;
     int64_t stored = field->scale > 1 || field->bias ? (v - field->bias) / (int64_t)field->scale : v;
+    if (field->value == VT_UREG && v == 255) /* URZ: all ones of the field, whatever its width */
+        stored = ((int64_t)1 << field->width) - 1;
     bool sgn = field->value == VT_SIMM && stored < 0;
     if (field->width < 63 && (sgn ? -stored > ((int64_t)1 << (field->width - 1)) : stored >> field->width))
         return ig_error(g, field->def.loc, "value %s is wider than field %s<%u>", field->def.text,
@@ -393,6 +397,16 @@ static bool apply_formats(Ig *g, IgRow *row) {
     return true;
 }
 
+/* Rows write a number of a uniform register with 6 bits. Where the target has 255 of them it has the 8 bits
+ * from there. */
+static void widen_uniform(IgRow *row) {
+    for (unsigned i = 0; i < row->fields.n; i++) {
+        IgField *field = &row->fields.at[i];
+        if (field->type_name && !strcmp(field->type_name, "UReg") && field->nparts == 1 && field->width == 6)
+            field->width = field->w[0] = 8;
+    }
+}
+
 static bool new_row(Ig *ig, IgDef *ig_def, unsigned target) {
     IgRow *row = ARENA_NEW(&ig->arena, IgRow);
     row->target = target;
@@ -404,6 +418,8 @@ static bool new_row(Ig *ig, IgDef *ig_def, unsigned target) {
         return false;
     if (!m.optype)
         return ig_error(ig, ig_def->loc, "opcode %s has no optype", ig_def->name);
+    if (ig->targets.at[target]->num_regs[IG_FILE_UR] > 63)
+        widen_uniform(row);
     for (unsigned i = 0; i < row->fields.n; i++)
         if (!resolve_type(ig, &row->fields.at[i]) || !check_constant(ig, &row->fields.at[i]))
             return false;

@@ -217,7 +217,7 @@ static bool select_functions(Lower *lower) {
 
 /* What a callee may change by the convention between objects. */
 static void note_open_clobbers(IrModule *module) {
-    static const uint32_t size[RF_COUNT] = {REG_RZ, REG_PT, REG_URZ, REG_UPT, 16};
+    static const uint32_t size[RF_COUNT] = {REG_RZ, REG_PT, NUM_UR, REG_UPT, 16};
     for (unsigned file = 0; file < RF_COUNT; file++) {
         module->open_clobbers[file] = bs_new(&module->arena, size[file]);
         for (unsigned r = 0; r < size[file]; r++)

@@ -66,10 +66,10 @@ static SrcRef source(Bind *bind, Operand o, unsigned width) {
         if (o.file == RF_UR) {
             if (o.value == REG_URZ)
                 break;
-            if (o.value + count > REG_URZ)
+            if (o.value + count > NUM_UR)
                 bind_fail(bind, "uniform register out of range");
             run->ur_used = true;
-            return warp_rows(ROW_UR + (o.value + count > REG_URZ ? 0 : o.value));
+            return warp_rows(ROW_UR + (o.value + count > NUM_UR ? 0 : o.value));
         }
         if (o.value == REG_RZ)
             break;
@@ -105,16 +105,17 @@ static void destination(Bind *bind, unsigned slot, unsigned *nd, unsigned *np) {
                 none ? PRED_SINK : (uint8_t)((o.value & 7) + (file == RF_UP ? PRED_UP : 0));
         return;
     }
-    uint32_t zero = file == RF_UR ? REG_URZ : REG_RZ, base = file == RF_UR ? ROW_UR : 0, row = ROW_SINK;
+    uint32_t zero = file == RF_UR ? REG_URZ : REG_RZ, base = file == RF_UR ? ROW_UR : 0, row = ROW_SINK,
+             most = file == RF_UR ? NUM_UR : REG_RZ;
     if (o.kind == OPK_REG && o.value != zero) {
         unsigned count = o.count > 1 ? o.count : 1;
-        if (o.value + count > zero)
+        if (o.value + count > most)
             bind_fail(bind, "register out of range");
         else
             row = base + o.value;
         if (file == RF_UR)
             run->ur_used = true;
-        else if (o.value + count > run->rows_used && o.value + count <= zero)
+        else if (o.value + count > run->rows_used && o.value + count <= most)
             run->rows_used = o.value + count;
     }
     if (*nd < 2)

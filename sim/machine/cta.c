@@ -84,7 +84,7 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
     uint32_t first = warp->index * 32, here = threads - first >= 32 ? 32 : threads - first;
     memset(warp->rows, 0, (size_t)(run->rows_used < 255 ? run->rows_used : 255) * ROW_BYTES);
     if (run->ur_used)
-        memset(warp->rows + ROW_UR * ROW_BYTES, 0, REG_URZ * ROW_BYTES);
+        memset(warp->rows + ROW_UR * ROW_BYTES, 0, NUM_UR * ROW_BYTES);
     if (warp->local_hi > warp->local_lo)
         memset(warp->local + (size_t)warp->local_lo * 32, 0,
                (size_t)(warp->local_hi - warp->local_lo) * ROW_BYTES);
@@ -265,7 +265,7 @@ static void hash_lane(const Run *run, const Warp *warp, unsigned lane, XXH3_stat
 static void hash_rows(const Run *run, const Warp *warp, XXH3_state_t *h) {
     XXH3_128bits_update(h, warp->rows, (size_t)run->rows_used * ROW_BYTES);
     if (run->ur_used)
-        XXH3_128bits_update(h, warp->rows + ROW_UR * ROW_BYTES, REG_URZ * ROW_BYTES);
+        XXH3_128bits_update(h, warp->rows + ROW_UR * ROW_BYTES, NUM_UR * ROW_BYTES);
 }
 
 static void hash_warp(const Run *run, const Warp *warp, XXH3_state_t *h) {

@@ -20,7 +20,7 @@ enum {
     ROW_BYTES = 128,
     ROW_RZ = REG_RZ,
     ROW_UR = 256,
-    ROW_URZ = ROW_UR + REG_URZ,
+    ROW_URZ = ROW_UR + NUM_UR,
     ROW_SINK = ROW_URZ + 1,
     MOST_ROWS = 16, /* of an operand */
     ROW_COUNT = ROW_SINK + MOST_ROWS,

@@ -75,7 +75,7 @@ static int row_of(Operand o, unsigned k) {
     if (o.file == RF_R)
         return o.value + k < REG_RZ ? (int)(o.value + k) : -1;
     if (o.file == RF_UR)
-        return o.value + k < REG_URZ ? (int)(ROW_UR + o.value + k) : -1;
+        return o.value + k < NUM_UR ? (int)(ROW_UR + o.value + k) : -1;
     return -1;
 }
 static int pred_of(Operand o) {

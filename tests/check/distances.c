@@ -36,7 +36,7 @@ static Pair pairs[HASH];
 static unsigned npairs;
 
 static unsigned cell_of(Operand o, unsigned k) {
-    static const uint16_t first[] = {0, 256, 264, 328}, zero[] = {REG_RZ, REG_PT, REG_URZ, REG_UPT};
+    static const uint16_t first[] = {0, 256, 264, 328}, zero[] = {REG_RZ, REG_PT, NUM_UR, REG_UPT};
     if (o.kind != OPK_REG || o.file >= RF_B || o.value + k >= zero[o.file])
         return CELLS;
     return first[o.file] + o.value + k;

@@ -25,8 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint64_t word[2];
     for (size_t at = 0; at + 16 <= size; at += 16) {
         memcpy(word, data + at, 16);
-        for (unsigned t = 0; isa_targets[t]; t++)
-            one_word(isa_targets[t], word);
+        for (unsigned t = 0; isa_all_targets[t]; t++)
+            one_word(isa_all_targets[t], word);
     }
     return 0;
 }

@@ -19,6 +19,14 @@ static void test_targets(void **state) {
         assert_string_equal(isa_target_name(isa_targets[i]), names[i]);
     assert_null(isa_targets[7]);
     assert_null(isa_target("sm_35"));
+    for (unsigned i = 0; isa_targets[i]; i++)
+        assert_true(isa_target_info(isa_targets[i])->is_made &&
+                    isa_target_info(isa_targets[i])->num_regs[RF_UR] == NUM_UR);
+    /* read and written only */
+    assert_null(isa_target("sm_100"));
+    assert_non_null(isa_any_target("sm_100"));
+    assert_false(isa_target_info(isa_any_target("sm_120"))->is_made);
+    assert_ptr_equal(isa_any_target("sm_90"), isa_target("sm_90"));
     const TargetInfo *info = isa_target_info(isa_target("bru1")),
                      *target_info = isa_target_info(isa_target("sm_80"));
     assert_int_equal(info->branch_unit_bytes, 16);

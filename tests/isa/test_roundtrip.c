@@ -16,7 +16,7 @@ enum { PER_OPCODE = 64 };
 
 static unsigned count_targets(void) {
     unsigned n = 0;
-    while (isa_targets[n])
+    while (isa_all_targets[n])
         n++;
     return n;
 }
@@ -59,16 +59,16 @@ static void one(const Target *t, unsigned opcode, uint64_t *seed, uint64_t pc) {
 static void test_roundtrip(void **state) {
     (void)state;
     uint64_t seed = 20240607;
-    for (unsigned i = 0; isa_targets[i]; i++) {
+    for (unsigned i = 0; isa_all_targets[i]; i++) {
         unsigned opcodes = 0;
         for (unsigned oc = 1; oc < OC_COUNT; oc++) {
             MachInst probe;
-            isa_random(isa_targets[i], oc, &seed, &probe);
+            isa_random(isa_all_targets[i], oc, &seed, &probe);
             if (!probe.opcode)
                 continue; /* not on this target */
             opcodes++;
             for (unsigned k = 0; k < PER_OPCODE; k++)
-                one(isa_targets[i], oc, &seed, (uint64_t)k * INST_BYTES);
+                one(isa_all_targets[i], oc, &seed, (uint64_t)k * INST_BYTES);
         }
         assert_true(opcodes > 250);
     }
@@ -79,7 +79,7 @@ static void test_any_word(void **state) {
     (void)state;
     uint64_t z = 1;
     for (unsigned k = 0; k < 200000; k++) {
-        const Target *t = isa_targets[k % count_targets()];
+        const Target *t = isa_all_targets[k % count_targets()];
         uint64_t w[2], x[2];
         MachInst in;
         char error[ISA_ERROR_BYTES];
@@ -107,7 +107,7 @@ static void test_any_text(void **state) {
     static const char alphabet[] = "RPUBZT0123456789x.,[]|-!~@ `()+c";
     uint64_t z = 7, seed = 3;
     for (unsigned k = 0; k < 100000; k++) {
-        const Target *t = isa_targets[k % count_targets()];
+        const Target *t = isa_all_targets[k % count_targets()];
         char buf[512], error[ISA_ERROR_BYTES];
         const char *end;
         MachInst in;

@@ -289,7 +289,7 @@ IrModule *random_module(const Target *t, StrTab *strings, RandomShape shape) {
     module->opt_level = 2;
     if (shape.calls) { /* as if it had been compiled already */
         Function *function = ir_function_new(module, str_intern_z(strings, "callee"), false);
-        static const uint32_t size[RF_COUNT] = {REG_RZ, REG_PT, REG_URZ, REG_UPT, 16};
+        static const uint32_t size[RF_COUNT] = {REG_RZ, REG_PT, NUM_UR, REG_UPT, 16};
         for (unsigned k = 0; k < RF_COUNT; k++)
             function->summary.clobbers[k] = bs_new(function->arena, size[k]);
         for (uint32_t r = 0; r < 40; r++)

@@ -115,7 +115,7 @@ static uint32_t location_of(RegFile file, unsigned reg) {
 static const struct {
     RegFile file;
     unsigned n;
-} files[] = {{RF_R, REG_RZ}, {RF_P, REG_PT}, {RF_UR, REG_URZ}, {RF_UP, REG_UPT}};
+} files[] = {{RF_R, REG_RZ}, {RF_P, REG_PT}, {RF_UR, NUM_UR}, {RF_UP, REG_UPT}};
 
 static uint32_t interesting(uint64_t *state) {
     static const uint32_t some[] = {0,          1,          2,          31,         32,         33,

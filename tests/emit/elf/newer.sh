@@ -1,0 +1,34 @@
+#!/bin/sh
+# newer.sh HEDDLE WORDS DIRECTORY: files of machines whose code is read and written, but not run. The code is ptxas's words with
+# nvdisasm's texts (tests/isa/words_100.txt): the texts are assembled, the file is shown, and commands that would run it say no.
+# SPDX-License-Identifier: MIT
+heddle=$1 words=$2 work=$3 failed=0
+. "$(dirname "$0")/../../want.sh"
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work" || exit 1
+for sm in 100 120; do
+    # branches aside: their places are those of other kernels
+    grep "^sm_$sm " "$words" | grep -v -e 'BRA' -e BSSY >lines
+    [ "$(wc -l <lines)" -gt 80 ] || { echo "FAIL: few words of sm_$sm"; failed=1; }
+    {
+        printf '\t.target sm_%s\n\t.section .text.k,"ax",@progbits\n\t.align 128\n' $sm
+        printf '\t.global k\n\t.type k,@function\n\t.other k,@"STO_CUDA_ENTRY STV_DEFAULT"\nk:\n.text.k:\n'
+        sed 's/.* \(0x[0-9a-f]*\) \(0x[0-9a-f]*\) | \(.*\)/        \3 ; \/* \1 *\/\n    \/* \2 *\//' lines
+    } >k.sass
+    want 0 '' asm k.sass -o k.cubin
+    # every word is in the file, in the order of the text
+    sed 's/.* 0x\([0-9a-f]*\) 0x\([0-9a-f]*\) |.*/\1\2/' lines | tr -d '\n' >expected
+    "$heddle" disasm --json k.cubin >k.json || failed=1
+    od -An -v -tx8 k.cubin | tr -d ' \n' | grep -qF "$(head -c 4000 expected)" || { echo "FAIL: words of sm_$sm"; failed=1; }
+    "$heddle" disasm -c k.cubin | grep -q '\.dword' && { echo "FAIL: sm_$sm has words that are not shown"; failed=1; }
+    want 0 'LDCU' disasm k.cubin
+    "$heddle" disasm --sections k.cubin >s.sass && "$heddle" asm s.sass -o s.cubin && cmp k.cubin s.cubin || failed=1
+    for command in "run k.cubin --kernel k --grid 1 --block 1" "check k.cubin" "check --model k.cubin"; do
+        want 1 "k.cubin: error E0419: code of sm_$sm is decoded, printed and assembled only" $command
+    done
+done
+printf '.version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }\n' >k.ptx
+want 1 "k.cubin: error E0419" validate k.ptx k.cubin
+want 2 "there is no machine 'sm_100'" compile -t sm_100 k.ptx -o none.cubin
+exit $failed
