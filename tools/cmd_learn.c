@@ -385,7 +385,7 @@ int cmd_learn(Settings *settings) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0904, settings->ninputs ? settings->inputs[0] : "");
     } else if (good) {
         status = action == LEARN_DO_VERIFY    ? finish_verifying(&learning)
-                 : action == LEARN_DO_AGAINST ? cli_against_report(learning.against)
+                 : action == LEARN_DO_AGAINST ? cli_against_report(learning.against, settings)
                                               : finish_learning(&learning, &feed);
     }
     if (learning.repository.arch)

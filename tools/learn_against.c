@@ -1,6 +1,11 @@
 /* heddle learn --against-isa: a dump beside Heddle's own tables. Each word is decoded and printed, each text
- * read and encoded; what differs is counted by key, with the first place. SPDX-License-Identifier: MIT */
+ * read and encoded; what differs is counted by key, with the first place. From the words that the tables do
+ * not decode, rows are learned that would. SPDX-License-Identifier: MIT */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/scope.h"
 #include "isa/isa.h"
+#include "learn/rows.h"
 #include "tools/learn_options.h"
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +33,7 @@ struct LearnAgainst {
     VEC(AgainstRow) rows;
     uint64_t nseen, ncount[AGAINST_KINDS];
     const Target *target;
+    LearnRowMaker lacking; /* what the tables do not decode */
 };
 
 LearnAgainst *cli_against_open(Arena *arena) {
@@ -58,17 +64,30 @@ static void note_difference(LearnAgainst *against, const LearnFed *fed, AgainstK
                           .word = {fed->word[0], fed->word[1]}}));
 }
 
+static void note_lacking(LearnAgainst *against, const LearnFed *fed) {
+    LearnSight sight = {.text = fed->text,
+                        .pc_bytes = fed->pc_bytes,
+                        .word = {fed->word[0], fed->word[1]},
+                        .file = fed->file,
+                        .line = fed->line,
+                        .count = 1};
+    if (!against->lacking.repository.arch)
+        learn_rows_open(&against->lacking, isa_target_name(against->target));
+    learn_rows_add(&against->lacking, &sight);
+}
+
 bool cli_against_one(LearnAgainst *against, const LearnFed *fed, const char *arch) {
     MachInst in, read;
     char error[ISA_ERROR_BYTES], own[512];
     const char *end;
     uint64_t word[2];
-    against->target = isa_target(arch);
+    against->target = isa_any_target(arch);
     if (!against->target)
         return false;
     against->nseen++;
     if (!isa_decode(against->target, fed->word, &in, error)) {
         note_difference(against, fed, AGAINST_UNKNOWN, error);
+        note_lacking(against, fed);
         return true;
     }
     isa_print(against->target, &in, fed->pc_bytes, NULL, own, sizeof own);
@@ -92,10 +111,7 @@ static int by_kind(const void *x, const void *y) {
     return one->n != other->n ? (one->n < other->n ? 1 : -1) : strcmp(one->key, other->key);
 }
 
-int cli_against_report(LearnAgainst *against) {
-    uint64_t wrong = against->nseen ? 0 : 1;
-    if (against->rows.n)
-        qsort(against->rows.at, against->rows.n, sizeof *against->rows.at, by_kind);
+static void print_differences(const LearnAgainst *against) {
     for (uint32_t i = 0; i < against->rows.n; i++) {
         const AgainstRow *row = &against->rows.at[i];
         if (i == 0 || row->kind != row[-1].kind)
@@ -104,14 +120,70 @@ int cli_against_report(LearnAgainst *against) {
                (unsigned long long)row->n, row->key, row->file, row->line, row->text,
                (unsigned long long)row->word[0], (unsigned long long)row->word[1], row->own);
     }
-    for (unsigned i = 0; i < AGAINST_SPELT; i++)
-        wrong += against->ncount[i];
     printf("%llu instructions: %llu not decoded, %llu not read, %llu read as another word, %llu spelt "
            "otherwise\n",
            (unsigned long long)against->nseen, (unsigned long long)against->ncount[AGAINST_UNKNOWN],
            (unsigned long long)against->ncount[AGAINST_UNREAD],
            (unsigned long long)against->ncount[AGAINST_OTHER_WORD],
            (unsigned long long)against->ncount[AGAINST_SPELT]);
+}
+
+static const char *const json_names[AGAINST_KINDS] = {"not_decoded", "not_read", "another_word",
+                                                      "spelt_otherwise"};
+
+static void print_differences_json(const LearnAgainst *against) {
+    cJSON *json = json_object();
+    json_add_text(json, "arch", against->target ? isa_target_name(against->target) : "");
+    json_add_number(json, "instructions", (double)against->nseen);
+    for (unsigned i = 0; i < AGAINST_KINDS; i++)
+        json_add_number(json, json_names[i], (double)against->ncount[i]);
+    cJSON *list = json_add_list(json, "differences");
+    for (uint32_t i = 0; i < against->rows.n; i++) {
+        const AgainstRow *row = &against->rows.at[i];
+        cJSON *object = json_object();
+        json_append(list, object);
+        json_add_text(object, "kind", json_names[row->kind]);
+        json_add_text(object, "key", row->key);
+        json_add_number(object, "instructions", (double)row->n);
+        json_add_text(object, "file", row->file);
+        json_add_number(object, "line", row->line);
+        json_add_text(object, "dump", row->text);
+        json_add_text(object, "tables", row->own);
+    }
+    char *text = json_close(json);
+    puts(text);
+    mem_free(text);
+}
+
+/* The rows go to --output, or behind the report. */
+static bool print_rows(LearnAgainst *against, const Settings *settings, Diags *diags) {
+    if (!against->lacking.repository.arch || (settings->json && !settings->output))
+        return true;
+    size_t size;
+    TextStream *stream = text_open();
+    LearnRows counts = learn_print_rows(&against->lacking, stream->out);
+    char *text = text_close(stream, &size);
+    if (!settings->json && !(settings->output && strcmp(settings->output, "-") == 0))
+        printf("%u rows say what they lack, %u kinds are none that a row can say\n", counts.nrows,
+               counts.nrefused);
+    bool good = file_write(settings->output ? settings->output : "-", text, size, diags);
+    mem_free(text);
+    return good;
+}
+
+int cli_against_report(LearnAgainst *against, Settings *settings) {
+    uint64_t wrong = against->nseen ? 0 : 1;
+    if (against->rows.n)
+        qsort(against->rows.at, against->rows.n, sizeof *against->rows.at, by_kind);
+    if (settings->json)
+        print_differences_json(against);
+    else if (!settings->output || strcmp(settings->output, "-") != 0)
+        print_differences(against);
+    for (unsigned i = 0; i < AGAINST_SPELT; i++)
+        wrong += against->ncount[i];
+    bool good = print_rows(against, settings, &settings->diags);
+    if (against->lacking.repository.arch)
+        learn_rows_free(&against->lacking);
     arena_free(&against->arena);
-    return wrong ? STATUS_DIFFERS : STATUS_DONE;
+    return !good ? STATUS_INPUT : wrong ? STATUS_DIFFERS : STATUS_DONE;
 }

@@ -31,7 +31,9 @@ const struct argp_option cli_learn_options[] = {
     {"against-isa", KEY_AGAINST_ISA, NULL, 0,
      "Compare the dump with Heddle's own tables: which words they do not decode, which texts they do not "
      "read, read as "
-     "another word, or print otherwise; status 4 if there is one of the first three",
+     "another word, or print otherwise; status 4 if there is one of the first three; then rows of isa/ for "
+     "what they "
+     "lack, to --output",
      0},
     {"keys", KEY_KEYS, NULL, 0,
      "Print a line for each key: instructions, unknowns, how many are not determined", 0},
@@ -73,8 +75,12 @@ bool cli_learn_key(int key, char *arg, struct argp_state *state, Settings *setti
         if ((settings->learn.action == LEARN_DO_VERIFY || settings->learn.action == LEARN_DO_ASSEMBLE) &&
             !settings->learn.repositories.n)
             argp_error(state, "--verify and --assemble need a --repository");
-        if (settings->json && settings->learn.action > LEARN_DO_VERIFY)
-            argp_error(state, "--json goes with learning and --verify only");
+        if (settings->json &&
+            (settings->learn.action == LEARN_DO_ASSEMBLE || settings->learn.action == LEARN_DO_SHOW))
+            argp_error(state, "--json goes with learning, --verify and --against-isa only");
+        if (settings->json && settings->learn.action == LEARN_DO_AGAINST && settings->output &&
+            strcmp(settings->output, "-") == 0)
+            argp_error(state, "--output=- writes the rows to standard output, where --json prints");
         if ((settings->json || settings->learn.keys) && !settings->learn.action && settings->output &&
             strcmp(settings->output, "-") == 0)
             argp_error(state,

@@ -21,7 +21,7 @@ extern const char cli_learn_details[];
 typedef struct LearnAgainst LearnAgainst;
 LearnAgainst *cli_against_open(Arena *arena);
 bool cli_against_one(LearnAgainst *against, const LearnFed *fed, const char *arch);
-int cli_against_report(LearnAgainst *against);
+int cli_against_report(LearnAgainst *against, Settings *settings);
 
 bool cli_learn_key(int key, char *arg, struct argp_state *state, Settings *settings);
 #endif
