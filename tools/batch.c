@@ -625,6 +625,7 @@ static void print_json(const Batch *batch, const uint32_t *totals) {
 
 int batch_run(Settings *settings, const BatchKind *kind) {
     Batch b = {.s = settings, .kind = kind, .started = clock_seconds(), .bar = isatty(STDERR_FILENO) != 0};
+    cli_ticker_stop();
     if (!collect(&b))
         return STATUS_INPUT;
     uint64_t build = settings->state_file ? hash_options(&b, hash_build()) : 0;

@@ -156,6 +156,10 @@ void cli_keep_error(void *user, Severity severity, const char *line);
 /* A sink for standard error: diag_print_sink, with severities in colour on a terminal unless NO_COLOR is set.
  */
 void cli_print_sink(void *user, Severity severity, const char *line);
+/* Progress on a terminal, a line each second, until it is stopped: by commands that show a better one, and at
+ * the end. */
+void cli_ticker_start(const char *command);
+void cli_ticker_stop(void);
 bool cli_is_elf(const char *data, size_t size_bytes);
 /* Read and parse; reported on failure. */
 PtxModule *cli_read_ptx(Settings *settings, const char *path);

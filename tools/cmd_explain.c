@@ -22,6 +22,11 @@ static void print_names(FILE *out) {
 
 int cmd_explain(Settings *settings) {
     const char *name = settings->inputs[0];
+    if (!name) {
+        fputs("There are", stdout);
+        print_names(stdout);
+        return STATUS_DONE;
+    }
     for (unsigned k = 0; k < sizeof topics / sizeof *topics; k++)
         if (strcmp(topics[k].name, name) == 0) {
             topics[k].print(stdout);

@@ -171,6 +171,7 @@ static int replay(Settings *settings) {
 }
 
 int cmd_fuzz(Settings *settings) {
+    cli_ticker_stop();
     Fuzz f = {.s = settings, .terminal = isatty(STDERR_FILENO) == 1};
     FuzzOptions o = {.count = settings->fuzz.count,
                      .seed = settings->seed,

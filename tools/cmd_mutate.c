@@ -362,6 +362,7 @@ static void ask_prove(void *user, const PtxModule *ptx, const Binary *b, const c
 
 static int run_campaign(Campaign *campaign) {
     Settings *settings = campaign->s;
+    cli_ticker_stop();
     CampaignOptions o = {.count = settings->mutate.count,
                          .seed = settings->seed,
                          .model = settings->model.options,

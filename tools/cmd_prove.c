@@ -128,6 +128,7 @@ int cmd_prove(Settings *settings) {
     }
     opt.certificate = certificate;
     opt.progress = isatty(2) ? progress : NULL;
+    cli_ticker_stop();
     ProveReport r = {0};
     if (m && b && prove_module(m, b, &opt, &r, &settings->diags)) {
         char *text = settings->json ? prove_report_json(&r) : prove_report_text(&r, settings->verbose);

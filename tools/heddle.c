@@ -70,7 +70,9 @@ static void run_command(void *user) {
     Job *job = user;
     Settings s = {.diags = {.sink = cli_print_sink, .user = stderr}};
     cli_parse(job->command, &s, job->argc, job->argv);
+    cli_ticker_start(job->command->name);
     job->status = job->command->run(&s);
+    cli_ticker_stop();
     if (fflush(stdout) != 0 && job->status == STATUS_DONE) {
         perror("heddle: standard output");
         job->status = STATUS_INPUT;

@@ -391,7 +391,7 @@ static const struct argp_option *const learn_groups[] = {cli_learn_options, outp
 static const struct argp_option *const no_groups[] = {no_options, NULL};
 
 const Command cli_commands[] = {
-    {"compile", "K.ptx|K.ll|K.bc", "Compile PTX or LLVM IR to an ELF binary",
+    {"compile", "K.ptx|K.cu|K.ll|K.bc", "Compile PTX, CUDA C++ or LLVM IR to an ELF binary",
      "Writes K.cubin, or what --output and --emit say. A file is written whole or not at all. Of LLVM IR and "
      "bitcode for nvptx64, here and wherever PTX is read, LLVM makes the PTX first, of K.cu nvcc or clang.",
      1, 1, compile_groups, cmd_compile},
@@ -445,10 +445,10 @@ const Command cli_commands[] = {
      "Compiles every .ptx, .ll and .bc file of the directories, and where a file does not compile as a whole "
      "each of its kernels with what it calls; then lists what is missing by the kernels that need it.",
      1, MAX_INPUTS, coverage_groups, cmd_coverage},
-    {"explain", "RULE|CODE|LIST", "Explain a rule of check or the code of a message",
+    {"explain", "[RULE|CODE|LIST]", "Explain a rule of check or the code of a message",
      "R-07: what it demands, with an example; E-BAR-PARTIAL: a check of the machine; E0104: a message. "
      "Lists: errors (all codes), ptx (forms of PTX and what is done with them), isa (operations by target).",
-     1, 1, no_groups, cmd_explain},
+     0, 1, no_groups, cmd_explain},
     {"prove", "K.ptx [K.cubin]|K.cubin|DIR", "Prove that machine code means what its PTX means",
      "Executes PTX and decoded machine code symbolically, for one lane, region by region, and compares "
      "exits, memory "

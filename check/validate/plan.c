@@ -357,13 +357,27 @@ SimMemory *plan_memory(Plan *plan, Diags *d) {
 }
 
 /* ---- parameters ---- */
+
+/* ", of 8 and 4 bytes" */
+static const char *list_sizes(Plan *plan, const PlanParam *params, uint32_t n) {
+    const char *text = "";
+    for (uint32_t k = 0; k < n; k++)
+        text = arena_printf(&plan->arena, "%s%s%u", text,
+                            k == 0       ? ", of "
+                            : k + 1 == n ? " and "
+                                         : ", ",
+                            params[k].size_bytes);
+    return n ? arena_printf(&plan->arena, "%s bytes", text) : text;
+}
+
 bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const PlanParam *params,
                  uint32_t nparams, Launch *launch_out, Diags *diags) {
     uint32_t end = 0, naddresses = 0;
     uint32_t *address_at = ARENA_ARRAY(&plan->arena, uint32_t, nparams + 1);
     if (launch->args.n != nparams)
         return diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0503, kernel,
-                       arena_printf(&plan->arena, "%u given, the kernel takes %u", launch->args.n, nparams));
+                       arena_printf(&plan->arena, "%u given, the kernel takes %u%s", launch->args.n, nparams,
+                                    list_sizes(plan, params, nparams)));
     for (uint32_t i = 0; i < nparams; i++)
         if (params[i].offset_bytes + params[i].size_bytes > end)
             end = params[i].offset_bytes + params[i].size_bytes;

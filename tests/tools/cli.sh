@@ -403,7 +403,7 @@ printf '{"module": "k.ptx",\n "buffers": {"o": {"type": "u32", "count": 32}},\n 
     '{"grid": [1], "block": [32], "args": ["o", "u32:32"]}' '{"grid": [1], "block": [32], "args": ["o", "\"x"]}' >l.json
 want 1 'l.json:4:46: error E0502' run --launch l.json
 sed 's/, "."x"//' l.json >l2.json
-want 1 'l2.json:4:3: error E0503: arguments of k: 1 given' run --launch l2.json
+want 1 'l2.json:4:3: error E0503: arguments of k: 1 given, the kernel takes 2, of .* bytes' run --launch l2.json
 sed 's/"count"/"cont"/' l.json >l3.json
 want 1 'l3.json:2:19: error E0502' run --launch l3.json
 
@@ -449,6 +449,7 @@ want 1 'E0001' check --baseline=nowhere.json yield.cubin
 want 1 '' check missing.cubin
 want 0 'R-07 (error)' explain r-07
 want 0 'E-BAR-PARTIAL' explain E-BAR-PARTIAL
+want 0 'There are R-01 .*E0104, and the lists errors ptx isa' explain
 want 0 'E0104 (error): operand N of X must be' explain e0104
 want 0 '| E0701 | error | .* | 9.7 instructions |' explain errors
 want 0 '| `fma{.rn .rz .rm .rp}.f64` | 9.7.3.6 fma | 1.0 | sm_10 | yes | yes | yes |' explain ptx
