@@ -229,6 +229,17 @@ static Result check_sarif(HdContext *context) {
     (void)context;
     return check_as(HD_REPORT_SARIF);
 }
+static Result page(HdContext *context) {
+    Result result = {0};
+    (void)context;
+    result.status = hd_page(world.ptx, NULL, &(HdPageOptions){.infer = true}, &result.text);
+    return result;
+}
+static Result explain_code(HdContext *context) {
+    (void)context;
+    char *found = hd_explain("E0104");
+    return (Result){.status = found ? HD_OK : HD_ERR_MEMORY, .text = found};
+}
 static Result explain(HdContext *context) {
     (void)context;
     char *found = hd_explain("R-01");
@@ -262,7 +273,9 @@ static const struct {
              {"check text", check_text},
              {"check json", check_json},
              {"check sarif", check_sarif},
-             {"explain", explain}};
+             {"page", page},
+             {"explain", explain},
+             {"explain code", explain_code}};
 
 /* ---- the test ---- */
 
