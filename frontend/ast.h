@@ -83,7 +83,7 @@ typedef enum { SUB_NONE,
     SUB_TO,                                                     /* cvta.to */
     SUB_L1, SUB_L2,                                             /* prefetch */
     SUB_CLUSTER, SUB_WAIT,                                      /* barrier.cluster: sub2 CLUSTER; sub ARRIVE, WAIT */
-    SUB_ASYNC, SUB_COMMIT_GROUP, SUB_WAIT_GROUP, SUB_WAIT_ALL, SUB_BULK, /* cp.async: kind in sub2 */
+    SUB_ASYNC, SUB_COMMIT_GROUP, SUB_WAIT_GROUP, SUB_WAIT_ALL, SUB_MMA_ASYNC, SUB_FENCE, SUB_BULK, /* cp.async: kind in sub2 */
     SUB_INIT, SUB_INVAL, SUB_TEST_WAIT, SUB_TRY_WAIT, SUB_EXPECT_TX, SUB_COMPLETE_TX, SUB_ARRIVE_DROP,
     SUB_ARRIVE_EXPECT_TX, SUB_PENDING_COUNT,                    /* mbarrier */
     SUB_LOAD, SUB_STORE, SUB_MMA, SUB_ROW, SUB_COL, SUB_A, SUB_B, SUB_C, SUB_D,   /* wmma: the matrix in sub2 */

@@ -216,6 +216,8 @@ static bool check_vector(const Check *check, PtxInsn *i, unsigned n, const Opera
                          PtxOperand *operand) {
     OperandSpec each = *spec;
     unsigned size = spec->nvec ? spec->nvec : i->vec;
+    if (spec->is_tile) /* two elements of f16 in a register */
+        size = i->shape[1] / (i->type[0] == TY_F16 ? 4u : 2u);
     if (operand->kind != PO_VEC)
         return wrong_kind(check, i, n, operand, "a vector");
     if (operand->nvec != size)
@@ -303,7 +305,7 @@ static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandS
         PtxOperand element = operand->vec[0]; /* `{ %r1 }`, as ptxas takes it */
         *operand = element;
     }
-    if (spec->nvec > 1 || (spec->is_vector && i->vec > 1))
+    if (spec->nvec > 1 || spec->is_tile || (spec->is_vector && i->vec > 1))
         return check_vector(c, i, n, spec, t, operand);
     if (i->op == PTX_MOV && operand->kind == PO_VEC && t != TY_PRED)
         return check_pack(c, i, n, t, operand);
@@ -362,18 +364,29 @@ static bool count_fits(const OperandSpecs *specs, const PtxInsn *i) {
     return specs->is_open || (n >= least && n <= most && second <= npiped(specs));
 }
 
-/* Forms that differ only in their number of operands: the one that fits. */
+/* wgmma: A is a vector of registers or a descriptor. */
+static bool vectors_fit(const OperandSpecs *specs, const PtxInsn *i) {
+    for (unsigned k = 0; k < specs->n && k < i->noperands; k++)
+        if (specs->at[k].kind == 'r' && (specs->at[k].nvec > 1) != (i->operands[k].kind == PO_VEC))
+            return false;
+    return true;
+}
+
+/* Forms that differ only in their number of operands, or in which are vectors: the one that fits. */
 static const OperandSpecs *choose_form(Check *check, PtxInsn *i) {
-    const OperandSpecs *s = specs_of(check, i->form);
-    unsigned form = i->form;
-    while (!count_fits(s, i)) {
-        form = form_next(form, str_text(&check->m->strings, i->mods_text));
-        if (!form)
-            return NULL;
-        s = specs_of(check, form);
+    unsigned chosen = 0;
+    for (unsigned form = i->form; form; form = form_next(form, str_text(&check->m->strings, i->mods_text))) {
+        const OperandSpecs *specs = specs_of(check, form);
+        bool fits = count_fits(specs, i), wholly = fits && vectors_fit(specs, i);
+        if (wholly || (fits && !chosen))
+            chosen = form;
+        if (wholly || (fits && i->op != PTX_WGMMA))
+            break;
     }
-    i->form = (uint16_t)form;
-    return s;
+    if (!chosen)
+        return NULL;
+    i->form = (uint16_t)chosen;
+    return specs_of(check, chosen);
 }
 
 static bool count_error(Check *check, const PtxInsn *i) {

@@ -179,6 +179,24 @@ static bool rule_mma(Check *check, const PtxInsn *i) {
     return check_range(check, i, 5, 0, 4 / lanes - 1);
 }
 
+/* Behind the descriptors and scale-d: 1 or -1 for A and B; whether they are transposed. */
+static bool rule_wgmma(Check *check, const PtxInsn *i) {
+    if (i->sub != SUB_MMA_ASYNC || i->flags & (PF_ALL_FORMS | PF_SPARSE))
+        return true;
+    if (i->operands[0].kind != PO_VEC)
+        return refuse(check, i, "needs a vector of registers");
+    for (unsigned k = 0; k < i->operands[0].nvec; k++)
+        if (i->operands[0].vec[k].kind == PO_SINK)
+            return refuse(check, i, "reads all registers of its vector");
+    for (unsigned k = 4; k < i->noperands; k++) {
+        if (k < 6 && !i->operands[k].imm)
+            return refuse(check, i, "takes factors of 1 and -1");
+        if (!check_range(check, i, k, k < 6 ? -1 : 0, 1))
+            return false;
+    }
+    return true;
+}
+
 static bool rule_setmaxnreg(Check *check, const PtxInsn *i) {
     if (i->operands[0].imm % 8)
         return refuse(check, i, "needs a multiple of 8");

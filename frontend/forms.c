@@ -462,7 +462,9 @@ void form_operands(unsigned form, OperandSpecs *out) {
             spec->is_exact |= *p == '=';
             spec->is_vector |= *p == '*';
             spec->is_optional |= *p == '?';
-            if (*p == '{')
+            if (*p == '{' && p[1] == 'D')
+                spec->is_tile = true;
+            else if (*p == '{')
                 spec->nvec = (uint8_t)(p[1] - '0');
         }
         out->nrequired = (uint8_t)(out->nrequired + (!spec->is_optional && !spec->is_piped));

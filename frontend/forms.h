@@ -14,6 +14,7 @@ typedef struct {
     uint8_t type_index; /* 1..4: insn->type[n - 1]; 5: twice as wide as type[0]; 0: `type` */
     uint8_t type;       /* PtxType, TY_NONE if the operand has no type of its own */
     uint8_t nvec;       /* a vector of exactly this many elements, 0 = no vector */
+    bool is_tile; /* a vector: what a lane of a warp group has of D, 64 rows and the columns of the shape */
 } OperandSpec;
 
 typedef struct {

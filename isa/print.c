@@ -226,7 +226,11 @@ static void put_operand(Print *print, const IsaSyn *syn) {
         print_text(print, "%s", bar);
         return;
     }
+    if (syn->fmt == SYF_GDESC)
+        print_text(print, "gdesc[");
     put_reg_name(print, &o, syn->fmt == SYF_PAIR);
+    if (syn->fmt == SYF_GDESC)
+        print_text(print, "]");
     bool reused = o.file != RF_UR && o.mods & OPM_REUSE;
     bool first = reused && syn->mod && !*bar; /* nvdisasm: R5.reuse.24 */
     print_text(print, "%s", first ? ".reuse" : "");

@@ -28,8 +28,10 @@ static uint32_t random_reg(const IsaField *field, unsigned regs, uint64_t *state
     if (file != RF_B && x >> 62 == 0)
         return isa_file_zero(file);
     uint32_t n = (uint32_t)(x % max);
-    uint32_t group = regs == 3 ? 4 : regs;
-    return group > 1 ? n / group * group : n;
+    uint32_t group = isa_register_group(regs);
+    if (file == RF_R && n + regs > max)
+        n = max - regs;
+    return n / group * group;
 }
 
 static int64_t random_number(const IsaField *field, uint64_t *state) {

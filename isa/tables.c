@@ -272,13 +272,19 @@ unsigned isa_access_bytes(const MachInst *in) {
     return 0;
 }
 
+unsigned isa_register_group(unsigned n) {
+    return n < 2 ? 1 : n == 2 ? 2 : n <= 4 ? 4 : 8; /* ptxas 13.0: R24 for any number of a warp group's */
+}
+
 bool isa_is_aligned(const Operand *operand, unsigned n) {
-    unsigned group = n == 3 ? 4 : n;
-    return n < 2 || operand->value % group == 0 || operand->value == isa_file_zero((RegFile)operand->file);
+    return operand->value % isa_register_group(n) == 0 ||
+           operand->value == isa_file_zero((RegFile)operand->file);
 }
 
 const char *isa_aligned_text(unsigned n) {
-    return n == 2 ? "must be an even register" : "must be a register divisible by 4";
+    return n == 2   ? "must be an even register"
+           : n <= 4 ? "must be a register divisible by 4"
+                    : "must be a register divisible by 8";
 }
 
 const char *isa_slot_name(const IsaRow *row, unsigned slot) {

@@ -83,7 +83,7 @@ typedef enum {
     SY_MODPAIR = SY_CMEM + 1  /* modifiers a and mod - 1, with the texts of mod_enum and mod_enum2 */
 } SynOp;
 enum { SF_OPTIONAL = 1, SF_IF_MOD = 2, SF_IF_SLOT = 4, SF_IF_NEXT = 8 };
-typedef enum { SYF_PLAIN, SYF_TARGET, SYF_RELATIVE, SYF_ABSOLUTE, SYF_PAIR, SYF_HERE } SynFormat;
+typedef enum { SYF_PLAIN, SYF_TARGET, SYF_RELATIVE, SYF_ABSOLUTE, SYF_PAIR, SYF_HERE, SYF_GDESC } SynFormat;
 typedef struct {
     uint8_t op, a, b, c;
     uint8_t flags, cond; /* cond: modifier or slot index of SF_IF_* */
@@ -184,6 +184,7 @@ uint32_t isa_mod_put(const IsaRow *row, unsigned mod, uint32_t mods, unsigned va
 const char *isa_enum_text(const IsaEnum *isa_enum, unsigned sem);
 unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in);
 /* May an operand of n registers stand there? Several start at a multiple of their number, or are all RZ. */
+unsigned isa_register_group(unsigned n); /* the first of n registers is a multiple of it */
 bool isa_is_aligned(const Operand *operand, unsigned n);
 const char *isa_aligned_text(unsigned n); /* "must be an even register" */
 const char *isa_slot_name(const IsaRow *row, unsigned slot);

@@ -7,6 +7,7 @@
  *   slot?mod+        and if the next operand is not its default
  *   slot?mod!other   as slot?mod, but not where modifier `other` is set (unless the operand is not the
  * default) slot:target      branch target as an absolute address;  :relative  as a signed distance; :absolute
+ *   slot:gdesc       gdesc[slot], the descriptors of matrices
  *                    :here  an address, the distance counts from this instruction
  *   slot.TEXT slot{mod}  text or modifier behind the operand
  *   [ra{mod}+urb+offset]  an address;  cb[ra]  a constant with an index register
@@ -231,14 +232,15 @@ static bool suffixes(Syn *syn, IgSyn *ig_syn) {
                 ig_syn->c = (unsigned)m + 1;
             }
         } else if (*syn->p == ':') {
-            static const char *const formats[] = {"", "target", "relative", "absolute", "pair", "here"};
+            static const char *const formats[] = {"",     "target", "relative", "absolute",
+                                                  "pair", "here",   "gdesc"};
             unsigned f = 1;
             syn->p++;
             if (!word(syn, name))
                 return false;
-            while (f < 6 && strcmp(formats[f], name))
+            while (f < 7 && strcmp(formats[f], name))
                 f++;
-            if (f == 6)
+            if (f == 7)
                 return ig_error(syn->g, syn->loc, "unknown format %s in syntax", name);
             ig_syn->flags |= f << 24;
         } else if (*syn->p == '{') {

@@ -256,6 +256,30 @@ static bool decode_fragments(PtxRun *run, PtxProc *p, PtxCode *code) {
     return !sparse || decode_src(run, p, &code->insn->operands[4], TY_NONE, arg, &space);
 }
 
+/* wgmma.mma_async: D, which is read, too; A, a descriptor or registers; B's descriptor; scale-d. */
+static bool decode_group_product(PtxRun *run, PtxProc *proc, PtxCode *code) {
+    const PtxInsn *insn = code->insn;
+    unsigned n = insn->operands[0].nvec, space = 0;
+    code->fragment[0] = (uint8_t)n;
+    code->fragment[1] = insn->operands[1].kind == PO_VEC ? insn->operands[1].nvec : 1;
+    code->nwritten = (uint8_t)n;
+    code->nread = (uint8_t)(n + code->fragment[1] + 2u);
+    code->vec_dst = ARENA_ARRAY(&run->arena, PtxDst, n);
+    code->vec = ARENA_ARRAY(&run->arena, PtxArg, code->nread);
+    for (unsigned i = 0; i < n; i++)
+        code->vec_dst[i] = decode_dst(proc, &insn->operands[0].vec[i]);
+    PtxArg *arg = code->vec;
+    for (unsigned k = 0; k < 4; k++) {
+        const PtxOperand *operand = &insn->operands[k];
+        unsigned words = operand->kind == PO_VEC ? operand->nvec : 1;
+        for (unsigned i = 0; i < words; i++)
+            if (!decode_src(run, proc, operand->kind == PO_VEC ? &operand->vec[i] : operand, TY_NONE, arg++,
+                            &space))
+                return false;
+    }
+    return true;
+}
+
 /* The handle that an operand of a texture statement names. */
 static bool decode_handle(PtxRun *run, PtxProc *proc, const PtxOperand *operand, PtxArg *arg) {
     unsigned space = SP_NONE;
@@ -398,6 +422,8 @@ static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
               (in->op == PTX_CALL ? in->callee || in->noperands : true);
     if (ok && (in->op == PTX_MMA || (in->op == PTX_WMMA && in->sub == SUB_MMA)))
         ok = decode_fragments(run, p, code);
+    else if (ok && in->op == PTX_WGMMA && in->sub == SUB_MMA_ASYNC)
+        ok = decode_group_product(run, p, code);
     else if (ok && ptx_asks_texture(in))
         ok = decode_texture(run, p, code);
     else if (ok && (in->op != PTX_CALL || !in->callee))

@@ -4,7 +4,7 @@
 #include "sim/interp/matrix.h"
 #include <math.h>
 
-enum { WARP = SIM_WARP_LANES, ROW_BYTES = 16, MOST_M = 32, MOST_N = 32, MOST_K = 256 };
+enum { WARP = SIM_WARP_LANES, ROW_BYTES = 16 };
 
 bool interp_is_whole(PtxWarp *warp, uint32_t lanes) {
     if (lanes == UINT32_MAX)
@@ -106,13 +106,7 @@ unsigned interp_element_bits(PtxType type) {
     return type == TY_B1 ? 1 : type == TY_U4 || type == TY_S4 ? 4 : 8 * ptx_type_bytes(type);
 }
 
-/* The element type of a factor, and how its elements lie in registers. */
-typedef struct {
-    PtxType type;
-    unsigned bits, each; /* of an element; elements of a register */
-} FactorKind;
-
-static FactorKind factor_kind(PtxType type) {
+FactorKind interp_factor_kind(PtxType type) {
     unsigned bits = interp_element_bits(type);
     return (FactorKind){type, bits, bits < 32 ? 32 / bits : 1};
 }
@@ -147,18 +141,6 @@ static double float_element(FactorKind kind, uint64_t reg, unsigned i) {
     }
 }
 
-typedef union {
-    int64_t i;
-    double f;
-} Element;
-
-typedef struct {
-    unsigned m, n, k;
-    bool is_float, sparse;
-    Element a[MOST_M][MOST_K], b[MOST_K][MOST_N];
-    uint16_t place[MOST_M][MOST_K]; /* sparse: where in its row an element of A stands */
-} Factors;
-
 /* Products of an element of the result, and the two factors of one. */
 static unsigned num_products(const Factors *f) { return f->sparse ? f->k / 2 : f->k; }
 static Element factor_a(const Factors *f, unsigned row, unsigned i) { return f->a[row][i]; }
@@ -166,7 +148,7 @@ static Element factor_b(const Factors *f, unsigned row, unsigned col, unsigned i
     return f->b[f->sparse ? f->place[row][i] : i][col];
 }
 
-static Element element(const Factors *f, FactorKind kind, uint64_t reg, unsigned i) {
+Element interp_element(const Factors *f, FactorKind kind, uint64_t reg, unsigned i) {
     return f->is_float ? (Element){.f = float_element(kind, reg, i)}
                        : (Element){.i = int_element(kind, reg, i)};
 }
@@ -176,18 +158,18 @@ static void take_factors(PtxWarp *warp, Factors *f) {
     for (unsigned lane = 0; lane < WARP; lane++) {
         const PtxThread *thread = &warp->threads[lane];
         const PtxCode *code = thread->wait;
-        FactorKind a = factor_kind((PtxType)code->insn->type[1]),
-                   b = factor_kind((PtxType)code->insn->type[2]);
+        FactorKind a = interp_factor_kind((PtxType)code->insn->type[1]),
+                   b = interp_factor_kind((PtxType)code->insn->type[2]);
         for (unsigned r = 0; r < code->fragment[1]; r++) {
             uint64_t reg = interp_arg(run, thread, &code->vec[r]);
             unsigned row = lane / 4 + r % (f->m / 8) * 8, col = (r / (f->m / 8) * 4 + lane % 4) * a.each;
             for (unsigned i = 0; i < a.each; i++)
-                f->a[row][col + i] = element(f, a, reg, i);
+                f->a[row][col + i] = interp_element(f, a, reg, i);
         }
         for (unsigned r = 0; r < code->fragment[2]; r++) {
             uint64_t reg = interp_arg(run, thread, &code->vec[code->fragment[1] + r]);
             for (unsigned i = 0; i < b.each; i++)
-                f->b[(r * 4 + lane % 4) * b.each + i][lane / 4] = element(f, b, reg, i);
+                f->b[(r * 4 + lane % 4) * b.each + i][lane / 4] = interp_element(f, b, reg, i);
         }
     }
 }
@@ -274,7 +256,7 @@ static Types types_of(const PtxInsn *insn) {
     if (insn->ntypes == 2)
         return (Types){(PtxType)insn->type[0], TY_F16, TY_F16, (PtxType)insn->type[1]};
     return (Types){(PtxType)insn->type[0], (PtxType)insn->type[1], (PtxType)insn->type[2],
-                   (PtxType)insn->type[3]};
+                   (PtxType)insn->type[insn->ntypes == 3 ? 0 : 3]}; /* wgmma: D, A and B */
 }
 
 static uint64_t float_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, Types types,
@@ -351,7 +333,7 @@ static uint64_t int_sum(const Factors *f, unsigned row, unsigned col, uint64_t c
     return (uint32_t)sum;
 }
 
-static uint64_t one_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, const PtxInsn *insn,
+uint64_t interp_one_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, const PtxInsn *insn,
                         bool half_sums) {
     Types types = types_of(insn);
     if (types.a == TY_B1)
@@ -384,9 +366,9 @@ static void multiply(PtxWarp *warp, uint32_t lanes) {
         for (unsigned i = 0; i < f.m / 4; i++) {
             bool packed = code->fragment[3] < f.m / 4;
             uint64_t old = interp_arg(warp->block->run, thread, &c[packed ? i / 2 : i]);
-            sums[i] = one_sum(&f, lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2,
-                              packed ? old >> 16 * (i % 2) & 0xffff : old, code->insn,
-                              warp->block->run->opt.half_sums);
+            sums[i] = interp_one_sum(&f, lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2,
+                                     packed ? old >> 16 * (i % 2) & 0xffff : old, code->insn,
+                                     warp->block->run->opt.half_sums);
         }
         for (unsigned i = 0; i < code->fragment[0]; i++)
             interp_put(thread, code->vec_dst[i],
@@ -503,16 +485,18 @@ typedef struct {
 static void take_a(void *user, PtxThread *thread, unsigned reg, unsigned low, unsigned bits, unsigned row,
                    unsigned col) {
     Product *p = (Product *)user;
-    FactorKind kind = factor_kind(types_of(thread->wait->insn).a);
-    p->f.a[row][col] = element(&p->f, kind, interp_arg(p->run, thread, &thread->wait->vec[reg]), low / bits);
+    FactorKind kind = interp_factor_kind(types_of(thread->wait->insn).a);
+    p->f.a[row][col] =
+        interp_element(&p->f, kind, interp_arg(p->run, thread, &thread->wait->vec[reg]), low / bits);
 }
 
 static void take_b(void *user, PtxThread *thread, unsigned reg, unsigned low, unsigned bits, unsigned row,
                    unsigned col) {
     Product *p = (Product *)user;
-    FactorKind kind = factor_kind(types_of(thread->wait->insn).b);
+    FactorKind kind = interp_factor_kind(types_of(thread->wait->insn).b);
     reg += thread->wait->fragment[1];
-    p->f.b[row][col] = element(&p->f, kind, interp_arg(p->run, thread, &thread->wait->vec[reg]), low / bits);
+    p->f.b[row][col] =
+        interp_element(&p->f, kind, interp_arg(p->run, thread, &thread->wait->vec[reg]), low / bits);
 }
 
 static void take_c(void *user, PtxThread *thread, unsigned reg, unsigned low, unsigned bits, unsigned row,
@@ -545,7 +529,7 @@ static void multiply_wmma(PtxWarp *warp, uint32_t lanes) {
     each_element(warp, matrices[3], types.c, code->fragment[3], take_c, &p);
     for (unsigned row = 0; row < p.f.m; row++)
         for (unsigned col = 0; col < p.f.n; col++)
-            p.d[row][col] = one_sum(&p.f, row, col, p.c[row][col], insn, p.run->opt.half_sums);
+            p.d[row][col] = interp_one_sum(&p.f, row, col, p.c[row][col], insn, p.run->opt.half_sums);
     each_element(warp, matrices[0], types.d, code->fragment[0], give_d, &p);
     for (unsigned lane = 0; lane < WARP; lane++)
         for (unsigned r = 0; r < code->fragment[0]; r++)

@@ -8,6 +8,34 @@ bool interp_is_whole(PtxWarp *warp, uint32_t lanes);
 /* A statement that all lanes of a full warp execute together: `gather` does it for them. */
 bool interp_bind_whole(PtxCode *code, PtxGather *gather);
 unsigned interp_element_bits(PtxType type);
+
+enum { MOST_M = 32, MOST_N = 32, MOST_K = 256 };
+/* The element type of a factor, and how its elements lie in registers. */
+typedef struct {
+    PtxType type;
+    unsigned bits, each; /* of an element; elements of a register */
+} FactorKind;
+
+FactorKind interp_factor_kind(PtxType type);
+
+typedef union {
+    int64_t i;
+    double f;
+} Element;
+
+typedef struct {
+    unsigned m, n, k;
+    bool is_float, sparse;
+    Element a[MOST_M][MOST_K], b[MOST_K][MOST_N];
+    uint16_t place[MOST_M][MOST_K]; /* sparse: where in its row an element of A stands */
+} Factors;
+
+/* Element i of a register. */
+Element interp_element(const Factors *f, FactorKind kind, uint64_t reg, unsigned i);
+/* c and the products of a row of A and a column of B, as docs/numerics.md says; half_sums: as
+ * PtxRunOptions. */
+uint64_t interp_one_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, const PtxInsn *insn,
+                        bool half_sums);
 /* wmma: row and column of element i of `lane`, counted through its registers from the low bits on.
  *   matrix  SUB_A .. SUB_D
  *   bits    of an element */

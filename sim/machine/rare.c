@@ -337,6 +337,8 @@ static int op_nothing(Warp *w, Dec *d, uint32_t g) {
     bool bind_##op(Bind *b) { return rare(b, op_nothing); }
 NOTHING(LDGDEPBAR)
 NOTHING(DEPBAR)
+NOTHING(WARPGROUP_ARRIVE)
+NOTHING(WARPGROUP_DEPBAR)
 NOTHING(CGAERRBAR)
 NOTHING(FENCE_VIEW_ASYNC)
 NOTHING(PMTRIG)

@@ -22,7 +22,8 @@ typedef enum {
     ELEM_U4,
     ELEM_S4,
     ELEM_E4M3,
-    ELEM_E5M2
+    ELEM_E5M2,
+    ELEM_BITS /* 32 of them */
 } Elem;
 
 enum { MOST_K = 64, MOST_DENSE_K = 2 * MOST_K };
@@ -45,7 +46,8 @@ static unsigned elem_bits(uint32_t elem) {
     switch ((Elem)elem) {
     case ELEM_F16:
     case ELEM_BF16: return 16;
-    case ELEM_TF32: return 32;
+    case ELEM_TF32:
+    case ELEM_BITS: return 32;
     case ELEM_F64: return 64;
     case ELEM_E4M3:
     case ELEM_E5M2:
@@ -517,4 +519,155 @@ bool LV(bind_DMMA)(Bind *bind) {
     dec->mma.m8 = shape == DmmaShape_M8X8X4 ? 1 : 2;
     dec->mma.kept = 0;
     return bind_fn(bind, op_dmma) && LV(bind_rounding)(bind, MGET(DMMA, rnd, bind->in->mods));
+}
+
+/* ---- warp groups: see isa/gmma.isa. PTX ISA 9.7.15.5.1 says where elements are ---- */
+
+enum { LINE_BYTES = 32, TRANSPOSED_A = 1, TRANSPOSED_B = 2, NEGATED_B = 4, NEGATED_A = 8, MOST_TILE = 128 };
+
+/* The chunk of 16 bytes number i of line `line`; transposed: of the eight lines from 8 `line` on, at k = i.
+ */
+static int gmma_chunk(Warp *w, Dec *dec, uint64_t descriptor, bool transposed, unsigned line, unsigned i,
+                      void *chunk) {
+    static const uint32_t swizzled[] = {0, 7, 3,
+                                        1}; /* bits of the row's number that are put over the chunk's */
+    uint32_t mask = swizzled[descriptor >> 62], row = 16 * (mask + 1);
+    uint32_t leading = (uint32_t)(descriptor >> 16 & 0x3fff) << 4,
+             stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4;
+    uint32_t at = (uint32_t)(descriptor & 0x3fff) << 4;
+    if (transposed)
+        at += (mask ? (line & mask) * 16 + line / (mask + 1) * leading : line * stride) + i % 8 * row +
+              i / 8 * (mask ? stride : leading);
+    else
+        at += line % 8 * row + line / 8 * stride + i * (mask ? 16 : leading);
+    at ^= (at >> 7 & mask) << 4;
+    MemRef ref;
+    int status = machine_mem_ref(w, dec, 0, MS_SHARED, at & 0x3ffff, 16, false, &ref);
+    if (status == RUN_OK)
+        machine_mem_load(w, 0, &ref, 16, chunk);
+    return status;
+}
+
+/* `n` lines from `first` on, a multiple of eight; `flip`: the sign, or nothing. */
+static int gmma_lines(Warp *w, Dec *dec, uint64_t descriptor, bool transposed, unsigned first, unsigned n,
+                      uint64_t flip, uint64_t *out, unsigned pitch) {
+    unsigned bits = elem_bits(dec->mma.elem), per = 128 / bits, k = 8 * LINE_BYTES / bits;
+    uint64_t mask = ((uint64_t)1 << bits) - 1;
+    for (unsigned line = 0; line < n; line += transposed ? 8 : 1)
+        for (unsigned i = 0; i < (transposed ? k : 2); i++) {
+            uint32_t chunk[4];
+            int status = gmma_chunk(w, dec, descriptor, transposed,
+                                    transposed ? (first + line) / 8 : first + line, i, chunk);
+            if (status != RUN_OK)
+                return status;
+            for (unsigned e = 0; e < per; e++) {
+                uint64_t v = (chunk[e * bits / 32] >> e * bits % 32 & mask) ^ flip;
+                out[transposed ? (line + e) * pitch + i : line * pitch + i * per + e] = v;
+            }
+        }
+    return RUN_OK;
+}
+
+static uint32_t gmma_element(const Dec *dec, const uint64_t *a, const uint64_t *b, unsigned k, uint32_t c) {
+    int64_t sum = (int32_t)c;
+    switch ((Elem)dec->mma.elem) {
+    case ELEM_E4M3:
+    case ELEM_E5M2: return dot_float8(dec, a, b, k, c);
+    case ELEM_S8:
+    case ELEM_U8:
+        for (unsigned i = 0; i < k; i++)
+            sum += integer(a[i], dec->mma.elem) * integer(b[i], dec->mma.elem_b);
+        if (dec->mma.sat)
+            sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+        return (uint32_t)sum;
+    case ELEM_BITS:
+        for (unsigned i = 0; i < k; i++)
+            c += (uint32_t)__builtin_popcount((uint32_t)(a[i] & b[i]));
+        return c;
+    default: return dot_float(dec, a, b, k, c);
+    }
+}
+
+static int op_gmma(Warp *w, Dec *dec, uint32_t g) {
+    const uint32_t *u = dec_src(w, dec, 1), *c = dec_src(w, dec, 2);
+    uint64_t of_a = (uint64_t)u[32] << 32 | u[0], of_b = (uint64_t)u[96] << 32 | u[64];
+    bool adds = dec->mma.adds && (dec_pred(w, dec, 0) & 1), wide = dec->mma.wide;
+    unsigned bits = elem_bits(dec->mma.elem), how = dec->mma.how, words = dec->mma.n * (wide ? 4 : 2);
+    uint64_t sign = (uint64_t)1 << (bits - 1);
+    uint32_t out[MOST_TILE][32];
+    Factors f = {.k = 8 * LINE_BYTES / bits};
+    int status = RUN_OK;
+    if (!machine_whole_warp(w, dec, g, &status))
+        return next_if(w, dec, status);
+    if (w->index / 4 * 4 + 4 > w->cta->nwarps)
+        return machine_trap(w, dec, 0, TRAP_COLLECTIVE, "the block has no four warps for a warp group");
+    if ((dec->mma.in_registers ? 0 : of_a >> 49 & 7) || (of_b >> 49 & 7))
+        return machine_trap(w, dec, 0, TRAP_UNSUPPORTED, "%s",
+                            "a base offset in the descriptor of a matrix is not modelled");
+    if (dec->mma.in_registers)
+        spread(f.a[0], MOST_K, dec_src(w, dec, 0), bits, 2, 2);
+    else
+        status = gmma_lines(w, dec, of_a, how & TRANSPOSED_A, w->index % 4 * 16, 16, 0, f.a[0], MOST_K);
+    for (unsigned i = 0; i < 16 * MOST_K && how & NEGATED_A; i++)
+        f.a[i / MOST_K][i % MOST_K] ^= sign;
+    for (unsigned j = 0; j < dec->mma.n && status == RUN_OK; j++) {
+        status = gmma_lines(w, dec, of_b, how & TRANSPOSED_B, 8 * j, 8, how & NEGATED_B ? sign : 0, f.b[0],
+                            MOST_DENSE_K);
+        for (unsigned e = 0; e < 16 * 8 && status == RUN_OK; e++) {
+            unsigned row = e / 8, col = e % 8, lane = 4 * (row % 8) + col / 2,
+                     half = wide ? 0 : 16 * (col % 2);
+            unsigned at = wide ? 4 * j + 2 * (row / 8) + col % 2 : 2 * j + row / 8;
+            uint32_t was = adds ? c[32 * at + lane] >> half & (wide ? ~0u : 0xffff) : 0;
+            uint32_t v = gmma_element(dec, f.a[row], f.b[col], f.k, was);
+            out[at][lane] = half ? (out[at][lane] & 0xffff) | v << half : v;
+        }
+    }
+    if (status == RUN_OK)
+        memcpy(dec_dst(w, dec, 0), out, words * sizeof out[0]);
+    return next_if(w, dec, status);
+}
+
+/* `columns`: of D, `how`: GmmaDesc or its part that is about B. */
+static bool bind_gmma(Bind *bind, unsigned elem, unsigned columns, bool wide, unsigned how) {
+    Dec *dec = bind->d;
+    const MachInst *in = bind->in;
+    const Operand *rc = &in->src[HGMMA_rc];
+    dec->mma.elem = elem;
+    dec->mma.n = columns / 8;
+    dec->mma.wide = wide;
+    dec->mma.kept = 0;
+    dec->mma.in_registers = in->src[HGMMA_ra].kind == OPK_REG;
+    dec->mma.how = (uint8_t)(how | (in->src[HGMMA_ra].mods & OPM_NEG ? NEGATED_A : 0));
+    dec->mma.adds = rc->kind == OPK_REG && rc->value != REG_RZ;
+    bind_operands(bind);
+    bind_chained(bind, op_gmma, op_gmma);
+    bool whole = in->dst[HGMMA_rd].kind == OPK_REG && in->dst[HGMMA_rd].value != REG_RZ && columns;
+    return whole ? !bind->failed : bind_not_simulated(bind);
+}
+
+bool LV(bind_HGMMA)(Bind *bind) {
+    uint32_t m = bind->in->mods, shape = MGET(HGMMA, shape, m), src = MGET(HGMMA, src, m);
+    bool k8 = shape & 32, wide = shape & 64;
+    unsigned how = MGET(HGMMA, how, m) | MGET(HGMMA, howb, m) << 1;
+    unsigned elem = src == HmmaSrc_TF32 ? ELEM_TF32 : src == HmmaSrc_BF16 ? ELEM_BF16 : ELEM_F16;
+    bool known = src <= HmmaSrc_TF32 && k8 == (elem == ELEM_TF32) && (wide || elem == ELEM_F16) &&
+                 !(k8 && how & (TRANSPOSED_A | TRANSPOSED_B));
+    return known ? bind_gmma(bind, elem, 8 * (shape % 32 + 1), wide, how) : bind_not_simulated(bind);
+}
+bool LV(bind_QGMMA)(Bind *bind) {
+    uint32_t m = bind->in->mods, shape = MGET(QGMMA, shape, m), of_b = MGET(QGMMA, hown, m);
+    bind->d->mma.elem_b = MGET(QGMMA, btype, m) == QmmaType_E4M3 ? ELEM_E4M3 : ELEM_E5M2;
+    return bind_gmma(bind, MGET(QGMMA, atype, m) == QmmaType_E4M3 ? ELEM_E4M3 : ELEM_E5M2,
+                     8 * (shape % 32 + 1), shape & 32, of_b << 2 | MGET(QGMMA, hownb, m) << 2);
+}
+bool LV(bind_IGMMA)(Bind *bind) {
+    uint32_t m = bind->in->mods, third = MGET(IGMMA, shape, m) / 3; /* 8, 16, 24, 32, 48 ... */
+    bind->d->mma.elem_b = elems[MGET(IGMMA, btype, m)];
+    bind->d->mma.sat = MGET(IGMMA, sat, m);
+    return bind_gmma(bind, elems[MGET(IGMMA, atype, m)], third < 4 ? 8 * (third + 1) : 16 * (third - 1), true,
+                     0);
+}
+bool LV(bind_BGMMA)(Bind *bind) {
+    uint32_t number = MGET(BGMMA, shape, bind->in->mods);
+    return bind_gmma(bind, ELEM_BITS, number < 4 ? 8 * (number + 1) : 16 * (number - 1), true, 0);
 }

@@ -1,0 +1,402 @@
+/* wgmma.mma_async: both executions against matrices multiplied here. Where elements are in shared memory and
+ * in registers is taken from the figures of PTX ISA 9.7.15.5.1; sums of small integers must be exact, others
+ * within the bound that docs/numerics.md states, and the machine equal to the interpreter bit by bit.
+ * SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <heddle.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    THREADS = 128,
+    IMAGE_BYTES = 32768,
+    B_BYTES = 16384,
+    CHUNK = 16,
+    MOST_N = 256,
+    MOST_K = 256,
+    MOST_TILE = 128
+};
+typedef enum { F16, BF16, TF32, E4M3, E5M2, S8, U8, B1, F32, S32 } Type;
+static const char *const type_names[] = {"f16", "bf16", "tf32", "e4m3", "e5m2",
+                                         "s8",  "u8",   "b1",   "f32",  "s32"};
+static const unsigned type_bits[] = {16, 16, 32, 8, 8, 8, 8, 1, 32, 32};
+
+typedef enum { NONE, SPAN128, SPAN64, SPAN32 } Swizzle; /* as descriptors have it */
+typedef struct {
+    Swizzle swizzle;
+    bool transposed;
+    unsigned leading, stride; /* bytes */
+    unsigned inside;          /* the first chunk is so far in its span: a later part of k */
+} Place;
+
+typedef struct {
+    Type d, a, b;
+    unsigned n;
+    Place place_a, place_b;
+    const char *scale_d;
+    int factor_a, factor_b;
+    bool in_registers, satfinite;
+} Case;
+
+#define ROWS(swizzle, stride)                                                                                \
+    { swizzle, false, 16, stride, 0 }
+#define LATER(swizzle, stride, inside)                                                                       \
+    { swizzle, false, 16, stride, inside }
+#define PLAIN(leading, stride)                                                                               \
+    { NONE, false, leading, stride, 0 }
+#define COLUMNS(swizzle, leading, stride)                                                                    \
+    { swizzle, true, leading, stride, 0 }
+static const Case cases[] = {
+    {F32, F16, F16, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false},
+    {F32, F16, F16, 16, PLAIN(1024, 128), PLAIN(2048, 144), "1", 1, 1, false, false},
+    {F32, F16, F16, 24, ROWS(SPAN128, 1024), ROWS(SPAN128, 1024), "1", 1, 1, false, false},
+    {F32, F16, F16, 40, LATER(SPAN128, 1024, 2), LATER(SPAN128, 1024, 6), "1", -1, 1, false, false},
+    {F32, BF16, BF16, 64, ROWS(SPAN64, 512), LATER(SPAN64, 1024, 2), "1", 1, -1, false, false},
+    {F32, F16, F16, 256, ROWS(SPAN32, 256), ROWS(SPAN32, 512), "1", 1, 1, false, false},
+    {F32, F16, F16, 128, PLAIN(128, 256), ROWS(SPAN128, 1024), "%q", 1, 1, true, false},
+    {F32, F16, F16, 128, PLAIN(128, 256), ROWS(SPAN128, 1024), "!%q", 1, 1, true, false},
+    {F32, BF16, BF16, 96, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "0", -1, -1, true, false},
+    {F16, F16, F16, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false},
+    {F16, F16, F16, 72, PLAIN(128, 256), ROWS(SPAN32, 256), "1", -1, -1, true, false},
+    {F32, F16, F16, 32, COLUMNS(NONE, 1024, 128), COLUMNS(NONE, 2048, 256), "1", 1, 1, false, false},
+    {F32, F16, F16, 192, COLUMNS(SPAN128, 4096, 1024), COLUMNS(SPAN128, 4096, 1024), "1", 1, 1, false, false},
+    {F32, BF16, BF16, 112, COLUMNS(SPAN64, 1024, 512), COLUMNS(SPAN64, 2048, 1024), "1", 1, 1, false, false},
+    {F16, F16, F16, 80, COLUMNS(SPAN32, 512, 256), COLUMNS(SPAN32, 1024, 512), "1", 1, 1, false, false},
+    {F32, F16, F16, 48, PLAIN(128, 256), COLUMNS(SPAN32, 512, 256), "1", 1, 1, true, false},
+    {F32, F16, F16, 56, ROWS(SPAN128, 1024), COLUMNS(SPAN128, 2048, 1024), "1", 1, 1, false, false},
+    {F32, TF32, TF32, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false},
+    {F32, TF32, TF32, 136, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "1", -1, 1, true, false},
+    {F32, TF32, TF32, 104, LATER(SPAN128, 1024, 4), ROWS(SPAN32, 256), "1", 1, -1, false, false},
+    {F32, E4M3, E4M3, 16, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false},
+    {F32, E4M3, E5M2, 88, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "%q", -1, 1, false, false},
+    {F32, E5M2, E4M3, 32, PLAIN(128, 256), ROWS(SPAN32, 256), "1", 1, -1, true, false},
+    {F16, E5M2, E5M2, 120, ROWS(SPAN64, 512), ROWS(SPAN64, 512), "1", 1, 1, false, false},
+    {F16, E4M3, E4M3, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, -1, true, false},
+    {S32, S8, S8, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false},
+    {S32, U8, U8, 224, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "1", 1, 1, true, true},
+    {S32, S8, U8, 48, ROWS(SPAN32, 256), ROWS(SPAN64, 512), "%q", 1, 1, false, true},
+    {S32, U8, S8, 24, PLAIN(128, 256), ROWS(SPAN128, 1024), "1", 1, 1, true, false},
+    {S32, B1, B1, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false},
+    {S32, B1, B1, 240, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "1", 1, 1, true, false},
+};
+
+static void complain(void *user, HdSeverity severity, const char *said) {
+    (void)user;
+    if (severity == HD_ERROR)
+        fputs(said, stderr);
+}
+
+static uint32_t rnd(void) {
+    static uint64_t state = 1;
+    state += 0x9e3779b97f4a7c15u;
+    uint64_t z = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (uint32_t)(z >> 32);
+}
+
+/* ---- numbers ---- */
+
+static unsigned depth(const Case *x) { return 256 / type_bits[x->a]; }
+static unsigned mantissa_of(Type type) {
+    return type == F16 || type == TF32 ? 10 : type == BF16 ? 7 : type == E4M3 ? 3 : type == E5M2 ? 2 : 23;
+}
+static int bias_of(Type type) { return type == F16 || type == E5M2 ? 15 : type == E4M3 ? 7 : 127; }
+
+/* A number that the type has, not subnormal. */
+static uint32_t encoded(Type type, double v) {
+    int exp;
+    unsigned mant = mantissa_of(type), bits = type_bits[type], low = type == TF32 ? 13 : 0;
+    if (v == 0)
+        return 0;
+    double part = frexp(fabs(v), &exp);
+    uint32_t whole = (uint32_t)ldexp(part * 2 - 1, (int)mant) | (uint32_t)(exp - 1 + bias_of(type)) << mant;
+    return whole << low | (v < 0 ? 1u << (bits - 1) : 0);
+}
+
+static double decoded(Type type, uint32_t bits) {
+    unsigned mant = mantissa_of(type), low = type == TF32 ? 13 : 0, width = type_bits[type];
+    uint32_t sign = bits >> (width - 1) & 1, whole = (bits & ~(sign << (width - 1))) >> low;
+    uint32_t exp = whole >> mant, part = whole & ((1u << mant) - 1);
+    double v = ldexp((exp ? 1u << mant : 0) + (double)part, (int)(exp ? exp : 1) - bias_of(type) - (int)mant);
+    return sign ? -v : v;
+}
+
+static double element(Type type, bool small) {
+    switch (type) {
+    case S8: return small ? (int)(rnd() % 9) - 4 : (int8_t)rnd();
+    case U8: return small ? rnd() % 9 : (uint8_t)rnd();
+    case B1: return rnd() & 1;
+    default:
+        if (small)
+            return (int)(rnd() % 9) - 4;
+        return decoded(type, encoded(type, ldexp(1 + rnd() % 8 / 8.0, (int)(rnd() % 9) - 4))) *
+               (rnd() & 1 ? 1 : -1);
+    }
+}
+
+static uint32_t element_bits(Type type, double v) {
+    return type == S8 || type == U8 ? (uint8_t)(int)v : type == B1 ? (uint32_t)v : encoded(type, v);
+}
+
+/* ---- places ---- */
+
+typedef struct {
+    double a[64][MOST_K], b[MOST_N][MOST_K], c[64][MOST_N];
+    uint8_t image[IMAGE_BYTES];
+    uint32_t registers[THREADS][4], old[THREADS][MOST_TILE], out[THREADS][MOST_TILE];
+} Data;
+
+static void put_bits(uint8_t *at, unsigned bit, unsigned bits, uint32_t v) {
+    if (bits == 1)
+        at[bit / 8] = (uint8_t)(at[bit / 8] | v << bit % 8);
+    else
+        memcpy(at + bit / 8, &v, bits / 8);
+}
+
+/* An atom has eight rows of a span; where a span has 8 chunks, chunk c of row r stands at c ^ r; 4: at c ^ r
+ * / 2; 2: at c ^ r / 4. Rows are along what the matrix is not contiguous in. */
+static void put_element(const Place *place, uint8_t *matrix, unsigned bits, unsigned line, unsigned k,
+                        uint32_t v) {
+    static const unsigned chunks_of[] = {1, 8, 4, 2};
+    unsigned chunks = chunks_of[place->swizzle], contiguous = (place->transposed ? line : k) * bits;
+    unsigned row = place->transposed ? k : line, chunk = contiguous / 128, bit = contiguous % 128, at;
+    if (place->swizzle == NONE) {
+        at = place->transposed ? chunk * place->stride + row / 8 * place->leading
+                               : chunk * place->leading + row / 8 * place->stride;
+        at += row % 8 * CHUNK;
+    } else {
+        chunk += place->inside;
+        at = chunk / chunks * place->leading + row / 8 * place->stride + row % 8 * chunks * CHUNK;
+        at += ((chunk % chunks) ^ (row % 8 * chunks / 8)) * CHUNK;
+    }
+    put_bits(matrix + at, bit, bits, v);
+}
+
+static uint64_t descriptor(const Place *place) {
+    return (uint64_t)place->inside | (uint64_t)(place->leading / 16) << 16 |
+           (uint64_t)(place->stride / 16) << 32 | (uint64_t)place->swizzle << 62;
+}
+
+static void tile_place(const Case *x, unsigned thread, unsigned i, unsigned *row, unsigned *col,
+                       unsigned *reg, unsigned *low) {
+    unsigned lane = thread % 32;
+    *row = thread / 32 * 16 + lane / 4 + (i & 2 ? 8 : 0);
+    *col = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    *reg = x->d == F16 ? i / 2 : i;
+    *low = x->d == F16 && i & 1 ? 16 : 0;
+}
+
+static void fill(const Case *x, bool small, Data *data) {
+    unsigned k = depth(x), bits = type_bits[x->a], each = 32 / bits;
+    memset(data->image, 0, sizeof data->image);
+    memset(data->registers, 0, sizeof data->registers);
+    memset(data->old, 0, sizeof data->old);
+    for (unsigned row = 0; row < 64; row++)
+        for (unsigned i = 0; i < k; i++) {
+            data->a[row][i] = element(x->a, small);
+            uint32_t v = element_bits(x->a, data->a[row][i]);
+            unsigned word = i / each, thread = row / 16 * 32 + row % 8 * 4 + word % 4;
+            data->registers[thread][word / 4 * 2 + row % 16 / 8] |= v << i % each * bits;
+            put_element(&x->place_a, data->image, bits, row, i, v);
+        }
+    for (unsigned col = 0; col < x->n; col++)
+        for (unsigned i = 0; i < k; i++) {
+            data->b[col][i] = element(x->b, small);
+            put_element(&x->place_b, data->image + B_BYTES, bits, col, i,
+                        element_bits(x->b, data->b[col][i]));
+        }
+    for (unsigned thread = 0; thread < THREADS; thread++)
+        for (unsigned i = 0; i < x->n / 2; i++) {
+            unsigned row, col, reg, low;
+            tile_place(x, thread, i, &row, &col, &reg, &low);
+            bool edge = x->d == S32 && x->satfinite && rnd() % 2;
+            double v = edge ? INT32_MAX - (int)(rnd() % 64) : (int)(rnd() % 65) - 32;
+            data->c[row][col] = v;
+            data->old[thread][reg] |= (x->d == S32 ? (uint32_t)(int32_t)v : encoded(x->d, v)) << low;
+        }
+}
+
+/* ---- the program ---- */
+
+static char text[1 << 16];
+static size_t length;
+static void add(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void add(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    length += (size_t)vsnprintf(text + length, sizeof text - length, format, list);
+    va_end(list);
+    assert_true(length < sizeof text);
+}
+
+static void add_tile(unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        add("%s%%d%u", i ? "," : "{", i);
+    add("}");
+}
+
+static void add_product(const Case *x, unsigned words) {
+    bool halves = x->a == F16 || x->a == BF16, is_float = x->d != S32;
+    add("wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n%uk%u.%s.%s.%s%s%s ", x->n, depth(x),
+        type_names[x->d], type_names[x->a], type_names[x->b], x->a == B1 ? ".and.popc" : "",
+        x->satfinite ? ".satfinite" : "");
+    add_tile(words);
+    add(", %s, %%b, %s", x->in_registers ? "{%a0,%a1,%a2,%a3}" : "%a", x->scale_d);
+    if (is_float)
+        add(", %d, %d", x->factor_a, x->factor_b);
+    if (halves && !x->in_registers)
+        add(", %d", x->place_a.transposed);
+    if (halves)
+        add(", %d", x->place_b.transposed);
+    add(";\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n");
+}
+
+static void make_text(const Case *x) {
+    unsigned words = x->d == F16 ? x->n / 4 : x->n / 2;
+    length = 0;
+    add(".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 image, .param .u64 "
+        "registers,\n"
+        ".param .u64 old, .param .u64 out) {\n.shared .align 1024 .b8 tiles[%u];\n.reg .pred %%p, %%q;\n"
+        ".reg .u32 %%t, %%s, %%o, %%w, %%a<4>;\n.reg .u64 %%g, %%h, %%a, %%b;\n.reg .%s %%d<%u>;\n"
+        "mov.u32 %%t, %%tid.x;\nmov.u32 %%s, tiles;\nsetp.eq.u32 %%q, 0, 0;\nshl.b32 %%o, %%t, 2;\n"
+        "copy:\nld.param.u64 %%g, [image];\ncvt.u64.u32 %%h, %%o;\nadd.u64 %%g, %%g, %%h;\nld.global.u32 "
+        "%%w, [%%g];\n"
+        "add.u32 %%a0, %%s, %%o;\nst.shared.u32 [%%a0], %%w;\nadd.u32 %%o, %%o, %u;\nsetp.lt.u32 %%p, %%o, "
+        "%u;\n"
+        "@%%p bra copy;\nfence.proxy.async;\nbar.sync 0;\n",
+        IMAGE_BYTES, x->d == F32 ? "f32" : "b32", words, THREADS * 4, IMAGE_BYTES);
+    add("ld.param.u64 %%g, [registers];\nmul.wide.u32 %%h, %%t, 16;\nadd.u64 %%g, %%g, %%h;\n"
+        "ld.global.v4.u32 {%%a0,%%a1,%%a2,%%a3}, [%%g];\nld.param.u64 %%g, [old];\nmul.wide.u32 %%h, %%t, "
+        "%u;\n"
+        "add.u64 %%g, %%g, %%h;\n",
+        MOST_TILE * 4);
+    for (unsigned i = 0; i < words; i++)
+        add("ld.global.b32 %%d%u, [%%g+%u];\n", i, 4 * i);
+    add("cvt.u64.u32 %%g, %%s;\nshr.u64 %%g, %%g, 4;\nadd.u64 %%a, %%g, 0x%llx;\nadd.u64 %%g, %%g, %u;\n"
+        "add.u64 %%b, %%g, 0x%llx;\n",
+        (unsigned long long)descriptor(&x->place_a), B_BYTES / 16,
+        (unsigned long long)descriptor(&x->place_b));
+    add_product(x, words);
+    add("ld.param.u64 %%g, [out];\nadd.u64 %%g, %%g, %%h;\n");
+    for (unsigned i = 0; i < words; i++)
+        add("st.global.b32 [%%g+%u], %%d%u;\n", 4 * i, i);
+    add("ret;\n}\n");
+}
+
+static void run(HdStatus (*how)(HdModule *, const HdLaunch *), HdModule *module, Data *data) {
+    HdArg args[] = {{.buffer = data->image, .size_bytes = sizeof data->image},
+                    {.buffer = data->registers, .size_bytes = sizeof data->registers},
+                    {.buffer = data->old, .size_bytes = sizeof data->old},
+                    {.buffer = data->out, .size_bytes = sizeof data->out}};
+    HdLaunch launch = {.kernel = "k", .grid = {1, 1, 1}, .block = {THREADS, 1, 1}, .args = args, .nargs = 4};
+    memset(data->out, 0xee, sizeof data->out);
+    assert_int_equal(how(module, &launch), HD_OK);
+}
+
+/* ---- what must come out ---- */
+
+static void compare_one(const Case *x, bool small, const Data *data, unsigned row, unsigned col,
+                        uint32_t bits) {
+    bool adds = strcmp(x->scale_d, "0") != 0 && strcmp(x->scale_d, "!%q") != 0;
+    long double exact = adds ? (long double)data->c[row][col] : 0, most = fabsl(exact), all = most;
+    for (unsigned k = 0; k < depth(x); k++) {
+        long double term = (long double)data->a[row][k] * x->factor_a * data->b[col][k] * x->factor_b;
+        exact += term;
+        most = fabsl(term) > most ? fabsl(term) : most;
+        all += fabsl(term);
+    }
+    if (x->d == S32) {
+        long double want = x->satfinite && exact > INT32_MAX ? (long double)INT32_MAX : exact;
+        assert_int_equal((int32_t)bits, (int32_t)(uint32_t)(int64_t)want);
+        return;
+    }
+    double got = decoded(x->d, bits), bound = 0, ulp = x->d == F16 ? 0x1p-10 : 0x1p-23;
+    if (!small)
+        bound = (double)most * 0x1p-22 * (depth(x) + 2) + (double)fabsl(exact) * ulp +
+                (type_bits[x->a] == 8 ? (double)all * 2 * ulp : 0);
+    if (fabsl((long double)got - exact) > bound)
+        fail_msg("n%u %s %s: row %u, column %u: %a, exactly %La, bound %a", x->n, type_names[x->d],
+                 type_names[x->a], row, col, got, exact, bound);
+}
+
+static void compare(const Case *x, bool small, const Data *data) {
+    for (unsigned thread = 0; thread < THREADS; thread++)
+        for (unsigned i = 0; i < x->n / 2; i++) {
+            unsigned row, col, reg, low;
+            tile_place(x, thread, i, &row, &col, &reg, &low);
+            uint32_t bits = data->out[thread][reg] >> low;
+            compare_one(x, small, data, row, col, x->d == F16 ? bits & 0xffff : bits);
+        }
+}
+
+static void test_products(void **state) {
+    (void)state;
+    static const HdCompileOptions options[] = {{.target = "bru1", .opt_level = 2},
+                                               {.target = "sm_90a", .opt_level = 0},
+                                               {.target = "sm_90a", .opt_level = 3}};
+    static Data data, other;
+    for (unsigned n = 0; n < sizeof cases / sizeof *cases; n++) {
+        const Case *x = &cases[n];
+        HdContext *c = hd_create(&(HdOptions){.message = complain});
+        HdModule *ptx, *binary[3];
+        make_text(x);
+        assert_int_equal(hd_parse(c, "wgmma.ptx", text, length, &ptx), HD_OK);
+        for (unsigned t = 0; t < 3; t++)
+            assert_int_equal(hd_compile(ptx, &options[t], &binary[t]), HD_OK);
+        for (unsigned trial = 0; trial < 2; trial++) {
+            fill(x, !trial, &data);
+            other = data;
+            run(hd_interpret, ptx, &data);
+            compare(x, !trial, &data);
+            for (unsigned t = 0; t < 3; t++) {
+                run(hd_launch, binary[t], &other);
+                assert_memory_equal(data.out, other.out, sizeof data.out);
+            }
+        }
+        hd_destroy(c);
+    }
+}
+
+/* What is not done is refused by its name, and what no warp group does is a trap in both executions. */
+static void test_refused(void **state) {
+    (void)state;
+    static Data data;
+    Case x = cases[0];
+    HdModule *ptx, *binary;
+    for (unsigned k = 0; k < 2; k++) {
+        HdContext *c = hd_create(NULL);
+        x.place_a.stride = 256;
+        make_text(&x);
+        if (k == 0) { /* bits 49 to 51, the base offset */
+            char *at = strstr(text, "shr.u64 %g, %g, 4;");
+            static const char with[] = "or.b64 %g, %g,0x2000000000000;";
+            assert_non_null(at);
+            memmove(at + 18 + sizeof with - 1, at + 18, length - (size_t)(at + 18 - text) + 1);
+            memcpy(at + 18, with, sizeof with - 1);
+            length += sizeof with - 1;
+        }
+        assert_int_equal(hd_parse(c, "wgmma.ptx", text, length, &ptx), HD_OK);
+        assert_int_equal(hd_compile(ptx, &(HdCompileOptions){.target = "sm_90a"}, &binary), HD_OK);
+        HdArg args[4];
+        for (unsigned i = 0; i < 4; i++)
+            args[i] = (HdArg){.buffer = data.out, .size_bytes = sizeof data.out};
+        HdLaunch launch = {
+            .kernel = "k", .grid = {1, 1, 1}, .block = {k ? 96 : THREADS, 1, 1}, .args = args, .nargs = 4};
+        assert_int_equal(hd_interpret(ptx, &launch), HD_ERR_TRAP);
+        assert_int_equal(hd_launch(binary, &launch), HD_ERR_TRAP);
+        hd_destroy(c);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
