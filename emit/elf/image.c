@@ -157,6 +157,14 @@ static const char *span_name(const ElfImage *image, const Span *span) {
     return image->sections.at[span->section].name;
 }
 
+/* ptxas gives the copy of a debugging section for sm_100, .nv.merc.NAME, the bytes of the section itself. */
+static bool is_copy(const char *section) { return strncmp(section, ".nv.merc.", 9) == 0; }
+
+static bool is_shared(const ElfImage *image, const Span *one, const Span *other) {
+    return one->lo == other->lo && one->hi == other->hi &&
+           is_copy(span_name(image, one)) != is_copy(span_name(image, other));
+}
+
 /* Sort all parts by offset, refuse overlaps, note the bytes between them. */
 static bool find_gaps(Arena *a, ElfImage *elf_image, size_t size_bytes, Diags *d) {
     VEC(Span) spans = {0};
@@ -177,6 +185,8 @@ static bool find_gaps(Arena *a, ElfImage *elf_image, size_t size_bytes, Diags *d
     uint64_t end = 0;
     for (uint32_t i = 0; i <= spans.n; i++) {
         uint64_t lo = i < spans.n ? spans.at[i].lo : size_bytes;
+        if (i && i < spans.n && is_shared(elf_image, &spans.at[i - 1], &spans.at[i]))
+            continue;
         if (lo < end)
             return diag(d, at(lo), DIAG_E0404, span_name(elf_image, &spans.at[i]),
                         span_name(elf_image, &spans.at[i - 1]));
@@ -333,6 +343,15 @@ static int part_order(const void *x, const void *y) {
     return part->index < b->index ? -1 : part->index > b->index;
 }
 
+/* Did both have the same place, as a section and its copy for sm_100, and are their bytes still the same? */
+static bool shares_bytes(const ElfImage *image, const Part *before, const Part *part) {
+    if (before->index >= image->sections.n || before->wanted != part->wanted)
+        return false;
+    const ElfSection *one = &image->sections.at[before->index], *other = &image->sections.at[part->index];
+    return is_copy(one->name) != is_copy(other->name) && one->data && other->data &&
+           one->h.sh_size == other->h.sh_size && memcmp(one->data, other->data, one->h.sh_size) == 0;
+}
+
 void elf_image_layout(ElfImage *image, bool keep) {
     uint32_t n = image->sections.n;
     Part *parts = mem_zeroed(n + 2u, sizeof *parts);
@@ -357,6 +376,10 @@ void elf_image_layout(ElfImage *image, bool keep) {
             bool has_bytes = !elf_image_is_nobits(section->h.sh_type) && section->h.sh_size > 0;
             if (keep && !has_bytes)
                 continue;
+            if (keep && k && shares_bytes(image, &parts[k - 1], &parts[k])) {
+                section->h.sh_offset = image->sections.at[parts[k - 1].index].h.sh_offset;
+                continue;
+            }
             uint64_t align = section->h.sh_addralign, wanted = section->h.sh_offset;
             section->h.sh_offset = place_part(end, align, wanted, keep && (!align || wanted % align == 0));
             if (has_bytes)

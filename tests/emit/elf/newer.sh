@@ -24,6 +24,14 @@ for sm in 100 120; do
     "$heddle" disasm -c k.cubin | grep -q '\.dword' && { echo "FAIL: sm_$sm has words that are not shown"; failed=1; }
     want 0 'LDCU' disasm k.cubin
     "$heddle" disasm --sections k.cubin >s.sass && "$heddle" asm s.sass -o s.cubin && cmp k.cubin s.cubin || failed=1
+    # a section and its copy, .nv.merc.NAME, have the same bytes of the file, as in ptxas's
+    awk '/section\t"\.nv\.constant0\.k"/ { p = 1 } p && !/^\.L/ { print } p && /^$/ { exit }' s.sass |
+        sed 's/"\.nv\.constant0\.k"/".nv.merc.nv.constant0.k"/' >copy
+    cat s.sass copy >m.sass
+    want 0 '' asm m.sass -o m.cubin
+    "$heddle" disasm --sections m.cubin >n.sass && "$heddle" asm n.sass -o n.cubin && cmp m.cubin n.cubin || failed=1
+    [ "$(awk '/section\t".*nv\.constant0\.k"/ { p = 1 } p && /section_offset/ { print $2; p = 0 }' n.sass | sort -u | wc -l)" = 1 ] ||
+        { echo "FAIL: the copy has bytes of its own"; failed=1; }
     for command in "run k.cubin --kernel k --grid 1 --block 1" "check k.cubin" "check --model k.cubin"; do
         want 1 "k.cubin: error E0419: code of sm_$sm is decoded, printed and assembled only" $command
     done
