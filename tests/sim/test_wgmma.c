@@ -265,7 +265,7 @@ static void make_text(const Case *x) {
     add(".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 image, .param .u64 "
         "registers,\n"
         ".param .u64 old, .param .u64 out) {\n.shared .align 1024 .b8 tiles[%u];\n.reg .pred %%p, %%q;\n"
-        ".reg .u32 %%t, %%s, %%o, %%w, %%a<4>;\n.reg .u64 %%g, %%h, %%a, %%b;\n.reg .%s %%d<%u>;\n"
+        ".reg .b32 %%t, %%s, %%o, %%w, %%a<4>;\n.reg .u64 %%g, %%h, %%a, %%b;\n.reg .%s %%d<%u>;\n"
         "mov.u32 %%t, %%tid.x;\nmov.u32 %%s, tiles;\nsetp.eq.u32 %%q, 0, 0;\nshl.b32 %%o, %%t, 2;\n"
         "copy:\nld.param.u64 %%g, [image];\ncvt.u64.u32 %%h, %%o;\nadd.u64 %%g, %%g, %%h;\nld.global.u32 "
         "%%w, [%%g];\n"
@@ -280,8 +280,8 @@ static void make_text(const Case *x) {
         MOST_TILE * 4);
     for (unsigned i = 0; i < words; i++)
         add("ld.global.b32 %%d%u, [%%g+%u];\n", i, 4 * i);
-    add("cvt.u64.u32 %%g, %%s;\nshr.u64 %%g, %%g, 4;\nadd.u64 %%a, %%g, 0x%llx;\nadd.u64 %%g, %%g, %u;\n"
-        "add.u64 %%b, %%g, 0x%llx;\n",
+    add("cvt.u64.u32 %%g, %%s;\nshr.u64 %%g, %%g, 4;\nor.b64 %%a, %%g, 0x%llx;\nor.b64 %%g, %%g, %u;\n"
+        "or.b64 %%b, %%g, 0x%llx;\n",
         (unsigned long long)descriptor(&x->place_a), B_BYTES / 16,
         (unsigned long long)descriptor(&x->place_b));
     add_product(x, words);
@@ -365,6 +365,48 @@ static void test_products(void **state) {
     }
 }
 
+/* ptxas's code of the same programs: what it makes of all columns at once. Only where the caller names a
+ * ptxas. */
+static void test_of_ptxas(void **state) {
+    (void)state;
+    static Data data, other;
+    static char image[1 << 18];
+    char folder[] = "/tmp/heddle-wgmma-XXXXXX", path[64], binary_path[64], command[600];
+    const char *ptxas = getenv("PTXAS");
+    if (!ptxas)
+        skip();
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/k.ptx", folder);
+    snprintf(binary_path, sizeof binary_path, "%s/k.cubin", folder);
+    snprintf(command, sizeof command, "'%s' -arch=sm_90a '%s' -o '%s'", ptxas, path, binary_path);
+    for (unsigned n = 0; n < sizeof cases / sizeof *cases; n++) {
+        const Case *x = &cases[n];
+        HdContext *c = hd_create(&(HdOptions){.message = complain});
+        HdModule *ptx, *binary;
+        make_text(x);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_int_equal(fwrite(text, 1, length, file), length);
+        fclose(file);
+        assert_int_equal(system(command), 0);
+        file = fopen(binary_path, "r");
+        assert_non_null(file);
+        size_t size = fread(image, 1, sizeof image, file);
+        fclose(file);
+        assert_int_equal(hd_parse(c, "wgmma.ptx", text, length, &ptx), HD_OK);
+        assert_int_equal(hd_load(c, "k.cubin", image, size, &binary), HD_OK);
+        fill(x, n % 2, &data);
+        other = data;
+        run(hd_interpret, ptx, &data);
+        run(hd_launch, binary, &other);
+        assert_memory_equal(data.out, other.out, sizeof data.out);
+        hd_destroy(c);
+    }
+    remove(path);
+    remove(binary_path);
+    remove(folder);
+}
+
 /* What is not done is refused by its name, and what no warp group does is a trap in both executions. */
 static void test_refused(void **state) {
     (void)state;
@@ -397,6 +439,7 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_of_ptxas),
+                                       cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
