@@ -280,6 +280,35 @@ bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t s
     return true;
 }
 
+const char *sim_launch_clusters(const Launch *launch, const uint32_t required[3], uint32_t cluster[3]) {
+    uint64_t blocks = 1;
+    for (int i = 0; i < 3; i++) {
+        if (required[0] && launch->cluster[0] && (required[i] ? required[i] : 1) != launch->cluster[i])
+            return "the cluster differs from .reqnctapercluster";
+        cluster[i] = required[0]          ? (required[i] ? required[i] : 1)
+                     : launch->cluster[0] ? launch->cluster[i]
+                                          : 1;
+        if (cluster[i] == 0 || cluster[i] > SIM_CLUSTER_BLOCKS)
+            return "a cluster dimension is 0 or too large";
+        if (launch->grid[i] % cluster[i])
+            return "the grid is not made of whole clusters";
+        blocks *= cluster[i];
+    }
+    return blocks > SIM_CLUSTER_BLOCKS ? "a cluster has at most 16 blocks" : NULL;
+}
+
+uint32_t sim_block_of(const Launch *launch, const uint32_t cluster[3], uint64_t number, uint32_t block[3]) {
+    uint32_t size = cluster[0] * cluster[1] * cluster[2], rank = (uint32_t)(number % size), within = rank;
+    uint64_t which = number / size;
+    for (int i = 0; i < 3; i++) {
+        uint32_t clusters = launch->grid[i] / cluster[i];
+        block[i] = (uint32_t)(which % clusters) * cluster[i] + within % cluster[i];
+        which /= clusters;
+        within /= cluster[i];
+    }
+    return rank;
+}
+
 const char *sim_launch_error(const Launch *launch) {
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {

@@ -102,6 +102,7 @@ uint64_t sim_func_address(const char *name);
 
 typedef struct {
     uint32_t grid[3], block[3];
+    uint32_t cluster[3]; /* blocks of a cluster; 0: as the kernel requires, else there are none */
     uint32_t dynamic_shared_bytes;
     const uint8_t *params; /* parameter block, laid out by the PTX alignment rules; not owned */
     uint32_t param_bytes;
@@ -109,6 +110,11 @@ typedef struct {
     uint32_t naddresses;
 } Launch;
 
+/* The clusters of a launch of a kernel that requires `required` (0: nothing): blocks of one in each
+ * dimension, 1 without clusters. NULL, or what is wrong (static text). */
+const char *sim_launch_clusters(const Launch *launch, const uint32_t required[3], uint32_t cluster[3]);
+/* Block `number` of the launch, counted cluster by cluster, and its rank in its cluster. */
+uint32_t sim_block_of(const Launch *launch, const uint32_t cluster[3], uint64_t number, uint32_t block[3]);
 /* NULL if the launch is possible, else what is wrong with it (static text). */
 const char *sim_launch_error(const Launch *launch);
 

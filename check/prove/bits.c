@@ -76,12 +76,12 @@ static Term *space_is(Prover *prover, unsigned space, Term *address) {
 }
 static void mach_space(Mach *mach) {
     bool wide = MOD(QSPC, e) == MemAddr_E && mach->in->src[0].mods & OPM_WIDE64;
-    if (!wide)
+    if (!wide || mach->in->src[QSPC_urb].kind == OPK_REG)
         mach_fault(mach, "the space of an address of 32 bits is not modelled");
     Terms *ts = &mach->prover->ts;
-    mach->looked_src |= 1u << 1;
+    mach->looked_src |= 1u << QSPC_urb | 1u << QSPC_offset;
     Term *a = t_add(ts, mach_pair(mach, 0, OPM_WIDE64),
-                    t_const(ts, 64, (uint64_t)(int64_t)(int32_t)mach->in->src[1].value));
+                    t_const(ts, 64, (uint64_t)(int64_t)(int32_t)mach->in->src[QSPC_offset].value));
     mach_put_pred(mach, QSPC_pu, space_is(mach->prover, MOD(QSPC, space), a));
 }
 

@@ -401,6 +401,7 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
     }
     *launch_out = (Launch){.grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
                            .block = {launch->block[0], launch->block[1], launch->block[2]},
+                           .cluster = {launch->cluster[0], launch->cluster[1], launch->cluster[2]},
                            .dynamic_shared_bytes = launch->shared_bytes,
                            .params = out,
                            .param_bytes = end,

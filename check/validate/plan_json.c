@@ -158,6 +158,12 @@ static bool read_extent(Json *json, const cJSON *item, const char *name, uint32_
                                          "\"%s\" must be a list of one to three positive numbers", name));
 }
 
+static bool read_cluster(Json *json, const cJSON *item, uint32_t out[3]) {
+    if (item)
+        out[0] = out[1] = out[2] = 1;
+    return !item || read_extent(json, item, "cluster", out);
+}
+
 static bool optional_u32(Json *json, const cJSON *o, const char *key, uint32_t *out) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
     uint64_t v;
@@ -170,7 +176,7 @@ static bool optional_u32(Json *json, const cJSON *o, const char *key, uint32_t *
 }
 
 static bool read_launch(Json *json, const cJSON *o) {
-    static const char *const keys[] = {"kernel", "grid",   "block",     "shared",
+    static const char *const keys[] = {"kernel", "grid",   "block",     "cluster", "shared",
                                        "args",   "repeat", "unordered", NULL};
     json->plan->loc = json_loc(o);
     if (!cJSON_IsObject(o))
@@ -184,6 +190,7 @@ static bool read_launch(Json *json, const cJSON *o) {
     launch.kernel = kernel ? copy(json, kernel->valuestring) : NULL;
     if (!read_extent(json, cJSON_GetObjectItemCaseSensitive(o, "grid"), "grid", launch.grid) ||
         !read_extent(json, cJSON_GetObjectItemCaseSensitive(o, "block"), "block", launch.block) ||
+        !read_cluster(json, cJSON_GetObjectItemCaseSensitive(o, "cluster"), launch.cluster) ||
         !optional_u32(json, o, "shared", &launch.shared_bytes) ||
         !optional_u32(json, o, "repeat", &launch.repeat))
         return false;

@@ -93,6 +93,8 @@ char *plan_print_json(const Plan *plan) {
             json_add_text(o, "kernel", launch->kernel);
         add_extent(o, "grid", launch->grid);
         add_extent(o, "block", launch->block);
+        if (launch->cluster[0])
+            add_extent(o, "cluster", launch->cluster);
         if (launch->shared_bytes)
             json_add_number(o, "shared", launch->shared_bytes);
         cJSON *args = json_add_list(o, "args");

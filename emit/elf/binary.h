@@ -58,6 +58,7 @@ typedef struct {
     const uint8_t *const_bank2; /* jump tables, compiler constants; relocated */
     uint32_t const_bank2_bytes;
     uint32_t maxntid[3], reqntid[3];
+    uint32_t cluster[3];          /* blocks of a cluster that it requires; 0 none */
     const BinBranchTable *tables; /* ascending pc_bytes */
     uint32_t ntables;
 } BinFunc;

@@ -426,6 +426,8 @@ static bool func_record(Reader *r, uint32_t section, const NvAttr *attr, BinFunc
         return three_words(attr, f->maxntid) || bad_record(r, section, attr->offset, "wrong size");
     case NV_REQNTID:
         return three_words(attr, f->reqntid) || bad_record(r, section, attr->offset, "wrong size");
+    case NV_CTA_PER_CLUSTER:
+        return three_words(attr, f->cluster) || bad_record(r, section, attr->offset, "wrong size");
     default: return true;
     }
 }

@@ -73,7 +73,7 @@ static Operand less_if(Sel *s, Operand p, Operand a, Operand minus) {
 static Operand negate_if(Sel *s, Operand p, Operand a) { return when(s, p, sel_isub(s, op_imm(0), a), a); }
 
 /* n / d, or n mod d, without sign. Of d = 0 the quotient is of no use. */
-static Operand divided(Sel *s, bool rem, Operand n, Operand d) {
+Operand sel_divided(Sel *s, bool rem, Operand n, Operand d) {
     n = sel_value(s, n);
     d = sel_value(s, d);
     Operand minus = sel_isub(s, op_imm(0), d), more[2];
@@ -94,7 +94,7 @@ static Operand divided_signed(Sel *s, bool rem, Operand n, Operand d) {
     Operand negative = sel_isetp(s, true, ICmp_LT, rem ? n : sel_xor(s, n, d), op_imm(0));
     n = EMIT_R(s, OT_IABS, 0, n); /* (arguments have no order, and code is the same whatever compiled this) */
     d = EMIT_R(s, OT_IABS, 0, d);
-    return negate_if(s, negative, divided(s, rem, n, d));
+    return negate_if(s, negative, sel_divided(s, rem, n, d));
 }
 
 /* Both operands fit into 32 bits: what is common, and inline. The library divides the others, and by zero
@@ -118,7 +118,7 @@ static bool divide_wide(Sel *s, const PtxInsn *in, bool rem, bool sg) {
         sel_seal(s, k ? wide : narrow);
         sel_begin(s, k ? wide : narrow);
         if (!k)
-            d[0] = divided(s, rem, a.w[0], b.w[0]);
+            d[0] = sel_divided(s, rem, a.w[0], b.w[0]);
         else if (!sel_abi_call_builtin(s, name[rem][sg], 4, args, 2, d))
             return false;
         for (unsigned c = 0; c < 2; c++)
@@ -141,7 +141,7 @@ bool isel_div(Sel *s, const PtxInsn *in) {
     if (ptx_type_bytes(t) == 8)
         return divide_wide(s, in, rem, sg);
     Operand n = sel_src_ext(s, &in->operands[1], t), d = sel_src_ext(s, &in->operands[2], t);
-    Operand result = (sg ? divided_signed : divided)(s, rem, n, d);
+    Operand result = (sg ? divided_signed : sel_divided)(s, rem, n, d);
     if (!rem)
         result = sel_select(s, sel_isetp(s, false, ICmp_NE, d, op_imm(0)), result, op_imm(0xffffffff));
     sel_write32(s, &in->operands[0], t, result);

@@ -115,6 +115,8 @@ Operand sel_src_pred(Sel *s, const PtxOperand *operand) {
         p = sel_read_reg(s, operand->reg, 0);
     else if (operand->kind == PO_IMM)
         p = operand->imm ? op_pt() : op_pf();
+    else if (operand->kind == PO_SREG)
+        p = sel_isetp(s, false, ICmp_NE, sel_value(s, sel_src(s, operand, 4).w[0]), op_imm(0));
     else
         sel_error(s, "this kind of predicate operand is not compiled");
     return operand->not_ ? op_not(p) : p;

@@ -362,4 +362,6 @@ bool isel_hsetp_pred(Sel *sel, const PtxInsn *in, PtxType t, const PtxOperand *o
 bool sel_compare(Sel *sel, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *operand,
                  Operand *p);
 Operand sel_special_register(Sel *sel, uint32_t sreg, unsigned component, unsigned part, bool *ok);
+/* n / d, or n mod d, of 32 bits without sign (lower/select/divide.c). */
+Operand sel_divided(Sel *s, bool rem, Operand n, Operand d);
 #endif

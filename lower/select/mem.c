@@ -665,8 +665,9 @@ bool isel_isspacep(Sel *s, const PtxInsn *in) {
         return isspacep_const(s, in);
     unsigned q = in->space == SP_SHARED ? QspcSpace_S : in->space == SP_LOCAL ? QspcSpace_L : QspcSpace_G;
     Wide a = sel_src(s, &in->operands[1], 8);
-    Operand p = sel_emit_dst(s, OT_QSPC, MSET(QSPC, e, MemAddr_E) | MSET(QSPC, space, q), QSPC_pu, RF_P, 1, 2,
-                             (Operand[]){op_with(sel_pair(s, a.w[0], a.w[1]), OPM_WIDE64), op_imm(0)});
+    Operand p =
+        sel_emit_dst(s, OT_QSPC, MSET(QSPC, e, MemAddr_E) | MSET(QSPC, space, q), QSPC_pu, RF_P, 1, 3,
+                     (Operand[]){op_with(sel_pair(s, a.w[0], a.w[1]), OPM_WIDE64), op_none(), op_imm(0)});
     sel_write_pred(s, &in->operands[0], p);
     return true;
 }

@@ -52,6 +52,35 @@ static Operand clock_part(Sel *sel, const char *name, bool *ok) {
     return d;
 }
 
+/* From what the driver says of the launch's clusters; where the machine has none, every block is one of its
+ * own. */
+static Operand cluster_register(Sel *sel, uint32_t r, unsigned component, bool *ok) {
+    static const char *const ctaid[3] = {"ctaid.x", "ctaid.y", "ctaid.z"};
+    uint32_t said = sel->ti->cluster_offset_bytes, nctaid = sel->ti->nctaid_offset_bytes;
+    for (uint32_t k = 0; k < sel->ptx->nfuncs; k++)
+        if (sel->ptx->funcs[k].reqnctapercluster[0]) { /* the binary does not say it to the driver */
+            sel_error(sel, "clusters that a kernel requires are not compiled");
+            return op_imm(0);
+        }
+    if (r == SR_CLUSTER_CTARANK)
+        return said ? sreg(sel, "cgactaid", ok) : op_imm(0);
+    if (r == SR_CLUSTER_NCTARANK)
+        return said ? sel_launch_word(sel, said + 0x48) : op_imm(1);
+    if (r == SR_IS_EXPLICIT_CLUSTER)
+        return said ? sel_launch_word(sel, said) : op_imm(0);
+    if (component >= 3)
+        return op_imm(0);
+    if (r == SR_NCLUSTERID)
+        return sel_launch_word(sel, (said ? said + 0x1c : nctaid) + 4 * component);
+    if (r == SR_CLUSTER_NCTAID)
+        return said ? sel_launch_word(sel, said + 4 + 4 * component) : op_imm(1);
+    bool rest = r == SR_CLUSTER_CTAID;
+    if (!said)
+        return rest ? op_imm(0) : xyz(sel, ctaid, component, ok);
+    Operand block = xyz(sel, ctaid, component, ok);
+    return sel_divided(sel, rest, block, sel_launch_word(sel, said + 4 + 4 * component));
+}
+
 Operand sel_special_register(Sel *sel, uint32_t r, unsigned component, unsigned part, bool *ok) {
     static const char *const tid[3] = {"tid.x", "tid.y", "tid.z"}, *const ctaid[3] = {"ctaid.x", "ctaid.y",
                                                                                       "ctaid.z"};
@@ -88,15 +117,13 @@ Operand sel_special_register(Sel *sel, uint32_t r, unsigned component, unsigned 
         return reserved ? sel_isub(sel, bytes, sel_launch_word(sel, reserved)) : bytes;
     }
     case SR_DYNAMIC_SMEM_SIZE: return sel_launch_word(sel, sel->ti->dynamic_shared_offset_bytes);
-    /* every block is a cluster of its own */
-    case SR_CLUSTERID: return xyz(sel, ctaid, component, ok);
+    case SR_CLUSTERID:
     case SR_NCLUSTERID:
-        return component < 3 ? sel_launch_word(sel, sel->ti->nctaid_offset_bytes + 4 * component) : op_imm(0);
-    case SR_CLUSTER_NCTAID: return op_imm(component < 3);
-    case SR_CLUSTER_NCTARANK: return op_imm(1);
+    case SR_CLUSTER_NCTAID:
+    case SR_CLUSTER_NCTARANK:
     case SR_CLUSTER_CTAID:
     case SR_CLUSTER_CTARANK:
-    case SR_IS_EXPLICIT_CLUSTER: return op_imm(0);
+    case SR_IS_EXPLICIT_CLUSTER: return cluster_register(sel, r, component, ok);
     default: *ok = false; return op_imm(0);
     }
 }

@@ -97,6 +97,7 @@ static bool symbol_value(PtxRun *run, PtxProc *proc, const PtxOperand *operand, 
     case SP_SHARED:
         place_shared(run, index);
         arg->imm = run->shared_offset[index];
+        arg->kind = run->cluster_blocks > 1 ? ARG_SHARED : ARG_IMM;
         if (run->shared_offset[index] == UINT32_MAX - 1)
             *arg = (PtxArg){.kind = ARG_DYNAMIC_SHARED, .bytes = 8};
         return true;

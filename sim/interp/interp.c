@@ -158,6 +158,7 @@ void interp_exit_thread(PtxRun *r, PtxThread *thread) {
     ptx_warp->alive &= ~(1u << thread->lane);
     interp_block_thread(thread, TS_EXITED, NULL);
     ptx_warp->block->nalive--;
+    interp_cluster_ended(r, thread);
     interp_lane_ended(r, ptx_warp);
 }
 
@@ -266,10 +267,9 @@ static bool step_block(PtxRun *run, PtxBlock *block) {
 }
 
 static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
-    const Launch *l = run->launch;
-    b->ctaid[0] = (uint32_t)(number % l->grid[0]);
-    b->ctaid[1] = (uint32_t)(number / l->grid[0] % l->grid[1]);
-    b->ctaid[2] = (uint32_t)(number / l->grid[0] / l->grid[1]);
+    b->rank = sim_block_of(run->launch, run->cluster, number, b->ctaid);
+    b->first = b - b->rank;
+    b->phase = b->arrivals = 0;
     interp_race_block_start(run, b);
     memset(b->bars, 0, sizeof b->bars);
     memset(b->shared, 0, run->shared_bytes + 16);
@@ -287,7 +287,7 @@ static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
     for (uint32_t i = 0; i < b->nthreads && !run->trapped; i++) {
         PtxThread *thread = &b->threads[i];
         thread->state = TS_RUN;
-        thread->cc = false;
+        thread->cc = thread->arrived = false;
         thread->path = thread->nbarriers = 0;
         thread->last_barrier = NULL;
         thread->late = NULL;
@@ -295,6 +295,13 @@ static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
         thread->pc = NULL;
         interp_enter(run, thread, run->kernel, NULL);
     }
+}
+
+static bool cluster_ended(const PtxRun *run, const PtxBlock *block) {
+    for (uint32_t i = 0; i < run->cluster_blocks; i++)
+        if (block->first[i].live)
+            return false;
+    return true;
 }
 
 /* Run all blocks; new ones take the place of those that finished. */
@@ -312,6 +319,7 @@ static void run_grid(PtxRun *run) {
     }
     for (; live < run->nresident && next < total && !run->trapped; live++)
         start_block(run, &run->blocks[live], next++);
+
     while (live && !run->trapped) {
         PtxBlock *b =
             &run->blocks[run->opt.seed ? rng_next(&run->rng) % run->nresident : turn++ % run->nresident];
@@ -327,11 +335,12 @@ static void run_grid(PtxRun *run) {
                 interp_end_promises(run, &b->warps[i]);
             live--;
             b->live = false;
-            if (next < total && !run->trapped) {
-                start_block(run, b, next++);
+            bool room = cluster_ended(run, b);
+            for (uint32_t k = 0; room && k < run->cluster_blocks && next < total && !run->trapped; k++) {
+                start_block(run, &b->first[k], next++);
                 live++;
             }
-        } else if (!ran && !interp_release_for_ended(b)) {
+        } else if (!ran && interp_cluster_stuck(b)) {
             deadlock(run, b);
         }
     }
@@ -378,6 +387,9 @@ static void make_blocks(PtxRun *run) {
         most = 1 + MAX_RESIDENT_BYTES / bytes;
     if (n > most)
         n = most;
+    n -= n % run->cluster_blocks;
+    if (!n)
+        n = run->cluster_blocks;
     run->nresident = (uint32_t)n;
     run->blocks = ARENA_ARRAY(&run->arena, PtxBlock, n);
     for (uint32_t i = 0; i < run->nresident; i++)
@@ -439,6 +451,11 @@ static bool prepare(PtxRun *run, const char *kernel) {
     run->shared_offset = ARENA_ARRAY(&run->arena, uint32_t, run->module->nvars + 1);
     memset(run->shared_offset, 0xff, (run->module->nvars + 1) * sizeof *run->shared_offset);
     interp_find_variables(run);
+    wrong = sim_launch_clusters(run->launch, run->module->funcs[index - 1].reqnctapercluster, run->cluster);
+    if (wrong)
+        return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel, wrong);
+    run->has_clusters = run->launch->cluster[0] || run->module->funcs[index - 1].reqnctapercluster[0];
+    run->cluster_blocks = run->cluster[0] * run->cluster[1] * run->cluster[2];
     return interp_decode_all(run, index - 1) && launch_fits(run, kernel);
 }
 
@@ -454,6 +471,7 @@ bool interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemo
     bool ok = prepare(&r, kernel);
     if (ok) {
         make_blocks(&r);
+        r.opt.find_races &= r.cluster_blocks == 1; /* it knows of no order between blocks */
         ok = interp_race_start(&r);
         if (ok)
             run_grid(&r);

@@ -157,13 +157,35 @@ static PtxStep exec_bulk_copy(PtxRun *run, PtxThread *thread, const PtxCode *cod
     if (to_space == SP_GLOBAL)
         return STEP_GO;
     uint64_t object = (uint32_t)(interp_arg(run, thread, &code->src[3]) + code->offset3);
-    uint8_t *place = interp_memory(run, thread, code, SP_SHARED, object, 8, true);
+    uint8_t *place = interp_memory(run, thread, code, SP_SHARED_CLUSTER, object, 8, true);
     if (!place)
         return STEP_STOP;
     change_at(run, thread, code, place, (Change){.tx = 0 - size});
     return STEP_YIELD;
 }
 
+/* st.async: stored at once, then its bytes are complete. */
+static PtxStep exec_st_async(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    unsigned n = code->nvec ? code->nvec : 1, bytes = n * code->size_bytes;
+    uint64_t address = interp_address(run, thread, code, SP_SHARED_CLUSTER);
+    uint8_t data[16];
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t v = interp_arg(run, thread, code->nvec ? &code->vec[i] : &code->src[1]);
+        memcpy(data + (size_t)i * code->size_bytes, &v, code->size_bytes);
+    }
+    uint8_t *to = interp_memory(run, thread, code, SP_SHARED_CLUSTER, address, bytes, true);
+    if (!to)
+        return STEP_STOP;
+    interp_race_store(run, thread, code, to, data);
+    memcpy(to, data, bytes);
+    uint64_t object = (uint32_t)(interp_arg(run, thread, &code->src[code->nsrc - 1]) + code->offset2);
+    uint8_t *place = interp_memory(run, thread, code, SP_SHARED_CLUSTER, object, 8, true);
+    if (!place)
+        return STEP_STOP;
+    change_at(run, thread, code, place, (Change){.tx = 0 - bytes});
+    return STEP_YIELD;
+}
+BIND_EXEC(st_async, exec_st_async)
 BIND_EXEC(bulk_copy, exec_bulk_copy)
 BIND_EXEC(mbarrier_init, exec_init)
 BIND_EXEC(mbarrier_arrive, exec_arrive)

@@ -15,10 +15,11 @@ static unsigned generic_space(uint64_t *address) {
     static const struct {
         uint64_t base;
         unsigned space;
-    } windows[] = {{SIM_SHARED_WINDOW, SP_SHARED},
-                   {SIM_LOCAL_WINDOW, SP_LOCAL},
-                   {SIM_PARAM_WINDOW, SP_PARAM},
-                   {SIM_CONST_WINDOW, SP_CONST}};
+    } windows[] = {{SIM_LOCAL_WINDOW, SP_LOCAL}, {SIM_PARAM_WINDOW, SP_PARAM}, {SIM_CONST_WINDOW, SP_CONST}};
+    if (*address - SIM_SHARED_WINDOW < SIM_CLUSTER_BYTES) {
+        *address -= SIM_SHARED_WINDOW;
+        return SP_SHARED_CLUSTER;
+    }
     for (unsigned i = 0; i < sizeof windows / sizeof *windows; i++) {
         if (in_window(*address, windows[i].base)) {
             *address -= windows[i].base;
@@ -92,8 +93,7 @@ static uint8_t *const_bytes(PtxRun *run, PtxThread *thread, const PtxCode *c, ui
 }
 
 static uint8_t *shared_bytes(PtxRun *run, PtxThread *thread, const PtxCode *c, uint64_t address,
-                             unsigned bytes, bool write) {
-    PtxBlock *b = thread->warp->block;
+                             unsigned bytes, bool write, PtxBlock *b) {
     SimAlloc shadow = {.written = b->shared_written};
     if (shadow.written && write)
         simmem_mark_written(&shadow, address, bytes);
@@ -126,6 +126,30 @@ uint64_t interp_address(PtxRun *run, PtxThread *thread, const PtxCode *code, uns
     return narrow && code->src[0].kind == ARG_REG && code->src[0].bytes == 4 ? (uint32_t)address : address;
 }
 
+/* The block's own shared memory has addresses with its rank in the cluster, as that of the others has. */
+static uint8_t *shared_of_cluster(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned space,
+                                  uint64_t address, unsigned bytes, bool write, uint64_t shown) {
+    PtxBlock *own = thread->warp->block, *owner = own;
+    uint64_t rank = address / SIM_WINDOW_BYTES, offset = address % SIM_WINDOW_BYTES;
+    const char *wrong = NULL;
+    if (rank >= run->cluster_blocks)
+        wrong = run->cluster_blocks > 1 ? "shared memory of a block that the cluster does not have"
+                                        : "shared memory";
+    else if (space == SP_SHARED && rank != own->rank)
+        wrong = "shared memory of another block of the cluster";
+    else if (offset > run->shared_bytes || bytes > run->shared_bytes - offset)
+        wrong = "shared memory";
+    else
+        owner = own->first + rank;
+    if (!wrong && owner != own && (!owner->live || !owner->nalive))
+        wrong = "shared memory of a block of the cluster that has ended";
+    if (wrong) {
+        interp_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, wrong);
+        return NULL;
+    }
+    return shared_bytes(run, thread, c, offset, bytes, write, owner);
+}
+
 uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned space, uint64_t address,
                        unsigned bytes, bool write) {
     uint64_t shown = address;
@@ -137,11 +161,7 @@ uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigne
         space = generic_space(&address);
     switch (space) {
     case SP_SHARED:
-    case SP_SHARED_CLUSTER:
-        if (address <= run->shared_bytes && bytes <= run->shared_bytes - address)
-            return shared_bytes(run, thread, c, address, bytes, write);
-        interp_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, "shared memory");
-        return NULL;
+    case SP_SHARED_CLUSTER: return shared_of_cluster(run, thread, c, space, address, bytes, write, shown);
     case SP_LOCAL:
         if (address >= LOCAL_FIRST_BYTE && address <= thread->local_top &&
             bytes <= thread->local_top - address) {
@@ -318,8 +338,10 @@ static uint64_t cvta_fn(uint64_t a, uint64_t b, uint64_t x, const PtxCode *code)
 static PtxStep exec_isspacep(PtxRun *run, PtxThread *t, const PtxCode *code) {
     uint64_t a = interp_arg(run, t, &code->src[0]), address = a;
     unsigned space = generic_space(&address),
-             want = code->space == SP_SHARED_CLUSTER ? SP_SHARED : code->space;
-    interp_put(t, code->dst[0], space == want && (space != SP_CONST || address < run->const_bytes));
+             want = code->space == SP_SHARED ? SP_SHARED_CLUSTER : code->space;
+    bool others = code->space == SP_SHARED && address / SIM_WINDOW_BYTES != t->warp->block->rank;
+    interp_put(t, code->dst[0],
+               space == want && !others && (space != SP_CONST || address < run->const_bytes));
     return STEP_GO;
 }
 

@@ -45,6 +45,7 @@ typedef enum {
     ARG_NEG_REG,
     ARG_SREG,
     ARG_LOCAL,         /* address in the frame's local memory */
+    ARG_SHARED,        /* address of the block's shared memory in its cluster */
     ARG_DYNAMIC_SHARED /* address of the block's dynamic shared memory */
 } ArgKind;
 typedef struct {
@@ -117,6 +118,7 @@ typedef enum {
     TS_COLLECTIVE, /* at a warp collective, waiting for its mask */
     TS_BARRIER,    /* at a barrier, waiting for the lanes of its warp */
     TS_BLOCK,      /* its warp has arrived; waiting for other warps */
+    TS_CLUSTER,    /* at barrier.cluster.wait */
     TS_ACTIVE,     /* at activemask, waiting for the warp to gather */
     TS_EXITED
 } PtxThreadState;
@@ -153,6 +155,8 @@ struct PtxThread {
     uint64_t path;      /* of branches taken so far, as a hash; see sim/interp/promise.c */
     uint64_t nbarriers; /* aligned barriers executed */
     const PtxCode *last_barrier;
+    bool arrived;           /* at barrier.cluster, and has not waited since */
+    uint64_t arrival_phase; /* of the cluster, then */
 };
 
 struct PtxWarp {
@@ -185,6 +189,10 @@ struct PtxBlock {
     uint8_t *shared;
     uint8_t *shared_written; /* a bit for each byte; NULL unless report_uninitialised */
     bool live;
+    PtxBlock *first;   /* of its cluster; the others lie behind it */
+    uint32_t rank;     /* in the cluster */
+    uint64_t phase;    /* of the first block: how often the cluster's barrier was complete */
+    uint64_t arrivals; /* of the first block: threads that have arrived in this phase and not ended */
 };
 
 struct PtxRun {
@@ -212,6 +220,8 @@ struct PtxRun {
     SimAlloc *last_alloc;
     PtxBlock *blocks;
     uint32_t nresident;
+    uint32_t cluster[3], cluster_blocks; /* of a cluster; has_clusters: the launch has them */
+    bool has_clusters;
     struct PtxRaces *races; /* NULL: not looked for */
     struct {                /* slow loop: the last access to global or shared memory; bytes 0: none */
         SimAlloc *alloc;    /* NULL: shared */
@@ -314,6 +324,12 @@ void interp_end_promises(PtxRun *run, PtxWarp *warp); /* the warp has ended: war
 static inline void interp_took(PtxThread *thread, const PtxCode *c, uint32_t way) {
     thread->path = (thread->path + (uintptr_t)c + way + 1) * RNG_STEP;
 }
+
+/* Clusters (sim/interp/cluster.c). */
+void interp_cluster_ended(PtxRun *run, PtxThread *thread); /* the thread has, and is counted as ended */
+/* No thread of the block's cluster can run. */
+bool interp_cluster_stuck(PtxBlock *block);
+static inline uint64_t interp_shared_origin(const PtxBlock *block) { return block->rank * SIM_WINDOW_BYTES; }
 
 /* Warp- and block-level matters (sim/interp/warp.c). */
 /* Wait for the lanes of `mask` at a collective; `value` becomes wait_value[0]. */

@@ -151,11 +151,13 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     switch ((PtxSreg)sreg) { /* no default: a new register is a warning here */
     case SR_TID: return vector ? thread->tid[k] : 0;
     case SR_NTID: return vector ? launch->block[k] : 0;
-    case SR_CTAID:
-    case SR_CLUSTERID: return vector ? b->ctaid[k] : 0;
-    case SR_NCTAID:
-    case SR_NCLUSTERID: return vector ? launch->grid[k] : 0;
-    case SR_CLUSTER_NCTAID: return vector ? 1 : 0;
+    case SR_CTAID: return vector ? b->ctaid[k] : 0;
+    case SR_NCTAID: return vector ? launch->grid[k] : 0;
+    case SR_CLUSTERID: return vector ? b->ctaid[k] / run->cluster[k] : 0;
+    case SR_NCLUSTERID: return vector ? launch->grid[k] / run->cluster[k] : 0;
+    case SR_CLUSTER_CTAID: return vector ? b->ctaid[k] % run->cluster[k] : 0;
+    case SR_CLUSTER_NCTAID: return vector ? run->cluster[k] : 0;
+    case SR_CLUSTER_CTARANK: return b->rank;
     case SR_LANEID: return thread->lane;
     case SR_WARPID: return thread->warp->index;
     case SR_NWARPID: return b->nwarps;
@@ -177,10 +179,8 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     case SR_TOTAL_SMEM_SIZE:
     case SR_AGGR_SMEM_SIZE: return run->shared_bytes;
     case SR_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared_bytes;
-    case SR_CLUSTER_NCTARANK: return 1;
-    case SR_IS_EXPLICIT_CLUSTER:
-    case SR_CLUSTER_CTAID:
-    case SR_CLUSTER_CTARANK:    /* every block is a cluster of its own */
+    case SR_CLUSTER_NCTARANK: return run->cluster_blocks;
+    case SR_IS_EXPLICIT_CLUSTER: return run->has_clusters;
     case SR_PM:                 /* counters that nobody has set up */
     case SR_RESERVED_SMEM:      /* none is reserved */
     case SR_CURRENT_GRAPH_EXEC: /* in no graph */
@@ -195,7 +195,9 @@ uint64_t interp_arg_slow(PtxRun *run, const PtxThread *thread, const PtxArg *arg
     case ARG_NOT_REG: return ~thread->regs[arg->slot] & width_mask(arg->bytes);
     case ARG_NEG_REG: return (0 - thread->regs[arg->slot]) & width_mask(arg->bytes);
     case ARG_LOCAL: return thread->local_base + arg->imm;
-    case ARG_DYNAMIC_SHARED: return run->dynamic_shared_base + arg->imm;
+    case ARG_SHARED: return interp_shared_origin(thread->warp->block) + arg->imm;
+    case ARG_DYNAMIC_SHARED:
+        return interp_shared_origin(thread->warp->block) + run->dynamic_shared_base + arg->imm;
     case ARG_SREG: return special_value(run, thread, arg->slot, arg->component);
     default: return 0;
     }

@@ -341,6 +341,7 @@ static int op_exit(Warp *warp, Dec *d, uint32_t guard) {
         warp->state = WARP_DONE;
         warp->cta->ndone++;
         machine_barrier_warp_exited(warp->cta);
+        machine_cluster_complete(warp->cta);
         return RUN_DONE;
     }
     bool asleep;

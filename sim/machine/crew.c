@@ -68,7 +68,7 @@ uint32_t machine_crew_size(const Run *run) {
     bool ordered = run->slow || run->opt.call || run->opt.lane_choice == MACHINE_LANE_RANDOM ||
                    run->bin->nexterns || run->mem->ntextures;
     uint32_t jobs = run->opt.jobs < MAX_CREW ? run->opt.jobs : MAX_CREW;
-    if (ordered || jobs < 2)
+    if (ordered || jobs < 2 || run->cluster_blocks > 1)
         return 1;
     return blocks < jobs ? (uint32_t)blocks : jobs;
 }

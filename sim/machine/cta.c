@@ -36,6 +36,7 @@ static void warp_free(Warp *warp) {
 void machine_cta_free(Cta *cta) {
     if (!cta)
         return;
+    machine_cluster_leave(cta);
     for (uint32_t i = 0; i < cta->nwarps; i++)
         warp_free(&cta->warps[i]);
     mem_free(cta->warps);
@@ -142,11 +143,9 @@ static void start_block(Grid *g, uint64_t n) {
     Run *run = g->r;
     Cta *cta = g->spare ? g->spare : cta_create(run);
     g->spare = NULL;
-    const uint32_t *grid = run->launch->grid, *block = run->launch->block;
+    const uint32_t *block = run->launch->block;
     cta->number = n;
-    cta->id[0] = (uint32_t)(n % grid[0]);
-    cta->id[1] = (uint32_t)(n / grid[0] % grid[1]);
-    cta->id[2] = (uint32_t)(n / grid[0] / grid[1]);
+    cta->rank = sim_block_of(run->launch, run->cluster, n, cta->id);
     cta->ndone = 0;
     memset(cta->bar, 0, sizeof cta->bar);
     cta->barriers_used = false;
@@ -168,11 +167,19 @@ static void start_blocks(Grid *grid) {
         else if (!machine_crew_take(grid->crew, &number))
             return;
         start_block(grid, number);
+        Cta *first = grid->slots[grid->n - 1];
+        if (grid->r->cluster_blocks > 1)
+            machine_cluster_join(first, first, 0);
+        for (uint32_t rank = 1; rank < grid->r->cluster_blocks; rank++) {
+            start_block(grid, grid->next++);
+            machine_cluster_join(grid->slots[grid->n - 1], first, rank);
+        }
     }
 }
 
 static void end_block(Grid *grid, uint32_t slot) {
     Cta *cta = grid->slots[slot];
+    machine_cluster_leave(cta);
     machine_grid_drop(grid, slot);
     if (cta->borrowed)
         return;

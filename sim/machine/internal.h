@@ -162,7 +162,7 @@ typedef enum { WARP_READY, WARP_ASLEEP, WARP_AT_BARRIER, WARP_AT_CLUSTER, WARP_D
 
 typedef struct {                           /* blocks that run together and see each other's shared memory */
     struct Cta *block[SIM_CLUSTER_BLOCKS]; /* by rank; NULL: it has ended */
-    uint32_t n;
+    uint32_t n, living;
 } Cluster;
 
 struct Launched;
@@ -249,6 +249,7 @@ typedef struct Run {
         fast_shared_end; /* shared_bytes; in clusters of several blocks shared_base: no address is simple */
     uint32_t cluster_blocks; /* in a cluster; 1: without the cluster's barrier */
     uint32_t cluster[3];     /* their numbers by dimension */
+    bool has_clusters;       /* the launch says so */
     uint8_t *params;         /* of the launch, in constant bank 0 */
     uint32_t shared_base;    /* what lies before, in shared memory, is the system's */
     uint64_t ticks;          /* clock: warp instructions issued, and time when everybody slept */
@@ -399,6 +400,11 @@ typedef enum { ACC_NONE, ACC_LOAD, ACC_STORE, ACC_ATOMIC } AccessKind;
 AccessKind machine_mem_access_kind(unsigned optype);
 /* What an atomic operation (AtomOp, AtomType) makes of the old value; global: it flushes .f32. */
 uint64_t machine_atom_result(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bool global);
+/* cluster.c: blocks of one cluster, which started together; the first gets the cluster, the others join. */
+void machine_cluster_join(Cta *cta, Cta *first, uint32_t rank);
+void machine_cluster_leave(Cta *cta); /* it has ended */
+/* Let those go that wait at the cluster's barrier, if all have arrived. */
+void machine_cluster_complete(const Cta *cta);
 /* The block that owns an address of the cluster's shared memory; NULL: there is none, or it has ended. */
 Cta *machine_cluster_owner(const Cta *cta, uint32_t address);
 /* Lane by lane, any addresses. */

@@ -7,6 +7,7 @@
 #include "sim/machine/jit.h"
 #include "sim/machine/grid.h"
 #include "sim/machine/policy.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,6 +313,26 @@ static void put_driver64(uint8_t *bank, uint32_t bytes, uint32_t offset, uint64_
     put32(bank, bytes, offset + 4, (uint32_t)(value >> 32));
 }
 
+/* As ptxas's code for sm_90 reads it, from `offset` on: are there clusters, their blocks in each dimension
+ * and the reciprocals of that, their number in each dimension; and at 0x48 the blocks of one. A number is
+ * divided by a product and the lower integer, so that reciprocals are not below the value. */
+static void put_clusters(const Run *run, uint8_t *bank, uint32_t bytes, uint32_t offset) {
+    if (!offset)
+        return;
+    put32(bank, bytes, offset, run->has_clusters);
+    for (unsigned i = 0; i < 3; i++) {
+        float inverse = 1.0f / (float)run->cluster[i];
+        if ((double)inverse * run->cluster[i] < 1)
+            inverse = nextafterf(inverse, 1.0f);
+        uint32_t bits;
+        memcpy(&bits, &inverse, 4);
+        put32(bank, bytes, offset + 4 + 4 * i, run->cluster[i]);
+        put32(bank, bytes, offset + 0x10 + 4 * i, bits);
+        put32(bank, bytes, offset + 0x1c + 4 * i, run->launch->grid[i] / run->cluster[i]);
+    }
+    put32(bank, bytes, offset + 0x48, run->cluster_blocks);
+}
+
 static void make_bank0(Run *run) {
     const BinFunc *func = run->kernel;
     const TargetInfo *info = isa_target_info(run->bin->target);
@@ -332,6 +353,7 @@ static void make_bank0(Run *run) {
     put32(bank, bytes, info->dynamic_shared_offset_bytes, run->launch->dynamic_shared_bytes);
     put32(bank, bytes, info->gridid_offset_bytes, SIM_SREG_GRIDID);
     put32(bank, base, info->nsmid_offset_bytes, SIM_SREG_NSMID);
+    put_clusters(run, bank, base, info->cluster_offset_bytes);
     for (unsigned i = 0; i < SIM_SREG_ENVREGS; i++)
         put32(bank, base, info->envreg_offset_bytes + 4 * i, SIM_SREG_ENVREG);
     put_driver64(bank, base, info->shared_window_offset_bytes, SIM_SHARED_WINDOW);
@@ -557,6 +579,15 @@ static void explain_deadlock(MachineResult *res) {
     }
 }
 
+static bool check_clusters(Run *run, Diags *d) {
+    const char *wrong = sim_launch_clusters(run->launch, run->kernel->cluster, run->cluster);
+    run->has_clusters = run->kernel->cluster[0] || run->launch->cluster[0];
+    run->cluster_blocks = wrong ? 1 : run->cluster[0] * run->cluster[1] * run->cluster[2];
+    if (!wrong && run->has_clusters && !isa_target_info(run->bin->target)->cluster_offset_bytes)
+        wrong = "the machine has no clusters";
+    return !wrong || diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name, wrong);
+}
+
 struct MachineSession {
     Run r;
 };
@@ -576,7 +607,7 @@ MachineSession *machine_open(const Binary *binary, const char *kernel, const Lau
                  .level = machine_level_find(host_level)};
     bool ok =
         run->level || diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "this host cannot run the level asked for");
-    ok = ok && check_launch(run, d) && make_memory(run, d);
+    ok = ok && check_launch(run, d) && check_clusters(run, d) && make_memory(run, d);
     if (!ok) {
         machine_close(session);
         return NULL;

@@ -184,8 +184,12 @@ bool bind_QSPC(Bind *bind) {
     Dec *dec = bind->d;
     uint32_t m = bind->in->mods;
     bind->width[0] = bind->in->src[0].mods & OPM_WIDE64 ? WIDTH_U64 : WIDTH_32;
+    bind->width[1] = WIDTH_U64;
+    bind->vector_slots = 1u << 1;
     bind_operands(bind);
+    const Operand *ur = &bind->in->src[QSPC_urb];
     dec->wide = bind->width[0] == WIDTH_U64;
+    dec->mem.uniform = ur->kind != OPK_REG || ur->value == REG_URZ ? 0 : MGET(QSPC, e, m) ? 2 : 1;
     dec->mem.wide = MGET(QSPC, e, m);
     dec->mem.op = MGET(QSPC, space, m);
     dec->target = (int64_t)(int32_t)dec->imm[0];

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Clusters: run.sh HEDDLE. The interpreter, and the machine with ptxas's code where that is found, must give the
+# numbers that are computed here from what each block does.
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1
+cd "$(dirname "$0")" || exit 1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+bad=0
+fail() {
+    echo "FAILED: $*"
+    tail -3 "$dir/out"
+    bad=1
+}
+# Numbers of ring.ptx for a grid GX GY of clusters CX CY: words of `out`, of `ids`; explicit: 1 if the launch has clusters.
+numbers() {
+    local gx=$1 gy=$2 cx=$3 cy=$4 explicit=$5 x y i
+    local n=$((cx * cy))
+    out= ids= words=
+    block_of() { # RANK: number of the block of that rank in the cluster of block x, y
+        echo $(((y / cy * cy + $1 / cx) * gx + x / cx * cx + $1 % cx))
+    }
+    for ((y = 0; y < gy; y++)); do
+        for ((x = 0; x < gx; x++)); do
+            local rank=$((y % cy * cx + x % cx)) sum=1000
+            local next=$(((rank + 1) % n)) prev=$(((rank + n - 1) % n))
+            for ((i = 0; i < n; i++)); do sum=$((sum + $(block_of $i))); done
+            local from=$(block_of $next)
+            out+="$from,$(block_of $prev),$sum,$((from + 500)),$((from + 600)),$from,$prev,$next,"
+            local place="$((x / cx)),$((y / cy)),$((gx / cx)),$((gy / cy)),$((x % cx)),$((y % cy)),$cx,$cy,$rank,$n,$explicit,"
+            words+="${place}0,0,0,0,0,"
+            ids+="$place$((n > 1 ? 1 : 3)),0,0,0,0,"
+        done
+    done
+}
+try() { # WHAT GRID CLUSTER BLOCK PROGRAM...
+    local what=$1 grid=($2) cluster=($3) block=$4
+    shift 4
+    numbers ${grid[*]} ${cluster[*]:-1 1} $((${#cluster[*]} ? 1 : 0))
+    local blocks=$((grid[0] * grid[1])) option=
+    [ ${#cluster[*]} = 0 ] || option=--cluster=${cluster[0]},${cluster[1]},1
+    "$heddle" "$@" --kernel ring --grid ${grid[0]},${grid[1]} $option --block $block --arg "out:out:u32[$((blocks * 8))]=zero" \
+        --arg "out:ids:u32[$((blocks * 16))]=zero" --expect out=${out%,} --expect ids=${ids%,} > "$dir/out" 2>&1 ||
+        fail "$what, clusters of ${cluster[*]:-none}"
+}
+all() {
+    try "$1" "4 2" "2 2" 32 "${@:2}"
+    try "$1" "6 4" "3 4" 64 "${@:2}"
+    try "$1" "16 1" "16 1" 32 "${@:2}"
+    try "$1" "5 1" "1 1" 32 "${@:2}"
+    try "$1" "3 1" "" 32 "${@:2}"
+}
+all "the interpreter" run ring.ptx --engine ptx
+for seed in 1 2; do try "the interpreter, seed $seed" "4 4" "2 4" 32 run ring.ptx --engine ptx --seed $seed; done
+"$heddle" run ring.ptx --engine ptx --kernel gone --grid 2 --cluster 2 --block 1 --arg 'out:out:u32[1]=zero' > "$dir/out" 2>&1
+[ $? != 0 ] && grep -q 'block of the cluster that has ended' "$dir/out" || fail "an access to a block that has ended"
+"$heddle" run ring.ptx --engine ptx --kernel ring --grid 5 --cluster 2 --block 1 --arg 'out:out:u32[40]=zero' --arg 'out:ids:u32[80]=zero' > "$dir/out" 2>&1
+[ $? = 1 ] && grep -q 'whole clusters' "$dir/out" || fail "a grid of no whole clusters"
+sed 's/^\(\.visible .entry ring(.*\)/\1 .reqnctapercluster 2, 2/' ring.ptx > "$dir/required.ptx"
+numbers 4 2 2 2 1
+required=(--kernel ring --grid 4,2 --block 32 --arg 'out:out:u32[64]=zero' --arg 'out:ids:u32[128]=zero' --expect "out=${out%,}" --expect "ids=${ids%,}")
+"$heddle" run "$dir/required.ptx" --engine ptx "${required[@]}" > "$dir/out" 2>&1 || fail ".reqnctapercluster"
+"$heddle" run "$dir/required.ptx" --engine ptx "${required[@]}" --cluster 4,2 > "$dir/out" 2>&1
+grep -q 'differs from .reqnctapercluster' "$dir/out" || fail "another cluster than the kernel's"
+for sm in 80 90; do # what cannot run so is refused, not run wrong
+    "$heddle" compile ring.ptx -t sm_$sm -o "$dir/own.cubin" > "$dir/out" 2>&1 && fail "ring.ptx compiles for sm_$sm"
+done
+# Special registers of clusters are compiled: for sm_90 they are what the launch says, other machines have no clusters.
+registers() { # OPTION... of compile: the words of blocks of (3, 4) in (6, 8), (16, 1) in (32, 1), and without clusters
+    "$heddle" compile registers.ptx "$@" -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "registers.ptx, $*"
+    while read -r gx gy cx cy explicit option; do
+        numbers $gx $gy $cx $cy $explicit
+        "$heddle" validate registers.ptx "$dir/own.cubin" --grid $gx,$gy --block 1 $option --arg "out:ids:u32[$((gx * gy * 16))]=zero" \
+            --expect "ids=${words%,}" > "$dir/out" 2>&1 || fail "registers, clusters of $cx $cy, $*"
+    done
+}
+for level in 0 1 2 3; do
+    registers -t sm_90 -O$level << END
+6 8 3 4 1 --cluster=3,4
+32 1 16 1 1 --cluster=16
+5 2 1 1 0
+END
+done
+registers -t bru1 <<< "5 2 1 1 0"
+"$heddle" run "$dir/own.cubin" --grid 4 --cluster 2 --block 1 --arg 'out:ids:u32[64]=zero' > "$dir/out" 2>&1
+grep -q 'the machine has no clusters' "$dir/out" || fail "clusters of a machine that has none"
+sed 's/^\(\.visible .entry registers(.*\)/\1 .reqnctapercluster 2, 2/' registers.ptx > "$dir/required.ptx"
+"$heddle" compile "$dir/required.ptx" -t sm_90 -o "$dir/own.cubin" > "$dir/out" 2>&1 && fail "clusters that a kernel requires"
+sed 's/^\(\.visible .entry ring(.*\)/\1 .reqnctapercluster 2, 2/' ring.ptx > "$dir/required.ptx"
+if [ -x "${PTXAS:-}" ]; then
+    for level in 0 1 3; do
+        "$PTXAS" -arch=sm_90 -O$level -o "$dir/theirs.cubin" ring.ptx > "$dir/out" 2>&1 || fail "ptxas, -O$level"
+        all "ptxas's code, -O$level" validate ring.ptx "$dir/theirs.cubin"
+        "$PTXAS" -arch=sm_90 -O$level -o "$dir/required.cubin" "$dir/required.ptx" > "$dir/out" 2>&1 &&
+            "$heddle" validate "$dir/required.ptx" "$dir/required.cubin" "${required[@]}" > "$dir/out" 2>&1 || fail "ptxas's .reqnctapercluster"
+        for kernel in gone stuck; do
+            "$heddle" validate ring.ptx "$dir/theirs.cubin" --kernel $kernel --grid 2 --cluster 2 --block 1 --budget 2000000 --arg 'out:out:u32[1]=zero' > "$dir/out" 2>&1
+            [ $? = 5 ] && grep -q 'both trap' "$dir/out" || fail "$kernel, -O$level"
+        done
+        "$heddle" run "$dir/theirs.cubin" --kernel gone --grid 2 --cluster 2 --block 1 --arg 'out:out:u32[1]=zero' > "$dir/out" 2>&1
+        grep -q 'block 1 of the cluster has ended' "$dir/out" || fail "the machine's word for a block that has ended"
+        "$heddle" disasm --sections "$dir/theirs.cubin" > "$dir/theirs.sass" 2> "$dir/out" && "$heddle" asm "$dir/theirs.sass" -o "$dir/again.cubin" > "$dir/out" 2>&1 &&
+            cmp "$dir/theirs.cubin" "$dir/again.cubin" > "$dir/out" 2>&1 || fail "the text of ptxas's code, -O$level"
+    done
+fi
+exit $bad
