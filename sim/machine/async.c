@@ -34,7 +34,7 @@ static void mark_written(const MemRef *ref, unsigned size_bytes) {
 }
 
 /* Write `size_bytes` at a place of shared or global memory. */
-static void put(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data) {
+static void write_at(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data) {
     machine_mem_store(warp, lane, ref, size_bytes, data);
     mark_written(ref, size_bytes);
 }
@@ -50,7 +50,7 @@ static int step_object(Warp *warp, Dec *dec, unsigned lane, uint64_t address, St
         return status;
     machine_mem_load(warp, lane, &ref, OBJECT_BYTES, old);
     uint64_t now = stepped(*old, step);
-    put(warp, lane, &ref, OBJECT_BYTES, &now);
+    write_at(warp, lane, &ref, OBJECT_BYTES, &now);
     return RUN_OK;
 }
 
@@ -144,7 +144,7 @@ static int op_exch(Warp *warp, Dec *dec, uint32_t g) {
     if (status != RUN_OK)
         return status;
     machine_mem_load(warp, lane, &ref, OBJECT_BYTES, &old);
-    put(warp, lane, &ref, OBJECT_BYTES, &now);
+    write_at(warp, lane, &ref, OBJECT_BYTES, &now);
     uint32_t *r = dec_dst(warp, dec, 0);
     for (unsigned i = 0; i < 32; i++) {
         r[i] = (uint32_t)old;
@@ -197,7 +197,7 @@ static int op_async_store(Warp *warp, Dec *dec, uint32_t g) {
             x = machine_atom_result(dec->mem.op, dec->mem.type, old, x, false);
             memcpy(data, &x, 8);
         }
-        put(warp, lane, &ref, size, data);
+        write_at(warp, lane, &ref, size, data);
         status = step_object(warp, dec, lane, at[32 + lane], (Step){.bytes = 0 - size}, &old);
         if (status != RUN_OK)
             return status;
@@ -268,7 +268,7 @@ static int move_bulk(Warp *warp, Dec *dec, unsigned lane, const Bulk *bulk) {
             machine_mem_load(warp, lane, &to, BULK_STEP, old);
             reduce(bulk, old, data);
         }
-        put(warp, lane, &to, BULK_STEP, data);
+        write_at(warp, lane, &to, BULK_STEP, data);
     }
     return RUN_OK;
 }

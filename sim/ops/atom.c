@@ -167,7 +167,7 @@ static int qspc(Warp *warp, Dec *dec, uint32_t g) {
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         uint64_t a = machine_mem_address(warp, dec, lane);
-        uint64_t own = SIM_SHARED_WINDOW + warp->cta->rank * SIM_WINDOW_BYTES;
+        uint64_t own = SIM_SHARED_WINDOW + (warp->cta ? warp->cta->rank : 0) * SIM_WINDOW_BYTES;
         uint32_t space = a - own < SIM_WINDOW_BYTES                  ? QspcSpace_S
                          : a - SIM_SHARED_WINDOW < SIM_CLUSTER_BYTES ? QspcSpace_D
                          : a - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES   ? QspcSpace_L

@@ -460,7 +460,6 @@ static void refused(void **state) {
     static const char *const unsupported[] = {
         "fma.rn.oob.f16 %h1, %h1, %h1, %h1;",
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%i], [%i], 16;",
-        "barrier.cluster.arrive;",
         "vadd.s32.s32.s32 %r1, %r2, %r3;",
         "redux.sync.min.f32 %f1, %f1, -1;",
     };

@@ -331,7 +331,7 @@ static void not_simulated(void **state) {
     static const struct {
         const char *target, *off, *text, *name;
     } rows[] = {{"sm_80", "@!PT", "HMMA.1684.F32 R8, R8, R10, R12", "HMMA is not simulated"}, /* of f16 */
-                {"sm_90", "@!UPT", "UCGABAR_ARV", "UCGABAR_ARV is not simulated"},
+                {"sm_90", "@!PT", "ARRIVES.LDGSTSBAR.64 [UR4]", "ARRIVES is not simulated"},
                 {"sm_86", "@!PT", "F2IP.U8.F32.NTZ R8, R9, R10, RZ", "F2IP is not simulated"}};
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         AsmLaunch l = {
