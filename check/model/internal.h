@@ -86,7 +86,7 @@ typedef struct {
 typedef struct {
     const ModelProgram *p;
     ModelOptions opt;
-    bool bssy_assigns;
+    bool bssy_assigns, warpsync_turns;
     unsigned nlanes;
     uint8_t all;
     unsigned lane_number[MODEL_MAX_LANES];

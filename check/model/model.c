@@ -441,12 +441,13 @@ void model_check(const ModelProgram *program, uint32_t kernel, const ModelOption
         Search q = {.r = result,
                     .start_inst = program->g->funcs[kernel].first_inst,
                     .deadline = clock_cpu_seconds() + result->options.seconds};
-        q.x = (Stepper){.p = program,
-                        .arena = &result->arena,
-                        .opt = result->options,
-                        .bssy_assigns =
-                            machine_bssy_assigns(&result->options.policies, program->g->bin->target),
-                        .nlanes = result->options.lanes};
+        q.x = (Stepper){
+            .p = program,
+            .arena = &result->arena,
+            .opt = result->options,
+            .bssy_assigns = machine_bssy_assigns(&result->options.policies, program->g->bin->target),
+            .warpsync_turns = machine_warpsync_turns(&result->options.policies, program->g->bin->target),
+            .nlanes = result->options.lanes};
         more = number_lanes(&q.x, &sets);
         if (more) {
             result->nlanes = q.x.nlanes;

@@ -595,7 +595,7 @@ static StepStatus warpsync(Stepper *stepper, const Skel *k, ModelState *state, u
     if (!complete && !(wanted & ~arrived))
         return bad(stepper, inst, "lanes that name each other bring different masks to a WARPSYNC");
     if (!complete) {
-        bool turns = stepper->opt.warpsync_turns == MACHINE_TURNS_TRIED;
+        bool turns = stepper->warpsync_turns;
         Lanes missing = (Lanes)(wanted & ~arrived), fresh = (Lanes)(missing & ~state->tried);
         if (!fresh) { /* all had their turn */
             state->tried &= (Lanes)~missing;

@@ -586,7 +586,7 @@ static uint32_t find_complete(const Warp *warp, const Dec *dec, uint32_t arrived
 
 /* Nobody's mask is here: one of the missing lanes runs. */
 static int wait_for_mask(Warp *warp, const Dec *dec, uint32_t missing) {
-    bool asleep, turns = warp->run->opt.warpsync_turns == MACHINE_TURNS_TRIED;
+    bool asleep, turns = warp->run->warpsync_turns;
     uint32_t fresh = missing & ~warp->tried;
     if (!fresh) { /* all had their turn: from the start */
         warp->tried &= ~missing;

@@ -260,7 +260,7 @@ typedef struct Run {
     uint64_t random;    /* MACHINE_LANE_RANDOM */
     uint32_t rows_used; /* highest R row named by decoded instructions + 1 */
     bool ur_used;
-    bool bssy_assigns, mufu_flushes;
+    bool bssy_assigns, warpsync_turns, mufu_flushes;
     bool slow; /* a checked mode or tracing is on */
     bool trapped;
     bool has_runs;   /* of prog, some */

@@ -641,6 +641,7 @@ static void start_run(Run *run, const MachineOptions *opt, MachineResult *res) {
     run->random = run->opt.seed;
     run->slow = run->opt.replay || run->opt.trace || run->opt.report_undefined || run->opt.check_control;
     run->bssy_assigns = machine_bssy_assigns(&run->opt.policies, run->bin->target);
+    run->warpsync_turns = machine_warpsync_turns(&run->opt.policies, run->bin->target);
     run->mufu_flushes = run->opt.mufu_subnormal == MACHINE_MUFU_TARGET
                             ? isa_target_info(run->bin->target)->mufu_flushes
                             : run->opt.mufu_subnormal == MACHINE_MUFU_FLUSHES;

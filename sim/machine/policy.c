@@ -29,6 +29,16 @@ bool machine_bssy_assigns(const MachinePolicies *policies, const Target *target)
     }
 }
 
+bool machine_warpsync_turns(const MachinePolicies *policies, const Target *target) {
+    bool turns = isa_target_info(target)->warpsync_turns;
+    switch (policies->warpsync_turns) {
+    case MACHINE_TURNS_NONE: return false;
+    case MACHINE_TURNS_TRIED: return true;
+    case MACHINE_TURNS_OTHER: return !turns;
+    default: return turns;
+    }
+}
+
 unsigned machine_policy_get(const MachinePolicies *policies, unsigned k) {
     switch (k) {
 #define POLICY(type, field, ...)                                                                             \

@@ -23,6 +23,7 @@ extern const MachinePolicyInfo machine_policy_table[POLICY_COUNT];
 
 /* Does BSSY set its register to the active lanes (else it adds them), on this target under this policy? */
 bool machine_bssy_assigns(const MachinePolicies *policies, const Target *target);
+bool machine_warpsync_turns(const MachinePolicies *policies, const Target *target);
 
 unsigned machine_policy_get(const MachinePolicies *policies, unsigned k);
 /* Text of value `value` of policy k into `out`, which is returned; "?" if there is none. */
