@@ -8,6 +8,7 @@
 struct LaneMachine {
     Run run;
     Warp warp;
+    Cta cta; /* of rank 0, for what asks where it is */
     MachineResult result;
 };
 
@@ -23,6 +24,7 @@ LaneMachine *machine_lane_new(const Binary *b) {
         (const uint32_t *)(const void *)(raw + (ROW_BYTES - (uintptr_t)raw % ROW_BYTES) % ROW_BYTES);
     machine->warp.rows = rows;
     machine->warp.run = &machine->run;
+    machine->warp.cta = &machine->cta;
     machine->warp.valid = machine->warp.active = ~0u;
     machine->warp.p[REG_PT] = machine->warp.p[PRED_UP + REG_UPT] = ~0u;
     return machine;
