@@ -17,7 +17,7 @@ static void put(uint64_t *set, uint32_t value, bool in) {
     set[value / BITS] = in ? set[value / BITS] | bit : set[value / BITS] & ~bit;
 }
 
-static void mark(Walk *walk, uint32_t reg, bool in) {
+static void wanted(Walk *walk, uint32_t reg, bool in) {
     if (!reg)
         return;
     put(walk->now, reg, in);
@@ -28,7 +28,7 @@ static void mark(Walk *walk, uint32_t reg, bool in) {
 /* Registers of an operand that is read; of a destination those that are read to find it. */
 static void reads(Walk *walk, const PtxOperand *operand, bool destination) {
     if (!destination || operand->kind == PO_ADDR)
-        mark(walk, operand->reg, true);
+        wanted(walk, operand->reg, true);
     bool written = destination && operand->kind == PO_VEC;
     for (uint32_t k = 0; operand->vec && k < operand->nvec; k++)
         reads(walk, &operand->vec[k], written);
@@ -36,13 +36,13 @@ static void reads(Walk *walk, const PtxOperand *operand, bool destination) {
 
 static void writes(Walk *walk, const PtxOperand *operand) {
     if (operand->kind == PO_REG)
-        mark(walk, operand->reg, false);
+        wanted(walk, operand->reg, false);
     for (uint32_t k = 0; operand->kind == PO_VEC && k < operand->nvec; k++)
         writes(walk, &operand->vec[k]);
 }
 
 /* From behind a statement to before it. */
-static void before(Walk *walk, const PtxInsn *in) {
+static void undone(Walk *walk, const PtxInsn *in) {
     for (uint32_t k = 0; !in->guard_reg && k < in->ndst; k++)
         writes(walk, &in->operands[k]);
     for (uint32_t k = 0; !in->guard_reg && k < in->nrets; k++)
@@ -51,7 +51,7 @@ static void before(Walk *walk, const PtxInsn *in) {
         reads(walk, &in->operands[k], k < in->ndst);
     for (uint32_t k = 0; k < in->nargs; k++)
         reads(walk, &in->args[k], false);
-    mark(walk, in->guard_reg, true);
+    wanted(walk, in->guard_reg, true);
 }
 
 void prove_ptx_live(Prover *prover) {
@@ -63,7 +63,7 @@ void prove_ptx_live(Prover *prover) {
         put(always, v, true);
     for (uint32_t k = 0; func->ret_regs && k < func->nrets; k++) {
         walk.now = always;
-        mark(&walk, func->ret_regs[k], true);
+        wanted(&walk, func->ret_regs[k], true);
     }
     walk.now = ARENA_ARRAY(&prover->arena, uint64_t, words);
     for (uint32_t b = 0; b < prover->nblocks; b++)
@@ -77,7 +77,7 @@ void prove_ptx_live(Prover *prover) {
                 for (uint32_t w = 0; w < words; w++)
                     walk.now[w] |= prover->blocks[block->succ[s]].live[w];
             for (uint32_t i = block->end; i-- > block->first;)
-                before(&walk, &func->insns[i]);
+                undone(&walk, &func->insns[i]);
             changed |= memcmp(walk.now, block->live, words * sizeof *walk.now) != 0;
             memcpy(block->live, walk.now, words * sizeof *walk.now);
         }
