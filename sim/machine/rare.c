@@ -130,7 +130,8 @@ static int op_uiadd64(Warp *w, Dec *dec, uint32_t g) {
     return RUN_OK;
 }
 bool bind_UIADD3_64(Bind *bind) {
-    bind->width[0] = bind->width[1] = bind->width[2] = WIDTH_U64;
+    bind->width[0] = bind->width[2] = WIDTH_U64;
+    bind->width[1] = WIDTH_I64; /* of 32 bits, with its sign */
     return rare(bind, op_uiadd64);
 }
 
