@@ -178,7 +178,7 @@ static bool by_registers_alone(unsigned optype) {
     const OpTraits *traits = isa_traits(optype);
     return traits->uniform == ISA_UNIFORM_BY_DATA && !traits->space &&
            traits->lanes != ISA_LANES_COLLECTIVE && traits->simulated != ISA_SIMULATED_ABSENT &&
-           !(traits->effects & ~(uint32_t)(ISA_EFFECT_WRITES_ALL_P));
+           !(traits->effects & ~(uint32_t)(ISA_EFFECT_READS_ALL_P | ISA_EFFECT_WRITES_ALL_P));
 }
 
 static void show(const World *world, unsigned func, const char *what) {
