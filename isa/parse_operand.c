@@ -554,10 +554,14 @@ const char *isa_parse_address(Parse *parse, const char *s, const IsaSyn *syn, Ma
     uint32_t n;
     s = isa_parse_blanks(s);
     if (!strncmp(s, "desc[", 5)) {
-        if (syn->b == SLOT_NONE || !set_named_mod(parse, in, "desc", 1))
+        if (syn->b == SLOT_NONE || !set_named_mod(parse, in, "desc", Descriptor_DESC))
             return isa_parse_miss(parse, s, "this form has no descriptor");
         if (!(s = isa_parse_reg(parse, s + 5, RF_UR, &n)))
             return NULL;
+        if (!strncmp(s, ".POLICY", 7)) { /* encoding refuses it where there is none */
+            set_named_mod(parse, in, "desc", Descriptor_POLICY);
+            s += 7;
+        }
         if (*s != ']')
             return isa_parse_miss(parse, s, "expected ']'");
         *isa_slot_operand(in, syn->b) = op_reg(RF_UR, n, 1);

@@ -68,9 +68,12 @@ static void put_half(Print *print, uint32_t h, bool bf16) {
     put_float(print, half_value(h, bf16), (h & 0x7fff) == (bf16 ? 0x7fc0 : 0x7e00), h >> 15, h);
 }
 
-static bool mod_set(const IsaRow *r, const MachInst *in, const char *name) {
+static unsigned mod_bits(const IsaRow *r, const MachInst *in, const char *name) {
     int m = isa_mod_find(r, name);
-    return m >= 0 && isa_mod_get(r, (unsigned)m, in->mods);
+    return m >= 0 ? isa_mod_get(r, (unsigned)m, in->mods) : 0;
+}
+static bool mod_set(const IsaRow *r, const MachInst *in, const char *name) {
+    return mod_bits(r, in, name) != 0;
 }
 
 static void put_halves(Print *print, uint32_t bits) {
@@ -270,7 +273,7 @@ static void put_address(Print *print, const IsaSyn *syn) {
     bool has_ra = syn->a != SLOT_NONE;
     Operand ra = has_ra ? slot_value(print, syn->a) : (Operand){0},
             ur = has_ur ? slot_value(print, syn->b) : (Operand){0};
-    bool desc = has_ur && mod_set(print->r, print->in, "desc");
+    unsigned desc = has_ur ? mod_bits(print->r, print->in, "desc") : Descriptor_NONE;
     bool stride = syn->mod && shown_mod(print, syn->mod - 1u);
     int64_t off = syn->c != SLOT_NONE ? offset_value(print, syn->c) : 0;
     bool wide = has_ra && ra.mods & OPM_WIDE64 && print->r->regs[syn->a] & REGS_WIDE;
@@ -282,7 +285,7 @@ static void put_address(Print *print, const IsaSyn *syn) {
     if (desc) {
         print_text(print, "desc[");
         put_reg_name(print, &ur, false);
-        print_text(print, "]");
+        print_text(print, desc == Descriptor_POLICY ? ".POLICY]" : "]");
     }
     print_text(print, "[");
     /* RZ with the size that .E says needs no words. */

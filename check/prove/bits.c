@@ -176,6 +176,12 @@ bool prove_ptx_isspacep(Ptx *ptx) {
     return true;
 }
 
+/* Opaque to PTX; docs/ptx.md says which one it is. */
+bool prove_ptx_createpolicy(Ptx *ptx) {
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B64, t_const(&ptx->prover->ts, 64, 0x16f0000000000000));
+    return true;
+}
+
 /* elect.sync: the lowest lane of the mask */
 bool prove_ptx_elect(Ptx *ptx) {
     Terms *ts = &ptx->prover->ts;

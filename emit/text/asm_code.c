@@ -169,8 +169,8 @@ static bool skip_nan(const char **shown, const char **text) {
     return bits <= UINT32_MAX && (bits & EXPONENT) == EXPONENT && bits >> 31 == negative;
 }
 
-/* Are the two the same, but for what nvdisasm does not print: the memory descriptor before sm_90, the bits of
- * a NaN? */
+/* Are the two the same, but for what nvdisasm does not print: the memory descriptor before sm_90 and that it
+ * is a policy, the bits of a NaN? */
 static bool has_more(const AsmDoc *doc, const MachInst *shown, const MachInst *in) {
     enum { LONGEST = 512 };
     char with[LONGEST], without[LONGEST];
@@ -181,6 +181,8 @@ static bool has_more(const AsmDoc *doc, const MachInst *shown, const MachInst *i
         const char *close = strncmp(left, "desc[", 5) == 0 ? strchr(left, ']') : NULL;
         if (close && strncmp(right, "desc[", 5) != 0)
             left = close + 1;
+        else if (strncmp(left, ".POLICY", 7) == 0 && strncmp(right, ".POLICY", 7) != 0)
+            left += 7;
         else if (*left == *right)
             left++, right++;
         else if (!skip_nan(&left, &right))

@@ -302,7 +302,8 @@ static bool float_to_float(const Cvt *cvt) {
     uint32_t mods = MSET(F2F, dst, fsize(cvt->d)) | MSET(F2F, src, fsize(t)) | MSET(F2F, rnd, round);
     if (cvt->d == TY_F64)
         return finish_float(cvt, sel_wide_pair(sel, EMIT_R2(sel, OT_F2F, mods, a)), false);
-    return finish_float(cvt, wide1(EMIT_R(sel, OT_F2F, mods, a)), ftz && cvt->d == TY_F32);
+    bool may_be_subnormal = cvt->d == TY_F32 && t == TY_F64; /* no half is one of f32 */
+    return finish_float(cvt, wide1(EMIT_R(sel, OT_F2F, mods, a)), ftz && may_be_subnormal);
 }
 
 /* cvt.rn.f16x2.f32 d, a, b: a in the upper half */

@@ -691,6 +691,13 @@ bool isel_nothing(Sel *s, const PtxInsn *in) {
     return true;
 }
 
+/* A policy is a hint, which the loads and stores that name it do without. Its value is opaque to PTX: one
+ * that the hardware takes, as ptxas 13.0 makes it for L2::evict_normal of everything. */
+bool isel_createpolicy(Sel *sel, const PtxInsn *in) {
+    sel_write(sel, &in->operands[0], sel_type(in), imm64(0x16f0000000000000));
+    return true;
+}
+
 bool isel_membar(Sel *s, const PtxInsn *in) {
     bool sc = in->op == PTX_MEMBAR || in->sem == SEM_SC || in->sem == SEM_NONE;
     unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA

@@ -270,10 +270,8 @@ static PtxStep exec_yield(PtxRun *r, PtxThread *t, const PtxCode *c) {
 }
 
 static PtxStep exec_createpolicy(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    (void)r; /* an opaque cache hint that nothing else reads */
-    interp_put(t, code->dst[0], 0);
-    if (code->ndst > 1)
-        interp_put(t, code->dst[1], 0);
+    (void)r; /* opaque, and a hint: docs/ptx.md says which value */
+    interp_put(t, code->dst[0], 0x16f0000000000000);
     return STEP_GO;
 }
 
@@ -296,7 +294,7 @@ bool interp_bind_call(PtxCode *code) {
 }
 bool interp_bind_createpolicy(PtxCode *code) {
     code->exec = exec_createpolicy;
-    return code->ndst >= 1;
+    return code->ndst == 1;
 }
 BIND_EXEC(ret, interp_exec_ret)
 BIND_EXEC(exit, exec_exit)

@@ -36,6 +36,11 @@ for sm in 75 80 86 89 90; do
         done
     done
 done
+for sm in 80 86 89 90; do
+    for level in -O0 -O3; do
+        run 0 policies $level $sm --grid 1 --block 64 --arg 'out:p:u32[256]=iota' --arg f32:0.5
+    done
+done
 masks=(--grid 1 --block 32 --arg 'buf:u32[32]=random:5' --arg out:o:'u32[128]'=zero)
 for level in -O0 -O3; do
     for sm in 75 80 86 89 90; do

@@ -138,14 +138,16 @@ static void test_implied(void **state) {
 
 /* What nothing that others see of memory moves across: PTX ISA orders memory at barriers, also of a warp
  * (9.7.13.1 to 9.7.13.3), fences (9.7.13.4) and what counts copies (9.7.9.25); a callee may do any of it.
- * What a surface's access touches no register says, so it stays where it is. No other operation does. */
+ * What a surface's access touches no register says, so it stays where it is, and what a warp group's product
+ * reads of shared memory only a descriptor (9.7.15.5). No other operation does. */
 static void test_memory_order(void **state) {
     (void)state;
     static const char *const orders[] = {
         "BAR",       "BAR_RED",   "WARPSYNC",   "WARPSYNC_COLLECTIVE", "CALL",
         "MEMBAR",    "LDGDEPBAR", "DEPBAR",     "UCGABAR_ARV",         "UCGABAR_WAIT",
         "CGAERRBAR", "ERRBAR",    "CCTL",       "FENCE_VIEW_ASYNC",    "SULD",
-        "SUST",      "SURED",     "SYNCS_CCTL", "UTMACMDFLUSH"};
+        "SUST",      "SURED",     "SYNCS_CCTL", "UTMACMDFLUSH",        "HGMMA",
+        "QGMMA",     "IGMMA",     "BGMMA",      "WARPGROUP_ARRIVE",    "WARPGROUP_DEPBAR"};
     unsigned found = 0;
     for (unsigned op = 1; op < OT_COUNT; op++) {
         bool listed = false;
