@@ -408,6 +408,8 @@ static bool positions_directive(AsmDoc *doc) {
     if (doc->positions_of)
         return asm_doc_error(doc, doc->positions_start, DIAG_E0350,
                              ".__positions_end before the next .__positions");
+    if (doc->is_open && doc->sections.at[doc->section].is_code) /* its size would change meanwhile */
+        return asm_doc_error(doc, start, DIAG_E0350, ".__positions in a section that is no code");
     doc->positions_start = start;
     doc->positions_of = asm_doc_section_named(doc, name);
     doc->positions_at = doc->data.n;
