@@ -105,8 +105,8 @@ static unsigned makes(FuncState *state, const Inst *i) {
 
 static bool inputs_divergent(FuncState *state, const Inst *i) {
     FOR_READS(state->f, i, read)
-    if (operand_divergent(state, *read))
-        return true;
+        if (operand_divergent(state, *read))
+            return true;
     return false;
 }
 
@@ -339,13 +339,13 @@ static void collect_users(Uniform *uniform, FuncState *state) {
         FOR_BLOCKS(f, b)
             FOR_INST_IDS(f, b, id)
                 FOR_READS(f, ir_inst(f, id), read)
-        for (unsigned c = 0; read->kind == OPK_VAL && c < read->count; c++) {
-            uint32_t v = ir_operand_value(f, *read, c).i;
-            if (fill)
-                state->uses.users[state->uses.user_at[v + 1]++] = id.i;
-            else
-                state->uses.user_at[v + 2]++;
-        }
+                    for (unsigned c = 0; read->kind == OPK_VAL && c < read->count; c++) {
+                        uint32_t v = ir_operand_value(f, *read, c).i;
+                        if (fill)
+                            state->uses.users[state->uses.user_at[v + 1]++] = id.i;
+                        else
+                            state->uses.user_at[v + 2]++;
+                    }
         if (fill)
             break;
         for (uint32_t v = 2; v < f->values.n + 2; v++)

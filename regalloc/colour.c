@@ -148,8 +148,8 @@ static void note_reads(Colour *colour, InstId id) {
     Inst *i = ir_inst(colour->f, id);
     ValId v[4];
     FOR_READS(colour->f, i, read)
-    for (unsigned k = 0, m = ra_values(colour->f, *read, v); k < m; k++)
-        colour->last_ref[v[k].i] = id.i;
+        for (unsigned k = 0, m = ra_values(colour->f, *read, v); k < m; k++)
+            colour->last_ref[v[k].i] = id.i;
 }
 
 static void note_results(Colour *colour, InstId id, uint32_t copy_of) {
@@ -269,11 +269,11 @@ static void find_kills(Colour *colour, BlockId b) {
         if (i->op == IR_PHI)
             continue;
         FOR_READS(f, i, read)
-        for (unsigned m = 0, n = ra_values(f, *read, v); m < n; m++)
-            if (v[m].i && !bs_has(live, v[m].i)) {
-                bs_add(live, v[m].i);
-                VEC_ADD(colour->block_arena, &colour->dying_at[p], v[m].i);
-            }
+            for (unsigned m = 0, n = ra_values(f, *read, v); m < n; m++)
+                if (v[m].i && !bs_has(live, v[m].i)) {
+                    bs_add(live, v[m].i);
+                    VEC_ADD(colour->block_arena, &colour->dying_at[p], v[m].i);
+                }
     }
 }
 

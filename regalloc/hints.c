@@ -49,9 +49,9 @@ static void note_crossings(Colour *colour, BlockId b, Bitset *live) {
         if (i->op == IR_PHI)
             continue;
         FOR_READS(f, i, read)
-        for (unsigned m = 0, n = ra_values(f, *read, v); m < n; m++)
-            if (v[m].i)
-                bs_add(live, v[m].i);
+            for (unsigned m = 0, n = ra_values(f, *read, v); m < n; m++)
+                if (v[m].i)
+                    bs_add(live, v[m].i);
     }
 }
 

@@ -73,11 +73,11 @@ static void note_defs(Gather *gather, const Inst *i, uint32_t b) {
 static void note_reads(Gather *gather, Inst *i, uint32_t b) {
     ValId v[4];
     FOR_READS(gather->f, i, read)
-    for (unsigned m = 0, n = ra_values(gather->f, *read, v); m < n; m++)
-        if (v[m].i && gather->def_in[v[m].i] != b && gather->read_in[v[m].i] != b) {
-            gather->read_in[v[m].i] = b;
-            VEC_ADD(&gather->a, &gather->exposed.pairs, ((Pair){v[m].i, b}));
-        }
+        for (unsigned m = 0, n = ra_values(gather->f, *read, v); m < n; m++)
+            if (v[m].i && gather->def_in[v[m].i] != b && gather->read_in[v[m].i] != b) {
+                gather->read_in[v[m].i] = b;
+                VEC_ADD(&gather->a, &gather->exposed.pairs, ((Pair){v[m].i, b}));
+            }
 }
 
 static void note_phi(Gather *gather, const Inst *phi, const Block *blk) {
@@ -228,7 +228,7 @@ static void block_pressure(Function *f, const RaLive *ra_live, BlockId b, Bitset
         FOR_DSTS(f, i, dst)
             count_values(f, *dst, live, now, false);
         FOR_READS(f, i, read)
-        count_values(f, *read, live, now, true);
+            count_values(f, *read, live, now, true);
         raise(max, now);
     }
     FOR_PHIS(f, b, i)

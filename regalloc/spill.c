@@ -152,9 +152,9 @@ static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, SpillSet 
     ValId v[4];
     set_clear(keep);
     FOR_READS(f, ir_inst(f, id), read)
-    for (unsigned c = 0, k = ra_values(f, *read, v); c < k; c++)
-        if (ra_spill_in_file(spill, v[c]))
-            set_add(keep, v[c].i);
+        for (unsigned c = 0, k = ra_values(f, *read, v); c < k; c++)
+            if (ra_spill_in_file(spill, v[c]))
+                set_add(keep, v[c].i);
     set_sort(keep);
     unsigned missing = 0;
     for (unsigned n = 0; n < keep->n; n++)
@@ -346,11 +346,11 @@ static bool too_high(Function *f, Spill *spill, const Facts *facts) {
             if (n + made + need.slack_after > spill->room || (i->op == OT_CALL && n > need.left_by_call))
                 return true;
             FOR_READS(f, i, read)
-            for (unsigned c = 0, m = ra_values(f, *read, v); c < m; c++)
-                if (ra_spill_in_file(spill, v[c])) {
-                    n += !bs_has(&now, v[c].i);
-                    bs_add(&now, v[c].i);
-                }
+                for (unsigned c = 0, m = ra_values(f, *read, v); c < m; c++)
+                    if (ra_spill_in_file(spill, v[c])) {
+                        n += !bs_has(&now, v[c].i);
+                        bs_add(&now, v[c].i);
+                    }
             if (n + need.slack_before > spill->room)
                 return true;
         }

@@ -41,9 +41,9 @@ static bool note_phis(Updates *updates) {
 static bool reads(Function *f, Inst *i, uint32_t value) {
     ValId v[4];
     FOR_READS(f, i, read)
-    for (unsigned m = 0, n = ra_values(f, *read, v); m < n; m++)
-        if (v[m].i == value)
-            return true;
+        for (unsigned m = 0, n = ra_values(f, *read, v); m < n; m++)
+            if (v[m].i == value)
+                return true;
     return false;
 }
 
@@ -65,8 +65,8 @@ static bool may_move(Function *f, Inst *i) {
         if (has_fixed(f, dst))
             return false;
     FOR_READS(f, i, read)
-    if (has_fixed(f, read))
-        return false;
+        if (has_fixed(f, read))
+            return false;
     return true;
 }
 

@@ -60,17 +60,17 @@ static void note_defs(Webs *webs, BlockId b, const Inst *i, uint32_t at) {
 static void note_uses(Webs *webs, uint32_t rpo, Inst *i, uint32_t at, uint32_t *latest) {
     ValId v[4];
     FOR_READS(webs->f, i, read)
-    for (unsigned m = 0, n = ra_values(webs->f, *read, v); m < n; m++) {
-        uint32_t value = v[m].i;
-        if (!value)
-            continue;
-        if (latest[value] && webs->uses.at[latest[value] - 1].block == rpo)
-            webs->uses.at[latest[value] - 1].at = at;
-        else {
-            VEC_ADD(&webs->a, &webs->uses, ((LastUse){value, rpo, at}));
-            latest[value] = webs->uses.n;
+        for (unsigned m = 0, n = ra_values(webs->f, *read, v); m < n; m++) {
+            uint32_t value = v[m].i;
+            if (!value)
+                continue;
+            if (latest[value] && webs->uses.at[latest[value] - 1].block == rpo)
+                webs->uses.at[latest[value] - 1].at = at;
+            else {
+                VEC_ADD(&webs->a, &webs->uses, ((LastUse){value, rpo, at}));
+                latest[value] = webs->uses.n;
+            }
         }
-    }
 }
 
 /* Stable, so each value's stay in the order of their blocks. */

@@ -251,7 +251,7 @@ static void find_late(Meld *meld, MeldPair *pair) {
                 continue;
             const Inst *user = &f->insts.at[step->inst[s].i];
             FOR_READS(f, user, read)
-            want(meld, *read);
+                want(meld, *read);
         }
     }
 }
