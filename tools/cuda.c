@@ -65,13 +65,17 @@ static bool compiler_words(Settings *settings, const char *path, const char *out
 
 bool cli_cuda_to_ptx(Settings *settings, const char *path, const char **ptx, size_t *size_bytes) {
     Words words = {0};
-    int status = -1, fd = memfd_create("ptx", 0); /* which the compiler's own children open by our number */
-    const char *out = arena_printf(&settings->arena, "/proc/%ld/fd/%d", (long)getpid(), fd);
     char *text = NULL;
     if (access(path, R_OK) != 0)
         return diag(&settings->diags, (SrcLoc){0}, DIAG_E0001, path, strerror(errno));
-    if (fd < 0 || !compiler_words(settings, path, out, &words))
+    int status = -1, fd = memfd_create("ptx", 0); /* which the compiler's own children open by our number */
+    if (fd < 0)
+        return diag(&settings->diags, (SrcLoc){0}, DIAG_E0011, path, strerror(errno));
+    const char *out = arena_printf(&settings->arena, "/proc/%ld/fd/%d", (long)getpid(), fd);
+    if (!compiler_words(settings, path, out, &words)) {
+        close(fd);
         return false;
+    }
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
