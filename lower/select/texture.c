@@ -1,6 +1,16 @@
 /* Selection of fetches from textures and of accesses to surfaces: PTX ISA 9.7.10, 9.7.11. Handles are given
- * in registers (the .B forms), coordinates as ptxas 13.0 gives them: layers up to 65535, directions of cubes
- * divided by their longest part, and one coordinate as the first of two. SPDX-License-Identifier: MIT */
+ * in registers (the .B forms), or, where there are none of these, in uniform registers. Coordinates are as
+ * ptxas 13.0 gives them: layers up to 65535, directions of cubes divided by their longest part, and one
+ * coordinate as the first of two.
+ *
+ * A handle that each lane may have for itself goes to the uniform register of one lane after the other:
+ *
+ *     next:  R2UR UR4, handle              of the lowest of the lanes that are here
+ *            ISETP.EQ P0, PT, handle, UR4
+ *        @P0 TEX ..., UR4
+ *       @!P0 BRA next
+ *
+ * in one block, so that no lanes run between that have another. SPDX-License-Identifier: MIT */
 #include "frontend/texture.h"
 #include "isa/tables.h"
 #include "lower/select/isel.h"
@@ -35,6 +45,94 @@ static Operand whole_handle(Sel *sel, const PtxTexture *t) {
         return handle;
     Operand sampler = sel_shl(sel, sel_value(sel, handle_of(sel, t->sampler)), op_imm(SAMPLER_SHIFT));
     return sel_value(sel, sel_or(sel, sel_and(sel, handle, op_imm(TEXTURE_MASK)), sampler));
+}
+
+/* ---- handles in uniform registers ---- */
+
+/* A handle as an operation takes it. Between begin_handle and end_handle stands that operation alone, whose
+ * other operands are in registers already. */
+typedef struct {
+    Operand in_reg, uniform; /* one of them; a source that is not there is OPK_NONE */
+    Operand mine;            /* it is this lane's; OPK_NONE: it is every lane's */
+    BlockId next;            /* where the others go */
+} Handle;
+
+/* The word of constant memory that the value is, if it is known to be one. */
+static Operand constant_word(const Sel *sel, Operand value) {
+    const Inst *def = ir_inst(sel->f, ir_value(sel->f, (ValId){value.value})->def);
+    for (unsigned k = 0; def->op == OT_MOV || def->op == OT_LDC ? k < def->nsrc : false; k++) {
+        const Operand *src = ir_src(sel->f, def, k);
+        bool base = src->kind == OPK_REG && src->value == REG_RZ;
+        if (src->kind == OPK_CMEM && (def->op == OT_MOV || MGET(LDC, sz, def->mods) == MemSz_32))
+            return *src;
+        if (!base && src->kind != OPK_NONE)
+            break;
+    }
+    return op_none();
+}
+
+/* Is the handle the same for all lanes? */
+static bool is_every_lanes(Sel *sel, const PtxOperand *operand) {
+    return !operand || !operand->reg || constant_word(sel, sel_read_reg(sel, operand->reg, 0)).kind;
+}
+
+/* UR holds what the one lane has until lanes part: nothing may come between. */
+static Operand in_uniform(Sel *sel, unsigned op, unsigned slot, Operand src) {
+    Operand sources[2] = {op_none()};
+    sources[slot] = src;
+    _Static_assert((int)R2UR_urd == (int)ULDC_urd && (int)R2UR_urd == (int)UMOV_urd, "the same slots");
+    InstId id = sel_emit(sel, op, 0, slot + 1, sources);
+    ir_inst(sel->f, id)->flags |= IF_CONVERGENT;
+    return sel_add_dst(sel, id, R2UR_urd, RF_UR);
+}
+
+/* handle: a register; pair: textures read a second word, which is 0. */
+static Handle begin_handle(Sel *sel, Operand handle, bool same, bool pair) {
+    if (has_register_handles(sel))
+        return (Handle){.in_reg = handle};
+    Handle out = {0};
+    if (!same) {
+        out.next = sel_block_new(sel);
+        sel_jump(sel, out.next);
+        sel_begin(sel, out.next);
+    }
+    Operand word = constant_word(sel, handle);
+    Operand low =
+        word.kind ? in_uniform(sel, OT_ULDC, ULDC_cb, word) : in_uniform(sel, OT_R2UR, R2UR_ra, handle);
+    out.uniform = low;
+    if (pair) {
+        Operand high = in_uniform(sel, OT_UMOV, UMOV_urb, op_reg(RF_UR, REG_URZ, 1));
+        out.uniform = ir_vec(sel->f, (ValId[]){{low.value}, {high.value}}, 2);
+    }
+    if (!same)
+        out.mine = sel_isetp(sel, false, ICmp_EQ, handle, low);
+    return out;
+}
+
+/* The operation is guarded; lanes whose turn it was not keep anything, and try again. */
+static void end_handle(Sel *sel, const Handle *handle, InstId id) {
+    if (handle->mine.kind == OPK_NONE)
+        return;
+    ir_set_guard(sel->f, id, handle->mine);
+    unsigned ndst = ir_inst(sel->f, id)->ndst;
+    for (unsigned d = 0; d < ndst; d++) {
+        Operand result = *ir_dst(sel->f, ir_inst(sel->f, id), d);
+        ValId old[4];
+        for (unsigned c = 0; result.kind == OPK_VAL && c < result.count; c++) {
+            InstId undef = ir_inst_new(sel->f, IR_UNDEF, 1, 0);
+            old[c] = ir_value_new(sel->f, result.file);
+            ir_set_dst(sel->f, undef, 0, ir_val(sel->f, old[c]));
+            ir_inst(sel->f, undef)->loc = sel->loc;
+            ir_insert(sel->f, sel->cur, ir_block(sel->f, sel->cur)->insts.n - 1, undef);
+        }
+        if (result.kind == OPK_VAL)
+            *ir_tied(sel->f, ir_inst(sel->f, id), d) = ir_vec(sel->f, old, result.count);
+    }
+    BlockId done = sel_block_new(sel);
+    sel_branch(sel, handle->mine, done, handle->next);
+    sel_seal(sel, handle->next);
+    sel_seal(sel, done);
+    sel_begin(sel, done);
 }
 
 static void add(Sel *sel, Wide *list, Operand operand) { list->w[list->n++] = sel_value(sel, operand); }
@@ -73,8 +171,6 @@ static const PtxOperand *elements_of(const PtxOperand *value, unsigned *n) {
 
 bool isel_tex(Sel *sel, const PtxInsn *in) {
     PtxTexture t = ptx_texture(in);
-    if (!has_register_handles(sel))
-        return sel_error(sel, "textures of this target need handles in uniform registers");
     bool has_level = in->sub2 == SUB_LEVEL, whole = t.integer;
     Wide at = {0}, rest = {0};
     if (t.layered)
@@ -85,20 +181,30 @@ bool isel_tex(Sel *sel, const PtxInsn *in) {
         add(sel, &at, sel_src32(sel, t.coord[k]));
     if (in->sub == SUB_1D && !whole)
         add(sel, &at, op_imm(0));
-    add(sel, &rest, whole_handle(sel, &t));
+    Operand whole_one = sel_value(sel, whole_handle(sel, &t));
+    if (has_register_handles(sel))
+        add(sel, &rest, whole_one);
     bool base = in->sub2 == SUB_BASE || (whole && !has_level);
     if (!base)
         add(sel, &rest,
             has_level ? sel_src32(sel, &in->operands[in->ndst + 1u]) : op_imm((uint32_t)NO_LEVEL));
     unsigned lod = base ? TexLod_LZ : TexLod_LL, dim = tex_dim(in, whole);
-    uint32_t mods = whole ? MSET(TLD, dim, dim) | MSET(TLD, bind, TexBind_B) | MSET(TLD, lod, lod) |
-                                MSET(TLD, cl, has_level)
-                          : MSET(TEX, dim, dim) | MSET(TEX, bind, TexBind_B) | MSET(TEX, lod, lod);
-    _Static_assert((int)TEX_rd == (int)TLD_rd && (int)TEX_rd2 == (int)TLD_rd2, "the same slots");
-    Operand src[2] = {sel_wide_vec(sel, at)};
-    src[1] = sel_wide_vec(sel, rest);
-    InstId id = sel_emit(sel, whole ? OT_TLD : OT_TEX, mods, 2, src);
+    unsigned bind = has_register_handles(sel) ? TexBind_B : TexBind_BOUND;
+    uint32_t mods =
+        whole ? MSET(TLD, dim, dim) | MSET(TLD, bind, bind) | MSET(TLD, lod, lod) | MSET(TLD, cl, has_level)
+              : MSET(TEX, dim, dim) | MSET(TEX, bind, bind) | MSET(TEX, lod, lod);
+    _Static_assert((int)TEX_rd == (int)TLD_rd && (int)TEX_rd2 == (int)TLD_rd2 &&
+                       (int)TEX_urb == (int)TLD_urb && (int)TEX_rb == (int)TLD_rb,
+                   "the same slots");
+    Operand src[TEX_urb + 1] = {[TEX_ra] = sel_wide_vec(sel, at)};
+    if (rest.n)
+        src[TEX_rb] = sel_wide_vec(sel, rest);
+    bool same = is_every_lanes(sel, t.place) && is_every_lanes(sel, t.sampler);
+    Handle handle = begin_handle(sel, whole_one, same, true);
+    src[TEX_urb] = handle.uniform;
+    InstId id = sel_emit(sel, whole ? OT_TLD : OT_TEX, mods, TEX_urb + 1, src);
     Operand high = sel_add_dsts(sel, id, TEX_rd2, RF_R, 2), low = sel_add_dsts(sel, id, TEX_rd, RF_R, 2);
+    end_handle(sel, &handle, id);
     unsigned n;
     const PtxOperand *element = elements_of(t.result, &n);
     for (unsigned k = 0; k < n; k++)
@@ -108,15 +214,21 @@ bool isel_tex(Sel *sel, const PtxInsn *in) {
 
 bool isel_txq(Sel *sel, const PtxInsn *in) {
     PtxTexture t = ptx_texture(in);
-    if (!has_register_handles(sel))
-        return sel_error(sel, "textures of this target need handles in uniform registers");
     Wide at = {0};
-    add(sel, &at, handle_of(sel, t.place));
+    bool in_reg = has_register_handles(sel);
+    Operand handle_reg = sel_value(sel, handle_of(sel, t.place));
+    if (in_reg)
+        add(sel, &at, handle_reg);
     add(sel, &at, op_imm(0)); /* level */
     unsigned part = in->sub == SUB_WIDTH ? 0 : in->sub == SUB_HEIGHT ? 1 : 2;
     Operand src[TXQ_parts + 1] = {[TXQ_ra] = sel_wide_vec(sel, at), [TXQ_parts] = op_imm(1u << part)};
-    InstId id = sel_emit(sel, OT_TXQ, MSET(TXQ, bind, TexBind_B), TXQ_parts + 1, src);
-    sel_write32(sel, t.result, TY_B32, sel_add_dsts(sel, id, TXQ_rd, RF_R, 1));
+    Handle handle = begin_handle(sel, handle_reg, is_every_lanes(sel, t.place), true);
+    src[TXQ_urb] = handle.uniform;
+    InstId id =
+        sel_emit(sel, OT_TXQ, MSET(TXQ, bind, in_reg ? TexBind_B : TexBind_BOUND), TXQ_parts + 1, src);
+    Operand size = sel_add_dsts(sel, id, TXQ_rd, RF_R, 1);
+    end_handle(sel, &handle, id);
+    sel_write32(sel, t.result, TY_B32, size);
     return true;
 }
 
@@ -152,9 +264,12 @@ static Operand surf_place(Sel *sel, const PtxTexture *t) {
     return sel_wide_vec(sel, at);
 }
 
+static Handle begin_surface(Sel *sel, const PtxTexture *t) {
+    Operand handle = sel_value(sel, handle_of(sel, t->place));
+    return begin_handle(sel, handle, is_every_lanes(sel, t->place), false);
+}
+
 static bool surface_fits(Sel *sel, const PtxInsn *in) {
-    if (!has_register_handles(sel))
-        return sel_error(sel, "surfaces of this target need handles in uniform registers");
     return in->vec * ptx_type_bytes(sel_type(in)) <= 16 || sel_error(sel, "it moves more than 128 bits");
 }
 
@@ -163,12 +278,16 @@ bool isel_suld(Sel *sel, const PtxInsn *in) {
     unsigned bytes = ptx_type_bytes(sel_type(in)), total = bytes * in->vec, n;
     if (!surface_fits(sel, in))
         return false;
-    Operand place = surf_place(sel, &t), src[] = {place, sel_value(sel, handle_of(sel, t.place))};
+    Operand src[SULD_urb + 1] = {[SULD_ra] = surf_place(sel, &t)};
+    Handle handle = begin_surface(sel, &t);
+    src[SULD_rc] = handle.in_reg;
+    src[SULD_urb] = handle.uniform;
     InstId id = sel_emit(sel, OT_SULD,
                          MSET(SULD, dim, surf_dim(in)) | MSET(SULD, out, surf_out(in)) |
                              MSET(SULD, sz, access_size(total)) | MSET(SULD, order, MemOrder_STRONG_SM),
-                         2, src);
+                         SULD_urb + 1, src);
     Operand data = sel_add_dsts(sel, id, SULD_rd, RF_R, total < 4 ? 1 : total / 4);
+    end_handle(sel, &handle, id);
     const PtxOperand *element = elements_of(t.result, &n);
     for (unsigned k = 0; k < n; k++) {
         unsigned at = k * bytes;
@@ -180,6 +299,18 @@ bool isel_suld(Sel *sel, const PtxInsn *in) {
         sel_write(sel, &element[k], sel_type(in), part);
     }
     return true;
+}
+
+/* SUST or SURED. */
+static void write_surface(Sel *sel, const PtxTexture *t, unsigned op, uint32_t mods, Wide data) {
+    _Static_assert((int)SUST_rc == (int)SURED_rc && (int)SUST_urb == (int)SURED_urb, "the same slots");
+    Operand src[SUST_urb + 1] = {[SUST_ra] = surf_place(sel, t)};
+    src[SUST_rb] = sel_wide_vec(sel, data);
+    Handle handle = begin_surface(sel, t);
+    src[SUST_rc] = handle.in_reg;
+    src[SUST_urb] = handle.uniform;
+    InstId id = sel_emit(sel, op, mods, SUST_urb + 1, src);
+    end_handle(sel, &handle, id);
 }
 
 bool isel_sust(Sel *sel, const PtxInsn *in) {
@@ -203,12 +334,10 @@ bool isel_sust(Sel *sel, const PtxInsn *in) {
     }
     for (unsigned k = 0; k < data.n; k++)
         data.w[k] = sel_value(sel, data.w[k]);
-    Operand place = surf_place(sel, &t), value = sel_wide_vec(sel, data);
-    Operand src[] = {place, value, sel_value(sel, handle_of(sel, t.place))};
-    sel_emit(sel, OT_SUST,
-             MSET(SUST, dim, surf_dim(in)) | MSET(SUST, out, surf_out(in)) |
-                 MSET(SUST, sz, access_size(total)) | MSET(SUST, order, MemOrder_STRONG_SM),
-             3, src);
+    write_surface(sel, &t, OT_SUST,
+                  MSET(SUST, dim, surf_dim(in)) | MSET(SUST, out, surf_out(in)) |
+                      MSET(SUST, sz, access_size(total)) | MSET(SUST, order, MemOrder_STRONG_SM),
+                  data);
     return true;
 }
 
@@ -226,11 +355,9 @@ bool isel_sured(Sel *sel, const PtxInsn *in) {
                   : in->atom == ATOM_AND ? RedOp_AND
                                          : RedOp_OR;
     unsigned type = bytes == 8 ? SuredType_U64 : sel_type(in) == TY_S32 ? SuredType_S32 : SuredType_U32;
-    Operand place = surf_place(sel, &t), value = sel_wide_vec(sel, data);
-    Operand src[] = {place, value, sel_value(sel, handle_of(sel, t.place))};
-    sel_emit(sel, OT_SURED,
-             MSET(SURED, dim, surf_dim(in)) | MSET(SURED, out, surf_out(in)) | MSET(SURED, op, op) |
-                 MSET(SURED, type, type) | MSET(SURED, order, MemOrder_STRONG_SYS),
-             3, src);
+    write_surface(sel, &t, OT_SURED,
+                  MSET(SURED, dim, surf_dim(in)) | MSET(SURED, out, surf_out(in)) | MSET(SURED, op, op) |
+                      MSET(SURED, type, type) | MSET(SURED, order, MemOrder_STRONG_SYS),
+                  data);
     return true;
 }
