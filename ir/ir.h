@@ -206,7 +206,7 @@ typedef struct { /* module-level data */
 
 // clang-format off
 typedef enum { RJ_BARRIER, RJ_UNIFORM, RJ_PROMISED /* .uni */, RJ_NO_JOIN, RJ_JOIN_IS_EXIT, RJ_TOO_DEEP, RJ_RECURSIVE,
-               RJ_EARLY, RJ_ROUNDS, RJ_OFF, RJ_ORDER, RJ_NO_PROFIT, RJ_COUNT } ReconvReason;
+               RJ_EARLY, RJ_ROUNDS, RJ_ENTERED, RJ_OFF, RJ_ORDER, RJ_NO_PROFIT, RJ_COUNT } ReconvReason;
 // clang-format on
 typedef struct { /* what reconvergence did for one branch, for `compile -v` and reports */
     Function *func;
@@ -220,7 +220,8 @@ typedef struct { /* what reconvergence did for one branch, for `compile -v` and 
     uint32_t barrier; /* convergence barrier register, if reason is RJ_BARRIER, RJ_EARLY or RJ_ROUNDS */
     ReconvReason
         reason; /* RJ_EARLY: one more report of the branch, for a join before the one all paths reach;
-                   RJ_ROUNDS: the same, for a join within a loop that waits for lanes of later rounds */
+                   RJ_ROUNDS: the same, for a join within a loop that waits for lanes of later rounds;
+                   RJ_ENTERED: at the WARPSYNC of those that entered the recursive function together */
 } ReconvReport;
 const char *ir_reconv_reason(ReconvReason r); /* a phrase: "uniform branch" */
 typedef enum {

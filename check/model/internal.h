@@ -36,6 +36,7 @@ typedef struct {
     uint8_t mask_reg; /* WARPSYNC, BMOV_TO_B: tracked register, 0xff none */
     bool mask_is_imm, mask_not, clear;
     bool drops;        /* BMOV.CLEAR to RZ */
+    bool entered;      /* WARPSYNC, VOTE: of lanes that entered the function together (BinCheckReport) */
     uint32_t imm;      /* mask as encoded; TD_CONST: the constant */
     uint32_t target;   /* BRA, CALL */
     uint32_t ntargets; /* BRX; indirect CALL */
@@ -72,6 +73,7 @@ typedef VEC(ModelStep) StepLog;
 typedef struct { /* return addresses, shared by states */
     uint32_t above, pc;
     uint32_t depth;
+    uint32_t entered; /* lanes that a vote in this call found, or 0 */
 } StackCell;
 
 typedef enum { STEP_ON, STEP_CHOICE, STEP_DONE, STEP_BAD, STEP_LEFT_OUT } StepStatus;

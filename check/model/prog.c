@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
 #include "base/scope.h"
+#include "check/static/check.h"
 #include <stdlib.h>
 
 /* ---- registers that hold masks ---- */
@@ -281,6 +282,9 @@ ModelProgram *model_program(const BinFlow *flow) {
     liveness(program);
     for (uint32_t i = program->n; i-- > 0;)
         program->at[i].next = jumped_over(&program->at[i]) ? program->at[i + 1].next : i;
+    const bool *entered = check_entered_lanes(flow, &program->arena);
+    for (uint32_t i = 0; i < program->n; i++)
+        program->at[i].entered = entered[i];
     model_uniformity(program);
     find_uncovered(program);
     return program;

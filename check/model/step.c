@@ -260,28 +260,40 @@ static void forget(Stepper *stepper, const Skel *skel, ModelState *state) {
 
 /* ---- the return stack ---- */
 
-static uint32_t push_return(Stepper *stepper, uint32_t above, uint32_t pc) {
+static uint32_t stack_slot(const Stepper *stepper, StackCell cell) {
+    const uint32_t key[3] = {cell.above, cell.pc, cell.entered};
+    uint32_t h = (uint32_t)XXH3_64bits(key, sizeof key) & (stepper->nstack_slots - 1);
+    for (; stepper->stack_slots[h]; h = (h + 1) & (stepper->nstack_slots - 1)) {
+        const StackCell *c = &stepper->stacks.at[stepper->stack_slots[h]];
+        if (c->above == cell.above && c->pc == cell.pc && c->entered == cell.entered)
+            break;
+    }
+    return h;
+}
+
+static uint32_t push_return(Stepper *stepper, uint32_t above, uint32_t pc, Lanes entered) {
+    StackCell cell = {above, pc, above ? stepper->stacks.at[above].depth + 1 : 1, entered};
     if ((stepper->stacks.n + 1) * 2 > stepper->nstack_slots) {
         stepper->nstack_slots = stepper->nstack_slots ? stepper->nstack_slots * 2 : 64;
         stepper->stack_slots = ARENA_ARRAY(stepper->arena, uint32_t, stepper->nstack_slots);
-        for (uint32_t i = 1; i < stepper->stacks.n; i++) {
-            uint64_t key = (uint64_t)stepper->stacks.at[i].above << 32 | stepper->stacks.at[i].pc;
-            uint32_t h = (uint32_t)XXH3_64bits(&key, 8) & (stepper->nstack_slots - 1);
-            while (stepper->stack_slots[h])
-                h = (h + 1) & (stepper->nstack_slots - 1);
-            stepper->stack_slots[h] = i;
+        for (uint32_t i = 1; i < stepper->stacks.n; i++)
+            stepper->stack_slots[stack_slot(stepper, stepper->stacks.at[i])] = i;
+    }
+    uint32_t slot = stack_slot(stepper, cell);
+    if (!stepper->stack_slots[slot]) {
+        VEC_ADD(stepper->arena, &stepper->stacks, cell);
+        stepper->stack_slots[slot] = stepper->stacks.n - 1;
+    }
+    return stepper->stack_slots[slot];
+}
+
+/* The vote at a function's entry: each call keeps who has come. */
+static void note_entered(Stepper *stepper, ModelState *state) {
+    EACH_LANE(i, state->active)
+        if (state->stack[i]) {
+            StackCell cell = stepper->stacks.at[state->stack[i]];
+            state->stack[i] = push_return(stepper, cell.above, cell.pc, state->active);
         }
-    }
-    uint64_t key = (uint64_t)above << 32 | pc;
-    uint32_t h = (uint32_t)XXH3_64bits(&key, 8) & (stepper->nstack_slots - 1);
-    for (; stepper->stack_slots[h]; h = (h + 1) & (stepper->nstack_slots - 1)) {
-        const StackCell *c = &stepper->stacks.at[stepper->stack_slots[h]];
-        if (c->above == above && c->pc == pc)
-            return stepper->stack_slots[h];
-    }
-    StackCell c = {above, pc, above ? stepper->stacks.at[above].depth + 1 : 1};
-    VEC_ADD(stepper->arena, &stepper->stacks, c);
-    return stepper->stack_slots[h] = stepper->stacks.n - 1;
 }
 
 /* ---- control ---- */
@@ -378,7 +390,7 @@ static StepStatus step_call(Stepper *stepper, const Skel *skel, ModelState *stat
     EACH_LANE(i, g) {
         if (state->stack[i] && stepper->stacks.at[state->stack[i]].depth >= stepper->opt.call_depth)
             return leave_out(stepper, "deeper calls");
-        state->stack[i] = push_return(stepper, state->stack[i], inst + 1);
+        state->stack[i] = push_return(stepper, state->stack[i], inst + 1, 0);
     }
     if (skel->target == BINFLOW_NONE)
         return branch_indirect(stepper, skel, state, inst, g, o);
@@ -546,6 +558,10 @@ static bool sync_masks(const Stepper *stepper, const Skel *skel, const ModelStat
                        Lanes *mask) {
     EACH_LANE(i, m) {
         Lanes v = 0;
+        if (skel->entered && stepper->stacks.at[state->stack[i]].entered) {
+            mask[i] = (Lanes)stepper->stacks.at[state->stack[i]].entered;
+            continue;
+        }
         if (skel->mask_is_imm) {
             for (unsigned l = 0; l < stepper->nlanes; l++)
                 v |= skel->imm >> stepper->lane_number[l] & 1 ? bit(l) : 0;
@@ -647,6 +663,8 @@ static StepStatus execute(Stepper *x, const Skel *skel, ModelState *state, uint3
         return bad(x, inst, "a part of the warp executes a collective that every lane comes to");
     if (skel->kind == BK_PLAIN || skel->kind == BK_NOP || skel->kind == BK_COLLECTIVE) {
         forget(x, skel, state);
+        if (skel->entered)
+            note_entered(x, state);
         return go_on(x, skel, state, inst);
     }
     if (skel->kind != BK_BAR && !guard(x, skel, state, inst, o, &g))

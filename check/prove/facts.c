@@ -170,7 +170,8 @@ static void rules(const PtxModule *module, const BinFlow *flow, const bool *want
     check_report_free(&found);
 }
 
-static bool lanes_may_part(const BinFlow *flow, uint32_t func, const bool *below) {
+/* Where lanes meet that entered a function together nobody waits for ever, by the static check. */
+static bool lanes_may_part(const BinFlow *flow, uint32_t func, const bool *below, const bool *entered) {
     for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
         if (f == func || below[f])
             for (uint32_t i = flow->funcs[f].first_inst;
@@ -182,8 +183,11 @@ static bool lanes_may_part(const BinFlow *flow, uint32_t func, const bool *below
                 case BK_BMOV_TO_B:
                 case BK_YIELD:
                 case BK_NANOSLEEP:
-                case BK_WARPSYNC:
                 case BK_BAR: return true;
+                case BK_WARPSYNC:
+                    if (!entered[i])
+                        return true;
+                    break;
                 default: break;
                 }
     return false;
@@ -191,12 +195,13 @@ static bool lanes_may_part(const BinFlow *flow, uint32_t func, const bool *below
 
 static void models(const BinFlow *flow, const bool *wanted, const ProveOptions *opt, ProveReport *report) {
     ModelProgram *program = NULL;
+    const bool *entered = check_entered_lanes(flow, &report->arena);
     for (uint32_t f = 0; f < flow->bin->nfuncs; f++) {
         const BinFunc *func = &flow->bin->funcs[f];
         if (!func->is_entry || !wanted[f])
             continue;
         Arena scratch = {0};
-        bool parts = lanes_may_part(flow, f, prove_functions_below(flow, func->name, &scratch));
+        bool parts = lanes_may_part(flow, f, prove_functions_below(flow, func->name, &scratch), entered);
         arena_free(&scratch);
         if (!parts)
             continue;

@@ -111,6 +111,7 @@ typedef struct Prover {
     uint32_t *rpo_of;       /* by machine block */
     const BinFixup **fixup; /* by instruction: its immediate is an address */
     bool *orders;           /* by instruction: a WARPSYNC that stands for a bar.warp.sync */
+    const bool *entered;    /* by instruction: as in BinCheckReport; they do nothing to a lane's values */
     Term **entry_val;       /* locations when the function is entered */
     bool *clobbers;         /* nfuncs * LOC_SLOT: what a function writes */
     /* noted by the machine side: first steps of divisions, sums with a product that is not rounded; by the

@@ -184,6 +184,8 @@ static void mach_call(Mach *mach) {
 static void warpsync(Mach *mach) {
     Run *run = mach->run;
     Term *mask = mach_word(mach, WARPSYNC_rb, 0);
+    if (mach->prover->entered[mach->at])
+        return;
     if (mach->prover->orders[mach->at])
         mach_event(mach, LISTS_OF_A_WARP, "warpsync", &mask, 1);
     bool gathered = run->syncs.n && run->syncs.at[run->syncs.n - 1].gather;
@@ -487,7 +489,7 @@ static void find_orders(Prover *prover) {
         FOR_BIN_INSTS(block, i) {
             if (bin_kind(&flow->insts[i]) != BK_WARPSYNC)
                 continue;
-            prover->orders[i] = true;
+            prover->orders[i] = !prover->entered[i];
             for (uint32_t k = i + 1; k < block->first + block->ninsts; k++) {
                 BinKind kind = bin_kind(&flow->insts[k]);
                 if (kind == BK_WARPSYNC || (kind == BK_PLAIN && isa_traits(flow->insts[k].optype)->space))

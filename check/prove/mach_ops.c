@@ -326,6 +326,12 @@ static void collective(Mach *mach, const char *name, unsigned nargs, bool has_wo
 
 static void mach_vote(Mach *mach, unsigned op) {
     Terms *ts = &mach->prover->ts;
+    if (mach->prover->entered[mach->at]) { /* of the compiler's own: some lanes, and this one */
+        (void)mach_pred_at(mach, 0);
+        mach_put(mach, 0, 0, t_var(ts, 32, term_name(ts, "entered"), 0xffe00000u + mach->at));
+        mach_put_pred(mach, 1, ts->truth);
+        return;
+    }
     Term *arg[1] = {mach_pred_at(mach, 0)};
     Term *what = mach_event(mach, 1u << MEM_WARP, "vote", arg, 1);
     mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));

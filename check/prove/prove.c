@@ -491,7 +491,8 @@ static void solve(Core *core) {
 static bool setup(Core *core, const PtxModule *module, const PtxFunc *pf, const SharedLayout *shared,
                   const BinFlow *flow, uint32_t func, const ProveOptions *opt) {
     Prover *prover = &core->p;
-    *prover = (Prover){.module = module,
+    *prover = (Prover){.entered = prover->entered,
+                       .module = module,
                        .pf = pf,
                        .shared = shared,
                        .flow = flow,
@@ -552,6 +553,7 @@ typedef struct { /* a function to prove, and what all of them share */
     ProveSolver *solver;
     ProveTrials *trials;
     ProveMasks *masks;
+    const bool *entered; /* as in BinCheckReport */
     double deadline;
 } Task;
 
@@ -561,6 +563,7 @@ static Core *core_of(const Task *task, ProveMasks *masks, bool *ready) {
     core->trials = task->trials;
     core->masks = masks;
     core->deadline = task->deadline;
+    core->p.entered = task->entered;
     *ready = setup(core, task->module, task->func, task->shared, task->flow, task->index, task->opt);
     return core;
 }
@@ -692,6 +695,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     ProveTrials trials = {m, g, ARENA_ARRAY(&report->arena, uint8_t, binary->nfuncs + 1), opt->no_launches};
     ProveMasks masks = {.arena = {0}};
     Library library = {{0}};
+    const bool *entered = check_entered_lanes(g, &report->arena);
     const bool *wanted = prove_functions_below(g, opt->kernel, &report->arena);
     const BinFunc *lead = opt->first ? binary_find(binary, opt->first) : NULL;
     uint32_t before = lead ? (uint32_t)(lead - binary->funcs) : 0; /* functions that stand before it */
@@ -702,7 +706,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
         if (!from || !from->funcs[index - 1].has_body || !wanted[f])
             continue;
         prove_function(&(Task){from, &from->funcs[index - 1], from == m ? &shared : NULL, g, f, opt, &solver,
-                               &trials, &masks, deadline},
+                               &trials, &masks, entered, deadline},
                        report);
         if (opt->progress)
             opt->progress(opt->user, binary->funcs[f].name, k + 1, binary->nfuncs);

@@ -339,6 +339,7 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
     check_structure(&c);
     check_uniform(&c);
     check_barriers(&c);
+    check_entered(&c);
     check_collectives(&c);
     check_gathering(&c);
     check_meetings(&c);
@@ -367,8 +368,34 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
     out->parts = arena_copy(&out->arena, c.divergent, flow->bin->ncode * sizeof *c.divergent);
     out->apart = arena_copy(&out->arena, c.apart, flow->bin->ncode * sizeof *c.apart);
     out->masks_vary = arena_copy(&out->arena, c.masks_vary, flow->bin->ncode * sizeof *c.masks_vary);
+    out->entered = arena_copy(&out->arena, c.entered, flow->bin->ncode * sizeof *c.entered);
     out->n = n;
     arena_free(&c.a);
+}
+
+bool *check_entered_lanes(const BinFlow *flow, Arena *a) {
+    static const BinCheckOptions only_shapes = {.rules = (uint64_t)1 << CR_R15};
+    Arena report = {0};
+    Checker c = {.flow = flow, .opt = &only_shapes, .arena = &report};
+    bool *entered = ARENA_ARRAY(a, bool, flow->bin->ncode + 1), any = false;
+    for (uint32_t b = 0; b < flow->nblocks; b++)
+        FOR_BIN_INSTS(&flow->blocks[b], i)
+            any |= flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_WARPSYNC &&
+                   flow->insts[i].src[WARPSYNC_rb].kind == OPK_REG &&
+                   !flow->bin->funcs[flow->blocks[b].func].is_entry;
+    if (!any)
+        return entered;
+    c.native = !isa_target_info(flow->bin->target)->has_yield_fairness;
+    make_procs(&c);
+    find_address_taken(&c);
+    order_procs(&c);
+    check_uniform(&c);
+    check_barriers(&c);
+    check_entered(&c);
+    memcpy(entered, c.entered, flow->bin->ncode * sizeof *entered);
+    arena_free(&c.a);
+    arena_free(&report);
+    return entered;
 }
 
 void check_report_free(BinCheckReport *report) {

@@ -71,12 +71,18 @@ typedef struct {
     const bool *apart;       /* [instruction] not all lanes of the warp need to come here */
     const bool *masks_vary; /* [instruction] a WARPSYNC or R2UR whose source, a register, or a BAR whose guard
                                need not be one value for all lanes */
+    const bool *entered;    /* [instruction] a WARPSYNC of the lanes that entered its function together, where
+                               nobody waits for ever, or the vote for its mask (check/static/entered.c) */
 } BinCheckReport;
 
 /* Check the whole binary. Never fails: what cannot be known is left out. Free the report with
  * check_report_free. */
 void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckReport *out);
 void check_report_free(BinCheckReport *report);
+
+/* [instruction] as BinCheckReport.entered, and the votes that make those WARPSYNCs' masks; alone, for who
+ * needs no more. */
+bool *check_entered_lanes(const BinFlow *flow, Arena *a);
 
 /* Take out the findings that a report of earlier (check_report_json, or that with the model's) has: by rule,
  * function and instruction, as often as it has each. False: it is no such report. */

@@ -365,7 +365,7 @@ static void yielded_flow(Checker *checker, Yielded *y) {
 static void waiting(Checker *checker, uint32_t i, bool yielded) {
     uint16_t pending = checker->pend[i] | checker->inherited[i];
     if (bin_kind(&checker->flow->insts[i]) != BK_WARPSYNC || !pending || !checker->surely_apart[i] ||
-        yielded || before_bar(checker, i))
+        yielded || checker->entered[i] || before_bar(checker, i))
         return;
     check_report(checker, CR_R11, i, NONE, "WARPSYNC may wait for a lane parked at BSYNC B%u",
                  (unsigned)__builtin_ctz(pending));
@@ -517,8 +517,7 @@ static void rendezvous(Checker *checker) {
 
 static bool is_strong(unsigned order) { return order >= MemOrder_STRONG_SM; }
 
-/* Reads memory to see what others do. */
-static bool observes(const MachInst *inst) {
+bool check_observes(const MachInst *inst) {
     if (inst->optype == OT_LDG)
         return is_strong(MGET(LDG, order, inst->mods));
     if (inst->optype == OT_LD)
@@ -612,7 +611,7 @@ static uint8_t what_happens(Checker *checker, uint32_t block, const bool *observ
             break;
         const MachInst *inst = &flow->insts[i];
         BinKind k = bin_kind(inst);
-        w |= observes(inst) ? SEES : 0;
+        w |= check_observes(inst) ? SEES : 0;
         w |= k == BK_YIELD && bin_guard(inst) == BG_ALWAYS ? YIELDS : 0;
         w |= k == BK_NANOSLEEP && bin_guard(inst) == BG_ALWAYS ? SLEEPS : 0;
         w |= k == BK_WARPSYNC || k == BK_BAR || asks_where_lanes_are(inst) ? SYNCS : 0;
@@ -647,7 +646,7 @@ static void loops_of(Checker *checker, const Proc *proc, const bool *observing) 
         if (!s.in[b - s.base] || !(what[b - s.base] & SEES) || !in_cycle(&s, size, b))
             continue;
         uint32_t at = flow->blocks[b].first;
-        while (!observes(&flow->insts[at]) && !check_is_call(checker, at))
+        while (!check_observes(&flow->insts[at]) && !check_is_call(checker, at))
             at++;
         check_report(checker, CR_R13, at, at,
                      "spin cycle through %s without YIELD; lanes it waits for may never run",

@@ -42,6 +42,7 @@ typedef struct {
     /* by instruction, of check/static/barriers.c: barriers that may be pending, its own procedure's and the
      * callers' */
     uint16_t *pend, *inherited;
+    bool *entered; /* by instruction: as in BinCheckReport, of check/static/entered.c */
 } Checker;
 
 typedef struct { /* bits of a value that are known; the others of `value` are 0 */
@@ -76,6 +77,8 @@ Callees check_callees(const Checker *checker, uint32_t inst);
 
 /* bin_kind, but a call that is a branch (see binflow.h) is one. */
 BinKind check_kind(const Checker *checker, uint32_t inst);
+/* Reads memory to see what others do. */
+bool check_observes(const MachInst *inst);
 /* Is the instruction one that a block's lanes leave to another procedure: a call, or a branch to a function's
  * entry? */
 bool check_is_call(const Checker *checker, uint32_t inst);
@@ -83,6 +86,7 @@ bool check_is_call(const Checker *checker, uint32_t inst);
 void check_structure(Checker *checker);   /* R-18 R-19 R-21 R-22 */
 void check_uniform(Checker *checker);     /* fills divergent, converged */
 void check_barriers(Checker *checker);    /* */
+void check_entered(Checker *checker);     /* fills entered */
 void check_collectives(Checker *checker); /* */
 void check_gathering(Checker *checker);   /* R-09 of WARPSYNC.COLLECTIVE and BRA.DIV */
 void check_meetings(Checker *checker);    /* */

@@ -257,8 +257,8 @@ static bool parts_in(const Meet *meet, uint32_t loop, uint32_t at) {
 
 static bool has_sync(const Meet *meet, uint32_t at, uint16_t regs) {
     FOR_BIN_INSTS(block_at(meet, at), i)
-        if (meet->flow->decoded[i] && bin_kind(&meet->flow->insts[i]) == BK_BSYNC &&
-            (regs >> bin_barrier(&meet->flow->insts[i]) & 1))
+        if (meet->c->entered[i] || (meet->flow->decoded[i] && bin_kind(&meet->flow->insts[i]) == BK_BSYNC &&
+                                    (regs >> bin_barrier(&meet->flow->insts[i]) & 1)))
             return true;
     return false;
 }

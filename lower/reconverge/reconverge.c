@@ -3,8 +3,8 @@
  * and why no group of lanes then waits for ever. A callee uses barrier registers above all those in which its
  * callers may be pending at the call; in functions of recursive cycles no join holds a call that leads back
  * to them (auto mode; the others use none there), nor, in objects for other linkers, one that leaves the
- * object. Joins that do not fit into 16 registers are left out, never
- * spilled: that is always safe.
+ * object; there lanes wait for those that entered the function with them (lower/reconverge/entered.c). Joins
+ * that do not fit into 16 registers are left out, never spilled: that is always safe.
  *
  * In: SSA with uniformity. Out: BSSY, BSYNC, BREAK, YIELD, WARPSYNC and stubs in place; Function.b_base;
  * IrModule.reconv. docs/reconvergence.md explains the whole.
@@ -153,6 +153,18 @@ static void finish_reports(Reconv *reconv, unsigned first, unsigned *max_b) {
     }
 }
 
+static void report_entered(Reconv *reconv, unsigned first, uint32_t join) {
+    IrModule *ir_module = reconv->f->module;
+    for (unsigned k = first; k < ir_module->reconv.n; k++) {
+        ReconvReport *rep = &ir_module->reconv.at[k];
+        if (rep->reason != RJ_RECURSIVE && rep->reason != RJ_NO_JOIN)
+            continue;
+        rep->reason = RJ_ENTERED;
+        rep->join.i = join;
+        rep->join_loc = join_loc(reconv, join);
+    }
+}
+
 /* ---- one function ---- */
 
 static void analyse(Reconv *reconv, Function *f) {
@@ -184,6 +196,8 @@ typedef struct {
     uint32_t unknown_base; /* the same for open functions, of calls whose callee is not known */
     CallGraph calls;
     bool *observes;
+    bool *waits;      /* [func] */
+    bool *entered;    /* [component] lanes that entered one of its functions together meet there again */
     unsigned nstubs;  /* the first functions of the module */
     Function *gather; /* one of them, or NULL */
     Diags *diags;
@@ -238,7 +252,16 @@ static bool reconverge_function(Module *mod, Function *f) {
     raise_callees(mod, &r, base);
     reconv_find_together(&r);
     reconv_insert(&r);
+    uint32_t comp = mod->calls.comp[f->index],
+             entered = r.recurs && !mod->waits[f->index] && !mod->entered[comp]
+                           ? reconv_find_entered(&r, divergent)
+                           : 0;
     bool ok = reconv_cover(&r, base, mod->diags);
+    if (entered) {
+        report_entered(&r, first, entered);
+        reconv_insert_entered(f, entered);
+        mod->entered[comp] = true;
+    }
     f->summary.max_b = max_b;
     arena_free(&r.a);
     return ok;
@@ -276,6 +299,8 @@ bool pass_reconverge(IrModule *module, Diags *diags) {
     mod.base = ARENA_ARRAY(&mod.a, uint32_t, module->funcs.n);
     mod.calls = call_graph(&mod.a, module);
     mod.observes = ir_observing_functions(&mod.a, &mod.calls, module);
+    mod.waits = reconv_waiting_functions(&mod.a, &mod.calls, module, mod.observes);
+    mod.entered = ARENA_ARRAY(&mod.a, bool, mod.calls.ncomps + 1);
     bool ok = true;
     module->reconv.n = 0;
     for (uint32_t c = mod.calls.ncomps; ok && c-- > 0;) /* callees' components have smaller numbers */

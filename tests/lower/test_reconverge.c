@@ -533,35 +533,51 @@ static void test_loop(void **state) {
     unload(&l);
 }
 
+#define CALLS(body)                                                                                          \
+    HEAD "func @leaf ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"                                     \
+         "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"                       \
+         "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"                                              \
+         "bb3: preds(bb1 bb2) succs()\n  NOP\n  RET _, R[20:21], 0x0\n}\n"                                   \
+         "func @again ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"                                    \
+         "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"                       \
+         "bb2: preds(bb1) succs(bb3)\n  CALL _, _, call_rel(@again)\n  BRA _, _, bb3\n"                      \
+         "bb3: preds(bb1 bb2) succs(bb5 bb4)\n  @%p2 BRA _, _, bb5\n  BRA _, _, bb4\n"                       \
+         "bb4: preds(bb3) succs(bb5)\n  " body "\n  NOP\n  BRA _, _, bb5\n"                                  \
+         "bb5: preds(bb3 bb4) succs()\n  NOP\n  NOP\n  NOP\n  RET _, R[20:21], 0x0\n}\n" KERNEL(             \
+             "k") "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"              \
+                  "bb2: preds(bb1) succs(bb3)\n  CALL _, _, call_rel(@leaf)\n  CALL _, _, "                  \
+                  "call_rel(@again)\n  BRA _, _, bb3\n"                                                      \
+                  "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n"
 /* A callee used inside a region starts above the caller's pending barrier; a recursive one has no join of
- * lanes that call it again, and others. */
-static void test_calls(void **state) {
-    (void)state;
-    static const char *const text =
-        HEAD "func @leaf ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
-             "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-             "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
-             "bb3: preds(bb1 bb2) succs()\n  NOP\n  RET _, R[20:21], 0x0\n}\n"
-             "func @again ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
-             "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-             "bb2: preds(bb1) succs(bb3)\n  CALL _, _, call_rel(@again)\n  BRA _, _, bb3\n"
-             "bb3: preds(bb1 bb2) succs(bb5 bb4)\n  @%p2 BRA _, _, bb5\n  BRA _, _, bb4\n"
-             "bb4: preds(bb3) succs(bb5)\n  NOP\n  NOP\n  BRA _, _, bb5\n"
-             "bb5: preds(bb3 bb4) succs()\n  NOP\n  NOP\n  NOP\n  RET _, R[20:21], 0x0\n}\n" KERNEL(
-                 "k") "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-                      "bb2: preds(bb1) succs(bb3)\n  CALL _, _, call_rel(@leaf)\n  CALL _, _, "
-                      "call_rel(@again)\n  BRA _, _, bb3\n"
-                      "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n";
+ * lanes that call it again, and others; those that entered it together meet again, unless it `waits`. */
+static void check_calls(const char *text, bool waits) {
     Loaded l;
     reconverge(&l, text);
-    assert_int_equal(l.m->funcs.at[0]->b_base, 1);
-    assert_int_equal(ir_src(l.m->funcs.at[0], at(l.m->funcs.at[0], 3, 0), 0)->value, 1);
-    assert_int_equal(l.m->funcs.at[1]->b_base, 1);
-    assert_int_equal(count_op(l.m->funcs.at[1], OT_BSSY), 1);
-    assert_int_equal(at(l.m->funcs.at[1], 5, 0)->op, OT_BSYNC);
-    assert_int_equal(ir_src(l.m->funcs.at[1], at(l.m->funcs.at[1], 5, 0), 0)->value, 1);
+    Function *leaf = l.m->funcs.at[0], *again = l.m->funcs.at[1];
+    assert_int_equal(leaf->b_base, 1);
+    assert_int_equal(ir_src(leaf, at(leaf, 3, 0), 0)->value, 1);
+    assert_int_equal(count_op(leaf, OT_WARPSYNC), 0);
+    assert_int_equal(again->b_base, 1);
+    assert_int_equal(count_op(again, OT_BSSY), 1);
+    assert_int_equal(at(again, 5, 0)->op, OT_BSYNC);
+    assert_int_equal(ir_src(again, at(again, 5, 0), 0)->value, 1);
+    assert_int_equal(count_op(again, OT_WARPSYNC), waits ? 0 : 1);
+    assert_int_equal(count_op(again, OT_VOTE), waits ? 0 : 1);
+    if (!waits) {
+        assert_int_equal(at(again, 1, 0)->op, OT_VOTE);
+        assert_int_equal(at(again, 3, 0)->op, OT_WARPSYNC);
+        assert_int_equal(ir_src(again, at(again, 3, 0), WARPSYNC_rb)->value,
+                         ir_dst(again, at(again, 1, 0), VOTE_rd)->value);
+    }
     assert_int_equal(l.m->funcs.at[2]->b_base, 0);
     unload(&l);
+}
+
+static void test_calls(void **state) {
+    (void)state;
+    static const char *const texts[] = {CALLS("NOP"), CALLS("YIELD _")};
+    check_calls(texts[0], false);
+    check_calls(texts[1], true);
 }
 
 /* A switch as a tree of comparisons, 0 to 2 on one side, 3 and 4 on the other. No number leads to the default
