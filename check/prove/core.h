@@ -40,6 +40,7 @@ typedef struct {
     bool mem_phi[NMEM];
     Relation *relation;
     bool reached, dirty, stuck;
+    bool shared_is_watched;     /* see Prover */
     uint32_t restarts;          /* of what stands below */
     bool *pass_ptx, *pass_mach; /* cut points that this region does not stop at */
     Run ptx_run, mach_run;
@@ -77,6 +78,7 @@ typedef struct { /* of all functions of a module: see check/prove/masks.c */
     Arena arena;
     VEC(ProveMask) masks;
     VEC(ProveWait) waits;
+    VEC(uint32_t) watching; /* loads of shared memory in regions where others may change it */
 } ProveMasks;
 
 typedef struct {

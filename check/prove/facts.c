@@ -141,9 +141,14 @@ static void rules(const PtxModule *module, const BinFlow *flow, const bool *want
                   ProveReport *report) {
     enum { MAX = 12 };
     BinCheckReport found;
-    BinCheckOptions options = {.no_text = true};
+    Arena scratch = {0};
+    bool *watching = ARENA_ARRAY(&scratch, bool, flow->bin->ncode + 1);
+    for (uint32_t k = 0; k < masks->watching.n; k++)
+        watching[masks->watching.at[k]] = true;
+    BinCheckOptions options = {.no_text = true, .watching = watching};
     unsigned said = 0;
     check_binary(flow, &options, &found);
+    arena_free(&scratch);
     for (uint32_t k = 0; k < found.n && said < MAX; k++) {
         const BinFinding *finding = &found.findings[k];
         if (finding->severity == SEV_NOTE || (finding->severity == SEV_WARNING && finding->rule == CR_R04) ||

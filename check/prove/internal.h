@@ -16,7 +16,8 @@ enum {
     MEM_CONST = NMEM, /* of accesses alone */
     MEM_PARAM,
     MEM_GENERIC,
-    MEM_TABLE /* of jumps; its offset in the bank is no part of the address */
+    MEM_TABLE,    /* of jumps; its offset in the bank is no part of the address */
+    MEM_READ_ONLY /* loads of global memory by the cache that stores do not reach, besides */
 };
 enum { LISTS_OF_A_WARP = 1u << MEM_GLOBAL | 1u << MEM_SHARED }; /* what bar.warp.sync orders */
 /* Machine locations, numbered through. */
@@ -119,6 +120,9 @@ typedef struct Prover {
     TermList estimates, fused, products;
     uint32_t nuf;     /* uninterpreted functions made so far */
     uint8_t *assumed; /* by statement: bits of ProveAssumed that its execution noted */
+    /* The region has a load or store of shared memory that is volatile or stronger: of several that find or
+     * leave the same, each counts. No instruction says that it is one, so all of the region are events. */
+    bool shared_is_watched;
     Given given[128]; /* of a launch: no variables */
     uint32_t ngiven;
     /* behind every machine instruction that is no control flow: locations before and after, and two words of
@@ -179,6 +183,8 @@ void prove_ptx_live(Prover *prover); /* part of it */
 /* May the value still be read where the block begins? */
 bool prove_ptx_wanted(const Prover *prover, uint32_t block, uint32_t value);
 bool prove_ptx_orders_warps(const Prover *prover); /* a bar.warp.sync is in the function */
+/* Is there a load or store of shared memory that is not weak from this block on, up to where `stop` says? */
+bool prove_ptx_watches_shared(Prover *prover, uint32_t block, const bool *stop);
 /* Entries that the jump table at this place would have if the function's long tables lay one after the other;
  * 0: there is none. */
 uint32_t prove_ptx_table_entries(const Prover *prover, uint32_t offset_bytes);

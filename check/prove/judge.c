@@ -320,8 +320,10 @@ static void check_accesses(Judge *judge, Cut *cut) {
         Term *more = t_and(ts, access->guard, t_not(ts, allowed));
         if (more != ts->falsity)
             prove_judge_equal(judge, ts->truth, more, ts->falsity,
-                              access->store ? "a store that is aligned by nothing in the PTX may fault"
-                                            : "a load that the PTX does not do there may fault",
+                              access->space == MEM_READ_ONLY
+                                  ? "a load by the read-only cache that the PTX does not allow"
+                              : access->store ? "a store that is aligned by nothing in the PTX may fault"
+                                              : "a load that the PTX does not do there may fault",
                               cut->ptx_run.first, access->at);
     }
 }

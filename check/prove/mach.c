@@ -325,8 +325,11 @@ void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned ord
         return;
     }
     mach_note_access(mach, addr, bytes, space, false);
+    if (order == MemOrder_CONSTANT)
+        mach_note_access(mach, addr, bytes, MEM_READ_ONLY, false);
     Term *word[4];
-    if (order != MemOrder_WEAK && order != MemOrder_CONSTANT) {
+    if ((order != MemOrder_WEAK && order != MemOrder_CONSTANT) ||
+        (space == MEM_SHARED && prover->shared_is_watched)) {
         Term *what, *arg[1] = {addr};
         mach->mem[space] = t_event(ts, mach->mem[space], mach->full, term_name(ts, "ld.order%u", order),
                                    bytes | space << 8, arg, 1, &what);
@@ -360,7 +363,7 @@ void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned or
         return;
     }
     mach_note_access(mach, addr, bytes, space, true);
-    if (order != MemOrder_WEAK) {
+    if (order != MemOrder_WEAK || (space == MEM_SHARED && prover->shared_is_watched)) {
         if (bytes < 4)
             arg[1] = t_zext_from(ts, arg[1], 8 * bytes);
         mach->mem[space] = t_event(ts, mach->mem[space], mach->full, term_name(ts, "st.order%u", order),

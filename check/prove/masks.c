@@ -80,6 +80,9 @@ static void note_mask(Core *core, uint32_t statement) {
 void prove_masks_note(Core *core, const Cut *cut) {
     Prover *prover = &core->p;
     const Run *ptx = &cut->ptx_run, *machine = &cut->mach_run;
+    for (uint32_t k = 0; k < machine->accesses.n && cut->shared_is_watched; k++)
+        if (machine->accesses.at[k].space == MEM_SHARED && !machine->accesses.at[k].store)
+            VEC_ADD(&core->masks->arena, &core->masks->watching, machine->accesses.at[k].at);
     for (uint32_t k = 0; k < ptx->syncs.n; k++) {
         const Sync *sync = &ptx->syncs.at[k];
         bool all = t_is_const(sync->mask) && sync->mask->k == UINT32_MAX;

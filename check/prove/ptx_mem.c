@@ -139,6 +139,12 @@ unsigned pv_order(const PtxInsn *in) {
 static int list_of(PtxSpace s) {
     return s == SP_GLOBAL ? MEM_GLOBAL : s == SP_SHARED ? MEM_SHARED : s == SP_LOCAL ? MEM_LOCAL : -1;
 }
+/* What others may watch, or change between two loads: each access counts, also where a second one finds or
+ * leaves the same. */
+static bool is_event(const Ptx *ptx, int list, unsigned order) {
+    return (list == MEM_GLOBAL && order != MemOrder_WEAK && order != MemOrder_CONSTANT) ||
+           (list == MEM_SHARED && ptx->prover->shared_is_watched);
+}
 PtxSpace pv_space(const Ptx *ptx,
                   const PtxOperand *operand) { /* a generic access to a symbol is one to its space */
     PtxSpace s = (PtxSpace)ptx->in->space;
@@ -295,9 +301,13 @@ bool prove_ptx_ld(Ptx *ptx) {
         Term *at = pv_address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
         VEC_ADD(&prover->arena, &ptx->run->accesses,
                 ((Access){ptx->full, t_under(ts, at, ptx->full), (uint32_t)list, bytes, ptx->at, false}));
-        if (list == MEM_GLOBAL && o != MemOrder_WEAK && o != MemOrder_CONSTANT) {
+        if (o == MemOrder_CONSTANT)
+            VEC_ADD(&prover->arena, &ptx->run->accesses,
+                    ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_READ_ONLY, bytes, ptx->at, false}));
+        if (is_event(ptx, list, o)) {
             Term *what;
-            ptx->mem[list] = t_event(ts, ptx->mem[list], ptx->full, term_name(ts, "ld.order%u", o),
+            ptx->mem[list] = t_event(ts, ptx->mem[list], ptx->full,
+                                     term_name(ts, "ld.order%u", list == MEM_SHARED ? MemOrder_WEAK : o),
                                      bytes | (uint64_t)list << 8, &at, 1, &what);
             for (unsigned c = 0; c * 4 < bytes; c++)
                 w[c] = t_zext_from(ts, word_of(ptx, what, c), 8 * each);
@@ -339,8 +349,9 @@ bool prove_ptx_st(Ptx *ptx) {
     arg[0] = pv_address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
     VEC_ADD(&prover->arena, &ptx->run->accesses,
             ((Access){ptx->full, t_under(ts, arg[0], ptx->full), (uint32_t)list, bytes, ptx->at, true}));
-    if (list == MEM_GLOBAL && o != MemOrder_WEAK) {
-        ptx->mem[list] = t_event(ts, ptx->mem[list], ptx->full, term_name(ts, "st.order%u", o),
+    if (is_event(ptx, list, o)) {
+        ptx->mem[list] = t_event(ts, ptx->mem[list], ptx->full,
+                                 term_name(ts, "st.order%u", list == MEM_SHARED ? MemOrder_WEAK : o),
                                  bytes | (uint64_t)list << 8, arg, n + 1, NULL);
         return true;
     }

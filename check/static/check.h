@@ -35,6 +35,9 @@ typedef struct {
     bool no_hazards;            /* leave the H- rules out */
     uint8_t severity[CR_COUNT]; /* by rule: 0 as rules.def says, 1 + the Severity of its findings, or
                                    CHECK_SEVERITY_OFF */
+    /* by instruction, or NULL: loads that watch memory which others change, although their words do not say
+     * so */
+    const bool *watching;
     bool no_text; /* do not assemble each instruction's text again: as long as all the rest together */
 } BinCheckOptions;
 

@@ -517,7 +517,10 @@ static void rendezvous(Checker *checker) {
 
 static bool is_strong(unsigned order) { return order >= MemOrder_STRONG_SM; }
 
-bool check_observes(const MachInst *inst) {
+bool check_observes(const Checker *checker, uint32_t i) {
+    const MachInst *inst = &checker->flow->insts[i];
+    if (checker->opt->watching && checker->opt->watching[i])
+        return true;
     if (inst->optype == OT_LDG)
         return is_strong(MGET(LDG, order, inst->mods));
     if (inst->optype == OT_LD)
@@ -601,7 +604,7 @@ static bool asks_where_lanes_are(const MachInst *inst) {
     return cond == BRACond_DIV || cond == BRACond_CONV;
 }
 
-enum { SEES = 1, YIELDS = 2, SLEEPS = 4, SYNCS = 8, CALLS = 16, LOADS = 32 };
+enum { SEES = 1, YIELDS = 2, SLEEPS = 4, SYNCS = 8, CALLS = 16, LOADS = 32, MAY_SEE = 64 };
 
 static uint8_t what_happens(Checker *checker, uint32_t block, const bool *observing) {
     const BinFlow *flow = checker->flow;
@@ -611,7 +614,8 @@ static uint8_t what_happens(Checker *checker, uint32_t block, const bool *observ
             break;
         const MachInst *inst = &flow->insts[i];
         BinKind k = bin_kind(inst);
-        w |= check_observes(inst) ? SEES : 0;
+        w |= check_observes(checker, i) ? SEES : 0;
+        w |= inst->optype == OT_LDS ? MAY_SEE : 0; /* it cannot say that it is volatile */
         w |= k == BK_YIELD && bin_guard(inst) == BG_ALWAYS ? YIELDS : 0;
         w |= k == BK_NANOSLEEP && bin_guard(inst) == BG_ALWAYS ? SLEEPS : 0;
         w |= k == BK_WARPSYNC || k == BK_BAR || asks_where_lanes_are(inst) ? SYNCS : 0;
@@ -646,7 +650,7 @@ static void loops_of(Checker *checker, const Proc *proc, const bool *observing) 
         if (!s.in[b - s.base] || !(what[b - s.base] & SEES) || !in_cycle(&s, size, b))
             continue;
         uint32_t at = flow->blocks[b].first;
-        while (!check_observes(&flow->insts[at]) && !check_is_call(checker, at))
+        while (!check_observes(checker, at) && !check_is_call(checker, at))
             at++;
         check_report(checker, CR_R13, at, at,
                      "spin cycle through %s without YIELD; lanes it waits for may never run",
@@ -666,7 +670,7 @@ static void loops_of(Checker *checker, const Proc *proc, const bool *observing) 
     for (uint32_t k = 0; k < proc->nrpo; k++) {
         uint32_t b = proc->rpo[k];
         if (!(what[b - t.base] & YIELDS) || !in_cycle(&t, size, b) ||
-            (sum[t.comp[b - t.base]] & (SEES | SYNCS | CALLS)))
+            (sum[t.comp[b - t.base]] & (SEES | MAY_SEE | SYNCS | CALLS)))
             continue;
         FOR_BIN_INSTS(&flow->blocks[b], i)
             if (bin_kind(&flow->insts[i]) == BK_YIELD)

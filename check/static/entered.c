@@ -282,7 +282,7 @@ static bool proc_is_plain(const Checker *checker, uint32_t p, const bool *again,
                 return false;
             BinKind kind = check_kind(checker, i);
             if (kind == BK_YIELD || kind == BK_NANOSLEEP || kind == BK_BAR || kind == BK_BMOV_TO_B ||
-                (kind == BK_WARPSYNC && i != sync) || check_observes(&flow->insts[i]))
+                (kind == BK_WARPSYNC && i != sync) || check_observes(checker, i))
                 return false;
             if (!check_is_call(checker, i))
                 continue;

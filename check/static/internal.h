@@ -78,7 +78,7 @@ Callees check_callees(const Checker *checker, uint32_t inst);
 /* bin_kind, but a call that is a branch (see binflow.h) is one. */
 BinKind check_kind(const Checker *checker, uint32_t inst);
 /* Reads memory to see what others do. */
-bool check_observes(const MachInst *inst);
+bool check_observes(const Checker *checker, uint32_t inst);
 /* Is the instruction one that a block's lanes leave to another procedure: a call, or a branch to a function's
  * entry? */
 bool check_is_call(const Checker *checker, uint32_t inst);

@@ -341,6 +341,14 @@ rounded64!wide: root of negative numbers | sub ISETP.LT.U32.AND P4 / ISETP.LT.AN
 rounded64!wide: three eighths are another number | sub MOV R13, 0x3fd80000 / MOV R13, 0x3fd00000
 rounded64!wide: half of another number | sub DMUL R2, R2, 0.5 / DMUL R2, R2, 0.25
 rounded64!wide: root rounded otherwise | sub DFMA.RP R2, R6, R2, R4 / DFMA.RM R2, R6, R2, R4
+watched: second volatile load of shared memory is the first | sub LDS R6, .0x4. / MOV R6, R0
+watched: volatile load of shared memory dropped | sub IMAD.U32 R0, R0, 0x3, R6 / IMAD.U32 R0, R0, 0x3, R0
+watched: volatile loads of one place in the other order | sub IMAD.U32 R0, R0, 0x3, R6 / IMAD.U32 R0, R6, 0x3, R0
+watched: first of two volatile stores to shared memory dropped | drop STS .RZ., R0
+watched: relaxed load of shared memory from what was stored | drop LDS R0, .0x8.
+watched: load by the read-only cache | sub LDG.E R8 / LDG.E.CONSTANT R8
+watched: volatile load before the loop that watches | move LDS R3, .RZ. / BSSY
+watched: no other lane runs while one watches | drop YIELD
 calls: other callee | sub (__rela .I_12_0080, 58), index@.twice. / \\1, index@(thrice)
 calls: into the callee's middle | sub (__rela .I_12_0080, 58, \\S+), 0x0 / \\1, 0x10
 calls: before the callee | sub (__rela .I_12_00e0, 58, \\S+), 0x0 / \\1, -0x10
