@@ -264,6 +264,11 @@ static void check_kernel(Checker *checker, uint32_t index, const Usage *usage) {
         check_report(checker, CR_M01, usage->reg_at, NONE,
                      "R%u is used, the file reserves %u registers for %s, %u of them for the machine",
                      usage->regs - 1, func->nregs, func->name, info->reserved_regs);
+    bool header = info->elf_form != ElfForm_SM90 && info->elf_form != ElfForm_BRU1;
+    if (header && usage->regs && func->header_regs < usage->regs + info->reserved_regs)
+        check_report(checker, CR_M01, usage->reg_at, NONE,
+                     "R%u is used, the header of %s's section reserves %u registers", usage->regs - 1,
+                     func->name, func->header_regs);
     if (func->max_regs && func->max_regs < func->nregs)
         check_report(checker, CR_M01, first, NONE, "the file limits %s to %u registers and reserves %u",
                      func->name, func->max_regs, func->nregs);

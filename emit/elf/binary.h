@@ -45,8 +45,10 @@ typedef struct {
     const BinPoint *points; /* from .heddle.map, ascending in layout order */
     uint32_t npoints;
     uint32_t nregs, frame_bytes, stack_bytes, nbarriers;
-    uint32_t max_regs;     /* that a launch may give the function; 0: the file does not say */
-    bool uses_ctaid_z;     /* the file says so: before sm_90, %ctaid.z exists only then */
+    uint32_t
+        header_regs;   /* the same as nregs, in the header of the code's section; 0 where files have none */
+    uint32_t max_regs; /* that a launch may give the function; 0: the file does not say */
+    bool uses_ctaid_z; /* the file says so: before sm_90, %ctaid.z exists only then */
     const uint32_t *exits; /* offsets in the function of its EXITs, as the file lists them, in bytes */
     uint32_t nexits;
     uint32_t shared_bytes; /* static shared (kernels) */

@@ -131,8 +131,10 @@ static bool find_functions(Reader *reader) {
             binary->code[pos / INST_BYTES + k][1] = get_u64(section->data + k * INST_BYTES + 8);
         }
         pos += (section->h.sh_size + CODE_ALIGN - 1) & ~(uint64_t)(CODE_ALIGN - 1);
-        if (binary->target && isa_target_info(binary->target)->elf_machine == EM_NV_CUDA)
+        if (binary->target && isa_target_info(binary->target)->elf_machine == EM_NV_CUDA) {
             f->nbarriers = (uint32_t)(section->h.sh_flags >> 20 & 0x7f);
+            f->header_regs = section->h.sh_info >> 24;
+        }
     }
     elf_names_apart(binary);
     return true;

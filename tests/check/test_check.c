@@ -402,6 +402,7 @@ static void test_metadata(void **state) {
                                 "  IADD3 R1, R1, 0x20, RZ ;\n  RET.ABS R[20:21] ;\n";
     RECORD(calls, CR_M01, nregs, 34, 33);
     RECORD(calls, CR_M01, max_regs, 255, 63);
+    RECORD(".target sm_80\n.entry k\n  MOV R30, R31 ;\n  EXIT ;\n", CR_M01, header_regs, 34, 33);
     RECORD(calls, CR_M02, nbarriers, 6, 5);
     RECORD(calls, CR_M02, nbarriers, 16, 17);
     RECORD(calls, CR_M03, stack_bytes, 96, 95);

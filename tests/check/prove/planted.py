@@ -284,6 +284,7 @@ meet: returns in place of going on | sub in:.text.table BRA `\\(.L_\\d+_01b0\\) 
 meet: case joins the wrong barrier | sub BSYNC B1 / BSYNC B0
 meet: constant of another bank | sub in:.text.table c.0x0..0x168. / c[0x1][0x168]
 meet: value used before its store is done | sub B-----5(.*)IADD3 R4, R4, 0xd / B------\\1IADD3 R4, R4, 0xd
+meet: registers too few in the section's header | sub in:.text.meet 0xc000000 / 0x9000000
 meet: registers too few by one | state (EIATTR_REGCOUNT, index@.meet.), 0xc / \\1, 0x9
 rounded: quotient rounded otherwise | sub FFMA R0, R3, R0, R2 / FFMA.RZ R0, R3, R0, R2
 rounded: reciprocal not corrected upwards | sub FFMA.RP / FFMA
