@@ -615,14 +615,13 @@ static uint8_t what_happens(Checker *checker, uint32_t block, const bool *observ
         const MachInst *inst = &flow->insts[i];
         BinKind k = bin_kind(inst);
         w |= check_observes(checker, i) ? SEES : 0;
-        w |= isa_has_effect(inst->optype, ISA_EFFECT_READ) &&
-                     isa_traits(inst->optype)->space == ISA_SPACE_SHARED
-                 ? MAY_SEE /* no load of shared memory can say that it is volatile */
-                 : 0;
         w |= k == BK_YIELD && bin_guard(inst) == BG_ALWAYS ? YIELDS : 0;
         w |= k == BK_NANOSLEEP && bin_guard(inst) == BG_ALWAYS ? SLEEPS : 0;
         w |= k == BK_WARPSYNC || k == BK_BAR || asks_where_lanes_are(inst) ? SYNCS : 0;
-        w |= isa_has_effect(inst->optype, ISA_EFFECT_READ) ? LOADS : 0;
+        bool reads = isa_has_effect(inst->optype, ISA_EFFECT_READ);
+        w |= reads ? LOADS : 0;
+        if (reads && isa_traits(inst->optype)->space == ISA_SPACE_SHARED)
+            w |= MAY_SEE; /* none can say that it is volatile */
         if (check_is_call(checker, i)) {
             Callees to = check_callees(checker, i);
             w |= CALLS;
