@@ -37,10 +37,19 @@ enum {
 
 /* ---- text ---- */
 
+/* Where a value stands: operand 0 is the guard; of an operand's values of one kind the nth. */
+typedef struct {
+    uint8_t operand, nth;
+    char kind; /* R, P, B, r (UR), p (UP), b (SB), I and F (numbers), A, a and O (R, UR and a number in
+                  brackets), C (of a constant), { (SBs) */
+} LearnPlace;
+
 typedef struct {
     char key[LEARN_KEY_BYTES];
     int64_t values[LEARN_VALUES]; /* the guard's first */
+    LearnPlace places[LEARN_VALUES];
     unsigned nvalues;
+    bool has_target;              /* the last two values are its parts */
     char mods[LEARN_TEXT_BYTES];  /* "0_FADD\n0_FTZ\n1_Neg\n", in the order of the text */
     const char *mod[LEARN_MODS];  /* into mods; each ends at its '\n' */
     unsigned nmods, nopcode_mods; /* the opcode's are first */
@@ -92,17 +101,21 @@ extern const char *const learn_level_names[];
 
 /* Instructions of a key with the same opcode in their words: bits 0 to 11 and 91. Fields may lie elsewhere in
  * another. */
-typedef struct {
+typedef struct LearnGroup {
     uint16_t number;
     LearnLevel level;
-    StrMap features; /* modifier, or joined modifiers -> feature + 1 */
+    StrMap features; /* modifier, or joined modifiers -> feature + 1; the values' are the first */
     unsigned nfeatures, nrows;
     LearnSystem system;
+    struct LearnGroup *loan; /* it and what other keys say, NULL: nothing, or not asked yet; see borrow.c */
+    uint64_t loan_kept;      /* LearnRepository.nkept when it was asked */
 } LearnGroup;
 
 typedef struct {
-    StrId name;
+    StrId name, opcode;
     unsigned nvalues;
+    const LearnPlace *places; /* nvalues */
+    bool has_target;          /* an operand says where to go */
     VEC(uint32_t) patterns;
     uint64_t ninsts, ntold_twice; /* the latter: left out, their text has another word elsewhere */
     bool solved;                  /* what follows is of all that was seen */
@@ -123,8 +136,9 @@ typedef struct {
     VEC(LearnKey) keys;
     VEC(LearnPattern) patterns;
     StrMap key_index, pattern_index; /* index + 1 */
-    uint64_t ninsts;
-    LearnGuard guard; /* known: it is of all that was seen */
+    uint64_t ninsts, nkept;          /* nkept: evidence of all patterns */
+    LearnGuard guard;                /* known: it is of all that was seen */
+    struct LearnTrust *trust;        /* borrow.c */
 } LearnRepository;
 
 void learn_open(LearnRepository *repository, const char *arch);
@@ -160,8 +174,21 @@ LearnGroup *learn_group_of(const LearnRepository *repository, const LearnKey *ke
 /* A pattern's modifiers and `nvalues` values as a row of its group's system; the number of its entries. */
 unsigned learn_row(const LearnGroup *group, const LearnPattern *pattern, const int64_t *values,
                    unsigned nvalues, LearnEntry *row);
+/* Number the group's features at its level, then weights of all that was seen of it and of `more` rows.
+ * False: they do not agree. */
+void learn_make_features(LearnRepository *repository, const LearnKey *key, LearnGroup *group);
+bool learn_solve_group(LearnRepository *repository, const LearnKey *key, LearnGroup *group,
+                       const LearnRow *more, uint32_t nmore);
+/* Bits 0 to 11 and 91 of a word. */
+uint16_t learn_number(const uint64_t word[2]);
 /* Do the group's weights keep out of each other's bits? See plausible.c. */
 bool learn_plausible(const LearnRepository *repository, const LearnKey *key, const LearnGroup *group);
+/* Likewise of the word of one more instruction. */
+bool learn_plausible_word(const LearnRepository *repository, const LearnKey *key, const LearnGroup *group,
+                          const LearnInsn *insn, const uint64_t word[2]);
+/* The group with what other keys say of the features that it has or could have; NULL if that is nothing, or
+ * they contradict it. */
+const LearnGroup *learn_loan(LearnRepository *repository, const LearnKey *key, LearnGroup *group);
 /* Unknowns that what was seen leaves open, of all the key's groups; the worst level of them. */
 unsigned learn_deficit(const LearnRepository *repository, const LearnKey *key, LearnLevel *level);
 

@@ -18,12 +18,12 @@ typedef struct {
     Wide weight[LEARN_VALUES], taken; /* bits of the values seen */
 } Fields;
 
-static bool reaches_into_fields(const LearnRepository *repository, const LearnPattern *pattern) {
+/* mods: all of them, in one text */
+static bool reaches_into_fields(const char *mods) {
     static const char *const names[] = {"_NegIntImme", "_NegAddrOffset", "_NegTarget", "_+NAN", "_-NAN"};
-    for (unsigned i = 0; i < pattern->nmods; i++)
-        for (unsigned k = 0; k < sizeof names / sizeof *names; k++)
-            if (strstr(str_text(&repository->strings, pattern->mod[i]), names[k]))
-                return true;
+    for (unsigned k = 0; k < sizeof names / sizeof *names; k++)
+        if (strstr(mods, names[k]))
+            return true;
     return false;
 }
 
@@ -50,11 +50,12 @@ static void take_bits(const LearnRepository *repository, const LearnKey *key, co
 }
 
 /* False: operands of this one lie elsewhere. */
-static bool fits_fields(const LearnKey *key, const Fields *fields, const LearnEvidence *seen) {
-    Wide rest = (Wide)seen->word[1] << 64 | seen->word[0];
+static bool fits_fields(const LearnKey *key, const Fields *fields, const int64_t *values,
+                        const uint64_t word[2]) {
+    Wide rest = (Wide)word[1] << 64 | word[0];
     for (unsigned i = 0; i < key->nvalues; i++) {
-        Wide part = fields->known[i] ? (Wide)(uint64_t)seen->values[i] * fields->weight[i] : 0;
-        if (seen->values[i] < 0)
+        Wide part = fields->known[i] ? (Wide)(uint64_t)values[i] * fields->weight[i] : 0;
+        if (values[i] < 0)
             return true;
         if (part > rest)
             return false;
@@ -69,11 +70,22 @@ bool learn_plausible(const LearnRepository *repository, const LearnKey *key, con
     take_bits(repository, key, group, &fields);
     for (uint32_t p = 0; p < key->patterns.n; p++) {
         const LearnPattern *pattern = &repository->patterns.at[key->patterns.at[p]];
-        if (pattern->number != group->number || reaches_into_fields(repository, pattern))
+        if (pattern->number != group->number ||
+            reaches_into_fields(str_text(&repository->strings, pattern->mods)))
             continue;
         for (uint32_t k = 0; k < pattern->seen.n; k++)
-            if (!fits_fields(key, &fields, &pattern->seen.at[k]))
+            if (!fits_fields(key, &fields, pattern->seen.at[k].values, pattern->seen.at[k].word))
                 return false;
     }
     return true;
+}
+
+bool learn_plausible_word(const LearnRepository *repository, const LearnKey *key, const LearnGroup *group,
+                          const LearnInsn *insn, const uint64_t word[2]) {
+    Fields fields = {.taken = 0};
+    if (reaches_into_fields(insn->mods))
+        return true;
+    read_fields(key, group, &fields);
+    take_bits(repository, key, group, &fields);
+    return fits_fields(key, &fields, insn->values, word);
 }

@@ -25,8 +25,12 @@ void learn_open(LearnRepository *repository, const char *arch) {
 }
 
 static void free_groups(LearnKey *key) {
-    for (uint32_t i = 0; i < key->groups.n; i++)
-        learn_system_free(&key->groups.at[i].system);
+    for (uint32_t i = 0; i < key->groups.n; i++) {
+        LearnGroup *group = &key->groups.at[i];
+        learn_system_free(&group->system);
+        if (group->loan)
+            learn_system_free(&group->loan->system);
+    }
     key->groups.n = 0;
 }
 
@@ -53,7 +57,13 @@ static uint32_t make_key(LearnRepository *repository, const LearnInsn *insn) {
     uint32_t index = strmap_get(&repository->key_index, name);
     if (index)
         return index;
-    VEC_ADD(&repository->arena, &repository->keys, ((LearnKey){.name = name, .nvalues = insn->nvalues}));
+    Arena *arena = &repository->arena;
+    LearnKey key = {.name = name,
+                    .opcode = str_intern(&repository->strings, insn->key, strcspn(insn->key, "_")),
+                    .nvalues = insn->nvalues,
+                    .has_target = insn->has_target,
+                    .places = arena_copy(arena, insn->places, sizeof(LearnPlace) * insn->nvalues)};
+    VEC_ADD(arena, &repository->keys, key);
     strmap_put(&repository->key_index, &repository->arena, name, repository->keys.n);
     return repository->keys.n;
 }
@@ -143,6 +153,10 @@ static LearnAdded told_twice(const LearnPattern *pattern, const LearnInsn *insn,
     return LEARN_TOLD_TWICE;
 }
 
+uint16_t learn_number(const uint64_t word[2]) {
+    return (uint16_t)((word[0] & 0xfff) | (word[1] >> (91 - 64) & 1) << 12);
+}
+
 static void keep(LearnRepository *repository, LearnPattern *pattern, const LearnInsn *insn,
                  const LearnSight *sight, const uint64_t word[2]) {
     Arena *arena = &repository->arena;
@@ -156,9 +170,10 @@ static void keep(LearnRepository *repository, LearnPattern *pattern, const Learn
         .line = sight->line,
         .arch = str_text(&repository->strings,
                          str_intern_z(&repository->strings, sight->arch ? sight->arch : repository->arch))};
-    uint16_t number = (uint16_t)((word[0] & 0xfff) | (word[1] >> (91 - 64) & 1) << 12);
+    uint16_t number = learn_number(word);
     pattern->number = pattern->seen.n == 1 || pattern->number == number ? number : LEARN_MIXED;
     solve_pattern(pattern, insn->nvalues);
+    repository->nkept++;
     repository->keys.at[pattern->key].solved = false;
     repository->guard.known = false;
 }
@@ -218,7 +233,7 @@ unsigned learn_row(const LearnGroup *group, const LearnPattern *pattern, const i
     return n;
 }
 
-static void make_features(LearnRepository *repository, const LearnKey *key, LearnGroup *group) {
+void learn_make_features(LearnRepository *repository, const LearnKey *key, LearnGroup *group) {
     group->features = (StrMap){0};
     group->nfeatures = key->nvalues;
     for (uint32_t i = 0; i < key->patterns.n; i++) {
@@ -231,10 +246,10 @@ static void make_features(LearnRepository *repository, const LearnKey *key, Lear
     }
 }
 
-static bool solve_at_level(LearnRepository *repository, const LearnKey *key, LearnGroup *group) {
+bool learn_solve_group(LearnRepository *repository, const LearnKey *key, LearnGroup *group,
+                       const LearnRow *more, uint32_t nmore) {
     enum { ROW = LEARN_VALUES + LEARN_MODS + 1 };
-    uint32_t nrows = 0, bad;
-    make_features(repository, key, group);
+    uint32_t nrows = nmore, bad;
     for (uint32_t i = 0; i < key->patterns.n; i++)
         nrows += repository->patterns.at[key->patterns.at[i]].seen.n;
     LearnRow *rows = mem_alloc(sizeof *rows * (nrows + 1));
@@ -248,10 +263,17 @@ static bool solve_at_level(LearnRepository *repository, const LearnKey *key, Lea
             rows[group->nrows++] = (LearnRow){row, n, pattern->seen.at[k].word};
         }
     }
+    for (uint32_t i = 0; i < nmore; i++)
+        rows[group->nrows++] = more[i];
     bool good = learn_system_solve(&group->system, rows, group->nrows, group->nfeatures, &bad);
     mem_free(rows);
     mem_free(entries);
     return good && learn_plausible(repository, key, group);
+}
+
+static bool solve_at_level(LearnRepository *repository, const LearnKey *key, LearnGroup *group) {
+    learn_make_features(repository, key, group);
+    return learn_solve_group(repository, key, group, NULL, 0);
 }
 
 static LearnGroup *group_numbered(const LearnKey *key, uint16_t number) {
@@ -352,6 +374,23 @@ static bool has_features(const LearnGroup *group, const LearnPattern *pattern, c
     return true;
 }
 
+/* By what other keys say, too. False: that does not say it, either. */
+static bool assemble_borrowing(LearnRepository *repository, const LearnKey *key, LearnGroup *group,
+                               const LearnInsn *insn, uint64_t word[2]) {
+    LearnEntry row[LEARN_VALUES + LEARN_MODS + 2];
+    LearnPattern asked;
+    StrId mods[LEARN_MODS];
+    char why[LEARN_WHY_BYTES];
+    const LearnGroup *loan = learn_loan(repository, key, group);
+    if (!loan)
+        return false;
+    pattern_of_text(repository, insn, &asked, mods); /* some of its modifiers were only borrowed */
+    return has_features(loan, &asked, insn, why) &&
+           learn_system_word(&loan->system, row, learn_row(loan, &asked, insn->values, insn->nvalues, row),
+                             word) == LEARN_SPAN_WORD &&
+           learn_number(word) == group->number && learn_plausible_word(repository, key, loan, insn, word);
+}
+
 /* By what was seen under the same guard. */
 static LearnAssembled assemble_as_seen(LearnRepository *repository, LearnKey *key, const LearnInsn *insn,
                                        uint64_t word[2], char why[LEARN_WHY_BYTES]) {
@@ -366,14 +405,18 @@ static LearnAssembled assemble_as_seen(LearnRepository *repository, LearnKey *ke
                                  pattern_row(insn->values, insn->nvalues, row), word);
     if (span == LEARN_SPAN_OUTSIDE) {
         pattern_of_text(repository, insn, &asked, mods);
-        const LearnGroup *group = learn_group_of(repository, key, &asked);
+        LearnGroup *group = learn_group_of(repository, key, &asked);
         if (!group || (group->level == LEARN_PATTERNS && !index))
             return outside(why, "no %.*s with just these modifiers was seen", insn->key, strlen(insn->key));
-        if (group->level < LEARN_PATTERNS && !has_features(group, &asked, insn, why))
-            return LEARN_OUTSIDE;
-        if (group->level < LEARN_PATTERNS)
+        bool knows = group->level < LEARN_PATTERNS && has_features(group, &asked, insn, why);
+        if (knows)
             span = learn_system_word(&group->system, row,
                                      learn_row(group, &asked, insn->values, insn->nvalues, row), word);
+        if (span == LEARN_SPAN_OUTSIDE && group->level == LEARN_APART &&
+            assemble_borrowing(repository, key, group, insn, word))
+            span = LEARN_SPAN_WORD;
+        if (span == LEARN_SPAN_OUTSIDE && !knows && group->level < LEARN_PATTERNS)
+            return LEARN_OUTSIDE;
     }
     bool in_control = span == LEARN_SPAN_WORD && word[1] >> (LEARN_CONTROL_BIT - 64) & 0x1ffff;
     if (span == LEARN_SPAN_WORD && !in_control)

@@ -211,18 +211,24 @@ LearnSpan learn_system_word(const LearnSystem *system, const LearnEntry *entries
     return !inside ? LEARN_SPAN_OUTSIDE : whole ? LEARN_SPAN_WORD : LEARN_SPAN_NO_WORD;
 }
 
+bool learn_system_value(const LearnSystem *system, const LearnEntry *entries, uint32_t nentries,
+                        uint64_t magnitude[2], bool *negative) {
+    bool whole = false;
+    fmpz_t value;
+    fmpz_init(value);
+    bool good = row_value(system, entries, nentries, value, &whole) && whole;
+    *negative = good && fmpz_sgn(value) < 0;
+    fmpz_abs(value, value);
+    good = good && fmpz_to_word(value, magnitude);
+    fmpz_clear(value);
+    return good;
+}
+
 /* A weight is the same in every solution if the row that has it alone is in the span. */
 bool learn_system_weight(const LearnSystem *system, uint32_t feature, uint64_t magnitude[2], bool *negative) {
     LearnEntry alone = {feature, 1};
-    bool whole = false;
-    fmpz_t weight;
-    fmpz_init(weight);
-    bool good = feature < system->nfeatures && row_value(system, &alone, 1, weight, &whole) && whole;
-    *negative = good && fmpz_sgn(weight) < 0;
-    fmpz_abs(weight, weight);
-    good = good && fmpz_to_word(weight, magnitude);
-    fmpz_clear(weight);
-    return good;
+    *negative = false;
+    return feature < system->nfeatures && learn_system_value(system, &alone, 1, magnitude, negative);
 }
 
 /* The first row that the system does not give; nrows if there is none. */

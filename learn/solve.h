@@ -43,6 +43,9 @@ typedef enum {
 /* What the row's word is. */
 LearnSpan learn_system_word(const LearnSystem *system, const LearnEntry *entries, uint32_t nentries,
                             uint64_t word[2]);
-/* The weight of a feature that is determined; false if it is not, or no integer. */
+/* What a row adds up to; false if that is open, or no integer. */
+bool learn_system_value(const LearnSystem *system, const LearnEntry *entries, uint32_t nentries,
+                        uint64_t magnitude[2], bool *negative);
+/* The weight of a feature that is determined; likewise. */
 bool learn_system_weight(const LearnSystem *system, uint32_t feature, uint64_t magnitude[2], bool *negative);
 #endif

@@ -71,10 +71,17 @@ static bool add_mod(Reader *reader, const char *name, size_t size) {
 
 static bool add_mod_z(Reader *reader, const char *name) { return add_mod(reader, name, strlen(name)); }
 
-static bool add_value(Reader *reader, int64_t value) {
-    if (reader->out->nvalues == LEARN_VALUES)
+/* kind: a letter, of registers and the like that of their prefix (indexed_kind) */
+static bool add_value(Reader *reader, char kind, int64_t value) {
+    LearnInsn *out = reader->out;
+    LearnPlace place = {.operand = (uint8_t)reader->operand, .kind = kind};
+    if (out->nvalues == LEARN_VALUES)
         return reader_miss(reader, reader->start, "it has too many operands");
-    reader->out->values[reader->out->nvalues++] = value;
+    for (unsigned i = 0; i < out->nvalues; i++)
+        if (out->places[i].operand == place.operand && out->places[i].kind == kind)
+            place.nth++;
+    out->places[out->nvalues] = place;
+    out->values[out->nvalues++] = value;
     return true;
 }
 
@@ -125,6 +132,11 @@ static size_t indexed(const Reader *reader, const char *p, int64_t *value, const
     return 0;
 }
 
+/* R, P and B; r, p and b for UR, UP and SB. */
+static char indexed_kind(const char *prefix, size_t size) {
+    return (char)(size == 2 ? tolower((unsigned char)prefix[1]) : prefix[0]);
+}
+
 /* ".64.reuse" behind an operand; `before` is put in front of each, with a dot. */
 static bool read_suffixes(Reader *reader, const char **p, const char *before, size_t before_size) {
     while (**p == '.') {
@@ -145,7 +157,7 @@ static bool read_suffixes(Reader *reader, const char **p, const char *before, si
 }
 
 /* One group of an address behind '[': registers and a number; its kinds go to kinds[]. */
-static bool read_address(Reader *reader, const char **at, char kinds[40], bool wants_offset) {
+static bool read_address(Reader *reader, const char **at, char kinds[40], bool wants_offset, bool constant) {
     const char *p = *at;
     int64_t offset = 0;
     bool below = false, any = false;
@@ -156,7 +168,7 @@ static bool read_address(Reader *reader, const char **at, char kinds[40], bool w
         const char *end;
         size_t size = indexed(reader, p, &value, &end);
         if (size) {
-            if (strlen(kinds) + size + 2 > 40 || !add_value(reader, value))
+            if (strlen(kinds) + size + 2 > 40 || !add_value(reader, size == 1 ? 'A' : 'a', value))
                 return reader_miss(reader, p, "the address is too long");
             strncat(kinds, p, size);
             const char *name = p;
@@ -185,7 +197,7 @@ static bool read_address(Reader *reader, const char **at, char kinds[40], bool w
     if (!any && !wants_offset)
         return true;
     strcat(kinds, "I");
-    return add_value(reader, offset) && (!below || add_mod_z(reader, "NegAddrOffset"));
+    return add_value(reader, constant ? 'C' : 'O', offset) && (!below || add_mod_z(reader, "NegAddrOffset"));
 }
 
 /* Operands in brackets: [..], c[..][..], desc[..][..]. `name` stands before the first one. */
@@ -197,7 +209,7 @@ static bool read_bracketed(Reader *reader, const char **at, const char *name, si
         return false;
     for (unsigned group = 0; *p == '['; group++) {
         p++;
-        if (!read_address(reader, &p, kinds, *(strchr(p, ']') ? strchr(p, ']') + 1 : p) != '['))
+        if (!read_address(reader, &p, kinds, *(strchr(p, ']') ? strchr(p, ']') + 1 : p) != '[', constant))
             return false;
         if (constant && group == 0 && strcmp(kinds, "I") == 0 && *p == '[')
             continue; /* the bank */
@@ -212,13 +224,14 @@ static bool read_bracketed(Reader *reader, const char **at, const char *name, si
 static bool add_integer(Reader *reader, uint64_t number, bool minus) {
     uint8_t traits = reader->treatment ? reader->treatment->traits : 0;
     if (traits & LEARN_LUT)
-        return add_value(reader, (int64_t)(number & 7)) && add_value(reader, (int64_t)(number >> 3));
+        return add_value(reader, 'I', (int64_t)(number & 7)) &&
+               add_value(reader, 'I', (int64_t)(number >> 3));
     if (traits & LEARN_HALVES && !minus)
-        return add_value(reader, (int64_t)(number >> 32)) &&
-               add_value(reader, (int64_t)(number & UINT32_MAX));
-    if (traits & LEARN_HALVES && !add_value(reader, 0))
+        return add_value(reader, 'I', (int64_t)(number >> 32)) &&
+               add_value(reader, 'I', (int64_t)(number & UINT32_MAX));
+    if (traits & LEARN_HALVES && !add_value(reader, 'I', 0))
         return false;
-    return add_value(reader, minus ? -(int64_t)number : (int64_t)number);
+    return add_value(reader, 'I', minus ? -(int64_t)number : (int64_t)number);
 }
 
 /* 0x.. or -0x.. */
@@ -249,7 +262,7 @@ static bool read_set(Reader *reader, const char **at) {
         p++;
     }
     *at = p + 1;
-    return add_kind_z(reader, "SBSET") && add_value(reader, set);
+    return add_kind_z(reader, "SBSET") && add_value(reader, '{', set);
 }
 
 /* A float, with its sign: false if none is there (nothing is reported). */
@@ -261,8 +274,8 @@ static bool read_float(Reader *reader, const char **at, bool *good) {
         return false;
     char name[8];
     snprintf(name, sizeof name, "%cNAN", **at == '-' ? '-' : '+');
-    *good =
-        add_kind_z(reader, "FI") && add_value(reader, nan ? 0 : bits) && (!nan || add_mod_z(reader, name));
+    *good = add_kind_z(reader, "FI") && add_value(reader, 'F', nan ? 0 : bits) &&
+            (!nan || add_mod_z(reader, name));
     *at = end;
     return true;
 }
@@ -285,7 +298,8 @@ static bool read_plain(Reader *reader, const char **at) {
     size_t size = indexed(reader, p, &value, &end);
     if (size) {
         *at = end;
-        return add_kind(reader, p, size) && add_value(reader, value) && read_suffixes(reader, at, "", 0);
+        return add_kind(reader, p, size) && add_value(reader, indexed_kind(p, size), value) &&
+               read_suffixes(reader, at, "", 0);
     }
     for (end = p; isalpha((unsigned char)*end);)
         end++;
@@ -345,7 +359,7 @@ static bool read_guard(Reader *reader, const char **at) {
         p = skip_blanks(end);
     }
     *at = p;
-    return add_value(reader, value);
+    return add_value(reader, 'P', value);
 }
 
 static bool has_mod(const LearnInsn *insn, const char *name) {
@@ -457,7 +471,7 @@ static bool split_target(Reader *reader) {
     *reader->target = to & 0x3ff;
     memcpy(out->key + reader->target_key, "T", 2);
     reader->key_size = (unsigned)reader->target_key + 1;
-    return add_value(reader, (to - (to & 0x3ff)) / 0x400) && (to >= 0 || add_mod_z(reader, "NegTarget"));
+    return add_value(reader, 'I', (to - (to & 0x3ff)) / 0x400) && (to >= 0 || add_mod_z(reader, "NegTarget"));
 }
 
 static bool read_insn(Reader *reader) {
@@ -476,7 +490,8 @@ static bool read_insn(Reader *reader) {
                 return reader_miss(reader, p, "an operand is missing");
         }
     }
-    return !is_target(reader) || split_target(reader);
+    reader->out->has_target = is_target(reader);
+    return !reader->out->has_target || split_target(reader);
 }
 
 bool learn_parse(const char *text, uint64_t pc_bytes, unsigned urz, LearnInsn *out, const char **at,

@@ -56,6 +56,16 @@ done
 want 0 'values     7 1 2 3' learn --show --arch sm_90 t.sass
 want 0 'modifiers  0_ISETP 0_GE 0_U32 0_AND' learn --show --arch sm_90 t.sass
 
+# two NaNs with one text: what was seen is assembled, and the other one is refused, not wrong
+nan() { # NAME WORD
+    printf '.target sm_80\n/*0000*/ FSEL R9, R9, -QNAN, P1 ; /* 0x%s */\n /* 0x000fe40000800000 */\n' "$2" >"$1"
+}
+nan nan1.sass fff0000009097808
+nan nan2.sass fff8000009097808
+want 0 '' learn nan1.sass --arch sm_80 -o nan.repo
+want 0 '1 equal' learn --verify -r nan.repo nan1.sass
+want 5 ' 0 different, 1 refused' learn --verify -r nan.repo nan2.sass
+
 # cubins in a fat binary: those of machines with tables, not those without code
 le() { # NUMBER BYTES: little endian
     n=$1
