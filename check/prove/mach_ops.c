@@ -508,6 +508,10 @@ static bool other(Mach *mach) {
     case OT_S2UR:
     case OT_CS2R: mach_sreg(mach); return true;
     case OT_ERRBAR: return true;
+    case OT_ACQBULK: mach_event(mach, 15, term_name(ts, "griddepcontrol.wait"), NULL, 0); return true;
+    case OT_PREEXIT:
+        mach_event(mach, 15, term_name(ts, "griddepcontrol.launch_dependents"), NULL, 0);
+        return true;
     case OT_CCTL: /* what it drops is a copy */ return MOD(CCTL, op) == CctlOp_IVALL;
     case OT_LEPC:
         mach->looked_src |= 1u << LEPC_offset;

@@ -62,7 +62,11 @@ static Term *symbol(Ptx *ptx, const PtxOperand *operand) {
         uint64_t base = isa_target_info(prover->flow->bin->target)->shared_base_bytes,
                  at =
                      ptx_shared_offset(prover->shared, (uint32_t)(prover->pf - prover->module->funcs), index);
-        return t_add(ts, t_const(ts, 64, base + at), k);
+        Term *place = t_add(ts, t_const(ts, 64, base + at), k);
+        if (!isa_target_info(prover->flow->bin->target)->cluster_offset_bytes)
+            return place;
+        Term *rank = t_shl(ts, prove_input(prover, "cgactaid"), t_const(ts, 32, 24));
+        return t_add(ts, t_zext(ts, rank), place);
     }
     case SP_CONST: return t_add(ts, t_const(ts, 64, prover->const_at[index]), k);
     case SP_LOCAL: {

@@ -102,20 +102,30 @@ bool prove_ptx_mov(Ptx *ptx) {
 }
 
 /* ---- addresses ---- */
+/* Where there are clusters, their shared memory is reached by generic addresses. */
+static bool is_windowed(const Ptx *ptx) {
+    return ptx->in->space == SP_SHARED_CLUSTER &&
+           isa_target_info(ptx->prover->flow->bin->target)->cluster_offset_bytes;
+}
+static Term *register_address(Ptx *ptx, uint32_t reg, bool windowed) {
+    Terms *ts = &ptx->prover->ts;
+    Term *v = pv_value(ptx, reg);
+    if (windowed) /* 32 bits of it count */
+        return t_pair(ts, v->width == 64 ? t_lo(ts, v) : v, t_const(ts, 32, SIM_SHARED_WINDOW >> 32));
+    return v->width == 64 ? v : t_zext(ts, v);
+}
 Term *pv_address(Ptx *ptx, const PtxOperand *operand, unsigned width) {
     Terms *ts = &ptx->prover->ts;
+    bool windowed = is_windowed(ptx);
     Term *a;
     if (operand->nvec)
         pv_fault(ptx, "this kind of address is not modelled");
     if (operand->reg) {
-        a = t_add(ts,
-                  pv_value(ptx, operand->reg)->width == 64 ? pv_value(ptx, operand->reg)
-                                                           : t_zext(ts, pv_value(ptx, operand->reg)),
-                  t_const(ts, 64, (uint64_t)operand->imm));
-    } else if (operand->sym) {
-        a = pv_symbol(ptx, operand);
+        a = t_add(ts, register_address(ptx, operand->reg, windowed), t_const(ts, 64, (uint64_t)operand->imm));
     } else {
-        a = t_const(ts, 64, (uint64_t)operand->imm);
+        a = operand->sym ? pv_symbol(ptx, operand) : t_const(ts, 64, (uint64_t)operand->imm);
+        if (windowed)
+            a = t_add(ts, a, t_const(ts, 64, SIM_SHARED_WINDOW));
     }
     return width == 64 ? a : t_lo(ts, a);
 }
@@ -150,8 +160,8 @@ PtxSpace pv_space(const Ptx *ptx,
     PtxSpace s = (PtxSpace)ptx->in->space;
     if (s == SP_NONE && operand->sym && !(operand->sym & PTX_SYM_FUNC) && !operand->reg)
         s = ptx->prover->module->vars[operand->sym - 1].space;
-    if (s == SP_SHARED_CLUSTER) /* compiled only for clusters of one block */
-        return SP_SHARED;
+    if (s == SP_SHARED_CLUSTER) /* of a machine without clusters it is the block's */
+        return is_windowed(ptx) ? SP_NONE : SP_SHARED;
     return s;
 }
 
@@ -407,7 +417,8 @@ bool prove_ptx_cvta(Ptx *ptx) {
     uint64_t base = 0;
     switch (ptx->in->space) {
     case SP_GLOBAL: break;
-    case SP_SHARED: base = SIM_SHARED_WINDOW; break;
+    case SP_SHARED:
+    case SP_SHARED_CLUSTER: base = SIM_SHARED_WINDOW; break;
     case SP_LOCAL: base = SIM_LOCAL_WINDOW; break;
     case SP_CONST: base = SIM_CONST_WINDOW; break;
     case SP_PARAM:
@@ -423,6 +434,15 @@ bool prove_ptx_cvta(Ptx *ptx) {
         return false;
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
            t_add(ts, a, t_const(ts, a->width, ptx->in->sub == SUB_TO ? 0 - base : base)));
+    return true;
+}
+
+bool prove_ptx_griddepcontrol(Ptx *ptx) {
+    bool waits = ptx->in->sub == SUB_WAIT;
+    if (isa_target_has(ptx->prover->flow->bin->target, waits ? OT_ACQBULK : OT_PREEXIT))
+        pv_event(ptx, 15,
+                 term_name(&ptx->prover->ts, "griddepcontrol.%s", waits ? "wait" : "launch_dependents"), NULL,
+                 0);
     return true;
 }
 

@@ -66,6 +66,18 @@ static void param_records(ElfWriter *writer, Bytes *b, uint32_t index) {
     }
 }
 
+/* Where ptxas 13.0 has them. */
+static void cluster_records(ElfWriter *writer, Bytes *b, const PtxFunc *func) {
+    const uint32_t *needs = func->reqnctapercluster;
+    if (func->maxclusterrank)
+        elf_nvinfo_words(writer->a, b, NV_MAX_CLUSTER_RANK, &func->maxclusterrank, 1);
+    if (func->explicit_cluster)
+        elf_nvinfo_value(writer->a, b, NVF_NONE, NV_EXPLICIT_CLUSTER, 0);
+    if (needs[0])
+        elf_nvinfo_words(writer->a, b, NV_CTA_PER_CLUSTER,
+                         (uint32_t[]){needs[0], needs[1] ? needs[1] : 1, needs[2] ? needs[2] : 1}, 3);
+}
+
 static void bound_records(ElfWriter *writer, Bytes *b, const PtxFunc *func) {
     if (func && func->maxntid[0]) {
         uint32_t n[3] = {func->maxntid[0], func->maxntid[1] ? func->maxntid[1] : 1,
@@ -114,6 +126,8 @@ static void func_records(ElfWriter *writer, uint32_t index) {
     if (writer->target->elf_sw2861232_war)
         elf_nvinfo_value(writer->a, &b, NVF_NONE, NV_SW2861232_WAR, 0);
     param_records(writer, &b, index);
+    if (p)
+        cluster_records(writer, &b, p);
     if (elf_since_sm_90(writer))
         elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_SPARSE_MMA_MASK, 0);
     elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_MAXREG_COUNT, register_cap(writer->code->ir->target, p));

@@ -258,3 +258,55 @@ bool isel_bar(Sel *sel, const PtxInsn *in) {
     sync_all(sel, in, EMIT0(sel, OT_BAR, mods, id, count, op_none(), op_imm(0xffffffff)));
     return true;
 }
+
+/* ---- barrier.cluster ---- */
+
+/* As ptxas 13.0 has it: in a launch without clusters, as the driver says, nothing arrives at the cluster's
+ * barrier, and a barrier of the block stands for the wait. Kernels that are launched with clusters only do
+ * not ask. */
+bool isel_cluster_barrier(Sel *sel, const PtxInsn *in) {
+    bool waits = in->sub == SUB_WAIT,
+         asks = sel->ti->cluster_offset_bytes && !sel->pf->reqnctapercluster[0] && !sel->pf->explicit_cluster;
+    Operand all = op_imm(0xffffffff);
+    BlockId clustered = {0}, alone = {0}, join = {0};
+    if (!waits && in->sem != SEM_RELAXED)
+        sel_fence(sel, in, false);
+    if (asks) {
+        clustered = sel_block_new(sel), alone = sel_block_new(sel), join = sel_block_new(sel);
+        Operand says = sel_launch_word(sel, sel->ti->cluster_offset_bytes);
+        sel_branch(sel, sel_isetp(sel, false, ICmp_NE, says, op_imm(0)), clustered, alone);
+        sel_seal(sel, clustered);
+        sel_seal(sel, alone);
+        sel_begin(sel, clustered);
+    }
+    sel->f->uses_sync = true;
+    sync_all(sel, in, sel_emit_sync(sel, waits ? OT_UCGABAR_WAIT : OT_UCGABAR_ARV, 0, 0, NULL, all));
+    if (asks) {
+        sel_jump(sel, join);
+        sel_begin(sel, alone);
+        if (waits) {
+            note_barrier(sel, op_imm(0));
+            sync_all(sel, in,
+                     EMIT0(sel, OT_BAR, MSET(BAR, mode, BARMode_SYNC) | MSET(BAR, defer, defers(sel, in)),
+                           op_imm(0), op_imm(0), op_none(), all));
+        }
+        sel_jump(sel, join);
+        sel_seal(sel, join);
+        sel_begin(sel, join);
+    }
+    if (waits)
+        sel_fence(sel, in, false);
+    return true;
+}
+
+/* What the driver does with grids that depend on others; a machine without the instructions has no such
+ * grids. */
+bool isel_griddepcontrol(Sel *sel, const PtxInsn *in) {
+    unsigned op = in->sub == SUB_WAIT ? OT_ACQBULK : OT_PREEXIT;
+    if (!isa_target_has(sel->t, op))
+        return true;
+    InstId id = sel_emit(sel, op, 0, 0, NULL);
+    if (sel->guard.kind != OPK_NONE)
+        ir_set_guard(sel->f, id, sel->guard);
+    return true;
+}

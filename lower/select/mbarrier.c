@@ -51,7 +51,9 @@ static bool update_object(Sel *sel, const void *context, Wide old, Wide *now) {
 /* The operand that is the address stands behind the destination; that of a bulk copy is the fourth. */
 static bool object_at(Sel *sel, const PtxInsn *in, Address *address) {
     if (in->op == PTX_CP && in->sub2 == SUB_BULK)
-        return sel_address(sel, in, &in->operands[3], SP_SHARED, address);
+        return sel_address(sel, in, &in->operands[3], (PtxSpace)in->space, address);
+    if (in->sub2 == SUB_ASYNC) /* st.async, red.async */
+        return sel_address(sel, in, &in->operands[2], SP_SHARED_CLUSTER, address);
     return sel_address(sel, in, &in->operands[in->ndst], (PtxSpace)in->space, address);
 }
 
@@ -158,6 +160,17 @@ bool isel_bulk_copy(Sel *sel, const PtxInsn *in) {
     sel_begin(sel, done);
     return in->space == SP_GLOBAL || change_object(sel, in, (Change){.tx = sel_isub(sel, op_rz(), size)});
 }
+
+/* ---- st.async, red.async ---- */
+
+/* At once, too; whoever sees the bytes complete sees them. */
+static bool complete_bytes(Sel *sel, const PtxInsn *in) {
+    uint32_t bytes = ptx_type_bytes(sel_type(in)) * (in->vec > 1 ? in->vec : 1);
+    sel_fence(sel, in, false);
+    return change_object(sel, in, (Change){.tx = sel_value(sel, op_imm(0 - bytes))});
+}
+bool isel_st_async(Sel *sel, const PtxInsn *in) { return isel_st(sel, in) && complete_bytes(sel, in); }
+bool isel_red_async(Sel *sel, const PtxInsn *in) { return isel_atom(sel, in) && complete_bytes(sel, in); }
 
 /* The phase whose parity is the highest bit of `phase` is complete: the object is in one of the other. */
 static bool test_phase(Sel *sel, const PtxInsn *in, Operand phase) {

@@ -8,7 +8,8 @@
 #include "frontend/texture.h"
 #include "isa/machine/windows.h"
 
-enum { OFFSET_LIMIT = 1 << 23, MOST_BYTES = 16 /* of one access */ };
+enum { OFFSET_LIMIT = 1 << 23, MOST_BYTES = 16 /* of one access */, RANK_LOW_BIT = 24 };
+_Static_assert(SIM_WINDOW_BYTES == 1ull << RANK_LOW_BIT, "ranks stand above offsets");
 
 static bool is_kernel_param(const Sel *sel, uint32_t var) {
     for (uint32_t k = 0; sel->f->is_entry && k < sel->pf->nparams; k++)
@@ -50,6 +51,16 @@ Wide sel_function_address(Sel *sel, uint32_t index, int64_t offset) {
     return sel_linked_address(sel, lower_name(sel->l, sel->ptx, pf->name), offset);
 }
 
+/* Where there are clusters, an address of shared memory has the block's rank from bit 24 on, as in
+ * ptxas 13.0's code: other blocks may be told the address, or the window that generic addresses are in. */
+static Operand rank_bits(Sel *sel) {
+    int n = isa_sreg_number(sel->t, "cgactaid");
+    Operand rank = EMIT_R(sel, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
+    return sel_shl(sel, rank, op_imm(RANK_LOW_BIT));
+}
+
+static bool has_ranks(const Sel *sel) { return sel->ti->cluster_offset_bytes != 0; }
+
 /* Variables of one section of another size in each program: where it begins, and what the linker adds. */
 static Wide placed_by_linker(Sel *sel, uint32_t index, int64_t offset, RelocKind kind) {
     StrId name = sel->l->places[index].name;
@@ -57,6 +68,15 @@ static Wide placed_by_linker(Sel *sel, uint32_t index, int64_t offset, RelocKind
     uint32_t base = kind == RELOC_SHARED_OFFSET32 ? sel->ti->shared_base_bytes : 0;
     uint32_t add = base + (uint32_t)offset;
     return wide2(add ? sel_iadd(sel, at, op_imm(add)) : at, op_imm(0));
+}
+
+/* Without the block's rank. */
+static Wide shared_place(Sel *sel, uint32_t index, int64_t offset) {
+    if (sel->m->relocatable)
+        return placed_by_linker(sel, index, offset, RELOC_SHARED_OFFSET32);
+    uint64_t at =
+        sel->ti->shared_base_bytes + ptx_shared_offset(&sel->l->shared, sel->l->fns.at[sel->fn].index, index);
+    return wide2(op_imm((uint32_t)(at + (uint64_t)offset)), op_imm(0));
 }
 
 Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
@@ -71,11 +91,10 @@ Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
     switch (var->space) {
     case SP_GLOBAL: return sel_linked_address(sel, sel->l->places[index].name, operand->imm);
     case SP_SHARED: {
-        if (sel->m->relocatable)
-            return placed_by_linker(sel, index, operand->imm, RELOC_SHARED_OFFSET32);
-        uint64_t at = sel->ti->shared_base_bytes +
-                      ptx_shared_offset(&sel->l->shared, sel->l->fns.at[sel->fn].index, index);
-        return wide2(op_imm((uint32_t)(at + (uint64_t)operand->imm)), op_imm(0));
+        Wide place = shared_place(sel, index, operand->imm);
+        if (has_ranks(sel))
+            place.w[0] = sel_iadd(sel, rank_bits(sel), place.w[0]);
+        return place;
     }
     case SP_CONST:
         if (sel->m->relocatable)
@@ -110,12 +129,15 @@ static bool address32(Sel *sel, const PtxOperand *operand, Address *address) {
     if (operand->reg)
         address->base = sel_read_reg(sel, operand->reg, 0);
     else if (v) {
-        Wide w = sel_symbol_address(sel, operand, false);
+        bool ranked = v->space == SP_SHARED && has_ranks(sel) && !sel->m->relocatable;
+        Wide w = ranked ? shared_place(sel, index, offset) : sel_symbol_address(sel, operand, false);
         offset = 0;
         if (w.w[0].kind == OPK_IMM)
             offset = w.w[0].value;
         else
             address->base = w.w[0];
+        if (ranked)
+            address->base = rank_bits(sel);
     }
     if (sel->reported)
         return false;
@@ -157,18 +179,18 @@ static bool address64(Sel *sel, const PtxOperand *operand, Address *address) {
     return true;
 }
 
-/* A block is a cluster of its own, whose shared memory is the cluster's. */
-static bool alone_in_cluster(Sel *sel) {
-    for (uint32_t k = 0; k < sel->ptx->nfuncs; k++)
-        for (unsigned axis = 0; axis < 3; axis++)
-            if (sel->ptx->funcs[k].reqnctapercluster[axis] > 1)
-                return sel_error(sel, "clusters of several blocks are not modelled");
-    return true;
-}
-
+/* An address in a cluster's shared memory is one in the generic window; a machine without clusters has those
+ * of one block. */
 static bool cluster_address(Sel *sel, const PtxOperand *operand, Address *address) {
-    address->space = SP_SHARED;
-    return address32(sel, operand, address);
+    address->space = has_ranks(sel) ? SP_NONE : SP_SHARED;
+    if (!address32(sel, operand, address) || !has_ranks(sel))
+        return !sel->reported;
+    Operand low = address->base.kind == OPK_NONE ? op_imm(0) : address->base;
+    int n = isa_sreg_number(sel->t, "swinhi");
+    Operand high = EMIT_R(sel, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
+    address->base = op_with(sel_pair(sel, low, high), OPM_WIDE64);
+    address->wide64 = true;
+    return true;
 }
 
 bool sel_address(Sel *s, const PtxInsn *in, const PtxOperand *operand, PtxSpace space, Address *a) {
@@ -186,7 +208,7 @@ bool sel_address(Sel *s, const PtxInsn *in, const PtxOperand *operand, PtxSpace 
     case SP_SHARED:
     case SP_LOCAL:
     case SP_CONST: return address32(s, operand, a);
-    case SP_SHARED_CLUSTER: return alone_in_cluster(s) && cluster_address(s, operand, a);
+    case SP_SHARED_CLUSTER: return cluster_address(s, operand, a);
     default: return sel_error(s, "this state space is not compiled here");
     }
 }
@@ -602,6 +624,7 @@ static bool window_of(const Sel *sel, PtxSpace space, Window *out) {
     switch (space) {
     case SP_GLOBAL: return true;
     case SP_SHARED:
+    case SP_SHARED_CLUSTER:
         out->upper = isa_sreg_number(sel->t, "swinhi");
         out->bank0_offset = info->shared_window_offset_bytes;
         out->number = out->bank0_offset || out->upper >= 0 ? 0 : SIM_SHARED_WINDOW;
@@ -663,7 +686,11 @@ static bool isspacep_const(Sel *sel, const PtxInsn *in) {
 bool isel_isspacep(Sel *s, const PtxInsn *in) {
     if (in->space == SP_CONST)
         return isspacep_const(s, in);
-    unsigned q = in->space == SP_SHARED ? QspcSpace_S : in->space == SP_LOCAL ? QspcSpace_L : QspcSpace_G;
+    bool of_block = in->space == SP_SHARED || (in->space == SP_SHARED_CLUSTER && !has_ranks(s));
+    unsigned q = of_block                         ? QspcSpace_S
+                 : in->space == SP_SHARED_CLUSTER ? QspcSpace_D
+                 : in->space == SP_LOCAL          ? QspcSpace_L
+                                                  : QspcSpace_G;
     Wide a = sel_src(s, &in->operands[1], 8);
     Operand p =
         sel_emit_dst(s, OT_QSPC, MSET(QSPC, e, MemAddr_E) | MSET(QSPC, space, q), QSPC_pu, RF_P, 1, 3,
@@ -683,8 +710,23 @@ bool sel_shared_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, 
     return true;
 }
 
-/* Prefetches, cache hints and profiler events have no effect that a program can see; griddepcontrol has none
- * in a grid that was not launched as a dependent one. */
+/* The address with another block's rank, generic or not: the other bits are those of the window. */
+bool isel_mapa(Sel *sel, const PtxInsn *in) {
+    enum { LOW_BYTES_THEN_RANK = 0x0654 };
+    Wide a = sel_src(sel, &in->operands[1], ptx_type_bytes(sel_type(in)));
+    Operand rank = sel_value(sel, sel_src32(sel, &in->operands[2]));
+    a.w[0] = sel_prmt(sel, rank, op_imm(LOW_BYTES_THEN_RANK), sel_value(sel, a.w[0]));
+    sel_write(sel, &in->operands[0], sel_type(in), a);
+    return true;
+}
+
+bool isel_getctarank(Sel *sel, const PtxInsn *in) {
+    Wide a = sel_src(sel, &in->operands[1], ptx_type_bytes(sel_type(in)));
+    sel_write32(sel, &in->operands[0], TY_U32, sel_shr(sel, false, a.w[0], op_imm(RANK_LOW_BIT)));
+    return true;
+}
+
+/* Prefetches, cache hints and profiler events have no effect that a program can see. */
 bool isel_nothing(Sel *s, const PtxInsn *in) {
     (void)s;
     (void)in;

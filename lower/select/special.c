@@ -57,11 +57,6 @@ static Operand clock_part(Sel *sel, const char *name, bool *ok) {
 static Operand cluster_register(Sel *sel, uint32_t r, unsigned component, bool *ok) {
     static const char *const ctaid[3] = {"ctaid.x", "ctaid.y", "ctaid.z"};
     uint32_t said = sel->ti->cluster_offset_bytes, nctaid = sel->ti->nctaid_offset_bytes;
-    for (uint32_t k = 0; k < sel->ptx->nfuncs; k++)
-        if (sel->ptx->funcs[k].reqnctapercluster[0]) { /* the binary does not say it to the driver */
-            sel_error(sel, "clusters that a kernel requires are not compiled");
-            return op_imm(0);
-        }
     if (r == SR_CLUSTER_CTARANK)
         return said ? sreg(sel, "cgactaid", ok) : op_imm(0);
     if (r == SR_CLUSTER_NCTARANK)

@@ -164,6 +164,21 @@ static PtxStep exec_bulk_copy(PtxRun *run, PtxThread *thread, const PtxCode *cod
     return STEP_YIELD;
 }
 
+/* Bytes of the statement, which are in memory, are complete at the object that the last operand names. */
+static PtxStep complete_bytes(PtxRun *run, PtxThread *thread, const PtxCode *code, uint32_t bytes) {
+    uint64_t object = (uint32_t)(interp_arg(run, thread, &code->src[code->nsrc - 1]) + code->offset2);
+    uint8_t *place = interp_memory(run, thread, code, SP_SHARED_CLUSTER, object, 8, true);
+    if (!place)
+        return STEP_STOP;
+    change_at(run, thread, code, place, (Change){.tx = 0 - bytes});
+    return STEP_YIELD;
+}
+
+static PtxStep exec_red_async(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    PtxStep step = interp_atomic(run, thread, code);
+    return step == STEP_YIELD ? complete_bytes(run, thread, code, code->size_bytes) : step;
+}
+
 /* st.async: stored at once, then its bytes are complete. */
 static PtxStep exec_st_async(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     unsigned n = code->nvec ? code->nvec : 1, bytes = n * code->size_bytes;
@@ -178,13 +193,9 @@ static PtxStep exec_st_async(PtxRun *run, PtxThread *thread, const PtxCode *code
         return STEP_STOP;
     interp_race_store(run, thread, code, to, data);
     memcpy(to, data, bytes);
-    uint64_t object = (uint32_t)(interp_arg(run, thread, &code->src[code->nsrc - 1]) + code->offset2);
-    uint8_t *place = interp_memory(run, thread, code, SP_SHARED_CLUSTER, object, 8, true);
-    if (!place)
-        return STEP_STOP;
-    change_at(run, thread, code, place, (Change){.tx = 0 - bytes});
-    return STEP_YIELD;
+    return complete_bytes(run, thread, code, bytes);
 }
+BIND_EXEC(red_async, exec_red_async)
 BIND_EXEC(st_async, exec_st_async)
 BIND_EXEC(bulk_copy, exec_bulk_copy)
 BIND_EXEC(mbarrier_init, exec_init)

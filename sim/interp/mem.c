@@ -293,7 +293,7 @@ static uint64_t atomic_float(const PtxCode *code, uint64_t old, uint64_t b, bool
     }
 }
 
-static PtxStep exec_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
+PtxStep interp_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
     uint64_t address = interp_address(run, t, code, code->space), b = interp_arg(run, t, &code->src[1]);
     uint8_t *p = interp_memory(run, t, code, code->space, address, code->size_bytes, true);
     if (!p)
@@ -400,7 +400,7 @@ bool interp_bind_atom(PtxCode *code) {
         return false;
     if (is_float && (code->atom == ATOM_MIN || code->atom == ATOM_MAX) && type != TY_F32 && type != TY_F64)
         return false;
-    code->exec = exec_atomic;
+    code->exec = interp_atomic;
     return code->atom == ATOM_CAS ? code->nsrc >= 3 : code->nsrc >= 2;
 }
 

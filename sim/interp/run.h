@@ -290,7 +290,8 @@ static inline bool interp_use_pure(PtxCode *code, PtxPure *fn) { /* false if the
     bool interp_bind_##name(PtxCode *code) { return interp_use_pure(code, fn); }
 #define BIND_EXEC(name, exec)                                                                                \
     bool interp_bind_##name(PtxCode *code) { return interp_use_exec(code, exec); }
-uint64_t interp_atomic_int(const PtxCode *code, uint64_t old, uint64_t b); /* what memory holds then */
+uint64_t interp_atomic_int(const PtxCode *code, uint64_t old, uint64_t b);  /* what memory holds then */
+PtxStep interp_atomic(PtxRun *run, PtxThread *thread, const PtxCode *code); /* atom, red */
 uint64_t interp_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool nan, bool ftz);
 
 /* The address in src[0] with its offset, of an access to `space`. Shared and local memory have addresses of

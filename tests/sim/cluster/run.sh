@@ -63,9 +63,42 @@ required=(--kernel ring --grid 4,2 --block 32 --arg 'out:out:u32[64]=zero' --arg
 "$heddle" run "$dir/required.ptx" --engine ptx "${required[@]}" > "$dir/out" 2>&1 || fail ".reqnctapercluster"
 "$heddle" run "$dir/required.ptx" --engine ptx "${required[@]}" --cluster 4,2 > "$dir/out" 2>&1
 grep -q 'differs from .reqnctapercluster' "$dir/out" || fail "another cluster than the kernel's"
-for sm in 80 90; do # what cannot run so is refused, not run wrong
-    "$heddle" compile ring.ptx -t sm_$sm -o "$dir/own.cubin" > "$dir/out" 2>&1 && fail "ring.ptx compiles for sm_$sm"
+"$heddle" compile ring.ptx -t sm_80 -o "$dir/own.cubin" > "$dir/out" 2>&1 && fail "ring.ptx compiles for sm_80"
+for level in 0 1 2 3; do
+    "$heddle" compile ring.ptx -t sm_90 -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "ring.ptx, -O$level"
+    all "own code, -O$level" validate ring.ptx "$dir/own.cubin"
+    "$heddle" compile "$dir/required.ptx" -t sm_90 -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "required.ptx, -O$level"
+    "$heddle" validate "$dir/required.ptx" "$dir/own.cubin" "${required[@]}" > "$dir/out" 2>&1 || fail "own .reqnctapercluster, -O$level"
+    # a machine without clusters: each block is one
+    "$heddle" compile ring.ptx -t bru1 -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "ring.ptx for bru1, -O$level"
+    try "own code for bru1, -O$level" "3 1" "" 32 validate ring.ptx "$dir/own.cubin"
 done
+# Words of forms.ptx for clusters of N of 2 * N blocks: the one before has rank r and gives r + 7.
+sums() { # N
+    local b v
+    words=
+    for ((b = 0; b < 2 * $1; b++)); do
+        v=$(((b % $1 + $1 - 1) % $1 + 7))
+        words+="$((100 + v)),$v,$v,0,$((0xff & v)),$((0x100 | v)),$((0xff ^ v)),1,$((v - 1)),1,"
+    done
+}
+reduces() { # WHAT PROGRAM...
+    local what=$1 n
+    shift
+    for n in 1 2 8; do
+        sums $n
+        "$heddle" "$@" --kernel reduce --grid $((2 * n)) --cluster $n --block 64 --arg "out:out:u32[$((20 * n))]=zero" --expect "out=${words%,}" > "$dir/out" 2>&1 ||
+            fail "$what, reductions in clusters of $n"
+    done
+}
+reduces "the interpreter" run forms.ptx --engine ptx
+for level in 0 1 2 3; do
+    "$heddle" compile forms.ptx -t sm_90 -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "forms.ptx, -O$level"
+    reduces "own code, -O$level" validate forms.ptx "$dir/own.cubin"
+done
+"$heddle" compile forms.ptx -t bru1 -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "forms.ptx for bru1"
+sums 1
+"$heddle" validate forms.ptx "$dir/own.cubin" --kernel reduce --grid 2 --block 64 --arg "out:out:u32[20]=zero" --expect "out=${words%,}" > "$dir/out" 2>&1 || fail "own code for bru1"
 # Special registers of clusters are compiled: for sm_90 they are what the launch says, other machines have no clusters.
 registers() { # OPTION... of compile: the words of blocks of (3, 4) in (6, 8), (16, 1) in (32, 1), and without clusters
     "$heddle" compile registers.ptx "$@" -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "registers.ptx, $*"
@@ -85,13 +118,12 @@ done
 registers -t bru1 <<< "5 2 1 1 0"
 "$heddle" run "$dir/own.cubin" --grid 4 --cluster 2 --block 1 --arg 'out:ids:u32[64]=zero' > "$dir/out" 2>&1
 grep -q 'the machine has no clusters' "$dir/out" || fail "clusters of a machine that has none"
-sed 's/^\(\.visible .entry registers(.*\)/\1 .reqnctapercluster 2, 2/' registers.ptx > "$dir/required.ptx"
-"$heddle" compile "$dir/required.ptx" -t sm_90 -o "$dir/own.cubin" > "$dir/out" 2>&1 && fail "clusters that a kernel requires"
-sed 's/^\(\.visible .entry ring(.*\)/\1 .reqnctapercluster 2, 2/' ring.ptx > "$dir/required.ptx"
 if [ -x "${PTXAS:-}" ]; then
     for level in 0 1 3; do
         "$PTXAS" -arch=sm_90 -O$level -o "$dir/theirs.cubin" ring.ptx > "$dir/out" 2>&1 || fail "ptxas, -O$level"
         all "ptxas's code, -O$level" validate ring.ptx "$dir/theirs.cubin"
+        "$PTXAS" -arch=sm_90 -O$level -o "$dir/their_forms.cubin" forms.ptx > "$dir/out" 2>&1 || fail "ptxas, forms.ptx, -O$level"
+        reduces "ptxas's code, -O$level" validate forms.ptx "$dir/their_forms.cubin"
         "$PTXAS" -arch=sm_90 -O$level -o "$dir/required.cubin" "$dir/required.ptx" > "$dir/out" 2>&1 &&
             "$heddle" validate "$dir/required.ptx" "$dir/required.cubin" "${required[@]}" > "$dir/out" 2>&1 || fail "ptxas's .reqnctapercluster"
         for kernel in gone stuck; do

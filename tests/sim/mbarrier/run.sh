@@ -63,6 +63,7 @@ done
 "$heddle" validate hang.ptx --grid 1 --block 32 --budget 2000000 --arg out:out:u32[1]=zero > "$dir/out" 2>&1
 [ $? = 5 ] && grep -q 'both trap' "$dir/out" || fail "a missing arrival"
 sed 's/^\.visible .entry bulk(.*/& .reqnctapercluster 2/' bulk.ptx > "$dir/two.ptx"
-"$heddle" compile "$dir/two.ptx" -o "$dir/two.cubin" > "$dir/out" 2>&1 && fail "a cluster of two blocks"
-grep -q 'clusters of several blocks' "$dir/out" || fail "the reason of a refusal"
+"$heddle" compile "$dir/two.ptx" -o "$dir/two.cubin" > "$dir/out" 2>&1 || fail "a cluster of two blocks"
+"$heddle" run "$dir/two.cubin" $(launch bulk | sed "s/grid 1/grid 2/") > "$dir/out" 2>&1
+grep -q 'the machine has no clusters' "$dir/out" || fail "the reason of a refusal"
 exit $bad
