@@ -383,12 +383,12 @@ const char *isa_parse_operand(Parse *parse, const char *s, const IsaSyn *syn, Ma
             return NULL;
     } else {
         uint32_t n;
-        bool described = syn->fmt == SYF_GDESC;
-        if (described && strncmp(s, "gdesc[", 6))
-            return isa_parse_miss(parse, s, "expected gdesc[");
-        if (!(s = isa_parse_reg(parse, s + (described ? 6 : 0), file, &n)))
+        const char *before = syn->fmt == SYF_GDESC ? "gdesc[" : syn->fmt == SYF_DESC ? "desc[" : "";
+        if (strncmp(s, before, strlen(before)) != 0)
+            return isa_parse_miss(parse, s, "expected a descriptor");
+        if (!(s = isa_parse_reg(parse, s + strlen(before), file, &n)))
             return NULL;
-        if (described && *s++ != ']')
+        if (*before && *s++ != ']')
             return isa_parse_miss(parse, s - 1, "expected ']'");
         uint8_t mods = o.mods;
         o = op_with(op_reg(file, n, 1), mods | (bar ? OPM_ABS : 0));

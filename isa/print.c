@@ -229,10 +229,11 @@ static void put_operand(Print *print, const IsaSyn *syn) {
         print_text(print, "%s", bar);
         return;
     }
-    if (syn->fmt == SYF_GDESC)
-        print_text(print, "gdesc[");
+    bool described = syn->fmt == SYF_GDESC || syn->fmt == SYF_DESC;
+    if (described)
+        print_text(print, syn->fmt == SYF_GDESC ? "gdesc[" : "desc[");
     put_reg_name(print, &o, syn->fmt == SYF_PAIR);
-    if (syn->fmt == SYF_GDESC)
+    if (described)
         print_text(print, "]");
     bool reused = o.file != RF_UR && o.mods & OPM_REUSE;
     bool first = reused && syn->mod && !*bar; /* nvdisasm: R5.reuse.24 */

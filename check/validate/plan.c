@@ -129,7 +129,18 @@ static bool add_texture_ref(Plan *plan, const char *name, Diags *d) {
     return true;
 }
 
+static bool add_tensor_ref(Plan *plan, const char *name, Diags *d) {
+    uint32_t index = plan_find_tensor(plan, name);
+    if (!index)
+        return plan_error(plan, d,
+                          arena_printf(&plan->arena, "argument 'tmap:%s': no tensor map of that name", name));
+    VEC_ADD(&plan->arena, &last_launch(plan)->args, ((PlanArg){.is_tensor = true, .buffer = index - 1}));
+    return true;
+}
+
 bool plan_add_arg(Plan *plan, const char *text, Diags *d) {
+    if (strncmp(text, "tmap:", 5) == 0)
+        return add_tensor_ref(plan, text + 5, d);
     if (strncmp(text, "tex:", 4) == 0)
         return add_texture_ref(plan, text + 4, d);
     if (strncmp(text, "buf:", 4) == 0 || strncmp(text, "out:", 4) == 0)
@@ -327,6 +338,19 @@ static bool init_pointers(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, 
     return true;
 }
 
+/* Each map is in memory, for parameters that point to it. */
+static bool make_tensors(Plan *plan, SimMemory *mem, Diags *d) {
+    for (uint32_t i = 0; i < plan->tensors.n; i++) {
+        PlanTensor *tensor = &plan->tensors.at[i];
+        tensor->map.address = plan->buffers.at[tensor->buffer].address;
+        tensor->address =
+            simmem_alloc(mem, arena_printf(&plan->arena, "tensor map %s", tensor->name), sizeof tensor->map);
+        if (!tensor->address || !simmem_write(mem, tensor->address, &tensor->map, sizeof tensor->map))
+            return plan_error(plan, d, "no memory on this host");
+    }
+    return true;
+}
+
 SimMemory *plan_memory(Plan *plan, Diags *d) {
     SimMemory *mem = simmem_create();
     bool good = mem || plan_error(plan, d, "no memory on this host");
@@ -349,6 +373,7 @@ SimMemory *plan_memory(Plan *plan, Diags *d) {
     for (uint32_t i = 0; good && i < plan->buffers.n; i++)
         if (plan->buffers.at[i].init && strncmp(plan->buffers.at[i].init, "pointers:", 9) == 0)
             good = init_pointers(plan, &plan->buffers.at[i], mem, d);
+    good = good && make_tensors(plan, mem, d);
     if (good)
         return mem;
     if (mem)
@@ -384,16 +409,22 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
     uint8_t *out = arena_alloc(&plan->arena, end);
     for (uint32_t i = 0; i < nparams; i++) {
         const PlanArg *arg = &launch->args.at[i];
-        bool whole = arg->is_buffer || arg->is_texture;
+        PlanArg map = {.size_bytes = SIM_TENSOR_BYTES};
+        if (arg->is_tensor && params[i].size_bytes == SIM_TENSOR_BYTES) { /* by value */
+            map.bytes = (const uint8_t *)&plan->tensors.at[arg->buffer].map;
+            arg = &map;
+        }
+        bool whole = arg->is_buffer || arg->is_texture || arg->is_tensor;
         uint32_t size = whole ? 8 : arg->size_bytes;
         if (size != params[i].size_bytes)
             return diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0503,
                            kernel,
                            arena_printf(&plan->arena, "argument %u has %u bytes, the parameter %u", i, size,
                                         params[i].size_bytes));
-        if (arg->is_buffer)
+        if (arg->is_buffer || arg->is_tensor)
             address_at[naddresses++] = params[i].offset_bytes;
         uint64_t address = arg->is_texture  ? plan->textures.at[arg->buffer].handle
+                           : arg->is_tensor ? plan->tensors.at[arg->buffer].address
                            : arg->is_buffer ? plan->buffers.at[arg->buffer].address + arg->offset_bytes
                                             : 0;
         for (unsigned k = 0; k < size; k++)

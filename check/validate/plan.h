@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "check/validate/scalar.h"
 #include "sim/launch.h"
+#include "sim/tensormap.h"
 
 typedef struct {
     const char *name;
@@ -29,8 +30,16 @@ typedef struct {
     SrcLoc loc;      /* in Plan.source */
 } PlanTexture;
 
-typedef struct {                /* one kernel argument */
-    bool is_buffer, is_texture; /* buffer: of a texture its number */
+typedef struct {
+    const char *name;
+    uint32_t buffer;  /* with its elements */
+    SimTensorMap map; /* but for the address */
+    uint64_t address; /* of the map in an allocation of its own; set by plan_memory */
+    SrcLoc loc;       /* in Plan.source */
+} PlanTensor;
+
+typedef struct {                           /* one kernel argument */
+    bool is_buffer, is_texture, is_tensor; /* buffer: of a texture or tensor map its number */
     uint32_t buffer;
     uint64_t offset_bytes; /* into the buffer */
     const uint8_t *bytes;  /* value */
@@ -66,6 +75,7 @@ typedef struct {
     const char *data_dir; /* where @file is; NULL: as written */
     VEC(PlanBuffer) buffers;
     VEC(PlanTexture) textures;
+    VEC(PlanTensor) tensors;
     VEC(PlanLaunch) launches;
     VEC(PlanCheck) checks;
     bool half_sums; /* of PtxRunOptions: what the binary's target does */
@@ -85,6 +95,9 @@ bool plan_add_expect(Plan *plan, const char *text, Diags *diags); /* "c=@file" o
 uint32_t plan_find_buffer(const Plan *plan, const char *name);    /* index + 1, or 0 */
 
 uint32_t plan_find_texture(const Plan *plan, const char *name); /* index + 1, or 0 */
+uint32_t plan_find_tensor(const Plan *plan, const char *name);
+/* Names of SimTensorType, of SimTensorMap.swizzle and .nan_fill; they end with NULL. */
+extern const char *const plan_tensor_types[], *const plan_tensor_swizzles[], *const plan_tensor_fills[];
 
 /* The path of the data that "@file" names. */
 const char *plan_data_path(Plan *plan, const char *at_file);

@@ -253,12 +253,21 @@ static bool read_check(Json *json, const cJSON *o) {
     return true;
 }
 
+int plan_choice(const cJSON *item, const char *const *names) {
+    for (int k = 0; cJSON_IsString(item) && names[k]; k++)
+        if (!strcmp(item->valuestring, names[k]))
+            return k;
+    return -1;
+}
+
 static bool read_root(Json *json, const cJSON *root) {
-    static const char *const keys[] = {"module", "buffers", "textures", "launches", "checks", NULL};
+    static const char *const keys[] = {"module",   "buffers", "textures", "tensormaps",
+                                       "launches", "checks",  NULL};
     static const struct {
         const char *name;
         bool is_list;
-    } parts[] = {{"buffers", false}, {"textures", false}, {"launches", true}, {"checks", true}};
+    } parts[] = {
+        {"buffers", false}, {"textures", false}, {"tensormaps", false}, {"launches", true}, {"checks", true}};
     const cJSON *item, *module = cJSON_GetObjectItemCaseSensitive(root, "module");
     json->plan->loc = json_loc(root);
     if (!cJSON_IsObject(root))
@@ -288,6 +297,11 @@ static bool read_root(Json *json, const cJSON *root) {
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "textures")) {
         json->plan->loc = json_loc(item);
         if (!plan_read_texture(json->plan, json->source, item, json->d))
+            return false;
+    }
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "tensormaps")) {
+        json->plan->loc = json_loc(item);
+        if (!plan_read_tensor(json->plan, json->source, item, json->d))
             return false;
     }
     cJSON_ArrayForEach(

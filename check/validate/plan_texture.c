@@ -11,14 +11,6 @@ static bool texture_error(Plan *plan, const Source *source, Diags *diags, const 
                    arena_printf(&plan->arena, "texture %s: %s", name, what));
 }
 
-/* Place of a text in a list that ends with NULL, -1 if it is no text of it. */
-static int choice(const cJSON *item, const char *const *names) {
-    for (int k = 0; cJSON_IsString(item) && names[k]; k++)
-        if (!strcmp(item->valuestring, names[k]))
-            return k;
-    return -1;
-}
-
 static bool small_number(const cJSON *item, uint32_t least, uint32_t most, uint32_t *out) {
     if (!cJSON_IsNumber(item) || !(item->valuedouble >= least && item->valuedouble <= most) ||
         item->valuedouble != (double)(uint32_t)item->valuedouble)
@@ -52,8 +44,8 @@ static const char *read_format(const cJSON *o, SimTexture *texture) {
     static const char *const reads[] = {"element", "float", NULL};
     const cJSON *read = cJSON_GetObjectItemCaseSensitive(o, "read"),
                 *channels = cJSON_GetObjectItemCaseSensitive(o, "channels");
-    int texel = choice(cJSON_GetObjectItemCaseSensitive(o, "texel"), texels),
-        as = read ? choice(read, reads) : 0;
+    int texel = plan_choice(cJSON_GetObjectItemCaseSensitive(o, "texel"), texels),
+        as = read ? plan_choice(read, reads) : 0;
     uint32_t n = 1;
     if (texel < 0)
         return "\"texel\" must be one of u8 s8 u16 s16 u32 s32 f16 f32";
@@ -93,7 +85,7 @@ static const char *read_sampler(const cJSON *o, SimTexture *texture) {
                 *normalized = cJSON_GetObjectItemCaseSensitive(o, "normalized"),
                 *address = cJSON_GetObjectItemCaseSensitive(o, "address"),
                 *border = cJSON_GetObjectItemCaseSensitive(o, "border");
-    int by = filter ? choice(filter, filters) : 0;
+    int by = filter ? plan_choice(filter, filters) : 0;
     if (by < 0)
         return "\"filter\" must be \"point\" or \"linear\"";
     texture->linear = by == 1;
@@ -107,7 +99,7 @@ static const char *read_sampler(const cJSON *o, SimTexture *texture) {
         return "\"address\" must be one mode, or a list of up to three, one for each axis";
     for (unsigned k = 0; k < 3; k++) {
         const cJSON *item = cJSON_IsArray(address) ? cJSON_GetArrayItem(address, (int)k) : address;
-        int mode = item ? choice(item, modes) : SIM_ADDRESS_CLAMP;
+        int mode = item ? plan_choice(item, modes) : SIM_ADDRESS_CLAMP;
         if (mode < 0 || (mode != SIM_ADDRESS_BORDER && mode != SIM_ADDRESS_CLAMP && !texture->normalized))
             return "\"address\" must be of wrap, clamp, mirror, border; wrap and mirror need normalized "
                    "coordinates";

@@ -42,6 +42,38 @@ static void add_texture(cJSON *o, const Plan *plan, const PlanTexture *texture) 
         json_append(address, json_text(modes[bound->mode[k]]));
 }
 
+static void add_pixels(cJSON *x, const SimTensorMap *map) {
+    cJSON *lower = json_add_list(x, "lower"), *upper = json_add_list(x, "upper");
+    for (unsigned k = 0; k + 2u < map->rank; k++) {
+        json_append(lower, json_number(map->lower[k]));
+        json_append(upper, json_number(map->upper[k]));
+    }
+    json_add_number(x, "channels", map->channels);
+    json_add_number(x, "pixels", map->pixels);
+}
+
+static void add_tensor(cJSON *o, const Plan *plan, const PlanTensor *tensor) {
+    const SimTensorMap *map = &tensor->map;
+    cJSON *x = json_add_object(o, tensor->name);
+    json_add_text(x, "buffer", plan->buffers.at[tensor->buffer].name);
+    json_add_text(x, "type", plan_tensor_types[map->type]);
+    cJSON *size = json_add_list(x, "size"), *strides = json_add_list(x, "strides"),
+          *steps = json_add_list(x, "steps");
+    for (unsigned k = 0; k < map->rank; k++) {
+        json_append(size, json_number(map->size[k]));
+        json_append(steps, json_number(map->step[k]));
+        if (k)
+            json_append(strides, json_number((double)map->stride[k - 1]));
+    }
+    cJSON *box = map->im2col ? NULL : json_add_list(x, "box");
+    for (unsigned k = 0; box && k < map->rank; k++)
+        json_append(box, json_number(map->box[k]));
+    if (map->im2col)
+        add_pixels(x, map);
+    json_add_text(x, "swizzle", plan_tensor_swizzles[map->swizzle]);
+    json_add_text(x, "fill", plan_tensor_fills[map->nan_fill]);
+}
+
 static const char *integer_type(uint32_t size) {
     return size == 1 ? "b8" : size == 2 ? "b16" : size == 4 ? "b32" : size == 8 ? "b64" : NULL;
 }
@@ -51,6 +83,8 @@ static void add_arg(cJSON *list, Plan *scratch, const Plan *plan, const PlanArg 
     char *text;
     if (arg->is_texture) {
         text = arena_printf(&scratch->arena, "tex:%s", plan->textures.at[arg->buffer].name);
+    } else if (arg->is_tensor) {
+        text = arena_printf(&scratch->arena, "tmap:%s", plan->tensors.at[arg->buffer].name);
     } else if (arg->is_buffer) {
         text = arena_printf(&scratch->arena, arg->offset_bytes ? "%s+%llu" : "%s",
                             plan->buffers.at[arg->buffer].name, (unsigned long long)arg->offset_bytes);
@@ -84,6 +118,11 @@ char *plan_print_json(const Plan *plan) {
         cJSON *textures = json_add_object(root, "textures");
         for (uint32_t i = 0; i < plan->textures.n; i++)
             add_texture(textures, plan, &plan->textures.at[i]);
+    }
+    if (plan->tensors.n) {
+        cJSON *tensors = json_add_object(root, "tensormaps");
+        for (uint32_t i = 0; i < plan->tensors.n; i++)
+            add_tensor(tensors, plan, &plan->tensors.at[i]);
     }
     for (uint32_t i = 0; i < plan->launches.n; i++) {
         const PlanLaunch *launch = &plan->launches.at[i];

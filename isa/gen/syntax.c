@@ -7,7 +7,7 @@
  *   slot?mod+        and if the next operand is not its default
  *   slot?mod!other   as slot?mod, but not where modifier `other` is set (unless the operand is not the
  * default) slot:target      branch target as an absolute address;  :relative  as a signed distance; :absolute
- *   slot:gdesc       gdesc[slot], the descriptors of matrices
+ *   slot:gdesc       gdesc[slot], the descriptors of matrices;  slot:desc  desc[slot], a cache policy
  *                    :here  an address, the distance counts from this instruction
  *   slot.TEXT slot{mod}  text or modifier behind the operand
  *   [ra{mod}+urb+offset]  an address;  cb[ra]  a constant with an index register
@@ -233,14 +233,14 @@ static bool suffixes(Syn *syn, IgSyn *ig_syn) {
             }
         } else if (*syn->p == ':') {
             static const char *const formats[] = {"",     "target", "relative", "absolute",
-                                                  "pair", "here",   "gdesc"};
+                                                  "pair", "here",   "gdesc",    "desc"};
             unsigned f = 1;
             syn->p++;
             if (!word(syn, name))
                 return false;
-            while (f < 7 && strcmp(formats[f], name))
+            while (f < 8 && strcmp(formats[f], name))
                 f++;
-            if (f == 7)
+            if (f == 8)
                 return ig_error(syn->g, syn->loc, "unknown format %s in syntax", name);
             ig_syn->flags |= f << 24;
         } else if (*syn->p == '{') {

@@ -34,7 +34,7 @@ static void mark_written(const MemRef *ref, unsigned size_bytes) {
 }
 
 /* Write `size_bytes` at a place of shared or global memory. */
-static void write_at(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data) {
+void machine_async_write(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data) {
     machine_mem_store(warp, lane, ref, size_bytes, data);
     mark_written(ref, size_bytes);
 }
@@ -50,8 +50,13 @@ static int step_object(Warp *warp, Dec *dec, unsigned lane, uint64_t address, St
         return status;
     machine_mem_load(warp, lane, &ref, OBJECT_BYTES, old);
     uint64_t now = stepped(*old, step);
-    write_at(warp, lane, &ref, OBJECT_BYTES, &now);
+    machine_async_write(warp, lane, &ref, OBJECT_BYTES, &now);
     return RUN_OK;
+}
+
+int machine_async_complete(Warp *warp, Dec *dec, unsigned lane, uint32_t object, uint32_t bytes) {
+    uint64_t old;
+    return step_object(warp, dec, lane, object, (Step){.bytes = 0 - bytes}, &old);
 }
 
 /* ---- SYNCS ---- */
@@ -144,7 +149,7 @@ static int op_exch(Warp *warp, Dec *dec, uint32_t g) {
     if (status != RUN_OK)
         return status;
     machine_mem_load(warp, lane, &ref, OBJECT_BYTES, &old);
-    write_at(warp, lane, &ref, OBJECT_BYTES, &now);
+    machine_async_write(warp, lane, &ref, OBJECT_BYTES, &now);
     uint32_t *r = dec_dst(warp, dec, 0);
     for (unsigned i = 0; i < 32; i++) {
         r[i] = (uint32_t)old;
@@ -197,7 +202,7 @@ static int op_async_store(Warp *warp, Dec *dec, uint32_t g) {
             x = machine_atom_result(dec->mem.op, dec->mem.type, old, x, false);
             memcpy(data, &x, 8);
         }
-        write_at(warp, lane, &ref, size, data);
+        machine_async_write(warp, lane, &ref, size, data);
         status = step_object(warp, dec, lane, at[32 + lane], (Step){.bytes = 0 - size}, &old);
         if (status != RUN_OK)
             return status;
@@ -268,17 +273,16 @@ static int move_bulk(Warp *warp, Dec *dec, unsigned lane, const Bulk *bulk) {
             machine_mem_load(warp, lane, &to, BULK_STEP, old);
             reduce(bulk, old, data);
         }
-        write_at(warp, lane, &to, BULK_STEP, data);
+        machine_async_write(warp, lane, &to, BULK_STEP, data);
     }
     return RUN_OK;
 }
 
 /* Move, then complete the bytes at the object behind the address, where the target is shared memory. */
 static int move_and_complete(Warp *warp, Dec *dec, unsigned lane, const Bulk *bulk, uint32_t object) {
-    uint64_t old;
     int status = move_bulk(warp, dec, lane, bulk);
     if (status == RUN_OK && bulk->to_space == MS_CLUSTER)
-        status = step_object(warp, dec, lane, object, (Step){.bytes = 0 - bulk->bytes}, &old);
+        status = machine_async_complete(warp, dec, lane, object, bulk->bytes);
     return status;
 }
 
@@ -349,6 +353,8 @@ static bool nothing(Bind *bind) {
     return !bind->failed;
 }
 bool bind_UBLKPF(Bind *bind) { return nothing(bind); }
+bool bind_UTMAPF(Bind *bind) { return nothing(bind); }
+bool bind_UTMACCTL(Bind *bind) { return nothing(bind); }
 bool bind_UTMACMDFLUSH(Bind *bind) { return nothing(bind); }
 bool bind_SYNCS_CCTL(Bind *bind) { return nothing(bind); }
 

@@ -400,6 +400,9 @@ typedef enum { ACC_NONE, ACC_LOAD, ACC_STORE, ACC_ATOMIC } AccessKind;
 AccessKind machine_mem_access_kind(unsigned optype);
 /* What an atomic operation (AtomOp, AtomType) makes of the old value; global: it flushes .f32. */
 uint64_t machine_atom_result(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bool global);
+/* async.c: store at a place of shared or global memory; bytes are complete at an object of the cluster. */
+void machine_async_write(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data);
+int machine_async_complete(Warp *warp, Dec *dec, unsigned lane, uint32_t object, uint32_t bytes);
 /* cluster.c: blocks of one cluster, which started together; the first gets the cluster, the others join. */
 void machine_cluster_join(Cta *cta, Cta *first, uint32_t rank);
 void machine_cluster_leave(Cta *cta); /* it has ended */
