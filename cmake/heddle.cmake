@@ -5,6 +5,8 @@
 #   heddle_user_test(NAME SOURCE)   a cmocka test of the public library, linked as a user links it, label "unit"
 #   heddle_test_once(NAMES...) tests whose outcome no build changes (the text of the tree, what ptxas says, counted work):
 #                              label "once", ./run-tests asks one build
+#   heddle_test_part(N NAMES...) tests whose many cases walk the same code: where a sanitizer slows them down, they take every
+#                              N-th case (HEDDLE_PART in their environment)
 #   heddle_test_cost(SECONDS NAMES...) long tests, with about what they take: parallel runs start them first, measured or not
 # SPDX-License-Identifier: MIT
 include_guard(GLOBAL)
@@ -30,7 +32,8 @@ if(HEDDLE_WERROR)
 endif()
 if(HEDDLE_SANITIZE OR HEDDLE_FUZZ)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=address,undefined)
+  # at fixed addresses: the records of UndefinedBehaviorSanitizer need no relocation then, half of what a short command costs
+  add_link_options(-fsanitize=address,undefined $<$<LINK_LANGUAGE:C>:$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>>)
   add_compile_definitions(HEDDLE_SANITIZED)
   set(HEDDLE_SANITIZED ON)
   # Z3, which is loaded at run time, throws; AddressSanitizer looks for what throws when a program starts.
@@ -114,6 +117,14 @@ function(heddle_test_cost seconds)
   foreach(test ${ARGN})
     if(TEST ${test})
       set_property(TEST ${test} PROPERTY COST ${seconds})
+    endif()
+  endforeach()
+endfunction()
+
+function(heddle_test_part part)
+  foreach(test ${ARGN})
+    if(TEST ${test} AND HEDDLE_SANITIZED)
+      set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT HEDDLE_PART=${part})
     endif()
   endforeach()
 endfunction()

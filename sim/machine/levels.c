@@ -5,25 +5,31 @@
 
 #ifdef SIM_HAVE_X86_LEVELS
 #include <cpuid.h>
+#include <pthread.h>
 extern const Level level_v2, level_v3, level_v4;
 /* The features that gcc's -march=x86-64-vN means, as far as the compilers can be asked, and the registers
  * that the system saves. __builtin_cpu_supports would do, but its library asks the processor some twenty
- * times at the start of every program that names it, each time a fault under a hypervisor. */
+ * times at the start of every program that names it, each time a fault under a hypervisor. For the same
+ * reason the processor is asked once. */
 typedef struct {
     unsigned c1, b7; /* leaf 1 ECX, leaf 7 EBX */
     unsigned saved;  /* XCR0 */
 } Features;
 
-static Features features(void) {
+static Features found;
+static void look(void) {
     unsigned a, b, c, d;
-    Features found = {0};
     if (!__get_cpuid(1, &a, &b, &c, &d))
-        return found;
+        return;
     found.c1 = c;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d))
         found.b7 = b;
     if (found.c1 & bit_OSXSAVE)
         __asm__("xgetbv" : "=a"(found.saved), "=d"(d) : "c"(0));
+}
+static Features features(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, look);
     return found;
 }
 

@@ -8,11 +8,15 @@ add_test(NAME prove COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/run.sh $<TARGET_FI
 add_test(NAME prove_contents COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents.sh $<TARGET_FILE:heddle>
   ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents ${CMAKE_CURRENT_BINARY_DIR}/contents)
 add_test(NAME prove_foreign COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/foreign.sh $<TARGET_FILE:heddle> ${PROJECT_SOURCE_DIR}/ptx-samples)
+set(flips 300)
+if(HEDDLE_SANITIZED)
+  set(flips 100)
+endif()
 add_executable(flip_campaign prove/flip_campaign.c)
 target_link_libraries(flip_campaign PRIVATE hd_driver hd_check m)
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/campaign)
 add_test(NAME prove_flip_campaign COMMAND flip_campaign ${PROJECT_SOURCE_DIR}/ptx-samples ${PROJECT_BINARY_DIR}/tests/samples
-  ${CMAKE_CURRENT_BINARY_DIR}/campaign --more ${CMAKE_CURRENT_SOURCE_DIR}/prove/campaign,${CMAKE_CURRENT_SOURCE_DIR}/prove/planted --count 300 --targets bru1,sm_80,sm_90)
+  ${CMAKE_CURRENT_BINARY_DIR}/campaign --more ${CMAKE_CURRENT_SOURCE_DIR}/prove/campaign,${CMAKE_CURRENT_SOURCE_DIR}/prove/planted --count ${flips} --targets bru1,sm_80,sm_90)
 set_tests_properties(prove_flip_campaign PROPERTIES LABELS "check")
 heddle_test_cost(30 prove_flip_campaign)
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/foreign_campaign)

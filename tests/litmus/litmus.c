@@ -367,20 +367,40 @@ static void run_interp(const Case *c, const Setting *setting, Counts *counts) {
     }
 }
 
-/* True if it ended with the right memory. */
-static bool run_machine(const Binary *b, const Setting *setting, const MachineOptions *o, SimTrap *trap,
-                        uint32_t *at) {
+/* One setting on one binary, for all policies. */
+typedef struct {
+    const Setting *setting;
+    SimMemory *mem;
+    MachineSession *session;
+} Runs;
+
+static Runs runs_open(const Binary *binary, const Setting *setting) {
+    Diags d = diags();
+    Runs runs = {.setting = setting, .mem = simmem_clone(setting->start)};
+    if (runs.mem)
+        runs.session = machine_open(binary, "litmus", &setting->launch, runs.mem, NULL, &d);
+    if (!runs.session)
+        abort();
+    return runs;
+}
+
+static void runs_close(Runs *runs) {
+    machine_close(runs->session);
+    simmem_free(runs->mem);
+}
+
+/* True if it ended with the right memory. Programs only read the table of roles. */
+static bool run_machine(const Runs *runs, const MachineOptions *o, SimTrap *trap, uint32_t *at) {
+    static const uint32_t zero[WORDS];
     Diags d = diags();
     MachineResult r;
-    SimMemory *mem = simmem_clone(setting->start);
-    if (!mem)
-        abort();
     *at = 0;
-    bool good = machine_run(b, "litmus", &setting->launch, mem, o, &r, &d);
+    if (!simmem_write(runs->mem, runs->setting->words, zero, sizeof zero))
+        abort();
+    bool good = machine_session_run(runs->session, o, &r, &d);
     *trap = r.trap;
-    good = good && right_memory(setting, mem, at);
+    good = good && right_memory(runs->setting, runs->mem, at);
     machine_result_free(&r);
-    simmem_free(mem);
     return good;
 }
 
@@ -388,10 +408,11 @@ static void run_plain(const Case *c, const Setting *setting, Counts *counts) {
     char text[80];
     SimTrap t;
     uint32_t at;
+    Runs runs = runs_open(c->binary, setting);
     for (unsigned i = 0; i < NPOLICIES; i++) {
         MachineOptions o = policy(i, false);
         counts->runs++;
-        if (!run_machine(c->binary, setting, &o, &t, &at)) {
+        if (!run_machine(&runs, &o, &t, &at)) {
             complain(c, setting, policy_text(i, false, text), &t, at);
             counts->failures++;
         }
@@ -401,7 +422,7 @@ static void run_plain(const Case *c, const Setting *setting, Counts *counts) {
         if (!c->yield_break && (o.lane_choice == MACHINE_LANE_RANDOM || setting->layout != layouts))
             continue; /* some hang: enough to count them in one layout */
         counts->literal_runs++;
-        if (run_machine(c->binary, setting, &o, &t, &at))
+        if (run_machine(&runs, &o, &t, &at))
             continue;
         bool proved = t.kind == TRAP_LIVELOCK || t.kind == TRAP_DEADLOCK;
         counts->literal_hangs += proved;
@@ -410,16 +431,18 @@ static void run_plain(const Case *c, const Setting *setting, Counts *counts) {
             counts->failures++;
         }
     }
+    runs_close(&runs);
 }
 
 static void run_mute(const Case *c, const Setting *s, Counts *counts) {
     char text[80];
     SimTrap t;
     uint32_t at;
+    Runs runs = runs_open(&c->mute, s);
     for (unsigned i = 0; i < NPOLICIES; i++) {
         MachineOptions o = policy(i, false);
         counts->mute_runs++;
-        if (run_machine(&c->mute, s, &o, &t, &at))
+        if (run_machine(&runs, &o, &t, &at))
             counts->mute_ended++;
         else if (t.kind == TRAP_LIVELOCK || t.kind == TRAP_DEADLOCK)
             counts->mute_proved++;
@@ -428,6 +451,7 @@ static void run_mute(const Case *c, const Setting *s, Counts *counts) {
             counts->failures++;
         }
     }
+    runs_close(&runs);
 }
 
 /* ---- all of it ---- */

@@ -93,7 +93,7 @@ fi
 # sub-project
 launcher=
 command -v ccache >/dev/null 2>&1 && launcher=-DCMAKE_C_COMPILER_LAUNCHER=ccache
-"$cmake" -S "$here/consumer" -B part -DHEDDLE_SOURCE="$sources" -DCMAKE_BUILD_TYPE=Debug $launcher >log 2>&1 &&
+"$cmake" -S "$here/consumer" -B part -DHEDDLE_SOURCE="$sources" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 $launcher >log 2>&1 &&
     "$cmake" --build part -j 2 --target consumer_heddle consumer_cpp_heddle >log 2>&1 || fail add_subdirectory
 runs part/consumer_heddle "32 numbers doubled"
 runs part/consumer_cpp_heddle "one kernel"

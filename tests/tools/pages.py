@@ -5,6 +5,7 @@ of disasm, the counts and regions of report --against, the decisions of report -
 SPDX-License-Identifier: MIT"""
 import html.parser
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -152,7 +153,8 @@ def check_page(path, kernel, name, launch=(), extra=()):
 
 
 framed = regions = pages = 0
-for ptx in sorted(samples.glob("*.ptx")) + [kernels / "divergent.ptx"]:
+part = int(os.environ.get("HEDDLE_PART", "1"))  # of the kernels, which walk the same code, every so manieth
+for ptx in (sorted(samples.glob("*.ptx")) + [kernels / "divergent.ptx"])[::part]:
     every = 4 if ptx.parent == kernels else 1
     for kernel in re.findall(r"\.entry\s+([\w$]+)", ptx.read_text())[::every]:
         _, (some, all_of) = check_page(ptx, kernel, f"{ptx.stem}-{kernel}")
@@ -244,4 +246,4 @@ call("report", folder / "mandelbrot.ptx", "--emit=svg", "--kernel", "nobody", st
 call("report", kernels / "divergent.ptx", "--emit=svg", status=1)
 print("\n".join(errors[:40]))
 print(f"{pages} pages, {framed} frames of {regions} regions, {len(errors)} errors")
-sys.exit(bool(errors) or pages < 30 or framed < regions * 9 // 10)
+sys.exit(bool(errors) or pages < 30 // part or framed < regions * 9 // 10)
