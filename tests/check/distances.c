@@ -196,6 +196,7 @@ typedef struct {
 } Row;
 static Row *rows;
 static unsigned nrows, bad;
+static const char *path;
 
 static bool read_row(const char *line, Row *row) {
     char target[16], next[8], error[ISA_ERROR_BYTES];
@@ -258,8 +259,8 @@ static void check_row(const Row *row) {
     bool less = row->table < row->least && ((row->always && !is_pattern(row)) || is_unused(row));
     if (row->table <= row->least && !less)
         return;
-    printf("line %u: %s: the table says %u, ptxas keeps %u%s: %s\n", row->line, isa_target_name(row->target),
-           row->table, row->least, less ? " always" : "", row->text);
+    printf("%s:%u: error: %s: the table says %u, ptxas keeps %u%s: %s\n", path, row->line,
+           isa_target_name(row->target), row->table, row->least, less ? " always" : "", row->text);
     bad++;
 }
 
@@ -268,7 +269,8 @@ int main(int argc, char **argv) {
         return 2;
     if (!strcmp(argv[1], "observe"))
         return !observe_all();
-    FILE *file = fopen(argv[1], "r");
+    path = argv[1];
+    FILE *file = fopen(path, "r");
     char line[1024];
     rows = calloc(MOST_ROWS, sizeof *rows);
     for (unsigned number = 1; rows && file && nrows < MOST_ROWS && fgets(line, sizeof line, file); number++) {
@@ -276,7 +278,9 @@ int main(int argc, char **argv) {
         if (*line == '#')
             continue;
         if (!read_row(line, &rows[nrows]))
-            printf("line %u is malformed, does not decode, or its writer's time is unknown\n", number), bad++;
+            printf("%s:%u: error: malformed, does not decode, or its writer's time is unknown\n", path,
+                   number),
+                bad++;
         else
             nrows++;
     }
