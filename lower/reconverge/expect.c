@@ -22,7 +22,7 @@ enum {
     LONGEST_WAY = 320, /* blocks; then the shortest way out */
     CALL_COST = 24,    /* instructions of a callee */
     INST_WEIGHT = 32,
-    B_WEIGHT = 4
+    B_WEIGHT = 5
 };
 static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2}, rarely = 1.0 / 64;
 
@@ -58,12 +58,12 @@ struct Expect {
     const bool *divergent;
     const PtxBranch **counts; /* [block] of a profile, or NULL */
     Compared *compared;
-    uint32_t *cost;      /* [block] */
-    uint32_t *first;     /* [block] the successor slot that follows in the text */
-    uint32_t *out;       /* [block] the slot on a shortest way to an end */
-    bool assigns;        /* BSSY sets the barrier to the active lanes; else it adds them */
-    bool members;        /* lanes that the barrier does not name go on at its BSYNC; else they wait too */
-    uint8_t *copies;     /* [edge] for phis */
+    uint32_t *cost;  /* [block] */
+    uint32_t *first; /* [block] the successor slot that follows in the text */
+    uint32_t *out;   /* [block] the slot on a shortest way to an end */
+    bool assigns;    /* BSSY sets the barrier: each lane waits for those that it joined with, one set; else
+                        it adds to the one set that all wait for */
+    uint8_t *copies; /* [edge] for phis */
     uint32_t *edge_cost; /* [edge] of the copies in a block of its own */
     double *below;       /* [edge] instructions that only it leads to, those in loops as often as they run */
     double *ends;        /* [edge] ways on to where all ways of its branch meet */
@@ -75,8 +75,9 @@ struct Expect {
     Place *places; /* [position] */
     uint32_t *to;  /* [edge] position behind it; of the one behind the last NOWHERE */
     VEC(Listed) pool;
-    uint32_t *pending;  /* [join] lanes */
-    uint32_t *standing; /* [position] lanes, of the warp that runs */
+    uint32_t *pending;         /* [join] lanes */
+    uint32_t (*joined)[LANES]; /* [join] members: those that each lane waits for */
+    uint32_t *standing;        /* [position] lanes, of the warp that runs */
 };
 
 /* ---- ways ---- */
@@ -445,11 +446,6 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
 
 double reconv_expected_instructions(int64_t units) { return (double)units / (WARPS * INST_WEIGHT); }
 
-bool reconv_expect_members(Expect *expect, bool members) {
-    expect->members = members && expect->assigns;
-    return expect->members;
-}
-
 uint64_t reconv_expect_steps(const Expect *expect) { return expect->steps; }
 
 void reconv_expect_repeat(Expect *expect, uint64_t steps) { expect->steps += steps; }
@@ -549,15 +545,64 @@ static void run_branch(Warp *warp, uint32_t first) {
         go_to(warp, warp->expect->to[edge]);
 }
 
+/* The lanes are no more among those that any lane waits for. pending: lanes that wait for any */
+static void leave_members(uint32_t joined[LANES], uint32_t *pending, uint32_t lanes) {
+    EACH_LANE(t, lanes & *pending) {
+        for (uint32_t left = joined[t] & ~lanes; left; left &= left - 1)
+            joined[__builtin_ctz(left)] &= ~(1u << t);
+        joined[t] = 0;
+    }
+    *pending &= ~lanes;
+}
+
+static void join_members(uint32_t joined[LANES], uint32_t *pending, uint32_t lanes) {
+    leave_members(joined, pending, lanes);
+    *pending |= lanes;
+    EACH_LANE(t, lanes)
+        joined[t] = lanes;
+}
+
+/* Of the lanes at a BSYNC those that wait for nobody else; *missing: for whom the others do. */
+static uint32_t complete_members(const Warp *warp, const uint32_t joined[LANES], uint32_t here,
+                                 uint32_t *missing) {
+    uint32_t complete = 0;
+    *missing = 0;
+    while (here) { /* one answer for all of a set */
+        uint32_t first = (uint32_t)__builtin_ctz(here), set = joined[first], alike = here & -here, lacks = 0;
+        EACH_LANE(t, here & set)
+            alike |= (uint32_t)(joined[t] == set) << t;
+        lacks = set >> first & 1 ? set & warp->valid & ~(warp->expect->standing[warp->current] | warp->active)
+                                 : 0;
+        complete |= lacks ? 0 : alike;
+        *missing |= lacks;
+        here &= ~alike;
+    }
+    return complete;
+}
+
+/* As in sim/machine/members.c, of lanes of one call. */
+static bool arrive_members(Warp *warp, uint32_t joined[LANES], uint32_t *pending) {
+    uint32_t *standing = &warp->expect->standing[warp->current], missing, here = *standing | warp->active,
+             complete = complete_members(warp, joined, here, &missing);
+    warp->issues += B_WEIGHT;
+    if (!complete) {
+        park(warp, warp->active, warp->current);
+        resume(warp, missing);
+        return false;
+    }
+    leave_members(joined, pending, complete);
+    park(warp, warp->active & ~complete, warp->current);
+    *standing &= ~complete;
+    warp->active = complete;
+    return true;
+}
+
 /* The active lanes come to the BSYNC of a block; false: they wait. */
 static bool arrive(Warp *warp, uint32_t *pending) {
     uint32_t pos = warp->current, arrived = warp->expect->standing[pos] | warp->active,
              left = *pending & warp->valid & ~arrived;
     warp->issues += B_WEIGHT;
-    if (warp->expect->members && left && !(*pending & warp->active))
-        return true;
-    if (!warp->expect->members || !left) /* else it keeps its lanes until all are there */
-        *pending = left;
+    *pending = left;
     if (left) {
         park(warp, warp->active, pos);
         resume(warp, left);
@@ -568,25 +613,44 @@ static bool arrive(Warp *warp, uint32_t *pending) {
     return true;
 }
 
+/* The lanes leave the join, or those at its BSSY join. */
+static void leave_join(Expect *expect, uint32_t join, uint32_t lanes) {
+    if (expect->assigns)
+        leave_members(expect->joined[join], &expect->pending[join], lanes);
+    else
+        expect->pending[join] &= ~lanes;
+}
+
+static void enter_join(Expect *expect, uint32_t join, uint32_t lanes) {
+    if (expect->assigns)
+        join_members(expect->joined[join], &expect->pending[join], lanes);
+    else
+        expect->pending[join] |= lanes;
+}
+
+static bool arrive_at(Warp *warp, uint32_t join) {
+    Expect *expect = warp->expect;
+    return expect->assigns ? arrive_members(warp, expect->joined[join], &expect->pending[join])
+                           : arrive(warp, &expect->pending[join]);
+}
+
 /* The active lanes run one block, or the BREAKs of an edge. */
-static void step(Warp *warp) {
+static void run_place(Warp *warp) {
     Expect *expect = warp->expect;
     const Place *place = &expect->places[warp->current];
     if (place->kind == PLACE_EDGE) {
         warp->issues += place->cost;
         for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next)
-            expect->pending[expect->pool.at[k - 1].join] &= ~warp->active;
+            leave_join(expect, expect->pool.at[k - 1].join, warp->active);
         warp->current = place->to;
         return;
     }
     expect->steps++;
-    if (place->join && !arrive(warp, &expect->pending[place->join - 1]))
+    if (place->join && !arrive_at(warp, place->join - 1))
         return;
     warp->issues += place->cost;
-    for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next) {
-        uint32_t *pending = &expect->pending[expect->pool.at[k - 1].join];
-        *pending = expect->assigns ? warp->active : *pending | warp->active;
-    }
+    for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next)
+        enter_join(expect, expect->pool.at[k - 1].join, warp->active);
     if (place->kind == PLACE_BRANCHES)
         run_branch(warp, place->first);
     else
@@ -642,6 +706,9 @@ uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsign
     expect->pool.at = NULL, expect->pool.cap = 0;
     take_set(expect, joins, n);
     expect->pending = ARENA_ARRAY(&expect->reconv->a, uint32_t, n + 1);
+    if (expect->assigns)
+        expect->joined =
+            (uint32_t(*)[LANES])(void *)ARENA_ARRAY(&expect->reconv->a, uint32_t, (n + 1) * LANES);
     const Graph *graph = &expect->reconv->g;
     uint32_t npos = graph->n + graph->succ_at[graph->n];
     for (unsigned k = 0; k < WARPS && issues <= limit; k++) {
@@ -653,10 +720,12 @@ uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsign
             warp.next[lane] = expect->way[k][lane].edges;
         memset(expect->standing, 0, npos * sizeof *expect->standing);
         memset(expect->pending, 0, n * sizeof *expect->pending);
+        if (expect->assigns)
+            memset(expect->joined, 0, n * sizeof *expect->joined);
         /* more than all ways together: nothing waits for ever with an order (join.c) */
         uint64_t most = expect->steps + 4 * LANES * (uint64_t)(LONGEST_WAY + graph->n);
         while (warp.active && expect->steps < most && issues + warp.issues <= limit)
-            step(&warp);
+            run_place(&warp);
         issues += warp.issues;
     }
     arena_release(&expect->reconv->a, mark);

@@ -32,7 +32,7 @@ enum {
     STEPS_OF_BLOCK = 512,   /* to find candidates: of each block of the function, as a mean */
     MARGIN = 128,           /* a join saves more than one in so many instructions */
     ROUNDS_MARGIN = 128,    /* the same of a join of several rounds: data that go otherwise lose much by it */
-    INSTEAD_MARGIN = 8,     /* the same of one in place of a header's join that lanes pass */
+    INSTEAD_MARGIN = 32,    /* the same of one in place of a header's join that lanes pass */
     DEEPEST = 7,            /* loops told apart */
     MOST_ROUNDS = 6
 };
@@ -579,27 +579,53 @@ static void improve(Search *search, const uint32_t *turn, uint64_t most_steps) {
     }
 }
 
-/* The loop around the one whose header is the join of its rounds, if lanes may wait for others of its rounds.
- */
+/* Do lanes come from the end of block `from` to block `to`, not through `join`? */
+static bool comes_to(const Places *places, uint32_t from, uint32_t to, uint32_t join) {
+    Reconv *reconv = places->reconv;
+    uint32_t top = 0, round = ++reconv->round;
+    reconv->stack[top++] = from;
+    while (top) {
+        uint32_t b = reconv->stack[--top];
+        reconv->f->module->steps++;
+        GRAPH_SUCCS(&reconv->g, b, s) {
+            if (*s == to)
+                return true;
+            if (*s && *s != join && reconv->mark[*s] != round)
+                reconv->mark[*s] = round, reconv->stack[top++] = *s;
+        }
+    }
+    return false;
+}
+
+/* The loop in whose rounds lanes come to BSSY again while others wait for them, if they may wait for all that
+ * are in it: of a header the loop around its own, of another join the one that it is in with its BSSY. */
 static uint32_t loop_of_rounds(const Places *places, const Join *join) {
     const Reconv *reconv = places->reconv;
-    uint32_t l = innermost(places, join->block), parent = l == NO_NODE ? l : reconv->loops.at[l].parent;
-    bool may = parent != NO_NODE && join->loop == l && reconv->loops.at[l].header == join->block &&
-               !reconv->loops.at[l].irreducible && rounds_may_wait(places, parent);
-    return may ? parent : NO_NODE;
+    uint32_t l = innermost(places, join->block), loop = l;
+    if (l == NO_NODE || join->rounds || reconv->loops.at[l].irreducible)
+        return NO_NODE;
+    if (reconv->loops.at[l].header == join->block) {
+        loop = join->loop == l ? reconv->loops.at[l].parent : NO_NODE;
+    } else {
+        bool again = false;
+        for (unsigned k = 0; k < join->places.n; k++)
+            again |= comes_to(places, join->places.at[k], join->places.at[k], join->block);
+        loop = again ? l : NO_NODE;
+    }
+    return loop != NO_NODE && rounds_may_wait(places, loop) ? loop : NO_NODE;
 }
 
 /* Lanes that left an inner loop with BREAK and come to the BSYNC of its header in a later round of the outer
  * loop wait there for those that are still in it where BSSY adds to its register. Where it sets it they go
  * on alone, and their BSSY makes others wait for them alone: nearly every round of the inner loop runs twice
- * if lanes leave in most. There the join of several rounds does what the other did. */
+ * if lanes leave in most. The same happens where two loops have one header: who goes round the inner one
+ * comes to BSSY again, and those that wait behind it wait no more. There the join of several rounds does what
+ * the other did. */
 static void gather_instead(Search *search) {
     Places *places = search->places;
     uint64_t most_steps = reconv_expect_steps(search->e) + MOST_STEPS / 8;
-    bool any = false;
-    if (!reconv_expect_members(search->e, true))
+    if (!isa_target_info(places->reconv->f->module->target)->bssy_assigns)
         return;
-    search->runs.n = 0; /* they were of other rules */
     for (uint32_t k = 0, n = places->all.n; k < n && reconv_expect_steps(search->e) < most_steps; k++) {
         uint32_t c = places->all.n, block = places->all.at[k].join.block,
                  loop = places->all.at[k].taken ? loop_of_rounds(places, &places->all.at[k].join) : NO_NODE;
@@ -610,12 +636,8 @@ static void gather_instead(Search *search) {
         uint64_t before = cost_of(search, places->set, places->nset, UINT64_MAX),
                  cost = cost_of(search, search->trial, search->ntrial, before);
         if (cost + before / INSTEAD_MARGIN < before)
-            take_trial(search, cost), any = true;
+            take_trial(search, cost);
     }
-    reconv_expect_members(search->e, false);
-    search->runs.n = 0;
-    if (any)
-        search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
 }
 
 /* What the post-dominators that are not of the set would save, which is mostly a loss. */

@@ -128,9 +128,6 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
 /* What the warp issues with these joins (of which places, breaks and block count), in units of its own; more
  * than `limit` means no more than that it is more. */
 uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsigned n, uint64_t limit);
-/* Whether lanes that a barrier does not name wait at its BSYNC, which the choice takes for granted, or go on
- * from now on (members), as they do where BSSY sets the barrier; false: on this target they wait. */
-bool reconv_expect_members(Expect *expect, bool members);
 /* Such units as warp instructions, of one warp. */
 double reconv_expected_instructions(int64_t units);
 uint64_t
