@@ -93,6 +93,7 @@ typedef enum { SUB_NONE,
     SUB_BASE, SUB_LEVEL,                                        /* tex: sub2 */
     SUB_TRAP, SUB_ZERO,                                         /* suld, sust, sured: sub2 (also SUB_CLAMP) */
     SUB_WIDTH, SUB_HEIGHT, SUB_DEPTH,                           /* txq, suq */
+    SUB_SHR7, SUB_SHR15, SUB_PO,                                /* vmad: .po in sub2 */
     SUB_OTHER } PtxSub;
 // clang-format on
 // clang-format off
@@ -136,18 +137,19 @@ typedef struct PtxOperand {
     uint8_t component; /* special registers: 0 x, 1 y, 2 z, 3 w; register operand r.x of a .v4 register is
                           resolved */
     uint8_t nvec;      /* PO_VEC: 1..128 (more than 8 only for matrices) */
-    uint8_t selector;  /* video instructions: 0 none, 1..4 b0..b3, 5 h0, 6 h1, 255 another (SIMD video; not
-                          compiled) */
+    uint8_t selector;  /* behind a register of a video instruction: how many bytes (.b3210: 4), or halves
+                          with PTX_SELECTS_HALVES; 0 none, PTX_SELECTS_WHAT some other word (sym) */
     uint32_t reg;      /* PO_REG, PO_ADDR: register id (index into PtxFunc.regs), 0 none */
     uint32_t sym;   /* PO_SYM, PO_ADDR: index + 1 into PtxModule.vars (bit 31 clear) or .funcs (bit 31 set), 0
                        none */
     uint32_t label; /* PO_LABEL: index into PtxFunc.labels */
     uint32_t sreg;  /* PO_SREG: PtxSreg */
-    int64_t imm;    /* PO_IMM: value; PO_ADDR, PO_SYM: byte offset */
+    int64_t imm;    /* PO_IMM: value; PO_ADDR, PO_SYM: byte offset; PO_REG: the selector's hexadecimal digits */
     struct PtxOperand *vec;
     SrcLoc loc;
 } PtxOperand;
 #define PTX_SYM_FUNC 0x80000000u
+enum { PTX_SELECTS_HALVES = 0x80, PTX_SELECTS_WHAT = 0xff };
 
 typedef enum { /* special registers, 10.x; component: of a vector, or the number where there are several */
                SR_NONE,

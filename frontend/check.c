@@ -119,14 +119,16 @@ static bool check_reg(const Check *check, const PtxInsn *i, unsigned n, PtxType 
                 reg_name(check, operand->reg), ptx_type_name(have));
 }
 
-static bool plain(const PtxOperand *operand) { return !operand->neg && !operand->not_ && !operand->selector; }
+static bool plain(const OperandSpec *spec, const PtxOperand *operand) {
+    return (!operand->neg || spec->has_minus) && !operand->not_ && (!operand->selector || spec->has_selector);
+}
 
 static bool check_dst(const Check *c, const PtxInsn *i, unsigned n, const OperandSpec *spec, PtxType t,
                       const PtxOperand *operand) {
     bool predicate = spec->kind == 'P' || spec->kind == 'Q';
     if (operand->kind == PO_SINK && (spec->kind == 'D' || spec->kind == 'Q'))
         return true;
-    if (operand->kind != PO_REG || !plain(operand))
+    if (operand->kind != PO_REG || !plain(spec, operand))
         return wrong_kind(c, i, n, operand, predicate ? "a predicate register" : "a register");
     return check_reg(c, i, n, predicate ? TY_PRED : t, spec, operand);
 }
@@ -157,7 +159,7 @@ static bool check_src(const Check *c, const PtxInsn *i, unsigned n, const Operan
                       PtxOperand *operand) {
     switch (operand->kind) {
     case PO_REG:
-        if (!plain(operand))
+        if (!plain(spec, operand))
             return wrong_kind(c, i, n, operand, "without negation or selector");
         return check_reg(c, i, n, t, spec, operand);
     case PO_IMM:
@@ -453,7 +455,7 @@ static bool check_call_operand(const Check *check, const PtxVar *ptx_var, bool r
         return call_error(check, operand, ret, n, callee, why);
     }
     case PO_REG:
-        if (!ptx_var->is_array && plain(operand) &&
+        if (!ptx_var->is_array && plain(&(OperandSpec){0}, operand) &&
             ptx_types_agree(ptx_var->type, reg_type(check, operand->reg), false))
             return true;
         snprintf(why, sizeof why, "%.60s is .%s, the parameter is .%s%s", reg_name(check, operand->reg),

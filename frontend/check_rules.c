@@ -10,7 +10,7 @@ static bool refuse(Check *check, const PtxInsn *i, const char *what) {
 }
 
 static bool rule_compare(Check *c, const PtxInsn *i) {
-    PtxType t = (PtxType)i->type[i->op == PTX_SET ? 1 : 0];
+    PtxType t = (PtxType)i->type[i->ntypes - 1];
     PtxTypeClass tc = ptx_type_class(t);
     if (i->op == PTX_SETP && i->ndst == 2 && (t == TY_F16 || t == TY_BF16))
         return refuse(c, i, "has only one result");
@@ -202,6 +202,71 @@ static bool rule_setmaxnreg(Check *check, const PtxInsn *i) {
         return refuse(check, i, "needs a multiple of 8");
     return check_range(check, i, 0, 24, 256);
 }
+
+/* ---- video instructions ---- */
+
+/* n digits from 0 to `most`; descending: each once, as a mask. */
+static bool selects(const PtxOperand *operand, unsigned letter, unsigned n, unsigned most, bool descending) {
+    unsigned before = 8;
+    if (operand->selector != (letter | n))
+        return false;
+    for (unsigned k = n; k-- > 0;) {
+        unsigned digit = (unsigned)(operand->imm >> 4 * k) & 15;
+        if (digit > most || (descending && digit >= before))
+            return false;
+        before = digit;
+    }
+    return true;
+}
+
+static bool selects_one(const PtxOperand *operand) {
+    return !operand->selector || selects(operand, 0, 1, 3, false) ||
+           selects(operand, PTX_SELECTS_HALVES, 1, 1, false);
+}
+
+static bool rule_video(Check *check, const PtxInsn *i) {
+    bool merges = i->operands[0].selector, has_third = i->noperands == 4;
+    for (unsigned k = 0; k < i->noperands; k++)
+        if (!selects_one(&i->operands[k]))
+            return refuse(check, i, "selects .b0 to .b3, .h0 or .h1");
+    if (merges && i->atom)
+        return refuse(check, i, "either merges its result or combines it");
+    if ((merges || i->atom) && !has_third)
+        return refuse(check, i, "needs what its result is merged or combined with");
+    return !i->cmp || rule_compare(check, i);
+}
+
+static bool rule_vmad(Check *check, const PtxInsn *i) {
+    const PtxOperand *a = &i->operands[1], *b = &i->operands[2], *c = &i->operands[3];
+    if (!selects_one(a) || !selects_one(b))
+        return refuse(check, i, "selects .b0 to .b3, .h0 or .h1");
+    if (i->sub2 == SUB_PO && (a->neg || b->neg || c->neg))
+        return refuse(check, i, "negates nothing with .po");
+    return !(a->neg != b->neg && c->neg) ||
+           refuse(check, i, "negates the product or what is added, not both");
+}
+
+/* Parallel operations: bytes or halves of both sources in any order, a mask of the result. */
+static bool rule_video_parts(Check *check, const PtxInsn *i, unsigned letter, unsigned parts) {
+    const PtxOperand *to = &i->operands[0];
+    bool good = !to->selector;
+    for (unsigned n = 1; n <= parts; n++)
+        good |= selects(to, letter, n, parts - 1, true);
+    for (unsigned k = 1; k < 3; k++) {
+        const PtxOperand *from = &i->operands[k];
+        good &= !from->selector || selects(from, letter, parts, 2 * parts - 1, false);
+    }
+    if (!good)
+        return refuse(check, i,
+                      parts == 2
+                          ? "selects .hXY of halves 0 to 3, and .h0, .h1 or .h10 of its result"
+                          : "selects .bWXYZ of bytes 0 to 7, and of its result bytes in descending order");
+    return !i->cmp || rule_compare(check, i);
+}
+static bool rule_video2(Check *check, const PtxInsn *i) {
+    return rule_video_parts(check, i, PTX_SELECTS_HALVES, 2);
+}
+static bool rule_video4(Check *check, const PtxInsn *i) { return rule_video_parts(check, i, 0, 4); }
 
 bool ptx_check_rules(Check *check, const PtxInsn *i) {
     static bool (*const rules[PTX_OP_COUNT])(Check *, const PtxInsn *) = {

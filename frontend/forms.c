@@ -462,6 +462,8 @@ void form_operands(unsigned form, OperandSpecs *out) {
             spec->is_exact |= *p == '=';
             spec->is_vector |= *p == '*';
             spec->is_optional |= *p == '?';
+            spec->has_selector |= *p == '.';
+            spec->has_minus |= *p == '-';
             if (*p == '{' && p[1] == 'D')
                 spec->is_tile = true;
             else if (*p == '{')

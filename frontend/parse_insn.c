@@ -61,15 +61,19 @@ static void expand_vector(Parser *parser, PtxOperand *operand, unsigned n, uint3
                                        .loc = operand->loc};
 }
 
+/* .b2, .h10, .b7654 */
 static void parse_selector(Parser *parser, PtxOperand *operand) {
-    static const char *const names[] = {".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
-    operand->selector = 255;
+    const char *word = parser->lx.text + parser->tok.at + 1;
+    unsigned n = parser->tok.size - 2u;
+    bool good = parser->tok.size > 2 && n <= 4 && (*word == 'b' || *word == 'h');
     operand->sym = parser->tok.str.i; /* for the printer */
-    for (unsigned i = 0; i < 6; i++)
-        if (parse_at_dir(parser, names[i])) {
-            operand->selector = (uint8_t)(i + 1);
-            operand->sym = 0;
-        }
+    for (unsigned k = 1; good && k <= n; k++) {
+        good = word[k] >= '0' && word[k] <= '7';
+        operand->imm = operand->imm << 4 | (word[k] - '0');
+    }
+    operand->selector = PTX_SELECTS_WHAT;
+    if (good)
+        operand->selector = (uint8_t)(n | (*word == 'h' ? PTX_SELECTS_HALVES : 0u));
     next(parser);
 }
 

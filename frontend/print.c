@@ -236,13 +236,13 @@ static void print_imm(const Printer *printer, const PtxOperand *operand) {
 }
 
 static void print_operand(const Printer *printer, const PtxOperand *operand) {
-    static const char *const selectors[] = {"", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
     if (operand->neg || operand->not_)
         fputc(operand->neg ? '-' : '!', printer->out);
     switch (operand->kind) {
     case PO_REG:
-        fprintf(printer->out, "%s%s", printer->reg[operand->reg],
-                operand->selector < 7 ? selectors[operand->selector] : text(printer, (StrId){operand->sym}));
+        fputs(printer->reg[operand->reg], printer->out);
+        if (operand->selector)
+            fputs(text(printer, (StrId){operand->sym}), printer->out);
         break;
     case PO_IMM: print_imm(printer, operand); break;
     case PO_SREG: print_sreg(printer, operand); break;
