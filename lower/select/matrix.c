@@ -276,14 +276,43 @@ bool isel_ldmatrix(Sel *sel, const PtxInsn *in) {
     return true;
 }
 
+/* Element `column` of a row, or two of them, to the row whose address lane `from` has. */
+static void store_in_row(Sel *sel, const PtxInsn *in, Operand rows, Operand from, Operand column,
+                         unsigned bytes, Operand data) {
+    Operand row = sel_shuffle(sel, ShflMode_IDX, rows, from);
+    Address at = {.space = SP_SHARED, .base = sel_imad(sel, column, op_imm(2), row)};
+    sel_store_words(sel, in, &at, bytes, data);
+}
+
+/* Where no instruction does it: each lane stores its two elements of each matrix, which are neighbours in a
+ * row or, transposed, in a column. */
+static void store_matrices(Sel *sel, const PtxInsn *in, const Address *a, const Operand *words, unsigned n) {
+    Operand lane = sel_lane(sel), quarter = sel_shr(sel, false, lane, op_imm(2));
+    Operand two = sel_shl(sel, sel_and(sel, lane, op_imm(3)), op_imm(1));
+    Operand rows = a->base.kind == OPK_NONE ? sel_value(sel, op_imm((uint32_t)a->offset))
+                                            : sel_iadd(sel, a->base, op_imm((uint32_t)a->offset));
+    for (unsigned k = 0; k < n; k++) {
+        Operand first = op_imm(8 * k), word = sel_value(sel, words[k]);
+        if (!(in->flags & PF_TRANS)) {
+            store_in_row(sel, in, rows, sel_iadd(sel, quarter, first), two, 4, word);
+            continue;
+        }
+        Operand low = sel_iadd(sel, two, first), high = sel_iadd(sel, low, op_imm(1));
+        store_in_row(sel, in, rows, low, quarter, 2, word);
+        store_in_row(sel, in, rows, high, quarter, 2, sel_shr(sel, false, word, op_imm(16)));
+    }
+}
+
 bool isel_stmatrix(Sel *sel, const PtxInsn *in) {
     Address a;
-    if (!isa_target_has(sel->t, OT_STSM))
-        return sel_error(sel, "stores of matrix rows need instructions of sm_90");
     if (!sel_shared_address(sel, in, &in->operands[0], &a))
         return false;
     Operand words[4];
     unsigned n = sel_read_fragment(sel, &in->operands[1], 4, words);
+    if (!isa_target_has(sel->t, OT_STSM)) {
+        store_matrices(sel, in, &a, words, n);
+        return true;
+    }
     Operand src[] = {a.base, op_imm((uint32_t)a.offset), words_operand(sel, words, n)};
     sel_emit_sync(sel, OT_STSM, MSET(STSM, num, count_of(in)) | MSET(STSM, trans, trans_of(in)), 3, src,
                   op_imm(WHOLE_WARP));

@@ -353,11 +353,39 @@ static bool write_loaded(Sel *s, const PtxInsn *in, const Operand *words) {
     return true;
 }
 
+/* What of 256 bits lies behind the first half. */
+static Address second_half(Sel *sel, const Address *address) {
+    Address second = *address;
+    if (fits((int64_t)address->offset + MOST_BYTES)) {
+        second.offset += MOST_BYTES;
+        return second;
+    }
+    Operand pair = address->base; /* of global memory, so of 64 bits */
+    pair.mods = 0;
+    Wide at = sel_add64(sel, sel_wide_pair(sel, pair), imm64(MOST_BYTES));
+    second.base = op_with(sel_pair(sel, at.w[0], at.w[1]), OPM_WIDE64);
+    return second;
+}
+
+/* 256 bits as two accesses: the elements of a vector are read in no order. */
+static bool load_halves(Sel *sel, const PtxInsn *in, const Address *first) {
+    enum { WORDS = MOST_BYTES / 4 };
+    Operand w[2 * WORDS];
+    Address at[2] = {*first};
+    at[1] = second_half(sel, first);
+    for (unsigned half = 0; half < 2; half++) {
+        Operand d = guard_load(sel, emit_load(sel, in, &at[half], MemSz_128, WORDS));
+        for (unsigned c = 0; c < WORDS; c++)
+            w[WORDS * half + c] = sel_part(sel, d, c);
+    }
+    return write_loaded(sel, in, w);
+}
+
 static bool load(Sel *s, const PtxInsn *in, Address *a) {
     unsigned total = ptx_type_bytes(sel_type(in)) * num_elements(in);
     bool ok;
     if (total > MOST_BYTES)
-        return sel_error(s, "accesses of 256 bits need instructions of sm_100");
+        return load_halves(s, in, a);
     unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size(sel_type(in), &ok);
     unsigned words = total <= 4 ? 1 : total / 4;
     Operand d = emit_load(s, in, a, size, words), w[4];
@@ -493,10 +521,10 @@ bool isel_ld(Sel *s, const PtxInsn *in) {
     return true;
 }
 
-/* The words to store. */
-static void gather(Sel *s, const PtxInsn *in, Wide *wide) {
+/* The words to store of `n` elements from `first` on. */
+static void gather(Sel *s, const PtxInsn *in, unsigned first, unsigned n, Wide *wide) {
     const PtxOperand *src = &in->operands[1];
-    unsigned eb = ptx_type_bytes(sel_type(in)), n = num_elements(in), total = eb * n;
+    unsigned eb = ptx_type_bytes(sel_type(in)), total = eb * n;
     *wide = (Wide){.n = total <= 4 ? 1 : total / 4};
     if (src->kind != PO_VEC) {
         *wide = sel_src(s, src, eb);
@@ -504,7 +532,7 @@ static void gather(Sel *s, const PtxInsn *in, Wide *wide) {
     }
     if (eb >= 4) {
         for (unsigned k = 0, w = 0; k < n; k++) {
-            Wide e = sel_src(s, &src->vec[k], eb);
+            Wide e = sel_src(s, &src->vec[first + k], eb);
             for (unsigned c = 0; c < e.n; c++)
                 wide->w[w++] = e.w[c];
         }
@@ -512,7 +540,7 @@ static void gather(Sel *s, const PtxInsn *in, Wide *wide) {
     }
     Operand e[8];
     for (unsigned k = 0; k < n; k++)
-        e[k] = sel_value(s, sel_src(s, &src->vec[k], eb).w[0]);
+        e[k] = sel_value(s, sel_src(s, &src->vec[first + k], eb).w[0]);
     if (eb == 1) { /* bytes to halves */
         for (unsigned k = 0; 2 * k + 1 < n; k++)
             e[k] = sel_prmt(s, e[2 * k], op_imm(0x0040), e[2 * k + 1]);
@@ -547,24 +575,28 @@ void sel_store_words(Sel *sel, const PtxInsn *in, const Address *address, unsign
 
 bool isel_st(Sel *sel, const PtxInsn *in) {
     Address a;
-    Wide v;
     PtxSpace space = (PtxSpace)in->space;
     if (space == SP_PARAM || space == SP_PARAM_FUNC)
         return sel_param_access(sel, in, true);
-    unsigned total = ptx_type_bytes(sel_type(in)) * num_elements(in);
-    if (total > MOST_BYTES)
-        return sel_error(sel, "accesses of 256 bits need instructions of sm_100");
+    unsigned n = num_elements(in), total = ptx_type_bytes(sel_type(in)) * n;
+    unsigned halves = total > MOST_BYTES ? 2 : 1; /* the elements are stored in no order */
     if (!sel_address(sel, in, &in->operands[0], space, &a))
         return false;
     if (a.space == SP_CONST)
         return sel_error(sel, "constants cannot be stored to");
-    gather(sel, in, &v);
+    Wide v[2];
+    for (unsigned half = 0; half < halves; half++)
+        gather(sel, in, n / halves * half, n / halves, &v[half]);
     if (in->sem == SEM_RELEASE)
         sel_fence(sel, in, true);
-    Operand data = v.n == 1 && op_is_imm(v.w[0], 0) ? op_rz() : sel_wide_vec(sel, v);
-    InstId id = emit_store(sel, in, &a, bytes_to_size(total), data);
-    if (sel->guard.kind != OPK_NONE)
-        ir_set_guard(sel->f, id, sel->guard);
+    for (unsigned half = 0; half < halves; half++) {
+        Address at = half ? second_half(sel, &a) : a;
+        bool zero = v[half].n == 1 && op_is_imm(v[half].w[0], 0);
+        Operand data = zero ? op_rz() : sel_wide_vec(sel, v[half]);
+        InstId id = emit_store(sel, in, &at, bytes_to_size(total / halves), data);
+        if (sel->guard.kind != OPK_NONE)
+            ir_set_guard(sel->f, id, sel->guard);
+    }
     return true;
 }
 
@@ -737,6 +769,15 @@ bool isel_nothing(Sel *s, const PtxInsn *in) {
  * that the hardware takes, as ptxas 13.0 makes it for L2::evict_normal of everything. */
 bool isel_createpolicy(Sel *sel, const PtxInsn *in) {
     sel_write(sel, &in->operands[0], sel_type(in), imm64(0x16f0000000000000));
+    return true;
+}
+
+/* Other addresses of the same memory: what is cached for them goes, too. */
+bool isel_fence_alias(Sel *sel, const PtxInsn *in) {
+    (void)in;
+    sel_emit(sel, OT_MEMBAR, MSET(MEMBAR, scope, MembarScope_SYS) | MSET(MEMBAR, kind, MembarKind_SC), 0,
+             NULL);
+    sel_emit(sel, OT_CCTL, MSET(CCTL, op, CctlOp_IVALL), 0, NULL);
     return true;
 }
 

@@ -639,19 +639,29 @@ static void test_tiles(void **cmocka_state) {
          "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%s], {%r4, %r5, %r6, %r7}; bar.sync 0;\n"
          "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %r5, %r6, %r7}, [%s];",
          true, 4},
+        {"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %r5, %r6, %r7}, [%s]; bar.sync 0;\n"
+         "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%s], {%r4, %r5, %r6, %r7}; bar.sync 0;\n"
+         "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %r5, %r6, %r7}, [%s];",
+         true, 4},
+        {"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r4, %r5}, [%s]; bar.sync 0;\n"
+         "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%s], {%r4, %r5}; bar.sync 0;\n"
+         "mov.u32 %r6, 0; mov.u32 %r7, 0; ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r4, %r5}, [%s];",
+         true, 2},
         {"{ .reg .u64 %g; .reg .u64 %h; cvt.u64.u32 %h, %s; cvta.shared.u64 %g, %h;\n"
          "ldmatrix.sync.aligned.m8n8.x4.b16 {%r4, %r5, %r6, %r7}, [%g]; }",
          false, 4},
     };
-    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (unsigned n = 0; n < 2 * sizeof rows / sizeof *rows; n++) {
         static char text[4096];
+        unsigned i = n / 2;
         uint16_t in[4][8][8], out[LANES][8];
         HdContext *c = hd_create(&(HdOptions){.message = complain});
         HdModule *ptx, *binary;
         snprintf(text, sizeof text, head, rows[i].body);
         assert_int_equal(hd_parse(c, "tiles.ptx", text, strlen(text), &ptx), HD_OK);
-        assert_int_equal(hd_compile(ptx, &(HdCompileOptions){.target = "sm_90", .opt_level = 2}, &binary),
-                         HD_OK);
+        assert_int_equal(
+            hd_compile(ptx, &(HdCompileOptions){.target = n % 2 ? "bru1" : "sm_90", .opt_level = 2}, &binary),
+            HD_OK);
         for (unsigned k = 0; k < 256; k++)
             in[k / 64][k / 8 % 8][k % 8] = (uint16_t)rnd();
         HdArg args[] = {{.buffer = in, .size_bytes = sizeof in}, {.buffer = out, .size_bytes = sizeof out}};
