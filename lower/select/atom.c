@@ -172,6 +172,19 @@ static Wide memory_with(const Atom *atom, Wide memory, Wide value) {
                                       : wide1(sel_prmt(atom->sel, memory.w[0], atom->put, value.w[0]));
 }
 
+static bool is_half(PtxType t) { return t == TY_F16 || t == TY_F16X2 || t == TY_BF16 || t == TY_BF16X2; }
+
+/* The lesser or the greater of halves. */
+static bool least_half(const Atom *atom, Operand old, Operand b, Wide *wide) {
+    Sel *sel = atom->sel;
+    if (!isa_target_has(sel->t, OT_HMNMX2))
+        return sel_error(sel, "minima of half precision need instructions of sm_80");
+    bool bf16 = atom->t == TY_BF16 || atom->t == TY_BF16X2;
+    Operand which = atom->in->atom == ATOM_MAX ? op_pf() : op_pt();
+    *wide = wide1(EMIT_R(sel, OT_HMNMX2, MSET(HMNMX2, bf16, bf16), old, b, which));
+    return true;
+}
+
 /* What the operation stores, given the old value; false if there is none for the type. `c` is the third
  * operand of a compare-and-swap. */
 static bool emit_atom_op(const Atom *atom, Wide old, Wide b, Wide c, Wide *wide) {
@@ -184,6 +197,8 @@ static bool emit_atom_op(const Atom *atom, Wide old, Wide b, Wide c, Wide *wide)
         *wide = wide1(EMIT_R(sel, OT_FADD, MSET(FADD, rnd, Rnd_RN), old.w[0], b.w[0]));
     else if (atom->t == TY_F64 && what == ATOM_ADD)
         *wide = add_f64(sel, old, b);
+    else if (is_half(atom->t) && what != ATOM_ADD)
+        return least_half(atom, old.w[0], b.w[0], wide);
     else if ((atom->t == TY_F16 || atom->t == TY_F16X2) && what == ATOM_ADD)
         *wide = wide1(EMIT_R(sel, OT_HADD2, 0, old.w[0], b.w[0]));
     else if ((atom->t == TY_BF16 || atom->t == TY_BF16X2) && what == ATOM_ADD && sel_has_bf16(sel))
@@ -302,6 +317,19 @@ static bool select(Atom *atom, Wide *result) {
     return true;
 }
 
+/* Element k of a vector, each of which is accessed for itself; the only one otherwise. */
+static bool select_element(const Atom *all, unsigned k, Wide *old) {
+    Atom one = *all;
+    if (k)
+        one.address = sel_address_behind(all->sel, &all->address, k * all->bytes);
+    if (all->src->kind == PO_VEC)
+        one.src = &all->src->vec[k];
+    if (all->dst && all->dst->kind == PO_VEC)
+        one.dst = &all->dst->vec[k];
+    one.wants_result = one.dst && one.dst->kind != PO_SINK;
+    return select(&one, old);
+}
+
 bool isel_atom(Sel *sel, const PtxInsn *in) {
     Atom a = {.sel = sel, .in = in, .t = sel_type(in)};
     a.bytes = ptx_type_bytes(a.t);
@@ -309,21 +337,24 @@ bool isel_atom(Sel *sel, const PtxInsn *in) {
     const PtxOperand *addr = &in->operands[red ? 0 : 1];
     a.dst = red ? NULL : &in->operands[0];
     a.src = addr + 1;
-    a.wants_result = !red && a.dst->kind != PO_SINK;
     if (!sel_address(sel, in, addr, (PtxSpace)in->space, &a.address))
         return false;
     if (a.address.space != SP_GLOBAL && a.address.space != SP_SHARED && a.address.space != SP_NONE)
         return sel_error(sel, "atomics of this state space are not compiled");
     bool release = in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL,
          acquire = in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL;
-    Wide d;
     if (release)
         sel_fence(sel, in, false);
-    if (!select(&a, &d))
-        return false;
+    Wide old[8];
+    for (unsigned k = 0; k < in->vec; k++)
+        if (!select_element(&a, k, &old[k]))
+            return false;
     if (acquire)
         sel_fence(sel, in, false);
-    if (a.wants_result)
-        sel_write(sel, a.dst, a.t, d);
+    for (unsigned k = 0; a.dst && k < in->vec; k++) { /* results may be operands */
+        const PtxOperand *dst = a.dst->kind == PO_VEC ? &a.dst->vec[k] : a.dst;
+        if (dst->kind != PO_SINK)
+            sel_write(sel, dst, a.t, old[k]);
+    }
     return true;
 }

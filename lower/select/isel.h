@@ -334,6 +334,8 @@ typedef struct {  /* a memory operand, ready for an instruction */
 bool sel_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, PtxSpace space, Address *address);
 /* The same in shared memory, where a generic address is taken for one that lies there. */
 bool sel_shared_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, Address *address);
+/* What lies `bytes` behind an address of global memory. */
+Address sel_address_behind(Sel *sel, const Address *address, unsigned bytes);
 /* Words of memory, without a guard: as an unsigned element of `bytes`, 1 to 16. */
 Operand sel_load_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes);
 void sel_store_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes, Operand data);

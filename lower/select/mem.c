@@ -353,18 +353,17 @@ static bool write_loaded(Sel *s, const PtxInsn *in, const Operand *words) {
     return true;
 }
 
-/* What of 256 bits lies behind the first half. */
-static Address second_half(Sel *sel, const Address *address) {
-    Address second = *address;
-    if (fits((int64_t)address->offset + MOST_BYTES)) {
-        second.offset += MOST_BYTES;
-        return second;
+Address sel_address_behind(Sel *sel, const Address *address, unsigned bytes) {
+    Address behind = *address;
+    if (fits((int64_t)address->offset + bytes)) {
+        behind.offset += (int32_t)bytes;
+        return behind;
     }
     Operand pair = address->base; /* of global memory, so of 64 bits */
     pair.mods = 0;
-    Wide at = sel_add64(sel, sel_wide_pair(sel, pair), imm64(MOST_BYTES));
-    second.base = op_with(sel_pair(sel, at.w[0], at.w[1]), OPM_WIDE64);
-    return second;
+    Wide at = sel_add64(sel, sel_wide_pair(sel, pair), imm64(bytes));
+    behind.base = op_with(sel_pair(sel, at.w[0], at.w[1]), OPM_WIDE64);
+    return behind;
 }
 
 /* 256 bits as two accesses: the elements of a vector are read in no order. */
@@ -372,7 +371,7 @@ static bool load_halves(Sel *sel, const PtxInsn *in, const Address *first) {
     enum { WORDS = MOST_BYTES / 4 };
     Operand w[2 * WORDS];
     Address at[2] = {*first};
-    at[1] = second_half(sel, first);
+    at[1] = sel_address_behind(sel, first, MOST_BYTES);
     for (unsigned half = 0; half < 2; half++) {
         Operand d = guard_load(sel, emit_load(sel, in, &at[half], MemSz_128, WORDS));
         for (unsigned c = 0; c < WORDS; c++)
@@ -590,7 +589,7 @@ bool isel_st(Sel *sel, const PtxInsn *in) {
     if (in->sem == SEM_RELEASE)
         sel_fence(sel, in, true);
     for (unsigned half = 0; half < halves; half++) {
-        Address at = half ? second_half(sel, &a) : a;
+        Address at = half ? sel_address_behind(sel, &a, MOST_BYTES) : a;
         bool zero = v[half].n == 1 && op_is_imm(v[half].w[0], 0);
         Operand data = zero ? op_rz() : sel_wide_vec(sel, v[half]);
         InstId id = emit_store(sel, in, &at, bytes_to_size(total / halves), data);

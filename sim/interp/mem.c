@@ -276,8 +276,13 @@ uint64_t interp_atomic_int(const PtxCode *code, uint64_t old, uint64_t b) {
 static uint64_t atomic_float(const PtxCode *code, uint64_t old, uint64_t b, bool flush) {
     bool bf = code->type == TY_BF16 || code->type == TY_BF16X2;
     PtxFormat f = bf ? FMT_BF16 : FMT_F16;
+    bool max = code->atom == ATOM_MAX, packed = code->type == TY_F16X2 || code->type == TY_BF16X2;
+    unsigned one = code->type == TY_F16X2 ? TY_F16 : code->type == TY_BF16X2 ? TY_BF16 : code->type;
+    if (code->atom != ATOM_ADD && packed)
+        return interp_float_minmax(one, max, (uint16_t)old, (uint16_t)b, false, false) |
+               interp_float_minmax(one, max, old >> 16, (uint16_t)(b >> 16), false, false) << 16;
     if (code->atom != ATOM_ADD)
-        return interp_float_minmax(code->type, code->atom == ATOM_MAX, old, b, false, false);
+        return interp_float_minmax(one, max, old, b, false, false);
     switch (code->type) {
     case TY_F64: return interp_f64_op(MATH_ADD, old, b, 0, RND_RN);
     case TY_F32:
@@ -291,6 +296,34 @@ static uint64_t atomic_float(const PtxCode *code, uint64_t old, uint64_t b, bool
         return interp_half_op(f, MATH_ADD, (uint16_t)old, (uint16_t)b, 0) |
                (uint64_t)interp_half_op(f, MATH_ADD, (uint16_t)(old >> 16), (uint16_t)(b >> 16), 0) << 16;
     }
+}
+
+/* What an atomic operation of floats or integers leaves of `old`. */
+static uint64_t atomic_value(const PtxCode *code, uint64_t old, uint64_t b, bool flush) {
+    if (ptx_type_class((PtxType)code->type) == TC_FLOAT)
+        return atomic_float(code, old, b, flush);
+    return interp_atomic_int(code, old, b);
+}
+
+/* Each element of a vector for itself, one behind the other. */
+static PtxStep exec_atomic_vector(PtxRun *run, PtxThread *t, const PtxCode *code) {
+    uint64_t address = interp_address(run, t, code, code->space);
+    unsigned bytes = (unsigned)code->size_bytes * code->nvec;
+    uint8_t *p = interp_memory(run, t, code, code->space, address, bytes, true);
+    if (!p)
+        return STEP_STOP;
+    interp_race_atomic(run, t, code, p);
+    if (run->slow)
+        note_access(run, PTX_ACCESS_ATOMIC, code->space, address, bytes, p);
+    uint64_t old[8];
+    for (unsigned i = 0; i < code->nvec; i++, p += code->size_bytes) {
+        old[i] = load_bytes(p, code->size_bytes);
+        uint64_t value = atomic_value(code, old[i], interp_arg(run, t, &code->vec[i]), true);
+        memcpy(p, &value, code->size_bytes);
+    }
+    for (unsigned i = 0; code->vec_dst && i < code->nvec; i++)
+        interp_put(t, code->vec_dst[i], old[i]);
+    return STEP_YIELD;
 }
 
 PtxStep interp_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
@@ -308,10 +341,8 @@ PtxStep interp_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
         value = b;
     else if (code->atom == ATOM_CAS)
         value = old == (b & width_mask(code->size_bytes)) ? interp_arg(run, t, &code->src[2]) : old;
-    else if (ptx_type_class((PtxType)code->type) == TC_FLOAT)
-        value = atomic_float(code, old, b, global);
     else
-        value = interp_atomic_int(code, old, b);
+        value = atomic_value(code, old, b, global);
     memcpy(p, &value, code->size_bytes);
     if (code->ndst)
         interp_put(t, code->dst[0], old);
@@ -398,9 +429,11 @@ bool interp_bind_atom(PtxCode *code) {
     if (is_float && code->atom != ATOM_ADD && code->atom != ATOM_EXCH && code->atom != ATOM_MIN &&
         code->atom != ATOM_MAX)
         return false;
-    if (is_float && (code->atom == ATOM_MIN || code->atom == ATOM_MAX) && type != TY_F32 && type != TY_F64)
-        return false;
     code->exec = interp_atomic;
+    if (code->vec) {
+        code->exec = exec_atomic_vector;
+        return code->nvec == code->insn->vec;
+    }
     return code->atom == ATOM_CAS ? code->nsrc >= 3 : code->nsrc >= 2;
 }
 
