@@ -150,6 +150,8 @@ typedef struct PtxOperand {
 } PtxOperand;
 #define PTX_SYM_FUNC 0x80000000u
 enum { PTX_SELECTS_HALVES = 0x80, PTX_SELECTS_WHAT = 0xff };
+/* How many parts of a register a video instruction works on: 2 of vadd2, 1 of vadd (frontend/types.c). */
+unsigned ptx_video_parts(unsigned op);
 
 typedef enum { /* special registers, 10.x; component: of a vector, or the number where there are several */
                SR_NONE,

@@ -247,7 +247,8 @@ static bool rule_vmad(Check *check, const PtxInsn *i) {
 }
 
 /* Parallel operations: bytes or halves of both sources in any order, a mask of the result. */
-static bool rule_video_parts(Check *check, const PtxInsn *i, unsigned letter, unsigned parts) {
+static bool rule_video_parts(Check *check, const PtxInsn *i) {
+    unsigned parts = ptx_video_parts(i->op), letter = parts == 2 ? PTX_SELECTS_HALVES : 0;
     const PtxOperand *to = &i->operands[0];
     bool good = !to->selector;
     for (unsigned n = 1; n <= parts; n++)
@@ -263,11 +264,6 @@ static bool rule_video_parts(Check *check, const PtxInsn *i, unsigned letter, un
                           : "selects .bWXYZ of bytes 0 to 7, and of its result bytes in descending order");
     return !i->cmp || rule_compare(check, i);
 }
-static bool rule_video2(Check *check, const PtxInsn *i) {
-    return rule_video_parts(check, i, PTX_SELECTS_HALVES, 2);
-}
-static bool rule_video4(Check *check, const PtxInsn *i) { return rule_video_parts(check, i, 0, 4); }
-
 bool ptx_check_rules(Check *check, const PtxInsn *i) {
     static bool (*const rules[PTX_OP_COUNT])(Check *, const PtxInsn *) = {
         rule_none,

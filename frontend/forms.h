@@ -9,12 +9,12 @@
 typedef struct {
     char kind; /* letter of the operand pattern; '.' is "anything from here on" */
     bool is_optional, is_piped /* written behind `|` */, is_relaxed /* size may exceed the type's */;
-    bool is_exact;      /* the register has just the type, not one that agrees with it */
-    bool is_vector;     /* as many elements as the .vN modifier says */
+    bool is_exact;                /* the register has just the type, not one that agrees with it */
+    bool is_vector;               /* as many elements as the .vN modifier says */
     bool has_selector, has_minus; /* behind the register, before it */
-    uint8_t type_index; /* 1..4: insn->type[n - 1]; 5: twice as wide as type[0]; 0: `type` */
-    uint8_t type;       /* PtxType, TY_NONE if the operand has no type of its own */
-    uint8_t nvec;       /* a vector of exactly this many elements, 0 = no vector */
+    uint8_t type_index;           /* 1..4: insn->type[n - 1]; 5: twice as wide as type[0]; 0: `type` */
+    uint8_t type;                 /* PtxType, TY_NONE if the operand has no type of its own */
+    uint8_t nvec;                 /* a vector of exactly this many elements, 0 = no vector */
     bool is_tile; /* a vector: what a lane of a warp group has of D, 64 rows and the columns of the shape */
 } OperandSpec;
 

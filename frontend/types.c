@@ -3,6 +3,7 @@
 #include "frontend/ast.h"
 #include "base/scope.h"
 #include <stdlib.h>
+#include <string.h>
 
 static const struct {
     const char *name;
@@ -98,4 +99,10 @@ void ptx_free(PtxModule *module) {
     arena_free(&module->arena);
     str_free(&module->strings);
     mem_free(module);
+}
+
+unsigned ptx_video_parts(unsigned op) {
+    const char *name = ptx_op_name((PtxOp)op);
+    unsigned last = (unsigned char)name[strlen(name) - 1];
+    return last == '2' || last == '4' ? last - '0' : 1;
 }

@@ -59,7 +59,7 @@ static unsigned comparison(unsigned cmp) {
     }
 }
 
-static Operand compare(Sel *sel, unsigned icmp, Part a, Part b) {
+static Operand compare_parts(Sel *sel, unsigned icmp, Part a, Part b) {
     bool fit_signed = (a.is_signed || !a.is_whole) && (b.is_signed || !b.is_whole);
     if (fit_signed || (!a.is_signed && !b.is_signed))
         return sel_isetp(sel, fit_signed, icmp, a.word, b.word);
@@ -67,31 +67,7 @@ static Operand compare(Sel *sel, unsigned icmp, Part a, Part b) {
     return sel_isetp64(sel, true, icmp, wide_a, part64(sel, b));
 }
 
-enum { ADDS, SUBTRACTS, AVERAGES, DIFFERS, LEAST, MOST, LEFT, RIGHT, COMPARES };
-static unsigned kind_of(unsigned op) {
-    switch (op) {
-    case PTX_VADD:
-    case PTX_VADD2:
-    case PTX_VADD4: return ADDS;
-    case PTX_VSUB:
-    case PTX_VSUB2:
-    case PTX_VSUB4: return SUBTRACTS;
-    case PTX_VAVRG2:
-    case PTX_VAVRG4: return AVERAGES;
-    case PTX_VABSDIFF:
-    case PTX_VABSDIFF2:
-    case PTX_VABSDIFF4: return DIFFERS;
-    case PTX_VMIN:
-    case PTX_VMIN2:
-    case PTX_VMIN4: return LEAST;
-    case PTX_VMAX:
-    case PTX_VMAX2:
-    case PTX_VMAX4: return MOST;
-    case PTX_VSHL: return LEFT;
-    case PTX_VSHR: return RIGHT;
-    default: return COMPARES;
-    }
-}
+typedef enum { ADDS, SUBTRACTS, AVERAGES, DIFFERS, LEAST, MOST, LEFT, RIGHT, COMPARES } Kind;
 
 /* By at most 32, as SHF has it. */
 static Operand amount_of(Sel *sel, const PtxInsn *in, Operand amount) {
@@ -100,8 +76,7 @@ static Operand amount_of(Sel *sel, const PtxInsn *in, Operand amount) {
 }
 
 /* The low word of the result: all of it where the sources are parts. */
-static Operand low_word(Sel *sel, const PtxInsn *in, Part a, Part b) {
-    unsigned kind = kind_of(in->op);
+static Operand low_word(Sel *sel, const PtxInsn *in, Kind kind, Part a, Part b) {
     switch (kind) {
     case ADDS: return sel_iadd(sel, a.word, b.word);
     case SUBTRACTS: return sel_isub(sel, a.word, b.word);
@@ -111,20 +86,20 @@ static Operand low_word(Sel *sel, const PtxInsn *in, Part a, Part b) {
         return sel_shr(sel, true, up, op_imm(1));
     }
     case DIFFERS: {
-        Operand less = compare(sel, ICmp_LT, a, b), down = sel_isub(sel, a.word, b.word);
+        Operand less = compare_parts(sel, ICmp_LT, a, b), down = sel_isub(sel, a.word, b.word);
         return sel_select(sel, less, sel_isub(sel, b.word, a.word), down);
     }
     case LEAST:
-    case MOST: return sel_select(sel, compare(sel, kind == MOST ? ICmp_GT : ICmp_LT, a, b), a.word, b.word);
+    case MOST:
+        return sel_select(sel, compare_parts(sel, kind == MOST ? ICmp_GT : ICmp_LT, a, b), a.word, b.word);
     case LEFT: return sel_shl(sel, a.word, amount_of(sel, in, b.word));
     case RIGHT: return sel_shr(sel, a.is_signed, a.word, amount_of(sel, in, b.word));
-    default: return sel_select(sel, compare(sel, comparison(in->cmp), a, b), op_imm(1), op_imm(0));
+    default: return sel_select(sel, compare_parts(sel, comparison(in->cmp), a, b), op_imm(1), op_imm(0));
     }
 }
 
 /* The whole result, of 34 bits. */
-static Wide both_words(Sel *sel, const PtxInsn *in, Part a, Part b) {
-    unsigned kind = kind_of(in->op);
+static Wide both_words(Sel *sel, const PtxInsn *in, Kind kind, Part a, Part b) {
     Wide x = part64(sel, a), y = part64(sel, b), t;
     switch (kind) {
     case ADDS: return sel_add64(sel, x, y);
@@ -142,7 +117,7 @@ static Wide both_words(Sel *sel, const PtxInsn *in, Part a, Part b) {
         t.w[1] = sel_shr(sel, true, sel_shl(sel, t.w[1], op_imm(30)), op_imm(30));
         return t;
     case RIGHT: x.w[1] = sel_value(sel, x.w[1]); return sel_shr64(sel, true, x, amount_of(sel, in, b.word));
-    default: return extended(sel, low_word(sel, in, a, b), false);
+    default: return extended(sel, low_word(sel, in, kind, a, b), false);
     }
 }
 
@@ -171,16 +146,16 @@ static Types types_of(const PtxInsn *in) {
     return (Types){in->type[1], in->type[2], in->type[0]};
 }
 
-bool isel_video(Sel *sel, const PtxInsn *in) {
+static bool select_scalar(Sel *sel, const PtxInsn *in, Kind kind) {
     Types type = types_of(in);
     Part a = source_part(sel, &in->operands[1], type.a), b = source_part(sel, &in->operands[2], type.b);
     bool orders = in->atom == ATOM_MIN || in->atom == ATOM_MAX, is_signed = type.d == TY_S32;
     unsigned bits = part_bits(&in->operands[0]);
     Wide t = {.n = 0};
     if (in->flags & PF_SAT || orders)
-        t = both_words(sel, in, a, b);
+        t = both_words(sel, in, kind, a, b);
     else
-        t.w[0] = low_word(sel, in, a, b);
+        t.w[0] = low_word(sel, in, kind, a, b);
     if (in->flags & PF_SAT) {
         Operand word = clamp_word(sel, t, is_signed || bits < 32);
         t = extended(sel, bits < 32 ? clamp_part(sel, word, is_signed, bits) : word, is_signed);
@@ -213,22 +188,21 @@ static uint32_t mask_of(const PtxOperand *to, unsigned parts) {
 }
 
 /* Bytes of a against those of b at the same places, all four. */
-static bool is_sad(const Sel *sel, const PtxInsn *in, Types type) {
+static bool is_sad(const Sel *sel, const PtxInsn *in, Kind kind, Types type) {
     bool in_order = !in->operands[0].selector && !in->operands[1].selector && !in->operands[2].selector;
-    return in->op == PTX_VABSDIFF4 && isa_target_has(sel->t, OT_VABSDIFF4) && in_order && type.a == type.b &&
-           !(in->flags & PF_SAT) && (in->atom || type.a == TY_U32);
+    return kind == DIFFERS && ptx_video_parts(in->op) == 4 && isa_target_has(sel->t, OT_VABSDIFF4) &&
+           in_order && type.a == type.b && !(in->flags & PF_SAT) && (in->atom || type.a == TY_U32);
 }
 
-bool isel_video_parts(Sel *sel, const PtxInsn *in) {
-    bool halves = in->op >= PTX_VADD2 && in->op <= PTX_VSET2;
-    unsigned parts = halves ? 2 : 4, bits = 32 / parts;
+static bool select_parts(Sel *sel, const PtxInsn *in, Kind kind) {
+    unsigned parts = ptx_video_parts(in->op), bits = 32 / parts;
     Types type = types_of(in);
     Operand from[2], result;
     for (unsigned k = 0; k < 2; k++)
         from[k] = sel_value(sel, sel_src32(sel, &in->operands[1 + k]));
     result = sel_value(sel, sel_src32(sel, &in->operands[3]));
     uint32_t mask = mask_of(&in->operands[0], parts);
-    if (is_sad(sel, in, type)) {
+    if (is_sad(sel, in, kind, type)) {
         result = EMIT_R(sel, OT_VABSDIFF4,
                         MSET(VABSDIFF4, sign, type.a == TY_S32 ? ByteSign_S8 : ByteSign_U8) |
                             MSET(VABSDIFF4, acc, in->atom == ATOM_ADD),
@@ -242,7 +216,7 @@ bool isel_video_parts(Sel *sel, const PtxInsn *in) {
         Part a = {.is_signed = type.a == TY_S32}, b = {.is_signed = type.b == TY_S32};
         a.word = take_part(sel, from[at_a / parts], bits, at_a % parts, a.is_signed);
         b.word = take_part(sel, from[at_b / parts], bits, at_b % parts, b.is_signed);
-        Operand t = low_word(sel, in, a, b);
+        Operand t = low_word(sel, in, kind, a, b);
         if (in->flags & PF_SAT)
             t = clamp_part(sel, t, type.d == TY_S32, bits);
         result = in->atom ? sel_iadd(sel, result, t) : put_part(sel, result, t, bits, k);
@@ -250,6 +224,19 @@ bool isel_video_parts(Sel *sel, const PtxInsn *in) {
     sel_write32(sel, &in->operands[0], TY_B32, result);
     return true;
 }
+
+static bool select_video(Sel *sel, const PtxInsn *in, Kind kind) {
+    return ptx_video_parts(in->op) > 1 ? select_parts(sel, in, kind) : select_scalar(sel, in, kind);
+}
+bool isel_vadd(Sel *sel, const PtxInsn *in) { return select_video(sel, in, ADDS); }
+bool isel_vsub(Sel *sel, const PtxInsn *in) { return select_video(sel, in, SUBTRACTS); }
+bool isel_vavrg(Sel *sel, const PtxInsn *in) { return select_video(sel, in, AVERAGES); }
+bool isel_vabsdiff(Sel *sel, const PtxInsn *in) { return select_video(sel, in, DIFFERS); }
+bool isel_vmin(Sel *sel, const PtxInsn *in) { return select_video(sel, in, LEAST); }
+bool isel_vmax(Sel *sel, const PtxInsn *in) { return select_video(sel, in, MOST); }
+bool isel_vshl(Sel *sel, const PtxInsn *in) { return select_video(sel, in, LEFT); }
+bool isel_vshr(Sel *sel, const PtxInsn *in) { return select_video(sel, in, RIGHT); }
+bool isel_vset(Sel *sel, const PtxInsn *in) { return select_video(sel, in, COMPARES); }
 
 /* ---- multiply-add ---- */
 

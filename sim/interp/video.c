@@ -1,5 +1,6 @@
 /* Video instructions of the PTX interpreter (PTX ISA 9.7.18): pure functions of values, as the document has
- * them. What it leaves open: docs/numerics.md. SPDX-License-Identifier: MIT */
+ * them. What it leaves open: docs/numerics.md. The operation on one value of each source is PtxCode.inner, of
+ * numbers of 64 bits with a sign. SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 
 __extension__ typedef __int128 S128;
@@ -14,7 +15,7 @@ static unsigned selected_bits(const PtxOperand *operand) {
     return !operand->selector ? 32 : operand->selector & PTX_SELECTS_HALVES ? 16 : 8;
 }
 
-static int64_t source(const PtxOperand *operand, uint64_t value, unsigned type) {
+static int64_t source_part(const PtxOperand *operand, uint64_t value, unsigned type) {
     unsigned bits = selected_bits(operand);
     return field(value, operand->selector ? bits * (unsigned)operand->imm : 0, bits, type == TY_S32);
 }
@@ -25,7 +26,28 @@ static int64_t clamp(int64_t v, bool is_signed, unsigned bits) {
     return v < low ? low : v > high ? high : v;
 }
 
-static bool holds(unsigned cmp, int64_t a, int64_t b) {
+/* ---- operations ---- */
+
+#define OPERATION(name, expr)                                                                                \
+    static uint64_t name(uint64_t x, uint64_t y, uint64_t unused, const PtxCode *code) {                     \
+        int64_t a = (int64_t)x, b = (int64_t)y;                                                              \
+        (void)unused, (void)code, (void)a, (void)b;                                                          \
+        return (uint64_t)(expr);                                                                             \
+    }
+OPERATION(sum_of, a + b)
+OPERATION(difference_of, a - b)
+OPERATION(average_of, a + b >= 0 ? (a + b + 1) >> 1 : (a + b) >> 1)
+OPERATION(distance_of, a < b ? b - a : a - b)
+OPERATION(least_of, a < b ? a : b)
+OPERATION(greatest_of, a > b ? a : b)
+
+static int64_t amount_of(int64_t n, const PtxCode *code) {
+    return code->insn->sub == SUB_WRAP ? n & 31 : n > 32 ? 32 : n;
+}
+OPERATION(left_of, field(x << amount_of(b, code), 0, 34, true)) /* 34 bits with a sign, as all have */
+OPERATION(right_of, a >> amount_of(b, code))
+
+static bool comparison_of(unsigned cmp, int64_t a, int64_t b) {
     switch (cmp) {
     case CMP_EQ: return a == b;
     case CMP_NE: return a != b;
@@ -38,37 +60,13 @@ static bool holds(unsigned cmp, int64_t a, int64_t b) {
     default: return a >= b;
     }
 }
+OPERATION(holds_of, comparison_of(code->insn->cmp, a, b))
 
-/* a shifted left gives 34 bits with a sign, as every operation does. */
-static int64_t shifted(const PtxInsn *in, int64_t a, int64_t amount) {
-    unsigned n = (unsigned)(in->sub == SUB_WRAP ? amount & 31 : amount > 32 ? 32 : amount);
-    return in->op == PTX_VSHR ? a >> n : field((uint64_t)a << n, 0, 34, true);
+static int64_t operate(const PtxCode *code, int64_t a, int64_t b) {
+    return (int64_t)code->inner((uint64_t)a, (uint64_t)b, 0, code);
 }
 
-static int64_t operation(const PtxInsn *in, int64_t a, int64_t b) {
-    switch (in->op) {
-    case PTX_VADD:
-    case PTX_VADD2:
-    case PTX_VADD4: return a + b;
-    case PTX_VSUB:
-    case PTX_VSUB2:
-    case PTX_VSUB4: return a - b;
-    case PTX_VAVRG2:
-    case PTX_VAVRG4: return a + b >= 0 ? (a + b + 1) >> 1 : (a + b) >> 1;
-    case PTX_VABSDIFF:
-    case PTX_VABSDIFF2:
-    case PTX_VABSDIFF4: return a < b ? b - a : a - b;
-    case PTX_VMIN:
-    case PTX_VMIN2:
-    case PTX_VMIN4: return a < b ? a : b;
-    case PTX_VMAX:
-    case PTX_VMAX2:
-    case PTX_VMAX4: return a > b ? a : b;
-    case PTX_VSHL:
-    case PTX_VSHR: return shifted(in, a, b);
-    default: return holds(in->cmp, a, b);
-    }
-}
+/* ---- what becomes of the results ---- */
 
 /* The types of a, b and the result: that of comparisons has no sign. */
 static void types_of(const PtxInsn *in, unsigned type[3]) {
@@ -87,7 +85,8 @@ static uint64_t video(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
     const PtxInsn *in = code->insn;
     unsigned type[3];
     types_of(in, type);
-    int64_t t = operation(in, source(&in->operands[1], a, type[0]), source(&in->operands[2], b, type[1])),
+    int64_t t = operate(code, source_part(&in->operands[1], a, type[0]),
+                        source_part(&in->operands[2], b, type[1])),
             third = field(c, 0, 32, type[2] == TY_S32);
     unsigned bits = selected_bits(&in->operands[0]);
     if (in->flags & PF_SAT)
@@ -117,16 +116,15 @@ static bool is_masked(const PtxOperand *to, unsigned k) {
 
 static uint64_t video_parts(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
     const PtxInsn *in = code->insn;
-    bool halves = in->op >= PTX_VADD2 && in->op <= PTX_VSET2;
-    unsigned parts = halves ? 2 : 4, bits = 32 / parts, type[3];
+    unsigned parts = ptx_video_parts(in->op), bits = 32 / parts, type[3];
     types_of(in, type);
     uint64_t both = a << 32 >> 32 | b << 32, d = c;
     for (unsigned k = 0; k < parts; k++) {
         if (!is_masked(&in->operands[0], k))
             continue;
         unsigned from_a = digit(&in->operands[1], k, k), from_b = digit(&in->operands[2], k, parts + k);
-        int64_t t = operation(in, field(both, bits * from_a, bits, type[0] == TY_S32),
-                              field(both, bits * from_b, bits, type[1] == TY_S32));
+        int64_t t = operate(code, field(both, bits * from_a, bits, type[0] == TY_S32),
+                            field(both, bits * from_b, bits, type[1] == TY_S32));
         if (in->flags & PF_SAT)
             t = clamp(t, type[2] == TY_S32, bits);
         d = in->atom ? d + (uint64_t)t : merged(d, (uint64_t)t, bits * k, bits);
@@ -139,7 +137,7 @@ static uint64_t vmad(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
     const PtxOperand *operand = in->operands;
     bool minus_product = operand[1].neg != operand[2].neg, minus_third = operand[3].neg;
     bool is_signed = in->type[1] == TY_S32 || in->type[2] == TY_S32 || minus_product || minus_third;
-    S128 product = (S128)source(&operand[1], a, in->type[1]) * source(&operand[2], b, in->type[2]),
+    S128 product = (S128)source_part(&operand[1], a, in->type[1]) * source_part(&operand[2], b, in->type[2]),
          third = field(c, 0, 32, is_signed);
     S128 sum = (minus_product ? -product : product) + (minus_third ? -third : third) + (in->sub2 == SUB_PO);
     sum >>= in->sub == SUB_SHR7 ? 7 : in->sub == SUB_SHR15 ? 15 : 0;
@@ -150,8 +148,21 @@ static uint64_t vmad(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
     return (uint32_t)sum;
 }
 
-BIND_PURE(video, video)
-BIND_PURE(video_parts, video_parts)
+static bool bind_video(PtxCode *code, PtxPure *operation) {
+    code->inner = operation;
+    return interp_use_pure(code, ptx_video_parts(code->insn->op) > 1 ? video_parts : video);
+}
+#define BIND_VIDEO(name, operation)                                                                          \
+    bool interp_bind_##name(PtxCode *code) { return bind_video(code, operation); }
+BIND_VIDEO(vadd, sum_of)
+BIND_VIDEO(vsub, difference_of)
+BIND_VIDEO(vavrg, average_of)
+BIND_VIDEO(vabsdiff, distance_of)
+BIND_VIDEO(vmin, least_of)
+BIND_VIDEO(vmax, greatest_of)
+BIND_VIDEO(vshl, left_of)
+BIND_VIDEO(vshr, right_of)
+BIND_VIDEO(vset, holds_of)
 
 /* The function itself negates. */
 bool interp_bind_vmad(PtxCode *code) {
