@@ -7,8 +7,8 @@
  * lies in the same bits. Believed are, in this order,
  *
  *   - keys whose words have the same form (bits 9 to 11, which say where operands lie);
- *   - keys of two other forms, or of one if between the forms of an opcode its like is always the same, as
- *     the repository has it: AGREEMENTS times at least and never otherwise;
+ *   - keys of two other forms, or of one, but for the opcode's modifiers, if between the forms of an opcode
+ * its like is always the same, as the repository has it: AGREEMENTS times at least and never otherwise;
  *   - of registers and constants keys of the same form of two other opcodes with the same kinds of operands
  *     before them;
  *
@@ -145,6 +145,8 @@ static Count *trust_count(LearnTrust *trust, const LearnKey *key, Feature featur
 }
 
 static bool is_trusted(LearnTrust *trust, const LearnKey *key, Feature feature) {
+    if (!feature.is_value && !feature.operand)
+        return false; /* .64 of MOV is another opcode if it has a number */
     const Count *kind = trust_count(trust, key, feature, false),
                 *place = trust_count(trust, key, feature, true);
     return (kind->same >= AGREEMENTS && !kind->different) || (place->same >= AGREEMENTS && !place->different);
@@ -359,6 +361,17 @@ static void ask_values(Borrower *borrower) {
             borrow_one(borrower, &(LearnEntry){i, 1}, 1);
 }
 
+/* What a number is under a width of 64 bits is another matter: MOV.64 of one has its own opcode. */
+static bool widens_number(const LearnKey *key, const char *mod) {
+    static const char *const widths[] = {"0_64", "0_S64", "0_U64", "0_F64", "0_128"};
+    bool has_number = false, widens = false;
+    for (unsigned i = 0; i < key->nvalues; i++)
+        has_number |= key->places[i].kind == 'I' || key->places[i].kind == 'F';
+    for (unsigned i = 0; i < sizeof widths / sizeof *widths; i++)
+        widens |= strcmp(widths[i], mod) == 0;
+    return has_number && widens;
+}
+
 /* Modifiers of one place exclude each other, as a rule. Where their order counts they depend on each other.
  */
 static void ask_mods(Borrower *borrower) {
@@ -368,7 +381,7 @@ static void ask_mods(Borrower *borrower) {
         size_t place = strcspn(name, "_") + 1;
         const char *opcode = str_text(&borrower->repository->strings, borrower->key->opcode);
         if (!is_open(borrower, i) || strcmp(name + place, opcode) == 0 || strchr(name, '@') ||
-            borrow_one(borrower, &(LearnEntry){i, 1}, 1))
+            widens_number(borrower->key, name) || borrow_one(borrower, &(LearnEntry){i, 1}, 1))
             continue;
         for (uint32_t k = first; k < borrower->group->nfeatures; k++) {
             const char *other = mod_name(borrower->repository, borrower->mods.at[k - first]);

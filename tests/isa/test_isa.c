@@ -315,6 +315,7 @@ static void test_access(void **state) {
                  {OT_LDG, MSET(LDG, sz, MemSz_S8), 1},
                  {OT_STG, MSET(STG, sz, MemSz_U16), 2},
                  {OT_LD, MSET(LD, sz, MemSz_S16), 2},
+                 {OT_LDG, MSET(LDG, sz, MemSz_U128), 16},
                  {OT_STS, MSET(STS, sz, MemSz_32), 4},
                  {OT_LDL, MSET(LDL, sz, MemSz_64), 8},
                  {OT_LDC, MSET(LDC, sz, MemSz_64), 8},
@@ -334,8 +335,8 @@ static void test_access(void **state) {
         in.mods = cases[k].mods;
         assert_int_equal(isa_access_bytes(&in), cases[k].bytes);
     }
-    MachInst none = isa_inst(OT_LDG);
-    none.mods = MSET(LDG, sz, 7); /* the eighth value of three bits does not exist */
+    MachInst none = isa_inst(OT_ATOMS_CAS);
+    none.mods = MSET(ATOMS_CAS, type, 7); /* the eighth value of three bits does not exist */
     assert_int_equal(isa_access_bytes(&none), 0);
 }
 
