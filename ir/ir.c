@@ -389,7 +389,7 @@ const char *ir_reconv_reason(ReconvReason r) {
                                                 "in a recursive function",
                                                 "joins early",
                                                 "joins lanes of several rounds",
-                                                "joins those that entered the recursive function with it",
+                                                "joins by a mask, in a recursive function",
                                                 "switched off",
                                                 "its join would wait for another in a circle",
                                                 "its join does not pay"};

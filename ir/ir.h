@@ -217,11 +217,10 @@ typedef struct { /* what reconvergence did for one branch, for `compile -v` and 
     uint32_t loop_exits; /* edges out of that loop */
     float gain; /* auto mode: warp instructions that a warp is expected to save by the join, or (negative; see
                    IrModule.explain) would lose by a join that was refused; 0: not estimated */
-    uint32_t barrier; /* convergence barrier register, if reason is RJ_BARRIER, RJ_EARLY or RJ_ROUNDS */
-    ReconvReason
-        reason; /* RJ_EARLY: one more report of the branch, for a join before the one all paths reach;
-                   RJ_ROUNDS: the same, for a join within a loop that waits for lanes of later rounds;
-                   RJ_ENTERED: at the WARPSYNC of those that entered the recursive function together */
+    uint32_t barrier;    /* convergence barrier register, if reason is RJ_BARRIER, RJ_EARLY or RJ_ROUNDS */
+    ReconvReason reason; /* RJ_EARLY: one more report of the branch, for a join before the one all paths
+                            reach; RJ_ROUNDS: the same, for a join within a loop that waits for lanes of later
+                            rounds; RJ_ENTERED: at the WARPSYNC of a mask, in a recursive function */
 } ReconvReport;
 const char *ir_reconv_reason(ReconvReason r); /* a phrase: "uniform branch" */
 typedef enum {

@@ -36,7 +36,7 @@ typedef struct {
     uint8_t mask_reg; /* WARPSYNC, BMOV_TO_B: tracked register, 0xff none */
     bool mask_is_imm, mask_not, clear;
     bool drops;        /* BMOV.CLEAR to RZ */
-    bool entered;      /* WARPSYNC, VOTE: of lanes that entered the function together (BinCheckReport) */
+    bool entered;      /* WARPSYNC, VOTE: of lanes that were asked together in a call (BinCheckReport) */
     uint32_t imm;      /* mask as encoded; TD_CONST: the constant */
     uint32_t target;   /* BRA, CALL */
     uint32_t ntargets; /* BRX; indirect CALL */

@@ -287,7 +287,7 @@ static uint32_t push_return(Stepper *stepper, uint32_t above, uint32_t pc, Lanes
     return stepper->stack_slots[slot];
 }
 
-/* The vote at a function's entry: each call keeps who has come. */
+/* The vote: each call keeps who was asked last. */
 static void note_entered(Stepper *stepper, ModelState *state) {
     EACH_LANE(i, state->active)
         if (state->stack[i]) {

@@ -175,7 +175,7 @@ static void rules(const PtxModule *module, const BinFlow *flow, const bool *want
     check_report_free(&found);
 }
 
-/* Where lanes meet that entered a function together nobody waits for ever, by the static check. */
+/* Where lanes meet that were asked together in a call nobody waits for ever, by the static check. */
 static bool lanes_may_part(const BinFlow *flow, uint32_t func, const bool *below, const bool *entered) {
     for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
         if (f == func || below[f])

@@ -74,7 +74,7 @@ typedef struct {
     const bool *apart;       /* [instruction] not all lanes of the warp need to come here */
     const bool *masks_vary; /* [instruction] a WARPSYNC or R2UR whose source, a register, or a BAR whose guard
                                need not be one value for all lanes */
-    const bool *entered;    /* [instruction] a WARPSYNC of the lanes that entered its function together, where
+    const bool *entered;    /* [instruction] a WARPSYNC of lanes that were asked together in a call, where
                                nobody waits for ever, or the vote for its mask (check/static/entered.c) */
 } BinCheckReport;
 

@@ -1,12 +1,12 @@
-/* WARPSYNCs that bring together lanes that entered a function together:
+/* WARPSYNCs that bring together again lanes that a vote found together:
  *
- *     f:  VOTE.ANY R8, PT, PT
- *         ...                    R8 may be moved, saved in the frame and loaded again
+ *     f:  VOTE.ANY R8, PT, PT    anywhere in a function
+ *         ...                    branches, calls; R8 may be moved, saved in the frame and loaded again
  *         WARPSYNC R8
  *
  * Each call has its own mask, and nobody waits for ever (so neither R-11 nor R-24 speaks of them) if
- *   - the mask is that of the call, made first of all: a forward flow of where it surely is;
- *   - every lane of the call comes there once, or exits;
+ *   - the mask is that of the call's last such vote: a forward flow of where it surely is;
+ *   - every lane that was asked comes there, or exits, before it returns or is asked again, and once;
  *   - no barrier is pending there, nor where the function may be called again;
  *   - nothing that runs between may wait for other lanes: no other WARPSYNC, no BAR, YIELD or NANOSLEEP,
  *     nothing that observes memory, no callee that is not known.
@@ -190,25 +190,9 @@ static void mask_step(const Checker *checker, const Regs *writes, Places *places
             set_reg(&places->regs, inst->dst[LDL_rd].value + k, true);
 }
 
-/* The vote that asks who has come, the first instruction of the procedure that looks at other lanes, before
- * any lane can go another way; NONE: there is none. */
-static uint32_t first_vote(const Checker *checker, const Proc *proc) {
-    const BinFlow *flow = checker->flow;
-    const BinBlock *entry = &flow->blocks[proc->entry_block];
-    if (entry->npreds)
-        return NONE;
-    FOR_BIN_INSTS(entry, i) {
-        const MachInst *inst = &flow->insts[i];
-        if (!flow->decoded[i])
-            return NONE;
-        if (inst->optype == OT_VOTE && MGET(VOTE, op, inst->mods) == VoteOp_ANY &&
-            op_is_always(inst->guard) && op_is_always(inst->src[VOTE_pp]) &&
-            inst->dst[VOTE_rd].kind == OPK_REG)
-            return i;
-        if (bin_kind(inst) != BK_PLAIN && bin_kind(inst) != BK_NOP)
-            return NONE;
-    }
-    return NONE;
+static bool is_vote(const MachInst *inst) {
+    return inst->optype == OT_VOTE && MGET(VOTE, op, inst->mods) == VoteOp_ANY && op_is_always(inst->guard) &&
+           op_is_always(inst->src[VOTE_pp]) && inst->dst[VOTE_rd].kind == OPK_REG;
 }
 
 /* Is the mask that the vote gives surely in the WARPSYNC's register? */
@@ -231,8 +215,11 @@ static bool holds_mask(Checker *checker, const Regs *writes, const Proc *proc, u
                 if (i == sync)
                     holds = has_reg(&now.regs, flow->insts[i].src[WARPSYNC_rb].value);
                 mask_step(checker, writes, &now, i);
-                if (i == vote)
+                if (i == vote) { /* what was there is an earlier one */
+                    now.regs = (Regs){{0}};
+                    now.nslots = 0;
                     set_reg(&now.regs, flow->insts[i].dst[VOTE_rd].value, true);
+                }
             }
             for (uint32_t s = 0; s < block->nsuccs; s++)
                 changed |= merge(&in[block->succs[s].block - func->first_block], &now);
@@ -242,34 +229,39 @@ static bool holds_mask(Checker *checker, const Regs *writes, const Proc *proc, u
     return holds;
 }
 
-/* From the entry on, does no lane leave the function, but to exit, without coming to the block, and none come
- * there twice? */
-static bool all_come_once(Checker *checker, const Proc *proc, uint32_t block) {
+/* Walks from behind `from`, not through `stop`. *back: it comes to `from` again; false: a way leaves the
+ * procedure, and not by EXIT. */
+static bool stays_inside(Checker *checker, const Proc *proc, uint32_t from, uint32_t stop, bool *back) {
     const BinFlow *flow = checker->flow;
-    uint32_t base = flow->funcs[proc->func].first_block, n = flow->funcs[proc->func].nblocks;
+    uint32_t base = flow->funcs[proc->func].first_block, top = 0;
     ArenaMark mark = arena_mark(&checker->a);
-    bool *seen = ARENA_ARRAY(&checker->a, bool, n + 1), good = true;
-    uint32_t *stack = ARENA_ARRAY(&checker->a, uint32_t, n + 1);
-    for (unsigned behind = 0; behind < 2 && good; behind++) {
-        uint32_t top = 0;
-        stack[top++] = behind ? block : proc->entry_block;
-        memset(seen, 0, n);
-        while (top) {
-            const BinBlock *b = &flow->blocks[stack[--top]];
-            checker->steps++;
-            if (!behind && stack[top] == block)
-                continue;
-            good &= behind || !(b->ends & ~(BX_EXIT | BX_TRAP));
-            for (uint32_t s = 0; s < b->nsuccs; s++) {
-                uint32_t to = b->succs[s].block;
-                good &= !(behind && to == block);
-                if (!seen[to - base])
-                    seen[to - base] = true, stack[top++] = to;
-            }
+    bool *seen = ARENA_ARRAY(&checker->a, bool, flow->funcs[proc->func].nblocks + 1), inside = true;
+    uint32_t *stack = ARENA_ARRAY(&checker->a, uint32_t, flow->funcs[proc->func].nblocks + 1);
+    stack[top++] = from;
+    *back = false;
+    while (top) {
+        const BinBlock *b = &flow->blocks[stack[--top]];
+        checker->steps++;
+        inside &= !(b->ends & ~(BX_EXIT | BX_TRAP));
+        for (uint32_t s = 0; s < b->nsuccs; s++) {
+            uint32_t to = b->succs[s].block;
+            *back |= to == from;
+            if (to != stop && !seen[to - base])
+                seen[to - base] = true, stack[top++] = to;
         }
     }
     arena_release(&checker->a, mark);
-    return good;
+    return inside;
+}
+
+/* Do lanes that were asked in one block all come to the other, before they return or are asked again, and not
+ * there again before they are? */
+static bool all_come_once(Checker *checker, const Proc *proc, uint32_t asked, uint32_t meet) {
+    bool again, twice;
+    if (asked == meet || !stays_inside(checker, proc, asked, meet, &again) || again)
+        return false;
+    stays_inside(checker, proc, meet, asked, &twice);
+    return !twice;
 }
 
 /* Everything that runs below the procedure: nothing may wait there, and no barrier is pending where `again`
@@ -324,26 +316,47 @@ static bool nothing_waits(Checker *checker, uint32_t p, uint32_t sync) {
     return good;
 }
 
-void check_entered(Checker *checker) {
+/* Is the WARPSYNC, in block `meet` of procedure p, one of lanes that this vote found? */
+static bool is_of_vote(Checker *checker, Regs **writes, uint32_t p, uint32_t vote, uint32_t sync) {
+    const Proc *proc = &checker->procs[p];
+    const uint32_t *block_of = checker->flow->block_of;
+    if (!all_come_once(checker, proc, block_of[vote], block_of[sync]) || !nothing_waits(checker, p, sync))
+        return false;
+    *writes = *writes ? *writes : find_writes(checker);
+    return holds_mask(checker, *writes, proc, vote, sync);
+}
+
+enum { MOST_VOTES = 8 };
+/* Votes of the procedure, and its WARPSYNCs of a register where no barrier is pending. */
+typedef struct {
+    uint32_t vote[MOST_VOTES], sync[MOST_VOTES], nvotes, nsyncs;
+} Candidates;
+
+static Candidates find_candidates(const Checker *checker, const Proc *proc) {
     const BinFlow *flow = checker->flow;
+    Candidates found = {.nvotes = 0};
+    for (uint32_t n = 0; n < proc->nrpo && !proc->is_kernel; n++)
+        FOR_BIN_INSTS(&flow->blocks[proc->rpo[n]], i) {
+            const MachInst *inst = &flow->insts[i];
+            if (!flow->decoded[i])
+                break;
+            if (is_vote(inst) && found.nvotes < MOST_VOTES)
+                found.vote[found.nvotes++] = i;
+            if (bin_kind(inst) == BK_WARPSYNC && bin_guard(inst) == BG_ALWAYS && !checker->pend[i] &&
+                is_reg(inst->src[WARPSYNC_rb], inst->src[WARPSYNC_rb].value) && found.nsyncs < MOST_VOTES)
+                found.sync[found.nsyncs++] = i;
+        }
+    return found;
+}
+
+void check_entered(Checker *checker) {
     Regs *writes = NULL;
-    checker->entered = ARENA_ARRAY(&checker->a, bool, flow->bin->ncode + 1);
+    checker->entered = ARENA_ARRAY(&checker->a, bool, checker->flow->bin->ncode + 1);
     for (uint32_t p = 0; p < checker->nprocs; p++) {
-        const Proc *proc = &checker->procs[p];
-        uint32_t vote = proc->is_kernel || !proc->nrpo ? NONE : first_vote(checker, proc);
-        for (uint32_t n = 0; n < proc->nrpo && vote != NONE; n++)
-            FOR_BIN_INSTS(&flow->blocks[proc->rpo[n]], i) {
-                const MachInst *inst = &flow->insts[i];
-                if (!flow->decoded[i])
-                    break;
-                Operand mask = inst->src[WARPSYNC_rb];
-                if (bin_kind(inst) != BK_WARPSYNC || bin_guard(inst) != BG_ALWAYS ||
-                    !is_reg(mask, mask.value) || checker->pend[i] ||
-                    !all_come_once(checker, proc, proc->rpo[n]) || !nothing_waits(checker, p, i))
-                    continue;
-                writes = writes ? writes : find_writes(checker);
-                checker->entered[i] = holds_mask(checker, writes, proc, vote, i);
-                checker->entered[vote] |= checker->entered[i];
-            }
+        Candidates found = find_candidates(checker, &checker->procs[p]);
+        for (uint32_t s = 0; s < found.nsyncs; s++)
+            for (uint32_t v = 0; v < found.nvotes; v++)
+                if (is_of_vote(checker, &writes, p, found.vote[v], found.sync[s]))
+                    checker->entered[found.sync[s]] = checker->entered[found.vote[v]] = true;
     }
 }

@@ -3,7 +3,7 @@
  * and why no group of lanes then waits for ever. A callee uses barrier registers above all those in which its
  * callers may be pending at the call; in functions of recursive cycles no join holds a call that leads back
  * to them (auto mode; the others use none there), nor, in objects for other linkers, one that leaves the
- * object; there lanes wait for those that entered the function with them (lower/reconverge/entered.c). Joins
+ * object; there lanes meet by masks (lower/reconverge/entered.c). Joins
  * that do not fit into 16 registers are left out, never spilled: that is always safe.
  *
  * In: SSA with uniformity. Out: BSSY, BSYNC, BREAK, YIELD, WARPSYNC and stubs in place; Function.b_base;
@@ -197,7 +197,7 @@ typedef struct {
     CallGraph calls;
     bool *observes;
     bool *waits;      /* [func] */
-    bool *entered;    /* [component] lanes that entered one of its functions together meet there again */
+    bool *entered;    /* [component] lanes meet by a mask in one of its functions */
     unsigned nstubs;  /* the first functions of the module */
     Function *gather; /* one of them, or NULL */
     Diags *diags;
@@ -252,13 +252,13 @@ static bool reconverge_function(Module *mod, Function *f) {
     raise_callees(mod, &r, base);
     reconv_find_together(&r);
     reconv_insert(&r);
-    uint32_t comp = mod->calls.comp[f->index],
-             entered = r.recurs && !mod->waits[f->index] && !mod->entered[comp]
-                           ? reconv_find_entered(&r, divergent)
-                           : 0;
+    uint32_t comp = mod->calls.comp[f->index];
+    ReconvEntered entered = {0};
+    if (r.recurs && !mod->waits[f->index] && !mod->entered[comp])
+        entered = reconv_find_entered(&r, divergent);
     bool ok = reconv_cover(&r, base, mod->diags);
-    if (entered) {
-        report_entered(&r, first, entered);
+    if (entered.join) {
+        report_entered(&r, first, entered.join);
         reconv_insert_entered(f, entered);
         mod->entered[comp] = true;
     }

@@ -135,11 +135,14 @@ reconv_expect_steps(const Expect *expect); /* of all calls so far: groups of lan
 /* So many steps as the run before that gave the same. */
 void reconv_expect_repeat(Expect *expect, uint64_t steps);
 
-/* ---- lanes that entered a recursive function together (lower/reconverge/entered.c) ---- */
-/* The block where they may meet before they return; 0: there is none, or nothing parts those that call back.
- * The joins have their registers. divergent: [block] */
-uint32_t reconv_find_entered(Reconv *reconv, const bool *divergent);
-void reconv_insert_entered(Function *f, uint32_t join);
+/* ---- joins in recursive functions (lower/reconverge/entered.c) ---- */
+typedef struct {
+    uint32_t from, join; /* blocks: in which lanes are asked, and where they meet; join 0: none */
+    bool at_entry;       /* at the beginning of `from`, the function's entry; else before its branch */
+} ReconvEntered;
+/* Where lanes meet for which a call back parts them. The joins have their registers. divergent: [block] */
+ReconvEntered reconv_find_entered(Reconv *reconv, const bool *divergent);
+void reconv_insert_entered(Function *f, ReconvEntered pair);
 /* [func] a call of it may wait for lanes elsewhere, or at a collective */
 bool *reconv_waiting_functions(Arena *a, const CallGraph *calls, const IrModule *module,
                                const bool *observes);

@@ -549,7 +549,8 @@ static void test_loop(void **state) {
                   "call_rel(@again)\n  BRA _, _, bb3\n"                                                      \
                   "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n"
 /* A callee used inside a region starts above the caller's pending barrier; a recursive one has no join of
- * lanes that call it again, and others; those that entered it together meet again, unless it `waits`. */
+ * lanes that call it again, and others; those that entered it together meet again by a mask, unless it
+ * `waits`. */
 static void check_calls(const char *text, bool waits) {
     Loaded l;
     reconverge(&l, text);
