@@ -492,6 +492,16 @@ static bool memory(Mach *mach) {
     }
 }
 
+/* CCTL.IVALL: later loads find what the fence before it let them find. Where that fence is guarded it is an
+ * event under the guard only: more often does no harm. */
+static void forget_copies(Mach *mach) {
+    Terms *ts = &mach->prover->ts;
+    Term **mem = &mach->mem[MEM_GLOBAL];
+    bool behind_event =
+        (*mem)->kind == TK_EVENT && t_and(ts, (*mem)->a[1], t_not(ts, mach->full)) == ts->falsity;
+    *mem = t_event(ts, *mem, behind_event ? (*mem)->a[1] : mach->full, "copies forgotten", 0, NULL, 0, NULL);
+}
+
 static bool other(Mach *mach) {
     const MachInst *in = mach->in;
     Terms *ts = &mach->prover->ts;
@@ -512,7 +522,7 @@ static bool other(Mach *mach) {
     case OT_PREEXIT:
         mach_event(mach, 15, term_name(ts, "griddepcontrol.launch_dependents"), NULL, 0);
         return true;
-    case OT_CCTL: /* what it drops is a copy */ return MOD(CCTL, op) == CctlOp_IVALL;
+    case OT_CCTL: forget_copies(mach); return MOD(CCTL, op) == CctlOp_IVALL;
     case OT_LEPC:
         mach->looked_src |= 1u << LEPC_offset;
         mach_put64(mach, 0, t_const(ts, 64, bin_address(mach->prover->flow, mach->at) + (uint64_t)in->wide));

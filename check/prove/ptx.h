@@ -45,6 +45,7 @@ unsigned pv_order(const PtxInsn *in);                         /* MemOrder of an 
 bool pv_acquires(const PtxInsn *in);
 bool pv_releases(const PtxInsn *in);
 void pv_fence(Ptx *ptx, bool wanted);                  /* of the statement's scope */
+void pv_acquire(Ptx *ptx, bool wanted);                /* the fence behind an acquire */
 Term *prove_sreg(Ptx *ptx, const PtxOperand *operand); /* special register */
 /* What frontend/ptx_forms.def names for a form: its meaning for one thread; false: not modelled with these
  * operands or modifiers. (prove_ptx_absent does not exist.) */

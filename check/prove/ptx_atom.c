@@ -128,7 +128,7 @@ bool prove_ptx_atom(Ptx *ptx) {
         what = pv_event(ptx, lists, prove_loop_name(ptx->prover, bytes, space == SP_SHARED ? 0 : order), arg,
                         1 + words);
     }
-    pv_fence(ptx, pv_acquires(in));
+    pv_acquire(ptx, pv_acquires(in));
     if (!red)
         pv_dst(ptx, pv_operand(ptx, 0), t,
                bytes == 8 ? t_pair(ts, word_of(ptx, what, 0), word_of(ptx, what, 1)) : word_of(ptx, what, 0));

@@ -177,6 +177,15 @@ void pv_fence(Ptx *ptx, bool wanted) {
         pv_event(ptx, 7, term_name(&ptx->prover->ts, "membar.%u.%u", scope_of(ptx->in), MembarKind_ALL), NULL,
                  0);
 }
+/* Behind an acquire or a fence wider than the block nothing may be read from a copy made before. */
+static void forget_copies(Ptx *ptx, bool wanted) {
+    if (wanted && ptx->in->scope != SCOPE_CTA && isa_target_has(ptx->prover->flow->bin->target, OT_CCTL))
+        pv_event(ptx, 1u << MEM_GLOBAL, "copies forgotten", NULL, 0);
+}
+void pv_acquire(Ptx *ptx, bool wanted) {
+    pv_fence(ptx, wanted);
+    forget_copies(ptx, wanted);
+}
 bool pv_releases(const PtxInsn *in) { return in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL; }
 bool pv_acquires(const PtxInsn *in) { return in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL; }
 
@@ -327,7 +336,7 @@ bool prove_ptx_ld(Ptx *ptx) {
                               each, (unsigned)list);
         }
     }
-    pv_fence(ptx, pv_acquires(in));
+    pv_acquire(ptx, pv_acquires(in));
     give(ptx, pv_operand(ptx, 0), t, w);
     return true;
 }
@@ -495,6 +504,7 @@ bool prove_ptx_membar(Ptx *ptx) {
     pv_event(ptx, 7,
              term_name(&ptx->prover->ts, "membar.%u.%u", scope_of(in), sc ? MembarKind_SC : MembarKind_ALL),
              NULL, 0);
+    forget_copies(ptx, true);
     return true;
 }
 static Term *vote(Ptx *ptx, Term *p) { return pv_event(ptx, 1u << MEM_WARP, "vote", &p, 1); }

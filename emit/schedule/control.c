@@ -43,6 +43,7 @@ typedef struct {         /* what the walk asks about an instruction again and ag
     uint8_t nreads, nwrites, issue;
     uint8_t queue; /* mask with one bit, or ISA_QUEUE_NONE's */
     bool guarded, late, reads_late, call, memory;
+    bool settles; /* all results must have come: a load under way would fill the cache that it empties */
 } Facts;
 
 typedef struct { /* decisions for one instruction; all grow only */
@@ -162,6 +163,8 @@ static unsigned waits_for(const State *state, const Facts *facts) {
             mask |= state->write_sb[k] | state->read_sb[k];
         return mask;
     }
+    for (unsigned k = 0; facts->settles && k < CELL_COUNT; k++)
+        mask |= state->write_sb[k];
     for (unsigned k = 0; k < facts->nreads; k++)
         mask |= state->write_sb[reads_of(facts)[k].cell];
     for (unsigned k = 0; k < facts->nwrites; k++) {
@@ -526,6 +529,7 @@ static void gather_facts(Controls *controls) {
                 .queue = (uint8_t)(1u << latency_queue(controls->t, inst)),
                 .memory = latency_reads_in_order(controls->t, inst),
                 .call = emit_is_call_boundary(inst),
+                .settles = isa_traits(inst->optype)->pace == ISA_PACE_CACHE,
             };
         }
     }

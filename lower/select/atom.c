@@ -350,7 +350,7 @@ bool isel_atom(Sel *sel, const PtxInsn *in) {
         if (!select_element(&a, k, &old[k]))
             return false;
     if (acquire)
-        sel_fence(sel, in, false);
+        sel_acquire(sel, in, false);
     for (unsigned k = 0; a.dst && k < in->vec; k++) { /* results may be operands */
         const PtxOperand *dst = a.dst->kind == PO_VEC ? &a.dst->vec[k] : a.dst;
         if (dst->kind != PO_SINK)

@@ -295,7 +295,7 @@ bool isel_cluster_barrier(Sel *sel, const PtxInsn *in) {
         sel_begin(sel, join);
     }
     if (waits)
-        sel_fence(sel, in, false);
+        sel_acquire(sel, in, false);
     return true;
 }
 

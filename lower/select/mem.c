@@ -504,6 +504,19 @@ void sel_fence(Sel *sel, const PtxInsn *in, bool guarded) {
         ir_set_guard(sel->f, id, sel->guard);
 }
 
+/* Weak loads go by a cache of the multiprocessor, which the stores of others do not reach: behind an acquire
+ * or a fence wider than the block it must not answer with what it had before. ptxas 13.0 empties it there,
+ * always, and without a guard before sm_90. */
+static void forget_copies(Sel *sel, const PtxInsn *in) {
+    if (in->scope != SCOPE_CTA && isa_target_has(sel->t, OT_CCTL))
+        sel_emit(sel, OT_CCTL, MSET(CCTL, op, CctlOp_IVALL), 0, NULL);
+}
+
+void sel_acquire(Sel *sel, const PtxInsn *in, bool guarded) {
+    sel_fence(sel, in, guarded);
+    forget_copies(sel, in);
+}
+
 bool isel_ld(Sel *s, const PtxInsn *in) {
     Address a;
     PtxSpace space = (PtxSpace)in->space;
@@ -516,7 +529,7 @@ bool isel_ld(Sel *s, const PtxInsn *in) {
     if (!sel_address(s, in, &in->operands[1], space, &a) || !load(s, in, &a))
         return false;
     if (in->sem == SEM_ACQUIRE)
-        sel_fence(s, in, true);
+        sel_acquire(s, in, true);
     return true;
 }
 
@@ -787,5 +800,6 @@ bool isel_membar(Sel *s, const PtxInsn *in) {
                                               : MembarScope_GPU;
     sel_emit(s, OT_MEMBAR,
              MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, sc ? MembarKind_SC : MembarKind_ALL), 0, NULL);
+    forget_copies(s, in);
     return true;
 }

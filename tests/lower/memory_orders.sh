@@ -58,6 +58,7 @@ facts() { # FILE
   "$heddle" disasm --sections "$1" 2> "$work/log" | awk '
     BEGIN { rank["CTA"] = rank["SM"] = 1; rank["GPU"] = 2; rank["SYS"] = 3 }
     match($0, /\.text\.k[0-9]+/) { kernel = substr($0, RSTART + 6, RLENGTH - 6); strong_seen = 0 }
+    / CCTL\.IVALL/ { print kernel, "empties" }
     / (MEMBAR|CCTL\.IVALL)/ && strong_seen { print kernel, "behind"; strong_seen = 0 }
     match($0, / (LDG?|STG?|ATOMG?|REDG?|MEMBAR)\.[A-Z0-9.]*/) {
       n = split(substr($0, RSTART + 1, RLENGTH - 1), part, ".")
@@ -74,7 +75,7 @@ facts() { # FILE
     }' | sort
 }
 # Accesses are the same; for each fence of ptxas there is one of ours that is as strong, and where it waits behind an
-# access or empties the cache so do we. Ours may be more.
+# access, or empties the cache that weak loads go by, so do we. Ours may be more.
 compare() { # THEIRS OURS
   grep access "$1" > "$work/a"
   grep access "$2" | diff "$work/a" - || return 1
@@ -82,6 +83,11 @@ compare() { # THEIRS OURS
   grep behind "$2" > "$work/b"
   missing=$(comm -23 "$work/a" "$work/b")
   [ -z "$missing" ] || { echo "no fence behind the access: $missing"; return 1; }
+  grep empties "$1" | sort -u > "$work/a"
+  grep empties "$2" | sort -u > "$work/b"
+  [ -s "$work/a" ] || { echo "ptxas empties no cache"; return 1; }
+  missing=$(comm -23 "$work/a" "$work/b")
+  [ -z "$missing" ] || { echo "weak loads may find old copies: $missing"; return 1; }
   awk '
     $2 == "fence" && FNR == NR { theirs[$1, $3, $4]++; next }
     $2 == "fence" { for (s = 1; s <= $3; s++) { ours[$1, s, ""]++; if ($4 != "") ours[$1, s, $4]++ } }

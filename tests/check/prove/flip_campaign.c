@@ -10,8 +10,9 @@
  * HOSTS holds their host programs (sample_NAME), which write the data of their launches; --more names
  * directories of programs whose launch files need none. With --ptxas it is the code of $PTXAS at -ON (default
  * 3) that is flipped, of the programs of which that is proved as it stands. 60 % of the flips are in code,
- * the others in any other section but the kept PTX text. Each flip follows from the seed and its number
- * alone, so a campaign that was ended (--seconds, a signal) goes on where it was with the same
+ * the others in any other section but the kept PTX text, or in the file's headers. Each flip follows from the
+ * seed and its number alone, so a campaign that was ended (--seconds, a signal) goes on where it was with the
+ * same
  * --state; a flip that crashes the prover or takes longer than a minute is counted and the campaign goes on
  * behind it. Exit status 1 if a binary was proved whose run differs or cannot be made, or if something
  * crashed. SPDX-License-Identifier: MIT */
@@ -197,6 +198,17 @@ static bool may_be_hit(const Elf64_Shdr *row, const char *name, bool code) {
            strcmp(name, ".heddle.ptx") != 0 && (strncmp(name, ".text", 5) == 0) == code;
 }
 
+/* A byte of the file's header, its section headers or its program headers. */
+static uint64_t byte_of_headers(const Elf64_Ehdr *head, uint64_t random) {
+    uint64_t sections = (uint64_t)head->e_shnum * sizeof(Elf64_Shdr),
+             segments = (uint64_t)head->e_phnum * sizeof(Elf64_Phdr),
+             at = random % (sizeof *head + sections + segments);
+    if (at < sizeof *head)
+        return at;
+    at -= sizeof *head;
+    return at < sections ? head->e_shoff + at : head->e_phoff + (at - sections);
+}
+
 static Flip choose(uint64_t seed, uint64_t number) {
     uint64_t random = rng_mix(seed * RNG_STEP + number);
     Flip flip = {.subject = &subjects[rng_next(&random) % nsubjects]};
@@ -209,7 +221,14 @@ static Flip choose(uint64_t seed, uint64_t number) {
     unsigned n = 0, at = 0;
     for (unsigned k = 0; k < head.e_shnum; k++)
         n += may_be_hit(&rows[k], names + rows[k].sh_name, code);
-    for (unsigned k = 0, left = (unsigned)(rng_next(&random) % n) + 1; left; k++) {
+    unsigned left = (unsigned)(rng_next(&random) % (n + !code)) + 1;
+    if (left > n) {
+        flip.section = "headers";
+        flip.byte = byte_of_headers(&head, rng_next(&random));
+        flip.bit = (unsigned)(rng_next(&random) & 7);
+        return flip;
+    }
+    for (unsigned k = 0; left; k++) {
         at = k;
         left -= may_be_hit(&rows[k], names + rows[k].sh_name, code);
     }

@@ -100,6 +100,8 @@ memory: byte zero-extended | sub LDG.E.S8 / LDG.E.U8
 memory: fence dropped | drop MEMBAR
 memory: fence of a block | sub MEMBAR.SC.GPU / MEMBAR.SC.CTA
 memory: weaker fence | sub MEMBAR.SC.GPU / MEMBAR.ALL.GPU
+memory: copies kept over the fence | drop CCTL.IVALL
+memory: copies forgotten before the fence | move CCTL.IVALL / MEMBAR
 memory: store moved over the fence | move STG.E .R2.64.0x24., R6 / MEMBAR
 memory: store moved behind the fence | move MEMBAR / STG.E .R2.64.0x20., R0
 memory: atomic of another operation | sub ATOMG.E.ADD / ATOMG.E.MAX
@@ -121,11 +123,11 @@ memory: shared store moved over the barrier | move BAR.SYNC / STS .R4., R6
 memory: shared load moved over the barrier | move LDS R10 / BAR.SYNC
 memory: shared variable elsewhere | sub IADD3 R4, R0, 0x100 / IADD3 R4, R0, 0x80
 memory: address masked otherwise | sub LOP3.LUT R0, R7, 0x7f / LOP3.LUT R0, R7, 0xff
-memory: other symbol | sub (__rela .I_12_0210, \\w+), \\S+, / \\1, index@(second),
+memory: other symbol | sub (__rela .I_12_0220, \\w+), \\S+, / \\1, index@(second),
 memory: other addend | sub (__rela \\S+, 56, \\S+), 0x0 / \\1, 0x8
-memory: relocation of another instruction | sub (__rela) .I_12_0220, / \\1 0x230,
-memory: relocation of the other word | sub (__rela .I_12_0210), 56, / \\1, 57,
-memory: relocation lost | sub (__rela) .I_12_0240, / \\1 0x380,
+memory: relocation of another instruction | sub (__rela) .I_12_0230, / \\1 0x240,
+memory: relocation of the other word | sub (__rela .I_12_0220), 56, / \\1, 57,
+memory: relocation lost | sub (__rela) .I_12_0250, / \\1 0x390,
 memory: symbol elsewhere | sub (__symbol .second.), .L_13_0010, / \\1, 0x8,
 memory: constant of another place | sub LDC R9, c.0x3..0x8. / LDC R9, c[0x3][0xc]
 memory: constant of another bank | sub LDC R8, c.0x3. / LDC R8, c[0x0]
@@ -167,6 +169,8 @@ atomics: words selected the other way | sub SEL R15, R7, R9, P0 / SEL R15, R9, R
 atomics: one word swapped | sub ATOMS.CAS.64 R10, / ATOMS.CAS R10,
 atomics: what was stored for what was there | sub STG.E.64 (.R4.64.0x8.), R10 / STG.E.64 \\1, R14
 atomics: acquire without fence | drop MEMBAR.ALL.GPU
+atomics: copies kept over an acquire | drop CCTL.IVALL
+atomics: the cache written back, not emptied | sub CCTL.IVALL / CCTL.WBALL
 atomics: release without fence | drop MEMBAR.ALL.SYS
 atomics: release of a smaller scope | sub MEMBAR.ALL.SYS / MEMBAR.ALL.GPU
 atomics: fence behind the release | move STG.E.STRONG.SYS / MEMBAR.ALL.SYS
