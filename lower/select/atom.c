@@ -1,7 +1,7 @@
-/* Selection of atom and red: PTX ISA 9.7.13.5 and 9.7.13.6. What the machine has no operation for becomes a
- * loop around compare-and-swap; the loop observes other threads, so that YIELD is put on its retry edge. What
- * is 16 bits wide is half of an aligned word: the loop is around that word and leaves its other half as it
- * finds it. SPDX-License-Identifier: MIT */
+/* Selection of atom, red and fences: PTX ISA 9.7.13.4 to 9.7.13.6. What the machine has no operation for
+ * becomes a loop around compare-and-swap; the loop observes other threads, so that YIELD is put on its retry
+ * edge. What is 16 bits wide is half of an aligned word: the loop is around that word and leaves its other
+ * half as it finds it. SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
 typedef struct {
@@ -328,6 +328,42 @@ static bool select_element(const Atom *all, unsigned k, Wide *old) {
         one.dst = &all->dst->vec[k];
     one.wants_result = one.dst && one.dst->kind != PO_SINK;
     return select(&one, old);
+}
+
+/* ---- fences ---- */
+
+static unsigned fence_scope(const PtxInsn *in) {
+    return in->scope == SCOPE_CTA   ? MembarScope_CTA
+           : in->scope == SCOPE_SYS ? MembarScope_SYS
+                                    : MembarScope_GPU;
+}
+
+void sel_fence(Sel *sel, const PtxInsn *in, bool guarded) {
+    uint32_t mods = MSET(MEMBAR, scope, fence_scope(in)) | MSET(MEMBAR, kind, MembarKind_ALL);
+    InstId id = sel_emit(sel, OT_MEMBAR, mods, 0, NULL);
+    if (guarded && sel->guard.kind != OPK_NONE)
+        ir_set_guard(sel->f, id, sel->guard);
+}
+
+/* Weak loads go by a cache of the multiprocessor, which the stores of others do not reach: behind an acquire
+ * or a fence wider than the block it must not answer with what it had before. ptxas 13.0 empties it there,
+ * always, and without a guard before sm_90. */
+static void forget_copies(Sel *sel, const PtxInsn *in) {
+    if (in->scope != SCOPE_CTA && isa_target_has(sel->t, OT_CCTL))
+        sel_emit(sel, OT_CCTL, MSET(CCTL, op, CctlOp_IVALL), 0, NULL);
+}
+
+void sel_acquire(Sel *sel, const PtxInsn *in, bool guarded) {
+    sel_fence(sel, in, guarded);
+    forget_copies(sel, in);
+}
+
+bool isel_membar(Sel *s, const PtxInsn *in) {
+    bool sc = in->op == PTX_MEMBAR || in->sem == SEM_SC || in->sem == SEM_NONE;
+    uint32_t kind = sc ? MembarKind_SC : MembarKind_ALL;
+    sel_emit(s, OT_MEMBAR, MSET(MEMBAR, scope, fence_scope(in)) | MSET(MEMBAR, kind, kind), 0, NULL);
+    forget_copies(s, in);
+    return true;
 }
 
 bool isel_atom(Sel *sel, const PtxInsn *in) {

@@ -494,29 +494,6 @@ static bool in_frame(const Sel *sel, const PtxOperand *operand) {
 
 /* ---- statements ---- */
 
-void sel_fence(Sel *sel, const PtxInsn *in, bool guarded) {
-    unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
-                     : in->scope == SCOPE_SYS ? MembarScope_SYS
-                                              : MembarScope_GPU;
-    InstId id =
-        sel_emit(sel, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
-    if (guarded && sel->guard.kind != OPK_NONE)
-        ir_set_guard(sel->f, id, sel->guard);
-}
-
-/* Weak loads go by a cache of the multiprocessor, which the stores of others do not reach: behind an acquire
- * or a fence wider than the block it must not answer with what it had before. ptxas 13.0 empties it there,
- * always, and without a guard before sm_90. */
-static void forget_copies(Sel *sel, const PtxInsn *in) {
-    if (in->scope != SCOPE_CTA && isa_target_has(sel->t, OT_CCTL))
-        sel_emit(sel, OT_CCTL, MSET(CCTL, op, CctlOp_IVALL), 0, NULL);
-}
-
-void sel_acquire(Sel *sel, const PtxInsn *in, bool guarded) {
-    sel_fence(sel, in, guarded);
-    forget_copies(sel, in);
-}
-
 bool isel_ld(Sel *s, const PtxInsn *in) {
     Address a;
     PtxSpace space = (PtxSpace)in->space;
@@ -790,16 +767,5 @@ bool isel_fence_alias(Sel *sel, const PtxInsn *in) {
     sel_emit(sel, OT_MEMBAR, MSET(MEMBAR, scope, MembarScope_SYS) | MSET(MEMBAR, kind, MembarKind_SC), 0,
              NULL);
     sel_emit(sel, OT_CCTL, MSET(CCTL, op, CctlOp_IVALL), 0, NULL);
-    return true;
-}
-
-bool isel_membar(Sel *s, const PtxInsn *in) {
-    bool sc = in->op == PTX_MEMBAR || in->sem == SEM_SC || in->sem == SEM_NONE;
-    unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
-                     : in->scope == SCOPE_SYS ? MembarScope_SYS
-                                              : MembarScope_GPU;
-    sel_emit(s, OT_MEMBAR,
-             MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, sc ? MembarKind_SC : MembarKind_ALL), 0, NULL);
-    forget_copies(s, in);
     return true;
 }
