@@ -31,7 +31,7 @@ static uint32_t find_sync(const Checker *checker, uint32_t target, unsigned reg,
     return behind ? target - 1 : NONE;
 }
 
-static uint32_t join_of(Barriers *barriers, uint32_t bssy) {
+uint32_t check_join_of(Barriers *barriers, uint32_t bssy) {
     uint32_t *known = &barriers->join_at[bssy - barriers->first_inst];
     if (*known)
         return *known - 1;
@@ -72,7 +72,7 @@ static void find_joins(Barriers *barriers) {
     for (uint32_t n = 0; n < barriers->proc->nrpo; n++)
         FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i)
             if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSSY)
-                join_of(barriers, i);
+                check_join_of(barriers, i);
     for (unsigned reg = 0; reg < NUM_B; reg++)
         barriers->of_reg[reg] = bs_new(a, barriers->joins.n + 1);
     for (uint32_t j = 0; j < barriers->joins.n; j++)
@@ -92,12 +92,17 @@ static void clear_reg(const Barriers *barriers, Bitset *s, unsigned reg) {
     bs_andnot(s, &barriers->of_reg[reg]);
 }
 
-static void forget_predicates(State *state, const MachInst *inst) {
+Literals check_written_literals(const MachInst *inst) {
     bool all = isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P | ISA_EFFECT_CALL);
     Literals written = all ? UINT16_MAX : 0;
     for (unsigned d = 0; d < inst->ndst; d++)
         if (inst->dst[d].kind == OPK_REG && inst->dst[d].file == RF_P && inst->dst[d].value < REG_PT)
             written |= (Literals)(0x101u << inst->dst[d].value);
+    return written;
+}
+
+static void forget_predicates(State *state, const MachInst *inst) {
+    Literals written = check_written_literals(inst);
     for (unsigned k = 0; k < NUM_B && written; k++)
         if (state->left[k] & written)
             state->left[k] = 0;
@@ -113,7 +118,7 @@ static bool add_literal(Operand guard, Literals *when) {
 }
 
 /* The predicates under which m is executed; 0 if there are none, or others than P registers. */
-static Literals guards(const MachInst *inst) {
+Literals check_guard_literals(const MachInst *inst) {
     unsigned second = isa_traits(inst->optype)->second_guard;
     Literals when = 0;
     return add_literal(inst->guard, &when) && (second == ISA_NO_SLOT || add_literal(inst->src[second], &when))
@@ -133,7 +138,7 @@ void check_barrier_step(Barriers *barriers, State *state, uint32_t i) {
     forget_predicates(state, m);
     switch (bin_kind(m)) {
     case BK_BSSY: {
-        uint32_t j = join_of(barriers, i);
+        uint32_t j = check_join_of(barriers, i);
         bs_add(&state->pend, j);
         reg = barriers->joins.at[j].reg;
         if (always) {
@@ -159,8 +164,8 @@ void check_barrier_step(Barriers *barriers, State *state, uint32_t i) {
         state->held &= (uint16_t) ~(1u << reg);
         if (always)
             clear_reg(barriers, &state->pend, reg);
-        else if (bin_kind(m) == BK_BREAK && guards(m))
-            state->left[reg] = guards(m);
+        else if (bin_kind(m) == BK_BREAK && check_guard_literals(m))
+            state->left[reg] = check_guard_literals(m);
         break;
     default: break;
     }
@@ -170,7 +175,7 @@ void check_barrier_step(Barriers *barriers, State *state, uint32_t i) {
 void check_leave_on_edge(Barriers *barriers, State *state, uint32_t last, BinEdgeKind kind) {
     const MachInst *m = &barriers->checker->flow->insts[last];
     BinKind k = bin_kind(m);
-    Literals taken = guards(m), passed = 0;
+    Literals taken = check_guard_literals(m), passed = 0;
     if ((k != BK_BRANCH && k != BK_EXIT && k != BK_RET) || !taken)
         return;
     if (!(taken & (taken - 1))) /* of several, one at least does not hold, but which is open */
@@ -299,7 +304,7 @@ static void at_bsync(Barriers *barriers, const State *state, uint32_t i, Summary
 }
 
 static void at_bssy(Barriers *barriers, const State *state, uint32_t i) {
-    uint32_t j = join_of(barriers, i);
+    uint32_t j = check_join_of(barriers, i);
     unsigned reg = barriers->joins.at[j].reg;
     if (barriers->joins.at[j].sync == NONE) {
         char to[40] = "outside the code";
@@ -315,6 +320,9 @@ static void at_bssy(Barriers *barriers, const State *state, uint32_t i) {
                          "B%u re-used inside its own region (%s, %s)", reg,
                          check_at(barriers->checker, barriers->joins.at[k].bssy),
                          check_at(barriers->checker, i));
+    BS_EACH(k, &state->pend)
+        if (k != j && barriers->joins.at[k].reg == reg && !bs_has(inside, k))
+            bs_add(&barriers->open, k);
 }
 
 static void at_bmov(Checker *checker, uint32_t i, const Summary *sum) {
@@ -403,9 +411,11 @@ static void order_of_joins(Barriers *barriers) {
 }
 
 static void check_proc(Checker *checker, Summary *sum, Barriers *barriers) {
+    barriers->open = bs_new(&checker->a, barriers->joins.n + 1);
     walk_rules(barriers, sum);
     if (!barriers->joins.n)
         return;
+    check_again(barriers);
     if (checker->native)
         order_of_joins(barriers);
     check_leaving(barriers);

@@ -31,6 +31,7 @@ typedef struct {
     uint32_t base; /* first block of the function */
     VEC(Join) joins;
     Bitset of_reg[NUM_B];        /* joins, when all are known */
+    Bitset open;                 /* joins that may be pending at another BSSY of their register */
     uint32_t first_inst, ninsts; /* of the function */
     uint32_t *join_at;           /* [inst - first_inst] join of the BSSY + 1 */
     uint32_t *by_target;         /* [target - first_inst, the last for others] last join of the place + 1 */
@@ -45,5 +46,10 @@ void check_copy_state(State *to, const State *from);
 void check_barrier_step(Barriers *barriers, State *state, uint32_t i);
 /* Lanes that take this edge and are known to have left some registers. */
 void check_leave_on_edge(Barriers *barriers, State *state, uint32_t last, BinEdgeKind kind);
-void check_leaving(Barriers *barriers); /* for endless loops */
+uint32_t check_join_of(Barriers *barriers, uint32_t bssy);
+/* The predicates under which an instruction is executed; 0 if there are none, or others than P registers. */
+Literals check_guard_literals(const MachInst *inst);
+Literals check_written_literals(const MachInst *inst); /* of which it changes the values */
+void check_again(Barriers *barriers);                  /* R-08, of joins that are pending on some ways */
+void check_leaving(Barriers *barriers);                /* for endless loops */
 #endif
