@@ -170,7 +170,10 @@ static void put_target(Print *print, const IsaSyn *syn) {
             return;
         }
     }
-    put_hex(print, v);
+    if (isa_slot_field(print->r, syn->a)->type == VT_UIMM)
+        print_text(print, "0x%llx", (unsigned long long)v);
+    else
+        put_hex(print, v);
 }
 
 /* Bars and signs around the operand's text; returns what closes them. */

@@ -119,6 +119,9 @@ static bool same_row(const Row *row, const LearnPattern *pattern, const LearnPat
 
 /* ---- fields ---- */
 
+/* Without g: pg is the guard. */
+static char slot_letter(const Row *row) { return "abcdefhijklmnopq"[row->nslots]; }
+
 static bool claim(Row *row, unsigned lo, unsigned width, const char *name) {
     if (lo + width > 128)
         return row_refuse(row, "no place in the word for", name);
@@ -229,7 +232,7 @@ static unsigned below_negation(const Row *row, unsigned value) {
 /* A register: a field, or a word where it is always the same. */
 static bool add_register(Row *row, unsigned file, const char *text, const char *end, char slot[16]) {
     unsigned bit, value = row->value++;
-    snprintf(slot, 16, "%s%c", files[file].slot, (char)('a' + row->nslots));
+    snprintf(slot, 16, "%s%c", files[file].slot, slot_letter(row));
     bool found = value_bit(row, value, &bit);
     if (!found && files[file].width == 3 && (bit = below_negation(row, value)) != NO_BIT) {
         row->parts += seen_value(row, value) << bit;
@@ -273,7 +276,7 @@ static unsigned number_width(const Row *row, unsigned bit, const char *negative,
 static bool add_number(Row *row, const char *prefix, const char *negative, char slot[16]) {
     unsigned bit;
     bool is_signed;
-    snprintf(slot, 16, "%s%c", prefix, (char)('a' + row->nslots));
+    snprintf(slot, 16, "%s%c", prefix, slot_letter(row));
     if (!value_bit(row, row->value++, &bit)) {
         int64_t always = row->seen->values[row->value - 1];
         if (!is_constant(row, row->value - 1) || always < INT32_MIN || always > INT32_MAX)
@@ -295,7 +298,7 @@ static bool add_number(Row *row, const char *prefix, const char *negative, char 
 
 static bool add_float(Row *row, char slot[16]) {
     unsigned bit;
-    snprintf(slot, 16, "f%c", (char)('a' + row->nslots));
+    snprintf(slot, 16, "f%c", slot_letter(row));
     if (!value_bit(row, row->value++, &bit) || !claim(row, bit, 32, slot))
         return row_refuse(row, "what was seen does not say where the number with a point stands", "");
     APPEND(row->fields, "    field<%u, 32> F32Imm %s;\n", bit, slot);
@@ -355,7 +358,7 @@ static bool add_constant(Row *row, const char *text, char out[64]) {
         row->parts += (Wide)1 << (at + 16);
     if (!value_bit(row, bank_value, &bank))
         return row_refuse(row, "what was seen does not say where the number of the bank stands", "");
-    snprintf(slot, sizeof slot, "cb%c", (char)('a' + row->nslots));
+    snprintf(slot, sizeof slot, "cb%c", slot_letter(row));
     if (!claim(row, at, 16, slot) || !claim(row, bank, 5, slot))
         return false;
     APPEND(row->fields, "    field<{%u, 5}, {%u, 16}> CMem %s;\n", bank, at, slot);

@@ -76,7 +76,7 @@ bool ig_builtin_type(const char *name, IgValue *value, unsigned *width) {
     if (!strncmp(name, "UImm", 4) || !strncmp(name, "SImm", 4)) {
         char *end;
         long n = strtol(name + 4, &end, 10);
-        if (*end || n < 1 || n > 63)
+        if (*end || n < 1 || n > (name[0] == 'U' ? 64 : 63))
             return false;
         *value = name[0] == 'U' ? VT_UIMM : VT_SIMM;
         *width = (unsigned)n;
