@@ -109,7 +109,8 @@ enum { /* PtxInsn.flags */
     known by name only: its operands are not checked (tex, tcgen05, wgmma, tensor copies ...) */,
     PF_COL_A = 1 << 24, PF_COL_B = 1 << 25, PF_COL_D = 1 << 26 /* mma, wmma: .col for a/the matrix, b, c or d */,
     PF_CONTRACT = 1 << 27 /* add, sub, mul: rnd is the default, so the compiler may fuse them */,
-    PF_SPARSE = 1 << 28 /* mma.sp: of the matrix a only some elements are there */
+    PF_SPARSE = 1 << 28 /* mma.sp: of the matrix a only some elements are there */,
+    PF_IM2COL = 1 << 29, PF_MULTICAST = 1 << 30 /* copies of tensors */
 };
 // clang-format on
 
@@ -144,7 +145,7 @@ typedef struct PtxOperand {
                        none */
     uint32_t label; /* PO_LABEL: index into PtxFunc.labels */
     uint32_t sreg;  /* PO_SREG: PtxSreg */
-    int64_t imm;    /* PO_IMM: value; PO_ADDR, PO_SYM: byte offset; PO_REG: the selector's hexadecimal digits */
+    int64_t imm; /* PO_IMM: value; PO_ADDR, PO_SYM: byte offset; PO_REG: the selector's hexadecimal digits */
     struct PtxOperand *vec;
     SrcLoc loc;
 } PtxOperand;

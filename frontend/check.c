@@ -287,6 +287,23 @@ static bool check_address(const Check *check, PtxInsn *i, unsigned n, uint8_t *s
     return true;
 }
 
+/* [map, {x, y}]: as many coordinates as the statement has dimensions */
+static bool check_tensor(const Check *check, PtxInsn *i, unsigned n, PtxOperand *operand) {
+    static const OperandSpec each = {.kind = 's'};
+    if (operand->kind != PO_ADDR || operand->nvec != 1 || operand->vec[0].kind != PO_VEC)
+        return wrong_kind(check, i, n, operand, "a tensor map with coordinates");
+    PtxOperand *at = &operand->vec[0], map = *operand;
+    uint8_t space = SP_NONE;
+    if (at->nvec != i->vec)
+        return diag(check->d, at->loc, DIAG_E0129, n, ptx_insn_text(check, i), (unsigned)i->vec,
+                    (unsigned)at->nvec);
+    for (unsigned k = 0; k < at->nvec; k++)
+        if (!check_src(check, i, n, &each, TY_S32, &at->vec[k]))
+            return false;
+    map.nvec = 0;
+    return check_address(check, i, n, &space, &map);
+}
+
 /* As in ptxas, `.unified` stands behind addresses in global memory, and behind no variable that is not. */
 static bool check_unified(const Check *check, const PtxInsn *i, const OperandSpec *spec,
                           const PtxOperand *operand) {
@@ -323,6 +340,7 @@ static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandS
     case 'p': return check_predicate(c, i, n, operand);
     case 'X':
     case 'Y': return ptx_check_texture(c, i, n, spec->kind == 'Y', t, operand);
+    case 'Z': return check_tensor(c, i, n, operand);
     case 'i':
         if (operand->kind != PO_IMM || operand->imm_kind != IMM_INT)
             return wrong_kind(c, i, n, operand, "an integer constant");

@@ -23,6 +23,13 @@ bool ptx_asks_texture(const PtxInsn *insn) {
     }
 }
 
+bool ptx_copies_tensor(const PtxInsn *insn) {
+    for (unsigned k = 0; insn->op == PTX_CP && k < insn->noperands; k++)
+        if (insn->operands[k].kind == PO_ADDR && insn->operands[k].nvec)
+            return true;
+    return false;
+}
+
 bool ptx_is_texture(const PtxVar *var) {
     return var->space == SP_TEX || (ptx_type_class(var->type) == TC_OPAQUE && var->space != SP_PARAM &&
                                     var->space != SP_PARAM_FUNC && var->space != SP_REG);

@@ -23,4 +23,6 @@ unsigned ptx_texture_ncoords(unsigned geometry);
 /* A variable of module scope that stands for a texture, a sampler or a surface: it has no memory, its value
  * is a handle. */
 bool ptx_is_texture(const PtxVar *var);
+/* A copy of a tensor: an operand is a place in one. */
+bool ptx_copies_tensor(const PtxInsn *insn);
 #endif

@@ -134,6 +134,7 @@ typedef struct { /* what an OPK_SYM operand names */
     RelocKind kind;
 } SymRef;
 
+enum { IR_FIXED_UR = 48 };               /* the first that instructions with many take, a multiple of 8 */
 enum { IR_FRAME_INCOMING = 0x40000000 }; /* in IR_FRAME_ADDR's offset: it counts from the caller's frame */
 
 typedef struct {               /* interprocedural facts about a function after its allocation; IPRA */
@@ -297,6 +298,7 @@ typedef struct IrModule {
         by_name; /* place in `named` + 1: a symbol is looked up at once, however many functions there are */
     VEC(IrVar) vars;
     uint32_t const_bytes;           /* bank 3 */
+    bool fixed_ur;                  /* uniform registers from IR_FIXED_UR on are not allocated */
     unsigned opt_level;             /* 0..3 */
     unsigned reg_limit;             /* as Function.reg_limit, for all functions */
     ReconvMode reconverge;          /* where lanes are brought together */

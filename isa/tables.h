@@ -83,7 +83,16 @@ typedef enum {
     SY_MODPAIR = SY_CMEM + 1  /* modifiers a and mod - 1, with the texts of mod_enum and mod_enum2 */
 } SynOp;
 enum { SF_OPTIONAL = 1, SF_IF_MOD = 2, SF_IF_SLOT = 4, SF_IF_NEXT = 8 };
-typedef enum { SYF_PLAIN, SYF_TARGET, SYF_RELATIVE, SYF_ABSOLUTE, SYF_PAIR, SYF_HERE, SYF_GDESC, SYF_DESC } SynFormat;
+typedef enum {
+    SYF_PLAIN,
+    SYF_TARGET,
+    SYF_RELATIVE,
+    SYF_ABSOLUTE,
+    SYF_PAIR,
+    SYF_HERE,
+    SYF_GDESC,
+    SYF_DESC
+} SynFormat;
 typedef struct {
     uint8_t op, a, b, c;
     uint8_t flags, cond; /* cond: modifier or slot index of SF_IF_* */

@@ -41,7 +41,7 @@ unsigned ra_limit(const Function *f, RegFile file) {
     const TargetInfo *info = isa_target_info(f->module->target);
     unsigned n = info->num_regs[file];
     if (file != RF_R)
-        return n;
+        return file == RF_UR && f->module->fixed_ur ? smaller(n, IR_FIXED_UR) : n;
     unsigned bound = f->is_entry ? bound_of(f) : 0;
     for (unsigned k = 0; !f->is_entry && k < f->module->funcs.n; k++)
         if (f->module->funcs.at[k]->is_entry) /* whichever kernel calls it */

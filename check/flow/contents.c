@@ -5,6 +5,7 @@
  * function names. SPDX-License-Identifier: MIT */
 #include "check/flow/contents.h"
 #include "frontend/named.h"
+#include "frontend/param_layout.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +41,8 @@ static const char *text_of(const Compare *compare, StrId id) {
 /* ---- kernels ---- */
 static void compare_params(Compare *compare, const PtxFunc *f, const BinFunc *func) {
     const PtxModule *module = compare->module;
-    uint32_t end = 0;
+    uint32_t base = isa_target_info(compare->binary->target)->param_base_bytes,
+             end = (uint32_t)ptx_param_bytes(module, f, base);
     if (func->nparams != f->nparams) {
         report(compare, func->name, f->loc, true, "%u parameters in the file, %u in the PTX", func->nparams,
                f->nparams);
@@ -49,19 +51,16 @@ static void compare_params(Compare *compare, const PtxFunc *f, const BinFunc *fu
     for (uint32_t k = 0; k < f->nparams; k++) {
         const PtxVar *var = &module->vars[f->params[k]];
         const BinParam *param = &func->params[k];
-        if (param->ordinal != k || param->offset_bytes != var->param_offset_bytes ||
-            param->size_bytes != var->size_bytes)
+        uint64_t offset = ptx_param_offset(module, f, var, base);
+        if (param->ordinal != k || param->offset_bytes != offset || param->size_bytes != var->size_bytes)
             report(compare, func->name, var->loc, true,
                    "parameter %u lies at 0x%x with %u bytes in the file, at 0x%llx with %llu in the PTX", k,
-                   param->offset_bytes, param->size_bytes, (unsigned long long)var->param_offset_bytes,
+                   param->offset_bytes, param->size_bytes, (unsigned long long)offset,
                    (unsigned long long)var->size_bytes);
-        if (var->param_offset_bytes + var->size_bytes > end)
-            end = (uint32_t)(var->param_offset_bytes + var->size_bytes);
     }
     if (func->param_bytes < end)
         report(compare, func->name, f->loc, true, "the parameter block has %u bytes, the parameters need %u",
                func->param_bytes, end);
-    uint32_t base = isa_target_info(compare->binary->target)->param_base_bytes;
     if (func->param_base != base)
         report(compare, func->name, f->loc, true,
                "the parameter block starts at 0x%x of constant bank 0, the target's at 0x%x",

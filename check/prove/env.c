@@ -4,6 +4,7 @@
 #include "check/prove/mach.h"
 #include "check/prove/ptx.h"
 #include "frontend/named.h"
+#include "frontend/param_layout.h"
 #include "isa/machine/abi.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,6 +23,11 @@ Term *prove_input(Prover *prover, const char *fmt, ...) {
     return t_var(&prover->ts, 32, name, 0);
 }
 Term *prove_sp(Prover *p) { return prove_input(p, "stack pointer"); }
+
+uint64_t prove_param_offset(const Prover *prover, const PtxVar *var) {
+    return ptx_param_offset(prover->module, prover->pf, var,
+                            isa_target_info(prover->flow->bin->target)->param_base_bytes);
+}
 
 Term *prove_param(Prover *prover, uint64_t offset, unsigned bytes) {
     Terms *ts = &prover->ts;

@@ -142,7 +142,8 @@ const char *prove_rows_wrong(Prover *prover, const Run *ptx, const Run *mach, ui
                              uint32_t *inst);
 
 Term *prove_input(Prover *prover, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3))); /* 32-bit input variable */
+    __attribute__((format(printf, 2, 3)));                            /* 32-bit input variable */
+uint64_t prove_param_offset(const Prover *prover, const PtxVar *var); /* of a kernel, in its block */
 Term *prove_param(Prover *prover, uint64_t offset,
                   unsigned bytes); /* kernel parameter bytes, zero-extended word */
 /* The same at an address that is not known, counted as the constant bank does. */

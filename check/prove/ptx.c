@@ -78,7 +78,7 @@ static Term *symbol(Ptx *ptx, const PtxOperand *operand) {
         if (prover->pf->is_entry && !prover->param_word[index])
             return t_const(ts, 64,
                            isa_target_info(prover->flow->bin->target)->param_base_bytes +
-                               var->param_offset_bytes + (uint64_t)operand->imm);
+                               prove_param_offset(prover, var) + (uint64_t)operand->imm);
         break;
     default: break;
     }

@@ -244,7 +244,7 @@ static bool param_access(Ptx *ptx, const PtxOperand *operand, Term **w, unsigned
     if (!first && prover->pf->is_entry && !store) {
         const PtxVar *var = &prover->module->vars[index];
         for (unsigned c = 0; c * 4 < bytes; c++)
-            w[c] = prove_param(prover, var->param_offset_bytes + (uint64_t)operand->imm + 4 * c,
+            w[c] = prove_param(prover, prove_param_offset(prover, var) + (uint64_t)operand->imm + 4 * c,
                                bytes < 4 ? bytes : 4);
         return true;
     }

@@ -75,7 +75,7 @@ static void give_pointers(ProveSearch *search) {
     const PlanLaunch *launch = &search->plan->launches.at[0];
     for (uint32_t i = 0; i < launch->args.n; i++) {
         const PlanArg *arg = &launch->args.at[i];
-        uint64_t at = prover->module->vars[prover->pf->params[i]].param_offset_bytes;
+        uint64_t at = prove_param_offset(prover, &prover->module->vars[prover->pf->params[i]]);
         for (uint32_t k = 0; k + 8 <= (arg->is_buffer ? 8 : arg->size_bytes); k += 8) {
             uint64_t value;
             if (arg->is_buffer)
@@ -226,7 +226,7 @@ static void set_arguments(Plan *plan, const ProveSearch *search, const Model *mo
     PlanLaunch *launch = &plan->launches.at[0];
     for (uint32_t i = 0; i < launch->args.n; i++) {
         PlanArg *arg = &launch->args.at[i];
-        uint64_t at = prover->module->vars[prover->pf->params[i]].param_offset_bytes;
+        uint64_t at = prove_param_offset(prover, &prover->module->vars[prover->pf->params[i]]);
         if (arg->is_buffer)
             continue;
         uint8_t *bytes = arena_copy(&plan->arena, arg->bytes, arg->size_bytes);
@@ -257,7 +257,7 @@ static const char *input_name(ProveSearch *search, const char *name) {
         return arena_printf(arena, "%s", name);
     for (uint32_t k = 0; k < prover->pf->nparams; k++) {
         const PtxVar *var = &prover->module->vars[prover->pf->params[k]];
-        uint64_t at = offset - var->param_offset_bytes;
+        uint64_t at = offset - prove_param_offset(prover, var);
         const char *text = str_text(&prover->module->strings, var->name);
         if (at < var->size_bytes)
             return at ? arena_printf(arena, "%s+0x%llx", text, (unsigned long long)at)

@@ -1,6 +1,7 @@
 /* Attribute records: .nv.info of the module and of each function, as ptxas writes them (docs/elf.md).
  * SPDX-License-Identifier: MIT */
 #include "emit/elf/nvinfo.h"
+#include "frontend/param_layout.h"
 #include "emit/elf/writer.h"
 #include "frontend/ast.h"
 #include "isa/machine/occupancy.h"
@@ -59,7 +60,9 @@ static void param_records(ElfWriter *writer, Bytes *b, uint32_t index) {
     bool wide = f->param_bytes > MOST_SMALL_PARAM_BYTES; /* then sizes have a word for themselves */
     for (uint32_t i = n; i-- > 0;) {
         const PtxVar *var = func ? &writer->code->ir->ptx->vars[func->params[i]] : NULL;
-        uint32_t offset = var ? (uint32_t)var->param_offset_bytes : f->params[i].offset_bytes;
+        uint32_t offset = var ? (uint32_t)ptx_param_offset(writer->code->ir->ptx, func, var,
+                                                           writer->target->param_base_bytes)
+                              : f->params[i].offset_bytes;
         uint32_t size = var ? (uint32_t)var->size_bytes : f->params[i].size_bytes;
         uint32_t words[3] = {0, i | offset << 16, wide ? size : 0x1f000u | size << 18};
         elf_nvinfo_words(writer->a, b, wide ? NV_KPARAM_INFO_V2 : NV_KPARAM_INFO, words, 3);

@@ -3,6 +3,7 @@
  * to 128 bytes). It asks by name for operations whose operands are places in the code, of which each has
  * another form, and for those that the records of the file count. SPDX-License-Identifier: MIT */
 #include "emit/code.h"
+#include "frontend/param_layout.h"
 #include "base/scope.h"
 #include "emit/emit.h"
 #include "frontend/ast.h"
@@ -252,13 +253,8 @@ static uint32_t param_bytes(const Encode *encode) {
     const PtxFunc *ptx = encode->f->ptx;
     if (!ptx || !encode->m->ptx || !encode->f->is_entry)
         return 0;
-    uint64_t end = 0;
-    for (uint32_t k = 0; k < ptx->nparams; k++) {
-        const PtxVar *var = &encode->m->ptx->vars[ptx->params[k]];
-        uint64_t align = var->align_bytes ? var->align_bytes : 1;
-        end = (end + align - 1) / align * align + var->size_bytes;
-    }
-    return (uint32_t)end;
+    return (uint32_t)ptx_param_bytes(encode->m->ptx, ptx,
+                                     isa_target_info(encode->m->target)->param_base_bytes);
 }
 
 static void note_barriers(Encode *encode) {

@@ -44,6 +44,7 @@ typedef struct {         /* what the walk asks about an instruction again and ag
     uint8_t queue; /* mask with one bit, or ISA_QUEUE_NONE's */
     bool guarded, late, reads_late, call, memory;
     bool settles; /* all results must have come: a load under way would fill the cache that it empties */
+    bool flushes; /* UTMACMDFLUSH */
 } Facts;
 
 typedef struct { /* decisions for one instruction; all grow only */
@@ -278,6 +279,8 @@ static void take_off(Controls *controls, State *state, uint32_t id, Choice *ch) 
             ch->write_sb = (uint8_t)pick_sb(controls, state, false);
         else if (reads_late && late_reads)
             ch->read_sb = (uint8_t)pick_sb(controls, state, facts->memory);
+        if (facts->flushes) /* what DEPBAR.LE SB0 waits for: the copies before it, as with ptxas 13.0 */
+            ch->read_sb = DepSb_SB0;
     }
     unsigned n = 0;
     bool again = false;                              /* still in flight from the last time round a loop */
@@ -526,6 +529,7 @@ static void gather_facts(Controls *controls) {
                 .guarded = !op_is_always(inst->guard),
                 .late = latency_is_variable(controls->t, inst),
                 .reads_late = latency_reads_late(controls->t, inst),
+                .flushes = inst->optype == OT_UTMACMDFLUSH,
                 .queue = (uint8_t)(1u << latency_queue(controls->t, inst)),
                 .memory = latency_reads_in_order(controls->t, inst),
                 .call = emit_is_call_boundary(inst),

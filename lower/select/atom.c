@@ -363,6 +363,12 @@ bool isel_membar(Sel *s, const PtxInsn *in) {
     uint32_t kind = sc ? MembarKind_SC : MembarKind_ALL;
     sel_emit(s, OT_MEMBAR, MSET(MEMBAR, scope, fence_scope(in)) | MSET(MEMBAR, kind, kind), 0, NULL);
     forget_copies(s, in);
+    if (!(in->flags & PF_PROXY) || !isa_target_has(s->t, OT_FENCE_VIEW_ASYNC))
+        return true;
+    if (in->space != SP_GLOBAL)
+        sel_emit(s, OT_FENCE_VIEW_ASYNC, MSET(FENCE_VIEW_ASYNC, space, ViewSpace_S), 0, NULL);
+    if (in->space == SP_GLOBAL || in->space == SP_NONE)
+        sel_emit(s, OT_FENCE_VIEW_ASYNC, MSET(FENCE_VIEW_ASYNC, space, ViewSpace_G), 0, NULL);
     return true;
 }
 

@@ -352,6 +352,9 @@ Operand sel_texture_handle(Sel *sel, const PtxOperand *operand);
 uint32_t sel_mem_size(PtxType t, bool *ok); /* enumeration MemSz */
 unsigned sel_mem_order(const PtxInsn *in);
 
+/* A bulk copy of the statement by the machine's engine: its optype and modifiers (tensor.c). */
+bool sel_bulk_engine(Sel *sel, const PtxInsn *in, unsigned op, unsigned mods);
+
 /* ---- the forms' functions: those that frontend/ptx_forms.def names (isel_absent does not exist) ---- */
 #define SELECT(name) isel_##name
 #define isel_ABSENT(reason) isel_absent

@@ -137,6 +137,9 @@ static Address address_plus(Sel *sel, Address address, Operand bytes) {
  * at the mbarrier object. So nothing is ever left for a bulk group to wait for. */
 bool isel_bulk_copy(Sel *sel, const PtxInsn *in) {
     Address to, from;
+    if (in->flags & PF_MULTICAST)
+        return sel_bulk_engine(sel, in, OT_UBLKCP,
+                               MSET(UBLKCP, way, BulkWay_S_G) | MSET(UBLKCP, multicast, 1));
     if (!sel_address(sel, in, &in->operands[0], (PtxSpace)in->space, &to) ||
         !sel_address(sel, in, &in->operands[1], (PtxSpace)in->space2, &from))
         return false;

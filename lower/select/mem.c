@@ -5,6 +5,7 @@
  * Parameters of functions and of calls are SSA variables, one for each 32-bit word.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
+#include "frontend/param_layout.h"
 #include "frontend/texture.h"
 #include "isa/machine/windows.h"
 
@@ -26,7 +27,8 @@ static const PtxVar *symbol_var(const Sel *sel, const PtxOperand *operand, uint3
 }
 
 static uint32_t param_bank_offset(const Sel *sel, const PtxVar *var, int64_t addend) {
-    return (uint32_t)((int64_t)(sel->ti->param_base_bytes + var->param_offset_bytes) + addend);
+    uint32_t base = sel->ti->param_base_bytes;
+    return base + (uint32_t)((int64_t)ptx_param_offset(sel->ptx, sel->pf, var, base) + addend);
 }
 
 /* ---- addresses of symbols ---- */

@@ -11,6 +11,7 @@
  *       @!P0 BRA next
  *
  * in one block, so that no lanes run between that have another. SPDX-License-Identifier: MIT */
+#include "frontend/param_layout.h"
 #include "frontend/texture.h"
 #include "isa/tables.h"
 #include "lower/select/isel.h"
@@ -26,7 +27,9 @@ Operand sel_texture_handle(Sel *sel, const PtxOperand *operand) {
         return op_imm(0);
     }
     if (!ptx_is_texture(var))
-        return sel_launch_word(sel, sel->ti->param_base_bytes + (uint32_t)var->param_offset_bytes);
+        return sel_launch_word(
+            sel, sel->ti->param_base_bytes +
+                     (uint32_t)ptx_param_offset(sel->ptx, sel->pf, var, sel->ti->param_base_bytes));
     StrId name = lower_name(sel->l, sel->ptx, var->name);
     return EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, 0, RELOC_TEXTURE));
 }

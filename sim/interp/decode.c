@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "frontend/system.h"
 #include "frontend/texture.h"
+#include "sim/tensormap.h"
 #include "sim/interp/run.h"
 #include "base/align.h"
 #include <stdio.h>
@@ -325,6 +326,43 @@ static bool decode_texture(PtxRun *run, PtxProc *proc, PtxCode *code) {
     return ok;
 }
 
+static bool decode_items(PtxRun *run, PtxProc *proc, PtxCode *code, const PtxOperand *list) {
+    unsigned n = list->kind == PO_VEC ? list->nvec : 1, space = SP_NONE;
+    for (unsigned k = 0; k < n; k++)
+        if (!decode_src(run, proc, list->kind == PO_VEC ? &list->vec[k] : list, TY_NONE,
+                        &code->vec[code->nread++], &space))
+            return false;
+    return true;
+}
+
+/* Copies of tensors: src[0] the map, [1] the place in shared memory, [2] the object, [3] the blocks; vec the
+ * coordinates, then offsets of im2col. Cache policies say nothing. */
+static bool decode_tensor(PtxRun *run, PtxProc *proc, PtxCode *code) {
+    const PtxInsn *insn = code->insn;
+    const PtxOperand *operand = insn->operands;
+    bool loads = !operand[0].nvec, stores = !loads && insn->space2, im2col = insn->flags & PF_IM2COL;
+    const PtxOperand *place = &operand[loads], *offsets = im2col && !stores ? &operand[loads ? 3 : 1] : NULL,
+                     *given[4] = {place, loads || stores ? &operand[stores] : NULL,
+                                  loads ? &operand[2] : NULL,
+                                  insn->flags & PF_MULTICAST ? &operand[offsets ? 4 : 3] : NULL};
+    uint64_t *const offset[4] = {&code->offset, &code->offset2, &code->offset3, &code->offset3};
+    code->vec = ARENA_ARRAY(&run->arena, PtxArg, 2 * SIM_TENSOR_DIMS);
+    code->nsrc = 4;
+    bool ok = true;
+    for (unsigned k = 0; ok && k < 4; k++) {
+        unsigned space = SP_NONE;
+        if (!given[k])
+            continue;
+        PtxOperand plain = *given[k];
+        plain.nvec = 0;
+        ok = decode_src(run, proc, &plain, TY_NONE, &code->src[k], &space);
+        if (plain.kind == PO_ADDR)
+            *offset[k] = (uint64_t)plain.imm;
+    }
+    return ok && decode_items(run, proc, code, &place->vec[0]) &&
+           (!offsets || decode_items(run, proc, code, offsets));
+}
+
 /* ---- instructions ---- */
 
 static void fix_space(const PtxProc *proc, PtxCode *code) {
@@ -427,6 +465,8 @@ static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
         ok = decode_group_product(run, p, code);
     else if (ok && ptx_asks_texture(in))
         ok = decode_texture(run, p, code);
+    else if (ok && ptx_copies_tensor(in))
+        ok = decode_tensor(run, p, code);
     else if (ok && (in->op != PTX_CALL || !in->callee))
         ok = decode_operands(run, p, code);
     if (ok && forms[in->form].bind(code))

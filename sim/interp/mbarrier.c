@@ -134,44 +134,60 @@ static uint64_t pending_count(uint64_t token, uint64_t b, uint64_t c, const PtxC
     return from_word(token).pending;
 }
 
-/* cp.async.bulk: done at once, 16 bytes after 16 bytes; then its bytes are complete. */
-static PtxStep exec_bulk_copy(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+bool interp_complete_bytes(PtxRun *run, PtxThread *thread, const PtxCode *code, uint64_t object,
+                           uint32_t bytes) {
+    uint8_t *place = interp_memory(run, thread, code, SP_SHARED_CLUSTER, object, 8, true);
+    if (place)
+        change_at(run, thread, code, place, (Change){.tx = 0 - bytes});
+    return place != NULL;
+}
+
+/* 16 bytes after 16 bytes */
+static bool copy_bytes(PtxRun *run, PtxThread *thread, const PtxCode *code, uint64_t to, uint64_t from,
+                       uint32_t size) {
     enum { BYTES = 16 };
-    unsigned to_space = code->insn->space, from_space = code->insn->space2;
-    uint64_t to = interp_address(run, thread, code, to_space),
-             from = interp_arg(run, thread, &code->src[1]) + code->offset2;
-    uint32_t size = (uint32_t)interp_arg(run, thread, &code->src[2]);
     for (uint32_t at = 0; at < size; at += BYTES) {
         uint8_t data[BYTES];
-        const uint8_t *source = interp_memory(run, thread, code, from_space, from + at, BYTES, false);
+        const uint8_t *source = interp_memory(run, thread, code, code->insn->space2, from + at, BYTES, false);
         if (!source)
-            return STEP_STOP;
+            return false;
         interp_race_load(run, thread, code);
         memcpy(data, source, BYTES);
-        uint8_t *target = interp_memory(run, thread, code, to_space, to + at, BYTES, true);
+        uint8_t *target = interp_memory(run, thread, code, code->insn->space, to + at, BYTES, true);
         if (!target)
-            return STEP_STOP;
+            return false;
         interp_race_store(run, thread, code, target, data);
         memcpy(target, data, BYTES);
     }
-    if (to_space == SP_GLOBAL)
-        return STEP_GO;
-    uint64_t object = (uint32_t)(interp_arg(run, thread, &code->src[3]) + code->offset3);
-    uint8_t *place = interp_memory(run, thread, code, SP_SHARED_CLUSTER, object, 8, true);
-    if (!place)
-        return STEP_STOP;
-    change_at(run, thread, code, place, (Change){.tx = 0 - size});
+    return true;
+}
+
+/* cp.async.bulk: done at once; then its bytes are complete. To several blocks: at the same offsets in each.
+ */
+static PtxStep exec_bulk_copy(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    bool several = (code->insn->flags & PF_MULTICAST) != 0;
+    uint64_t to = interp_address(run, thread, code, code->insn->space),
+             from = interp_arg(run, thread, &code->src[1]) + code->offset2, object = 0;
+    uint32_t size = (uint32_t)interp_arg(run, thread, &code->src[2]),
+             blocks = several ? (uint16_t)interp_arg(run, thread, &code->src[4]) : 1;
+    if (code->insn->space == SP_GLOBAL)
+        return copy_bytes(run, thread, code, to, from, size) ? STEP_GO : STEP_STOP;
+    object = (uint32_t)(interp_arg(run, thread, &code->src[3]) + code->offset3);
+    for (unsigned rank = 0; blocks; rank++, blocks >>= 1) {
+        uint64_t other = rank * SIM_WINDOW_BYTES;
+        if ((blocks & 1) &&
+            (!copy_bytes(run, thread, code, several ? other + to % SIM_WINDOW_BYTES : to, from, size) ||
+             !interp_complete_bytes(run, thread, code, several ? other + object % SIM_WINDOW_BYTES : object,
+                                    size)))
+            return STEP_STOP;
+    }
     return STEP_YIELD;
 }
 
 /* Bytes of the statement, which are in memory, are complete at the object that the last operand names. */
 static PtxStep complete_bytes(PtxRun *run, PtxThread *thread, const PtxCode *code, uint32_t bytes) {
     uint64_t object = (uint32_t)(interp_arg(run, thread, &code->src[code->nsrc - 1]) + code->offset2);
-    uint8_t *place = interp_memory(run, thread, code, SP_SHARED_CLUSTER, object, 8, true);
-    if (!place)
-        return STEP_STOP;
-    change_at(run, thread, code, place, (Change){.tx = 0 - bytes});
-    return STEP_YIELD;
+    return interp_complete_bytes(run, thread, code, object, bytes) ? STEP_YIELD : STEP_STOP;
 }
 
 static PtxStep exec_red_async(PtxRun *run, PtxThread *thread, const PtxCode *code) {

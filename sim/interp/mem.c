@@ -299,7 +299,7 @@ static uint64_t atomic_float(const PtxCode *code, uint64_t old, uint64_t b, bool
 }
 
 /* What an atomic operation of floats or integers leaves of `old`. */
-static uint64_t atomic_value(const PtxCode *code, uint64_t old, uint64_t b, bool flush) {
+uint64_t interp_atomic_value(const PtxCode *code, uint64_t old, uint64_t b, bool flush) {
     if (ptx_type_class((PtxType)code->type) == TC_FLOAT)
         return atomic_float(code, old, b, flush);
     return interp_atomic_int(code, old, b);
@@ -318,7 +318,7 @@ static PtxStep exec_atomic_vector(PtxRun *run, PtxThread *t, const PtxCode *code
     uint64_t old[8];
     for (unsigned i = 0; i < code->nvec; i++, p += code->size_bytes) {
         old[i] = load_bytes(p, code->size_bytes);
-        uint64_t value = atomic_value(code, old[i], interp_arg(run, t, &code->vec[i]), true);
+        uint64_t value = interp_atomic_value(code, old[i], interp_arg(run, t, &code->vec[i]), true);
         memcpy(p, &value, code->size_bytes);
     }
     for (unsigned i = 0; code->vec_dst && i < code->nvec; i++)
@@ -342,7 +342,7 @@ PtxStep interp_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
     else if (code->atom == ATOM_CAS)
         value = old == (b & width_mask(code->size_bytes)) ? interp_arg(run, t, &code->src[2]) : old;
     else
-        value = atomic_value(code, old, b, global);
+        value = interp_atomic_value(code, old, b, global);
     memcpy(p, &value, code->size_bytes);
     if (code->ndst)
         interp_put(t, code->dst[0], old);

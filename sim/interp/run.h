@@ -290,7 +290,11 @@ static inline bool interp_use_pure(PtxCode *code, PtxPure *fn) { /* false if the
     bool interp_bind_##name(PtxCode *code) { return interp_use_pure(code, fn); }
 #define BIND_EXEC(name, exec)                                                                                \
     bool interp_bind_##name(PtxCode *code) { return interp_use_exec(code, exec); }
-uint64_t interp_atomic_int(const PtxCode *code, uint64_t old, uint64_t b);  /* what memory holds then */
+uint64_t interp_atomic_int(const PtxCode *code, uint64_t old, uint64_t b); /* what memory holds then */
+uint64_t interp_atomic_value(const PtxCode *code, uint64_t old, uint64_t b, bool flush); /* or of floats */
+/* Bytes are complete at an object in the cluster's shared memory (mbarrier.c); false after a trap. */
+bool interp_complete_bytes(PtxRun *run, PtxThread *thread, const PtxCode *code, uint64_t object,
+                           uint32_t bytes);
 PtxStep interp_atomic(PtxRun *run, PtxThread *thread, const PtxCode *code); /* atom, red */
 uint64_t interp_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool nan, bool ftz);
 

@@ -34,7 +34,8 @@ static void mark_written(const MemRef *ref, unsigned size_bytes) {
 }
 
 /* Write `size_bytes` at a place of shared or global memory. */
-void machine_async_write(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data) {
+void machine_async_write(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes,
+                         const void *data) {
     machine_mem_store(warp, lane, ref, size_bytes, data);
     mark_written(ref, size_bytes);
 }

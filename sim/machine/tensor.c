@@ -37,9 +37,17 @@ static const char *wrong_map(const SimTensorMap *map, unsigned rank, bool im2col
     return !map->im2col == !im2col ? NULL : "is a tensor map of the other mode";
 }
 
+/* Of a parameter that of its place in the constant bank counts. */
+static bool map_is_aligned(const Warp *warp, uint64_t address) {
+    uint64_t offset = address - SIM_PARAM_WINDOW;
+    if (offset < warp->run->launch->param_bytes)
+        address = warp->run->kernel->param_base + offset;
+    return address % SIM_TENSOR_ALIGN == 0;
+}
+
 static int read_map(Warp *warp, Dec *dec, unsigned lane, uint64_t address, SimTensorMap *map) {
     enum { PIECE = 16 };
-    if (address % SIM_TENSOR_ALIGN)
+    if (!map_is_aligned(warp, address))
         return machine_trap_address(warp, dec, lane, TRAP_MISALIGNED, address, "a tensor map");
     for (unsigned i = 0; i < SIM_TENSOR_BYTES; i += PIECE) {
         MemRef ref;

@@ -37,6 +37,7 @@ static const struct {
     {'h', "L2::256B", "the same"},
     {'h', "L2::cache_hint", "9.7.9.8: cache-policy is treated as a performance hint only"},
     {'f', "cta", "9.7.13.1: .cta is the only scope of the instruction, given or not"},
+    {'f', "tile", "9.7.9.25.5.2: a copy without a load mode is of .tile"},
     {'f', "uni", "9.7.12: .uni is guaranteed by the program, it asks for nothing"},
     {'u', "unified", "9.7.9.8: says of the variable what its declaration says"},
 };

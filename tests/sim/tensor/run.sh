@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Copies of tensors and bulk copies of clusters: run.sh HEDDLE CASES. The interpreter, Heddle's code and, where it is found,
+# ptxas's code must give the numbers of CASES (cases.c) and those that are computed here.
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 cases=$2
+cd "$(dirname "$0")" || exit 1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+bad=0
+fail() {
+    echo "FAILED: $*"
+    tail -3 "$dir/out" | cut -c1-300
+    bad=1
+}
+mkdir "$dir/launch" && "$cases" "$dir/launch" > "$dir/cases" || fail "the cases"
+n=$(wc -l < "$dir/cases")
+[ "$n" -ge 17 ] || fail "$n cases only"
+copies() { # WHAT PROGRAM...
+    local what=$1 file kernel
+    shift
+    while read -r file kernel; do
+        "$heddle" "$@" --launch "$file" > "$dir/out" 2>&1 || fail "$what, $(basename "$file") $kernel"
+    done < "$dir/cases"
+}
+# Clusters of N of 2 * N blocks: what bulk.ptx gives.
+bulk() { # N WHAT PROGRAM...
+    local n=$1 what=$2 b t many= rows= sums= most= next=
+    local blocks=$((2 * n))
+    shift 2
+    for ((b = 0; b < blocks; b++)); do
+        local before=$((b / n * n + (b % n + n - 1) % n))
+        for ((t = 0; t < 32; t++)); do
+            many+="$((t + b)),"
+            case $t in 3 | 4 | 17) rows+="$((4 * t + 2))," ;; *) rows+="$t," ;; esac
+            next+="$((7 + 100 * before + t)),"
+        done
+    done
+    for ((t = 0; t < 32; t++)); do
+        sums+="$((100 * blocks * (blocks - 1) / 2 + blocks * t)),"
+        most+="$((100 * (blocks - 1) + t)),"
+    done
+    local shape="--grid $blocks --block 32"
+    [ $n = 1 ] || shape+=" --cluster $n"
+    "$heddle" "$@" --kernel many $shape --arg 'buf:u32[32]=iota' --arg "out:out:u32[$((32 * blocks))]=zero" --expect "out=${many%,}" > "$dir/out" 2>&1 ||
+        fail "$what, a copy to $n blocks"
+    "$heddle" "$@" --kernel reduce $shape --arg "out:out:u32[$((64 + 32 * blocks))]=zero" --expect "out=$sums$most${next%,}" > "$dir/out" 2>&1 ||
+        fail "$what, reductions in clusters of $n"
+    cat > "$dir/rows.json" << END
+{"buffers": {"t": {"type": "u32", "count": 128, "init": "iota"}, "out": {"type": "u32", "count": $((32 * blocks)), "init": "zero"}},
+ "tensormaps": {"map": {"buffer": "t", "type": "u32", "size": [4, 32], "box": [4, 1]}},
+ "launches": [{"kernel": "rows", "grid": [$blocks], "block": [32], "cluster": [$n], "args": ["tmap:map", "out"]}],
+ "checks": [{"buffer": "out", "values": [${rows%,}]}]}
+END
+    [ $n != 1 ] || sed -i 's/"cluster": \[1\], //' "$dir/rows.json"
+    "$heddle" "$@" --launch "$dir/rows.json" > "$dir/out" 2>&1 || fail "$what, rows to $n blocks"
+}
+copies "the interpreter" run copy.ptx --engine ptx
+for n in 1 2 4; do bulk $n "the interpreter" run bulk.ptx --engine ptx; done
+for target in bru1 sm_90; do
+    for level in 0 1 2 3; do
+        "$heddle" compile copy.ptx -t $target -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "copy.ptx for $target, -O$level"
+        copies "own code for $target, -O$level" validate copy.ptx "$dir/own.cubin" --check-control
+        "$heddle" compile bulk.ptx -t $target -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "bulk.ptx for $target, -O$level"
+        for n in 1 2 4; do
+            [ $target = bru1 ] && [ $n != 1 ] || bulk $n "own code for $target, -O$level" validate bulk.ptx "$dir/own.cubin"
+        done
+    done
+done
+if [ -x "${PTXAS:-}" ]; then
+    for level in 0 1 3; do
+        "$PTXAS" -arch=sm_90 -O$level -o "$dir/theirs.cubin" copy.ptx > "$dir/out" 2>&1 || fail "ptxas, copy.ptx, -O$level"
+        copies "ptxas's code, -O$level" validate copy.ptx "$dir/theirs.cubin"
+        "$PTXAS" -arch=sm_90 -O$level -o "$dir/theirs.cubin" bulk.ptx > "$dir/out" 2>&1 || fail "ptxas, bulk.ptx, -O$level"
+        for n in 1 2 4; do bulk $n "ptxas's code, -O$level" validate bulk.ptx "$dir/theirs.cubin"; done
+    done
+fi
+# A number that is not right is seen.
+head -1 "$dir/cases" | while read -r file _; do sed 's/"checks": \[{"buffer": "out", "values": \[[0-9]*/&1/' "$file" > "$dir/wrong.json"; done
+"$heddle" validate copy.ptx --launch "$dir/wrong.json" > "$dir/out" 2>&1 && fail "a wrong number was not seen"
+# What is no map, or another one, is a trap of both; what no driver encodes is refused.
+"$heddle" validate copy.ptx -t sm_90 --kernel load2 --grid 1 --block 32 --arg "b8[128]:$(printf '1,%.0s' {1..127})1" --arg 'out:out:u8[64]=zero' --arg s32:0 --arg s32:0 --arg u32:64 > "$dir/out" 2>&1
+[ $? = 5 ] && grep -q 'both trap' "$dir/out" || fail "what is no tensor map"
+refuse() { # WHAT PART WITH
+    sed "s/$2/$3/" "$dir/launch/02.json" > "$dir/bad.json"
+    "$heddle" run copy.ptx --engine ptx --launch "$dir/bad.json" > "$dir/out" 2>&1
+    [ $? = 1 ] && grep -q 'E0502.*tensor map map' "$dir/out" || fail "not refused: $1"
+}
+refuse "a box of 257" '"box": \[32' '"box": [257'
+refuse "a stride that is no multiple of 16" '"strides": \[128' '"strides": [120'
+refuse "a row of another length than is swizzled" '"swizzle": "64B"' '"swizzle": "128B"'
+refuse "NaN of integers" '"type": "f16", "size": \[64, 20\]\(.*\)"fill": "zero"' '"type": "u16", "size": [64, 20]\1"fill": "nan"'
+refuse "more than the buffer" '"size": \[64, 20' '"size": [64, 21'
+refuse "interleaving" '"fill"' '"interleave": "16B", "fill"'
+exit $bad
