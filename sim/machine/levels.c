@@ -6,6 +6,11 @@
 #ifdef SIM_HAVE_X86_LEVELS
 #include <cpuid.h>
 #include <pthread.h>
+#ifdef HEDDLE_SANITIZED /* sim/ops/CMakeLists.txt */
+#define ALL_LEVELS false
+#else
+#define ALL_LEVELS true
+#endif
 extern const Level level_v2, level_v3, level_v4;
 /* The features that gcc's -march=x86-64-vN means, as far as the compilers can be asked, and the registers
  * that the system saves. __builtin_cpu_supports would do, but its library asks the processor some twenty
@@ -48,8 +53,8 @@ static bool has_v4(Features host) {
 const Level *machine_level_find(const char *name) {
 #ifdef SIM_HAVE_X86_LEVELS
     Features host = features();
-    const Level *levels[] = {has_v4(host) ? &level_v4 : NULL, has_v3(host) ? &level_v3 : NULL,
-                             has_v2(host) ? &level_v2 : NULL, &level_base};
+    const Level *levels[] = {ALL_LEVELS && has_v4(host) ? &level_v4 : NULL, has_v3(host) ? &level_v3 : NULL,
+                             ALL_LEVELS && has_v2(host) ? &level_v2 : NULL, &level_base};
 #else
     const Level *levels[] = {&level_base};
 #endif
