@@ -16,6 +16,7 @@ enum {
 
 typedef struct { /* of one function, and then of all that it may reach */
     uint32_t regs, barriers, stack_bytes;
+    uint32_t own_regs;           /* without those of what it calls */
     uint32_t reg_at, barrier_at; /* instruction that uses most */
     uint32_t z_at;               /* instruction that reads %ctaid.z, or NONE */
     bool busy, done, endless;    /* endless: calls itself, or something unknown */
@@ -66,6 +67,7 @@ static Usage own_usage(const BinFlow *flow, uint32_t func) {
                 use_barrier(&usage, flow, i);
         }
     }
+    usage.own_regs = usage.regs;
     return usage;
 }
 
@@ -264,10 +266,9 @@ static void check_kernel(Checker *checker, uint32_t index, const Usage *usage) {
         check_report(checker, CR_M01, usage->reg_at, NONE,
                      "R%u is used, the file reserves %u registers for %s, %u of them for the machine",
                      usage->regs - 1, func->nregs, func->name, info->reserved_regs);
-    bool header = info->elf_form != ElfForm_SM90 && info->elf_form != ElfForm_BRU1;
-    if (header && usage->regs && func->header_regs < usage->regs + info->reserved_regs)
-        check_report(checker, CR_M01, usage->reg_at, NONE,
-                     "R%u is used, the header of %s's section reserves %u registers", usage->regs - 1,
+    if (func->header_regs && usage->own_regs && func->header_regs < usage->own_regs + info->reserved_regs)
+        check_report(checker, CR_M01, first, NONE,
+                     "R%u is used, the header of %s's section reserves %u registers", usage->own_regs - 1,
                      func->name, func->header_regs);
     if (func->max_regs && func->max_regs < func->nregs)
         check_report(checker, CR_M01, first, NONE, "the file limits %s to %u registers and reserves %u",
