@@ -142,6 +142,10 @@ memory: more lanes than threads allowed | sub (EIATTR_MAX_THREADS), 0x80 / \\1, 
 memory: stack too small | state (EIATTR_MIN_STACK_SIZE, index@.memory.), 0x40 / \\1, 0x10
 memory: frame too small | state (EIATTR_FRAME_SIZE, index@.memory.), 0x40 / \\1, 0x10
 memory: shared memory too small for where its variables lie | sub in:.nv.shared.memory __section_size 0x300 / __section_size 0x200
+memory: records of another kernel | sub in:.nv.info.memory (__section_info) section@.*memory. / \\1 section@(.text.other)
+memory: constants of another kernel | sub in:.nv.constant0.memory (__section_info) section@.*memory. / \\1 section@(.text.other)
+memory: shared memory of another kernel | sub in:.nv.shared.memory (__section_info) section@.*memory. / \\1 section@(.text.other)
+memory: code that is not executable | sub in:.text.memory (__section_flags 0x\\w*)6$ / \\g<1>2
 memory: list of EXIT instructions | state in:.nv.info.memory EIATTR_EXIT_INSTR_OFFSETS / EIATTR_EXIT_INSTR_OFFSETS, 0x360
 memory: fewer registers in a launch than the code has | sub in:.nv.info.memory EIATTR_MAXREG_COUNT, 0xff / EIATTR_MAXREG_COUNT, 0x10
 memory|memory: one kernel alone, stored elsewhere | sub \\[R2.64.0x50\\] / [R2.64+0x54]
