@@ -351,6 +351,8 @@ static bool parse_header(Parser *parser, PtxFunc *f) {
         return false;
     if (f->maxntid[0] && f->reqntid[0])
         return diag(parser->d, f->loc, DIAG_E0126, ".maxntid", "together with .reqntid");
+    if (f->maxclusterrank && f->reqnctapercluster[0])
+        return diag(parser->d, f->loc, DIAG_E0126, ".maxclusterrank", "together with .reqnctapercluster");
     if (f->noreturn && (f->is_entry || f->nrets))
         return diag(parser->d, f->loc, DIAG_E0126, ".noreturn", "for an entry or a function with results");
     return !f->is_entry || place_params(parser, f);

@@ -12,7 +12,7 @@ sed -n 's/^NVATTR(\(0x[0-9a-f]*\), \(.*\))$/s,EIATTR_\2\\>,\1,/p' "$(dirname "$0
 # kind of their own here, and the generic one in ptxas's files).
 facts() {
   "$heddle" disasm --sections "$1" > "$work/text"
-  sed -n '/section\t"\.nv\.info\.k"$/,/^\/\/ *---/p' "$work/text" | grep -E 'EIATTR_(CBANK_PARAM_SIZE|KPARAM_INFO|NUM_BARRIERS|MAX_THREADS|REQNTID|CTAIDZ_USED|SYSCALL_OFFSETS|SW2861232_WAR|SW_WAR|CUDA_API_VERSION|ISA_VERSION|RESERVED_SMEM_USED|EXTERNS)' | tr -d '\t' | sed 's/^\.__attr[0-9]*//' | sort
+  sed -n '/section\t"\.nv\.info\.k"$/,/^\/\/ *---/p' "$work/text" | grep -E 'EIATTR_(CBANK_PARAM_SIZE|KPARAM_INFO|NUM_BARRIERS|MAX_THREADS|REQNTID|CTA_PER_CLUSTER|EXPLICIT_CLUSTER|MAX_CLUSTER_RANK|CTAIDZ_USED|SYSCALL_OFFSETS|SW2861232_WAR|SW_WAR|CUDA_API_VERSION|ISA_VERSION|RESERVED_SMEM_USED|EXTERNS)' | tr -d '\t' | sed 's/^\.__attr[0-9]*//' | sort
   sed -n 's/^\t\.__rela*\t0x[0-9a-f]*, 4, .*\/\/ \(v_.*\)/generic \1/p' "$work/text" | sort
 }
 same() { # NAME: the module's declarations, parameters and body are standard input, parted by lines of ---
@@ -49,6 +49,27 @@ same param_end << 'END'
 .param .u64 a, .param .align 4 .b8 b[6], .param .u16 c, .param .u32 d, .param .u8 e---
 ---
  ld.param.u64 %d1, [a]; st.global.u64 [%d1], %d1;
+END
+same param_aligned << 'END'
+---
+.param .u32 a, .param .align 64 .b8 b[128], .param .u8 c, .param .align 128 .b8 d[4]---
+---
+ ld.param.u8 %r1, [d]; ld.param.u32 %r2, [b+64]; st.global.u32 [%d1], %r1; st.global.u32 [%d1+4], %r2;
+END
+same cluster << 'END'
+---
+.param .u64 a---
+.reqnctapercluster 3, 1, 2 .explicitcluster---
+END
+same cluster_row << 'END'
+---
+.param .u64 a---
+.reqnctapercluster 4---
+END
+same cluster_most << 'END'
+---
+.param .u64 a---
+.explicitcluster .maxclusterrank 6---
 END
 same barrier << 'END'
 ---
