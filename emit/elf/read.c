@@ -269,7 +269,8 @@ static bool read_banks(Reader *reader) {
         else if (starts(name, shared) && (f = func_named(reader, name + strlen(shared)))) {
             if (sec(reader, i)->h.sh_size > 1u << 20)
                 return bad_section(reader, i, "more shared memory than any machine has");
-            uint32_t base = isa_target_info(binary->target)->shared_base_bytes;
+            bool object = sec(reader, i)->h.sh_type == SHT_NV_SHARED; /* what the system keeps is not in it */
+            uint32_t base = object ? 0 : isa_target_info(binary->target)->shared_base_bytes;
             if (sec(reader, i)->h.sh_size < base)
                 return bad_section(reader, i, "less shared memory than the system keeps for itself");
             f->shared_bytes = (uint32_t)sec(reader, i)->h.sh_size - base;
@@ -525,6 +526,7 @@ static RelocKind reloc_kind(const Reader *reader, uint32_t type) {
     case 57: return RELOC_ABS32_HI;
     case 58:
     case 75: return RELOC_CALL_REL;
+    case 59: return RELOC_CONST_OFFSET32;
     default: return RELOC_NONE;
     }
 }
@@ -588,6 +590,21 @@ static bool reloc_target(Reader *reader, const Reloc *reloc, const BinFunc *call
     return true;
 }
 
+/* NVIDIA's of a part of a word: a shared variable in an address, one of bank 3 in c[..][..]. */
+static bool set_address(const Reader *reader, const Reloc *reloc, uint64_t word[2]) {
+    enum { SHARED_24_40 = 74, CONSTANT_19_40 = 64, CONSTANT_22_37 = 66 };
+    uint64_t value = reloc->s.value + (uint64_t)reloc->addend, bits = (uint64_t)0x1fffff << 38;
+    bool defined = reloc->s.section && reloc->s.section < reader->e->sections.n;
+    bool shared = reloc->type == SHARED_24_40 && defined;
+    bool constant = (reloc->type == CONSTANT_19_40 || reloc->type == CONSTANT_22_37) && defined &&
+                    strcmp(sec(reader, reloc->s.section)->name, ".nv.constant3") == 0;
+    if (shared)
+        word[0] = (word[0] & (((uint64_t)1 << 40) - 1)) | value << 40;
+    else if (constant)
+        word[0] = (word[0] & ~bits) | (value & 0xffff) << 38 | (uint64_t)3 << 54;
+    return (shared || constant) && isa_target_info(reader->b->target)->elf_machine == EM_NV_CUDA;
+}
+
 static bool reloc_code(Reader *reader, const Reloc *reloc, RelocKind kind, const BinFunc *f) {
     if (reloc->offset % INST_BYTES || reloc->offset / INST_BYTES >= f->ninsts)
         return bad_reloc(reader, reloc, "its place is no instruction of the function");
@@ -621,10 +638,12 @@ static bool reloc_code(Reader *reader, const Reloc *reloc, RelocKind kind, const
         add_fixup(reader, fixup);
         return true;
     case RELOC_SHARED_OFFSET32:
+    case RELOC_CONST_OFFSET32:
         set_imm32(word, (uint32_t)(reloc->s.value + (uint64_t)reloc->addend));
         return true;
     default:
-        return bad_reloc(reader, reloc,
+        return set_address(reader, reloc, word) ||
+               bad_reloc(reader, reloc,
                          arena_printf(&reader->scratch, "type %u in code is not known", reloc->type));
     }
 }

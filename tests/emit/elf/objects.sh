@@ -27,6 +27,24 @@ cat >apart.ptx <<'END'
 END
 "$ours" -arch=sm_80 -c apart.ptx -o apart.o
 "$nvlink" --arch=sm_80 apart.o -o apart.cubin || { echo "nvlink does not take apart.o"; exit 1; }
+# objects of ptxas that name shared and constant variables in addresses, c[..] among them, are read
+cat >named.ptx <<'END'
+.version 8.0
+.target sm_75
+.address_size 64
+.shared .align 4 .u32 s[8];
+.const .align 4 .u32 c[4] = {1, 2, 3, 4};
+.visible .func (.param .u32 r) f(.param .u32 a)
+{ .reg .u32 %r<5>; ld.param.u32 %r1, [a]; ld.const.u32 %r2, [c+8]; st.shared.u32 [s+4], %r2;
+  ld.shared.u32 %r3, [s+8]; add.u32 %r4, %r3, %r1; st.param.u32 [r], %r4; ret; }
+.visible .entry k(.param .u64 p)
+{ .reg .u32 %r<3>; .reg .u64 %d; ld.param.u64 %d, [p]; ld.global.u32 %r1, [%d]; { .param .u32 a; .param .u32 r;
+  st.param.u32 [a], %r1; call (r), f, (a); ld.param.u32 %r2, [r]; } st.global.u32 [%d], %r2; ret; }
+END
+for sm in 75 80 90; do
+    "$PTXAS" -arch=sm_$sm -c named.ptx -o named.o
+    "$heddle" check named.o >out 2>&1 || { echo "named.o of sm_$sm:"; cat out; exit 1; }
+done
 joined=0
 for sm in 75 80 86 89 90; do
     for f in one two; do
