@@ -6,6 +6,7 @@
 #include "base/align.h"
 #include "base/scope.h"
 #include "emit/elf/names.h"
+#include "emit/elf/texture.h"
 #include "ir/ir.h"
 #include <errno.h>
 #include <libelf.h>
@@ -131,6 +132,24 @@ uint32_t elf_reloc_number(const Target *target, unsigned kind) {
     if (form == ElfForm_BRU1)
         return kind;
     return (kind == RELOC_CALL_REL || kind == RELOC_CALL_ABS) && form == ElfForm_SM90 ? 75 : native[kind];
+}
+
+unsigned elf_reloc_kind(const Target *target, uint32_t number) {
+    if (isa_target_info(target)->elf_machine != EM_NV_CUDA)
+        return number < RELOC_KIND_COUNT ? number : RELOC_NONE;
+    switch (number) {
+    case 2: return RELOC_ABS64;
+    case 4: return RELOC_GENERIC64;
+    case RELOC_NV_TEXTURE:
+    case RELOC_NV_SURFACE: return RELOC_TEXTURE;
+    case 55: return RELOC_SHARED_OFFSET32;
+    case 56: return RELOC_ABS32_LO;
+    case 57: return RELOC_ABS32_HI;
+    case 58:
+    case 75: return RELOC_CALL_REL;
+    case 59: return RELOC_CONST_OFFSET32;
+    default: return RELOC_NONE;
+    }
 }
 
 /* ---- reading ---- */

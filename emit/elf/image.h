@@ -87,6 +87,8 @@ const Target *elf_header_target(const Elf64_Ehdr *header, bool own);
 
 /* The number of relocation `kind` (RelocKind of ir.h) in the target's files; 0 where they have none. */
 uint32_t elf_reloc_number(const Target *target, unsigned kind);
+/* The other way, RELOC_NONE if we have none; see docs/elf.md. */
+unsigned elf_reloc_kind(const Target *target, uint32_t number);
 
 static inline uint32_t get_u32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;

@@ -512,25 +512,6 @@ static bool bad_reloc(Reader *reader, const Reloc *reloc, const char *what) {
                 reloc->index, sec(reader, reloc->section)->name, what);
 }
 
-/* NVIDIA's numbers to ours; see docs/elf.md. */
-static RelocKind reloc_kind(const Reader *reader, uint32_t type) {
-    if (isa_target_info(reader->b->target)->elf_machine != EM_NV_CUDA)
-        return type < RELOC_KIND_COUNT ? (RelocKind)type : RELOC_NONE;
-    switch (type) {
-    case 2: return RELOC_ABS64;
-    case 4: return RELOC_GENERIC64;
-    case RELOC_NV_TEXTURE:
-    case RELOC_NV_SURFACE: return RELOC_TEXTURE;
-    case 55: return RELOC_SHARED_OFFSET32;
-    case 56: return RELOC_ABS32_LO;
-    case 57: return RELOC_ABS32_HI;
-    case 58:
-    case 75: return RELOC_CALL_REL;
-    case 59: return RELOC_CONST_OFFSET32;
-    default: return RELOC_NONE;
-    }
-}
-
 static void set_imm32(uint64_t word[2], uint32_t value) {
     word[0] = (word[0] & 0xffffffffu) | (uint64_t)value << 32;
 }
@@ -718,7 +699,7 @@ static bool reloc_data(Reader *reader, const Reloc *reloc, RelocKind kind) {
 /* A relocation without an addend of its own has it where it applies: that of data. */
 static int64_t addend_in_place(Reader *reader, const Reloc *reloc) {
     const ElfSection *section = sec(reader, reloc->target);
-    RelocKind kind = reloc_kind(reader, reloc->type);
+    RelocKind kind = (RelocKind)elf_reloc_kind(reader->b->target, reloc->type);
     if ((kind != RELOC_ABS64 && kind != RELOC_GENERIC64) || func_of_section(reader, reloc->target) ||
         !section->data || section->h.sh_size < 8 || reloc->offset > section->h.sh_size - 8)
         return 0;
@@ -739,7 +720,7 @@ static bool read_reloc(Reader *reader, Reloc *reloc) {
     if (!get_symbol(reader, reloc->sym, &reloc->s))
         return false;
     const BinFunc *f = func_of_section(reader, reloc->target);
-    RelocKind kind = reloc_kind(reader, reloc->type);
+    RelocKind kind = (RelocKind)elf_reloc_kind(reader->b->target, reloc->type);
     return f ? reloc_code(reader, reloc, kind, f) : reloc_data(reader, reloc, kind);
 }
 

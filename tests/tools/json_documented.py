@@ -51,6 +51,7 @@ def members(value, path, out):
 
 
 subprocess.run([heddle, "compile", "-t", "sm_80", str(folder / "store.ptx"), "-o", str(folder / "k.cubin")], check=True)
+subprocess.run([heddle, "learn", str(folder / "k.cubin"), "-o", str(folder / "k.repo")], check=True, stdout=subprocess.DEVNULL)
 (folder / "dir").mkdir(exist_ok=True)
 (folder / "dir" / "store.ptx").write_text(STORE)
 failed = seen = 0
@@ -58,7 +59,7 @@ for section in re.split(r"(?m)^## ", doc.read_text())[1:]:
     command = section.split("\n")[0]
     words = command.split()[1:]
     file = folder / "store.ptx" if "--arg" in words else loop
-    words = [str(folder / w.lower()) if w.endswith(".cubin") or w == "DIR" else str(file) if w == "K.ptx" else str(samples.parent / "tests/litmus/lock_inside.ptx") if w == "STUCK.ptx" else w for w in words]
+    words = [str(folder / w.lower()) if w.endswith((".cubin", ".repo")) or w == "DIR" else str(file) if w == "K.ptx" else str(samples.parent / "tests/litmus/lock_inside.ptx") if w == "STUCK.ptx" else w for w in words]
     done = subprocess.run([heddle, *words], capture_output=True, text=True, timeout=120)
     try:
         printed = {}
