@@ -524,3 +524,18 @@ bool elf_image_write(const ElfImage *e, void **image, size_t *size_bytes, Diags 
     close(fd);
     return good;
 }
+
+bool elf_image_names_owner(const ElfImage *image, uint32_t section) {
+    static const char *const kinds[] = {".nv.info.", ".nv.constant0.", ".nv.constant2.", ".nv.shared."};
+    static const char code[] = ".text.";
+    const ElfSection *own = &image->sections.at[section];
+    uint32_t owner = own->h.sh_info;
+    const char *name = owner && owner < image->sections.n ? image->sections.at[owner].name : "";
+    for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        size_t length = strlen(kinds[k]);
+        if (owner && strncmp(own->name, kinds[k], length) == 0)
+            return strncmp(name, code, sizeof code - 1) == 0 &&
+                   strcmp(name + sizeof code - 1, own->name + length) == 0;
+    }
+    return true;
+}

@@ -117,4 +117,7 @@ void elf_bytes_u32(Arena *arena, Bytes *bytes, uint32_t v);
 void elf_bytes_u64(Arena *arena, Bytes *bytes, uint64_t v);
 /* Append a NUL-terminated text; returns its offset. An empty text is offset 0 of a table that starts so. */
 uint32_t elf_bytes_string(Arena *a, Bytes *bytes, const char *text);
+/* What a section with a function's name says belongs to that function's code: does its header name that, too?
+ */
+bool elf_image_names_owner(const ElfImage *image, uint32_t section);
 #endif

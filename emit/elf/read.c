@@ -89,26 +89,10 @@ static bool find_symtab(Reader *reader) {
 /* ---- functions and code ---- */
 static bool check_text(Reader *r, uint32_t i) {
     const Elf64_Shdr *header = &sec(r, i)->h;
-    if (header->sh_type != SHT_PROGBITS)
-        return bad_section(r, i, "code must be of type PROGBITS");
+    if (header->sh_type != SHT_PROGBITS || ~header->sh_flags & (SHF_ALLOC | SHF_EXECINSTR))
+        return bad_section(r, i, "code must be of type PROGBITS, loaded and executable");
     if (header->sh_size == 0 || header->sh_size % INST_BYTES)
         return bad_section(r, i, "the size is not a positive multiple of 16");
-    if (~header->sh_flags & (SHF_ALLOC | SHF_EXECINSTR))
-        return bad_section(r, i, "code must be loaded and executable");
-    return true;
-}
-
-/* What a section with a function's name says of it belongs to that function's code; its header names it, too.
- */
-static bool check_owner(Reader *r, uint32_t i) {
-    static const char *const kinds[] = {".nv.info.", ".nv.constant0.", ".nv.constant2.", ".nv.shared."};
-    const ElfSection *section = sec(r, i);
-    uint32_t owner = section->h.sh_info;
-    for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; k++)
-        if (owner && starts(section->name, kinds[k]) &&
-            (owner >= r->e->sections.n || !starts(sec(r, owner)->name, ".text.") ||
-             strcmp(sec(r, owner)->name + strlen(".text."), section->name + strlen(kinds[k])) != 0))
-            return bad_section(r, i, "its header names other code than its own name");
     return true;
 }
 
@@ -256,8 +240,8 @@ static bool read_banks(Reader *reader) {
         const char *name = sec(reader, i)->name;
         BinFunc *f;
         bool good = true;
-        if (!check_owner(reader, i))
-            return false;
+        if (!elf_image_names_owner(reader->e, i))
+            return bad_section(reader, i, "its header names other code than its own name");
         if (starts(name, c0) && (f = func_named(reader, name + strlen(c0))))
             good = bank_of(reader, i, c0, &f->const_bank0, &f->const_bank0_bytes);
         else if (starts(name, c2) && (f = func_named(reader, name + strlen(c2))))
