@@ -290,7 +290,8 @@ static bool check_address(const Check *check, PtxInsn *i, unsigned n, uint8_t *s
 /* [map, {x, y}]: as many coordinates as the statement has dimensions */
 static bool check_tensor(const Check *check, PtxInsn *i, unsigned n, PtxOperand *operand) {
     static const OperandSpec each = {.kind = 's'};
-    if (operand->kind != PO_ADDR || operand->nvec != 1 || operand->vec[0].kind != PO_VEC)
+    bool placed = operand->kind == PO_ADDR && operand->nvec == 1 && operand->vec[0].kind == PO_VEC;
+    if (!placed || (operand->reg && operand->imm))
         return wrong_kind(check, i, n, operand, "a tensor map with coordinates");
     PtxOperand *at = &operand->vec[0], map = *operand;
     uint8_t space = SP_NONE;
