@@ -23,7 +23,7 @@ typedef struct {
     TermPair t[MAX_TERMS];
 } Xor;
 
-uint32_t term_possible(const Term *term) {
+uint32_t term_possible_of(const Term *term) {
     uint64_t m = 0;
     switch (term->kind) {
     case TK_CONST: return (uint32_t)term->k;

@@ -84,7 +84,7 @@ static bool read_loop(Mach *mach, uint32_t head, CasLoop *loop) {
     const BinFlow *flow = mach->prover->flow;
     const BinBlock *block = &flow->blocks[head];
     *loop = (CasLoop){.block = block, .cas = BINFLOW_NONE};
-    loop->written = ARENA_ARRAY(&mach->prover->arena, bool, LOC_SLOT);
+    loop->written = ARENA_ARRAY(mach->prover->run_arena, bool, LOC_SLOT);
     const MachInst *last = &flow->insts[block->first + block->ninsts - 1];
     if (block->nsuccs != 2 || block->ends || bin_kind(last) != BK_BRANCH || last->optype != OT_BRA ||
         MGET(BRA, cond, last->mods) != BRACond_NoCond || !read_block(mach, block, loop, true) ||
@@ -137,7 +137,7 @@ static bool goes_on(Mach *mach, const CasLoop *loop, uint32_t expected, Term *co
     const Prover *prover = mach->prover;
     Term **left = mach->val;
     bool good = true;
-    mach->val = arena_copy(&mach->prover->arena, left, prover->nloc * sizeof *left);
+    mach->val = arena_copy(mach->prover->run_arena, left, prover->nloc * sizeof *left);
     for (uint32_t k = 0; k < loop->nretry; k++)
         FOR_BIN_INSTS(loop->retry[k], i)
             if (bin_kind(&prover->flow->insts[i]) == BK_PLAIN && !mach->run->fault) {

@@ -41,10 +41,12 @@ typedef struct {
     Relation *relation;
     bool reached, dirty, stuck;
     bool shared_is_watched;     /* see Prover */
+    bool stale;                 /* what arrives has changed since the relation was made of it */
     uint32_t restarts;          /* of what stands below */
     bool *pass_ptx, *pass_mach; /* cut points that this region does not stop at */
     Run ptx_run, mach_run;
     VEC(Edge) edges;
+    Arena arena; /* of the last run that was made to find the relation, and its edges */
 } Cut;
 
 typedef struct { /* what Z3 said */
@@ -112,6 +114,8 @@ bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *aren
 /* The PTX block that each machine block of the function is to be compared with, as a proposal (see
  * pairing.c). */
 uint32_t *prove_pairing(Prover *prover);
+/* Nothing in the block that one lane could notice, and one way on. */
+bool prove_only_control(const BinFlow *flow, const BinBlock *block);
 Graph prove_mach_graph(Prover *prover); /* of the machine blocks of the function, its first one 0 */
 void prove_core_no_cuts(Core *core);
 void prove_core_add_cut(Core *core, uint32_t ptx, uint32_t mach); /* of a block on each side */

@@ -43,34 +43,9 @@ Term *prove_param_at(Prover *prover, Term *addr, unsigned bytes) {
     return t_app(ts, TO_UF, 32, bytes < 4 ? 8 * bytes : 0, term_name(ts, "#param"), &addr, 1);
 }
 
-Term *prove_plain(Prover *prover, Term *term) {
-    Terms *ts = &prover->ts;
-    if (term->kind == TK_APP && term->op == TO_UF && term->n == 2 &&
-        (strcmp(term->name, "fadd.0") == 0 || strcmp(term->name, "dadd.0") == 0)) {
-        Term *zero = term->width == 64 ? t_const(ts, 64, 1ull << 63) : t_const(ts, 32, 0x80000000);
-        for (unsigned i = 0; i < 2; i++)
-            if (term->a[i] == zero)
-                return term->a[1 - i];
-    }
-    return term;
-}
-
 Term *prove_uf(Prover *prover, unsigned width, const char *name, Term *const *a, uint32_t n) {
-    static const char *const arithmetic[] = {"fadd.", "fmul.", "ffma.", "dadd.", "dmul.", "dfma."};
-    Term *arg[3];
     prover->nuf++;
-    for (unsigned k = 0; k < sizeof arithmetic / sizeof *arithmetic && n <= 3; k++)
-        if (strncmp(name, arithmetic[k], 5) == 0) {
-            for (uint32_t i = 0; i < n; i++)
-                arg[i] = prove_plain(prover, a[i]);
-            if (arg[0]->id > arg[1]->id) { /* the first two commute */
-                Term *swap = arg[0];
-                arg[0] = arg[1];
-                arg[1] = swap;
-            }
-            return t_app(&prover->ts, TO_UF, width, 0, name, arg, n);
-        }
-    return t_app(&prover->ts, TO_UF, width, 0, name, a, n);
+    return t_uf(&prover->ts, width, name, a, n);
 }
 Term *prove_uf_sorted(Prover *p, unsigned width, const char *name, Term *term, Term *y) {
     Term *a[2] = {term->id < y->id ? term : y, term->id < y->id ? y : term};

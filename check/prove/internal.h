@@ -83,7 +83,8 @@ typedef struct { /* rows of the map by what they begin behind: row + 1, then the
 } MapRows;
 
 typedef struct Prover {
-    Arena arena; /* of this function */
+    Arena arena;      /* of this function */
+    Arena *run_arena; /* of what runs: exits, accesses and what they point to */
     Terms ts;
     const PtxModule *module;
     const PtxFunc *pf;
@@ -152,9 +153,6 @@ Term *prove_sp(Prover *prover); /* stack pointer at entry */
 Term *prove_const3(Prover *prover, Term *addr, unsigned bytes, bool sign);
 Term *prove_address(Prover *prover, uint32_t var); /* of a global variable, 64 bits */
 /* UF of 32-bit or 64-bit results. */
-/* x of x + -0, which makes a NaN canonical: for what does not tell NaNs apart, as arithmetic. Else the term
- * itself. */
-Term *prove_plain(Prover *prover, Term *term);
 Term *prove_uf(Prover *prover, unsigned width, const char *name, Term *const *a, uint32_t n);
 Term *prove_uf_sorted(Prover *prover, unsigned width, const char *name, Term *term, Term *y);
 
@@ -199,6 +197,9 @@ const char *prove_ptx_name(const Prover *prover, uint32_t value);
 void prove_ptx_entry(Prover *prover, Term **val);
 void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
                    Run *run);
+
+/* The same without a step: the region is left as it is entered. */
+void prove_ptx_stay(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, Run *run);
 
 /* Machine side. */
 bool prove_mach_setup(Prover *prover);

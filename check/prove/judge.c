@@ -427,8 +427,10 @@ static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {
             prove_judge_blame(&j, cut);
         if (ask && out->status == PROVE_UNKNOWN)
             prove_judge_pursue(&j, cut);
-        if (core->p.ts.overflow)
+        if (core->p.ts.overflow) { /* the next region starts without what was made of these */
             prove_judge_unknown(&j, "terms became too large", 0, 0);
+            term_recover(&core->p.ts);
+        }
     }
     describe_cut(&j, cut);
     Prover *prover = &core->p;

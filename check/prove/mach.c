@@ -305,7 +305,7 @@ Term *mach_address(Mach *mach, bool wide, unsigned stride) {
 
 void mach_note_access(Mach *mach, Term *addr, unsigned bytes, unsigned space, bool store) {
     VEC_ADD(
-        &mach->prover->arena, &mach->run->accesses,
+        mach->prover->run_arena, &mach->run->accesses,
         ((Access){mach->full, t_under(&mach->prover->ts, addr, mach->full), space, bytes, mach->at, store}));
 }
 

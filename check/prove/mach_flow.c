@@ -56,8 +56,8 @@ static void check_return(Mach *mach) {
 
 static Exit *mach_leave(Mach *mach, ExitKind kind, uint32_t target, Term *cond) {
     Exit e = {kind, target, mach->at, cond, NULL};
-    e.val = arena_copy(&mach->prover->arena, mach->val, mach->prover->nloc * sizeof *mach->val);
-    VEC_ADD(&mach->prover->arena, &mach->run->exits, e);
+    e.val = arena_copy(mach->prover->run_arena, mach->val, mach->prover->nloc * sizeof *mach->val);
+    VEC_ADD(mach->prover->run_arena, &mach->run->exits, e);
     return &mach->run->exits.at[mach->run->exits.n - 1];
 }
 
@@ -192,7 +192,7 @@ static void warpsync(Mach *mach) {
     Operand operand = mach->in->src[WARPSYNC_rb];
     bool all = operand.kind == OPK_IMM && operand.value == UINT32_MAX; /* whatever PTX says: the checkers' */
     if (!all || gathered)
-        VEC_ADD(&mach->prover->arena, &run->syncs,
+        VEC_ADD(mach->prover->run_arena, &run->syncs,
                 ((Sync){.guard = mach->full, .mask = mask, .at = mach->at}));
 }
 
@@ -255,7 +255,8 @@ static void mach_arrive(Mach *mach, uint32_t b, Term *cond) {
     }
     if (!mach->reach[k]) {
         mach->reach[k] = cond;
-        mach->in_val[k] = arena_copy(&mach->prover->arena, mach->val, mach->prover->nloc * sizeof *mach->val);
+        mach->in_val[k] =
+            arena_copy(mach->prover->run_arena, mach->val, mach->prover->nloc * sizeof *mach->val);
         return;
     }
     Term *both = t_or(ts, mach->reach[k], cond), *first = t_under(ts, cond, both);
@@ -292,7 +293,7 @@ static void indirect_branch(Mach *mach, const BinBlock *b) {
     unsigned words = isa_src_regs(mach->prover->flow->bin->target, mach->in, BRX_ra);
     Term *taken = t_and(ts, mach->guard, mach_pred(mach, mach->in->src[BRX_pp]));
     Term *value = t_under(ts, mach_word(mach, BRX_ra, 0), taken);
-    Term **reached = ARENA_ARRAY(&mach->prover->arena, Term *, b->nsuccs + 1);
+    Term **reached = ARENA_ARRAY(mach->prover->run_arena, Term *, b->nsuccs + 1);
     for (uint32_t i = 0; i < b->nsuccs; i++)
         reached[i] = b->succs[i].kind == BE_TABLE ? ts->falsity : t_and(ts, mach->pc, t_not(ts, taken));
     if (words == 2 && mach_word(mach, BRX_ra, 1) != ts->zero)
@@ -327,7 +328,7 @@ static void edges(Mach *mach, const BinBlock *b) {
 static void watched(Mach *mach) {
     Prover *prover = mach->prover;
     const MachInst *in = mach->in;
-    Term **before = arena_copy(&prover->arena, mach->val, prover->nloc * sizeof *before),
+    Term **before = arena_copy(prover->run_arena, mach->val, prover->nloc * sizeof *before),
          *words[2 * MACH_MAX_SRC] = {0};
     for (unsigned i = 0; i < in->nsrc; i++)
         if (in->src[i].kind == OPK_CMEM || (in->src[i].kind == OPK_IMM && prover->fixup[mach->at]))
@@ -419,11 +420,11 @@ void prove_mach_run(Prover *prover, uint32_t block, Term *const *val, Term *cons
     *run = (Run){.first = UINT32_MAX};
     x.mem = run->mem;
     memcpy(run->mem, mem, sizeof run->mem);
-    x.reach = ARENA_ARRAY(&prover->arena, Term *, nb);
-    x.in_val = ARENA_ARRAY(&prover->arena, Term **, nb);
+    x.reach = ARENA_ARRAY(prover->run_arena, Term *, nb);
+    x.in_val = ARENA_ARRAY(prover->run_arena, Term **, nb);
     uint32_t start = block - prover->ff->first_block;
     x.reach[start] = prover->ts.truth;
-    x.in_val[start] = arena_copy(&prover->arena, val, prover->nloc * sizeof *val);
+    x.in_val[start] = arena_copy(prover->run_arena, val, prover->nloc * sizeof *val);
     for (uint32_t k = prover->rpo_of[start]; k < prover->ff->nrpo && !run->fault && !prover->ts.overflow;
          k++) {
         uint32_t b = prover->ff->rpo[k] - prover->ff->first_block;

@@ -10,7 +10,7 @@
 #include "ir/loops.h"
 
 /* ---- the map ---- */
-static bool only_control(const BinFlow *flow, const BinBlock *b) { /* nothing that one lane could notice */
+bool prove_only_control(const BinFlow *flow, const BinBlock *b) {
     FOR_BIN_INSTS(b, i) {
         BinKind k = bin_kind(&flow->insts[i]);
         if (k != BK_NOP && k != BK_BSSY && k != BK_BSYNC && k != BK_BREAK && k != BK_YIELD &&
@@ -33,7 +33,7 @@ static uint32_t mapped(const Prover *prover, uint32_t b, unsigned hops) {
                 found = block;
         }
     }
-    if (found == PROVE_NO_BLOCK && hops && only_control(prover->flow, bin_block))
+    if (found == PROVE_NO_BLOCK && hops && prove_only_control(prover->flow, bin_block))
         return mapped(prover, bin_block->succs[0].block, hops - 1);
     return found;
 }

@@ -61,107 +61,6 @@ static void find_cuts(Core *core) {
     }
 }
 
-/* ---- running a region ---- */
-static bool overlap(Core *core, const Exit *exit, const Exit *b) {
-    return t_and(&core->p.ts, exit->cond, b->cond) != core->p.ts.falsity;
-}
-
-/* Exits that do not fit together make one side go on past its cut point; true if something changed. */
-static bool realign(Core *core, Cut *cut) {
-    Prover *prover = &core->p;
-    for (uint32_t j = 0; j < cut->mach_run.exits.n; j++)
-        for (uint32_t i = 0; i < cut->ptx_run.exits.n; i++) {
-            const Exit *exit = &cut->mach_run.exits.at[j], *ptx_exit = &cut->ptx_run.exits.at[i];
-            if (ptx_exit->kind == EX_ANY || !overlap(core, exit, ptx_exit))
-                continue;
-            if (exit->kind == EX_CUT) {
-                Cut *t = &core->cuts.at[core->cut_of[exit->target - prover->ff->first_block] - 1];
-                if (ptx_exit->kind == EX_CUT && ptx_exit->target == t->ptx)
-                    continue;
-                uint32_t mb = exit->target - prover->ff->first_block;
-                if (ptx_exit->kind != EX_CUT && !cut->pass_mach[mb])
-                    return cut->pass_mach[mb] = true;
-            }
-            if (ptx_exit->kind == EX_CUT && !cut->pass_ptx[ptx_exit->target])
-                return cut->pass_ptx[ptx_exit->target] = true;
-        }
-    return false;
-}
-
-void prove_core_run_once(Core *core, Cut *cut) {
-    Prover *prover = &core->p;
-    bool *stop =
-        ARENA_ARRAY(&prover->arena, bool,
-                    (prover->nblocks > prover->ff->nblocks ? prover->nblocks : prover->ff->nblocks) + 1);
-    for (uint32_t b = 0; b < prover->nblocks; b++)
-        stop[b] = core->ptx_stop[b] && !cut->pass_ptx[b];
-    prover->shared_is_watched = cut->shared_is_watched = prove_ptx_watches_shared(prover, cut->ptx, stop);
-    /* the machine first: the PTX leaves choices, and what the machine took is noted (check/prove/idiom.c) */
-    for (uint32_t b = 0; b < prover->ff->nblocks; b++)
-        stop[b] = core->mach_stop[b] && !cut->pass_mach[b];
-    prove_mach_run(prover, cut->mach, cut->lv, cut->mem, stop, &cut->mach_run);
-    for (uint32_t b = 0; b < prover->nblocks; b++)
-        stop[b] = core->ptx_stop[b] && !cut->pass_ptx[b];
-    prove_ptx_run(prover, cut->ptx, cut->pv, cut->mem, stop, &cut->ptx_run);
-}
-
-void prove_core_run(Core *core, Cut *cut) {
-    cut->stuck = false;
-    Prover *prover = &core->p;
-    bool *pass_ptx = NULL, *pass_mach = NULL; /* before the last realignment */
-    for (unsigned round = 0; round < 24 && !prover->ts.overflow; round++) {
-        prove_core_run_once(core, cut);
-        if ((cut->ptx_run.fault || cut->mach_run.fault) &&
-            pass_ptx) { /* going on past a cut point led nowhere */
-            cut->pass_ptx = pass_ptx;
-            cut->pass_mach = pass_mach;
-            pass_ptx = NULL;
-            cut->stuck = true;
-            continue;
-        }
-        if (cut->ptx_run.fault || cut->mach_run.fault || prover->ts.overflow || cut->stuck)
-            return;
-        pass_ptx = arena_copy(&prover->arena, cut->pass_ptx, prover->nblocks);
-        pass_mach = arena_copy(&prover->arena, cut->pass_mach, prover->ff->nblocks);
-        if (!realign(core, cut))
-            return;
-    }
-}
-
-/* The edges out of a region: pairs of exits that can happen together. */
-void prove_core_edges(Core *core, Cut *cut) {
-    Prover *prover = &core->p;
-    Terms *ts = &prover->ts;
-    memset(&cut->edges, 0, sizeof cut->edges);
-    for (uint32_t j = 0; j < cut->mach_run.exits.n; j++) {
-        const Exit *exit = &cut->mach_run.exits.at[j];
-        if (exit->kind != EX_CUT)
-            continue;
-        uint32_t to = core->cut_of[exit->target - prover->ff->first_block] - 1;
-        for (uint32_t i = 0; i < cut->ptx_run.exits.n; i++) {
-            const Exit *ptx_exit = &cut->ptx_run.exits.at[i];
-            if (!overlap(core, exit, ptx_exit) || ptx_exit->kind != EX_CUT ||
-                ptx_exit->target != core->cuts.at[to].ptx)
-                continue;
-            Edge e = {.to = to,
-                      .ptx_at = ptx_exit->at,
-                      .mach_at = exit->at,
-                      .cond = t_and(ts, exit->cond, ptx_exit->cond),
-                      .whole_pv = ptx_exit->val,
-                      .whole_lv = exit->val};
-            e.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
-            e.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
-            e.chosen = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
-            for (uint32_t v = 0; v < prover->nptx; v++)
-                e.pv[v] = ptx_exit->val[v] ? t_under(ts, ptx_exit->val[v], e.cond) : NULL;
-            for (uint32_t l = 0; l < prover->nloc; l++)
-                e.lv[l] = t_under(ts, exit->val[l], e.cond);
-            memcpy(e.mem, cut->ptx_run.mem, sizeof e.mem);
-            VEC_ADD(&prover->arena, &cut->edges, e);
-        }
-    }
-}
-
 /* ---- the relation at a cut point ---- */
 typedef VEC(const Edge *) Arrivals;
 
@@ -378,12 +277,15 @@ static void relate_locations(Core *core, uint32_t cut, const Arrivals *in) {
                 same &= in->at[e]->lv[l] == in->at[0]->lv[l];
                 whole &= in->at[e]->whole_lv[l] == in->at[0]->whole_lv[l];
             }
-            here->level[l] = same ? LV_SAME : whole ? LV_WHOLE : LV_RELATED;
+            /* a variable of the PTX says more than a term that one side has alone */
+            bool related = !same && find_relation(core, here, in, l);
+            here->level[l] = same ? LV_SAME : whole && !related ? LV_WHOLE : LV_RELATED;
             if (here->level[l] <= LV_WHOLE) {
                 here->lv[l] = same ? in->at[0]->lv[l] : in->at[0]->whole_lv[l];
                 continue;
             }
-            here->relation[l].value = UINT32_MAX;
+            if (!related)
+                here->relation[l].value = UINT32_MAX;
         }
         if (here->level[l] == LV_RELATED &&
             (here->relation[l].value == UINT32_MAX || !here->pv[here->relation[l].value] ||
@@ -402,9 +304,12 @@ static bool relate(Core *core, uint32_t cut) {
     Prover *prover = &core->p;
     Cut *here = &core->cuts.at[cut];
     Arrivals in;
+    ArenaMark mark = arena_mark(&prover->arena);
     arrivals_of(core, cut, &in);
-    if (!in.n)
+    if (!in.n) {
+        arena_release(&prover->arena, mark);
         return false;
+    }
     Term **pv = arena_copy(&prover->arena, here->pv, prover->nptx * sizeof *pv),
          **lv = arena_copy(&prover->arena, here->lv, prover->nloc * sizeof *lv);
     Term *mem[NMEM];
@@ -415,22 +320,42 @@ static bool relate(Core *core, uint32_t cut) {
     relate_locations(core, cut, &in);
     bool first = !here->reached;
     here->reached = true;
-    return first || memcmp(pv, here->pv, prover->nptx * sizeof *pv) != 0 ||
-           memcmp(lv, here->lv, prover->nloc * sizeof *lv) != 0 || memcmp(mem, here->mem, sizeof mem) != 0;
+    bool changed = first || memcmp(pv, here->pv, prover->nptx * sizeof *pv) != 0 ||
+                   memcmp(lv, here->lv, prover->nloc * sizeof *lv) != 0 ||
+                   memcmp(mem, here->mem, sizeof mem) != 0;
+    arena_release(&prover->arena, mark);
+    return changed;
 }
 
 enum { MAX_TERMS = 4000000, MAX_MIB = 512 };
 
-const char *prove_core_exhausted(const Core *core) {
+static const char *exhausted_but_for_size(const Core *core) {
     const Prover *prover = &core->p;
     size_t most = prover->opt->max_bytes ? prover->opt->max_bytes : (size_t)MAX_MIB << 20;
     if (core->deadline > 0 && clock_cpu_seconds() > core->deadline)
         return "the time limit";
-    if (prover->arena.total_bytes + prover->ts.arena.total_bytes > most)
+    size_t bytes = prover->arena.total_bytes + prover->ts.arena.total_bytes;
+    for (uint32_t k = 0; k < core->cuts.n; k++)
+        bytes += core->cuts.at[k].arena.total_bytes;
+    if (bytes > most)
         return "the memory limit of a function";
     if (prover->ts.next_id > prover->ts.max_terms)
         return "the budget of a function";
-    return prover->ts.overflow ? "terms became too large" : NULL;
+    return NULL;
+}
+const char *prove_core_exhausted(const Core *core) {
+    const char *why = exhausted_but_for_size(core);
+    return why ? why : core->p.ts.overflow ? "terms became too large" : NULL;
+}
+
+static void targets_are_stale(Core *core, const Cut *cut) {
+    for (uint32_t e = 0; e < cut->edges.n; e++)
+        core->cuts.at[cut->edges.at[e].to].stale = true;
+}
+
+static void forget_edges(Core *core, Cut *cut) {
+    targets_are_stale(core, cut);
+    memset(&cut->edges, 0, sizeof cut->edges);
 }
 
 /* What stands below a cut point whose state has changed was found from the state before: a loop there would
@@ -438,18 +363,41 @@ const char *prove_core_exhausted(const Core *core) {
 static void restart_below(Core *core, const DomTree *dominators, uint32_t changed) {
     const Prover *prover = &core->p;
     uint32_t first = prover->ff->first_block, above = core->cuts.at[changed].mach - first;
-    memset(&core->cuts.at[changed].edges, 0, sizeof core->cuts.at[changed].edges);
+    forget_edges(core, &core->cuts.at[changed]);
     for (uint32_t c = 0; c < core->cuts.n; c++) {
         Cut *cut = &core->cuts.at[c];
         if (c == changed || !cut->reached || !dom_contains(dominators, above, cut->mach - first))
             continue;
-        memset(&cut->edges, 0, sizeof cut->edges);
+        forget_edges(core, cut);
         memset(cut->phi, 0, prover->nptx * sizeof *cut->phi);
         memset(cut->whole, 0, prover->nptx * sizeof *cut->whole);
         memset(cut->level, 0, prover->nloc * sizeof *cut->level);
         memset(cut->mem_phi, 0, sizeof cut->mem_phi);
         cut->reached = cut->dirty = false;
     }
+}
+
+/* Terms of one region became too large: it says nothing, and the others are not concerned. */
+static void leave_out(Core *core, Cut *cut) {
+    term_recover(&core->p.ts);
+    Run *runs[] = {&cut->ptx_run, &cut->mach_run};
+    for (unsigned side = 0; side < 2; side++) {
+        *runs[side] = (Run){.first = runs[side]->first, .last = runs[side]->last};
+        runs[side]->fault = "terms became too large";
+        runs[side]->fault_at = runs[side]->first;
+    }
+    memset(&cut->edges, 0, sizeof cut->edges);
+}
+
+static void run_anew(Core *core, Cut *cut) {
+    Prover *prover = &core->p;
+    arena_free(&cut->arena);
+    prover->run_arena = &cut->arena;
+    prove_core_run(core, cut);
+    prove_core_edges(core, cut);
+    if (prover->ts.overflow && !exhausted_but_for_size(core))
+        leave_out(core, cut);
+    prover->run_arena = &prover->arena;
 }
 
 enum { MOST_RESTARTS = 2 }; /* by cut point; then what is below keeps the variables it has */
@@ -473,11 +421,13 @@ static void solve(Core *core) {
             budget--;
             cut->dirty = false;
             work = true;
-            prove_core_run(core, cut);
-            prove_core_edges(core, cut);
+            forget_edges(core, cut);
+            run_anew(core, cut);
+            targets_are_stale(core, cut);
             for (uint32_t t = 0; t < core->cuts.n; t++) {
-                bool known = core->cuts.at[t].reached;
-                if (!relate(core, t))
+                bool known = core->cuts.at[t].reached, stale = core->cuts.at[t].stale;
+                core->cuts.at[t].stale = false;
+                if (!stale || !relate(core, t))
                     continue;
                 core->cuts.at[t].dirty = true;
                 if (known && core->cuts.at[t].restarts++ < MOST_RESTARTS)
@@ -503,6 +453,7 @@ static bool setup(Core *core, const PtxModule *module, const PtxFunc *pf, const 
                        .ff = &flow->funcs[func],
                        .opt = opt,
                        .func = func};
+    prover->run_arena = &prover->arena;
     prover->const_at = ARENA_ARRAY(&prover->arena, uint64_t, module->nvars + 1);
     prover->const_bytes = (uint32_t)ptx_const_layout(module, UINT32_MAX, prover->const_at);
     for (uint32_t k = 0; k < module->nvars;
@@ -513,6 +464,7 @@ static bool setup(Core *core, const PtxModule *module, const PtxFunc *pf, const 
     }
     term_init(&prover->ts);
     prover->ts.max_terms = opt->max_terms ? opt->max_terms : MAX_TERMS;
+    prover->ts.deadline = core->deadline;
     prover->fixup = ARENA_ARRAY(&prover->arena, const BinFixup *, flow->bin->ncode + 1);
     for (uint32_t i = 0; i < flow->bin->nfixups; i++) {
         const BinFixup *bin_fixup = &flow->bin->fixups[i];
@@ -571,6 +523,8 @@ static Core *core_of(const Task *task, ProveMasks *masks, bool *ready) {
     return core;
 }
 static void core_free(Core *core) {
+    for (uint32_t k = 0; k < core->cuts.n; k++)
+        arena_free(&core->cuts.at[k].arena);
     term_free(&core->p.ts);
     arena_free(&core->p.arena);
     mem_free(core);

@@ -176,7 +176,7 @@ Term *pv_symbol(Ptx *x, const PtxOperand *o) { return symbol(x, o); }
 /* A copy of the values; behind `block` only those that are still read. */
 static Term **kept(const Ptx *ptx, uint32_t block) {
     Prover *prover = ptx->prover;
-    Term **val = arena_copy(&prover->arena, ptx->val, prover->nptx * sizeof *ptx->val);
+    Term **val = arena_copy(prover->run_arena, ptx->val, prover->nptx * sizeof *ptx->val);
     for (uint32_t v = 0; block != PROVE_NO_BLOCK && v < prover->nptx; v++)
         if (!prove_ptx_wanted(prover, block, v))
             val[v] = NULL;
@@ -185,7 +185,7 @@ static Term **kept(const Ptx *ptx, uint32_t block) {
 
 void pv_leave(Ptx *ptx, ExitKind kind, uint32_t target, Term *cond) {
     Exit e = {kind, target, ptx->at, cond, kept(ptx, kind == EX_CUT ? target : PROVE_NO_BLOCK)};
-    VEC_ADD(&ptx->prover->arena, &ptx->run->exits, e);
+    VEC_ADD(ptx->prover->run_arena, &ptx->run->exits, e);
 }
 
 static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
@@ -251,7 +251,7 @@ bool prove_ptx_brx(Ptx *ptx) {
     uint32_t n = prover->pf->branch_tables[ptx->in->table - 1].n;
     Term *index = pv_src(ptx, pv_operand(ptx, 0), TY_U32), *inside = t_ult(ts, index, pv_k32(ptx, n));
     Term *outside = t_and(ts, ptx->full, t_not(ts, inside)), *rest = t_and(ts, ptx->full, inside);
-    VEC_ADD(&prover->arena, &ptx->run->accesses,
+    VEC_ADD(prover->run_arena, &ptx->run->accesses,
             ((Access){rest, t_under(ts, t_scale(ts, index, 4), rest), MEM_TABLE, 4 * n, ptx->at, false}));
     if (outside != ts->falsity)
         pv_leave(ptx, EX_TRAP, 0, outside);
@@ -376,10 +376,10 @@ void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const
     *run = (Run){.first = UINT32_MAX};
     x.mem = run->mem;
     memcpy(run->mem, mem, sizeof run->mem);
-    x.reach = ARENA_ARRAY(&prover->arena, Term *, prover->nblocks);
-    x.in_val = ARENA_ARRAY(&prover->arena, Term **, prover->nblocks);
+    x.reach = ARENA_ARRAY(prover->run_arena, Term *, prover->nblocks);
+    x.in_val = ARENA_ARRAY(prover->run_arena, Term **, prover->nblocks);
     x.reach[block] = prover->ts.truth;
-    x.in_val[block] = arena_copy(&prover->arena, val, prover->nptx * sizeof *val);
+    x.in_val[block] = arena_copy(prover->run_arena, val, prover->nptx * sizeof *val);
     for (uint32_t k = prover->blocks[block].rpo; k < prover->nrpo && !run->fault && !prover->ts.overflow;
          k++) {
         uint32_t b = prover->rpo[k];
@@ -390,6 +390,14 @@ void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const
         x.val = x.in_val[b];
         ptx_block(&x, b);
     }
+}
+
+void prove_ptx_stay(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, Run *run) {
+    *run = (Run){.first = UINT32_MAX};
+    memcpy(run->mem, mem, sizeof run->mem);
+    Exit e = {EX_CUT, block, prover->blocks[block].first, prover->ts.truth, NULL};
+    e.val = arena_copy(prover->run_arena, val, prover->nptx * sizeof *val);
+    VEC_ADD(prover->run_arena, &run->exits, e);
 }
 
 /* ---- the graph ---- */

@@ -79,7 +79,7 @@ static void first_read(Ptx *ptx, PtxSpace space, Term *at, unsigned bytes, unsig
         return;
     }
     unsigned list = space == SP_SHARED ? MEM_SHARED : MEM_GLOBAL;
-    VEC_ADD(&ptx->prover->arena, &ptx->run->accesses,
+    VEC_ADD(ptx->prover->run_arena, &ptx->run->accesses,
             ((Access){ptx->full, t_under(ts, at, ptx->full), list, bytes, ptx->at, false}));
     if (space == SP_GLOBAL) {
         Term *what;

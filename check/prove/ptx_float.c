@@ -86,11 +86,11 @@ bool prove_ptx_fma(Ptx *ptx) {
 }
 /* Whether the NaN was canonical before does not show behind canonical(). */
 bool prove_ptx_fneg(Ptx *ptx) {
-    Term *a = prove_plain(ptx->prover, operand(ptx, 1));
+    Term *a = t_plain(&ptx->prover->ts, operand(ptx, 1));
     return give(ptx, canonical(ptx, negate(ptx, a), ftz(ptx)));
 }
 bool prove_ptx_fabs(Ptx *ptx) {
-    Term *a = prove_plain(ptx->prover, operand(ptx, 1));
+    Term *a = t_plain(&ptx->prover->ts, operand(ptx, 1));
     return give(ptx, canonical(ptx, magnitude(ptx, a), ftz(ptx)));
 }
 static Term *min_max(Ptx *ptx, const char *name, Term *a, Term *b) {

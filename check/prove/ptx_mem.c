@@ -283,7 +283,7 @@ bool prove_ptx_ld(Ptx *ptx) {
         return false;
     if (space == SP_PARAM && prover->pf->is_entry && a->reg) {
         Term *at = pv_address(ptx, a, 32);
-        VEC_ADD(&prover->arena, &ptx->run->accesses,
+        VEC_ADD(prover->run_arena, &ptx->run->accesses,
                 ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_PARAM, bytes, ptx->at, false}));
         for (unsigned c = 0; c * 4 < bytes; c++)
             w[c] = prove_param_at(prover, t_add(ts, at, pv_k32(ptx, 4 * c)), each);
@@ -298,7 +298,7 @@ bool prove_ptx_ld(Ptx *ptx) {
     }
     if (space == SP_CONST) {
         Term *at = pv_address(ptx, a, 32);
-        VEC_ADD(&prover->arena, &ptx->run->accesses,
+        VEC_ADD(prover->run_arena, &ptx->run->accesses,
                 ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_CONST, bytes, ptx->at, false}));
         for (unsigned c = 0; c * 4 < bytes; c++)
             w[c] = prove_const3(prover, t_add(ts, at, pv_k32(ptx, 4 * c)), each, false);
@@ -307,7 +307,7 @@ bool prove_ptx_ld(Ptx *ptx) {
         if (o != MemOrder_WEAK)
             what = pv_event(ptx, 7, term_name(ts, "ld.generic.%u.o%u", bytes, o), &at, 1);
         else
-            VEC_ADD(&prover->arena, &ptx->run->accesses,
+            VEC_ADD(prover->run_arena, &ptx->run->accesses,
                     ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_GENERIC, bytes, ptx->at, false}));
         for (unsigned c = 0; c * 4 < bytes; c++)
             w[c] = what ? t_zext_from(ts, word_of(ptx, what, c), 8 * each)
@@ -318,10 +318,10 @@ bool prove_ptx_ld(Ptx *ptx) {
         if (list < 0)
             return false;
         Term *at = pv_address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
-        VEC_ADD(&prover->arena, &ptx->run->accesses,
+        VEC_ADD(prover->run_arena, &ptx->run->accesses,
                 ((Access){ptx->full, t_under(ts, at, ptx->full), (uint32_t)list, bytes, ptx->at, false}));
         if (o == MemOrder_CONSTANT)
-            VEC_ADD(&prover->arena, &ptx->run->accesses,
+            VEC_ADD(prover->run_arena, &ptx->run->accesses,
                     ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_READ_ONLY, bytes, ptx->at, false}));
         if (is_event(ptx, list, o)) {
             Term *what;
@@ -366,7 +366,7 @@ bool prove_ptx_st(Ptx *ptx) {
     if (list < 0)
         return false;
     arg[0] = pv_address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
-    VEC_ADD(&prover->arena, &ptx->run->accesses,
+    VEC_ADD(prover->run_arena, &ptx->run->accesses,
             ((Access){ptx->full, t_under(ts, arg[0], ptx->full), (uint32_t)list, bytes, ptx->at, true}));
     if (is_event(ptx, list, o)) {
         ptx->mem[list] = t_event(ts, ptx->mem[list], ptx->full,
@@ -386,7 +386,7 @@ static Term *read_wanted(Ptx *ptx, Term *from, Term *n, uint32_t first) {
     Terms *ts = &ptx->prover->ts;
     Term *some = t_ult(ts, pv_k32(ptx, first), n), *when = t_and(ts, ptx->full, some),
          *left = t_max(ts, true, t_sub(ts, n, pv_k32(ptx, first)), ts->zero);
-    VEC_ADD(&ptx->prover->arena, &ptx->run->accesses,
+    VEC_ADD(ptx->prover->run_arena, &ptx->run->accesses,
             ((Access){when, t_under(ts, from, when), MEM_GLOBAL, 4, ptx->at, false}));
     Term *word = t_read(ts, ptx->mem[MEM_GLOBAL], when, from, 4, MEM_GLOBAL);
     Term *mask = t_ones(ts, t_scale(ts, t_min(ts, true, left, pv_k32(ptx, 4)), 8));
@@ -407,9 +407,9 @@ bool prove_ptx_cp(Ptx *ptx) {
     Term *to = pv_address(ptx, pv_operand(ptx, 0), 32), *from = pv_address(ptx, pv_operand(ptx, 1), 64),
          *n = part ? pv_src(ptx, pv_operand(ptx, 3), TY_U32) : NULL, *w[4];
     if (!part)
-        VEC_ADD(&ptx->prover->arena, &ptx->run->accesses,
+        VEC_ADD(ptx->prover->run_arena, &ptx->run->accesses,
                 ((Access){ptx->full, t_under(ts, from, ptx->full), MEM_GLOBAL, bytes, ptx->at, false}));
-    VEC_ADD(&ptx->prover->arena, &ptx->run->accesses,
+    VEC_ADD(ptx->prover->run_arena, &ptx->run->accesses,
             ((Access){ptx->full, t_under(ts, to, ptx->full), MEM_SHARED, bytes, ptx->at, true}));
     for (unsigned c = 0; c * 4 < bytes; c++)
         w[c] = part ? read_wanted(ptx, t_add(ts, from, t_const(ts, 64, 4 * c)), n, 4 * c)
@@ -458,7 +458,7 @@ bool prove_ptx_griddepcontrol(Ptx *ptx) {
 /* ---- barriers and collectives ---- */
 static void note_sync(Ptx *ptx, unsigned operand) { /* its membermask */
     if (ptx->in->noperands > operand)
-        VEC_ADD(&ptx->prover->arena, &ptx->run->syncs,
+        VEC_ADD(ptx->prover->run_arena, &ptx->run->syncs,
                 ((Sync){.guard = ptx->full,
                         .mask = pv_src(ptx, pv_operand(ptx, operand), TY_B32),
                         .at = ptx->at}));

@@ -234,7 +234,7 @@ bool mach_routine(Mach *mach, uint32_t func) {
     if (mach->full == mach->prover->ts.falsity) /* nobody calls it */
         return true;
     VEC_ADD(
-        &mach->prover->arena, &mach->run->syncs,
+        mach->prover->run_arena, &mach->run->syncs,
         ((Sync){
             .guard = mach->full, .mask = mach_get(mach, LOC_R + MASK_REG), .at = mach->at, .gather = true}));
     mach_clobber(mach, func);

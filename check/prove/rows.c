@@ -56,7 +56,7 @@ void prove_rows_setup(Prover *prover) {
 
 static RowTerms *terms_of(Prover *prover, Run *run, uint32_t row) {
     if (!run->rows)
-        run->rows = ARENA_ARRAY(&prover->arena, RowTerms, prover->bf->nvars + 1);
+        run->rows = ARENA_ARRAY(prover->run_arena, RowTerms, prover->bf->nvars + 1);
     return &run->rows[row];
 }
 

@@ -23,7 +23,7 @@
 #include "check/prove/term_internal.h"
 #include <string.h>
 
-enum { MAX_TERMS = 160 };
+enum { MAX_TERMS = TERM_MOST_DECIDED };
 #define LOW 0xffffffffull
 
 /* ---- sums ---- */
@@ -217,38 +217,29 @@ static Term *join_carry(Terms *ts, const Lin *lin) {
     return NULL;
 }
 
-/* The first of decided constants that has a sign, -c being another number; 0: none has. */
-static uint64_t first_signed(const Term *term) {
-    if (term->kind == TK_CONST)
-        return term->k & (LOW >> 1) ? term->k : 0;
-    uint64_t yes = first_signed(term->a[1]);
-    return yes ? yes : first_signed(term->a[2]);
-}
-
-/* Of decided constants the power of two that all have in common is in the coefficient, and in words the sign
- * of the first. */
-static void factor_decisions(Terms *ts, Lin *lin) {
-    for (unsigned i = 0; i < lin->n; i++) {
-        TermPair entry = lin->t[i];
-        unsigned budget = 32;
-        if (entry.t->kind != TK_ITE || !term_const_leaves(entry.t, &budget))
-            continue;
-        unsigned n = log2_of(term_possible(entry.t));
-        bool negative = lin->width == 32 && !n && first_signed(entry.t) >> 31;
-        if (!n && !negative)
-            continue;
-        Term *by = t_const(ts, 32, n), *made = negative           ? t_scale(ts, entry.t, ~0ull)
-                                               : lin->width == 32 ? t_ashr(ts, entry.t, by)
-                                                                  : t_lshr(ts, entry.t, by);
-        lin_add_term(ts, lin, entry.t, 0 - entry.c);
-        lin_add_term(ts, lin, made, negative ? 0 - entry.c : entry.c << n);
-        i = (unsigned)-1;
-    }
+/* One form of the entries that are decisions between constants. */
+static void fold_decided(Terms *ts, Lin *lin) {
+    TermPair entries[2 * TERM_MOST_DECIDED];
+    unsigned n = 0, kept = 0;
+    for (unsigned i = 0; i < lin->n; i++)
+        n += term_is_decided(lin->t[i].t);
+    if (!n)
+        return;
+    n = 0;
+    for (unsigned i = 0; i < lin->n; i++)
+        if (term_is_decided(lin->t[i].t))
+            entries[n++] = lin->t[i];
+        else
+            lin->t[kept++] = lin->t[i];
+    lin->n = kept;
+    n = term_fold_decided(ts, entries, n, lin->width);
+    for (unsigned i = 0; i < n; i++)
+        lin_add(ts, lin, entries[i].t, entries[i].c);
 }
 
 static Term *lin_term(Terms *ts, Lin *lin) {
     if (lin->width == 64 || lin->n > 1)
-        factor_decisions(ts, lin);
+        fold_decided(ts, lin);
     if (lin->width == 64)
         join_words(ts, lin);
     else if (lin->n > 1) {
@@ -399,12 +390,12 @@ Term *t_hi(Terms *ts, Term *term) {
     return lin_term(ts, &high);
 }
 
-static bool is_word(const Term *term) { /* an extended word */
-    return term->kind == TK_SEXT ||
-           (term->kind == TK_SUM && term->n == 1 && !term->k && term->c[0] == 1 && term->a[0]->width == 32);
+static bool is_word(const Term *term) { /* a zero-extended word */
+    return term->kind == TK_SUM && term->n == 1 && !term->k && term->c[0] == 1 && term->a[0]->width == 32;
 }
 
-/* The product of two extended words. */
+/* The product of two zero-extended words. Of sign-extended ones it is that and products with their signs in
+ * the high word, as machines compute it that multiply words of either kind. */
 static Term *mul_words(Terms *ts, Term *term, Term *other) {
     if (t_is_const(term) || t_is_const(other))
         return t_mul(ts, term, other);

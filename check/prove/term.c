@@ -1,5 +1,6 @@
 /* Terms: hash consing, decision diagrams, applications. See check/prove/term.h.
  * SPDX-License-Identifier: MIT */
+#include "base/clock.h"
 #include "base/rng.h"
 #include "base/scope.h"
 #include "check/prove/rewrite.h"
@@ -11,11 +12,6 @@
 
 enum { MEMO_SIZE = 1 << 16, MAX_NAME = 160 };
 
-typedef struct TermMemo {
-    const Term *f, *g, *h;
-    Term *result;
-} TermMemo;
-
 static uint32_t mix(uint32_t h, uint64_t v) {
     uint64_t x = (h ^ v) * RNG_STEP;
     return (uint32_t)(x >> 32) ^ (uint32_t)x;
@@ -25,6 +21,7 @@ void term_init(Terms *ts) {
     *ts = (Terms){.size = 1 << 12, .next_id = 1, .max_steps = 4000000, .max_terms = UINT32_MAX};
     ts->table = mem_zeroed(ts->size, sizeof *ts->table);
     ts->memo = mem_zeroed(MEMO_SIZE, sizeof *ts->memo);
+    ts->under_memo = mem_zeroed(MEMO_SIZE, sizeof *ts->under_memo);
     ts->truth = t_const(ts, 1, 1);
     ts->falsity = t_const(ts, 1, 0);
     ts->zero = t_const(ts, 32, 0);
@@ -33,9 +30,17 @@ void term_init(Terms *ts) {
 void term_free(Terms *ts) {
     mem_free(ts->table);
     mem_free(ts->memo);
+    mem_free(ts->under_memo);
     mem_free(ts->names);
     arena_free(&ts->arena);
     *ts = (Terms){0};
+}
+
+void term_recover(Terms *ts) {
+    memset(ts->memo, 0, MEMO_SIZE * sizeof *ts->memo);
+    memset(ts->under_memo, 0, MEMO_SIZE * sizeof *ts->under_memo);
+    ts->steps = 0;
+    ts->overflow = false;
 }
 
 /* Names are few: a list sorted by text. */
@@ -87,6 +92,15 @@ static void grow_table(Terms *ts) {
     ts->size = size;
 }
 
+/* Is a decision in it that t_under can reach; of a diagram: in its atoms and leaves? */
+static bool decides_below(const Term *term) {
+    bool found = false;
+    for (uint32_t i = 0; term->kind != TK_EVENT && i < term->n; i++)
+        found |= i && term->kind == TK_ITE && term->a[i]->kind == TK_ITE ? term->a[i]->decides_below
+                                                                         : term->a[i]->decides;
+    return found;
+}
+
 Term *term_make(Terms *ts, Term key) {
     uint32_t h =
         mix(mix(key.kind | (uint32_t)key.width << 8 | (uint32_t)key.op << 16, key.k), (uintptr_t)key.name);
@@ -103,9 +117,14 @@ Term *term_make(Terms *ts, Term key) {
     if (key.c)
         key.c = arena_copy(&ts->arena, key.c, key.n * sizeof *key.c);
     key.id = ts->next_id++;
+    key.possible = term_possible_of(&key);
+    key.decides_below = decides_below(&key);
+    key.decides = key.kind == TK_ITE || key.decides_below;
     ts->overflow |= ts->next_id > ts->max_terms;
-    if (ts->next_id % 4096 == 0)
+    if (ts->next_id % 4096 == 0) {
         scope_poll();
+        ts->overflow |= ts->deadline > 0 && clock_cpu_seconds() > ts->deadline;
+    }
     *t = key;
     ts->table[at] = t;
     if (++ts->used * 2 > ts->size)
@@ -144,10 +163,14 @@ static TermMemo *memo(Terms *ts, const Term *term, const Term *g, const Term *h)
     return &ts->memo[mix(mix(mix(1, term->id), g->id), h ? h->id : 0) & (MEMO_SIZE - 1)];
 }
 
-static bool spent(Terms *ts) {
+bool term_spent(Terms *ts) {
     if (++ts->steps > ts->max_steps)
         ts->overflow = true;
     return ts->overflow;
+}
+
+TermMemo *term_under_memo(Terms *ts, const Term *term, const Term *cond) {
+    return &ts->under_memo[mix(mix(2, term->id), cond->id) & (MEMO_SIZE - 1)];
 }
 
 static Term *node(Terms *ts, const Term *atom, Term *yes, Term *no) {
@@ -157,7 +180,7 @@ static Term *node(Terms *ts, const Term *atom, Term *yes, Term *no) {
         ts, (Term){.kind = TK_ITE, .width = yes->width, .n = 3, .a = (Term *[]){(Term *)atom, yes, no}});
 }
 
-static Term *ite(Terms *ts, Term *f, Term *g, Term *h) {
+Term *term_choice(Terms *ts, Term *f, Term *g, Term *h) {
     if (f == ts->truth || g == h)
         return g;
     if (f == ts->falsity)
@@ -167,11 +190,12 @@ static Term *ite(Terms *ts, Term *f, Term *g, Term *h) {
     TermMemo *term_memo = memo(ts, f, g, h);
     if (term_memo->f == f && term_memo->g == g && term_memo->h == h)
         return term_memo->result;
-    if (spent(ts))
+    if (term_spent(ts))
         return g;
     const Term *v = top(top(top(NULL, f), g), h);
-    Term *r = node(ts, v, ite(ts, term_branch(f, v, true), term_branch(g, v, true), term_branch(h, v, true)),
-                   ite(ts, term_branch(f, v, false), term_branch(g, v, false), term_branch(h, v, false)));
+    Term *r = node(
+        ts, v, term_choice(ts, term_branch(f, v, true), term_branch(g, v, true), term_branch(h, v, true)),
+        term_choice(ts, term_branch(f, v, false), term_branch(g, v, false), term_branch(h, v, false)));
     *term_memo = (TermMemo){f, g, h, r};
     return r;
 }
@@ -182,68 +206,42 @@ Term *t_ite(Terms *ts, Term *p, Term *x, Term *y) {
     if (p == ts->falsity)
         return y;
     if (x->width == 64)
-        return t_pair(ts, ite(ts, p, t_lo(ts, x), t_lo(ts, y)), ite(ts, p, t_hi(ts, x), t_hi(ts, y)));
-    return ite(ts, p, x, y);
+        return t_pair(ts, t_ite(ts, p, t_lo(ts, x), t_lo(ts, y)), t_ite(ts, p, t_hi(ts, x), t_hi(ts, y)));
+    /* what stands on a side is what it is there: as if it had been computed behind a branch */
+    return term_choice(ts, p, x->decides_below ? t_under(ts, x, p) : x,
+                       y->decides_below ? t_under(ts, y, t_not(ts, p)) : y);
 }
-Term *t_not(Terms *ts, Term *p) { return ite(ts, p, ts->falsity, ts->truth); }
-Term *t_and(Terms *ts, Term *p, Term *q) { return ite(ts, p, q, ts->falsity); }
-Term *t_or(Terms *ts, Term *p, Term *q) { return ite(ts, p, ts->truth, q); }
-Term *t_xor1(Terms *ts, Term *p, Term *q) { return ite(ts, p, t_not(ts, q), q); }
+Term *t_not(Terms *ts, Term *p) { return term_choice(ts, p, ts->falsity, ts->truth); }
+Term *t_and(Terms *ts, Term *p, Term *q) { return term_choice(ts, p, q, ts->falsity); }
+Term *t_or(Terms *ts, Term *p, Term *q) { return term_choice(ts, p, ts->truth, q); }
+Term *t_xor1(Terms *ts, Term *p, Term *q) { return term_choice(ts, p, t_not(ts, q), q); }
 
 Term *t_table3(Terms *ts, unsigned lut, Term *x, Term *y, Term *z) {
     Term *row[4];
     for (unsigned i = 0; i < 4; i++)
-        row[i] = ite(ts, z, t_bool(ts, lut >> (2 * i + 1) & 1), t_bool(ts, lut >> (2 * i) & 1));
-    return ite(ts, x, ite(ts, y, row[3], row[2]), ite(ts, y, row[1], row[0]));
+        row[i] = term_choice(ts, z, t_bool(ts, lut >> (2 * i + 1) & 1), t_bool(ts, lut >> (2 * i) & 1));
+    return term_choice(ts, x, term_choice(ts, y, row[3], row[2]), term_choice(ts, y, row[1], row[0]));
 }
 
 /* The generalised cofactor: equal for any two functions that agree wherever `c` holds. */
-static Term *cofactor(Terms *ts, Term *term, Term *c) {
+Term *term_cofactor(Terms *ts, Term *term, Term *c) {
     if (c == ts->truth || term->kind != TK_ITE)
         return term;
     TermMemo *term_memo = memo(ts, term, c, NULL);
     if (term_memo->f == term && term_memo->g == c && !term_memo->h)
         return term_memo->result;
-    if (spent(ts))
+    if (term_spent(ts))
         return term;
     const Term *v = top(top(NULL, term), c);
     Term *c1 = term_branch(c, v, true), *c0 = term_branch(c, v, false), *r;
     if (c1 == ts->falsity)
-        r = cofactor(ts, term_branch(term, v, false), c0);
+        r = term_cofactor(ts, term_branch(term, v, false), c0);
     else if (c0 == ts->falsity)
-        r = cofactor(ts, term_branch(term, v, true), c1);
+        r = term_cofactor(ts, term_branch(term, v, true), c1);
     else
-        r = node(ts, v, cofactor(ts, term_branch(term, v, true), c1),
-                 cofactor(ts, term_branch(term, v, false), c0));
+        r = node(ts, v, term_cofactor(ts, term_branch(term, v, true), c1),
+                 term_cofactor(ts, term_branch(term, v, false), c0));
     *term_memo = (TermMemo){term, c, NULL, r};
-    return r;
-}
-
-static bool decides(const Term *term) { /* a decision is in it that t_under can reach */
-    if (term->kind == TK_ITE)
-        return true;
-    if (term->kind == TK_SUM || term->kind == TK_XOR)
-        for (uint32_t i = 0; i < term->n; i++)
-            if (decides(term->a[i]))
-                return true;
-    return false;
-}
-
-Term *t_under(Terms *ts, Term *term, Term *cond) {
-    if (cond == ts->truth || cond == ts->falsity || !decides(term))
-        return term;
-    if (term->kind == TK_ITE)
-        return cofactor(ts, term, cond);
-    if (term->width == 64)
-        return t_pair(ts, t_under(ts, t_lo(ts, term), cond), t_under(ts, t_hi(ts, term), cond));
-    Term *r = t_const(ts, 32, term->k);
-    for (uint32_t i = 0; i < term->n; i++) {
-        Term *a = term->a[i]->kind == TK_ITE ? cofactor(ts, term->a[i], cond) : term->a[i];
-        r = term->kind == TK_SUM ? t_add(ts, r, t_scale(ts, a, term->c[i]))
-                                 : t_lxor(ts, r,
-                                          t_land(ts, a->kind == TK_AND ? term_product(ts, a) : a,
-                                                 t_const(ts, 32, term->c[i])));
-    }
     return r;
 }
 
@@ -281,6 +279,35 @@ Term *t_app(Terms *ts, TermOp op, unsigned width, uint64_t k, const char *name, 
     return width == 1 ? as_bool(ts, t) : t;
 }
 
+/* x of x + -0, which makes a NaN canonical. */
+Term *t_plain(Terms *ts, Term *term) {
+    if (term->kind == TK_APP && term->op == TO_UF && term->n == 2 &&
+        (strcmp(term->name, "fadd.0") == 0 || strcmp(term->name, "dadd.0") == 0)) {
+        Term *zero = term->width == 64 ? t_const(ts, 64, 1ull << 63) : t_const(ts, 32, 0x80000000);
+        for (unsigned i = 0; i < 2; i++)
+            if (term->a[i] == zero)
+                return term->a[1 - i];
+    }
+    return term;
+}
+
+Term *t_uf(Terms *ts, unsigned width, const char *name, Term *const *a, uint32_t n) {
+    static const char *const arithmetic[] = {"fadd.", "fmul.", "ffma.", "dadd.", "dmul.", "dfma."};
+    Term *arg[3];
+    for (unsigned k = 0; k < sizeof arithmetic / sizeof *arithmetic && n <= 3; k++)
+        if (strncmp(name, arithmetic[k], 5) == 0) {
+            for (uint32_t i = 0; i < n; i++)
+                arg[i] = t_plain(ts, a[i]);
+            if (arg[0]->id > arg[1]->id) { /* the first two commute */
+                Term *swap = arg[0];
+                arg[0] = arg[1];
+                arg[1] = swap;
+            }
+            return t_app(ts, TO_UF, width, 0, name, arg, n);
+        }
+    return t_app(ts, TO_UF, width, 0, name, a, n);
+}
+
 Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *term, Term *y) {
     if (term->id > y->id) { /* one order of the operands */
         Term *swap = term;
@@ -291,9 +318,9 @@ Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *term, Term *y) {
     Term *arg[2] = {term, y};
     Term *lt = t_app(ts, TO_FLT, 1, bits, NULL, arg, 2), *eq = t_app(ts, TO_FEQ, 1, bits, NULL, arg, 2),
          *gt = t_app(ts, TO_FGT, 1, bits, NULL, arg, 2);
-    return ite(ts, lt, t_bool(ts, outcomes & 1),
-               ite(ts, eq, t_bool(ts, outcomes & 2),
-                   ite(ts, gt, t_bool(ts, outcomes & 4), t_bool(ts, outcomes & 8))));
+    return term_choice(ts, lt, t_bool(ts, outcomes & 1),
+                       term_choice(ts, eq, t_bool(ts, outcomes & 2),
+                                   term_choice(ts, gt, t_bool(ts, outcomes & 4), t_bool(ts, outcomes & 8))));
 }
 
 /* x == 0 */
@@ -381,7 +408,7 @@ Term *t_b2i(Terms *ts, Term *p) {
     for (unsigned sign = 0; x && sign < 2; sign++, x = t_scale(ts, x, ~0ull))
         if (term_at_most(x, 1))
             return x;
-    return ite(ts, p, t_const(ts, 32, 1), ts->zero);
+    return term_choice(ts, p, t_const(ts, 32, 1), ts->zero);
 }
 Term *t_carry(Terms *ts, Term *p, Term *q) {
     if (q == ts->falsity)

@@ -28,7 +28,7 @@ typedef enum {
 
 // clang-format off
 typedef enum { /* TK_APP; `k` is a parameter */
-    TO_MUL,              /* width 32, or 64 of two extended words */
+    TO_MUL,              /* width 32, or 64 of two zero-extended words */
     TO_SHL, TO_LSHR, TO_ASHR, /* amounts are clamped */
     TO_SHL64, TO_LSHR64, TO_ASHR64, /* 64 bits by a 32-bit amount, clamped */
     TO_EQZ, TO_ULT, TO_SLT,
@@ -47,6 +47,10 @@ typedef struct Term {
     uint16_t op;
     uint32_t n;
     uint64_t k;
+    /* found when it is made: bits that may be one, of width 32 (else all); whether t_under finds a decision
+     * in it; of a diagram: in its atoms and leaves */
+    uint32_t possible;
+    bool decides, decides_below;
     const char *name; /* interned: compare pointers */
     struct Term *const *a;
     const uint64_t *c;
@@ -60,17 +64,20 @@ typedef struct Terms {
     Arena arena;
     Term **table;
     uint32_t size, used, next_id;
-    struct TermMemo *memo;
+    struct TermMemo *memo, *under_memo;
     const char **names;
     uint32_t names_size, nnames;
     Term *truth, *falsity, *zero;
     uint64_t steps, max_steps; /* of diagrams; beyond, `overflow` */
     uint32_t max_terms;        /* likewise */
+    double deadline;           /* of clock_cpu_seconds, 0: none; likewise */
     bool overflow;             /* something became too large; terms made since may not be used */
 } Terms;
 
 void term_init(Terms *ts);
 void term_free(Terms *ts);
+/* Behind an overflow: no result of an operation is remembered, and what was made since must not be used. */
+void term_recover(Terms *ts);
 const char *term_name(Terms *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 Term *t_const(Terms *ts, unsigned width, uint64_t v);
@@ -135,6 +142,12 @@ Term *t_app(Terms *ts, TermOp op, unsigned width, uint64_t k, const char *name, 
 static inline Term *t_app1(Terms *ts, TermOp op, unsigned width, Term *x) {
     return t_app(ts, op, width, 0, NULL, &x, 1);
 }
+
+/* An uninterpreted function; sums and products of floating-point numbers commute, and do not tell NaNs apart.
+ */
+Term *t_uf(Terms *ts, unsigned width, const char *name, Term *const *a, uint32_t n);
+/* x of x + -0, which makes a NaN canonical: for what does not tell NaNs apart. Else the term itself. */
+Term *t_plain(Terms *ts, Term *term);
 
 /* memory */
 enum { EV_STORE, EV_OTHER }; /* Term.op of an event; its space is k >> 8, bytes k & 255 */

@@ -70,6 +70,8 @@ static bool build(World *world, const Target *target, const MachInst *words, uns
                              .bf = &world->binary.funcs[0],
                              .ff = &world->flow->funcs[0],
                              .opt = &options};
+    world->prover.run_arena = &world->prover.arena;
+    world->prover.entered = ARENA_ARRAY(&world->prover.arena, bool, n *PER_FUNC + 1);
     term_init(&world->prover.ts);
     world->prover.fixup = ARENA_ARRAY(&world->prover.arena, const BinFixup *, n *PER_FUNC + 1);
     assert_true(prove_ptx_graph(&world->prover));
