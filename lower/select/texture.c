@@ -344,7 +344,7 @@ bool isel_sust(Sel *sel, const PtxInsn *in) {
     return true;
 }
 
-bool isel_sured(Sel *sel, const PtxInsn *in) {
+static bool reduce_surface(Sel *sel, const PtxInsn *in, bool texels) {
     PtxTexture t = ptx_texture(in);
     unsigned bytes = ptx_type_bytes(sel_type(in));
     if (!surface_fits(sel, in))
@@ -357,10 +357,17 @@ bool isel_sured(Sel *sel, const PtxInsn *in) {
                   : in->atom == ATOM_MAX ? RedOp_MAX
                   : in->atom == ATOM_AND ? RedOp_AND
                                          : RedOp_OR;
-    unsigned type = bytes == 8 ? SuredType_U64 : sel_type(in) == TY_S32 ? SuredType_S32 : SuredType_U32;
+    bool orders = in->atom == ATOM_MIN || in->atom == ATOM_MAX;
+    unsigned type = texels && orders         ? SuredType_SD32
+                    : bytes == 8             ? SuredType_U64
+                    : sel_type(in) == TY_S32 ? SuredType_S32
+                                             : SuredType_U32;
     write_surface(sel, &t, OT_SURED,
                   MSET(SURED, dim, surf_dim(in)) | MSET(SURED, out, surf_out(in)) | MSET(SURED, op, op) |
-                      MSET(SURED, type, type) | MSET(SURED, order, MemOrder_STRONG_SYS),
+                      MSET(SURED, type, type) | MSET(SURED, unit, texels ? SurfUnit_TEXELS : SurfUnit_BA) |
+                      MSET(SURED, order, MemOrder_STRONG_SYS),
                   data);
     return true;
 }
+bool isel_sured(Sel *sel, const PtxInsn *in) { return reduce_surface(sel, in, false); }
+bool isel_sured_texel(Sel *sel, const PtxInsn *in) { return reduce_surface(sel, in, true); }

@@ -255,12 +255,19 @@ static PtxStep exec_query(PtxRun *run, PtxThread *thread, const PtxCode *code) {
 }
 BIND_EXEC(txq, exec_query)
 
-/* Where an access of `bytes` to a surface is; the first coordinate counts bytes. 0: it does not take place,
- * *stop: the thread has trapped. */
-static uint64_t surface_address(Fetch *fetch, const PtxTexture *as, unsigned bytes, bool *stop) {
+/* Where an access of `bytes` to a surface is; the first coordinate counts bytes or texels, which must have
+ * that size. 0: it does not take place, *stop: the thread has trapped. */
+static uint64_t surface_address(Fetch *fetch, const PtxTexture *as, unsigned bytes, bool texels, bool *stop) {
     const SimTexture *t = fetch->texture;
     unsigned texel_bytes = t->channels * sim_texel_bytes(t->texel), mode = fetch->code->insn->sub2;
-    int64_t at[4] = {0}, size[4] = {(int64_t)t->size[0] * texel_bytes - bytes + 1, t->size[1], t->size[2]};
+    if (texels && texel_bytes != bytes) {
+        *stop = true;
+        interp_trap(fetch->run, fetch->thread, fetch->code, TRAP_ILLEGAL, "the surface has other texels");
+        return 0;
+    }
+    unsigned unit = texels ? texel_bytes : 1;
+    int64_t width = (int64_t)t->size[0] * texel_bytes - bytes + 1;
+    int64_t at[4] = {0}, size[4] = {texels ? t->size[0] : width, t->size[1], t->size[2]};
     unsigned n = as->ncoords - as->layered;
     for (unsigned k = 0; k < n; k++)
         at[k] = (int32_t)interp_arg(fetch->run, fetch->thread, &fetch->code->vec[k + as->layered]);
@@ -279,15 +286,15 @@ static uint64_t surface_address(Fetch *fetch, const PtxTexture *as, unsigned byt
             return 0;
         at[k] = at[k] < 0 ? 0 : size[k] - 1;
     }
-    return texel_address(t, (uint64_t)at[2], (uint64_t)at[1], 0) + (uint64_t)at[0];
+    return texel_address(t, (uint64_t)at[2], (uint64_t)at[1], 0) + (uint64_t)at[0] * unit;
 }
 
-static uint8_t *surface_bytes(PtxRun *run, PtxThread *thread, const PtxCode *code, unsigned bytes, bool write,
-                              bool *stop) {
+static uint8_t *surface_bytes(PtxRun *run, PtxThread *thread, const PtxCode *code, unsigned bytes,
+                              bool texels, bool write, bool *stop) {
     PtxTexture as = ptx_texture(code->insn);
     Fetch fetch;
     *stop = !find_texture(run, thread, code, &as, &fetch);
-    uint64_t address = *stop ? 0 : surface_address(&fetch, &as, bytes, stop);
+    uint64_t address = *stop ? 0 : surface_address(&fetch, &as, bytes, texels, stop);
     if (!address)
         return NULL;
     uint8_t *p = interp_memory(run, thread, code, SP_GLOBAL, address, bytes, write);
@@ -302,7 +309,7 @@ static PtxStep exec_suld(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     uint8_t data[32] = {0};
     bool stop;
     unsigned bytes = (unsigned)code->size_bytes * code->nvec;
-    const uint8_t *p = surface_bytes(run, thread, code, bytes, false, &stop);
+    const uint8_t *p = surface_bytes(run, thread, code, bytes, false, false, &stop);
     if (stop)
         return STEP_STOP;
     if (p) {
@@ -321,7 +328,7 @@ static PtxStep exec_sust(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     uint8_t now[32];
     bool stop;
     unsigned bytes = (unsigned)code->size_bytes * code->nvec;
-    uint8_t *p = surface_bytes(run, thread, code, bytes, true, &stop);
+    uint8_t *p = surface_bytes(run, thread, code, bytes, false, true, &stop);
     if (!p)
         return stop ? STEP_STOP : STEP_GO;
     for (unsigned k = 0; k < code->nvec; k++) {
@@ -335,7 +342,7 @@ static PtxStep exec_sust(PtxRun *run, PtxThread *thread, const PtxCode *code) {
 
 static PtxStep exec_sured(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     bool stop;
-    uint8_t *p = surface_bytes(run, thread, code, code->size_bytes, true, &stop);
+    uint8_t *p = surface_bytes(run, thread, code, code->size_bytes, false, true, &stop);
     if (!p)
         return stop ? STEP_STOP : STEP_YIELD;
     interp_race_atomic(run, thread, code, p);
@@ -345,6 +352,24 @@ static PtxStep exec_sured(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     memcpy(p, &now, code->size_bytes);
     return STEP_YIELD;
 }
+
+/* Of a texel, which is an integer with a sign if its format says so. */
+static PtxStep exec_sured_texel(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    bool stop;
+    uint8_t *p = surface_bytes(run, thread, code, code->size_bytes, true, true, &stop);
+    if (!p)
+        return stop ? STEP_STOP : STEP_YIELD;
+    interp_race_atomic(run, thread, code, p);
+    const SimTexture *t =
+        simmem_texture(run->mem, (uint32_t)interp_arg(run, thread, &code->src[0]) & SIM_TEXTURE_MASK);
+    PtxCode typed = *code;
+    typed.type = t->texel == SIM_TEXEL_S32 ? TY_S32 : TY_U32;
+    uint32_t old, now;
+    memcpy(&old, p, sizeof old);
+    now = (uint32_t)interp_atomic_int(&typed, old, interp_arg(run, thread, &code->vec[code->fragment[0]]));
+    memcpy(p, &now, sizeof now);
+    return STEP_YIELD;
+}
 /* An access is of 16 bytes at most. */
 static bool bind_surface(PtxCode *code, PtxExec *exec) {
     return (unsigned)code->size_bytes * code->nvec <= 16 && interp_use_exec(code, exec);
@@ -352,3 +377,4 @@ static bool bind_surface(PtxCode *code, PtxExec *exec) {
 bool interp_bind_suld(PtxCode *code) { return bind_surface(code, exec_suld); }
 bool interp_bind_sust(PtxCode *code) { return bind_surface(code, exec_sust); }
 bool interp_bind_sured(PtxCode *code) { return bind_surface(code, exec_sured); }
+bool interp_bind_sured_texel(PtxCode *code) { return bind_surface(code, exec_sured_texel); }

@@ -92,7 +92,8 @@ struct Dec {
         struct { uint32_t zfill, descriptor; } copy;       /* LDGSTS */
         struct { uint32_t count, transposed; } matrix;     /* LDSM, STSM */
         struct { /* textures: dim: TexDim, SurfDim; kind: MemSz, RedOp; out: SurfOut; uniform: register + 1 */
-            uint8_t dim, mask, one_list, in_register, uniform, nextra, whole, out, kind, is_signed;
+            uint8_t dim, mask, one_list, in_register, uniform, nextra, whole, out, kind, is_signed,
+                texels /* x counts them */, by_header /* the sign */;
         } tex;
         struct { /* op_tensor.c; kept, words, lanes: of a sparse A */
             uint32_t elem, m8, n, wide, sat;

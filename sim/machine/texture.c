@@ -381,9 +381,12 @@ static int surface_place(Warp *warp, Dec *dec, unsigned lane, unsigned register_
     bool layered = dim == SurfDim_A1 || dim == SurfDim_A2;
     if (texture->dims != n || (texture->layers != 0) != layered || texture->cube)
         return machine_trap(warp, dec, lane, TRAP_ILLEGAL, "the texture has another number of dimensions");
-    uint64_t row_bytes = (uint64_t)texture->size[0] * texture->channels * sim_texel_bytes(texture->texel);
+    uint64_t texel_bytes = (uint64_t)texture->channels * sim_texel_bytes(texture->texel);
+    uint64_t row_bytes = texture->size[0] * texel_bytes, unit = dec->tex.texels ? texel_bytes : 1;
+    if (dec->tex.texels && texel_bytes != dec->size)
+        return machine_trap(warp, dec, lane, TRAP_ILLEGAL, "the surface has other texels");
     uint64_t most[4] = {row_bytes < dec->size ? 0 : row_bytes - dec->size + 1, 1, 1}, at[4] = {0};
-    for (unsigned k = 1; k < n; k++)
+    for (unsigned k = dec->tex.texels ? 0 : 1; k < n; k++)
         most[k] = texture->size[k];
     if (layered)
         most[2] = texture->layers;
@@ -401,7 +404,7 @@ static int surface_place(Warp *warp, Dec *dec, unsigned lane, unsigned register_
             return RUN_OK;
         }
     }
-    *address = texture->address + (at[2] * texture->size[1] + at[1]) * row_bytes + at[0];
+    *address = texture->address + (at[2] * texture->size[1] + at[1]) * row_bytes + at[0] * unit;
     return RUN_OK;
 }
 
@@ -450,6 +453,14 @@ static int op_sust(Warp *warp, Dec *dec, uint32_t g) {
     return RUN_OK;
 }
 
+/* By the header's word, where the operation leaves it to that. */
+static bool header_signed(Warp *warp, const Dec *dec, unsigned lane) {
+    uint32_t handle = dec_src(warp, dec, 2)[lane];
+    if (!dec->tex.in_register)
+        bound_handle(warp, dec, &handle);
+    return simmem_texture(warp->run->mem, handle & SIM_TEXTURE_MASK)->texel == SIM_TEXEL_S32;
+}
+
 static uint64_t reduced(unsigned op, bool is_signed, uint64_t old, uint64_t b) {
     bool less = is_signed ? (int32_t)old < (int32_t)b : old < b;
     switch (op) {
@@ -477,7 +488,8 @@ static int op_sured(Warp *warp, Dec *dec, uint32_t g) {
         if (!address)
             continue;
         machine_mem_load(warp, lane, &ref, dec->size, &old);
-        uint64_t now = reduced(dec->tex.kind, dec->tex.is_signed, old, b);
+        bool is_signed = dec->tex.by_header ? header_signed(warp, dec, lane) : dec->tex.is_signed;
+        uint64_t now = reduced(dec->tex.kind, is_signed, old, b);
         machine_mem_store(warp, lane, &ref, dec->size, &now);
     }
     return RUN_OK;
@@ -509,6 +521,9 @@ bool bind_SURED(Bind *bind) {
     bind->d->tex.out = MGET(SURED, out, bind->in->mods);
     bind->d->tex.kind = (uint8_t)op;
     bind->d->tex.is_signed = MGET(SURED, type, bind->in->mods) == SuredType_S32;
+    bind->d->tex.by_header = MGET(SURED, type, bind->in->mods) == SuredType_SD32;
+    bool texels = MGET(SURED, unit, bind->in->mods) == SurfUnit_TEXELS;
+    bind->d->tex.texels = texels;
     bind->d->size = MGET(SURED, type, bind->in->mods) == SuredType_U64 ? 8 : 4;
     bind->d->tex.in_register = bind->in->src[SURED_rc].kind == OPK_REG;
     return bind_texture(bind, op_sured, SURED_urb);
