@@ -256,7 +256,7 @@ static bool check_address_symbol(const Check *check, PtxInsn *i, unsigned n, uin
     const char *name = str_text(&check->m->strings, var->name);
     if (ptx_is_texture(var))
         return wrong_kind(check, i, n, operand, "the address of memory, not a texture, sampler or surface");
-    if (*space == SP_NONE && var->space != SP_PARAM && var->space != SP_TEX)
+    if (*space == SP_NONE && var->space != SP_PARAM && var->space != SP_TEX && var->space != SP_CONST)
         *space = (uint8_t)var->space;
     if (!same_space(*space, var->space))
         return diag(check->d, operand->loc, DIAG_E0133, name, space_name(var->space), ptx_insn_text(check, i),
@@ -282,7 +282,7 @@ static bool check_address(const Check *check, PtxInsn *i, unsigned n, uint8_t *s
     PtxType t = reg_type(check, operand->reg);
     PtxTypeClass tc = ptx_type_class(t);
     unsigned bytes = ptx_type_bytes(t);
-    if (tc == TC_FLOAT || tc == TC_PRED || (bytes != 4 && bytes != 8))
+    if (tc == TC_FLOAT || tc == TC_PRED || !bytes || bytes > 8) /* narrow ones are extended, as ptxas does */
         return diag(check->d, operand->loc, DIAG_E0138, reg_name(check, operand->reg), ptx_type_name(t));
     return true;
 }

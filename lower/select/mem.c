@@ -123,13 +123,18 @@ Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
 
 static bool fits(int64_t offset) { return offset >= -OFFSET_LIMIT && offset < OFFSET_LIMIT; }
 
+/* The low word of an address register, which may be narrower. */
+static Operand address_word(Sel *sel, const PtxOperand *operand) {
+    return sel_extend(sel, sel_read_reg(sel, operand->reg, 0), sel_reg_bytes(sel, operand), false);
+}
+
 static bool address32(Sel *sel, const PtxOperand *operand, Address *address) {
     int64_t offset = operand->imm;
     uint32_t index = 0;
     const PtxVar *v = symbol_var(sel, operand, &index);
     address->base = op_none();
     if (operand->reg)
-        address->base = sel_read_reg(sel, operand->reg, 0);
+        address->base = address_word(sel, operand);
     else if (v) {
         bool ranked = v->space == SP_SHARED && has_ranks(sel) && !sel->m->relocatable;
         Wide w = ranked ? shared_place(sel, index, offset) : sel_symbol_address(sel, operand, false);
@@ -160,7 +165,7 @@ static bool address64(Sel *sel, const PtxOperand *operand, Address *address) {
     Wide w;
     if (operand->reg) {
         bool wide = ptx_type_bytes(sel->pf->regs[operand->reg].type) == 8;
-        Operand low = sel_read_reg(sel, operand->reg, 0);
+        Operand low = address_word(sel, operand);
         w = wide2(low, wide ? sel_read_reg(sel, operand->reg, 1) : op_imm(0));
     } else if (operand->sym) {
         w = sel_symbol_address(sel, operand, false);
