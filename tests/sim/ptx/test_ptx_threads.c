@@ -459,8 +459,8 @@ static void refused(void **state) {
     (void)state;
     static const char *const unsupported[] = {
         "fma.rn.oob.f16 %h1, %h1, %h1, %h1;",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%i], [%i], 16;",
-        "vadd.s32.s32.s32 %r1, %r2, %r3;",
+        "stackrestore.u32 %r1;",
+        "stacksave.u32 %r1;",
         "redux.sync.min.f32 %f1, %f1, -1;",
     };
     for (unsigned i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {
