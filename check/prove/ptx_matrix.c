@@ -147,6 +147,10 @@ bool prove_ptx_ldmatrix(Ptx *ptx) {
 
 bool prove_ptx_stmatrix(Ptx *ptx) {
     Term *word[MOST_WORDS];
+    if (!isa_target_has(ptx->prover->flow->bin->target, OT_STSM)) {
+        pv_fault(ptx, "a store of matrices that several instructions make is not modelled");
+        return true;
+    }
     word[0] = rows_at(ptx, pv_operand(ptx, 0));
     unsigned n = fragment_words(ptx, pv_operand(ptx, 1), TY_B32, word, 1);
     pv_event(ptx, 1u << MEM_WARP | 1u << MEM_SHARED, rows_name(ptx, "stsm"), word, n);

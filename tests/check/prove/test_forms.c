@@ -28,6 +28,7 @@ static const struct {
 /* Reasons that are expected. */
 static const char *const open_reasons[] = {
     "a product of matrices that several instructions make is not modelled",
+    "a store of matrices that several instructions make is not modelled",
     "a modifier of BAR is not modelled", /* number and count of threads in the halves of one register */
 };
 static bool is_open(const char *why) {
