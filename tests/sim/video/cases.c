@@ -139,7 +139,9 @@ static uint32_t expected(const Statement *s, uint32_t a, uint32_t b, uint32_t c)
 
 static void select_one(char *out) {
     unsigned how = rnd(7);
-    snprintf(out, 8, how == 6 ? "" : how < 4 ? "b%u" : "h%u", how & 3);
+    *out = 0;
+    if (how != 6)
+        snprintf(out, 8, "%c%u", how < 4 ? 'b' : 'h', how & 3);
 }
 
 /* The digits of a mask stand from the highest down. */
