@@ -135,12 +135,11 @@ static void check_unlooked(Mach *mach);
 static void mach_atomic(Mach *mach, unsigned space, bool wide_address, unsigned stride, unsigned op,
                         unsigned type, unsigned order, bool cas, bool result) {
     Terms *ts = &mach->prover->ts;
-    bool is64 = type == AtomType_U64 || type == AtomType_S64 || type == AtomType_F64;
     Term *arg[5];
-    uint32_t n = 0;
+    uint32_t n = 0, words = isa_access_bytes(mach->in) / 4;
     arg[n++] = mach_address(mach, wide_address, stride);
     for (unsigned s = 3; s < (cas ? 5u : 4u); s++)
-        for (unsigned c = 0; c < (is64 ? 2u : 1u); c++)
+        for (unsigned c = 0; c < words; c++)
             arg[n++] = mach_word(mach, s, c);
     static const char *const ops[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch"};
     /* of signed and unsigned numbers */
@@ -154,7 +153,7 @@ static void mach_atomic(Mach *mach, unsigned space, bool wide_address, unsigned 
     unsigned lists = space == NMEM ? 7u : 1u << space;
     Term *what = mach_event(mach, lists, name, arg, n);
     if (result)
-        for (unsigned c = 0; c < (is64 ? 2u : 1u); c++)
+        for (unsigned c = 0; c < words; c++)
             mach_put(mach, 0, c, t_app(ts, TO_RESULT, 32, c, NULL, &what, 1));
 }
 

@@ -86,7 +86,8 @@ struct Dec {
             uint32_t kind;         /* MemSz */
             uint32_t shift;        /* of the address register: its stride */
             uint32_t op;           /* AtomOp, or one of atom.c's; QSPC: the space asked for */
-            uint32_t type;         /* AtomType */
+            uint32_t type;         /* AtomType of an element */
+            uint32_t element_bytes;
         } mem;
         struct { uint32_t bank, unused_[2], kind /* MemSz */; } ldc;
         struct { uint32_t zfill, descriptor; } copy;       /* LDGSTS */

@@ -1,6 +1,6 @@
-/* Atomics: lanes in ascending order, each a read, a computation and a write without interruption. Float
- * addition is rounded to nearest; f32 on global memory flushes subnormals in and out (docs/numerics.md
- * section 7). Also QSPC, which asks for the space of a generic address.
+/* Atomics: lanes in ascending order, each a read, a computation and a write without interruption; of vectors
+ * each element. Float addition is rounded to nearest; f32 on global memory flushes subnormals in and out
+ * (docs/numerics.md section 7). Also QSPC, which asks for the space of a generic address.
  * SPDX-License-Identifier: MIT */
 #define SIM_LEVEL base
 #include "sim/ops/fp.h"
@@ -19,6 +19,19 @@ static uint32_t add_halves(uint32_t x, uint32_t y, Fmt f) {
         v |= fp_narrow(add_to_odd(fp_widen(x >> h & 0xffff, f), fp_widen(y >> h & 0xffff, f)), f, Rnd_RN)
              << h;
     return v;
+}
+
+/* The lesser or the greater of two halves, of which -0 is less than 0 and a NaN nothing beside a number. */
+static uint32_t least_half(uint32_t x, uint32_t y, uint32_t infinity, bool max) {
+    bool x_nan = (x & 0x7fff) > infinity, y_nan = (y & 0x7fff) > infinity;
+    if (x_nan || y_nan)
+        return x_nan && y_nan ? F16_NAN : x_nan ? y : x;
+    bool below = (x ^ y) & 0x8000 ? x > y : (x < y) != (x >> 15);
+    return below != max ? x : y;
+}
+static uint32_t least_halves(uint32_t x, uint32_t y, uint32_t infinity, bool max) {
+    return least_half(x & 0xffff, y & 0xffff, infinity, max) | least_half(x >> 16, y >> 16, infinity, max)
+                                                                   << 16;
 }
 
 static bool less(uint32_t type, uint64_t x, uint64_t y) {
@@ -42,8 +55,13 @@ uint64_t machine_atom_result(uint32_t op, uint32_t type, uint64_t old, uint64_t 
         if (type == AtomType_BF16x2)
             return add_halves((uint32_t)old, (uint32_t)v, fmt_bf16);
         return old + v;
-    case AtomOp_MIN: return less(type, v, old) ? v : old;
-    case AtomOp_MAX: return less(type, old, v) ? v : old;
+    case AtomOp_MIN:
+    case AtomOp_MAX: {
+        bool max = op == AtomOp_MAX;
+        if (type == AtomType_F16x2 || type == AtomType_BF16x2)
+            return least_halves((uint32_t)old, (uint32_t)v, type == AtomType_F16x2 ? 0x7c00 : 0x7f80, max);
+        return (max ? less(type, old, v) : less(type, v, old)) ? v : old;
+    }
     case AtomOp_INC: return old >= v ? 0 : old + 1;
     case AtomOp_DEC: return old == 0 || old > v ? v : old - 1;
     case AtomOp_AND: return old & v;
@@ -53,37 +71,42 @@ uint64_t machine_atom_result(uint32_t op, uint32_t type, uint64_t old, uint64_t 
     }
 }
 
-static uint64_t atom_operand(const uint32_t *row, unsigned lane, unsigned size) {
+/* Words `at` and following of the lane's operand. */
+static uint64_t atom_operand(const uint32_t *row, unsigned lane, unsigned at, unsigned size) {
+    row += 32 * at;
     return size == 8 ? pair(row[lane], row[32 + lane]) : row[lane];
 }
 
-/* What the lane's operation makes of the old value. */
-static uint64_t atom_next(const Warp *warp, const Dec *dec, unsigned lane, uint64_t old, bool global) {
-    uint64_t x = atom_operand(dec_src(warp, dec, 2), lane, dec->size);
+/* What the lane's operation makes of the old value of `size` bytes, an element whose words are `at` and
+ * following. */
+static uint64_t atom_next(const Warp *warp, const Dec *dec, unsigned lane, unsigned at, unsigned size,
+                          uint64_t old, bool global) {
+    uint64_t x = atom_operand(dec_src(warp, dec, 2), lane, at, size);
     if (dec->mem.op < OP_CAS)
         return machine_atom_result(dec->mem.op, dec->mem.type, old, x, global);
-    return old == x ? atom_operand(dec_src(warp, dec, 3), lane, dec->size) : old;
+    return old == x ? atom_operand(dec_src(warp, dec, 3), lane, at, size) : old;
 }
 
-/* The old value. */
-static uint64_t atom_lane(Warp *warp, const Dec *dec, unsigned lane, const MemRef *ref) {
+/* The old value of an element. */
+static uint64_t atom_element(Warp *warp, const Dec *dec, unsigned lane, unsigned at, unsigned size,
+                             const MemRef *ref) {
     bool global = ref->space == MS_GLOBAL;
     uint64_t old = 0;
     if (warp->run->crewed && ref->alloc) {
-        old = machine_mem_read_shared(ref, dec->size);
-        while (!machine_mem_replace(warp, ref, dec->size, &old, atom_next(warp, dec, lane, old, global)))
+        old = machine_mem_read_shared(ref, size);
+        while (!machine_mem_replace(warp, ref, size, &old, atom_next(warp, dec, lane, at, size, old, global)))
             ;
         return old;
     }
-    machine_mem_load(warp, lane, ref, dec->size, &old);
-    uint64_t next = atom_next(warp, dec, lane, old, global);
-    machine_mem_store(warp, lane, ref, dec->size, &next);
+    machine_mem_load(warp, lane, ref, size, &old);
+    uint64_t next = atom_next(warp, dec, lane, at, size, old, global);
+    machine_mem_store(warp, lane, ref, size, &next);
     return old;
 }
 
 static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
-    uint64_t olds[32];
-    unsigned size = dec->size;
+    uint32_t olds[32][4];
+    unsigned size = dec->size, element = dec->mem.element_bytes;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         MemRef ref;
@@ -91,57 +114,81 @@ static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
                                      machine_mem_address(warp, dec, lane), size, true, &ref);
         if (status != RUN_OK)
             return status;
-        uint64_t old = atom_lane(warp, dec, lane, &ref);
-        olds[lane] =
-            dec->mem.op == OP_CAST_SPIN ? old == atom_operand(dec_src(warp, dec, 2), lane, size) : old;
+        for (unsigned at = 0; at < size / 4; at += element / 4) {
+            uint64_t old = atom_element(warp, dec, lane, at, element, &ref);
+            if (dec->mem.op == OP_CAST_SPIN)
+                old = old == atom_operand(dec_src(warp, dec, 2), lane, at, element);
+            memcpy(&olds[lane][at], &old, element);
+            ref.offset += element;
+            if (ref.bytes)
+                ref.bytes += element;
+        }
     }
     if (dec->optype == OT_RED)
         return RUN_OK;
     uint32_t *r = dec_dst(warp, dec, 0);
-    for (uint32_t m = g; m; m &= m - 1) {
-        unsigned lane = low_lane(m);
-        r[lane] = (uint32_t)olds[lane];
-        if (size == 8) /* .CAST.SPIN: all 64 bits of the 1, which ptxas compares */
-            r[32 + lane] = (uint32_t)(olds[lane] >> 32);
-    }
+    for (uint32_t m = g; m; m &= m - 1) /* .CAST.SPIN: all 64 bits of the 1, which ptxas compares */
+        for (unsigned k = 0; k < size / 4; k++)
+            r[32 * k + low_lane(m)] = olds[low_lane(m)][k];
     set_pred(warp, dec->pd[0], g, ~0u);
     return RUN_OK;
+}
+
+/* Type and bytes of what one access replaces: of vectors a number or a pair of halves. */
+static const struct {
+    uint8_t type, bytes;
+} elements[] = {[AtomType_U32] = {AtomType_U32, 4},       [AtomType_S32] = {AtomType_S32, 4},
+                [AtomType_U64] = {AtomType_U64, 8},       [AtomType_F32] = {AtomType_F32, 4},
+                [AtomType_F16x2] = {AtomType_F16x2, 4},   [AtomType_S64] = {AtomType_S64, 8},
+                [AtomType_F64] = {AtomType_F64, 8},       [AtomType_BF16x2] = {AtomType_BF16x2, 4},
+                [AtomType_F16x4] = {AtomType_F16x2, 4},   [AtomType_F16x8] = {AtomType_F16x2, 4},
+                [AtomType_BF16x4] = {AtomType_BF16x2, 4}, [AtomType_BF16x8] = {AtomType_BF16x2, 4},
+                [AtomType_F32x2] = {AtomType_F32, 4},     [AtomType_F32x4] = {AtomType_F32, 4}};
+
+/* Whether the machine has the operation of elements of the type. */
+static bool has_operation(uint32_t op, uint32_t type) {
+    switch (type) {
+    case AtomType_F16x2:
+    case AtomType_BF16x2: return op == AtomOp_ADD || op == AtomOp_MIN || op == AtomOp_MAX;
+    case AtomType_F32:
+    case AtomType_F64: return op == AtomOp_ADD;
+    default: return op <= AtomOp_EXCH && ((op != AtomOp_INC && op != AtomOp_DEC) || type == AtomType_U32);
+    }
 }
 
 static bool bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, uint32_t e, bool desc,
                         uint32_t stride) {
     static const uint8_t shift[4] = {0, 2, 3, 4};
     Dec *dec = bind->d;
-    bool wide64 = isa_access_bytes(bind->in) == 8;
+    unsigned size = isa_access_bytes(bind->in);
     const Operand *src = bind->in->src;
     bind->width[0] = space != MS_SHARED && (src[0].mods & OPM_WIDE64) ? WIDTH_U64 : WIDTH_32;
     bind->width[1] = space == MS_SHARED ? WIDTH_32 : WIDTH_U64;
-    bind->width[2] = bind->width[3] = wide64 ? WIDTH_U64 : WIDTH_32;
+    bind->width[2] = bind->width[3] = size == 8 ? WIDTH_U64 : WIDTH_32;
     bind->vector_slots = 1u << 1;
     bind_operands(bind);
     bool has_ur = !desc && src[1].kind == OPK_REG && src[1].value != REG_URZ;
-    dec->size = wide64 ? 8 : 4;
+    dec->size = (uint8_t)size;
     dec->wide = bind->width[0] == WIDTH_U64;
     dec->mem.uniform = !has_ur ? 0 : e ? 2 : 1;
     dec->mem.wide = e;
     dec->mem.shift = shift[stride & 3];
     dec->mem.op = op;
-    dec->mem.type = type;
+    dec->mem.type = elements[type].type;
+    dec->mem.element_bytes = elements[type].bytes;
     dec->target = (int64_t)(int32_t)dec->imm[0];
     dec->imm[1] = space;
     dec->full = dec->part = op_atomic;
-    bool floating =
-        type == AtomType_F32 || type == AtomType_F64 || type == AtomType_F16x2 || type == AtomType_BF16x2;
-    if (op < OP_CAS && (op > AtomOp_EXCH || (floating && op != AtomOp_ADD) ||
-                        ((op == AtomOp_INC || op == AtomOp_DEC) && type != AtomType_U32)))
+    if (op < OP_CAS && !has_operation(op, dec->mem.type))
         return bind_fail(bind, "no such atomic operation");
     return !bind->failed;
 }
 #define BIND_ATOM(name, space, E, DESC, STRIDE)                                                              \
     bool bind_##name(Bind *b) {                                                                              \
         uint32_t m = b->in->mods, type = MGET(name, type, m);                                                \
-        return type > AtomType_BF16x2 ? bind_fail(b, "undefined type")                                       \
-                                      : bind_atomic(b, space, MGET(name, op, m), type, E, DESC, STRIDE);     \
+        return type >= sizeof elements / sizeof *elements                                                    \
+                   ? bind_fail(b, "undefined type")                                                          \
+                   : bind_atomic(b, space, MGET(name, op, m), type, E, DESC, STRIDE);                        \
     }
 BIND_ATOM(ATOMG, MS_GLOBAL, MGET(ATOMG, e, m), MGET(ATOMG, desc, m), 0)
 BIND_ATOM(ATOM, MS_GENERIC, MGET(ATOM, e, m), MGET(ATOM, desc, m), 0)

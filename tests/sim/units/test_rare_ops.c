@@ -188,6 +188,92 @@ static void popc_inc(void **state) {
     }
 }
 
+/* Vector atomics of sm_90: each element for itself, of which the next thread's are neighbours in memory. */
+static double half_number(uint32_t half, bool bf16) {
+    unsigned mantissa = bf16 ? 7 : 10, top = bf16 ? 0xff : 0x1f, bias = bf16 ? 127 : 15;
+    unsigned e = half >> mantissa & top, m = half & ((1u << mantissa) - 1);
+    double x = e == top
+                   ? (m ? (double)NAN : (double)INFINITY)
+                   : ldexp(m + (e ? (double)(1u << mantissa) : 0), (int)(e ? e : 1) - (int)(bias + mantissa));
+    return half & 0x8000 ? -x : x;
+}
+static uint32_t host_least(uint32_t a, uint32_t b, bool bf16, bool max) {
+    uint32_t out = 0;
+    for (unsigned at = 0; at < 32; at += 16) {
+        uint32_t p = a >> at & 0xffff, q = b >> at & 0xffff;
+        double x = half_number(p, bf16), y = half_number(q, bf16);
+        bool first = isnan(y) || (x == y ? !!signbit(x) != max : (x < y) != max);
+        out |= (isnan(x) && isnan(y) ? 0x7fff : isnan(x) || !first ? q : p) << at;
+    }
+    return out;
+}
+static uint32_t host_flushed_sum(uint32_t a, uint32_t b) {
+    float x, y;
+    memcpy(&x, &a, 4);
+    memcpy(&y, &b, 4);
+    x = fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x;
+    y = fpclassify(y) == FP_SUBNORMAL ? copysignf(0, y) : y;
+    volatile float sum = x + y;
+    x = isnan(sum) ? NAN : fpclassify(sum) == FP_SUBNORMAL ? copysignf(0, sum) : sum;
+    memcpy(&a, &x, 4);
+    return isnan(x) ? 0x7fffffff : a;
+}
+static void vector_atomics(void **state) {
+    (void)state;
+    enum { SUM, LEAST, GREATEST, OPS };
+    static const char *const ops[OPS] = {"ADD", "MIN", "MAX"};
+    static const struct {
+        const char *type;
+        unsigned words, op0, op1;
+        bool bf16;
+    } forms[] = {{"F16x2.RN", 1, LEAST, OPS, false},     {"F16x4.RN", 2, LEAST, OPS, false},
+                 {"F16x8.RN", 4, LEAST, OPS, false},     {"BF16x2.RN", 1, LEAST, OPS, true},
+                 {"BF16x4.RN", 2, LEAST, OPS, true},     {"BF16x8.RN", 4, LEAST, OPS, true},
+                 {"F32x2.FTZ.RN", 2, SUM, LEAST, false}, {"F32x4.FTZ.RN", 4, SUM, LEAST, false}};
+    static const char *const kinds[] = {"ATOMG.E.%s.%s.STRONG.GPU PT, R16, [R2.64+0x10], R12",
+                                        "ATOM.E.%s.%s.STRONG.GPU P1, R16, [R2.64+0x10], R12",
+                                        "REDG.E.%s.%s.STRONG.GPU [R2.64+0x10], R12"};
+    static const uint32_t special[] = {0x80000000, 0x00008000, 0x7fff0000, 0xfe017c00,
+                                       0x7f80ff80, 0x7f81fc01, 0x00018001, 0x7c0083ff,
+                                       0x00800001, 0x3f8000ff, 0xc000bf80, 0x80ff00ff};
+    for (unsigned n = 0; n < 3 * 16 * sizeof forms / sizeof *forms; n++) {
+        unsigned f = n % (sizeof forms / sizeof *forms), kind = n / (sizeof forms / sizeof *forms) % 3;
+        AsmLaunch l = {.target = "sm_90", .threads = 32, .nout = 32 * 8};
+        random_words(&l);
+        for (unsigned k = 0; k < 3; k++)
+            l.in[k] = asm_random() % 4 ? special[asm_random() % 12] : l.in[k];
+        for (unsigned op = forms[f].op0; op < forms[f].op1; op++) {
+            char atom[128];
+            snprintf(atom, sizeof atom, kinds[kind], ops[op], forms[f].type);
+            AsmResult r = asm_run(
+                &l,
+                START90 WORDS90
+                "MOV R11, R9;\nMOV R12, R9;\nMOV R13, R10;\nMOV R14, R8;\nMOV R15, R10;\nMOV R16, 0x1;\n"
+                "MOV R17, 0x2;\nMOV R18, 0x3;\nMOV R19, 0x4;\nIMAD.WIDE.U32 R2, R1, 0x20, R4;\n"
+                "STG.E.128 [R2.64+0x10], R8;\n%s;\nSTG.E.128 [R2.64], R16;\nEXIT;\n",
+                atom);
+            for (uint32_t i = 0; i < 32; i++) {
+                uint32_t x[3], *out = &r.out[8 * i];
+                for (unsigned k = 0; k < 3; k++)
+                    x[k] = word_of(&l, k, i);
+                const uint32_t old[4] = {x[0], x[1], x[2], x[1]}, operand[4] = {x[1], x[2], x[0], x[2]};
+                for (unsigned w = 0; w < 4; w++) {
+                    bool touched = w < forms[f].words;
+                    uint32_t now = !touched ? old[w]
+                                   : op == SUM
+                                       ? host_flushed_sum(old[w], operand[w])
+                                       : host_least(old[w], operand[w], forms[f].bf16, op == GREATEST);
+                    assert_int_equal(out[4 + w], now);
+                    assert_int_equal(out[w], touched && kind < 2 ? old[w] : w + 1);
+                }
+            }
+        }
+    }
+    AsmLaunch odd = {.target = "sm_90", .threads = 1, .nout = 8, .trap = TRAP_MISALIGNED};
+    asm_run(&odd, START90 "MOV R12, RZ;\nMOV R13, RZ;\nREDG.E.ADD.F32x2.FTZ.RN.STRONG.GPU [R2.64+0x4], R12;\n"
+                          "EXIT;\n");
+}
+
 /* ---- matrices ---- */
 static void matrices(void **state) {
     (void)state;
@@ -347,9 +433,9 @@ static void not_simulated(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vabsdiff4),     cmocka_unit_test(minima),         cmocka_unit_test(copies),
-        cmocka_unit_test(popc_inc),      cmocka_unit_test(matrices),       cmocka_unit_test(elect),
-        cmocka_unit_test(fchk),          cmocka_unit_test(without_effect), cmocka_unit_test(not_simulated),
-        cmocka_unit_test(system_shared),
+        cmocka_unit_test(popc_inc),      cmocka_unit_test(vector_atomics), cmocka_unit_test(matrices),
+        cmocka_unit_test(elect),         cmocka_unit_test(fchk),           cmocka_unit_test(without_effect),
+        cmocka_unit_test(not_simulated), cmocka_unit_test(system_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
