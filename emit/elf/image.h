@@ -13,6 +13,7 @@
 enum {
     SHT_NV_INFO = 0x70000000,
     SHT_NV_CALLGRAPH = 0x70000001,
+    SHT_NV_PROTOTYPE = 0x70000002,
     SHT_NV_GLOBAL = 0x70000007, /* of relocatable files; no bytes, as LOCAL and SHARED */
     SHT_NV_GLOBAL_INIT = 0x70000008,
     SHT_NV_LOCAL = 0x70000009,
@@ -20,10 +21,12 @@ enum {
     SHT_NV_RELOCINFO = 0x7000000b,
     SHT_NV_CONSTANT_B0 = 0x70000064, /* of relocatable files; the others follow */
     SHT_NV_COMPAT = 0x70000086,
-    SHT_HD_MAP = 0x74000001, /* .heddle.map */
-    SHT_HD_PTX = 0x74000002, /* .heddle.ptx */
-    STO_NV_ENTRY = 0x10,     /* st_other of a kernel */
-    RELOC_NV_CLEAR64 = 73,   /* R_CUDA_UNUSED_CLEAR64, of frames of relocatable files */
+    SHT_HD_MAP = 0x74000001,  /* .heddle.map */
+    SHT_HD_PTX = 0x74000002,  /* .heddle.ptx */
+    STO_NV_ENTRY = 0x10,      /* st_other of a kernel */
+    RELOC_NV_ABS32 = 1,       /* R_CUDA_32, of debugging sections of relocatable files */
+    RELOC_NV_CLEAR64 = 73,    /* R_CUDA_UNUSED_CLEAR64, of frames of relocatable files */
+    RELOC_NV_UNIFIED64 = 102, /* the address in the table of functions that hosts share */
     EM_NV_CUDA = 190,
     ELF_OWN_FORM = 0x800, /* EF_CUDA_ACCELERATORS of the old form: made for what only one architecture has */
     COMPAT_OWN_FORM = 9,  /* record of .nv.compat: the same, of the new form */

@@ -127,7 +127,6 @@ void elf_object_prototypes(ElfWriter *writer) {
         if (sym)
             put_pair(writer, &b, sym, prototype_of(writer, &ptx->funcs[k]));
     }
-    enum { SHT_NV_PROTOTYPE = 0x70000002 };
     uint32_t s = elf_add_section(writer, ".nv.prototype", "", SHT_NV_PROTOTYPE, 0, 4);
     elf_set_data(writer, s, b);
     elf_section_header(writer, s)->sh_link = SYMTAB;

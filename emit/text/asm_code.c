@@ -37,63 +37,16 @@ static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *va
     return true;
 }
 
-/* ---- 32@lo(symbol), 32@hi(symbol + label@srel) ---- */
-/* Where the closing parenthesis of the one at `p` is. */
-static char *closing(char *p) {
-    int depth = 0;
-    for (; *p; p++) {
-        depth += *p == '(' ? 1 : *p == ')' ? -1 : 0;
-        if (depth == 0)
-            return p;
-    }
-    return NULL;
-}
-
-/* Replace the operator by 0 in the line, which is blanked to its end; the relocation in *reloc. */
-static bool half_operator(AsmDoc *doc, char *line, DocReloc *reloc, bool *found) {
-    static const struct {
-        const char *text;
-        RelocKind kind;
-    } operators[] = {{"32@lo(", RELOC_ABS32_LO}, {"32@hi(", RELOC_ABS32_HI}};
-    *found = false;
-    for (unsigned i = 0; i < 2; i++) {
-        char *at = strstr(line, operators[i].text);
-        char *end = at ? closing(at + 5) : NULL;
-        if (!at)
-            continue;
-        if (!end)
-            return asm_doc_error(doc, at, DIAG_E0350, "')'");
-        const char *saved = doc->text->p;
-        DocValue value;
-        doc->text->p = at + 5;
-        bool good = asm_doc_expression(doc, &value);
-        doc->text->p = saved;
-        if (!good)
-            return false;
-        if (value.addresses != 1 || !value.symbol.i)
-            return asm_doc_error(doc, at, DIAG_E0350, "the address of a symbol");
-        const DocLabel *label = asm_doc_label(doc, str_text(&doc->text->strings, value.symbol),
-                                              str_size(&doc->text->strings, value.symbol));
-        *reloc = (DocReloc){.section = doc->section,
-                            .type = elf_reloc_number(doc->target, operators[i].kind),
-                            .offset = doc->data.n,
-                            .addend = (int64_t)(value.value - (label ? label->offset : 0)),
-                            .symbol = value.symbol,
-                            .loc = asm_loc(doc->text, at)};
-        memset(at, ' ', (size_t)(end + 1 - at));
-        *at = '0';
-        *found = true;
-        return true;
-    }
-    return true;
-}
-
 static bool add_call(AsmDoc *doc, const char *start) {
+    if (doc->is_relocatable)
+        return asm_doc_error(doc, start, DIAG_E0356,
+                             "a relocation of this operand of this instruction is not known");
     uint32_t type = elf_reloc_number(doc->target, RELOC_CALL_REL);
     const DocLabel *label = asm_doc_label(doc, str_text(&doc->text->strings, doc->called),
                                           str_size(&doc->text->strings, doc->called));
     VEC_ADD(doc->a, &doc->relocs,
-            ((DocReloc){doc->section, type, doc->data.n, 0, doc->called, asm_loc(doc->text, start)}));
+            ((DocReloc){doc->section, type, doc->data.n, 0, doc->called, asm_loc(doc->text, start),
+                        DOC_NEEDS_SYMBOL}));
     return !label || label->offset == 0 ||
            asm_doc_error(doc, start, DIAG_E0350, "the start of a function, in another section");
 }
@@ -158,7 +111,7 @@ static bool has_control(const AsmDoc *doc, const char *p) {
 
 /* A NaN by its bits, where the text has +QNAN or -QNAN. */
 static bool skip_nan(const char **shown, const char **text) {
-    enum { EXPONENT = 0x7f800000 };
+    enum { EXPONENT = 0x7f800000, HALF_EXPONENT = 0x7c00 };
     bool negative = **text == '-';
     if (strncmp(*text + 1, "QNAN", 4) != 0 || strncmp(*shown, "0x", 2) != 0)
         return false;
@@ -166,6 +119,8 @@ static bool skip_nan(const char **shown, const char **text) {
     uint64_t bits = strtoull(*shown, &end, 16);
     *text += 5;
     *shown = end;
+    if (bits <= UINT16_MAX)
+        return (bits & HALF_EXPONENT) == HALF_EXPONENT && bits >> 15 == negative;
     return bits <= UINT32_MAX && (bits & EXPONENT) == EXPONENT && bits >> 31 == negative;
 }
 
@@ -211,6 +166,13 @@ static bool set_control(const AsmDoc *doc, const char *start, MachInst *in) {
     return true;
 }
 
+/* Where the text has words and a relocation, too, they are one instruction. */
+static bool is_as_shown(const AsmDoc *doc, const char *start, const DocReloc *reloc, const uint64_t word[2]) {
+    uint64_t shown[2], later = reloc->needs == DOC_NEEDS_CONST ? ASM_BANK_BITS : 0;
+    return has_field(start) || !shown_words(doc, start, shown) ||
+           (((shown[0] ^ word[0]) & ~later) == 0 && shown[1] == word[1]);
+}
+
 /* ---- lines ---- */
 static void scan_line(AsmDoc *doc) {
     DocSection *section = code_section(doc);
@@ -232,7 +194,7 @@ static bool encode_line(AsmDoc *doc, uint64_t word[2]) {
     doc->called = (StrId){0};
     if (!control && code_section(doc)->has_control && !is_nop(start))
         return asm_doc_error(doc, start, DIAG_E0350, "a control field before the instruction");
-    if (!half_operator(doc, line, &reloc, &found) ||
+    if (!asm_doc_take_operand(doc, line, &reloc, &found) ||
         !asm_parse_instruction(doc->text, doc->target, doc->data.n, &opt, &in))
         return false;
     if (found) {
@@ -245,7 +207,12 @@ static bool encode_line(AsmDoc *doc, uint64_t word[2]) {
         return asm_doc_error(
             doc, start, DIAG_E0350,
             "a control field: this instruction counts what others wait for, or no wait is long enough");
-    return isa_encode(doc->target, &in, word, error) || asm_doc_error(doc, start, DIAG_E0354, error);
+    if (!isa_encode(doc->target, &in, word, error))
+        return asm_doc_error(doc, start, DIAG_E0354, error);
+    return !found || !doc->is_relocatable || is_as_shown(doc, start, &reloc, word) ||
+           asm_doc_error(
+               doc, start, DIAG_E0356,
+               "the words beside this instruction are others than it has where a relocation fills in 0");
 }
 
 bool asm_doc_code_line(AsmDoc *doc) {

@@ -19,6 +19,8 @@ static uint64_t most_of(unsigned size_bytes) {
 }
 
 static uint32_t plain_type(const AsmDoc *doc, unsigned size_bytes) {
+    if (size_bytes == 4 && doc->is_relocatable)
+        return RELOC_NV_ABS32;
     return size_bytes == 8 && doc->target ? elf_reloc_number(doc->target, RELOC_ABS64) : 0;
 }
 
@@ -28,7 +30,8 @@ static void add_reloc(AsmDoc *doc, const char *start, const DocValue *value, uin
                                           str_size(&doc->text->strings, value->symbol));
     int64_t addend = (int64_t)(value->value - (label ? label->offset : 0));
     VEC_ADD(doc->a, &doc->relocs,
-            ((DocReloc){doc->section, type, doc->data.n, addend, value->symbol, asm_loc(doc->text, start)}));
+            ((DocReloc){doc->section, type, doc->data.n, addend, value->symbol, asm_loc(doc->text, start),
+                        DOC_NEEDS_SYMBOL}));
 }
 
 /* How nvdisasm writes relocations that are not plain addresses: fun@R_CUDA_G64(symbol), and for a word that
@@ -43,6 +46,7 @@ static bool relocation_name(AsmDoc *doc, uint32_t *type, bool *handle) {
     } names[] = {{"R_CUDA_64", RELOC_ABS64, 0},
                  {"R_CUDA_G64", RELOC_GENERIC64, 0},
                  {"R_CUDA_UNUSED_CLEAR64", RELOC_ABS64, RELOC_NV_CLEAR64},
+                 {"unified", RELOC_ABS64, RELOC_NV_UNIFIED64},
                  {"R_CUDA_TEX_HEADER_INDEX", RELOC_TEXTURE, RELOC_NV_TEXTURE},
                  {"R_CUDA_SURF_HEADER_INDEX", RELOC_TEXTURE, RELOC_NV_SURFACE}};
     *handle = strncmp(doc->text->p, handle_start, strlen(handle_start)) == 0;

@@ -57,7 +57,9 @@ typedef struct {
  * named. */
 typedef struct {
     StrId name;
+    StrId shown; /* in the table, where the text has another one; 0 `name` */
     uint8_t bind, type, other;
+    uint64_t align;   /* .size k, 32, 4: the value of a shared variable that a linker places; 0 none */
     const char *size; /* in the text: an expression, or NULL */
     uint32_t index;   /* in the table that is made, 0 none yet */
 } DocSymbol;
@@ -68,6 +70,9 @@ typedef struct { /* a string table that texts are asked for and added to */
     Bytes all;
 } DocStrings;
 
+/* What the symbol of a relocation must be: variables by their space. */
+typedef enum { DOC_NEEDS_SYMBOL, DOC_NEEDS_SHARED, DOC_NEEDS_CONST, DOC_NEEDS_VARIABLE } DocNeeds;
+
 /* A relocation that an operand or a data directive asks for. */
 typedef struct {
     uint32_t section, type;
@@ -75,6 +80,7 @@ typedef struct {
     int64_t addend;
     StrId symbol;
     SrcLoc loc;
+    DocNeeds needs;
 } DocReloc;
 
 typedef struct {
@@ -99,6 +105,7 @@ typedef struct {
     bool in_header;       /* before the first section */
     bool in_gap, is_open; /* data goes to a gap, to a section */
     bool old_form;        /* .headerflags: the files of older toolkits */
+    bool is_relocatable;  /* .elftype of a text without tables: operands say what relocates them */
     bool has_tables;      /* the text is of a whole file; else symbols and headers are made */
     Bytes data;           /* of the section or gap being read */
     uint64_t zeros;
@@ -110,8 +117,9 @@ typedef struct {
     uint32_t *next_entry;
     VEC(DocStrings) strings;
     uint32_t symtab, strtab;        /* sections of the text, or made; 0 none */
+    Bytes names;                    /* of the symbol table that is made */
     uint32_t nsymbols;              /* of the table that is made, the null symbol among them */
-    uint32_t first_section;         /* of the text: 1 where it does not show the null section */
+    uint32_t first_section;         /* of the text: more than 0 where it does not show the null section */
     uint32_t virtual_sm;            /* .headerflags: the PTX was for; 0 not said */
     uint32_t note_strings, note_at; /* .tkinfo: texts so far, and where the first stands; 0 none */
     bool has_note_head;             /* that the text does not show: .sectionflags */
@@ -154,6 +162,14 @@ bool asm_doc_nv(AsmDoc *doc, const char *directive, bool *known);
 bool asm_doc_section_type(AsmDoc *doc, const char *start, const char *name, uint32_t *out);
 /* Offset of `text` in string table `section`, to which it is added if need be. */
 uint32_t asm_doc_string(AsmDoc *doc, uint32_t section, const char *text);
+/* An operand of the line that a relocation fills in is made 0 (asm_operands.c). */
+bool asm_doc_take_operand(AsmDoc *doc, char *line, DocReloc *reloc, bool *found);
+/* Where the bank of a constant operand stands in the first word. */
+#define ASM_BANK_SHIFT 54
+#define ASM_BANK_BITS ((uint64_t)0x1f << ASM_BANK_SHIFT)
+void asm_doc_put_bank(AsmDoc *doc, const DocReloc *reloc);
+/* When all symbols are known; what the symbol should have been, or NULL. */
+const char *asm_doc_fit_reloc(const AsmDoc *doc, DocReloc *reloc);
 /* Code (asm_code.c). */
 bool asm_doc_code_line(AsmDoc *doc);
 bool asm_doc_is_instruction(const char *p);

@@ -4,6 +4,7 @@
  *   factor  number, label, label@srel, (sum), `(sum), - factor,
  *           index@(symbol[, n])               its number in the symbol table; n: the n-th of that name
  *           section@(name)                    the section's number
+ *           str_index@("text")                its place in the string table of the symbols
  *           FUNCTION@OPERATOR(symbol)         nvdisasm: an address with a relocation of that kind
  * SPDX-License-Identifier: MIT */
 #include "emit/text/asm_doc.h"
@@ -66,6 +67,17 @@ static bool section_index(AsmDoc *doc, const char *start, DocValue *out) {
     return out->value || doc->stage == DOC_SCAN || asm_doc_error(doc, start, DIAG_E0360, name);
 }
 
+static bool string_index(AsmDoc *doc, DocValue *out) {
+    const char *text;
+    uint64_t which;
+    if (!name_in_parentheses(doc, &text, &which))
+        return false;
+    if (doc->stage == DOC_FILL)
+        out->value = doc->has_tables ? asm_doc_string(doc, doc->strtab, text)
+                                     : elf_bytes_string(doc->a, &doc->names, text);
+    return true;
+}
+
 /* A label, as place in its section; `name` may end in @srel. */
 static bool label_value(AsmDoc *doc, const char *start, const char *name, DocValue *out) {
     size_t size = strlen(name);
@@ -91,6 +103,8 @@ static bool named(AsmDoc *doc, DocValue *out) {
         return symbol_index(doc, start, out);
     if (strcmp(name, "section@") == 0)
         return section_index(doc, start, out);
+    if (strcmp(name, "str_index@") == 0)
+        return string_index(doc, out);
     return label_value(doc, start, name, out);
 }
 

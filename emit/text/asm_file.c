@@ -193,7 +193,9 @@ static bool open_section(AsmDoc *doc) {
         return false;
     if (!doc->sections.n && *name) { /* nvdisasm and CuAssembler do not show the null section */
         asm_doc_new_section(doc, "");
-        doc->first_section = 1;
+        if (doc->is_relocatable) /* linkers read sections in their order */
+            asm_doc_add_tables(doc);
+        doc->first_section = doc->sections.n;
     }
     if (doc->sections.n >= SHN_LORESERVE - 1)
         return asm_doc_error(doc, start, DIAG_E0356, "too many sections");
@@ -511,11 +513,15 @@ static bool can_make_tables(AsmDoc *doc) {
 
 static bool end_scan(AsmDoc *doc) {
     doc->has_tables = !doc->first_section; /* a text with the null section is of a whole file */
-    for (uint32_t i = 0; i < doc->sections.n; i++)
+    for (uint32_t i = doc->first_section; i < doc->sections.n; i++)
         doc->has_tables |= doc->sections.at[i].type == SHT_SYMTAB || doc->sections.at[i].type == SHT_STRTAB;
+    if (doc->symtab && doc->has_tables)
+        return error_at(doc, (SrcLoc){0}, DIAG_E0356,
+                        "tables of names or symbols in a text with .elftype ET_REL");
+    doc->is_relocatable = doc->symtab != 0;
     if (!doc->has_tables && !can_make_tables(doc))
         return false;
-    if (!doc->has_tables)
+    if (!doc->has_tables && !doc->symtab)
         asm_doc_add_tables(doc);
     for (uint32_t i = 0; i < doc->sections.n; i++) {
         DocSection *section = &doc->sections.at[i];
@@ -699,11 +705,24 @@ static bool target_agrees(AsmDoc *doc) {
                           : diag_in(doc->text->d, doc->text->source, (SrcLoc){0}, DIAG_E0356, what);
 }
 
+/* What the header's flags say of debugging sections: none, those of the PTX, lines, and registers of
+ * variables. */
+static uint32_t debug_flags(const AsmDoc *doc) {
+    enum { NONE = 0x6, LINES = 0x9, OF_PTX = 0xa, REGISTERS = 0xb, SHIFT = 24 };
+    uint32_t what = !asm_doc_section_named(doc, ".debug_line")              ? NONE
+                    : asm_doc_section_named(doc, ".nv_debug_info_reg_sass") ? REGISTERS
+                    : asm_doc_section_named(doc, ".debug_str")              ? OF_PTX
+                                                                            : LINES;
+    return what << SHIFT;
+}
+
 /* Of a text that has no tables and says little of the file. */
 static void make_header(AsmDoc *doc) {
     Elf64_Ehdr *header = &doc->image->h;
     elf_image_header(doc->image, doc->target, doc->old_form);
-    header->e_type = ET_EXEC;
+    header->e_type = doc->is_relocatable ? ET_REL : ET_EXEC;
+    if (!doc->old_form && header->e_machine == EM_NV_CUDA)
+        header->e_flags = (header->e_flags & 0x00ffffff) | debug_flags(doc);
     if (doc->virtual_sm)
         header->e_flags = (header->e_flags & 0xff00ffff) | (doc->virtual_sm & 0xff) << 16;
 }
@@ -757,7 +776,7 @@ bool asm_read_file(AsmText *text, const Target *target, void **image, size_t *si
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0356, "no section name table");
     if (!finish(&doc))
         return false;
-    if (doc.has_tables || doc.image->segments.n)
+    if (doc.has_tables || doc.is_relocatable || doc.image->segments.n)
         elf_image_layout(doc.image, true);
     else
         elf_image_segments(doc.a, doc.image);

@@ -24,6 +24,7 @@ bool asm_doc_section_type(AsmDoc *doc, const char *start, const char *name, uint
                  {"SHT_REL", SHT_REL},
                  {"SHT_CUDA_INFO", SHT_NV_INFO},
                  {"SHT_CUDA_CALLGRAPH", SHT_NV_CALLGRAPH},
+                 {"SHT_CUDA_PROTOTYPE", SHT_NV_PROTOTYPE},
                  {"SHT_CUDA_GLOBAL", SHT_NV_GLOBAL},
                  {"SHT_CUDA_GLOBAL_INIT", SHT_NV_GLOBAL_INIT},
                  {"SHT_CUDA_LOCAL", SHT_NV_LOCAL},
@@ -111,9 +112,10 @@ static bool elf_type(AsmDoc *doc) {
         return false;
     if (strcmp(text, "ET_EXEC") != 0 && strcmp(text, "ET_REL") != 0)
         return asm_doc_error(doc, start, DIAG_E0350, "ET_EXEC or ET_REL");
-    if (!doc->has_tables && doc->stage == DOC_FILL && text[3] == 'R')
-        return asm_doc_error(doc, start, DIAG_E0356,
-                             "the text of a relocatable file does not say what relocates its instructions");
+    if (text[3] == 'R' && !doc->in_header && !doc->is_relocatable)
+        return asm_doc_error(doc, start, DIAG_E0350, ".elftype before the sections");
+    if (doc->stage == DOC_SCAN && doc->in_header)
+        doc->is_relocatable = text[3] == 'R';
     return true;
 }
 
@@ -192,8 +194,21 @@ static bool size_directive(AsmDoc *doc) {
     if (!symbol_name(doc, &symbol) || !asm_accept(doc->text, ','))
         return asm_doc_error(doc, doc->text->p, DIAG_E0350, "a symbol and its size");
     symbol->size = doc->text->p;
-    uint64_t more;
-    return asm_doc_expression(doc, &value) && (!asm_accept(doc->text, ',') || asm_number(doc->text, &more));
+    return asm_doc_expression(doc, &value) &&
+           (!asm_accept(doc->text, ',') || asm_number(doc->text, &symbol->align));
+}
+
+/* .map_symbolname p__0 p: several symbols have the name p. */
+static bool name_directive(AsmDoc *doc) {
+    const char *name;
+    DocSymbol *symbol;
+    if (!symbol_name(doc, &symbol))
+        return false;
+    asm_at_end(doc->text);
+    if (!asm_name(doc->text, &name))
+        return false;
+    symbol->shown = str_intern_z(&doc->text->strings, name);
+    return true;
 }
 
 static bool other_directive(AsmDoc *doc) {
@@ -313,6 +328,8 @@ bool asm_doc_nv(AsmDoc *doc, const char *w, bool *known) {
         return type_directive(doc);
     if (strcmp(w, ".size") == 0)
         return size_directive(doc);
+    if (strcmp(w, ".map_symbolname") == 0)
+        return name_directive(doc);
     if (strcmp(w, ".other") == 0)
         return other_directive(doc);
     if (strncmp(w, ".__segment_", 11) == 0)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* ---- sections ---- */
-/* Behind those of the text, which keep their numbers. */
+/* Of a relocatable file before the sections of the text, else behind them. */
 void asm_doc_add_tables(AsmDoc *doc) {
     static const struct {
         const char *name;
@@ -47,10 +47,16 @@ static void relate(AsmDoc *doc, uint32_t index) {
     DocSection *section = &doc->sections.at[index];
     Elf64_Shdr *h = &doc->image->sections.at[index].h;
     uint32_t function = function_of(doc, section->name), link = 0;
-    if (section->is_code || h->sh_type == SHT_NV_INFO || h->sh_type == SHT_NV_CALLGRAPH)
+    if (section->is_code || h->sh_type == SHT_NV_INFO || h->sh_type == SHT_NV_CALLGRAPH ||
+        h->sh_type == SHT_NV_PROTOTYPE)
         link = doc->symtab;
     if (strcmp(section->name, ".note.nv.cuinfo") == 0)
         link = asm_doc_section_named(doc, ".note.nv.tkinfo");
+    if (doc->is_relocatable && strcmp(section->name, ".note.nv.cuinfo") == 0 && !section->has_info &&
+        asm_doc_section_named(doc, ".nv.compat")) {
+        h->sh_info = asm_doc_section_named(doc, ".nv.compat");
+        h->sh_flags |= SHF_INFO_LINK;
+    }
     if (!section->has_link && link)
         h->sh_link = link;
     if (section->is_code) {
@@ -75,10 +81,19 @@ static const DocLabel *label_of(const AsmDoc *doc, const DocSymbol *symbol) {
                          str_size(&doc->text->strings, symbol->name));
 }
 
+/* The system's, which ptxas makes weak; no text says so of a symbol of elsewhere: the tables of functions and
+ * data that hosts share, and where shared memory begins. */
+static bool is_of_system(const AsmDoc *doc, const DocSymbol *symbol) {
+    const char *name = str_text(&doc->text->strings, symbol->name);
+    return strncmp(name, "__UFT", 5) == 0 || strncmp(name, "__UDT", 5) == 0 ||
+           strncmp(name, ".nv.reservedSmem.", 17) == 0;
+}
+
 /* First the local ones: sections that are named or have a label of their name, then what is defined here and
  * not said to be global. */
 void asm_doc_number_symbols(AsmDoc *doc) {
     doc->nsymbols = 1;
+    elf_bytes_add(doc->a, &doc->names, "", 1);
     for (uint32_t i = 1; i < doc->sections.n; i++) {
         DocSection *section = &doc->sections.at[i];
         if (section->named || asm_doc_label(doc, section->name, strlen(section->name)))
@@ -87,8 +102,8 @@ void asm_doc_number_symbols(AsmDoc *doc) {
     for (int local = 1; local >= 0; local--) {
         for (uint32_t i = 0; i < doc->symbols.n; i++) {
             DocSymbol *symbol = &doc->symbols.at[i];
-            if (symbol->bind == STB_LOCAL && !label_of(doc, symbol))
-                symbol->bind = STB_GLOBAL; /* defined elsewhere */
+            if (symbol->bind == STB_LOCAL && !label_of(doc, symbol)) /* defined elsewhere */
+                symbol->bind = doc->is_relocatable && is_of_system(doc, symbol) ? STB_WEAK : STB_GLOBAL;
             if ((symbol->bind == STB_LOCAL) == local)
                 symbol->index = doc->nsymbols++;
         }
@@ -122,16 +137,31 @@ static void put_symbol(uint8_t *entry, uint32_t name, unsigned info, unsigned ot
     put_u16(entry + 6, (uint16_t)section);
 }
 
-static bool write_symbol(AsmDoc *doc, const DocSymbol *symbol, Bytes *names, uint8_t *entry) {
+static bool write_symbol(AsmDoc *doc, const DocSymbol *symbol, uint8_t *entry) {
     const DocLabel *label = label_of(doc, symbol);
     uint64_t size = 0;
-    put_symbol(entry, elf_bytes_string(doc->a, names, str_text(&doc->text->strings, symbol->name)),
+    StrId name = symbol->shown.i ? symbol->shown : symbol->name;
+    put_symbol(entry, elf_bytes_string(doc->a, &doc->names, str_text(&doc->text->strings, name)),
                (unsigned)symbol->bind << 4 | symbol->type, symbol->other, label ? label->section : SHN_UNDEF);
     doc->text->p = symbol->size;
     if (symbol->size && !asm_doc_number(doc, UINT64_MAX, &size))
         return false;
-    put_u64(entry + 8, label ? label->offset : 0);
+    put_u64(entry + 8, !label ? 0 : doc->is_relocatable && symbol->align ? symbol->align : label->offset);
     put_u64(entry + 16, size);
+    return true;
+}
+
+/* A frame has its function's size where the linker will clear it. */
+static bool put_size(AsmDoc *doc, const DocReloc *reloc) {
+    uint32_t symbol = strmap_get(&doc->symbol_of, reloc->symbol);
+    const char *size = symbol ? doc->symbols.at[symbol - 1].size : NULL;
+    uint64_t v;
+    if (!doc->is_relocatable || reloc->type != RELOC_NV_CLEAR64 || !size)
+        return true;
+    doc->text->p = size;
+    if (!asm_doc_number(doc, UINT64_MAX, &v))
+        return false;
+    put_u64((uint8_t *)doc->image->sections.at[reloc->section].data + reloc->offset, v);
     return true;
 }
 
@@ -141,22 +171,20 @@ static void set_table(AsmDoc *doc, uint32_t index, Bytes bytes) {
 }
 
 bool asm_doc_fill_tables(AsmDoc *doc) {
-    Bytes section_names = {0}, names = {0}, symbols = {0};
+    Bytes section_names = {0}, symbols = {0};
     elf_bytes_add(doc->a, &section_names, "", 1);
-    elf_bytes_add(doc->a, &names, "", 1);
     elf_bytes_add(doc->a, &symbols, NULL, (size_t)doc->nsymbols * sizeof(Elf64_Sym));
     for (uint32_t i = 1; i < doc->sections.n; i++) {
         uint32_t symbol = doc->sections.at[i].symbol;
         relate(doc, i);
         if (symbol)
             put_symbol(symbols.at + symbol * sizeof(Elf64_Sym),
-                       elf_bytes_string(doc->a, &names, doc->sections.at[i].name),
+                       elf_bytes_string(doc->a, &doc->names, doc->sections.at[i].name),
                        ELF64_ST_INFO(STB_LOCAL, STT_SECTION), 0, i);
     }
     for (uint32_t i = 0; i < doc->symbols.n; i++) {
         const DocSymbol *symbol = &doc->symbols.at[i];
-        if (symbol->index &&
-            !write_symbol(doc, symbol, &names, symbols.at + symbol->index * sizeof(Elf64_Sym)))
+        if (symbol->index && !write_symbol(doc, symbol, symbols.at + symbol->index * sizeof(Elf64_Sym)))
             return false;
     }
     asm_doc_make_records(doc);
@@ -164,7 +192,7 @@ bool asm_doc_fill_tables(AsmDoc *doc) {
         doc->image->sections.at[i].h.sh_name =
             elf_bytes_string(doc->a, &section_names, doc->image->sections.at[i].name);
     set_table(doc, doc->image->h.e_shstrndx, section_names);
-    set_table(doc, doc->strtab, names);
+    set_table(doc, doc->strtab, doc->names);
     set_table(doc, doc->symtab, symbols);
     return true;
 }
@@ -218,19 +246,30 @@ static bool listed(const Bytes *given, uint32_t each, const DocReloc *reloc, uin
     return false;
 }
 
-static bool add_reloc(AsmDoc *doc, RelocTables *tables, const DocReloc *reloc) {
+static bool add_reloc(AsmDoc *doc, RelocTables *tables, DocReloc *reloc) {
     const char *name = str_text(&doc->text->strings, reloc->symbol);
-    int64_t symbol = reloc_symbol(doc, reloc->symbol);
+    int64_t symbol = reloc->symbol.i ? reloc_symbol(doc, reloc->symbol) : 0;
     if (symbol < 0)
         return diag_in(doc->text->d, doc->text->source, reloc->loc, DIAG_E0359, name);
+    const char *other = asm_doc_fit_reloc(doc, reloc);
+    if (other)
+        return diag_in(doc->text->d, doc->text->source, reloc->loc, DIAG_E0350, other);
     if (!reloc->type)
         return diag_in(doc->text->d, doc->text->source, reloc->loc, DIAG_E0350,
                        "no symbol here: there is no relocation for it");
+    if (!doc->image->sections.at[reloc->section].data)
+        return diag_in(doc->text->d, doc->text->source, reloc->loc, DIAG_E0350,
+                       "no relocation in a section without bytes");
+    if (!put_size(doc, reloc))
+        return false;
+    asm_doc_put_bank(doc, reloc);
     RelocTables *of = &tables[reloc->section];
     if (listed(&of->given[0], sizeof(Elf64_Rel), reloc, (uint32_t)symbol) ||
         listed(&of->given[1], sizeof(Elf64_Rela), reloc, (uint32_t)symbol))
         return true;
-    bool rela = reloc->addend || !of->index[0] || isa_target_info(doc->target)->elf_form != ElfForm_SM75;
+    bool rela = reloc->addend || isa_target_info(doc->target)->elf_form != ElfForm_SM75 ||
+                (doc->is_relocatable ? reloc->type == RELOC_NV_CLEAR64 || reloc->type == RELOC_NV_ABS32
+                                     : !of->index[0]);
     if (!of->index[rela])
         of->index[rela] = new_table(doc, reloc->section, rela);
     Bytes *all = &of->all[rela];

@@ -44,7 +44,9 @@ class Elf:
         self.order = [text(heads[names], h[0]) for h in heads]
         self.data = {name: data[h[4]:h[4] + h[5]] if h[1] != 8 else b"" for name, h in self.heads.items()}
         self.flags, = struct.unpack_from("<I", data, 48)
+        self.kind, = struct.unpack_from("<H", data, 16)
         self.symbols, self.relocs, self.numbers = {}, set(), {}  # numbers: of the symbols of sections
+        self.with_kinds = set()  # relocations with the type of their table
         table = [struct.unpack_from("<IBBHQQ", self.data[".symtab"], at)
                  for at in range(0, len(self.data[".symtab"]), 24)]
         strings = heads[self.order.index(".strtab")]
@@ -55,9 +57,12 @@ class Elf:
             else:
                 self.symbols[name] = (s[1] >> 4, s[1] & 15, s[2], self.order[s[3]], s[4], s[5])
         for name, h in self.heads.items():
-            for at in range(0, len(self.data[name]), h[9] or 1) if h[1] == 4 else []:
-                place, kind, symbol, addend = struct.unpack_from("<QIIQ", self.data[name], at)
-                self.relocs.add((self.order[h[7]], place, kind, name_of[symbol], addend))
+            for at in range(0, len(self.data[name]), h[9] or 1) if h[1] in (4, 9) else []:
+                place, kind, symbol, addend = (struct.unpack_from("<QII" + "q" * (h[1] == 4), self.data[name], at) + (0,))[:4]
+                self.with_kinds.add((self.order[h[7]], place, kind, name_of[symbol], addend, h[1]))
+                if h[1] == 4:
+                    self.relocs.add((self.order[h[7]], place, kind, name_of[symbol], addend))
+        self.named = sorted((n, *s[1:3], self.order[s[3]], *s[4:]) for s, n in zip(table, name_of) if s[1] & 15 != 3 and n)
 
 
 def words_of(text):
@@ -203,6 +208,68 @@ def bank():
     check("a distance", elf.data[".nv.constant2.k"], struct.pack("<I", 0x50))
 
 
+OBJECT = BARE.replace("	.section", "	.elftype	@\"ET_REL\"\n	.section", 1).replace("	EXIT ;\n", """	MOV R0, 32@lo((k + .L_end@srel)) ;
+	STS [R0+`((s + 0x4))], R7 ;
+	LDS R7, [`(s)] ;
+	MOV R2, `(s) ;
+	MOV R3, `(c) ;
+	IADD3 R2, R2, c[`((c + 0x8))], RZ ;
+	LDC R2, c[R0+`(c)] ;
+	CALL.ABS.NOINC `(f) ;
+	YIELD (*"RELOCATOR OPCODE,YIELD,280"*) ;
+	EXIT ;
+""") + """	.section	.nv.constant3,"a",@"SHT_CUDA_CONSTANT_B3"
+	.align	4
+	.type	c,@"STT_CUDA_OBJECT"
+	.size	c,(.L_c - c)
+	.other	c,@"STO_CUDA_CONSTANT STV_DEFAULT"
+c:
+	.word	1,2,3,4
+.L_c:
+	.section	.nv.prototype,"",@"SHT_CUDA_PROTOTYPE"
+	.word	index@(f)
+	.word	str_index@("#ii")
+	.section	.nv_debug.shared,"aw",@"SHT_CUDA_SHARED"
+	.align	16
+	.type	s,@"STT_CUDA_OBJECT"
+	.size	s, 32, 16
+	.other	s,@"STO_CUDA_SHARED STV_DEFAULT"
+s:
+	.zero	32
+	.section	.data,"",@progbits
+	.dword	fun@R_CUDA_UNUSED_CLEAR64(k)
+	.dword	fun@R_CUDA_G64(c)
+	.word	c
+	.type	f,@function
+"""
+
+
+def object_():
+    """Operands of a relocatable file: relocations by docs/elf.md, as ptxas has them for these instructions."""
+    REL, RELA = 9, 4
+    for sm, call, bank in (("sm_75", 58, 0), ("sm_80", 58, 0), ("sm_90", 75, 3)):
+        out = assemble(OBJECT.replace("sm_80", sm), "object")
+        if out.returncode:
+            return fail("an object", sm, out.stderr)
+        elf = Elf("object.cubin")
+        plain = RELA if sm == "sm_90" else REL
+        of = ".text.k"
+        check(f"relocations of {sm}", elf.with_kinds, {
+            (of, 0x50, 56, "k", 0xf0, RELA), (of, 0x60, 74, "s", 4, RELA), (of, 0x70, 74, "s", 0, plain), (of, 0x80, 55, "s", 0, plain),
+            (of, 0x90, 59, "c", 0, plain), (of, 0xa0, 64, "c", 8, RELA), (of, 0xb0, 66, "c", 0, plain), (of, 0xc0, call, "f", 0, plain),
+            (of, 0xd0, 68, "", 280, RELA), (of, 0xd0, 69, "", 0, plain),
+            (".data", 0, 73, "k", 0, RELA), (".data", 8, 4, "c", 0, plain), (".data", 16, 1, "c", 0, RELA)})
+        check("symbols of an object", {n: elf.symbols[n] for n in "kscf"}, {
+            "k": (1, 2, 0x10, ".text.k", 0, 0xf0), "s": (0, 13, 0x40, ".nv_debug.shared", 16, 32),
+            "c": (0, 13, 0x80, ".nv.constant3", 0, 16), "f": (1, 2, 0, "", 0, 0)})
+        check("kind of file", elf.kind, 1)
+        words = code_words(elf.data[of])
+        check("bank in the word", words[2 * 10] >> 54 & 31, bank)
+        place, = struct.unpack_from("<I", elf.data[".nv.prototype"], 4)
+        check("prototype", elf.data[".strtab"][place:place + 4], b"#ii\0")
+        check("size of a frame", elf.data[".data"], struct.pack("<QQI", 0xf0, 0, 0))
+
+
 def refused():
     def one(what, text, message):
         out = assemble(text, "refused")
@@ -226,7 +293,37 @@ def refused():
     upper = listing.index("\n", lower)
     one("half of a word, behind it the next instruction", listing[:upper] + listing[listing.index("\n", upper + 1):],
         ":278:36: error E0350: expected a control field before the instruction")
-    one("a relocatable file", BARE.replace("	.section", "	.elftype	@\"ET_REL\"\n	.section", 1), ":2:10: error E0356: the text of a relocatable file")
+    def operand(what, instruction, message):
+        one(what, OBJECT.replace("	STS [R0+`((s + 0x4))], R7 ;", "	" + instruction), message)
+    unknown = ":18:%d: error E0356: a relocation of this operand of this instruction is not known"
+    operand("a branch to elsewhere", "BRA `(f) ;", unknown % 6)
+    operand("a relative call to elsewhere", "CALL.REL.NOINC `(f) ;", unknown % 17)
+    operand("a call through a register by a function", "CALL.ABS.NOINC R2 `(f) ;", unknown % 20)
+    operand("shared memory by a constant", "STS [R0+`(c)], R7 ;", ":18:2: error E0350: expected the name of a shared variable")
+    operand("a bank by a shared variable", "LDC R0, c[`(s)] ;", ":18:2: error E0350: expected the name of a constant variable")
+    operand("the offset of a function", "MOV R0, `(f) ;", ":18:2: error E0350: expected the name of a shared or constant variable")
+    operand("a difference", "MOV R0, `((s - c)) ;", ":18:17: error E0354: unknown symbol")
+    operand("an address of a kind that nobody knows", "MOV R0, 32@lo(fun@other(f)) ;", ":18:25: error E0350: expected ')'")
+    operand("no end of a name", "MOV R0, `((s ;", ":18:10: error E0350: expected ')'")
+    operand("another note", "YIELD (*\"RELOCATOR OPCODE,BRA,280\"*) ;", ":18:8: error E0356: the relocations of this note")
+    words = """	.target	sm_80
+	.elftype	@"ET_REL"
+	.section	.text.k,"ax",@progbits
+	.global	k
+	.type	k,@function
+k:
+	MOV R0, `(s) ; /* 0x%s00007802 */
+	/* 0x000fe20000000f00 */
+	.other	s,@"STO_CUDA_SHARED STV_DEFAULT"
+"""
+    nan = (words % "0").replace("MOV R0, `(s) ; /* 0x000007802 */", "HFMA2.MMA R9, -RZ, RZ, 0, +QNAN ; /* 0x00007fffff097435 */").replace("fe20000000f00", "fe200000001ff")
+    check("the bits of a NaN of 16 bits", assemble(nan, "nan").stderr or code_words(Elf("nan.cubin").data[".text.k"]), [0x7fffff097435, 0xfe200000001ff])
+    check("words of this instruction", assemble(words % "00000000", "words").stderr, "")
+    one("words of another instruction", words % "00000001", ":7:2: error E0356: the words beside this instruction are others")
+    one("tables in a relocatable file", OBJECT + "	.section	.symtab,\"\",@\"SHT_SYMTAB\"\n", "error E0356: tables of names or symbols in a text")
+    one("a kind of file behind the sections", BARE + "	.elftype	@\"ET_REL\"\n", ":18:10: error E0350: expected .elftype before")
+    one("a relocation of no bytes", OBJECT + "	.section	.x,\"\",@nobits\n	.dword	fun@R_CUDA_UNUSED_CLEAR64(k)\n", "expected no relocation in a section without bytes")
+    one("a bank in code without bytes", OBJECT.replace("@progbits", "@nobits", 1), "expected no relocation in a section without bytes")
     one("a bank that there is not", BARE + "	.section	c,\"a\",@\"SHT_CUDA_CONSTANT_B18\"\n", ":18:17: error E0350: expected a section type")
     one("control of some", BARE.replace("S2R R0", "[B------:R-:W0:-:S01] S2R R0"), ":10:2: error E0350: expected a control field")
 
@@ -307,11 +404,57 @@ def samples():
     check("texts compared", compared >= 30, True)
 
 
+NOT_FILLED = (8, 0x70000007, 0x70000009, 0x7000000a)  # types of sections without bytes in the file
+
+
+def same_object(what, theirs, ours):
+    """All that a linker reads: numbers of symbols and places of names differ, so sections that hold them are compared by text."""
+    check(f"{what}: file", (ours.kind, ours.flags), (theirs.kind, theirs.flags))
+    check(f"{what}: relocations", ours.with_kinds ^ theirs.with_kinds, set())
+    check(f"{what}: symbols", set(ours.named) ^ {s for s in theirs.named if s[0] in ours.symbols}, set())
+    check(f"{what}: symbols left out", [s for s in theirs.named if s[0] not in ours.symbols and s[3]], [])
+    for name, h in theirs.heads.items():
+        if h[1] in (2, 3, 4, 9) or not h[1]:
+            continue
+        mine = ours.heads.get(name)
+        check(f"{what}: {name}", mine and (mine[1:3], mine[5], mine[8:]), (h[1:3], h[5], h[8:]))
+        if mine and h[1] not in NOT_FILLED and not name.startswith((".nv.info", ".nv.callgraph", ".nv.prototype")):
+            check(f"{what}: {name}", ours.data[name] == theirs.data[name], True)
+
+
+def objects():
+    if not PTXAS or not NVDISASM:
+        print("objects are left out: no ptxas, or no nvdisasm")
+        return
+    compared = 0
+    sources = [os.path.join(HERE, "listing_object.ptx")] + [os.path.join(HERE, "objects", n + ".ptx") for n in ("one", "two")]
+    sources += [os.path.join(SAMPLES, n + ".ptx") for n in ("calls", "tokens", "histogram", "matmul", "nbody", "spinlock", "hashtable")]
+    for sm in (75, 80, 90):
+        for source in sources:
+            with open(source) as f, open("theirs.ptx", "w") as g:
+                g.write(re.sub(r"(?m)^\.target sm_\w+", f".target sm_{sm}", f.read()))
+            if run(PTXAS, "-c", f"-arch=sm_{sm}", "theirs.ptx", "-o", "theirs.o").returncode:
+                continue
+            text = run(NVDISASM, "-hex", "theirs.o").stdout
+            out = assemble(text, "ours")
+            what = f"object {os.path.basename(source)} sm_{sm}"
+            if out.returncode:
+                fail(what, out.stderr)
+                continue
+            same_object(what, Elf("theirs.o"), Elf("ours.cubin"))
+            check(f"{what}: text", sorted(normal(run(NVDISASM, "-hex", "ours.cubin").stdout).split("\n"))
+                  == sorted(normal(text).split("\n")), True)
+            compared += 1
+    check("objects compared", compared >= 20, True)
+
+
 checked_in()
 bare()
 data()
+object_()
 refused()
 frames()
 many()
 samples()
+objects()
 sys.exit(failed)
