@@ -69,7 +69,7 @@ def choose(rng, images, kinds):
 
 def run(command):
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=600)
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=600)  # messages quote names of a broken file
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, -1, "", "no end within 600 s")
 
