@@ -8,7 +8,7 @@
  *
  *   - keys whose words have the same form (bits 9 to 11, which say where operands lie);
  *   - keys of two other forms, or of one, but for the opcode's modifiers, if between the forms of an opcode
- * its like is always the same, as the repository has it: AGREEMENTS times at least and never otherwise;
+ *     its like is always the same, as the repository has it: AGREEMENTS times at least and never otherwise;
  *   - of registers and constants keys of the same form of two other opcodes with the same kinds of operands
  *     before them;
  *

@@ -17,9 +17,9 @@
 #include <string.h>
 
 enum { SLOTS = 16 };
-typedef struct {
+typedef struct { /* a bit for each of R0 to R254 */
     uint64_t w[4];
-} Regs;          /* R0 .. R254 */
+} Regs;
 typedef struct { /* where the mask surely is */
     bool reached;
     Regs regs;

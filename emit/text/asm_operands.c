@@ -1,10 +1,15 @@
-/* Operands of instructions that relocations fill in: the word has 0 there. In every text the halves of an
- * address, 32@lo(symbol), 32@hi(symbol + label@srel); in that of a relocatable file also [R2+`(s)] an address
- * in shared memory c[`((v + 0x4))]        bank and offset of a constant MOV R2, `(v)           the offset of
- * a shared or constant variable, as a number CALL.ABS.NOINC `(f)    a call; of sm_90's table of functions
- * CALL.ABS.NOINC R2 `(__UFT_OFFSET) 32@lo(fun@unified(f))  the halves of an address in that table The text
- * does not name the relocation: it is the one for the bits that this operand of this instruction has, which
- * its encoding tells. SPDX-License-Identifier: MIT */
+/* Operands of instructions that relocations fill in: the word has 0 there.
+ *
+ *   - in every text 32@lo(symbol), 32@hi(symbol + label@srel): the halves of an address;
+ *   - in that of a relocatable file [R2+`(s)]: an address in shared memory;
+ *   - c[`((v + 0x4))]: bank and offset of a constant;
+ *   - MOV R2, `(v): the offset of a shared or constant variable, as a number;
+ *   - CALL.ABS.NOINC `(f): a call;
+ *   - CALL.ABS.NOINC R2 `(__UFT_OFFSET): one by way of sm_90's table of functions;
+ *   - 32@lo(fun@unified(f)): the halves of an address in that table.
+ *
+ * The text does not name the relocation: it is the one for the bits that this operand of this instruction
+ * has, which its encoding tells. SPDX-License-Identifier: MIT */
 #include "emit/text/asm_doc.h"
 #include "ir/ir.h"
 #include <stdlib.h>
