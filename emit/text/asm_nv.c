@@ -95,7 +95,9 @@ static bool header_flags(AsmDoc *doc) {
         return false;
     if (!number_of(text, "EF_CUDA_SM", &sm))
         return asm_doc_error(doc, start, DIAG_E0350, "EF_CUDA_SM and a number");
-    doc->virtual_sm = number_of(text, "EF_CUDA_PTX_SM(EF_CUDA_SM", &virtual_sm) ? virtual_sm : sm;
+    bool named = number_of(text, "EF_CUDA_PTX_SM(EF_CUDA_SM", &virtual_sm) ||
+                 number_of(text, "EF_CUDA_VIRTUAL_SM(EF_CUDA_SM", &virtual_sm); /* of files of the old form */
+    doc->virtual_sm = named ? virtual_sm : sm;
     const char *name = arena_printf(doc->a, "sm_%u", sm);
     if (!doc->target)
         doc->target = isa_any_target(name);

@@ -175,6 +175,12 @@ def bare():
     elf = Elf("outside.cubin")
     check("a symbol of elsewhere", elf.symbols["Elsewhere"], (1, 0, 0, "", 0, 0))
     check("its relocations", elf.relocs, {(".text.k", 0x40, 56, "Elsewhere", 0), (".text.k", 0x50, 57, "Elsewhere", 0)})
+    # PTX of sm_75 for sm_80, as nvdisasm writes it of files of the older and of the newer form
+    for form in ("VIRTUAL", "PTX"):
+        out = assemble(BARE.replace("	.target	sm_80", f"""	.headerflags	@"EF_CUDA_64BIT_ADDRESS EF_CUDA_SM80 EF_CUDA_{form}_SM(EF_CUDA_SM75)\""""), "flags")
+        if out.returncode:
+            return fail("header flags", out.stderr)
+        check("header flags, " + form, Elf("flags.cubin").flags >> 16 & 0xff, 75)
 
 
 def data():
