@@ -11,6 +11,10 @@
 
 enum { FIRST_UR = IR_FIXED_UR, MAP_UR = FIRST_UR + 8, CHOICE_UR = FIRST_UR + 10, MOST_VALUES = 7 };
 
+static const uint8_t reductions[] = {
+    [ATOM_ADD] = AtomOp_ADD, [ATOM_MIN] = AtomOp_MIN, [ATOM_MAX] = AtomOp_MAX, [ATOM_INC] = AtomOp_INC,
+    [ATOM_DEC] = AtomOp_DEC, [ATOM_AND] = AtomOp_AND, [ATOM_OR] = AtomOp_OR,   [ATOM_XOR] = AtomOp_XOR};
+
 typedef struct {
     Operand values[MOST_VALUES]; /* what the instruction names first, in registers */
     unsigned n;
@@ -82,7 +86,7 @@ static bool copy_in_turns(Sel *sel, const Copy *copy) {
 }
 
 /* Offsets of one dimension have 16 bits, of two 8 each, of three 5 each; the mask stands above them. */
-static Operand choice_of(Sel *sel, const PtxInsn *in, const PtxOperand *offsets, const PtxOperand *mask) {
+static Operand choice_of(Sel *sel, const PtxOperand *offsets, const PtxOperand *mask) {
     Operand choice = op_none();
     unsigned n = !offsets                  ? 0
                  : offsets->kind == PO_VEC ? offsets->nvec
@@ -90,7 +94,6 @@ static Operand choice_of(Sel *sel, const PtxInsn *in, const PtxOperand *offsets,
              bits = n == 1   ? 16
                     : n == 2 ? 8
                              : 5;
-    (void)in;
     for (unsigned k = 0; k < n; k++) {
         Operand v = sel_src_ext(sel, offsets->kind == PO_VEC ? &offsets->vec[k] : offsets, TY_U16);
         v = sel_shl(sel, sel_and(sel, sel_value(sel, v), op_imm((1u << bits) - 1)), op_imm(bits * k));
@@ -151,19 +154,16 @@ bool isel_tensor_load(Sel *sel, const PtxInsn *in) {
     if (!shared_address(sel, in, &operand[0], &copy.values[0]) ||
         !shared_address(sel, in, &operand[2], &copy.values[1]) || !begin_copy(sel, in, &operand[1], &copy))
         return false;
-    copy.choice = choice_of(sel, in, im2col ? &operand[3] : NULL, several ? &operand[im2col ? 4 : 3] : NULL);
+    copy.choice = choice_of(sel, im2col ? &operand[3] : NULL, several ? &operand[im2col ? 4 : 3] : NULL);
     return copy_in_turns(sel, &copy);
 }
 
 bool isel_tensor_store(Sel *sel, const PtxInsn *in) {
-    static const uint8_t ops[] = {
-        [ATOM_ADD] = AtomOp_ADD, [ATOM_MIN] = AtomOp_MIN, [ATOM_MAX] = AtomOp_MAX, [ATOM_INC] = AtomOp_INC,
-        [ATOM_DEC] = AtomOp_DEC, [ATOM_AND] = AtomOp_AND, [ATOM_OR] = AtomOp_OR,   [ATOM_XOR] = AtomOp_XOR};
     bool im2col = in->flags & PF_IM2COL, reduces = in->atom != ATOM_NONE;
     Copy copy = {.op = reduces ? OT_UTMAREDG : OT_UTMASTG, .n = 1, .to_global = true};
     if (reduces)
         copy.mods = MSET(UTMAREDG, dim, in->vec - 1u) | MSET(UTMAREDG, im2col, im2col) |
-                    MSET(UTMAREDG, op, ops[in->atom]);
+                    MSET(UTMAREDG, op, reductions[in->atom]);
     else
         copy.mods = MSET(UTMASTG, dim, in->vec - 1u) | MSET(UTMASTG, im2col, im2col);
     return shared_address(sel, in, &in->operands[1], &copy.values[0]) &&
@@ -177,7 +177,9 @@ static Operand size_of(Sel *sel, const PtxInsn *in) {
     Operand size = sel_shr(sel, false, sel_value(sel, sel_src32(sel, &in->operands[2])), op_imm(4));
     if (in->flags & PF_MULTICAST) {
         Operand blocks = sel_value(sel, sel_src_ext(sel, &in->operands[4], TY_U16));
-        size = sel_or(sel, sel_and(sel, size, op_imm(0xffff)), sel_shl(sel, blocks, op_imm(16)));
+        size = sel_and(sel, size, op_imm(0xffff));
+        blocks = sel_shl(sel, blocks, op_imm(16));
+        size = sel_or(sel, size, blocks);
     }
     return sel_value(sel, size);
 }
@@ -207,9 +209,6 @@ bool sel_bulk_engine(Sel *sel, const PtxInsn *in, unsigned op, unsigned mods) {
 }
 
 bool isel_bulk_reduce(Sel *sel, const PtxInsn *in) {
-    static const uint8_t ops[] = {
-        [ATOM_ADD] = AtomOp_ADD, [ATOM_MIN] = AtomOp_MIN, [ATOM_MAX] = AtomOp_MAX, [ATOM_INC] = AtomOp_INC,
-        [ATOM_DEC] = AtomOp_DEC, [ATOM_AND] = AtomOp_AND, [ATOM_OR] = AtomOp_OR,   [ATOM_XOR] = AtomOp_XOR};
     unsigned type = in->type[0] == TY_S32                            ? BulkRedType_S32
                     : in->type[0] == TY_U64 || in->type[0] == TY_B64 ? BulkRedType_U64
                     : in->type[0] == TY_S64                          ? BulkRedType_S64
@@ -220,5 +219,5 @@ bool isel_bulk_reduce(Sel *sel, const PtxInsn *in) {
                                                                      : BulkRedType_U32;
     return sel_bulk_engine(sel, in, OT_UBLKRED,
                            MSET(UBLKRED, way, in->space == SP_GLOBAL ? BulkWay_G_S : BulkWay_S_S) |
-                               MSET(UBLKRED, type, type) | MSET(UBLKRED, op, ops[in->atom]));
+                               MSET(UBLKRED, type, type) | MSET(UBLKRED, op, reductions[in->atom]));
 }
