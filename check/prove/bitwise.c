@@ -43,7 +43,7 @@ uint32_t term_possible_of(const Term *term) {
             return (uint32_t)(term_possible(term->a[0]) * term->c[0]);
         return UINT32_MAX;
     case TK_APP:
-        if (term->op == TO_LSHR && t_is_const(term->a[1]))
+        if (term->op == TO_LSHR && t_is_const(term->a[1]) && term->a[1]->k < 32)
             return term_possible(term->a[0]) >> term->a[1]->k;
         if (term->op == TO_READ)
             return (term->k & 0xff) >= 4 ? UINT32_MAX : (1u << 8 * (term->k & 0xff)) - 1;
