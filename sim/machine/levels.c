@@ -7,9 +7,9 @@
 #include <cpuid.h>
 #include <pthread.h>
 #ifdef HEDDLE_SANITIZED /* sim/ops/CMakeLists.txt */
-#define ALL_LEVELS false
+#define HAVE_V4 false
 #else
-#define ALL_LEVELS true
+#define HAVE_V4 true
 #endif
 extern const Level level_v2, level_v3, level_v4;
 /* The features that gcc's -march=x86-64-vN means, as far as the compilers can be asked, and the registers
@@ -53,8 +53,8 @@ static bool has_v4(Features host) {
 const Level *machine_level_find(const char *name) {
 #ifdef SIM_HAVE_X86_LEVELS
     Features host = features();
-    const Level *levels[] = {ALL_LEVELS && has_v4(host) ? &level_v4 : NULL, has_v3(host) ? &level_v3 : NULL,
-                             ALL_LEVELS && has_v2(host) ? &level_v2 : NULL, &level_base};
+    const Level *levels[] = {HAVE_V4 && has_v4(host) ? &level_v4 : NULL, has_v3(host) ? &level_v3 : NULL,
+                             has_v2(host) ? &level_v2 : NULL, &level_base};
 #else
     const Level *levels[] = {&level_base};
 #endif
