@@ -58,8 +58,10 @@ static bool begin_func(ShortAsm *shorts, bool is_entry) {
     shorts->pc = shorts->cap = 0;
     if (shorts->emit)
         return true;
-    if (func_named(shorts, id))
+    if (func_named(shorts, id)) {
+        shorts->nfuncs--; /* what follows belongs to no function of its own */
         return err(shorts, start, DIAG_E0353, name);
+    }
     CodeFunc *f = VEC_PUSH(shorts->a, &shorts->funcs);
     f->name = id;
     f->is_entry = is_entry;
