@@ -41,7 +41,7 @@ static bool native_type(const Atom *atom, unsigned *type) {
     }
 }
 
-static bool native_op(unsigned atom, unsigned *op) {
+bool sel_atom_op(unsigned atom, unsigned *op) {
     static const uint8_t code[] = {
         [ATOM_ADD] = AtomOp_ADD, [ATOM_MIN] = AtomOp_MIN, [ATOM_MAX] = AtomOp_MAX,
         [ATOM_INC] = AtomOp_INC, [ATOM_DEC] = AtomOp_DEC, [ATOM_AND] = AtomOp_AND,
@@ -307,7 +307,7 @@ static bool select(Atom *atom, Wide *result) {
     if (swaps) {
         Operand expected = sel_wide_vec(sel, b), desired = sel_wide_vec(sel, c);
         d = emit_cas(atom, expected, desired);
-    } else if (native_type(atom, &type) && native_op(atom->in->atom, &op))
+    } else if (native_type(atom, &type) && sel_atom_op(atom->in->atom, &op))
         d = emit_native(atom, op, type, sel_wide_vec(sel, b));
     else
         return select_loop(atom, b, c, result);

@@ -342,6 +342,8 @@ void sel_store_words(Sel *sel, const PtxInsn *in, const Address *address, unsign
 void sel_fence(Sel *sel, const PtxInsn *in, bool guarded); /* of the statement's scope; guarded as it is */
 /* The fence behind an acquire: weak loads find nothing that was read before. */
 void sel_acquire(Sel *sel, const PtxInsn *in, bool guarded);
+/* AtomOp of a PtxAtomOp; false: the machine has none of it (.cas, none). */
+bool sel_atom_op(unsigned atom, unsigned *op);
 /* A word or pair in memory becomes what `update` makes of it, at once; *old is what it was (atom.c). The loop
  * that does it has `update` inside: values from before it are to be in registers. */
 typedef bool SelUpdate(Sel *sel, const void *context, Wide old, Wide *now);

@@ -11,10 +11,6 @@
 
 enum { FIRST_UR = IR_FIXED_UR, MAP_UR = FIRST_UR + 8, CHOICE_UR = FIRST_UR + 10, MOST_VALUES = 7 };
 
-static const uint8_t reductions[] = {
-    [ATOM_ADD] = AtomOp_ADD, [ATOM_MIN] = AtomOp_MIN, [ATOM_MAX] = AtomOp_MAX, [ATOM_INC] = AtomOp_INC,
-    [ATOM_DEC] = AtomOp_DEC, [ATOM_AND] = AtomOp_AND, [ATOM_OR] = AtomOp_OR,   [ATOM_XOR] = AtomOp_XOR};
-
 typedef struct {
     Operand values[MOST_VALUES]; /* what the instruction names first, in registers */
     unsigned n;
@@ -159,11 +155,12 @@ bool isel_tensor_load(Sel *sel, const PtxInsn *in) {
 }
 
 bool isel_tensor_store(Sel *sel, const PtxInsn *in) {
-    bool im2col = in->flags & PF_IM2COL, reduces = in->atom != ATOM_NONE;
+    unsigned op;
+    bool im2col = in->flags & PF_IM2COL, reduces = sel_atom_op(in->atom, &op);
     Copy copy = {.op = reduces ? OT_UTMAREDG : OT_UTMASTG, .n = 1, .to_global = true};
     if (reduces)
-        copy.mods = MSET(UTMAREDG, dim, in->vec - 1u) | MSET(UTMAREDG, im2col, im2col) |
-                    MSET(UTMAREDG, op, reductions[in->atom]);
+        copy.mods =
+            MSET(UTMAREDG, dim, in->vec - 1u) | MSET(UTMAREDG, im2col, im2col) | MSET(UTMAREDG, op, op);
     else
         copy.mods = MSET(UTMASTG, dim, in->vec - 1u) | MSET(UTMASTG, im2col, im2col);
     return shared_address(sel, in, &in->operands[1], &copy.values[0]) &&
@@ -217,7 +214,10 @@ bool isel_bulk_reduce(Sel *sel, const PtxInsn *in) {
                     : in->type[0] == TY_F32                          ? BulkRedType_F32
                     : in->type[0] == TY_F64                          ? BulkRedType_F64
                                                                      : BulkRedType_U32;
+    unsigned op;
+    if (!sel_atom_op(in->atom, &op))
+        return sel_error(sel, "copies have no such reduction");
     return sel_bulk_engine(sel, in, OT_UBLKRED,
                            MSET(UBLKRED, way, in->space == SP_GLOBAL ? BulkWay_G_S : BulkWay_S_S) |
-                               MSET(UBLKRED, type, type) | MSET(UBLKRED, op, reductions[in->atom]));
+                               MSET(UBLKRED, type, type) | MSET(UBLKRED, op, op));
 }

@@ -320,3 +320,11 @@ uint64_t model_stack(const ModelCfg *cfg) {
     free(s);
     return issues;
 }
+
+unsigned model_count_op(Function *f, unsigned op) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < f->layout.n; k++)
+        for (unsigned p = 0; p < ir_block(f, f->layout.at[k])->insts.n; p++)
+            n += ir_inst(f, ir_block(f, f->layout.at[k])->insts.at[p])->op == op;
+    return n;
+}

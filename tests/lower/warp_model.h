@@ -27,6 +27,8 @@ typedef struct {
     uint64_t block_issues; /* of them, first instructions of original blocks */
 } ModelResult;
 ModelResult model_run(Function *f, const ModelCfg *cfg);
+/* Instructions of that operation in the layout. */
+unsigned model_count_op(Function *f, unsigned op);
 /* Block issues of the same decisions on a machine with a stack of masks that joins lanes at classic
  * immediate post-dominators: what the ratios of docs/reconvergence.md are relative to. */
 uint64_t model_stack(const ModelCfg *cfg);

@@ -4,15 +4,7 @@
 # SPDX-License-Identifier: MIT
 set -u
 heddle=$1
-cd "$(dirname "$0")" || exit 1
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "FAILED: $*"
-    tail -3 "$dir/out"
-    bad=1
-}
+. "$(dirname "$0")/../begin.sh"
 # Numbers of ring.ptx for a grid GX GY of clusters CX CY: words of `out`, of `ids`; explicit: 1 if the launch has clusters.
 numbers() {
     local gx=$1 gy=$2 cx=$3 cy=$4 explicit=$5 x y i

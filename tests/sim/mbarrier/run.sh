@@ -4,15 +4,7 @@
 # SPDX-License-Identifier: MIT
 set -u
 heddle=$1
-cd "$(dirname "$0")" || exit 1
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "FAILED: $*"
-    tail -3 "$dir/out"
-    bad=1
-}
+. "$(dirname "$0")/../begin.sh"
 # What ops.ptx and bytes.ptx say of each statement, by the rules of PTX ISA 9.7.13.15: the count of a token is what was pending
 # before the arrival; a test is of the phase whose parity (or token) it is given.
 ops=3,0,0,1,2,1,1,1,1,0,3,2,1,1,0,2,5,3,1,3,2,1,0,0,1

@@ -4,15 +4,7 @@
 # SPDX-License-Identifier: MIT
 set -u
 heddle=$1 cases=$2
-cd "$(dirname "$0")" || exit 1
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "FAILED: $*"
-    tail -3 "$dir/out" | cut -c1-300
-    bad=1
-}
+. "$(dirname "$0")/../begin.sh"
 mkdir "$dir/launch" && "$cases" "$dir/launch" > "$dir/cases" || fail "the cases"
 n=$(wc -l < "$dir/cases")
 [ "$n" -ge 17 ] || fail "$n cases only"
