@@ -87,6 +87,7 @@ typedef struct {      /* instructions of a key with the same modifiers: only val
     uint16_t number;         /* the group's; LEARN_MIXED: they have several */
     VEC(LearnEvidence) seen; /* linearly independent */
     LearnSystem system;      /* of `seen`: feature 0 is 1, then the values */
+    bool is_lacking;         /* a row is asked for (rows.c) */
 } LearnPattern;
 
 /* How much of the modifiers is one unknown. A key begins at the first and goes on where its instructions do

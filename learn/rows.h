@@ -5,7 +5,8 @@
 
 typedef struct {
     LearnRepository repository; /* without bits and marks of the operand cache */
-    StrMap reused, names;       /* keys that had such; names of the rows so far */
+    StrMap reused;              /* opcodes with such, and the bit: "SEL 122" */
+    StrMap names;               /* of the rows so far */
 } LearnRowMaker;
 
 typedef struct {
@@ -13,8 +14,9 @@ typedef struct {
 } LearnRows;
 
 void learn_rows_open(LearnRowMaker *maker, const char *arch);
-/* What contradicts itself or is no instruction is left out: learning says so. */
-void learn_rows_add(LearnRowMaker *maker, const LearnSight *sight);
+/* What contradicts itself or is no instruction is left out: learning says so. is_lacking: a row is asked for;
+ * the others say where things stand. */
+void learn_rows_add(LearnRowMaker *maker, const LearnSight *sight, bool is_lacking);
 LearnRows learn_print_rows(LearnRowMaker *maker, FILE *out);
 void learn_rows_free(LearnRowMaker *maker);
 #endif

@@ -33,7 +33,7 @@ struct LearnAgainst {
     VEC(AgainstRow) rows;
     uint64_t nseen, ncount[AGAINST_KINDS];
     const Target *target;
-    LearnRowMaker lacking; /* what the tables do not decode */
+    LearnRowMaker maker; /* of what the tables do not decode */
 };
 
 LearnAgainst *cli_against_open(Arena *arena) {
@@ -64,16 +64,16 @@ static void note_difference(LearnAgainst *against, const LearnFed *fed, AgainstK
                           .word = {fed->word[0], fed->word[1]}}));
 }
 
-static void note_lacking(LearnAgainst *against, const LearnFed *fed) {
+static void note_sight(LearnAgainst *against, const LearnFed *fed, bool is_lacking) {
     LearnSight sight = {.text = fed->text,
                         .pc_bytes = fed->pc_bytes,
                         .word = {fed->word[0], fed->word[1]},
                         .file = fed->file,
                         .line = fed->line,
                         .count = 1};
-    if (!against->lacking.repository.arch)
-        learn_rows_open(&against->lacking, isa_target_name(against->target));
-    learn_rows_add(&against->lacking, &sight);
+    if (!against->maker.repository.arch)
+        learn_rows_open(&against->maker, isa_target_name(against->target));
+    learn_rows_add(&against->maker, &sight, is_lacking);
 }
 
 bool cli_against_one(LearnAgainst *against, const LearnFed *fed, const char *arch) {
@@ -85,9 +85,10 @@ bool cli_against_one(LearnAgainst *against, const LearnFed *fed, const char *arc
     if (!against->target)
         return false;
     against->nseen++;
-    if (!isa_decode(against->target, fed->word, &in, error)) {
+    bool is_known = isa_decode(against->target, fed->word, &in, error);
+    note_sight(against, fed, !is_known);
+    if (!is_known) {
         note_difference(against, fed, AGAINST_UNKNOWN, error);
-        note_lacking(against, fed);
         return true;
     }
     isa_print(against->target, &in, fed->pc_bytes, NULL, own, sizeof own);
@@ -157,11 +158,11 @@ static void print_differences_json(const LearnAgainst *against) {
 
 /* The rows go to --output, or behind the report. */
 static bool print_rows(LearnAgainst *against, const Settings *settings, Diags *diags) {
-    if (!against->lacking.repository.arch || (settings->json && !settings->output))
+    if (!against->ncount[AGAINST_UNKNOWN] || (settings->json && !settings->output))
         return true;
     size_t size;
     TextStream *stream = text_open();
-    LearnRows counts = learn_print_rows(&against->lacking, stream->out);
+    LearnRows counts = learn_print_rows(&against->maker, stream->out);
     char *text = text_close(stream, &size);
     if (!settings->json && !(settings->output && strcmp(settings->output, "-") == 0))
         printf("%u rows say what they lack, %u kinds are none that a row can say\n", counts.nrows,
@@ -182,8 +183,8 @@ int cli_against_report(LearnAgainst *against, Settings *settings) {
     for (unsigned i = 0; i < AGAINST_SPELT; i++)
         wrong += against->ncount[i];
     bool good = print_rows(against, settings, &settings->diags);
-    if (against->lacking.repository.arch)
-        learn_rows_free(&against->lacking);
+    if (against->maker.repository.arch)
+        learn_rows_free(&against->maker);
     arena_free(&against->arena);
     return !good ? STATUS_INPUT : wrong ? STATUS_DIFFERS : STATUS_DONE;
 }

@@ -210,7 +210,8 @@ typedef struct IgDef {
     IgTraits traits;
     bool has_inlist, has_outlist, has_order;
     IgCond select;
-    bool used; /* an opcode names this optype */
+    bool used;     /* an opcode names this optype */
+    bool fallback; /* tried last: may share encodings with rows before it */
     IgLoc loc;
 } IgDef;
 
@@ -290,6 +291,7 @@ typedef struct {
     IgTraits traits;
     bool has_inlist, has_outlist, has_order;
     IgCond select;
+    bool fallback;
     IgSynVec program;
     VEC(IgSynVec) alias_programs;
     IgLoc loc;

@@ -361,6 +361,8 @@ static bool parse_encoding(Parser *parser, IgDef *def) {
             ok = parse_forms(parser, def, loc, true);
         else if (igp_take(parser, "select"))
             ok = cond_or(parser, &def->select) && igp_expect(parser, ";");
+        else if (igp_take(parser, "fallback"))
+            ok = def->fallback = igp_expect(parser, ";");
         else
             ok = ig_error(parser->g, loc, "unknown statement '%s' in __Encoding", parser->token->text);
         if (!ok)

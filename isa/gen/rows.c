@@ -127,6 +127,7 @@ static bool merge_rows(Merge *m, IgDef *def) {
         row->has_order = true;
         APPEND(g, row->order, def->order);
     }
+    row->fallback |= def->fallback;
     if (def->select.n)
         row->select = def->select;
     return true;
@@ -447,7 +448,7 @@ static bool distinct(Ig *ig) {
     for (unsigned i = 0; i < ig->rows.n; i++)
         for (unsigned k = i + 1; k < ig->rows.n; k++) {
             const IgRow *row = ig->rows.at[i], *ig_row = ig->rows.at[k];
-            if (row->target != ig_row->target)
+            if (row->target != ig_row->target || ig_row->fallback)
                 continue;
             uint64_t d0 = (row->value[0] ^ ig_row->value[0]) & row->mask[0] & ig_row->mask[0];
             uint64_t d1 = (row->value[1] ^ ig_row->value[1]) & row->mask[1] & ig_row->mask[1];

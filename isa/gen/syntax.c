@@ -273,10 +273,13 @@ static bool syntax_operand(Syn *syn) {
         put_syntax(syn, y);
         return true;
     }
+    bool negated = syn->p[0] == '!' && isupper((unsigned char)syn->p[1]); /* "!PT" as it is */
+    syn->p += negated;
     if (!word(syn, name))
         return false;
     if (isupper((unsigned char)name[0])) {
-        put_syntax(syn, (IgSyn){.op = SY_TEXT, .text = arena_printf(&syn->g->arena, "%s", name)});
+        const char *sign = negated ? "!" : "";
+        put_syntax(syn, (IgSyn){.op = SY_TEXT, .text = arena_printf(&syn->g->arena, "%s%s", sign, name)});
         return true;
     }
     int m = ig_mod_index(syn->t, name);

@@ -57,7 +57,7 @@ static void one_line(const Target *target, char *line, LearnRowMaker *maker, Cou
         .text = line + at, .pc_bytes = PC, .word = {word[0], word[1]}, .file = "", .count = 1};
     sight.word[1] &= ~((uint64_t)0x1ffff << (LEARN_CONTROL_BIT - 64));
     if (maker)
-        learn_rows_add(maker, &sight);
+        learn_rows_add(maker, &sight, true);
     else
         wrong(counts, line + at, error);
 }
