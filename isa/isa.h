@@ -77,8 +77,10 @@ typedef struct {
     uint8_t uniform;   /* enum IsaUniform */
     uint8_t exact;     /* enum IsaExact */
     uint8_t guard;     /* enum IsaGuard */
+    uint8_t zero;      /* enum IsaZero */
     uint8_t flow;      /* enum IsaFlow */
     uint8_t pace;      /* enum IsaPace */
+    uint16_t timing;   /* ISA_TIMING_*, bits */
     uint8_t simulated; /* enum IsaSimulated */
     uint8_t
         address[3]; /* sources that an address is the sum of: base, uniform part, offset; or ISA_NO_SLOT */
@@ -99,6 +101,8 @@ const OpTraits *isa_traits(unsigned optype);
 /* Bytes of memory that one lane reads, writes or changes (column Access); 0 if it accesses none, is a fence,
  * or its modifier has a value that does not exist. */
 unsigned isa_access_bytes(const MachInst *in);
+/* Bits of the first register that a load writes, that are 0 whatever memory holds. */
+uint32_t isa_loaded_zeros(unsigned optype, uint32_t mods);
 /* Value of the operation's modifier of that name, 0 if it has none; its bits of MachInst.mods are added to
  * *bits. For what operations have in common by name; MGET is for a known one. */
 unsigned isa_modifier(const MachInst *in, const char *name, uint32_t *bits);

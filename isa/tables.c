@@ -259,17 +259,29 @@ unsigned isa_modifier(const MachInst *in, const char *name, uint32_t *bits) {
     return 0;
 }
 
-unsigned isa_access_bytes(const MachInst *in) {
-    const OpTraits *traits = isa_traits(in->optype);
+/* What the type of the modifier of column Access says of its value; NULL: nothing. */
+static const IsaEnumVal *access_value(const OpTraits *traits, unsigned optype, uint32_t mods) {
     if (traits->access_mod == ISA_NO_MOD)
-        return traits->access_bytes;
-    const IsaMod *mod = &isa_optypes[in->optype].mods[traits->access_mod];
-    unsigned value = ((in->mods >> mod->lo) & ((1u << mod->width) - 1)) ^ mod->def;
-    const IsaEnum *isa_enum = mod_enum(in->optype, traits->access_mod);
+        return NULL;
+    const IsaMod *mod = &isa_optypes[optype].mods[traits->access_mod];
+    unsigned value = ((mods >> mod->lo) & ((1u << mod->width) - 1)) ^ mod->def;
+    const IsaEnum *isa_enum = mod_enum(optype, traits->access_mod);
     for (unsigned k = 0; isa_enum && k < isa_enum->nvals; k++)
         if (isa_enum->vals[k].sem == value)
-            return isa_enum->vals[k].access_bytes;
-    return 0;
+            return &isa_enum->vals[k];
+    return NULL;
+}
+
+unsigned isa_access_bytes(const MachInst *in) {
+    const OpTraits *traits = isa_traits(in->optype);
+    const IsaEnumVal *value = access_value(traits, in->optype, in->mods);
+    return value ? value->access_bytes : traits->access_mod == ISA_NO_MOD ? traits->access_bytes : 0;
+}
+
+uint32_t isa_loaded_zeros(unsigned optype, uint32_t mods) {
+    const OpTraits *traits = isa_traits(optype);
+    const IsaEnumVal *value = access_value(traits, optype, mods);
+    return traits->effects == ISA_EFFECT_READ && value && value->zeroed ? ~0u << 8 * value->access_bytes : 0;
 }
 
 unsigned isa_register_group(unsigned n) {

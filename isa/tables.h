@@ -43,6 +43,7 @@ typedef struct {
     uint16_t sem, enc;
     uint8_t regs;
     uint8_t access_bytes; /* 0: not said */
+    bool zeroed;          /* a register's bits above them are 0 */
 } IsaEnumVal;
 
 typedef struct {

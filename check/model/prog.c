@@ -1,6 +1,6 @@
 /* The skeleton of a binary: what the model checker needs of each instruction, which predicates and mask
- * registers still matter at each place.
- * SPDX-License-Identifier: MIT */
+ * registers still matter at each place. Moves and votes it knows by name: those by which code keeps masks;
+ * of what another operation makes, it takes any value. SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
 #include "base/scope.h"
 #include "check/static/check.h"

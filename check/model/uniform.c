@@ -3,7 +3,8 @@
  * where the sides of a divergent branch meet again, what was written on them may differ too. Words: lanes are
  * compared at one dynamic instance of an instruction, as in the lowering's own analysis, of which nothing is
  * used here: what makes divergence is said by the rows of the operations and special registers, how it
- * spreads is worked out again. SPDX-License-Identifier: MIT */
+ * spreads is worked out again. The operations of a test for one lane of a block it knows by name: what values
+ * say is no column. SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
 #include <stdlib.h>
 #include <string.h>

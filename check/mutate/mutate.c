@@ -1,5 +1,5 @@
-/* Sites and mutations: see mutate.h.
- * SPDX-License-Identifier: MIT */
+/* Sites and mutations: see mutate.h. It asks by name for operations that a compiler could choose wrongly in
+ * one way only: each class of faults is one of them. SPDX-License-Identifier: MIT */
 #include "check/mutate/mutate.h"
 #include "emit/elf/image.h"
 #include <stdio.h>

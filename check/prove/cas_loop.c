@@ -33,25 +33,12 @@ typedef struct {
 } CasLoop;
 
 static bool is_swap(const MachInst *in, CasLoop *loop) {
-    unsigned type;
-    switch (in->optype) {
-    case OT_ATOMG_CAS:
-        loop->space = MEM_GLOBAL;
-        type = MGET(ATOMG_CAS, type, in->mods);
-        loop->order = MGET(ATOMG_CAS, order, in->mods);
-        break;
-    case OT_ATOM_CAS:
-        loop->space = NMEM;
-        type = MGET(ATOM_CAS, type, in->mods);
-        loop->order = MGET(ATOM_CAS, order, in->mods);
-        break;
-    case OT_ATOMS_CAS:
-        loop->space = MEM_SHARED;
-        type = MGET(ATOMS_CAS, type, in->mods);
-        loop->order = 0;
-        break;
-    default: return false;
-    }
+    uint32_t bits = 0;
+    unsigned space = isa_traits(in->optype)->space, type = isa_modifier(in, "type", &bits);
+    if (!isa_has_effect(in->optype, ISA_EFFECT_SWAP))
+        return false;
+    loop->space = space == ISA_SPACE_GLOBAL ? MEM_GLOBAL : space == ISA_SPACE_SHARED ? MEM_SHARED : NMEM;
+    loop->order = isa_modifier(in, "order", &bits);
     loop->words = type == CasType_U64 ? 2 : type == CasType_U32 ? 1 : 0;
     return loop->words != 0;
 }

@@ -1,5 +1,6 @@
 /* Half precision: f16 and bf16, single and packed. An operation on one half is uninterpreted, of 16 bits; a
- * register holds two. PTX ISA 9.7.4, 9.7.7. SPDX-License-Identifier: MIT */
+ * register holds two. Written again here by name, as in mach_ops.c. PTX ISA 9.7.4, 9.7.7.
+ * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include "check/prove/ptx.h"
 

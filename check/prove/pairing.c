@@ -72,12 +72,8 @@ static bool swaps(const Prover *prover, const LoopForest *forest, uint32_t loop)
         if (!loop_contains(forest, loop, b))
             continue;
         FOR_BIN_INSTS(&prover->flow->blocks[prover->ff->first_block + b], i)
-            switch (prover->flow->insts[i].optype) {
-            case OT_ATOMG_CAS:
-            case OT_ATOM_CAS:
-            case OT_ATOMS_CAS: return true;
-            default: break;
-            }
+            if (isa_has_effect(prover->flow->insts[i].optype, ISA_EFFECT_SWAP))
+                return true;
     }
     return false;
 }

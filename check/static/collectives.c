@@ -27,6 +27,7 @@
  * 4. late_joins (R-04). At the immediate post-dominator of a divergent branch a BSYNC of a barrier that
  *    was pending at the branch, or one inside the region, must bring the lanes together again.
  *
+ * Votes, SHFL and ELECT are asked for by name: what a vote's result says of the lanes is no column.
  * These are rules on shapes: what they report may be harmless if a path is never taken, and they do not show
  * that nothing hangs; check/model does, for small programs.
  * SPDX-License-Identifier: MIT */
@@ -521,11 +522,9 @@ bool check_observes(const Checker *checker, uint32_t i) {
     const MachInst *inst = &checker->flow->insts[i];
     if (checker->opt->watching && checker->opt->watching[i])
         return true;
-    if (inst->optype == OT_LDG)
-        return is_strong(MGET(LDG, order, inst->mods));
-    if (inst->optype == OT_LD)
-        return is_strong(MGET(LD, order, inst->mods));
-    return isa_has_effect(inst->optype, ISA_EFFECT_ATOMIC) && isa_has_effect(inst->optype, ISA_EFFECT_READ);
+    uint32_t bits = 0;
+    return isa_has_effect(inst->optype, ISA_EFFECT_READ) &&
+           (isa_has_effect(inst->optype, ISA_EFFECT_ATOMIC) || is_strong(isa_modifier(inst, "order", &bits)));
 }
 
 typedef struct {

@@ -12,7 +12,9 @@
  *     nothing that observes memory, no callee that is not known.
  * Of lanes that wait there for each other, those whose mask was made last wait for lanes that run, because a
  * mask that is made later is done with earlier; and all lanes that wait are at this one place, so the machine
- * lets only others run. SPDX-License-Identifier: MIT */
+ * lets only others run. VOTE, and the operations that keep its result, it knows by name: those that Heddle
+ * writes there (lower/reconverge/entered.c); what another one writes is no such mask.
+ * SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
 #include <string.h>
 

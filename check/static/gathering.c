@@ -8,8 +8,8 @@
  *   slow: CALL gather ;   gather: WARPSYNC 0xff ; ...       back:  ...
  *
  * Both name the same lanes, and of WARPSYNC.COLLECTIVE and ENDCOLLECTIVE neither stands without the other:
- * what is between them is executed once, for lanes that wait in several places. SPDX-License-Identifier: MIT
- */
+ * what is between them is executed once, for lanes that wait in several places. The operations are known by
+ * name: no other gather lanes so. SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
 
 bool check_comes_together(const BinFlow *flow, uint32_t last, uint32_t block) {

@@ -467,7 +467,7 @@ static void take_off(Hazards *hazards, State *state, uint32_t i) {
                              (inst->guard.file == RF_P ? CELL_P : CELL_UP) + inst->guard.value);
     for (unsigned k = 0; k < f->nwrites; k++) {
         const Ref *ref = &f->refs[f->nreads + k];
-        unsigned cover = latency_comes_with_operands(inst, ref->operand) ? w | r : w;
+        unsigned cover = latency_comes_with_operands(hazards->target, inst, ref->operand) ? w | r : w;
         put_entry(hazards, state,
                   (Entry){i, ref->cell, IN_WRITE, ref->operand, ref->part, 0, (uint8_t)cover, f->variable,
                           guard_holds});

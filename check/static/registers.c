@@ -1,4 +1,5 @@
-/* Uniform registers across divergence (R-17) and return addresses (R-20).
+/* Uniform registers across divergence (R-17) and return addresses (R-20). Operations that move an address on
+ * the way to RET it knows by name: those that compilers have there; what another one computes is unknown.
  * SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
 #include <string.h>

@@ -55,7 +55,7 @@ void elf_facts_add(Arena *a, const Target *target, const uint64_t word[2], uint3
     note_frame(facts, &in);
     if (in.optype == OT_EXIT)
         VEC_ADD(a, &facts->exits, pc_bytes);
-    if (in.optype == OT_BAR || in.optype == OT_BAR_RED) { /* a number in a register may be any of the 16 */
+    if (isa_has_effect(in.optype, ISA_EFFECT_CTA_BARRIER)) { /* a number in a register may be any of the 16 */
         Operand id = in.src[0];
         uint32_t used = id.kind == OPK_REG && id.value != REG_RZ ? 16
                         : id.kind == OPK_IMM                     ? (id.value & 15) + 1

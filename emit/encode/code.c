@@ -262,7 +262,7 @@ static void note_barriers(Encode *encode) {
     int z = isa_sreg_number(encode->m->target, "ctaid.z");
     FOR_BLOCKS(encode->f, b)
         FOR_INSTS(encode->f, b, i) {
-            if (i->op == OT_BAR || i->op == OT_BAR_RED) {
+            if (isa_has_effect(i->op, ISA_EFFECT_CTA_BARRIER)) {
                 Operand id = *ir_src(encode->f, i, 0);
                 uint32_t used = id.kind == OPK_REG && id.value != REG_RZ ? 16
                                 : id.kind == OPK_IMM                     ? id.value + 1

@@ -53,7 +53,8 @@ static unsigned space_of(unsigned op) {
 
 /* Whatever does more than compute and access memory stays where it is. */
 static bool is_fence(const Function *f, const Inst *i) {
-    const uint32_t ordered_by_address = ISA_EFFECT_READ | ISA_EFFECT_WRITE | ISA_EFFECT_ATOMIC;
+    const uint32_t ordered_by_address =
+        ISA_EFFECT_READ | ISA_EFFECT_WRITE | ISA_EFFECT_ATOMIC | ISA_EFFECT_SWAP;
     return isa_has_effect(i->op, ~ordered_by_address) || ir_is_terminator(f, i) || ir_is_pseudo(i->op);
 }
 
@@ -95,7 +96,7 @@ static void register_edges(Sched *sched, uint32_t n) {
             const MachInst *wm = &sched->nodes[w->node].m;
             unsigned l =
                 latency_is_variable(sched->t, wm)
-                    ? latency_estimate(wm)
+                    ? latency_estimate(sched->t, wm)
                     : latency_raw_part(sched->t, wm, w->operand, w->part, m, reads[k].operand, reads[k].part);
             sched_edge(sched, w->node, n, l);
         }
@@ -103,7 +104,7 @@ static void register_edges(Sched *sched, uint32_t n) {
         for (Ref *w = sched->writes[writes[k].cell]; w; w = w->next) {
             const MachInst *wm = &sched->nodes[w->node].m;
             sched_edge(sched, w->node, n,
-                       latency_is_variable(sched->t, wm) ? latency_estimate(wm)
+                       latency_is_variable(sched->t, wm) ? latency_estimate(sched->t, wm)
                                                          : latency_waw(sched->t, wm, w->operand, m));
         }
         for (Ref *ref = sched->reads[writes[k].cell]; ref; ref = ref->next)

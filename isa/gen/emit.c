@@ -533,11 +533,11 @@ static void emit_enums(const Ig *ig, FILE *f) {
         const IgType *type = ig->types.at[i];
         fprintf(f, "static const IsaEnumVal enum_%u[] = {", i);
         for (unsigned k = 0; k < type->vals.n; k++)
-            fprintf(f, "{\"%s\", \"%s\", %u, %u, %u, %u}, ", type->vals.at[k].name, type->vals.at[k].text,
+            fprintf(f, "{\"%s\", \"%s\", %u, %u, %u, %u, %d}, ", type->vals.at[k].name, type->vals.at[k].text,
                     type->vals.at[k].sem, type->vals.at[k].enc, type->vals.at[k].regs,
-                    type->vals.at[k].access / 8);
+                    type->vals.at[k].access / 8, type->vals.at[k].zeroed);
         if (!type->vals.n)
-            fprintf(f, "{\"\", \"\", 0, 0, 0, 0}");
+            fprintf(f, "{\"\", \"\", 0, 0, 0, 0, 0}");
         fprintf(f, "};\n");
     }
     fprintf(f, "const IsaEnum isa_enums[] = {\n");

@@ -65,6 +65,7 @@ typedef struct {
     unsigned sem, enc;       /* value in the modifiers, value in the word */
     unsigned regs;           /* 32-bit registers that a slot of this width takes; 0 unknown */
     unsigned access;         /* bits of memory that an access of this width moves; 0 not said */
+    bool zeroed;             /* the bits of the register above them are 0 */
 } IgEnumVal;
 
 typedef struct IgType {
@@ -165,8 +166,10 @@ typedef enum {
     IC_UNIFORM,
     IC_EXACT,
     IC_GUARD,
+    IC_ZERO,
     IC_FLOW,
     IC_PACE,
+    IC_TIMING,
     IC_COMMUTES,
     IC_SECOND_GUARD,
     IC_COMBINES,

@@ -73,6 +73,7 @@ static const Word effects[] = {
     {"STATE", "reads or changes what is no register and no memory: traps, barrier results, counters", 1 << 15,
      0},
     {"PLACE", "its result depends on where it stands", 1 << 16, 0},
+    {"SWAP", "writes only where memory holds what a source says; is ATOMIC", 1 << 17, 1 << 2 | 1 << 1},
 };
 static const Word spaces[] = {
     {"GLOBAL", "", 1, 0},
@@ -140,6 +141,25 @@ static const Word paces[] = {
     {"ERROR", "ERRBAR: holds the warp by itself", 7, 0},
     {"VOTE", "VOTE, which holds it on some targets", 8, 0},
 };
+static const Word timings[] = {
+    {"NONE", "as the others of its unit", 0, 0},
+    {"PAIR", "the low half of its result comes sooner, its addend is read later", 1 << 0, 0},
+    {"ADDEND", "its addend is read later", 1 << 1, 0},
+    {"CROSSES", "into the uniform file, in a known time", 1 << 2, 0},
+    {"DRAINS", "memory instructions before it have read their registers", 1 << 3, 0},
+    {"DRAINS_NOW", "the same, where it does not put that off", 1 << 4, 0},
+    {"P_WITH_READS", "its predicate comes when its operands have been read", 1 << 5, 0},
+    {"P_AS_GUARD", "reads its predicate where guards are read", 1 << 6, 0},
+    {"UR_OF_LOAD", "reads its uniform register as a load does", 1 << 7, 0},
+    {"UR_OF_STORE", "or as a store", 1 << 8, 0},
+    {"R_LATER", "reads registers later than its unit", 1 << 9, 0},
+    {"BOTH_SIDES", "as near to the others that say so, on whichever unit, as to its own", 1 << 10, 0},
+    {"SHORT", "takes less time than the others of its unit", 1 << 11, 0},
+};
+static const Word zeros[] = {
+    {"RZ", "the register that is always 0", 0, 0},
+    {"NUMBER", "a number: its forms for numbers are others than those for registers", 1, 0},
+};
 static const Word simulated[] = {
     {"LEVELS", "bind_NAME in sim/ops, compiled for each host level", 0, 0},
     {"MACHINE", "bind_NAME in sim/machine", 1, 0},
@@ -165,6 +185,7 @@ static const struct {
     [IC_UNIFORM] = {"Uniform", "When its result is the same in all lanes.", ONE, WORDS(uniforms)},
     [IC_EXACT] = {"Exact", "How much of its result is known.", ONE, WORDS(exacts)},
     [IC_GUARD] = {"Guard", "What a pass may do with its guard.", ONE, WORDS(guards)},
+    [IC_ZERO] = {"Zero", "What is written for a source that is 0.", ONE, WORDS(zeros)},
     [IC_FLOW] =
         {"Flow",
          "What it does to control. But for NONE and NOP it is executed although its guard is false for all.",
@@ -172,6 +193,10 @@ static const struct {
     [IC_PACE] = {"Pace",
                  "How soon the next instruction of the warp issues (isa/machine/latency.def has the cycles).",
                  ONE, WORDS(paces)},
+    [IC_TIMING] = {"Timing",
+                   "In what ptxas treats it otherwise than others of its unit (isa/machine/latency.def has "
+                   "each family's numbers).",
+                   SET, WORDS(timings)},
     [IC_COMMUTES] = {"Commutes", "", NAMES, NULL, 0},
     [IC_SECOND_GUARD] = {"SecondGuard", "", NAMES, NULL, 0},
     [IC_COMBINES] = {"Combines", "", NAMES, NULL, 0},
@@ -326,6 +351,7 @@ static bool needs(const IgOptype *optype, unsigned column) {
             if (optype->mods.at[i].type && !strcmp(optype->mods.at[i].type->name, "BoolOp"))
                 return true;
         return false;
+    case IC_ZERO: return optype->src.n;
     case IC_COMMUTES: return false; /* not stated: none does */
     default: return true;
     }
@@ -428,6 +454,13 @@ static void header_column(unsigned column, FILE *f) {
         fprintf(f, "    ISA_");
         put_upper(singular(column), f);
         fprintf(f, "_COUNT = %u\n", columns[column].nwords);
+    } else {
+        uint32_t all = 0;
+        for (unsigned i = 0; i < columns[column].nwords; i++)
+            all |= columns[column].words[i].value;
+        fprintf(f, "    ISA_");
+        put_upper(singular(column), f);
+        fprintf(f, "_ALL = 0x%x\n", all);
     }
     fprintf(f, "};\n");
 }

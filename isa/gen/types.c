@@ -127,6 +127,7 @@ static bool enum_entry(Parser *parser, IgType *type, unsigned *next) {
         if (bits < 8 || bits > 128 || bits % 8)
             return ig_error(parser->g, loc, "%s: an access moves 8 to 128 bits, whole bytes", v.name);
         v.access = (unsigned)bits;
+        v.zeroed = igp_take(parser, "zeroed");
     }
     if (type->maps && !ig_enum_value(type->maps, v.name, &v.sem))
         return ig_error(parser->g, loc, "%s is not a value of %s", v.name, type->maps->name);

@@ -1,6 +1,6 @@
-/* Distances between instructions from the tables of latency.def: see latency.h. Unit, queue and pace are
- * columns of the operation's row. It asks for an operation by name only where ptxas treats it alone among
- * those of its unit; the kernel that shows it stands beside it. SPDX-License-Identifier: MIT */
+/* Distances between instructions from the tables of latency.def: see latency.h. Unit, queue, pace, and in
+ * what ptxas treats an operation otherwise than others of its unit (Timing), are columns of its row; the
+ * kernel that shows it stands here. SPDX-License-Identifier: MIT */
 #include "isa/machine/latency.h"
 
 enum {
@@ -62,10 +62,20 @@ static const Pace paces[NFAMILIES][ISA_PACE_COUNT] = {
 #include "isa/machine/latency.def"
 };
 
+enum { NTIMINGS = __builtin_popcount(ISA_TIMING_ALL) };
+#define LATENCY_TIMING(family, word, ...) +1
+_Static_assert(NFAMILIES *NTIMINGS ==
+#include "isa/machine/latency.def"
+               , "latency.def: LATENCY_TIMING has not every word of Timing of every family, once");
+static const uint8_t timings[NFAMILIES][NTIMINGS] = {
+#define LATENCY_TIMING(family, word, ...) [Latency_##family][__builtin_ctz(ISA_TIMING_##word)] = __VA_ARGS__,
+#include "isa/machine/latency.def"
+};
+
 typedef struct {
     uint8_t guard, half_guard, dbl_guard, half_pred, dbl_pred, uguard;
     bool dbl_sb, mma_sb;
-    uint8_t r2ur_fixed, waw_late, result_least;
+    uint8_t waw_late, result_least;
 } FamilyData;
 static const FamilyData families[NFAMILIES] = {
 #define LATENCY_FAMILY(family, ...) [Latency_##family] = {__VA_ARGS__},
@@ -83,6 +93,14 @@ static enum Latency family_of(const Target *t) {
 #include "isa/machine/latency.def"
     }
     return family;
+}
+
+static unsigned timing_number(enum Latency family, enum IsaTiming word) {
+    return timings[family][__builtin_ctz(word)];
+}
+/* The word's number in the family, of an operation whose row says it in Timing; 0. */
+static unsigned timing(enum Latency family, const MachInst *i, enum IsaTiming word) {
+    return isa_traits(i->optype)->timing & word ? timing_number(family, word) : 0;
 }
 
 enum IsaUnit latency_unit(const MachInst *i) {
@@ -109,7 +127,7 @@ bool latency_is_variable(const Target *t, const MachInst *i) {
     if (c == ISA_UNIT_MMA1 || c == ISA_UNIT_MMA2)
         return data->mma_sb;
     if (c == ISA_UNIT_UVAR)
-        return i->optype != OT_R2UR || !data->r2ur_fixed;
+        return !timing(family_of(t), i, ISA_TIMING_CROSSES);
     return is_late_class(c);
 }
 
@@ -142,24 +160,25 @@ bool latency_reads_in_order(const Target *t, const MachInst *i) {
  * BAR.SYNC; HFMA2.MMA R3 on sm_80 (MC_EstimatePiP). Behind BAR.SYNC.DEFER_BLOCKING ptxas waits for the STS as
  * ever. On sm_75 BAR.RED does as BAR.SYNC (STG [R14], R26; BAR.RED; IMAD.MOV R14: six generated programs). */
 bool latency_drains_reads(const Target *t, const MachInst *i) {
-    bool native = isa_target_info(t)->branch_unit_bytes == 4;
-    if (i->optype == OT_BAR_RED)
-        return family_of(t) == Latency_F75;
-    return i->optype == OT_BAR && (family_of(t) == Latency_F75 || (native && !MGET(BAR, defer, i->mods)));
+    uint32_t bits = 0;
+    bool now = isa_target_info(t)->branch_unit_bytes == 4 && !isa_modifier(i, "defer", &bits);
+    return timing(family_of(t), i, ISA_TIMING_DRAINS) ||
+           (now && timing(family_of(t), i, ISA_TIMING_DRAINS_NOW));
 }
 
 /* Evidence: ATOM.E.CAS P2, R12 with both scoreboards on sm_90; the branch on P2 waits for that of the
  * operands, who reads R12 for that of the result (every ATOM with a predicate in 330 generated programs). */
-bool latency_comes_with_operands(const MachInst *i, unsigned dst) {
-    return (i->optype == OT_ATOM || i->optype == OT_ATOM_CAS) && i->dst[dst].kind == OPK_REG &&
+bool latency_comes_with_operands(const Target *t, const MachInst *i, unsigned dst) {
+    return timing(family_of(t), i, ISA_TIMING_P_WITH_READS) && i->dst[dst].kind == OPK_REG &&
            i->dst[dst].file == RF_P;
 }
 
 /* The addend of a 64-bit multiply-add is read late. ptxas relies on it in IMAD.HI on sm_90 only (calls:
  * IMAD.WIDE.U32 R20; IMAD.HI.U32 R20, P2, R25, R17, R20 after 4 cycles). */
 static bool is_wide_addend(enum Latency family, const MachInst *reader, unsigned src) {
-    return (reader->optype == OT_IMAD_WIDE && src == IMAD_WIDE_rc) ||
-           (family == Latency_F90 && reader->optype == OT_IMAD_HI && src == IMAD_HI_rc);
+    _Static_assert((int)IMAD_WIDE_rc == (int)IMAD_HI_rc, "addend");
+    return src == IMAD_WIDE_rc &&
+           (timing(family, reader, ISA_TIMING_PAIR) || timing(family, reader, ISA_TIMING_ADDEND));
 }
 
 static unsigned reader_row(enum Latency family, enum IsaUnit c, const MachInst *reader, unsigned src,
@@ -195,13 +214,13 @@ static unsigned reader_row(enum Latency family, enum IsaUnit c, const MachInst *
     return ROW_XU;
 }
 
-static unsigned writer_column(enum IsaUnit c, const MachInst *writer, unsigned part) {
+static unsigned writer_column(enum Latency family, enum IsaUnit c, const MachInst *writer, unsigned part) {
     switch (c) {
     case ISA_UNIT_ALU: return COL_ALU;
     case ISA_UNIT_FMA: return COL_FMA;
-    case ISA_UNIT_WIDE: return writer->optype == OT_IMAD_WIDE && part == 0 ? COL_WLO : COL_WHI;
+    case ISA_UNIT_WIDE: return timing(family, writer, ISA_TIMING_PAIR) && part == 0 ? COL_WLO : COL_WHI;
     case ISA_UNIT_DISP64: /* CS2R.32 R0; IADD3 R0, R0 after 4 cycles (simpleHyperQ, sm_80) */
-        return writer->optype == OT_CS2R && writer->dst[0].count == 1 ? COL_ALU : COL_DISP64;
+        return writer->dst[0].count == 1 ? COL_ALU : COL_DISP64;
     case ISA_UNIT_HALF: return COL_HALF;
     case ISA_UNIT_HALF_ALU: return COL_HALF_ALU;
     case ISA_UNIT_HALF_MMA: return COL_HALF_MMA;
@@ -249,19 +268,22 @@ static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r,
 }
 
 /* sm_90: ptxas lets LDG read the descriptor 2 cycles behind ULDC (12,880 times), STG 4 and LD 5. */
-static unsigned ugpr_to_memory(const MachInst *reader) {
-    return reader && reader->optype == OT_LDG ? 2 : reader && reader->optype == OT_STG ? 4 : 5;
+static unsigned ugpr_to_memory(enum Latency family, const MachInst *reader) {
+    unsigned load = reader ? timing(family, reader, ISA_TIMING_UR_OF_LOAD) : 0,
+             store = reader ? timing(family, reader, ISA_TIMING_UR_OF_STORE) : 0;
+    return load ? load : store ? store : 5;
 }
 
 /* reader: NULL for any of unit r */
-static unsigned ugpr_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r, const MachInst *reader) {
+static unsigned ugpr_raw(enum Latency family, enum IsaUnit w, enum IsaUnit r, const MachInst *reader) {
+    unsigned crosses = timing_number(family, ISA_TIMING_CROSSES);
     if (w == ISA_UNIT_UVAR)
-        return data->r2ur_fixed ? data->r2ur_fixed : 2;
+        return crosses ? crosses : 2;
     if (w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC)
-        return r == ISA_UNIT_ULDC                       ? 5
-               : r == ISA_UNIT_CTRL                     ? 3
-               : data->r2ur_fixed && is_memory_class(r) ? ugpr_to_memory(reader)
-                                                        : 2;
+        return r == ISA_UNIT_ULDC              ? 5
+               : r == ISA_UNIT_CTRL            ? 3
+               : crosses && is_memory_class(r) ? ugpr_to_memory(family, reader)
+                                               : 2;
     if (r == ISA_UNIT_UDP)
         return 4;
     if (r == ISA_UNIT_UMOVE)
@@ -297,18 +319,21 @@ unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst,
     if (file == RF_UP)
         return upred_raw(f, w, r, src);
     if (file == RF_P)
-        return pred_raw(f, w, r, src == LATENCY_GUARD || reader->optype == OT_VOTE);
+        return pred_raw(f, w, r, src == LATENCY_GUARD || timing(family, reader, ISA_TIMING_P_AS_GUARD));
     if (file == RF_UR || is_uniform_class(w))
-        return ugpr_raw(f, w, r, reader);
+        return ugpr_raw(family, w, r, reader);
     if (file == RF_B || w == ISA_UNIT_CTRL)
         return 1;
-    if (reader->optype == OT_WARPSYNC_COLLECTIVE && w != ISA_UNIT_HALF_MMA) /* IMAD, MOV; never less in 387 */
-        return 7;
-    /* 4 cycles either way (two of the generated programs, sm_90), where LOP3 and IMAD keep 5 */
-    if ((writer->optype == OT_PRMT && reader->optype == OT_VIMNMX3) ||
-        (writer->optype == OT_VIMNMX3 && reader->optype == OT_PRMT))
-        return 4;
-    return gpr_raw[family][reader_row(family, r, reader, src, src_part)][writer_column(w, writer, dst_part)];
+    unsigned later = timing(family, reader, ISA_TIMING_R_LATER);
+    if (later && w != ISA_UNIT_HALF_MMA) /* WARPSYNC.COLLECTIVE: IMAD, MOV; never less in 387 */
+        return later;
+    /* PRMT, VIMNMX3: 4 cycles either way (two of the generated programs, sm_90), where LOP3 and IMAD keep 5
+     */
+    unsigned near = timing(family, reader, ISA_TIMING_BOTH_SIDES);
+    if (near && timing(family, writer, ISA_TIMING_BOTH_SIDES))
+        return near;
+    return gpr_raw[family][reader_row(family, r, reader, src, src_part)]
+                  [writer_column(family, w, writer, dst_part)];
 }
 
 unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, const MachInst *reader,
@@ -335,7 +360,7 @@ unsigned latency_worst(const Target *t, const MachInst *writer, unsigned dst) {
             for (unsigned guard = 0; guard < 2 && units >> r & 1; guard++) {
                 unsigned n = file == RF_P    ? pred_raw(data, w, r, guard)
                              : file == RF_UP ? upred_raw(data, w, r, guard ? LATENCY_GUARD : 0)
-                                             : ugpr_raw(data, w, r, NULL);
+                                             : ugpr_raw(family, w, r, NULL);
                 worst = n > worst ? n : worst;
             }
         return worst;
@@ -346,8 +371,8 @@ unsigned latency_worst(const Target *t, const MachInst *writer, unsigned dst) {
     for (unsigned k = 0; k < 4 * ISA_UNIT_COUNT; k++) {
         unsigned r = k / 4, part = k & 1, src = k & 2 ? IMAD_WIDE_rc : IMAD_WIDE_ra;
         for (unsigned half = 0; half < 2 && units >> r & 1; half++) {
-            unsigned n =
-                gpr_raw[family][reader_row(family, r, &wide, src, part)][writer_column(w, writer, half)];
+            unsigned n = gpr_raw[family][reader_row(family, r, &wide, src, part)]
+                                [writer_column(family, w, writer, half)];
             worst = n > worst ? n : worst;
         }
     }
@@ -385,11 +410,13 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
     if (first->dst[dst].file == RF_P)
         return late ? data->guard - 1u : 2;
     if (a == ISA_UNIT_UVAR)
-        return data->r2ur_fixed ? data->r2ur_fixed : 1;
+        return timing_number(family_of(t), ISA_TIMING_CROSSES)
+                   ? timing_number(family_of(t), ISA_TIMING_CROSSES)
+                   : 1;
     if (is_uniform_class(a)) /* the short pipe may overtake the long one, not the other way round */
         return a == ISA_UNIT_UDP && (b == ISA_UNIT_ULDC || b == ISA_UNIT_UMOVE) ? 7 : 1;
     if (a == ISA_UNIT_MMA1 || a == ISA_UNIT_MMA2 || a == ISA_UNIT_DMMA)
-        return gpr_raw[family_of(t)][ROW_ALU][writer_column(a, first, 0)];
+        return gpr_raw[family_of(t)][ROW_ALU][writer_column(family_of(t), a, first, 0)];
     if (a == ISA_UNIT_DBL || a == ISA_UNIT_HALF_MMA)
         return late ? 9 : guarded ? 6 : 3;
     if (late || b == ISA_UNIT_MMA1 || b == ISA_UNIT_MMA2)
@@ -416,11 +443,12 @@ unsigned latency_hold(const Target *t, const MachInst *i) {
 
 unsigned latency_result_least(const Target *t) { return families[family_of(t)].result_least; }
 
-unsigned latency_estimate(const MachInst *i) {
+unsigned latency_estimate(const Target *t, const MachInst *i) {
+    unsigned shorter = timing(family_of(t), i, ISA_TIMING_SHORT);
     switch (latency_unit(i)) {
     case ISA_UNIT_XU:
     case ISA_UNIT_UVAR: return 15;
-    case ISA_UNIT_DBL: return i->optype == OT_DADD || i->optype == OT_DMUL ? 48 : 54;
+    case ISA_UNIT_DBL: return shorter ? shorter : 54;
     case ISA_UNIT_TEX:
     case ISA_UNIT_AGU: return isa_traits(i->optype)->queue == ISA_QUEUE_SHFL ? 15 : 32;
     case ISA_UNIT_CONST: return 4;

@@ -36,7 +36,7 @@ enum IsaQueue latency_queue(const Target *t, const MachInst *i);
 /* All memory instructions read address and data registers in the order in which they were issued. */
 bool latency_reads_in_order(const Target *target, const MachInst *i);
 /* The result comes when the operands have been read: a wait for the read scoreboard does for it, too. */
-bool latency_comes_with_operands(const MachInst *i, unsigned dst);
+bool latency_comes_with_operands(const Target *target, const MachInst *i, unsigned dst);
 /* A barrier behind which every earlier memory instruction has read its registers. */
 bool latency_drains_reads(const Target *target, const MachInst *i);
 
@@ -69,5 +69,5 @@ unsigned latency_hold(const Target *target, const MachInst *i);
  * many cycles after it: ptxas counts on that time for what it issues between the two. */
 unsigned latency_result_least(const Target *target);
 /* Expected cycles until a variable-latency result arrives; for scheduling only. */
-unsigned latency_estimate(const MachInst *i);
+unsigned latency_estimate(const Target *target, const MachInst *i);
 #endif

@@ -2,8 +2,8 @@
  * nothing away, address offsets into memory operands. In: SSA. Each operand that is changed is kept only if
  * an opcode takes it so (isa_select_opcode). Guarded definitions, values in fixed registers, implicit
  * operands of calls and the sources of phis stay as they are. Floating-point values are not computed here.
- * What is computed, and which sources may change places, it knows by name of the operations that selection
- * makes often; others only keep their instruction. SPDX-License-Identifier: MIT */
+ * It asks by name for operations of which it knows a rule: where bits of a result come from, what an address
+ * is the sum of. SPDX-License-Identifier: MIT */
 #include "ir/cfg.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
@@ -185,18 +185,10 @@ static Operand permuted_same(const Fold *fold, const Inst *i) {
     return (Operand){0};
 }
 
-static bool loads_unsigned(unsigned size) { return size == MemSz_U8 || size == MemSz_U16; }
-static uint32_t above_size(unsigned size) { return size == MemSz_U8 ? ~0xffu : ~0xffffu; }
-
 /* Bits of the first result that are always 0. */
 static uint32_t zeros_of(const Fold *fold, const Inst *i) {
     uint32_t zero = UINT32_MAX, shift;
-    unsigned size = MemSz_32;
     switch (i->op) {
-    case OT_LDG: size = MGET(LDG, sz, i->mods); break;
-    case OT_LD: size = MGET(LD, sz, i->mods); break;
-    case OT_LDS: size = MGET(LDS, sz, i->mods); break;
-    case OT_LDL: size = MGET(LDL, sz, i->mods); break;
     case OT_LOP3:
         for (unsigned k = 0; k < 8; k++)
             zero &= MGET(LOP3, lut, i->mods) >> k & 1 ? ~lop3_row(fold, i, k) : UINT32_MAX;
@@ -210,9 +202,8 @@ static uint32_t zeros_of(const Fold *fold, const Inst *i) {
             !known_bits(fold, *ir_src(fold->f, i, SHF_rb), &shift) || shift > 31)
             return 0;
         return ~(~zero_bits(fold, *ir_src(fold->f, i, SHF_rc)) >> shift);
-    default: return 0;
+    default: return isa_loaded_zeros(i->op, i->mods);
     }
-    return loads_unsigned(size) ? above_size(size) : 0;
 }
 
 /* 32-bit result of an operation on constants. Only forms whose meaning is plain are computed. */
@@ -419,11 +410,6 @@ static bool try_swapped(Fold *fold, InstId id, unsigned k, Operand o) {
     return false;
 }
 
-/* These have other forms for immediates than the arithmetic ones, where RZ would be the register form. */
-static bool prefers_rz(unsigned op) {
-    return op != OT_BAR && op != OT_BAR_RED && op != OT_SHFL && op != OT_WARPSYNC && op != OT_NANOSLEEP;
-}
-
 static bool is_jump(unsigned op) { return isa_has_effect(op, ISA_EFFECT_BRANCH); }
 
 /* The operand that says the same without the value; OPK_NONE if there is none. */
@@ -439,7 +425,8 @@ static Operand as_constant(const Fold *fold, const Inst *i, Operand o) {
         return op_imm(0 - k.value);
     if (o.mods) /* what a modifier means for a constant depends on the operation */
         return (Operand){0};
-    return k.kind == OPK_IMM && k.value == 0 && prefers_rz(i->op) ? op_rz() : k;
+    bool rz = k.kind == OPK_IMM && k.value == 0 && isa_traits(i->op)->zero == ISA_ZERO_RZ;
+    return rz ? op_rz() : k;
 }
 
 static bool is_address(const Inst *i, unsigned k) {

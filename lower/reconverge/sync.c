@@ -89,7 +89,7 @@ static void insert_warpsync(Cover *cover, unsigned *p, Operand mask) {
 
 bool reconv_changes_active(const Inst *i) {
     const uint32_t leaves = ISA_EFFECT_SWITCH | ISA_EFFECT_CALL | ISA_EFFECT_EXIT | ISA_EFFECT_RETURN;
-    return isa_has_effect(i->op, leaves) || i->op == OT_SYSCALL || i->op == OT_RTT;
+    return isa_has_effect(i->op, leaves);
 }
 
 static bool is_bar(const Inst *i) { return isa_has_effect(i->op, ISA_EFFECT_CTA_BARRIER); }

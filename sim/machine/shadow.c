@@ -7,7 +7,9 @@
  * Control codes: the warp has a clock that stall counts advance, and waits for results, by the least time
  * that a result of unknown latency takes (no compiler could count on more). Each register remembers who wrote
  * it last and who read it late; the distances come from isa/machine/latency.h. A value read too early is
- * reported, and what was computed from it is poisoned. SPDX-License-Identifier: MIT */
+ * reported, and what was computed from it is poisoned. Operations whose result may be defined where an
+ * operand is not are asked for by name: for which values it is, follows from what each computes.
+ * SPDX-License-Identifier: MIT */
 #include "isa/machine/latency.h"
 #include "base/scope.h"
 #include "sim/machine/internal.h"
@@ -129,7 +131,7 @@ static bool has_read(const struct WarpShadow *shadow, const Target *t, const Acc
 static bool has_arrived(const struct WarpShadow *shadow, const Target *t, const Access *access) {
     const Control *control = &access->inst->ctrl;
     return waited_for(shadow, t, access, control->write_sb) ||
-           (latency_comes_with_operands(access->inst, access->slot) &&
+           (latency_comes_with_operands(t, access->inst, access->slot) &&
             waited_for(shadow, t, access, control->read_sb));
 }
 /* Does `in` come behind `before` in one queue, so that it cannot overtake it? */

@@ -183,6 +183,20 @@ static void test_columns(void **state) {
     assert_int_equal(ldg->address[2], LDG_offset);
     assert_int_equal(red->effects, ISA_EFFECT_WRITE | ISA_EFFECT_ATOMIC);
     assert_int_equal(isa_traits(OT_LDC)->effects, 0);
+    assert_int_equal(isa_traits(OT_ATOMS_CAS)->effects,
+                     ISA_EFFECT_READ | ISA_EFFECT_WRITE | ISA_EFFECT_ATOMIC | ISA_EFFECT_SWAP);
+    assert_false(isa_has_effect(OT_ATOMS, ISA_EFFECT_SWAP));
+    assert_int_equal(isa_traits(OT_SHFL)->zero, ISA_ZERO_NUMBER);
+    assert_int_equal(isa_traits(OT_IADD3)->zero, ISA_ZERO_RZ);
+    assert_int_equal(isa_traits(OT_BAR)->timing, ISA_TIMING_DRAINS | ISA_TIMING_DRAINS_NOW);
+    assert_int_equal(isa_traits(OT_LDS)->timing, ISA_TIMING_NONE);
+    /* a byte without sign leaves 24 bits 0; a constant's are not known to be of a load */
+    assert_int_equal(isa_loaded_zeros(OT_LDS, MSET(LDS, sz, MemSz_U8)), 0xffffff00);
+    assert_int_equal(isa_loaded_zeros(OT_LDG, MSET(LDG, sz, MemSz_U16)), 0xffff0000);
+    assert_int_equal(isa_loaded_zeros(OT_LDG, MSET(LDG, sz, MemSz_S16)), 0);
+    assert_int_equal(isa_loaded_zeros(OT_LD, MSET(LD, sz, MemSz_64)), 0);
+    assert_int_equal(isa_loaded_zeros(OT_LDC, MSET(LDC, sz, MemSz_U8)), 0);
+    assert_int_equal(isa_loaded_zeros(OT_STS, MSET(STS, sz, MemSz_U8)), 0);
     assert_int_equal(isa_traits(OT_VABSDIFF)->unit, ISA_UNIT_ALU);
     assert_int_equal(isa_traits(OT_LDS)->queue, ISA_QUEUE_SHARED);
     assert_int_equal(isa_traits(OT_ATOMS_CAS)->queue, ISA_QUEUE_SHARED);
