@@ -47,6 +47,7 @@ static void print_row(LearnRowMaker *maker, const LearnDraft *row, const char *n
             (unsigned long long)(row->seen->word[0] & 0xfff), row->fields);
     fprintf(out,
             "  __OperandInfo\n    Slots<; %s>;\n    Unit<ALU>; Effects<STATE>; Lanes<EACH>; Guard<FIXED>; "
+            "Zero<RZ>; Timing<NONE>; "
             "Simulated<ABSENT, \"learned from a dump\">;\n",
             row->slots);
     if (strstr(row->fields, " distance"))
