@@ -126,6 +126,7 @@ static bool predicate_function(Function *f, PredicateMode mode, bool barriers, D
         ir_renumber(f);
         changed |= again;
     } while (again);
+    changed |= pred_keep(f);
     report_rest(&p);
     if (f->module->predicated.n > before)
         qsort(f->module->predicated.at + before, f->module->predicated.n - before, sizeof(PredicateReport),

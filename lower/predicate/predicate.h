@@ -1,6 +1,6 @@
 /* Predication: what its parts share. predicate.c is the pass, lower/predicate/shape.c finds regions and says
  * what an instruction allows, lower/predicate/cost.c decides, lower/predicate/convert.c plans and rewrites
- * one region. See docs/predication.md.
+ * one region, lower/predicate/keep.c guards updates on edges. See docs/predication.md.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_PREDICATE_PREDICATE_H
 #define HEDDLE_LOWER_PREDICATE_PREDICATE_H
@@ -103,6 +103,9 @@ bool pred_slot(const Function *f, const Inst *i, uint32_t v, unsigned *slot, uns
 PredicateReason pred_plan(Pred *pred, PredRegion *region);
 void pred_forget(Pred *pred, const PredRegion *region);
 InstId pred_convert(Pred *pred, PredRegion *region); /* the first instruction under the guard */
+
+/* ---- lower/predicate/keep.c ---- */
+bool pred_keep(Function *f); /* updates under the condition of the way that wants them; says whether any */
 
 /* ---- lower/predicate/cost.c ---- */
 void pred_live(Pred *pred); /* predicates that live across blocks */

@@ -23,6 +23,7 @@ typedef struct {
     "bb1: preds() succs(" succs                                                                              \
     ")\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  %p3, _ = ISETP(cmp=LT) %r1, %r2, PT, PT\n"
 #define TWO(yes, no) "  @%p3 BRA _, _, " yes "\n  BRA _, _, " no "\n"
+#define NEXT(value) "  %p6, _ = ISETP(cmp=LT) " value ", %r2, PT, PT\n  @%p6 BRA _, _, bb2\n  BRA _, _, bb3\n"
 #define BACK(preds) ": preds(" preds ") succs()\n"
 
 // clang-format off
@@ -164,6 +165,52 @@ static const Case cases[] = {
      "  RED(order=STRONG_GPU e=E) [%r1 %r2].64, _, 0x8, %r4\n  BRA _, _, bb3\n"
      "bb3" BACK("bb1 bb2") "  EXIT _\n",
      PREDICATE_AUTO, PD_TRIANGLE, PR_CONVERTED, {"@%p3 %r4, _ = ATOMG", "tied(_, _)\n  @%p3 RED"}, {"BRA"}},
+    /* ---- updates under the condition of the way that wants them ---- */
+    {"the next value for the next round, the last one behind the loop",
+     HEAD("bb2") "  BRA _, _, bb2\n"
+     "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r4 = phi %r1, %r5\n  %r5 = SHF(dir=R hi=0x1) RZ, 0x1, %r4\n" NEXT("%r4")
+     "bb3" BACK("bb2") "  STG _, _, 0x4, %r4\n  EXIT _\n",
+     PREDICATE_AUTO, PD_NONE, PR_LOOP,
+     {"@%p6 %r5 = SHF(dir=R hi=0x1) RZ, 0x1, %r4 tied(%r4)\n  @%p6 BRA", "STG _, _, 0x4, %r5"}, {0}},
+    {"the other way of the branch leads back",
+     HEAD("bb2") "  BRA _, _, bb2\n"
+     "bb2: preds(bb1 bb2) succs(bb3 bb2)\n  %r4 = phi %r1, %r5\n  %r5 = SHF(dir=R hi=0x1) RZ, 0x1, %r4\n"
+     "  %p6, _ = ISETP(cmp=LT) %r4, %r2, PT, PT\n  @%p6 BRA _, _, bb3\n  BRA _, _, bb2\n"
+     "bb3" BACK("bb2") "  STG _, _, 0x4, %r4\n  EXIT _\n",
+     PREDICATE_AUTO, PD_NONE, PR_LOOP, {"@!%p6 %r5 = SHF", "tied(%r4)\n  @%p6 BRA", "STG _, _, 0x4, %r5"}, {0}},
+    {"the condition reads the next value",
+     HEAD("bb2") "  BRA _, _, bb2\n"
+     "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r4 = phi %r1, %r5\n  %r5 = SHF(dir=R hi=0x1) RZ, 0x1, %r4\n" NEXT("%r5")
+     "bb3" BACK("bb2") "  STG _, _, 0x4, %r4\n  EXIT _\n",
+     PREDICATE_AUTO, PD_NONE, PR_LOOP, {"  %r5 = SHF", "STG _, _, 0x4, %r4"}, {"tied"}},
+    {"nobody reads the last value behind the loop",
+     HEAD("bb2") "  BRA _, _, bb2\n"
+     "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r4 = phi %r1, %r5\n  %r5 = SHF(dir=R hi=0x1) RZ, 0x1, %r4\n" NEXT("%r4")
+     "bb3" BACK("bb2") "  STG _, _, 0x4, %r2\n  EXIT _\n",
+     PREDICATE_AUTO, PD_NONE, PR_LOOP, {"  %r5 = SHF"}, {"tied"}},
+    {"the next round wants the last value, too",
+     HEAD("bb2") "  BRA _, _, bb2\n"
+     "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r4 = phi %r1, %r5\n  %r7 = phi %r1, %r4\n  STG _, _, 0x8, %r7\n"
+     "  %r5 = SHF(dir=R hi=0x1) RZ, 0x1, %r4\n" NEXT("%r4")
+     "bb3" BACK("bb2") "  STG _, _, 0x4, %r4\n  EXIT _\n",
+     PREDICATE_AUTO, PD_NONE, PR_LOOP, {"  %r5 = SHF", "STG _, _, 0x4, %r4"}, {"tied"}},
+    {"what reads the last value has another way in",
+     HEAD("bb2 bb3") TWO("bb2", "bb3")
+     "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r4 = phi %r1, %r5\n  %r5 = SHF(dir=R hi=0x1) RZ, 0x1, %r4\n  STG _, _, 0x8, %r1\n"
+     NEXT("%r4")
+     "bb3" BACK("bb1 bb2") "  %r8 = phi %r2, %r4\n  STG _, _, 0x4, %r8\n  STG _, _, 0x8, %r1\n  EXIT _\n",
+     PREDICATE_AUTO, PD_NONE, PR_SHARED, {"@%p6 %r5 = SHF", "%r8 = phi %r2, %r5"}, {0}},
+    {"a number that comes along one way of a branch, the other reads what the register held",
+     HEAD("bb3 bb2") "  %r4 = MOV 0x7\n  STG _, _, 0x8, %r1\n" TWO("bb3", "bb2")
+     "bb2: preds(bb1) succs(bb3)\n  STG _, _, 0x4, %r2\n  BAR 0x0, 0x0, _, 0xffffffff flags[sync memory side convergent]\n"
+     "  BRA _, _, bb3\nbb3" BACK("bb1 bb2") "  %r5 = phi %r4, %r2\n  STG _, _, 0x0, %r5\n  EXIT _\n",
+     PREDICATE_AUTO, PD_TRIANGLE, PR_SYNC,
+     {"  @%p3 %r4 = MOV 0x7 tied(%r2)\n  @%p3 BRA", "STG _, _, 0x4, %r4", "STG _, _, 0x0, %r4"}, {"phi"}},
+    {"half of a pair",
+     HEAD("bb2") "  BRA _, _, bb2\n"
+     "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r4 = phi %r1, %r5\n  [%r5 %r7], _ = IMAD_WIDE %r4, 0x3, RZ, !PT\n" NEXT("%r4")
+     "bb3" BACK("bb2") "  STG _, _, 0x4, %r4\n  EXIT _\n",
+     PREDICATE_AUTO, PD_NONE, PR_LOOP, {"  [%r5 %r7], _ = IMAD", "STG _, _, 0x4, %r4"}, {"tied"}},
     /* ---- what stays ---- */
     {"off", HEAD("bb2 bb3") TWO("bb2", "bb3")
      "bb2: preds(bb1) succs(bb3)\n  STG _, _, 0x4, %r1\n  BRA _, _, bb3\nbb3" BACK("bb1 bb2") "  EXIT _\n",
