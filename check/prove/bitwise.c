@@ -23,6 +23,15 @@ typedef struct {
     TermPair t[MAX_TERMS];
 } Xor;
 
+static uint64_t lowest_one(uint64_t bits) { return bits & (0 - bits); }
+/* All bits but the lowest that are zero in every entry of a sum: that many are zero in the sum. */
+static uint32_t possible_of_sum(const Term *term) {
+    uint64_t bits = term->k;
+    for (uint32_t i = 0; i < term->n; i++)
+        bits |= term->c[i] * lowest_one(term_possible(term->a[i]));
+    return (uint32_t)(0 - lowest_one(bits));
+}
+
 uint32_t term_possible_of(const Term *term) {
     uint64_t m = 0;
     switch (term->kind) {
@@ -41,7 +50,7 @@ uint32_t term_possible_of(const Term *term) {
     case TK_SUM:
         if (term->width == 32 && term->n == 1 && !term->k && is_pow2(term->c[0]))
             return (uint32_t)(term_possible(term->a[0]) * term->c[0]);
-        return UINT32_MAX;
+        return term->width == 32 ? possible_of_sum(term) : UINT32_MAX;
     case TK_APP:
         if (term->op == TO_LSHR && t_is_const(term->a[1]) && term->a[1]->k < 32)
             return term_possible(term->a[0]) >> term->a[1]->k;
@@ -68,6 +77,56 @@ static bool has_product(const Term *term) {
     return false;
 }
 
+/* A word of which some bits are those of z: bit i is bit i - left of z where the mask has a one, else zero.
+ */
+typedef struct {
+    Term *z;
+    int left;
+    uint32_t mask;
+} Shifted;
+
+/* What the term is a shift of: of a product with 2^n, of a shift to the right, or of one of the other. */
+static Shifted shifted_of(Terms *ts, Term *term, unsigned depth) {
+    if (depth && term->kind == TK_APP && term->op == TO_LSHR && t_is_const(term->a[1]) &&
+        term->a[1]->k < 32) {
+        Shifted inner = shifted_of(ts, term->a[0], depth - 1);
+        return (Shifted){inner.z, inner.left - (int)term->a[1]->k, inner.mask >> term->a[1]->k};
+    }
+    uint64_t bits = term->k;
+    for (uint32_t i = 0; term->kind == TK_SUM && i < term->n; i++)
+        bits |= term->c[i];
+    if (!depth || term->kind != TK_SUM || term->width != 32 || bits & 1)
+        return (Shifted){term, 0, UINT32_MAX};
+    unsigned n = log2_of(bits);
+    Term *z = t_const(ts, 32, (uint64_t)(int64_t)((int32_t)(uint32_t)term->k >> n));
+    for (uint32_t i = 0; i < term->n; i++)
+        z = t_add(ts, z, t_scale(ts, term->a[i], (uint64_t)(int64_t)((int32_t)(uint32_t)term->c[i] >> n)));
+    Shifted inner = shifted_of(ts, z, depth - 1);
+    return (Shifted){inner.z, inner.left + (int)n, inner.mask << n};
+}
+
+static void xput(Terms *ts, Xor *poly, Term *term, uint32_t m);
+
+/* A list that is full, by shifts of as few terms as there are: of what a generator of random numbers made of
+ * a seed by shift and exclusive or no more than 63 remain. False: it does not get much shorter. */
+static bool shorten(Terms *ts, Xor *poly) {
+    enum { DEPTH = 4 };
+    Xor made = {.k = poly->k};
+    for (unsigned i = 0; i < poly->n; i++) {
+        Term *term = poly->t[i].t;
+        Shifted shifted = shifted_of(ts, term, DEPTH);
+        int left = shifted.left;
+        Term *word = left >= 0 ? t_scale(ts, shifted.z, 1ull << left)
+                               : t_lshr(ts, shifted.z, t_const(ts, 32, (uint64_t)-left));
+        if (word->kind == TK_XOR || word->kind == TK_CONST || left > 31 || left < -31)
+            xput(ts, &made, term, (uint32_t)poly->t[i].c);
+        else
+            xput(ts, &made, word, (uint32_t)poly->t[i].c & shifted.mask);
+    }
+    *poly = made;
+    return made.n <= MAX_TERMS * 3 / 4;
+}
+
 static void xput(Terms *ts, Xor *poly, Term *term, uint32_t m) {
     m &= term_possible(term);
     if (!m)
@@ -88,7 +147,11 @@ static void xput(Terms *ts, Xor *poly, Term *term, uint32_t m) {
             memmove(poly->t + at, poly->t + at + 1, (--poly->n - at) * sizeof *poly->t);
         return;
     }
-    if (poly->n == MAX_TERMS) {
+    if (poly->n == MAX_TERMS && shorten(ts, poly)) {
+        xput(ts, poly, term, m);
+        return;
+    }
+    if (poly->n >= MAX_TERMS) {
         ts->overflow = true;
         return;
     }
@@ -119,7 +182,7 @@ static Term *xor_term(Terms *ts, Xor *poly) {
     if (poly->n == 1 && poly->t[0].t->kind != TK_AND && poly->t[0].c == term_possible(poly->t[0].t)) {
         if (poly->k == 0)
             return poly->t[0].t;
-        if (poly->k == UINT32_MAX && poly->t[0].c == LOW)
+        if (poly->k == UINT32_MAX && (poly->t[0].c == LOW || poly->t[0].t->kind == TK_SUM))
             return term_complement(ts, poly->t[0].t);
     }
     if (poly->n == 1 && !poly->k && is_shifted(poly->t[0].t)) { /* (z << m) & k is (z & k >> m) << m */
@@ -167,6 +230,29 @@ Term *term_product(Terms *ts, Term *term) {
     return r;
 }
 
+/* Bits that are one for certain: of a decision between constants. */
+static uint32_t certain(const Term *term) {
+    unsigned budget = 32;
+    if (term->kind == TK_CONST)
+        return (uint32_t)term->k;
+    return term->kind == TK_ITE && term_const_leaves(term, &budget)
+               ? certain(term->a[1]) & certain(term->a[2])
+               : 0;
+}
+
+/* poly ^= mask & x & y. Where a decision between constants is one whatever it decides, the product is the
+ * other factor: x | (p ? 6 : 4) of an x whose low three bits are zero is x + (p ? 6 : 4). */
+static void put_product(Terms *ts, Xor *poly, Term *x, Term *y, uint32_t mask) {
+    uint32_t ones = mask & certain(x);
+    xput(ts, poly, y, ones);
+    mask &= ~ones;
+    ones = mask & certain(y);
+    xput(ts, poly, x, ones);
+    mask &= ~ones;
+    if (mask)
+        xput(ts, poly, product(ts, x, y), mask);
+}
+
 static Term *lxor_plain(Terms *ts, Term *x, Term *y) {
     Xor f, g;
     xor_of(ts, &f, x);
@@ -187,8 +273,7 @@ static Term *land_plain(Terms *ts, Term *x, Term *y) {
         xput(ts, &r, g.t[j].t, (uint32_t)g.t[j].c & f.k);
     for (unsigned i = 0; i < f.n; i++)
         for (unsigned j = 0; j < g.n; j++)
-            if (f.t[i].c & g.t[j].c)
-                xput(ts, &r, product(ts, f.t[i].t, g.t[j].t), (uint32_t)(f.t[i].c & g.t[j].c));
+            put_product(ts, &r, f.t[i].t, g.t[j].t, (uint32_t)(f.t[i].c & g.t[j].c));
     return xor_term(ts, &r);
 }
 Term *t_lxor(Terms *ts, Term *x, Term *y) {

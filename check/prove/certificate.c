@@ -21,6 +21,10 @@
  *     holds LOCATION VALUE HOW K  part HOW (RelationKind) of a value; K is added
  *     location-whole LOCATION ... as `whole`, of what locations have
  *     free LOCATION ...           nothing is known of them
+ *     decided SEEN ...            what branches have seen is one term and has one value on all ways: of each
+ *                                 branch, in the order of the code, its guard and 7 predicates, from 0 on
+ *     seen SEEN ...               it is one term
+ *     has LOCATION SEEN HOW       a location has that (HOW 0), or its complement (1)
  *
  * SPDX-License-Identifier: MIT */
 #include "check/prove/certificate.h"
@@ -64,6 +68,14 @@ static void put_locations(FILE *f, const Prover *prover, const Cut *cut, const c
     end_line(f, &open);
 }
 
+static void put_seen(FILE *f, const Prover *prover, const Cut *cut, const char *word, uint8_t level) {
+    bool open = false;
+    for (uint32_t g = 0; g < prover->nseen; g++)
+        if (cut->seen_level[g] == level && cut->seen[g])
+            put_number(f, &open, word, g);
+    end_line(f, &open);
+}
+
 static void put_cut(FILE *f, const Prover *prover, const Cut *cut) {
     bool open = false;
     fprintf(f, "at %u %u\n", pc_at(prover, cut->mach - prover->ff->first_block),
@@ -95,6 +107,11 @@ static void put_cut(FILE *f, const Prover *prover, const Cut *cut) {
                     cut->relation[l].extra ? cut->relation[l].extra->k : 0);
     put_locations(f, prover, cut, "location-whole", LV_WHOLE);
     put_locations(f, prover, cut, "free", LV_FREE);
+    put_seen(f, prover, cut, "decided", SEEN_DECIDED);
+    put_seen(f, prover, cut, "seen", SEEN_TERM);
+    for (uint32_t l = 0; l < prover->nloc; l++)
+        if (cut->level[l] == LV_SEEN)
+            fprintf(f, "has %u %u %u\n", l, cut->relation[l].value, cut->relation[l].how == RL_NOT);
 }
 
 char *prove_certificate_write(const Core *core, Arena *arena) {
@@ -170,6 +187,7 @@ static bool read_at(Reader *reader) {
         return false;
     prove_core_add_cut(core, ptx, core->p.ff->first_block + mach);
     reader->cut = &core->cuts.at[core->cuts.n - 1];
+    memset(reader->cut->seen_level, SEEN_LOST, core->p.nseen);
     return true;
 }
 
@@ -256,10 +274,31 @@ static bool read_locations(Reader *reader, uint8_t level) {
     return true;
 }
 
+static bool read_seen(Reader *reader, uint8_t level) {
+    uint64_t seen;
+    while (*reader->at == ' ') {
+        if (!next_number(reader, reader->core->p.nseen, &seen))
+            return false;
+        reader->cut->seen_level[seen] = level;
+    }
+    return true;
+}
+
+static bool read_has(Reader *reader) {
+    uint64_t l, seen, complement;
+    if (!next_number(reader, reader->core->p.nloc, &l) ||
+        !next_number(reader, reader->core->p.nseen, &seen) || !next_number(reader, 2, &complement) ||
+        prove_loc_width((uint32_t)l) != 1 || reader->cut->seen_level[seen] == SEEN_LOST)
+        return false;
+    reader->cut->level[l] = LV_SEEN;
+    reader->cut->relation[l] = (Relation){(uint32_t)seen, complement ? RL_NOT : RL_SAME, NULL};
+    return true;
+}
+
 static bool read_line(Reader *reader, size_t word) {
-    static const char *const words[] = {"at",         "past-ptx", "past-machine",  "differ",
-                                        "differ-low", "twin",     "memory",        "holds",
-                                        "free",       "whole",    "location-whole"};
+    static const char *const words[] = {
+        "at",    "past-ptx", "past-machine", "differ",         "differ-low", "twin", "memory",
+        "holds", "free",     "whole",        "location-whole", "decided",    "seen", "has"};
     const char *line = reader->at - word;
     unsigned k = 0;
     while (k < sizeof words / sizeof *words &&
@@ -279,6 +318,9 @@ static bool read_line(Reader *reader, size_t word) {
     case 8: return read_locations(reader, LV_FREE);
     case 9: return read_whole(reader);
     case 10: return read_locations(reader, LV_WHOLE);
+    case 11: return read_seen(reader, SEEN_DECIDED);
+    case 12: return read_seen(reader, SEEN_TERM);
+    case 13: return read_has(reader);
     default: return false;
     }
 }
@@ -317,6 +359,10 @@ static void enter(Core *core, uint32_t index, const Edge *edge) {
     Terms *ts = &prover->ts;
     Cut *cut = &core->cuts.at[index];
     cut->reached = true;
+    if (!prove_guards_enter(core, cut, edge)) {
+        broken(core, "a branch has not seen what it is said to have seen");
+        return;
+    }
     for (uint32_t v = 0; v < prover->nptx; v++) {
         bool low = cut->phi[v] == PHI_LOW;
         if (low && (!edge->pv[v] || edge->pv[v]->width != 64)) {
@@ -333,10 +379,10 @@ static void enter(Core *core, uint32_t index, const Edge *edge) {
     for (unsigned s = 0; s < NMEM; s++)
         cut->mem[s] = cut->mem_phi[s] ? t_var(ts, 0, term_name(ts, "memory %u", s), index + 1) : edge->mem[s];
     for (uint32_t l = 0; l < prover->nloc; l++)
-        cut->lv[l] = cut->level[l] == LV_SAME      ? edge->lv[l]
-                     : cut->level[l] == LV_WHOLE   ? edge->whole_lv[l]
-                     : cut->level[l] == LV_RELATED ? prove_core_held(core, index, l)
-                                                   : prove_core_unknown(core, index, l);
+        cut->lv[l] = cut->level[l] == LV_SAME    ? edge->lv[l]
+                     : cut->level[l] == LV_WHOLE ? edge->whole_lv[l]
+                     : cut->level[l] <= LV_SEEN  ? prove_core_held(core, index, l)
+                                                 : prove_core_unknown(core, index, l);
 }
 
 /* Values of the PTX, and of memory. */
@@ -375,6 +421,8 @@ static void compare_locations(Core *core, const Cut *cut, const Edge *edge) {
         if (cut->level[l] <= LV_WHOLE &&
             (cut->level[l] == LV_SAME ? edge->lv[l] : edge->whole_lv[l]) != cut->lv[l])
             broken(core, "a location that does not differ does");
+        if (cut->level[l] == LV_SEEN && !prove_guards_tell(core, cut, edge, l, relation))
+            broken(core, "a location does not have what a branch is said to have seen");
         if (cut->level[l] != LV_RELATED)
             continue;
         Term *value = edge->pv[relation->value] ? edge->pv[relation->value] : chosen[relation->value];
@@ -386,6 +434,8 @@ static void compare_locations(Core *core, const Cut *cut, const Edge *edge) {
 
 static void compare(Core *core, const Edge *edge) {
     const Cut *cut = &core->cuts.at[edge->to];
+    if (!prove_guards_hold(core, cut, edge))
+        broken(core, "a branch has not seen what it is said to have seen");
     compare_values(core, cut, edge);
     compare_locations(core, cut, edge);
 }

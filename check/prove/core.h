@@ -13,10 +13,12 @@ typedef struct { /* control passes from one cut point to another */
     Term **pv, **lv, *mem[NMEM]; /* as seen under cond */
     Term **whole_pv, **whole_lv; /* the same, whatever cond is */
     Term **chosen;               /* of a PTX register that has no value here: what the machine has for it */
+    Term **seen;   /* by what branches of the machine have seen: see guards.c; NULL: nothing is known */
+    uint8_t *says; /* and what cond says of it */
 } Edge;
 
 typedef enum { RL_SAME, RL_NOT, RL_LOW, RL_HIGH, RL_OFFSET, RL_SHORT } RelationKind;
-typedef struct { /* what a location holds of a PTX value */
+typedef struct { /* what a location holds of a PTX value, or of what a branch has seen */
     uint32_t value;
     RelationKind how;
     Term *extra;
@@ -26,9 +28,12 @@ enum {
     PHI_LOW = 1,
     PHI_ALL
 }; /* a value of the PTX differs among ways: of 64 bits only the low word; all of it */
-/* One term on all paths, seen under their conditions; whatever these are; part of a PTX value; nothing known.
- */
-enum { LV_SAME, LV_WHOLE, LV_RELATED, LV_FREE };
+/* One term on all paths, seen under their conditions; whatever these are; part of a PTX value; what a
+ * branch has seen; nothing known. */
+enum { LV_SAME, LV_WHOLE, LV_RELATED, LV_SEEN, LV_FREE };
+/* What a branch of the machine has seen has one value on all paths; is one term; is not known. */
+enum { SEEN_DECIDED, SEEN_TERM, SEEN_LOST };
+enum { SAYS_NOTHING, SAYS_NO, SAYS_YES };
 
 typedef struct {
     uint32_t ptx, mach;          /* blocks */
@@ -39,6 +44,8 @@ typedef struct {
     uint8_t *twin_how; /* 0 as it is, 1 sign-extended, 2 zero-extended */
     bool mem_phi[NMEM];
     Relation *relation;
+    Term **seen, *known; /* as in Edge; what holds whenever the place is come to */
+    uint8_t *seen_level, *says;
     bool reached, dirty, stuck;
     bool shared_is_watched;     /* see Prover */
     bool stale;                 /* what arrives has changed since the relation was made of it */
@@ -116,6 +123,18 @@ bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *aren
 uint32_t *prove_pairing(Prover *prover);
 /* Nothing in the block that one lane could notice, and one way on. */
 bool prove_only_control(const BinFlow *flow, const BinBlock *block);
+typedef VEC(const Edge *) Arrivals; /* at one place */
+/* What branches have seen (guards.c): what an edge brings of it; what the place has of what all edges bring,
+ * or of what is said of it and the first one (false: not that); whether an edge brings what the place has. */
+void prove_guards_leave(Core *core, const Cut *cut, Edge *edge);
+void prove_guards_relate(Core *core, Cut *cut, const Arrivals *in);
+bool prove_guards_enter(Core *core, Cut *cut, const Edge *edge);
+bool prove_guards_hold(const Core *core, const Cut *cut, const Edge *edge);
+/* Does an edge bring in a location what the relation says of what a branch has seen? Find one that all bring.
+ */
+bool prove_guards_tell(Core *core, const Cut *cut, const Edge *edge, uint32_t loc, const Relation *relation);
+bool prove_guards_find(Core *core, Cut *cut, const Arrivals *in, uint32_t loc);
+void prove_guards_trim(Core *core);
 Graph prove_mach_graph(Prover *prover); /* of the machine blocks of the function, its first one 0 */
 void prove_core_no_cuts(Core *core);
 void prove_core_add_cut(Core *core, uint32_t ptx, uint32_t mach); /* of a block on each side */

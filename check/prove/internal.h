@@ -52,6 +52,7 @@ typedef struct { /* of a row of the map: what its register had where it begins; 
 
 typedef struct {    /* symbolic execution of one region on one side */
     RowTerms *rows; /* by row of the map, or NULL */
+    Term **seen;    /* of the machine, by branch that was executed: see guards.c; or NULL */
     Term *mem[NMEM];
     VEC(Access) accesses;
     VEC(Sync) syncs; /* in order; of the machine WARPSYNCs whose mask is in a register */
@@ -110,12 +111,13 @@ typedef struct Prover {
     uint32_t var_bytes;
     /* machine */
     uint32_t nloc;
-    uint32_t *rpo_of;       /* by machine block */
-    const BinFixup **fixup; /* by instruction: its immediate is an address */
-    bool *orders;           /* by instruction: a WARPSYNC that stands for a bar.warp.sync */
-    const bool *entered;    /* by instruction: as in BinCheckReport; they do nothing to a lane's values */
-    Term **entry_val;       /* locations when the function is entered */
-    bool *clobbers;         /* nfuncs * LOC_SLOT: what a function writes */
+    uint32_t *rpo_of;           /* by machine block */
+    uint32_t nseen, *branch_of; /* PROVE_SEEN for each of its branches; by instruction, + 1 */
+    const BinFixup **fixup;     /* by instruction: its immediate is an address */
+    bool *orders;               /* by instruction: a WARPSYNC that stands for a bar.warp.sync */
+    const bool *entered;        /* by instruction: as in BinCheckReport; they do nothing to a lane's values */
+    Term **entry_val;           /* locations when the function is entered */
+    bool *clobbers;             /* nfuncs * LOC_SLOT: what a function writes */
     /* noted by the machine side: first steps of divisions, sums with a product that is not rounded; by the
      * PTX side: products that may be part of one (check/prove/idiom.c) */
     TermList estimates, fused, products;
@@ -203,6 +205,9 @@ void prove_ptx_stay(Prover *prover, uint32_t block, Term *const *val, Term *cons
 
 /* Machine side. */
 bool prove_mach_setup(Prover *prover);
+void prove_guards_setup(Prover *prover); /* part of it */
+enum { PROVE_SEEN = 8 };                 /* of each branch: its guard, P0 to P6 */
+void prove_guards_note(Prover *prover, Run *run, uint32_t at, Term *guard, Term *const *val);
 uint32_t prove_loc_width(uint32_t loc);
 void prove_loc_name(uint32_t loc, char out[24]);
 void prove_mach_entry(Prover *prover, Term **val);

@@ -406,7 +406,7 @@ void prove_judge_obligations(Judge *j, Cut *q) {
 }
 
 static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {
-    Judge j = {.core = core, .report = report, .q = cut, .out = out};
+    Judge j = {.core = core, .report = report, .q = cut, .out = out, .base = cut->known};
     double begin = clock_seconds();
     out->reason = "";
     out->status = PROVE_SYNTACTIC;

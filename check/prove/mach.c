@@ -18,12 +18,15 @@ void mach_set(Mach *mach, uint32_t loc, Term *v) {
     mach->val[loc] = t_ite(ts, t_under(ts, mach->guard, mach->pc), v, mach->val[loc]);
 }
 
-Term *mach_pred(Mach *mach, Operand o) {
+Term *mach_plain_pred(Mach *mach, Operand o) {
     Terms *ts = &mach->prover->ts;
     Term *v = ts->truth;
     if (o.kind == OPK_REG && o.value != REG_PT)
-        v = mach_get(mach, (o.file == RF_UP ? LOC_UP : LOC_P) + o.value);
+        v = mach->val[(o.file == RF_UP ? LOC_UP : LOC_P) + o.value];
     return o.mods & OPM_NOT ? t_not(ts, v) : v;
+}
+Term *mach_pred(Mach *mach, Operand o) {
+    return t_under(&mach->prover->ts, mach_plain_pred(mach, o), mach->full);
 }
 
 /* A word of bank 4: half of the address of a .global variable, which the loader puts there (RELOC_ABS64, or

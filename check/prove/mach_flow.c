@@ -317,6 +317,9 @@ static void edges(Mach *mach, const BinBlock *b) {
             return;
         }
         taken = t_and(ts, mach->guard, mach_pred(mach, in->src[0]));
+        prove_guards_note(mach->prover, mach->run, mach->at,
+                          t_and(ts, mach_plain_pred(mach, in->guard), mach_plain_pred(mach, in->src[0])),
+                          mach->val);
     }
     for (uint32_t i = 0; i < b->nsuccs; i++)
         mach_arrive(mach, b->succs[i].block,
@@ -533,6 +536,7 @@ bool prove_mach_setup(Prover *prover) {
     for (uint32_t f = 0; f < nf; f++)
         prover->clobbers[(size_t)f * LOC_SLOT + LOC_R + 1] = false;
     find_orders(prover);
+    prove_guards_setup(prover);
     return true;
 }
 

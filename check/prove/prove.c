@@ -31,6 +31,10 @@ void prove_core_add_cut(Core *core, uint32_t ptx, uint32_t mach) {
     k.twin_how = ARENA_ARRAY(&prover->arena, uint8_t, prover->nptx);
     k.level = ARENA_ARRAY(&prover->arena, uint8_t, prover->nloc);
     k.relation = ARENA_ARRAY(&prover->arena, Relation, prover->nloc);
+    k.seen = ARENA_ARRAY(&prover->arena, Term *, prover->nseen + 1);
+    k.seen_level = ARENA_ARRAY(&prover->arena, uint8_t, prover->nseen + 1);
+    k.says = ARENA_ARRAY(&prover->arena, uint8_t, prover->nseen + 1);
+    k.known = prover->ts.truth;
     k.pass_ptx = ARENA_ARRAY(&prover->arena, bool, prover->nblocks);
     k.pass_mach = ARENA_ARRAY(&prover->arena, bool, prover->ff->nblocks + 1);
     core->cut_of[mach - prover->ff->first_block] = core->cuts.n + 1;
@@ -62,8 +66,6 @@ static void find_cuts(Core *core) {
 }
 
 /* ---- the relation at a cut point ---- */
-typedef VEC(const Edge *) Arrivals;
-
 static void arrivals_of(Core *core, uint32_t cut, Arrivals *in) {
     *in = (Arrivals){0};
     if (cut == 0)
@@ -195,7 +197,7 @@ Term *prove_core_held(Core *core, uint32_t cut, uint32_t l) {
     Terms *ts = &core->p.ts;
     const Cut *here = &core->cuts.at[cut];
     const Relation *relation = &here->relation[l];
-    Term *value = here->pv[relation->value];
+    Term *value = (here->level[l] == LV_SEEN ? here->seen : here->pv)[relation->value];
     return relation->how == RL_SHORT
                ? t_lxor(ts, value, t_land(ts, prove_core_unknown(core, cut, l), t_const(ts, 32, 0xffff0000)))
                : prove_core_part(ts, value, relation);
@@ -291,6 +293,8 @@ static void relate_locations(Core *core, uint32_t cut, const Arrivals *in) {
             (here->relation[l].value == UINT32_MAX || !here->pv[here->relation[l].value] ||
              !holds(core, in, l, &here->relation[l])) &&
             !find_relation(core, here, in, l))
+            here->level[l] = LV_SEEN;
+        if (here->level[l] == LV_SEEN && !prove_guards_find(core, here, in, l))
             here->level[l] = LV_FREE;
         if (here->level[l] == LV_RELATED && here->relation[l].how == RL_SAME)
             choose(in, l, &here->relation[l]);
@@ -312,16 +316,19 @@ static bool relate(Core *core, uint32_t cut) {
     }
     Term **pv = arena_copy(&prover->arena, here->pv, prover->nptx * sizeof *pv),
          **lv = arena_copy(&prover->arena, here->lv, prover->nloc * sizeof *lv);
-    Term *mem[NMEM];
+    Term **seen = arena_copy(&prover->arena, here->seen, (prover->nseen + 1) * sizeof *seen),
+         *known = here->known, *mem[NMEM];
     memcpy(mem, here->mem, sizeof mem);
     for (uint32_t e = 0; e < in.n; e++)
         memset(in.at[e]->chosen, 0, prover->nptx * sizeof(Term *));
+    prove_guards_relate(core, here, &in);
     relate_ptx(core, cut, &in);
     relate_locations(core, cut, &in);
     bool first = !here->reached;
     here->reached = true;
     bool changed = first || memcmp(pv, here->pv, prover->nptx * sizeof *pv) != 0 ||
                    memcmp(lv, here->lv, prover->nloc * sizeof *lv) != 0 ||
+                   memcmp(seen, here->seen, prover->nseen * sizeof *seen) != 0 || known != here->known ||
                    memcmp(mem, here->mem, sizeof mem) != 0;
     arena_release(&prover->arena, mark);
     return changed;
@@ -373,6 +380,7 @@ static void restart_below(Core *core, const DomTree *dominators, uint32_t change
         memset(cut->whole, 0, prover->nptx * sizeof *cut->whole);
         memset(cut->level, 0, prover->nloc * sizeof *cut->level);
         memset(cut->mem_phi, 0, sizeof cut->mem_phi);
+        memset(cut->seen_level, 0, prover->nseen * sizeof *cut->seen_level);
         cut->reached = cut->dirty = false;
     }
 }
@@ -541,8 +549,10 @@ static void search(const Task *task, ProveReport *report, ProveFunc *out) {
         solve(core);
         prove_judge(core, report, out);
         prove_assumptions(&core->p, report, out->name);
-        if (!out->count[PROVE_UNKNOWN] && !out->count[PROVE_REFUTED])
+        if (!out->count[PROVE_UNKNOWN] && !out->count[PROVE_REFUTED]) {
+            prove_guards_trim(core);
             out->certificate = prove_certificate_write(core, &report->arena);
+        }
     } else {
         prove_skip(report, out, core->gave_up);
     }

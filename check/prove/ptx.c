@@ -11,10 +11,13 @@ void pv_fault(Ptx *ptx, const char *why) {
 }
 
 Term *pv_value(Ptx *ptx, uint32_t index) {
-    if (!ptx->val[index]) /* read before it was written: any value */
-        ptx->val[index] = t_var(&ptx->prover->ts, prove_ptx_width(ptx->prover, index),
-                                term_name(&ptx->prover->ts, "undefined %u", index), 0);
-    return t_under(&ptx->prover->ts, ptx->val[index], ptx->full);
+    Terms *ts = &ptx->prover->ts;
+    /* Read before it was written: any value. It has none afterwards either: what follows holds for whatever
+     * was read, so it still may have what the machine has for it. */
+    Term *value = ptx->val[index] ? ptx->val[index]
+                                  : t_var(ts, prove_ptx_width(ptx->prover, index),
+                                          term_name(ts, "undefined %u", index), 0);
+    return t_under(ts, value, ptx->full);
 }
 void pv_set(Ptx *ptx, uint32_t index, Term *v) {
     Terms *ts = &ptx->prover->ts;

@@ -154,6 +154,7 @@ static void follow(Judge *judge, const Edge *edge, Term *base, unsigned depth, u
     t.pv = edge->pv;
     t.lv = edge->lv;
     memcpy(t.mem, edge->mem, sizeof t.mem);
+    t.known = prover->ts.truth; /* base says it */
     ProveRegion out;
     Judge inner = concrete_judge(judge, &t, &out);
     inner.base = base;

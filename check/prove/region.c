@@ -4,8 +4,11 @@
 #include "check/prove/mach.h"
 #include <string.h>
 
-static bool overlap(Core *core, const Exit *exit, const Exit *b) {
-    return t_and(&core->p.ts, exit->cond, b->cond) != core->p.ts.falsity;
+static Term *both_of(Core *core, const Cut *cut, const Exit *exit, const Exit *b) {
+    return t_and(&core->p.ts, cut->known, t_and(&core->p.ts, exit->cond, b->cond));
+}
+static bool overlap(Core *core, const Cut *cut, const Exit *exit, const Exit *b) {
+    return both_of(core, cut, exit, b) != core->p.ts.falsity;
 }
 
 /* Exits that do not fit together make one side go on past its cut point; true if something changed. */
@@ -14,7 +17,7 @@ static bool realign(Core *core, Cut *cut) {
     for (uint32_t j = 0; j < cut->mach_run.exits.n; j++)
         for (uint32_t i = 0; i < cut->ptx_run.exits.n; i++) {
             const Exit *exit = &cut->mach_run.exits.at[j], *ptx_exit = &cut->ptx_run.exits.at[i];
-            if (ptx_exit->kind == EX_ANY || !overlap(core, exit, ptx_exit))
+            if (ptx_exit->kind == EX_ANY || !overlap(core, cut, exit, ptx_exit))
                 continue;
             if (exit->kind == EX_CUT) {
                 Cut *t = &core->cuts.at[core->cut_of[exit->target - prover->ff->first_block] - 1];
@@ -135,13 +138,13 @@ void prove_core_edges(Core *core, Cut *cut) {
         uint32_t to = core->cut_of[exit->target - prover->ff->first_block] - 1;
         for (uint32_t i = 0; i < cut->ptx_run.exits.n; i++) {
             const Exit *ptx_exit = &cut->ptx_run.exits.at[i];
-            if (!overlap(core, exit, ptx_exit) || ptx_exit->kind != EX_CUT ||
+            if (!overlap(core, cut, exit, ptx_exit) || ptx_exit->kind != EX_CUT ||
                 ptx_exit->target != core->cuts.at[to].ptx)
                 continue;
             Edge e = {.to = to,
                       .ptx_at = ptx_exit->at,
                       .mach_at = exit->at,
-                      .cond = t_and(ts, exit->cond, ptx_exit->cond),
+                      .cond = both_of(core, cut, exit, ptx_exit),
                       .whole_pv = ptx_exit->val,
                       .whole_lv = exit->val};
             e.pv = ARENA_ARRAY(prover->run_arena, Term *, prover->nptx);
@@ -152,6 +155,7 @@ void prove_core_edges(Core *core, Cut *cut) {
             for (uint32_t l = 0; l < prover->nloc; l++)
                 e.lv[l] = t_under(ts, exit->val[l], e.cond);
             memcpy(e.mem, cut->ptx_run.mem, sizeof e.mem);
+            prove_guards_leave(core, cut, &e);
             VEC_ADD(prover->run_arena, &cut->edges, e);
         }
     }

@@ -400,6 +400,7 @@ static void follow_paths(ProveSearch *search) {
         cut.pv = from.pv;
         cut.lv = from.lv;
         memcpy(cut.mem, from.mem, sizeof cut.mem);
+        cut.known = prover->ts.truth; /* base says it */
         search->cut = from.cut;
         Judge judge = {.core = core, .report = search->report, .q = &cut, .out = &region, .base = from.base};
         judge.search = search;

@@ -101,6 +101,22 @@ static bool decides_below(const Term *term) {
     return found;
 }
 
+/* Places by their number, modulo; the last bit is of variables that no place defines, but the function, or an
+ * instruction whenever it is executed. */
+enum { PLACES = 63 };
+static const uint64_t first_of_none = 0xffe00000;
+static uint64_t places_of(const Term *term) {
+    uint64_t places = 0;
+    if (term->kind == TK_VAR && term->k)
+        places = term->k < first_of_none ? 1ull << (term->k % PLACES) : 1ull << PLACES;
+    for (uint32_t i = 0; i < term->n; i++)
+        places |= term->a[i]->places;
+    return places;
+}
+bool term_depends(const Term *term, uint32_t cut) {
+    return (term->places & (1ull << (cut % PLACES) | 1ull << PLACES)) != 0;
+}
+
 Term *term_make(Terms *ts, Term key) {
     uint32_t h =
         mix(mix(key.kind | (uint32_t)key.width << 8 | (uint32_t)key.op << 16, key.k), (uintptr_t)key.name);
@@ -119,6 +135,7 @@ Term *term_make(Terms *ts, Term key) {
     key.id = ts->next_id++;
     key.possible = term_possible_of(&key);
     key.decides_below = decides_below(&key);
+    key.places = places_of(&key);
     key.decides = key.kind == TK_ITE || key.decides_below;
     ts->overflow |= ts->next_id > ts->max_terms;
     if (ts->next_id % 4096 == 0) {

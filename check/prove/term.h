@@ -51,6 +51,7 @@ typedef struct Term {
      * in it; of a diagram: in its atoms and leaves */
     uint32_t possible;
     bool decides, decides_below;
+    uint64_t places;  /* those whose variables are in it: see term_depends */
     const char *name; /* interned: compare pointers */
     struct Term *const *a;
     const uint64_t *c;
@@ -159,6 +160,8 @@ Term *t_event(Terms *ts, Term *mem, Term *guard, const char *name, uint64_t k, T
 Term *t_met(Terms *ts, Term *mem, Term *guard);
 Term *t_read(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, unsigned space);
 
+/* May the term have a variable of this `cut`, or one that is of none? (False is certain.) */
+bool term_depends(const Term *term, uint32_t cut);
 unsigned t_zeros(const Term *term); /* that many of its lowest bits are known to be 0, at most 16 */
 
 /* Concrete value under an assignment of variables that follows from `seed`. */

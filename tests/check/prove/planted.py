@@ -179,6 +179,17 @@ atomics: release without fence | drop MEMBAR.ALL.SYS
 atomics: release of a smaller scope | sub MEMBAR.ALL.SYS / MEMBAR.ALL.GPU
 atomics: fence behind the release | move STG.E.STRONG.SYS / MEMBAR.ALL.SYS
 atomics: fence before the acquire | move MEMBAR.ALL.GPU / LDG.E.STRONG.GPU
+asked: asked again under the complement | sub in:.text.asked @!P0 BRA `\\(.L_(\\d+)_01a0 / @P0 BRA `(.L_\\1_01a0
+asked: the loop's question for the one before it | sub in:.text.asked @!P0 BRA `\\(.L_(\\d+)_01a0 / @!P1 BRA `(.L_\\1_01a0
+asked: not asked again | drop in:.text.asked @!P0 BRA
+asked: the loop writes what is asked again | sub in:.text.asked ISETP.LT.U32.AND P1, PT, R5 / ISETP.LT.U32.AND P1, P0, R5
+asked: the loop asks into what is asked again | sub in:.text.asked ISETP.LT.U32.AND P1, PT, R5, (.*)line 24 / ISETP.LT.U32.AND P0, P1, R5, \\1line 24
+asked: another limit | sub in:.text.asked ISETP.GT.AND P0, PT, R0, c.0x0..0x168. / ISETP.GT.AND P0, PT, R0, c[0x0][0x16c]
+asked: the loop's value where it was not run | sub in:.text.asked MOV R5, RZ ; / MOV R4, RZ ;
+asked: not asked again of the new value | drop in:.text.changed ISETP.GT.AND.*line 68
+asked: asked before the value changes | sub in:.text.changed ISETP.GT.AND P0, PT, R0, (.*)line 68 / ISETP.GE.AND P0, PT, R0, \\1line 68
+asked: outer loop does not ask again | sub in:.text.changed @P0 BRA `\\(.L_(\\d+)_0050\\) / @P0 BRA `(.L_\\1_0060)
+asked: outer loop leaves by the inner one's question | drop in:.text.changed ISETP.LT.AND P0, PT, R0, 0x64
 packed: low half twice | sub HFMA2 R6, R8 / HFMA2 R6, R8.H0_H0
 packed: halves swapped of a sum | sub HADD2 R7, R6, R11 / HADD2 R7, R6, R11.H1_H1
 packed: sum for a product | sub HFMA2 R6, R8, R9, R10 / HFMA2 R6, R8, R10, R9

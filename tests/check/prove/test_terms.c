@@ -310,9 +310,29 @@ static void what_a_launch_shows(void **state) {
     assert_false(prove_launch_shows(&judgement));
 }
 
+/* A term says of which places its variables are. */
+static void places_of_variables(void **state) {
+    (void)state;
+    static const uint32_t call = 0xfff00010;
+    Terms ts;
+    term_init(&ts);
+    Term *input = t_var(&ts, 32, term_name(&ts, "input"), 0), *here = t_var(&ts, 32, term_name(&ts, "v"), 7),
+         *left = t_var(&ts, 32, term_name(&ts, "~5"), call), *p = t_var(&ts, 1, term_name(&ts, "p"), 9);
+    Term *sum = t_add(&ts, t_scale(&ts, here, 4), input);
+    assert_false(term_depends(input, 7));
+    assert_true(term_depends(sum, 7));
+    assert_false(term_depends(sum, 8));
+    assert_true(term_depends(t_ite(&ts, p, input, ts.zero), 9));
+    assert_true(term_depends(t_ult(&ts, sum, input), 7));
+    assert_true(term_depends(t_eq(&ts, left, input), 7)); /* of no place: it may be another everywhere */
+    assert_false(term_depends(t_sub(&ts, sum, t_scale(&ts, here, 4)), 7));
+    term_free(&ts);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_expressions), cmocka_unit_test(what_a_launch_shows),
-        cmocka_unit_test(one_term_for_equal_values), cmocka_unit_test(order_of_events)};
+        cmocka_unit_test(one_term_for_equal_values), cmocka_unit_test(order_of_events),
+        cmocka_unit_test(places_of_variables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
