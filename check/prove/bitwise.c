@@ -108,9 +108,10 @@ static Shifted shifted_of(Terms *ts, Term *term, unsigned depth) {
 static void xput(Terms *ts, Xor *poly, Term *term, uint32_t m);
 
 /* A list that is full, by shifts of as few terms as there are: of what a generator of random numbers made of
- * a seed by shift and exclusive or no more than 63 remain. False: it does not get much shorter. */
+ * a seed by shift and exclusive or no more than 63 remain. (Of multiples of
+ * it the bits that are shifted out are lost, and more remain.) False: it does not get shorter. */
 static bool shorten(Terms *ts, Xor *poly) {
-    enum { DEPTH = 4 };
+    enum { DEPTH = 4, ENOUGH = 16 };
     Xor made = {.k = poly->k};
     for (unsigned i = 0; i < poly->n; i++) {
         Term *term = poly->t[i].t;
@@ -124,7 +125,7 @@ static bool shorten(Terms *ts, Xor *poly) {
             xput(ts, &made, word, (uint32_t)poly->t[i].c & shifted.mask);
     }
     *poly = made;
-    return made.n <= MAX_TERMS * 3 / 4;
+    return made.n <= MAX_TERMS - ENOUGH;
 }
 
 static void xput(Terms *ts, Xor *poly, Term *term, uint32_t m) {
@@ -147,12 +148,11 @@ static void xput(Terms *ts, Xor *poly, Term *term, uint32_t m) {
             memmove(poly->t + at, poly->t + at + 1, (--poly->n - at) * sizeof *poly->t);
         return;
     }
-    if (poly->n == MAX_TERMS && shorten(ts, poly)) {
-        xput(ts, poly, term, m);
-        return;
-    }
-    if (poly->n >= MAX_TERMS) {
-        ts->overflow = true;
+    if (poly->n == MAX_TERMS) {
+        if (shorten(ts, poly))
+            xput(ts, poly, term, m);
+        else
+            ts->overflow = true;
         return;
     }
     memmove(poly->t + at + 1, poly->t + at, (poly->n++ - at) * sizeof *poly->t);

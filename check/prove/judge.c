@@ -475,14 +475,35 @@ static void look_for_a_launch(Core *core, ProveReport *report, ProveFunc *out) {
     prove_trials_shown(core->trials, prover->func);
 }
 
+/* Places that no region leads to, though each that is come to is proved: nothing ever starts there (what the
+ * code does there belongs to regions that go on past the place, or is not executed). They are no regions. */
+static void leave_out_places(const Core *core, ProveFunc *out) {
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < core->cuts.n; k++)
+        if (core->cuts.at[k].reached)
+            out->regions[kept++] = out->regions[k];
+    out->nregions = kept;
+}
+
 void prove_judge(Core *core, ProveReport *report, ProveFunc *out) {
-    bool ask = !core->p.opt->only_whether && !core->p.opt->no_launches;
+    bool ask = !core->p.opt->only_whether && !core->p.opt->no_launches, all = !core->gave_up;
     out->regions = ARENA_ARRAY(&report->arena, ProveRegion, core->cuts.n);
+    out->nregions = core->cuts.n;
     for (uint32_t k = 0; k < core->cuts.n; k++) {
-        judge(core, report, &core->cuts.at[k], &out->regions[out->nregions++]);
-        if (core->p.opt->only_whether && out->regions[k].status >= PROVE_REFUTED)
-            break;
+        if (!core->cuts.at[k].reached)
+            continue;
+        judge(core, report, &core->cuts.at[k], &out->regions[k]);
+        all &= out->regions[k].status < PROVE_REFUTED;
+        if (core->p.opt->only_whether && !all) {
+            count(report, out, &out->regions[k]);
+            return;
+        }
     }
+    for (uint32_t k = 0; k < core->cuts.n && !all; k++)
+        if (!core->cuts.at[k].reached)
+            judge(core, report, &core->cuts.at[k], &out->regions[k]);
+    if (all)
+        leave_out_places(core, out);
     if (ask)
         look_for_a_launch(core, report, out);
     for (uint32_t k = 0; k < out->nregions; k++)

@@ -190,6 +190,12 @@ asked: not asked again of the new value | drop in:.text.changed ISETP.GT.AND.*li
 asked: asked before the value changes | sub in:.text.changed ISETP.GT.AND P0, PT, R0, (.*)line 68 / ISETP.GE.AND P0, PT, R0, \\1line 68
 asked: outer loop does not ask again | sub in:.text.changed @P0 BRA `\\(.L_(\\d+)_0050\\) / @P0 BRA `(.L_\\1_0060)
 asked: outer loop leaves by the inner one's question | drop in:.text.changed ISETP.LT.AND P0, PT, R0, 0x64
+past: traps where no region starts | sub (0150\\S+ +)EXIT / \\1BPT.TRAP 0x1
+past: stores where no region starts | sub (0150\\S+ +)EXIT / \\1STG.E [R2.64+0x8], R0
+past: one way ends too early | sub (0110\\S+ +)@P0 EXIT / \\1EXIT
+past: one way ends under the complement | sub (00d0\\S+ +)@P0 EXIT / \\1@!P0 EXIT
+past: one way does not end | drop 0110\\S+ +@P0 EXIT
+past: one way comes before the place | sub BRA `\\(.L_(\\d+)_0150\\) / BRA `(.L_\\1_0100+0x40)
 packed: low half twice | sub HFMA2 R6, R8 / HFMA2 R6, R8.H0_H0
 packed: halves swapped of a sum | sub HADD2 R7, R6, R11 / HADD2 R7, R6, R11.H1_H1
 packed: sum for a product | sub HFMA2 R6, R8, R9, R10 / HFMA2 R6, R8, R10, R9
@@ -288,8 +294,8 @@ meet: reduction by another operation | sub REDUX.SUM / REDUX.OR
 meet: reduction of another value | sub REDUX.SUM UR0, R0 / REDUX.SUM UR0, R5
 meet: reduced before it is there | sub B---3--(.*)MOV R9, UR0 / B------\\1MOV R9, UR0
 meet: barrier is not released | drop in:.text.meet BSYNC B0
-meet: table's index is not checked | sub ISETP.GE.U32.AND P0, PT, R0, 0x6 / ISETP.GE.U32.AND P0, PT, R0, 0x7
-meet: table's index checked as signed | sub ISETP.GE.U32.AND P0, PT, R0, 0x6 / ISETP.GE.AND P0, PT, R0, 0x6
+meet: table's last index traps | sub ISETP.GE.U32.AND P0, PT, R0, 0x6 / ISETP.GE.U32.AND P0, PT, R0, 0x5
+meet: table's index checked under the complement | sub ISETP.GE.U32.AND P0, PT, R0, 0x6 / ISETP.LT.U32.AND P0, PT, R0, 0x6
 meet: default of the table signed | sub ISETP.GT.U32.AND P0, PT, R0, 0x5 / ISETP.GT.AND P0, PT, R0, 0x5
 meet: default of the table off by one | sub ISETP.GT.U32.AND P0, PT, R0, 0x5 / ISETP.GT.U32.AND P0, PT, R0, 0x4
 meet: table's offset of words | sub SHF.L.U32 R5, R0, 0x2 / SHF.L.U32 R5, R0, 0x3
