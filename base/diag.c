@@ -107,7 +107,7 @@ static void give_record(const Diags *diags, const Source *s, SrcLoc loc, DiagCod
     if (s && s->text && loc.i)
         source_position(s, loc, &record.line, &record.column);
     record.line += record.line && diags->first_line ? diags->first_line - 1 : 0;
-    const char *format = diags->wording ? diags->wording(code, &record) : NULL;
+    const char *format = diags->wording ? diags->wording(diags->user, code, &record) : NULL;
     TextStream *stream = text_open();
     vfprintf(stream->out, format ? format : diag_table[code].format, ap);
     char *text = text_close(stream, NULL);

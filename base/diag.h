@@ -39,9 +39,10 @@ typedef void DiagSink(void *user, Severity severity, const char *line);
 /* What the PTX being read, checked or lowered belongs to: a diagnostic about PTX names all that is not NULL.
  * Whoever goes on to other PTX replaces it; the texts live as long as they stand here. */
 typedef struct {
-    const char *section; /* of the PTX ISA document: "9.7.1.1 add" */
-    const char *opcode;  /* "add" */
-    const char *reg;     /* the register at fault, else the first of the instruction */
+    const char *section;   /* of the PTX ISA document: "9.7.1.1 add" */
+    const char *opcode;    /* "add" */
+    const char *modifiers; /* behind it, as written: ".rn.f32" */
+    const char *reg;       /* the register at fault, else the first of the instruction */
     const char *function;
 } DiagPlace;
 
@@ -57,7 +58,7 @@ typedef struct {
 } DiagRecord;
 typedef void DiagRecordFn(void *user, const DiagRecord *record);
 /* Another format for the text, with the same arguments; NULL: that of diag.def. `record` has no text yet. */
-typedef const char *DiagWordingFn(DiagCode code, const DiagRecord *record);
+typedef const char *DiagWordingFn(void *user, DiagCode code, const DiagRecord *record);
 
 typedef struct {
     const Source *source;   /* current source or NULL */

@@ -129,7 +129,10 @@ static bool check_dst(const Check *c, const PtxInsn *i, unsigned n, const Operan
     if (operand->kind == PO_SINK && (spec->kind == 'D' || spec->kind == 'Q'))
         return true;
     if (operand->kind != PO_REG || !plain(spec, operand))
-        return wrong_kind(c, i, n, operand, predicate ? "a predicate register" : "a register");
+        return wrong_kind(c, i, n, operand,
+                          operand->kind == PO_SREG ? "a register, not a special one"
+                          : predicate              ? "a predicate register"
+                                                   : "a register");
     return check_reg(c, i, n, predicate ? TY_PRED : t, spec, operand);
 }
 

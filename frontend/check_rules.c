@@ -136,8 +136,12 @@ static bool rule_cp(Check *c, const PtxInsn *i) {
         return rule_bulk(c, i);
     if (i->flags & PF_ALL_FORMS || !i->cop)
         return true;
-    if (i->cop == COP_CG ? n != 16 : n != 4 && n != 8 && n != 16)
-        return refuse(c, i, i->cop == COP_CG ? "copies 16 bytes only" : "copies 4, 8 or 16 bytes only");
+    if (i->cop == COP_CG ? n != 16 : n != 4 && n != 8 && n != 16) {
+        char what[64];
+        snprintf(what, sizeof what, "copies %s bytes only, not %lld", i->cop == COP_CG ? "16" : "4, 8 or 16",
+                 (long long)n);
+        return refuse(c, i, what);
+    }
     return (i->flags & PF_CACHE_HINT && i->noperands == 4) || check_range(c, i, 3, 0, n);
 }
 

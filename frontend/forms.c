@@ -389,6 +389,41 @@ unsigned form_next(unsigned form, const char *mods_text) {
     return 0;
 }
 
+/* Of the first `n` words, how many stand in the name of that form? */
+static unsigned name_words(unsigned form, const Mod *mods, unsigned n) {
+    FormElement e[FORM_MAX_ELEMENTS];
+    bool open;
+    unsigned nelems = form_elements(form, e, &open), at = 0;
+    for (unsigned k = 0; k < nelems && e[k].is_name && at < n; k++) {
+        bool fits = listed(&e[k], mods[at]);
+        if (!fits && !e[k].is_optional)
+            break;
+        at += fits;
+    }
+    return at;
+}
+
+size_t form_name_bytes(const char *opcode, const char *modifiers) {
+    Mod mods[MAX_MODS];
+    PtxOp op = find_op(opcode, strlen(opcode));
+    unsigned n = split_mods(modifiers, strlen(modifiers), mods), most = 0;
+    for (unsigned f = 1; f < form_count(); f++) {
+        unsigned words = forms[f].op == op ? name_words(f, mods, n) : 0;
+        most = words > most ? words : most;
+    }
+    return most ? (size_t)(mods[most - 1].text + mods[most - 1].size - modifiers) : 0;
+}
+
+bool form_takes_class(const char *opcode, char cls) {
+    FormElement e[FORM_MAX_ELEMENTS];
+    PtxOp op = find_op(opcode, strlen(opcode));
+    bool open, takes = false;
+    for (unsigned f = 1; f < form_count(); f++)
+        for (unsigned k = forms[f].op == op ? form_elements(f, e, &open) : 0; k--;)
+            takes |= e[k].cls == cls;
+    return takes;
+}
+
 bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *strings, PtxInsn *out) {
     const char *dot = memchr(text, '.', size);
     size_t base = dot ? (size_t)(dot - text) : size;
@@ -404,6 +439,7 @@ bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *st
     bool have = false;
     d->place.section = forms[first_form(op)].section;
     d->place.opcode = ptx_op_name(op);
+    d->place.modifiers = str_text(strings, str_intern(strings, text + base, size - base));
     if (n == MAX_MODS)
         return form_error(text, size, mods, &(MatchResult){.bad = MAX_MODS - 1}, loc, d);
     for (unsigned f = 1; f < form_count(); f++) {

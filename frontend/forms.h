@@ -51,6 +51,10 @@ typedef struct {
 unsigned form_elements(unsigned form, FormElement *out, bool *open);
 /* The next listed word; *at is NULL at first. False behind the last, and for an element without a list. */
 bool form_element_word(const FormElement *element, const char **at, const char **word, size_t *size_bytes);
+/* How many bytes of the modifiers are a part of the opcode's name: 3 of ".lo.u32" behind "mul". */
+size_t form_name_bytes(const char *opcode, const char *modifiers);
+/* Is there a form of the opcode that takes a modifier of that class? */
+bool form_takes_class(const char *opcode, char cls);
 /* Type of that name ("u32"), TY_NONE if there is none. */
 PtxType ptx_type_by_name(const char *name, size_t size_bytes);
 #endif

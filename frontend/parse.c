@@ -202,59 +202,6 @@ static const char *bind_kind_name(BindKind kind) {
     return kind == B_FUNC ? "function" : kind == B_LABEL ? "label" : "variable";
 }
 
-uint32_t parse_declare(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
-    uint32_t slot = *parse_slot_of(parser, &parser->bind_of, name);
-    if (slot && parser->binds.at[slot - 1].depth == depth_now(parser)) {
-        diag(parser->d, loc, DIAG_E0110, bind_kind_name(kind), parse_name_text(parser, name),
-             parse_line_of(parser, parser->binds.at[slot - 1].loc));
-        return 0;
-    }
-    return bind_at(parser, name, kind, value, loc, depth_now(parser));
-}
-
-void parse_declare_global(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
-    uint32_t index = bind_at(parser, name, kind, value, loc, 1);
-    uint32_t inner = parser->binds.at[index - 1].shadowed;
-    if (!inner || parser->binds.at[inner - 1].depth <= 1)
-        return;
-    parser->bind_of.at[name.i] = inner; /* a parameter of that name stays in front */
-    while (parser->binds.at[inner - 1].shadowed &&
-           parser->binds.at[parser->binds.at[inner - 1].shadowed - 1].depth > 1)
-        inner = parser->binds.at[inner - 1].shadowed;
-    parser->binds.at[index - 1].shadowed = parser->binds.at[inner - 1].shadowed;
-    parser->binds.at[inner - 1].shadowed = index;
-}
-
-bool parse_declare_range(Parser *parser, StrId prefix, PtxType type, unsigned vec, uint32_t count,
-                         SrcLoc loc) {
-    uint32_t *slot = parse_slot_of(parser, &parser->range_of, prefix);
-    if (*slot && parser->ranges.at[*slot - 1].depth == depth_now(parser))
-        return diag(parser->d, loc, DIAG_E0110, bind_kind_name(B_REG), parse_name_text(parser, prefix),
-                    parse_line_of(parser, parser->ranges.at[*slot - 1].loc));
-    RegRange *r = VEC_PUSH(&parser->tmp, &parser->ranges);
-    Scope *scope = &parser->scopes.at[depth_now(parser)];
-    *r = (RegRange){prefix, (uint8_t)type, (uint8_t)vec,       depth_now(parser),
-                    count,  *slot,         scope->first_range, loc};
-    *slot = scope->first_range = parser->ranges.n;
-    parser->range_epoch++;
-    return true;
-}
-
-uint32_t parse_new_reg(Parser *parser, StrId name, PtxType type, SrcLoc loc) {
-    *VEC_PUSH(&parser->tmp, &parser->regs) = (PtxReg){name, type, loc};
-    return parser->regs.n - 1;
-}
-
-uint32_t parse_new_vector_reg(Parser *parser, StrId name, PtxType type, unsigned vec, SrcLoc loc) {
-    uint32_t first = 0;
-    for (unsigned i = 0; i < vec; i++) {
-        char *text = arena_printf(&parser->tmp, "%s.%c", parse_name_text(parser, name), "xyzw"[i]);
-        uint32_t id = parse_new_reg(parser, str_intern_z(&parser->m->strings, text), type, loc);
-        first = first ? first : id;
-    }
-    return first;
-}
-
 /* The range, innermost first, that has a register called `name`: every split into prefix and number is
  * tried, since %r1<5> also declares %r10. */
 static const RegRange *find_range(Parser *parser, StrId name) {
@@ -278,6 +225,81 @@ static const RegRange *find_range(Parser *parser, StrId name) {
         }
     }
     return best;
+}
+
+static bool declared_twice(Parser *parser, StrId name, BindKind kind, SrcLoc loc, SrcLoc first) {
+    return diag(parser->d, loc, DIAG_E0110, bind_kind_name(kind), parse_name_text(parser, name),
+                parse_line_of(parser, first));
+}
+
+uint32_t parse_declare(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
+    uint32_t slot = *parse_slot_of(parser, &parser->bind_of, name);
+    if (slot && parser->binds.at[slot - 1].depth == depth_now(parser))
+        return declared_twice(parser, name, kind, loc, parser->binds.at[slot - 1].loc);
+    bool is_reg = kind == B_REG || kind == B_VREG;
+    const RegRange *range = is_reg && parser->ranges.n ? find_range(parser, name) : NULL;
+    if (range && range->depth == depth_now(parser)) /* `.reg .b32 %r<5>, %r2;` */
+        return declared_twice(parser, name, kind, loc, range->loc);
+    return bind_at(parser, name, kind, value, loc, depth_now(parser));
+}
+
+void parse_declare_global(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
+    uint32_t index = bind_at(parser, name, kind, value, loc, 1);
+    uint32_t inner = parser->binds.at[index - 1].shadowed;
+    if (!inner || parser->binds.at[inner - 1].depth <= 1)
+        return;
+    parser->bind_of.at[name.i] = inner; /* a parameter of that name stays in front */
+    while (parser->binds.at[inner - 1].shadowed &&
+           parser->binds.at[parser->binds.at[inner - 1].shadowed - 1].depth > 1)
+        inner = parser->binds.at[inner - 1].shadowed;
+    parser->binds.at[index - 1].shadowed = parser->binds.at[inner - 1].shadowed;
+    parser->binds.at[inner - 1].shadowed = index;
+}
+
+/* Is the register one of the range: its prefix and a number below the count, without leading zeros? */
+static bool range_has(const char *prefix, uint32_t count, const char *name) {
+    size_t size = strlen(prefix);
+    const char *digits = name + size;
+    if (strncmp(name, prefix, size) != 0 || !*digits || strlen(digits) > 10 ||
+        strspn(digits, "0123456789") != strlen(digits) || (*digits == '0' && digits[1]))
+        return false;
+    return strtoull(digits, NULL, 10) < count;
+}
+
+bool parse_declare_range(Parser *parser, StrId prefix, PtxType type, unsigned vec, uint32_t count,
+                         SrcLoc loc) {
+    uint32_t *slot = parse_slot_of(parser, &parser->range_of, prefix);
+    if (*slot && parser->ranges.at[*slot - 1].depth == depth_now(parser))
+        return diag(parser->d, loc, DIAG_E0110, bind_kind_name(B_REG), parse_name_text(parser, prefix),
+                    parse_line_of(parser, parser->ranges.at[*slot - 1].loc));
+    Scope *scope = &parser->scopes.at[depth_now(parser)];
+    for (uint32_t i = scope->first_bind; i; i = parser->binds.at[i - 1].next) {
+        const Bind *bind = &parser->binds.at[i - 1];
+        bool is_reg = bind->kind == B_REG || bind->kind == B_VREG;
+        if (is_reg && range_has(parse_name_text(parser, prefix), count, parse_name_text(parser, bind->name)))
+            return declared_twice(parser, bind->name, B_REG, loc, bind->loc);
+    }
+    RegRange *r = VEC_PUSH(&parser->tmp, &parser->ranges);
+    *r = (RegRange){prefix, (uint8_t)type, (uint8_t)vec,       depth_now(parser),
+                    count,  *slot,         scope->first_range, loc};
+    *slot = scope->first_range = parser->ranges.n;
+    parser->range_epoch++;
+    return true;
+}
+
+uint32_t parse_new_reg(Parser *parser, StrId name, PtxType type, SrcLoc loc) {
+    *VEC_PUSH(&parser->tmp, &parser->regs) = (PtxReg){name, type, loc};
+    return parser->regs.n - 1;
+}
+
+uint32_t parse_new_vector_reg(Parser *parser, StrId name, PtxType type, unsigned vec, SrcLoc loc) {
+    uint32_t first = 0;
+    for (unsigned i = 0; i < vec; i++) {
+        char *text = arena_printf(&parser->tmp, "%s.%c", parse_name_text(parser, name), "xyzw"[i]);
+        uint32_t id = parse_new_reg(parser, str_intern_z(&parser->m->strings, text), type, loc);
+        first = first ? first : id;
+    }
+    return first;
 }
 
 Bind *parse_lookup(Parser *parser, StrId name) {

@@ -119,7 +119,6 @@ static bool parse_body_directive(Parser *parser) {
 
 static bool parse_statement(Parser *parser) {
     switch (parser->tok.kind) {
-    case ';': next(parser); return true;
     case TK_DIR: return parse_body_directive(parser);
     case '@': return parse_insn(parser);
     case TK_IDENT: return lex_peek(&parser->lx) == ':' ? parse_label(parser) : parse_insn(parser);

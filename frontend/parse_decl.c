@@ -178,9 +178,9 @@ static bool store_constant(InitState *state, const ConstVal *val, SrcLoc loc, Pt
     if (val->kind == IMM_INT || t == TY_F16 || t == TY_BF16 || t == TY_F16X2 || t == TY_BF16X2)
         return diag(state->p->d, loc, DIAG_E0123, ptx_type_name(t),
                     val->kind == IMM_INT ? "an integer" : "a floating-point constant");
-    if (t == TY_F32 || (t == TY_B32 && val->kind == IMM_F32))
+    if (t == TY_F32 || t == TY_B32) /* bits as of .f32, which ptxas takes */
         init->value = (int64_t)parse_f32_bits(val);
-    else if (t == TY_F64 || (t == TY_B64 && val->kind == IMM_F64))
+    else if (t == TY_F64 || t == TY_B64)
         init->value = (int64_t)parse_f64_bits(val);
     else
         return diag(state->p->d, loc, DIAG_E0123, ptx_type_name(t), "a floating-point constant");
@@ -260,7 +260,7 @@ static bool parse_initialiser(Parser *parser, PtxVar *var, const uint64_t *dims,
     if (ptx_type_class(var->type) == TC_OPAQUE)
         return skip_opaque_init(parser);
     if (var->space != SP_GLOBAL && var->space != SP_CONST)
-        return diag(parser->d, loc, DIAG_E0124,
+        return diag(parser->d, var->loc, DIAG_E0124,
                     var->space == SP_SHARED  ? "shared"
                     : var->space == SP_LOCAL ? "local"
                                              : "param");
@@ -400,7 +400,9 @@ static bool parse_dimensions(Parser *parser, PtxVar *var, uint64_t *dims, unsign
             var->unsized = true;
         else if (!parse_const_int(parser, &n, "an array size"))
             return false;
-        else if (n <= 0 && var->space != SP_PARAM)
+        else if (n == 0 && var->space != SP_PARAM)
+            return diag(parser->d, var->loc, DIAG_E0126, "an array size of 0", "here");
+        else if (n < 0 && var->space != SP_PARAM)
             return diag(parser->d, loc, DIAG_E0126, "an array size below 1 or above 2^63-1", "here");
         if (!parse_expect(parser, ']', "']'"))
             return false;

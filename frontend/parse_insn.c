@@ -31,6 +31,13 @@ static bool undeclared(Parser *parser, const Token *name) {
     return diag(parser->d, tok_loc(name), DIAG_E0103, text);
 }
 
+/* An operand that is not declared, unless what follows makes the statement none. */
+static bool undeclared_operand(Parser *parser, const Token *name) {
+    bool ends = at(parser, TK_DIR) || at(parser, TK_EOF) || at(parser, TK_BAD) ||
+                (parser->tok.kind < TK_IDENT && strchr(",;|+-[]{}()", (int)parser->tok.kind));
+    return ends ? undeclared(parser, name) : parse_expected(parser, "',' or ';'");
+}
+
 /* A directive token right behind the operand: `.x`, `.b0`. */
 static bool at_suffix(const Parser *parser, const Token *name) {
     return parser->tok.kind == TK_DIR && parser->tok.at == name->at + name->size;
@@ -103,7 +110,7 @@ static bool parse_name(Parser *parser, PtxOperand *operand) {
     }
     const Bind *found = parse_lookup(parser, name.str);
     if (!found)
-        return undeclared(parser, &name);
+        return undeclared_operand(parser, &name);
     Bind b = *found;
     unsigned component;
     PtxSreg sreg;
@@ -452,6 +459,7 @@ bool parse_insn(Parser *parser) {
     i->line = parser->line;
     parser->d->place.section = form_section(i->form);
     parser->d->place.opcode = ptx_op_name((PtxOp)i->op);
+    parser->d->place.modifiers = str_text(&parser->m->strings, i->mods_text);
     uint32_t refs = parser->refs.n;
     if (!(i->op == PTX_CALL ? parse_call(parser, i) : parse_operands(parser, i)) ||
         !parse_expect(parser, ';', "';'")) {

@@ -484,8 +484,6 @@ static uint8_t parse_linkage(Parser *p) {
 
 static bool parse_module_statement(Parser *parser) {
     uint32_t index;
-    if (parse_accept(parser, ';'))
-        return true;
     if (!at(parser, TK_DIR))
         return parse_expected(parser, "a directive");
     if (parse_at_dir(parser, ".target"))

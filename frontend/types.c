@@ -77,6 +77,7 @@ const char *ptx_register_in(const PtxModule *module, const PtxFunc *f, const Ptx
 DiagPlace ptx_place(const PtxModule *module, const PtxFunc *f, const PtxInsn *i) {
     DiagPlace place = {.section = ptx_section(i),
                        .opcode = ptx_op_name((PtxOp)i->op),
+                       .modifiers = str_text(&module->strings, i->mods_text),
                        .function = str_text(&module->strings, f->name)};
     for (unsigned k = 0; k < i->noperands && !place.reg; k++)
         place.reg = ptx_register_in(module, f, &i->operands[k]);

@@ -45,11 +45,20 @@ static void initialisers(void **state) {
                                 ".global .u64 addr[3] = {g, generic(g)+8, f};\n"
                                 ".global .u8 bytes[2] = {0xFF(g), 0xFF00(g+4)};\n"
                                 ".global .f32 unsized[] = {1.0, -2.5, 0f40490FDB};\n"
-                                ".global .s8 minus = -1;\n.global .f64 d = 0.1;\n");
+                                ".global .s8 minus = -1;\n.global .f64 d = 0.1;\n"
+                                ".global .b32 mixed[3] = {1.0, 2, 0d3ff8000000000000};\n"
+                                ".global .b64 wide[2] = {1.5, 0f3f800000};\n");
     const PtxVar *ptx_var = var(m, "matrix");
     assert_int_equal(ptx_var->ninits, 5);
     assert_int_equal(ptx_var->inits[2].offset_bytes, 12); /* the second row starts at element 3 */
     assert_int_equal(ptx_var->inits[2].value, 4);
+    ptx_var = var(m, "mixed"); /* what ptxas writes for it */
+    assert_int_equal(ptx_var->inits[0].value, 0x3f800000);
+    assert_int_equal(ptx_var->inits[1].value, 2);
+    assert_int_equal(ptx_var->inits[2].value, 0x3fc00000);
+    ptx_var = var(m, "wide");
+    assert_int_equal(ptx_var->inits[0].value, 0x3ff8000000000000);
+    assert_int_equal(ptx_var->inits[1].value, 0x3f800000);
     ptx_var = var(m, "addr");
     assert_int_equal(ptx_var->inits[0].sym, ptx_find_var(m, "g"));
     assert_false(ptx_var->inits[0].generic);

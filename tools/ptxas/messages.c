@@ -1,44 +1,18 @@
-/* What heddle-ptxas says, in ptxas's words and order: messages.def has the words. ptxas parses and checks
+/* What heddle-ptxas says, in ptxas's words (words.c) and order. ptxas parses and checks
  * statement by statement and resolves names at the end; so diagnostics are held back, put in the order of
  * their lines, cut at the first after which ptxas would have stopped, and unknown names come behind.
  * SPDX-License-Identifier: MIT */
 #include "tools/ptxas/ptxas.h"
-#include "frontend/gates.h"
+#include "tools/ptxas/words.h"
 #include <stdio.h>
 #include <string.h>
 
-typedef enum { OWN, ERROR, FATAL, MISMATCH, SYMBOL, LATE, AT_END, WHOLE, STOP, SILENT } Class;
 typedef struct Message {
     Severity severity;
-    Class class;
+    MessageClass class;
     const char *file, *text;
     uint32_t line, order;
 } Message;
-
-static const struct {
-    Class class;
-    const char *format;
-} rows[DIAG_COUNT] = {
-#define PTXAS(code, class, format) [DIAG_##code] = {class, format},
-#define PTXAS_WHERE(code, words, class, format)
-#include "tools/ptxas/messages.def"
-#undef PTXAS
-#undef PTXAS_WHERE
-};
-
-/* Of one code, by what else its own text says; before `rows`. */
-static const struct {
-    DiagCode code;
-    const char *words;
-    Class class;
-    const char *format;
-} where_rows[] = {
-#define PTXAS(code, class, format)
-#define PTXAS_WHERE(code, words, class, format) {DIAG_##code, words, class, format},
-#include "tools/ptxas/messages.def"
-#undef PTXAS
-#undef PTXAS_WHERE
-};
 
 /* ---- of the command line and of files ---- */
 
@@ -94,39 +68,9 @@ void ptxas_line_warning(Messages *messages, const char *file, uint32_t line, con
 
 /* ---- of the input ---- */
 
-/* "9.0" */
-static const char *newest_version(void) {
-    static char text[24];
-    unsigned major = 1;
-    while (ptx_last_minor(major + 1) >= 0)
-        major++;
-    snprintf(text, sizeof text, "%u.%d", major, ptx_last_minor(major));
-    return text;
-}
-
-/* The row's format with the word for %o, %v or %f in it, which holds no percent sign. */
-static const char *wording(DiagCode code, const DiagRecord *record) {
-    static char text[500];
-    static const char or_argument[] = "o%.0s";
-    const char *format = rows[code].format, *at = format;
-    while (at && (at = strchr(at, '%')) && !strchr("ovf", at[1]))
-        at++;
-    if (!at)
-        return format;
-    const char *file = record->source ? record->source->name : "", *opcode = record->place.opcode;
-    if (!opcode && strncmp(at + 1, or_argument, strlen(or_argument)) == 0) {
-        snprintf(text, sizeof text, "%.*s%%s%s", (int)(at - format), format, at + 1 + strlen(or_argument));
-        return text;
-    }
-    const char *word = at[1] == 'v' ? newest_version() : at[1] == 'f' ? file : opcode ? opcode : "";
-    snprintf(text, sizeof text, "%.*s%.*s%s", (int)(at - format), format, (int)strcspn(word, "%"), word,
-             at + 2);
-    return text;
-}
-
 static void hold(Messages *messages, Message message) {
-    for (uint32_t k = 0; message.class == MISMATCH && k < messages->held.n; k++)
-        if (messages->held.at[k]->class == MISMATCH && messages->held.at[k]->line == message.line)
+    for (uint32_t k = 0; message.class == MSG_MISMATCH && k < messages->held.n; k++)
+        if (messages->held.at[k]->class == MSG_MISMATCH && messages->held.at[k]->line == message.line)
             return;
     Message *kept = ARENA_NEW(messages->arena, Message);
     *kept = message;
@@ -135,14 +79,14 @@ static void hold(Messages *messages, Message message) {
 }
 
 /* An unknown name is a statement's mismatch first. */
-static void hold_statement(Messages *messages, const DiagRecord *record, Message message) {
-    const char *opcode = record->place.opcode;
+static void hold_statement(Messages *messages, const DiagRecord *record, const char *text, Message message) {
+    const char *opcode = ptxas_opcode(messages->arena, &record->place);
     if (!opcode)
         return;
-    message.class = strcmp(opcode, "call") == 0 ? ERROR : MISMATCH;
+    message.class = strcmp(opcode, "call") == 0 ? MSG_ERROR : MSG_MISMATCH;
     message.text =
-        message.class == ERROR
-            ? arena_printf(messages->arena, "Call to %s requires call prototype", strchr(message.text, '\''))
+        message.class == MSG_ERROR
+            ? arena_printf(messages->arena, "Call to %s requires call prototype", strchr(text, '\''))
             : arena_printf(messages->arena, "Arguments mismatch for instruction '%s'", opcode);
     hold(messages, message);
 }
@@ -153,66 +97,61 @@ static uint32_t last_line(const Source *source) {
     return line;
 }
 
-/* Another row for its own text? */
-static void fit_text(Messages *messages, const DiagRecord *record, Message *message) {
-    for (unsigned k = 0; k < sizeof where_rows / sizeof *where_rows; k++) {
-        if (where_rows[k].code != record->code || !strstr(record->text, where_rows[k].words))
-            continue;
-        const char *format = where_rows[k].format, *at = strstr(format, "%o");
-        message->class = where_rows[k].class;
-        message->text = arena_printf(messages->arena, "%.*s%s%s", (int)(at - format), format,
-                                     record->place.opcode ? record->place.opcode : "", at + 2);
-        return;
-    }
-}
-
 static void on_record(void *user, const DiagRecord *record) {
     Messages *messages = user;
-    Message message = {.severity = record->severity,
-                       .class = rows[record->code].class,
+    PtxasWords words = ptxas_words(messages->arena, record);
+    Message message = {.severity = words.class == MSG_OWN ? record->severity : SEV_ERROR,
+                       .class = words.class,
                        /* the module that failed, and the name in it, are gone when this is printed */
                        .file = record->source && record->source->name
                                    ? arena_printf(messages->arena, "%s", record->source->name)
                                    : NULL,
-                       .text = arena_printf(messages->arena, "%s", record->text),
                        .line = record->line};
-    if (message.class == SILENT)
+    if (message.class == MSG_SILENT)
         return;
-    if (message.class == OWN)
-        fit_text(messages, record, &message);
-    if (message.class != OWN)
-        message.severity = SEV_ERROR;
-    if (message.class == OWN) /* in our words, whatever they are about */
-        message.text = arena_printf(messages->arena, "%s (%s)", record->text, diag_code_name(record->code));
-    if (message.class == AT_END && record->source && record->source->text)
+    if (message.class == MSG_AT_END && record->source && record->source->text)
         message.line = last_line(record->source);
-    if (message.class == SYMBOL)
-        hold_statement(messages, record, message);
+    if (message.class == MSG_SYMBOL)
+        hold_statement(messages, record, words.text, message);
     if (record->code == DIAG_E0119)
         ptxas_warning(
             messages,
             " 64 Bit host architecture (--machine) being used mismatches with .address_size of 32 bits");
-    hold(messages, message);
+    for (const char *at = words.text, *end; at; at = end) {
+        end = strchr(at, '\n');
+        message.text = arena_printf(messages->arena, "%.*s", end ? (int)(end - at) : (int)strlen(at), at);
+        hold(messages, message);
+        end += end != NULL;
+    }
+}
+
+static const char *wording(void *user, DiagCode code, const DiagRecord *record) {
+    return ptxas_format(((const Messages *)user)->arena, code, record);
 }
 
 Diags ptxas_diags(Messages *messages) {
     return (Diags){.record = on_record, .wording = wording, .user = messages, .all = true};
 }
 
-static bool is_whole(const Message *message) { return message->class == WHOLE || message->class == STOP; }
-
-static bool is_last(const Message *message) {
-    return message->class == FATAL || message->class == AT_END || is_whole(message);
+static bool is_whole(const Message *message) {
+    return message->class == MSG_WHOLE || message->class == MSG_STOP;
 }
 
-static bool is_late(const Message *message) { return message->class == SYMBOL || message->class == LATE; }
+static bool is_last(const Message *message) {
+    return message->class == MSG_FATAL || message->class == MSG_AT_END || is_whole(message);
+}
+
+static bool is_late(const Message *message) {
+    return message->class == MSG_SYMBOL || message->class == MSG_LATE;
+}
 
 static void print(const Message *message, const Messages *messages) {
     bool error = message->severity == SEV_ERROR || messages->werror;
-    const char *kind = message->class == FATAL || message->class == AT_END || message->class == STOP ? "fatal"
-                       : message->severity == SEV_NOTE                                               ? "info"
-                       : error                                                                       ? "error"
-                               : "warning";
+    const char *kind =
+        message->class == MSG_FATAL || message->class == MSG_AT_END || message->class == MSG_STOP ? "fatal"
+        : message->severity == SEV_NOTE                                                           ? "info"
+        : error                                                                                   ? "error"
+                                                                                                  : "warning";
     if (message->file && message->line && !is_whole(message))
         fprintf(stderr, "ptxas %s, line %u; %-8s: %s\n", message->file, message->line, kind, message->text);
     else
