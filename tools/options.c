@@ -3,6 +3,7 @@
 #include "tools/cli.h"
 #include "tools/check_options.h"
 #include "tools/learn_options.h"
+#include "tools/option_keys.h"
 #include "tools/option_values.h"
 #include "tools/makers.h"
 #include "tools/report.h"
@@ -11,97 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-
-enum { /* keys of options without a letter */
-       KEY_EMIT = 0x100,
-       KEY_HTML,
-       KEY_PERFETTO,
-       KEY_DUMP,
-       KEY_STOP_AFTER,
-       KEY_TIME_PASSES,
-       KEY_NO_MAP,
-       KEY_KEEP_GOING,
-       KEY_NO_PTX,
-       KEY_NEW_FORM,
-       KEY_JSON,
-       KEY_KERNEL,
-       KEY_SECTIONS,
-       KEY_DEMANGLE,
-       KEY_CFG,
-       KEY_LIVE,
-       KEY_GRID,
-       KEY_BLOCK,
-       KEY_CLUSTER,
-       KEY_SHARED,
-       KEY_ARG,
-       KEY_EXPECT,
-       KEY_LAUNCH,
-       KEY_DATA_DIR,
-       KEY_PRINT,
-       KEY_SAVE,
-       KEY_ENGINE,
-       KEY_TRACE,
-       KEY_STATS,
-       KEY_CHECK_CONTROL,
-       KEY_UNDEFINED,
-       KEY_POLICY,
-       KEY_SEED,
-       KEY_BUDGET,
-       KEY_RECONVERGE,
-       KEY_PREDICATE,
-       KEY_YIELD,
-       KEY_NO_TRACE,
-       KEY_TOLERANCE,
-       KEY_RACES,
-       KEY_JIT_AFTER,
-       KEY_SHOW_LAUNCH,
-       KEY_WITH_PTXAS,
-       KEY_PTXAS,
-       KEY_BUNDLES,
-       KEY_OWN_TARGET,
-       KEY_JOBS,
-       KEY_STATE,
-       KEY_TIME_LIMIT,
-       KEY_MEMORY_LIMIT,
-       KEY_NO_LAUNCHES,
-       KEY_CERTIFICATE,
-       KEY_CERTIFICATE_CHECK,
-       KEY_QUERY_TIME,
-       KEY_SEARCH_TIME,
-       KEY_KIND,
-       KEY_COUNT,
-       KEY_FIRST,
-       KEY_RESUME,
-       KEY_KEEP,
-       KEY_POLICIES,
-       KEY_REDUCE,
-       KEY_MAX_FAILURES,
-       KEY_HOST_CALLS,
-       KEY_MODEL,
-       KEY_LANES,
-       KEY_STATES,
-       KEY_TIME,
-       KEY_SCHEDULE,
-       KEY_REPLAY,
-       KEY_LIST,
-       KEY_APPLY,
-       KEY_CAMPAIGN,
-       KEY_CLASS,
-       KEY_PROGRAMS,
-       KEY_PROVE_SECONDS,
-       KEY_FUZZ_JOBS,
-       KEY_METRICS,
-       KEY_CHECK_ONLY,
-       KEY_PROFILE,
-       KEY_PROFILE_OUT,
-       KEY_AGAINST,
-       KEY_RECONVERGE_OPT,
-       KEY_MCPU,
-       KEY_LIBDEVICE,
-       KEY_LLVM_PASSES,
-       KEY_LLVM,
-       LAST_KEY
-};
 
 static const struct argp_option output_options[] = {
     {"output", 'o', "FILE", 0, "Write FILE instead of standard output (compile: instead of INPUT.cubin)", 0},
@@ -126,13 +36,6 @@ static const struct argp_option compile_options[] = {
      0},
     {"yield", KEY_YIELD, "HOW", 0,
      "YIELD alone (plain, default) or after leaving all convergence barriers (break)", 0},
-    {"no-map", KEY_NO_MAP, NULL, 0, "Leave the map to PTX positions and registers out of the file", 0},
-    {"keep-going", KEY_KEEP_GOING, NULL, 0,
-     "Leave out kernels and functions that do not compile, and write the others; the status is 1 all the "
-     "same",
-     0},
-    {"no-ptx", KEY_NO_PTX, NULL, 0, "Leave the PTX text out of the file", 0},
-    {"new-form", KEY_NEW_FORM, NULL, 0, "Native targets: the ELF header of CUDA 13, not the older one", 0},
     {"mcpu", KEY_MCPU, "sm_NN", 0,
      "LLVM IR: what LLVM makes PTX for (default: the target's, the module's, or sm_80)", 0},
     {"libdevice", KEY_LIBDEVICE, "F.bc", 0,
@@ -142,6 +45,17 @@ static const struct argp_option compile_options[] = {
     {"llvm", KEY_LLVM, "LIBRARY", 0, "LLVM IR: this libLLVM (default: the newest installed)", 0},
     {"time-passes", KEY_TIME_PASSES, NULL, 0, "Report the time of every pass", 0},
     {"verbose", 'v', NULL, 0, "Say more; verify machine IR after every pass", 0},
+    {0}};
+static const struct argp_option whole_options[] = {
+    {"no-map", KEY_NO_MAP, NULL, 0, "Leave the map to PTX positions and registers out of the file", 0},
+    {"keep-going", KEY_KEEP_GOING, NULL, 0,
+     "Leave out kernels and functions that do not compile, and write the others; the status is 1 all the "
+     "same",
+     0},
+    {0}};
+static const struct argp_option file_options[] = {
+    {"no-ptx", KEY_NO_PTX, NULL, 0, "Leave the PTX text out of the file", 0},
+    {"new-form", KEY_NEW_FORM, NULL, 0, "Native targets: the ELF header of CUDA 13, not the older one", 0},
     {0}};
 static const struct argp_option profile_options[] = {
     {"profile", KEY_PROFILE, "FILE", 0,
@@ -350,11 +264,12 @@ static const struct argp_option disasm_options[] = {
     {"live-registers", KEY_LIVE, NULL, 0, "At each instruction, how many registers of each kind are live", 0},
     {"plr", KEY_LIVE, NULL, 0, "The same, as nvdisasm calls it", 0},
     {0}};
-static const struct argp_option *const prove_groups[] = {prove_options, compile_options, json_options, NULL};
-static const struct argp_option *const compile_groups[] = {output_options, compile_options, profile_options,
-                                                           emit_options, NULL};
-static const struct argp_option *const link_groups[] = {output_options, compile_options, profile_options,
-                                                        NULL};
+static const struct argp_option *const prove_groups[] = {prove_options, compile_options, whole_options,
+                                                         json_options, NULL};
+static const struct argp_option *const compile_groups[] = {
+    output_options, compile_options, whole_options, file_options, profile_options, emit_options, NULL};
+static const struct argp_option *const link_groups[] = {output_options, compile_options, whole_options,
+                                                        file_options,   profile_options, NULL};
 static const struct argp_option machine_name_options[] = {
     {"target", 't', "NAME", 0,
      "The machine, where the file has code for several or its text names none: one of ", 0},
@@ -363,29 +278,23 @@ static const struct argp_option *const asm_groups[] = {output_options, machine_n
 static const struct argp_option *const disasm_groups[] = {output_options, disasm_options,
                                                           machine_name_options, json_options, NULL};
 static const struct argp_option *const run_groups[] = {
-    launch_kernel_options, launch_options, run_options, machine_options, compile_options, json_options, NULL};
-static const struct argp_option *const validate_groups[] = {launch_kernel_options,
-                                                            launch_options,
-                                                            validate_options,
-                                                            machine_options,
-                                                            compile_options,
-                                                            json_options,
-                                                            NULL};
+    launch_kernel_options, launch_options, run_options,  machine_options,
+    compile_options,       whole_options,  json_options, NULL};
+static const struct argp_option *const validate_groups[] = {
+    launch_kernel_options, launch_options, validate_options, machine_options,
+    compile_options,       whole_options,  json_options,     NULL};
 
-static const struct argp_option *const report_groups[] = {
-    output_options,  picture_options, against_options, launch_options,
-    compile_options, profile_options, json_options,    NULL};
+static const struct argp_option *const report_groups[] = {output_options,  picture_options, against_options,
+                                                          launch_options,  compile_options, whole_options,
+                                                          profile_options, json_options,    NULL};
 static const struct argp_option *const fuzz_groups[] = {fuzz_options, json_options, NULL};
 
 static const struct argp_option *const check_groups[] = {cli_check_options, model_options, json_options,
-                                                         compile_options, NULL};
-static const struct argp_option *const mutate_groups[] = {mutate_options,
-                                                          launch_kernel_options,
-                                                          launch_options,
-                                                          output_options,
-                                                          json_options,
-                                                          compile_options,
-                                                          NULL};
+                                                         compile_options,   whole_options, NULL};
+static const struct argp_option *const mutate_groups[] = {
+    mutate_options, launch_kernel_options, launch_options,
+    output_options, json_options,          compile_options,
+    whole_options,  file_options,          NULL};
 static const struct argp_option *const coverage_groups[] = {coverage_options, compile_options, json_options,
                                                             NULL};
 static const struct argp_option *const learn_groups[] = {cli_learn_options, output_options, json_options,
@@ -711,6 +620,7 @@ static bool prove_key(int key, char *arg, struct argp_state *state, Settings *se
 typedef struct {
     const Command *command;
     Settings *settings;
+    uint8_t given[LAST_KEY];
 } ParseInput;
 
 /* All options of the table but these may change what is said of a kernel, or written for it; a new one does
@@ -730,6 +640,8 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     ParseInput *in = state->input;
     Settings *s = in->settings;
     hash_option(s, key, arg);
+    if (key > 0 && key < LAST_KEY)
+        in->given[key] = 1;
     if (in->command->run == cmd_fuzz && fuzz_key(key, arg, state, s))
         return 0;
     if (in->command->run == cmd_mutate && mutate_key(key, arg, state, s))
@@ -756,6 +668,9 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
             argp_error(state, "no input file");
         if (s->launch_file && s->has_shape)
             argp_error(state, "--launch and options that it replaces exclude each other");
+        const char *missing, *option;
+        if (!cli_options_act(in->command, s, in->given, &option, &missing))
+            argp_error(state, "--%s needs %s", option, missing);
         return 0;
     }
     return ARGP_ERR_UNKNOWN;
@@ -780,7 +695,7 @@ void cli_parse(const Command *command, Settings *settings, int argc, char **argv
                         .parser = parse_key,
                         .args_doc = command->args,
                         .doc = arena_printf(&settings->arena, "%s.\v%s", command->summary, command->details)};
-    ParseInput in = {command, settings};
+    ParseInput in = {.command = command, .settings = settings};
     argp_err_exit_status = STATUS_USAGE;
     settings->launch = (PlanLaunch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1};
     settings->opt_level = 2;
