@@ -27,6 +27,9 @@ target_compile_options(heddle_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow 
   -Wstrict-prototypes -ffp-contract=off -fno-math-errno
   -fvisibility=hidden -ffunction-sections -fdata-sections) # for libheddle.a: tools/CMakeLists.txt
 target_compile_definitions(heddle_flags INTERFACE _GNU_SOURCE HEDDLE_VERSION="${PROJECT_VERSION}")
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_LESS 12)
+  target_compile_options(heddle_flags INTERFACE -Wno-stringop-overread) # takes a string for the array behind it, where a struct is returned
+endif()
 if(HEDDLE_WERROR)
   target_compile_options(heddle_flags INTERFACE -Werror)
 endif()

@@ -237,7 +237,7 @@ static void run_slots(Campaign *campaign, uint64_t first) {
         if (!slot_program(campaign, slot, &kind, &index))
             continue;
         double start = clock_cpu_seconds_of(0);
-        campaign->shared->deadline = start + PROGRAM_SECONDS;
+        campaign->shared->deadline = start + (double)PROGRAM_SECONDS;
         one_program(campaign, kind, index);
         campaign->shared->counts[kind].cpu_us += (uint64_t)(1e6 * (clock_cpu_seconds_of(0) - start));
         campaign->shared->slot = slot + 1;
@@ -290,7 +290,7 @@ FuzzVerdict fuzz_check_apart(const GenProgram *p, const FuzzConfig *configs, uns
     struct pollfd wait = {.fd = fd[0], .events = POLLIN};
     bool hung = false;
     while (pid > 0 && !hung && poll(&wait, 1, POLL_MS) == 0)
-        hung = clock_cpu_seconds_of(pid) > PROGRAM_SECONDS;
+        hung = clock_cpu_seconds_of(pid) > (double)PROGRAM_SECONDS;
     if (hung)
         kill(pid, SIGKILL);
     bool got = !hung && read(fd[0], &a, sizeof a) == (ssize_t)sizeof a;

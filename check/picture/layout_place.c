@@ -87,8 +87,8 @@ static void set_ports(Level *level, uint32_t channel, bool low, bool settle) {
         for (uint32_t k = 0; k < count; k++) {
             one[k] = 1;
             gap[k] = step;
-            want[k] = fmin(fmax(ports[first + k].other - item->x, CORNER + step * k),
-                           item->width - CORNER - step * (count - 1 - k));
+            want[k] = fmin(fmax(ports[first + k].other - item->x, (double)CORNER + step * k),
+                           item->width - (double)CORNER - step * (count - 1 - k));
         }
         spread_places(level->arena, at, want, one, gap, count);
         for (uint32_t k = 0; k < count; k++)
@@ -205,7 +205,7 @@ static void place_items(Level *level) {
     }
     for (uint32_t k = 0; k < level->items.n; k++) {
         Item *item = &level->items.at[k];
-        item->x += MARGIN - left;
+        item->x += (double)MARGIN - left;
         right = fmax(right, item->x + item->width);
     }
     for (uint32_t k = 0; k <= level->nlayers; k++)
@@ -213,7 +213,7 @@ static void place_items(Level *level) {
             set_ports(level, k, false, true);
             set_ports(level, k, true, true);
         }
-    level->width = right + MARGIN;
+    level->width = right + (double)MARGIN;
 }
 
 /* ---- tracks ---- */

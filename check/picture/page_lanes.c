@@ -47,7 +47,7 @@ static void put_warp(const Lanes *lanes, const LaneWarp *warp, FILE *out) {
     uint32_t n = warp->groups.n < GROUPS ? warp->groups.n : GROUPS;
     const LaneGroup *last = &warp->groups.at[n - 1];
     double steps = (double)(last->step + last->nsteps), scale = fmin(fmax(1000 / steps, 1.5), 10), x = 0;
-    scale = fmin(scale, WIDEST / steps);
+    scale = fmin(scale, (double)WIDEST / steps);
     fprintf(out, "<figure><figcaption>Launch %u, block %u,%u,%u, warp %u: %llu instructions in %llu groups",
             warp->launch + 1, warp->block[0], warp->block[1], warp->block[2], warp->warp,
             (unsigned long long)warp->steps, (unsigned long long)warp->ngroups);

@@ -152,7 +152,7 @@ static void put_heat(const Picture *picture, const LayoutBox *box, const Picture
     }
     double part_lost = all ? (double)lost / (32 * (double)all) : 0;
     fprintf(out, "<rect class=\"heat\" x=\"%g\" y=\"%g\" width=\"%.1f\" height=\"3\"/>", box->x + 1,
-            box->y + HEAD_HEIGHT - 4, (box->width - 2) * (double)issues / (double)most);
+            box->y + (double)HEAD_HEIGHT - 4, (box->width - 2) * (double)issues / (double)most);
     fprintf(out, "<rect class=\"lost\" x=\"%g\" y=\"%g\" width=\"%.1f\" height=\"3\"/>", box->x + 1,
             box->y + box->height - 4, (box->width - 2) * part_lost);
     fprintf(out, "<text class=\"count\" x=\"%g\" y=\"%g\">%llu&#215;</text>", box->x + box->width - 6,
@@ -167,7 +167,7 @@ static void put_box(const Picture *picture, uint32_t b, const char *anchor, cons
     const PicturePart *part = &picture->parts[b];
     char text[PICTURE_TEXT_BYTES + 40], inside[64];
     Line line;
-    double y = box->y + HEAD_HEIGHT + 10;
+    double y = box->y + (double)HEAD_HEIGHT + 10;
     picture_inside(picture, part->first, inside);
     fprintf(out,
             "<g class=\"box\" data-i=\"%s%04x\" data-n=\"%u\" data-in=\"%s\"><rect x=\"%g\" y=\"%g\" "
@@ -178,7 +178,8 @@ static void put_box(const Picture *picture, uint32_t b, const char *anchor, cons
             picture_offset(picture->flow, part->first), *inside ? " in " : "", inside);
     if (lanes)
         put_heat(picture, box, part, lanes, out);
-    for (uint32_t i = part->first; next_picture_line(picture->flow, part, &i, &line); y += LINE_HEIGHT) {
+    for (uint32_t i = part->first; next_picture_line(picture->flow, part, &i, &line);
+         y += (double)LINE_HEIGHT) {
         const char *role = line.skipped ? NULL : picture_role(picture->flow, line.inst);
         line_text(picture->flow, &line, text);
         fprintf(out, "<text%s%s%s x=\"%g\" y=\"%g\">", role ? " class=\"" : "", role ? role : "",

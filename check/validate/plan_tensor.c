@@ -75,8 +75,8 @@ static const char *read_im2col(const cJSON *o, SimTensorMap *map) {
         !numbers(member(o, "upper"), spatial, -most - 1, most, upper))
         return "\"lower\" and \"upper\" must have a number for each dimension but the first and the last";
     const cJSON *c = member(o, "channels"), *p = member(o, "pixels");
-    if (!cJSON_IsNumber(c) || !(c->valuedouble >= 1 && c->valuedouble <= MOST_BOX) || !cJSON_IsNumber(p) ||
-        !(p->valuedouble >= 1 && p->valuedouble <= MOST_PIXELS))
+    if (!cJSON_IsNumber(c) || !(c->valuedouble >= 1 && c->valuedouble <= (double)MOST_BOX) ||
+        !cJSON_IsNumber(p) || !(p->valuedouble >= 1 && p->valuedouble <= (double)MOST_PIXELS))
         return "\"channels\" must be 1 to 256, \"pixels\" 1 to 1024";
     channels = (int64_t)c->valuedouble, pixels = (int64_t)p->valuedouble;
     for (unsigned k = 0; k < spatial; k++) {

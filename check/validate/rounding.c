@@ -87,7 +87,7 @@ static bool explained(Rounding *rounding, const Element *element) {
     for (unsigned i = 0; i < rounding->nruns; i++)
         spread = fmax(spread, fabs(scalar_value(element->type, element->run[i]) - want));
     rounding->near++;
-    return fabs(want - have) <= SPREAD_FACTOR * spread;
+    return fabs(want - have) <= (double)SPREAD_FACTOR * spread;
 }
 
 static const Scalar *type_at(const Plan *plan, uint64_t address) {

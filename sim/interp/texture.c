@@ -96,7 +96,7 @@ static Axis place_on(const SimTexture *sampler, bool linear, unsigned axis, doub
     if (linear)
         x -= 0.5;
     double whole = floor(x);
-    unsigned high = linear ? (unsigned)floor((x - whole) * WHOLE + 0.5) : 0;
+    unsigned high = linear ? (unsigned)floor((x - whole) * (double)WHOLE + 0.5) : 0;
     Axis out = {.weight = {WHOLE - high, high}};
     for (unsigned k = 0; k < 2; k++)
         out.at[k] = address_texel(sampler, axis, (int64_t)whole + k, n);
@@ -110,8 +110,8 @@ static void sum_texels(Fetch *fetch, const Axis axes[3], uint32_t out[4]) {
     double sum[4] = {0};
     for (unsigned corner = 0; corner < 8; corner++) {
         unsigned kx = corner & 1, ky = corner >> 1 & 1, kz = corner >> 2;
-        double weight =
-            (double)axes[0].weight[kx] / WHOLE * axes[1].weight[ky] / WHOLE * axes[2].weight[kz] / WHOLE;
+        double weight = (double)axes[0].weight[kx] / (double)WHOLE * axes[1].weight[ky] / (double)WHOLE *
+                        axes[2].weight[kz] / (double)WHOLE;
         uint32_t bits[4];
         if (weight == 0)
             continue;

@@ -164,7 +164,7 @@ typedef struct {
 static Side sides(const SimTexture *surface, bool linear, unsigned axis, double x, uint32_t n) {
     const double far = 2147483648.0;
     x = x >= far ? far : x <= -far ? -far : x == x ? x : 0;
-    int64_t fixed = linear ? (int64_t)floor((x - 0.5) * ONE + 0.5) : (int64_t)floor(x) * ONE;
+    int64_t fixed = linear ? (int64_t)floor((x - 0.5) * (double)ONE + 0.5) : (int64_t)floor(x) * ONE;
     uint32_t part = (uint32_t)(fixed & (ONE - 1));
     int64_t whole = (fixed - part) / ONE;
     return (Side){{clip(surface, axis, whole, n), clip(surface, axis, whole + 1, n)}, {ONE - part, part}};
@@ -219,7 +219,7 @@ static int filtered(Warp *warp, Dec *dec, unsigned lane, const Texel *at, uint64
                     return RUN_OK;
                 }
                 for (unsigned c = 0; c < texture->channels; c++)
-                    sum[c] += (double)number(got[c]) * weight / ALL_WEIGHT;
+                    sum[c] += (double)number(got[c]) * weight / (double)ALL_WEIGHT;
             }
     for (unsigned c = 0; c < texture->channels; c++)
         out[c] = sum[c] == sum[c] ? bits_of((float)sum[c]) : NAN_BITS;
