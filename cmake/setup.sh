@@ -1,5 +1,5 @@
 # Sourced by quickstart and run-tests: installs the packages of debian-packages.txt that are missing and
-# defines `[targets="..."] build DIRECTORY [cmake options]`. SPDX-License-Identifier: MIT
+# defines `build DIRECTORY [cmake options]`. SPDX-License-Identifier: MIT
 set -eu
 top=$(cd "$(dirname "$0")" && pwd)
 cd "$top"
@@ -47,7 +47,7 @@ build() {
     dir=$1
     shift
     cmake -S . -B "$dir" -G Ninja "$@" >"$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
-    ninja -C "$dir" ${targets:-all} >>"$dir.log" 2>&1 || { tail -n 60 "$dir.log"; return 1; }
+    ninja -C "$dir" >>"$dir.log" 2>&1 || { tail -n 60 "$dir.log"; return 1; }
 }
 
 # Can clang make libFuzzer programs here?

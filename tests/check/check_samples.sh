@@ -3,6 +3,7 @@
 # modes on bru1 and at -O2 elsewhere; nor, where there is ptxas, in what ptxas makes of them (each sample for one target).
 # SPDX-License-Identifier: MIT
 set -u
+. "$(dirname "$0")/../part.sh"
 heddle=$1 samples=$2 work=$3
 mkdir -p "$work"
 failed=0 checked=0
@@ -16,6 +17,7 @@ look() {
 }
 
 for s in "$samples"/*.ptx; do
+    mine || continue
     for o in 0 1 2 3; do
         look "$s" -O$o
         look "$s" -O$o --reconverge=frontier-all --yield=break --predicate=max
@@ -36,6 +38,7 @@ fi
 checked=0 n=0
 for s in "$samples"/*.ptx; do
     n=$((n + 1))
+    mine || continue
     case $((n % 5)) in 0) t=75 ;; 1) t=80 ;; 2) t=86 ;; 3) t=89 ;; *) t=90 ;; esac
     sed "s/^\.target sm_[0-9a-z]*/.target sm_$t/" "$s" >"$work/s.ptx"
     "$ptxas" -arch=sm_$t "$work/s.ptx" -o "$work/s.cubin" 2>/dev/null && look "$work/s.cubin"

@@ -6,7 +6,7 @@
 set -u
 heddle=$1 work=$2 here=$(cd "$(dirname "$0")" && pwd)
 shift 2
-part=${HEDDLE_PART:-1} turn=0 # of the kernels, which walk the same code, every so manieth
+. "$here/../part.sh"
 rm -rf "$work"
 mkdir -p "$work"
 failed=0 mended=0 less=0
@@ -24,7 +24,7 @@ mend() { # PTX MODE
     "$heddle" disasm --sections "$cubin" >"$work/d.sass"
     "$heddle" check --rules R-24 "$cubin" >"$work/d.txt"
     for kernel in $(sed -n 's/.*: \([a-z_0-9]*\)+0x[0-9a-f]*: note R-24: .*/\1/p' "$work/d.txt" | uniq); do
-        [ $((turn += 1)) -gt 0 ] && [ $((turn % part)) = 0 ] || continue
+        mine || continue
         awk -v FUNC="$kernel" -v NAME=".text.$kernel" -f "$here/mend.awk" "$work/d.txt" "$work/d.sass" >"$work/m.sass"
         case $? in
         0) ;;

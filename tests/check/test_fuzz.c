@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "check/fuzz/internal.h"
 #include "check/fuzz/shape.h"
+#include "tests/part.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -276,14 +277,10 @@ static void failed(void *user, const FuzzFailure *failure) {
                 failure->verdict.detail, failure->verdict.config, failure->verdict.text);
 }
 
-#ifdef HEDDLE_SANITIZED /* a share of the programs: the same code runs for each of them */
-enum { SMOKE = 12 };
-#else
-enum { SMOKE = 40 };
-#endif
 static void test_smoke(void **state) {
     (void)state;
-    FuzzOptions o = {.count = SMOKE,
+    unsigned smoke = 40 / test_part();
+    FuzzOptions o = {.count = smoke,
                      .seed = 20,
                      .opt_level = FUZZ_ALL_LEVELS,
                      .max_failures = 3,
@@ -296,9 +293,9 @@ static void test_smoke(void **state) {
     assert_true(fuzz_campaign(&o, &r, &d));
     assert_int_equal(r.failures, 0);
     for (unsigned k = 0; k < GEN_KINDS; k++) {
-        assert_int_equal(r.kind[k].programs, SMOKE);
-        assert_true(r.kind[k].unsupported < SMOKE / 4);
-        assert_true(r.kind[k].runs >= 2 * SMOKE);
+        assert_int_equal(r.kind[k].programs, smoke);
+        assert_true(r.kind[k].unsupported < smoke / 4);
+        assert_true(r.kind[k].runs >= 2 * smoke);
     }
 }
 

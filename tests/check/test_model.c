@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "model_common.h"
 #include "base/rng.h"
+#include "tests/part.h"
 #include <stdio.h>
 
 #define HEAD ".target bru1\n.entry k\n S2R R0, SR_LANEID ;\n"
@@ -272,7 +273,7 @@ static void against_the_machine(void **state) {
     (void)state;
     uint64_t seed = 3;
     unsigned count[2] = {0}, differ = 0; /* by what the policy does */
-    for (unsigned n = 0; n < PROGRAMS; n++) {
+    for (unsigned n = 0; n < PROGRAMS / test_part(); n++) {
         char *text = random_program(&seed);
         size_t size;
         void *image = assembled(text, &size);

@@ -1,5 +1,6 @@
 # The model checker and mutants. SPDX-License-Identifier: MIT
 heddle_unit_test(test_model test_model.c DEPS hd_fuzz hd_check m)
+heddle_test_part(3 test_model)
 heddle_unit_test(test_mutate test_mutate.c DEPS hd_fuzz hd_check m)
 if(TARGET test_mutate)
   target_compile_definitions(test_mutate PRIVATE DOCS_DIR="${PROJECT_SOURCE_DIR}/docs")

@@ -10,6 +10,7 @@ endif()
 add_test(NAME check_samples COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_samples.sh $<TARGET_FILE:heddle>
   ${PROJECT_SOURCE_DIR}/ptx-samples ${CMAKE_CURRENT_BINARY_DIR}/samples)
 set_tests_properties(check_samples PROPERTIES LABELS check)
+heddle_test_part(3 check_samples)
 # What R-24 proposes, done.
 add_test(NAME check_mend COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/mend.sh $<TARGET_FILE:heddle> ${CMAKE_CURRENT_BINARY_DIR}/mend
   ${PROJECT_SOURCE_DIR}/bench/kernels/divergent.ptx)

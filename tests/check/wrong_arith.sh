@@ -5,10 +5,10 @@
 #   wrong_arith.sh HEDDLE SCRATCH
 # SPDX-License-Identifier: MIT
 set -u
+. "$(dirname "$0")/../part.sh"
 heddle=$1 scratch=$2
 rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
 failed=0 found=0 wrong=0
-part=${HEDDLE_PART:-1} turn=0 # of the pairs, which walk the same code, every so manieth
 
 # module FILE OPERATION: x = OPERATION of two loaded values x and y (u32), f and g (f32), and the scalar s
 module() {
@@ -39,7 +39,7 @@ P
 }
 validate() { "$heddle" validate "$@" --launch auto >out 2>&1; }
 pair() { # RIGHT WRONG [RIGHT BOUND] [WRONG BOUND]
-    [ $(((turn += 1) % part)) = 0 ] || return 0
+    mine || return 0
     module right.ptx "$1" "${3:-}"
     module wrong.ptx "$2" "${4:-${3:-}}"
     validate right.ptx || { echo "FAILED: $1: not equal to itself"; cat out; failed=1; }

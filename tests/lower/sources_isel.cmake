@@ -4,6 +4,7 @@ add_executable(test_form_sweep test_form_sweep.c form_text.c)
 target_link_libraries(test_form_sweep PRIVATE heddle_flags hd_lower hd_ir hd_frontend hd_isa hd_base)
 add_test(NAME test_form_sweep COMMAND test_form_sweep)
 set_tests_properties(test_form_sweep PROPERTIES LABELS unit)
+heddle_test_once(test_form_sweep) # same_code.sh runs it in the second build
 pkg_check_modules(MPFR IMPORTED_TARGET mpfr)
 if(MPFR_FOUND AND CMOCKA_FOUND)
   heddle_unit_test(test_isel_builtins test_isel_builtins.c DEPS hd_lower hd_ptx_interp PkgConfig::MPFR)

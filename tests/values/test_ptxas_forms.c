@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "check/validate/diff.h"
 #include "check/validate/edges.h"
+#include "tests/part.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -383,7 +384,7 @@ int main(int argc, char **argv) {
     target_name = argv[2];
     level = argv[3];
     part = argc > 4 ? (unsigned)atoi(argv[4]) : 0;
-    parts = argc > 5 ? (unsigned)atoi(argv[5]) : 1;
+    parts = (argc > 5 ? (unsigned)atoi(argv[5]) : 1) * test_part();
     only = argc > 6 ? argv[6] : "";
     for (unsigned form = 1; form < form_count(); form++)
         form_text_spellings(form, note_form, NULL);

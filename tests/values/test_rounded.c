@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "emit/elf/binary.h"
 #include "sim/machine/machine.h"
+#include "tests/part.h"
 #include "tools/driver.h"
 #include <fenv.h>
 #include <inttypes.h>
@@ -365,7 +366,7 @@ static bool chosen(const Op *op, int argc, char **argv) {
 
 int main(int argc, char **argv) {
     bool all = argc > 1 && strcmp(argv[1], "all") == 0;
-    uint64_t pairs = argc > 1 && !all ? strtoull(argv[1], NULL, 10) : PAIRS, wrong = 0, n = 0;
+    uint64_t pairs = argc > 1 && !all ? strtoull(argv[1], NULL, 10) : PAIRS / test_part(), wrong = 0, n = 0;
     uint64_t number = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     Data *data = malloc(sizeof *data);
     if (!data || !pairs || (all && !number))

@@ -5,6 +5,7 @@
 # binary of other PTX is not.
 # SPDX-License-Identifier: MIT
 set -u
+. "$(dirname "$0")/../../part.sh"
 heddle=$1 samples=$2
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -14,6 +15,7 @@ last() { tail -1 "$dir/out"; }
 
 for level in 0 2; do
     for s in bitonic bfs carry collatz guards histogram matmul reduce scan sha256 spmv stencil tokens warpscan; do
+        mine || continue
         "$heddle" prove -t sm_80 -O$level --no-map --certificate "$dir/c" "$samples/$s.ptx" > "$dir/out" ||
             fail "$s -O$level without a map: $(last)"
         "$heddle" prove -t sm_80 -O$level --no-map --check "$dir/c" "$samples/$s.ptx" > "$dir/again" ||
@@ -26,6 +28,7 @@ done
 "$heddle" prove --certificate "$dir/c" "$samples/spmv.ptx" "$dir/k.cubin" > "$dir/out" || fail "spmv: $(last)"
 "$heddle" prove --check "$dir/c" "$samples/spmv.ptx" "$dir/k.cubin" > "$dir/out" || fail "spmv's certificate: $(last)"
 altered() { # NAME FILE
+    mine || return 0
     "$heddle" prove --no-launches --check "$2" "$samples/spmv.ptx" "$dir/k.cubin" > "$dir/out" 2>&1
     [ $? -eq 5 ] || fail "a certificate that is wrong, $1: $(last)"
 }
@@ -75,6 +78,7 @@ if [ -z "$ptxas" ]; then
 fi
 foreign() { # EXPECTED-STATUS NAME PTX LEVEL TARGET
     "$ptxas" -arch="$5" -O"$4" "$3" -o "$dir/k.cubin" > "$dir/log" 2>&1 || { fail "$2: $(head -1 "$dir/log")"; return; }
+    mine || return 0
     "$heddle" prove --no-launches "$3" "$dir/k.cubin" > "$dir/out" 2>&1
     [ $? -eq "$1" ] || fail "ptxas's $2 -O$4: $(last)"
 }

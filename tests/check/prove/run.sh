@@ -4,6 +4,7 @@
 # wrong truth table, a wrong offset or a lost copy is not, and most are refuted with status 4.
 # SPDX-License-Identifier: MIT
 set -u
+. "$(dirname "$0")/../../part.sh"
 heddle=$1 samples=$2
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -12,6 +13,7 @@ fail() { echo "FAIL: $*"; failed=1; }
 
 for level in 0 1 2 3; do
     for s in guards bfs carry bits irreducible collatz warpscan; do
+        mine || continue
         "$heddle" prove -O$level "$samples/$s.ptx" > "$dir/out" || fail "$s -O$level: status $?"
         grep -q '^all .* 0 refuted 0 unknown' "$dir/out" || fail "$s -O$level: $(tail -3 "$dir/out")"
     done
@@ -67,6 +69,7 @@ L:  ld.global.u16 %h2, [%d]; ld.global.u16 %h3, [%d+2]; mul.lo.s16 %h4, %h2, %h3
 }
 P
 for target in bru1 sm_75 sm_80 sm_90; do
+    mine || continue
     "$heddle" prove -t $target "$dir/short.ptx" > "$dir/out" || fail "short sums, $target: $(tail -1 "$dir/out")"
 done
 
@@ -99,6 +102,7 @@ for target in bru1 sm_75 sm_80 sm_90; do
 done
 "$heddle" compile -t sm_80 "$loops" -o "$dir/k.cubin" || fail "loops"
 for site in $("$heddle" mutate "$dir/k.cubin" --list --class=flip-predicate,swap-select,hoist-store | sed 's/ .*//' | grep :); do
+    mine || continue
     "$heddle" mutate "$dir/k.cubin" --apply "$site" -o "$dir/m.cubin" > /dev/null || fail "loops: cannot make $site"
     "$heddle" prove --no-launches "$loops" "$dir/m.cubin" > "$dir/out" && fail "loops, $site: proved"
 done
@@ -179,6 +183,7 @@ done
 "$heddle" compile "$samples/guards.ptx" -o "$dir/k.cubin" || exit 1
 refuted=0 mutants=0
 for site in $("$heddle" mutate "$dir/k.cubin" --list --class=flip-predicate,swap-select,hoist-store | sed 's/ .*//' | grep :); do
+    mine || continue
     "$heddle" mutate "$dir/k.cubin" --apply "$site" -o "$dir/m.cubin" > /dev/null || fail "cannot make $site"
     "$heddle" prove "$samples/guards.ptx" "$dir/m.cubin" > "$dir/out"
     status=$?

@@ -9,6 +9,7 @@
 #include "../../values/form_kernel.h"
 #include "check/prove/prove.h"
 #include "frontend/gates.h"
+#include "tests/part.h"
 #include "tools/driver.h"
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +155,7 @@ int main(int argc, char **argv) {
         return 2;
     target_name = argv[1];
     part = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
-    parts = argc > 3 ? (unsigned)atoi(argv[3]) : 1;
+    parts = (argc > 3 ? (unsigned)atoi(argv[3]) : 1) * test_part();
     only = argc > 4 ? argv[4] : "";
     for (form_now = 1; form_now < form_count(); form_now++)
         if (!strstr(columns[form_now].select, "ABSENT("))

@@ -7,6 +7,7 @@
 #include "check/prove/internal.h"
 #include "isa/machine/banks.h"
 #include "sim/machine/lane.h"
+#include "tests/part.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -216,7 +217,7 @@ static unsigned compared, wrong;
 /* Exact results: the simulator computes what the terms say. */
 static void against_lane(World *world, unsigned func, Term *const *val, uint64_t *state) {
     const MachInst *in = &world->flow->insts[world->flow->funcs[func].first_inst];
-    for (unsigned trial = 0; trial < EXACT_TRIALS; trial++) {
+    for (unsigned trial = 0; trial < EXACT_TRIALS / test_part(); trial++) {
         TermEval *eval = fill(world, state);
         if (!machine_lane_step(world->lane, in)) {
             term_eval_free(eval);
@@ -301,7 +302,7 @@ static int lanes_agree(World *world, unsigned x, unsigned y, uint64_t *state) {
     const MachInst *in[2] = {&world->flow->insts[x * PER_FUNC], &world->flow->insts[y * PER_FUNC]};
     if (!by_registers_alone(in[0]->optype) || has_cmem(in[0]) || has_cmem(in[1]))
         return -1;
-    for (unsigned trial = 0; trial < PAIR_TRIALS; trial++) {
+    for (unsigned trial = 0; trial < PAIR_TRIALS / test_part(); trial++) {
         uint64_t begin = *state;
         uint32_t left[2][LOC_SLOT];
         for (unsigned side = 0; side < 2; side++) {
@@ -434,7 +435,7 @@ static void words_taken_for_one_compute_the_same(void **state) {
     uint64_t seed = 7;
     for (const Target *const *t = isa_targets; *t; t++)
         for (unsigned oc = 1; oc < OC_COUNT; oc++)
-            for (unsigned round = 0; round < BASES; round++) {
+            for (unsigned round = 0; round < BASES / test_part(); round++) {
                 static Variant variants[VARIANTS];
                 MachInst words[VARIANTS + 1];
                 char error[ISA_ERROR_BYTES];

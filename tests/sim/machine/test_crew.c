@@ -2,12 +2,13 @@
  * SPDX-License-Identifier: MIT */
 #include "base/scope.h"
 #include "prog.h"
+#include "tests/part.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { BLOCKS = 48, THREADS = 64, WORDS = BLOCKS * THREADS };
 static const uint32_t jobs[] = {1, 2, 3, 8, BLOCKS + 5};
-#define EACH_JOBS(j) for (unsigned j = 0; j < sizeof jobs / sizeof *jobs; j++)
+#define EACH_JOBS(j) for (unsigned j = 0; j < sizeof jobs / sizeof *jobs; j += test_part())
 
 /* R0 = tid, R1 = index of the thread in the grid, R[2:3] = &out[R1], R4 = ctaid, R[6:7] = &shared memory of
  * all */
@@ -231,7 +232,7 @@ static void more_than_resident(void **state) {
 /* Blocks 7, 11, ... store out of range, the sooner the higher they are. */
 static void lowest_trap(void **state) {
     (void)state;
-    for (unsigned round = 0; round < 10; round++) {
+    for (unsigned round = 0; round < 10; round += test_part()) {
         Prog *p = fresh();
         emit(p, OT_LOP3, MSET(LOP3, lut, 0xc0), D(R(5), PT_), S(R(4), IMM(3), RZ_, NPT_));
         emit(p, OT_IADD3, 0, D(R(9), PT_, PT_), S(op_with(R(4), OPM_NEG), IMM(4000), RZ_, NPT_, NPT_));

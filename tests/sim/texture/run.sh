@@ -6,8 +6,7 @@ set -u
 heddle=$1 cases=$2 ptxas=$("$3" ptxas 2> /dev/null)
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$(mktemp -d) || exit 1
-part=${HEDDLE_PART:-1} turn=0
-mine() { [ $((turn++ % part)) = 0 ]; } # of the cases that walk the same code
+. "$here/../../part.sh"
 trap 'rm -rf "$dir"' EXIT
 bad=0
 fail() {
