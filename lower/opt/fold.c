@@ -5,6 +5,7 @@
  * It asks by name for operations of which it knows a rule: where bits of a result come from, what an address
  * is the sum of. SPDX-License-Identifier: MIT */
 #include "ir/cfg.h"
+#include "isa/lane/choose.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 #include <string.h>
@@ -79,21 +80,6 @@ static bool known_bits(const Fold *fold, Operand o, uint32_t *bits) {
     if (o.mods & OPM_NEG)
         *bits = 0 - *bits;
     return true;
-}
-
-static bool all_constant(const Fold *fold, const Inst *i, unsigned n, uint32_t *x) {
-    for (unsigned k = 0; k < n; k++)
-        if (!known_bits(fold, *ir_src(fold->f, i, k), &x[k]))
-            return false;
-    return true;
-}
-
-static uint32_t lop3_bits(unsigned lut, uint32_t a, uint32_t b, uint32_t c) {
-    uint32_t r = 0;
-    for (unsigned k = 0; k < 8; k++)
-        if (lut >> k & 1)
-            r |= (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
-    return r;
 }
 
 static bool no_dst(const Fold *fold, const Inst *i, unsigned n) {
@@ -206,58 +192,6 @@ static uint32_t zeros_of(const Fold *fold, const Inst *i) {
     }
 }
 
-/* 32-bit result of an operation on constants. Only forms whose meaning is plain are computed. */
-static bool result(const Fold *s, const Inst *i, uint32_t *r) {
-    uint32_t x[3];
-    switch (i->op) {
-    case OT_IADD3:
-        if (i->mods || !no_dst(s, i, IADD3_pu) || !no_dst(s, i, IADD3_pv) || !all_constant(s, i, 3, x))
-            return false;
-        *r = x[0] + x[1] + x[2];
-        return true;
-    case OT_LOP3:
-        if (MGET(LOP3, pand, i->mods) || !no_dst(s, i, LOP3_pu) || !all_constant(s, i, 3, x))
-            return false;
-        *r = lop3_bits(MGET(LOP3, lut, i->mods), x[0], x[1], x[2]);
-        return true;
-    case OT_IMAD:
-        if (MGET(IMAD, x, i->mods) || !all_constant(s, i, 3, x))
-            return false;
-        *r = x[0] * x[1] + x[2];
-        return true;
-    default: return false;
-    }
-}
-
-static bool compare_bits(unsigned cmp, bool is_signed, uint32_t a, uint32_t b) {
-    bool lt = is_signed ? (int32_t)a < (int32_t)b : a < b, eq = a == b;
-    switch (cmp) {
-    case ICmp_F: return false;
-    case ICmp_LT: return lt;
-    case ICmp_EQ: return eq;
-    case ICmp_LE: return lt || eq;
-    case ICmp_GT: return !lt && !eq;
-    case ICmp_NE: return !eq;
-    case ICmp_GE: return !lt;
-    default: return true;
-    }
-}
-
-/* ISETP of constants, combined with PT only. */
-static bool compare_result(const Fold *fold, const Inst *i, bool *r) {
-    uint32_t a, b;
-    Operand pp = *ir_src(fold->f, i, ISETP_pp);
-    bool plain = pp.kind == OPK_NONE || (pp.kind == OPK_REG && pp.value == REG_PT && !(pp.mods & OPM_NOT));
-    if (MGET(ISETP, ex, i->mods) || MGET(ISETP, bop, i->mods) != BoolOp_AND || !plain ||
-        !no_dst(fold, i, ISETP_pv))
-        return false;
-    if (!known_bits(fold, *ir_src(fold->f, i, ISETP_ra), &a) ||
-        !known_bits(fold, *ir_src(fold->f, i, ISETP_rb), &b))
-        return false;
-    *r = compare_bits(MGET(ISETP, cmp, i->mods), MGET(ISETP, sign, i->mods) == ISign_S32, a, b);
-    return true;
-}
-
 static void know(Fold *fold, Operand dst, Operand what) {
     uint32_t v = opt_scalar(dst);
     if (!v || fold->known[v].kind != OPK_NONE || val(fold, v)->fixed_reg >= 0)
@@ -335,10 +269,86 @@ static void fold_combination(Fold *fold, Inst *i) {
     fold->changed = true;
 }
 
+/* ---- results ---- */
+
+typedef struct {
+    uint32_t bits[MACH_MAX_SRC]; /* of a register before its modifiers, of a predicate behind them */
+    unsigned unknown[MACH_MAX_SRC], nunknown; /* predicates that the instruction does not name */
+} Sources;
+
+/* The optype's own sources; false if one is not known. */
+static bool known_sources(const Fold *fold, const Inst *i, const MachInst *in, Sources *out) {
+    *out = (Sources){0};
+    for (unsigned k = 0; k < in->nsrc; k++) {
+        Operand o = *ir_src(fold->f, i, k);
+        LaneSource is = lane_source(fold->f->module->target, in, k);
+        bool predicate = false;
+        if (is == LANE_SRC_PREDICATE) {
+            if (o.kind == OPK_NONE) /* PT or !PT */
+                out->unknown[out->nunknown++] = k;
+            else if (!known_predicate(fold, o, &predicate))
+                return false;
+            out->bits[k] = predicate;
+            continue;
+        }
+        o.mods = 0;
+        if (is == LANE_SRC_BARRIER || (is == LANE_SRC_NUMBER && o.kind != OPK_IMM) ||
+            !known_bits(fold, o, &out->bits[k]))
+            return false;
+    }
+    return true;
+}
+
+static bool same_result(const LaneResult *a, const LaneResult *b) {
+    return (!a->has_value || a->value == b->value) &&
+           (!a->has_predicates || (a->predicate[0] == b->predicate[0] && a->predicate[1] == b->predicate[1]));
+}
+
+/* What the operation's lane function makes of constants, whatever the predicates are that it does not name.
+ */
+static bool computed(const Fold *fold, const Inst *i, LaneResult *result) {
+    const Target *target = fold->f->module->target;
+    Sources sources;
+    bool predicates = false, same = true;
+    if (ir_is_pseudo(i->op) || i->ndst == 0 || !op_is_always(i->guard))
+        return false;
+    for (unsigned k = 0; k < isa_num_src(i->op); k++) { /* most often there is one, and no more to ask */
+        Operand o = *ir_src(fold->f, i, k);
+        if (o.kind == OPK_VAL && o.file == RF_R && fold->known[same_as(fold, opt_scalar(o))].kind != OPK_IMM)
+            return false;
+    }
+    MachInst in = opt_mach(fold->f, i);
+    if (!known_sources(fold, i, &in, &sources))
+        return false;
+    for (unsigned k = 0; k < in.ndst; k++)
+        predicates |= !no_dst(fold, i, k) && ir_dst(fold->f, i, k)->file == RF_P;
+    for (unsigned x = 0; same && x < 1u << sources.nunknown; x++) {
+        LaneResult one;
+        for (unsigned k = 0; k < sources.nunknown; k++)
+            sources.bits[sources.unknown[k]] = x >> k & 1;
+        if (!lane_compute(target, &in, predicates, sources.bits, &one))
+            return false;
+        same = x == 0 || same_result(result, &one);
+        *result = one;
+    }
+    return same;
+}
+
+static void know_result(Fold *fold, const Inst *i, const LaneResult *result) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < isa_num_dst(i->op); k++) {
+        Operand dst = *ir_dst(fold->f, i, k);
+        unsigned file = isa_dst_slot(fold->f->module->target, i->op, k).file;
+        if (file == RF_R && result->has_value)
+            know(fold, dst, op_imm(result->value));
+        else if (file == RF_P && result->has_predicates && n < 2)
+            know(fold, dst, result->predicate[n++] ? op_pt() : op_with(op_pt(), OPM_NOT));
+    }
+}
+
 static void learn(Fold *fold, InstId id) {
     Inst *i = ir_inst(fold->f, id);
-    uint32_t r;
-    bool p;
+    LaneResult result;
     if (!op_is_always(i->guard) || i->ndst == 0)
         return;
     if (i->op == IR_PHI) {
@@ -361,12 +371,10 @@ static void learn(Fold *fold, InstId id) {
             know(fold, dst, fold->known[same_as(fold, o.value)]);
         else if (o.file == RF_R && opt_scalar(dst))
             copy(fold, dst.value, o);
-    } else if (i->op == OT_ISETP && compare_result(fold, i, &p))
-        know(fold, dst, p ? op_pt() : op_with(op_pt(), OPM_NOT));
+    } else if (computed(fold, i, &result))
+        know_result(fold, i, &result);
     else if (i->op == OT_PLOP3 && no_dst(fold, i, PLOP3_pv))
         learn_logic(fold, i);
-    else if (opt_scalar(dst) && result(fold, i, &r))
-        know(fold, dst, op_imm(r));
     else if (opt_scalar(dst) && dst.file == RF_R) {
         if (i->op == OT_LOP3 && !MGET(LOP3, pand, i->mods))
             copy(fold, dst.value, lop3_same(fold, i));
@@ -507,15 +515,17 @@ static void fold_mov(Fold *fold, InstId id) {
 static void fold_result(Fold *fold, BlockId b, unsigned at) {
     InstId id = ir_block(fold->f, b)->insts.at[at];
     Inst *i = ir_inst(fold->f, id);
-    uint32_t r;
-    if (ir_is_pseudo(i->op) || i->op == OT_MOV || i->ndst == 0 || !op_is_always(i->guard) ||
-        !result(fold, i, &r))
+    LaneResult result;
+    if (i->op == OT_MOV || !computed(fold, i, &result) || !result.has_value)
         return;
     Operand dst = *ir_dst(fold->f, i, 0);
-    if (!opt_scalar(dst) || val(fold, dst.value)->fixed_reg >= 0)
+    if (!opt_scalar(dst) || dst.file != RF_R || val(fold, dst.value)->fixed_reg >= 0)
         return;
+    for (unsigned k = 1; k < i->ndst; k++)
+        if (!no_dst(fold, i, k)) /* phis may still have it */
+            return;
     InstId mov = ir_inst_new(fold->f, OT_MOV, isa_num_dst(OT_MOV), isa_num_src(OT_MOV));
-    ir_set_src(fold->f, mov, MOV_rb, op_imm(r));
+    ir_set_src(fold->f, mov, MOV_rb, op_imm(result.value));
     ir_inst(fold->f, mov)->loc = ir_inst(fold->f, id)->loc;
     ir_remove_at(fold->f, b, at);
     ir_set_dst(fold->f, mov, 0, dst);

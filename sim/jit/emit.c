@@ -205,8 +205,8 @@ static void lane_instruction(Body *body, uint32_t pc, const LaneRow *row) {
         second = emit_lane(&body->emit, (LaneFn)(row->fn + 1), true, &args, NULL);
     if (row->kind == LANE_SETS) {
         LLVMValueRef holds = more_than(body, value, 0), not = LLVM(body)->BuildNot(BUILDER(body), holds, "");
-        LLVMValueRef first = bool_operation(body, dec->isetp.bop, holds, q[0]);
-        not = bool_operation(body, dec->isetp.bop, not, q[0]);
+        LLVMValueRef first = bool_operation(body, dec->lane.isetp.bop, holds, q[0]);
+        not = bool_operation(body, dec->lane.isetp.bop, not, q[0]);
         write_pred(body, dec->pd[0], g, first);
         write_pred(body, dec->pd[1], g, not );
         return;

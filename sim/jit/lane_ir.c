@@ -1,7 +1,7 @@
 /* Not part of the program: what clang compiles to make lane_table.inc (tests/sim/jit/lane_table.sh), one
- * function a row of ops/lanes.def, and the conditions and carries of those that have them.
+ * function a row of isa/lane/lanes.def, and the conditions and carries of those that have them.
  * SPDX-License-Identifier: MIT */
-#include "sim/ops/lane.h"
+#include "isa/lane/lane.h"
 
 #define ARGUMENTS a, b, c, p, q, k0, k1, k2, k3, k4, k5, k6, k7, k8
 #define EXPORT(type, name, aw, bw, cw)                                                                       \
@@ -14,7 +14,7 @@
     EXPORT(uint32_t, name##_carries, aw, bw, cw)
 #define LANE_LOGIC(name, ks, expr) EXPORT(uint32_t, name, 32, 32, 32)
 #define LANE_SETP(name, ks, cond) EXPORT(uint32_t, name, 32, 32, 32)
-#include "sim/ops/lanes.def"
+#include "isa/lane/lanes.def"
 
 /* The boolean operation of predicate writes, over lane masks. */
 uint32_t lane_ir_bool_op(LANE_PARAMS(32, 32, 32));

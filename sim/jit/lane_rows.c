@@ -1,6 +1,6 @@
 /* What the rows of lanes.def say beside their functions. SPDX-License-Identifier: MIT */
 #include "sim/jit/region.h"
-#include "sim/ops/lane.h"
+#include "isa/lane/lane.h"
 #include <string.h>
 
 #define K(field) dec->field
@@ -15,7 +15,7 @@
 #define LANE_CARRY(name, aw, bw, cw, ks, expr, carries) CONSTANTS(name, ks)
 #define LANE_LOGIC(name, ks, expr) CONSTANTS(name, ks)
 #define LANE_SETP(name, ks, cond) CONSTANTS(name, ks)
-#include "sim/ops/lanes.def"
+#include "isa/lane/lanes.def"
 #undef LANE
 #undef LANE_FLOAT
 #undef LANE_CARRY
@@ -29,7 +29,7 @@
 #define LANE_LOGIC(name, ks, expr) ROW(name, LANE_WITH_LOGIC, 32, 32, 32, 32)
 #define LANE_SETP(name, ks, cond) ROW(name, LANE_SETS, 32, 32, 32, 32)
 const LaneRow lane_rows[] = {
-#include "sim/ops/lanes.def"
+#include "isa/lane/lanes.def"
 };
 #undef LANE
 #undef LANE_FLOAT
@@ -43,13 +43,13 @@ const LaneRow lane_rows[] = {
 #define LANE_LOGIC(...) +1
 #define LANE_SETP(...) +1
 static const unsigned part_rows[LANE_PARTS] = {0
-#include "sim/ops/lanes_int.def"
+#include "isa/lane/lanes_int.def"
                                                ,
                                                0
-#include "sim/ops/lanes_float.def"
+#include "isa/lane/lanes_float.def"
                                                ,
                                                0
-#include "sim/ops/lanes_cvt.def"
+#include "isa/lane/lanes_cvt.def"
 };
 
 const LaneRow *lane_row_of(const Level *level, OpFn *full) {

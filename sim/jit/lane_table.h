@@ -1,8 +1,8 @@
-/* The compact table of the lane functions: what clang makes of ops/lanes.def, as straight-line LLVM IR
+/* The compact table of the lane functions: what clang makes of isa/lane/lanes.def, as straight-line LLVM IR
  * without flags (nsw, nuw, exact, disjoint promise what nobody proves, so they are left out). Values are
- * numbered: 0 to 13 the parameters in the order of ops/lane.h, then the function's instructions; an argument
- * from LANE_CONSTANT on is one of lane_constants. lane_table.inc is generated (tests/sim/jit/lane_table.sh).
- * SPDX-License-Identifier: MIT */
+ * numbered: 0 to 13 the parameters in the order of isa/lane/lane.h, then the function's instructions; an
+ * argument from LANE_CONSTANT on is one of lane_constants. lane_table.inc is generated
+ * (tests/sim/jit/lane_table.sh). SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_JIT_LANE_TABLE_H
 #define HEDDLE_SIM_JIT_LANE_TABLE_H
 #include <stdbool.h>
@@ -45,7 +45,7 @@ typedef enum {
 #define LANE_CARRY(name, ...) LF_##name, LF_##name##_carries,
 #define LANE_LOGIC(name, ...) LF_##name,
 #define LANE_SETP(name, ...) LF_##name,
-#include "sim/ops/lanes.def"
+#include "isa/lane/lanes.def"
 #undef LANE
 #undef LANE_FLOAT
 #undef LANE_CARRY

@@ -133,15 +133,15 @@ void bind_operands(Bind *bind) {
         destination(bind, i, &nd, &np);
     for (unsigned i = 0; i < isa_num_src(in->optype); i++) {
         Operand o = i < in->nsrc ? in->src[i] : (Operand){0};
-        uint8_t file = o.kind == OPK_REG ? o.file : isa_src_slot(t, in->optype, i).file;
+        LaneSource is = lane_source(t, in, i);
         if (o.kind == OPK_IMM64 || (o.kind == OPK_CMEM && bind->raw_cmem))
             continue;
-        if (file == RF_B) {
+        if (is == LANE_SRC_BARRIER) {
             dec->breg = o.value & 15;
-        } else if (file == RF_P || file == RF_UP) {
+        } else if (is == LANE_SRC_PREDICATE) {
             if (nq < 3)
                 dec->q[nq++] = predicate(o);
-        } else if (file == RF_R || file == RF_UR || o.kind == OPK_CMEM || bind->vector_slots >> i & 1) {
+        } else if (is == LANE_SRC_VECTOR || bind->vector_slots >> i & 1) {
             if (nv < 4) {
                 dec->v[nv] = source(bind, o, bind->width[nv]);
                 dec->xm[nv] = o.mods & (OPM_NEG | OPM_NOT) ? ~0u : 0;

@@ -11,6 +11,7 @@
 #ifndef HEDDLE_SIM_MACHINE_INTERNAL_H
 #define HEDDLE_SIM_MACHINE_INTERNAL_H
 #include "base/arena.h"
+#include "isa/lane/choose.h"
 #include "sim/machine/machine.h"
 #include "isa/machine/banks.h"
 #include "isa/machine/windows.h"
@@ -117,18 +118,11 @@ struct Dec {
         struct { uint32_t src, bits, rnd, ftz, is_signed, shift; } f2i;
         struct { uint32_t bits, dst, rnd, ftz, is_signed, shift; } i2f;
         struct { uint32_t bf16, satfinite, rnd, relu, e4m3, shift; } f2fp;
-        struct { uint32_t least, most; } i2i;
-        struct { uint32_t plus /* operands negated without .X */, x; } add; /* IADD3, IMAD */
-        struct { uint32_t plus, x, high, sign_extend; } lea;
-        struct { uint32_t is_signed, x, high; } product;   /* IMAD.WIDE, IMAD.HI */
-        uint32_t anf[8];                                   /* LOP3, PLOP3: coefficients as masks */
+        LaneMods lane;                                     /* integers: isa/lane/choose.h */
+        uint32_t anf[8];                                   /* PLOP3: coefficients as masks */
         struct { uint32_t byte; } pack;                    /* P2R, R2P */
-        struct { uint32_t sign_a, sign_b /* sign bits of an element or 0 */, first_b /* bit of b's bytes */; } idp;
         struct { uint32_t mode; } prmt;
-        struct { uint32_t type, wrap, right, high; } shf;
-        struct { uint32_t wrap, is_signed; } field;        /* SGXT, BMSK */
         struct { uint32_t is_signed, from_top; } flo;
-        struct { uint32_t cmp, bop, ex; } isetp;
         struct { uint32_t type, relu, three, sum /* the first two are added */; } minmax; /* VIMNMX */
         struct { uint32_t is_signed, sum; } absdiff;       /* VABSDIFF4 */
         struct { uint32_t func, shift, bf16; } mufu;
@@ -344,7 +338,7 @@ static inline void bind_chained(Bind *bind, OpFn *full, OpFn *part) {
 }
 
 enum { LANE_PARTS = 3 };
-typedef struct { /* of a lane function (ops/lane.h) */
+typedef struct { /* of a lane function (isa/lane/lane.h) */
     OpFn *full, *part;
 } LaneHandler;
 
@@ -356,7 +350,7 @@ struct Level {
     int (*issue_hot)(Warp *w);                        /* with what run->jit has compiled */
     int (*call)(Warp *w, uint32_t pc, uint32_t g);    /* one data instruction, not those behind it */
     int (*control)(Warp *w, uint32_t pc, uint32_t g); /* one other instruction, uncounted */
-    const LaneHandler *lanes[LANE_PARTS];             /* of the parts of ops/lanes.def */
+    const LaneHandler *lanes[LANE_PARTS];             /* of the parts of isa/lane/lanes.def */
 };
 extern const Level level_base;
 const Level *machine_level_find(const char *name); /* NULL = best; NULL result if the host cannot run it */

@@ -4,10 +4,10 @@
 #include "sim/ops/fp.h"
 
 #include "sim/ops/handlers.h"
-#include "sim/ops/lanes_cvt.def"
+#include "isa/lane/lanes_cvt.def"
 #include "sim/ops/handlers_end.h"
 const LaneHandler LV(lanes_cvt)[] = {
-#include "sim/ops/lanes_cvt.def"
+#include "isa/lane/lanes_cvt.def"
 };
 
 typedef enum { SRC_F16, SRC_BF16, SRC_F32, SRC_F64 } FloatKind;

@@ -87,10 +87,10 @@ static inline void setp_write(Warp *warp, Dec *dec, uint32_t g, uint32_t res) {
 }
 #define SETP_WRITE(res) setp_write(warp, dec, g, (res))
 #include "sim/ops/handlers.h"
-#include "sim/ops/lanes_float.def"
+#include "isa/lane/lanes_float.def"
 #include "sim/ops/handlers_end.h"
 const LaneHandler LV(lanes_float)[] = {
-#include "sim/ops/lanes_float.def"
+#include "isa/lane/lanes_float.def"
 };
 
 bool LV(bind_FADD)(Bind *bind) {

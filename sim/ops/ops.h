@@ -10,7 +10,7 @@
 #ifndef HEDDLE_SIM_OPS_OPS_H
 #define HEDDLE_SIM_OPS_OPS_H
 #include "sim/machine/internal.h"
-#include "sim/ops/lane.h"
+#include "isa/lane/lane.h"
 
 #ifndef SIM_LEVEL
 #error "SIM_LEVEL names the host level"

@@ -61,6 +61,48 @@ static void test_fold_and_branches(void **state) {
     unload(&l);
 }
 
+/* Operations of constants; what they are is said by host arithmetic. */
+static void test_fold_operations(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n"
+             "  %r1 = MOV 0x80000005\n  %r2 = MOV 0xfffffff3\n"
+             "  %r3, %p4, _ = IADD3 %r1, 0x80000001, RZ, !PT, !PT\n"
+             "  %r5, _, _ = IADD3(x=0x1) RZ, 0x7, RZ, %p4, !PT\n"
+             "  %r6, _, _ = IADD3 %r1, -%r2, RZ, !PT, !PT\n"
+             "  %r7 = POPC %r1\n  %r8 = BREV %r1\n"
+             "  %r9 = SHF(dir=R hi=0x1 type=S32) RZ, 0x3, %r1\n"
+             "  %r10 = IMAD %r1, %r2, %r2, _\n"
+             "  %p11, %p12 = ISETP(cmp=LT sign=U32) %r1, 0x5, PT, _\n"
+             "  %r13 = SEL %r1, %r2, %p11\n  %r14 = SEL %r1, %r2, %p12\n"
+             "  STG _, _, 0x0, %r3\n  STG _, _, 0x4, %r5\n  STG _, _, 0x8, %r6\n  STG _, _, 0xc, %r7\n"
+             "  STG _, _, 0x10, %r8\n  STG _, _, 0x14, %r9\n  STG _, _, 0x18, %r10\n"
+             "  STG _, _, 0x1c, %r13\n  STG _, _, 0x20, %r14\n  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
+    const uint32_t x = 0x80000005, y = 0xfffffff3;
+    uint64_t sum = (uint64_t)x + 0x80000001;
+    uint32_t reversed = 0;
+    for (unsigned b = 0; b < 32; b++)
+        reversed |= (x >> b & 1) << (31 - b);
+    const struct {
+        const char *value;
+        uint32_t is;
+    } rows[] = {{"%r5", 7 + (uint32_t)(sum >> 32)},
+                {"%r6", x - y},
+                {"%r7", (uint32_t)__builtin_popcount(x)},
+                {"%r8", reversed},
+                {"%r9", 0xf0000000}, /* 0x80000005 / 8, downwards */
+                {"%r10", x * y + y},
+                {"%r13", x < 5 ? x : y},
+                {"%r14", x < 5 ? y : x}};
+    for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s = MOV 0x%x", rows[k].value, rows[k].is);
+        expect(&l, text, NULL);
+    }
+    unload(&l);
+}
+
 static void test_address(void **state) {
     (void)state;
     Loaded l;
@@ -482,15 +524,25 @@ static void test_returns(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fold_and_branches), cmocka_unit_test(test_address),
-        cmocka_unit_test(test_constant_bank),     cmocka_unit_test(test_cse),
-        cmocka_unit_test(test_fold_predicates),   cmocka_unit_test(test_fold_masks),
-        cmocka_unit_test(test_fold_members),      cmocka_unit_test(test_combine),
-        cmocka_unit_test(test_combine_bytes),     cmocka_unit_test(test_fold_permutations),
-        cmocka_unit_test(test_combine_addresses), cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_conditions_keeps),  cmocka_unit_test(test_dce_keeps),
-        cmocka_unit_test(test_legalise),          cmocka_unit_test(test_returns),
-        cmocka_unit_test(test_reduction),         cmocka_unit_test(test_dce_keeps_effects),
+        cmocka_unit_test(test_fold_and_branches),
+        cmocka_unit_test(test_fold_operations),
+        cmocka_unit_test(test_address),
+        cmocka_unit_test(test_constant_bank),
+        cmocka_unit_test(test_cse),
+        cmocka_unit_test(test_fold_predicates),
+        cmocka_unit_test(test_fold_masks),
+        cmocka_unit_test(test_fold_members),
+        cmocka_unit_test(test_combine),
+        cmocka_unit_test(test_combine_bytes),
+        cmocka_unit_test(test_fold_permutations),
+        cmocka_unit_test(test_combine_addresses),
+        cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_conditions_keeps),
+        cmocka_unit_test(test_dce_keeps),
+        cmocka_unit_test(test_legalise),
+        cmocka_unit_test(test_returns),
+        cmocka_unit_test(test_reduction),
+        cmocka_unit_test(test_dce_keeps_effects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

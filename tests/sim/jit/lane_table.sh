@@ -1,5 +1,5 @@
 #!/bin/sh
-# Is sim/jit/lane_table.inc what clang 19 makes of sim/ops/lanes.def? UPDATE=1 writes it.
+# Is sim/jit/lane_table.inc what clang 19 makes of isa/lane/lanes.def? UPDATE=1 writes it.
 #   lane_table.sh SOURCE-DIR LANE_TABLE
 # SPDX-License-Identifier: MIT
 set -eu

@@ -1,4 +1,4 @@
-/* Every lane function, as this compiler makes it of ops/lanes.def, against the evaluator of the compact
+/* Every lane function, as this compiler makes it of isa/lane/lanes.def, against the evaluator of the compact
  * table, which is what clang made of the same rows: on the corners of integers and floats, and at random.
  * SPDX-License-Identifier: MIT */
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "sim/jit/lane_table.h"
-#include "sim/ops/lane.h"
+#include "isa/lane/lane.h"
 #include <inttypes.h>
 
 enum { ROUNDS = 20000 };
@@ -77,7 +77,7 @@ static void draw(uint64_t *state, uint64_t in[LANE_PARAM_COUNT], unsigned wide) 
     }
 #define LANE_LOGIC(name, ks, expr) LANE(name, 32, 32, 32, 32, ks, expr)
 #define LANE_SETP(name, ks, expr) LANE(name, 32, 32, 32, 32, ks, expr)
-#include "sim/ops/lanes.def"
+#include "isa/lane/lanes.def"
 #undef LANE
 #undef LANE_FLOAT
 #undef LANE_CARRY
@@ -101,7 +101,7 @@ static void test_bool_op(void **unused) {
 #define LANE_SETP(name, ...) cmocka_unit_test(test_##name),
 int main(void) {
     const struct CMUnitTest tests[] = {
-#include "sim/ops/lanes.def"
+#include "isa/lane/lanes.def"
         cmocka_unit_test(test_bool_op),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

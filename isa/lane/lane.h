@@ -1,7 +1,7 @@
 /* Lane functions: what an operation does in one lane, as a pure function of values. lanes.def has a row for
- * each; from it come the interpreter's handlers (ops.h), the compact table of its LLVM IR
- * (jit/lane_table.inc), from which jit/ builds vectors, and the table's own evaluator, with which a test
- * compares these functions.
+ * each; from it come the interpreter's handlers (sim/ops/ops.h), the folder's (compute.c), the compact table
+ * of its LLVM IR (jit/lane_table.inc), from which jit/ builds vectors, and the table's own evaluator, with
+ * which a test compares these functions.
  *
  * Parameters: the sources a, b, c in their width; the bits p, q of the first two predicate sources, 0 or 1;
  * k0 to k8, what the binder made of the modifiers (the row says from where in Dec: K(field)). No memory, no
@@ -17,8 +17,8 @@
  *
  * This header is compiled by itself, too, to make the compact table: nothing of the machine's state is known
  * here. SPDX-License-Identifier: MIT */
-#ifndef HEDDLE_SIM_OPS_LANE_H
-#define HEDDLE_SIM_OPS_LANE_H
+#ifndef HEDDLE_ISA_LANE_LANE_H
+#define HEDDLE_ISA_LANE_LANE_H
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -193,7 +193,7 @@ static inline UNUSED uint32_t f32_to_s32(float x) {
     LANE_FN(uint32_t, lane_##name##_carries, aw, bw, cw, carries)
 #define LANE_LOGIC(name, ks, expr) LANE_FN(uint32_t, lane_##name, 32, 32, 32, expr)
 #define LANE_SETP(name, ks, cond) LANE_FN(uint32_t, lane_##name, 32, 32, 32, (cond) ? 1 : 0)
-#include "sim/ops/lanes.def"
+#include "isa/lane/lanes.def"
 #undef LANE
 #undef LANE_FLOAT
 #undef LANE_CARRY
