@@ -240,15 +240,27 @@ static uint32_t certain(const Term *term) {
                : 0;
 }
 
+/* Of a decision between constants the one that it comes to when all its atoms are true; else zero. */
+static uint32_t first_decided(const Term *term) {
+    if (!term_is_decided(term))
+        return 0;
+    while (term->kind == TK_ITE)
+        term = term->a[1];
+    return (uint32_t)term->k;
+}
+
 /* poly ^= mask & x & y. Where a decision between constants is one whatever it decides, the product is the
- * other factor: x | (p ? 6 : 4) of an x whose low three bits are zero is x + (p ? 6 : 4). */
+ * other factor: x | (p ? 6 : 4) of an x whose low three bits are zero is x + (p ? 6 : 4). Of a decision and
+ * its complement, x & ~y being x ^ x & y, the one that is zero where all its atoms are true is a factor. */
 static void put_product(Terms *ts, Xor *poly, Term *x, Term *y, uint32_t mask) {
-    uint32_t ones = mask & certain(x);
-    xput(ts, poly, y, ones);
-    mask &= ~ones;
-    ones = mask & certain(y);
-    xput(ts, poly, x, ones);
-    mask &= ~ones;
+    Term *factor[2] = {x, y};
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t ones = mask & certain(factor[i]), other = mask & ~ones & first_decided(factor[i]);
+        xput(ts, poly, factor[1 - i], ones | other);
+        if (other)
+            put_product(ts, poly, t_inv(ts, factor[i]), factor[1 - i], other);
+        mask &= ~(ones | other);
+    }
     if (mask)
         xput(ts, poly, product(ts, x, y), mask);
 }

@@ -239,14 +239,15 @@ static bool read_holds(Reader *reader) {
     Prover *prover = &reader->core->p;
     uint64_t l, v, how, k;
     if (!next_number(reader, prover->nloc, &l) || !next_number(reader, prover->nptx, &v) ||
-        !next_number(reader, RL_SHORT + 1, &how) || !next_number(reader, (uint64_t)UINT32_MAX + 1, &k))
+        !next_number(reader, RL_KINDS, &how) || !next_number(reader, (uint64_t)UINT32_MAX + 1, &k))
         return false;
     unsigned width = prove_ptx_width(prover, (uint32_t)v), has = prove_loc_width((uint32_t)l);
-    bool word = how == RL_LOW || how == RL_HIGH;
+    bool word = how == RL_LOW || how == RL_HIGH, truth = how == RL_ONE || how == RL_ZERO;
     if (!reader->cut->phi[v])
         return false;
-    if (word ? has != 32 || width != 64
-             : has != width || (how == RL_NOT) > (width == 1) || (how >= RL_OFFSET && width != 32))
+    if (word    ? has != 32 || width != 64
+        : truth ? has != 32 || width != 1
+                : has != width || (how == RL_NOT) > (width == 1) || (how >= RL_OFFSET && width != 32))
         return false;
     reader->cut->level[l] = LV_RELATED;
     reader->cut->relation[l] =

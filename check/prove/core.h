@@ -17,7 +17,18 @@ typedef struct { /* control passes from one cut point to another */
     uint8_t *says; /* and what cond says of it */
 } Edge;
 
-typedef enum { RL_SAME, RL_NOT, RL_LOW, RL_HIGH, RL_OFFSET, RL_SHORT } RelationKind;
+/* The last two: of a predicate, as 1 or 0, or as 0 or 1. */
+typedef enum {
+    RL_SAME,
+    RL_NOT,
+    RL_LOW,
+    RL_HIGH,
+    RL_OFFSET,
+    RL_SHORT,
+    RL_ONE,
+    RL_ZERO,
+    RL_KINDS
+} RelationKind;
 typedef struct { /* what a location holds of a PTX value, or of what a branch has seen */
     uint32_t value;
     RelationKind how;

@@ -184,6 +184,8 @@ Term *prove_core_part(Terms *ts, Term *v, const Relation *relation) {
     case RL_LOW: return t_lo(ts, v);
     case RL_HIGH: return t_hi(ts, v);
     case RL_OFFSET: return t_add(ts, v, relation->extra);
+    case RL_ONE: return t_b2i(ts, v);
+    case RL_ZERO: return t_b2i(ts, t_not(ts, v));
     default: return v;
     }
 }
@@ -252,6 +254,9 @@ static bool find_relation(Core *core, Cut *cut, const Arrivals *in, uint32_t l) 
         if (width == 1) {
             if (w == 1 &&
                 (try_relation(core, cut, in, l, v, RL_SAME) || try_relation(core, cut, in, l, v, RL_NOT)))
+                return true;
+        } else if (w == 1) {
+            if (try_relation(core, cut, in, l, v, RL_ONE) || try_relation(core, cut, in, l, v, RL_ZERO))
                 return true;
         } else if (w == 64) {
             if (try_relation(core, cut, in, l, v, RL_LOW) || try_relation(core, cut, in, l, v, RL_HIGH))

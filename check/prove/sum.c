@@ -128,15 +128,19 @@ static void lin_add_high(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     }
 }
 
-/* What `low`, a multiple c * x of a word, may be the low word of, with `high` as its high word, where the
- * shift that extends and the one that x has are one in `high`: c * sext(s >> m), 2^j * zext((c / 2^j) * x).
- * NULL: nothing. */
-static Term *shifted_whole(Terms *ts, const Term *low, Term *high) {
+/* What `low`, a word or a multiple c * x of one, may be the low word of, with `high` as its high word, where
+ * the shift that extends and the one that x has are one in `high`: sext(s >> m), c * sext(s >> m),
+ * 2^j * zext((c / 2^j) * x). NULL: nothing. */
+static Term *shifted_whole(Terms *ts, Term *low, Term *high) {
+    bool extends = high->kind == TK_APP && high->op == TO_ASHR;
+    if (extends && low->kind == TK_APP && low->op == TO_ASHR && low->a[0] == high->a[0]) {
+        Term *whole = t_sext(ts, low);
+        return t_hi(ts, whole) == high ? whole : NULL;
+    }
     if (low->kind != TK_SUM || low->width != 32 || low->n != 1 || low->k || !is_pow2(low->c[0]))
         return NULL;
     Term *x = low->a[0], *whole = NULL;
-    if (high->kind == TK_APP && high->op == TO_ASHR && x->kind == TK_APP && x->op == TO_ASHR &&
-        x->a[0] == high->a[0])
+    if (extends && x->kind == TK_APP && x->op == TO_ASHR && x->a[0] == high->a[0])
         whole = t_scale(ts, t_sext(ts, x), low->c[0]);
     uint64_t j = high->kind == TK_XOR && high->n == 1 ? high->c[0] + 1 : 0; /* a mask of the lowest bits */
     if (is_pow2(j) && j <= low->c[0])

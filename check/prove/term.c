@@ -296,8 +296,21 @@ Term *t_app(Terms *ts, TermOp op, unsigned width, uint64_t k, const char *name, 
     return width == 1 ? as_bool(ts, t) : t;
 }
 
-/* x of x + -0, which makes a NaN canonical. */
+/* The sign of an f32 is changed, or taken away, and nothing else. */
+static bool is_signed_copy(const Term *term) {
+    enum { MAGNITUDE = 0x7fffffff };
+    return term->kind == TK_XOR && term->n == 1 && term->a[0]->kind != TK_AND &&
+           (term->c[0] & MAGNITUDE) == MAGNITUDE && !(term->k & MAGNITUDE);
+}
+
+/* x of x + -0, which makes a NaN canonical; with another sign of that it is as good. */
 Term *t_plain(Terms *ts, Term *term) {
+    if (is_signed_copy(term)) {
+        Term *inner = t_plain(ts, term->a[0]);
+        return inner == term->a[0]
+                   ? term
+                   : t_lxor(ts, t_land(ts, inner, t_const(ts, 32, term->c[0])), t_const(ts, 32, term->k));
+    }
     if (term->kind == TK_APP && term->op == TO_UF && term->n == 2 &&
         (strcmp(term->name, "fadd.0") == 0 || strcmp(term->name, "dadd.0") == 0)) {
         Term *zero = term->width == 64 ? t_const(ts, 64, 1ull << 63) : t_const(ts, 32, 0x80000000);

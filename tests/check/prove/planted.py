@@ -188,6 +188,11 @@ asked: another limit | sub in:.text.asked ISETP.GT.AND P0, PT, R0, c.0x0..0x168.
 asked: the loop's value where it was not run | sub in:.text.asked MOV R5, RZ ; / MOV R4, RZ ;
 asked: not asked again of the new value | drop in:.text.changed ISETP.GT.AND.*line 68
 asked: asked before the value changes | sub in:.text.changed ISETP.GT.AND P0, PT, R0, (.*)line 68 / ISETP.GE.AND P0, PT, R0, \\1line 68
+asked: a predicate's number is its complement's | sub in:.text.kept SEL R5, RZ, 0x1, !P0 / SEL R5, RZ, 0x1, P0
+asked: the number of another predicate | sub in:.text.kept ISETP.NE.U32.AND P0, PT, R5, RZ / ISETP.NE.U32.AND P0, PT, R6, RZ
+asked: the number asked under the complement | sub in:.text.kept ISETP.NE.U32.AND P0, PT, R5, RZ / ISETP.EQ.U32.AND P0, PT, R5, RZ
+asked: the number is overwritten on the way | sub in:.text.kept MOV R0, RZ ;(.*line 114) / MOV R5, RZ ;\\1
+asked: the number is written after it was decided | sub in:.text.kept IADD3 R0, R0, 0x1, RZ ;(.*line 102) / IADD3 R5, R0, 0x1, RZ ;\\1
 asked: outer loop does not ask again | sub in:.text.changed @P0 BRA `\\(.L_(\\d+)_0050\\) / @P0 BRA `(.L_\\1_0060)
 asked: outer loop leaves by the inner one's question | drop in:.text.changed ISETP.LT.AND P0, PT, R0, 0x64
 past: traps where no region starts | sub (0150\\S+ +)EXIT / \\1BPT.TRAP 0x1
@@ -196,6 +201,17 @@ past: one way ends too early | sub (0110\\S+ +)@P0 EXIT / \\1EXIT
 past: one way ends under the complement | sub (00d0\\S+ +)@P0 EXIT / \\1@!P0 EXIT
 past: one way does not end | drop 0110\\S+ +@P0 EXIT
 past: one way comes before the place | sub BRA `\\(.L_(\\d+)_0150\\) / BRA `(.L_\\1_0100+0x40)
+signs: magnitude's sign is not changed | sub in:.text.signs FADD R6, -R5, -0.0 / FADD R6, R5, -0.0
+signs: another's sign is changed | sub in:.text.signs FADD R6, -R5, -0.0 / FADD R6, -R0, -0.0
+signs: magnitude is not taken | sub in:.text.signs FADD R5, .R0., -0.0 / FADD R5, R0, -0.0
+signs: sign is changed once of twice | sub in:.text.signs FADD R9, -R8, -0.0 / FADD R9, R8, -0.0
+signs: magnitude for the second change of sign | sub in:.text.signs FADD R9, -R8, -0.0 / FADD R9, |R8|, -0.0
+signs: a zero loses its sign | sub in:.text.signs FADD R6, -R5, -0.0 / FADD R6, -R5, RZ
+signs: sign changed of a subnormal that is flushed | sub in:.text.signs FADD R6, -R5, -0.0 / FADD.FTZ R6, -R5, -0.0
+signs: sign of another shift | sub in:.text.spread SHF.R.S32.HI R4, RZ, 0x1f, R3 / SHF.R.S32.HI R4, RZ, 0x1c, R3
+signs: high word without a sign | sub in:.text.spread SHF.R.S32.HI R4, RZ, 0x1f, R3 / SHF.R.U32.HI R4, RZ, 0x1f, R3
+signs: low word of another shift | sub in:.text.spread SHF.R.S32.HI R3, RZ, 0x2, R3 / SHF.R.S32.HI R3, RZ, 0x3, R3
+signs: low word shifted without its sign | sub in:.text.spread SHF.R.S32.HI R3, RZ, 0x2, R3 / SHF.R.U32.HI R3, RZ, 0x2, R3
 packed: low half twice | sub HFMA2 R6, R8 / HFMA2 R6, R8.H0_H0
 packed: halves swapped of a sum | sub HADD2 R7, R6, R11 / HADD2 R7, R6, R11.H1_H1
 packed: sum for a product | sub HFMA2 R6, R8, R9, R10 / HFMA2 R6, R8, R10, R9
