@@ -32,7 +32,30 @@ static const char *find_program(Arena *arena, const char *name, const char *vari
 
 typedef VEC(const char *) Words;
 
-/* nvcc, else clang, which reads kernels that need no header of CUDA's. */
+/* What clang is told, which reads kernels that include no header of CUDA's: its own header has threadIdx and
+ * the like, the words that CUDA's headers define are attributes. */
+static const char *const clang_flags[] = {
+    "-x",
+    "cuda",
+    "--cuda-device-only",
+    "-nocudainc",
+    "-nocudalib",
+    "-Wno-unknown-cuda-version",
+    "-S",
+    "-O2",
+    "-gline-tables-only",
+    "-include",
+    "__clang_cuda_builtin_vars.h",
+    "-D__global__=__attribute__((global))",
+    "-D__device__=__attribute__((device))",
+    "-D__host__=__attribute__((host))",
+    "-D__shared__=__attribute__((shared))",
+    "-D__constant__=__attribute__((constant))",
+    "-D__launch_bounds__(...)=__attribute__((launch_bounds(__VA_ARGS__)))",
+    "-D__forceinline__=__inline__ __attribute__((always_inline))"};
+
+/* nvcc, else clang. clang writes to its standard output, since it would remove another file after an error.
+ */
 static bool compiler_words(Settings *settings, const char *path, const char *out, Words *words) {
     Arena *a = &settings->arena;
     const char *name = settings->target ? isa_target_name(settings->target) : "";
@@ -48,15 +71,13 @@ static bool compiler_words(Settings *settings, const char *path, const char *out
         VEC_ADD(a, words, "-lineinfo");
         VEC_ADD(a, words, arena_printf(a, "-arch=%s", machine));
     } else {
-        static const char *const flags[] = {"-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib",
-                                            "-S", "-O2",  "-gline-tables-only"};
-        for (unsigned k = 0; k < sizeof flags / sizeof *flags; k++)
-            VEC_ADD(a, words, flags[k]);
+        for (unsigned k = 0; k < sizeof clang_flags / sizeof *clang_flags; k++)
+            VEC_ADD(a, words, clang_flags[k]);
         VEC_ADD(a, words, arena_printf(a, "--cuda-gpu-arch=%s", machine));
     }
     VEC_ADD(a, words, path);
     VEC_ADD(a, words, "-o");
-    VEC_ADD(a, words, out);
+    VEC_ADD(a, words, nvcc ? out : "-");
     VEC_ADD(a, words, NULL);
     return nvcc || clang ||
            diag(&settings->diags, (SrcLoc){0}, DIAG_E0011, path,
@@ -79,7 +100,7 @@ bool cli_cuda_to_ptx(Settings *settings, const char *path, const char **ptx, siz
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        dup2(STDERR_FILENO, STDOUT_FILENO);
+        dup2(strcmp(words.at[words.n - 2], "-") == 0 ? fd : STDERR_FILENO, STDOUT_FILENO);
         execv(words.at[0], (char *const *)(const void *)words.at);
         _exit(127);
     }

@@ -79,6 +79,29 @@ __attribute__((global)) void scale(float *p, int n) {
         p[i] *= 2.0f;
 }
 EOF
+# heddle with clang alone: kernels as CUDA's users write them, but for its headers
+cat >words.cu <<'EOF'
+__constant__ float table[8];
+__device__ __forceinline__ float twice(float x) { return x * 2.0f; }
+__global__ void __launch_bounds__(128) words(float *p, int n) {
+    __shared__ float s[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x] = i < n ? p[i] : 0;
+    __syncthreads();
+    if (i < n)
+        p[i] = twice(s[blockDim.x - 1 - threadIdx.x]) + table[i & 7];
+}
+EOF
+for clang in clang clang-14 clang-16 clang-19; do
+    command -v $clang >/dev/null 2>&1 && $clang -print-targets 2>/dev/null | grep -q nvptx64 || continue
+    rm -rf only
+    mkdir only
+    ln -s "$(command -v $clang)" only/
+    NVCC=/nowhere PATH=$dir/only "$heddle" run words.cu --block 32 --arg out:p:f32[32]=iota --arg u32:32 --print p >said 2>err ||
+        fail "heddle run words.cu by $clang: $(cat err)"
+    [ ! -s err ] && [ "$(sed -n '2p;$p' said | tr -s ' ' | cut -d' ' -f 2,3 | tr '\n' ' ')" = "[0] 62 [31] 0 " ] ||
+        fail "heddle run words.cu by $clang: $(cat said err)"
+done
 cuda=$(dirname "$(dirname "$(readlink -f "$NVCC")")")
 for clang in clang clang-14 clang-19; do
     command -v $clang >/dev/null 2>&1 && [ -d "$cuda/nvvm" ] || continue
