@@ -147,7 +147,8 @@ static void test_memory_order(void **state) {
         "MEMBAR",    "LDGDEPBAR", "DEPBAR",     "UCGABAR_ARV",         "UCGABAR_WAIT",
         "CGAERRBAR", "ERRBAR",    "CCTL",       "FENCE_VIEW_ASYNC",    "SULD",
         "SUST",      "SURED",     "SYNCS_CCTL", "UTMACMDFLUSH",        "HGMMA",
-        "QGMMA",     "IGMMA",     "BGMMA",      "WARPGROUP_ARRIVE",    "WARPGROUP_DEPBAR"};
+        "QGMMA",     "IGMMA",     "BGMMA",      "WARPGROUP_ARRIVE",    "WARPGROUP_DEPBAR",
+        "SUST_P"};
     unsigned found = 0;
     for (unsigned op = 1; op < OT_COUNT; op++) {
         bool listed = false;
