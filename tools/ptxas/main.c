@@ -52,17 +52,21 @@ static void print_ptx_versions(void) {
 
 static bool choose_target(Job *job) {
     const char *arch = given(job, OPT_ARCH) ? job->options.value[OPT_ARCH] : "sm_75";
-    static const char virtual[] = "compute_";
+    static const char virtual[] = "compute_", late[] = "lto_"; /* code is made when linking, by others */
     job->arch = arch;
-    bool parses = strncmp(arch, virtual, sizeof virtual - 1) == 0;
-    const char *name = parses ? arena_printf(&job->arena, "sm_%s", arch + sizeof virtual - 1) : arch;
+    bool is_late = strncmp(arch, late, sizeof late - 1) == 0;
+    bool parses = is_late || strncmp(arch, virtual, sizeof virtual - 1) == 0;
+    const char *number = arch + (is_late ? sizeof late : sizeof virtual) - 1;
+    const char *name = parses ? arena_printf(&job->arena, "sm_%s", number) : arch;
     uint32_t sm;
     char variant;
     unsigned version;
     if (gate_target(name, &sm, &variant, &version) && sm >= 75) {
         job->target = parses ? NULL : isa_target(name);
-        if (parses || job->target)
-            return true;
+        bool good = is_late ? variant != 'a' : parses || job->target;
+        if (!good)
+            ptxas_fatal(&job->messages, "Unsupported gpu architecture '%s'", arch);
+        return good;
     }
     ptxas_fatal(&job->messages, "Value '%s' is not defined for option '%s'", arch, ptxas_long_name(OPT_ARCH));
     return false;

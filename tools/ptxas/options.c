@@ -268,7 +268,8 @@ static void print_machines(FILE *out) {
     const char *comma = "";
     for (const Target *const *t = isa_targets; *t; t++)
         if (strncmp(isa_target_name(*t), "sm_", 3) == 0) {
-            fprintf(out, "%s'%s','compute_%s'", comma, isa_target_name(*t), isa_target_name(*t) + 3);
+            fprintf(out, "%s'%s','compute_%s','lto_%s'", comma, isa_target_name(*t), isa_target_name(*t) + 3,
+                    isa_target_name(*t) + 3);
             comma = ",";
         }
 }
