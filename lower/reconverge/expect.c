@@ -22,7 +22,8 @@ enum {
     LONGEST_WAY = 320, /* blocks; then the shortest way out */
     CALL_COST = 24,    /* instructions of a callee */
     INST_WEIGHT = 32,
-    B_WEIGHT = 5
+    LEAST_B_WEIGHT = 5,
+    MOST_B_WEIGHT = 16
 };
 static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2}, rarely = 1.0 / 64;
 
@@ -58,12 +59,14 @@ struct Expect {
     const bool *divergent;
     const PtxBranch **counts; /* [block] of a profile, or NULL */
     Compared *compared;
-    uint32_t *cost;  /* [block] */
-    uint32_t *first; /* [block] the successor slot that follows in the text */
-    uint32_t *out;   /* [block] the slot on a shortest way to an end */
-    bool assigns;    /* BSSY sets the barrier: each lane waits for those that it joined with, one set; else
-                        it adds to the one set that all wait for */
-    uint8_t *copies; /* [edge] for phis */
+    uint32_t *entered; /* [header] visits before the lane whose way is drawn came into the loop last */
+    uint32_t b_weight; /* BSSY, BSYNC, BREAK, the BRA of a BREAK's block */
+    uint32_t *cost;    /* [block] */
+    uint32_t *first;   /* [block] the successor slot that follows in the text */
+    uint32_t *out;     /* [block] the slot on a shortest way to an end */
+    bool assigns;      /* BSSY sets the barrier: each lane waits for those that it joined with, one set; else
+                          it adds to the one set that all wait for */
+    uint8_t *copies;   /* [edge] for phis */
     uint32_t *edge_cost; /* [edge] of the copies in a block of its own */
     double *below;       /* [edge] instructions that only it leads to, those in loops as often as they run */
     double *ends;        /* [edge] ways on to where all ways of its branch meet */
@@ -204,12 +207,20 @@ static uint32_t likelihoods(const Expect *expect, uint32_t b, unsigned warp, con
     return n;
 }
 
+/* In which round of its loop is the lane, that has come to b? Lanes that came into the loop together are in
+ * the same, however often others were in it before. */
+static uint32_t round_of(const Expect *expect, uint32_t b, const uint32_t *visits) {
+    uint32_t l = expect->reconv->loops.innermost[b],
+             header = l == NO_NODE ? b : expect->reconv->loops.at[l].header;
+    return visits[header] - expect->entered[header];
+}
+
 /* All lanes go one way: round a loop as often as it is taken to have rounds, else three times of four where
  * more is done, in one of the warps everywhere at first: a guard around the whole function must not hide it.
  */
-static uint32_t common_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t visit) {
+static uint32_t common_slot(const Expect *expect, uint32_t b, unsigned warp, const uint32_t *visits) {
     const Reconv *reconv = expect->reconv;
-    uint32_t n = slots_of(&reconv->g, b), stays = NO_NODE, leaves = NO_NODE, rounds,
+    uint32_t n = slots_of(&reconv->g, b), stays = NO_NODE, leaves = NO_NODE, visit = visits[b] - 1,
              rare = rare_slot(expect, b);
     if (rare != NO_NODE)
         return 1 - rare;
@@ -221,9 +232,10 @@ static uint32_t common_slot(const Expect *expect, uint32_t b, unsigned warp, uin
                  expect->below[reconv->g.succ_at[b] + s] > expect->below[reconv->g.succ_at[b] + stays])
             stays = s;
     }
-    rounds = (uint32_t)expected_rounds(reconv, b);
     if (leaves != NO_NODE)
-        return stays == NO_NODE || visit % rounds == rounds - 1 ? leaves : stays;
+        return stays == NO_NODE || round_of(expect, b, visits) % (uint32_t)expected_rounds(reconv, b) == 0
+                   ? leaves
+                   : stays;
     if (((warp + visit + (uint32_t)(rng_mix(b) % 3)) & 3) != 3)
         return stays;
     return (stays + 1 + (warp + visit / 4) % (n - 1)) % n;
@@ -262,7 +274,7 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
         return measured_slot(expect, b, warp, lane, visit);
     double p[64], u;
     if (!expect->divergent[b])
-        return common_slot(expect, b, warp, visit);
+        return common_slot(expect, b, warp, visits);
     uint64_t which = way_number(warp, lane);
     uint32_t decided = reconv_compared_slot(expect->compared, expect->reconv, b, which, visits,
                                             !may_end_loop(expect->reconv, b));
@@ -284,6 +296,7 @@ static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uin
     uint32_t b = reconv->f->entry.i, n = 0, decisions = 0, longest = LONGEST_WAY + reconv->g.n;
     uint32_t *edges = ARENA_ARRAY(a, uint32_t, longest + 1);
     memset(visits, 0, reconv->g.n * sizeof *visits);
+    memset(expect->entered, 0, reconv->g.n * sizeof *expect->entered);
     reconv_compared_start(expect->compared);
     while (!ends_here(expect, b) && n < longest) {
         uint32_t slot = 0;
@@ -298,6 +311,9 @@ static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uin
         if (!to)
             break;
         reconv_compared_edge(expect->compared, b, to, way_number(warp, lane), visits);
+        uint32_t loop = reconv->loops.innermost[to];
+        if (loop != NO_NODE && reconv->loops.at[loop].header == to && !loop_contains(&reconv->loops, loop, b))
+            expect->entered[to] = visits[to];
         b = to;
     }
     edges[decisions] = reconv->g.succ_at[reconv->g.n]; /* where there is no way out */
@@ -324,6 +340,21 @@ static void weigh_blocks(Expect *expect) {
                 break;
             }
     }
+}
+
+/* Where blocks have one or two instructions, what lanes do together saves mostly branches and what lies
+ * between them, which issues do not show; the larger the blocks, the more a join costs beside what it saves.
+ */
+static uint32_t weight_of_joins(const Expect *expect) {
+    const GraphOrder *order = &expect->reconv->order;
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < order->count; k++)
+        sum += expect->cost[order->order[k]];
+    uint64_t weight = 7 * sum / (INST_WEIGHT * (uint64_t)(order->count + !order->count));
+    weight = weight > 12 ? weight - 12 : 0;
+    return weight < LEAST_B_WEIGHT  ? LEAST_B_WEIGHT
+           : weight > MOST_B_WEIGHT ? MOST_B_WEIGHT
+                                    : (uint32_t)weight;
 }
 
 /* Copies for phis at the end of a block, or in one of its own on the edge, which ends in a BRA where the
@@ -422,6 +453,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
                 lower_branch_counts(reconv->f, (BlockId){reconv->order.order[k]});
     expect->compared = reconv_find_compared(reconv, divergent);
     weigh_blocks(expect);
+    expect->b_weight = weight_of_joins(expect);
     expect->copies = reconv_expected_copies(reconv, dom);
     expect->edge_cost = ARENA_ARRAY(a, uint32_t, nedges);
     weigh_copies(expect);
@@ -431,6 +463,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     find_shortest(expect);
     find_positions(expect, a);
     uint32_t *visits = ARENA_ARRAY(a, uint32_t, n);
+    expect->entered = ARENA_ARRAY(a, uint32_t, n);
     Exits *exits = ARENA_ARRAY(a, Exits, reconv->loops.n + 1);
     for (uint32_t k = 0; k < reconv->order.count; k++)
         GRAPH_SUCCS(&reconv->g, reconv->order.order[k], s)
@@ -584,7 +617,7 @@ static uint32_t complete_members(const Warp *warp, const uint32_t joined[LANES],
 static bool arrive_members(Warp *warp, uint32_t joined[LANES], uint32_t *pending) {
     uint32_t *standing = &warp->expect->standing[warp->current], missing, here = *standing | warp->active,
              complete = complete_members(warp, joined, here, &missing);
-    warp->issues += B_WEIGHT;
+    warp->issues += warp->expect->b_weight;
     if (!complete) {
         park(warp, warp->active, warp->current);
         resume(warp, missing);
@@ -601,7 +634,7 @@ static bool arrive_members(Warp *warp, uint32_t joined[LANES], uint32_t *pending
 static bool arrive(Warp *warp, uint32_t *pending) {
     uint32_t pos = warp->current, arrived = warp->expect->standing[pos] | warp->active,
              left = *pending & warp->valid & ~arrived;
-    warp->issues += B_WEIGHT;
+    warp->issues += warp->expect->b_weight;
     *pending = left;
     if (left) {
         park(warp, warp->active, pos);
@@ -671,7 +704,7 @@ static void take_breaks(Expect *expect, const Join *join, uint32_t number) {
         for (uint32_t s = graph->succ_at[edge.from]; s < graph->succ_at[edge.from + 1]; s++)
             if (graph->succ[s] == edge.to) {
                 Place *place = &expect->places[graph->n + s];
-                place->cost += place->list || own ? B_WEIGHT : 2 * B_WEIGHT;
+                place->cost += place->list || own ? expect->b_weight : 2 * expect->b_weight;
                 if (edge.to)
                     expect->to[s] = graph->n + s;
                 add_listed(expect, place, number);
@@ -690,7 +723,7 @@ static void take_set(Expect *expect, const Join *const *joins, unsigned n) {
     for (uint32_t k = 0; k < n; k++) {
         for (unsigned p = 0; p < joins[k]->places.n; p++) {
             Place *place = &expect->places[joins[k]->places.at[p]];
-            place->cost += B_WEIGHT;
+            place->cost += expect->b_weight;
             add_listed(expect, place, k);
         }
         take_breaks(expect, joins[k], k);
