@@ -70,8 +70,7 @@ static void mach_dot(Mach *mach) {
                          MOD(IDP, bsign) == IdpSign_S8, high ? 16 : 0));
 }
 
-/* The space of a generic address is a function of it, of which nothing is known. */
-static Term *space_is(Prover *prover, unsigned space, Term *address) {
+Term *prove_space(Prover *prover, unsigned space, Term *address) {
     return prove_uf(prover, 1, term_name(&prover->ts, "space.%u", space), &address, 1);
 }
 static void mach_space(Mach *mach) {
@@ -82,7 +81,7 @@ static void mach_space(Mach *mach) {
     mach->looked_src |= 1u << QSPC_urb | 1u << QSPC_offset;
     Term *a = t_add(ts, mach_pair(mach, 0, OPM_WIDE64),
                     t_const(ts, 64, (uint64_t)(int64_t)(int32_t)mach->in->src[QSPC_offset].value));
-    mach_put_pred(mach, QSPC_pu, space_is(mach->prover, MOD(QSPC, space), a));
+    mach_put_pred(mach, QSPC_pu, prove_space(mach->prover, MOD(QSPC, space), a));
 }
 
 bool mach_bits(Mach *mach) {
@@ -164,7 +163,7 @@ bool prove_ptx_isspacep(Ptx *ptx) {
     PtxSpace space = (PtxSpace)ptx->in->space;
     if (space == SP_SHARED || space == SP_LOCAL || space == SP_GLOBAL) {
         unsigned which = space == SP_SHARED ? QspcSpace_S : space == SP_LOCAL ? QspcSpace_L : QspcSpace_G;
-        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, space_is(ptx->prover, which, a));
+        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, prove_space(ptx->prover, which, a));
         return true;
     }
     if (space != SP_CONST)

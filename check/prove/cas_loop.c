@@ -22,6 +22,15 @@ Term *prove_old_word(Prover *prover, unsigned word) {
     return t_var(&prover->ts, 32, term_name(&prover->ts, "old word %u", word), mark);
 }
 
+Term *prove_atom_did(Prover *prover, Refusal where, Term *address) {
+    Terms *ts = &prover->ts;
+    if (where == REFUSED_NOWHERE)
+        return ts->truth;
+    if (where == REFUSED_LOCAL)
+        return t_not(ts, prove_space(prover, QspcSpace_L, address));
+    return prove_uf(prover, 1, term_name(ts, "atom.did.%u", where), &address, 1);
+}
+
 typedef struct {
     const BinBlock *block, *retry[MOST_BLOCKS]; /* the round; the ways back to it */
     uint32_t nretry;
@@ -178,6 +187,10 @@ bool mach_cas_loop(Mach *mach, uint32_t head, uint32_t *exit) {
     if (!goes_on(mach, &loop, expected, given))
         mach_fault(mach, "a loop around compare-and-swap may fail for ever");
     mach_at(mach, loop.cas);
+    if (loop.space == NMEM && loop.words == 2) /* what was refused has stored nothing */
+        mach->full =
+            t_and(ts, mach->full,
+                  prove_atom_did(mach->prover, mach_refusal(mach, AtomOp_EXCH, AtomType_U64), arg[0]));
     Term *what = mach_event(mach, loop.space == NMEM ? 7u : 1u << loop.space,
                             prove_loop_name(mach->prover, 4 * loop.words, loop.order), arg, 1 + loop.words);
     for (uint32_t l = 0; l < LOC_SLOT; l++) {

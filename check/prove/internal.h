@@ -166,6 +166,13 @@ void prove_assume(Prover *prover, uint32_t statement, ProveAssumed kind);
 const char *prove_loop_name(Prover *prover, unsigned bytes, unsigned order);
 Term *prove_old_word(Prover *prover, unsigned word);
 
+/* Is a generic address in a space (QspcSpace)? A function of it, of which nothing is known. */
+Term *prove_space(Prover *prover, unsigned space, Term *address);
+/* Where the machine may refuse an atomic operation at a generic address; when it does it: as little is known
+ * of that, but where local memory is all that is refused. */
+typedef enum { REFUSED_NOWHERE, REFUSED_LOCAL, REFUSED_SHARED, REFUSED_CLUSTER } Refusal;
+Term *prove_atom_did(Prover *prover, Refusal where, Term *address);
+
 void prove_note(Prover *prover, TermList *list, Term *term);
 /* a / b or a % b of 32 bits as the machine computes it; NULL: it does not. */
 Term *prove_division(Prover *prover, bool rem, bool sign, Term *a, Term *b);

@@ -70,6 +70,8 @@ bool mach_cas_loop(Mach *mach, uint32_t head, uint32_t *exit);
 /* The address and the words to store of a compare-and-swap, in arg; false: it expects other words than these.
  */
 bool mach_swap(Mach *mach, unsigned words, Term **arg, Term *const *expected);
+/* Where ATOM may refuse an operation (AtomOp, AtomType); a compare-and-swap of 64 bits is as EXCH is. */
+Refusal mach_refusal(const Mach *mach, unsigned op, unsigned type);
 /* A call of a function that no PTX has (check/prove/routine.c); false: it is none that is known. */
 bool mach_routine(Mach *mach, uint32_t func);
 /* Where two ways meet with `both`: x if `first`, else y; known sequences are their operation

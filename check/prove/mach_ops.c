@@ -132,6 +132,15 @@ static void convert(Mach *mach) {
 
 /* ---- memory ---- */
 static void check_unlooked(Mach *mach);
+Refusal mach_refusal(const Mach *mach, unsigned op, unsigned type) {
+    if (!isa_target_info(mach->prover->flow->bin->target)->atom_refuses || type == AtomType_U32 ||
+        type == AtomType_S32)
+        return REFUSED_NOWHERE;
+    if (type == AtomType_F32 || type == AtomType_F64)
+        return REFUSED_CLUSTER;
+    return op == AtomOp_EXCH ? REFUSED_LOCAL : REFUSED_SHARED;
+}
+
 static void mach_atomic(Mach *mach, unsigned space, bool wide_address, unsigned stride, unsigned op,
                         unsigned type, unsigned order, bool cas, bool result) {
     Terms *ts = &mach->prover->ts;
@@ -155,6 +164,20 @@ static void mach_atomic(Mach *mach, unsigned space, bool wide_address, unsigned 
     if (result)
         for (unsigned c = 0; c < words; c++)
             mach_put(mach, 0, c, t_app(ts, TO_RESULT, 32, c, NULL, &what, 1));
+}
+
+/* What ATOM does of an operation, at a generic address; its predicate. Of what it refuses nothing is known.
+ */
+static void generic_atomic(Mach *mach, unsigned op, unsigned type, unsigned order, bool cas) {
+    Term *full = mach->full, *did;
+    Refusal where = !cas                  ? mach_refusal(mach, op, type)
+                    : type == CasType_U64 ? mach_refusal(mach, AtomOp_EXCH, AtomType_U64)
+                                          : REFUSED_NOWHERE;
+    did = prove_atom_did(mach->prover, where, mach_address(mach, true, 0));
+    mach->full = t_and(&mach->prover->ts, full, did);
+    mach_atomic(mach, NMEM, true, 0, op, type, order, cas, true);
+    mach->full = full;
+    mach_put_pred(mach, 1, did);
 }
 
 bool mach_swap(Mach *mach, unsigned words, Term **arg, Term *const *expected) {
@@ -467,12 +490,8 @@ static bool memory(Mach *mach) {
     case OT_ATOMG_CAS:
         mach_atomic(mach, MEM_GLOBAL, true, 0, 0, MOD(ATOMG_CAS, type), MOD(ATOMG_CAS, order), true, true);
         return true;
-    case OT_ATOM:
-        mach_atomic(mach, NMEM, true, 0, MOD(ATOM, op), MOD(ATOM, type), MOD(ATOM, order), false, true);
-        return true;
-    case OT_ATOM_CAS:
-        mach_atomic(mach, NMEM, true, 0, 0, MOD(ATOM_CAS, type), MOD(ATOM_CAS, order), true, true);
-        return true;
+    case OT_ATOM: generic_atomic(mach, MOD(ATOM, op), MOD(ATOM, type), MOD(ATOM, order), false); return true;
+    case OT_ATOM_CAS: generic_atomic(mach, 0, MOD(ATOM_CAS, type), MOD(ATOM_CAS, order), true); return true;
     case OT_RED:
         mach_atomic(mach, MEM_GLOBAL, true, 0, MOD(RED, op), MOD(RED, type), MOD(RED, order), false, false);
         return true;

@@ -1,6 +1,8 @@
 /* Atomic operations of PTX, 9.7.13.5 and 9.7.13.6: one event each, which gives the old value. What machines
  * have no operation for is a loop around compare-and-swap in their code (check/prove/cas_loop.c): an event
- * that names what is stored as a function of the old value. SPDX-License-Identifier: MIT */
+ * that names what is stored as a function of the old value. Native machines refuse what they have an
+ * operation for in some spaces, at generic addresses: there it is that, or such a loop, or in local memory a
+ * load and a store, whichever the address asks for. SPDX-License-Identifier: MIT */
 #include "check/prove/ptx.h"
 
 static Term *word_of(Ptx *ptx, Term *what, unsigned c) {
@@ -33,6 +35,14 @@ static bool stored(Ptx *ptx, PtxType t, Term *const *old, Term *const *b, Term *
     Terms *ts = &ptx->prover->ts;
     unsigned atom = ptx->in->atom, n = pv_bytes(t) / 4;
     bool sign = pv_signed(t);
+    if (atom == ATOM_EXCH || atom == ATOM_CAS) {
+        Term *same = ts->truth; /* b: what is expected, then what is put */
+        for (unsigned c = 0; c < n && atom == ATOM_CAS; c++)
+            same = t_and(ts, same, t_eq(ts, old[c], b[c]));
+        for (unsigned c = 0; c < n; c++)
+            out[c] = atom == ATOM_EXCH ? b[c] : t_ite(ts, same, b[n + c], old[c]);
+        return true;
+    }
     if (ptx_type_class(t) == TC_FLOAT) {
         if (atom != ATOM_ADD)
             return false;
@@ -88,6 +98,79 @@ static void first_read(Ptx *ptx, PtxSpace space, Term *at, unsigned bytes, unsig
     }
 }
 
+/* A loop around compare-and-swap. arg: the address, then words of the operands; the event, NULL: none. */
+static Term *loop_event(Ptx *ptx, PtxType t, PtxSpace space, unsigned order, Term *const *arg) {
+    unsigned words = pv_bytes(t) / 4, lists = space == SP_GLOBAL   ? 1u << MEM_GLOBAL
+                                              : space == SP_SHARED ? 1u << MEM_SHARED
+                                                                   : 7;
+    Term *old[2], *stores[3] = {arg[0]};
+    first_read(ptx, space, arg[0], 4 * words, order);
+    for (unsigned c = 0; c < words; c++)
+        old[c] = prove_old_word(ptx->prover, c);
+    if (!stored(ptx, t, old, arg + 1, stores + 1))
+        return NULL;
+    prove_assume(ptx->prover, ptx->at, ASSUME_LOOP);
+    return pv_event(ptx, lists, prove_loop_name(ptx->prover, 4 * words, space == SP_SHARED ? 0 : order),
+                    stores, 1 + words);
+}
+
+/* A copy of what selection has, so that a proof does not take its word. */
+static Refusal refusal(const Ptx *ptx, PtxType t, PtxSpace space) {
+    unsigned atom = ptx->in->atom;
+    bool refuses = isa_target_info(ptx->prover->flow->bin->target)->atom_refuses;
+    if (!refuses || space != SP_NONE || (pv_bytes(t) == 4 && ptx_type_class(t) != TC_FLOAT))
+        return REFUSED_NOWHERE;
+    return ptx_type_class(t) == TC_FLOAT           ? REFUSED_CLUSTER
+           : atom == ATOM_EXCH || atom == ATOM_CAS ? REFUSED_LOCAL
+                                                   : REFUSED_SHARED;
+}
+
+/* The thread's own memory: a weak load and a weak store. */
+static bool update_own(Ptx *ptx, PtxType t, Term *const *arg, Term **old) {
+    Terms *ts = &ptx->prover->ts;
+    unsigned bytes = pv_bytes(t), words = bytes / 4;
+    Term *stores[3] = {arg[0]};
+    VEC_ADD(ptx->prover->run_arena, &ptx->run->accesses,
+            ((Access){ptx->full, t_under(ts, arg[0], ptx->full), MEM_GENERIC, bytes, ptx->at, false}));
+    for (unsigned c = 0; c < words; c++)
+        old[c] =
+            prove_generic(ptx->prover, ptx->mem, ptx->full, t_add(ts, arg[0], t_const(ts, 64, 4 * c)), 4);
+    if (!stored(ptx, t, old, arg + 1, stores + 1))
+        return false;
+    pv_event(ptx, 7, term_name(ts, "st.generic.%u.o%u", bytes, MemOrder_WEAK), stores, 1 + words);
+    return true;
+}
+
+/* One operation of the machine and what is done where it refuses; the old words. */
+static bool one_operation(Ptx *ptx, PtxType t, PtxSpace space, const char *name, unsigned order,
+                          Term *const *arg, unsigned n, Term **old) {
+    Terms *ts = &ptx->prover->ts;
+    Refusal where = refusal(ptx, t, space);
+    unsigned lists = space == SP_GLOBAL ? 1u << MEM_GLOBAL : space == SP_SHARED ? 1u << MEM_SHARED : 7;
+    Term *full = ptx->full, *did = prove_atom_did(ptx->prover, where, arg[0]);
+    bool good = true;
+    ptx->full = t_and(ts, full, did);
+    Term *what = pv_event(ptx, lists, name, arg, n);
+    for (unsigned c = 0; c < pv_bytes(t) / 4; c++)
+        old[c] = word_of(ptx, what, c);
+    if (where != REFUSED_NOWHERE) {
+        Term *refused = t_and(ts, full, t_not(ts, did)), *own = ts->truth, *other[2] = {0}, *loop = NULL;
+        if (where != REFUSED_LOCAL) {
+            own = prove_space(ptx->prover, QspcSpace_L, arg[0]);
+            ptx->full = t_and(ts, refused, t_not(ts, own));
+            loop = loop_event(ptx, t, space, order, arg);
+            good = loop != NULL;
+        }
+        ptx->full = t_and(ts, refused, own);
+        good = good && update_own(ptx, t, arg, other);
+        for (unsigned c = 0; good && c < pv_bytes(t) / 4; c++)
+            old[c] =
+                t_ite(ts, did, old[c], loop ? t_ite(ts, own, other[c], word_of(ptx, loop, c)) : other[c]);
+    }
+    ptx->full = full;
+    return good;
+}
+
 bool prove_ptx_atom(Ptx *ptx) {
     Terms *ts = &ptx->prover->ts;
     const PtxInsn *in = ptx->in;
@@ -95,7 +178,7 @@ bool prove_ptx_atom(Ptx *ptx) {
     const PtxOperand *a = pv_operand(ptx, red ? 0 : 1);
     PtxSpace space = pv_space(ptx, a);
     PtxType t = pv_type(ptx);
-    unsigned bytes = pv_bytes(t), words = bytes / 4, type = 0, n = 0;
+    unsigned bytes = pv_bytes(t), type = 0, n = 0;
     static const char *const ops[] = {
         [ATOM_ADD] = "add", [ATOM_MIN] = "min", [ATOM_MAX] = "max", [ATOM_INC] = "inc",   [ATOM_DEC] = "dec",
         [ATOM_AND] = "and", [ATOM_OR] = "or",   [ATOM_XOR] = "xor", [ATOM_EXCH] = "exch", [ATOM_CAS] = "cas"};
@@ -103,8 +186,7 @@ bool prove_ptx_atom(Ptx *ptx) {
         (space != SP_GLOBAL && space != SP_SHARED && space != SP_NONE))
         return false;
     unsigned order = in->sem == SEM_NONE ? MemOrder_STRONG_GPU : pv_order(in);
-    unsigned lists = space == SP_GLOBAL ? 1u << MEM_GLOBAL : space == SP_SHARED ? 1u << MEM_SHARED : 7;
-    Term *arg[8] = {0}, *old[2], *what;
+    Term *arg[8] = {0}, *old[2];
     arg[n++] = pv_address(ptx, a, space == SP_SHARED ? 32 : 64);
     for (const PtxOperand *s = a + 1; s <= a + (in->atom == ATOM_CAS ? 2 : 1); s++) {
         Term *v = pv_src(ptx, s, t);
@@ -113,24 +195,20 @@ bool prove_ptx_atom(Ptx *ptx) {
             arg[n++] = t_hi(ts, v);
     }
     pv_fence(ptx, pv_releases(in));
-    if (is_one_operation(in, t, space, &type))
-        what = pv_event(ptx, lists,
-                        term_name(ts, "atom.%s.%u.o%u", ops[in->atom], type, space == SP_SHARED ? 0 : order),
-                        arg, n);
-    else {
-        Term *b[2] = {arg[1], arg[2]};
-        first_read(ptx, space, arg[0], bytes, order);
-        for (unsigned c = 0; c < words; c++)
-            old[c] = prove_old_word(ptx->prover, c);
-        if (!stored(ptx, t, old, b, arg + 1))
+    if (is_one_operation(in, t, space, &type)) {
+        const char *name =
+            term_name(ts, "atom.%s.%u.o%u", ops[in->atom], type, space == SP_SHARED ? 0 : order);
+        if (!one_operation(ptx, t, space, name, order, arg, n, old))
             return false;
-        prove_assume(ptx->prover, ptx->at, ASSUME_LOOP);
-        what = pv_event(ptx, lists, prove_loop_name(ptx->prover, bytes, space == SP_SHARED ? 0 : order), arg,
-                        1 + words);
+    } else {
+        Term *what = loop_event(ptx, t, space, order, arg);
+        if (!what)
+            return false;
+        for (unsigned c = 0; c < bytes / 4; c++)
+            old[c] = word_of(ptx, what, c);
     }
     pv_acquire(ptx, pv_acquires(in));
     if (!red)
-        pv_dst(ptx, pv_operand(ptx, 0), t,
-               bytes == 8 ? t_pair(ts, word_of(ptx, what, 0), word_of(ptx, what, 1)) : word_of(ptx, what, 0));
+        pv_dst(ptx, pv_operand(ptx, 0), t, bytes == 8 ? t_pair(ts, old[0], old[1]) : old[0]);
     return true;
 }

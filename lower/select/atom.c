@@ -1,7 +1,9 @@
 /* Selection of atom, red and fences: PTX ISA 9.7.13.4 to 9.7.13.6. What the machine has no operation for
  * becomes a loop around compare-and-swap; the loop observes other threads, so that YIELD is put on its retry
  * edge. What is 16 bits wide is half of an aligned word: the loop is around that word and leaves its other
- * half as it finds it. SPDX-License-Identifier: MIT */
+ * half as it finds it. What native machines refuse outside of global memory, though they have the operation
+ * (docs/native.md "Atomics at generic addresses"), lanes do that were refused. SPDX-License-Identifier: MIT
+ */
 #include "lower/select/isel.h"
 
 typedef struct {
@@ -61,7 +63,17 @@ static unsigned order_of(const PtxInsn *in) {
                                     : MemOrder_STRONG_GPU;
 }
 
-static Operand emit_native(const Atom *atom, unsigned op, unsigned type, Operand data) {
+/* Where a generic operation may be refused. A compare-and-swap of 64 bits is as EXCH is. */
+typedef enum { REFUSED_NOWHERE, REFUSED_LOCAL, REFUSED_SHARED } Refusal;
+static Refusal refusal(const Atom *atom, unsigned type) {
+    bool always = atom->address.space != SP_NONE || !atom->sel->ti->atom_refuses;
+    if (always || type == AtomType_U32 || type == AtomType_S32)
+        return REFUSED_NOWHERE;
+    return atom->in->atom == ATOM_EXCH || atom->in->atom == ATOM_CAS ? REFUSED_LOCAL : REFUSED_SHARED;
+}
+
+/* *did: which lanes did it, where it may be refused. */
+static Operand emit_native(const Atom *atom, unsigned op, unsigned type, Operand data, Operand *did) {
     Sel *sel = atom->sel;
     unsigned words = atom->bytes / 4, order = order_of(atom->in);
     Operand src[4] = {atom->address.base, op_none(), op_imm((uint32_t)atom->address.offset), data},
@@ -87,11 +99,14 @@ static Operand emit_native(const Atom *atom, unsigned op, unsigned type, Operand
                          MSET(ATOM, op, op) | MSET(ATOM, type, type) | MSET(ATOM, e, MemAddr_E) |
                              MSET(ATOM, order, order),
                          0, RF_R, words, 4, src);
+    if (refusal(atom, type) != REFUSED_NOWHERE)
+        *did = sel_add_dst(sel, sel_last(sel), ATOM_pu, RF_P);
     mark_access(sel);
     return d;
 }
 
-static Operand emit_cas(const Atom *atom, Operand expected, Operand desired) {
+/* did: NULL, or as above. */
+static Operand emit_cas(const Atom *atom, Operand expected, Operand desired, Operand *did) {
     Sel *sel = atom->sel;
     unsigned words = atom->bytes / 4, type = words == 2 ? CasType_U64 : CasType_U32,
              order = order_of(atom->in);
@@ -110,6 +125,8 @@ static Operand emit_cas(const Atom *atom, Operand expected, Operand desired) {
                          MSET(ATOM_CAS, type, type) | MSET(ATOM_CAS, e, MemAddr_E) |
                              MSET(ATOM_CAS, order, order),
                          0, RF_R, words, 5, src);
+    if (did && words == 2 && refusal(atom, AtomType_U64) != REFUSED_NOWHERE)
+        *did = sel_add_dst(sel, sel_last(sel), ATOM_CAS_pu, RF_P);
     mark_access(sel);
     return d;
 }
@@ -193,6 +210,8 @@ static bool emit_atom_op(const Atom *atom, Wide old, Wide b, Wide c, Wide *wide)
     bool sg = type_signed(atom->t);
     if (what == ATOM_CAS)
         *wide = sel_select64(sel, sel_isetp64(sel, false, ICmp_EQ, old, b), c, old);
+    else if (what == ATOM_EXCH)
+        *wide = b;
     else if (atom->t == TY_F32 && what == ATOM_ADD)
         *wide = wide1(EMIT_R(sel, OT_FADD, MSET(FADD, rnd, Rnd_RN), old.w[0], b.w[0]));
     else if (atom->t == TY_F64 && what == ATOM_ADD)
@@ -240,7 +259,7 @@ static bool cas_loop(const Atom *atom, SelUpdate *update, const void *context, W
     if (!update(sel, context, old, &r))
         return false;
     Operand expected = sel_wide_vec(sel, old), desired = sel_wide_vec(sel, r);
-    Operand got = emit_cas(atom, expected, desired);
+    Operand got = emit_cas(atom, expected, desired, NULL);
     Wide now = {.n = n};
     for (unsigned c = 0; c < n; c++) {
         now.w[c] = sel_part(sel, got, c);
@@ -289,13 +308,76 @@ static bool select_loop(Atom *atom, Wide b, Wide c, Wide *result) {
     return true;
 }
 
+/* In local memory, which is the thread's own, without an atomic operation. */
+static bool update_own(const Atom *atom, Wide b, Wide c, Wide *old) {
+    Sel *sel = atom->sel;
+    unsigned words = atom->bytes / 4, size = words == 2 ? MemSz_64 : MemSz_32;
+    Operand place[4] = {atom->address.base, op_none(), op_imm((uint32_t)atom->address.offset)};
+    Operand was =
+        sel_emit_dst(sel, OT_LD, MSET(LD, sz, size) | MSET(LD, e, MemAddr_E), 0, RF_R, words, 3, place);
+    Wide now;
+    *old = (Wide){.n = words};
+    for (unsigned k = 0; k < words; k++)
+        old->w[k] = sel_part(sel, was, k);
+    if (!emit_atom_op(atom, *old, b, c, &now))
+        return false;
+    place[3] = sel_wide_vec(sel, now);
+    sel_emit(sel, OT_ST, MSET(ST, sz, size) | MSET(ST, e, MemAddr_E), 4, place);
+    return true;
+}
+
+static void write_old(Sel *sel, uint32_t var, Wide old) {
+    for (unsigned k = 0; k < old.n; k++)
+        sel_ssa_write(&sel->ssa, var + k, sel->cur, (ValId){sel_value(sel, old.w[k]).value});
+}
+
+/* Lanes that ATOM has refused do the operation as machines do that have none: those in shared memory by a
+ * loop, those in local memory by a load and a store. `old`: the other lanes' old value, then that of all. */
+static bool do_refused(Atom *atom, Refusal where, Operand did, Wide b, Wide c, Wide *old) {
+    Sel *sel = atom->sel;
+    uint32_t var = sel_ssa_var_new(&sel->ssa, RF_R, 0, 0);
+    Wide other;
+    if (old->n == 2)
+        sel_ssa_var_new(&sel->ssa, RF_R, 0, 1);
+    for (unsigned k = 0; k < b.n; k++)
+        b.w[k] = sel_value(sel, b.w[k]);
+    write_old(sel, var, *old);
+    BlockId refused = sel_block_new(sel), done = sel_block_new(sel);
+    sel_branch(sel, did, done, refused);
+    sel_seal(sel, refused);
+    sel_begin(sel, refused);
+    if (where == REFUSED_SHARED) {
+        BlockId own = sel_block_new(sel), shared = sel_block_new(sel);
+        Operand place[3] = {atom->address.base, op_none(), op_imm((uint32_t)atom->address.offset)};
+        uint32_t mods = MSET(QSPC, e, MemAddr_E) | MSET(QSPC, space, QspcSpace_L);
+        sel_branch(sel, sel_emit_dst(sel, OT_QSPC, mods, QSPC_pu, RF_P, 1, 3, place), own, shared);
+        sel_seal(sel, shared);
+        sel_begin(sel, shared);
+        if (!select_loop(atom, b, c, &other))
+            return false;
+        write_old(sel, var, other);
+        sel_jump(sel, done);
+        sel_seal(sel, own);
+        sel_begin(sel, own);
+    }
+    if (!update_own(atom, b, c, &other))
+        return false;
+    write_old(sel, var, other);
+    sel_jump(sel, done);
+    sel_seal(sel, done);
+    sel_begin(sel, done);
+    for (unsigned k = 0; k < old->n; k++)
+        old->w[k] = ir_val(sel->f, sel_ssa_read(&sel->ssa, var + k, sel->cur));
+    return true;
+}
+
 static bool select(Atom *atom, Wide *result) {
     Sel *sel = atom->sel;
-    unsigned op, type;
+    unsigned op, type = AtomType_U64; /* of compare-and-swap */
     bool swaps = atom->in->atom == ATOM_CAS;
     Wide b = sel_src(sel, &atom->src[0], atom->bytes), c = {0};
     *result = (Wide){0};
-    Operand d;
+    Operand d, did = op_none();
     if (swaps)
         c = sel_src(sel, &atom->src[1], atom->bytes);
     if (atom->bytes == 2) {
@@ -306,15 +388,15 @@ static bool select(Atom *atom, Wide *result) {
     }
     if (swaps) {
         Operand expected = sel_wide_vec(sel, b), desired = sel_wide_vec(sel, c);
-        d = emit_cas(atom, expected, desired);
+        d = emit_cas(atom, expected, desired, &did);
     } else if (native_type(atom, &type) && sel_atom_op(atom->in->atom, &op))
-        d = emit_native(atom, op, type, sel_wide_vec(sel, b));
+        d = emit_native(atom, op, type, sel_wide_vec(sel, b), &did);
     else
         return select_loop(atom, b, c, result);
     result->n = atom->bytes / 4;
     for (unsigned k = 0; k < result->n; k++)
         result->w[k] = sel_part(sel, d, k);
-    return true;
+    return did.kind == OPK_NONE || do_refused(atom, refusal(atom, type), did, b, c, result);
 }
 
 /* Element k of a vector, each of which is accessed for itself; the only one otherwise. */

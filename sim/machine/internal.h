@@ -83,7 +83,7 @@ struct Dec {
         struct {                   /* loads, stores, atomics, QSPC */
             uint32_t uniform;      /* 0 no uniform register, 1 one, 2 a pair */
             uint32_t wide;         /* the sum has 64 bits */
-            uint32_t unused_;
+            uint32_t refused;      /* atom.c: places where an ATOM does nothing, and says so */
             uint32_t kind;         /* MemSz */
             uint32_t shift;        /* of the address register: its stride */
             uint32_t op;           /* AtomOp, or one of atom.c's; QSPC: the space asked for */

@@ -1,6 +1,7 @@
 /* Atomics: lanes in ascending order, each a read, a computation and a write without interruption; of vectors
  * each element. Float addition is rounded to nearest; f32 on global memory flushes subnormals in and out
- * (docs/numerics.md section 7). Also QSPC, which asks for the space of a generic address.
+ * (docs/numerics.md section 7). At generic addresses native targets do some of them in global memory only
+ * (docs/native.md "Atomics at generic addresses"). Also QSPC, which asks for the space of a generic address.
  * SPDX-License-Identifier: MIT */
 #define SIM_LEVEL base
 #include "sim/ops/fp.h"
@@ -104,8 +105,38 @@ static uint64_t atom_element(Warp *warp, const Dec *dec, unsigned lane, unsigned
     return old;
 }
 
+/* Where a generic ATOM does nothing: sets of places. */
+enum { IN_LOCAL = 1, IN_OWN_SHARED = 2, IN_OTHERS_SHARED = 4 };
+
+/* The predicate of ATOM is asked in ptxas 13.0's code where one of 64 bits or of floats may have met one of
+ * these, and not for 32 bits; what stands where it is false says which. F32 and F64: loops for the own
+ * block's shared memory, for others', else a load and a store that only memory of the thread's own bears. The
+ * other operations but EXCH and CAS: no loop for other blocks' shared memory. EXCH and CAS: load and store
+ * alone. */
+static uint32_t refused_places(uint32_t op, uint32_t type) {
+    if (op == OP_CAST_SPIN)
+        return 0;
+    if (op == OP_CAS)
+        return type == CasType_U64 ? IN_LOCAL : 0;
+    switch (type) {
+    case AtomType_U32:
+    case AtomType_S32: return 0;
+    case AtomType_F32:
+    case AtomType_F64: return IN_LOCAL | IN_OWN_SHARED | IN_OTHERS_SHARED;
+    default: return op == AtomOp_EXCH ? IN_LOCAL : IN_LOCAL | IN_OWN_SHARED;
+    }
+}
+
+static bool refuses(const Warp *warp, const Dec *dec, const MemRef *ref) {
+    uint32_t place = ref->owner == warp->cta  ? IN_OWN_SHARED
+                     : ref->owner             ? IN_OTHERS_SHARED
+                     : ref->space == MS_LOCAL ? IN_LOCAL
+                                              : 0;
+    return dec->mem.refused & place;
+}
+
 static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
-    uint32_t olds[32][4];
+    uint32_t olds[32][4], done = 0;
     unsigned size = dec->size, element = dec->mem.element_bytes;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
@@ -114,6 +145,11 @@ static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
                                      machine_mem_address(warp, dec, lane), size, true, &ref);
         if (status != RUN_OK)
             return status;
+        if (refuses(warp, dec, &ref)) { /* of the result nothing is known: it is not what was there */
+            memset(olds[lane], 0xa5, sizeof olds[lane]);
+            continue;
+        }
+        done |= 1u << lane;
         for (unsigned at = 0; at < size / 4; at += element / 4) {
             uint64_t old = atom_element(warp, dec, lane, at, element, &ref);
             if (dec->mem.op == OP_CAST_SPIN)
@@ -130,7 +166,7 @@ static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
     for (uint32_t m = g; m; m &= m - 1) /* .CAST.SPIN: all 64 bits of the 1, which ptxas compares */
         for (unsigned k = 0; k < size / 4; k++)
             r[32 * k + low_lane(m)] = olds[low_lane(m)][k];
-    set_pred(warp, dec->pd[0], g, ~0u);
+    set_pred(warp, dec->pd[0], g, done);
     return RUN_OK;
 }
 
@@ -176,6 +212,10 @@ static bool bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, 
     dec->mem.op = op;
     dec->mem.type = elements[type].type;
     dec->mem.element_bytes = elements[type].bytes;
+    dec->mem.refused =
+        space == MS_GENERIC && dec->optype != OT_RED && isa_target_info(bind->run->bin->target)->atom_refuses
+            ? refused_places(op, type)
+            : 0;
     dec->target = (int64_t)(int32_t)dec->imm[0];
     dec->imm[1] = space;
     dec->full = dec->part = op_atomic;

@@ -33,3 +33,10 @@ set_tests_properties(select_chain PROPERTIES LABELS lower)
 add_test(NAME memory_orders COMMAND ${HEDDLE_WITH_PTXAS} ${CMAKE_CURRENT_SOURCE_DIR}/memory_orders.sh $<TARGET_FILE:heddle>
   ${CMAKE_CURRENT_BINARY_DIR})
 set_tests_properties(memory_orders PROPERTIES SKIP_RETURN_CODE 77 LABELS emit)
+# What ATOM refuses at generic addresses, in our code and, where there is a ptxas, in its code.
+find_program(PYTHON3 python3)
+if(PYTHON3)
+  add_test(NAME generic_atoms COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/generic_atoms.py $<TARGET_FILE:heddle>
+    ${CMAKE_CURRENT_BINARY_DIR}/generic_atoms)
+  set_tests_properties(generic_atoms PROPERTIES LABELS diff)
+endif()
