@@ -97,3 +97,7 @@ command -v ccache >/dev/null 2>&1 && launcher=-DCMAKE_C_COMPILER_LAUNCHER=ccache
     "$cmake" --build part -j 2 --target consumer_heddle consumer_cpp_heddle >log 2>&1 || fail add_subdirectory
 runs part/consumer_heddle "32 numbers doubled"
 runs part/consumer_cpp_heddle "one kernel"
+# the same of the archive by FetchContent, as far as the targets that it gives
+"$cmake" -S "$here/consumer" -B fetched -DHEDDLE_ARCHIVE="$(echo "$dir"/heddle-*.tar.gz)" $launcher >log 2>&1 &&
+    "$cmake" --build fetched --target help >log 2>&1 && grep -q consumer_heddle log && grep -q heddle-ptxas log || fail FetchContent
+! grep -q 'test_' log || fail "FetchContent: Heddle's tests are in a user's project"
