@@ -511,6 +511,17 @@ void prove_core_start(Core *core) {
         core->entry.mem[s] = t_var(&prover->ts, 0, term_name(&prover->ts, "memory %u", s), 0);
 }
 
+typedef struct {     /* CPU time of a module */
+    double end;      /* of clock_cpu_seconds; 0: no limit */
+    uint32_t behind; /* functions that come after this one */
+} Budget;
+
+/* Each function may use an equal part of what is left; what it does not use is the others'. */
+static double deadline_of(const Budget *budget) {
+    double now = clock_cpu_seconds();
+    return budget->end > 0 ? now + (budget->end - now) / (budget->behind + 1) : 0;
+}
+
 typedef struct { /* a function to prove, and what all of them share */
     const PtxModule *module;
     const PtxFunc *func;
@@ -522,7 +533,7 @@ typedef struct { /* a function to prove, and what all of them share */
     ProveTrials *trials;
     ProveMasks *masks;
     const bool *entered; /* as in BinCheckReport */
-    double deadline;
+    const Budget *budget;
 } Task;
 
 static Core *core_of(const Task *task, ProveMasks *masks, bool *ready) {
@@ -530,7 +541,7 @@ static Core *core_of(const Task *task, ProveMasks *masks, bool *ready) {
     core->solver = task->solver;
     core->trials = task->trials;
     core->masks = masks;
-    core->deadline = task->deadline;
+    core->deadline = deadline_of(task->budget);
     core->p.entered = task->entered;
     *ready = setup(core, task->module, task->func, task->shared, task->flow, task->index, task->opt);
     return core;
@@ -652,13 +663,43 @@ static bool is_decided(const ProveReport *report, const ProveOptions *opt) {
            (report->facts.n || report->count[PROVE_UNKNOWN] || report->count[PROVE_REFUTED]);
 }
 
+/* The functions in their order; with a limit of time small ones first, so that what they leave is for the
+ * large ones; in any case a `first` that is asked for. How many there are. */
+static uint32_t order_of(const BinFlow *flow, const ProveOptions *opt, const bool *wanted, uint32_t *order) {
+    uint32_t n = 0, nfuncs = flow->bin->nfuncs;
+    const BinFunc *lead = opt->first ? binary_find(flow->bin, opt->first) : NULL;
+    for (uint32_t f = 0; f < nfuncs; f++) {
+        if (!wanted[f])
+            continue;
+        uint32_t at = n++;
+        for (; at && (lead == &flow->bin->funcs[f] ||
+                      (opt->total_seconds > 0 && lead != &flow->bin->funcs[order[at - 1]] &&
+                       flow->funcs[f].ninsts < flow->funcs[order[at - 1]].ninsts));
+             at--)
+            order[at] = order[at - 1];
+        order[at] = f;
+    }
+    return n;
+}
+
+/* Back into the order of the binary. */
+static void sort_report(ProveReport *report, const Binary *binary) {
+    for (uint32_t k = 1; k < report->nfuncs; k++) {
+        ProveFunc func = report->funcs[k];
+        uint32_t at = k;
+        for (; at && binary_find(binary, func.name) < binary_find(binary, report->funcs[at - 1].name); at--)
+            report->funcs[at] = report->funcs[at - 1];
+        report->funcs[at] = func;
+    }
+}
+
 bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *opt, ProveReport *report,
                   Diags *d) {
     static const ProveOptions defaults = {0};
     opt = opt ? opt : &defaults;
     *report = (ProveReport){0};
-    double begin = clock_seconds(),
-           deadline = opt->total_seconds > 0 ? clock_cpu_seconds() + opt->total_seconds : 0;
+    double begin = clock_seconds();
+    Budget budget = {.end = opt->total_seconds > 0 ? clock_cpu_seconds() + opt->total_seconds : 0};
     BinFlow *g = bin_flow_new(binary);
     SharedLayout shared = ptx_shared_layout(m, &report->arena);
     prove_contents(m, &shared, g, opt, report);
@@ -669,23 +710,24 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     Library library = {{0}};
     const bool *entered = check_entered_lanes(g, &report->arena);
     const bool *wanted = prove_functions_below(g, opt->kernel, &report->arena);
-    const BinFunc *lead = opt->first ? binary_find(binary, opt->first) : NULL;
-    uint32_t before = lead ? (uint32_t)(lead - binary->funcs) : 0; /* functions that stand before it */
-    for (uint32_t k = 0; k < binary->nfuncs && !is_decided(report, opt); k++) {
-        uint32_t f = k > before ? k : k ? k - 1 : before;
-        uint32_t index = ptx_find_func(m, binary->funcs[f].name);
+    uint32_t *order = ARENA_ARRAY(&report->arena, uint32_t, binary->nfuncs + 1),
+             n = order_of(g, opt, wanted, order);
+    for (uint32_t k = 0; k < n && !is_decided(report, opt); k++) {
+        uint32_t f = order[k], index = ptx_find_func(m, binary->funcs[f].name);
         const PtxModule *from = index ? m : library_of(&library, binary->funcs[f].name, &index);
-        if (!from || !from->funcs[index - 1].has_body || !wanted[f])
+        if (!from || !from->funcs[index - 1].has_body)
             continue;
+        budget.behind = n - k - 1;
         prove_function(&(Task){from, &from->funcs[index - 1], from == m ? &shared : NULL, g, f, opt, &solver,
-                               &trials, &masks, entered, deadline},
+                               &trials, &masks, entered, &budget},
                        report);
         if (opt->progress)
-            opt->progress(opt->user, binary->funcs[f].name, k + 1, binary->nfuncs);
+            opt->progress(opt->user, binary->funcs[f].name, k + 1, n);
     }
     if (!is_decided(report, opt))
         prove_meeting(m, g, &masks, opt, report);
     arena_free(&masks.arena);
+    sort_report(report, binary);
     if (!opt->only_whether)
         prove_confirm(&trials, report);
     library_free(&library);
