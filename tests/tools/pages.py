@@ -217,8 +217,8 @@ expect(lines == ["s1-7", "s1-4294967295"], f"lines of a source that is not there
 
 # Large pages stay below 2 MB (check_links), with all their lanes.
 for ptx, least in zip(large_kernels.write(folder), (700, 1700)):
-    page, (some, all_of) = check_page(ptx, ptx.stem, ptx.stem, ("--grid", "4", "--block", "256", "--arg", "buf:u32[1024]=iota"), ("-t", "sm_80"))
-    expect(len([e for e in page.of("tr") if re.fullmatch("a[0-9a-f]{4,}", e[1].get("id") or "")]) > least and all_of > 18, f"{ptx.stem} is small")
+    page, (some, all_of) = check_page(ptx, ptx.stem, ptx.stem, ("--grid", "4", "--block", "256", "--arg", "buf:u32[1024]=iota"), ("-t", "sm_80", "--reconverge=ipdom"))
+    expect(len([e for e in page.of("tr") if re.fullmatch("a[0-9a-f]{4,}", e[1].get("id") or "")]) > least and all_of >= 20, f"{ptx.stem} is small")
     expect(len(page.of("svg", class_="lanes")) >= 8, f"{ptx.stem}: too few warps are shown")
 
 # Inferred launches: the page of each kernel shows what its lanes did; a binary without PTX has nothing to infer from.
