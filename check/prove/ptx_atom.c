@@ -171,44 +171,61 @@ static bool one_operation(Ptx *ptx, PtxType t, PtxSpace space, const char *name,
     return good;
 }
 
-bool prove_ptx_atom(Ptx *ptx) {
+enum { MOST_ELEMENTS = 8 };
+
+/* The operand of element k; the only one without a vector. */
+static const PtxOperand *element(const PtxOperand *o, unsigned k) {
+    return o->kind == PO_VEC ? &o->vec[k] : o;
+}
+
+/* Element k, at its own place; the old words. */
+static bool one_element(Ptx *ptx, PtxType t, PtxSpace space, const PtxOperand *a, unsigned k, Term **old) {
+    static const char *const ops[] = {
+        [ATOM_ADD] = "add", [ATOM_MIN] = "min", [ATOM_MAX] = "max", [ATOM_INC] = "inc",   [ATOM_DEC] = "dec",
+        [ATOM_AND] = "and", [ATOM_OR] = "or",   [ATOM_XOR] = "xor", [ATOM_EXCH] = "exch", [ATOM_CAS] = "cas"};
     Terms *ts = &ptx->prover->ts;
+    const PtxInsn *in = ptx->in;
+    unsigned bytes = pv_bytes(t), type = 0, n = 0, width = space == SP_SHARED ? 32 : 64,
+             order = in->sem == SEM_NONE ? MemOrder_STRONG_GPU : pv_order(in);
+    Term *arg[8] = {0};
+    arg[n++] = t_add(ts, pv_address(ptx, a, width), t_const(ts, width, (uint64_t)k * bytes));
+    for (const PtxOperand *s = a + 1; s <= a + (in->atom == ATOM_CAS ? 2 : 1); s++) {
+        Term *v = pv_src(ptx, element(s, k), t);
+        arg[n++] = bytes == 8 ? t_lo(ts, v) : v;
+        if (bytes == 8)
+            arg[n++] = t_hi(ts, v);
+    }
+    if (is_one_operation(in, t, space, &type)) {
+        const char *name =
+            term_name(ts, "atom.%s.%u.o%u", ops[in->atom], type, space == SP_SHARED ? 0 : order);
+        return one_operation(ptx, t, space, name, order, arg, n, old);
+    }
+    Term *what = loop_event(ptx, t, space, order, arg);
+    for (unsigned c = 0; what && c < bytes / 4; c++)
+        old[c] = word_of(ptx, what, c);
+    return what != NULL;
+}
+
+/* Of a vector each element is updated for itself, in an order that PTX leaves open: here the first one first.
+ */
+bool prove_ptx_atom(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
     bool red = in->op == PTX_RED;
     const PtxOperand *a = pv_operand(ptx, red ? 0 : 1);
     PtxSpace space = pv_space(ptx, a);
     PtxType t = pv_type(ptx);
-    unsigned bytes = pv_bytes(t), type = 0, n = 0;
-    static const char *const ops[] = {
-        [ATOM_ADD] = "add", [ATOM_MIN] = "min", [ATOM_MAX] = "max", [ATOM_INC] = "inc",   [ATOM_DEC] = "dec",
-        [ATOM_AND] = "and", [ATOM_OR] = "or",   [ATOM_XOR] = "xor", [ATOM_EXCH] = "exch", [ATOM_CAS] = "cas"};
-    if ((bytes != 4 && bytes != 8) || in->vec > 1 || in->atom == ATOM_NONE || in->atom > ATOM_CAS ||
+    unsigned bytes = pv_bytes(t), n = in->vec > 1 ? in->vec : 1;
+    if ((bytes != 4 && bytes != 8) || n > MOST_ELEMENTS || in->atom == ATOM_NONE || in->atom > ATOM_CAS ||
         (space != SP_GLOBAL && space != SP_SHARED && space != SP_NONE))
         return false;
-    unsigned order = in->sem == SEM_NONE ? MemOrder_STRONG_GPU : pv_order(in);
-    Term *arg[8] = {0}, *old[2];
-    arg[n++] = pv_address(ptx, a, space == SP_SHARED ? 32 : 64);
-    for (const PtxOperand *s = a + 1; s <= a + (in->atom == ATOM_CAS ? 2 : 1); s++) {
-        Term *v = pv_src(ptx, s, t);
-        arg[n++] = bytes == 8 ? t_lo(ts, v) : v;
-        if (bytes == 8)
-            arg[n++] = t_hi(ts, v);
-    }
+    Term *old[MOST_ELEMENTS][2];
     pv_fence(ptx, pv_releases(in));
-    if (is_one_operation(in, t, space, &type)) {
-        const char *name =
-            term_name(ts, "atom.%s.%u.o%u", ops[in->atom], type, space == SP_SHARED ? 0 : order);
-        if (!one_operation(ptx, t, space, name, order, arg, n, old))
+    for (unsigned k = 0; k < n; k++)
+        if (!one_element(ptx, t, space, a, k, old[k]))
             return false;
-    } else {
-        Term *what = loop_event(ptx, t, space, order, arg);
-        if (!what)
-            return false;
-        for (unsigned c = 0; c < bytes / 4; c++)
-            old[c] = word_of(ptx, what, c);
-    }
     pv_acquire(ptx, pv_acquires(in));
-    if (!red)
-        pv_dst(ptx, pv_operand(ptx, 0), t, bytes == 8 ? t_pair(ts, old[0], old[1]) : old[0]);
+    for (unsigned k = 0; k < n && !red; k++) /* results may be operands */
+        pv_dst(ptx, element(pv_operand(ptx, 0), k), t,
+               bytes == 8 ? t_pair(&ptx->prover->ts, old[k][0], old[k][1]) : old[k][0]);
     return true;
 }

@@ -469,6 +469,10 @@ static Term *term_shift(Terms *ts, TermOp op, Term *x, Term *n) {
     return t_app(ts, op, 32, 0, NULL, (Term *[]){x, n}, 2);
 }
 Term *t_shl(Terms *ts, Term *x, Term *term) {
+    uint64_t kept = t_is_const(term) && term->k < 32 ? LOW >> term->k : LOW;
+    if (x->kind == TK_XOR && x->n == 1 && !x->k && x->a[0]->kind != TK_AND &&
+        !((x->c[0] ^ term_possible(x->a[0])) & kept)) /* a mask of bits that are shifted out */
+        x = x->a[0];
     return t_is_const(term) ? term_rewrite(ts, RW_SHL, x, term) : term_shift(ts, TO_SHL, x, term);
 }
 Term *t_lshr(Terms *ts, Term *word, Term *term) {

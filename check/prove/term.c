@@ -285,7 +285,17 @@ Term *term_lift(Terms *ts, TermFn2 *f, Term *x, Term *y) {
 }
 
 /* ---- applications ---- */
+/* A count of ones, or the word the other way round. */
+static Term *of_number(Terms *ts, TermOp op, uint64_t k) {
+    uint64_t reversed = 0;
+    for (unsigned i = 0; i < 32; i++)
+        reversed |= (k >> i & 1) << (31 - i);
+    return t_const(ts, 32, op == TO_BREV ? reversed : (uint64_t)__builtin_popcountll(k));
+}
+
 Term *t_app(Terms *ts, TermOp op, unsigned width, uint64_t k, const char *name, Term *const *a, uint32_t n) {
+    if ((op == TO_BREV || op == TO_POPC) && t_is_const(a[0]))
+        return of_number(ts, op, a[0]->k);
     Term *t = term_make(ts, (Term){.kind = TK_APP,
                                    .width = (uint8_t)width,
                                    .op = (uint16_t)op,

@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 
-TARGET = "sm_80"
+TARGETS = collections.defaultdict(lambda: "sm_80", vectors="sm_90")
 CODE = re.compile(r"\s*(?:\S+:\s+)*\[B")
 Row = collections.namedtuple("Row", "file how kernel name action pattern other")
 PLANTED = """
@@ -212,6 +212,12 @@ signs: sign of another shift | sub in:.text.spread SHF.R.S32.HI R4, RZ, 0x1f, R3
 signs: high word without a sign | sub in:.text.spread SHF.R.S32.HI R4, RZ, 0x1f, R3 / SHF.R.U32.HI R4, RZ, 0x1f, R3
 signs: low word of another shift | sub in:.text.spread SHF.R.S32.HI R3, RZ, 0x2, R3 / SHF.R.S32.HI R3, RZ, 0x3, R3
 signs: low word shifted without its sign | sub in:.text.spread SHF.R.S32.HI R3, RZ, 0x2, R3 / SHF.R.U32.HI R3, RZ, 0x2, R3
+vectors: an element at another's place | sub (ATOMG\\S+ PT, R13, .R4.64)\\+0x4. / \\1+0x8]
+vectors: an element of another | sub (ATOMG\\S+ PT, R13, .R4.64.0x4.), R9 / \\1, R8
+vectors: an element dropped | drop REDG\\S+ .R4.64.0x14.
+vectors: an element twice | sub (REDG\\S+ .R4.64)\\+0x14., R9 / \\1+0x10], R8
+vectors: one result in another's register | sub (ATOMG\\S+ PT), R14, / \\1, R15,
+vectors: an element of another scope | sub (REDG\\S+STRONG).GPU (.R4.64.0x14.) / \\1.SYS \\2
 packed: low half twice | sub HFMA2 R6, R8 / HFMA2 R6, R8.H0_H0
 packed: halves swapped of a sum | sub HADD2 R7, R6, R11 / HADD2 R7, R6, R11.H1_H1
 packed: sum for a product | sub HFMA2 R6, R8, R9, R10 / HFMA2 R6, R8, R10, R9
@@ -503,7 +509,7 @@ def answers(whether, ptx, kernel, how, binaries):
 def planted(heddle, whether, cases, folder, file, wanted):
     """The errors of one program: how many answers of each kind, and what fails."""
     ptx, good, failures, table = cases / f"{file}.ptx", folder / f"{file}.cubin", [], collections.Counter()
-    run(heddle, "compile", "-t", TARGET, ptx, "-o", good)
+    run(heddle, "compile", "-t", TARGETS[file], ptx, "-o", good)
     text = run(heddle, "disasm", "--sections", good).stdout.replace("\t", " ").splitlines()
     asked = collections.defaultdict(list)
     for number, row in enumerate(wanted):
