@@ -38,10 +38,14 @@ void fuzz_traces_free(LaneTraces *traces) {
     *traces = (LaneTraces){0};
 }
 
+static bool of_interest(const LaneTraces *traces, uint32_t line) {
+    return line <= traces->m->nsource_lines && traces->lines[line];
+}
+
 static void add_event(LaneTraces *traces, uint32_t thread, uint32_t line, bool atomic, uint64_t address,
                       uint32_t bytes, const uint8_t *data) {
     if (address - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES || thread >= traces->nthreads ||
-        line > traces->m->nsource_lines || !traces->lines[line])
+        !of_interest(traces, line))
         return;
     bool shared = address - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES;
     address -= shared ? traces->shared_base : 0;
@@ -81,14 +85,13 @@ void fuzz_trace_ptx(void *traces, const PtxEvent *event) {
 void fuzz_trace_machine(void *traces, const MachineTrace *trace) {
     LaneTraces *lane_traces = traces;
     MachineAccess a;
-    if (!trace->executed || !trace->loc ||
-        !machine_trace_access(trace, (unsigned)__builtin_ctz(trace->executed), &a))
+    if (!trace->loc || !of_interest(lane_traces, trace->loc->ptx_line))
         return;
     for (uint32_t m = trace->executed; m; m &= m - 1) {
         unsigned lane = (unsigned)__builtin_ctz(m);
-        machine_trace_access(trace, lane, &a);
-        add_event(lane_traces, thread_number(lane_traces->launch, trace->block, trace->warp * 32 + lane),
-                  trace->loc->ptx_line, a.atomic, a.address, a.size_bytes, a.data);
+        if (machine_trace_access(trace, lane, &a))
+            add_event(lane_traces, thread_number(lane_traces->launch, trace->block, trace->warp * 32 + lane),
+                      trace->loc->ptx_line, a.atomic, a.address, a.size_bytes, a.data);
     }
 }
 

@@ -394,6 +394,8 @@ uint64_t machine_mem_address(const Warp *warp, const Dec *dec,
 /* How an operation uses memory, where each lane has an address of its own in the usual slots. */
 typedef enum { ACC_NONE, ACC_LOAD, ACC_STORE, ACC_ATOMIC } AccessKind;
 AccessKind machine_mem_access_kind(unsigned optype);
+/* Does an ATOM of this generic address do nothing, and say so in its predicate? */
+bool machine_atom_refuses(const Warp *warp, const Dec *dec, uint64_t address);
 /* What an atomic operation (AtomOp, AtomType) makes of the old value; global: it flushes .f32. */
 uint64_t machine_atom_result(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bool global);
 /* async.c: store at a place of shared or global memory; bytes are complete at an object of the cluster. */

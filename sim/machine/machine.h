@@ -101,7 +101,7 @@ typedef struct {      /* what a lane is about to write */
     uint8_t data[16];
 } MachineAccess;
 /* Within a trace callback: the write of one executing lane. False if the instruction is no store and no
- * atomic. */
+ * atomic, or one that does nothing for the lane (docs/native.md "Atomics at generic addresses"). */
 bool machine_trace_access(const MachineTrace *trace, unsigned lane, MachineAccess *out);
 
 /* A schedule: what control instructions do, in order of execution, instead of what data would make them do.

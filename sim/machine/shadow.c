@@ -510,6 +510,8 @@ bool machine_trace_access(const MachineTrace *trace, unsigned lane, MachineAcces
     AccessKind kind = machine_mem_access_kind(dec->optype);
     if (kind != ACC_STORE && kind != ACC_ATOMIC)
         return false;
+    if (machine_atom_refuses(warp, dec, machine_mem_address(warp, dec, lane)))
+        return false;
     uint64_t window = dec->imm[1] == MS_SHARED || dec->imm[1] == MS_CLUSTER ? SIM_SHARED_WINDOW
                       : dec->imm[1] == MS_LOCAL                             ? SIM_LOCAL_WINDOW
                                                                             : 0;

@@ -105,6 +105,8 @@ static uint64_t atom_element(Warp *warp, const Dec *dec, unsigned lane, unsigned
     return old;
 }
 
+static OpFn op_atomic;
+
 /* Where a generic ATOM does nothing: sets of places. */
 enum { IN_LOCAL = 1, IN_OWN_SHARED = 2, IN_OTHERS_SHARED = 4 };
 
@@ -127,11 +129,14 @@ static uint32_t refused_places(uint32_t op, uint32_t type) {
     }
 }
 
-static bool refuses(const Warp *warp, const Dec *dec, const MemRef *ref) {
-    uint32_t place = ref->owner == warp->cta  ? IN_OWN_SHARED
-                     : ref->owner             ? IN_OTHERS_SHARED
-                     : ref->space == MS_LOCAL ? IN_LOCAL
-                                              : 0;
+bool machine_atom_refuses(const Warp *warp, const Dec *dec, uint64_t address) {
+    if (dec->part != op_atomic || !dec->mem.refused)
+        return false;
+    uint64_t own = SIM_SHARED_WINDOW + warp->cta->rank * SIM_WINDOW_BYTES;
+    uint32_t place = address - own < SIM_WINDOW_BYTES                  ? IN_OWN_SHARED
+                     : address - SIM_SHARED_WINDOW < SIM_CLUSTER_BYTES ? IN_OTHERS_SHARED
+                     : address - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES   ? IN_LOCAL
+                                                                       : 0;
     return dec->mem.refused & place;
 }
 
@@ -141,11 +146,12 @@ static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         MemRef ref;
-        int status = machine_mem_ref(warp, dec, lane, (MemSpace)dec->imm[1],
-                                     machine_mem_address(warp, dec, lane), size, true, &ref);
+        uint64_t address = machine_mem_address(warp, dec, lane);
+        int status = machine_mem_ref(warp, dec, lane, (MemSpace)dec->imm[1], address, size, true, &ref);
         if (status != RUN_OK)
             return status;
-        if (refuses(warp, dec, &ref)) { /* of the result nothing is known: it is not what was there */
+        if (machine_atom_refuses(warp, dec,
+                                 address)) { /* of the result nothing is known: it is not what was there */
             memset(olds[lane], 0xa5, sizeof olds[lane]);
             continue;
         }
