@@ -344,6 +344,7 @@ static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandS
     case 'p': return check_predicate(c, i, n, operand);
     case 'X':
     case 'Y': return ptx_check_texture(c, i, n, spec->kind == 'Y', t, operand);
+    case 'O': return ptx_check_steps(c, i, n, t, operand);
     case 'Z': return check_tensor(c, i, n, operand);
     case 'i':
         if (operand->kind != PO_IMM || operand->imm_kind != IMM_INT)

@@ -26,6 +26,7 @@ bool ptx_wrong_kind(const Check *check, const PtxInsn *i, unsigned n, const PtxO
 /* `[texture, sampler, {x, y}]` with coordinates of type t, or `[texture]` alone (check_texture.c). */
 bool ptx_check_texture(const Check *check, const PtxInsn *i, unsigned n, bool alone, PtxType t,
                        PtxOperand *operand);
+bool ptx_check_steps(const Check *check, const PtxInsn *i, unsigned n, PtxType t, PtxOperand *operand);
 /* Rules of single opcodes, after the operands have been accepted. */
 bool ptx_check_rules(Check *check, const PtxInsn *i);
 #endif

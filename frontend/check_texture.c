@@ -31,6 +31,21 @@ static bool check_coords(const Check *check, const PtxInsn *i, unsigned n, PtxTy
     return true;
 }
 
+bool ptx_check_steps(const Check *check, const PtxInsn *i, unsigned n, PtxType t, PtxOperand *operand) {
+    unsigned want = ptx_texture_dims(i->sub);
+    if (operand->kind != PO_VEC && t == TY_S32 && want < 3)
+        return ptx_check_value(check, i, n, TY_F32, operand);
+    if (operand->kind != PO_VEC)
+        return ptx_wrong_kind(check, i, n, operand, "a list in braces, one for each dimension");
+    if (operand->nvec < want || operand->nvec == 3 || operand->nvec > 4)
+        return diag(check->d, operand->loc, DIAG_E0129, n, ptx_insn_text(check, i), want == 3 ? 4 : want,
+                    (unsigned)operand->nvec);
+    for (unsigned k = 0; k < operand->nvec; k++)
+        if (!ptx_check_value(check, i, n, t, &operand->vec[k]))
+            return false;
+    return true;
+}
+
 bool ptx_check_texture(const Check *check, const PtxInsn *i, unsigned n, bool alone, PtxType t,
                        PtxOperand *operand) {
     if (operand->kind != PO_ADDR || operand->nvec > (alone ? 0 : 2) || (!alone && !operand->nvec))

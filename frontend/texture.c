@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* Operands by meaning. It asks for statements by name: the patterns of forms say where a place may stand, not
+ * what it means. SPDX-License-Identifier: MIT */
 #include "frontend/texture.h"
 
 unsigned ptx_texture_ncoords(unsigned geometry) {
@@ -11,9 +12,15 @@ unsigned ptx_texture_ncoords(unsigned geometry) {
     }
 }
 
+unsigned ptx_texture_dims(unsigned geometry) {
+    bool layered = geometry == SUB_A1D || geometry == SUB_A2D || geometry == SUB_ACUBE;
+    return ptx_texture_ncoords(geometry) - layered;
+}
+
 bool ptx_asks_texture(const PtxInsn *insn) {
     switch (insn->op) {
     case PTX_TEX:
+    case PTX_TLD4:
     case PTX_TXQ:
     case PTX_SULD:
     case PTX_SUST:
@@ -35,13 +42,34 @@ bool ptx_is_texture(const PtxVar *var) {
                                     var->space != SP_PARAM_FUNC && var->space != SP_REG);
 }
 
+static void take_steps(const PtxInsn *insn, const PtxOperand *list, const PtxOperand *out[3]) {
+    for (unsigned k = 0; k < ptx_texture_dims(insn->sub); k++)
+        out[k] = &list->vec[k];
+}
+
+/* What stands behind the place. */
+static void take_rest(const PtxInsn *insn, PtxTexture *t) {
+    unsigned at = insn->ndst + 1u;
+    if (insn->sub2 == SUB_LEVEL)
+        t->level = &insn->operands[at++];
+    for (unsigned k = 0; k < 2 && insn->sub2 == SUB_GRAD; k++)
+        take_steps(insn, &insn->operands[at++], t->grad[k]);
+    if (at < insn->noperands && insn->operands[at].kind == PO_VEC)
+        take_steps(insn, &insn->operands[at++], t->offset);
+    if (at < insn->noperands)
+        t->compare = &insn->operands[at];
+}
+
 PtxTexture ptx_texture(const PtxInsn *insn) {
     bool stores = insn->op == PTX_SUST || insn->op == PTX_SURED;
     PtxTexture t = {.result = &insn->operands[stores ? 1 : 0],
                     .place = &insn->operands[stores ? 0 : insn->ndst],
                     .layered = insn->sub == SUB_A1D || insn->sub == SUB_A2D || insn->sub == SUB_ACUBE,
                     .cube = insn->sub == SUB_CUBE || insn->sub == SUB_ACUBE,
-                    .integer = insn->op != PTX_TEX || insn->type[1] == TY_S32};
+                    .resident = !stores && insn->ndst > 1 ? &insn->operands[1] : NULL,
+                    .integer = (insn->op != PTX_TEX && insn->op != PTX_TLD4) || insn->type[1] == TY_S32};
+    if (!stores)
+        take_rest(insn, &t);
     if (!t.place->nvec)
         return t;
     const PtxOperand *at = &t.place->vec[t.place->nvec - 1];

@@ -6,18 +6,25 @@
 #include "frontend/ast.h"
 
 typedef struct {
-    const PtxOperand *result;   /* destination; of sust and sured what is written. A vector or a register */
-    const PtxOperand *place;    /* PO_ADDR: register or name of the texture or surface */
-    const PtxOperand *sampler;  /* register or name in an operand of its own, NULL: the texture's */
-    const PtxOperand *coord[4]; /* of an array the layer first */
-    unsigned ncoords;           /* 0: the header is asked */
-    bool layered, cube;         /* array of layers; the place is a direction of three coordinates */
-    bool integer;               /* coordinates are whole texels; of surfaces, the first one bytes */
+    const PtxOperand *result;     /* destination; of sust and sured what is written. A vector or a register */
+    const PtxOperand *place;      /* PO_ADDR: register or name of the texture or surface */
+    const PtxOperand *sampler;    /* register or name in an operand of its own, NULL: the texture's */
+    const PtxOperand *coord[4];   /* of an array the layer first */
+    unsigned ncoords;             /* 0: the header is asked */
+    bool layered, cube;           /* array of layers; the place is a direction of three coordinates */
+    const PtxOperand *resident;   /* destination predicate behind the bar; NULL: none */
+    const PtxOperand *level;      /* of detail, NULL: none is said */
+    const PtxOperand *compare;    /* a depth, NULL: none */
+    const PtxOperand *offset[3];  /* in texels, NULL: none */
+    const PtxOperand *grad[2][3]; /* derivatives of the coordinates, NULL: none */
+    bool integer;                 /* coordinates are whole texels; of surfaces, the first one bytes */
 } PtxTexture;
 
 bool ptx_asks_texture(const PtxInsn *insn); /* is it one of these opcodes? */
 /* Of a checked statement of one of these opcodes. */
 PtxTexture ptx_texture(const PtxInsn *insn);
+/* Coordinates of a geometry without its layer; of a cube 3. */
+unsigned ptx_texture_dims(unsigned geometry);
 /* Coordinates of a geometry (PtxSub SUB_1D to SUB_ACUBE), the layer included. */
 unsigned ptx_texture_ncoords(unsigned geometry);
 /* A variable of module scope that stands for a texture, a sampler or a surface: it has no memory, its value

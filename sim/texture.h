@@ -37,18 +37,33 @@ typedef struct {
     bool linear, normalized; /* filter; coordinates of [0, 1] */
     uint8_t mode[3];         /* SimAddressMode */
     uint32_t border[4];      /* as the texture's results: bits */
+    uint8_t more_levels;     /* of a mipmap: each half as large as the one before, all behind one another */
+    bool mip_linear;         /* between levels; else the nearest one */
+    float lod_bias, lod_min, lod_max;
 } SimTexture;
 
 static inline unsigned sim_texel_bytes(unsigned texel) {
     return texel <= SIM_TEXEL_S8 ? 1 : texel <= SIM_TEXEL_S16 || texel == SIM_TEXEL_F16 ? 2 : 4;
 }
-/* UINT64_MAX: more than that. */
-static inline uint64_t sim_texture_bytes(const SimTexture *texture) {
-    const uint32_t factors[] = {texture->size[0], texture->size[1], texture->size[2],
-                                texture->layers ? texture->layers : 1, texture->cube ? 6 : 1};
+static inline uint32_t sim_level_size(const SimTexture *texture, unsigned axis, unsigned level) {
+    uint32_t size = axis < texture->dims ? texture->size[axis] >> level : 1;
+    return size ? size : 1;
+}
+/* Of one level; UINT64_MAX: more than that. */
+static inline uint64_t sim_level_bytes(const SimTexture *texture, unsigned level) {
+    const uint32_t factors[] = {sim_level_size(texture, 0, level), sim_level_size(texture, 1, level),
+                                sim_level_size(texture, 2, level), texture->layers ? texture->layers : 1,
+                                texture->cube ? 6 : 1};
     uint64_t bytes = (uint64_t)texture->channels * sim_texel_bytes(texture->texel);
     for (unsigned k = 0; k < sizeof factors / sizeof *factors; k++)
         if (__builtin_mul_overflow(bytes, factors[k], &bytes))
+            return UINT64_MAX;
+    return bytes;
+}
+static inline uint64_t sim_texture_bytes(const SimTexture *texture) {
+    uint64_t bytes = 0;
+    for (unsigned level = 0; level <= texture->more_levels; level++)
+        if (__builtin_add_overflow(bytes, sim_level_bytes(texture, level), &bytes))
             return UINT64_MAX;
     return bytes;
 }

@@ -1,12 +1,12 @@
 /* Textures for launches that are inferred: one for each variable that the kernel's code fetches from, and one
  * for each parameter that reaches a fetch. What the statement says of it is followed (dimensions, layers,
  * type of the results), the rest is invented: texels of four channels, linear filtering where results are
- * floats. SPDX-License-Identifier: MIT */
+ * floats, mipmaps where a level is chosen. SPDX-License-Identifier: MIT */
 #include "check/validate/auto_search.h"
 #include "frontend/texture.h"
 #include <string.h>
 
-enum { LONG = 1 << 14, WIDE = 64, DEEP = 16, LAYERS = 4, CHANNELS = 4 };
+enum { LONG = 1 << 14, WIDE = 64, DEEP = 16, LAYERS = 4, CHANNELS = 4, MORE_LEVELS = 3 };
 
 /* What stands for the only value of a register: the statement that writes it; NULL: there are several. */
 static const PtxInsn *only_writer(const PtxFunc *f, uint32_t reg) {
@@ -49,8 +49,8 @@ static uint32_t param_in(const AutoSearch *search, uint32_t reg) {
 
 static void describe(const PtxInsn *insn, SimTexture *texture) {
     PtxTexture as = ptx_texture(insn);
-    bool surface = insn->op != PTX_TEX && insn->op != PTX_TXQ;
-    bool floats = insn->op != PTX_TEX || insn->type[0] == TY_F32;
+    bool fetches = insn->op == PTX_TEX || insn->op == PTX_TLD4, surface = !fetches && insn->op != PTX_TXQ;
+    bool floats = !fetches || insn->type[0] == TY_F32 || insn->type[0] == TY_F16X2;
     texture->cube = as.cube;
     texture->dims = (uint8_t)(!as.ncoords || as.cube ? 2 : as.ncoords - as.layered);
     texture->layers = as.layered ? LAYERS : 0;
@@ -62,8 +62,14 @@ static void describe(const PtxInsn *insn, SimTexture *texture) {
                      : insn->type[0] == TY_S32 ? SIM_TEXEL_S32
                                                : SIM_TEXEL_U32;
     texture->channels = CHANNELS;
-    texture->linear = floats && !surface && insn->op == PTX_TEX && insn->type[1] == TY_F32;
+    texture->linear = floats && fetches && insn->type[1] == TY_F32;
     texture->normalized = as.cube;
+    if (fetches && (as.level || as.grad[0][0])) { /* what CUDA wants of mipmaps */
+        texture->more_levels = MORE_LEVELS;
+        texture->lod_max = MORE_LEVELS;
+        texture->mip_linear = floats;
+        texture->normalized |= !as.integer;
+    }
     for (unsigned k = 0; k < 3; k++)
         texture->mode[k] = SIM_ADDRESS_CLAMP;
 }

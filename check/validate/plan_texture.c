@@ -3,7 +3,7 @@
 #include "check/validate/plan_json.h"
 #include <string.h>
 
-enum { MOST_SIZE = 1 << 27 };
+enum { MOST_SIZE = 1 << 27, MOST_LEVELS = 28 };
 
 static bool texture_error(Plan *plan, const Source *source, Diags *diags, const char *name,
                           const char *what) {
@@ -108,9 +108,48 @@ static const char *read_sampler(const cJSON *o, SimTexture *texture) {
     return border ? read_border(border, texture) : NULL;
 }
 
+static bool read_float(const cJSON *item, double least, double most, float *out) {
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= least && item->valuedouble <= most))
+        return false;
+    *out = (float)item->valuedouble;
+    return true;
+}
+
+/* Levels of a mipmap. The last one that there can be is a single texel. */
+static const char *read_levels(const cJSON *o, SimTexture *texture) {
+    static const char *const filters[] = {"point", "linear", NULL};
+    const cJSON *levels = cJSON_GetObjectItemCaseSensitive(o, "levels"),
+                *filter = cJSON_GetObjectItemCaseSensitive(o, "mipfilter"),
+                *bias = cJSON_GetObjectItemCaseSensitive(o, "bias"),
+                *clamp = cJSON_GetObjectItemCaseSensitive(o, "clamp");
+    uint32_t n = 1, most = 1, longest = 1;
+    for (unsigned k = 0; k < texture->dims; k++)
+        longest = longest > texture->size[k] ? longest : texture->size[k];
+    for (; longest > 1; longest /= 2)
+        most++;
+    if (levels && !small_number(levels, 1, most < MOST_LEVELS ? most : MOST_LEVELS, &n))
+        return "\"levels\" must be a positive number, and each level half as large as the one before";
+    texture->more_levels = (uint8_t)(n - 1);
+    texture->lod_max = (float)(n - 1);
+    int by = filter ? plan_choice(filter, filters) : 0;
+    if (by < 0 ||
+        (by == 1 && !texture->as_float && texture->texel != SIM_TEXEL_F16 && texture->texel != SIM_TEXEL_F32))
+        return "\"mipfilter\" must be \"point\" or, of what is read as floating-point numbers, \"linear\"";
+    texture->mip_linear = by == 1;
+    if (bias && !read_float(bias, -16, 16, &texture->lod_bias))
+        return "\"bias\" must be a number from -16 to 16";
+    if (clamp &&
+        (cJSON_GetArraySize(clamp) != 2 ||
+         !read_float(cJSON_GetArrayItem(clamp, 0), 0, MOST_LEVELS, &texture->lod_min) ||
+         !read_float(cJSON_GetArrayItem(clamp, 1), texture->lod_min, MOST_LEVELS, &texture->lod_max)))
+        return "\"clamp\" must be a list of the least and the highest level";
+    return NULL;
+}
+
 bool plan_read_texture(Plan *plan, const Source *source, const cJSON *o, Diags *diags) {
-    static const char *const keys[] = {"buffer", "size",   "layers",     "cube",    "texel",  "channels",
-                                       "read",   "filter", "normalized", "address", "border", NULL};
+    static const char *const keys[] = {"buffer", "size",      "layers",     "cube",    "texel",  "channels",
+                                       "read",   "filter",    "normalized", "address", "border", "levels",
+                                       "bias",   "mipfilter", "clamp",      NULL};
     PlanTexture texture = {.name = arena_printf(&plan->arena, "%s", o->string), .loc = plan->loc};
     const cJSON *buffer = cJSON_GetObjectItemCaseSensitive(o, "buffer");
     if (!cJSON_IsObject(o))
@@ -124,6 +163,8 @@ bool plan_read_texture(Plan *plan, const Source *source, const cJSON *o, Diags *
         wrong = read_format(o, &texture.what);
     if (!wrong)
         wrong = read_sampler(o, &texture.what);
+    if (!wrong)
+        wrong = read_levels(o, &texture.what);
     texture.buffer = index - 1;
     if (!wrong && plan_find_texture(plan, texture.name))
         wrong = "there are two of that name";

@@ -40,6 +40,14 @@ static void add_texture(cJSON *o, const Plan *plan, const PlanTexture *texture) 
     cJSON *address = json_add_list(x, "address");
     for (unsigned k = 0; k < 3; k++)
         json_append(address, json_text(modes[bound->mode[k]]));
+    if (!bound->more_levels)
+        return;
+    json_add_number(x, "levels", bound->more_levels + 1);
+    json_add_text(x, "mipfilter", bound->mip_linear ? "linear" : "point");
+    json_add_number(x, "bias", (double)bound->lod_bias);
+    cJSON *clamp = json_add_list(x, "clamp");
+    json_append(clamp, json_number((double)bound->lod_min));
+    json_append(clamp, json_number((double)bound->lod_max));
 }
 
 static void add_pixels(cJSON *x, const SimTensorMap *map) {

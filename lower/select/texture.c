@@ -172,46 +172,178 @@ static const PtxOperand *elements_of(const PtxOperand *value, unsigned *n) {
     return value->kind == PO_VEC ? value->vec : value;
 }
 
-bool isel_tex(Sel *sel, const PtxInsn *in) {
-    PtxTexture t = ptx_texture(in);
-    bool has_level = in->sub2 == SUB_LEVEL, whole = t.integer;
-    Wide at = {0}, rest = {0};
-    if (t.layered)
-        add(sel, &at, sel_minmax(sel, false, false, sel_src32(sel, t.coord[0]), op_imm(MOST_LAYER)));
-    if (t.cube)
-        add_direction(sel, &t, &at);
-    for (unsigned k = t.layered; !t.cube && k < t.ncoords; k++)
-        add(sel, &at, sel_src32(sel, t.coord[k]));
-    if (in->sub == SUB_1D && !whole)
-        add(sel, &at, op_imm(0));
-    Operand whole_one = sel_value(sel, whole_handle(sel, &t));
-    if (has_register_handles(sel))
-        add(sel, &rest, whole_one);
-    bool base = in->sub2 == SUB_BASE || (whole && !has_level);
-    if (!base)
-        add(sel, &rest,
-            has_level ? sel_src32(sel, &in->operands[in->ndst + 1u]) : op_imm((uint32_t)NO_LEVEL));
-    unsigned lod = base ? TexLod_LZ : TexLod_LL, dim = tex_dim(in, whole);
-    unsigned bind = has_register_handles(sel) ? TexBind_B : TexBind_BOUND;
-    uint32_t mods =
-        whole ? MSET(TLD, dim, dim) | MSET(TLD, bind, bind) | MSET(TLD, lod, lod) | MSET(TLD, cl, has_level)
-              : MSET(TEX, dim, dim) | MSET(TEX, bind, bind) | MSET(TEX, lod, lod);
+/* ---- what stands behind the place ---- */
+
+#define NO_COMPARISON "comparisons with a texture's depth are not modelled"
+
+static Operand low_bits(Sel *sel, const PtxOperand *operand, unsigned width) {
+    Operand value = sel_src32(sel, operand);
+    if (value.kind == OPK_IMM)
+        return op_imm(value.value & ((1u << width) - 1));
+    return sel_and(sel, sel_value(sel, value), op_imm((1u << width) - 1));
+}
+
+/* Offsets of `width` bits, `step` bits from one to the next, from bit `low` on; none: OPK_NONE. */
+static Operand offset_word(Sel *sel, const PtxTexture *t, unsigned width, unsigned step, unsigned low) {
+    Operand word = op_none();
+    for (unsigned k = 0; k < 3 && t->offset[k]; k++) {
+        Operand part = low_bits(sel, t->offset[k], width);
+        unsigned by = low + k * step;
+        if (part.kind == OPK_IMM)
+            part = op_imm(part.value << by);
+        else if (by)
+            part = sel_shl(sel, part, op_imm(by));
+        bool both = word.kind == OPK_IMM && part.kind == OPK_IMM;
+        word = word.kind == OPK_NONE ? part
+               : both                ? op_imm(word.value | part.value)
+                                     : sel_or(sel, sel_value(sel, word), part);
+    }
+    return word;
+}
+
+static void add_layer(Sel *sel, const PtxTexture *t, Wide *list) {
+    if (t->layered)
+        add(sel, list, sel_minmax(sel, false, false, sel_src32(sel, t->coord[0]), op_imm(MOST_LAYER)));
+}
+
+static void add_place(Sel *sel, const PtxInsn *in, const PtxTexture *t, Wide *list) {
+    if (t->cube)
+        add_direction(sel, t, list);
+    for (unsigned k = t->layered; !t->cube && k < t->ncoords; k++)
+        add(sel, list, sel_src32(sel, t->coord[k]));
+    if (in->sub == SUB_1D && !t->integer)
+        add(sel, list, op_imm(0));
+}
+
+/* Both halves of a result's register, from numbers of 32 bits. */
+static Operand pack_halves(Sel *sel, Operand low, Operand high) {
+    if (isa_target_has(sel->t, OT_F2FP))
+        return EMIT_R(sel, OT_F2FP, MSET(F2FP, type, F2fpType_F16) | MSET(F2FP, rnd, Rnd_RN), high, low,
+                      op_rz());
+    uint32_t mods = MSET(F2F, dst, FSize_F16) | MSET(F2F, src, FSize_F32) | MSET(F2F, rnd, Rnd_RN);
+    Operand half[2] = {EMIT_R(sel, OT_F2F, mods, low), EMIT_R(sel, OT_F2F, mods, high)};
+    return sel_or(sel, sel_extend(sel, half[0], 2, false), sel_shl(sel, half[1], op_imm(16)));
+}
+
+/* The operation of one of the fetches, whose slots are the same, and its results. */
+static void fetch(Sel *sel, const PtxInsn *in, const PtxTexture *t, unsigned op, uint32_t mods, Wide at,
+                  Wide rest, Operand whole) {
     _Static_assert((int)TEX_rd == (int)TLD_rd && (int)TEX_rd2 == (int)TLD_rd2 &&
-                       (int)TEX_urb == (int)TLD_urb && (int)TEX_rb == (int)TLD_rb,
+                       (int)TEX_urb == (int)TLD_urb && (int)TEX_rb == (int)TLD_rb &&
+                       (int)TEX_pu == (int)TLD_pu,
+                   "the same slots");
+    _Static_assert((int)TEX_rd == (int)TXD_rd && (int)TEX_rd2 == (int)TXD_rd2 &&
+                       (int)TEX_urb == (int)TXD_urb && (int)TEX_rb == (int)TXD_rb &&
+                       (int)TEX_pu == (int)TXD_pu,
+                   "the same slots");
+    _Static_assert((int)TEX_rd == (int)TLD4_rd && (int)TEX_rd2 == (int)TLD4_rd2 &&
+                       (int)TEX_urb == (int)TLD4_urb && (int)TEX_rb == (int)TLD4_rb &&
+                       (int)TEX_pu == (int)TLD4_pu,
                    "the same slots");
     Operand src[TEX_urb + 1] = {[TEX_ra] = sel_wide_vec(sel, at)};
     if (rest.n)
         src[TEX_rb] = sel_wide_vec(sel, rest);
-    bool same = is_every_lanes(sel, t.place) && is_every_lanes(sel, t.sampler);
-    Handle handle = begin_handle(sel, whole_one, same, true);
+    bool same = is_every_lanes(sel, t->place) && is_every_lanes(sel, t->sampler);
+    Handle handle = begin_handle(sel, whole, same, true);
     src[TEX_urb] = handle.uniform;
-    InstId id = sel_emit(sel, whole ? OT_TLD : OT_TEX, mods, TEX_urb + 1, src);
+    InstId id = sel_emit(sel, op, mods, TEX_urb + 1, src);
     Operand high = sel_add_dsts(sel, id, TEX_rd2, RF_R, 2), low = sel_add_dsts(sel, id, TEX_rd, RF_R, 2);
+    Operand resident = t->resident ? sel_add_dst(sel, id, TEX_pu, RF_P) : op_none();
     end_handle(sel, &handle, id);
     unsigned n;
-    const PtxOperand *element = elements_of(t.result, &n);
-    for (unsigned k = 0; k < n; k++)
-        sel_write32(sel, &element[k], TY_B32, sel_part(sel, k < 2 ? low : high, k & 1));
+    const PtxOperand *element = elements_of(t->result, &n);
+    bool halves = in->type[0] == TY_F16X2;
+    for (unsigned k = 0; k < n; k++) {
+        Operand half = k ? high : low;
+        Operand value = halves ? pack_halves(sel, sel_part(sel, half, 0), sel_part(sel, half, 1))
+                               : sel_part(sel, k < 2 ? low : high, k & 1);
+        sel_write32(sel, &element[k], TY_B32, value);
+    }
+    if (t->resident)
+        sel_write_pred(sel, t->resident, op_with(resident, OPM_NOT)); /* true: something is missing */
+}
+
+/* TXD has handle, place, layer and offsets in one list. */
+static bool fetch_by_derivatives(Sel *sel, const PtxInsn *in, const PtxTexture *t) {
+    Wide at = {0}, steps = {0};
+    Operand whole = sel_value(sel, whole_handle(sel, t));
+    bool in_reg = has_register_handles(sel);
+    if (in_reg)
+        add(sel, &at, whole);
+    add_place(sel, in, t, &at);
+    Operand word = offset_word(sel, t, 4, 4, 16);
+    bool has_offset = word.kind != OPK_NONE;
+    if (t->layered) {
+        Wide layer = {0};
+        add_layer(sel, t, &layer);
+        word = has_offset ? sel_or(sel, layer.w[0], word) : layer.w[0];
+    }
+    if (word.kind != OPK_NONE)
+        add(sel, &at, word);
+    for (unsigned k = 0; k < 2 && t->grad[0][k]; k++)
+        for (unsigned which = 0; which < 2; which++)
+            add(sel, &steps, sel_src32(sel, t->grad[which][k]));
+    for (unsigned k = 0; k < 2 && in->sub == SUB_1D; k++)
+        add(sel, &steps, op_imm(0));
+    fetch(sel, in, t, OT_TXD,
+          MSET(TXD, dim, tex_dim(in, false)) | MSET(TXD, bind, in_reg ? TexBind_B : TexBind_BOUND) |
+              MSET(TXD, aoffi, has_offset),
+          at, steps, whole);
+    return true;
+}
+
+bool isel_tex(Sel *sel, const PtxInsn *in) {
+    PtxTexture t = ptx_texture(in);
+    if (t.compare)
+        return sel_error(sel, NO_COMPARISON);
+    if (t.grad[0][0])
+        return fetch_by_derivatives(sel, in, &t);
+    bool has_level = t.level, whole = t.integer, in_reg = has_register_handles(sel);
+    Wide at = {0}, rest = {0};
+    add_layer(sel, &t, &at);
+    add_place(sel, in, &t, &at);
+    Operand whole_one = sel_value(sel, whole_handle(sel, &t));
+    if (in_reg)
+        add(sel, &rest, whole_one);
+    bool base = in->sub2 == SUB_BASE || (whole && !has_level);
+    if (!base)
+        add(sel, &rest, has_level ? sel_src32(sel, t.level) : op_imm((uint32_t)NO_LEVEL));
+    Operand word = offset_word(sel, &t, 4, 4, 0);
+    bool offsets = word.kind != OPK_NONE;
+    if (offsets)
+        add(sel, &rest, word);
+    unsigned lod = base ? TexLod_LZ : TexLod_LL, dim = tex_dim(in, whole);
+    unsigned bind = in_reg ? TexBind_B : TexBind_BOUND;
+    uint32_t mods =
+        whole ? MSET(TLD, dim, dim) | MSET(TLD, bind, bind) | MSET(TLD, lod, lod) | MSET(TLD, cl, has_level) |
+                    MSET(TLD, aoffi, offsets)
+              : MSET(TEX, dim, dim) | MSET(TEX, bind, bind) | MSET(TEX, lod, lod) | MSET(TEX, aoffi, offsets);
+    fetch(sel, in, &t, whole ? OT_TLD : OT_TEX, mods, at, rest, whole_one);
+    return true;
+}
+
+bool isel_tld4(Sel *sel, const PtxInsn *in) {
+    PtxTexture t = ptx_texture(in);
+    if (t.compare)
+        return sel_error(sel, NO_COMPARISON);
+    bool in_reg = has_register_handles(sel);
+    Wide at = {0}, rest = {0};
+    add_layer(sel, &t, &at);
+    add_place(sel, in, &t, &at);
+    Operand whole = sel_value(sel, whole_handle(sel, &t));
+    if (in_reg)
+        add(sel, &rest, whole);
+    Operand word = offset_word(sel, &t, 6, 8, 0);
+    if (word.kind != OPK_NONE)
+        add(sel, &rest, word);
+    unsigned comp = in->sub2 == SUB_R   ? Tld4Component_R
+                    : in->sub2 == SUB_G ? Tld4Component_G
+                    : in->sub2 == SUB_B ? Tld4Component_B
+                                        : Tld4Component_A;
+    fetch(sel, in, &t, OT_TLD4,
+          MSET(TLD4, dim, tex_dim(in, false)) | MSET(TLD4, bind, in_reg ? TexBind_B : TexBind_BOUND) |
+              MSET(TLD4, component, comp) | MSET(TLD4, aoffi, word.kind != OPK_NONE),
+          at, rest, whole);
     return true;
 }
 
@@ -222,7 +354,7 @@ bool isel_txq(Sel *sel, const PtxInsn *in) {
     Operand handle_reg = sel_value(sel, handle_of(sel, t.place));
     if (in_reg)
         add(sel, &at, handle_reg);
-    add(sel, &at, op_imm(0)); /* level */
+    add(sel, &at, t.level ? sel_src32(sel, t.level) : op_imm(0));
     unsigned part = in->sub == SUB_WIDTH ? 0 : in->sub == SUB_HEIGHT ? 1 : 2;
     Operand src[TXQ_parts + 1] = {[TXQ_ra] = sel_wide_vec(sel, at), [TXQ_parts] = op_imm(1u << part)};
     Handle handle = begin_handle(sel, handle_reg, is_every_lanes(sel, t.place), true);
@@ -340,6 +472,22 @@ bool isel_sust(Sel *sel, const PtxInsn *in) {
     write_surface(sel, &t, OT_SUST,
                   MSET(SUST, dim, surf_dim(in)) | MSET(SUST, out, surf_out(in)) |
                       MSET(SUST, sz, access_size(total)) | MSET(SUST, order, MemOrder_STRONG_SM),
+                  data);
+    return true;
+}
+
+bool isel_sust_texel(Sel *sel, const PtxInsn *in) {
+    PtxTexture t = ptx_texture(in);
+    Wide data = {0};
+    unsigned n;
+    const PtxOperand *element = elements_of(t.result, &n);
+    for (unsigned k = 0; k < n; k++)
+        add(sel, &data, sel_src32(sel, &element[k]));
+    _Static_assert((int)SUST_rc == (int)SUST_P_rc && (int)SUST_urb == (int)SUST_P_urb, "the same slots");
+    unsigned channels = n == 1 ? TexelParts_R : n == 2 ? TexelParts_RG : TexelParts_RGBA;
+    write_surface(sel, &t, OT_SUST_P,
+                  MSET(SUST_P, dim, surf_dim(in)) | MSET(SUST_P, out, surf_out(in)) |
+                      MSET(SUST_P, parts, channels) | MSET(SUST_P, order, MemOrder_STRONG_SM),
                   data);
     return true;
 }

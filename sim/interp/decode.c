@@ -300,29 +300,43 @@ static bool decode_handle(PtxRun *run, PtxProc *proc, const PtxOperand *operand,
     return true;
 }
 
-/* tex, suld ...: vec_dst or the elements of vec behind the coordinates are what is read or written. */
+static bool decode_list(PtxRun *run, PtxProc *proc, PtxCode *code, const PtxOperand *const *list,
+                        unsigned n) {
+    unsigned space = SP_NONE;
+    for (unsigned k = 0; k < n && list[k]; k++)
+        if (!decode_src(run, proc, list[k], TY_NONE, &code->vec[code->nread++], &space))
+            return false;
+    return true;
+}
+
+/* tex, suld ...: vec has the coordinates, what is written, the level, derivatives, offsets; vec_dst what is
+ * read, dst[1] whether it is resident. */
 static bool decode_texture(PtxRun *run, PtxProc *proc, PtxCode *code) {
     PtxTexture t = ptx_texture(code->insn);
     const PtxOperand *value = t.result, *elements = value->kind == PO_VEC ? value->vec : value;
-    unsigned n = value->kind == PO_VEC ? value->nvec : 1, space = SP_NONE;
+    unsigned n = value->kind == PO_VEC ? value->nvec : 1;
+    bool gives = code->insn->ndst;
     code->fragment[0] = (uint8_t)t.ncoords;
     code->nvec = (uint8_t)n;
-    code->nwritten = code->insn->ndst ? code->nvec : 0;
-    code->nread = (uint8_t)(t.ncoords + n - code->nwritten);
+    code->nwritten = gives ? code->nvec : 0;
     code->nsrc = t.sampler ? 2 : 1;
     code->vec_dst = ARENA_ARRAY(&run->arena, PtxDst, n);
-    code->vec = ARENA_ARRAY(&run->arena, PtxArg, t.ncoords + n);
+    code->vec = ARENA_ARRAY(&run->arena, PtxArg, 4 + 4 + 1 + 3 * 3);
     bool ok = decode_handle(run, proc, t.place, &code->src[0]) &&
-              (!t.sampler || decode_handle(run, proc, t.sampler, &code->src[1]));
-    for (unsigned k = 0; ok && k < t.ncoords; k++)
-        ok = decode_src(run, proc, t.coord[k], TY_NONE, &code->vec[k], &space);
+              (!t.sampler || decode_handle(run, proc, t.sampler, &code->src[1])) &&
+              decode_list(run, proc, code, t.coord, t.ncoords);
     for (unsigned k = 0; ok && k < n; k++) {
-        if (code->insn->ndst)
-            code->vec_dst[k] = decode_dst(proc, &elements[k]);
+        const PtxOperand *element = &elements[k];
+        if (gives)
+            code->vec_dst[k] = decode_dst(proc, element);
         else
-            ok = decode_src(run, proc, &elements[k], TY_NONE, &code->vec[t.ncoords + k], &space);
+            ok = decode_list(run, proc, code, &element, 1);
     }
+    ok = ok && decode_list(run, proc, code, &t.level, 1) && decode_list(run, proc, code, t.grad[0], 3) &&
+         decode_list(run, proc, code, t.grad[1], 3) && decode_list(run, proc, code, t.offset, 3);
     code->ndst = code->insn->ndst;
+    if (t.resident)
+        code->dst[1] = decode_dst(proc, t.resident);
     return ok;
 }
 

@@ -1,10 +1,10 @@
-/* Textures and surfaces: tex, txq, suq, suld, sust, sured (PTX ISA 9.7.10, 9.7.11), with the numbers that
- * docs/numerics.md, "Textures", gives: positions and sums in double precision.
+/* Textures: tex, tld4, txq, suq (PTX ISA 9.7.10), with the numbers that docs/numerics.md, "Textures", gives:
+ * positions and sums in double precision.
  *
  * A fetch goes coordinate by coordinate: from the coordinate to texels and their weights (an Axis), from the
- * axes to the sum over all their combinations. SPDX-License-Identifier: MIT */
-#include "frontend/texture.h"
-#include "sim/interp/run.h"
+ * axes to the sum over all their combinations; between two levels of a mipmap from both sums to one.
+ * SPDX-License-Identifier: MIT */
+#include "sim/interp/texture.h"
 #include <math.h>
 
 enum { WHOLE = 256 /* weights have 8 bits of fraction */, FAR_BITS = 31 /* further out is all the same */ };
@@ -20,14 +20,29 @@ typedef struct {
     const PtxCode *code;
     const SimTexture *texture, *sampler;
     uint64_t layer; /* of slices, in front of the place */
+    PtxTexels level;
+    int offset[3];
     bool trapped;
 } Fetch;
 
 /* ---- texels ---- */
 
-static uint64_t texel_address(const SimTexture *texture, uint64_t slice, uint64_t y, uint64_t x) {
-    uint64_t texel = (slice * texture->size[1] + y) * texture->size[0] + x;
-    return texture->address + texel * texture->channels * sim_texel_bytes(texture->texel);
+PtxTexels interp_level(const SimTexture *texture, unsigned level) {
+    uint64_t slices = (uint64_t)(texture->layers ? texture->layers : 1) * (texture->cube ? 6 : 1);
+    PtxTexels out = {texture->address, {texture->size[0], texture->size[1], texture->size[2]}};
+    for (; level; level--) {
+        out.address += (uint64_t)(out.size[0] * out.size[1] * out.size[2]) * slices * texture->channels *
+                       sim_texel_bytes(texture->texel);
+        for (unsigned k = 0; k < 3; k++)
+            out.size[k] = out.size[k] > 1 ? out.size[k] / 2 : 1;
+    }
+    return out;
+}
+
+uint64_t interp_texel_address(const SimTexture *texture, const PtxTexels *level, uint64_t slice, uint64_t y,
+                              uint64_t x) {
+    uint64_t texel = (slice * (uint64_t)level->size[1] + y) * (uint64_t)level->size[0] + x;
+    return level->address + texel * texture->channels * sim_texel_bytes(texture->texel);
 }
 
 static uint32_t scaled(double value, double most) {
@@ -59,9 +74,10 @@ static void read_texel(Fetch *fetch, uint64_t slice, uint64_t y, uint64_t x, uin
     unsigned bytes = sim_texel_bytes(t->texel);
     for (unsigned c = 0; c < t->channels && !fetch->trapped; c++) {
         uint32_t raw = 0;
-        const uint8_t *p =
-            interp_memory(fetch->run, fetch->thread, fetch->code, SP_GLOBAL,
-                          texel_address(t, fetch->layer + slice, y, x) + (uint64_t)c * bytes, bytes, false);
+        const uint8_t *p = interp_memory(fetch->run, fetch->thread, fetch->code, SP_GLOBAL,
+                                         interp_texel_address(t, &fetch->level, fetch->layer + slice, y, x) +
+                                             (uint64_t)c * bytes,
+                                         bytes, false);
         fetch->trapped = !p;
         if (p)
             memcpy(&raw, p, bytes);
@@ -88,7 +104,7 @@ static int64_t address_texel(const SimTexture *sampler, unsigned axis, int64_t i
 }
 
 /* x in texels. */
-static Axis place_on(const SimTexture *sampler, bool linear, unsigned axis, double x, int64_t n) {
+static Axis place_on(const SimTexture *sampler, bool linear, unsigned axis, double x, int64_t n, int offset) {
     double far = ldexp(1, FAR_BITS);
     if (isnan(x))
         x = 0;
@@ -99,7 +115,7 @@ static Axis place_on(const SimTexture *sampler, bool linear, unsigned axis, doub
     unsigned high = linear ? (unsigned)floor((x - whole) * (double)WHOLE + 0.5) : 0;
     Axis out = {.weight = {WHOLE - high, high}};
     for (unsigned k = 0; k < 2; k++)
-        out.at[k] = address_texel(sampler, axis, (int64_t)whole + k, n);
+        out.at[k] = address_texel(sampler, axis, (int64_t)whole + offset + k, n);
     return out;
 }
 
@@ -134,13 +150,14 @@ static void sum_texels(Fetch *fetch, const Axis axes[3], uint32_t out[4]) {
 
 /* ---- the two kinds of fetches ---- */
 
-static void fetch_whole(Fetch *fetch, const uint64_t *coord, uint32_t out[4]) {
+static void fetch_whole(Fetch *fetch, const uint64_t *coord, int64_t level, uint32_t out[4]) {
     const SimTexture *t = fetch->texture;
-    int64_t at[3] = {0};
+    int64_t at[3] = {0}, last = t->more_levels;
     bool inside = true;
+    fetch->level = interp_level(t, (unsigned)(level < 0 ? 0 : level > last ? last : level));
     for (unsigned k = 0; k < t->dims; k++) {
-        at[k] = (int32_t)coord[k];
-        inside = inside && at[k] >= 0 && at[k] < t->size[k];
+        at[k] = (int64_t)(int32_t)coord[k] + fetch->offset[k];
+        inside = inside && at[k] >= 0 && at[k] < fetch->level.size[k];
     }
     memset(out, 0, 4 * sizeof *out);
     if (!inside)
@@ -168,24 +185,78 @@ static unsigned cube_face(const uint64_t *coord, double place[2]) {
     return 2 * axis + negative;
 }
 
-static void fetch_at(Fetch *fetch, bool cube, const uint64_t *coord, uint32_t out[4]) {
-    const SimTexture *t = fetch->texture, *sampler = fetch->sampler;
-    bool linear = sampler->linear && gives_floats(t);
-    double place[3] = {0};
-    Axis axes[3] = {FIRST, FIRST, FIRST};
+/* From 0 to 1 where coordinates are normalized, else in texels. */
+static void find_place(Fetch *fetch, bool cube, const uint64_t *coord, double place[3]) {
     if (cube)
         fetch->layer += cube_face(coord, place);
-    for (unsigned k = 0; k < t->dims; k++) {
-        double x = cube ? place[k] : (double)f32_of(coord[k]);
-        axes[k] = place_on(sampler, linear, k, sampler->normalized || cube ? x * t->size[k] : x,
-                           (int64_t)t->size[k]);
-    }
+    for (unsigned k = 0; k < fetch->texture->dims && !cube; k++)
+        place[k] = f32_of(coord[k]);
+}
+
+static double in_texels(const Fetch *fetch, unsigned axis, double x) {
+    bool whole = !fetch->sampler->normalized && !fetch->texture->cube;
+    return whole ? x : x * (double)fetch->level.size[axis];
+}
+
+static void sample(Fetch *fetch, const double place[3], unsigned level, uint32_t out[4]) {
+    const SimTexture *t = fetch->texture, *sampler = fetch->sampler;
+    bool linear = sampler->linear && gives_floats(t);
+    Axis axes[3] = {FIRST, FIRST, FIRST};
+    fetch->level = interp_level(t, level);
+    for (unsigned k = 0; k < t->dims; k++)
+        axes[k] = place_on(sampler, linear, k, in_texels(fetch, k, place[k]), fetch->level.size[k],
+                           fetch->offset[k]);
+    sum_texels(fetch, axes, out);
+}
+
+/* A level of detail as the texture has it, in parts of WHOLE. */
+static unsigned allowed_level(const Fetch *fetch, double detail) {
+    const SimTexture *sampler = fetch->sampler;
+    double least = sampler->lod_min, most = fmin(sampler->lod_max, fetch->texture->more_levels);
+    detail = isnan(detail) ? 0 : detail;
+    detail = fmin(fmax(detail + (double)sampler->lod_bias, least), most);
+    return (unsigned)floor(fmax(detail, 0) * WHOLE + 0.5);
+}
+
+static unsigned nearest_level(unsigned detail) { return (detail + WHOLE / 2) / WHOLE; }
+
+static void fetch_at(Fetch *fetch, const double place[3], double detail_asked, uint32_t out[4]) {
+    const SimTexture *t = fetch->texture;
+    unsigned detail = allowed_level(fetch, detail_asked), part = detail % WHOLE;
+    uint32_t low[4] = {0}, high[4] = {0};
     out[0] = out[1] = out[2] = 0;
     out[3] = gives_floats(t) ? f32_bits(1) : 1;
-    uint32_t sum[4];
-    sum_texels(fetch, axes, sum);
-    for (unsigned c = 0; c < t->channels; c++)
-        out[c] = sum[c];
+    if (!fetch->sampler->mip_linear || !gives_floats(t) || !part) {
+        sample(fetch, place, nearest_level(detail), low);
+        memcpy(out, low, t->channels * sizeof *out);
+        return;
+    }
+    sample(fetch, place, detail / WHOLE, low);
+    sample(fetch, place, detail / WHOLE + 1, high);
+    for (unsigned c = 0; c < t->channels; c++) {
+        double sum = (double)f32_of(low[c]) * (WHOLE - part) / WHOLE + (double)f32_of(high[c]) * part / WHOLE;
+        out[c] = isnan(sum) ? F32_NAN : f32_bits((float)sum);
+    }
+}
+
+/* Channel `c` of the four texels around a place: (0, 1), (1, 1), (1, 0), (0, 0). */
+static void gather_four(Fetch *fetch, const double place[3], unsigned c, uint32_t out[4]) {
+    static const uint8_t up[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
+    const SimTexture *t = fetch->texture;
+    Axis axes[2];
+    fetch->level = interp_level(t, nearest_level(allowed_level(fetch, -INFINITY)));
+    for (unsigned k = 0; k < 2; k++)
+        axes[k] = place_on(fetch->sampler, true, k, in_texels(fetch, k, place[k]), fetch->level.size[k],
+                           fetch->offset[k]);
+    for (unsigned n = 0; n < 4; n++) {
+        uint32_t texel[4] = {0, 0, 0, gives_floats(t) ? f32_bits(1) : 1};
+        int64_t x = axes[0].at[up[n][0]], y = axes[1].at[up[n][1]];
+        if (x < 0 || y < 0)
+            memcpy(texel, fetch->sampler->border, t->channels * sizeof *texel);
+        else
+            read_texel(fetch, 0, (uint64_t)y, (uint64_t)x, texel);
+        out[n] = texel[c];
+    }
 }
 
 /* ---- statements ---- */
@@ -196,19 +267,19 @@ static bool same_shape(const SimTexture *texture, const PtxTexture *as) {
     return texture->dims == dims && (texture->layers != 0) == as->layered && texture->cube == as->cube;
 }
 
-static bool find_texture(PtxRun *run, PtxThread *thread, const PtxCode *code, const PtxTexture *as,
-                         Fetch *fetch) {
+bool interp_find_texture(PtxRun *run, PtxThread *thread, const PtxCode *code, const PtxTexture *as,
+                         const SimTexture **texture, const SimTexture **sampler_out) {
     uint64_t handle = interp_arg(run, thread, &code->src[0]);
     uint32_t sampler = as->sampler ? (uint32_t)interp_arg(run, thread, &code->src[1]) & 0xfff
                                    : (uint32_t)handle >> SIM_SAMPLER_SHIFT;
-    *fetch = (Fetch){.run = run, .thread = thread, .code = code};
-    fetch->texture = simmem_texture(run->mem, (uint32_t)handle & SIM_TEXTURE_MASK);
-    fetch->sampler = simmem_texture(run->mem, sampler);
-    if (!fetch->texture || (code->insn->op == PTX_TEX && !fetch->sampler)) {
+    bool fetches = code->insn->op == PTX_TEX || code->insn->op == PTX_TLD4;
+    *texture = simmem_texture(run->mem, (uint32_t)handle & SIM_TEXTURE_MASK);
+    *sampler_out = simmem_texture(run->mem, sampler);
+    if (!*texture || (fetches && !*sampler_out)) {
         interp_trap(run, thread, code, TRAP_ILLEGAL, "the handle is that of no texture");
         return false;
     }
-    if (as->ncoords && !same_shape(fetch->texture, as)) {
+    if (as->ncoords && !same_shape(*texture, as)) {
         interp_trap(run, thread, code, TRAP_ILLEGAL, "the texture has another number of dimensions");
         return false;
     }
@@ -220,161 +291,97 @@ static uint64_t layer_of(const SimTexture *texture, uint64_t layer, bool layered
     return (uint64_t)(at < last ? at : last) * (texture->cube ? 6 : 1);
 }
 
+/* Offsets have 4 bits, of tld4 6, with a sign. */
+static void take_offsets(Fetch *fetch, const PtxTexture *as, const uint64_t *offset) {
+    unsigned drop = fetch->code->insn->op == PTX_TLD4 ? 26 : 28;
+    for (unsigned k = 0; k < 3 && as->offset[k]; k++)
+        fetch->offset[k] = (int32_t)((uint32_t)offset[k] << drop) >> drop;
+}
+
+/* Half the logarithm of the longer derivative's square. */
+static double detail_of(const Fetch *fetch, const uint64_t *grad, unsigned n) {
+    double most = 0;
+    for (unsigned which = 0; which < 2; which++) {
+        double sum = 0;
+        for (unsigned k = 0; k < n; k++) {
+            double d =
+                f32_of(grad[which * n + k]) * (fetch->sampler->normalized ? fetch->texture->size[k] : 1.0);
+            sum += isnan(d) ? 0 : d * d;
+        }
+        most = sum > most ? sum : most;
+    }
+    return most > 0 ? (double)(log2l((long double)most) / 2) : -INFINITY;
+}
+
+/* What stands behind the place: level, derivatives, offsets. */
+static void fetch_by(Fetch *fetch, const PtxTexture *as, const uint64_t *arg, uint32_t out[4]) {
+    const uint64_t *coord = arg + as->layered, *rest = arg + as->ncoords;
+    unsigned n = as->ncoords - as->layered;
+    double detail = -INFINITY, place[3] = {0};
+    fetch->level = interp_level(fetch->texture, 0);
+    take_offsets(fetch, as, rest + (as->level ? 1 : 0) + (as->grad[0][0] ? 2 * n : 0));
+    if (as->integer) {
+        fetch_whole(fetch, coord, as->level ? (int32_t)rest[0] : 0, out);
+        return;
+    }
+    if (as->level)
+        detail = f32_of(rest[0]);
+    else if (as->grad[0][0])
+        detail = detail_of(fetch, rest, n);
+    find_place(fetch, as->cube, coord, place);
+    PtxSub channel = fetch->code->insn->sub2;
+    if (fetch->code->insn->op == PTX_TLD4)
+        gather_four(fetch, place,
+                    channel == SUB_R   ? 0
+                    : channel == SUB_G ? 1
+                    : channel == SUB_B ? 2
+                                       : 3,
+                    out);
+    else
+        fetch_at(fetch, place, detail, out);
+}
+
 static PtxStep exec_tex(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     PtxTexture as = ptx_texture(code->insn);
-    Fetch fetch;
-    uint64_t coord[4] = {0};
+    Fetch fetch = {.run = run, .thread = thread, .code = code};
+    uint64_t arg[4 + 1 + 3 * 3] = {0};
     uint32_t out[4];
-    if (!find_texture(run, thread, code, &as, &fetch))
+    if (!interp_find_texture(run, thread, code, &as, &fetch.texture, &fetch.sampler))
         return STEP_STOP;
-    for (unsigned k = 0; k < as.ncoords; k++)
-        coord[k] = interp_arg(run, thread, &code->vec[k]);
-    fetch.layer = layer_of(fetch.texture, coord[0], as.layered);
-    if (as.integer)
-        fetch_whole(&fetch, coord + as.layered, out);
-    else
-        fetch_at(&fetch, as.cube, coord + as.layered, out);
+    for (unsigned k = 0; k < code->nread; k++)
+        arg[k] = interp_arg(run, thread, &code->vec[k]);
+    fetch.layer = layer_of(fetch.texture, arg[0], as.layered);
+    fetch_by(&fetch, &as, arg, out);
     if (fetch.trapped)
         return STEP_STOP;
+    bool halves = code->insn->type[0] == TY_F16X2;
+    for (unsigned c = 0; c < 4 && halves; c++)
+        out[c] =
+            isnan(f32_of(out[c])) ? 0x7fff : (uint32_t)interp_round_double(FMT_F16, f32_of(out[c]), RND_RN);
     for (unsigned c = 0; c < code->nvec; c++)
-        interp_put(thread, code->vec_dst[c], out[c]);
+        interp_put(thread, code->vec_dst[c], halves ? out[2 * c] | out[2 * c + 1] << 16 : out[c]);
+    if (as.resident)
+        interp_put(thread, code->dst[1], 1);
     return STEP_GO;
 }
-BIND_EXEC(tex, exec_tex)
+/* Comparisons with a depth are not modelled. */
+bool interp_bind_tex(PtxCode *code) {
+    return !ptx_texture(code->insn).compare && interp_use_exec(code, exec_tex);
+}
+bool interp_bind_tld4(PtxCode *code) { return interp_bind_tex(code); }
 
 static PtxStep exec_query(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     PtxTexture as = ptx_texture(code->insn);
-    Fetch fetch;
-    if (!find_texture(run, thread, code, &as, &fetch))
+    const SimTexture *texture, *sampler;
+    if (!interp_find_texture(run, thread, code, &as, &texture, &sampler))
         return STEP_STOP;
+    uint32_t level = as.level ? (uint32_t)interp_arg(run, thread, &code->vec[0]) : 0;
+    PtxTexels texels = interp_level(texture, level < texture->more_levels ? level : texture->more_levels);
+    PtxSub what = code->insn->sub;
     interp_put(thread, code->vec_dst[0],
-               fetch.texture->size[code->insn->sub == SUB_WIDTH    ? 0
-                                   : code->insn->sub == SUB_HEIGHT ? 1
-                                                                   : 2]);
+               (uint64_t)texels.size[what == SUB_WIDTH    ? 0
+                                     : what == SUB_HEIGHT ? 1
+                                                          : 2]);
     return STEP_GO;
 }
 BIND_EXEC(txq, exec_query)
-
-/* Where an access of `bytes` to a surface is; the first coordinate counts bytes or texels, which must have
- * that size. 0: it does not take place, *stop: the thread has trapped. */
-static uint64_t surface_address(Fetch *fetch, const PtxTexture *as, unsigned bytes, bool texels, bool *stop) {
-    const SimTexture *t = fetch->texture;
-    unsigned texel_bytes = t->channels * sim_texel_bytes(t->texel), mode = fetch->code->insn->sub2;
-    if (texels && texel_bytes != bytes) {
-        *stop = true;
-        interp_trap(fetch->run, fetch->thread, fetch->code, TRAP_ILLEGAL, "the surface has other texels");
-        return 0;
-    }
-    unsigned unit = texels ? texel_bytes : 1;
-    int64_t width = (int64_t)t->size[0] * texel_bytes - bytes + 1;
-    int64_t at[4] = {0}, size[4] = {texels ? t->size[0] : width, t->size[1], t->size[2]};
-    unsigned n = as->ncoords - as->layered;
-    for (unsigned k = 0; k < n; k++)
-        at[k] = (int32_t)interp_arg(fetch->run, fetch->thread, &fetch->code->vec[k + as->layered]);
-    if (as->layered) { /* layers are slices */
-        at[2] = (int32_t)interp_arg(fetch->run, fetch->thread, &fetch->code->vec[0]);
-        size[2] = t->layers;
-    }
-    for (unsigned k = 0; k < 3; k++) {
-        if (at[k] >= 0 && at[k] < size[k])
-            continue;
-        if (mode == SUB_TRAP) {
-            *stop = true;
-            interp_trap(fetch->run, fetch->thread, fetch->code, TRAP_OUT_OF_RANGE, "outside of the surface");
-        }
-        if (mode != SUB_CLAMP || size[k] <= 0)
-            return 0;
-        at[k] = at[k] < 0 ? 0 : size[k] - 1;
-    }
-    return texel_address(t, (uint64_t)at[2], (uint64_t)at[1], 0) + (uint64_t)at[0] * unit;
-}
-
-static uint8_t *surface_bytes(PtxRun *run, PtxThread *thread, const PtxCode *code, unsigned bytes,
-                              bool texels, bool write, bool *stop) {
-    PtxTexture as = ptx_texture(code->insn);
-    Fetch fetch;
-    *stop = !find_texture(run, thread, code, &as, &fetch);
-    uint64_t address = *stop ? 0 : surface_address(&fetch, &as, bytes, texels, stop);
-    if (!address)
-        return NULL;
-    uint8_t *p = interp_memory(run, thread, code, SP_GLOBAL, address, bytes, write);
-    *stop = !p;
-    if (run->slow && p && write)
-        run->access = (PtxAccess){code->insn->op == PTX_SURED ? PTX_ACCESS_ATOMIC : PTX_ACCESS_STORE, bytes,
-                                  address, p};
-    return p;
-}
-
-static PtxStep exec_suld(PtxRun *run, PtxThread *thread, const PtxCode *code) {
-    uint8_t data[32] = {0};
-    bool stop;
-    unsigned bytes = (unsigned)code->size_bytes * code->nvec;
-    const uint8_t *p = surface_bytes(run, thread, code, bytes, false, false, &stop);
-    if (stop)
-        return STEP_STOP;
-    if (p) {
-        interp_race_load(run, thread, code);
-        memcpy(data, p, bytes);
-    }
-    for (unsigned k = 0; k < code->nvec; k++) {
-        uint64_t value = 0;
-        memcpy(&value, data + (size_t)k * code->size_bytes, code->size_bytes);
-        interp_put(thread, code->vec_dst[k], value);
-    }
-    return STEP_GO;
-}
-
-static PtxStep exec_sust(PtxRun *run, PtxThread *thread, const PtxCode *code) {
-    uint8_t now[32];
-    bool stop;
-    unsigned bytes = (unsigned)code->size_bytes * code->nvec;
-    uint8_t *p = surface_bytes(run, thread, code, bytes, false, true, &stop);
-    if (!p)
-        return stop ? STEP_STOP : STEP_GO;
-    for (unsigned k = 0; k < code->nvec; k++) {
-        uint64_t value = interp_arg(run, thread, &code->vec[code->fragment[0] + k]);
-        memcpy(now + (size_t)k * code->size_bytes, &value, code->size_bytes);
-    }
-    interp_race_store(run, thread, code, p, now);
-    memcpy(p, now, bytes);
-    return STEP_GO;
-}
-
-static PtxStep exec_sured(PtxRun *run, PtxThread *thread, const PtxCode *code) {
-    bool stop;
-    uint8_t *p = surface_bytes(run, thread, code, code->size_bytes, false, true, &stop);
-    if (!p)
-        return stop ? STEP_STOP : STEP_YIELD;
-    interp_race_atomic(run, thread, code, p);
-    uint64_t old = 0;
-    memcpy(&old, p, code->size_bytes);
-    uint64_t now = interp_atomic_int(code, old, interp_arg(run, thread, &code->vec[code->fragment[0]]));
-    memcpy(p, &now, code->size_bytes);
-    return STEP_YIELD;
-}
-
-/* Of a texel, which is an integer with a sign if its format says so. */
-static PtxStep exec_sured_texel(PtxRun *run, PtxThread *thread, const PtxCode *code) {
-    bool stop;
-    uint8_t *p = surface_bytes(run, thread, code, code->size_bytes, true, true, &stop);
-    if (!p)
-        return stop ? STEP_STOP : STEP_YIELD;
-    interp_race_atomic(run, thread, code, p);
-    const SimTexture *t =
-        simmem_texture(run->mem, (uint32_t)interp_arg(run, thread, &code->src[0]) & SIM_TEXTURE_MASK);
-    PtxCode typed = *code;
-    typed.type = t->texel == SIM_TEXEL_S32 ? TY_S32 : TY_U32;
-    uint32_t old, now;
-    memcpy(&old, p, sizeof old);
-    now = (uint32_t)interp_atomic_int(&typed, old, interp_arg(run, thread, &code->vec[code->fragment[0]]));
-    memcpy(p, &now, sizeof now);
-    return STEP_YIELD;
-}
-/* An access is of 16 bytes at most. */
-static bool bind_surface(PtxCode *code, PtxExec *exec) {
-    return (unsigned)code->size_bytes * code->nvec <= 16 && interp_use_exec(code, exec);
-}
-bool interp_bind_suld(PtxCode *code) { return bind_surface(code, exec_suld); }
-bool interp_bind_sust(PtxCode *code) { return bind_surface(code, exec_sust); }
-bool interp_bind_sured(PtxCode *code) { return bind_surface(code, exec_sured); }
-bool interp_bind_sured_texel(PtxCode *code) { return bind_surface(code, exec_sured_texel); }

@@ -95,7 +95,7 @@ struct Dec {
         struct { uint32_t count, transposed; } matrix;     /* LDSM, STSM */
         struct { /* textures: dim: TexDim, SurfDim; kind: MemSz, RedOp; out: SurfOut; uniform: register + 1 */
             uint8_t dim, mask, one_list, in_register, uniform, nextra, whole, out, kind, is_signed,
-                texels /* x counts them */, by_header /* the sign */;
+                texels /* x counts them */, by_header /* the sign */, offsets, gathers, comp, by_derivatives, halves;
         } tex;
         struct { /* op_tensor.c; kept, words, lanes: of a sparse A */
             uint32_t elem, m8, n, wide, sat;

@@ -1,9 +1,9 @@
-/* Fetches from textures, and accesses to surfaces: TEX, TLD, TXQ, SULD, SUST, SURED.
+/* Fetches from textures: TEX, TLD, TLD4, TXD, TXQ.
  *
  * Which register has which coordinate: isa/tex.isa. A position is a number of 8 bits of fraction, in units of
  * texels; the texels around it weigh as their distances say, in parts of 2^24 for three axes.
  * SPDX-License-Identifier: MIT */
-#include "sim/machine/internal.h"
+#include "sim/machine/texture.h"
 #include <math.h>
 #include <string.h>
 
@@ -26,6 +26,9 @@ typedef struct {
     uint32_t arg[MOST_ARGS]; /* coordinates, then the level and what else there is */
     unsigned ncoords;        /* the layer included */
     const SimTexture *header, *sampler;
+    int32_t offset[3];
+    uint64_t layer;
+    double detail; /* level asked for, in levels; -INFINITY: the first */
 } Texel;
 
 static unsigned coords_of(unsigned dim) {
@@ -41,7 +44,7 @@ static bool is_layered(unsigned dim) { return dim == TexDim_A1 || dim == TexDim_
 static bool is_cube(unsigned dim) { return dim == TexDim_CUBE || dim == TexDim_AC; }
 
 /* A handle that is no register of the lane. */
-static bool bound_handle(Warp *warp, const Dec *dec, uint32_t *handle) {
+bool machine_bound_handle(Warp *warp, const Dec *dec, uint32_t *handle) {
     const Run *run = warp->run;
     if (dec->tex.uniform) {
         memcpy(handle, warp->rows + (size_t)(ROW_UR + dec->tex.uniform - 1) * ROW_BYTES, 4);
@@ -54,19 +57,30 @@ static bool bound_handle(Warp *warp, const Dec *dec, uint32_t *handle) {
     return true;
 }
 
-static int no_texture(Warp *warp, const Dec *dec, unsigned lane) {
+int machine_no_texture(Warp *warp, const Dec *dec, unsigned lane) {
     return machine_trap(warp, dec, lane, TRAP_ILLEGAL, "the handle is that of no texture");
+}
+
+static int find_headers(Warp *warp, const Dec *dec, unsigned lane, uint32_t handle, Texel *out) {
+    out->header = simmem_texture(warp->run->mem, handle & SIM_TEXTURE_MASK);
+    out->sampler = simmem_texture(warp->run->mem, handle >> SIM_SAMPLER_SHIFT);
+    return out->header && out->sampler ? RUN_OK : machine_no_texture(warp, dec, lane);
+}
+
+static int32_t signed_bits(uint32_t word, unsigned low, unsigned width) {
+    uint32_t sign = 1u << (width - 1), value = word >> low & ((sign << 1) - 1);
+    return (int32_t)((value ^ sign) - sign);
 }
 
 /* The registers of both operands in order: coordinates, handle, the rest. */
 static int take_operands(Warp *warp, Dec *dec, unsigned lane, Texel *out) {
     const uint32_t *a = dec_src(warp, dec, 0), *b = dec_src(warp, dec, 1);
     unsigned n = coords_of(dec->tex.dim), in_regs = dec->tex.in_register,
-             total = n + in_regs + dec->tex.nextra;
+             total = n + in_regs + dec->tex.nextra + dec->tex.offsets;
     unsigned first = dec->tex.one_list ? (total + 1) / 2 : n, k = 0;
     uint32_t handle = 0;
-    if (!in_regs && !bound_handle(warp, dec, &handle))
-        return no_texture(warp, dec, lane);
+    if (!in_regs && !machine_bound_handle(warp, dec, &handle))
+        return machine_no_texture(warp, dec, lane);
     for (unsigned i = 0; i < total; i++) {
         uint32_t value = i < first ? a[32 * i + lane] : b[32 * (i - first) + lane];
         if (in_regs && i == n)
@@ -75,15 +89,67 @@ static int take_operands(Warp *warp, Dec *dec, unsigned lane, Texel *out) {
             out->arg[k++] = value;
     }
     out->ncoords = n;
-    out->header = simmem_texture(warp->run->mem, handle & SIM_TEXTURE_MASK);
-    out->sampler = simmem_texture(warp->run->mem, handle >> SIM_SAMPLER_SHIFT);
-    return out->header && out->sampler ? RUN_OK : no_texture(warp, dec, lane);
+    out->detail = !dec->tex.nextra ? -INFINITY
+                  : dec->tex.whole ? (double)(int32_t)out->arg[n]
+                                   : (double)number(out->arg[n]);
+    for (unsigned i = 0; i < 3; i++)
+        out->offset[i] = !dec->tex.offsets  ? 0
+                         : dec->tex.gathers ? signed_bits(out->arg[k - 1], 8 * i, 6)
+                                            : signed_bits(out->arg[k - 1], 4 * i, 4);
+    return find_headers(warp, dec, lane, handle, out);
+}
+
+/* TXD: handle, place, a word of layer and offsets; both derivatives of each coordinate. */
+static int take_derivatives(Warp *warp, Dec *dec, unsigned lane, Texel *out) {
+    const uint32_t *a = dec_src(warp, dec, 0), *b = dec_src(warp, dec, 1);
+    bool layered = is_layered(dec->tex.dim);
+    unsigned n = coords_of(dec->tex.dim) - layered, in_regs = dec->tex.in_register;
+    uint32_t handle = in_regs ? a[lane] : 0, word = 0;
+    if (!in_regs && !machine_bound_handle(warp, dec, &handle))
+        return machine_no_texture(warp, dec, lane);
+    int status = find_headers(warp, dec, lane, handle, out);
+    if (status != RUN_OK)
+        return status;
+    if (layered || dec->tex.offsets)
+        word = a[32 * (in_regs + n) + lane];
+    out->ncoords = n + layered;
+    out->arg[0] = word & 0xffff;
+    double square[2] = {0, 0};
+    for (unsigned k = 0; k < n; k++) {
+        out->arg[layered + k] = a[32 * (in_regs + k) + lane];
+        out->offset[k] = dec->tex.offsets ? signed_bits(word, 16 + 4 * k, 4) : 0;
+        for (unsigned which = 0; which < 2; which++) {
+            double d = number(b[32 * (2 * k + which) + lane]);
+            d *= out->sampler->normalized ? out->header->size[k] : 1;
+            if (d == d)
+                square[which] += d * d;
+        }
+    }
+    double longer = square[0] < square[1] ? square[1] : square[0];
+    out->detail = longer == 0 ? -INFINITY : 0.5 * log2(longer);
+    return RUN_OK;
 }
 
 /* ---- texels ---- */
 
 static bool has_floats(const SimTexture *texture) {
     return texture->as_float || texture->texel == SIM_TEXEL_F16 || texture->texel == SIM_TEXEL_F32;
+}
+
+static uint32_t missing_fourth(const SimTexture *texture) { return has_floats(texture) ? 0x3f800000 : 1; }
+
+uint32_t machine_half_of(uint32_t bits) {
+    uint32_t sign = bits >> 16 & 0x8000;
+    double x = fabs((double)number(bits));
+    int exponent;
+    if (x != x)
+        return 0x7fff;
+    if (x >= 65520) /* nearer to 2^16 */
+        return sign | 0x7c00;
+    if (x < 0x1p-14)
+        return sign | (uint32_t)rint(x * 0x1p24);
+    uint32_t fraction = (uint32_t)rint(frexp(x, &exponent) * 2048); /* 1024 to 2048 */
+    return sign | (((uint32_t)(exponent + 14) << 10) + fraction - 1024);
 }
 
 static uint32_t widen_half(uint16_t half) {
@@ -118,9 +184,9 @@ static uint32_t result_of(const SimTexture *texture, const uint8_t *stored) {
 }
 
 static int load_texel(Warp *warp, Dec *dec, unsigned lane, const SimTexture *texture, uint64_t index,
-                      uint32_t out[4]) {
+                      uint64_t base, uint32_t out[4]) {
     unsigned size = sim_texel_bytes(texture->texel);
-    uint64_t address = texture->address + index * size * texture->channels;
+    uint64_t address = base + index * size * texture->channels;
     for (unsigned c = 0; c < texture->channels; c++, address += size) {
         uint8_t stored[4];
         MemRef ref;
@@ -161,12 +227,13 @@ typedef struct {
     uint32_t texel[2], weight[2];
 } Side;
 
-static Side sides(const SimTexture *surface, bool linear, unsigned axis, double x, uint32_t n) {
+static Side sides(const SimTexture *surface, bool linear, unsigned axis, double x, uint32_t n,
+                  int32_t offset) {
     const double far = 2147483648.0;
     x = x >= far ? far : x <= -far ? -far : x == x ? x : 0;
     int64_t fixed = linear ? (int64_t)floor((x - 0.5) * (double)ONE + 0.5) : (int64_t)floor(x) * ONE;
     uint32_t part = (uint32_t)(fixed & (ONE - 1));
-    int64_t whole = (fixed - part) / ONE;
+    int64_t whole = (fixed - part) / ONE + offset;
     return (Side){{clip(surface, axis, whole, n), clip(surface, axis, whole + 1, n)}, {ONE - part, part}};
 }
 
@@ -193,10 +260,40 @@ static unsigned face_of(const uint32_t *direction, double place[2]) {
     return face;
 }
 
+/* ---- levels ---- */
+
+typedef struct {
+    uint64_t address;
+    uint32_t size[3];
+} MipLevel;
+
+static MipLevel level_of(const SimTexture *texture, unsigned number) {
+    MipLevel out = {.address = texture->address};
+    for (unsigned k = 0; k < number; k++)
+        out.address += sim_level_bytes(texture, k);
+    for (unsigned k = 0; k < 3; k++)
+        out.size[k] = sim_level_size(texture, k, number);
+    return out;
+}
+
+/* What the sampler makes of a level that is asked for, in parts of ONE. */
+static uint32_t clamp_detail(const Texel *at) {
+    const SimTexture *s = at->sampler;
+    double x = at->detail != at->detail ? 0 : at->detail, last = at->header->more_levels;
+    x += s->lod_bias;
+    if (x < s->lod_min)
+        x = s->lod_min;
+    if (x > s->lod_max)
+        x = s->lod_max;
+    x = x > last ? last : x < 0 ? 0 : x;
+    return (uint32_t)(x * ONE + 0.5);
+}
+static unsigned nearest(uint32_t detail) { return (detail + ONE / 2) >> 8; }
+
 /* ---- fetches ---- */
 
-static int filtered(Warp *warp, Dec *dec, unsigned lane, const Texel *at, uint64_t slice, const Side side[3],
-                    uint32_t out[4]) {
+static int filtered(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const MipLevel *level,
+                    uint64_t slice, const Side side[3], uint32_t out[4]) {
     const SimTexture *texture = at->header;
     double sum[4] = {0};
     for (unsigned z = 0; z < 2; z++)
@@ -205,13 +302,14 @@ static int filtered(Warp *warp, Dec *dec, unsigned lane, const Texel *at, uint64
                 uint32_t weight = side[0].weight[x] * side[1].weight[y] * side[2].weight[z], got[4];
                 if (!weight)
                     continue;
-                bool outside = side[0].texel[x] == texture->size[0] || side[1].texel[y] == texture->size[1] ||
-                               side[2].texel[z] == texture->size[2];
+                bool outside = side[0].texel[x] == level->size[0] || side[1].texel[y] == level->size[1] ||
+                               side[2].texel[z] == level->size[2];
                 memcpy(got, at->sampler->border, sizeof got);
-                uint64_t row = (slice + side[2].texel[z]) * texture->size[1] + side[1].texel[y];
-                int status = outside ? RUN_OK
-                                     : load_texel(warp, dec, lane, texture,
-                                                  row * texture->size[0] + side[0].texel[x], got);
+                uint64_t row = (slice + side[2].texel[z]) * level->size[1] + side[1].texel[y];
+                int status = outside
+                                 ? RUN_OK
+                                 : load_texel(warp, dec, lane, texture,
+                                              row * level->size[0] + side[0].texel[x], level->address, got);
                 if (status != RUN_OK)
                     return status;
                 if (weight == ALL_WEIGHT) {
@@ -226,22 +324,70 @@ static int filtered(Warp *warp, Dec *dec, unsigned lane, const Texel *at, uint64
     return RUN_OK;
 }
 
-static int sample(Warp *warp, Dec *dec, unsigned lane, const Texel *at, uint64_t slice, const uint32_t *coord,
-                  uint32_t out[4]) {
+/* place: of the coordinates, from 0 to 1 if `scaled`, else in texels */
+static int sample_level(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const double place[3],
+                        unsigned number_of_level, uint64_t slice, uint32_t out[4]) {
     const SimTexture *texture = at->header, *s = at->sampler;
-    bool cube = is_cube(dec->tex.dim), linear = s->linear && has_floats(texture);
-    double place[3] = {0};
+    bool linear = s->linear && has_floats(texture), scaled = s->normalized || texture->cube;
+    MipLevel level = level_of(texture, number_of_level);
     Side side[3];
-    if (cube)
-        slice += face_of(coord, place);
-    for (unsigned k = 0; k < 3; k++) {
-        double x = cube ? place[k] : k < at->ncoords ? (double)number(coord[k]) : 0;
-        if (k >= texture->dims)
-            side[k] = (Side){{0, 0}, {ONE, 0}};
-        else
-            side[k] = sides(s, linear, k, s->normalized || cube ? x * texture->size[k] : x, texture->size[k]);
+    for (unsigned k = 0; k < 3; k++)
+        side[k] = k >= texture->dims ? (Side){{0, 0}, {ONE, 0}}
+                                     : sides(s, linear, k, scaled ? place[k] * level.size[k] : place[k],
+                                             level.size[k], at->offset[k]);
+    return filtered(warp, dec, lane, at, &level, slice, side, out);
+}
+
+/* Channel `comp` of the texels around a place, against the clock from the lower left one. */
+static int four_texels(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const double place[3],
+                       uint64_t slice, uint32_t out[4]) {
+    const SimTexture *texture = at->header, *s = at->sampler;
+    MipLevel level = level_of(texture, nearest(clamp_detail(at)));
+    Side side[2];
+    for (unsigned k = 0; k < 2; k++) {
+        double x = s->normalized || texture->cube ? place[k] * level.size[k] : place[k];
+        x = x != x ? 0 : x;
+        x = x > 0x1p31 ? 0x1p31 : x < -0x1p31 ? -0x1p31 : x;
+        side[k] =
+            sides(s, false, k, floor(x - 0.5), level.size[k], at->offset[k]); /* no rounding of weights */
     }
-    return filtered(warp, dec, lane, at, slice, side, out);
+    unsigned comp = dec->tex.comp;
+    for (unsigned n = 0; n < 4; n++) {
+        uint32_t x = side[0].texel[n == 1 || n == 2], y = side[1].texel[n < 2],
+                 got[4] = {0, 0, 0, missing_fourth(texture)};
+        bool outside = x == level.size[0] || y == level.size[1];
+        int status = outside
+                         ? RUN_OK
+                         : load_texel(warp, dec, lane, texture,
+                                      (slice * level.size[1] + y) * level.size[0] + x, level.address, got);
+        if (status != RUN_OK)
+            return status;
+        out[n] = outside && comp < texture->channels ? s->border[comp] : got[comp];
+    }
+    return RUN_OK;
+}
+
+static int sample(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const uint32_t *coord,
+                  uint32_t out[4]) {
+    const SimTexture *texture = at->header;
+    bool cube = is_cube(dec->tex.dim);
+    double place[3] = {0};
+    uint64_t slice = at->layer + (cube ? face_of(coord, place) : 0);
+    for (unsigned k = 0; k < at->ncoords && !cube; k++)
+        place[k] = (double)number(coord[k]);
+    if (dec->tex.gathers)
+        return four_texels(warp, dec, lane, at, place, slice, out);
+    uint32_t detail = clamp_detail(at), part = detail % ONE, next[4] = {0};
+    bool blends = at->sampler->mip_linear && has_floats(texture) && part;
+    unsigned first = blends ? detail / ONE : nearest(detail);
+    int status = sample_level(warp, dec, lane, at, place, first, slice, out);
+    if (status == RUN_OK && blends)
+        status = sample_level(warp, dec, lane, at, place, first + 1, slice, next);
+    for (unsigned c = 0; blends && c < texture->channels; c++) {
+        double sum = ((double)number(out[c]) * (ONE - part) + (double)number(next[c]) * part) / ONE;
+        out[c] = sum == sum ? bits_of((float)sum) : NAN_BITS;
+    }
+    return status;
 }
 
 /* A texture of one dimension is also fetched from by instructions for two, which have a 0 there. */
@@ -252,44 +398,61 @@ static bool fits_fetch(const SimTexture *texture, unsigned dim) {
            (texture->dims == dims || (texture->dims == 1 && dims == 2));
 }
 
+static int fetch_whole(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const uint32_t *coord,
+                       uint32_t out[4]) {
+    const SimTexture *texture = at->header;
+    double asked = at->detail < 0 ? 0 : at->detail;
+    MipLevel level = level_of(texture, asked < texture->more_levels ? (unsigned)asked : texture->more_levels);
+    uint64_t place[3] = {0};
+    for (unsigned k = 0; k < texture->dims; k++) {
+        int64_t x = (int64_t)(int32_t)coord[k] + at->offset[k];
+        if (x < 0 || x >= level.size[k])
+            return RUN_OK;
+        place[k] = (uint64_t)x;
+    }
+    out[3] = missing_fourth(texture);
+    return load_texel(warp, dec, lane, texture,
+                      ((at->layer + place[2]) * level.size[1] + place[1]) * level.size[0] + place[0],
+                      level.address, out);
+}
+
 static int fetch_lane(Warp *warp, Dec *dec, unsigned lane, uint32_t out[4]) {
-    Texel at;
-    int status = take_operands(warp, dec, lane, &at);
+    Texel at = {0};
+    int status = dec->tex.by_derivatives ? take_derivatives(warp, dec, lane, &at)
+                                         : take_operands(warp, dec, lane, &at);
     if (status != RUN_OK)
         return status;
     const SimTexture *texture = at.header;
     bool beside = texture->dims == 1 && dec->tex.dim == TexDim_D2 && at.arg[1];
-    if (!fits_fetch(texture, dec->tex.dim) || beside)
+    if (!fits_fetch(texture, dec->tex.dim) || beside || (dec->tex.gathers && texture->dims != 2))
         return machine_trap(warp, dec, lane, TRAP_ILLEGAL, "the texture has another number of dimensions");
     bool layered = is_layered(dec->tex.dim);
-    uint64_t slice = layered ? (at.arg[0] < texture->layers ? at.arg[0] : texture->layers - 1) : 0;
-    slice *= texture->cube ? 6 : 1;
+    at.layer = layered ? (at.arg[0] < texture->layers ? at.arg[0] : texture->layers - 1) : 0;
+    at.layer *= texture->cube ? 6 : 1;
+    at.ncoords -= layered;
     const uint32_t *coord = at.arg + layered;
-    uint32_t missing = has_floats(texture) ? 0x3f800000 : 1;
     memset(out, 0, 4 * sizeof *out);
-    if (!dec->tex.whole) {
-        out[3] = missing;
-        at.ncoords -= layered;
-        return sample(warp, dec, lane, &at, slice, coord, out);
-    }
-    for (unsigned k = 0; k < texture->dims; k++)
-        if (coord[k] >= texture->size[k])
-            return RUN_OK;
-    out[3] = missing;
-    uint64_t y = texture->dims > 1 ? coord[1] : 0, z = texture->dims > 2 ? coord[2] : 0;
-    return load_texel(warp, dec, lane, texture,
-                      ((slice + z) * texture->size[1] + y) * texture->size[0] + coord[0], out);
+    if (dec->tex.whole)
+        return fetch_whole(warp, dec, lane, &at, coord, out);
+    out[3] = missing_fourth(texture);
+    return sample(warp, dec, lane, &at, coord, out);
 }
 
-/* Channels of the mask: two to rd, the others to rd2. */
+/* Channels of the mask: two to rd, the others to rd2; halves two in a register. */
 static void put_channels(Warp *warp, const Dec *dec, unsigned lane, const uint32_t value[4]) {
     uint32_t *rd2 = dec_dst(warp, dec, 0), *rd = dec_dst(warp, dec, 1);
     unsigned n = 0;
-    for (unsigned c = 0; c < 4; c++)
-        if (dec->tex.mask >> c & 1) {
-            (n < 2 ? rd : rd2)[32 * (n & 1) + lane] = value[c];
-            n++;
-        }
+    for (unsigned c = 0; c < 4; c++) {
+        if (!(dec->tex.mask >> c & 1))
+            continue;
+        uint32_t *to = n < 2 ? rd : rd2;
+        uint32_t half = dec->tex.halves ? machine_half_of(value[c]) : 0;
+        if (!dec->tex.halves)
+            to[32 * (n & 1) + lane] = value[c];
+        else
+            to[lane] = n & 1 ? (to[lane] & 0xffff) | half << 16 : half;
+        n++;
+    }
 }
 
 static int op_fetch(Warp *warp, Dec *dec, uint32_t g) {
@@ -302,12 +465,12 @@ static int op_fetch(Warp *warp, Dec *dec, uint32_t g) {
     }
     for (g = all; g; g &= g - 1) /* destinations may be operands */
         put_channels(warp, dec, low_lane(g), got[low_lane(g)]);
-    set_pred(warp, dec->pd[0], all, all);
+    set_pred(warp, dec->pd[0], all, 0); /* nothing is missing */
     return RUN_OK;
 }
 
 /* urb: the slot of a uniform register */
-static bool bind_texture(Bind *bind, OpFn *fn, unsigned urb) {
+bool bind_texture(Bind *bind, OpFn *fn, unsigned urb) {
     const Operand *uniform = &bind->in->src[urb];
     bind->d->tex.uniform = uniform->kind == OPK_REG ? (uint8_t)(uniform->value + 1) : 0;
     bind_operands(bind);
@@ -316,11 +479,14 @@ static bool bind_texture(Bind *bind, OpFn *fn, unsigned urb) {
 }
 
 static bool bind_fetch(Bind *bind, bool whole, unsigned lod, bool offsets) {
-    _Static_assert((int)TEX_urb == (int)TLD_urb, "the same slots");
+    _Static_assert((int)TEX_urb == (int)TLD_urb && (int)TEX_urb == (int)TLD4_urb &&
+                       (int)TEX_urb == (int)TXD_urb,
+                   "the same slots");
     Dec *dec = bind->d;
     dec->tex.whole = whole;
     dec->tex.nextra = lod == TexLod_LL || lod == TexLod_LB;
-    if (offsets)
+    dec->tex.offsets = offsets;
+    if (lod == TexLod_LB) /* a bias of derivatives between lanes */
         return bind_not_simulated(bind);
     return bind_texture(bind, op_fetch, TEX_urb);
 }
@@ -330,6 +496,7 @@ bool bind_TEX(Bind *bind) {
     bind->d->tex.mask = MGET(TEX, mask, mods);
     bind->d->tex.one_list = MGET(TEX, scr, mods);
     bind->d->tex.in_register = MGET(TEX, bind, mods);
+    bind->d->tex.halves = MGET(TEX, f16, mods);
     return bind_fetch(bind, false, MGET(TEX, lod, mods), MGET(TEX, aoffi, mods));
 }
 bool bind_TLD(Bind *bind) {
@@ -338,20 +505,46 @@ bool bind_TLD(Bind *bind) {
     bind->d->tex.mask = MGET(TLD, mask, mods);
     bind->d->tex.one_list = MGET(TLD, scr, mods);
     bind->d->tex.in_register = MGET(TLD, bind, mods);
+    bind->d->tex.halves = MGET(TLD, f16, mods);
     return bind_fetch(bind, true, MGET(TLD, lod, mods), MGET(TLD, aoffi, mods));
 }
+bool bind_TLD4(Bind *bind) {
+    uint32_t mods = bind->in->mods;
+    bind->d->tex.dim = MGET(TLD4, dim, mods);
+    bind->d->tex.mask = MGET(TLD4, mask, mods);
+    bind->d->tex.one_list = MGET(TLD4, scr, mods);
+    bind->d->tex.in_register = MGET(TLD4, bind, mods);
+    bind->d->tex.gathers = true;
+    bind->d->tex.comp = MGET(TLD4, component, mods);
+    if (MGET(TLD4, dc, mods))
+        return bind_not_simulated(bind);
+    return bind_fetch(bind, false, TexLod_LZ, MGET(TLD4, aoffi, mods));
+}
+bool bind_TXD(Bind *bind) {
+    uint32_t mods = bind->in->mods;
+    bind->d->tex.dim = MGET(TXD, dim, mods);
+    bind->d->tex.mask = MGET(TXD, mask, mods);
+    bind->d->tex.in_register = MGET(TXD, bind, mods);
+    bind->d->tex.by_derivatives = true;
+    if (MGET(TXD, lc, mods) || MGET(TXD, scr, mods))
+        return bind_not_simulated(bind);
+    return bind_fetch(bind, false, TexLod_LZ, MGET(TXD, aoffi, mods));
+}
 
-/* ra: the level, of which there is one; its place in a .B form is that of the handle. */
+/* ra: the handle of a .B form, then the level. */
 static int op_query(Warp *warp, Dec *dec, uint32_t g) {
     for (; g; g &= g - 1) {
-        unsigned lane = low_lane(g);
-        uint32_t handle = dec_src(warp, dec, 0)[lane];
+        unsigned lane = low_lane(g), in_regs = dec->tex.in_register;
+        uint32_t handle = dec_src(warp, dec, 0)[lane],
+                 number_of_level = dec_src(warp, dec, 0)[32 * in_regs + lane];
         const SimTexture *texture = NULL;
-        if (dec->tex.in_register || bound_handle(warp, dec, &handle))
+        if (in_regs || machine_bound_handle(warp, dec, &handle))
             texture = simmem_texture(warp->run->mem, handle & SIM_TEXTURE_MASK);
         if (!texture)
-            return no_texture(warp, dec, lane);
-        uint32_t what[4] = {texture->size[0], texture->size[1], texture->size[2], 1};
+            return machine_no_texture(warp, dec, lane);
+        MipLevel level = level_of(texture, number_of_level < texture->more_levels ? number_of_level
+                                                                                  : texture->more_levels);
+        uint32_t what[4] = {level.size[0], level.size[1], level.size[2], texture->more_levels + 1u};
         put_channels(warp, dec, lane, what);
     }
     return RUN_OK;
@@ -363,168 +556,4 @@ bool bind_TXQ(Bind *bind) {
     bind->d->imm[0] = bind->in->src[TXQ_bank].value; /* rb, which no form has, is no register in the tables */
     bind->d->imm[1] = bind->in->src[TXQ_word].value;
     return good;
-}
-
-/* ---- surfaces ---- */
-
-/* Where the access of a lane begins; 0: it is outside and does not take place. */
-static int surface_place(Warp *warp, Dec *dec, unsigned lane, unsigned register_row, uint64_t *address) {
-    static const uint8_t dims[] = {
-        [SurfDim_D1] = 1, [SurfDim_A1] = 1, [SurfDim_D2] = 2, [SurfDim_A2] = 2, [SurfDim_D3] = 3};
-    const uint32_t *coord = dec_src(warp, dec, 0);
-    uint32_t handle = dec_src(warp, dec, register_row)[lane];
-    bool found = dec->tex.in_register || bound_handle(warp, dec, &handle);
-    const SimTexture *texture = found ? simmem_texture(warp->run->mem, handle & SIM_TEXTURE_MASK) : NULL;
-    if (!texture)
-        return no_texture(warp, dec, lane);
-    unsigned dim = dec->tex.dim, n = dims[dim];
-    bool layered = dim == SurfDim_A1 || dim == SurfDim_A2;
-    if (texture->dims != n || (texture->layers != 0) != layered || texture->cube)
-        return machine_trap(warp, dec, lane, TRAP_ILLEGAL, "the texture has another number of dimensions");
-    uint64_t texel_bytes = (uint64_t)texture->channels * sim_texel_bytes(texture->texel);
-    uint64_t row_bytes = texture->size[0] * texel_bytes, unit = dec->tex.texels ? texel_bytes : 1;
-    if (dec->tex.texels && texel_bytes != dec->size)
-        return machine_trap(warp, dec, lane, TRAP_ILLEGAL, "the surface has other texels");
-    uint64_t most[4] = {row_bytes < dec->size ? 0 : row_bytes - dec->size + 1, 1, 1}, at[4] = {0};
-    for (unsigned k = dec->tex.texels ? 0 : 1; k < n; k++)
-        most[k] = texture->size[k];
-    if (layered)
-        most[2] = texture->layers;
-    for (unsigned k = 0; k < n + layered; k++) {
-        int32_t x = (int32_t)coord[32 * k + lane];
-        unsigned axis = k < n ? k : 2;
-        bool outside = x < 0 || (uint64_t)x >= most[axis];
-        at[axis] = outside ? (x < 0 ? 0 : most[axis] - 1) : (uint64_t)x;
-        if (!outside)
-            continue;
-        if (dec->tex.out == SurfOut_TRAP)
-            return machine_trap(warp, dec, lane, TRAP_OUT_OF_RANGE, "outside of the surface");
-        if (dec->tex.out != SurfOut_CLAMP || !most[axis]) {
-            *address = 0;
-            return RUN_OK;
-        }
-    }
-    *address = texture->address + (at[2] * texture->size[1] + at[1]) * row_bytes + at[0] * unit;
-    return RUN_OK;
-}
-
-static int op_suld(Warp *warp, Dec *dec, uint32_t g) {
-    uint32_t data[32][4] = {{0}}, all = g;
-    for (; g; g &= g - 1) {
-        unsigned lane = low_lane(g);
-        uint64_t address;
-        MemRef ref;
-        int status = surface_place(warp, dec, lane, 1, &address);
-        if (status == RUN_OK && address) {
-            status = machine_mem_ref(warp, dec, lane, MS_GLOBAL, address, dec->size, false, &ref);
-            if (status == RUN_OK)
-                machine_mem_load(warp, lane, &ref, dec->size, data[lane]);
-        }
-        if (status != RUN_OK)
-            return status;
-        if (dec->tex.kind == MemSz_S8)
-            data[lane][0] = (uint32_t)(int32_t)(int8_t)data[lane][0];
-        if (dec->tex.kind == MemSz_S16)
-            data[lane][0] = (uint32_t)(int32_t)(int16_t)data[lane][0];
-    }
-    for (g = all; g; g &= g - 1)
-        for (unsigned k = 0; 4 * k < dec->size; k++)
-            dec_dst(warp, dec, 0)[32 * k + low_lane(g)] = data[low_lane(g)][k];
-    set_pred(warp, dec->pd[0], all, all);
-    return RUN_OK;
-}
-
-static int op_sust(Warp *warp, Dec *dec, uint32_t g) {
-    for (; g; g &= g - 1) {
-        unsigned lane = low_lane(g);
-        uint64_t address;
-        MemRef ref;
-        uint32_t data[4] = {0};
-        int status = surface_place(warp, dec, lane, 2, &address);
-        if (status == RUN_OK && address)
-            status = machine_mem_ref(warp, dec, lane, MS_GLOBAL, address, dec->size, true, &ref);
-        if (status != RUN_OK)
-            return status;
-        for (unsigned k = 0; 4 * k < dec->size; k++)
-            data[k] = dec_src(warp, dec, 1)[32 * k + lane];
-        if (address)
-            machine_mem_store(warp, lane, &ref, dec->size, data);
-    }
-    return RUN_OK;
-}
-
-/* By the header's word, where the operation leaves it to that. */
-static bool header_signed(Warp *warp, const Dec *dec, unsigned lane) {
-    uint32_t handle = dec_src(warp, dec, 2)[lane];
-    if (!dec->tex.in_register)
-        bound_handle(warp, dec, &handle);
-    return simmem_texture(warp->run->mem, handle & SIM_TEXTURE_MASK)->texel == SIM_TEXEL_S32;
-}
-
-static uint64_t reduced(unsigned op, bool is_signed, uint64_t old, uint64_t b) {
-    bool less = is_signed ? (int32_t)old < (int32_t)b : old < b;
-    switch (op) {
-    case RedOp_ADD: return old + b;
-    case RedOp_MIN: return less ? old : b;
-    case RedOp_MAX: return less ? b : old;
-    case RedOp_AND: return old & b;
-    case RedOp_OR: return old | b;
-    default: return old ^ b;
-    }
-}
-
-static int op_sured(Warp *warp, Dec *dec, uint32_t g) {
-    for (; g; g &= g - 1) {
-        unsigned lane = low_lane(g);
-        uint64_t address, old = 0, b = dec_src(warp, dec, 1)[lane];
-        MemRef ref;
-        if (dec->size == 8)
-            b |= (uint64_t)dec_src(warp, dec, 1)[32 + lane] << 32;
-        int status = surface_place(warp, dec, lane, 2, &address);
-        if (status == RUN_OK && address)
-            status = machine_mem_ref(warp, dec, lane, MS_GLOBAL, address, dec->size, true, &ref);
-        if (status != RUN_OK)
-            return status;
-        if (!address)
-            continue;
-        machine_mem_load(warp, lane, &ref, dec->size, &old);
-        bool is_signed = dec->tex.by_header ? header_signed(warp, dec, lane) : dec->tex.is_signed;
-        uint64_t now = reduced(dec->tex.kind, is_signed, old, b);
-        machine_mem_store(warp, lane, &ref, dec->size, &now);
-    }
-    return RUN_OK;
-}
-
-static unsigned access_bytes(unsigned kind) {
-    return kind <= MemSz_S8 ? 1 : kind <= MemSz_S16 ? 2 : kind == MemSz_32 ? 4 : kind == MemSz_64 ? 8 : 16;
-}
-bool bind_SULD(Bind *bind) {
-    bind->d->tex.dim = MGET(SULD, dim, bind->in->mods);
-    bind->d->tex.out = MGET(SULD, out, bind->in->mods);
-    bind->d->tex.kind = MGET(SULD, sz, bind->in->mods);
-    bind->d->size = (uint8_t)access_bytes(bind->d->tex.kind);
-    bind->d->tex.in_register = bind->in->src[SULD_rc].kind == OPK_REG;
-    return bind_texture(bind, op_suld, SULD_urb);
-}
-bool bind_SUST(Bind *bind) {
-    bind->d->tex.dim = MGET(SUST, dim, bind->in->mods);
-    bind->d->tex.out = MGET(SUST, out, bind->in->mods);
-    bind->d->size = (uint8_t)access_bytes(MGET(SUST, sz, bind->in->mods));
-    bind->d->tex.in_register = bind->in->src[SUST_rc].kind == OPK_REG;
-    return bind_texture(bind, op_sust, SUST_urb);
-}
-bool bind_SURED(Bind *bind) {
-    unsigned op = MGET(SURED, op, bind->in->mods);
-    if (op == RedOp_INC || op == RedOp_DEC)
-        return bind_not_simulated(bind);
-    bind->d->tex.dim = MGET(SURED, dim, bind->in->mods);
-    bind->d->tex.out = MGET(SURED, out, bind->in->mods);
-    bind->d->tex.kind = (uint8_t)op;
-    bind->d->tex.is_signed = MGET(SURED, type, bind->in->mods) == SuredType_S32;
-    bind->d->tex.by_header = MGET(SURED, type, bind->in->mods) == SuredType_SD32;
-    bool texels = MGET(SURED, unit, bind->in->mods) == SurfUnit_TEXELS;
-    bind->d->tex.texels = texels;
-    bind->d->size = MGET(SURED, type, bind->in->mods) == SuredType_U64 ? 8 : 4;
-    bind->d->tex.in_register = bind->in->src[SURED_rc].kind == OPK_REG;
-    return bind_texture(bind, op_sured, SURED_urb);
 }

@@ -1,7 +1,9 @@
-/* Writes k.ptx and k.json into a directory: fetches from textures of every geometry, format, filter and
- * address mode, with the values that must come out. They are computed here from the definitions of the CUDA
- * C++ programming guide ("Texture Fetching"), in whole numbers: coordinates are multiples of 2^-10, texels
- * are small, so positions, weights and sums are exact. SPDX-License-Identifier: MIT */
+/* Writes NAME.ptx and NAME.json into a directory, with the values that must come out: `k`, fetches from
+ * textures of every geometry, format, filter and address mode; `levels`, those with offsets, from mipmaps by
+ * level and by derivatives, of four texels together, and of halves. They are computed here from the
+ * definitions of the CUDA C++ programming guide ("Texture Fetching"), in whole numbers: coordinates are
+ * multiples of 2^-10, texels are small, so positions, weights and sums are exact.
+ * SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LANES = 32, UNIT = 1024 /* of coordinates */, MOST_TEXELS = 2048 };
+enum { LANES = 32, UNIT = 1024 /* of coordinates */, MOST_TEXELS = 1 << 13 };
 
 static uint32_t state = 2463534242u;
 static uint32_t rnd(void) {
@@ -38,7 +40,25 @@ typedef struct {
     unsigned channels;
     bool as_float, linear, normalized, whole; /* whole: .s32 coordinates */
     Mode mode[3];
+    enum { PLAIN, LEVEL, GRAD, GATHER } how;
+    unsigned levels, component; /* levels beside the first; channel that is gathered */
+    bool mip_linear, halves, offsets;
+    int64_t offset[3], bias, least, most; /* these three in UNITs of a level */
 } Case;
+
+static int64_t size_now[3], base_now; /* of the level that is looked at; its first texel */
+
+static void enter_level(const Case *c, unsigned level) {
+    base_now = 0;
+    for (unsigned l = 0; l <= level; l++) {
+        int64_t texels = (c->layers ? c->layers : 1) * (c->g->cube ? 6 : 1);
+        for (unsigned k = 0; k < 3; k++) {
+            size_now[k] = c->size[k] >> l ? c->size[k] >> l : 1;
+            texels *= size_now[k];
+        }
+        base_now += l < level ? texels : 0;
+    }
+}
 
 static int32_t texels[MOST_TEXELS]; /* values; of F16 and F32 too, which hold them exactly */
 
@@ -56,7 +76,7 @@ static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 /* Texel i on axis k; -1: the border. */
 static int64_t address(const Case *c, unsigned k, int64_t i) {
-    int64_t n = c->size[k], turn = floor_div(i, n), rest = i - turn * n;
+    int64_t n = size_now[k], turn = floor_div(i, n), rest = i - turn * n;
     Mode mode = c->normalized ? c->mode[k] : c->mode[k] == BORDER ? BORDER : CLAMP;
     if (mode == WRAP)
         return rest;
@@ -70,8 +90,8 @@ static int64_t address(const Case *c, unsigned k, int64_t i) {
 static double at(const Case *c, int64_t slice, const int64_t *i, unsigned channel) {
     int64_t index = slice;
     for (unsigned k = c->g->n > 2 ? 3 : 2; k-- > 0;)
-        index = index * c->size[k] + i[k];
-    return value_of(c, texels[index * (int64_t)c->channels + channel]);
+        index = index * size_now[k] + i[k];
+    return value_of(c, texels[(base_now + index) * (int64_t)c->channels + channel]);
 }
 
 /* position: in units of a texel / (UNIT * denominator) */
@@ -90,7 +110,7 @@ static double filtered(const Case *c, int64_t slice, const int64_t *position, in
         for (unsigned k = 0; k < 3; k++) {
             unsigned up = corner >> k & 1;
             weight *= k < c->g->n ? (up ? part[k] : 256 - part[k]) : up ? 0 : 256;
-            i[k] = k < c->g->n ? address(c, k, low[k] + up) : 0;
+            i[k] = k < c->g->n ? address(c, k, low[k] + c->offset[k] + up) : 0;
             border |= i[k] < 0;
         }
         if (weight)
@@ -152,12 +172,18 @@ static void put_texture(const Case *c) {
             c->as_float ? "float" : "element");
     for (unsigned k = 0; k < 3; k++)
         fprintf(textures, "%s\"%s\"", k ? ", " : "", modes[c->mode[k]]);
-    fputs("]}", textures);
+    fputs("]", textures);
+    if (c->levels)
+        fprintf(textures,
+                ", \"levels\": %u, \"mipfilter\": \"%s\", \"bias\": %.10f, \"clamp\": [%.10f, %.10f]",
+                c->levels + 1, c->mip_linear ? "linear" : "point", (double)c->bias / UNIT,
+                (double)c->least / UNIT, (double)c->most / UNIT);
+    fputs("}", textures);
 }
 
 static int64_t count_texels(const Case *c) {
-    return c->size[0] * c->size[1] * c->size[2] * (c->layers ? c->layers : 1) * (c->g->cube ? 6 : 1) *
-           c->channels;
+    enter_level(c, c->levels + 1);
+    return base_now * c->channels;
 }
 
 static void put_buffer(const Case *c) {
@@ -181,59 +207,211 @@ static void put_launch(void) {
         number, LANES, number, number, number);
 }
 
-/* Coordinates of a lane: layer, then numbers in UNITs. */
-static void expect_lane(const Case *c, int64_t layer, const int64_t *coord) {
-    int64_t slice = (layer < c->layers ? layer : c->layers ? c->layers - 1 : 0) * (c->g->cube ? 6 : 1);
-    int64_t position[3] = {0}, denominator = 1;
-    for (unsigned k = 0; k < c->g->n; k++)
-        position[k] = coord[k] * (c->normalized ? c->size[k] : 1);
-    if (c->g->cube) {
-        int64_t place[2], longest;
-        slice += face_of(coord, place, &longest);
-        denominator = 1; /* the longest part is a power of two: see put_case */
-        for (unsigned k = 0; k < 2; k++)
-            position[k] = place[k] * c->size[k] * UNIT / (2 * longest);
+/* A level of detail as the sampler has it, in parts of 256. */
+static int64_t clamped(const Case *c, long double detail) {
+    long double most = c->most < (int64_t)c->levels * UNIT ? c->most : (int64_t)c->levels * UNIT;
+    detail += (long double)c->bias / UNIT;
+    detail = detail < c->least / (long double)UNIT ? c->least / (long double)UNIT : detail;
+    detail = detail > most / UNIT ? most / UNIT : detail;
+    return (int64_t)floorl(detail * 256 + 0.5L);
+}
+
+/* extra: level, or derivatives by x, then by y, in UNITs */
+static int64_t detail_of(const Case *c, const int64_t extra[4]) {
+    long double square[2] = {0};
+    if (c->how == LEVEL)
+        return clamped(c, (long double)extra[0] / UNIT);
+    for (unsigned k = 0; k < c->g->n && c->how == GRAD; k++)
+        for (unsigned which = 0; which < 2; which++) {
+            long double d =
+                (long double)extra[2 * which + k] / UNIT * (c->normalized ? (long double)c->size[k] : 1);
+            square[which] += d * d;
+        }
+    long double longer = square[0] > square[1] ? square[0] : square[1];
+    return clamped(c, longer > 0 ? log2l(longer) / 2 : -INFINITY);
+}
+
+typedef struct {
+    int64_t slice, coord[3], denominator; /* coordinates in UNITs * denominator */
+} Place;
+
+static double of_level(const Case *c, const Place *place, unsigned level, unsigned channel) {
+    int64_t position[3];
+    enter_level(c, level);
+    for (unsigned k = 0; k < 3; k++)
+        position[k] = place->coord[k] * (c->normalized ? size_now[k] : 1);
+    return filtered(c, place->slice, position, place->denominator, channel);
+}
+
+static double from_levels(const Case *c, const Place *place, int64_t detail, unsigned channel) {
+    int64_t part = detail % 256;
+    if (!c->mip_linear || !floats(c) || !part)
+        return of_level(c, place, (unsigned)((detail + 128) / 256), channel);
+    float low = (float)of_level(c, place, (unsigned)(detail / 256), channel),
+          high = (float)of_level(c, place, (unsigned)(detail / 256) + 1, channel);
+    return (double)(((long double)low * (256 - part) + (long double)high * part) / 256);
+}
+
+static double gathered(const Case *c, const Place *place, unsigned n) {
+    static const int64_t up[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
+    int64_t one = UNIT * place->denominator, i[3] = {0};
+    bool border = false;
+    enter_level(c, (unsigned)((clamped(c, -INFINITY) + 128) / 256));
+    for (unsigned k = 0; k < 2; k++) {
+        int64_t position = place->coord[k] * (c->normalized ? size_now[k] : 1);
+        i[k] = address(c, k, floor_div(position - one / 2, one) + c->offset[k] + up[n][k]);
+        border |= i[k] < 0;
     }
-    bool inside = true;
-    int64_t whole[3] = {0};
+    if (c->component >= c->channels)
+        return c->component == 3;
+    return border ? c->component + 1 : at(c, place->slice, i, c->component);
+}
+
+/* Bits of the half nearest to a number that is not smaller than the least normal one, or 0. */
+static uint32_t half_bits(double v) {
+    uint32_t sign = v < 0 ? 0x8000 : 0;
+    int exponent = ilogb(v);
+    if (v == 0)
+        return 0;
+    double steps = nearbyint(ldexp(fabs(v), 10 - exponent)); /* 1024 to 2048 */
+    return sign | (((uint32_t)(exponent + 14) << 10) + (uint32_t)steps);
+}
+
+/* A place outside by `.s32` coordinates is 0 in all channels. */
+static double whole_value(const Case *c, int64_t slice, const int64_t *coord, int64_t level,
+                          unsigned channel) {
+    int64_t place[3] = {0};
+    enter_level(c, (unsigned)(level < 0 ? 0 : level > (int64_t)c->levels ? (int64_t)c->levels : level));
     for (unsigned k = 0; k < c->g->n; k++) {
-        whole[k] = coord[k];
-        inside &= coord[k] >= 0 && coord[k] < c->size[k];
+        place[k] = coord[k] + c->offset[k];
+        if (place[k] < 0 || place[k] >= size_now[k])
+            return 0;
     }
+    return channel < c->channels ? at(c, slice, place, channel) : channel == 3;
+}
+
+/* Coordinates of a lane: layer, then numbers in UNITs. */
+static void expect_lane(const Case *c, int64_t layer, const int64_t *coord, const int64_t extra[4]) {
+    Place place = {.slice = (layer < c->layers ? layer
+                             : c->layers       ? c->layers - 1
+                                               : 0) *
+                            (c->g->cube ? 6 : 1),
+                   .denominator = 1}; /* the longest part of a direction is a power of two: see put_case */
+    for (unsigned k = 0; k < c->g->n; k++)
+        place.coord[k] = coord[k];
+    if (c->g->cube) {
+        int64_t at_face[2], longest;
+        place.slice += face_of(coord, at_face, &longest);
+        for (unsigned k = 0; k < 2; k++)
+            place.coord[k] = at_face[k] * UNIT / longest;
+        place.denominator = 2;
+    }
+    int64_t detail = detail_of(c, extra);
+    double v[4];
+    for (unsigned channel = 0; channel < 4; channel++)
+        v[channel] = c->whole ? whole_value(c, place.slice, coord, c->how == LEVEL ? extra[0] : 0, channel)
+                     : c->how == GATHER      ? gathered(c, &place, channel)
+                     : channel < c->channels ? from_levels(c, &place, detail, channel)
+                                             : channel == 3;
     for (unsigned channel = 0; channel < 4; channel++) {
-        double v = channel == 3;
-        if (c->whole && !inside)
-            v = 0;
-        else if (channel < c->channels)
-            v = c->whole ? at(c, slice, whole, channel) : filtered(c, slice, position, denominator, channel);
-        put_result(v, floats(c));
+        if (!c->halves)
+            put_result(v[channel], floats(c));
+        else if (channel < 2)
+            fprintf(checks, "%u",
+                    half_bits((double)(float)v[2 * channel]) | half_bits((double)(float)v[2 * channel + 1])
+                                                                   << 16);
+        else
+            fputs("0", checks);
         fputs(channel < 3 ? ", " : "", checks);
     }
 }
 
-static void put_kernel(const Case *c) {
+static void put_list(const char *open, const char *prefix, unsigned first, unsigned n, unsigned all) {
+    fputs(open, ptx);
+    for (unsigned k = 0; k < all; k++)
+        fprintf(ptx, "%s%s%u", k ? ", " : "", prefix, first + (k < n ? k : 0));
+    fputs("}", ptx);
+}
+
+static void put_fetch(const Case *c) {
+    static const char *const how[] = {"tex.", "tex.level.", "tex.grad.", "tld4."};
     unsigned n = c->g->cube ? 3 : c->g->n, given = 0;
-    fprintf(ptx,
-            ".visible .entry k%u(.param .u64 t, .param .u64 i, .param .u64 o) {\n"
-            ".reg .f32 %%f<8>; .reg .b32 %%r<8>, %%v<4>; .reg .u64 %%d<8>;\n"
-            "ld.param.u64 %%d1, [t]; ld.param.u64 %%d2, [i]; ld.param.u64 %%d3, [o]; mov.u32 %%r0, %%tid.x;\n"
-            "mul.wide.u32 %%d4, %%r0, 16; add.u64 %%d2, %%d2, %%d4; add.u64 %%d3, %%d3, %%d4;\n"
-            "ld.global.v4.u32 {%%r1, %%r2, %%r3, %%r4}, [%%d2];\n",
-            number);
-    for (unsigned k = 1; k <= 3; k++)
-        fprintf(ptx, "cvt.rn.f32.s32 %%f%u, %%r%u; mul.f32 %%f%u, %%f%u, 0f3a800000;\n", k, k, k, k);
-    fprintf(ptx, "tex.%s.v4.%s.%s {%%v0, %%v1, %%v2, %%v3}, [%%d1, {", c->g->name,
-            floats(c)       ? "f32"
+    fprintf(ptx, "%s", how[c->how]);
+    if (c->how == GATHER)
+        fprintf(ptx, "%c.", "rgba"[c->component]);
+    fprintf(ptx, "%s.%s.%s.%s {%%v0, %%v1%s}", c->g->name, c->halves ? "v2" : "v4",
+            c->halves       ? "f16x2"
+            : floats(c)     ? "f32"
             : c->format & 1 ? "s32"
                             : "u32",
-            c->whole ? "s32" : "f32");
+            c->whole ? "s32" : "f32", c->halves ? "" : ", %v2, %v3");
+    fprintf(ptx, "%s, [%%d1, {", c->how == PLAIN ? "" : "|%p1");
     if (c->g->layered)
         fputs("%r4", ptx), given++;
     for (unsigned k = 1; k <= n; k++, given++)
         fprintf(ptx, "%s%%%s%u", given ? ", " : "", c->whole ? "r" : "f", k);
     for (; given == 3; given++)
         fprintf(ptx, ", %%%s1", c->whole ? "r" : "f");
-    fputs("}];\nst.global.v4.u32 [%d3], {%v0, %v1, %v2, %v3};\nret; }\n", ptx);
+    fputs("}]", ptx);
+    if (c->how == LEVEL)
+        fprintf(ptx, ", %s", c->whole ? "%e0" : "%g0");
+    for (unsigned k = 0; k < 2 && c->how == GRAD; k++)
+        put_list(", {", "%g", 2 * k, n, n);
+    if (c->offsets) {
+        fputs(", {", ptx);
+        for (unsigned k = 0; k < n + (n == 3); k++) /* the second by a register */
+            fprintf(ptx, k == 1 ? ", %%e4" : "%s%d", k ? ", " : "", (int)(k < n ? c->offset[k] : 0));
+        fputs("}", ptx);
+    }
+    fputs(";\n", ptx);
+    if (c->how != PLAIN) /* what is not resident shows */
+        fputs("@!%p1 mov.u32 %v0, 77;\n", ptx);
+}
+
+static void put_kernel(const Case *c) {
+    fprintf(
+        ptx,
+        ".visible .entry k%u(.param .u64 t, .param .u64 i, .param .u64 o) {\n"
+        ".reg .f32 %%f<8>, %%g<4>; .reg .b32 %%r<8>, %%v<4>, %%e<5>; .reg .u64 %%d<8>; .reg .pred %%p<2>;\n"
+        "ld.param.u64 %%d1, [t]; ld.param.u64 %%d2, [i]; ld.param.u64 %%d3, [o]; mov.u32 %%r0, %%tid.x;\n"
+        "mul.wide.u32 %%d4, %%r0, 16; add.u64 %%d3, %%d3, %%d4;\n"
+        "shl.b64 %%d4, %%d4, 1; add.u64 %%d2, %%d2, %%d4;\n"
+        "ld.global.v4.u32 {%%r1, %%r2, %%r3, %%r4}, [%%d2];\n"
+        "ld.global.v4.u32 {%%e0, %%e1, %%e2, %%e3}, [%%d2+16];\n"
+        "mov.u32 %%e4, %d; mov.u32 %%v2, 0; mov.u32 %%v3, 0; setp.eq.u32 %%p1, %%r0, 99;\n",
+        number, (int)c->offset[1]);
+    for (unsigned k = 1; k <= 3; k++)
+        fprintf(ptx, "cvt.rn.f32.s32 %%f%u, %%r%u; mul.f32 %%f%u, %%f%u, 0f3a800000;\n", k, k, k, k);
+    for (unsigned k = 0; k < 4; k++)
+        fprintf(ptx, "cvt.rn.f32.s32 %%g%u, %%e%u; mul.f32 %%g%u, %%g%u, 0f3a800000;\n", k, k, k, k);
+    put_fetch(c);
+    fputs("st.global.v4.u32 [%d3], {%v0, %v1, %v2, %v3};\nret; }\n", ptx);
+}
+
+static void choose_extra(const Case *c, int64_t extra[4]) {
+    for (unsigned k = 0; k < 4; k++)
+        extra[k] = 0;
+    if (c->how == LEVEL)
+        extra[0] = c->whole ? (int64_t)(rnd() % (c->levels + 3)) - 1
+                            : (int64_t)(rnd() % ((c->levels + 3) * UNIT)) - UNIT;
+    for (unsigned k = 0; k < 4 && c->how == GRAD; k++)
+        if (rnd() % 4)
+            extra[k] = (int64_t)(rnd() % (2u << rnd() % 11)) - (1 << 9);
+}
+
+static void choose_place(const Case *c, int64_t coord[3]) {
+    for (unsigned k = 0; k < 3; k++) {
+        int64_t span = c->whole ? c->size[k] + 3 : (c->normalized ? 1 : c->size[k]) * UNIT * 4;
+        coord[k] = (int64_t)(rnd() % (uint32_t)span) - (c->whole ? 1 : span / 3);
+        if (!c->whole && !c->normalized && rnd() % 3 == 0) /* on the edges of texels and their middles */
+            coord[k] = coord[k] / (UNIT / 2) * (UNIT / 2);
+    }
+    if (c->g->cube) { /* the reciprocal of a power of two is exact, and so is what it multiplies */
+        unsigned axis = rnd() % 3;
+        for (unsigned k = 0; k < 3; k++)
+            coord[k] = (int64_t)(rnd() % (2 * UNIT - 1)) - UNIT + 1;
+        coord[axis] = rnd() & 1 ? UNIT : -UNIT;
+    }
 }
 
 static void put_case(const Case *c) {
@@ -248,27 +426,92 @@ static void put_case(const Case *c) {
     separate(checks);
     fprintf(checks, "{\"buffer\": \"o%u\", \"values\": [", number);
     for (unsigned lane = 0; lane < LANES; lane++) {
-        int64_t coord[3], layer = rnd() % 5;
-        for (unsigned k = 0; k < 3; k++) {
-            int64_t span = c->whole ? c->size[k] + 3 : (c->normalized ? 1 : c->size[k]) * UNIT * 4;
-            coord[k] = (int64_t)(rnd() % (uint32_t)span) - (c->whole ? 1 : span / 3);
-            if (!c->whole && !c->normalized && rnd() % 3 == 0) /* on the edges of texels and their middles */
-                coord[k] = coord[k] / (UNIT / 2) * (UNIT / 2);
-        }
-        if (c->g->cube) { /* the reciprocal of a power of two is exact, and so is what it multiplies */
-            unsigned axis = rnd() % 3;
-            for (unsigned k = 0; k < 3; k++)
-                coord[k] = (int64_t)(rnd() % (2 * UNIT - 1)) - UNIT + 1;
-            coord[axis] = rnd() & 1 ? UNIT : -UNIT;
-        }
+        int64_t coord[3], extra[4], layer = rnd() % 5;
+        choose_place(c, coord);
+        choose_extra(c, extra);
         fprintf(buffers, "%s%d, %d, %d, %d", lane ? ", " : "", (int)coord[0], (int)coord[1], (int)coord[2],
                 (int)layer);
+        for (unsigned k = 0; k < 4; k++)
+            fprintf(buffers, ", %d", (int)extra[k]);
         fputs(lane ? ", " : "", checks);
-        expect_lane(c, layer, coord);
+        expect_lane(c, layer, coord, extra);
     }
     fputs("]}", buffers);
     fputs("]}", checks);
     number++;
+}
+
+/* What the statements of `levels` have in common; v chooses. */
+static Case level_case(const Geometry *g, unsigned v) {
+    static const Format of[] = {F32, U8, F16, S16, U32, F32, S8};
+    Case c = {.g = g, .size = {12, g->n > 1 ? 9 : 1, g->n > 2 ? 6 : 1}, .layers = g->layered ? 3 : 0};
+    c.format = of[v % 7];
+    c.as_float = c.format <= S16 && v % 2;
+    c.channels = 1u << v % 3;
+    c.linear = floats(&c) && v % 4;
+    c.normalized = v % 3 != 1 || g->cube;
+    for (unsigned k = 0; k < 3; k++)
+        c.mode[k] = g->cube ? CLAMP : c.normalized ? (Mode)((v + k) % 4) : k & 1 ? BORDER : CLAMP;
+    if (g->cube)
+        c.size[0] = c.size[1] = 8;
+    return c;
+}
+
+static void with_levels(Case *c, unsigned v) {
+    c->levels = 3;
+    c->mip_linear = floats(c) && v % 3;
+    c->normalized = true;
+    c->bias = v % 2 ? (int64_t)(rnd() % UNIT) - UNIT / 2 : 0;
+    c->least = v % 5 == 3 ? 300 : 0;
+    c->most = v % 5 == 4 ? 2 * UNIT + 100 : 3 * UNIT;
+    if (c->how == LEVEL && c->whole)
+        c->linear = c->mip_linear = false;
+}
+
+static void with_offsets(Case *c) {
+    c->offsets = !c->g->cube;
+    for (unsigned k = 0; k < c->g->n && c->offsets; k++)
+        c->offset[k] = c->how == GATHER ? (int64_t)(rnd() % 64) - 32 : (int64_t)(rnd() % 16) - 8;
+}
+
+static void put_levels(const Geometry *g) {
+    for (unsigned v = 0; v < 8; v++) {
+        Case c = level_case(g, v);
+        c.how = LEVEL;
+        c.whole = v % 4 == 3 && !g->cube;
+        with_levels(&c, v);
+        if (v % 2)
+            with_offsets(&c);
+        c.halves = v % 7 == 5 && !c.whole;
+        put_case(&c);
+    }
+    for (unsigned v = 0; v < 4 && !g->cube && g->n < 3; v++) {
+        Case c = level_case(g, v);
+        c.how = GRAD;
+        c.halves = v == 3;
+        with_levels(&c, v);
+        if (v % 2)
+            with_offsets(&c);
+        put_case(&c);
+    }
+    for (unsigned v = 0; v < 4 && g->n == 2; v++) {
+        Case c = level_case(g, v);
+        c.how = GATHER;
+        c.component = v;
+        if (v == 2)
+            with_levels(&c, 3);
+        if (v % 2 == 0)
+            with_offsets(&c);
+        put_case(&c);
+    }
+    for (unsigned v = 0; v < 3 && !g->cube; v++) { /* the only level */
+        Case c = level_case(g, 2 * v);
+        c.whole = v == 1;
+        c.linear &= !c.whole;
+        c.halves = v == 0;
+        with_offsets(&c);
+        put_case(&c);
+    }
 }
 
 static void put_fetches(const Geometry *g) {
@@ -297,26 +540,29 @@ static void put_fetches(const Geometry *g) {
 int main(int argc, char **argv) {
     char *part[4] = {0};
     size_t size[4];
-    if (argc != 2 || chdir(argv[1]))
+    char name[16];
+    if (argc != 3 || chdir(argv[1]) || strlen(argv[2]) > 8)
         return 2;
-    ptx = fopen("k.ptx", "w");
+    snprintf(name, sizeof name, "%s.ptx", argv[2]);
+    ptx = fopen(name, "w");
     buffers = open_memstream(&part[0], &size[0]);
     textures = open_memstream(&part[1], &size[1]);
     launches = open_memstream(&part[2], &size[2]);
     checks = open_memstream(&part[3], &size[3]);
     if (!ptx || !buffers || !textures || !launches || !checks)
         return 2;
-    fputs(".version 7.0\n.target sm_75\n.address_size 64\n", ptx);
+    fputs(".version 7.1\n.target sm_75\n.address_size 64\n", ptx);
     for (unsigned k = 0; k < sizeof geometries / sizeof *geometries; k++)
-        put_fetches(&geometries[k]);
+        (strcmp(argv[2], "k") ? put_levels : put_fetches)(&geometries[k]);
     fclose(ptx), fclose(buffers), fclose(textures), fclose(launches), fclose(checks);
-    FILE *f = fopen("k.json", "w");
+    snprintf(name, sizeof name, "%s.json", argv[2]);
+    FILE *f = fopen(name, "w");
     if (!f)
         return 2;
     fprintf(f,
-            "{\"module\": \"k.ptx\",\n\"buffers\": {%s},\n\"textures\": {%s},\n\"launches\": "
+            "{\"module\": \"%s.ptx\",\n\"buffers\": {%s},\n\"textures\": {%s},\n\"launches\": "
             "[%s],\n\"checks\": [%s]}\n",
-            part[0], part[1], part[2], part[3]);
+            argv[2], part[0], part[1], part[2], part[3]);
     for (unsigned k = 0; k < 4; k++)
         free(part[k]);
     return fclose(f) ? 2 : 0;
