@@ -45,6 +45,10 @@ typedef struct {
 static inline unsigned sim_texel_bytes(unsigned texel) {
     return texel <= SIM_TEXEL_S8 ? 1 : texel <= SIM_TEXEL_S16 || texel == SIM_TEXEL_F16 ? 2 : 4;
 }
+/* Else a texel's channels are integers. */
+static inline bool sim_gives_floats(const SimTexture *texture) {
+    return texture->as_float || texture->texel == SIM_TEXEL_F16 || texture->texel == SIM_TEXEL_F32;
+}
 static inline uint32_t sim_level_size(const SimTexture *texture, unsigned axis, unsigned level) {
     uint32_t size = axis < texture->dims ? texture->size[axis] >> level : 1;
     return size ? size : 1;

@@ -1,6 +1,7 @@
 /* Textures and surfaces of a launch plan: "textures" of a launch file, docs/launch-files.md.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/plan_json.h"
+#include <math.h>
 #include <string.h>
 
 enum { MOST_SIZE = 1 << 27, MOST_LEVELS = 28 };
@@ -60,7 +61,7 @@ static const char *read_format(const cJSON *o, SimTexture *texture) {
 }
 
 static const char *read_border(const cJSON *border, SimTexture *texture) {
-    bool floats = texture->as_float || texture->texel == SIM_TEXEL_F16 || texture->texel == SIM_TEXEL_F32;
+    bool floats = sim_gives_floats(texture);
     int n = cJSON_IsArray(border) ? cJSON_GetArraySize(border) : 0;
     for (int k = 0; k < n && n <= 4; k++) {
         const cJSON *item = cJSON_GetArrayItem(border, k);
@@ -68,14 +69,14 @@ static const char *read_border(const cJSON *border, SimTexture *texture) {
         int64_t whole = floats || !(item->valuedouble > -0x1p32 && item->valuedouble < 0x1p32)
                             ? 0
                             : (int64_t)item->valuedouble;
-        if (!cJSON_IsNumber(item) || (!floats && (double)whole != item->valuedouble))
+        if (!cJSON_IsNumber(item) || (floats ? !isfinite(value) : (double)whole != item->valuedouble))
             n = 0;
         else if (floats)
             memcpy(&texture->border[k], &value, sizeof value);
         else
             texture->border[k] = (uint32_t)whole;
     }
-    return n >= 1 && n <= 4 ? NULL : "\"border\" must be a list of up to four numbers";
+    return n >= 1 && n <= 4 ? NULL : "\"border\" must be a list of up to four numbers of 32 bits";
 }
 
 static const char *read_sampler(const cJSON *o, SimTexture *texture) {
@@ -89,8 +90,7 @@ static const char *read_sampler(const cJSON *o, SimTexture *texture) {
     if (by < 0)
         return "\"filter\" must be \"point\" or \"linear\"";
     texture->linear = by == 1;
-    if (texture->linear && !texture->as_float && texture->texel != SIM_TEXEL_F16 &&
-        texture->texel != SIM_TEXEL_F32)
+    if (texture->linear && !sim_gives_floats(texture))
         return "only what is read as floating-point numbers can be filtered";
     if (normalized && !cJSON_IsBool(normalized))
         return "\"normalized\" must be true or false";
@@ -132,8 +132,7 @@ static const char *read_levels(const cJSON *o, SimTexture *texture) {
     texture->more_levels = (uint8_t)(n - 1);
     texture->lod_max = (float)(n - 1);
     int by = filter ? plan_choice(filter, filters) : 0;
-    if (by < 0 ||
-        (by == 1 && !texture->as_float && texture->texel != SIM_TEXEL_F16 && texture->texel != SIM_TEXEL_F32))
+    if (by < 0 || (by == 1 && !sim_gives_floats(texture)))
         return "\"mipfilter\" must be \"point\" or, of what is read as floating-point numbers, \"linear\"";
     texture->mip_linear = by == 1;
     if (bias && !read_float(bias, -16, 16, &texture->lod_bias))

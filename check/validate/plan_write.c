@@ -3,7 +3,9 @@
 #include "check/validate/plan.h"
 #include "base/json.h"
 #include "base/scope.h"
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static void add_buffer(cJSON *o, const PlanBuffer *buffer) {
     cJSON *x = json_add_object(o, buffer->name);
@@ -17,6 +19,40 @@ static void add_buffer(cJSON *o, const PlanBuffer *buffer) {
     }
     if (buffer->init && !values)
         json_add_text(x, "init", buffer->init);
+}
+
+/* Floating-point numbers with all of their bits, a negative zero's too. */
+static void add_border(cJSON *x, const SimTexture *bound) {
+    static const uint32_t none[4] = {0};
+    if (memcmp(bound->border, none, sizeof none) == 0)
+        return;
+    cJSON *border = json_add_list(x, "border");
+    for (unsigned k = 0; k < 4; k++) {
+        float value;
+        char text[32];
+        memcpy(&value, &bound->border[k], sizeof value);
+        if (sim_gives_floats(bound))
+            snprintf(text, sizeof text, "%.9g", (double)value);
+        else
+            snprintf(text, sizeof text, "%" PRIu32, bound->border[k]);
+        json_append(border, json_raw(text));
+    }
+}
+
+/* What says how a level is chosen counts for a texture of one level, too: another may be read with its
+ * sampler. */
+static void add_levels(cJSON *x, const SimTexture *bound) {
+    if (bound->more_levels)
+        json_add_number(x, "levels", bound->more_levels + 1);
+    if (bound->mip_linear)
+        json_add_text(x, "mipfilter", "linear");
+    if (bound->lod_bias != 0)
+        json_add_number(x, "bias", (double)bound->lod_bias);
+    if (bound->lod_min == 0 && bound->lod_max == (float)bound->more_levels)
+        return;
+    cJSON *clamp = json_add_list(x, "clamp");
+    json_append(clamp, json_number((double)bound->lod_min));
+    json_append(clamp, json_number((double)bound->lod_max));
 }
 
 static void add_texture(cJSON *o, const Plan *plan, const PlanTexture *texture) {
@@ -40,14 +76,8 @@ static void add_texture(cJSON *o, const Plan *plan, const PlanTexture *texture) 
     cJSON *address = json_add_list(x, "address");
     for (unsigned k = 0; k < 3; k++)
         json_append(address, json_text(modes[bound->mode[k]]));
-    if (!bound->more_levels)
-        return;
-    json_add_number(x, "levels", bound->more_levels + 1);
-    json_add_text(x, "mipfilter", bound->mip_linear ? "linear" : "point");
-    json_add_number(x, "bias", (double)bound->lod_bias);
-    cJSON *clamp = json_add_list(x, "clamp");
-    json_append(clamp, json_number((double)bound->lod_min));
-    json_append(clamp, json_number((double)bound->lod_max));
+    add_border(x, bound);
+    add_levels(x, bound);
 }
 
 static void add_pixels(cJSON *x, const SimTensorMap *map) {

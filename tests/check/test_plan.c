@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/scope.h"
 #include "check/validate/edges.h"
 #include "check/validate/plan.h"
 #include <math.h>
@@ -210,6 +211,8 @@ static void test_json_errors(void **state) {
         {"{\"buffers\": [{\"type\": \"u8\"}]}", "\"buffers\" must be an object"},
         {"{\"textures\": 7}", "\"textures\" must be an object"},
         {"{\"launches\": [{\"grid\": [1], \"block\": [1], \"grid\": [2]}]}", "more than one key \"grid\""},
+        {TEXTURE("\"size\": [8, 8], \"read\": \"float\", \"border\": [1e39]"), "\"border\" must be a list"},
+        {TEXTURE("\"size\": [8, 8], \"border\": [4294967296]"), "\"border\" must be a list"},
         {TEXTURE("\"size\": [8, 8], \"wide\": 3"), "texture t: unknown key \"wide\""},
         {TEXTURE("\"size\": [8, 8], \"size\": [4, 4]"), "texture t: more than one key \"size\""},
         {TEXTURE("\"size\": [0, 8]"), "positive numbers"},
@@ -227,6 +230,54 @@ static void test_json_errors(void **state) {
         if (read_json(&p, rows[i][0], &m) || !strstr(m.text, rows[i][1]))
             fail_msg("%s: expected %s, got %s", rows[i][0], rows[i][1], m.text);
         plan_free(&p);
+    }
+}
+
+/* A plan that is written and read again has the same textures: all of what a description says. */
+static void test_written_textures(void **state) {
+    (void)state;
+    static const char *const rows[] = {
+        "\"size\": [8], \"address\": \"border\"",
+        "\"size\": [4, 4], \"address\": \"border\", \"border\": [1, 4294967295, -1, 7]",
+        "\"size\": [4, 4], \"read\": \"float\", \"address\": \"border\", \"border\": [0.1, -0.0, 1e-45, "
+        "-3.4028234e38]",
+        "\"size\": [4, 4], \"read\": \"float\", \"filter\": \"linear\", \"levels\": 3, \"mipfilter\": "
+        "\"linear\", \"bias\": -0.3, "
+        "\"clamp\": [0.7, 1.9], \"normalized\": true, \"address\": [\"mirror\", \"wrap\"]",
+        "\"size\": [2, 2], \"layers\": 2, \"bias\": 1.5, \"clamp\": [1, 2]",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[600];
+        Plan p, again;
+        Messages m = {{0}};
+        snprintf(text, sizeof text,
+                 "{\"buffers\": {\"b\": {\"type\": \"u8\", \"count\": 64}}, \"textures\": {\"t\": "
+                 "{\"buffer\": \"b\", "
+                 "\"texel\": \"u8\", %s}}, \"launches\": [{\"grid\": [1], \"block\": [1]}]}",
+                 rows[i]);
+        assert_true(read_json(&p, text, &m));
+        char *written = plan_print_json(&p);
+        if (!read_json(&again, written, &m))
+            fail_msg("%s: %s", written, m.text);
+        assert_int_equal(again.textures.n, 1);
+        const SimTexture *x = &p.textures.at[0].what, *y = &again.textures.at[0].what;
+        assert_memory_equal(x->border, y->border, sizeof x->border);
+        assert_memory_equal(x->size, y->size, sizeof x->size);
+        assert_memory_equal(x->mode, y->mode, sizeof x->mode);
+        assert_int_equal(x->layers, y->layers);
+        assert_int_equal(x->dims, y->dims);
+        assert_int_equal(x->cube, y->cube);
+        assert_int_equal(x->texel, y->texel);
+        assert_int_equal(x->channels, y->channels);
+        assert_int_equal(x->as_float, y->as_float);
+        assert_int_equal(x->linear, y->linear);
+        assert_int_equal(x->normalized, y->normalized);
+        assert_int_equal(x->more_levels, y->more_levels);
+        assert_int_equal(x->mip_linear, y->mip_linear);
+        assert_true(x->lod_bias == y->lod_bias && x->lod_min == y->lod_min && x->lod_max == y->lod_max);
+        mem_free(written);
+        plan_free(&p);
+        plan_free(&again);
     }
 }
 
@@ -316,6 +367,7 @@ int main(void) {
                                        cmocka_unit_test(test_ulps),
                                        cmocka_unit_test(test_json),
                                        cmocka_unit_test(test_json_errors),
+                                       cmocka_unit_test(test_written_textures),
                                        cmocka_unit_test(test_arguments),
                                        cmocka_unit_test(test_json_nul),
                                        cmocka_unit_test(test_edges)};
