@@ -348,6 +348,13 @@ Term *t_lo(Terms *ts, Term *term) {
     return term_make(ts, (Term){.kind = TK_LO, .width = 32, .n = 1, .a = &term});
 }
 
+/* The most that a word is taken to be where carries are asked for. x + 1 has no carry for an even sum x; but
+ * as the carry of x + 1 the high word is known as that of the whole (join_words), as zero it is not. */
+static uint32_t most_of(const Term *word) {
+    bool product = word->kind == TK_SUM && word->n == 1 && !word->k && is_pow2(word->c[0]);
+    return word->kind == TK_SUM && !product ? LOW : term_possible(word);
+}
+
 /* The high word of what is left when all multiples of 2^32 were taken out of a sum. */
 static Term *carry_word(Terms *ts, Lin *lin) {
     if (!lin->n)
@@ -359,7 +366,7 @@ static Term *carry_word(Terms *ts, Lin *lin) {
         if (e.t->kind == TK_SEXT)
             return t_ashr(ts, e.t->a[0], t_const(ts, 32, e.c == 1 ? 31 : 32 - log2_of(e.c)));
     }
-    if (lin->n == 1 && e.t->width == 32 && lin->k + term_possible(e.t) <= LOW && e.c == 1)
+    if (lin->n == 1 && e.t->width == 32 && lin->k + most_of(e.t) <= LOW && e.c == 1)
         return ts->zero;
     if (lin->n == 1 && e.t->width == 32 && lin->k == LOW && e.c == ~0ull)
         return ts->zero;
@@ -443,7 +450,7 @@ static bool high_bounds(const Term *term, int64_t *min, int64_t *max) {
         int64_t c = (int64_t)sum->c[i];
         if (sum->a[i]->width != 32 || c > 1 << 20 || c < -(1 << 20) || sum->n > 64)
             return false;
-        *(c > 0 ? &hi : &lo) += c * (int64_t)term_possible(sum->a[i]);
+        *(c > 0 ? &hi : &lo) += c * (int64_t)most_of(sum->a[i]);
     }
     *min = lo >> 32;
     *max = hi >> 32;

@@ -235,6 +235,10 @@ wide: upper half of 128 bits lost | sub STG.E.128 (.R4.64.0x30.), R8 / STG.E.64 
 wide: another word of 128 bits | sub LDG.E.128 R8, .R2.64. / LDG.E.128 R8, [R2.64+0x10]
 wide: halves not swapped | sub MOV R12, R10 / MOV R12, R8
 wide: a word for another of a half | sub MOV R13, R11 / MOV R13, R10
+wide: carry of a counter that was even at first | sub in:.text.even (00e0\\S+ +IADD3.X R5, R5, RZ, RZ), P0 / \\1, !PT
+wide: carry of another sum into the counter | sub in:.text.even (00e0\\S+ +IADD3.X R5, R5, RZ, RZ), P0 / \\1, P1
+wide: counter's high word not counted | drop in:.text.even 00e0\\S+ +IADD3.X
+wide: counter stays even | sub in:.text.even IADD3 R4, P0, R4, 0x1 / IADD3 R4, P0, R4, 0x2
 packed: carry out of the low word | sub IADD3.X R22, P0, R6, RZ, RZ, P1 / IADD3.X R22, P0, R6, RZ, RZ, P0
 packed: carry lost between words | sub IADD3.X R21, P1, R7, R3, RZ, P0 / IADD3.X R21, P1, R7, R3, RZ, !PT
 packed: another space | sub QSPC.E.S / QSPC.E.L
