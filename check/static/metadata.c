@@ -1,9 +1,10 @@
 /* What the file says of a function against its code: registers, named barriers, stack, what the driver must
  * know of the code, shared memory (M-01 to M-05). A launch reserves what the file says; code that uses more
- * reads and writes what belongs to another warp. Of registers the file names two more than the code, always
- * (ptxas 13.0, sm_75 to sm_90). Operations that move constants on the way to R1 it knows by name: those that
- * compilers have there. What another one computes is unknown.
- * SPDX-License-Identifier: MIT */
+ * reads and writes what belongs to another warp. Of an object, of which the linker will say the stack and
+ * what callees need, it is only what the kernels' own code needs. Of registers the file names two more than
+ * the code, always (ptxas 13.0, sm_75 to sm_90). Operations that move constants on the way to R1 it knows by
+ * name: those that compilers have there. What another one computes is unknown. SPDX-License-Identifier: MIT
+ */
 #include "base/align.h"
 #include "check/static/internal.h"
 #include "isa/machine/abi.h"
@@ -284,7 +285,7 @@ static void check_kernel(Checker *checker, uint32_t index, const Usage *usage) {
         check_report(
             checker, CR_M03, first, NONE, "%s asks for %u bytes of stack, a thread can have %u", func->name,
             func->stack_bytes > func->frame_bytes ? func->stack_bytes : func->frame_bytes, MAX_STACK_BYTES);
-    else if (!usage->endless && func->stack_bytes < usage->stack_bytes)
+    else if (!usage->endless && !flow->bin->is_object && func->stack_bytes < usage->stack_bytes)
         check_report(checker, CR_M03, first, NONE,
                      "%s has %u bytes of stack, its frames and those below need %u", func->name,
                      func->stack_bytes, usage->stack_bytes);
@@ -300,7 +301,7 @@ void check_metadata(Checker *checker) {
     Usage *all = ARENA_ARRAY(&checker->a, Usage, n + 1);
     for (uint32_t f = 0; f < n; f++)
         all[f] = own_usage(flow, f);
-    for (uint32_t f = 0; f < n; f++)
+    for (uint32_t f = 0; f < n && !flow->bin->is_object; f++)
         if (!all[f].done)
             add_callees(flow, all, f);
     for (uint32_t f = 0; f < n; f++) {

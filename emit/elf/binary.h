@@ -113,6 +113,7 @@ typedef struct {
     uint32_t const_bank4_bytes;
     const char *const *files; /* BinLoc.src_file -> name, "" where undefined */
     uint32_t nfiles;
+    bool is_object;       /* ET_REL: the linker says what a kernel needs with all that it reaches */
     bool has_map;         /* .heddle.map: Heddle made it */
     const char *ptx_name; /* name of the PTX file it was made from, or NULL */
     const char *ptx_text; /* text kept in the file, or NULL */

@@ -38,24 +38,25 @@ static void add_symbol(Writer *writer, const char *name, unsigned info, unsigned
     writer->nsyms++;
 }
 
-static unsigned binding(unsigned linkage, bool is_entry) {
+static unsigned binding(unsigned linkage, bool defined) {
     if (linkage == LINK_WEAK || linkage == LINK_COMMON)
         return STB_WEAK;
-    return linkage == LINK_NONE && !is_entry ? STB_LOCAL : STB_GLOBAL;
+    return linkage == LINK_NONE && defined ? STB_LOCAL : STB_GLOBAL;
 }
 
 /* Functions and module-level variables of one binding class; what is only declared is undefined. */
 static void add_symbols(Writer *w, const PtxModule *module, bool local) {
     for (uint32_t i = 0; i < module->nfuncs; i++) {
         const PtxFunc *f = &module->funcs[i];
-        unsigned bind = binding(f->linkage, f->is_entry);
+        bool defined = f->has_body || f->alias_of;
+        unsigned bind = binding(f->linkage, defined);
         if ((bind == STB_LOCAL) == local)
             add_symbol(w, str_text(&module->strings, f->name), ELF64_ST_INFO(bind, STT_FUNC),
-                       f->is_entry ? STO_NV_ENTRY : 0, f->has_body || f->alias_of ? SEC_PTX : SHN_UNDEF, 0);
+                       f->is_entry ? STO_NV_ENTRY : 0, defined ? SEC_PTX : SHN_UNDEF, 0);
     }
     for (uint32_t i = 0; i < module->nvars; i++) {
         const PtxVar *var = &module->vars[i];
-        unsigned bind = binding(var->linkage, false);
+        unsigned bind = binding(var->linkage, true);
         bool placed = var->space == SP_GLOBAL || var->space == SP_CONST || var->space == SP_SHARED;
         if (!var->func && placed && (bind == STB_LOCAL) == local)
             add_symbol(w, str_text(&module->strings, var->name), ELF64_ST_INFO(bind, STT_OBJECT), 0,

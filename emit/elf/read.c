@@ -146,11 +146,21 @@ static BinFunc *func_of_section(Reader *reader, uint32_t section) {
     return &reader->b->funcs[reader->func_of[section] - 1];
 }
 
-static BinFunc *func_named(Reader *reader, const char *name) {
-    for (uint32_t i = 0; i < reader->b->nfuncs; i++)
-        if (strcmp(reader->b->funcs[i].name, name) == 0)
-            return &reader->b->funcs[i];
-    return NULL;
+/* Of which function a section PREFIX.NAME is: its header says so where several functions have that name. */
+static BinFunc *owner_of(Reader *reader, uint32_t section, const char *prefix) {
+    const ElfSection *own = sec(reader, section);
+    if (!starts(own->name, prefix))
+        return NULL;
+    BinFunc *f = func_of_section(reader, own->h.sh_info);
+    for (uint32_t i = 0; i < reader->b->nfuncs && !f; i++)
+        if (strcmp(reader->b->funcs[i].name, own->name + strlen(prefix)) == 0)
+            f = &reader->b->funcs[i];
+    return f;
+}
+
+/* Does the symbol name the function of its section, not a place in it? */
+static bool names_function(Reader *reader, const Symbol *symbol) {
+    return strcmp(sec(reader, symbol->section)->name + strlen(".text."), symbol->name) == 0;
 }
 
 /* ---- symbols: kernels and variables ---- */
@@ -193,7 +203,7 @@ static bool read_symbols(Reader *reader) {
         const char *section = sec(reader, s.section)->name;
         BinFunc *f = func_of_section(reader, s.section);
         unsigned type = ELF64_ST_TYPE(s.info);
-        if (f && type == STT_FUNC && strcmp(f->name, s.name) == 0) {
+        if (f && type == STT_FUNC && names_function(reader, &s)) {
             f->is_entry = (s.other & STO_NV_ENTRY) != 0;
             if (s.value != 0)
                 return diag(reader->d, at(symbol_offset(reader, i)), DIAG_E0406, i, s.name,
@@ -209,12 +219,10 @@ static bool read_symbols(Reader *reader) {
 }
 
 /* ---- banks and shared memory ---- */
-static bool bank_of(Reader *reader, uint32_t i, const char *prefix, const uint8_t **data, uint32_t *size) {
+static bool bank_of(Reader *reader, uint32_t i, const uint8_t **data, uint32_t *size) {
     const ElfSection *section = sec(reader, i);
     if (section->h.sh_size > CONST_BANK_BYTES)
         return bad_section(reader, i, "larger than a constant bank");
-    if (!func_named(reader, section->name + strlen(prefix)))
-        return bad_section(reader, i, "belongs to no function");
     if (section->h.sh_size && !section->data)
         return bad_section(reader, i, "holds no bytes");
     *data = section->data ? arena_copy(&reader->b->arena, section->data, section->h.sh_size) : NULL;
@@ -233,6 +241,19 @@ static bool module_bank(Reader *reader, uint32_t i, const uint8_t **data, uint32
     return true;
 }
 
+/* Kernels of several joined objects may have one name, which they keep to themselves: nvlink 13.0 leaves them
+ * one bank 0 of that name. */
+static void share_launch_bank(Reader *reader, uint32_t section) {
+    BinFunc *f = func_of_section(reader, section);
+    for (uint32_t i = 1; f && f->is_entry && !f->const_bank0 && i < reader->e->sections.n; i++) {
+        const BinFunc *other = func_of_section(reader, i);
+        if (!other || !other->const_bank0 || strcmp(sec(reader, i)->name, sec(reader, section)->name) != 0)
+            continue;
+        f->const_bank0 = arena_copy(&reader->b->arena, other->const_bank0, other->const_bank0_bytes);
+        f->const_bank0_bytes = other->const_bank0_bytes;
+    }
+}
+
 static bool read_banks(Reader *reader) {
     Binary *binary = reader->b;
     static const char c0[] = ".nv.constant0.", c2[] = ".nv.constant2.", shared[] = ".nv.shared.";
@@ -242,15 +263,15 @@ static bool read_banks(Reader *reader) {
         bool good = true;
         if (!elf_image_names_owner(reader->e, i))
             return bad_section(reader, i, "its header names other code than its own name");
-        if (starts(name, c0) && (f = func_named(reader, name + strlen(c0))))
-            good = bank_of(reader, i, c0, &f->const_bank0, &f->const_bank0_bytes);
-        else if (starts(name, c2) && (f = func_named(reader, name + strlen(c2))))
-            good = bank_of(reader, i, c2, &f->const_bank2, &f->const_bank2_bytes);
+        if ((f = owner_of(reader, i, c0)))
+            good = bank_of(reader, i, &f->const_bank0, &f->const_bank0_bytes);
+        else if ((f = owner_of(reader, i, c2)))
+            good = bank_of(reader, i, &f->const_bank2, &f->const_bank2_bytes);
         else if (strcmp(name, ".nv.constant3") == 0)
             good = module_bank(reader, i, &binary->const_bank3, &binary->const_bank3_bytes);
         else if (strcmp(name, ".nv.constant4") == 0)
             good = module_bank(reader, i, &binary->const_bank4, &binary->const_bank4_bytes);
-        else if (starts(name, shared) && (f = func_named(reader, name + strlen(shared)))) {
+        else if ((f = owner_of(reader, i, shared))) {
             if (sec(reader, i)->h.sh_size > 1u << 20)
                 return bad_section(reader, i, "more shared memory than any machine has");
             bool object = sec(reader, i)->h.sh_type == SHT_NV_SHARED; /* what the system keeps is not in it */
@@ -262,6 +283,8 @@ static bool read_banks(Reader *reader) {
         if (!good)
             return false;
     }
+    for (uint32_t i = 1; i < reader->e->sections.n; i++)
+        share_launch_bank(reader, i);
     return true;
 }
 
@@ -284,7 +307,7 @@ static bool record_func(Reader *reader, uint32_t section, const NvAttr *attr, Bi
         return false;
     if (s.section < SHN_LORESERVE && ELF64_ST_TYPE(s.info) == STT_FUNC)
         *f = func_of_section(reader, s.section);
-    if (*f && strcmp((*f)->name, s.name) != 0)
+    if (*f && !names_function(reader, &s))
         *f = NULL; /* a function inside a kernel's section */
     return true;
 }
@@ -469,14 +492,9 @@ static bool read_infos(Reader *reader) {
         const ElfSection *section = sec(reader, i);
         if (section->h.sh_type != SHT_NV_INFO)
             continue;
-        if (strcmp(section->name, ".nv.info") == 0) {
-            if (!read_records(reader, i, NULL))
-                return false;
-        } else if (starts(section->name, prefix)) {
-            BinFunc *f = func_named(reader, section->name + strlen(prefix));
-            if (f && !read_records(reader, i, f))
-                return false;
-        }
+        BinFunc *f = owner_of(reader, i, prefix);
+        if ((f || strcmp(section->name, ".nv.info") == 0) && !read_records(reader, i, f))
+            return false;
     }
     return true;
 }
@@ -637,7 +655,7 @@ static bool reloc_data(Reader *reader, const Reloc *reloc, RelocKind kind) {
     Binary *binary = reader->b;
     const char *name = sec(reader, reloc->target)->name;
     static const char launch_bank[] = ".nv.constant0.";
-    const BinFunc *kernel = starts(name, launch_bank) ? func_named(reader, name + strlen(launch_bank)) : NULL;
+    const BinFunc *kernel = owner_of(reader, reloc->target, launch_bank);
     if (kernel && kind == RELOC_TEXTURE)
         return reloc_texture(reader, reloc, kernel);
     bool bank4 = strcmp(name, ".nv.constant4") == 0, constant = strcmp(name, ".nv.constant3") == 0;
@@ -753,6 +771,7 @@ static bool read_all(Reader *reader, const void *image, size_t size_bytes) {
         return false;
     const Elf64_Ehdr *header = &reader->e->h;
     reader->b->target = elf_file_target(image, size_bytes);
+    reader->b->is_object = header->e_type == ET_REL;
     if (!reader->b->target)
         return diag(reader->d, at(offsetof(Elf64_Ehdr, e_machine)), DIAG_E0403, header->e_machine,
                     header->e_flags, header->e_ident[EI_OSABI], header->e_ident[EI_ABIVERSION]);

@@ -241,7 +241,7 @@ static void add_var_symbols(ElfWriter *writer, bool global) {
 static bool func_is_global(const ElfWriter *writer, const CodeFunc *f) {
     if (writer->opt->relocatable && !f->ir->ptx)
         return false;
-    return f->is_entry || !f->ir || !f->ir->ptx || f->ir->ptx->linkage != LINK_NONE;
+    return !f->ir || !f->ir->ptx || f->ir->ptx->linkage != LINK_NONE;
 }
 
 static void add_func_symbols(ElfWriter *writer, bool global) {

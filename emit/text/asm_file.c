@@ -421,8 +421,7 @@ static bool printed_address(const AsmText *text, const char *line, uint64_t *add
     return end - p >= 2 && p[0] == '*' && p[1] == '/';
 }
 
-/* Where labels stand before the statement, the comment is behind them. */
-/* The section must be open. */
+/* In an open section. Where labels stand before the statement, the comment is behind them. */
 static void note_move(AsmDoc *doc, const char *line, const char *statement) {
     uint64_t printed;
     DocSection *section = current(doc);
@@ -435,8 +434,7 @@ static void note_move(AsmDoc *doc, const char *line, const char *statement) {
     section->moved = found && printed != doc->data.n;
 }
 
-/* Is there anything to do for this section in this stage? Headers are read in the first stage and the last.
- */
+/* Is nothing to be done for this section in this stage? Headers are read in the first stage and the last. */
 static bool skipped(const AsmDoc *doc) {
     bool code = doc->sections.at[doc->section].is_code;
     return code ? doc->stage == DOC_PLACE : doc->stage == DOC_CODE || doc->stage == DOC_SCAN;
@@ -628,6 +626,14 @@ static bool banks_stay(AsmDoc *doc) {
     return true;
 }
 
+/* A section that was so when it was printed stays as it was. */
+static bool whole_entries(const AsmDoc *doc, uint32_t index) {
+    const Elf64_Shdr *header = &doc->image->sections.at[index].h;
+    bool as_printed = index < doc->sections.n && doc->sections.at[index].has_size &&
+                      doc->sections.at[index].stated.sh_size == header->sh_size;
+    return !header->sh_entsize || header->sh_size % header->sh_entsize == 0 || as_printed;
+}
+
 /* Names must be those of the name table: the file has only the offsets. */
 static bool check_names(AsmDoc *doc) {
     for (uint32_t i = 1; i < doc->image->sections.n; i++) {
@@ -642,6 +648,12 @@ static bool check_names(AsmDoc *doc) {
             return error_at(
                 doc, loc, DIAG_E0356,
                 arena_printf(doc->a, "section %s: the alignment is not a power of two", section->name));
+        if (!whole_entries(doc, i))
+            return error_at(doc, loc, DIAG_E0356,
+                            arena_printf(doc->a,
+                                         "section %s: %llu bytes are no whole number of entries of %llu",
+                                         section->name, (unsigned long long)section->h.sh_size,
+                                         (unsigned long long)section->h.sh_entsize));
     }
     return true;
 }

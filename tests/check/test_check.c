@@ -411,6 +411,35 @@ static void test_metadata(void **state) {
     RECORD(calls, CR_M04, uses_ctaid_z, 1, 0);
 }
 
+/* Of an object the linker adds what callees need, and says the stack. */
+static void test_objects(void **state) {
+    (void)state;
+    static const char text[] =
+        ".target sm_80\n.entry k\n.frame 64\n  MOV R1, c[0x0][0x28] ;\n"
+        "  IADD3 R1, R1, -0x40, RZ ;\n  MOV R20, 0x0 ;\n  MOV R21, 0x0 ;\n"
+        "  CALL.REL.NOINC `(f) ;\n  EXIT ;\n.func f\n.frame 32\n"
+        "  IADD3 R1, R1, -0x20, RZ ;\n  MOV R30, 0x1 ;\n  BAR.SYNC 0x5 ;\n"
+        "  S2R R31, SR_CTAID.Z ;\n  IADD3 R1, R1, 0x20, RZ ;\n  RET.REL.NODEC R20 `(k) ;\n";
+    for (int is_object = 0; is_object < 2; is_object++) {
+        Checked c = check_text(text, &(BinCheckOptions){.no_hazards = true});
+        Binary *binary = (Binary *)(uintptr_t)c.g->bin;
+        binary->is_object = is_object;
+        BinFunc *kernel = &binary->funcs[0];
+        kernel->nregs = 24, kernel->nbarriers = 0, kernel->stack_bytes = 0, kernel->uses_ctaid_z = false;
+        static const CheckRule rules[] = {CR_M01, CR_M02, CR_M03, CR_M04};
+        for (unsigned own = 0; own < 2; own++) { /* then less than the kernel's own code needs */
+            kernel->nregs -= own, kernel->frame_bytes -= own * 4;
+            check_report_free(&c.r);
+            check_binary(c.g, &(BinCheckOptions){.no_hazards = true}, &c.r);
+            for (unsigned k = 0; k < sizeof rules / sizeof *rules; k++) {
+                bool of_own = own && (rules[k] == CR_M01 || rules[k] == CR_M03);
+                assert_int_equal(breaks(&c, rules[k]), !is_object || of_own);
+            }
+        }
+        release(&c);
+    }
+}
+
 /* A frame on one of two paths; `alloca`, whose size no constant says; a loop that lowers R1 each time. */
 static void test_frames(void **state) {
     (void)state;
@@ -562,15 +591,24 @@ static void test_path(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples),      cmocka_unit_test(test_files),
-        cmocka_unit_test(test_reserved_bit),  cmocka_unit_test(test_undecoded),
-        cmocka_unit_test(test_count),         cmocka_unit_test(test_rule_names),
-        cmocka_unit_test(test_docs),          cmocka_unit_test(test_metadata),
-        cmocka_unit_test(test_frames),        cmocka_unit_test(test_barrier_numbers),
-        cmocka_unit_test(test_exit_list),     cmocka_unit_test(test_shared_accesses),
-        cmocka_unit_test(test_options),       cmocka_unit_test(test_reports),
-        cmocka_unit_test(test_path),          cmocka_unit_test(test_ways_meet),
-        cmocka_unit_test(test_mask_severity), cmocka_unit_test(test_distances)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples),
+                                       cmocka_unit_test(test_files),
+                                       cmocka_unit_test(test_reserved_bit),
+                                       cmocka_unit_test(test_undecoded),
+                                       cmocka_unit_test(test_count),
+                                       cmocka_unit_test(test_rule_names),
+                                       cmocka_unit_test(test_docs),
+                                       cmocka_unit_test(test_metadata),
+                                       cmocka_unit_test(test_objects),
+                                       cmocka_unit_test(test_frames),
+                                       cmocka_unit_test(test_barrier_numbers),
+                                       cmocka_unit_test(test_exit_list),
+                                       cmocka_unit_test(test_shared_accesses),
+                                       cmocka_unit_test(test_options),
+                                       cmocka_unit_test(test_reports),
+                                       cmocka_unit_test(test_path),
+                                       cmocka_unit_test(test_ways_meet),
+                                       cmocka_unit_test(test_mask_severity),
+                                       cmocka_unit_test(test_distances)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,39 @@ cat >named.ptx <<'END'
 { .reg .u32 %r<3>; .reg .u64 %d; ld.param.u64 %d, [p]; ld.global.u32 %r1, [%d]; { .param .u32 a; .param .u32 r;
   st.param.u32 [a], %r1; call (r), f, (a); ld.param.u32 %r2, [r]; } st.global.u32 [%d], %r2; ret; }
 END
+# kernels of one name that two objects keep to themselves; a frame, whose stack nvlink says
+for n in 1 2; do
+    cat >hidden$n.ptx <<END
+.version 8.0
+.target sm_75
+.address_size 64
+.entry hidden(.param .u64 p) { .reg .u64 %d; .reg .u32 %r; ld.param.u64 %d, [p]; mov.u32 %r, 7$n; st.global.u32 [%d], %r; ret; }
+.visible .entry seen$n(.param .u64 p, .param .u32 i) { .reg .u64 %d<3>; .reg .u32 %r; .local .align 4 .b8 l[64]; ld.param.u64 %d0, [p];
+  ld.param.u32 %r, [i]; mul.wide.u32 %d1, %r, 4; mov.u64 %d2, l; add.u64 %d2, %d2, %d1; mov.u32 %r, 8$n; st.local.u32 [%d2], %r;
+  ld.local.u32 %r, [l+8]; st.global.u32 [%d0], %r; ret; }
+END
+done
+written() { # BINARY KERNEL VALUE ARGUMENTS
+    "$heddle" run "$1" --kernel "$2" --grid 1 --block 1 --arg out:o:u32[1] $4 >out 2>&1 && grep -qw "$3" out ||
+        { echo "$1, $2: not $3:"; cat out; exit 1; }
+}
+for sm in 75 80 90; do
+    for n in 1 2; do
+        "$ours" -arch=sm_$sm -c hidden$n.ptx -o ours-$n.o
+        "$PTXAS" -arch=sm_$sm -c hidden$n.ptx -o theirs-$n.o
+        for object in ours-$n.o theirs-$n.o; do
+            "$heddle" check $object >out 2>&1 || { echo "$object of hidden$n, sm_$sm:"; cat out; exit 1; }
+        done
+    done
+    for mixture in ours:ours ours:theirs theirs:ours theirs:theirs; do
+        "$nvlink" --arch=sm_$sm ${mixture%:*}-1.o ${mixture#*:}-2.o -o hidden.cubin || { echo "$mixture, sm_$sm: nvlink"; exit 1; }
+        "$heddle" check hidden.cubin >out 2>&1 || { echo "$mixture, sm_$sm:"; cat out; exit 1; }
+        written hidden.cubin hidden 71 ""
+        written hidden.cubin 'hidden#1' 72 ""
+        written hidden.cubin seen1 81 "--arg u32:2"
+        written hidden.cubin seen2 82 "--arg u32:2"
+    done
+done
 for sm in 75 80 90; do
     "$PTXAS" -arch=sm_$sm -c named.ptx -o named.o
     "$heddle" check named.o >out 2>&1 || { echo "named.o of sm_$sm:"; cat out; exit 1; }

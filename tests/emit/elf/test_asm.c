@@ -97,6 +97,10 @@ static void test_file_form_errors(void **state) {
                  places[i]);
         expect_error(text, "an offset beyond 256 MiB");
     }
+    expect_error("\t.__elf_machine 1\n\t.__elf_shstrndx 1\n\t.section \"\"\n\t.section \"a\"\n"
+                 "\t.__section_name 1\n\t.__section_type 3\n\t.__section_size 16\n\t.__section_entsize 8\n"
+                 "\t.string \"\"\n\t.string \"a\"\n\t.word 1\n\t.word 2\n",
+                 "test.sass:4:10: error E0356: section a: 11 bytes are no whole number of entries of 8");
     expect_error("\t.__elf_machine 1\n\t.section \"\"\n\t.section \"a\"\n\t.__attr4 EIATTR_WRONG, 1\n",
                  "attribute");
 }

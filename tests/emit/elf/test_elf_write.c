@@ -266,6 +266,45 @@ static void test_map(void **state) {
     unmake(&x);
 }
 
+/* A kernel that the PTX does not show is the file's own, in front of what others see (as of ptxas 13.0). */
+static void test_hidden_kernel(void **state) {
+    (void)state;
+    for (int hidden = 0; hidden < 2; hidden++)
+        for (int relocatable = 0; relocatable < 2; relocatable++) {
+            Made x;
+            void *image;
+            size_t size;
+            make(&x, "sm_86");
+            PtxFunc *kernel = &x.ptx->funcs[ptx_find_func(x.ptx, "k") - 1];
+            kernel->linkage = hidden ? LINK_NONE : LINK_VISIBLE;
+            assert_true(
+                elf_write_with(&x.code, &(ElfOptions){.relocatable = relocatable}, &image, &size, &x.d));
+            Arena a = {0};
+            ElfImage *elf = elf_image_read(&a, image, size, &x.d);
+            assert_non_null(elf);
+            const ElfSection *text = &elf->sections.at[elf_image_find(elf, ".text.k")];
+            const ElfSection *symbols = &elf->sections.at[elf_image_find(elf, ".symtab")];
+            uint32_t number = text->h.sh_info & 0xffffff;
+            Elf64_Sym symbol;
+            assert_true((number + 1) * sizeof symbol <= symbols->h.sh_size);
+            memcpy(&symbol, symbols->data + number * sizeof symbol, sizeof symbol);
+            assert_int_equal(ELF64_ST_TYPE(symbol.st_info), STT_FUNC);
+            assert_int_equal(ELF64_ST_BIND(symbol.st_info), hidden ? STB_LOCAL : STB_GLOBAL);
+            assert_int_equal(number < symbols->h.sh_info, hidden);
+            arena_free(&a);
+            free(image);
+            unmake(&x);
+        }
+    Made x;
+    make(&x, "sm_86");
+    x.ptx->funcs[ptx_find_func(x.ptx, "k") - 1].linkage = LINK_NONE;
+    Binary *binary = write_and_read(&x, &(ElfOptions){0});
+    const BinFunc *f = binary_find(binary, "k");
+    assert_true(f && f->is_entry && f->nparams == 2);
+    binary_free(binary);
+    unmake(&x);
+}
+
 static void test_errors(void **state) {
     (void)state;
     Made x;
@@ -283,6 +322,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_variables),    cmocka_unit_test(test_fixups),
         cmocka_unit_test(test_kernel_facts), cmocka_unit_test(test_native_header),
-        cmocka_unit_test(test_map),          cmocka_unit_test(test_errors)};
+        cmocka_unit_test(test_map),          cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_hidden_kernel)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
