@@ -419,6 +419,15 @@ static bool is_order(const char *name, size_t size) {
     return (size == 6 && strncmp(name, "STRONG", 6) == 0) || (size == 4 && strncmp(name, "MMIO", 4) == 0);
 }
 
+/* Is it one of those of which several kinds stand behind each other: a type, a shape, a letter for a space?
+ * Other modifiers, as FTZ, stand among them or not, which is no reason for F16 to be another one. */
+static bool has_place(const char *name, size_t size) {
+    for (size_t k = 0; k < size; k++)
+        if (isdigit((unsigned char)name[k]))
+            return true;
+    return size == 1;
+}
+
 static bool read_opcode(Reader *reader, const char **at) {
     const char *p = *at;
     size_t size = name_size(p);
@@ -429,13 +438,15 @@ static bool read_opcode(Reader *reader, const char **at) {
     if (!add_kind(reader, p, size) || !add_mod(reader, p, size))
         return false;
     p += size;
-    for (unsigned place = 1; *p == '.'; place++) {
+    for (unsigned place = 1; *p == '.';) {
         const char *start = p + 1;
         char name[80];
         size = name_size(start);
         if (is_order(start, size)) /* it and its scope are one field */
             size += start[size] == '.' ? 1 + name_size(start + size + 1) : 0;
-        int n = snprintf(name, sizeof name, placed ? "%.*s@%u" : "%.*s", (int)size, start, place);
+        bool counts = placed && has_place(start, size);
+        int n = snprintf(name, sizeof name, counts ? "%.*s@%u" : "%.*s", (int)size, start, place);
+        place += counts;
         if (!size || n < 0 || (size_t)n >= sizeof name)
             return reader_miss(reader, start, "a modifier was expected");
         if (!add_mod(reader, name, (size_t)n))

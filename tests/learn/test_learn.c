@@ -54,10 +54,11 @@ static void texts(void **state) {
                         "PLOP3_P_P_P_P_P_II_II | 7 2 7 3 2 7 2 5 0 0 | 0_PLOP3 0_LUT");
     assert_string_equal(parsed("LD.E.STRONG.GPU R2, [R4]", 0), "LD_R_ARI | 7 2 4 0 | 0_LD 0_E 0_STRONG.GPU");
     assert_string_equal(parsed("F2F.F64.F32 R0, R2", 0), "F2F_R_R | 7 0 2 | 0_F2F 0_F64@1 0_F32@2 0_CVT64");
+    assert_string_equal(parsed("F2F.FTZ.F16.F32 R0, R2", 0), "F2F_R_R | 7 0 2 | 0_F2F 0_FTZ 0_F16@1 0_F32@2");
     assert_string_equal(parsed("IMMA.16816.S8.S8 R0, R2, R4, R8", 0),
                         "IMMA_R_R_R_R | 7 0 2 4 8 | 0_IMMA 0_16816@1 0_S8@2 0_S8@3");
     assert_string_equal(parsed("UBLKRED.S.G.ADD.S32 [UR4], [UR8], UR10", 0),
-                        "UBLKRED_AURI_AURI_UR | 7 4 0 8 0 10 | 0_UBLKRED 0_S@1 0_G@2 0_ADD@3 0_S32@4");
+                        "UBLKRED_AURI_AURI_UR | 7 4 0 8 0 10 | 0_UBLKRED 0_S@1 0_G@2 0_ADD 0_S32@3");
     assert_string_equal(parsed("UBLKCP.G.S [UR4], [UR8], UR10", 0),
                         "UBLKCP_AURI_AURI_UR | 7 4 0 8 0 10 | 0_UBLKCP 0_G@1 0_S@2");
     /* distances in two parts: 0x10 - 0x20, and 0x1000 - 0x20 */
