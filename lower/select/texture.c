@@ -221,8 +221,9 @@ static Operand pack_halves(Sel *sel, Operand low, Operand high) {
         return EMIT_R(sel, OT_F2FP, MSET(F2FP, type, F2fpType_F16) | MSET(F2FP, rnd, Rnd_RN), high, low,
                       op_rz());
     uint32_t mods = MSET(F2F, dst, FSize_F16) | MSET(F2F, src, FSize_F32) | MSET(F2F, rnd, Rnd_RN);
-    Operand half[2] = {EMIT_R(sel, OT_F2F, mods, low), EMIT_R(sel, OT_F2F, mods, high)};
-    return sel_or(sel, sel_extend(sel, half[0], 2, false), sel_shl(sel, half[1], op_imm(16)));
+    Operand below = sel_extend(sel, EMIT_R(sel, OT_F2F, mods, low), 2, false);
+    Operand above = sel_shl(sel, EMIT_R(sel, OT_F2F, mods, high), op_imm(16));
+    return sel_or(sel, below, above);
 }
 
 /* The operation of one of the fetches, whose slots are the same, and its results. */
