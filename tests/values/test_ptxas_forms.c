@@ -89,6 +89,8 @@ static const struct {
     {PTX_VSET, ".min", "ptxas 13.0 has another sign: docs/numerics.md", ""},
     {PTX_VSET, ".max", "ptxas 13.0 has another sign: docs/numerics.md", ""},
     {PTX_VMAD, "", "ptxas 13.0 has another sign: docs/numerics.md", ""},
+    {PTX_VADD4, ".u32.u32.u32.add", "ptxas 13.0 loses the guard: docs/numerics.md", ""},
+    {PTX_VSUB4, ".u32.u32.u32.add", "ptxas 13.0 loses the guard: docs/numerics.md", ""},
     {PTX_LD, ".v8", "needs sm_100; ptxas 13.0 takes it for others and drops elements", ""},
     {PTX_ST, ".v8", "needs sm_100; ptxas 13.0 takes it for others and drops elements", ""},
 };

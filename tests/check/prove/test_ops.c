@@ -329,7 +329,7 @@ static const struct {
     const char *op, *name;
 } harmless[] = {
     {NULL, "evict"},                         /* a hint to the cache */
-    {"LDG", "ltc"},                          /* a prefetch */
+    {"LDG", "ltc"},    {"LD", "ltc"},        /* a prefetch */
     {NULL, "urb"},     {NULL, "desc"},       /* a memory descriptor: it adds nothing to an address */
     {"VOTE", "op"},    {"VOTEU", "op"},      /* of the predicate; with PT there, the ballot is all */
     {"BAR", "defer"},  {"BAR_RED", "defer"}, /* a hint to the scheduler */
