@@ -338,7 +338,10 @@ static const struct {
     {"ATOM", "type"},  {"ATOMG", "type"},    /* signed or not, where the operation does not ask */
     {"ATOMS", "type"}, {"RED", "type"},      /* likewise */
 };
-static bool is_harmless(const char *what) {
+static bool is_harmless(const char *what, const MachInst *one, const MachInst *other) {
+    const char *dot = strchr(what, '.'); /* sm_75 has two names for an access of 16 bytes */
+    if (dot && strcmp(dot, ".sz") == 0 && isa_access_bytes(one) == 16 && isa_access_bytes(other) == 16)
+        return true;
     for (unsigned k = 0; k < sizeof harmless / sizeof *harmless; k++) {
         const char *space = strpbrk(what, " .");
         if (strcmp(space + 1, harmless[k].name) == 0 &&
@@ -466,7 +469,7 @@ static void words_taken_for_one_compute_the_same(void **state) {
                             say_once(&world, k + 1, variants[k].what,
                                      "are one to the prover, not to the machine");
                         else if (agree < 0 && !by_registers_alone(words[0].optype) &&
-                                 !is_harmless(variants[k].what))
+                                 !is_harmless(variants[k].what, &words[0], &words[k + 1]))
                             say_once(&world, k + 1, variants[k].what, "is not looked at");
                     }
                 drop(&world);
