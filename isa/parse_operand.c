@@ -508,7 +508,7 @@ static const char *address_part(Parse *parse, const char *s, const IsaSyn *syn, 
     uint32_t n;
     int64_t v;
     if (s[0] == 'R') {
-        if (*seen & 1 || !(s = isa_parse_reg(parse, s, RF_R, &n)))
+        if (*seen & 1 || syn->a == SLOT_NONE || !(s = isa_parse_reg(parse, s, RF_R, &n)))
             return isa_parse_miss(parse, s ? s : parse->far, "unexpected register in address");
         Operand *ra = isa_slot_operand(in, syn->a);
         *ra = op_reg(RF_R, n, 1);
