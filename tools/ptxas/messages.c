@@ -121,7 +121,8 @@ static void on_record(void *user, const DiagRecord *record) {
         end = strchr(at, '\n');
         message.text = arena_printf(messages->arena, "%.*s", end ? (int)(end - at) : (int)strlen(at), at);
         hold(messages, message);
-        end += end != NULL;
+        if (end)
+            end++;
     }
 }
 
