@@ -117,12 +117,34 @@ static bool same_place_and_bits(const LearnKey *from, const LearnGroup *from_gro
            weight[1] == other[1];
 }
 
+/* Has it an address of a uniform register and no other? */
+static bool has_uniform_address(const LearnKey *key) {
+    for (unsigned i = 0; i < key->nvalues; i++) {
+        bool alone = key->places[i].kind == 'a';
+        for (unsigned k = 0; k < key->nvalues && alone; k++)
+            alone = key->places[k].operand != key->places[i].operand || key->places[k].kind != 'A';
+        if (alone)
+            return true;
+    }
+    return false;
+}
+
+/* Is the opcode's modifier another one in the other key? .E says the width of an address; where that is a
+ * uniform register's it sets the bit, too, which .64 of another register says. */
+static bool is_another(const LearnRepository *repository, Feature feature, const LearnKey *from,
+                       const LearnKey *to) {
+    return !feature.operand && strcmp(mod_name(repository, feature.mod), "0_E") == 0 &&
+           has_uniform_address(from) != has_uniform_address(to);
+}
+
 /* A feature of one group in another: its number + 1, 0 if it has none. */
 static uint32_t translate(const LearnRepository *repository, Feature feature, const LearnKey *from,
                           const LearnGroup *from_group, const LearnKey *to, const LearnGroup *to_group) {
     StrId mod = feature.mod;
     if (feature.is_value)
         return same_value(from, feature.value, to);
+    if (is_another(repository, feature, from, to))
+        return 0;
     if (feature.operand && !same_place_and_bits(from, from_group, feature.operand,
                                                 strchr(mod_name(repository, mod), '_'), to, to_group))
         return 0;
