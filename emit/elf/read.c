@@ -146,12 +146,12 @@ static BinFunc *func_of_section(Reader *reader, uint32_t section) {
     return &reader->b->funcs[reader->func_of[section] - 1];
 }
 
-/* Of which function a section PREFIX.NAME is: its header says so where several functions have that name. */
+/* Of which function a section PREFIX.NAME is: of several with that name the one that its header names. */
 static BinFunc *owner_of(Reader *reader, uint32_t section, const char *prefix) {
     const ElfSection *own = sec(reader, section);
     if (!starts(own->name, prefix))
         return NULL;
-    BinFunc *f = func_of_section(reader, own->h.sh_info);
+    BinFunc *f = elf_image_names_owner(reader->e, section) ? func_of_section(reader, own->h.sh_info) : NULL;
     for (uint32_t i = 0; i < reader->b->nfuncs && !f; i++)
         if (strcmp(reader->b->funcs[i].name, own->name + strlen(prefix)) == 0)
             f = &reader->b->funcs[i];
