@@ -41,9 +41,8 @@ LaneSource lane_source(const Target *target, const MachInst *in, unsigned i);
 void lane_table_anf(uint32_t lut, uint32_t k[8]);
 
 /* The row of an instruction; LANE_INT_NONE if none computes it: then, too, *mods says what its modifiers
- * mean. xm          ~0 for each vector source that is negated or inverted predicates  results that are
- * predicates are wanted bop         out: how a row with a condition combines it with the predicate source
- * (BoolOp_*) */
+ * mean. `xm` is ~0 for each vector source that is negated or inverted; `predicates`: are results that are
+ * predicates wanted? In *bop: how a row with a condition combines it with the predicate source (BoolOp_*). */
 LaneInt lane_choose(const MachInst *in, const uint32_t xm[4], bool predicates, LaneMods *mods, uint32_t *bop);
 
 /* What an instruction makes of known sources. */
