@@ -75,10 +75,9 @@ typedef struct {
 static void print_stuck(File *file) {
     const Marks *marks = &file->marks;
     char label[MARK_LABEL_BYTES];
-    for (uint32_t i = 0; i < marks->stuck.n; i++) {
+    for (uint32_t i = disasm_stuck_first(marks, file->section);
+         i < marks->stuck.n && marks->stuck.at[i].section == file->section; i++) {
         const Stuck *stuck = &marks->stuck.at[i];
-        if (stuck->section != file->section)
-            continue;
         fprintf(file->printer->out, "\t.__stays\t");
         if (stuck->place == UINT64_MAX) {
             const char *name = marks->image->sections.at[stuck->code].name;
@@ -129,9 +128,7 @@ static void print_code(File *file, const ElfSection *section) {
     const BinFunc *f = disasm_section_func(printer, section);
     const BinLoc *locs = f ? f->locs : NULL;
     uint32_t line = 0;
-    uint32_t listed = 0;
-    while (listed < file->marks.listed.n && file->marks.listed.at[listed].section < file->section)
-        listed++;
+    uint32_t listed = disasm_listed_first(&file->marks, file->section, 0);
     if (file->marks.as_stated[file->section])
         fputs("\t.__as_stated\n", printer->out);
     for (uint32_t i = 0; i < c.ninsts; i++) {
@@ -184,26 +181,25 @@ static void print_field(File *file, const Field *field) {
 
 static const Positions *positions_at(const File *file, uint64_t offset) {
     const Marks *marks = &file->marks;
-    for (uint32_t i = 0; i < marks->positions.n; i++)
-        if (marks->positions.at[i].section == file->section && marks->positions.at[i].offset == offset)
-            return &marks->positions.at[i];
-    return NULL;
+    uint32_t i = disasm_positions_first(marks, file->section, offset);
+    const Positions *positions = i < marks->positions.n ? &marks->positions.at[i] : NULL;
+    return positions && positions->section == file->section && positions->offset == offset ? positions : NULL;
 }
 
 /* The next place from `offset` on at which something other than bytes stands. */
 static uint64_t next_stop(const File *file, uint64_t offset, uint64_t end) {
     const Marks *marks = &file->marks;
     uint32_t m = disasm_marks_first(marks, file->section, offset),
-             f = disasm_fields_first(marks, file->section, offset);
+             f = disasm_fields_first(marks, file->section, offset),
+             p = disasm_positions_first(marks, file->section, offset);
     if (m < marks->marks.n && marks->marks.at[m].section == file->section && marks->marks.at[m].offset < end)
         end = marks->marks.at[m].offset;
     if (f < marks->fields.n && marks->fields.at[f].section == file->section &&
         marks->fields.at[f].offset < end)
         end = marks->fields.at[f].offset;
-    for (uint32_t i = 0; i < marks->positions.n; i++)
-        if (marks->positions.at[i].section == file->section && marks->positions.at[i].offset >= offset &&
-            marks->positions.at[i].offset < end)
-            end = marks->positions.at[i].offset;
+    if (p < marks->positions.n && marks->positions.at[p].section == file->section &&
+        marks->positions.at[p].offset < end)
+        end = marks->positions.at[p].offset;
     return end;
 }
 
@@ -319,15 +315,6 @@ static bool names_symbol(unsigned code, unsigned word) {
     }
 }
 
-static bool is_listed(const File *file, const NvAttr *attr) {
-    for (uint32_t i = 0; i < file->marks.listed_records.n; i++) {
-        const Mark *record = &file->marks.listed_records.at[i];
-        if (record->section == file->section && record->offset == attr->offset)
-            return true;
-    }
-    return false;
-}
-
 /* Branch, 0, count, targets: is word `at` of the record one of the targets? */
 static bool is_target(const NvAttr *attr, unsigned at, bool *branch) {
     unsigned k = 0, words = attr->size_bytes / 4u;
@@ -369,7 +356,7 @@ static void print_attributes(File *file, const ElfSection *section) {
     NvAttr n;
     while (elf_nvinfo_next(section->data, section->h.sh_size, &pos, &n)) {
         bool words = n.format == NVF_SIZED && n.size_bytes % 4 == 0 && n.size_bytes;
-        bool follows = is_listed(file, &n) ||
+        bool follows = disasm_marks_is_listed(&file->marks, file->section, n.offset) ||
                        (text && n.code == NV_EXIT_INSTR_OFFSETS && words && !file->marks.as_stated[text]);
         char number[8];
         snprintf(number, sizeof number, "0x%02x", n.code);

@@ -65,30 +65,67 @@ static int listed_order(const void *x, const void *y) {
     return strcmp(left->label, right->label);
 }
 
-uint32_t disasm_marks_first(const Marks *marks, uint32_t section, uint64_t offset) {
-    Mark key = {section, offset, false};
-    uint32_t lo = 0, hi = marks->marks.n;
+static int positions_order(const void *x, const void *y) {
+    const Positions *left = x, *right = y;
+    if (left->section != right->section)
+        return left->section < right->section ? -1 : 1;
+    return left->offset < right->offset ? -1 : left->offset > right->offset;
+}
+
+/* Of two that are about one place, the one that stands first in the file. */
+static int reloc_order(const void *x, const void *y) {
+    const Reloc *left = x, *right = y;
+    if (left->section != right->section)
+        return left->section < right->section ? -1 : 1;
+    if (left->offset != right->offset)
+        return left->offset < right->offset ? -1 : 1;
+    if (left->table != right->table)
+        return left->table < right->table ? -1 : 1;
+    return left->at < right->at ? -1 : left->at > right->at;
+}
+
+typedef int Order(const void *x, const void *y);
+
+/* Index of the first of n sorted elements that does not come before `key`. */
+static uint32_t first_of(const void *elements, uint32_t n, size_t element_bytes, const void *key,
+                         Order *order) {
+    uint32_t lo = 0, hi = n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
-        if (mark_order(&marks->marks.at[mid], &key) < 0)
+        if (order((const char *)elements + mid * element_bytes, key) < 0)
             lo = mid + 1;
         else
             hi = mid;
     }
     return lo;
 }
+#define FIRST_OF(list, key, order) first_of((list).at, (list).n, sizeof *(list).at, key, order)
+#define SORT(list, order) ((list).n ? qsort((list).at, (list).n, sizeof *(list).at, order) : (void)0)
+
+uint32_t disasm_marks_first(const Marks *marks, uint32_t section, uint64_t offset) {
+    return FIRST_OF(marks->marks, (&(Mark){section, offset, false}), mark_order);
+}
 
 uint32_t disasm_fields_first(const Marks *marks, uint32_t section, uint64_t offset) {
-    Field key = {.section = section, .offset = offset};
-    uint32_t lo = 0, hi = marks->fields.n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (field_order(&marks->fields.at[mid], &key) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return FIRST_OF(marks->fields, (&(Field){.section = section, .offset = offset}), field_order);
+}
+
+uint32_t disasm_positions_first(const Marks *marks, uint32_t section, uint64_t offset) {
+    return FIRST_OF(marks->positions, (&(Positions){.section = section, .offset = offset}), positions_order);
+}
+
+uint32_t disasm_listed_first(const Marks *marks, uint32_t section, uint64_t offset) {
+    return FIRST_OF(marks->listed, (&(Listed){section, offset, ""}), listed_order);
+}
+
+uint32_t disasm_stuck_first(const Marks *marks, uint32_t section) {
+    return FIRST_OF(marks->stuck, (&(Stuck){.section = section}), stuck_order);
+}
+
+bool disasm_marks_is_listed(const Marks *marks, uint32_t section, uint64_t offset) {
+    uint32_t i = FIRST_OF(marks->listed_records, (&(Mark){section, offset, false}), mark_order);
+    return i < marks->listed_records.n && marks->listed_records.at[i].section == section &&
+           marks->listed_records.at[i].offset == offset;
 }
 
 bool disasm_marks_has(const Marks *marks, uint32_t section, uint64_t offset, bool instruction) {
@@ -137,31 +174,29 @@ static void keep_printable(Marks *marks) {
 /* Sorted, each once; of fields that overlap the first. */
 static void settle(Marks *marks) {
     uint32_t n = 0;
-    if (marks->marks.n)
-        qsort(marks->marks.at, marks->marks.n, sizeof(Mark), mark_order);
+    SORT(marks->marks, mark_order);
     for (uint32_t i = 0; i < marks->marks.n; i++)
         if (!n || mark_order(&marks->marks.at[n - 1], &marks->marks.at[i]) != 0)
             marks->marks.at[n++] = marks->marks.at[i];
     marks->marks.n = n;
     n = 0;
-    if (marks->fields.n)
-        qsort(marks->fields.at, marks->fields.n, sizeof(Field), field_order);
+    SORT(marks->fields, field_order);
     for (uint32_t i = 0; i < marks->fields.n; i++) {
         const Field *last = n ? &marks->fields.at[n - 1] : NULL, *field = &marks->fields.at[i];
         if (!last || last->section != field->section || last->offset + last->length <= field->offset)
             marks->fields.at[n++] = *field;
     }
     marks->fields.n = n;
+    SORT(marks->positions, positions_order);
     keep_printable(marks);
     n = 0;
-    if (marks->stuck.n)
-        qsort(marks->stuck.at, marks->stuck.n, sizeof(Stuck), stuck_order);
+    SORT(marks->stuck, stuck_order);
     for (uint32_t i = 0; i < marks->stuck.n; i++)
         if (!n || stuck_order(&marks->stuck.at[n - 1], &marks->stuck.at[i]) != 0)
             marks->stuck.at[n++] = marks->stuck.at[i];
     marks->stuck.n = n;
-    if (marks->listed.n)
-        qsort(marks->listed.at, marks->listed.n, sizeof(Listed), listed_order);
+    SORT(marks->listed, listed_order);
+    SORT(marks->listed_records, mark_order);
 }
 
 /* ---- texts ---- */
@@ -355,28 +390,26 @@ static void mark_relocs(Marks *marks) {
             table->h.sh_link != marks->symtab)
             continue;
         uint64_t each = table->h.sh_type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-        for (uint64_t at = 0; at < table->h.sh_size; at += each)
+        for (uint64_t at = 0; at < table->h.sh_size; at += each) {
             mark_reloc(marks, table, table->data + at);
+            VEC_ADD(marks->a, &marks->relocs, ((Reloc){table->h.sh_info, get_u64(table->data + at), i, at}));
+        }
     }
+    SORT(marks->relocs, reloc_order);
 }
 
 bool disasm_marks_address_at(const Marks *marks, uint32_t section, uint64_t offset, uint64_t in_place,
                              uint32_t *code, uint64_t *place) {
-    for (uint32_t i = 1; i < marks->image->sections.n; i++) {
-        const ElfSection *table = &marks->image->sections.at[i];
-        if (!is_table(table) || table->h.sh_info != section || table->h.sh_link != marks->symtab)
-            continue;
-        bool rela = table->h.sh_type == SHT_RELA;
-        uint64_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-        for (uint64_t at = 0; at < table->h.sh_size; at += each)
-            if (get_u64(table->data + at) == offset) {
-                MarksSymbol symbol = disasm_marks_symbol(marks, get_u32(table->data + at + 12));
-                *code = symbol.section;
-                *place = symbol.value + (rela ? get_u64(table->data + at + 16) : in_place);
-                return disasm_marks_is_place(marks, *code, *place);
-            }
-    }
-    return false;
+    uint32_t i = FIRST_OF(marks->relocs, (&(Reloc){.section = section, .offset = offset}), reloc_order);
+    if (i == marks->relocs.n || marks->relocs.at[i].section != section ||
+        marks->relocs.at[i].offset != offset)
+        return false;
+    const ElfSection *table = &marks->image->sections.at[marks->relocs.at[i].table];
+    const uint8_t *p = table->data + marks->relocs.at[i].at;
+    MarksSymbol symbol = disasm_marks_symbol(marks, get_u32(p + 12));
+    *code = symbol.section;
+    *place = symbol.value + (table->h.sh_type == SHT_RELA ? get_u64(p + 16) : in_place);
+    return disasm_marks_is_place(marks, *code, *place);
 }
 
 void disasm_marks_collect(Marks *marks, Arena *a, const ElfImage *image, const Target *target) {

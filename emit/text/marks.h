@@ -59,19 +59,29 @@ typedef struct {
     const char *label; /* .CUASM_OFFSET_LABEL... */
 } Listed;
 
+/* An entry of a relocation table. */
+typedef struct {
+    uint32_t section; /* that it is about */
+    uint64_t offset;  /* there */
+    uint32_t table;
+    uint64_t at; /* bytes into the table */
+} Reloc;
+
 typedef struct {
     Arena *a;
     const ElfImage *image;
     const Target *target;
+    /* ascending by section and offset, once everything is found; relocations from the start on */
     VEC(Mark) marks;
     VEC(Field) fields;
     VEC(Stuck) stuck;
     VEC(Positions) positions;
-    VEC(Operands) operands; /* ascending */
-    VEC(Listed) listed;     /* ascending */
+    VEC(Operands) operands;
+    VEC(Listed) listed;
     VEC(Mark) listed_records;
-    bool *as_stated; /* of each section: its records do not follow from its code */
-    ElfImage trial;  /* the image, for asking what would change */
+    VEC(Reloc) relocs; /* of tables whose symbols are those of `symtab` */
+    bool *as_stated;   /* of each section: its records do not follow from its code */
+    ElfImage trial;    /* the image, for asking what would change */
     FactsRecords records;
     uint32_t symtab, nsymbols;
     uint32_t *which_symbol;  /* the how-manieth of its name; 0 without a name */
@@ -87,11 +97,16 @@ typedef struct {
 
 /* Everything there is to know of the image. */
 void disasm_marks_collect(Marks *marks, Arena *arena, const ElfImage *image, const Target *target);
-/* Index of the first mark or field of the section at or behind `offset`; marks.n, fields.n if there is none.
- */
+/* Index of the first in the list that is of the section and at or behind `offset`, or of a later section; the
+ * list's length if there is none. */
 uint32_t disasm_marks_first(const Marks *marks, uint32_t section, uint64_t offset);
 uint32_t disasm_fields_first(const Marks *marks, uint32_t section, uint64_t offset);
+uint32_t disasm_positions_first(const Marks *marks, uint32_t section, uint64_t offset);
+uint32_t disasm_listed_first(const Marks *marks, uint32_t section, uint64_t offset);
+uint32_t disasm_stuck_first(const Marks *marks, uint32_t section);
 bool disasm_marks_has(const Marks *marks, uint32_t section, uint64_t offset, bool instruction);
+/* Does each number of the attribute record there stand at its instruction? */
+bool disasm_marks_is_listed(const Marks *marks, uint32_t section, uint64_t offset);
 /* ".L_9_0040" or, of an instruction, ".I_9_0040"; out[MARK_LABEL_BYTES]. */
 const char *disasm_marks_label(uint32_t section, uint64_t offset, bool instruction, char *out);
 
