@@ -61,9 +61,7 @@ void cli_figures(Settings *settings, const Binary *ours, const Binary *other) {
         if (other)
             json_add_text(root, "other", settings->against);
         all_kernels(settings, &sides[0], other ? &sides[1] : NULL, json_add_list(root, "kernels"));
-        char *text = json_close(root);
-        puts(text);
-        mem_free(text);
+        cli_print_json(root);
     } else {
         printf("%s%s for %s%s%s\n", settings->inputs[0], other ? " compiled" : ", the code of the file,",
                target, other ? " beside " : "", other ? settings->against : "");

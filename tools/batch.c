@@ -618,9 +618,7 @@ static void print_json(const Batch *batch, const uint32_t *totals) {
     for (unsigned v = 0; v < VERDICT_COUNT; v++)
         json_add_number(sum, verdict_name((Verdict)v), totals[v]);
     say_together(batch, o);
-    char *text = json_close(o);
-    puts(text);
-    mem_free(text);
+    cli_print_json(o);
 }
 
 int batch_run(Settings *settings, const BatchKind *kind) {

@@ -1,7 +1,6 @@
 /* Options of heddle check: see cli.h, options.c. SPDX-License-Identifier: MIT */
 #include "tools/check_options.h"
-
-enum { KEY_RULES = 0x1100, KEY_NO_HAZARDS, KEY_SARIF, KEY_SEVERITY, KEY_BASELINE };
+#include "tools/option_keys.h"
 
 const struct argp_option cli_check_options[] = {
     {"rules", KEY_RULES, "LIST", 0, "Only these rules, as R-01,H-02 (default: all)", 0},

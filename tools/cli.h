@@ -17,6 +17,8 @@
 
 enum { MAX_INPUTS = 1000 };
 
+typedef struct Written Written; /* tools/written.h */
+
 typedef struct {
     Arena arena;
     Diags diags;
@@ -29,6 +31,7 @@ typedef struct {
     ReconvMode reconverge;
     PredicateMode predicate;
     unsigned reconv_opts;
+    Written *written; /* NULL: not to be reported */
     bool yield_breaks, time_passes, verbose, no_map, no_ptx, new_form, json, object, keep_going;
     uint64_t options_hash; /* of all options given that may change a verdict */
     Plan plan;             /* launch: from options or from --launch */
@@ -150,6 +153,7 @@ int cmd_nvcc(Settings *settings);
 
 /* ---- what commands share (common.c) ---- */
 enum { CLI_ERROR_BYTES = 300 };
+void cli_print_json(cJSON *tree); /* to standard output; the tree is gone */
 /* A sink that keeps the first error in `user`, "" before: "K.ptx:12:5: E0104: text", CLI_ERROR_BYTES at most.
  */
 void cli_keep_error(void *user, Severity severity, const char *line);

@@ -27,14 +27,25 @@ static bool parse_rules(Settings *settings, BinCheckOptions *options) {
     size_t n, size;
     const char *unknown = check_rule_list(settings->check.rules, &options->rules, &n);
     const char *wrong = check_severity_list(settings->check.severity, options->severity, &size);
-    if (unknown)
-        fprintf(stderr, "heddle check: --rules: there is no rule '%.*s'\n", (int)n, unknown);
+    if (unknown) {
+        fprintf(stderr, "heddle check: --rules: there is no rule '%.*s', there are", (int)n, unknown);
+        for (unsigned k = 0; k < CR_COUNT; k++)
+            fprintf(stderr, "%s %s", k ? "," : "", check_rule((CheckRule)k)->id);
+        fputc('\n', stderr);
+    }
     if (wrong)
         fprintf(
             stderr,
             "heddle check: --severity: '%.*s' is not a rule and error, warning, note or off, as R-24=note\n",
             (int)size, wrong);
-    return !unknown && !wrong;
+    uint64_t left = options->rules;
+    for (unsigned k = 0; k < CR_COUNT && options->no_hazards; k++)
+        if (check_rule((CheckRule)k)->id[0] == 'H')
+            left &= ~((uint64_t)1 << k);
+    bool none = options->rules && !left;
+    if (none)
+        fprintf(stderr, "heddle check: --no-hazards leaves none of the --rules\n");
+    return !unknown && !wrong && !none;
 }
 
 static bool leave_known(Settings *settings, const BinFlow *flow, BinCheckReport *report) {

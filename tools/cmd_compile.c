@@ -11,6 +11,7 @@
 #include "isa/machine/occupancy.h"
 #include "tools/cli.h"
 #include "tools/report.h"
+#include "tools/written.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,7 +32,10 @@ static bool write_out(Settings *settings, const char *name, const void *data, si
     if (strcmp(name, "-") != 0 && stat(settings->inputs[0], &in) == 0 && stat(name, &out) == 0 &&
         S_ISREG(out.st_mode) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
         return diag(&settings->diags, (SrcLoc){0}, DIAG_E0002, name, "it is the input file");
-    return file_write(name, data, size_bytes, &settings->diags);
+    if (!file_write(name, data, size_bytes, &settings->diags))
+        return false;
+    cli_written_file(settings, name);
+    return true;
 }
 
 static bool write_mir(Settings *settings, const Compilation *compilation) {
@@ -96,6 +100,8 @@ static bool compile(Settings *settings, const PtxModule *module) {
     else if (good)
         good = write_out(settings, output_name(settings, settings->object ? "o" : "cubin"), c.image,
                          c.image_bytes);
+    if (good)
+        cli_written_image(settings, c.image, c.image_bytes);
     if (good && settings->verbose)
         report_table(&c, stderr);
     if (good && settings->verbose && c.code)
@@ -195,40 +201,49 @@ static bool write_object(Settings *settings, const PtxModule *module) {
 }
 
 int cmd_compile(Settings *settings) {
+    cli_written_begin(settings);
     PtxModule *module = cli_read_ptx(settings, settings->inputs[0]);
     if (!module)
-        return STATUS_INPUT;
+        return cli_written_end(settings, false);
     bool good = settings->object                     ? write_object(settings, module)
                 : strcmp(settings->emit, "ptx") == 0 ? write_ptx(settings, module)
                 : settings->keep_going               ? compile_most(settings, module)
                                                      : compile(settings, module);
     ptx_free(module);
-    return good ? STATUS_DONE : STATUS_INPUT;
+    return cli_written_end(settings, good);
 }
 
 int cmd_link(Settings *settings) {
+    cli_written_begin(settings);
     PtxModule *module = cli_read_modules(settings, settings->ninputs);
     if (module && settings->ninputs == 1)
         module = ptx_link(&module, 1, &settings->diags); /* so that what is missing has a name */
     bool good = module && compile(settings, module);
     if (module)
         ptx_free(module);
-    return good ? STATUS_DONE : STATUS_INPUT;
+    return cli_written_end(settings, good);
 }
 
-int cmd_asm(Settings *settings) {
+static bool assemble(Settings *settings) {
     Source source = {.name = settings->inputs[0]};
     char *text;
     void *image;
     size_t size;
     if (!file_read(&settings->arena, settings->inputs[0], &settings->diags, &text, &source.size_bytes))
-        return STATUS_INPUT;
+        return false;
     source.text = text;
     if (!asm_assemble_for(&source, settings->target, &image, &size, &settings->diags))
-        return STATUS_INPUT;
+        return false;
     bool good = write_out(settings, output_name(settings, "cubin"), image, size);
+    if (good)
+        cli_written_image(settings, image, size);
     mem_free(image);
-    return good ? STATUS_DONE : STATUS_INPUT;
+    return good;
+}
+
+int cmd_asm(Settings *settings) {
+    cli_written_begin(settings);
+    return cli_written_end(settings, assemble(settings));
 }
 
 /* All programs of a container for people; one of them in the forms that are of one file. */

@@ -1,8 +1,11 @@
 /* heddle fuzz: random programs through compiler, interpreter and machine.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/json.h"
+#include "base/scope.h"
 #include "check/fuzz/fuzz.h"
 #include "tools/cli.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,39 +96,38 @@ static void print_metrics(const FuzzCounts *counts) {
     }
 }
 
-static void json_metrics(const FuzzCounts *n) {
-    printf(", \"metrics\": [");
+static void json_metrics(cJSON *kind, const FuzzCounts *n) {
+    cJSON *list = json_add_list(kind, "metrics");
     for (unsigned k = 0; k < FUZZ_METRICS; k++) {
         const FuzzMetric *m = &n->metric[k];
-        printf("%s{\"mode\": \"%s\", \"yield_percent\": %u", k ? ", " : "",
-               ir_reconv_mode_name((ReconvMode)(k % FUZZ_MODES)), k < FUZZ_MODES ? 0u : 20u);
-#define JSON_FIELD(name) printf(", \"" #name "\": %" PRIu64, m->name);
+        cJSON *mode = json_object();
+        json_append(list, mode);
+        json_add_text(mode, "mode", ir_reconv_mode_name((ReconvMode)(k % FUZZ_MODES)));
+        json_add_number(mode, "yield_percent", k < FUZZ_MODES ? 0 : 20);
+#define JSON_FIELD(name) json_add_number(mode, #name, (double)m->name);
         FUZZ_METRIC_FIELDS(JSON_FIELD)
 #undef JSON_FIELD
-        printf("}");
     }
-    printf("]");
 }
 
 static void json_report(const FuzzReport *report) {
-    const char *separator = "";
-    printf("{\"failures\": %" PRIu64 ", \"seconds\": %.2f, \"jobs\": %u, \"kinds\": {", report->failures,
-           report->seconds, report->jobs);
+    cJSON *json = json_object();
+    json_add_number(json, "failures", (double)report->failures);
+    json_add_number(json, "seconds", report->seconds);
+    json_add_number(json, "jobs", report->jobs);
+    cJSON *kinds = json_add_object(json, "kinds");
     for (unsigned k = 0; k < GEN_KINDS; k++) {
         const FuzzCounts *n = &report->kind[k];
-        const char *comma = "";
         if (!n->programs)
             continue;
-        printf("%s\"%s\": {", separator, gen_kind_name((GenKind)k));
-#define JSON_FIELD(name) printf("%s\"" #name "\": %" PRIu64, comma, n->name), comma = ", ";
+        cJSON *kind = json_add_object(kinds, gen_kind_name((GenKind)k));
+#define JSON_FIELD(name) json_add_number(kind, #name, (double)n->name);
         FUZZ_COUNT_FIELDS(JSON_FIELD)
 #undef JSON_FIELD
         if (n->metric[0].programs)
-            json_metrics(n);
-        printf("}");
-        separator = ", ";
+            json_metrics(kind, n);
     }
-    printf("}}\n");
+    cli_print_json(json);
 }
 
 static void print_report(const FuzzReport *report) {
@@ -148,26 +150,68 @@ static Verdict verdict_of(FuzzClass cls) {
                                      : VERDICT_DIFFERS;
 }
 
-/* A saved program again, under everything. */
+static void print_verdict(const char *path, const FuzzVerdict *verdict) {
+    printf("%s: %s %s%s%s\n", path, fuzz_class_name(verdict->cls), verdict->detail,
+           verdict->config[0] ? " with " : "", verdict->config);
+    if (verdict->text[0])
+        printf("  %s\n", verdict->text);
+}
+
+static void json_verdict(cJSON *list, const char *path, const FuzzVerdict *verdict) {
+    cJSON *program = json_object();
+    json_append(list, program);
+    json_add_text(program, "file", path);
+    json_add_text(program, "class", fuzz_class_name(verdict->cls));
+    json_add_text(program, "detail", verdict->detail);
+    json_add_text(program, "with", verdict->config);
+    json_add_text(program, "text", verdict->text);
+}
+
+/* Saved programs again, under everything. */
 static int replay(Settings *settings) {
     Verdict worst = VERDICT_EQUAL;
+    cJSON *json = settings->json ? json_object() : NULL,
+          *list = json ? json_add_list(json, "programs") : NULL;
     for (unsigned i = 0; i < settings->ninputs; i++) {
         GenProgram p = {0};
-        if (!file_read(&settings->arena, settings->inputs[i], &settings->diags, &p.text, &p.size_bytes))
+        const char *path = settings->inputs[i];
+        if (!file_read(&settings->arena, path, &settings->diags, &p.text, &p.size_bytes))
             return STATUS_INPUT;
         if (!gen_read_header(&p)) {
-            diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, settings->inputs[i],
-                 "it lacks the line '// fuzz block=...'");
+            diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, path, "it lacks the line '// fuzz block=...'");
             return STATUS_INPUT;
         }
         FuzzVerdict v = fuzz_check_everywhere(&p, settings->target);
-        printf("%s: %s %s%s%s\n", settings->inputs[i], fuzz_class_name(v.cls), v.detail,
-               v.config[0] ? " with " : "", v.config);
-        if (v.text[0])
-            printf("  %s\n", v.text);
+        if (list)
+            json_verdict(list, path, &v);
+        else
+            print_verdict(path, &v);
         worst = verdict_worse(worst, verdict_of(v.cls));
     }
+    if (json)
+        cli_print_json(json);
     return (int)verdict_status(worst);
+}
+
+/* What is to be kept needs a place before hours are spent on it. */
+static bool make_folder(Settings *settings, const char *path) {
+    struct stat status;
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return diag(&settings->diags, (SrcLoc){0}, DIAG_E0002, path, strerror(errno));
+    return (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) ||
+           diag(&settings->diags, (SrcLoc){0}, DIAG_E0002, path, strerror(ENOTDIR));
+}
+
+static bool usage(const char *what) {
+    fprintf(stderr, "heddle fuzz: %s\n", what);
+    return false;
+}
+
+static bool options_fit(Settings *settings, FuzzOptions *options) {
+    if (!parse_kinds(settings->fuzz.kinds, options))
+        return usage(arena_printf(&settings->arena, "--kind: '%s' is not a list of some of%s",
+                                  settings->fuzz.kinds, gen_kind_names));
+    return !options->metrics || options->kinds[GEN_CFG] || usage("--metrics measures cfg programs");
 }
 
 int cmd_fuzz(Settings *settings) {
@@ -193,15 +237,10 @@ int cmd_fuzz(Settings *settings) {
     FuzzReport r;
     if (settings->ninputs)
         return replay(settings);
-    if (!parse_kinds(settings->fuzz.kinds, &o)) {
-        fprintf(stderr,
-                "heddle fuzz: --kind: '%s' is not a list of "
-                "arith,cfg,structured,calls,collectives,barriers,predication\n",
-                settings->fuzz.kinds);
+    if (!options_fit(settings, &o))
         return STATUS_USAGE;
-    }
-    if (o.keep_dir)
-        mkdir(o.keep_dir, 0777);
+    if (o.keep_dir && !make_folder(settings, o.keep_dir))
+        return STATUS_INPUT;
     if (!fuzz_campaign(&o, &r, &settings->diags))
         return STATUS_INPUT;
     if (f.terminal)

@@ -265,12 +265,6 @@ static void print_verified(const Learning *learning, cJSON *json) {
            100.0 * (double)learning->noutside / all);
 }
 
-static void print_json(cJSON *json) {
-    char *text = json_close(json);
-    puts(text);
-    mem_free(text);
-}
-
 /* ---- the command ---- */
 
 /* The repository goes to standard output, and nothing else. */
@@ -315,7 +309,7 @@ static int finish_learning(Learning *learning, const LearnFeed *feed) {
     if (settings->learn.keys)
         print_keys(learning, json);
     if (json)
-        print_json(json);
+        cli_print_json(json);
     if (settings->output && !write_repository(learning))
         return STATUS_INPUT;
     return learning->failed ? STATUS_INPUT : STATUS_DONE;
@@ -325,7 +319,7 @@ static int finish_verifying(const Learning *learning) {
     cJSON *json = learning->settings->json ? json_object() : NULL;
     print_verified(learning, json);
     if (json)
-        print_json(json);
+        cli_print_json(json);
     return learning->ndifferent ? STATUS_DIFFERS : learning->noutside ? STATUS_NOTHING : STATUS_DONE;
 }
 

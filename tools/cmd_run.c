@@ -352,9 +352,7 @@ static void print_json(const Run *run) {
         sim_trap_print(&run->trap, line, sizeof line);
         json_add_text(o, "trap", line);
     }
-    char *text = json_close(o);
-    puts(text);
-    mem_free(text);
+    cli_print_json(o);
 }
 
 static void print_stats(const Run *run) {

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: MIT */
 #include "base/demangle.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/scope.h"
 #include "emit/elf/container.h"
 #include "emit/elf/image.h"
 #include "emit/elf/object.h"
@@ -32,6 +34,12 @@ void cli_print_sink(void *user, Severity severity, const char *line) {
     int word = (int)strcspn(at, ":");
     fprintf(out, "%.*s\033[1;%sm%.*s\033[0m%s", (int)(at - line), line, marks[severity].colour, word, at,
             at + word);
+}
+
+void cli_print_json(cJSON *tree) {
+    char *text = json_close(tree);
+    puts(text);
+    mem_free(text);
 }
 
 bool cli_is_elf(const char *data, size_t size_bytes) {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "tools/explain.h"
 #include "base/diag.h"
+#include "base/json.h"
 #include "base/scope.h"
 #include "check/static/check.h"
 #include "frontend/forms.h"
@@ -62,15 +63,61 @@ static void print_cell(FILE *out, const char *text) {
         fprintf(out, *text == '|' ? "\\|" : "%c", *text);
 }
 
-void report_codes(FILE *out) {
-    fputs("| code | | text | what it means | PTX ISA |\n|---|---|---|---|---|\n", out);
+static void begin_list(ExplainList *list, const char *const *columns) {
+    unsigned n = 0;
+    list->columns = columns;
+    for (; columns[n] && list->out; n++)
+        fprintf(list->out, "| %s ", columns[n]);
+    for (unsigned k = 0; k < n; k++)
+        fputs(k ? "---|" : "|\n|---|", list->out);
+    if (list->out)
+        fputc('\n', list->out);
+}
+
+static void begin_row(ExplainList *list) {
+    list->column = 0;
+    list->nrows++;
+    if (list->out) {
+        fputc('|', list->out);
+    } else {
+        list->row = json_object();
+        json_append(list->json, list->row);
+    }
+}
+
+static void add_cell(ExplainList *list, const char *text) {
+    const char *column = list->columns[list->column++];
+    if (list->out) {
+        fputc(' ', list->out);
+        print_cell(list->out, text);
+        fputs(*text ? " |" : "|", list->out);
+    } else {
+        json_add_text(list->row, column, text);
+    }
+    if (list->out && !list->columns[list->column])
+        fputc('\n', list->out);
+}
+
+/* The same of what a stream holds, which is then gone. */
+static void add_stream(ExplainList *list, TextStream *stream) {
+    char *text = text_close(stream, NULL);
+    add_cell(list, text);
+    mem_free(text);
+}
+
+void report_codes(ExplainList *list) {
+    static const char *const columns[] = {"code", "severity", "text", "meaning", "section", NULL};
+    begin_list(list, columns);
     for (DiagCode code = 0; code < DIAG_COUNT; code++) {
         DiagInfo info = diag_info(code);
-        fprintf(out, "| %s | %s | ", info.name, info.severity);
-        print_shape(out, info.format);
-        fputs(" | ", out);
-        print_cell(out, help_of(&info));
-        fprintf(out, " | %s |\n", info.section ? info.section : "");
+        TextStream *text = text_open();
+        print_shape(text->out, info.format);
+        begin_row(list);
+        add_cell(list, info.name);
+        add_cell(list, info.severity);
+        add_stream(list, text);
+        add_cell(list, help_of(&info));
+        add_cell(list, info.section ? info.section : "");
     }
 }
 
@@ -91,23 +138,23 @@ static const struct {
 };
 
 /* "yes", or the reason why not: ABSENT("reason"). */
-static void print_stage(FILE *out, const char *name) {
+static void add_stage(ExplainList *list, const char *name) {
     static const char absent[] = "ABSENT(";
-    if (strncmp(name, absent, sizeof absent - 1) != 0) {
-        fputs("yes", out);
-        return;
-    }
-    for (const char *s = name + sizeof absent - 1; s[1]; s++)
+    TextStream *stream = text_open();
+    bool is_there = strncmp(name, absent, sizeof absent - 1) != 0;
+    for (const char *s = is_there ? "" : name + sizeof absent - 1; *s && s[1]; s++)
         if (*s != '"' && *s != '\\')
-            fputc(*s, out);
+            fputc(*s, stream->out);
+    fputs(is_there ? "yes" : "", stream->out);
+    add_stream(list, stream);
 }
 
 /* "add[.rn.rz][.ftz].f32": brackets around what may be left out, all words where one is chosen. */
-static void print_form(FILE *out, unsigned form) {
+static void print_form(FILE *out, unsigned form, bool quoted) {
     FormElement elements[FORM_MAX_ELEMENTS];
     bool open;
     unsigned n = form_elements(form, elements, &open);
-    fprintf(out, "%s", ptx_op_name(form_op(form)));
+    fprintf(out, "%s%s", quoted ? "`" : "", ptx_op_name(form_op(form)));
     for (unsigned k = 0; k < n; k++) {
         const char *at = NULL, *word, *bar = "";
         size_t size;
@@ -121,54 +168,56 @@ static void print_form(FILE *out, unsigned form) {
             fputs(elements[k].cls == 'c' ? ".comparison" : ".*", out);
         fputs(elements[k].is_optional ? "]" : several ? "}" : "", out);
     }
-    if (open)
-        fputs("...", out);
+    fprintf(out, "%s%s", open ? "..." : "", quoted ? "`" : "");
 }
 
-void report_ptx_forms(FILE *out) {
+void report_ptx_forms(ExplainList *list) {
+    static const char *const columns[] = {"form",     "section",     "version", "target",
+                                          "compiled", "interpreted", "proved",  NULL};
     unsigned counts[3] = {0};
-    fputs("| form | PTX ISA | .version | .target | compiled | interpreted | proved "
-          "|\n|---|---|---|---|---|---|---|\n",
-          out);
+    begin_list(list, columns);
     for (unsigned form = 1; form < form_count(); form++) {
         PtxNeed need = form_need(form);
-        fputs("| `", out);
-        print_form(out, form);
-        fprintf(out, "` | %s | %u.%u | sm_%s |", form_section(form), need.version / 10u, need.version % 10u,
-                need.target);
+        TextStream *name = text_open(), *version = text_open(), *target = text_open();
+        print_form(name->out, form, list->out != NULL);
+        fprintf(version->out, "%u.%u", need.version / 10u, need.version % 10u);
+        fprintf(target->out, "sm_%s", need.target);
+        begin_row(list);
+        add_stream(list, name);
+        add_cell(list, form_section(form));
+        add_stream(list, version);
+        add_stream(list, target);
         for (unsigned k = 0; k < 3; k++) {
-            const char *name = form_stages[form].stage[k];
-            counts[k] += strncmp(name, "ABSENT(", 7) != 0;
-            fputc(' ', out);
-            print_stage(out, name);
-            fputs(" |", out);
+            const char *stage = form_stages[form].stage[k];
+            counts[k] += strncmp(stage, "ABSENT(", 7) != 0;
+            add_stage(list, stage);
         }
-        fputc('\n', out);
     }
-    fprintf(out, "\nOf %u forms %u are compiled, %u interpreted, %u proved.\n", form_count() - 1, counts[0],
-            counts[1], counts[2]);
+    if (list->out)
+        fprintf(list->out, "\nOf %u forms %u are compiled, %u interpreted, %u proved.\n", form_count() - 1,
+                counts[0], counts[1], counts[2]);
 }
 
-void report_operations(FILE *out) {
-    fputs("| operation |", out);
-    for (const Target *const *t = isa_targets; *t; t++)
-        fprintf(out, " %s |", isa_target_name(*t));
-    fputs(" executed |\n|---|", out);
-    for (const Target *const *t = isa_targets; *t; t++)
-        fputs("---|", out);
-    fputs("---|\n", out);
+void report_operations(ExplainList *list) {
+    const char *columns[32] = {"operation"};
+    unsigned n = 1;
+    for (const Target *const *t = isa_targets; *t && n < 30; t++)
+        columns[n++] = isa_target_name(*t);
+    columns[n] = "executed";
+    begin_list(list, columns);
     for (unsigned op = 1; op < OT_COUNT; op++) {
         bool any = false;
         for (const Target *const *t = isa_targets; *t; t++)
             any |= isa_target_has(*t, op);
         if (!any)
             continue;
-        fprintf(out, "| `%s` |", isa_optype_name(op));
+        begin_row(list);
+        TextStream *name = text_open();
+        fprintf(name->out, list->out ? "`%s`" : "%s", isa_optype_name(op));
+        add_stream(list, name);
         for (const Target *const *t = isa_targets; *t; t++)
-            fputs(isa_target_has(*t, op) ? " yes |" : " |", out);
+            add_cell(list, isa_target_has(*t, op) ? "yes" : "");
         const char *absent = isa_traits(op)->absent;
-        fputc(' ', out);
-        print_cell(out, absent ? absent : "yes");
-        fputs(" |\n", out);
+        add_cell(list, absent ? absent : "yes");
     }
 }

@@ -151,9 +151,7 @@ static void print_differences_json(const LearnAgainst *against) {
         json_add_text(object, "dump", row->text);
         json_add_text(object, "tables", row->own);
     }
-    char *text = json_close(json);
-    puts(text);
-    mem_free(text);
+    cli_print_json(json);
 }
 
 /* The rows go to --output, or behind the report. */

@@ -1,18 +1,8 @@
 /* Options of heddle learn: see cli.h, options.c. SPDX-License-Identifier: MIT */
 #include "tools/learn_options.h"
+#include "tools/option_keys.h"
 #include "learn/learn.h"
 #include <string.h>
-
-enum {
-    KEY_ARCH = 0x1000,
-    KEY_VERIFY,
-    KEY_ASSEMBLE,
-    KEY_SHOW,
-    KEY_AGAINST_ISA,
-    KEY_TRANSFER,
-    KEY_KEYS,
-    KEY_LEARN_GOING
-};
 
 const struct argp_option cli_learn_options[] = {
     {"repository", 'r', "REPO", 0, "Begin with what this repository has; several are merged", 0},
@@ -39,7 +29,9 @@ const struct argp_option cli_learn_options[] = {
      "Print a line for each key: instructions, unknowns, how many are not determined", 0},
     {"keep-going", KEY_LEARN_GOING, NULL, 0,
      "Leave out instructions whose text has two words, and write the rest; the status is 1 all the same", 0},
-    {"verbose", 'v', NULL, 0, "--verify: name each text that is refused, and why", 0},
+    {"verbose", 'v', NULL, 0,
+     "Give every message, not only the first 20 errors; --verify: name each text that is refused, and why",
+     0},
     {0}};
 
 const char cli_learn_details[] = "Reads dumps of cuobjdump -sass or nvdisasm -hex, and cubins, and finds for "
@@ -75,21 +67,9 @@ bool cli_learn_key(int key, char *arg, struct argp_state *state, Settings *setti
         if ((settings->learn.action == LEARN_DO_VERIFY || settings->learn.action == LEARN_DO_ASSEMBLE) &&
             !settings->learn.repositories.n)
             argp_error(state, "--verify and --assemble need a --repository");
-        if (settings->json &&
-            (settings->learn.action == LEARN_DO_ASSEMBLE || settings->learn.action == LEARN_DO_SHOW))
-            argp_error(state, "--json goes with learning, --verify and --against-isa only");
-        if (settings->json && settings->learn.action == LEARN_DO_AGAINST && settings->output &&
-            strcmp(settings->output, "-") == 0)
-            argp_error(state, "--output=- writes the rows to standard output, where --json prints");
-        if ((settings->json || settings->learn.keys) && !settings->learn.action && settings->output &&
-            strcmp(settings->output, "-") == 0)
-            argp_error(state,
-                       "--output=- writes the repository to standard output, where --json and --keys print");
-        if (settings->learn.action && (settings->learn.transfer || settings->learn.keys))
-            argp_error(state, "--transfer and --keys go with learning only");
         if (!settings->ninputs && (settings->learn.action || !settings->learn.repositories.n))
             argp_error(state, "no input file");
-        return true;
+        return false;
     default: return false;
     }
 }

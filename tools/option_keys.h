@@ -92,6 +92,19 @@ enum { /* keys of options without a letter */
        KEY_LIBDEVICE,
        KEY_LLVM_PASSES,
        KEY_LLVM,
+       KEY_RULES,
+       KEY_NO_HAZARDS,
+       KEY_SARIF,
+       KEY_SEVERITY,
+       KEY_BASELINE,
+       KEY_ARCH,
+       KEY_VERIFY,
+       KEY_ASSEMBLE,
+       KEY_SHOW,
+       KEY_AGAINST_ISA,
+       KEY_TRANSFER,
+       KEY_KEYS,
+       KEY_LEARN_GOING,
        LAST_KEY
 };
 

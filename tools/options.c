@@ -175,19 +175,18 @@ static const struct argp_option validate_options[] = {
     {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0, "Directories: of one process (default 4096)", 0},
     {0}};
 static const struct argp_option fuzz_options[] = {
-    {"kind", KEY_KIND, "LIST", 0,
-     "Of arith,cfg,structured,calls,collectives,barriers,predication (default: all)", 0},
+    {"kind", KEY_KIND, "LIST", 0, "Kinds of programs, with commas between them (default: all), of", 0},
     {"count", KEY_COUNT, "N", 0, "Programs of each kind (default 1000)", 0},
     {"seed", KEY_SEED, "N", 0, "The programs follow from it", 0},
     {"first", KEY_FIRST, "N", 0, "Number of the first program (default 0)", 0},
     {"resume", KEY_RESUME, "FILE", 0, "Write the state to FILE; go on from there if it exists", 0},
-    {"keep", KEY_KEEP, "DIR", 0, "Save failing programs, as made and reduced", 0},
+    {"keep", KEY_KEEP, "DIR", 0, "Save failing programs in this folder, as made and reduced", 0},
     {"policies", KEY_POLICIES, "WHICH", 0,
      "Machine policies: sampled (default), all 128, default, or literal: report how often they hang", 0},
     {"target", 't', "NAME", 0, "Machine, by default the first of: ", 0},
     {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3, or all (default): sampled", 0},
-    {"reduce", KEY_REDUCE, "SECONDS", 0, "CPU time to reduce one failure (default 20)", 0},
-    {"max-failures", KEY_MAX_FAILURES, "N", 0, "Stop after N failures", 0},
+    {"reduce", KEY_REDUCE, "SECONDS", 0, "--keep: CPU time to reduce one failure (default 20)", 0},
+    {"max-failures", KEY_MAX_FAILURES, "N", 0, "Stop after N failures (default 0: never)", 0},
     {"jobs", KEY_FUZZ_JOBS, "N", 0, "Processes (default: one for each core)", 0},
     {"check-only", KEY_CHECK_ONLY, NULL, 0, "Compile and check the machine code, run nothing", 0},
     {"jit-after", KEY_JIT_AFTER, "N", 0, "The machine with --engine=jit too: it must do the same", 0},
@@ -216,7 +215,7 @@ static const struct argp_option mutate_options[] = {
      0},
     {"class", KEY_CLASS, "LIST", 0, "Only these classes or groups, as drop-bsync,control (default: all)", 0},
     {"count", KEY_COUNT, "N", 0, "--campaign: mutants of each class (default 200)", 0},
-    {"kind", KEY_KIND, "LIST", 0, "--campaign: random programs of these kinds, as in heddle fuzz", 0},
+    {"kind", KEY_KIND, "LIST", 0, "--campaign: kinds of random programs (default: all), of", 0},
     {"programs", KEY_PROGRAMS, "N", 0, "--campaign: random programs of each kind (default 20)", 0},
     {"prove-time", KEY_PROVE_SECONDS, "SECONDS", 0,
      "--campaign: CPU time to prove one mutant (default 20, 0: do not)", 0},
@@ -267,14 +266,16 @@ static const struct argp_option disasm_options[] = {
 static const struct argp_option *const prove_groups[] = {prove_options, compile_options, whole_options,
                                                          json_options, NULL};
 static const struct argp_option *const compile_groups[] = {
-    output_options, compile_options, whole_options, file_options, profile_options, emit_options, NULL};
-static const struct argp_option *const link_groups[] = {output_options, compile_options, whole_options,
-                                                        file_options,   profile_options, NULL};
+    output_options,  compile_options, whole_options, file_options,
+    profile_options, emit_options,    json_options,  NULL};
+static const struct argp_option *const link_groups[] = {
+    output_options, compile_options, whole_options, file_options, profile_options, json_options, NULL};
 static const struct argp_option machine_name_options[] = {
     {"target", 't', "NAME", 0,
      "The machine, where the file has code for several or its text names none: one of ", 0},
     {0}};
-static const struct argp_option *const asm_groups[] = {output_options, machine_name_options, NULL};
+static const struct argp_option *const asm_groups[] = {output_options, machine_name_options, json_options,
+                                                       NULL};
 static const struct argp_option *const disasm_groups[] = {output_options, disasm_options,
                                                           machine_name_options, json_options, NULL};
 static const struct argp_option *const run_groups[] = {
@@ -299,6 +300,7 @@ static const struct argp_option *const coverage_groups[] = {coverage_options, co
                                                             NULL};
 static const struct argp_option *const learn_groups[] = {cli_learn_options, output_options, json_options,
                                                          NULL};
+static const struct argp_option *const explain_groups[] = {json_options, NULL};
 static const struct argp_option *const no_groups[] = {no_options, NULL};
 
 const Command cli_commands[] = {
@@ -359,7 +361,7 @@ const Command cli_commands[] = {
     {"explain", "[RULE|CODE|LIST]", "Explain a rule of check or the code of a message",
      "R-07: what it demands, with an example; E-BAR-PARTIAL: a check of the machine; E0104: a message. "
      "Lists: errors (all codes), ptx (forms of PTX and what is done with them), isa (operations by target).",
-     0, 1, no_groups, cmd_explain},
+     0, 1, explain_groups, cmd_explain},
     {"prove", "K.ptx [K.cubin]|K.cubin|DIR", "Prove that machine code means what its PTX means",
      "Executes PTX and decoded machine code symbolically, for one lane, region by region, and compares "
      "exits, memory "
@@ -676,7 +678,9 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     return ARGP_ERR_UNKNOWN;
 }
 
-const char *cli_names_listed(const struct argp_option *o) { return o->key == 't' ? isa_target_names : ""; }
+const char *cli_names_listed(const struct argp_option *o) {
+    return o->key == 't' ? isa_target_names : o->key == KEY_KIND ? gen_kind_names : "";
+}
 
 static struct argp_option described(Arena *a, const struct argp_option *o) {
     struct argp_option full = *o;

@@ -186,13 +186,13 @@ static unsigned failed_before(const Shared *shared, const FuzzVerdict *fuzz_verd
     return n;
 }
 
-/* Save, reduce unless there were several like it, save again, report. `p` is reduced. */
+/* Save, reduce unless there were several like it, save again, report; or only report. `p` is reduced. */
 static void keep_failure(Campaign *campaign, GenProgram *p, const FuzzConfig *config, FuzzFailure *failure) {
     Shared *s = campaign->shared;
     s->counts[failure->kind].failures++;
     if (campaign->opt->keep_dir)
         save(campaign, p, failure, "", failure->path);
-    if (failed_before(s, &failure->verdict) >= REDUCE_ALIKE) {
+    if (!campaign->opt->keep_dir || failed_before(s, &failure->verdict) >= REDUCE_ALIKE) {
         tell_parent(campaign, failure);
         return;
     }
@@ -201,8 +201,7 @@ static void keep_failure(Campaign *campaign, GenProgram *p, const FuzzConfig *co
     s->deadline = clock_cpu_seconds_of(0) + campaign->opt->reduce_seconds + 3 * PROGRAM_SECONDS;
     fuzz_reduce(p, config, &failure->verdict, campaign->opt->reduce_seconds);
     failure->statements = count_statements(p);
-    if (campaign->opt->keep_dir)
-        save(campaign, p, failure, ".reduced", failure->reduced_path);
+    save(campaign, p, failure, ".reduced", failure->reduced_path);
     s->reducing = false;
     tell_parent(campaign, failure);
 }
@@ -305,15 +304,26 @@ FuzzVerdict fuzz_check_apart(const GenProgram *p, const FuzzConfig *configs, uns
 }
 
 /* ---- the state of a campaign, to go on from ---- */
+
+/* All that decides what the programs are and what is done with them. */
+static void name_campaign(const Campaign *campaign, GenProgram *out) {
+    const FuzzOptions *opt = campaign->opt;
+    gen_text(out, "heddle fuzz 3 seed %" PRIu64 " first %" PRIu64 " target %s level %d policies %d",
+             opt->seed, opt->first, opt->target ? isa_target_name(opt->target) : "default", opt->opt_level,
+             (int)opt->policies);
+    gen_text(out, " check-only %d jit-after %u metrics %d kinds", opt->check_only, opt->jit_after,
+             opt->metrics);
+    for (unsigned k = 0; k < campaign->nkinds; k++)
+        gen_text(out, " %s", gen_kind_name(campaign->kinds[k]));
+    gen_text(out, "\njobs");
+}
+
 static bool write_state(const Campaign *campaign, Diags *d) {
     GenProgram t = {0};
     if (!campaign->opt->state_file)
         return true;
-    gen_text(&t, "heddle fuzz 2 seed %" PRIu64 " first %" PRIu64 " kinds", campaign->opt->seed,
-             campaign->opt->first);
-    for (unsigned k = 0; k < campaign->nkinds; k++)
-        gen_text(&t, " %s", gen_kind_name(campaign->kinds[k]));
-    gen_text(&t, "\njobs %u\n", campaign->njobs);
+    name_campaign(campaign, &t);
+    gen_text(&t, " %u\n", campaign->njobs);
     for (unsigned j = 0; j < campaign->njobs; j++) {
         const uint64_t *n = (const uint64_t *)(const void *)campaign->all[j].counts;
         gen_text(&t, "%" PRIu64, campaign->all[j].slot);
@@ -327,15 +337,14 @@ static bool write_state(const Campaign *campaign, Diags *d) {
 }
 
 static bool parse_state(Campaign *campaign, const char *text) {
-    char expected[256];
-    size_t at =
-        (size_t)snprintf(expected, sizeof expected, "heddle fuzz 2 seed %" PRIu64 " first %" PRIu64 " kinds",
-                         campaign->opt->seed, campaign->opt->first);
-    for (unsigned k = 0; k < campaign->nkinds; k++)
-        at += (size_t)snprintf(expected + at, sizeof expected - at, " %s", gen_kind_name(campaign->kinds[k]));
+    GenProgram expected = {0};
+    name_campaign(campaign, &expected);
+    size_t at = expected.size_bytes;
+    bool same = strncmp(text, expected.text, at) == 0;
+    gen_program_free(&expected);
     int used = 0;
-    if (strncmp(text, expected, at) != 0 || sscanf(text + at, "\njobs %u%n", &campaign->njobs, &used) != 1 ||
-        !campaign->njobs || campaign->njobs > MAX_JOBS)
+    if (!same || sscanf(text + at, " %u%n", &campaign->njobs, &used) != 1 || !campaign->njobs ||
+        campaign->njobs > MAX_JOBS)
         return false;
     char *p = (char *)(uintptr_t)text + at + used;
     for (unsigned j = 0; j < campaign->njobs; j++) {

@@ -12,14 +12,14 @@ static const struct {
     const char *name;
     void (*make)(Gen *g);
 } kinds[GEN_KINDS] = {
-    [GEN_ARITH] = {"arith", gen_arith},
-    [GEN_CFG] = {"cfg", gen_cfg},
-    [GEN_STRUCTURED] = {"structured", gen_structured},
-    [GEN_CALLS] = {"calls", gen_calls},
-    [GEN_COLLECTIVES] = {"collectives", gen_collectives},
-    [GEN_BARRIERS] = {"barriers", gen_barriers},
-    [GEN_PREDICATION] = {"predication", gen_predication},
+#define GEN_KIND(constant, name) {#name, gen_##name},
+    GEN_EACH_KIND(GEN_KIND)
+#undef GEN_KIND
 };
+
+#define GEN_KIND(constant, name) " " #name
+const char gen_kind_names[] = GEN_EACH_KIND(GEN_KIND);
+#undef GEN_KIND
 
 const char *gen_kind_name(GenKind k) { return k < GEN_KINDS ? kinds[k].name : "file"; }
 

@@ -14,17 +14,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* KIND(constant, name and function) */
+#define GEN_EACH_KIND(KIND)                                                                                  \
+    KIND(ARITH, arith)                                                                                       \
+    KIND(CFG, cfg)                                                                                           \
+    KIND(STRUCTURED, structured)                                                                             \
+    KIND(CALLS, calls)                                                                                       \
+    KIND(COLLECTIVES, collectives)                                                                           \
+    KIND(BARRIERS, barriers)                                                                                 \
+    KIND(PREDICATION, predication)
 typedef enum {
-    GEN_ARITH,
-    GEN_CFG,
-    GEN_STRUCTURED,
-    GEN_CALLS,
-    GEN_COLLECTIVES,
-    GEN_BARRIERS,
-    GEN_PREDICATION,
-    GEN_KINDS
+#define GEN_KIND(constant, name) GEN_##constant,
+    GEN_EACH_KIND(GEN_KIND)
+#undef GEN_KIND
+        GEN_KINDS
 } GenKind;
 const char *gen_kind_name(GenKind k);
+extern const char gen_kind_names[]; /* " arith cfg ..." */
 bool gen_kind_find(const char *name, size_t size_bytes, GenKind *kind);
 
 /* The graph of a cfg program. Block `n` is the common end; a block without successors exits. A warp of such a

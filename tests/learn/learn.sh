@@ -106,11 +106,11 @@ want 1 'there are no tables for this architecture' learn --against-isa --arch sm
 
 # what is wrong is said with its place
 want 2 'exclude each other' learn --verify --assemble -r all.repo t.dump
-want 2 'json goes with' learn --show --json t.dump
+want 2 'json needs a report on standard output' learn --show --json t.dump
 want 2 'need a --repository' learn --verify t.dump
 want 2 'no input file' learn
 want 2 'no input file' learn --verify -r all.repo
-want 2 'learning only' learn --verify --keys -r all.repo t.dump
+want 2 'keys needs learning: no --verify' learn --verify --keys -r all.repo t.dump
 sed '1i .target sm_80' t.dump >u.sass
 for command in "learn --verify -r all.repo" "learn --assemble -r all.repo" "learn -r all.repo" "learn --arch sm_90 --show" \
     "learn --arch sm_90 --against-isa"; do

@@ -17,7 +17,7 @@ rm -rf "$work"
 mkdir -p "$work"
 "$host" "$work"
 "$heddle" compile "$module" "-O$level" "$@" -o "$work/k.cubin"
-"$heddle" validate "$module" "$work/k.cubin" "-O$level" "$@" --launch "$sample.json" --data-dir "$work"
+"$heddle" validate "$module" "$work/k.cubin" --launch "$sample.json" --data-dir "$work"
 machine() { # FILE OPTIONS...
     out=$1
     shift

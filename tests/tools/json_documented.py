@@ -27,7 +27,7 @@ DONE:
 }
 """
 (folder / "store.ptx").write_text(STORE)
-loop = samples / "mandelbrot.ptx"
+loop, tests = samples / "mandelbrot.ptx", samples.parent / "tests"
 subprocess.run([heddle, "compile", loop, "-o", folder / "good.cubin"], check=True)
 subprocess.run([heddle, "mutate", folder / "good.cubin", "--apply", "drop-bsync:0", "-o", folder / "bad.cubin"], check=True)
 
@@ -52,14 +52,18 @@ def members(value, path, out):
 
 subprocess.run([heddle, "compile", "-t", "sm_80", str(folder / "store.ptx"), "-o", str(folder / "k.cubin")], check=True)
 subprocess.run([heddle, "learn", str(folder / "k.cubin"), "-o", str(folder / "k.repo")], check=True, stdout=subprocess.DEVNULL)
+subprocess.run([heddle, "disasm", "--sections", str(folder / "k.cubin"), "-o", str(folder / "k.sass")], check=True)
 (folder / "dir").mkdir(exist_ok=True)
 (folder / "dir" / "store.ptx").write_text(STORE)
 failed = seen = 0
-for section in re.split(r"(?m)^## ", doc.read_text())[1:]:
-    command = section.split("\n")[0]
+sections = re.split(r"(?m)^## ", doc.read_text())[1:]
+also = re.compile(r"(?m)^Also: (.*)")
+runs = [(command, s) for s in sections for command in [s.split("\n")[0], *re.findall("`([^`]+)`", "".join(also.findall(s)))]]
+for command, section in runs:
     words = command.split()[1:]
     file = folder / "store.ptx" if "--arg" in words else loop
-    words = [str(folder / w.lower()) if w.endswith((".cubin", ".repo")) or w == "DIR" else str(file) if w == "K.ptx" else str(samples.parent / "tests/litmus/lock_inside.ptx") if w == "STUCK.ptx" else w for w in words]
+    named = {"K.ptx": file, "STUCK.ptx": tests / "litmus/lock_inside.ptx", "SAVED.ptx": tests / "check/regress/cvt_s8_nan.ptx"}
+    words = [str(folder / w.lower()) if w.endswith((".cubin", ".repo", ".sass")) or w == "DIR" else str(named.get(w, w)) for w in words]
     done = subprocess.run([heddle, *words], capture_output=True, text=True, timeout=120)
     try:
         printed = {}
