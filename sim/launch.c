@@ -74,11 +74,18 @@ static void grow_allocs(SimMemory *mem) {
     mem->cap = cap;
 }
 
+static uint64_t next_address(const SimMemory *mem, uint64_t size_bytes) {
+    if (!mem->borders || size_bytes <= SIM_ALLOC_ALIGN)
+        return mem->next_address;
+    uint64_t past = mem->next_address + SIM_ALLOC_ALIGN + SIM_BORDER_BYTES - 1;
+    return past / SIM_BORDER_BYTES * SIM_BORDER_BYTES - SIM_ALLOC_ALIGN;
+}
+
 uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes) {
     if (size_bytes == 0 || size_bytes > MAX_ALLOC_BYTES)
         return 0;
     grow_allocs(mem);
-    SimAlloc a = {.address = mem->next_address, .size_bytes = size_bytes};
+    SimAlloc a = {.address = next_address(mem, size_bytes), .size_bytes = size_bytes};
     alloc_storage(&a, name ? name : "");
     memset(a.data, 0, data_bytes(size_bytes));
     mem->allocs[mem->nallocs++] = a;
@@ -145,6 +152,7 @@ SimMemory *simmem_clone(const SimMemory *mem) {
         memory->allocs[memory->nallocs++] = a;
     }
     memory->next_address = mem->next_address;
+    memory->borders = mem->borders;
     for (uint32_t i = 0; i < mem->ntextures; i++)
         simmem_add_texture(memory, &mem->textures[i]);
     if (mem->npieces) {

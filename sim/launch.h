@@ -11,6 +11,8 @@
 
 #define SIM_ALLOC_ALIGN 256u  /* every allocation's address */
 #define SIM_GUARD_BYTES 4096u /* at least this much unmapped between allocations */
+#define SIM_BORDER_BYTES                                                                                     \
+    ((uint64_t)1 << 32) /* a multiple of it is where the high word of addresses changes */
 #define SIM_WARP_LANES 32u
 #define SIM_MAX_BLOCK_THREADS 1024u
 #define SIM_MAX_SHARED_BYTES                                                                                 \
@@ -42,6 +44,8 @@ typedef struct {
     SimAlloc *allocs; /* ascending addresses */
     uint32_t nallocs, cap;
     uint64_t next_address;
+    bool borders; /* an allocation of more than SIM_ALLOC_ALIGN bytes begins that many before a border, so
+                     that code which loses a carry into the high word of an address misses it */
     struct SimHeapPiece { /* of the heap of device code, in use; ascending */
         uint64_t address, size_bytes;
     } * pieces;
@@ -54,7 +58,7 @@ SimMemory *simmem_create(void); /* NULL if the host has no memory */
 void simmem_free(SimMemory *mem);
 SimMemory *simmem_clone(const SimMemory *mem); /* same addresses, own bytes; NULL if the host has no memory */
 /* A new zeroed, unwritten allocation; its guest address, or 0 if size_bytes is 0 or beyond 64 GiB or the host
- * has no memory. Addresses depend only on the sequence of sizes. */
+ * has no memory. Addresses depend only on mem->borders and the sequence of sizes. */
 uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes);
 /* Memory of the host is guest memory at the same address, all of it written; without slack behind its end.
  * False: another allocation, or a window of generic addresses, lies there. Later allocations lie above. */

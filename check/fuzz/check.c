@@ -74,6 +74,7 @@ static bool make_memory(Check *check) {
     check->start = simmem_create();
     if (!check->start)
         abort();
+    check->start->borders = true;
     uint64_t in = simmem_alloc(check->start, "in", program->in_bytes ? program->in_bytes : 1);
     uint64_t out = simmem_alloc(check->start, "out", program->out_bytes ? program->out_bytes : 1);
     if (!in || !out)

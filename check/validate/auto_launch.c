@@ -129,7 +129,7 @@ static PlanArg make_arg(const AutoSearch *search, const AutoAttempt *attempt, Pl
 }
 
 bool auto_find_addresses(Plan *plan, uint64_t *address) {
-    SimMemory *mem = simmem_create();
+    SimMemory *mem = plan_empty_memory();
     for (uint32_t i = 0; mem && i < plan->buffers.n; i++)
         address[i] = simmem_alloc(mem, "", plan->buffers.at[i].count * plan->buffers.at[i].type->size_bytes);
     if (mem)

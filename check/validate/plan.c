@@ -351,8 +351,15 @@ static bool make_tensors(Plan *plan, SimMemory *mem, Diags *d) {
     return true;
 }
 
-SimMemory *plan_memory(Plan *plan, Diags *d) {
+SimMemory *plan_empty_memory(void) {
     SimMemory *mem = simmem_create();
+    if (mem)
+        mem->borders = true;
+    return mem;
+}
+
+SimMemory *plan_memory(Plan *plan, Diags *d) {
+    SimMemory *mem = plan_empty_memory();
     bool good = mem || plan_error(plan, d, "no memory on this host");
     for (uint32_t i = 0; good && i < plan->buffers.n; i++) {
         PlanBuffer *buffer = &plan->buffers.at[i];

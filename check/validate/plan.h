@@ -104,6 +104,9 @@ const char *plan_data_path(Plan *plan, const char *at_file);
 /* The first file of data that cannot be read, as the launch file names it; NULL: all can. */
 const char *plan_missing_data(Plan *plan);
 
+/* Guest memory without buffers yet, which lays those that are large enough across borders of 4 GiB; NULL: the
+ * host has no memory. */
+SimMemory *plan_empty_memory(void);
 /* Guest memory with all buffers allocated in order and initialised; sets their addresses. NULL: reported. */
 SimMemory *plan_memory(Plan *plan, Diags *diags);
 

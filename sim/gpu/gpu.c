@@ -54,6 +54,7 @@ typedef struct {
     CudaFunction function;
     CudaAddress block; /* buffers, with SIM_GUARD_BYTES before the first and behind the last */
     uint64_t block_bytes;
+    uint64_t *at;          /* by allocation: its byte in the block, where a variable leaves its place free */
     CudaAddress *variable; /* by allocation: where the driver has the variable of that name, 0: a buffer */
 } Card;
 
@@ -148,16 +149,15 @@ static bool load(Card *card) {
 }
 
 /* ---- the child: addresses ---- */
-static CudaAddress block_address(const Card *card, uint64_t guest) {
-    return card->block + SIM_GUARD_BYTES + (guest - SIM_GLOBAL_BASE);
+static CudaAddress card_address(const Card *card, uint32_t index) {
+    return card->variable[index] ? card->variable[index] : card->block + card->at[index];
 }
 
 /* One past the end counts as inside. False: no address of guest memory. */
 static bool to_card(const Card *card, uint64_t guest, uint64_t *out) {
     const SimAlloc *alloc = simmem_find(card->mem, guest, 0);
-    CudaAddress variable = alloc ? card->variable[alloc - card->mem->allocs] : 0;
     if (alloc)
-        *out = variable ? variable + (guest - alloc->address) : block_address(card, guest);
+        *out = card_address(card, (uint32_t)(alloc - card->mem->allocs)) + (guest - alloc->address);
     return alloc != NULL;
 }
 
@@ -165,7 +165,7 @@ static bool to_guest(const Card *card, uint64_t address, uint64_t *out) {
     for (uint32_t past = 0; past < 2; past++) /* inside something, rather than one past the end of another */
         for (uint32_t i = 0; i < card->mem->nallocs; i++) {
             const SimAlloc *alloc = &card->mem->allocs[i];
-            CudaAddress base = card->variable[i] ? card->variable[i] : block_address(card, alloc->address);
+            CudaAddress base = card_address(card, i);
             if (address >= base && address - base < alloc->size_bytes + past) {
                 *out = alloc->address + (address - base);
                 return true;
@@ -179,7 +179,8 @@ static bool to_guest(const Card *card, uint64_t address, uint64_t *out) {
 static bool place(Card *card) {
     const SimMemory *mem = card->mem;
     card->variable = calloc(mem->nallocs + 1u, sizeof *card->variable);
-    if (!card->variable)
+    card->at = calloc(mem->nallocs + 1u, sizeof *card->at);
+    if (!card->variable || !card->at)
         return answer(card, ANSWER_REFUSED, "no memory on this host", CUDA_SUCCESS);
     for (uint32_t i = 0; i < mem->nallocs; i++) {
         size_t size_bytes = 0;
@@ -194,7 +195,12 @@ static bool place(Card *card) {
         else if (size_bytes < mem->allocs[i].size_bytes)
             return answer(card, ANSWER_REFUSED, "a variable is smaller in the driver's eyes", CUDA_SUCCESS);
     }
-    card->block_bytes = mem->next_address - SIM_GLOBAL_BASE + 2 * SIM_GUARD_BYTES;
+    card->block_bytes = SIM_GUARD_BYTES;
+    for (uint32_t i = 0; i < mem->nallocs; i++) {
+        uint64_t size_bytes = mem->allocs[i].size_bytes + SIM_GUARD_BYTES + SIM_ALLOC_ALIGN - 1;
+        card->at[i] = card->block_bytes;
+        card->block_bytes += size_bytes / SIM_ALLOC_ALIGN * SIM_ALLOC_ALIGN;
+    }
     return good(card, "cuMemAlloc", card->cuda.allocate(&card->block, card->block_bytes));
 }
 
@@ -226,13 +232,21 @@ static void translate_out(Card *card, uint32_t index, const uint8_t *sent, const
     }
 }
 
+/* What a byte of the block would be in the guest: as far behind the buffer before it, or before the first. */
+static uint64_t guard_address(const Card *card, uint64_t at) {
+    uint32_t i = 0;
+    while (i + 1 < card->mem->nallocs && card->at[i + 1] <= at)
+        i++;
+    return card->mem->nallocs ? card->mem->allocs[i].address + (at - card->at[i]) : SIM_GLOBAL_BASE;
+}
+
 /* A byte between the buffers that is not as it was: a store that no buffer takes. */
 static bool guards_whole(Card *card, const uint8_t *got) {
     const SimMemory *mem = card->mem;
     uint64_t at = 0; /* in the block */
     for (uint32_t i = 0; i <= mem->nallocs; i++) {
         const SimAlloc *next = i < mem->nallocs ? &mem->allocs[i] : NULL;
-        uint64_t end = next ? next->address - SIM_GLOBAL_BASE + SIM_GUARD_BYTES : card->block_bytes;
+        uint64_t end = next ? card->at[i] : card->block_bytes;
         if (next && card->variable[i])
             continue; /* its place in the block is a guard too */
         for (; at < end; at++)
@@ -240,7 +254,7 @@ static bool guards_whole(Card *card, const uint8_t *got) {
                 SimTrap *trap = &card->exchange.answer->result.trap;
                 trap->kind = TRAP_OUT_OF_RANGE;
                 trap->has_address = true;
-                trap->address = SIM_GLOBAL_BASE + at - SIM_GUARD_BYTES;
+                trap->address = guard_address(card, at);
                 return answer(card, ANSWER_TRAP,
                               "found after the launch: bytes that are in no buffer changed", CUDA_SUCCESS);
             }
@@ -297,7 +311,7 @@ static bool send(Card *card, Images *images) {
     memset(images->sent, FILL, card->block_bytes);
     for (uint32_t i = 0; i < card->mem->nallocs; i++) {
         const SimAlloc *alloc = &card->mem->allocs[i];
-        uint8_t *at = images->sent + SIM_GUARD_BYTES + (alloc->address - SIM_GLOBAL_BASE);
+        uint8_t *at = images->sent + card->at[i];
         if (card->variable[i])
             continue;
         memcpy(at, alloc->data, alloc->size_bytes); /* what looks like an address and is none stays */
@@ -312,9 +326,8 @@ static bool fetch(Card *card, const Images *images) {
         !guards_whole(card, images->got))
         return false;
     for (uint32_t i = 0; i < card->mem->nallocs; i++) {
-        uint64_t at = SIM_GUARD_BYTES + (card->mem->allocs[i].address - SIM_GLOBAL_BASE);
         if (!card->variable[i])
-            translate_out(card, i, images->sent + at, images->got + at);
+            translate_out(card, i, images->sent + card->at[i], images->got + card->at[i]);
     }
     return each_variable(card, images, fetch_variable);
 }

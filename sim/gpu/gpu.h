@@ -4,12 +4,12 @@
  * Each launch has a process of its own: what the driver does to it (a sticky error, an endless kernel, a
  * crash) ends there, and the time limit ends the process and with it the kernel.
  *
- * Addresses. The card's are not the guest's. All of guest memory is one block on the card, so a buffer's
- * address is the guest's plus a constant; variables lie where the driver puts them. What the guest marks as
- * an address (parameters, Launch.address_at; memory, simmem_write_address) is translated on the way in. On
- * the way out every aligned 8-byte word that the launch changed and that now is a card address of guest
- * memory becomes the guest's, and is marked. Addresses in other shapes (halves, hashes, shared and local
- * windows, functions) stay the card's.
+ * Addresses. The card's are not the guest's. All buffers of guest memory lie in one block on the card, in
+ * their order and one closely behind the other; variables lie where the driver puts them. What the guest
+ * marks as an address (parameters, Launch.address_at; memory, simmem_write_address) is translated on the way
+ * in. On the way out every aligned 8-byte word that the launch changed and that now is a card address of
+ * guest memory becomes the guest's, and is marked. Addresses in other shapes (halves, hashes, shared and
+ * local windows, functions) stay the card's.
  *
  * What lies between the buffers is filled before and looked at afterwards: a store there is a trap although
  * the card, whose pages are large, lets it pass.

@@ -9,6 +9,7 @@
 
 #include "base/scope.h"
 #include "check/validate/edges.h"
+#include "check/validate/auto_search.h"
 #include "check/validate/plan.h"
 #include <math.h>
 #include <stdio.h>
@@ -322,6 +323,44 @@ static void test_arguments(void **state) {
     plan_free(&p);
 }
 
+/* A buffer of more than 256 bytes has its 257th byte at a multiple of 4 GiB. */
+static void test_borders(void **state) {
+    (void)state;
+    static const uint64_t border = (uint64_t)1 << 32;
+    static const char *const args[] = {"buf:u8[1]",    "buf:u8[257]", "buf:u8[256]",
+                                       "buf:f64[512]", "buf:u8[100]", "buf:f32[65]"};
+    enum { N = sizeof args / sizeof *args };
+    Plan p = {0};
+    Messages m = {{0}};
+    Diags d = {.sink = collect, .user = &m};
+    for (unsigned i = 0; i < N; i++)
+        assert_true(plan_add_arg(&p, args[i], &d));
+    SimMemory *mem = plan_memory(&p, &d);
+    assert_non_null(mem);
+    uint64_t found[N], end = 0;
+    assert_true(auto_find_addresses(&p, found));
+    for (unsigned i = 0; i < N; i++) {
+        const PlanBuffer *buffer = &p.buffers.at[i];
+        uint64_t size = buffer->count * buffer->type->size_bytes;
+        assert_int_equal(found[i], buffer->address);
+        assert_int_equal(buffer->address % 256, 0);
+        assert_true(buffer->address > end);
+        if (size > 256)
+            assert_int_equal((buffer->address + 256) % border, 0);
+        end = buffer->address + size;
+    }
+    SimMemory *clone = simmem_clone(mem);
+    uint64_t next = simmem_alloc(mem, "", 300);
+    assert_int_equal((next + 256) % border, 0);
+    assert_int_equal(simmem_alloc(clone, "", 300), next);
+    simmem_free(clone);
+    simmem_free(mem);
+    SimMemory *flat = simmem_create();
+    assert_int_equal(simmem_alloc(flat, "", 300) / border, simmem_alloc(flat, "", 300) / border);
+    simmem_free(flat);
+    plan_free(&p);
+}
+
 static uint64_t edge_at(const char *init, const char *type, uint64_t index) {
     Edges edges;
     uint8_t bytes[8];
@@ -370,6 +409,7 @@ int main(void) {
                                        cmocka_unit_test(test_written_textures),
                                        cmocka_unit_test(test_arguments),
                                        cmocka_unit_test(test_json_nul),
+                                       cmocka_unit_test(test_borders),
                                        cmocka_unit_test(test_edges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
