@@ -187,14 +187,5 @@ void elf_write_lines(ElfWriter *writer) {
     if (!lines.relocs.n)
         return;
     put_u32(lines.out.at, lines.out.n - 4);
-    bool addends = elf_since_sm_90(writer);
-    uint32_t table = elf_add_section(writer, ".debug_line", "", SHT_PROGBITS, 0, 1);
-    elf_set_data(writer, table, lines.out);
-    uint32_t section = elf_add_section(writer, addends ? ".rela.debug_line" : ".rel.debug_line", "",
-                                       addends ? SHT_RELA : SHT_REL, SHF_INFO_LINK, 8);
-    elf_set_data(writer, section, lines.relocs);
-    Elf64_Shdr *header = elf_section_header(writer, section);
-    header->sh_link = SYMTAB;
-    header->sh_info = table;
-    header->sh_entsize = addends ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+    elf_add_debug_section(writer, "debug_line", lines.out, lines.relocs);
 }

@@ -55,6 +55,19 @@ void elf_set_data(ElfWriter *writer, uint32_t section, Bytes b) {
     writer->elf->sections.at[section].h.sh_size = b.n;
 }
 
+void elf_add_debug_section(ElfWriter *writer, const char *name, Bytes data, Bytes relocs) {
+    bool addends = elf_since_sm_90(writer);
+    uint32_t section = elf_add_section(writer, ".", name, SHT_PROGBITS, 0, 1);
+    elf_set_data(writer, section, data);
+    uint32_t table = elf_add_section(writer, addends ? ".rela." : ".rel.", name, addends ? SHT_RELA : SHT_REL,
+                                     SHF_INFO_LINK, 8);
+    elf_set_data(writer, table, relocs);
+    Elf64_Shdr *header = elf_section_header(writer, table);
+    header->sh_link = SYMTAB;
+    header->sh_info = section;
+    header->sh_entsize = addends ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+}
+
 /* Types of sections: objects have NVIDIA's own. */
 static uint32_t section_type(const ElfWriter *writer, uint32_t in_executable, uint32_t in_object) {
     return writer->opt->relocatable ? in_object : in_executable;
@@ -620,6 +633,8 @@ static bool fill(ElfWriter *writer) {
     texture_relocs(writer);
     if (elf_is_native(writer) && !writer->old_form && !writer->opt->relocatable)
         compatibility_sections(writer);
+    if (elf_is_native(writer) && !writer->opt->relocatable)
+        elf_write_frames(writer);
     if (writer->opt->lines)
         elf_write_lines(writer);
     heddle_sections(writer);

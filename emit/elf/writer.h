@@ -58,6 +58,10 @@ void elf_find_externs(const ElfWriter *writer, const CodeFunc *f, ElfSyms *out);
 
 /* Contents of .nv.info and of every .nv.info.FUNCTION, whose sections are there. */
 void elf_write_records(ElfWriter *writer);
+/* A section for debuggers and its relocations, as the machine has them. */
+void elf_add_debug_section(ElfWriter *writer, const char *name, Bytes data, Bytes relocs);
+/* .debug_frame and its relocations; symbols are there. */
+void elf_write_frames(ElfWriter *writer);
 /* .debug_line and its relocations, where the PTX has .loc; symbols are there. */
 void elf_write_lines(ElfWriter *writer);
 #endif

@@ -84,7 +84,7 @@ bool igp_target_set(Parser *parser, uint32_t *out) {
     if (!igp_expect(parser, "["))
         return false;
     do {
-        uint32_t found;
+        uint32_t found = 0;
         bool range = igp_is(parser, "from") || igp_is(parser, "until");
         if (!(range ? target_range(parser, &found) : target_or_set(parser, &found)))
             return false;
