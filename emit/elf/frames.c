@@ -14,8 +14,8 @@
  *
  * What moves R1 and registers is known by name: those by which regalloc makes frames, spills and copies;
  * after any other operation a register holds nothing. An open function (isa/machine/abi.h) returns all
- * registers that the convention between objects keeps, and so they are told of, too. SPDX-License-Identifier:
- * MIT */
+ * registers that the convention between objects keeps: they are told of, too.
+ * SPDX-License-Identifier: MIT */
 #include "emit/elf/writer.h"
 #include "isa/machine/abi.h"
 #include <string.h>
