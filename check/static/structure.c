@@ -175,6 +175,16 @@ static void one_instruction(Checker *checker, uint32_t i) {
 
 /* ---- targets ---- */
 
+/* Does a relocation give the word its target, as that of a function of the driver or of another object? */
+static bool target_given(const Checker *checker, uint32_t i) {
+    const Binary *binary = checker->flow->bin;
+    uint64_t offset_bytes = bin_address(checker->flow, i) - binary->code_base;
+    for (uint32_t k = 0; k < binary->nfixups; k++)
+        if (binary->fixups[k].in_code && binary->fixups[k].offset_bytes == offset_bytes)
+            return true;
+    return false;
+}
+
 static void call_target(Checker *checker, uint32_t i) {
     const MachInst *inst = &checker->flow->insts[i];
     uint32_t t = bin_target(checker->flow, i);
@@ -183,7 +193,10 @@ static void call_target(Checker *checker, uint32_t i) {
         ra.kind == OPK_NONE || (ra.kind == OPK_REG && ra.value == (ra.file == RF_UR ? REG_URZ : REG_RZ));
     if (!direct)
         return;
-    if (t == NONE || checker->proc_at[t] == NONE)
+    bool outside = t == NONE || checker->proc_at[t] == NONE;
+    if (outside && target_given(checker, i))
+        return;
+    if (outside)
         check_report_as(checker, checker->native ? SEV_WARNING : SEV_ERROR, CR_R18, i, NONE,
                         "the call's target is outside the code");
     else if (!checker->native &&

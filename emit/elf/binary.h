@@ -72,7 +72,7 @@ typedef struct {
     const uint8_t *init; /* size_bytes or NULL */
 } BinVar;
 
-typedef enum { BIN_TO_VAR, BIN_TO_FUNC, BIN_TO_EXTERN } BinTargetKind;
+typedef enum { BIN_TO_VAR, BIN_TO_FUNC, BIN_TO_EXTERN, BIN_TO_ABSENT } BinTargetKind;
 typedef struct {   /* an address that the loader knows: of a global variable, or the one that stands for a
                       function */
     bool in_code;  /* the imm32 field, bits 32-63, of an instruction (RELOC_ABS32_LO and _HI) */
@@ -80,8 +80,9 @@ typedef struct {   /* an address that the loader knows: of a global variable, or
     uint32_t var;
     uint64_t offset_bytes; /* of the instruction from code[0], into the bank, or into the variable */
     uint8_t kind;          /* RelocKind of ir.h */
-    uint8_t to;            /* BinTargetKind: of a function the address as a value, not where its code lies */
-    uint32_t target;       /* in vars, funcs or externs */
+    uint8_t to;      /* BinTargetKind: of a function the address as a value, not where its code lies; of a
+                        variable of another object, for a linker: with this it does not run */
+    uint32_t target; /* in vars, funcs or externs */
     int64_t addend;
 } BinFixup;
 
@@ -98,7 +99,8 @@ typedef struct {
     uint32_t nfuncs;
     BinVar *vars;
     uint32_t nvars;
-    const char **externs; /* functions that the file only names: the driver's (isa/machine/system.h) */
+    const char **externs; /* what the file only names: functions of the driver (isa/machine/system.h), and all
+                             that objects leave to a linker */
     uint32_t nexterns;
     BinFixup *fixups; /* applied by the loader once variables have addresses */
     uint32_t nfixups;

@@ -10,7 +10,7 @@
 #include "isa/machine/system.h"
 
 /* st_other of variables: their space. */
-enum { STO_NV_GLOBAL = 0x20, STO_NV_SHARED = 0x40, STO_NV_CONST = 0x80, STT_NV_OBJECT = 13 };
+enum { STO_NV_GLOBAL = 0x20, STO_NV_SHARED = 0x40, STO_NV_CONST = 0x80 };
 
 static bool is_undefined(const IrVar *var) { return var->is_extern_shared || var->linkage == LINK_EXTERN; }
 

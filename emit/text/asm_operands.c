@@ -17,8 +17,6 @@
 
 /* Relocations without a kind of their own; docs/elf.md. */
 enum {
-    NV_OPCODE_FROM = 68,
-    NV_OPCODE_YIELD,
     NV_BANK_WORDS = 64,
     NV_BANK_BYTES = 66,
     NV_ADDRESS24 = 74,
@@ -238,10 +236,10 @@ static bool opcode_note(AsmDoc *doc, const char *line) {
         return asm_doc_error(doc, line + (at - from), DIAG_E0356,
                              "the relocations of this note are not known");
     DocReloc reloc = {.section = doc->section, .offset = doc->data.n, .loc = asm_loc(doc->text, line)};
-    reloc.type = NV_OPCODE_FROM;
+    reloc.type = RELOC_NV_YIELD_OPCODE;
     reloc.addend = strtol(number, NULL, 10);
     VEC_ADD(doc->a, &doc->relocs, reloc);
-    reloc.type = NV_OPCODE_YIELD;
+    reloc.type = RELOC_NV_YIELD_PRED;
     reloc.addend = 0;
     VEC_ADD(doc->a, &doc->relocs, reloc);
     return true;

@@ -159,6 +159,8 @@ static SimAlloc *alloc_of(const Binary *binary, const SimMemory *mem, uint32_t v
 }
 
 static bool fixup_value(const Binary *binary, const SimMemory *mem, const BinFixup *fixup, uint64_t *value) {
+    if (fixup->to == BIN_TO_ABSENT)
+        return false;
     if (fixup->to != BIN_TO_VAR) {
         const char *name =
             fixup->to == BIN_TO_FUNC ? binary->funcs[fixup->target].name : binary->externs[fixup->target];
@@ -231,8 +233,12 @@ static bool initialise_variables(const Binary *binary, SimMemory *mem, const boo
     for (uint32_t i = 0; i < binary->nfixups; i++) { /* pointers in variables */
         const BinFixup *fixup = &binary->fixups[i];
         uint64_t value;
-        if (fixup->in_code || fixup->in_bank4 || fixup->var >= binary->nvars || !fresh[fixup->var] ||
-            !fixup_value(binary, mem, fixup, &value))
+        if (fixup->in_code || fixup->in_bank4 || fixup->var >= binary->nvars || !fresh[fixup->var])
+            continue;
+        if (fixup->to == BIN_TO_ABSENT)
+            return diag(d, (SrcLoc){0}, DIAG_E0515, binary->vars[fixup->var].name,
+                        "it has the address of a variable of another object");
+        if (!fixup_value(binary, mem, fixup, &value))
             continue;
         if (!simmem_write_address(mem, alloc_of(binary, mem, fixup->var)->address + fixup->offset_bytes,
                                   value))
@@ -260,6 +266,12 @@ static bool fix_call(const Target *target, uint64_t word[2], uint64_t address) {
     return isa_encode(target, &in, word, error);
 }
 
+static const char *no_address(Arena *a, const Binary *binary, const BinFixup *fixup) {
+    return fixup->to == BIN_TO_ABSENT
+               ? arena_printf(a, "%s has no place: a linker gives it one", binary->externs[fixup->target])
+               : "a variable has no address";
+}
+
 /* The code, with the addresses of variables filled in. */
 static bool fix_code(Run *run, uint8_t *bank4, Diags *d) {
     const Binary *binary = run->bin;
@@ -271,7 +283,8 @@ static bool fix_code(Run *run, uint8_t *bank4, Diags *d) {
             continue;
         uint64_t value;
         if (!fixup_value(binary, run->mem, fixup, &value))
-            return diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name, "a variable has no address");
+            return diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name,
+                        no_address(&run->arena, binary, fixup));
         if (fixup->in_bank4) {
             if (binary->const_bank4_bytes < 8 || fixup->offset_bytes > binary->const_bank4_bytes - 8)
                 return diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name,

@@ -78,6 +78,38 @@ for sm in 75 80 90; do
     "$PTXAS" -arch=sm_$sm -c named.ptx -o named.o
     "$heddle" check named.o >out 2>&1 || { echo "named.o of sm_$sm:"; cat out; exit 1; }
 done
+# what only a linker places, constants of functions, functions of the driver, and YIELD that a linker may take back: at -g a shuffle
+# and a sleep have it, of which nvlink leaves the word
+cat >far.ptx <<'END'
+.version 8.0
+.target sm_75
+.address_size 64
+.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+.extern .global .align 4 .u32 gx;
+.extern .const .align 4 .u32 cx[4];
+.extern .shared .align 16 .b8 dyn[];
+.global .align 1 .b8 text[3] = {104, 105, 0};
+.visible .func (.param .f64 r) f(.param .f64 a)
+{ .reg .f64 %d<4>; ld.param.f64 %d1, [a]; fma.rn.f64 %d2, %d1, 0d3FE62E42FEFA39EF, 0d3C7ABC9E3B39803F; st.param.f64 [r], %d2; ret; }
+.visible .entry k(.param .u64 p)
+{ .reg .u32 %r<9>; .reg .u64 %d<3>; .reg .f64 %f<3>; ld.param.u64 %d1, [p]; ld.global.u32 %r1, [%d1]; ld.global.u32 %r2, [gx];
+  ld.const.u32 %r3, [cx+8]; ld.shared.u32 %r4, [dyn]; add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4;
+  shfl.sync.bfly.b32 %r5, %r1, 1, 31, -1; nanosleep.u32 %r5; cvt.rn.f64.u32 %f1, %r5;
+  { .param .f64 a; .param .f64 r; st.param.f64 [a], %f1; call (r), f, (a); ld.param.f64 %f2, [r]; }
+  mov.u64 %d2, text; { .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], %d2; st.param.b64 [b], 0;
+  call (r), vprintf, (a, b); ld.param.b32 %r6, [r]; } cvt.rzi.u32.f64 %r7, %f2; st.global.u32 [%d1], %r7; ret; }
+END
+for sm in 75 80 86 89 90; do
+    for debug in "" -g; do
+        "$PTXAS" -arch=sm_$sm $debug -c far.ptx -o far.o
+        "$heddle" check far.o >out 2>&1 || { echo "far.o of sm_$sm $debug:"; cat out; exit 1; }
+        ! grep -q R-18 out || { echo "far.o of sm_$sm $debug: a call that a linker fills in"; cat out; exit 1; }
+        "$heddle" disasm --sections far.o -o far.sass
+        "$heddle" asm far.sass -o far.again.o
+        cmp far.o far.again.o
+        [ "$sm$debug" != 75-g ] || grep -q ', 68, 0, 0x118' far.sass || { echo "no YIELD to take back in far.o"; exit 1; }
+    done
+done
 joined=0
 for sm in 75 80 86 89 90; do
     for f in one two; do
