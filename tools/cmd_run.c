@@ -138,6 +138,8 @@ static void add_stats(MachineStats *sum, const MachineStats *stats) {
     sum->lane_issues += stats->lane_issues;
     sum->data_issues += stats->data_issues;
     sum->data_lane_issues += stats->data_lane_issues;
+    sum->true_lane_issues += stats->true_lane_issues;
+    sum->data_true_lane_issues += stats->data_true_lane_issues;
     sum->b_issues += stats->b_issues;
     sum->bsync_releases += stats->bsync_releases;
     sum->switches += stats->switches;
@@ -319,6 +321,10 @@ static void add_jit(cJSON *o, const MachineJit *jit) {
         json_add_text(of, "failed", stats->failed);
 }
 
+static double efficiency(uint64_t lanes, uint64_t issues) {
+    return issues ? (double)lanes / (32.0 * (double)issues) : 1;
+}
+
 static void print_json(const Run *run) {
     cJSON *o = json_object();
     char line[512];
@@ -338,9 +344,12 @@ static void print_json(const Run *run) {
         json_add_number(o, "data_warp_instructions", (double)machine_stats->data_issues);
         json_add_number(o, "data_thread_instructions", (double)machine_stats->data_lane_issues);
         json_add_number(o, "simt_efficiency",
-                        machine_stats->data_issues ? (double)machine_stats->data_lane_issues /
-                                                         (32.0 * (double)machine_stats->data_issues)
-                                                   : 1);
+                        efficiency(machine_stats->data_lane_issues, machine_stats->data_issues));
+        json_add_number(o, "true_guard_thread_instructions", (double)machine_stats->true_lane_issues);
+        json_add_number(o, "true_guard_data_thread_instructions",
+                        (double)machine_stats->data_true_lane_issues);
+        json_add_number(o, "true_guard_efficiency",
+                        efficiency(machine_stats->data_true_lane_issues, machine_stats->data_issues));
         json_add_number(o, "convergence_instructions", (double)machine_stats->b_issues);
         json_add_number(o, "divergences", (double)machine_stats->divergences);
         json_add_number(o, "switches", (double)machine_stats->switches);

@@ -327,9 +327,11 @@ static const char *first_difference(const MachineResult *a, const MachineResult 
     const MachineStats *x = &a->stats, *y = &b->stats;
     if (a->trap.kind != b->trap.kind || (a->trap.kind != TRAP_NONE && strcmp(trap[0], trap[1]) != 0))
         return "the trap";
-    if (x->issues != y->issues || x->lane_issues != y->lane_issues)
+    if (x->issues != y->issues || x->lane_issues != y->lane_issues ||
+        x->true_lane_issues != y->true_lane_issues)
         return "instructions executed";
-    if (x->data_issues != y->data_issues || x->data_lane_issues != y->data_lane_issues)
+    if (x->data_issues != y->data_issues || x->data_lane_issues != y->data_lane_issues ||
+        x->data_true_lane_issues != y->data_true_lane_issues)
         return "data instructions executed";
     if (x->b_issues != y->b_issues || x->bsync_releases != y->bsync_releases ||
         x->bsync_hops != y->bsync_hops)

@@ -14,7 +14,7 @@ typedef struct {
     LLVMValueRef row[ROW_COUNT], pred[PRED_COUNT]; /* variables, or NULL */
     LLVMValueRef raw[ROW_COUNT]; /* in this block: the row's value before its NaNs were made canonical */
     bool row_written[ROW_COUNT], pred_written[PRED_COUNT];
-    LLVMValueRef quota, status, pc, issues[CLS_COUNT]; /* variables */
+    LLVMValueRef quota, status, pc, issues[CLS_COUNT], off[CLS_COUNT]; /* variables */
     LLVMBasicBlockRef entry, leave, blocks[REGION_MAX_BLOCKS];
 } Body;
 

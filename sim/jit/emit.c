@@ -135,12 +135,31 @@ static LLVMValueRef predicate_lanes(Body *body, unsigned index, uint32_t x) {
     return x ? LLVM(body)->BuildNot(BUILDER(body), lanes, "") : lanes;
 }
 
+static LLVMValueRef active_mask(Body *body) {
+    return body->active ? body->active_word : body_const32(body, ~0u);
+}
+static LLVMValueRef population(Body *body, LLVMValueRef word) {
+    EmitTypes *types = &body->emit.types;
+    unsigned id = LLVM(body)->LookupIntrinsicID("llvm.ctpop", 10);
+    LLVMValueRef fn = LLVM(body)->GetIntrinsicDeclaration(body->emit.module, id, &types->word, 1);
+    LLVMTypeRef type = LLVM(body)->IntrinsicGetType(body->emit.context, id, &types->word, 1);
+    word = LLVM(body)->BuildCall2(BUILDER(body), type, fn, &word, 1, "");
+    return LLVM(body)->BuildCast(BUILDER(body), LLVMZExt, word, types->quad, "");
+}
+
 /* Lanes that execute; NULL: all 32. */
 static LLVMValueRef guard_lanes(Body *body, const Dec *dec) {
-    if (dec->guard == REG_PT && !dec->gx)
+    if (!dec_is_guarded(dec))
         return body->active;
     LLVMValueRef g = predicate_lanes(body, dec->guard, dec->gx);
     return body->active ? body_binary(body, LLVMAnd, g, body->active) : g;
+}
+
+/* Of all that come to an instruction, those for which its guard is false; g: its lanes as a mask. */
+static void count_off(Body *body, const Dec *dec, LLVMValueRef g) {
+    LLVMValueRef off = body_binary(body, LLVMXor, active_mask(body), g);
+    LLVMValueRef sum = body_get(body, body->emit.types.quad, body->off[dec->cls]);
+    put(body, body->off[dec->cls], body_binary(body, LLVMAdd, sum, population(body, off)));
 }
 
 static void write_row(Body *body, unsigned row, LLVMValueRef g, LLVMValueRef value, LLVMValueRef raw) {
@@ -200,6 +219,8 @@ static void lane_instruction(Body *body, uint32_t pc, const LaneRow *row) {
             LLVM(body)->BuildCast(BUILDER(body), LLVMZExt, q[i], body_row_type(body), "");
     }
     LLVMValueRef g = guard_lanes(body, dec), raw, second = NULL;
+    if (dec_is_guarded(dec))
+        count_off(body, dec, body_mask_of(body, g));
     LLVMValueRef value = emit_lane(&body->emit, row->fn, true, &args, &raw);
     if (row->kind == LANE_CARRIES)
         second = emit_lane(&body->emit, (LaneFn)(row->fn + 1), true, &args, NULL);
@@ -271,6 +292,8 @@ static void handler_instruction(Body *body, uint32_t pc, uint32_t end, bool memo
     LLVMBasicBlockRef call = body_block(body, "call"), trapped = body_block(body, "trapped"),
                       done = body_block(body, "done");
     LLVMValueRef g = guard_lanes(body, dec);
+    if (dec_is_guarded(dec))
+        count_off(body, dec, body_mask_of(body, g));
     if (memory && load_is_built(dec, body->masked)) {
         LLVMBasicBlockRef slow = body_block(body, "slow");
         load_code(body, pc, g, slow, done);
@@ -345,7 +368,7 @@ static void control_instruction(Body *body, uint32_t pc, bool any) {
 
 static void branch_instruction(Body *body, uint32_t pc) {
     const Dec *dec = &body->run->prog[pc];
-    LLVMValueRef all = body->active ? body->active_word : body_const32(body, ~0u), g = guard_lanes(body, dec);
+    LLVMValueRef all = active_mask(body), g = guard_lanes(body, dec), guard = g;
     if (dec->nq) {
         LLVMValueRef too = predicate_lanes(body, dec->q[0].index, dec->q[0].x);
         g = g ? body_binary(body, LLVMAnd, g, too) : too;
@@ -369,7 +392,9 @@ static void branch_instruction(Body *body, uint32_t pc) {
         take_back(body, pc, pc + 1);
         leave_with(body, body_const32(body, RUN_OK), body_const32(body, pc));
     }
-    continue_at(body, behind);
+    continue_at(body, behind); /* none of them goes; those for which it is the second guard had a true one */
+    if (dec_is_guarded(dec))
+        count_off(body, dec, body_mask_of(body, guard));
     go_to(body, pc + 1);
 }
 
@@ -457,7 +482,9 @@ static void make_variables(Body *body) {
     body->pc = LLVM(body)->BuildAlloca(BUILDER(body), types->word, "pc");
     for (unsigned c = 0; c < CLS_COUNT; c++) {
         body->issues[c] = LLVM(body)->BuildAlloca(BUILDER(body), types->quad, "issues");
+        body->off[c] = LLVM(body)->BuildAlloca(BUILDER(body), types->quad, "off");
         put(body, body->issues[c], body_const64(body, 0));
+        put(body, body->off[c], body_const64(body, 0));
     }
 }
 
@@ -499,18 +526,14 @@ static void leave_code(Body *body) {
     continue_at(body, body->leave);
     rows_memory(body, 0, ROW_COUNT, true);
     preds_memory(body, true);
-    if (body->active) {
-        unsigned id = LLVM(body)->LookupIntrinsicID("llvm.ctpop", 10);
-        LLVMValueRef fn = LLVM(body)->GetIntrinsicDeclaration(body->emit.module, id, &types->word, 1);
-        LLVMTypeRef type = LLVM(body)->IntrinsicGetType(body->emit.context, id, &types->word, 1);
-        lanes = LLVM(body)->BuildCall2(BUILDER(body), type, fn, &body->active_word, 1, "");
-        lanes = LLVM(body)->BuildCast(BUILDER(body), LLVMZExt, lanes, types->quad, "");
-    }
+    if (body->active)
+        lanes = population(body, body->active_word);
     for (unsigned c = 0; c < CLS_COUNT; c++) {
         LLVMValueRef n = body_get(body, types->quad, body->issues[c]),
-                     sums[2] = {n, body_binary(body, LLVMMul, n, lanes)};
-        for (unsigned i = 0; i < 2; i++) {
-            LLVMValueRef at = body_at(body, body->run_state, offsetof(Run, cls) + c * 16 + i * 8);
+                     sums[3] = {n, body_binary(body, LLVMMul, n, lanes),
+                                body_get(body, types->quad, body->off[c])};
+        for (unsigned i = 0; i < 3; i++) {
+            LLVMValueRef at = body_at(body, body->run_state, offsetof(Run, cls) + c * 24 + i * 8);
             put(body, at, body_binary(body, LLVMAdd, body_get(body, types->quad, at), sums[i]));
         }
     }
@@ -518,7 +541,7 @@ static void leave_code(Body *body) {
     put(body, body_at(body, body->warp, offsetof(Warp, pc)), body_get(body, types->word, body->pc));
     LLVM(body)->BuildRet(BUILDER(body), body_get(body, types->word, body->status));
 }
-_Static_assert(sizeof(((Run *)0)->cls[0]) == 16 && offsetof(Run, cls) % 8 == 0, "pairs of words of 64 bits");
+_Static_assert(sizeof(((Run *)0)->cls[0]) == 24 && offsetof(Run, cls) % 8 == 0, "three words of 64 bits");
 
 static EmitTypes make_types(const JitApi *api, LLVMContextRef context) {
     LLVMTypeRef lane[LT_F64 + 1] = {api->IntTypeInContext(context, 1), api->IntTypeInContext(context, 32),

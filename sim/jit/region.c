@@ -6,7 +6,7 @@
 RegionKind region_kind(const Run *run, uint32_t pc) {
     const Dec *dec = &run->prog[pc];
     const MachInst *in = dec->inst;
-    bool guarded = dec->guard != REG_PT || dec->gx;
+    bool guarded = dec_is_guarded(dec);
     if (dec->chains) {
         /* a uniform operation runs for all lanes if its guard is true in any */
         bool uniform = dec->inner_full != NULL;

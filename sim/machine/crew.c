@@ -268,6 +268,7 @@ static void add_counts(Run *run, const Helper *helper) {
     for (unsigned i = 0; i < CLS_COUNT; i++) {
         run->cls[i].issues += helper->run.cls[i].issues;
         run->cls[i].lanes += helper->run.cls[i].lanes;
+        run->cls[i].off += helper->run.cls[i].off;
     }
     sum->bsync_releases += stats->bsync_releases;
     sum->switches += stats->switches;

@@ -263,7 +263,7 @@ typedef struct Run {
     bool crewed;     /* other threads execute blocks of the grid: crew.c */
     uint64_t budget; /* instructions that it may issue as yet; alone opt.max_issues */
     struct {
-        uint64_t issues, lanes;
+        uint64_t issues, lanes, off; /* off: of the lanes those whose guard is false */
     } cls[CLS_COUNT];
     struct Cta *spare;  /* memory of a finished block, of this or an earlier run of the session */
     unsigned spare_for; /* the checked modes that it was made for */
@@ -288,6 +288,7 @@ static inline uint32_t *dec_dst(const Warp *warp, const Dec *dec, unsigned i) {
 static inline uint32_t dec_pred(const Warp *warp, const Dec *dec, unsigned i) {
     return warp->p[dec->q[i].index] ^ dec->q[i].x;
 }
+static inline bool dec_is_guarded(const Dec *dec) { return dec->guard != REG_PT || dec->gx; }
 static inline void set_pred(Warp *warp, unsigned index, uint32_t g, uint32_t bits) {
     warp->p[index] = (warp->p[index] & ~g) | (bits & g);
 }

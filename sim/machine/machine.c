@@ -567,10 +567,12 @@ static void collect_stats(Run *run) {
     MachineStats *machine_stats = &run->res->stats;
     machine_stats->data_issues = run->cls[CLS_DATA].issues;
     machine_stats->data_lane_issues = run->cls[CLS_DATA].lanes;
+    machine_stats->data_true_lane_issues = run->cls[CLS_DATA].lanes - run->cls[CLS_DATA].off;
     machine_stats->b_issues = run->cls[CLS_B].issues;
     for (unsigned i = 0; i < CLS_COUNT; i++) {
         machine_stats->issues += run->cls[i].issues;
         machine_stats->lane_issues += run->cls[i].lanes;
+        machine_stats->true_lane_issues += run->cls[i].lanes - run->cls[i].off;
     }
 }
 
@@ -708,21 +710,25 @@ void machine_result_free(MachineResult *res) {
 static double ratio(uint64_t a, uint64_t b) { return b ? (double)a / (double)b : 0.0; }
 
 int machine_stats_print(const MachineStats *stats, char *out, size_t out_bytes) {
-    return snprintf(out, out_bytes,
-                    "warp instructions    %llu\n"
-                    "thread instructions  %llu\n"
-                    "SIMT efficiency      %.1f %% of all, %.1f %% of data instructions\n"
-                    "B operations         %llu (%.1f %%)\n"
-                    "group switches       %llu\n"
-                    "divergent branches   %llu\n"
-                    "BSYNC releases       %llu\n"
-                    "barrier phases       %llu\n"
-                    "blocks resident      %u\n",
-                    (unsigned long long)stats->issues, (unsigned long long)stats->lane_issues,
-                    100 * ratio(stats->lane_issues, 32 * stats->issues),
-                    100 * ratio(stats->data_lane_issues, 32 * stats->data_issues),
-                    (unsigned long long)stats->b_issues, 100 * ratio(stats->b_issues, stats->issues),
-                    (unsigned long long)stats->switches, (unsigned long long)stats->divergences,
-                    (unsigned long long)stats->bsync_releases, (unsigned long long)stats->barriers,
-                    stats->max_resident);
+    return snprintf(
+        out, out_bytes,
+        "warp instructions    %llu\n"
+        "thread instructions  %llu\n"
+        "SIMT efficiency      %.1f %% of all, %.1f %% of data instructions\n"
+        "with a true guard    %llu thread instructions: %.1f %% of all, "
+        "%.1f %% of data instructions\n"
+        "B operations         %llu (%.1f %%)\n"
+        "group switches       %llu\n"
+        "divergent branches   %llu\n"
+        "BSYNC releases       %llu\n"
+        "barrier phases       %llu\n"
+        "blocks resident      %u\n",
+        (unsigned long long)stats->issues, (unsigned long long)stats->lane_issues,
+        100 * ratio(stats->lane_issues, 32 * stats->issues),
+        100 * ratio(stats->data_lane_issues, 32 * stats->data_issues),
+        (unsigned long long)stats->true_lane_issues, 100 * ratio(stats->true_lane_issues, 32 * stats->issues),
+        100 * ratio(stats->data_true_lane_issues, 32 * stats->data_issues),
+        (unsigned long long)stats->b_issues, 100 * ratio(stats->b_issues, stats->issues),
+        (unsigned long long)stats->switches, (unsigned long long)stats->divergences,
+        (unsigned long long)stats->bsync_releases, (unsigned long long)stats->barriers, stats->max_resident);
 }

@@ -182,6 +182,8 @@ typedef struct { /* one kind at one instruction */
 typedef struct {
     uint64_t issues, lane_issues;           /* all instructions: warp instructions, active lanes summed */
     uint64_t data_issues, data_lane_issues; /* without control, B and barrier operations */
+    uint64_t true_lane_issues;              /* of the lanes, those whose guard is true */
+    uint64_t data_true_lane_issues;         /* of data instructions */
     uint64_t b_issues;                      /* BSSY BSYNC BREAK BMOV WARPSYNC YIELD */
     uint64_t bsync_releases;                /* BSYNC passed while lanes were pending */
     uint64_t switches;                      /* of the active group */

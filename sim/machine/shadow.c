@@ -572,6 +572,7 @@ int machine_shadow_issue(Warp *warp) {
         r->cls[dec->cls].issues++;
         r->cls[dec->cls].lanes += (uint32_t)__builtin_popcount(warp->active);
         uint32_t g = warp->active & (warp->p[dec->guard] ^ dec->gx);
+        r->cls[dec->cls].off += (uint32_t)__builtin_popcount(warp->active & ~g);
         if (r->opt.replay) {
             status = machine_replay_before(warp, dec, &g);
             if (status == RUN_AGAIN) { /* not executed */

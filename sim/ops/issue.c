@@ -15,11 +15,22 @@
 #define CLEAN_UPPER (void)0
 #endif
 
+/* Active lanes for which a guard is false: only instructions that have one pay for their number. */
+static void count_off(Warp *warp, const Dec *dec, uint32_t off) {
+    warp->run->cls[dec->cls].off += (uint64_t)__builtin_popcount(off);
+}
+
 /* Nobody executes it, but the instructions behind it. */
 static int skip(Warp *warp, Dec *dec, uint32_t g) {
     (void)g;
+    count_off(warp, dec, warp->active);
     return NEXT;
 }
+static int guarded_part(Warp *warp, Dec *dec, uint32_t g) {
+    count_off(warp, dec, warp->active & ~g);
+    return dec->part(warp, dec, g);
+}
+static OpFn *part_of(const Dec *dec) { return dec_is_guarded(dec) ? guarded_part : dec->part; }
 
 /* Find the run that begins at prog[pc], whose handlers chain. Where it meets one that is known it takes it
  * in. */
@@ -34,7 +45,7 @@ static void find_run(Run *run, uint32_t pc) {
         behind = first[n].run;
     for (uint32_t i = 1; i < n + (behind != 0); i++) {
         first[i].go_full = first[i].full;
-        first[i].go_part = first[i].part;
+        first[i].go_part = part_of(&first[i]);
         first[i].go_none = skip;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -53,7 +64,7 @@ static int issue_run(Warp *warp, Dec *dec, uint32_t g, int64_t n) {
     Run *run = warp->run;
     uint32_t lanes = warp->active;
     count(run, CLS_DATA, lanes, n);
-    int status = g == ~0u ? dec->full(warp, dec, g) : g ? dec->part(warp, dec, g) : skip(warp, dec, g);
+    int status = g == ~0u ? dec->full(warp, dec, g) : g ? part_of(dec)(warp, dec, g) : skip(warp, dec, g);
     CLEAN_UPPER;
     if (__builtin_expect(status != RUN_OK, 0)) /* it trapped: what is behind has not been issued */
         count(run, CLS_DATA, lanes, (int64_t)warp->trap_pc + 1 - (int64_t)(dec - warp->prog) - n);
@@ -79,8 +90,10 @@ static int issue_one(Warp *warp, Dec *dec, uint32_t g) {
     warp->pc++;
     count(run, cls, lanes, 1); /* handlers tell the time by the quota */
     int status = g == ~0u ? dec->full(warp, dec, g) : g | dec->always ? dec->part(warp, dec, g) : RUN_OK;
-    if (__builtin_expect(status != RUN_AGAIN, 1))
+    if (__builtin_expect(status != RUN_AGAIN, 1)) {
+        run->cls[cls].off += (uint64_t)__builtin_popcount(lanes & ~g);
         return status;
+    }
     count(run, cls, lanes, -1); /* it was only decoded */
     return RUN_OK;
 }
@@ -159,6 +172,7 @@ static int call_data(Warp *warp, uint32_t pc, uint32_t g) {
 static int call_control(Warp *warp, uint32_t pc, uint32_t g) {
     Dec *dec = &warp->prog[pc];
     g = warp->active & (warp->p[dec->guard] ^ dec->gx);
+    count_off(warp, dec, warp->active & ~g);
     warp->pc = pc + 1;
     return g == ~0u ? dec->full(warp, dec, g) : g | dec->always ? dec->part(warp, dec, g) : RUN_OK;
 }

@@ -65,7 +65,8 @@ static bool run(User *user, MachineJit *jit, uint32_t n, Diags *d) {
     }
     good = good && machine_run(user->binary, "k", &user->launch, user->memory, NULL, &interpreted, d) &&
            interpreted.stats.issues == result.stats.issues &&
-           interpreted.stats.lane_issues == result.stats.lane_issues;
+           interpreted.stats.lane_issues == result.stats.lane_issues &&
+           interpreted.stats.true_lane_issues == result.stats.true_lane_issues;
     machine_result_free(&result);
     machine_result_free(&interpreted);
     return good && !wrong;
