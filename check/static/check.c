@@ -341,6 +341,7 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
     check_barriers(&c);
     check_entered(&c);
     check_collectives(&c);
+    check_rendezvous(&c);
     check_gathering(&c);
     check_meetings(&c);
     check_registers(&c);

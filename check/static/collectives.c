@@ -1,5 +1,5 @@
-/* Collectives, waiting and progress: R-09 to R-14, and the second form of R-04 (check/static/rules.def
- * has their texts). Four walks over the decoded flow, each with what the earlier analyses found: which
+/* Collectives, waiting and progress: R-09 to R-11, R-13, R-14, and the second form of R-04 (rules.def has
+ * their texts). Three walks over the decoded flow, each with what the earlier analyses found: which
  * branches part lanes (divergent: may, surely_divergent: do), where all lanes are together (converged), which
  * convergence barriers lanes may wait at (pend, inherited by callees).
  *
@@ -10,21 +10,12 @@
  *    WARPSYNC: only a YIELD on every way there lets the parked lane go first (R-11; `Yielded` is a forward
  *    flow, over blocks and calls, of what holds on every path).
  *
- * 2. rendezvous (R-12). Lanes meet at a WARPSYNC by its PC. If a branch surely parts the warp and each side
- *    first comes to a WARPSYNC of its own, with one mask and one kind of collective behind it, the sides wait
- *    for each other for ever:
- *              @P0 BRA else
- *          A:  WARPSYNC -1; SHFL       first(then) = {A}
- *        else:
- *          B:  WARPSYNC -1; SHFL       first(else) = {B}: A and B are reported
- *    `first` is a backward flow of sets of WARPSYNCs: those that may come first from a block's start.
- *
- * 3. progress (R-13, R-14). A loop that looks at what other threads do (a strong load, an atomic, or a call
+ * 2. progress (R-13, R-14). A loop that looks at what other threads do (a strong load, an atomic, or a call
  *    that does) may wait for a lane of its own warp: without a YIELD in it that lane may never run. Blocks
  *    with an unguarded YIELD or NANOSLEEP are taken out; a cycle that is left and observes is reported. And
  *    the other way round: a YIELD in a loop that observes nothing only keeps its lanes apart.
  *
- * 4. late_joins (R-04). At the immediate post-dominator of a divergent branch a BSYNC of a barrier that
+ * 3. late_joins (R-04). At the immediate post-dominator of a divergent branch a BSYNC of a barrier that
  *    was pending at the branch, or one inside the region, must bring the lanes together again.
  *
  * Votes, SHFL and ELECT are asked for by name: what a vote's result says of the lanes is no column.
@@ -35,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_control(const MachInst *m) {
+bool check_is_control(const MachInst *m) {
     switch (bin_kind(m)) {
     case BK_PLAIN:
     case BK_COLLECTIVE:
@@ -47,7 +38,7 @@ static bool is_control(const MachInst *m) {
     }
 }
 
-static bool is_imm_mask(const MachInst *inst, uint32_t *mask) {
+bool check_constant_mask(const MachInst *inst, uint32_t *mask) {
     if (inst->src[WARPSYNC_rb].kind != OPK_IMM)
         return false;
     *mask = inst->src[WARPSYNC_rb].value;
@@ -73,7 +64,7 @@ static uint32_t warpsync_before(Checker *checker, uint32_t i) {
             const MachInst *m = &flow->insts[--i];
             if (bin_kind(m) == BK_WARPSYNC && (bin_guard(m) == BG_ALWAYS || same_guard(m, &flow->insts[own])))
                 return i;
-            if (is_control(m))
+            if (check_is_control(m))
                 return NONE;
         }
         uint32_t only = NONE;
@@ -261,7 +252,7 @@ static void compare_mask(Checker *checker, uint32_t i, uint32_t mask, uint32_t s
 static void mask_of_statement(Checker *checker, uint32_t i) {
     const BinFlow *flow = checker->flow;
     uint32_t mask;
-    if (!is_imm_mask(&flow->insts[i], &mask))
+    if (!check_constant_mask(&flow->insts[i], &mask))
         return;
     if (ptx_line(checker, i)) {
         compare_mask(checker, i, mask, i);
@@ -294,14 +285,13 @@ static void covered(Checker *checker, uint32_t i) {
 
 /* ---- R-11 ---- */
 
-/* WARPSYNC for a CTA barrier: PTX promises that all lanes take one way to it. */
-static bool before_bar(const Checker *checker, uint32_t i) {
+bool check_before_bar(const Checker *checker, uint32_t i) {
     const BinFlow *flow = checker->flow;
     const BinBlock *b = &flow->blocks[flow->block_of[i]];
     for (uint32_t k = i + 1; k < b->first + b->ninsts; k++) {
         if (bin_kind(&flow->insts[k]) == BK_BAR)
             return true;
-        if (is_control(&flow->insts[k]))
+        if (check_is_control(&flow->insts[k]))
             return false;
     }
     return false;
@@ -366,7 +356,7 @@ static void yielded_flow(Checker *checker, Yielded *y) {
 static void waiting(Checker *checker, uint32_t i, bool yielded) {
     uint16_t pending = checker->pend[i] | checker->inherited[i];
     if (bin_kind(&checker->flow->insts[i]) != BK_WARPSYNC || !pending || !checker->surely_apart[i] ||
-        yielded || checker->entered[i] || before_bar(checker, i))
+        yielded || checker->entered[i] || check_before_bar(checker, i))
         return;
     check_report(checker, CR_R11, i, NONE, "WARPSYNC may wait for a lane parked at BSYNC B%u",
                  (unsigned)__builtin_ctz(pending));
@@ -392,125 +382,6 @@ static void walk_collectives(Checker *checker) {
                 now = yields_behind(checker, i, now);
             }
         }
-    }
-}
-
-/* ---- R-12 ---- */
-
-typedef struct {
-    uint32_t inst, mask, kind; /* kind: optype and modifiers of the collective behind it, 0 none */
-    bool counts;
-} Site;
-
-typedef struct {
-    Checker *c;
-    VEC(Site) sites;
-    uint32_t *site_at; /* by instruction + 1 */
-    Bitset *first;     /* by block: sites that come first from its start */
-    bool *passes;      /* by block: its end is reached without a WARPSYNC */
-    Bitset *of_proc;
-} Meetings;
-
-static uint32_t kind_behind(const Checker *checker, uint32_t i) {
-    const BinFlow *flow = checker->flow;
-    const BinBlock *b = &flow->blocks[flow->block_of[i]];
-    for (uint32_t k = i + 1; k < b->first + b->ninsts; k++) {
-        const MachInst *inst = &flow->insts[k];
-        if (bin_kind(inst) == BK_COLLECTIVE)
-            return (uint32_t)inst->optype << 20 | (inst->mods & 0xfffff);
-        if (is_control(inst))
-            break;
-    }
-    return 0;
-}
-
-static void find_meetings(Meetings *meetings) {
-    Checker *checker = meetings->c;
-    const BinFlow *flow = checker->flow;
-    meetings->site_at = ARENA_ARRAY(&checker->a, uint32_t, flow->bin->ncode + 1);
-    for (uint32_t b = 0; b < flow->nblocks; b++)
-        if (flow->blocks[b].reachable)
-            FOR_BIN_INSTS(&flow->blocks[b], i) {
-                if (!flow->decoded[i] || bin_kind(&flow->insts[i]) != BK_WARPSYNC)
-                    continue;
-                Site s = {.inst = i, .kind = kind_behind(checker, i)};
-                s.counts = is_imm_mask(&flow->insts[i], &s.mask) && !before_bar(checker, i);
-                VEC_ADD(&checker->a, &meetings->sites, s);
-                meetings->site_at[i] = meetings->sites.n;
-            }
-}
-
-static bool first_of_block(Meetings *meetings, uint32_t block) {
-    Checker *checker = meetings->c;
-    const BinFlow *flow = checker->flow;
-    bool changed = false;
-    FOR_BIN_INSTS(&flow->blocks[block], i) {
-        if (!flow->decoded[i])
-            return changed;
-        if (meetings->site_at[i]) {
-            if (!bs_has(&meetings->first[block], meetings->site_at[i] - 1)) {
-                bs_add(&meetings->first[block], meetings->site_at[i] - 1);
-                changed = true;
-            }
-            return changed;
-        }
-        if (check_is_call(checker, i)) {
-            Callees to = check_callees(checker, i);
-            for (uint32_t k = 0; k < to.n; k++)
-                changed |=
-                    bs_or(&meetings->first[block], &meetings->first[checker->procs[to.proc[k]].entry_block]);
-        }
-    }
-    for (uint32_t s = 0; s < flow->blocks[block].nsuccs; s++)
-        changed |= bs_or(&meetings->first[block], &meetings->first[flow->blocks[block].succs[s].block]);
-    return changed;
-}
-
-static void meet_at(Meetings *meetings, uint32_t branch, const Bitset *a, const Bitset *b) {
-    BS_EACH(x, a) {
-        const Site *site = &meetings->sites.at[x];
-        if (!site->counts || bs_has(b, x))
-            continue;
-        BS_EACH(y, b) {
-            const Site *t = &meetings->sites.at[y];
-            if (!t->counts || site->inst == t->inst || site->kind != t->kind || site->mask != t->mask)
-                continue;
-            uint32_t hi = site->inst > t->inst ? site->inst : t->inst, lo = site->inst ^ t->inst ^ hi;
-            check_report(meetings->c, CR_R12, hi, branch,
-                         "WARPSYNC at %s and %s may wait for each other (PC-matched)",
-                         check_at(meetings->c, lo), check_at(meetings->c, hi));
-        }
-    }
-}
-
-static void rendezvous(Checker *checker) {
-    const BinFlow *flow = checker->flow;
-    Meetings m = {.c = checker};
-    find_meetings(&m);
-    if (m.sites.n < 2)
-        return;
-    m.first = ARENA_ARRAY(&checker->a, Bitset, flow->nblocks);
-    for (uint32_t b = 0; b < flow->nblocks; b++)
-        m.first[b] = bs_new(&checker->a, m.sites.n);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t k = 0; k < checker->nprocs; k++) {
-            const Proc *proc = &checker->procs[checker->callees_first[k]];
-            for (uint32_t n = proc->nrpo; n-- > 0;)
-                changed |= first_of_block(&m, proc->rpo[n]);
-        }
-    }
-    for (uint32_t b = 0; b < flow->nblocks; b++) {
-        const BinBlock *bin_block = &flow->blocks[b];
-        uint32_t last = bin_block->first + bin_block->ninsts - 1;
-        if (!bin_block->reachable || bin_block->nsuccs < 2 || !flow->decoded[last] ||
-            !checker->surely_divergent[last] || bin_kind(&flow->insts[last]) == BK_EXIT)
-            continue;
-        for (uint32_t s = 0; s < bin_block->nsuccs; s++)
-            for (uint32_t t = 0; t < bin_block->nsuccs; t++)
-                if (bin_block->succs[s].block != bin_block->succs[t].block)
-                    meet_at(&m, last, &m.first[bin_block->succs[s].block],
-                            &m.first[bin_block->succs[t].block]);
     }
 }
 
@@ -793,7 +664,6 @@ static void late_joins(Checker *checker) {
 
 void check_collectives(Checker *c) {
     walk_collectives(c);
-    rendezvous(c);
     progress(c);
     late_joins(c);
 }

@@ -20,8 +20,7 @@ static CheckBits lop3(uint32_t lut, const CheckBits *in) {
     return (CheckBits){~(zero & one), one & ~zero};
 }
 
-/* The instruction that runs before `at`, where it is one on every path; NONE. */
-static uint32_t one_before(const BinFlow *flow, uint32_t at) {
+uint32_t check_one_before(const BinFlow *flow, uint32_t at) {
     const BinBlock *block = &flow->blocks[flow->block_of[at]];
     const BinFuncFlow *ff = &flow->funcs[block->func];
     if (at > block->first)
@@ -57,7 +56,7 @@ CheckBits check_bits_before(const BinFlow *flow, uint32_t at, Operand o, unsigne
         return nothing;
     const MachInst *inst = NULL;
     do {
-        at = one_before(flow, at);
+        at = check_one_before(flow, at);
         if (at == NONE || !*left || !flow->decoded[at] ||
             isa_has_effect(flow->insts[at].optype, ISA_EFFECT_CALL))
             return nothing;

@@ -77,6 +77,16 @@ Callees check_callees(const Checker *checker, uint32_t inst);
 
 /* bin_kind, but a call that is a branch (see binflow.h) is one. */
 BinKind check_kind(const Checker *checker, uint32_t inst);
+/* May lanes be apart behind it, or others than before? */
+bool check_is_control(const MachInst *inst);
+/* The mask of a WARPSYNC, if it is a number of its own. */
+bool check_constant_mask(const MachInst *inst, uint32_t *mask);
+/* WARPSYNC for a CTA barrier: PTX promises that all lanes take one way to it. */
+bool check_before_bar(const Checker *checker, uint32_t inst);
+/* The instruction that runs before `at`, where it is one on every path; NONE. */
+uint32_t check_one_before(const BinFlow *flow, uint32_t at);
+/* Does a branch part the lanes of every warp, whatever the data are? */
+bool check_parts_every_warp(const BinFlow *flow, uint32_t branch);
 /* Reads memory to see what others do. */
 bool check_observes(const Checker *checker, uint32_t inst);
 /* Is the instruction one that a block's lanes leave to another procedure: a call, or a branch to a function's
@@ -87,7 +97,8 @@ void check_structure(Checker *checker);   /* R-18 R-19 R-21 R-22 R-23, R-07 */
 void check_uniform(Checker *checker);     /* fills divergent, converged */
 void check_barriers(Checker *checker);    /* */
 void check_entered(Checker *checker);     /* fills entered */
-void check_collectives(Checker *checker); /* */
+void check_collectives(Checker *checker); /* */
+void check_rendezvous(Checker *checker);  /* */
 void check_gathering(Checker *checker);   /* R-09 of WARPSYNC.COLLECTIVE and BRA.DIV */
 void check_meetings(Checker *checker);    /* */
 void check_registers(Checker *checker);   /* */

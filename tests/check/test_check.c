@@ -341,7 +341,7 @@ static void test_rule_names(void **state) {
     assert_int_equal(check_rule_find("R-07", 4), CR_R07);
     assert_int_equal(check_rule_find("r7", 2), CR_R07);
     assert_int_equal(check_rule_find("H-01", 4), CR_H01);
-    assert_int_equal(check_rule_find("R-25", 4), CR_COUNT);
+    assert_int_equal(check_rule_find("R-26", 4), CR_COUNT);
     assert_int_equal(check_rule_find("R-0x", 4), CR_COUNT);
     assert_int_equal(check_rule_find("", 0), CR_COUNT);
     for (unsigned k = 0; k < CR_COUNT; k++) {
