@@ -124,6 +124,26 @@ typedef struct {
 } HdPrint;
 typedef void HdPrintFn(void *user, const HdPrint *print);
 
+/* One instruction that a warp of the machine issues, before it does; texts are valid during the call. */
+typedef struct {
+    const char *function; /* NULL outside every function */
+    const char *text;     /* as hd_disassemble prints it */
+    uint64_t pc_bytes;    /* from the function's first instruction */
+    uint32_t ptx_line;    /* 0: not known */
+    uint32_t block[3], warp;
+    uint32_t valid, active, executed; /* lanes that live; that are there; of these, those with a true guard */
+} HdTrace;
+typedef void HdTraceFn(void *user, const HdTrace *trace);
+/* What the machine executed; of the interpreter thread_instructions only. */
+typedef struct {
+    uint64_t warp_instructions, thread_instructions; /* thread: counted for each thread that executed them */
+    uint64_t data_warp_instructions, data_thread_instructions; /* of these, no branches, no convergence */
+    uint64_t convergence_instructions; /* BSSY, BSYNC, BREAK, WARPSYNC, YIELD, by warps */
+    uint64_t divergences;              /* branches that parted a warp */
+    uint64_t switches;                 /* changes of the group of lanes that runs */
+    uint64_t barrier_phases;           /* barriers of blocks that were passed */
+} HdStatistics;
+
 typedef struct {
     const char *kernel; /* NULL: the only one */
     uint32_t grid[3], block[3],
@@ -145,8 +165,15 @@ typedef struct {
     HdMemory *memory;
     /* hd_launch of a binary: threads that execute the blocks, 0: one. Results are the same for programs
      * without data races whose atomics give the same in any order; of several blocks that trap the lowest is
-     * reported. One thread does it all if host_call is there or the kernel prints or allocates. */
+     * reported. One thread does it all if host_call or trace is there or the kernel prints or allocates. */
     unsigned jobs;
+    /* hd_launch: how the machine reads what its specification leaves open, as
+     * "bsync-nb=blocked,lane-choice=random:7" (heddle run --policy); NULL: the defaults. HD_ERR_USAGE for a
+     * policy that there is not. */
+    const char *policies;
+    HdTraceFn *trace; /* hd_launch: told of every instruction; may be NULL */
+    void *trace_user;
+    HdStatistics *statistics; /* hd_launch, hd_interpret: filled in, also after a trap; may be NULL */
 } HdLaunch;
 
 /* A context without modules. `options` is copied; NULL: no messages, no limits. Returns NULL if there is no
@@ -190,6 +217,10 @@ HD_API HdStatus hd_image(const HdModule *binary, const void **image, size_t *siz
 /* Assembly text of a binary, `size_bytes` bytes and a NUL; hd_assemble gives back the same file.
  * HD_ERR_INPUT: the file has no form as text. */
 HD_API HdStatus hd_disassemble(HdModule *binary, char **text, size_t *size_bytes);
+/* PTX modules of one context to one, which binds .extern names of each to definitions of the others; they
+ * stay as they are. HD_ERR_INPUT: a name is not defined, or twice, or declarations do not agree; HD_ERR_USAGE
+ * also for no module, a binary, or modules of several contexts. */
+HD_API HdStatus hd_link(HdModule *const *ptx, size_t n, HdModule **out);
 /* Assembly text to a binary. HD_ERR_INPUT: the text is wrong; messages say where. */
 HD_API HdStatus hd_assemble(HdContext *context, const char *name, const char *text, size_t size_bytes,
                             HdModule **out);

@@ -11,7 +11,9 @@
 #include "check/validate/judge.h"
 #include "check/validate/profile.h"
 #include "emit/text/asm.h"
+#include "frontend/link.h"
 #include "frontend/llvm/llvm_ir.h"
+#include "sim/machine/policy.h"
 #include "tools/driver.h"
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +144,43 @@ HdStatus hd_parse(HdContext *c, const char *name, const char *text, size_t size_
     if (!c || !name || !text || !out)
         return HD_ERR_USAGE;
     return module_call(parse, (ApiCall){.context = c, .name = name, .bytes = text, .size_bytes = size_bytes},
+                       out);
+}
+
+/* Linking takes modules over; what it gets is read from the same texts again. */
+static void link_modules(ApiCall *call) {
+    Diags d = hd_diags(call->context);
+    HdModule *const *modules = call->bytes;
+    uint32_t n = (uint32_t)call->size_bytes;
+    Arena arena = {0};
+    PtxModule **all = ARENA_ARRAY(&arena, PtxModule *, n), *linked = NULL;
+    uint32_t read = 0;
+    call->status = HD_ERR_INPUT;
+    for (; read < n; read++) {
+        const Source *source = &modules[read]->ptx->source;
+        all[read] = ptx_parse(source->name, source->text, source->size_bytes, &d);
+        if (!all[read])
+            break;
+    }
+    if (read == n)
+        linked = ptx_link(all, n, &d);
+    else
+        while (read)
+            ptx_free(all[--read]);
+    if (linked)
+        add_module(call, modules[0]->name, (HdModule){.ptx = linked});
+    arena_free(&arena);
+}
+
+HdStatus hd_link(HdModule *const *ptx, size_t n, HdModule **out) {
+    if (out)
+        *out = NULL;
+    if (!ptx || !n || n > UINT16_MAX || !out)
+        return HD_ERR_USAGE;
+    for (size_t i = 0; i < n; i++)
+        if (!ptx[i] || !ptx[i]->ptx || ptx[i]->context != ptx[0]->context)
+            return HD_ERR_USAGE;
+    return module_call(link_modules, (ApiCall){.context = ptx[0]->context, .bytes = ptx, .size_bytes = n},
                        out);
 }
 
@@ -328,6 +367,10 @@ HdStatus hd_assemble(HdContext *c, const char *name, const char *text, size_t si
 bool hd_launch_is_sound(const HdLaunch *launch, const HdContext *context) {
     if (!launch || (launch->nargs && !launch->args) || (launch->memory && launch->memory->context != context))
         return false;
+    MachineOptions options = {0};
+    size_t unknown;
+    if (launch->policies && machine_policy_list(&options, launch->policies, &unknown))
+        return false;
     for (size_t i = 0; i < launch->nargs; i++) {
         const HdArg *arg = &launch->args[i];
         if ((arg->value != NULL) == (arg->buffer != NULL) || arg->size_bytes == 0 ||
@@ -394,6 +437,32 @@ static void deliver_print(void *user, const SimPrint *print) {
         launch->print(launch->print_user, &p);
 }
 
+static void deliver_trace(void *user, const MachineTrace *trace) {
+    const HdLaunch *launch = user;
+    HdTrace t = {.function = trace->func ? trace->func->name : NULL,
+                 .text = trace->text ? trace->text : "",
+                 .pc_bytes = trace->func_pc_bytes,
+                 .ptx_line = trace->loc ? trace->loc->ptx_line : 0,
+                 .warp = trace->warp,
+                 .valid = trace->valid,
+                 .active = trace->active,
+                 .executed = trace->executed};
+    memcpy(t.block, trace->block, sizeof t.block);
+    launch->trace(launch->trace_user, &t);
+}
+
+static void note_statistics(const HdLaunch *launch, const MachineStats *stats) {
+    if (launch->statistics)
+        *launch->statistics = (HdStatistics){.warp_instructions = stats->issues,
+                                             .thread_instructions = stats->lane_issues,
+                                             .data_warp_instructions = stats->data_issues,
+                                             .data_thread_instructions = stats->data_lane_issues,
+                                             .convergence_instructions = stats->b_issues,
+                                             .divergences = stats->divergences,
+                                             .switches = stats->switches,
+                                             .barrier_phases = stats->barriers};
+}
+
 static HdStatus trap_status(SimTrapKind kind) {
     return kind == TRAP_NONE ? HD_OK : kind == TRAP_BUDGET ? HD_ERR_LIMIT : HD_ERR_TRAP;
 }
@@ -411,9 +480,16 @@ static HdStatus run_machine(Plan *plan, const HdLaunch *launch, const Binary *bi
                               .call = launch->host_call ? host_call : NULL,
                               .call_user = (void *)(uintptr_t)launch,
                               .print = deliver_print,
-                              .print_user = (void *)(uintptr_t)launch};
+                              .print_user = (void *)(uintptr_t)launch,
+                              .trace = launch->trace ? deliver_trace : NULL,
+                              .trace_user = (void *)(uintptr_t)launch};
+    size_t unknown;
+    if (launch->policies)
+        machine_policy_list(&options, launch->policies, &unknown); /* which was found right */
     bool ran = diff_run_machine(plan, plan->launches.at, binary, mem, &options, &result, d);
     HdStatus status = ran ? trap_status(result.trap.kind) : HD_ERR_INPUT;
+    if (ran)
+        note_statistics(launch, &result.stats);
     machine_result_free(&result);
     return status;
 }
@@ -433,6 +509,7 @@ static HdStatus run_ptx(Plan *plan, const HdLaunch *launch, const PtxModule *ptx
     if (!interp_place_variables(ptx, mem, d) ||
         !diff_run_ptx(plan, plan->launches.at, ptx, mem, &options, &result, d))
         return HD_ERR_INPUT;
+    note_statistics(launch, &(MachineStats){.lane_issues = result.thread_insns});
     if (result.trap.kind != TRAP_NONE) {
         sim_trap_print(&result.trap, line, sizeof line);
         diag(d, (SrcLoc){0}, DIAG_E0502, line);

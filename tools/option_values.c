@@ -23,21 +23,10 @@ void cli_extent(struct argp_state *state, const char *text, const char *what, ui
 }
 
 void cli_policy(struct argp_state *state, MachineOptions *options, const char *text) {
-    for (const char *s = text;;) {
-        size_t n = strcspn(s, ","), name = strcspn(s, ":,");
-        bool known = machine_policy_parse(&options->policies, s, name);
-        if (known && name < n) { /* random:SEED */
-            char *end;
-            options->seed = strtoull(s + name + 1, &end, 10);
-            known = options->lane_choice == MACHINE_LANE_RANDOM && isdigit((unsigned char)s[name + 1]) &&
-                    end == s + n;
-        }
-        if (!known)
-            argp_error(state, "--policy: '%.*s' is unknown", (int)n, s);
-        if (!known || !s[n])
-            return;
-        s += n + 1;
-    }
+    size_t n;
+    const char *unknown = machine_policy_list(options, text, &n);
+    if (unknown)
+        argp_error(state, "--policy: '%.*s' is unknown", (int)n, unknown);
 }
 
 unsigned long cli_number(struct argp_state *state, const char *text, const char *what, unsigned long max) {

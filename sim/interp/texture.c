@@ -215,7 +215,7 @@ static unsigned allowed_level(const Fetch *fetch, double detail) {
     double least = sampler->lod_min, most = fmin(sampler->lod_max, fetch->texture->more_levels);
     detail = isnan(detail) ? 0 : detail;
     detail = fmin(fmax(detail + (double)sampler->lod_bias, least), most);
-    return (unsigned)floor(fmax(detail, 0) * WHOLE + 0.5);
+    return (unsigned)floor(fmax(detail, 0) * (double)WHOLE + 0.5);
 }
 
 static unsigned nearest_level(unsigned detail) { return (detail + WHOLE / 2) / WHOLE; }
@@ -234,7 +234,8 @@ static void fetch_at(Fetch *fetch, const double place[3], double detail_asked, u
     sample(fetch, place, detail / WHOLE, low);
     sample(fetch, place, detail / WHOLE + 1, high);
     for (unsigned c = 0; c < t->channels; c++) {
-        double sum = (double)f32_of(low[c]) * (WHOLE - part) / WHOLE + (double)f32_of(high[c]) * part / WHOLE;
+        double sum = (double)f32_of(low[c]) * (WHOLE - part) / (double)WHOLE +
+                     (double)f32_of(high[c]) * part / (double)WHOLE;
         out[c] = isnan(sum) ? F32_NAN : f32_bits((float)sum);
     }
 }

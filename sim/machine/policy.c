@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/policy.h"
 #include "isa/isa.h"
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const MachinePolicyInfo machine_policy_table[POLICY_COUNT] = {
@@ -99,6 +101,24 @@ bool machine_policy_parse(MachinePolicies *policies, const char *text, size_t n)
             }
     }
     return false;
+}
+
+const char *machine_policy_list(MachineOptions *options, const char *text, size_t *n) {
+    for (const char *s = text;; s += *n + 1) {
+        size_t name = strcspn(s, ":,");
+        *n = strcspn(s, ",");
+        bool known = machine_policy_parse(&options->policies, s, name);
+        if (known && name < *n) { /* random:SEED */
+            char *end;
+            options->seed = strtoull(s + name + 1, &end, 10);
+            known = options->lane_choice == MACHINE_LANE_RANDOM && isdigit((unsigned char)s[name + 1]) &&
+                    end == s + *n;
+        }
+        if (!known)
+            return s;
+        if (!s[*n])
+            return NULL;
+    }
 }
 
 void machine_policy_choose(MachinePolicies *policies, unsigned n) {

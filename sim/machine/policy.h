@@ -30,6 +30,9 @@ unsigned machine_policy_get(const MachinePolicies *policies, unsigned k);
 const char *machine_policy_value(unsigned k, unsigned value, char out[16]);
 /* One NAME=VALUE, `n` characters, by name or short name; false if unknown, then nothing is changed. */
 bool machine_policy_parse(MachinePolicies *policies, const char *text, size_t n);
+/* A list of them with commas between, where random may be random:SEED; NULL, or the first item that is none
+ * (*n characters), then those before it are set. */
+const char *machine_policy_list(MachineOptions *options, const char *text, size_t *n);
 /* Combination n < POLICY_SAFE_COUNT of the readings that code must survive: lane choice changes fastest, then
  * branch order, join scope, bsync-nb, warpsync-turns, bssy. All other policies are left at their defaults. */
 void machine_policy_choose(MachinePolicies *policies, unsigned n);

@@ -286,7 +286,7 @@ static uint32_t clamp_detail(const Texel *at) {
     if (x > s->lod_max)
         x = s->lod_max;
     x = x > last ? last : x < 0 ? 0 : x;
-    return (uint32_t)(x * ONE + 0.5);
+    return (uint32_t)(x * (double)ONE + 0.5);
 }
 static unsigned nearest(uint32_t detail) { return (detail + ONE / 2) >> 8; }
 
@@ -384,7 +384,7 @@ static int sample(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const ui
     if (status == RUN_OK && blends)
         status = sample_level(warp, dec, lane, at, place, first + 1, slice, next);
     for (unsigned c = 0; blends && c < texture->channels; c++) {
-        double sum = ((double)number(out[c]) * (ONE - part) + (double)number(next[c]) * part) / ONE;
+        double sum = ((double)number(out[c]) * (ONE - part) + (double)number(next[c]) * part) / (double)ONE;
         out[c] = sum == sum ? bits_of((float)sum) : NAN_BITS;
     }
     return status;

@@ -20,7 +20,7 @@ mv staged/opt/heddle moved
 prefix=$dir/moved
 lib=$(dirname "$(find "$prefix" -name libheddle.a)")
 for file in bin/heddle bin/heddle-learn bin/heddle-ptxas include/heddle.h share/man/man1/heddle.1 share/man/man1/heddle-ptxas.1 \
-    share/man/man1/heddle-compile.1 share/doc/heddle/errors.md share/heddle/compiler-explorer/heddle-objdump share/doc/heddle/ptx.md share/doc/heddle/isa.md share/bash-completion/completions/heddle share/zsh/site-functions/_heddle \
+    share/man/man1/heddle-compile.1 share/doc/heddle/errors.md share/doc/heddle/docs/gallery.md share/heddle/compiler-explorer/heddle-objdump share/doc/heddle/ptx.md share/doc/heddle/isa.md share/bash-completion/completions/heddle share/zsh/site-functions/_heddle \
     share/fish/vendor_completions.d/heddle.fish $(basename "$lib")/libheddle-ptxrun.so; do
     [ -s "$prefix/$file" ] || fail "$file is not installed"
 done
@@ -39,6 +39,14 @@ nm -D --defined-only "$lib/libheddle.so" | awk '{ sub(/@.*/, "", $3); print $3 }
 sed -n 's/^HD_API .*[ *]\(hd_[a-z_]*\)(.*/\1/p' "$prefix/include/heddle.h" | sort >declared
 diff declared seen || fail "libheddle.so shows (>) other names than heddle.h declares (<)"
 readelf -dW "$lib/libheddle.so" | grep -q 'SONAME.*\[libheddle\.so\.0\.1\]' || fail "the SONAME"
+
+# the reference has each function, and where README.md leads there is a page
+doc=$prefix/share/doc/heddle
+sed -n 's/^### //p' "$doc/api.md" | tr -d ' ' | tr , '\n' | grep '^hd_' | sort >told
+diff declared told || fail "api.md has other functions (>) than heddle.h (<)"
+for page in $(grep -o '](docs/[a-z-]*\.md' "$doc/README.md" | cut -c3-); do
+    [ -s "$doc/$page" ] || fail "README.md leads to $page, which is not installed"
+done
 
 # pkg-config; the installation is not where it was configured for, and was moved
 config() { PKG_CONFIG_PATH=$lib/pkgconfig pkg-config "$@" heddle; }

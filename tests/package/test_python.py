@@ -96,6 +96,15 @@ if numpy:
     binary.launch("scale", grid=numpy.int64(2), block=numpy.array([128, 1]), args=[floats(), 1.0, N])
 assert heddle.explain("R-01") and heddle.explain("R-99") is None
 
+seen = []
+counts = ptx.compile().launch(grid=2, block=128, args=[floats(), 2.0, N], policies="bsync-nb=blocked", on_trace=seen.append)
+assert counts["warp_instructions"] == len(seen) > 50 and {row.function for row in seen} == {"scale"}, counts
+assert any("FMUL" in row.text for row in seen) and max(row.block for row in seen) == (1, 0, 0)
+assert ptx.interpret(grid=2, block=128, args=[floats(), 2.0, N])["thread_instructions"] > N
+fails("usage", lambda: ptx.compile().launch(grid=2, block=128, args=[floats(), 2.0, N], policies="bsync-nb=never"))
+fails("input", lambda: heddle.link([TEXT, TEXT]))
+assert list(heddle.link([TEXT, TEXT.replace("scale", "other").replace("calls", "more")]).kernels) == ["scale", "other"]
+
 memory, binary = heddle.Memory(ptx), ptx.compile("sm_75")
 at = memory.allocate(1024)
 memory.write(at, floats())

@@ -211,6 +211,98 @@ static bool validates(const World *w) {
     return hd_validate(w->ptx, w->binary, &launch, NULL) == HD_OK;
 }
 
+/* What a launch did: 64 threads are two warps, of which those from 40 on leave early; all come together at
+ * bar.sync. */
+typedef struct {
+    uint64_t warps, threads, lines;
+} Seen;
+
+static void on_trace(void *user, const HdTrace *trace) {
+    Seen *seen = user;
+    assert_string_equal(trace->function, "step");
+    assert_true(*trace->text && trace->pc_bytes % 16 == 0 && (trace->executed & ~trace->active) == 0);
+    assert_true((trace->active & ~trace->valid) == 0 && trace->warp < 2);
+    seen->warps++;
+    seen->threads += (uint64_t)__builtin_popcount(trace->executed);
+    seen->lines += trace->ptx_line != 0;
+}
+
+static void test_statistics(void **state) {
+    (void)state;
+    World w;
+    open_world(&w, "bru1");
+    Seen seen = {0};
+    HdStatistics counts = {0}, more = {0};
+    uint32_t n = N;
+    HdArg args[] = {{.value = &w.p, .size_bytes = 8}, {.value = &n, .size_bytes = 4}};
+    HdLaunch launch = {.kernel = "step",
+                       .grid = {1, 1, 1},
+                       .block = {64, 1, 1},
+                       .args = args,
+                       .nargs = 2,
+                       .memory = w.memory,
+                       .trace = on_trace,
+                       .trace_user = &seen,
+                       .statistics = &counts};
+    assert_int_equal(hd_launch(w.binary, &launch), HD_OK);
+    assert_true(counts.warp_instructions == seen.warps && seen.warps > 20 && seen.lines > 20);
+    assert_true(counts.thread_instructions >= seen.threads && seen.threads > 64 * 6);
+    assert_true(counts.data_warp_instructions < counts.warp_instructions);
+    assert_int_equal(counts.barrier_phases, 1);
+    launch.trace = NULL;
+    launch.statistics = &more;
+    launch.policies = "bsync-nb=blocked,branch-order=taken,lane-choice=random:5";
+    assert_int_equal(hd_launch(w.binary, &launch), HD_OK);
+    assert_true(more.warp_instructions > 0);
+    launch.policies = "bsync-nb=never";
+    assert_int_equal(hd_launch(w.binary, &launch), HD_ERR_USAGE);
+    launch.policies = NULL;
+    assert_int_equal(hd_interpret(w.ptx, &launch), HD_OK);
+    assert_true(more.warp_instructions == 0 && more.thread_instructions > 64 * 6);
+    hd_destroy(w.c);
+}
+
+/* Two modules, of which each calls or names what the other has. */
+static void test_link(void **state) {
+    (void)state;
+    static const char head[] = ".version 7.0\n.target sm_75\n.address_size 64\n",
+                      caller[] = ".extern .func (.param .u32 r) twice(.param .u32 x);\n"
+                                 ".visible .entry k(.param .u64 p) {\n .reg .u64 %a; .reg .u32 %r;\n"
+                                 " ld.param.u64 %a, [p]; ld.global.u32 %r, [%a];\n"
+                                 " { .param .u32 x; .param .u32 y; st.param.u32 [x], %r;\n"
+                                 "   call (y), twice, (x); ld.param.u32 %r, [y]; }\n"
+                                 " st.global.u32 [%a], %r; ret; }\n",
+                      callee[] = ".visible .func (.param .u32 r) twice(.param .u32 x) { .reg .u32 %r;\n"
+                                 " ld.param.u32 %r, [x]; add.u32 %r, %r, %r; st.param.u32 [r], %r; ret; }\n";
+    char texts[2][2048];
+    snprintf(texts[0], sizeof texts[0], "%s%s", head, caller);
+    snprintf(texts[1], sizeof texts[1], "%s%s", head, callee);
+    HdContext *c = hd_create(NULL), *other = hd_create(NULL);
+    HdModule *parts[3], *linked, *binary;
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(hd_parse(c, k ? "b.ptx" : "a.ptx", texts[k], strlen(texts[k]), &parts[k]), HD_OK);
+    assert_int_equal(hd_parse(other, "b.ptx", texts[1], strlen(texts[1]), &parts[2]), HD_OK);
+    assert_int_equal(hd_link(parts, 2, &linked), HD_OK);
+    assert_int_equal(hd_compile(linked, NULL, &binary), HD_OK);
+    uint32_t value = 21;
+    HdArg arg = {.buffer = &value, .size_bytes = 4};
+    HdLaunch launch = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .args = &arg, .nargs = 1};
+    assert_int_equal(hd_launch(binary, &launch), HD_OK);
+    assert_int_equal(value, 42);
+    assert_int_equal(hd_interpret(linked, &launch), HD_OK);
+    assert_int_equal(value, 84);
+    assert_int_equal(hd_link(parts, 1, &linked), HD_ERR_INPUT);
+    assert_null(linked);
+    HdModule *twice[] = {parts[1], parts[1]}, *strange[] = {parts[0], parts[2]},
+             *wrong[] = {parts[0], binary};
+    assert_int_equal(hd_link(twice, 2, &linked), HD_ERR_INPUT);
+    assert_int_equal(hd_link(strange, 2, &linked), HD_ERR_USAGE);
+    assert_int_equal(hd_link(wrong, 2, &linked), HD_ERR_USAGE);
+    assert_int_equal(hd_link(parts, 0, &linked), HD_ERR_USAGE);
+    hd_destroy(other);
+    hd_destroy(c);
+}
+
 static void *one_thread(void *user) {
     bool *good = user;
     for (int round = 0; round < 3; round++) {
@@ -247,6 +339,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stream),     cmocka_unit_test(test_constant_on_machine),
         cmocka_unit_test(test_ends),       cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_diagnostic), cmocka_unit_test(test_threads)};
+        cmocka_unit_test(test_diagnostic), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_statistics), cmocka_unit_test(test_link)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

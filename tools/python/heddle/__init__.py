@@ -19,7 +19,7 @@ from . import _library as _l
 from ._library import path as library_path
 from ._library import ptx_run_path
 
-__all__ = ["parse", "load", "assemble", "explain", "library_path", "ptx_run_path", "Ptx", "Binary", "Memory", "Report", "Error", "Kernel"]
+__all__ = ["parse", "link", "load", "assemble", "explain", "library_path", "ptx_run_path", "Ptx", "Binary", "Memory", "Report", "Error", "Kernel", "Trace"]
 __version__ = "0.1.0"
 _FORMS = {"text": 0, "json": 1, "sarif": 2, "html": 3}
 
@@ -95,6 +95,18 @@ def _three(value):
     return (_c.c_uint32 * 3)(*(tuple(_index(one) for one in values) + (1, 1, 1))[:3])
 
 
+class Trace:
+    """An instruction that a warp issues: function, text, pc_bytes, ptx_line, block, warp; lanes as masks: valid, active, executed."""
+
+    def __init__(self, row):
+        for name, kind in row._fields_:
+            value = getattr(row, name)
+            setattr(self, name, value.decode() if isinstance(value, bytes) else tuple(value) if name == "block" else value)
+
+    def __repr__(self):
+        return f"<{self.function}+0x{self.pc_bytes:x} warp {self.warp} {self.executed:08x} {self.text}>"
+
+
 class _Module:
     def __init__(self, context, handle):
         self._context, self._handle = context, handle
@@ -134,7 +146,7 @@ class _Module:
         owner = _c.create_string_buffer(data, len(data))
         return _l.Arg(value=_c.addressof(owner), size_bytes=len(data)), owner
 
-    def _launch(self, kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print=None):
+    def _launch(self, kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print=None, policies=None, on_trace=None):
         found = self._kernel(kernel)
         if len(args) != len(found.params):
             raise TypeError(f"{found.name} has {len(found.params)} parameters, {len(args)} arguments are given")
@@ -149,12 +161,19 @@ class _Module:
                            memory=memory._handle if memory else None)
         if on_print:
             launch.print = _l.PRINT(deliver)
+        if on_trace:
+            launch.trace = _l.TRACE(lambda _, address: on_trace(Trace(_l.Trace.from_address(address))))
+        if policies:
+            launch.policies = policies.encode()
         return launch, made
 
-    def _run(self, function, kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print):
-        launch, alive = self._launch(kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print)
+    def _run(self, function, kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, *more):
+        launch, alive = self._launch(kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, *more)
+        counts = _l.Statistics()
+        launch.statistics = _c.pointer(counts)
         self._context.call(function, self._handle, _c.byref(launch))
         del alive
+        return {name: getattr(counts, name) for name, _ in counts._fields_}
 
 
 class Binary(_Module):
@@ -171,9 +190,11 @@ class Binary(_Module):
         self._context.call("hd_disassemble", self._handle, _c.byref(text), _c.byref(size))
         return _text(text)
 
-    def launch(self, kernel=None, grid=1, block=1, args=(), shared=0, max_steps=0, max_seconds=0.0, memory=None, on_print=None):
-        """Run it on the SIMT machine. Error("trap") says which trap; arrays keep what was written."""
-        self._run("hd_launch", kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print)
+    def launch(self, kernel=None, grid=1, block=1, args=(), shared=0, max_steps=0, max_seconds=0.0, memory=None, on_print=None,
+               policies=None, on_trace=None):
+        """Run it on the SIMT machine; what it executed, by name. Error("trap") says which trap; arrays keep what was written.
+        policies: as `heddle run --policy`; on_trace: called with a Trace for every instruction."""
+        return self._run("hd_launch", kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, policies, on_trace)
 
     def check(self, rules=None, form="text"):
         """The static checker's findings: convergence barriers, collectives, control codes."""
@@ -218,8 +239,8 @@ class Ptx(_Module):
 
     def interpret(self, kernel=None, grid=1, block=1, args=(), shared=0, max_steps=0, max_seconds=0.0, memory=None,
                   on_print=None):
-        """Run the PTX by the reference interpreter."""
-        self._run("hd_interpret", kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print)
+        """Run the PTX by the reference interpreter; what it executed, by name: thread_instructions."""
+        return self._run("hd_interpret", kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print)
 
     def _report(self, function, *arguments):
         out = _c.c_void_p()
@@ -282,6 +303,18 @@ def _made(function, kind, name, data):
 def parse(text, name="ptx"):
     """PTX text to a Ptx."""
     return _made("hd_parse", Ptx, name, text.encode() if isinstance(text, str) else bytes(text))
+
+
+def link(texts):
+    """Several PTX texts as one Ptx: .extern names of each are definitions of the others."""
+    context, out = _Context(), _c.c_void_p()
+    handles = (_c.c_void_p * len(texts))()
+    for k, text in enumerate(texts):
+        data = text.encode() if isinstance(text, str) else bytes(text)
+        context.call("hd_parse", context.handle, f"ptx {k + 1}".encode(), data, len(data), _c.byref(out))
+        handles[k] = out.value
+    context.call("hd_link", handles, len(texts), _c.byref(out))
+    return Ptx(context, out)
 
 
 def load(image, name="binary"):

@@ -7,6 +7,7 @@ NAMES = ("done", "input", "usage", "internal", "different", "trap", "nothing", "
 OK, INPUT, USAGE, INTERNAL, DIFFERENT, TRAP, NOTHING, MEMORY, LIMIT, CANCELLED = range(len(NAMES))
 MESSAGE = c.CFUNCTYPE(None, c.c_void_p, c.c_int, c.c_char_p)
 PRINT = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p)
+TRACE = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p)
 
 
 class Options(c.Structure):
@@ -27,11 +28,23 @@ class Print(c.Structure):
     _fields_ = [("block", c.c_uint32 * 3), ("thread", c.c_uint32 * 3), ("text", c.c_void_p), ("size_bytes", c.c_size_t)]
 
 
+class Trace(c.Structure):
+    _fields_ = [("function", c.c_char_p), ("text", c.c_char_p), ("pc_bytes", c.c_uint64), ("ptx_line", c.c_uint32),
+                ("block", c.c_uint32 * 3), ("warp", c.c_uint32), ("valid", c.c_uint32), ("active", c.c_uint32), ("executed", c.c_uint32)]
+
+
+class Statistics(c.Structure):
+    _fields_ = [(name, c.c_uint64) for name in ("warp_instructions", "thread_instructions", "data_warp_instructions",
+                                                "data_thread_instructions", "convergence_instructions", "divergences", "switches",
+                                                "barrier_phases")]
+
+
 class Launch(c.Structure):
     _fields_ = [("kernel", c.c_char_p), ("grid", c.c_uint32 * 3), ("block", c.c_uint32 * 3), ("shared_bytes", c.c_uint32),
                 ("args", c.POINTER(Arg)), ("nargs", c.c_size_t), ("host_call", c.c_void_p), ("host_user", c.c_void_p),
                 ("max_steps", c.c_uint64), ("max_seconds", c.c_double), ("print", PRINT), ("print_user", c.c_void_p),
-                ("memory", c.c_void_p), ("jobs", c.c_uint)]
+                ("memory", c.c_void_p), ("jobs", c.c_uint), ("policies", c.c_char_p), ("trace", TRACE), ("trace_user", c.c_void_p),
+                ("statistics", c.POINTER(Statistics))]
 
 
 class CheckOptions(c.Structure):
@@ -79,6 +92,7 @@ _SIGNATURES = {
     "hd_compile": (c.c_int, [_P, c.POINTER(CompileOptions), _OUT]),
     "hd_image": (c.c_int, [_P, _OUT, c.POINTER(c.c_size_t)]),
     "hd_disassemble": (c.c_int, [_P, _OUT, c.POINTER(c.c_size_t)]),
+    "hd_link": (c.c_int, [c.POINTER(_P), c.c_size_t, _OUT]),
     "hd_kernels": (c.c_int, [_P, c.POINTER(c.POINTER(Kernel)), c.POINTER(c.c_size_t)]),
     "hd_memory": (c.c_int, [_P, _OUT]),
     "hd_allocate": (c.c_int, [_P, c.c_size_t, c.POINTER(c.c_uint64)]),
