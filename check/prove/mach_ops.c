@@ -134,7 +134,7 @@ static void convert(Mach *mach) {
 static void check_unlooked(Mach *mach);
 Refusal mach_refusal(const Mach *mach, unsigned op, unsigned type) {
     if (!isa_target_info(mach->prover->flow->bin->target)->atom_refuses || type == AtomType_U32 ||
-        type == AtomType_S32)
+        type == AtomType_S32 || type == AtomType_B128)
         return REFUSED_NOWHERE;
     if (type == AtomType_F32 || type == AtomType_F64)
         return REFUSED_CLUSTER;
@@ -144,7 +144,7 @@ Refusal mach_refusal(const Mach *mach, unsigned op, unsigned type) {
 static void mach_atomic(Mach *mach, unsigned space, bool wide_address, unsigned stride, unsigned op,
                         unsigned type, unsigned order, bool cas, bool result) {
     Terms *ts = &mach->prover->ts;
-    Term *arg[5];
+    Term *arg[9];
     uint32_t n = 0, words = isa_access_bytes(mach->in) / 4;
     arg[n++] = mach_address(mach, wide_address, stride);
     for (unsigned s = 3; s < (cas ? 5u : 4u); s++)

@@ -95,6 +95,8 @@ Term *pv_half_src(Ptx *ptx, const PtxOperand *operand, unsigned half) {
     const Prover *prover = ptx->prover;
     if (operand->kind == PO_REG && prover->upper[operand->reg])
         return pv_value(ptx, half ? prover->upper[operand->reg] - 1 : operand->reg);
+    if (operand->kind == PO_IMM) /* extended with zeros */
+        return t_const(&ptx->prover->ts, 64, half ? 0 : (uint64_t)operand->imm);
     pv_fault(ptx, "an operand of 128 bits is not modelled");
     return t_const(&ptx->prover->ts, 64, 0);
 }

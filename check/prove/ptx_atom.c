@@ -22,6 +22,10 @@ static bool is_one_operation(const PtxInsn *in, PtxType t, PtxSpace space, unsig
     case TY_BF16X2: return false;
     default: break;
     }
+    if (pv_bytes(t) == 16) {
+        *type = in->atom == ATOM_CAS ? (unsigned)CasType_B128 : (unsigned)AtomType_B128;
+        return true;
+    }
     if (pv_bytes(t) == 8) {
         *type = sign ? AtomType_S64 : AtomType_U64;
         return !shared || in->atom == ATOM_EXCH || in->atom == ATOM_CAS;
@@ -118,7 +122,8 @@ static Term *loop_event(Ptx *ptx, PtxType t, PtxSpace space, unsigned order, Ter
 static Refusal refusal(const Ptx *ptx, PtxType t, PtxSpace space) {
     unsigned atom = ptx->in->atom;
     bool refuses = isa_target_info(ptx->prover->flow->bin->target)->atom_refuses;
-    if (!refuses || space != SP_NONE || (pv_bytes(t) == 4 && ptx_type_class(t) != TC_FLOAT))
+    if (!refuses || space != SP_NONE || pv_bytes(t) == 16 ||
+        (pv_bytes(t) == 4 && ptx_type_class(t) != TC_FLOAT))
         return REFUSED_NOWHERE;
     return ptx_type_class(t) == TC_FLOAT           ? REFUSED_CLUSTER
            : atom == ATOM_EXCH || atom == ATOM_CAS ? REFUSED_LOCAL
@@ -171,7 +176,7 @@ static bool one_operation(Ptx *ptx, PtxType t, PtxSpace space, const char *name,
     return good;
 }
 
-enum { MOST_ELEMENTS = 8 };
+enum { MOST_ELEMENTS = 8, MOST_WORDS = 4 };
 
 /* The operand of element k; the only one without a vector. */
 static const PtxOperand *element(const PtxOperand *o, unsigned k) {
@@ -187,13 +192,15 @@ static bool one_element(Ptx *ptx, PtxType t, PtxSpace space, const PtxOperand *a
     const PtxInsn *in = ptx->in;
     unsigned bytes = pv_bytes(t), type = 0, n = 0, width = space == SP_SHARED ? 32 : 64,
              order = in->sem == SEM_NONE ? MemOrder_STRONG_GPU : pv_order(in);
-    Term *arg[8] = {0};
+    Term *arg[1 + 2 * MOST_WORDS] = {0};
     arg[n++] = t_add(ts, pv_address(ptx, a, width), t_const(ts, width, (uint64_t)k * bytes));
     for (const PtxOperand *s = a + 1; s <= a + (in->atom == ATOM_CAS ? 2 : 1); s++) {
-        Term *v = pv_src(ptx, element(s, k), t);
-        arg[n++] = bytes == 8 ? t_lo(ts, v) : v;
-        if (bytes == 8)
-            arg[n++] = t_hi(ts, v);
+        for (unsigned half = 0; half < (bytes + 7) / 8; half++) {
+            Term *v = bytes == 16 ? pv_half_src(ptx, s, half) : pv_src(ptx, element(s, k), t);
+            arg[n++] = bytes >= 8 ? t_lo(ts, v) : v;
+            if (bytes >= 8)
+                arg[n++] = t_hi(ts, v);
+        }
     }
     if (is_one_operation(in, t, space, &type)) {
         const char *name =
@@ -215,16 +222,19 @@ bool prove_ptx_atom(Ptx *ptx) {
     PtxSpace space = pv_space(ptx, a);
     PtxType t = pv_type(ptx);
     unsigned bytes = pv_bytes(t), n = in->vec > 1 ? in->vec : 1;
-    if ((bytes != 4 && bytes != 8) || n > MOST_ELEMENTS || in->atom == ATOM_NONE || in->atom > ATOM_CAS ||
-        (space != SP_GLOBAL && space != SP_SHARED && space != SP_NONE))
+    if ((bytes != 4 && bytes != 8 && bytes != 16) || n > MOST_ELEMENTS || in->atom == ATOM_NONE ||
+        in->atom > ATOM_CAS || (space != SP_GLOBAL && space != SP_SHARED && space != SP_NONE))
         return false;
-    Term *old[MOST_ELEMENTS][2];
+    Term *old[MOST_ELEMENTS][MOST_WORDS];
     pv_fence(ptx, pv_releases(in));
     for (unsigned k = 0; k < n; k++)
         if (!one_element(ptx, t, space, a, k, old[k]))
             return false;
     pv_acquire(ptx, pv_acquires(in));
-    for (unsigned k = 0; k < n && !red; k++) /* results may be operands */
+    for (unsigned half = 0; half < 2 && bytes == 16; half++)
+        pv_half_dst(ptx, pv_operand(ptx, 0), half,
+                    t_pair(&ptx->prover->ts, old[0][2 * half], old[0][2 * half + 1]));
+    for (unsigned k = 0; k < n && !red && bytes < 16; k++) /* results may be operands */
         pv_dst(ptx, element(pv_operand(ptx, 0), k), t,
                bytes == 8 ? t_pair(&ptx->prover->ts, old[k][0], old[k][1]) : old[k][0]);
     return true;

@@ -34,6 +34,7 @@ static bool native_type(const Atom *atom, unsigned *type) {
     case TY_B64:
         *type = sg && minmax ? AtomType_S64 : AtomType_U64;
         return !shared || atom->in->atom == ATOM_EXCH;
+    case TY_B128: *type = AtomType_B128; return true;
     case TY_F32: *type = AtomType_F32; return !shared && atom->in->atom == ATOM_ADD;
     case TY_F64: *type = AtomType_F64; return !shared && atom->in->atom == ATOM_ADD;
     case TY_F16X2:
@@ -63,11 +64,12 @@ static unsigned order_of(const PtxInsn *in) {
                                     : MemOrder_STRONG_GPU;
 }
 
-/* Where a generic operation may be refused. A compare-and-swap of 64 bits is as EXCH is. */
+/* Where a generic operation may be refused. A compare-and-swap is as EXCH is: of 128 bits neither, as
+ * ptxas 13.0 does not ask. */
 typedef enum { REFUSED_NOWHERE, REFUSED_LOCAL, REFUSED_SHARED } Refusal;
 static Refusal refusal(const Atom *atom, unsigned type) {
     bool always = atom->address.space != SP_NONE || !atom->sel->ti->atom_refuses;
-    if (always || type == AtomType_U32 || type == AtomType_S32)
+    if (always || type == AtomType_U32 || type == AtomType_S32 || type == AtomType_B128)
         return REFUSED_NOWHERE;
     return atom->in->atom == ATOM_EXCH || atom->in->atom == ATOM_CAS ? REFUSED_LOCAL : REFUSED_SHARED;
 }
@@ -108,8 +110,10 @@ static Operand emit_native(const Atom *atom, unsigned op, unsigned type, Operand
 /* did: NULL, or as above. */
 static Operand emit_cas(const Atom *atom, Operand expected, Operand desired, Operand *did) {
     Sel *sel = atom->sel;
-    unsigned words = atom->bytes / 4, type = words == 2 ? CasType_U64 : CasType_U32,
-             order = order_of(atom->in);
+    unsigned words = atom->bytes / 4, order = order_of(atom->in),
+             type = words == 4   ? CasType_B128
+                    : words == 2 ? CasType_U64
+                                 : CasType_U32;
     Operand src[5] = {atom->address.base, op_none(), op_imm((uint32_t)atom->address.offset), expected,
                       desired},
             d;

@@ -9,8 +9,9 @@ static void check_arg(PtxRun *run, const PtxThread *thread, const PtxCode *c, co
     bool reg = arg->kind == ARG_REG || arg->kind == ARG_NOT_REG || arg->kind == ARG_NEG_REG;
     if (reg && arg->slot && thread->init && !thread->init[arg->slot]) {
         char text[120];
+        const PtxFunc *func = thread->proc->func;
         snprintf(text, sizeof text, "register %s",
-                 str_text(&run->module->strings, thread->proc->func->regs[arg->slot].name));
+                 str_text(&run->module->strings, func->regs[arg->slot % func->nregs].name));
         interp_warn(run, thread, c, TRAP_UNINITIALISED, text);
     }
 }
@@ -43,7 +44,7 @@ static void check_field(PtxRun *r, const PtxThread *thread, const PtxCode *code)
 static void add_dst(PtxEvent *event, const PtxThread *thread, uint32_t slot) {
     if (!slot || event->ndst == sizeof event->dst_reg / sizeof *event->dst_reg)
         return;
-    event->dst_reg[event->ndst] = slot;
+    event->dst_reg[event->ndst] = slot % thread->proc->func->nregs; /* of .b128 both halves */
     event->dst_value[event->ndst++] = thread->regs[slot];
 }
 

@@ -196,11 +196,49 @@ static bool wide_reg(const PtxProc *p, const PtxOperand *operand) {
     return (operand->kind == PO_REG && reg_bytes(p, operand->reg) > 8);
 }
 
+/* Of a statement of .b128: what is vectors or 128 bits. A register is a pair, whose upper half has its slot
+ * behind those of all registers; vec and vec_dst have the parts of all operands. */
+static bool decode_wide(PtxRun *run, PtxProc *proc, PtxCode *code, const PtxOperand *operand, bool dst) {
+    enum { MOST = 16 };
+    bool vector = operand->kind == PO_VEC, reg = operand->kind == PO_REG;
+    unsigned n = vector ? operand->nvec : 2, space = 0;
+    uint8_t *count = dst ? &code->nwritten : &code->nread;
+    if (*count + n > MOST || (reg && (operand->neg || operand->not_)))
+        return false;
+    if (dst && !code->vec_dst)
+        code->vec_dst = ARENA_ARRAY(&run->arena, PtxDst, MOST);
+    if (!dst && !code->vec)
+        code->vec = ARENA_ARRAY(&run->arena, PtxArg, MOST);
+    for (unsigned k = 0; k < n; k++, ++*count) {
+        uint32_t slot = reg ? operand->reg + k * proc->func->nregs : 0;
+        PtxArg *arg = dst ? NULL : &code->vec[*count];
+        if (dst)
+            code->vec_dst[*count] = vector ? decode_dst(proc, &operand->vec[k])
+                                    : reg  ? (PtxDst){slot, UINT64_MAX}
+                                           : (PtxDst){0, 0};
+        else if (reg)
+            *arg = (PtxArg){.kind = ARG_REG, .slot = slot, .bytes = 8};
+        else if (!vector && k > 0)
+            *arg = (PtxArg){.kind = ARG_IMM}; /* ptxas 13.0 extends numbers with zeros */
+        else if (!decode_src(run, proc, vector ? &operand->vec[k] : operand, TY_B64, arg, &space))
+            return false;
+    }
+    return true;
+}
+
 static bool decode_operands(PtxRun *r, PtxProc *p, PtxCode *code) {
     const PtxInsn *in = code->insn;
-    unsigned space = SP_NONE, nbase = 0;
+    unsigned space = SP_NONE, nbase = 0, nvalues = in->noperands - (in->flags & PF_CACHE_HINT ? 1u : 0u);
+    bool is_wide = in->type[0] == TY_B128;
+    if (is_wide)
+        code->nvec = 2, code->ndst = in->ndst;
     for (unsigned i = 0; i < in->noperands; i++) {
         const PtxOperand *operand = &in->operands[i];
+        if (is_wide && operand->kind != PO_ADDR && i < nvalues) {
+            if (!decode_wide(r, p, code, operand, i < in->ndst))
+                return false;
+            continue;
+        }
         if (wide_reg(p, operand))
             return false;
         if (i < in->ndst) {
@@ -416,6 +454,9 @@ static bool decode_call(PtxRun *run, PtxProc *p, PtxCode *code) {
         if (!code->callee)
             return false;
     }
+    for (unsigned i = 0; i < in->nrets; i++)
+        if (wide_reg(p, &in->rets[i]))
+            return false;
     code->vec = ARENA_ARRAY(&run->arena, PtxArg, in->nargs + 1u);
     code->nvec = code->nread = in->nargs;
     for (unsigned i = 0; i < in->nargs; i++) {
@@ -425,7 +466,7 @@ static bool decode_call(PtxRun *run, PtxProc *p, PtxCode *code) {
         unsigned type = f && i < f->nparams ? run->module->vars[f->params[i]].type : TY_NONE;
         if (in->args[i].kind == PO_SYM && !(in->args[i].sym & PTX_SYM_FUNC))
             continue; /* copied as memory */
-        if (!decode_src(run, p, &in->args[i], type, &code->vec[i], &space))
+        if (wide_reg(p, &in->args[i]) || !decode_src(run, p, &in->args[i], type, &code->vec[i], &space))
             return false;
     }
     return true;
@@ -466,7 +507,9 @@ static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
     code->type2 = in->ntypes > 1 ? in->type[1] : in->type[0];
     code->rnd = in->rnd, code->cmp = in->cmp, code->bop = in->bop, code->sub = in->sub, code->sub2 = in->sub2,
     code->atom = in->atom;
-    code->size_bytes = (uint8_t)ptx_type_bytes((PtxType)in->type[0]);
+    if (code->type == TY_B128) /* a pair */
+        code->type = TY_B64;
+    code->size_bytes = (uint8_t)ptx_type_bytes((PtxType)code->type);
     fix_space(p, code);
     if (forms[in->form].absent)
         return not_executed(run, in, forms[in->form].absent);
@@ -494,6 +537,9 @@ static bool decode_body(PtxRun *run, PtxProc *ptx_proc) {
     bool ok = true;
     ptx_proc->code = ARENA_ARRAY(&run->arena, PtxCode, f->ninsns + 1);
     ptx_proc->nslots = f->nregs ? f->nregs : 1;
+    for (uint32_t i = 1; i < f->nregs; i++)
+        if (reg_bytes(ptx_proc, i) > 8)
+            ptx_proc->nslots = 2 * f->nregs;
     for (uint32_t i = 0; i < f->ninsns; i++) {
         ptx_proc->code[i].insn = &f->insns[i];
         ptx_proc->code[i].warned = &warned[i];

@@ -229,11 +229,24 @@ static PtxStep exec_mov_vector(PtxRun *r, PtxThread *t, const PtxCode *code) {
     return STEP_GO;
 }
 
+/* mov.b128: of parts of the same size from lowest to highest to others, a register's being its halves. */
+static PtxStep exec_mov_wide(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    U64 v[2] = {0};
+    unsigned from = 128u / code->nread, to = 128u / code->nwritten;
+    for (unsigned at = 0; at < 128; at += from)
+        v[at / 64] |= (interp_arg(run, thread, &code->vec[at / from]) & width_mask(from / 8)) << at % 64;
+    for (unsigned at = 0; at < 128; at += to)
+        interp_put(thread, code->vec_dst[at / to], v[at / 64] >> at % 64 & width_mask(to / 8));
+    return STEP_GO;
+}
+
 /* ---- binding ---- */
 
 bool interp_bind_mov(PtxCode *code) {
-    if (code->type == TY_B128)
-        return false;
+    if (interp_is_wide(code)) {
+        code->exec = exec_mov_wide;
+        return code->nread >= 2 && code->nwritten >= 2 && code->insn->vec <= 1;
+    }
     if (!code->vec && !code->vec_dst)
         return interp_use_pure(code, mov_fn);
     code->exec = exec_mov_vector;

@@ -326,6 +326,27 @@ static PtxStep exec_atomic_vector(PtxRun *run, PtxThread *t, const PtxCode *code
     return STEP_YIELD;
 }
 
+/* exch and cas of 128 bits. */
+static PtxStep exec_atomic_wide(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    uint64_t address = interp_address(run, thread, code, code->space), old[2], value[4];
+    uint8_t *bytes = interp_memory(run, thread, code, code->space, address, sizeof old, true);
+    if (!bytes)
+        return STEP_STOP;
+    interp_race_atomic(run, thread, code, bytes);
+    if (run->slow)
+        note_access(run, PTX_ACCESS_ATOMIC, code->space, address, sizeof old, bytes);
+    memcpy(old, bytes, sizeof old);
+    for (unsigned i = 0; i < code->nread; i++)
+        value[i] = interp_arg(run, thread, &code->vec[i]);
+    if (code->atom == ATOM_EXCH)
+        memcpy(bytes, value, sizeof old);
+    else if (memcmp(old, value, sizeof old) == 0)
+        memcpy(bytes, value + 2, sizeof old);
+    for (unsigned i = 0; i < 2; i++)
+        interp_put(thread, code->vec_dst[i], old[i]);
+    return STEP_YIELD;
+}
+
 PtxStep interp_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
     uint64_t address = interp_address(run, t, code, code->space), b = interp_arg(run, t, &code->src[1]);
     uint8_t *p = interp_memory(run, t, code, code->space, address, code->size_bytes, true);
@@ -430,6 +451,10 @@ bool interp_bind_atom(PtxCode *code) {
         code->atom != ATOM_MAX)
         return false;
     code->exec = interp_atomic;
+    if (interp_is_wide(code)) {
+        code->exec = exec_atomic_wide;
+        return code->nwritten == 2 && code->nread == (code->atom == ATOM_CAS ? 4 : 2);
+    }
     if (code->vec) {
         code->exec = exec_atomic_vector;
         return code->nvec == code->insn->vec;
@@ -440,13 +465,14 @@ bool interp_bind_atom(PtxCode *code) {
 bool interp_bind_ld(PtxCode *code) {
     code->exec = code->vec_dst ? exec_ld_vector : exec_ld;
     return code->size_bytes >= 1 && code->size_bytes <= 8 &&
-           (!code->vec_dst || code->nvec == code->insn->vec);
+           (!code->vec_dst || code->nvec == (interp_is_wide(code) ? code->nwritten : code->insn->vec));
 }
 
 bool interp_bind_st(PtxCode *code) {
     code->exec = exec_st;
     code->nvec = code->vec ? code->nvec : 1;
-    return code->size_bytes >= 1 && code->size_bytes <= 8 && (!code->vec || code->nvec == code->insn->vec);
+    return code->size_bytes >= 1 && code->size_bytes <= 8 &&
+           (!code->vec || code->nvec == (interp_is_wide(code) ? code->nread : code->insn->vec));
 }
 
 BIND_PURE(cvta, code->size_bytes == 8 ? cvta_fn : NULL)

@@ -78,7 +78,7 @@ struct PtxCode {
     uint32_t values;    /* interp_value_classes, with PtxRunOptions.values */
     uint8_t watch;      /* PTX_WATCH_*: sim/interp/promise.c */
     uint8_t space;      /* of the access; SP_PARAM is the kernel's parameters, a function's are SP_LOCAL */
-    uint8_t size_bytes; /* of one memory element */
+    uint8_t size_bytes; /* of one memory element: type's, which of .b128 is that of its halves */
     PtxDst dst[2];
     PtxArg src[CODE_MAX_SRC];
     PtxArg *vec;              /* elements of a vector source; mma: of A, B, C, and the places of a sparse A */
@@ -235,6 +235,7 @@ struct PtxRun {
 };
 
 /* Widths and access to operands. */
+static inline bool interp_is_wide(const PtxCode *code) { return code->insn->type[0] == TY_B128; }
 static inline uint64_t width_mask(unsigned bytes) {
     return bytes == 0 ? 1 : bytes >= 8 ? UINT64_MAX : (1ull << (8 * bytes)) - 1;
 }

@@ -195,6 +195,9 @@ static void *helper_thread(void *user) {
     return NULL;
 }
 
+void machine_crew_hold(Crew *crew) { pthread_mutex_lock(&crew->lock); }
+void machine_crew_release(Crew *crew) { pthread_mutex_unlock(&crew->lock); }
+
 static bool is_stopped(void *user) { return __atomic_load_n(&((Crew *)user)->stop, __ATOMIC_RELAXED); }
 
 /* ---- the crew ---- */
@@ -410,7 +413,7 @@ bool machine_crew_run(Run *run, Grid *grid) {
     pthread_mutex_init(&crew->lock, NULL);
     pthread_cond_init(&crew->ended, NULL);
     scope_guard(&crew->guard, dismiss);
-    run->crewed = true;
+    run->crew = crew;
     run->budget = 0;
     grid->crew = crew;
     crew->nhelpers = size - 1;
@@ -419,7 +422,7 @@ bool machine_crew_run(Run *run, Grid *grid) {
     uint64_t trapped;
     work(crew, grid, &trapped);
     wait_for_helpers(crew);
-    run->crewed = false;
+    run->crew = NULL;
     SimTrap first = run->res->trap;
     for (uint32_t i = 0; i < crew->nhelpers; i++) {
         add_counts(run, &crew->helpers[i]);

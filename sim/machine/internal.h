@@ -259,9 +259,9 @@ typedef struct Run {
     bool bssy_assigns, warpsync_turns, mufu_flushes;
     bool slow; /* a checked mode or tracing is on */
     bool trapped;
-    bool has_runs;   /* of prog, some */
-    bool crewed;     /* other threads execute blocks of the grid: crew.c */
-    uint64_t budget; /* instructions that it may issue as yet; alone opt.max_issues */
+    bool has_runs;     /* of prog, some */
+    struct Crew *crew; /* other threads execute blocks of the grid, too: crew.c; NULL: none does */
+    uint64_t budget;   /* instructions that it may issue as yet; alone opt.max_issues */
     struct {
         uint64_t issues, lanes, off; /* off: of the lanes those whose guard is false */
     } cls[CLS_COUNT];
@@ -389,6 +389,9 @@ void machine_mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned si
 /* Read 4 or 8 bytes of global memory that other threads may access too; replace them by `next` if they are
  * still *old, else *old is what they are now. */
 uint64_t machine_mem_read_shared(const MemRef *ref, unsigned size_bytes);
+/* Between the two no other thread of the crew is. */
+void machine_crew_hold(struct Crew *crew);
+void machine_crew_release(struct Crew *crew);
 bool machine_mem_replace(Warp *warp, const MemRef *ref, unsigned size_bytes, uint64_t *old, uint64_t next);
 uint64_t machine_mem_address(const Warp *warp, const Dec *dec,
                              unsigned lane); /* ra (pair) + urb + offset of the usual slots */

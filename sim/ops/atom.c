@@ -88,12 +88,33 @@ static uint64_t atom_next(const Warp *warp, const Dec *dec, unsigned lane, unsig
     return old == x ? atom_operand(dec_src(warp, dec, 3), lane, at, size) : old;
 }
 
+/* The old value of 16 bytes. Hosts do not replace them in one step: one thread of a crew does at a time. */
+static void atom_wide(Warp *warp, const Dec *dec, unsigned lane, const MemRef *ref, uint32_t old[4]) {
+    enum { BYTES = 16, WORDS = 4 };
+    uint32_t next[WORDS], same = 1;
+    struct Crew *crew = ref->alloc ? warp->run->crew : NULL;
+    const uint32_t *first = dec_src(warp, dec, 2);
+    if (crew)
+        machine_crew_hold(crew);
+    machine_mem_load(warp, lane, ref, BYTES, old);
+    if (dec->mem.op == OP_CAS) {
+        for (unsigned k = 0; k < WORDS; k++)
+            same &= old[k] == first[32 * k + lane];
+        first = dec_src(warp, dec, 3);
+    }
+    for (unsigned k = 0; k < WORDS; k++)
+        next[k] = same ? first[32 * k + lane] : old[k];
+    machine_mem_store(warp, lane, ref, BYTES, next);
+    if (crew)
+        machine_crew_release(crew);
+}
+
 /* The old value of an element. */
 static uint64_t atom_element(Warp *warp, const Dec *dec, unsigned lane, unsigned at, unsigned size,
                              const MemRef *ref) {
     bool global = ref->space == MS_GLOBAL;
     uint64_t old = 0;
-    if (warp->run->crewed && ref->alloc) {
+    if (warp->run->crew && ref->alloc) {
         old = machine_mem_read_shared(ref, size);
         while (!machine_mem_replace(warp, ref, size, &old, atom_next(warp, dec, lane, at, size, old, global)))
             ;
@@ -111,18 +132,19 @@ static OpFn op_atomic;
 enum { IN_LOCAL = 1, IN_OWN_SHARED = 2, IN_OTHERS_SHARED = 4 };
 
 /* The predicate of ATOM is asked in ptxas 13.0's code where one of 64 bits or of floats may have met one of
- * these, and not for 32 bits; what stands where it is false says which. F32 and F64: loops for the own
- * block's shared memory, for others', else a load and a store that only memory of the thread's own bears. The
- * other operations but EXCH and CAS: no loop for other blocks' shared memory. EXCH and CAS: load and store
- * alone. */
+ * these, and not for 32 and 128 bits; what stands where it is false says which. F32 and F64: loops for the
+ * own block's shared memory, for others', else a load and a store that only memory of the thread's own bears.
+ * The other operations but EXCH and CAS: no loop for other blocks' shared memory. EXCH and CAS: load and
+ * store alone. */
 static uint32_t refused_places(uint32_t op, uint32_t type) {
     if (op == OP_CAST_SPIN)
         return 0;
     if (op == OP_CAS)
-        return type == CasType_U64 ? IN_LOCAL : 0;
+        return type == AtomType_U64 ? IN_LOCAL : 0;
     switch (type) {
     case AtomType_U32:
-    case AtomType_S32: return 0;
+    case AtomType_S32:
+    case AtomType_B128: return 0;
     case AtomType_F32:
     case AtomType_F64: return IN_LOCAL | IN_OWN_SHARED | IN_OTHERS_SHARED;
     default: return op == AtomOp_EXCH ? IN_LOCAL : IN_LOCAL | IN_OWN_SHARED;
@@ -156,7 +178,9 @@ static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
             continue;
         }
         done |= 1u << lane;
-        for (unsigned at = 0; at < size / 4; at += element / 4) {
+        if (element == 16)
+            atom_wide(warp, dec, lane, &ref, olds[lane]);
+        for (unsigned at = 0; element < 16 && at < size / 4; at += element / 4) {
             uint64_t old = atom_element(warp, dec, lane, at, element, &ref);
             if (dec->mem.op == OP_CAST_SPIN)
                 old = old == atom_operand(dec_src(warp, dec, 2), lane, at, element);
@@ -185,7 +209,8 @@ static const struct {
                 [AtomType_F64] = {AtomType_F64, 8},       [AtomType_BF16x2] = {AtomType_BF16x2, 4},
                 [AtomType_F16x4] = {AtomType_F16x2, 4},   [AtomType_F16x8] = {AtomType_F16x2, 4},
                 [AtomType_BF16x4] = {AtomType_BF16x2, 4}, [AtomType_BF16x8] = {AtomType_BF16x2, 4},
-                [AtomType_F32x2] = {AtomType_F32, 4},     [AtomType_F32x4] = {AtomType_F32, 4}};
+                [AtomType_F32x2] = {AtomType_F32, 4},     [AtomType_F32x4] = {AtomType_F32, 4},
+                [AtomType_B128] = {AtomType_B128, 16}};
 
 /* Whether the machine has the operation of elements of the type. */
 static bool has_operation(uint32_t op, uint32_t type) {
@@ -194,6 +219,7 @@ static bool has_operation(uint32_t op, uint32_t type) {
     case AtomType_BF16x2: return op == AtomOp_ADD || op == AtomOp_MIN || op == AtomOp_MAX;
     case AtomType_F32:
     case AtomType_F64: return op == AtomOp_ADD;
+    case AtomType_B128: return op == AtomOp_EXCH;
     default: return op <= AtomOp_EXCH && ((op != AtomOp_INC && op != AtomOp_DEC) || type == AtomType_U32);
     }
 }
@@ -244,9 +270,9 @@ BIND_ATOM(ATOMS, MS_SHARED, 0, false, MGET(ATOMS, stride, m))
 #define BIND_CAS(name, space, E, STRIDE, MODE)                                                               \
     bool bind_##name(Bind *b) {                                                                              \
         uint32_t m = b->in->mods, type = MGET(name, type, m);                                                \
-        if (type != CasType_U32 && type != CasType_U64)                                                      \
+        if (type != CasType_U32 && type != CasType_U64 && (type != CasType_B128 || (MODE) != OP_CAS))        \
             return bind_fail(b, "undefined type");                                                           \
-        return bind_atomic(b, space, MODE, type, E, false, STRIDE);                                          \
+        return bind_atomic(b, space, MODE, type == CasType_B128 ? AtomType_B128 : type, E, false, STRIDE);   \
     }
 BIND_CAS(ATOMG_CAS, MS_GLOBAL, MGET(ATOMG_CAS, e, m), 0, OP_CAS)
 BIND_CAS(ATOM_CAS, MS_GENERIC, MGET(ATOM_CAS, e, m), 0,

@@ -82,7 +82,7 @@ static int nop(Warp *warp, Dec *dec, uint32_t g) {
  * host's, and fences, as what makes a load an acquiring one, are the host's too. */
 static int fence(Warp *warp, Dec *dec, uint32_t g) {
     (void)g;
-    if (warp->run->crewed)
+    if (warp->run->crew)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return NEXT;
 }
