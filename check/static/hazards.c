@@ -373,7 +373,7 @@ static void too_early(Hazards *hazards, CheckRule rule, uint32_t i, const Entry 
 static void check_write(Hazards *hazards, uint32_t i, const Entry *entry) {
     const MachInst *m = &hazards->checker->flow->insts[i], *w = &hazards->checker->flow->insts[entry->inst];
     const Facts *f = &hazards->facts[i], *g = &hazards->facts[entry->inst];
-    if (f->queue != ISA_QUEUE_NONE && f->queue == g->queue)
+    if (latency_comes_behind(f->queue, g->queue))
         return;
     if (entry->access == IN_WRITE) {
         unsigned need = latency_waw(hazards->target, w, entry->operand, m);
@@ -443,7 +443,7 @@ static void pass_by(Hazards *hazards, State *state, uint32_t i) {
             continue; /* overwritten: of no concern any more */
         if (x.access == IN_READ && f->drains && g->memory)
             continue;
-        if (f->queue != ISA_QUEUE_NONE && f->queue == g->queue)
+        if (latency_comes_behind(f->queue, g->queue))
             x.cover |= (uint8_t)(x.access == IN_READ ? w | r : w);
         if (x.access == IN_READ && f->memory && g->memory)
             x.cover |= (uint8_t)(w | r);

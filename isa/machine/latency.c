@@ -146,6 +146,14 @@ enum IsaQueue latency_queue(const Target *t, const MachInst *i) {
     return fixed ? ISA_QUEUE_NONE : (enum IsaQueue)isa_traits(i->optype)->queue;
 }
 
+/* Evidence: ptxas 13.0 gives LDS and LDSM no scoreboard where that of a later SHFL is waited for before the
+ * result is used (attention by matrix products, sm_75 to sm_89: LDSM R52; SHFL.W0; B0; HMMA R52), and lets a
+ * SHFL's wait free the result's register. Never so with SHFL before LDS. */
+bool latency_comes_behind(enum IsaQueue later, enum IsaQueue earlier) {
+    return later != ISA_QUEUE_NONE &&
+           (later == earlier || (later == ISA_QUEUE_SHFL && earlier == ISA_QUEUE_SHARED));
+}
+
 /* Evidence: of a row of STG, STL or STS ptxas gives only the last a read scoreboard, and overwrites registers
  * of all of them after waiting for that one (samples calls, pressure). SHFL goes the same way: STG R12;
  * SHFL.W0; a wait for 0; SEL R14 with no scoreboard of the STG (generated programs for sm_75, sm_86, sm_89;

@@ -33,6 +33,9 @@ bool latency_reads_late(const Target *target, const MachInst *i);
  * what an earlier one has still to read or to write. A fact of the row, where the target's unit waits at all.
  */
 enum IsaQueue latency_queue(const Target *t, const MachInst *i);
+/* What is issued into queue `later` comes behind everything that went into `earlier` before it: one queue, or
+ * one that follows the other. (Nothing comes behind in ISA_QUEUE_NONE.) */
+bool latency_comes_behind(enum IsaQueue later, enum IsaQueue earlier);
 /* All memory instructions read address and data registers in the order in which they were issued. */
 bool latency_reads_in_order(const Target *target, const MachInst *i);
 /* The result comes when the operands have been read: a wait for the read scoreboard does for it, too. */

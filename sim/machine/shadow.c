@@ -134,10 +134,9 @@ static bool has_arrived(const struct WarpShadow *shadow, const Target *t, const 
            (latency_comes_with_operands(t, access->inst, access->slot) &&
             waited_for(shadow, t, access, control->read_sb));
 }
-/* Does `in` come behind `before` in one queue, so that it cannot overtake it? */
-static bool same_queue(const Target *t, const MachInst *before, const MachInst *in) {
-    enum IsaQueue q = latency_queue(t, in);
-    return q != ISA_QUEUE_NONE && q == latency_queue(t, before);
+/* Does `in` come behind `before`, so that it cannot overtake it? */
+static bool comes_behind(const Target *t, const MachInst *before, const MachInst *in) {
+    return latency_comes_behind(latency_queue(t, in), latency_queue(t, before));
 }
 
 /* Memory instructions read in order, and write after they have read. */
@@ -162,9 +161,12 @@ static void set_scoreboard(struct WarpShadow *shadow, const Target *t, const Mac
     if (sb >= NUM_SB)
         return;
     shadow->last_set_cycle[sb] = shadow->cycle;
-    if (result)
-        shadow->queued[q][sb] = shadow->number;
-    shadow->queue_op[q][sb] = shadow->number;
+    for (unsigned earlier = ISA_QUEUE_NONE + 1; earlier < ISA_QUEUE_COUNT; earlier++)
+        if (latency_comes_behind(q, (enum IsaQueue)earlier)) {
+            if (result)
+                shadow->queued[earlier][sb] = shadow->number;
+            shadow->queue_op[earlier][sb] = shadow->number;
+        }
     if (latency_reads_in_order(t, in))
         shadow->memory_op[sb] = shadow->number;
 }
@@ -219,7 +221,7 @@ static void check_writes(Warp *warp, Dec *dec, uint32_t g) {
                 continue;
             ACCESS_EACH(access, &warp_shadow->writer[reg], lanes_of(in->dst[i], g)) {
                 unsigned need = latency_waw(t, access->inst, access->slot, in);
-                if (same_queue(t, access->inst, in))
+                if (comes_behind(t, access->inst, in))
                     continue;
                 if (latency_is_variable(t, access->inst) && !has_arrived(warp_shadow, t, access))
                     hazard(warp, dec, access, g, "overwritten", in->dst[i], k, 0);
@@ -227,7 +229,8 @@ static void check_writes(Warp *warp, Dec *dec, uint32_t g) {
                     hazard(warp, dec, access, g, "overwritten", in->dst[i], k, need);
             }
             ACCESS_EACH(b, &warp_shadow->reader[reg], lanes_of(in->dst[i], g))
-                if (!has_read(warp_shadow, t, b) && !same_queue(t, b->inst, in) && !in_order(t, b->inst, in))
+                if (!has_read(warp_shadow, t, b) && !comes_behind(t, b->inst, in) &&
+                    !in_order(t, b->inst, in))
                     hazard(warp, dec, b, g, "overwritten while it is read,", in->dst[i], k, 0);
         }
 }
