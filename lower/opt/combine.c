@@ -4,6 +4,7 @@
  *   IADD3 of IMAD           IMAD with an addend
  *   LOP3 of LOP3            one table of three inputs
  *   LOP3 of SHF.R           PRMT, where it takes one byte
+ *   IADD3, IADD3.X of a product of 64 bits, or of 32 bits that are shifted: IMAD.WIDE with an addend
  *   IADD3, IADD3.X of 64 bits that are shifted, or multiplied by a power of two: LEA, LEA.HI.X
  * A sum or a table of one operand is that operand. In: SSA. The inner instruction stands in the same block,
  * has no other use (so it is dead afterwards: dce), no guard and no second result. A form that no opcode
@@ -11,6 +12,11 @@
  * SPDX-License-Identifier: MIT */
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
+
+enum {
+    NEAR = 16, /* instructions between the two halves of a sum */
+    SHIFT_SIGN = MSET(SHF, type, ShfType_S32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1)
+};
 
 typedef struct {
     Function *f;
@@ -289,48 +295,147 @@ static bool is_no_carry(Operand o) {
            (o.kind == OPK_REG && o.file == RF_P && o.value == REG_PT && (o.mods & OPM_NOT));
 }
 
-static void become_lea(Function *f, InstId id, uint32_t mods, const Operand *src) {
-    Operand rd = *ir_dst(f, ir_inst(f, id), IADD3_rd), pu = *ir_dst(f, ir_inst(f, id), IADD3_pu);
-    InstId lea = ir_inst_new(f, OT_LEA, isa_num_dst(OT_LEA), isa_num_src(OT_LEA));
-    ir_inst(f, lea)->mods = mods;
-    ir_set_dst(f, lea, LEA_rd, rd);
-    ir_set_dst(f, lea, LEA_pu, pu);
-    for (unsigned k = 0; k < 5; k++)
-        ir_set_src(f, lea, k, src[k]);
-    Inst *to = ir_inst(f, id), *from = ir_inst(f, lea);
+/* Make instruction id another one with these results and sources. */
+static void become(Function *f, InstId id, unsigned op, uint32_t mods, const Operand dst[2],
+                   const Operand *src) {
+    InstId other = ir_inst_new(f, op, isa_num_dst(op), isa_num_src(op));
+    for (unsigned k = 0; k < 2; k++)
+        ir_set_dst(f, other, k, dst[k]);
+    for (unsigned k = 0; k < isa_num_src(op); k++)
+        ir_set_src(f, other, k, src[k]);
+    Inst *to = ir_inst(f, id), *from = ir_inst(f, other);
     to->op = from->op;
-    to->mods = from->mods;
+    to->mods = mods;
     to->ndst = from->ndst;
     to->nsrc = from->nsrc;
     to->operand = from->operand;
-    FOR_DSTS(f, to, dst)
-        if (opt_scalar(*dst))
-            f->values.at[dst->value].def = id;
+    FOR_DSTS(f, to, o)
+        for (unsigned c = 0; o->kind == OPK_VAL && c < o->count; c++)
+            f->values.at[ir_operand_value(f, *o, c).i].def = id;
 }
 
+static void become_lea(Function *f, InstId id, uint32_t mods, const Operand *src) {
+    const Inst *sum = ir_inst(f, id);
+    Operand dst[2] = {*ir_dst(f, sum, IADD3_rd), *ir_dst(f, sum, IADD3_pu)};
+    become(f, id, OT_LEA, mods, dst, src);
+}
+
+/* ---- 64-bit sums ---- */
+
+typedef struct { /* low and high words of two terms */
+    Operand low[2], high[2], carry;
+    InstId first, last; /* IADD3, IADD3.X */
+} WideSum;
+
 /* `i` adds the high words and the carry of an IADD3 that adds the low ones. */
-static bool sum_of_shifted(Combine *combine, const Inst *i) {
+static bool wide_sum(const Combine *combine, const Inst *i, WideSum *out) {
     Function *f = combine->f;
     if (i->op != OT_IADD3 || i->mods != MSET(IADD3, x, 1) || !one_result(combine, i) ||
         !opt_scalar(*ir_dst(f, i, 0)) || !is_no_carry(*ir_src(f, i, IADD3_pq)))
         return false;
-    Operand carry = *ir_src(f, i, IADD3_pp), high[2], low[2], pf = op_with(op_pt(), OPM_NOT);
+    Operand carry = *ir_src(f, i, IADD3_pp);
     const Inst *first = plain_def(combine, carry, OT_IADD3);
     if (!first || first->mods || combine->uses[carry.value] != 1 ||
-        combine->f->values.at[carry.value].block.i != combine->block.i ||
+        f->values.at[carry.value].block.i != combine->block.i ||
         ir_dst(f, first, IADD3_pu)->value != carry.value || ir_dst(f, first, IADD3_pv)->kind != OPK_NONE ||
-        !opt_scalar(*ir_dst(f, first, 0)) || !two_terms(combine, i, high) || !two_terms(combine, first, low))
+        !opt_scalar(*ir_dst(f, first, 0)))
         return false;
+    out->carry = carry;
+    out->first = f->values.at[carry.value].def;
+    out->last = f->values.at[ir_dst(f, i, 0)->value].def;
+    return two_terms(combine, i, out->high) && two_terms(combine, first, out->low);
+}
+
+static bool shifted_term(Combine *combine, const WideSum *sum) {
+    Function *f = combine->f;
     for (unsigned k = 0; k < 4; k++) {
         Shifted x;
-        Operand with = low[1 - k / 2], above = high[1 - k % 2];
-        if (!shifted_words(combine, low[k / 2], high[k % 2], &x))
+        Operand with = sum->low[1 - k / 2], above = sum->high[1 - k % 2], pf = op_with(op_pt(), OPM_NOT);
+        if (!shifted_words(combine, sum->low[k / 2], sum->high[k % 2], &x))
             continue;
         uint32_t mods = MSET(LEA, hi, 1) | MSET(LEA, x, 1) | MSET(LEA, sx32, x.sx32);
         Operand shift = op_imm(x.shift);
-        InstId sum = f->values.at[carry.value].def, top = f->values.at[ir_dst(f, i, 0)->value].def;
-        become_lea(f, sum, 0, (Operand[]){x.low, with, op_rz(), shift, pf});
-        become_lea(f, top, mods, (Operand[]){x.low, above, x.sx32 ? (Operand){0} : x.high, shift, carry});
+        become_lea(f, sum->first, 0, (Operand[]){x.low, with, op_rz(), shift, pf});
+        become_lea(f, sum->last, mods,
+                   (Operand[]){x.low, above, x.sx32 ? (Operand){0} : x.high, shift, sum->carry});
+        return true;
+    }
+    return false;
+}
+
+typedef struct {
+    Operand a, b;
+    uint32_t mods; /* of IMAD.WIDE */
+} Product;
+
+/* Are these the words of a product of two numbers of 32 bits, or of one that is shifted? */
+static bool product_words(const Combine *combine, Operand low, Operand high, Product *out) {
+    const Function *f = combine->f;
+    const Inst *wide = plain_def(combine, low, OT_IMAD_WIDE), *sign;
+    Shifted x;
+    if (wide) {
+        Operand rd = *ir_dst(f, wide, 0);
+        *out = (Product){*ir_src(f, wide, IMAD_WIDE_ra), *ir_src(f, wide, IMAD_WIDE_rb), wide->mods};
+        return rd.count == 2 && ir_operand_value(f, rd, 0).i == low.value && !high.mods &&
+               ir_operand_value(f, rd, 1).i == opt_scalar(high) && !MGET(IMAD_WIDE, x, wide->mods) &&
+               is_zero(*ir_src(f, wide, IMAD_WIDE_rc)) && is_register(combine, out->a) && !out->b.mods &&
+               can_move(combine, out->b);
+    }
+    if (!shifted_words(combine, low, high, &x))
+        return false;
+    *out = (Product){x.low, op_imm(1u << x.shift), MSET(IMAD_WIDE, sign, ISign_U32)};
+    if (is_zero(x.high))
+        return true;
+    out->mods = MSET(IMAD_WIDE, sign, ISign_S32);
+    sign = plain_def(combine, x.high, OT_SHF);
+    return x.shift < 31 && sign && sign->mods == SHIFT_SIGN && ir_src(f, sign, SHF_rb)->value == 31 &&
+           ir_src(f, sign, SHF_rb)->kind == OPK_IMM && !ir_src(f, sign, SHF_rc)->mods &&
+           opt_scalar(*ir_src(f, sign, SHF_rc)) == x.low.value;
+}
+
+/* Two words as one operand; OPK_NONE if they are none. */
+static Operand pair_of(const Combine *combine, Operand low, Operand high) {
+    if (low.kind == OPK_CMEM && high.kind == OPK_CMEM && op_cmem_offset(low) % 8 == 0 &&
+        high.value == op_cmem(op_cmem_bank(low), op_cmem_offset(low) + 4).value)
+        return low;
+    if (!is_register(combine, low) || !is_register(combine, high) || low.value == high.value)
+        return (Operand){0};
+    return ir_vec(combine->f, (ValId[]){{low.value}, {high.value}}, 2);
+}
+
+/* Does instruction `first` stand shortly before position `at`, and nothing between defines o? */
+static bool is_defined_at(const Combine *combine, Operand o, InstId first, unsigned at) {
+    const Block *block = &combine->f->blocks.at[combine->block.i];
+    InstId def = opt_scalar(o) ? combine->f->values.at[o.value].def : (InstId){0};
+    for (unsigned p = at; p-- > 0 && at - p <= NEAR;) {
+        InstId id = block->insts.at[p];
+        if (id.i == first.i)
+            return true;
+        if (id.i == def.i)
+            return false;
+    }
+    return false;
+}
+
+/* The product and its sum are one, where the sum's low words were added. */
+static bool product_term(Combine *combine, unsigned at, const WideSum *sum) {
+    Function *f = combine->f;
+    for (unsigned k = 0; k < 4; k++) {
+        Product x;
+        Operand above = sum->high[1 - k % 2];
+        if (!product_words(combine, sum->low[k / 2], sum->high[k % 2], &x) ||
+            !is_defined_at(combine, above, sum->first, at) ||
+            !is_defined_at(combine, sum->high[k % 2], sum->first, at))
+            continue;
+        Operand with = pair_of(combine, sum->low[1 - k / 2], above);
+        if (with.kind == OPK_NONE)
+            continue;
+        ValId words[2] = {{ir_dst(f, ir_inst(f, sum->first), 0)->value},
+                          {ir_dst(f, ir_inst(f, sum->last), 0)->value}};
+        Operand dst[2] = {ir_vec(f, words, 2)};
+        become(f, sum->first, OT_IMAD_WIDE, x.mods, dst,
+               (Operand[]){x.a, x.b, with, op_with(op_pt(), OPM_NOT)});
+        ir_remove_at(f, combine->block, at);
         return true;
     }
     return false;
@@ -448,12 +553,17 @@ bool pass_combine(Function *f, Diags *d) {
         c.block = b;
         for (unsigned p = 0; p < ir_block(f, c.block)->insts.n; p++) {
             const Inst *i = ir_inst(f, ir_block(f, c.block)->insts.at[p]);
+            WideSum sum;
             if (plain_sum(&c, i))
                 (void)(sum_of_sum(&c, p, i) || sum_of_product(&c, p, i));
             else if (plain_table(&c, i))
                 (void)(byte_of_word(&c, p, i) || table_of_table(&c, p, i));
-            else
-                (void)sum_of_shifted(&c, i);
+            else if (wide_sum(&c, i, &sum)) {
+                if (product_term(&c, p, &sum))
+                    p--;
+                else
+                    (void)shifted_term(&c, &sum);
+            }
             find_copy(&c, ir_inst(f, ir_block(f, c.block)->insts.at[p]));
         }
     }

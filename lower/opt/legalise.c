@@ -1,15 +1,22 @@
 /* Gives every instruction operands that some opcode encodes: immediates, constants and addresses that do not
- * fit are moved into registers first. In: SSA. At all levels. An instruction that has no form even so is an
- * internal error that names it.
+ * fit are moved into registers first. A literal moved once serves the next ones that ask for it in the block,
+ * but not over a call; each word of a pair is moved for itself, as a value stands beside one neighbour. In:
+ * SSA. At all levels. An instruction that has no form even so is an internal error that names it.
  * SPDX-License-Identifier: MIT */
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
+
+enum { MOVED = 4 };
 
 typedef struct {
     Function *f;
     BlockId block;
     unsigned at; /* position of the instruction */
     InstId id;
+    struct {
+        Operand literal, value;
+    } moved[MOVED]; /* the last ones of this block */
+    unsigned nmoved;
 } Legal;
 
 static bool movable(Operand o) {
@@ -20,6 +27,18 @@ static bool movable(Operand o) {
 static Operand move(Legal *legal, Operand o) {
     Operand r = opt_mov_before(legal->f, legal->block, legal->at, o, ir_inst(legal->f, legal->id)->loc);
     legal->at++;
+    return r;
+}
+
+static Operand move_word(Legal *legal, Operand o) {
+    if (o.kind != OPK_IMM)
+        return move(legal, o);
+    for (unsigned k = 0; k < MOVED && k < legal->nmoved; k++)
+        if (legal->moved[k].literal.value == o.value)
+            return legal->moved[k].value;
+    Operand r = move(legal, o);
+    legal->moved[legal->nmoved % MOVED].literal = o;
+    legal->moved[legal->nmoved++ % MOVED].value = r;
     return r;
 }
 
@@ -44,7 +63,7 @@ static void into_register(Legal *legal, unsigned k) {
     Operand o = *ir_src(legal->f, i, k), r;
     MachInst m = opt_mach(legal->f, i);
     unsigned regs = isa_src_regs(legal->f->module->target, &m, k);
-    r = regs == 2 ? move_pair(legal, o, i->op) : regs == 1 ? move(legal, o) : o;
+    r = regs == 2 ? move_pair(legal, o, i->op) : regs == 1 ? move_word(legal, o) : o;
     r.mods |= o.mods;
     ir_set_src(legal->f, legal->id, k, r);
 }
@@ -95,9 +114,13 @@ static bool fix(Legal *legal) {
 
 bool pass_legalise(Function *f, Diags *d) {
     FOR_BLOCKS(f, b) {
+        Legal l = {.f = f, .block = b};
         for (unsigned p = 0; p < ir_block(f, b)->insts.n; p++) {
-            Legal l = {f, b, p, ir_block(f, b)->insts.at[p]};
+            l.at = p;
+            l.id = ir_block(f, b)->insts.at[p];
             const Inst *i = ir_inst(f, l.id);
+            if (i->op == OT_CALL)
+                l.nmoved = 0;
             if (opt_selectable(f, i))
                 continue;
             if (!fix(&l))

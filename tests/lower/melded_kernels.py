@@ -16,7 +16,7 @@ if out.returncode:
 rows = json.loads(out.stdout)
 good = True
 for kernel, less, base, share in [("merge_path", "auto+meld", "auto", 0.9), ("bitonic", "auto+meld", "auto", 0.95),
-                                  ("bitonic", "auto+all+profile", "auto+profile", 0.9),
+                                  ("bitonic", "auto+all+profile", "auto+profile", 0.95),
                                   ("mandelbrots", "auto+all+profile", "auto+profile", 0.9),
                                   ("monte_carlo", "auto+all+profile", "auto+profile", 0.75)]:
     a, b = rows[kernel][less]["warp"], rows[kernel][base]["warp"]

@@ -282,8 +282,6 @@ static void test_combine(void **state) {
     unload(&l);
 }
 
-/* Addresses: 64-bit sums of shifted numbers, whether by a wide product, signed or not, or by two shifts. A
- * product by three stays, and so do a carry that somebody else reads and a sum of which a part is negated. */
 /* One byte of a word by PRMT, a sum with the high bits of a word by LEA.HI. */
 static void test_combine_bytes(void **state) {
     (void)state;
@@ -315,6 +313,9 @@ static void test_combine_bytes(void **state) {
     unload(&l);
 }
 
+/* Addresses: a wide product takes the addend, signed or not, a shift of 32 bits is one; a shift of 64 bits is
+ * LEA. A carry that somebody else reads stays, and so do a sum of which a part is negated and one whose high
+ * word is not known yet where the low ones are added. */
 static void test_combine_addresses(void **state) {
     (void)state;
     Loaded l;
@@ -338,17 +339,52 @@ static void test_combine_addresses(void **state) {
          "  %r26 = SEL %r1, %r2, %p24\n  STG _, _, 0x4, %r26\n"
          "  %r27, %p28, _ = IADD3 -%r3, c[0x0][0x178], RZ, !PT, !PT\n"
          "  %r29, _, _ = IADD3(x=0x1) %r4, c[0x0][0x17c], RZ, %p28, !PT\n  STG [%r27 %r29].64, _, 0x0, %r2\n"
+         "  %r31 = SHF(type=S32 dir=R hi=0x1) RZ, 0x1f, %r1\n  %r32 = SHF %r1, 0x5, RZ\n"
+         "  %r33 = SHF(type=U64 hi=0x1) %r1, 0x5, %r31\n  %r30, %p35, _ = IADD3 %r32, %r2, RZ, !PT, !PT\n"
+         "  %r34, _, _ = IADD3(x=0x1) %r33, %r1, RZ, %p35, !PT\n  STG [%r30 %r34].64, _, 0x0, %r2\n"
+         "  %r36 = SHF %r1, 0x1f, RZ\n  %r37 = SHF(type=U64 hi=0x1) %r1, 0x1f, %r31\n"
+         "  %r39, %p40, _ = IADD3 %r36, %r2, RZ, !PT, !PT\n"
+         "  %r41, _, _ = IADD3(x=0x1) %r37, %r1, RZ, %p40, !PT\n  STG [%r39 %r41].64, _, 0x0, %r2\n"
+         "  %r44, %p45, _ = IADD3 %r18, %r2, RZ, !PT, !PT\n  %r46 = S2R SR[tid.z]\n"
+         "  %r47, _, _ = IADD3(x=0x1) %r19, %r46, RZ, %p45, !PT\n  STG [%r44 %r47].64, _, 0x0, %r2\n"
+         "  %r48, %p49, _ = IADD3 %r3, c[0x0][0x164], RZ, !PT, !PT\n"
+         "  %r50, _, _ = IADD3(x=0x1) %r4, c[0x0][0x168], RZ, %p49, !PT\n  STG [%r48 %r50].64, _, 0x0, %r2\n"
          "  EXIT _\n");
     assert_true(pass_combine(l.f, &l.d));
-    expect(&l, "%r5, %p6 = LEA %r1, c[0x0][0x160], RZ, 0x2, !PT", "%r5, %p6, _ = IADD3");
-    expect(&l, "%r7, _ = LEA(x=0x1 hi=0x1) %r1, c[0x0][0x164], RZ, 0x2, %p6", NULL);
-    expect(&l, "%r10, %p11 = LEA %r1, %r2, RZ, 0x3, !PT", NULL);
-    expect(&l, "%r12, _ = LEA(sx32=0x1 x=0x1 hi=0x1) %r1, %r1, _, 0x3, %p11", NULL);
+    expect(&l, "[%r5 %r7], _ = IMAD_WIDE(sign=U32) %r1, 0x4, c[0x0][0x160], !PT", "%r5, %p6, _ = IADD3");
+    expect(&l, "[%r10 %r12], _ = IMAD_WIDE %r1, 0x8, [%r2 %r1], !PT", "%r10, %p11");
     expect(&l, "%r15, %p16 = LEA %r1, c[0x0][0x168], RZ, 0x3, !PT", NULL);
     expect(&l, "%r17, _ = LEA(x=0x1 hi=0x1) %r1, c[0x0][0x16c], %r2, 0x3, %p16", NULL);
-    expect(&l, "%r20, %p21, _ = IADD3 %r18", NULL);
+    expect(&l, "[%r20 %r22], _ = IMAD_WIDE(sign=U32) %r1, 0x3, c[0x0][0x160], !PT", "%r20, %p21");
     expect(&l, "%r23, %p24, _ = IADD3 %r3", NULL);
     expect(&l, "%r27, %p28, _ = IADD3 -%r3", NULL);
+    expect(&l, "[%r30 %r34], _ = IMAD_WIDE %r1, 0x20, [%r2 %r1], !PT", "%r30, %p35");
+    expect(&l, "%r39, %p40 = LEA %r1, %r2, RZ, 0x1f, !PT", NULL);
+    expect(&l, "%r44, %p45, _ = IADD3", NULL);
+    expect(&l, "%r48, %p49 = LEA %r1, c[0x0][0x164], RZ, 0x2, !PT", NULL);
+    unload(&l);
+}
+
+/* A literal moved once serves again in its block. */
+static void test_legalise_literals(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs(bb2)\n  %r1 = S2R SR[tid.x]\n"
+             "  [%r2 %r3], _ = IMAD_WIDE %r1, 0x4, c[0x0][0x160], !PT\n  STG [%r2 %r3].64, _, 0x0, %r1\n"
+             "  [%r4 %r5], _ = IMAD_WIDE %r1, 0x4, c[0x0][0x168], !PT\n  STG [%r4 %r5].64, _, 0x0, %r1\n"
+             "  [%r6 %r7], _ = IMAD_WIDE %r1, 0x8, c[0x0][0x168], !PT\n  STG [%r6 %r7].64, _, 0x0, %r1\n"
+             "  BRA _, _, bb2\n"
+             "bb2: preds(bb1) succs()\n"
+             "  [%r8 %r9], _ = IMAD_WIDE %r1, 0x4, c[0x0][0x160], !PT\n  STG [%r8 %r9].64, _, 0x0, %r1\n"
+             "  EXIT _\n");
+    assert_true(pass_legalise(l.f, &l.d));
+    expect(&l, "%r10{u} = MOV 0x4\n", NULL);
+    expect(&l, "[%r2 %r3], _ = IMAD_WIDE %r1, %r10, c[0x0][0x160], !PT", NULL);
+    expect(&l, "[%r4 %r5], _ = IMAD_WIDE %r1, %r10, c[0x0][0x168], !PT", NULL);
+    expect(&l, "%r11{u} = MOV 0x8\n", NULL);
+    expect(&l, "[%r6 %r7], _ = IMAD_WIDE %r1, %r11, c[0x0][0x168], !PT", NULL);
+    expect(&l, "%r12{u} = MOV 0x4\n", NULL);
+    expect(&l, "[%r8 %r9], _ = IMAD_WIDE %r1, %r12, c[0x0][0x160], !PT", NULL);
     unload(&l);
 }
 
@@ -536,6 +572,7 @@ int main(void) {
         cmocka_unit_test(test_combine_bytes),
         cmocka_unit_test(test_fold_permutations),
         cmocka_unit_test(test_combine_addresses),
+        cmocka_unit_test(test_legalise_literals),
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_conditions_keeps),
         cmocka_unit_test(test_dce_keeps),

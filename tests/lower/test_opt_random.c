@@ -34,7 +34,9 @@ static uint32_t word(Eval *eval, Operand o, unsigned c) {
     switch (o.kind) {
     case OPK_VAL: return eval->v[ir_operand_value(eval->f, o, c).i];
     case OPK_IMM: return o.value;
-    case OPK_CMEM: return hash32(o.value); /* constant banks hold something */
+    case OPK_CMEM:
+        return hash32(
+            op_cmem(op_cmem_bank(o), op_cmem_offset(o) + 4 * c).value); /* constant banks hold something */
     case OPK_REG: return o.file == RF_P ? 1 : 0;
     default: return 0;
     }
@@ -148,6 +150,8 @@ static void execute(Eval *eval, const Inst *i) {
         uint64_t product = MGET(IMAD_WIDE, sign, i->mods) == ISign_S32
                                ? (uint64_t)((int64_t)(int32_t)x * (int32_t)y)
                                : (uint64_t)x * y;
+        Operand rc = *ir_src(f, i, IMAD_WIDE_rc);
+        product += (uint64_t)word(eval, rc, 1) << 32 | word(eval, rc, 0);
         Operand rd = *ir_dst(f, i, 0);
         for (unsigned c = 0; c < rd.count; c++)
             eval->v[ir_operand_value(f, rd, c).i] = (uint32_t)(product >> 32 * c);
