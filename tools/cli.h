@@ -164,6 +164,10 @@ void cli_print_sink(void *user, Severity severity, const char *line);
  * the end. */
 void cli_ticker_start(const char *command);
 void cli_ticker_stop(void);
+/* The symbol of the module's kernel that `name` means, which may be its name in C++, if one alone has that;
+ * else `name` itself. Either may be NULL. */
+const char *cli_kernel_symbol(Settings *settings, const PtxModule *ptx, const Binary *binary,
+                              const char *name);
 bool cli_is_elf(const char *data, size_t size_bytes);
 /* Read and parse; reported on failure. */
 PtxModule *cli_read_ptx(Settings *settings, const char *path);

@@ -1,5 +1,6 @@
 /* heddle mutate: list mutants of a binary, write one, or run a campaign that measures the checkers.
  * SPDX-License-Identifier: MIT */
+#include "base/json.h"
 #include "base/file.h"
 #include "base/scope.h"
 #include "check/mutate/campaign.h"
@@ -66,9 +67,17 @@ static int list_sites(const Settings *s, const Mutator *mutator) {
     char text[256];
     if (!parse_classes(s, classes))
         return STATUS_USAGE;
+    cJSON *json = s->json ? json_object() : NULL, *sites = json ? json_add_list(json, "sites") : NULL;
     for (unsigned c = 0; c < MUT_CLASSES; c++)
-        for (uint32_t i = 0; classes[c] && i < mutator->sites[c].n; i++)
-            puts(mutate_text(mutator, mutator->sites[c].at[i], i, text));
+        for (uint32_t i = 0; classes[c] && i < mutator->sites[c].n; i++) {
+            mutate_text(mutator, mutator->sites[c].at[i], i, text);
+            if (sites)
+                json_append(sites, json_text(text));
+            else
+                puts(text);
+        }
+    if (json)
+        cli_print_json(json);
     return STATUS_DONE;
 }
 
@@ -418,10 +427,6 @@ int cmd_mutate(Settings *settings) {
         return campaign(settings);
     if (!settings->ninputs) {
         fprintf(stderr, "heddle mutate: no input file\n");
-        return STATUS_USAGE;
-    }
-    if (settings->json) {
-        fprintf(stderr, "heddle mutate: --json is of a --campaign\n");
         return STATUS_USAGE;
     }
     return one_binary(settings);

@@ -61,10 +61,11 @@ static void prove_module_of(Settings *settings, const char *path, uint32_t skip,
                                   .verdict = VERDICT_NOT_COMPILED,
                                   .note = error,
                                   .report = ""});
+    const char *wanted = cli_kernel_symbol(settings, m, NULL, settings->launch.kernel);
     for (uint32_t i = 0, n = 0; b && i < m->nfuncs; i++) {
         const char *name = str_text(&m->strings, m->funcs[i].name);
         if (!m->funcs[i].is_entry || !m->funcs[i].has_body || n++ < skip ||
-            (settings->launch.kernel && strcmp(settings->launch.kernel, name) != 0))
+            (wanted && strcmp(wanted, name) != 0))
             continue;
         starts(user, name, "");
         ProveOptions opt = options(settings);
@@ -127,6 +128,7 @@ int cmd_prove(Settings *settings) {
         b = NULL;
     }
     opt.certificate = certificate;
+    opt.kernel = cli_kernel_symbol(settings, m, NULL, opt.kernel);
     opt.progress = isatty(2) ? progress : NULL;
     cli_ticker_stop();
     ProveReport r = {0};

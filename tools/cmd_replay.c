@@ -1,5 +1,6 @@
 /* heddle run --replay: a schedule of the model checker on the machine.
  * SPDX-License-Identifier: MIT */
+#include "base/json.h"
 #include "base/file.h"
 #include "base/scope.h"
 #include "sim/machine/policy.h"
@@ -18,7 +19,7 @@ static bool bad(Settings *settings, const char *what) {
                 arena_printf(&settings->arena, "schedule %s: %s", settings->replay, what));
 }
 
-static bool json_number(const cJSON *o, const char *name, double max, double *out) {
+static bool schedule_number(const cJSON *o, const char *name, double max, double *out) {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, name);
     if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0) || v->valuedouble > max)
         return false;
@@ -34,8 +35,8 @@ static bool read_step(const cJSON *o, MachineReplayStep *step) {
     unsigned k = 0, n = 0;
     while (k < 4 && !(cJSON_IsString(kind) && strcmp(kind->valuestring, kinds[k]) == 0))
         k++;
-    if (k == 4 || !json_number(o, "pc", 9e15, &pc) || !json_number(o, "lanes", UINT32_MAX, &lanes) ||
-        (k != REPLAY_PICK && !json_number(o, "active", UINT32_MAX, &active)))
+    if (k == 4 || !schedule_number(o, "pc", 9e15, &pc) || !schedule_number(o, "lanes", UINT32_MAX, &lanes) ||
+        (k != REPLAY_PICK && !schedule_number(o, "active", UINT32_MAX, &active)))
         return false;
     *step = (MachineReplayStep){
         .pc_bytes = (uint64_t)pc, .kind = (uint8_t)k, .active = (uint32_t)active, .lanes = (uint32_t)lanes};
@@ -66,8 +67,8 @@ static bool read_schedule(Settings *settings, cJSON *o, Schedule *schedule) {
     double lanes, loop, pc;
     int n = cJSON_GetArraySize(steps);
     if (!cJSON_IsString(kernel) || !cJSON_IsString(verdict) || !cJSON_IsArray(steps) ||
-        !json_number(o, "lanes", UINT32_MAX, &lanes) || !json_number(o, "loop", n, &loop) ||
-        !json_number(o, "pc", 9e15, &pc) || lanes < 1)
+        !schedule_number(o, "lanes", UINT32_MAX, &lanes) || !schedule_number(o, "loop", n, &loop) ||
+        !schedule_number(o, "pc", 9e15, &pc) || lanes < 1)
         return bad(settings, "it lacks kernel, verdict, lanes, loop, pc or steps");
     MachineReplayStep *list = ARENA_ARRAY(&settings->arena, MachineReplayStep, n + 1);
     uint32_t k = 0;
@@ -114,7 +115,15 @@ static int replay(Settings *settings, Binary *b, Schedule *schedule) {
     bool shown = schedule->plan.violation ? k == TRAP_COLLECTIVE || k == TRAP_DIVERGENT_BARRIER ||
                                                 k == TRAP_PC || k == TRAP_ILLEGAL
                                           : k == TRAP_LIVELOCK || k == TRAP_DEADLOCK;
-    printf("%s: %s\n", shown ? "replayed" : "not replayed", line);
+    if (settings->json) {
+        cJSON *json = json_object();
+        json_add_bool(json, "replayed", shown);
+        json_add_text(json, "kernel", schedule->kernel);
+        json_add_text(json, "text", line);
+        cli_print_json(json);
+    } else {
+        printf("%s: %s\n", shown ? "replayed" : "not replayed", line);
+    }
     machine_result_free(&res);
     simmem_free(mem);
     return shown ? STATUS_DIFFERS : STATUS_INPUT;

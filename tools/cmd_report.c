@@ -83,7 +83,9 @@ static void close_subject(ReportSubject *subject) {
 /* ---- pictures ---- */
 
 bool report_kernels(const ReportSubject *subject, bool one, uint32_t *kernels, uint32_t *n) {
-    const char *wanted = subject->settings->report.kernel, *names = "";
+    Settings *settings = subject->settings;
+    const char *wanted = cli_kernel_symbol(settings, NULL, subject->binary, settings->report.kernel),
+               *names = "";
     *n = 0;
     for (uint32_t k = 0; k < subject->binary->nfuncs; k++) {
         const BinFunc *f = &subject->binary->funcs[k];

@@ -231,12 +231,12 @@ static void validate_parts(Module *module, uint32_t skip, BatchStarts *starts) {
     const char *json = batch_launch_beside(settings, module->path);
     if (json && lacks_data(module, json))
         json = NULL;
+    const char *wanted = cli_kernel_symbol(settings, module->m, NULL, settings->launch.kernel);
     uint32_t n = 0;
     for (uint32_t i = 0; i < (json ? 1 : module->m->nfuncs); i++) {
         const PtxFunc *f = &module->m->funcs[i];
         const char *name = json ? json : str_text(&module->m->strings, f->name);
-        if (!json && (!f->is_entry || !f->has_body ||
-                      (settings->launch.kernel && strcmp(settings->launch.kernel, name) != 0)))
+        if (!json && (!f->is_entry || !f->has_body || (wanted && strcmp(wanted, name) != 0)))
             continue;
         memset(module->results, 0, sizeof module->results);
         for (unsigned k = 0; k < module->nmakers; k++) {
@@ -324,11 +324,14 @@ static int validate_auto(Settings *settings) {
     Diags told = settings->diags;
     if (!*binary)
         settings->diags = (Diags){.sink = cli_keep_error, .user = module->makers[0].error};
+    const char *wanted = cli_kernel_symbol(settings, module->m, NULL, settings->launch.kernel), *names = "";
     for (uint32_t i = 0; module->m && i < module->m->nfuncs; i++) {
         const PtxFunc *f = &module->m->funcs[i];
-        if (f->is_entry && f->has_body &&
-            (!settings->launch.kernel ||
-             strcmp(str_text(&module->m->strings, f->name), settings->launch.kernel) == 0))
+        const char *name = str_text(&module->m->strings, f->name);
+        if (!f->is_entry || !f->has_body)
+            continue;
+        names = arena_printf(&settings->arena, "%s%s%s", names, *names ? ", " : "", name);
+        if (!wanted || strcmp(name, wanted) == 0)
             validate_kernel(&all, i, missing);
     }
     settings->diags = told;
@@ -336,7 +339,8 @@ static int validate_auto(Settings *settings) {
     if (settings->json && good)
         puts(all.n ? "]" : "[]");
     if (good && !all.n)
-        good = diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "the PTX has no kernel of that name");
+        good = wanted ? diag(&settings->diags, (SrcLoc){0}, DIAG_E0414, wanted, *names ? names : "none")
+                      : diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "the PTX has no kernel");
     char *json = good && settings->show_launch ? plan_print_json(&all.launches) : NULL;
     if (json)
         good = file_write(settings->show_launch, json, strlen(json), &settings->diags);

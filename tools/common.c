@@ -57,6 +57,23 @@ void cli_keep_error(void *user, Severity severity, const char *line) {
     first[strcspn(first, "\n")] = 0;
 }
 
+const char *cli_kernel_symbol(Settings *settings, const PtxModule *ptx, const Binary *binary,
+                              const char *name) {
+    const char *found = name;
+    uint32_t n = ptx ? ptx->nfuncs : binary ? binary->nfuncs : 0, nfound = 0;
+    for (uint32_t i = 0; name && i < n; i++) {
+        const char *symbol = ptx ? str_text(&ptx->strings, ptx->funcs[i].name) : binary->funcs[i].name;
+        if (strcmp(symbol, name) == 0)
+            return name;
+        if (!(ptx ? ptx->funcs[i].is_entry : binary->funcs[i].is_entry) ||
+            !str_is_named(&settings->arena, symbol, name))
+            continue;
+        found = symbol;
+        nfound++;
+    }
+    return nfound == 1 ? found : name;
+}
+
 static void print_dump(void *user, const char *pass, const char *text) {
     (void)user;
     fprintf(stderr, "; after %s\n%s\n", pass, text);

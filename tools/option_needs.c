@@ -12,6 +12,7 @@
 static bool is_model(const Settings *settings) { return settings->model.on; }
 static bool is_campaign(const Settings *settings) { return settings->mutate.campaign; }
 static bool is_applied(const Settings *settings) { return settings->mutate.apply != NULL; }
+static bool is_listed(const Settings *settings) { return !is_applied(settings); }
 static bool has_ptxas(const Settings *settings) { return settings->with_ptxas != NULL; }
 static bool is_inferred(const Settings *settings) { return settings->launch_auto; }
 static bool is_card(const Settings *settings) { return settings->other.engine != DIFF_MACHINE; }

@@ -1,5 +1,6 @@
 /* Differential validation: see diff.h.
  * SPDX-License-Identifier: MIT */
+#include "base/demangle.h"
 #include "check/validate/diff.h"
 #include "base/scope.h"
 #include "check/flow/contents.h"
@@ -38,22 +39,32 @@ bool diff_memory(const SimMemory *memory, const SimMemory *b, const bool *skip, 
 typedef struct {
     const PlanLaunch *launch;
     TextStream *all; /* the names, for a message */
-    const char *found;
-    uint32_t nall, n; /* kernels; those that the launch may mean */
+    Arena arena;
+    const char *found, *plain; /* of that name, or in C++ of that name */
+    uint32_t nall, n, nplain;  /* kernels; those that the launch may mean */
 } Search;
 
 static void look_at(Search *search, const char *name) {
     fprintf(search->all->out, "%s%s", search->nall++ ? ", " : "", name);
-    if (search->launch->kernel && strcmp(name, search->launch->kernel) != 0)
-        return;
-    search->found = name;
-    search->n++;
+    const char *wanted = search->launch->kernel;
+    if (!wanted || strcmp(name, wanted) == 0) {
+        search->found = name;
+        search->n++;
+    } else if (str_is_named(&search->arena, name, wanted)) {
+        search->plain = name;
+        search->nplain++;
+    }
 }
 
 /* The one kernel found; else says which there are. */
 static const char *one_kernel(const Plan *plan, Search *search, const char *what, Diags *diags) {
     const PlanLaunch *launch = search->launch;
     char text[512], *all = text_close(search->all, NULL);
+    if (!search->n && search->nplain == 1) {
+        search->n = 1;
+        search->found = search->plain;
+    }
+    arena_free(&search->arena);
     if (search->n != 1) {
         if (launch->kernel)
             snprintf(text, sizeof text, "%s has no kernel %s; it has %s", what, launch->kernel,

@@ -128,6 +128,18 @@ done
 [ $options -gt 150 ] || { echo "FAIL: only $options options seen"; failed=1; }
 want 2 "" --man frob
 
+# ---- kernels by their names in C++, as disasm takes them; where a demangler is
+sed 's/ k(/ _Z5scalePfj(/' k.ptx >plain.ptx
+if "$heddle" disasm -c --demangle plain.cubin >out 2>&1 && "$heddle" compile plain.ptx -o named.cubin && "$heddle" disasm -c --kernel scale named.cubin >out 2>&1; then
+    for file in plain.ptx named.cubin; do
+        want 0 "" run $file --kernel scale --block 2 --arg buf:u32[2]=zero --arg u32:2
+    done
+    want 0 "^_Z5scalePfj: equal" validate plain.ptx --launch auto --kernel scale
+    want 0 "_Z5scalePfj" prove plain.ptx --kernel scale
+    want 0 "digraph" report plain.ptx --emit=dot --kernel scale
+fi
+want 1 "has no function nosuch, it has _Z5scalePfj" validate plain.ptx --launch auto --kernel nosuch
+
 # ---- usage: status 2
 want 2 "no input file" compile
 want 2 "too many files" compile k.ptx k.ptx

@@ -38,6 +38,7 @@ rows = [
     ("mutate", "states", "1", "bru1.cubin", None), ("mutate", "with-ptxas", "-O3", "k.ptx", None),
     ("mutate", "seed", "1", "bru1.cubin", None), ("mutate", "no-ptx", None, "k.ptx", "--apply drop-bsync:0 -o out"),
     ("mutate", "new-form", None, "k.ptx", "-t sm_80 --apply drop-bsync:0 -o out"), ("mutate", "ptxas", "p", "k.ptx", None),
+    ("mutate", "json", None, "k.ptx --apply drop-bsync:0 -o out", None),
     ("validate", "ptxas", "p", "k.ptx --launch auto", None),
     ("validate", "show-launch", "s", "k.ptx --block 32", "--launch auto"), ("run", "jit-after", "9", "k.ptx", "--engine=jit"),
     ("run", "time-limit", "9", "k.ptx", "--engine=gpu"), ("validate", "time-limit", "9", "k.ptx", "--engine=gpu"),
