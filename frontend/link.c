@@ -1,10 +1,10 @@
 /* Linking of parsed modules into one: names resolved by their linkage, everything renumbered. The result
  * refers to the parts' memory and owns them. PTX ISA 5.4, 10.4 (linking directives).
  *
- * A name with .extern, .visible, .weak or .common, and every kernel, means the same in all modules; others
- * are private and are renamed where they collide. One .visible definition wins over .weak ones, these over
- * .common ones, of which the largest is taken; a declaration is bound to what was found.
- * SPDX-License-Identifier: MIT */
+ * A name with .extern, .visible, .weak or .common means the same in all modules, and that of a kernel that is
+ * only declared; others are private and are renamed where they collide, as by nvlink. One .visible definition
+ * wins over .weak ones, these over .common ones, of which the largest is taken; a declaration is bound to
+ * what was found. SPDX-License-Identifier: MIT */
 #include "frontend/link.h"
 #include "base/scope.h"
 #include "frontend/system.h"
@@ -52,7 +52,7 @@ static const char *file_of(const Linker *linker, uint32_t part) {
 }
 
 static int func_rank(const PtxFunc *f) {
-    if (f->linkage == LINK_NONE && !f->is_entry)
+    if (f->linkage == LINK_NONE && (!f->is_entry || f->has_body))
         return RANK_PRIVATE;
     if (!f->has_body && !f->alias_of)
         return RANK_REFERENCE;

@@ -36,8 +36,10 @@ static void dec_operand(const IsaField *field, uint64_t v, MachInst *out) {
         bool zero = file != RF_B && v == ((uint64_t)1 << field->width) - 1;
         *operand = op_reg(file, zero ? isa_file_zero(file) : (uint32_t)v, 1);
     } else if (field->type == VT_CMEM) {
-        unsigned bank_bits = field->width - 16u;
+        unsigned bank_bits = isa_bank_bits(field);
         *operand = op_cmem((unsigned)(v & ((1u << bank_bits) - 1)), (uint32_t)(v >> bank_bits));
+        if (v >> bank_bits >> 16 & 1)
+            operand->value |= OP_CMEM_BELOW;
     } else if (field->type == VT_SREG) {
         *operand = (Operand){OPK_SREG, 0, 0, 0, (uint32_t)v};
     } else if (field->flags & FF_WIDE_VALUE) {

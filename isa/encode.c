@@ -192,12 +192,15 @@ static bool enc_operand(const Enc *enc, const IsaField *field, uint64_t *v) {
     case VT_UPRED:
     case VT_BREG: return enc_reg(enc, field, operand, field->index, v);
     case VT_CMEM: {
-        unsigned bank_bits = field->width - 16u, bank = op_cmem_bank(*operand);
+        unsigned bank_bits = isa_bank_bits(field), bank = op_cmem_bank(*operand);
+        bool below = operand->value & OP_CMEM_BELOW;
         if (operand->kind != OPK_CMEM)
             return refuse(enc, "must be a constant", field->index);
         if (bank >> bank_bits)
             return refuse(enc, "names a constant bank that does not exist", field->index);
-        *v = (uint64_t)op_cmem_offset(*operand) << bank_bits | bank;
+        if (below && !isa_has_long_offset(field))
+            return refuse(enc, "has an offset that is out of range", field->index);
+        *v = (uint64_t)(op_cmem_offset(*operand) | (uint32_t)below << 16) << bank_bits | bank;
         return true;
     }
     case VT_SREG:

@@ -21,7 +21,7 @@ typedef enum {
     OPK_REG,   /* physical register `value` (first of `count`) of `file` */
     OPK_IMM,   /* 32 bits as they are; signed fields are sign-extended by the encoder */
     OPK_IMM64, /* IR: index into Function.consts; MachInst: the value is MachInst.wide */
-    OPK_CMEM,  /* constant bank: value = bank << 16 | byte offset (0..0xffff) */
+    OPK_CMEM,  /* constant bank: value = bank << 16 | byte offset (0..0xffff), OP_CMEM_BELOW: less 0x10000 */
     OPK_SYM,   /* IR and assembler: index into the symbol-reference pool {symbol, addend, relocation} */
     OPK_BLOCK, /* IR only: branch target, a BlockId */
     OPK_SREG   /* special register, its number in the target's table */
@@ -50,10 +50,11 @@ static inline Operand op_reg(RegFile file, uint32_t number, unsigned count) {
     return (Operand){OPK_REG, (uint8_t)file, (uint8_t)count, 0, number};
 }
 static inline Operand op_imm(uint32_t bits) { return (Operand){OPK_IMM, 0, 0, 0, bits}; }
+#define OP_CMEM_BELOW 0x80000000u /* of fields with 17 bits of offset */
 static inline Operand op_cmem(unsigned bank, uint32_t offset_bytes) {
     return (Operand){OPK_CMEM, 0, 0, 0, bank << 16 | (offset_bytes & 0xffff)};
 }
-static inline uint32_t op_cmem_bank(Operand o) { return o.value >> 16; }
+static inline uint32_t op_cmem_bank(Operand o) { return (o.value & ~OP_CMEM_BELOW) >> 16; }
 static inline uint32_t op_cmem_offset(Operand o) { return o.value & 0xffff; }
 static inline Operand op_rz(void) { return op_reg(RF_R, REG_RZ, 1); }
 static inline Operand op_pt(void) { return op_reg(RF_P, REG_PT, 1); }

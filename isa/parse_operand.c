@@ -253,23 +253,26 @@ static const char *cmem_head(Parse *p, const char *s, int64_t *bank) {
     return *s == '[' ? s + 1 : isa_parse_miss(p, s, "expected '['");
 }
 
-static const char *cmem_tail(Parse *p, const char *s, int64_t bank, int64_t off, Operand *operand) {
+static const char *cmem_tail(Parse *p, const char *s, int64_t bank, int64_t off, const IsaField *field,
+                             Operand *operand) {
+    bool wide = isa_has_long_offset(field);
     s = isa_parse_blanks(s);
     if (*s != ']')
         return isa_parse_miss(p, s, "expected ']'");
-    if (bank < 0 || bank > 63 || off < -0x8000 || off > 0xffff)
+    if (bank < 0 || bank > 63 || off < (wide ? -0x10000 : -0x8000) || off > 0xffff)
         return isa_parse_miss(p, s, "constant out of range");
     uint8_t mods = operand->mods;
     *operand = op_cmem((unsigned)bank, (uint32_t)off & 0xffff);
+    operand->value |= wide && off < 0 ? OP_CMEM_BELOW : 0;
     operand->mods = mods;
     return s + 1;
 }
 
-static const char *cmem(Parse *p, const char *s, Operand *o) {
+static const char *cmem(Parse *p, const char *s, const IsaField *field, Operand *o) {
     int64_t bank, off;
     if (!(s = cmem_head(p, s, &bank)) || !(s = isa_parse_number(p, s, &off)))
         return NULL;
-    return cmem_tail(p, s, bank, off, o);
+    return cmem_tail(p, s, bank, off, field, o);
 }
 
 static const char *sreg(Parse *parse, const char *s, Operand *o) {
@@ -379,7 +382,7 @@ const char *isa_parse_operand(Parse *parse, const char *s, const IsaSyn *syn, Ma
         return isa_parse_miss(parse, s, "this operand takes no |absolute value|");
     s += bar;
     if (field->type == VT_CMEM) {
-        if (!(s = cmem(parse, s, &o)))
+        if (!(s = cmem(parse, s, field, &o)))
             return NULL;
     } else {
         uint32_t n;
@@ -610,5 +613,5 @@ const char *isa_parse_indexed_cmem(Parse *parse, const char *s, const IsaSyn *sy
     } else if (!(s = isa_parse_number(parse, s, &off))) {
         return NULL;
     }
-    return cmem_tail(parse, s, bank, off, isa_slot_operand(in, syn->a));
+    return cmem_tail(parse, s, bank, off, isa_slot_field(parse->r, syn->a), isa_slot_operand(in, syn->a));
 }

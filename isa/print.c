@@ -322,8 +322,10 @@ static void put_address(Print *print, const IsaSyn *syn) {
 
 static void put_cmem(Print *p, const IsaSyn *syn) {
     Operand c = slot_value(p, syn->a);
-    print_text(p, "c[0x%x][", c.value >> 16);
-    int64_t off = (int16_t)(uint16_t)c.value;
+    print_text(p, "c[0x%x][", op_cmem_bank(c));
+    int64_t off = isa_has_long_offset(isa_slot_field(p->r, syn->a))
+                      ? (int64_t)op_cmem_offset(c) - (c.value & OP_CMEM_BELOW ? 0x10000 : 0)
+                      : (int16_t)(uint16_t)c.value;
     if (syn->b != SLOT_NONE) {
         Operand ra = slot_value(p, syn->b);
         if (!is_zero_reg(&ra) || !isa_may_lack(isa_slot_field(p->r, syn->b)) || !off) {

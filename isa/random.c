@@ -50,9 +50,10 @@ static void random_operand(const IsaRow *r, const IsaField *field, uint64_t *sta
         unsigned regs = isa_slot_regs(r, field->index, out);
         *operand = op_reg(file, random_reg(field, regs, state), regs);
     } else if (field->type == VT_CMEM) {
-        unsigned banks = 1u << (field->width - 16u);
+        unsigned banks = 1u << isa_bank_bits(field);
         uint64_t x = rng_next(state);
         *operand = op_cmem((unsigned)(x % (banks < 32 ? banks : 32)), (uint32_t)(x >> 32 & 0xfffc));
+        operand->value |= isa_has_long_offset(field) && x >> 31 & 1 ? OP_CMEM_BELOW : 0;
     } else if (field->type == VT_SREG) {
         *operand = (Operand){OPK_SREG, 0, 0, 0, (uint32_t)(rng_next(state) & 255)};
     } else if (field->flags & FF_WIDE_VALUE) {

@@ -38,6 +38,15 @@ typedef struct {
     uint32_t def;
 } IsaField;
 
+/* Of a constant's field in two parts the first is the bank; in one, it is the low bits. The offset has 16
+ * bits, or 17 with its sign. */
+static inline unsigned isa_bank_bits(const IsaField *field) {
+    return field->nparts > 1 ? field->w[0] : field->width - 16u;
+}
+static inline bool isa_has_long_offset(const IsaField *field) {
+    return field->width > isa_bank_bits(field) + 16u;
+}
+
 typedef struct {
     const char *name, *text;
     uint16_t sem, enc;

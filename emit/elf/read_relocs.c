@@ -114,17 +114,27 @@ static bool placed_by_linker(ElfReader *reader, const Reloc *reloc) {
 
 /* NVIDIA's of a part of a word: a shared variable in an address, a constant in c[..][..]. */
 static bool set_address(ElfReader *reader, const Reloc *reloc, uint64_t word[2]) {
-    enum { SHARED_24_40 = 74, CONSTANT_19_40 = 64, CONSTANT_22_37 = 66 };
-    uint64_t value = reloc->s.value + (uint64_t)reloc->addend, bits = (uint64_t)0x1fffff << 38;
+    enum {
+        SHARED_24_40 = 74,
+        CONSTANT_WORDS = 64,
+        CONSTANT_BYTES = 66,
+        CONSTANT_UNIFORM = 115,
+        BANK_BIT = 54
+    };
+    unsigned from = reloc->type == CONSTANT_UNIFORM ? 37 : 38;
+    uint64_t value = reloc->s.value + (uint64_t)reloc->addend,
+             bits = ((uint64_t)1 << 59) - ((uint64_t)1 << from);
     int bank = bank_of_section(reader, reloc->s.section);
     bool linked = placed_by_linker(reader, reloc);
     bool defined = reloc->s.section && reloc->s.section < reader->e->sections.n;
     bool shared = reloc->type == SHARED_24_40 && (linked || defined);
-    bool constant = (reloc->type == CONSTANT_19_40 || reloc->type == CONSTANT_22_37) && (linked || bank >= 0);
+    bool constant =
+        (reloc->type == CONSTANT_WORDS || reloc->type == CONSTANT_BYTES || reloc->type == CONSTANT_UNIFORM) &&
+        (linked || bank >= 0);
     if (shared && !linked)
         word[0] = (word[0] & (((uint64_t)1 << 40) - 1)) | value << 40;
     else if (constant && !linked)
-        word[0] = (word[0] & ~bits) | (value & 0xffff) << 38 | (uint64_t)bank << 54;
+        word[0] = (word[0] & ~bits) | (value & 0xffff) << from | (uint64_t)bank << BANK_BIT;
     return (shared || constant) && isa_target_info(reader->b->target)->elf_machine == EM_NV_CUDA;
 }
 

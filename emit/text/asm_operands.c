@@ -22,9 +22,10 @@ enum {
     NV_ADDRESS24 = 74,
     NV_UNIFIED_LO = 112,
     NV_UNIFIED_HI,
-    NV_UNIFIED_CALL
+    NV_UNIFIED_CALL,
+    NV_BANK_UNIFORM
 };
-enum { IMMEDIATE_BIT = 32, BANK_BIT = 38, ADDRESS_BIT = 40 }; /* lowest bits of fields */
+enum { IMMEDIATE_BIT = 32, BANK_UNIFORM_BIT = 37, BANK_BIT, ADDRESS_BIT = 40 }; /* lowest bits of fields */
 static const char unified[] = "fun@unified";
 
 /* Where the closing parenthesis of the one at `p` is. */
@@ -160,7 +161,10 @@ static bool bank_operand(AsmDoc *doc, char *line, char *at, char *end, DocReloc 
     char *digit = open + strlen(text) - 2;
     MachInst in;
     reloc->needs = DOC_NEEDS_CONST;
-    if (differing_bit(doc, line, digit, &in) == BANK_BIT) /* loads have bytes there, others words */
+    int bit = differing_bit(doc, line, digit, &in);
+    if (bit == BANK_UNIFORM_BIT)
+        reloc->type = NV_BANK_UNIFORM;
+    else if (bit == BANK_BIT) /* loads have bytes there, others words */
         reloc->type = isa_traits(in.optype)->space & ISA_SPACE_CONSTANT ? NV_BANK_BYTES : NV_BANK_WORDS;
     return true;
 }

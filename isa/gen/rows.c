@@ -143,6 +143,11 @@ static bool resolve_type(Ig *g, IgField *field) {
         if (field->value == VT_CMEM && field->width < 17)
             return ig_error(g, field->loc, "a CMem field needs at least 17 bits, %s has %u", field->name,
                             field->width);
+        if (field->value == VT_CMEM && field->nparts > 1 &&
+            (field->width - field->w[0] < 16 || field->width - field->w[0] > 17))
+            return ig_error(g, field->loc,
+                            "behind its first part, the bank, %s has 16 or 17 bits of offset, not %u",
+                            field->name, field->width - field->w[0]);
         if (field->implied && field->value != VT_SIMM)
             return ig_error(g, field->loc, "%s: an immediate without bits has a type SImmN", field->name);
         if (field->value == VT_UREG) /* 8 on targets of 255 of them */

@@ -110,6 +110,16 @@ for sm in 75 80 86 89 90; do
         [ "$sm$debug" != 75-g ] || grep -q ', 68, 0, 0x118' far.sass || { echo "no YIELD to take back in far.o"; exit 1; }
     done
 done
+for sm in 100 120; do # constants of the uniform data path have a relocation of their own there
+    "$PTXAS" -arch=sm_$sm -c far.ptx -o far.o && "$PTXAS" -arch=sm_$sm -c named.ptx -o named.o || break
+    for f in far named; do
+        "$heddle" disasm $f.o >$f.txt
+        "$heddle" disasm --sections $f.o -o $f.sass
+        "$heddle" asm $f.sass -o again.o
+        cmp $f.o again.o
+    done
+    grep -q ', 115, ' far.sass named.sass || { echo "no LDCU of a variable in objects of sm_$sm"; exit 1; }
+done
 joined=0
 for sm in 75 80 86 89 90; do
     for f in one two; do

@@ -40,6 +40,19 @@ refuse "chosen does not agree in .*: their parameters or results differ" "$here/
 printf '%s\n.extern .global .align 4 .b32 counter[2];\n' "$head" > "$work/size.ptx"
 refuse "counter does not agree in .*: their sizes differ" "$here/main.ptx" "$here/lib.ptx" "$work/size.ptx"
 
+# kernels and functions that two modules keep to themselves: of the second one they are renamed
+for n in 1 2; do
+  printf '%s\n.func (.reg .u32 r) f()\n{\n mov.u32 r, 3%s;\n ret;\n}\n' "$head" $n
+  printf '.entry own(.param .u64 o)\n{\n .reg .u32 a; .reg .u64 p;\n ld.param.u64 p, [o];\n call (a), f;\n st.global.u32 [p], a;\n ret;\n}\n'
+done > "$work/both.txt"
+for n in 1 2; do
+  awk -v n=$n '/^\.version/ { k++ } k == n' "$work/both.txt" > "$work/own$n.ptx"
+  "$heddle" compile -c -t "$target" "$work/own$n.ptx" -o "$work/own$n.o"
+done
+"$heddle" link "$work/own1.o" "$work/own2.o" "-O$level" -o "$work/own.cubin"
+"$heddle" run "$work/own.cubin" --kernel own --arg "out:o:u32[1]" --expect o=31 > "$work/run.txt"
+"$heddle" run "$work/own.cubin" --kernel 'own$2' --arg "out:o:u32[1]" --expect o=32 > "$work/run.txt"
+
 # parts of an address in constant memory, as initialisers
 {
   printf '.version 8.0\n.target sm_75\n.address_size 64\n.const .align 4 .b8 before[0x1234] = {1};\n'
