@@ -331,6 +331,8 @@ void ptx_free(PtxModule *module);
 /* Index + 1 of the function or variable of that name, 0 if there is none. */
 uint32_t ptx_find_func(const PtxModule *module, const char *name);
 uint32_t ptx_find_var(const PtxModule *module, const char *name);
+/* What the variable is called in memory and in files: FUNCTION$NAME where a function declares it. */
+const char *ptx_var_symbol(const PtxModule *module, const PtxVar *var, Arena *arena);
 /* Section of the PTX ISA document that describes the instruction's form: "9.7.6.2 setp". */
 const char *ptx_section(const PtxInsn *i);
 /* Control does not go on to the next statement where the guard is true: branches, returns, ends and traps. (A

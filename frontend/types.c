@@ -54,6 +54,13 @@ uint32_t ptx_find_var(const PtxModule *module, const char *name) {
     return 0;
 }
 
+const char *ptx_var_symbol(const PtxModule *module, const PtxVar *var, Arena *arena) {
+    const char *name = str_text(&module->strings, var->name);
+    return !var->func ? name
+                      : arena_printf(arena, "%s$%s",
+                                     str_text(&module->strings, module->funcs[var->func - 1].name), name);
+}
+
 uint32_t ptx_loc_line(const PtxModule *module, SrcLoc loc) {
     uint32_t at = loc.i ? loc.i - 1 : 0, lo = 0, hi = module->nsource_lines;
     while (hi - lo > 1) { /* line lo starts at or before `at`, line hi behind it */

@@ -196,23 +196,58 @@ static void clear(const AutoSearch *search, const Coverage *coverage) {
  * more than the one before. */
 typedef enum { LOOK_BLOCKS, LOOK_VALUES, LOOK_RACES } Look;
 
-/* Run it on the interpreter; s->trap and s->cover say how it went. Races are looked for only where a launch
- * is about to be kept: it takes several times as long. False: it cannot be run, see `reason`. */
-static bool try_attempt(AutoSearch *search, const AutoAttempt *attempt, Look look, char reason[256]) {
+/* One run of the attempt. The memory that it left; NULL: it cannot be run, see `reason`. */
+static SimMemory *run_attempt(const AutoSearch *search, const AutoAttempt *attempt,
+                              const PtxRunOptions *options, PtxRunResult *result, char reason[256]) {
     reason[0] = 0;
     FirstError first = {reason, 256};
     Diags d = {.sink = keep_first, .user = &first};
     Plan p = {0};
     add_to_plan(search, attempt, &p, 0);
     SimMemory *mem = plan_memory(&p, &d);
+    bool good = mem && interp_place_variables(search->m, mem, &d) &&
+                diff_run_ptx(&p, p.launches.at, search->m, mem, options, result, &d);
+    if (mem && !good)
+        simmem_free(mem);
+    plan_free(&p);
+    return good ? mem : NULL;
+}
+
+static bool same_result(const SimMemory *one, const SimMemory *two) {
+    bool same = one->nallocs == two->nallocs;
+    for (uint32_t i = 0; same && i < one->nallocs; i++)
+        same = strcmp(one->allocs[i].name, SIM_HEAP_NAME) == 0 ||
+               memcmp(one->allocs[i].data, two->allocs[i].data, one->allocs[i].size_bytes) == 0;
+    return same;
+}
+
+/* Has the attempt, which left `memory`, another result where nobody wrote other things and variables lie
+ * elsewhere? Parameters may be addresses of shared memory; then it stays where it is. */
+static bool is_open(const AutoSearch *search, const AutoAttempt *attempt, const SimMemory *memory) {
+    enum { MOVED = 1 << 10 };
+    char reason[256];
+    PtxRunOptions options = {.budget = 2 * attempt->budget,
+                             .fill = attempt->seed | 1,
+                             .moved_bytes = search->flow.shared_pieces ? 0 : MOVED};
+    PtxRunResult result = {0};
+    SimMemory *other = run_attempt(search, attempt, &options, &result, reason);
+    bool open = !other || result.trap.kind != TRAP_NONE || !same_result(memory, other);
+    if (other)
+        simmem_free(other);
+    return open;
+}
+
+/* Run it on the interpreter; s->trap and s->cover say how it went. Races, and what it depends on, are looked
+ * for only where a launch is about to be kept: it takes several times as long. False: it cannot be run, see
+ * `reason`. */
+static bool try_attempt(AutoSearch *search, const AutoAttempt *attempt, Look look, char reason[256]) {
     clear(search, &search->cover);
     PtxRunOptions o = {.budget = attempt->budget,
                        .reached = search->cover.ptx,
                        .values = look == LOOK_BLOCKS ? NULL : search->cover.values,
                        .find_races = look == LOOK_RACES};
     PtxRunResult r = {0};
-    bool good = mem && interp_place_variables(search->m, mem, &d) &&
-                diff_run_ptx(&p, p.launches.at, search->m, mem, &o, &r, &d);
+    SimMemory *mem = run_attempt(search, attempt, &o, &r, reason);
     search->trap = r.trap;
     search->stores = r.stores;
     search->races = r.nharmful;
@@ -222,11 +257,11 @@ static bool try_attempt(AutoSearch *search, const AutoAttempt *attempt, Look loo
     search->strong = r.nstrong != 0;
     search->cost = r.thread_insns + r.skipped_insns;
     search->spent += search->cost;
+    search->open = look == LOOK_RACES && mem && r.trap.kind == TRAP_NONE && is_open(search, attempt, mem);
     interp_races_free(&r);
     if (mem)
         simmem_free(mem);
-    plan_free(&p);
-    return good;
+    return mem != NULL;
 }
 
 /* Does the attempt reach blocks, or with `values` show operands, that those kept did not? */
@@ -254,7 +289,7 @@ static void add_coverage(AutoSearch *search, AutoLaunches *out) {
 static bool keep_if_sound(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *out) {
     char reason[256];
     if (!try_attempt(search, attempt, LOOK_RACES, reason) || search->trap.kind != TRAP_NONE ||
-        search->races || search->warned)
+        search->races || search->warned || search->open)
         return false;
     add_coverage(search, out);
     keep(search, attempt, out);
@@ -320,10 +355,20 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
 
 typedef struct {
     AutoAttempt *trapping, *racing; /* the best of each, where nothing else is found */
-    bool ends;                      /* trapping: it does not trap, but PTX leaves undefined what it does */
+    bool ends;                      /* trapping: it does not trap, but its result is open */
     uint32_t best_racing;
     bool stored;
 } Rest;
+
+/* An attempt of which no result can be told, for want of another: one that ends rather than one that traps.
+ */
+static void keep_open(AutoSearch *search, const AutoAttempt *attempt, Rest *rest) {
+    bool ends = search->trap.kind == TRAP_NONE;
+    if (rest->trapping && (!ends || rest->ends))
+        return;
+    rest->trapping = arena_copy(search->arena, attempt, sizeof *attempt);
+    rest->ends = ends;
+}
 
 /* An attempt that ended: keep it if it is worth it. */
 static void weigh(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *out, Rest *rest) {
@@ -334,6 +379,10 @@ static void weigh(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *
         return;
     if (!try_attempt(search, attempt, LOOK_RACES, reason) || search->trap.kind != TRAP_NONE)
         return;
+    if (search->open) {
+        keep_open(search, attempt, rest);
+        return;
+    }
     if (search->races) {
         out->racing++;
         Covered c = coverage_ptx(&search->cover, search->m, search->flow.funcs);
@@ -363,11 +412,10 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
             return; /* it will not get better */
         if (!good)
             continue;
-        bool ends = search->trap.kind == TRAP_NONE;
-        if (ends && !search->undefined)
+        if (search->trap.kind == TRAP_NONE && !search->undefined)
             weigh(search, &a, out, &rest);
-        else if (search->trap.kind != TRAP_BUDGET && (!rest.trapping || (ends && !rest.ends)))
-            rest.trapping = arena_copy(search->arena, &a, sizeof a), rest.ends = ends;
+        else if (search->trap.kind != TRAP_BUDGET)
+            keep_open(search, &a, &rest);
         if (out->nplans && out->blocks.reached == out->blocks.total && rest.stored)
             break;
     }
@@ -384,6 +432,7 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
         search->unordered = 1; /* not known */
         keep(search, rest.trapping, out);
         out->traps = !rest.ends;
+        out->open = rest.ends && try_attempt(search, rest.trapping, LOOK_RACES, out->reason) && search->open;
     }
     if (!out->nplans && !out->reason[0])
         snprintf(out->reason, sizeof out->reason,

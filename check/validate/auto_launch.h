@@ -33,6 +33,7 @@ typedef struct {
     bool order_free[AUTO_MAX_LAUNCHES];
     uint32_t nplans;        /* none that ends without a trap was found: one, which traps */
     bool traps;             /* so it is */
+    bool open;              /* of one plan: its result depends on what PTX does not say */
     uint32_t tried, racing; /* launches that ended, and those of them with data races: they are kept only if
                                those without reach less than 80 % of the blocks */
     Covered blocks, values; /* of the PTX, by all plans */

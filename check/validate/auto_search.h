@@ -52,6 +52,7 @@ typedef struct AutoSearch {
     uint64_t stores, spent, cost; /* thread instructions of all attempts, of the attempt */
     bool warned;                  /* the interpreter warned of something */
     bool undefined;               /* PTX says nothing of a value: a shuffle from a lane that is not there */
+    bool open;                    /* with LOOK_RACES: another result, where PTX lets nobody rely on one */
     uint32_t races, unordered;    /* harmful ones; all */
     bool strong;                  /* operations that may meet memory in any order were executed */
     bool sees_order;              /* statements that tell the order of threads without memory */

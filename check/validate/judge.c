@@ -27,6 +27,7 @@ typedef struct {
     bool automatic;  /* launches are inferred */
     bool race_free;  /* this one is known to have no races */
     bool order_free; /* ... and to do the same in every order of threads */
+    bool open;       /* ... and its result to depend on what PTX does not say */
 } Judge;
 
 static uint64_t ptx_budget(const Judge *judge) {
@@ -393,6 +394,12 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
         *stop = true;
         return true;
     }
+    if (judge->open) {
+        worse(judgement, VERDICT_UNDEFINED);
+        note(judgement, "the result depends on what nobody wrote, or on where variables lie");
+        *stop = true;
+        return true;
+    }
     if (*stop && (!judgement->nharmful || trap_class(pr.trap.kind) == trap_class(mr.trap.kind)))
         judge_traps(judge, launch, &pr, &mr.trap);
     for (uint32_t i = 0; i < launch->unordered.n; i++)
@@ -590,6 +597,7 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
         diff_numbers_of(g.p, b);
         g.race_free = launches->race_free[i];
         g.order_free = launches->order_free[i];
+        g.open = launches->open;
         char before[sizeof judgement->note]; /* a launch adds its notes once, not for each launch */
         memcpy(before, judgement->note, sizeof before);
         Verdict old = judgement->verdict;

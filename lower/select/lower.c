@@ -78,9 +78,7 @@ uint32_t lower_builtin(Lower *l, const char *name) {
 static StrId var_name(Lower *lower, const PtxVar *var) {
     if (!var->func)
         return lower_name(lower, lower->user, var->name);
-    char *text = arena_printf(&lower->scratch, "%s$%s",
-                              str_text(&lower->user->strings, lower->user->funcs[var->func - 1].name),
-                              str_text(&lower->user->strings, var->name));
+    const char *text = ptx_var_symbol(lower->user, var, &lower->scratch);
     return str_intern_z(lower->strings, text);
 }
 

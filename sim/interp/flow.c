@@ -64,7 +64,8 @@ static void use_frame(PtxThread *thread) {
 
 PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *ptx_proc, const PtxCode *call) {
     bool track = run->opt.report_uninitialised;
-    uint32_t base = thread->nslots, local = thread->nframes ? thread->local_top : LOCAL_FIRST_BYTE;
+    uint32_t base = thread->nslots,
+             local = thread->nframes ? thread->local_top : LOCAL_FIRST_BYTE + run->opt.moved_bytes;
     uint32_t gaps =
         ptx_proc->gap_bytes + (thread->nframes ? thread->frames[thread->nframes - 1].gap_bytes : 0);
     bool stack = !ptx_proc->frame_bytes || /* most threads have none */
@@ -73,11 +74,11 @@ PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *ptx_proc, const Pt
         return interp_trap(run, thread, call, TRAP_STACK, "call");
     grow_frames(thread);
     grow_slots(thread, base + ptx_proc->nslots, track);
-    memset(thread->slots + base, 0, ptx_proc->nslots * sizeof *thread->slots);
+    interp_unwritten_slots(run, ptx_proc, thread->slots + base);
     if (track)
         memset(thread->slot_init + base, 0, ptx_proc->nslots);
     if (ptx_proc->frame_bytes)
-        memset(thread->local + local, 0, ptx_proc->frame_bytes);
+        interp_unwritten_bytes(run, thread->local + local, ptx_proc->frame_bytes);
     thread->frames[thread->nframes++] = (PtxFrame){.proc = ptx_proc,
                                                    .ret_pc = thread->pc,
                                                    .call = call,
@@ -195,8 +196,10 @@ static PtxStep exec_call_system(PtxRun *run, PtxThread *thread, const PtxCode *c
     memcpy(call.thread, thread->tid, sizeof call.thread);
     switch (sim_system_call(&call)) {
     case SYSTEM_RETURNS:
-        if (call.func == SYSTEM_MALLOC && call.result)
+        if (call.func == SYSTEM_MALLOC && call.result) {
+            interp_unwritten_piece(run, call.result, call.params[0]);
             interp_race_fresh(run, call.result, call.params[0]);
+        }
         run->res->stores += call.func == SYSTEM_VPRINTF; /* what is printed is a result */
         break;
     case SYSTEM_BAD_FREE:

@@ -272,7 +272,7 @@ static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
     b->phase = b->arrivals = 0;
     interp_race_block_start(run, b);
     memset(b->bars, 0, sizeof b->bars);
-    memset(b->shared, 0, run->shared_bytes + 16);
+    interp_unwritten_bytes(run, b->shared, run->shared_bytes + 16);
     if (b->shared_written)
         memset(b->shared_written, 0, run->shared_bytes / 8 + 8);
     b->nalive = b->nthreads;
@@ -428,7 +428,7 @@ static bool launch_fits(PtxRun *run, const char *kernel) {
     if (f->maxntid[0] && threads > max)
         return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel,
                     "the block has more threads than .maxntid allows");
-    if (run->shared_bytes > SIM_MAX_SHARED_BYTES)
+    if (run->shared_bytes > SIM_MAX_SHARED_BYTES + run->opt.moved_bytes)
         return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel, "more shared memory than a block can have");
     if (need > l->param_bytes)
         return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel, "the parameter block is too small");
@@ -466,6 +466,8 @@ bool interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemo
     if (opt)
         r.opt = *opt;
     r.rng = r.opt.seed;
+    r.fill = r.opt.fill;
+    r.shared_static = r.opt.moved_bytes;
     r.steps_left = r.opt.budget ? r.opt.budget : DEFAULT_BUDGET;
     r.slow = r.opt.on_event || r.opt.report_uninitialised || r.opt.report_open || r.opt.find_races;
     bool ok = prepare(&r, kernel);

@@ -64,8 +64,13 @@ typedef struct {
      * operands are products the first (1) or the second (2); .approx and .full results at the ends of their
      * bounds */
     uint8_t fuse;
-    uint8_t approx;  /* PtxApprox */
-    bool half_sums;  /* products of matrices round a sum of f16 behind each 8 of k, as those of sm_75 do */
+    uint8_t approx; /* PtxApprox */
+    bool half_sums; /* products of matrices round a sum of f16 behind each 8 of k, as those of sm_75 do */
+    /* What PTX does not say (sim/interp/unwritten.c): random values of this seed, not 0, where nobody wrote,
+     * in registers, local and shared memory, what malloc gives and what shuffles take from lanes that are not
+     * there; and local and shared variables lie so much higher, a multiple of 1024 */
+    uint64_t fill;
+    uint32_t moved_bytes;
     bool find_races; /* of data, by happens-before: see sim/interp/race.c */
     uint8_t *const
         *reached; /* or NULL; by function: ninsns bytes that become 1 where execution came, or NULL */

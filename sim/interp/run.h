@@ -215,6 +215,7 @@ struct PtxRun {
     uint64_t const_bytes;   /* of all .const variables */
     uint64_t *func_address; /* by function index */
     uint64_t rng, steps_left;
+    uint64_t fill;      /* the state of PtxRunOptions.fill */
     uint64_t ticks;     /* thread instructions so far: what clocks show */
     uint64_t next_poll; /* of scope_poll, in ticks */
     SimAlloc *last_alloc;
@@ -312,6 +313,12 @@ PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *proc, const PtxCod
 
 /* Change a decoded function to what PtxRunOptions.fuse and .approx ask for (sim/interp/latitude.c). */
 void interp_take_latitude(PtxRun *run, PtxProc *proc);
+
+/* Contents that nobody wrote (sim/interp/unwritten.c): of memory, of a frame's registers, of what malloc
+ * gave. */
+void interp_unwritten_bytes(PtxRun *run, uint8_t *bytes, uint64_t n);
+void interp_unwritten_slots(PtxRun *run, const PtxProc *proc, uint64_t *slots);
+void interp_unwritten_piece(PtxRun *run, uint64_t address, uint64_t n);
 
 /* Classes that the operands of a statement show, which is not executed yet (sim/interp/values.c). */
 uint32_t interp_values_seen(PtxRun *run, const PtxThread *thread, const PtxCode *code);

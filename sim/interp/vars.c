@@ -36,7 +36,7 @@ static uint64_t const_offset(const PtxModule *module, uint32_t index) {
 }
 
 /* Value of one initialiser item. */
-static uint64_t init_value(const PtxModule *module, const SimMemory *mem, const PtxInit *in) {
+static uint64_t init_value(const PtxModule *module, const SimMemory *mem, const PtxInit *in, Arena *arena) {
     if (!in->sym)
         return (uint64_t)in->value;
     uint32_t index = (in->sym & ~PTX_SYM_FUNC) - 1;
@@ -46,13 +46,14 @@ static uint64_t init_value(const PtxModule *module, const SimMemory *mem, const 
     } else if (module->vars[index].space == SP_CONST) {
         v = const_offset(module, index) + (in->generic ? SIM_CONST_WINDOW : 0);
     } else {
-        const SimAlloc *alloc = simmem_find_name(mem, str_text(&module->strings, module->vars[index].name));
+        const SimAlloc *alloc = simmem_find_name(mem, ptx_var_symbol(module, &module->vars[index], arena));
         v = alloc ? alloc->address : 0;
     }
     return (v + (uint64_t)in->value) >> in->shift;
 }
 
-static bool initialise(const PtxModule *m, SimMemory *mem, const PtxVar *var, uint64_t address) {
+static bool initialise(const PtxModule *m, SimMemory *mem, const PtxVar *var, uint64_t address,
+                       Arena *arena) {
     static const uint8_t zero[256];
     for (uint64_t i = 0; var->ninits && i < var->size_bytes; i += sizeof zero) {
         uint64_t n = var->size_bytes - i < sizeof zero ? var->size_bytes - i : sizeof zero;
@@ -60,7 +61,7 @@ static bool initialise(const PtxModule *m, SimMemory *mem, const PtxVar *var, ui
             return false;
     }
     for (uint32_t k = 0; k < var->ninits; k++) {
-        uint64_t value = init_value(m, mem, &var->inits[k]);
+        uint64_t value = init_value(m, mem, &var->inits[k], arena);
         unsigned n = var->inits[k].size_bytes > 8 ? 8 : var->inits[k].size_bytes;
         uint64_t at = address + var->inits[k].offset_bytes;
         bool number = !var->inits[k].sym || (!(var->inits[k].sym & PTX_SYM_FUNC) &&
@@ -73,11 +74,12 @@ static bool initialise(const PtxModule *m, SimMemory *mem, const PtxVar *var, ui
 }
 
 bool interp_place_variables(const PtxModule *module, SimMemory *mem, Diags *d) {
-    uint8_t *fresh = mem_zeroed(module->nvars + 1u, 1);
+    Arena arena = {0};
+    uint8_t *fresh = ARENA_ARRAY(&arena, uint8_t, module->nvars + 1u);
     bool ok = true;
     for (uint32_t i = 0; ok && i < module->nvars; i++) {
         const PtxVar *var = &module->vars[i];
-        const char *name = str_text(&module->strings, var->name);
+        const char *name = ptx_var_symbol(module, var, &arena);
         if (!placeable(var) || simmem_find_name(mem, name))
             continue;
         fresh[i] = 1;
@@ -91,16 +93,16 @@ bool interp_place_variables(const PtxModule *module, SimMemory *mem, Diags *d) {
     /* all have addresses now: initialisers may name any of them */
     for (uint32_t i = 0; ok && i < module->nvars; i++) {
         const PtxVar *var = &module->vars[i];
-        const char *name = str_text(&module->strings, var->name);
+        const char *name = ptx_var_symbol(module, var, &arena);
         SimAlloc *alloc = fresh[i] ? simmem_find_name(mem, name) : NULL;
         if (!alloc)
             continue;
-        if (!initialise(module, mem, var, alloc->address))
+        if (!initialise(module, mem, var, alloc->address, &arena))
             ok = diag_in(d, &module->source, var->loc, DIAG_E0515, name, "its initialiser is larger than it");
         if (var->space == SP_CONST)
             alloc->read_only = true;
     }
-    mem_free(fresh);
+    arena_free(&arena);
     return ok;
 }
 
@@ -118,7 +120,7 @@ void interp_find_variables(PtxRun *run) {
         if (!placeable(&run->module->vars[i]))
             continue;
         const SimAlloc *alloc =
-            simmem_find_name(run->mem, str_text(&run->module->strings, run->module->vars[i].name));
+            simmem_find_name(run->mem, ptx_var_symbol(run->module, &run->module->vars[i], &run->arena));
         run->var_address[i] = alloc ? alloc->address : 0;
         if (run->module->vars[i].space != SP_CONST)
             continue;
@@ -177,7 +179,7 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     case SR_CLOCK64:
     case SR_GLOBALTIMER: return run->ticks;
     case SR_TOTAL_SMEM_SIZE:
-    case SR_AGGR_SMEM_SIZE: return run->shared_bytes;
+    case SR_AGGR_SMEM_SIZE: return run->shared_bytes - run->opt.moved_bytes;
     case SR_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared_bytes;
     case SR_CLUSTER_NCTARANK: return run->cluster_blocks;
     case SR_IS_EXPLICIT_CLUSTER: return run->has_clusters;

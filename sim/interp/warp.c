@@ -63,7 +63,10 @@ static void shuffle(PtxWarp *warp, uint32_t lanes) {
         if (in_range && !takes_part)
             interp_warn(warp->block->run, thread, thread->wait, TRAP_COLLECTIVE,
                         "the value comes from a lane that takes no part");
-        interp_put(thread, thread->wait->dst[0], values[takes_part ? (uint32_t)j : lane]);
+        uint64_t value = values[takes_part ? (uint32_t)j : lane];
+        if (in_range && !takes_part && warp->block->run->opt.fill)
+            value = rng_next(&warp->block->run->fill);
+        interp_put(thread, thread->wait->dst[0], value);
         if (thread->wait->ndst > 1)
             interp_put(thread, thread->wait->dst[1], in_range);
     }

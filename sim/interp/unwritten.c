@@ -1,0 +1,26 @@
+/* What nobody wrote, and where things lie: PTX says neither what a register, local memory, shared memory or
+ * what malloc gave holds before it is written, nor at which addresses local and shared variables are. The
+ * interpreter has zeros and fixed places; asked to, it has other values and other places, so that a caller
+ * sees whether a result depends on them. SPDX-License-Identifier: MIT */
+#include "sim/interp/run.h"
+
+void interp_unwritten_bytes(PtxRun *run, uint8_t *bytes, uint64_t n) {
+    if (!run->opt.fill)
+        memset(bytes, 0, n);
+    for (uint64_t at = 0; run->opt.fill && at < n; at += sizeof run->fill) {
+        uint64_t value = rng_next(&run->fill);
+        memcpy(bytes + at, &value, n - at < sizeof value ? n - at : sizeof value);
+    }
+}
+
+void interp_unwritten_slots(PtxRun *run, const PtxProc *proc, uint64_t *slots) {
+    memset(slots, 0, proc->nslots * sizeof *slots);
+    for (uint32_t i = 1; run->opt.fill && i < proc->func->nregs; i++)
+        slots[i] = rng_next(&run->fill) & width_mask(ptx_type_bytes(proc->func->regs[i].type));
+}
+
+void interp_unwritten_piece(PtxRun *run, uint64_t address, uint64_t n) {
+    SimAlloc *heap = run->opt.fill ? simmem_find(run->mem, address, n) : NULL;
+    if (heap)
+        interp_unwritten_bytes(run, heap->data + (address - heap->address), n);
+}
