@@ -50,8 +50,9 @@ static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt
                auto_slot->uses &
                    (AU_INDEX | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP | AU_DIVISOR | AU_BRANCH) &&
                !(auto_slot->uses & AU_FLOAT)) {
-        buffer->init = arena_printf(&plan->arena, "random:%llu:%u:%u", (unsigned long long)seed,
-                                    auto_slot->uses & AU_DIVISOR ? 1 : 0, attempt->index_bound);
+        uint32_t least = auto_slot->uses & AU_DIVISOR ? 1 : 0, above = attempt->index_bound;
+        buffer->init = arena_printf(&plan->arena, "random:%llu:%u:%u", (unsigned long long)seed, least,
+                                    above > least ? above : least + 1);
     } else if (auto_slot && auto_slot->uses & AU_FLOAT) {
         PtxType f = auto_slot->float_type;
         type = f == TY_F64 && size == 8         ? "f64"
