@@ -638,6 +638,8 @@ static bool fill(ElfWriter *writer) {
     if (writer->opt->lines)
         elf_write_lines(writer);
     heddle_sections(writer);
+    if (writer->elf->sections.n >= SHN_LORESERVE) /* the header and the symbols count them in 16 bits */
+        return write_error(writer, "module", "more than 65279 sections; a function has three or four");
     elf_set_data(writer, STRTAB, writer->strtab);
     elf_set_data(writer, SYMTAB, writer->symtab);
     elf_set_data(writer, SHSTRTAB, writer->shstrtab);
@@ -645,8 +647,6 @@ static bool fill(ElfWriter *writer) {
 }
 
 static bool check_limits(ElfWriter *writer) {
-    if (writer->code->nfuncs > 8000)
-        return write_error(writer, "module", "more than 8000 functions");
     for (uint32_t i = 0; i < writer->code->nfuncs; i++) {
         const CodeFunc *f = &writer->code->funcs[i];
         if (f->is_entry && f->param_bytes >= CONST_BANK_BYTES - writer->target->param_base_bytes)
