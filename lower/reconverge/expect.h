@@ -1,0 +1,73 @@
+/* What an expected run knows of a function: the ways that lanes go (expect.c), and with a set of joins the
+ * places that they go to (expect_run.c). SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_LOWER_RECONVERGE_EXPECT_H
+#define HEDDLE_LOWER_RECONVERGE_EXPECT_H
+#include "lower/profile.h"
+#include "lower/reconverge/reconverge.h"
+
+enum {
+    LANES = 32,
+    WARPS = 4,         /* the odd ones with lopsided branches */
+    LONGEST_WAY = 320, /* blocks; then the shortest way out */
+    CALL_COST = 24,    /* instructions of a callee */
+    INST_WEIGHT = 32,
+    LEAST_B_WEIGHT = 5,
+    MOST_B_WEIGHT = 16,
+    COPY_IN_BLOCK = 16 /* so many copies on an edge, in parts of an instruction, stand in a block */
+};
+
+typedef struct {
+    uint32_t
+        *edges; /* into graph.succ, of the blocks with several; last their number, should the way end there */
+} Way;
+
+typedef struct {
+    uint32_t join, next; /* next + 1: place in the pool; 0: none */
+} Listed;
+
+/* A position that lanes go to: a block, or behind all blocks an edge whose BREAKs come first. */
+#define NOWHERE UINT32_MAX /* lanes end */
+typedef enum { PLACE_EDGE, PLACE_GOES_ON, PLACE_BRANCHES, PLACE_ENDS } PlaceKind;
+typedef struct {
+    uint32_t cost; /* without its BSYNC */
+    uint32_t join; /* number in the set + 1 of the join that waits there */
+    uint32_t
+        list; /* head in `pool` + 1: of a block the joins whose BSSY stands there, of an edge their BREAKs */
+    PlaceKind kind;
+    uint32_t first; /* PLACE_BRANCHES: the edge that follows in the text */
+    uint32_t to;    /* PLACE_EDGE, PLACE_GOES_ON: the next position */
+} Place;
+
+struct Expect {
+    Reconv *reconv;
+    const bool *divergent;
+    const PtxBranch **counts; /* [block] of a profile, or NULL */
+    Compared *compared;
+    uint32_t *entered; /* [header] visits before the lane whose way is drawn came into the loop last */
+    uint32_t b_weight; /* BSSY, BSYNC, BREAK, the BRA of a BREAK's block */
+    uint32_t *cost;    /* [block] */
+    uint32_t *first;   /* [block] the successor slot that follows in the text */
+    uint32_t *out;     /* [block] the slot on a shortest way to an end */
+    bool assigns;      /* BSSY sets the barrier: each lane waits for those that it joined with, one set; else
+                          it adds to the one set that all wait for */
+    uint8_t *copies;   /* [edge] for phis */
+    uint32_t *edge_cost; /* [edge] of the copies in a block of its own */
+    double *below;       /* [edge] instructions that only it leads to, those in loops as often as they run */
+    double *ends;        /* [edge] ways on to where all ways of its branch meet */
+    Way way[WARPS][LANES];
+    uint64_t steps;
+    Place *bare; /* [position] with no join */
+    uint32_t *bare_to;
+    /* of one set */
+    Place *places; /* [position] */
+    uint32_t *to;  /* [edge] position behind it; of the one behind the last NOWHERE */
+    VEC(Listed) pool;
+    uint32_t *pending;         /* [join] lanes */
+    uint32_t (*joined)[LANES]; /* [join] members: those that each lane waits for */
+    uint32_t *standing;        /* [position] lanes, of the warp that runs */
+};
+
+static inline uint32_t slots_of(const Graph *graph, uint32_t b) {
+    return graph->succ_at[b + 1] - graph->succ_at[b];
+}
+#endif

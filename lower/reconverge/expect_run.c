@@ -1,0 +1,287 @@
+/* An expected run of one warp after the other with a set of joins.
+ *
+ * A group runs until it comes to a BSYNC whose barrier other lanes are pending in, or ends; then the group of
+ * the lowest lane waited for goes on, joined by all that stand at the same place. Of the sides of a branch
+ * the one that follows in the text goes first. SPDX-License-Identifier: MIT */
+#include "lower/reconverge/expect.h"
+#include <string.h>
+
+typedef struct {
+    Expect *expect;
+    const uint32_t *next[LANES]; /* decision of each lane */
+    uint32_t pos[LANES];         /* where it stands, if it is not active */
+    uint32_t valid, active, current;
+    uint64_t issues;
+} Warp;
+
+#define EACH_LANE(t, lanes)                                                                                  \
+    for (uint32_t t, left_ = (lanes); left_ && (t = (uint32_t)__builtin_ctz(left_), 1); left_ &= left_ - 1)
+
+/* The lowest of these lanes goes on, with all that stand at its place. */
+static void resume(Warp *warp, uint32_t lanes) {
+    uint32_t *standing = warp->expect->standing;
+    warp->active = 0;
+    if (!lanes)
+        return;
+    warp->current = warp->pos[__builtin_ctz(lanes)];
+    warp->active = standing[warp->current];
+    standing[warp->current] = 0;
+}
+
+static void park(Warp *warp, uint32_t lanes, uint32_t pos) {
+    warp->expect->standing[pos] |= lanes;
+    EACH_LANE(t, lanes)
+        warp->pos[t] = pos;
+}
+
+/* All active lanes go on there, or end. */
+static void go_to(Warp *warp, uint32_t to) {
+    if (to == NOWHERE) {
+        warp->valid &= ~warp->active;
+        resume(warp, warp->valid);
+    } else {
+        warp->current = to;
+    }
+}
+
+/* The lanes part, `apart` from those that take the lowest one's edge: the ones that take `first`, which
+ * follows in the text, go on, else the lowest and all that go where it goes. */
+static void part(Warp *warp, uint32_t first, uint32_t edge, uint32_t apart, const uint32_t edges[LANES]) {
+    const uint32_t *to = warp->expect->to;
+    uint32_t stay = 0, lowest = NOWHERE, with = 0, others = 0, together = warp->active & ~apart;
+    if (edge == first)
+        stay = together;
+    else if (to[edge] == NOWHERE)
+        warp->valid &= ~together;
+    else
+        lowest = to[edge], with = together;
+    EACH_LANE(t, apart) {
+        uint32_t at = to[edges[t]];
+        if (edges[t] == first) {
+            stay |= 1u << t;
+        } else if (at == NOWHERE) {
+            warp->valid &= ~(1u << t);
+        } else {
+            lowest = lowest == NOWHERE ? at : lowest;
+            if (at == lowest)
+                with |= 1u << t;
+            else
+                others |= 1u << t;
+        }
+    }
+    EACH_LANE(t, others)
+        park(warp, 1u << t, to[edges[t]]);
+    if (stay && to[first] != NOWHERE) {
+        if (with)
+            park(warp, with, lowest);
+        warp->active = stay;
+        warp->current = to[first];
+        return;
+    }
+    warp->valid &= ~stay;
+    warp->active = with;
+    warp->current = lowest;
+    if (!with)
+        resume(warp, warp->valid);
+}
+
+/* Each lane goes its way, mostly all the same, and mostly one is alone. */
+static void run_branch(Warp *warp, uint32_t first) {
+    uint32_t edges[LANES], lowest = (uint32_t)__builtin_ctz(warp->active), edge = *warp->next[lowest]++,
+                           more = warp->active & (warp->active - 1), apart = 0;
+    EACH_LANE(t, more) {
+        edges[t] = *warp->next[t]++;
+        apart |= (uint32_t)(edges[t] != edge) << t;
+    }
+    if (apart)
+        part(warp, first, edge, apart, edges);
+    else
+        go_to(warp, warp->expect->to[edge]);
+}
+
+/* The lanes are no more among those that any lane waits for. pending: lanes that wait for any */
+static void leave_members(uint32_t joined[LANES], uint32_t *pending, uint32_t lanes) {
+    EACH_LANE(t, lanes & *pending) {
+        for (uint32_t left = joined[t] & ~lanes; left; left &= left - 1)
+            joined[__builtin_ctz(left)] &= ~(1u << t);
+        joined[t] = 0;
+    }
+    *pending &= ~lanes;
+}
+
+static void join_members(uint32_t joined[LANES], uint32_t *pending, uint32_t lanes) {
+    leave_members(joined, pending, lanes);
+    *pending |= lanes;
+    EACH_LANE(t, lanes)
+        joined[t] = lanes;
+}
+
+/* Of the lanes at a BSYNC those that wait for nobody else; *missing: for whom the others do. */
+static uint32_t complete_members(const Warp *warp, const uint32_t joined[LANES], uint32_t here,
+                                 uint32_t *missing) {
+    uint32_t complete = 0;
+    *missing = 0;
+    while (here) { /* one answer for all of a set */
+        uint32_t first = (uint32_t)__builtin_ctz(here), set = joined[first], alike = here & -here, lacks = 0;
+        EACH_LANE(t, here & set)
+            alike |= (uint32_t)(joined[t] == set) << t;
+        lacks = set >> first & 1 ? set & warp->valid & ~(warp->expect->standing[warp->current] | warp->active)
+                                 : 0;
+        complete |= lacks ? 0 : alike;
+        *missing |= lacks;
+        here &= ~alike;
+    }
+    return complete;
+}
+
+/* As in sim/machine/members.c, of lanes of one call. */
+static bool arrive_members(Warp *warp, uint32_t joined[LANES], uint32_t *pending) {
+    uint32_t *standing = &warp->expect->standing[warp->current], missing, here = *standing | warp->active,
+             complete = complete_members(warp, joined, here, &missing);
+    warp->issues += warp->expect->b_weight;
+    if (!complete) {
+        park(warp, warp->active, warp->current);
+        resume(warp, missing);
+        return false;
+    }
+    leave_members(joined, pending, complete);
+    park(warp, warp->active & ~complete, warp->current);
+    *standing &= ~complete;
+    warp->active = complete;
+    return true;
+}
+
+/* The active lanes come to the BSYNC of a block; false: they wait. */
+static bool arrive(Warp *warp, uint32_t *pending) {
+    uint32_t pos = warp->current, arrived = warp->expect->standing[pos] | warp->active,
+             left = *pending & warp->valid & ~arrived;
+    warp->issues += warp->expect->b_weight;
+    *pending = left;
+    if (left) {
+        park(warp, warp->active, pos);
+        resume(warp, left);
+        return false;
+    }
+    warp->expect->standing[pos] = 0;
+    warp->active = arrived;
+    return true;
+}
+
+/* The lanes leave the join, or those at its BSSY join. */
+static void leave_join(Expect *expect, uint32_t join, uint32_t lanes) {
+    if (expect->assigns)
+        leave_members(expect->joined[join], &expect->pending[join], lanes);
+    else
+        expect->pending[join] &= ~lanes;
+}
+
+static void enter_join(Expect *expect, uint32_t join, uint32_t lanes) {
+    if (expect->assigns)
+        join_members(expect->joined[join], &expect->pending[join], lanes);
+    else
+        expect->pending[join] |= lanes;
+}
+
+static bool arrive_at(Warp *warp, uint32_t join) {
+    Expect *expect = warp->expect;
+    return expect->assigns ? arrive_members(warp, expect->joined[join], &expect->pending[join])
+                           : arrive(warp, &expect->pending[join]);
+}
+
+/* The active lanes run one block, or the BREAKs of an edge. */
+static void run_place(Warp *warp) {
+    Expect *expect = warp->expect;
+    const Place *place = &expect->places[warp->current];
+    if (place->kind == PLACE_EDGE) {
+        warp->issues += place->cost;
+        for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next)
+            leave_join(expect, expect->pool.at[k - 1].join, warp->active);
+        warp->current = place->to;
+        return;
+    }
+    expect->steps++;
+    if (place->join && !arrive_at(warp, place->join - 1))
+        return;
+    warp->issues += place->cost;
+    for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next)
+        enter_join(expect, expect->pool.at[k - 1].join, warp->active);
+    if (place->kind == PLACE_BRANCHES)
+        run_branch(warp, place->first);
+    else
+        go_to(warp, place->kind == PLACE_ENDS ? NOWHERE : place->to);
+}
+
+static void add_listed(Expect *expect, Place *place, uint32_t join) {
+    VEC_ADD(&expect->reconv->a, &expect->pool, ((Listed){join, place->list}));
+    place->list = expect->pool.n;
+}
+
+static void take_breaks(Expect *expect, const Join *join, uint32_t number) {
+    const Graph *graph = &expect->reconv->g;
+    for (unsigned b = 0; b < join->breaks.n; b++) {
+        GraphEdge edge = join->breaks.at[b];
+        bool own =
+            graph->pred_at[edge.to + 1] - graph->pred_at[edge.to] == 1 && !expect->places[edge.to].join;
+        for (uint32_t s = graph->succ_at[edge.from]; s < graph->succ_at[edge.from + 1]; s++)
+            if (graph->succ[s] == edge.to) {
+                Place *place = &expect->places[graph->n + s];
+                place->cost += place->list || own ? expect->b_weight : 2 * expect->b_weight;
+                if (edge.to)
+                    expect->to[s] = graph->n + s;
+                add_listed(expect, place, number);
+            }
+    }
+}
+
+static void take_set(Expect *expect, const Join *const *joins, unsigned n) {
+    const Graph *graph = &expect->reconv->g;
+    uint32_t nedges = graph->succ_at[graph->n];
+    memcpy(expect->places, expect->bare, (graph->n + nedges) * sizeof *expect->places);
+    memcpy(expect->to, expect->bare_to, (nedges + 1) * sizeof *expect->to);
+    expect->pool.n = 0;
+    for (uint32_t k = 0; k < n; k++)
+        expect->places[joins[k]->block].join = k + 1;
+    for (uint32_t k = 0; k < n; k++) {
+        for (unsigned p = 0; p < joins[k]->places.n; p++) {
+            Place *place = &expect->places[joins[k]->places.at[p]];
+            place->cost += expect->b_weight;
+            add_listed(expect, place, k);
+        }
+        take_breaks(expect, joins[k], k);
+    }
+    for (uint32_t b = 0; b < graph->n; b++)
+        if (expect->places[b].kind == PLACE_GOES_ON)
+            expect->places[b].to = expect->to[graph->succ_at[b]];
+}
+
+uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsigned n, uint64_t limit) {
+    uint64_t issues = 0;
+    ArenaMark mark = arena_mark(&expect->reconv->a);
+    expect->pool.at = NULL, expect->pool.cap = 0;
+    take_set(expect, joins, n);
+    expect->pending = ARENA_ARRAY(&expect->reconv->a, uint32_t, n + 1);
+    if (expect->assigns)
+        expect->joined =
+            (uint32_t(*)[LANES])(void *)ARENA_ARRAY(&expect->reconv->a, uint32_t, (n + 1) * LANES);
+    const Graph *graph = &expect->reconv->g;
+    uint32_t npos = graph->n + graph->succ_at[graph->n];
+    for (unsigned k = 0; k < WARPS && issues <= limit; k++) {
+        Warp warp = {.expect = expect,
+                     .valid = UINT32_MAX,
+                     .active = UINT32_MAX,
+                     .current = expect->reconv->f->entry.i};
+        for (uint32_t lane = 0; lane < LANES; lane++)
+            warp.next[lane] = expect->way[k][lane].edges;
+        memset(expect->standing, 0, npos * sizeof *expect->standing);
+        memset(expect->pending, 0, n * sizeof *expect->pending);
+        if (expect->assigns)
+            memset(expect->joined, 0, n * sizeof *expect->joined);
+        /* more than all ways together: nothing waits for ever with an order (join.c) */
+        uint64_t most = expect->steps + 4 * LANES * (uint64_t)(LONGEST_WAY + graph->n);
+        while (warp.active && expect->steps < most && issues + warp.issues <= limit)
+            run_place(&warp);
+        issues += warp.issues;
+    }
+    arena_release(&expect->reconv->a, mark);
+    return issues;
+}
