@@ -13,6 +13,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+/* The row that ends a table may have a heading for --help; tables of one heading are shown as one. */
 static const struct argp_option output_options[] = {
     {"output", 'o', "FILE", 0, "Write FILE instead of standard output (compile: instead of INPUT.cubin)", 0},
     {0}};
@@ -45,28 +46,28 @@ static const struct argp_option compile_options[] = {
     {"llvm", KEY_LLVM, "LIBRARY", 0, "LLVM IR: this libLLVM (default: the newest installed)", 0},
     {"time-passes", KEY_TIME_PASSES, NULL, 0, "Report the time of every pass", 0},
     {"verbose", 'v', NULL, 0, "Say more; verify machine IR after every pass", 0},
-    {0}};
+    {.doc = "Compiling:"}};
 static const struct argp_option whole_options[] = {
     {"no-map", KEY_NO_MAP, NULL, 0, "Leave the map to PTX positions and registers out of the file", 0},
     {"keep-going", KEY_KEEP_GOING, NULL, 0,
      "Leave out kernels and functions that do not compile, and write the others; the status is 1 all the "
      "same",
      0},
-    {0}};
+    {.doc = "Compiling:"}};
 static const struct argp_option file_options[] = {
     {"no-ptx", KEY_NO_PTX, NULL, 0, "Leave the PTX text out of the file", 0},
     {"new-form", KEY_NEW_FORM, NULL, 0, "Native targets: the ELF header of CUDA 13, not the older one", 0},
-    {0}};
+    {.doc = "The file that is written:"}};
 static const struct argp_option profile_options[] = {
     {"profile", KEY_PROFILE, "FILE", 0,
      "Branches go as FILE, which heddle run --profile wrote, says; counts of several files add up", 0},
-    {0}};
+    {.doc = "Compiling:"}};
 static const struct argp_option against_options[] = {
     {"against", KEY_AGAINST, "F.cubin", 0,
      "Compare with the same kernels of another binary, for whose target K.ptx is compiled: what of it is "
      "barriers, branches and guarded code, and the regions in which lanes wait",
      0},
-    {0}};
+    {.doc = "Pictures and comparisons:"}};
 static const struct argp_option picture_options[] = {
     {"html", KEY_HTML, "FILE", 0,
      "Write a page with the control flow and its nested barrier regions, source, PTX and machine code side "
@@ -75,14 +76,14 @@ static const struct argp_option picture_options[] = {
      0},
     {"emit", KEY_EMIT, "KIND", 0, "text (default), or the control flow of a kernel as svg or dot", 0},
     {"kernel", KEY_KERNEL, "NAME", 0, "Pictures: of this kernel; not needed if there is only one", 0},
-    {0}};
+    {.doc = "Pictures and comparisons:"}};
 static const struct argp_option emit_options[] = {
     {"emit", KEY_EMIT, "KIND", 0, "elf (default), asm, mir (machine IR) or ptx (the parsed module)", 0},
     {"object", 'c', NULL, 0, "Write INPUT.o for heddle link or nvlink; names may be defined elsewhere", 0},
     {"dump", KEY_DUMP, "PASS", 0, "Print machine IR after PASS, or after every pass (all), to standard error",
      0},
     {"stop-after", KEY_STOP_AFTER, "PASS", 0, "Stop after PASS; with --emit=mir prints what it made", 0},
-    {0}};
+    {.doc = "The file that is written:"}};
 static const struct argp_option launch_kernel_options[] = {
     {"kernel", KEY_KERNEL, "NAME", 0, "Kernel; not needed if there is only one", 0}, {0}};
 static const struct argp_option launch_options[] = {
@@ -99,7 +100,7 @@ static const struct argp_option launch_options[] = {
     {"launch", KEY_LAUNCH, "FILE", 0,
      "Launch file (JSON) instead of the options above; or auto, to infer them (not run)", 0},
     {"data-dir", KEY_DATA_DIR, "DIR", 0, "Where the launch file's @FILEs are (default: beside it)", 0},
-    {0}};
+    {.doc = "The launch:"}};
 static const struct argp_option machine_options[] = {
     {"check-control", KEY_CHECK_CONTROL, NULL, 0,
      "Machine: report registers read before stall count or scoreboard allow", 0},
@@ -117,7 +118,7 @@ static const struct argp_option machine_options[] = {
      "Trap after N instructions (default 4e9: of threads with --engine=ptx, else of warps; validate: 4e8 of "
      "the PTX)",
      0},
-    {0}};
+    {.doc = "How it is executed:"}};
 static const struct argp_option run_options[] = {
     {"engine", KEY_ENGINE, "NAME", 0,
      "interp (the machine, default), jit or auto (the same, compiled by LLVM), ptx (the PTX reference "
@@ -146,7 +147,7 @@ static const struct argp_option run_options[] = {
      0},
     {"print", KEY_PRINT, "NAME", 0, "Print the buffer afterwards", 0},
     {"save", KEY_SAVE, "NAME=FILE", 0, "Write the buffer to FILE afterwards", 0},
-    {0}};
+    {.doc = "How it is executed:"}};
 static const struct argp_option validate_options[] = {
     {"no-trace", KEY_NO_TRACE, NULL, 0, "Do not run again to find where the executions part", 0},
     {"tolerance", KEY_TOLERANCE, "ulp:N,abs:X,rel:X", 0,
@@ -173,7 +174,7 @@ static const struct argp_option validate_options[] = {
     {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0,
      "Directories: CPU time for one kernel (default 60); a card: for one launch (default 20)", 0},
     {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0, "Directories: of one process (default 4096)", 0},
-    {0}};
+    {.doc = "What is compared:"}};
 static const struct argp_option fuzz_options[] = {
     {"kind", KEY_KIND, "LIST", 0, "Kinds of programs, with commas between them (default: all), of", 0},
     {"count", KEY_COUNT, "N", 0, "Programs of each kind (default 1000)", 0},
@@ -204,7 +205,7 @@ static const struct argp_option model_options[] = {
      "--model: policies as in heddle run --policy, or all that code must survive", 0},
     {"schedule", KEY_SCHEDULE, "FILE", 0,
      "--model: write the way to the first finding, for heddle run --replay", 0},
-    {0}};
+    {.doc = "Exploring all outcomes (--model):"}};
 static const struct argp_option mutate_options[] = {
     {"list", KEY_LIST, NULL, 0, "List all sites (default)", 0},
     {"apply", KEY_APPLY, "CLASS:NUMBER", 0, "Write the mutant of one site to --output", 0},
@@ -682,18 +683,41 @@ const char *cli_names_listed(const struct argp_option *o) {
     return o->key == 't' ? isa_target_names : o->key == KEY_KIND ? gen_kind_names : "";
 }
 
-static struct argp_option described(Arena *a, const struct argp_option *o) {
-    struct argp_option full = *o;
-    full.doc = arena_printf(a, "%s%s", o->doc, cli_names_listed(o));
-    return full;
+typedef VEC(struct argp_option) Options;
+
+static const char *heading_of(const struct argp_option *group) {
+    while (group->name)
+        group++;
+    return group->doc;
+}
+
+/* The number of the tables with the heading of table `of`; those without one are all shown first. */
+static int group_number(const Command *command, int of) {
+    const char *heading = heading_of(command->groups[of]);
+    int g = 0;
+    while (heading && (!heading_of(command->groups[g]) || strcmp(heading_of(command->groups[g]), heading)))
+        g++;
+    return heading ? g + 2 : 1;
+}
+
+/* All options as argp takes them, headings behind them, and a row that ends them. */
+static void describe(Arena *a, const Command *command, Options *all) {
+    for (int g = 0; command->groups[g]; g++)
+        for (const struct argp_option *o = command->groups[g]; o->name; o++) {
+            struct argp_option *full = VEC_PUSH(a, all);
+            *full = *o;
+            full->group = group_number(command, g);
+            full->doc = arena_printf(a, "%s%s", o->doc, cli_names_listed(o));
+        }
+    for (int g = 0; all->n && command->groups[g]; g++)
+        if (group_number(command, g) == g + 2)
+            *VEC_PUSH(a, all) = (struct argp_option){.doc = heading_of(command->groups[g]), .group = g + 2};
+    VEC_PUSH(a, all);
 }
 
 void cli_parse(const Command *command, Settings *settings, int argc, char **argv) {
-    VEC(struct argp_option) all = {0};
-    for (int g = 0; command->groups[g]; g++)
-        for (const struct argp_option *o = command->groups[g]; o->name; o++)
-            *VEC_PUSH(&settings->arena, &all) = described(&settings->arena, o);
-    VEC_PUSH(&settings->arena, &all);
+    Options all = {0};
+    describe(&settings->arena, command, &all);
     struct argp argp = {.options =
                             all.n > 1 ? all.at : NULL, /* glibc loses what it allocates for no option */
                         .parser = parse_key,
