@@ -60,6 +60,7 @@ typedef struct {
     bool no_launches;     /* prove */
     DisasmOptions disasm; /* without kernel and json */
     bool whole_file;      /* --sections */
+    bool any_machine;     /* also one whose code is read and written only */
     const char *certificate, *check_certificate;
     double query_time, search_time, total_time; /* prove, in seconds */
     struct {

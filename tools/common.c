@@ -226,7 +226,8 @@ static bool is_wanted(Settings *settings, const ContainerItem *item) {
     if (item->is_ptx)
         return !kernel || names_kernel(settings, item, ".entry");
     const Target *target = elf_file_target(item->data, item->size_bytes);
-    if (!target || !isa_target_info(target)->is_made || (settings->target && settings->target != target))
+    if (!target || (settings->target && settings->target != target) ||
+        (!settings->any_machine && !isa_target_info(target)->is_made))
         return false;
     static const char code[] = ".text."; /* a runtime library brings files without any */
     return kernel ? names_kernel(settings, item, code)
@@ -240,7 +241,8 @@ static const char *item_list(Settings *settings, const Container *container) {
         list = arena_printf(&settings->arena, "%s%s%s for sm_%u (%s)", list, i ? ", " : "",
                             item->is_ptx ? "PTX" : "ELF", item->sm, item->name);
     }
-    return *list ? list : "no program for GPUs";
+    return *list ? arena_printf(&settings->arena, "say which with --target or --kernel: it holds %s", list)
+                 : "it holds no program for GPUs";
 }
 
 bool cli_reject_container(Settings *settings, const char *path, const Container *container) {

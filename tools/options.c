@@ -385,15 +385,25 @@ const Command cli_commands[] = {
     {0}};
 
 /* ---- values ---- */
+/* Machines whose code is read and written only, behind the others. */
+static const char *names_read_only(Arena *a) {
+    const char *names = "";
+    for (const Target *const *target = isa_all_targets; *target; target++)
+        if (!isa_target_info(*target)->is_made)
+            names = arena_printf(a, "%s, %s", names, isa_target_name(*target));
+    return names;
+}
+
 static bool compile_key(int key, char *arg, struct argp_state *state, Settings *settings) {
     static const char *const kinds[] = {"elf", "asm", "mir", "ptx", NULL}, *const yields[] = {"plain",
                                                                                               "break", NULL};
     switch (key) {
     case 'o': settings->output = arg; return true;
     case 't':
-        settings->target = isa_target(arg);
+        settings->target = settings->any_machine ? isa_any_target(arg) : isa_target(arg);
         if (!settings->target)
-            argp_error(state, "--target: there is no machine '%s', there are %s", arg, isa_target_names);
+            argp_error(state, "--target: there is no machine '%s', there are %s%s", arg, isa_target_names,
+                       settings->any_machine ? names_read_only(&settings->arena) : "");
         return true;
     case 'O': settings->opt_level = (unsigned)cli_number(state, arg, "-O", 3); return true;
     case 'v': settings->verbose = true; return true;
@@ -643,6 +653,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     ParseInput *in = state->input;
     Settings *s = in->settings;
     hash_option(s, key, arg);
+    s->any_machine = in->command->run == cmd_disasm;
     if (key > 0 && key < LAST_KEY)
         in->given[key] = 1;
     if (in->command->run == cmd_fuzz && fuzz_key(key, arg, state, s))

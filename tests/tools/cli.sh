@@ -504,7 +504,7 @@ want 0 'host programs, libraries, objects and archives' --man disasm
 
 # files that hold programs, and none that is asked for
 printf '!<arch>\n' >none.a
-want 1 'error E0417: none.a.*it holds no program for GPUs' disasm none.a
+want 1 'error E0417: none.a: it holds no program for GPUs' disasm none.a
 want 1 'it holds no program for GPUs' disasm "$heddle"
 want 1 'it holds no program for GPUs' disasm --json none.a
 
