@@ -8,6 +8,7 @@
 #include "emit/elf/container.h"
 #include "emit/elf/image.h"
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FATBIN_MAGIC 0xBA55ED50u
@@ -18,7 +19,7 @@ enum {
     LEAST_ENTRY = 64,
     FLAG_LZ4 = 0x2000,
     FLAG_ZSTD = 0x8000,
-    MOST_BYTES = 1 << 29, /* unpacked, of one file */
+    MOST_BYTES = 1 << 29, /* taken out of one file: parts of a damaged one may lie over each other */
     MEMBER_HEADER = 60
 };
 
@@ -27,7 +28,7 @@ typedef struct {
     Diags *d;
     const uint8_t *file; /* positions are from here */
     Container *out;
-    uint64_t unpacked; /* bytes */
+    uint64_t taken; /* bytes */
 } Opener;
 
 static bool damaged_at(Opener *opener, const uint8_t *at, const char *what) {
@@ -67,7 +68,7 @@ static bool unpack_lz4(Opener *opener, const uint8_t *in, size_t in_bytes, char 
 static bool unpack(Opener *opener, const uint8_t *entry, const uint8_t *in, ContainerItem *item) {
     uint64_t flags = get_u64(entry + 40), size = get_u64(entry + 56);
     uint32_t packed = get_u32(entry + 16);
-    if (size > MOST_BYTES || (opener->unpacked += size) > MOST_BYTES)
+    if (size > MOST_BYTES || (opener->taken += size) > MOST_BYTES)
         return damaged_at(opener, entry + 56, "more than 512 MiB unpacked");
     if (!(flags & (FLAG_LZ4 | FLAG_ZSTD)))
         return damaged_at(opener, entry + 40, "packed in an unknown way");
@@ -76,6 +77,16 @@ static bool unpack(Opener *opener, const uint8_t *entry, const uint8_t *in, Cont
     item->size_bytes = size;
     return flags & FLAG_ZSTD ? unpack_zstd(opener, in, packed, out, size)
                              : unpack_lz4(opener, in, packed, out, size);
+}
+
+static bool copy(Opener *opener, const uint8_t *in, uint64_t size, ContainerItem *item) {
+    if (size > MOST_BYTES || (opener->taken += size) > MOST_BYTES)
+        return damaged_at(opener, in, "more than 512 MiB in all");
+    char *out = arena_alloc(opener->a, size + 1);
+    memcpy(out, in, size);
+    item->data = out;
+    item->size_bytes = size;
+    return true;
 }
 
 /* ---- fat binaries ---- */
@@ -94,12 +105,8 @@ static bool add_entry(Opener *opener, const char *name, const uint8_t *entry, ui
     if (packed && get_u64(entry + 40) & (FLAG_LZ4 | FLAG_ZSTD)) {
         if (!unpack(opener, entry, in, &item))
             return false;
-    } else {
-        char *copy = arena_alloc(opener->a, size + 1);
-        memcpy(copy, in, size);
-        item.data = copy;
-        item.size_bytes = size;
-    }
+    } else if (!copy(opener, in, size, &item))
+        return false;
     if (item.is_ptx) /* texts are padded with NULs */
         item.size_bytes = strnlen(item.data, item.size_bytes);
     VEC_ADD(opener->a, &opener->out->items, item);
@@ -174,6 +181,21 @@ static bool add_host(Opener *opener, const char *name, const uint8_t *p, uint64_
 }
 
 /* ---- archives ---- */
+static bool is_cubin(const uint8_t *p, size_t size) {
+    return size >= sizeof(Elf64_Ehdr) && memcmp(p, ELFMAG, SELFMAG) == 0 && get_u16(p + 18) == EM_NV_CUDA &&
+           elf_file_target(p, size);
+}
+
+static bool add_cubin(Opener *opener, const char *name, const uint8_t *p, uint64_t size) {
+    static const char prefix[] = "sm_";
+    const char *machine = isa_target_name(elf_file_target(p, size));
+    ContainerItem item = {.name = name, .sm = (uint32_t)strtoul(machine + strlen(prefix), NULL, 10)};
+    if (!copy(opener, p, size, &item))
+        return false;
+    VEC_ADD(opener->a, &opener->out->items, item);
+    return true;
+}
+
 static bool add_file(Opener *opener, const char *name, const uint8_t *p, uint64_t size);
 
 static bool decimal(const uint8_t *p, unsigned digits, uint64_t *out) {
@@ -224,6 +246,8 @@ static bool is_fatbin(const uint8_t *p, size_t size) { return size >= 16 && get_
 static bool add_file(Opener *opener, const char *name, const uint8_t *p, uint64_t size) {
     if (is_fatbin(p, size))
         return add_containers(opener, name, p, size);
+    if (is_cubin(p, size))
+        return add_cubin(opener, name, p, size);
     return !is_host(p, size) || add_host(opener, name, p, size);
 }
 

@@ -1,5 +1,5 @@
 /* Files that hold programs for GPUs among other things: fat binaries (also Zstandard and LZ4), host
- * executables, libraries and objects with such in .nv_fatbin, and archives of objects.
+ * executables, libraries and objects with such in .nv_fatbin, and archives of objects and of cubins.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_EMIT_ELF_CONTAINER_H
 #define HEDDLE_EMIT_ELF_CONTAINER_H

@@ -17,6 +17,7 @@ for sm in 100 120; do
         sed 's/.* \(0x[0-9a-f]*\) \(0x[0-9a-f]*\) | \(.*\)/        \3 ; \/* \1 *\/\n    \/* \2 *\//' lines
     } >k.sass
     want 0 '' asm k.sass -o k.cubin
+    cp k.cubin k$sm.cubin
     # every word is in the file, in the order of the text
     sed 's/.* 0x\([0-9a-f]*\) 0x\([0-9a-f]*\) |.*/\1\2/' lines | tr -d '\n' >expected
     "$heddle" disasm --json k.cubin >k.json || failed=1
@@ -36,6 +37,16 @@ for sm in 100 120; do
         want 1 "k.cubin: error E0419: code of sm_$sm is decoded, printed and assembled only" $command
     done
 done
+# of an archive with one of each the machine is asked for
+member() { printf '%-16s%-12s%-6s%-6s%-8s%-10s`\n' "$1/" 0 0 0 644 "$(wc -c <"$1")" && cat "$1"; }
+{ printf '!<arch>\n' && member k100.cubin && member k120.cubin; } >both.a
+want 0 'both.a:k120.cubin: ELF for sm_120' disasm both.a
+want 1 'error E0417: both.a: say which .*ELF for sm_100 (both.a:k100.cubin), ELF for sm_120' disasm --kernel k both.a
+for sm in 100 120; do
+    "$heddle" disasm -c --kernel k -t sm_$sm both.a >of_both.sass && "$heddle" disasm -c --kernel k k$sm.cubin >alone.sass &&
+        cmp of_both.sass alone.sass || failed=1
+done
+want 2 "there is no machine 'sm_121', there are .*sm_100, sm_120" disasm -t sm_121 both.a
 printf '.version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }\n' >k.ptx
 want 1 "k.cubin: error E0419" validate k.ptx k.cubin
 want 2 "there is no machine 'sm_100'" compile -t sm_100 k.ptx -o none.cubin
