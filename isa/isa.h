@@ -109,6 +109,10 @@ unsigned isa_modifier(const MachInst *in, const char *name, uint32_t *bits);
 static inline bool isa_has_effect(unsigned optype, uint32_t effects) {
     return (isa_traits(optype)->effects & effects) != 0;
 }
+/* The predicates that an operation with ISA_EFFECT_READS_ALL_P or WRITES_ALL_P names by its last source, bit
+ * n for predicate n of *file: uniform ones where it is executed once for the warp. All that there are if the
+ * source is no number, none of another operation. */
+uint32_t isa_named_predicates(const MachInst *in, RegFile *file);
 /* It goes on elsewhere, where its guard is true: to a place that its word names, or a register or a table. */
 static inline bool isa_is_jump(unsigned optype) {
     return isa_traits(optype)->flow == ISA_FLOW_BRANCH || isa_traits(optype)->flow == ISA_FLOW_INDIRECT;

@@ -356,6 +356,24 @@ static const char *target(Parse *parse, const char *s, const IsaSyn *syn, MachIn
     return s;
 }
 
+/* "{5,2}" */
+static const char *bit_set(Parse *parse, const char *s, Operand *out) {
+    uint32_t set = 0;
+    do {
+        int64_t bit;
+        if (*s != (set ? ',' : '{'))
+            return isa_parse_miss(parse, s, "expected a set of numbers");
+        if (!(s = isa_parse_number(parse, isa_parse_blanks(s + 1), &bit)))
+            return NULL;
+        if (bit < 0 || bit > 31)
+            return isa_parse_miss(parse, s, "no number of a set");
+        set |= 1u << bit;
+        s = isa_parse_blanks(s);
+    } while (*s != '}');
+    *out = op_imm(set);
+    return s + 1;
+}
+
 const char *isa_parse_operand(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
     const IsaField *field = isa_slot_field(parse->r, syn->a);
     RegFile file = isa_value_file(field->type);
@@ -366,8 +384,14 @@ const char *isa_parse_operand(Parse *parse, const char *s, const IsaSyn *syn, Ma
         return target(parse, s, syn, in);
     if (field->type == VT_SREG)
         return (s = sreg(parse, s, out));
-    if (file == RF_COUNT && field->type != VT_CMEM)
-        return parse_immediate(parse, s, field, in, out);
+    if (syn->fmt == SYF_SET)
+        return bit_set(parse, s, out);
+    if (file == RF_COUNT && field->type != VT_CMEM) {
+        s = parse_immediate(parse, s, field, in, out);
+        if (s && syn->mod)
+            s = isa_parse_mod_text(parse, s - (s[-1] == '.'), syn->mod - 1u, syn->mod_enum, in); /* 5.H1 */
+        return s;
+    }
     if (*s == '!' || *s == '~' || *s == '-') {
         if (attrs & OPM_NOT && *s != '-')
             o.mods |= OPM_NOT;
@@ -567,7 +591,10 @@ const char *isa_parse_address(Parse *parse, const char *s, const IsaSyn *syn, Ma
         }
         if (*s != ']')
             return isa_parse_miss(parse, s, "expected ']'");
-        *isa_slot_operand(in, syn->b) = op_reg(RF_UR, n, 1);
+        if (syn->fmt == SYF_NEXT && isa_slot_operand(in, syn->b)->value + (n != REG_URZ) != n)
+            return isa_parse_miss(parse, s, "the descriptor must be the register behind that of the address");
+        if (syn->fmt != SYF_NEXT)
+            *isa_slot_operand(in, syn->b) = op_reg(RF_UR, n, 1);
         s = isa_parse_blanks(s + 1);
         seen |= 2 | 32;
     }
@@ -588,7 +615,7 @@ const char *isa_parse_address(Parse *parse, const char *s, const IsaSyn *syn, Ma
     bool marked = syn->a != SLOT_NONE && marks_width(parse->r, syn->a);
     if (!(seen & 1) && marked && mod_is_set(parse, in, "e"))
         *isa_slot_operand(in, syn->a) = op_with(op_rz(), OPM_WIDE64);
-    if (syn->b != SLOT_NONE && !(seen & 2) && !(marked && seen & 8))
+    if (syn->b != SLOT_NONE && syn->fmt != SYF_NEXT && !(seen & 2) && !(marked && seen & 8))
         return isa_parse_miss(parse, s, "not this form");
     return s + 1;
 }

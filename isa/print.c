@@ -201,6 +201,14 @@ static void put_mod(Print *p, unsigned mod, unsigned enum_type) {
         print_text(p, ".%s", text);
 }
 
+/* "{5,2}" */
+static void put_set(Print *print, uint32_t set) {
+    for (unsigned bit = 32, n = 0; bit-- > 0;)
+        if (set >> bit & 1)
+            print_text(print, n++ ? ",%u" : "{%u", bit);
+    print_text(print, set ? "}" : "{}");
+}
+
 static void put_operand(Print *print, const IsaSyn *syn) {
     const IsaField *field = isa_slot_field(print->r, syn->a);
     Operand o = slot_value(print, syn->a);
@@ -210,7 +218,12 @@ static void put_operand(Print *print, const IsaSyn *syn) {
         return;
     }
     if (o.kind == OPK_IMM) {
-        put_imm(print, field, o.value);
+        if (syn->fmt == SYF_SET)
+            put_set(print, o.value);
+        else
+            put_imm(print, field, o.value);
+        if (syn->mod)
+            put_mod(print, syn->mod - 1u, syn->mod_enum);
         return;
     }
     if (o.kind == OPK_SREG) {
@@ -277,7 +290,8 @@ static void put_address(Print *print, const IsaSyn *syn) {
     bool has_ra = syn->a != SLOT_NONE;
     Operand ra = has_ra ? slot_value(print, syn->a) : (Operand){0},
             ur = has_ur ? slot_value(print, syn->b) : (Operand){0};
-    unsigned desc = has_ur ? mod_bits(print->r, print->in, "desc") : Descriptor_NONE;
+    unsigned desc = has_ur && syn->fmt != SYF_OWN ? mod_bits(print->r, print->in, "desc") : Descriptor_NONE;
+    ur.value += syn->fmt == SYF_NEXT && !is_zero_reg(&ur);
     bool stride = syn->mod && shown_mod(print, syn->mod - 1u);
     int64_t off = syn->c != SLOT_NONE ? offset_value(print, syn->c) : 0;
     bool wide = has_ra && ra.mods & OPM_WIDE64 && print->r->regs[syn->a] & REGS_WIDE;
@@ -295,7 +309,8 @@ static void put_address(Print *print, const IsaSyn *syn) {
     /* RZ with the size that .E says needs no words. */
     bool show_ra =
         (has_ra && !is_zero_reg(&ra)) || stride || (marked && wide != mod_set(print->r, print->in, "e"));
-    bool show_ur = has_ur && !desc && !(is_zero_reg(&ur) && marked && wide && show_ra);
+    bool show_ur =
+        has_ur && !desc && syn->fmt != SYF_NEXT && !(is_zero_reg(&ur) && marked && wide && show_ra);
     if (show_ra || (has_ra && !show_ur && !off)) {
         put_reg_name(print, &ra, false);
         if (marked && wide)

@@ -284,6 +284,14 @@ uint32_t isa_loaded_zeros(unsigned optype, uint32_t mods) {
     return traits->effects == ISA_EFFECT_READ && value && value->zeroed ? ~0u << 8 * value->access_bytes : 0;
 }
 
+uint32_t isa_named_predicates(const MachInst *in, RegFile *file) {
+    *file = isa_traits(in->optype)->lanes == ISA_LANES_WARP ? RF_UP : RF_P;
+    if (!isa_has_effect(in->optype, ISA_EFFECT_READS_ALL_P | ISA_EFFECT_WRITES_ALL_P))
+        return 0;
+    Operand mask = in->src[in->nsrc - 1];
+    return (mask.kind == OPK_IMM ? mask.value : ~0u) & ((1u << REG_PT) - 1);
+}
+
 unsigned isa_register_group(unsigned n) {
     return n < 2 ? 1 : n == 2 ? 2 : n <= 4 ? 4 : 8; /* ptxas 13.0: R24 for any number of a warp group's */
 }

@@ -101,7 +101,10 @@ typedef enum {
     SYF_PAIR,
     SYF_HERE,
     SYF_GDESC,
-    SYF_DESC
+    SYF_DESC,
+    SYF_SET,
+    SYF_NEXT,
+    SYF_OWN
 } SynFormat;
 typedef struct {
     uint8_t op, a, b, c;

@@ -168,8 +168,11 @@ static void set_inst(ModelProgram *program, uint32_t i) {
     for (unsigned k = 0; k < inst->ndst; k++)
         if (inst->dst[k].kind == OPK_REG && inst->dst[k].file == RF_P && inst->dst[k].value < NUM_PREDS)
             skel->pred_defs |= (uint8_t)(1u << inst->dst[k].value);
-    if (inst->optype == OT_R2P)
-        skel->pred_defs = 0x7f;
+    RegFile file;
+    uint32_t named =
+        isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P) ? isa_named_predicates(inst, &file) : 0;
+    if (named && file == RF_P)
+        skel->pred_defs |= (uint8_t)named;
     set_track_def(program, inst, skel);
     set_mask(program, inst, skel);
     set_targets(program, i, skel);

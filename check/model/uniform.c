@@ -96,8 +96,11 @@ static bool sources_differ(const RegSet *s, const MachInst *inst) {
     for (unsigned k = 0; k < inst->nsrc; k++)
         if (differs(s, inst->src[k]))
             return true;
-    for (unsigned p = 0; isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P) && p < NUM_PREDS; p++)
-        if (set_has(s, PRED_BIT + p))
+    RegFile file;
+    uint32_t read =
+        isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P) ? isa_named_predicates(inst, &file) : 0;
+    for (unsigned p = 0; read && file == RF_P && p < NUM_PREDS; p++)
+        if (read >> p & 1 && set_has(s, PRED_BIT + p))
             return true;
     return false;
 }
@@ -196,7 +199,10 @@ static void define_results(const Uni *u, RegSet *s, Meanings *meanings, const Ma
         for (unsigned i = 0; i < n; i++)
             set_put(s, first + i, different || (!always && set_has(s, first + i)));
     }
-    for (unsigned i = 0; isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P) && i < NUM_PREDS; i++)
+    RegFile file;
+    isa_named_predicates(inst, &file);
+    bool predicates = isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P) && file == RF_P;
+    for (unsigned i = 0; predicates && i < NUM_PREDS; i++)
         set_put(s, PRED_BIT + i, different || set_has(s, PRED_BIT + i));
 }
 

@@ -463,7 +463,7 @@ void mach_writes(const BinFlow *flow, const MachInst *in, bool *w) {
     static const uint32_t size[] = {[RF_R] = 255, [RF_P] = 7, [RF_UR] = NUM_UR, [RF_UP] = 7};
     if (isa_has_effect(in->optype, ISA_EFFECT_WRITES_ALL_P))
         for (uint32_t l = 0; l < 7; l++)
-            w[LOC_P + l] = true;
+            w[(isa_traits(in->optype)->lanes == ISA_LANES_WARP ? LOC_UP : LOC_P) + l] = true;
     for (unsigned d = 0; d < in->ndst; d++) {
         Operand o = in->dst[d];
         unsigned n = isa_dst_regs(flow->bin->target, in, d);

@@ -195,25 +195,31 @@ static void i_abs(Mach *mach) {
 }
 
 /* Predicates into bits of a byte of a word, and back. */
+_Static_assert((int)P2R_mask == (int)UP2UR_mask && (int)R2P_mask == (int)UR2UP_mask,
+               "of lanes or of the warp");
+static uint32_t first_predicate(Mach *mach) {
+    RegFile file;
+    isa_named_predicates(mach->in, &file);
+    mach->looked_src |= 1u << (mach->in->nsrc - 1);
+    return file == RF_UP ? LOC_UP : LOC_P;
+}
 static void pack_predicates(Mach *mach, unsigned byte) {
     Terms *ts = &mach->prover->ts;
-    uint32_t mask = mach->in->src[P2R_mask].value & 0xff;
-    mach->looked_src |= 1u << P2R_mask;
+    uint32_t mask = mach->in->src[P2R_mask].value & 0xff, first = first_predicate(mach);
     Term *r = t_land(ts, mach_word(mach, 0, 0), mach_k32(mach, ~(mask << 8 * byte)));
     for (unsigned k = 0; k < 7; k++)
         if (mask >> k & 1)
-            r = t_lxor(ts, r, t_shl(ts, t_b2i(ts, mach_get(mach, LOC_P + k)), mach_k32(mach, 8 * byte + k)));
+            r = t_lxor(ts, r, t_shl(ts, t_b2i(ts, mach_get(mach, first + k)), mach_k32(mach, 8 * byte + k)));
     mach_put(mach, 0, 0, r);
 }
 static void unpack_predicates(Mach *mach, unsigned byte) {
     Terms *ts = &mach->prover->ts;
-    uint32_t mask = mach->in->src[R2P_mask].value;
-    mach->looked_src |= 1u << R2P_mask;
+    uint32_t mask = mach->in->src[R2P_mask].value, first = first_predicate(mach);
     Term *word = mach_word(mach, 0, 0);
     for (unsigned k = 0; k < 7; k++)
         if (mask >> k & 1) {
             Term *bit = t_land(ts, word, mach_k32(mach, 1u << (8 * byte + k)));
-            mach_set(mach, LOC_P + k, t_not(ts, t_eq(ts, bit, ts->zero)));
+            mach_set(mach, first + k, t_not(ts, t_eq(ts, bit, ts->zero)));
         }
 }
 
@@ -278,6 +284,8 @@ bool mach_integer(Mach *mach) {
             mach, 0, 0,
             t_prmt(&mach->prover->ts, mach_word(mach, 0, 0), mach_word(mach, 2, 0), mach_word(mach, 1, 0)));
         return true;
+    case OT_UP2UR: pack_predicates(mach, MOD(UP2UR, byte)); return true;
+    case OT_UR2UP: unpack_predicates(mach, MOD(UR2UP, byte)); return true;
     case OT_P2R: pack_predicates(mach, MOD(P2R, byte)); return true;
     case OT_R2P: unpack_predicates(mach, MOD(R2P, byte)); return true;
     case OT_USGXT: extend(mach, MOD(USGXT, sign) == ISign_S32, MOD(USGXT, wrap)); return true;

@@ -80,21 +80,21 @@ static unsigned add_refs(Operand o, unsigned operand, Ref *out, unsigned n) {
     return n;
 }
 
-/* P2R and R2P name predicates by a mask. */
-static unsigned masked_predicates(const MachInst *inst, Ref *out, unsigned n) {
-    Operand o = inst->src[inst->optype == OT_P2R ? P2R_mask : R2P_mask];
-    uint32_t mask = o.kind == OPK_IMM ? o.value : ~0u;
+static unsigned named_predicates(const MachInst *inst, Ref *out, unsigned n) {
+    RegFile file;
+    uint32_t named = isa_named_predicates(inst, &file);
     for (unsigned p = 0; p < REG_PT && n < MAX_REFS; p++)
-        if (mask >> p & 1)
-            out[n++] = (Ref){(uint16_t)(CELL_P + p), 0, 0};
+        if (named >> p & 1)
+            out[n++] = (Ref){(uint16_t)((file == RF_UP ? CELL_UP : CELL_P) + p), 0, 0};
     return n;
 }
 
-/* DEPBAR.LE SBn, 0x0: waits by being executed, so that it cannot come too early. */
+/* DEPBAR.LE SBn, 0x0, {m}: waits by being executed, so that it cannot come too early. */
 static unsigned drained(const MachInst *inst) {
     bool all = inst->optype == OT_DEPBAR && inst->src[DEPBAR_count].kind == OPK_IMM &&
                inst->src[DEPBAR_count].value == 0;
-    return all ? 1u << MGET(DEPBAR, sb, inst->mods) : 0;
+    uint32_t set = inst->optype == OT_DEPBAR ? inst->src[DEPBAR_set].value : 0;
+    return (all ? 1u << MGET(DEPBAR, sb, inst->mods) : 0) | set;
 }
 
 /* DEPBAR.LE SBn, k lets the last k results of a scoreboard be under way, which arrive in order. The first
@@ -130,11 +130,11 @@ static Facts facts_of(Hazards *hazards, const MachInst *inst) {
         nr = add_refs(inst->src[k], k, refs, nr);
     nr = add_refs(inst->guard, LATENCY_GUARD, refs, nr);
     if (isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P))
-        nr = masked_predicates(inst, refs, nr);
+        nr = named_predicates(inst, refs, nr);
     for (unsigned k = 0; k < inst->ndst; k++)
         nw = add_refs(inst->dst[k], k, refs + nr, nw);
     if (isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P))
-        nw = masked_predicates(inst, refs + nr, nw);
+        nw = named_predicates(inst, refs + nr, nw);
     unsigned hold = latency_hold(hazards->target, inst), stall = inst->ctrl.stall_cycles;
     return (Facts){.refs = arena_copy(&hazards->checker->a, refs, sizeof *refs * (nr + nw) + 1),
                    .nreads = (uint8_t)nr,

@@ -160,7 +160,11 @@ static Makes makes(const Uniform *uniform, const Cells *s, const MachInst *inst,
     return MAKES_BY_DATA;
 }
 
-static bool any_predicate(const Cells *cells) { return (cells->w[CELL_P / 64] >> (CELL_P % 64) & 0x7f) != 0; }
+static bool any_named_predicate(const Cells *cells, const MachInst *inst) {
+    RegFile file;
+    uint32_t named = isa_named_predicates(inst, &file);
+    return file == RF_P && (cells->w[CELL_P / 64] >> (CELL_P % 64) & named) != 0;
+}
 
 static void write_cells(Cells *s, Cells *writes, Operand o, bool divergent, bool keeps) {
     unsigned first = 0, n = cells_of(o, &first);
@@ -178,7 +182,7 @@ static void cells_step(const Uniform *u, Cells *s, Cells *writes, const MachInst
         for (unsigned k = 0; k < inst->nsrc; k++)
             divergent |= operand_divergent(s, inst->src[k]);
         if (isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P))
-            divergent |= any_predicate(s);
+            divergent |= any_named_predicate(s, inst);
     }
     divergent |= how == MAKES_DIVERGENT || (guarded && operand_divergent(s, inst->guard));
     for (unsigned k = 0; k < inst->ndst; k++)
@@ -188,8 +192,10 @@ static void cells_step(const Uniform *u, Cells *s, Cells *writes, const MachInst
         set(s, CELL_FRAME + first + k, divergent || (guarded && has(s, CELL_FRAME + first + k)));
         set(writes, CELL_FRAME + first + k, true);
     }
+    RegFile file;
+    isa_named_predicates(inst, &file);
     for (unsigned p = 0; isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P) && p < REG_PT; p++)
-        write_cells(s, writes, op_reg(RF_P, p, 1), divergent, true);
+        write_cells(s, writes, op_reg(file, p, 1), divergent, true);
 }
 
 /* May lanes go different ways here? */

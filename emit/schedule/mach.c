@@ -24,9 +24,12 @@ static unsigned add_cells(Operand o, unsigned operand, CellRef *out, unsigned n)
     return n;
 }
 
-static unsigned add_all_predicates(CellRef *out, unsigned n) {
+static unsigned add_named_predicates(const MachInst *inst, CellRef *out, unsigned n) {
+    RegFile file;
+    uint32_t named = isa_named_predicates(inst, &file);
     for (unsigned p = 0; p < REG_PT && n < MAX_CELL_REFS; p++)
-        out[n++] = (CellRef){(uint16_t)(CELL_P + p), 0, 0};
+        if (named >> p & 1)
+            out[n++] = (CellRef){(uint16_t)((file == RF_UP ? CELL_UP : CELL_P) + p), 0, 0};
     return n;
 }
 
@@ -34,7 +37,7 @@ unsigned emit_writes(const MachInst *inst, CellRef out[MAX_CELL_REFS]) {
     unsigned n = 0;
     for (unsigned k = 0; k < inst->ndst; k++)
         n = add_cells(inst->dst[k], k, out, n);
-    return isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P) ? add_all_predicates(out, n) : n;
+    return isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P) ? add_named_predicates(inst, out, n) : n;
 }
 
 unsigned emit_reads(const MachInst *inst, CellRef out[MAX_CELL_REFS]) {
@@ -42,7 +45,7 @@ unsigned emit_reads(const MachInst *inst, CellRef out[MAX_CELL_REFS]) {
     for (unsigned k = 0; k < inst->nsrc; k++)
         n = add_cells(inst->src[k], k, out, n);
     n = add_cells(inst->guard, LATENCY_GUARD, out, n);
-    return isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P) ? add_all_predicates(out, n) : n;
+    return isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P) ? add_named_predicates(inst, out, n) : n;
 }
 
 bool emit_is_call_boundary(const MachInst *inst) {

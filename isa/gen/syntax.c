@@ -9,8 +9,11 @@
  * default) slot:target      branch target as an absolute address;  :relative  as a signed distance; :absolute
  *   slot:gdesc       gdesc[slot], the descriptors of matrices;  slot:desc  desc[slot], a cache policy
  *                    :here  an address, the distance counts from this instruction
+ *   slot:set         {5,2,0}, the bits of a number
  *   slot.TEXT slot{mod}  text or modifier behind the operand
  *   [ra{mod}+urb+offset]  an address;  cb[ra]  a constant with an index register
+ *   urb:next         in an address: its descriptor, where it has one, is the register behind urb
+ *   urb:own          in an address: the descriptor is another address's
  *   {mod}            as an operand: the text without a dot, nothing if it is empty
  *   mod              a modifier as a number;  UPPER  a word as it is
  * Operands are separated by "," or, where the text has only a blank, by " ".
@@ -174,6 +177,24 @@ static bool slot(Syn *syn, const char *name, unsigned *out) {
     return true;
 }
 
+/* ":NAME" */
+static bool format(Syn *syn, IgSyn *ig_syn) {
+    static const char *const formats[] = {"target", "relative", "absolute", "pair", "here",
+                                          "gdesc",  "desc",     "set",      "next", "own"};
+    enum { FORMATS = sizeof formats / sizeof *formats };
+    char name[64];
+    unsigned f = 0;
+    syn->p++;
+    if (!word(syn, name))
+        return false;
+    while (f < FORMATS && strcmp(formats[f], name))
+        f++;
+    if (f == FORMATS)
+        return ig_error(syn->g, syn->loc, "unknown format %s in syntax", name);
+    ig_syn->flags |= (f + 1) << 24;
+    return true;
+}
+
 static bool address(Syn *syn, IgSyn *ig_syn) {
     unsigned *part[3] = {&ig_syn->a, &ig_syn->b, &ig_syn->c};
     char name[64];
@@ -186,6 +207,8 @@ static bool address(Syn *syn, IgSyn *ig_syn) {
             return false;
         int at = strstr(name, "offset") ? 2 : name[0] == 'u' ? 1 : 0;
         *part[at] = k;
+        if (*syn->p == ':' && !format(syn, ig_syn))
+            return false;
         if (*syn->p == '{') {
             unsigned mod;
             if (!braces(syn, &mod, &type))
@@ -232,17 +255,8 @@ static bool suffixes(Syn *syn, IgSyn *ig_syn) {
                 ig_syn->c = (unsigned)m + 1;
             }
         } else if (*syn->p == ':') {
-            static const char *const formats[] = {"",     "target", "relative", "absolute",
-                                                  "pair", "here",   "gdesc",    "desc"};
-            unsigned f = 1;
-            syn->p++;
-            if (!word(syn, name))
+            if (!format(syn, ig_syn))
                 return false;
-            while (f < 8 && strcmp(formats[f], name))
-                f++;
-            if (f == 8)
-                return ig_error(syn->g, syn->loc, "unknown format %s in syntax", name);
-            ig_syn->flags |= f << 24;
         } else if (*syn->p == '{') {
             if (!operand_mod(syn, ig_syn))
                 return false;

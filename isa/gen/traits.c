@@ -207,6 +207,7 @@ enum {
     EF_WRITE = 1 << 1,
     EF_ORDER = 1 << 3,
     EF_CTA_BARRIER = 1 << 12,
+    EF_READS_ALL_P = 1 << 13,
     EF_WRITES_ALL_P = 1 << 14,
     EF_CONTROL = 0x1ff0, /* BRANCH to CTA_BARRIER */
     SP_CONSTANT = 8,
@@ -406,6 +407,10 @@ static bool check_access(Ig *g, const IgOptype *optype) {
 }
 
 static bool check_optype(Ig *g, const IgOptype *optype) {
+    bool names = value(optype, IC_EFFECTS) & (EF_READS_ALL_P | EF_WRITES_ALL_P);
+    if (names && ig_slot_index(optype, "mask") != (int)(IG_SLOT_SRC + optype->src.n) - 1)
+        return ig_error(g, optype->loc, "%s names predicates by a mask, which must be its last source",
+                        optype->name);
     for (unsigned c = 0; c < IC_COUNT; c++) {
         const IgTrait *trait = &optype->traits.at[c];
         if (!stated(optype, c)) {

@@ -120,7 +120,7 @@ struct Dec {
         struct { uint32_t bf16, satfinite, rnd, relu, e4m3, shift; } f2fp;
         LaneMods lane;                                     /* integers: isa/lane/choose.h */
         uint32_t anf[8];                                   /* PLOP3: coefficients as masks */
-        struct { uint32_t byte; } pack;                    /* P2R, R2P */
+        struct { uint32_t byte, first; } pack; /* P2R, R2P and the uniform ones: of p[] */
         struct { uint32_t mode; } prmt;
         struct { uint32_t is_signed, from_top; } flo;
         struct { uint32_t type, relu, three, sum /* the first two are added */; } minmax; /* VIMNMX */
@@ -326,6 +326,7 @@ enum { WIDTH_32, WIDTH_I64, WIDTH_U64, WIDTH_F64 };
  * abs and neg; integer binders read xm as ~0 for a negated source. */
 void bind_operands(Bind *bind);
 bool bind_fail(Bind *bind, const char *why);           /* false */
+bool bind_control(Bind *bind, OpFn *fn, unsigned cls); /* an instruction of the branch unit; its target */
 const uint32_t *bind_literal(Run *run, uint32_t bits); /* a row with `bits` in every lane */
 /* Position of the i-th vector source or predicate source that the slots have. */
 typedef bool BindFn(Bind *b);
@@ -438,6 +439,11 @@ uint32_t machine_b_value(const Warp *warp, unsigned breg, unsigned lane);
  * BSYNC of it. */
 uint32_t machine_b_complete(const Warp *warp, unsigned breg, uint32_t here, uint32_t *missing,
                             uint32_t *come);
+/* Those of `lanes` that wait at WARPSYNC for one of `here`, or for lanes that wait for one of them in turn.
+ */
+uint32_t machine_b_wait_for(const Warp *warp, uint32_t lanes, uint32_t here);
+/* The lanes that a parked lane waits for at WARPSYNC; 0 if it is not at one. */
+uint32_t machine_warpsync_lacks(const Warp *warp, unsigned lane);
 
 /* ---- checked issue loop (shadow.c, mask_checks.c) ---- */
 typedef struct {               /* which regions a lane is in, followed beside the B registers */

@@ -149,7 +149,8 @@ static int shared_at(Warp *warp, Dec *d, unsigned lane, uint32_t address, unsign
 
 /* Global to shared memory. imm: both offsets. */
 static int op_ldgsts(Warp *w, Dec *dec, uint32_t g) {
-    const uint32_t *to = dec_src(w, dec, 0), *lo = dec_src(w, dec, 1), *hi = lo + 32, *u = dec_src(w, dec, 2);
+    const uint32_t *to = dec_src(w, dec, 0), *to_all = dec_src(w, dec, 1), *lo = dec_src(w, dec, 2),
+                   *hi = lo + 32, *u = dec_src(w, dec, 3);
     uint32_t copy = dec_pred(w, dec, 0);
     uint64_t base = dec->copy.descriptor ? 0 : (uint64_t)u[32] << 32 | u[0];
     for (; g; g &= g - 1) {
@@ -165,7 +166,7 @@ static int op_ldgsts(Warp *w, Dec *dec, uint32_t g) {
                 machine_mem_load(w, lane, &from, dec->size, data);
         }
         if (status == RUN_OK)
-            status = shared_at(w, dec, lane, to[lane] + dec->imm[0], dec->size, true, &dest);
+            status = shared_at(w, dec, lane, to[lane] + to_all[0] + dec->imm[0], dec->size, true, &dest);
         if (status != RUN_OK)
             return status;
         machine_mem_store(w, lane, &dest, dec->size, data);
@@ -176,8 +177,8 @@ bool bind_LDGSTS(Bind *bind) {
     Dec *dec = bind->d;
     uint32_t m = bind->in->mods;
     dec->wide = (bind->in->src[LDGSTS_ra].mods & OPM_WIDE64) != 0;
-    bind->width[1] = dec->wide ? WIDTH_U64 : WIDTH_32;
-    bind->width[2] = WIDTH_U64;
+    bind->width[2] = dec->wide ? WIDTH_U64 : WIDTH_32;
+    bind->width[3] = WIDTH_U64;
     if (!rare(bind, op_ldgsts))
         return false;
     dec->size = (uint8_t)isa_access_bytes(bind->in);

@@ -472,10 +472,12 @@ static void undef_after(Warp *warp, Dec *dec, uint32_t g, uint32_t u, uint32_t s
     const MachInst *in = dec->inst;
     for (unsigned i = 0; i < in->ndst; i++)
         set_undef(warp, in->dst[i], g, u);
-    if (isa_has_effect(dec->optype, ISA_EFFECT_WRITES_ALL_P))
-        for (unsigned k = 0; k < 7; k++)
-            if (dec->imm[0] >> k & 1)
-                warp->shadow->pundef[k] = (warp->shadow->pundef[k] & ~g) | (u & g);
+    RegFile file;
+    uint32_t named =
+        isa_has_effect(dec->optype, ISA_EFFECT_WRITES_ALL_P) ? isa_named_predicates(in, &file) : 0;
+    for (unsigned k = 0; named >> k; k++)
+        if (named >> k & 1)
+            set_undef(warp, op_reg(file, k, 1), g, u);
     if (machine_mem_access_kind(dec->optype) == ACC_STORE && stored_undef)
         memory_undef(warp, dec, g & stored_undef, true, stored_undef);
 }

@@ -165,14 +165,14 @@ bool LV(bind_UPLOP3_SIGN)(Bind *bind) {
            uniform(bind);
 }
 
-/* P2R, R2P: byte `imm[1]`, mask imm[0] of P0..P6 */
+/* P2R, R2P: a byte of the register, mask imm[0] of P0..P6, or of UP0..UP6. */
 static int p2r(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     uint32_t mask = dec->imm[0] & 0x7f, shift = 8 * dec->pack.byte;
     EACH_LANE(i, g) {
         uint32_t v = 0;
         for (unsigned k = 0; k < 7; k++)
-            v |= (warp->p[k] >> i & 1) << k;
+            v |= (warp->p[dec->pack.first + k] >> i & 1) << k;
         r[i] = (a[i] & ~(dec->imm[0] << shift)) | (v & mask) << shift;
     }
     return NEXT;
@@ -185,17 +185,22 @@ static int r2p(Warp *warp, Dec *dec, uint32_t g) {
             uint32_t m = 0;
             for (unsigned i = 0; i < 32; i++)
                 m |= (a[i] >> (shift + k) & 1) << i;
-            set_pred(warp, k, g, m);
+            set_pred(warp, dec->pack.first + k, g, m);
         }
     return NEXT;
 }
-bool LV(bind_P2R)(Bind *bind) {
-    bind->d->pack.byte = MGET(P2R, byte, bind->in->mods);
-    return use(bind, p2r, p2r);
+static bool use_pack(Bind *bind, OpFn *pack, uint32_t byte, uint32_t first) {
+    bind->d->pack.byte = byte;
+    bind->d->pack.first = first;
+    return use(bind, pack, pack);
 }
-bool LV(bind_R2P)(Bind *bind) {
-    bind->d->pack.byte = MGET(R2P, byte, bind->in->mods);
-    return use(bind, r2p, r2p);
+bool LV(bind_P2R)(Bind *bind) { return use_pack(bind, p2r, MGET(P2R, byte, bind->in->mods), 0); }
+bool LV(bind_R2P)(Bind *bind) { return use_pack(bind, r2p, MGET(R2P, byte, bind->in->mods), 0); }
+bool LV(bind_UP2UR)(Bind *bind) {
+    return use_pack(bind, p2r, MGET(UP2UR, byte, bind->in->mods), PRED_UP) && uniform(bind);
+}
+bool LV(bind_UR2UP)(Bind *bind) {
+    return use_pack(bind, r2p, MGET(UR2UP, byte, bind->in->mods), PRED_UP) && uniform(bind);
 }
 
 bool LV(bind_VIMNMX)(Bind *bind) {
