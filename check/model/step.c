@@ -478,14 +478,84 @@ static Lanes missing_for(const Stepper *stepper, const ModelState *state, unsign
     return missing;
 }
 
+/* Does every lane of the warp come to where this lane is, on the way that it came? */
+static bool surely(const Stepper *stepper, const Skel *skel, const ModelState *state, unsigned lane) {
+    if (!skel->here)
+        return false;
+    for (uint32_t c = state->stack[lane]; c; c = stepper->stacks.at[c].above)
+        if (!stepper->p->at[stepper->stacks.at[c].pc - 1].here)
+            return false;
+    return true;
+}
+
+/* The mask that each lane of `m` brings to a WARPSYNC; false: not known. */
+static bool sync_masks(const Stepper *stepper, const Skel *skel, const ModelState *state, Lanes m,
+                       Lanes *mask) {
+    EACH_LANE(i, m) {
+        Lanes v = 0;
+        if (skel->entered && stepper->stacks.at[state->stack[i]].entered) {
+            mask[i] = (Lanes)stepper->stacks.at[state->stack[i]].entered;
+            continue;
+        }
+        if (skel->mask_is_imm) {
+            for (unsigned l = 0; l < stepper->nlanes; l++)
+                v |= skel->imm >> stepper->lane_number[l] & 1 ? bit(l) : 0;
+        } else if (skel->mask_reg != 0xff && state->track[i][skel->mask_reg] & TRACK_KNOWN)
+            v = state->track[i][skel->mask_reg] & stepper->all;
+        else
+            return false;
+        mask[i] = skel->mask_not ? (Lanes)(stepper->all & ~v) : v;
+        /* A program that names some lanes keeps the others away by its data, which is not followed here. */
+        if (mask[i] != stepper->all && !surely(stepper, skel, state, i))
+            return false;
+    }
+    return true;
+}
+
+static Lanes at_bsync(const Stepper *stepper, const ModelState *state, unsigned breg, uint32_t inst) {
+    Lanes there = 0;
+    EACH_LANE(i, state->valid) {
+        const Skel *at = &stepper->p->at[state->active & bit(i) ? inst : state->pc[i]];
+        there |= at->kind == BK_BSYNC && at->barrier == breg ? bit(i) : 0;
+    }
+    return there;
+}
+
+/* Whom a lane waits for at WARPSYNC. */
+static Lanes warpsync_lacks(const Stepper *stepper, const ModelState *state, unsigned lane) {
+    const Skel *at = &stepper->p->at[state->pc[lane]];
+    Lanes mask[MODEL_MAX_LANES] = {0};
+    if (state->active & bit(lane) || at->kind != BK_WARPSYNC)
+        return 0;
+    Lanes with = waiting_at(state, state->pc[lane]);
+    return sync_masks(stepper, at, state, with, mask) ? (Lanes)(mask[lane] & state->valid & ~with) : 0;
+}
+
+/* Those of `lanes` that wait at WARPSYNC for one of `here`, or for lanes that do in turn: as in members.c. */
+static Lanes stuck_behind(const Stepper *stepper, const ModelState *state, uint32_t inst, Lanes lanes,
+                          Lanes here) {
+    Lanes stuck = 0;
+    EACH_LANE(lane, lanes) {
+        Lanes todo = warpsync_lacks(stepper, state, lane), seen = todo;
+        while (todo && !(seen & here)) {
+            unsigned i = lowest(todo);
+            const Skel *at = &stepper->p->at[state->pc[i]];
+            Lanes more = at->kind == BK_BSYNC ? missing_for(stepper, state, at->barrier, i,
+                                                            at_bsync(stepper, state, at->barrier, inst))
+                                              : warpsync_lacks(stepper, state, i);
+            todo = (Lanes)((todo & ~bit(i)) | (more & ~seen));
+            seen |= more;
+        }
+        stuck |= seen & here ? bit(lane) : 0;
+    }
+    return stuck;
+}
+
 static StepStatus bsync_of_members(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst,
                                    Oracle *o) {
-    Lanes there = state->active, missing = 0, pass = 0, here = state->active | waiting_at(state, inst);
+    Lanes there = at_bsync(stepper, state, skel->barrier, inst), missing = 0, pass = 0,
+          here = state->active | waiting_at(state, inst);
     uint32_t deepest = 0;
-    EACH_LANE(i, parked(state)) {
-        const Skel *at = &stepper->p->at[state->pc[i]];
-        there |= at->kind == BK_BSYNC && at->barrier == skel->barrier ? bit(i) : 0;
-    }
     EACH_LANE(i, here) {
         Lanes lacks = missing_for(stepper, state, skel->barrier, i, there);
         pass |= lacks ? 0 : bit(i);
@@ -496,7 +566,8 @@ static StepStatus bsync_of_members(Stepper *stepper, const Skel *skel, ModelStat
         missing |= calls_around(stepper, state, i) == deepest ? lacks : 0;
     }
     missing &= (Lanes)~here;
-    Lanes next = pass ? 0 : bsync_candidates(stepper, state, there & ~missing, missing);
+    Lanes come = missing & (Lanes)~stuck_behind(stepper, state, inst, missing, here);
+    Lanes next = pass ? 0 : bsync_candidates(stepper, state, there & ~missing, come);
     if (next)
         return bsync_waits(stepper, state, inst, next, o);
     pass = pass ? pass : here;
@@ -541,40 +612,6 @@ static StepStatus yield(Stepper *stepper, const Skel *k, ModelState *state, uint
     if (!state->switch_mask)
         state->switch_mask = parked(state);
     return STEP_ON;
-}
-
-/* Does every lane of the warp come to where this lane is, on the way that it came? */
-static bool surely(const Stepper *stepper, const Skel *skel, const ModelState *state, unsigned lane) {
-    if (!skel->here)
-        return false;
-    for (uint32_t c = state->stack[lane]; c; c = stepper->stacks.at[c].above)
-        if (!stepper->p->at[stepper->stacks.at[c].pc - 1].here)
-            return false;
-    return true;
-}
-
-/* The mask that each lane of `m` brings to a WARPSYNC; false: not known. */
-static bool sync_masks(const Stepper *stepper, const Skel *skel, const ModelState *state, Lanes m,
-                       Lanes *mask) {
-    EACH_LANE(i, m) {
-        Lanes v = 0;
-        if (skel->entered && stepper->stacks.at[state->stack[i]].entered) {
-            mask[i] = (Lanes)stepper->stacks.at[state->stack[i]].entered;
-            continue;
-        }
-        if (skel->mask_is_imm) {
-            for (unsigned l = 0; l < stepper->nlanes; l++)
-                v |= skel->imm >> stepper->lane_number[l] & 1 ? bit(l) : 0;
-        } else if (skel->mask_reg != 0xff && state->track[i][skel->mask_reg] & TRACK_KNOWN)
-            v = state->track[i][skel->mask_reg] & stepper->all;
-        else
-            return false;
-        mask[i] = skel->mask_not ? (Lanes)(stepper->all & ~v) : v;
-        /* A program that names some lanes keeps the others away by its data, which is not followed here. */
-        if (mask[i] != stepper->all && !surely(stepper, skel, state, i))
-            return false;
-    }
-    return true;
 }
 
 static StepStatus warpsync(Stepper *stepper, const Skel *k, ModelState *state, uint32_t inst, Lanes g,

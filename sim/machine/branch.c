@@ -420,7 +420,7 @@ static int bsync_of_members(Warp *warp, const Dec *dec) {
     uint32_t here = warp->active | lanes_at(warp, own_pc(warp, dec)), missing, come;
     uint32_t pass = machine_b_complete(warp, dec->breg, here, &missing, &come);
     if (!pass) {
-        uint32_t next = bsync_candidates(warp, come, missing);
+        uint32_t next = bsync_candidates(warp, come, missing & ~machine_b_wait_for(warp, missing, here));
         if (next)
             return bsync_waits(warp, dec, next);
         pass = here;
@@ -524,12 +524,37 @@ static bool same_code(const Warp *warp, uint32_t a, uint32_t b) {
     return code[a][0] == code[b][0] && (code[a][1] ^ code[b][1]) << (128 - 102) == 0;
 }
 
-/* The same instructions behind two WARPSYNC.COLLECTIVE, up to their targets? */
+/* The first place from `pc` on whose instruction is no fence. */
+static uint32_t behind_fences(const Warp *warp, uint32_t pc) {
+    const uint32_t fence = ISA_EFFECT_READ | ISA_EFFECT_WRITE | ISA_EFFECT_ORDER;
+    const Run *run = warp->run;
+    char error[ISA_ERROR_BYTES];
+    MachInst in;
+    while (pc < run->ncode && isa_decode(run->bin->target, run->code[pc], &in, error) &&
+           isa_traits(in.optype)->effects == fence && in.ndst == 0)
+        pc++;
+    return pc;
+}
+
+/* The same instructions behind two WARPSYNC.COLLECTIVE, up to their targets? Fences, which are nothing here,
+ * may stand behind one alone: barrier.cluster.arrive has some where it releases, and none where it is
+ * relaxed. */
 static bool same_collective(const Warp *warp, const Dec *a, const Dec *b) {
-    bool same = a->target == b->target;
-    for (uint32_t i = 1; same && i <= (uint32_t)(a->target / INST_BYTES); i++)
-        same = same_code(warp, own_pc(warp, a) + i, own_pc(warp, b) + i);
-    return same;
+    uint32_t i = own_pc(warp, a) + 1, end_i = own_pc(warp, a) + (uint32_t)(a->target / INST_BYTES);
+    uint32_t k = own_pc(warp, b) + 1, end_k = own_pc(warp, b) + (uint32_t)(b->target / INST_BYTES);
+    while (i <= end_i && k <= end_k) {
+        if (!same_code(warp, i, k)) {
+            uint32_t at = i + k;
+            i = behind_fences(warp, i);
+            k = behind_fences(warp, k);
+            if (at == i + k)
+                return false;
+        } else {
+            i++;
+            k++;
+        }
+    }
+    return i > end_i && k > end_k;
 }
 
 /* Parked lanes that have come to this WARPSYNC, or to a WARPSYNC.COLLECTIVE with the same code behind it. */
@@ -545,6 +570,14 @@ static uint32_t warpsync_parked(const Warp *warp, const Dec *dec) {
             m |= 1u << lane;
     }
     return m;
+}
+
+uint32_t machine_warpsync_lacks(const Warp *warp, unsigned lane) {
+    const Dec *place = warp->prog + warp->rpc[lane];
+    if (warp->active >> lane & 1 || warp->rpc[lane] >= warp->run->ncode ||
+        (place->optype != OT_WARPSYNC && place->optype != OT_WARPSYNC_COLLECTIVE))
+        return 0;
+    return warpsync_mask(warp, place, lane) & warp->valid & ~warpsync_parked(warp, place);
 }
 
 /* A lane that is here with another mask has not arrived for these. */
@@ -660,58 +693,9 @@ static int op_endcollective(Warp *warp, Dec *dec, uint32_t g) {
     return RUN_OK;
 }
 
-/* ---- TRAP, RTT, SYSCALL: calls to the host ---- */
-
-/* Ask the host's handler whether to go on. */
-static bool host_goes_on(Warp *w, const Dec *dec, uint32_t g, MachineCallKind kind) {
-    const Run *r = w->run;
-    if (!r->opt.call)
-        return false;
-    uint64_t pc = pc_address(r, own_pc(w, dec));
-    const BinFunc *f = binary_func_at(r->bin, pc);
-    uint64_t in_func = f ? pc - f->address : pc;
-    MachineCall c = {.kind = kind,
-                     .name = isa_optype_name(dec->optype),
-                     .warp = w->index,
-                     .pc_bytes = pc,
-                     .func_pc_bytes = in_func,
-                     .func = f,
-                     .lanes = g,
-                     .has_value = kind == MACHINE_CALL_TRAP,
-                     .regs = (const uint32_t(*)[32])(const void *)w->rows};
-    if (f && f->locs && in_func / INST_BYTES < f->ninsts)
-        c.ptx_line = f->locs[in_func / INST_BYTES].ptx_line;
-    memcpy(c.block, w->cta->id, sizeof c.block);
-    for (uint32_t m = c.has_value ? g : 0; m; m &= m - 1)
-        c.value[low_lane(m)] = dec->nv ? dec_src(w, dec, 0)[low_lane(m)] : dec->imm[0];
-    return r->opt.call(r->opt.call_user, &c);
-}
-
-static int op_trap(Warp *w, Dec *dec, uint32_t g) {
-    if (!g || host_goes_on(w, dec, g, MACHINE_CALL_TRAP))
-        return RUN_OK;
-    uint32_t v = dec->nv ? dec_src(w, dec, 0)[low_lane(g)] : dec->imm[0];
-    SimTrapKind why = dec->optype != OT_TRAP        ? TRAP_INSTRUCTION
-                      : v == TRAP_CODE_BREAKPOINT   ? TRAP_BREAKPOINT
-                      : v == TRAP_CODE_BRANCH_INDEX ? TRAP_BRANCH_INDEX
-                                                    : TRAP_INSTRUCTION;
-    return machine_trap(w, dec, low_lane(g), why, "%s 0x%x", isa_optype_name(dec->optype), v);
-}
-
-/* The specification gives these no meaning of their own: without a handler they cannot be executed. */
-static int op_host_call(Warp *warp, Dec *dec, uint32_t g) {
-    MachineCallKind kind = dec->optype == OT_RTT ? MACHINE_CALL_RTT : MACHINE_CALL_SYSCALL;
-    if (!g || host_goes_on(warp, dec, g, kind))
-        return RUN_OK;
-    if (warp->run->opt.call)
-        return machine_trap(warp, dec, low_lane(g), TRAP_INSTRUCTION, "%s", isa_optype_name(dec->optype));
-    return machine_trap(warp, dec, low_lane(g), TRAP_UNSUPPORTED, "%s without a handler",
-                        isa_optype_name(dec->optype));
-}
-
 /* ---- binding ---- */
 
-static bool control(Bind *bind, OpFn *fn, unsigned cls) {
+bool bind_control(Bind *bind, OpFn *fn, unsigned cls) {
     bind_operands(bind);
     bind->d->full = bind->d->part = fn;
     bind->d->cls = (uint8_t)cls;
@@ -720,7 +704,7 @@ static bool control(Bind *bind, OpFn *fn, unsigned cls) {
 }
 
 bool bind_BRA(Bind *bind) {
-    if (!control(bind, op_bra, CLS_OTHER))
+    if (!bind_control(bind, op_bra, CLS_OTHER))
         return false;
     bind->d->imm[0] = MGET(BRA, cond, bind->in->mods);
     bind->d->imm[1] = MGET(BRA, any, bind->in->mods) == BraAny_ANY;
@@ -730,7 +714,7 @@ bool bind_BRA(Bind *bind) {
 
 static bool indirect(Bind *bind, uint32_t mode, bool wide) {
     bind->width[0] = wide ? WIDTH_I64 : WIDTH_32;
-    if (!control(bind, op_indirect, CLS_OTHER))
+    if (!bind_control(bind, op_indirect, CLS_OTHER))
         return false;
     bind->d->imm[0] = mode;
     bind->d->wide = wide;
@@ -742,14 +726,14 @@ bool bind_BRX(Bind *bind) {
 bool bind_CALL(Bind *bind) { return indirect(bind, MGET(CALL, mode, bind->in->mods), true); }
 bool bind_RET(Bind *bind) { return indirect(bind, MGET(RET, mode, bind->in->mods), true); }
 
-bool bind_LEPC(Bind *b) { return control(b, op_lepc, CLS_OTHER); }
-bool bind_EXIT(Bind *b) { return control(b, op_exit, CLS_OTHER); }
-bool bind_KILL(Bind *b) { return control(b, op_exit, CLS_OTHER); }
-bool bind_BSSY(Bind *b) { return control(b, op_bssy, CLS_B); }
-bool bind_BSYNC(Bind *b) { return control(b, op_bsync, CLS_B); }
-bool bind_YIELD(Bind *b) { return control(b, op_yield, CLS_B); }
-bool bind_BREAK(Bind *b) { return control(b, op_break, CLS_B); }
-bool bind_WARPSYNC(Bind *b) { return control(b, op_warpsync, CLS_B); }
+bool bind_LEPC(Bind *b) { return bind_control(b, op_lepc, CLS_OTHER); }
+bool bind_EXIT(Bind *b) { return bind_control(b, op_exit, CLS_OTHER); }
+bool bind_KILL(Bind *b) { return bind_control(b, op_exit, CLS_OTHER); }
+bool bind_BSSY(Bind *b) { return bind_control(b, op_bssy, CLS_B); }
+bool bind_BSYNC(Bind *b) { return bind_control(b, op_bsync, CLS_B); }
+bool bind_YIELD(Bind *b) { return bind_control(b, op_yield, CLS_B); }
+bool bind_BREAK(Bind *b) { return bind_control(b, op_break, CLS_B); }
+bool bind_WARPSYNC(Bind *b) { return bind_control(b, op_warpsync, CLS_B); }
 static bool keeps_lanes(const MachInst *in) {
     unsigned flow = isa_traits(in->optype)->flow; /* ptxas has barriers of the block there at -O0 */
     return flow <= ISA_FLOW_NOP || flow == ISA_FLOW_BAR || flow == ISA_FLOW_BAR_STATE;
@@ -769,21 +753,17 @@ bool bind_WARPSYNC_COLLECTIVE(Bind *bind) {
     if (!fits)
         return bind_fail(bind,
                          "WARPSYNC.COLLECTIVE without straight code to ENDCOLLECTIVE before its target");
-    return control(bind, op_warpsync, CLS_B);
+    return bind_control(bind, op_warpsync, CLS_B);
 }
 bool bind_ENDCOLLECTIVE(Bind *bind) {
     bool guarded = !op_is_always(bind->in->guard) || !op_is_always(bind->in->src[ENDCOLLECTIVE_pp]);
-    return guarded ? bind_fail(bind, "guarded ENDCOLLECTIVE") : control(bind, op_endcollective, CLS_B);
+    return guarded ? bind_fail(bind, "guarded ENDCOLLECTIVE") : bind_control(bind, op_endcollective, CLS_B);
 }
-bool bind_NANOSLEEP(Bind *b) { return control(b, op_nanosleep, CLS_OTHER); }
-bool bind_RTT(Bind *b) { return control(b, op_host_call, CLS_OTHER); }
-bool bind_SYSCALL(Bind *b) { return control(b, op_host_call, CLS_OTHER); }
-bool bind_TRAP(Bind *b) { return control(b, op_trap, CLS_OTHER); }
-bool bind_BPT(Bind *b) { return control(b, op_trap, CLS_OTHER); }
+bool bind_NANOSLEEP(Bind *b) { return bind_control(b, op_nanosleep, CLS_OTHER); }
 
 bool bind_BMOV(Bind *bind) {
     bool to_r = bind->in->opcode == OC_BMOV_X || bind->in->opcode == OC_BMOV_NX;
-    if (!control(bind, to_r ? op_bmov_to_r : op_bmov_to_b, CLS_B))
+    if (!bind_control(bind, to_r ? op_bmov_to_r : op_bmov_to_b, CLS_B))
         return false;
     bind->d->imm[0] = MGET(BMOV, clear, bind->in->mods);
     bind->d->imm[1] = to_r && bind->in->dst[0].value == REG_RZ;

@@ -10,8 +10,11 @@
  * So lanes join only with those that are in calls as deep, which have saved the register as often.
  * If one does not, it either is further in, in a call that has saved the set and will give it back, or has
  * left. Who leaves (BREAK, another BSSY, passing BSYNC, BMOV.CLEAR RZ) is no companion of those it leaves;
- * who saves its set and clears it stays theirs and comes back. docs/native.md says what this reading rests
- * on. SPDX-License-Identifier: MIT */
+ * who saves its set and clears it stays theirs and comes back.
+ *
+ * WARPSYNC goes before BSYNC: a companion that waits at WARPSYNC for a lane that waits at BSYNC for it will
+ * not come first, so BSYNC does not wait for it. docs/native.md says what all this rests on.
+ * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 
 static void leave(Warp *warp, unsigned breg, uint32_t lanes) {
@@ -75,12 +78,17 @@ uint32_t machine_b_value(const Warp *warp, unsigned breg, unsigned lane) {
     return warp->run->bssy_assigns ? warp->companions[breg][lane] : warp->b[breg];
 }
 
+/* The BSYNC at which the lane stands; NULL if it is elsewhere. Active lanes execute one. */
+static const Dec *bsync_of(const Warp *warp, unsigned lane) {
+    uint32_t pc = warp->active >> lane & 1 ? warp->pc - 1 : warp->rpc[lane];
+    return pc < warp->run->ncode && warp->prog[pc].optype == OT_BSYNC ? &warp->prog[pc] : NULL;
+}
+
 static uint32_t at_bsync(const Warp *warp, unsigned breg) {
-    uint32_t there = warp->active;
-    for (uint32_t m = warp->valid & ~warp->active; m; m &= m - 1) {
-        uint32_t pc = warp->rpc[low_lane(m)];
-        if (pc < warp->run->ncode && warp->prog[pc].optype == OT_BSYNC && warp->prog[pc].breg == breg)
-            there |= m & -m;
+    uint32_t there = 0;
+    for (uint32_t m = warp->valid; m; m &= m - 1) {
+        const Dec *at = bsync_of(warp, low_lane(m));
+        there |= at && at->breg == breg ? m & -m : 0;
     }
     return there;
 }
@@ -124,4 +132,25 @@ uint32_t machine_b_complete(const Warp *warp, unsigned breg, uint32_t here, uint
     *missing &= ~all;
     *come = there & ~*missing;
     return complete;
+}
+
+/* Whom the lane waits for at WARPSYNC or BSYNC. */
+static uint32_t waits_for(const Warp *warp, unsigned lane) {
+    const Dec *bsync = bsync_of(warp, lane);
+    return bsync ? missing_for(warp, bsync->breg, lane, at_bsync(warp, bsync->breg))
+                 : machine_warpsync_lacks(warp, lane);
+}
+
+uint32_t machine_b_wait_for(const Warp *warp, uint32_t lanes, uint32_t here) {
+    uint32_t stuck = 0;
+    for (; lanes; lanes &= lanes - 1) {
+        uint32_t todo = machine_warpsync_lacks(warp, low_lane(lanes)), seen = todo;
+        while (todo && !(seen & here)) {
+            uint32_t more = waits_for(warp, low_lane(todo)) & ~seen;
+            todo = (todo & (todo - 1)) | more;
+            seen |= more;
+        }
+        stuck |= seen & here ? lanes & -lanes : 0;
+    }
+    return stuck;
 }

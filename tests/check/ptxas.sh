@@ -11,9 +11,9 @@ failed=0
 
 # run STATUS NAME LEVEL MACHINE [OPTIONS]
 run() {
-    local status=$1 name=$2 level=$3 sm=$4
+    local status=$1 source=$here/ptxas/$2.ptx name=$(basename "$2") level=$3 sm=$4
     shift 4
-    sed "s/^\.target .*/.target sm_$sm/" "$here/ptxas/$name.ptx" >"$name.ptx"
+    sed "s/^\.target .*/.target sm_$sm/" "$source" >"$name.ptx"
     "$ptxas" "$level" -fmad=false "-arch=sm_$sm" "$name.ptx" -o "$name.cubin" || { failed=1; return; }
     "$heddle" validate "$name.ptx" "$name.cubin" "$@" >out 2>&1
     [ $? = "$status" ] || { echo "$name, ptxas $level for sm_$sm, $*: not status $status"; head -5 out; failed=1; }
@@ -51,6 +51,13 @@ for level in -O0 -O3; do
         grep -q 'livelock: .* at 0x[0-9a-f]* WARPSYNC' out || { echo "two_forms $level sm_$sm: where?"; failed=1; }
     done
     run 0 two_forms $level 90 "${masks[@]}"
+    for sm in 75 80 86 89 90; do
+        run 0 later $level $sm --grid 1 --block 32 --arg out:o:'u32[34]'=zero
+        [ $sm = 75 ] || run 0 ../../lower/meet/turns $level $sm --grid 1 --block 32 --arg out:o:'u32[32]'=zero
+    done
 done
+run 0 arrive -O0 90 --grid 2 --block 64 --arg out:o:'u32[128]'=zero
+run 4 arrive -O3 90 --grid 2 --block 64 --arg out:o:'u32[128]'=zero
+grep -q 'livelock: .* at 0x[0-9a-f]* WARPSYNC' out || { echo "arrive -O3: where?"; failed=1; }
 run 4 regions -O0 89 "${regions[@]}" --policy bssy=or
 exit $failed
