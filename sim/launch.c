@@ -25,7 +25,6 @@ static void alloc_release(SimAlloc *alloc) {
         mem_free(alloc->data);
     mem_free(alloc->written);
     mem_free(alloc->addresses);
-    mem_free(alloc->name);
 }
 
 void simmem_free(SimMemory *mem) {
@@ -34,6 +33,8 @@ void simmem_free(SimMemory *mem) {
     for (uint32_t i = 0; i < mem->nallocs; i++)
         alloc_release(&mem->allocs[i]);
     mem_free(mem->allocs);
+    mem_free(mem->named);
+    str_free(&mem->names);
     mem_free(mem->pieces);
     mem_free(mem->textures);
     mem_free(mem);
@@ -58,12 +59,22 @@ const SimTexture *simmem_texture(const SimMemory *mem, uint32_t number) {
     return number >= 1 && number <= mem->ntextures ? &mem->textures[number - 1] : NULL;
 }
 
-/* Host storage for `a` (size set), not cleared. */
-static void alloc_storage(SimAlloc *alloc, const char *name) {
+/* The allocation (size and address set) has the name, is found by it unless an earlier one is, and gets host
+ * storage, not cleared. */
+static void alloc_begin(SimMemory *mem, SimAlloc *alloc, const char *name) {
     if (!alloc->borrowed)
         alloc->data = mem_aligned(64, data_bytes(alloc->size_bytes));
     alloc->written = mem_zeroed(1, written_bytes(alloc->size_bytes));
-    alloc->name = mem_text(name);
+    StrId id = str_intern_z(&mem->names, name);
+    alloc->name = str_text(&mem->names, id);
+    if (id.i >= mem->named_cap) {
+        uint32_t cap = id.i < 16 ? 32 : id.i * 2;
+        mem->named = mem_resize(mem->named, cap * sizeof *mem->named);
+        memset(mem->named + mem->named_cap, 0, (cap - mem->named_cap) * sizeof *mem->named);
+        mem->named_cap = cap;
+    }
+    if (!mem->named[id.i] || alloc->address < mem->named[id.i])
+        mem->named[id.i] = alloc->address;
 }
 
 static void grow_allocs(SimMemory *mem) {
@@ -86,7 +97,7 @@ uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes) {
         return 0;
     grow_allocs(mem);
     SimAlloc a = {.address = next_address(mem, size_bytes), .size_bytes = size_bytes};
-    alloc_storage(&a, name ? name : "");
+    alloc_begin(mem, &a, name ? name : "");
     memset(a.data, 0, data_bytes(size_bytes));
     mem->allocs[mem->nallocs++] = a;
     uint64_t end = a.address + size_bytes + SIM_GUARD_BYTES;
@@ -111,7 +122,7 @@ bool simmem_map(SimMemory *mem, void *host, uint64_t size) {
         at += mem->allocs[i].address < a.address;
     }
     grow_allocs(mem);
-    alloc_storage(&a, "");
+    alloc_begin(mem, &a, "");
     memset(a.written, 0xff, written_bytes(size));
     memmove(mem->allocs + at + 1, mem->allocs + at, (mem->nallocs++ - at) * sizeof *mem->allocs);
     mem->allocs[at] = a;
@@ -126,8 +137,15 @@ bool simmem_remove(SimMemory *mem, uint64_t address) {
     if (!alloc || alloc->address != address)
         return false;
     uint32_t at = (uint32_t)(alloc - mem->allocs);
+    const char *name = alloc->name; /* one text for all that have it */
+    uint64_t *first = &mem->named[str_find(&mem->names, name, strlen(name)).i];
     alloc_release(alloc);
     memmove(alloc, alloc + 1, (--mem->nallocs - at) * sizeof *alloc);
+    if (*first == address) {
+        while (at < mem->nallocs && mem->allocs[at].name != name)
+            at++;
+        *first = at < mem->nallocs ? mem->allocs[at].address : 0;
+    }
     return true;
 }
 
@@ -141,7 +159,7 @@ SimMemory *simmem_clone(const SimMemory *mem) {
                       .borrowed = from->borrowed,
                       .data = from->data};
         grow_allocs(memory);
-        alloc_storage(&a, from->name);
+        alloc_begin(memory, &a, from->name);
         if (!a.borrowed)
             memcpy(a.data, from->data, data_bytes(a.size_bytes));
         memcpy(a.written, from->written, written_bytes(a.size_bytes));
@@ -180,10 +198,9 @@ SimAlloc *simmem_find(const SimMemory *mem, uint64_t address, uint64_t size_byte
 }
 
 SimAlloc *simmem_find_name(const SimMemory *mem, const char *name) {
-    for (uint32_t i = 0; i < mem->nallocs; i++)
-        if (strcmp(mem->allocs[i].name, name) == 0)
-            return &mem->allocs[i];
-    return NULL;
+    StrId id = str_find(&mem->names, name, strlen(name));
+    bool known = (id.i || !*name) && id.i < mem->named_cap && mem->named[id.i];
+    return known ? simmem_find(mem, mem->named[id.i], 0) : NULL;
 }
 
 /* ---- heap of device code ---- */

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_LAUNCH_H
 #define HEDDLE_SIM_LAUNCH_H
+#include "base/str.h"
 #include "isa/machine/windows.h"
 #include "sim/texture.h"
 #include <stdbool.h>
@@ -35,7 +36,7 @@ typedef struct {
     uint8_t *written;    /* bit i & 7 of written[i >> 3]: byte i holds a defined value */
     uint8_t *addresses;  /* NULL, or bit i & 7 of addresses[i >> 3]: the host wrote an address to the aligned
                             8-byte word i (what guest code does to it since is not followed) */
-    char *name;          /* never NULL; "" if anonymous */
+    const char *name;    /* never NULL; "" if anonymous; the memory's */
     bool read_only;      /* .const variables */
     bool borrowed;       /* data is the host's, at its own address: not released, and one for all clones */
 } SimAlloc;
@@ -44,6 +45,9 @@ typedef struct {
     SimAlloc *allocs; /* ascending addresses */
     uint32_t nallocs, cap;
     uint64_t next_address;
+    StrTab names;
+    uint64_t *named; /* [StrId]: address of the first allocation of the name, 0: none has it (any more) */
+    uint32_t named_cap;
     bool borders; /* an allocation of more than SIM_ALLOC_ALIGN bytes begins that many before a border, so
                      that code which loses a carry into the high word of an address misses it */
     struct SimHeapPiece { /* of the heap of device code, in use; ascending */

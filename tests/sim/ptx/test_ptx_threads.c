@@ -493,6 +493,38 @@ static void events(void **state) {
     assert_int_equal(n[1], 32);
 }
 
+/* The first allocation of a name is found by it, also of names that went and of memory of the host. */
+static void allocations_by_name(void **state) {
+    (void)state;
+    static uint64_t host[8];
+    SimMemory *mem = simmem_create();
+    assert_null(simmem_find_name(mem, "a"));
+    assert_null(simmem_find_name(mem, ""));
+    char name[16];
+    uint64_t first = simmem_alloc(mem, "a", 8), second = simmem_alloc(mem, "a", 16), last = 0;
+    for (int k = 0; k < 100; k++) {
+        snprintf(name, sizeof name, "v%d", k);
+        last = simmem_alloc(mem, name, 4);
+    }
+    assert_true(simmem_map(mem, host, sizeof host));
+    assert_ptr_equal(simmem_find_name(mem, "")->data, host);
+    SimMemory *clone = simmem_clone(mem);
+    for (int k = 0; k < 2; k++) {
+        SimMemory *each = k ? clone : mem;
+        assert_int_equal(simmem_find_name(each, "a")->address, first);
+        assert_true(simmem_remove(each, first));
+        assert_int_equal(simmem_find_name(each, "a")->address, second);
+        assert_true(simmem_remove(each, second));
+        assert_null(simmem_find_name(each, "a"));
+        assert_int_equal(simmem_find_name(each, "v99")->address, last);
+        assert_null(simmem_find_name(each, "v100"));
+        uint64_t again = simmem_alloc(each, "a", 8);
+        assert_int_equal(simmem_find_name(each, "a")->address, again);
+    }
+    simmem_free(clone);
+    simmem_free(mem);
+}
+
 static void variables_shared_by_engines(void **state) {
     (void)state;
     const char *text = ".version 8.0\n.target sm_80\n.address_size 64\n.global .align 4 .u32 g[3] = {1, 2}; "
@@ -547,6 +579,7 @@ int main(void) {
         cmocka_unit_test(warnings),
         cmocka_unit_test(refused),
         cmocka_unit_test(events),
+        cmocka_unit_test(allocations_by_name),
         cmocka_unit_test(variables_shared_by_engines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
