@@ -43,18 +43,21 @@ static bool uniform(Loaded *loaded, unsigned func, uint32_t v) {
 static void test_data(void **state) {
     (void)state;
     Loaded l;
-    analyse(&l, HEAD KERNEL
-            "bb1: preds() succs()\n"
-            "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[ctaid.x]\n  %r3 = S2R SR[clock.lo]\n"
-            "  %r4 = IMAD %r2, c[0x0][0x0], %r1, _\n  %r5 = IMAD %r2, c[0x0][0x0], %r2, _\n"
-            "  %r6, _ = LDG %r2, _, 0x0, _\n  %r7 = LDC(sz=0x4) %r2, 0x0\n  %r8 = LDC(sz=0x4) %r1, 0x0\n"
-            "  %p9, _ = ISETP %r1, 0x0, PT, _\n"
-            "  %r10, _ = VOTE %p9, 0xffffffff flags[sync convergent]\n  %r11, _ = VOTE %p9, 0xff flags[sync "
-            "convergent]\n"
-            "  @%p9 %r12 = MOV 0x1 tied(%r2)\n"
-            "  %ur13 = REDUX(sign=S32 op=SUM) %r1, 0xffffffff flags[sync convergent]\n"
-            "  %ur14 = REDUX(sign=S32 op=SUM) %r1, 0xff flags[sync convergent]\n  EXIT _\n}\n");
-    const bool expect[] = {0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 1, 0};
+    analyse(
+        &l, HEAD KERNEL
+        "bb1: preds() succs()\n"
+        "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[ctaid.x]\n  %r3 = S2R SR[clock.lo]\n"
+        "  %r4 = IMAD %r2, c[0x0][0x0], %r1, _\n  %r5 = IMAD %r2, c[0x0][0x0], %r2, _\n"
+        "  %r6, _ = LDG %r2, _, 0x0, _\n  %r7 = LDC(sz=0x4) %r2, 0x0\n  %r8 = LDC(sz=0x4) %r1, 0x0\n"
+        "  %p9, _ = ISETP %r1, 0x0, PT, _\n"
+        "  %r10, _ = VOTE %p9, 0xffffffff flags[sync convergent]\n  %r11, _ = VOTE %p9, 0xff flags[sync "
+        "convergent]\n"
+        "  @%p9 %r12 = MOV 0x1 tied(%r2)\n"
+        "  %ur13 = REDUX(sign=S32 op=SUM) %r1, 0xffffffff flags[sync convergent]\n"
+        "  %ur14 = REDUX(sign=S32 op=SUM) %r1, 0xff flags[sync convergent]\n"
+        "  %p15, _ = ISETP %r2, 0x0, PT, _\n"
+        "  @%p9 %r16 = S2R SR[ctaid.y] tied(%r2)\n  @%p15 %r17 = S2R SR[ctaid.y] tied(%r2)\n  EXIT _\n}\n");
+    const bool expect[] = {0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 1, 0, 1};
     for (uint32_t v = 1; v < sizeof expect / sizeof *expect; v++)
         if (uniform(&l, 0, v) != expect[v])
             fail_msg("value %u", v);

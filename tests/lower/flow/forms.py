@@ -615,6 +615,110 @@ def family_pressure(directory):
     write(directory, "pressure", text, buffers, launches, checks)
 
 
+# ---- structures as parameters and results: fields of each width at each offset ----
+
+def family_fields(directory):
+    """Eight bytes that are passed and returned: one field, or a vector of them, is changed between others that stay."""
+    places = [(n, bits, at) for bits in (8, 16, 32, 64) for n in (1, 2, 4) if n * bits <= 64 for at in range(0, 8, n * bits // 8)]
+
+    def access(what, kind, place, base, regs):
+        n, bits, at = place
+        names = ", ".join(("x" if bits == 64 else "w") + str(regs + k) for k in range(n))
+        vec, names = (f".v{n}", "{" + names + "}") if n > 1 else ("", names)
+        address = f"[{base}+{at}]"
+        return f"{what}.param{vec}.{kind}{bits} " + (f"{names}, {address};" if what == "ld" else f"{address}, {names};")
+
+    text, out = HEAD, []
+    regs = "    .reg .b32 a, b, c, w<8>;\n    .reg .b64 d, g, h, x<8>;\n"
+    text += f".func (.param .b64 r) mix(.param .align 8 .b8 s[8])\n{{\n{regs}    mov.u64 h, 0;\n"
+    for place in places:
+        for kind in "us":
+            text += "    " + access("ld", kind, place, "s", 0) + "\n"
+            for k in range(place[0]):
+                wide = f"mov.b64 x7, x{k};" if place[1] == 64 else f"cvt.{kind}64.{kind}32 x7, w{k};"
+                text += f"    {wide} mad.lo.u64 h, h, 31, x7;\n"
+    text += "    st.param.b64 [r], h;\n    ret;\n}\n"
+    two = "{{ .param .align 8 .b8 p[8]; .param .align 8 .b8 q[8]; .param .align 8 .b8 z[8]; .param .b64 y; st.param.b32 [p], a; st.param.b32 [p+4], b; "
+    body = "    ld.param.u64 g, [G]; ld.param.u64 d, [D];\n"
+    for i, place in enumerate(places):
+        n, bits, at = place
+        text += (f".func (.param .align 8 .b8 r[8]) put{i}(.param .align 8 .b8 s[8], .param .align 8 .b8 v[8])\n{{\n{regs}"
+                 "    ld.param.b32 a, [s]; ld.param.b32 b, [s+4]; ld.param.b32 w0, [v]; ld.param.b32 w1, [v+4]; ld.param.b64 x0, [v];\n"
+                 "    add.u32 w2, w0, 1; add.u32 w3, w1, 1; st.param.b32 [r], a; st.param.b32 [r+4], b;\n    "
+                 + access("st", "b", place, "r", 0) + "\n    ret;\n}\n")
+        body += (f"    ld.global.b32 a, [g+{16 * i}]; ld.global.b32 b, [g+{16 * i + 4}]; ld.global.b32 w0, [g+{16 * i + 8}]; ld.global.b32 w1, [g+{16 * i + 12}];\n"
+                 "    ld.global.b64 x0, [g+%d]; add.u32 w2, w0, 1; add.u32 w3, w1, 1;\n    " % (16 * i + 8)
+                 + two.format() + access("st", "b", place, "p", 0) + " call (y), mix, (p); ld.param.b64 h, [y]; }\n    "
+                 + two.format() + f"st.param.b32 [q], w0; st.param.b32 [q+4], w1; call (z), put{i}, (p, q); ld.param.b32 b, [z+4]; ld.param.b32 a, [z]; }}\n"
+                 f"    st.global.b64 [d+{16 * i}], h; st.global.b32 [d+{16 * i + 8}], a; st.global.b32 [d+{16 * i + 12}], b;\n")
+        given = [word(4 * i + k + 1) for k in range(4)]
+        value = given[2:] + [given[2] + 1 & 0xffffffff, given[3] + 1 & 0xffffffff]
+        have = bytearray(struct.pack("<II", *given[:2]))
+        for k in range(n):
+            new = value[0] | value[1] << 32 if bits == 64 else value[k]
+            have[at + k * bits // 8:at + (k + 1) * bits // 8] = (new & (1 << bits) - 1).to_bytes(bits // 8, "little")
+        h = 0
+        for m, width, first in places:
+            for signed in (False, True):
+                for k in range(m):
+                    part = have[first + k * width // 8:first + (k + 1) * width // 8]
+                    h = h * 31 + int.from_bytes(part, "little", signed=signed) & (1 << 64) - 1
+        out += [h & 0xffffffff, h >> 32, *struct.unpack("<II", have)]
+    text += kernel("fields", ["G", "D"], regs, body)
+    write(directory, "fields", text,
+          {"g": {"type": "u32", "values": [word(k + 1) for k in range(4 * len(places))]}, "d": {"type": "u32", "count": len(out)}},
+          [{"kernel": "fields", "grid": [1, 1, 1], "block": [1, 1, 1], "args": ["g", "d"]}], [{"buffer": "d", "values": out}])
+
+
+# ---- two accesses to the same bytes, of which the first one's address comes late ----
+
+def family_order(directory):
+    """Both in one block: the second, whose operands are all there, must not be executed before the first."""
+    kinds = [("ld", n) for n in (1, 4, 8)] + [("st", n) for n in (1, 4, 8)] + [("atom", 4)]
+    text, buffers, launches, checks = HEAD, {}, [], []
+    given = [word(k + 9) for k in range(6)]
+    for space in ("global", "shared", "local"):
+        for one, two in ((space, space), ("", space), (space, "")):
+            for (first, m), (second, n) in itertools.product(kinds, kinds):
+                if space == "local" and "atom" in (first, second) or (first == second == "ld"):
+                    continue
+                name = f"{space}_{one}{first}{m}_{two}{second}{n}"
+                memory, out, body = bytearray(struct.pack("<II", *given[:2])), [], []
+                for what, size, where, address, k in ((first, m, one, "late", 0), (second, n, two, "a", 1)):
+                    at = f"{what}.{where + '.' if where else ''}"
+                    if what == "ld":
+                        body.append(f"{at}u{8 * size} x{k}, [{address}];")
+                        out += struct.unpack("<II", memory[:size] + bytes(8 - size))
+                        continue
+                    value = struct.pack("<II", *given[2 + 2 * k:4 + 2 * k])
+                    if what == "atom":
+                        body.append(f"{at}add.u32 w, [{address}], v{k}; cvt.u64.u32 x{k}, w;")
+                        out += [struct.unpack("<I", memory[:4])[0], 0]
+                        value = struct.pack("<I", struct.unpack("<I", memory[:4])[0] + given[2 + 2 * k] & 0xffffffff)
+                    else:
+                        body.append(f"{at}u{8 * size} [{address}], y{k};")
+                        out += [0, 0]
+                    memory[:size] = value[:size]
+                out += struct.unpack("<II", memory)
+                regs = f"    .{space} .align 8 .b32 m[2];\n    .reg .b32 t, w, v0, v1;\n    .reg .b64 g, d, p, q, a, late, x0, x1, y0, y1, z;"
+                own = "mov.u64 p, g;" if space == "global" else f"mov.u64 p, m; ld.global.u64 z, [g]; st.{space}.u64 [p], z;"
+                if space == "global":
+                    regs = regs.split("\n", 1)[1]
+                to_generic = "mov.u64 q, p;" if space == "global" else f"cvta.{space}.u64 q, p;"
+                body = ("    ld.param.u64 g, [G]; ld.param.u64 d, [D]; mov.u64 x0, 0; mov.u64 x1, 0;\n"
+                        f"    {own} {to_generic} mov.u64 a, {'p' if two else 'q'};\n"
+                        "    ld.global.u64 y0, [g+8]; ld.global.u64 y1, [g+16]; cvt.u32.u64 v0, y0; cvt.u32.u64 v1, y1; bar.sync 0;\n"
+                        "    ld.global.u32 t, [g+24]; mul.lo.u32 t, t, t; mul.lo.u32 t, t, t; mul.lo.u32 t, t, t; cvt.u64.u32 z, t;\n"
+                        f"    add.u64 late, {'p' if one else 'q'}, z;\n    " + "\n    ".join(body) +
+                        f"\n    ld.{space}.u64 z, [p]; st.global.u64 [d], x0; st.global.u64 [d+8], x1; st.global.u64 [d+16], z;")
+                text += kernel(name, ["G", "D"], regs, body)
+                buffers["g_" + name] = {"type": "u32", "values": given + [0]}
+                buffers["d_" + name] = {"type": "u32", "count": 6}
+                launches.append({"kernel": name, "grid": [1, 1, 1], "block": [1, 1, 1], "args": ["g_" + name, "d_" + name]})
+                checks.append({"buffer": "d_" + name, "values": out})
+    write(directory, "order", text, buffers, launches, checks)
+
+
 # ---- similar sides of a divergent branch, of sizes about those at which they are no longer executed together ----
 
 def family_sides(directory):
@@ -649,4 +753,4 @@ def family_sides(directory):
 if __name__ == "__main__":
     {"compare": family_compare, "warp": family_warp, "barrier": family_barrier, "brx": family_brx,
      "predicate": family_predicate, "address": family_address,
-     "pressure": family_pressure, "sides": family_sides}[sys.argv[1]](sys.argv[2])
+     "pressure": family_pressure, "fields": family_fields, "order": family_order, "sides": family_sides}[sys.argv[1]](sys.argv[2])
