@@ -25,18 +25,20 @@ kernel() {
 }
 P
 }
-# check NAME [LAUNCH]: the binary is equal, and differs without any of its carries
+# check NAME [LAUNCH]: the binaries of both levels are equal, and differ without any of their carries
 check() {
-    local name=$1 launch=${2:-auto} line n=0
+    local name=$1 launch=${2:-auto} line level n=0
     kernels=$((kernels + 1))
-    "$heddle" compile "$name.ptx" --target="$target" -o right.cubin && "$heddle" disasm --sections right.cubin >right.sass || { failed=1; return; }
-    "$heddle" validate "$name.ptx" right.cubin --launch "$launch" >out 2>&1 || { echo "FAILED: $name: not equal to itself"; cat out; failed=1; }
-    for line in $(grep -nE ' (IADD3|LEA\.HI)\.X .*, P[0-6](, !PT)? ;' right.sass | cut -d: -f1); do
-        n=$((n + 1)) lost=$((lost + 1))
-        sed -E "${line}s/, P[0-6](, !PT)? ;/, !PT\\1 ;/" right.sass >wrong.sass
-        "$heddle" asm wrong.sass -o wrong.cubin || { failed=1; continue; }
-        "$heddle" validate "$name.ptx" wrong.cubin --launch "$launch" >out 2>&1
-        [ $? = 4 ] || { echo "FAILED: $name: not found: $(sed -n "${line}p" right.sass): $(head -1 out)"; failed=1; }
+    for level in 0 2; do
+        "$heddle" compile "$name.ptx" -O$level --target="$target" -o right.cubin && "$heddle" disasm --sections right.cubin >right.sass || { failed=1; return; }
+        "$heddle" validate "$name.ptx" right.cubin --launch "$launch" >out 2>&1 || { echo "FAILED: $name: not equal to itself"; cat out; failed=1; }
+        for line in $(grep -nE ' (IADD3|LEA\.HI)\.X .*, P[0-6](, !PT)? ;' right.sass | cut -d: -f1); do
+            n=$((n + 1)) lost=$((lost + 1))
+            sed -E "${line}s/, P[0-6](, !PT)? ;/, !PT\\1 ;/" right.sass >wrong.sass
+            "$heddle" asm wrong.sass -o wrong.cubin || { failed=1; continue; }
+            "$heddle" validate "$name.ptx" wrong.cubin --launch "$launch" >out 2>&1
+            [ $? = 4 ] || { echo "FAILED: $name: not found: $(sed -n "${line}p" right.sass): $(head -1 out)"; failed=1; }
+        done
     done
     [ "$n" -gt 0 ] || { echo "FAILED: $name has no carry"; grep " ;" right.sass; failed=1; }
 }
