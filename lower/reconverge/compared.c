@@ -50,7 +50,9 @@ struct Compared {
     VEC(Followed) followed; /* of the lane whose way is drawn */
     unsigned steps;         /* made for the number that is looked for */
     bool draws;             /* numbers that are not known */
+    uint8_t *alike;         /* [block] 0: not asked; VARIES; else the branch's slot for all lanes + 2 */
 };
+enum { VARIES = 1, ALIKE = 2, ALIKE_NONE = 4 };
 
 static Truth truth(Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits,
                    unsigned depth);
@@ -245,6 +247,7 @@ Compared *reconv_find_compared(Reconv *reconv, const bool *divergent) {
     VEC(Comparison) all = {0};
     compared->f = f;
     compared->of_value = ARENA_ARRAY(a, Numbers, f->values.n);
+    compared->alike = ARENA_ARRAY(a, uint8_t, f->blocks.n);
     for (uint32_t k = 0; k < reconv->order.count; k++) {
         uint32_t b = reconv->order.order[k];
         const Inst *branch = b && divergent[b] ? condition_of(f, b) : NULL, *test;
@@ -325,11 +328,42 @@ static Truth truth(Compared *compared, Operand predicate, uint64_t lane, const u
     return negated ? opposite(result) : result;
 }
 
-uint32_t reconv_compared_slot(Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
-                              const uint32_t *visits, bool draws) {
+/* May the lane's way decide the number? As number_of. */
+static bool may_be_known(const Compared *compared, Operand o) {
+    const Function *f = compared->f;
+    uint32_t v = o.mods ? 0 : opt_scalar(o);
+    const Inst *i = v && f->values.at[v].def.i ? &f->insts.at[f->values.at[v].def.i] : NULL;
+    if (!i || f->values.at[v].file != RF_R)
+        return false;
+    return i->op == IR_PHI
+               ? compared->followed_at[v] != 0
+               : !op_is_always(i->guard) || i->op == IR_COPY || i->op == OT_MOV || i->op == OT_SEL;
+}
+
+/* Do lanes, or their visits, differ in what is known of the predicate? */
+static bool varies(const Compared *compared, Operand predicate) {
+    const Inst *test;
+    for (unsigned depth = 0; depth < DEEPEST; depth++) {
+        predicate.mods = 0;
+        test = comparison(compared->f, predicate);
+        if (!test)
+            return false;
+        int32_t number;
+        uint32_t v = compared_value(compared->f, test, &number);
+        if (v && (compared->of_value[v].n || may_be_known(compared, *ir_src(compared->f, test, ISETP_ra))))
+            return true;
+        predicate = *ir_src(compared->f, test, ISETP_pp);
+    }
+    return false;
+}
+
+static uint32_t slot_of(Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
+                        const uint32_t *visits, bool draws) {
     const Inst *branch = condition_of(compared->f, b);
     if (!branch || reconv->g.succ_at[b + 1] - reconv->g.succ_at[b] != 2)
         return NO_NODE;
+    if (!compared->alike[b] && varies(compared, branch->guard))
+        compared->alike[b] = VARIES;
     compared->draws = draws;
     compared->steps = 0;
     Truth taken = truth(compared, branch->guard, lane, visits, 0);
@@ -337,4 +371,15 @@ uint32_t reconv_compared_slot(Compared *compared, const Reconv *reconv, uint32_t
         return NO_NODE;
     bool first = reconv->g.succ[reconv->g.succ_at[b]] == ir_src(compared->f, branch, BRA_offset)->value;
     return first == (taken == YES) ? 0 : 1;
+}
+
+uint32_t reconv_compared_slot(Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
+                              const uint32_t *visits, bool draws) {
+    if (compared->alike[b] < ALIKE) {
+        uint32_t slot = slot_of(compared, reconv, b, lane, visits, draws);
+        if (compared->alike[b] == VARIES)
+            return slot;
+        compared->alike[b] = slot == NO_NODE ? ALIKE_NONE : (uint8_t)(ALIKE + slot);
+    }
+    return compared->alike[b] == ALIKE_NONE ? NO_NODE : (uint32_t)compared->alike[b] - ALIKE;
 }

@@ -12,6 +12,7 @@
 #include "lower/reconverge/expect.h"
 #include <string.h>
 
+enum { MOST_DRAWN = 64 }; /* ways of a branch */
 static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2}, rarely = 1.0 / 64;
 
 typedef struct { /* edges that leave a loop */
@@ -72,18 +73,24 @@ static void find_shortest(Expect *expect) {
             expect->out[reconv->order.order[k]] = NO_NODE;
 }
 
-/* Of how many loops does the edge leave? */
-static uint32_t loops_left(const Reconv *reconv, uint32_t from, uint32_t to) {
-    uint32_t n = 0;
-    for (uint32_t l = reconv->loops.innermost[from]; l != NO_NODE && !loop_contains(&reconv->loops, l, to);
-         l = reconv->loops.at[l].parent)
-        n++;
-    return n;
+static void find_leaving(Expect *expect) {
+    const Reconv *reconv = expect->reconv;
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k], l = b ? reconv->loops.innermost[b] : NO_NODE;
+        GRAPH_SUCCS(&reconv->g, b, s)
+            expect->leaves[s - reconv->g.succ] =
+                *s == 0 || (l != NO_NODE && !loop_contains(&reconv->loops, l, *s));
+    }
 }
 
 static double expected_rounds(const Reconv *reconv, uint32_t block) {
     uint32_t l = reconv->loops.innermost[block], depth = l == NO_NODE ? 0 : reconv->loops.at[l].depth;
     return rounds_at_depth[depth < 5 ? depth : 5];
+}
+
+/* The others are never drawn. */
+static uint32_t slots_drawn(const Graph *graph, uint32_t b) {
+    return slots_of(graph, b) < MOST_DRAWN ? slots_of(graph, b) : MOST_DRAWN;
 }
 
 static double unit(uint64_t hash) { return (double)(hash >> 11) * 0x1p-53; }
@@ -97,35 +104,30 @@ static uint32_t rare_slot(const Expect *expect, uint32_t b) {
     return reconv->g.succ[reconv->g.succ_at[b]] == ir_src(reconv->f, branch, BRA_offset)->value ? 0 : 1;
 }
 
-static bool leaves_loop(const Reconv *reconv, uint32_t from, uint32_t to) {
-    return to == 0 || loops_left(reconv, from, to) > 0;
-}
-
 /* Some ways of the branch leave a loop, others do not: how many rounds it has decides. */
-static bool may_end_loop(const Reconv *reconv, uint32_t b) {
-    uint32_t n = slots_of(&reconv->g, b), leaving = 0;
+static bool may_end_loop(const Expect *expect, uint32_t b) {
+    uint32_t n = slots_of(&expect->reconv->g, b), leaving = 0;
     for (uint32_t s = 0; s < n; s++)
-        leaving += leaves_loop(reconv, b, reconv->g.succ[reconv->g.succ_at[b] + s]);
+        leaving += expect->leaves[expect->reconv->g.succ_at[b] + s];
     return leaving && leaving < n;
 }
 
-/* The likelihood of each slot; returns their number. Lopsided warps are spread over the ways that lead on: of
- * a chain of tests each ends it for as many lanes, so that code behind many of them is not forgotten. */
-static uint32_t likelihoods(const Expect *expect, uint32_t b, unsigned warp, const Exits *exits, double *p,
-                            uint32_t most) {
+/* The likelihood of each slot, of so many at most. Lopsided warps are spread over the ways that lead on: of a
+ * chain of tests each ends it for as many lanes, so that code behind many of them is not forgotten. */
+static void find_likely(Expect *expect, uint32_t b, bool lopsided, const Exits *exits) {
     const Reconv *reconv = expect->reconv;
-    bool even = !(warp & 1);
-    uint32_t n = slots_of(&reconv->g, b), at = reconv->g.succ_at[b], leaving = 0,
+    uint32_t n = slots_drawn(&reconv->g, b), at = reconv->g.succ_at[b], leaving = 0,
              l = reconv->loops.innermost[b];
-    n = n < most ? n : most;
+    const bool *leaves = &expect->leaves[at];
+    double *p = &expect->likely[lopsided][at], leave = 0, stay = 0;
     for (uint32_t s = 0; s < n; s++)
-        leaving += leaves_loop(reconv, b, reconv->g.succ[at + s]);
+        leaving += leaves[s];
     bool may_stay = leaving < n;
-    double leave = 0, stay = 0;
     for (uint32_t s = 0; s < n; s++) {
-        p[s] = even ? 1 : expect->ends[at + s];
-        if (may_stay && leaves_loop(reconv, b, reconv->g.succ[at + s])) {
-            p[s] *= l == NO_NODE ? 0 : 1 / ((even ? exits[l].n : exits[l].ends) * expected_rounds(reconv, b));
+        p[s] = lopsided ? expect->ends[at + s] : 1;
+        if (may_stay && leaves[s]) {
+            p[s] *=
+                l == NO_NODE ? 0 : 1 / ((lopsided ? exits[l].ends : exits[l].n) * expected_rounds(reconv, b));
             leave += p[s];
         } else {
             stay += p[s];
@@ -133,12 +135,11 @@ static uint32_t likelihoods(const Expect *expect, uint32_t b, unsigned warp, con
     }
     uint32_t rare = rare_slot(expect, b);
     for (uint32_t s = 0; s < n; s++) {
-        if (!may_stay || !leaves_loop(reconv, b, reconv->g.succ[at + s]))
+        if (!may_stay || !leaves[s])
             p[s] *= (1 - leave) / stay;
         if (rare != NO_NODE)
             p[s] = s == rare ? rarely : 1 - rarely;
     }
-    return n;
 }
 
 /* In which round of its loop is the lane, that has come to b? Lanes that came into the loop together are in
@@ -159,8 +160,7 @@ static uint32_t common_slot(const Expect *expect, uint32_t b, unsigned warp, con
     if (rare != NO_NODE)
         return 1 - rare;
     for (uint32_t s = 0; s < n; s++) {
-        uint32_t to = reconv->g.succ[reconv->g.succ_at[b] + s];
-        if (to == 0 || loops_left(reconv, b, to) > 0)
+        if (expect->leaves[reconv->g.succ_at[b] + s])
             leaves = s;
         else if (stays == NO_NODE ||
                  expect->below[reconv->g.succ_at[b] + s] > expect->below[reconv->g.succ_at[b] + stays])
@@ -187,16 +187,12 @@ static uint64_t rounds_around(const Expect *expect, uint32_t b, const uint32_t *
     return rounds;
 }
 
-static uint32_t way_to(const Expect *expect, uint32_t b, uint32_t slot) {
-    return expect->reconv->g.succ[expect->reconv->g.succ_at[b] + slot];
-}
-
 /* Lanes that end a loop together by its one exit do it in the round that is the mean, most often there is no
  * other: drawn round by round, loops would end too early in some warps for what is in them to count. */
 static void keep_rounds(const Expect *expect, uint32_t b, uint32_t n, double *share, double *sum,
                         bool stays) {
     for (uint32_t s = 0; s < n; s++)
-        if (leaves_loop(expect->reconv, b, way_to(expect, b, s)) == stays) {
+        if (expect->leaves[expect->reconv->g.succ_at[b] + s] == stays) {
             *sum -= share[s];
             share[s] = 0;
         }
@@ -210,13 +206,13 @@ static uint32_t measured_slot(const Expect *expect, uint32_t b, unsigned warp, u
     bool apart = expect->divergent[b] && unit(common) * (double)counts->warps < (double)counts->divergent,
          all =
              !apart && counts->divergent == counts->warps; /* lanes part where that was thought impossible */
-    double share[64], sum = 0, leaving = 0;
-    uint32_t n = counts->nways < 64 ? counts->nways : 64;
+    double share[MOST_DRAWN], sum = 0, leaving = 0;
+    uint32_t n = counts->nways < MOST_DRAWN ? counts->nways : MOST_DRAWN;
     for (uint32_t s = 0; s < n; s++) {
         const PtxWay *way = &counts->ways[s];
         share[s] = (double)(all ? way->lanes : apart ? way->apart : way->together);
         sum += share[s];
-        leaving += leaves_loop(expect->reconv, b, way_to(expect, b, s)) ? share[s] : 0;
+        leaving += expect->leaves[expect->reconv->g.succ_at[b] + s] ? share[s] : 0;
     }
     uint32_t l = expect->reconv->loops.innermost[b];
     if (!apart && !all && leaving > 0 && leaving < sum && exits[l].n == 1)
@@ -237,16 +233,16 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
     uint32_t visit = visits[b] - 1;
     if (expect->counts[b])
         return measured_slot(expect, b, warp, lane, visits, exits);
-    double p[64], u;
+    const double *p = &expect->likely[warp & 1][expect->reconv->g.succ_at[b]];
     if (!expect->divergent[b])
         return common_slot(expect, b, warp, visits);
     uint64_t which = way_number(warp, lane);
-    uint32_t decided = reconv_compared_slot(expect->compared, expect->reconv, b, which, visits,
-                                            !may_end_loop(expect->reconv, b));
+    uint32_t decided =
+        reconv_compared_slot(expect->compared, expect->reconv, b, which, visits, !may_end_loop(expect, b));
     if (decided != NO_NODE)
         return decided;
-    uint32_t n = likelihoods(expect, b, warp, exits, p, 64);
-    u = unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) + which));
+    uint32_t n = slots_drawn(&expect->reconv->g, b);
+    double u = unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) + which));
     for (uint32_t s = 0; s + 1 < n; s++) {
         if (u < p[s])
             return s;
@@ -447,6 +443,10 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     weigh_edges(expect, a, dom);
     expect->ends = ARENA_ARRAY(a, double, nedges);
     count_ends(expect, a);
+    expect->leaves = ARENA_ARRAY(a, bool, nedges);
+    expect->likely[0] = ARENA_ARRAY(a, double, nedges);
+    expect->likely[1] = ARENA_ARRAY(a, double, nedges);
+    find_leaving(expect);
     find_shortest(expect);
     find_positions(expect, a);
     uint32_t *visits = ARENA_ARRAY(a, uint32_t, n);
@@ -458,6 +458,11 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
                                                      : NO_NODE;
                  l != NO_NODE && !loop_contains(&reconv->loops, l, *s); l = reconv->loops.at[l].parent)
                 exits[l].n++, exits[l].ends += expect->ends[s - reconv->g.succ];
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k];
+        for (unsigned lopsided = 0; lopsided < 2 && b && divergent[b]; lopsided++)
+            find_likely(expect, b, lopsided, exits);
+    }
     for (unsigned warp = 0; warp < WARPS; warp++)
         for (uint32_t lane = 0; lane < LANES; lane++)
             draw_way(expect, a, warp, lane, visits, exits);

@@ -53,6 +53,8 @@ struct Expect {
     uint8_t *copies;   /* [edge] for phis */
     uint32_t *edge_cost; /* [edge] of the copies in a block of its own */
     double *below;       /* [edge] instructions that only it leads to, those in loops as often as they run */
+    bool *leaves;        /* [edge] it leaves a loop, or ends */
+    double *likely[2];   /* [edge] of divergent branches, in warps that are even, lopsided */
     double *ends;        /* [edge] ways on to where all ways of its branch meet */
     Way way[WARPS][LANES];
     uint64_t steps;
