@@ -352,7 +352,9 @@ static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandS
         return convert_imm(c, t, operand);
     case 'A':
     case 'U':
-        return check_address(c, i, n, i->op == PTX_CP && n == 2 ? &i->space2 : &i->space, operand) &&
+        return check_address(c, i, n,
+                             n == 2 && (i->op == PTX_CP || i->op == PTX_TENSORMAP) ? &i->space2 : &i->space,
+                             operand) &&
                check_unified(c, i, spec, operand);
     default: return operand->kind == PO_LABEL || wrong_kind(c, i, n, operand, "a label");
     }

@@ -2,6 +2,7 @@
  * with a range, vector sizes (PTX ISA 9.7). Column RULE of ptx_ops.def says which opcode has which.
  * SPDX-License-Identifier: MIT */
 #include "frontend/check.h"
+#include "frontend/texture.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -199,6 +200,20 @@ static bool rule_wgmma(Check *check, const PtxInsn *i) {
             return false;
     }
     return true;
+}
+
+/* Numbers of dimensions and of what a field may be. Element types below 8 bits are sm_100a's. */
+static bool rule_tensormap(Check *check, const PtxInsn *i) {
+    enum { MOST_TYPE_90 = 12 };
+    if (i->sub == SUB_NONE)
+        return check_range(check, i, 2, 128, 128);
+    TensorField field = ptx_tensor_field(i);
+    int64_t most = tensor_fields[field].most;
+    if (tensor_fields[field].dims)
+        return check_range(check, i, 1, 0, tensor_fields[field].dims - 1);
+    if (field == TENSOR_ELEMTYPE && check->m->sm < 100)
+        most = MOST_TYPE_90;
+    return !most || check_range(check, i, 1, 0, most);
 }
 
 static bool rule_setmaxnreg(Check *check, const PtxInsn *i) {

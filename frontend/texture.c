@@ -79,3 +79,12 @@ PtxTexture ptx_texture(const PtxInsn *insn) {
         t.coord[k] = at->kind == PO_VEC ? &at->vec[k] : at;
     return t;
 }
+
+TensorField ptx_tensor_field(const PtxInsn *insn) {
+    static const uint8_t fields[] = {
+#define TENSOR_FIELD(name, dims, most, less) [SUB_##name] = TENSOR_##name + 1,
+#include "isa/machine/tensormap.def"
+    };
+    unsigned field = insn->sub < sizeof fields ? fields[insn->sub] : 0;
+    return field ? (TensorField)(field - 1) : TENSOR_FIELDS;
+}

@@ -4,6 +4,7 @@
 #ifndef HEDDLE_FRONTEND_TEXTURE_H
 #define HEDDLE_FRONTEND_TEXTURE_H
 #include "frontend/ast.h"
+#include "isa/machine/tensormap.h"
 
 typedef struct {
     const PtxOperand *result;     /* destination; of sust and sured what is written. A vector or a register */
@@ -32,4 +33,6 @@ unsigned ptx_texture_ncoords(unsigned geometry);
 bool ptx_is_texture(const PtxVar *var);
 /* A copy of a tensor: an operand is a place in one. */
 bool ptx_copies_tensor(const PtxInsn *insn);
+/* Of tensormap.replace; TENSOR_FIELDS of others. */
+TensorField ptx_tensor_field(const PtxInsn *insn);
 #endif

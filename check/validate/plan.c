@@ -343,9 +343,10 @@ static bool make_tensors(Plan *plan, SimMemory *mem, Diags *d) {
     for (uint32_t i = 0; i < plan->tensors.n; i++) {
         PlanTensor *tensor = &plan->tensors.at[i];
         tensor->map.address = plan->buffers.at[tensor->buffer].address;
-        tensor->address =
-            simmem_alloc(mem, arena_printf(&plan->arena, "tensor map %s", tensor->name), sizeof tensor->map);
-        if (!tensor->address || !simmem_write(mem, tensor->address, &tensor->map, sizeof tensor->map))
+        sim_tensor_encode(&tensor->map, tensor->words);
+        tensor->address = simmem_alloc(mem, arena_printf(&plan->arena, "tensor map %s", tensor->name),
+                                       sizeof tensor->words);
+        if (!tensor->address || !simmem_write(mem, tensor->address, tensor->words, sizeof tensor->words))
             return plan_error(plan, d, "no memory on this host");
     }
     return true;
@@ -418,7 +419,7 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
         const PlanArg *arg = &launch->args.at[i];
         PlanArg map = {.size_bytes = SIM_TENSOR_BYTES};
         if (arg->is_tensor && params[i].size_bytes == SIM_TENSOR_BYTES) { /* by value */
-            map.bytes = (const uint8_t *)&plan->tensors.at[arg->buffer].map;
+            map.bytes = (const uint8_t *)plan->tensors.at[arg->buffer].words;
             arg = &map;
         }
         bool whole = arg->is_buffer || arg->is_texture || arg->is_tensor;

@@ -32,10 +32,11 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    uint32_t buffer;  /* with its elements */
-    SimTensorMap map; /* but for the address */
-    uint64_t address; /* of the map in an allocation of its own; set by plan_memory */
-    SrcLoc loc;       /* in Plan.source */
+    uint32_t buffer; /* with its elements */
+    SimTensorMap map;
+    uint32_t words[TENSOR_WORDS]; /* it in memory; set by plan_memory */
+    uint64_t address;             /* of the map in an allocation of its own; set by plan_memory */
+    SrcLoc loc;                   /* in Plan.source */
 } PlanTensor;
 
 typedef struct {                           /* one kernel argument */

@@ -152,7 +152,7 @@ bool plan_read_tensor(Plan *plan, const Source *source, const cJSON *o, Diags *d
         const PlanBuffer *elements = &plan->buffers.at[index - 1];
         double end = sim_tensor_element_bytes(tensor.map.type) * (double)tensor.map.size[0];
         for (unsigned k = 1; k < tensor.map.rank; k++)
-            end += (double)tensor.map.stride[k - 1] * (tensor.map.size[k] - 1.0);
+            end += (double)tensor.map.stride[k - 1] * ((double)tensor.map.size[k] - 1.0);
         if (end > (double)(elements->count * elements->type->size_bytes))
             wrong = "the tensor is larger than the buffer";
     }

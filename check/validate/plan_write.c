@@ -98,7 +98,7 @@ static void add_tensor(cJSON *o, const Plan *plan, const PlanTensor *tensor) {
     cJSON *size = json_add_list(x, "size"), *strides = json_add_list(x, "strides"),
           *steps = json_add_list(x, "steps");
     for (unsigned k = 0; k < map->rank; k++) {
-        json_append(size, json_number(map->size[k]));
+        json_append(size, json_number((double)map->size[k]));
         json_append(steps, json_number(map->step[k]));
         if (k)
             json_append(strides, json_number((double)map->stride[k - 1]));

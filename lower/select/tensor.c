@@ -7,7 +7,10 @@
  *            if (!mine) goto turn
  *
  * SPDX-License-Identifier: MIT */
+#include "frontend/texture.h"
+#include "isa/machine/tensormap.h"
 #include "lower/select/isel.h"
+#include "lower/select/matrix.h"
 
 enum { FIRST_UR = IR_FIXED_UR, MAP_UR = FIRST_UR + 8, CHOICE_UR = FIRST_UR + 10, MOST_VALUES = 7 };
 
@@ -45,6 +48,8 @@ static void copy_of_one_lane(Sel *sel, const Copy *copy) {
         to_fixed(sel, MAP_UR + k, copy->map.w[k]);
     Operand src[4] = {op_reg(RF_UR, FIRST_UR, copy->n), op_reg(RF_UR, MAP_UR, copy->map.n), op_none(),
                       op_none()};
+    if (!copy->n)
+        src[0] = src[1], src[1] = op_none();
     if (copy->choice.kind != OPK_NONE) {
         to_fixed(sel, CHOICE_UR, copy->choice);
         src[2] = op_reg(RF_UR, CHOICE_UR, 1);
@@ -220,4 +225,97 @@ bool isel_bulk_reduce(Sel *sel, const PtxInsn *in) {
     return sel_bulk_engine(sel, in, OT_UBLKRED,
                            MSET(UBLKRED, way, in->space == SP_GLOBAL ? BulkWay_G_S : BulkWay_S_S) |
                                MSET(UBLKRED, type, type) | MSET(UBLKRED, op, op));
+}
+
+/* ---- tensormap ---- */
+
+static Address word_at(Sel *sel, const Address *map, unsigned bit) {
+    enum { BITS = 32, BYTES = 4 };
+    return bit < BITS ? *map : sel_address_behind(sel, map, bit / BITS * BYTES);
+}
+
+/* Bits of the value from `part->from` on, at their place in the word. */
+static Operand part_of(Sel *sel, const TensorPart *part, Wide value, unsigned low_bit) {
+    Operand bits = op_imm(0);
+    if (value.n == 1 || part->from < 32)
+        bits = value.n == 1 ? sel_shr(sel, false, value.w[0], op_imm(part->from))
+                            : sel_shr64(sel, false, value, op_imm(part->from)).w[0];
+    else if (part->from < 63)
+        bits = sel_shr(sel, false, value.w[1], op_imm(part->from - 32));
+    return low_bit ? sel_shl(sel, bits, op_imm(low_bit)) : bits;
+}
+
+static void replace_part(Sel *sel, const PtxInsn *in, const Address *map, const TensorPart *part,
+                         unsigned ordinal, Wide value) {
+    unsigned bit = part->at + part->each * ordinal, low_bit = bit % 32;
+    Address word = word_at(sel, map, bit);
+    uint32_t mask = part->bits < 32 ? ((1u << part->bits) - 1) << low_bit : ~0u;
+    if (part->bits == 64) {
+        sel_store_words(sel, in, &word, 8, sel_wide_vec(sel, value));
+        return;
+    }
+    Operand bits = part_of(sel, part, value, low_bit);
+    if (part->bits < 32) {
+        Operand old = sel_and(sel, sel_load_words(sel, in, &word, 4), op_imm(~mask));
+        bits = sel_or(sel, old, sel_and(sel, bits, op_imm(mask)));
+    }
+    sel_store_words(sel, in, &word, 4, sel_value(sel, bits));
+}
+
+bool isel_tensormap_replace(Sel *sel, const PtxInsn *in) {
+    TensorField field = ptx_tensor_field(in);
+    bool dims = tensor_fields[field].dims;
+    const PtxOperand *operand = &in->operands[dims ? 2 : 1];
+    unsigned ordinal = dims ? (unsigned)in->operands[1].imm : 0;
+    Address map;
+    if (!sel_address(sel, in, &in->operands[0], (PtxSpace)in->space, &map))
+        return false;
+    uint32_t number = field == TENSOR_ELEMTYPE ? tensor_type_bits((uint32_t)operand->imm) : 0;
+    Wide value = number ? wide1(op_imm(number)) : sel_src(sel, operand, ptx_type_bytes(sel_type(in)));
+    for (unsigned k = 0; k < value.n; k++)
+        value.w[k] = sel_value(sel, value.w[k]);
+    if (tensor_fields[field].less)
+        value.w[0] = sel_iadd(sel, value.w[0], op_imm(0u - tensor_fields[field].less));
+    for (unsigned k = 0; k < TENSOR_PARTS; k++)
+        if (tensor_parts[k].field == field && (!tensor_parts[k].ones || number >> tensor_parts[k].from))
+            replace_part(sel, in, &map, &tensor_parts[k], ordinal, value);
+    return true;
+}
+
+/* Each lane copies a word, by an exchange as in ptxas 13.0's code: the copy is there for whom the scope says.
+ */
+bool isel_tensormap_copy(Sel *sel, const PtxInsn *in) {
+    enum { WHOLE_WARP = ~0 };
+    Address from, to;
+    if (!sel_address(sel, in, &in->operands[0], SP_GLOBAL, &to) ||
+        !sel_address(sel, in, &in->operands[1], SP_SHARED, &from))
+        return false;
+    unsigned order = in->scope == SCOPE_SYS ? MemOrder_STRONG_SYS : MemOrder_STRONG_GPU;
+    Operand lane = sel_lane(sel), offset = sel_value(sel, sel_shl(sel, lane, op_imm(2)));
+    Operand base = from.base.kind == OPK_NONE ? offset : sel_iadd(sel, from.base, offset);
+    Operand place[3] = {sel_value(sel, base), op_none(), op_imm((uint32_t)from.offset)};
+    InstId id = sel_emit_sync(sel, OT_LDS, MSET(LDS, sz, MemSz_32), 3, place, op_imm((uint32_t)WHOLE_WARP));
+    Operand word = sel_add_dst(sel, id, LDS_rd, RF_R);
+    ir_inst(sel->f, id)->flags |= IF_MEMORY | IF_SIDE_EFFECT;
+    Operand pair = to.base;
+    pair.mods = 0;
+    Wide at = sel_add64(sel, sel_wide_pair(sel, pair), wide2(offset, op_imm(0)));
+    Operand src[4] = {op_with(sel_wide_vec(sel, at), OPM_WIDE64), op_none(), op_imm((uint32_t)to.offset),
+                      word};
+    sel_emit_dst(sel, OT_ATOMG,
+                 MSET(ATOMG, op, AtomOp_EXCH) | MSET(ATOMG, type, AtomType_U32) | MSET(ATOMG, e, MemAddr_E) |
+                     MSET(ATOMG, order, order),
+                 0, RF_R, 1, 4, src);
+    ir_inst(sel->f, sel_last(sel))->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
+    return true;
+}
+
+/* ptxas 13.0 has a fence of the device at least for a release, and for an acquire forgets the map alone. */
+bool isel_fence_tensormap(Sel *sel, const PtxInsn *in) {
+    unsigned scope = in->scope == SCOPE_SYS ? MembarScope_SYS : MembarScope_GPU;
+    sel_emit(sel, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
+    Copy copy = {.op = OT_UTMACCTL, .mods = MSET(UTMACCTL, op, TmaCache_IV)};
+    if (in->sem != SEM_ACQUIRE || !isa_target_has(sel->t, OT_UTMACCTL))
+        return true;
+    return map_address(sel, in, &in->operands[0], &copy.map) && copy_in_turns(sel, &copy);
 }

@@ -6,6 +6,8 @@
  * of im2col is counted off in the box of pixels. In shared memory a line is 128 bytes and a chunk 16: chunk c
  * of line l is at chunk c ^ (l mod 2, 4, 8) when 32, 64, 128 bytes are swizzled.
  * SPDX-License-Identifier: MIT */
+#include "frontend/texture.h"
+#include "sim/interp/matrix.h"
 #include "sim/interp/run.h"
 #include "sim/tensormap.h"
 
@@ -27,13 +29,15 @@ typedef struct { /* one copy */
 static bool read_map(Copy *copy) {
     const PtxCode *code = copy->code;
     uint64_t at = interp_arg(copy->run, copy->thread, &code->src[0]) + code->offset;
+    uint32_t words[TENSOR_WORDS];
     for (unsigned half = 0; half < 2; half++) {
         const uint8_t *bytes =
             interp_memory(copy->run, copy->thread, code, SP_NONE, at + half * HALF_MAP, HALF_MAP, false);
         if (!bytes)
             return false;
-        memcpy((uint8_t *)&copy->map + (size_t)half * HALF_MAP, bytes, HALF_MAP);
+        memcpy((uint8_t *)words + (size_t)half * HALF_MAP, bytes, HALF_MAP);
     }
+    copy->map = sim_tensor_decode(words);
     const SimTensorMap *map = &copy->map;
     bool im2col = (code->insn->flags & PF_IM2COL) != 0;
     bool good = map->magic == SIM_TENSOR_MAGIC && map->type < SIM_TENSOR_TYPES && map->swizzle <= 3 &&
@@ -268,3 +272,66 @@ static PtxStep exec_bulk_reduce(PtxRun *run, PtxThread *thread, const PtxCode *c
 BIND_EXEC(tensor_load, exec_load)
 BIND_EXEC(tensor_store, exec_store)
 BIND_EXEC(bulk_reduce, exec_bulk_reduce)
+
+/* ---- tensormap ---- */
+
+/* The field's bits that lie in a word, or in two for an address. */
+static bool replace_part(PtxRun *run, PtxThread *thread, const PtxCode *code, const TensorPart *part,
+                         uint64_t map, uint64_t value) {
+    unsigned bit = part->at + (tensor_fields[part->field].dims ? part->each * (unsigned)code->src[1].imm : 0),
+             bytes = part->bits > 32 ? 8 : 4;
+    uint8_t *place = interp_memory(run, thread, code, code->space, map + bit / 32 * 4, bytes, true);
+    uint64_t word = 0, mask = width_mask(bytes);
+    if (!place)
+        return false;
+    memcpy(&word, place, bytes);
+    if (part->bits < 32)
+        mask = ((1ull << part->bits) - 1) << bit % 32;
+    word = (word & ~mask) | ((part->from < 63 ? value >> part->from : 0) << bit % 32 & mask);
+    interp_race_store(run, thread, code, place, (const uint8_t *)&word);
+    memcpy(place, &word, bytes);
+    return true;
+}
+
+static PtxStep exec_replace(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    uint64_t map = interp_address(run, thread, code, code->space);
+    TensorField field = ptx_tensor_field(code->insn);
+    uint64_t value = interp_arg(run, thread, &code->src[tensor_fields[field].dims ? 2 : 1]);
+    value -= tensor_fields[field].less;
+    if (field == TENSOR_ELEMTYPE)
+        value = tensor_type_bits((uint32_t)value);
+    for (const TensorPart *part = tensor_parts; part < tensor_parts + TENSOR_PARTS; part++)
+        if (part->field == field && (!part->ones || value >> part->from))
+            if (!replace_part(run, thread, code, part, map, value))
+                return STEP_STOP;
+    return STEP_GO;
+}
+
+bool interp_bind_tensormap_replace(PtxCode *code) { return interp_use_exec(code, exec_replace); }
+
+static void copy_map(PtxWarp *warp, uint32_t lanes) {
+    PtxRun *run = warp->block->run;
+    if (!interp_is_whole(warp, lanes))
+        return;
+    for (unsigned lane = 0; lane < TENSOR_WORDS; lane++) {
+        PtxThread *thread = &warp->threads[lane];
+        const PtxCode *code = thread->wait;
+        uint64_t to = interp_arg(run, thread, &code->src[0]) + code->offset,
+                 from = interp_arg(run, thread, &code->src[1]) + code->offset2;
+        uint32_t word;
+        const uint8_t *source = interp_memory(run, thread, code, SP_SHARED, from + 4 * lane, 4, false);
+        if (!source)
+            return;
+        interp_race_load(run, thread, code);
+        memcpy(&word, source, 4);
+        uint8_t *place = interp_memory(run, thread, code, SP_GLOBAL, to + 4 * lane, 4, true);
+        if (!place)
+            return;
+        interp_race_atomic(run, thread, code, place);
+        memcpy(place, &word, 4);
+    }
+}
+
+bool interp_bind_tensormap_copy(PtxCode *code) {
+    return interp_bind_whole(code, copy_map) && code->nsrc >= 2;
+}

@@ -339,6 +339,7 @@ static int op_nothing(Warp *w, Dec *d, uint32_t g) {
     bool bind_##op(Bind *b) { return rare(b, op_nothing); }
 NOTHING(LDGDEPBAR)
 NOTHING(DEPBAR)
+NOTHING(DEPBAR_SET)
 NOTHING(WARPGROUP_ARRIVE)
 NOTHING(WARPGROUP_DEPBAR)
 NOTHING(CGAERRBAR)

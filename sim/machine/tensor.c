@@ -49,13 +49,15 @@ static int read_map(Warp *warp, Dec *dec, unsigned lane, uint64_t address, SimTe
     enum { PIECE = 16 };
     if (!map_is_aligned(warp, address))
         return machine_trap_address(warp, dec, lane, TRAP_MISALIGNED, address, "a tensor map");
+    uint32_t words[TENSOR_WORDS];
     for (unsigned i = 0; i < SIM_TENSOR_BYTES; i += PIECE) {
         MemRef ref;
         int status = machine_mem_ref(warp, dec, lane, MS_GENERIC, address + i, PIECE, false, &ref);
         if (status != RUN_OK)
             return status;
-        machine_mem_load(warp, lane, &ref, PIECE, (uint8_t *)map + i);
+        machine_mem_load(warp, lane, &ref, PIECE, (uint8_t *)words + i);
     }
+    *map = sim_tensor_decode(words);
     return RUN_OK;
 }
 
@@ -118,7 +120,7 @@ static bool tensor_place(const Walk *walk, uint64_t *address) {
     *address = walk->map.address;
     for (unsigned i = 0; i < walk->map.rank; i++) {
         int64_t x = walk->at[i] + walk->offset[i];
-        if (x < 0 || x >= walk->map.size[i])
+        if (x < 0 || x >= (int64_t)walk->map.size[i])
             return false;
         *address += (uint64_t)x * (i ? walk->map.stride[i - 1] : walk->bytes);
     }

@@ -142,13 +142,33 @@ static void test_implied(void **state) {
  * reads of shared memory only a descriptor (9.7.15.5). No other operation does. */
 static void test_memory_order(void **state) {
     (void)state;
-    static const char *const orders[] = {
-        "BAR",       "BAR_RED",   "WARPSYNC",   "WARPSYNC_COLLECTIVE", "CALL",
-        "MEMBAR",    "LDGDEPBAR", "DEPBAR",     "UCGABAR_ARV",         "UCGABAR_WAIT",
-        "CGAERRBAR", "ERRBAR",    "CCTL",       "FENCE_VIEW_ASYNC",    "SULD",
-        "SUST",      "SURED",     "SYNCS_CCTL", "UTMACMDFLUSH",        "HGMMA",
-        "QGMMA",     "IGMMA",     "BGMMA",      "WARPGROUP_ARRIVE",    "WARPGROUP_DEPBAR",
-        "SUST_P"};
+    static const char *const orders[] = {"BAR",
+                                         "BAR_RED",
+                                         "WARPSYNC",
+                                         "WARPSYNC_COLLECTIVE",
+                                         "CALL",
+                                         "MEMBAR",
+                                         "LDGDEPBAR",
+                                         "DEPBAR",
+                                         "DEPBAR_SET",
+                                         "UCGABAR_ARV",
+                                         "UCGABAR_WAIT",
+                                         "CGAERRBAR",
+                                         "ERRBAR",
+                                         "CCTL",
+                                         "FENCE_VIEW_ASYNC",
+                                         "SULD",
+                                         "SUST",
+                                         "SURED",
+                                         "SYNCS_CCTL",
+                                         "UTMACMDFLUSH",
+                                         "HGMMA",
+                                         "QGMMA",
+                                         "IGMMA",
+                                         "BGMMA",
+                                         "WARPGROUP_ARRIVE",
+                                         "WARPGROUP_DEPBAR",
+                                         "SUST_P"};
     unsigned found = 0;
     for (unsigned op = 1; op < OT_COUNT; op++) {
         bool listed = false;

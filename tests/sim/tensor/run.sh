@@ -47,12 +47,28 @@ END
     [ $n != 1 ] || sed -i 's/"cluster": \[1\], //' "$dir/rows.json"
     "$heddle" "$@" --launch "$dir/rows.json" > "$dir/out" 2>&1 || fail "$what, rows to $n blocks"
 }
+# One map made into another: nothing is left of the difference, and the copy is of the tensor that it is then.
+cat > "$dir/replace.json" << END
+{"buffers": {"t": {"type": "u32", "count": 1024, "init": "iota"}, "maps": {"type": "u32", "count": 32, "init": "ones"}, "out": {"type": "u32", "count": 40, "init": "ones"}},
+ "tensormaps": {"from": {"buffer": "t", "type": "f16", "size": [32, 3, 7], "strides": [128, 512], "box": [32, 3, 5], "steps": [1, 2, 4], "swizzle": "64B", "fill": "nan"},
+                "like": {"buffer": "t", "type": "u32", "size": [12, 9], "box": [4, 2]}},
+ "launches": [{"kernel": "replace", "grid": [1], "block": [32], "args": ["tmap:from", "tmap:like", "maps", "out"]}],
+ "checks": [{"buffer": "out", "values": [0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,27,28,29,30,39,40,41,42]}]}
+END
+replace() { # WHAT PROGRAM...
+    local what=$1
+    shift
+    "$heddle" "$@" --launch "$dir/replace.json" > "$dir/out" 2>&1 || fail "$what, a map made into another"
+}
 copies "the interpreter" run copy.ptx --engine ptx
+replace "the interpreter" run replace.ptx --engine ptx
 for n in 1 2 4; do bulk $n "the interpreter" run bulk.ptx --engine ptx; done
 for target in bru1 sm_90; do
     for level in 0 1 2 3; do
         "$heddle" compile copy.ptx -t $target -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "copy.ptx for $target, -O$level"
         copies "own code for $target, -O$level" validate copy.ptx "$dir/own.cubin" --check-control
+        "$heddle" compile replace.ptx -t ${target/sm_90/sm_90a} -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "replace.ptx for $target, -O$level"
+        replace "own code for $target, -O$level" validate replace.ptx "$dir/own.cubin"
         "$heddle" compile bulk.ptx -t $target -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "bulk.ptx for $target, -O$level"
         for n in 1 2 4; do
             [ $target = bru1 ] && [ $n != 1 ] || bulk $n "own code for $target, -O$level" validate bulk.ptx "$dir/own.cubin"
@@ -63,6 +79,8 @@ if [ -x "${PTXAS:-}" ]; then
     for level in 0 1 3; do
         "$PTXAS" -arch=sm_90 -O$level -o "$dir/theirs.cubin" copy.ptx > "$dir/out" 2>&1 || fail "ptxas, copy.ptx, -O$level"
         copies "ptxas's code, -O$level" validate copy.ptx "$dir/theirs.cubin"
+        "$PTXAS" -arch=sm_90a -O$level -o "$dir/theirs.cubin" replace.ptx > "$dir/out" 2>&1 || fail "ptxas, replace.ptx, -O$level"
+        replace "ptxas's code, -O$level" validate replace.ptx "$dir/theirs.cubin"
         "$PTXAS" -arch=sm_90 -O$level -o "$dir/theirs.cubin" bulk.ptx > "$dir/out" 2>&1 || fail "ptxas, bulk.ptx, -O$level"
         for n in 1 2 4; do bulk $n "ptxas's code, -O$level" validate bulk.ptx "$dir/theirs.cubin"; done
     done
