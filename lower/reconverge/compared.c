@@ -357,7 +357,7 @@ static bool varies(const Compared *compared, Operand predicate) {
     return false;
 }
 
-static uint32_t slot_of(Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
+static uint32_t branch_slot(Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
                         const uint32_t *visits, bool draws) {
     const Inst *branch = condition_of(compared->f, b);
     if (!branch || reconv->g.succ_at[b + 1] - reconv->g.succ_at[b] != 2)
@@ -376,7 +376,7 @@ static uint32_t slot_of(Compared *compared, const Reconv *reconv, uint32_t b, ui
 uint32_t reconv_compared_slot(Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
                               const uint32_t *visits, bool draws) {
     if (compared->alike[b] < ALIKE) {
-        uint32_t slot = slot_of(compared, reconv, b, lane, visits, draws);
+        uint32_t slot = branch_slot(compared, reconv, b, lane, visits, draws);
         if (compared->alike[b] == VARIES)
             return slot;
         compared->alike[b] = slot == NO_NODE ? ALIKE_NONE : (uint8_t)(ALIKE + slot);
