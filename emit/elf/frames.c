@@ -300,6 +300,11 @@ static void put_rows(Frames *frames) {
 
 /* ---- entries ---- */
 
+/* Relocations of objects have addends here: places in the section are theirs. */
+static bool has_addends(const ElfWriter *writer) {
+    return elf_since_sm_90(writer) || writer->opt->relocatable;
+}
+
 /* Registers that the caller finds again, the return address before all. */
 static void choose_tracked(Frames *frames, unsigned return_reg) {
     frames->ntracked = 0;
@@ -323,10 +328,34 @@ static uint32_t put_common(Frames *frames, unsigned return_reg) {
     put_leb(frames, 0);
     put_rule(frames, CFA_SAME_VALUE, REG_RZ);
     put_rule(frames, CFA_SAME_VALUE, ABI_STACK_REG);
-    for (unsigned k = 0; k < frames->ntracked; k++)
-        put_rule(frames, CFA_SAME_VALUE, frames->tracked[k]);
+    for (unsigned k = 0; k < 2 && !frames->f->is_entry; k++)
+        put_rule(frames, CFA_SAME_VALUE, return_reg + k); /* so are the others of which nothing is said */
     end_entry(frames, start);
     return entry;
+}
+
+static void put_reloc(Frames *frames, uint32_t place, uint32_t symbol, uint32_t type, uint64_t addend) {
+    Arena *a = frames->writer->a;
+    elf_bytes_u64(a, &frames->relocs, place);
+    elf_bytes_u64(a, &frames->relocs, ELF64_R_INFO((uint64_t)symbol, type));
+    if (has_addends(frames->writer))
+        elf_bytes_u64(a, &frames->relocs, addend);
+}
+
+/* Where the common part begins, where the function does and how long it is: of an object the linker says so.
+ */
+static void put_place(Frames *frames, uint32_t common, uint32_t symbol, uint32_t size_bytes) {
+    enum { RELOC_NV_FUNCTION_SIZE = 73 };
+    ElfWriter *writer = frames->writer;
+    uint32_t address = elf_reloc_type(writer, RELOC_ABS64);
+    if (writer->opt->relocatable)
+        put_reloc(frames, frames->out.n, writer->frames_sym, address, common);
+    elf_bytes_u64(writer->a, &frames->out, writer->opt->relocatable ? 0 : common);
+    put_reloc(frames, frames->out.n, symbol, address, 0);
+    elf_bytes_u64(writer->a, &frames->out, 0);
+    if (writer->opt->relocatable)
+        put_reloc(frames, frames->out.n, symbol, RELOC_NV_FUNCTION_SIZE, 0);
+    elf_bytes_u64(writer->a, &frames->out, size_bytes);
 }
 
 static void put_function(Frames *frames, uint32_t index) {
@@ -336,14 +365,7 @@ static void put_function(Frames *frames, uint32_t index) {
     unsigned return_reg = f->is_open ? ABI_OPEN_RETURN_REG : ABI_RETURN_REG;
     choose_tracked(frames, return_reg);
     uint32_t common = put_common(frames, return_reg), start = begin_entry(frames);
-    elf_bytes_u64(writer->a, &frames->out, common);
-    elf_bytes_u64(writer->a, &frames->relocs, frames->out.n);
-    elf_bytes_u64(writer->a, &frames->relocs,
-                  ELF64_R_INFO((uint64_t)writer->parts[index].sym, elf_reloc_type(writer, RELOC_ABS64)));
-    if (elf_since_sm_90(writer))
-        elf_bytes_u64(writer->a, &frames->relocs, 0);
-    elf_bytes_u64(writer->a, &frames->out, 0);
-    elf_bytes_u64(writer->a, &frames->out, (uint64_t)code->ninsts * INST_BYTES);
+    put_place(frames, common, writer->parts[index].sym, code->ninsts * INST_BYTES);
     Arena arena = {0};
     frames->in = ARENA_ARRAY(&arena, FrameState, f->blocks.n + 1);
     FrameState first = {.known = true};
@@ -366,5 +388,6 @@ void elf_write_frames(ElfWriter *writer) {
         if (writer->code->funcs[k].ir && writer->code->funcs[k].ir->entry.i)
             put_function(frames, k);
     if (frames->out.n)
-        elf_add_debug_section(writer, "debug_frame", frames->out, frames->relocs);
+        elf_add_debug_section(writer, writer->frames, "debug_frame", has_addends(writer), frames->out,
+                              frames->relocs);
 }

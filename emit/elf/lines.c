@@ -187,5 +187,5 @@ void elf_write_lines(ElfWriter *writer) {
     if (!lines.relocs.n)
         return;
     put_u32(lines.out.at, lines.out.n - 4);
-    elf_add_debug_section(writer, "debug_line", lines.out, lines.relocs);
+    elf_add_debug_section(writer, 0, "debug_line", elf_since_sm_90(writer), lines.out, lines.relocs);
 }

@@ -55,9 +55,10 @@ void elf_set_data(ElfWriter *writer, uint32_t section, Bytes b) {
     writer->elf->sections.at[section].h.sh_size = b.n;
 }
 
-void elf_add_debug_section(ElfWriter *writer, const char *name, Bytes data, Bytes relocs) {
-    bool addends = elf_since_sm_90(writer);
-    uint32_t section = elf_add_section(writer, ".", name, SHT_PROGBITS, 0, 1);
+void elf_add_debug_section(ElfWriter *writer, uint32_t section, const char *name, bool addends, Bytes data,
+                           Bytes relocs) {
+    if (!section)
+        section = elf_add_section(writer, ".", name, SHT_PROGBITS, 0, 1);
     elf_set_data(writer, section, data);
     uint32_t table = elf_add_section(writer, addends ? ".rela." : ".rel.", name, addends ? SHT_RELA : SHT_REL,
                                      SHF_INFO_LINK, 8);
@@ -170,8 +171,10 @@ static void make_sections(ElfWriter *writer) {
     elf_add_section(writer, ".strtab", "", SHT_STRTAB, 0, 1);
     elf_add_section(writer, ".symtab", "", SHT_SYMTAB, 0, 8);
     elf_add_section(writer, ".nv.info", "", SHT_NV_INFO, 0, 4);
-    if (writer->opt->relocatable) /* nvlink reads the sections in their order */
+    if (writer->opt->relocatable) { /* nvlink reads the sections in their order */
         compatibility_sections(writer);
+        writer->frames = elf_add_section(writer, ".debug_frame", "", SHT_PROGBITS, 0, 1);
+    }
     for (uint32_t i = 0; i < module->nfuncs; i++)
         writer->parts[i].info =
             elf_add_section(writer, ".nv.info.", elf_func_name(writer, i), SHT_NV_INFO, info_link(writer), 4);
@@ -331,6 +334,8 @@ static void make_symbols(ElfWriter *writer) {
             elf_add_symbol(writer, writer->elf->sections.at[func_parts->shared].name, 0, 0, section, 0,
                            func_parts->shared);
     }
+    if (writer->frames)
+        writer->frames_sym = elf_add_symbol(writer, ".debug_frame", 0, 0, section, 0, writer->frames);
     add_var_symbols(writer, false);
     add_func_symbols(writer, false);
     elf_section_header(writer, SYMTAB)->sh_info = writer->nsyms;
@@ -633,7 +638,7 @@ static bool fill(ElfWriter *writer) {
     texture_relocs(writer);
     if (elf_is_native(writer) && !writer->old_form && !writer->opt->relocatable)
         compatibility_sections(writer);
-    if (elf_is_native(writer) && !writer->opt->relocatable)
+    if (elf_is_native(writer))
         elf_write_frames(writer);
     if (writer->opt->lines)
         elf_write_lines(writer);

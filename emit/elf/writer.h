@@ -31,7 +31,8 @@ typedef struct {
     uint64_t *var_offset;  /* for each IrVar */
     uint32_t *var_section; /* of shared ones, in objects */
     uint32_t const3, global_init, global;
-    uint32_t shared; /* objects: of variables that are no kernel's */
+    uint32_t frames, frames_sym; /* objects: .debug_frame, which a linker joins */
+    uint32_t shared;             /* objects: of variables that are no kernel's */
     Bytes const3_data, init_data, const3_rela, init_rela;
     uint64_t global_bytes;
     uint64_t const3_align, init_align, global_align; /* at least that of each variable in it */
@@ -58,8 +59,10 @@ void elf_find_externs(const ElfWriter *writer, const CodeFunc *f, ElfSyms *out);
 
 /* Contents of .nv.info and of every .nv.info.FUNCTION, whose sections are there. */
 void elf_write_records(ElfWriter *writer);
-/* A section for debuggers and its relocations, as the machine has them. */
-void elf_add_debug_section(ElfWriter *writer, const char *name, Bytes data, Bytes relocs);
+/* A section for debuggers and its relocations, with addends or without. `section`: that one, or 0 for a new
+ * one. */
+void elf_add_debug_section(ElfWriter *writer, uint32_t section, const char *name, bool addends, Bytes data,
+                           Bytes relocs);
 /* .debug_frame and its relocations; symbols are there. */
 void elf_write_frames(ElfWriter *writer);
 /* .debug_line and its relocations, where the PTX has .loc; symbols are there. */

@@ -144,6 +144,17 @@ for sm in 75 80 86 89 90; do
         esac >read 2>&1 || { echo "$tool:"; head -n 3 read; exit 1; }
         grep -q '_Z4ssel' read
     done
+    # the linker puts the frames of both objects into one section: an entry for each function, of its size
+    if [ -x "$(dirname "$PTXAS")/cuobjdump" ] || command -v cuobjdump >/dev/null; then
+        reader=$(dirname "$PTXAS")/cuobjdump
+        [ -x "$reader" ] || reader=cuobjdump
+        "$nvlink" --arch=sm_$sm ours-one.o ours-two.o -o joined.cubin
+        "$reader" -elf joined.cubin >read 2>&1
+        awk '/address_range:/ { size = $2 } /^ *function: / && size { print $2, size; size = "" }' read | sort >framed
+        readelf -sW joined.cubin 2>/dev/null | awk '$4 == "FUNC" && $7 != "UND" { printf "%s 0x%x\n", $NF, $3 }' | sort >functions
+        cmp framed functions || { diff framed functions; exit 1; }
+        grep -q 'return address register R20' read
+    fi
 done
 echo "$joined programs"
 [ $joined -eq 25 ]
