@@ -264,10 +264,20 @@ static void mask_of_statement(Checker *checker, uint32_t i) {
                 compare_mask(checker, i, mask, flow->funcs[f].calls[k].inst);
 }
 
+/* Did a vote in the block tell who is active, and has the machine changed no lanes since? */
+static bool told_before(const Checker *checker, uint32_t i) {
+    const BinFlow *flow = checker->flow;
+    uint32_t first = flow->blocks[flow->block_of[i]].first;
+    while (i-- > first && !isa_has_effect(flow->insts[i].optype, ISA_EFFECT_SWITCH))
+        if (asks_who_is_active(&flow->insts[i]))
+            return true;
+    return false;
+}
+
 static void covered(Checker *checker, uint32_t i) {
     const MachInst *inst = &checker->flow->insts[i];
     if (bin_kind(inst) == BK_COLLECTIVE && !checker->converged[i] && !asks_who_is_active(inst) &&
-        warpsync_before(checker, i) == NONE)
+        warpsync_before(checker, i) == NONE && !(checker->native && told_before(checker, i)))
         check_report_as(checker, !checker->native || !may_be_alone(checker, i) ? SEV_ERROR : SEV_WARNING,
                         CR_R09, i, NONE, "%s not covered by WARPSYNC", isa_optype_name(inst->optype));
     if (bin_kind(inst) != BK_BAR)
@@ -355,8 +365,9 @@ static void yielded_flow(Checker *checker, Yielded *y) {
 
 static void waiting(Checker *checker, uint32_t i, bool yielded) {
     uint16_t pending = checker->pend[i] | checker->inherited[i];
+    bool passes = isa_target_info(checker->flow->bin->target)->bssy_assigns; /* BSYNC, where WARPSYNC waits */
     if (bin_kind(&checker->flow->insts[i]) != BK_WARPSYNC || !pending || !checker->surely_apart[i] ||
-        yielded || checker->entered[i] || check_before_bar(checker, i))
+        passes || yielded || checker->entered[i] || check_before_bar(checker, i))
         return;
     check_report(checker, CR_R11, i, NONE, "WARPSYNC may wait for a lane parked at BSYNC B%u",
                  (unsigned)__builtin_ctz(pending));

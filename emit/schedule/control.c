@@ -21,6 +21,7 @@ enum {
     WRITTEN = 2
 };
 typedef enum { FLIGHT_WRITE, FLIGHT_READ, FLIGHT_SB } FlightKind;
+_Static_assert(ISA_QUEUE_COUNT <= 16, "a mask of them");
 
 typedef struct { /* one register access that a later instruction may come too close to */
     uint32_t inst;
@@ -30,7 +31,7 @@ typedef struct { /* one register access that a later instruction may come too cl
 
 typedef struct {
     uint8_t write_sb[CELL_COUNT], read_sb[CELL_COUNT]; /* masks */
-    uint8_t queues[CELL_COUNT];                        /* mask: queues of the instructions behind both */
+    uint16_t queues[CELL_COUNT];                       /* mask: queues of the instructions behind both */
     /* Scoreboards of memory instructions that are younger than all that set STORE_SB: memory instructions
      * read in order, so whoever waits for one of these need not wait for STORE_SB. */
     uint8_t vouches;
@@ -41,7 +42,7 @@ typedef struct {
 typedef struct {         /* what the walk asks about an instruction again and again */
     const CellRef *refs; /* reads, then writes */
     uint8_t nreads, nwrites, issue;
-    uint8_t queue; /* mask with one bit, or ISA_QUEUE_NONE's */
+    uint16_t queue; /* mask with one bit, or ISA_QUEUE_NONE's */
     bool guarded, late, reads_late, call, memory;
     bool settles; /* all results must have come: a load under way would fill the cache that it empties */
     bool flushes; /* UTMACMDFLUSH */
@@ -240,7 +241,7 @@ static void clear_waited(State *state, unsigned wait) {
     for (unsigned k = 0; k < CELL_COUNT; k++) {
         state->write_sb[k] &= (uint8_t)~wait;
         state->read_sb[k] &= (uint8_t)~read;
-        state->queues[k] &= state->write_sb[k] | state->read_sb[k] ? 0xff : 0;
+        state->queues[k] &= state->write_sb[k] | state->read_sb[k] ? 0xffff : 0;
     }
     if (read >> STORE_SB & 1)
         state->vouches = ALL_SB;
@@ -530,7 +531,7 @@ static void gather_facts(Controls *controls) {
                 .late = latency_is_variable(controls->t, inst),
                 .reads_late = latency_reads_late(controls->t, inst),
                 .flushes = inst->optype == OT_UTMACMDFLUSH,
-                .queue = (uint8_t)(1u << latency_queue(controls->t, inst)),
+                .queue = (uint16_t)(1u << latency_queue(controls->t, inst)),
                 .memory = latency_reads_in_order(controls->t, inst),
                 .call = emit_is_call_boundary(inst),
                 .settles = isa_traits(inst->optype)->pace == ISA_PACE_CACHE,

@@ -52,6 +52,8 @@ static const Word queues[] = {
     {"BMMA", "products of bits", 8, 0},
     {"DMMA", "products of f64", 9, 0},
     {"QMMA", "products of 8-bit floats", 10, 0},
+    {"TEX", "textures", 11, 0},
+    {"S2UR", "special registers in uniform ones, from sm_90 on", 12, 0},
 };
 static const Word effects[] = {
     {"NONE", "nothing but its destinations", 0, 0},

@@ -138,12 +138,17 @@ bool latency_reads_late(const Target *t, const MachInst *i) { return latency_is_
  * convert F2F.F32.F64, F2I.NTZ.W1, STG), and lets DMUL overwrite a source of the DFMA before it. Never so
  * with LDG, LDL, LDC or S2R. A matrix product whose sums the next product of them reads has no scoreboard
  * where a later one's is waited for between the two: on sm_75 548 pairs of HMMA, 208 of IMMA, 24 of BMMA, on
- * sm_80 60 of DMMA, in loops over 1 to 8 fragments, and none without such a wait. */
+ * sm_80 60 of DMMA, in loops over 1 to 8 fragments, and none without such a wait. Textures: TEX R22
+ * overwrites a source of the TEX before it, and the scoreboards of the last of a row do for all (boxFilter,
+ * convolutionTexture; sm_75 to sm_90). S2UR: on sm_90 15 of 511 in public kernels have no scoreboard, a later
+ * one's is waited for (invkin, black, topk), on the others none of 222. */
 enum IsaQueue latency_queue(const Target *t, const MachInst *i) {
     enum IsaUnit unit = latency_unit(i);
     bool fixed = (unit == ISA_UNIT_DBL && !families[family_of(t)].dbl_sb) ||
                  ((unit == ISA_UNIT_MMA1 || unit == ISA_UNIT_MMA2) && !families[family_of(t)].mma_sb);
-    return fixed ? ISA_QUEUE_NONE : (enum IsaQueue)isa_traits(i->optype)->queue;
+    enum IsaQueue queue = (enum IsaQueue)isa_traits(i->optype)->queue;
+    bool apart = queue == ISA_QUEUE_S2UR && !timing_number(family_of(t), ISA_TIMING_CROSSES);
+    return fixed || apart ? ISA_QUEUE_NONE : queue;
 }
 
 /* Evidence: ptxas 13.0 gives LDS and LDSM no scoreboard where that of a later SHFL is waited for before the
@@ -275,7 +280,7 @@ static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r,
     return is_fma_side(w) == is_fma_side(r) ? 4 : 5;
 }
 
-/* sm_90: ptxas lets LDG read the descriptor 2 cycles behind ULDC (12,880 times), STG 4 and LD 5. */
+/* sm_90: ptxas lets LDG read the descriptor 2 cycles behind ULDC (12,880 times), STG and REDG 4 and LD 5. */
 static unsigned ugpr_to_memory(enum Latency family, const MachInst *reader) {
     unsigned load = reader ? timing(family, reader, ISA_TIMING_UR_OF_LOAD) : 0,
              store = reader ? timing(family, reader, ISA_TIMING_UR_OF_STORE) : 0;
@@ -290,6 +295,7 @@ static unsigned ugpr_raw(enum Latency family, enum IsaUnit w, enum IsaUnit r, co
     if (w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC)
         return r == ISA_UNIT_ULDC              ? 5
                : r == ISA_UNIT_CTRL            ? 3
+               : r == ISA_UNIT_TEX             ? 2 /* UMOV UR5; IADD3; TEX UR4 on sm_90 (boxFilter) */
                : crosses && is_memory_class(r) ? ugpr_to_memory(family, reader)
                                                : 2;
     if (r == ISA_UNIT_UDP)
@@ -426,7 +432,10 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
     if (a == ISA_UNIT_MMA1 || a == ISA_UNIT_MMA2 || a == ISA_UNIT_DMMA)
         return gpr_raw[family_of(t)][ROW_ALU][writer_column(family_of(t), a, first, 0)];
     if (a == ISA_UNIT_DBL || a == ISA_UNIT_HALF_MMA)
-        return late ? 9 : guarded ? 6 : 3;
+        return late                          ? 9
+               : a == ISA_UNIT_DBL && a == b ? 2
+               : guarded                     ? 6
+                                             : 3; /* DFMA R6; @P0 DFMA R6 on sm_90 (gabor) */
     if (late || b == ISA_UNIT_MMA1 || b == ISA_UNIT_MMA2)
         return data->waw_late;
     /* ptxas issues IADD3 R14; @P0 IMAD R14 and IMAD.WIDE R2; MOV R2 back to back (bits, matmul) */
