@@ -349,6 +349,8 @@ Term *t_uf(Terms *ts, unsigned width, const char *name, Term *const *a, uint32_t
 }
 
 Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *term, Term *y) {
+    if ((bits & 255) >= 32) /* no halves of a word */
+        term = t_plain(ts, term), y = t_plain(ts, y);
     if (term->id > y->id) { /* one order of the operands */
         Term *swap = term;
         term = y;

@@ -1,9 +1,9 @@
 /* Copy propagation, constants into instructions, constant results of integer operations, masks that take
- * nothing away, address offsets into memory operands. In: SSA. Each operand that is changed is kept only if
- * an opcode takes it so (isa_select_opcode). Guarded definitions, values in fixed registers, implicit
- * operands of calls and the sources of phis stay as they are. Floating-point values are not computed here.
- * It asks by name for operations of which it knows a rule: where bits of a result come from, what an address
- * is the sum of. SPDX-License-Identifier: MIT */
+ * nothing away, signs of floating-point operands, address offsets into memory operands. In: SSA. Each operand
+ * that is changed is kept only if an opcode takes it so (isa_select_opcode). Guarded definitions, values in
+ * fixed registers, implicit operands of calls and the sources of phis stay as they are. Floating-point values
+ * are not computed here. It asks by name for operations of which it knows a rule: where bits of a result come
+ * from, what an address is the sum of. SPDX-License-Identifier: MIT */
 #include "ir/cfg.h"
 #include "isa/lane/choose.h"
 #include "lower/opt/opt.h"
@@ -273,7 +273,7 @@ static void fold_combination(Fold *fold, Inst *i) {
 
 typedef struct {
     uint32_t bits[MACH_MAX_SRC]; /* of a register before its modifiers, of a predicate behind them */
-    unsigned unknown[MACH_MAX_SRC], nunknown; /* predicates that the instruction does not name */
+    unsigned unknown[MACH_MAX_SRC], nunknown; /* predicates that it does not name, or that may be either */
 } Sources;
 
 /* The optype's own sources; false if one is not known. */
@@ -284,7 +284,8 @@ static bool known_sources(const Fold *fold, const Inst *i, const MachInst *in, S
         LaneSource is = lane_source(fold->f->module->target, in, k);
         bool predicate = false;
         if (is == LANE_SRC_PREDICATE) {
-            if (o.kind == OPK_NONE) /* PT or !PT */
+            if (o.kind == OPK_NONE || /* PT or !PT */
+                (opt_scalar(o) && !known_predicate(fold, o, &predicate)))
                 out->unknown[out->nunknown++] = k;
             else if (!known_predicate(fold, o, &predicate))
                 return false;
@@ -304,8 +305,7 @@ static bool same_result(const LaneResult *a, const LaneResult *b) {
            (!a->has_predicates || (a->predicate[0] == b->predicate[0] && a->predicate[1] == b->predicate[1]));
 }
 
-/* What the operation's lane function makes of constants, whatever the predicates are that it does not name.
- */
+/* What the operation's lane function makes of constants, whatever the predicates are. */
 static bool computed(const Fold *fold, const Inst *i, LaneResult *result) {
     const Target *target = fold->f->module->target;
     Sources sources;
@@ -334,6 +334,18 @@ static bool computed(const Fold *fold, const Inst *i, LaneResult *result) {
     return same;
 }
 
+/* Numbers of 64 bits whose upper halves are equal compare as the lower ones do. */
+static void learn_extended(Fold *fold, const Inst *i) {
+    uint32_t a, b, cmp = MGET(ISETP, cmp, i->mods);
+    bool is;
+    Operand lower = *ir_src(fold->f, i, ISETP_pq), dst = *ir_dst(fold->f, i, ISETP_pu);
+    if (MGET(ISETP, ex, i->mods) && cmp != ICmp_F && cmp != ICmp_T && opt_scalar(lower) && opt_scalar(dst) &&
+        MGET(ISETP, bop, i->mods) == BoolOp_AND && known_bits(fold, *ir_src(fold->f, i, ISETP_ra), &a) &&
+        known_bits(fold, *ir_src(fold->f, i, ISETP_rb), &b) && a == b &&
+        known_predicate(fold, *ir_src(fold->f, i, ISETP_pp), &is) && is)
+        copy(fold, dst.value, lower);
+}
+
 static void know_result(Fold *fold, const Inst *i, const LaneResult *result) {
     unsigned n = 0;
     for (unsigned k = 0; k < isa_num_dst(i->op); k++) {
@@ -344,6 +356,14 @@ static void know_result(Fold *fold, const Inst *i, const LaneResult *result) {
         else if (file == RF_P && result->has_predicates && n < 2)
             know(fold, dst, result->predicate[n++] ? op_pt() : op_with(op_pt(), OPM_NOT));
     }
+}
+
+/* Nothing is added to the third operand. */
+static bool is_addend(const Fold *fold, const Inst *i) {
+    uint32_t a = 1, b = 1;
+    return i->op == OT_IMAD && !MGET(IMAD, x, i->mods) &&
+           ((known_bits(fold, *ir_src(fold->f, i, IMAD_ra), &a) && !a) ||
+            (known_bits(fold, *ir_src(fold->f, i, IMAD_rb), &b) && !b));
 }
 
 static void learn(Fold *fold, InstId id) {
@@ -371,16 +391,22 @@ static void learn(Fold *fold, InstId id) {
             know(fold, dst, fold->known[same_as(fold, o.value)]);
         else if (o.file == RF_R && opt_scalar(dst))
             copy(fold, dst.value, o);
-    } else if (computed(fold, i, &result))
-        know_result(fold, i, &result);
-    else if (i->op == OT_PLOP3 && no_dst(fold, i, PLOP3_pv))
+    } else if (i->op == OT_PLOP3 && no_dst(fold, i, PLOP3_pv))
         learn_logic(fold, i);
+    else if (computed(fold, i, &result))
+        know_result(fold, i, &result);
+    else if (i->op == OT_ISETP)
+        learn_extended(fold, i);
     else if (opt_scalar(dst) && dst.file == RF_R) {
         if (i->op == OT_LOP3 && !MGET(LOP3, pand, i->mods))
             copy(fold, dst.value, lop3_same(fold, i));
         if (i->op == OT_PRMT)
             copy(fold, dst.value, permuted_same(fold, i));
+        if (is_addend(fold, i))
+            copy(fold, dst.value, *ir_src(fold->f, i, IMAD_rc));
         fold->zero[dst.value] = zeros_of(fold, i);
+        if (fold->zero[dst.value] == UINT32_MAX)
+            know(fold, dst, op_imm(0));
     }
 }
 
@@ -516,10 +542,9 @@ static void fold_result(Fold *fold, BlockId b, unsigned at) {
     InstId id = ir_block(fold->f, b)->insts.at[at];
     Inst *i = ir_inst(fold->f, id);
     LaneResult result;
-    if (i->op == OT_MOV || !computed(fold, i, &result) || !result.has_value)
-        return;
-    Operand dst = *ir_dst(fold->f, i, 0);
-    if (!opt_scalar(dst) || dst.file != RF_R || val(fold, dst.value)->fixed_reg >= 0)
+    Operand dst = i->ndst ? *ir_dst(fold->f, i, 0) : (Operand){0};
+    if (i->op == OT_MOV || !opt_scalar(dst) || dst.file != RF_R || val(fold, dst.value)->fixed_reg >= 0 ||
+        !computed(fold, i, &result) || !result.has_value)
         return;
     for (unsigned k = 1; k < i->ndst; k++)
         if (!no_dst(fold, i, k)) /* phis may still have it */
@@ -556,6 +581,58 @@ static void fold_mask(Fold *fold, InstId id) {
     Operand x = *ir_src(fold->f, inner, LOP3_ra);
     if (opt_scalar(x) && !x.mods && x.file == RF_R && val(fold, x.value)->fixed_reg < 0)
         try_operand(fold, id, LOP3_ra, x);
+}
+
+/* ---- signs ---- */
+
+/* The number that an instruction gives but for a NaN, which it makes canonical: it adds -0 to x, exactly. */
+static bool plain_number(const Fold *fold, const Inst *i, Operand *x) {
+    bool single = i->op == OT_FADD && i->mods == MSET(FADD, rnd, Rnd_RN),
+         wide = i->op == OT_DADD && i->mods == MSET(DADD, rnd, Rnd_RN);
+    if ((!single && !wide) || !op_is_always(i->guard) || (i->flags & IF_TIED))
+        return false;
+    Operand zero = *ir_src(fold->f, i, 1);
+    *x = *ir_src(fold->f, i, 0);
+    if (zero.kind != OPK_IMM || zero.value != 0x80000000u || zero.mods || x->kind != OPK_VAL ||
+        x->file != RF_R || x->count != (single ? 1 : 2))
+        return false;
+    for (unsigned c = 0; c < x->count; c++)
+        if (val(fold, ir_operand_value(fold->f, *x, c).i)->fixed_reg >= 0)
+            return false;
+    return true;
+}
+
+/* The instruction whose first result an operand is, all of it. */
+static const Inst *maker(const Fold *fold, Operand o) {
+    if (o.kind != OPK_VAL || o.file != RF_R || o.count > 2)
+        return NULL;
+    InstId def = val(fold, ir_operand_value(fold->f, o, 0).i)->def;
+    const Inst *i = def.i ? ir_inst(fold->f, def) : NULL;
+    Operand dst = i && i->ndst ? *ir_dst(fold->f, i, 0) : (Operand){0};
+    if (dst.kind != OPK_VAL || dst.count != o.count)
+        return NULL;
+    for (unsigned c = 0; c < o.count; c++)
+        if (ir_operand_value(fold->f, dst, c).i != ir_operand_value(fold->f, o, c).i)
+            return NULL;
+    return i;
+}
+
+/* Sums, products and comparisons do not tell NaNs apart: they read the sign and the magnitude of a number
+ * from where it comes. What flushes subnormals stays, and so does what reads the bits. */
+static void fold_signs(Fold *fold, InstId id) {
+    Inst *i = ir_inst(fold->f, id);
+    bool tests = i->op == OT_FSETP || i->op == OT_DSETP;
+    if (ir_is_pseudo(i->op) || (!tests && isa_traits(i->op)->exact != ISA_EXACT_ROUNDED))
+        return;
+    for (unsigned k = 0; k < isa_num_src(i->op); k++) {
+        Operand o = *ir_src(fold->f, i, k), x;
+        const Inst *sum = maker(fold, o);
+        if (!sum || !plain_number(fold, sum, &x) ||
+            (!tests && isa_traits(i->op)->unit != isa_traits(sum->op)->unit))
+            continue;
+        x.mods = o.mods & OPM_ABS ? o.mods : (uint8_t)(o.mods ^ x.mods);
+        try_operand(fold, id, k, x);
+    }
 }
 
 /* ---- addresses ---- */
@@ -661,6 +738,7 @@ static void visit_change(Fold *fold, BlockId b, unsigned p) {
     fold_combination(fold, ir_inst(fold->f, id));
     fold_mov(fold, id);
     fold_mask(fold, id);
+    fold_signs(fold, id);
     fold_address(fold, id);
 }
 

@@ -252,6 +252,76 @@ static void test_fold_permutations(void **state) {
     unload(&l);
 }
 
+/* Signs: x + -0 with a sign is read by sums, products and comparisons of the same format from x. Not by what
+ * takes the bits, nor where the sum flushes, saturates, rounds another way, adds +0 or has a guard. */
+static void test_fold_signs(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l,
+         "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n  %p3, _ = ISETP(cmp=LT) %r1, "
+         "%r2, PT, _\n"
+         "  %r4 = FADD -%r1, 0x80000000\n  %r5 = FADD %r4, %r2\n  STG _, _, 0x0, %r5\n"
+         "  %r6 = FMUL -%r4, %r2\n  STG _, _, 0x4, %r6\n"
+         "  %r7 = FADD |%r1|, 0x80000000\n  %r8 = FFMA %r2, %r2, -%r7\n  STG _, _, 0x8, %r8\n"
+         "  %r9 = FADD |%r4|, 0x80000000\n  %r10 = FADD %r9, %r2\n  STG _, _, 0xc, %r10\n"
+         "  %p11, _ = FSETP(cmp=LT) |%r4|, %r7, PT\n  %r12 = SEL %r1, %r2, %p11\n  STG _, _, 0x10, %r12\n"
+         "  %r13 = FSEL %r4, %r2, %p3\n  STG _, _, 0x14, %r13\n"
+         "  %r14 = FADD(ftz=1) -%r1, 0x80000000\n  %r15 = FADD %r14, %r2\n  STG _, _, 0x18, %r15\n"
+         "  %r16 = FADD(sat=1) -%r1, 0x80000000\n  %r17 = FADD %r16, %r2\n  STG _, _, 0x1c, %r17\n"
+         "  %r18 = FADD(rnd=RM) -%r1, 0x80000000\n  %r19 = FADD %r18, %r2\n  STG _, _, 0x20, %r19\n"
+         "  %r20 = FADD -%r1, 0x0\n  %r21 = FADD %r20, %r2\n  STG _, _, 0x24, %r21\n"
+         "  @%p3 %r22 = FADD -%r1, 0x80000000 tied(%r2)\n  %r23 = FADD %r22, %r2\n  STG _, _, 0x28, %r23\n"
+         "  [%r24 %r25] = DADD -[%r1 %r2], 0x80000000\n  [%r26 %r27] = DMUL [%r24 %r25], [%r24 %r25]\n"
+         "  STG _, _, 0x2c, %r26\n  %r28 = FADD %r25, %r2\n  STG _, _, 0x30, %r28\n"
+         "  %r29, _ = LOP3(lut=0xc0) %r4, %r2, RZ, !PT\n  STG _, _, 0x34, %r29\n  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "%r5 = FADD -%r1, %r2", NULL);
+    expect(&l, "%r6 = FMUL %r1, %r2", NULL);
+    expect(&l, "%r8 = FFMA %r2, %r2, -|%r1|", "%r7 =");
+    expect(&l, "%r10 = FADD |%r1|, %r2", "%r9 =");
+    expect(&l, "FSETP(cmp=LT) |%r1|, |%r1|", NULL);
+    expect(&l, "%r13 = FSEL %r4, %r2", NULL);
+    expect(&l, "%r15 = FADD %r14, %r2", NULL);
+    expect(&l, "%r17 = FADD %r16, %r2", NULL);
+    expect(&l, "%r19 = FADD %r18, %r2", NULL);
+    expect(&l, "%r21 = FADD %r20, %r2", NULL);
+    expect(&l, "%r23 = FADD %r22, %r2", NULL);
+    expect(&l, "[%r26 %r27] = DMUL -[%r1 %r2], -[%r1 %r2]", NULL);
+    expect(&l, "%r28 = FADD %r25, %r2", NULL);
+    expect(&l, "LOP3(lut=0xc0) %r4, %r2", NULL);
+    unload(&l);
+}
+
+/* What 64 bits leave: a mask that takes all, a product with zero, equal upper halves, a choice of equals. */
+static void test_fold_halves(void **state) {
+    (void)state;
+    Loaded l;
+    load(
+        &l,
+        "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n"
+        "  %r3, _ = LOP3(lut=0xc0) %r1, 0x0, RZ, !PT\n"
+        "  %p4, _ = ISETP(sign=U32 cmp=EQ) %r1, %r2, PT, _\n"
+        "  %p5, _ = ISETP(ex=1 cmp=EQ) %r3, RZ, PT, %p4\n  %r6 = SEL %r1, %r2, %p5\n  STG _, _, 0x0, %r6\n"
+        "  %p9, _ = ISETP(ex=1 cmp=GT) %r3, RZ, %p4, %p4\n  %r10 = SEL %r1, %r2, %p9\n  STG _, _, 0x8, %r10\n"
+        "  %p11, _ = ISETP(ex=1 bop=OR cmp=GT) %r3, RZ, PT, %p4\n  %r12 = SEL %r1, %r2, %p11\n  STG _, _, "
+        "0xc, %r12\n"
+        "  %p13, _ = ISETP(ex=1 cmp=EQ) %r3, RZ, PT, !%p4\n  %r14 = SEL %r1, %r2, %p13\n  STG _, _, 0x10, "
+        "%r14\n"
+        "  %r15 = IMAD %r1, RZ, %r2, !PT\n  STG _, _, 0x14, %r15\n"
+        "  %r16 = IMAD(x=1) %r1, RZ, %r2, %p4\n  STG _, _, 0x18, %r16\n"
+        "  %r17 = SEL RZ, RZ, %p4\n  %r18, _, _ = IADD3 %r1, %r17, %r2, !PT, !PT\n  STG _, _, 0x1c, %r18\n"
+        "  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "%r6 = SEL %r1, %r2, %p4", "%p5");
+    expect(&l, "%p9, _ = ISETP", NULL);
+    expect(&l, "%p11, _ = ISETP", NULL);
+    expect(&l, "%p13, _ = ISETP", NULL);
+    expect(&l, "STG _, _, 0x14, %r2", "%r15 =");
+    expect(&l, "%r16 = IMAD(x=0x1)", NULL);
+    expect(&l, "%r18, _, _ = IADD3 %r1, RZ, %r2", "%r17 =");
+    unload(&l);
+}
+
 static void test_combine(void **state) {
     (void)state;
     Loaded l;
@@ -568,6 +638,8 @@ int main(void) {
         cmocka_unit_test(test_fold_predicates),
         cmocka_unit_test(test_fold_masks),
         cmocka_unit_test(test_fold_members),
+        cmocka_unit_test(test_fold_signs),
+        cmocka_unit_test(test_fold_halves),
         cmocka_unit_test(test_combine),
         cmocka_unit_test(test_combine_bytes),
         cmocka_unit_test(test_fold_permutations),
