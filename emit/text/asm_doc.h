@@ -138,6 +138,7 @@ typedef struct {
 } DocValue;
 
 bool asm_doc_error(AsmDoc *doc, const char *p, DiagCode code, const char *what);
+bool asm_doc_error_at(AsmDoc *doc, SrcLoc loc, DiagCode code, const char *what);
 bool asm_doc_fills(const AsmDoc *doc); /* values count now, not only sizes */
 bool asm_doc_expression(AsmDoc *doc, DocValue *out);
 bool asm_doc_number(AsmDoc *doc, uint64_t max, uint64_t *out);
@@ -153,6 +154,13 @@ uint32_t asm_doc_code_named(const AsmDoc *doc, const char *name);
 DocSymbol *asm_doc_symbol(AsmDoc *doc, StrId name); /* made if need be */
 /* A relocation means it, which may be a section: it gets a number in the table that is made. */
 void asm_doc_mean_symbol(AsmDoc *doc, StrId name);
+
+/* The parts of the file (asm_parts.c): what the sections are, after the scan; headers and all that follows
+ * from the code, when everything is filled in; segments by where their sections went. */
+bool asm_doc_end_scan(AsmDoc *doc);
+bool asm_doc_finish(AsmDoc *doc);
+bool asm_doc_check_places(AsmDoc *doc);
+void asm_doc_move_segments(AsmDoc *doc, const Elf64_Ehdr *header);
 
 /* Data directives (asm_data.c). *known: it is one. */
 bool asm_doc_data(AsmDoc *doc, const char *directive, bool *known);

@@ -276,6 +276,25 @@ def object_():
         check("size of a frame", elf.data[".data"], struct.pack("<QQI", 0xf0, 0, 0))
 
 
+def segments():
+    """The program headers as CuAssembler writes them: a directive for each field. The file is the same."""
+    path = os.path.join(SAMPLES, "collatz.ptx")
+    run(HEDDLE, "compile", "-t", "sm_90", path, "-o", "segments.cubin")
+    run(HEDDLE, "disasm", "--sections", "segments.cubin", "-o", "segments.text")
+    names = {"0x6": '"PT_PHDR"', "0x1": '"PT_LOAD"'}
+    def spread(line):
+        kind, flags, *rest = line.group(1).split(", ")
+        fields = "offset vaddr paddr filesz memsz align".split()
+        return "\t.__segment\t%s, %s\n" % (names[kind], flags) + "\t.__segment_startsection\t.x\n" + \
+            "".join("\t.__segment_%s\t%s\n" % pair for pair in zip(fields, rest))
+    text, n = re.subn(r"\t\.__segment\t(.*)\n", spread, open("segments.text").read())
+    check("segments", n > 2, True)
+    check("assembling them", assemble(text, "spread").stderr, "")
+    check("their file", open("spread.cubin", "rb").read(), open("segments.cubin", "rb").read())
+    bad = assemble(text.replace('"PT_PHDR"', "PT_ODD"), "refused")
+    check("a type that is none", "error E0350: expected a type: a number, or PT_LOAD" in bad.stderr, True)
+
+
 def refused():
     def one(what, text, message):
         out = assemble(text, "refused")
@@ -447,6 +466,7 @@ checked_in()
 bare()
 data()
 object_()
+segments()
 refused()
 frames()
 many()
