@@ -216,6 +216,11 @@ static bool rule_tensormap(Check *check, const PtxInsn *i) {
     return !most || check_range(check, i, 1, 0, most);
 }
 
+static bool rule_alloca(Check *check, const PtxInsn *i) {
+    uint64_t align = i->noperands > 2 ? (uint64_t)i->operands[2].imm : 1;
+    return (align && !(align & (align - 1))) || refuse(check, i, "takes an alignment that is a power of two");
+}
+
 static bool rule_setmaxnreg(Check *check, const PtxInsn *i) {
     if (i->operands[0].imm % 8)
         return refuse(check, i, "needs a multiple of 8");

@@ -189,6 +189,7 @@ typedef struct Function {
     uint32_t shared_bytes;   /* kernels: static shared memory */
     uint32_t nbarriers_used; /* highest named barrier + 1; 16 if held in a register */
     uint32_t b_base;         /* first convergence barrier register it may use */
+    bool stack_grows;        /* below the frame, at addresses that the code computes */
     bool is_open;            /* other objects call it, by the convention between objects (abi.h) */
     unsigned reg_limit;      /* R registers it may use, 0 = what target and launch bounds allow; for tests */
     FuncSummary summary;

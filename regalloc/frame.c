@@ -13,6 +13,8 @@
 #include <string.h>
 
 enum { FRAME_ALIGN = 16, MAX_OFFSET = 1 << 23 };
+/* For a stack that grows, as nothing says how far: as much as the CUDA driver gives a thread unless told. */
+enum { GROWTH_BYTES = 1024 };
 
 static Operand sp(void) { return op_reg(RF_R, ABI_STACK_REG, 1); }
 
@@ -154,6 +156,11 @@ bool pass_frame(Function *f, Diags *d) {
     uint32_t frame_bytes = (uint32_t)size;
     bool calls;
     uint32_t below = callee_stack(f, &calls);
+    if (f->stack_grows && below)
+        return diag(d, f->ptx ? f->ptx->loc : (SrcLoc){0}, DIAG_E0702, str_text(f->module->strings, f->name),
+                    "", "a function that calls others with a stack has none that grows");
+    if (f->stack_grows)
+        below = GROWTH_BYTES;
     FOR_BLOCKS(f, b)
         lower_block(f, b, frame_bytes, &kept);
     for (unsigned k = 0; k < kept.n; k++)

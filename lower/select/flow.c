@@ -310,3 +310,38 @@ bool isel_griddepcontrol(Sel *sel, const PtxInsn *in) {
         ir_set_guard(sel->f, id, sel->guard);
     return true;
 }
+
+/* ---- a stack that grows ----
+ * What alloca gives lies below the frame, whose address stays in R1: frames of callees would be there, too,
+ * so that the pass `frame` refuses calls that have any. */
+
+static Operand stack_end(Sel *sel) {
+    return ir_val(sel->f, sel_ssa_read(&sel->ssa, sel->stack_var, sel->cur));
+}
+
+static void write_address(Sel *sel, const PtxInsn *in, Operand address) {
+    sel_write(sel, &in->operands[0], sel_type(in), wide2(address, op_imm(0)));
+}
+
+bool isel_alloca(Sel *sel, const PtxInsn *in) {
+    enum { LEAST_ALIGN = 8 }; /* as ptxas 13.0 */
+    int64_t align =
+        in->noperands > 2 && in->operands[2].imm > LEAST_ALIGN ? in->operands[2].imm : LEAST_ALIGN;
+    Operand size = sel_src(sel, &in->operands[1], ptx_type_bytes(sel_type(in))).w[0];
+    Operand end = sel_isub(sel, stack_end(sel), sel_value(sel, size));
+    end = sel_value(sel, sel_and(sel, end, op_imm((uint32_t)-align)));
+    sel_write_var(sel, sel->stack_var, end);
+    write_address(sel, in, end);
+    return true;
+}
+
+bool isel_stacksave(Sel *sel, const PtxInsn *in) {
+    write_address(sel, in, stack_end(sel));
+    return true;
+}
+
+bool isel_stackrestore(Sel *sel, const PtxInsn *in) {
+    Operand end = sel_src(sel, &in->operands[0], ptx_type_bytes(sel_type(in))).w[0];
+    sel_write_var(sel, sel->stack_var, sel_value(sel, end));
+    return true;
+}

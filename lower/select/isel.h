@@ -142,6 +142,7 @@ struct Sel {
     uint32_t *frame_offset; /* variable index -> offset + 1 in the frame, 0 = not there */
     bool frame_params;      /* some parameters are there, because their address is taken */
     uint32_t cc_var;        /* carry flag: predicate */
+    uint32_t stack_var;     /* lowest address of the stack, where it grows */
     BlockId cur;            /* {0} when what follows cannot be reached */
     BlockIds order;         /* blocks in the order they were begun */
     BlockId *block_at;      /* PTX statement index -> its block if it begins one */

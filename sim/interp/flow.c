@@ -3,6 +3,7 @@
  * its .param variables.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
+#include "base/align.h"
 #include "base/scope.h"
 #include <stdlib.h>
 
@@ -304,3 +305,39 @@ BIND_EXEC(exit, exec_exit)
 BIND_EXEC(trap, exec_trap)
 BIND_EXEC(brkpt, exec_brkpt)
 BIND_EXEC(nanosleep, exec_yield)
+
+/* ---- a stack that grows: behind the frame, until the function returns ---- */
+
+static PtxStep exec_alloca(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    enum { LEAST_ALIGN = 8, FRAME_ALIGN = 32 };
+    uint64_t size = interp_arg(run, thread, &code->src[0]) & width_mask(code->size_bytes),
+             align = code->nsrc > 1 && code->src[1].imm > LEAST_ALIGN ? code->src[1].imm : LEAST_ALIGN,
+             at = align_up(thread->local_top, align);
+    uint32_t gaps = thread->frames[thread->nframes - 1].gap_bytes;
+    if (size > LOCAL_MAX_BYTES || at > LOCAL_MAX_BYTES ||
+        !interp_local_reserve(thread, (uint32_t)align_up(at + size, FRAME_ALIGN), gaps))
+        return interp_trap(run, thread, code, TRAP_STACK, "alloca");
+    thread->local_top = (uint32_t)align_up(at + size, FRAME_ALIGN);
+    memset(thread->local + at, 0, size);
+    interp_put(thread, code->dst[0], at);
+    return STEP_GO;
+}
+
+static PtxStep exec_stacksave(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    (void)run;
+    interp_put(thread, code->dst[0], thread->local_top);
+    return STEP_GO;
+}
+
+static PtxStep exec_stackrestore(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    const PtxFrame *frame = &thread->frames[thread->nframes - 1];
+    uint64_t end = interp_arg(run, thread, &code->src[0]);
+    if (end > thread->local_top || end < frame->local_base + frame->proc->frame_bytes)
+        return interp_trap(run, thread, code, TRAP_STACK, "what stackrestore gets is no end of this stack");
+    thread->local_top = (uint32_t)end;
+    return STEP_GO;
+}
+
+BIND_EXEC(alloca, exec_alloca)
+BIND_EXEC(stacksave, exec_stacksave)
+BIND_EXEC(stackrestore, exec_stackrestore)

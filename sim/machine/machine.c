@@ -3,6 +3,7 @@
 #include "sim/machine/machine.h"
 #include "base/scope.h"
 #include "ir/ir.h"
+#include "isa/machine/abi.h"
 #include "sim/machine/internal.h"
 #include "sim/machine/jit.h"
 #include "sim/machine/grid.h"
@@ -453,6 +454,17 @@ static bool is_recursive(Run *run) {
     return comes_back(&c, (uint32_t)(run->kernel - run->bin->funcs));
 }
 
+/* ptxas's alloca, of which its records say nothing: R1 gets a value of another register. */
+static bool moves_stack(const MachInst *in) {
+    bool sets = in->ndst && in->dst[0].kind == OPK_REG && in->dst[0].file == RF_R &&
+                in->dst[0].value == ABI_STACK_REG;
+    for (unsigned k = 0; sets && k < in->nsrc; k++)
+        if (in->src[k].kind == OPK_REG && in->src[k].file == RF_R && in->src[k].value != ABI_STACK_REG &&
+            in->src[k].value != REG_RZ)
+            return true;
+    return false;
+}
+
 /* ptxas puts callees into the kernel's own section, and what the kernel says of its stack does not count the
  * frames of those whose address is taken: the driver adds a limit that the host sets, 1 KiB unless told. */
 static uint32_t stack_of_own_calls(const Binary *binary, const BinFunc *func) {
@@ -461,7 +473,11 @@ static uint32_t stack_of_own_calls(const Binary *binary, const BinFunc *func) {
     char error[ISA_ERROR_BYTES];
     MachInst in;
     for (uint32_t i = 0; i < func->ninsts && bytes < CALL_STACK_BYTES; i++) {
-        if (!isa_decode(binary->target, binary->code[first + i], &in, error) || in.optype != OT_CALL)
+        if (!isa_decode(binary->target, binary->code[first + i], &in, error))
+            continue;
+        if (moves_stack(&in))
+            bytes = CALL_STACK_BYTES;
+        if (in.optype != OT_CALL)
             continue;
         bool known = in.src[CALL_ra].kind != OPK_REG || in.src[CALL_ra].value == REG_RZ;
         bytes = known ? OWN_CALL_BYTES : CALL_STACK_BYTES;
