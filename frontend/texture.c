@@ -1,6 +1,7 @@
 /* Operands by meaning. It asks for statements by name: the patterns of forms say where a place may stand, not
  * what it means. SPDX-License-Identifier: MIT */
 #include "frontend/texture.h"
+#include <string.h>
 
 unsigned ptx_texture_ncoords(unsigned geometry) {
     switch (geometry) {
@@ -35,6 +36,12 @@ bool ptx_copies_tensor(const PtxInsn *insn) {
         if (insn->operands[k].kind == PO_ADDR && insn->operands[k].nvec)
             return true;
     return false;
+}
+
+const PtxOperand *ptx_expected_bytes(const PtxModule *module, const PtxInsn *insn) {
+    bool expects =
+        insn->op == PTX_MBARRIER && strstr(str_text(&module->strings, insn->mods_text), ".expect_tx");
+    return expects ? &insn->operands[insn->ndst + 1] : NULL;
 }
 
 bool ptx_is_texture(const PtxVar *var) {

@@ -35,4 +35,6 @@ bool ptx_is_texture(const PtxVar *var);
 bool ptx_copies_tensor(const PtxInsn *insn);
 /* Of tensormap.replace; TENSOR_FIELDS of others. */
 TensorField ptx_tensor_field(const PtxInsn *insn);
+/* How many bytes more an mbarrier object is to wait for (.expect_tx); NULL: another statement. */
+const PtxOperand *ptx_expected_bytes(const PtxModule *module, const PtxInsn *insn);
 #endif

@@ -9,13 +9,21 @@
 #include "check/validate/auto_flow.h"
 #include "frontend/shared_layout.h"
 #include "frontend/sregs.h"
+#include "frontend/texture.h"
 
-enum { CTAID_MIXED = 255 };
+/* Val.names: axis + 1 of a block index, and behind these of the block's and the grid's size. */
+enum {
+    NAMES_NOTHING,
+    NAMES_CTAID,
+    NAMES_NTID = NAMES_CTAID + 3,
+    NAMES_NCTAID = NAMES_NTID + 3,
+    NAMES_MANY = 255
+};
 typedef struct {
     uint64_t is, from; /* bit sets of slots */
     uint32_t var;      /* index + 1 of a variable whose address it is */
     uint8_t tid;       /* bit i: depends on the thread or block index of axis i */
-    uint8_t ctaid;     /* axis + 1: it is that block index; or CTAID_MIXED */
+    uint8_t names;     /* NAMES_* + axis: it is that special register */
     bool entry_param;  /* var is a parameter of the kernel; offset is known */
     uint32_t offset;
 } Val;
@@ -84,10 +92,10 @@ static void join(Flow *flow, Val *to, Val v) {
     to->tid |= v.tid;
     if (!to->var)
         to->var = v.var, to->entry_param = v.entry_param, to->offset = v.offset;
-    if (v.ctaid)
-        to->ctaid = to->ctaid && to->ctaid != v.ctaid ? CTAID_MIXED : v.ctaid;
+    if (v.names)
+        to->names = to->names && to->names != v.names ? NAMES_MANY : v.names;
     flow->changed |= old.is != to->is || old.from != to->from || old.tid != to->tid || old.var != to->var ||
-                     old.ctaid != to->ctaid;
+                     old.names != to->names;
 }
 
 static bool is_kernel_param(const Flow *flow, uint32_t var, uint32_t *param) {
@@ -101,14 +109,17 @@ static bool is_kernel_param(const Flow *flow, uint32_t var, uint32_t *param) {
 
 static Val sreg_value(Flow *flow, const PtxOperand *operand) {
     bool axis = operand->sreg == SR_TID || operand->sreg == SR_CTAID;
-    unsigned a = axis && operand->component < 3 ? operand->component : 0;
+    unsigned a = operand->component < 3 ? operand->component : 0;
     if (axis)
         flow->out->axes |= 1u << a;
     if (operand->sreg == SR_CTAID)
         flow->out->block_axes |= 1u << a;
     bool thread = axis || sreg_varies(operand) == SREG_VARIES_THREAD;
-    return (Val){.tid = (uint8_t)(thread ? 1u << a : 0),
-                 .ctaid = (uint8_t)(operand->sreg == SR_CTAID ? a + 1 : 0)};
+    return (Val){.tid = (uint8_t)(thread ? 1u << (axis ? a : 0) : 0),
+                 .names = (uint8_t)(operand->sreg == SR_CTAID    ? NAMES_CTAID + a
+                                    : operand->sreg == SR_NTID   ? NAMES_NTID + a
+                                    : operand->sreg == SR_NCTAID ? NAMES_NCTAID + a
+                                                                 : NAMES_NOTHING)};
 }
 
 static Val symbol_value(Flow *flow, const PtxOperand *operand) {
@@ -308,8 +319,18 @@ static void define(Flow *w, uint32_t func, const PtxInsn *in, Val out) {
 
 /* The block index a times n: so large may the block be. */
 static void hint_block(Flow *flow, Val a, uint64_t n) {
-    if (a.ctaid && a.ctaid != CTAID_MIXED && n >= 1 && n <= 1024)
-        flow->out->block_hint[a.ctaid - 1] = (uint32_t)n;
+    if (a.names >= NAMES_CTAID && a.names < NAMES_NTID && n >= 1 && n <= 1024)
+        flow->out->block_hint[a.names - NAMES_CTAID] = (uint32_t)n;
+}
+
+/* A size of the block or the grid is n, or it is not: assertions and ways for blocks of one size. */
+static void hint_size(Flow *flow, Val a, uint64_t n) {
+    if (n < 1 || n > 1024)
+        return;
+    if (a.names >= NAMES_NTID && a.names < NAMES_NCTAID)
+        flow->out->block_hint[a.names - NAMES_NTID] = (uint32_t)n;
+    if (a.names >= NAMES_NCTAID && a.names < NAMES_NCTAID + 3)
+        flow->out->grid_hint[a.names - NAMES_NCTAID] = (uint32_t)n;
 }
 
 static void hint_factor(Flow *w, uint32_t func, const PtxInsn *in) {
@@ -336,7 +357,7 @@ static void flow_first(Flow *w, uint32_t func, const PtxInsn *in) {
 
 static void flow_move(Flow *w, uint32_t func, const PtxInsn *in) {
     Val out = result_of(w, func, in, SOURCE_A);
-    out.ctaid = source_value(w, func, in, 0).ctaid;
+    out.names = source_value(w, func, in, 0).names;
     define(w, func, in, out);
 }
 
@@ -344,7 +365,7 @@ static void flow_move(Flow *w, uint32_t func, const PtxInsn *in) {
 static void flow_convert(Flow *w, uint32_t func, const PtxInsn *in) {
     bool converts = is_float_type((PtxType)in->type[0]) != is_float_type(source_type(in));
     Val out = result_of(w, func, in, converts ? NO_SOURCE : SOURCE_A | SOURCE_B);
-    out.ctaid = source_value(w, func, in, 0).ctaid;
+    out.names = source_value(w, func, in, 0).names;
     define(w, func, in, out);
 }
 
@@ -390,12 +411,45 @@ static void flow_compare(Flow *w, uint32_t func, const PtxInsn *in) {
     for (unsigned side = 0; integers && side < 2; side++) {
         Val x = source_value(w, func, in, side), y = source_value(w, func, in, 1 - side);
         use(w, x.is | x.from, y.tid ? (uint32_t)AU_CMP_X * (y.tid & 7u) : AU_CMP, TY_NONE);
+        const PtxOperand *with = &in->operands[in->ndst + 1 - side];
+        if (with->kind == PO_IMM && (in->cmp == CMP_EQ || in->cmp == CMP_NE))
+            hint_size(w, x, (uint64_t)with->imm);
     }
     flow_other(w, func, in);
 }
 
+static void flow_barrier(Flow *w, uint32_t func, const PtxInsn *in) {
+    const PtxOperand *bytes = ptx_expected_bytes(w->m, in);
+    if (bytes)
+        use(w, operand_value(w, func, bytes).is, AU_BYTES, TY_NONE);
+    flow_other(w, func, in);
+}
+
+static void note_copy(Flow *w, uint32_t func, const PtxInsn *in) {
+    AutoFlow *out = w->out;
+    unsigned at = 0;
+    uint32_t param = 0;
+    while (!in->operands[at].nvec)
+        at++;
+    Val place = operand_value(w, func, &in->operands[at]);
+    bool known = place.var && is_kernel_param(w, place.var - 1, &param);
+    if (!known && place.is && !(place.is & (place.is - 1))) { /* in memory */
+        const AutoSlot *slot = &out->slots[__builtin_ctzll(place.is)];
+        known = !slot->parent;
+        param = slot->param;
+    }
+    for (uint32_t i = 0; i < out->ncopies; i++)
+        known &= out->copies[i].insn != in;
+    if (known && out->ncopies < AUTO_MAX_COPIES)
+        out->copies[out->ncopies++] = (AutoCopy){&w->m->funcs[func], in, param};
+}
+
 /* cp.async: to the first address, from the second. */
 static void flow_copy(Flow *w, uint32_t func, const PtxInsn *in) {
+    if (ptx_copies_tensor(in)) {
+        note_copy(w, func, in);
+        return;
+    }
     for (unsigned i = 0; i < 2 && i < in->noperands; i++) {
         Val a = operand_value(w, func, &in->operands[i]);
         if (!a.var)

@@ -17,6 +17,7 @@ enum {                      /* uses of a slot's value */
        AU_DIVISOR = 1 << 8,
        AU_BRANCH = 1 << 9, /* brx.idx */
        AU_CALL = 1 << 10,  /* called */
+       AU_BYTES = 1 << 12, /* that an mbarrier object expects */
        AU_MEMORY = 1 << 11 /* slot of an address: it was loaded from or stored to */
 };
 
@@ -33,13 +34,22 @@ typedef struct {
                               none */
 } AutoSlot;
 
-enum { AUTO_MAX_SLOTS = 64 };
+typedef struct { /* a copy of a tensor whose map is a parameter, or in memory that one points to */
+    const PtxFunc *func;
+    const PtxInsn *insn;
+    uint32_t param;
+} AutoCopy;
+
+enum { AUTO_MAX_SLOTS = 64, AUTO_MAX_COPIES = 64 };
 typedef struct {
     AutoSlot slots[AUTO_MAX_SLOTS];
     uint32_t nslots;
     uint32_t axes;          /* bit i: tid or ctaid of axis i is read */
     uint32_t block_axes;    /* bit i: ctaid of axis i is read */
-    uint32_t block_hint[3]; /* ctaid times this constant is computed; 0 none */
+    uint32_t block_hint[3]; /* ctaid times this constant is computed, or ntid is compared with it; 0 none */
+    uint32_t grid_hint[3];  /* nctaid is compared with it */
+    AutoCopy copies[AUTO_MAX_COPIES];
+    uint32_t ncopies;
     bool dynamic_shared;
     uint32_t shared_pieces;       /* parameters that point into dynamic shared memory */
     uint64_t static_shared_bytes; /* before it */

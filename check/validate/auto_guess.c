@@ -7,30 +7,42 @@
 
 static uint64_t choose(uint64_t *state, const uint32_t *of, unsigned n) { return of[rng_next(state) % n]; }
 
+enum { MOST_HINTED = 64 }; /* blocks in an axis that the kernel asks for */
+
 static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random, AutoAttempt *attempt) {
-    static const uint32_t shapes[3][4][3] = {{{128, 1, 1}, {64, 1, 1}, {256, 1, 1}, {32, 1, 1}},
-                                             {{16, 16, 1}, {32, 8, 1}, {8, 8, 1}, {32, 4, 1}},
-                                             {{8, 4, 4}, {8, 8, 2}, {4, 4, 4}, {32, 2, 2}}};
+    enum { SHAPES = 6 };
+    static const uint32_t shapes[3][SHAPES][3] = {
+        {{128, 1, 1}, {64, 1, 1}, {256, 1, 1}, {32, 1, 1}, {512, 1, 1}, {192, 1, 1}},
+        {{16, 16, 1}, {32, 8, 1}, {8, 8, 1}, {32, 4, 1}, {32, 32, 1}, {64, 4, 1}},
+        {{8, 4, 4}, {8, 8, 2}, {4, 4, 4}, {32, 2, 2}, {8, 8, 8}, {16, 2, 2}}};
     const PtxFunc *f = search->f;
-    unsigned dims = search->flow.axes & 4   ? 3
-                    : search->flow.axes & 2 ? 2
-                                            : 1,
-             pick = n < 3 ? 0 : (unsigned)(rng_next(random) % 4);
+    /* threads that only number themselves through, in all axes, are meant to lie in those of the blocks */
+    uint32_t axes = n % 3 && search->flow.block_axes ? search->flow.block_axes : search->flow.axes;
+    unsigned dims = axes & 4 ? 3 : axes & 2 ? 2 : 1, pick = n < 3 ? 0 : (n - 2) % SHAPES;
     memcpy(attempt->block, shapes[dims - 1][pick], sizeof attempt->block);
-    for (unsigned i = 0; i < 3; i++)
-        if (search->flow.block_hint[i] && (n < 3 || rng_next(random) % 4))
-            attempt->block[i] = search->flow.block_hint[i];
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t hint = search->flow.block_hint[i], part = n < 2 ? 0 : (uint32_t)(rng_next(random) % 4);
+        if (part == 1 && hint >= 2 * SIM_WARP_LANES) /* a thread does two elements */
+            hint /= 2;
+        if (hint && part < 3)
+            attempt->block[i] = hint;
+    }
     uint64_t most = SIM_MAX_BLOCK_THREADS;
     if (f->maxntid[0])
         most = (uint64_t)f->maxntid[0] * (f->maxntid[1] ? f->maxntid[1] : 1) *
                (f->maxntid[2] ? f->maxntid[2] : 1);
-    if (f->maxntid[0] && dims == 1 && most <= 512 && n % 2 == 0) /* what it was made for */
+    if ((f->maxntid[1] > 1 || f->maxntid[2] > 1) && n % 2 == 0) /* what it was made for */
+        for (unsigned i = 0; i < 3; i++)
+            attempt->block[i] = f->maxntid[i] ? f->maxntid[i] : 1;
+    else if (f->maxntid[0] && dims == 1 && most <= 512 && n % 2 == 0)
         attempt->block[0] = (uint32_t)most;
     for (unsigned i = 0; i < 3; i++) {
         if (f->reqntid[0])
             attempt->block[i] = f->reqntid[i] ? f->reqntid[i] : 1;
         bool many = search->flow.block_axes >> i & 1; /* blocks that do not know their number do the same */
         attempt->grid[i] = !many ? 1 : dims > 1 ? 2 : 4;
+        if (search->flow.grid_hint[i] && search->flow.grid_hint[i] <= MOST_HINTED && n % 4 != 3)
+            attempt->grid[i] = search->flow.grid_hint[i];
     }
     bool alone = search->flow.axes == 0; /* no thread knows which one it is: it is meant to run once */
     for (unsigned i = 0; i < 3 && (alone || n % 8 == 5); i++) {
@@ -43,6 +55,15 @@ static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random,
                 attempt->block[i] = (attempt->block[i] + 1) / 2;
                 break;
             }
+    auto_fit_clusters(search, attempt);
+}
+
+void auto_fit_clusters(const AutoSearch *search, AutoAttempt *attempt) {
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t blocks = search->f->reqnctapercluster[i];
+        if (blocks > 1)
+            attempt->grid[i] = (attempt->grid[i] + blocks - 1) / blocks * blocks;
+    }
 }
 
 static uint32_t extent(const AutoAttempt *attempt, unsigned axis) {
@@ -57,6 +78,8 @@ static uint64_t choose_integer(const AutoSlot *slot, const AutoAttempt *a, unsig
         1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 64, all, all > 13 ? all - 13 : 1, all / 2 ? all / 2 : 1};
     if (slot->size_bytes == 1)
         return rng_next(random) & 1;
+    if (slot->uses & AU_BYTES)
+        return BOX_BYTES;
     if (n == 1)
         return axis < 3 || slot->uses & AU_INDEX ? all : 16;
     if (n >= 2 && rng_next(random) % 3) {
@@ -100,7 +123,7 @@ void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *
         uint64_t sizes[] = {0, 1, ~0ull, all, all - 1u, all + 1u, 0x7fffffff, 1ull << 31},
                  pick = rng_next(random);
         attempt->number[i] = numbers[pick % (sizeof numbers / sizeof *numbers)];
-        if (uses & (AU_INDEX | AU_BRANCH | AU_CALL))
+        if (uses & (AU_INDEX | AU_BRANCH | AU_CALL | AU_BYTES))
             continue;
         attempt->value[i] = uses & AU_DIVISOR ? divisors[pick % (sizeof divisors / sizeof *divisors)]
                             : uses & (AU_CMP_X | AU_CMP_Y | AU_CMP_Z)
@@ -116,7 +139,8 @@ void auto_guess_ragged(const AutoSearch *search, AutoAttempt *attempt, uint64_t 
         memcpy(attempt->block, shapes[2 * dims + rng_next(random) % 2], sizeof attempt->block);
     for (uint32_t i = 0; i < search->flow.nslots; i++) {
         uint32_t uses = search->flow.slots[i].uses;
-        bool is_size = uses & (AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP) && !(uses & (AU_BRANCH | AU_CALL));
+        bool is_size =
+            uses & (AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP) && !(uses & (AU_BRANCH | AU_CALL | AU_BYTES));
         if (is_size && attempt->value[i] > 4 && attempt->value[i] < MOST_BYTES)
             attempt->value[i] -=
                 1 + attempt->value[i] % 4; /* three are left over of a loop unrolled four times */

@@ -146,13 +146,16 @@ static void add_to_plan(const AutoSearch *search, const AutoAttempt *attempt, Pl
     auto_find_addresses(plan, address);
     uint32_t *texture = ARENA_ARRAY(&plan->arena, uint32_t, search->f->nparams + 1);
     auto_add_textures(search, attempt, plan, number, texture);
+    uint32_t *tensor = ARENA_ARRAY(&plan->arena, uint32_t, search->f->nparams + 1);
+    auto_add_tensors(search, attempt, plan, number, tensor);
     PlanLaunch l = {.kernel = search->name, .shared_bytes = attempt->shared_bytes, .repeat = 1};
     memcpy(l.grid, attempt->grid, sizeof l.grid);
     memcpy(l.block, attempt->block, sizeof l.block);
     for (uint32_t i = 0; i < search->f->nparams; i++)
         VEC_ADD(&plan->arena, &l.args,
-                (texture[i] ? (PlanArg){.is_texture = true, .buffer = texture[i] - 1}
-                            : make_arg(search, attempt, plan, i, buffer, address)));
+                (texture[i]  ? (PlanArg){.is_texture = true, .buffer = texture[i] - 1}
+                 : tensor[i] ? (PlanArg){.is_tensor = true, .buffer = tensor[i] - 1}
+                             : make_arg(search, attempt, plan, i, buffer, address)));
     VEC_ADD(&plan->arena, &plan->launches, l);
 }
 

@@ -37,7 +37,7 @@ static void shrink(AutoAttempt *attempt, const AutoSearch *search) {
                            : attempt->index_bound > 2   ? attempt->index_bound / 2
                                                         : 1;
     for (uint32_t i = 0; i < search->flow.nslots; i++)
-        if (attempt->value[i] > 4)
+        if (attempt->value[i] > 4 && !(search->flow.slots[i].uses & AU_BYTES))
             attempt->value[i] = attempt->value[i] > 32 ? 32 : attempt->value[i] / 2;
 }
 
@@ -71,6 +71,7 @@ static bool fewer_threads(AutoAttempt *attempt, const AutoSearch *search) {
         attempt->budget = MOST_BUDGET;
         less = true;
     }
+    auto_fit_clusters(search, attempt);
     return less;
 }
 

@@ -21,7 +21,8 @@ enum {
     POINTEE_STRIDE = 1 << 12,
     MARGIN_BYTES = 1 << 12, /* before the address that a kernel gets, when it reads there */
     DYNAMIC_SHARED = 16 << 10,
-    SMALL = 8 /* bound of integers that are indices, once larger ones left the buffers */
+    BOX_BYTES = 2048, /* of a tensor's box, where the kernel does not say */
+    SMALL = 8         /* bound of integers that are indices, once larger ones left the buffers */
 };
 
 typedef struct { /* one launch */
@@ -82,6 +83,15 @@ void auto_add_buffers(const AutoSearch *search, const AutoAttempt *attempt, Plan
  * plan's texture that parameter i is a handle of, from 1. */
 void auto_add_textures(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
                        uint32_t *of_param);
+/* Tensor maps for what the kernel copies tensors by (auto_tensor.c); of_param as above. */
+void auto_add_tensors(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
+                      uint32_t *of_param);
+/* The statement that gives a register its only value; NULL: there are several (auto_texture.c). */
+const PtxInsn *auto_only_writer(const PtxFunc *f, uint32_t reg);
+/* Index + 1 of the kernel's parameter that the register holds, 0: another value. */
+uint32_t auto_param_in(const AutoSearch *search, uint32_t reg);
+/* A grid of whole clusters. */
+void auto_fit_clusters(const AutoSearch *search, AutoAttempt *attempt);
 /* Addresses that plan_memory will give: they depend on the sizes only. */
 bool auto_find_addresses(Plan *plan, uint64_t *address);
 #endif

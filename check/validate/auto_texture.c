@@ -8,8 +8,7 @@
 
 enum { LONG = 1 << 14, WIDE = 64, DEEP = 16, LAYERS = 4, CHANNELS = 4, MORE_LEVELS = 3 };
 
-/* What stands for the only value of a register: the statement that writes it; NULL: there are several. */
-static const PtxInsn *only_writer(const PtxFunc *f, uint32_t reg) {
+const PtxInsn *auto_only_writer(const PtxFunc *f, uint32_t reg) {
     const PtxInsn *found = NULL;
     for (uint32_t i = 0; i < f->ninsns; i++)
         for (unsigned k = 0; k < f->insns[i].ndst; k++) {
@@ -27,12 +26,11 @@ static const PtxInsn *only_writer(const PtxFunc *f, uint32_t reg) {
     return found;
 }
 
-/* Index + 1 of the kernel's parameter that the register holds, 0: another value. */
-static uint32_t param_in(const AutoSearch *search, uint32_t reg) {
+uint32_t auto_param_in(const AutoSearch *search, uint32_t reg) {
     enum { MOST_MOVES = 8 };
     const PtxFunc *f = search->f;
     for (unsigned n = 0; n < MOST_MOVES; n++) {
-        const PtxInsn *insn = only_writer(f, reg);
+        const PtxInsn *insn = auto_only_writer(f, reg);
         const PtxOperand *from = insn && insn->noperands > 1 ? &insn->operands[1] : NULL;
         if (!from)
             return 0;
@@ -100,7 +98,7 @@ static void add_for(const AutoSearch *search, const AutoAttempt *attempt, Plan *
                 add_texture(attempt, plan, arena_printf(&plan->arena, "%s", name), insn);
             continue;
         }
-        uint32_t param = f == search->f && operands[k]->reg ? param_in(search, operands[k]->reg) : 0;
+        uint32_t param = f == search->f && operands[k]->reg ? auto_param_in(search, operands[k]->reg) : 0;
         if (param && !of_param[param - 1])
             of_param[param - 1] = add_texture(
                 attempt, plan, arena_printf(&plan->arena, "%s.%u.%u", search->name, number, param), insn);

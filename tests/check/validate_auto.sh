@@ -403,5 +403,43 @@ for name in unused written variables; do
     grep -q "^$name: \(equal\|little covered\): " report || fail "not open: $name: $(grep "^$name:" report)"
 done
 
+# sizes that the kernel insists on; whole clusters
+cat >asserts.ptx <<'P'
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry asserts(.param .u64 out)
+{
+  .reg .b64 %a, %o; .reg .b32 %n, %i, %g; .reg .pred %p;
+  mov.u32 %n, %ntid.x; setp.ne.s32 %p, %n, 96; mov.u32 %g, %nctaid.x; @%p bra FAIL; setp.eq.s32 %p, %g, 3; @%p bra GOOD;
+FAIL: trap;
+GOOD: mov.u32 %i, %ctaid.x; mov.u32 %g, %tid.x; mad.lo.s32 %i, %i, %n, %g;
+  ld.param.u64 %a, [out]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %i; ret;
+}
+.visible .entry clusters(.param .u64 out) .reqnctapercluster 2, 1, 1
+{
+  .reg .b64 %a, %o; .reg .b32 %i; .reg .pred %p;
+  mov.u32 %i, %tid.x; ld.param.u64 %a, [out]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %i; ret;
+}
+P
+"$heddle" validate asserts.ptx -t sm_90 --launch auto --show-launch shown.json >report
+grep -q '^asserts: \(equal\|little covered\): 3 of 4 basic blocks' report || fail "a size that is asserted: $(grep ^asserts: report)"
+tr -d ' \t\n' <shown.json | grep -q '"kernel":"asserts","grid":.3,1,1.,"block":.96,1,1.' || fail "the size that is asserted: $(head -40 shown.json)"
+grep -q '^clusters: \(equal\|little covered\): 1 of 1 basic blocks' report || fail "a grid of clusters: $(grep ^clusters: report)"
+
+# threads that only number themselves through in y and z lie in x, as many as the constants say
+module linear.ptx
+kernel linear.ptx linear '.param .u64 a' "$index ld.param.u64 %a, [a]; add.s64 %a, %a, %o; .shared .b32 s[256]; mov.u32 %j, %tid.y; mov.u32 %x, %tid.z;
+mad.lo.s32 %j, %x, %n, %j; mov.u32 %x, %tid.x; mad.lo.s32 %j, %j, %n, %x; shl.b32 %j, %j, 2; mov.u32 %x, s; add.s32 %x, %x, %j; st.shared.u32 [%x], %i; bar.sync 0;
+mov.u32 %j, %tid.x; xor.b32 %j, %j, 127; shl.b32 %j, %j, 2; mov.u32 %x, s; add.s32 %x, %x, %j; ld.shared.u32 %x, [%x]; st.global.u32 [%a], %x;"
+"$heddle" validate linear.ptx --launch auto >report
+grep -q '^linear: equal: ' report || fail "threads in one axis: $(cat report)"
+
+# tensor maps: the box has as many bytes as the barrier waits for
+"$heddle" validate "$here/../sim/tensor/copy.ptx" --launch auto >report
+for name in load1 load2 load3 load4 load5 im2col3 im2col4 im2col5; do
+    grep -q "^$name: equal: 8 of 8 basic blocks" report || fail "tensors: $name: $(grep "^$name:" report)"
+done
+
 [ $failed = 0 ] && echo "all as expected"
 exit $failed
