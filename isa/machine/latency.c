@@ -153,10 +153,12 @@ enum IsaQueue latency_queue(const Target *t, const MachInst *i) {
 
 /* Evidence: ptxas 13.0 gives LDS and LDSM no scoreboard where that of a later SHFL is waited for before the
  * result is used (attention by matrix products, sm_75 to sm_89: LDSM R52; SHFL.W0; B0; HMMA R52), and lets a
- * SHFL's wait free the result's register. Never so with SHFL before LDS. */
+ * SHFL's wait free the result's register. So with SHFL before LDS: SHFL.UP R7; LDS.128.W0; B0; FSETP R7
+ * (CUB's DeviceScan of maxima, sm_75 to sm_90). */
 bool latency_comes_behind(enum IsaQueue later, enum IsaQueue earlier) {
-    return later != ISA_QUEUE_NONE &&
-           (later == earlier || (later == ISA_QUEUE_SHFL && earlier == ISA_QUEUE_SHARED));
+    bool both = (later == ISA_QUEUE_SHFL || later == ISA_QUEUE_SHARED) &&
+                (earlier == ISA_QUEUE_SHFL || earlier == ISA_QUEUE_SHARED);
+    return later != ISA_QUEUE_NONE && (later == earlier || both);
 }
 
 /* Evidence: of a row of STG, STL or STS ptxas gives only the last a read scoreboard, and overwrites registers
