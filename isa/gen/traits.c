@@ -155,6 +155,7 @@ static const Word timings[] = {
     {"UR_OF_LOAD", "reads its uniform register as a load does", 1 << 7, 0},
     {"UR_OF_STORE", "or as a store", 1 << 8, 0},
     {"R_LATER", "reads registers later than its unit", 1 << 9, 0},
+    {"R_SOONER", "or sooner", 1 << 12, 0},
     {"BOTH_SIDES", "as near to the others that say so, on whichever unit, as to its own", 1 << 10, 0},
     {"SHORT", "takes less time than the others of its unit", 1 << 11, 0},
 };

@@ -73,7 +73,7 @@ static const uint8_t timings[NFAMILIES][NTIMINGS] = {
 };
 
 typedef struct {
-    uint8_t guard, half_guard, dbl_guard, half_pred, dbl_pred, uguard;
+    uint8_t guard, half_guard, dbl_guard, half_pred, dbl_pred, uguard, uguard_own;
     bool dbl_sb, mma_sb;
     uint8_t waw_late, result_least;
 } FamilyData;
@@ -277,12 +277,13 @@ static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r,
         return r == ISA_UNIT_DBL && data->dbl_pred > 8 ? 8 : data->dbl_pred;
     if (w == ISA_UNIT_HALF || w == ISA_UNIT_HALF_ALU)
         return data->half_pred;
-    if (is_uniform_class(w)) /* ELECT P0; IMAD; SEL P0 after 6 cycles (sm_90), none nearer was seen */
-        return 6;
+    if (is_uniform_class(w)) /* ELECT P0; USHF; ISETP P0 after 4 cycles (sm_90, a product by warp groups) */
+        return 4;
     return is_fma_side(w) == is_fma_side(r) ? 4 : 5;
 }
 
-/* sm_90: ptxas lets LDG read the descriptor 2 cycles behind ULDC (12,880 times), STG and REDG 4 and LD 5. */
+/* sm_90: ptxas lets LDG and LD read the descriptor 2 cycles behind ULDC (12,880 and 78 times), STG and REDG
+ * 4. */
 static unsigned ugpr_to_memory(enum Latency family, const MachInst *reader) {
     unsigned load = reader ? timing(family, reader, ISA_TIMING_UR_OF_LOAD) : 0,
              store = reader ? timing(family, reader, ISA_TIMING_UR_OF_STORE) : 0;
@@ -314,6 +315,8 @@ static unsigned ugpr_raw(enum Latency family, enum IsaUnit w, enum IsaUnit r, co
 static unsigned upred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r, unsigned src) {
     if (w == ISA_UNIT_UMOVE)
         return src == LATENCY_GUARD || r == ISA_UNIT_CTRL ? 5 : 1;
+    if (src == LATENCY_GUARD && is_uniform_class(r)) /* UISETP UP0; @!UP0 UIADD3 (sm_90, nbody of Numba) */
+        return data->uguard_own;
     if (src == LATENCY_GUARD || r == ISA_UNIT_ULDC || r == ISA_UNIT_CTRL)
         return data->uguard;
     return r == ISA_UNIT_UDP || r == ISA_UNIT_UMOVE ? 4 : 6;
@@ -340,6 +343,10 @@ unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst,
         return ugpr_raw(family, w, r, reader);
     if (file == RF_B || w == ISA_UNIT_CTRL)
         return 1;
+    /* SHF R5; SYNCS.PHASECHK R5 after 4 cycles (sm_90) */
+    unsigned sooner = w == ISA_UNIT_ALU ? timing(family, reader, ISA_TIMING_R_SOONER) : 0;
+    if (sooner)
+        return sooner;
     unsigned later = timing(family, reader, ISA_TIMING_R_LATER);
     if (later && w != ISA_UNIT_HALF_MMA) /* WARPSYNC.COLLECTIVE: IMAD, MOV; never less in 387 */
         return later;
@@ -433,11 +440,11 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
         return a == ISA_UNIT_UDP && (b == ISA_UNIT_ULDC || b == ISA_UNIT_UMOVE) ? 7 : 1;
     if (a == ISA_UNIT_MMA1 || a == ISA_UNIT_MMA2 || a == ISA_UNIT_DMMA)
         return gpr_raw[family_of(t)][ROW_ALU][writer_column(family_of(t), a, first, 0)];
+    if (a == ISA_UNIT_DBL &&
+        a == b) /* DFMA R4; @P0 DFMA R4 (sm_90: gabor, pow and sin of Numba): one order */
+        return 2;
     if (a == ISA_UNIT_DBL || a == ISA_UNIT_HALF_MMA)
-        return late                          ? 9
-               : a == ISA_UNIT_DBL && a == b ? 2
-               : guarded                     ? 6
-                                             : 3; /* DFMA R6; @P0 DFMA R6 on sm_90 (gabor) */
+        return late ? 9 : guarded ? 6 : 3;
     if (late || b == ISA_UNIT_MMA1 || b == ISA_UNIT_MMA2)
         return data->waw_late;
     /* ptxas issues IADD3 R14; @P0 IMAD R14 and IMAD.WIDE R2; MOV R2 back to back (bits, matmul) */
