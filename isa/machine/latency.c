@@ -278,7 +278,7 @@ static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r,
     if (w == ISA_UNIT_HALF || w == ISA_UNIT_HALF_ALU)
         return data->half_pred;
     if (is_uniform_class(w)) /* ELECT P0; USHF; ISETP P0 after 4 cycles (sm_90, a product by warp groups) */
-        return 4;
+        return r == ISA_UNIT_ALU ? 4 : 6;
     return is_fma_side(w) == is_fma_side(r) ? 4 : 5;
 }
 
@@ -440,9 +440,8 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
         return a == ISA_UNIT_UDP && (b == ISA_UNIT_ULDC || b == ISA_UNIT_UMOVE) ? 7 : 1;
     if (a == ISA_UNIT_MMA1 || a == ISA_UNIT_MMA2 || a == ISA_UNIT_DMMA)
         return gpr_raw[family_of(t)][ROW_ALU][writer_column(family_of(t), a, first, 0)];
-    if (a == ISA_UNIT_DBL &&
-        a == b) /* DFMA R4; @P0 DFMA R4 (sm_90: gabor, pow and sin of Numba): one order */
-        return 2;
+    if (a == ISA_UNIT_DBL && a == b)
+        return 2; /* DFMA R4; @P0 DFMA R4 (sm_90: gabor, pow and sin of Numba) */
     if (a == ISA_UNIT_DBL || a == ISA_UNIT_HALF_MMA)
         return late ? 9 : guarded ? 6 : 3;
     if (late || b == ISA_UNIT_MMA1 || b == ISA_UNIT_MMA2)
