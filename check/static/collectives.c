@@ -87,8 +87,7 @@ static uint32_t warpsync_before(Checker *checker, uint32_t i) {
     return NONE;
 }
 
-/* A vote of constants asks who is active. */
-static bool asks_who_is_active(const MachInst *inst) {
+bool check_asks_who_is_active(const MachInst *inst) {
     if (inst->optype == OT_ELECT)
         return true;
     if (inst->optype != OT_VOTE && inst->optype != OT_VOTEU)
@@ -110,7 +109,7 @@ static bool may_be_alone(const Checker *checker, uint32_t i) {
         return true;
     while (left--) {
         const BinBlock *block = &flow->blocks[flow->block_of[i]];
-        if (asks_who_is_active(&flow->insts[i]))
+        if (check_asks_who_is_active(&flow->insts[i]))
             return true;
         if (i > block->first)
             i--;
@@ -269,14 +268,14 @@ static bool told_before(const Checker *checker, uint32_t i) {
     const BinFlow *flow = checker->flow;
     uint32_t first = flow->blocks[flow->block_of[i]].first;
     while (i-- > first && !isa_has_effect(flow->insts[i].optype, ISA_EFFECT_SWITCH))
-        if (asks_who_is_active(&flow->insts[i]))
+        if (check_asks_who_is_active(&flow->insts[i]))
             return true;
     return false;
 }
 
 static void covered(Checker *checker, uint32_t i) {
     const MachInst *inst = &checker->flow->insts[i];
-    if (bin_kind(inst) == BK_COLLECTIVE && !checker->converged[i] && !asks_who_is_active(inst) &&
+    if (bin_kind(inst) == BK_COLLECTIVE && !checker->converged[i] && !check_asks_who_is_active(inst) &&
         warpsync_before(checker, i) == NONE && !(checker->native && told_before(checker, i)))
         check_report_as(checker, !checker->native || !may_be_alone(checker, i) ? SEV_ERROR : SEV_WARNING,
                         CR_R09, i, NONE, "%s not covered by WARPSYNC", isa_optype_name(inst->optype));

@@ -20,15 +20,20 @@ static CheckBits lop3(uint32_t lut, const CheckBits *in) {
     return (CheckBits){~(zero & one), one & ~zero};
 }
 
+/* Whose ways here are not all known. */
+static bool is_entry(const BinFlow *flow, const BinBlock *block) {
+    const BinFuncFlow *ff = &flow->funcs[block->func];
+    bool entry = block == &flow->blocks[ff->first_block] || block->npreds == 0;
+    for (uint32_t k = 0; k < ff->nentries && !entry; k++)
+        entry = &flow->blocks[ff->entries[k]] == block;
+    return entry;
+}
+
 uint32_t check_one_before(const BinFlow *flow, uint32_t at) {
     const BinBlock *block = &flow->blocks[flow->block_of[at]];
-    const BinFuncFlow *ff = &flow->funcs[block->func];
     if (at > block->first)
         return at - 1;
-    for (uint32_t k = 0; k < ff->nentries; k++)
-        if (&flow->blocks[ff->entries[k]] == block)
-            return NONE;
-    if (block == &flow->blocks[ff->first_block] || block->npreds != 1)
+    if (is_entry(flow, block) || block->npreds != 1)
         return NONE;
     const BinBlock *from = &flow->blocks[block->preds[0].block];
     return from->first + from->ninsts - 1;
@@ -44,26 +49,11 @@ bool check_writes_reg(const Target *target, const MachInst *inst, RegFile file, 
     return false;
 }
 
-CheckBits check_bits_before(const BinFlow *flow, uint32_t at, Operand o, unsigned *left) {
+/* What is known of register `o` behind instruction `at`, which writes it. */
+static CheckBits bits_written(const BinFlow *flow, uint32_t at, unsigned *left) {
     const CheckBits nothing = {0, 0};
-    if (o.kind == OPK_IMM)
-        return (CheckBits){UINT32_MAX, o.value};
-    if (o.kind != OPK_REG || (o.file != RF_R && o.file != RF_UR) || o.mods & ~(OPM_REUSE | OPM_NOT))
-        return nothing;
-    if (is_zero(o))
-        return (CheckBits){UINT32_MAX, o.mods & OPM_NOT ? UINT32_MAX : 0};
-    if (o.mods & OPM_NOT)
-        return nothing;
-    const MachInst *inst = NULL;
-    do {
-        at = check_one_before(flow, at);
-        if (at == NONE || !*left || !flow->decoded[at] ||
-            isa_has_effect(flow->insts[at].optype, ISA_EFFECT_CALL))
-            return nothing;
-        --*left;
-        inst = &flow->insts[at];
-    } while (!check_writes_reg(flow->bin->target, inst, o.file, o.value));
-    if (bin_guard(inst) != BG_ALWAYS)
+    const MachInst *inst = &flow->insts[at];
+    if (bin_guard(inst) != BG_ALWAYS || isa_has_effect(inst->optype, ISA_EFFECT_CALL))
         return nothing;
     if (inst->optype == OT_UMOV)
         return check_bits_before(flow, at, inst->src[UMOV_urb], left);
@@ -90,6 +80,65 @@ CheckBits check_bits_before(const BinFlow *flow, uint32_t at, Operand o, unsigne
         return nothing;
     CheckBits in = check_bits_before(flow, at, inst->src[SHF_ra], left);
     return (CheckBits){in.known << amount.value | ((1u << amount.value) - 1), in.value << amount.value};
+}
+
+/* The last instruction of the block before `end` that writes the register or calls; NONE, with *left 0 where
+ * the search ends. */
+static uint32_t last_writer(const BinFlow *flow, const BinBlock *block, uint32_t end, Operand o,
+                            unsigned *left) {
+    while (end-- > block->first && *left) {
+        --*left;
+        if (!flow->decoded[end])
+            *left = 0;
+        else if (isa_has_effect(flow->insts[end].optype, ISA_EFFECT_CALL) ||
+                 check_writes_reg(flow->bin->target, &flow->insts[end], o.file, o.value))
+            return end;
+    }
+    return NONE;
+}
+
+/* False: no room. */
+static bool add_once(uint32_t *blocks, uint32_t *n, uint32_t most, uint32_t block) {
+    for (uint32_t k = 0; k < *n; k++)
+        if (blocks[k] == block)
+            return true;
+    if (*n == most)
+        return false;
+    blocks[(*n)++] = block;
+    return true;
+}
+
+CheckBits check_bits_before(const BinFlow *flow, uint32_t at, Operand o, unsigned *left) {
+    const CheckBits nothing = {0, 0};
+    if (o.kind == OPK_IMM)
+        return (CheckBits){UINT32_MAX, o.value};
+    if (o.kind != OPK_REG || (o.file != RF_R && o.file != RF_UR) || o.mods & ~(OPM_REUSE | OPM_NOT))
+        return nothing;
+    if (is_zero(o))
+        return (CheckBits){UINT32_MAX, o.mods & OPM_NOT ? UINT32_MAX : 0};
+    if (o.mods & OPM_NOT)
+        return nothing;
+    enum { MOST_BLOCKS = 64 };
+    uint32_t blocks[MOST_BLOCKS], n = 0, block = flow->block_of[at], end = at;
+    CheckBits all = {UINT32_MAX, 0};
+    bool any = false;
+    for (uint32_t next = 0;;
+         block = blocks[next++], end = flow->blocks[block].first + flow->blocks[block].ninsts) {
+        uint32_t writer = last_writer(flow, &flow->blocks[block], end, o, left);
+        if (writer != NONE) {
+            CheckBits way = bits_written(flow, writer, left);
+            all.known &= way.known & (any ? ~(way.value ^ all.value) : UINT32_MAX);
+            all.value = way.value & all.known;
+            any = true;
+        } else if (!*left || is_entry(flow, &flow->blocks[block]))
+            return nothing;
+        else
+            for (uint32_t k = 0; k < flow->blocks[block].npreds; k++)
+                if (!add_once(blocks, &n, MOST_BLOCKS, flow->blocks[block].preds[k].block))
+                    return nothing;
+        if (next == n || !all.known)
+            return any ? all : nothing;
+    }
 }
 
 bool check_mask(const BinFlow *flow, uint32_t inst, uint32_t *mask) {

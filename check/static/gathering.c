@@ -25,6 +25,7 @@ bool check_comes_together(const BinFlow *flow, uint32_t last, uint32_t block) {
 typedef enum {
     MEETS_UNKNOWN,
     MEETS_BLOCK /* BAR, which waits for the block */,
+    MEETS_ITSELF /* what asks who is here, whoever that is */,
     MEETS_NOBODY,
     MEETS_AT
 } Meets;
@@ -38,6 +39,8 @@ static Meets meets_at(const Checker *checker, uint32_t i, uint32_t *into) {
         return MEETS_AT;
     if (bin_kind(inst) == BK_BAR)
         return MEETS_BLOCK;
+    if (check_asks_who_is_active(inst))
+        return MEETS_ITSELF;
     if (check_is_call(checker, i)) {
         Callees to = check_callees(checker, i);
         *into = to.n == 1 ? checker->procs[to.proc[0]].entry_block : NONE;

@@ -92,6 +92,7 @@ bool check_observes(const Checker *checker, uint32_t inst);
 /* Is the instruction one that a block's lanes leave to another procedure: a call, or a branch to a function's
  * entry? */
 bool check_is_call(const Checker *checker, uint32_t inst);
+bool check_asks_who_is_active(const MachInst *inst); /* ELECT, or a vote of constants */
 
 void check_structure(Checker *checker);   /* R-18 R-19 R-21 R-22 */
 void check_uniform(Checker *checker);     /* fills divergent, converged */

@@ -413,8 +413,10 @@ unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const
     bool comes_late = latency_is_variable(t, second) && !is_also_fixed(w);
     if (r == ISA_UNIT_MMA1)
         return comes_late || family_of(t) != Latency_F75 ? 1 : 6;
+    /* HMMA R32, R40; HMMA R40 after 6 cycles (sm_90, attention by matrix products) */
+    bool next = family_of(t) == Latency_F90 && w == r;
     if (r == ISA_UNIT_MMA2 || r == ISA_UNIT_DMMA)
-        return comes_late ? 1 : family_of(t) == Latency_F75 ? 14 : 7;
+        return comes_late ? 1 : family_of(t) == Latency_F75 ? 14 : next ? 6 : 7;
     if (is_uniform_class(
             r)) /* UMOV UR4, UR5; UMOV UR5 after 2 cycles (generated, sm_75): one pipe, one order */
         return r == w ? 1 : w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC ? 3 : 1;

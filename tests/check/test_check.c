@@ -464,6 +464,7 @@ static void test_barrier_numbers(void **state) {
     ".target sm_90\n.entry k\n  S2R R10, SR_TID.X ;\n  " number " ;\n  @P0 BRA `(x) ;\nx:\n"                 \
     "  SHF.L.U32 R10, R10, 0x10, RZ ;\n  LOP3.LUT R10, R10, 0xf, R9, 0xf8, !PT ;\n"                          \
     "  BAR.SYNC.DEFER_BLOCKING R10, R10 ;\n  EXIT ;\n"
+#define WAYS(number) BAR("MOV R9, 0x4 ;\n  @P1 BRA `(y) ;\n  " number " ;\ny:\n  NOP")
 #define AHEAD(number)                                                                                        \
     ".target sm_90\n.entry k\n  S2R R10, SR_TID.X ;\n  " number " ;\n"                                       \
     "  SHF.L.U32 R10, R10, 0x10, RZ ;\n  LOP3.LUT R10, R10, 0xf, R9, 0xf8, !PT ;\n"                          \
@@ -474,7 +475,12 @@ static void test_barrier_numbers(void **state) {
     RECORD(AHEAD("CS2R R8, SRZ"), CR_M02, nbarriers, 1, 0);
     RECORD(AHEAD("S2R R9, SR_TID.X"), CR_M02, nbarriers, 16, 15);
     RECORD(AHEAD("@P1 MOV R9, 0x5"), CR_M02, nbarriers, 16, 15);
-    RECORD(BAR("MOV R9, 0x5"), CR_M02, nbarriers, 16, 15); /* the code at x is reached in two ways */
+    /* the code at x is reached in two ways */
+    RECORD(BAR("MOV R9, 0x5"), CR_M02, nbarriers, 6, 5);
+    RECORD(BAR("S2R R9, SR_TID.X"), CR_M02, nbarriers, 16, 15);
+    RECORD(WAYS("MOV R9, 0x5"), CR_M02, nbarriers, 6, 5);
+    RECORD(WAYS("NOP"), CR_M02, nbarriers, 5, 4);
+    RECORD(WAYS("S2R R9, SR_TID.X"), CR_M02, nbarriers, 16, 15);
 }
 
 static void test_exit_list(void **state) {
