@@ -358,7 +358,7 @@ static bool varies(const Compared *compared, Operand predicate) {
 }
 
 static uint32_t branch_slot(Compared *compared, const Reconv *reconv, uint32_t b, uint64_t lane,
-                        const uint32_t *visits, bool draws) {
+                            const uint32_t *visits, bool draws) {
     const Inst *branch = condition_of(compared->f, b);
     if (!branch || reconv->g.succ_at[b + 1] - reconv->g.succ_at[b] != 2)
         return NO_NODE;
