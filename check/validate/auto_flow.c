@@ -21,6 +21,7 @@ enum {
 };
 typedef struct {
     uint64_t is, from; /* bit sets of slots */
+    uint64_t strides;  /* those of `from` that were multiplied by what depends on a thread index */
     uint32_t var;      /* index + 1 of a variable whose address it is */
     uint8_t tid;       /* bit i: depends on the thread or block index of axis i */
     uint8_t names;     /* NAMES_* + axis: it is that special register */
@@ -89,13 +90,14 @@ static void join(Flow *flow, Val *to, Val v) {
     Val old = *to;
     to->is |= v.is;
     to->from |= v.from | v.is;
+    to->strides |= v.strides;
     to->tid |= v.tid;
     if (!to->var)
         to->var = v.var, to->entry_param = v.entry_param, to->offset = v.offset;
     if (v.names)
         to->names = to->names && to->names != v.names ? NAMES_MANY : v.names;
-    flow->changed |= old.is != to->is || old.from != to->from || old.tid != to->tid || old.var != to->var ||
-                     old.names != to->names;
+    flow->changed |= old.is != to->is || old.from != to->from || old.strides != to->strides ||
+                     old.tid != to->tid || old.var != to->var || old.names != to->names;
 }
 
 static bool is_kernel_param(const Flow *flow, uint32_t var, uint32_t *param) {
@@ -218,6 +220,12 @@ static uint64_t note_access(Flow *flow, Val address, unsigned bytes) {
     uint64_t bases = bases_of(flow, address.is);
     use(flow, bases, AU_ADDRESS | AU_MEMORY, TY_NONE);
     use(flow, address.from & ~bases, AU_INDEX, TY_NONE);
+    use(flow, bases ? address.strides & ~bases : 0, AU_STRIDE, TY_NONE);
+    for (uint64_t s = bases ? address.strides & ~bases : 0; s; s &= s - 1) {
+        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(s)];
+        if (!slot->stride_of)
+            slot->stride_of = (uint32_t)__builtin_ctzll(bases) + 1;
+    }
     for (uint64_t b = bases; b; b &= b - 1) {
         AutoSlot *slot = &flow->out->slots[__builtin_ctzll(b)];
         if (!slot->elem_bytes || bytes < slot->elem_bytes)
@@ -300,6 +308,7 @@ static Val result_of(Flow *w, uint32_t func, const PtxInsn *in, unsigned passes)
     for (unsigned n = 0; in->ndst + n < in->noperands; n++) {
         Val v = source_value(w, func, in, n);
         out.from |= v.from | v.is;
+        out.strides |= v.strides;
         out.tid |= v.tid;
         if (passes >> n & 1) {
             out.is |= v.is;
@@ -383,14 +392,19 @@ static void flow_add(Flow *w, uint32_t func, const PtxInsn *in) {
     define(w, func, in, out);
 }
 
-static void flow_mad(Flow *w, uint32_t func, const PtxInsn *in) {
+/* Products, of which `passes` says what else is a sum. */
+static void define_product(Flow *w, uint32_t func, const PtxInsn *in, unsigned passes) {
+    Val a = source_value(w, func, in, 0), b = source_value(w, func, in, 1),
+        out = result_of(w, func, in, passes);
+    out.strides |= (b.tid ? a.is : 0) | (a.tid ? b.is : 0);
     hint_factor(w, func, in);
-    define(w, func, in, result_of(w, func, in, SOURCE_C));
+    define(w, func, in, out);
 }
 
+static void flow_mad(Flow *w, uint32_t func, const PtxInsn *in) { define_product(w, func, in, SOURCE_C); }
+
 static void flow_product(Flow *w, uint32_t func, const PtxInsn *in) {
-    hint_factor(w, func, in);
-    flow_other(w, func, in);
+    define_product(w, func, in, NO_SOURCE);
 }
 
 static void flow_shift(Flow *w, uint32_t func, const PtxInsn *in) {

@@ -15,10 +15,11 @@ enum {                      /* uses of a slot's value */
        AU_CMP = 1 << 6,   /* compared with something else */
        AU_FLOAT = 1 << 7, /* operand of floating-point arithmetic */
        AU_DIVISOR = 1 << 8,
-       AU_BRANCH = 1 << 9, /* brx.idx */
-       AU_CALL = 1 << 10,  /* called */
-       AU_BYTES = 1 << 12, /* that an mbarrier object expects */
-       AU_MEMORY = 1 << 11 /* slot of an address: it was loaded from or stored to */
+       AU_BRANCH = 1 << 9,  /* brx.idx */
+       AU_CALL = 1 << 10,   /* called */
+       AU_BYTES = 1 << 12,  /* that an mbarrier object expects */
+       AU_STRIDE = 1 << 13, /* part of an address, times what depends on a thread index */
+       AU_MEMORY = 1 << 11  /* slot of an address: it was loaded from or stored to */
 };
 
 /* A value that the launch gives: a parameter, or a field of one, or what a buffer holds. */
@@ -27,6 +28,7 @@ typedef struct {
     uint32_t parent;                          /* index + 1 of the slot that points to it; 0: a parameter */
     uint32_t content;                         /* index + 1 of what it points to */
     uint32_t uses;                            /* AU_* */
+    uint32_t stride_of;                       /* AU_STRIDE: index + 1 of the slot that is the base */
     uint8_t elem_bytes;                       /* narrowest access through it; 0 none */
     PtxType float_type;                       /* of AU_FLOAT */
     PtxType stored;                           /* through it: the floating-point type, or TY_NONE */

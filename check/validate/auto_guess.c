@@ -80,6 +80,8 @@ static uint64_t choose_integer(const AutoSlot *slot, const AutoAttempt *a, unsig
         return rng_next(random) & 1;
     if (slot->uses & AU_BYTES)
         return BOX_BYTES;
+    if (slot->uses & AU_DIVISOR && n % 4 == 3) /* each thread has a quotient of its own */
+        return 1;
     if (n == 1)
         return axis < 3 || slot->uses & AU_INDEX ? all : 16;
     if (n >= 2 && rng_next(random) % 3) {
@@ -90,6 +92,37 @@ static uint64_t choose_integer(const AutoSlot *slot, const AutoAttempt *a, unsig
     if (axis < 3)
         return all > 13 ? all - 5 : all > 1 ? all - 1 : 1;
     return slot->uses & AU_DIVISOR ? 4 : slot->uses & (AU_INDEX | AU_CMP) ? 32 - 2 * (n & 7) : 3;
+}
+
+/* A stride, and nothing that the kernel compares or divides by. */
+static bool is_stride(const AutoSlot *slot) {
+    return (slot->uses & (AU_STRIDE | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP | AU_DIVISOR | AU_FLOAT |
+                          AU_BRANCH | AU_CALL | AU_BYTES)) == AU_STRIDE &&
+           slot->size_bytes >= 4;
+}
+
+static bool comes_before(const AutoSlot *a, const AutoSlot *b) {
+    return a->param < b->param || (a->param == b->param && a->offset_bytes < b->offset_bytes);
+}
+
+/* Elements at different indices lie in different places: the last stride of a buffer is the least, or in
+ * every other pair of attempts the first. In bytes or in elements, nobody says which: it holds an element of
+ * 64 bytes; one that is alone, a row. */
+static void choose_strides(const AutoFlow *flow, unsigned n, AutoAttempt *attempt) {
+    enum { ELEMENT = 64, ROW_SHIFT = 10, SHORT_SHIFT = 6, MOST_AXES = 3 };
+    unsigned shift = n % 2 ? SHORT_SHIFT : ROW_SHIFT;
+    for (uint32_t i = 0; i < flow->nslots; i++) {
+        const AutoSlot *slot = &flow->slots[i];
+        unsigned axis = 0, all = 0;
+        for (uint32_t k = 0; is_stride(slot) && k < flow->nslots; k++)
+            if (is_stride(&flow->slots[k]) && flow->slots[k].stride_of == slot->stride_of) {
+                all++;
+                axis += k != i && comes_before(slot, &flow->slots[k]) == (n % 4 < 2);
+            }
+        if (all)
+            attempt->value[i] =
+                all == 1 ? 1ull << shift : (uint64_t)ELEMENT << shift * (axis < MOST_AXES ? axis : MOST_AXES);
+    }
 }
 
 void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
@@ -108,6 +141,7 @@ void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
         const AutoSlot *content = slot->content ? &search->flow.slots[slot->content - 1] : NULL;
         attempt->bytes[i] = content && auto_is_pointer(content) ? POINTER_BYTES : FIRST_BYTES;
     }
+    choose_strides(&search->flow, n, attempt);
     attempt->seed = rng_next(&random);
 }
 

@@ -435,6 +435,20 @@ mov.u32 %j, %tid.x; xor.b32 %j, %j, 127; shl.b32 %j, %j, 2; mov.u32 %x, s; add.s
 "$heddle" validate linear.ptx --launch auto >report
 grep -q '^linear: equal: ' report || fail "threads in one axis: $(cat report)"
 
+# strides that a structure of an array has: of two axes, so that no thread meets another one's element; and a row in a quotient
+module strides.ptx
+kernel strides.ptx two '.param .align 8 .b8 a[24]' 'mov.u32 %i, %tid.x; mov.u32 %j, %tid.y; mov.u32 %n, %ctaid.x; mov.u32 %x, %ntid.x; mad.lo.s32 %i, %n, %x, %i;
+ld.param.u64 %a, [a]; ld.param.u32 %n, [a+16]; ld.param.u32 %x, [a+20]; mul.wide.s32 %o, %i, %n; add.s64 %a, %a, %o; mul.wide.s32 %o, %j, %x; add.s64 %a, %a, %o;
+ld.global.u32 %x, [%a]; add.s32 %x, %x, 1; st.global.u32 [%a], %x; ld.global.u32 %x, [%a+8]; add.s32 %x, %x, 3; st.global.u32 [%a+8], %x;'
+kernel strides.ptx quotient '.param .align 8 .b8 a[24]' "$index
+ld.param.u64 %a, [a]; ld.param.u32 %n, [a+16]; ld.param.u32 %x, [a+20]; div.u32 %i, %i, %x; mul.wide.s32 %o, %i, %n; add.s64 %a, %a, %o;
+ld.global.u32 %x, [%a]; add.s32 %x, %x, 1; st.global.u32 [%a], %x;"
+"$heddle" validate strides.ptx --launch auto >report
+for name in two quotient; do
+    grep -q "^$name: equal: 1 of 1 basic blocks" report || fail "strides: $(grep "^$name:" report)"
+done
+grep -q '^two: .* races' report && fail "strides of a buffer that threads meet by: $(grep '^two:' report)"
+
 # tensor maps: the box has as many bytes as the barrier waits for
 "$heddle" validate "$here/../sim/tensor/copy.ptx" --launch auto >report
 for name in load1 load2 load3 load4 load5 im2col3 im2col4 im2col5; do
