@@ -20,8 +20,11 @@ static void place_shared(PtxRun *run, uint32_t index) {
     }
     run->shared_static = (uint32_t)align_up(run->shared_static, var->align_bytes);
     run->shared_offset[index] = run->shared_static;
-    run->shared_static +=
-        var->size_bytes > SIM_MAX_SHARED_BYTES ? SIM_MAX_SHARED_BYTES : (uint32_t)var->size_bytes;
+    uint32_t size = var->size_bytes > SIM_MAX_SHARED_BYTES ? SIM_MAX_SHARED_BYTES : (uint32_t)var->size_bytes;
+    if (run->opt.moved_bytes)
+        VEC_ADD(&run->arena, &run->shared_vars, ((PtxExtent){run->shared_static, run->shared_static + size}));
+    run->shared_static += size + run->opt.moved_bytes; /* whoever runs over the end meets nobody */
+    run->shared_gaps += run->opt.moved_bytes;
 }
 
 static void place_in_frame(PtxRun *run, PtxProc *proc, uint32_t index) {

@@ -428,7 +428,7 @@ static bool launch_fits(PtxRun *run, const char *kernel) {
     if (f->maxntid[0] && threads > max)
         return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel,
                     "the block has more threads than .maxntid allows");
-    if (run->shared_bytes > SIM_MAX_SHARED_BYTES + run->opt.moved_bytes)
+    if (run->shared_bytes > SIM_MAX_SHARED_BYTES + run->shared_gaps)
         return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel, "more shared memory than a block can have");
     if (need > l->param_bytes)
         return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel, "the parameter block is too small");
@@ -467,7 +467,7 @@ bool interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemo
         r.opt = *opt;
     r.rng = r.opt.seed;
     r.fill = r.opt.fill;
-    r.shared_static = r.opt.moved_bytes;
+    r.shared_static = r.shared_gaps = r.opt.moved_bytes;
     r.steps_left = r.opt.budget ? r.opt.budget : DEFAULT_BUDGET;
     r.slow = r.opt.on_event || r.opt.report_uninitialised || r.opt.report_open || r.opt.find_races;
     bool ok = prepare(&r, kernel);

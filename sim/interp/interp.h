@@ -68,7 +68,8 @@ typedef struct {
     bool half_sums; /* products of matrices round a sum of f16 behind each 8 of k, as those of sm_75 do */
     /* What PTX does not say (sim/interp/unwritten.c): random values of this seed, not 0, where nobody wrote,
      * in registers, local and shared memory, what malloc gives and what shuffles take from lanes that are not
-     * there; and local and shared variables lie so much higher, a multiple of 1024 */
+     * there; and local and shared variables lie so much higher, a multiple of 1024, and shared ones so far
+     * apart: between them is no memory */
     uint64_t fill;
     uint32_t moved_bytes;
     bool find_races; /* of data, by happens-before: see sim/interp/race.c */

@@ -92,8 +92,23 @@ static uint8_t *const_bytes(PtxRun *run, PtxThread *thread, const PtxCode *c, ui
     return NULL;
 }
 
+/* Does an access lie in one variable, or in dynamic memory? Asked where variables are moved. */
+static bool is_in_variable(const PtxRun *run, uint64_t address, unsigned bytes) {
+    if (address >= run->dynamic_shared_base)
+        return true;
+    for (uint32_t i = 0; i < run->shared_vars.n; i++)
+        if (address >= run->shared_vars.at[i].begin && address + bytes <= run->shared_vars.at[i].end)
+            return true;
+    return false;
+}
+
 static uint8_t *shared_bytes(PtxRun *run, PtxThread *thread, const PtxCode *c, uint64_t address,
                              unsigned bytes, bool write, PtxBlock *b) {
+    if (run->opt.moved_bytes && !is_in_variable(run, address, bytes)) {
+        interp_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, address,
+                       "shared memory that belongs to no variable");
+        return NULL;
+    }
     SimAlloc shadow = {.written = b->shared_written};
     if (shadow.written && write)
         simmem_mark_written(&shadow, address, bytes);

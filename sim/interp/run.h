@@ -195,6 +195,10 @@ struct PtxBlock {
     uint64_t arrivals; /* of the first block: threads that have arrived in this phase and not ended */
 };
 
+typedef struct { /* bytes [begin, end) */
+    uint32_t begin, end;
+} PtxExtent;
+
 struct PtxRun {
     const PtxModule *module;
     const Launch *launch;
@@ -209,8 +213,10 @@ struct PtxRun {
     PtxProc *kernel;
     uint32_t *shared_offset; /* by variable index, ~0: not placed */
     uint32_t shared_static, shared_bytes, dynamic_shared_base;
-    uint64_t *var_address;  /* of .global and .const variables in their spaces, by index */
-    PtxConstant *constants; /* ascending offsets */
+    uint32_t shared_gaps;       /* bytes before and between the variables, where these are moved */
+    VEC(PtxExtent) shared_vars; /* where these are moved: what has an address, ascending */
+    uint64_t *var_address;      /* of .global and .const variables in their spaces, by index */
+    PtxConstant *constants;     /* ascending offsets */
     uint32_t nconstants;
     uint64_t const_bytes;   /* of all .const variables */
     uint64_t *func_address; /* by function index */

@@ -179,7 +179,7 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     case SR_CLOCK64:
     case SR_GLOBALTIMER: return run->ticks;
     case SR_TOTAL_SMEM_SIZE:
-    case SR_AGGR_SMEM_SIZE: return run->shared_bytes - run->opt.moved_bytes;
+    case SR_AGGR_SMEM_SIZE: return run->shared_bytes - run->shared_gaps;
     case SR_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared_bytes;
     case SR_CLUSTER_NCTARANK: return run->cluster_blocks;
     case SR_IS_EXPLICIT_CLUSTER: return run->has_clusters;

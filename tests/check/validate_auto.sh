@@ -435,6 +435,16 @@ mov.u32 %j, %tid.x; xor.b32 %j, %j, 127; shl.b32 %j, %j, 2; mov.u32 %x, s; add.s
 "$heddle" validate linear.ptx --launch auto >report
 grep -q '^linear: equal: ' report || fail "threads in one axis: $(cat report)"
 
+# a variable of shared memory with as many elements as no larger block may have: who runs over its end meets another one, or nothing
+module overrun.ptx
+printf '.shared .align 4 .b8 s[384];\n.shared .align 4 .b8 t[8192];\n' >>overrun.ptx
+kernel overrun.ptx overrun '.param .u64 a' "$index
+mov.u32 %j, %tid.x; shl.b32 %j, %j, 2; mov.u32 %x, s; add.s32 %x, %x, %j; st.shared.u32 [%x], %i; mov.u32 %x, t; and.b32 %j, %j, 255; add.s32 %x, %x, %j; st.shared.u32 [%x], %i;
+ld.param.u64 %a, [a]; add.s64 %a, %a, %o; st.global.u32 [%a], %i;"
+"$heddle" validate overrun.ptx --launch auto --show-launch shown.json >report
+grep -q '^overrun: equal: 1 of 1 basic blocks' report || fail "a variable that ends: $(cat report)"
+tr -d ' \t\n' <shown.json | grep -q '"block":.\(128\|192\|256\|512\),' && fail "blocks that run over the end of a variable: $(cat shown.json)"
+
 # strides that a structure of an array has: of two axes, so that no thread meets another one's element; and a row in a quotient
 module strides.ptx
 kernel strides.ptx two '.param .align 8 .b8 a[24]' 'mov.u32 %i, %tid.x; mov.u32 %j, %tid.y; mov.u32 %n, %ctaid.x; mov.u32 %x, %ntid.x; mad.lo.s32 %i, %n, %x, %i;
