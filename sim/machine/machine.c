@@ -454,14 +454,18 @@ static bool is_recursive(Run *run) {
     return comes_back(&c, (uint32_t)(run->kernel - run->bin->funcs));
 }
 
-/* ptxas's alloca, of which its records say nothing: R1 gets a value of another register. */
-static bool moves_stack(const MachInst *in) {
+/* ptxas's alloca, of which its records say nothing: R1, which begins as the top of the stack, gets a value
+ * of another register. */
+static bool moves_stack(const Target *target, const MachInst *in, bool *is_stack) {
     bool sets = in->ndst && in->dst[0].kind == OPK_REG && in->dst[0].file == RF_R &&
                 in->dst[0].value == ABI_STACK_REG;
-    for (unsigned k = 0; sets && k < in->nsrc; k++)
+    for (unsigned k = 0; sets && k < in->nsrc; k++) {
+        *is_stack |= in->src[k].kind == OPK_CMEM && !op_cmem_bank(in->src[k]) &&
+                     op_cmem_offset(in->src[k]) == isa_target_info(target)->stack_top_offset_bytes;
         if (in->src[k].kind == OPK_REG && in->src[k].file == RF_R && in->src[k].value != ABI_STACK_REG &&
             in->src[k].value != REG_RZ)
-            return true;
+            return *is_stack;
+    }
     return false;
 }
 
@@ -472,10 +476,11 @@ static uint32_t stack_of_own_calls(const Binary *binary, const BinFunc *func) {
     uint32_t bytes = 0;
     char error[ISA_ERROR_BYTES];
     MachInst in;
+    bool is_stack = false;
     for (uint32_t i = 0; i < func->ninsts && bytes < CALL_STACK_BYTES; i++) {
         if (!isa_decode(binary->target, binary->code[first + i], &in, error))
             continue;
-        if (moves_stack(&in))
+        if (moves_stack(binary->target, &in, &is_stack))
             bytes = CALL_STACK_BYTES;
         if (in.optype != OT_CALL)
             continue;

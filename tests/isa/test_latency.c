@@ -66,7 +66,7 @@ static void test_uniform_distances(void **state) {
         {OT_UMOV, RF_UR, OT_UIADD3, 0, 2, 2, 2},          {OT_UMOV, RF_UR, OT_ULDC, 0, 5, 5, 5},
         {OT_ULDC, RF_UR, OT_IADD3, 1, 2, 2, 2},           {OT_ULDC, RF_UR, OT_LDG, 1, 2, 2, 2},
         {OT_UISETP, RF_UP, OT_UISETP, 0, 4, 4, 4},        {OT_UISETP, RF_UP, OT_SEL, 0, 6, 6, 6},
-        {OT_UISETP, RF_UP, OT_UIADD3, GUARD, 11, 11, 13}, {OT_UISETP, RF_UP, OT_ULDC, 0, 11, 11, 13},
+        {OT_UISETP, RF_UP, OT_UIADD3, GUARD, 11, 11, 11}, {OT_UISETP, RF_UP, OT_ULDC, 0, 11, 11, 13},
     };
     static const char *const names[] = {"sm_75", "sm_80", "sm_90"};
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)

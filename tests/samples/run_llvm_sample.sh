@@ -27,4 +27,4 @@ for source in "$sample.ll" "$sample.cl" "$sample.cu"; do
     *.cu) [ -e "$source" ] && module=$work/module.bc && "$clang" $cuda -O2 -emit-llvm -c "$source" -o "$module" 2>"$work/log" ;;
     esac || [ ! -e "$source" ]
 done
-MODULE=$module exec "$(dirname "$0")/run_sample.sh" "$@" --libdevice "$work/workitem.bc"
+MODULE=$module LIBDEVICE=$work/workitem.bc exec "$(dirname "$0")/run_sample.sh" "$@"

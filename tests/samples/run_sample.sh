@@ -1,6 +1,6 @@
 #!/bin/sh
 # run_sample.sh HEDDLE HOST SAMPLE LEVEL DIRECTORY [OPTIONS...]: one sample at one level, with more options of compile.
-# MODULE in the environment is compiled instead of SAMPLE.ptx.
+# MODULE in the environment is compiled instead of SAMPLE.ptx, with the functions of LIBDEVICE.
 #   1. the host program writes inputs and expected output
 #   2. validate: PTX reference interpreter and machine agree, and both equal the host's output
 #   3. the binary runs with control-code checking and reports nothing
@@ -16,8 +16,8 @@ module=${MODULE:-$sample.ptx}
 rm -rf "$work"
 mkdir -p "$work"
 "$host" "$work"
-"$heddle" compile "$module" "-O$level" "$@" -o "$work/k.cubin"
-"$heddle" validate "$module" "$work/k.cubin" --launch "$sample.json" --data-dir "$work"
+"$heddle" compile "$module" "-O$level" ${LIBDEVICE:+--libdevice "$LIBDEVICE"} "$@" -o "$work/k.cubin"
+"$heddle" validate "$module" "$work/k.cubin" ${LIBDEVICE:+--libdevice "$LIBDEVICE"} --launch "$sample.json" --data-dir "$work"
 machine() { # FILE OPTIONS...
     out=$1
     shift

@@ -169,7 +169,7 @@ page, _ = check_page(folder / "mandelbrot.ptx", "mandelbrot", "run", ("--launch"
 ran = json.loads(call("run", "mandelbrot.ptx", "--launch", "m.json", "--json", "--trace-perfetto", "t.json"))
 call("run", "mandelbrot.ptx", "--launch", "m.json", "--trace", "one.json", "--trace-perfetto", "one.json", status=2)
 expect(not (folder / "one.json").exists(), "two traces in one file")
-call("mutate", "mandelbrot.ptx", "--json", status=2)
+expect(json.loads(call("mutate", "mandelbrot.ptx", "--json")), "mutants as JSON")
 cells = re.findall(r'<tr id="a\w+".*?</tr>', (folder / "run.html").read_text(), re.S)
 issued = sum(int((re.findall(r'class="n"[^>]*>(\d*)<', row) or ["0"])[0] or 0) for row in cells)
 expect(issued == ran["warp_instructions"], f"the page counts {issued} issues, run {ran['warp_instructions']}")

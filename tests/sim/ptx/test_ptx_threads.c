@@ -459,8 +459,6 @@ static void refused(void **state) {
     (void)state;
     static const char *const unsupported[] = {
         "fma.rn.oob.f16 %h1, %h1, %h1, %h1;",
-        "stackrestore.u32 %r1;",
-        "stacksave.u32 %r1;",
         "redux.sync.min.f32 %f1, %f1, -1;",
     };
     for (unsigned i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {
