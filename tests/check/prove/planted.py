@@ -56,7 +56,7 @@ arith: rounding mode of f64 | sub DADD.RP / DADD.RM
 arith: subnormals not flushed | sub FADD.FTZ / FADD
 arith: not saturated | sub FMUL.SAT / FMUL
 arith: maximum of floats for minimum | sub FMNMX (.*), PT / FMNMX \\1, !PT
-arith: sign of a zero | sub DADD R10, -R10, -0.0 / DADD R10, R10, -0.0
+arith: sign of a factor | sub DMUL (\\S+, \\S+), -R10 / DMUL \\1, R10
 arith: conversion rounds to nearest | sub F2I.TRUNC / F2I
 arith: conversion from signed | sub I2F.U32 / I2F
 arith: field sign-extended | sub SGXT.U32 / SGXT
@@ -78,7 +78,7 @@ arith: other element of a vector | sub STG.E.128 .R2.64.0x50., R20 / STG.E.128 [
 arith: other special register | sub SR_TID.X / SR_TID.Y
 arith: result read too early | sub B0-----:(.*)ISETP.LT.AND / B------:\\1ISETP.LT.AND
 arith: stall too short | sub S04(.*)SHF.R.S32.HI / S01\\1SHF.R.S32.HI
-arith: scoreboard of another instruction | sub W3:(.*)DADD R10 / W4:\\1DADD R10
+arith: scoreboard of another instruction | sub W3:(.*)DMUL R10 / W4:\\1DMUL R10
 arith: overwritten before it is stored | sub B-----5:R-:W-:-:S01(.*)IMAD.WIDE R12 / B------:R-:W-:-:S01\\1IMAD.WIDE R12
 arith: too few registers | state (EIATTR_REGCOUNT, \\S+), \\w+ / \\1, 0x8
 arith: parameters without the last | sub (EIATTR_CBANK_PARAM_SIZE), \\w+ / \\1, 0x20
@@ -86,7 +86,7 @@ arith: parameter at another offset | sub (EIATTR_KPARAM_INFO, \\w+), 0x100002 / 
 arith: parameter of another size | sub (EIATTR_KPARAM_INFO, \\w+, 0x100002), \\w+ / \\1, 0x11f000
 arith: parameter block elsewhere | sub (EIATTR_PARAM_CBANK, \\S+), 0x(\\w+)160 / \\1, 0x\\g<2>164
 arith: no way out | drop EXIT
-arith: exits too early | sub DADD R10, -R10, -0.0 / EXIT
+arith: exits too early | sub DMUL R10, R12, -R10 / EXIT
 arith: traps at the end | sub EXIT ; / BPT.TRAP 0x1 ;
 memory: load moved before a store that may be to its place | move LDG.E R0, .R4.64. / STG.E .R2.64., R6
 memory: store moved before a load that may be of its place | move STG.E .R2.64.0x8., R7 / LDG.E R0, .R4.64.
@@ -201,23 +201,24 @@ past: one way ends too early | sub (0110\\S+ +)@P0 EXIT / \\1EXIT
 past: one way ends under the complement | sub (00d0\\S+ +)@P0 EXIT / \\1@!P0 EXIT
 past: one way does not end | drop 0110\\S+ +@P0 EXIT
 past: one way comes before the place | sub BRA `\\(.L_(\\d+)_0150\\) / BRA `(.L_\\1_0100+0x40)
-signs: magnitude's sign is not changed | sub in:.text.signs FADD R6, -R5, -0.0 / FADD R6, R5, -0.0
-signs: another's sign is changed | sub in:.text.signs FADD R6, -R5, -0.0 / FADD R6, -R0, -0.0
+signs: magnitude's sign is not changed | sub in:.text.signs FADD R7, -.R0., -0.0 / FADD R7, |R0|, -0.0
+signs: another's sign is changed | sub in:.text.signs FADD R7, -.R0., -0.0 / FADD R7, -R0, -0.0
 signs: magnitude is not taken | sub in:.text.signs FADD R5, .R0., -0.0 / FADD R5, R0, -0.0
-signs: sign is changed once of twice | sub in:.text.signs FADD R9, -R8, -0.0 / FADD R9, R8, -0.0
-signs: magnitude for the second change of sign | sub in:.text.signs FADD R9, -R8, -0.0 / FADD R9, |R8|, -0.0
-signs: a zero loses its sign | sub in:.text.signs FADD R6, -R5, -0.0 / FADD R6, -R5, RZ
-signs: sign changed of a subnormal that is flushed | sub in:.text.signs FADD R6, -R5, -0.0 / FADD.FTZ R6, -R5, -0.0
+signs: sign is changed once of twice | sub in:.text.signs FADD R6, R5, R4 / FADD R6, R5, -R4
+signs: second change of sign left out | sub in:.text.signs FADD.FTZ R0, -R0, -0.0 / FADD.FTZ R0, R0, -0.0
+signs: magnitude for the second change of sign | sub in:.text.signs FADD.FTZ R0, -R0, -0.0 / FADD.FTZ R0, |R0|, -0.0
+signs: a zero loses its sign | sub in:.text.signs FADD R0, -R4, -0.0 / FADD R0, -R4, RZ
+signs: sign changed of a subnormal that is flushed | sub in:.text.signs FADD R0, -R4, -0.0 / FADD.FTZ R0, -R4, -0.0
 signs: sign of another shift | sub in:.text.spread SHF.R.S32.HI R4, RZ, 0x1f, R3 / SHF.R.S32.HI R4, RZ, 0x1c, R3
 signs: high word without a sign | sub in:.text.spread SHF.R.S32.HI R4, RZ, 0x1f, R3 / SHF.R.U32.HI R4, RZ, 0x1f, R3
 signs: low word of another shift | sub in:.text.spread SHF.R.S32.HI R3, RZ, 0x2, R3 / SHF.R.S32.HI R3, RZ, 0x3, R3
 signs: low word shifted without its sign | sub in:.text.spread SHF.R.S32.HI R3, RZ, 0x2, R3 / SHF.R.U32.HI R3, RZ, 0x2, R3
-vectors: an element at another's place | sub (ATOMG\\S+ PT, R13, .R4.64)\\+0x4. / \\1+0x8]
-vectors: an element of another | sub (ATOMG\\S+ PT, R13, .R4.64.0x4.), R9 / \\1, R8
-vectors: an element dropped | drop REDG\\S+ .R4.64.0x14.
-vectors: an element twice | sub (REDG\\S+ .R4.64)\\+0x14., R9 / \\1+0x10], R8
-vectors: one result in another's register | sub (ATOMG\\S+ PT), R14, / \\1, R15,
-vectors: an element of another scope | sub (REDG\\S+STRONG).GPU (.R4.64.0x14.) / \\1.SYS \\2
+vectors: an element at another's place | sub (ATOMG\\S+ PT, R9, .R2.64)\\+0x4. / \\1+0x8]
+vectors: an element of another | sub (ATOMG\\S+ PT, R9, .R2.64.0x4.), R5 / \\1, R4
+vectors: an element dropped | drop REDG\\S+ .R2.64.0x14.
+vectors: an element twice | sub (REDG\\S+ .R2.64)\\+0x14., R5 / \\1+0x10], R4
+vectors: one result in another's register | sub (ATOMG\\S+ PT), R10, / \\1, R11,
+vectors: an element of another scope | sub (REDG\\S+STRONG).GPU (.R2.64.0x14.) / \\1.SYS \\2
 packed: low half twice | sub HFMA2 R6, R8 / HFMA2 R6, R8.H0_H0
 packed: halves swapped of a sum | sub HADD2 R7, R6, R11 / HADD2 R7, R6, R11.H1_H1
 packed: sum for a product | sub HFMA2 R6, R8, R9, R10 / HFMA2 R6, R8, R10, R9
@@ -230,14 +231,14 @@ packed: the other halves | sub IDP.2A.HI.U16 / IDP.2A.LO.U16
 packed: another mode of the permutation | sub PRMT.ECL / PRMT.ECR
 packed: permutation by bytes | sub PRMT.ECL / PRMT
 packed: width not modulo 32 | sub SGXT.W / SGXT
-packed: width modulo 32 | sub BMSK R0 / BMSK.W R0
+packed: width modulo 32 | sub BMSK / BMSK.W
 wide: upper half of 128 bits lost | sub STG.E.128 (.R4.64.0x30.), R8 / STG.E.64 \\1, R8
 wide: another word of 128 bits | sub LDG.E.128 R8, .R2.64. / LDG.E.128 R8, [R2.64+0x10]
 wide: halves not swapped | sub MOV R12, R10 / MOV R12, R8
 wide: a word for another of a half | sub MOV R13, R11 / MOV R13, R10
-wide: carry of a counter that was even at first | sub in:.text.even (00e0\\S+ +IADD3.X R5, R5, RZ, RZ), P0 / \\1, !PT
-wide: carry of another sum into the counter | sub in:.text.even (00e0\\S+ +IADD3.X R5, R5, RZ, RZ), P0 / \\1, P1
-wide: counter's high word not counted | drop in:.text.even 00e0\\S+ +IADD3.X
+wide: carry of a counter that was even at first | sub in:.text.even (00d0\\S+ +IADD3.X R0, R0, RZ, RZ), P0 / \\1, !PT
+wide: carry of another sum into the counter | sub in:.text.even IADD3 R4, P0, R4, 0x1 / IADD3 R4, P1, R4, 0x1
+wide: counter's high word not counted | drop in:.text.even 00d0\\S+ +IADD3.X
 wide: counter stays even | sub in:.text.even IADD3 R4, P0, R4, 0x1 / IADD3 R4, P0, R4, 0x2
 packed: carry out of the low word | sub IADD3.X R22, P0, R6, RZ, RZ, P1 / IADD3.X R22, P0, R6, RZ, RZ, P0
 packed: carry lost between words | sub IADD3.X R21, P1, R7, R3, RZ, P0 / IADD3.X R21, P1, R7, R3, RZ, !PT
@@ -247,13 +248,13 @@ packed: all for any of a block | sub BAR.RED.OR / BAR.RED.AND
 packed: another barrier's result | sub (BAR.RED.OR\\S*) 0x0, P1 / \\1 0x1, P1
 packed: of another predicate | sub (BAR.RED.OR\\S*) 0x0, P1 / \\1 0x0, P0
 packed: result of the barrier lost | drop B2R.RESULT
-indirect: the other function is called | sub (__rela .I_12_0160, 58), index@.twice. / \\1, index@(increment)
-indirect: compared with the address of the other function | sub (__rela .I_12_0060, 56), index@.increment. / \\1, index@(twice)
+indirect: the other function is called | sub (__rela \\S+ 58), index@.twice. / \\1, index@(increment)
+indirect: compared with the address of the other function | sub (__rela \\S+ 56), index@.increment. / \\1, index@(twice)
 indirect: compared with one word | sub ISETP.EQ.U32.AND.EX P0, PT, R3, R5, PT, P0 / ISETP.EQ.U32.AND.EX P0, PT, R3, R3, PT, P0
 indirect: polarity | sub @P0 BRA / @!P0 BRA
 indirect: no trap | sub BPT.TRAP 0x1 / NOP
 indirect: argument of another register | sub MOV R4, c.0x0..0x168. / MOV R4, c[0x0][0x160]
-indirect: another entry of the table | sub LEA R2, P0, R4, R0, 0x3 / LEA R2, P0, R4, R0, 0x4
+indirect: another entry of the table | sub IMAD.WIDE.U32 R2, R4, 0x8, R2 / IMAD.WIDE.U32 R2, R4, 0x10, R2
 indirect: table with one function twice | sub (__rela .L_13_0000, 2), index@.increment. / \\1, index@(twice)
 lanes: other mode of the shuffle | sub SHFL.DOWN / SHFL.UP
 lanes: shuffle's distance | sub (SHFL.DOWN P1, R5, R4), 0x4 / \\1, 0x5
@@ -308,8 +309,8 @@ meet: stub's result in another register | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R5,
 meet: stub does not come back | sub in:.text.$sync$VOTE$1 RET.ABS R2 0x0 / EXIT
 meet: stub comes back to another address | sub in:.text.$sync$VOTE$1 RET.ABS R2 0x0 / RET.ABS R2 -0x10
 meet: gathered for another WARPSYNC's mask | sub MOV R4, R8 / MOV R4, R5
-meet: calls the stub for the gathering | sub (__rela .I_15_0160, 58), index@..gather.. / \\1, index@($sync$VOTE$1)
-meet: gathers in place of the stub | sub (__rela .I_15_01f0, 58), index@..sync.VOTE.1. / \\1, index@($gather$)
+meet: calls the stub for the gathering | sub (__rela .I_15_0150, 58), index@..gather.. / \\1, index@($sync$VOTE$1)
+meet: gathers in place of the stub | sub (__rela \\S+ 58), index@..sync.VOTE.1. / \\1, index@($gather$)
 meet: vote's operand of the other place | sub SEL R0, RZ, 0x1, !P1 / SEL R0, RZ, 0x1, P1
 meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC R8 / WARPSYNC 0xffff
 meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC R8 / WARPSYNC R5
@@ -337,12 +338,13 @@ meet: constant of another bank | sub in:.text.table c.0x0..0x168. / c[0x1][0x168
 meet: value used before its store is done | sub B-----5(.*)IADD3 R4, R4, 0xd / B------\\1IADD3 R4, R4, 0xd
 meet: registers too few in the section's header | sub in:.text.meet 0xc000000 / 0x9000000
 meet: registers too few by one | state (EIATTR_REGCOUNT, index@.meet.), 0xc / \\1, 0x9
-rounded: quotient rounded otherwise | sub FFMA R0, R3, R0, R2 / FFMA.RZ R0, R3, R0, R2
+rounded: quotient rounded otherwise | sub FFMA R0, R13, R0, R12 / FFMA.RZ R0, R13, R0, R12
 rounded: reciprocal not corrected upwards | sub FFMA.RP / FFMA
-rounded: remainder of the first quotient | sub FFMA R3, -R17, R2, R16 / FFMA R3, -R17, R12, R16
-rounded: remainder's sign | sub FFMA R3, -R17, / FFMA R3, R17,
+rounded: remainder of the first quotient | sub FFMA R13, -R17, R12, R16 / FFMA R13, -R17, R3, R16
+rounded: remainder's sign | sub FFMA R13, -R17, / FFMA R13, R17,
 rounded: subnormals flushed on the way | sub FMUL / FMUL.FTZ
-rounded: a correction left out | drop FFMA R2, R13, R0, R12
+rounded: a correction left out | drop FFMA R12, R2, R0, R3
+rounded: both corrections left out | sub FFMA R0, R13, R0, R12 / MOV R0, R3
 rounded: range of the operands swapped | sub FCHK P0, (\\S+), (\\S+) / FCHK P0, \\2, \\1
 rounded: range of the magnitude | sub FCHK P0, (\\S+), \\S+ / FCHK P0, \\1, \\1
 rounded: slow way where it is not needed only | sub @!P0 (BRA `\\(.L_21_) / @P0 \\1
@@ -361,7 +363,7 @@ rounded: root of infinity | sub FSETP.LT.AND (P0, PT, R\\d+, .INF), P0 / FSETP.L
 rounded: half of another number | sub FMUL (\\S+, \\S+), 0.5 / FMUL \\1, 0.25
 rounded: root rounded otherwise | sub FFMA.RP R16, R13, R16, R0 / FFMA.RM R16, R13, R16, R0
 rounded: root without its second correction | sub FFMA.RP R16, R13, R16, R0 / MOV R16, R0
-rounded: another rounding mode's function | sub (__rela .I_21_0180, 58), index@.__heddle_div_rn_f32. / \\1, index@(__heddle_div_rz_f32)
+rounded: another rounding mode's function | sub (__rela \\S+ 58), index@.__heddle_div_rn_f32. / \\1, index@(__heddle_div_rz_f32)
 rounded64!wide: quotient rounded otherwise | sub DFMA R2, R6, R2, R4 / DFMA.RZ R2, R6, R2, R4
 rounded64!wide: quotient rounded to nearest | sub DFMA.RZ R2, R6, R2, R4 / DFMA R2, R6, R2, R4
 rounded64!wide: quotient not corrected | sub DFMA R2, R6, R2, R4 / DADD R2, R4, -0.0
