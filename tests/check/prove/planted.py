@@ -56,6 +56,8 @@ arith: rounding mode of f64 | sub DADD.RP / DADD.RM
 arith: subnormals not flushed | sub FADD.FTZ / FADD
 arith: not saturated | sub FMUL.SAT / FMUL
 arith: maximum of floats for minimum | sub FMNMX (.*), PT / FMNMX \\1, !PT
+arith: sign left out | sub DADD R14, -R10, -0.0 / DADD R14, R10, -0.0
+arith: sign of a zero | sub DADD R14, -R10, -0.0 / DADD R14, -R10, RZ
 arith: sign of a factor | sub DMUL (\\S+, \\S+), -R10 / DMUL \\1, R10
 arith: conversion rounds to nearest | sub F2I.TRUNC / F2I
 arith: conversion from signed | sub I2F.U32 / I2F
@@ -78,7 +80,7 @@ arith: other element of a vector | sub STG.E.128 .R2.64.0x50., R20 / STG.E.128 [
 arith: other special register | sub SR_TID.X / SR_TID.Y
 arith: result read too early | sub B0-----:(.*)ISETP.LT.AND / B------:\\1ISETP.LT.AND
 arith: stall too short | sub S04(.*)SHF.R.S32.HI / S01\\1SHF.R.S32.HI
-arith: scoreboard of another instruction | sub W3:(.*)DMUL R10 / W4:\\1DMUL R10
+arith: scoreboard of another instruction | sub W4:(.*)DMUL R10 / W3:\\1DMUL R10
 arith: overwritten before it is stored | sub B-----5:R-:W-:-:S01(.*)IMAD.WIDE R12 / B------:R-:W-:-:S01\\1IMAD.WIDE R12
 arith: too few registers | state (EIATTR_REGCOUNT, \\S+), \\w+ / \\1, 0x8
 arith: parameters without the last | sub (EIATTR_CBANK_PARAM_SIZE), \\w+ / \\1, 0x20
