@@ -47,7 +47,10 @@ static uint32_t number_bits(double value, LearnNumber number) {
     return bits;
 }
 
-static bool ends_number(const char *p) { return !isalnum((unsigned char)*p) && *p != '_' && *p != '.'; }
+/* Also a modifier ends it: 0.5.H1 */
+static bool ends_number(const char *p) {
+    return *p == '.' ? isalpha((unsigned char)p[1]) : !isalnum((unsigned char)*p) && *p != '_';
+}
 
 /* INF, NAN, QNAN, SNAN behind a sign. */
 static const char *named_float(const char *text, double sign, LearnNumber number, uint32_t *bits, bool *nan) {
@@ -82,6 +85,7 @@ const char *learn_float(const char *text, LearnNumber number, uint32_t *bits, bo
         return NULL;
     char *end;
     double value = strtod(text, &end);
+    end -= end[-1] == '.' && isalpha((unsigned char)*end); /* 1.H1 */
     if (!ends_number(end))
         return NULL; /* 2D */
     *bits = number_bits(value, number);

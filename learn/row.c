@@ -453,12 +453,20 @@ static bool is_always(const LearnDraft *row, const char *text) {
            is_constant(row, row->value);
 }
 
+/* ".H1" behind an operand, or NULL. */
+static const char *suffix_of(const char *text) {
+    const char *dot = strrchr(text, '.');
+    return dot && isalpha((unsigned char)dot[1]) && !strchr(dot, ']') ? dot : NULL;
+}
+
 static bool add_operand(LearnDraft *row, const char *text) {
     const char *start = text + strspn(text, "-!~|"), *kind = mod_text(row, row->key->name);
     char out[64] = "", slot[16];
     bool last_is_target = strcmp(kind + strlen(kind) - 2, "_T") == 0 && row->value + 2 == row->key->nvalues;
     bool good = true;
     row->operand++;
+    if (suffix_of(text))
+        return row_refuse(row, "an operand with", suffix_of(text));
     if (start != text && !has_sign_bits(row, text, start)) {
         if (!is_always(row, start))
             return row_refuse(row, "what was seen does not say which bit the sign is of", text);

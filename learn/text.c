@@ -310,17 +310,25 @@ static bool read_plain(Reader *reader, const char **at) {
     return read_label(reader, at);
 }
 
+/* What stands behind a number: 1.H1, 0x7fcea0e5.H1, "+QNAN .H1". */
+static bool read_number_suffixes(Reader *reader, const char **at) {
+    const char *p = skip_blanks(*at);
+    if (*p != '.')
+        return true;
+    *at = p;
+    return read_suffixes(reader, at, "", 0);
+}
+
 static bool read_operand(Reader *reader, const char **at) {
     bool good = true;
     const char *p = *at;
     if (read_float(reader, at, &good))
-        return good;
-    if (p[0] == '-' && p[1] == '0' && p[2] == 'x') {
-        *at = p + 1;
-        return read_integer(reader, at, true);
+        return good && read_number_suffixes(reader, at);
+    bool minus = p[0] == '-' && p[1] == '0' && p[2] == 'x';
+    if (minus || (p[0] == '0' && p[1] == 'x')) {
+        *at = p + minus;
+        return read_integer(reader, at, minus) && read_number_suffixes(reader, at);
     }
-    if (p[0] == '0' && p[1] == 'x')
-        return read_integer(reader, at, false);
     if (*p == '{')
         return read_set(reader, at);
     for (;; p++) {

@@ -107,6 +107,12 @@ static void numbers(void **state) {
     bool nan;
     assert_null(learn_float("0x1", LEARN_F32, &bits, &nan));
     assert_null(learn_float("2D", LEARN_F32, &bits, &nan));
+    static const char *const modified[] = {"1.H1", "0.5.H1", "-2e-05.H1", "-0.0 .H1", "+QNAN .H1", "-INF.H1"};
+    for (size_t i = 0; i < sizeof modified / sizeof *modified; i++) {
+        const char *end = learn_float(modified[i], LEARN_F32, &bits, &nan);
+        assert_non_null(end);
+        assert_string_equal(end + strspn(end, " "), ".H1");
+    }
     assert_non_null(learn_float("+QNAN", LEARN_F32, &bits, &nan));
     assert_true(nan);
 }
