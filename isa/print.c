@@ -130,7 +130,12 @@ static void put_reg_name(Print *p, const Operand *operand, bool pair) {
         print_text(p, "%s%u", prefix[operand->file], operand->value);
 }
 
-static void put_signed16(Print *p, uint32_t offset) { put_hex(p, (int16_t)(uint16_t)offset); }
+/* Of 16 bits, or of 17 with their sign. */
+static int64_t bank_offset(const IsaField *field, const Operand *c) {
+    if (!isa_has_long_offset(field))
+        return (int16_t)(uint16_t)c->value;
+    return (int64_t)op_cmem_offset(*c) - (c->value & OP_CMEM_BELOW ? 0x10000 : 0);
+}
 
 /* What the field prints when the operand is absent. */
 static Operand effective(const IsaField *field, const Operand *operand) {
@@ -238,7 +243,7 @@ static void put_operand(Print *print, const IsaSyn *syn) {
     const char *bar = open_mods(print, &o);
     if (o.kind == OPK_CMEM) {
         print_text(print, "c[0x%x][", op_cmem_bank(o));
-        put_signed16(print, o.value);
+        put_hex(print, bank_offset(field, &o));
         print_text(print, "]%s", half);
         if (syn->mod)
             put_mod(print, syn->mod - 1u, syn->mod_enum);
@@ -338,9 +343,7 @@ static void put_address(Print *print, const IsaSyn *syn) {
 static void put_cmem(Print *p, const IsaSyn *syn) {
     Operand c = slot_value(p, syn->a);
     print_text(p, "c[0x%x][", op_cmem_bank(c));
-    int64_t off = isa_has_long_offset(isa_slot_field(p->r, syn->a))
-                      ? (int64_t)op_cmem_offset(c) - (c.value & OP_CMEM_BELOW ? 0x10000 : 0)
-                      : (int16_t)(uint16_t)c.value;
+    int64_t off = bank_offset(isa_slot_field(p->r, syn->a), &c);
     if (syn->b != SLOT_NONE) {
         Operand ra = slot_value(p, syn->b);
         if (!is_zero_reg(&ra) || !isa_may_lack(isa_slot_field(p->r, syn->b)) || !off) {

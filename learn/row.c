@@ -354,6 +354,11 @@ static bool add_address(LearnDraft *row, const char *text, char out[64], bool de
     return true;
 }
 
+/* An offset below zero is printed of 16 bits, or of 17 with their sign. */
+static unsigned bank_offset_width(const LearnDraft *row, unsigned at) {
+    return mod_bit(row, row->operand, "NegAddrOffset") == at + 17 ? 17 : 16;
+}
+
 /* c[bank][offset], c[bank][UR4+offset] */
 static bool add_constant(LearnDraft *row, const char *text, char out[64]) {
     unsigned bank, at;
@@ -369,14 +374,15 @@ static bool add_constant(LearnDraft *row, const char *text, char out[64]) {
     unsigned offset_value = row->value++;
     if (!value_bit(row, offset_value, &at))
         return row_refuse(row, "what was seen does not say where the place in a bank stands", "");
-    if (row->seen->values[offset_value] < 0) /* 16 bits */
-        row->parts += (Wide)1 << (at + 16);
+    unsigned width = bank_offset_width(row, at);
+    if (row->seen->values[offset_value] < 0)
+        row->parts += (Wide)1 << (at + width);
     if (!value_bit(row, bank_value, &bank))
         return row_refuse(row, "what was seen does not say where the number of the bank stands", "");
     snprintf(slot, sizeof slot, "cb%c", slot_letter(row));
-    if (!claim(row, at, 16, slot) || !claim(row, bank, 5, slot))
+    if (!claim(row, at, width, slot) || !claim(row, bank, 5, slot))
         return false;
-    APPEND(row->fields, "    field<{%u, 5}, {%u, 16}> CMem %s;\n", bank, at, slot);
+    APPEND(row->fields, "    field<{%u, 5}, {%u, %u}> CMem %s;\n", bank, at, width, slot);
     add_slot(row, slot);
     snprintf(out, 64, *index ? "%s[%s]" : "%s", slot, index);
     return true;
