@@ -309,6 +309,7 @@ typedef struct {
     unsigned nsrc, ndst;
     Way mask, src[STUB_SRCS];
     uint8_t file[STUB_DSTS]; /* of a result, RF_COUNT if nobody wants it */
+    uint8_t regs[STUB_DSTS]; /* of a result */
     uint32_t barriers;
     StrId name;
     Function *f;
@@ -343,15 +344,20 @@ static void add_site(Stub *st, const Site *site, bool first) {
         if (st->op != OT_WARPSYNC || k != WARPSYNC_rb)
             add_way(&st->src[k], *ir_src(site->f, i, k), first);
     for (unsigned k = 0; k < st->ndst; k++) {
+        Operand o = res->op == st->result_op ? *ir_dst(site->f, res, k) : op_none();
+        unsigned regs = o.kind == OPK_VAL && o.count > 1 ? o.count : 1;
         if (first)
             st->file[k] = RF_COUNT;
-        if (res->op == st->result_op && ir_dst(site->f, res, k)->kind == OPK_VAL)
-            st->file[k] = ir_dst(site->f, res, k)->file;
+        if (o.kind == OPK_VAL)
+            st->file[k] = o.file;
+        if (first || regs > st->regs[k])
+            st->regs[k] = (uint8_t)regs;
     }
 }
 
+enum { MOST_WORDS = 4, MOST_FIXED = MOST_WORDS * (STUB_SRCS + STUB_DSTS + 1) + 2 };
 typedef struct { /* a list of fixed registers, in the order in which they are given out */
-    Operand value[2 * STUB_SRCS + STUB_DSTS + 2], fixed[2 * STUB_SRCS + STUB_DSTS + 2];
+    Operand value[MOST_FIXED], fixed[MOST_FIXED];
     unsigned n;
     int next;
 } Fixed;
@@ -403,12 +409,28 @@ static Operand receive(Stub *st, Fixed *in, const Way *way) {
     if (!way->regs)
         return way->constant;
     int reg = next_reg(in, way->regs);
-    ValId v[4];
+    ValId v[MOST_WORDS];
     for (unsigned k = 0; k < way->regs; k++) {
         v[k] = ir_value_new(st->f, RF_R);
         add_fixed(st->f, in, ir_val(st->f, v[k]), reg + (int)k);
     }
     return ir_vec(st->f, v, way->regs);
+}
+
+/* A value of the file, or a vector of as many words. */
+static Operand new_result(Function *f, RegFile file, unsigned regs) {
+    ValId v[MOST_WORDS];
+    for (unsigned k = 0; k < regs; k++)
+        v[k] = ir_value_new(f, file);
+    return regs == 1 ? ir_val(f, v[0]) : ir_vec(f, v, regs);
+}
+
+/* The words of a result in registers from `reg` on. */
+static void add_words(Function *f, Fixed *list, Operand o, int reg) {
+    if (o.count <= 1)
+        add_fixed(f, list, o, reg);
+    for (unsigned k = 0; o.count > 1 && k < o.count; k++)
+        add_fixed(f, list, ir_val(f, ir_operand_value(f, o, k)), reg + (int)k);
 }
 
 static void build_stub(Stub *st, IrModule *m) {
@@ -447,7 +469,7 @@ static void build_stub(Stub *st, IrModule *m) {
         op = reconv_place_op(&p, st->result_op);
     for (unsigned k = 0; k < st->ndst; k++)
         if (st->file[k] != RF_COUNT)
-            ir_set_dst(f, op, k, reconv_value(f, (RegFile)st->file[k]));
+            ir_set_dst(f, op, k, new_result(f, (RegFile)st->file[k], st->regs[k]));
     for (unsigned k = 0; k < st->ndst; k++) {
         if (st->file[k] == RF_COUNT)
             continue;
@@ -456,7 +478,7 @@ static void build_stub(Stub *st, IrModule *m) {
             v = put_sel(&p, v);
         else if (v.file == RF_UR)
             v = opt_mov_before(f, p.block, p.at++, v, p.loc);
-        add_fixed(f, &out, v, next_reg(&out, 1));
+        add_words(f, &out, v, next_reg(&out, st->regs[k]));
     }
     put_copies(&p, &out, false);
     InstId ret = reconv_place_inst(&p, OT_RET, 0, isa_num_src(OT_RET) + out.n);
@@ -528,7 +550,7 @@ static void call_stub(const Stub *st, const Site *site, const Function *gather) 
     unsigned npreds = 0;
     for (unsigned k = 0; k < st->ndst; k++) {
         Operand o = result_inst(site)->op == st->result_op ? *ir_dst(f, result_inst(site), k) : op_none();
-        int reg = st->file[k] == RF_COUNT ? 0 : next_reg(&results, 1);
+        int reg = st->file[k] == RF_COUNT ? 0 : next_reg(&results, st->regs[k]);
         if (o.kind != OPK_VAL)
             continue;
         if (o.file == RF_P) {
@@ -538,7 +560,7 @@ static void call_stub(const Stub *st, const Site *site, const Function *gather) 
             move_to_r(f, o.value);
             o.file = RF_R;
         }
-        add_fixed(f, &results, o, reg);
+        add_words(f, &results, o, reg);
     }
     InstId call = reconv_place_inst(&p, OT_CALL, results.n, isa_num_src(OT_CALL) + args.n + 1);
     ir_inst(f, call)->mods = MSET(CALL, mode, BasePCMode_REL);
