@@ -275,6 +275,14 @@ static void flow_store(Flow *flow, uint32_t func, const PtxInsn *in) {
     }
 }
 
+static void flow_other(Flow *w, uint32_t func, const PtxInsn *in);
+
+/* Fragments come from an address, go to one, or are multiplied. */
+static void flow_wmma(Flow *flow, uint32_t func, const PtxInsn *in) {
+    bool memory = in->operands[in->ndst].kind == PO_ADDR;
+    (memory && in->ndst ? flow_load : memory ? flow_store : flow_other)(flow, func, in);
+}
+
 static void flow_atomic(Flow *flow, uint32_t func, const PtxInsn *in) {
     Val a = operand_value(flow, func, &in->operands[in->ndst]);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);

@@ -445,6 +445,17 @@ ld.param.u64 %a, [a]; add.s64 %a, %a, %o; st.global.u32 [%a], %i;"
 grep -q '^overrun: equal: 1 of 1 basic blocks' report || fail "a variable that ends: $(cat report)"
 tr -d ' \t\n' <shown.json | grep -q '"block":.\(128\|192\|256\|512\),' && fail "blocks that run over the end of a variable: $(cat shown.json)"
 
+# matrices are loaded from addresses and stored to them
+module wmma.ptx
+kernel wmma.ptx wmma '.param .u64 a, .param .u64 b, .param .u64 d' '.reg .f32 %d<8>; .reg .b32 %f<4>, %g<4>; .reg .pred %q;
+ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; ld.param.u64 %o, [d]; mov.u32 %n, 16; mov.u32 %i, %ctaid.x; setp.ne.u32 %q, %i, 0; @%q bra END;
+wmma.load.a.sync.aligned.row.m16n16k8.tf32 {%f0, %f1, %f2, %f3}, [%a], %n; wmma.load.b.sync.aligned.col.m16n16k8.tf32 {%g0, %g1, %g2, %g3}, [%b], %n;
+wmma.load.c.sync.aligned.row.m16n16k8.f32 {%d0, %d1, %d2, %d3, %d4, %d5, %d6, %d7}, [%o], %n;
+wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32 {%d0, %d1, %d2, %d3, %d4, %d5, %d6, %d7}, {%f0, %f1, %f2, %f3}, {%g0, %g1, %g2, %g3}, {%d0, %d1, %d2, %d3, %d4, %d5, %d6, %d7};
+wmma.store.d.sync.aligned.row.m16n16k8.f32 [%o], {%d0, %d1, %d2, %d3, %d4, %d5, %d6, %d7}, %n; END:'
+"$heddle" validate wmma.ptx --launch auto >report
+grep -q '^wmma: equal: 3 of 3 basic blocks' report || fail "matrices: $(cat report)"
+
 # strides that a structure of an array has: of two axes, so that no thread meets another one's element; and a row in a quotient
 module strides.ptx
 kernel strides.ptx two '.param .align 8 .b8 a[24]' 'mov.u32 %i, %tid.x; mov.u32 %j, %tid.y; mov.u32 %n, %ctaid.x; mov.u32 %x, %ntid.x; mad.lo.s32 %i, %n, %x, %i;
