@@ -17,9 +17,9 @@ enum {                      /* uses of a slot's value */
        AU_DIVISOR = 1 << 8,
        AU_BRANCH = 1 << 9,  /* brx.idx */
        AU_CALL = 1 << 10,   /* called */
+       AU_MEMORY = 1 << 11, /* slot of an address: it was loaded from or stored to */
        AU_BYTES = 1 << 12,  /* that an mbarrier object expects */
-       AU_STRIDE = 1 << 13, /* part of an address, times what depends on a thread index */
-       AU_MEMORY = 1 << 11  /* slot of an address: it was loaded from or stored to */
+       AU_STRIDE = 1 << 13  /* part of an address, times what depends on a thread index */
 };
 
 /* A value that the launch gives: a parameter, or a field of one, or what a buffer holds. */
