@@ -389,6 +389,7 @@ int cmd_learn(Settings *settings) {
                  : action == LEARN_DO_AGAINST ? cli_against_report(learning.against, settings)
                                               : finish_learning(&learning, &feed);
     }
+    cli_against_close(learning.against);
     if (learning.repository.arch)
         learn_free(&learning.repository);
     return status;

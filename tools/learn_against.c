@@ -181,8 +181,13 @@ int cli_against_report(LearnAgainst *against, Settings *settings) {
     for (unsigned i = 0; i < AGAINST_SPELT; i++)
         wrong += against->ncount[i];
     bool good = print_rows(against, settings, &settings->diags);
+    return !good ? STATUS_INPUT : wrong ? STATUS_DIFFERS : STATUS_DONE;
+}
+
+void cli_against_close(LearnAgainst *against) {
+    if (!against)
+        return;
     if (against->maker.repository.arch)
         learn_rows_free(&against->maker);
     arena_free(&against->arena);
-    return !good ? STATUS_INPUT : wrong ? STATUS_DIFFERS : STATUS_DONE;
 }

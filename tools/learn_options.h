@@ -22,6 +22,7 @@ typedef struct LearnAgainst LearnAgainst;
 LearnAgainst *cli_against_open(Arena *arena);
 bool cli_against_one(LearnAgainst *against, const LearnFed *fed, const char *arch);
 int cli_against_report(LearnAgainst *against, Settings *settings);
+void cli_against_close(LearnAgainst *against); /* NULL: nothing */
 
 bool cli_learn_key(int key, char *arg, struct argp_state *state, Settings *settings);
 #endif

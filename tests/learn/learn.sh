@@ -103,6 +103,8 @@ want 4 ' 1 not read' learn --against-isa --arch sm_90 u.sass
 sed 's/0x0000000302017221/0x0000000302017fff/' t.dump >u.sass
 want 4 ' 1 not decoded' learn --against-isa --arch sm_90 u.sass
 want 1 'there are no tables for this architecture' learn --against-isa --arch sm_110 t.dump
+{ cat t.dump; printf '.section .text.k\n/*0000*/ FADD R1, R2, R3 ; /* 0x0000000302017221 */\n'; } >u.sass # with what was seen before
+want 1 'error E0901: the upper half of the word' learn --against-isa --arch sm_90 u.sass
 
 # what is wrong is said with its place
 want 2 'exclude each other' learn --verify --assemble -r all.repo t.dump
