@@ -49,15 +49,28 @@ static const char *behind_type(const char *plain) {
     return start;
 }
 
+/* What follows `name` in `text`, blanks left aside in both ("f(int*,float)" is "f(int*, float)"); NULL if
+ * `text` starts otherwise. */
+static const char *behind_name(const char *text, const char *name) {
+    for (;; text++, name++) {
+        text += strspn(text, " ");
+        name += strspn(name, " ");
+        if (!*name)
+            return text;
+        if (*text != *name)
+            return NULL;
+    }
+}
+
 bool str_is_named(Arena *arena, const char *symbol, const char *name) {
     if (strcmp(symbol, name) == 0)
         return true;
     const char *plain = str_demangle(arena, symbol);
     const char *starts[] = {plain, plain ? behind_type(plain) : NULL};
-    size_t n = strlen(name);
-    for (unsigned i = 0; plain && n && i < 2; i++)
-        if (strncmp(starts[i], name, n) == 0 &&
-            (!starts[i][n] || (starts[i][n] == '(' && !strchr(name, '('))))
+    for (unsigned i = 0; plain && name[strspn(name, " ")] && i < 2; i++) {
+        const char *behind = behind_name(starts[i], name);
+        if (behind && (!*behind || (*behind == '(' && !strchr(name, '('))))
             return true;
+    }
     return false;
 }

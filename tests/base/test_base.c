@@ -291,7 +291,10 @@ static void names_of_the_source(void **state) {
     if (str_demangle(&a, "_Z2lpPfi")) { /* where a C++ runtime library is */
         assert_true(str_is_named(&a, "_Z2lpPfi", "lp"));
         assert_true(str_is_named(&a, "_Z2lpPfi", "lp(float*, int)"));
+        assert_true(str_is_named(&a, "_Z2lpPfi", "lp( float *,int )"));
         assert_false(str_is_named(&a, "_Z2lpPfi", "lp(float*"));
+        assert_false(str_is_named(&a, "_Z2lpPfi", "lp(float*,in"));
+        assert_false(str_is_named(&a, "_ZN12_GLOBAL__N_11fEi", " "));
         assert_false(str_is_named(&a, "_Z2lpPfi", "l"));
         assert_false(str_is_named(&a, "_Z2lpPfi", ""));
         assert_true(str_is_named(&a, "_Z2lpIfEvPT_", "void lp<float>(float*)"));
