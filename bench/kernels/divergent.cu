@@ -813,3 +813,33 @@ KERNEL(lexer) { // whether a round is done again follows from the state that the
 done:
     out[t] = hash + names * 3 + numbers * 5 + marks * 7 + bad;
 }
+
+KERNEL(wildcards) { // '*' and '?' with one step back; four patterns, unrolled: every copy wants its joins
+    unsigned t = threadIdx.x, acc = 0;
+#pragma unroll
+    for (int q = 0; q < 4; q++) {
+        unsigned text = in[(t + q) & 255], pattern = in[t] + q * 0x2545f491u;
+        int at = 0, p = 0, star = -1, mark = 0;
+        bool fits = true;
+        MIX(pattern, text >> 5);
+        WHILE (at < 16) {
+            unsigned c = pattern >> (p * 3) & 7;
+            if (p < 8 && (c == 6 || (c < 4 && (c & 3) == (text >> (2 * at) & 3)))) {
+                at++, p++;
+            } else if (p < 8 && c >= 4) {
+                star = p++;
+                mark = at;
+            } else if (star >= 0) {
+                p = star + 1;
+                at = ++mark;
+            } else {
+                fits = false;
+                break;
+            }
+        }
+        WHILE (fits && p < 8 && (pattern >> (p * 3) & 7) >= 4)
+            p++;
+        acc = acc * 9 + p + (fits ? 4 : 0);
+    }
+    out[t] = acc;
+}

@@ -162,16 +162,24 @@ static uint32_t mark_reached(Reconv *reconv, const Join *join) {
     return round;
 }
 
-/* Marks the blocks that come to the join within one round of its loop, all loops inside included. */
+/* The one place of the join, if lanes come there but once in a round of its loop: all that are pending are
+ * behind it. NO_NODE: there are several, or they come again. */
+static uint32_t only_place(const Reconv *reconv, const Join *join) {
+    uint32_t place = join->places.n == 1 && !join->early.n ? join->places.at[0] : NO_NODE;
+    return place != NO_NODE && reconv->loops.innermost[place] == join->loop ? place : NO_NODE;
+}
+
+/* Marks the blocks that come to the join within one round of its loop, all loops inside included: of those
+ * where lanes may be pending. */
 static uint32_t mark_round(Reconv *reconv, const Join *join) {
     uint32_t header = join->loop == NO_NODE ? 0 : reconv->loops.at[join->loop].header, top = 0,
-             round = ++reconv->round;
+             place = only_place(reconv, join), round = ++reconv->round;
     reconv->stack[top++] = join->block;
     while (top) {
         uint32_t n = reconv->stack[--top];
         reconv->f->module->steps++;
-        if (n == header && n != join->block)
-            continue; /* what leads here is another round */
+        if ((n == header || n == place) && n != join->block)
+            continue; /* what leads here is another round, or before it */
         GRAPH_PREDS(&reconv->g, n, p)
             if (reconv->order.index[*p] != NO_NODE && reconv->mark[*p] != round && *p != join->block &&
                 (!header || loop_contains(&reconv->loops, join->loop, *p))) {

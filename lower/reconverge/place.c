@@ -28,7 +28,7 @@ enum {
     MOST_CANDIDATES = 1024, /* of one function */
     MOST_HEIGHT = 3,        /* loops around a branch whose bodies are looked at, from the innermost */
     MOST_ABOVE = 4,         /* places of BSSY for one join */
-    MOST_STEPS = 300000,    /* of expected runs */
+    MOST_STEPS = 1200000,   /* of expected runs */
     STEPS_OF_BLOCK = 512,   /* to find candidates: of each block of the function, as a mean */
     MARGIN = 128,           /* a join saves more than one in so many instructions */
     ROUNDS_MARGIN = 128,    /* the same of a join of several rounds: data that go otherwise lose much by it */
@@ -521,7 +521,10 @@ static bool with_candidate(Search *search, uint32_t c) {
 }
 
 static uint64_t margin(const Search *search, const Candidate *candidate) {
-    return search->cost / (candidate->join.rounds ? ROUNDS_MARGIN : MARGIN);
+    const Reconv *reconv = search->places->reconv;
+    if (candidate->join.rounds)
+        return search->cost / ROUNDS_MARGIN;
+    return search->cost * candidate->join.in.n / ((uint64_t)MARGIN * reconv->order.count);
 }
 
 static bool try_adding(Search *search, uint32_t c) {
@@ -668,12 +671,25 @@ static void clear_set(Places *places) {
     places->nset = 0;
 }
 
-static void restore_better(Search *search, const Saved *saved) {
-    if (saved->cost > search->cost)
-        return;
+static void take_saved(Search *search, const Saved *saved) {
     memcpy(search->trial, saved->set, saved->n * sizeof *saved->set);
     search->ntrial = saved->n;
     take_trial(search, saved->cost);
+}
+
+static void restore_better(Search *search, const Saved *saved) {
+    if (saved->cost <= search->cost)
+        take_saved(search, saved);
+}
+
+/* What is better to begin with has all the steps that it needs, the other one the rest. */
+static void improve_both(Search *search, const uint32_t *turn, const Saved *better, const Saved *other) {
+    take_saved(search, better);
+    improve(search, turn, MOST_STEPS);
+    Saved improved = save_set(search);
+    take_saved(search, other);
+    improve(search, turn, MOST_STEPS);
+    restore_better(search, &improved);
 }
 
 static void choose_set(Places *places) {
@@ -694,12 +710,11 @@ static void choose_set(Places *places) {
     add_fitting(places, NULL, OF_FUNCTION | OF_BODIES);
     search.cost = cost_of(&search, places->set, places->nset, bodies.cost);
     restore_better(&search, &bodies);
-    improve(&search, turn, MOST_STEPS / 2);
     Saved few = save_set(&search);
     add_fitting(places, NULL, OF_ALL);
     search.cost = cost_of(&search, places->set, places->nset, UINT64_MAX);
-    improve(&search, turn, MOST_STEPS);
-    restore_better(&search, &few);
+    Saved all = save_set(&search);
+    improve_both(&search, turn, all.cost < few.cost ? &all : &few, all.cost < few.cost ? &few : &all);
     gather_instead(&search);
     for (unsigned k = 0; k < places->nset; k++) { /* what each is worth, should registers run out */
         search.ntrial = 0;
