@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "check/flow/contents.h"
 #include "check/validate/handles.h"
+#include "check/validate/moments.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -529,6 +530,25 @@ bool diff_unfinished(const PtxRunResult *ptx, const SimTrap *other, Diags *diags
     return true;
 }
 
+/* What the machine then leaves takes the place of its memory and trap. */
+static bool differs_at_other_moments(Validation *validation, const PlanLaunch *launch) {
+    SimTrap trap;
+    MemDiff diff;
+    SimMemory *memory = diff_run_again(validation->p, launch, validation->b, validation->machine_before,
+                                       &validation->opt.machine, &trap);
+    if (!memory)
+        return false;
+    bool equal = trap.kind == TRAP_NONE && diff_memory(validation->ptx, memory, validation->skip, &diff);
+    SimMemory *unused = equal ? memory : validation->machine;
+    if (!equal) {
+        validation->machine = memory;
+        validation->r->machine_trap = trap;
+        validation->r->other_moments = true;
+    }
+    simmem_free(unused);
+    return !equal;
+}
+
 /* Both executions of one launch; false: reported. *stop after a difference or a trap. */
 static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *stop) {
     PtxRunResult ptx = {0};
@@ -595,6 +615,16 @@ static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *s
                                    validation->p->buffers.at[launch->unordered.at[i]].address;
     validation->r->equal =
         diff_memory(validation->ptx, validation->machine, validation->skip, &validation->r->diff);
+    if (validation->r->equal && other->engine == DIFF_MACHINE &&
+        differs_at_other_moments(validation, launch)) {
+        validation->opt.machine = diff_other_moments(&validation->opt.machine);
+        validation->r->equal = false;
+        if (validation->r->machine_trap.kind != TRAP_NONE) {
+            *stop = true;
+            return true;
+        }
+        diff_memory(validation->ptx, validation->machine, validation->skip, &validation->r->diff);
+    }
     if (!validation->r->equal && is_rounding(validation, launch)) {
         validation->r->equal = true;
         simmem_free(validation->machine); /* both go on with one result */

@@ -49,6 +49,7 @@ typedef struct {
     uint32_t launch; /* index in the plan */
     SimTrap ptx_trap, machine_trap;
     bool memory_differs;
+    bool other_moments; /* only then (check/validate/moments.h) */
     Verdict rounding; /* VERDICT_TOLERATED, _CONTRACTION: results differ by no more than that; else _EQUAL */
     char rounding_note[ROUNDING_NOTE_BYTES];
     MemDiff diff;

@@ -3,6 +3,7 @@
 #include "check/validate/diff.h"
 #include "base/json.h"
 #include "base/scope.h"
+#include "check/validate/moments.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,8 @@ static void print_difference(FILE *out, const DiffReport *report, const Plan *pl
     const char *kernel = plan->launches.at[report->launch].kernel;
     fprintf(out, "%s: %s: launch %u\n", kernel ? kernel : report->kernels, verdict_name(diff_verdict(report)),
             report->launch);
+    if (report->other_moments)
+        fprintf(out, "  %s\n", MOMENTS_TEXT);
     if (!report->memory_differs) {
         print_trap(out, "PTX", &report->ptx_trap);
         print_trap(out, other_name(report), &report->machine_trap);
@@ -158,6 +161,8 @@ char *diff_report_json(const DiffReport *report, const Plan *p) {
         json_append(findings, json_text(report->findings[i]));
     add_trap(o, "ptx_trap", &report->ptx_trap);
     add_trap(o, "machine_trap", &report->machine_trap);
+    if (report->other_moments)
+        json_add_text(o, "when", MOMENTS_TEXT);
     if (report->lane)
         json_add(o, "lane", lane_diff_json(report->lane));
     if (report->memory_differs) {

@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "check/flow/contents.h"
 #include "check/validate/auto_flow.h"
+#include "check/validate/moments.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +25,11 @@ typedef struct {
     SimMemory *before;        /* of the PTX side, before the launch */
     bool *skip;               /* by allocation: not compared */
     uint64_t stores;
-    bool automatic;  /* launches are inferred */
-    bool race_free;  /* this one is known to have no races */
-    bool order_free; /* ... and to do the same in every order of threads */
-    bool open;       /* ... and its result to depend on what PTX does not say */
+    bool automatic;     /* launches are inferred */
+    bool race_free;     /* this one is known to have no races */
+    bool order_free;    /* ... and to do the same in every order of threads */
+    bool open;          /* ... and its result to depend on what PTX does not say */
+    bool other_moments; /* what is judged is what the machine does then */
 } Judge;
 
 static uint64_t ptx_budget(const Judge *judge) {
@@ -183,7 +185,8 @@ static Orders try_orders(const Judge *judge, const PlanLaunch *l, bool machine_e
 
 static void first_difference(Judge *judge) {
     DiffOptions o = {.ptx = {.budget = ptx_budget(judge)},
-                     .machine = judge->opt->machine,
+                     .machine = judge->other_moments ? diff_other_moments(&judge->opt->machine)
+                                                     : judge->opt->machine,
                      .other = judge->opt->other,
                      .tolerance = judge->opt->tolerance,
                      .no_trace = judge->opt->no_trace};
@@ -337,6 +340,32 @@ static void add_results(Judge *judge, SimTrapKind trap) {
     judge->j->results_hash = hash;
 }
 
+/* The same launch where warps run in another order and copies take longer: what differs then is judged like
+ * any difference. */
+static void judge_other_moments(Judge *judge, const PlanLaunch *launch, const MachineOptions *options,
+                                const PtxRunResult *run, bool unordered, bool *stop) {
+    SimTrap trap;
+    MemDiff diff;
+    SimMemory *memory = diff_run_again(judge->p, launch, judge->b, judge->before, options, &trap);
+    if (!memory)
+        return;
+    bool equal = trap.kind == TRAP_NONE && diff_memory(judge->machine, memory, judge->skip, &diff);
+    SimMemory *unused = equal ? memory : judge->machine;
+    if (!equal)
+        judge->machine = memory;
+    simmem_free(unused);
+    if (equal)
+        return;
+    judge->other_moments = true;
+    note(judge->j, MOMENTS_TEXT);
+    *stop = trap.kind != TRAP_NONE;
+    if (*stop)
+        judge_traps(judge, launch, run, &trap);
+    else
+        judge_memory(judge, launch, unordered, false);
+    judge->other_moments = false;
+}
+
 /* False: reported. *stop after a trap. */
 static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
     PtxRunOptions po = {.budget = ptx_budget(judge),
@@ -409,6 +438,8 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
     add_results(judge, mr.trap.kind);
     if (!*stop)
         judge_memory(judge, launch, unordered, undefined);
+    if (!*stop && judgement->verdict == VERDICT_EQUAL && other->engine == DIFF_MACHINE)
+        judge_other_moments(judge, launch, &mo, &pr, unordered, stop);
     *stop |= judgement->verdict == VERDICT_DIFFERS;
     return true;
 }

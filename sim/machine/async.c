@@ -165,8 +165,8 @@ bool bind_SYNCS_EXCH(Bind *bind) {
     return !bind->failed;
 }
 
-/* The thread's copies are done already. */
 static int op_arrives(Warp *warp, Dec *dec, uint32_t g) {
+    machine_copies_finish(warp, g);
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
         uint64_t old;

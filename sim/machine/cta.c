@@ -31,6 +31,7 @@ static void warp_free(Warp *warp) {
     mem_free(warp->local);
     mem_free(warp->local_written);
     mem_free(warp->shadow);
+    machine_copies_free(warp);
 }
 
 void machine_cta_free(Cta *cta) {
@@ -109,6 +110,7 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
     warp->state = WARP_READY;
     warp->timer_on = false;
     warp->red_copy = warp->pick_next = warp->hops = 0;
+    machine_copies_start(warp);
     if (warp->shadow)
         machine_shadow_reset(warp);
 }
@@ -226,11 +228,12 @@ static void wake(const Run *run, Warp *warp) {
 /* One turn of every resident warp. *ran: somebody issued; *alarm: first deadline of a sleeper. */
 static bool turn(Grid *grid, bool *ran, uint64_t *alarm) {
     Run *run = grid->r;
+    bool descending = run->opt.warp_order == MACHINE_WARPS_DESCENDING;
     *ran = false;
     *alarm = UINT64_MAX;
     for (uint32_t s = 0; s < grid->n; s++)
-        for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++) {
-            Warp *warp = &grid->slots[s]->warps[i];
+        for (uint32_t i = 0, n = grid->slots[s]->nwarps; i < n; i++) {
+            Warp *warp = &grid->slots[s]->warps[descending ? n - 1 - i : i];
             if (run->ticks - grid->polled >= POLL_TICKS) {
                 grid->polled = run->ticks;
                 scope_poll();

@@ -196,6 +196,7 @@ struct Warp {
     uint32_t local_lo, local_hi; /* words [lo, hi) were written since they were zeroed */
     uint8_t *local_written;      /* report_undefined: one byte for each byte of local, same order */
     struct WarpShadow *shadow;   /* checked modes */
+    struct Copies *copies;       /* asynchronous ones that nobody has waited for; NULL: there were none */
     uint32_t tid[3][32];         /* thread coordinates of the lanes */
     uint32_t cluster_arrived;    /* lanes that have arrived at the cluster's barrier and not waited since; */
     uint32_t cluster_pending;    /* of them, those whose phase is not complete */
@@ -326,6 +327,7 @@ enum { WIDTH_32, WIDTH_I64, WIDTH_U64, WIDTH_F64 };
  * abs and neg; integer binders read xm as ~0 for a negated source. */
 void bind_operands(Bind *bind);
 bool bind_fail(Bind *bind, const char *why);           /* false */
+bool bind_plain(Bind *bind, OpFn *fn);                 /* the operands, and `fn` for any lanes */
 bool bind_control(Bind *bind, OpFn *fn, unsigned cls); /* an instruction of the branch unit; its target */
 const uint32_t *bind_literal(Run *run, uint32_t bits); /* a row with `bits` in every lane */
 /* Position of the i-th vector source or predicate source that the slots have. */
@@ -372,6 +374,11 @@ BindFn bind_not_simulated;
 /* What a warp does as a whole; false: it does not, and *status says that the machine trapped. */
 bool machine_whole_warp(Warp *w, const Dec *dec, uint32_t g, int *status);
 
+/* ---- asynchronous copies (copies.c) ---- */
+void machine_copies_start(Warp *warp); /* a warp of a new block: none is under way */
+void machine_copies_free(Warp *warp);
+void machine_copies_finish(Warp *warp, uint32_t lanes); /* all of these lanes */
+
 /* ---- memory (mem.c) ---- */
 /* Host bytes of a guest access of one lane, or NULL after trapping. space: as below; *alloc is set for
  * global. */
@@ -385,6 +392,9 @@ typedef struct {
 } MemRef;
 int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_t address,
                     unsigned size_bytes, bool write, MemRef *out);
+/* Of shared [address]; what is to be written counts as written for the checked mode. */
+int machine_shared_at(Warp *warp, Dec *dec, unsigned lane, uint32_t address, unsigned size_bytes, bool write,
+                      MemRef *ref);
 void machine_mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, void *out);
 void machine_mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data);
 /* Read 4 or 8 bytes of global memory that other threads may access too; replace them by `next` if they are

@@ -42,6 +42,8 @@ typedef enum { MACHINE_NANOSLEEP_SLEEPS, MACHINE_NANOSLEEP_LITERAL } MachineNano
 typedef enum { MACHINE_MASKS_ARRIVED, MACHINE_MASKS_VALID } MachineWarpsyncMasks;
 typedef enum { MACHINE_AGREE_WAIT, MACHINE_AGREE_ASSERT } MachineWarpsyncAgree;
 typedef enum { MACHINE_EXITS_RELEASE, MACHINE_EXITS_MISSING } MachineBarExits;
+typedef enum { MACHINE_WARPS_ASCENDING, MACHINE_WARPS_DESCENDING } MachineWarpOrder;
+typedef enum { MACHINE_COPIES_AT_ONCE, MACHINE_COPIES_LATE } MachineCopies;
 typedef enum {
     MACHINE_MUFU_EXACT,
     MACHINE_MUFU_1_MORE,

@@ -225,3 +225,11 @@ int machine_mem_store_slow(Warp *w, Dec *dec, uint32_t g) {
     }
     return RUN_OK;
 }
+
+int machine_shared_at(Warp *warp, Dec *d, unsigned lane, uint32_t address, unsigned size_bytes, bool write,
+                      MemRef *ref) {
+    int status = machine_mem_ref(warp, d, lane, MS_SHARED, address, size_bytes, write, ref);
+    if (status == RUN_OK && write && ref->owner->shared_written)
+        memset(ref->owner->shared_written + ref->offset, 1, size_bytes);
+    return status;
+}

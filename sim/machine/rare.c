@@ -1,16 +1,13 @@
 /* Operations of native binaries that are too rare to be compiled for each host level: video and three-way
- * minima, 8 by 8 matrices of 16-bit elements, asynchronous copies, ELECT, and hints and fences that have no
- * effect here.
+ * minima, 8 by 8 matrices of 16-bit elements, ELECT, and hints and fences that have no effect here.
  *
- * A copy from global to shared memory is done when it is issued, one of the moments that the hardware may
- * choose; so waiting for copies (LDGDEPBAR, DEPBAR) never waits. Every access is performed at once and in
- * order: fences do nothing. A launch is the only grid: ACQBULK has nothing to wait for, PREEXIT nobody to
- * wake.
+ * Every access is performed at once and in order: fences do nothing. A launch is the only grid: ACQBULK has
+ * nothing to wait for, PREEXIT nobody to wake.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 #include <string.h>
 
-static bool rare(Bind *bind, OpFn *fn) {
+bool bind_plain(Bind *bind, OpFn *fn) {
     bind_operands(bind);
     bind->d->full = bind->d->part = fn;
     return !bind->failed;
@@ -73,7 +70,7 @@ static bool use_min_max(Bind *bind, uint32_t type, bool relu, bool three, bool s
     bind->d->minmax.relu = relu;
     bind->d->minmax.three = three;
     bind->d->minmax.sum = sum;
-    return rare(bind, op_min_max);
+    return bind_plain(bind, op_min_max);
 }
 bool bind_video_min_max(Bind *bind) {
     return use_min_max(bind, MGET(VIMNMX, type, bind->in->mods), MGET(VIMNMX, relu, bind->in->mods), false,
@@ -109,7 +106,7 @@ static int op_vabsdiff4(Warp *w, Dec *dec, uint32_t g) {
 bool bind_VABSDIFF4(Bind *bind) {
     bind->d->absdiff.is_signed = MGET(VABSDIFF4, sign, bind->in->mods) == ByteSign_S8;
     bind->d->absdiff.sum = MGET(VABSDIFF4, acc, bind->in->mods);
-    return rare(bind, op_vabsdiff4);
+    return bind_plain(bind, op_vabsdiff4);
 }
 
 /* The sum of three pairs of uniform registers. */
@@ -132,63 +129,10 @@ static int op_uiadd64(Warp *w, Dec *dec, uint32_t g) {
 bool bind_UIADD3_64(Bind *bind) {
     bind->width[0] = bind->width[2] = WIDTH_U64;
     bind->width[1] = WIDTH_I64; /* of 32 bits, with its sign */
-    return rare(bind, op_uiadd64);
+    return bind_plain(bind, op_uiadd64);
 }
 
 /* ---- shared memory ---- */
-
-/* Host bytes of shared [row + urb + offset] of a lane; for the checked mode they count as written after a
- * write. */
-static int shared_at(Warp *warp, Dec *d, unsigned lane, uint32_t address, unsigned size_bytes, bool write,
-                     MemRef *ref) {
-    int status = machine_mem_ref(warp, d, lane, MS_SHARED, address, size_bytes, write, ref);
-    if (status == RUN_OK && write && ref->owner->shared_written)
-        memset(ref->owner->shared_written + ref->offset, 1, size_bytes);
-    return status;
-}
-
-/* Global to shared memory. imm: both offsets. */
-static int op_ldgsts(Warp *w, Dec *dec, uint32_t g) {
-    const uint32_t *to = dec_src(w, dec, 0), *to_all = dec_src(w, dec, 1), *lo = dec_src(w, dec, 2),
-                   *hi = lo + 32, *u = dec_src(w, dec, 3);
-    uint32_t copy = dec_pred(w, dec, 0);
-    uint64_t base = dec->copy.descriptor ? 0 : (uint64_t)u[32] << 32 | u[0];
-    for (; g; g &= g - 1) {
-        unsigned lane = low_lane(g);
-        uint8_t data[16] = {0};
-        MemRef from, dest;
-        uint64_t address = (dec->wide ? (uint64_t)hi[lane] << 32 | lo[lane] : lo[lane]) + base +
-                           (uint64_t)(int64_t)(int32_t)dec->imm[1];
-        int status = RUN_OK;
-        if (copy >> lane & 1) {
-            status = machine_mem_ref(w, dec, lane, MS_GLOBAL, address, dec->size, false, &from);
-            if (status == RUN_OK)
-                machine_mem_load(w, lane, &from, dec->size, data);
-        }
-        if (status == RUN_OK)
-            status = shared_at(w, dec, lane, to[lane] + to_all[0] + dec->imm[0], dec->size, true, &dest);
-        if (status != RUN_OK)
-            return status;
-        machine_mem_store(w, lane, &dest, dec->size, data);
-    }
-    return RUN_OK;
-}
-bool bind_LDGSTS(Bind *bind) {
-    Dec *dec = bind->d;
-    uint32_t m = bind->in->mods;
-    dec->wide = (bind->in->src[LDGSTS_ra].mods & OPM_WIDE64) != 0;
-    bind->width[2] = dec->wide ? WIDTH_U64 : WIDTH_32;
-    bind->width[3] = WIDTH_U64;
-    if (!rare(bind, op_ldgsts))
-        return false;
-    dec->size = (uint8_t)isa_access_bytes(bind->in);
-    dec->copy.zfill = MGET(LDGSTS, zfill, m);
-    dec->copy.descriptor = MGET(LDGSTS, desc, m);
-    if (!dec->copy.zfill &&
-        (dec->q[0].index != REG_PT || dec->q[0].x)) /* what a false predicate does there is not known */
-        return bind_not_simulated(bind);
-    return true;
-}
 
 /* [address] += 1 for each lane in turn, which is what counting them at once gives. */
 static int op_popc_inc(Warp *w, Dec *dec, uint32_t g) {
@@ -198,7 +142,8 @@ static int op_popc_inc(Warp *w, Dec *dec, uint32_t g) {
         unsigned lane = low_lane(g);
         MemRef ref;
         uint32_t v;
-        int status = shared_at(w, dec, lane, (a[lane] << dec->mem.shift) + u[0] + dec->imm[0], 4, true, &ref);
+        int status =
+            machine_shared_at(w, dec, lane, (a[lane] << dec->mem.shift) + u[0] + dec->imm[0], 4, true, &ref);
         if (status != RUN_OK)
             return status;
         machine_mem_load(w, lane, &ref, 4, &v);
@@ -210,7 +155,7 @@ static int op_popc_inc(Warp *w, Dec *dec, uint32_t g) {
 bool bind_ATOMS_POPC_INC(Bind *bind) {
     uint32_t stride = MGET(ATOMS_POPC_INC, stride, bind->in->mods);
     bind->d->mem.shift = stride ? stride + 1 : 0; /* X4 X8 X16 */
-    return rare(bind, op_popc_inc);
+    return bind_plain(bind, op_popc_inc);
 }
 
 /* ---- 8 by 8 matrices of 16-bit elements: lane l holds elements 2 (l % 4) and the next of row l / 4 ---- */
@@ -246,7 +191,8 @@ static int op_ldsm(Warp *w, Dec *dec, uint32_t g) {
         for (unsigned row = 0; row < 8; row++) {
             unsigned lane = 8 * n + row;
             MemRef ref;
-            if ((status = shared_at(w, dec, lane, a[lane] + u[0] + dec->imm[0], 16, false, &ref)) != RUN_OK)
+            if ((status = machine_shared_at(w, dec, lane, a[lane] + u[0] + dec->imm[0], 16, false, &ref)) !=
+                RUN_OK)
                 return status;
             machine_mem_load(w, lane, &ref, 16, m[row]);
         }
@@ -269,7 +215,7 @@ static int op_stsm(Warp *w, Dec *dec, uint32_t g) {
         for (unsigned row = 0; row < 8; row++) {
             unsigned lane = 8 * n + row;
             MemRef ref;
-            if ((status = shared_at(w, dec, lane, a[lane] + dec->imm[0], 16, true, &ref)) != RUN_OK)
+            if ((status = machine_shared_at(w, dec, lane, a[lane] + dec->imm[0], 16, true, &ref)) != RUN_OK)
                 return status;
             machine_mem_store(w, lane, &ref, 16, m[row]);
         }
@@ -291,18 +237,18 @@ static int op_movm(Warp *w, Dec *d, uint32_t g) {
     memcpy(r, out, sizeof out);
     return RUN_OK;
 }
-bool bind_MOVM(Bind *b) { return rare(b, op_movm); }
+bool bind_MOVM(Bind *b) { return bind_plain(b, op_movm); }
 
 static unsigned matrices(uint32_t num) { return num == MatCount_X4 ? 4 : num == MatCount_X2 ? 2 : 1; }
 bool bind_LDSM(Bind *bind) {
     bind->d->matrix.count = matrices(MGET(LDSM, num, bind->in->mods));
     bind->d->matrix.transposed = MGET(LDSM, trans, bind->in->mods) == MatTrans_MT88;
-    return rare(bind, op_ldsm);
+    return bind_plain(bind, op_ldsm);
 }
 bool bind_STSM(Bind *bind) {
     bind->d->matrix.count = matrices(MGET(STSM, num, bind->in->mods));
     bind->d->matrix.transposed = MGET(STSM, trans, bind->in->mods) == MatTrans_MT88;
-    return rare(bind, op_stsm);
+    return bind_plain(bind, op_stsm);
 }
 
 /* ---- ELECT ---- */
@@ -320,7 +266,7 @@ static int op_elect(Warp *warp, Dec *dec, uint32_t g) {
     return RUN_OK;
 }
 bool bind_ELECT(Bind *bind) {
-    if (!rare(bind, op_elect))
+    if (!bind_plain(bind, op_elect))
         return false;
     return bind->d->q[0].index == REG_PT && !bind->d->q[0].x
                ? true
@@ -336,10 +282,7 @@ static int op_nothing(Warp *w, Dec *d, uint32_t g) {
     return RUN_OK;
 }
 #define NOTHING(op)                                                                                          \
-    bool bind_##op(Bind *b) { return rare(b, op_nothing); }
-NOTHING(LDGDEPBAR)
-NOTHING(DEPBAR)
-NOTHING(DEPBAR_SET)
+    bool bind_##op(Bind *b) { return bind_plain(b, op_nothing); }
 NOTHING(WARPGROUP_ARRIVE)
 NOTHING(WARPGROUP_DEPBAR)
 NOTHING(CGAERRBAR)

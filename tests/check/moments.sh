@@ -1,0 +1,49 @@
+#!/bin/bash
+# Code that has lost a barrier, or a wait for asynchronous copies, which the order in which the machine runs at first hides: it differs
+# from its PTX, under a given launch and under inferred ones, and the verdict says when; as it was compiled it is equal.
+#   moments.sh HEDDLE CASES SCRATCH [copies]
+# With `copies` the code is ptxas's: only that has LDGSTS.
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 cases=$2 scratch=$3 what=${4:-barriers} failed=0
+rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
+if [ "$what" = copies ]; then
+    ptxas=$("$(dirname "$0")/../find_nvidia.sh" ptxas) || exit $?
+fi
+cd "$scratch" || exit 1
+fail() { echo "FAILED: $*"; cat out; failed=1; }
+given=(--block 96 --arg "buf:u32[1024]=random:3" --arg "out:o:u32[96]=zero")
+
+# judge KERNEL EXPECTED WHAT: binary.cubin under both kinds of launches
+judge() {
+    local options
+    for options in auto given; do
+        if [ $options = auto ]; then set -- "$1" "$2" "$3" --launch auto; else set -- "$1" "$2" "$3" "${given[@]}"; fi
+        "$heddle" validate "$cases/$1.ptx" binary.cubin "${@:4}" >out 2>&1
+        [ $? = "$2" ] || fail "$1, $3, $options: not status $2"
+        [ "$2" = 0 ] || grep -q 'when warps run in descending order' out || fail "$1, $3, $options: it does not say when"
+    done
+}
+
+# edit KERNEL PATTERN: a NOP in the place of the first that matches
+edit() {
+    "$heddle" disasm --sections good.cubin | sed "0,/$2/s//NOP/" >wrong.sass
+    "$heddle" asm wrong.sass -o binary.cubin && ! cmp -s binary.cubin good.cubin || fail "$1: nothing to edit with $2"
+    judge "$1" 4 "without $2"
+}
+
+if [ "$what" = copies ]; then
+    given=(--block 64 --arg "buf:u32[1024]=random:3" --arg "out:o:u32[64]=zero" --arg u32:5)
+    for target in sm_80 sm_90; do
+        "$ptxas" -arch=$target "$cases/staged.ptx" -o good.cubin && cp good.cubin binary.cubin || exit 1
+        judge staged 0 "as compiled for $target"
+        for pattern in 'DEPBAR\.LE SB0, 0x1' 'DEPBAR\.LE SB0, 0x0' LDGDEPBAR; do edit staged "$pattern"; done
+    done
+else
+    for target in bru1 sm_75 sm_80 sm_90; do
+        "$heddle" compile -t $target "$cases/relay.ptx" -o good.cubin && cp good.cubin binary.cubin || exit 1
+        judge relay 0 "as compiled for $target"
+        edit relay 'BAR\.SYNC[A-Z_.]* 0x0'
+    done
+fi
+exit $failed
