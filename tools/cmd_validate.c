@@ -14,16 +14,18 @@
 /* The inputs are PTX files and objects; the last one may be the binary to compare with, and a binary that
  * stands alone is compared with the PTX that it was made from. *verdict says why
  * there is no binary: VERDICT_NOT_RUN where only a card is missing, else VERDICT_NOT_COMPILED; both are
- * reported. */
-static bool read_inputs(Settings *settings, PtxModule **m, Binary **b, Verdict *verdict) {
+ * reported. *named: a binary is among the inputs, and no compiled PTX may take its place. */
+static bool read_inputs(Settings *settings, PtxModule **m, Binary **b, Verdict *verdict, bool *named) {
     const char *last = settings->inputs[settings->ninputs - 1];
     bool alone = settings->ninputs == 1;
     char *data = NULL;
     size_t size = 0;
     *verdict = VERDICT_NOT_COMPILED;
+    *named = false;
     if (!alone && !cli_read_program(settings, last, false, &data, &size))
         return false;
     bool given = data && cli_is_elf(data, size) && !elf_object_is(data, size);
+    *named = given;
     *m = alone ? cli_read_ptx_and_code(settings, last, b)
                : cli_read_modules(settings, settings->ninputs - given);
     if (*m && !cli_choose_card(settings)) {
@@ -63,6 +65,7 @@ typedef struct {
     Maker makers[MAX_MAKERS];
     unsigned nmakers;
     bool no_card; /* that --engine wants */
+    bool unread;  /* the binary: no compiled PTX may take its place */
     Diags saved;
     BatchEach *each;
     void *user;
@@ -76,7 +79,7 @@ typedef struct {
  * may be what does not compile. */
 static Binary *compile_for(Module *module, Maker *maker, uint32_t kernel, bool *own) {
     *own = false;
-    if (maker->binary || maker->options || module->no_card)
+    if (maker->binary || maker->options || module->no_card || module->unread)
         return maker->binary;
     bool *bodies = ARENA_ARRAY(&module->s->arena, bool, module->m->nfuncs + 1);
     for (uint32_t i = 0; i < module->m->nfuncs; i++) {
@@ -319,8 +322,10 @@ static int validate_auto(Settings *settings) {
     Binary **binary = &module->makers[0].binary;
     Verdict missing;
     module->nmakers = maker_list(settings, module->makers);
-    read_inputs(settings, &module->m, binary, &missing);
+    bool named;
+    read_inputs(settings, &module->m, binary, &missing, &named);
     module->no_card = missing == VERDICT_NOT_RUN; /* what is missing was reported */
+    module->unread = named && !*binary;
     Diags told = settings->diags;
     if (!*binary)
         settings->diags = (Diags){.sink = cli_keep_error, .user = module->makers[0].error};
@@ -376,7 +381,7 @@ static int validate_plan(Settings *settings) {
     PtxModule *m = NULL;
     Binary *b = NULL;
     Verdict verdict;
-    bool good = read_inputs(settings, &m, &b, &verdict);
+    bool named, good = read_inputs(settings, &m, &b, &verdict, &named);
     const char *kernels = m ? diff_kernels(&settings->plan, m, &settings->diags) : NULL;
     if (kernels && !good) {
         print_verdict(settings, kernels, verdict);

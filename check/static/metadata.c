@@ -9,6 +9,7 @@
 #include "check/static/internal.h"
 #include "isa/machine/abi.h"
 #include "isa/machine/banks.h"
+#include "sim/launch.h"
 
 enum {
     ANY_BARRIER = 16,
@@ -209,6 +210,18 @@ static void check_exits(Checker *checker, uint32_t index) {
                      func->nexits, nexits);
 }
 
+/* Threads of a block that the file requires: one at least, and not more than a block has. */
+static void check_block(Checker *checker, uint32_t index) {
+    const BinFunc *func = &checker->flow->bin->funcs[index];
+    const uint32_t *n = func->reqntid;
+    uint64_t threads = (uint64_t)n[0] * n[1], most = SIM_MAX_BLOCK_THREADS;
+    bool none = (n[0] || n[1] || n[2]) && (threads == 0 || n[2] == 0);
+    if (none || threads > most || threads * n[2] > most)
+        check_report(checker, CR_M04, checker->flow->funcs[index].first_inst, NONE,
+                     "the file requires blocks of %u x %u x %u threads for %s, which none can have", n[0],
+                     n[1], n[2], func->name);
+}
+
 /* ---- shared memory ---- */
 
 /* Of an access at a constant address: `*at` and its bytes, 0 if it is none. */
@@ -292,6 +305,7 @@ static void check_kernel(Checker *checker, uint32_t index, const Usage *usage) {
     if (usage->z_at != NONE && !func->uses_ctaid_z && info->elf_form != ElfForm_SM90)
         check_report(checker, CR_M04, usage->z_at, NONE,
                      "%%ctaid.z is read, and the file does not say so of %s", func->name);
+    check_block(checker, index);
     check_shared(checker, index);
 }
 
@@ -311,5 +325,9 @@ void check_metadata(Checker *checker) {
         check_exits(checker, f);
         if (flow->bin->funcs[f].is_entry)
             check_kernel(checker, f, &all[f]);
+        else if (flow->bin->funcs[f].nparams)
+            check_report(checker, CR_M04, flow->funcs[f].first_inst, NONE,
+                         "%s has a kernel's parameters, and the file does not say that it is one",
+                         flow->bin->funcs[f].name);
     }
 }

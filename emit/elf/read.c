@@ -11,6 +11,7 @@
 #include "isa/machine/banks.h"
 #include <stdlib.h>
 
+enum { SECTION_SYMBOL = 0xffffff }; /* of the header of code; the rest is the number of registers */
 enum { CODE_ALIGN = 128, MAX_FUNCS = 1 << 16 };
 
 bool elf_bad_section(ElfReader *reader, uint32_t i, const char *what) {
@@ -183,6 +184,10 @@ static bool read_symbols(ElfReader *reader) {
             if (s.value != 0)
                 return diag(reader->d, elf_at(symbol_offset(reader, i)), DIAG_E0406, i, s.name,
                             "a function must start its section");
+            uint32_t header = elf_sec(reader, s.section)->h.sh_info & SECTION_SYMBOL;
+            if (header && header != i && isa_target_info(reader->b->target)->elf_machine == EM_NV_CUDA)
+                return elf_bad_section(reader, s.section,
+                                       "its header names another symbol than its function's");
         } else if (elf_is_variable(&s)) {
             bool global = strcmp(section, ".nv.global") == 0 || strcmp(section, ".nv.global.init") == 0;
             bool constant = strcmp(section, ".nv.constant3") == 0;
@@ -403,6 +408,15 @@ static bool exit_record(ElfReader *r, uint32_t section, const NvAttr *attr, BinF
     return true;
 }
 
+/* Two records say it, the driver reads either. */
+static bool params_size(ElfReader *r, uint32_t section, const NvAttr *attr, BinFunc *f, uint32_t bytes) {
+    if (f->param_bytes && f->param_bytes != bytes)
+        return bad_record(r, section, attr->offset,
+                          "another size of the parameter block than an earlier record");
+    f->param_bytes = bytes;
+    return true;
+}
+
 static bool func_record(ElfReader *r, uint32_t section, const NvAttr *attr, BinFunc *f, BinParam *params) {
     switch (attr->code) {
     case NV_KPARAM_INFO:
@@ -411,13 +425,11 @@ static bool func_record(ElfReader *r, uint32_t section, const NvAttr *attr, BinF
         if (attr->size_bytes != 8)
             return bad_record(r, section, attr->offset, "wrong size");
         f->param_base = get_u16(attr->data + 4);
-        f->param_bytes = get_u16(attr->data + 6);
-        return true;
+        return params_size(r, section, attr, f, get_u16(attr->data + 6));
     case NV_CBANK_PARAM_SIZE:
         if (attr->format != NVF_HALF)
             return bad_record(r, section, attr->offset, "wrong format");
-        f->param_bytes = attr->value;
-        return true;
+        return params_size(r, section, attr, f, attr->value);
     case NV_NUM_BARRIERS:
         if (attr->format != NVF_BYTE)
             return bad_record(r, section, attr->offset, "wrong format");
@@ -460,6 +472,10 @@ static bool read_records(ElfReader *reader, uint32_t section, BinFunc *f) {
     for (uint32_t i = 0; i < f->nparams; i++)
         if (params[i].offset_bytes + params[i].size_bytes > f->param_bytes)
             return bad_record(reader, section, 0, "a parameter lies outside the parameter block");
+    for (uint32_t i = 1; i < f->nparams; i++)
+        if (params[i].ordinal == params[i - 1].ordinal ||
+            params[i].offset_bytes < params[i - 1].offset_bytes + params[i - 1].size_bytes)
+            return bad_record(reader, section, 0, "two parameters have one place");
     return true;
 }
 

@@ -411,6 +411,28 @@ static void test_metadata(void **state) {
     RECORD(calls, CR_M04, uses_ctaid_z, 1, 0);
 }
 
+/* Blocks that nobody can launch, and a kernel whose symbol does not say that it is one. */
+static void test_launchable(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t threads[3];
+        bool is_function, wrong;
+    } cases[] = {{{0, 0, 0}, false, false},    {{1024, 1, 1}, false, false}, {{1025, 1, 1}, false, true},
+                 {{0, 1, 1}, false, true},     {{32, 32, 1}, false, false},  {{32, 32, 2}, false, true},
+                 {{1, 65536, 65536}, 0, true}, {{64, 1, 1}, true, true}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        Checked c = check_text(".target sm_80\n.entry k\n  EXIT ;\n", &(BinCheckOptions){.no_hazards = true});
+        BinFunc *kernel = &((Binary *)(uintptr_t)c.g->bin)->funcs[0];
+        memcpy(kernel->reqntid, cases[k].threads, sizeof kernel->reqntid);
+        kernel->nparams = 1;
+        kernel->is_entry = !cases[k].is_function;
+        check_report_free(&c.r);
+        check_binary(c.g, &(BinCheckOptions){.no_hazards = true}, &c.r);
+        assert_int_equal(breaks(&c, CR_M04), cases[k].wrong);
+        release(&c);
+    }
+}
+
 /* Of an object the linker adds what callees need, and says the stack. */
 static void test_objects(void **state) {
     (void)state;
@@ -597,24 +619,16 @@ static void test_path(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples),
-                                       cmocka_unit_test(test_files),
-                                       cmocka_unit_test(test_reserved_bit),
-                                       cmocka_unit_test(test_undecoded),
-                                       cmocka_unit_test(test_count),
-                                       cmocka_unit_test(test_rule_names),
-                                       cmocka_unit_test(test_docs),
-                                       cmocka_unit_test(test_metadata),
-                                       cmocka_unit_test(test_objects),
-                                       cmocka_unit_test(test_frames),
-                                       cmocka_unit_test(test_barrier_numbers),
-                                       cmocka_unit_test(test_exit_list),
-                                       cmocka_unit_test(test_shared_accesses),
-                                       cmocka_unit_test(test_options),
-                                       cmocka_unit_test(test_reports),
-                                       cmocka_unit_test(test_path),
-                                       cmocka_unit_test(test_ways_meet),
-                                       cmocka_unit_test(test_mask_severity),
-                                       cmocka_unit_test(test_distances)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_examples),      cmocka_unit_test(test_files),
+        cmocka_unit_test(test_reserved_bit),  cmocka_unit_test(test_undecoded),
+        cmocka_unit_test(test_count),         cmocka_unit_test(test_rule_names),
+        cmocka_unit_test(test_docs),          cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_launchable),    cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_frames),        cmocka_unit_test(test_barrier_numbers),
+        cmocka_unit_test(test_exit_list),     cmocka_unit_test(test_shared_accesses),
+        cmocka_unit_test(test_options),       cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_path),          cmocka_unit_test(test_ways_meet),
+        cmocka_unit_test(test_mask_severity), cmocka_unit_test(test_distances)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

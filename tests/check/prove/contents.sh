@@ -76,6 +76,39 @@ image[place + 8] = 2
 open("bad.cubin", "wb").write(image)
 PY
 status registers 5 "$heddle" prove "$cases/two.ptx" bad.cubin
+# records that contradict each other, and a header that names another function: the driver may go by either
+contradiction() { # NAME, PYTHON that changes image
+    python3 - "$2" <<'PY' || fail "$1: nothing to edit"
+import struct, sys
+image = bytearray(open("native.cubin", "rb").read())
+def record(code, size): # of the first function that has it
+    return image.index(bytes([4, code, size, 0])) + 4
+def header(name): # of the section
+    (start,), (count, strings) = struct.unpack_from("<Q", image, 40), struct.unpack_from("<HH", image, 60)
+    names = struct.unpack_from("<Q", image, start + 64 * strings + 24)[0]
+    for at in range(start, start + 64 * count, 64):
+        text = names + struct.unpack_from("<I", image, at)[0]
+        if image[text : image.index(0, text)].decode() == name:
+            return at
+exec(sys.argv[1])
+open("bad.cubin", "wb").write(image)
+PY
+    status "$1: prove" 1 "$heddle" prove "$cases/$module.ptx" bad.cubin
+    status "$1: validate" 1 "$heddle" validate "$cases/$module.ptx" bad.cubin --launch auto
+    status "$1: check" 1 "$heddle" check bad.cubin
+}
+module=two
+"$heddle" compile -t sm_80 "$cases/two.ptx" -o native.cubin && status "two, native" 0 "$heddle" prove "$cases/two.ptx" native.cubin
+contradiction "size of the parameter block" 'at = record(0x0a, 8); image[at + 6] -= 4'
+contradiction "header of another function" 'at = header(".text.first"); image[at + 44] = image[header(".text.second") + 44]'
+
+head -c 3000 native.cubin >bad.cubin
+status "half a file" 1 "$heddle" validate "$cases/two.ptx" bad.cubin --launch auto
+"$heddle" compile -t sm_80 "$cases/three.ptx" -o native.cubin && status "three, native" 0 "$heddle" prove "$cases/three.ptx" native.cubin
+module=three
+contradiction "two parameters with one ordinal" 'at = record(0x17, 12); image[at + 4] = 0 if image[at + 4] else 1'
+contradiction "overlapping parameters" 'at = record(0x17, 12); image[at + 6] = 4'
+
 attribute stack 's/\(EIATTR_MIN_STACK_SIZE, [^,]*\), 0x[0-9a-f]*/\1, 0x1000000/' 5
 attribute parameters 's/\(EIATTR_KPARAM_INFO, [^,]*\), 0x[0-9a-f]*,/\1, 0x80000,/' 1 # outside the parameter block
 exit $failed
