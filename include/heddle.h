@@ -94,7 +94,8 @@ typedef struct {
     bool no_map, no_ptx;   /* leave .heddle.map, .heddle.ptx out of the file */
     const char *profile;   /* JSON of hd_profile or heddle run --profile: how branches go; NULL: not known */
     const char *reconverge_opt; /* of "meld", "speculate", "gather-rounds" with commas between, "all", "none":
-                                 * what is done for divergent branches beyond joins; NULL: "none" */
+                                 * what is done for divergent branches beyond joins; of "all" the joins of
+                                 * several rounds only in loops that the profile counts; NULL: "none" */
 } HdCompileOptions;
 
 typedef struct {       /* a kernel argument: exactly one of value and buffer is set */

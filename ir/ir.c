@@ -439,7 +439,7 @@ static const struct {
 } reconv_opts[] = {{"meld", RO_MELD},
                    {"speculate", RO_SPECULATE},
                    {"gather-rounds", RO_GATHER_ROUNDS},
-                   {"all", RO_MELD | RO_SPECULATE | RO_GATHER_ROUNDS},
+                   {"all", RO_MELD | RO_SPECULATE | RO_GATHER_ROUNDS | RO_MEASURED},
                    {"none", 0}};
 
 bool ir_reconv_opt(unsigned opts, unsigned which) {

@@ -241,7 +241,8 @@ enum { /* what reconvergence may do beyond placing joins: `--reconverge-opt`, Ir
        RO_MELD = 2,  /* similar sides of a branch are executed together (lower/opt/meld.c) */
        RO_SPECULATE = 4 /* lanes of several rounds of a loop wait for each other at a join within it */,
        RO_GATHER_ROUNDS =
-           8 /* the same at the header of an inner loop: those done with it begin the next round */
+           8 /* the same at the header of an inner loop: those done with it begin the next round */,
+       RO_MEASURED = 16 /* these two only in loops that a profile has counts of */
 };
 bool ir_reconv_opt(unsigned opts, unsigned which); /* is it on? */
 /* "meld,speculate,gather-rounds", "all", "none"; false: there is no such name. */

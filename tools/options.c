@@ -33,7 +33,8 @@ static const struct argp_option compile_options[] = {
     {"reconverge-opt", KEY_RECONVERGE_OPT, "WHICH", 0,
      "Beyond joins, a list of: meld (similar sides of a branch run together), speculate (lanes of "
      "several rounds of a loop wait for each other within it), gather-rounds (lanes done with an inner loop "
-     "go on to their next round of it at once); or all, or none (default)",
+     "go on to their next round of it at once); or all (joins of several rounds only where --profile has "
+     "counts), or none (default)",
      0},
     {"yield", KEY_YIELD, "HOW", 0,
      "YIELD alone (plain, default) or after leaving all convergence barriers (break)", 0},

@@ -20,6 +20,7 @@
  * That it is right does not depend on the choice: lanes only wait where all that are pending can still come,
  * and any set whose order has no cycle is safe (join.c). SPDX-License-Identifier: MIT */
 #include "base/rng.h"
+#include "lower/profile.h"
 #include "lower/reconverge/reconverge.h"
 #include <stdlib.h>
 #include <string.h>
@@ -369,13 +370,24 @@ static void add_rounds(Places *places, uint32_t loop, uint32_t join) {
     add_candidate(places, j, false);
 }
 
+/* A profile has counts of the loop's branches. */
+static bool is_measured(const Places *places, uint32_t loop) {
+    const Reconv *reconv = places->reconv;
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k];
+        if (b && loop_contains(&reconv->loops, loop, b) && lower_branch_counts(reconv->f, (BlockId){b}))
+            return true;
+    }
+    return false;
+}
+
 static void add_of_rounds(Places *places) {
     Reconv *reconv = places->reconv;
     unsigned opts = reconv->f->module->reconv_opts;
     if (!ir_reconv_opt(opts, RO_GATHER_ROUNDS | RO_SPECULATE))
         return;
     for (uint32_t l = 0; l < reconv->loops.n; l++) {
-        if (!rounds_may_wait(places, l))
+        if (!rounds_may_wait(places, l) || (ir_reconv_opt(opts, RO_MEASURED) && !is_measured(places, l)))
             continue;
         for (uint32_t inner = l + 1; inner < reconv->loops.n && ir_reconv_opt(opts, RO_GATHER_ROUNDS);
              inner++)

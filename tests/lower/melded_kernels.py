@@ -28,4 +28,7 @@ for kernel, row in rows.items():
     if row["auto+meld"]["warp"] > row["auto"]["warp"]:
         print(f"{kernel}: melding loses")
         good = False
+    if row["auto+all"]["warp"] > row["auto"]["warp"]:
+        print(f"{kernel}: all loses where nothing was counted")
+        good = False
 sys.exit(not good)

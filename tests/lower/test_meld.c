@@ -170,7 +170,8 @@ static void test_names(void **state) {
     assert_true(ir_reconv_opt(opts, RO_MELD) && ir_reconv_opt(opts, RO_SPECULATE));
     assert_false(ir_reconv_opt(opts, RO_GATHER_ROUNDS));
     assert_true(ir_reconv_opts("all", &opts) && ir_reconv_opt(opts, RO_GATHER_ROUNDS) &&
-                ir_reconv_opt(opts, RO_MELD));
+                ir_reconv_opt(opts, RO_MELD) && ir_reconv_opt(opts, RO_MEASURED));
+    assert_true(ir_reconv_opts("gather-rounds", &opts) && !ir_reconv_opt(opts, RO_MEASURED));
     assert_true(ir_reconv_opts("none", &opts));
     assert_false(ir_reconv_opt(opts, RO_MELD | RO_SPECULATE | RO_GATHER_ROUNDS));
     static const char *const wrong[] = {"", "melt", "meld,", ",meld", "meld speculate", "meldx"};
