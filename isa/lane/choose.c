@@ -145,8 +145,8 @@ static LaneInt i2i(uint32_t type, LaneMods *mods) {
 
 static LaneInt viadd(const MachInst *in) {
     uint32_t type = MGET(VIADD, type, in->mods);
-    if (type == ViaddType_U8x4 || (type == ViaddType_H16x2 && in->src[VIADD_rb].mods & OPM_NEG))
-        return LANE_INT_NONE; /* ptxas 13.0 makes neither */
+    if (type == ViaddType_U8x4)
+        return LANE_INT_NONE; /* ptxas 13.0 makes none */
     return type == ViaddType_S32 ? LANE_INT_viadd : LANE_INT_viadd_halves;
 }
 

@@ -1,10 +1,12 @@
-/* Asynchronous operations of sm_90: objects of mbarrier (SYNCS, ARRIVES), copies and reductions in bulk
- * (UBLKCP, UBLKRED), stores that complete bytes (STAS, REDAS), and RPCMOV, which ptxas computes tokens with.
+/* Asynchronous operations: objects of mbarrier (SYNCS, ARRIVES, ATOMS.ARRIVE before sm_90), copies and
+ * reductions in bulk (UBLKCP, UBLKRED), stores that complete bytes (STAS, REDAS), and RPCMOV, which ptxas
+ * computes tokens with.
  *
  * A copy is done when it is issued, one of the moments that the hardware may choose; then its bytes are
- * complete at the object. An object is (docs/ptx.md): parity of the phase in bit 63, 2^20 less the pending
- * arrivals from bit 43 on, bytes to come from bit 22 on, 2^20 less the arrivals of each phase from bit 1 on.
- * Shared memory is addressed in the cluster; a uniform operation happens once for the lanes that execute it.
+ * complete at the object. An object of sm_90 is (docs/ptx.md): parity of the phase in bit 63, 2^20 less the
+ * pending arrivals from bit 43 on, bytes to come from bit 22 on, 2^20 less the arrivals of each phase from
+ * bit 1 on. Shared memory is addressed in the cluster; a uniform operation happens once for the lanes that
+ * execute it.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 #include <string.h>
@@ -181,6 +183,45 @@ static int op_arrives(Warp *warp, Dec *dec, uint32_t g) {
 bool bind_ARRIVES(Bind *bind) {
     bind->d->mem.op = MGET(ARRIVES, count, bind->in->mods);
     return bind->d->mem.op == CopiesArrive_NONE ? bind_not_simulated(bind) : bind_object(bind, op_arrives);
+}
+
+/* ---- before sm_90 ----
+ * What ptxas 13.0 stores for mbarrier.init with n arrivals is 2^30 - n in the low word and 2^31 - n in the
+ * high one. An arrival adds one to the high word; bit 31 is the phase, and pending_count 2^31 less the bits
+ * below it. The last arrival carries into the phase, and the count starts again from the low word, to which
+ * arrive_drop adds one before it arrives (ATOMS.POPC.INC); .noComplete adds to the high word (ATOMS.ADD). */
+static int op_arrive_old(Warp *warp, Dec *dec, uint32_t g) {
+    uint32_t rows[2][32], *r = dec_dst(warp, dec, 0);
+    bool has_result = dec->mem.type;
+    if (!has_result)
+        machine_copies_finish(warp, g);
+    for (uint32_t m = g; m; m &= m - 1) {
+        unsigned lane = low_lane(m);
+        uint32_t words[2];
+        MemRef ref;
+        int status = object_ref(warp, dec, lane, machine_mem_address(warp, dec, lane), &ref);
+        if (status != RUN_OK)
+            return status;
+        machine_mem_load(warp, lane, &ref, OBJECT_BYTES, words);
+        rows[0][lane] = words[0];
+        rows[1][lane] = words[1]++;
+        if (!(words[1] & 0x7fffffff))
+            words[1] |= (0x40000000 + words[0]) & 0x7fffffff;
+        machine_async_write(warp, lane, &ref, OBJECT_BYTES, words);
+    }
+    for (uint32_t m = has_result ? g : 0; m; m &= m - 1) { /* which may lie where others have addresses */
+        unsigned lane = low_lane(m);
+        r[lane] = rows[0][lane];
+        r[32 + lane] = rows[1][lane];
+    }
+    return RUN_OK;
+}
+bool bind_ARRIVES_ONE(Bind *bind) { return bind_object(bind, op_arrive_old); }
+bool bind_ATOMS_ARRIVE(Bind *bind) {
+    uint32_t stride = MGET(ATOMS_ARRIVE, stride, bind->in->mods);
+    bind->d->mem.type = 1;
+    bind->d->mem.shift = stride ? stride + 1 : 0; /* X4 X8 X16 */
+    return bind_object(bind, op_arrive_old);
 }
 
 /* ---- STAS, REDAS: ra is the address of the data, the next register that of the object ---- */

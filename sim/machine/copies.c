@@ -77,7 +77,10 @@ static void finish(Warp *warp, uint32_t lanes, uint32_t left, bool open) {
 
 void machine_copies_finish(Warp *warp, uint32_t lanes) { finish(warp, lanes, 0, true); }
 
-/* imm: both offsets. */
+/* imm: both offsets. Where the predicate is false all of it is zero, with .ZFILL or without: ptxas 13.0 makes
+ * "[rs], [ra], !PT" of a source size of 0, and a predicate that ignore-src negates. With .ZFILL the bytes by
+ * which the address is past a multiple of the size are missing at the end: ptxas adds cp-size - src-size to
+ * the address of the source. */
 static int op_ldgsts(Warp *warp, Dec *dec, uint32_t g) {
     const uint32_t *to = dec_src(warp, dec, 0), *to_all = dec_src(warp, dec, 1), *lo = dec_src(warp, dec, 2),
                    *hi = lo + 32, *u = dec_src(warp, dec, 3);
@@ -89,11 +92,13 @@ static int op_ldgsts(Warp *warp, Dec *dec, uint32_t g) {
         MemRef from;
         uint64_t address = (dec->wide ? (uint64_t)hi[lane] << 32 | lo[lane] : lo[lane]) + base +
                            (uint64_t)(int64_t)(int32_t)dec->imm[1];
+        unsigned missing = dec->copy.zfill ? (unsigned)address & (dec->size - 1u) : 0;
+        unsigned bytes = reads >> lane & 1 ? dec->size - missing : 0, step = missing ? 1 : dec->size;
         int status = RUN_OK;
-        if (reads >> lane & 1) {
-            status = machine_mem_ref(warp, dec, lane, MS_GLOBAL, address, dec->size, false, &from);
+        for (unsigned at = 0; status == RUN_OK && at < bytes; at += step) {
+            status = machine_mem_ref(warp, dec, lane, MS_GLOBAL, address - missing + at, step, false, &from);
             if (status == RUN_OK)
-                machine_mem_load(warp, lane, &from, dec->size, copy.data);
+                machine_mem_load(warp, lane, &from, step, copy.data + at);
         }
         if (status == RUN_OK)
             status = machine_mem_ref(warp, dec, lane, MS_SHARED, to[lane] + to_all[0] + dec->imm[0],
@@ -118,9 +123,6 @@ bool bind_LDGSTS(Bind *bind) {
     dec->size = (uint8_t)isa_access_bytes(bind->in);
     dec->copy.zfill = MGET(LDGSTS, zfill, mods);
     dec->copy.descriptor = MGET(LDGSTS, desc, mods);
-    if (!dec->copy.zfill &&
-        (dec->q[0].index != REG_PT || dec->q[0].x)) /* what a false predicate does there is not known */
-        return bind_not_simulated(bind);
     return true;
 }
 

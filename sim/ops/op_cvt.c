@@ -326,7 +326,7 @@ static int f2fp8(Warp *warp, Dec *dec, uint32_t g) {
             fp8_of(dec->f2fp.e4m3, dec->f2fp.relu, (a[i] & dec->am[0]) ^ (dec->xm[0] & 0x80000000u));
         uint32_t low =
             fp8_of(dec->f2fp.e4m3, dec->f2fp.relu, (b[i] & dec->am[1]) ^ (dec->xm[1] & 0x80000000u));
-        r[i] = high << 8 | low;
+        r[i] = (c[i] & 0xffff) << 16 | high << 8 | low;
     }
     return NEXT;
 }
@@ -338,7 +338,7 @@ static int f2fp8_halves(Warp *warp, Dec *dec, uint32_t g) {
             uint32_t wide = f32_bits((float)fp_widen(a[i] >> 16 * h & 0xffff, fmt_f16));
             v |= fp8_of(dec->f2fp.e4m3, dec->f2fp.relu, wide) << 8 * h;
         }
-        r[i] = v;
+        r[i] = (b[i] & 0xffff) << 16 | v;
     }
     return NEXT;
 }
@@ -365,8 +365,6 @@ bool LV(bind_F2FP8)(Bind *bind) {
     bind->d->f2fp.e4m3 = MGET(F2FP8, type, m) == Fp8Type_E4M3;
     bind->d->f2fp.relu = MGET(F2FP8, relu, m);
     bind_chained(bind, f2fp8, f2fp8);
-    if (!is_zero_reg(bind->in->src[F2FP8_rc]))
-        return bind_not_simulated(bind);
     return !bind->failed;
 }
 bool LV(bind_F2FP8_HALVES)(Bind *bind) {
@@ -375,8 +373,6 @@ bool LV(bind_F2FP8_HALVES)(Bind *bind) {
     bind->d->f2fp.e4m3 = MGET(F2FP8_HALVES, type, m) == Fp8Type_E4M3;
     bind->d->f2fp.relu = MGET(F2FP8_HALVES, relu, m);
     bind_chained(bind, f2fp8_halves, f2fp8_halves);
-    if (!is_zero_reg(bind->in->src[F2FP8_HALVES_rc]))
-        return bind_not_simulated(bind);
     return !bind->failed;
 }
 bool LV(bind_F2FP_TF32)(Bind *bind) {

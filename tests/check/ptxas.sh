@@ -41,6 +41,14 @@ for sm in 80 86 89 90; do
         run 0 policies $level $sm --grid 1 --block 64 --arg 'out:p:u32[256]=iota' --arg f32:0.5
     done
 done
+for sm in 80 86 89 90; do
+    for level in -O0 -O3; do
+        run 0 copies $level $sm --grid 1 --block 64 --arg 'buf:u8[2048]=random:9' --arg out:o:'u32[576]'=zero
+    done
+done
+for level in -O0 -O3; do
+    run 0 packs $level 90 --grid 1 --block 128 --arg 'buf:u32[512]=random:4' --arg out:o:'u32[1024]'=zero
+done
 masks=(--grid 1 --block 32 --arg 'buf:u32[32]=random:5' --arg out:o:'u32[128]'=zero)
 for level in -O0 -O3; do
     for sm in 75 80 86 89 90; do

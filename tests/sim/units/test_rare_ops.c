@@ -129,9 +129,10 @@ static void copies(void **state) {
                  {"LDGSTS.E.64 [R11+0x40], [R4.64+%s]", 2, false},
                  {"LDGSTS.E.BYPASS.128 [R11+0x40], [R4.64+%s]", 4, false},
                  {"LDGSTS.E.ZFILL [R11+0x40], [R4.64+%s], P0", 1, true},
-                 {"LDGSTS.E.64.ZFILL [R11+0x40], [R4.64+%s], P0", 2, true}};
-    for (unsigned n = 0; n < 30; n++) {
-        unsigned f = n % 5, words = forms[f].words;
+                 {"LDGSTS.E.64.ZFILL [R11+0x40], [R4.64+%s], P0", 2, true},
+                 {"LDGSTS.E.128 [R11+0x40], [R4.64+%s], P0", 4, true}};
+    for (unsigned n = 0; n < 36; n++) {
+        unsigned f = n % 6, words = forms[f].words;
         AsmLaunch l = {.target = "sm_80", .threads = 32, .nout = 512};
         random_words(&l);
         char line[100];
@@ -158,6 +159,22 @@ static void copies(void **state) {
                 uint32_t want = k >= words ? 0x77 : forms[f].zero && i % 2 ? 0 : source;
                 assert_int_equal(r.out[256 + 4 * i + k], want);
             }
+    }
+    /* as many bytes are missing at the end as the address is past a multiple of the size */
+    for (unsigned missing = 0; missing < 16; missing++) {
+        AsmLaunch l = {.target = "sm_80", .threads = 32, .nout = 8};
+        random_words(&l);
+        AsmResult r =
+            asm_run(&l,
+                    ".shared 16\n" START80 WORDS80 "ISETP.NE.U32.AND P0, PT, R0, RZ, PT;\n@P0 EXIT;\n"
+                    "STG.E [R4.64], R8;\nSTG.E [R4.64+0x4], R9;\nSTG.E [R4.64+0x8], R10;\nSTG.E "
+                    "[R4.64+0xc], R8;\nLDGSTS.E.BYPASS.128.ZFILL [RZ], [R4.64+0x%x];\nLDGDEPBAR;\n"
+                    "DEPBAR.LE SB0, 0x0;\nLDS.128 R12, [RZ];\nSTG.E.128 [R4.64+0x10], R12;\nEXIT;\n",
+                    missing);
+        uint8_t want[16] = {0};
+        memcpy(want, r.out, 16 - missing);
+        assert_memory_equal(r.out + 4, want, 16);
+        assert_int_equal(r.out[0], word_of(&l, 0, 0));
     }
     /* both ends are checked */
     AsmLaunch l = {.target = "sm_80", .threads = 32, .trap = TRAP_OUT_OF_RANGE};
