@@ -162,11 +162,11 @@ static uint32_t out_of_loops(const Places *places, uint32_t block, uint32_t join
     return block == NO_NODE ? 0 : block;
 }
 
-/* Joins in `join` of what `from` and the blocks above it part, `loop` round by round. */
-static void add_above(Places *places, uint32_t join, uint32_t loop, uint32_t from) {
+/* Joins in `join` of what `from` and the blocks above it part, `loop` round by round, so many at most. */
+static void add_above(Places *places, uint32_t join, uint32_t loop, uint32_t from, unsigned most) {
     uint32_t last = 0;
     unsigned n = 0;
-    for (uint32_t at = from; at && at != NO_NODE && n < MOST_ABOVE; at = places->dom.idom[at]) {
+    for (uint32_t at = from; at && at != NO_NODE && n < most; at = places->dom.idom[at]) {
         uint32_t place = out_of_loops(places, at, join);
         if (!in_scope(places, loop, place))
             return;
@@ -214,7 +214,7 @@ static void add_first_meetings(Places *places) {
     reconv->joins.n = 0;
 }
 
-static void add_meetings(Places *places) {
+static void add_meetings(Places *places, unsigned most) {
     Reconv *reconv = places->reconv;
     for (uint32_t k = 0; k < reconv->order.count; k++) {
         uint32_t b = reconv->order.order[k], loop, at;
@@ -225,12 +225,12 @@ static void add_meetings(Places *places) {
         at = common_dominator(places, b, loop, &n);
         bool header = loop != NO_NODE && reconv->loops.at[loop].header == b;
         if (at != NO_NODE && n > 0)
-            add_above(places, b, loop, at);
+            add_above(places, b, loop, at, most);
         if (header) { /* for those that enter the loop */
             loop = reconv->loops.at[loop].parent;
             at = places->dom.idom[b];
             if (at != NO_NODE)
-                add_above(places, b, loop, at);
+                add_above(places, b, loop, at, most);
         }
     }
 }
@@ -765,7 +765,8 @@ void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent
     }
     add_of_function(&places, join_of);
     add_of_loops(&places);
-    add_meetings(&places);
+    add_meetings(&places, 1); /* of every block one first: there are not always candidates left for more */
+    add_meetings(&places, MOST_ABOVE);
     add_first_meetings(&places);
     add_of_rounds(&places);
     places.set = ARENA_ARRAY(&reconv->a, uint32_t, places.all.n + 1);
