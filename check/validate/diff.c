@@ -636,6 +636,7 @@ static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *s
         *stop = true;
         describe_difference(validation);
         if (!validation->opt.no_trace) {
+            validation->r->ran_again = true;
             find_stores(validation->p, launch, validation->m, validation->b, &validation->opt,
                         validation->ptx_before, validation->machine_before, validation->r);
             if (other->engine != DIFF_MACHINE)

@@ -59,6 +59,7 @@ typedef struct {
     uint8_t ptx_value[8], machine_value[8];
     /* where threads print other texts: the line that differs, of thread `element` */
     char ptx_printed[PRINTED_SHOWN_BYTES], machine_printed[PRINTED_SHOWN_BYTES];
+    bool ran_again; /* to find the texts above and the stores below */
     bool has_ptx_store, has_machine_store;
     uint32_t ptx_store_line; /* line of the PTX statement that stored last to the place */
     uint32_t ptx_store_block[3], ptx_store_thread[3];

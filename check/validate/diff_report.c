@@ -36,6 +36,8 @@ static void print_trap(FILE *out, const char *who, const SimTrap *trap) {
 }
 
 static void print_stores(FILE *out, const DiffReport *report) {
+    if (!report->ran_again)
+        return;
     if (report->has_ptx_store)
         fprintf(out, "  PTX      last stored by line %u, block (%u,%u,%u), thread (%u,%u,%u)\n",
                 report->ptx_store_line, report->ptx_store_block[0], report->ptx_store_block[1],
@@ -69,9 +71,10 @@ static void print_difference(FILE *out, const DiffReport *report, const Plan *pl
         return;
     }
     if (diff_prints_other(report)) {
-        fprintf(out, "  thread %llu prints another text\n  PTX      \"%s\"\n  %-8s \"%s\"\n",
-                (unsigned long long)report->element, report->ptx_printed, other_name(report),
-                report->machine_printed);
+        fprintf(out, "  thread %llu prints another text\n", (unsigned long long)report->element);
+        if (report->ran_again)
+            fprintf(out, "  PTX      \"%s\"\n  %-8s \"%s\"\n", report->ptx_printed, other_name(report),
+                    report->machine_printed);
         print_stores(out, report);
         return;
     }
@@ -176,7 +179,7 @@ char *diff_report_json(const DiffReport *report, const Plan *p) {
         json_add_number(m, "differing_bytes", (double)report->diff.ndiffering);
         json_add_text(m, "ptx", x);
         json_add_text(m, "machine", y);
-        if (diff_prints_other(report)) {
+        if (report->ran_again && diff_prints_other(report)) {
             json_add_text(m, "ptx_printed", report->ptx_printed);
             json_add_text(m, "machine_printed", report->machine_printed);
         }

@@ -25,6 +25,8 @@ for sm in 75 80 86 89 90; do
     done
 done
 run 4 subnormal -O3 80 --grid 3 --block 256 --arg out:o:'u32[12288]'=zero --policy mufu-subnormal=keep
+run 4 subnormal -O3 80 --grid 3 --block 256 --arg out:o:'u32[12288]'=zero --policy mufu-subnormal=keep --no-trace
+grep 'buffer o' out >/dev/null && ! grep 'never changed' out || { echo "--no-trace says who stored what"; failed=1; }
 regions=(--grid 1 --block 32 --arg 'buf:u8[8192]=random:3' --arg out:o:'u8[67584]'=zero)
 for sm in 75 80 86 89 90; do
     run 0 regions -O0 $sm "${regions[@]}"
