@@ -142,6 +142,7 @@ typedef struct PtxOperand {
     uint8_t nvec;      /* PO_VEC: 1..128 (more than 8 only for matrices) */
     uint8_t selector;  /* behind a register of a video instruction: how many bytes (.b3210: 4), or halves
                           with PTX_SELECTS_HALVES; 0 none, PTX_SELECTS_WHAT some other word (sym) */
+    bool in_braces;    /* PO_REG: the only register of a vector */
     uint32_t reg;      /* PO_REG, PO_ADDR: register id (index into PtxFunc.regs), 0 none */
     uint32_t sym;   /* PO_SYM, PO_ADDR: index + 1 into PtxModule.vars (bit 31 clear) or .funcs (bit 31 set), 0
                        none */

@@ -320,12 +320,22 @@ static bool check_unified(const Check *check, const PtxInsn *i, const OperandSpe
                 legal ? "names a variable without .attribute(.unified)" : "has no .unified addresses");
 }
 
+/* Fragments of one register are vectors, too. */
+static bool is_vector_of_one(const Check *check, const PtxInsn *i, const OperandSpec *spec) {
+    bool says_so = spec->is_vector && strstr(str_text(&check->m->strings, i->mods_text), ".x1");
+    return spec->nvec == 1 || (says_so && i->vec == 1);
+}
+
 static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandSpec *spec,
                           PtxOperand *operand) {
     PtxType t = spec_type(i, spec);
+    bool of_one = is_vector_of_one(c, i, spec);
+    if (operand->kind != PO_VEC && of_one && !operand->in_braces)
+        return wrong_kind(c, i, n, operand, "a vector");
     bool takes_one = (spec->is_vector && i->vec == 1) || spec->nvec == 1 || i->op == PTX_MOV;
     if (takes_one && operand->kind == PO_VEC && operand->nvec == 1 && operand->vec[0].kind != PO_SINK) {
         PtxOperand element = operand->vec[0]; /* `{ %r1 }`, as ptxas takes it */
+        element.in_braces = of_one;
         *operand = element;
     }
     if (spec->nvec > 1 || spec->is_tile || (spec->is_vector && i->vec > 1))

@@ -95,6 +95,12 @@ static bool check_hints(Check *c, const PtxInsn *i, unsigned bytes) {
     return true;
 }
 
+static bool rule_atomic(Check *check, const PtxInsn *i) {
+    bool global = i->space == SP_NONE || i->space == SP_GLOBAL;
+    return global || !(i->flags & PF_CACHE_HINT) ||
+           refuse(check, i, "has a cache policy, which is for global memory");
+}
+
 static bool rule_access(Check *c, const PtxInsn *i) {
     if (i->flags & PF_ALL_FORMS)
         return true;
@@ -174,7 +180,7 @@ static bool rule_mov(Check *check, const PtxInsn *i) {
 
 /* The lanes that have a sparse matrix's places are some of each four: as many as there are words of them. */
 static bool rule_mma(Check *check, const PtxInsn *i) {
-    if (!(i->flags & PF_SPARSE))
+    if (!(i->flags & PF_SPARSE) || i->flags & PF_ALL_FORMS)
         return true;
     PtxType type = (PtxType)i->type[1];
     unsigned chunk = type == TY_TF32                  ? 2

@@ -418,6 +418,8 @@ static PtxModule *parse_text(const char *name, const char *text, size_t size, bo
         diag(diags, (SrcLoc){0}, DIAG_E0004, (unsigned long long)size, (unsigned long long)FILE_MAX_BYTES);
         return NULL;
     }
+    if (size && !text[size - 1])
+        size--; /* of a string that was written with its end, as cuModuleLoadData takes it */
     PtxModule *module = new_module(name, text, size);
     const Source *outer = diags->source;
     const DiagPlace outer_place = diags->place;

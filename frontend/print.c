@@ -240,7 +240,7 @@ static void print_operand(const Printer *printer, const PtxOperand *operand) {
         fputc(operand->neg ? '-' : '!', printer->out);
     switch (operand->kind) {
     case PO_REG:
-        fputs(printer->reg[operand->reg], printer->out);
+        fprintf(printer->out, operand->in_braces ? "{%s}" : "%s", printer->reg[operand->reg]);
         if (operand->selector)
             fputs(text(printer, (StrId){operand->sym}), printer->out);
         break;

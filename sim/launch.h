@@ -28,6 +28,19 @@ enum {
     SIM_SREG_ENVREGS = 32
 };
 
+/* The system has shared memory of its own, 1024 bytes from sm_80 on, and lends kernels some of it
+ * (cooperative groups keep barriers of several warps there, %reserved_smem_offset_1): zeros when a block
+ * begins. What lies around it stays out of range, so that a kernel that runs over its own memory is noticed.
+ */
+#define LENT_SHARED_BYTES 0x120u
+static inline uint32_t sim_lent_shared(uint32_t base_bytes, uint32_t end_bytes) {
+    return (base_bytes ? 0 : (end_bytes + 127) & ~127u) + 0x100;
+}
+static inline bool sim_is_lent_shared(uint32_t lent, uint64_t offset, uint32_t size_bytes) {
+    return size_bytes <= LENT_SHARED_BYTES && offset >= lent &&
+           offset - lent <= LENT_SHARED_BYTES - size_bytes;
+}
+
 /* Guest global memory: named allocations, each with a shadow bit for every byte that was written. */
 typedef struct {
     uint64_t address;    /* guest address of the first byte */

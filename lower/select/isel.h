@@ -323,6 +323,7 @@ bool sel_abi_call_builtin(Sel *sel, const char *name, unsigned nargs, const Oper
 
 /* ---- addresses (lower/select/mem.c) ---- */
 Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic);
+Operand sel_own_shared(Sel *sel, Operand place); /* with the rank in the cluster, where there are any */
 Wide sel_linked_address(Sel *sel, StrId name, int64_t offset); /* of a symbol, which the loader knows */
 Wide sel_function_address(Sel *sel, uint32_t index, int64_t offset);
 bool sel_param_access(Sel *sel, const PtxInsn *in, bool is_store);

@@ -63,6 +63,10 @@ static Operand rank_bits(Sel *sel) {
 
 static bool has_ranks(const Sel *sel) { return sel->ti->cluster_offset_bytes != 0; }
 
+Operand sel_own_shared(Sel *sel, Operand place) {
+    return has_ranks(sel) ? sel_iadd(sel, rank_bits(sel), place) : place;
+}
+
 /* Variables of one section of another size in each program: where it begins, and what the linker adds. */
 static Wide placed_by_linker(Sel *sel, uint32_t index, int64_t offset, RelocKind kind) {
     StrId name = sel->l->places[index].name;
@@ -94,8 +98,7 @@ Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
     case SP_GLOBAL: return sel_linked_address(sel, sel->l->places[index].name, operand->imm);
     case SP_SHARED: {
         Wide place = shared_place(sel, index, operand->imm);
-        if (has_ranks(sel))
-            place.w[0] = sel_iadd(sel, rank_bits(sel), place.w[0]);
+        place.w[0] = sel_own_shared(sel, place.w[0]);
         return place;
     }
     case SP_CONST:

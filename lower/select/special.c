@@ -76,6 +76,24 @@ static Operand cluster_register(Sel *sel, uint32_t r, unsigned component, bool *
     return sel_divided(sel, rest, block, sel_launch_word(sel, said + 4 + 4 * component));
 }
 
+/* Bytes of shared memory, without what is the system's. */
+static Operand own_shared(Sel *sel, bool *ok) {
+    Operand bytes = sreg(sel, "total_smem_size", ok);
+    uint32_t system = sel->ti->system_shared_offset_bytes;
+    return system ? sel_isub(sel, bytes, sel_launch_word(sel, system)) : bytes;
+}
+
+/* %reserved_smem_offset_begin, _end, _cap, _0, _1: the system's shared memory is before the block's own, or
+ * behind it; what it lends to kernels, from _1 to _end, the launch says. */
+static Operand system_shared(Sel *sel, unsigned component, bool *ok) {
+    enum { END = 1, CAP = 2, LENT = 4 };
+    uint32_t words = sel->ti->lent_shared_offset_bytes, base = sel->ti->shared_base_bytes;
+    *ok = words && (component != CAP || base);
+    if (component == END || component == LENT)
+        return sel_own_shared(sel, sel_launch_word(sel, words + (component == LENT ? 4 : 0)));
+    return base ? op_imm(component == CAP ? base : 0) : own_shared(sel, ok);
+}
+
 Operand sel_special_register(Sel *sel, uint32_t r, unsigned component, unsigned part, bool *ok) {
     static const char *const tid[3] = {"tid.x", "tid.y", "tid.z"}, *const ctaid[3] = {"ctaid.x", "ctaid.y",
                                                                                       "ctaid.z"};
@@ -106,11 +124,8 @@ Operand sel_special_register(Sel *sel, uint32_t r, unsigned component, unsigned 
     case SR_GLOBALTIMER: return clock_part(sel, high ? "globaltimer.hi" : "globaltimer.lo", ok);
     case SR_GLOBALTIMER_LO: return clock_part(sel, "globaltimer.lo", ok);
     case SR_GLOBALTIMER_HI: return clock_part(sel, "globaltimer.hi", ok);
-    case SR_TOTAL_SMEM_SIZE: { /* without what is the system's */
-        Operand bytes = sreg(sel, "total_smem_size", ok);
-        uint32_t reserved = sel->ti->system_shared_offset_bytes;
-        return reserved ? sel_isub(sel, bytes, sel_launch_word(sel, reserved)) : bytes;
-    }
+    case SR_TOTAL_SMEM_SIZE: return own_shared(sel, ok);
+    case SR_RESERVED_SMEM: return system_shared(sel, component, ok);
     case SR_DYNAMIC_SMEM_SIZE: return sel_launch_word(sel, sel->ti->dynamic_shared_offset_bytes);
     case SR_CLUSTERID:
     case SR_NCLUSTERID:

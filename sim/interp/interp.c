@@ -274,7 +274,10 @@ static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
     memset(b->bars, 0, sizeof b->bars);
     interp_unwritten_bytes(run, b->shared, run->shared_bytes + 16);
     if (b->shared_written)
-        memset(b->shared_written, 0, run->shared_bytes / 8 + 8);
+        memset(b->shared_written, 0, interp_all_shared(run) / 8 + 8);
+    memset(b->shared + run->lent_shared, 0, LENT_SHARED_BYTES);
+    if (b->shared_written)
+        simmem_mark_written(&(SimAlloc){.written = b->shared_written}, run->lent_shared, LENT_SHARED_BYTES);
     b->nalive = b->nthreads;
     b->live = true;
     for (uint32_t i = 0; i < b->nwarps; i++) {
@@ -355,9 +358,9 @@ static bool make_block(PtxRun *ptx_run, PtxBlock *b) {
     b->nwarps = (b->nthreads + 31) / 32;
     b->threads = ARENA_ARRAY(&ptx_run->arena, PtxThread, b->nthreads);
     b->warps = ARENA_ARRAY(&ptx_run->arena, PtxWarp, b->nwarps);
-    b->shared = ARENA_ARRAY(&ptx_run->arena, uint8_t, ptx_run->shared_bytes + 16);
+    b->shared = ARENA_ARRAY(&ptx_run->arena, uint8_t, interp_all_shared(ptx_run));
     if (ptx_run->opt.report_uninitialised)
-        b->shared_written = ARENA_ARRAY(&ptx_run->arena, uint8_t, ptx_run->shared_bytes / 8 + 8);
+        b->shared_written = ARENA_ARRAY(&ptx_run->arena, uint8_t, interp_all_shared(ptx_run) / 8 + 8);
     for (uint32_t i = 0; i < b->nwarps; i++) {
         uint32_t left = b->nthreads - i * 32;
         b->warps[i] = (PtxWarp){
@@ -415,6 +418,7 @@ static bool launch_fits(PtxRun *run, const char *kernel) {
     const Launch *l = run->launch;
     uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2], need = 0, max = 1;
     run->shared_bytes = run->dynamic_shared_base + l->dynamic_shared_bytes;
+    run->lent_shared = sim_lent_shared(0, run->shared_bytes);
     for (uint32_t i = 0; i < f->nparams; i++) {
         const PtxVar *var = &run->module->vars[f->params[i]];
         uint64_t end = var->param_offset_bytes + var->size_bytes;

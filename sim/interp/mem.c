@@ -152,7 +152,8 @@ static uint8_t *shared_of_cluster(PtxRun *run, PtxThread *thread, const PtxCode 
                                         : "shared memory";
     else if (space == SP_SHARED && rank != own->rank)
         wrong = "shared memory of another block of the cluster";
-    else if (offset > run->shared_bytes || bytes > run->shared_bytes - offset)
+    else if ((offset > run->shared_bytes || bytes > run->shared_bytes - offset) &&
+             !sim_is_lent_shared(run->lent_shared, offset, bytes))
         wrong = "shared memory";
     else
         owner = own->first + rank;

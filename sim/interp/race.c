@@ -544,7 +544,7 @@ void interp_race_block_start(PtxRun *run, PtxBlock *b) {
         interp_race_gather_free(&b->bars[i].gather);
     for (uint32_t i = 0; i < ptx_races->cap_places; i++) { /* the block's shared memory begins anew */
         Place *place = &ptx_races->places[i];
-        if (place->bytes >= b->shared && place->bytes < b->shared + run->shared_bytes) {
+        if (place->bytes >= b->shared && place->bytes < b->shared + interp_all_shared(run)) {
             clock_drop(place->clock);
             place->clock = NULL;
         }
@@ -572,7 +572,7 @@ bool interp_race_start(PtxRun *run) {
     ptx_races->global = ARENA_ARRAY(&run->arena, Region, ptx_races->nglobal + 1);
     ptx_races->shared = ARENA_ARRAY(&run->arena, Region, run->nresident + 1);
     for (uint32_t i = 0; i < run->nresident; i++) {
-        ptx_races->shared[i].npages = run->shared_bytes / PAGE_BYTES + 1;
+        ptx_races->shared[i].npages = interp_all_shared(run) / PAGE_BYTES + 1;
         ptx_races->shared[i].pages = mem_zeroed(ptx_races->shared[i].npages, sizeof(Page *));
     }
     return true;

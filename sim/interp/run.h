@@ -213,6 +213,7 @@ struct PtxRun {
     PtxProc *kernel;
     uint32_t *shared_offset; /* by variable index, ~0: not placed */
     uint32_t shared_static, shared_bytes, dynamic_shared_base;
+    uint32_t lent_shared;       /* the system's, of which LENT_SHARED_BYTES are lent */
     uint32_t shared_gaps;       /* bytes before and between the variables, where these are moved */
     VEC(PtxExtent) shared_vars; /* where these are moved: what has an address, ascending */
     uint64_t *var_address;      /* of .global and .const variables in their spaces, by index */
@@ -348,6 +349,9 @@ static inline void interp_took(PtxThread *thread, const PtxCode *c, uint32_t way
 void interp_cluster_ended(PtxRun *run, PtxThread *thread); /* the thread has, and is counted as ended */
 /* No thread of the block's cluster can run. */
 bool interp_cluster_stuck(PtxBlock *block);
+static inline uint32_t interp_all_shared(const PtxRun *run) {
+    return run->lent_shared + LENT_SHARED_BYTES + 16;
+}
 static inline uint64_t interp_shared_origin(const PtxBlock *block) { return block->rank * SIM_WINDOW_BYTES; }
 
 /* Warp- and block-level matters (sim/interp/warp.c). */

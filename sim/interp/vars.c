@@ -145,6 +145,16 @@ static uint32_t lane_mask(unsigned sreg, unsigned lane) {
     }
 }
 
+/* %reserved_smem_offset_begin, _end, _cap, _0, _1: behind the block's own memory, as before sm_90. */
+static uint64_t system_shared(const PtxRun *run, const PtxThread *thread, unsigned component) {
+    enum { END = 1, CAP = 2, LENT = 4, SYSTEM_BYTES = 1024 };
+    uint64_t begin = run->shared_bytes - run->shared_gaps;
+    if (component == LENT || component == END)
+        return interp_shared_origin(thread->warp->block) + run->lent_shared +
+               (component == END ? LENT_SHARED_BYTES : 0);
+    return component == CAP ? begin + SYSTEM_BYTES : begin;
+}
+
 static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sreg, unsigned component) {
     const Launch *launch = run->launch;
     const PtxBlock *b = thread->warp->block;
@@ -181,10 +191,10 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     case SR_TOTAL_SMEM_SIZE:
     case SR_AGGR_SMEM_SIZE: return run->shared_bytes - run->shared_gaps;
     case SR_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared_bytes;
+    case SR_RESERVED_SMEM: return system_shared(run, thread, component);
     case SR_CLUSTER_NCTARANK: return run->cluster_blocks;
     case SR_IS_EXPLICIT_CLUSTER: return run->has_clusters;
     case SR_PM:                 /* counters that nobody has set up */
-    case SR_RESERVED_SMEM:      /* none is reserved */
     case SR_CURRENT_GRAPH_EXEC: /* in no graph */
     case SR_NONE:
     case SR_COUNT: break;

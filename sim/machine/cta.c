@@ -75,8 +75,8 @@ static Cta *cta_create(Run *run) {
     Cta *cta = mem_zeroed(1, sizeof *cta);
     cta->nwarps = (threads + 31) / 32;
     cta->warps = mem_zeroed(cta->nwarps, sizeof *cta->warps);
-    cta->shared = mem_zeroed(1, run->shared_bytes + 64u);
-    cta->shared_written = run->slow ? mem_zeroed(1, run->shared_bytes + 64u) : NULL;
+    cta->shared = mem_zeroed(1, run->all_shared + 64u);
+    cta->shared_written = run->slow ? mem_zeroed(1, run->all_shared + 64u) : NULL;
     for (uint32_t i = 0; i < cta->nwarps; i++)
         warp_create(run, cta, i);
     return cta;
@@ -151,9 +151,11 @@ static void start_block(Grid *g, uint64_t n) {
     cta->ndone = 0;
     memset(cta->bar, 0, sizeof cta->bar);
     cta->barriers_used = false;
-    memset(cta->shared, 0, run->shared_bytes);
+    memset(cta->shared, 0, run->all_shared);
     if (cta->shared_written)
-        memset(cta->shared_written, 0, run->shared_bytes);
+        memset(cta->shared_written, 0, run->all_shared);
+    if (cta->shared_written && run->lent_shared != ~0u)
+        memset(cta->shared_written + run->lent_shared, 1, LENT_SHARED_BYTES);
     for (uint32_t i = 0; i < cta->nwarps; i++)
         warp_start(run, &cta->warps[i], block[0] * block[1] * block[2]);
     machine_grid_add(g, cta);
@@ -354,7 +356,7 @@ static bool hash_memory(Grid *grid, XXH128_hash_t *out) {
     const SimMemory *memory = run->mem;
     if (grid->crew)
         return false;
-    uint64_t bytes = (uint64_t)grid->n * run->shared_bytes;
+    uint64_t bytes = (uint64_t)grid->n * run->all_shared;
     for (uint32_t i = 0; i < memory->nallocs; i++)
         bytes += memory->allocs[i].read_only ? 0 : memory->allocs[i].size_bytes;
     for (uint32_t s = 0; s < grid->n; s++)
@@ -373,7 +375,7 @@ static bool hash_memory(Grid *grid, XXH128_hash_t *out) {
         if (!memory->allocs[i].read_only)
             XXH3_128bits_update(&h, memory->allocs[i].data, (size_t)memory->allocs[i].size_bytes);
     for (uint32_t s = 0; s < grid->n; s++) {
-        XXH3_128bits_update(&h, grid->slots[s]->shared, run->shared_bytes);
+        XXH3_128bits_update(&h, grid->slots[s]->shared, run->all_shared);
         for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++) {
             const Warp *warp = &grid->slots[s]->warps[i];
             uint32_t range[2] = {warp->local_lo, warp->local_hi};

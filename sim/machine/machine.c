@@ -377,6 +377,10 @@ static void make_bank0(Run *run) {
                  SIM_PARAM_WINDOW - base + info->param_window_origin_bytes);
     if (info->system_shared_offset_bytes)
         put32(bank, base, info->system_shared_offset_bytes, info->shared_base_bytes);
+    if (info->lent_shared_offset_bytes) {
+        put32(bank, base, info->lent_shared_offset_bytes, run->lent_shared + LENT_SHARED_BYTES);
+        put32(bank, base, info->lent_shared_offset_bytes + 4, run->lent_shared);
+    }
     if (run->launch->param_bytes)
         memcpy(bank + base, run->launch->params, run->launch->param_bytes);
     for (uint32_t i = 0; i < run->bin->ntextures; i++) {
@@ -513,6 +517,11 @@ static bool make_memory(Run *run, Diags *d) {
     uint32_t own = ((func->shared_bytes + 15) & ~15u) + run->launch->dynamic_shared_bytes;
     run->shared_base = info->shared_base_bytes;
     run->shared_bytes = run->shared_base + own;
+    run->lent_shared =
+        info->lent_shared_offset_bytes ? sim_lent_shared(run->shared_base, run->shared_bytes) : ~0u;
+    run->all_shared = run->shared_bytes;
+    if (info->lent_shared_offset_bytes && !run->shared_base)
+        run->all_shared = run->lent_shared + LENT_SHARED_BYTES;
     run->fast_shared_end = run->cluster_blocks > 1 ? run->shared_base : run->shared_bytes;
     if (func->shared_bytes > info->max_shared_bytes || own > info->max_shared_bytes)
         return diag(d, (SrcLoc){0}, DIAG_E0513, func->name, "more shared memory than a block can have");

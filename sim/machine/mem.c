@@ -59,7 +59,8 @@ static int shared_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint6
                                               : " does not exist");
         return machine_trap_address(warp, dec, lane, TRAP_OUT_OF_RANGE, address, text);
     }
-    if (size_bytes > limit || offset > limit - size_bytes || offset < run->shared_base)
+    bool own = size_bytes <= limit && offset <= limit - size_bytes && offset >= run->shared_base;
+    if (!own && !sim_is_lent_shared(run->lent_shared, offset, size_bytes))
         return out_of_range(warp, dec, lane, space, address, size_bytes, write);
     out->offset = offset;
     out->owner = owner;

@@ -349,7 +349,7 @@ static uint32_t memory_undef(Warp *warp, Dec *dec, uint32_t g, bool mark, uint32
             continue;
         }
         const Cta *owner = space == MS_LOCAL ? NULL : machine_cluster_owner(warp->cta, (uint32_t)offset);
-        uint32_t limit = space == MS_LOCAL ? warp->run->local_bytes : warp->run->shared_bytes;
+        uint32_t limit = space == MS_LOCAL ? warp->run->local_bytes : warp->run->all_shared;
         if (space != MS_LOCAL)
             offset %= SIM_WINDOW_BYTES;
         if (n > limit || offset > limit - n || (space != MS_LOCAL && !owner))

@@ -146,6 +146,16 @@ static void huge(void **state) {
 }
 
 /* 20 errors are delivered, however many there are. */
+/* One NUL may end the text, and is nowhere else. */
+static void ends_with_nul(void **state) {
+    (void)state;
+    static const char one[] = HEADER ".entry k() { ret; }\n\0", two[] = HEADER ".entry k() { ret; }\n\0\0",
+                      inside[] = HEADER ".entry k() {\0 ret; }\n";
+    assert_true(swallow(one, sizeof one - 1));
+    assert_false(swallow(two, sizeof two - 1));
+    assert_false(swallow(inside, sizeof inside - 1));
+}
+
 static void error_limit(void **state) {
     (void)state;
     char text[8192] = HEADER ".entry k() {\n";
@@ -191,8 +201,9 @@ static void linear_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(truncations), cmocka_unit_test(mutations),   cmocka_unit_test(nesting),
-        cmocka_unit_test(huge),        cmocka_unit_test(error_limit), cmocka_unit_test(linear_time),
+        cmocka_unit_test(truncations), cmocka_unit_test(mutations),     cmocka_unit_test(nesting),
+        cmocka_unit_test(huge),        cmocka_unit_test(ends_with_nul), cmocka_unit_test(error_limit),
+        cmocka_unit_test(linear_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

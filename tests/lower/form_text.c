@@ -26,7 +26,8 @@ static PtxType type_of(const PtxInsn *insn, const OperandSpec *spec) {
 static void write_operand(const PtxInsn *insn, const OperandSpec *spec, unsigned n, char *out, size_t size) {
     char text[16];
     PtxType type = strchr("PQp", spec->kind) ? TY_PRED : type_of(insn, spec);
-    unsigned vec = spec->is_vector && insn->vec > 1 ? insn->vec : spec->nvec;
+    bool fragment = insn->op == PTX_LDMATRIX || insn->op == PTX_STMATRIX;
+    unsigned vec = spec->is_vector && (insn->vec > 1 || fragment) ? insn->vec : spec->nvec;
     bool narrow = insn->space == SP_SHARED || insn->space == SP_LOCAL;
     if (spec->kind == 'A' || spec->kind == 'U')
         snprintf(out, size, "[%s]",

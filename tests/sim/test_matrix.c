@@ -631,7 +631,7 @@ static void test_tiles(void **cmocka_state) {
         {"mov.u32 %r5, 0; mov.u32 %r6, 0; mov.u32 %r7, 0; ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 "
          "{%r4}, [%s];",
          true, 1},
-        {"mov.u32 %r5, 0; mov.u32 %r6, 0; mov.u32 %r7, 0; ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r5, "
+        {"mov.u32 %r5, 0; mov.u32 %r6, 0; mov.u32 %r7, 0; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, "
          "[%s];\n"
          "movmatrix.sync.aligned.m8n8.trans.b16 %r4, %r5; mov.u32 %r5, 0;",
          true, 1},
