@@ -261,8 +261,9 @@ static unsigned equal, contraction, refused, not_run, unjudged, wrong, unjudged;
 /* ptxas 13.0's codes for this one on sm_75 and on later targets do not agree with each other
  * (docs/numerics.md 7): no judge. That ours and the reference agree on it shows tests/sim/test_matrix.c. */
 static bool is_unjudged(const char *statement) {
-    /* PTX says what st.async does in shared memory only; the statements here name global memory */
-    if (strstr(statement, "st.async."))
+    /* PTX says what st.async and red.async do in shared memory only; the statements here name global memory
+     */
+    if (strstr(statement, "st.async.") || strstr(statement, "red.async."))
         return true;
     return strstr(statement, "mma.sync.aligned.m8n8k4") != NULL && strstr(statement, ".f16.f16.") != NULL;
 }
