@@ -7,7 +7,7 @@
 
 /* "lp(float*, int)" for "_Z2lpPfi", in the arena; NULL for what is no such name, or without the library. */
 const char *str_demangle(Arena *arena, const char *name);
-/* Is `name` the symbol itself, or what it is in the source: "lp(float*, int)" with any blanks, or "lp" alone? Of "void
- * lp<int>(int*)" also "lp<int>". */
+/* Is `name` the symbol itself, or what it is in the source: "lp(float*, int)" with any blanks, or "lp" alone?
+ * Of "void lp<int>(int*)" also "lp<int>". */
 bool str_is_named(Arena *arena, const char *symbol, const char *name);
 #endif
