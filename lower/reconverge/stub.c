@@ -578,7 +578,6 @@ static void call_stub(const Stub *st, const Site *site, const Function *gather) 
     ir_remove_at(f, site->block, position(f, site->block, site->inst));
     if (site->result.i)
         ir_remove_at(f, site->block, position(f, site->block, site->result));
-    ir_renumber(f);
 }
 
 /* Are the lanes that come here known to be those of the mask, from a collective before in the block? */
@@ -603,7 +602,6 @@ static void gather_at(const Site *site, const Function *gather) {
     ReconvPlace p = {site->f, site->block, position(site->f, site->block, site->inst),
                      ir_inst(site->f, site->inst)->loc};
     reconv_call_gather(&p, gather, site->mask);
-    ir_renumber(site->f);
 }
 
 /* ---- the module ---- */
@@ -665,6 +663,8 @@ unsigned reconv_make_stubs(IrModule *module, Function **gather) {
         if (size[k] == 1 && differ[k])
             gather_at(&s.sites.at[k], *gather);
     unsigned nstubs = module->funcs.n - first;
+    for (unsigned k = 0; k < first; k++)
+        ir_renumber(module->funcs.at[k]); /* once, however many calls it has now */
     if (nstubs)
         move_to_front(module, first);
     arena_free(&s.a);
