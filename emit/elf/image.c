@@ -1,6 +1,5 @@
-/* ELF structure in and out, through libelf: see emit/elf/image.h. libelf is given an image only after its
- * tables were checked here, and lays nothing out by itself (ELF_F_LAYOUT).
- * SPDX-License-Identifier: MIT */
+/* ELF structure in and out: see emit/elf/image.h. Headers are as <elf.h> has them: the host is little-endian,
+ * as the files are. SPDX-License-Identifier: MIT */
 #include "emit/elf/image.h"
 #include "emit/elf/nvinfo.h"
 #include "base/align.h"
@@ -9,11 +8,10 @@
 #include "emit/elf/texture.h"
 #include "ir/ir.h"
 #include <errno.h>
-#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are copied as they are");
 
 static SrcLoc at(uint64_t offset) { return (SrcLoc){offset < UINT32_MAX ? (uint32_t)offset + 1 : 0}; }
 
@@ -224,25 +222,17 @@ static bool in_file(uint64_t offset, uint64_t count, uint64_t each, size_t size_
     return offset <= size_bytes && count <= (size_bytes - offset) / each;
 }
 
-/* Everything that libelf relies on: identification, header sizes, where the two tables are. */
+/* Identification, header sizes, where the two tables are. */
 static bool check_header(const uint8_t *p, size_t size_bytes, Elf64_Ehdr *header, Diags *d) {
     if (size_bytes < sizeof *header)
         return diag(d, at(0), DIAG_E0401, "it is shorter than an ELF header");
-    memcpy(header, p,
-           sizeof *header); /* little endian, checked next; host order is dealt with by libelf below */
+    memcpy(header, p, sizeof *header);
     if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
         return diag(d, at(0), DIAG_E0401, "no ELF magic number");
     if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
         return diag(d, at(EI_CLASS), DIAG_E0401, "not 64-bit little-endian");
     if (header->e_ident[EI_VERSION] != EV_CURRENT)
         return diag(d, at(EI_VERSION), DIAG_E0401, "unknown ELF version");
-    Elf_Data from = {.d_buf = (void *)(uintptr_t)p,
-                     .d_type = ELF_T_EHDR,
-                     .d_version = EV_CURRENT,
-                     .d_size = sizeof *header};
-    Elf_Data to = {.d_buf = header, .d_type = ELF_T_EHDR, .d_version = EV_CURRENT, .d_size = sizeof *header};
-    if (!elf64_xlatetom(&to, &from, ELFDATA2LSB))
-        return diag(d, at(0), DIAG_E0410, elf_errmsg(-1));
     if (header->e_ehsize != sizeof *header)
         return diag(d, at(offsetof(Elf64_Ehdr, e_ehsize)), DIAG_E0401, "wrong header size");
     if (header->e_shnum == 0 || header->e_shnum >= SHN_LORESERVE || header->e_shentsize != sizeof(Elf64_Shdr))
@@ -269,13 +259,11 @@ static uint64_t shdr_at(const ElfImage *image, uint32_t i, size_t member) {
     return image->h.e_shoff + i * sizeof(Elf64_Shdr) + member;
 }
 
-static bool read_sections(Arena *a, ElfImage *elf_image, Elf *elf, size_t size_bytes, Diags *d) {
+static bool read_sections(Arena *a, ElfImage *elf_image, size_t size_bytes, Diags *d) {
     for (uint32_t i = 0; i < elf_image->h.e_shnum; i++) {
         ElfSection *section = VEC_PUSH(a, &elf_image->sections);
         section->name = "";
-        Elf_Scn *scn = elf_getscn(elf, i);
-        if (!scn || !gelf_getshdr(scn, &section->h))
-            return diag(d, at(shdr_at(elf_image, i, 0)), DIAG_E0410, elf_errmsg(-1));
+        memcpy(&section->h, elf_image->image + shdr_at(elf_image, i, 0), sizeof section->h);
         const Elf64_Shdr *header = &section->h;
         if (i == 0 || elf_image_is_nobits(header->sh_type) || header->sh_size == 0)
             continue;
@@ -304,45 +292,20 @@ static bool read_sections(Arena *a, ElfImage *elf_image, Elf *elf, size_t size_b
     return true;
 }
 
-static ElfImage *read_with(Arena *a, ElfImage *image, Elf *elf, size_t size_bytes, Diags *d) {
-    if (elf_kind(elf) != ELF_K_ELF) {
-        diag(d, at(0), DIAG_E0410, elf_errmsg(-1));
-        return NULL;
-    }
-    if (!read_sections(a, image, elf, size_bytes, d))
-        return NULL;
-    for (int i = 0; i < image->h.e_phnum; i++)
-        if (!gelf_getphdr(elf, i, VEC_PUSH(a, &image->segments))) {
-            diag(d, at(image->h.e_phoff), DIAG_E0410, elf_errmsg(-1));
-            return NULL;
-        }
-    elf_image_index(a, image);
-    return find_gaps(a, image, size_bytes, d) ? image : NULL;
-}
-
-static void end_elf(void *elf) { elf_end(elf); }
-
 ElfImage *elf_image_read(Arena *a, const void *image, size_t size_bytes, Diags *d) {
-    elf_version(EV_CURRENT);
     ElfImage *elf_image = ARENA_NEW(a, ElfImage);
+    const Elf64_Ehdr *header = &elf_image->h;
     if (!check_header(image, size_bytes, &elf_image->h, d))
         return NULL;
-    /* libelf wants e_version 1, which old CUDA headers do not have; it gets its own copy. */
-    uint8_t *copy = arena_copy(a, image, size_bytes);
     elf_image->image = arena_copy(a, image, size_bytes);
     elf_image->file_bytes = size_bytes;
-    put_u32(copy + offsetof(Elf64_Ehdr, e_version), EV_CURRENT);
-    Elf *elf = elf_memory((char *)copy, size_bytes);
-    if (!elf)
-        scope_give_up(SCOPE_MEMORY, NULL); /* of memory that holds a header it asks no more */
-    scope_guard(elf, end_elf);
-    errno = 0;
-    ElfImage *out = read_with(a, elf_image, elf, size_bytes, d);
-    if (!out && errno == ENOMEM)
-        scope_give_up(SCOPE_MEMORY, NULL);
-    scope_unguard(elf);
-    elf_end(elf);
-    return out;
+    if (!read_sections(a, elf_image, size_bytes, d))
+        return NULL;
+    for (uint32_t i = 0; i < header->e_phnum; i++)
+        memcpy(VEC_PUSH(a, &elf_image->segments), elf_image->image + header->e_phoff + i * sizeof(Elf64_Phdr),
+               sizeof(Elf64_Phdr));
+    elf_image_index(a, elf_image);
+    return find_gaps(a, elf_image, size_bytes, d) ? elf_image : NULL;
 }
 
 /* ---- writing ---- */
@@ -412,117 +375,44 @@ void elf_image_layout(ElfImage *image, bool keep) {
     image->h.e_phnum = (Elf64_Half)image->segments.n;
 }
 
-/* libelf places the bytes; it refuses headers that it finds odd, so it is told no more than that, and
- * fill_gaps writes the headers as they are. */
-static bool put_sections(Elf *elf, const ElfImage *image) {
-    for (uint32_t i = 1; i < image->sections.n; i++) {
-        const ElfSection *section = &image->sections.at[i];
-        Elf_Scn *scn = elf_newscn(elf);
-        /* libelf 0.188 gives a section without a header back when there is no memory for one */
-        Elf_Data *data = scn && errno != ENOMEM ? elf_newdata(scn) : NULL;
-        if (!data)
-            return false;
-        data->d_buf = (void *)(uintptr_t)section->data;
-        data->d_size = section->h.sh_size;
-        data->d_type = ELF_T_BYTE;
-        data->d_align = 1;
-        data->d_version = EV_CURRENT;
-        GElf_Shdr h = {.sh_type = section->data ? SHT_PROGBITS : SHT_NOBITS,
-                       .sh_offset = section->h.sh_offset,
-                       .sh_size = section->h.sh_size,
-                       .sh_addralign = 1};
-        if (!gelf_update_shdr(scn, &h))
-            return false;
-    }
+static bool grow_to(uint64_t *end, uint64_t offset, uint64_t count, uint64_t each) {
+    if (count && offset > INT64_MAX - count * each)
+        return false;
+    if (count && *end < offset + count * each)
+        *end = offset + count * each;
     return true;
 }
 
-static bool write_with(Elf *elf, const ElfImage *image) {
-    if (!gelf_newehdr(elf, ELFCLASS64))
-        return false;
-    GElf_Ehdr h = image->h;
-    h.e_version = EV_CURRENT;
-    elf_flagelf(elf, ELF_C_SET, ELF_F_LAYOUT);
-    if (image->segments.n && !gelf_newphdr(elf, image->segments.n))
-        return false;
-    if (!gelf_update_ehdr(elf, &h) || !put_sections(elf, image))
-        return false;
-    for (uint32_t i = 0; i < image->segments.n; i++)
-        if (!gelf_update_phdr(elf, (int)i, &image->segments.at[i]))
-            return false;
-    return elf_update(elf, ELF_C_WRITE) >= 0;
+/* The bytes up to which the file has parts; false: no file is that long. */
+static bool find_end(const ElfImage *image, uint64_t *end) {
+    *end = image->file_bytes > sizeof image->h ? image->file_bytes : sizeof image->h;
+    bool fits = grow_to(end, image->h.e_shoff, image->sections.n, sizeof(Elf64_Shdr)) &&
+                grow_to(end, image->h.e_phoff, image->segments.n, sizeof(Elf64_Phdr));
+    for (uint32_t i = 1; i < image->sections.n && fits; i++)
+        if (image->sections.at[i].data)
+            fits = grow_to(end, image->sections.at[i].h.sh_offset, image->sections.at[i].h.sh_size, 1);
+    return fits;
 }
-
-static void to_file(uint8_t *out, void *record, size_t size_bytes, Elf_Type type) {
-    Elf_Data from = {.d_buf = record, .d_type = type, .d_version = EV_CURRENT, .d_size = size_bytes};
-    Elf_Data to = {.d_buf = out, .d_type = type, .d_version = EV_CURRENT, .d_size = size_bytes};
-    elf64_xlatetof(&to, &from, ELFDATA2LSB);
-}
-
-/* What libelf does not write, or not as it is told: the header's version, section and program headers, bytes
- * between the parts, the tail. */
-static bool fill_gaps(const ElfImage *elf_image, int fd, void **image, size_t *size_bytes) {
-    off_t have = lseek(fd, 0, SEEK_END);
-    size_t size = have > 0 ? (size_t)have : 0;
-    if (elf_image->file_bytes > size)
-        size = elf_image->file_bytes;
-    uint8_t *p = mem_zeroed(1, size);
-    for (size_t got = 0; got < (size_t)have;) {
-        ssize_t n = pread(fd, p + got, (size_t)have - got, (off_t)got);
-        if (n <= 0) {
-            mem_free(p);
-            return false;
-        }
-        got += (size_t)n;
-    }
-    Elf64_Ehdr h = elf_image->h;
-    to_file(p, &h, sizeof h, ELF_T_EHDR);
-    if (in_file(h.e_shoff, elf_image->sections.n, sizeof(Elf64_Shdr), size))
-        for (uint32_t i = 0; i < elf_image->sections.n; i++) {
-            Elf64_Shdr s = elf_image->sections.at[i].h;
-            to_file(p + h.e_shoff + i * sizeof s, &s, sizeof s, ELF_T_SHDR);
-        }
-    if (in_file(h.e_phoff, elf_image->segments.n, sizeof(Elf64_Phdr), size))
-        for (uint32_t i = 0; i < elf_image->segments.n; i++) {
-            Elf64_Phdr s = elf_image->segments.at[i];
-            to_file(p + h.e_phoff + i * sizeof s, &s, sizeof s, ELF_T_PHDR);
-        }
-    for (uint32_t i = 0; i < elf_image->gaps.n; i++) {
-        const ElfGap *gap = &elf_image->gaps.at[i];
-        if (in_file(gap->offset, gap->size_bytes, 1, size) && gap->size_bytes)
-            memcpy(p + gap->offset, gap->data, gap->size_bytes);
-    }
-    *image = p;
-    *size_bytes = size;
-    return true;
-}
-
-static void close_file(void *fd) { close(*(int *)fd); }
 
 bool elf_image_write(const ElfImage *e, void **image, size_t *size_bytes, Diags *d) {
-    elf_version(EV_CURRENT);
-    int fd = memfd_create("heddle-elf", MFD_CLOEXEC);
-    if (fd < 0)
-        return diag(d, (SrcLoc){0}, DIAG_E0411, strerror(errno));
-    scope_guard(&fd, close_file);
-    errno = 0;
-    Elf *elf = elf_begin(fd, ELF_C_WRITE, NULL);
-    if (elf)
-        scope_guard(elf, end_elf);
-    bool good = elf && write_with(elf, e);
-    if (!good && errno == ENOMEM)
-        scope_give_up(SCOPE_MEMORY, NULL);
-    if (!good)
-        diag(d, (SrcLoc){0}, DIAG_E0411, elf_errmsg(-1));
-    if (elf) {
-        scope_unguard(elf);
-        elf_end(elf);
-    }
-    if (good && !(good = fill_gaps(e, fd, image, size_bytes)))
-        diag(d, (SrcLoc){0}, DIAG_E0411, strerror(errno));
-    scope_unguard(&fd);
-    close(fd);
-    return good;
+    uint64_t end;
+    if (!find_end(e, &end))
+        return diag(d, (SrcLoc){0}, DIAG_E0411, strerror(EFBIG));
+    uint8_t *p = mem_zeroed(1, end);
+    for (uint32_t i = 1; i < e->sections.n; i++)
+        if (e->sections.at[i].data && e->sections.at[i].h.sh_size)
+            memcpy(p + e->sections.at[i].h.sh_offset, e->sections.at[i].data, e->sections.at[i].h.sh_size);
+    memcpy(p, &e->h, sizeof e->h);
+    for (uint32_t i = 0; i < e->sections.n; i++)
+        memcpy(p + e->h.e_shoff + i * sizeof(Elf64_Shdr), &e->sections.at[i].h, sizeof(Elf64_Shdr));
+    for (uint32_t i = 0; i < e->segments.n; i++)
+        memcpy(p + e->h.e_phoff + i * sizeof(Elf64_Phdr), &e->segments.at[i], sizeof(Elf64_Phdr));
+    for (uint32_t i = 0; i < e->gaps.n; i++)
+        if (in_file(e->gaps.at[i].offset, e->gaps.at[i].size_bytes, 1, end) && e->gaps.at[i].size_bytes)
+            memcpy(p + e->gaps.at[i].offset, e->gaps.at[i].data, e->gaps.at[i].size_bytes);
+    *image = p;
+    *size_bytes = end;
+    return true;
 }
 
 bool elf_image_names_owner(const ElfImage *image, uint32_t section) {

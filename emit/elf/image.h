@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "isa/isa.h"
-#include <gelf.h>
+#include <elf.h>
 
 /* Section types, flags and numbers that <elf.h> does not have; docs/elf.md. */
 enum {
