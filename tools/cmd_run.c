@@ -311,7 +311,12 @@ static bool show_buffers(Run *run) {
 }
 
 /* ---- reports ---- */
-static void add_jit(cJSON *o, const MachineJit *jit) {
+/* Is what was compiled reported: where it was asked for, or anything was. */
+static bool tells_compiled(const Run *run) {
+    MachineJit *jit = run->settings->machine.jit;
+    return jit && (run->settings->engine || machine_jit_stats(jit)->regions);
+}
+static void add_jit(cJSON *o, MachineJit *jit) {
     const MachineJitStats *stats = machine_jit_stats(jit);
     cJSON *of = json_add_object(o, "compiled");
     json_add_number(of, "regions", stats->regions);
@@ -328,11 +333,8 @@ static double efficiency(uint64_t lanes, uint64_t issues) {
 static void print_json(const Run *run) {
     cJSON *o = json_object();
     char line[512];
-    json_add_text(o, "engine",
-                  run->settings->engine ? run->settings->engine
-                  : run->binary         ? "interp"
-                                        : "ptx");
-    if (run->settings->machine.jit)
+    json_add_text(o, "engine", run->settings->engine ? run->settings->engine : run->binary ? "auto" : "ptx");
+    if (tells_compiled(run))
         add_jit(o, run->settings->machine.jit);
     json_add_number(o, "launches", run->nlaunches);
     json_add_number(o, "seconds", run->seconds);
@@ -380,7 +382,7 @@ static void print_stats(const Run *run) {
         if (*text && text[strlen(text) - 1] != '\n')
             putchar('\n');
     }
-    if (run->settings->machine.jit) {
+    if (tells_compiled(run)) {
         const MachineJitStats *jit = machine_jit_stats(run->settings->machine.jit);
         printf("compiled             %u regions, %u instructions, %.0f ms%s%s\n", jit->regions,
                jit->instructions, jit->seconds * 1e3, jit->failed[0] ? "; failed: " : "", jit->failed);
@@ -476,8 +478,9 @@ int cmd_run(Settings *settings) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--trace and --trace-perfetto name one file");
         return STATUS_USAGE;
     }
-    if (settings->engine && (strcmp(settings->engine, "jit") == 0 || strcmp(settings->engine, "auto") == 0))
-        settings->machine.jit = machine_jit_open(settings->jit_after);
+    bool waits = settings->engine && strcmp(settings->engine, "jit") == 0;
+    if (waits || !settings->engine || strcmp(settings->engine, "auto") == 0)
+        settings->machine.jit = machine_jit_open(settings->jit_after, !waits);
     if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&settings->plan, &settings->diags);
         if (settings->profile_out) {
@@ -496,7 +499,7 @@ int cmd_run(Settings *settings) {
         simmem_free(r.mem);
     bin_flow_free(r.flow);
     lanes_free(&r.lanes);
-    machine_jit_close(settings->machine.jit);
+    settings->still_compiles = !machine_jit_close(settings->machine.jit);
     settings->machine.jit = NULL;
     binary_free(r.binary);
     profile_counter_free(r.counter);

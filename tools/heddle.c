@@ -64,6 +64,7 @@ typedef struct {
     int argc;
     char **argv;
     int status;
+    bool still_compiles; /* cli.h */
 } Job;
 
 static void run_command(void *user) {
@@ -77,6 +78,7 @@ static void run_command(void *user) {
         perror("heddle: standard output");
         job->status = STATUS_INPUT;
     }
+    job->still_compiles = s.still_compiles;
     plan_free(&s.plan);
     arena_free(&s.arena);
 }
@@ -102,6 +104,10 @@ int main(int argc, char **argv) {
         fprintf(stderr, "heddle: %s%s\n", result.what ? "internal error: " : "out of memory",
                 result.what ? result.what : "");
         _exit(STATUS_INTERNAL);
+    }
+    if (job.still_compiles) {
+        fflush(NULL);
+        _exit(job.status);
     }
     return job.status;
 }

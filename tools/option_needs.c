@@ -56,7 +56,7 @@ static bool interprets(const Settings *settings) {
 }
 
 static bool is_jit(const Settings *settings) {
-    return is_engine(settings, "jit") || is_engine(settings, "auto");
+    return !settings->engine || is_engine(settings, "jit") || is_engine(settings, "auto");
 }
 
 /* ---- the inputs ---- */

@@ -122,10 +122,13 @@ static const struct argp_option machine_options[] = {
     {.doc = "How it is executed:"}};
 static const struct argp_option run_options[] = {
     {"engine", KEY_ENGINE, "NAME", 0,
-     "interp (the machine, default), jit or auto (the same, compiled by LLVM), ptx (the PTX reference "
-     "interpreter), gpu (a card, through the CUDA driver), gpu-ptx (a card, the PTX compiled by the driver)",
+     "auto (the machine, default; what runs long enough compiled by LLVM, in another thread), interp "
+     "(never), "
+     "jit (waiting for it), ptx (the PTX reference interpreter), gpu (a card, through the CUDA driver), "
+     "gpu-ptx (a card, the PTX compiled by the driver)",
      0},
-    {"jit-after", KEY_JIT_AFTER, "N", 0, "jit: compile what has run N instructions (default: it pays)", 0},
+    {"jit-after", KEY_JIT_AFTER, "N", 0, "auto, jit: compile what has run N instructions (default: it pays)",
+     0},
     {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "A card: for one launch (default 20)", 0},
     {"trace", KEY_TRACE, "FILE", 0, "Write every executed instruction to FILE (- is standard output)", 0},
     {"trace-perfetto", KEY_PERFETTO, "FILE", 0,

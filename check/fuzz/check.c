@@ -355,7 +355,7 @@ static bool same_compiled(Check *check, unsigned after, const MachineOptions *op
     if (!memory)
         abort();
     if (!check->jit)
-        check->jit = machine_jit_open(after);
+        check->jit = machine_jit_open(after, false);
     o.jit = check->jit;
     MachineResult got;
     fuzz_run(check, &o, &got);

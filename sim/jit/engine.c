@@ -1,20 +1,17 @@
-/* The compiling engine: opens libLLVM when the first region is hot, compiles regions, and keeps them for
- * later launches of the same code. SPDX-License-Identifier: MIT */
+/* The compiling engine: compiles regions that are hot, and keeps them for later launches of the same code.
+ * SPDX-License-Identifier: MIT */
 #include "base/scope.h"
-#include "sim/jit/emit.h"
+#include "sim/jit/compiler.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
 /* Instructions in a loop before it is thought of: 10 ms of the interpreter's. An instruction takes about a
- * millisecond to compile and is then 2 ns faster, so it must have been executed so often. */
-enum { DEFAULT_AFTER = 2000000, EXECUTIONS = 500000 };
-/* No inliner, no loop passes: SSA first, then what makes the table's scalars out of vectors of equal lanes.
- */
-#define PASSES "lower-expect,sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,early-cse,adce"
+ * millisecond to compile and is then 2 ns faster, so it must have been executed so often. Where another
+ * thread compiles, how many more are executed before it is asked again. */
+enum { DEFAULT_AFTER = 2000000, EXECUTIONS = 500000, ASK_AGAIN = 20000, MOST_HEAT = UINT32_MAX / 2 };
 
 typedef struct {
     XXH128_hash_t key;
@@ -28,131 +25,52 @@ typedef struct { /* heat of a binary's places, and what has no hope, from one la
     uint32_t ncode;
 } Known;
 
+typedef struct { /* the region that is being compiled */
+    XXH128_hash_t key;
+    uint32_t entries[REGION_MAX_BLOCKS], nentries, ninsts;
+    unsigned kind;
+    JitSlot *slots;
+    uint64_t attached; /* those of this one */
+} Pending;
+
 struct MachineJit {
-    JitApi api;
     MachineJitStats stats;
     uint32_t after, executions;
-    bool opened, usable;
-    LLVMTargetMachineRef target_machine;
-    LLVMOrcLLJITRef jit;
-    char *cpu, *features, *triple;
+    Compiler *compiler;
+    Pending pending;
     Compiled *compiled;
     uint32_t ncompiled;
     Known *known;
     uint32_t nknown;
+    uint64_t attached; /* counts runs for which slots were cleared */
 };
 
-MachineJit *machine_jit_open(uint32_t after) {
+MachineJit *machine_jit_open(uint32_t after, bool background) {
     MachineJit *engine = mem_zeroed(1, sizeof *engine);
     engine->after = after ? after : DEFAULT_AFTER;
     engine->executions = after ? 0 : EXECUTIONS;
+    engine->compiler = compiler_new(background);
     return engine;
 }
 
-const MachineJitStats *machine_jit_stats(const MachineJit *engine) { return &engine->stats; }
-
-static bool give_up(MachineJit *engine, const char *what) {
-    snprintf(engine->stats.failed, sizeof engine->stats.failed, "%s", what);
-    engine->usable = false;
-    return false;
-}
-/* True: there was an error, which is gone. */
-static bool failed(MachineJit *engine, LLVMErrorRef error) {
-    if (!error)
-        return false;
-    char *text = engine->api.GetErrorMessage(error);
-    give_up(engine, text);
-    engine->api.DisposeErrorMessage(text);
-    return true;
+const MachineJitStats *machine_jit_stats(MachineJit *engine) {
+    if (compiler_state(engine->compiler) == COMPILER_FAILED)
+        snprintf(engine->stats.failed, sizeof engine->stats.failed, "%s", compiler_why(engine->compiler));
+    if (compiler_state(engine->compiler) != COMPILER_BUSY)
+        engine->stats.seconds = compiler_seconds(engine->compiler);
+    return &engine->stats;
 }
 
-void machine_jit_close(MachineJit *engine) {
+bool machine_jit_close(MachineJit *engine) {
     if (!engine)
-        return;
-    const JitApi *api = &engine->api;
-    if (engine->jit)
-        failed(engine, api->OrcDisposeLLJIT(engine->jit));
-    if (engine->target_machine)
-        api->DisposeTargetMachine(engine->target_machine);
-    char *texts[3] = {engine->cpu, engine->features, engine->triple};
-    for (unsigned i = 0; i < 3; i++)
-        if (texts[i])
-            api->DisposeMessage(texts[i]);
+        return true;
+    bool done = compiler_free(engine->compiler);
     for (uint32_t i = 0; i < engine->nknown; i++)
         mem_free(engine->known[i].slots);
     mem_free(engine->known);
     mem_free(engine->compiled);
     mem_free(engine);
-}
-
-static bool open_llvm(MachineJit *engine) {
-    JitApi *api = &engine->api;
-    LLVMTargetRef target;
-    char why[128], *error = NULL;
-    engine->opened = true;
-    if (!jit_api_open(api, why, sizeof why))
-        return give_up(engine, why);
-    api->InitializeX86TargetInfo();
-    api->InitializeX86Target();
-    api->InitializeX86TargetMC();
-    api->InitializeX86AsmPrinter();
-    engine->triple = api->GetDefaultTargetTriple();
-    engine->cpu = api->GetHostCPUName();
-    engine->features = api->GetHostCPUFeatures();
-    if (api->GetTargetFromTriple(engine->triple, &target, &error)) {
-        give_up(engine, error);
-        api->DisposeMessage(error);
-        return false;
-    }
-    engine->target_machine =
-        api->CreateTargetMachine(target, engine->triple, engine->cpu, engine->features, LLVMCodeGenLevelLess,
-                                 LLVMRelocDefault, LLVMCodeModelJITDefault);
-    engine->usable = true;
-    return !failed(engine, api->OrcCreateLLJIT(&engine->jit, NULL));
-}
-
-/* Object code of the region. NULL: the engine is of no use any more. */
-static LLVMMemoryBufferRef make_object(MachineJit *engine, const EmitRegion *wanted, const char *name) {
-    const JitApi *api = &engine->api;
-    LLVMContextRef context = api->ContextCreate();
-    LLVMModuleRef module = api->ModuleCreateWithNameInContext(name, context);
-    LLVMTargetDataRef layout = api->CreateTargetDataLayout(engine->target_machine);
-    LLVMPassBuilderOptionsRef options = api->CreatePassBuilderOptions();
-    LLVMMemoryBufferRef object = NULL;
-    EmitRegion what = *wanted;
-    char *error = NULL;
-    api->SetModuleDataLayout(module, layout);
-    api->SetTarget(module, engine->triple);
-    what.module = module;
-    what.cpu = engine->cpu;
-    what.features = engine->features;
-    emit_region(api, context, &what, name);
-    bool good = !api->VerifyModule(module, LLVMReturnStatusAction, &error) || give_up(engine, error);
-    good = good && !failed(engine, api->RunPasses(module, PASSES, engine->target_machine, options));
-    if (good &&
-        api->TargetMachineEmitToMemoryBuffer(engine->target_machine, module, LLVMObjectFile, &error, &object))
-        give_up(engine, error);
-    if (error)
-        api->DisposeMessage(error);
-    api->DisposePassBuilderOptions(options);
-    api->DisposeTargetData(layout);
-    api->DisposeModule(module);
-    api->ContextDispose(context);
-    return object;
-}
-
-static JitCode *make_code(MachineJit *engine, const EmitRegion *wanted) {
-    const JitApi *api = &engine->api;
-    char name[32];
-    snprintf(name, sizeof name, "region_%u", engine->ncompiled);
-    LLVMMemoryBufferRef object = make_object(engine, wanted, name);
-    LLVMOrcExecutorAddress address = 0;
-    if (!object ||
-        failed(engine,
-               api->OrcLLJITAddObjectFile(engine->jit, api->OrcLLJITGetMainJITDylib(engine->jit), object)) ||
-        failed(engine, api->OrcLLJITLookup(engine->jit, &address, name)))
-        return NULL;
-    return (JitCode *)(uintptr_t)address;
+    return done;
 }
 
 /* All that the code depends on: the instructions, and which of them are decoded. */
@@ -180,10 +98,43 @@ static JitCode *find_code(const MachineJit *engine, XXH128_hash_t key) {
     return NULL;
 }
 
-static double now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* of this thread: the host may be busy */
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+static void enter_code(const Pending *pending, JitCode *code) {
+    for (uint32_t i = 0; i < pending->nentries; i++)
+        pending->slots[pending->entries[i]].code[pending->kind] = code;
+}
+
+/* Keep what has been compiled, if anything has. */
+static void take_code(MachineJit *engine) {
+    JitCode *code = compiler_take(engine->compiler);
+    if (!code)
+        return;
+    engine->compiled = mem_resize(engine->compiled, (engine->ncompiled + 1) * sizeof *engine->compiled);
+    engine->compiled[engine->ncompiled++] = (Compiled){engine->pending.key, code};
+    engine->stats.regions++;
+    engine->stats.instructions += engine->pending.ninsts;
+    if (engine->pending.attached == engine->attached)
+        enter_code(&engine->pending, code);
+}
+
+static void set_pending(Pending *pending, const Jit *jit, const Region *region, unsigned kind) {
+    *pending = (Pending){
+        .ninsts = region->ninsts, .kind = kind, .slots = jit->slots, .attached = jit->engine->attached};
+    for (uint32_t i = 0; i < region->nblocks; i++)
+        if (region->blocks[i].entry)
+            pending->entries[pending->nentries++] = region->blocks[i].pc;
+}
+
+/* Ask again when `heat` is reached. */
+static void ask_at(JitSlot *slot, unsigned kind, uint64_t heat) {
+    slot->wanted[kind] = (uint32_t)(heat < MOST_HEAT ? heat : MOST_HEAT);
+    slot->hopeless[kind] = false;
+}
+
+/* False: libLLVM is not there, or not yet. */
+static bool is_ready(Compiler *compiler) {
+    if (compiler_state(compiler) == COMPILER_CLOSED)
+        compiler_load(compiler);
+    return compiler_state(compiler) == COMPILER_READY;
 }
 
 void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
@@ -191,33 +142,34 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
     Jit *jit = run->jit;
     MachineJit *engine = jit->engine;
     Region region;
+    Pending wanted;
     JitSlot *slot = &jit->slots[pc];
+    uint64_t later = (uint64_t)slot->heat[kind] + ASK_AGAIN;
+    if (compiler_state(engine->compiler) == COMPILER_BUSY) {
+        ask_at(slot, kind, later);
+        return;
+    }
+    take_code(engine);
     slot->hopeless[kind] = true; /* until it is there */
-    if (!region_find(run, pc, kind == JIT_MASKED, &region))
+    if (slot->code[kind] || !region_find(run, pc, kind == JIT_MASKED, &region))
         return;
-    XXH128_hash_t key = region_key(run, &region, kind);
-    JitCode *code = find_code(engine, key);
-    if (!code && slot->heat[kind] < (uint64_t)region.ninsts * engine->executions) {
-        slot->wanted[kind] = region.ninsts * engine->executions;
-        slot->hopeless[kind] = false;
-        return;
+    set_pending(&wanted, jit, &region, kind);
+    wanted.key = region_key(run, &region, kind);
+    JitCode *code = find_code(engine, wanted.key);
+    if (code) {
+        enter_code(&wanted, code);
+    } else if (slot->heat[kind] < (uint64_t)region.ninsts * engine->executions) {
+        ask_at(slot, kind, (uint64_t)region.ninsts * engine->executions);
+    } else if (is_ready(engine->compiler)) {
+        engine->pending = wanted;
+        compiler_start(engine->compiler, run, &region, kind);
+        if (compiler_state(engine->compiler) == COMPILER_READY)
+            take_code(engine);
+        else if (compiler_state(engine->compiler) == COMPILER_BUSY)
+            ask_at(slot, kind, later);
+    } else if (compiler_state(engine->compiler) == COMPILER_BUSY) {
+        ask_at(slot, kind, later);
     }
-    if (!code) {
-        double start = now_seconds();
-        if (engine->opened ? !engine->usable : !open_llvm(engine))
-            return;
-        code = make_code(engine, &(EmitRegion){.run = run, .region = &region, .kind = kind});
-        engine->stats.seconds += now_seconds() - start;
-        if (!code)
-            return;
-        engine->compiled = mem_resize(engine->compiled, (engine->ncompiled + 1) * sizeof *engine->compiled);
-        engine->compiled[engine->ncompiled++] = (Compiled){key, code};
-        engine->stats.regions++;
-        engine->stats.instructions += region.ninsts;
-    }
-    for (uint32_t i = 0; i < region.nblocks; i++)
-        if (region.blocks[i].entry)
-            jit->slots[region.blocks[i].pc].code[kind] = code;
 }
 
 /* Compiled code wants FMA, and handlers that are its equal in speed. */
@@ -239,13 +191,15 @@ static Known *known_of(MachineJit *engine, const Run *run) {
 
 Jit *jit_attach(Run *run, MachineJit *engine) {
     if (!host_can(run)) {
-        give_up(engine, "not on this host: compiled code needs its level v3 or v4");
+        snprintf(engine->stats.failed, sizeof engine->stats.failed, "%s",
+                 "not on this host: compiled code needs its level v3 or v4");
         return NULL;
     }
     Known *known = known_of(engine, run);
     if (run->jit && run->jit->engine == engine && known->run == run)
         return run->jit;
     known->run = run;
+    engine->attached++;
     Jit *jit = ARENA_NEW(&run->arena, Jit);
     *jit = (Jit){.engine = engine,
                  .slots = known->slots,

@@ -235,9 +235,14 @@ typedef struct {
     double seconds;                 /* of compiling, opening the library included */
     char failed[160];               /* why there is none, "" if nothing failed */
 } MachineJitStats;
-MachineJit *machine_jit_open(uint32_t after);
-void machine_jit_close(MachineJit *jit); /* NULL is fine */
-const MachineJitStats *machine_jit_stats(const MachineJit *jit);
+/* background: another thread compiles while the launch goes on; what it has compiled when the run ends is
+ * lost. */
+MachineJit *machine_jit_open(uint32_t after, bool background);
+/* NULL is fine. False: a thread still compiles, which takes up to seconds, and is left to end by itself.
+ * Destructors of libLLVM must not run meanwhile: whoever ends the process before it has ended does so with
+ * _exit. */
+bool machine_jit_close(MachineJit *jit);
+const MachineJitStats *machine_jit_stats(MachineJit *jit);
 
 /* Text of the numbers, for --stats; returns the length needed. */
 int machine_stats_print(const MachineStats *stats, char *out, size_t out_bytes);

@@ -74,7 +74,7 @@ static bool run(User *user, MachineJit *jit, uint32_t n, Diags *d) {
 
 /* host_level "base": nothing can be compiled, and the engine says so. */
 static int take_turns(const Binary *binary, const char *host_level, Diags *d) {
-    MachineJit *jit = machine_jit_open(1);
+    MachineJit *jit = machine_jit_open(1, false);
     User users[2] = {0};
     int status = 0;
     for (unsigned i = 0; i < 2; i++)

@@ -1,0 +1,210 @@
+/* LLVM at work. The region becomes LLVM IR in the caller's thread, which alone may look at the run; opening
+ * the library, passes, code and linking are a task, which another thread may do. There is one task at a time,
+ * and while there is one the thread has everything but `state`.
+ * SPDX-License-Identifier: MIT */
+#include "sim/jit/compiler.h"
+#include "base/scope.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* No inliner, no loop passes: SSA first, then what makes the table's scalars out of vectors of equal lanes.
+ */
+#define PASSES "lower-expect,sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,early-cse,adce"
+enum { STACK_BYTES = 8 << 20, ABANDONED = COMPILER_FAILED + 1 };
+
+typedef bool Task(Compiler *compiler);
+struct Compiler {
+    JitApi api;
+    atomic_uint state; /* CompilerState; ABANDONED: BUSY, and nobody waits */
+    bool background, has_thread;
+    pthread_t thread;
+    Task *task;
+    LLVMTargetMachineRef target_machine;
+    LLVMOrcLLJITRef jit;
+    char *cpu, *features, *triple;
+    LLVMContextRef context; /* of the region that is compiled */
+    LLVMModuleRef module;
+    unsigned serial;
+    char name[32]; /* of its function */
+    JitCode *code;
+    double seconds;
+    char why[160];
+};
+
+Compiler *compiler_new(bool background) {
+    Compiler *compiler = mem_zeroed(1, sizeof *compiler);
+    compiler->background = background;
+    return compiler;
+}
+
+CompilerState compiler_state(const Compiler *compiler) {
+    return (CompilerState)atomic_load(&compiler->state);
+}
+double compiler_seconds(const Compiler *compiler) { return compiler->seconds; }
+const char *compiler_why(const Compiler *compiler) { return compiler->why; }
+JitCode *compiler_take(Compiler *compiler) {
+    JitCode *code = compiler->code;
+    compiler->code = NULL;
+    return code;
+}
+
+static double now_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* of this thread: the host may be busy */
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool give_up(Compiler *compiler, const char *what) {
+    snprintf(compiler->why, sizeof compiler->why, "%s", what);
+    return false;
+}
+/* True: there was an error, which is gone. */
+static bool failed(Compiler *compiler, LLVMErrorRef error) {
+    if (!error)
+        return false;
+    char *text = compiler->api.GetErrorMessage(error);
+    give_up(compiler, text);
+    compiler->api.DisposeErrorMessage(text);
+    return true;
+}
+
+static void free_all(Compiler *compiler) {
+    const JitApi *api = &compiler->api;
+    if (compiler->jit)
+        failed(compiler, api->OrcDisposeLLJIT(compiler->jit));
+    if (compiler->target_machine)
+        api->DisposeTargetMachine(compiler->target_machine);
+    char *texts[3] = {compiler->cpu, compiler->features, compiler->triple};
+    for (unsigned i = 0; i < 3; i++)
+        if (texts[i])
+            api->DisposeMessage(texts[i]);
+    mem_free(compiler);
+}
+
+/* ---- tasks ---- */
+static bool open_llvm(Compiler *compiler) {
+    JitApi *api = &compiler->api;
+    LLVMTargetRef target;
+    char why[128], *error = NULL;
+    if (!jit_api_open(api, why, sizeof why))
+        return give_up(compiler, why);
+    api->InitializeX86TargetInfo();
+    api->InitializeX86Target();
+    api->InitializeX86TargetMC();
+    api->InitializeX86AsmPrinter();
+    compiler->triple = api->GetDefaultTargetTriple();
+    compiler->cpu = api->GetHostCPUName();
+    compiler->features = api->GetHostCPUFeatures();
+    if (api->GetTargetFromTriple(compiler->triple, &target, &error)) {
+        give_up(compiler, error);
+        api->DisposeMessage(error);
+        return false;
+    }
+    compiler->target_machine =
+        api->CreateTargetMachine(target, compiler->triple, compiler->cpu, compiler->features,
+                                 LLVMCodeGenLevelLess, LLVMRelocDefault, LLVMCodeModelJITDefault);
+    return !failed(compiler, api->OrcCreateLLJIT(&compiler->jit, NULL));
+}
+
+/* Object code of the module; NULL: an error. */
+static LLVMMemoryBufferRef make_object(Compiler *compiler) {
+    const JitApi *api = &compiler->api;
+    LLVMPassBuilderOptionsRef options = api->CreatePassBuilderOptions();
+    LLVMMemoryBufferRef object = NULL;
+    char *error = NULL;
+    bool good =
+        !api->VerifyModule(compiler->module, LLVMReturnStatusAction, &error) || give_up(compiler, error);
+    good = good &&
+           !failed(compiler, api->RunPasses(compiler->module, PASSES, compiler->target_machine, options));
+    if (good && api->TargetMachineEmitToMemoryBuffer(compiler->target_machine, compiler->module,
+                                                     LLVMObjectFile, &error, &object))
+        give_up(compiler, error);
+    if (error)
+        api->DisposeMessage(error);
+    api->DisposePassBuilderOptions(options);
+    return object;
+}
+
+static bool make_code(Compiler *compiler) {
+    const JitApi *api = &compiler->api;
+    LLVMMemoryBufferRef object = make_object(compiler);
+    LLVMOrcExecutorAddress address = 0;
+    api->DisposeModule(compiler->module);
+    api->ContextDispose(compiler->context);
+    if (!object ||
+        failed(compiler, api->OrcLLJITAddObjectFile(compiler->jit,
+                                                    api->OrcLLJITGetMainJITDylib(compiler->jit), object)) ||
+        failed(compiler, api->OrcLLJITLookup(compiler->jit, &address, compiler->name)))
+        return false;
+    compiler->code = (JitCode *)(uintptr_t)address;
+    return true;
+}
+
+/* ---- who does them ---- */
+static void *do_task(void *user) {
+    Compiler *compiler = user;
+    double start = now_seconds();
+    bool good = compiler->task(compiler);
+    compiler->seconds += now_seconds() - start;
+    if (atomic_exchange(&compiler->state, good ? COMPILER_READY : COMPILER_FAILED) == ABANDONED)
+        free_all(compiler);
+    return NULL;
+}
+
+static void join_thread(Compiler *compiler) {
+    if (compiler->has_thread)
+        pthread_join(compiler->thread, NULL);
+    compiler->has_thread = false;
+}
+
+static void begin(Compiler *compiler, Task *task) {
+    pthread_attr_t attributes;
+    join_thread(compiler);
+    compiler->task = task;
+    atomic_store(&compiler->state, COMPILER_BUSY);
+    if (compiler->background && pthread_attr_init(&attributes) == 0) {
+        pthread_attr_setstacksize(&attributes, STACK_BYTES);
+        compiler->has_thread = pthread_create(&compiler->thread, &attributes, do_task, compiler) == 0;
+        pthread_attr_destroy(&attributes);
+    }
+    if (!compiler->has_thread)
+        do_task(compiler);
+}
+
+void compiler_load(Compiler *compiler) { begin(compiler, open_llvm); }
+
+void compiler_start(Compiler *compiler, const Run *run, const Region *region, unsigned kind) {
+    const JitApi *api = &compiler->api;
+    double start = now_seconds();
+    snprintf(compiler->name, sizeof compiler->name, "region_%u", compiler->serial++);
+    compiler->context = api->ContextCreate();
+    compiler->module = api->ModuleCreateWithNameInContext(compiler->name, compiler->context);
+    LLVMTargetDataRef layout = api->CreateTargetDataLayout(compiler->target_machine);
+    api->SetModuleDataLayout(compiler->module, layout);
+    api->DisposeTargetData(layout);
+    api->SetTarget(compiler->module, compiler->triple);
+    EmitRegion what = {.module = compiler->module,
+                       .run = run,
+                       .region = region,
+                       .kind = kind,
+                       .cpu = compiler->cpu,
+                       .features = compiler->features};
+    emit_region(api, compiler->context, &what, compiler->name);
+    compiler->seconds += now_seconds() - start;
+    begin(compiler, make_code);
+}
+
+bool compiler_free(Compiler *compiler) {
+    unsigned busy = COMPILER_BUSY;
+    pthread_t thread = compiler->thread;
+    if (atomic_compare_exchange_strong(&compiler->state, &busy, ABANDONED)) {
+        pthread_detach(thread);
+        return false;
+    }
+    join_thread(compiler);
+    free_all(compiler);
+    return true;
+}

@@ -1,0 +1,29 @@
+/* libLLVM at work: from a region to code, in the caller's thread or in one of its own.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_SIM_JIT_COMPILER_H
+#define HEDDLE_SIM_JIT_COMPILER_H
+#include "sim/jit/emit.h"
+
+typedef struct Compiler Compiler;
+typedef enum {
+    COMPILER_CLOSED, /* libLLVM is not opened yet */
+    COMPILER_READY,
+    COMPILER_BUSY,  /* with background only */
+    COMPILER_FAILED /* for good: compiler_why */
+} CompilerState;
+
+/* background: what takes long is done by another thread, and compiler_state tells when it is done. */
+Compiler *compiler_new(bool background);
+CompilerState compiler_state(const Compiler *compiler);
+/* Opens libLLVM: from CLOSED. */
+void compiler_load(Compiler *compiler);
+/* Compiles the region: from READY. The run is read before this returns, and not behind it. */
+void compiler_start(Compiler *compiler, const Run *run, const Region *region, unsigned kind);
+/* What has been compiled since the last call; NULL: nothing. Not while it is BUSY. */
+JitCode *compiler_take(Compiler *compiler);
+/* Processor time that it took so far, "" or why it FAILED. Not while it is BUSY. */
+double compiler_seconds(const Compiler *compiler);
+const char *compiler_why(const Compiler *compiler);
+/* Frees it, code too. False: it is BUSY; its thread will free it. */
+bool compiler_free(Compiler *compiler);
+#endif
