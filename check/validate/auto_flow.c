@@ -336,8 +336,11 @@ static void define(Flow *w, uint32_t func, const PtxInsn *in, Val out) {
 
 /* The block index a times n: so large may the block be. */
 static void hint_block(Flow *flow, Val a, uint64_t n) {
-    if (a.names >= NAMES_CTAID && a.names < NAMES_NTID && n >= 1 && n <= 1024)
-        flow->out->block_hint[a.names - NAMES_CTAID] = (uint32_t)n;
+    if (a.names < NAMES_CTAID || a.names >= NAMES_NTID)
+        return;
+    uint32_t *hint = &flow->out->block_hint[a.names - NAMES_CTAID];
+    if (n > *hint && n <= 1024) /* not the bytes of one result of each block */
+        *hint = (uint32_t)n;
 }
 
 /* A size of the block or the grid is n, or it is not: assertions and ways for blocks of one size. */
@@ -565,9 +568,9 @@ static void divide_shared(Flow *flow) {
         if (!slot->parent && !slot->offset_bytes && var->is_pointer && var->pointee_space == SP_SHARED)
             slot->shared_piece = ++out->shared_pieces;
     }
-    if (!out->shared_pieces)
+    out->dynamic_shared |= out->shared_pieces != 0;
+    if (!out->dynamic_shared)
         return;
-    out->dynamic_shared = true;
     SharedLayout layout = ptx_shared_layout(flow->m, flow->arena);
     out->static_shared_bytes = (layout.funcs[flow->kernel - flow->m->funcs].static_bytes + 15) & ~15ull;
 }

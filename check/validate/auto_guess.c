@@ -7,7 +7,36 @@
 
 static uint64_t choose(uint64_t *state, const uint32_t *of, unsigned n) { return of[rng_next(state) % n]; }
 
+static uint32_t extent(const AutoAttempt *attempt, unsigned axis) {
+    return attempt->grid[axis] * attempt->block[axis];
+}
+
 enum { MOST_HINTED = 64 }; /* blocks in an axis that the kernel asks for */
+
+const uint32_t *auto_shape(const AutoSearch *search, unsigned k) {
+    static const uint32_t shapes[][3] = {
+        {8, 8, 8},   {8, 8, 4},  {4, 4, 4},   {32, 32, 1},  {16, 16, 1}, {32, 8, 1},  {8, 8, 1},  {16, 8, 1},
+        {32, 16, 1}, {64, 4, 1}, {256, 1, 1}, {1024, 1, 1}, {128, 1, 1}, {512, 1, 1}, {64, 1, 1}, {32, 1, 1}};
+    enum { PLANES = 3, ROWS = 7, ALL = sizeof shapes / sizeof *shapes };
+    uint32_t axes = search->flow.axes;
+    unsigned first = axes & 4 ? 0 : axes & 2 ? PLANES : PLANES + ROWS;
+    return axes && !search->f->reqntid[0] && first + k < ALL ? shapes[first + k] : NULL;
+}
+
+bool auto_spread(const AutoSearch *search, AutoAttempt *attempt) {
+    enum { ELEMENT = 16 };
+    bool changed = false;
+    for (uint32_t i = 0; i < search->flow.nslots; i++) {
+        uint32_t uses = search->flow.slots[i].uses;
+        uint64_t apart = (uint64_t)extent(attempt, 0) * (uses & (AU_CMP | AU_DIVISOR) ? 1 : ELEMENT);
+        if ((uses & (AU_INDEX | AU_ADDRESS | AU_BRANCH | AU_CALL | AU_BYTES | AU_FLOAT)) != AU_INDEX ||
+            uses & (AU_CMP_X | AU_CMP_Y | AU_CMP_Z) || attempt->value[i] >= apart)
+            continue;
+        attempt->value[i] = apart;
+        changed = true;
+    }
+    return changed;
+}
 
 static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random, AutoAttempt *attempt) {
     enum { SHAPES = 6 };
@@ -22,7 +51,7 @@ static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random,
     memcpy(attempt->block, shapes[dims - 1][pick], sizeof attempt->block);
     for (unsigned i = 0; i < 3; i++) {
         uint32_t hint = search->flow.block_hint[i], part = n < 2 ? 0 : (uint32_t)(rng_next(random) % 4);
-        if (part == 1 && hint >= 2 * SIM_WARP_LANES) /* a thread does two elements */
+        if (part == 1 && hint >= 2) /* a thread does two elements */
             hint /= 2;
         if (hint && part < 3)
             attempt->block[i] = hint;
@@ -36,6 +65,8 @@ static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random,
             attempt->block[i] = f->maxntid[i] ? f->maxntid[i] : 1;
     else if (f->maxntid[0] && dims == 1 && most <= 512 && n % 2 == 0)
         attempt->block[0] = (uint32_t)most;
+    if (search->block)
+        memcpy(attempt->block, search->block, sizeof attempt->block);
     for (unsigned i = 0; i < 3; i++) {
         if (f->reqntid[0])
             attempt->block[i] = f->reqntid[i] ? f->reqntid[i] : 1;
@@ -64,10 +95,6 @@ void auto_fit_clusters(const AutoSearch *search, AutoAttempt *attempt) {
         if (blocks > 1)
             attempt->grid[i] = (attempt->grid[i] + blocks - 1) / blocks * blocks;
     }
-}
-
-static uint32_t extent(const AutoAttempt *attempt, unsigned axis) {
-    return attempt->grid[axis] * attempt->block[axis];
 }
 
 /* An integer parameter. Sizes leave some threads out; attempt 1 has whole blocks; later ones are random. */

@@ -362,6 +362,7 @@ typedef struct {
     bool ends;                      /* trapping: it does not trap, but its result is open */
     uint32_t best_racing;
     bool stored;
+    bool misshapen; /* there was one that a block of another shape may mend */
 } Rest;
 
 /* An attempt of which no result can be told, for want of another: one that ends rather than one that traps.
@@ -374,18 +375,19 @@ static void keep_open(AutoSearch *search, const AutoAttempt *attempt, Rest *rest
     rest->ends = ends;
 }
 
-/* An attempt that ended: keep it if it is worth it. */
-static void weigh(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *out, Rest *rest) {
+/* An attempt that ended: keep it if it is worth it. False: it has races, or its result is open. */
+static bool weigh(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *out, Rest *rest) {
     char reason[256];
     out->tried++;
     bool first_store = search->stores && !rest->stored;
     if (!is_new(search, false) && !first_store)
-        return;
+        return true;
     if (!try_attempt(search, attempt, LOOK_RACES, reason) || search->trap.kind != TRAP_NONE)
-        return;
+        return true;
+    rest->misshapen |= search->open || search->races;
     if (search->open) {
         keep_open(search, attempt, rest);
-        return;
+        return false;
     }
     if (search->races) {
         out->racing++;
@@ -394,11 +396,54 @@ static void weigh(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *
             rest->racing = arena_copy(search->arena, attempt, sizeof *attempt);
             rest->best_racing = c.reached;
         }
-        return;
+        return false;
     }
     add_coverage(search, out);
     keep(search, attempt, out);
     rest->stored |= search->stores != 0;
+    return true;
+}
+
+/* Change the attempt until it ends, if it can be. False: it cannot be run, see out->reason. */
+static bool make_end(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out) {
+    bool good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason);
+    for (unsigned k = 0;
+         good && search->trap.kind != TRAP_NONE && k < REPAIRS && auto_repair(search, attempt); k++)
+        good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason);
+    return good;
+}
+
+static bool consider(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out, Rest *rest) {
+    if (!make_end(search, attempt, out))
+        return false;
+    bool ends = search->trap.kind == TRAP_NONE && !search->undefined;
+    rest->misshapen |= search->undefined || search->trap.kind == TRAP_COLLECTIVE ||
+                       search->trap.kind == TRAP_BARRIER || search->trap.kind == TRAP_DEADLOCK;
+    if (!ends && search->trap.kind != TRAP_BUDGET)
+        keep_open(search, attempt, rest);
+    if (ends && !weigh(search, attempt, out, rest) && auto_spread(search, attempt) &&
+        make_end(search, attempt, out) && search->trap.kind == TRAP_NONE && !search->undefined)
+        weigh(search, attempt, out, rest);
+    return true;
+}
+
+static bool covers_enough(const AutoLaunches *out) {
+    return out->nplans && out->blocks.reached >= AUTO_ENOUGH * out->blocks.total;
+}
+
+/* Kernels are made for blocks of one shape, and do with others what nobody meant: where launches had races,
+ * or results that are open, and nothing better is known, the usual shapes are tried in turn. */
+static void search_shapes(AutoSearch *search, AutoLaunches *out, Rest *rest) {
+    static const unsigned numbers[] = {1, 0};
+    for (unsigned k = 0; (search->block = auto_shape(search, k)) != NULL; k++)
+        for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            AutoAttempt attempt;
+            if (covers_enough(out) || out->nplans == MOST_BLOCK_LAUNCHES || search->spent >= MOST_SPENT)
+                break;
+            auto_guess(search, numbers[i], &attempt);
+            consider(search, &attempt, out, rest);
+        }
+    search->block = NULL;
 }
 
 static void search_launches(AutoSearch *search, AutoLaunches *out) {
@@ -408,23 +453,15 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
          n++) {
         AutoAttempt a;
         auto_guess(search, n, &a);
-        bool good = try_attempt(search, &a, LOOK_BLOCKS, out->reason);
-        for (unsigned k = 0; good && search->trap.kind != TRAP_NONE && k < REPAIRS && auto_repair(search, &a);
-             k++)
-            good = try_attempt(search, &a, LOOK_BLOCKS, out->reason);
-        if (!good && n == 0 && !strstr(out->reason, "E0513"))
+        if (!consider(search, &a, out, &rest) && n == 0 && !strstr(out->reason, "E0513"))
             return; /* it will not get better */
-        if (!good)
-            continue;
-        if (search->trap.kind == TRAP_NONE && !search->undefined)
-            weigh(search, &a, out, &rest);
-        else if (search->trap.kind != TRAP_BUDGET)
-            keep_open(search, &a, &rest);
         if (out->nplans && out->blocks.reached == out->blocks.total && rest.stored)
             break;
     }
-    bool enough = out->nplans && out->blocks.reached >= AUTO_ENOUGH * out->blocks.total;
-    if (rest.racing && !enough && rest.best_racing > out->blocks.reached && out->nplans < AUTO_MAX_LAUNCHES) {
+    if (rest.misshapen && !covers_enough(out))
+        search_shapes(search, out, &rest);
+    if (rest.racing && !covers_enough(out) && rest.best_racing > out->blocks.reached &&
+        out->nplans < AUTO_MAX_LAUNCHES) {
         search->unordered = 1;
         keep(search, rest.racing, out);
     }

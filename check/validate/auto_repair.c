@@ -86,6 +86,16 @@ static bool fit_barrier(AutoAttempt *attempt, const AutoSearch *search, const ch
     return attempt->block[0] > 0;
 }
 
+/* Twice as much dynamic shared memory, up to what a block can have. */
+static bool more_shared(AutoAttempt *attempt, const AutoSearch *search) {
+    uint64_t most = search->opt->most_shared_bytes, declared = search->flow.static_shared_bytes;
+    most = !most ? 3 * DYNAMIC_SHARED : most > declared ? most - declared : 0;
+    if (attempt->shared_bytes >= most)
+        return false;
+    attempt->shared_bytes = 2ull * attempt->shared_bytes < most ? 2 * attempt->shared_bytes : (uint32_t)most;
+    return true;
+}
+
 bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
     uint32_t slot;
     uint64_t offset = 0;
@@ -94,10 +104,8 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
     switch (sim_trap->kind) {
     case TRAP_OUT_OF_RANGE:
         if (strstr(sim_trap->text, "shared memory")) {
-            if (search->flow.dynamic_shared && attempt->shared_bytes < 3 * DYNAMIC_SHARED) {
-                attempt->shared_bytes += DYNAMIC_SHARED;
+            if (search->flow.dynamic_shared && more_shared(attempt, search))
                 return true;
-            }
             return shrink_block(attempt, search);
         }
         if (nearest_buffer(search, attempt, sim_trap->address, &slot, &below, &offset)) {

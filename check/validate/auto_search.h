@@ -57,6 +57,7 @@ typedef struct AutoSearch {
     uint32_t races, unordered;    /* harmful ones; all */
     bool strong;                  /* operations that may meet memory in any order were executed */
     bool sees_order;              /* statements that tell the order of threads without memory */
+    const uint32_t *block;        /* the shape to try; NULL: as guessed */
     AutoAttempt kept[AUTO_MAX_LAUNCHES];
 } AutoSearch;
 
@@ -67,6 +68,11 @@ static inline bool auto_is_pointer(const AutoSlot *slot) {
 
 /* Attempt number n: 0 follows from what the kernel does with its parameters, later ones are random. */
 void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt);
+/* The blocks that kernels are made for, one after the other, k from 0; NULL: that was the last one. None has
+ * less than a warp, lest a race goes unseen. */
+const uint32_t *auto_shape(const AutoSearch *search, unsigned k);
+/* Factors of addresses so large that rows do not overlap; false: they were. */
+bool auto_spread(const AutoSearch *search, AutoAttempt *attempt);
 /* The scalars as values that tell operations apart: extremes, 0, 1, -1, sizes next to the number of threads.
  * Those that lead out of a buffer or into a long loop make a launch that is not kept. */
 void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);

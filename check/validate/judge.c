@@ -543,15 +543,25 @@ static void count_blocks(Judge *judge, const uint8_t *funcs, const char *const *
     bin_flow_free(flow);
 }
 
-static void judge_coverage(Judge *judge) {
+/* Was every statement executed? Then none that stores is left. */
+static bool executed_all(const Judge *judge, const uint8_t *funcs) {
+    for (uint32_t f = 0; f < judge->m->nfuncs; f++)
+        for (uint32_t i = 0; funcs[f] && i < judge->m->funcs[f].ninsns; i++)
+            if (!judge->cover.ptx[f][i] || judge->m->funcs[f].insns[i].guard_reg)
+                return false;
+    return judge->j->machine.reached == judge->j->machine.total;
+}
+
+static void judge_coverage(Judge *judge, const uint8_t *funcs) {
     Judgement *judgement = judge->j;
     uint32_t harmless = judgement->nraces -
                         (judgement->nharmful < judgement->nraces ? judgement->nharmful : judgement->nraces);
     bool few_values =
         judgement->values.total >= FEW_CLASSES && covered_part(judgement->values) < AUTO_ENOUGH_VALUES;
-    bool little = !judge->stores || (judge->automatic &&
-                                     (covered_part(judgement->ptx) < AUTO_ENOUGH ||
-                                      covered_part(judgement->machine) < AUTO_ENOUGH_MACHINE || few_values));
+    bool little =
+        (!judge->stores && !executed_all(judge, funcs)) ||
+        (judge->automatic && (covered_part(judgement->ptx) < AUTO_ENOUGH ||
+                              covered_part(judgement->machine) < AUTO_ENOUGH_MACHINE || few_values));
     if (little && verdict_status(judgement->verdict) == STATUS_DONE)
         judgement->verdict = VERDICT_LITTLE_COVERED;
     if (!judge->stores && verdict_status(judgement->verdict) != STATUS_DIFFERS)
@@ -590,7 +600,7 @@ bool judge_plan(Plan *plan, const PtxModule *m, const Binary *b, const JudgeOpti
         for (uint32_t i = 0; i < plan->launches.n; i++)
             kernels[i] = plan->launches.at[i].kernel ? plan->launches.at[i].kernel : kernel;
         count_blocks(&g, funcs, kernels, plan->launches.n);
-        judge_coverage(&g);
+        judge_coverage(&g, funcs);
     }
     arena_free(&arena);
     return good;
@@ -608,7 +618,7 @@ static void keep_error(void *user, Severity severity, const char *line) {
 void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const JudgeOptions *opt,
                 AutoLaunches *launches, Judgement *judgement) {
     *judgement = (Judgement){0};
-    AutoOptions ao = {.seed = opt->seed};
+    AutoOptions ao = {.seed = opt->seed, .most_shared_bytes = isa_target_info(b->target)->max_shared_bytes};
     Diags d = {.sink = keep_error, .user = judgement};
     if (!launches->funcs)
         auto_launch(m, kernel, &ao, launches);
@@ -641,7 +651,7 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
         return;
     }
     count_blocks(&g, launches->funcs, &kernel, 1);
-    judge_coverage(&g);
+    judge_coverage(&g, launches->funcs);
     if (launches->racing && judgement->verdict != VERDICT_RACY)
         note(judgement, "%u of %u launches tried have races", launches->racing, launches->tried);
 }

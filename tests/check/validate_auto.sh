@@ -25,7 +25,7 @@ ld.param.u64 %a, [a]; add.s64 %a, %a, %o; ld.global.u32 %x, [%a]; ld.param.u64 %
 ld.global.f32 %f, [%b]; ld.param.u64 %b, [c]; add.s64 %b, %b, %o; add.f32 %f, %f, 0f3F800000; st.global.f32 [%b], %f;"
 kernel dir/good.ptx pointers '.param .u64 a' "$index
 ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 8; add.s64 %a, %a, %o; ld.global.u64 %b, [%a]; ld.global.u32 %x, [%b]; st.global.u32 [%b+4], %x;"
-kernel dir/good.ptx nothing '' 'mov.u32 %i, %tid.x;'
+kernel dir/good.ptx nothing '' 'mov.u32 %i, %tid.x; setp.gt.u32 %p, %i, 1023; @%p trap;'
 kernel dir/good.ptx blind '.param .u64 a' "$index
 ld.param.u64 %a, [a]; add.s64 %a, %a, %o; ld.global.u32 %x, [%a]; and.b32 %x, %x, 0; and.b32 %j, %x, 1; setp.lt.s32 %p, %x, %j; @%p add.s32 %x, %x, %j;
 min.s32 %x, %x, %j; shr.s32 %x, %x, %j; mul.lo.s32 %n, %x, %j; max.s32 %n, %n, %x; st.global.u32 [%a], %n;"
@@ -245,7 +245,7 @@ status() { # EXPECTED KERNELS...: of a module with these
     for k in "$@"; do
         case $k in
         fine) kernel several.ptx fine '.param .u64 a' "$index ld.param.u64 %a, [a]; add.s64 %a, %a, %o; st.global.u32 [%a], %i;" ;;
-        nothing) kernel several.ptx nothing '' 'mov.u32 %i, %tid.x;' ;;
+        nothing) kernel several.ptx nothing '' 'mov.u32 %i, %tid.x; setp.gt.u32 %p, %i, 1023; @%p trap;' ;;
         trapping) kernel several.ptx trapping '.param .u64 a' 'trap;' ;;
         endless) kernel several.ptx endless '.param .u64 a' 'ld.param.u64 %a, [a]; L: ld.volatile.global.u32 %x, [%a]; bra L;' ;;
         refused) kernel several.ptx refused '.param .u64 a' '{ .reg .b64 %q; sured.b.add.p.u32.1d.zero [%q, {%i}], %x; }' ;;

@@ -1,0 +1,50 @@
+#!/bin/bash
+# heddle validate --launch auto of kernels that are made for blocks of one shape, for rows that lie apart, or for much dynamic
+# shared memory: a launch is found in which they do what their authors meant. One that races whatever its shape is racy.
+#   auto_shapes.sh HEDDLE SCRATCH
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 scratch=$2
+rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
+failed=0
+fail() { echo "FAILED: $*"; failed=1; }
+
+# kernel NAME VARIABLES PARAMETERS BODY VERDICT: its verdict begins with VERDICT
+kernel() {
+    printf '.version 8.0\n.target sm_80\n.address_size 64\n%s\n.visible .entry %s(%s)\n{\n' "$2" "$1" "$3" >"$1.ptx"
+    printf '.reg .b64 %%a, %%o;\n.reg .b32 %%i, %%j, %%n, %%x, %%y;\n.reg .pred %%p;\n%s\nret;\n}\n' "$4" >>"$1.ptx"
+    "$heddle" validate "$1.ptx" --launch auto --show-launch "$1.json" >"$1.report"
+    grep -q "^$1: $5" "$1.report" || fail "$1 is not '$5': $(head -3 "$1.report")"
+}
+# the launches of kernel NAME have blocks of so many threads in x, at least one of them
+has_block() { tr -d ' \t\n' <"$1.json" | grep -q "\"block\":.$2,1,1." || fail "$1: no block of $2 threads"; }
+index='mov.u32 %x, %tid.x; mov.u32 %j, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.s32 %i, %j, %n, %x; mul.wide.u32 %o, %i, 4;
+ld.param.u64 %a, [a]; add.s64 %a, %a, %o;'
+put='shl.b32 %j, %x, 2; mov.u32 %y, s; add.s32 %j, %y, %j; st.shared.u32 [%j], %i; bar.sync 0;'
+get='shl.b32 %j, %x, 2; add.s32 %j, %y, %j; ld.shared.u32 %x, [%j]; st.global.u32 [%a], %x;'
+
+# what the thread at the other end of 1,024 stored: in a smaller block nobody did
+kernel mirror '.shared .b32 s[1024];' '.param .u64 a' "$index $put xor.b32 %x, %x, 1023; $get" equal
+has_block mirror 1024
+# a block of 2 * 4 threads at most, which the block index tells; that of the results has 4 bytes and tells nothing
+kernel narrow '.shared .b32 s[1024];' '.param .u64 a' "$index mul.lo.s32 %i, %j, 8; add.s32 %i, %i, %x; setp.gt.u32 %p, %x, 7; @%p trap;
+$put xor.b32 %x, %x, 7; shl.b32 %j, %x, 2; add.s32 %j, %y, %j; ld.shared.u32 %x, [%j]; mov.u32 %j, %ctaid.x; ld.param.u64 %a, [a];
+mul.wide.u32 %o, %j, 4; add.s64 %a, %a, %o; mov.u32 %j, %tid.x; setp.eq.u32 %p, %j, 0; @%p st.global.u32 [%a], %x;" equal
+has_block narrow 8
+# rows of a pitch in bytes, of elements of 16 bytes
+kernel rows '' '.param .u64 a, .param .u32 pitch' "$index mul.lo.u64 %o, %o, 3; add.s64 %a, %a, %o; ld.param.u32 %n, [pitch]; mov.u32 %x, 0;
+L: st.global.u32 [%a], %i; st.global.u32 [%a+4], %i; st.global.u32 [%a+8], %i; st.global.u32 [%a+12], %i; cvt.u64.u32 %o, %n; add.s64 %a, %a, %o; add.s64 %a, %a, 16; add.s32 %x, %x, 1; xor.b32 %i, %i, %x; setp.lt.u32 %p, %x, 4; @%p bra L;" equal
+# 100 KiB of dynamic shared memory
+kernel large '.extern .shared .align 4 .b32 s[];' '.param .u64 a' "$index $put ld.shared.u32 %y, [%j]; st.shared.u32 [%j+100000], %y;
+ld.shared.u32 %x, [%j+100000]; st.global.u32 [%a], %x;" equal
+# neighbours exchange without a barrier, in blocks of any shape
+kernel racing '.shared .b32 s[1024];' '.param .u64 a' "$index shl.b32 %j, %x, 2; mov.u32 %y, s; add.s32 %j, %y, %j; st.shared.u32 [%j], %i;
+xor.b32 %x, %x, 1; $get" racy
+# every thread stores its number at one place
+kernel one_place '' '.param .u64 a' 'mov.u32 %i, %tid.x; ld.param.u64 %a, [a]; st.global.u32 [%a], %i;' racy
+# all was executed, and nothing of it stores; a store that is not executed may be wrong
+kernel empty '' '' '' 'equal: .*nothing is stored'
+kernel guarded '' '.param .u64 a' 'mov.u32 %i, %tid.x; ld.param.u64 %a, [a]; setp.eq.u32 %p, %i, 0xffffffff; @%p st.global.u32 [%a], %i;' \
+    'little covered: .*nothing is stored'
+[ $failed = 0 ] && echo "all as expected"
+exit $failed
