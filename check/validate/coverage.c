@@ -90,6 +90,14 @@ Covered coverage_values(const Coverage *coverage, const PtxModule *module, const
     return sum;
 }
 
+bool coverage_is_whole(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs) {
+    for (uint32_t f = 0; f < module->nfuncs; f++)
+        for (uint32_t i = 0; funcs[f] && i < module->funcs[f].ninsns; i++)
+            if (!coverage->ptx[f][i] || module->funcs[f].insns[i].guard_reg)
+                return false;
+    return true;
+}
+
 /* ---- machine ---- */
 
 static void mark_callees(const BinFlow *flow, uint32_t func, uint8_t *marked) {

@@ -23,6 +23,8 @@ void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module,
 Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
 /* Classes of operands, of the statements of these functions that were reached. */
 Covered coverage_values(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
+/* Was every statement of them executed, none of them under a guard? Then nothing is left that might store. */
+bool coverage_is_whole(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
 /* Blocks of the kernel and of all functions that it may call. */
 Covered coverage_machine(const Coverage *coverage, const BinFlow *flow, const char *kernel);
 static inline double covered_part(Covered c) { return c.total ? (double)c.reached / c.total : 1.0; }
