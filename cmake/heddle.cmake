@@ -11,10 +11,10 @@
 # SPDX-License-Identifier: MIT
 include_guard(GLOBAL)
 find_package(PkgConfig REQUIRED)
+pkg_check_modules(LIBELF REQUIRED IMPORTED_TARGET libelf)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
-pkg_check_modules(LIBELF IMPORTED_TARGET libelf) # tests: the second opinion on our files
 # Debian's FLINT 2 has no file for pkg-config
 find_library(FLINT flint REQUIRED)
 find_library(GMP gmp REQUIRED)
@@ -111,7 +111,7 @@ function(heddle_user_test name source)
   add_dependencies(${name} libheddle)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes)
-  target_link_libraries(${name} PRIVATE $<TARGET_PROPERTY:libheddle,ARCHIVE> PkgConfig::CJSON
+  target_link_libraries(${name} PRIVATE $<TARGET_PROPERTY:libheddle,ARCHIVE> PkgConfig::LIBELF PkgConfig::CJSON
     PkgConfig::XXHASH PkgConfig::CMOCKA m)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS unit)

@@ -82,7 +82,7 @@ typedef struct {
     void *user;           /* handed to message and cancel */
     HdCancelFn *cancel;   /* NULL: never */
     /* Host memory that one call may have at a time, beside what the modules have already; 0: no limit.
-     * What stdio has for itself is not counted. */
+     * libelf's, and what stdio has for itself, is not counted. */
     size_t max_memory_bytes;
     HdDiagnosticFn *diagnostic; /* gets `user` too; may be NULL */
 } HdOptions;

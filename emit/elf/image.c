@@ -1,5 +1,6 @@
-/* ELF structure in and out: see emit/elf/image.h. Headers are as <elf.h> has them: the host is little-endian,
- * as the files are. SPDX-License-Identifier: MIT */
+/* ELF structure in and out, through libelf: see emit/elf/image.h. libelf is given an image only after its
+ * tables were checked here; what is written is laid out here, and libelf puts the headers into the file's
+ * form. SPDX-License-Identifier: MIT */
 #include "emit/elf/image.h"
 #include "emit/elf/nvinfo.h"
 #include "base/align.h"
@@ -8,10 +9,9 @@
 #include "emit/elf/texture.h"
 #include "ir/ir.h"
 #include <errno.h>
+#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are copied as they are");
 
 static SrcLoc at(uint64_t offset) { return (SrcLoc){offset < UINT32_MAX ? (uint32_t)offset + 1 : 0}; }
 
@@ -222,17 +222,25 @@ static bool in_file(uint64_t offset, uint64_t count, uint64_t each, size_t size_
     return offset <= size_bytes && count <= (size_bytes - offset) / each;
 }
 
-/* Identification, header sizes, where the two tables are. */
+/* Everything that libelf relies on: identification, header sizes, where the two tables are. */
 static bool check_header(const uint8_t *p, size_t size_bytes, Elf64_Ehdr *header, Diags *d) {
     if (size_bytes < sizeof *header)
         return diag(d, at(0), DIAG_E0401, "it is shorter than an ELF header");
-    memcpy(header, p, sizeof *header);
+    memcpy(header, p,
+           sizeof *header); /* little endian, checked next; host order is dealt with by libelf below */
     if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
         return diag(d, at(0), DIAG_E0401, "no ELF magic number");
     if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
         return diag(d, at(EI_CLASS), DIAG_E0401, "not 64-bit little-endian");
     if (header->e_ident[EI_VERSION] != EV_CURRENT)
         return diag(d, at(EI_VERSION), DIAG_E0401, "unknown ELF version");
+    Elf_Data from = {.d_buf = (void *)(uintptr_t)p,
+                     .d_type = ELF_T_EHDR,
+                     .d_version = EV_CURRENT,
+                     .d_size = sizeof *header};
+    Elf_Data to = {.d_buf = header, .d_type = ELF_T_EHDR, .d_version = EV_CURRENT, .d_size = sizeof *header};
+    if (!elf64_xlatetom(&to, &from, ELFDATA2LSB))
+        return diag(d, at(0), DIAG_E0410, elf_errmsg(-1));
     if (header->e_ehsize != sizeof *header)
         return diag(d, at(offsetof(Elf64_Ehdr, e_ehsize)), DIAG_E0401, "wrong header size");
     if (header->e_shnum == 0 || header->e_shnum >= SHN_LORESERVE || header->e_shentsize != sizeof(Elf64_Shdr))
@@ -259,11 +267,13 @@ static uint64_t shdr_at(const ElfImage *image, uint32_t i, size_t member) {
     return image->h.e_shoff + i * sizeof(Elf64_Shdr) + member;
 }
 
-static bool read_sections(Arena *a, ElfImage *elf_image, size_t size_bytes, Diags *d) {
+static bool read_sections(Arena *a, ElfImage *elf_image, Elf *elf, size_t size_bytes, Diags *d) {
     for (uint32_t i = 0; i < elf_image->h.e_shnum; i++) {
         ElfSection *section = VEC_PUSH(a, &elf_image->sections);
         section->name = "";
-        memcpy(&section->h, elf_image->image + shdr_at(elf_image, i, 0), sizeof section->h);
+        Elf_Scn *scn = elf_getscn(elf, i);
+        if (!scn || !gelf_getshdr(scn, &section->h))
+            return diag(d, at(shdr_at(elf_image, i, 0)), DIAG_E0410, elf_errmsg(-1));
         const Elf64_Shdr *header = &section->h;
         if (i == 0 || elf_image_is_nobits(header->sh_type) || header->sh_size == 0)
             continue;
@@ -292,20 +302,45 @@ static bool read_sections(Arena *a, ElfImage *elf_image, size_t size_bytes, Diag
     return true;
 }
 
+static ElfImage *read_with(Arena *a, ElfImage *image, Elf *elf, size_t size_bytes, Diags *d) {
+    if (elf_kind(elf) != ELF_K_ELF) {
+        diag(d, at(0), DIAG_E0410, elf_errmsg(-1));
+        return NULL;
+    }
+    if (!read_sections(a, image, elf, size_bytes, d))
+        return NULL;
+    for (int i = 0; i < image->h.e_phnum; i++)
+        if (!gelf_getphdr(elf, i, VEC_PUSH(a, &image->segments))) {
+            diag(d, at(image->h.e_phoff), DIAG_E0410, elf_errmsg(-1));
+            return NULL;
+        }
+    elf_image_index(a, image);
+    return find_gaps(a, image, size_bytes, d) ? image : NULL;
+}
+
+static void end_elf(void *elf) { elf_end(elf); }
+
 ElfImage *elf_image_read(Arena *a, const void *image, size_t size_bytes, Diags *d) {
+    elf_version(EV_CURRENT);
     ElfImage *elf_image = ARENA_NEW(a, ElfImage);
-    const Elf64_Ehdr *header = &elf_image->h;
     if (!check_header(image, size_bytes, &elf_image->h, d))
         return NULL;
+    /* libelf wants e_version 1, which old CUDA headers do not have; it gets its own copy. */
+    uint8_t *copy = arena_copy(a, image, size_bytes);
     elf_image->image = arena_copy(a, image, size_bytes);
     elf_image->file_bytes = size_bytes;
-    if (!read_sections(a, elf_image, size_bytes, d))
-        return NULL;
-    for (uint32_t i = 0; i < header->e_phnum; i++)
-        memcpy(VEC_PUSH(a, &elf_image->segments), elf_image->image + header->e_phoff + i * sizeof(Elf64_Phdr),
-               sizeof(Elf64_Phdr));
-    elf_image_index(a, elf_image);
-    return find_gaps(a, elf_image, size_bytes, d) ? elf_image : NULL;
+    put_u32(copy + offsetof(Elf64_Ehdr, e_version), EV_CURRENT);
+    Elf *elf = elf_memory((char *)copy, size_bytes);
+    if (!elf)
+        scope_give_up(SCOPE_MEMORY, NULL); /* of memory that holds a header it asks no more */
+    scope_guard(elf, end_elf);
+    errno = 0;
+    ElfImage *out = read_with(a, elf_image, elf, size_bytes, d);
+    if (!out && errno == ENOMEM)
+        scope_give_up(SCOPE_MEMORY, NULL);
+    scope_unguard(elf);
+    elf_end(elf);
+    return out;
 }
 
 /* ---- writing ---- */
@@ -394,19 +429,31 @@ static bool find_end(const ElfImage *image, uint64_t *end) {
     return fits;
 }
 
+/* As it stands in the file, whose bytes have an order of their own. */
+static void to_file(uint8_t *out, void *record, size_t size_bytes, Elf_Type type) {
+    Elf_Data from = {.d_buf = record, .d_type = type, .d_version = EV_CURRENT, .d_size = size_bytes};
+    Elf_Data to = {.d_buf = out, .d_type = type, .d_version = EV_CURRENT, .d_size = size_bytes};
+    elf64_xlatetof(&to, &from, ELFDATA2LSB);
+}
+
+/* The sections are laid out (elf_image_layout), and headers may be odd: libelf would refuse to write them,
+ * and writes to files only. */
 bool elf_image_write(const ElfImage *e, void **image, size_t *size_bytes, Diags *d) {
     uint64_t end;
     if (!find_end(e, &end))
         return diag(d, (SrcLoc){0}, DIAG_E0411, strerror(EFBIG));
+    elf_version(EV_CURRENT);
     uint8_t *p = mem_zeroed(1, end);
     for (uint32_t i = 1; i < e->sections.n; i++)
         if (e->sections.at[i].data && e->sections.at[i].h.sh_size)
             memcpy(p + e->sections.at[i].h.sh_offset, e->sections.at[i].data, e->sections.at[i].h.sh_size);
-    memcpy(p, &e->h, sizeof e->h);
+    to_file(p, (void *)(uintptr_t)&e->h, sizeof e->h, ELF_T_EHDR);
     for (uint32_t i = 0; i < e->sections.n; i++)
-        memcpy(p + e->h.e_shoff + i * sizeof(Elf64_Shdr), &e->sections.at[i].h, sizeof(Elf64_Shdr));
+        to_file(p + e->h.e_shoff + i * sizeof(Elf64_Shdr), &e->sections.at[i].h, sizeof(Elf64_Shdr),
+                ELF_T_SHDR);
     for (uint32_t i = 0; i < e->segments.n; i++)
-        memcpy(p + e->h.e_phoff + i * sizeof(Elf64_Phdr), &e->segments.at[i], sizeof(Elf64_Phdr));
+        to_file(p + e->h.e_phoff + i * sizeof(Elf64_Phdr), &e->segments.at[i], sizeof(Elf64_Phdr),
+                ELF_T_PHDR);
     for (uint32_t i = 0; i < e->gaps.n; i++)
         if (in_file(e->gaps.at[i].offset, e->gaps.at[i].size_bytes, 1, end) && e->gaps.at[i].size_bytes)
             memcpy(p + e->gaps.at[i].offset, e->gaps.at[i].data, e->gaps.at[i].size_bytes);

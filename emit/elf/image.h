@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "isa/isa.h"
-#include <elf.h>
+#include <gelf.h>
 
 /* Section types, flags and numbers that <elf.h> does not have; docs/elf.md. */
 enum {

@@ -3,7 +3,7 @@
  * and NULL, or, where it could do without (qsort has another way), just what it gives with memory enough; it
  * leaves nothing behind, and the modules are as they were. In a sanitized build the linker wraps the
  * functions that the library calls, and LeakSanitizer looks for what is lost; else malloc itself is replaced,
- * for cJSON and stdio too, and blocks are counted. SPDX-License-Identifier: MIT */
+ * for libelf, cJSON and stdio too, and blocks are counted. SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <heddle.h>
 #include <stdint.h>
