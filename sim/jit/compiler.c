@@ -36,6 +36,7 @@ struct Compiler {
 
 Compiler *compiler_new(bool background) {
     Compiler *compiler = mem_zeroed(1, sizeof *compiler);
+    scope_unguard(compiler); /* a thread may have it longer than the scope lasts, where work is given up */
     compiler->background = background;
     return compiler;
 }
