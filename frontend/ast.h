@@ -342,6 +342,8 @@ const char *ptx_section(const PtxInsn *i);
  * call of a function that does not return is not known by itself.) */
 bool ptx_leaves(const PtxInsn *i);
 PtxGoes ptx_goes(const PtxInsn *i);
+/* cp.async with ignore-src, a predicate where src-size may stand. */
+bool ptx_has_ignore(const PtxFunc *f, const PtxInsn *i);
 /* The first register in an operand, an address or a list of operands; NULL if there is none. */
 const char *ptx_register_in(const PtxModule *module, const PtxFunc *f, const PtxOperand *operand);
 /* What diagnostics about the instruction name: its section, its first register, its function. */

@@ -401,23 +401,29 @@ static bool count_fits(const OperandSpecs *specs, const PtxInsn *i) {
     return specs->is_open || (n >= least && n <= most && second <= npiped(specs));
 }
 
-/* wgmma: A is a vector of registers or a descriptor. */
-static bool vectors_fit(const OperandSpecs *specs, const PtxInsn *i) {
-    for (unsigned k = 0; k < specs->n && k < i->noperands; k++)
-        if (specs->at[k].kind == 'r' && (specs->at[k].nvec > 1) != (i->operands[k].kind == PO_VEC))
+/* wgmma: A is a vector of registers or a descriptor. cp.async: a register is a size or a predicate. */
+static bool kinds_fit(const Check *check, const OperandSpecs *specs, const PtxInsn *i) {
+    for (unsigned k = 0; k < specs->n && k < i->noperands; k++) {
+        const PtxOperand *operand = &i->operands[k];
+        char kind = specs->at[k].kind;
+        if (i->op == PTX_WGMMA && kind == 'r' && (specs->at[k].nvec > 1) != (operand->kind == PO_VEC))
             return false;
+        if (i->op == PTX_CP && operand->kind == PO_REG &&
+            (kind == 'p') != (reg_type(check, operand->reg) == TY_PRED))
+            return false;
+    }
     return true;
 }
 
-/* Forms that differ only in their number of operands, or in which are vectors: the one that fits. */
+/* Forms that differ only in their number of operands, or in what they are: the one that fits. */
 static const OperandSpecs *choose_form(Check *check, PtxInsn *i) {
     unsigned chosen = 0;
     for (unsigned form = i->form; form; form = form_next(form, str_text(&check->m->strings, i->mods_text))) {
         const OperandSpecs *specs = specs_of(check, form);
-        bool fits = count_fits(specs, i), wholly = fits && vectors_fit(specs, i);
+        bool fits = count_fits(specs, i), wholly = fits && kinds_fit(check, specs, i);
         if (wholly || (fits && !chosen))
             chosen = form;
-        if (wholly || (fits && i->op != PTX_WGMMA))
+        if (wholly)
             break;
     }
     if (!chosen)

@@ -120,6 +120,8 @@ static bool rule_access(Check *c, const PtxInsn *i) {
 static bool rule_bulk(Check *c, const PtxInsn *i) {
     if (i->noperands < 2)
         return true;
+    if (i->operands[0].nvec || i->operands[1].nvec) /* coordinates in a tensor, which knows its size */
+        return true;
     unsigned size = i->operands[1].kind == PO_ADDR ? 2 : 1; /* a prefetch has no destination */
     const PtxOperand *operand = &i->operands[size];
     if (!check_range(c, i, size, 0, 1048560))
@@ -149,7 +151,8 @@ static bool rule_cp(Check *c, const PtxInsn *i) {
                  (long long)n);
         return refuse(c, i, what);
     }
-    return (i->flags & PF_CACHE_HINT && i->noperands == 4) || check_range(c, i, 3, 0, n);
+    return (i->flags & PF_CACHE_HINT && i->noperands == 4) || ptx_has_ignore(c->f, i) ||
+           check_range(c, i, 3, 0, n);
 }
 
 static bool rule_lop3(Check *c, const PtxInsn *i) {

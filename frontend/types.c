@@ -38,6 +38,11 @@ const char *ptx_op_name(PtxOp op) { return (unsigned)op < PTX_OP_COUNT ? ops[op]
 PtxGoes ptx_goes(const PtxInsn *i) { return i->op < PTX_OP_COUNT ? ops[i->op].goes : PTX_GOES_ON; }
 bool ptx_leaves(const PtxInsn *i) { return ptx_goes(i) > PTX_GOES_CALL; }
 
+bool ptx_has_ignore(const PtxFunc *f, const PtxInsn *i) {
+    return i->op == PTX_CP && i->noperands > 3 && i->operands[3].kind == PO_REG &&
+           f->regs[i->operands[3].reg].type == TY_PRED;
+}
+
 uint32_t ptx_find_func(const PtxModule *module, const char *name) {
     StrId id = str_find(&module->strings, name, __builtin_strlen(name));
     for (uint32_t i = 0; id.i && i < module->nfuncs; i++)

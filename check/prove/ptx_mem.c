@@ -405,7 +405,12 @@ bool prove_ptx_cp(Ptx *ptx) {
     if (bytes != 4 && bytes != 8 && bytes != 16)
         return false;
     Term *to = pv_address(ptx, pv_operand(ptx, 0), 32), *from = pv_address(ptx, pv_operand(ptx, 1), 64),
-         *n = part ? pv_src(ptx, pv_operand(ptx, 3), TY_U32) : NULL, *w[4];
+         *n = NULL, *w[4];
+    if (part && ptx_has_ignore(ptx->prover->pf, in)) {
+        ptx->run->guarded = true;
+        n = t_ite(ts, pv_src(ptx, pv_operand(ptx, 3), TY_PRED), ts->zero, pv_k32(ptx, bytes));
+    } else if (part)
+        n = pv_src(ptx, pv_operand(ptx, 3), TY_U32);
     if (!part)
         VEC_ADD(ptx->prover->run_arena, &ptx->run->accesses,
                 ((Access){ptx->full, t_under(ts, from, ptx->full), MEM_GLOBAL, bytes, ptx->at, false}));

@@ -629,7 +629,9 @@ bool isel_cp(Sel *s, const PtxInsn *in) {
         return false;
     Operand data;
     if (in->noperands > 3 + extra) {
-        Operand w[4], size = sel_value(s, sel_src32(s, &in->operands[3]));
+        Operand w[4], size = ptx_has_ignore(s->pf, in)
+                                 ? sel_select(s, sel_src_pred(s, &in->operands[3]), op_rz(), op_imm(bytes))
+                                 : sel_value(s, sel_src32(s, &in->operands[3]));
         for (unsigned k = 0; k < bytes / 4; k++)
             w[k] = read_part(s, in, &from, k, size);
         data = sel_quad(s, w, bytes / 4);

@@ -31,11 +31,12 @@ static uint64_t signs(const PtxCode *code) {
     default: return 0x8000;
     }
 }
-static uint64_t minus_product(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
-    return code->inner(a ^ signs(code), b, c, code);
-}
-static uint64_t minus_addend(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
-    return code->inner(a, b, c ^ signs(code), code);
+static uint64_t fused(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
+    if (code->fused & PTX_FUSED_QUOTIENT)
+        b = interp_rcp(code->ftz ? f32_flush((uint32_t)b) : (uint32_t)b);
+    a ^= code->fused & PTX_FUSED_MINUS_PRODUCT ? signs(code) : 0;
+    c ^= code->fused & PTX_FUSED_MINUS_ADDEND ? signs(code) : 0;
+    return code->inner(a, b, c, code);
 }
 
 typedef struct {
@@ -66,6 +67,12 @@ static bool is_kept(const Defs *defs, const PtxOperand *operand, uint32_t at) {
            (at >= defs->block && (!here(defs, operand->reg) || defs->last[operand->reg] <= at));
 }
 
+/* div.approx.f32 is its dividend times a reciprocal (PTX ISA 9.7.3.8), which ptxas fuses like any product. */
+static bool is_product(const PtxInsn *in) {
+    return may_contract(in, PTX_MUL) ||
+           (in->op == PTX_DIV && in->type[0] == TY_F32 && (in->flags & PF_APPROX) != 0);
+}
+
 /* The product that operand k of the sum is, where it may be fused; NULL if there is none. */
 static const PtxCode *factors_of(const Defs *defs, const PtxInsn *sum, unsigned k) {
     const PtxFunc *f = defs->proc->func;
@@ -74,9 +81,9 @@ static const PtxCode *factors_of(const Defs *defs, const PtxInsn *sum, unsigned 
     if (!at || (!here(defs, reg) && defs->ndefs[reg] > 1))
         return NULL;
     const PtxInsn *in = &f->insns[at - 1];
-    bool fits = may_contract(in, PTX_MUL) && in->type[0] == sum->type[0] && !in->guard_reg &&
-                !(in->flags & PF_SAT) && (in->flags & PF_FTZ) == (sum->flags & PF_FTZ) &&
-                is_kept(defs, &in->operands[1], at - 1) && is_kept(defs, &in->operands[2], at - 1);
+    bool fits = is_product(in) && in->type[0] == sum->type[0] && !in->guard_reg && !(in->flags & PF_SAT) &&
+                (in->flags & PF_FTZ) == (sum->flags & PF_FTZ) && is_kept(defs, &in->operands[1], at - 1) &&
+                is_kept(defs, &in->operands[2], at - 1);
     return fits ? &defs->proc->code[at - 1] : NULL;
 }
 
@@ -93,8 +100,11 @@ static void fuse(const Defs *defs, PtxCode *code, unsigned first) {
         code->nsrc = 3;
         (half ? interp_bind_hfma : interp_bind_fma)(code);
         code->inner = code->pure;
-        if (minus)
-            code->pure = k == 1 ? minus_product : minus_addend;
+        code->pure = fused;
+        code->fused = (uint8_t)((factors->insn->op == PTX_DIV ? PTX_FUSED_QUOTIENT : 0) |
+                                (!minus   ? 0
+                                 : k == 1 ? PTX_FUSED_MINUS_PRODUCT
+                                          : PTX_FUSED_MINUS_ADDEND));
         return;
     }
 }

@@ -428,6 +428,8 @@ static PtxStep exec_cp_async(PtxRun *r, PtxThread *t, const PtxCode *code) {
     unsigned bytes = code->size_bytes, given = bytes;
     if (code->nsrc > 3 && !(code->insn->flags & PF_CACHE_HINT && code->nsrc == 4)) {
         uint64_t n = (uint32_t)interp_arg(r, t, &code->src[3]);
+        if (ptx_has_ignore(code->proc->func, code->insn))
+            n = n ? 0 : bytes;
         given = n < bytes ? (unsigned)n : bytes;
     }
     uint8_t data[16] = {0}, *p = interp_memory(r, t, code, SP_SHARED, to, bytes, true);

@@ -54,6 +54,16 @@ judge 0 contraction 'mul.f32 %p, %f, %g; mul.f32 %h, %f, %f; add.f32 %h, %p, %h;
 judge 0 contraction 'mul.f32 %p, %f, %g; mul.f32 %h, %f, %f; add.f32 %h, %p, %h;' 'mul.rn.f32 %p, %f, %g; fma.rn.f32 %h, %f, %f, %p;'
 judge 0 contraction 'ex2.approx.f32 %h, %f;' 'ex2.approx.f32 %h, %f; mul.rn.f32 %h, %h, 0f3F800001;'
 judge 0 contraction 'div.full.f32 %h, %f, %g;' 'div.rn.f32 %h, %f, %g;'
+# a quotient is a product, too, so that what becomes of its bits is known; integers must be those of a run
+sed -i.float 's/"f32", "count": 64/"u32", "count": 64/' k.json
+bits='mov.b32 %x, %h; xor.b32 %x, %x, %i; and.b32 %x, %x, 15; cvt.rn.f32.u32 %h, %x;'
+quotient='div.approx.f32 %p, %f, %g;' fused_quotient="rcp.approx.f32 %p, %g; fma.rn.f32 %h, %f, %p, %f; $bits"
+judge 0 contraction "$quotient add.f32 %h, %p, %f; $bits" "$fused_quotient"
+judge 0 contraction "$quotient sub.f32 %h, %f, %p; $bits" "rcp.approx.f32 %p, %g; neg.f32 %p, %p; fma.rn.f32 %h, %f, %p, %f; $bits"
+judge 4 differs "$quotient add.rn.f32 %h, %p, %f; $bits" "$fused_quotient"
+judge 4 differs "$quotient add.f32 %h, %p, %f; $bits" "rcp.approx.f32 %p, %g; fma.rn.f32 %h, %f, %p, %g; $bits"
+judge 4 differs "div.rn.f32 %p, %f, %g; add.f32 %h, %p, %f; $bits" "$fused_quotient"
+mv k.json.float k.json
 # not left to the compiler: roundings that are written, products that are no longer there, Heddle's own code
 judge 4 differs 'mul.rn.f32 %p, %f, %g; add.rn.f32 %h, %p, %f;' "$fused"
 judge 4 differs 'mul.f32 %p, %f, %g; mov.f32 %g, 0f40000000; add.f32 %h, %p, %g;' 'mov.f32 %p, 0f40000000; fma.rn.f32 %h, %f, %p, %p;'
@@ -87,6 +97,21 @@ else
         [ $s != approx ] || verdict=equal # it fuses nothing there
         "$heddle" validate $s.ptx $s.cubin --launch auto >out 2>&1 && grep -q "^$s: $verdict: " out ||
             { echo "FAILED: ptxas's $s"; head -4 out; failed=1; }
+    done
+    constants='mov.f32 %h, 0f447A0000; div.approx.f32 %p, %f, %h; add.f32 %h, %p, 0fC1200000; div.approx.f32 %p, %g, %h;'
+    constants+="add.f32 %h, %p, %f; $bits"
+    module constants.ptx "$constants"
+    sed -i 's/"f32", "count": 64/"u32", "count": 64/' k.json
+    for level in -O0 -O3; do
+        "$ptxas" -arch=sm_80 $level constants.ptx -o constants.cubin
+        "$heddle" validate constants.ptx constants.cubin --launch k.json >out 2>&1 && grep -Eq '^k: (contraction|equal)' out ||
+            { echo "FAILED: ptxas $level's quotients"; head -4 out; failed=1; }
+    done
+    for edit in s/0fC1200000/0fC1200001/ s/0f447A0000/0f44800000/ '0,/add\.f32/s//sub.f32/'; do
+        sed "$edit" constants.ptx >wrong.ptx
+        "$ptxas" -arch=sm_80 wrong.ptx -o wrong.cubin
+        "$heddle" validate constants.ptx wrong.cubin --launch k.json >out 2>&1
+        [ $? = 4 ] || { echo "FAILED: wrong quotients: $edit"; head -4 out; failed=1; }
     done
     # the same with one operation, or one constant, of the PTX wrong
     wrong() { # SAMPLE SED-EXPRESSION

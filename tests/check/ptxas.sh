@@ -46,6 +46,7 @@ done
 for sm in 80 86 89 90; do
     for level in -O0 -O3; do
         run 0 copies $level $sm --grid 1 --block 64 --arg 'buf:u8[2048]=random:9' --arg out:o:'u32[576]'=zero
+        run 0 ignored $level $sm --grid 1 --block 64 --arg 'buf:u8[2048]=random:9' --arg out:o:'u32[512]'=zero
     done
 done
 for level in -O0 -O3; do
