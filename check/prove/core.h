@@ -156,6 +156,9 @@ Term *prove_core_held(Core *core, uint32_t cut, uint32_t loc);
 Term *prove_core_unknown(Core *core, uint32_t cut, uint32_t loc);
 Term *prove_core_part(Terms *ts, Term *value, const Relation *relation);
 void prove_core_run_once(Core *core, Cut *cut);
+/* The PTX of a region whose machine code was run; the machine chooses what registers hold that nobody wrote
+ * (undefined.c). */
+void prove_core_run_ptx(Core *core, Cut *cut, const bool *stop);
 void prove_core_run(Core *core, Cut *cut);   /* both sides, until their exits fit together */
 void prove_core_edges(Core *core, Cut *cut); /* from the exits */
 bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,

@@ -64,7 +64,7 @@ void prove_core_run_once(Core *core, Cut *cut) {
     }
     for (uint32_t b = 0; b < prover->nblocks; b++)
         stop[b] = core->ptx_stop[b] && !cut->pass_ptx[b];
-    prove_ptx_run(prover, cut->ptx, cut->pv, cut->mem, stop, &cut->ptx_run);
+    prove_core_run_ptx(core, cut, stop);
 }
 
 void prove_core_run(Core *core, Cut *cut) {

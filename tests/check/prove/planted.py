@@ -181,6 +181,16 @@ atomics: release without fence | drop MEMBAR.ALL.SYS
 atomics: release of a smaller scope | sub MEMBAR.ALL.SYS / MEMBAR.ALL.GPU
 atomics: fence behind the release | move STG.E.STRONG.SYS / MEMBAR.ALL.SYS
 atomics: fence before the acquire | move MEMBAR.ALL.GPU / LDG.E.STRONG.GPU
+undefined: lanes without a value bring one thing and store another | sub STG.E .R6.64.0x4., R0 / STG.E [R6.64+0x4], R2
+undefined: a sum of another value than was brought | sub IADD3 R0, R0, 0x1 / IADD3 R0, R2, 0x1
+undefined: lanes with a value bring another register | sub SHFL.BFLY PT, R8, R0 / SHFL.BFLY PT, R8, R2
+undefined: loaded where there is no value | sub @P0 LDS R0 /     LDS R0
+undefined: loaded by the other lanes | sub @P0 LDS R0 / @!P0 LDS R0
+undefined: no lane loads | drop @P0 LDS R0
+undefined: one word of a pair loaded | sub @P0 LDS.64 R2 / @P0 LDS R2
+undefined: words of a pair of two registers | sub STG.E.64 (\\S+), R2 / STG.E.64 \\1, R4
+undefined: a pair loaded by the other lanes | sub @P0 LDS.64 R2 / @!P0 LDS.64 R2
+undefined: a pair loaded under the other condition | drop ISETP.LT.U32.AND P0, PT, R4, 0x3
 asked: asked again under the complement | sub in:.text.asked @!P0 BRA `\\(.L_(\\d+)_01a0 / @P0 BRA `(.L_\\1_01a0
 asked: the loop's question for the one before it | sub in:.text.asked @!P0 BRA `\\(.L_(\\d+)_01a0 / @!P1 BRA `(.L_\\1_01a0
 asked: not asked again | drop in:.text.asked @!P0 BRA
