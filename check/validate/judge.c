@@ -200,7 +200,7 @@ static bool hangs_in_an_order(const Judge *judge, const PlanLaunch *launch, uint
     enum { LONGER = 64, LEAST = 10000 };
     Diags quiet = {.sink = silent};
     bool hangs = false;
-    for (unsigned i = 0; i < ORDERS && !hangs; i++) {
+    for (unsigned i = 0; i < (judge->other_moments ? ENOUGH_ORDERS : ORDERS) && !hangs; i++) {
         SimMemory *memory = simmem_clone(judge->before);
         PtxRunOptions options = {.seed = 1 + i * 0x9e37u, .budget = LEAST + LONGER * executed};
         PtxRunResult result = {0};
@@ -671,8 +671,8 @@ bool judge_compare(Plan *plan, const PtxModule *module, const Binary *binary, co
         comparison->verdict = diff_verdict(report);
         bool stopped = report->ptx_trap.kind == TRAP_BUDGET || report->machine_trap.kind == TRAP_BUDGET;
         comparison->judged = comparison->verdict == VERDICT_DIFFERS && !stopped &&
-                             (auto_sees_order(module, NULL) || auto_communicates(module) ||
-                              plan_leaves_open(plan, module, once.ptx.budget));
+                             (report->other_moments || auto_sees_order(module, NULL) ||
+                              auto_communicates(module) || plan_leaves_open(plan, module, once.ptx.budget));
     }
     if (!comparison->judged)
         return true;
