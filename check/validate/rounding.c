@@ -156,8 +156,8 @@ static void run_as(Rounding *rounding, uint8_t fuse, PtxApprox approx) {
 
 static void run_all(Rounding *rounding, unsigned latitude) {
     bool fuse = latitude & PTX_LATITUDE_FUSE, approx = latitude & PTX_LATITUDE_APPROX;
-    for (uint8_t way = 1; fuse && way <= 2; way++)
-        run_as(rounding, way, PTX_APPROX_AS_IS);
+    for (uint8_t way = approx ? 0 : 1; way <= (fuse ? 2 : 0); way++)
+        run_as(rounding, way, PTX_APPROX_STEPS);
     for (PtxApprox end = PTX_APPROX_UP; approx && end <= PTX_APPROX_MIXED; end++) {
         run_as(rounding, 0, end);
         if (fuse && end != PTX_APPROX_MIXED)

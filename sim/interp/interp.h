@@ -23,7 +23,13 @@ uint32_t interp_value_classes(const PtxInsn *insn);
 /* What a module leaves to the compiler: bits. */
 enum { PTX_LATITUDE_FUSE = 1 /* sums of products */, PTX_LATITUDE_APPROX = 2 /* .approx, .full */ };
 unsigned interp_latitude(const PtxModule *module);
-typedef enum { PTX_APPROX_AS_IS, PTX_APPROX_UP, PTX_APPROX_DOWN, PTX_APPROX_MIXED } PtxApprox;
+typedef enum {
+    PTX_APPROX_AS_IS,
+    PTX_APPROX_STEPS,
+    PTX_APPROX_UP,
+    PTX_APPROX_DOWN,
+    PTX_APPROX_MIXED
+} PtxApprox;
 
 typedef struct { /* what a statement wrote to global or shared memory; local memory and parameters are not
                     reported */

@@ -160,17 +160,31 @@ static uint64_t approximate(uint64_t a, uint64_t b, uint64_t c, const PtxCode *c
     return bits;
 }
 
+/* rsqrt.approx.f64 as ptxas 13.0 makes it: a step of Newton's from what MUFU says of the high word. */
+static uint64_t rsqrt_by_steps(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
+    bool small = a >> 52 == 0 && a != 0;
+    if (a == 0 || a >> 52 >= 0x7ff)
+        return code->inner(a, b, c, code);
+    double x = f64_of(a) * (small ? 0x1p54 : 1), y = f64_of(interp_rsqrt64h(f64_bits(x)));
+    double error = fma(x, -(y * y), 1);
+    return f64_bits(fma(fma(error, 0.375, 0.5), y * error, y) * (small ? 0x1p27 : 1));
+}
+
+static void take_approx(PtxCode *code, PtxApprox approx, uint32_t at) {
+    bool steps = approx == PTX_APPROX_STEPS;
+    if (!is_approximate(code->insn) || code->exec != interp_exec_pure ||
+        (steps && (code->insn->op != PTX_RSQRT || code->type != TY_F64 || code->ftz)))
+        return;
+    code->inner = code->pure;
+    code->pure = steps ? rsqrt_by_steps : approximate;
+    code->direction = approx == PTX_APPROX_MIXED ? (at * 7 / 3 & 1 ? 1 : -1)
+                      : approx == PTX_APPROX_UP  ? 1
+                                                 : -1;
+}
+
 void interp_take_latitude(PtxRun *run, PtxProc *proc) {
     if (run->opt.fuse)
         fuse_all(run, proc);
-    for (uint32_t i = 0; run->opt.approx && i < proc->func->ninsns; i++) {
-        PtxCode *code = &proc->code[i];
-        if (!is_approximate(code->insn) || code->exec != interp_exec_pure)
-            continue;
-        code->inner = code->pure;
-        code->pure = approximate;
-        code->direction = run->opt.approx == PTX_APPROX_MIXED ? (i * 7 / 3 & 1 ? 1 : -1)
-                          : run->opt.approx == PTX_APPROX_UP  ? 1
-                                                              : -1;
-    }
+    for (uint32_t i = 0; run->opt.approx && i < proc->func->ninsns; i++)
+        take_approx(&proc->code[i], (PtxApprox)run->opt.approx, i);
 }

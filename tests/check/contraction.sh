@@ -113,6 +113,12 @@ else
         "$heddle" validate constants.ptx wrong.cubin --launch k.json >out 2>&1
         [ $? = 4 ] || { echo "FAILED: wrong quotients: $edit"; head -4 out; failed=1; }
     done
+    # all bits of a root by ptxas's steps
+    root='cvt.f64.f32 %d, %f; abs.f64 %d, %d; rsqrt.approx.f64 %d, %d; mov.b64 {%i, %x}, %d; mov.b32 %h, %i;'
+    module root.ptx ".reg .f64 %d; $root"
+    "$ptxas" -arch=sm_80 root.ptx -o root.cubin
+    "$heddle" validate root.ptx root.cubin --launch k.json >out 2>&1
+    [ $? = 0 ] && grep -q ' 0 near to that' out || { echo "FAILED: ptxas's root"; head -4 out; failed=1; }
     # the same with one operation, or one constant, of the PTX wrong
     wrong() { # SAMPLE SED-EXPRESSION
         sed "$2" $1.ptx >wrong.ptx
