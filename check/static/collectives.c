@@ -4,9 +4,9 @@
  * convergence barriers lanes may wait at (pend, inherited by callees).
  *
  * 1. walk_collectives. A SHFL in code that some lanes may skip must come directly behind a WARPSYNC
- *    (warpsync_before goes back through blocks with one way in), whose mask must be that of the PTX line and
- *    name the lanes that come (R-09). A BAR counts 32 threads whoever executes it: it needs the whole warp
- *    (R-10). A WARPSYNC may wait for a lane that is parked at a BSYNC, which waits for the lanes at the
+ *    (check_warpsync_before goes back through blocks with one way in), whose mask must be that of the PTX
+ * line and name the lanes that come (R-09). A BAR counts 32 threads whoever executes it: it needs the whole
+ * warp (R-10). A WARPSYNC may wait for a lane that is parked at a BSYNC, which waits for the lanes at the
  *    WARPSYNC: only a YIELD on every way there lets the parked lane go first (R-11; `Yielded` is a forward
  *    flow, over blocks and calls, of what holds on every path).
  *
@@ -54,7 +54,7 @@ static bool same_guard(const MachInst *a, const MachInst *b) {
 
 /* Going back from i, is WARPSYNC, or what else brings lanes together, the first control instruction on every
  * path? */
-static uint32_t warpsync_before(Checker *checker, uint32_t i) {
+uint32_t check_warpsync_before(Checker *checker, uint32_t i) {
     const BinFlow *flow = checker->flow;
     uint32_t own = i;
     for (unsigned hops = 0; hops < 64; hops++) {
@@ -276,12 +276,12 @@ static bool told_before(const Checker *checker, uint32_t i) {
 static void covered(Checker *checker, uint32_t i) {
     const MachInst *inst = &checker->flow->insts[i];
     if (bin_kind(inst) == BK_COLLECTIVE && !checker->converged[i] && !check_asks_who_is_active(inst) &&
-        warpsync_before(checker, i) == NONE && !(checker->native && told_before(checker, i)))
+        check_warpsync_before(checker, i) == NONE && !(checker->native && told_before(checker, i)))
         check_report_as(checker, !checker->native || !may_be_alone(checker, i) ? SEV_ERROR : SEV_WARNING,
                         CR_R09, i, NONE, "%s not covered by WARPSYNC", isa_optype_name(inst->optype));
     if (bin_kind(inst) != BK_BAR)
         return;
-    uint32_t sync = warpsync_before(checker, i), mask = UINT32_MAX;
+    uint32_t sync = check_warpsync_before(checker, i), mask = UINT32_MAX;
     if (sync != NONE && check_mask(checker->flow, sync, &mask) && mask != UINT32_MAX)
         check_report_as(checker, SEV_ERROR, CR_R10, i, sync,
                         "%s behind WARPSYNC 0x%08x, which is not the whole warp",

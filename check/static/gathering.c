@@ -73,6 +73,13 @@ static Meets first_meeting(const Checker *checker, uint32_t block, uint32_t *syn
     return MEETS_UNKNOWN;
 }
 
+/* The whole warp comes together to what asks whether it is: BRA.DIV finds nobody apart, and ptxas leaves out
+ * the WARPSYNC of the way that nobody goes. */
+static bool asks_for_nothing(Checker *checker, uint32_t branch) {
+    uint32_t sync = check_warpsync_before(checker, branch), mask = 0;
+    return sync != NONE && check_mask(checker->flow, sync, &mask) && mask == UINT32_MAX;
+}
+
 /* What lanes do that a BRA.DIV, or BRA.CONV, has found apart. */
 static void apart_lanes(Checker *checker, uint32_t branch) {
     const BinFlow *flow = checker->flow;
@@ -85,7 +92,7 @@ static void apart_lanes(Checker *checker, uint32_t branch) {
         if ((block->succs[s].kind == BE_TAKEN) != (cond == BRACond_DIV))
             continue;
         Meets meets = first_meeting(checker, block->succs[s].block, &sync);
-        if (meets == MEETS_NOBODY)
+        if (meets == MEETS_NOBODY && !asks_for_nothing(checker, branch))
             check_report_as(checker, SEV_ERROR, CR_R09, sync, branch,
                             "lanes that BRA.%s at %s has found apart come here with no WARPSYNC",
                             cond == BRACond_DIV ? "DIV" : "CONV", check_at(checker, branch));

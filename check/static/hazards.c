@@ -113,14 +113,22 @@ static uint32_t first_under_way(const Hazards *hazards, uint32_t i) {
     return first;
 }
 
-/* Has what the entry waits for arrived, as the DEPBAR lets only later results be under way? Those of other
- * blocks are not followed. */
+/* Has what the entry waits for arrived, as the DEPBAR lets only later results be under way? It has, where one
+ * that comes behind it in its queue has (TEX R8; TEX.W5 R17; TEX.W5 R11; DEPBAR.LE SB5, 0x1; a reader of R8:
+ * NV12 pictures, sm_75; boxFilter, sm_86). Those of other blocks are not followed. */
 static bool came_before(const Hazards *hazards, const Entry *entry, uint32_t i) {
     const BinFlow *flow = hazards->checker->flow;
     const MachInst *inst = &flow->insts[i];
-    return inst->optype == OT_DEPBAR && flow->block_of[entry->inst] == flow->block_of[i] && entry->inst < i &&
-           flow->insts[entry->inst].ctrl.write_sb == MGET(DEPBAR, sb, inst->mods) &&
-           entry->inst < first_under_way(hazards, i);
+    if (inst->optype != OT_DEPBAR || flow->block_of[entry->inst] != flow->block_of[i] || entry->inst >= i)
+        return false;
+    uint32_t first = first_under_way(hazards, i);
+    for (uint32_t k = entry->inst; k < first; k++)
+        if (flow->insts[k].ctrl.write_sb == MGET(DEPBAR, sb, inst->mods) &&
+            (k == entry->inst ||
+             (!hazards->facts[k].guarded &&
+              latency_comes_behind(hazards->facts[k].queue, hazards->facts[entry->inst].queue))))
+            return true;
+    return false;
 }
 
 static Facts facts_of(Hazards *hazards, const MachInst *inst) {

@@ -57,6 +57,7 @@ bool check_mask(const BinFlow *flow, uint32_t inst, uint32_t *mask);
 /* Are the lanes together that come from `last`, the end of a block, to `block`? BRA.DIV sends those that are
  * apart elsewhere, BRA.CONV those that are together, and WARPSYNC.COLLECTIVE all of its lanes to what
  * follows. */
+uint32_t check_warpsync_before(Checker *checker, uint32_t inst); /* NONE */
 bool check_comes_together(const BinFlow *flow, uint32_t last, uint32_t block);
 
 bool check_wants(const Checker *checker, CheckRule r);

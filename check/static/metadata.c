@@ -39,7 +39,7 @@ static void use_operand(Usage *usage, Operand o, unsigned regs, uint32_t i) {
 /* The number is in the low four bits; in a register, those that are not known may be anything. */
 static void use_barrier(Usage *usage, const BinFlow *flow, uint32_t i) {
     const MachInst *inst = &flow->insts[i];
-    unsigned left = 256;
+    unsigned left = 1024;
     CheckBits id = inst->nsrc ? check_bits_before(flow, i, inst->src[0], &left) : (CheckBits){UINT32_MAX, 0};
     uint32_t n = ((id.value | ~id.known) & (ANY_BARRIER - 1)) + 1;
     if (n > usage->barriers) {

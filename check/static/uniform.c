@@ -144,9 +144,18 @@ static bool load_divergent(const Cells *s, const MachInst *m) {
     return divergent;
 }
 
+/* Global memory that nobody writes while the kernel runs (ld.global.nc): one address holds one value. */
+static bool loads_constant(const MachInst *inst) {
+    uint32_t bits = 0;
+    return isa_has_effect(inst->optype, ISA_EFFECT_READ) &&
+           isa_modifier(inst, "order", &bits) == MemOrder_CONSTANT;
+}
+
 static Makes makes(const Uniform *uniform, const Cells *s, const MachInst *inst, bool together) {
     if (inst->optype == OT_LDL) /* its address says more than the row can */
         return load_divergent(s, inst) ? MAKES_DIVERGENT : MAKES_UNIFORM;
+    if (loads_constant(inst))
+        return MAKES_BY_DATA;
     switch ((enum IsaUniform)isa_traits(inst->optype)->uniform) {
     case ISA_UNIFORM_BY_SREG:
         return lane_register(uniform->c->flow->bin->target, inst->src[0]) ? MAKES_DIVERGENT : MAKES_UNIFORM;

@@ -154,6 +154,7 @@ static const Word timings[] = {
     {"P_AS_GUARD", "reads its predicate where guards are read", 1 << 6, 0},
     {"UR_OF_LOAD", "reads its uniform register as a load does", 1 << 7, 0},
     {"UR_OF_STORE", "or as a store", 1 << 8, 0},
+    {"UR_OF_JUMP", "or as a jump to where it says", 1 << 13, 0},
     {"R_LATER", "reads registers later than its unit", 1 << 9, 0},
     {"R_SOONER", "or sooner", 1 << 12, 0},
     {"BOTH_SIDES", "as near to the others that say so, on whichever unit, as to its own", 1 << 10, 0},

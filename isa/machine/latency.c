@@ -307,6 +307,10 @@ static unsigned ugpr_raw(enum Latency family, enum IsaUnit w, enum IsaUnit r, co
         return 7;
     if (r == ISA_UNIT_ULDC)
         return 12;
+    unsigned jump = reader ? timing(family, reader, ISA_TIMING_UR_OF_JUMP) : 0;
+    if (jump) /* USHF UR5; BRXU UR4 after 9 cycles on sm_75, 10 on the others (every BRXU of Warp's kernels)
+               */
+        return jump;
     if (r == ISA_UNIT_CTRL)
         return 10;
     return is_late_class(r) || r == ISA_UNIT_UVAR ? 9 : 6;
@@ -417,6 +421,10 @@ unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const
     bool next = family_of(t) == Latency_F90 && w == r;
     if (r == ISA_UNIT_MMA2 || r == ISA_UNIT_DMMA)
         return comes_late ? 1 : family_of(t) == Latency_F75 ? 14 : next ? 6 : 7;
+    /* UMOV UR4, UR9; ULDC.64 UR8 after 2 cycles (conv1d, sm_80), UMOV UR6, UR11; ULDC.64 UR10 in the next one
+     * (conv1d, sm_90) */
+    if (r == ISA_UNIT_UMOVE && w == ISA_UNIT_ULDC && family_of(t) != Latency_F75)
+        return family_of(t) == Latency_F90 ? 1 : 2;
     if (is_uniform_class(
             r)) /* UMOV UR4, UR5; UMOV UR5 after 2 cycles (generated, sm_75): one pipe, one order */
         return r == w ? 1 : w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC ? 3 : 1;
@@ -434,10 +442,11 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
         return LATENCY_SB_TO_WAIT;
     if (first->dst[dst].file == RF_P)
         return late ? data->guard - 1u : 2;
-    if (a == ISA_UNIT_UVAR)
-        return timing_number(family_of(t), ISA_TIMING_CROSSES)
-                   ? timing_number(family_of(t), ISA_TIMING_CROSSES)
-                   : 1;
+    if (a == ISA_UNIT_UVAR) {
+        /* R2UR UR36, R14; R2UR UR36, R10 after 2 cycles (sm_90, dead code of a Warp kernel): one order */
+        unsigned crosses = timing_number(family_of(t), ISA_TIMING_CROSSES);
+        return !crosses ? 1 : first->optype == second->optype && crosses > 2 ? 2 : crosses;
+    }
     if (is_uniform_class(a)) /* the short pipe may overtake the long one, not the other way round */
         return a == ISA_UNIT_UDP && (b == ISA_UNIT_ULDC || b == ISA_UNIT_UMOVE) ? 7 : 1;
     if (a == ISA_UNIT_MMA1 || a == ISA_UNIT_MMA2 || a == ISA_UNIT_DMMA)
@@ -448,8 +457,11 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
         return late ? 9 : guarded ? 6 : 3;
     if (late || b == ISA_UNIT_MMA1 || b == ISA_UNIT_MMA2)
         return data->waw_late;
-    /* ptxas issues IADD3 R14; @P0 IMAD R14 and IMAD.WIDE R2; MOV R2 back to back (bits, matmul) */
-    return a == ISA_UNIT_HALF || a == ISA_UNIT_HALF_ALU ? 3 : a == ISA_UNIT_DISP64 ? 2 : 1;
+    /* ptxas issues IADD3 R14; @P0 IMAD R14 and IMAD.WIDE R2; MOV R2 back to back (bits, matmul), and on sm_90
+     * CS2R R16; @!P0 DMUL R16 (a Warp kernel) */
+    if (a == ISA_UNIT_DISP64)
+        return b == ISA_UNIT_DBL && family_of(t) == Latency_F90 ? 1 : 2;
+    return a == ISA_UNIT_HALF || a == ISA_UNIT_HALF_ALU ? 3 : 1;
 }
 
 static const Pace *pace_of(const Target *t, const MachInst *i) {

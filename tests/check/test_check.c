@@ -496,6 +496,10 @@ static void test_barrier_numbers(void **state) {
     RECORD(AHEAD("HFMA2.MMA R9, -RZ, RZ, 0, 2.98023223876953125e-07"), CR_M02, nbarriers, 6, 5);
     RECORD(AHEAD("CS2R R8, SRZ"), CR_M02, nbarriers, 1, 0);
     RECORD(AHEAD("S2R R9, SR_TID.X"), CR_M02, nbarriers, 16, 15);
+    /* ptxas: 240 instructions between them (sums by tiles) */
+#define FAR8 " ;\n NOP ;\n NOP ;\n NOP ;\n NOP ;\n NOP ;\n NOP ;\n NOP ;\n NOP"
+#define FAR64 FAR8 FAR8 FAR8 FAR8 FAR8 FAR8 FAR8 FAR8
+    RECORD(AHEAD("MOV R9, 0x5" FAR64 FAR64 FAR64 FAR64), CR_M02, nbarriers, 6, 5);
     RECORD(AHEAD("@P1 MOV R9, 0x5"), CR_M02, nbarriers, 16, 15);
     /* the code at x is reached in two ways */
     RECORD(BAR("MOV R9, 0x5"), CR_M02, nbarriers, 6, 5);
