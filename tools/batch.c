@@ -352,7 +352,10 @@ static void send_result(void *user, const BatchResult *r) {
 static void limit_memory(const Settings *settings) {
 #ifndef HEDDLE_SANITIZED /* AddressSanitizer's shadow needs the address space */
     rlim_t most = (rlim_t)(settings->memory_limit_mib ? settings->memory_limit_mib : MEMORY_LIMIT_MIB) << 20;
-    setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
+    struct rlimit limit;
+    getrlimit(RLIMIT_AS, &limit); /* what it is at most stays: sim/gpu/gpu.c takes it */
+    limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+    setrlimit(RLIMIT_AS, &limit);
 #else
     (void)settings;
 #endif

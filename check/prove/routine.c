@@ -133,7 +133,10 @@ static bool gathers(const BinFlow *flow, uint32_t func) {
     if (!r.good || !leads_to(&r, again, test))
         return false;
     pass(&r, made(OT_BREAK, 0, nothing, barrier(asking), nothing, nothing));
-    MachInst ret = made(OT_RET, MSET(RET, mode, BasePCMode_ABS), nothing, nothing, nothing, nothing);
+    bool counts =
+        isa_target_info(flow->bin->target)->elf_form == ElfForm_BRU1; /* calls: emit/encode/code.c */
+    MachInst ret = made(OT_RET, MSET(RET, mode, BasePCMode_ABS) | (counts ? 0 : MSET(RET, nodec, 1)), nothing,
+                        nothing, nothing, nothing);
     ret.src[RET_ra] = op_reg(RF_R, RETURN_REG, 2);
     pass(&r, ret);
     if (!r.good)

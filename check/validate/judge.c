@@ -200,7 +200,7 @@ static bool hangs_in_an_order(const Judge *judge, const PlanLaunch *launch, uint
     enum { LONGER = 64, LEAST = 10000 };
     Diags quiet = {.sink = silent};
     bool hangs = false;
-    for (unsigned i = 0; i < (judge->other_moments ? ENOUGH_ORDERS : ORDERS) && !hangs; i++) {
+    for (unsigned i = 0; i < ENOUGH_ORDERS && !hangs; i++) {
         SimMemory *memory = simmem_clone(judge->before);
         PtxRunOptions options = {.seed = 1 + i * 0x9e37u, .budget = LEAST + LONGER * executed};
         PtxRunResult result = {0};

@@ -10,9 +10,21 @@ typedef struct {
     VEC(uint32_t) exits, system, coop, coop_masks;
 } Sites;
 
+/* Calls of the driver's functions, which the file does not define. */
+static void find_system_calls(ElfWriter *writer, const CodeFunc *f, Sites *out) {
+    for (uint32_t k = 0; k < f->relocs.n; k++) {
+        const CodeReloc *reloc = &f->relocs.at[k];
+        if ((reloc->kind == RELOC_CALL_REL || reloc->kind == RELOC_CALL_ABS) &&
+            strmap_get(&writer->symbols, reloc->symbol) >= writer->first_extern)
+            VEC_ADD(writer->a, &out->system, reloc->offset_bytes);
+    }
+}
+
 /* Offsets of the instructions that records list, found in the words as a loader would. */
 static void find_nvinfo_sites(ElfWriter *writer, uint32_t index, Sites *out) {
     const CodeFunc *f = &writer->code->funcs[index];
+    if (elf_is_native(writer) && !writer->opt->relocatable)
+        find_system_calls(writer, f, out);
     for (uint32_t i = 0; i < f->ninsts; i++) {
         MachInst in;
         char error[ISA_ERROR_BYTES];
@@ -21,9 +33,6 @@ static void find_nvinfo_sites(ElfWriter *writer, uint32_t index, Sites *out) {
         uint32_t pc = i * INST_BYTES;
         if (in.optype == OT_EXIT)
             VEC_ADD(writer->a, &out->exits, pc);
-        if (elf_is_native(writer) && !writer->opt->relocatable && in.optype == OT_CALL &&
-            MGET(CALL, mode, in.mods) == BasePCMode_ABS)
-            VEC_ADD(writer->a, &out->system, pc); /* nothing else is called by its address */
         if (isa_traits(in.optype)->lanes == ISA_LANES_COLLECTIVE && in.optype != OT_WARPSYNC) {
             VEC_ADD(writer->a, &out->coop, pc);
             VEC_ADD(writer->a, &out->coop_masks, UINT32_MAX);

@@ -125,7 +125,8 @@ static bool put_word(Encode *encode, const Inst *i, const MachInst *m, uint32_t 
     return true;
 }
 
-/* A linker tells addresses, not distances; and ptxas's callers and callees do not count calls. */
+/* Linkers and the driver's loader, which places each function where it likes, tell addresses, not distances;
+ * and ptxas's callers and callees do not count calls. */
 static void make_linkable(MachInst *inst) {
     if (inst->optype == OT_CALL)
         inst->mods = MPUT(CALL, noinc, MPUT(CALL, mode, inst->mods, BasePCMode_ABS), 1);
@@ -142,7 +143,7 @@ static bool encode_block(Encode *encode, BlockId id) {
         if (ir_is_pseudo(i->op))
             return encode_error(encode, i, "the operation is still abstract");
         MachInst m = emit_mach(encode->f, i);
-        if (encode->m->relocatable)
+        if (encode->m->relocatable || isa_target_info(encode->m->target)->elf_form != ElfForm_BRU1)
             make_linkable(&m);
         for (unsigned k = 0; k < m.nsrc; k++) {
             if (m.src[k].kind == OPK_BLOCK && !resolve_block(encode, i, &m, k, at))

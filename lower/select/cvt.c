@@ -130,6 +130,8 @@ static bool float_to_int(const Cvt *cvt) {
     uint32_t mods = MSET(F2I, sign, type_signed(cvt->d) ? CvtSign_S : CvtSign_U) |
                     MSET(F2I, dst, isize(cvt->d)) | MSET(F2I, rnd, rnd) | MSET(F2I, ftz, flag(cvt, PF_FTZ)) |
                     MSET(F2I, src, fsize(t));
+    if (t != TY_F64 && ptx_type_bytes(cvt->d) < 8) /* NaN to zero; a card makes 0x80000000 of it without */
+        mods |= MSET(F2I, ntz, 1);
     if (ptx_type_bytes(cvt->d) == 8)
         sel_write(s, &cvt->in->operands[0], cvt->d, sel_wide_pair(s, EMIT_R2(s, OT_F2I, mods, a)));
     else

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -396,8 +397,19 @@ static bool execute(Card *card) {
     return answer(card, ANSWER_TRAP, "the card", result);
 }
 
+/* The driver maps more addresses than any host has memory: a limit of what a command may use would be an
+ * error of cuInit. */
+static void lift_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_AS, &limit);
+    }
+}
+
 static void child(Card *card) {
     Images images = {0};
+    lift_limit();
     bool done = find_card(card);
     if (done && card->module)
         done = card_fits(card) && load(card) && place(card) && send(card, &images) && execute(card) &&

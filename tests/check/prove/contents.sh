@@ -51,7 +51,7 @@ edit meet bru1 's/WARPSYNC 0xffffffff/WARPSYNC 0xffffff7f/' 4
 edit meet bru1 's/BSYNC B0/BSYNC B1/' 5
 edit meet sm_80 's/IADD3 \(R[0-9]*\), \1,/IADD3 \1, \1.reuse,/' 5 # the next instruction may read the old value
 for target in bru1 sm_80 sm_90; do # lanes with different masks come to a WARPSYNC without having gathered
-    edit gather $target 's/      CALL.REL/ @!PT CALL.REL/' 5
+    edit gather $target 's/      CALL/ @!PT CALL/' 5
     grep -q 'lanes with different masks may wait' out || fail "gather, $target: $(cat out)"
 done
 

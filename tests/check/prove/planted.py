@@ -302,8 +302,8 @@ meet: asks under the complement | sub @P0 BRA.DIV UR0 / @!P0 BRA.DIV UR0
 meet: lanes with the mask ask again | sub @!P0 BRA `\\(.L_\\d+_0020 / @P0 BRA `(.L_13_0020
 meet: leaves another barrier than it joined | sub BREAK B2 / BREAK B3
 meet: does not leave the barrier | drop BREAK B2
-meet: comes back to another address | sub RET.ABS R2 0x0 / RET.ABS R2 0x10
-meet: comes back by another register | sub RET.ABS R2 / RET.ABS R4
+meet: comes back to another address | sub RET.ABS.NODEC R2 0x0 / RET.ABS.NODEC R2 0x10
+meet: comes back by another register | sub RET.ABS.NODEC R2 / RET.ABS.NODEC R4
 meet: a caller's barrier is not left | drop BREAK B1
 meet: all callers' barriers are not left, the second one's twice | sub BREAK B0 / BREAK B1
 meet: gathers without letting others run | drop YIELD
@@ -318,8 +318,8 @@ meet: stub takes the predicate for its complement | sub ISETP.NE.U32.AND P0, PT,
 meet: stub takes another operand | sub ISETP.NE.U32.AND P0, PT, R5, RZ / ISETP.NE.U32.AND P0, PT, R4, RZ
 meet: stub votes otherwise | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R4, PT, !P0
 meet: stub's result in another register | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R5, PT, P0
-meet: stub does not come back | sub in:.text.$sync$VOTE$1 RET.ABS R2 0x0 / EXIT
-meet: stub comes back to another address | sub in:.text.$sync$VOTE$1 RET.ABS R2 0x0 / RET.ABS R2 -0x10
+meet: stub does not come back | sub in:.text.$sync$VOTE$1 RET.ABS.NODEC R2 0x0 / EXIT
+meet: stub comes back to another address | sub in:.text.$sync$VOTE$1 RET.ABS.NODEC R2 0x0 / RET.ABS.NODEC R2 -0x10
 meet: gathered for another WARPSYNC's mask | sub MOV R4, R8 / MOV R4, R5
 meet: calls the stub for the gathering | sub (__rela .I_15_0150, 58), index@..gather.. / \\1, index@($sync$VOTE$1)
 meet: gathers in place of the stub | sub (__rela \\S+ 58), index@..sync.VOTE.1. / \\1, index@($gather$)
@@ -423,12 +423,12 @@ calls: returns behind the next one | sub (__rela .I_12_0060, 56, \\S+), \\(.L_12
 calls: high word of the return address | sub (__rela .I_12_0070), 57, / \\1, 56,
 calls: other argument | sub MOV R4, R6 / MOV R4, R0
 calls: argument in another register | sub MOV R4, R5 / MOV R6, R5
-calls: a call dropped | drop CALL.REL `\\(.L_12_0140
+calls: a call dropped | drop 0130\\S+ +CALL.ABS
 calls: results swapped | sub MOV R9, R4 / MOV R9, R8
 calls: value kept in a register that the callee writes | sub MOV R8, R6 / MOV R0, R6
 calls: callee does not restore the stack | sub IADD3 R1, R1, 0x20 / IADD3 R1, R1, 0x10
-calls: callee returns elsewhere | sub RET.ABS R2 0x0 / RET.ABS R2 0x10
-calls: callee returns by another register | sub RET.ABS R2 / RET.ABS R4
+calls: callee returns elsewhere | sub RET.ABS.NODEC R2 0x0 / RET.ABS.NODEC R2 0x10
+calls: callee returns by another register | sub RET.ABS.NODEC R2 / RET.ABS.NODEC R4
 calls: callee's result | sub MOV R0, 0x2 / MOV R0, 0x3
 calls: stack without the callee's | state (EIATTR_MIN_STACK_SIZE, index@.calls.), 0x20 / \\1, 0x0
 calls|calls: one kernel alone, the callee is wrong | sub IMAD.U32 R4, R4, R0, 0x1 / IMAD.U32 R4, R4, R0, 0x2

@@ -11,10 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
-enum { ERROR_INVALID_VALUE = 1, ERROR_INVALID_IMAGE = 200 };
+enum { ERROR_INVALID_VALUE = 1, ERROR_OUT_OF_MEMORY = 2, ERROR_INVALID_IMAGE = 200 };
 static const uint64_t first_address = SIM_GLOBAL_BASE + 0x4000000000u;
 
 static SimMemory *memory;
@@ -37,7 +38,15 @@ static void print_line(void *user, Severity severity, const char *line) {
 #include "sim/gpu/driver.def"
 #undef F
 
-CudaResult cuInit(unsigned flags) { return flags ? ERROR_INVALID_VALUE : CUDA_SUCCESS; }
+/* As the real one, it maps addresses by the tens of GiB. */
+CudaResult cuInit(unsigned flags) {
+    const size_t most = (size_t)64 << 30;
+    void *addresses = mmap(NULL, most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (addresses == MAP_FAILED)
+        return ERROR_OUT_OF_MEMORY;
+    munmap(addresses, most);
+    return flags ? ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
 
 CudaResult cuDriverGetVersion(int *version) {
     *version = 13000;
