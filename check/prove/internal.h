@@ -180,6 +180,9 @@ Term *prove_division(Prover *prover, bool rem, bool sign, Term *a, Term *b);
 Term *prove_divided(Prover *prover, bool rem, Term *a, Term *b);
 /* a + b or a - b, of which one is a product, rounded once as the machine did it; NULL: it did not. */
 Term *prove_contracted(Prover *prover, Term *a, Term *b, bool subtract, bool ftz);
+/* Where two ways meet with `both`: x if `first`, else y; known sequences are their operation
+ * (check/prove/rounded.c). */
+Term *prove_merged(Prover *prover, Term *first, Term *both, Term *x, Term *y);
 
 /* What a weak generic load finds: a function of its address and of all memory that it may see. */
 Term *prove_generic(Prover *prover, Term *const *mem, Term *guard, Term *addr, unsigned bytes);

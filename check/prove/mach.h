@@ -74,9 +74,6 @@ bool mach_swap(Mach *mach, unsigned words, Term **arg, Term *const *expected);
 Refusal mach_refusal(const Mach *mach, unsigned op, unsigned type);
 /* A call of a function that no PTX has (check/prove/routine.c); false: it is none that is known. */
 bool mach_routine(Mach *mach, uint32_t func);
-/* Where two ways meet with `both`: x if `first`, else y; known sequences are their operation
- * (check/prove/rounded.c). */
-Term *prove_merged(Prover *prover, Term *first, Term *both, Term *x, Term *y);
 Term *prove_fchk(Prover *prover, Term *a, Term *b); /* does a / b need the slow way? */
 bool prove_builtin(const char *name, AbiPlan *in, AbiPlan *out);
 #endif

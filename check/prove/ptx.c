@@ -218,7 +218,7 @@ static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
         if (!prove_ptx_wanted(ptx->prover, b, v))
             continue;
         if (old && ptx->val[v])
-            ptx->in_val[b][v] = t_ite(ts, first, ptx->val[v], old);
+            ptx->in_val[b][v] = prove_merged(ptx->prover, first, both, ptx->val[v], old);
         else if (!old)
             ptx->in_val[b][v] = ptx->val[v];
     }

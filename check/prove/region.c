@@ -92,17 +92,23 @@ void prove_core_run(Core *core, Cut *cut) {
 
 typedef VEC(Exit) Exits;
 
-/* Two ways to one place on which the machine goes through a known sequence, such as the fast and the slow way
- * of a division, as one; false: they are not that. */
-static bool join_ways(Core *core, Exit *one, const Exit *two) {
+static bool is_decided_by_way(Terms *ts, Term *term) {
+    return term->width == 64 ? t_lo(ts, term)->kind == TK_ITE || t_hi(ts, term)->kind == TK_ITE
+                             : term->kind == TK_ITE;
+}
+
+/* Two ways to one place on which n values go through a known sequence, such as the fast and the slow way of a
+ * division, as one; false: they are not that. A value that is none on one way is the other's. */
+static bool join_ways(Core *core, Exit *one, const Exit *two, uint32_t n) {
     Prover *prover = &core->p;
     Terms *ts = &prover->ts;
     Term *both = t_or(ts, one->cond, two->cond), *first = t_under(ts, one->cond, both);
-    Term **val = ARENA_ARRAY(prover->run_arena, Term *, prover->nloc);
+    Term **val = ARENA_ARRAY(prover->run_arena, Term *, n);
     bool known = false;
-    for (uint32_t l = 0; l < prover->nloc; l++) {
-        val[l] = prove_merged(prover, first, both, one->val[l], two->val[l]);
-        known |= one->val[l] != two->val[l] && val[l]->kind != TK_ITE && val[l]->width == 32;
+    for (uint32_t l = 0; l < n; l++) {
+        Term *x = one->val[l], *y = two->val[l];
+        val[l] = x && y ? prove_merged(prover, first, both, x, y) : x ? x : y;
+        known |= x && y && x != y && val[l]->width >= 32 && !is_decided_by_way(ts, val[l]);
     }
     if (known) {
         one->cond = both;
@@ -111,14 +117,14 @@ static bool join_ways(Core *core, Exit *one, const Exit *two) {
     return known;
 }
 
-static Exits machine_exits(Core *core, const Cut *cut) {
+static Exits joined_exits(Core *core, const Run *run, uint32_t n) {
     Exits exits = {0};
-    for (uint32_t j = 0; j < cut->mach_run.exits.n; j++) {
-        const Exit *exit = &cut->mach_run.exits.at[j];
+    for (uint32_t j = 0; j < run->exits.n; j++) {
+        const Exit *exit = &run->exits.at[j];
         bool joined = false;
         for (uint32_t k = 0; k < exits.n && exit->kind == EX_CUT && !joined; k++)
             joined = exits.at[k].kind == EX_CUT && exits.at[k].target == exit->target &&
-                     join_ways(core, &exits.at[k], exit);
+                     join_ways(core, &exits.at[k], exit, n);
         if (!joined)
             VEC_ADD(core->p.run_arena, &exits, *exit);
     }
@@ -130,14 +136,15 @@ void prove_core_edges(Core *core, Cut *cut) {
     Prover *prover = &core->p;
     Terms *ts = &prover->ts;
     memset(&cut->edges, 0, sizeof cut->edges);
-    Exits exits = machine_exits(core, cut);
+    Exits exits = joined_exits(core, &cut->mach_run, prover->nloc),
+          ptx_exits = joined_exits(core, &cut->ptx_run, prover->nptx);
     for (uint32_t j = 0; j < exits.n; j++) {
         const Exit *exit = &exits.at[j];
         if (exit->kind != EX_CUT)
             continue;
         uint32_t to = core->cut_of[exit->target - prover->ff->first_block] - 1;
-        for (uint32_t i = 0; i < cut->ptx_run.exits.n; i++) {
-            const Exit *ptx_exit = &cut->ptx_run.exits.at[i];
+        for (uint32_t i = 0; i < ptx_exits.n; i++) {
+            const Exit *ptx_exit = &ptx_exits.at[i];
             if (!overlap(core, cut, exit, ptx_exit) || ptx_exit->kind != EX_CUT ||
                 ptx_exit->target != core->cuts.at[to].ptx)
                 continue;

@@ -232,11 +232,12 @@ static Term *result_in(Prover *prover, Term *x, Sequence *seq, unsigned ways) {
     return found || ways > MOST_WAYS ? found : result_in(prover, x->a[2], seq, ways + 1);
 }
 
-Term *prove_merged(Prover *prover, Term *first, Term *both, Term *x, Term *y) {
+/* Of 32 bits. */
+static Term *merged_word(Prover *prover, Term *first, Term *both, Term *x, Term *y) {
     Terms *ts = &prover->ts;
     Sequence seq;
     Term *result;
-    if (x != y && x->width == 32) {
+    if (x != y) {
         Term *when_x = t_and(ts, both, first), *when_y = t_and(ts, both, t_not(ts, first));
         if ((result = result_in(prover, x, &seq, 0)) != NULL)
             y = in_place(prover, &seq, result, when_y, y, 0);
@@ -244,4 +245,12 @@ Term *prove_merged(Prover *prover, Term *first, Term *both, Term *x, Term *y) {
             x = in_place(prover, &seq, result, when_x, x, 0);
     }
     return t_ite(ts, first, x, y);
+}
+
+Term *prove_merged(Prover *prover, Term *first, Term *both, Term *x, Term *y) {
+    Terms *ts = &prover->ts;
+    if (x->width == 64 && x != y)
+        return t_pair(ts, merged_word(prover, first, both, t_lo(ts, x), t_lo(ts, y)),
+                      merged_word(prover, first, both, t_hi(ts, x), t_hi(ts, y)));
+    return x->width == 32 ? merged_word(prover, first, both, x, y) : t_ite(ts, first, x, y);
 }

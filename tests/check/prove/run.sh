@@ -101,6 +101,39 @@ for target in bru1 sm_75 sm_80 sm_90; do
     "$heddle" prove -t $target "$dir/short.ptx" > "$dir/out" || fail "short sums, $target: $(tail -1 "$dir/out")"
 done
 
+# Compilers guard a division of 64 bits by one of 32 for small operands: one value, whichever way it came, on both sides
+cat > "$dir/wide.ptx" <<'P'
+.version 8.1
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u64 b, .param .u64 n)
+{
+    .reg .pred %p<4>; .reg .b32 %r<4>; .reg .b64 %d<12>;
+    ld.param.u64 %d1, [p]; ld.param.u64 %d2, [b]; ld.param.u64 %d3, [n];
+L:  ld.global.u64 %d4, [%d1];
+    or.b64 %d5, %d4, %d2; and.b64 %d5, %d5, -4294967296; setp.eq.s64 %p1, %d5, 0; @%p1 bra A;
+    OPERATION.s64 %d6, %d4, %d2; bra.uni B;
+A:  cvt.u32.u64 %r1, %d2; cvt.u32.u64 %r2, %d4; OPERATION.u32 %r3, %r2, %r1; cvt.u64.u32 %d6, %r3;
+B:  xor.b64 %d7, %d6, %d2; st.global.u64 [%d1], %d7; add.s64 %d1, %d1, 8; add.s64 %d3, %d3, -1;
+    setp.gt.s64 %p2, %d3, 0; @%p2 bra L; ret;
+}
+P
+for operation in rem div; do
+    mine || continue
+    sed "s/OPERATION/$operation/" "$dir/wide.ptx" > "$dir/same.ptx"
+    for target in bru1 sm_75 sm_80 sm_90; do
+        "$heddle" compile -t $target "$dir/same.ptx" -o "$dir/same.cubin" || fail "$operation by small operands does not compile"
+        "$heddle" prove "$dir/same.ptx" "$dir/same.cubin" > "$dir/out" || fail "$operation by small operands, $target: $(tail -1 "$dir/out")"
+        # the other operand is not looked at; the operands of 32 bits are exchanged; the high word is another
+        for edit in 's/or.b64 %d5, %d4, %d2/mov.b64 %d5, %d2/' 's/%r3, %r2, %r1/%r3, %r1, %r2/' 's/cvt.u64.u32 %d6/cvt.s64.s32 %d6/'; do
+            sed "$edit" "$dir/same.ptx" > "$dir/other.ptx"
+            "$heddle" prove --no-launches "$dir/other.ptx" "$dir/same.cubin" > "$dir/out" && fail "$operation, $target: proved after $edit"
+            "$heddle" compile -t $target "$dir/other.ptx" -o "$dir/other.cubin" || fail "$operation after $edit does not compile"
+            "$heddle" prove --no-launches "$dir/same.ptx" "$dir/other.cubin" > "$dir/out" && fail "$operation, $target: the code of $edit is proved"
+        done
+    done
+done
+
 # Inside two loops an address that only the outer one moves: the same in all rounds of the inner one
 cat > "$dir/nested.ptx" <<'P'
 .version 8.1
