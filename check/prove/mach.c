@@ -117,17 +117,17 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
 static Term *address_word(Mach *mach, const BinFixup *fixup) {
     Terms *ts = &mach->prover->ts;
     mach->fixed = true;
-    uint32_t func =
-        fixup->to == BIN_TO_FUNC
-            ? ptx_find_func(mach->prover->module, mach->prover->flow->bin->funcs[fixup->target].name)
-            : 0;
+    const Binary *bin = mach->prover->flow->bin;
+    const char *name = fixup->to == BIN_TO_FUNC     ? bin->funcs[fixup->target].name
+                       : fixup->to == BIN_TO_EXTERN ? bin->externs[fixup->target]
+                                                    : NULL;
+    uint32_t func = name ? ptx_find_func(mach->prover->module, name) : 0;
     if ((fixup->to != BIN_TO_VAR && !func) || (fixup->kind != 1 && fixup->kind != 2)) {
         mach_fault(mach, "an address of this kind is not modelled");
         return ts->zero;
     }
-    Term *a = func
-                  ? prove_function_address(mach->prover, func - 1)
-                  : t_var(ts, 64, term_name(ts, "&%s", mach->prover->flow->bin->vars[fixup->target].name), 0);
+    Term *a = func ? prove_function_address(mach->prover, func - 1)
+                   : t_var(ts, 64, term_name(ts, "&%s", bin->vars[fixup->target].name), 0);
     a = t_add(ts, a, t_const(ts, 64, (uint64_t)fixup->addend));
     return fixup->kind == 1 ? t_lo(ts, a) : t_hi(ts, a); /* RELOC_ABS32_LO, _HI */
 }

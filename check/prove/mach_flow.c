@@ -1,6 +1,7 @@
 /* Control of the machine side: calls, exits, branches, regions, and what is known of a function before it
  * runs. SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
+#include "frontend/system.h"
 #include "isa/machine/abi.h"
 #include <stdio.h>
 #include <string.h>
@@ -8,16 +9,11 @@
 /* ---- control ---- */
 enum { RETURN_REG = ABI_RETURN_REG };
 
-static Term *return_address(Mach *mach, Term *const *val) {
-    return t_under(&mach->prover->ts,
-                   t_pair(&mach->prover->ts, val[LOC_R + RETURN_REG], val[LOC_R + RETURN_REG + 1]),
-                   mach->full);
-}
-
 /* The callee comes back to the next instruction: what a proof of both takes for granted. */
-static void check_return_address(Mach *mach) {
+static void check_return_address(Mach *mach, unsigned reg) {
     Terms *ts = &mach->prover->ts;
-    if (return_address(mach, mach->val) != t_const(ts, 64, bin_address(mach->prover->flow, mach->at + 1)))
+    Term *address = t_pair(ts, mach->val[LOC_R + reg], mach->val[LOC_R + reg + 1]);
+    if (t_under(ts, address, mach->full) != t_const(ts, 64, bin_address(mach->prover->flow, mach->at + 1)))
         mach_fault(mach, "the return address is not that of the instruction behind the call");
 }
 
@@ -61,12 +57,21 @@ static Exit *mach_leave(Mach *mach, ExitKind kind, uint32_t target, Term *cond) 
     return &mach->run->exits.at[mach->run->exits.n - 1];
 }
 
-/* A function of the PTX. */
+/* A function that is not in the file may write all registers but the stack pointer. */
+static void clobber_all(Mach *mach) {
+    for (uint32_t l = 0; l < LOC_SLOT; l++)
+        if (l != LOC_R + ABI_STACK_REG)
+            mach_set(mach, l,
+                     t_var(&mach->prover->ts, prove_loc_width(l), term_name(&mach->prover->ts, "~%u", l),
+                           0xfff00000u + mach->at));
+}
+
+/* A function of the PTX; callee: in the file, or BINFLOW_NONE, one of the driver's. */
 static void call_user(Mach *mach, uint32_t user, uint32_t callee) {
     Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
     const PtxFunc *f = &prover->module->funcs[user - 1];
-    const char *name = prover->flow->bin->funcs[callee].name;
+    const char *name = str_text(&prover->module->strings, f->name);
     Term *arg[24], *what;
     uint32_t n = 0, w = 0;
     AbiPlan in = {0}, out = {0};
@@ -85,7 +90,10 @@ static void call_user(Mach *mach, uint32_t user, uint32_t callee) {
         }
     }
     what = mach_event(mach, 15, term_name(ts, "call %s", name), arg, n);
-    mach_clobber(mach, callee);
+    if (callee == BINFLOW_NONE)
+        clobber_all(mach);
+    else
+        mach_clobber(mach, callee);
     for (uint32_t k = 0; k < out.n; k++)
         for (unsigned c = 0; c < out.at[k].words; c++, w++)
             mach_set(mach, LOC_R + (uint32_t)out.at[k].reg + c, t_app(ts, TO_RESULT, 32, w, NULL, &what, 1));
@@ -118,6 +126,29 @@ static const PtxInsn *statement_of(const Mach *mach) {
     return NULL;
 }
 
+/* The driver's function whose address this is, + 1; 0: of none. */
+static uint32_t driver_function(Mach *mach, Term *address) {
+    const PtxModule *module = mach->prover->module;
+    for (uint32_t f = 0; f < module->nfuncs; f++)
+        if (ptx_system_func(module, &module->funcs[f]) != SYSTEM_COUNT &&
+            address == prove_function_address(mach->prover, f))
+            return f + 1;
+    return 0;
+}
+
+/* A function of the driver: false: it is none. */
+static bool call_driver(Mach *mach) {
+    if (mach->in->wide || MGET(CALL, mode, mach->in->mods) != BasePCMode_ABS)
+        return false;
+    uint32_t user =
+        driver_function(mach, t_under(&mach->prover->ts, mach_pair(mach, CALL_ra, OPM_WIDE64), mach->full));
+    if (!user)
+        return false;
+    check_return_address(mach, ABI_SYSTEM_RETURN_REG);
+    call_user(mach, user, BINFLOW_NONE);
+    return true;
+}
+
 /* Calls the function whose address a register holds. */
 static void call_one_of(Mach *mach) {
     Prover *prover = mach->prover;
@@ -129,7 +160,7 @@ static void call_one_of(Mach *mach) {
         mach_fault(mach, "this indirect call is not modelled");
         return;
     }
-    check_return_address(mach);
+    check_return_address(mach, RETURN_REG);
     Term *guard = mach->guard, *full = mach->full, *left = full,
          *target = mach_pair(mach, CALL_ra, OPM_WIDE64);
     for (uint32_t k = 0; k < n && !mach->run->fault; k++) {
@@ -162,14 +193,15 @@ static void mach_call(Mach *mach) {
             target = prover->ff->calls[i].target;
         }
     if (callee == BINFLOW_NONE) {
-        call_one_of(mach);
+        if (!call_driver(mach))
+            call_one_of(mach);
         return;
     }
     if (target != prover->flow->funcs[callee].first_inst) {
         mach_fault(mach, "a call of a place inside a function is not modelled");
         return;
     }
-    check_return_address(mach);
+    check_return_address(mach, RETURN_REG);
     const char *name = prover->flow->bin->funcs[callee].name;
     uint32_t user = ptx_find_func(prover->module, name);
     AbiPlan in = {0}, out = {0};

@@ -641,6 +641,11 @@ static bool call_function(Ptx *ptx, const PtxFunc *f) {
         }
         w += outs.at[k].words;
     }
+    if (f->noreturn) { /* nothing is said of one that does */
+        pv_leave(ptx, EX_ANY, 0, ptx->full);
+        ptx->pc = t_and(ts, ptx->pc, t_not(ts, ptx->full));
+        ptx->gone = ptx->pc == ts->falsity;
+    }
     return true;
 }
 

@@ -134,6 +134,44 @@ for operation in rem div; do
     done
 done
 
+# The driver's functions: events, after which no register is what it was; one that does not return says nothing of what is behind it
+cat > "$dir/driver.ptx" <<'P'
+.version 8.1
+.target sm_75
+.address_size 64
+.extern .func (.param .b64 r) malloc (.param .b64 n);
+.extern .func free (.param .b64 p);
+.extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e) .noreturn;
+.global .align 1 .b8 text[2] = {65, 0};
+.visible .entry k(.param .u64 p, .param .u64 n)
+{
+    .reg .pred %q; .reg .b64 %d<9>; .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e; .param .b64 r;
+    ld.param.u64 %d1, [p]; ld.param.u64 %d2, [n]; ld.global.u64 %d3, [%d1]; setp.ne.u64 %q, %d3, 0; @%q bra L;
+    mov.u64 %d4, text; cvta.global.u64 %d4, %d4;
+    st.param.b64 [a], %d4; st.param.b64 [b], %d4; st.param.b32 [c], 7; st.param.b64 [d], %d4; st.param.b64 [e], 1;
+    call.uni __assertfail, (a, b, c, d, e);
+L:  st.param.b64 [a], %d2; call.uni (r), malloc, (a); ld.param.b64 %d5, [r]; st.global.u64 [%d1], %d5;
+    add.u64 %d6, %d3, %d2; st.param.b64 [a], %d6; call.uni free, (a); ret;
+}
+P
+for target in sm_75 sm_80 sm_90; do
+    "$heddle" compile -t $target "$dir/driver.ptx" -o "$dir/driver.cubin" || fail "calls of the driver do not compile"
+    "$heddle" prove --no-launches "$dir/driver.ptx" "$dir/driver.cubin" > "$dir/out"
+    grep -q '^all .* 0 refuted 0 unknown' "$dir/out" || fail "calls of the driver, $target: $(tail -3 "$dir/out")"
+    for edit in 's/\[c\], 7/[c], 8/' 's/call.uni free, (a)/call.uni (r), malloc, (a)/' 's/\[a\], %d6/[a], %d3/' 's/, %d5;$/, %d2;/'; do
+        sed "$edit" "$dir/driver.ptx" > "$dir/other.ptx"
+        "$heddle" compile -t $target "$dir/other.ptx" -o "$dir/other.cubin" || fail "calls of the driver after $edit do not compile"
+        "$heddle" prove --no-launches "$dir/driver.ptx" "$dir/other.cubin" > "$dir/out"
+        grep -q '^all .* 0 refuted 0 unknown' "$dir/out" && fail "calls of the driver, $target: proved after $edit"
+    done
+    # what was in registers before the call is not there any more
+    "$heddle" disasm --sections "$dir/driver.cubin" > "$dir/driver.sass" && sed 's/LDL.* \(R[0-9]*\), \[.*;/NOP ;/' "$dir/driver.sass" > "$dir/other.sass"
+    cmp -s "$dir/driver.sass" "$dir/other.sass" && fail "calls of the driver, $target: nothing to edit"
+    "$heddle" asm "$dir/other.sass" -o "$dir/other.cubin" || fail "calls of the driver, $target: does not assemble"
+    "$heddle" prove --no-launches "$dir/driver.ptx" "$dir/other.cubin" > "$dir/out"
+    grep -q '^all .* 0 refuted 0 unknown' "$dir/out" && fail "calls of the driver, $target: proved with what registers had before"
+done
+
 # Inside two loops an address that only the outer one moves: the same in all rounds of the inner one
 cat > "$dir/nested.ptx" <<'P'
 .version 8.1
