@@ -1,11 +1,14 @@
 /* Sessions of one binary take turns with one engine: each has decoded other instructions and has constants of
- * its own, and none may run what was compiled for what another one has decoded. Exit status 77 where nothing
- * can be compiled. SPDX-License-Identifier: MIT */
+ * its own, and none may run what was compiled for what another one has decoded. The options of a launch are
+ * not compiled in: launches under different policies share what is compiled. Exit status 77 where nothing can
+ * be compiled. SPDX-License-Identifier: MIT */
 #include "emit/elf/binary.h"
 #include "sim/machine/machine.h"
+#include "sim/machine/policy.h"
 #include "tools/driver.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LANES = 32, SKIPPED = 77 };
 static const char kernel[] =
@@ -18,6 +21,21 @@ static const char kernel[] =
     "L: mad.lo.u32 %x, %x, 5, %s; ld.global.u32 %t, [%a+4]; add.u32 %x, %x, %t; add.u32 %i, %i, 1;\n"
     "setp.lt.u32 %p, %i, %n; @%p bra L;\n"
     "E: st.global.u32 [%b], %x; ret; }\n";
+
+/* Lanes part at a branch, come together, and are elsewhere for different numbers of rounds: which policy it
+ * runs under is seen in memory (what MUFU gives, who was first at the counter) and in the statistics. */
+static const char parting[] =
+    ".version 7.0\n.target sm_75\n.address_size 64\n"
+    ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 step) {\n"
+    ".reg .pred %p; .reg .b32 %n, %i, %x, %t, %s; .reg .f32 %f; .reg .b64 %a, %b;\n"
+    "ld.param.u64 %a, [in]; ld.param.u64 %b, [out]; ld.param.u32 %s, [step];\n"
+    "mov.u32 %t, %tid.x; mad.wide.u32 %b, %t, 4, %b; mov.u32 %x, %t; mov.u32 %i, 0;\n"
+    "and.b32 %n, %t, 7; add.u32 %n, %n, 40; cvt.rn.f32.u32 %f, %t;\n"
+    "L: and.b32 %t, %x, 1; setp.eq.u32 %p, %t, 0; @%p bra EVEN;\n"
+    "mad.lo.u32 %x, %x, 5, %s; ex2.approx.f32 %f, %f; bra.uni JOIN;\n"
+    "EVEN: atom.global.add.u32 %t, [%a], 1; xor.b32 %x, %x, %t; add.u32 %x, %x, 3; rcp.approx.f32 %f, %f;\n"
+    "JOIN: add.u32 %i, %i, 1; setp.lt.u32 %p, %i, %n; @%p bra L;\n"
+    "mov.b32 %t, %f; xor.b32 %x, %x, %t; st.global.u32 [%b], %x; ret; }\n";
 
 typedef struct {
     const Binary *binary;
@@ -103,18 +121,94 @@ static int take_turns(const Binary *binary, const char *host_level, Diags *d) {
     return status ? status : nowhere ? SKIPPED : 0;
 }
 
-int main(void) {
+/* ---- policies ---- */
+typedef struct {
+    uint32_t in[2], out[LANES];
+    MachineResult result;
+} Outcome;
+
+static bool run_under(User *user, const MachineOptions *options, Outcome *outcome, Diags *d) {
+    *outcome = (Outcome){0};
+    return simmem_write(user->memory, user->params.in, outcome->in, sizeof outcome->in) &&
+           machine_session_run(user->session, options, &outcome->result, d) &&
+           simmem_read(user->memory, user->params.in, outcome->in, sizeof outcome->in) &&
+           simmem_read(user->memory, user->params.out, outcome->out, sizeof outcome->out);
+}
+static bool is_same(const Outcome *a, const Outcome *b) {
+    return memcmp(a->in, b->in, sizeof a->in) == 0 && memcmp(a->out, b->out, sizeof a->out) == 0 &&
+           memcmp(&a->result.stats, &b->result.stats, sizeof a->result.stats) == 0;
+}
+
+/* Launches under one policy after the other, of a session that is interpreted and one that is compiled. */
+static int change_policies(const Binary *binary, bool background, Diags *d) {
+    static const char *const policies[] = {"lane-choice=lowest",
+                                           "mufu-ulp=+1",
+                                           "lane-choice=highest",
+                                           "branch-order=taken",
+                                           "lane-choice=rotate,mufu-ulp=-2",
+                                           "bssy=other,warpsync-turns=other",
+                                           "join-scope=candidates,mufu-subnormal=flush"};
+    enum { POLICIES = sizeof policies / sizeof *policies, ROUNDS = 400 };
+    MachineJit *jit = machine_jit_open(1, background);
+    User users[2] = {0};
+    Outcome first = {0}, interpreted = {0}, compiled = {0};
+    unsigned others = 0, wrong = 0, rounds = background ? ROUNDS : 2;
+    for (unsigned i = 0; i < 2; i++)
+        open_user(&users[i], binary, 7, NULL, d);
+    bool good = run_under(&users[0], &(MachineOptions){0}, &first, d);
+    for (unsigned i = 0; good && i < rounds * POLICIES; i++) {
+        MachineOptions options = {0};
+        size_t n = 0;
+        good = !machine_policy_list(&options, policies[i % POLICIES], &n) &&
+               run_under(&users[0], &options, &interpreted, d);
+        options.jit = jit;
+        good = good && run_under(&users[1], &options, &compiled, d);
+        wrong += good && !is_same(&interpreted, &compiled);
+        others += i < POLICIES && !is_same(&interpreted, &first);
+        machine_result_free(&interpreted.result);
+        machine_result_free(&compiled.result);
+        if (background && !machine_jit_stats(jit)->regions)
+            usleep(20000); /* libLLVM is being opened */
+    }
+    machine_result_free(&first.result);
+    uint32_t regions = machine_jit_stats(jit)->regions;
+    for (unsigned i = 0; i < 2; i++) {
+        machine_close(users[i].session);
+        simmem_free(users[i].memory);
+    }
+    bool done = machine_jit_close(jit);
+    if (!good || wrong || others < 4 || !regions) {
+        printf("background %d: %u launches differ, %u policies seen, %u regions\n", background, wrong, others,
+               regions);
+        return 1;
+    }
+    if (!done)
+        _exit(0); /* the last thing that is done */
+    return 0;
+}
+
+static int with_kernel(const char *text, size_t bytes, int test(const Binary *, Diags *)) {
     Diags d = {.sink = show};
-    PtxModule *module = ptx_parse("sessions.ptx", kernel, sizeof kernel - 1, &d);
+    PtxModule *module = ptx_parse("sessions.ptx", text, bytes, &d);
     Compilation compilation = {0};
     DriverOptions options = {.opt_level = 3};
     bool compiled = module && driver_compile(&compilation, module, &options, &d);
     Binary *binary = compiled ? binary_read("kernel", compilation.image, compilation.image_bytes, &d) : NULL;
-    int status = binary ? take_turns(binary, "base", &d) : 1;
-    if (!status)
-        status = take_turns(binary, NULL, &d);
+    int status = binary ? test(binary, &d) : 1;
     binary_free(binary);
     driver_free(&compilation);
     ptx_free(module);
     return status;
+}
+static int test_turns(const Binary *binary, Diags *d) {
+    int status = take_turns(binary, "base", d);
+    return status ? status : take_turns(binary, NULL, d);
+}
+static int test_policies(const Binary *binary, Diags *d) {
+    return change_policies(binary, false, d) || change_policies(binary, true, d);
+}
+
+int main(void) {
+    int status = with_kernel(kernel, sizeof kernel - 1, test_turns);
+    return status ? status : with_kernel(parting, sizeof parting - 1, test_policies);
 }
