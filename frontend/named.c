@@ -43,6 +43,13 @@ bool ptx_mark_named(const PtxModule *module, uint32_t index, bool *vars, bool *f
     return unknown;
 }
 
+static void mark_init(const PtxModule *module, const PtxInit *init, bool *vars, bool *funcs) {
+    if (init->sym & PTX_SYM_FUNC)
+        mark_func(module, (init->sym & ~PTX_SYM_FUNC) - 1, funcs);
+    else if (init->sym && vars)
+        vars[init->sym - 1] = true;
+}
+
 bool *ptx_address_taken(const PtxModule *module, Arena *arena) {
     bool *taken = ARENA_ARRAY(arena, bool, module->nfuncs + 1);
     for (uint32_t i = 0; i < module->nfuncs; i++)
@@ -51,14 +58,14 @@ bool *ptx_address_taken(const PtxModule *module, Arena *arena) {
                 mark_operands(module, &module->funcs[i].insns[k], NULL, taken);
     for (uint32_t i = 0; i < module->nvars; i++)
         for (uint32_t k = 0; k < module->vars[i].ninits; k++)
-            if (module->vars[i].inits[k].sym & PTX_SYM_FUNC)
-                mark_func(module, (module->vars[i].inits[k].sym & ~PTX_SYM_FUNC) - 1, taken);
+            mark_init(module, &module->vars[i].inits[k], NULL, taken);
     return taken;
 }
 
 void ptx_mark_reached(const PtxModule *module, uint32_t index, bool indirect, bool *vars, bool *funcs) {
     Arena scratch = {0};
-    bool *done = ARENA_ARRAY(&scratch, bool, module->nfuncs + 1), unknown = false;
+    bool *done = ARENA_ARRAY(&scratch, bool, module->nfuncs + 1), unknown = false,
+         *read = ARENA_ARRAY(&scratch, bool, module->nvars + 1);
     funcs[index] = true;
     for (bool more = true; more;) {
         more = false;
@@ -72,6 +79,37 @@ void ptx_mark_reached(const PtxModule *module, uint32_t index, bool indirect, bo
                 funcs[t] |= taken[t] && !module->funcs[t].is_entry;
             unknown |= here;
         }
+        for (uint32_t v = 0; indirect && v < module->nvars; v++) {
+            if (!vars[v] || read[v])
+                continue;
+            read[v] = more = true;
+            for (uint32_t k = 0; k < module->vars[v].ninits; k++)
+                mark_init(module, &module->vars[v].inits[k], vars, funcs);
+        }
     }
     arena_free(&scratch);
+}
+
+PtxContents ptx_contents(const PtxModule *module, Arena *arena) {
+    PtxContents all = {ARENA_ARRAY(arena, bool, module->nfuncs + 1),
+                       ARENA_ARRAY(arena, uint32_t, module->nvars + 1)};
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        all.bodies[i] = module->funcs[i].has_body;
+    for (uint32_t i = 0; i < module->nvars; i++)
+        all.ninits[i] = module->vars[i].ninits;
+    return all;
+}
+
+void ptx_keep(PtxModule *module, const PtxContents *all, const bool *funcs) {
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        module->funcs[i].has_body = all->bodies[i] && funcs[i];
+    for (uint32_t i = 0; i < module->nvars; i++) {
+        PtxVar *var = &module->vars[i];
+        var->ninits = all->ninits[i];
+        for (uint32_t k = 0; k < var->ninits; k++) {
+            uint32_t f = var->inits[k].sym & PTX_SYM_FUNC ? var->inits[k].sym & ~PTX_SYM_FUNC : 0;
+            if (f && ((all->bodies[f - 1] && !funcs[f - 1]) || module->funcs[f - 1].broken))
+                var->ninits = 0;
+        }
+    }
 }

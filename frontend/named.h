@@ -13,6 +13,18 @@ bool ptx_mark_named(const PtxModule *module, uint32_t index, bool *vars, bool *f
 bool *ptx_address_taken(const PtxModule *module, Arena *arena);
 
 /* ptx_mark_named of function `index` and of all that it may reach, which are added to funcs, itself too.
- * `indirect`: calls with unknown targets reach every function whose address is taken. */
+ * `indirect`: calls with unknown targets reach every function whose address is taken, and variables the
+ * functions and variables that their initial values name. */
 void ptx_mark_reached(const PtxModule *module, uint32_t index, bool indirect, bool *vars, bool *funcs);
+
+/* The bodies and initial values of a module, to be taken away and given back. */
+typedef struct {
+    bool *bodies;     /* [nfuncs] */
+    uint32_t *ninits; /* [nvars] */
+} PtxContents;
+PtxContents ptx_contents(const PtxModule *module, Arena *arena);
+
+/* Of functions funcs[] only keep bodies, and variables their initial values unless these name
+ * another one, or one that could not be read. */
+void ptx_keep(PtxModule *module, const PtxContents *all, const bool *funcs);
 #endif

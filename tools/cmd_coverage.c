@@ -77,21 +77,20 @@ static bool compiles_alone(Settings *settings, PtxModule *module, uint32_t kerne
                            Errors *errors) {
     bool *vars = ARENA_ARRAY(&settings->arena, bool, module->nvars + 1),
          *funcs = ARENA_ARRAY(&settings->arena, bool, module->nfuncs + 1),
-         *bodies = ARENA_ARRAY(&settings->arena, bool, module->nfuncs + 1), good = true;
+         *every = ARENA_ARRAY(&settings->arena, bool, module->nfuncs + 1), good = true;
+    PtxContents all = ptx_contents(module, &settings->arena);
+    memset(every, true, module->nfuncs);
     ptx_mark_reached(module, kernel, true, vars, funcs);
-    for (uint32_t i = 0; i < module->nfuncs; i++) {
-        bodies[i] = module->funcs[i].has_body;
-        module->funcs[i].has_body &= funcs[i];
+    ptx_keep(module, &all, funcs);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
         good &= !(funcs[i] && module->funcs[i].broken);
-    }
     for (uint32_t i = 0; !good && i < reading->list.n; i++) {
         uint32_t function = ptx_find_func(module, reading->list.at[i].function);
         if (!function || funcs[function - 1])
             VEC_ADD(errors->arena, &errors->list, reading->list.at[i]);
     }
     good = good && compiles(settings, module, errors);
-    for (uint32_t i = 0; i < module->nfuncs; i++)
-        module->funcs[i].has_body = bodies[i];
+    ptx_keep(module, &all, every);
     return good;
 }
 

@@ -336,19 +336,27 @@ static Operand approx_half(Sel *s, const PtxInsn *in, bool bf, unsigned func, Op
     return mufu_flush(s, in, sel_mufu(s, func, mufu_flush(s, in, x)));
 }
 
+/* Two f32 rounded to halves; before sm_80, which has no bf16, one after the other. */
+static Operand packed_halves(Sel *sel, bool bf, bool two, Operand hi, Operand lo) {
+    if (isa_target_has(sel->t, OT_F2FP))
+        return EMIT_R(sel, OT_F2FP,
+                      MSET(F2FP, type, bf ? F2fpType_BF16 : F2fpType_F16) | MSET(F2FP, rnd, Rnd_RN), hi, lo,
+                      op_rz());
+    uint32_t mods = MSET(F2F, dst, FSize_F16) | MSET(F2F, src, FSize_F32) | MSET(F2F, rnd, Rnd_RN);
+    Operand low = EMIT_R(sel, OT_F2F, mods, lo);
+    return two ? sel_prmt(sel, low, op_imm(0x5410), EMIT_R(sel, OT_F2F, mods, hi)) : low;
+}
+
 static bool approx_any(Sel *sel, const PtxInsn *in, unsigned func) {
     PtxType t = sel_type(in);
-    bool bf = t == TY_BF16 || t == TY_BF16X2;
+    bool bf = t == TY_BF16 || t == TY_BF16X2, two = t == TY_F16X2 || t == TY_BF16X2;
     if (t == TY_F32)
         return approx(sel, in, func);
-    if (!isa_target_has(sel->t, OT_F2FP))
-        return sel_error(sel, "half precision needs packed conversions of sm_80 here");
     Operand a = sel_value(sel, sel_src32(sel, &in->operands[1])), hi = op_rz(),
             lo = approx_half(sel, in, bf, func, a);
-    if (t == TY_F16X2 || t == TY_BF16X2)
+    if (two)
         hi = approx_half(sel, in, bf, func, sel_shr(sel, false, a, op_imm(16)));
-    uint32_t mods = MSET(F2FP, type, bf ? F2fpType_BF16 : F2fpType_F16) | MSET(F2FP, rnd, Rnd_RN);
-    sel_write32(sel, &in->operands[0], t, EMIT_R(sel, OT_F2FP, mods, hi, lo, op_rz()));
+    sel_write32(sel, &in->operands[0], t, packed_halves(sel, bf, two, hi, lo));
     return true;
 }
 

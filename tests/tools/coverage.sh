@@ -53,4 +53,8 @@ says '^newer.ptx:eight  *not compiled  *E0710'
 { printf "$head" sm_80; for i in a b c d e f g h i j k l m n o p q r s t u v w x y z; do entry "k$i" "frob$i.u32 %r1, %r2;"; done; } >d/many.ptx
 "$heddle" coverage d/many.ptx >out
 [ "$(grep -c "unknown opcode 'frob.'" out)" -eq 52 ] || { echo "FAIL: not every kernel and every opcode"; cat out; failed=1; }
+# a kernel is tried without the tables of functions that others name
+{ printf "$head" sm_80; printf '.func h()\n{\n ret;\n}\n.global .align 8 .u64 t[1] = {h};\n'; entry ten 'mov.u32 %r1, 1;'; entry nine 'frobnicate.u32 %r1, %r2;'; } >table.ptx
+"$heddle" coverage table.ptx >out
+says '^table.ptx:ten  *compiles *$'
 exit $failed

@@ -84,4 +84,20 @@ want 1 'E0113' compile --keep-going open.ptx -o open.cubin
 } >many.ptx
 want 1 'many is left out' compile --keep-going many.ptx -o many.cubin
 runs many.cubin first 11
+
+# tables of functions: of good ones kept, of a bad one without its initial value, which is named
+{
+    printf '%s' "$head"
+    printf '.func one()\n{\n ret;\n}\n.visible .func two()\n{\n nonsense;\n}\n'
+    printf '.global .align 8 .u64 table[1] = {one};\n.global .align 8 .u64 worse[2] = {one, two};\n'
+    good first 11
+    printf '.visible .entry named(.param .u64 o)\n{\n .reg .b64 %%d, %%t;\n ld.param.u64 %%d, [o];\n'
+    printf ' mov.u64 %%t, table;\n ld.global.u64 %%t, [%%t];\n setp.ne.s64 %%p, %%t, 0;\n' | sed 's/setp/.reg .pred %p;\n setp/'
+    printf ' selp.u32 %%r, 7, 0, %%p;\n st.global.u32 [%%d], %%r;\n ret;\n}\n' | sed '1s/^/ .reg .b32 %r;\n/'
+} >table.ptx
+want 1 'two is left out' compile --keep-going table.ptx -o table.cubin
+grep -q 'the initial value of worse is left out' out || { echo 'FAIL: the table is not named'; cat out; failed=1; }
+grep -q 'value of table' out && { echo 'FAIL: a good table is left out'; failed=1; }
+runs table.cubin first 11
+runs table.cubin named 7
 exit $failed
