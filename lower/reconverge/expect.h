@@ -38,6 +38,11 @@ typedef struct {
     uint32_t to;    /* PLACE_EDGE, PLACE_GOES_ON: the next position */
 } Place;
 
+/* Lanes that joined together and wait for each other, one set beside the other. */
+typedef struct {
+    uint32_t n, sets[LANES];
+} Members;
+
 struct Expect {
     Reconv *reconv;
     const bool *divergent;
@@ -64,9 +69,9 @@ struct Expect {
     Place *places; /* [position] */
     uint32_t *to;  /* [edge] position behind it; of the one behind the last NOWHERE */
     VEC(Listed) pool;
-    uint32_t *pending;         /* [join] lanes */
-    uint32_t (*joined)[LANES]; /* [join] members: those that each lane waits for */
-    uint32_t *standing;        /* [position] lanes, of the warp that runs */
+    uint32_t *pending;  /* [join] lanes */
+    Members *members;   /* [join] the same ones; NULL: all wait for all */
+    uint32_t *standing; /* [position] lanes, of the warp that runs */
 };
 
 static inline uint32_t slots_of(const Graph *graph, uint32_t b) {

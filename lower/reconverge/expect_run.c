@@ -100,51 +100,51 @@ static void run_branch(Warp *warp, uint32_t first) {
 }
 
 /* The lanes are no more among those that any lane waits for. pending: lanes that wait for any */
-static void leave_members(uint32_t joined[LANES], uint32_t *pending, uint32_t lanes) {
-    EACH_LANE(t, lanes & *pending) {
-        for (uint32_t left = joined[t] & ~lanes; left; left &= left - 1)
-            joined[__builtin_ctz(left)] &= ~(1u << t);
-        joined[t] = 0;
-    }
+static void leave_members(Members *members, uint32_t *pending, uint32_t lanes) {
+    uint32_t n = 0;
+    if (!(lanes & *pending))
+        return;
+    for (uint32_t k = 0; k < members->n; k++)
+        if (members->sets[k] & ~lanes)
+            members->sets[n++] = members->sets[k] & ~lanes;
+    members->n = n;
     *pending &= ~lanes;
 }
 
-static void join_members(uint32_t joined[LANES], uint32_t *pending, uint32_t lanes) {
-    leave_members(joined, pending, lanes);
+static void join_members(Members *members, uint32_t *pending, uint32_t lanes) {
+    leave_members(members, pending, lanes);
     *pending |= lanes;
-    EACH_LANE(t, lanes)
-        joined[t] = lanes;
+    members->sets[members->n++] = lanes;
 }
 
 /* Of the lanes at a BSYNC those that wait for nobody else; *missing: for whom the others do. */
-static uint32_t complete_members(const Warp *warp, const uint32_t joined[LANES], uint32_t here,
+static uint32_t complete_members(const Members *members, uint32_t pending, uint32_t here, uint32_t valid,
                                  uint32_t *missing) {
-    uint32_t complete = 0;
+    uint32_t complete = here & ~pending;
     *missing = 0;
-    while (here) { /* one answer for all of a set */
-        uint32_t first = (uint32_t)__builtin_ctz(here), set = joined[first], alike = here & -here, lacks = 0;
-        EACH_LANE(t, here & set)
-            alike |= (uint32_t)(joined[t] == set) << t;
-        lacks = set >> first & 1 ? set & warp->valid & ~(warp->expect->standing[warp->current] | warp->active)
-                                 : 0;
-        complete |= lacks ? 0 : alike;
-        *missing |= lacks;
-        here &= ~alike;
+    for (uint32_t k = 0; k < members->n; k++) {
+        uint32_t set = members->sets[k], lacks = set & valid & ~here;
+        if (!(set & here))
+            continue;
+        if (lacks)
+            *missing |= lacks;
+        else
+            complete |= set & here;
     }
     return complete;
 }
 
 /* As in sim/machine/members.c, of lanes of one call. */
-static bool arrive_members(Warp *warp, uint32_t joined[LANES], uint32_t *pending) {
+static bool arrive_members(Warp *warp, Members *members, uint32_t *pending) {
     uint32_t *standing = &warp->expect->standing[warp->current], missing, here = *standing | warp->active,
-             complete = complete_members(warp, joined, here, &missing);
+             complete = complete_members(members, *pending, here, warp->valid, &missing);
     warp->issues += warp->expect->b_weight;
     if (!complete) {
         park(warp, warp->active, warp->current);
         resume(warp, missing);
         return false;
     }
-    leave_members(joined, pending, complete);
+    leave_members(members, pending, complete);
     park(warp, warp->active & ~complete, warp->current);
     *standing &= ~complete;
     warp->active = complete;
@@ -170,21 +170,21 @@ static bool arrive(Warp *warp, uint32_t *pending) {
 /* The lanes leave the join, or those at its BSSY join. */
 static void leave_join(Expect *expect, uint32_t join, uint32_t lanes) {
     if (expect->assigns)
-        leave_members(expect->joined[join], &expect->pending[join], lanes);
+        leave_members(&expect->members[join], &expect->pending[join], lanes);
     else
         expect->pending[join] &= ~lanes;
 }
 
 static void enter_join(Expect *expect, uint32_t join, uint32_t lanes) {
     if (expect->assigns)
-        join_members(expect->joined[join], &expect->pending[join], lanes);
+        join_members(&expect->members[join], &expect->pending[join], lanes);
     else
         expect->pending[join] |= lanes;
 }
 
 static bool arrive_at(Warp *warp, uint32_t join) {
     Expect *expect = warp->expect;
-    return expect->assigns ? arrive_members(warp, expect->joined[join], &expect->pending[join])
+    return expect->assigns ? arrive_members(warp, &expect->members[join], &expect->pending[join])
                            : arrive(warp, &expect->pending[join]);
 }
 
@@ -261,8 +261,7 @@ uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsign
     take_set(expect, joins, n);
     expect->pending = ARENA_ARRAY(&expect->reconv->a, uint32_t, n + 1);
     if (expect->assigns)
-        expect->joined =
-            (uint32_t(*)[LANES])(void *)ARENA_ARRAY(&expect->reconv->a, uint32_t, (n + 1) * LANES);
+        expect->members = ARENA_ARRAY(&expect->reconv->a, Members, n + 1);
     const Graph *graph = &expect->reconv->g;
     uint32_t npos = graph->n + graph->succ_at[graph->n];
     for (unsigned k = 0; k < WARPS && issues <= limit; k++) {
@@ -274,8 +273,8 @@ uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsign
             warp.next[lane] = expect->way[k][lane].edges;
         memset(expect->standing, 0, npos * sizeof *expect->standing);
         memset(expect->pending, 0, n * sizeof *expect->pending);
-        if (expect->assigns)
-            memset(expect->joined, 0, n * sizeof *expect->joined);
+        for (unsigned m = 0; m < n && expect->assigns; m++)
+            expect->members[m].n = 0;
         /* more than all ways together: nothing waits for ever with an order (join.c) */
         uint64_t most = expect->steps + 4 * LANES * (uint64_t)(LONGEST_WAY + graph->n);
         while (warp.active && expect->steps < most && issues + warp.issues <= limit)

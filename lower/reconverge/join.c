@@ -354,12 +354,13 @@ static void build_order(Numbering *n) {
 
 /* The join to give up among those of cycles, NO_JOIN if there are no cycles. */
 static uint32_t worst_in_cycle(const Numbering *numbering) {
-    const Reconv *reconv = numbering->r;
+    Reconv *reconv = numbering->r;
     uint32_t worst = NO_JOIN;
     for (uint32_t k = 0; k < reconv->joins.n; k++) {
         const Join *join = &reconv->joins.at[k];
         if (numbering->comp_size[numbering->comp[k]] < 2)
             continue;
+        reconv_find_profits(reconv);
         if (worst == NO_JOIN || (join->early.n && !reconv->joins.at[worst].early.n) ||
             (!join->early.n == !reconv->joins.at[worst].early.n &&
              join->profit < reconv->joins.at[worst].profit))
@@ -376,7 +377,8 @@ static bool may_give_up(const Reconv *reconv, uint32_t k) {
 /* Early join, in auto mode any, with the least profit among k and those before it in the order, NO_JOIN if
  * there is none. */
 static uint32_t worst_before(Numbering *numbering, uint32_t k) {
-    const Reconv *reconv = numbering->r;
+    Reconv *reconv = numbering->r;
+    reconv_find_profits(reconv);
     ArenaMark mark = arena_mark(&numbering->a);
     uint8_t *seen = ARENA_ARRAY(&numbering->a, uint8_t, reconv->joins.n);
     uint32_t *stack = ARENA_ARRAY(&numbering->a, uint32_t, reconv->joins.n + 1), top = 0, worst = NO_JOIN;

@@ -21,7 +21,7 @@
  * and any set whose order has no cycle is safe (join.c). SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "lower/profile.h"
-#include "lower/reconverge/reconverge.h"
+#include "lower/reconverge/place.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,27 +37,6 @@ enum {
     DEEPEST = 7,            /* loops told apart */
     MOST_ROUNDS = 6
 };
-
-typedef struct {
-    Join join;
-    Bitset in;      /* blocks at whose beginning lanes may be pending */
-    uint32_t depth; /* of its loop */
-    bool first;     /* of the set to begin with */
-    bool taken;
-} Candidate;
-
-typedef struct {
-    Reconv *reconv;
-    DomTree dom;
-    const bool *divergent;
-    unsigned base;
-    uint8_t *state, *needed; /* [block] all 0 between uses */
-    VEC(Candidate) all;
-    uint32_t *last_at;      /* [block] its last candidate + 1 */
-    VEC(uint32_t) previous; /* [candidate] the one before of the same block + 1 */
-    uint32_t *set, nset;    /* taken */
-    uint64_t most_steps;    /* of the module, when no more candidates are looked for */
-} Places;
 
 static uint32_t innermost(const Places *places, uint32_t block) {
     return places->reconv->loops.innermost[block];
@@ -405,71 +384,20 @@ static void add_of_rounds(Places *places) {
 
 /* ---- sets ---- */
 
-static bool pending_at(const Candidate *one, const Candidate *other) {
-    return one != other && bs_has(&one->in, other->join.block);
-}
-
-enum { MOST_SET = 192 };
-
-/* behind: of each of the set a bit for those at whose joins its lanes are pending; before: how many pend at
- * its own. */
-static void find_pending(const Places *places, const uint32_t *set, unsigned n,
-                         uint64_t behind[][MOST_SET / 64], uint8_t *before) {
-    uint32_t blocks[MOST_SET];
-    for (unsigned k = 0; k < n; k++)
-        blocks[k] = places->all.at[set[k]].join.block, before[k] = 0;
-    for (unsigned m = 0; m < n; m++) {
-        const Bitset *in = &places->all.at[set[m]].in;
-        memset(behind[m], 0, sizeof behind[m]);
-        for (unsigned k = 0; k < n; k++)
-            if (k != m && bs_has(in, blocks[k]))
-                behind[m][k / 64] |= 1ull << (k & 63), before[k]++;
-    }
-}
-
-/* Has the order of these candidates a cycle, or a chain longer than there are registers? */
-static bool is_ordered(const Places *places, const uint32_t *set, unsigned n) {
-    uint8_t height[MOST_SET], before[MOST_SET];
-    uint64_t behind[MOST_SET][MOST_SET / 64];
-    uint32_t ready[MOST_SET], nready = 0, done = 0;
-    if (n > MOST_SET)
-        return false;
-    find_pending(places, set, n, behind, before);
-    for (unsigned k = 0; k < n; k++) {
-        height[k] = 1;
-        if (!before[k])
-            ready[nready++] = k;
-    }
-    while (done < nready) {
-        uint32_t m = ready[done++];
-        for (unsigned word = 0; word < (n + 63) / 64; word++)
-            for (uint64_t left = behind[m][word]; left; left &= left - 1) {
-                unsigned k = 64 * word + (unsigned)__builtin_ctzll(left);
-                if (height[k] < height[m] + 1)
-                    height[k] = (uint8_t)(height[m] + 1);
-                if (height[k] + places->base > places->reconv->num_b)
-                    return false;
-                if (!--before[k])
-                    ready[nready++] = k;
-            }
-    }
-    return done == n;
-}
-
 /* A run of one set: later rounds look at the same ones again. */
 typedef struct {
     uint32_t *set, n;
     uint64_t hash, limit, cost, steps;
 } Run;
 
-typedef struct {
+struct Search {
     Places *places;
     Expect *e;
     uint32_t *trial, ntrial;
     const Join **joins;
     uint64_t cost;
     VEC(Run) runs;
-} Search;
+};
 
 /* The run of this set, if it would end as it did; NULL: none. A repeated run counts its steps again: what is
  * looked at does not depend on what is remembered. */
@@ -485,18 +413,22 @@ static const Run *find_run(const Search *search, const uint32_t *set, unsigned n
     return NULL;
 }
 
+static const Join *const *joins_of(Search *search, const uint32_t *set, unsigned n) {
+    for (unsigned k = 0; k < n; k++)
+        search->joins[k] = &search->places->all.at[set[k]].join;
+    return search->joins;
+}
+
 static uint64_t cost_of(Search *search, const uint32_t *set, unsigned n, uint64_t limit) {
     uint64_t hash = n, before = reconv_expect_steps(search->e);
-    for (unsigned k = 0; k < n; k++) {
-        search->joins[k] = &search->places->all.at[set[k]].join;
+    for (unsigned k = 0; k < n; k++)
         hash = rng_mix(hash + set[k]);
-    }
     const Run *known = find_run(search, set, n, hash, limit);
     if (known) {
         reconv_expect_repeat(search->e, known->steps);
         return known->cost;
     }
-    uint64_t cost = reconv_expected_issues(search->e, search->joins, n, limit);
+    uint64_t cost = reconv_expected_issues(search->e, joins_of(search, set, n), n, limit);
     Run run = {arena_copy(&search->places->reconv->a, set, (n + 1) * sizeof *set),
                n,
                hash,
@@ -525,11 +457,11 @@ static bool with_candidate(Search *search, uint32_t c) {
     search->ntrial = 0;
     for (unsigned k = 0; k < places->nset; k++) {
         const Candidate *old = &places->all.at[places->set[k]];
-        if (old->join.block != new->join.block && !(pending_at(old, new) && pending_at(new, old)))
+        if (old->join.block != new->join.block && !(place_pending_at(old, new) && place_pending_at(new, old)))
             search->trial[search->ntrial++] = places->set[k];
     }
     search->trial[search->ntrial++] = c;
-    return is_ordered(places, search->trial, search->ntrial);
+    return place_is_ordered(places, search->trial, search->ntrial);
 }
 
 static uint64_t margin(const Search *search, const Candidate *candidate) {
@@ -577,7 +509,7 @@ static void add_fitting(Places *places, const uint32_t *turn, unsigned kinds) {
         for (unsigned m = 0; fits && m < places->nset; m++)
             fits = places->all.at[places->set[m]].join.block != candidate->join.block;
         places->set[places->nset] = c;
-        if (fits && is_ordered(places, places->set, places->nset + 1))
+        if (fits && place_is_ordered(places, places->set, places->nset + 1))
             candidate->taken = true, places->nset++;
     }
 }
@@ -706,9 +638,10 @@ static void improve_both(Search *search, const uint32_t *turn, const Saved *bett
 
 static void choose_set(Places *places) {
     Reconv *reconv = places->reconv;
-    Search search = {.places = places, .e = reconv_expect(reconv, &places->dom, places->divergent)};
-    search.trial = ARENA_ARRAY(&reconv->a, uint32_t, places->all.n + 1);
-    search.joins = ARENA_ARRAY(&reconv->a, const Join *, places->all.n + 1);
+    Search *search = reconv->search = ARENA_NEW(&reconv->a, Search);
+    *search = (Search){.places = places, .e = reconv_expect(reconv, &places->dom, places->divergent)};
+    search->trial = ARENA_ARRAY(&reconv->a, uint32_t, places->all.n + 1);
+    search->joins = ARENA_ARRAY(&reconv->a, const Join *, places->all.n + 1);
     uint32_t *turn = ARENA_ARRAY(&reconv->a, uint32_t, places->all.n + 1), n = 0;
     for (uint32_t depth = DEEPEST + 1; depth-- > 0;) /* inner loops first */
         for (uint32_t k = 0; k < places->all.n; k++)
@@ -716,38 +649,49 @@ static void choose_set(Places *places) {
                 turn[n++] = k;
     add_fitting(places, turn, OF_BODIES);
     add_fitting(places, NULL, OF_FUNCTION);
-    search.cost = cost_of(&search, places->set, places->nset, UINT64_MAX);
-    Saved bodies = save_set(&search);
+    search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
+    Saved bodies = save_set(search);
     clear_set(places);
     add_fitting(places, NULL, OF_FUNCTION | OF_BODIES);
-    search.cost = cost_of(&search, places->set, places->nset, bodies.cost);
-    restore_better(&search, &bodies);
-    Saved few = save_set(&search);
+    search->cost = cost_of(search, places->set, places->nset, bodies.cost);
+    restore_better(search, &bodies);
+    Saved few = save_set(search);
     add_fitting(places, NULL, OF_ALL);
-    search.cost = cost_of(&search, places->set, places->nset, UINT64_MAX);
-    Saved all = save_set(&search);
-    improve_both(&search, turn, all.cost < few.cost ? &all : &few, all.cost < few.cost ? &few : &all);
-    gather_instead(&search);
-    for (unsigned k = 0; k < places->nset; k++) { /* what each is worth, should registers run out */
-        search.ntrial = 0;
+    search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
+    Saved all = save_set(search);
+    improve_both(search, turn, all.cost < few.cost ? &all : &few, all.cost < few.cost ? &few : &all);
+    gather_instead(search);
+    if (reconv->refused)
+        judge_refused(search);
+    reconv->f->module->steps += reconv_expect_steps(search->e);
+}
+
+void reconv_find_profits(Reconv *reconv) {
+    Search *search = reconv->search;
+    if (!search)
+        return;
+    reconv->search = NULL;
+    const Places *places = search->places;
+    uint64_t before = reconv_expect_steps(search->e);
+    for (unsigned k = 0; k < places->nset; k++) {
+        search->ntrial = 0;
         for (unsigned m = 0; m < places->nset; m++)
             if (m != k)
-                search.trial[search.ntrial++] = places->set[m];
-        places->all.at[places->set[k]].join.profit =
-            (int64_t)cost_of(&search, search.trial, search.ntrial, UINT64_MAX) - (int64_t)search.cost;
+                search->trial[search->ntrial++] = places->set[m];
+        reconv->joins.at[k].profit =
+            (int64_t)cost_of(search, search->trial, search->ntrial, UINT64_MAX) - (int64_t)search->cost;
     }
-    if (reconv->refused)
-        judge_refused(&search);
-    reconv->f->module->steps += reconv_expect_steps(search.e);
+    reconv->f->module->steps += reconv_expect_steps(search->e) - before;
 }
 
 void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent, unsigned base,
                   uint8_t *state) {
-    Places places = {.reconv = reconv, .divergent = divergent, .base = base, .state = state};
-    places.dom = dom_tree(&reconv->a, &reconv->g, GRAPH_FORWARD, reconv->f->entry.i);
-    places.most_steps = reconv->f->module->steps + (uint64_t)STEPS_OF_BLOCK * reconv->order.count;
-    places.last_at = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
-    places.needed = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
+    Places *places = ARENA_NEW(&reconv->a, Places);
+    *places = (Places){.reconv = reconv, .divergent = divergent, .base = base, .state = state};
+    places->dom = dom_tree(&reconv->a, &reconv->g, GRAPH_FORWARD, reconv->f->entry.i);
+    places->most_steps = reconv->f->module->steps + (uint64_t)STEPS_OF_BLOCK * reconv->order.count;
+    places->last_at = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
+    places->needed = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
     for (uint32_t k = 0; k < reconv->order.count; k++) {
         uint32_t b = reconv->order.order[k], preds = 0, last = NO_NODE;
         if (!b || reconv_only_exits(reconv->f, b))
@@ -756,31 +700,33 @@ void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent
         GRAPH_PREDS(&reconv->g, b, q)
             if (reconv->order.index[*q] != NO_NODE) {
                 preds += *q != last, last = *q;
-                left |= innermost(&places, *q) != NO_NODE &&
-                        !loop_contains(&reconv->loops, innermost(&places, *q), b);
+                left |= innermost(places, *q) != NO_NODE &&
+                        !loop_contains(&reconv->loops, innermost(places, *q), b);
             }
         reconv->may_join[b] =
             preds > 1 || left ||
-            (innermost(&places, b) != NO_NODE && reconv->loops.at[innermost(&places, b)].header == b);
+            (innermost(places, b) != NO_NODE && reconv->loops.at[innermost(places, b)].header == b);
     }
-    add_of_function(&places, join_of);
-    add_of_loops(&places);
-    add_meetings(&places, 1); /* of every block one first: there are not always candidates left for more */
-    add_meetings(&places, MOST_ABOVE);
-    add_first_meetings(&places);
-    add_of_rounds(&places);
-    places.set = ARENA_ARRAY(&reconv->a, uint32_t, places.all.n + 1);
-    if (places.all.n)
-        choose_set(&places);
+    add_of_function(places, join_of);
+    add_of_loops(places);
+    add_meetings(places, 1); /* of every block one first: there are not always candidates left for more */
+    add_meetings(places, MOST_ABOVE);
+    add_first_meetings(places);
+    add_of_rounds(places);
+    places->set = ARENA_ARRAY(&reconv->a, uint32_t, places->all.n + 1);
+    if (places->all.n)
+        choose_set(places);
     memset(reconv->may_join, 0, reconv->g.n * sizeof *reconv->may_join);
-    for (unsigned k = 0; k < places.nset; k++)
-        reconv->may_join[places.all.at[places.set[k]].join.block] = true;
-    for (unsigned k = 0; k < places.nset; k++) {
-        Join *join = reconv_add_join(reconv, places.all.at[places.set[k]].join.block);
-        *join = places.all.at[places.set[k]].join;
+    for (unsigned k = 0; k < places->nset; k++)
+        reconv->may_join[places->all.at[places->set[k]].join.block] = true;
+    for (unsigned k = 0; k < places->nset; k++) {
+        Join *join = reconv_add_join(reconv, places->all.at[places->set[k]].join.block);
+        *join = places->all.at[places->set[k]].join;
         reconv->entries -= join->in.n + join->out.n;
         if (!reconv_solve_join(reconv, join,
                                state)) /* never: with fewer joins in the way lanes leave no earlier */
             join->dropped = true, join->why = RJ_TOO_DEEP;
     }
+    if (reconv->f->module->explain)
+        reconv_find_profits(reconv);
 }

@@ -1,7 +1,8 @@
 /* What the parts of reconvergence insertion share: reconverge.c (the module, calls, reports),
  * lower/reconverge/join.c (which joins, where lanes are pending in them, register numbers),
- * lower/reconverge/place.c, lower/reconverge/expect.c and lower/reconverge/compared.c (auto mode: candidates,
- * what they would cost, values that branches have in common),
+ * lower/reconverge/place.c, lower/reconverge/order.c, lower/reconverge/expect.c and
+ * lower/reconverge/compared.c (auto mode: candidates, sets of them, what they would cost, values that branches
+ * have in common),
  * lower/reconverge/insert.c (the instructions), lower/reconverge/together.c, lower/reconverge/sync.c,
  * lower/reconverge/stub.c and lower/reconverge/gather.c (collectives), lower/reconverge/yield.c (progress),
  * lower/reconverge/check.c and lower/reconverge/meet.c (the rules, checked on the result).
@@ -37,6 +38,7 @@ typedef struct {
     VEC(uint32_t) in, out; /* blocks at whose beginning or end a lane may be pending */
 } Join;
 
+typedef struct Search Search; /* lower/reconverge/place.c */
 typedef struct {
     Arena a;
     Function *f;
@@ -48,6 +50,7 @@ typedef struct {
     bool *recurs;      /* [block] it has a call that may lead back to the function; NULL: none has */
     bool *may_join;    /* [block] auto mode: it is a candidate */
     int64_t *refused;  /* [block] auto mode: profit of a join there that was refused; NULL: not asked for */
+    Search *search; /* auto mode: what has not yet told the joins' profits; NULL: nothing is left to tell */
     VEC(Join) joins;
     unsigned num_b;                /* registers from here on are not for joins */
     uint16_t *used_in, *used_out;  /* [block] registers that may be pending at its beginning, its end */
@@ -103,6 +106,9 @@ void reconv_find_early(Reconv *reconv, const bool *divergent);
 /* auto mode: fills joins (lower/reconverge/place.c). */
 void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent, unsigned base,
                   uint8_t *state);
+/* auto mode: what each join of reconv_place is worth, should registers run out. To be called before a profit
+ * is read, and before joins are added. */
+void reconv_find_profits(Reconv *reconv);
 
 /* ---- values that several branches compare with numbers (lower/reconverge/compared.c) ---- */
 typedef struct Compared Compared;

@@ -1,0 +1,32 @@
+/* What the parts of auto mode's choice of joins share: lower/reconverge/place.c (candidates, the search),
+ * lower/reconverge/order.c (which sets there may be). SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_LOWER_RECONVERGE_PLACE_H
+#define HEDDLE_LOWER_RECONVERGE_PLACE_H
+#include "lower/reconverge/reconverge.h"
+
+typedef struct {
+    Join join;
+    Bitset in;      /* blocks at whose beginning lanes may be pending */
+    uint32_t depth; /* of its loop */
+    bool first;     /* of the set to begin with */
+    bool taken;
+} Candidate;
+
+typedef struct {
+    Reconv *reconv;
+    DomTree dom;
+    const bool *divergent;
+    unsigned base;
+    uint8_t *state, *needed; /* [block] all 0 between uses */
+    VEC(Candidate) all;
+    uint32_t *last_at;      /* [block] its last candidate + 1 */
+    VEC(uint32_t) previous; /* [candidate] the one before of the same block + 1 */
+    uint32_t *set, nset;    /* taken */
+    uint64_t most_steps;    /* of the module, when no more candidates are looked for */
+} Places;
+
+/* May lanes be pending in one where they wait in the other? */
+bool place_pending_at(const Candidate *one, const Candidate *other);
+/* Has the order of these candidates no cycle, and no chain longer than there are registers? */
+bool place_is_ordered(const Places *places, const uint32_t *set, unsigned n);
+#endif
