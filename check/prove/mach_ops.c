@@ -103,10 +103,10 @@ static void convert(Mach *mach) {
         unsigned s = MOD(F2I, src), d = MOD(F2I, dst);
         if (MOD(F2I, half))
             mach_fault(mach, "the upper half of F2I is not modelled");
-        (void)MOD(F2I, ntz); /* of a NaN the machine makes zero either way */
+        bool zero = s != FSize_F64 && d != ISize_B64; /* what PTX makes of a NaN, else the sign bit alone */
         Term *r = f1(mach,
-                     term_name(ts, "f2i.%u.%u.%u.%u%s", MOD(F2I, sign), d, s, MOD(F2I, rnd),
-                               MOD(F2I, ftz) ? ".ftz" : ""),
+                     term_name(ts, "f2i.%u.%u.%u.%u%s%s", MOD(F2I, sign), d, s, MOD(F2I, rnd),
+                               MOD(F2I, ftz) ? ".ftz" : "", MOD(F2I, ntz) == zero ? "" : ".nan"),
                      s == FSize_F64, d == ISize_B64, s == FSize_F16);
         prove_note(mach->prover, &mach->prover->estimates, r);
         return;

@@ -37,16 +37,18 @@ static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *va
     return true;
 }
 
-static bool add_call(AsmDoc *doc, const char *start) {
+static bool add_call(AsmDoc *doc, const char *start, const MachInst *in) {
     if (doc->is_relocatable)
         return asm_doc_error(doc, start, DIAG_E0356,
                              "a relocation of this operand of this instruction is not known");
-    uint32_t type = elf_reloc_number(doc->target, RELOC_CALL_REL);
+    unsigned kind = asm_call_reloc(doc->text, doc->target, in, start);
+    if (kind == RELOC_NONE)
+        return false;
     const DocLabel *label = asm_doc_label(doc, str_text(&doc->text->strings, doc->called),
                                           str_size(&doc->text->strings, doc->called));
     VEC_ADD(doc->a, &doc->relocs,
-            ((DocReloc){doc->section, type, doc->data.n, 0, doc->called, asm_loc(doc->text, start),
-                        DOC_NEEDS_SYMBOL}));
+            ((DocReloc){doc->section, elf_reloc_number(doc->target, kind), doc->data.n, 0, doc->called,
+                        asm_loc(doc->text, start), DOC_NEEDS_SYMBOL}));
     return !label || label->offset == 0 ||
            asm_doc_error(doc, start, DIAG_E0350, "the start of a function, in another section");
 }
@@ -201,7 +203,7 @@ static bool encode_line(AsmDoc *doc, uint64_t word[2]) {
         asm_doc_mean_symbol(doc, reloc.symbol);
         VEC_ADD(doc->a, &doc->relocs, reloc);
     }
-    if (doc->called.i && !add_call(doc, start))
+    if (doc->called.i && !add_call(doc, start, &in))
         return false;
     if (!set_control(doc, start, &in))
         return asm_doc_error(

@@ -260,7 +260,20 @@ static bool code_line(ShortAsm *shorts) {
     uint64_t word[2];
     IsaParseOptions opt = {resolve, shorts};
     shorts->called = (StrId){0};
-    if (!asm_instruction(shorts->text, shorts->target, shorts->pc, &opt, word)) {
+    MachInst in;
+    char error[ISA_ERROR_BYTES] = "";
+    unsigned kind = RELOC_NONE;
+    bool good = asm_parse_instruction(shorts->text, shorts->target, shorts->pc, &opt, &in);
+    bool absolute = good && in.optype == OT_CALL && MGET(CALL, mode, in.mods) == BasePCMode_ABS;
+    if (good && shorts->called.i && !absolute && str_eq(shorts->called, f->name))
+        in.wide = -(int64_t)(shorts->pc + INST_BYTES); /* the start of this very function */
+    else if (good && shorts->called.i) {
+        kind = asm_call_reloc(shorts->text, shorts->target, &in, start);
+        good = kind != RELOC_NONE;
+    }
+    if (good && !isa_encode(shorts->target, &in, word, error))
+        good = err(shorts, start, DIAG_E0354, error);
+    if (!good) {
         shorts->pc += INST_BYTES;
         return false;
     }
@@ -271,9 +284,9 @@ static bool code_line(ShortAsm *shorts) {
                              .n = shorts->text->targets.n}));
     shorts->text->targets.at = NULL; /* the table keeps them */
     shorts->text->targets.n = shorts->text->targets.cap = 0;
-    if (shorts->called.i)
+    if (kind != RELOC_NONE)
         VEC_ADD(shorts->a, &f->relocs,
-                ((CodeReloc){.offset_bytes = shorts->pc, .kind = RELOC_CALL_REL, .symbol = shorts->called}));
+                ((CodeReloc){.offset_bytes = shorts->pc, .kind = (RelocKind)kind, .symbol = shorts->called}));
     append_word(shorts, word);
     return true;
 }

@@ -1,6 +1,8 @@
 /* Statements of assembly text: see asm_text.h. Also the control prefix and the choice of the form.
  * SPDX-License-Identifier: MIT */
 #include "emit/text/asm_text.h"
+#include "emit/elf/image.h"
+#include "ir/ir.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -309,16 +311,15 @@ bool asm_parse_instruction(AsmText *text, const Target *target, uint64_t pc_byte
     return asm_expect_end(text);
 }
 
-bool asm_instruction(AsmText *text, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
-                     uint64_t word[2]) {
-    asm_at_end(text);
-    const char *start = text->p;
-    MachInst in;
-    char error[ISA_ERROR_BYTES] = "";
-    if (!asm_parse_instruction(text, target, pc_bytes, opt, &in))
-        return false;
-    return isa_encode(target, &in, word, error) ||
-           diag_in(text->d, text->source, asm_loc(text, start), DIAG_E0354, error);
+unsigned asm_call_reloc(AsmText *text, const Target *target, const MachInst *in, const char *start) {
+    if (in->optype == OT_CALL && MGET(CALL, mode, in->mods) == BasePCMode_ABS)
+        return RELOC_CALL_ABS;
+    if (isa_target_info(target)->elf_machine != EM_NV_CUDA)
+        return RELOC_CALL_REL;
+    diag_in(
+        text->d, text->source, asm_loc(text, start), DIAG_E0356,
+        "a loader tells the address of a function elsewhere, this instruction takes a distance: CALL.ABS");
+    return RELOC_NONE;
 }
 
 bool asm_assemble_for(const Source *text, const Target *target, void **image, size_t *size_bytes, Diags *d) {

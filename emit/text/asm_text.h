@@ -37,12 +37,12 @@ bool asm_number_max(AsmText *text, uint64_t max, uint64_t *out);
 bool asm_string(AsmText *t, char **out, size_t *size_bytes);
 bool asm_name(AsmText *text, const char **out); /* a word or a quoted text without NULs */
 
-/* Parse the instruction text up to ';' at *p of the line and encode it. */
-bool asm_instruction(AsmText *text, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
-                     uint64_t word[2]);
-/* The same, also giving the decoded form (before encoding). */
+/* Parse the instruction text up to ';' at *p of the line: its decoded form, before encoding. */
 bool asm_parse_instruction(AsmText *text, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
                            MachInst *in);
+/* The RelocKind of an instruction that names a function elsewhere; RELOC_NONE, and reported at `start`, of
+ * one that takes a distance where loaders fill in addresses (docs/elf.md). */
+unsigned asm_call_reloc(AsmText *text, const Target *target, const MachInst *in, const char *start);
 
 /* The two forms. */
 bool asm_read_file(AsmText *text, const Target *target, void **image, size_t *size_bytes);

@@ -129,9 +129,7 @@ static bool float_to_int(const Cvt *cvt) {
     Operand a = float_source(cvt, &t);
     uint32_t mods = MSET(F2I, sign, type_signed(cvt->d) ? CvtSign_S : CvtSign_U) |
                     MSET(F2I, dst, isize(cvt->d)) | MSET(F2I, rnd, rnd) | MSET(F2I, ftz, flag(cvt, PF_FTZ)) |
-                    MSET(F2I, src, fsize(t));
-    if (t != TY_F64 && ptx_type_bytes(cvt->d) < 8) /* NaN to zero; a card makes 0x80000000 of it without */
-        mods |= MSET(F2I, ntz, 1);
+                    MSET(F2I, src, fsize(t)) | MSET(F2I, ntz, t != TY_F64 && ptx_type_bytes(cvt->d) < 8);
     if (ptx_type_bytes(cvt->d) == 8)
         sel_write(s, &cvt->in->operands[0], cvt->d, sel_wide_pair(s, EMIT_R2(s, OT_F2I, mods, a)));
     else
@@ -199,7 +197,7 @@ static bool int_to_bf16(const Cvt *cvt) {
         v.w[k] = sel_value(s, v.w[k]);
     Operand x = emit_i2f(s, sg, size, FSize_F32, Rnd_RZ, v.n == 2 ? sel_wide_vec(s, v) : v.w[0]);
     uint32_t back = MSET(F2I, sign, sg ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, size) |
-                    MSET(F2I, rnd, IRnd_TRUNC) | MSET(F2I, src, FSize_F32);
+                    MSET(F2I, rnd, IRnd_TRUNC) | MSET(F2I, src, FSize_F32) | MSET(F2I, ntz, v.n == 1);
     again = v.n == 2 ? sel_wide_pair(s, EMIT_R2(s, OT_F2I, back, x)) : wide1(EMIT_R(s, OT_F2I, back, x));
     Operand lost = sel_isetp64(s, false, ICmp_NE, again, v);
     x = sel_select(s, op_not(lost), x, sel_or(s, x, op_imm(1)));

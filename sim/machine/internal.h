@@ -115,7 +115,7 @@ struct Dec {
          * part read. What reads a float (src, ftz, shift)
          * and what writes one (dst, rnd) lie alike. */
         struct { uint32_t src, dst, rnd, ftz, whole, shift; } cvt;
-        struct { uint32_t src, bits, rnd, ftz, is_signed, shift; } f2i;
+        struct { uint32_t src, bits, rnd, ftz, is_signed, shift, ntz; } f2i;
         struct { uint32_t bits, dst, rnd, ftz, is_signed, shift; } i2f;
         struct { uint32_t bf16, satfinite, rnd, relu, e4m3, shift; } f2fp;
         LaneMods lane;                                     /* integers: isa/lane/choose.h */

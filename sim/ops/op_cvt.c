@@ -126,12 +126,11 @@ bool LV(bind_FRND)(Bind *bind) {
 }
 
 /* ---- F2I ---- */
-/* x rounded and clamped to `bits` bits; NaN: 0 from the smaller floats to at most 32 bits, else the sign bit
- * alone. */
-static uint64_t to_integer(double x, unsigned bits, bool sign, uint32_t rnd, bool from_f64) {
+/* x rounded and clamped to `bits` bits; NaN: the sign bit alone, or with `ntz` 0. */
+static uint64_t to_integer(double x, unsigned bits, bool sign, uint32_t rnd, bool ntz) {
     if (x != x) {
         uint64_t top = (uint64_t)1 << (bits - 1);
-        return bits <= 32 && !from_f64 ? 0 : sign ? 0 - top : top;
+        return ntz ? 0 : sign ? 0 - top : top;
     }
     x = to_integral(x, rnd);
     double top = as_f64((uint64_t)(1023 + bits - (sign ? 1 : 0)) << 52); /* 2^bits or 2^(bits-1) */
@@ -148,7 +147,7 @@ static int f2i(Warp *warp, Dec *dec, uint32_t g) {
     ROWS64;
     EACH_LANE(i, g) {
         uint64_t v = to_integer(float_source(dec, a[i], ah[i]), dec->f2i.bits, dec->f2i.is_signed,
-                                dec->f2i.rnd, dec->f2i.src == SRC_F64);
+                                dec->f2i.rnd, dec->f2i.ntz);
         r[i] = (uint32_t)v;
         if (dec->f2i.bits == 64)
             rh[i] = (uint32_t)(v >> 32);
@@ -163,11 +162,13 @@ bool LV(bind_F2I)(Bind *bind) {
     dec->f2i.rnd = MGET(F2I, rnd, m);
     dec->f2i.ftz = MGET(F2I, ftz, m) ? ~0u : 0;
     dec->f2i.is_signed = MGET(F2I, sign, m) == CvtSign_S;
+    dec->f2i.ntz = MGET(F2I, ntz, m);
     dec->f2i.shift = MGET(F2I, half, m) == HalfSel_H1 ? 16 : 0;
     bind->width[0] = dec->f2i.src == SRC_F64 ? WIDTH_F64 : WIDTH_32;
     bind_operands(bind);
     bind_chained(bind, f2i, f2i);
-    if (dec->f2i.src == SRC_F32 && dec->f2i.bits == 32 && dec->f2i.is_signed && dec->f2i.rnd == IRnd_TRUNC)
+    if (dec->f2i.src == SRC_F32 && dec->f2i.bits == 32 && dec->f2i.is_signed && dec->f2i.rnd == IRnd_TRUNC &&
+        dec->f2i.ntz)
         USE(bind, f2i_s32_trunc);
     return !bind->failed;
 }
@@ -421,7 +422,7 @@ static int f2ip(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     EACH_LANE(i, g) {
         uint32_t bits = (b[i] & dec->am[1]) ^ (dec->xm[1] & 0x80000000u);
-        uint64_t v = to_integer((double)as_f32(bits), 8, dec->f2i.is_signed, dec->f2i.rnd, false);
+        uint64_t v = to_integer((double)as_f32(bits), 8, dec->f2i.is_signed, dec->f2i.rnd, true);
         r[i] = (uint32_t)v & 0xff;
     }
     return NEXT;

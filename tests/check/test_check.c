@@ -439,9 +439,9 @@ static void test_objects(void **state) {
     static const char text[] =
         ".target sm_80\n.entry k\n.frame 64\n  MOV R1, c[0x0][0x28] ;\n"
         "  IADD3 R1, R1, -0x40, RZ ;\n  MOV R20, 0x0 ;\n  MOV R21, 0x0 ;\n"
-        "  CALL.REL.NOINC `(f) ;\n  EXIT ;\n.func f\n.frame 32\n"
+        "  CALL.ABS.NOINC `(f) ;\n  EXIT ;\n.func f\n.frame 32\n"
         "  IADD3 R1, R1, -0x20, RZ ;\n  MOV R30, 0x1 ;\n  BAR.SYNC 0x5 ;\n"
-        "  S2R R31, SR_CTAID.Z ;\n  IADD3 R1, R1, 0x20, RZ ;\n  RET.REL.NODEC R20 `(k) ;\n";
+        "  S2R R31, SR_CTAID.Z ;\n  IADD3 R1, R1, 0x20, RZ ;\n  RET.ABS.NODEC R20 0x0 ;\n";
     for (int is_object = 0; is_object < 2; is_object++) {
         Checked c = check_text(text, &(BinCheckOptions){.no_hazards = true});
         Binary *binary = (Binary *)(uintptr_t)c.g->bin;

@@ -60,6 +60,7 @@ arith: sign left out | sub DADD R14, -R10, -0.0 / DADD R14, R10, -0.0
 arith: sign of a zero | sub DADD R14, -R10, -0.0 / DADD R14, -R10, RZ
 arith: sign of a factor | sub DMUL (\\S+, \\S+), -R10 / DMUL \\1, R10
 arith: conversion rounds to nearest | sub F2I.TRUNC / F2I
+arith: NaN to the sign bit | sub F2I.TRUNC.NTZ / F2I.TRUNC
 arith: conversion from signed | sub I2F.U32 / I2F
 arith: field sign-extended | sub SGXT.U32 / SGXT
 arith: field of another width | sub SGXT.U32 (.*), 0x8 / SGXT.U32 \\1, 0x9

@@ -95,6 +95,16 @@ refused other 'other.sass:2:9: error E0356: the instructions are of sm_86, the E
 sed '/__elf_flags/d' whole.sass >none.sass
 refused none 'none.sass:2:9: error E0356: the instructions are of sm_80, the ELF header is of no known machine'
 
+# a distance where the driver's loader fills in an address: a card refuses it or runs elsewhere
+sed 's/CALL\.ABS\.NOINC/CALL.REL.NOINC/' whole.sass >distance.sass
+cmp -s distance.sass whole.sass && bad "nothing is called"
+"$heddle" asm distance.sass -o distance.cubin 2>err || bad "distance: $(cat err)"
+"$heddle" check distance.cubin >out 2>err
+[ $? = 1 ] && grep -q 'E0407.*a loader fills in an address, and the instruction takes a distance' err ||
+    bad "distance.cubin is taken: $(cat out err)"
+printf '.target sm_80\n.entry k\n  CALL.REL.NOINC `(f) ;\n  EXIT ;\n.func f\n  RET.ABS.NODEC R20 0x0 ;\n' >short.sass
+refused short 'short.sass:3:3: error E0356: a loader tells the address of a function elsewhere'
+
 # the listing for people is no text to assemble, and says so once
 "$heddle" disasm whole.cubin -o listing.sass || bad listing
 refused listing 'listing.sass:[0-9]*:[0-9]*: error E0350: expected .entry.*--sections'

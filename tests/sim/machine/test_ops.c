@@ -362,8 +362,10 @@ CASE(f2f_32_16, F2F, MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSE
 static int64_t clamp_int(long double v, int64_t lo, int64_t hi) {
     return v <= (long double)lo ? lo : v >= (long double)hi ? hi : (int64_t)v;
 }
-CASE(f2i_s32, F2I, MSET(F2I, rnd, IRnd_TRUNC), D32, L(B32), o->r = isnan(f(b)) ? 0 : (uint32_t)clamp_int(truncl(f(b)), INT32_MIN, INT32_MAX);)
-CASE(f2i_u32_rn, F2I, MSET(F2I, sign, CvtSign_U), D32, L(B32), o->r = isnan(f(b)) ? 0 : (uint32_t)clamp_int(rintl(f(b)), 0, UINT32_MAX);)
+CASE(f2i_s32, F2I, MSET(F2I, rnd, IRnd_TRUNC) | MSET(F2I, ntz, 1), D32, L(B32), o->r = isnan(f(b)) ? 0 : (uint32_t)clamp_int(truncl(f(b)), INT32_MIN, INT32_MAX);)
+CASE(f2i_u32_rn, F2I, MSET(F2I, sign, CvtSign_U) | MSET(F2I, ntz, 1), D32, L(B32), o->r = isnan(f(b)) ? 0 : (uint32_t)clamp_int(rintl(f(b)), 0, UINT32_MAX);)
+/* a card's: without .NTZ a NaN is the sign bit alone (docs/gpu.md) */
+CASE(f2i_s32_nan, F2I, MSET(F2I, rnd, IRnd_TRUNC), D32, L(B32), o->r = isnan(f(b)) ? 0x80000000u : (uint32_t)clamp_int(truncl(f(b)), INT32_MIN, INT32_MAX);)
 CASE(f2i_s64_floor, F2I, MSET(F2I, dst, ISize_B64) | MSET(F2I, rnd, IRnd_FLOOR), D64, L(B32),
      o->r = isnan(f(b)) ? (uint64_t)1 << 63 : (uint64_t)clamp_int(floorl(f(b)), INT64_MIN, INT64_MAX);)
 CASE(f2i_s32_f64_ceil, F2I, MSET(F2I, src, FSize_F64) | MSET(F2I, rnd, IRnd_CEIL), D32, L(B64),
@@ -430,7 +432,7 @@ static const Case cases[] = {
 #define G(n) ROW(n, V_F64, CHECK_64)
     G(dadd), G(dmul), G(dmul_rp), G(dmul_rm), G(dfma), G(dadd_imm), ROW(dsetp, V_F64, 12), ROW(dsetp_min, V_F64, CHECK_P1 | CHECK_P2), ROW(dsetp_max, V_F64, CHECK_P1 | CHECK_P2), ROW(dsetp_ne, V_F64, CHECK_P1),
     ROW(f2f_64_32, V_F32, CHECK_64), ROW(f2f_32_64, V_F64, CHECK_32), ROW(f2f_32_64_rz, V_F64, CHECK_32),
-    ROW(f2f_32_64_rp, V_F64, CHECK_32), F(f2f_16_32), ROW(f2f_32_16, V_F16, CHECK_32), F(f2i_s32), F(f2i_u32_rn),
+    ROW(f2f_32_64_rp, V_F64, CHECK_32), F(f2f_16_32), ROW(f2f_32_16, V_F16, CHECK_32), F(f2i_s32), F(f2i_s32_nan), F(f2i_u32_rn),
     ROW(f2i_s64_floor, V_F32, CHECK_64), ROW(f2i_s32_f64_ceil, V_F64, CHECK_32), I(i2f_s32), I(i2f_u32), I(i2f_s64),
     ROW(i2f_u64_f64, V_INT, CHECK_64), ROW(i2f_f64, V_INT, CHECK_64), I(i2f_u8), I(i2f_s16_high), I(i2f_imm), I(i2f_rz), F(frnd_rn), F(frnd_floor),
     F(frnd_ceil), F(frnd_trunc), G(frnd_64), F(f2fp), F(f2fp_bf16), ROW(hadd2, V_F16, CHECK_32), ROW(hadd2_f32_cvt, V_F16, CHECK_32), ROW(hadd2_f32, V_F16, CHECK_32),
