@@ -4,7 +4,7 @@
 #include "lower/reconverge/place.h"
 #include <string.h>
 
-bool place_pending_at(const Candidate *one, const Candidate *other) {
+bool reconv_pends_at(const Candidate *one, const Candidate *other) {
     return one != other && bs_has(&one->in, other->join.block);
 }
 
@@ -26,7 +26,7 @@ static void find_pending(const Places *places, const uint32_t *set, unsigned n,
     }
 }
 
-bool place_is_ordered(const Places *places, const uint32_t *set, unsigned n) {
+bool reconv_is_ordered(const Places *places, const uint32_t *set, unsigned n) {
     uint8_t height[MOST_SET], before[MOST_SET];
     uint64_t behind[MOST_SET][MOST_SET / 64];
     uint32_t ready[MOST_SET], nready = 0, done = 0;

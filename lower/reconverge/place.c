@@ -457,11 +457,11 @@ static bool with_candidate(Search *search, uint32_t c) {
     search->ntrial = 0;
     for (unsigned k = 0; k < places->nset; k++) {
         const Candidate *old = &places->all.at[places->set[k]];
-        if (old->join.block != new->join.block && !(place_pending_at(old, new) && place_pending_at(new, old)))
+        if (old->join.block != new->join.block && !(reconv_pends_at(old, new) && reconv_pends_at(new, old)))
             search->trial[search->ntrial++] = places->set[k];
     }
     search->trial[search->ntrial++] = c;
-    return place_is_ordered(places, search->trial, search->ntrial);
+    return reconv_is_ordered(places, search->trial, search->ntrial);
 }
 
 static uint64_t margin(const Search *search, const Candidate *candidate) {
@@ -509,7 +509,7 @@ static void add_fitting(Places *places, const uint32_t *turn, unsigned kinds) {
         for (unsigned m = 0; fits && m < places->nset; m++)
             fits = places->all.at[places->set[m]].join.block != candidate->join.block;
         places->set[places->nset] = c;
-        if (fits && place_is_ordered(places, places->set, places->nset + 1))
+        if (fits && reconv_is_ordered(places, places->set, places->nset + 1))
             candidate->taken = true, places->nset++;
     }
 }

@@ -26,7 +26,7 @@ typedef struct {
 } Places;
 
 /* May lanes be pending in one where they wait in the other? */
-bool place_pending_at(const Candidate *one, const Candidate *other);
+bool reconv_pends_at(const Candidate *one, const Candidate *other);
 /* Has the order of these candidates no cycle, and no chain longer than there are registers? */
-bool place_is_ordered(const Places *places, const uint32_t *set, unsigned n);
+bool reconv_is_ordered(const Places *places, const uint32_t *set, unsigned n);
 #endif

@@ -1,12 +1,11 @@
 /* What the parts of reconvergence insertion share: reconverge.c (the module, calls, reports),
  * lower/reconverge/join.c (which joins, where lanes are pending in them, register numbers),
  * lower/reconverge/place.c, lower/reconverge/order.c, lower/reconverge/expect.c and
- * lower/reconverge/compared.c (auto mode: candidates, sets of them, what they would cost, values that branches
- * have in common),
- * lower/reconverge/insert.c (the instructions), lower/reconverge/together.c, lower/reconverge/sync.c,
- * lower/reconverge/stub.c and lower/reconverge/gather.c (collectives), lower/reconverge/yield.c (progress),
- * lower/reconverge/check.c and lower/reconverge/meet.c (the rules, checked on the result).
- * SPDX-License-Identifier: MIT */
+ * lower/reconverge/compared.c (auto mode: candidates, sets of them, what they would cost, values that
+ * branches have in common), lower/reconverge/insert.c (the instructions), lower/reconverge/together.c,
+ * lower/reconverge/sync.c, lower/reconverge/stub.c and lower/reconverge/gather.c (collectives),
+ * lower/reconverge/yield.c (progress), lower/reconverge/check.c and lower/reconverge/meet.c (the rules,
+ * checked on the result). SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
 #define HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
 #include "ir/callgraph.h"
