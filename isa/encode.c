@@ -251,11 +251,26 @@ static bool enc_ctrl(const Enc *enc, const IsaField *field, uint64_t *v) {
     return false;
 }
 
+/* A field that is not there: its modifier has the default, or another field that is. */
+static bool enc_absent(const Enc *enc, const IsaField *field) {
+    if (field->kind != FK_MOD || isa_mod_get(enc->r, field->index, enc->in->mods) == field->def)
+        return true;
+    for (unsigned i = 0; i < enc->r->nfields; i++) {
+        const IsaField *other = &isa_fields[enc->r->field0 + i];
+        if (other->kind == FK_MOD && other->index == field->index && other != field &&
+            (!other->when || isa_cond(other->when, enc->r, enc->in)))
+            return true;
+    }
+    snprintf(enc->error, ISA_ERROR_BYTES, "%s: modifier %s is not there with these others",
+             isa_opcode_name(enc->r->opcode), isa_optypes[enc->r->optype].mods[field->index].name);
+    return false;
+}
+
 static bool enc_field(const Enc *enc, const IsaField *field, uint64_t word[2]) {
     uint64_t v = 0;
     bool ok = true;
     if (field->when && !isa_cond(field->when, enc->r, enc->in))
-        return true;
+        return enc_absent(enc, field);
     switch (field->kind) {
     case FK_GUARD:
         v = isa_file_zero(isa_value_file(field->type)); /* "always" is the same in both files */

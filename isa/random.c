@@ -4,19 +4,28 @@
 #include "base/rng.h"
 #include "isa/tables.h"
 
+static unsigned random_mod(const IsaField *field, uint64_t *state) {
+    if (field->enum_type) {
+        const IsaEnum *isa_enum = &isa_enums[field->enum_type - 1];
+        return isa_enum->vals[rng_next(state) % isa_enum->nvals].sem;
+    }
+    return (unsigned)(rng_next(state) & (((uint64_t)1 << field->width) - 1));
+}
+
+/* Those under a condition last, because it asks for the others. */
 static void random_mods(const IsaRow *row, uint64_t *state, MachInst *out) {
+    unsigned drawn[256];
     for (unsigned i = 0; i < row->nfields; i++) {
         const IsaField *field = &isa_fields[row->field0 + i];
-        unsigned v = field->def;
         if (field->kind != FK_MOD && field->kind != FK_MODFIXED)
             continue;
-        if (field->kind == FK_MOD && field->enum_type) {
-            const IsaEnum *isa_enum = &isa_enums[field->enum_type - 1];
-            v = isa_enum->vals[rng_next(state) % isa_enum->nvals].sem;
-        } else if (field->kind == FK_MOD) {
-            v = (unsigned)(rng_next(state) & (((uint64_t)1 << field->width) - 1));
-        }
-        out->mods = isa_mod_put(row, field->index, out->mods, v);
+        drawn[i] = field->kind == FK_MOD ? random_mod(field, state) : field->def;
+        out->mods = isa_mod_put(row, field->index, out->mods, field->when ? field->def : drawn[i]);
+    }
+    for (unsigned i = 0; i < row->nfields; i++) {
+        const IsaField *field = &isa_fields[row->field0 + i];
+        if (field->kind == FK_MOD && field->when && isa_cond(field->when, row, out))
+            out->mods = isa_mod_put(row, field->index, out->mods, drawn[i]);
     }
 }
 

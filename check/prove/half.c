@@ -83,8 +83,12 @@ bool mach_halves(Mach *mach) {
                     modifiers(ts, MOD(HMUL2, ftz), MOD(HMUL2, sat), false, false), 2);
         return true;
     case OT_HFMA2:
-        mach_packed(mach, "hfma", MOD(HFMA2, bf16),
-                    modifiers(ts, MOD(HFMA2, ftz), MOD(HFMA2, sat), MOD(HFMA2, relu), false), 3);
+        if (MOD(HFMA2, flush) == HalfFlush90_FMZ || MOD(HFMA2, flush) == HalfFlush90_OOB)
+            return false;
+        mach_packed(
+            mach, "hfma", MOD(HFMA2, bf16),
+            modifiers(ts, MOD(HFMA2, flush) != HalfFlush90_NONE, MOD(HFMA2, sat), MOD(HFMA2, relu), false),
+            3);
         return true;
     case OT_HFMA2_MMA:
         mach_packed(mach, "hfma", MOD(HFMA2_MMA, bf16),

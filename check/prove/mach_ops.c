@@ -114,7 +114,7 @@ static void convert(Mach *mach) {
     default: {
         unsigned s = MOD(I2F, src), d = MOD(I2F, dst);
         bool sign = MOD(I2F, sign) == CvtSign_S;
-        Term *a = s == ISize_B64 ? mach_pair(mach, 0, 0) : mach_word(mach, 0, 0);
+        Term *a = s == ISize_B64 ? mach_f64(mach, 0) : mach_word(mach, 0, 0);
         if (s < ISize_B32) {
             unsigned bits = s == ISize_B8 ? 8 : 16;
             a = sign ? t_sext_from(ts, a, bits) : t_zext_from(ts, a, bits);

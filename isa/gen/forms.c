@@ -32,6 +32,14 @@ static void add_field(Ig *ig, IgDef *ig_def, unsigned lo, unsigned width, const 
     VEC_ADD(&ig->arena, &ig_def->fields, f);
 }
 
+/* The last field is there when modifier `src` has this value. */
+static void when_source(Ig *g, IgDef *def, const char *value) {
+    IgField *field = &def->fields.at[def->fields.n - 1];
+    IgCondItem item = {
+        .op = CO_EQ, .name = "src", .value = ig_name_token(value, field->loc), .loc = field->loc};
+    VEC_ADD(&g->arena, &field->when, item);
+}
+
 static void add_fixed(Ig *g, IgDef *ig_def, unsigned lo, unsigned width, const char *type, const char *name,
                       unsigned value, IgLoc loc) {
     add_field(g, ig_def, lo, width, type, name, NULL, NULL, loc);
@@ -58,8 +66,12 @@ static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *form_slot, Place at
         add_field(g, d, half, 2, "Half", form_slot->slot, "half", NULL, loc);
     if (form_slot->half_sel)
         add_field(g, d, half, 2, "HalfSel", "half", NULL, "H0", loc);
-    if (form_slot->byte_sel)
-        add_field(g, d, half, 2, "ByteSel", "byte", NULL, "B0", loc);
+    if (form_slot->part_sel) {
+        add_field(g, d, half, 2, "ByteSel", "part", NULL, "B0", loc);
+        when_source(g, d, "B8");
+        add_field(g, d, half, 2, "HighSel", "part", NULL, "B0", loc);
+        when_source(g, d, "B16");
+    }
     if (reg)
         add_field(g, d, reuse, 1, "Reuse", form_slot->slot, "reuse", NULL, loc);
 }

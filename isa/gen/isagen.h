@@ -140,7 +140,7 @@ typedef struct {
     const char *slot;
     bool neg, abs, half, bitnot;
     bool half_sel;  /* modifier `half` of type HalfSel where fp16 operands have their selector */
-    bool byte_sel;  /* modifier `byte` of type ByteSel there; an immediate has none */
+    bool part_sel;  /* modifier `part` there, of a byte or a half as `src` is; an immediate has none */
     bool half_bits; /* sits where fp16 operands have their modifiers, without a half selector */
 } IgFormSlot;
 

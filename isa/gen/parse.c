@@ -277,8 +277,8 @@ static bool form_slot(Parser *parser, IgFormSlot *ig_form_slot) {
             ig_form_slot->half = true;
         else if (igp_take(parser, "sel"))
             ig_form_slot->half_sel = true;
-        else if (igp_take(parser, "byte"))
-            ig_form_slot->byte_sel = true;
+        else if (igp_take(parser, "part"))
+            ig_form_slot->part_sel = true;
         else if (igp_take(parser, "fp16"))
             ig_form_slot->half_bits = true;
         else if (igp_take(parser, "not"))

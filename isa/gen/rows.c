@@ -350,12 +350,14 @@ static bool place_field(Ig *ig, IgRow *r, IgOptype *optype, IgField *field) {
         field->value == VT_CMEM || field->value == VT_UREG)
         return ig_error(ig, field->loc, "%s has no slot %s", optype->name, slot);
     int have = ig_mod_index(optype, field->name);
+    IgType *type = ig_sem_type(field->type);
+    unsigned width = type && type->width > field->width ? type->width : field->width;
     if (have >= 0) {
-        if (optype->mods.at[have].width < field->width)
-            optype->mods.at[have].width = field->width;
+        if (optype->mods.at[have].width < width)
+            optype->mods.at[have].width = width;
         return true;
     }
-    IgMod mod = {.name = field->name, .width = field->width, .type = ig_sem_type(field->type)};
+    IgMod mod = {.name = field->name, .width = width, .type = type};
     if (field->has_default && field->kind == FD_FIELD)
         mod.def = field->def.number;
     VEC_ADD(&ig->arena, &optype->mods, mod);

@@ -46,7 +46,16 @@ static bool word(Syn *syn, char out[64]) {
     return n > 0 || ig_error(syn->g, syn->loc, "expected a name in syntax at '%s'", syn->p);
 }
 
-/* The enumeration whose texts this row prints for a modifier. */
+/* The enumeration whose texts this row prints for a modifier: the field's, or of several fields, one of which
+ * is there, what they are encodings of. */
+static unsigned text_type(const IgRow *row, const IgField *field) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < row->fields.n; i++)
+        n +=
+            !row->fields.at[i].attr && row->fields.at[i].name && !strcmp(row->fields.at[i].name, field->name);
+    return (n > 1 ? ig_sem_type(field->type) : field->type)->index + 1;
+}
+
 static bool mod_type(Syn *syn, const char *name, unsigned *mod, unsigned *type) {
     int m = ig_mod_index(syn->t, name);
     if (m < 0)
@@ -55,7 +64,7 @@ static bool mod_type(Syn *syn, const char *name, unsigned *mod, unsigned *type) 
     for (unsigned i = 0; i < syn->r->fields.n; i++) {
         const IgField *field = &syn->r->fields.at[i];
         if (field->type && !field->attr && field->name && !strcmp(field->name, name)) {
-            *type = field->type->index + 1;
+            *type = text_type(syn->r, field);
             return true;
         }
     }
@@ -73,7 +82,7 @@ static bool operand_mod(Syn *syn, IgSyn *ig_syn) {
             continue;
         mod = (unsigned)ig_mod_index(syn->t, field->name);
         ig_syn->flags |= (mod + 1) << 16;
-        ig_syn->text = arena_printf(&syn->g->arena, "%u", field->type->index + 1);
+        ig_syn->text = arena_printf(&syn->g->arena, "%u", text_type(syn->r, field));
         syn->p = end + 1;
         return true;
     }

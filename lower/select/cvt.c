@@ -139,7 +139,7 @@ static bool float_to_int(const Cvt *cvt) {
 
 static Operand emit_i2f(Sel *s, bool sg, unsigned src, unsigned dst, unsigned rnd, Operand a) {
     uint32_t mods = MSET(I2F, sign, sg ? CvtSign_S : CvtSign_U) | MSET(I2F, dst, dst) | MSET(I2F, rnd, rnd) |
-                    MSET(I2F, src, src) | MSET(I2F, byte, ByteSel_B0);
+                    MSET(I2F, src, src);
     return dst == FSize_F64 ? EMIT_R2(s, OT_I2F, mods, a) : EMIT_R(s, OT_I2F, mods, a);
 }
 

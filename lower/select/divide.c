@@ -48,7 +48,7 @@ static bool div_shift(Sel *s, const PtxInsn *in) {
 static Operand inverse(Sel *s, Operand d, Operand minus) {
     Operand f = EMIT_R(s, OT_I2F,
                        MSET(I2F, sign, CvtSign_U) | MSET(I2F, dst, FSize_F32) | MSET(I2F, rnd, Rnd_RP) |
-                           MSET(I2F, src, ISize_B32) | MSET(I2F, byte, ByteSel_B0),
+                           MSET(I2F, src, ISize_B32),
                        d);
     f = sel_iadd(s, sel_mufu(s, Mufu_RCP, f), op_imm(TOO_SMALL));
     Operand y = EMIT_R(s, OT_F2I,

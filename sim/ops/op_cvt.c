@@ -202,7 +202,7 @@ static bool use_i2f(Bind *bind, unsigned bits, FloatKind dst, uint32_t rnd, bool
     dec->i2f.rnd = rnd;
     dec->i2f.is_signed = sign;
     dec->i2f.shift = shift;
-    bind->width[0] = bits == 64 ? (sign ? WIDTH_I64 : WIDTH_U64) : WIDTH_32;
+    bind->width[0] = bits == 64 ? WIDTH_F64 : WIDTH_32; /* a literal is the high word */
     bind_operands(bind);
     bind_chained(bind, i2f, i2f);
     if (bits == 32 && dst == SRC_F32 && rnd == Rnd_RN) {
@@ -216,10 +216,9 @@ static bool use_i2f(Bind *bind, unsigned bits, FloatKind dst, uint32_t rnd, bool
 }
 bool LV(bind_I2F)(Bind *bind) {
     uint32_t m = bind->in->mods, bits = 8u << MGET(I2F, src, m);
-    if (bits == 16 && MGET(I2F, byte, m) > ByteSel_B1) /* there, 1 is the high half */
-        return bind_fail(bind, "a part that a register lacks");
     return use_i2f(bind, bits, float_kind(MGET(I2F, dst, m)), MGET(I2F, rnd, m),
-                   MGET(I2F, sign, m) == CvtSign_S, bits < 32 ? bits * MGET(I2F, byte, m) : 0);
+                   MGET(I2F, sign, m) == CvtSign_S,
+                   MGET(I2F, part, m) == PartSel_H1 ? 16 : 8 * MGET(I2F, part, m));
 }
 bool LV(bind_I2FP)(Bind *bind) {
     uint32_t m = bind->in->mods;

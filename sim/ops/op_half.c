@@ -91,10 +91,10 @@ static int half_op(Warp *warp, Dec *dec, uint32_t g) {
     return NEXT;
 }
 
-#define BIND_HALF(name, OP, FMZ, RELU, F32, BF16)                                                            \
+#define BIND_HALF(name, OP, FTZ, FMZ, RELU, F32, BF16)                                                       \
     bool LV(bind_##name)(Bind * b) {                                                                         \
         uint32_t m = b->in->mods;                                                                            \
-        b->d->half.ftz = MGET(name, ftz, m) ? ~0u : 0;                                                       \
+        b->d->half.ftz = FTZ ? ~0u : 0;                                                                      \
         b->d->half.sat = MGET(name, sat, m);                                                                 \
         b->d->half.fmz = FMZ;                                                                                \
         b->d->half.relu = RELU;                                                                              \
@@ -104,10 +104,15 @@ static int half_op(Warp *warp, Dec *dec, uint32_t g) {
         bind_chained(b, half_op, half_op);                                                                   \
         return bind_half(b);                                                                                 \
     }
-BIND_HALF(HADD2, H_ADD, 0, 0, MGET(HADD2, f32, m), MGET(HADD2, bf16, m))
-BIND_HALF(HMUL2, H_MUL, MGET(HMUL2, fmz, m), 0, MGET(HMUL2, f32, m), MGET(HMUL2, bf16, m))
-BIND_HALF(HFMA2, H_FMA, MGET(HFMA2, fmz, m), MGET(HFMA2, relu, m), MGET(HFMA2, f32, m), MGET(HFMA2, bf16, m))
-BIND_HALF(HFMA2_MMA, H_FMA, MGET(HFMA2_MMA, fmz, m), MGET(HFMA2_MMA, relu, m), 0, MGET(HFMA2_MMA, bf16, m))
+BIND_HALF(HADD2, H_ADD, MGET(HADD2, ftz, m), 0, 0, MGET(HADD2, f32, m), MGET(HADD2, bf16, m))
+BIND_HALF(HMUL2, H_MUL, MGET(HMUL2, ftz, m), MGET(HMUL2, fmz, m), 0, MGET(HMUL2, f32, m),
+          MGET(HMUL2, bf16, m))
+#define FLUSH(which) (MGET(HFMA2, flush, m) == HalfFlush90_##which)
+BIND_HALF(HFMA2, H_FMA, FLUSH(FTZ),
+          FLUSH(FMZ) || (FLUSH(OOB) && !bind_fail(b, "HFMA2.OOB: which NaN it looks for is not public")),
+          MGET(HFMA2, relu, m), MGET(HFMA2, f32, m), MGET(HFMA2, bf16, m))
+BIND_HALF(HFMA2_MMA, H_FMA, MGET(HFMA2_MMA, ftz, m), MGET(HFMA2_MMA, fmz, m), MGET(HFMA2_MMA, relu, m), 0,
+          MGET(HFMA2_MMA, bf16, m))
 
 /* ---- minimum, maximum ---- */
 static uint32_t hmnmx_one(const Dec *dec, double x, double y, bool neg, bool min, Fmt f) {

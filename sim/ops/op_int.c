@@ -90,6 +90,7 @@ bool LV(bind_NOP)(Bind *b) { return use(b, nop, nop); }
 bool LV(bind_MEMBAR)(Bind *b) { return use(b, fence, fence); }
 bool LV(bind_ERRBAR)(Bind *b) { return use(b, nop, nop); }
 bool LV(bind_CCTL)(Bind *b) { return use(b, fence, fence); }
+bool LV(bind_CCTLL)(Bind *b) { return use(b, nop, nop); }
 
 /* ---- LEA: (a << shift) + b; .HI: upper word of ({c:a} << shift), .SX32: c is a's sign ---- */
 static int lea(Warp *warp, Dec *dec, uint32_t g) {

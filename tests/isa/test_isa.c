@@ -156,6 +156,7 @@ static void test_memory_order(void **state) {
                                          "CGAERRBAR",
                                          "ERRBAR",
                                          "CCTL",
+                                         "CCTLL",
                                          "FENCE_VIEW_ASYNC",
                                          "SULD",
                                          "SUST",

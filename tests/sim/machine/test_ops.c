@@ -375,9 +375,12 @@ CASE(i2f_u32, I2F, MSET(I2F, sign, CvtSign_U), D32, L(B32), o->r = fb((float)b);
 CASE(i2f_s64, I2F, MSET(I2F, src, ISize_B64), D32, L(B64), o->r = fb((float)(int64_t)x->b);)
 CASE(i2f_u64_f64, I2F, MSET(I2F, src, ISize_B64) | MSET(I2F, sign, CvtSign_U) | MSET(I2F, dst, FSize_F64), D64, L(B64), o->r = db((double)x->b);)
 CASE(i2f_f64, I2F, MSET(I2F, dst, FSize_F64), D64, L(B32), o->r = db((double)(int32_t)b);)
-CASE(i2f_u8, I2F, MSET(I2F, src, ISize_B8) | MSET(I2F, sign, CvtSign_U) | MSET(I2F, byte, ByteSel_B2), D32, L(B32), o->r = fb((float)(b >> 16 & 0xff));)
-CASE(i2f_s16_high, I2F, MSET(I2F, src, ISize_B16) | MSET(I2F, byte, ByteSel_B1), D32, L(B32), o->r = fb((float)(int16_t)(b >> 16));)
+CASE(i2f_u8, I2F, MSET(I2F, src, ISize_B8) | MSET(I2F, sign, CvtSign_U) | MSET(I2F, part, PartSel_B2), D32, L(B32), o->r = fb((float)(b >> 16 & 0xff));)
+CASE(i2f_s16_high, I2F, MSET(I2F, src, ISize_B16) | MSET(I2F, part, PartSel_H1), D32, L(B32), o->r = fb((float)(int16_t)(b >> 16));)
 CASE(i2f_imm, I2F, MSET(I2F, sign, CvtSign_U) | MSET(I2F, rnd, Rnd_RP), D32, L(IMM(0x1000001)), o->r = fb(16777218.0f);)
+/* of 64 bits the literal is the high word */
+CASE(i2f_s64_imm, I2F, MSET(I2F, src, ISize_B64), D32, L(IMM(0xfffffffb)), o->r = fb(-5 * 0x1p32f);)
+CASE(i2f_u64_f64_imm, I2F, MSET(I2F, src, ISize_B64) | MSET(I2F, sign, CvtSign_U) | MSET(I2F, dst, FSize_F64), D64, L(IMM(0x80000000)), o->r = db(0x1p63);)
 CASE(i2f_rz, I2F, MSET(I2F, rnd, Rnd_RZ), D32, L(B32), o->r = fb(narrow_r((double)(int32_t)b, 3));)
 CASE(frnd_rn, FRND, 0, D32, L(B32), o->r = fb(rintf(f(b)));)
 CASE(frnd_floor, FRND, MSET(FRND, rnd, IRnd_FLOOR), D32, L(B32), o->r = fb(floorf(f(b)));)
@@ -434,7 +437,7 @@ static const Case cases[] = {
     ROW(f2f_64_32, V_F32, CHECK_64), ROW(f2f_32_64, V_F64, CHECK_32), ROW(f2f_32_64_rz, V_F64, CHECK_32),
     ROW(f2f_32_64_rp, V_F64, CHECK_32), F(f2f_16_32), ROW(f2f_32_16, V_F16, CHECK_32), F(f2i_s32), F(f2i_s32_nan), F(f2i_u32_rn),
     ROW(f2i_s64_floor, V_F32, CHECK_64), ROW(f2i_s32_f64_ceil, V_F64, CHECK_32), I(i2f_s32), I(i2f_u32), I(i2f_s64),
-    ROW(i2f_u64_f64, V_INT, CHECK_64), ROW(i2f_f64, V_INT, CHECK_64), I(i2f_u8), I(i2f_s16_high), I(i2f_imm), I(i2f_rz), F(frnd_rn), F(frnd_floor),
+    ROW(i2f_u64_f64, V_INT, CHECK_64), ROW(i2f_f64, V_INT, CHECK_64), I(i2f_u8), I(i2f_s16_high), I(i2f_imm), I(i2f_s64_imm), ROW(i2f_u64_f64_imm, V_INT, CHECK_64), I(i2f_rz), F(frnd_rn), F(frnd_floor),
     F(frnd_ceil), F(frnd_trunc), G(frnd_64), F(f2fp), F(f2fp_bf16), ROW(hadd2, V_F16, CHECK_32), ROW(hadd2_f32_cvt, V_F16, CHECK_32), ROW(hadd2_f32, V_F16, CHECK_32),
     ROW(hmul2, V_F16, CHECK_32), ROW(hfma2, V_F16, CHECK_32), ROW(mufu_half, V_F16, CHECK_32), ROW(hsetp2, V_F16, 12),
 };
