@@ -266,14 +266,6 @@ static bool turn(Grid *grid, bool *ran, uint64_t *alarm) {
 
 /* ---- proof of no progress ---- */
 
-/* A lane's registers. */
-static void hash_lane(const Run *run, const Warp *warp, unsigned lane, XXH3_state_t *h) {
-    uint32_t regs[ROW_RZ];
-    for (uint32_t i = 0; i < run->rows_used; i++)
-        memcpy(&regs[i], warp->rows + (size_t)i * ROW_BYTES + 4 * lane, 4);
-    XXH3_128bits_update(h, regs, run->rows_used * sizeof *regs);
-}
-
 static void hash_rows(const Run *run, const Warp *warp, XXH3_state_t *h) {
     XXH3_128bits_update(h, warp->rows, (size_t)run->rows_used * ROW_BYTES);
     if (run->ur_used)
@@ -312,35 +304,60 @@ static void hash_warp(const Run *run, const Warp *warp, XXH3_state_t *h) {
     XXH3_128bits_update(h, &s, sizeof s);
 }
 
-/* Everything but memory and random lane choices; of the registers, unless all are asked for, one lane's of
- * the first warp only: where a loop counts, that tells two rounds apart for a fraction of the work. */
-static XXH128_hash_t hash_state(const Grid *grid, bool all_registers) {
+static void hash_barriers(const Cta *cta, XXH3_state_t *h) {
+    for (unsigned i = 0; i < NUM_BARRIERS; i++) {
+        const Barrier *barrier = &cta->bar[i];
+        uint32_t v[7] = {barrier->count,
+                         barrier->expected,
+                         barrier->kind,
+                         barrier->redop,
+                         (uint32_t)barrier->and_so_far | (uint32_t)barrier->or_so_far << 1,
+                         barrier->popc,
+                         barrier->waiting};
+        XXH3_128bits_update(h, v, sizeof v);
+    }
+}
+
+/* Everything but memory and random lane choices. */
+static XXH128_hash_t hash_state(const Grid *grid) {
     XXH3_state_t h;
-    bool some = false;
     XXH3_128bits_reset(&h);
     for (uint32_t s = 0; s < grid->n; s++) {
-        for (unsigned i = 0; i < NUM_BARRIERS; i++) {
-            const Barrier *barrier = &grid->slots[s]->bar[i];
-            uint32_t v[7] = {barrier->count,
-                             barrier->expected,
-                             barrier->kind,
-                             barrier->redop,
-                             (uint32_t)barrier->and_so_far | (uint32_t)barrier->or_so_far << 1,
-                             barrier->popc,
-                             barrier->waiting};
-            XXH3_128bits_update(&h, v, sizeof v);
-        }
+        hash_barriers(grid->slots[s], &h);
         for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++) {
             const Warp *warp = &grid->slots[s]->warps[i];
             hash_warp(grid->r, warp, &h);
+            if (warp->state != WARP_DONE)
+                hash_rows(grid->r, warp, &h);
+        }
+    }
+    return XXH3_128bits_digest(&h);
+}
+
+/* Of that what tells two rounds of most loops apart, for a hundredth of the work: where the warps are, their
+ * predicates, and one lane's registers of the first of them. */
+static XXH128_hash_t hash_glance(const Grid *grid) {
+    const Run *run = grid->r;
+    uint32_t words[ROW_RZ + 1 + MAX_WARPS * (3 + PRED_UP)], n = 0;
+    XXH3_state_t h;
+    bool some = false;
+    XXH3_128bits_reset(&h);
+    for (uint32_t s = 0; s < grid->n; s++, n = 0) {
+        for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++) {
+            const Warp *warp = &grid->slots[s]->warps[i];
+            words[n++] = warp->state;
             if (warp->state == WARP_DONE)
                 continue;
-            if (all_registers)
-                hash_rows(grid->r, warp, &h);
-            else if (!some)
-                hash_lane(grid->r, warp, low_lane(warp->active), &h);
+            words[n++] = warp->pc;
+            words[n++] = warp->active;
+            for (unsigned k = 0; k < PRED_UP; k++)
+                words[n++] = warp->p[k];
+            const uint8_t *lane = warp->rows + 4 * (size_t)low_lane(warp->active);
+            for (uint32_t k = 0; !some && k < run->rows_used; k++, n++)
+                memcpy(&words[n], lane + (size_t)k * ROW_BYTES, 4);
             some = true;
         }
+        XXH3_128bits_update(&h, words, n * sizeof *words);
     }
     return XXH3_128bits_digest(&h);
 }
@@ -391,18 +408,27 @@ static bool hash_memory(Grid *grid, XXH128_hash_t *out) {
     return true;
 }
 
-static bool same_as_saved(Grid *grid) {
+/* Memory is looked at from the first repetition of everything else on: where there is progress, never. */
+static bool memory_repeats(Grid *grid) {
     const Run *run = grid->r;
-    if (!grid->have_saved || grid->saved_clocks != run->clock_reads)
-        return false;
-    if (grid->saved_version != run->mem_version && !grid->have_memory)
-        return false;
-    if (!XXH128_isEqual(hash_state(grid, false), grid->saved_part) ||
-        !XXH128_isEqual(hash_state(grid, true), grid->saved))
-        return false;
     XXH128_hash_t memory;
-    return grid->saved_version == run->mem_version ||
-           (hash_memory(grid, &memory) && XXH128_isEqual(memory, grid->saved_memory));
+    if (grid->saved_version == run->mem_version)
+        return true;
+    if (!hash_memory(grid, &memory))
+        return false;
+    if (grid->have_memory)
+        return XXH128_isEqual(memory, grid->saved_memory);
+    grid->saved_memory = memory;
+    grid->have_memory = true;
+    grid->saved_version = run->mem_version;
+    grid->saved_random = run->random;
+    return false;
+}
+
+static bool same_as_saved(Grid *grid) {
+    return grid->have_saved && grid->saved_clocks == grid->r->clock_reads &&
+           XXH128_isEqual(hash_glance(grid), grid->saved_glance) &&
+           XXH128_isEqual(hash_state(grid), grid->saved) && memory_repeats(grid);
 }
 
 /* Has this very state been seen before, but perhaps for the random lane choices to come? When to look follows
@@ -423,10 +449,9 @@ static bool state_repeats(Grid *grid) {
         grid->save_at = 1;
     }
     if (!grid->have_saved || ++grid->checks == grid->save_at) {
-        grid->saved_part = hash_state(grid, false);
-        grid->saved = hash_state(grid, true);
-        grid->have_memory =
-            grid->save_at > 1 && hash_memory(grid, &grid->saved_memory); /* short blocks need none */
+        grid->saved_glance = hash_glance(grid);
+        grid->saved = hash_state(grid);
+        grid->have_memory = false;
         grid->saved_version = run->mem_version;
         grid->saved_clocks = run->clock_reads;
         grid->saved_random = run->random;

@@ -22,7 +22,7 @@ typedef struct {
     uint64_t quiet_since, quiet_version; /* tick at which mem_version was last seen to change */
     uint64_t polled;                     /* tick of the last scope_poll */
     /* Brent's cycle search */
-    XXH128_hash_t saved, saved_part, saved_memory;
+    XXH128_hash_t saved, saved_glance, saved_memory;
     uint64_t saved_version, saved_clocks, saved_random, next_check, checks, save_at, hashed_bytes;
     bool have_saved, have_memory;
     XXH128_hash_t memory; /* hashed last, at memory_version; the resident blocks are the same since */

@@ -234,6 +234,30 @@ static void endless(void **state) {
     }
 }
 
+/* A loop that keeps nothing in registers from one round to the next: counting in memory is progress, as long
+ * as it does not begin anew. */
+static void endless_in_memory(void **state) {
+    (void)state;
+    for (int wraps = 0; wraps < 2; wraps++) {
+        Prog *p = fresh();
+        label(p, 0);
+        ldg(p, 5, 2);
+        add(p, 5, R(5), IMM(1));
+        isetp(p, 0, ICmp_NE, R(5), IMM(7));
+        branch(p, P(0), 1);
+        if (wraps)
+            mov(p, 5, IMM(0));
+        label(p, 1);
+        stg(p, 2, 5);
+        mov(p, 5, IMM(0));
+        branch(p, PT_, 0);
+        MachineOptions o = {.max_issues = 3000000};
+        MachineResult r = run(p, (Shape){1, 64, &o, wraps ? TRAP_LIVELOCK : TRAP_BUDGET, NULL}, NULL);
+        assert_true(!wraps || r.stats.issues < 1000000);
+        machine_result_free(&r);
+    }
+}
+
 /* A long loop that ends is not taken for an endless one. */
 static uint32_t expect_count(uint32_t i) {
     (void)i;
@@ -491,11 +515,11 @@ int main(void) {
         cmocka_unit_test(shared_reverse),   cmocka_unit_test(named_barrier),
         cmocka_unit_test(reductions),       cmocka_unit_test(bar_state),
         cmocka_unit_test(barrier_misuse),   cmocka_unit_test(exits_and_barriers),
-        cmocka_unit_test(endless),          cmocka_unit_test(long_loop),
-        cmocka_unit_test(blocks_wait),      cmocka_unit_test(memory_traps),
-        cmocka_unit_test(access_sizes),     cmocka_unit_test(local_memory),
-        cmocka_unit_test(undefined_values), cmocka_unit_test(end_of_constants),
-        cmocka_unit_test(control_codes),
+        cmocka_unit_test(endless),          cmocka_unit_test(endless_in_memory),
+        cmocka_unit_test(long_loop),        cmocka_unit_test(blocks_wait),
+        cmocka_unit_test(memory_traps),     cmocka_unit_test(access_sizes),
+        cmocka_unit_test(local_memory),     cmocka_unit_test(undefined_values),
+        cmocka_unit_test(end_of_constants), cmocka_unit_test(control_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
