@@ -34,7 +34,7 @@ LLVMValueRef body_source(Body *body, uint32_t pc, unsigned i, unsigned word);
 
 /* ---- load.c ---- */
 /* Is there code of its own for this load? */
-bool load_is_built(const Dec *dec, bool masked);
+bool load_is_built(const Dec *dec);
 /* It goes to `done` with the row loaded, or to `slow` with nothing done. g: lanes, NULL: all. */
 void load_code(Body *body, uint32_t pc, LLVMValueRef g, LLVMBasicBlockRef slow, LLVMBasicBlockRef done);
 #endif

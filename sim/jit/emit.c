@@ -294,7 +294,7 @@ static void handler_instruction(Body *body, uint32_t pc, uint32_t end, bool memo
     LLVMValueRef g = guard_lanes(body, dec);
     if (dec_is_guarded(dec))
         count_off(body, dec, body_mask_of(body, g));
-    if (memory && load_is_built(dec, body->masked)) {
+    if (memory && load_is_built(dec)) {
         LLVMBasicBlockRef slow = body_block(body, "slow");
         load_code(body, pc, g, slow, done);
         continue_at(body, slow);
@@ -449,7 +449,7 @@ static void use_instruction(Body *body, uint32_t pc, bool rows[ROW_COUNT], bool 
     preds[dec->guard] = true;
     for (unsigned i = 0; i < 3; i++)
         preds[dec->q[i].index] = true;
-    if (kind == RI_MEMORY && load_is_built(dec, body->masked)) {
+    if (kind == RI_MEMORY && load_is_built(dec)) {
         use_rows(rows, dec->v[0].at, dec->wide ? 2 : 1);
         use_rows(rows, dec->v[1].at, dec->mem.uniform);
         rows[to] = body->row_written[to] = true;

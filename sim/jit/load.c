@@ -1,7 +1,9 @@
-/* Loads of a word for all 32 lanes, where in each half of the warp the addresses are consecutive or equal: as
- * the interpreter's fast path (ops/op_mem.c, `halves`), built into the region, so that registers stay where
- * they are. It reads memory only when all lanes are inside one allocation, or shared memory, and aligned;
- * whatever is not so is the handler's business, traps included. SPDX-License-Identifier: MIT */
+/* Loads of a word, where in each half of the warp the addresses are consecutive or equal: as the
+ * interpreter's fast path (ops/op_mem.c, `halves`), built into the region, so that registers stay where they
+ * are. It reads memory only when all lanes are inside one allocation, or shared memory, and aligned; whatever
+ * is not so is the handler's business, traps included. Where some lanes only load, the registers of the
+ * others must hold such addresses, too, as they do where lanes part behind the address: all words are read,
+ * and those lanes keep what they have. SPDX-License-Identifier: MIT */
 #include "sim/jit/body.h"
 
 enum { HALF_BYTES = 64 };
@@ -122,10 +124,18 @@ static LLVMValueRef repeated(Body *body, LLVMValueRef at[2]) {
                                           LLVM(body)->ConstVector(halves, 32), "");
 }
 
-bool load_is_built(const Dec *dec, bool masked) {
+/* Lanes of g of a row; NULL: all. */
+static void put_lanes(Body *body, unsigned row, LLVMValueRef g, LLVMValueRef value) {
+    if (g)
+        value = LLVM(body)->BuildSelect(BUILDER(body), g, value,
+                                        body_get(body, body_row_type(body), body->row[row]), "");
+    LLVM(body)->BuildStore(BUILDER(body), value, body->row[row]);
+}
+
+bool load_is_built(const Dec *dec) {
     bool narrow = dec->imm[1] == MS_SHARED && !dec->wide, global = dec->imm[1] == MS_GLOBAL;
     bool space = isa_traits(dec->optype)->space & (ISA_SPACE_GLOBAL | ISA_SPACE_SHARED);
-    return !masked && space && machine_mem_access_kind(dec->optype) == ACC_LOAD && dec->size == 4 &&
+    return space && machine_mem_access_kind(dec->optype) == ACC_LOAD && dec->size == 4 &&
            dec->mem.shift == 0 && (narrow || global) && dec->dst[0] / ROW_BYTES < ROW_SINK;
 }
 
@@ -139,8 +149,6 @@ void load_code(Body *body, uint32_t pc, LLVMValueRef g, LLVMBasicBlockRef slow, 
                  equal = all_equal(body, off, 0);
     LLVMValueRef fast = body_binary(body, LLVMOr, in_step, equal),
                  no_carry = body_const32(body, 0u - HALF_BYTES);
-    if (g)
-        fast = both(body, fast, compare(body, LLVMIntEQ, body_mask_of(body, g), body_const32(body, ~0u)));
     if (hi)
         fast = both(body, fast, all_equal(body, differences(body, hi), 0));
     LLVMValueRef bytes =
@@ -164,9 +172,9 @@ void load_code(Body *body, uint32_t pc, LLVMValueRef g, LLVMBasicBlockRef slow, 
     api->PositionBuilderAtEnd(BUILDER(body), quick);
     api->BuildCondBr(BUILDER(body), in_step, rows, one);
     api->PositionBuilderAtEnd(BUILDER(body), rows);
-    api->BuildStore(BUILDER(body), consecutive(body, at), body->row[to]);
+    put_lanes(body, to, g, consecutive(body, at));
     api->BuildBr(BUILDER(body), done);
     api->PositionBuilderAtEnd(BUILDER(body), one);
-    api->BuildStore(BUILDER(body), repeated(body, at), body->row[to]);
+    put_lanes(body, to, g, repeated(body, at));
     api->BuildBr(BUILDER(body), done);
 }
