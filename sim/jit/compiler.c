@@ -14,12 +14,14 @@
  */
 #define PASSES "lower-expect,sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,early-cse,adce"
 enum { STACK_BYTES = 8 << 20, ABANDONED = COMPILER_FAILED + 1 };
+#define BUSY_SHARE 0.7 /* of a core, that a thread on a busy host gets at most */
 
 typedef bool Task(Compiler *compiler);
 struct Compiler {
     JitApi api;
     atomic_uint state; /* CompilerState; ABANDONED: BUSY, and nobody waits */
-    bool background, has_thread;
+    CompilerMode mode;
+    bool has_thread;
     pthread_t thread;
     Task *task;
     LLVMTargetMachineRef target_machine;
@@ -31,13 +33,24 @@ struct Compiler {
     char name[32]; /* of its function */
     JitCode *code;
     double seconds;
+    double began, began_cpu; /* on the wall, and of the thread that opened it */
     char why[160];
 };
 
-Compiler *compiler_new(bool background) {
+static double seconds_of(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+/* Of this thread: the host may be busy. */
+static double now_seconds(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
+
+Compiler *compiler_new(CompilerMode mode) {
     Compiler *compiler = mem_zeroed(1, sizeof *compiler);
     scope_unguard(compiler); /* a thread may have it longer than the scope lasts, where work is given up */
-    compiler->background = background;
+    compiler->mode = mode;
+    compiler->began = seconds_of(CLOCK_MONOTONIC);
+    compiler->began_cpu = now_seconds();
     return compiler;
 }
 
@@ -50,12 +63,6 @@ JitCode *compiler_take(Compiler *compiler) {
     JitCode *code = compiler->code;
     compiler->code = NULL;
     return code;
-}
-
-static double now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* of this thread: the host may be busy */
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static bool give_up(Compiler *compiler, const char *what) {
@@ -161,12 +168,19 @@ static void join_thread(Compiler *compiler) {
     compiler->has_thread = false;
 }
 
+/* Where the thread that runs the launch has not had a core to itself, a second one would take what the first
+ * gets: it waits, rather than interpret meanwhile what compiled code does in a third of the time. */
+static bool wants_thread(const Compiler *compiler) {
+    double share = (now_seconds() - compiler->began_cpu) / (seconds_of(CLOCK_MONOTONIC) - compiler->began);
+    return compiler->mode == COMPILER_BACKGROUND || (compiler->mode == COMPILER_IDLE && share > BUSY_SHARE);
+}
+
 static void begin(Compiler *compiler, Task *task) {
     pthread_attr_t attributes;
     join_thread(compiler);
     compiler->task = task;
     atomic_store(&compiler->state, COMPILER_BUSY);
-    if (compiler->background && pthread_attr_init(&attributes) == 0) {
+    if (wants_thread(compiler) && pthread_attr_init(&attributes) == 0) {
         pthread_attr_setstacksize(&attributes, STACK_BYTES);
         compiler->has_thread = pthread_create(&compiler->thread, &attributes, do_task, compiler) == 0;
         pthread_attr_destroy(&attributes);

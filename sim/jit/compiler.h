@@ -8,12 +8,14 @@ typedef struct Compiler Compiler;
 typedef enum {
     COMPILER_CLOSED, /* libLLVM is not opened yet */
     COMPILER_READY,
-    COMPILER_BUSY,  /* with background only */
+    COMPILER_BUSY,  /* where another thread works only */
     COMPILER_FAILED /* for good: compiler_why */
 } CompilerState;
 
-/* background: what takes long is done by another thread, and compiler_state tells when it is done. */
-Compiler *compiler_new(bool background);
+/* Who does what takes long: the caller, who waits; another thread, and compiler_state tells when it is done;
+ * another thread if the caller has had a core to itself since compiler_new. */
+typedef enum { COMPILER_WAITS, COMPILER_BACKGROUND, COMPILER_IDLE } CompilerMode;
+Compiler *compiler_new(CompilerMode mode);
 CompilerState compiler_state(const Compiler *compiler);
 /* Opens libLLVM: from CLOSED. */
 void compiler_load(Compiler *compiler);

@@ -49,7 +49,9 @@ MachineJit *machine_jit_open(uint32_t after, bool background) {
     MachineJit *engine = mem_zeroed(1, sizeof *engine);
     engine->after = after ? after : DEFAULT_AFTER;
     engine->executions = after ? 0 : EXECUTIONS;
-    engine->compiler = compiler_new(background);
+    engine->compiler = compiler_new(!background ? COMPILER_WAITS
+                                    : after     ? COMPILER_BACKGROUND
+                                                : COMPILER_IDLE);
     return engine;
 }
 

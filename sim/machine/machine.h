@@ -235,8 +235,8 @@ typedef struct {
     double seconds;                 /* of compiling, opening the library included */
     char failed[160];               /* why there is none, "" if nothing failed */
 } MachineJitStats;
-/* background: another thread compiles while the launch goes on; what it has compiled when the run ends is
- * lost. */
+/* background: another thread compiles while the launch goes on, with after = 0 if this one has had a core to
+ * itself until then; what it has compiled when the run ends is lost. */
 MachineJit *machine_jit_open(uint32_t after, bool background);
 /* NULL is fine. False: a thread still compiles, which takes up to seconds, and is left to end by itself.
  * Destructors of libLLVM must not run meanwhile: whoever ends the process before it has ended does so with
