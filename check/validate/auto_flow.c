@@ -26,6 +26,7 @@ typedef struct {
     uint8_t tid;       /* bit i: depends on the thread or block index of axis i */
     uint8_t names;     /* NAMES_* + axis: it is that special register */
     bool entry_param;  /* var is a parameter of the kernel; offset is known */
+    bool loaded;       /* what memory or another function gave is part of it */
     uint32_t offset;
 } Val;
 
@@ -92,12 +93,14 @@ static void join(Flow *flow, Val *to, Val v) {
     to->from |= v.from | v.is;
     to->strides |= v.strides;
     to->tid |= v.tid;
+    to->loaded |= v.loaded;
     if (!to->var)
         to->var = v.var, to->entry_param = v.entry_param, to->offset = v.offset;
     if (v.names)
         to->names = to->names && to->names != v.names ? NAMES_MANY : v.names;
     flow->changed |= old.is != to->is || old.from != to->from || old.strides != to->strides ||
-                     old.tid != to->tid || old.var != to->var || old.names != to->names;
+                     old.tid != to->tid || old.loaded != to->loaded || old.var != to->var ||
+                     old.names != to->names;
 }
 
 static bool is_kernel_param(const Flow *flow, uint32_t var, uint32_t *param) {
@@ -116,8 +119,11 @@ static Val sreg_value(Flow *flow, const PtxOperand *operand) {
         flow->out->axes |= 1u << a;
     if (operand->sreg == SR_CTAID)
         flow->out->block_axes |= 1u << a;
+    if (operand->sreg == SR_TID)
+        flow->out->thread_axes |= 1u << a;
     bool thread = axis || sreg_varies(operand) == SREG_VARIES_THREAD;
-    return (Val){.tid = (uint8_t)(thread ? 1u << (axis ? a : 0) : 0),
+    return (Val){.loaded = sreg_varies(operand) == SREG_VARIES_TIME,
+                 .tid = (uint8_t)(thread ? 1u << (axis ? a : 0) : 0),
                  .names = (uint8_t)(operand->sreg == SR_CTAID    ? NAMES_CTAID + a
                                     : operand->sreg == SR_NTID   ? NAMES_NTID + a
                                     : operand->sreg == SR_NCTAID ? NAMES_NCTAID + a
@@ -156,6 +162,7 @@ static Val operand_value(Flow *w, uint32_t func, const PtxOperand *ptx_operand) 
             Val e = operand_value(w, func, &ptx_operand->vec[i]);
             v.from |= e.from | e.is;
             v.tid |= e.tid;
+            v.loaded |= e.loaded;
         }
         return v;
     default: return v;
@@ -180,7 +187,7 @@ static void define_operand(Flow *flow, uint32_t func, const PtxOperand *operand,
 /* ---- memory ---- */
 
 static Val contents(Flow *flow, uint64_t bases, unsigned bytes) {
-    Val v = {0};
+    Val v = {.loaded = true};
     for (; bases; bases &= bases - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(bases), c = flow->out->slots[i].content;
         if (!c) {
@@ -251,6 +258,8 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
     }
     if (a.var) {
         Val v = flow->cells[a.var - 1];
+        v.loaded |= a.loaded || flow->m->vars[a.var - 1].space == SP_GLOBAL ||
+                    flow->m->vars[a.var - 1].space == SP_CONST;
         v.tid |= a.tid;
         v.from |= a.from;
         define_operand(flow, func, &in->operands[0], v);
@@ -318,6 +327,7 @@ static Val result_of(Flow *w, uint32_t func, const PtxInsn *in, unsigned passes)
         out.from |= v.from | v.is;
         out.strides |= v.strides;
         out.tid |= v.tid;
+        out.loaded |= v.loaded || in->operands[in->ndst + n].kind == PO_ADDR || ptx_asks_texture(in);
         if (passes >> n & 1) {
             out.is |= v.is;
             if (v.var && !out.var)
@@ -373,6 +383,31 @@ static void flow_either(Flow *w, uint32_t func, const PtxInsn *in) {
 /* The value of the first operand: differences, and addresses that are rounded down. */
 static void flow_first(Flow *w, uint32_t func, const PtxInsn *in) {
     define(w, func, in, result_of(w, func, in, SOURCE_A));
+}
+
+/* A few bits of what memory holds are bounded by themselves: as an index they want nothing of it. */
+static Val few_bits(const Flow *flow, Val v, bool few) {
+    for (uint64_t s = few ? v.is | v.from : 0; s; s &= s - 1)
+        if (flow->out->slots[__builtin_ctzll(s)].parent) {
+            v.is &= ~(s & -s);
+            v.from &= ~(s & -s);
+        }
+    return v;
+}
+
+enum { FEW_BITS = 16 };
+static void flow_mask(Flow *w, uint32_t func, const PtxInsn *in) {
+    const PtxOperand *mask = &in->operands[in->ndst + 1];
+    bool few = mask->kind == PO_IMM && mask->imm >= 0 && mask->imm >> FEW_BITS == 0;
+    define(w, func, in, few_bits(w, result_of(w, func, in, SOURCE_A), few));
+}
+
+static void flow_high(Flow *w, uint32_t func, const PtxInsn *in) {
+    const PtxOperand *by = &in->operands[in->ndst + 1];
+    int64_t width = 8 * (int64_t)ptx_type_bytes((PtxType)in->type[0]);
+    bool few = by->kind == PO_IMM && by->imm + FEW_BITS >= width &&
+               ptx_type_class((PtxType)in->type[0]) != TC_SIGNED;
+    define(w, func, in, few_bits(w, result_of(w, func, in, NO_SOURCE), few));
 }
 
 static void flow_move(Flow *w, uint32_t func, const PtxInsn *in) {
@@ -486,9 +521,18 @@ static void flow_table(Flow *w, uint32_t func, const PtxInsn *in) {
     use(w, operand_value(w, func, &in->operands[0]).from, AU_BRANCH, TY_NONE);
 }
 
+static void define_returned(Flow *flow, uint32_t func, const PtxOperand *operand, Val v) {
+    if (operand->kind == PO_SYM && operand->sym && !(operand->sym & PTX_SYM_FUNC))
+        join(flow, &flow->cells[operand->sym - 1], v);
+    else
+        define_operand(flow, func, operand, v);
+}
+
 static void flow_call(Flow *flow, uint32_t func, const PtxInsn *in) {
     if (!in->callee) {
         use(flow, operand_value(flow, func, &in->operands[0]).from, AU_CALL, TY_NONE);
+        for (unsigned i = 0; i < in->nrets; i++)
+            define_returned(flow, func, &in->rets[i], (Val){.loaded = true});
         return;
     }
     uint32_t callee = in->callee - 1;
@@ -506,14 +550,12 @@ static void flow_call(Flow *flow, uint32_t func, const PtxInsn *in) {
         uint32_t reg = f->param_regs ? f->param_regs[i] : 0;
         join(flow, reg ? &flow->regs[callee][reg] : &flow->cells[f->params[i]], v);
     }
-    for (unsigned i = 0; f->has_body && i < in->nrets && i < f->nrets; i++) {
-        const PtxOperand *ptx_operand = &in->rets[i];
+    for (unsigned i = 0; i < in->nrets && i < f->nrets; i++) {
         uint32_t reg = f->ret_regs ? f->ret_regs[i] : 0;
-        Val v = reg ? flow->regs[callee][reg] : flow->cells[f->rets[i]]; /* as at the ends of its blocks */
-        if (ptx_operand->kind == PO_SYM && ptx_operand->sym && !(ptx_operand->sym & PTX_SYM_FUNC))
-            join(flow, &flow->cells[ptx_operand->sym - 1], v);
-        else
-            define_operand(flow, func, ptx_operand, v);
+        Val v = !f->has_body ? (Val){.loaded = true}
+                : reg        ? flow->regs[callee][reg] /* as at the ends of its blocks */
+                             : flow->cells[f->rets[i]];
+        define_returned(flow, func, &in->rets[i], v);
     }
 }
 
@@ -532,6 +574,26 @@ static FlowFn *const flows[PTX_OP_COUNT] = {
 #include "frontend/ptx_ops.def"
 };
 
+/* Does no input of the kernel reach the statement's operands? Parameters that make addresses are none: they
+ * have few values that lead to no trap. */
+static bool is_fixed(const Flow *flow, uint32_t func, const PtxInsn *in) {
+    const uint32_t bound = AU_INDEX | AU_ADDRESS | AU_BRANCH | AU_CALL | AU_BYTES;
+    Val all = {0};
+    for (unsigned i = 0; i < in->noperands + 1u; i++) {
+        const PtxOperand guard = {.kind = PO_REG, .reg = in->guard_reg};
+        if (i == in->noperands ? !in->guard_reg : i < in->ndst)
+            continue;
+        Val v = operand_value((Flow *)flow, func, i == in->noperands ? &guard : &in->operands[i]);
+        all.from |= v.from | v.is;
+        all.loaded |= v.loaded;
+    }
+    for (; all.from; all.from &= all.from - 1) {
+        const AutoSlot *slot = &flow->out->slots[__builtin_ctzll(all.from)];
+        all.loaded |= slot->parent || !(slot->uses & bound);
+    }
+    return !all.loaded;
+}
+
 static void do_function(Flow *flow, uint32_t func) {
     const PtxFunc *f = &flow->m->funcs[func];
     uint8_t *leader = flow->leaders[func];
@@ -541,6 +603,7 @@ static void do_function(Flow *flow, uint32_t func) {
         if (leader[i])
             end_block(flow, func);
         flow->guarded = f->insns[i].guard_reg != 0;
+        flow->out->fixed[func][i] = is_fixed(flow, func, &f->insns[i]);
         flows[f->insns[i].op](flow, func, &f->insns[i]);
     }
     end_block(flow, func);
@@ -583,9 +646,11 @@ bool auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow 
     w.cells = ARENA_ARRAY(arena, Val, module->nvars + 1);
     w.funcs = ARENA_ARRAY(arena, uint8_t, module->nfuncs + 1);
     w.leaders = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
+    out->fixed = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
     for (uint32_t i = 0; i < module->nfuncs; i++) {
         w.regs[i] = ARENA_ARRAY(arena, Val, module->funcs[i].nregs + 1);
         w.leaders[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
+        out->fixed[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
         most = module->funcs[i].nregs > most ? module->funcs[i].nregs : most;
     }
     w.now = ARENA_ARRAY(arena, Val, most + 1);

@@ -48,6 +48,7 @@ typedef struct {
     uint32_t nslots;
     uint32_t axes;          /* bit i: tid or ctaid of axis i is read */
     uint32_t block_axes;    /* bit i: ctaid of axis i is read */
+    uint32_t thread_axes;   /* bit i: tid of axis i is read */
     uint32_t block_hint[3]; /* ctaid times this constant is computed, or ntid is compared with it; 0 none */
     uint32_t grid_hint[3];  /* nctaid is compared with it */
     AutoCopy copies[AUTO_MAX_COPIES];
@@ -56,6 +57,8 @@ typedef struct {
     uint32_t shared_pieces;       /* parameters that point into dynamic shared memory */
     uint64_t static_shared_bytes; /* before it */
     const uint8_t *funcs;         /* by function: reachable from the kernel */
+    uint8_t **fixed; /* by function and statement: its operands follow from thread indices, constants and
+                        parameters that make addresses, whatever the data are */
 } AutoFlow;
 
 /* False: *reason says why nothing can be inferred. */

@@ -38,24 +38,31 @@ bool auto_spread(const AutoSearch *search, AutoAttempt *attempt) {
     return changed;
 }
 
+static unsigned dimensions(uint32_t axes) { return axes & 4 ? 3 : axes & 2 ? 2 : 1; }
+
 static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random, AutoAttempt *attempt) {
-    enum { SHAPES = 6 };
+    enum { SHAPES = 6, SQUARE = 32 };
     static const uint32_t shapes[3][SHAPES][3] = {
         {{128, 1, 1}, {64, 1, 1}, {256, 1, 1}, {32, 1, 1}, {512, 1, 1}, {192, 1, 1}},
         {{16, 16, 1}, {32, 8, 1}, {8, 8, 1}, {32, 4, 1}, {32, 32, 1}, {64, 4, 1}},
         {{8, 4, 4}, {8, 8, 2}, {4, 4, 4}, {32, 2, 2}, {8, 8, 8}, {16, 2, 2}}};
     const PtxFunc *f = search->f;
     /* threads that only number themselves through, in all axes, are meant to lie in those of the blocks */
-    uint32_t axes = n % 3 && search->flow.block_axes ? search->flow.block_axes : search->flow.axes;
-    unsigned dims = axes & 4 ? 3 : axes & 2 ? 2 : 1, pick = n < 3 ? 0 : (n - 2) % SHAPES;
+    const AutoFlow *flow = &search->flow;
+    uint32_t axes = flow->thread_axes ? flow->thread_axes : flow->axes;
+    axes = n % 3 && axes & flow->block_axes ? axes & flow->block_axes : axes;
+    unsigned dims = dimensions(axes), blocks = dimensions(flow->block_axes),
+             pick = n < 3 ? 0 : (n - 2) % SHAPES;
     memcpy(attempt->block, shapes[dims - 1][pick], sizeof attempt->block);
     for (unsigned i = 0; i < 3; i++) {
         uint32_t hint = search->flow.block_hint[i], part = n < 2 ? 0 : (uint32_t)(rng_next(random) % 4);
         if (part == 1 && hint >= 2) /* a thread does two elements */
             hint /= 2;
-        if (hint && part < 3)
+        if (hint && part < 3 && (!flow->thread_axes || flow->thread_axes >> i & 1))
             attempt->block[i] = hint;
     }
+    if (dims == 2 && n % 2 && flow->block_hint[0] && !flow->block_hint[1] && flow->block_hint[0] <= SQUARE)
+        attempt->block[1] = attempt->block[0]; /* tiles are square */
     uint64_t most = SIM_MAX_BLOCK_THREADS;
     if (f->maxntid[0])
         most = (uint64_t)f->maxntid[0] * (f->maxntid[1] ? f->maxntid[1] : 1) *
@@ -71,7 +78,7 @@ static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random,
         if (f->reqntid[0])
             attempt->block[i] = f->reqntid[i] ? f->reqntid[i] : 1;
         bool many = search->flow.block_axes >> i & 1; /* blocks that do not know their number do the same */
-        attempt->grid[i] = !many ? 1 : dims > 1 ? 2 : 4;
+        attempt->grid[i] = !many ? 1 : dims > 1 || blocks > 1 ? 2 : 4;
         if (search->flow.grid_hint[i] && search->flow.grid_hint[i] <= MOST_HINTED && n % 4 != 3)
             attempt->grid[i] = search->flow.grid_hint[i];
     }
@@ -99,6 +106,7 @@ void auto_fit_clusters(const AutoSearch *search, AutoAttempt *attempt) {
 
 /* An integer parameter. Sizes leave some threads out; attempt 1 has whole blocks; later ones are random. */
 static uint64_t choose_integer(const AutoSlot *slot, const AutoAttempt *a, unsigned n, uint64_t *random) {
+    enum { WIDE_DIVISORS = 2, ROUNDS = 4 };
     unsigned axis = slot->uses & AU_CMP_X ? 0 : slot->uses & AU_CMP_Y ? 1 : slot->uses & AU_CMP_Z ? 2 : 3;
     uint32_t all = axis < 3 ? extent(a, axis) : extent(a, 0);
     uint32_t palette[] = {
@@ -109,6 +117,10 @@ static uint64_t choose_integer(const AutoSlot *slot, const AutoAttempt *a, unsig
         return BOX_BYTES;
     if (slot->uses & AU_DIVISOR && n % 4 == 3) /* each thread has a quotient of its own */
         return 1;
+    if (slot->uses & AU_DIVISOR && slot->size_bytes == 8 && n == WIDE_DIVISORS)
+        return (1ull << 32) + all; /* none has one, and 32 bits do not do */
+    if (n == ROUNDS && axis < 3)   /* loops of a block's size, unrolled */
+        return 5ull * all + 3;
     if (n == 1)
         return axis < 3 || slot->uses & AU_INDEX ? all : 16;
     if (n >= 2 && rng_next(random) % 3) {

@@ -327,6 +327,7 @@ static unsigned costliest(const AutoSearch *search, unsigned n) {
 }
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t greatest(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* The launches kept so far again on other data, with other scalars and shapes, where these lead to no trap
  * and no race. The first ones are kept as they are, later ones if operands are seen that none showed before.
@@ -335,7 +336,8 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
     enum { SETS = 16, KEPT_SETS = 3, RARE = 37 };
     char reason[256];
     unsigned n = out->nplans;
-    for (unsigned set = 0; set < SETS && n && out->nplans < AUTO_MAX_LAUNCHES && search->spent < MOST_SPENT;
+    uint64_t most = greatest(MOST_SPENT, search->spent + MOST_SPENT / 4);
+    for (unsigned set = 0; set < SETS && n && out->nplans < AUTO_MAX_LAUNCHES && search->spent < most;
          set++) {
         if (out->values.reached == out->values.total && set >= KEPT_SETS)
             break;
@@ -529,6 +531,7 @@ void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions 
     coverage_new(&search->cover, &out->arena, module, NULL);
     coverage_new(&search->sum, &out->arena, module, NULL);
     out->seen = search->sum.values;
+    out->fixed = search->cover.fixed = search->sum.fixed = search->flow.fixed;
     search_launches(search, out);
 }
 

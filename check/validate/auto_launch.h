@@ -39,6 +39,7 @@ typedef struct {
                                those without reach less than 80 % of the blocks */
     Covered blocks, values; /* of the PTX, by all plans */
     uint32_t **seen;        /* by function and statement: PtxValue bits, by all plans */
+    uint8_t *const *fixed;  /* for Coverage */
     const uint8_t *funcs;   /* by function: may be executed */
     char reason[256];       /* nplans 0: why nothing can be run */
 } AutoLaunches;

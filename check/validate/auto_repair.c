@@ -52,6 +52,23 @@ static bool shrink_block(AutoAttempt *attempt, const AutoSearch *search) {
     return false;
 }
 
+/* One block, and sizes that were those of the grid are those of the block. False: there is only one. */
+static bool one_block(AutoAttempt *attempt, const AutoSearch *search) {
+    bool less = false;
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t blocks = attempt->grid[i], block = attempt->block[i], uses = (uint32_t)AU_CMP_X << i;
+        attempt->grid[i] = 1;
+        less |= blocks > 1;
+        for (uint32_t k = 0; blocks > 1 && k < search->flow.nslots; k++) {
+            uint64_t *value = &attempt->value[k];
+            if (search->flow.slots[k].uses & uses && *value > block && *value <= (uint64_t)blocks * block)
+                *value -= (uint64_t)(blocks - 1) * block < *value - 1 ? (uint64_t)(blocks - 1) * block : 0;
+        }
+    }
+    auto_fit_clusters(search, attempt);
+    return less && (attempt->grid[0] == 1 && attempt->grid[1] == 1 && attempt->grid[2] == 1);
+}
+
 /* Loops may have as many turns as the kernel says, so there are fewer threads: a quarter of the blocks, one,
  * one warp, one thread; at last there is more time. False: there is no less. */
 static bool fewer_threads(AutoAttempt *attempt, const AutoSearch *search) {
@@ -127,7 +144,11 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
         for (uint32_t i = 0; i < search->flow.nslots; i++)
             attempt->value[i] = (attempt->value[i] + 3) & ~3ull;
         return true;
-    case TRAP_BUDGET: shrink(attempt, search); return fewer_threads(attempt, search);
+    case TRAP_BUDGET:
+        if (one_block(attempt, search))
+            return true;
+        shrink(attempt, search);
+        return fewer_threads(attempt, search);
     case TRAP_BARRIER: return fit_barrier(attempt, search, sim_trap->text);
     case TRAP_STACK:
     case TRAP_BRANCH_INDEX: shrink(attempt, search); return true;

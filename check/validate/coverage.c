@@ -79,13 +79,22 @@ Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const ui
     return sum;
 }
 
+uint32_t coverage_missing(const Coverage *coverage, const PtxModule *module, uint32_t func, uint32_t insn) {
+    const uint32_t ways = 1u << PTX_VALUE_EQUAL | 1u << PTX_VALUE_LESS | 1u << PTX_VALUE_GREATER |
+                          1u << PTX_VALUE_TRUE | 1u << PTX_VALUE_FALSE; /* shapes of launches have them */
+    uint32_t classes = interp_value_classes(&module->funcs[func].insns[insn]) & ~coverage->values[func][insn];
+    bool fixed = coverage->fixed && coverage->fixed[func][insn];
+    return !coverage->ptx[func][insn] ? 0 : fixed ? classes & ways : classes;
+}
+
 Covered coverage_values(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs) {
     Covered sum = {0, 0};
     for (uint32_t f = 0; f < module->nfuncs; f++)
         for (uint32_t i = 0; funcs[f] && i < module->funcs[f].ninsns; i++) {
-            uint32_t classes = coverage->ptx[f][i] ? interp_value_classes(&module->funcs[f].insns[i]) : 0;
-            sum.total += (uint32_t)__builtin_popcount(classes);
-            sum.reached += (uint32_t)__builtin_popcount(classes & coverage->values[f][i]);
+            uint32_t classes = coverage->ptx[f][i] ? interp_value_classes(&module->funcs[f].insns[i]) : 0,
+                     seen = classes & coverage->values[f][i];
+            sum.reached += (uint32_t)__builtin_popcount(seen);
+            sum.total += (uint32_t)__builtin_popcount(seen | coverage_missing(coverage, module, f, i));
         }
     return sum;
 }
@@ -96,6 +105,22 @@ bool coverage_is_whole(const Coverage *coverage, const PtxModule *module, const 
             if (!coverage->ptx[f][i] || module->funcs[f].insns[i].guard_reg)
                 return false;
     return true;
+}
+
+bool coverage_only_traps(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs) {
+    const PtxFunc *only = NULL;
+    const uint8_t *reached = NULL;
+    for (uint32_t f = 0; f < module->nfuncs; f++)
+        if (funcs[f] && module->funcs[f].has_body) {
+            if (only)
+                return false;
+            only = &module->funcs[f];
+            reached = coverage->ptx[f];
+        }
+    for (uint32_t i = 0; only && i < only->ninsns && reached[i] && !only->insns[i].guard_reg; i++)
+        if (ptx_leaves(&only->insns[i]))
+            return only->insns[i].op == PTX_TRAP;
+    return false;
 }
 
 /* ---- machine ---- */

@@ -14,6 +14,9 @@ typedef struct {
     uint8_t **ptx;     /* for PtxRunOptions.reached; all functions of the module */
     uint32_t **values; /* for PtxRunOptions.values */
     uint8_t *machine;  /* for MachineOptions.reached; NULL without a binary */
+    /* By function and statement: no data of a launch reach its operands, which are what the kernel makes of
+     * its threads. NULL: not known. */
+    uint8_t *const *fixed;
 } Coverage;
 
 void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module,
@@ -21,10 +24,16 @@ void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module,
 /* Blocks of the PTX functions in `funcs` (by index: not 0) that can be reached from their entries. A block
  * ends behind a branch, a return or an exit, and before a label that is branched to. */
 Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
-/* Classes of operands, of the statements of these functions that were reached. */
+/* The classes of operands that a launch might have shown and none did. */
+uint32_t coverage_missing(const Coverage *coverage, const PtxModule *module, uint32_t func, uint32_t insn);
+/* Classes of operands, of the statements of these functions that were reached; all is what was seen and what
+ * is missing. */
 Covered coverage_values(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
 /* Was every statement of them executed, none of them under a guard? Then nothing is left that might store. */
 bool coverage_is_whole(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
+/* Are the statements of the one function of them that has a body executed one behind the other, and is the
+ * last one `trap`? Then that is all that the kernel does. */
+bool coverage_only_traps(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
 /* Blocks of the kernel and of all functions that it may call. */
 Covered coverage_machine(const Coverage *coverage, const BinFlow *flow, const char *kernel);
 static inline double covered_part(Covered c) { return c.total ? (double)c.reached / c.total : 1.0; }

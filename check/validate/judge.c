@@ -24,6 +24,7 @@ typedef struct {
     SimMemory *before;        /* of the PTX side, before the launch */
     bool *skip;               /* by allocation: not compared */
     uint64_t stores;
+    bool alone;         /* a thread that was alone ended in a trap statement, and left the same memory */
     bool automatic;     /* launches are inferred */
     bool race_free;     /* this one is known to have no races */
     bool order_free;    /* ... and to do the same in every order of threads */
@@ -212,6 +213,11 @@ static bool hangs_in_an_order(const Judge *judge, const PlanLaunch *launch, uint
     return hangs;
 }
 
+static uint64_t launch_threads(const PlanLaunch *launch) {
+    return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2] * launch->block[0] *
+           launch->block[1] * launch->block[2];
+}
+
 static void judge_traps(Judge *judge, const PlanLaunch *launch, const PtxRunResult *run,
                         const SimTrap *machine) {
     const SimTrap *ptx = &run->trap;
@@ -223,8 +229,12 @@ static void judge_traps(Judge *judge, const PlanLaunch *launch, const PtxRunResu
         note(judge->j, "PTX: finishes, but not in every order of threads; machine: %s",
              sim_trap_name(machine->kind));
     } else if (alike) {
+        MemDiff diff;
         worse(judge->j, VERDICT_TRAP_ALIKE);
         note(judge->j, "%s", sim_trap_name(ptx->kind));
+        judge->alone = ptx->kind == TRAP_INSTRUCTION && machine->kind == TRAP_INSTRUCTION &&
+                       launch_threads(launch) == 1 &&
+                       diff_memory(judge->ptx, judge->machine, judge->skip, &diff);
     } else {
         worse(judge->j, VERDICT_DIFFERS);
         note(judge->j, "PTX: %s, %s: %s", ptx->kind ? sim_trap_name(ptx->kind) : "finishes",
@@ -406,8 +416,7 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
     }
     Judgement *judgement = judge->j;
     judgement->launches++;
-    judgement->threads += (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2] * launch->block[0] *
-                          launch->block[1] * launch->block[2];
+    judgement->threads += launch_threads(launch);
     judgement->ptx_insns += pr.thread_insns;
     judgement->machine_issues += mr.stats.issues;
     judge->stores += pr.stores;
@@ -515,8 +524,8 @@ static void list_unseen(Judge *judge, const uint8_t *funcs) {
     for (uint32_t f = 0; f < judge->m->nfuncs; f++)
         for (uint32_t i = 0; funcs[f] && i < judge->m->funcs[f].ninsns; i++) {
             const PtxInsn *in = &judge->m->funcs[f].insns[i];
-            uint32_t missing = interp_value_classes(in) & ~judge->cover.values[f][i];
-            if (!judge->cover.ptx[f][i] || !missing || judgement->nunseen == cap)
+            uint32_t missing = coverage_missing(&judge->cover, judge->m, f, i);
+            if (!missing || judgement->nunseen == cap)
                 continue;
             JudgeUnseen *unseen = &judgement->unseen[judgement->nunseen++];
             *unseen = (JudgeUnseen){.line = ptx_line(judge->m, in), .classes = missing};
@@ -546,6 +555,13 @@ static void judge_coverage(Judge *judge, const uint8_t *funcs) {
     Judgement *judgement = judge->j;
     uint32_t harmless = judgement->nraces -
                         (judgement->nharmful < judgement->nraces ? judgement->nharmful : judgement->nraces);
+    if (judgement->verdict == VERDICT_TRAP_ALIKE && judge->alone &&
+        judgement->machine.reached == judgement->machine.total &&
+        coverage_only_traps(&judge->cover, judge->m, funcs)) {
+        judgement->verdict = VERDICT_EQUAL;
+        judgement->diff_plan = NULL;
+        return;
+    }
     bool few_values =
         judgement->values.total >= FEW_CLASSES && covered_part(judgement->values) < AUTO_ENOUGH_VALUES;
     bool little =
@@ -623,6 +639,7 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
     Judge g = {.m = m, .b = b, .opt = opt, .j = judgement, .d = &d, .automatic = true};
     coverage_new(&g.cover, &launches->arena, m, b);
     g.cover.values = launches->seen;
+    g.cover.fixed = launches->fixed;
     bool good = true;
     for (uint32_t i = 0; good && i < launches->nplans && judgement->verdict != VERDICT_DIFFERS; i++) {
         g.p = launches->plans[i];

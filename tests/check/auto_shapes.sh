@@ -42,6 +42,22 @@ kernel racing '.shared .b32 s[1024];' '.param .u64 a' "$index shl.b32 %j, %x, 2;
 xor.b32 %x, %x, 1; $get" racy
 # every thread stores its number at one place
 kernel one_place '' '.param .u64 a' 'mov.u32 %i, %tid.x; ld.param.u64 %a, [a]; st.global.u32 [%a], %i;' racy
+# a matrix product's tile of 32 x 32: one block of it, whose rows are as long as the block
+kernel square '.shared .b32 s[1024];' '.param .u64 a, .param .u32 pitch' "mov.u32 %x, %tid.x; mov.u32 %y, %tid.y; mov.u32 %j, %ctaid.x; shl.b32 %j, %j, 5; add.s32 %i, %x, %j;
+mov.u32 %j, %ctaid.y; shl.b32 %j, %j, 5; add.s32 %j, %j, %y; ld.param.u32 %n, [pitch]; mad.lo.s32 %i, %j, %n, %i; mul.wide.u32 %o, %i, 4; ld.param.u64 %a, [a]; add.s64 %a, %a, %o;
+shl.b32 %j, %y, 5; add.s32 %j, %j, %x; shl.b32 %j, %j, 2; mov.u32 %n, s; add.s32 %j, %n, %j; st.shared.u32 [%j], %i; bar.sync 0;
+shl.b32 %j, %x, 5; add.s32 %j, %j, %y; shl.b32 %j, %j, 2; add.s32 %j, %n, %j; ld.shared.u32 %x, [%j]; st.global.u32 [%a], %x;" equal
+# threads in one axis, blocks in three: sixteen threads do not do the same
+kernel thin '' '.param .u64 a' "mov.u32 %x, %tid.x; mov.u32 %j, %ctaid.x; mov.u32 %y, %ctaid.y; mov.u32 %n, %ctaid.z; shl.b32 %n, %n, 8; shl.b32 %y, %y, 7; add.s32 %y, %y, %n; shl.b32 %j, %j, 9;
+add.s32 %i, %x, %y; add.s32 %i, %i, %j; ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %i;" equal
+has_block thin 512
+# eight bits of what memory holds are an index of a table: the words have all their bits
+kernel table '.global .b32 t[256];' '.param .u64 a, .param .u64 b' "$index ld.param.u64 %o, [b]; mul.wide.u32 %a, %i, 8; add.s64 %o, %o, %a; ld.global.u32 %x, [%o]; ld.global.u32 %y, [%o+4]; shr.u32 %j, %x, 24;
+mul.wide.u32 %o, %j, 4; mov.u64 %a, t; add.s64 %a, %a, %o; ld.global.u32 %j, [%a]; and.b32 %n, %y, 255; mul.wide.u32 %o, %n, 4; mov.u64 %a, t; add.s64 %a, %a, %o; ld.global.u32 %n, [%a]; add.s32 %j, %j, %n;
+mul.hi.s32 %x, %x, %y; add.s32 %x, %x, %j; ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %x;" equal
+tr -d ' \t\n' <table.json | grep -q '"random:[0-9]*:0:' && fail "table: numbers that are small"
+# all that it does is to trap
+kernel stub '' '' 'trap;' 'equal: .*trap instruction'
 # all was executed, and nothing of it stores; a store that is not executed may be wrong
 kernel empty '' '' '' 'equal: .*nothing is stored'
 kernel guarded '' '.param .u64 a' 'mov.u32 %i, %tid.x; ld.param.u64 %a, [a]; setp.eq.u32 %p, %i, 0xffffffff; @%p st.global.u32 [%a], %i;' \

@@ -37,7 +37,8 @@ kernel dir/sub/other.ptx ordered '.param .u64 a' "$index
 ld.param.u64 %a, [a]; atom.global.add.u32 %x, [%a], 1; add.s64 %a, %a, %o; st.global.u32 [%a+4096], %x;"
 kernel dir/sub/other.ptx racing '.param .u64 a' "$index
 ld.param.u64 %a, [a]; st.global.u32 [%a], %i;"
-kernel dir/sub/other.ptx trapping '.param .u64 a' 'trap;'
+kernel dir/sub/other.ptx trapping '.param .u64 a' 'mov.u32 %i, %tid.x; setp.ge.u32 %p, %i, 0; @%p trap;'
+kernel dir/sub/other.ptx stub '.param .u64 a' 'mov.u32 %i, 1; ld.param.u64 %a, [a]; st.global.u32 [%a], %i; trap;'
 kernel dir/sub/other.ptx endless '.param .u64 a' 'ld.param.u64 %a, [a]; L: ld.volatile.global.u32 %x, [%a]; bra L;'
 module dir/sub/wrong.ptx
 kernel dir/sub/wrong.ptx unknown '.param .u64 a' 'frobnicate.b32 %x, %i;'
@@ -58,11 +59,12 @@ want '^good.ptx:blind +little covered'
 want '^other.ptx:ordered +order-dependent'
 want '^other.ptx:racing +racy'
 want '^other.ptx:trapping +both trap alike .*trap instruction'
+want '^other.ptx:stub +equal .*trap instruction'
 want '^other.ptx:endless +not run .*no launch was found'
 want '^wrong.ptx: +not compiled .*wrong.ptx:'
 want '^printing.ptx:calls +not compiled .*printing.ptx:'
 want '^printing.ptx:beside +equal .*100 %'
-want '^4 files, 13 kernels:'
+want '^4 files, 14 kernels:'
 [ "$(wc -l <state)" = 4 ] || fail "the state file has a line for each file"
 
 # resumed: nothing is run again, the table is the same
@@ -161,7 +163,7 @@ grep -q '^fixed: equal: ' auto || { fail "sizes that are immediates"; cat auto; 
 tr -d ' \t\n' <shown.json | grep -o '"kernel":"mean","grid":.[0-9,]*' | grep -qv '.1,1,1$\|.1$' && fail "more than one block of a kernel that reads no block index"
 grep -q 'operand classes, ' auto || fail "no value coverage"
 "$heddle" validate shapes.ptx --launch auto --json >json
-tr -d ' \t\n' <json | grep -q '"instruction":"setp.gt.s32","classes":."equal","greater","sign"' || fail "what operands were not seen"
+tr -d ' \t\n' <json | grep -q '"instruction":"setp.gt.s32","classes":."equal","greater".' || fail "what operands were not seen"
 
 # a budget: PTX that does not end says nothing of a binary that does; where neither ends they are alike
 cat >long.ptx <<'P'
@@ -246,7 +248,7 @@ status() { # EXPECTED KERNELS...: of a module with these
         case $k in
         fine) kernel several.ptx fine '.param .u64 a' "$index ld.param.u64 %a, [a]; add.s64 %a, %a, %o; st.global.u32 [%a], %i;" ;;
         nothing) kernel several.ptx nothing '' 'mov.u32 %i, %tid.x; setp.gt.u32 %p, %i, 1023; @%p trap;' ;;
-        trapping) kernel several.ptx trapping '.param .u64 a' 'trap;' ;;
+        trapping) kernel several.ptx trapping '.param .u64 a' 'mov.u32 %i, %tid.x; setp.ge.u32 %p, %i, 0; @%p trap;' ;;
         endless) kernel several.ptx endless '.param .u64 a' 'ld.param.u64 %a, [a]; L: ld.volatile.global.u32 %x, [%a]; bra L;' ;;
         refused) kernel several.ptx refused '.param .u64 a' '{ .reg .b64 %q; sured.b.add.p.u32.1d.zero [%q, {%i}], %x; }' ;;
         racing) kernel several.ptx racing '.param .u64 a' "$index ld.param.u64 %a, [a]; st.global.u32 [%a], %i;" ;;
