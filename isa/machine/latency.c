@@ -475,7 +475,17 @@ unsigned latency_issue_least(const Target *t, const MachInst *i) {
     return op_is_always(i->guard) ? pace->least : pace->guarded;
 }
 
+/* ptxas 13.0 -O0 gives all instructions stall count 15, and from sm_80 on HMMA and IMMA, which take longer
+ * than that, 0 with YIELD; the next one reads their result. So that is a wait for the result. */
+static bool waits_for_product(const MachInst *i) {
+    enum IsaUnit unit = latency_unit(i);
+    return i->ctrl.yield && !i->ctrl.stall_cycles && (unit == ISA_UNIT_MMA1 || unit == ISA_UNIT_MMA2);
+}
+
 unsigned latency_hold(const Target *t, const MachInst *i) {
+    enum { LONGEST_PRODUCT = 40 };
+    if (waits_for_product(i))
+        return LONGEST_PRODUCT;
     unsigned least = latency_issue_least(t, i), hold = pace_of(t, i)->hold;
     return hold > least ? hold : least;
 }
