@@ -89,8 +89,18 @@ static TermPair factored(Terms *ts, Term *word, unsigned width) {
     return (TermPair){t_ashr(ts, t_shl(ts, t_scale(ts, made, ~0ull), by), by), 0 - (1ull << n)};
 }
 
-unsigned term_fold_decided(Terms *ts, TermPair *entries, unsigned n, unsigned width) {
+/* The first of decided constants goes into the sum's constant: p ? 3 : 7 and p ? 0 : 4 differ by no more. */
+static Term *from_zero(Terms *ts, Term *word, uint64_t *first) {
+    const Term *leaf = word;
+    while (leaf->kind == TK_ITE)
+        leaf = leaf->a[1];
+    *first = leaf->k;
+    return added(ts, (Decided){word, ts->zero}, (Decided){t_const(ts, 32, 0 - leaf->k), ts->zero}, false);
+}
+
+unsigned term_fold_decided(Terms *ts, TermPair *entries, unsigned n, unsigned width, uint64_t *constant) {
     Decided group[TERM_MOST_DECIDED];
+    uint64_t first;
     for (unsigned i = 0; i < n; i++) {
         Term *word = entries[i].t;
         uint64_t c = entries[i].c;
@@ -110,6 +120,9 @@ unsigned term_fold_decided(Terms *ts, TermPair *entries, unsigned n, unsigned wi
         }
     unsigned made = 0;
     for (unsigned i = 0; i < n; i++) {
+        Term **word = width == 64 ? &group[i].high : &group[i].low;
+        *word = from_zero(ts, *word, &first);
+        *constant += width == 64 ? first << 32 : first;
         entries[made++] = factored(ts, group[i].low, width);
         if (width == 64 && group[i].high != ts->zero) {
             entries[made] = factored(ts, group[i].high, width);

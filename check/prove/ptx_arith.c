@@ -196,7 +196,8 @@ bool prove_ptx_div(Ptx *ptx) {
         return false;
     bool rem = ptx->in->op == PTX_REM, sg = pv_signed(t), wide = pv_bytes(t) == 8;
     Term *a = ext(ptx, 1), *b = ext(ptx, 2);
-    if (!sg && t_is_const(b) && b->k && !(b->k & (b->k - 1))) { /* as a shift or a mask */
+    Term *other = !wide ? prove_division(ptx->prover, rem, sg, a, b) : NULL;
+    if (!sg && !other && t_is_const(b) && b->k && !(b->k & (b->k - 1))) { /* as a shift or a mask */
         Term *n = pv_k32(ptx, (uint64_t)__builtin_ctzll(b->k)), *d;
         if (wide && rem)
             d = t_pair(ts, t_land(ts, t_lo(ts, a), pv_k32(ptx, (b->k - 1) & 0xffffffff)),
@@ -218,7 +219,6 @@ bool prove_ptx_div(Ptx *ptx) {
     if (wide)
         arg[n++] = t_hi(ts, b);
     prove_assume(ptx->prover, ptx->at, ASSUME_LIBRARY);
-    Term *other = !wide ? prove_division(ptx->prover, rem, sg, a, b) : NULL;
     if (other) {
         pv_dst(ptx, pv_operand(ptx, 0), t, other);
         return true;

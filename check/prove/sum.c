@@ -130,21 +130,25 @@ static void lin_add_high(Terms *ts, Lin *lin, Term *term, uint64_t c) {
 
 /* What `low`, a word or a multiple c * x of one, may be the low word of, with `high` as its high word, where
  * the shift that extends and the one that x has are one in `high`: sext(s >> m), c * sext(s >> m),
- * 2^j * zext((c / 2^j) * x). NULL: nothing. */
+ * 2^j * zext((c / 2^j) * x); besides, a constant may stand in the bits that c leaves. NULL: nothing. */
 static Term *shifted_whole(Terms *ts, Term *low, Term *high) {
     bool extends = high->kind == TK_APP && high->op == TO_ASHR;
     if (extends && low->kind == TK_APP && low->op == TO_ASHR && low->a[0] == high->a[0]) {
         Term *whole = t_sext(ts, low);
         return t_hi(ts, whole) == high ? whole : NULL;
     }
-    if (low->kind != TK_SUM || low->width != 32 || low->n != 1 || low->k || !is_pow2(low->c[0]))
+    if (low->kind != TK_SUM || low->width != 32 || low->n != 1 || !is_pow2(low->c[0]) || low->k >= low->c[0])
         return NULL;
     Term *x = low->a[0], *whole = NULL;
-    if (extends && x->kind == TK_APP && x->op == TO_ASHR && x->a[0] == high->a[0])
+    bool same = extends && ((x->kind == TK_APP && x->op == TO_ASHR && x->a[0] == high->a[0]) ||
+                            (x == high->a[0] && low->k));
+    if (same)
         whole = t_scale(ts, t_sext(ts, x), low->c[0]);
     uint64_t j = high->kind == TK_XOR && high->n == 1 ? high->c[0] + 1 : 0; /* a mask of the lowest bits */
     if (is_pow2(j) && j <= low->c[0])
         whole = t_scale(ts, t_zext(ts, t_scale(ts, x, low->c[0] / j)), j);
+    if (whole && low->k)
+        whole = t_add(ts, whole, t_const(ts, 64, low->k));
     return whole && t_hi(ts, whole) == high ? whole : NULL;
 }
 
@@ -236,7 +240,7 @@ static void fold_decided(Terms *ts, Lin *lin) {
         else
             lin->t[kept++] = lin->t[i];
     lin->n = kept;
-    n = term_fold_decided(ts, entries, n, lin->width);
+    n = term_fold_decided(ts, entries, n, lin->width, &lin->k);
     for (unsigned i = 0; i < n; i++)
         lin_add(ts, lin, entries[i].t, entries[i].c);
 }
@@ -360,7 +364,8 @@ static Term *carry_word(Terms *ts, Lin *lin) {
     if (!lin->n)
         return ts->zero;
     TermPair e = lin->t[0];
-    if (lin->n == 1 && lin->k == 0 && is_pow2(e.c)) {
+    if (lin->n == 1 && lin->k < e.c && is_pow2(e.c) &&
+        (lin->k == 0 || e.t->kind == TK_SEXT)) { /* a constant in the bits that it leaves has no carry */
         if (e.t->width == 32)
             return e.c == 1 ? ts->zero : t_lshr(ts, e.t, t_const(ts, 32, 32 - log2_of(e.c)));
         if (e.t->kind == TK_SEXT)

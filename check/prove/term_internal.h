@@ -34,8 +34,9 @@ Term *term_extended(Terms *ts, const Term *shifted, unsigned *n);
 /* A decision between few constants. */
 bool term_is_decided(const Term *term);
 enum { TERM_MOST_DECIDED = 160 }; /* as many as a sum has entries */
-/* The entries of a sum that are such, n, in one form: their number then. There is room for twice as many. */
-unsigned term_fold_decided(Terms *ts, TermPair *entries, unsigned n, unsigned width);
+/* The entries of a sum that are such, n, in one form: their number then. There is room for twice as many.
+ * What all of their constants have in common is added to *constant. */
+unsigned term_fold_decided(Terms *ts, TermPair *entries, unsigned n, unsigned width, uint64_t *constant);
 /* A term of width 32 that is equal modulo 2^bits, the same for all that are, as far as sums, products and
  * masks tell; any other term as it is. */
 Term *term_congruent(Terms *ts, Term *term, unsigned bits);

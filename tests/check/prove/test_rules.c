@@ -211,6 +211,8 @@ static void make_shapes(World *world) {
         t_pair(ts, t_lo(ts, q), t_hi(ts, q)),
         t_add(ts, q, t_const(ts, 64, 16)),
         t_scale(ts, t_sext(ts, x), 4),
+        t_add(ts, t_scale(ts, t_sext(ts, x), 32), t_const(ts, 64, 31)), /* in the bits that are free */
+        t_add(ts, t_scale(ts, t_sext(ts, x), 32), t_const(ts, 64, 33)),
         t_add(ts, q, t_scale(ts, t_sext(ts, y), 8)),
         t_sub(ts, t_zext(ts, x), t_zext(ts, y)),
         t_shift64(ts, TO_LSHR64, q, n8),
@@ -429,6 +431,14 @@ static void decided_sums_have_one_form(void **state) {
             assert_int_equal(prove_z3_equal(z3, ts, ts->truth, forward, meant, true, SECONDS), ZQ_VALID);
     }
     printf("%u of %u sums have one form\n", same, ROUNDS);
+    /* what all constants have in common is the sum's */
+    Term *less =
+        t_sub(ts, t_add(ts, world.x, number(ts, 1)), t_ite(ts, p, number(ts, 1), number(ts, 0x83000001)));
+    assert_ptr_equal(less,
+                     t_add(ts, world.x, t_scale(ts, t_ite(ts, p, ts->zero, number(ts, 0x7d)), 1 << 24)));
+    assert_ptr_equal(
+        t_add(ts, world.x, t_ite(ts, p, number(ts, 9), number(ts, 5))),
+        t_add(ts, t_add(ts, world.x, number(ts, 9)), t_ite(ts, p, ts->zero, number(ts, 0xfffffffc))));
     assert_true(same * 100 >= ROUNDS * 90);
     assert_false(ts->overflow);
     term_free(ts);
@@ -452,6 +462,12 @@ static void products_have_their_values(void **state) {
                 term_eval_free(eval);
             }
         }
+    /* a constant in the bits that a product leaves free has no carry, and its words are one again */
+    Term *whole = t_add(ts, t_scale(ts, t_sext(ts, world.x), 32), t_const(ts, 64, 31)),
+         *above = t_ashr(ts, world.x, number(ts, 27));
+    assert_ptr_equal(t_hi(ts, whole), above);
+    assert_ptr_equal(t_pair(ts, t_lo(ts, whole), above), whole);
+    assert_ptr_not_equal(t_hi(ts, t_add(ts, whole, t_const(ts, 64, 1))), above);
     /* both words are signed, or one: the high word has their products with the signs */
     Term *sx = t_sext(ts, world.x), *sy = t_sext(ts, world.y), *zx = t_zext(ts, world.x),
          *zy = t_zext(ts, world.y);
