@@ -166,6 +166,18 @@ bool prove_ptx_isspacep(Ptx *ptx) {
         pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, prove_space(ptx->prover, which, a));
         return true;
     }
+    if (space == SP_PARAM || space == SP_PARAM_ENTRY) { /* up to what bank 0 says is the last byte */
+        const TargetInfo *info = isa_target_info(ptx->prover->flow->bin->target);
+        uint64_t first = SIM_PARAM_WINDOW;
+        if (info->param_window_offset_bytes) /* which is mach.c's word there */
+            first += info->param_base_bytes - info->param_window_origin_bytes;
+        uint32_t before = (info->param_last_is_address ? (uint32_t)first : info->param_base_bytes) - 1;
+        Term *last = prove_input(ptx->prover, "c0+0x%x", info->param_last_offset_bytes),
+             *in = t_sub(ts, a, t_const(ts, 64, first)),
+             *below = t_ult(ts, t_lo(ts, in), t_sub(ts, last, t_const(ts, 32, before)));
+        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, t_and(ts, t_eq(ts, t_hi(ts, in), ts->zero), below));
+        return true;
+    }
     if (space != SP_CONST)
         return false;
     /* the window holds as many bytes as the module has constants */

@@ -221,6 +221,14 @@ static bool by_f32(Ptx *ptx, unsigned func) {
     Term *a = pv_src(ptx, pv_operand(ptx, 1), is_packed(t) ? TY_B32 : TY_B16);
     Term *arg[3] = {is_packed(t) ? of_wide_half(ptx, a, 1, func) : ts->zero, of_wide_half(ptx, a, 0, func),
                     ts->zero};
+    if (!isa_target_has(ptx->prover->flow->bin->target, OT_F2FP)) { /* rounded one by one */
+        const char *round = term_name(ts, "f2f.%u.%u.%u", FSize_F16, FSize_F32, Rnd_RN);
+        Term *low = prove_uf(ptx->prover, 32, round, &arg[1], 1),
+             *high = is_packed(t) ? prove_uf(ptx->prover, 32, round, &arg[0], 1) : ts->zero;
+        pv_dst(ptx, pv_operand(ptx, 0), is_packed(t) ? TY_B32 : TY_B16,
+               both_halves(ts, half_of(ts, low, 0), half_of(ts, high, 0)));
+        return true;
+    }
     const char *name = term_name(ts, "f2fp.%u.%u.0", is_bf16(t) ? F2fpType_BF16 : F2fpType_F16, Rnd_RN);
     pv_dst(ptx, pv_operand(ptx, 0), is_packed(t) ? TY_B32 : TY_B16, prove_uf(ptx->prover, 32, name, arg, 3));
     return true;

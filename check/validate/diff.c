@@ -700,7 +700,7 @@ bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOp
         v.skip = diff_skip(plan, v.ptx);
         good = run_launches(&v);
     }
-    if (good && bin_contents_differ(m, b, NULL, report->file, sizeof report->file))
+    if (good && !opt->file_known && bin_contents_differ(m, b, NULL, report->file, sizeof report->file))
         report->equal = false;
     SimMemory *all[] = {v.ptx, v.machine, v.ptx_before, v.machine_before};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -85,7 +85,8 @@ typedef struct {
     MachineOptions machine;
     DiffOther other;
     DiffTolerance tolerance;
-    bool no_trace; /* do not run again to find who stored the differing value */
+    bool no_trace;   /* do not run again to find who stored the differing value */
+    bool file_known; /* what the file holds has been compared, for one kernel perhaps */
 } DiffOptions;
 
 /* Run the plan on both. Names in the report live as long as plan, binary and module. False: something could

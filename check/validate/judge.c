@@ -189,7 +189,8 @@ static void first_difference(Judge *judge) {
                                                      : judge->opt->machine,
                      .other = judge->opt->other,
                      .tolerance = judge->opt->tolerance,
-                     .no_trace = judge->opt->no_trace};
+                     .no_trace = judge->opt->no_trace,
+                     .file_known = true};
     Diags quiet = {.sink = silent};
     if (!judge->j->diff_plan && diff_validate(judge->p, judge->m, judge->b, &o, &judge->j->diff, &quiet))
         judge->j->diff_plan = judge->p;

@@ -702,23 +702,38 @@ bool isel_cvta(Sel *sel, const PtxInsn *in) {
     return true;
 }
 
+static bool is_among(Sel *sel, const PtxInsn *in, Wide first, Operand bytes) {
+    Wide at = sel_sub64(sel, sel_src(sel, &in->operands[1], 8), first);
+    sel_write_pred(sel, &in->operands[0], sel_isetp64(sel, false, ICmp_LT, at, wide2(bytes, op_imm(0))));
+    return true;
+}
+
 /* From the window's base on there are as many bytes as the module has constants: as with ptxas 13.0, for
  * which no instruction knows the window. */
 static bool isspacep_const(Sel *sel, const PtxInsn *in) {
     Window window;
-    Wide a = sel_src(sel, &in->operands[1], 8);
     window_of(sel, SP_CONST, &window);
-    if (window.bank0_offset)
-        a = sel_sub64(sel, a, sel_launch_pair(sel, window.bank0_offset));
-    else
-        a = sel_sub64(sel, a, imm64(window.number));
-    sel_write_pred(sel, &in->operands[0], sel_isetp64(sel, false, ICmp_LT, a, imm64(sel->m->const_bytes)));
-    return true;
+    Wide first = window.bank0_offset ? sel_launch_pair(sel, window.bank0_offset) : imm64(window.number);
+    return is_among(sel, in, first, op_imm(sel->m->const_bytes));
+}
+
+/* What the driver says of the first byte of the kernel's parameters, and of the last. */
+static bool isspacep_param(Sel *sel, const PtxInsn *in) {
+    const TargetInfo *info = sel->ti;
+    Wide first = imm64(SIM_PARAM_WINDOW);
+    if (info->param_window_offset_bytes)
+        first = sel_add64(sel, sel_launch_pair(sel, info->param_window_offset_bytes),
+                          imm64(info->param_base_bytes - info->param_window_origin_bytes));
+    Operand from = info->param_last_is_address ? first.w[0] : op_imm(info->param_base_bytes),
+            bytes = sel_isub(sel, sel_launch_word(sel, info->param_last_offset_bytes), from);
+    return is_among(sel, in, first, sel_iadd(sel, bytes, op_imm(1)));
 }
 
 bool isel_isspacep(Sel *s, const PtxInsn *in) {
     if (in->space == SP_CONST)
         return isspacep_const(s, in);
+    if (in->space == SP_PARAM || in->space == SP_PARAM_ENTRY)
+        return isspacep_param(s, in);
     bool of_block = in->space == SP_SHARED || (in->space == SP_SHARED_CLUSTER && !has_ranks(s));
     unsigned q = of_block                         ? QspcSpace_S
                  : in->space == SP_SHARED_CLUSTER ? QspcSpace_D

@@ -405,11 +405,14 @@ static uint64_t cvta_fn(uint64_t a, uint64_t b, uint64_t x, const PtxCode *code)
 
 static PtxStep exec_isspacep(PtxRun *run, PtxThread *t, const PtxCode *code) {
     uint64_t a = interp_arg(run, t, &code->src[0]), address = a;
-    unsigned space = generic_space(&address),
-             want = code->space == SP_SHARED ? SP_SHARED_CLUSTER : code->space;
+    unsigned space = generic_space(&address), want = code->space == SP_SHARED        ? SP_SHARED_CLUSTER
+                                                     : code->space == SP_PARAM_ENTRY ? SP_PARAM
+                                                                                     : code->space;
     bool others = code->space == SP_SHARED && address / SIM_WINDOW_BYTES != t->warp->block->rank;
-    interp_put(t, code->dst[0],
-               space == want && !others && (space != SP_CONST || address < run->const_bytes));
+    bool is = space == want && !others && (space != SP_CONST || address < run->const_bytes) &&
+              (space != SP_PARAM || address < run->launch->param_bytes);
+    /* the window of the parameters is a part of that of global memory (PTX ISA 6.4.1.1) */
+    interp_put(t, code->dst[0], is || (want == SP_GLOBAL && space == SP_PARAM));
     return STEP_GO;
 }
 

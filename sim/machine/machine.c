@@ -375,6 +375,11 @@ static void make_bank0(Run *run) {
     put_driver64(bank, base, info->const_window_offset_bytes, SIM_CONST_WINDOW);
     put_driver64(bank, base, info->param_window_offset_bytes,
                  SIM_PARAM_WINDOW - base + info->param_window_origin_bytes);
+    if (info->param_last_is_address)
+        put_driver64(bank, base, info->param_last_offset_bytes,
+                     SIM_PARAM_WINDOW + run->launch->param_bytes - 1);
+    else
+        put32(bank, base, info->param_last_offset_bytes, base + run->launch->param_bytes - 1);
     if (info->system_shared_offset_bytes)
         put32(bank, base, info->system_shared_offset_bytes, info->shared_base_bytes);
     if (info->lent_shared_offset_bytes) {

@@ -47,6 +47,16 @@ printf '.extern .func (.param .b32 r) elsewhere(.param .b64 x);\n' >>dir/printin
 kernel dir/printing.ptx calls '.param .u64 a' '{ .param .b64 q; .param .b32 r; ld.param.u64 %a, [a]; st.param.b64 [q], %a; call (r), elsewhere, (q); }'
 kernel dir/printing.ptx beside '.param .u64 a' "$index ld.param.u64 %a, [a]; add.s64 %a, %a, %o; st.global.u32 [%a], %i;"
 
+# a kernel that traps beside one that does not compile: nothing is said of the file
+module partial.ptx
+printf '.extern .func elsewhere();\n' >>partial.ptx
+kernel partial.ptx trapping '.param .u64 a' 'trap;'
+kernel partial.ptx unknown '.param .u64 a' 'call elsewhere;'
+kernel partial.ptx another '.param .u64 a' 'trap;'
+"$heddle" validate partial.ptx --launch auto >table 2>err
+grep -q '^trapping: both trap alike' table && grep -q '^unknown: not compiled' table || { fail "partial.ptx"; cat table err; }
+grep -q 'the file' table && { fail "kernels that were compiled alone differ from the file"; cat table; }
+
 "$heddle" validate dir --jobs 2 --state state >table 2>err
 [ $? -eq 4 ] || fail "a race is exit status 4"
 want() { grep -Eq "$1" table || { fail "no row $1"; cat table; }; }
