@@ -23,6 +23,8 @@ InstId sel_emit_sync(Sel *s, unsigned op, uint32_t mods, unsigned nsrc, const Op
     all[n] = mask;
     InstId id = sel_emit(s, op, mods, mask.kind == OPK_NONE ? n : n + 1, all);
     sync_mask(s, mask);
+    if (s->in->flags & PF_ALIGNED)
+        ir_inst(s->f, id)->flags |= IF_ALIGNED;
     return id;
 }
 
