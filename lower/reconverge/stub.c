@@ -18,7 +18,7 @@
  *      every lane passes them in turn, with one mask: a, b, a, b;
  *      their masks, or the numbers of their barriers, are different constants;
  *      no kernel reaches both; or PTX promises (.aligned) that a warp is at one place.
- *    Beyond MAX_SITES places the question is not asked: all of a kind are one group, which is always right.
+ *    Beyond MAX_SITES places only the last is asked: all of a kind are one group, which is always right.
  * 3. make_stub builds a function for each group of two or more. An operand that is the same constant at all
  *    places is written into the stub, others travel (Way): mask first, then the sources in order, one
  *    register a word from R4 on, a vector from an even one; predicates as 0 or 1. Results come back from R4.
@@ -221,23 +221,28 @@ static void unite(Stubs *stubs, uint32_t a, uint32_t b) {
     stubs->sites.at[leader(stubs, a)].parent = leader(stubs, b);
 }
 
-/* Of very many places all of one kind, of which not all are in uniform flow, use one stub. */
+/* Of very many places all of one kind use one stub, but for those kinds of which PTX promises each that a
+ * warp is at one place. */
 static void connect_many(Stubs *stubs) {
-    VEC(uint32_t) kinds = {0}; /* the first place of each */
-    for (uint32_t a = 0; a < stubs->sites.n; a++) {
-        const Inst *i = ir_inst(stubs->sites.at[a].f, stubs->sites.at[a].inst);
-        uint32_t k = 0;
-        for (; k < kinds.n; k++) {
-            const Site *first = &stubs->sites.at[kinds.at[k]];
-            const Inst *j = ir_inst(first->f, first->inst);
-            if (i->op == j->op && i->mods == j->mods)
-                break;
+    VEC(uint32_t) kinds = {0}; /* a place of each that is not .aligned */
+    for (int aligned = 0; aligned < 2; aligned++)
+        for (uint32_t a = 0; a < stubs->sites.n; a++) {
+            const Site *site = &stubs->sites.at[a];
+            const Inst *i = ir_inst(site->f, site->inst);
+            if (site->aligned != (aligned != 0))
+                continue;
+            uint32_t k = 0;
+            for (; k < kinds.n; k++) {
+                const Site *first = &stubs->sites.at[kinds.at[k]];
+                const Inst *j = ir_inst(first->f, first->inst);
+                if (i->op == j->op && i->mods == j->mods)
+                    break;
+            }
+            if (k < kinds.n)
+                unite(stubs, a, kinds.at[k]);
+            else if (!aligned)
+                *VEC_PUSH(&stubs->a, &kinds) = a;
         }
-        if (k == kinds.n)
-            *VEC_PUSH(&stubs->a, &kinds) = a;
-        else
-            unite(stubs, a, kinds.at[k]);
-    }
 }
 
 static void connect(Stubs *stubs) {

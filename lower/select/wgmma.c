@@ -47,7 +47,8 @@ static void eight_columns(Sel *sel, const Group *group, unsigned j, const Operan
         low = sel_iadd(sel, low, advance(sel, group, j));
     sel->f->uses_sync = true;
     low = sel_value(sel, low);
-    sel_emit(sel, OT_WARPSYNC, 0, 2, (Operand[]){op_imm(UINT32_MAX), op_pt()});
+    InstId together = sel_emit(sel, OT_WARPSYNC, 0, 2, (Operand[]){op_imm(UINT32_MAX), op_pt()});
+    ir_inst(sel->f, together)->flags |= IF_ALIGNED; /* as the product: nothing may stand between them */
     Wide described = {.n = 4};
     described.w[0] = to_uniform(sel, in_registers ? low : group->a.w[0]);
     described.w[1] = to_uniform(sel, in_registers ? group->b.w[1] : group->a.w[1]);

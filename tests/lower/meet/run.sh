@@ -7,12 +7,13 @@ set -eu
 heddle=$1 ptx=$2 work=$3
 name=$(basename "$ptx" .ptx)
 mkdir -p "$work"
-lanes=32
+lanes=32 native=sm_80
 args='--arg out:o:u32[128]=zero'
 case $name in
 lock) args="$args --arg out:l:u32[2]=zero" ;;
 bars) lanes=128 ;;
 shuffle) lanes=64 ;;
+groups) lanes=128 native=sm_90a args='--arg out:o:u32[512]=zero' ;;
 esac
 validate() {
     "$heddle" validate "$ptx" --block $lanes,1,1 $args --budget 2000000 "$@" >"$work/$name.log" 2>&1 || {
@@ -36,4 +37,4 @@ for mode in ipdom frontier frontier-all none auto; do
     # the literal reading of BSYNC works where lanes leave all barriers before YIELD
     validate --reconverge=$mode --yield=break --policy bsync-nb=literal
 done
-validate -t sm_80
+validate -t $native
