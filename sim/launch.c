@@ -382,6 +382,11 @@ const char *sim_trap_name(SimTrapKind k) {
     return (unsigned)k < TRAP_COUNT ? names[k] : "unknown trap";
 }
 
+bool sim_trap_is_undefined(SimTrapKind k) {
+    return k == TRAP_DIVERGENT_BARRIER || k == TRAP_COLLECTIVE || k == TRAP_BRANCH_INDEX ||
+           k == TRAP_MISALIGNED;
+}
+
 int sim_trap_print(const SimTrap *trap, char *out, size_t out_bytes) {
     char address[32] = "";
     if (trap->has_address)

@@ -166,6 +166,11 @@ typedef enum {
 } SimTrapKind;
 const char *sim_trap_name(SimTrapKind k); /* "access out of range" */
 
+/* In the PTX reference: the ISA's words for what the program does are "behavior is undefined", so a compiler
+ * may make anything of it. Aligned barriers (9.7.13.1), member masks and .aligned collectives
+ * (9.7.9, 9.7.13, 9.7.14), brx.idx (9.7.12.4), alignment (6.4.1.1). */
+bool sim_trap_is_undefined(SimTrapKind k);
+
 typedef struct {
     SimTrapKind kind;
     char kernel[96];   /* name, cut if longer */

@@ -9,11 +9,12 @@
 #include <string.h>
 
 Verdict diff_verdict(const DiffReport *report) {
-    if (report->file[0] || (!report->equal && !report->overrun))
+    bool undefined = report->overrun || sim_trap_is_undefined(report->ptx_trap.kind);
+    if (report->file[0] || (!report->equal && !undefined))
         return VERDICT_DIFFERS;
     if (report->failed_checks)
         return VERDICT_WRONG;
-    if (report->nfindings || report->overrun)
+    if (report->nfindings || report->overrun || !report->equal)
         return VERDICT_UNDEFINED;
     return report->ptx_trap.kind != TRAP_NONE ? VERDICT_TRAP_ALIKE : report->rounding;
 }

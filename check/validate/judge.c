@@ -237,7 +237,7 @@ static void judge_traps(Judge *judge, const PlanLaunch *launch, const PtxRunResu
                        launch_threads(launch) == 1 &&
                        diff_memory(judge->ptx, judge->machine, judge->skip, &diff);
     } else {
-        worse(judge->j, VERDICT_DIFFERS);
+        worse(judge->j, sim_trap_is_undefined(ptx->kind) ? VERDICT_UNDEFINED : VERDICT_DIFFERS);
         note(judge->j, "PTX: %s, %s: %s", ptx->kind ? sim_trap_name(ptx->kind) : "finishes",
              judge->opt->other.engine == DIFF_MACHINE ? "machine" : "card",
              machine->kind ? sim_trap_name(machine->kind) : "finishes");

@@ -46,3 +46,26 @@ for pair in mask:wrong spin:spun; do
   want 4 differs "$work/${pair%:*}.ptx" "$work/wrong.cubin" $given
   want 4 differs "$work/${pair%:*}.ptx" "$work/wrong.cubin" --launch auto
 done
+# where the ISA says "behavior is undefined" no binary is wrong; where the PTX says `trap`, one that goes on is
+apart=' and.b32 x, i, 1; setp.eq.u32 q, x, 0; @q bra A; mov.u32 y, 7; bar.sync 0; bra B; A: mov.u32 y, 3; bar.sync 0; B:'
+left=' mov.u32 y, 7; shfl.sync.idx.b32 y, y, 0, 31, STEP;'
+odd=' ld.global.u32 y, [p + STEP];'
+far=' mov.u32 y, STEP; ts: .branchtargets A, B; brx.idx y, ts; A: B:'
+stop=' mov.u32 x, STEP; setp.eq.u32 q, x, 0; @q trap;'
+store=' st.global.u32 [p], i;'
+echo "$apart $store" | kernel apart 0
+echo "bar.sync 0; $store" | kernel apart_ok 0
+for pair in left:1:-1 odd:1:0 far:2:1 stop:0:1; do
+  name=${pair%%:*} steps=${pair#*:}
+  eval "body=\$$name"
+  echo "$body $store" | kernel "$name" "${steps%:*}"
+  echo "$body $store" | kernel "${name}_ok" "${steps#*:}"
+done
+for name in apart left odd far stop; do
+  verdict=undefined
+  [ $name = stop ] && verdict=differs
+  "$heddle" compile "$work/${name}_ok.ptx" -t bru1 -o "$work/ok.cubin"
+  for launch in "$given" "$given --races" "$given --no-trace"; do
+    want 4 $verdict "$work/$name.ptx" "$work/ok.cubin" $launch
+  done
+done
