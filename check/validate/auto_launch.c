@@ -161,6 +161,7 @@ static void add_to_plan(const AutoSearch *search, const AutoAttempt *attempt, Pl
 
 static void keep(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *out) {
     Plan *p = ARENA_NEW(search->arena, Plan);
+    p->fills = &search->fills;
     add_to_plan(search, attempt, p, 0);
     search->kept[out->nplans] = *attempt;
     search->kept[out->nplans].cost = search->cost;
@@ -201,12 +202,12 @@ static void clear(const AutoSearch *search, const Coverage *coverage) {
 typedef enum { LOOK_BLOCKS, LOOK_VALUES, LOOK_RACES } Look;
 
 /* One run of the attempt. The memory that it left; NULL: it cannot be run, see `reason`. */
-static SimMemory *run_attempt(const AutoSearch *search, const AutoAttempt *attempt,
-                              const PtxRunOptions *options, PtxRunResult *result, char reason[256]) {
+static SimMemory *run_attempt(AutoSearch *search, const AutoAttempt *attempt, const PtxRunOptions *options,
+                              PtxRunResult *result, char reason[256]) {
     reason[0] = 0;
     FirstError first = {reason, 256};
     Diags d = {.sink = keep_first, .user = &first};
-    Plan p = {0};
+    Plan p = {.fills = &search->fills};
     add_to_plan(search, attempt, &p, 0);
     SimMemory *mem = plan_memory(&p, &d);
     bool good = mem && interp_place_variables(search->m, mem, &d) &&
@@ -227,7 +228,7 @@ static bool same_result(const SimMemory *one, const SimMemory *two) {
 
 /* Has the attempt, which left `memory`, another result where nobody wrote other things and variables lie
  * elsewhere? Parameters may be addresses of shared memory; then it stays where it is. */
-static bool is_open(const AutoSearch *search, const AutoAttempt *attempt, const SimMemory *memory) {
+static bool is_open(AutoSearch *search, const AutoAttempt *attempt, const SimMemory *memory) {
     enum { MOVED = 1 << 10 };
     char reason[256];
     PtxRunOptions options = {.budget = 2 * attempt->budget,
@@ -538,5 +539,7 @@ void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions 
 void auto_launch_free(AutoLaunches *launches) {
     for (uint32_t i = 0; i < launches->nplans; i++)
         plan_free(launches->plans[i]);
+    if (launches->search)
+        plan_fills_free(&launches->search->fills);
     arena_free(&launches->arena);
 }

@@ -47,6 +47,7 @@ typedef struct AutoSearch {
     const AutoOptions *opt;
     AutoFlow flow;
     Arena *arena;
+    Fills fills;
     Coverage cover; /* of the attempt */
     Coverage sum;   /* of the launches kept */
     SimTrap trap;

@@ -1,8 +1,6 @@
 /* Launch plans: command-line arguments, guest memory, parameter blocks, checks. See plan.h.
  * SPDX-License-Identifier: MIT */
-#include "base/rng.h"
 #include "check/validate/plan.h"
-#include "check/validate/edges.h"
 #include "base/file.h"
 #include <math.h>
 #include <stdlib.h>
@@ -211,72 +209,6 @@ static bool read_data(Plan *plan, const char *at_file, Diags *d, char **data, si
     return file_read(&plan->arena, plan_data_path(plan, at_file), d, data, size);
 }
 
-/* "random:SEED", "random:SEED:LO:HI", or edges (edges.h). */
-typedef struct {
-    uint64_t state;
-    bool has_range, has_edges;
-    double lo, hi;
-    Edges edges;
-} Random;
-
-static bool parse_random(const char *init, Random *random) {
-    random->has_edges = edges_parse(init, &random->edges);
-    if (random->has_edges || strncmp(init, "random:", 7) != 0)
-        return random->has_edges;
-    const char *s = strchr(init, ':') + 1;
-    char *end;
-    random->state = strtoull(s, &end, 0);
-    if (end == s || !*end)
-        return end > s && !*end;
-    random->has_range = true;
-    if (*end != ':')
-        return false;
-    s = end + 1;
-    random->lo = strtod(s, &end);
-    if (end == s || *end != ':')
-        return false;
-    s = end + 1;
-    random->hi = strtod(s, &end);
-    return end > s && !*end && random->hi > random->lo && random->hi - random->lo < 0x1p53;
-}
-
-/* Integers LO to HI - 1, floating-point values of [LO, HI). */
-static void random_in_range(const Scalar *scalar, Random *random, uint8_t out[8]) {
-    double unit = (double)(rng_next(&random->state) >> 40) * 0x1p-24,
-           v = random->lo + unit * (random->hi - random->lo);
-    int64_t whole = (int64_t)floor(v);
-    if (scalar->kind == 'f')
-        scalar_store(scalar, v, out);
-    else
-        memcpy(out, &whole, scalar->size_bytes);
-}
-
-static void fill_element(const Scalar *scalar, const char *init, uint64_t i, Random *random, uint8_t out[8]) {
-    if (random->has_edges) {
-        edges_value(&random->edges, scalar, i, out);
-        return;
-    }
-    if (random->has_range) {
-        random_in_range(scalar, random, out);
-        return;
-    }
-    uint64_t *state = &random->state;
-    if (*init == 'o')
-        scalar_store(scalar, 1, out);
-    else if (*init == 'i') {
-        if (scalar->kind == 'f')
-            scalar_store(scalar, (double)i, out);
-        else
-            memcpy(out, &i, scalar->size_bytes);
-    } else {
-        uint64_t r = rng_next(state);
-        if (scalar->kind == 'f') /* uniform in [0, 1) */
-            scalar_store(scalar, (double)(r >> 40) * 0x1p-24, out);
-        else
-            memcpy(out, &r, scalar->size_bytes);
-    }
-}
-
 static bool init_buffer(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Diags *d) {
     uint64_t size = buffer->count * buffer->type->size_bytes;
     if (buffer->bytes)
@@ -293,25 +225,16 @@ static bool init_buffer(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Di
                                             buffer->init + 1, n, (unsigned long long)size));
         return simmem_write(mem, buffer->address, data, size);
     }
-    SimAlloc *alloc = simmem_find(mem, buffer->address, size);
-    Random random = {0};
     if (strncmp(buffer->init, "pointers:", 9) == 0)
         return true; /* when all buffers have addresses */
-    bool known = parse_random(buffer->init, &random) || strcmp(buffer->init, "zero") == 0 ||
-                 strcmp(buffer->init, "zeros") == 0 || strcmp(buffer->init, "ones") == 0 ||
-                 strcmp(buffer->init, "iota") == 0;
-    if (!known)
+    SimAlloc *alloc = simmem_find(mem, buffer->address, size);
+    if (!plan_fill(plan->fills, buffer->type, buffer->init, buffer->count, alloc->data))
         return buffer_fail(
             plan, d, buffer,
             arena_printf(&plan->arena,
                          "initial value '%s' is none of zero, ones, iota, random:SEED, "
                          "random:SEED:LO:HI, edges:SEED:MEMBER:ONE_IN, pointers:NAME:STRIDE, @FILE",
                          buffer->init));
-    for (uint64_t i = 0; buffer->init[0] != 'z' && i < buffer->count; i++) {
-        uint8_t value[8];
-        fill_element(buffer->type, buffer->init, i, &random, value);
-        memcpy(alloc->data + i * buffer->type->size_bytes, value, buffer->type->size_bytes);
-    }
     simmem_mark_written(alloc, 0, size);
     return true;
 }

@@ -5,7 +5,7 @@
 #define HEDDLE_CHECK_VALIDATE_PLAN_H
 #include "base/arena.h"
 #include "base/diag.h"
-#include "check/validate/scalar.h"
+#include "check/validate/fills.h"
 #include "sim/launch.h"
 #include "sim/tensormap.h"
 
@@ -79,6 +79,7 @@ typedef struct {
     VEC(PlanTensor) tensors;
     VEC(PlanLaunch) launches;
     VEC(PlanCheck) checks;
+    Fills *fills;   /* contents that are kept for further memories, or NULL */
     bool half_sums; /* of PtxRunOptions: what the binary's target does */
 } Plan;
 

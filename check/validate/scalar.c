@@ -45,6 +45,12 @@ static unsigned exponent_bits(const Scalar *scalar) {
 
 /* Any binary format of at most 64 bits from a double: exact scaling, one rounding by nearbyint. */
 static uint64_t encode_float(const Scalar *t, double v) {
+    if (t->size_bytes == 4 && !isnan(v)) { /* the host rounds alike */
+        float single = (float)v;
+        uint32_t word;
+        memcpy(&word, &single, sizeof word);
+        return word;
+    }
     unsigned fraction = fraction_bits(t), exponent = exponent_bits(t);
     uint64_t sign = signbit(v) ? (uint64_t)1 << (fraction + exponent) : 0;
     uint64_t infinity = (((uint64_t)1 << exponent) - 1) << fraction;

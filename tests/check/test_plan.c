@@ -399,6 +399,31 @@ static void test_edges(void **state) {
         assert_false(edges_parse(wrong[i], &edges));
 }
 
+/* What is kept is what was made, whatever was made between. */
+static void test_kept_fills(void **state) {
+    (void)state;
+    enum { N = 100, OTHERS = 3 * FILLS };
+    static const char *const inits[] = {"edges:5:1:3", "random:9", "random:9:-1:1", "iota", "ones", "zero"};
+    const Scalar *type = scalar_find("f32", 3);
+    Fills fills = {0};
+    for (unsigned round = 0; round < 3; round++)
+        for (unsigned i = 0; i < sizeof inits / sizeof *inits; i++)
+            for (unsigned n = N; n; n -= N / 2) { /* fewer are the first of those */
+                float made[N] = {0}, kept[N] = {0};
+                assert_true(plan_fill(NULL, type, inits[i], n, (uint8_t *)made));
+                assert_true(plan_fill(&fills, type, inits[i], n, (uint8_t *)kept));
+                assert_memory_equal(made, kept, sizeof made);
+            }
+    uint8_t other[8];
+    for (unsigned i = 0; i < OTHERS; i++) {
+        char init[32];
+        snprintf(init, sizeof init, "random:%u", i);
+        assert_true(plan_fill(&fills, type, init, 1, other));
+    }
+    assert_false(plan_fill(&fills, type, "random:x", 1, other));
+    plan_fills_free(&fills);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_scalar_values),
                                        cmocka_unit_test(test_scalar_errors),
@@ -410,6 +435,7 @@ int main(void) {
                                        cmocka_unit_test(test_arguments),
                                        cmocka_unit_test(test_json_nul),
                                        cmocka_unit_test(test_borders),
-                                       cmocka_unit_test(test_edges)};
+                                       cmocka_unit_test(test_edges),
+                                       cmocka_unit_test(test_kept_fills)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
