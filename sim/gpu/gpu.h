@@ -1,8 +1,9 @@
 /* A launch on a real card: the bytes of a binary (or PTX text, which the driver compiles) are given to
  * libcuda, guest memory is copied in, the kernel runs, memory is copied out.
  *
- * Each launch has a process of its own: what the driver does to it (a sticky error, an endless kernel, a
- * crash) ends there, and the time limit ends the process and with it the kernel.
+ * Launches run in a process beside this one (card.h): what the driver does to it (a sticky error, an endless
+ * kernel, a crash) ends there, and the time limit ends the process and with it the kernel. The next launch
+ * has a new one. A launch that ends well leaves the process to the next, without module and memory.
  *
  * Addresses. The card's are not the guest's. All buffers of guest memory lie in one block on the card, in
  * their order and one closely behind the other; variables lie where the driver puts them. What the guest

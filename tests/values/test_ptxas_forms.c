@@ -7,11 +7,14 @@
  *   PTXAS=... test_ptxas_forms SCRATCH TARGET LEVEL [PART [OF]] [WORD]
  *
  * Spellings whose number modulo OF is PART (all), that hold WORD, at optimisation level LEVEL: 0 or 3.
+ * PTXAS=heddle: our own code. ON=card: on a card, which must be for the target's code, in place of the
+ * machine (docs/gpu.md).
  * SPDX-License-Identifier: MIT */
 #include "form_kernel.h"
 #include "base/rng.h"
 #include "check/validate/diff.h"
 #include "check/validate/edges.h"
+#include "tools/driver.h"
 #include "tests/part.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,6 +199,7 @@ static void make_plan(Plan *plan, const char *kernel, const char *type) {
 /* ---- ptxas ---- */
 
 static const char *ptxas, *scratch, *level;
+static bool ours;
 
 static char *read_all(const char *path, size_t *size) {
     FILE *f = fopen(path, "rb");
@@ -223,9 +227,41 @@ static void write_module(const char *path, const char *target, char *const *text
     fclose(f);
 }
 
+static void ignore(void *user, Severity severity, const char *line) {
+    (void)user;
+    (void)severity;
+    (void)line;
+}
+
+/* The same with Heddle. */
+static char *compile_ours(const char *target, char **text, unsigned n, size_t *size) {
+    Diags silent = {.sink = ignore};
+    char *source = NULL, *out = NULL;
+    size_t source_bytes;
+    FILE *f = open_memstream(&source, &source_bytes);
+    form_kernel_head(f, target);
+    for (unsigned k = 0; k < n; k++)
+        fputs(text[k] ? text[k] : "\n", f);
+    fclose(f);
+    Compilation made = {0};
+    DriverOptions options = {.target = isa_target(target), .opt_level = (unsigned)atoi(level)};
+    PtxModule *m = ptx_parse("forms", source, source_bytes, &silent);
+    if (m && options.target && driver_compile(&made, m, &options, &silent)) {
+        out = malloc(made.image_bytes + 1);
+        *size = made.image_bytes;
+        memcpy(out, made.image, made.image_bytes);
+    }
+    driver_free(&made);
+    ptx_free(m);
+    free(source);
+    return out;
+}
+
 /* Compiles the kernels that ptxas takes; the others become NULL in text[]. The cubin, or NULL. */
 static char *compile(const char *target, char **text, unsigned n, size_t *size) {
     char source[300], cubin[300], errors[300], command[1500];
+    if (ours)
+        return compile_ours(target, text, n, size);
     snprintf(source, sizeof source, "%s/%s_O%s.ptx", scratch, target, level);
     snprintf(cubin, sizeof cubin, "%s/%s_O%s.cubin", scratch, target, level);
     snprintf(errors, sizeof errors, "%s/%s_O%s.err", scratch, target, level);
@@ -271,6 +307,7 @@ static bool is_unjudged(const char *statement) {
 typedef struct {
     char text[400];
 } FirstError;
+static DiffOther engine;
 static void keep(void *user, Severity severity, const char *line) {
     FirstError *error = user;
     if (severity == SEV_ERROR && error && !error->text[0])
@@ -284,7 +321,7 @@ static void judge(const FormUse *form, const PtxModule *m, const Binary *binary,
     Diags diags = {.sink = keep, .user = &error};
     Plan plan;
     DiffReport report = {0};
-    DiffOptions options = {0};
+    DiffOptions options = {.other = engine, .no_trace = engine.engine != DIFF_MACHINE};
     snprintf(kernel, sizeof kernel, "k%u", number);
     form_statement(form, statement, sizeof statement, &insn);
     make_plan(&plan, kernel, result_type(&insn));
@@ -386,6 +423,9 @@ int main(int argc, char **argv) {
     ptxas = getenv("PTXAS");
     if (argc < 4 || !ptxas)
         return 2;
+    ours = strcmp(ptxas, "heddle") == 0;
+    if (getenv("ON") && strcmp(getenv("ON"), "card") == 0)
+        engine.engine = DIFF_CARD;
     scratch = argv[1];
     target_name = argv[2];
     level = argv[3];

@@ -167,6 +167,20 @@ mkdir -p dir && cp own.ptx k.ptx k.json dir
 want 9.0 0 "k: equal: 1 of 1 basic blocks" validate --engine gpu own.ptx --launch auto --grid 1
 want 9.0 0 "2 kernels: 2 equal" validate --engine gpu dir
 
+# ---- launches share a context; after a trap there is another
+contexts() { # NUMBER WHAT
+    [ "$(wc -l <contexts)" = "$1" ] || { echo "FAIL: $(wc -l <contexts) contexts for $2, not $1"; failed=1; }
+    rm -f contexts
+}
+export FAKE_CONTEXTS=$work/contexts
+want 9.0 0 "^[a-z]*: equal: 3 launches" validate --engine gpu k.ptx --launch k.json
+contexts 1 "three launches"
+{ sed 's/entry k/entry first/' stop.ptx; sed -n '/entry/,$s/entry k/entry second/;/entry/,$p' own.ptx; } >both.ptx
+want 9.0 0 "second: equal" validate --engine gpu both.ptx --launch auto --grid 1
+grep -q "first: equal.*trap instruction" out || { echo "FAIL: the trap before it"; cat out; failed=1; }
+[ "$(wc -l <contexts)" -gt 1 ] || { echo "FAIL: a context after a trap"; failed=1; }
+unset FAKE_CONTEXTS
+
 # ---- processes: an endless kernel, one that takes the driver's process with it
 trap_kernel fine 'st.global.u32 [%rd1+4], %r1;'
 # shellcheck disable=SC2086

@@ -3,6 +3,7 @@
  *
  * The variable FAKE_CARD says what it is like: "9.0" (default) or another compute capability; "none": the
  * driver finds no device; "hangs": no kernel ends; "dies": the process ends in a launch.
+ * FAKE_CONTEXTS: a file that gets a line for every context.
  * SPDX-License-Identifier: MIT */
 #include "sim/gpu/driver.h"
 #include "sim/machine/machine.h"
@@ -94,6 +95,12 @@ CudaResult cuDevicePrimaryCtxRetain(CudaContext *context, CudaDevice device) {
 
 CudaResult cuCtxSetCurrent(CudaContext context) {
     is_current = context != NULL;
+    const char *log = getenv("FAKE_CONTEXTS");
+    FILE *f = log ? fopen(log, "a") : NULL;
+    if (f) {
+        fputs("context\n", f);
+        fclose(f);
+    }
     memory = simmem_create();
     memory->next_address = first_address;
     return CUDA_SUCCESS;
@@ -145,6 +152,17 @@ CudaResult cuModuleLoadDataEx(CudaModule *module, const void *image, unsigned no
     return CUDA_SUCCESS;
 }
 
+/* Its variables go with it. */
+CudaResult cuModuleUnload(CudaModule module) {
+    if (!module || !binary)
+        return ERROR_INVALID_VALUE;
+    while (memory->nallocs)
+        simmem_remove(memory, memory->allocs[0].address);
+    binary_free(binary);
+    binary = NULL;
+    return CUDA_SUCCESS;
+}
+
 CudaResult cuModuleGetFunction(CudaFunction *function, CudaModule module, const char *name) {
     const BinFunc *found = module ? binary_find(binary, name) : NULL;
     *function = (CudaFunction)(uintptr_t)found;
@@ -170,6 +188,10 @@ CudaResult cuFuncSetAttribute(CudaFunction function, int attribute, int value) {
 CudaResult cuMemAlloc_v2(CudaAddress *address, size_t size_bytes) {
     *address = simmem_alloc(memory, "", size_bytes);
     return *address ? CUDA_SUCCESS : ERROR_INVALID_VALUE;
+}
+
+CudaResult cuMemFree_v2(CudaAddress address) {
+    return simmem_remove(memory, address) ? CUDA_SUCCESS : ERROR_INVALID_VALUE;
 }
 
 CudaResult cuMemcpyHtoD_v2(CudaAddress to, const void *from, size_t size_bytes) {
