@@ -16,7 +16,8 @@
  *     differ VALUE ...            values of the PTX: any value
  *     differ-low VALUE ...        only the low word does
  *     whole VALUE ...             one term on all ways, but seen under their conditions it is several
- *     twin VALUE OF HOW           is value OF: 0 as it is, 1 sign-extended, 2 zero-extended
+ *     twin VALUE OF HOW SCALE     is SCALE times value OF and what is one term on all ways; OF is taken as it
+ *                                 is (HOW 0), sign-extended (1) or zero-extended (2)
  *     memory LIST ...             lists of events that differ
  *     holds LOCATION VALUE HOW K  part HOW (RelationKind) of a value; K is added
  *     location-whole LOCATION ... as `whole`, of what locations have
@@ -95,8 +96,9 @@ static void put_cut(FILE *f, const Prover *prover, const Cut *cut) {
             put_number(f, &open, "whole", v);
     end_line(f, &open);
     for (uint32_t v = 0; v < prover->nptx; v++)
-        if (cut->phi[v] && cut->pv[v] && cut->twin[v])
-            fprintf(f, "twin %u %u %u\n", v, cut->twin[v] - 1, cut->twin_how[v]);
+        if (cut->phi[v] && cut->pv[v] && cut->twin[v].of)
+            fprintf(f, "twin %u %u %u %" PRIu64 "\n", v, cut->twin[v].of - 1, cut->twin[v].how,
+                    cut->twin[v].scale);
     for (uint32_t s = 0; s < NMEM; s++)
         if (cut->mem_phi[s])
             put_number(f, &open, "memory", s);
@@ -141,16 +143,19 @@ typedef struct {
     const char *at; /* in the line */
 } Reader;
 
-static bool next_number(Reader *reader, uint64_t most,
-                        uint64_t *out) { /* below `most`; false: none, or too large */
+static bool next_word(Reader *reader, uint64_t *out) {
     char *end;
     if (*reader->at != ' ')
         return false;
     *out = strtoull(reader->at + 1, &end, 10);
-    if (end == reader->at + 1 || *out >= most)
+    if (end == reader->at + 1)
         return false;
     reader->at = end;
     return true;
+}
+static bool next_number(Reader *reader, uint64_t most,
+                        uint64_t *out) { /* below `most`; false: none, or too large */
+    return next_word(reader, out) && *out < most;
 }
 
 static bool read_statement(Reader *reader, uint32_t *block) { /* one that begins a block */
@@ -215,14 +220,16 @@ static bool read_values(Reader *reader, uint8_t phi) {
 
 static bool read_twin(Reader *reader) {
     const Prover *prover = &reader->core->p;
-    uint64_t v, of, how;
+    uint64_t v, of, how, scale;
     if (!next_number(reader, prover->nptx, &v) || !next_number(reader, prover->nptx, &of) ||
-        !next_number(reader, 3, &how) || v == of || !reader->cut->phi[v] || !reader->cut->phi[of])
+        !next_number(reader, TWIN_HOWS, &how) || !next_word(reader, &scale) || v == of ||
+        !reader->cut->phi[v] || !reader->cut->phi[of])
         return false;
     unsigned width = prove_ptx_width(prover, (uint32_t)v), from = prove_ptx_width(prover, (uint32_t)of);
-    reader->cut->twin[v] = (uint32_t)of + 1;
-    reader->cut->twin_how[v] = (uint8_t)how;
-    return how ? width == 64 && from == 32 : width == from;
+    bool number =
+        width >= 32 && !prove_ptx_short(prover, (uint32_t)v) && !prove_ptx_short(prover, (uint32_t)of);
+    reader->cut->twin[v] = (Twin){.of = (uint32_t)of + 1, .how = (TwinHow)how, .scale = scale};
+    return (how ? number && width == 64 && from == 32 : width == from) && (number || scale == 1);
 }
 
 static bool read_memory(Reader *reader) {
@@ -350,10 +357,6 @@ static void broken(Core *core, const char *why) {
         core->gave_up = why;
 }
 
-static Term *extended(Terms *ts, Term *term, unsigned how) {
-    return how == 0 ? term : how == 1 ? t_sext(ts, term) : t_zext(ts, term);
-}
-
 /* What the place is said to have, where the first way to it brings `edge`. */
 static void enter(Core *core, uint32_t index, const Edge *edge) {
     Prover *prover = &core->p;
@@ -374,9 +377,10 @@ static void enter(Core *core, uint32_t index, const Edge *edge) {
                      : cut->whole[v] ? edge->whole_pv[v]
                                      : edge->pv[v];
     }
-    for (uint32_t v = 0; v < prover->nptx; v++)
-        if (cut->twin[v])
-            cut->pv[v] = extended(ts, cut->pv[cut->twin[v] - 1], cut->twin_how[v]);
+    if (!prove_twins_enter(core, cut, edge)) {
+        broken(core, "a value is not that of its twin");
+        return;
+    }
     for (unsigned s = 0; s < NMEM; s++)
         cut->mem[s] = cut->mem_phi[s] ? t_var(ts, 0, term_name(ts, "memory %u", s), index + 1) : edge->mem[s];
     for (uint32_t l = 0; l < prover->nloc; l++)
@@ -395,28 +399,21 @@ static void compare_values(Core *core, const Cut *cut, const Edge *edge) {
         if (!cut->phi[v] && (cut->whole[v] ? edge->whole_pv[v] : value) != cut->pv[v])
             broken(core, "a value that does not differ does");
         if (cut->phi[v] == PHI_LOW &&
-            (!value || value->width != 64 || (!cut->twin[v] && t_hi(ts, value) != t_hi(ts, cut->pv[v]))))
+            (!value || value->width != 64 || (!cut->twin[v].of && t_hi(ts, value) != t_hi(ts, cut->pv[v]))))
             broken(core, "a high word that does not differ does");
-        Term *of = cut->twin[v] ? edge->pv[cut->twin[v] - 1] : NULL;
-        if (cut->twin[v] && (!of || value != extended(ts, of, cut->twin_how[v])))
-            broken(core, "a value is not that of its twin");
     }
+    if (!prove_twins_hold(core, cut, edge))
+        broken(core, "a value is not that of its twin");
     for (unsigned s = 0; s < NMEM; s++)
         if (!cut->mem_phi[s] && edge->mem[s] != cut->mem[s])
             broken(core, "memory that does not differ does");
 }
 
-/* A value that the PTX has not given its register is what the first location has that is to hold it. */
 static void compare_locations(Core *core, const Cut *cut, const Edge *edge) {
     Prover *prover = &core->p;
-    Terms *ts = &prover->ts;
-    Term **chosen = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
-    for (uint32_t l = 0; l < prover->nloc; l++) {
-        const Relation *relation = &cut->relation[l];
-        if (cut->level[l] == LV_RELATED && relation->how == RL_SAME && !edge->pv[relation->value] &&
-            !chosen[relation->value])
-            chosen[relation->value] = edge->lv[l];
-    }
+    for (uint32_t l = 0; l < prover->nloc; l++)
+        if (cut->level[l] == LV_RELATED)
+            prove_core_choose(edge, l, &cut->relation[l]);
     for (uint32_t l = 0; l < prover->nloc; l++) {
         const Relation *relation = &cut->relation[l];
         if (cut->level[l] <= LV_WHOLE &&
@@ -424,11 +421,7 @@ static void compare_locations(Core *core, const Cut *cut, const Edge *edge) {
             broken(core, "a location that does not differ does");
         if (cut->level[l] == LV_SEEN && !prove_guards_tell(core, cut, edge, l, relation))
             broken(core, "a location does not have what a branch is said to have seen");
-        if (cut->level[l] != LV_RELATED)
-            continue;
-        Term *value = edge->pv[relation->value] ? edge->pv[relation->value] : chosen[relation->value];
-        if (!value || (relation->how == RL_SHORT ? t_zext_from(ts, edge->lv[l], 16) != value
-                                                 : prove_core_part(ts, value, relation) != edge->lv[l]))
+        if (cut->level[l] == LV_RELATED && !prove_core_brings(core, edge, l, relation))
             broken(core, "a location does not hold what it is said to");
     }
 }

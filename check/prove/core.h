@@ -12,7 +12,7 @@ typedef struct { /* control passes from one cut point to another */
     Term *cond;
     Term **pv, **lv, *mem[NMEM]; /* as seen under cond */
     Term **whole_pv, **whole_lv; /* the same, whatever cond is */
-    Term **chosen;               /* of a PTX register that has no value here: what the machine has for it */
+    Term **chosen; /* by word, two a value: of one that has no value here, what the machine has for it */
     Term **seen;   /* by what branches of the machine have seen: see guards.c; NULL: nothing is known */
     uint8_t *says; /* and what cond says of it */
 } Edge;
@@ -35,6 +35,15 @@ typedef struct { /* what a location holds of a PTX value, or of what a branch ha
     Term *extra;
 } Relation;
 
+typedef enum { TWIN_SAME, TWIN_SIGNED, TWIN_UNSIGNED, TWIN_HOWS } TwinHow;
+typedef struct { /* a value that is rest + scale * another one, extended so: see twins.c */
+    uint32_t of; /* + 1; 0: none */
+    TwinHow how;
+    uint64_t scale;
+    Term *rest;     /* NULL: it is the other one */
+    uint8_t losses; /* how often one was found and did not stay */
+} Twin;
+
 enum {
     PHI_LOW = 1,
     PHI_ALL
@@ -50,9 +59,8 @@ typedef struct {
     uint32_t ptx, mach;          /* blocks */
     Term **pv, **lv, *mem[NMEM]; /* the relation: PTX values and locations as terms over the same variables */
     uint8_t *phi, *level;
-    bool *whole;    /* by value that does not differ: one term on all paths, whatever their conditions are */
-    uint32_t *twin; /* by value, + 1: another that it is, perhaps extended; 0: none */
-    uint8_t *twin_how; /* 0 as it is, 1 sign-extended, 2 zero-extended */
+    bool *whole; /* by value that does not differ: one term on all paths, whatever their conditions are */
+    Twin *twin;  /* by value */
     bool mem_phi[NMEM];
     Relation *relation;
     Term **seen, *known; /* as in Edge; what holds whenever the place is come to */
@@ -146,6 +154,11 @@ bool prove_guards_hold(const Core *core, const Cut *cut, const Edge *edge);
 bool prove_guards_tell(Core *core, const Cut *cut, const Edge *edge, uint32_t loc, const Relation *relation);
 bool prove_guards_find(Core *core, Cut *cut, const Arrivals *in, uint32_t loc);
 void prove_guards_trim(Core *core);
+/* Values of the PTX that others are made of (twins.c): find them in what all edges bring; what the place has
+ * of what is said of it and the first edge (false: not that); whether an edge brings it. */
+void prove_twins_find(Core *core, Cut *cut, const Arrivals *in);
+bool prove_twins_enter(Core *core, Cut *cut, const Edge *edge);
+bool prove_twins_hold(Core *core, const Cut *cut, const Edge *edge);
 Graph prove_mach_graph(Prover *prover); /* of the machine blocks of the function, its first one 0 */
 void prove_core_no_cuts(Core *core);
 void prove_core_add_cut(Core *core, uint32_t ptx, uint32_t mach); /* of a block on each side */
@@ -155,6 +168,10 @@ Term *prove_core_variable(Core *core, uint32_t cut, uint32_t value, Term *high);
 Term *prove_core_held(Core *core, uint32_t cut, uint32_t loc);
 Term *prove_core_unknown(Core *core, uint32_t cut, uint32_t loc);
 Term *prove_core_part(Terms *ts, Term *value, const Relation *relation);
+/* Does an edge bring in a location what the relation says? A value that the PTX has not given its register is
+ * what the first location has that is to hold it, word by word: prove_core_choose notes that. */
+bool prove_core_brings(Core *core, const Edge *edge, uint32_t loc, const Relation *relation);
+void prove_core_choose(const Edge *edge, uint32_t loc, const Relation *relation);
 void prove_core_run_once(Core *core, Cut *cut);
 /* The PTX of a region whose machine code was run; the machine chooses what registers hold that nobody wrote
  * (undefined.c). */

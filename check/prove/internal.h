@@ -205,6 +205,7 @@ enum { PROVE_MOST_CALLEES = 64 };
 bool prove_ptx_callees(Prover *prover, const PtxInsn *call, uint32_t *out, uint32_t *n);
 Term *prove_function_address(Prover *prover, uint32_t func);    /* its address, by index in the module */
 uint32_t prove_ptx_width(const Prover *prover, uint32_t value); /* 1, 32 or 64 */
+bool prove_ptx_short(const Prover *prover, uint32_t value);     /* kept as 16 bits, zero-extended */
 const char *prove_ptx_name(const Prover *prover, uint32_t value);
 void prove_ptx_entry(Prover *prover, Term **val);
 void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,

@@ -27,8 +27,7 @@ void prove_core_add_cut(Core *core, uint32_t ptx, uint32_t mach) {
     k.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
     k.phi = ARENA_ARRAY(&prover->arena, uint8_t, prover->nptx);
     k.whole = ARENA_ARRAY(&prover->arena, bool, prover->nptx);
-    k.twin = ARENA_ARRAY(&prover->arena, uint32_t, prover->nptx);
-    k.twin_how = ARENA_ARRAY(&prover->arena, uint8_t, prover->nptx);
+    k.twin = ARENA_ARRAY(&prover->arena, Twin, prover->nptx);
     k.level = ARENA_ARRAY(&prover->arena, uint8_t, prover->nloc);
     k.relation = ARENA_ARRAY(&prover->arena, Relation, prover->nloc);
     k.seen = ARENA_ARRAY(&prover->arena, Term *, prover->nseen + 1);
@@ -76,11 +75,6 @@ static void arrivals_of(Core *core, uint32_t cut, Arrivals *in) {
                 VEC_ADD(&core->p.arena, in, &core->cuts.at[q].edges.at[e]);
 }
 
-static bool is_short(const Prover *prover, uint32_t v) { /* kept as 16 bits, zero-extended */
-    return v < prover->carry && prover->pf->regs[v].type != TY_PRED &&
-           ptx_type_bytes(prover->pf->regs[v].type) < 4;
-}
-
 /* The high word of a register of 64 bits that is one on all paths, or NULL. */
 static Term *common_high(Core *core, const Arrivals *in, uint32_t v) {
     Term *high = NULL;
@@ -99,40 +93,10 @@ Term *prove_core_variable(Core *core, uint32_t cut, uint32_t v, Term *high) {
     if (high)
         return t_pair(ts, t_var(ts, 32, term_name(ts, "%s.%u.lo", prove_ptx_name(prover, v), v), cut + 1),
                       high);
-    return t_var(ts, prove_ptx_width(prover, v),
-                 term_name(ts, "%s%s.%u", is_short(prover, v) ? "#" : "", prove_ptx_name(prover, v), v),
-                 cut + 1);
-}
-
-/* A register that always has the value of another one, perhaps extended, shares its variable. */
-static void merge_twin(Core *core, Cut *cut, const Arrivals *in, uint32_t v) {
-    Prover *prover = &core->p;
-    Terms *ts = &prover->ts;
-    unsigned width = prove_ptx_width(prover, v);
-    for (uint32_t u = 1; u < prover->nptx; u++) {
-        unsigned w = prove_ptx_width(prover, u);
-        bool wider = width == 64 && w == 32;
-        if (u == v || !cut->phi[u] || !cut->pv[u] ||
-            (!wider && (u > v || w != width || cut->phi[u] != cut->phi[v])) ||
-            is_short(prover, u) != is_short(prover, v))
-            continue;
-        for (unsigned how = 0; how < (wider ? 2u : 1u); how++) {
-            bool equal = true;
-            for (uint32_t e = 0; e < in->n && equal; e++) {
-                Term *x = in->at[e]->pv[u];
-                equal = x && in->at[e]->pv[v] &&
-                        (!wider ? x
-                         : how  ? t_sext(ts, x)
-                                : t_zext(ts, x)) == in->at[e]->pv[v];
-            }
-            if (equal) {
-                cut->twin[v] = u + 1;
-                cut->twin_how[v] = wider ? how ? 1 : 2 : 0;
-                cut->pv[v] = !wider ? cut->pv[u] : how ? t_sext(ts, cut->pv[u]) : t_zext(ts, cut->pv[u]);
-                return;
-            }
-        }
-    }
+    return t_var(
+        ts, prove_ptx_width(prover, v),
+        term_name(ts, "%s%s.%u", prove_ptx_short(prover, v) ? "#" : "", prove_ptx_name(prover, v), v),
+        cut + 1);
 }
 
 static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
@@ -161,10 +125,7 @@ static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
             here->phi[v] = PHI_ALL;
         here->pv[v] = prove_core_variable(core, cut, v, high);
     }
-    memset(here->twin, 0, prover->nptx * sizeof *here->twin);
-    for (uint32_t v = 1; v < prover->nptx; v++)
-        if (here->phi[v] && here->pv[v])
-            merge_twin(core, here, in, v);
+    prove_twins_find(core, here, in);
     for (unsigned s = 0; s < NMEM; s++) {
         bool same = true;
         for (uint32_t e = 0; e < in->n; e++)
@@ -205,27 +166,37 @@ Term *prove_core_held(Core *core, uint32_t cut, uint32_t l) {
                : prove_core_part(ts, value, relation);
 }
 
-static bool holds(Core *core, const Arrivals *in, uint32_t l, const Relation *relation) {
-    Terms *ts = &core->p.ts;
-    for (uint32_t e = 0; e < in->n; e++) {
-        const Edge *edge = in->at[e];
-        Term *v = edge->pv[relation->value], *m = edge->lv[l];
-        v = v ? v : edge->chosen[relation->value];
-        if (!v && relation->how == RL_SAME) /* it is what the location has: see choose */
-            continue;
-        if (!v)
-            return false;
-        if (relation->how == RL_SHORT ? t_zext_from(ts, m, 16) != v : prove_core_part(ts, v, relation) != m)
-            return false;
-    }
-    return true;
+static Term **choice(const Edge *edge, const Relation *relation) {
+    return &edge->chosen[2 * (size_t)relation->value + (relation->how == RL_HIGH)];
 }
 
-/* A register without a value has the one that the first location has which is to hold it. */
-static void choose(const Arrivals *in, uint32_t l, const Relation *relation) {
+static bool holds_word(const Relation *relation) {
+    return relation->how == RL_LOW || relation->how == RL_HIGH;
+}
+
+bool prove_core_brings(Core *core, const Edge *edge, uint32_t l, const Relation *relation) {
+    Terms *ts = &core->p.ts;
+    Term *value = edge->pv[relation->value], *has = edge->lv[l];
+    if (!value) {
+        value = *choice(edge, relation);
+        if (holds_word(relation) || !value)
+            return value ? value == has : holds_word(relation) || relation->how == RL_SAME;
+    }
+    return relation->how == RL_SHORT ? t_zext_from(ts, has, 16) == value
+                                     : prove_core_part(ts, value, relation) == has;
+}
+
+void prove_core_choose(const Edge *edge, uint32_t l, const Relation *relation) {
+    if (!edge->pv[relation->value] && !*choice(edge, relation) &&
+        (holds_word(relation) || relation->how == RL_SAME))
+        *choice(edge, relation) = edge->lv[l];
+}
+
+static bool holds(Core *core, const Arrivals *in, uint32_t l, const Relation *relation) {
     for (uint32_t e = 0; e < in->n; e++)
-        if (!in->at[e]->pv[relation->value] && !in->at[e]->chosen[relation->value])
-            in->at[e]->chosen[relation->value] = in->at[e]->lv[l];
+        if (!prove_core_brings(core, in->at[e], l, relation))
+            return false;
+    return true;
 }
 
 static bool try_relation(Core *core, Cut *cut, const Arrivals *in, uint32_t l, uint32_t v, RelationKind how) {
@@ -263,12 +234,12 @@ static bool find_relation(Core *core, Cut *cut, const Arrivals *in, uint32_t l) 
                 return true;
         } else if (w == 32) {
             if (try_relation(core, cut, in, l, v, RL_SAME) ||
-                (is_short(prover, v) && try_relation(core, cut, in, l, v, RL_SHORT)))
+                (prove_ptx_short(prover, v) && try_relation(core, cut, in, l, v, RL_SHORT)))
                 return true;
         }
     }
     for (uint32_t v = 0; v < prover->nptx && width == 32; v++)
-        if (cut->phi[v] && cut->pv[v] && prove_ptx_width(prover, v) == 32 && !is_short(prover, v) &&
+        if (cut->phi[v] && cut->pv[v] && prove_ptx_width(prover, v) == 32 && !prove_ptx_short(prover, v) &&
             try_relation(core, cut, in, l, v, RL_OFFSET))
             return true;
     return false;
@@ -301,8 +272,8 @@ static void relate_locations(Core *core, uint32_t cut, const Arrivals *in) {
             here->level[l] = LV_SEEN;
         if (here->level[l] == LV_SEEN && !prove_guards_find(core, here, in, l))
             here->level[l] = LV_FREE;
-        if (here->level[l] == LV_RELATED && here->relation[l].how == RL_SAME)
-            choose(in, l, &here->relation[l]);
+        for (uint32_t e = 0; e < in->n && here->level[l] == LV_RELATED; e++)
+            prove_core_choose(in->at[e], l, &here->relation[l]);
         here->lv[l] =
             here->level[l] == LV_FREE ? prove_core_unknown(core, cut, l) : prove_core_held(core, cut, l);
     }
@@ -325,7 +296,7 @@ static bool relate(Core *core, uint32_t cut) {
          *known = here->known, *mem[NMEM];
     memcpy(mem, here->mem, sizeof mem);
     for (uint32_t e = 0; e < in.n; e++)
-        memset(in.at[e]->chosen, 0, prover->nptx * sizeof(Term *));
+        memset(in.at[e]->chosen, 0, 2 * (size_t)prover->nptx * sizeof(Term *));
     prove_guards_relate(core, here, &in);
     relate_ptx(core, cut, &in);
     relate_locations(core, cut, &in);
@@ -383,6 +354,7 @@ static void restart_below(Core *core, const DomTree *dominators, uint32_t change
         forget_edges(core, cut);
         memset(cut->phi, 0, prover->nptx * sizeof *cut->phi);
         memset(cut->whole, 0, prover->nptx * sizeof *cut->whole);
+        memset(cut->twin, 0, prover->nptx * sizeof *cut->twin);
         memset(cut->level, 0, prover->nloc * sizeof *cut->level);
         memset(cut->mem_phi, 0, sizeof cut->mem_phi);
         memset(cut->seen_level, 0, prover->nseen * sizeof *cut->seen_level);
@@ -502,7 +474,7 @@ void prove_core_start(Core *core) {
     Prover *prover = &core->p;
     core->entry.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
     core->entry.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
-    core->entry.chosen = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
+    core->entry.chosen = ARENA_ARRAY(&prover->arena, Term *, 2 * (size_t)prover->nptx);
     prove_ptx_entry(prover, core->entry.pv);
     prove_mach_entry(prover, core->entry.lv);
     core->entry.whole_pv = core->entry.pv;

@@ -33,6 +33,11 @@ uint32_t prove_ptx_width(const Prover *prover, uint32_t value) {
     PtxType t = prover->pf->regs[value].type;
     return t == TY_PRED ? 1 : ptx_type_bytes(t) >= 8 ? 64 : 32;
 }
+
+bool prove_ptx_short(const Prover *prover, uint32_t v) {
+    return v < prover->carry && prover->pf->regs[v].type != TY_PRED &&
+           ptx_type_bytes(prover->pf->regs[v].type) < 4;
+}
 const char *prove_ptx_name(const Prover *prover, uint32_t value) {
     return value < prover->carry         ? str_text(&prover->module->strings, prover->pf->regs[value].name)
            : value == prover->carry      ? "CC.CF"

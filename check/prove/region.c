@@ -156,7 +156,7 @@ void prove_core_edges(Core *core, Cut *cut) {
                       .whole_lv = exit->val};
             e.pv = ARENA_ARRAY(prover->run_arena, Term *, prover->nptx);
             e.lv = ARENA_ARRAY(prover->run_arena, Term *, prover->nloc);
-            e.chosen = ARENA_ARRAY(prover->run_arena, Term *, prover->nptx);
+            e.chosen = ARENA_ARRAY(prover->run_arena, Term *, 2 * (size_t)prover->nptx);
             for (uint32_t v = 0; v < prover->nptx; v++)
                 e.pv[v] = ptx_exit->val[v] ? t_under(ts, ptx_exit->val[v], e.cond) : NULL;
             for (uint32_t l = 0; l < prover->nloc; l++)

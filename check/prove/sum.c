@@ -130,7 +130,8 @@ static void lin_add_high(Terms *ts, Lin *lin, Term *term, uint64_t c) {
 
 /* What `low`, a word or a multiple c * x of one, may be the low word of, with `high` as its high word, where
  * the shift that extends and the one that x has are one in `high`: sext(s >> m), c * sext(s >> m),
- * 2^j * zext((c / 2^j) * x); besides, a constant may stand in the bits that c leaves. NULL: nothing. */
+ * 2^j * zext((c / 2^j) * x), c * zext(x) where the shift of x has become one of what the highest bits of x
+ * are; besides, a constant may stand in the bits that c leaves. NULL: nothing. */
 static Term *shifted_whole(Terms *ts, Term *low, Term *high) {
     bool extends = high->kind == TK_APP && high->op == TO_ASHR;
     if (extends && low->kind == TK_APP && low->op == TO_ASHR && low->a[0] == high->a[0]) {
@@ -144,6 +145,9 @@ static Term *shifted_whole(Terms *ts, Term *low, Term *high) {
                             (x == high->a[0] && low->k));
     if (same)
         whole = t_scale(ts, t_sext(ts, x), low->c[0]);
+    if (high->kind == TK_APP && high->op == TO_LSHR && t_is_const(high->a[1]) &&
+        low->c[0] == 1ull << (32 - high->a[1]->k)) /* of x itself wholes_of knows it; x may be seen through */
+        whole = t_scale(ts, t_zext(ts, x), low->c[0]);
     uint64_t j = high->kind == TK_XOR && high->n == 1 ? high->c[0] + 1 : 0; /* a mask of the lowest bits */
     if (is_pow2(j) && j <= low->c[0])
         whole = t_scale(ts, t_zext(ts, t_scale(ts, x, low->c[0] / j)), j);

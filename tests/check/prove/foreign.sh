@@ -57,6 +57,17 @@ done
 "$heddle" prove --no-launches --check "$dir/c" "$samples/collatz.ptx" > "$dir/out" 2>&1
 [ $? -eq 5 ] || fail "the certificate of another program: $(last)"
 
+# One that says of a value that it is another multiple of another one, or of another one extended otherwise
+twins=$(dirname "$0")/planted/twins.ptx
+"$heddle" prove -t sm_80 --no-launches --certificate "$dir/c" "$twins" > "$dir/out" || fail "twins: $(last)"
+grep -q '^twin' "$dir/c" || fail "twins: there is none"
+for edit in 's/^\(twin .*\) 4$/\1 8/' 's/^\(twin .*\) 1 4$/\1 2 4/' 's/^\(twin .*\) [0-9]*$/\1 3/' 's/^twin 8 7/twin 8 5/' '/^twin/d'; do
+    mine || continue
+    sed "$edit" "$dir/c" > "$dir/other"
+    "$heddle" prove -t sm_80 --no-launches --check "$dir/other" "$twins" > "$dir/out" 2>&1
+    [ $? -eq 5 ] || fail "twins after $edit: $(last)"
+done
+
 # A binary that stands alone is proved itself, not what its PTX would be compiled to
 "$heddle" compile -t sm_80 "$samples/guards.ptx" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" > "$dir/k.sass" || fail "guards"
 sed '0,/ISETP\.[GL]E/s//ISETP.EQ/; 0,/ISETP\.[GL]T/s//ISETP.EQ/' "$dir/k.sass" > "$dir/wrong.sass"

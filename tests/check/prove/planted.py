@@ -192,6 +192,30 @@ undefined: one word of a pair loaded | sub @P0 LDS.64 R2 / @P0 LDS R2
 undefined: words of a pair of two registers | sub STG.E.64 (\\S+), R2 / STG.E.64 \\1, R4
 undefined: a pair loaded by the other lanes | sub @P0 LDS.64 R2 / @!P0 LDS.64 R2
 undefined: a pair loaded under the other condition | drop ISETP.LT.U32.AND P0, PT, R4, 0x3
+undefined: a pair is another where it has a value | sub in:.text.pair SHF.R.U32.HI R2, RZ, 0x2, R7 / SHF.R.U32.HI R2, RZ, 0x2, R6
+undefined: a pair's words exchanged | sub in:.text.pair LEA.HI.X R11, R0, (\\S+), R2 / LEA.HI.X R11, R2, \\1, R0
+undefined: one word of a pair for both | sub in:.text.pair LEA.HI.X R11, R0, (\\S+), R2 / LEA.HI.X R11, R0, \\1, R0
+undefined: a pair used where it has no value | sub in:.text.pair @!P0 STG.E / @P0 STG.E
+undefined: a pair used on all ways | sub in:.text.pair @!P0 STG.E /     STG.E
+undefined: a pair never used | drop in:.text.pair PLOP3.*line 47
+undefined: the last round's question | drop in:.text.pair PLOP3.*line 41
+undefined: the last round's pair | drop in:.text.pair SHF.R.U64 R0
+twins: number of another size | sub in:.text.rows IMAD.WIDE R16, R6, 0x4 / IMAD.WIDE R16, R6, 0x8
+twins: number without its sign | sub in:.text.rows IMAD.WIDE R16, R6, 0x4 / IMAD.WIDE.U32 R16, R6, 0x4
+twins: another number | sub in:.text.rows IMAD.WIDE R16, R6, 0x4 / IMAD.WIDE R16, R14, 0x4
+twins: number of the next row | sub in:.text.rows IMAD.U32 R6, R6 / IMAD.U32 R6, R10
+twins: number starts elsewhere | sub in:.text.rows MOV R6, RZ / MOV R6, 0x1
+twins: number is counted in the loop | sub in:.text.rows IADD3 R14, R14, -0x4 / IADD3 R6, R6, -0x4
+twins: one of two pointers moves faster | sub in:.text.together IADD3 R8, P0, R8, 0x4 / IADD3 R8, P0, R8, 0x8
+twins: one of two pointers stays | drop in:.text.together IADD3 R8, P0, R8, 0x4
+twins: carry of one of two pointers | sub in:.text.together IADD3.X R9, R9, RZ, RZ, P0 / IADD3.X R9, R9, RZ, RZ, !PT
+twins: pointers start at one place | sub in:.text.together MOV R8, R2 / MOV R8, R6
+twins: offset for another size | sub in:.text.together IADD3 R5, R5, 0x4 / IADD3 R5, R5, 0x8
+twins: counter goes up | sub in:.text.together IADD3 R0, R0, -0x1 / IADD3 R0, R0, 0x1
+twins: counter goes down twice as fast | sub in:.text.together IADD3 R0, R0, -0x1 / IADD3 R0, R0, -0x2
+twins: counter starts as the other | sub in:.text.together MOV R4, c.0x0..0x174. / MOV R4, c[0x0][0x170]
+twins: counter for the other at the end | sub in:.text.together (STG.E .R2.64.0x4.), R4 / \\1, R0
+twins: the way that skips the sums | sub in:.text.together @!P0 BRA / @P0 BRA
 asked: asked again under the complement | sub in:.text.asked @!P0 BRA `\\(.L_(\\d+)_01a0 / @P0 BRA `(.L_\\1_01a0
 asked: the loop's question for the one before it | sub in:.text.asked @!P0 BRA `\\(.L_(\\d+)_01a0 / @!P1 BRA `(.L_\\1_01a0
 asked: not asked again | drop in:.text.asked @!P0 BRA

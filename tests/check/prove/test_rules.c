@@ -117,6 +117,19 @@ OPERATION(spread, /* the same, each word times a power of two */
 OPERATION(doubled, t_pair(ts, t_scale(ts, A, 8), t_lshr(ts, t_scale(ts, A, 2), number(ts, 30 - in->k % 2))),
           pair(ts, sum(ts, 32, 0, A, 8, NULL, 0),
                apply(ts, TO_LSHR, 32, sum(ts, 32, 0, A, 2, NULL, 0), number(ts, 30 - in->k % 2))))
+/* the words of an index whose highest bits are those of one operand, times a power of two */
+static Term *mixed(Terms *ts, Term *a, Term *b) {
+    return t_lxor(ts, t_land(ts, a, number(ts, 15)), t_land(ts, t_scale(ts, b, 2), number(ts, 0xffffffe0)));
+}
+static Term *mixed_as_it_is(Terms *ts, Term *a, Term *b) {
+    return apart(ts, both(ts, a, number(ts, 15)),
+                 both(ts, sum(ts, 32, 0, b, 2, NULL, 0), number(ts, 0xffffffe0)));
+}
+OPERATION(moved,
+          t_pair(ts, t_scale(ts, mixed(ts, A, B), 4),
+                 t_lshr(ts, mixed(ts, A, B), number(ts, 29 + in->k % 3))),
+          pair(ts, sum(ts, 32, 0, mixed_as_it_is(ts, A, B), 4, NULL, 0),
+               apply(ts, TO_LSHR, 32, mixed_as_it_is(ts, A, B), number(ts, 29 + in->k % 3))))
 OPERATION(funnel, t_hi(ts, t_scale(ts, t_zext(ts, A), 1ull << in->n % 32)),
           half(ts, TK_HI, sum(ts, 64, 0, A, 1ull << in->n % 32, NULL, 0)))
 OPERATION(add64, t_add(ts, A, B), wide_sum(ts, A, 1, B, 1))
@@ -143,15 +156,43 @@ static const struct {
 } operations[] = {
 #define ROW(name, sort)                                                                                      \
     { #name, sort, made_##name, meant_##name }
-    ROW(add, WORDS),       ROW(sub, WORDS),    ROW(scale, WORDS),    ROW(and, WORDS),
-    ROW(xor, WORDS),       ROW(or, WORDS),     ROW(not, WORDS),      ROW(mask, WORDS),
-    ROW(shl, WORDS),       ROW(lshr, WORDS),   ROW(ashr, WORDS),     ROW(eq, WORDS),
-    ROW(ult, WORDS),       ROW(slt, WORDS),    ROW(choose, WORDS),   ROW(min, WORDS),
-    ROW(zext, WORDS),      ROW(sext, WORDS),   ROW(pair, WORDS),     ROW(sext_from, WORDS),
-    ROW(zext_from, WORDS), ROW(halved, WORDS), ROW(spread, WORDS),   ROW(doubled, WORDS),
-    ROW(funnel, WORDS),    ROW(carry, WORDS),  ROW(add64, WIDES),    ROW(sub64, WIDES),
-    ROW(scale64, WIDES),   ROW(low, WIDES),    ROW(high, WIDES),     ROW(shl64, WIDES),
-    ROW(lshr64, WIDES),    ROW(ashr64, WIDES), ROW(choose64, WIDES), ROW(word_of_truth, TRUTHS),
+    ROW(add, WORDS),
+    ROW(sub, WORDS),
+    ROW(scale, WORDS),
+    ROW(and, WORDS),
+    ROW(xor, WORDS),
+    ROW(or, WORDS),
+    ROW(not, WORDS),
+    ROW(mask, WORDS),
+    ROW(shl, WORDS),
+    ROW(lshr, WORDS),
+    ROW(ashr, WORDS),
+    ROW(eq, WORDS),
+    ROW(ult, WORDS),
+    ROW(slt, WORDS),
+    ROW(choose, WORDS),
+    ROW(min, WORDS),
+    ROW(zext, WORDS),
+    ROW(sext, WORDS),
+    ROW(pair, WORDS),
+    ROW(sext_from, WORDS),
+    ROW(zext_from, WORDS),
+    ROW(halved, WORDS),
+    ROW(spread, WORDS),
+    ROW(doubled, WORDS),
+    ROW(moved, WORDS),
+    ROW(funnel, WORDS),
+    ROW(carry, WORDS),
+    ROW(add64, WIDES),
+    ROW(sub64, WIDES),
+    ROW(scale64, WIDES),
+    ROW(low, WIDES),
+    ROW(high, WIDES),
+    ROW(shl64, WIDES),
+    ROW(lshr64, WIDES),
+    ROW(ashr64, WIDES),
+    ROW(choose64, WIDES),
+    ROW(word_of_truth, TRUTHS),
     ROW(under, TRUTHS),
 };
 
@@ -468,6 +509,13 @@ static void products_have_their_values(void **state) {
     assert_ptr_equal(t_hi(ts, whole), above);
     assert_ptr_equal(t_pair(ts, t_lo(ts, whole), above), whole);
     assert_ptr_not_equal(t_hi(ts, t_add(ts, whole, t_const(ts, 64, 1))), above);
+    /* the shift of a mixture is that of the part that has its highest bits, and the words are one all the
+     * same */
+    Term *mixture = mixed(ts, world.x, world.y);
+    assert_ptr_equal(t_pair(ts, t_scale(ts, mixture, 4), t_lshr(ts, mixture, number(ts, 30))),
+                     t_scale(ts, t_zext(ts, mixture), 4));
+    assert_ptr_not_equal(t_pair(ts, t_scale(ts, mixture, 4), t_lshr(ts, mixture, number(ts, 31))),
+                         t_scale(ts, t_zext(ts, mixture), 4));
     /* both words are signed, or one: the high word has their products with the signs */
     Term *sx = t_sext(ts, world.x), *sy = t_sext(ts, world.y), *zx = t_zext(ts, world.x),
          *zy = t_zext(ts, world.y);
