@@ -682,11 +682,17 @@ bool *diff_skip(Plan *plan, const SimMemory *memory) {
     return skip;
 }
 
+void diff_unwritten(MachineOptions *options) {
+    if (options->unwritten == MACHINE_UNWRITTEN_AS_USED)
+        options->unwritten = MACHINE_UNWRITTEN_OTHER;
+}
+
 bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOptions *opt,
                    DiffReport *report, Diags *d) {
     *report = (DiffReport){.equal = true, .engine = opt->other.engine};
     diff_numbers_of(plan, b);
     Validation v = {.p = plan, .m = m, .b = b, .opt = *opt, .r = report, .d = d};
+    diff_unwritten(&v.opt.machine);
     v.budget_given = opt->machine.max_issues != 0;
     v.opt.ptx.budget = opt->ptx.budget ? opt->ptx.budget : DIFF_PTX_BUDGET;
     report->kernels = diff_kernels(plan, m, d);

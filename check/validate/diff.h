@@ -127,6 +127,9 @@ void diff_numbers_of(Plan *plan, const Binary *binary);
 /* One launch of a plan on one engine; the parameter block is built from the kernel's own parameters. */
 bool diff_run_ptx(Plan *plan, const PlanLaunch *launch, const PtxModule *module, SimMemory *mem,
                   const PtxRunOptions *opt, PtxRunResult *res, Diags *diags);
+/* For a comparison: what nobody wrote is not what the interpreter has there, unless a policy says otherwise.
+ */
+void diff_unwritten(MachineOptions *options);
 bool diff_run_machine(Plan *plan, const PlanLaunch *launch, const Binary *binary, SimMemory *mem,
                       const MachineOptions *opt, MachineResult *res, Diags *diags);
 /* On a card: `engine` is one of the two. */

@@ -219,32 +219,6 @@ static uint64_t launch_threads(const PlanLaunch *launch) {
            launch->block[1] * launch->block[2];
 }
 
-static void judge_traps(Judge *judge, const PlanLaunch *launch, const PtxRunResult *run,
-                        const SimTrap *machine) {
-    const SimTrap *ptx = &run->trap;
-    bool alike = trap_class(ptx->kind) == trap_class(machine->kind) ||
-                 diff_traps_alike(judge->b, judge->opt->other.engine, ptx->kind, machine->kind);
-    if (ptx->kind == TRAP_NONE && trap_class(machine->kind) == TRAP_DEADLOCK &&
-        hangs_in_an_order(judge, launch, run->thread_insns)) {
-        worse(judge->j, VERDICT_TRAP_ALIKE);
-        note(judge->j, "PTX: finishes, but not in every order of threads; machine: %s",
-             sim_trap_name(machine->kind));
-    } else if (alike) {
-        MemDiff diff;
-        worse(judge->j, VERDICT_TRAP_ALIKE);
-        note(judge->j, "%s", sim_trap_name(ptx->kind));
-        judge->alone = ptx->kind == TRAP_INSTRUCTION && machine->kind == TRAP_INSTRUCTION &&
-                       launch_threads(launch) == 1 &&
-                       diff_memory(judge->ptx, judge->machine, judge->skip, &diff);
-    } else {
-        worse(judge->j, sim_trap_is_undefined(ptx->kind) ? VERDICT_UNDEFINED : VERDICT_DIFFERS);
-        note(judge->j, "PTX: %s, %s: %s", ptx->kind ? sim_trap_name(ptx->kind) : "finishes",
-             judge->opt->other.engine == DIFF_MACHINE ? "machine" : "card",
-             machine->kind ? sim_trap_name(machine->kind) : "finishes");
-    }
-    first_difference(judge);
-}
-
 static void keep_open(void *user, const SimTrap *warning) {
     SimTrap *first = user;
     if (warning->kind == TRAP_UNINITIALISED && first->kind == TRAP_NONE)
@@ -284,29 +258,83 @@ static bool launch_leaves_open(Plan *plan, const PlanLaunch *launch, const PtxMo
            open->kind != TRAP_NONE;
 }
 
-static bool leaves_open(Judge *judge, const PlanLaunch *launch) {
+/* Do other values where nobody wrote give another result than `after`? `memory` is that before the launch. */
+static bool depends_on_unwritten(Plan *plan, const PlanLaunch *launch, const PtxModule *module,
+                                 SimMemory *memory, const SimMemory *after, const bool *skip,
+                                 uint64_t budget) {
+    PtxRunOptions options = {.budget = 2 * budget, .fill = 1};
+    PtxRunResult result = {0};
+    MemDiff diff;
+    Diags quiet = {.sink = silent};
+    return memory && diff_run_ptx(plan, launch, module, memory, &options, &result, &quiet) &&
+           (result.trap.kind != TRAP_NONE || !diff_memory(after, memory, skip, &diff));
+}
+
+/* `what` differs; the note says why that is left open. */
+static bool leaves_open(Judge *judge, const PlanLaunch *launch, const char *what) {
     SimTrap open = {0};
-    char line[300];
-    SimMemory *memory = simmem_clone(judge->before);
+    char line[300] = "the result depends on what nobody wrote";
+    SimMemory *memory = simmem_clone(judge->before), *other = simmem_clone(judge->before);
     bool found = launch_leaves_open(judge->p, launch, judge->m, memory, ptx_budget(judge), &open);
+    if (found)
+        sim_trap_print(&open, line, sizeof line);
+    else
+        found = depends_on_unwritten(judge->p, launch, judge->m, other, judge->ptx, judge->skip,
+                                     ptx_budget(judge));
     if (memory)
         simmem_free(memory);
-    if (!found)
-        return false;
-    sim_trap_print(&open, line, sizeof line);
-    note(judge->j, "memory differs, but PTX leaves it open: %s", line);
-    return true;
+    if (other)
+        simmem_free(other);
+    if (found)
+        note(judge->j, "%s, but PTX leaves it open: %s", what, line);
+    return found;
 }
 
 static bool plan_leaves_open(Plan *plan, const PtxModule *module, uint64_t budget) {
     SimTrap open = {0};
     Diags quiet = {.sink = silent};
     SimMemory *memory = diff_first_memory(plan, module, &quiet);
-    for (uint32_t i = 0; memory && open.kind == TRAP_NONE && i < plan->launches.n; i++)
-        launch_leaves_open(plan, &plan->launches.at[i], module, memory, budget, &open);
+    bool depends = false;
+    for (uint32_t i = 0; memory && !depends && open.kind == TRAP_NONE && i < plan->launches.n; i++) {
+        const PlanLaunch *launch = &plan->launches.at[i];
+        SimMemory *other = simmem_clone(memory);
+        if (!launch_leaves_open(plan, launch, module, memory, budget, &open))
+            depends =
+                depends_on_unwritten(plan, launch, module, other, memory, diff_skip(plan, memory), budget);
+        if (other)
+            simmem_free(other);
+    }
     if (memory)
         simmem_free(memory);
-    return open.kind != TRAP_NONE;
+    return depends || open.kind != TRAP_NONE;
+}
+
+static void judge_traps(Judge *judge, const PlanLaunch *launch, const PtxRunResult *run,
+                        const SimTrap *machine) {
+    const SimTrap *ptx = &run->trap;
+    bool alike = trap_class(ptx->kind) == trap_class(machine->kind) ||
+                 diff_traps_alike(judge->b, judge->opt->other.engine, ptx->kind, machine->kind);
+    if (ptx->kind == TRAP_NONE && trap_class(machine->kind) == TRAP_DEADLOCK &&
+        hangs_in_an_order(judge, launch, run->thread_insns)) {
+        worse(judge->j, VERDICT_TRAP_ALIKE);
+        note(judge->j, "PTX: finishes, but not in every order of threads; machine: %s",
+             sim_trap_name(machine->kind));
+    } else if (alike) {
+        MemDiff diff;
+        worse(judge->j, VERDICT_TRAP_ALIKE);
+        note(judge->j, "%s", sim_trap_name(ptx->kind));
+        judge->alone = ptx->kind == TRAP_INSTRUCTION && machine->kind == TRAP_INSTRUCTION &&
+                       launch_threads(launch) == 1 &&
+                       diff_memory(judge->ptx, judge->machine, judge->skip, &diff);
+    } else if (machine->kind != TRAP_NONE && leaves_open(judge, launch, sim_trap_name(machine->kind))) {
+        worse(judge->j, VERDICT_UNDEFINED);
+    } else {
+        worse(judge->j, sim_trap_is_undefined(ptx->kind) ? VERDICT_UNDEFINED : VERDICT_DIFFERS);
+        note(judge->j, "PTX: %s, %s: %s", ptx->kind ? sim_trap_name(ptx->kind) : "finishes",
+             judge->opt->other.engine == DIFF_MACHINE ? "machine" : "card",
+             machine->kind ? sim_trap_name(machine->kind) : "finishes");
+    }
+    first_difference(judge);
 }
 
 /* `unordered`: the launch has stores that nothing orders; `undefined`: it reads what PTX says nothing of. */
@@ -333,7 +361,7 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
         note(judge->j, "memory differs, but a value comes from a lane that takes no part");
     } else if (!equal) {
         Verdict verdict = judge_rounding(judge, l);
-        if (verdict == VERDICT_DIFFERS && leaves_open(judge, l))
+        if (verdict == VERDICT_DIFFERS && leaves_open(judge, l, "memory differs"))
             verdict = VERDICT_UNDEFINED;
         worse(judge->j, verdict);
         if (verdict == VERDICT_DIFFERS)
@@ -596,7 +624,9 @@ bool judge_plan(Plan *plan, const PtxModule *m, const Binary *b, const JudgeOpti
     *j = (Judgement){0};
     if (file_differs(m, b, NULL, j))
         return true;
-    Judge g = {.m = m, .b = b, .opt = opt, .p = plan, .j = j, .d = d};
+    JudgeOptions compared = *opt;
+    diff_unwritten(&compared.machine);
+    Judge g = {.m = m, .b = b, .opt = &compared, .p = plan, .j = j, .d = d};
     diff_numbers_of(plan, b);
     Arena arena = {0};
     const char *kernel = NULL;
@@ -637,7 +667,9 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
         snprintf(judgement->note, sizeof judgement->note, "%s", launches->reason);
         return;
     }
-    Judge g = {.m = m, .b = b, .opt = opt, .j = judgement, .d = &d, .automatic = true};
+    JudgeOptions compared = *opt;
+    diff_unwritten(&compared.machine);
+    Judge g = {.m = m, .b = b, .opt = &compared, .j = judgement, .d = &d, .automatic = true};
     coverage_new(&g.cover, &launches->arena, m, b);
     g.cover.values = launches->seen;
     g.cover.fixed = launches->fixed;

@@ -46,6 +46,16 @@ void machine_cta_free(Cta *cta) {
     mem_free(cta);
 }
 
+/* What nobody has written. As a number of any kind the word is none that a program begins with. */
+static void fill_unwritten(const Run *run, void *memory, size_t bytes) {
+    static const uint8_t other[4] = {0xd0, 0xba, 0xff, 0x7f};
+    size_t filled = 0, word = sizeof other;
+    if (run->opt.unwritten == MACHINE_UNWRITTEN_OTHER)
+        for (; filled + word <= bytes; filled += word)
+            memcpy((uint8_t *)memory + filled, other, word);
+    memset((uint8_t *)memory + filled, 0, bytes - filled);
+}
+
 static void warp_create(Run *r, Cta *c, uint32_t index) {
     Warp *warp = &c->warps[index];
     warp->run = r;
@@ -62,6 +72,8 @@ static void warp_create(Run *r, Cta *c, uint32_t index) {
         warp->tid[2][lane] = t / block[0] / block[1];
     }
     warp->local = mem_zeroed((size_t)r->local_bytes / 4 + 1, ROW_BYTES);
+    if (r->opt.unwritten == MACHINE_UNWRITTEN_OTHER)
+        fill_unwritten(r, warp->local, ((size_t)r->local_bytes / 4 + 1) * ROW_BYTES);
     if (r->slow)
         machine_shadow_create(r, warp);
 }
@@ -82,14 +94,22 @@ static Cta *cta_create(Run *run) {
     return cta;
 }
 
+static void start_registers(Run *run, Warp *warp) {
+    bool other = run->opt.unwritten == MACHINE_UNWRITTEN_OTHER; /* then also those of code not bound yet */
+    fill_unwritten(run, warp->rows,
+                   (size_t)(other || run->rows_used > 255 ? 255 : run->rows_used) * ROW_BYTES);
+    if (other || run->ur_used)
+        fill_unwritten(run, warp->rows + ROW_UR * ROW_BYTES, NUM_UR * ROW_BYTES);
+    memset(warp->p, other ? 0xff : 0, sizeof warp->p);
+    warp->p[REG_PT] = warp->p[PRED_UP + REG_UPT] = ~0u;
+}
+
 static void warp_start(Run *run, Warp *warp, uint32_t threads) {
     uint32_t first = warp->index * 32, here = threads - first >= 32 ? 32 : threads - first;
-    memset(warp->rows, 0, (size_t)(run->rows_used < 255 ? run->rows_used : 255) * ROW_BYTES);
-    if (run->ur_used)
-        memset(warp->rows + ROW_UR * ROW_BYTES, 0, NUM_UR * ROW_BYTES);
+    start_registers(run, warp);
     if (warp->local_hi > warp->local_lo)
-        memset(warp->local + (size_t)warp->local_lo * 32, 0,
-               (size_t)(warp->local_hi - warp->local_lo) * ROW_BYTES);
+        fill_unwritten(run, warp->local + (size_t)warp->local_lo * 32,
+                       (size_t)(warp->local_hi - warp->local_lo) * ROW_BYTES);
     warp->local_lo = UINT32_MAX;
     warp->local_hi = 0;
     warp->pc = (uint32_t)((run->kernel->address - run->bin->code_base) / INST_BYTES);
@@ -98,8 +118,6 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
         warp->valid &= run->opt.replay->lanes;
     warp->active = warp->first_valid = warp->valid;
     warp->yield = warp->sleep = warp->switch_mask = warp->tried = warp->blocked = 0;
-    memset(warp->p, 0, sizeof warp->p);
-    warp->p[REG_PT] = warp->p[PRED_UP + REG_UPT] = ~0u;
     memset(warp->b, 0, sizeof warp->b);
     memset(warp->companions, 0, sizeof warp->companions);
     warp->saved = 0;
@@ -151,7 +169,9 @@ static void start_block(Grid *g, uint64_t n) {
     cta->ndone = 0;
     memset(cta->bar, 0, sizeof cta->bar);
     cta->barriers_used = false;
-    memset(cta->shared, 0, run->all_shared);
+    fill_unwritten(run, cta->shared, run->all_shared);
+    if (run->lent_shared != ~0u) /* the system's */
+        memset(cta->shared + run->lent_shared, 0, LENT_SHARED_BYTES);
     if (cta->shared_written)
         memset(cta->shared_written, 0, run->all_shared);
     if (cta->shared_written && run->lent_shared != ~0u)
