@@ -28,6 +28,10 @@ enum {
     SIM_SREG_ENVREGS = 32
 };
 
+/* What registers and memory hold that nobody has written, where it is not to be zero: as a number of any
+ * kind, and as a predicate, none that a program begins with. */
+#define SIM_UNWRITTEN_WORD 0x7fffbad1u
+
 /* The system has shared memory of its own, 1024 bytes from sm_80 on, and lends kernels some of it
  * (cooperative groups keep barriers of several warps there, %reserved_smem_offset_1): zeros when a block
  * begins. What lies around it stays out of range, so that a kernel that runs over its own memory is noticed.

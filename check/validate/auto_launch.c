@@ -226,20 +226,27 @@ static bool same_result(const SimMemory *one, const SimMemory *two) {
     return same;
 }
 
-/* Has the attempt, which left `memory`, another result where nobody wrote other things and variables lie
- * elsewhere? Parameters may be addresses of shared memory; then it stays where it is. */
-static bool is_open(AutoSearch *search, const AutoAttempt *attempt, const SimMemory *memory) {
-    enum { MOVED = 1 << 10 };
+static bool is_other(AutoSearch *search, const AutoAttempt *attempt, const SimMemory *memory,
+                     PtxRunOptions options) {
     char reason[256];
-    PtxRunOptions options = {.budget = 2 * attempt->budget,
-                             .fill = attempt->seed | 1,
-                             .moved_bytes = search->flow.shared_pieces ? 0 : MOVED};
     PtxRunResult result = {0};
+    options.budget = 2 * attempt->budget;
     SimMemory *other = run_attempt(search, attempt, &options, &result, reason);
-    bool open = !other || result.trap.kind != TRAP_NONE || !same_result(memory, other);
+    bool differs = !other || result.trap.kind != TRAP_NONE || !same_result(memory, other);
     if (other)
         simmem_free(other);
-    return open;
+    return differs;
+}
+
+/* Has the attempt, which left `memory`, another result where nobody wrote other things and variables lie
+ * elsewhere? Parameters may be addresses of shared memory; then it stays where it is. Random words are mostly
+ * large as numbers; the machine has a NaN. */
+static bool is_open(AutoSearch *search, const AutoAttempt *attempt, const SimMemory *memory) {
+    enum { MOVED = 1 << 10 };
+    uint32_t moved_bytes = search->flow.shared_pieces ? 0 : MOVED;
+    return is_other(search, attempt, memory,
+                    (PtxRunOptions){.fill = attempt->seed | 1, .moved_bytes = moved_bytes}) ||
+           is_other(search, attempt, memory, (PtxRunOptions){.fill_word = true});
 }
 
 /* Run it on the interpreter; s->trap and s->cover say how it went. Races, and what it depends on, are looked

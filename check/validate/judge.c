@@ -262,7 +262,7 @@ static bool launch_leaves_open(Plan *plan, const PlanLaunch *launch, const PtxMo
 static bool depends_on_unwritten(Plan *plan, const PlanLaunch *launch, const PtxModule *module,
                                  SimMemory *memory, const SimMemory *after, const bool *skip,
                                  uint64_t budget) {
-    PtxRunOptions options = {.budget = 2 * budget, .fill = 1};
+    PtxRunOptions options = {.budget = 2 * budget, .fill_word = true};
     PtxRunResult result = {0};
     MemDiff diff;
     Diags quiet = {.sink = silent};

@@ -167,6 +167,14 @@ static uint64_t lane_regs(Warp *warp, unsigned reg, unsigned lane, unsigned byte
     return bytes == 8 ? low | (uint64_t)*lane_reg(warp, reg + 1, lane) << 32 : low;
 }
 
+/* What malloc gave holds what was freed there, zeros at first. */
+static void start_piece(const Run *run, uint64_t address, uint64_t bytes) {
+    SimAlloc *heap =
+        run->opt.unwritten == MACHINE_UNWRITTEN_OTHER ? simmem_find(run->mem, address, bytes) : NULL;
+    if (heap)
+        machine_fill_unwritten(run, heap->data + (address - heap->address), bytes);
+}
+
 /* One lane calls; *pc becomes the place where it goes on. */
 static int call_system(Warp *warp, Dec *dec, unsigned lane, const char *name, uint32_t *pc) {
     Run *run = warp->run;
@@ -189,7 +197,10 @@ static int call_system(Warp *warp, Dec *dec, unsigned lane, const char *name, ui
     memcpy(call.block, warp->cta->id, sizeof call.block);
     machine_thread(warp, lane, call.thread);
     switch (sim_system_call(&call)) {
-    case SYSTEM_RETURNS: break;
+    case SYSTEM_RETURNS:
+        if (call.func == SYSTEM_MALLOC && call.result)
+            start_piece(run, call.result, call.params[0]);
+        break;
     case SYSTEM_BAD_FREE:
         return machine_trap_address(warp, dec, lane, TRAP_OUT_OF_RANGE, call.params[0],
                                     "free of what malloc did not give");

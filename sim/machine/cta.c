@@ -46,13 +46,12 @@ void machine_cta_free(Cta *cta) {
     mem_free(cta);
 }
 
-/* What nobody has written. As a number of any kind the word is none that a program begins with. */
-static void fill_unwritten(const Run *run, void *memory, size_t bytes) {
-    static const uint8_t other[4] = {0xd0, 0xba, 0xff, 0x7f};
+void machine_fill_unwritten(const Run *run, void *memory, size_t bytes) {
+    static const uint32_t other = SIM_UNWRITTEN_WORD;
     size_t filled = 0, word = sizeof other;
     if (run->opt.unwritten == MACHINE_UNWRITTEN_OTHER)
         for (; filled + word <= bytes; filled += word)
-            memcpy((uint8_t *)memory + filled, other, word);
+            memcpy((uint8_t *)memory + filled, &other, word);
     memset((uint8_t *)memory + filled, 0, bytes - filled);
 }
 
@@ -73,13 +72,13 @@ static void warp_create(Run *r, Cta *c, uint32_t index) {
     }
     warp->local = mem_zeroed((size_t)r->local_bytes / 4 + 1, ROW_BYTES);
     if (r->opt.unwritten == MACHINE_UNWRITTEN_OTHER)
-        fill_unwritten(r, warp->local, ((size_t)r->local_bytes / 4 + 1) * ROW_BYTES);
+        machine_fill_unwritten(r, warp->local, ((size_t)r->local_bytes / 4 + 1) * ROW_BYTES);
     if (r->slow)
         machine_shadow_create(r, warp);
 }
 
 static unsigned checked_modes(const Run *run) {
-    return (unsigned)run->slow | (unsigned)run->opt.report_undefined << 1;
+    return (unsigned)run->slow | (unsigned)run->opt.report_undefined << 1 | (unsigned)run->opt.unwritten << 2;
 }
 
 static Cta *cta_create(Run *run) {
@@ -96,10 +95,10 @@ static Cta *cta_create(Run *run) {
 
 static void start_registers(Run *run, Warp *warp) {
     bool other = run->opt.unwritten == MACHINE_UNWRITTEN_OTHER; /* then also those of code not bound yet */
-    fill_unwritten(run, warp->rows,
-                   (size_t)(other || run->rows_used > 255 ? 255 : run->rows_used) * ROW_BYTES);
+    machine_fill_unwritten(run, warp->rows,
+                           (size_t)(other || run->rows_used > 255 ? 255 : run->rows_used) * ROW_BYTES);
     if (other || run->ur_used)
-        fill_unwritten(run, warp->rows + ROW_UR * ROW_BYTES, NUM_UR * ROW_BYTES);
+        machine_fill_unwritten(run, warp->rows + ROW_UR * ROW_BYTES, NUM_UR * ROW_BYTES);
     memset(warp->p, other ? 0xff : 0, sizeof warp->p);
     warp->p[REG_PT] = warp->p[PRED_UP + REG_UPT] = ~0u;
 }
@@ -108,8 +107,8 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
     uint32_t first = warp->index * 32, here = threads - first >= 32 ? 32 : threads - first;
     start_registers(run, warp);
     if (warp->local_hi > warp->local_lo)
-        fill_unwritten(run, warp->local + (size_t)warp->local_lo * 32,
-                       (size_t)(warp->local_hi - warp->local_lo) * ROW_BYTES);
+        machine_fill_unwritten(run, warp->local + (size_t)warp->local_lo * 32,
+                               (size_t)(warp->local_hi - warp->local_lo) * ROW_BYTES);
     warp->local_lo = UINT32_MAX;
     warp->local_hi = 0;
     warp->pc = (uint32_t)((run->kernel->address - run->bin->code_base) / INST_BYTES);
@@ -169,7 +168,7 @@ static void start_block(Grid *g, uint64_t n) {
     cta->ndone = 0;
     memset(cta->bar, 0, sizeof cta->bar);
     cta->barriers_used = false;
-    fill_unwritten(run, cta->shared, run->all_shared);
+    machine_fill_unwritten(run, cta->shared, run->all_shared);
     if (run->lent_shared != ~0u) /* the system's */
         memset(cta->shared + run->lent_shared, 0, LENT_SHARED_BYTES);
     if (cta->shared_written)

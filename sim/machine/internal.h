@@ -496,6 +496,8 @@ bool machine_cta_run_grid(Run *run);
 void machine_make_program(Run *run);
 void machine_mark_reached(const Run *run); /* in opt.reached */
 void machine_cta_free(Cta *cta);           /* NULL is fine */
+/* What nobody has written, by the policy. */
+void machine_fill_unwritten(const Run *run, void *memory, size_t bytes);
 /* Bytes [offset, offset + size) of every lane's local memory may have been written. */
 static inline void local_dirty(Warp *warp, uint32_t offset, uint32_t size_bytes) {
     uint32_t lo = offset / 4, hi = (offset + size_bytes + 3) / 4;

@@ -16,10 +16,11 @@ kernel() {
 .version 8.0
 .target sm_80
 .address_size 64
+.extern .func (.param .b64 at) malloc(.param .b64 bytes);
 .visible .entry $1(.param .u64 a, .param .u64 b)
 .maxntid 64
 {
-  .reg .b64 %a, %b, %o; .reg .b32 %i, %n, %x, %y, %s; .reg .f32 %f, %g; .reg .f64 %d, %e; .reg .pred %p, %q;
+  .reg .b64 %a, %b, %o; .reg .b32 %i, %n, %x, %y, %s; .reg .f32 %f, %g; .reg .f64 %d, %e; .reg .b64 %w; .reg .pred %p, %q;
   .shared .b32 tile[64]; .local .b32 own[4];
   mov.u32 %i, %tid.x; ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; mul.wide.u32 %o, %i, 8; add.s64 %a, %a, %o; add.s64 %b, %b, %o;
   mov.u32 %n, 5;
@@ -55,10 +56,17 @@ kernel tiles 'STS \[R[0-9]+\], RZ' "mov.u32 %s, tile; mad.lo.u32 %s, %i, 4, %s; 
 kernel frames 'STL \[[^]]+\], RZ' "mov.u32 %y, 0; st.local.u32 [own], %y; st.local.u32 [own+4], %y; st.local.u32 [own+8], %y;
     MORE: mul.hi.u32 %x, %n, 0x60000000; and.b32 %x, %x, 1; shl.b32 %x, %x, 2; mov.u32 %s, own; add.u32 %s, %s, %x; ld.local.u32 %x, [%s]; add.u32 %x, %x, %n; st.local.u32 [%s], %x; $more
     ld.local.u32 %x, [own]; ld.local.u32 %y, [own+4]; ld.local.u32 %s, [own+8]; mad.lo.u32 %x, %y, 7, %x; add.u32 %x, %x, %s; st.global.u32 [%b], %x;"
+kernel pieces 'ST\.E\S* \[[^]]+\], RZ' "{ .param .b64 n; .param .b64 r; st.param.b64 [n], 16; call (r), malloc, (n); ld.param.b64 %o, [r]; }
+    mov.u32 %y, 0; st.u32 [%o], %y; st.u32 [%o+8], %y; and.b32 %x, %i, 1; mul.wide.u32 %w, %x, 8; add.s64 %w, %o, %w; ld.u32 %x, [%w]; add.u32 %x, %x, %i; st.u32 [%w], %x;
+    ld.u32 %x, [%o]; ld.u32 %y, [%o+8]; mad.lo.u32 %x, %y, 7, %x; st.global.u32 [%b], %x;"
+# What is read and does not change the result is no difference: registers, a predicate, shared and local memory nobody wrote.
+kernel unused 'MOV R[0-9]+, RZ' "ld.shared.u32 %x, [tile+4]; and.b32 %x, %x, 0; ld.local.u32 %s, [own]; shr.u32 %s, %s, 16; shr.u32 %s, %s, 16;
+    selp.u32 %y, 1, 2, %q; min.u32 %y, %y, 1; or.b32 %y, %y, %x; add.u32 %y, %y, %s; mul.f32 %f, %f, %g; mov.u32 %s, 0;
+    MORE: ld.global.u32 %x, [%a]; add.u32 %s, %s, %x; $more add.u32 %y, %y, %s; st.global.u32 [%b], %y;"
 # A register that nobody wrote before: zero as long as the policy says so.
 "$heddle" compile tiles.ptx -t sm_80 -o right.cubin && "$heddle" disasm --sections right.cubin | sed -E 's#(\*/ +)STS \[R[0-9]+\], RZ ;#\1NOP ;#' >wrong.sass
 "$heddle" asm wrong.sass -o wrong.cubin && "$heddle" validate tiles.ptx wrong.cubin --launch auto --policy=unwritten=zero >out 2>&1 ||
     { echo "FAILED: tiles: differs though shared memory is zero"; cat out; failed=1; }
 echo "$lost lost zeros"
-[ "$lost" -gt 20 ] || failed=1
+[ "$lost" -gt 35 ] || failed=1
 exit $failed
