@@ -363,6 +363,33 @@ static void hint_size(Flow *flow, Val a, uint64_t n) {
         flow->out->grid_hint[a.names - NAMES_NCTAID] = (uint32_t)n;
 }
 
+enum { MOST_UNIT = 1 << 16, FEW_SLOTS = 3 };
+
+/* The slots of a value that one may set to steer it: few, and no thread's number beside them. */
+static uint64_t settable(Val v) {
+    uint64_t slots = v.is | v.from;
+    return v.tid || __builtin_popcountll(slots) > FEW_SLOTS ? 0 : slots;
+}
+
+/* The value is divided by n, or must be a multiple of it. */
+static void hint_unit(Flow *flow, Val v, uint64_t n) {
+    for (uint64_t s = n > 1 && n <= MOST_UNIT ? settable(v) : 0; s; s &= s - 1) {
+        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(s)];
+        slot->unit = n > slot->unit ? (uint32_t)n : slot->unit;
+    }
+}
+
+static void hint_word(Flow *flow, Val v, int64_t word) {
+    for (uint64_t s = settable(v); s; s &= s - 1) {
+        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(s)];
+        uint32_t k = 0;
+        while (k < slot->nwords && slot->words[k] != word)
+            k++;
+        if (k == slot->nwords && k < AUTO_WORDS)
+            slot->words[slot->nwords++] = word;
+    }
+}
+
 static void hint_factor(Flow *w, uint32_t func, const PtxInsn *in) {
     const PtxOperand *factor = &in->operands[in->ndst + 1];
     if (factor->kind == PO_IMM)
@@ -399,12 +426,18 @@ enum { FEW_BITS = 16 };
 static void flow_mask(Flow *w, uint32_t func, const PtxInsn *in) {
     const PtxOperand *mask = &in->operands[in->ndst + 1];
     bool few = mask->kind == PO_IMM && mask->imm >= 0 && mask->imm >> FEW_BITS == 0;
+    int64_t bits = ptx_type_bytes((PtxType)in->type[0]) == 4 ? (int32_t)mask->imm : mask->imm;
+    uint64_t low = (uint64_t)(bits < 0 ? ~bits : bits); /* that are kept, or cleared */
+    if (mask->kind == PO_IMM && (low & (low + 1)) == 0)
+        hint_unit(w, source_value(w, func, in, 0), low + 1);
     define(w, func, in, few_bits(w, result_of(w, func, in, SOURCE_A), few));
 }
 
 static void flow_high(Flow *w, uint32_t func, const PtxInsn *in) {
     const PtxOperand *by = &in->operands[in->ndst + 1];
     int64_t width = 8 * (int64_t)ptx_type_bytes((PtxType)in->type[0]);
+    if (by->kind == PO_IMM && by->imm > 0 && by->imm < width)
+        hint_unit(w, source_value(w, func, in, 0), 1ull << by->imm);
     bool few = by->kind == PO_IMM && by->imm + FEW_BITS >= width &&
                ptx_type_class((PtxType)in->type[0]) != TC_SIGNED;
     define(w, func, in, few_bits(w, result_of(w, func, in, NO_SOURCE), few));
@@ -463,6 +496,9 @@ static void flow_shift(Flow *w, uint32_t func, const PtxInsn *in) {
 static void flow_divide(Flow *w, uint32_t func, const PtxInsn *in) {
     if (!is_float_type(source_type(in)))
         use(w, source_value(w, func, in, 1).from, AU_DIVISOR, TY_NONE);
+    const PtxOperand *by = &in->operands[in->ndst + 1];
+    if (by->kind == PO_IMM && !is_float_type(source_type(in)))
+        hint_unit(w, source_value(w, func, in, 0), (uint64_t)by->imm);
     flow_other(w, func, in);
 }
 
@@ -474,6 +510,8 @@ static void flow_compare(Flow *w, uint32_t func, const PtxInsn *in) {
         const PtxOperand *with = &in->operands[in->ndst + 1 - side];
         if (with->kind == PO_IMM && (in->cmp == CMP_EQ || in->cmp == CMP_NE))
             hint_size(w, x, (uint64_t)with->imm);
+        if (with->kind == PO_IMM)
+            hint_word(w, x, with->imm);
     }
     flow_other(w, func, in);
 }
@@ -604,6 +642,10 @@ static void do_function(Flow *flow, uint32_t func) {
             end_block(flow, func);
         flow->guarded = f->insns[i].guard_reg != 0;
         flow->out->fixed[func][i] = is_fixed(flow, func, &f->insns[i]);
+        if (f->insns[i].op == PTX_BRA && f->insns[i].guard_reg) {
+            const Val *guard = reg_value(flow, func, f->insns[i].guard_reg);
+            flow->out->steers[func][i] = guard->is | guard->from;
+        }
         flows[f->insns[i].op](flow, func, &f->insns[i]);
     }
     end_block(flow, func);
@@ -647,10 +689,12 @@ bool auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow 
     w.funcs = ARENA_ARRAY(arena, uint8_t, module->nfuncs + 1);
     w.leaders = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
     out->fixed = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
+    out->steers = ARENA_ARRAY(arena, uint64_t *, module->nfuncs + 1);
     for (uint32_t i = 0; i < module->nfuncs; i++) {
         w.regs[i] = ARENA_ARRAY(arena, Val, module->funcs[i].nregs + 1);
         w.leaders[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
         out->fixed[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
+        out->steers[i] = ARENA_ARRAY(arena, uint64_t, module->funcs[i].ninsns + 1);
         most = module->funcs[i].nregs > most ? module->funcs[i].nregs : most;
     }
     w.now = ARENA_ARRAY(arena, Val, most + 1);

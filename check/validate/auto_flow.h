@@ -22,6 +22,7 @@ enum {                      /* uses of a slot's value */
        AU_STRIDE = 1 << 13  /* part of an address, times what depends on a thread index */
 };
 
+enum { AUTO_WORDS = 6 };
 /* A value that the launch gives: a parameter, or a field of one, or what a buffer holds. */
 typedef struct {
     uint32_t param, offset_bytes, size_bytes; /* parameter, field */
@@ -34,6 +35,9 @@ typedef struct {
     PtxType stored;                           /* through it: the floating-point type, or TY_NONE */
     uint32_t shared_piece; /* parameter declared .ptr .shared: gets this piece of dynamic memory, from 1; 0:
                               none */
+    uint32_t unit; /* the largest number that it is divided by, or of which it must be a multiple; 0 none */
+    int64_t words[AUTO_WORDS]; /* constants that it is compared with, alone or in sums */
+    uint32_t nwords;
 } AutoSlot;
 
 typedef struct { /* a copy of a tensor whose map is a parameter, or in memory that one points to */
@@ -57,8 +61,9 @@ typedef struct {
     uint32_t shared_pieces;       /* parameters that point into dynamic shared memory */
     uint64_t static_shared_bytes; /* before it */
     const uint8_t *funcs;         /* by function: reachable from the kernel */
-    uint8_t **fixed; /* by function and statement: its operands follow from thread indices, constants and
-                        parameters that make addresses, whatever the data are */
+    uint64_t **steers; /* by function and statement: the slots that a branch's guard follows from */
+    uint8_t **fixed;   /* by function and statement: its operands follow from thread indices, constants and
+                          parameters that make addresses, whatever the data are */
 } AutoFlow;
 
 /* False: *reason says why nothing can be inferred. */

@@ -50,9 +50,11 @@ static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt
                auto_slot->uses &
                    (AU_INDEX | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP | AU_DIVISOR | AU_BRANCH) &&
                !(auto_slot->uses & AU_FLOAT)) {
-        uint32_t least = auto_slot->uses & AU_DIVISOR ? 1 : 0, above = attempt->index_bound;
-        buffer->init = arena_printf(&plan->arena, "random:%llu:%u:%u", (unsigned long long)seed, least,
-                                    above > least ? above : least + 1);
+        uint64_t least = auto_slot->uses & AU_DIVISOR ? 1 : 0, bound = attempt->bound[t->content - 1],
+                 above = bound ? bound : attempt->index_bound;
+        buffer->init =
+            arena_printf(&plan->arena, "random:%llu:%llu:%llu", (unsigned long long)seed,
+                         (unsigned long long)least, (unsigned long long)(above > least ? above : least + 1));
     } else if (auto_slot && auto_slot->uses & AU_FLOAT) {
         PtxType f = auto_slot->float_type;
         type = f == TY_F64 && size == 8         ? "f64"
@@ -456,6 +458,29 @@ static void search_shapes(AutoSearch *search, AutoLaunches *out, Rest *rest) {
     search->block = NULL;
 }
 
+/* Steps from the launches kept, or from one that traps, towards blocks that none reaches. */
+static void climb(AutoSearch *search, AutoLaunches *out, Rest *rest) {
+    uint64_t random = search->opt->seed ^ RNG_STEP, most = search->spent + MOST_SPENT / 2;
+    uint64_t slots = 0;
+    for (unsigned n = 0, known = UINT32_MAX; n < STEPS && out->nplans < MOST_CLIMBED; n++) {
+        if ((covers_enough(out) && rest->stored) || search->spent >= most)
+            break;
+        const AutoAttempt *from =
+            out->nplans ? &search->kept[rng_next(&random) % out->nplans] : rest->trapping;
+        if (!from || !search->flow.nslots)
+            break;
+        if (!out->nplans && known && !try_attempt(search, from, LOOK_BLOCKS, out->reason))
+            break;
+        if (known != out->nplans)
+            slots = auto_frontier(search, out->nplans ? &search->sum : &search->cover);
+        known = out->nplans;
+        AutoAttempt attempt = *from;
+        attempt.budget = search->opt->budget ? search->opt->budget : ATTEMPT_BUDGET;
+        auto_step(search, slots, &attempt, &random);
+        consider(search, &attempt, out, rest);
+    }
+}
+
 static void search_launches(AutoSearch *search, AutoLaunches *out) {
     unsigned attempts = search->opt->attempts ? search->opt->attempts : ATTEMPTS;
     Rest rest = {0};
@@ -470,6 +495,7 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
     }
     if (rest.misshapen && !covers_enough(out))
         search_shapes(search, out, &rest);
+    climb(search, out, &rest);
     if (rest.racing && !covers_enough(out) && rest.best_racing > out->blocks.reached &&
         out->nplans < AUTO_MAX_LAUNCHES) {
         search->unordered = 1;

@@ -36,6 +36,7 @@ static void shrink(AutoAttempt *attempt, const AutoSearch *search) {
     attempt->index_bound = attempt->index_bound > SMALL ? SMALL
                            : attempt->index_bound > 2   ? attempt->index_bound / 2
                                                         : 1;
+    memset(attempt->bound, 0, sizeof attempt->bound);
     for (uint32_t i = 0; i < search->flow.nslots; i++)
         if (attempt->value[i] > 4 && !(search->flow.slots[i].uses & AU_BYTES))
             attempt->value[i] = attempt->value[i] > 32 ? 32 : attempt->value[i] / 2;

@@ -8,6 +8,7 @@
 enum {
     ATTEMPTS = 24,
     MOST_BLOCK_LAUNCHES = 6, /* of those that reach blocks; the others have other data */
+    MOST_CLIMBED = 9,        /* ... with those that steps from them find */
     REPAIRS = 12,            /* changes of one attempt that leaves its buffers or does not end */
     ATTEMPT_BUDGET = 1000000,
     MOST_BUDGET = 12000000,
@@ -15,6 +16,7 @@ enum {
     EDGES_TIMES = 2, /* not much more than the launch that they vary took: most that take more never end */
     EDGES_MORE = 1 << 14,
     MOST_SPENT = 40000000, /* thread instructions of all attempts */
+    STEPS = 240,           /* towards blocks that attempts did not reach */
     FIRST_BYTES = 1 << 16, /* of a buffer */
     MOST_BYTES = 1 << 24,
     POINTER_BYTES = 1 << 15, /* of a buffer of pointers */
@@ -34,6 +36,7 @@ typedef struct { /* one launch */
     uint64_t budget;                 /* thread instructions */
     uint64_t cost;                   /* those that it took */
     uint32_t index_bound;            /* contents of index buffers are below */
+    uint64_t bound[AUTO_MAX_SLOTS];  /* ... or of this slot, not 0 */
     uint64_t seed;
     bool edges; /* data are values that tell operations apart, not only such as lead through every block */
     uint32_t one_in; /* ... one element in so many; 0: each */
@@ -80,6 +83,10 @@ void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *
 /* A last warp that is not full, and more than one row of it where the kernel reads y or z; sizes a little
  * smaller, so that unrolled loops have something left over. */
 void auto_guess_ragged(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
+/* The slots from which branches follow that were executed, and not both ways. */
+uint64_t auto_frontier(const AutoSearch *search, const Coverage *coverage);
+/* A few numbers changed, of these slots as a rule, or the shape. */
+void auto_step(const AutoSearch *search, uint64_t slots, AutoAttempt *attempt, uint64_t *random);
 /* Change what made it trap, which is search->trap; false: no idea. */
 bool auto_repair(AutoSearch *search, AutoAttempt *attempt);
 

@@ -1,0 +1,104 @@
+/* Steps from a launch towards blocks that none has reached: see auto_search.h; docs/validate.md says by which
+ * rules.
+ * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
+#include "check/validate/auto_search.h"
+#include <string.h>
+
+enum { MOST_CHANGES = 3 };
+
+static bool is_reached(const AutoSearch *search, const Coverage *coverage, uint32_t func, uint32_t insn) {
+    return insn >= search->m->funcs[func].ninsns || coverage->ptx[func][insn];
+}
+
+uint64_t auto_frontier(const AutoSearch *search, const Coverage *coverage) {
+    uint64_t slots = 0;
+    for (uint32_t f = 0; f < search->m->nfuncs; f++)
+        for (uint32_t i = 0; search->flow.funcs[f] && i < search->m->funcs[f].ninsns; i++) {
+            const PtxFunc *func = &search->m->funcs[f];
+            const PtxInsn *in = &func->insns[i];
+            if (in->op != PTX_BRA || !in->guard_reg || !coverage->ptx[f][i] ||
+                in->operands[0].kind != PO_LABEL)
+                continue;
+            uint32_t to = func->labels[in->operands[0].label].insn;
+            if (!is_reached(search, coverage, f, to) || !is_reached(search, coverage, f, i + 1))
+                slots |= search->flow.steers[f][i];
+        }
+    return slots;
+}
+
+static uint64_t one_of(uint64_t *random, const uint32_t *of, unsigned n) { return of[rng_next(random) % n]; }
+
+/* A number for a slot: of what the kernel does with it, of the other numbers, or any. */
+static uint64_t other_value(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot,
+                            uint64_t *random) {
+    static const uint32_t usual[] = {0,  1,  2,  3,   4,   5,   7,   8,    9,    16,
+                                     32, 33, 64, 100, 128, 256, 512, 1000, 1024, 4096};
+    static const uint32_t times[] = {1, 2, 3, 4, 5, 8, 17};
+    const AutoSlot *what = &search->flow.slots[slot];
+    uint64_t old = attempt->value[slot], pick = rng_next(random), unit = what->unit ? what->unit : 1;
+    uint64_t few = one_of(random, times, sizeof times / sizeof *times);
+    switch (pick % 8) {
+    case 0:
+    case 1:
+    case 2: return unit * few;
+    case 3:
+    case 4:
+        if (what->nwords) {
+            int64_t word = what->words[(pick >> 8) % what->nwords] + (int64_t)((pick >> 16) % 3) - 1;
+            return (uint64_t)word * (pick >> 24 & 1 ? unit : 1);
+        }
+        return unit * few + (pick >> 8) % unit;
+    case 5: {
+        uint32_t other = (uint32_t)((pick >> 8) % search->flow.nslots);
+        return auto_is_pointer(&search->flow.slots[other]) ? attempt->block[0] * (uint64_t)attempt->grid[0]
+                                                           : attempt->value[other];
+    }
+    case 6: return pick >> 8 & 1 ? 2 * old : pick >> 9 & 1 ? old / 2 : pick >> 10 & 1 ? old + 1 : old - 1;
+    default: return one_of(random, usual, sizeof usual / sizeof *usual);
+    }
+}
+
+static void change_slot(const AutoSearch *search, AutoAttempt *attempt, uint32_t slot, uint64_t *random) {
+    static const double numbers[] = {0, 1, -1, 0.5, 2, 100, -100, 0.001};
+    const AutoSlot *what = &search->flow.slots[slot];
+    uint64_t value = other_value(search, attempt, slot, random);
+    if (auto_is_pointer(what) || what->shared_piece || what->uses & (AU_BRANCH | AU_CALL | AU_BYTES))
+        return;
+    if (what->uses & AU_DIVISOR && !value)
+        value = 1;
+    if (what->parent && what->uses & AU_FLOAT)
+        attempt->seed += RNG_STEP; /* other data */
+    else if (what->parent)
+        attempt->bound[slot] = value & (MOST_BYTES - 1);
+    else if (what->uses & AU_FLOAT)
+        attempt->number[slot] = numbers[value % (sizeof numbers / sizeof *numbers)];
+    else
+        attempt->value[slot] = what->size_bytes == 1 ? value & 1 : value;
+}
+
+static void change_shape(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random) {
+    static const uint32_t grids[] = {1, 2, 3, 4, 5, 7, 8, 16};
+    AutoAttempt other;
+    auto_guess(search, (unsigned)(rng_next(random) % ATTEMPTS), &other);
+    if (rng_next(random) % 4 == 0)
+        memcpy(attempt->block, other.block, sizeof other.block);
+    for (unsigned i = 0; i < 3; i++)
+        if (search->flow.block_axes >> i & 1)
+            attempt->grid[i] = (uint32_t)one_of(random, grids, sizeof grids / sizeof *grids);
+    auto_fit_clusters(search, attempt);
+}
+
+void auto_step(const AutoSearch *search, uint64_t slots, AutoAttempt *attempt, uint64_t *random) {
+    if (!slots || rng_next(random) % 4 == 0) /* what leads there may lead through memory */
+        slots = search->flow.nslots < 64 ? (1ull << search->flow.nslots) - 1 : ~0ull;
+    uint64_t changes = 1 + rng_next(random) % MOST_CHANGES;
+    for (uint64_t k = 0; slots && k < changes; k++) {
+        uint64_t left = slots;
+        for (uint64_t skip = rng_next(random) % (uint64_t)__builtin_popcountll(slots); skip; skip--)
+            left &= left - 1;
+        change_slot(search, attempt, (uint32_t)__builtin_ctzll(left), random);
+    }
+    if (rng_next(random) % 4 == 0)
+        change_shape(search, attempt, random);
+}

@@ -1,0 +1,46 @@
+#!/bin/bash
+# heddle validate --launch auto of kernels that do nothing unless their sizes fit together: steps from the first launches find some
+# that do. What no step finds stays little covered, and wrong code behind such a size is found.
+#   auto_climb.sh HEDDLE SCRATCH
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 scratch=$2
+rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
+failed=0
+fail() { echo "FAILED: $*"; failed=1; }
+
+# kernel NAME PARAMETERS BODY VERDICT: its verdict begins with VERDICT
+kernel() {
+    printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry %s(%s)\n{\n' "$1" "$2" >"$1.ptx"
+    printf '.reg .b64 %%a, %%o;\n.reg .b32 %%i, %%j, %%k, %%m, %%n, %%t, %%x, %%y;\n.reg .pred %%p, %%q;\n%s\nEND: ret;\n}\n' "$3" >>"$1.ptx"
+    "$heddle" validate "$1.ptx" --launch auto --show-launch "$1.json" >"$1.report"
+    grep -q "^$1: $4" "$1.report" || fail "$1 is not '$4': $(head -3 "$1.report")"
+}
+index='mov.u32 %x, %tid.x; mov.u32 %j, %ctaid.x; mov.u32 %y, %ntid.x; mad.lo.s32 %i, %j, %y, %x; mul.wide.u32 %o, %i, 4;
+ld.param.u64 %a, [a]; add.s64 %a, %a, %o; ld.param.u32 %n, [n];'
+put='ld.global.u32 %y, [%a]; mad.lo.s32 %y, %y, 3, %i; xor.b32 %y, %y, 85; shl.b32 %y, %y, 1; st.global.u32 [%a], %y;'
+
+# the work of tiles of 4,096 keys and 16 rows is dealt to the blocks; who begins within a tile has something to add
+kernel tiles '.param .u64 a, .param .u32 n, .param .u32 m' "$index ld.param.u32 %m, [m]; add.s32 %m, %m, 15; shr.s32 %m, %m, 4;
+shr.s32 %t, %n, 31; shr.u32 %t, %t, 20; add.s32 %t, %n, %t; shr.s32 %t, %t, 12; mul.lo.s32 %m, %m, %t; mul.lo.s32 %k, %m, %j;
+mov.u32 %y, %nctaid.x; div.u32 %k, %k, %y; rem.s32 %y, %k, %t; setp.eq.s32 %p, %y, 0; @%p bra END; $put" equal
+# a size that is a multiple of 1,024, but more than 10,000
+kernel multiple '.param .u64 a, .param .u32 n' "$index and.b32 %y, %n, 1023; setp.ne.s32 %p, %y, 0; @%p bra END;
+setp.lt.s32 %p, %n, 10001; @%p bra END; $put" equal
+# two sizes of which one is the other
+kernel square '.param .u64 a, .param .u32 n, .param .u32 m' "$index ld.param.u32 %m, [m]; setp.lt.s32 %p, %n, 70; @%p bra END;
+setp.ne.s32 %p, %n, %m; @%p bra END; $put" equal
+# an assertion of the size
+kernel asserted '.param .u64 a, .param .u32 n' "$index rem.u32 %y, %n, 48; setp.eq.s32 %p, %y, 0; @%p bra GO; trap; GO: setp.lt.u32 %p, %i, %n; @%p bra ON; bra END; ON: setp.gt.u32 %q, %i, 9; @%q bra AT; st.global.u32 [%a], %n; bra END; AT: $put" equal
+# no constant of the kernel tells that
+kernel hidden '.param .u64 a, .param .u32 n' "$index mul.lo.s32 %y, %n, 0x9e3779b1; xor.b32 %y, %y, 0x12345678; setp.ne.s32 %p, %y, 0x5a5a5a5a;
+@%p bra END; $put" 'little covered'
+
+# other code behind the same conditions
+for name in tiles multiple square asserted; do
+    sed "s/xor.b32 %y, %y, 85/xor.b32 %y, %y, 84/" $name.ptx >$name.wrong.ptx
+    "$heddle" compile $name.wrong.ptx -o $name.wrong.cubin || fail "$name.wrong.ptx"
+    "$heddle" validate $name.ptx $name.wrong.cubin --launch auto >$name.wrong.report
+    [ $? -eq 4 ] || fail "$name: wrong code is not found: $(head -3 $name.wrong.report)"
+done
+exit $failed
