@@ -144,10 +144,12 @@ typedef struct PtxOperand {
                           with PTX_SELECTS_HALVES; 0 none, PTX_SELECTS_WHAT some other word (sym) */
     bool in_braces;    /* PO_REG: the only register of a vector */
     uint32_t reg;      /* PO_REG, PO_ADDR: register id (index into PtxFunc.regs), 0 none */
-    uint32_t sym;   /* PO_SYM, PO_ADDR: index + 1 into PtxModule.vars (bit 31 clear) or .funcs (bit 31 set), 0
-                       none */
-    uint32_t label; /* PO_LABEL: index into PtxFunc.labels */
-    uint32_t sreg;  /* PO_SREG: PtxSreg */
+    uint32_t sym; /* PO_SYM, PO_ADDR: index + 1 into PtxModule.vars (bit 31 clear) or .funcs (bit 31 set), 0
+                     none */
+    union {
+        uint32_t label; /* PO_LABEL: index into PtxFunc.labels */
+        uint32_t sreg;  /* PO_SREG: PtxSreg */
+    };
     int64_t imm; /* PO_IMM: value; PO_ADDR, PO_SYM: byte offset; PO_REG: the selector's hexadecimal digits */
     struct PtxOperand *vec;
     SrcLoc loc;
@@ -165,7 +167,7 @@ typedef enum { /* special registers, 10.x; component: of a vector, or the number
                SR_COUNT
 } PtxSreg;
 
-#define PTX_MAX_OPERANDS 8
+#define PTX_MAX_OPERANDS 10 /* of wgmma.mma_async.sp */
 typedef struct {
     uint16_t op; /* PtxOp */
     uint8_t noperands;

@@ -182,33 +182,38 @@ static bool rule_mov(Check *check, const PtxInsn *i) {
 }
 
 /* The lanes that have a sparse matrix's places are some of each four: as many as there are words of them. */
-static bool rule_mma(Check *check, const PtxInsn *i) {
-    if (!(i->flags & PF_SPARSE) || i->flags & PF_ALL_FORMS)
-        return true;
+static bool check_selector(Check *check, const PtxInsn *i, unsigned operand) {
     PtxType type = (PtxType)i->type[1];
     unsigned chunk = type == TY_TF32                  ? 2
                      : type == TY_U4 || type == TY_S4 ? 8
                                                       : 4,
              lanes = i->shape[2] / chunk / 4;
-    return check_range(check, i, 5, 0, 4 / lanes - 1);
+    return check_range(check, i, operand, 0, 4 / lanes - 1);
+}
+
+static bool rule_mma(Check *check, const PtxInsn *i) {
+    return !(i->flags & PF_SPARSE) || i->flags & PF_ALL_FORMS || check_selector(check, i, 5);
 }
 
 /* Behind the descriptors and scale-d: 1 or -1 for A and B; whether they are transposed. */
 static bool rule_wgmma(Check *check, const PtxInsn *i) {
-    if (i->sub != SUB_MMA_ASYNC || i->flags & (PF_ALL_FORMS | PF_SPARSE))
+    bool sparse = i->flags & PF_SPARSE;
+    unsigned scale = sparse ? 5 : 3; /* scale-d */
+    if (i->sub != SUB_MMA_ASYNC || i->flags & PF_ALL_FORMS)
         return true;
     if (i->operands[0].kind != PO_VEC)
         return refuse(check, i, "needs a vector of registers");
     for (unsigned k = 0; k < i->operands[0].nvec; k++)
         if (i->operands[0].vec[k].kind == PO_SINK)
             return refuse(check, i, "reads all registers of its vector");
-    for (unsigned k = 4; k < i->noperands; k++) {
-        if (k < 6 && !i->operands[k].imm)
+    for (unsigned k = scale + 1; k < i->noperands; k++) {
+        bool factor = k <= scale + 2;
+        if (factor && !i->operands[k].imm)
             return refuse(check, i, "takes factors of 1 and -1");
-        if (!check_range(check, i, k, k < 6 ? -1 : 0, 1))
+        if (!check_range(check, i, k, factor ? -1 : 0, 1))
             return false;
     }
-    return true;
+    return !sparse || check_selector(check, i, 4);
 }
 
 /* Numbers of dimensions and of what a field may be. Element types below 8 bits are sm_100a's. */

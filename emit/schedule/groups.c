@@ -7,7 +7,8 @@
 #include "ir/pass.h"
 
 static bool is_group_product(unsigned op) {
-    return op == OT_HGMMA || op == OT_QGMMA || op == OT_IGMMA || op == OT_BGMMA;
+    return op == OT_HGMMA || op == OT_QGMMA || op == OT_IGMMA || op == OT_BGMMA || op == OT_HGMMA_SP ||
+           op == OT_QGMMA_SP || op == OT_IGMMA_SP;
 }
 
 bool pass_groups(Function *f, Diags *diags) {

@@ -14,6 +14,9 @@ typedef struct {
     bool transposed;   /* B */
     Wide a, b;         /* descriptors; `a` may be four registers of A */
     bool negated_a;
+    bool sparse;    /* A has half of its elements; where they stand ... */
+    Operand places; /* ... is in this register ... */
+    unsigned lanes; /* ... of those lanes, as PTX counts them */
 } Group;
 
 /* How far the start of B moves for columns 8 `j` on, in units of 16 bytes. A transposed B has 8 columns in a
@@ -57,7 +60,7 @@ static void eight_columns(Sel *sel, const Group *group, unsigned j, const Operan
     Wide old = {.n = group->words};
     for (unsigned k = 0; k < group->words && adds; k++)
         old.w[k] = c[k];
-    Operand src[4] = {op_none()};
+    Operand src[6] = {op_none()};
     if (in_registers)
         src[0] = op_with(sel_wide_vec(sel, group->a), group->negated_a ? OPM_NEG : 0);
     src[1] = sel_wide_vec(sel, described);
@@ -65,7 +68,8 @@ static void eight_columns(Sel *sel, const Group *group, unsigned j, const Operan
     src[3] = op_reg(RF_UP, REG_UPT, 1);
     if (!adds)
         src[3] = op_with(src[3], OPM_NOT);
-    InstId id = sel_emit_sync(sel, group->op, group->mods, 4, src, op_imm(UINT32_MAX));
+    src[4] = group->places, src[5] = op_imm(group->lanes);
+    InstId id = sel_emit_sync(sel, group->op, group->mods, group->sparse ? 6 : 4, src, op_imm(UINT32_MAX));
     Operand all = sel_add_dsts(sel, id, HGMMA_rd, RF_R, group->words);
     for (unsigned k = 0; k < group->words; k++)
         d[k] = sel_part(sel, all, k);
@@ -73,42 +77,56 @@ static void eight_columns(Sel *sel, const Group *group, unsigned j, const Operan
 
 /* ---- modifiers ---- */
 
-static bool is_minus(const PtxInsn *in, unsigned operand) {
-    return operand < in->noperands && in->operands[operand].imm < 0;
+/* Operand `which` behind scale-d: the factors of A and B, then whether A, if it is described, and B are
+ * transposed. */
+enum { FACTOR_A, FACTOR_B, TRANSPOSED_A, TRANSPOSED_B };
+static int64_t said(const PtxInsn *in, unsigned which) {
+    unsigned at = (in->flags & PF_SPARSE ? 6 : 4) + which;
+    return at < in->noperands ? in->operands[at].imm : 0;
 }
-static bool is_set(const PtxInsn *in, unsigned operand) {
-    return operand < in->noperands && in->operands[operand].imm;
-}
+static bool is_minus(const PtxInsn *in, unsigned factor) { return said(in, factor) < 0; }
+
+/* A sparse product has the modifiers of the dense one, of which its shape alone has other values. */
+#define GMMA_MODS(op, more) ((in->flags & PF_SPARSE ? more(op##_SP) : more(op)))
 
 static unsigned hgmma_mods(const PtxInsn *in, bool in_registers) {
     bool narrow = in->type[0] == TY_F16, tf32 = in->type[1] == TY_TF32;
-    unsigned shape = narrow ? HgmmaShape_N8K16_F16 : tf32 ? HgmmaShape_N8K8_F32 : HgmmaShape_N8K16_F32;
-    unsigned b =
-        (is_set(in, in_registers ? 6 : 7) ? GmmaDescB_TNSPB : 0) | (is_minus(in, 5) ? GmmaDescB_NEGB : 0);
-    unsigned a = (is_set(in, 6) ? GmmaDesc_TNSPA : 0) | (is_minus(in, 4) ? GmmaDesc_NEGA : 0);
-    return MSET(HGMMA, shape, shape) |
-           MSET(HGMMA, src,
-                tf32                     ? HmmaSrc_TF32
-                : in->type[1] == TY_BF16 ? HmmaSrc_BF16
-                                         : HmmaSrc_F16) |
-           (in_registers ? MSET(HGMMA, howb, b) : MSET(HGMMA, how, a | b << 1)) |
-           MSET(HGMMA, sb, GmmaSb_GSB0);
+    unsigned dense = narrow ? HgmmaShape_N8K16_F16 : tf32 ? HgmmaShape_N8K8_F32 : HgmmaShape_N8K16_F32;
+    unsigned sparse = narrow ? HgmmaSpShape_N8K32_F16
+                      : tf32 ? HgmmaSpShape_N8K16_F32
+                             : HgmmaSpShape_N8K32_F32;
+    unsigned shape = in->flags & PF_SPARSE ? sparse : dense;
+    unsigned src = tf32 ? HmmaSrc_TF32 : in->type[1] == TY_BF16 ? HmmaSrc_BF16 : HmmaSrc_F16;
+    unsigned b = (said(in, in_registers ? TRANSPOSED_A : TRANSPOSED_B) ? GmmaDescB_TNSPB : 0) |
+                 (is_minus(in, FACTOR_B) ? GmmaDescB_NEGB : 0);
+    unsigned a = (said(in, TRANSPOSED_A) ? GmmaDesc_TNSPA : 0) | (is_minus(in, FACTOR_A) ? GmmaDesc_NEGA : 0);
+#define HGMMA_MODS(op)                                                                                       \
+    MSET(op, shape, shape) | MSET(op, src, src) |                                                            \
+        (in_registers ? MSET(op, howb, b) : MSET(op, how, a | b << 1)) | MSET(op, sb, GmmaSb_GSB0)
+    return GMMA_MODS(HGMMA, HGMMA_MODS);
 }
 
 static unsigned qgmma_mods(const PtxInsn *in, bool in_registers) {
-    unsigned b = is_minus(in, 5) ? GmmaDescNeg_NEGB : 0, a = is_minus(in, 4) ? GmmaDescNeg_NEGA : 0;
-    return MSET(QGMMA, shape, in->type[0] == TY_F16 ? QgmmaShape_N8_F16 : QgmmaShape_N8_F32) |
-           MSET(QGMMA, atype, in->type[1] == TY_E4M3 ? QmmaType_E4M3 : QmmaType_E5M2) |
-           MSET(QGMMA, btype, in->type[2] == TY_E4M3 ? QmmaType_E4M3 : QmmaType_E5M2) |
-           (in_registers ? MSET(QGMMA, hownb, b ? GmmaDescNegB_NEGB : 0) : MSET(QGMMA, hown, a | b)) |
-           MSET(QGMMA, sb, GmmaSb_GSB0);
+    bool narrow = in->type[0] == TY_F16;
+    unsigned dense = narrow ? QgmmaShape_N8_F16 : QgmmaShape_N8_F32;
+    unsigned shape = in->flags & PF_SPARSE ? narrow ? QgmmaSpShape_N8_F16 : QgmmaSpShape_N8_F32 : dense;
+    unsigned b = is_minus(in, FACTOR_B) ? GmmaDescNeg_NEGB : 0,
+             a = is_minus(in, FACTOR_A) ? GmmaDescNeg_NEGA : 0;
+#define QGMMA_MODS(op)                                                                                       \
+    MSET(op, shape, shape) | MSET(op, atype, in->type[1] == TY_E4M3 ? QmmaType_E4M3 : QmmaType_E5M2) |       \
+        MSET(op, btype, in->type[2] == TY_E4M3 ? QmmaType_E4M3 : QmmaType_E5M2) |                            \
+        (in_registers ? MSET(op, hownb, b ? GmmaDescNegB_NEGB : 0) : MSET(op, hown, a | b)) |                \
+        MSET(op, sb, GmmaSb_GSB0)
+    return GMMA_MODS(QGMMA, QGMMA_MODS);
 }
 
 static unsigned igmma_mods(const PtxInsn *in) {
-    return MSET(IGMMA, shape, IgmmaShape_N8) |
-           MSET(IGMMA, atype, in->type[1] == TY_S8 ? IgmmaType_S8 : IgmmaType_U8) |
-           MSET(IGMMA, btype, in->type[2] == TY_S8 ? IgmmaType_S8 : IgmmaType_U8) |
-           MSET(IGMMA, sat, (in->flags & PF_SATFINITE) != 0) | MSET(IGMMA, sb, GmmaSb_GSB0);
+    unsigned shape = in->flags & PF_SPARSE ? (unsigned)IgmmaSpShape_N8 : (unsigned)IgmmaShape_N8;
+#define IGMMA_MODS(op)                                                                                       \
+    MSET(op, shape, shape) | MSET(op, atype, in->type[1] == TY_S8 ? IgmmaType_S8 : IgmmaType_U8) |           \
+        MSET(op, btype, in->type[2] == TY_S8 ? IgmmaType_S8 : IgmmaType_U8) |                                \
+        MSET(op, sat, (in->flags & PF_SATFINITE) != 0) | MSET(op, sb, GmmaSb_GSB0)
+    return GMMA_MODS(IGMMA, IGMMA_MODS);
 }
 
 static void choose_product(Group *group, bool in_registers) {
@@ -116,12 +134,12 @@ static void choose_product(Group *group, bool in_registers) {
     switch (in->type[1]) {
     case TY_E4M3:
     case TY_E5M2:
-        group->op = OT_QGMMA;
+        group->op = group->sparse ? OT_QGMMA_SP : OT_QGMMA;
         group->mods = qgmma_mods(in, in_registers);
         break;
     case TY_S8:
     case TY_U8:
-        group->op = OT_IGMMA;
+        group->op = group->sparse ? OT_IGMMA_SP : OT_IGMMA;
         group->mods = igmma_mods(in);
         break;
     case TY_B1:
@@ -129,19 +147,23 @@ static void choose_product(Group *group, bool in_registers) {
         group->mods = MSET(BGMMA, shape, BgmmaShape_N8) | MSET(BGMMA, sb, GmmaSb_GSB0);
         break;
     default:
-        group->op = OT_HGMMA;
+        group->op = group->sparse ? OT_HGMMA_SP : OT_HGMMA;
         group->mods = hgmma_mods(in, in_registers);
-        group->transposed = is_set(in, in_registers ? 6 : 7) && in->type[1] != TY_TF32;
+        group->transposed = said(in, in_registers ? TRANSPOSED_A : TRANSPOSED_B) && in->type[1] != TY_TF32;
     }
     _Static_assert((int)HGMMA_rd == (int)QGMMA_rd && (int)HGMMA_rd == (int)IGMMA_rd &&
-                       (int)HGMMA_rd == (int)BGMMA_rd,
+                       (int)HGMMA_rd == (int)BGMMA_rd && (int)HGMMA_rd == (int)HGMMA_SP_rd &&
+                       (int)HGMMA_rd == (int)QGMMA_SP_rd && (int)HGMMA_rd == (int)IGMMA_SP_rd,
                    "the only destination");
 }
 
 bool isel_wgmma(Sel *sel, const PtxInsn *in) {
-    const PtxOperand *tile = &in->operands[0], *scale = &in->operands[3];
-    bool in_registers = in->operands[1].kind == PO_VEC;
-    Group group = {.in = in, .words = in->type[0] == TY_F16 ? 2 : 4, .negated_a = is_minus(in, 4)};
+    bool in_registers = in->operands[1].kind == PO_VEC, sparse = in->flags & PF_SPARSE;
+    const PtxOperand *tile = &in->operands[0], *scale = &in->operands[sparse ? 5 : 3];
+    Group group = {.in = in,
+                   .words = in->type[0] == TY_F16 ? 2 : 4,
+                   .negated_a = is_minus(in, FACTOR_A),
+                   .sparse = sparse};
     Operand words[MOST_WORDS] = {op_none()}, sums[MOST_WORDS];
     if (!isa_target_has(sel->t, OT_HGMMA))
         return sel_error(sel, "products of warp groups need instructions of sm_90a");
@@ -151,6 +173,10 @@ bool isel_wgmma(Sel *sel, const PtxInsn *in) {
     else
         group.a = sel_src(sel, &in->operands[1], 8);
     group.b = sel_src(sel, &in->operands[2], 8);
+    if (sparse) {
+        group.places = sel_value(sel, sel_src32(sel, &in->operands[3]));
+        group.lanes = (unsigned)in->operands[4].imm;
+    }
     for (unsigned k = 0; k < group.a.n; k++)
         group.a.w[k] = sel_value(sel, group.a.w[k]);
     for (unsigned k = 0; k < 2; k++)

@@ -299,21 +299,24 @@ static bool decode_fragments(PtxRun *run, PtxProc *p, PtxCode *code) {
     return !sparse || decode_src(run, p, &code->insn->operands[4], TY_NONE, arg, &space);
 }
 
-/* wgmma.mma_async: D, which is read, too; A, a descriptor or registers; B's descriptor; scale-d. */
+/* wgmma.mma_async: D, which is read, too; A, a descriptor or registers; B's descriptor; scale-d; of a sparse
+ * A where its elements stand. */
 static bool decode_group_product(PtxRun *run, PtxProc *proc, PtxCode *code) {
     const PtxInsn *insn = code->insn;
+    bool sparse = insn->flags & PF_SPARSE;
+    const uint8_t order[] = {0, 1, 2, sparse ? 5 : 3, 3};
     unsigned n = insn->operands[0].nvec, space = 0;
     code->fragment[0] = (uint8_t)n;
     code->fragment[1] = insn->operands[1].kind == PO_VEC ? insn->operands[1].nvec : 1;
     code->nwritten = (uint8_t)n;
-    code->nread = (uint8_t)(n + code->fragment[1] + 2u);
+    code->nread = (uint8_t)(n + code->fragment[1] + 2u + sparse);
     code->vec_dst = ARENA_ARRAY(&run->arena, PtxDst, n);
     code->vec = ARENA_ARRAY(&run->arena, PtxArg, code->nread);
     for (unsigned i = 0; i < n; i++)
         code->vec_dst[i] = decode_dst(proc, &insn->operands[0].vec[i]);
     PtxArg *arg = code->vec;
-    for (unsigned k = 0; k < 4; k++) {
-        const PtxOperand *operand = &insn->operands[k];
+    for (unsigned k = 0; k < 4u + sparse; k++) {
+        const PtxOperand *operand = &insn->operands[order[k]];
         unsigned words = operand->kind == PO_VEC ? operand->nvec : 1;
         for (unsigned i = 0; i < words; i++)
             if (!decode_src(run, proc, operand->kind == PO_VEC ? &operand->vec[i] : operand, TY_NONE, arg++,

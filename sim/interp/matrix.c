@@ -174,15 +174,15 @@ static void take_factors(PtxWarp *warp, Factors *f) {
     }
 }
 
-/* mma.sp: each group of four lanes has the places of two rows, in one, two or four lanes from that of the
- * selector on. A chunk of a row, 4 elements (tf32: 2; of 4 bits: 8), of which half are there, has four bits.
+/* Each group of four lanes has the places of two rows, in one, two or four lanes from that of the selector
+ * on. A chunk of a row, 4 elements (tf32: 2; of 4 bits: 8), of which half are there, has four bits.
  */
-static void take_places(PtxWarp *warp, Factors *f) {
+void interp_take_places(PtxWarp *warp, unsigned selector, Factors *f) {
     const PtxCode *code = warp->threads[0].wait;
     PtxType type = (PtxType)code->insn->type[1];
     unsigned bits = interp_element_bits(type), chunk = bits == 32 ? 2 : bits == 4 ? 8 : 4;
     unsigned contributing = f->k / chunk / 4, each = chunk / 2;
-    unsigned first = (unsigned)code->insn->operands[5].imm * contributing;
+    unsigned first = selector * contributing;
     for (unsigned group = 0; group < 8; group++)
         for (unsigned n = 0; n < 8 * contributing; n++) { /* of four bits */
             const PtxThread *thread = &warp->threads[4 * group + first + n / 8];
@@ -357,7 +357,7 @@ static void multiply(PtxWarp *warp, uint32_t lanes) {
     f.sparse = insn->flags & PF_SPARSE;
     take_factors(warp, &f);
     if (f.sparse)
-        take_places(warp, &f);
+        interp_take_places(warp, (unsigned)insn->operands[5].imm, &f);
     for (unsigned lane = 0; lane < WARP; lane++) {
         PtxThread *thread = &warp->threads[lane];
         const PtxCode *code = thread->wait;

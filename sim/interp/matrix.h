@@ -30,6 +30,10 @@ typedef struct {
     uint16_t place[MOST_M][MOST_K]; /* sparse: where in its row an element of A stands */
 } Factors;
 
+/* Where the elements of a sparse A stand: the last argument of the statement has it.
+ *   selector  which lanes of each four
+ *   f         f->k is that of the whole rows */
+void interp_take_places(PtxWarp *warp, unsigned selector, Factors *f);
 /* Element i of a register. */
 Element interp_element(const Factors *f, FactorKind kind, uint64_t reg, unsigned i);
 /* c and the products of a row of A and a column of B, as docs/numerics.md says; half_sums: as

@@ -32,7 +32,8 @@ static uint32_t chunk_address(const Described *matrix, uint32_t along, uint32_t 
         at += matrix->transposed ? along * matrix->stride + across / 8 * matrix->leading
                                  : along * matrix->leading + across / 8 * matrix->stride;
     else
-        at += along % in_span * CHUNK + (matrix->transposed ? along / in_span * matrix->leading : 0) +
+        at += (matrix->transposed ? along % in_span * CHUNK + along / in_span * matrix->leading
+                                  : along * CHUNK) +
               across / 8 * matrix->stride;
     return (at ^ (at / 128 % in_span * CHUNK)) & 0x3ffff;
 }
@@ -73,6 +74,14 @@ static void take_registers(PtxWarp *warp, FactorKind kind, int64_t factor, Facto
     }
 }
 
+/* Operands behind scale-d: the factors of A and B, and whether they are transposed; of a sparse A where its
+ * elements stand is in front of it. */
+static const PtxOperand *said(const PtxInsn *insn, unsigned which) {
+    unsigned at = (insn->flags & PF_SPARSE ? 6 : 4) + which;
+    return at < insn->noperands ? &insn->operands[at] : NULL;
+}
+enum { FACTOR_A, FACTOR_B, TRANSPOSED_A };
+
 /* What the lanes must agree about; false after a trap. */
 static bool same_in_all(PtxWarp *warp, unsigned arg) {
     PtxRun *run = warp->block->run;
@@ -99,12 +108,13 @@ static bool may_multiply(PtxWarp *warp, uint32_t lanes) {
         return false;
     unsigned number = (unsigned)(warp - warp->block->warps), words = code->fragment[1];
     unsigned first = code->fragment[0] + (words == 1 ? 0 : words); /* of what all lanes say */
+    unsigned scale = code->fragment[0] + words + 1;
     if (number / WARPS_OF_GROUP * WARPS_OF_GROUP + WARPS_OF_GROUP > warp->block->nwarps)
         return refuse(warp, "the block has no four warps for a warp group");
-    for (unsigned k = first; k < code->nread; k++)
+    for (unsigned k = first; k <= scale; k++)
         if (!same_in_all(warp, k))
             return false;
-    for (unsigned k = first; k + 1 < code->nread; k++)
+    for (unsigned k = first; k < scale; k++)
         if (interp_arg(run, &warp->threads[0], &code->vec[k]) >> 49 & 7)
             return refuse(warp, "a base offset in a matrix descriptor is not modelled");
     return true;
@@ -114,16 +124,17 @@ static bool take_a(PtxWarp *warp, FactorKind kind, Factors *f) {
     PtxThread *thread = &warp->threads[0];
     const PtxCode *code = thread->wait;
     const PtxInsn *insn = code->insn;
-    int64_t factor = insn->noperands > 4 ? insn->operands[4].imm : 1;
+    const PtxOperand *transposed = said(insn, TRANSPOSED_A);
+    int64_t factor = said(insn, FACTOR_A) ? said(insn, FACTOR_A)->imm : 1;
     if (code->fragment[1] > 1) {
         take_registers(warp, kind, factor, f);
         return true;
     }
     unsigned first = (unsigned)(warp - warp->block->warps) % WARPS_OF_GROUP * ROWS;
     Described matrix = described(interp_arg(warp->block->run, thread, &code->vec[code->fragment[0]]),
-                                 insn->noperands > 6 && insn->operands[6].imm);
+                                 transposed && transposed->imm);
     for (unsigned row = 0; row < ROWS; row++)
-        for (unsigned k = 0; k < f->k; k++) {
+        for (unsigned k = 0; k < f->k / (f->sparse ? 2 : 1); k++) {
             if (!fetch(thread, &matrix, kind, first + row, k, f, &f->a[row][k]))
                 return false;
             f->a[row][k] = scaled(f, f->a[row][k], factor);
@@ -136,10 +147,11 @@ static bool take_b(PtxWarp *warp, FactorKind kind, unsigned first, Factors *f) {
     PtxThread *thread = &warp->threads[0];
     const PtxCode *code = thread->wait;
     const PtxInsn *insn = code->insn;
-    int64_t factor = insn->noperands > 5 ? insn->operands[5].imm : 1;
-    unsigned last = insn->noperands - 1u; /* with A in registers nothing is said of A's transposition */
-    Described matrix = described(interp_arg(warp->block->run, thread, &code->vec[code->nread - 2]),
-                                 last >= 6 && insn->operands[last].imm);
+    int64_t factor = said(insn, FACTOR_B) ? said(insn, FACTOR_B)->imm : 1;
+    unsigned at = code->fragment[0] + code->fragment[1];
+    /* with A in registers nothing is said of A's transposition */
+    bool transposed = said(insn, TRANSPOSED_A) && insn->operands[insn->noperands - 1].imm;
+    Described matrix = described(interp_arg(warp->block->run, thread, &code->vec[at]), transposed);
     for (unsigned col = 0; col < COLUMNS; col++)
         for (unsigned k = 0; k < f->k; k++) {
             if (!fetch(thread, &matrix, kind, first + col, k, f, &f->b[k][col]))
@@ -173,12 +185,17 @@ static void multiply_group(PtxWarp *warp, uint32_t lanes) {
     const PtxInsn *insn = code->insn;
     if (!may_multiply(warp, lanes))
         return;
-    bool adds = interp_arg(warp->block->run, &warp->threads[0], &code->vec[code->nread - 1]) & 1;
+    bool adds = interp_arg(warp->block->run, &warp->threads[0],
+                           &code->vec[code->fragment[0] + code->fragment[1] + 1]) &
+                1;
     Factors f = {.m = ROWS, .n = COLUMNS, .k = insn->shape[2]};
     uint64_t out[WARP][128] = {{0}};
+    f.sparse = insn->flags & PF_SPARSE;
     f.is_float = ptx_type_class((PtxType)insn->type[1]) == TC_FLOAT;
     if (!take_a(warp, interp_factor_kind((PtxType)insn->type[1]), &f))
         return;
+    if (f.sparse)
+        interp_take_places(warp, (unsigned)insn->operands[4].imm, &f);
     for (unsigned first = 0; first < insn->shape[1]; first += COLUMNS) {
         if (!take_b(warp, interp_factor_kind((PtxType)insn->type[2]), first, &f))
             return;

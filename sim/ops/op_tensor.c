@@ -523,7 +523,7 @@ bool LV(bind_DMMA)(Bind *bind) {
 
 /* ---- warp groups: see isa/gmma.isa. PTX ISA 9.7.15.5.1 says where elements are ---- */
 
-enum { LINE_BYTES = 32, TRANSPOSED_A = 1, TRANSPOSED_B = 2, NEGATED_B = 4, NEGATED_A = 8, MOST_TILE = 128 };
+enum { CHUNK_BYTES = 16, TRANSPOSED_A = 1, TRANSPOSED_B = 2, NEGATED_B = 4, NEGATED_A = 8, MOST_TILE = 128 };
 
 /* The chunk of 16 bytes number i of line `line`; transposed: of the eight lines from 8 `line` on, at k = i.
  */
@@ -548,13 +548,13 @@ static int gmma_chunk(Warp *w, Dec *dec, uint64_t descriptor, bool transposed, u
     return status;
 }
 
-/* `n` lines from `first` on, a multiple of eight; `flip`: the sign, or nothing. */
+/* `n` lines of k elements from `first` on, a multiple of eight; `flip`: the sign, or nothing. */
 static int gmma_lines(Warp *w, Dec *dec, uint64_t descriptor, bool transposed, unsigned first, unsigned n,
-                      uint64_t flip, uint64_t *out, unsigned pitch) {
-    unsigned bits = elem_bits(dec->mma.elem), per = 128 / bits, k = 8 * LINE_BYTES / bits;
+                      unsigned k, uint64_t flip, uint64_t *out, unsigned pitch) {
+    unsigned bits = elem_bits(dec->mma.elem), per = 8 * CHUNK_BYTES / bits;
     uint64_t mask = ((uint64_t)1 << bits) - 1;
     for (unsigned line = 0; line < n; line += transposed ? 8 : 1)
-        for (unsigned i = 0; i < (transposed ? k : 2); i++) {
+        for (unsigned i = 0; i < (transposed ? k : k / per); i++) {
             uint32_t chunk[4];
             int status = gmma_chunk(w, dec, descriptor, transposed,
                                     transposed ? (first + line) / 8 : first + line, i, chunk);
@@ -595,7 +595,8 @@ static int op_gmma(Warp *w, Dec *dec, uint32_t g) {
     unsigned bits = elem_bits(dec->mma.elem), how = dec->mma.how, words = dec->mma.n * (wide ? 4 : 2);
     uint64_t sign = (uint64_t)1 << (bits - 1);
     uint32_t out[MOST_TILE][32];
-    Factors f = {.k = 8 * LINE_BYTES / bits};
+    Factors f = {.k = 2 * 8 * CHUNK_BYTES / bits};
+    uint64_t room[MOST_K];
     int status = RUN_OK;
     if (!machine_whole_warp(w, dec, g, &status))
         return next_if(w, dec, status);
@@ -607,18 +608,20 @@ static int op_gmma(Warp *w, Dec *dec, uint32_t g) {
     if (dec->mma.in_registers)
         spread(f.a[0], MOST_K, dec_src(w, dec, 0), bits, 2, 2);
     else
-        status = gmma_lines(w, dec, of_a, how & TRANSPOSED_A, w->index % 4 * 16, 16, 0, f.a[0], MOST_K);
+        status = gmma_lines(w, dec, of_a, how & TRANSPOSED_A, w->index % 4 * 16, 16, f.k, 0, f.a[0], MOST_K);
+    if (dec->mma.kept)
+        find_columns(dec, dec_src(w, dec, 3), &f);
     for (unsigned i = 0; i < 16 * MOST_K && how & NEGATED_A; i++)
         f.a[i / MOST_K][i % MOST_K] ^= sign;
     for (unsigned j = 0; j < dec->mma.n && status == RUN_OK; j++) {
-        status = gmma_lines(w, dec, of_b, how & TRANSPOSED_B, 8 * j, 8, how & NEGATED_B ? sign : 0, f.b[0],
-                            MOST_DENSE_K);
+        status = gmma_lines(w, dec, of_b, how & TRANSPOSED_B, 8 * j, 8, dec->mma.kept ? 2 * f.k : f.k,
+                            how & NEGATED_B ? sign : 0, f.b[0], MOST_DENSE_K);
         for (unsigned e = 0; e < 16 * 8 && status == RUN_OK; e++) {
             unsigned row = e / 8, col = e % 8, lane = 4 * (row % 8) + col / 2,
                      half = wide ? 0 : 16 * (col % 2);
             unsigned at = wide ? 4 * j + 2 * (row / 8) + col % 2 : 2 * j + row / 8;
             uint32_t was = adds ? c[32 * at + lane] >> half & (wide ? ~0u : 0xffff) : 0;
-            uint32_t v = gmma_element(dec, f.a[row], f.b[col], f.k, was);
+            uint32_t v = gmma_element(dec, f.a[row], facing(dec, &f, row, col, room), f.k, was);
             out[at][lane] = half ? (out[at][lane] & 0xffff) | v << half : v;
         }
     }
@@ -645,11 +648,30 @@ static bool bind_gmma(Bind *bind, unsigned elem, unsigned columns, bool wide, un
     return whole ? !bind->failed : bind_not_simulated(bind);
 }
 
+/* As bind_gmma; A as in bind_sparse. */
+static bool bind_sparse_gmma(Bind *bind, unsigned elem, unsigned columns, bool wide, unsigned how) {
+    Dec *dec = bind->d;
+    unsigned bits = elem_bits(elem);
+    if (!bind_gmma(bind, elem, columns, wide, how))
+        return false;
+    dec->mma.kept = bits == 32 ? 1 : 2;
+    dec->mma.words = bits == 8 ? 4 : 2;
+    dec->mma.lanes = (uint8_t)dec->imm[0];
+    return (dec->mma.lanes + 1) * dec->mma.words <= 4 || bind_not_simulated(bind);
+}
+static unsigned gmma_float(uint32_t src) {
+    return src == HmmaSrc_TF32 ? ELEM_TF32 : src == HmmaSrc_BF16 ? ELEM_BF16 : ELEM_F16;
+}
+/* Number of columns of the integer shape that is the `number`th. */
+static unsigned gmma_int_columns(uint32_t number) { /* 8, 16, 24, 32, 48 ... */
+    return number < 4 ? 8 * (number + 1) : 16 * (number - 1);
+}
+
 bool LV(bind_HGMMA)(Bind *bind) {
     uint32_t m = bind->in->mods, shape = MGET(HGMMA, shape, m), src = MGET(HGMMA, src, m);
     bool k8 = shape & 32, wide = shape & 64;
     unsigned how = MGET(HGMMA, how, m) | MGET(HGMMA, howb, m) << 1;
-    unsigned elem = src == HmmaSrc_TF32 ? ELEM_TF32 : src == HmmaSrc_BF16 ? ELEM_BF16 : ELEM_F16;
+    unsigned elem = gmma_float(src);
     bool known = src <= HmmaSrc_TF32 && k8 == (elem == ELEM_TF32) && (wide || elem == ELEM_F16) &&
                  !(k8 && how & (TRANSPOSED_A | TRANSPOSED_B));
     return known ? bind_gmma(bind, elem, 8 * (shape % 32 + 1), wide, how) : bind_not_simulated(bind);
@@ -661,13 +683,33 @@ bool LV(bind_QGMMA)(Bind *bind) {
                      8 * (shape % 32 + 1), shape & 32, of_b << 2 | MGET(QGMMA, hownb, m) << 2);
 }
 bool LV(bind_IGMMA)(Bind *bind) {
-    uint32_t m = bind->in->mods, third = MGET(IGMMA, shape, m) / 3; /* 8, 16, 24, 32, 48 ... */
+    uint32_t m = bind->in->mods;
     bind->d->mma.elem_b = elems[MGET(IGMMA, btype, m)];
     bind->d->mma.sat = MGET(IGMMA, sat, m);
-    return bind_gmma(bind, elems[MGET(IGMMA, atype, m)], third < 4 ? 8 * (third + 1) : 16 * (third - 1), true,
+    return bind_gmma(bind, elems[MGET(IGMMA, atype, m)], gmma_int_columns(MGET(IGMMA, shape, m) / 3), true,
                      0);
 }
 bool LV(bind_BGMMA)(Bind *bind) {
-    uint32_t number = MGET(BGMMA, shape, bind->in->mods);
-    return bind_gmma(bind, ELEM_BITS, number < 4 ? 8 * (number + 1) : 16 * (number - 1), true, 0);
+    return bind_gmma(bind, ELEM_BITS, gmma_int_columns(MGET(BGMMA, shape, bind->in->mods)), true, 0);
+}
+bool LV(bind_HGMMA_SP)(Bind *bind) {
+    uint32_t m = bind->in->mods, shape = MGET(HGMMA_SP, shape, m), src = MGET(HGMMA_SP, src, m);
+    bool k32 = shape & 64, wide = shape & 128;
+    unsigned how = MGET(HGMMA_SP, how, m) | MGET(HGMMA_SP, howb, m) << 1, elem = gmma_float(src);
+    bool known = src <= HmmaSrc_TF32 && k32 == (elem != ELEM_TF32) && (wide || elem == ELEM_F16) &&
+                 (k32 || !(how & (TRANSPOSED_A | TRANSPOSED_B)));
+    return known ? bind_sparse_gmma(bind, elem, 8 * (shape % 32 + 1), wide, how) : bind_not_simulated(bind);
+}
+bool LV(bind_QGMMA_SP)(Bind *bind) {
+    uint32_t m = bind->in->mods, shape = MGET(QGMMA_SP, shape, m), of_b = MGET(QGMMA_SP, hown, m);
+    bind->d->mma.elem_b = MGET(QGMMA_SP, btype, m) == QmmaType_E4M3 ? ELEM_E4M3 : ELEM_E5M2;
+    return bind_sparse_gmma(bind, MGET(QGMMA_SP, atype, m) == QmmaType_E4M3 ? ELEM_E4M3 : ELEM_E5M2,
+                            8 * (shape % 32 + 1), shape & 64, of_b << 2 | MGET(QGMMA_SP, hownb, m) << 2);
+}
+bool LV(bind_IGMMA_SP)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind->d->mma.elem_b = elems[MGET(IGMMA_SP, btype, m)];
+    bind->d->mma.sat = MGET(IGMMA_SP, sat, m);
+    return bind_sparse_gmma(bind, elems[MGET(IGMMA_SP, atype, m)],
+                            gmma_int_columns(MGET(IGMMA_SP, shape, m) / 3), true, 0);
 }

@@ -167,6 +167,9 @@ static void test_memory_order(void **state) {
                                          "QGMMA",
                                          "IGMMA",
                                          "BGMMA",
+                                         "HGMMA_SP",
+                                         "QGMMA_SP",
+                                         "IGMMA_SP",
                                          "WARPGROUP_ARRIVE",
                                          "WARPGROUP_DEPBAR",
                                          "SUST_P"};

@@ -1,6 +1,7 @@
 /* wgmma.mma_async: both executions against matrices multiplied here. Where elements are in shared memory and
  * in registers is taken from the figures of PTX ISA 9.7.15.5.1; sums of small integers must be exact, others
- * within the bound that docs/numerics.md states, and the machine equal to the interpreter bit by bit.
+ * within the bound that docs/numerics.md states, and the machine equal to the interpreter bit by bit. Of a
+ * sparse A the places lie as in the figures of 9.7.15.6.1; it is multiplied here with its zeros.
  * SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,6 +45,7 @@ typedef struct {
     const char *scale_d;
     int factor_a, factor_b;
     bool in_registers, satfinite;
+    unsigned sparse; /* 1 + the selector, 0: dense */
 } Case;
 
 #define ROWS(swizzle, stride)                                                                                \
@@ -55,37 +57,59 @@ typedef struct {
 #define COLUMNS(swizzle, leading, stride)                                                                    \
     { swizzle, true, leading, stride, 0 }
 static const Case cases[] = {
-    {F32, F16, F16, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false},
-    {F32, F16, F16, 16, PLAIN(1024, 128), PLAIN(2048, 144), "1", 1, 1, false, false},
-    {F32, F16, F16, 24, ROWS(SPAN128, 1024), ROWS(SPAN128, 1024), "1", 1, 1, false, false},
-    {F32, F16, F16, 40, LATER(SPAN128, 1024, 2), LATER(SPAN128, 1024, 6), "1", -1, 1, false, false},
-    {F32, BF16, BF16, 64, ROWS(SPAN64, 512), LATER(SPAN64, 1024, 2), "1", 1, -1, false, false},
-    {F32, F16, F16, 256, ROWS(SPAN32, 256), ROWS(SPAN32, 512), "1", 1, 1, false, false},
-    {F32, F16, F16, 128, PLAIN(128, 256), ROWS(SPAN128, 1024), "%q", 1, 1, true, false},
-    {F32, F16, F16, 128, PLAIN(128, 256), ROWS(SPAN128, 1024), "!%q", 1, 1, true, false},
-    {F32, BF16, BF16, 96, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "0", -1, -1, true, false},
-    {F16, F16, F16, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false},
-    {F16, F16, F16, 72, PLAIN(128, 256), ROWS(SPAN32, 256), "1", -1, -1, true, false},
-    {F32, F16, F16, 32, COLUMNS(NONE, 1024, 128), COLUMNS(NONE, 2048, 256), "1", 1, 1, false, false},
-    {F32, F16, F16, 192, COLUMNS(SPAN128, 4096, 1024), COLUMNS(SPAN128, 4096, 1024), "1", 1, 1, false, false},
-    {F32, BF16, BF16, 112, COLUMNS(SPAN64, 1024, 512), COLUMNS(SPAN64, 2048, 1024), "1", 1, 1, false, false},
-    {F16, F16, F16, 80, COLUMNS(SPAN32, 512, 256), COLUMNS(SPAN32, 1024, 512), "1", 1, 1, false, false},
-    {F32, F16, F16, 48, PLAIN(128, 256), COLUMNS(SPAN32, 512, 256), "1", 1, 1, true, false},
-    {F32, F16, F16, 56, ROWS(SPAN128, 1024), COLUMNS(SPAN128, 2048, 1024), "1", 1, 1, false, false},
-    {F32, TF32, TF32, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false},
-    {F32, TF32, TF32, 136, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "1", -1, 1, true, false},
-    {F32, TF32, TF32, 104, LATER(SPAN128, 1024, 4), ROWS(SPAN32, 256), "1", 1, -1, false, false},
-    {F32, E4M3, E4M3, 16, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false},
-    {F32, E4M3, E5M2, 88, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "%q", -1, 1, false, false},
-    {F32, E5M2, E4M3, 32, PLAIN(128, 256), ROWS(SPAN32, 256), "1", 1, -1, true, false},
-    {F16, E5M2, E5M2, 120, ROWS(SPAN64, 512), ROWS(SPAN64, 512), "1", 1, 1, false, false},
-    {F16, E4M3, E4M3, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, -1, true, false},
-    {S32, S8, S8, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false},
-    {S32, U8, U8, 224, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "1", 1, 1, true, true},
-    {S32, S8, U8, 48, ROWS(SPAN32, 256), ROWS(SPAN64, 512), "%q", 1, 1, false, true},
-    {S32, U8, S8, 24, PLAIN(128, 256), ROWS(SPAN128, 1024), "1", 1, 1, true, false},
-    {S32, B1, B1, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false},
-    {S32, B1, B1, 240, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "1", 1, 1, true, false},
+    {F32, F16, F16, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false, 0},
+    {F32, F16, F16, 16, PLAIN(1024, 128), PLAIN(2048, 144), "1", 1, 1, false, false, 0},
+    {F32, F16, F16, 24, ROWS(SPAN128, 1024), ROWS(SPAN128, 1024), "1", 1, 1, false, false, 0},
+    {F32, F16, F16, 40, LATER(SPAN128, 1024, 2), LATER(SPAN128, 1024, 6), "1", -1, 1, false, false, 0},
+    {F32, BF16, BF16, 64, ROWS(SPAN64, 512), LATER(SPAN64, 1024, 2), "1", 1, -1, false, false, 0},
+    {F32, F16, F16, 256, ROWS(SPAN32, 256), ROWS(SPAN32, 512), "1", 1, 1, false, false, 0},
+    {F32, F16, F16, 128, PLAIN(128, 256), ROWS(SPAN128, 1024), "%q", 1, 1, true, false, 0},
+    {F32, F16, F16, 128, PLAIN(128, 256), ROWS(SPAN128, 1024), "!%q", 1, 1, true, false, 0},
+    {F32, BF16, BF16, 96, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "0", -1, -1, true, false, 0},
+    {F16, F16, F16, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false, 0},
+    {F16, F16, F16, 72, PLAIN(128, 256), ROWS(SPAN32, 256), "1", -1, -1, true, false, 0},
+    {F32, F16, F16, 32, COLUMNS(NONE, 1024, 128), COLUMNS(NONE, 2048, 256), "1", 1, 1, false, false, 0},
+    {F32, F16, F16, 192, COLUMNS(SPAN128, 4096, 1024), COLUMNS(SPAN128, 4096, 1024), "1", 1, 1, false, false,
+     0},
+    {F32, BF16, BF16, 112, COLUMNS(SPAN64, 1024, 512), COLUMNS(SPAN64, 2048, 1024), "1", 1, 1, false, false,
+     0},
+    {F16, F16, F16, 80, COLUMNS(SPAN32, 512, 256), COLUMNS(SPAN32, 1024, 512), "1", 1, 1, false, false, 0},
+    {F32, F16, F16, 48, PLAIN(128, 256), COLUMNS(SPAN32, 512, 256), "1", 1, 1, true, false, 0},
+    {F32, F16, F16, 56, ROWS(SPAN128, 1024), COLUMNS(SPAN128, 2048, 1024), "1", 1, 1, false, false, 0},
+    {F32, TF32, TF32, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false, 0},
+    {F32, TF32, TF32, 136, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "1", -1, 1, true, false, 0},
+    {F32, TF32, TF32, 104, LATER(SPAN128, 1024, 4), ROWS(SPAN32, 256), "1", 1, -1, false, false, 0},
+    {F32, E4M3, E4M3, 16, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false, 0},
+    {F32, E4M3, E5M2, 88, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "%q", -1, 1, false, false, 0},
+    {F32, E5M2, E4M3, 32, PLAIN(128, 256), ROWS(SPAN32, 256), "1", 1, -1, true, false, 0},
+    {F16, E5M2, E5M2, 120, ROWS(SPAN64, 512), ROWS(SPAN64, 512), "1", 1, 1, false, false, 0},
+    {F16, E4M3, E4M3, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, -1, true, false, 0},
+    {S32, S8, S8, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false, 0},
+    {S32, U8, U8, 224, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "1", 1, 1, true, true, 0},
+    {S32, S8, U8, 48, ROWS(SPAN32, 256), ROWS(SPAN64, 512), "%q", 1, 1, false, true, 0},
+    {S32, U8, S8, 24, PLAIN(128, 256), ROWS(SPAN128, 1024), "1", 1, 1, true, false, 0},
+    {S32, B1, B1, 8, PLAIN(128, 256), PLAIN(128, 256), "1", 1, 1, false, false, 0},
+    {S32, B1, B1, 240, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "1", 1, 1, true, false, 0},
+    {F32, F16, F16, 8, PLAIN(128, 256), PLAIN(128, 512), "1", 1, 1, false, false, 1},
+    {F32, F16, F16, 128, ROWS(SPAN128, 1024), ROWS(SPAN128, 1024), "%q", 1, 1, false, false, 1},
+    {F32, F16, F16, 256, LATER(SPAN128, 1024, 2), ROWS(SPAN64, 512), "1", -1, 1, true, false, 2},
+    {F32, BF16, BF16, 72, ROWS(SPAN64, 512), LATER(SPAN128, 1024, 4), "1", 1, -1, false, false, 2},
+    {F32, BF16, BF16, 16, PLAIN(128, 256), COLUMNS(SPAN32, 512, 256), "!%q", -1, -1, true, false, 1},
+    {F16, F16, F16, 40, ROWS(SPAN32, 256), PLAIN(2048, 144), "1", 1, 1, false, false, 1},
+    {F16, F16, F16, 192, COLUMNS(SPAN128, 4096, 1024), COLUMNS(SPAN128, 4096, 1024), "1", 1, -1, false, false,
+     2},
+    {F32, F16, F16, 32, COLUMNS(NONE, 1024, 128), COLUMNS(NONE, 2048, 256), "0", 1, 1, false, false, 2},
+    {F32, TF32, TF32, 24, PLAIN(128, 256), ROWS(SPAN64, 512), "1", 1, 1, false, false, 1},
+    {F32, TF32, TF32, 128, ROWS(SPAN128, 1024), ROWS(SPAN128, 1024), "1", -1, -1, true, false, 2},
+    {F32, TF32, TF32, 8, ROWS(SPAN32, 256), PLAIN(128, 512), "%q", 1, 1, false, false, 2},
+    {F32, E4M3, E5M2, 88, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "%q", -1, 1, false, false, 1},
+    {F32, E5M2, E4M3, 32, PLAIN(128, 256), PLAIN(128, 512), "1", 1, -1, true, false, 1},
+    {F16, E4M3, E4M3, 8, PLAIN(128, 256), PLAIN(128, 512), "1", 1, -1, true, false, 1},
+    {F16, E5M2, E5M2, 256, ROWS(SPAN64, 512), ROWS(SPAN64, 512), "1", 1, 1, false, false, 1},
+    {S32, S8, S8, 8, PLAIN(128, 256), PLAIN(128, 512), "1", 1, 1, false, false, 1},
+    {S32, U8, U8, 224, ROWS(SPAN128, 1024), ROWS(SPAN64, 512), "1", 1, 1, true, true, 1},
+    {S32, S8, U8, 48, ROWS(SPAN32, 256), ROWS(SPAN64, 512), "%q", 1, 1, false, true, 1},
+    {S32, U8, S8, 24, PLAIN(128, 256), ROWS(SPAN128, 1024), "0", 1, 1, true, false, 1},
 };
 
 static void complain(void *user, HdSeverity severity, const char *said) {
@@ -104,7 +128,7 @@ static uint32_t rnd(void) {
 
 /* ---- numbers ---- */
 
-static unsigned depth(const Case *x) { return 256 / type_bits[x->a]; }
+static unsigned depth(const Case *x) { return (x->sparse ? 512 : 256) / type_bits[x->a]; }
 static unsigned mantissa_of(Type type) {
     return type == F16 || type == TF32 ? 10 : type == BF16 ? 7 : type == E4M3 ? 3 : type == E5M2 ? 2 : 23;
 }
@@ -151,7 +175,8 @@ static uint32_t element_bits(Type type, double v) {
 typedef struct {
     double a[64][MOST_K], b[MOST_N][MOST_K], c[64][MOST_N];
     uint8_t image[IMAGE_BYTES];
-    uint32_t registers[THREADS][4], old[THREADS][MOST_TILE], out[THREADS][MOST_TILE];
+    uint32_t registers[THREADS][8] /* of A four, then the places */, old[THREADS][MOST_TILE],
+        out[THREADS][MOST_TILE];
 } Data;
 
 static void put_bits(uint8_t *at, unsigned bit, unsigned bits, uint32_t v) {
@@ -194,19 +219,56 @@ static void tile_place(const Case *x, unsigned thread, unsigned i, unsigned *row
     *low = x->d == F16 && i & 1 ? 16 : 0;
 }
 
+/* Element `at` of what is there of a row of A. */
+static void put_a(const Case *x, Data *data, unsigned row, unsigned at, double v) {
+    unsigned bits = type_bits[x->a], each = 32 / bits;
+    unsigned word = at / each, thread = row / 16 * 32 + row % 8 * 4 + word % 4;
+    uint32_t coded = element_bits(x->a, v);
+    data->registers[thread][word / 4 * 2 + row % 16 / 8] |= coded << at % each * bits;
+    put_element(&x->place_a, data->image, bits, row, at, coded);
+}
+
+/* Four bits about chunk `chunk` of a row: where its elements stand. */
+static void put_places(const Case *x, Data *data, unsigned row, unsigned chunk, uint32_t nibble) {
+    unsigned first = row / 16 * 32 + row % 8 * 4, below = row % 16 / 8, thread, low;
+    if (type_bits[x->a] == 8) {
+        thread = first + chunk / 8 * 2 + below;
+        low = chunk % 8 * 4;
+    } else {
+        thread = first + 2 * (x->sparse - 1) + chunk / 4;
+        low = below * 16 + chunk % 4 * 4;
+    }
+    data->registers[thread][4] = (data->registers[thread][4] & ~((uint32_t)15 << low)) | nibble << low;
+}
+
+static void fill_sparse_row(const Case *x, bool small, unsigned row, Data *data) {
+    bool tf32 = x->a == TF32;
+    unsigned size = tf32 ? 2 : 4, kept = size / 2;
+    for (unsigned chunk = 0; chunk < depth(x) / size; chunk++) {
+        unsigned low = rnd() % (tf32 ? 2 : 3), high = low + 1 + rnd() % (3 - low + tf32);
+        put_places(x, data, row, chunk, tf32 ? (low ? 14 : 4) : low | high << 2);
+        for (unsigned i = 0; i < kept; i++) {
+            double v = element(x->a, small);
+            data->a[row][chunk * size + (i ? high : low)] = v;
+            put_a(x, data, row, chunk * kept + i, v);
+        }
+    }
+}
+
 static void fill(const Case *x, bool small, Data *data) {
-    unsigned k = depth(x), bits = type_bits[x->a], each = 32 / bits;
+    unsigned k = depth(x), bits = type_bits[x->a];
     memset(data->image, 0, sizeof data->image);
     memset(data->registers, 0, sizeof data->registers);
     memset(data->old, 0, sizeof data->old);
+    memset(data->a, 0, sizeof data->a);
+    for (unsigned thread = 0; thread < THREADS; thread++)
+        data->registers[thread][4] = rnd(); /* nobody looks at those that are not chosen */
     for (unsigned row = 0; row < 64; row++)
-        for (unsigned i = 0; i < k; i++) {
-            data->a[row][i] = element(x->a, small);
-            uint32_t v = element_bits(x->a, data->a[row][i]);
-            unsigned word = i / each, thread = row / 16 * 32 + row % 8 * 4 + word % 4;
-            data->registers[thread][word / 4 * 2 + row % 16 / 8] |= v << i % each * bits;
-            put_element(&x->place_a, data->image, bits, row, i, v);
-        }
+        if (x->sparse)
+            fill_sparse_row(x, small, row, data);
+        else
+            for (unsigned i = 0; i < k; i++)
+                put_a(x, data, row, i, data->a[row][i] = element(x->a, small));
     for (unsigned col = 0; col < x->n; col++)
         for (unsigned i = 0; i < k; i++) {
             data->b[col][i] = element(x->b, small);
@@ -245,11 +307,14 @@ static void add_tile(unsigned n) {
 
 static void add_product(const Case *x, unsigned words) {
     bool halves = x->a == F16 || x->a == BF16, is_float = x->d != S32;
-    add("wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n%uk%u.%s.%s.%s%s%s ", x->n, depth(x),
-        type_names[x->d], type_names[x->a], type_names[x->b], x->a == B1 ? ".and.popc" : "",
-        x->satfinite ? ".satfinite" : "");
+    add("wgmma.fence.sync.aligned;\nwgmma.mma_async%s.sync.aligned.m64n%uk%u.%s.%s.%s%s%s ",
+        x->sparse ? ".sp" : "", x->n, depth(x), type_names[x->d], type_names[x->a], type_names[x->b],
+        x->a == B1 ? ".and.popc" : "", x->satfinite ? ".satfinite" : "");
     add_tile(words);
-    add(", %s, %%b, %s", x->in_registers ? "{%a0,%a1,%a2,%a3}" : "%a", x->scale_d);
+    add(", %s, %%b", x->in_registers ? "{%a0,%a1,%a2,%a3}" : "%a");
+    if (x->sparse)
+        add(", %%m, %u", x->sparse - 1);
+    add(", %s", x->scale_d);
     if (is_float)
         add(", %d, %d", x->factor_a, x->factor_b);
     if (halves && !x->in_registers)
@@ -265,7 +330,7 @@ static void make_text(const Case *x) {
     add(".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 image, .param .u64 "
         "registers,\n"
         ".param .u64 old, .param .u64 out) {\n.shared .align 1024 .b8 tiles[%u];\n.reg .pred %%p, %%q;\n"
-        ".reg .b32 %%t, %%s, %%o, %%w, %%a<4>;\n.reg .u64 %%g, %%h, %%a, %%b;\n.reg .%s %%d<%u>;\n"
+        ".reg .b32 %%t, %%s, %%o, %%w, %%m, %%a<4>;\n.reg .u64 %%g, %%h, %%a, %%b;\n.reg .%s %%d<%u>;\n"
         "mov.u32 %%t, %%tid.x;\nmov.u32 %%s, tiles;\nsetp.eq.u32 %%q, 0, 0;\nshl.b32 %%o, %%t, 2;\n"
         "copy:\nld.param.u64 %%g, [image];\ncvt.u64.u32 %%h, %%o;\nadd.u64 %%g, %%g, %%h;\nld.global.u32 "
         "%%w, [%%g];\n"
@@ -273,8 +338,9 @@ static void make_text(const Case *x) {
         "%u;\n"
         "@%%p bra copy;\nfence.proxy.async;\nbar.sync 0;\n",
         IMAGE_BYTES, x->d == F32 ? "f32" : "b32", words, THREADS * 4, IMAGE_BYTES);
-    add("ld.param.u64 %%g, [registers];\nmul.wide.u32 %%h, %%t, 16;\nadd.u64 %%g, %%g, %%h;\n"
-        "ld.global.v4.u32 {%%a0,%%a1,%%a2,%%a3}, [%%g];\nld.param.u64 %%g, [old];\nmul.wide.u32 %%h, %%t, "
+    add("ld.param.u64 %%g, [registers];\nmul.wide.u32 %%h, %%t, 32;\nadd.u64 %%g, %%g, %%h;\n"
+        "ld.global.v4.u32 {%%a0,%%a1,%%a2,%%a3}, [%%g];\nld.global.u32 %%m, [%%g+16];\nld.param.u64 %%g, "
+        "[old];\nmul.wide.u32 %%h, %%t, "
         "%u;\n"
         "add.u64 %%g, %%g, %%h;\n",
         MOST_TILE * 4);
