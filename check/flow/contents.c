@@ -72,24 +72,40 @@ static void compare_params(Compare *compare, const PtxFunc *f, const BinFunc *fu
                func->param_base, base);
 }
 
-/* A launch that the PTX allows must be allowed by the file. */
+typedef struct { /* what a launch must keep to: words of the PTX's directive and of the file's record, 0: none
+                  */
+    const char *record, *directive;
+    const uint32_t *ptx, *file;
+    unsigned n;
+    bool product; /* only how much it is in all counts */
+} Limit;
+
+static uint64_t limit_word(const uint32_t *words, const Limit *limit, unsigned k) {
+    uint64_t all = words[k] || !words[0] ? words[k] : 1;
+    for (unsigned w = 1; limit->product && w < limit->n; w++)
+        all *= words[w] ? words[w] : 1;
+    return all;
+}
+
 static void compare_limits(Compare *compare, const PtxFunc *f, const BinFunc *func) {
-    uint64_t ptx = 1, file = 1;
-    for (unsigned k = 0; k < 3; k++) {
-        ptx *= f->maxntid[k] ? f->maxntid[k] : 1;
-        file *= func->maxntid[k] ? func->maxntid[k] : 1;
-    }
-    if (func->maxntid[0] && (!f->maxntid[0] || file < ptx) &&
-        !(f->reqntid[0] && file >= (uint64_t)f->reqntid[0] * (f->reqntid[1] ? f->reqntid[1] : 1) *
-                                       (f->reqntid[2] ? f->reqntid[2] : 1)))
-        report(compare, func->name, f->loc, true, "blocks of at most %llu threads, the PTX allows %s",
-               (unsigned long long)file, f->maxntid[0] ? "more" : "any");
-    for (unsigned k = 0; k < 3 && func->reqntid[0]; k++)
-        if ((func->reqntid[k] ? func->reqntid[k] : 1) != (f->reqntid[k] ? f->reqntid[k] : 1) ||
-            !f->reqntid[0]) {
+    uint32_t explicit_cluster = f->explicit_cluster;
+    const Limit limits[] = {
+        {"EIATTR_MAX_THREADS", ".maxntid", f->maxntid, func->maxntid, 3, true},
+        {"EIATTR_REQNTID", ".reqntid", f->reqntid, func->reqntid, 3, false},
+        {"EIATTR_CTA_PER_CLUSTER", ".reqnctapercluster", f->reqnctapercluster, func->cluster, 3, false},
+        {"EIATTR_MAX_CLUSTER_RANK", ".maxclusterrank", &f->maxclusterrank, &func->most_cluster_blocks, 1,
+         false},
+        {"EIATTR_EXPLICIT_CLUSTER", ".explicitcluster", &explicit_cluster, &func->says_cluster, 1, false},
+    };
+    for (size_t row = 0; row < sizeof limits / sizeof *limits; row++)
+        for (unsigned k = 0; k < (limits[row].product ? 1 : limits[row].n); k++) {
+            uint64_t ptx = limit_word(limits[row].ptx, &limits[row], k),
+                     file = limit_word(limits[row].file, &limits[row], k);
+            if (ptx == file)
+                continue;
             report(compare, func->name, f->loc, true,
-                   "blocks of %u x %u x %u threads are required, not by the PTX", func->reqntid[0],
-                   func->reqntid[1], func->reqntid[2]);
+                   "%s is %llu in the file, %s %llu in the PTX (0: there is none)", limits[row].record,
+                   (unsigned long long)file, limits[row].directive, (unsigned long long)ptx);
             break;
         }
 }

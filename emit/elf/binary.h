@@ -60,8 +60,9 @@ typedef struct {
     const uint8_t *const_bank2; /* jump tables, compiler constants; relocated */
     uint32_t const_bank2_bytes;
     uint32_t maxntid[3], reqntid[3];
-    uint32_t cluster[3];          /* blocks of a cluster that it requires; 0 none */
-    const BinBranchTable *tables; /* ascending pc_bytes */
+    uint32_t cluster[3];                        /* blocks of a cluster that it requires; 0 none */
+    uint32_t most_cluster_blocks, says_cluster; /* EIATTR_MAX_CLUSTER_RANK, 0 none; EIATTR_EXPLICIT_CLUSTER */
+    const BinBranchTable *tables;               /* ascending pc_bytes */
     uint32_t ntables;
 } BinFunc;
 

@@ -443,6 +443,12 @@ static bool func_record(ElfReader *r, uint32_t section, const NvAttr *attr, BinF
         return three_words(attr, f->maxntid) || bad_record(r, section, attr->offset, "wrong size");
     case NV_REQNTID:
         return three_words(attr, f->reqntid) || bad_record(r, section, attr->offset, "wrong size");
+    case NV_MAX_CLUSTER_RANK:
+        if (attr->size_bytes != 4)
+            return bad_record(r, section, attr->offset, "wrong size");
+        f->most_cluster_blocks = get_u32(attr->data);
+        return true;
+    case NV_EXPLICIT_CLUSTER: f->says_cluster = 1; return true;
     case NV_CTA_PER_CLUSTER:
         return three_words(attr, f->cluster) || bad_record(r, section, attr->offset, "wrong size");
     default: return true;

@@ -111,4 +111,15 @@ contradiction "overlapping parameters" 'at = record(0x17, 12); image[at + 6] = 4
 
 attribute stack 's/\(EIATTR_MIN_STACK_SIZE, [^,]*\), 0x[0-9a-f]*/\1, 0x1000000/' 5
 attribute parameters 's/\(EIATTR_KPARAM_INFO, [^,]*\), 0x[0-9a-f]*,/\1, 0x80000,/' 1 # outside the parameter block
+
+# Limits of a launch: more and less than the PTX has, none, and others; as many in all, in other axes, are the same
+for change in 's/\(MAX_THREADS\), 0x20/\1, 0x40/' 's/\(MAX_THREADS\), 0x20/\1, 0x10/' 's/.*MAX_THREADS.*//' \
+    's/\(MAX_CLUSTER_RANK\), 0x4/\1, 0x8/' 's/\(MAX_CLUSTER_RANK\), 0x4/\1, 0x2/' 's/.*MAX_CLUSTER_RANK.*//' 's/.*EXPLICIT_CLUSTER.*//' \
+    's/\(REQNTID\), 0x40, 0x2/\1, 0x20, 0x4/' 's/.*REQNTID.*//' 's/EIATTR_REQNTID/EIATTR_MAX_THREADS/' \
+    's/\(CTA_PER_CLUSTER\), 0x2/\1, 0x1/' 's/.*CTA_PER_CLUSTER.*//'; do
+    edit limits sm_90 "$change" 4
+done
+sed 's/\(MAX_THREADS\), 0x20, 0x4/\1, 0x40, 0x2/' good.sass >bad.sass && cmp -s good.sass bad.sass && fail "limits: nothing to edit"
+"$heddle" asm bad.sass -o bad.cubin || fail "limits of other axes do not assemble"
+status "limits, as many threads in all" 0 "$heddle" prove "$cases/limits.ptx" bad.cubin
 exit $failed

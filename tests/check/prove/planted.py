@@ -142,6 +142,7 @@ memory: stack not lowered | drop IADD3 R1, R1, -0x40
 memory: local store dropped | drop STL .R7.
 memory: local load before the store | move LDL R0 / STL .R7.
 memory: more lanes than threads allowed | sub (EIATTR_MAX_THREADS), 0x80 / \\1, 0x40
+memory: launches of more threads than the PTX allows | sub (EIATTR_MAX_THREADS), 0x80 / \\1, 0x100
 memory: stack too small | state (EIATTR_MIN_STACK_SIZE, index@.memory.), 0x40 / \\1, 0x10
 memory: frame too small | state (EIATTR_FRAME_SIZE, index@.memory.), 0x40 / \\1, 0x10
 memory: shared memory too small for where its variables lie | sub in:.nv.shared.memory __section_size 0x300 / __section_size 0x200
