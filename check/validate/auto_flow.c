@@ -69,7 +69,7 @@ static uint32_t add_slot(Flow *w, AutoSlot s) {
 static uint32_t param_slot(Flow *flow, uint32_t param, uint32_t offset, uint32_t size) {
     for (uint32_t i = 0; i < flow->out->nslots; i++) {
         AutoSlot *slot = &flow->out->slots[i];
-        if (!slot->parent && slot->param == param && slot->offset_bytes == offset) {
+        if (!slot->parent && !slot->variable && slot->param == param && slot->offset_bytes == offset) {
             slot->size_bytes = size > slot->size_bytes ? size : slot->size_bytes;
             return i;
         }
@@ -186,6 +186,8 @@ static void define_operand(Flow *flow, uint32_t func, const PtxOperand *operand,
 
 /* ---- memory ---- */
 
+enum { MOST_BEFORE_CONSTANTS = 48 }; /* slots: parameters and buffers come first */
+
 static Val contents(Flow *flow, uint64_t bases, unsigned bytes) {
     Val v = {.loaded = true};
     for (; bases; bases &= bases - 1) {
@@ -213,7 +215,8 @@ static uint64_t bases_of(const Flow *flow, uint64_t is) {
     for (; is; is &= is - 1) {
         uint64_t bit = is & -is;
         const AutoSlot *slot = &flow->out->slots[__builtin_ctzll(is)];
-        const PtxVar *var = slot->parent ? NULL : &flow->m->vars[flow->kernel->params[slot->param]];
+        const PtxVar *var =
+            slot->parent || slot->variable ? NULL : &flow->m->vars[flow->kernel->params[slot->param]];
         if (slot->size_bytes != 8)
             continue;
         wide |= bit;
@@ -241,6 +244,30 @@ static uint64_t note_access(Flow *flow, Val address, unsigned bytes) {
     return bases;
 }
 
+/* The slot, + 1, that points to a variable of constants without initial values: the host gives them. 0: it is
+ * none, or there are slots enough. */
+static uint32_t constants_slot(Flow *flow, uint32_t index) {
+    AutoFlow *out = flow->out;
+    const PtxVar *var = &flow->m->vars[index];
+    if (var->space != SP_CONST || var->ninits || !var->size_bytes || ptx_is_texture(var))
+        return 0;
+    for (uint32_t i = 0; i < out->nslots; i++)
+        if (out->slots[i].variable == index + 1)
+            return i + 1;
+    return out->nslots > MOST_BEFORE_CONSTANTS
+               ? 0
+               : add_slot(flow, (AutoSlot){.variable = index + 1, .size_bytes = 8, .uses = AU_ADDRESS}) + 1;
+}
+
+/* From memory, through slots that point there. */
+static Val load_through(Flow *flow, const PtxInsn *in, uint64_t bases) {
+    PtxType type = (PtxType)in->type[0];
+    Val v = contents(flow, bases, ptx_type_bytes(type));
+    if (ptx_type_class(type) == TC_FLOAT)
+        use(flow, v.is, AU_FLOAT, type);
+    return v;
+}
+
 static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
     const PtxOperand *o = &in->operands[in->ndst];
     Val a = operand_value(flow, func, o);
@@ -256,6 +283,18 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
         }
         return;
     }
+    uint32_t constants = a.var ? constants_slot(flow, a.var - 1) : 0;
+    if (constants) {
+        AutoSlot *slot = &flow->out->slots[constants - 1];
+        slot->elem_bytes =
+            (uint8_t)(!slot->elem_bytes || bytes < slot->elem_bytes ? bytes : slot->elem_bytes);
+        Val v = load_through(flow, in, 1ull << (constants - 1));
+        v.tid |= a.tid;
+        v.from |= a.from;
+        define_operand(flow, func, &in->operands[0], v);
+        use(flow, a.from, AU_INDEX, TY_NONE);
+        return;
+    }
     if (a.var) {
         Val v = flow->cells[a.var - 1];
         v.loaded |= a.loaded || flow->m->vars[a.var - 1].space == SP_GLOBAL ||
@@ -266,10 +305,7 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
         use(flow, a.from, AU_INDEX, TY_NONE);
         return;
     }
-    Val v = contents(flow, note_access(flow, a, bytes), bytes);
-    if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
-        use(flow, v.is, AU_FLOAT, (PtxType)in->type[0]);
-    define_operand(flow, func, &in->operands[0], v);
+    define_operand(flow, func, &in->operands[0], load_through(flow, in, note_access(flow, a, bytes)));
 }
 
 static void flow_store(Flow *flow, uint32_t func, const PtxInsn *in) {
@@ -533,7 +569,7 @@ static void note_copy(Flow *w, uint32_t func, const PtxInsn *in) {
     bool known = place.var && is_kernel_param(w, place.var - 1, &param);
     if (!known && place.is && !(place.is & (place.is - 1))) { /* in memory */
         const AutoSlot *slot = &out->slots[__builtin_ctzll(place.is)];
-        known = !slot->parent;
+        known = !slot->parent && !slot->variable;
         param = slot->param;
     }
     for (uint32_t i = 0; i < out->ncopies; i++)
@@ -670,7 +706,8 @@ static void divide_shared(Flow *flow) {
     for (uint32_t i = 0; i < out->nslots; i++) {
         AutoSlot *slot = &out->slots[i];
         const PtxVar *var = &flow->m->vars[flow->kernel->params[slot->param]];
-        if (!slot->parent && !slot->offset_bytes && var->is_pointer && var->pointee_space == SP_SHARED)
+        if (!slot->parent && !slot->variable && !slot->offset_bytes && var->is_pointer &&
+            var->pointee_space == SP_SHARED)
             slot->shared_piece = ++out->shared_pieces;
     }
     out->dynamic_shared |= out->shared_pieces != 0;

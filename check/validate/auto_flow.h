@@ -27,12 +27,13 @@ enum { AUTO_WORDS = 6 };
 typedef struct {
     uint32_t param, offset_bytes, size_bytes; /* parameter, field */
     uint32_t parent;                          /* index + 1 of the slot that points to it; 0: a parameter */
-    uint32_t content;                         /* index + 1 of what it points to */
-    uint32_t uses;                            /* AU_* */
-    uint32_t stride_of;                       /* AU_STRIDE: index + 1 of the slot that is the base */
-    uint8_t elem_bytes;                       /* narrowest access through it; 0 none */
-    PtxType float_type;                       /* of AU_FLOAT */
-    PtxType stored;                           /* through it: the floating-point type, or TY_NONE */
+    uint32_t variable;  /* index + 1: no parameter, it points to this .const variable, which the host fills */
+    uint32_t content;   /* index + 1 of what it points to */
+    uint32_t uses;      /* AU_* */
+    uint32_t stride_of; /* AU_STRIDE: index + 1 of the slot that is the base */
+    uint8_t elem_bytes; /* narrowest access through it; 0 none */
+    PtxType float_type; /* of AU_FLOAT */
+    PtxType stored;     /* through it: the floating-point type, or TY_NONE */
     uint32_t shared_piece; /* parameter declared .ptr .shared: gets this piece of dynamic memory, from 1; 0:
                               none */
     uint32_t unit; /* the largest number that it is divided by, or of which it must be a multiple; 0 none */

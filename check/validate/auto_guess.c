@@ -179,6 +179,8 @@ void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
             attempt->number[i] = -attempt->number[i];
         const AutoSlot *content = slot->content ? &search->flow.slots[slot->content - 1] : NULL;
         attempt->bytes[i] = content && auto_is_pointer(content) ? POINTER_BYTES : FIRST_BYTES;
+        if (slot->variable)
+            attempt->bytes[i] = search->m->vars[slot->variable - 1].size_bytes;
     }
     choose_strides(&search->flow, n, attempt);
     attempt->seed = rng_next(&random);

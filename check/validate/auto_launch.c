@@ -9,6 +9,15 @@
 
 /* ---- a plan of an attempt ---- */
 
+/* Is a variable of the module called that? A buffer of this name would be its memory. */
+static bool names_variable(const AutoSearch *search, const char *name) {
+    for (uint32_t i = 0; i < search->m->nvars; i++)
+        if (search->m->vars[i].space == SP_GLOBAL || search->m->vars[i].space == SP_CONST)
+            if (strcmp(str_text(&search->m->strings, search->m->vars[i].name), name) == 0)
+                return true;
+    return false;
+}
+
 static const char *buffer_name(const AutoSearch *search, Arena *arena, uint32_t slot, unsigned number) {
     const AutoSlot *auto_slot = &search->flow.slots[slot];
     const char *stars = "";
@@ -16,9 +25,14 @@ static const char *buffer_name(const AutoSearch *search, Arena *arena, uint32_t 
         stars = arena_printf(arena, "%s*", stars);
         auto_slot = &search->flow.slots[auto_slot->parent - 1];
     }
+    if (auto_slot->variable) {
+        const char *symbol = ptx_var_symbol(search->m, &search->m->vars[auto_slot->variable - 1], arena);
+        return *stars ? arena_printf(arena, "%s.%u.%s%s", search->name, number, stars, symbol) : symbol;
+    }
     const PtxVar *var = &search->m->vars[search->f->params[auto_slot->param]];
     const char *field = auto_slot->offset_bytes ? arena_printf(arena, "@%u", auto_slot->offset_bytes) : "";
-    const char *launch = number ? arena_printf(arena, "%s.%u.", search->name, number) : "";
+    bool taken = names_variable(search, str_text(&search->m->strings, var->name));
+    const char *launch = number || taken ? arena_printf(arena, "%s.%u.", search->name, number) : "";
     return arena_printf(arena, "%s%s%s%s", launch, stars, str_text(&search->m->strings, var->name), field);
 }
 
@@ -38,7 +52,8 @@ static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt
     const AutoSlot *t = &search->flow.slots[slot],
                    *auto_slot = t->content ? &search->flow.slots[t->content - 1] : NULL;
     unsigned size = t->elem_bytes == 1 || t->elem_bytes == 2 || t->elem_bytes == 8 ? t->elem_bytes : 4;
-    uint64_t seed = (attempt->seed >> 32) + slot;
+    /* constants are the same in all launches: these may share a memory */
+    uint64_t seed = (t->variable ? search->opt->seed : attempt->seed >> 32) + slot;
     const char *type = size == 1 ? "u8" : size == 2 ? "u16" : size == 8 ? "u64" : "u32";
     buffer->init = arena_printf(&plan->arena, "random:%llu", (unsigned long long)seed);
     if (auto_slot && auto_is_pointer(auto_slot)) {
@@ -50,7 +65,8 @@ static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt
                auto_slot->uses &
                    (AU_INDEX | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP | AU_DIVISOR | AU_BRANCH) &&
                !(auto_slot->uses & AU_FLOAT)) {
-        uint64_t least = auto_slot->uses & AU_DIVISOR ? 1 : 0, bound = attempt->bound[t->content - 1],
+        uint64_t least = auto_slot->uses & AU_DIVISOR ? 1 : 0,
+                 bound = t->variable ? SMALL_CONSTANT : attempt->bound[t->content - 1],
                  above = bound ? bound : attempt->index_bound;
         buffer->init =
             arena_printf(&plan->arena, "random:%llu:%llu:%llu", (unsigned long long)seed,
@@ -67,10 +83,11 @@ static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt
         type = t->stored == TY_F64 ? "f64" : t->stored == TY_F32 ? "f32" : type;
     bool free_value =
         !auto_slot || !(auto_is_pointer(auto_slot) || auto_slot->uses & (AU_INDEX | AU_DIVISOR));
-    if (attempt->edges && free_value)
+    if (attempt->edges && free_value && !t->variable)
         buffer->init = edges_of(search, attempt, slot, &plan->arena);
     buffer->type = scalar_find(type, strlen(type));
-    buffer->count = attempt->bytes[slot] / buffer->type->size_bytes;
+    size = buffer->type->size_bytes;
+    buffer->count = (attempt->bytes[slot] + size - 1) / size;
 }
 
 void auto_add_buffers(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
@@ -80,6 +97,11 @@ void auto_add_buffers(const AutoSearch *search, const AutoAttempt *attempt, Plan
         if (!auto_is_pointer(&search->flow.slots[i]))
             continue;
         PlanBuffer b = {.name = buffer_name(search, &plan->arena, i, number)};
+        uint32_t there = search->flow.slots[i].variable ? plan_find_buffer(plan, b.name) : 0;
+        if (there) { /* an earlier launch has filled it */
+            buffer[i] = there - 1;
+            continue;
+        }
         describe_buffer(search, attempt, i, plan, &b, number);
         buffer[i] = plan->buffers.n;
         VEC_ADD(&plan->arena, &plan->buffers, b);
@@ -116,7 +138,7 @@ static PlanArg make_arg(const AutoSearch *search, const AutoAttempt *attempt, Pl
     for (uint32_t k = 0; k < search->flow.nslots; k++) {
         const AutoSlot *slot = &search->flow.slots[k];
         /* (an index that was not followed may give an offset before the parameter, which wraps) */
-        if (slot->parent || slot->param != i || slot->offset_bytes > var->size_bytes ||
+        if (slot->parent || slot->variable || slot->param != i || slot->offset_bytes > var->size_bytes ||
             slot->size_bytes > var->size_bytes - slot->offset_bytes)
             continue;
         if (auto_is_pointer(slot) && var->size_bytes == 8)

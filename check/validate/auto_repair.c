@@ -14,7 +14,8 @@ static bool nearest_buffer(const AutoSearch *search, const AutoAttempt *attempt,
     uint64_t *address = ARENA_ARRAY(&p.arena, uint64_t, p.buffers.n + 1);
     auto_find_addresses(&p, address);
     for (uint32_t i = 0; i < search->flow.nslots; i++) {
-        uint64_t from = buffer[i] != UINT32_MAX ? address[buffer[i]] : 0, to = from + attempt->bytes[i];
+        uint64_t from = buffer[i] != UINT32_MAX && !search->flow.slots[i].variable ? address[buffer[i]] : 0,
+                 to = from + attempt->bytes[i];
         if (from && at >= to && at - to < MOST_BYTES) {
             *slot = i;
             *below = false;

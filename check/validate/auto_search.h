@@ -23,8 +23,9 @@ enum {
     POINTEE_STRIDE = 1 << 12,
     MARGIN_BYTES = 1 << 12, /* before the address that a kernel gets, when it reads there */
     DYNAMIC_SHARED = 16 << 10,
-    BOX_BYTES = 2048, /* of a tensor's box, where the kernel does not say */
-    SMALL = 8         /* bound of integers that are indices, once larger ones left the buffers */
+    BOX_BYTES = 2048,    /* of a tensor's box, where the kernel does not say */
+    SMALL_CONSTANT = 32, /* bound of such that a variable holds */
+    SMALL = 8            /* bound of integers that are indices, once larger ones left the buffers */
 };
 
 typedef struct { /* one launch */

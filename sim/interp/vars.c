@@ -80,7 +80,12 @@ bool interp_place_variables(const PtxModule *module, SimMemory *mem, Diags *d) {
     for (uint32_t i = 0; ok && i < module->nvars; i++) {
         const PtxVar *var = &module->vars[i];
         const char *name = ptx_var_symbol(module, var, &arena);
-        if (!placeable(var) || simmem_find_name(mem, name))
+        SimAlloc *there = placeable(var) ? simmem_find_name(mem, name) : NULL;
+        if (there && there->size_bytes < var->size_bytes)
+            ok = diag_in(d, &module->source, var->loc, DIAG_E0515, name, "memory of this name is smaller");
+        if (there && var->space == SP_CONST)
+            there->read_only = true;
+        if (!placeable(var) || there)
             continue;
         fresh[i] = 1;
         if (!simmem_alloc(mem, name, var->size_bytes))

@@ -207,9 +207,11 @@ static bool allocate_variables(const Binary *binary, SimMemory *mem, bool *fresh
         const BinVar *bin_var = &binary->vars[i];
         if (bin_var->space == VAR_SHARED || bin_var->size_bytes == 0)
             continue;
-        const SimAlloc *alloc = alloc_of(binary, mem, i);
+        SimAlloc *alloc = alloc_of(binary, mem, i);
         if (alloc && alloc->size_bytes < bin_var->size_bytes)
             return diag(d, (SrcLoc){0}, DIAG_E0515, bin_var->name, "memory of this name is smaller");
+        if (alloc && bin_var->space == VAR_CONST)
+            alloc->read_only = true;
         if (alloc)
             continue;
         if (!simmem_alloc(mem, bin_var->name, bin_var->size_bytes))

@@ -1,0 +1,65 @@
+#!/bin/bash
+# Variables of a module in launch files: a buffer of a variable's name is its memory, on the interpreter and the machine; validate
+# --launch auto fills constants that have no values. Expected values are worked out by hand.
+#   launch_variables.sh HEDDLE SCRATCH
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 scratch=$2
+rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
+failed=0
+fail() { echo "FAILED: $*"; failed=1; }
+
+cat >k.ptx <<'PTX'
+.version 8.0
+.target sm_80
+.address_size 64
+.const .align 4 .b8 weights[16];
+.const .u32 limit;
+.global .u32 shift = 1000;
+.visible .entry k(.param .u64 out)
+{
+.reg .b64 %a, %o, %c;
+.reg .b32 %i, %n, %x, %y;
+.reg .pred %p;
+mov.u32 %i, %tid.x; ld.const.u32 %n, [limit]; setp.ge.u32 %p, %i, %n; @%p bra END;
+and.b32 %x, %i, 3; mul.wide.u32 %o, %x, 4; mov.u64 %c, weights; add.s64 %c, %c, %o; ld.const.u32 %x, [%c];
+mul.lo.s32 %x, %x, %i; ld.global.u32 %y, [shift]; add.s32 %x, %x, %y;
+ld.param.u64 %a, [out]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %x;
+END: ret;
+}
+PTX
+# launch FILE SHIFT VALUES: of the variable shift, if there is one, and of out
+launch() {
+    cat >"$1" <<JSON
+{"module": "k.ptx",
+ "buffers": {"out": {"type": "u32", "count": 8}, "weights": {"type": "u32", "values": [2, 3, 5, 7]},
+             "limit": {"type": "u32", "values": [6]}$2},
+ "launches": [{"kernel": "k", "grid": [1], "block": [32], "args": ["out"]}],
+ "checks": [{"buffer": "out", "values": [$3]}]}
+JSON
+}
+launch own.json '' '1000, 1003, 1010, 1021, 1008, 1015, 0, 0'
+launch given.json ', "shift": {"type": "u32", "values": [4]}' '4, 7, 14, 25, 12, 19, 0, 0'
+launch wrong.json '' '1000, 1003, 1010, 1021, 1008, 1015, 1, 0'
+launch small.json ', "shift": {"type": "u16", "values": [4]}' '0, 0, 0, 0, 0, 0, 0, 0'
+"$heddle" compile k.ptx -o k.cubin || fail "k.ptx does not compile"
+for file in own given; do
+    for what in "run k.ptx" "run k.cubin" "validate k.ptx k.cubin"; do
+        "$heddle" $what --launch $file.json >report 2>&1 || { fail "$what --launch $file.json"; cat report; }
+    done
+done
+"$heddle" run k.ptx --launch wrong.json >report 2>&1
+[ $? -eq 4 ] || fail "a check that does not hold"
+for what in "run k.ptx" "run k.cubin" "validate k.ptx k.cubin"; do
+    "$heddle" $what --launch small.json >report 2>&1
+    [ $? -eq 1 ] && grep -q "E0515.*shift.*smaller" report || { fail "$what: memory that is too small"; cat report; }
+done
+# without constants it would do nothing, in every launch
+"$heddle" validate k.ptx --launch auto --show-launch auto.json >report
+grep -q "^k: equal" report || { fail "k is not equal"; cat report; }
+"$heddle" validate k.ptx --launch auto.json >report || { fail "the launches shown"; cat report; }
+# a parameter of the name of a variable is not the variable
+sed 's/.param .u64 out/.param .u64 shift/; s/\[out\]/[shift]/; /.global .u32 shift/d; s/\[shift\]; add.s32/[other]; add.s32/; s/^.const .u32 limit;/.const .u32 limit; .global .u32 other = 1000; .global .b8 shift[100000];/' k.ptx >named.ptx
+"$heddle" validate named.ptx --launch auto >report
+grep -q "^k: equal" report || { fail "a parameter of a variable's name"; cat report; }
+exit $failed
