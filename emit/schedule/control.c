@@ -35,6 +35,7 @@ typedef struct {
     /* Scoreboards of memory instructions that are younger than all that set STORE_SB: memory instructions
      * read in order, so whoever waits for one of these need not wait for STORE_SB. */
     uint8_t vouches;
+    uint8_t views; /* scoreboards of fences of views: who comes next waits */
     VEC(Flight) flight;
     bool reached;
 } State;
@@ -44,7 +45,10 @@ typedef struct {         /* what the walk asks about an instruction again and ag
     uint8_t nreads, nwrites, issue;
     uint16_t queue; /* mask with one bit, or ISA_QUEUE_NONE's */
     bool guarded, late, reads_late, call, memory;
-    bool settles; /* all results must have come: a load under way would fill the cache that it empties */
+    /* All results must have come: a load under way would fill the cache that it empties; the other warps of
+     * the group, which go on with it, take them for there. */
+    bool settles;
+    bool view; /* FENCE.VIEW: done when its scoreboard says so */
     bool flushes; /* UTMACMDFLUSH */
 } Facts;
 
@@ -113,6 +117,7 @@ static void copy_state(Controls *controls, State *to, const State *from) {
     memcpy(to->read_sb, from->read_sb, sizeof to->read_sb);
     memcpy(to->queues, from->queues, sizeof to->queues);
     to->vouches = from->vouches;
+    to->views = from->views;
     to->reached = from->reached;
     while (to->flight.cap < from->flight.n) {
         to->flight.n = to->flight.cap;
@@ -141,6 +146,7 @@ static void merge_state(Controls *controls, State *into, const State *with) {
         into->queues[k] |= with->queues[k];
     }
     into->vouches &= with->vouches;
+    into->views |= with->views;
     for (unsigned k = 0; k < with->flight.n; k++) {
         const Flight *flight = &with->flight.at[k];
         uint32_t at = controls->flight_first[flight->inst];
@@ -159,7 +165,7 @@ static void merge_state(Controls *controls, State *into, const State *with) {
 
 /* Scoreboards that instruction m must wait for in state s. */
 static unsigned waits_for(const State *state, const Facts *facts) {
-    unsigned mask = 0;
+    unsigned mask = state->views;
     if (facts->call) {
         for (unsigned k = 0; k < CELL_COUNT; k++)
             mask |= state->write_sb[k] | state->read_sb[k];
@@ -237,6 +243,7 @@ static unsigned cycles_needed(Controls *controls, const State *state, uint32_t i
 static void clear_waited(State *state, unsigned wait) {
     if (!wait)
         return;
+    state->views &= (uint8_t)~wait;
     unsigned read = wait | (wait & state->vouches ? 1u << STORE_SB : 0);
     for (unsigned k = 0; k < CELL_COUNT; k++) {
         state->write_sb[k] &= (uint8_t)~wait;
@@ -250,7 +257,7 @@ static void clear_waited(State *state, unsigned wait) {
 /* A scoreboard for a new setter: one that nothing hangs on, else that of the setter before, whose result is
  * likely to be awaited at the same time. Stores have one of their own. */
 static unsigned pick_sb(Controls *controls, const State *state, bool store) {
-    unsigned busy = 0;
+    unsigned busy = state->views;
     if (store)
         return STORE_SB;
     for (unsigned k = 0; k < CELL_COUNT; k++)
@@ -276,13 +283,14 @@ static void take_off(Controls *controls, State *state, uint32_t id, Choice *ch) 
     if (!ch->known) {
         ch->known = true;
         ch->write_sb = ch->read_sb = NO_SB;
-        if (late && nw)
+        if ((late && nw) || facts->view)
             ch->write_sb = (uint8_t)pick_sb(controls, state, false);
         else if (reads_late && late_reads)
             ch->read_sb = (uint8_t)pick_sb(controls, state, facts->memory);
         if (facts->flushes) /* what DEPBAR.LE SB0 waits for: the copies before it, as with ptxas 13.0 */
             ch->read_sb = DepSb_SB0;
     }
+    state->views |= facts->view ? (uint8_t)(1u << ch->write_sb) : 0;
     unsigned n = 0;
     bool again = false;                              /* still in flight from the last time round a loop */
     for (unsigned k = 0; k < state->flight.n; k++) { /* an overwritten result is of no concern any more */
@@ -360,6 +368,7 @@ static void gather(Controls *controls, BlockId b, State *state) {
     memset(state->read_sb, 0, sizeof state->read_sb);
     memset(state->queues, 0, sizeof state->queues);
     state->vouches = ALL_SB;
+    state->views = 0;
     state->flight.n = 0;
     state->reached = b.i == controls->f->entry.i;
     for (unsigned p = 0; p < blk->preds.n; p++) {
@@ -386,13 +395,15 @@ static void merge_scoreboards(State *into, const State *with) {
         into->queues[k] |= with->queues[k];
     }
     into->vouches &= with->vouches;
+    into->views |= with->views;
 }
 
 static bool same_state(const State *state, const State *b) {
     if (state->reached != b->reached || state->flight.n != b->flight.n ||
         memcmp(state->write_sb, b->write_sb, sizeof state->write_sb) != 0 ||
         memcmp(state->read_sb, b->read_sb, sizeof state->read_sb) != 0 ||
-        memcmp(state->queues, b->queues, sizeof state->queues) != 0 || state->vouches != b->vouches)
+        memcmp(state->queues, b->queues, sizeof state->queues) != 0 || state->vouches != b->vouches ||
+        state->views != b->views)
         return false;
     for (unsigned k = 0; k < state->flight.n; k++) /* gathered in the same order each time */
         if (!same_access(&state->flight.at[k], &b->flight.at[k]) ||
@@ -522,6 +533,7 @@ static void gather_facts(Controls *controls) {
             const MachInst *inst = &controls->mach[id.i];
             CellRef refs[2 * MAX_CELL_REFS];
             unsigned nr = emit_reads(inst, refs), nw = emit_writes(inst, refs + nr);
+            unsigned pace = isa_traits(inst->optype)->pace;
             controls->facts[id.i] = (Facts){
                 .refs = arena_copy(&controls->a, refs, sizeof *refs * (nr + nw)),
                 .nreads = (uint8_t)nr,
@@ -534,7 +546,8 @@ static void gather_facts(Controls *controls) {
                 .queue = (uint16_t)(1u << latency_queue(controls->t, inst)),
                 .memory = latency_reads_in_order(controls->t, inst),
                 .call = emit_is_call_boundary(inst),
-                .settles = isa_traits(inst->optype)->pace == ISA_PACE_CACHE,
+                .settles = pace == ISA_PACE_CACHE || pace == ISA_PACE_GROUP,
+                .view = pace == ISA_PACE_VIEW,
             };
         }
     }

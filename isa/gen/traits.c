@@ -142,6 +142,8 @@ static const Word paces[] = {
     {"CACHE", "CCTL", 6, 0},
     {"ERROR", "ERRBAR: holds the warp by itself", 7, 0},
     {"VOTE", "VOTE, which holds it on some targets", 8, 0},
+    {"VIEW", "FENCE.VIEW: the next cycle, when its scoreboard is free", 9, 0},
+    {"GROUP", "WARPGROUP.ARRIVE: the next cycle; it issues when all results are there", 10, 0},
 };
 static const Word timings[] = {
     {"NONE", "as the others of its unit", 0, 0},
