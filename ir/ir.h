@@ -190,8 +190,10 @@ typedef struct Function {
     uint32_t nbarriers_used; /* highest named barrier + 1; 16 if held in a register */
     uint32_t b_base;         /* first convergence barrier register it may use */
     bool stack_grows;        /* below the frame, at addresses that the code computes */
-    bool is_open;            /* other objects call it, by the convention between objects (abi.h) */
-    unsigned reg_limit;      /* R registers it may use, 0 = what target and launch bounds allow; for tests */
+    uint32_t
+        link_at;  /* 1 + where in the frame the address of the link is; 0: it has none (regalloc/frame.c) */
+    bool is_open; /* other objects call it, by the convention between objects (abi.h) */
+    unsigned reg_limit; /* R registers it may use, 0 = what target and launch bounds allow; for tests */
     FuncSummary summary;
 } Function;
 

@@ -4,7 +4,10 @@
  *   behind                  spill slots
  *   R1 + frame_bytes        the caller's frame: incoming stack arguments (IR_FRAME_ADDR with
  * IR_FRAME_INCOMING) behind                  registers of the caller that an open function keeps for it
- * (abi.h) A kernel loads R1 from the constant bank; a device function lowers it on entry and raises it before
+ * (abi.h)
+ * Where the stack grows below that, callees begin at the link, a word below all of it that has the frame's
+ * address; the frame has the link's (Function.link_at), so that a call is LDL R1, [R1 + where]; CALL; LDL R1,
+ * [R1]. A kernel loads R1 from the constant bank; a device function lowers it on entry and raises it before
  * each RET. SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
 #include "ir/pass.h"
@@ -100,7 +103,14 @@ static void put_back(Function *f, const Kept *kept, const Inst *ret, InstIds *ou
     }
 }
 
-static void lower_block(Function *f, BlockId b, uint32_t frame_bytes, const Kept *kept) {
+/* R1 becomes the word at [R1 + offset]. */
+static InstId follow_link(Function *f, uint32_t offset, LocId loc) {
+    InstId id = stack_word(f, false, sp(), offset, loc);
+    f->spill_load_bytes -= 4; /* it is none */
+    return id;
+}
+
+static void lower_block(Function *f, BlockId b, uint32_t frame_bytes, bool links, const Kept *kept) {
     InstIds out = {0};
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; p < n; p++) {
@@ -114,6 +124,10 @@ static void lower_block(Function *f, BlockId b, uint32_t frame_bytes, const Kept
                 offset = (offset & ~(uint32_t)IR_FRAME_INCOMING) + frame_bytes;
             Operand dst = *ir_dst(f, &i, 0);
             id = add_to(f, dst, sp(), offset, i.loc);
+        } else if (i.op == OT_CALL && links) {
+            VEC_ADD(f->arena, &out, follow_link(f, f->link_at - 1, i.loc));
+            VEC_ADD(f->arena, &out, id);
+            id = follow_link(f, 0, i.loc);
         } else if (i.op == OT_RET && frame_bytes && !f->is_entry) {
             put_back(f, kept, &i, &out);
             InstId raise = add_to(f, sp(), sp(), frame_bytes, i.loc);
@@ -156,13 +170,14 @@ bool pass_frame(Function *f, Diags *d) {
     uint32_t frame_bytes = (uint32_t)size;
     bool calls;
     uint32_t below = callee_stack(f, &calls);
-    if (f->stack_grows && below)
+    bool links = f->link_at && below;
+    if (f->stack_grows && below && !links) /* the calls are those that reconvergence has made */
         return diag(d, f->ptx ? f->ptx->loc : (SrcLoc){0}, DIAG_E0702, str_text(f->module->strings, f->name),
-                    "", "a function that calls others with a stack has none that grows");
-    if (f->stack_grows)
-        below = GROWTH_BYTES;
+                    "", "collectives that meet in a function with a stack are called from none that grows");
+    if (f->stack_grows && below != UINT32_MAX)
+        below += GROWTH_BYTES;
     FOR_BLOCKS(f, b)
-        lower_block(f, b, frame_bytes, &kept);
+        lower_block(f, b, frame_bytes, links, &kept);
     for (unsigned k = 0; k < kept.n; k++)
         ir_insert(f, f->entry, 0,
                   stack_word(f, true, op_reg(RF_R, kept.regs[k], 1), kept.base_bytes + 4 * k, (LocId){0}));

@@ -381,11 +381,14 @@ static void put_function(Frames *frames, uint32_t index) {
     end_entry(frames, start);
 }
 
+/* Where R1 is at a call of a function with a link, a word in memory says: no row can. */
+static bool is_told(const Function *f) { return f && f->entry.i && !f->link_at; }
+
 void elf_write_frames(ElfWriter *writer) {
     Frames *frames = ARENA_NEW(writer->a, Frames);
     frames->writer = writer;
     for (uint32_t k = 0; k < writer->code->nfuncs; k++)
-        if (writer->code->funcs[k].ir && writer->code->funcs[k].ir->entry.i)
+        if (is_told(writer->code->funcs[k].ir))
             put_function(frames, k);
     if (frames->out.n)
         elf_add_debug_section(writer, writer->frames, "debug_frame", has_addends(writer), frames->out,

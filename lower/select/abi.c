@@ -645,6 +645,8 @@ bool sel_abi_call(Sel *sel, const PtxInsn *in) {
     Call c = {.in = in, .open = sig.open};
     if (!plan_signature(sel, &sig, &c.args, &c.results))
         return sel_error(sel, "a parameter is too large");
+    if (c.open && c.args.area_bytes && sel->f->link_at)
+        return sel_error(sel, "a function whose stack grows passes no parameters on it to other objects");
     Words *a = ARENA_NEW(&sel->arena, Words), *r = ARENA_NEW(&sel->arena, Words);
     c.arg_area = !c.open             ? call_area(sel, c.args.area_bytes)
                  : c.args.area_bytes ? EMIT_R(sel, IR_FRAME_ADDR, 0, op_imm(0)) /* sel_abi_reserve */

@@ -312,11 +312,44 @@ bool isel_griddepcontrol(Sel *sel, const PtxInsn *in) {
 }
 
 /* ---- a stack that grows ----
- * What alloca gives lies below the frame, whose address stays in R1: frames of callees would be there, too,
- * so that the pass `frame` refuses calls that have any. */
+ * What alloca gives lies below the frame, whose address stays in R1. Frames of callees would be there, too:
+ * where the function calls any, a word of its own, the link, stands below all that has grown, and callees
+ * begin at it (regalloc/frame.c). */
 
 static Operand stack_end(Sel *sel) {
     return ir_val(sel->f, sel_ssa_read(&sel->ssa, sel->stack_var, sel->cur));
+}
+
+static void store_word(Sel *sel, Operand address, uint32_t offset, Operand word) {
+    EMIT0(sel, OT_STL, MSET(STL, sz, MemSz_32), address, op_none(), op_imm(offset), sel_value(sel, word));
+}
+
+static void set_stack_end(Sel *sel, Operand end) {
+    enum { LINK_BYTES = 16 }; /* the alignment of frames */
+    sel_write_var(sel, sel->stack_var, end);
+    if (!sel->f->link_at)
+        return;
+    Operand frame = EMIT_R(sel, IR_FRAME_ADDR, 0, op_imm(0));
+    Operand link =
+        sel_iadd(sel, sel_and(sel, end, op_imm((uint32_t)-LINK_BYTES)), op_imm((uint32_t)-LINK_BYTES));
+    link = sel_value(sel, link);
+    store_word(sel, link, 0, frame);
+    store_word(sel, frame, sel->f->link_at - 1, link);
+}
+
+void sel_begin_stack(Sel *sel) {
+    bool calls = false;
+    for (uint32_t i = 0; i < sel->pf->ninsns; i++) {
+        unsigned op = sel->pf->insns[i].op;
+        sel->f->stack_grows |= op == PTX_ALLOCA || op == PTX_STACKSAVE || op == PTX_STACKRESTORE;
+        calls |= op == PTX_CALL;
+    }
+    if (sel->f->stack_grows && calls) {
+        sel->f->link_at = ((sel->f->var_bytes + 3) & ~3u) + 1;
+        sel->f->var_bytes = sel->f->link_at + 3;
+    }
+    if (sel->f->stack_grows)
+        set_stack_end(sel, EMIT_R(sel, IR_FRAME_ADDR, 0, op_imm(0)));
 }
 
 static void write_address(Sel *sel, const PtxInsn *in, Operand address) {
@@ -330,7 +363,7 @@ bool isel_alloca(Sel *sel, const PtxInsn *in) {
     Operand size = sel_src(sel, &in->operands[1], ptx_type_bytes(sel_type(in))).w[0];
     Operand end = sel_isub(sel, stack_end(sel), sel_value(sel, size));
     end = sel_value(sel, sel_and(sel, end, op_imm((uint32_t)-align)));
-    sel_write_var(sel, sel->stack_var, end);
+    set_stack_end(sel, end);
     write_address(sel, in, end);
     return true;
 }
@@ -342,6 +375,6 @@ bool isel_stacksave(Sel *sel, const PtxInsn *in) {
 
 bool isel_stackrestore(Sel *sel, const PtxInsn *in) {
     Operand end = sel_src(sel, &in->operands[0], ptx_type_bytes(sel_type(in))).w[0];
-    sel_write_var(sel, sel->stack_var, sel_value(sel, end));
+    set_stack_end(sel, sel_value(sel, end));
     return true;
 }

@@ -484,16 +484,6 @@ static void clear_carry(Sel *sel) {
         sel_write_var(sel, sel->cc_var, sel_pmov(sel, op_pf()));
 }
 
-/* The stack ends at the frame where something asks for its end. */
-static void begin_stack(Sel *sel) {
-    for (uint32_t i = 0; i < sel->pf->ninsns && !sel->f->stack_grows; i++) {
-        SelFn *fn = forms[sel->pf->insns[i].form].fn;
-        sel->f->stack_grows = fn == isel_alloca || fn == isel_stacksave || fn == isel_stackrestore;
-    }
-    if (sel->f->stack_grows)
-        sel_write_var(sel, sel->stack_var, EMIT_R(sel, IR_FRAME_ADDR, 0, op_imm(0)));
-}
-
 /* A block whose statement failed may lack its end; only used when there were no errors. */
 static void set_layout(Sel *sel) {
     sel->f->layout.n = 0;
@@ -576,7 +566,7 @@ bool isel_function(Lower *lower, uint32_t fn) {
     sel_seal(sel, entry);
     if (sel_abi_enter(sel)) {
         clear_carry(sel);
-        begin_stack(sel);
+        sel_begin_stack(sel);
         find_blocks(sel);
         select_all(sel);
     } else

@@ -314,8 +314,9 @@ void sel_seal(Sel *sel, BlockId b);
 /* ---- calls (abi.c) ---- */
 /* The start of the frame, for what calls by the convention between objects pass on the stack. */
 void sel_abi_reserve(Sel *sel);
-bool sel_abi_enter(Sel *sel);  /* IR_ENTRY, incoming parameters */
-bool sel_abi_return(Sel *sel); /* RET of a device function */
+bool sel_abi_enter(Sel *sel);   /* IR_ENTRY, incoming parameters */
+void sel_begin_stack(Sel *sel); /* behind it: the stack ends at the frame where something asks for its end */
+bool sel_abi_return(Sel *sel);  /* RET of a device function */
 bool sel_abi_call(Sel *sel, const PtxInsn *in);
 /* Call a built-in: args and rets are 32-bit parts. */
 bool sel_abi_call_builtin(Sel *sel, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
