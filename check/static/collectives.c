@@ -191,15 +191,28 @@ static void mask_too_small(Checker *checker, const Proc *p, uint32_t i) {
 
 /* ---- the mask that the PTX statement names ---- */
 
-static const char *line_of(const Binary *binary, uint32_t line, const char **end) {
-    const char *p = binary->ptx_text, *stop = p + binary->ptx_text_bytes;
-    for (uint32_t n = 1; n < line && p; n++) {
+/* Where the lines of the PTX text begin, found once: a file has many statements. */
+static void find_lines(Checker *checker) {
+    const Binary *binary = checker->flow->bin;
+    const char *stop = binary->ptx_text + binary->ptx_text_bytes;
+    VEC(const char *) lines = {0};
+    for (const char *p = binary->ptx_text; p; p = p ? p + 1 : NULL) {
+        VEC_ADD(&checker->a, &lines, p);
         p = memchr(p, '\n', (size_t)(stop - p));
-        p = p ? p + 1 : NULL;
     }
-    *end = p ? memchr(p, '\n', (size_t)(stop - p)) : NULL;
-    *end = *end ? *end : stop;
-    return p;
+    checker->ptx_lines = lines.at;
+    checker->nptx_lines = lines.n;
+}
+
+static const char *line_of(Checker *checker, uint32_t line, const char **end) {
+    const Binary *binary = checker->flow->bin;
+    if (!checker->ptx_lines)
+        find_lines(checker);
+    if (line > checker->nptx_lines)
+        return NULL;
+    *end =
+        line < checker->nptx_lines ? checker->ptx_lines[line] - 1 : binary->ptx_text + binary->ptx_text_bytes;
+    return checker->ptx_lines[line - 1];
 }
 
 static bool starts_with(const char *p, const char *end, const char *word) {
@@ -208,10 +221,10 @@ static bool starts_with(const char *p, const char *end, const char *word) {
 }
 
 /* The statement's mask, if it is a number. */
-static bool ptx_mask(const Binary *binary, uint32_t line, uint32_t *mask) {
+static bool ptx_mask(Checker *checker, uint32_t line, uint32_t *mask) {
     static const char *const words[] = {"shfl.sync",  "vote.sync",  "match.any.sync", "match.all.sync",
                                         "redux.sync", "elect.sync", "bar.warp.sync"};
-    const char *end, *p = binary->ptx_text && line ? line_of(binary, line, &end) : NULL;
+    const char *end, *p = checker->flow->bin->ptx_text && line ? line_of(checker, line, &end) : NULL;
     bool found = false;
     if (!p)
         return false;
@@ -242,7 +255,7 @@ static uint32_t ptx_line(const Checker *checker, uint32_t i) {
 
 static void compare_mask(Checker *checker, uint32_t i, uint32_t mask, uint32_t site) {
     uint32_t line = ptx_line(checker, site), wanted;
-    if (ptx_mask(checker->flow->bin, line, &wanted) && wanted != mask)
+    if (ptx_mask(checker, line, &wanted) && wanted != mask)
         check_report_as(checker, SEV_ERROR, CR_R09, i, site == i ? NONE : site,
                         "WARPSYNC mask 0x%08x is not that of PTX line %u, 0x%08x", mask, line, wanted);
 }

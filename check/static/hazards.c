@@ -54,6 +54,8 @@ typedef struct {
 
 typedef struct {
     State entry, exit;
+    VEC(Entry) own; /* of exit, what entry has not */
+    bool stale;     /* exit has changed: own must be found again */
 } Flow;
 
 typedef struct {
@@ -62,7 +64,7 @@ typedef struct {
     Facts *facts; /* by instruction */
     State *in;    /* by block */
     Flow *flow;   /* by procedure */
-    State now, edge, scratch;
+    State now, edge, scratch, sum, one, before;
     bool *dirty; /* by block: its state has changed since it was walked */
     uint8_t mark[CELLS];
     bool final, flows_changed;
@@ -536,20 +538,52 @@ static void hazard_step(Hazards *hazards, State *state, uint32_t i) {
 
 /* ---- calls ---- */
 
-/* What comes out of a callee at one of its call sites: what it started, and what was in flight at this site.
- */
-static void come_back(Hazards *hazards, State *state, const Flow *callee) {
+/* What is in flight at a call comes into the callee: of one with many call sites much, so it stands unsorted
+ * until the callee is walked. */
+static void go_in(Hazards *hazards, Flow *callee, const State *state) {
+    hazards->flows_changed |= merge_loosely(hazards, &callee->entry, state);
+    uint32_t n = 0;
+    for (uint32_t a = 0, b = 0; a < callee->own.n; a++) {
+        while (b < state->e.n && by_key(&state->e.at[b], &callee->own.at[a]) < 0)
+            b++;
+        if (b == state->e.n || by_key(&state->e.at[b], &callee->own.at[a]) != 0)
+            callee->own.at[n++] = callee->own.at[a];
+    }
+    callee->own.n = n;
+}
+
+static void find_own(Hazards *hazards, Flow *callee) {
+    if (!callee->stale)
+        return;
+    settle_state(hazards, &callee->entry);
+    callee->stale = false;
+    callee->own.n = 0;
+    hazards->checker->steps += callee->exit.e.n;
+    for (uint32_t k = 0; k < callee->exit.e.n; k++)
+        if (!find_entry(&callee->entry, &callee->exit.e.at[k]))
+            VEC_ADD(&hazards->checker->a, &callee->own, callee->exit.e.at[k]);
+}
+
+/* What comes out of a callee at one of its call sites, of which `state` has come in: what the callee started,
+ * and what was in flight at this site. The latter is in callee->entry, so the two have nothing in common. */
+static void come_back(Hazards *hazards, State *state, Flow *callee) {
     if (!callee->exit.reached)
         return;
-    VEC(Entry) old = {0};
-    for (uint32_t k = 0; k < state->e.n; k++)
-        VEC_ADD(&hazards->checker->a, &old, state->e.at[k]);
-    State before = {.e.at = old.at, .e.n = old.n};
+    find_own(hazards, callee);
+    State *before = &hazards->before;
+    copy_state(hazards, before, state);
     state->e.n = 0;
-    for (uint32_t k = 0; k < callee->exit.e.n; k++) {
-        const Entry *x = &callee->exit.e.at[k];
-        if (!find_entry(&callee->entry, x) || find_entry(&before, x))
-            VEC_ADD(&hazards->checker->a, &state->e, *x);
+    hazards->checker->steps += callee->own.n + before->e.n;
+    for (uint32_t a = 0, b = 0; a < callee->own.n || b < before->e.n;) {
+        const Entry *still = b < before->e.n ? find_entry(&callee->exit, &before->e.at[b]) : NULL;
+        if (b < before->e.n && !still) {
+            b++;
+            continue;
+        }
+        bool first = !still || (a < callee->own.n && by_key(&callee->own.at[a], still) < 0);
+        VEC_ADD(&hazards->checker->a, &state->e, first ? callee->own.at[a] : *still);
+        a += first;
+        b += !first;
     }
     memcpy(state->sb_age, callee->exit.sb_age, sizeof state->sb_age);
     memcpy(state->sb_inst, callee->exit.sb_inst, sizeof state->sb_inst);
@@ -564,22 +598,29 @@ static void do_call(Hazards *hazards, State *state, uint32_t i) {
         clear_scoreboards(state);
         return;
     }
-    State sum = {0}, one = {0};
+    State *sum = &hazards->sum, *one = &hazards->one;
+    sum->reached = false;
     for (uint32_t k = 0; k < to.n; k++) {
         Flow *f = &hazards->flow[to.proc[k]];
-        hazards->flows_changed |= merge_state(hazards, &f->entry, state);
-        copy_state(hazards, &one, state);
-        come_back(hazards, &one, f);
+        go_in(hazards, f, state);
+        copy_state(hazards, one, state);
+        come_back(hazards, one, f);
         if (f->exit.reached)
-            merge_state(hazards, &sum, &one);
+            merge_state(hazards, sum, one);
     }
-    if (sum.reached)
-        copy_state(hazards, state, &sum);
+    if (sum->reached)
+        copy_state(hazards, state, sum);
     else
         state->reached = false; /* none of them is known to come back yet */
 }
 
 /* ---- blocks ---- */
+
+static void go_out(Hazards *hazards, Flow *flow, const State *state) {
+    bool changed = merge_state(hazards, &flow->exit, state);
+    hazards->flows_changed |= changed;
+    flow->stale |= changed;
+}
 
 static void walk_block(Hazards *hazards, uint32_t proc, uint32_t block) {
     const BinFlow *bin_flow = hazards->checker->flow;
@@ -601,7 +642,7 @@ static void walk_block(Hazards *hazards, uint32_t proc, uint32_t block) {
         do_call(hazards, &hazards->edge, i);
         if (tail) {
             if (hazards->edge.reached && (b->ends & BX_RET))
-                hazards->flows_changed |= merge_state(hazards, &hazards->flow[proc].exit, &hazards->edge);
+                go_out(hazards, &hazards->flow[proc], &hazards->edge);
         } else if (bin_guard(&bin_flow->insts[i]) == BG_MAYBE && hazards->edge.reached)
             merge_state(hazards, state, &hazards->edge);
         else if (bin_guard(&bin_flow->insts[i]) != BG_MAYBE)
@@ -611,7 +652,7 @@ static void walk_block(Hazards *hazards, uint32_t proc, uint32_t block) {
         return;
     uint32_t last = b->first + b->ninsts - 1;
     if ((b->ends & BX_RET) && bin_kind(&bin_flow->insts[last]) == BK_RET)
-        hazards->flows_changed |= merge_state(hazards, &hazards->flow[proc].exit, state);
+        go_out(hazards, &hazards->flow[proc], state);
     for (uint32_t k = 0; k < b->nsuccs; k++)
         if (merge_loosely(hazards, &hazards->in[b->succs[k].block], state))
             hazards->dirty[b->succs[k].block] = true;
@@ -623,6 +664,7 @@ static bool walk_all(Hazards *hazards) {
     bool any = false;
     for (uint32_t p = 0; p < checker->nprocs; p++) {
         uint32_t entry = checker->procs[p].entry_block;
+        settle_state(hazards, &hazards->flow[p].entry);
         if (hazards->flow[p].entry.reached &&
             merge_loosely(hazards, &hazards->in[entry], &hazards->flow[p].entry))
             hazards->dirty[entry] = true;

@@ -42,6 +42,8 @@ typedef struct {
     /* by instruction, of check/static/barriers.c: barriers that may be pending, its own procedure's and the
      * callers' */
     uint16_t *pend, *inherited;
+    const char **ptx_lines; /* where lines of the PTX text begin, NULL until one is asked for */
+    uint32_t nptx_lines;
     bool *entered; /* by instruction: as in BinCheckReport, of check/static/entered.c */
 } Checker;
 
