@@ -675,10 +675,11 @@ SimMemory *diff_first_memory(Plan *plan, const PtxModule *module, Diags *diags) 
     return mem;
 }
 
-bool *diff_skip(Plan *plan, const SimMemory *memory) {
+bool *diff_skip(Plan *plan, const SimMemory *memory, DiffEngine engine) {
     bool *skip = ARENA_ARRAY(&plan->arena, bool, memory->nallocs + 1);
     for (uint32_t i = 0; i < memory->nallocs; i++)
-        skip[i] = strcmp(memory->allocs[i].name, SIM_HEAP_NAME) == 0;
+        skip[i] = strcmp(memory->allocs[i].name, SIM_HEAP_NAME) == 0 ||
+                  (engine != DIFF_MACHINE && strcmp(memory->allocs[i].name, PRINTED_BUFFER) == 0);
     return skip;
 }
 
@@ -703,7 +704,7 @@ bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOp
         good = v.machine || diag(d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
     }
     if (good) {
-        v.skip = diff_skip(plan, v.ptx);
+        v.skip = diff_skip(plan, v.ptx, opt->other.engine);
         good = run_launches(&v);
     }
     if (good && !opt->file_known && bin_contents_differ(m, b, NULL, report->file, sizeof report->file))

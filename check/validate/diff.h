@@ -119,9 +119,10 @@ bool diff_traps_alike(const Binary *binary, DiffEngine engine, SimTrapKind ptx, 
 /* The memory in which the launches of a plan begin: its buffers, the module's variables, what threads print.
  * NULL: reported. */
 SimMemory *diff_first_memory(Plan *plan, const PtxModule *module, Diags *diags);
-/* By allocation of that memory: true for what is not compared, the heap, in which the order of threads
- * decides who gets what. In the plan's arena. */
-bool *diff_skip(Plan *plan, const SimMemory *memory);
+/* By allocation of that memory: true for what is not compared: the heap, in which the order of threads
+ * decides who gets what; what threads print on a card, which its driver keeps to itself. In the plan's arena.
+ */
+bool *diff_skip(Plan *plan, const SimMemory *memory, DiffEngine engine);
 /* The PTX of the plan computes what a target leaves its mark on as the binary's does: docs/numerics.md, 7. */
 void diff_numbers_of(Plan *plan, const Binary *binary);
 /* One launch of a plan on one engine; the parameter block is built from the kernel's own parameters. */

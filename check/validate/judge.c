@@ -299,8 +299,8 @@ static bool plan_leaves_open(Plan *plan, const PtxModule *module, uint64_t budge
         const PlanLaunch *launch = &plan->launches.at[i];
         SimMemory *other = simmem_clone(memory);
         if (!launch_leaves_open(plan, launch, module, memory, budget, &open))
-            depends =
-                depends_on_unwritten(plan, launch, module, other, memory, diff_skip(plan, memory), budget);
+            depends = depends_on_unwritten(plan, launch, module, other, memory,
+                                           diff_skip(plan, memory, DIFF_MACHINE), budget);
         if (other)
             simmem_free(other);
     }
@@ -513,7 +513,7 @@ static bool add_plan(Judge *judge) {
     if (good && !judge->machine)
         good = diag(judge->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
     if (good) {
-        judge->skip = diff_skip(judge->p, judge->ptx);
+        judge->skip = diff_skip(judge->p, judge->ptx, judge->opt->other.engine);
         good = judge_launches(judge);
     }
     SimMemory *all[] = {judge->ptx, judge->machine, judge->before};

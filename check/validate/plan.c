@@ -326,10 +326,22 @@ static const char *list_sizes(Plan *plan, const PlanParam *params, uint32_t n) {
     return n ? arena_printf(&plan->arena, "%s bytes", text) : text;
 }
 
+/* Whether a word of a structure is where a buffer begins or a byte of it: a launch file has such addresses as
+ * numbers (they follow from the sizes of the buffers), and no number of another kind is as large. */
+static bool is_address(const Plan *plan, const uint8_t *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    for (uint32_t i = 0; i < plan->buffers.n; i++) {
+        const PlanBuffer *buffer = &plan->buffers.at[i];
+        if (word - buffer->address < buffer->count * buffer->type->size_bytes)
+            return true;
+    }
+    return false;
+}
+
 bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const PlanParam *params,
                  uint32_t nparams, Launch *launch_out, Diags *diags) {
     uint32_t end = 0, naddresses = 0;
-    uint32_t *address_at = ARENA_ARRAY(&plan->arena, uint32_t, nparams + 1);
     if (launch->args.n != nparams)
         return diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0503, kernel,
                        arena_printf(&plan->arena, "%u given, the kernel takes %u%s", launch->args.n, nparams,
@@ -338,6 +350,7 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
         if (params[i].offset_bytes + params[i].size_bytes > end)
             end = params[i].offset_bytes + params[i].size_bytes;
     uint8_t *out = arena_alloc(&plan->arena, end);
+    uint32_t *address_at = ARENA_ARRAY(&plan->arena, uint32_t, nparams + end / 8 + 1);
     for (uint32_t i = 0; i < nparams; i++) {
         const PlanArg *arg = &launch->args.at[i];
         PlanArg map = {.size_bytes = SIM_TENSOR_BYTES};
@@ -360,6 +373,9 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
                                             : 0;
         for (unsigned k = 0; k < size; k++)
             out[params[i].offset_bytes + k] = (uint8_t)(whole ? address >> (8 * k) : arg->bytes[k]);
+        for (uint32_t at = 0; !whole && size > 8 && at + 8 <= size; at += 8)
+            if (is_address(plan, arg->bytes + at))
+                address_at[naddresses++] = params[i].offset_bytes + at;
     }
     *launch_out = (Launch){.grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
                            .block = {launch->block[0], launch->block[1], launch->block[2]},

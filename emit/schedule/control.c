@@ -48,7 +48,7 @@ typedef struct {         /* what the walk asks about an instruction again and ag
     /* All results must have come: a load under way would fill the cache that it empties; the other warps of
      * the group, which go on with it, take them for there. */
     bool settles;
-    bool view; /* FENCE.VIEW: done when its scoreboard says so */
+    bool view;    /* FENCE.VIEW: done when its scoreboard says so */
     bool flushes; /* UTMACMDFLUSH */
 } Facts;
 

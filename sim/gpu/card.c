@@ -1,7 +1,7 @@
 /* A card and its process: see card.h.
  * SPDX-License-Identifier: MIT */
 #include "sim/gpu/card.h"
-#include "sim/gpu/driver.h"
+#include "sim/tensormap.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,6 +282,25 @@ static bool each_variable(Card *card, const Images *images, Mover *move) {
     return true;
 }
 
+/* A tensor map, the guest's in `bytes`, as the card's. */
+static bool tensor_in(Card *card, uint8_t *bytes) {
+    uint64_t address = 0;
+    return (to_card(card, gpu_tensor_address(bytes), &address) ||
+            answer_with(card, ANSWER_REFUSED, "a tensor map of no buffer", CUDA_SUCCESS)) &&
+           good(card, "cuTensorMapEncode", gpu_tensor_encode(&card->cuda, bytes, address));
+}
+
+/* Those that have an allocation of their own. */
+static bool tensors_in(Card *card, uint8_t *block) {
+    for (uint32_t i = 0; i < card->mem->nallocs; i++) {
+        const SimAlloc *alloc = &card->mem->allocs[i];
+        if (!card->variable[i] && alloc->size_bytes == SIM_TENSOR_BYTES && gpu_tensor_is_map(alloc->data) &&
+            !tensor_in(card, block + card->at[i]))
+            return false;
+    }
+    return true;
+}
+
 static bool send(Card *card, Images *images) {
     uint64_t size_bytes = card->block_bytes;
     for (uint32_t i = 0; i < card->mem->nallocs; i++)
@@ -300,7 +319,8 @@ static bool send(Card *card, Images *images) {
         memcpy(at, alloc->data, alloc->size_bytes); /* what looks like an address and is none stays */
         translate_in(card, alloc, at);
     }
-    return good(card, "cuMemcpyHtoD", card->cuda.copy_in(card->block, images->sent, card->block_bytes)) &&
+    return tensors_in(card, images->sent) &&
+           good(card, "cuMemcpyHtoD", card->cuda.copy_in(card->block, images->sent, card->block_bytes)) &&
            each_variable(card, images, send_variable);
 }
 
@@ -331,10 +351,12 @@ static SimTrapKind trap_of(CudaResult result) {
     }
 }
 
-/* The parameter block with the card's addresses; NULL: no memory. */
-static uint8_t *card_params(const Card *card) {
+/* The parameter block with the card's addresses; NULL: no memory, or answered. */
+static uint8_t *card_params(Card *card) {
     const Launch *launch = card->launch;
     uint8_t *params = calloc(launch->param_bytes + 1u, 1);
+    if (!params)
+        answer_with(card, ANSWER_REFUSED, "no memory on this host", CUDA_SUCCESS);
     if (params && launch->param_bytes)
         memcpy(params, launch->params, launch->param_bytes);
     for (uint32_t i = 0; params && i < launch->naddresses; i++) {
@@ -343,6 +365,11 @@ static uint8_t *card_params(const Card *card) {
         if (to_card(card, word, &word))
             memcpy(params + launch->address_at[i], &word, CARD_WORD_BYTES);
     }
+    for (uint32_t at = 0; params && at + SIM_TENSOR_BYTES <= launch->param_bytes; at += SIM_TENSOR_ALIGN)
+        if (gpu_tensor_is_map(launch->params + at) && !tensor_in(card, params + at)) {
+            free(params);
+            return NULL;
+        }
     return params;
 }
 
@@ -352,26 +379,47 @@ static double now(void) {
     return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
+/* `extra`: the parameters, for cuLaunchKernel. */
+static bool enqueue(Card *card, void **extra) {
+    const Launch *launch = card->launch;
+    const CudaDriver *cuda = &card->cuda;
+    const uint32_t *grid = launch->grid, *block = launch->block, *cluster = launch->cluster;
+    CudaLaunchAttribute clusters = {.id = CUDA_CLUSTER_DIMENSION,
+                                    .value = {cluster[0], cluster[1], cluster[2]}};
+    CudaLaunchConfig config = {.grid = {grid[0], grid[1], grid[2]},
+                               .block = {block[0], block[1], block[2]},
+                               .shared_bytes = launch->dynamic_shared_bytes,
+                               .attributes = &clusters,
+                               .nattributes = 1};
+    if (!cluster[0])
+        return good(card, "cuLaunchKernel",
+                    cuda->launch(card->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                 launch->dynamic_shared_bytes, NULL, NULL, extra));
+    if (!cuda->launch_ex)
+        return answer_with(card, ANSWER_REFUSED, "this driver knows no clusters", CUDA_SUCCESS);
+    /* (what a card cannot is an error of the launch) */
+    (void)cuda->set_function_attribute(card->function, CUDA_ANY_CLUSTER_SIZE, 1);
+    return good(card, "cuLaunchKernelEx", cuda->launch_ex(&config, card->function, NULL, extra));
+}
+
 static bool execute(Card *card) {
     const Launch *launch = card->launch;
     size_t param_bytes = launch->param_bytes;
-    void *params = card_params(card);
+    uint8_t *params = card_params(card);
     void *extra[] = {(void *)CUDA_PARAM_BUFFER, params, (void *)CUDA_PARAM_BUFFER_BYTES, &param_bytes,
                      (void *)CUDA_PARAM_END};
     if (!params)
-        return answer_with(card, ANSWER_REFUSED, "no memory on this host", CUDA_SUCCESS);
-    if (launch->dynamic_shared_bytes &&
-        !good(card, "the dynamic shared memory",
-              card->cuda.set_function_attribute(card->function, CUDA_MAX_DYNAMIC_SHARED_BYTES,
-                                                (int)launch->dynamic_shared_bytes)))
         return false;
     double start = now();
-    CudaResult result = card->cuda.launch(
-        card->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
-        launch->block[2], launch->dynamic_shared_bytes, NULL, NULL, param_bytes ? extra : NULL);
-    if (!good(card, "cuLaunchKernel", result))
+    bool begun = (!launch->dynamic_shared_bytes ||
+                  good(card, "the dynamic shared memory",
+                       card->cuda.set_function_attribute(card->function, CUDA_MAX_DYNAMIC_SHARED_BYTES,
+                                                         (int)launch->dynamic_shared_bytes))) &&
+                 enqueue(card, param_bytes ? extra : NULL);
+    free(params);
+    if (!begun)
         return false;
-    result = card->cuda.synchronize();
+    CudaResult result = card->cuda.synchronize();
     card->answer->result.seconds = now() - start;
     if (trap_of(result) == TRAP_NONE)
         return good(card, "the launch", result);
@@ -400,8 +448,11 @@ static bool clear(Card *card) {
 
 static bool launch(Card *card) {
     Images images = {0};
-    bool done = card_fits(card) && load(card) && place(card) && send(card, &images) && execute(card) &&
-                fetch(card, &images) && clear(card);
+    bool done =
+        !card->mem->ntextures ||
+        answer_with(card, ANSWER_REFUSED, "textures and surfaces are not given to a card", CUDA_SUCCESS);
+    done = done && card_fits(card) && load(card) && place(card) && send(card, &images) && execute(card) &&
+           fetch(card, &images) && clear(card);
     free(images.sent);
     free(images.got);
     return done;

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_GPU_CARD_H
 #define HEDDLE_SIM_GPU_CARD_H
+#include "sim/gpu/driver.h"
 #include "sim/gpu/gpu.h"
 
 enum { CARD_LOG_BYTES = 3072, CARD_WORD_BYTES = 8 };
@@ -56,6 +57,11 @@ bool gpu_ask(int socket, const CardRequest *request);
 bool gpu_send(int socket, const void *bytes, size_t n);
 /* What *out points to is in *held, which the caller frees. False: there is no more. */
 bool gpu_take(int socket, CardRequest *out, void **held);
+/* Bytes of guest memory (SIM_TENSOR_BYTES): are they a tensor map, of a tensor at which guest address; and in
+ * its place the driver's, of the tensor at that address of the card. */
+bool gpu_tensor_is_map(const void *bytes);
+uint64_t gpu_tensor_address(const void *bytes);
+CudaResult gpu_tensor_encode(const CudaDriver *cuda, void *bytes, CudaAddress address);
 /* The life of the process: answer requests until there are none, or one ends badly. */
 _Noreturn void gpu_serve(int socket);
 #endif

@@ -24,7 +24,11 @@ bool cuda_driver_open(CudaDriver *driver, char *why, size_t why_bytes) {
 #define F(member, name, params)                                                                              \
     if (!find(library, #name, &driver->member, why, why_bytes))                                              \
         return false;
+#define NEWER(member, name, params)                                                                          \
+    if (!find(library, #name, &driver->member, why, why_bytes))                                              \
+        driver->member = NULL;
 #include "sim/gpu/driver.def"
 #undef F
+#undef NEWER
     return true;
 }

@@ -17,7 +17,7 @@ typedef struct {
     bool has_module;
     GpuModule module;
     Launch launch;
-    SimMemory mem; /* of its fields only the allocations */
+    SimMemory mem; /* of its fields the allocations, and how many textures there are */
 } Head;
 
 /* ---- bytes ---- */
@@ -79,6 +79,7 @@ bool gpu_ask(int socket, const CardRequest *request) {
         head.module = *request->module;
         head.launch = *request->launch;
         head.mem.nallocs = request->mem->nallocs;
+        head.mem.ntextures = request->mem->ntextures;
     }
     put_piece(f, &head, sizeof head);
     if (head.has_module) {

@@ -167,6 +167,72 @@ mkdir -p dir && cp own.ptx k.ptx k.json dir
 want 9.0 0 "k: equal: 1 of 1 basic blocks" validate --engine gpu own.ptx --launch auto --grid 1
 want 9.0 0 "2 kernels: 2 equal" validate --engine gpu dir
 
+# ---- clusters, tensor maps, pointers in structures; what a card is not given, and what it does not give back
+ring="--kernel ring --grid 4,2 --cluster 2,2 --block 32 --arg out:out:u32[64]=zero --arg out:ids:u32[128]=zero"
+# shellcheck disable=SC2086
+want 9.0 0 "^ring: equal: 1 launch" validate --engine gpu -t sm_90 "$here/../cluster/ring.ptx" $ring
+cat >copy.json <<'J'
+{"buffers": {"t": {"type": "u32", "count": 1024, "init": "iota"}, "maps": {"type": "u32", "count": 32, "init": "ones"},
+             "out": {"type": "u32", "count": 40, "init": "ones"}},
+ "tensormaps": {"from": {"buffer": "t", "type": "f16", "size": [32, 3, 7], "strides": [128, 512], "box": [32, 3, 5],
+                         "steps": [1, 2, 4], "swizzle": "64B", "fill": "nan"},
+                "like": {"buffer": "t", "type": "u32", "size": [12, 9], "box": [4, 2]}},
+ "launches": [{"kernel": "replace", "grid": [1], "block": [32], "args": ["tmap:from", "tmap:like", "maps", "out"]}]}
+J
+want 9.0 0 "^replace: equal: 1 launch" validate --engine gpu -t sm_90a "$here/../tensor/replace.ptx" --launch copy.json
+cat >held.ptx <<'P'
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry k(.param .align 8 .b8 both[16])
+{
+  .reg .u64 %rd<4>;
+  .reg .u32 %r<4>;
+  ld.param.u64 %rd1, [both];
+  ld.param.u64 %rd2, [both+8];
+  ld.global.u32 %r1, [%rd1];
+  add.u32 %r1, %r1, 1;
+  st.global.u32 [%rd2], %r1;
+  ret;
+}
+P
+want 9.0 0 "^k: equal" validate --engine gpu held.ptx --launch auto
+cat >says.ptx <<'P'
+.version 7.8
+.target sm_75
+.address_size 64
+.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+.global .align 1 .b8 text[3] = {104, 105, 0};
+.visible .entry k()
+{
+  .reg .u64 %rd<4>;
+  mov.u64 %rd1, text;
+  cvta.global.u64 %rd1, %rd1;
+  mov.u64 %rd2, 0;
+  { .param .b64 f; .param .b64 a; .param .b32 r;
+    st.param.b64 [f], %rd1; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); }
+  ret;
+}
+P
+want 9.0 0 "^k: equal" validate --engine gpu says.ptx --grid 1 --block 32
+cat >tex.ptx <<'P'
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 t, .param .u64 out)
+{
+  .reg .u64 %rd<4>;
+  .reg .f32 %f<8>;
+  ld.param.u64 %rd1, [t];
+  ld.param.u64 %rd2, [out];
+  mov.f32 %f1, 0f3F000000;
+  tex.1d.v4.f32.f32 {%f2, %f3, %f4, %f5}, [%rd1, {%f1}];
+  st.global.f32 [%rd2], %f2;
+  ret;
+}
+P
+want 9.0 5 "^k: not run: .*textures" validate --engine gpu tex.ptx --launch auto
+
 # ---- launches share a context; after a trap there is another
 contexts() { # NUMBER WHAT
     [ "$(wc -l <contexts)" = "$1" ] || { echo "FAIL: $(wc -l <contexts) contexts for $2, not $1"; failed=1; }

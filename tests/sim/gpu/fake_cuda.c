@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "sim/gpu/driver.h"
 #include "sim/machine/machine.h"
+#include "sim/tensormap.h"
 #include "tools/driver.h"
 #include <elf.h>
 #include <stdio.h>
@@ -36,8 +37,10 @@ static void print_line(void *user, Severity severity, const char *line) {
 
 /* Prototypes: the names are the driver's. */
 #define F(member, name, params) EXPORT CudaResult name params;
+#define NEWER F
 #include "sim/gpu/driver.def"
 #undef F
+#undef NEWER
 
 /* As the real one, it maps addresses by the tens of GiB. */
 CudaResult cuInit(unsigned flags) {
@@ -180,7 +183,8 @@ CudaResult cuModuleGetGlobal_v2(CudaAddress *address, size_t *size_bytes, CudaMo
 }
 
 CudaResult cuFuncSetAttribute(CudaFunction function, int attribute, int value) {
-    return function && attribute == CUDA_MAX_DYNAMIC_SHARED_BYTES && value <= 227 * 1024
+    return function && ((attribute == CUDA_MAX_DYNAMIC_SHARED_BYTES && value <= 227 * 1024) ||
+                        attribute == CUDA_ANY_CLUSTER_SIZE)
                ? CUDA_SUCCESS
                : ERROR_INVALID_VALUE;
 }
@@ -202,13 +206,8 @@ CudaResult cuMemcpyDtoH_v2(void *to, CudaAddress from, size_t size_bytes) {
     return simmem_read(memory, from, to, size_bytes) ? CUDA_SUCCESS : ERROR_INVALID_VALUE;
 }
 
-CudaResult cuLaunchKernel(CudaFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                          CudaStream stream, void **params, void **extra) {
+static CudaResult run(CudaFunction function, Launch launch, void **extra) {
     const BinFunc *kernel = (const BinFunc *)(uintptr_t)function;
-    Launch launch = {.grid = {grid_x, grid_y, grid_z},
-                     .block = {block_x, block_y, block_z},
-                     .dynamic_shared_bytes = shared_bytes};
     for (; extra && *extra != (void *)CUDA_PARAM_END; extra += 2) {
         if (*extra == (void *)CUDA_PARAM_BUFFER)
             launch.params = extra[1];
@@ -218,7 +217,7 @@ CudaResult cuLaunchKernel(CudaFunction function, unsigned grid_x, unsigned grid_
     char text[256] = "";
     Diags diags = {.sink = print_line, .user = text};
     MachineResult result;
-    if (stream || params || (kernel->nparams && !launch.params))
+    if (kernel->nparams && !launch.params)
         return ERROR_INVALID_VALUE;
     if (card_is("dies"))
         abort();
@@ -226,6 +225,76 @@ CudaResult cuLaunchKernel(CudaFunction function, unsigned grid_x, unsigned grid_
     trap = result.trap.kind;
     machine_result_free(&result);
     return CUDA_SUCCESS;
+}
+
+CudaResult cuLaunchKernel(CudaFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                          CudaStream stream, void **params, void **extra) {
+    Launch launch = {.grid = {grid_x, grid_y, grid_z},
+                     .block = {block_x, block_y, block_z},
+                     .dynamic_shared_bytes = shared_bytes};
+    return stream || params ? ERROR_INVALID_VALUE : run(function, launch, extra);
+}
+
+CudaResult cuLaunchKernelEx(const CudaLaunchConfig *config, CudaFunction function, void **params,
+                            void **extra) {
+    const unsigned *grid = config->grid, *block = config->block, *cluster = config->attributes->value;
+    Launch launch = {.grid = {grid[0], grid[1], grid[2]},
+                     .block = {block[0], block[1], block[2]},
+                     .cluster = {cluster[0], cluster[1], cluster[2]},
+                     .dynamic_shared_bytes = config->shared_bytes};
+    bool good = !config->stream && !params && config->nattributes == 1 &&
+                config->attributes->id == CUDA_CLUSTER_DIMENSION;
+    return good ? run(function, launch, extra) : ERROR_INVALID_VALUE;
+}
+
+/* The map is Heddle's own, as the machine reads it. */
+static CudaResult encode(void *out, SimTensorMap map, int type, void *address, const uint64_t *size,
+                         const uint64_t *stride, const unsigned *step) {
+    static const uint8_t types[] = {SIM_TENSOR_U8,  SIM_TENSOR_U16, SIM_TENSOR_U32, SIM_TENSOR_S32,
+                                    SIM_TENSOR_U64, SIM_TENSOR_S64, SIM_TENSOR_F16, SIM_TENSOR_F32,
+                                    SIM_TENSOR_F64, SIM_TENSOR_BF16};
+    uint32_t words[TENSOR_WORDS];
+    map.magic = SIM_TENSOR_MAGIC;
+    map.type = types[type];
+    map.address = (uint64_t)(uintptr_t)address;
+    for (unsigned k = 0; k < map.rank; k++) {
+        map.size[k] = size[k];
+        map.step[k] = (uint8_t)step[k];
+        if (k > 0)
+            map.stride[k - 1] = stride[k - 1];
+    }
+    sim_tensor_encode(&map, words);
+    memcpy(out, words, sizeof words);
+    return CUDA_SUCCESS;
+}
+
+CudaResult cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *address, const uint64_t *size,
+                                  const uint64_t *stride, const unsigned *box, const unsigned *step,
+                                  int interleave, int swizzle, int promotion, int fill) {
+    SimTensorMap map = {.rank = (uint8_t)rank, .swizzle = (uint8_t)swizzle, .nan_fill = (uint8_t)fill};
+    for (unsigned k = 0; k < rank; k++)
+        map.box[k] = (uint16_t)box[k];
+    return interleave || promotion ? ERROR_INVALID_VALUE
+                                   : encode(out, map, type, address, size, stride, step);
+}
+
+CudaResult cuTensorMapEncodeIm2col(void *out, int type, unsigned rank, void *address, const uint64_t *size,
+                                   const uint64_t *stride, const int *lower, const int *upper,
+                                   unsigned channels, unsigned pixels, const unsigned *step, int interleave,
+                                   int swizzle, int promotion, int fill) {
+    SimTensorMap map = {.rank = (uint8_t)rank,
+                        .im2col = 1,
+                        .channels = (uint16_t)channels,
+                        .pixels = (uint16_t)pixels,
+                        .swizzle = (uint8_t)swizzle,
+                        .nan_fill = (uint8_t)fill};
+    for (unsigned k = 0; k + 2 < rank; k++) {
+        map.lower[k] = (int16_t)lower[k];
+        map.upper[k] = (int16_t)upper[k];
+    }
+    return interleave || promotion ? ERROR_INVALID_VALUE
+                                   : encode(out, map, type, address, size, stride, step);
 }
 
 CudaResult cuCtxSynchronize(void) {
