@@ -629,7 +629,8 @@ bool sel_abi_call(Sel *sel, const PtxInsn *in) {
         system = ptx_system_func(sel->ptx, callee) != SYSTEM_COUNT;
         sig = signature_of(sel, callee);
         if ((!callee->has_body && !system && !sig.open) || callee->is_entry)
-            return sel_error(sel, "the function called has no body here");
+            return sel_error(sel, arena_printf(&sel->arena, "%s, which it calls, has no body here",
+                                               str_text(&sel->ptx->strings, callee->name)));
         if (system) {
             Wide at = sel_linked_address(sel, lower_name(sel->l, sel->ptx, callee->name), 0);
             target = sel_pair(sel, at.w[0], at.w[1]);
