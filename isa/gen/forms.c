@@ -119,6 +119,7 @@ static bool one_form(Ig *ig, IgDef *optype, const IgForms *ig_forms, const IgTok
     def->loc = name->loc;
     def->targets = optype->targets;
     def->select = ig_forms->select;
+    def->fallback = ig_forms->fallback;
     VEC_ADD(&ig->arena, &def->parents,
             ((IgTok){.kind = TK_IDENT, .text = optype->name, .loc = ig_forms->loc}));
     add_fixed(ig, def, 0, 12, "Opcode", "opcode", ig_forms->base | forms[k].number << 9, ig_forms->loc);

@@ -151,6 +151,7 @@ typedef struct {
     IgFormSlot slot[3];
     const char *imm_type, *suffix;
     IgCond select;
+    bool fallback;
     IgLoc loc;
 } IgForms;
 

@@ -318,6 +318,8 @@ static bool parse_forms(Parser *parser, IgDef *def, IgLoc loc, bool uniform) {
             ok = igp_ident(parser, &f.suffix);
         else if (igp_take(parser, "select"))
             ok = cond_or(parser, &f.select);
+        else if (igp_take(parser, "fallback"))
+            ok = f.fallback = true;
         else
             break;
         if (!ok || !igp_expect(parser, ";"))

@@ -52,6 +52,7 @@ left=' mov.u32 y, 7; shfl.sync.idx.b32 y, y, 0, 31, STEP;'
 odd=' ld.global.u32 y, [p + STEP];'
 far=' mov.u32 y, STEP; ts: .branchtargets A, B; brx.idx y, ts; A: B:'
 stop=' mov.u32 x, STEP; setp.eq.u32 q, x, 0; @q trap;'
+unset=' STEP setp.eq.u32 q, t, 1; @q trap;'
 store=' st.global.u32 [p], i;'
 echo "$apart $store" | kernel apart 0
 echo "bar.sync 0; $store" | kernel apart_ok 0
@@ -61,7 +62,9 @@ for pair in left:1:-1 odd:1:0 far:2:1 stop:0:1; do
   echo "$body $store" | kernel "$name" "${steps%:*}"
   echo "$body $store" | kernel "${name}_ok" "${steps#*:}"
 done
-for name in apart left odd far stop; do
+echo "$unset $store" | kernel unset ''
+echo "$unset $store" | kernel unset_ok 'mov.u32 t, 1;'
+for name in apart left odd far unset stop; do
   verdict=undefined
   [ $name = stop ] && verdict=differs
   "$heddle" compile "$work/${name}_ok.ptx" -t bru1 -o "$work/ok.cubin"

@@ -361,6 +361,23 @@ static void system_shared(void **state) {
     }
 }
 
+/* All lanes go the way of the warp's predicate. */
+static void uniform_branch(void **state) {
+    (void)state;
+    for (unsigned n = 0; n < 8; n++) {
+        AsmLaunch l = {.target = "sm_90", .threads = 32, .in = {n & 1}};
+        AsmResult r = asm_run(&l,
+                              START90 "MOV R7, RZ;\nMOV R6, 0x1;\nULDC UR4, c[0x0][0x218];\n"
+                                      "ULOP3.LUT UP0, URZ, UR4, 0x1, URZ, 0xc0, !UPT;\n"
+                                      "%s BRA.U %sUP0, `(there);\n"
+                                      "MOV R6, 0x2;\nthere:\n" STORE,
+                              n & 4 ? "@!PT" : "", n & 2 ? "!" : "");
+        bool taken = !(n & 4) && (n & 1) != (n >> 1 & 1);
+        for (unsigned i = 0; i < 32; i++)
+            assert_int_equal(r.out[2 * i], taken ? 1 : 2);
+    }
+}
+
 static void elect(void **state) {
     (void)state;
     for (unsigned n = 0; n < 20; n++) {
@@ -452,7 +469,7 @@ int main(void) {
         cmocka_unit_test(vabsdiff4),     cmocka_unit_test(minima),         cmocka_unit_test(copies),
         cmocka_unit_test(popc_inc),      cmocka_unit_test(vector_atomics), cmocka_unit_test(matrices),
         cmocka_unit_test(elect),         cmocka_unit_test(fchk),           cmocka_unit_test(without_effect),
-        cmocka_unit_test(not_simulated), cmocka_unit_test(system_shared),
+        cmocka_unit_test(not_simulated), cmocka_unit_test(system_shared),  cmocka_unit_test(uniform_branch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
