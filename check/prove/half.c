@@ -59,6 +59,19 @@ static Term *loaded_constant(Terms *ts, bool bf16, const char *mods, Term *const
                                                                                    : NULL;
 }
 
+/* -0 + h to 32 bits: how ptxas converts a half; the sum of two has no term. */
+static bool widened_half(Mach *mach) {
+    Terms *ts = &mach->prover->ts;
+    Term *a = mach_half(mach, 0, 0), *b = mach_half(mach, 1, 0), *minus_zero = t_const(ts, 32, MINUS_ZERO);
+    Term *half = a == minus_zero ? b : b == minus_zero ? a : NULL;
+    if (!half || MOD(HADD2, bf16) || MOD(HADD2, ftz) || MOD(HADD2, sat))
+        return false;
+    mach_put(
+        mach, 0, 0,
+        prove_uf(mach->prover, 32, term_name(ts, "f2f.%u.%u.%u", FSize_F32, FSize_F16, Rnd_RN), &half, 1));
+    return true;
+}
+
 static void mach_packed(Mach *mach, const char *name, bool bf16, const char *mods, unsigned n) {
     Term *result[2];
     for (unsigned h = 0; h < 2; h++) {
@@ -75,6 +88,8 @@ bool mach_halves(Mach *mach) {
     Terms *ts = &mach->prover->ts;
     switch (mach->in->optype) {
     case OT_HADD2:
+        if (MOD(HADD2, f32))
+            return widened_half(mach);
         mach_packed(mach, "hadd", MOD(HADD2, bf16),
                     modifiers(ts, MOD(HADD2, ftz), MOD(HADD2, sat), false, false), 2);
         return true;

@@ -98,19 +98,26 @@ static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c) {
         lin_add_term(ts, lin, term, c);
     }
 }
+/* A product, no bit of which the word loses. */
+static bool fits_in_word(const Term *term) {
+    return term->kind == TK_SUM && term->n == 1 && !term->k &&
+           term->c[0] <= LOW / (term_possible(term->a[0]) | 1ull);
+}
 /* 64-bit l += c * zext(x) */
 static void lin_add_low(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     if (term->kind == TK_CONST) {
         lin->k += c * term->k;
-    } else if (term_is_inverse(term) || complemented(term)) {
-        lin->k += c * LOW;
-        lin_add_term(ts, lin, term_is_inverse(term) ? term_complement(ts, term) : t_inv(ts, term), 0 - c);
-    } else if (term->kind == TK_SUM && term->n == 1 && !term->k &&
-               term->c[0] <= LOW / (term_possible(term->a[0]) | 1ull)) { /* a product that fits in the word */
-        lin_add_term(ts, lin, term->a[0], c * term->c[0]);
-    } else {
-        lin_add_term(ts, lin, term, c);
+        return;
     }
+    if (term_is_inverse(term) || complemented(term)) {
+        lin->k += c * LOW;
+        term = term_is_inverse(term) ? term_complement(ts, term) : t_inv(ts, term);
+        c = 0 - c;
+    }
+    if (fits_in_word(term))
+        lin_add_term(ts, lin, term->a[0], c * term->c[0]);
+    else
+        lin_add_term(ts, lin, term, c);
 }
 /* 64-bit l += (c * x) << 32: carries between the parts of x fall off, so it is linear. */
 static void lin_add_high(Terms *ts, Lin *lin, Term *term, uint64_t c) {

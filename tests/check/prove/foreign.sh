@@ -68,6 +68,31 @@ for edit in 's/^\(twin .*\) 4$/\1 8/' 's/^\(twin .*\) 1 4$/\1 2 4/' 's/^\(twin .
     [ $? -eq 5 ] || fail "twins after $edit: $(last)"
 done
 
+# How ptxas converts a half to 32 bits: added to -0. Not to +0, nor the other half, flushed, or without its sign
+cat > "$dir/half.ptx" <<'P'
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .b64 %d; .reg .b16 %h; .reg .f32 %f;
+    ld.param.u64 %d, [p]; ld.global.b16 %h, [%d]; cvt.f32.f16 %f, %h; st.global.f32 [%d+4], %f; ret;
+}
+P
+"$heddle" compile -t sm_80 --no-map "$dir/half.ptx" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" > "$dir/k.sass"
+for sum in ' \2, -RZ, \3.H0_H0' ' \2, RZ, \3.H0_H0' ' \2, -RZ, \3.H1_H1' '.FTZ \2, -RZ, \3.H0_H0' ' \2, -RZ, |\3|.H0_H0'; do
+    mine || continue
+    sed "s/B0-----:R-:W1:-:S02\(.*\)F2F.F32.F16 \(R[0-9]*\), \(R[0-9]*\)/B0-----:R-:W-:-:S05\1HADD2.F32$sum/; s/B-1----:R5/B------:R5/" "$dir/k.sass" > "$dir/other.sass"
+    grep -q HADD2 "$dir/other.sass" || fail "half: nothing to edit"
+    "$heddle" asm "$dir/other.sass" -o "$dir/other.cubin" || fail "half: HADD2.F32$sum does not assemble"
+    "$heddle" prove --no-launches "$dir/half.ptx" "$dir/other.cubin" > "$dir/out"
+    status=$?
+    case $sum in
+    ' \2, -RZ, \3.H0_H0') [ $status -eq 0 ] || fail "half: $(last)" ;;
+    *) [ $status -ne 0 ] || fail "half: proved with HADD2.F32$sum" ;;
+    esac
+done
+
 # A binary that stands alone is proved itself, not what its PTX would be compiled to
 "$heddle" compile -t sm_80 "$samples/guards.ptx" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" > "$dir/k.sass" || fail "guards"
 sed '0,/ISETP\.[GL]E/s//ISETP.EQ/; 0,/ISETP\.[GL]T/s//ISETP.EQ/' "$dir/k.sass" > "$dir/wrong.sass"

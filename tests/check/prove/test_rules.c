@@ -516,6 +516,10 @@ static void products_have_their_values(void **state) {
                      t_scale(ts, t_zext(ts, mixture), 4));
     assert_ptr_not_equal(t_pair(ts, t_scale(ts, mixture, 4), t_lshr(ts, mixture, number(ts, 31))),
                          t_scale(ts, t_zext(ts, mixture), 4));
+    /* what fits in a word is no less so in a difference */
+    Term *quarter = t_lshr(ts, world.x, number(ts, 5));
+    assert_ptr_equal(t_zext(ts, t_sub(ts, number(ts, 0xffffffff), t_scale(ts, quarter, 4))),
+                     t_sub(ts, t_const(ts, 64, 0xffffffff), t_scale(ts, t_zext(ts, quarter), 4)));
     /* both words are signed, or one: the high word has their products with the signs */
     Term *sx = t_sext(ts, world.x), *sy = t_sext(ts, world.y), *zx = t_zext(ts, world.x),
          *zy = t_zext(ts, world.y);
