@@ -2,19 +2,19 @@
 """How many kernels of ptxas's code `heddle prove` shows: run.py HEDDLE DIRECTORY LEVEL
 
 DIRECTORY has PTX that nvcc 13.0 makes for sm_80 of HeCBench (hec_src_PROGRAM_FILE) and CUDA samples (cuda-samples_PATH). Of what list.txt names with its
-SHA-256 each file is compiled by $PTXAS (/usr/local/cuda/bin/ptxas) at -OLEVEL and proved; what stopped a kernel is counted by the first obligation.
+SHA-256 each file is compiled by ptxas (tests/find_nvidia.sh) at -OLEVEL and proved; what stopped a kernel is counted by the first obligation.
 SPDX-License-Identifier: MIT"""
 import collections
 import hashlib
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
 heddle, directory, level = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
-ptxas = os.environ.get("PTXAS", "/usr/local/cuda/bin/ptxas")
+find = pathlib.Path(__file__).resolve().parents[2] / "tests" / "find_nvidia.sh"
+ptxas = subprocess.run([find, "ptxas"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 shown, kernels, absent, stopped = collections.Counter(), 0, 0, collections.Counter()
 with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
     for line in (pathlib.Path(__file__).parent / "list.txt").read_text().splitlines():
