@@ -7,7 +7,7 @@
 
 enum {
     LANES = 32,
-    WARPS = 4,         /* the odd ones with lopsided branches */
+    WARPS = 2,         /* the odd ones with lopsided branches */
     LONGEST_WAY = 320, /* blocks; then the shortest way out */
     CALL_COST = 24,    /* instructions of a callee */
     INST_WEIGHT = 32,

@@ -29,7 +29,7 @@ enum {
     MOST_CANDIDATES = 1024, /* of one function */
     MOST_HEIGHT = 3,        /* loops around a branch whose bodies are looked at, from the innermost */
     MOST_ABOVE = 4,         /* places of BSSY for one join */
-    MOST_STEPS = 1200000,   /* of expected runs */
+    MOST_STEPS = 600000,    /* of expected runs */
     STEPS_OF_BLOCK = 512,   /* to find candidates: of each block of the function, as a mean */
     MARGIN = 128,           /* a join saves more than one in so many instructions */
     ROUNDS_MARGIN = 128,    /* the same of a join of several rounds: data that go otherwise lose much by it */
