@@ -115,15 +115,17 @@ static bool is_kernel_param(const Flow *flow, uint32_t var, uint32_t *param) {
 static Val sreg_value(Flow *flow, const PtxOperand *operand) {
     bool axis = operand->sreg == SR_TID || operand->sreg == SR_CTAID;
     unsigned a = operand->component < 3 ? operand->component : 0;
-    if (axis)
-        flow->out->axes |= 1u << a;
-    if (operand->sreg == SR_CTAID)
-        flow->out->block_axes |= 1u << a;
-    if (operand->sreg == SR_TID)
-        flow->out->thread_axes |= 1u << a;
     bool thread = axis || sreg_varies(operand) == SREG_VARIES_THREAD;
+    uint32_t bit = 1u << (axis ? a : 0); /* a lane is one of a row's */
+    flow->out->axes |= thread ? bit : 0;
+    if (operand->sreg == SR_CTAID)
+        flow->out->block_axes |= bit;
+    else if (thread)
+        flow->out->thread_axes |= bit;
+    if (operand->sreg == SR_NTID || operand->sreg == SR_NCTAID)
+        flow->out->size_axes[operand->sreg == SR_NCTAID] |= 1u << a;
     return (Val){.loaded = sreg_varies(operand) == SREG_VARIES_TIME,
-                 .tid = (uint8_t)(thread ? 1u << (axis ? a : 0) : 0),
+                 .tid = (uint8_t)(thread ? bit : 0),
                  .names = (uint8_t)(operand->sreg == SR_CTAID    ? NAMES_CTAID + a
                                     : operand->sreg == SR_NTID   ? NAMES_NTID + a
                                     : operand->sreg == SR_NCTAID ? NAMES_NCTAID + a

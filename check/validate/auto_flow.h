@@ -54,6 +54,7 @@ typedef struct {
     uint32_t axes;          /* bit i: tid or ctaid of axis i is read */
     uint32_t block_axes;    /* bit i: ctaid of axis i is read */
     uint32_t thread_axes;   /* bit i: tid of axis i is read */
+    uint32_t size_axes[2];  /* bit i: ntid, and nctaid, of axis i is read */
     uint32_t block_hint[3]; /* ctaid times this constant is computed, or ntid is compared with it; 0 none */
     uint32_t grid_hint[3];  /* nctaid is compared with it */
     AutoCopy copies[AUTO_MAX_COPIES];

@@ -38,6 +38,40 @@ bool auto_spread(const AutoSearch *search, AutoAttempt *attempt) {
     return changed;
 }
 
+/* Axes in which blocks and in which grids are larger than 1. */
+static void read_axes(const AutoSearch *search, uint32_t axes[2]) {
+    axes[0] = search->flow.thread_axes | search->flow.size_axes[0];
+    axes[1] = search->flow.block_axes | search->flow.size_axes[1];
+}
+
+bool auto_tells_sizes(const AutoSearch *search, const AutoAttempt *attempt) {
+    uint32_t axes[2];
+    bool tells = true;
+    read_axes(search, axes);
+    for (unsigned i = 0; i < 6; i++) {
+        uint32_t size = i < 3 ? attempt->block[i] : attempt->grid[i - 3];
+        if (!(axes[i / 3] >> i % 3 & 1))
+            continue;
+        for (unsigned k = 0; k < 6; k++)
+            tells &= k == i || size != (k < 3 ? attempt->block[k] : attempt->grid[k - 3]);
+        tells &= size > (i < 3 ? 1 : 2); /* of two blocks the last is number 1 */
+    }
+    /* of a single row of at most 32 threads the lane is the index */
+    return tells && (!axes[0] || attempt->block[0] > 32 || attempt->block[1] * attempt->block[2] > 1);
+}
+
+void auto_guess_sizes(const AutoSearch *search, const uint32_t *block, AutoAttempt *attempt) {
+    static const uint32_t row[] = {64, 1, 1}, plane[] = {16, 4, 1}, space[] = {8, 4, 2}, grid[] = {3, 5, 7};
+    AutoSearch shaped = *search;
+    uint32_t axes[2];
+    read_axes(search, axes);
+    shaped.block = block ? block : axes[0] & 4 ? space : axes[0] & 2 ? plane : row;
+    memset(shaped.flow.grid_hint, 0, sizeof shaped.flow.grid_hint);
+    for (unsigned i = 0; i < 3; i++)
+        shaped.flow.grid_hint[i] = axes[1] >> i & 1 ? grid[i] : 1;
+    auto_guess(&shaped, 0, attempt);
+}
+
 static unsigned dimensions(uint32_t axes) { return axes & 4 ? 3 : axes & 2 ? 2 : 1; }
 
 static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random, AutoAttempt *attempt) {
@@ -82,7 +116,8 @@ static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random,
         if (search->flow.grid_hint[i] && search->flow.grid_hint[i] <= MOST_HINTED && n % 4 != 3)
             attempt->grid[i] = search->flow.grid_hint[i];
     }
-    bool alone = search->flow.axes == 0; /* no thread knows which one it is: it is meant to run once */
+    /* no thread knows which one it is: it is meant to run once */
+    bool alone = search->flow.axes == 0 && !search->block;
     for (unsigned i = 0; i < 3 && (alone || n % 8 == 5); i++) {
         attempt->grid[i] = 1;
         attempt->block[i] = alone && !f->reqntid[0] ? 1 : attempt->block[i];

@@ -351,6 +351,28 @@ static void add_fresh(AutoSearch *search, AutoLaunches *out) {
     }
 }
 
+/* Change the attempt until it ends, if it can be. False: it cannot be run, see out->reason. */
+static bool make_end(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out) {
+    bool good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason);
+    for (unsigned k = 0;
+         good && search->trap.kind != TRAP_NONE && k < REPAIRS && auto_repair(search, attempt); k++)
+        good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason);
+    return good;
+}
+
+/* Two sizes that are equal hide that the binary reads the wrong one, of the same kernel's launches all. */
+static void add_sizes(AutoSearch *search, AutoLaunches *out) {
+    bool told = false;
+    for (unsigned i = 0; i < out->nplans; i++)
+        told |= auto_tells_sizes(search, &search->kept[i]);
+    for (unsigned k = 0; k < 2 && !told && out->nplans < AUTO_MAX_LAUNCHES; k++) {
+        AutoAttempt attempt;
+        auto_guess_sizes(search, k ? search->kept[0].block : NULL, &attempt);
+        told = make_end(search, &attempt, out) && search->trap.kind == TRAP_NONE && !search->undefined &&
+               keep_if_sound(search, &attempt, out);
+    }
+}
+
 static unsigned costliest(const AutoSearch *search, unsigned n) {
     unsigned most = 0;
     for (unsigned i = 1; i < n; i++)
@@ -438,15 +460,6 @@ static bool weigh(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *
     return true;
 }
 
-/* Change the attempt until it ends, if it can be. False: it cannot be run, see out->reason. */
-static bool make_end(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out) {
-    bool good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason);
-    for (unsigned k = 0;
-         good && search->trap.kind != TRAP_NONE && k < REPAIRS && auto_repair(search, attempt); k++)
-        good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason);
-    return good;
-}
-
 static bool consider(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out, Rest *rest) {
     if (!make_end(search, attempt, out))
         return false;
@@ -525,6 +538,7 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
     }
     if (out->nplans) {
         add_fresh(search, out);
+        add_sizes(search, out);
         add_data_sets(search, out);
     }
     if (!out->nplans && rest.trapping) {

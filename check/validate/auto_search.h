@@ -76,6 +76,11 @@ void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt);
 /* The blocks that kernels are made for, one after the other, k from 0; NULL: that was the last one. None has
  * less than a warp, lest a race goes unseen. */
 const uint32_t *auto_shape(const AutoSearch *search, unsigned k);
+/* Are all special registers of axes that the kernel reads told from each other by such a launch? A size that
+ * is another one's, or 1 as that of an axis that nobody reads, hides that the binary reads the wrong one. */
+bool auto_tells_sizes(const AutoSearch *search, const AutoAttempt *attempt);
+/* A grid, and with `block` NULL a block, that do as far as the kernel's limits let them; else that block. */
+void auto_guess_sizes(const AutoSearch *search, const uint32_t *block, AutoAttempt *attempt);
 /* Factors of addresses so large that rows do not overlap; false: they were. */
 bool auto_spread(const AutoSearch *search, AutoAttempt *attempt);
 /* The scalars as values that tell operations apart: extremes, 0, 1, -1, sizes next to the number of threads.
