@@ -144,6 +144,8 @@ static const Word paces[] = {
     {"VOTE", "VOTE, which holds it on some targets", 8, 0},
     {"VIEW", "FENCE.VIEW: the next cycle, when its scoreboard is free", 9, 0},
     {"GROUP", "WARPGROUP.ARRIVE: the next cycle; it issues when all results are there", 10, 0},
+    {"PRODUCT", "a warp group's: WARPGROUP.DEPBAR behind it must not come before it is counted", 11, 0},
+    {"GROUP_END", "WARPGROUP.DEPBAR", 12, 0},
 };
 static const Word timings[] = {
     {"NONE", "as the others of its unit", 0, 0},
