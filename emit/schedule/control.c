@@ -35,7 +35,7 @@ typedef struct {
     /* Scoreboards of memory instructions that are younger than all that set STORE_SB: memory instructions
      * read in order, so whoever waits for one of these need not wait for STORE_SB. */
     uint8_t vouches;
-    uint8_t views; /* scoreboards of fences of views: who comes next waits */
+    uint8_t views; /* scoreboards of fences of views and new objects of mbarrier: who comes next waits */
     VEC(Flight) flight;
     bool reached;
 } State;
@@ -48,7 +48,7 @@ typedef struct {         /* what the walk asks about an instruction again and ag
     /* All results must have come: a load under way would fill the cache that it empties; the other warps of
      * the group, which go on with it, take them for there. */
     bool settles;
-    bool view;    /* FENCE.VIEW: done when its scoreboard says so */
+    bool view;    /* FENCE.VIEW, SYNCS.EXCH: done when its scoreboard says so */
     bool flushes; /* UTMACMDFLUSH */
 } Facts;
 

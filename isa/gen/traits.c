@@ -142,7 +142,7 @@ static const Word paces[] = {
     {"CACHE", "CCTL", 6, 0},
     {"ERROR", "ERRBAR: holds the warp by itself", 7, 0},
     {"VOTE", "VOTE, which holds it on some targets", 8, 0},
-    {"VIEW", "FENCE.VIEW: the next cycle, when its scoreboard is free", 9, 0},
+    {"VIEW", "FENCE.VIEW, SYNCS.EXCH: the next cycle, when its scoreboard is free", 9, 0},
     {"GROUP", "WARPGROUP.ARRIVE: the next cycle; it issues when all results are there", 10, 0},
     {"PRODUCT", "a warp group's: WARPGROUP.DEPBAR behind it must not come before it is counted", 11, 0},
     {"GROUP_END", "WARPGROUP.DEPBAR", 12, 0},

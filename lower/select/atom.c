@@ -434,21 +434,21 @@ void sel_fence(Sel *sel, const PtxInsn *in, bool guarded) {
 /* Weak loads go by a cache of the multiprocessor, which the stores of others do not reach: behind an acquire
  * or a fence wider than the block it must not answer with what it had before. ptxas 13.0 empties it there,
  * always, and without a guard before sm_90. */
-static void forget_copies(Sel *sel, const PtxInsn *in) {
+void sel_forget_copies(Sel *sel, const PtxInsn *in) {
     if (in->scope != SCOPE_CTA && isa_target_has(sel->t, OT_CCTL))
         sel_emit(sel, OT_CCTL, MSET(CCTL, op, CctlOp_IVALL), 0, NULL);
 }
 
 void sel_acquire(Sel *sel, const PtxInsn *in, bool guarded) {
     sel_fence(sel, in, guarded);
-    forget_copies(sel, in);
+    sel_forget_copies(sel, in);
 }
 
 bool isel_membar(Sel *s, const PtxInsn *in) {
     bool sc = in->op == PTX_MEMBAR || in->sem == SEM_SC || in->sem == SEM_NONE;
     uint32_t kind = sc ? MembarKind_SC : MembarKind_ALL;
     sel_emit(s, OT_MEMBAR, MSET(MEMBAR, scope, fence_scope(in)) | MSET(MEMBAR, kind, kind), 0, NULL);
-    forget_copies(s, in);
+    sel_forget_copies(s, in);
     if (!(in->flags & PF_PROXY) || !isa_target_has(s->t, OT_FENCE_VIEW_ASYNC))
         return true;
     if (in->space != SP_GLOBAL)

@@ -345,6 +345,7 @@ void sel_store_words(Sel *sel, const PtxInsn *in, const Address *address, unsign
 void sel_fence(Sel *sel, const PtxInsn *in, bool guarded); /* of the statement's scope; guarded as it is */
 /* The fence behind an acquire: weak loads find nothing that was read before. */
 void sel_acquire(Sel *sel, const PtxInsn *in, bool guarded);
+void sel_forget_copies(Sel *sel, const PtxInsn *in); /* the latter alone */
 /* AtomOp of a PtxAtomOp; false: the machine has none of it (.cas, none). */
 bool sel_atom_op(unsigned atom, unsigned *op);
 /* A word or pair in memory becomes what `update` makes of it, at once; *old is what it was (atom.c). The loop
@@ -357,6 +358,12 @@ Operand sel_texture_handle(Sel *sel, const PtxOperand *operand);
 uint32_t sel_mem_size(PtxType t, bool *ok); /* enumeration MemSz */
 unsigned sel_mem_order(const PtxInsn *in);
 
+/* Uniform registers from IR_FIXED_UR on take what one lane has: `turn` emits what it does with them, in a
+ * loop that lets each lane do so in its turn (tensor.c). The values that it moves there are to be in
+ * registers. */
+typedef void SelTurn(Sel *sel, const void *context);
+bool sel_in_turns(Sel *sel, SelTurn *turn, const void *context);
+void sel_to_fixed_ur(Sel *sel, unsigned ur, Operand value);
 /* A bulk copy of the statement by the machine's engine: its optype and modifiers (tensor.c). */
 bool sel_bulk_engine(Sel *sel, const PtxInsn *in, unsigned op, unsigned mods);
 

@@ -2,9 +2,12 @@
  * object are is said in docs/ptx.md; that is how sm_90 keeps its objects where its programs look at them, and
  * so all targets do.
  *
- * Every change is a compare-and-swap loop on the object. Copies (cp.async) are done at once here, so that an
- * arrival on their behalf is one of the thread. Waiting reads the object once, as a strong load: a loop
- * around it observes other threads. No fence stands behind it (ptxas 13.0 has none for sm_80).
+ * sm_90 has a unit for them (SYNCS), at which its copies complete bytes; what else changes an object is to go
+ * by it, or the unit does not see it (on an H100 a wait for a copy then never ends). The instructions are
+ * those of ptxas 13.0. Elsewhere every change is a compare-and-swap loop on the object, and waiting reads it
+ * once, as a strong load: a loop around it observes other threads. No fence stands behind it (ptxas 13.0 has
+ * none for sm_80). Copies (cp.async) are done at once here, so that an arrival on their behalf is one of the
+ * thread.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
@@ -48,14 +51,88 @@ static bool update_object(Sel *sel, const void *context, Wide old, Wide *now) {
     return true;
 }
 
+static bool has_unit(const Sel *sel) { return isa_target_has(sel->t, OT_SYNCS_ARRIVE); }
+
 /* The operand that is the address stands behind the destination; that of a bulk copy is the fourth. */
-static bool object_at(Sel *sel, const PtxInsn *in, Address *address) {
-    if (in->op == PTX_CP && in->sub2 == SUB_BULK)
-        return sel_address(sel, in, &in->operands[3], (PtxSpace)in->space, address);
-    if (in->sub2 == SUB_ASYNC) /* st.async, red.async */
-        return sel_address(sel, in, &in->operands[2], SP_SHARED_CLUSTER, address);
-    return sel_address(sel, in, &in->operands[in->ndst], (PtxSpace)in->space, address);
+static const PtxOperand *object_of(const PtxInsn *in) {
+    return in->op == PTX_CP && in->sub2 == SUB_BULK ? &in->operands[3]
+           : in->sub2 == SUB_ASYNC                  ? &in->operands[2] /* st.async, red.async */
+                                                    : &in->operands[in->ndst];
 }
+
+/* For the unit an address in the cluster, which is the low word of one in the window. */
+static bool object_at(Sel *sel, const PtxInsn *in, Address *address) {
+    PtxSpace space = in->sub2 == SUB_ASYNC ? SP_SHARED_CLUSTER : (PtxSpace)in->space;
+    return has_unit(sel) ? sel_shared_address(sel, in, object_of(in), address)
+                         : sel_address(sel, in, object_of(in), space, address);
+}
+
+/* ---- sm_90 ---- */
+
+static void mark_unit(Sel *sel, InstId id) {
+    ir_inst(sel->f, id)->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
+}
+
+/* An arrival or a change of the bytes to come. Another block's object tells nothing back (.RED). */
+static bool arrive_at_unit(Sel *sel, const PtxInsn *in, unsigned count, bool drops, bool tells, Operand n) {
+    Address address;
+    if (!object_at(sel, in, &address))
+        return false;
+    if (in->sem == SEM_RELEASE && in->scope != SCOPE_CTA) /* accesses of the block stay before it */
+        sel_fence(sel, in, false);
+    bool wanted = tells && in->ndst && in->operands[0].kind != PO_SINK,
+         red = !tells || in->space == SP_SHARED_CLUSTER;
+    Operand src[4] = {address.base, op_none(), op_imm((uint32_t)address.offset), n};
+    InstId id = sel_emit(sel, OT_SYNCS_ARRIVE,
+                         MSET(SYNCS_ARRIVE, count, count) | MSET(SYNCS_ARRIVE, optout, drops) |
+                             MSET(SYNCS_ARRIVE, red, red),
+                         4, src);
+    mark_unit(sel, id);
+    if (wanted) {
+        Operand old = sel_add_dsts(sel, id, SYNCS_ARRIVE_rd, RF_R, 2);
+        sel_write(sel, &in->operands[0], TY_B64, sel_wide_pair(sel, old));
+    }
+    return true;
+}
+
+typedef struct {
+    Operand place;
+    Wide object;
+} Init;
+
+static void init_of_one_lane(Sel *sel, const void *context) {
+    const Init *init = context;
+    enum { PLACE_UR = IR_FIXED_UR, OBJECT_UR = PLACE_UR + 2 };
+    sel_to_fixed_ur(sel, PLACE_UR, init->place);
+    for (unsigned k = 0; k < 2; k++)
+        sel_to_fixed_ur(sel, OBJECT_UR + k, init->object.w[k]);
+    Operand src[3] = {op_reg(RF_UR, PLACE_UR, 1), op_imm(0), op_reg(RF_UR, OBJECT_UR, 2)};
+    sel_emit(sel, OT_FENCE_VIEW_ASYNC, MSET(FENCE_VIEW_ASYNC, space, ViewSpace_S), 0, NULL);
+    InstId id = sel_emit(sel, OT_SYNCS_EXCH, 0, 3, src);
+    mark_unit(sel, id);
+    ir_inst(sel->f, id)->flags |= IF_CONVERGENT;
+}
+
+static bool init_at_unit(Sel *sel, const Address *address, Operand low, Operand high) {
+    Operand place = address->base.kind == OPK_NONE ? op_imm(0) : address->base;
+    if (address->offset)
+        place = sel_iadd(sel, place, op_imm((uint32_t)address->offset));
+    Init init = {sel_value(sel, place), wide2(sel_value(sel, low), sel_value(sel, high))};
+    return sel_in_turns(sel, init_of_one_lane, &init);
+}
+
+static void ask_unit(Sel *sel, const PtxInsn *in, const Address *address, Operand phase) {
+    bool tries = in->sub == SUB_TRY_WAIT;
+    Operand src[4] = {address->base, op_none(), op_imm((uint32_t)address->offset), sel_value(sel, phase)};
+    InstId id = sel_emit(sel, OT_SYNCS_PHASECHK, MSET(SYNCS_PHASECHK, trywait, tries), 4, src);
+    mark_unit(sel, id);
+    Operand complete = sel_add_dst(sel, id, SYNCS_PHASECHK_pu, RF_P);
+    if (in->sem == SEM_ACQUIRE)
+        sel_forget_copies(sel, in);
+    sel_write_pred(sel, &in->operands[0], complete);
+}
+
+/* ---- other targets ---- */
 
 /* What stands behind the address, in a register; 1 if nothing does. */
 static Operand count_of(Sel *sel, const PtxInsn *in) {
@@ -85,27 +162,56 @@ bool isel_mbarrier_init(Sel *sel, const PtxInsn *in) {
     left = sel_and(sel, left, op_imm(COUNT_MASK));
     Operand low = sel_shl(sel, left, op_imm(EXPECTED_LOW_BIT));
     Operand high = sel_shl(sel, left, op_imm(PENDING_LOW_BIT));
+    if (has_unit(sel))
+        return init_at_unit(sel, &address, low, high);
     sel_store_words(sel, in, &address, 8, sel_pair(sel, low, high));
     return true;
 }
 
+/* The unit forgets the object, so that its memory is free for others. */
+bool isel_mbarrier_inval(Sel *sel, const PtxInsn *in) {
+    Address address;
+    if (!has_unit(sel))
+        return true;
+    if (!object_at(sel, in, &address))
+        return false;
+    Operand src[3] = {address.base, op_none(), op_imm((uint32_t)address.offset)};
+    mark_unit(sel, sel_emit(sel, OT_SYNCS_CCTL, MSET(SYNCS_CCTL, op, SyncsCache_IV), 3, src));
+    return true;
+}
+
 bool isel_mbarrier_arrive(Sel *sel, const PtxInsn *in) {
+    bool one = in->noperands <= in->ndst + 1u;
+    if (has_unit(sel))
+        return arrive_at_unit(sel, in, one ? SyncsCount_A1T0 : SyncsCount_ART0, in->sub == SUB_ARRIVE_DROP,
+                              true, one ? op_rz() : count_of(sel, in));
     Operand n = count_of(sel, in);
     return change_object(sel, in,
                          (Change){.arrivals = n, .dropped = in->sub == SUB_ARRIVE_DROP ? n : op_none()});
 }
 
 bool isel_mbarrier_arrive_tx(Sel *sel, const PtxInsn *in) {
-    Operand tx = count_of(sel, in), one = sel_value(sel, op_imm(1));
+    Operand tx = count_of(sel, in), one;
+    if (has_unit(sel))
+        return arrive_at_unit(sel, in, SyncsCount_A1TR, in->sub == SUB_ARRIVE_DROP, true, tx);
+    one = sel_value(sel, op_imm(1));
     return change_object(
         sel, in,
         (Change){.arrivals = one, .dropped = in->sub == SUB_ARRIVE_DROP ? one : op_none(), .tx = tx});
 }
 
+static bool complete_bytes(Sel *sel, const PtxInsn *in, Operand bytes) {
+    if (has_unit(sel))
+        return arrive_at_unit(sel, in, SyncsCount_A0TX, false, false, bytes);
+    return change_object(sel, in, (Change){.tx = sel_isub(sel, op_rz(), bytes)});
+}
+
 bool isel_mbarrier_tx(Sel *sel, const PtxInsn *in) {
     Operand tx = count_of(sel, in);
     if (in->sub == SUB_COMPLETE_TX)
-        tx = sel_isub(sel, op_rz(), tx);
+        return complete_bytes(sel, in, tx);
+    if (has_unit(sel))
+        return arrive_at_unit(sel, in, SyncsCount_A0TR, false, false, tx);
     return change_object(sel, in, (Change){.tx = tx});
 }
 
@@ -113,7 +219,12 @@ bool isel_mbarrier_tx(Sel *sel, const PtxInsn *in) {
  * complete with it ends its phase. */
 bool isel_mbarrier_copies(Sel *sel, const PtxInsn *in) {
     Change change = {0};
-    if (in->flags & PF_NOINC)
+    bool arrives = in->flags & PF_NOINC;
+    if (has_unit(sel)) /* one more byte to come, which comes */
+        return arrives ? arrive_at_unit(sel, in, SyncsCount_A1T0, false, false, op_rz())
+                       : arrive_at_unit(sel, in, SyncsCount_A0T1, false, false, op_rz()) &&
+                             complete_bytes(sel, in, count_of(sel, in));
+    if (arrives)
         change.arrivals = count_of(sel, in);
     return change_object(sel, in, change);
 }
@@ -133,13 +244,15 @@ static Address address_plus(Sel *sel, Address address, Operand bytes) {
     return address;
 }
 
-/* A loop of the thread copies at once, one of the moments that PTX leaves open; then the bytes are complete
- * at the mbarrier object. So nothing is ever left for a bulk group to wait for. */
+/* The engine's are those that bytes are completed of by the unit, and those to several blocks. Else a loop of
+ * the thread copies at once, one of the moments that PTX leaves open; then the bytes are complete at the
+ * mbarrier object. So nothing is ever left for a bulk group to wait for. */
 bool isel_bulk_copy(Sel *sel, const PtxInsn *in) {
     Address to, from;
-    if (in->flags & PF_MULTICAST)
-        return sel_bulk_engine(sel, in, OT_UBLKCP,
-                               MSET(UBLKCP, way, BulkWay_S_G) | MSET(UBLKCP, multicast, 1));
+    bool several = in->flags & PF_MULTICAST;
+    unsigned way = in->space2 == SP_GLOBAL ? BulkWay_S_G : BulkWay_S_S;
+    if (several || (has_unit(sel) && in->space != SP_GLOBAL))
+        return sel_bulk_engine(sel, in, OT_UBLKCP, MSET(UBLKCP, way, way) | MSET(UBLKCP, multicast, several));
     if (!sel_address(sel, in, &in->operands[0], (PtxSpace)in->space, &to) ||
         !sel_address(sel, in, &in->operands[1], (PtxSpace)in->space2, &from))
         return false;
@@ -161,25 +274,29 @@ bool isel_bulk_copy(Sel *sel, const PtxInsn *in) {
     sel_seal(sel, loop);
     sel_seal(sel, done);
     sel_begin(sel, done);
-    return in->space == SP_GLOBAL || change_object(sel, in, (Change){.tx = sel_isub(sel, op_rz(), size)});
+    return in->space == SP_GLOBAL || complete_bytes(sel, in, size);
 }
 
 /* ---- st.async, red.async ---- */
 
 /* At once, too; whoever sees the bytes complete sees them. */
-static bool complete_bytes(Sel *sel, const PtxInsn *in) {
+static bool complete_stored(Sel *sel, const PtxInsn *in) {
     uint32_t bytes = ptx_type_bytes(sel_type(in)) * (in->vec > 1 ? in->vec : 1);
     sel_fence(sel, in, false);
-    return change_object(sel, in, (Change){.tx = sel_value(sel, op_imm(0 - bytes))});
+    return complete_bytes(sel, in, sel_value(sel, op_imm(bytes)));
 }
-bool isel_st_async(Sel *sel, const PtxInsn *in) { return isel_st(sel, in) && complete_bytes(sel, in); }
-bool isel_red_async(Sel *sel, const PtxInsn *in) { return isel_atom(sel, in) && complete_bytes(sel, in); }
+bool isel_st_async(Sel *sel, const PtxInsn *in) { return isel_st(sel, in) && complete_stored(sel, in); }
+bool isel_red_async(Sel *sel, const PtxInsn *in) { return isel_atom(sel, in) && complete_stored(sel, in); }
 
 /* The phase whose parity is the highest bit of `phase` is complete: the object is in one of the other. */
 static bool test_phase(Sel *sel, const PtxInsn *in, Operand phase) {
     Address address;
     if (!object_at(sel, in, &address))
         return false;
+    if (has_unit(sel)) {
+        ask_unit(sel, in, &address, phase);
+        return true;
+    }
     Operand object = sel_load_words(sel, in, &address, 8);
     Operand differs = sel_xor(sel, sel_part(sel, object, 1), phase);
     sel_write_pred(sel, &in->operands[0], sel_isetp(sel, true, ICmp_LT, differs, op_imm(0)));

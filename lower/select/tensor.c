@@ -23,7 +23,7 @@ typedef struct {
     bool to_global;
 } Copy;
 
-static void to_fixed(Sel *sel, unsigned ur, Operand value) {
+void sel_to_fixed_ur(Sel *sel, unsigned ur, Operand value) {
     InstId id = sel_emit(sel, OT_R2UR, 0, 1, &value);
     ir_set_dst(sel->f, id, R2UR_urd, op_reg(RF_UR, ur, 1));
     ir_inst(sel->f, id)->flags |= IF_SIDE_EFFECT | IF_CONVERGENT;
@@ -41,17 +41,18 @@ static void wait_for_group(Sel *sel) {
     sel_emit(sel, OT_CCTL, MSET(CCTL, op, CctlOp_IVALL), 2, src);
 }
 
-static void copy_of_one_lane(Sel *sel, const Copy *copy) {
+static void copy_of_one_lane(Sel *sel, const void *context) {
+    const Copy *copy = context;
     for (unsigned k = 0; k < copy->n; k++)
-        to_fixed(sel, FIRST_UR + k, copy->values[k]);
+        sel_to_fixed_ur(sel, FIRST_UR + k, copy->values[k]);
     for (unsigned k = 0; k < copy->map.n; k++)
-        to_fixed(sel, MAP_UR + k, copy->map.w[k]);
+        sel_to_fixed_ur(sel, MAP_UR + k, copy->map.w[k]);
     Operand src[4] = {op_reg(RF_UR, FIRST_UR, copy->n), op_reg(RF_UR, MAP_UR, copy->map.n), op_none(),
                       op_none()};
     if (!copy->n)
         src[0] = src[1], src[1] = op_none();
     if (copy->choice.kind != OPK_NONE) {
-        to_fixed(sel, CHOICE_UR, copy->choice);
+        sel_to_fixed_ur(sel, CHOICE_UR, copy->choice);
         src[2] = op_reg(RF_UR, CHOICE_UR, 1);
     }
     InstId id = sel_emit(sel, copy->op, copy->mods, isa_num_src(copy->op), src);
@@ -60,7 +61,7 @@ static void copy_of_one_lane(Sel *sel, const Copy *copy) {
         wait_for_group(sel);
 }
 
-static bool copy_in_turns(Sel *sel, const Copy *copy) {
+bool sel_in_turns(Sel *sel, SelTurn *turn_of_lane, const void *context) {
     int below = isa_sreg_number(sel->t, "lanemask_lt");
     Operand lower = EMIT_R(sel, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)below}));
     Operand always = op_pt();
@@ -75,7 +76,7 @@ static bool copy_in_turns(Sel *sel, const Copy *copy) {
     sel_branch(sel, first, mine, rest);
     sel_seal(sel, mine);
     sel_begin(sel, mine);
-    copy_of_one_lane(sel, copy);
+    turn_of_lane(sel, context);
     sel_jump(sel, rest);
     sel_seal(sel, rest);
     sel_begin(sel, rest);
@@ -85,6 +86,8 @@ static bool copy_in_turns(Sel *sel, const Copy *copy) {
     sel_begin(sel, done);
     return true;
 }
+
+static bool copy_in_turns(Sel *sel, const Copy *copy) { return sel_in_turns(sel, copy_of_one_lane, copy); }
 
 /* Offsets of one dimension have 16 bits, of two 8 each, of three 5 each; the mask stands above them. */
 static Operand choice_of(Sel *sel, const PtxOperand *offsets, const PtxOperand *mask) {
