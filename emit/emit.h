@@ -18,7 +18,7 @@ typedef struct {
     uint8_t operand; /* destination or source number, LATENCY_GUARD */
     uint8_t part;    /* which 32-bit register of it */
 } CellRef;
-enum { MAX_CELL_REFS = 40 };
+enum { MAX_CELL_REFS = 160 };
 /* Registers that an instruction writes and reads, without RZ, PT, URZ, UPT. Returns how many. */
 unsigned emit_writes(const MachInst *inst, CellRef out[MAX_CELL_REFS]);
 unsigned emit_reads(const MachInst *inst, CellRef out[MAX_CELL_REFS]);

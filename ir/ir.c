@@ -169,6 +169,14 @@ static void grow_operands(Function *f, Inst *i, unsigned total) {
         VEC_PUSH(f->arena, &f->operands);
 }
 
+void ir_tie(Function *f, InstId id) {
+    Inst *i = ir_inst(f, id);
+    if (i->ndst && !(i->flags & IF_TIED)) {
+        grow_operands(f, i, i->ndst * 2u + i->nsrc);
+        i->flags |= IF_TIED;
+    }
+}
+
 void ir_set_guard(Function *f, InstId id, Operand guard) {
     Inst *i = ir_inst(f, id);
     if (op_is_always(guard)) {
@@ -177,10 +185,7 @@ void ir_set_guard(Function *f, InstId id, Operand guard) {
         return;
     }
     i->guard = guard;
-    if (i->ndst && !(i->flags & IF_TIED)) {
-        grow_operands(f, i, i->ndst * 2u + i->nsrc);
-        i->flags |= IF_TIED;
-    }
+    ir_tie(f, id);
 }
 
 void ir_add_src(Function *f, InstId id, Operand o) {

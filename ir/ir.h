@@ -41,6 +41,7 @@ typedef struct {
     uint32_t i;
 } LocId;
 typedef VEC(InstId) InstIds;
+enum { IR_MOST_VECTOR = 128 }; /* registers of an operand: the result of a product by a warp group */
 typedef VEC(BlockId) BlockIds;
 
 /* Operations that are no machine instruction; gone when the pass named has run. */
@@ -413,6 +414,7 @@ void ir_set_dst(Function *f, InstId i, unsigned n, Operand o);
 void ir_set_src(Function *f, InstId i, unsigned n, Operand o);
 /* Give the instruction a guard; adds the (empty) tied sources if it has destinations. */
 void ir_set_guard(Function *f, InstId i, Operand guard);
+void ir_tie(Function *f, InstId i);                /* tied sources, OPK_NONE, unless it has some */
 void ir_add_src(Function *f, InstId i, Operand o); /* one more source, behind the others */
 void ir_remove_src(Function *f, InstId i, unsigned n);
 uint16_t

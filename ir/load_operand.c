@@ -238,13 +238,13 @@ static Operand values(Loader *loader) {
         ValId v = value(loader);
         return loader->failed ? (Operand){0} : ir_val(loader->f, v);
     }
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     unsigned n = 0;
     bool any = false;
     const char *start = loader->at;
     while (!loader->failed && !ir_load_accept(loader, "]")) {
-        if (n == 4)
-            ir_load_error(loader, "a vector has at most 4 values");
+        if (n == IR_MOST_VECTOR)
+            ir_load_error(loader, "a vector has at most 128 values");
         else if (ir_load_accept(loader, "_"))
             v[n++] = (ValId){0};
         else

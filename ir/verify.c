@@ -52,9 +52,9 @@ static bool operand_in_range(const Function *f, Operand o) {
     case OPK_IMM:
     case OPK_CMEM:
     case OPK_SREG: return true;
-    case OPK_REG: return o.file < RF_COUNT && o.count >= 1 && o.count <= 8;
+    case OPK_REG: return o.file < RF_COUNT && o.count >= 1 && o.count <= IR_MOST_VECTOR;
     case OPK_VAL:
-        if (o.file >= RF_COUNT || o.count < 1 || o.count > 4)
+        if (o.file >= RF_COUNT || o.count < 1 || o.count > IR_MOST_VECTOR)
             return false;
         if (o.count == 1)
             return o.value > 0 && o.value < f->values.n;

@@ -92,6 +92,7 @@ typedef struct {
     uint8_t combines_dst; /* destination that gets the complement of the test, combined likewise; or
                              ISA_NO_SLOT */
     uint8_t combines_mod; /* modifier of type BoolOp that says how */
+    uint8_t in_place;     /* source whose registers the result gets; or ISA_NO_SLOT */
     uint32_t
         hints; /* bits of MachInst.mods that change no value, no order and no access: types that say hint */
     const char *absent; /* why it is not simulated, or NULL */

@@ -37,7 +37,7 @@ static uint32_t random_reg(const IsaField *field, unsigned regs, uint64_t *state
     if (file != RF_B && x >> 62 == 0)
         return isa_file_zero(file);
     uint32_t n = (uint32_t)(x % max);
-    uint32_t group = isa_register_group(regs);
+    uint32_t group = regs > 4 ? 8 : isa_register_group(regs); /* so wide ones lie in fewer places */
     if (file == RF_R && n + regs > max)
         n = max - regs;
     return n / group * group;

@@ -293,7 +293,7 @@ uint32_t isa_named_predicates(const MachInst *in, RegFile *file) {
 }
 
 unsigned isa_register_group(unsigned n) {
-    return n < 2 ? 1 : n == 2 ? 2 : n <= 4 ? 4 : 8; /* ptxas 13.0: R24 for any number of a warp group's */
+    return n < 2 ? 1 : n == 2 ? 2 : 4; /* ptxas 13.0: R36 for 8 of a warp group's, R44 for 16, R60 for 32 */
 }
 
 bool isa_is_aligned(const Operand *operand, unsigned n) {
@@ -302,9 +302,7 @@ bool isa_is_aligned(const Operand *operand, unsigned n) {
 }
 
 const char *isa_aligned_text(unsigned n) {
-    return n == 2   ? "must be an even register"
-           : n <= 4 ? "must be a register divisible by 4"
-                    : "must be a register divisible by 8";
+    return n == 2 ? "must be an even register" : "must be a register divisible by 4";
 }
 
 const char *isa_slot_name(const IsaRow *row, unsigned slot) {

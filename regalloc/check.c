@@ -78,7 +78,7 @@ static void find_births(Check *check) {
     for (uint32_t k = 0; k < check->g.nrpo; k++) {
         FOR_INST_IDS(f, check->g.rpo[k], id) {
             Inst *i = ir_inst(f, id);
-            ValId v[4];
+            ValId v[IR_MOST_VECTOR];
             for (unsigned d = 0; id.i < check->rec->ninsts && d < i->ndst; d++)
                 for (unsigned m = 0, n = ra_values(f, check->rec->ssa[i->operand + d], v); m < n; m++)
                     if (!check->born[v[m].i])
@@ -88,7 +88,7 @@ static void find_births(Check *check) {
 }
 
 static void check_read(Check *check, const Inst *i, Operand ssa, Operand phys) {
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     unsigned n = ra_values(check->f, ssa, v);
     for (unsigned k = 0; k < n; k++) {
         if (!v[k].i)
@@ -97,7 +97,7 @@ static void check_read(Check *check, const Inst *i, Operand ssa, Operand phys) {
                      phys.mods == ssa.mods && !is_constant_reg(phys) &&
                      check->now[cell_of(check, phys.file, phys.value + k)] == v[k].i;
         if (right && n > 1)
-            right = phys.value % (n == 3 ? 4 : n) == 0;
+            right = phys.value % ra_align(n) == 0;
         if (!right)
             wrong_value(check, i, phys.file, phys.value + k, v[k].i);
     }
@@ -132,7 +132,7 @@ static void step_ssa(Check *check, InstId id) {
                     check->now[cell_of(check, file, r)] = 0;
     }
     FOR_DSTS(f, i, dst) {
-        ValId v[4];
+        ValId v[IR_MOST_VECTOR];
         unsigned n = ra_values(f, ssa[AT(dst)], v);
         Operand phys = *dst;
         if (i->flags & IF_TIED) { /* what it keeps is what it overwrites */
@@ -143,7 +143,7 @@ static void step_ssa(Check *check, InstId id) {
         }
         for (unsigned m = 0; m < phys.count && is_tracked(phys) && !is_constant_reg(phys); m++) {
             int fixed = m < n && v[m].i ? f->values.at[v[m].i].fixed_reg : -1;
-            if ((fixed >= 0 && (uint32_t)fixed != phys.value + m) || (n > 1 && phys.value % (n == 3 ? 4 : n)))
+            if ((fixed >= 0 && (uint32_t)fixed != phys.value + m) || (n > 1 && phys.value % ra_align(n)))
                 wrong_value(check, i, phys.file, phys.value + m, v[m].i);
             check->now[cell_of(check, phys.file, phys.value + m)] = m < n ? v[m].i : 0;
         }

@@ -146,7 +146,7 @@ static void release_dying(Colour *colour, const uint32_t *v, unsigned n, InstId 
  * copy renames, or RA_UNKNOWN. */
 static void note_reads(Colour *colour, InstId id) {
     Inst *i = ir_inst(colour->f, id);
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     FOR_READS(colour->f, i, read)
         for (unsigned k = 0, m = ra_values(colour->f, *read, v); k < m; k++)
             colour->last_ref[v[k].i] = id.i;
@@ -154,7 +154,7 @@ static void note_reads(Colour *colour, InstId id) {
 
 static void note_results(Colour *colour, InstId id, uint32_t copy_of) {
     Inst *i = ir_inst(colour->f, id);
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     FOR_DSTS(colour->f, i, dst)
         for (unsigned k = 0, m = ra_values(colour->f, *dst, v); k < m; k++) {
             colour->last_ref[v[k].i] = id.i;
@@ -197,7 +197,7 @@ static bool is_needless(const Colour *colour, const Inst *i) {
     if (!ra_may_repeat(i->op) && i->op != IR_RELOAD)
         return false;
     FOR_DSTS(colour->f, i, dst) {
-        ValId v[4];
+        ValId v[IR_MOST_VECTOR];
         for (unsigned m = 0, n = ra_values(colour->f, *dst, v); m < n; m++)
             if (v[m].i && !bs_has(&colour->dead, v[m].i))
                 return false;
@@ -219,7 +219,7 @@ static bool colour_inst(Colour *colour, InstId id, const Kills *dying, const Kil
                 ir_src(f, i, 0)->file == ir_dst(f, i, 0)->file && !(i->flags & IF_TIED);
     for (unsigned k = 0; k < i->ndst; k++) {
         Operand o = i->flags & IF_TIED ? *ir_tied(f, i, k) : copy ? *ir_src(f, i, 0) : (Operand){0};
-        ValId v[4];
+        ValId v[IR_MOST_VECTOR];
         tied_reg[k] = RA_NO_REG;
         for (unsigned m = ra_values(f, o, v); m-- > 0;)
             if (v[m].i)
@@ -257,7 +257,7 @@ static void find_kills(Colour *colour, BlockId b) {
     colour->dead_at = ARENA_ARRAY(colour->block_arena, Kills, blk->insts.n + 1);
     for (unsigned p = blk->insts.n; p-- > 0;) {
         Inst *i = ir_inst(f, blk->insts.at[p]);
-        ValId v[4];
+        ValId v[IR_MOST_VECTOR];
         FOR_DSTS(f, i, dst)
             for (unsigned m = 0, n = ra_values(f, *dst, v); m < n; m++)
                 if (v[m].i && !bs_has(live, v[m].i))

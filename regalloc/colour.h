@@ -16,9 +16,10 @@ typedef struct {    /* a vector operand that wants a value as component `compone
     uint8_t count, component;
 } VecUse;
 
-typedef struct {        /* registers that must be consecutive, or one that is fixed */
-    uint32_t value[4];  /* 0 is a hole */
-    uint32_t result[4]; /* what the registers hold after the instruction, if that is defined by it */
+typedef struct {                    /* registers that must be consecutive, or one that is fixed */
+    uint32_t value[IR_MOST_VECTOR]; /* 0 is a hole */
+    uint32_t
+        result[IR_MOST_VECTOR]; /* what the registers hold after the instruction, if that is defined by it */
     unsigned count;
     RegFile file;
     bool before, after; /* sources hold them before the instruction; results after it */
@@ -71,7 +72,6 @@ typedef struct {
 /* Register for value v, which has none; RA_NO_REG if none is free. May be one that is taken if the value's is
  * fixed. */
 unsigned ra_choose(const Colour *colour, uint32_t v); /* choose.c */
-static inline unsigned ra_align(unsigned count) { return count == 3 ? 4 : count; }
 static inline uint32_t ra_web(const Colour *colour, uint32_t v) {
     while (colour->web[v] != v)
         v = colour->web[v] = colour->web[colour->web[v]]; /* halves the path */

@@ -38,7 +38,7 @@ static void note_crossings(Colour *colour, BlockId b, Bitset *live) {
     ra_set_to_bits(&colour->live.out[b.i], live);
     for (unsigned p = blk->insts.n; p-- > 0;) {
         Inst *i = ir_inst(f, blk->insts.at[p]);
-        ValId v[4];
+        ValId v[IR_MOST_VECTOR];
         FOR_DSTS(f, i, dst)
             for (unsigned m = 0, n = ra_values(f, *dst, v); m < n; m++)
                 if (v[m].i)
@@ -57,8 +57,8 @@ static void note_crossings(Colour *colour, BlockId b, Bitset *live) {
 
 static void hint_inst(Colour *colour, const Inst *i) {
     Function *f = colour->f;
-    FOR_SRCS(f, i, src)
-        note_vector(colour, *src);
+    FOR_USES(f, i, use)
+        note_vector(colour, *use);
 }
 
 void ra_hints(Colour *colour) {

@@ -61,7 +61,7 @@ typedef struct {
 } Gather;
 
 static void note_defs(Gather *gather, const Inst *i, uint32_t b) {
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     FOR_DSTS(gather->f, i, dst)
         for (unsigned m = 0, n = ra_values(gather->f, *dst, v); m < n; m++)
             if (v[m].i && gather->def_in[v[m].i] != b) {
@@ -71,7 +71,7 @@ static void note_defs(Gather *gather, const Inst *i, uint32_t b) {
 }
 
 static void note_reads(Gather *gather, Inst *i, uint32_t b) {
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     FOR_READS(gather->f, i, read)
         for (unsigned m = 0, n = ra_values(gather->f, *read, v); m < n; m++)
             if (v[m].i && gather->def_in[v[m].i] != b && gather->read_in[v[m].i] != b) {
@@ -81,7 +81,7 @@ static void note_reads(Gather *gather, Inst *i, uint32_t b) {
 }
 
 static void note_phi(Gather *gather, const Inst *phi, const Block *blk) {
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     for (unsigned p = 0; p < blk->preds.n; p++)
         for (unsigned m = 0, n = ra_values(gather->f, *ir_src(gather->f, phi, p), v); m < n; m++)
             if (v[m].i)
@@ -190,7 +190,7 @@ static void count_live(const Function *f, const RaSet *live, unsigned n[RF_COUNT
 
 /* Change the counts as `o`'s values enter or leave `live`. */
 static void count_values(const Function *f, Operand o, Bitset *live, unsigned n[RF_COUNT], bool add) {
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     for (unsigned c = 0, k = ra_values(f, o, v); c < k; c++) {
         if (!v[c].i || bs_has(live, v[c].i) == add)
             continue;

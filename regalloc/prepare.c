@@ -187,7 +187,7 @@ static void lower_single_phis(Function *f, BlockId b) {
 }
 
 typedef struct { /* values that some constraint of the instruction has claimed */
-    ValId v[64];
+    ValId v[2 * IR_MOST_VECTOR];
     unsigned n;
 } Claims;
 
@@ -208,7 +208,7 @@ static bool same_tuple(const Function *f, Operand a, Operand b) {
 }
 
 static void claim(Claims *claims, ValId v) {
-    if (v.i && claims->n < 64)
+    if (v.i && claims->n < sizeof claims->v / sizeof *claims->v)
         claims->v[claims->n++] = v;
 }
 
@@ -227,7 +227,7 @@ static void give_copy(Function *f, InstId id, unsigned n, unsigned comp, InstIds
     if (o.count == 1) {
         fresh = ir_val(f, now);
     } else {
-        ValId v[4];
+        ValId v[IR_MOST_VECTOR];
         ra_values(f, o, v);
         v[comp] = now;
         fresh = ir_vec(f, v, o.count);
@@ -239,7 +239,7 @@ static void give_copy(Function *f, InstId id, unsigned n, unsigned comp, InstIds
 /* Do the values of a vector of fixed registers stand where the vector needs them? */
 static bool fixed_tuple(const Function *f, Operand o) {
     int base = f->values.at[ir_operand_value(f, o, 0).i].fixed_reg;
-    if (base < 0 || base % (o.count == 3 ? 4 : o.count))
+    if (base < 0 || base % (int)ra_align(o.count))
         return false;
     for (unsigned c = 1; c < o.count; c++)
         if (f->values.at[ir_operand_value(f, o, c).i].fixed_reg != base + (int)c)
@@ -285,7 +285,7 @@ static void scalar_moves(Function *f, InstId id) {
         return;
     InstId now = ir_inst_new(f, IR_PARCOPY, nd, ns);
     for (unsigned k = 0, d = 0, s = 0; k < ir_inst(f, id)->ndst; k++) {
-        ValId v[4];
+        ValId v[IR_MOST_VECTOR];
         for (unsigned m = 0, n = ra_values(f, *ir_dst(f, ir_inst(f, id), k), v); m < n; m++)
             *ir_dst(f, ir_inst(f, now), d++) = ir_val(f, v[m]);
         Operand src = *ir_src(f, ir_inst(f, id), k);
@@ -314,6 +314,33 @@ static void read_copy(Function *f, InstId id, ValId old, ValId now) {
     }
 }
 
+/* A result that is computed in place (InPlace of the operation's table) is tied to that source, or, where it
+ * begins with zero, to registers that hold nothing: the machine writes it while it reads other sources. */
+static bool tie_in_place(Function *f, InstId id, InstIds *out) {
+    unsigned slot = isa_traits(ir_inst(f, id)->op)->in_place;
+    if (slot == ISA_NO_SLOT || ir_dst(f, ir_inst(f, id), 0)->kind != OPK_VAL)
+        return false;
+    Operand result = *ir_dst(f, ir_inst(f, id), 0), old = *ir_src(f, ir_inst(f, id), slot);
+    bool begins_with_zero = old.kind != OPK_VAL;
+    ValId now[IR_MOST_VECTOR];
+    for (unsigned c = 0; c < result.count; c++) {
+        now[c] = ir_value_new(f, (RegFile)result.file);
+        Operand dst = ir_val(f, now[c]);
+        InstId made = begins_with_zero
+                          ? ir_inst_new(f, IR_UNDEF, 1, 0)
+                          : new_copy(f, dst, ir_val(f, ir_operand_value(f, old, c)), ir_inst(f, id)->loc);
+        *ir_dst(f, ir_inst(f, made), 0) = dst;
+        VEC_ADD(f->arena, out, made);
+    }
+    Operand tied = ir_vec(f, now, result.count);
+    ir_tie(f, id);
+    *ir_tied(f, ir_inst(f, id), 0) = tied;
+    tied.mods = old.mods;
+    if (!begins_with_zero)
+        *ir_src(f, ir_inst(f, id), slot) = tied;
+    return true;
+}
+
 static void constrain(Function *f, InstId id, InstIds *out) {
     if (ir_inst(f, id)->op == IR_COPY || ir_inst(f, id)->op == IR_PARCOPY)
         scalar_moves(f, id);
@@ -321,10 +348,12 @@ static void constrain(Function *f, InstId id, InstIds *out) {
     if (i->op == IR_PHI || ((i->op == IR_COPY || i->op == IR_PARCOPY) && !(i->flags & IF_TIED)))
         return;
     Claims claims = {.n = 0};
+    bool in_place = tie_in_place(f, id, out);
+    i = ir_inst(f, id);
     unsigned first_tied = i->nsrc;
     separate_vectors(f, id, first_tied, &claims, out);
     i = ir_inst(f, id);
-    for (unsigned t = 0; (i->flags & IF_TIED) && t < i->ndst; t++) {
+    for (unsigned t = 0; !in_place && (i->flags & IF_TIED) && t < i->ndst; t++) {
         /* The destination overwrites it: always a value of its own. Colouring makes the copy vanish if the
          * old value ends here. */
         unsigned count = ir_tied(f, i, t)->kind == OPK_VAL ? ir_tied(f, i, t)->count : 0;

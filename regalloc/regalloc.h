@@ -43,13 +43,15 @@ unsigned (*ra_pressures(Function *f, const RaCfg *cfg, const RaLive *live, Arena
 unsigned ra_block_pressure(Function *f, const RaLive *live, BlockId b, RegFile file);
 
 /* Values of an operand (holes of a vector are 0); returns how many, 0 if it is not a value. */
-static inline unsigned ra_values(const Function *f, Operand o, ValId v[4]) {
+static inline unsigned ra_values(const Function *f, Operand o, ValId v[IR_MOST_VECTOR]) {
     if (o.kind != OPK_VAL)
         return 0;
     for (unsigned c = 0; c < o.count; c++)
         v[c] = ir_operand_value(f, o, c);
     return o.count;
 }
+/* What the first register of an operand is a multiple of. */
+static inline unsigned ra_align(unsigned count) { return count > 2 ? 4 : count; }
 /* The n-th read of an instruction (ir_num_reads), to be changed. */
 static inline Operand *ra_read(Function *f, Inst *i, unsigned n) {
     return n == ir_num_operands(i) - i->ndst ? &i->guard : &f->operands.at[i->operand + i->ndst + n];

@@ -197,6 +197,8 @@ static void add_tuple(Colour *colour, Tuple t) {
     for (unsigned k = 0; k < colour->tuples.n && t.before; k++) { /* the same vector twice needs one place */
         Tuple *tuple = &colour->tuples.at[k];
         if (tuple->before && tuple->count == t.count && memcmp(tuple->value, t.value, sizeof t.value) == 0) {
+            if (t.after)
+                memcpy(tuple->result, t.result, sizeof t.result);
             tuple->after |= t.after;
             return;
         }
@@ -209,7 +211,7 @@ static void add_tuple(Colour *colour, Tuple t) {
 
 Tuple ra_tuple_of(const Colour *colour, Operand o) {
     Tuple t = {.count = o.count, .file = (RegFile)o.file, .forced = -1};
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     for (unsigned k = 0, n = ra_values(colour->f, o, v); k < n; k++)
         t.value[k] = v[k].i;
     return t;
@@ -242,7 +244,7 @@ static void collect_tuples(Colour *colour, const Inst *i) {
             for (unsigned m = 0; m < o->count && fixed; m++)
                 if (t.value[m] && f->values.at[t.value[m]].fixed_reg >= 0)
                     old.forced = f->values.at[t.value[m]].fixed_reg - (int)m;
-            VEC_ADD(colour->a, &colour->tuples, old);
+            add_tuple(colour, old);
         } else if ((o->count > 1 && !moves) || fixed) {
             t.after = true;
             memcpy(t.result, t.value, sizeof t.result);
@@ -280,8 +282,11 @@ bool ra_make_room(Colour *colour, const Inst *i, InstIds *out) {
     memset(colour->taken, 0, sizeof colour->taken);
     if (i->op == OT_CALL && !mark_clobbers(colour, i))
         return false;
+    unsigned most = 0;
+    for (unsigned k = 0; k < colour->tuples.n; k++)
+        most = colour->tuples.at[k].count > most ? colour->tuples.at[k].count : most;
     for (unsigned forced = 2; forced-- > 0;)
-        for (unsigned size = 5; size-- > 1;)
+        for (unsigned size = most; size > 0; size--)
             for (unsigned k = 0; k < colour->tuples.n; k++)
                 if (colour->tuples.at[k].count == size &&
                     (colour->tuples.at[k].forced >= 0) == (forced == 1) &&

@@ -83,7 +83,7 @@ static void queue_uses(Spill *spill, BlockId b) {
         if (i->op == IR_PHI)
             break;
         FOR_READS(f, i, read) {
-            ValId v[4];
+            ValId v[IR_MOST_VECTOR];
             for (unsigned c = 0, k = ra_values(f, *read, v); c < k; c++) {
                 if (!ra_spill_in_file(spill, v[c]) || (spill->uses[v[c].i] && spill->uses[v[c].i]->at == p))
                     continue;
@@ -95,7 +95,9 @@ static void queue_uses(Spill *spill, BlockId b) {
     }
 }
 
-static unsigned rounded(unsigned count) { return count == 3 ? 4 : count; }
+static unsigned rounded(unsigned count) {
+    return (count + ra_align(count) - 1) / ra_align(count) * ra_align(count);
+}
 
 /* Registers that the operands of i need beside what lives through it, vectors rounded up, and how many of the
  * file's registers a CALL leaves alone. */
@@ -132,7 +134,7 @@ static Demand demand(const Spill *spill, const Inst *i) {
         if (d.left_by_call > spill->room)
             d.left_by_call = spill->room;
         FOR_SRCS(f, i, src) { /* arguments are in the way */
-            ValId v[4];
+            ValId v[IR_MOST_VECTOR];
             for (unsigned n = 0, m = ra_values(f, *src, v); n < m; n++)
                 if (ra_spill_in_file(spill, v[n]) && d.left_by_call &&
                     (f->values.at[v[n].i].fixed_reg < 0 ||
@@ -149,7 +151,7 @@ static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, SpillSet 
     Function *f = spill->f;
     Demand need = demand(spill, ir_inst(f, id));
     LocId loc = ir_inst(f, id)->loc;
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     set_clear(keep);
     FOR_READS(f, ir_inst(f, id), read)
         for (unsigned c = 0, k = ra_values(f, *read, v); c < k; c++)
@@ -293,6 +295,9 @@ typedef struct {
     bool calls;
 } Facts;
 
+/* Not less than what a vector needs beside its values. */
+static unsigned slack_of(unsigned count) { return count > 4 ? count : count > 1 ? 4 : 0; }
+
 static Facts analyse(Function *f, Arena *a, RaRecord *rec) {
     Facts x = {.slack = 0};
     ra_live(f, &rec->g, a, &rec->live);
@@ -302,9 +307,9 @@ static Facts analyse(Function *f, Arena *a, RaRecord *rec) {
             unsigned n = 2;
             x.calls |= i->op == OT_CALL;
             FOR_DSTS(f, i, dst)
-                n += dst->count > 1 ? 4 : 0;
+                n += slack_of(dst->count);
             FOR_SRCS(f, i, src)
-                n += src->count > 1 ? 4 : 0;
+                n += slack_of(src->count);
             x.slack = n > x.slack ? n : x.slack;
         }
     }
@@ -331,7 +336,7 @@ static bool too_high(Function *f, Spill *spill, const Facts *facts) {
         Block *blk = ir_block(f, b);
         for (unsigned p = blk->insts.n; p-- > 0;) {
             Inst *i = ir_inst(f, blk->insts.at[p]);
-            ValId v[4];
+            ValId v[IR_MOST_VECTOR];
             unsigned made = 0;
             if (i->op == IR_PHI)
                 break;

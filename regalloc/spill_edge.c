@@ -133,7 +133,7 @@ static void store_results(Spill *spill, InstId id, InstIds *out) {
     Function *f = spill->f;
     LocId loc = ir_inst(f, id)->loc;
     for (unsigned k = 0; k < ir_inst(f, id)->ndst; k++) {
-        ValId v[4];
+        ValId v[IR_MOST_VECTOR];
         for (unsigned c = 0, n = ra_values(f, *ir_dst(f, ir_inst(f, id), k), v); c < n; c++)
             if (ra_spill_in_file(spill, v[c]) && v[c].i < spill->nvals && bs_has(&spill->spilled, v[c].i) &&
                 !spill->remat[v[c].i].i)

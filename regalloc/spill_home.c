@@ -31,7 +31,7 @@ void ra_spill_find_repeatable(Spill *spill) {
     for (uint32_t k = 0; k < spill->g.nrpo; k++) {
         FOR_INST_IDS(f, spill->g.rpo[k], id) {
             Inst *i = ir_inst(f, id);
-            ValId v[4];
+            ValId v[IR_MOST_VECTOR];
             if (i->ndst == 1 && ra_values(f, *ir_dst(f, i, 0), v) == 1 && v[0].i &&
                 f->values.at[v[0].i].file == spill->file && f->values.at[v[0].i].fixed_reg < 0 &&
                 repeatable(f, id))

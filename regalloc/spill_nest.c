@@ -62,7 +62,7 @@ static void find_born(Nests *nests, Arena *a) {
     for (uint32_t k = 0; k < nests->spill->g.nrpo; k++)
         FOR_INSTS(f, nests->spill->g.rpo[k], i)
             FOR_DSTS(f, i, dst) {
-                ValId v[4];
+                ValId v[IR_MOST_VECTOR];
                 for (unsigned c = 0, n = ra_values(f, *dst, v); c < n; c++)
                     if (!nests->born[v[c].i])
                         nests->born[v[c].i] = nests->spill->g.rpo[k].i;
@@ -93,7 +93,7 @@ static void make_for_phis(Nests *nests, BlockId b, BlockId to, uint32_t in_block
     FOR_PHI_IDS(f, to, id) {
         Inst *phi = ir_inst(f, id);
         LocId loc = phi->loc;
-        ValId v[4];
+        ValId v[IR_MOST_VECTOR];
         for (unsigned c = 0, n = ra_values(f, *ir_src(f, phi, pred), v); c < n; c++)
             if (is_missing(nests, v[c], b) && nests->here[v[c].i] != in_block)
                 make_again(nests, v[c], &out, loc);
@@ -112,7 +112,7 @@ static void make_in_block(Nests *nests, BlockId b) {
     uint32_t in_block = ++nests->place;
     FOR_INST_IDS(f, b, id) {
         LocId loc = ir_inst(f, id)->loc;
-        ValId v[4];
+        ValId v[IR_MOST_VECTOR];
         for (unsigned k = 0; ir_inst(f, id)->op != IR_PHI && k < ir_num_reads(ir_inst(f, id)); k++)
             for (unsigned c = 0, n = ra_values(f, *ra_read(f, ir_inst(f, id), k), v); c < n; c++)
                 if (is_missing(nests, v[c], b))

@@ -49,7 +49,7 @@ static bool refine(Spill *spill, BlockId b, const Rounds *rounds) {
         if (i->op == IR_PHI)
             continue;
         FOR_READS(f, i, read) {
-            ValId v[4];
+            ValId v[IR_MOST_VECTOR];
             for (unsigned c = 0, k = ra_values(f, *read, v); c < k; c++)
                 if (ra_spill_in_file(spill, v[c]) && !rounds->first_use[v[c].i]) {
                     rounds->first_use[v[c].i] = AT(i) + 1;

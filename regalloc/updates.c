@@ -39,7 +39,7 @@ static bool note_phis(Updates *updates) {
 }
 
 static bool reads(Function *f, Inst *i, uint32_t value) {
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     FOR_READS(f, i, read)
         for (unsigned m = 0, n = ra_values(f, *read, v); m < n; m++)
             if (v[m].i == value)
@@ -48,7 +48,7 @@ static bool reads(Function *f, Inst *i, uint32_t value) {
 }
 
 static bool has_fixed(const Function *f, const Operand *o) {
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     for (unsigned m = 0, n = ra_values(f, *o, v); m < n; m++)
         if (v[m].i && f->values.at[v[m].i].fixed_reg >= 0)
             return true;
@@ -72,7 +72,7 @@ static bool may_move(Function *f, Inst *i) {
 
 /* Does `later` read what `earlier` makes? */
 static bool depends(Function *f, Inst *later, const Inst *earlier) {
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     FOR_DSTS(f, earlier, dst)
         for (unsigned m = 0, n = ra_values(f, *dst, v); m < n; m++)
             if (v[m].i && reads(f, later, v[m].i))

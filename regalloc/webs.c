@@ -48,7 +48,7 @@ static void note_rare(Webs *webs, BlockId b) {
 }
 
 static void note_defs(Webs *webs, BlockId b, const Inst *i, uint32_t at) {
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     FOR_DSTS(webs->f, i, dst)
         for (unsigned m = 0, n = ra_values(webs->f, *dst, v); m < n; m++)
             if (v[m].i && !webs->def_block[v[m].i]) {
@@ -58,7 +58,7 @@ static void note_defs(Webs *webs, BlockId b, const Inst *i, uint32_t at) {
 }
 
 static void note_uses(Webs *webs, uint32_t rpo, Inst *i, uint32_t at, uint32_t *latest) {
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     FOR_READS(webs->f, i, read)
         for (unsigned m = 0, n = ra_values(webs->f, *read, v); m < n; m++) {
             uint32_t value = v[m].i;
@@ -177,7 +177,7 @@ static void join(Webs *webs, uint32_t x, uint32_t y) {
 /* ---- what should be together ---- */
 
 static void relate(Webs *webs, Operand a, Operand b, uint32_t depth, uint32_t rivals) {
-    ValId x[4], y[4];
+    ValId x[IR_MOST_VECTOR], y[IR_MOST_VECTOR];
     unsigned n = ra_values(webs->f, a, x), m = ra_values(webs->f, b, y);
     for (unsigned k = 0; k < n && k < m; k++)
         if (x[k].i && y[k].i)

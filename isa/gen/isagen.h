@@ -174,6 +174,7 @@ typedef enum {
     IC_COMMUTES,
     IC_SECOND_GUARD,
     IC_COMBINES,
+    IC_IN_PLACE,
     IC_SIMULATED,
     IC_COUNT
 } IgColumn;

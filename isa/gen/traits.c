@@ -208,6 +208,7 @@ static const struct {
     [IC_COMMUTES] = {"Commutes", "", NAMES, NULL, 0},
     [IC_SECOND_GUARD] = {"SecondGuard", "", NAMES, NULL, 0},
     [IC_COMBINES] = {"Combines", "", NAMES, NULL, 0},
+    [IC_IN_PLACE] = {"InPlace", "", NAMES, NULL, 0},
     [IC_SIMULATED] = {"Simulated", "Where the simulator has it.", ONE, WORDS(simulated)},
 };
 enum {
@@ -361,7 +362,8 @@ static bool needs(const IgOptype *optype, unsigned column) {
                 return true;
         return false;
     case IC_ZERO: return optype->src.n;
-    case IC_COMMUTES: return false; /* not stated: none does */
+    case IC_COMMUTES: /* not stated: none does */
+    case IC_IN_PLACE: return false;
     default: return true;
     }
 }
@@ -391,6 +393,8 @@ static bool check_names(Ig *g, const IgOptype *optype, unsigned column) {
     }
     if (column == IC_COMMUTES && trait->nnames != 2)
         return ig_error(g, trait->loc, "%s: two sources change places", optype->name);
+    if (column == IC_IN_PLACE && (trait->nnames != 1 || !optype->dst.n))
+        return ig_error(g, trait->loc, "%s: one source is where the result comes", optype->name);
     const IgTok *mod = &trait->name[IG_TRAIT_NAMES - 1];
     if (column == IC_COMBINES && ig_mod_index(optype, mod->text) < 0)
         return ig_error(g, mod->loc, "%s has no modifier %s", optype->name, mod->text);
@@ -530,7 +534,7 @@ void igt_table(const Ig *g, FILE *f) {
         fprintf(f, ", {%u, %u}", slot_of(optype, IC_COMMUTES, 0), slot_of(optype, IC_COMMUTES, 1));
         fprintf(f, ", %u, %u, %u, %d", slot_of(optype, IC_SECOND_GUARD, 0), slot_of(optype, IC_COMBINES, 0),
                 slot_of(optype, IC_COMBINES, 1), mod->text ? ig_mod_index(optype, mod->text) : 255);
-        fprintf(f, ", 0x%x", hint_bits(optype));
+        fprintf(f, ", %u, 0x%x", slot_of(optype, IC_IN_PLACE, 0), hint_bits(optype));
         fprintf(f, reason ? ", \"%s\"},\n" : ", NULL},\n", reason);
     }
     fprintf(f, "};\n");

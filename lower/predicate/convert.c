@@ -333,7 +333,7 @@ static void apply_ties(Conv *conv, InstId id) {
             continue;
         const Inst *i = ir_inst(conv->f, id);
         Operand d = *ir_dst(conv->f, i, t.slot), now = *ir_tied(conv->f, i, t.slot);
-        ValId v[4] = {{0}};
+        ValId v[IR_MOST_VECTOR] = {{0}};
         for (unsigned m = 0; m < d.count && now.kind == OPK_VAL; m++)
             v[m] = ir_operand_value(conv->f, now, m);
         v[t.component].i = t.old;

@@ -23,7 +23,7 @@ static uint32_t name_of(const Meld *meld, uint32_t v) {
 static Operand named(Meld *meld, Operand o) {
     if (o.kind != OPK_VAL)
         return o;
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     bool same = true;
     for (unsigned c = 0; c < o.count; c++) {
         v[c] = ir_operand_value(meld->f, o, c);
@@ -127,7 +127,7 @@ static Operand both(Meld *meld, const MeldPair *pair, Operand zero, Operand one)
     if (x.kind != OPK_VAL || y.kind != OPK_VAL || x.count == 1)
         out = weave_choice(meld, pair, x, y);
     else {
-        ValId v[4];
+        ValId v[IR_MOST_VECTOR];
         for (unsigned c = 0; c < x.count; c++) {
             ValId a = ir_operand_value(meld->f, x, c), b = ir_operand_value(meld->f, y, c);
             v[c] = a;
@@ -145,7 +145,7 @@ static Operand both(Meld *meld, const MeldPair *pair, Operand zero, Operand one)
 /* A new value for destination parts of both sides. */
 static Operand both_dsts(Meld *meld, const MeldPair *pair, Operand zero, Operand one) {
     Operand any = zero.kind == OPK_VAL ? zero : one;
-    ValId v[4] = {{0}};
+    ValId v[IR_MOST_VECTOR] = {{0}};
     if (any.kind != OPK_VAL)
         return any;
     for (unsigned c = 0; c < any.count; c++) {

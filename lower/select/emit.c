@@ -24,7 +24,7 @@ InstId sel_last(Sel *sel) {
 }
 
 static Operand new_value(Sel *sel, RegFile file, unsigned count) {
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     for (unsigned k = 0; k < count; k++)
         v[k] = ir_value_new(sel->f, file);
     return ir_vec(sel->f, v, count);
@@ -87,7 +87,7 @@ Operand sel_pair(Sel *sel, Operand lo, Operand hi) {
 }
 
 Operand sel_quad(Sel *sel, const Operand *w, unsigned n) {
-    ValId v[4];
+    ValId v[IR_MOST_VECTOR];
     for (unsigned k = 0; k < n; k++)
         v[k].i = sel_value(sel, w[k]).value;
     return ir_vec(sel->f, v, n);

@@ -1,40 +1,20 @@
-/* Selection of products by warp groups: PTX ISA 9.7.15. A product of n columns becomes one for each eight of
- * them, whose B is described by what is eight columns further; so no operand has more than four registers.
- * Each is waited for at once (emit/schedule/groups.c), which PTX allows: wgmma.fence, commit_group and
- * wait_group leave nothing to do. The descriptors go to uniform registers behind a WARPSYNC, so that they are
- * those of all lanes. SPDX-License-Identifier: MIT */
+/* Selection of products by warp groups: PTX ISA 9.7.15. A product is one instruction, which adds to D in its
+ * registers; the allocator brings them together (InPlace of isa/gmma.isa). Each is waited for at once
+ * (emit/schedule/groups.c), which PTX allows: wgmma.fence, commit_group and wait_group leave nothing to do.
+ * The descriptors go to uniform registers behind a WARPSYNC, so that they are those of all lanes.
+ * SPDX-License-Identifier: MIT */
 #include "lower/select/matrix.h"
-
-enum { COLUMNS = 8, FIELD = 0x3fff, MOST_WORDS = 128 };
 
 typedef struct {
     const PtxInsn *in;
-    unsigned op, mods; /* of the product of eight columns */
-    unsigned words;    /* registers of D for eight columns */
-    bool transposed;   /* B */
-    Wide a, b;         /* descriptors; `a` may be four registers of A */
+    unsigned op, mods;
+    unsigned words; /* registers of D */
+    Wide a, b;      /* descriptors; `a` may be four registers of A */
     bool negated_a;
     bool sparse;    /* A has half of its elements; where they stand ... */
     Operand places; /* ... is in this register ... */
     unsigned lanes; /* ... of those lanes, as PTX counts them */
 } Group;
-
-/* How far the start of B moves for columns 8 `j` on, in units of 16 bytes. A transposed B has 8 columns in a
- * chunk; chunks lie beside each other in a span of 2, 4 or 8, or, not swizzled (mode 0), a stride apart. */
-static Operand advance(Sel *sel, const Group *group, unsigned j) {
-    Operand stride = sel_and(sel, group->b.w[1], op_imm(FIELD));
-    Operand in_order = sel_imad(sel, stride, op_imm(j), op_rz());
-    if (!group->transposed)
-        return in_order;
-    Operand leading = sel_and(sel, sel_shr(sel, false, group->b.w[0], op_imm(16)), op_imm(FIELD));
-    Operand mode = sel_shr(sel, false, group->b.w[1], op_imm(30)); /* 1, 2, 3: spans of 8, 4, 2 chunks */
-    Operand log = sel_iadd(sel, op_imm(4), op_with(mode, OPM_NEG));
-    Operand span = sel_shr(sel, false, op_imm(16), mode);
-    Operand beside = sel_and(sel, op_imm(j), sel_iadd(sel, span, op_imm((uint32_t)-1)));
-    Operand swizzled = sel_imad(sel, sel_shr(sel, false, op_imm(j), log), leading, beside);
-    Operand is_plain = sel_isetp(sel, false, ICmp_EQ, mode, op_imm(0));
-    return sel_select(sel, is_plain, in_order, swizzled);
-}
 
 static Operand to_uniform(Sel *sel, Operand value) {
     InstId id = sel_emit(sel, OT_R2UR, 0, 1, (Operand[]){sel_value(sel, value)});
@@ -42,32 +22,32 @@ static Operand to_uniform(Sel *sel, Operand value) {
     return sel_add_dst(sel, id, R2UR_urd, RF_UR);
 }
 
-/* Registers of D for columns 8 `j` on; c[0].kind OPK_NONE: D begins with zero. */
-static void eight_columns(Sel *sel, const Group *group, unsigned j, const Operand *c, Operand *d) {
+/* scale-d as a uniform predicate; all lanes say the same. */
+static Operand adds_where(Sel *sel, const PtxOperand *scale, bool adds) {
+    if (scale->kind == PO_IMM)
+        return op_with(op_reg(RF_UP, REG_UPT, 1), adds ? 0 : OPM_NOT);
+    Operand keeps = sel_src_pred(sel, scale);
+    InstId id = sel_emit(sel, OT_VOTEU, MSET(VOTEU, op, VoteOp_ANY), 1, &keeps);
+    return sel_add_dst(sel, id, VOTEU_upu, RF_UP);
+}
+
+/* c[0].kind OPK_NONE: D begins with zero. */
+static void multiply(Sel *sel, const Group *group, const PtxOperand *scale, const Operand *c, Operand *d) {
     bool in_registers = group->a.n == 4, adds = c[0].kind != OPK_NONE;
-    Operand low = group->b.w[0];
-    if (j) /* the start does not leave its field: it is below 256 KiB */
-        low = sel_iadd(sel, low, advance(sel, group, j));
     sel->f->uses_sync = true;
-    low = sel_value(sel, low);
     InstId together = sel_emit(sel, OT_WARPSYNC, 0, 2, (Operand[]){op_imm(UINT32_MAX), op_pt()});
     ir_inst(sel->f, together)->flags |= IF_ALIGNED; /* as the product: nothing may stand between them */
     Wide described = {.n = 4};
-    described.w[0] = to_uniform(sel, in_registers ? low : group->a.w[0]);
-    described.w[1] = to_uniform(sel, in_registers ? group->b.w[1] : group->a.w[1]);
-    described.w[2] = to_uniform(sel, low);
-    described.w[3] = to_uniform(sel, group->b.w[1]);
-    Wide old = {.n = group->words};
-    for (unsigned k = 0; k < group->words && adds; k++)
-        old.w[k] = c[k];
+    for (unsigned k = 0; k < 2; k++) {
+        described.w[k] = to_uniform(sel, in_registers ? group->b.w[k] : group->a.w[k]);
+        described.w[2 + k] = to_uniform(sel, group->b.w[k]);
+    }
     Operand src[6] = {op_none()};
     if (in_registers)
         src[0] = op_with(sel_wide_vec(sel, group->a), group->negated_a ? OPM_NEG : 0);
     src[1] = sel_wide_vec(sel, described);
-    src[2] = adds ? sel_wide_vec(sel, old) : op_rz();
-    src[3] = op_reg(RF_UP, REG_UPT, 1);
-    if (!adds)
-        src[3] = op_with(src[3], OPM_NOT);
+    src[2] = adds ? sel_quad(sel, c, group->words) : op_rz();
+    src[3] = adds_where(sel, scale, adds);
     src[4] = group->places, src[5] = op_imm(group->lanes);
     InstId id = sel_emit_sync(sel, group->op, group->mods, group->sparse ? 6 : 4, src, op_imm(UINT32_MAX));
     Operand all = sel_add_dsts(sel, id, HGMMA_rd, RF_R, group->words);
@@ -86,6 +66,12 @@ static int64_t said(const PtxInsn *in, unsigned which) {
 }
 static bool is_minus(const PtxInsn *in, unsigned factor) { return said(in, factor) < 0; }
 
+/* Shapes are numbered by columns: 8, 16, 24 ... of floats, 8, 16, 24, 32, 48, 64 ... of integers and bits. */
+static unsigned float_shape(const PtxInsn *in) { return in->shape[1] / 8 - 1u; }
+static unsigned integer_shape(const PtxInsn *in) {
+    return in->shape[1] <= 32 ? in->shape[1] / 8 - 1u : in->shape[1] / 16 + 1u;
+}
+
 /* A sparse product has the modifiers of the dense one, of which its shape alone has other values. */
 #define GMMA_MODS(op, more) ((in->flags & PF_SPARSE ? more(op##_SP) : more(op)))
 
@@ -95,7 +81,7 @@ static unsigned hgmma_mods(const PtxInsn *in, bool in_registers) {
     unsigned sparse = narrow ? HgmmaSpShape_N8K32_F16
                       : tf32 ? HgmmaSpShape_N8K16_F32
                              : HgmmaSpShape_N8K32_F32;
-    unsigned shape = in->flags & PF_SPARSE ? sparse : dense;
+    unsigned shape = (in->flags & PF_SPARSE ? sparse : dense) + float_shape(in);
     unsigned src = tf32 ? HmmaSrc_TF32 : in->type[1] == TY_BF16 ? HmmaSrc_BF16 : HmmaSrc_F16;
     unsigned b = (said(in, in_registers ? TRANSPOSED_A : TRANSPOSED_B) ? GmmaDescB_TNSPB : 0) |
                  (is_minus(in, FACTOR_B) ? GmmaDescB_NEGB : 0);
@@ -109,7 +95,8 @@ static unsigned hgmma_mods(const PtxInsn *in, bool in_registers) {
 static unsigned qgmma_mods(const PtxInsn *in, bool in_registers) {
     bool narrow = in->type[0] == TY_F16;
     unsigned dense = narrow ? QgmmaShape_N8_F16 : QgmmaShape_N8_F32;
-    unsigned shape = in->flags & PF_SPARSE ? narrow ? QgmmaSpShape_N8_F16 : QgmmaSpShape_N8_F32 : dense;
+    unsigned sparse = narrow ? QgmmaSpShape_N8_F16 : QgmmaSpShape_N8_F32;
+    unsigned shape = (in->flags & PF_SPARSE ? sparse : dense) + float_shape(in);
     unsigned b = is_minus(in, FACTOR_B) ? GmmaDescNeg_NEGB : 0,
              a = is_minus(in, FACTOR_A) ? GmmaDescNeg_NEGA : 0;
 #define QGMMA_MODS(op)                                                                                       \
@@ -121,7 +108,11 @@ static unsigned qgmma_mods(const PtxInsn *in, bool in_registers) {
 }
 
 static unsigned igmma_mods(const PtxInsn *in) {
-    unsigned shape = in->flags & PF_SPARSE ? (unsigned)IgmmaSpShape_N8 : (unsigned)IgmmaShape_N8;
+    unsigned first = in->flags & PF_SPARSE ? (unsigned)IgmmaSpShape_N8 : (unsigned)IgmmaShape_N8;
+    unsigned shape = first + integer_shape(in) * (unsigned)(IgmmaShape_N16 - IgmmaShape_N8);
+    _Static_assert(IgmmaShape_N256 - IgmmaShape_N8 == 17 * (IgmmaShape_N16 - IgmmaShape_N8) &&
+                       IgmmaSpShape_N256 - IgmmaSpShape_N8 == IgmmaShape_N256 - IgmmaShape_N8,
+                   "one after the other");
 #define IGMMA_MODS(op)                                                                                       \
     MSET(op, shape, shape) | MSET(op, atype, in->type[1] == TY_S8 ? IgmmaType_S8 : IgmmaType_U8) |           \
         MSET(op, btype, in->type[2] == TY_S8 ? IgmmaType_S8 : IgmmaType_U8) |                                \
@@ -144,12 +135,9 @@ static void choose_product(Group *group, bool in_registers) {
         break;
     case TY_B1:
         group->op = OT_BGMMA;
-        group->mods = MSET(BGMMA, shape, BgmmaShape_N8) | MSET(BGMMA, sb, GmmaSb_GSB0);
+        group->mods = MSET(BGMMA, shape, BgmmaShape_N8 + integer_shape(in)) | MSET(BGMMA, sb, GmmaSb_GSB0);
         break;
-    default:
-        group->op = group->sparse ? OT_HGMMA_SP : OT_HGMMA;
-        group->mods = hgmma_mods(in, in_registers);
-        group->transposed = said(in, in_registers ? TRANSPOSED_A : TRANSPOSED_B) && in->type[1] != TY_TF32;
+    default: group->op = group->sparse ? OT_HGMMA_SP : OT_HGMMA; group->mods = hgmma_mods(in, in_registers);
     }
     _Static_assert((int)HGMMA_rd == (int)QGMMA_rd && (int)HGMMA_rd == (int)IGMMA_rd &&
                        (int)HGMMA_rd == (int)BGMMA_rd && (int)HGMMA_rd == (int)HGMMA_SP_rd &&
@@ -160,11 +148,8 @@ static void choose_product(Group *group, bool in_registers) {
 bool isel_wgmma(Sel *sel, const PtxInsn *in) {
     bool in_registers = in->operands[1].kind == PO_VEC, sparse = in->flags & PF_SPARSE;
     const PtxOperand *tile = &in->operands[0], *scale = &in->operands[sparse ? 5 : 3];
-    Group group = {.in = in,
-                   .words = in->type[0] == TY_F16 ? 2 : 4,
-                   .negated_a = is_minus(in, FACTOR_A),
-                   .sparse = sparse};
-    Operand words[MOST_WORDS] = {op_none()}, sums[MOST_WORDS];
+    Group group = {.in = in, .words = tile->nvec, .negated_a = is_minus(in, FACTOR_A), .sparse = sparse};
+    Operand words[IR_MOST_VECTOR] = {op_none()}, sums[IR_MOST_VECTOR];
     if (!isa_target_has(sel->t, OT_HGMMA))
         return sel_error(sel, "products of warp groups need instructions of sm_90a");
     choose_product(&group, in_registers);
@@ -184,13 +169,7 @@ bool isel_wgmma(Sel *sel, const PtxInsn *in) {
     bool adds = scale->kind != PO_IMM || scale->imm;
     if (adds)
         sel_read_fragment(sel, tile, 4, words);
-    if (scale->kind != PO_IMM) {
-        Operand keeps = sel_src_pred(sel, scale);
-        for (unsigned k = 0; k < tile->nvec; k++)
-            words[k] = sel_select(sel, keeps, words[k], op_rz());
-    }
-    for (unsigned j = 0; j < in->shape[1] / COLUMNS; j++)
-        eight_columns(sel, &group, j, words + (adds ? j * group.words : 0), sums + j * group.words);
+    multiply(sel, &group, scale, words, sums);
     sel_write_fragment(sel, tile, TY_B32, sums);
     return true;
 }

@@ -403,6 +403,34 @@ static void compare(const Case *x, bool small, const Data *data) {
         }
 }
 
+/* The only product of the code, from its name to its end. */
+static void product_of(HdModule *binary, char *product, size_t bytes) {
+    char *code, *at, *end;
+    size_t size;
+    assert_int_equal(hd_disassemble(binary, &code, &size), HD_OK);
+    at = strstr(code, "GMMA");
+    assert_non_null(at);
+    end = strchr(at, ';');
+    assert_true(end && (size_t)(end - at) + 2 < bytes);
+    assert_null(strstr(end, "GMMA"));
+    product[0] = at[-1]; /* the letter of the type */
+    memcpy(product + 1, at, (size_t)(end - at));
+    product[1 + (end - at)] = 0;
+    free(code);
+}
+
+/* All columns by one instruction, which adds to the registers that it writes, or to none. */
+static void check_in_place(const Case *x, HdModule *binary) {
+    char product[256], shape[32], sum[32], zero[] = ", RZ, !UPT, ";
+    product_of(binary, product, sizeof product);
+    snprintf(shape, sizeof shape, ".64x%ux%u", x->n, depth(x));
+    assert_non_null(strstr(product, shape));
+    const char *result = strchr(product, ' ') + 1;
+    snprintf(sum, sizeof sum, ", %.*s, ", (int)strcspn(result, ","), result);
+    assert_true((strstr(product, sum) != NULL) != (strstr(product, zero) != NULL));
+    assert_true((strstr(product, zero) != NULL) == (strcmp(x->scale_d, "0") == 0));
+}
+
 static void test_products(void **state) {
     (void)state;
     static const HdCompileOptions options[] = {{.target = "bru1", .opt_level = 2},
@@ -417,6 +445,8 @@ static void test_products(void **state) {
         assert_int_equal(hd_parse(c, "wgmma.ptx", text, length, &ptx), HD_OK);
         for (unsigned t = 0; t < 3; t++)
             assert_int_equal(hd_compile(ptx, &options[t], &binary[t]), HD_OK);
+        for (unsigned t = 0; t < 3; t++)
+            check_in_place(x, binary[t]);
         for (unsigned trial = 0; trial < 2; trial++) {
             fill(x, !trial, &data);
             other = data;
@@ -431,8 +461,17 @@ static void test_products(void **state) {
     }
 }
 
-/* ptxas's code of the same programs: what it makes of all columns at once. Only where the caller names a
- * ptxas. */
+/* Registers are a matter of taste. */
+static void drop_numbers(char *product) {
+    char *to = product;
+    for (const char *from = product; *from;)
+        if ((*to++ = *from++) == 'R')
+            from += strspn(from, "0123456789");
+    *to = 0;
+}
+
+/* ptxas's code of the same programs: the same product, and what it makes of all columns at once. Only where
+ * the caller names a ptxas. */
 static void test_of_ptxas(void **state) {
     (void)state;
     static Data data, other;
@@ -461,6 +500,15 @@ static void test_of_ptxas(void **state) {
         fclose(file);
         assert_int_equal(hd_parse(c, "wgmma.ptx", text, length, &ptx), HD_OK);
         assert_int_equal(hd_load(c, "k.cubin", image, size, &binary), HD_OK);
+        HdModule *own;
+        char product[2][256];
+        assert_int_equal(hd_compile(ptx, &(HdCompileOptions){.target = "sm_90a"}, &own), HD_OK);
+        product_of(own, product[0], sizeof product[0]);
+        product_of(binary, product[1], sizeof product[1]);
+        drop_numbers(product[0]);
+        drop_numbers(product[1]);
+        if (!strstr(x->scale_d, "%q")) /* which it knows */
+            assert_string_equal(product[0], product[1]);
         fill(x, n % 2, &data);
         other = data;
         run(hd_interpret, ptx, &data);
