@@ -175,6 +175,9 @@ typedef struct {
     HdTraceFn *trace; /* hd_launch: told of every instruction; may be NULL */
     void *trace_user;
     HdStatistics *statistics; /* hd_launch, hd_interpret: filled in, also after a trap; may be NULL */
+    /* hd_interpret: products of matrices add as this target's, "sm_90" (docs/numerics.md 7); NULL: as bru1's.
+     * HD_ERR_USAGE for a target that there is not. */
+    const char *target;
 } HdLaunch;
 
 /* A context without modules. `options` is copied; NULL: no messages, no limits. Returns NULL if there is no

@@ -371,6 +371,8 @@ bool hd_launch_is_sound(const HdLaunch *launch, const HdContext *context) {
     size_t unknown;
     if (launch->policies && machine_policy_list(&options, launch->policies, &unknown))
         return false;
+    if (launch->target && !isa_target(launch->target))
+        return false;
     for (size_t i = 0; i < launch->nargs; i++) {
         const HdArg *arg = &launch->args[i];
         if ((arg->value != NULL) == (arg->buffer != NULL) || arg->size_bytes == 0 ||
@@ -382,7 +384,7 @@ bool hd_launch_is_sound(const HdLaunch *launch, const HdContext *context) {
 
 void hd_make_plan(Plan *plan, const HdLaunch *hd_launch) {
     const Scalar *byte = scalar_find("b8", 2);
-    *plan = (Plan){0};
+    *plan = (Plan){.numbers = hd_launch->target ? isa_target(hd_launch->target) : NULL};
     PlanLaunch *launch = VEC_PUSH(&plan->arena, &plan->launches);
     *launch = (PlanLaunch){.kernel = hd_launch->kernel, .shared_bytes = hd_launch->shared_bytes, .repeat = 1};
     memcpy(launch->grid, hd_launch->grid, sizeof hd_launch->grid);

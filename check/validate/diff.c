@@ -125,9 +125,7 @@ static bool ptx_launch(Plan *plan, const PlanLaunch *l, const PtxModule *module,
     return plan_launch(plan, l, kernel, params, f->nparams, out, d);
 }
 
-void diff_numbers_of(Plan *plan, const Binary *binary) {
-    plan->half_sums = binary && isa_target_info(binary->target)->factor_bytes == 16;
-}
+void diff_numbers_of(Plan *plan, const Binary *binary) { plan->numbers = binary ? binary->target : NULL; }
 
 bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *mem, const PtxRunOptions *opt,
                   PtxRunResult *res, Diags *d) {
@@ -135,7 +133,11 @@ bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *m
     Launch launch;
     PtxRunOptions own = opt ? *opt : (PtxRunOptions){0};
     PrintedSink sink = diff_printed_sink(mem, l);
-    own.half_sums = p->half_sums;
+    if (p->numbers) {
+        const TargetInfo *target = isa_target_info(p->numbers);
+        own.sums =
+            (PtxSums){(uint8_t)target->sum_bytes, (uint8_t)target->sum_bits, target->factor_bytes == 16};
+    }
     if (!own.print) {
         own.print = diff_printed_add;
         own.print_user = &sink;

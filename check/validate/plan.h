@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "check/validate/fills.h"
+#include "isa/isa.h"
 #include "sim/launch.h"
 #include "sim/tensormap.h"
 
@@ -79,8 +80,8 @@ typedef struct {
     VEC(PlanTensor) tensors;
     VEC(PlanLaunch) launches;
     VEC(PlanCheck) checks;
-    Fills *fills;   /* contents that are kept for further memories, or NULL */
-    bool half_sums; /* of PtxRunOptions: what the binary's target does */
+    Fills *fills;          /* contents that are kept for further memories, or NULL */
+    const Target *numbers; /* the PTX computes what a target leaves its mark on as this one; NULL: as bru1 */
 } Plan;
 
 void plan_free(Plan *plan);

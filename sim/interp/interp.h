@@ -56,6 +56,14 @@ typedef struct {
     PtxAccess access;
 } PtxEvent;
 
+/* What a target leaves its mark on (docs/numerics.md 7): how many products of floats are added at once, in
+ * bytes of a line of a factor (0: 16), how many bits of each are kept below the highest exponent (0: 24);
+ * whether a sum of f16 is rounded behind each 8 of k. */
+typedef struct {
+    uint8_t bytes, bits;
+    bool half;
+} PtxSums;
+
 typedef struct {
     /* 0: fixed order, warps and lanes ascending, switching lanes at atomics; else a random schedule */
     uint64_t seed;
@@ -71,7 +79,7 @@ typedef struct {
      * bounds */
     uint8_t fuse;
     uint8_t approx; /* PtxApprox */
-    bool half_sums; /* products of matrices round a sum of f16 behind each 8 of k, as those of sm_75 do */
+    PtxSums sums;   /* of products of matrices */
     /* What PTX does not say (sim/interp/unwritten.c): random values of this seed, not 0, where nobody wrote,
      * in registers, local and shared memory, what malloc gives and what shuffles take from lanes that are not
      * there; and local and shared variables lie so much higher, a multiple of 1024, and shared ones so far

@@ -4,7 +4,7 @@
 #include "sim/interp/matrix.h"
 #include <math.h>
 
-enum { WARP = SIM_WARP_LANES, ROW_BYTES = 16 };
+enum { WARP = SIM_WARP_LANES, ROW_BYTES = 16, MOST_ADDED = 16 };
 
 bool interp_is_whole(PtxWarp *warp, uint32_t lanes) {
     if (lanes == UINT32_MAX)
@@ -213,11 +213,17 @@ static int scale_of(double v, PtxType type) {
     return e - 1 > least ? e - 1 : least;
 }
 
-static double cut(double v, int highest) { return trunc(ldexp(v, 24 - highest)); }
+static double cut(double v, int highest, int bits) { return trunc(ldexp(v, bits - highest)); }
+static int kept_bits(PtxSums sums) { return sums.bits ? sums.bits : 24; }
+/* Elements of so many bytes that are added at once, of n. */
+static unsigned block_of(PtxSums sums, unsigned bytes, unsigned n) {
+    unsigned most = (sums.bytes ? sums.bytes : 16u) / bytes;
+    return n < most ? n : most;
+}
 
-/* c plus the products of a block, each cut off 24 bits below the highest exponent among them. */
-static double block_sum(double c, PtxType c_type, const double *x, const double *y, unsigned n,
-                        PtxType type) {
+/* c plus the products of a block, each cut off so many bits below the highest exponent among them. */
+static double block_sum(double c, PtxType c_type, const double *x, const double *y, unsigned n, PtxType type,
+                        int bits) {
     double special = c, total = 0;
     int highest = c != 0 && isfinite(c) ? scale_of(c, c_type) : INT32_MIN;
     for (unsigned i = 0; i < n; i++) {
@@ -232,10 +238,10 @@ static double block_sum(double c, PtxType c_type, const double *x, const double 
         return special;
     if (highest == INT32_MIN)
         return 0;
-    total = cut(c, highest);
+    total = cut(c, highest, bits);
     for (unsigned i = 0; i < n; i++)
-        total += cut(x[i] * y[i], highest);
-    return ldexp(total, highest - 24);
+        total += cut(x[i] * y[i], highest, bits);
+    return ldexp(total, highest - bits);
 }
 
 static uint64_t rounded(double v, PtxType type) {
@@ -260,39 +266,41 @@ static Types types_of(const PtxInsn *insn) {
 }
 
 static uint64_t float_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, Types types,
-                          bool half_sums) {
+                          PtxSums sums) {
     /* the sum is f32 where D or C is, and becomes f16 when it is complete */
     PtxType from = types.a, to = types.d == types.c ? types.d : TY_F32, c_type = to;
-    unsigned block = from == TY_TF32 ? 4 : 8;
+    unsigned block = block_of(sums, from == TY_TF32 ? 4 : 2, num_products(f));
     double sum = types.c == TY_F16 ? interp_half_value(FMT_F16, (uint16_t)c) : (double)f32_of(c);
     for (unsigned first = 0; first < num_products(f); first += block) {
-        double x[8], y[8];
+        double x[MOST_ADDED], y[MOST_ADDED];
         for (unsigned i = 0; i < block; i++)
             x[i] = factor_a(f, row, first + i).f, y[i] = factor_b(f, row, col, first + i).f;
-        if (first && half_sums && to == TY_F16) {
+        if (first && sums.half && to == TY_F16) {
             sum = interp_half_value(FMT_F16, (uint16_t)rounded(sum, TY_F16));
         } else if (first) { /* what goes from block to block is f32 */
             sum = f32_of(rounded(sum, TY_F32));
             c_type = TY_F32;
         }
-        sum = block_sum(sum, c_type, x, y, block, from);
+        sum = block_sum(sum, c_type, x, y, block, from, kept_bits(sums));
     }
     uint64_t bits = rounded(sum, to);
     return to == types.d ? bits : rounded(f32_of(bits), types.d);
 }
 
-/* Elements of 8 bits: those at 0 and 1 of each four in blocks of eight, then those at 2 and 3; C at last. */
-static uint64_t byte_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, Types types) {
+/* Elements of 8 bits: those at 0 and 1 of each four in blocks, then those at 2 and 3; C at last. */
+static uint64_t byte_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, Types types,
+                         PtxSums sums) {
     double sum = 0;
+    unsigned block = block_of(sums, 2, num_products(f) / 2);
     for (unsigned half = 0; half < 2; half++) {
         PtxType carried = types.d;
-        for (unsigned sixteen = 0; sixteen < num_products(f); sixteen += 16) {
-            double x[8], y[8];
-            for (unsigned i = 0; i < 8; i++) {
-                unsigned at = sixteen + i / 2 * 4 + half * 2 + i % 2;
+        for (unsigned first = 0; first < num_products(f); first += 2 * block) {
+            double x[MOST_ADDED], y[MOST_ADDED];
+            for (unsigned i = 0; i < block; i++) {
+                unsigned at = first + i / 2 * 4 + half * 2 + i % 2;
                 x[i] = factor_a(f, row, at).f, y[i] = factor_b(f, row, col, at).f;
             }
-            sum = f32_of(rounded(block_sum(sum, carried, x, y, 8, TY_F16), TY_F32));
+            sum = f32_of(rounded(block_sum(sum, carried, x, y, block, TY_F16, kept_bits(sums)), TY_F32));
             carried = TY_F32;
         }
         if (types.d == TY_F16)
@@ -334,16 +342,15 @@ static uint64_t int_sum(const Factors *f, unsigned row, unsigned col, uint64_t c
 }
 
 uint64_t interp_one_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, const PtxInsn *insn,
-                        bool half_sums) {
+                        PtxSums sums) {
     Types types = types_of(insn);
     if (types.a == TY_B1)
         return bit_sum(f, row, col, c, insn->bop);
     if (!f->is_float)
         return int_sum(f, row, col, c, (insn->flags & PF_SATFINITE) != 0);
     if (types.a == TY_E4M3 || types.a == TY_E5M2)
-        return byte_sum(f, row, col, c, types);
-    return types.d == TY_F64 ? double_sum(f, row, col, c, insn->rnd)
-                             : float_sum(f, row, col, c, types, half_sums);
+        return byte_sum(f, row, col, c, types, sums);
+    return types.d == TY_F64 ? double_sum(f, row, col, c, insn->rnd) : float_sum(f, row, col, c, types, sums);
 }
 
 /* Rows lane / 4 and eight below, columns 2 (lane % 4) and the next: an element each register, or both columns
@@ -368,7 +375,7 @@ static void multiply(PtxWarp *warp, uint32_t lanes) {
             uint64_t old = interp_arg(warp->block->run, thread, &c[packed ? i / 2 : i]);
             sums[i] = interp_one_sum(&f, lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2,
                                      packed ? old >> 16 * (i % 2) & 0xffff : old, code->insn,
-                                     warp->block->run->opt.half_sums);
+                                     warp->block->run->opt.sums);
         }
         for (unsigned i = 0; i < code->fragment[0]; i++)
             interp_put(thread, code->vec_dst[i],
@@ -408,14 +415,14 @@ static void quad_place(PtxType type, unsigned lane, unsigned i, unsigned *row, u
     *col = type == TY_F16 ? i : (i & 4) | (lane & 2) | (i & 1);
 }
 
-static void quad_sums(QuadProduct *quad, Types types) {
+static void quad_sums(QuadProduct *quad, Types types, PtxSums sums) {
     for (unsigned row = 0; row < 8; row++)
         for (unsigned col = 0; col < 8; col++) {
             double y[4];
             for (unsigned k = 0; k < 4; k++)
                 y[k] = quad->b[k][col];
-            quad->d[row][col] =
-                rounded(block_sum(quad->c[row][col], types.d, quad->a[row], y, 4, TY_F16), types.d);
+            quad->d[row][col] = rounded(
+                block_sum(quad->c[row][col], types.d, quad->a[row], y, 4, TY_F16, kept_bits(sums)), types.d);
         }
 }
 
@@ -437,7 +444,7 @@ static void multiply_quads(PtxWarp *warp, uint32_t lanes) {
         }
     }
     for (unsigned p = 0; p < 4; p++)
-        quad_sums(&quads[p], types);
+        quad_sums(&quads[p], types, warp->block->run->opt.sums);
     for (unsigned lane = 0; lane < WARP; lane++) {
         PtxThread *thread = &warp->threads[lane];
         uint64_t words[8] = {0};
@@ -529,7 +536,7 @@ static void multiply_wmma(PtxWarp *warp, uint32_t lanes) {
     each_element(warp, matrices[3], types.c, code->fragment[3], take_c, &p);
     for (unsigned row = 0; row < p.f.m; row++)
         for (unsigned col = 0; col < p.f.n; col++)
-            p.d[row][col] = interp_one_sum(&p.f, row, col, p.c[row][col], insn, p.run->opt.half_sums);
+            p.d[row][col] = interp_one_sum(&p.f, row, col, p.c[row][col], insn, p.run->opt.sums);
     each_element(warp, matrices[0], types.d, code->fragment[0], give_d, &p);
     for (unsigned lane = 0; lane < WARP; lane++)
         for (unsigned r = 0; r < code->fragment[0]; r++)

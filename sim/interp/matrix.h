@@ -36,10 +36,9 @@ typedef struct {
 void interp_take_places(PtxWarp *warp, unsigned selector, Factors *f);
 /* Element i of a register. */
 Element interp_element(const Factors *f, FactorKind kind, uint64_t reg, unsigned i);
-/* c and the products of a row of A and a column of B, as docs/numerics.md says; half_sums: as
- * PtxRunOptions. */
+/* c and the products of a row of A and a column of B, as docs/numerics.md says. */
 uint64_t interp_one_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, const PtxInsn *insn,
-                        bool half_sums);
+                        PtxSums sums);
 /* wmma: row and column of element i of `lane`, counted through its registers from the low bits on.
  *   matrix  SUB_A .. SUB_D
  *   bits    of an element */

@@ -174,7 +174,7 @@ static void eight_columns(PtxWarp *warp, unsigned first, const Factors *f, bool 
             unsigned at = (first / COLUMNS * 4 + i) / (packed ? 2 : 1), low = packed ? 16 * (i % 2) : 0;
             uint64_t old = adds ? interp_arg(run, thread, &code->vec[at]) >> low : 0;
             out[lane][at] |= interp_one_sum(f, lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2,
-                                            packed ? old & 0xffff : old, code->insn, run->opt.half_sums)
+                                            packed ? old & 0xffff : old, code->insn, run->opt.sums)
                              << low;
         }
     }

@@ -100,6 +100,7 @@ struct Dec {
         struct { /* op_tensor.c; kept, words, lanes: of a sparse A */
             uint32_t elem, m8, n, wide, sat;
             uint8_t elem_b, kept, words, lanes;
+            uint8_t sum_bytes, sum_bits; /* of the target */
             uint8_t how, in_registers, adds; /* of warp groups: GmmaDesc; A is; D begins with C */
         } mma;
         struct { /* f32 and f64 arithmetic; flags are 0 or ~0, rnd: Rnd of an inner_ function */

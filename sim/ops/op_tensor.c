@@ -25,6 +25,7 @@ typedef enum {
     ELEM_E5M2,
     ELEM_BITS /* 32 of them */
 } Elem;
+enum { MOST_ADDED = 16 }; /* sum_bytes of 16-bit floats */
 
 enum { MOST_K = 64, MOST_DENSE_K = 2 * MOST_K };
 
@@ -36,8 +37,16 @@ typedef struct {
     unsigned k; /* elements of a row of A */
 } Factors;
 
-static bool bind_fn(Bind *bind, OpFn *fn) {
+/* The operands, and how the target adds. */
+static void bind_product(Bind *bind) {
+    const TargetInfo *target = isa_target_info(bind->run->bin->target);
+    bind->d->mma.sum_bytes = (uint8_t)target->sum_bytes;
+    bind->d->mma.sum_bits = (uint8_t)target->sum_bits;
     bind_operands(bind);
+}
+
+static bool bind_fn(Bind *bind, OpFn *fn) {
+    bind_product(bind);
     bind_chained(bind, fn, fn);
     return !bind->failed;
 }
@@ -115,8 +124,6 @@ static const uint64_t *facing(const Dec *dec, const Factors *f, unsigned row, un
 
 /* ---- floating point: see docs/numerics.md, "Products of matrices" ---- */
 
-enum { FRACTION = 24 }; /* bits kept below the highest exponent of a block */
-
 typedef struct { /* (-1)^neg mant 2^exp; `scale` is the exponent that terms are aligned by; mant 0: zero */
     bool neg, nan, inf;
     uint64_t mant;
@@ -145,11 +152,11 @@ static Number exact_product(Number x, Number y) {
                     .scale = x.scale + y.scale};
 }
 
-/* The sum of a block, each term cut off below the highest exponent. */
-static Number sum_of(const Number *term, unsigned n) {
+/* The sum of a block, each term cut off so many bits below the highest exponent. */
+static Number sum_of(const Number *term, unsigned n, unsigned bits) {
     Number sum = {0};
     bool plus = false, minus = false;
-    int highest = INT32_MIN;
+    int highest = INT32_MIN, kept = (int)bits;
     for (unsigned i = 0; i < n; i++) {
         sum.nan |= term[i].nan;
         plus |= term[i].inf && !term[i].neg;
@@ -166,13 +173,13 @@ static Number sum_of(const Number *term, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         if (!term[i].mant) /* whose exponent says nothing */
             continue;
-        int shift = term[i].exp - (highest - FRACTION);
+        int shift = term[i].exp - (highest - kept);
         uint64_t cut = shift >= 0 ? term[i].mant << shift : shift > -64 ? term[i].mant >> -shift : 0;
         total += term[i].neg ? -(int64_t)cut : (int64_t)cut;
     }
     sum.neg = total < 0;
     sum.mant = (uint64_t)(total < 0 ? -total : total);
-    sum.exp = highest - FRACTION;
+    sum.exp = highest - kept;
     return sum;
 }
 
@@ -194,33 +201,35 @@ static uint32_t dot_float(const Dec *dec, const uint64_t *a, const uint64_t *b, 
     static const Fmt tf32 = {.ebits = 8, .mbits = 10};
     Fmt from = dec->mma.elem == ELEM_F16 ? fmt_f16 : dec->mma.elem == ELEM_BF16 ? fmt_bf16 : tf32;
     unsigned down = dec->mma.elem == ELEM_TF32 ? 13 : 0; /* what is below tf32 in its register is not read */
-    unsigned block = dec->mma.elem == ELEM_TF32 ? 4 : 8;
+    unsigned most = dec->mma.sum_bytes / (dec->mma.elem == ELEM_TF32 ? 4u : 2u), block = k < most ? k : most;
     Number sum = number(c, dec->mma.wide ? fmt_f32 : fmt_f16);
     for (unsigned first = 0; first < k; first += block) {
-        Number term[9] = {first ? number(packed(sum, fmt_f32, Rnd_RZ), fmt_f32) : sum};
+        Number term[1 + MOST_ADDED] = {first ? number(packed(sum, fmt_f32, Rnd_RZ), fmt_f32) : sum};
         for (unsigned i = 0; i < block; i++)
             term[1 + i] = exact_product(number((uint32_t)a[first + i] >> down, from),
                                         number((uint32_t)b[first + i] >> down, from));
-        sum = sum_of(term, 1 + block);
+        sum = sum_of(term, 1 + block, dec->mma.sum_bits);
     }
     return dec->mma.wide ? packed(sum, fmt_f32, Rnd_RZ) : packed(sum, fmt_f16, Rnd_RN);
 }
 
 /* Of 8 bits, which f16 has all: first the products of the first and second of each four elements, then of the
- * third and fourth, in blocks of 8; f16 sums are rounded behind either. C is added at the end. */
+ * third and fourth, in blocks of so many as are added at once; f16 sums are rounded behind either. C is added
+ * at the end. */
 static uint32_t dot_float8(const Dec *dec, const uint64_t *a, const uint64_t *b, unsigned k, uint32_t c) {
     uint32_t sum = 0;
     Fmt form = dec->mma.wide ? fmt_f32 : fmt_f16;
+    unsigned most = dec->mma.sum_bytes / 2u, block = k / 2 < most ? k / 2 : most;
     for (unsigned part = 0; part < 4; part += 2) {
-        for (unsigned first = part; first < k; first += 16) {
-            Number term[9] = {number(sum, form)};
-            for (unsigned i = 0; i < 8; i++) {
+        for (unsigned first = part; first < k; first += 2 * block) {
+            Number term[1 + MOST_ADDED] = {number(sum, form)};
+            for (unsigned i = 0; i < block; i++) {
                 unsigned at = first + 4 * (i / 2) + i % 2;
                 uint32_t x = fp_half_of_byte((uint32_t)a[at], dec->mma.elem == ELEM_E4M3);
                 uint32_t y = fp_half_of_byte((uint32_t)b[at], dec->mma.elem_b == ELEM_E4M3);
                 term[1 + i] = exact_product(number(x, fmt_f16), number(y, fmt_f16));
             }
-            sum = packed(sum_of(term, 9), fmt_f32, Rnd_RZ);
+            sum = packed(sum_of(term, 1 + block, dec->mma.sum_bits), fmt_f32, Rnd_RZ);
             form = fmt_f32;
         }
         if (!dec->mma.wide) {
@@ -259,7 +268,7 @@ static int op_hmma(Warp *w, Dec *dec, uint32_t g) {
 /* A has `kept` elements of a chunk, whose places are in `words` lanes of four. */
 static bool bind_sparse(Bind *bind, unsigned kept, unsigned words, OpFn *fn) {
     Dec *dec = bind->d;
-    bind_operands(bind);
+    bind_product(bind);
     dec->mma.kept = (uint8_t)kept;
     dec->mma.words = (uint8_t)words;
     dec->mma.lanes = (uint8_t)dec->imm[0];
@@ -356,8 +365,8 @@ static int op_hmma_884(Warp *w, Dec *dec, uint32_t g) {
             Number term[5] = {number(was, dec->mma.sat ? fmt_f32 : fmt_f16)};
             for (unsigned k = 0; k < 4; k++)
                 term[1 + k] = exact_product(number(a[k], fmt_f16), number(b[k], fmt_f16));
-            uint32_t v =
-                packed(sum_of(term, 5), dec->mma.wide ? fmt_f32 : fmt_f16, dec->mma.wide ? Rnd_RZ : Rnd_RN);
+            uint32_t v = packed(sum_of(term, 5, dec->mma.sum_bits), dec->mma.wide ? fmt_f32 : fmt_f16,
+                                dec->mma.wide ? Rnd_RZ : Rnd_RN);
             if (dec->mma.wide)
                 out[i][lane] = v;
             else
@@ -642,7 +651,7 @@ static bool bind_gmma(Bind *bind, unsigned elem, unsigned columns, bool wide, un
     dec->mma.in_registers = in->src[HGMMA_ra].kind == OPK_REG;
     dec->mma.how = (uint8_t)(how | (in->src[HGMMA_ra].mods & OPM_NEG ? NEGATED_A : 0));
     dec->mma.adds = rc->kind == OPK_REG && rc->value != REG_RZ;
-    bind_operands(bind);
+    bind_product(bind);
     bind_chained(bind, op_gmma, op_gmma);
     bool whole = in->dst[HGMMA_rd].kind == OPK_REG && in->dst[HGMMA_rd].value != REG_RZ && columns;
     return whole ? !bind->failed : bind_not_simulated(bind);

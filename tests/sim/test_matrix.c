@@ -362,8 +362,8 @@ static void pack(bool wide, uint64_t in[8][LANES], uint32_t *out) {
                 out[LANES * i + lane] = (uint32_t)in[i][lane];
 }
 
-static void run(HdStatus (*engine)(HdModule *, const HdLaunch *), HdModule *module, const Shape *s,
-                Fragments *f) {
+static void run(HdStatus (*engine)(HdModule *, const HdLaunch *), HdModule *module, const char *target,
+                const Shape *s, Fragments *f) {
     static uint32_t memory[5][16 * LANES];
     uint64_t(*const parts[])[LANES] = {f->a, f->b, f->c, f->d, f->places};
     HdArg args[5];
@@ -371,7 +371,8 @@ static void run(HdStatus (*engine)(HdModule *, const HdLaunch *), HdModule *modu
         pack(s->d == F64, parts[k], memory[k]);
         args[k] = (HdArg){.buffer = memory[k], .size_bytes = sizeof memory[k]};
     }
-    HdLaunch launch = {.kernel = "k", .grid = {1, 1, 1}, .block = {LANES, 1, 1}, .args = args, .nargs = 5};
+    HdLaunch launch = {
+        .kernel = "k", .grid = {1, 1, 1}, .block = {LANES, 1, 1}, .args = args, .nargs = 5, .target = target};
     assert_int_equal(engine(module, &launch), HD_OK);
     for (unsigned i = 0; i < 8; i++)
         for (unsigned lane = 0; lane < LANES; lane++) {
@@ -446,12 +447,12 @@ static void test_products(void **cmocka_state) {
             Fragments f, g;
             fill(s, trial < 4, &x, &f);
             g = f;
-            run(hd_interpret, ptx, s, &f);
-            compare(s, trial < 4, &x, &f);
             for (unsigned t = 0; t < 3; t++) {
                 if (t == 1 && newest)
                     continue;
-                run(hd_launch, binary[t], s, &g);
+                run(hd_interpret, ptx, targets[t], s, &f);
+                compare(s, trial < 4, &x, &f);
+                run(hd_launch, binary[t], NULL, s, &g);
                 assert_memory_equal(f.d, g.d, sizeof f.d);
             }
         }
@@ -495,8 +496,8 @@ static void test_special(void **cmocka_state) {
                     }
                 }
             g = f;
-            run(hd_interpret, ptx, s, &f);
-            run(hd_launch, binary, s, &g);
+            run(hd_interpret, ptx, NULL, s, &f);
+            run(hd_launch, binary, NULL, s, &g);
             assert_memory_equal(f.d, g.d, sizeof f.d);
         }
         hd_destroy(c);
@@ -595,9 +596,9 @@ static void test_quads(void **cmocka_state) {
             Fragments f, g;
             fill_quads(&q, t % 2, &x, &f);
             g = f;
-            run(hd_interpret, ptx, &s, &f);
+            run(hd_interpret, ptx, targets[t], &s, &f);
             compare_quads(&q, &x, &f);
-            run(hd_launch, binary, &s, &g);
+            run(hd_launch, binary, NULL, &s, &g);
             compare_quads(&q, &x, &g);
         }
         hd_destroy(c);

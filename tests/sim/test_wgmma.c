@@ -357,12 +357,18 @@ static void make_text(const Case *x) {
     add("ret;\n}\n");
 }
 
-static void run(HdStatus (*how)(HdModule *, const HdLaunch *), HdModule *module, Data *data) {
+static void run(HdStatus (*how)(HdModule *, const HdLaunch *), HdModule *module, const char *target,
+                Data *data) {
     HdArg args[] = {{.buffer = data->image, .size_bytes = sizeof data->image},
                     {.buffer = data->registers, .size_bytes = sizeof data->registers},
                     {.buffer = data->old, .size_bytes = sizeof data->old},
                     {.buffer = data->out, .size_bytes = sizeof data->out}};
-    HdLaunch launch = {.kernel = "k", .grid = {1, 1, 1}, .block = {THREADS, 1, 1}, .args = args, .nargs = 4};
+    HdLaunch launch = {.kernel = "k",
+                       .grid = {1, 1, 1},
+                       .block = {THREADS, 1, 1},
+                       .args = args,
+                       .nargs = 4,
+                       .target = target};
     memset(data->out, 0xee, sizeof data->out);
     assert_int_equal(how(module, &launch), HD_OK);
 }
@@ -450,10 +456,10 @@ static void test_products(void **state) {
         for (unsigned trial = 0; trial < 2; trial++) {
             fill(x, !trial, &data);
             other = data;
-            run(hd_interpret, ptx, &data);
-            compare(x, !trial, &data);
             for (unsigned t = 0; t < 3; t++) {
-                run(hd_launch, binary[t], &other);
+                run(hd_interpret, ptx, options[t].target, &data);
+                compare(x, !trial, &data);
+                run(hd_launch, binary[t], NULL, &other);
                 assert_memory_equal(data.out, other.out, sizeof data.out);
             }
         }
@@ -511,8 +517,8 @@ static void test_of_ptxas(void **state) {
             assert_string_equal(product[0], product[1]);
         fill(x, n % 2, &data);
         other = data;
-        run(hd_interpret, ptx, &data);
-        run(hd_launch, binary, &other);
+        run(hd_interpret, ptx, "sm_90a", &data);
+        run(hd_launch, binary, NULL, &other);
         assert_memory_equal(data.out, other.out, sizeof data.out);
         hd_destroy(c);
     }

@@ -146,7 +146,8 @@ class _Module:
         owner = _c.create_string_buffer(data, len(data))
         return _l.Arg(value=_c.addressof(owner), size_bytes=len(data)), owner
 
-    def _launch(self, kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print=None, policies=None, on_trace=None):
+    def _launch(self, kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print=None, policies=None, on_trace=None,
+                target=None):
         found = self._kernel(kernel)
         if len(args) != len(found.params):
             raise TypeError(f"{found.name} has {len(found.params)} parameters, {len(args)} arguments are given")
@@ -165,6 +166,8 @@ class _Module:
             launch.trace = _l.TRACE(lambda _, address: on_trace(Trace(_l.Trace.from_address(address))))
         if policies:
             launch.policies = policies.encode()
+        if target:
+            launch.target = target.encode()
         return launch, made
 
     def _run(self, function, kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, *more):
@@ -238,9 +241,10 @@ class Ptx(_Module):
         return _text(out)
 
     def interpret(self, kernel=None, grid=1, block=1, args=(), shared=0, max_steps=0, max_seconds=0.0, memory=None,
-                  on_print=None):
-        """Run the PTX by the reference interpreter; what it executed, by name: thread_instructions."""
-        return self._run("hd_interpret", kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print)
+                  on_print=None, target=None):
+        """Run the PTX by the reference interpreter; what it executed, by name: thread_instructions.
+        target: products of matrices add as this target's, "sm_90"."""
+        return self._run("hd_interpret", kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, None, None, target)
 
     def _report(self, function, *arguments):
         out = _c.c_void_p()

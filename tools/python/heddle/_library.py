@@ -44,7 +44,7 @@ class Launch(c.Structure):
                 ("args", c.POINTER(Arg)), ("nargs", c.c_size_t), ("host_call", c.c_void_p), ("host_user", c.c_void_p),
                 ("max_steps", c.c_uint64), ("max_seconds", c.c_double), ("print", PRINT), ("print_user", c.c_void_p),
                 ("memory", c.c_void_p), ("jobs", c.c_uint), ("policies", c.c_char_p), ("trace", TRACE), ("trace_user", c.c_void_p),
-                ("statistics", c.POINTER(Statistics))]
+                ("statistics", c.POINTER(Statistics)), ("target", c.c_char_p)]
 
 
 class CheckOptions(c.Structure):
