@@ -247,6 +247,13 @@ static void learn_logic(Fold *fold, const Inst *i) {
             copy(fold, dst.value, ir_val(fold->f, (ValId){var[v]}));
 }
 
+/* The vote of all lanes about a constant, as a uniform predicate. */
+static void learn_vote(Fold *fold, const Inst *i) {
+    bool is;
+    if (MGET(VOTEU, op, i->mods) == VoteOp_ANY && known_predicate(fold, *ir_src(fold->f, i, VOTEU_pp), &is))
+        know(fold, *ir_dst(fold->f, i, VOTEU_upu), op_with(op_reg(RF_UP, REG_UPT, 1), is ? 0 : OPM_NOT));
+}
+
 /* A test that is combined with a constant: with PT by "and", or not at all, or its complement. */
 static void fold_combination(Fold *fold, Inst *i) {
     const OpTraits *traits = ir_is_pseudo(i->op) ? isa_traits(OT_NONE) : isa_traits(i->op);
@@ -393,6 +400,8 @@ static void learn(Fold *fold, InstId id) {
             copy(fold, dst.value, o);
     } else if (i->op == OT_PLOP3 && no_dst(fold, i, PLOP3_pv))
         learn_logic(fold, i);
+    else if (i->op == OT_VOTEU)
+        learn_vote(fold, i);
     else if (computed(fold, i, &result))
         know_result(fold, i, &result);
     else if (i->op == OT_ISETP)
@@ -449,7 +458,7 @@ static bool is_jump(unsigned op) { return isa_has_effect(op, ISA_EFFECT_BRANCH);
 /* The operand that says the same without the value; OPK_NONE if there is none. */
 static Operand as_constant(const Fold *fold, const Inst *i, Operand o) {
     Operand k = fold->known[same_as(fold, o.value)];
-    if (o.file == RF_P) {
+    if (o.file == RF_P || o.file == RF_UP) {
         if (k.kind == OPK_REG)
             k.mods ^= o.mods & OPM_NOT;
         return k;

@@ -508,12 +508,13 @@ static void test_of_ptxas(void **state) {
         assert_int_equal(hd_load(c, "k.cubin", image, size, &binary), HD_OK);
         HdModule *own;
         char product[2][256];
-        assert_int_equal(hd_compile(ptx, &(HdCompileOptions){.target = "sm_90a"}, &own), HD_OK);
+        HdCompileOptions as = {.target = "sm_90a", .opt_level = 2};
+        assert_int_equal(hd_compile(ptx, &as, &own), HD_OK);
         product_of(own, product[0], sizeof product[0]);
         product_of(binary, product[1], sizeof product[1]);
         drop_numbers(product[0]);
         drop_numbers(product[1]);
-        if (!strstr(x->scale_d, "%q")) /* which it knows */
+        if (strcmp(x->scale_d, "!%q") != 0) /* it knows that nothing is added */
             assert_string_equal(product[0], product[1]);
         fill(x, n % 2, &data);
         other = data;
