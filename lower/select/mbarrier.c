@@ -113,12 +113,27 @@ static void init_of_one_lane(Sel *sel, const void *context) {
     ir_inst(sel->f, id)->flags |= IF_CONVERGENT;
 }
 
-static bool init_at_unit(Sel *sel, const Address *address, Operand low, Operand high) {
+static Operand whole_address(Sel *sel, const Address *address) {
     Operand place = address->base.kind == OPK_NONE ? op_imm(0) : address->base;
     if (address->offset)
         place = sel_iadd(sel, place, op_imm((uint32_t)address->offset));
-    Init init = {sel_value(sel, place), wide2(sel_value(sel, low), sel_value(sel, high))};
+    return sel_value(sel, place);
+}
+
+static bool init_at_unit(Sel *sel, const Address *address, Operand low, Operand high) {
+    Init init = {whole_address(sel, address), wide2(sel_value(sel, low), sel_value(sel, high))};
     return sel_in_turns(sel, init_of_one_lane, &init);
+}
+
+/* A store or reduction whose bytes the unit completes: the addresses of both are one operand. */
+static bool store_by_unit(Sel *sel, const PtxInsn *in, unsigned op, uint32_t mods, Wide data) {
+    Address to, object;
+    if (!sel_shared_address(sel, in, &in->operands[0], &to) || !object_at(sel, in, &object))
+        return false;
+    Operand places = sel_pair(sel, whole_address(sel, &to), whole_address(sel, &object));
+    Operand src[4] = {op_with(places, OPM_WIDE64), op_none(), op_imm(0), sel_wide_vec(sel, data)};
+    mark_unit(sel, sel_emit(sel, op, mods, 4, src));
+    return true;
 }
 
 static void ask_unit(Sel *sel, const PtxInsn *in, const Address *address, Operand phase) {
@@ -285,8 +300,34 @@ static bool complete_stored(Sel *sel, const PtxInsn *in) {
     sel_fence(sel, in, false);
     return complete_bytes(sel, in, sel_value(sel, op_imm(bytes)));
 }
-bool isel_st_async(Sel *sel, const PtxInsn *in) { return isel_st(sel, in) && complete_stored(sel, in); }
-bool isel_red_async(Sel *sel, const PtxInsn *in) { return isel_atom(sel, in) && complete_stored(sel, in); }
+
+bool isel_st_async(Sel *sel, const PtxInsn *in) {
+    const PtxOperand *from = &in->operands[1];
+    unsigned n = in->vec > 1 ? in->vec : 1, bytes = ptx_type_bytes(sel_type(in));
+    Wide data = {0};
+    if (!has_unit(sel))
+        return isel_st(sel, in) && complete_stored(sel, in);
+    for (unsigned k = 0; k < n; k++) {
+        Wide element = sel_src(sel, n > 1 ? &from->vec[k] : from, bytes);
+        for (unsigned c = 0; c < element.n && data.n < 4; c++)
+            data.w[data.n++] = sel_value(sel, element.w[c]);
+    }
+    unsigned size = data.n == 1 ? AsyncSz_32 : data.n == 2 ? AsyncSz_64 : AsyncSz_128;
+    return store_by_unit(sel, in, OT_STAS, MSET(STAS, sz, size), data);
+}
+
+bool isel_red_async(Sel *sel, const PtxInsn *in) {
+    PtxType type = sel_type(in);
+    unsigned op, as = type == TY_S32   ? AsyncRedType_S32
+                      : type == TY_U64 ? AsyncRedType_U64
+                                       : AsyncRedType_U32;
+    if (!has_unit(sel) || !sel_atom_op(in->atom, &op))
+        return isel_atom(sel, in) && complete_stored(sel, in);
+    Wide data = sel_src(sel, &in->operands[1], ptx_type_bytes(type));
+    for (unsigned c = 0; c < data.n; c++)
+        data.w[c] = sel_value(sel, data.w[c]);
+    return store_by_unit(sel, in, OT_REDAS, MSET(REDAS, op, op) | MSET(REDAS, type, as), data);
+}
 
 /* The phase whose parity is the highest bit of `phase` is complete: the object is in one of the other. */
 static bool test_phase(Sel *sel, const PtxInsn *in, Operand phase) {

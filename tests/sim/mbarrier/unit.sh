@@ -9,9 +9,9 @@ said() { # WHOSE: what unit.ptx says
     sed -n "s/.*\/\/ .*\(both\|$1\): \([A-Z0-9. ]*[A-Z0-9]\).*/\2/p" unit.ptx | tr ' ' '\n' | sort
 }
 found() { # FILE
-    "$heddle" disasm "$1" | grep -o '\(SYNCS\|ARRIVES\|ATOMS\|ATOM\|LDS\|STS\)\.[.A-Z0-9]*' | sort
+    "$heddle" disasm "$1" | grep -o '\(SYNCS\|ARRIVES\|STAS\|REDAS\|UBLKCP\|ATOMS\|ATOM\|LDS\|STS\)\>[.A-Z0-9]*' | sort
 }
-[ "$(said own | wc -l)" = 33 ] || { : > "$dir/out"; fail "what unit.ptx says"; }
+[ "$(said own | wc -l)" = 41 ] || { : > "$dir/out"; fail "what unit.ptx says"; }
 for level in 0 1 2 3; do
     "$heddle" compile unit.ptx -t sm_90 -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 && found "$dir/own.cubin" > "$dir/found" &&
         diff <(said own) "$dir/found" > "$dir/out" 2>&1 && "$heddle" check "$dir/own.cubin" > "$dir/out" 2>&1 || fail "own code, -O$level"
