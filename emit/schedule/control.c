@@ -48,6 +48,7 @@ typedef struct {         /* what the walk asks about an instruction again and ag
     /* All results must have come: a load under way would fill the cache that it empties; the other warps of
      * the group, which go on with it, take them for there. */
     bool settles;
+    bool gathers; /* WARPGROUP.ARRIVE: registers have been written when it issues, as a call finds them */
     bool view;    /* FENCE.VIEW, SYNCS.EXCH: done when its scoreboard says so */
     bool flushes; /* UTMACMDFLUSH */
 } Facts;
@@ -214,13 +215,14 @@ static unsigned cycles_needed(Controls *controls, const State *state, uint32_t i
         const Flight *flight = &state->flight.at[k];
         unsigned mark = flight->kind == FLIGHT_SB ? 0 : controls->mark[flight->cell];
         if (flight->kind != FLIGHT_SB &&
-            !(mark & (flight->kind == FLIGHT_WRITE ? READ | WRITTEN : WRITTEN)) && !facts->call)
+            !(mark & (flight->kind == FLIGHT_WRITE ? READ | WRITTEN : WRITTEN)) && !facts->call &&
+            !facts->gathers)
             continue;
         const MachInst *w = &controls->mach[flight->inst];
         unsigned need = 0;
         if (flight->kind == FLIGHT_SB)
             need = wait >> flight->cell & 1 ? LATENCY_SB_TO_WAIT : 0;
-        else if (flight->kind == FLIGHT_WRITE && facts->call)
+        else if (flight->kind == FLIGHT_WRITE && (facts->call || (facts->gathers && flight->cell < CELL_P)))
             need = worst_read(controls, flight);
         for (unsigned n = 0; n < nr && flight->kind == FLIGHT_WRITE && (mark & READ); n++)
             if (reads[n].cell == flight->cell) {
@@ -547,6 +549,7 @@ static void gather_facts(Controls *controls) {
                 .memory = latency_reads_in_order(controls->t, inst),
                 .call = emit_is_call_boundary(inst),
                 .settles = pace == ISA_PACE_CACHE || pace == ISA_PACE_GROUP,
+                .gathers = pace == ISA_PACE_GROUP,
                 .view = pace == ISA_PACE_VIEW,
             };
         }
