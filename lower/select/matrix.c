@@ -3,8 +3,8 @@
  * brings them together.
  *
  * A product is cut into what one instruction of the target does (sel_product): sm_75 has HMMA and IMMA of a
- * register of B, sm_90 no products of 4-bit integers, and of bits only those by AND; of f64 all have 8 by 8
- * by 4. SPDX-License-Identifier: MIT */
+ * register of B, sm_90 no products of 4-bit integers, and of bits only those by AND; of f64 all but sm_90
+ * have 8 by 8 by 4 alone. SPDX-License-Identifier: MIT */
 #include "lower/select/matrix.h"
 
 #define WHOLE_WARP UINT32_MAX /* the member mask */
@@ -32,10 +32,7 @@ void sel_write_fragment(Sel *sel, const PtxOperand *operand, PtxType type, const
 /* ---- products ---- */
 
 static Operand words_operand(Sel *sel, const Operand *words, unsigned n) {
-    Wide all = {.n = n};
-    for (unsigned k = 0; k < n; k++)
-        all.w[k] = words[k];
-    return sel_wide_vec(sel, all);
+    return n == 1 ? sel_value(sel, words[0]) : sel_quad(sel, words, n);
 }
 
 void sel_emit_product(Sel *sel, const SelProduct *product, unsigned op, unsigned mods, const Operand *a,
@@ -90,8 +87,17 @@ static void dmma(Sel *sel, const SelProduct *product, const Operand *a, const Op
     static const uint8_t modes[] = {
         [RND_RN] = Rnd_RN, [RND_RZ] = Rnd_RZ, [RND_RM] = Rnd_RM, [RND_RP] = Rnd_RP};
     unsigned eights = product->rows / 8, mods = MSET(DMMA, rnd, product->rnd ? modes[product->rnd] : Rnd_RN);
+    unsigned fours = product->k / 4;
+    if (product->rows == 16 && sel->ti->double_rows == 16) {
+        mods |= MSET(DMMA, shape,
+                     fours == 1   ? DmmaShape_M16X8X4
+                     : fours == 2 ? DmmaShape_M16X8X8
+                                  : DmmaShape_M16X8X16);
+        sel_emit_product(sel, product, OT_DMMA, mods, a, 4 * fours, b, 2 * fours, c, 8, d);
+        return;
+    }
     for (unsigned h = 0; h < eights; h++)
-        for (unsigned at = 0; at < product->k / 4; at++)
+        for (unsigned at = 0; at < fours; at++)
             sel_emit_product(sel, product, OT_DMMA, mods, a + 2 * (at * eights + h), 2, b + 2 * at, 2,
                              (at ? d : c) + 4 * h, 4, d + 4 * h);
 }

@@ -58,7 +58,7 @@ done
 if [ "$target" != sm_75 ]; then
   for bytes in 4 8 16; do
     size=0
-    echo "cp.async.ca.shared.global [area], [a], $bytes; cp.async.wait_all; ld.shared.v4.u32 {u,v,w,z}, [area];" | access $bytes 0
+    echo "st.shared.v4.u32 [area], {u,v,w,z}; cp.async.ca.shared.global [area], [a], $bytes; cp.async.wait_all; ld.shared.v4.u32 {u,v,w,z}, [area];" | access $bytes 0
     while [ $size -le $bytes ]; do # a part of a word is read with its word
       echo "st.shared.v4.u32 [area], {u,v,w,z}; cp.async.ca.shared.global [area], [a], $bytes, n; cp.async.wait_all;" \
         "ld.shared.v4.u32 {u,v,w,z}, [area];" | access $(((size + 3) / 4 * 4)) $size
