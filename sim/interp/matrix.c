@@ -314,6 +314,19 @@ static uint64_t byte_sum(const Factors *f, unsigned row, unsigned col, uint64_t 
     return all == 0 && signbit(all) ? 0x8000 : rounded(all, TY_F16);
 }
 
+/* The same of a warp group: C and all products at once; an f32 sum has no more bits than they kept. */
+static uint64_t group_byte_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, Types types) {
+    enum { KEPT = 13 };
+    unsigned n = num_products(f);
+    double x[MOST_K], y[MOST_K];
+    for (unsigned i = 0; i < n; i++)
+        x[i] = factor_a(f, row, i).f, y[i] = factor_b(f, row, col, i).f;
+    double start = types.d == TY_F16 ? interp_half_value(FMT_F16, (uint16_t)c) : (double)f32_of(c);
+    uint64_t bits = rounded(block_sum(start, types.d, x, y, n, TY_F16, KEPT), types.d);
+    bool cut_off = types.d == TY_F32 && !isnan(f32_of(bits));
+    return cut_off ? bits & ~((1ull << (23 - KEPT)) - 1) : bits;
+}
+
 static uint64_t double_sum(const Factors *f, unsigned row, unsigned col, uint64_t c, unsigned rnd) {
     uint64_t sum = c;
     for (unsigned i = 0; i < f->k; i++)
@@ -349,7 +362,8 @@ uint64_t interp_one_sum(const Factors *f, unsigned row, unsigned col, uint64_t c
     if (!f->is_float)
         return int_sum(f, row, col, c, (insn->flags & PF_SATFINITE) != 0);
     if (types.a == TY_E4M3 || types.a == TY_E5M2)
-        return byte_sum(f, row, col, c, types, sums);
+        return insn->op == PTX_WGMMA ? group_byte_sum(f, row, col, c, types)
+                                     : byte_sum(f, row, col, c, types, sums);
     return types.d == TY_F64 ? double_sum(f, row, col, c, insn->rnd) : float_sum(f, row, col, c, types, sums);
 }
 

@@ -241,6 +241,22 @@ static uint32_t dot_float8(const Dec *dec, const uint64_t *a, const uint64_t *b,
     return fp_narrow(fp_widen(sum, form) + fp_widen(c, form), form, Rnd_RN);
 }
 
+/* Of 8 bits, by a warp group: C and all products at once. An f32 sum has no more bits than its terms kept. */
+static uint32_t dot_group8(const Dec *dec, const uint64_t *a, const uint64_t *b, unsigned k, uint32_t c) {
+    enum { KEPT = 13 };
+    static const Fmt kept = {.ebits = 8, .mbits = KEPT};
+    Number term[1 + MOST_K] = {number(c, dec->mma.wide ? fmt_f32 : fmt_f16)};
+    for (unsigned i = 0; i < k; i++) {
+        uint32_t x = fp_half_of_byte((uint32_t)a[i], dec->mma.elem == ELEM_E4M3);
+        uint32_t y = fp_half_of_byte((uint32_t)b[i], dec->mma.elem_b == ELEM_E4M3);
+        term[1 + i] = exact_product(number(x, fmt_f16), number(y, fmt_f16));
+    }
+    Number sum = sum_of(term, 1 + k, KEPT);
+    if (!dec->mma.wide)
+        return packed(sum, fmt_f16, Rnd_RN);
+    return sum.nan ? F32_NAN : packed(sum, kept, Rnd_RZ) << (23 - KEPT);
+}
+
 static int op_hmma(Warp *w, Dec *dec, uint32_t g) {
     static const unsigned columns = 8;
     const uint32_t *c = dec_src(w, dec, 2);
@@ -581,7 +597,7 @@ static uint32_t gmma_element(const Dec *dec, const uint64_t *a, const uint64_t *
     int64_t sum = (int32_t)c;
     switch ((Elem)dec->mma.elem) {
     case ELEM_E4M3:
-    case ELEM_E5M2: return dot_float8(dec, a, b, k, c);
+    case ELEM_E5M2: return dot_group8(dec, a, b, k, c);
     case ELEM_S8:
     case ELEM_U8:
         for (unsigned i = 0; i < k; i++)
