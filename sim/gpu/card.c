@@ -282,10 +282,10 @@ static bool each_variable(Card *card, const Images *images, Mover *move) {
     return true;
 }
 
-/* A tensor map, the guest's in `bytes`, as the card's. */
-static bool tensor_in(Card *card, uint8_t *bytes) {
+/* The card's tensor map in place of the copy `bytes` of the guest's. */
+static bool tensor_in(Card *card, const uint8_t *guest, uint8_t *bytes) {
     uint64_t address = 0;
-    return (to_card(card, gpu_tensor_address(bytes), &address) ||
+    return (to_card(card, gpu_tensor_address(guest), &address) ||
             answer_with(card, ANSWER_REFUSED, "a tensor map of no buffer", CUDA_SUCCESS)) &&
            good(card, "cuTensorMapEncode", gpu_tensor_encode(&card->cuda, bytes, address));
 }
@@ -295,7 +295,7 @@ static bool tensors_in(Card *card, uint8_t *block) {
     for (uint32_t i = 0; i < card->mem->nallocs; i++) {
         const SimAlloc *alloc = &card->mem->allocs[i];
         if (!card->variable[i] && alloc->size_bytes == SIM_TENSOR_BYTES && gpu_tensor_is_map(alloc->data) &&
-            !tensor_in(card, block + card->at[i]))
+            !tensor_in(card, alloc->data, block + card->at[i]))
             return false;
     }
     return true;
@@ -365,8 +365,9 @@ static uint8_t *card_params(Card *card) {
         if (to_card(card, word, &word))
             memcpy(params + launch->address_at[i], &word, CARD_WORD_BYTES);
     }
-    for (uint32_t at = 0; params && at + SIM_TENSOR_BYTES <= launch->param_bytes; at += SIM_TENSOR_ALIGN)
-        if (gpu_tensor_is_map(launch->params + at) && !tensor_in(card, params + at)) {
+    /* (aligned in the constant bank, not in the block) */
+    for (uint32_t at = 0; params && at + SIM_TENSOR_BYTES <= launch->param_bytes; at += CARD_WORD_BYTES)
+        if (gpu_tensor_is_map(launch->params + at) && !tensor_in(card, launch->params + at, params + at)) {
             free(params);
             return NULL;
         }

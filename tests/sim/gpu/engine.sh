@@ -180,6 +180,45 @@ cat >copy.json <<'J'
  "launches": [{"kernel": "replace", "grid": [1], "block": [32], "args": ["tmap:from", "tmap:like", "maps", "out"]}]}
 J
 want 9.0 0 "^replace: equal: 1 launch" validate --engine gpu -t sm_90a "$here/../tensor/replace.ptx" --launch copy.json
+# by value: in the constant bank it is aligned, in the parameter block it is not
+cat >value.ptx <<'P'
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .align 64 .b8 map[128], .param .u64 out)
+{
+  .shared .align 128 .b8 buf[128];
+  .shared .align 8 .b64 bar;
+  .reg .b32 %r<6>;
+  .reg .b64 %rd<6>;
+  .reg .pred %p;
+  mov.b64 %rd1, map;
+  cvta.param.u64 %rd1, %rd1;
+  mov.u32 %r1, buf;
+  mov.u32 %r2, bar;
+  mbarrier.init.shared::cta.b64 [%r2], 1;
+  fence.proxy.async;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 128;
+  mov.u32 %r3, 0;
+  cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r3}], [%r2];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p, [%r2], 0;
+  @!%p bra W;
+  ld.shared.u32 %r4, [buf+20];
+  ld.param.u64 %rd2, [out];
+  st.global.u32 [%rd2], %r4;
+  ret;
+}
+P
+cat >value.json <<'J'
+{"buffers": {"t": {"type": "u32", "count": 64, "init": "iota"}, "out": {"type": "u32", "count": 1, "init": "zero"}},
+ "tensormaps": {"m": {"buffer": "t", "type": "u32", "size": [64], "box": [32]}},
+ "launches": [{"kernel": "k", "grid": [1], "block": [1], "args": ["tmap:m", "out"]}]}
+J
+export FAKE_CONTEXTS=$work/contexts
+want 9.0 0 "^k: equal" validate --engine gpu -t sm_90 value.ptx --launch value.json
+[ "$(grep -c map contexts)" = 2 ] || { echo "FAIL: the maps that the driver encoded: $(cat contexts)"; failed=1; }
+rm -f contexts
+unset FAKE_CONTEXTS
 cat >held.ptx <<'P'
 .version 7.8
 .target sm_75

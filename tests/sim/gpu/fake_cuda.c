@@ -3,7 +3,7 @@
  *
  * The variable FAKE_CARD says what it is like: "9.0" (default) or another compute capability; "none": the
  * driver finds no device; "hangs": no kernel ends; "dies": the process ends in a launch.
- * FAKE_CONTEXTS: a file that gets a line for every context.
+ * FAKE_CONTEXTS: a file that gets a line for every context, and for every tensor map that is encoded.
  * SPDX-License-Identifier: MIT */
 #include "sim/gpu/driver.h"
 #include "sim/machine/machine.h"
@@ -28,6 +28,15 @@ static bool is_current;
 static bool card_is(const char *what) {
     const char *text = getenv("FAKE_CARD");
     return text && strcmp(text, what) == 0;
+}
+
+static void note(const char *line) {
+    const char *log = getenv("FAKE_CONTEXTS");
+    FILE *f = log ? fopen(log, "a") : NULL;
+    if (f) {
+        fputs(line, f);
+        fclose(f);
+    }
 }
 
 static void print_line(void *user, Severity severity, const char *line) {
@@ -98,12 +107,7 @@ CudaResult cuDevicePrimaryCtxRetain(CudaContext *context, CudaDevice device) {
 
 CudaResult cuCtxSetCurrent(CudaContext context) {
     is_current = context != NULL;
-    const char *log = getenv("FAKE_CONTEXTS");
-    FILE *f = log ? fopen(log, "a") : NULL;
-    if (f) {
-        fputs("context\n", f);
-        fclose(f);
-    }
+    note("context\n");
     memory = simmem_create();
     memory->next_address = first_address;
     return CUDA_SUCCESS;
@@ -255,6 +259,7 @@ static CudaResult encode(void *out, SimTensorMap map, int type, void *address, c
                                     SIM_TENSOR_U64, SIM_TENSOR_S64, SIM_TENSOR_F16, SIM_TENSOR_F32,
                                     SIM_TENSOR_F64, SIM_TENSOR_BF16};
     uint32_t words[TENSOR_WORDS];
+    note("map\n");
     map.magic = SIM_TENSOR_MAGIC;
     map.type = types[type];
     map.address = (uint64_t)(uintptr_t)address;
