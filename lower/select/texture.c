@@ -140,18 +140,27 @@ static void end_handle(Sel *sel, const Handle *handle, InstId id) {
 
 static void add(Sel *sel, Wide *list, Operand operand) { list->w[list->n++] = sel_value(sel, operand); }
 
-/* The three parts divided by the longest. */
-static void add_direction(Sel *sel, const PtxTexture *t, Wide *list) {
-    Operand part[3];
+static Operand fmul(Sel *sel, Operand a, Operand b) {
+    return EMIT_R(sel, OT_FMUL, MSET(FMUL, rnd, Rnd_RN) | MSET(FMUL, scale, FmulScale_NONE), a, b);
+}
+
+/* Three parts divided by the longest of a direction's: what that is divided by, as a factor. */
+static Operand direction(Sel *sel, const PtxTexture *t, Operand part[3]) {
     for (unsigned k = 0; k < 3; k++)
         part[k] = sel_value(sel, sel_src32(sel, t->coord[t->layered + k]));
     Operand longest = EMIT_R(sel, OT_FMNMX, 0, op_with(part[0], OPM_ABS), op_with(part[1], OPM_ABS), op_pf());
     longest = EMIT_R(sel, OT_FMNMX, 0, op_with(part[2], OPM_ABS), longest, op_pf());
     Operand inverse = sel_mufu(sel, Mufu_RCP, longest);
     for (unsigned k = 0; k < 3; k++)
-        add(sel, list,
-            EMIT_R(sel, OT_FMUL, MSET(FMUL, rnd, Rnd_RN) | MSET(FMUL, scale, FmulScale_NONE), part[k],
-                   inverse));
+        part[k] = fmul(sel, part[k], inverse);
+    return inverse;
+}
+
+static void add_direction(Sel *sel, const PtxTexture *t, Wide *list) {
+    Operand part[3];
+    direction(sel, t, part);
+    for (unsigned k = 0; k < 3; k++)
+        add(sel, list, part[k]);
 }
 
 static unsigned tex_dim(const PtxInsn *in, bool whole) {
@@ -264,6 +273,24 @@ static void fetch(Sel *sel, const PtxInsn *in, const PtxTexture *t, unsigned op,
         sel_write_pred(sel, t->resident, op_with(resident, OPM_NOT)); /* true: something is missing */
 }
 
+/* A part of the header: width, height, depth. */
+static Operand query(Sel *sel, const PtxTexture *t, Operand level, unsigned part) {
+    Wide at = {0};
+    bool in_reg = has_register_handles(sel);
+    Operand handle_reg = sel_value(sel, handle_of(sel, t->place));
+    if (in_reg)
+        add(sel, &at, handle_reg);
+    add(sel, &at, level);
+    Operand src[TXQ_parts + 1] = {[TXQ_ra] = sel_wide_vec(sel, at), [TXQ_parts] = op_imm(1u << part)};
+    Handle handle = begin_handle(sel, handle_reg, is_every_lanes(sel, t->place), true);
+    src[TXQ_urb] = handle.uniform;
+    InstId id =
+        sel_emit(sel, OT_TXQ, MSET(TXQ, bind, in_reg ? TexBind_B : TexBind_BOUND), TXQ_parts + 1, src);
+    Operand size = sel_add_dsts(sel, id, TXQ_rd, RF_R, 1);
+    end_handle(sel, &handle, id);
+    return size;
+}
+
 /* TXD has handle, place, layer and offsets in one list. */
 static bool fetch_by_derivatives(Sel *sel, const PtxInsn *in, const PtxTexture *t) {
     Wide at = {0}, steps = {0};
@@ -293,23 +320,19 @@ static bool fetch_by_derivatives(Sel *sel, const PtxInsn *in, const PtxTexture *
     return true;
 }
 
-bool isel_tex(Sel *sel, const PtxInsn *in) {
-    PtxTexture t = ptx_texture(in);
-    if (t.compare)
-        return sel_error(sel, NO_COMPARISON);
-    if (t.grad[0][0])
-        return fetch_by_derivatives(sel, in, &t);
-    bool has_level = t.level, whole = t.integer, in_reg = has_register_handles(sel);
+/* level: OPK_NONE if none is said */
+static bool fetch_by_level(Sel *sel, const PtxInsn *in, const PtxTexture *t, Operand level) {
+    bool has_level = level.kind != OPK_NONE, whole = t->integer, in_reg = has_register_handles(sel);
     Wide at = {0}, rest = {0};
-    add_layer(sel, &t, &at);
-    add_place(sel, in, &t, &at);
-    Operand whole_one = sel_value(sel, whole_handle(sel, &t));
+    add_layer(sel, t, &at);
+    add_place(sel, in, t, &at);
+    Operand whole_one = sel_value(sel, whole_handle(sel, t));
     if (in_reg)
         add(sel, &rest, whole_one);
     bool base = in->sub2 == SUB_BASE || (whole && !has_level);
     if (!base)
-        add(sel, &rest, has_level ? sel_src32(sel, t.level) : op_imm((uint32_t)NO_LEVEL));
-    Operand word = offset_word(sel, &t, 4, 4, 0);
+        add(sel, &rest, has_level ? level : op_imm((uint32_t)NO_LEVEL));
+    Operand word = offset_word(sel, t, 4, 4, 0);
     bool offsets = word.kind != OPK_NONE;
     if (offsets)
         add(sel, &rest, word);
@@ -319,8 +342,73 @@ bool isel_tex(Sel *sel, const PtxInsn *in) {
         whole ? MSET(TLD, dim, dim) | MSET(TLD, bind, bind) | MSET(TLD, lod, lod) | MSET(TLD, cl, has_level) |
                     MSET(TLD, aoffi, offsets)
               : MSET(TEX, dim, dim) | MSET(TEX, bind, bind) | MSET(TEX, lod, lod) | MSET(TEX, aoffi, offsets);
-    fetch(sel, in, &t, whole ? OT_TLD : OT_TEX, mods, at, rest, whole_one);
+    fetch(sel, in, t, whole ? OT_TLD : OT_TEX, mods, at, rest, whole_one);
     return true;
+}
+
+/* How large the texture is on an axis, as a number. */
+static Operand size_on(Sel *sel, const PtxTexture *t, unsigned axis) {
+    Operand size = query(sel, t, op_imm(0), axis);
+    return EMIT_R(sel, OT_I2F,
+                  MSET(I2F, sign, CvtSign_U) | MSET(I2F, dst, FSize_F32) | MSET(I2F, rnd, Rnd_RN) |
+                      MSET(I2F, src, ISize_B32),
+                  size);
+}
+
+/* What a step of a direction moves on its face, whose middle is at half of `part`: by the rule of quotients,
+ * along its longest part not at all. */
+static void project(Sel *sel, const Operand part[3], Operand inverse, Operand step[3]) {
+    uint32_t not_below = MSET(FSETP, cmp, FCmp_GE) | MSET(FSETP, bop, BoolOp_AND);
+    Operand size[3], along[3];
+    for (unsigned k = 0; k < 3; k++) {
+        size[k] = op_with(part[k], OPM_ABS);
+        step[k] = fmul(sel, step[k], inverse);
+        along[k] = fmul(sel, step[k], part[k]);
+    }
+    Operand is_y = EMIT_P(sel, OT_FSETP, not_below, size[1], size[2], op_pt());
+    Operand is_x = EMIT_P(sel, OT_FSETP, not_below, size[0], size[1], op_pt());
+    is_x = EMIT_P(sel, OT_FSETP, not_below, size[0], size[2], is_x);
+    Operand longest = sel_select(sel, is_x, along[0], sel_select(sel, is_y, along[1], along[2]));
+    for (unsigned k = 0; k < 3; k++)
+        step[k] = EMIT_R(sel, OT_FFMA, MSET(FFMA, rnd, Rnd_RN), op_with(part[k], OPM_NEG), longest, step[k]);
+}
+
+/* The level that derivatives of three coordinates ask for: docs/numerics.md, "Textures". TXD takes two at
+ * most, and levels that are found by differences between lanes want these lanes. */
+static Operand level_of_derivatives(Sel *sel, const PtxTexture *t) {
+    enum { HALF = 0x3f000000, LEAST_NORMAL = 0x00800000 };
+    Operand part[3], factor[3], inverse = t->cube ? direction(sel, t, part) : op_none();
+    Operand longest = op_imm(LEAST_NORMAL);
+    for (unsigned k = 0; k < 3; k++)
+        factor[k] = !t->cube ? size_on(sel, t, k)
+                    : k      ? factor[0]
+                             : fmul(sel, size_on(sel, t, 0), op_imm(HALF));
+    for (unsigned which = 0; which < 2; which++) {
+        Operand step[3], square = op_none();
+        for (unsigned k = 0; k < 3; k++)
+            step[k] = sel_value(sel, sel_src32(sel, t->grad[which][k]));
+        if (t->cube)
+            project(sel, part, inverse, step);
+        for (unsigned k = 0; k < 3; k++) {
+            Operand moved = fmul(sel, step[k], factor[k]);
+            square = k ? EMIT_R(sel, OT_FFMA, MSET(FFMA, rnd, Rnd_RN), moved, moved, square)
+                       : fmul(sel, moved, moved);
+        }
+        longest = EMIT_R(sel, OT_FMNMX, 0, square, longest, op_pf());
+    }
+    return fmul(sel, sel_mufu(sel, Mufu_LG2, longest), op_imm(HALF));
+}
+
+bool isel_tex(Sel *sel, const PtxInsn *in) {
+    PtxTexture t = ptx_texture(in);
+    if (t.compare)
+        return sel_error(sel, NO_COMPARISON);
+    if (t.grad[0][0] && !t.grad[0][2])
+        return fetch_by_derivatives(sel, in, &t);
+    return fetch_by_level(sel, in, &t,
+                          t.level        ? sel_src32(sel, t.level)
+                          : t.grad[0][0] ? level_of_derivatives(sel, &t)
+                                         : op_none());
 }
 
 bool isel_tld4(Sel *sel, const PtxInsn *in) {
@@ -350,21 +438,8 @@ bool isel_tld4(Sel *sel, const PtxInsn *in) {
 
 bool isel_txq(Sel *sel, const PtxInsn *in) {
     PtxTexture t = ptx_texture(in);
-    Wide at = {0};
-    bool in_reg = has_register_handles(sel);
-    Operand handle_reg = sel_value(sel, handle_of(sel, t.place));
-    if (in_reg)
-        add(sel, &at, handle_reg);
-    add(sel, &at, t.level ? sel_src32(sel, t.level) : op_imm(0));
     unsigned part = in->sub == SUB_WIDTH ? 0 : in->sub == SUB_HEIGHT ? 1 : 2;
-    Operand src[TXQ_parts + 1] = {[TXQ_ra] = sel_wide_vec(sel, at), [TXQ_parts] = op_imm(1u << part)};
-    Handle handle = begin_handle(sel, handle_reg, is_every_lanes(sel, t.place), true);
-    src[TXQ_urb] = handle.uniform;
-    InstId id =
-        sel_emit(sel, OT_TXQ, MSET(TXQ, bind, in_reg ? TexBind_B : TexBind_BOUND), TXQ_parts + 1, src);
-    Operand size = sel_add_dsts(sel, id, TXQ_rd, RF_R, 1);
-    end_handle(sel, &handle, id);
-    sel_write32(sel, t.result, TY_B32, size);
+    sel_write32(sel, t.result, TY_B32, query(sel, &t, t.level ? sel_src32(sel, t.level) : op_imm(0), part));
     return true;
 }
 

@@ -166,17 +166,27 @@ static void fetch_whole(Fetch *fetch, const uint64_t *coord, int64_t level, uint
     read_texel(fetch, (uint64_t)at[2], (uint64_t)at[1], (uint64_t)at[0], out);
 }
 
-/* A direction: the face is that of the longest part. The place on it, from 0 to 1. */
-static unsigned cube_face(const uint64_t *coord, double place[2]) {
-    float d[3], longest = 0;
+/* A direction divided by its longest part, and by what. */
+static float scaled_direction(const uint64_t *coord, float d[3]) {
+    float longest = 0;
     for (unsigned k = 0; k < 3; k++)
         longest = fabsf(f32_of(coord[k])) > longest ? fabsf(f32_of(coord[k])) : longest;
     float inverse = f32_of(f32_flush(interp_rcp(f32_flush(f32_bits(longest)))));
     for (unsigned k = 0; k < 3; k++)
         d[k] = f32_of(coord[k]) * inverse;
-    unsigned axis = fabsf(d[0]) >= fabsf(d[1]) && fabsf(d[0]) >= fabsf(d[2]) ? 0
-                    : fabsf(d[1]) >= fabsf(d[2])                             ? 1
-                                                                             : 2;
+    return inverse;
+}
+
+static unsigned longest_axis(const float d[3]) {
+    bool x = fabsf(d[0]) >= fabsf(d[1]) && fabsf(d[0]) >= fabsf(d[2]);
+    return x ? 0 : fabsf(d[1]) >= fabsf(d[2]) ? 1 : 2;
+}
+
+/* The face is that of the longest part. The place on it, from 0 to 1. */
+static unsigned cube_face(const uint64_t *coord, double place[2]) {
+    float d[3];
+    scaled_direction(coord, d);
+    unsigned axis = longest_axis(d);
     bool negative = d[axis] < 0;
     double s = axis == 0 ? (negative ? d[2] : -d[2]) : axis == 2 && negative ? -d[0] : d[0];
     double t = axis == 1 ? (negative ? -d[2] : d[2]) : -d[1];
@@ -314,6 +324,26 @@ static double detail_of(const Fetch *fetch, const uint64_t *grad, unsigned n) {
     return most > 0 ? (double)(log2l((long double)most) / 2) : -INFINITY;
 }
 
+/* Of three coordinates, in single precision. Of a cube, how the place on the face moves: the quotient's
+ * derivative. */
+static double detail_of_three(const Fetch *fetch, bool cube, const uint64_t *coord, const uint64_t *grad) {
+    float most = 0x1p-126f, direction[3] = {0}, inverse = cube ? scaled_direction(coord, direction) : 1;
+    unsigned axis = longest_axis(direction);
+    for (unsigned which = 0; which < 2; which++, grad += 3) {
+        float along = f32_of(grad[axis]) * inverse * direction[axis], sum = 0;
+        for (unsigned k = 0; k < 3; k++) {
+            float d = f32_of(grad[k]), size = (float)fetch->texture->size[cube ? 0 : k];
+            if (cube)
+                d = fmaf(-direction[k], along, d * inverse) * (size / 2);
+            else
+                d *= size;
+            sum = k ? fmaf(d, d, sum) : d * d;
+        }
+        most = sum > most ? sum : most;
+    }
+    return f32_of(interp_lg2(f32_bits(most))) / 2;
+}
+
 /* What stands behind the place: level, derivatives, offsets. */
 static void fetch_by(Fetch *fetch, const PtxTexture *as, const uint64_t *arg, uint32_t out[4]) {
     const uint64_t *coord = arg + as->layered, *rest = arg + as->ncoords;
@@ -328,7 +358,7 @@ static void fetch_by(Fetch *fetch, const PtxTexture *as, const uint64_t *arg, ui
     if (as->level)
         detail = f32_of(rest[0]);
     else if (as->grad[0][0])
-        detail = detail_of(fetch, rest, n);
+        detail = n == 3 ? detail_of_three(fetch, as->cube, coord, rest) : detail_of(fetch, rest, n);
     find_place(fetch, as->cube, coord, place);
     PtxSub channel = fetch->code->insn->sub2;
     if (fetch->code->insn->op == PTX_TLD4)

@@ -1,9 +1,9 @@
 /* Writes NAME.ptx and NAME.json into a directory, with the values that must come out: `k`, fetches from
  * textures of every geometry, format, filter and address mode; `levels`, those with offsets, from mipmaps by
- * level and by derivatives, of four texels together, and of halves. They are computed here from the
- * definitions of the CUDA C++ programming guide ("Texture Fetching"), in whole numbers: coordinates are
- * multiples of 2^-10, texels are small, so positions, weights and sums are exact.
- * SPDX-License-Identifier: MIT */
+ * level and by derivatives, of four texels together, and of halves; `steps`, by derivatives of three
+ * coordinates. They are computed here from the definitions of the CUDA C++ programming guide ("Texture
+ * Fetching"), in whole numbers: coordinates are multiples of 2^-10, texels are small, so positions, weights
+ * and sums are exact. SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LANES = 32, UNIT = 1024 /* of coordinates */, MOST_TEXELS = 1 << 13 };
+enum { LANES = 32, EXTRA = 6, UNIT = 1024 /* of coordinates */, MOST_TEXELS = 1 << 13 };
 
 static uint32_t state = 2463534242u;
 static uint32_t rnd(void) {
@@ -216,15 +216,28 @@ static int64_t clamped(const Case *c, long double detail) {
     return (int64_t)floorl(detail * 256 + 0.5L);
 }
 
+/* How far a step of a place moves it on axis k, in texels. A direction's longest part is 1: see choose_place.
+ */
+static long double moved(const Case *c, const int64_t coord[3], const int64_t *step, unsigned k) {
+    long double d = (long double)step[k] / UNIT;
+    if (!c->g->cube)
+        return d * (c->normalized ? (long double)c->size[k] : 1);
+    unsigned longest = 0;
+    while (llabs(coord[longest]) != UNIT)
+        longest++;
+    long double away = (long double)(coord[longest] * step[longest]) / UNIT / UNIT;
+    return k == longest ? 0 : (d - away * (long double)coord[k] / UNIT) / 2 * (long double)c->size[0];
+}
+
 /* extra: level, or derivatives by x, then by y, in UNITs */
-static int64_t detail_of(const Case *c, const int64_t extra[4]) {
+static int64_t detail_of(const Case *c, const int64_t coord[3], const int64_t extra[EXTRA]) {
+    unsigned n = c->g->cube ? 3 : c->g->n;
     long double square[2] = {0};
     if (c->how == LEVEL)
         return clamped(c, (long double)extra[0] / UNIT);
-    for (unsigned k = 0; k < c->g->n && c->how == GRAD; k++)
+    for (unsigned k = 0; k < n && c->how == GRAD; k++)
         for (unsigned which = 0; which < 2; which++) {
-            long double d =
-                (long double)extra[2 * which + k] / UNIT * (c->normalized ? (long double)c->size[k] : 1);
+            long double d = moved(c, coord, extra + which * EXTRA / 2, k);
             square[which] += d * d;
         }
     long double longer = square[0] > square[1] ? square[0] : square[1];
@@ -291,7 +304,7 @@ static double whole_value(const Case *c, int64_t slice, const int64_t *coord, in
 }
 
 /* Coordinates of a lane: layer, then numbers in UNITs. */
-static void expect_lane(const Case *c, int64_t layer, const int64_t *coord, const int64_t extra[4]) {
+static void expect_lane(const Case *c, int64_t layer, const int64_t *coord, const int64_t extra[EXTRA]) {
     Place place = {.slice = (layer < c->layers ? layer
                              : c->layers       ? c->layers - 1
                                                : 0) *
@@ -306,7 +319,7 @@ static void expect_lane(const Case *c, int64_t layer, const int64_t *coord, cons
             place.coord[k] = at_face[k] * UNIT / longest;
         place.denominator = 2;
     }
-    int64_t detail = detail_of(c, extra);
+    int64_t detail = detail_of(c, coord, extra);
     double v[4];
     for (unsigned channel = 0; channel < 4; channel++)
         v[channel] = c->whole ? whole_value(c, place.slice, coord, c->how == LEVEL ? extra[0] : 0, channel)
@@ -356,11 +369,11 @@ static void put_fetch(const Case *c) {
     if (c->how == LEVEL)
         fprintf(ptx, ", %s", c->whole ? "%e0" : "%g0");
     for (unsigned k = 0; k < 2 && c->how == GRAD; k++)
-        put_list(", {", "%g", 2 * k, n, n);
+        put_list(", {", "%g", EXTRA / 2 * k, n, n + (n == 3));
     if (c->offsets) {
         fputs(", {", ptx);
         for (unsigned k = 0; k < n + (n == 3); k++) /* the second by a register */
-            fprintf(ptx, k == 1 ? ", %%e4" : "%s%d", k ? ", " : "", (int)(k < n ? c->offset[k] : 0));
+            fprintf(ptx, k == 1 ? ", %%o1" : "%s%d", k ? ", " : "", (int)(k < n ? c->offset[k] : 0));
         fputs("}", ptx);
     }
     fputs(";\n", ptx);
@@ -369,32 +382,33 @@ static void put_fetch(const Case *c) {
 }
 
 static void put_kernel(const Case *c) {
-    fprintf(
-        ptx,
-        ".visible .entry k%u(.param .u64 t, .param .u64 i, .param .u64 o) {\n"
-        ".reg .f32 %%f<8>, %%g<4>; .reg .b32 %%r<8>, %%v<4>, %%e<5>; .reg .u64 %%d<8>; .reg .pred %%p<2>;\n"
-        "ld.param.u64 %%d1, [t]; ld.param.u64 %%d2, [i]; ld.param.u64 %%d3, [o]; mov.u32 %%r0, %%tid.x;\n"
-        "mul.wide.u32 %%d4, %%r0, 16; add.u64 %%d3, %%d3, %%d4;\n"
-        "shl.b64 %%d4, %%d4, 1; add.u64 %%d2, %%d2, %%d4;\n"
-        "ld.global.v4.u32 {%%r1, %%r2, %%r3, %%r4}, [%%d2];\n"
-        "ld.global.v4.u32 {%%e0, %%e1, %%e2, %%e3}, [%%d2+16];\n"
-        "mov.u32 %%e4, %d; mov.u32 %%v2, 0; mov.u32 %%v3, 0; setp.eq.u32 %%p1, %%r0, 99;\n",
-        number, (int)c->offset[1]);
+    fprintf(ptx,
+            ".visible .entry k%u(.param .u64 t, .param .u64 i, .param .u64 o) {\n"
+            ".reg .f32 %%f<8>, %%g<6>; .reg .b32 %%r<8>, %%v<4>, %%e<8>, %%o<2>; .reg .u64 %%d<8>; .reg "
+            ".pred %%p<2>;\n"
+            "ld.param.u64 %%d1, [t]; ld.param.u64 %%d2, [i]; ld.param.u64 %%d3, [o]; mov.u32 %%r0, %%tid.x;\n"
+            "mul.wide.u32 %%d4, %%r0, 16; add.u64 %%d3, %%d3, %%d4;\n"
+            "mad.wide.u32 %%d2, %%r0, 48, %%d2;\n"
+            "ld.global.v4.u32 {%%r1, %%r2, %%r3, %%r4}, [%%d2];\n"
+            "ld.global.v4.u32 {%%e0, %%e1, %%e2, %%e3}, [%%d2+16];\n"
+            "ld.global.v4.u32 {%%e4, %%e5, %%e6, %%e7}, [%%d2+32];\n"
+            "mov.u32 %%o1, %d; mov.u32 %%v2, 0; mov.u32 %%v3, 0; setp.eq.u32 %%p1, %%r0, 99;\n",
+            number, (int)c->offset[1]);
     for (unsigned k = 1; k <= 3; k++)
         fprintf(ptx, "cvt.rn.f32.s32 %%f%u, %%r%u; mul.f32 %%f%u, %%f%u, 0f3a800000;\n", k, k, k, k);
-    for (unsigned k = 0; k < 4; k++)
+    for (unsigned k = 0; k < EXTRA; k++)
         fprintf(ptx, "cvt.rn.f32.s32 %%g%u, %%e%u; mul.f32 %%g%u, %%g%u, 0f3a800000;\n", k, k, k, k);
     put_fetch(c);
     fputs("st.global.v4.u32 [%d3], {%v0, %v1, %v2, %v3};\nret; }\n", ptx);
 }
 
-static void choose_extra(const Case *c, int64_t extra[4]) {
-    for (unsigned k = 0; k < 4; k++)
+static void choose_extra(const Case *c, int64_t extra[EXTRA]) {
+    for (unsigned k = 0; k < EXTRA; k++)
         extra[k] = 0;
     if (c->how == LEVEL)
         extra[0] = c->whole ? (int64_t)(rnd() % (c->levels + 3)) - 1
                             : (int64_t)(rnd() % ((c->levels + 3) * UNIT)) - UNIT;
-    for (unsigned k = 0; k < 4 && c->how == GRAD; k++)
+    for (unsigned k = 0; k < EXTRA && c->how == GRAD; k++)
         if (rnd() % 4)
             extra[k] = (int64_t)(rnd() % (2u << rnd() % 11)) - (1 << 9);
 }
@@ -426,13 +440,13 @@ static void put_case(const Case *c) {
     separate(checks);
     fprintf(checks, "{\"buffer\": \"o%u\", \"values\": [", number);
     for (unsigned lane = 0; lane < LANES; lane++) {
-        int64_t coord[3], extra[4], layer = rnd() % 5;
+        int64_t coord[3], extra[EXTRA], layer = rnd() % 5;
         choose_place(c, coord);
         choose_extra(c, extra);
         fprintf(buffers, "%s%d, %d, %d, %d", lane ? ", " : "", (int)coord[0], (int)coord[1], (int)coord[2],
                 (int)layer);
-        for (unsigned k = 0; k < 4; k++)
-            fprintf(buffers, ", %d", (int)extra[k]);
+        for (unsigned k = 0; k < EXTRA + 2; k++) /* 12 words of a lane */
+            fprintf(buffers, ", %d", k < EXTRA ? (int)extra[k] : 0);
         fputs(lane ? ", " : "", checks);
         expect_lane(c, layer, coord, extra);
     }
@@ -474,6 +488,16 @@ static void with_offsets(Case *c) {
         c->offset[k] = c->how == GATHER ? (int64_t)(rnd() % 64) - 32 : (int64_t)(rnd() % 16) - 8;
 }
 
+static void put_steps(const Geometry *g, unsigned v) {
+    Case c = level_case(g, v);
+    c.how = GRAD;
+    c.halves = v == 3;
+    with_levels(&c, v);
+    if (v % 2)
+        with_offsets(&c);
+    put_case(&c);
+}
+
 static void put_levels(const Geometry *g) {
     for (unsigned v = 0; v < 8; v++) {
         Case c = level_case(g, v);
@@ -485,15 +509,8 @@ static void put_levels(const Geometry *g) {
         c.halves = v % 7 == 5 && !c.whole;
         put_case(&c);
     }
-    for (unsigned v = 0; v < 4 && !g->cube && g->n < 3; v++) {
-        Case c = level_case(g, v);
-        c.how = GRAD;
-        c.halves = v == 3;
-        with_levels(&c, v);
-        if (v % 2)
-            with_offsets(&c);
-        put_case(&c);
-    }
+    for (unsigned v = 0; v < 4 && !g->cube && g->n < 3; v++)
+        put_steps(g, v);
     for (unsigned v = 0; v < 4 && g->n == 2; v++) {
         Case c = level_case(g, v);
         c.how = GATHER;
@@ -512,6 +529,11 @@ static void put_levels(const Geometry *g) {
         with_offsets(&c);
         put_case(&c);
     }
+}
+
+static void put_steps_of_three(const Geometry *g) {
+    for (unsigned v = 0; v < 8 && (g->cube || g->n == 3); v++)
+        put_steps(g, v);
 }
 
 static void put_fetches(const Geometry *g) {
@@ -553,7 +575,9 @@ int main(int argc, char **argv) {
         return 2;
     fputs(".version 7.1\n.target sm_75\n.address_size 64\n", ptx);
     for (unsigned k = 0; k < sizeof geometries / sizeof *geometries; k++)
-        (strcmp(argv[2], "k") ? put_levels : put_fetches)(&geometries[k]);
+        (argv[2][0] == 'k'   ? put_fetches
+         : argv[2][0] == 'l' ? put_levels
+                             : put_steps_of_three)(&geometries[k]);
     fclose(ptx), fclose(buffers), fclose(textures), fclose(launches), fclose(checks);
     snprintf(name, sizeof name, "%s.json", argv[2]);
     FILE *f = fopen(name, "w");
