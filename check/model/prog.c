@@ -110,6 +110,8 @@ static void set_mask(const ModelProgram *p, const MachInst *m, Skel *skel) {
     Operand o = mask_operand(m);
     int t = tracked_index(p, o);
     skel->mask_not = (o.mods & OPM_NOT) != 0;
+    skel->joins = m->optype == OT_WARPSYNC && !MGET(WARPSYNC, exclusive, m->mods) &&
+                  isa_target_info(p->g->bin->target)->warpsync_joins;
     if (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ)
         o = op_imm(0);
     if (o.kind == OPK_IMM) {

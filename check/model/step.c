@@ -663,6 +663,8 @@ static StepStatus warpsync(Stepper *stepper, const Skel *k, ModelState *state, u
     }
     state->tried = 0;
     Lanes group = mask[lowest(complete)] & state->valid;
+    EACH_LANE(i, k->joins ? complete : 0)
+        group |= mask[i] & state->valid;
     state->blocked |= (Lanes)(state->active & ~group);
     state->active = group;
     state->blocked &= (Lanes)~group;

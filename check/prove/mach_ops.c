@@ -332,6 +332,18 @@ static void mach_sreg(Mach *mach) {
     }
 }
 
+/* Behind a WARPSYNC with a mask in a register lanes of other masks may be there as well. */
+static void only_of_the_mask(Mach *mach) {
+    const BinFlow *flow = mach->prover->flow;
+    uint32_t first = flow->blocks[flow->block_of[mach->at]].first, i = mach->at;
+    while (i > first && bin_kind(&flow->insts[i]) != BK_WARPSYNC)
+        i--;
+    const MachInst *in = &flow->insts[i];
+    if (in->optype == OT_WARPSYNC && isa_target_info(flow->bin->target)->warpsync_joins &&
+        in->src[WARPSYNC_rb].kind != OPK_IMM && !MGET(WARPSYNC, exclusive, in->mods))
+        mach_fault(mach, "lanes of other masks may take part, which WARPSYNC lets go on with these");
+}
+
 static void collective(Mach *mach, const char *name, unsigned nargs, bool has_word, bool has_pred) {
     Terms *ts = &mach->prover->ts;
     Term *arg[4];
@@ -355,6 +367,7 @@ static void mach_vote(Mach *mach, unsigned op) {
         return;
     }
     Term *arg[1] = {mach_pred_at(mach, 0)};
+    only_of_the_mask(mach);
     Term *what = mach_event(mach, 1u << MEM_WARP, "vote", arg, 1);
     mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
     mach_put_pred(mach, 1, t_app(ts, TO_RESULT, 1, 1 + op, NULL, &what, 1));
@@ -549,9 +562,11 @@ static bool other(Mach *mach) {
     case OT_VOTE: mach_vote(mach, MOD(VOTE, op)); return true;
     case OT_VOTEU: mach_vote(mach, MOD(VOTEU, op)); return true;
     case OT_MATCH:
+        only_of_the_mask(mach);
         collective(mach, term_name(ts, "match.%u.%u", MOD(MATCH, op), MOD(MATCH, type)), 1, true, true);
         return true;
     case OT_REDUX:
+        only_of_the_mask(mach);
         collective(mach, term_name(ts, "redux.%u.%u", MOD(REDUX, op), MOD(REDUX, sign)), 1, true, false);
         return true;
     case OT_BAR: {

@@ -112,6 +112,14 @@ static bool fix(Legal *legal) {
     return false;
 }
 
+/* A mask in a register may be another for each lane: those of another mask are not to go on together with
+ * these, who would count them in their vote or sum. */
+static void keep_masks_apart(Function *f, Inst *i) {
+    if (i->op == OT_WARPSYNC && ir_src(f, i, WARPSYNC_rb)->kind != OPK_IMM &&
+        isa_target_info(f->module->target)->warpsync_joins)
+        i->mods |= MSET(WARPSYNC, exclusive, 1);
+}
+
 bool pass_legalise(Function *f, Diags *d) {
     FOR_BLOCKS(f, b) {
         Legal l = {.f = f, .block = b};
@@ -121,12 +129,11 @@ bool pass_legalise(Function *f, Diags *d) {
             const Inst *i = ir_inst(f, l.id);
             if (i->op == OT_CALL)
                 l.nmoved = 0;
-            if (opt_selectable(f, i))
-                continue;
-            if (!fix(&l))
+            if (!opt_selectable(f, i) && !fix(&l))
                 return diag(d, f->locs.at[ir_inst(f, l.id)->loc.i].src, DIAG_E0772,
                             ir_op_name(ir_inst(f, l.id)->op), isa_target_name(f->module->target),
                             str_text(f->module->strings, f->name));
+            keep_masks_apart(f, ir_inst(f, l.id));
             p = l.at;
         }
     }

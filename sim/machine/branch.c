@@ -685,6 +685,8 @@ static int op_warpsync(Warp *warp, Dec *dec, uint32_t guard) {
                         "E-WS-MASK: all lanes of WARPSYNC mask 0x%08x are here with other masks");
     unsigned lane = pick(warp, complete);
     uint32_t s = warpsync_mask(warp, dec, lane) & warp->valid;
+    for (uint32_t m = dec->imm[1] ? complete : 0; m; m &= m - 1)
+        s |= warpsync_mask(warp, dec, low_lane(m)) & warp->valid;
     if (!s) /* warpsync-masks=valid */
         return bad_mask(warp, dec, lane, "E-WS-MASK: nobody goes on: a lane elsewhere holds mask 0x%08x");
     return pass_warpsync(warp, dec, s);
@@ -744,7 +746,11 @@ bool bind_BSSY(Bind *b) { return bind_control(b, op_bssy, CLS_B); }
 bool bind_BSYNC(Bind *b) { return bind_control(b, op_bsync, CLS_B); }
 bool bind_YIELD(Bind *b) { return bind_control(b, op_yield, CLS_B); }
 bool bind_BREAK(Bind *b) { return bind_control(b, op_break, CLS_B); }
-bool bind_WARPSYNC(Bind *b) { return bind_control(b, op_warpsync, CLS_B); }
+bool bind_WARPSYNC(Bind *bind) {
+    bool joins = isa_target_info(bind->run->bin->target)->warpsync_joins;
+    bind->d->imm[1] = joins && !MGET(WARPSYNC, exclusive, bind->in->mods);
+    return bind_control(bind, op_warpsync, CLS_B);
+}
 static bool keeps_lanes(const MachInst *in) {
     unsigned flow = isa_traits(in->optype)->flow; /* ptxas has barriers of the block there at -O0 */
     return flow <= ISA_FLOW_NOP || flow == ISA_FLOW_BAR || flow == ISA_FLOW_BAR_STATE;

@@ -337,9 +337,9 @@ meet: waits in a barrier of the caller's | sub BSSY B3, / BSSY B1,
 meet: waits for others at another barrier | sub BSYNC B3 / BSYNC B2
 meet: does not wait for those that ask | drop BSYNC B2
 meet: gathers for ever | sub BSYNC B3 / BRA `(.L_13_00a0)
-meet: stub waits for lanes of another register | sub in:.text.$sync$VOTE$1 WARPSYNC R4 / WARPSYNC R5
-meet: stub waits for all lanes | sub in:.text.$sync$VOTE$1 WARPSYNC R4 / WARPSYNC 0xffffffff
-meet: stub waits for nobody | drop in:.text.$sync$VOTE$1 WARPSYNC R4
+meet: stub waits for lanes of another register | sub in:.text.$sync$VOTE$1 WARPSYNC.EXCLUSIVE R4 / WARPSYNC.EXCLUSIVE R5
+meet: stub waits for all lanes | sub in:.text.$sync$VOTE$1 WARPSYNC.EXCLUSIVE R4 / WARPSYNC 0xffffffff
+meet: stub waits for nobody | drop in:.text.$sync$VOTE$1 WARPSYNC.EXCLUSIVE R4
 meet: stub takes the predicate for its complement | sub ISETP.NE.U32.AND P0, PT, R5, RZ / ISETP.EQ.U32.AND P0, PT, R5, RZ
 meet: stub takes another operand | sub ISETP.NE.U32.AND P0, PT, R5, RZ / ISETP.NE.U32.AND P0, PT, R4, RZ
 meet: stub votes otherwise | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R4, PT, !P0
@@ -350,8 +350,9 @@ meet: gathered for another WARPSYNC's mask | sub MOV R4, R8 / MOV R4, R5
 meet: calls the stub for the gathering | sub (__rela .I_15_0150, 58), index@..gather.. / \\1, index@($sync$VOTE$1)
 meet: gathers in place of the stub | sub (__rela \\S+ 58), index@..sync.VOTE.1. / \\1, index@($gather$)
 meet: vote's operand of the other place | sub SEL R0, RZ, 0x1, !P1 / SEL R0, RZ, 0x1, P1
-meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC R8 / WARPSYNC 0xffff
-meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC R8 / WARPSYNC R5
+meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC.EXCLUSIVE R8 / WARPSYNC 0xffff
+meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC.EXCLUSIVE R8 / WARPSYNC.EXCLUSIVE R5
+meet: WARPSYNC lets lanes of all masks go on | sub in:.text.meet WARPSYNC.EXCLUSIVE R8 / WARPSYNC R8
 meet: match of all for any | sub MATCH.ANY R9, R5 / MATCH.ALL PT, R9, R5
 meet: match of 64 bits | sub MATCH.ANY R9, R5 / MATCH.ANY.U64 R9, R4
 meet: match of another value | sub MATCH.ANY R9, R5 / MATCH.ANY R9, R0
