@@ -35,7 +35,7 @@ typedef struct {
     uint8_t track_kind, track_from;
     uint8_t mask_reg; /* WARPSYNC, BMOV_TO_B: tracked register, 0xff none */
     bool mask_is_imm, mask_not, clear;
-    bool joins; /* of WARPSYNC: the lanes of all masks that are there go on together */
+    bool joins;        /* of WARPSYNC: the lanes of all masks that are there go on together */
     bool drops;        /* BMOV.CLEAR to RZ */
     bool entered;      /* WARPSYNC, VOTE: of lanes that were asked together in a call (BinCheckReport) */
     uint32_t imm;      /* mask as encoded; TD_CONST: the constant */
