@@ -85,7 +85,8 @@ static bool convert_imm(const Check *c, PtxType t, PtxOperand *operand) {
         return operand->imm_kind == IMM_INT;
     }
     if (operand->imm_kind == IMM_INT) {
-        if (tc == TC_FLOAT || tc == TC_NONE)
+        bool packed = t == TY_U16X2 || t == TY_S16X2; /* ptxas 13 wants registers */
+        if (tc == TC_FLOAT || tc == TC_NONE || packed)
             return false;
         fit_integer(c, t, operand);
         return true;
@@ -329,10 +330,14 @@ static bool is_vector_of_one(const Check *check, const PtxInsn *i, const Operand
 static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandSpec *spec,
                           PtxOperand *operand) {
     PtxType t = spec_type(i, spec);
+    if (spec->type == TY_B64 && operand->kind == PO_IMM &&
+        operand->imm_kind != IMM_INT) /* a policy, a word */
+        return imm_error(c, i, n, t, operand);
     bool of_one = is_vector_of_one(c, i, spec);
     if (operand->kind != PO_VEC && of_one && !operand->in_braces)
         return wrong_kind(c, i, n, operand, "a vector");
-    bool takes_one = (spec->is_vector && i->vec == 1) || spec->nvec == 1 || i->op == PTX_MOV;
+    bool takes_one =
+        (spec->is_vector && i->vec == 1) || spec->nvec == 1 || (i->op == PTX_MOV && i->type[0] != TY_PRED);
     if (takes_one && operand->kind == PO_VEC && operand->nvec == 1 && operand->vec[0].kind != PO_SINK) {
         PtxOperand element = operand->vec[0]; /* `{ %r1 }`, as ptxas takes it */
         element.in_braces = of_one;

@@ -36,6 +36,12 @@ static bool check_range(Check *check, const PtxInsn *i, unsigned n, int64_t lo, 
                                         ptx_insn_text(check, i), (long long)lo, (long long)hi, (long long)v);
 }
 
+/* Position and length of a field. */
+static bool rule_field(Check *check, const PtxInsn *i) {
+    unsigned position = i->noperands - 2u;
+    return check_range(check, i, position, 0, 255) && check_range(check, i, position + 1, 0, 255);
+}
+
 /* bar.sync a, b: 16 barriers; threads in whole warps. */
 static bool rule_barrier(Check *c, const PtxInsn *i) {
     unsigned id = i->sub == SUB_RED ? 1 : 0, count = id + 1;

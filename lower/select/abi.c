@@ -424,9 +424,9 @@ static bool argument_word(Sel *sel, const PtxOperand *operand, uint32_t c, bool 
         *v = to_flag(sel, sel_src_pred(sel, operand));
         return true;
     }
-    Wide w = sel_src(sel, operand, 8);
+    Wide w = sel_src(sel, operand, operand->kind == PO_REG ? sel_reg_bytes(sel, operand) : 8);
     *v = c < w.n ? w.w[c] : op_imm(0);
-    return c < 2;
+    return c < 4; /* 128 bits */
 }
 
 static bool set_result_word(Sel *sel, const PtxOperand *operand, uint32_t c, Operand v) {

@@ -460,9 +460,6 @@ static bool decode_call(PtxRun *run, PtxProc *p, PtxCode *code) {
         if (!code->callee)
             return false;
     }
-    for (unsigned i = 0; i < in->nrets; i++)
-        if (wide_reg(p, &in->rets[i]))
-            return false;
     code->vec = ARENA_ARRAY(&run->arena, PtxArg, in->nargs + 1u);
     code->nvec = code->nread = in->nargs;
     for (unsigned i = 0; i < in->nargs; i++) {
@@ -470,9 +467,9 @@ static bool decode_call(PtxRun *run, PtxProc *p, PtxCode *code) {
                            : in->callee ? &run->module->funcs[in->callee - 1]
                                         : NULL;
         unsigned type = f && i < f->nparams ? run->module->vars[f->params[i]].type : TY_NONE;
-        if (in->args[i].kind == PO_SYM && !(in->args[i].sym & PTX_SYM_FUNC))
-            continue; /* copied as memory */
-        if (wide_reg(p, &in->args[i]) || !decode_src(run, p, &in->args[i], type, &code->vec[i], &space))
+        if (wide_reg(p, &in->args[i]) || (in->args[i].kind == PO_SYM && !(in->args[i].sym & PTX_SYM_FUNC)))
+            continue; /* copied as memory is */
+        if (!decode_src(run, p, &in->args[i], type, &code->vec[i], &space))
             return false;
     }
     return true;

@@ -95,27 +95,34 @@ PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *ptx_proc, const Pt
 
 static const PtxVar *var(const PtxRun *run, uint32_t index) { return &run->module->vars[index]; }
 
-/* One side of a parameter copy: register slot of a frame, or bytes of its local memory. */
-static void read_place(const PtxRun *r, const PtxThread *thread, const PtxFrame *frame, uint32_t index,
-                       uint32_t reg, uint8_t *bytes, uint32_t n) {
-    if (reg)
-        memcpy(bytes, &thread->slots[frame->slot_base + reg], n < 8 ? n : 8);
-    else
+/* One side of a parameter copy: a register's slots in a frame, the second for its upper 64 bits, or bytes of
+ * its local memory. */
+static void read_place(const PtxThread *thread, const PtxFrame *frame, uint32_t index, uint32_t reg,
+                       uint8_t *bytes, uint32_t n) {
+    const uint64_t *slots = thread->slots + frame->slot_base;
+    if (!reg) {
         memcpy(bytes, thread->local + frame->local_base + frame->proc->var_offset[index], n);
-    (void)r;
-}
-static void write_place(const PtxRun *r, PtxThread *thread, const PtxFrame *frame, uint32_t index,
-                        uint32_t reg, const uint8_t *bytes, uint32_t n) {
-    if (reg) {
-        uint64_t v = 0;
-        memcpy(&v, bytes, n < 8 ? n : 8);
-        thread->slots[frame->slot_base + reg] = v;
-        if (thread->slot_init)
-            thread->slot_init[frame->slot_base + reg] = 1;
-    } else {
-        memcpy(thread->local + frame->local_base + frame->proc->var_offset[index], bytes, n);
+        return;
     }
-    (void)r;
+    memcpy(bytes, &slots[reg], n < 8 ? n : 8);
+    if (n > 8)
+        memcpy(bytes + 8, &slots[reg + frame->proc->func->nregs], 8);
+}
+static void write_slot(PtxThread *thread, uint32_t slot, const uint8_t *bytes, uint32_t n) {
+    thread->slots[slot] = 0;
+    memcpy(&thread->slots[slot], bytes, n < 8 ? n : 8);
+    if (thread->slot_init)
+        thread->slot_init[slot] = 1;
+}
+static void write_place(PtxThread *thread, const PtxFrame *frame, uint32_t index, uint32_t reg,
+                        const uint8_t *bytes, uint32_t n) {
+    if (!reg) {
+        memcpy(thread->local + frame->local_base + frame->proc->var_offset[index], bytes, n);
+        return;
+    }
+    write_slot(thread, frame->slot_base + reg, bytes, n);
+    if (n > 8)
+        write_slot(thread, frame->slot_base + reg + frame->proc->func->nregs, bytes + 8, 8);
 }
 
 #define MAX_PARAM_BYTES 4096u
@@ -146,10 +153,12 @@ static PtxStep enter_with_args(PtxRun *r, PtxThread *thread, const PtxCode *code
         uint8_t bytes[MAX_PARAM_BYTES] = {0};
         uint32_t n = place_bytes(r, f->params[i]), arg = sym_var(&in->args[i]);
         if (arg != UINT32_MAX)
-            read_place(r, thread, from, arg, 0, bytes, n < place_bytes(r, arg) ? n : place_bytes(r, arg));
+            read_place(thread, from, arg, 0, bytes, n < place_bytes(r, arg) ? n : place_bytes(r, arg));
+        else if (n > 8 && in->args[i].kind == PO_REG)
+            read_place(thread, from, 0, in->args[i].reg, bytes, n);
         else
             memcpy(bytes, &values[i & 63], 8);
-        write_place(r, thread, to, f->params[i], f->param_regs ? f->param_regs[i] : 0, bytes, n);
+        write_place(thread, to, f->params[i], f->param_regs ? f->param_regs[i] : 0, bytes, n);
     }
     return STEP_GO;
 }
@@ -190,7 +199,7 @@ static PtxStep exec_call_system(PtxRun *run, PtxThread *thread, const PtxCode *c
         uint32_t arg = sym_var(&in->args[i]);
         uint64_t v = arg == UINT32_MAX ? interp_arg(run, thread, &code->vec[i]) : 0;
         if (arg != UINT32_MAX)
-            read_place(run, thread, frame, arg, 0, (uint8_t *)&v, info->param_bytes[i]);
+            read_place(thread, frame, arg, 0, (uint8_t *)&v, info->param_bytes[i]);
         call.params[i] = v & width_mask(info->param_bytes[i]);
     }
     memcpy(call.block, thread->warp->block->ctaid, sizeof call.block);
@@ -213,7 +222,7 @@ static PtxStep exec_call_system(PtxRun *run, PtxThread *thread, const PtxCode *c
         const PtxOperand *operand = &in->rets[0];
         uint32_t ret = sym_var(operand);
         if (ret != UINT32_MAX || operand->kind == PO_REG)
-            write_place(run, thread, frame, ret, ret == UINT32_MAX ? operand->reg : 0,
+            write_place(thread, frame, ret, ret == UINT32_MAX ? operand->reg : 0,
                         (const uint8_t *)&call.result, info->result_bytes);
     }
     return STEP_GO;
@@ -243,11 +252,11 @@ PtxStep interp_exec_ret(PtxRun *r, PtxThread *thread, const PtxCode *c) {
         uint8_t bytes[MAX_PARAM_BYTES] = {0};
         const PtxOperand *operand = &call->rets[i];
         uint32_t n = place_bytes(r, f->rets[i]), ret = sym_var(operand);
-        read_place(r, thread, from, f->rets[i], f->ret_regs ? f->ret_regs[i] : 0, bytes, n);
+        read_place(thread, from, f->rets[i], f->ret_regs ? f->ret_regs[i] : 0, bytes, n);
         if (ret != UINT32_MAX)
-            write_place(r, thread, to, ret, 0, bytes, n < place_bytes(r, ret) ? n : place_bytes(r, ret));
+            write_place(thread, to, ret, 0, bytes, n < place_bytes(r, ret) ? n : place_bytes(r, ret));
         else if (operand->kind == PO_REG)
-            write_place(r, thread, to, 0, operand->reg, bytes, n);
+            write_place(thread, to, 0, operand->reg, bytes, n);
     }
     thread->pc = from->ret_pc;
     thread->local_top = from->local_base;

@@ -6,8 +6,9 @@
  *   result     R 32-bit register, D 64, H 16, F f32, G f64, P predicate
  *   PTX        $d the result, $e another register of its kind, $1 to $4 the operands, %g and %s 16 bytes of
  * the thread's own in global and in shared memory, %x the generic address of the latter operands   a letter
- * each. R D H F G: a register, or an immediate; h b: f16 and bf16 in 16 bits, x y: two of them in 32; P
- * predicate, L an immediate of 8 bits, in all its values
+ * each. R D H F G: a register, or an immediate; B as R, but immediates of 8 bits; W a register of 32 bits;
+ * h b: f16 and bf16 in 16 bits, x y: two of them in 32; P predicate, L an immediate of 8 bits, in all its
+ * values
  *
  * The statement is made once with registers; once for each operand and immediate of a list; and with
  * immediates alone, which the compiler may compute. All these stand in one kernel: a variant reads no result
@@ -157,6 +158,7 @@ static const u64 immediates_int[] = {0,
                                      0x123456789abcdef0,
                                      0x8000000000000000,
                                      0xffffffffffffffff};
+enum { BYTES = 15 }; /* the first of them that are not greater than 255 */
 #define LIST(a) (a), sizeof(a) / sizeof *(a)
 
 typedef struct {
@@ -170,6 +172,8 @@ typedef struct {
 } Kind;
 static const Kind kinds[] = {
     {'R', 32, LIST(edges_int), LIST(immediates_int), "%%r%u", "0x%llx"},
+    {'B', 32, LIST(edges_int), immediates_int, BYTES, "%%r%u", "0x%llx"},
+    {'W', 32, LIST(edges_int), NULL, 0, "%%r%u", NULL},
     {'D', 64, LIST(edges_int), LIST(immediates_int), "%%rd%u", "0x%llx"},
     {'H', 16, LIST(edges_int), LIST(immediates_int), "%%h%u", "0x%llx"},
     {'F', 32, LIST(edges_f32), LIST(edges_f32), "%%f%u", "0f%08llx"},
@@ -318,7 +322,9 @@ static void make_variants(Variants *variants, const Row *row) {
         for (unsigned i = 0; i < n; i++) {
             const Kind *kind = kind_of(row->operands[i]);
             variant->fixed[i] = kind->literal != NULL;
-            variant->value[i] = kind->kind == 'L' ? rng_next(&seed) & 0xff : values[i];
+            variant->value[i] = kind->kind == 'L'   ? rng_next(&seed) & 0xff
+                                : kind->kind == 'B' ? values[i] & 0xff
+                                                    : values[i];
         }
     }
 }
