@@ -150,49 +150,47 @@ static const uint32_t *make_path(Checker *checker, uint32_t from, uint32_t to, u
 
 /* ---- findings ---- */
 
-static void add_finding(Checker *checker, CheckRule r, uint32_t inst, const uint32_t *path, uint32_t n,
-                        const char *text) {
+static BinFinding *add_finding(Checker *checker, Severity severity, CheckRule r, uint32_t inst,
+                               const uint32_t *path, uint32_t n, const char *text) {
     const BinFunc *f = binary_func_at(checker->flow->bin, bin_address(checker->flow, inst));
-    BinFinding x = {.rule = r,
-                    .severity = check_rule_severity(r, checker->native),
-                    .inst = inst,
-                    .path = path,
-                    .npath = n,
-                    .text = text,
-                    .func = NONE};
+    BinFinding x = {
+        .rule = r, .severity = severity, .inst = inst, .path = path, .npath = n, .text = text, .func = NONE};
     if (f) {
         x.func = (uint32_t)(f - checker->flow->bin->funcs);
         x.ptx_line = f->locs ? f->locs[inst - checker->flow->funcs[x.func].first_inst].ptx_line : 0;
     }
     VEC_ADD(checker->arena, &checker->findings, x);
+    return &checker->findings.at[checker->findings.n - 1];
 }
 
-static bool is_new(const Checker *checker, CheckRule r, uint32_t inst) {
+/* One finding of a rule at an instruction does, the first of those that are most severe. */
+static bool is_new(const Checker *checker, Severity severity, CheckRule r, uint32_t inst) {
     if (checker->findings.n >= MAX_FINDINGS || !check_wants(checker, r))
         return false;
     for (uint32_t k = checker->findings.n; k > 0 && k + 64 > checker->findings.n;
-         k--) /* the rest falls out when sorted */
-        if (checker->findings.at[k - 1].rule == r && checker->findings.at[k - 1].inst == inst)
+         k--) { /* the rest falls out when sorted */
+        const BinFinding *known = &checker->findings.at[k - 1];
+        if (known->rule == r && known->inst == inst && known->severity >= severity)
             return false;
+    }
     return true;
 }
 
-static BinFinding *new_finding(Checker *checker, CheckRule r, uint32_t inst, uint32_t from, const char *fmt,
-                               va_list ap) {
+static BinFinding *new_finding(Checker *checker, Severity severity, CheckRule r, uint32_t inst, uint32_t from,
+                               const char *fmt, va_list ap) {
     char text[600];
-    if (!is_new(checker, r, inst))
+    if (!is_new(checker, severity, r, inst))
         return NULL;
     vsnprintf(text, sizeof text, fmt, ap);
     uint32_t n;
     const uint32_t *path = make_path(checker, from, inst, &n);
-    add_finding(checker, r, inst, path, n, arena_printf(checker->arena, "%s", text));
-    return &checker->findings.at[checker->findings.n - 1];
+    return add_finding(checker, severity, r, inst, path, n, arena_printf(checker->arena, "%s", text));
 }
 
 BinFinding *check_report(Checker *c, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    BinFinding *finding = new_finding(c, r, inst, from, fmt, ap);
+    BinFinding *finding = new_finding(c, check_rule_severity(r, c->native), r, inst, from, fmt, ap);
     va_end(ap);
     return finding;
 }
@@ -201,10 +199,8 @@ void check_report_as(Checker *c, Severity severity, CheckRule r, uint32_t inst, 
                      const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    BinFinding *finding = new_finding(c, r, inst, from, fmt, ap);
+    new_finding(c, severity, r, inst, from, fmt, ap);
     va_end(ap);
-    if (finding)
-        finding->severity = severity;
 }
 
 static int by_place(const void *a, const void *b) {

@@ -145,12 +145,11 @@ static Facts facts_of(Hazards *hazards, const MachInst *inst) {
         nw = add_refs(inst->dst[k], k, refs + nr, nw);
     if (isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P))
         nw = named_predicates(inst, refs + nr, nw);
-    unsigned hold = latency_hold(hazards->target, inst), stall = inst->ctrl.stall_cycles;
     return (Facts){.refs = arena_copy(&hazards->checker->a, refs, sizeof *refs * (nr + nw) + 1),
                    .nreads = (uint8_t)nr,
                    .nwrites = (uint8_t)nw,
                    .issue = (uint8_t)latency_issue_least(hazards->target, inst),
-                   .advance = (uint8_t)(stall > hold ? stall : hold),
+                   .advance = (uint8_t)latency_next(hazards->target, inst),
                    .queue = (uint8_t)latency_queue(hazards->target, inst),
                    .variable = latency_is_variable(hazards->target, inst),
                    .late = latency_reads_late(hazards->target, inst),
@@ -529,7 +528,7 @@ static void hazard_step(Hazards *hazards, State *state, uint32_t i) {
     pass_by(hazards, state, i);
     take_off(hazards, state, i);
     mark_cells(hazards, f, false);
-    if (hazards->final && f->issue > 1 && inst->ctrl.stall_cycles < f->issue)
+    if (hazards->final && f->issue > 1 && latency_stall(hazards->target, inst) < f->issue)
         check_report(hazards->checker, CR_H06, i, NONE,
                      "stall count %u is less than %u, the instruction's issue time", inst->ctrl.stall_cycles,
                      f->issue);

@@ -75,7 +75,7 @@ static const uint8_t timings[NFAMILIES][NTIMINGS] = {
 typedef struct {
     uint8_t guard, half_guard, dbl_guard, half_pred, dbl_pred, uguard, uguard_own;
     bool dbl_sb, mma_sb;
-    uint8_t waw_late, result_least;
+    uint8_t waw_late, result_least, zero_yields, zero_product;
 } FamilyData;
 static const FamilyData families[NFAMILIES] = {
 #define LATENCY_FAMILY(family, ...) [Latency_##family] = {__VA_ARGS__},
@@ -475,19 +475,18 @@ unsigned latency_issue_least(const Target *t, const MachInst *i) {
     return op_is_always(i->guard) ? pace->least : pace->guarded;
 }
 
-/* ptxas 13.0 -O0 gives all instructions stall count 15, and from sm_80 on HMMA and IMMA, which take longer
- * than that, 0 with YIELD; the next one reads their result. So that is a wait for the result. */
-static bool waits_for_product(const MachInst *i) {
+unsigned latency_stall(const Target *t, const MachInst *i) {
+    const FamilyData *data = &families[family_of(t)];
     enum IsaUnit unit = latency_unit(i);
-    return i->ctrl.yield && !i->ctrl.stall_cycles && (unit == ISA_UNIT_MMA1 || unit == ISA_UNIT_MMA2);
+    if (!i->ctrl.yield || i->ctrl.stall_cycles)
+        return i->ctrl.stall_cycles;
+    return unit == ISA_UNIT_MMA1 || unit == ISA_UNIT_MMA2 ? data->zero_product : data->zero_yields;
 }
 
-unsigned latency_hold(const Target *t, const MachInst *i) {
-    enum { LONGEST_PRODUCT = 40 };
-    if (waits_for_product(i))
-        return LONGEST_PRODUCT;
-    unsigned least = latency_issue_least(t, i), hold = pace_of(t, i)->hold;
-    return hold > least ? hold : least;
+unsigned latency_next(const Target *t, const MachInst *i) {
+    unsigned least = latency_issue_least(t, i), hold = pace_of(t, i)->hold, stall = latency_stall(t, i);
+    least = hold > least ? hold : least;
+    return stall > least ? stall : least;
 }
 
 unsigned latency_result_least(const Target *t) { return families[family_of(t)].result_least; }

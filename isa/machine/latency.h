@@ -65,9 +65,11 @@ unsigned latency_issue(const Target *target, const MachInst *i);
  * latency_issue.
  */
 unsigned latency_issue_least(const Target *target, const MachInst *i);
-/* The next instruction issues so much later, whatever the stall count says. At least latency_issue_least;
- * more for what holds the warp by itself. */
-unsigned latency_hold(const Target *target, const MachInst *i);
+/* The cycles that the control field asks for: its stall count, but 0 with YIELD is a long one. */
+unsigned latency_stall(const Target *target, const MachInst *i);
+/* The next instruction issues so much later: the stall, at least latency_issue_least, more for what holds the
+ * warp by itself. */
+unsigned latency_next(const Target *target, const MachInst *i);
 /* An instruction that waits for the write scoreboard of a variable-latency instruction issues at least so
  * many cycles after it: ptxas counts on that time for what it issues between the two. */
 unsigned latency_result_least(const Target *target);

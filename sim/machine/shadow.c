@@ -287,8 +287,7 @@ static void control_after(Warp *warp, Dec *dec, uint32_t g) {
     set_scoreboard(warp_shadow, t, in, in->ctrl.read_sb, false);
     if (latency_drains_reads(t, in))
         warp_shadow->memory_read = warp_shadow->number;
-    unsigned hold = latency_hold(t, in), stall = in->ctrl.stall_cycles;
-    warp_shadow->cycle += stall > hold ? stall : hold;
+    warp_shadow->cycle += latency_next(t, in);
     warp_shadow->number++;
 }
 

@@ -126,8 +126,7 @@ static void observe_block(const BinFlow *flow, uint8_t target, const BinBlock *b
                 written[cell] = fixed ? (Written){i + 1, (uint8_t)d, (uint8_t)k} : (Written){0};
                 at[cell] = now;
             }
-        unsigned hold = latency_hold(t, in);
-        now += in->ctrl.stall_cycles > hold ? in->ctrl.stall_cycles : hold;
+        now += latency_next(t, in);
     }
 }
 

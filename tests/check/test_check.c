@@ -253,6 +253,33 @@ static void test_distances(void **state) {
     assert_true(longer[CR_H01] && longer[CR_H03] && longer[CR_H04]);
 }
 
+/* Stall count 0 with YIELD is a long one on sm_90: ptxas 13.0 -G gives it to MEMBAR.SC.VC. */
+static void test_zero_yields(void **state) {
+    (void)state;
+    static const struct {
+        const char *control, *inst;
+        bool h01, h06;
+    } rows[] = {
+        {"Y:S00", "MEMBAR.SC.VC", false, false},
+        {"-:S00", "MEMBAR.SC.VC", false, true},
+        {"Y:S05", "MEMBAR.SC.VC", false, true},
+        {"Y:S00", "HMMA.16816.F32 R8, R4, R2, RZ", false, false},
+        {"Y:S15", "HMMA.16816.F32 R8, R4, R2, RZ", true, false},
+        {"-:S00", "HMMA.16816.F32 R8, R4, R2, RZ", true, false},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 ".target sm_90\n.entry k\n[B------:R-:W-:%s] %s ;\n[B------:R-:W-:-:S05] MOV R1, R8 ;\n"
+                 "[B------:R-:W-:-:S05] EXIT ;\n",
+                 rows[k].control, rows[k].inst);
+        Checked c = check_text(text, &(BinCheckOptions){0});
+        if (breaks(&c, CR_H01) != rows[k].h01 || breaks(&c, CR_H06) != rows[k].h06)
+            fail_msg("H-01 %d, H-06 %d expected:\n%s", rows[k].h01, rows[k].h06, text);
+        release(&c);
+    }
+}
+
 /* Lanes that a constant mask leaves out: an error, but for the low lanes of a block that may be smaller than
  * a warp. */
 static void test_mask_severity(void **state) {
@@ -633,6 +660,7 @@ int main(void) {
         cmocka_unit_test(test_exit_list),     cmocka_unit_test(test_shared_accesses),
         cmocka_unit_test(test_options),       cmocka_unit_test(test_reports),
         cmocka_unit_test(test_path),          cmocka_unit_test(test_ways_meet),
-        cmocka_unit_test(test_mask_severity), cmocka_unit_test(test_distances)};
+        cmocka_unit_test(test_mask_severity), cmocka_unit_test(test_distances),
+        cmocka_unit_test(test_zero_yields)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
