@@ -68,6 +68,11 @@ static void print_kind(GenKind k, const FuzzCounts *counts) {
            100 * ratio(counts->with_loop, counts->programs),
            100 * ratio(counts->with_irreducible, counts->programs),
            100 * ratio(counts->with_early_exit, counts->programs));
+    if (counts->compiled_runs)
+        printf("             compiled code executed in %" PRIu64 " of %" PRIu64
+               " runs, %.1f %% of their instructions\n",
+               counts->compiled_some, counts->compiled_runs,
+               100 * ratio(counts->compiled_own, counts->compiled_issues));
     if (counts->literal_runs + counts->break_runs)
         printf("             literal policies: %" PRIu64 " of %" PRIu64
                " runs hang (%.3f %%); with --yield=break %" PRIu64 " of %" PRIu64 " (%.3f %%)\n",
@@ -211,7 +216,19 @@ static bool options_fit(Settings *settings, FuzzOptions *options) {
     if (!parse_kinds(settings->fuzz.kinds, options))
         return usage(arena_printf(&settings->arena, "--kind: '%s' is not a list of some of%s",
                                   settings->fuzz.kinds, gen_kind_names));
+    if (settings->engine && strcmp(settings->engine, "jit") != 0 && strcmp(settings->engine, "auto") != 0 &&
+        strcmp(settings->engine, "interp") != 0)
+        return usage(
+            arena_printf(&settings->arena, "--engine: '%s' is none of interp, jit, auto", settings->engine));
     return !options->metrics || options->kinds[GEN_CFG] || usage("--metrics measures cfg programs");
+}
+
+static FuzzEngine engine_of(const Settings *settings) {
+    if (settings->engine)
+        return strcmp(settings->engine, "jit") == 0    ? FUZZ_JIT
+               : strcmp(settings->engine, "auto") == 0 ? FUZZ_AUTO
+                                                       : FUZZ_INTERP;
+    return settings->jit_after ? FUZZ_JIT : FUZZ_INTERP;
 }
 
 int cmd_fuzz(Settings *settings) {
@@ -230,7 +247,8 @@ int cmd_fuzz(Settings *settings) {
                      .jobs = settings->fuzz.jobs,
                      .metrics = settings->fuzz.metrics,
                      .check_only = settings->fuzz.check_only,
-                     .jit_after = settings->jit_after,
+                     .engine = engine_of(settings),
+                     .jit_after = settings->jit_after ? settings->jit_after : 1,
                      .on_progress = on_progress,
                      .on_failure = on_failure,
                      .user = &f};

@@ -321,6 +321,7 @@ static void add_jit(cJSON *o, MachineJit *jit) {
     cJSON *of = json_add_object(o, "compiled");
     json_add_number(of, "regions", stats->regions);
     json_add_number(of, "instructions", stats->instructions);
+    json_add_number(of, "executed", (double)stats->executed);
     json_add_number(of, "seconds", stats->seconds);
     if (stats->failed[0])
         json_add_text(of, "failed", stats->failed);
@@ -384,8 +385,10 @@ static void print_stats(const Run *run) {
     }
     if (tells_compiled(run)) {
         const MachineJitStats *jit = machine_jit_stats(run->settings->machine.jit);
-        printf("compiled             %u regions, %u instructions, %.0f ms%s%s\n", jit->regions,
-               jit->instructions, jit->seconds * 1e3, jit->failed[0] ? "; failed: " : "", jit->failed);
+        double share = run->stats.issues ? (double)jit->executed / (double)run->stats.issues : 0;
+        printf("compiled             %u regions, %u instructions, %.0f ms; executed %.1f %%%s%s\n",
+               jit->regions, jit->instructions, jit->seconds * 1e3, 100 * share,
+               jit->failed[0] ? "; failed: " : "", jit->failed);
     }
 }
 

@@ -194,7 +194,12 @@ static const struct argp_option fuzz_options[] = {
     {"max-failures", KEY_MAX_FAILURES, "N", 0, "Stop after N failures (default 0: never)", 0},
     {"jobs", KEY_FUZZ_JOBS, "N", 0, "Processes (default: one for each core)", 0},
     {"check-only", KEY_CHECK_ONLY, NULL, 0, "Compile and check the machine code, run nothing", 0},
-    {"jit-after", KEY_JIT_AFTER, "N", 0, "The machine with --engine=jit too: it must do the same", 0},
+    {"engine", KEY_ENGINE, "NAME", 0,
+     "jit, auto: the machine's compiled code too, which must do the same; interp (default): only the "
+     "interpreter",
+     0},
+    {"jit-after", KEY_JIT_AFTER, "N", 0,
+     "--engine=jit (which it stands for) or auto: compile what has run N instructions (default 1)", 0},
     {"metrics", KEY_METRICS, NULL, 0,
      "Measure SIMT efficiency and block issues of cfg programs in every reconvergence mode", 0},
     {0}};

@@ -93,6 +93,7 @@ static bool make_memory(Check *check) {
     return true;
 }
 
+enum { AUTO_LAUNCHES = 4 };
 enum { PTX_BUDGET = 20000000, MACHINE_BUDGET = 4000000, LITERAL_BUDGET = 200000 };
 
 static bool run_ptx(Check *check, uint64_t seed, bool traces, uint64_t *insns) {
@@ -346,24 +347,35 @@ static const char *first_difference(const MachineResult *a, const MachineResult 
             return "memory";
     return NULL;
 }
-/* The run before, with what `after` instructions have run compiled. */
-static bool same_compiled(Check *check, unsigned after, const MachineOptions *options,
-                          const MachineResult *want) {
+/* The run before with compiled code. */
+static bool same_compiled(Check *check, const FuzzConfig *config, const MachineOptions *options,
+                          const MachineResult *want, FuzzCounts *counts) {
     MachineOptions o = *options;
     FuzzVerdict before = check->v;
+    const char *what = NULL;
     SimMemory *memory = simmem_clone(check->mem);
     if (!memory)
         abort();
     if (!check->jit)
-        check->jit = machine_jit_open(after, false);
+        check->jit = machine_jit_open(config->jit_after, config->engine == FUZZ_AUTO);
     o.jit = check->jit;
-    MachineResult got;
-    fuzz_run(check, &o, &got);
-    check->v = before;
-    const char *what = first_difference(want, &got, memory, check->mem);
+    for (unsigned i = 0; !what && i < (config->engine == FUZZ_AUTO ? AUTO_LAUNCHES : 1); i++) {
+        MachineResult got;
+        uint64_t by_code = machine_jit_stats(check->jit)->executed;
+        machine_jit_wait(check->jit); /* what the launch before began */
+        fuzz_run(check, &o, &got);
+        check->v = before;
+        what = first_difference(want, &got, memory, check->mem);
+        by_code = machine_jit_stats(check->jit)->executed - by_code;
+        counts->compiled_runs++;
+        counts->compiled_some += by_code != 0;
+        counts->compiled_issues += got.stats.issues;
+        counts->compiled_own += by_code;
+        machine_result_free(&got);
+    }
+    machine_jit_wait(check->jit);
     if (machine_jit_stats(check->jit)->failed[0])
         what = machine_jit_stats(check->jit)->failed;
-    machine_result_free(&got);
     simmem_free(memory);
     if (!what)
         return true;
@@ -385,7 +397,7 @@ static bool run_machine(Check *check, const FuzzConfig *config, FuzzCounts *coun
         o.trace_no_text = true;
     }
     bool good = fuzz_run(check, &o, &r);
-    if (config->jit_after && !config->traces && !same_compiled(check, config->jit_after, &o, &r)) {
+    if (config->engine && !config->traces && !same_compiled(check, config, &o, &r, counts)) {
         machine_result_free(&r);
         fuzz_traces_free(&lanes);
         return false;

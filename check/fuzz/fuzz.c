@@ -105,6 +105,7 @@ static FuzzConfig sample_config(const Campaign *campaign, uint64_t h) {
     f.ptx_seed = one_in(&h, 2) ? h >> 20 : 0;
     f.check = one_in(&h, 4);
     f.check_only = campaign->opt->check_only;
+    f.engine = campaign->opt->engine;
     f.jit_after = campaign->opt->jit_after;
     return f;
 }
@@ -308,11 +309,11 @@ FuzzVerdict fuzz_check_apart(const GenProgram *p, const FuzzConfig *configs, uns
 /* All that decides what the programs are and what is done with them. */
 static void name_campaign(const Campaign *campaign, GenProgram *out) {
     const FuzzOptions *opt = campaign->opt;
-    gen_text(out, "heddle fuzz 3 seed %" PRIu64 " first %" PRIu64 " target %s level %d policies %d",
+    gen_text(out, "heddle fuzz 4 seed %" PRIu64 " first %" PRIu64 " target %s level %d policies %d",
              opt->seed, opt->first, opt->target ? isa_target_name(opt->target) : "default", opt->opt_level,
              (int)opt->policies);
-    gen_text(out, " check-only %d jit-after %u metrics %d kinds", opt->check_only, opt->jit_after,
-             opt->metrics);
+    gen_text(out, " check-only %d engine %d jit-after %u metrics %d kinds", opt->check_only, (int)opt->engine,
+             opt->jit_after, opt->metrics);
     for (unsigned k = 0; k < campaign->nkinds; k++)
         gen_text(out, " %s", gen_kind_name(campaign->kinds[k]));
     gen_text(out, "\njobs");

@@ -41,6 +41,10 @@ typedef struct {
     char config[176]; /* under which level, limit, mode and policy */
 } FuzzVerdict;
 
+/* FUZZ_JIT: the launch waits for what is compiled; FUZZ_AUTO: another thread compiles, and there are several
+ * launches, each with what has been compiled by then. */
+typedef enum { FUZZ_INTERP, FUZZ_JIT, FUZZ_AUTO } FuzzEngine;
+
 /* One way to compile and run. */
 typedef struct {
     const Target *target;          /* NULL: the default */
@@ -53,7 +57,8 @@ typedef struct {
     bool verify;            /* the IR after every pass */
     bool text;              /* compare the text form too */
     bool check, check_only; /* the machine code by the static checker; nothing else */
-    unsigned jit_after;     /* run it with what so many instructions have run compiled too; 0: not */
+    FuzzEngine engine;      /* run it with this one too */
+    unsigned jit_after;     /* what so many instructions have run is compiled */
     bool traces;            /* compare each lane's stores and atomics in order */
     uint64_t ptx_seed;      /* order of the interpreter's threads */
     MachineOptions machine;
@@ -126,6 +131,10 @@ typedef struct {
     X(checked) /* binaries that the static checker looked at */                                              \
     X(ptx_insns)                                                                                             \
     X(machine_issues)                                                                                        \
+    X(compiled_runs)   /* launches that were repeated with the other engine, */                              \
+    X(compiled_some)   /* of them those that executed compiled code, */                                      \
+    X(compiled_issues) /* warp instructions of them all, */                                                  \
+    X(compiled_own)    /* and those by compiled code */                                                      \
     X(literal_runs)                                                                                          \
     X(literal_hangs) /* under literal policies, code as it is by default */                                  \
     X(break_runs)                                                                                            \
@@ -146,7 +155,8 @@ typedef struct {
     int opt_level;        /* FUZZ_ALL_LEVELS: sampled */
     FuzzPolicies policies;
     bool check_only;        /* compile and check statically, run nothing */
-    unsigned jit_after;     /* the compiling engine too, 0: not */
+    FuzzEngine engine;      /* this one too */
+    unsigned jit_after;     /* what so many instructions have run is compiled */
     bool metrics;           /* measure the cfg programs of D.4's shape */
     const char *keep_dir;   /* where failures are saved, or NULL */
     const char *state_file; /* read at the start if it exists, written while running; or NULL */

@@ -212,6 +212,8 @@ void compiler_start(Compiler *compiler, const Run *run, const Region *region, un
     begin(compiler, make_code);
 }
 
+void compiler_wait(Compiler *compiler) { join_thread(compiler); }
+
 bool compiler_free(Compiler *compiler) {
     unsigned busy = COMPILER_BUSY;
     pthread_t thread = compiler->thread;

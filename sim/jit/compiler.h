@@ -21,6 +21,8 @@ CompilerState compiler_state(const Compiler *compiler);
 void compiler_load(Compiler *compiler);
 /* Compiles the region: from READY. The run is read before this returns, and not behind it. */
 void compiler_start(Compiler *compiler, const Run *run, const Region *region, unsigned kind);
+/* No longer BUSY. */
+void compiler_wait(Compiler *compiler);
 /* What has been compiled since the last call; NULL: nothing. Not while it is BUSY. */
 JitCode *compiler_take(Compiler *compiler);
 /* Processor time that it took so far, "" or why it FAILED. Not while it is BUSY. */

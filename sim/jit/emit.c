@@ -1,9 +1,10 @@
 /* The function of a region. Its shape:
  *
- *   entry:    loads what the region uses of the warp: rows, predicates, quota; literals that are no
- * immediates; goes to the block of warp->pc block:    if (quota < n) leave at its first instruction; counts n
- * instructions; the instructions leave:    stores rows, predicates, quota and counts; warp->pc = pc; returns
- * status
+ *   entry: loads what the region uses of the warp: rows, predicates, quota; literals that are no immediates;
+ *          goes to the block of warp->pc
+ *   block: leaves at its first instruction if the quota is less than its n instructions, or if the program
+ *          does not have them all yet; counts them; executes them
+ *   leave: stores rows, predicates, quota and counts; warp->pc = pc; returns status
  *
  * Rows and predicates are variables (alloca) that LLVM turns into values. A handler that is called reads and
  * writes the warp's memory: before, what it reads is stored there, behind it, what it writes is loaded again.
@@ -98,7 +99,7 @@ static void preds_memory(Body *body, bool store) {
 /* ---- operands ---- */
 /* Row `at` of a source: of the warp, or a literal. */
 LLVMValueRef body_source(Body *body, uint32_t pc, unsigned i, unsigned word) {
-    const Dec *dec = &body->run->prog[pc];
+    const Dec *dec = region_known(body->run, pc);
     uintptr_t at = dec->v[i].at + (uintptr_t)word * ROW_BYTES;
     if (dec->v[i].at < ROW_COUNT * ROW_BYTES)
         return body_get(body, body_row_type(body), body->row[at / ROW_BYTES]);
@@ -109,7 +110,10 @@ LLVMValueRef body_source(Body *body, uint32_t pc, unsigned i, unsigned word) {
         return emit_constant(&body->emit, LT_I32, true, *(const uint32_t *)at);
     LLVMBasicBlockRef here = LLVM(body)->GetInsertBlock(BUILDER(body));
     continue_at(body, body->entry);
-    LLVMValueRef ref = body_at(body, body->prog, pc * sizeof(Dec) + offsetof(Dec, v) + i * sizeof(SrcRef));
+    LLVMTypeRef pointer = body->emit.types.pointer;
+    LLVMValueRef ahead = body_get(body, pointer, body_at(body, body->host, offsetof(JitHost, ahead)));
+    ahead = body_get(body, pointer, body_at(body, ahead, pc * sizeof(Dec *)));
+    LLVMValueRef ref = body_at(body, ahead, offsetof(Dec, v) + i * sizeof(SrcRef));
     LLVMValueRef literal = body_get(body, body->emit.types.pointer, ref);
     LLVMValueRef row = splat(
         body, body_get(body, body->emit.types.word, body_at(body, literal, (uint64_t)word * ROW_BYTES)));
@@ -186,7 +190,7 @@ static void write_pred(Body *body, unsigned index, LLVMValueRef g, LLVMValueRef 
  */
 static RegionKind kind_of(const Body *body, uint32_t pc) {
     RegionKind kind = region_kind(body->run, pc);
-    return kind == RI_LANE && body->masked && body->run->prog[pc].inner_full ? RI_HANDLER : kind;
+    return kind == RI_LANE && body->masked && region_known(body->run, pc)->inner_full ? RI_HANDLER : kind;
 }
 
 /* ---- instructions ---- */
@@ -201,7 +205,7 @@ static LLVMValueRef more_than(Body *body, LLVMValueRef value, uint32_t n) {
 }
 
 static void lane_instruction(Body *body, uint32_t pc, const LaneRow *row) {
-    const Dec *dec = &body->run->prog[pc];
+    const Dec *dec = region_known(body->run, pc);
     EmitArgs args = {0};
     uint32_t k[LANE_PARAM_COUNT - LANE_PARAM_K];
     row->constants(dec, k);
@@ -269,7 +273,7 @@ static void leave_with(Body *body, LLVMValueRef status, LLVMValueRef pc) {
 static void take_back(Body *body, uint32_t pc, uint32_t end) {
     int64_t n[CLS_COUNT] = {0};
     for (uint32_t i = pc; i < end; i++)
-        n[body->run->prog[i].cls]++;
+        n[region_known(body->run, i)->cls]++;
     for (unsigned c = 0; c < CLS_COUNT; c++)
         add_to(body, body->issues[c], -n[c]);
     add_to(body, body->quota, (int64_t)(end - pc));
@@ -288,7 +292,7 @@ static void memory_rows(Body *body, const Dec *dec, bool before) {
 
 /* A data instruction by its handler; end: of the block. */
 static void handler_instruction(Body *body, uint32_t pc, uint32_t end, bool memory) {
-    const Dec *dec = &body->run->prog[pc];
+    const Dec *dec = region_known(body->run, pc);
     LLVMBasicBlockRef call = body_block(body, "call"), trapped = body_block(body, "trapped"),
                       done = body_block(body, "done");
     LLVMValueRef g = guard_lanes(body, dec);
@@ -341,9 +345,25 @@ static void go_to(Body *body, uint32_t pc) {
         leave_with(body, body_const32(body, RUN_OK), body_const32(body, pc));
 }
 
+/* EXIT does nothing where its guard is true in no lane: on to the next one. */
+static void skip_exit(Body *body, uint32_t pc) {
+    const Dec *dec = region_known(body->run, pc);
+    LLVMBasicBlockRef some = body_block(body, "some"), none = body_block(body, "none");
+    LLVMValueRef g = body_mask_of(body, guard_lanes(body, dec));
+    LLVMValueRef no = LLVM(body)->BuildICmp(BUILDER(body), LLVMIntEQ, g, body_const32(body, 0), "");
+    LLVM(body)->BuildCondBr(BUILDER(body), no, none, some);
+    continue_at(body, none);
+    count_off(body, dec, body_const32(body, 0));
+    go_to(body, pc + 1);
+    continue_at(body, some);
+}
+
 /* An instruction of control by its handler. */
 static void control_instruction(Body *body, uint32_t pc, bool any) {
     EmitTypes *types = &body->emit.types;
+    const Dec *dec = region_known(body->run, pc);
+    if (dec->optype == OT_EXIT && dec_is_guarded(dec))
+        skip_exit(body, pc);
     rows_memory(body, 0, ROW_COUNT, true);
     preds_memory(body, true);
     put(body, body_at(body, body->run_state, offsetof(Run, quota)), body_get(body, types->quad, body->quota));
@@ -367,7 +387,7 @@ static void control_instruction(Body *body, uint32_t pc, bool any) {
 }
 
 static void branch_instruction(Body *body, uint32_t pc) {
-    const Dec *dec = &body->run->prog[pc];
+    const Dec *dec = region_known(body->run, pc);
     LLVMValueRef all = active_mask(body), g = guard_lanes(body, dec), guard = g;
     if (dec->nq) {
         LLVMValueRef too = predicate_lanes(body, dec->q[0].index, dec->q[0].x);
@@ -399,6 +419,12 @@ static void branch_instruction(Body *body, uint32_t pc) {
 }
 
 /* ---- blocks ---- */
+static LLVMValueRef is_unbound(Body *body, uint32_t pc) {
+    LLVMTypeRef byte = body->emit.types.byte;
+    size_t at = pc * sizeof(JitSlot) + offsetof(JitSlot, bound);
+    LLVMValueRef bound = body_get(body, byte, body_at(body, body->slots, at));
+    return LLVM(body)->BuildICmp(BUILDER(body), LLVMIntEQ, bound, LLVM(body)->ConstNull(byte), "");
+}
 static void block_code(Body *body, const RegionBlock *block, LLVMBasicBlockRef at) {
     uint32_t end = block->pc + block->n;
     RegionKind kind = RI_LANE;
@@ -409,18 +435,19 @@ static void block_code(Body *body, const RegionBlock *block, LLVMBasicBlockRef a
     LLVMValueRef left = body_get(body, body->emit.types.quad, body->quota);
     LLVMValueRef less =
         LLVM(body)->BuildICmp(BUILDER(body), LLVMIntULT, left, body_const64(body, block->n), "");
-    LLVM(body)->BuildCondBr(BUILDER(body), less, little, enough);
+    LLVM(body)->BuildCondBr(BUILDER(body), body_binary(body, LLVMOr, less, is_unbound(body, block->pc)),
+                            little, enough);
     continue_at(body, little);
     leave_with(body, body_const32(body, RUN_OK), body_const32(body, block->pc));
     continue_at(body, enough);
     int64_t n[CLS_COUNT] = {0};
     for (uint32_t pc = block->pc; pc < end; pc++)
-        n[body->run->prog[pc].cls]++;
+        n[region_known(body->run, pc)->cls]++;
     for (unsigned c = 0; c < CLS_COUNT; c++)
         add_to(body, body->issues[c], n[c]);
     add_to(body, body->quota, -(int64_t)block->n);
     for (uint32_t pc = block->pc; pc < end; pc++) {
-        const Dec *dec = &body->run->prog[pc];
+        const Dec *dec = region_known(body->run, pc);
         kind = kind_of(body, pc);
         switch (kind) {
         case RI_LANE:
@@ -443,7 +470,7 @@ static void use_rows(bool used[ROW_COUNT], uintptr_t at, unsigned n) {
         used[at / ROW_BYTES + i] = true;
 }
 static void use_instruction(Body *body, uint32_t pc, bool rows[ROW_COUNT], bool preds[PRED_COUNT]) {
-    const Dec *dec = &body->run->prog[pc];
+    const Dec *dec = region_known(body->run, pc);
     RegionKind kind = kind_of(body, pc);
     unsigned to = dec->dst[0] / ROW_BYTES;
     preds[dec->guard] = true;
@@ -500,6 +527,7 @@ static void entry_code(Body *body) {
     body->rows_base = warp_field(body, types->pointer, offsetof(Warp, rows));
     body->run_state = warp_field(body, types->pointer, offsetof(Warp, run));
     body->prog = warp_field(body, types->pointer, offsetof(Warp, prog));
+    body->slots = body_get(body, types->pointer, body_at(body, body->host, offsetof(JitHost, slots)));
     if (body->masked) {
         body->active_word = warp_field(body, types->word, offsetof(Warp, active));
         body->active = lanes_of(body, body->active_word);

@@ -34,7 +34,7 @@ LLVMValueRef emit_constant(Emit *emit, LaneType type, bool vector, uint64_t bits
 
 typedef struct {
     LLVMModuleRef module;
-    const Run *run;
+    const Run *run; /* region_known */
     const Region *region;
     unsigned kind; /* JIT_FULL, JIT_MASKED */
     const char *cpu, *features;

@@ -20,14 +20,15 @@ typedef struct {
 
 typedef struct { /* heat of a binary's places, and what has no hope, from one launch to the next */
     const Binary *binary;
-    const Run *run; /* the last one that attached: the code is for what that one has decoded */
+    const Run *run; /* the last one that attached */
     JitSlot *slots;
     uint32_t ncode;
 } Known;
 
 typedef struct { /* the region that is being compiled */
     XXH128_hash_t key;
-    uint32_t entries[REGION_MAX_BLOCKS], nentries, ninsts;
+    RegionBlock blocks[REGION_MAX_BLOCKS];
+    uint32_t nblocks, ninsts;
     unsigned kind;
     JitSlot *slots;
     uint64_t attached; /* those of this one */
@@ -63,6 +64,8 @@ const MachineJitStats *machine_jit_stats(MachineJit *engine) {
     return &engine->stats;
 }
 
+void machine_jit_wait(MachineJit *engine) { compiler_wait(engine->compiler); }
+
 bool machine_jit_close(MachineJit *engine) {
     if (!engine)
         return true;
@@ -75,7 +78,7 @@ bool machine_jit_close(MachineJit *engine) {
     return done;
 }
 
-/* All that the code depends on: the instructions, and which of them are decoded. */
+/* All that the code depends on: the instructions, and which of them the region has. */
 static XXH128_hash_t region_key(const Run *run, const Region *region, unsigned kind) {
     XXH3_state_t state;
     XXH3_128bits_reset(&state);
@@ -101,8 +104,23 @@ static JitCode *find_code(const MachineJit *engine, XXH128_hash_t key) {
 }
 
 static void enter_code(const Pending *pending, JitCode *code) {
-    for (uint32_t i = 0; i < pending->nentries; i++)
-        pending->slots[pending->entries[i]].code[pending->kind] = code;
+    for (uint32_t i = 0; i < pending->nblocks; i++) {
+        const RegionBlock *block = &pending->blocks[i];
+        JitSlot *slot = &pending->slots[block->pc];
+        if (block->entry)
+            slot->code[pending->kind] = code;
+        if (block->n > slot->block) {
+            slot->block = (uint16_t)block->n;
+            slot->bound = false;
+        }
+    }
+}
+
+void jit_bind_block(Run *run, uint32_t pc) {
+    JitSlot *slot = &run->jit->slots[pc];
+    slot->bound = true;
+    for (uint32_t i = 0; i < slot->block; i++)
+        slot->bound &= bind_now(run, pc + i);
 }
 
 /* Keep what has been compiled, if anything has. */
@@ -121,9 +139,8 @@ static void take_code(MachineJit *engine) {
 static void set_pending(Pending *pending, const Jit *jit, const Region *region, unsigned kind) {
     *pending = (Pending){
         .ninsts = region->ninsts, .kind = kind, .slots = jit->slots, .attached = jit->engine->attached};
-    for (uint32_t i = 0; i < region->nblocks; i++)
-        if (region->blocks[i].entry)
-            pending->entries[pending->nentries++] = region->blocks[i].pc;
+    memcpy(pending->blocks, region->blocks, region->nblocks * sizeof *region->blocks);
+    pending->nblocks = region->nblocks;
 }
 
 /* Ask again when `heat` is reached. */
@@ -146,14 +163,15 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
     Region region;
     Pending wanted;
     JitSlot *slot = &jit->slots[pc];
-    uint64_t later = (uint64_t)slot->heat[kind] + ASK_AGAIN;
+    uint64_t later = (uint64_t)slot->heat[kind] + (engine->after < ASK_AGAIN ? engine->after : ASK_AGAIN);
     if (compiler_state(engine->compiler) == COMPILER_BUSY) {
         ask_at(slot, kind, later);
         return;
     }
     take_code(engine);
-    slot->hopeless[kind] = true; /* until it is there */
-    if (slot->code[kind] || !region_find(run, pc, kind == JIT_MASKED, &region))
+    slot->hopeless[kind] = true;                           /* until it is there */
+    bool open = kind == JIT_MASKED || !engine->executions; /* each block at once, if it is to be at once */
+    if (slot->code[kind] || !region_find(run, pc, open, &region))
         return;
     set_pending(&wanted, jit, &region, kind);
     wanted.key = region_key(run, &region, kind);
@@ -179,8 +197,7 @@ static bool host_can(const Run *run) {
     return strcmp(run->level->name, "v3") == 0 || strcmp(run->level->name, "v4") == 0;
 }
 
-/* The heat of the binary's places stays from one launch to the next; code is looked up again, for what is
- * decoded by then. */
+/* The heat of the binary's places stays from one launch to the next; code is looked up again. */
 static Known *known_of(MachineJit *engine, const Run *run) {
     for (uint32_t i = 0; i < engine->nknown; i++)
         if (engine->known[i].binary == run->bin && engine->known[i].ncode == run->ncode)
@@ -206,12 +223,19 @@ Jit *jit_attach(Run *run, MachineJit *engine) {
     *jit = (Jit){.engine = engine,
                  .slots = known->slots,
                  .threshold = engine->after,
-                 .host = {.data = run->level->call, .control = run->level->control}};
-    for (uint32_t i = 0; i < run->ncode; i++)
+                 .executed = &engine->stats.executed,
+                 .host = {.data = run->level->call,
+                          .control = run->level->control,
+                          .slots = known->slots,
+                          .ahead = ARENA_ARRAY(&run->arena, Dec *, run->ncode + 1u)}};
+    for (uint32_t i = 0; i < run->ncode; i++) {
+        jit->slots[i].block = 0;
+        jit->slots[i].bound = false;
         for (unsigned kind = 0; kind < JIT_KINDS; kind++) {
             jit->slots[i].code[kind] = NULL;
             jit->slots[i].hopeless[kind] = false;
             jit->slots[i].wanted[kind] = 0;
         }
+    }
     return jit;
 }

@@ -44,7 +44,7 @@ typedef struct { /* guest memory, and where it is */
 } Place;
 static Place guest_place(Body *body, uint32_t pc) {
     EmitTypes *types = &body->emit.types;
-    const Dec *dec = &body->run->prog[pc];
+    const Dec *dec = region_known(body->run, pc);
     if (dec->imm[1] == MS_SHARED) {
         LLVMValueRef start =
             body_get(body, types->word, body_at(body, body->run_state, offsetof(Run, shared_base)));
@@ -68,7 +68,7 @@ static Place guest_place(Body *body, uint32_t pc) {
 
 /* The address of the first lane of a half. */
 static LLVMValueRef half_address(Body *body, uint32_t pc, LLVMValueRef lo, LLVMValueRef hi, unsigned lane) {
-    const Dec *dec = &body->run->prog[pc];
+    const Dec *dec = region_known(body->run, pc);
     LLVMValueRef a = widened(body, row_element(body, lo, lane)), by = body_const64(body, 32);
     if (hi)
         a = body_binary(body, LLVMOr, a,
@@ -141,7 +141,7 @@ bool load_is_built(const Dec *dec) {
 
 void load_code(Body *body, uint32_t pc, LLVMValueRef g, LLVMBasicBlockRef slow, LLVMBasicBlockRef done) {
     const JitApi *api = LLVM(body);
-    const Dec *dec = &body->run->prog[pc];
+    const Dec *dec = region_known(body->run, pc);
     EmitTypes *types = &body->emit.types;
     unsigned to = dec->dst[0] / ROW_BYTES;
     LLVMValueRef lo = body_source(body, pc, 0, 0), hi = dec->wide ? body_source(body, pc, 0, 1) : NULL, at[2];

@@ -1,10 +1,10 @@
-/* Which instructions a region has, and how each is compiled: straight code and branches from an entry on, as
- * far as it has been decoded. SPDX-License-Identifier: MIT */
+/* Which instructions a region has, and how each is compiled: straight code and branches from an entry on. It
+ * depends on the code alone, not on what the launch has executed. SPDX-License-Identifier: MIT */
 #include "sim/jit/region.h"
 #include <string.h>
 
 RegionKind region_kind(const Run *run, uint32_t pc) {
-    const Dec *dec = &run->prog[pc];
+    const Dec *dec = region_known(run, pc);
     const MachInst *in = dec->inst;
     bool guarded = dec_is_guarded(dec);
     if (dec->chains) {
@@ -25,8 +25,9 @@ RegionKind region_kind(const Run *run, uint32_t pc) {
 }
 
 uint32_t region_target(const Run *run, uint32_t pc) {
-    int64_t to = (int64_t)pc + 1 + run->prog[pc].target / INST_BYTES;
-    return run->prog[pc].target % INST_BYTES || to < 0 || to >= run->ncode ? UINT32_MAX : (uint32_t)to;
+    const Dec *dec = region_known(run, pc);
+    int64_t to = (int64_t)pc + 1 + dec->target / INST_BYTES;
+    return dec->target % INST_BYTES || to < 0 || to >= run->ncode ? UINT32_MAX : (uint32_t)to;
 }
 
 uint32_t region_block_at(const Region *region, uint32_t pc) {
@@ -36,62 +37,114 @@ uint32_t region_block_at(const Region *region, uint32_t pc) {
     return i;
 }
 
-static bool is_decoded(const Run *run, uint32_t pc) {
-    return pc < run->ncode && run->prog[pc].full != bind_decode;
+const Dec *region_dec(Run *run, uint32_t pc) {
+    Dec **ahead = run->jit->host.ahead;
+    if (pc >= run->ncode)
+        return NULL;
+    if (!ahead[pc]) { /* one that cannot be decoded is asked for again and again: rarely */
+        uint8_t *raw = arena_alloc(&run->arena, sizeof(Dec) + DEC_LINE_BYTES);
+        Dec *dec = (Dec *)(void *)(raw + (DEC_LINE_BYTES - (uintptr_t)raw % DEC_LINE_BYTES) % DEC_LINE_BYTES);
+        ahead[pc] = bind_ahead(run, pc, dec) ? dec : NULL;
+    }
+    return ahead[pc];
 }
 
-static bool add_block(const Run *run, Region *region, uint32_t pc, bool entry) {
-    if (!is_decoded(run, pc))
-        return true;
+static void add_block(Run *run, Region *region, uint32_t pc, bool entry) {
     uint32_t i = region_block_at(region, pc);
-    if (i == REGION_MAX_BLOCKS)
-        return false;
+    if (i == REGION_MAX_BLOCKS || !region_dec(run, pc))
+        return; /* it is outside */
     if (i == region->nblocks)
         region->blocks[region->nblocks++] = (RegionBlock){.pc = pc};
     region->blocks[i].entry |= entry;
-    return true;
+}
+
+/* Does a block whose last instruction is at pc go on with the next one? */
+static bool goes_on(const Run *run, uint32_t pc, RegionKind kind) {
+    const Dec *dec = region_known(run, pc);
+    return kind != RI_ANY || (dec->optype != OT_RET && (dec->optype != OT_EXIT || dec_is_guarded(dec)));
 }
 
 /* Where a warp goes from the end of a block; entry: it may also come there from elsewhere. */
-static bool add_successors(const Run *run, Region *region, uint32_t pc, RegionKind kind) {
+static void add_successors(Run *run, Region *region, uint32_t pc, RegionKind kind) {
     if (kind == RI_BRANCH) {
         uint32_t target = region_target(run, pc);
-        if (!add_block(run, region, target, target <= pc))
-            return false;
+        add_block(run, region, target, target <= pc);
     }
-    bool ends = kind == RI_ANY && (run->prog[pc].optype == OT_EXIT || run->prog[pc].optype == OT_RET);
-    unsigned op = run->prog[pc].optype;
-    return ends || add_block(run, region, pc + 1, kind != RI_BRANCH && op != OT_BSSY && op != OT_BREAK);
+    unsigned op = region_known(run, pc)->optype;
+    if (goes_on(run, pc, kind))
+        add_block(run, region, pc + 1, kind > RI_BRANCH && op != OT_BSSY && op != OT_BREAK);
 }
 
-/* Instructions of the block at pc, up to a branch, another block, or what is not decoded. */
-static uint32_t block_length(const Run *run, const Region *region, uint32_t pc, RegionKind *last) {
+/* Instructions of the block at pc, up to a branch, another block, or what cannot be decoded; at most `most`.
+ */
+static uint32_t block_length(Run *run, const Region *region, uint32_t pc, uint32_t most, RegionKind *last) {
     uint32_t n = 0;
     *last = RI_LANE;
-    while (is_decoded(run, pc + n) && *last < RI_BRANCH &&
-           (!n || region_block_at(region, pc + n) == region->nblocks))
+    while (n < most && *last < RI_BRANCH && (!n || region_block_at(region, pc + n) == region->nblocks) &&
+           region_dec(run, pc + n))
         *last = region_kind(run, pc + n++);
     return n;
 }
 
-bool region_find(const Run *run, uint32_t pc, bool masked, Region *out) {
+/* Blocks from which block 0 is reached: the loop, if block 0 is one of them. */
+static bool find_loop(Run *run, const Region *region, bool in_loop[REGION_MAX_BLOCKS]) {
+    bool more = true;
+    memset(in_loop, 0, REGION_MAX_BLOCKS * sizeof *in_loop);
+    while (more) {
+        more = false;
+        for (uint32_t i = region->nblocks; i-- > 0;) {
+            const RegionBlock *block = &region->blocks[i];
+            uint32_t last = block->pc + block->n - 1, to[2] = {UINT32_MAX, UINT32_MAX};
+            RegionKind kind = region_kind(run, last);
+            if (kind == RI_BRANCH)
+                to[0] = region_target(run, last);
+            if (goes_on(run, last, kind))
+                to[1] = last + 1;
+            for (unsigned k = 0; k < 2 && !in_loop[i]; k++) {
+                uint32_t at = region_block_at(region, to[k]);
+                in_loop[i] = at < region->nblocks && (at == 0 || in_loop[at]);
+                more |= in_loop[i];
+            }
+        }
+    }
+    return in_loop[0];
+}
+
+/* Lengths, for later blocks may have begun inside earlier ones; what there is no room for is dropped. */
+static void measure(Run *run, Region *region) {
+    RegionKind last;
+    region->ninsts = 0;
+    for (uint32_t i = 0; i < region->nblocks; i++) {
+        RegionBlock *block = &region->blocks[i];
+        block->n = block_length(run, region, block->pc, REGION_MAX_INSTS - region->ninsts, &last);
+        region->ninsts += block->n;
+        if (!block->n)
+            region->nblocks = i;
+    }
+}
+
+bool region_find(Run *run, uint32_t pc, bool open, Region *out) {
+    bool in_loop[REGION_MAX_BLOCKS];
+    uint32_t n = 0;
     memset(out, 0, sizeof *out);
-    if (!add_block(run, out, pc, true))
-        return false;
-    for (uint32_t i = 0; i < out->nblocks; i++) {
+    add_block(run, out, pc, true);
+    for (uint32_t i = 0; i < out->nblocks && n < REGION_MAX_INSTS; i++) {
         RegionKind last;
-        uint32_t first = out->blocks[i].pc, n = block_length(run, out, first, &last);
-        out->ninsts += n;
-        if (out->ninsts > REGION_MAX_INSTS)
-            return false;
-        if (last >= RI_BRANCH && !add_successors(run, out, first + n - 1, last))
-            return false;
+        uint32_t first = out->blocks[i].pc, length = block_length(run, out, first, REGION_MAX_INSTS, &last);
+        n += length;
+        if (last >= RI_BRANCH)
+            add_successors(run, out, first + length - 1, last);
     }
-    out->ninsts = 0;
-    for (uint32_t i = 0; i < out->nblocks; i++) { /* later ones may have begun inside earlier ones */
-        RegionKind last;
-        out->ninsts += out->blocks[i].n = block_length(run, out, out->blocks[i].pc, &last);
-        out->blocks[i].entry |= masked;
+    measure(run, out);
+    if (find_loop(run, out, in_loop)) {
+        n = 0;
+        for (uint32_t i = 0; i < out->nblocks; i++)
+            if (in_loop[i])
+                out->blocks[n++] = out->blocks[i];
+        out->nblocks = n;
+        measure(run, out);
     }
-    return out->nblocks != 0 && out->blocks[0].n != 0;
+    for (uint32_t i = 0; i < out->nblocks; i++)
+        out->blocks[i].entry |= open;
+    return out->nblocks != 0;
 }

@@ -2,7 +2,7 @@
 #ifndef HEDDLE_SIM_JIT_REGION_H
 #define HEDDLE_SIM_JIT_REGION_H
 #include "sim/jit/lane_table.h"
-#include "sim/machine/internal.h"
+#include "sim/machine/jit.h"
 
 enum { REGION_MAX_INSTS = 320, REGION_MAX_BLOCKS = 96 };
 
@@ -36,10 +36,13 @@ typedef struct {
     uint32_t nblocks, ninsts;
 } Region;
 
-RegionKind region_kind(const Run *run, uint32_t pc);
-/* What is reached from pc; false: too much, or nothing. masked: warps come to any block from outside, for
- * their lanes part. */
-bool region_find(const Run *run, uint32_t pc, bool masked, Region *out);
+/* The instruction in run->jit->host.ahead, decoded if it has not been; NULL: it cannot be. */
+const Dec *region_dec(Run *run, uint32_t pc);
+RegionKind region_kind(const Run *run, uint32_t pc); /* of one that is there */
+/* The loop in which pc is or, where it is in none, what is reached from pc; as much of it as a region has
+ * room for. False: nothing. open: warps come to any block from outside, for their lanes part. */
+bool region_find(Run *run, uint32_t pc, bool open, Region *out);
+static inline const Dec *region_known(const Run *run, uint32_t pc) { return run->jit->host.ahead[pc]; }
 /* Index of the block that begins at pc; nblocks if none does. */
 uint32_t region_block_at(const Region *region, uint32_t pc);
 /* The target of a RI_BRANCH; ncode or more: none. */

@@ -187,15 +187,18 @@ int machine_run_ends(Warp *warp, Dec *dec, uint32_t g) {
     return RUN_OK;
 }
 
-/* Decode code[pc] into its record and step back: RUN_AGAIN asks the loop to issue it with its own guard. */
-int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
-    Run *run = warp->run;
+enum { WHY_BYTES = ISA_ERROR_BYTES + 128 };
+
+/* Decode code[pc] into a record, or say what it traps with. */
+static bool decode_into(Run *run, uint32_t pc, Dec *dec, SimTrapKind *kind, char why[WHY_BYTES]) {
     char error[ISA_ERROR_BYTES] = "";
-    warp->pc = (uint32_t)(dec - warp->prog);
     MachInst *in = ARENA_NEW(&run->arena, MachInst);
-    if (!isa_decode(run->bin->target, run->code[warp->pc], in, error))
-        return machine_trap(warp, dec, low_lane(g), unknown_word(run->bin->target), "%s", error);
-    Bind b = {.run = run, .d = dec, .in = in, .pc = warp->pc};
+    if (!isa_decode(run->bin->target, run->code[pc], in, error)) {
+        *kind = unknown_word(run->bin->target);
+        snprintf(why, WHY_BYTES, "%s", error);
+        return false;
+    }
+    Bind b = {.run = run, .d = dec, .in = in, .pc = pc};
     PredRef guard = predicate(in->guard);
     dec->inst = in;
     dec->optype = in->optype;
@@ -211,8 +214,39 @@ int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
         dec->full = dec->part = bind_decode;
         dec->chains = false;
         dec->always = 1;
-        return machine_trap(warp, dec, low_lane(g), b.kind ? b.kind : TRAP_ILLEGAL, "%s: %s",
-                            isa_optype_name(in->optype), b.why);
+        *kind = b.kind ? b.kind : TRAP_ILLEGAL;
+        snprintf(why, WHY_BYTES, "%s: %s", isa_optype_name(in->optype), b.why);
+        return false;
     }
-    return RUN_AGAIN;
+    return true;
+}
+
+/* Decode an instruction and step back: RUN_AGAIN asks the loop to issue it with its own guard. */
+int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
+    SimTrapKind kind;
+    char why[WHY_BYTES];
+    warp->pc = (uint32_t)(dec - warp->prog);
+    return decode_into(warp->run, warp->pc, dec, &kind, why)
+               ? RUN_AGAIN
+               : machine_trap(warp, dec, low_lane(g), kind, "%s", why);
+}
+
+bool bind_now(Run *run, uint32_t pc) {
+    SimTrapKind kind;
+    char why[WHY_BYTES];
+    return run->prog[pc].full != bind_decode || decode_into(run, pc, &run->prog[pc], &kind, why);
+}
+
+bool bind_ahead(Run *run, uint32_t pc, Dec *dec) {
+    SimTrapKind kind;
+    char why[WHY_BYTES];
+    uint32_t rows_used = run->rows_used;
+    bool ur_used = run->ur_used, good = run->prog[pc].full != bind_decode;
+    if (good)
+        *dec = run->prog[pc];
+    else
+        good = decode_into(run, pc, dec, &kind, why);
+    run->rows_used = rows_used; /* nobody has executed it */
+    run->ur_used = ur_used;
+    return good;
 }

@@ -335,7 +335,11 @@ bool bind_control(Bind *bind, OpFn *fn, unsigned cls); /* an instruction of the 
 const uint32_t *bind_literal(Run *run, uint32_t bits); /* a row with `bits` in every lane */
 /* Position of the i-th vector source or predicate source that the slots have. */
 typedef bool BindFn(Bind *b);
-OpFn bind_decode;      /* handler of an instruction that was not issued yet */
+OpFn bind_decode; /* handler of an instruction that was not issued yet */
+/* Decode it before it is issued: as if it were issued, or into a record of the caller's. False: it would
+ * trap. */
+bool bind_now(Run *run, uint32_t pc);
+bool bind_ahead(Run *run, uint32_t pc, Dec *dec);
 OpFn machine_run_ends; /* w->pc is this instruction */
 /* Handlers that go on with the next instruction, as all of ops/ do. */
 static inline void bind_chained(Bind *bind, OpFn *full, OpFn *part) {

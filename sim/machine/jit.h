@@ -13,6 +13,8 @@ typedef struct {
     int (*data)(Warp *warp, uint32_t pc, uint32_t g);    /* one data instruction for the lanes of g, not 0 */
     int (*control)(Warp *warp, uint32_t pc, uint32_t g); /* any other, with its own guard; g is not used */
     SimAlloc nowhere;                                    /* no bytes: where an instruction has hit none yet */
+    struct JitSlot *slots;                               /* of the run, by instruction */
+    Dec **ahead; /* of the run: instructions decoded for compiled code, NULL where none was */
 } JitHost;
 
 /* Executes from warp->pc, an entry of the region; RunStatus. Of two kinds: for warps of 32 active lanes, and
@@ -20,11 +22,14 @@ typedef struct {
 typedef int JitCode(Warp *warp, const JitHost *host);
 enum { JIT_FULL, JIT_MASKED, JIT_KINDS };
 
-typedef struct { /* of an instruction */
+typedef struct JitSlot { /* of an instruction */
     JitCode *code[JIT_KINDS];
     uint32_t heat[JIT_KINDS];   /* instructions of the loops that came here */
     uint32_t wanted[JIT_KINDS]; /* heat at which to think of compiling again; 0: the threshold */
     bool hopeless[JIT_KINDS];
+    uint16_t block; /* instructions of the longest compiled block that begins here */
+    uint8_t
+        bound; /* all of them are in the run's program: compiled code leaves at a block of which this is 0 */
 } JitSlot;
 
 /* Of a run: its code, by instruction. */
@@ -32,11 +37,14 @@ typedef struct Jit {
     MachineJit *engine;
     JitSlot *slots; /* ncode */
     uint32_t threshold;
+    uint64_t *executed; /* warp instructions by compiled code, of the engine */
     JitHost host;
 } Jit;
 
 /* A place is hot: compile what begins there, or find out that it cannot be. */
 void jit_compile(Warp *warp, uint32_t pc, unsigned kind);
+/* Decode the block at pc, which is executed now. */
+void jit_bind_block(Run *run, uint32_t pc);
 /* The slots of a run that is to use the engine; they are in its arena. */
 Jit *jit_attach(Run *run, MachineJit *engine);
 #endif

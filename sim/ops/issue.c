@@ -142,11 +142,14 @@ static int issue_hot(Warp *warp) {
     while (status == RUN_OK && run->quota > 0) {
         uint32_t pc = warp->pc;
         int64_t quota = run->quota;
-        JitCode *code =
-            pc < run->ncode ? jit->slots[pc].code[warp->active == ~0u ? JIT_FULL : JIT_MASKED] : NULL;
+        JitSlot *slot = &jit->slots[pc < run->ncode ? pc : run->ncode];
+        JitCode *code = slot->code[warp->active == ~0u ? JIT_FULL : JIT_MASKED];
+        if (slot->block && !slot->bound && quota >= slot->block)
+            jit_bind_block(run, pc);
         if (code) {
             status = code(warp, &jit->host);
             CLEAN_UPPER;
+            *jit->executed += (uint64_t)(quota - run->quota);
             if (status == RUN_OK && run->quota != quota)
                 heat(warp, 8); /* it left for somewhere */
             if (status != RUN_OK || run->quota != quota)

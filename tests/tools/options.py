@@ -67,9 +67,9 @@ rows += [(command, "json", None, beside, "-o out") for command, beside in
          [("compile", "k.ptx --emit=asm"), ("compile", "k.ptx -o -"), ("link", "k.ptx -o -"), ("asm", "k.sass -o -")]]
 rows.append(("check", "model", None, "bru1.cubin --sarif", None))
 made = [("kind", "arith"), ("count", "1"), ("seed", "1"), ("first", "1"), ("resume", "s"), ("keep", "d"), ("optimize", "1"), ("max-failures", "1"),
-        ("jobs", "1"), ("check-only", None), ("policies", "all"), ("jit-after", "9"), ("metrics", None)]
+        ("jobs", "1"), ("check-only", None), ("policies", "all"), ("engine", "jit"), ("jit-after", "9"), ("metrics", None)]
 rows += [("fuzz", option, value, "k.ptx", None) for option, value in made]
-rows += [("fuzz", option, value, "--count 1 --check-only", None) for option, value in made[-3:]]
+rows += [("fuzz", option, value, "--count 1 --check-only", None) for option, value in made[-4:]]
 rows.append(("fuzz", "reduce", "9", "--count 1 --jobs 1 --kind arith", "--keep kept"))
 run("learn", "sm_80.cubin", "-o", "r.repo")
 for action in "--verify", "--assemble", "--show", "--against-isa":
@@ -137,7 +137,7 @@ if run("report", "o1.cubin", "--json") == run("report", "-O1", "o1.cubin", "--js
     failed += 1
     print("heddle report -O1 of a binary tells what it tells without")
 # wrong values, each with its words
-wrong = [("fuzz --kind=frob", "some of arith cfg structured calls collectives barriers predication"), ("fuzz --policies=some", "none of sampled, all, default, literal"),
+wrong = [("fuzz --kind=frob", "some of arith cfg structured calls collectives barriers predication"), ("fuzz --engine=ptx", "none of interp, jit, auto"), ("fuzz --policies=some", "none of sampled, all, default, literal"),
          ("fuzz -O9", "from 0 to 3"), ("fuzz --count=-1", "not a number"), ("fuzz --jobs=65", "from 0 to 64"), ("fuzz --target=sm_1", "there is no machine"),
          ("fuzz --kind=arith --metrics", "measures cfg"), ("learn --arch=80 sm_80.cubin", "no architecture"), ("learn --verify --show sm_80.cubin", "exclude each other"),
          ("learn --verify sm_80.cubin", "need a --repository"), ("learn", "no input file"), ("check --rules=R-99 bru1.cubin", "there are R-01, R-02"),
