@@ -134,7 +134,13 @@ typedef struct Prover {
                   Term *const *after, Term *const *words);
     void *watch_user;
     MapRows rows;
+    /* routines inside the function (check/prove/subroutine.c); files of those that are known */
+    VEC(struct ProveRoutine *) routines;
+    PtxModule **foreign;
+    bool in_routine; /* one of them is being executed */
 } Prover;
+
+void prove_foreign_free(Prover *prover);
 
 /* The map's register rows (check/prove/rows.c): noted as both sides run, and compared. NULL: none is wrong.
  */

@@ -74,6 +74,9 @@ bool mach_swap(Mach *mach, unsigned words, Term **arg, Term *const *expected);
 Refusal mach_refusal(const Mach *mach, unsigned op, unsigned type);
 /* A call of a function that no PTX has (check/prove/routine.c); false: it is none that is known. */
 bool mach_routine(Mach *mach, uint32_t func);
+/* A call of a place inside the function, an instruction (check/prove/subroutine.c); false: of no routine that
+ * is known. */
+bool mach_subroutine(Mach *mach, uint32_t target);
 Term *prove_fchk(Prover *prover, Term *a, Term *b); /* does a / b need the slow way? */
 bool prove_builtin(const char *name, AbiPlan *in, AbiPlan *out);
 #endif

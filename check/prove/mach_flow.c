@@ -40,7 +40,7 @@ void mach_clobber(Mach *mach, uint32_t func) {
 static void check_return(Mach *mach) {
     Terms *ts = &mach->prover->ts;
     const MachInst *in = mach->in;
-    if (mach->prover->pf->is_entry)
+    if (mach->prover->pf->is_entry || mach->prover->in_routine)
         return;
     Term *to = t_add(ts, t_pair(ts, mach_word(mach, RET_ra, 0), mach_word(mach, RET_ra, 1)),
                      t_const(ts, 64, (uint64_t)in->wide));
@@ -198,7 +198,8 @@ static void mach_call(Mach *mach) {
         return;
     }
     if (target != prover->flow->funcs[callee].first_inst) {
-        mach_fault(mach, "a call of a place inside a function is not modelled");
+        if (callee != prover->func || !mach_subroutine(mach, target))
+            mach_fault(mach, "a call of a place inside a function is not modelled");
         return;
     }
     check_return_address(mach, RETURN_REG);

@@ -521,6 +521,7 @@ static Core *core_of(const Task *task, ProveMasks *masks, bool *ready) {
 static void core_free(Core *core) {
     for (uint32_t k = 0; k < core->cuts.n; k++)
         arena_free(&core->cuts.at[k].arena);
+    prove_foreign_free(&core->p);
     term_free(&core->p.ts);
     arena_free(&core->p.arena);
     mem_free(core);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { MAGNITUDE = 0x7fffffff, ONE = 0x3f800000, HALF = 0x3f000000, INFINITE = 0x7f800000 };
-enum { LESS = 1, EQUAL = 2, GREATER = 4, BITS = 32 }; /* of t_fcmp */
+enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8, BITS = 32 }; /* of t_fcmp */
 
 static Term *word(Prover *prover, uint32_t v) { return t_const(&prover->ts, 32, v); }
 static Term *fma_of(Prover *prover, unsigned rnd, Term *a, Term *b, Term *c) {
@@ -62,6 +62,42 @@ static Sequence root(Prover *prover, unsigned rnd, Term *x) {
     h = fma_of(prover, Rnd_RN, h, e, h);
     return (Sequence){fma_of(prover, rnd, fma_of(prover, Rnd_RN, minus(prover, g), g, x), h, g),
                       in_range(prover, x, 0x0d800000, 0x7f800000)};
+}
+
+/* ---- as ptxas 13.0 writes them, to nearest: one step less each; that these round correctly, too, rests on
+ * MUFU being right in its last bit, and is tests/values/test_rounded's to show ---- */
+enum { TWO_TO_24 = 0x01800000, ROOT_LOWEST = 0x0d000000, ROOT_RANGE = 0x727fffff };
+
+/* a + b with subnormals flushed, b -0: as a negation */
+static Term *flushed_minus(Prover *prover, Term *a) {
+    return prove_uf_sorted(prover, 32, term_name(&prover->ts, "fadd.0.ftz"), minus(prover, a),
+                           word(prover, ~(uint32_t)MAGNITUDE));
+}
+static Term *flushed_mul(Prover *prover, Term *a, Term *b) {
+    return prove_uf_sorted(prover, 32, term_name(&prover->ts, "fmul.0.ftz"), a, b);
+}
+static Sequence foreign_reciprocal(Prover *prover, Term *b) {
+    Terms *ts = &prover->ts;
+    Term *y = mufu_of(prover, Mufu_RCP, b), *above = t_add(ts, b, word(prover, TWO_TO_24));
+    Term *e = fma_of(prover, Rnd_RN, b, y, word(prover, ONE | ~(uint32_t)MAGNITUDE));
+    return (Sequence){fma_of(prover, Rnd_RN, y, flushed_minus(prover, e), y),
+                      t_ult(ts, word(prover, 0x01ffffff), t_land(ts, above, word(prover, INFINITE)))};
+}
+static Sequence foreign_quotient(Prover *prover, Term *a, Term *b) {
+    Term *y = mufu_of(prover, Mufu_RCP, b),
+         *e = fma_of(prover, Rnd_RN, minus(prover, b), y, word(prover, ONE));
+    y = fma_of(prover, Rnd_RN, y, e, y);
+    Term *q = fma_of(prover, Rnd_RN, a, y, word(prover, 0));
+    q = fma_of(prover, Rnd_RN, fma_of(prover, Rnd_RN, minus(prover, b), q, a), y, q);
+    return (Sequence){q, t_not(&prover->ts, prove_fchk(prover, a, b))};
+}
+static Sequence foreign_root(Prover *prover, Term *x) {
+    Terms *ts = &prover->ts;
+    Term *y = mufu_of(prover, Mufu_RSQ, x), *g = flushed_mul(prover, x, y),
+         *h = flushed_mul(prover, y, word(prover, HALF));
+    Term *above = t_sub(ts, x, word(prover, ROOT_LOWEST));
+    return (Sequence){fma_of(prover, Rnd_RN, fma_of(prover, Rnd_RN, minus(prover, g), g, x), h, g),
+                      t_not(ts, t_ult(ts, word(prover, ROOT_RANGE), above))};
 }
 
 /* ---- f64: constants are high words, and ranges are those of high words, compared as f32 ---- */
@@ -125,6 +161,24 @@ static Sequence root_wide(Prover *prover, unsigned rnd, Term *x) {
     return (Sequence){g, t_ult(ts, above, word(prover, 0x7ff00000 - 0x03500000))};
 }
 
+/* As ptxas writes it. The question about the quotient's size is asked of fma(0, b's high word, its high
+ * word): the second, or a NaN where b is not finite. */
+static Sequence foreign_quotient_wide(Prover *prover, Term *a, Term *b) {
+    Terms *ts = &prover->ts;
+    Term *one = wide(prover, 0x3ff00000),
+         *y = t_pair(ts, word(prover, 1), mufu_of(prover, Mufu_RCP64H, t_hi(ts, b))),
+         *e = rest(prover, b, y, one);
+    y = dfma_of(prover, Rnd_RN, y, dfma_of(prover, Rnd_RN, e, e, e), y);
+    y = dfma_of(prover, Rnd_RN, y, rest(prover, b, y, one), y);
+    Term *q = dmul_of(prover, a, y);
+    q = dfma_of(prover, Rnd_RN, y, rest(prover, b, q, a), q);
+    Term *size = t_land(ts, fma_of(prover, Rnd_RN, word(prover, 0), t_hi(ts, b), t_hi(ts, q)),
+                        word(prover, MAGNITUDE)),
+         *large = t_fcmp(ts, BITS, GREATER | EQUAL | UNORDERED, high_magnitude(prover, a),
+                         word(prover, 0x03600000));
+    return (Sequence){q, t_and(ts, t_fcmp(ts, BITS, GREATER, size, word(prover, 0x00100000)), large)};
+}
+
 Term *prove_fchk(Prover *prover, Term *a, Term *b) {
     return prove_uf(prover, 1, term_name(&prover->ts, "fchk"), (Term *[]){a, b}, 2);
 }
@@ -140,8 +194,10 @@ static Term *before_flush(Prover *prover, Term *term) {
     return term->a[0] == zero ? term->a[1] : term->a[1] == zero ? term->a[0] : NULL;
 }
 
+typedef enum { OURS, FOREIGN, WAYS } Way;
+
 /* f32: the function's name has the rounding mode. */
-static bool narrow_sequence(Prover *prover, Term *result, Sequence *out) {
+static bool narrow_sequence(Prover *prover, Way way, Term *result, Sequence *out) {
     static const char *const modes[] = {[Rnd_RN] = "rn", [Rnd_RM] = "rm", [Rnd_RP] = "rp", [Rnd_RZ] = "rz"};
     Term *inner = t_is_const(result) ? NULL : before_flush(prover, result), *call = inner ? inner : result,
          *arg[2];
@@ -155,16 +211,23 @@ static bool narrow_sequence(Prover *prover, Term *result, Sequence *out) {
                 return false;
         if (!div && !sqrt)
             continue;
-        *out = sqrt                          ? root(prover, rnd, arg[0])
-               : arg[0] == word(prover, ONE) ? reciprocal(prover, rnd, arg[1])
-                                             : quotient(prover, rnd, arg[0], arg[1]);
+        if (way == FOREIGN && (inner || rnd != Rnd_RN))
+            return false;
+        if (way == FOREIGN)
+            *out = sqrt                          ? foreign_root(prover, arg[0])
+                   : arg[0] == word(prover, ONE) ? foreign_reciprocal(prover, arg[1])
+                                                 : foreign_quotient(prover, arg[0], arg[1]);
+        else
+            *out = sqrt                          ? root(prover, rnd, arg[0])
+                   : arg[0] == word(prover, ONE) ? reciprocal(prover, rnd, arg[1])
+                                                 : quotient(prover, rnd, arg[0], arg[1]);
         return true;
     }
     return false;
 }
 
 /* f64: the mode is the last argument. */
-static bool wide_sequence(Prover *prover, Term *call, Sequence *out) {
+static bool wide_sequence(Prover *prover, Way way, Term *call, Sequence *out) {
     Terms *ts = &prover->ts;
     if (call->kind != TK_APP || call->op != TO_UF || strncmp(call->name, "__heddle_", 9) != 0)
         return false;
@@ -175,9 +238,13 @@ static bool wide_sequence(Prover *prover, Term *call, Sequence *out) {
         return false;
     unsigned rnd = (unsigned)call->a[call->n - 1]->k;
     Term *a = t_pair(ts, call->a[0], call->a[1]), *b = div ? t_pair(ts, call->a[2], call->a[3]) : NULL;
-    *out = sqrt                            ? root_wide(prover, rnd, a)
-           : a == wide(prover, 0x3ff00000) ? reciprocal_wide(prover, rnd, b)
-                                           : quotient_wide(prover, rnd, a, b);
+    bool reciprocal = a == wide(prover, 0x3ff00000);
+    if (way == FOREIGN && (sqrt || rnd != Rnd_RN || reciprocal))
+        return false;
+    *out = way == FOREIGN ? foreign_quotient_wide(prover, a, b)
+           : sqrt         ? root_wide(prover, rnd, a)
+           : reciprocal   ? reciprocal_wide(prover, rnd, b)
+                          : quotient_wide(prover, rnd, a, b);
     out->value = high ? t_hi(ts, out->value) : t_lo(ts, out->value);
     return true;
 }
@@ -202,9 +269,9 @@ static bool integer_sequence(Prover *prover, Term *call, Sequence *out) {
 }
 
 /* The sequence for what the library gave; false: it is no result of it, or of no function with a sequence. */
-static bool sequence_of(Prover *prover, Term *result, Sequence *out) {
-    return narrow_sequence(prover, result, out) || wide_sequence(prover, result, out) ||
-           integer_sequence(prover, result, out);
+static bool sequence_of(Prover *prover, Way way, Term *result, Sequence *out) {
+    return narrow_sequence(prover, way, result, out) || wide_sequence(prover, way, result, out) ||
+           (way == OURS && integer_sequence(prover, result, out));
 }
 
 /* Leaves of a value that many ways have brought. */
@@ -224,25 +291,32 @@ static Term *in_place(Prover *prover, const Sequence *seq, Term *result, Term *w
     return p == y->a[1] && q == y->a[2] ? y : t_ite(ts, yes, p, q);
 }
 
-/* A result of the library among the leaves of x, with its sequence. */
-static Term *result_in(Prover *prover, Term *x, Sequence *seq, unsigned ways) {
+/* A result of the library among the leaves of x. */
+static Term *result_in(Prover *prover, Term *x, unsigned ways) {
+    Sequence seq;
     if (x->kind != TK_ITE)
-        return sequence_of(prover, x, seq) ? x : NULL;
-    Term *found = ways > MOST_WAYS ? NULL : result_in(prover, x->a[1], seq, ways + 1);
-    return found || ways > MOST_WAYS ? found : result_in(prover, x->a[2], seq, ways + 1);
+        return sequence_of(prover, OURS, x, &seq) || sequence_of(prover, FOREIGN, x, &seq) ? x : NULL;
+    Term *found = ways > MOST_WAYS ? NULL : result_in(prover, x->a[1], ways + 1);
+    return found || ways > MOST_WAYS ? found : result_in(prover, x->a[2], ways + 1);
+}
+
+static Term *as_result(Prover *prover, Term *result, Term *when, Term *y) {
+    Sequence seq;
+    for (Way way = OURS; way < WAYS; way++)
+        if (sequence_of(prover, way, result, &seq))
+            y = in_place(prover, &seq, result, when, y, 0);
+    return y;
 }
 
 /* Of 32 bits. */
 static Term *merged_word(Prover *prover, Term *first, Term *both, Term *x, Term *y) {
     Terms *ts = &prover->ts;
-    Sequence seq;
     Term *result;
     if (x != y) {
-        Term *when_x = t_and(ts, both, first), *when_y = t_and(ts, both, t_not(ts, first));
-        if ((result = result_in(prover, x, &seq, 0)) != NULL)
-            y = in_place(prover, &seq, result, when_y, y, 0);
-        else if ((result = result_in(prover, y, &seq, 0)) != NULL)
-            x = in_place(prover, &seq, result, when_x, x, 0);
+        if ((result = result_in(prover, x, 0)) != NULL)
+            y = as_result(prover, result, t_and(ts, both, t_not(ts, first)), y);
+        else if ((result = result_in(prover, y, 0)) != NULL)
+            x = as_result(prover, result, t_and(ts, both, first), x);
     }
     return t_ite(ts, first, x, y);
 }

@@ -224,4 +224,54 @@ sums() { # EXPECTED-STATUS MUL ADD: may it be that code?
 sums 0 mul.f32 add.f32
 sums 5 mul.rn.f32 add.f32
 sums 5 mul.f32 add.rn.f32
+
+# Division, reciprocal and root with the routines that ptxas puts behind the kernel; with another step, sign, constant, range
+# in line or in the routine, or another way back, they are none
+rounded() { # FILE TYPE STATEMENT
+    cat > "$1" <<P
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .$2 %a, %b, %d; .reg .b64 %p;
+    ld.param.u64 %p, [p]; ld.global.$2 %a, [%p]; ld.global.$2 %b, [%p+8]; $3; st.global.$2 [%p+16], %d; ret;
+}
+P
+}
+planted() { # NAME EDIT: of the binary that was made last
+    mine || return 0
+    "$heddle" disasm --sections "$dir/k.cubin" > "$dir/k.sass"
+    sed "$2" "$dir/k.sass" > "$dir/wrong.sass"
+    cmp -s "$dir/k.sass" "$dir/wrong.sass" && { fail "$1, $2: nothing to edit"; return; }
+    "$heddle" asm "$dir/wrong.sass" -o "$dir/wrong.cubin" > "$dir/out" 2>&1 || { fail "$1, $2: $(last)"; return; }
+    "$heddle" prove --no-launches "$dir/r.ptx" "$dir/wrong.cubin" > "$dir/out" 2>&1
+    [ $? -eq 5 ] || fail "$1, $2: $(last)"
+}
+for level in 1 3; do
+    rounded "$dir/r.ptx" f32 "div.rn.f32 %d, %a, %b"
+    foreign 0 "div.rn.f32" "$dir/r.ptx" $level sm_80
+    for edit in '0,/FCHK P\([0-9]\), \(R[0-9]*\), \(R[0-9]*\)/s//FCHK P\1, \3, \2/' '0,/FFMA/s//FFMA.RM/' 's/FFMA.RP/FFMA.RM/' \
+        's/FFMA.RZ/FFMA/' 's/0x7fffffff, /0x7ffffffe, /' 's/0xfd,/0xfc,/' 's/-0x18,/-0x17,/' 's/-0x40/-0x41/' 's/, 0x20, RZ/, 0x1f, RZ/' \
+        's/1.84467440737095516160e+19/1.84467440737095516160e+18/' 's/, 0x48, /, 0x88, /' '0,/, 0xc8, /s//, 0xc0, /' \
+        's/ MOV \(R[0-9]*\), 0x\([0-9a-f]*0\) ;/ MOV \1, 0x1\2 ;/'; do
+        planted "div.rn.f32 -O$level" "$edit"
+    done
+    rounded "$dir/r.ptx" f32 "rcp.rn.f32 %d, %a"
+    foreign 0 "rcp.rn.f32" "$dir/r.ptx" $level sm_80
+    for edit in 's/0x1ffffff/0xffffff/' 's/-0xfd/-0xfc/' 's/FFMA.RM/FFMA/' 's/0xe0/0xf0/'; do
+        planted "rcp.rn.f32 -O$level" "$edit"
+    done
+    rounded "$dir/r.ptx" f32 "sqrt.rn.f32 %d, %a"
+    foreign 0 "sqrt.rn.f32" "$dir/r.ptx" $level sm_80
+    for edit in 's/0x727fffff/0x7f7fffff/' 's/0x727fffff/0x717fffff/' 's/0x7fffffff *;/0xffffffff ;/' 's/MUFU.RSQ/MUFU.RCP/'; do
+        planted "sqrt.rn.f32 -O$level" "$edit"
+    done
+    rounded "$dir/r.ptx" f64 "div.rn.f64 %d, %a, %b"
+    foreign 0 "div.rn.f64" "$dir/r.ptx" $level sm_80
+    for edit in 's/0x7feffffe/0x7feffffd/' 's/DMUL.RP/DMUL/' 's/0x46a00000/0x46b00000/' 's/0x80000,/0x40000,/' 's/0x1ca00000/0x1cb00000/' \
+        's/0x63400000/0x63500000/' 's/-0x43300000/-0x43200000/'; do
+        planted "div.rn.f64 -O$level" "$edit"
+    done
+done
 exit $failed
