@@ -19,6 +19,7 @@ enum {
 typedef struct { /* of one function, and then of all that it may reach */
     uint32_t regs, barriers, stack_bytes;
     uint32_t own_regs;           /* without those of what it calls */
+    uint32_t asked_regs;         /* that USETMAXREG asks for beyond those of the launch */
     uint32_t reg_at, barrier_at; /* instruction that uses most */
     uint32_t z_at;               /* instruction that reads %ctaid.z, or NONE */
     bool busy, done, endless;    /* endless: calls itself, or something unknown */
@@ -48,6 +49,17 @@ static void use_barrier(Usage *usage, const BinFlow *flow, uint32_t i) {
     }
 }
 
+/* A warp that has got more registers than the launch gave it may use them; how many a register says is not
+ * followed. */
+static void ask_registers(Usage *usage, const MachInst *inst) {
+    if (inst->optype != OT_USETMAXREG_ALLOC)
+        return;
+    Operand n = inst->src[USETMAXREG_ALLOC_urb];
+    uint32_t asked = n.kind == OPK_IMM ? n.value : REG_RZ + 1;
+    if (asked > usage->asked_regs)
+        usage->asked_regs = asked;
+}
+
 static Usage own_usage(const BinFlow *flow, uint32_t func) {
     Usage usage = {.stack_bytes = flow->bin->funcs[func].frame_bytes, .z_at = NONE};
     const Target *target = flow->bin->target;
@@ -67,6 +79,7 @@ static Usage own_usage(const BinFlow *flow, uint32_t func) {
             }
             if (bin_kind(inst) == BK_BAR)
                 use_barrier(&usage, flow, i);
+            ask_registers(&usage, inst);
         }
     }
     usage.own_regs = usage.regs;
@@ -92,6 +105,8 @@ static void add_callees(const BinFlow *flow, Usage *all, uint32_t func) {
             usage->regs = below->regs;
             usage->reg_at = below->reg_at;
         }
+        if (below->asked_regs > usage->asked_regs)
+            usage->asked_regs = below->asked_regs;
         if (below->barriers > usage->barriers) {
             usage->barriers = below->barriers;
             usage->barrier_at = below->barrier_at;
@@ -275,15 +290,19 @@ static void check_kernel(Checker *checker, uint32_t index, const Usage *usage) {
     const BinFlow *flow = checker->flow;
     const BinFunc *func = &flow->bin->funcs[index];
     const TargetInfo *info = isa_target_info(flow->bin->target);
-    uint32_t first = flow->funcs[index].first_inst;
-    if (usage->regs && func->nregs < usage->regs + info->reserved_regs)
+    uint32_t first = flow->funcs[index].first_inst, most = func->nregs, header = func->header_regs;
+    if (most < usage->asked_regs)
+        most = usage->asked_regs;
+    if (header && header < usage->asked_regs)
+        header = usage->asked_regs;
+    if (usage->regs && most < usage->regs + info->reserved_regs)
         check_report(checker, CR_M01, usage->reg_at, NONE,
                      "R%u is used, the file reserves %u registers for %s, %u of them for the machine",
-                     usage->regs - 1, func->nregs, func->name, info->reserved_regs);
-    if (func->header_regs && usage->own_regs && func->header_regs < usage->own_regs + info->reserved_regs)
+                     usage->regs - 1, most, func->name, info->reserved_regs);
+    if (header && usage->own_regs && header < usage->own_regs + info->reserved_regs)
         check_report(checker, CR_M01, first, NONE,
                      "R%u is used, the header of %s's section reserves %u registers", usage->own_regs - 1,
-                     func->name, func->header_regs);
+                     func->name, header);
     if (func->max_regs && func->max_regs < func->nregs)
         check_report(checker, CR_M01, first, NONE, "the file limits %s to %u registers and reserves %u",
                      func->name, func->max_regs, func->nregs);

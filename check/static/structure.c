@@ -131,17 +131,19 @@ static void constant_operands(Checker *checker, uint32_t i, const MachInst *inst
     }
 }
 
-/* A block's barrier under a predicate, or the WARPSYNC before one under the same: of `bar.sync` PTX promises
- * that all lanes of the warp decide alike, and ptxas writes @P0 WARPSYNC -1; @P0 BAR.SYNC instead of a
- * branch. */
+/* A block's barrier under a predicate, or the WARPSYNC before one, or before what all lanes do together,
+ * under the same: of `bar.sync` and `ldmatrix` PTX promises that all lanes of the warp decide alike, and
+ * ptxas writes
+ * @P0 WARPSYNC -1; @P0 BAR.SYNC and @!P3 WARPSYNC.ALL; @!P3 LDSM instead of a branch. A lane that does not
+ * sleep passes, and ptxas writes @!P0 NANOSLEEP where it waits for an object in shared memory. */
 static bool guarded_with_its_use(const BinFlow *flow, uint32_t i) {
     const MachInst *own = &flow->insts[i];
     const BinBlock *block = &flow->blocks[flow->block_of[i]];
-    if (bin_kind(own) == BK_BAR)
+    if (bin_kind(own) == BK_BAR || bin_kind(own) == BK_NANOSLEEP)
         return true;
     for (uint32_t k = i + 1; bin_kind(own) == BK_WARPSYNC && k < block->first + block->ninsts; k++) {
         const MachInst *next = &flow->insts[k];
-        if (bin_kind(next) == BK_BAR)
+        if (bin_kind(next) == BK_BAR || isa_traits(next->optype)->lanes == ISA_LANES_COLLECTIVE)
             return next->guard.kind == own->guard.kind && next->guard.value == own->guard.value &&
                    next->guard.mods == own->guard.mods && next->guard.file == own->guard.file;
         for (unsigned d = 0; d < next->ndst; d++)

@@ -3,7 +3,8 @@
  * say what makes divergent values (special registers of the lane, memory, shuffles); the rest follows its
  * sources; registers written on the sides of a divergent branch are divergent where the sides meet
  * (regions.c). Everything starts uniform and together, and only gets worse. Procedures pass registers on at
- * calls. SPDX-License-Identifier: MIT */
+ * calls. SHFL, R2UR, LDL and STL are asked for by name: whose value it is, and which place of the frame, is
+ * no column. SPDX-License-Identifier: MIT */
 #include "check/static/regions.h"
 #include <string.h>
 
@@ -151,11 +152,32 @@ static bool loads_constant(const MachInst *inst) {
            isa_modifier(inst, "order", &bits) == MemOrder_CONSTANT;
 }
 
+/* Lanes that load together read once: what they find at one address is one value, whoever else writes. ptxas
+ * 13.0 counts on it: behind a loop that waits for ld.volatile or mbarrier.try_wait at one address it gives
+ * SHFL no WARPSYNC, and it does where each lane has an address of its own. */
+static bool reads_once(const Uniform *uniform, const MachInst *inst, bool together) {
+    return uniform->c->native && together && isa_has_effect(inst->optype, ISA_EFFECT_READ) &&
+           !isa_has_effect(inst->optype, ISA_EFFECT_WRITE) &&
+           !isa_has_effect(inst->optype, ISA_EFFECT_ATOMIC) &&
+           isa_traits(inst->optype)->lanes == ISA_LANES_EACH;
+}
+
+/* The value of one lane of the warp, which ptxas moves to uniform registers (CUTLASS's number of the warp).
+ */
+static bool takes_one_lane(const Cells *s, const MachInst *inst, bool together) {
+    enum { WHOLE_WARP = 0x1f };
+    return inst->optype == OT_SHFL && together && MGET(SHFL, mode, inst->mods) == ShflMode_IDX &&
+           inst->src[SHFL_rc].kind == OPK_IMM && inst->src[SHFL_rc].value == WHOLE_WARP &&
+           !operand_divergent(s, inst->src[SHFL_rb]);
+}
+
 static Makes makes(const Uniform *uniform, const Cells *s, const MachInst *inst, bool together) {
     if (inst->optype == OT_LDL) /* its address says more than the row can */
         return load_divergent(s, inst) ? MAKES_DIVERGENT : MAKES_UNIFORM;
-    if (loads_constant(inst))
+    if (loads_constant(inst) || reads_once(uniform, inst, together))
         return MAKES_BY_DATA;
+    if (takes_one_lane(s, inst, together))
+        return MAKES_UNIFORM;
     switch ((enum IsaUniform)isa_traits(inst->optype)->uniform) {
     case ISA_UNIFORM_BY_SREG:
         return lane_register(uniform->c->flow->bin->target, inst->src[0]) ? MAKES_DIVERGENT : MAKES_UNIFORM;

@@ -140,7 +140,7 @@ static const Word paces[] = {
     {"BARRIER", "the block's", 4, 0},
     {"FENCE", "MEMBAR", 5, 0},
     {"CACHE", "CCTL", 6, 0},
-    {"ERROR", "ERRBAR: holds the warp by itself", 7, 0},
+    {"ERROR", "ERRBAR, USETMAXREG.DEALLOC: holds the warp by itself", 7, 0},
     {"VOTE", "VOTE, which holds it on some targets", 8, 0},
     {"VIEW", "FENCE.VIEW, SYNCS.EXCH: the next cycle, when its scoreboard is free", 9, 0},
     {"GROUP", "WARPGROUP.ARRIVE: the next cycle; it issues when all results are there", 10, 0},

@@ -283,7 +283,7 @@ static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r,
 }
 
 /* sm_90: ptxas lets LDG and LD read the descriptor 2 cycles behind ULDC (12,880 and 78 times), STG and REDG
- * 4. */
+ * 4. UMOV; UTMALDG, UTMASTG or UTMAREDG: 2 (CUTLASS). */
 static unsigned ugpr_to_memory(enum Latency family, const MachInst *reader) {
     unsigned load = reader ? timing(family, reader, ISA_TIMING_UR_OF_LOAD) : 0,
              store = reader ? timing(family, reader, ISA_TIMING_UR_OF_STORE) : 0;
@@ -347,8 +347,9 @@ unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst,
         return ugpr_raw(family, w, r, reader);
     if (file == RF_B || w == ISA_UNIT_CTRL)
         return 1;
-    /* SHF R5; SYNCS.PHASECHK R5 after 4 cycles (sm_90) */
-    unsigned sooner = w == ISA_UNIT_ALU ? timing(family, reader, ISA_TIMING_R_SOONER) : 0;
+    /* SHF R5, IMAD R5; SYNCS.PHASECHK R5 and PRMT R0, LEA R0; SYNCS.ARRIVE [R0] after 4 cycles (sm_90) */
+    unsigned sooner =
+        w == ISA_UNIT_ALU || w == ISA_UNIT_FMA ? timing(family, reader, ISA_TIMING_R_SOONER) : 0;
     if (sooner)
         return sooner;
     unsigned later = timing(family, reader, ISA_TIMING_R_LATER);
@@ -412,6 +413,9 @@ unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const
      * of the generated programs, sm_86, sm_89). */
     if (src != LATENCY_GUARD && first->src[src].file == RF_P)
         return 1;
+    /* UIADD3.X UR9, UP0; VOTEU.ALL UP0 after 2 cycles (sm_90, CUTLASS's products of 8-bit floats) */
+    if (src != LATENCY_GUARD && first->src[src].file == RF_UP && r == ISA_UNIT_UDP && w == ISA_UNIT_UMOVE)
+        return 2;
     /* ptxas overwrites a factor of HMMA by LDSM in the next cycle: what comes at an unknown time comes later
      */
     bool comes_late = latency_is_variable(t, second) && !is_also_fixed(w);

@@ -273,6 +273,15 @@ bool bind_ELECT(Bind *bind) {
                : bind_not_simulated(bind); /* pp's meaning is not known */
 }
 
+/* ---- registers of the warp ---- */
+
+/* Every thread has all 255: what is asked for is there, what is given back stays. */
+static int op_alloc_registers(Warp *warp, Dec *dec, uint32_t g) {
+    set_pred(warp, dec->pd[0], g, ~0u);
+    return RUN_OK;
+}
+bool bind_USETMAXREG_ALLOC(Bind *b) { return bind_plain(b, op_alloc_registers); }
+
 /* ---- no effect ---- */
 
 static int op_nothing(Warp *w, Dec *d, uint32_t g) {
@@ -285,6 +294,7 @@ static int op_nothing(Warp *w, Dec *d, uint32_t g) {
     bool bind_##op(Bind *b) { return bind_plain(b, op_nothing); }
 NOTHING(WARPGROUP_ARRIVE)
 NOTHING(WARPGROUP_DEPBAR)
+NOTHING(USETMAXREG_DEALLOC)
 NOTHING(CGAERRBAR)
 NOTHING(FENCE_VIEW_ASYNC)
 NOTHING(PMTRIG)

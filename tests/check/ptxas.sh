@@ -50,6 +50,9 @@ for sm in 80 86 89 90; do
     done
 done
 for level in -O0 -O3; do
+    run 0 registers $level 90a --grid 1 --block 128 --arg out:o:'u32[128]'=zero
+    grep -q 'USETMAXREG.TRY_ALLOC' <("$heddle" disasm -c registers.cubin) || { echo "registers, ptxas $level: nothing is asked for"; failed=1; }
+    "$heddle" check registers.cubin >out 2>&1 || { echo "registers, ptxas $level: check"; head -5 out; failed=1; }
     run 0 packs $level 90 --grid 1 --block 128 --arg 'buf:u32[512]=random:4' --arg out:o:'u32[1024]'=zero
 done
 masks=(--grid 1 --block 32 --arg 'buf:u32[32]=random:5' --arg out:o:'u32[128]'=zero)
