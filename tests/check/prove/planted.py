@@ -439,6 +439,18 @@ watched: volatile load of shared memory dropped | sub IMAD.U32 R0, R0, 0x3, R6 /
 watched: volatile loads of one place in the other order | sub IMAD.U32 R0, R0, 0x3, R6 / IMAD.U32 R0, R6, 0x3, R0
 watched: first of two volatile stores to shared memory dropped | drop STS .RZ., R0
 watched: relaxed load of shared memory from what was stored | drop LDS R0, .0x8.
+generic: acquire of a weak load | sub LD.E.STRONG.GPU / LD.E
+generic: acquire of another scope | sub LD.E.STRONG.GPU / LD.E.STRONG.SM
+generic: acquire without fence | drop MEMBAR.ALL.GPU
+generic: fence of the acquire for a block | sub MEMBAR.ALL.GPU / MEMBAR.ALL.CTA
+generic: copies kept over the acquire | drop CCTL.IVALL
+generic: weak load moved before the acquire's fence | move LD.E R\\d+, / MEMBAR.ALL.GPU
+generic: release of a weak store | sub ST.E.STRONG.SYS / ST.E
+generic: fence behind the release | move ST.E.STRONG.SYS / MEMBAR.ALL.SYS
+generic: atomic of another scope | sub ATOM.E.ADD.STRONG.SYS / ATOM.E.ADD.STRONG.GPU
+generic: volatile load no longer volatile | sub LD.E.STRONG.SYS / LD.E
+generic: fence under the complement | sub @P0 MEMBAR.ALL.GPU / @!P0 MEMBAR.ALL.GPU
+generic: release of the block without fence | drop MEMBAR.ALL.CTA
 watched: load by the read-only cache | sub LDG.E R8 / LDG.E.CONSTANT R8
 watched: volatile load before the loop that watches | move LDS R3, .RZ. / BSSY
 watched: no other lane runs while one watches | drop YIELD
