@@ -224,15 +224,21 @@ static void add_place(Sel *sel, const PtxInsn *in, const PtxTexture *t, Wide *li
         add(sel, list, op_imm(0));
 }
 
-/* Both halves of a result's register, from numbers of 32 bits. */
+/* A half from a number of 32 bits; above it zeros. */
+static Operand to_half(Sel *sel, Operand number) {
+    uint32_t mods = MSET(F2F, dst, FSize_F16) | MSET(F2F, src, FSize_F32) | MSET(F2F, rnd, Rnd_RN);
+    if (isa_target_has(sel->t, OT_F2FP))
+        return EMIT_R(sel, OT_F2FP, MSET(F2FP, type, F2fpType_F16) | MSET(F2FP, rnd, Rnd_RN), op_rz(), number,
+                      op_rz());
+    return sel_extend(sel, EMIT_R(sel, OT_F2F, mods, number), 2, false);
+}
+
+/* Both halves of a result's register. */
 static Operand pack_halves(Sel *sel, Operand low, Operand high) {
     if (isa_target_has(sel->t, OT_F2FP))
         return EMIT_R(sel, OT_F2FP, MSET(F2FP, type, F2fpType_F16) | MSET(F2FP, rnd, Rnd_RN), high, low,
                       op_rz());
-    uint32_t mods = MSET(F2F, dst, FSize_F16) | MSET(F2F, src, FSize_F32) | MSET(F2F, rnd, Rnd_RN);
-    Operand below = sel_extend(sel, EMIT_R(sel, OT_F2F, mods, low), 2, false);
-    Operand above = sel_shl(sel, EMIT_R(sel, OT_F2F, mods, high), op_imm(16));
-    return sel_or(sel, below, above);
+    return sel_or(sel, to_half(sel, low), sel_shl(sel, to_half(sel, high), op_imm(16)));
 }
 
 /* The operation of one of the fetches, whose slots are the same, and its results. */
@@ -262,18 +268,20 @@ static void fetch(Sel *sel, const PtxInsn *in, const PtxTexture *t, unsigned op,
     end_handle(sel, &handle, id);
     unsigned n;
     const PtxOperand *element = elements_of(t->result, &n);
-    bool halves = in->type[0] == TY_F16X2;
+    Operand value[4] = {sel_part(sel, low, 0), sel_part(sel, low, 1), sel_part(sel, high, 0),
+                        sel_part(sel, high, 1)};
     for (unsigned k = 0; k < n; k++) {
-        Operand half = k ? high : low;
-        Operand value = halves ? pack_halves(sel, sel_part(sel, half, 0), sel_part(sel, half, 1))
-                               : sel_part(sel, k < 2 ? low : high, k & 1);
-        sel_write32(sel, &element[k], TY_B32, value);
+        bool pairs = in->type[0] == TY_F16X2, halves = in->type[0] == TY_F16;
+        sel_write32(sel, &element[k], halves ? TY_F16 : TY_B32,
+                    pairs    ? pack_halves(sel, value[2 * k], value[2 * k + 1])
+                    : halves ? to_half(sel, value[k])
+                             : value[k]);
     }
     if (t->resident)
         sel_write_pred(sel, t->resident, op_with(resident, OPM_NOT)); /* true: something is missing */
 }
 
-/* A part of the header: width, height, depth. */
+/* A part of the header: width, height, depth, number of levels. */
 static Operand query(Sel *sel, const PtxTexture *t, Operand level, unsigned part) {
     Wide at = {0};
     bool in_reg = has_register_handles(sel);
@@ -438,7 +446,7 @@ bool isel_tld4(Sel *sel, const PtxInsn *in) {
 
 bool isel_txq(Sel *sel, const PtxInsn *in) {
     PtxTexture t = ptx_texture(in);
-    unsigned part = in->sub == SUB_WIDTH ? 0 : in->sub == SUB_HEIGHT ? 1 : 2;
+    unsigned part = in->sub == SUB_WIDTH ? 0 : in->sub == SUB_HEIGHT ? 1 : in->sub == SUB_DEPTH ? 2 : 3;
     sel_write32(sel, t.result, TY_B32, query(sel, &t, t.level ? sel_src32(sel, t.level) : op_imm(0), part));
     return true;
 }

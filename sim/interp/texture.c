@@ -385,12 +385,12 @@ static PtxStep exec_tex(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     fetch_by(&fetch, &as, arg, out);
     if (fetch.trapped)
         return STEP_STOP;
-    bool halves = code->insn->type[0] == TY_F16X2;
+    bool pairs = code->insn->type[0] == TY_F16X2, halves = pairs || code->insn->type[0] == TY_F16;
     for (unsigned c = 0; c < 4 && halves; c++)
         out[c] =
             isnan(f32_of(out[c])) ? 0x7fff : (uint32_t)interp_round_double(FMT_F16, f32_of(out[c]), RND_RN);
     for (unsigned c = 0; c < code->nvec; c++)
-        interp_put(thread, code->vec_dst[c], halves ? out[2 * c] | out[2 * c + 1] << 16 : out[c]);
+        interp_put(thread, code->vec_dst[c], pairs ? out[2 * c] | out[2 * c + 1] << 16 : out[c]);
     if (as.resident)
         interp_put(thread, code->dst[1], 1);
     return STEP_GO;
@@ -410,9 +410,10 @@ static PtxStep exec_query(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     PtxTexels texels = interp_level(texture, level < texture->more_levels ? level : texture->more_levels);
     PtxSub what = code->insn->sub;
     interp_put(thread, code->vec_dst[0],
-               (uint64_t)texels.size[what == SUB_WIDTH    ? 0
-                                     : what == SUB_HEIGHT ? 1
-                                                          : 2]);
+               what == SUB_LEVELS ? texture->more_levels + 1u
+                                  : (uint64_t)texels.size[what == SUB_WIDTH    ? 0
+                                                          : what == SUB_HEIGHT ? 1
+                                                                               : 2]);
     return STEP_GO;
 }
 BIND_EXEC(txq, exec_query)

@@ -42,8 +42,9 @@ typedef struct {
     Mode mode[3];
     enum { PLAIN, LEVEL, GRAD, GATHER } how;
     unsigned levels, component; /* levels beside the first; channel that is gathered */
-    bool mip_linear, halves, offsets;
-    int64_t offset[3], bias, least, most; /* these three in UNITs of a level */
+    bool mip_linear, offsets;
+    enum { WORDS, PAIRS, SINGLES } halves; /* of f16: two in each register, or one */
+    int64_t offset[3], bias, least, most;  /* these three in UNITs of a level */
 } Case;
 
 static int64_t size_now[3], base_now; /* of the level that is looked at; its first texel */
@@ -327,8 +328,10 @@ static void expect_lane(const Case *c, int64_t layer, const int64_t *coord, cons
                      : channel < c->channels ? from_levels(c, &place, detail, channel)
                                              : channel == 3;
     for (unsigned channel = 0; channel < 4; channel++) {
-        if (!c->halves)
+        if (c->halves == WORDS)
             put_result(v[channel], floats(c));
+        else if (c->halves == SINGLES)
+            fprintf(checks, "%u", half_bits((double)(float)v[channel]));
         else if (channel < 2)
             fprintf(checks, "%u",
                     half_bits((double)(float)v[2 * channel]) | half_bits((double)(float)v[2 * channel + 1])
@@ -352,13 +355,17 @@ static void put_fetch(const Case *c) {
     fprintf(ptx, "%s", how[c->how]);
     if (c->how == GATHER)
         fprintf(ptx, "%c.", "rgba"[c->component]);
-    fprintf(ptx, "%s.%s.%s.%s {%%v0, %%v1%s}", c->g->name, c->halves ? "v2" : "v4",
-            c->halves       ? "f16x2"
-            : floats(c)     ? "f32"
-            : c->format & 1 ? "s32"
-                            : "u32",
-            c->whole ? "s32" : "f32", c->halves ? "" : ", %v2, %v3");
-    fprintf(ptx, "%s, [%%d1, {", c->how == PLAIN ? "" : "|%p1");
+    char v = c->halves == SINGLES ? 'h' : 'v';
+    fprintf(ptx, "%s.%s.%s.%s {%%%c0, %%%c1", c->g->name, c->halves == PAIRS ? "v2" : "v4",
+            c->halves == PAIRS     ? "f16x2"
+            : c->halves == SINGLES ? "f16"
+            : floats(c)            ? "f32"
+            : c->format & 1        ? "s32"
+                                   : "u32",
+            c->whole ? "s32" : "f32", v, v);
+    if (c->halves != PAIRS)
+        fprintf(ptx, ", %%%c2, %%%c3", v, v);
+    fprintf(ptx, "}%s, [%%d1, {", c->how == PLAIN ? "" : "|%p1");
     if (c->g->layered)
         fputs("%r4", ptx), given++;
     for (unsigned k = 1; k <= n; k++, given++)
@@ -377,6 +384,8 @@ static void put_fetch(const Case *c) {
         fputs("}", ptx);
     }
     fputs(";\n", ptx);
+    for (unsigned k = 0; k < 4 && c->halves == SINGLES; k++)
+        fprintf(ptx, "cvt.u32.u16 %%v%u, %%h%u;\n", k, k);
     if (c->how != PLAIN) /* what is not resident shows */
         fputs("@!%p1 mov.u32 %v0, 77;\n", ptx);
 }
@@ -384,7 +393,8 @@ static void put_fetch(const Case *c) {
 static void put_kernel(const Case *c) {
     fprintf(ptx,
             ".visible .entry k%u(.param .u64 t, .param .u64 i, .param .u64 o) {\n"
-            ".reg .f32 %%f<8>, %%g<6>; .reg .b32 %%r<8>, %%v<4>, %%e<8>, %%o<2>; .reg .u64 %%d<8>; .reg "
+            ".reg .f32 %%f<8>, %%g<6>; .reg .b16 %%h<4>; .reg .b32 %%r<8>, %%v<4>, %%e<8>, %%o<2>; .reg .u64 "
+            "%%d<8>; .reg "
             ".pred %%p<2>;\n"
             "ld.param.u64 %%d1, [t]; ld.param.u64 %%d2, [i]; ld.param.u64 %%d3, [o]; mov.u32 %%r0, %%tid.x;\n"
             "mul.wide.u32 %%d4, %%r0, 16; add.u64 %%d3, %%d3, %%d4;\n"
@@ -491,7 +501,7 @@ static void with_offsets(Case *c) {
 static void put_steps(const Geometry *g, unsigned v) {
     Case c = level_case(g, v);
     c.how = GRAD;
-    c.halves = v == 3;
+    c.halves = v % 4 < 3 ? WORDS : v > 4 ? SINGLES : PAIRS;
     with_levels(&c, v);
     if (v % 2)
         with_offsets(&c);
@@ -506,7 +516,7 @@ static void put_levels(const Geometry *g) {
         with_levels(&c, v);
         if (v % 2)
             with_offsets(&c);
-        c.halves = v % 7 == 5 && !c.whole;
+        c.halves = v == 5 ? PAIRS : v == 2 ? SINGLES : WORDS;
         put_case(&c);
     }
     for (unsigned v = 0; v < 4 && !g->cube && g->n < 3; v++)
@@ -525,7 +535,7 @@ static void put_levels(const Geometry *g) {
         Case c = level_case(g, 2 * v);
         c.whole = v == 1;
         c.linear &= !c.whole;
-        c.halves = v == 0;
+        c.halves = v == 0 ? PAIRS : v == 1 ? SINGLES : WORDS;
         with_offsets(&c);
         put_case(&c);
     }

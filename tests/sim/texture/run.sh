@@ -64,4 +64,27 @@ for engine in ptx interp; do
     "$heddle" run two.ptx --launch two.json --engine $engine > out 2>&1 && fail "two dimensions of one: no trap"
     grep -q 'another number of dimensions' out || fail "two dimensions of one, $engine: $(tail -1 out)"
 done
+# the number of levels (ptxas reads it from a table of the driver), of a texture by argument and by name
+cat > many.ptx << 'END'
+.version 7.0
+.target sm_75
+.address_size 64
+.global .texref one;
+.visible .entry many(.param .u64 mips, .param .u64 out) {
+.reg .b64 %d<3>; .reg .b32 %r<3>;
+ld.param.u64 %d1, [mips]; ld.param.u64 %d2, [out];
+txq.num_mipmap_levels.b32 %r1, [%d1]; txq.num_mipmap_levels.b32 %r2, [one];
+st.global.v2.u32 [%d2], {%r1, %r2};
+ret; }
+END
+echo '{"buffers": {"b": {"type": "f32", "count": 15}, "o": {"type": "u32", "count": 2}}, "textures": {"t": {"buffer": "b", "size": [8],
+"texel": "f32", "levels": 3}, "one": {"buffer": "b", "size": [8], "texel": "f32"}}, "launches": [{"grid": [1], "block": [1],
+"args": ["tex:t", "o"]}], "checks": [{"buffer": "o", "values": [3, 1]}]}' > many.json
+for engine in ptx interp; do
+    "$heddle" run many.ptx --launch many.json --engine $engine > out 2>&1 || fail "levels, $engine: $(tail -1 out)"
+done
+for target in sm_75 sm_90; do
+    "$heddle" compile many.ptx -t $target -o own.cubin && "$heddle" validate many.ptx own.cubin --launch many.json > out 2>&1 ||
+        fail "levels for $target: $(tail -1 out)"
+done
 exit $bad
