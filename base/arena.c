@@ -57,12 +57,12 @@ void *arena_copy(Arena *arena, const void *data, size_t size_bytes) {
     return p;
 }
 
-void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
+/* What is behind the old bytes is not zeroed. */
+static void *grow_raw(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
     size_t have = round_up(old_bytes ? old_bytes : 1), want = round_up(new_bytes ? new_bytes : 1);
     ArenaChunk *arena_chunk = arena->chunk;
     if (old && arena_chunk && (unsigned char *)old + have == arena_chunk->data + arena_chunk->used_bytes &&
         want >= have && arena_chunk->size_bytes - arena_chunk->used_bytes >= want - have) {
-        memset((unsigned char *)old + have, 0, want - have);
         arena_chunk->used_bytes += want - have;
         return old;
     }
@@ -70,7 +70,13 @@ void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
     unsigned char *p = alloc_raw(arena, new_bytes);
     if (keep)
         memcpy(p, old, keep);
-    memset(p + keep, 0, want - keep);
+    return p;
+}
+
+void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
+    unsigned char *p = grow_raw(arena, old, old_bytes, new_bytes);
+    size_t keep = !old ? 0 : old_bytes < new_bytes ? old_bytes : new_bytes;
+    memset(p + keep, 0, round_up(new_bytes ? new_bytes : 1) - keep);
     return p;
 }
 
@@ -109,9 +115,9 @@ void *vec_push_raw(Arena *arena, void *vec, size_t elem_bytes) {
         unsigned cap = bytes->cap ? bytes->cap * 2 : 8;
         if (cap < bytes->cap)
             scope_give_up(SCOPE_MEMORY, NULL);
-        bytes->at = arena_grow(arena, bytes->at, bytes->cap * elem_bytes, cap * elem_bytes);
+        bytes->at = grow_raw(arena, bytes->at, bytes->cap * elem_bytes, cap * elem_bytes);
         bytes->cap = cap;
     }
-    return memset(bytes->at + elem_bytes * bytes->n++, 0,
-                  elem_bytes); /* n may have been reset: old bytes are there */
+    unsigned char *elem = bytes->at + elem_bytes * bytes->n++;
+    return elem_bytes == sizeof(uint32_t) ? memset(elem, 0, sizeof(uint32_t)) : memset(elem, 0, elem_bytes);
 }

@@ -20,6 +20,25 @@ find_library(FLINT flint REQUIRED)
 find_library(GMP gmp REQUIRED)
 find_path(FLINT_INCLUDE flint/fmpz_mat.h REQUIRED)
 
+# libelf, as an archive where it is one and the program that is linked asks for that (each library loaded takes a
+# twentieth of a small compilation): hd_libelf, property LIBELF_ARCHIVE of the program.
+find_library(LIBELF_A libelf.a)
+find_library(LIBZ_A libz.a)
+set(LIBELF_LIBRARIES_A PkgConfig::LIBELF)
+if(LIBELF_A AND LIBZ_A)
+  include(CheckCSourceCompiles)
+  set(CMAKE_REQUIRED_LIBRARIES ${LIBELF_A} ${LIBZ_A})
+  check_c_source_compiles("#include <gelf.h>
+    int main(void) { return elf_version(EV_CURRENT) == EV_NONE || elf_memory(0, 0); }" LIBELF_A_LINKS)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  if(LIBELF_A_LINKS)
+    set(LIBELF_LIBRARIES_A ${LIBELF_A} ${LIBZ_A})
+  endif()
+endif()
+add_library(hd_libelf INTERFACE)
+target_link_libraries(hd_libelf INTERFACE
+  "$<IF:$<BOOL:$<TARGET_PROPERTY:LIBELF_ARCHIVE>>,${LIBELF_LIBRARIES_A},PkgConfig::LIBELF>")
+
 add_library(heddle_flags INTERFACE)
 target_include_directories(heddle_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include
   ${PROJECT_BINARY_DIR}/gen)

@@ -35,9 +35,10 @@ typedef struct {
     const char *text; /* behind the dot */
     uint32_t size;
 } Mod;
-enum { MAX_MODS = 32 };
 
-static bool same(const char *name, Mod m) { return !strncmp(name, m.text, m.size) && !name[m.size]; }
+static bool same(const char *name, Mod m) {
+    return (!m.size || *name == *m.text) && !strncmp(name, m.text, m.size) && !name[m.size];
+}
 
 PtxType ptx_type_by_name(const char *name, size_t size_bytes) {
     Mod m = {name, (uint32_t)size_bytes};
@@ -368,7 +369,7 @@ static bool pair_error(const char *text, size_t size, bool has_sem, SrcLoc loc, 
 
 static unsigned split_mods(const char *text, size_t size, Mod *mods) {
     unsigned n = 0;
-    for (size_t at = 0; at < size && n < MAX_MODS;) {
+    for (size_t at = 0; at < size && n < FORM_MAX_MODS;) {
         const char *next = memchr(text + at + 1, '.', size - at - 1);
         size_t end = next ? (size_t)(next - text) : size;
         mods[n++] = (Mod){text + at + 1, (uint32_t)(end - at - 1)};
@@ -378,7 +379,7 @@ static unsigned split_mods(const char *text, size_t size, Mod *mods) {
 }
 
 unsigned form_next(unsigned form, const char *mods_text) {
-    Mod mods[MAX_MODS];
+    Mod mods[FORM_MAX_MODS];
     unsigned n = split_mods(mods_text, strlen(mods_text), mods);
     for (unsigned f = form + 1; f < form_count() && forms[f].op == forms[form].op; f++) {
         PtxInsn scratch = {0};
@@ -404,7 +405,7 @@ static unsigned name_words(unsigned form, const Mod *mods, unsigned n) {
 }
 
 size_t form_name_bytes(const char *opcode, const char *modifiers) {
-    Mod mods[MAX_MODS];
+    Mod mods[FORM_MAX_MODS];
     PtxOp op = find_op(opcode, strlen(opcode));
     unsigned n = split_mods(modifiers, strlen(modifiers), mods), most = 0;
     for (unsigned f = 1; f < form_count(); f++) {
@@ -433,15 +434,15 @@ bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *st
         snprintf(name, sizeof name, "%.*s", (int)(base > 60 ? 60 : base), text);
         return diag(d, loc, DIAG_E0105, name);
     }
-    Mod mods[MAX_MODS];
+    Mod mods[FORM_MAX_MODS];
     unsigned n = split_mods(text + base, size - base, mods);
     MatchResult best = {0}, r;
     bool have = false;
     d->place.section = forms[first_form(op)].section;
     d->place.opcode = ptx_op_name(op);
     d->place.modifiers = str_text(strings, str_intern(strings, text + base, size - base));
-    if (n == MAX_MODS)
-        return form_error(text, size, mods, &(MatchResult){.bad = MAX_MODS - 1}, loc, d);
+    if (n == FORM_MAX_MODS)
+        return form_error(text, size, mods, &(MatchResult){.bad = FORM_MAX_MODS - 1}, loc, d);
     for (unsigned f = 1; f < form_count(); f++) {
         if (forms[f].op != op)
             continue;

@@ -39,7 +39,7 @@ const char *form_mods(unsigned form), *form_operand_text(unsigned form), *form_s
 PtxNeed form_need(unsigned form); /* its lowest .version and .target */
 
 /* An element of the pattern of modifiers. */
-enum { FORM_MAX_ELEMENTS = 16 };
+enum { FORM_MAX_ELEMENTS = 16, FORM_MAX_MODS = 32 };
 typedef struct {
     char cls;
     bool is_optional;

@@ -152,29 +152,42 @@ static bool next_word(const char **at, const char *end, char separator, Word *ou
     return out->size != 0;
 }
 
-static bool among(Word word, const char *list, const char *end, char separator) {
-    Word other;
-    while (next_word(&list, end, separator, &other))
-        if (other.size == word.size && !memcmp(other.text, word.text, word.size))
+/* ".rn.f32" as words. */
+typedef struct {
+    unsigned n;
+    Word words[FORM_MAX_MODS];
+} Modifiers;
+
+static void split_modifiers(Modifiers *modifiers, const char *text, size_t size) {
+    const char *end = text + size;
+    modifiers->n = 0;
+    while (modifiers->n < FORM_MAX_MODS && next_word(&text, end, '.', &modifiers->words[modifiers->n]))
+        modifiers->n++;
+}
+
+static bool has_word(const Modifiers *modifiers, Word word) {
+    for (unsigned k = 0; k < modifiers->n; k++)
+        if (modifiers->words[k].size == word.size && !memcmp(modifiers->words[k].text, word.text, word.size))
             return true;
     return false;
 }
 
 /* Does the instruction have one word of each element of `words`, and none of those behind `!`? Those it has
- * are written to `found`, ".a.b". */
-static bool words_fit(const char *words, const char *mods, size_t size, bool generic, char *found,
+ * are written to `found`, ".a.b", if it is not NULL. */
+static bool words_fit(const char *words, const Modifiers *modifiers, bool generic, char *found,
                       size_t found_size) {
     const char *at = words, *end = at + strlen(at);
     Word element, word;
     size_t n = 0;
-    found[0] = 0;
+    if (found)
+        found[0] = 0;
     while (next_word(&at, end, ' ', &element)) {
         bool has = false, wanted = *element.text != '!';
         const char *alternative = element.text + !wanted, *stop = element.text + element.size;
         while (!has && next_word(&alternative, stop, '|', &word)) {
             bool absence = word.size == 7 && !memcmp(word.text, "generic", 7);
-            has = absence ? generic : among(word, mods, mods + size, '.');
-            if (has && wanted && n < found_size)
+            has = absence ? generic : has_word(modifiers, word);
+            if (has && wanted && found && n < found_size)
                 n += (size_t)snprintf(found + n, found_size - n, absence ? "%.*s" : ".%.*s", (int)word.size,
                                       word.text);
         }
@@ -184,16 +197,25 @@ static bool words_fit(const char *words, const char *mods, size_t size, bool gen
     return true;
 }
 
+static bool fits_insn(const char *words, const PtxModule *module, const PtxInsn *insn, bool generic,
+                      char *found, size_t found_size) {
+    Modifiers modifiers;
+    const char *text = str_text(&module->strings, insn->mods_text);
+    split_modifiers(&modifiers, text, strlen(text));
+    return words_fit(words, &modifiers, generic, found, found_size);
+}
+
 void gate_modifiers(PtxOp op, const char *mods, size_t size, bool generic, uint16_t *version,
                     uint16_t *target) {
-    char found[64];
+    Modifiers modifiers;
+    split_modifiers(&modifiers, mods, size);
     *version = *target = 0;
     for (unsigned k = 1; k < NGATES; k++) {
         if (gates[k].op != op && gates[k].op != PTX_ANY)
             continue;
         bool newer = gates[k].need.version > gates[*version].need.version;
         bool higher = asks_more(gates[k].need.target, gates[*target].need.target);
-        if ((!newer && !higher) || !words_fit(gates[k].words, mods, size, generic, found, sizeof found))
+        if ((!newer && !higher) || !words_fit(gates[k].words, &modifiers, generic, NULL, 0))
             continue;
         if (newer)
             *version = (uint16_t)k;
@@ -224,14 +246,12 @@ bool gate_check(const PtxModule *module, PtxNeed need, const char *what, SrcLoc 
 
 /* Is the instruction one that ended before? */
 static bool check_ends(const PtxModule *module, const PtxInsn *insn, const char *name, Diags *diags) {
-    const char *mods = str_text(&module->strings, insn->mods_text);
     unsigned have = module->version_major * 10 + module->version_minor;
-    char found[64];
     for (unsigned k = 0; k < sizeof ends / sizeof *ends; k++)
         if (ends[k].op == insn->op && have >= ends[k].until.version &&
             target_has(module, ends[k].until.target) &&
-            words_fit(ends[k].words, mods, strlen(mods), false, found, sizeof found) &&
-            !words_fit(ends[k].without, mods, strlen(mods), false, found, sizeof found))
+            fits_insn(ends[k].words, module, insn, false, NULL, 0) &&
+            !fits_insn(ends[k].without, module, insn, false, NULL, 0))
             return diag(diags, insn->loc, DIAG_E0148, name, ends[k].without, ends[k].until.target,
                         ends[k].until.version / 10u, ends[k].until.version % 10u, (unsigned)module->sm,
                         (char[]){module->sm_variant, 0});
@@ -241,13 +261,11 @@ static bool check_ends(const PtxModule *module, const PtxInsn *insn, const char 
 /* The .version that the instruction needs with the module's .target, where that is more than with later ones.
  */
 static unsigned version_below(const PtxModule *module, const PtxInsn *insn) {
-    const char *mods = str_text(&module->strings, insn->mods_text);
     unsigned version = 0;
-    char found[64];
     for (unsigned k = 0; k < sizeof belows / sizeof *belows; k++)
         if (belows[k].op == insn->op && belows[k].below.version > version &&
             !target_has(module, belows[k].below.target) &&
-            words_fit(belows[k].words, mods, strlen(mods), false, found, sizeof found))
+            fits_insn(belows[k].words, module, insn, false, NULL, 0))
             version = belows[k].below.version;
     return version;
 }
@@ -269,11 +287,10 @@ static bool has_operand(const PtxInsn *insn, unsigned row) {
 
 static bool check_gated_operands(const PtxModule *module, const PtxInsn *insn, const char *name,
                                  Diags *diags) {
-    const char *mods = str_text(&module->strings, insn->mods_text);
-    char found[64], what[240];
+    char what[240];
     for (unsigned k = 0; k < sizeof operands / sizeof *operands; k++) {
         if (operands[k].op != insn->op || !has_operand(insn, k) ||
-            !words_fit(operands[k].words, mods, strlen(mods), false, found, sizeof found))
+            !fits_insn(operands[k].words, module, insn, false, NULL, 0))
             continue;
         snprintf(what, sizeof what, "%s of %.160s", operands[k].which.text, name);
         if (!gate_check(module, operands[k].need, what, insn->loc, diags))
@@ -299,9 +316,8 @@ bool gate_check_insn(const PtxModule *module, const PtxInsn *insn, const char *n
     else
         return check_ends(module, insn, name, diags) && check_gated_operands(module, insn, name, diags);
     char found[64], what[240];
-    const char *mods = str_text(&module->strings, insn->mods_text);
     snprintf(what, sizeof what, "%.160s", name);
-    if (row && words_fit(gates[row].words, mods, strlen(mods), true, found, sizeof found))
+    if (row && fits_insn(gates[row].words, module, insn, true, found, sizeof found))
         snprintf(what, sizeof what, "%s of %.160s", found, name);
     return gate_check(module, need, what, insn->loc, diags);
 }

@@ -31,11 +31,12 @@ const SregRow *sreg_row_of(const PtxOperand *operand) {
 
 void sreg_spell(const SregRow *row, unsigned k, char *text, size_t size) {
     const char *number = strstr(row->spelling, "%u");
+    size_t before = number ? (size_t)(number - row->spelling) : strlen(row->spelling), n = before;
+    n = n < size ? n : size - 1;
+    memcpy(text, row->spelling, n);
+    text[n] = 0;
     if (number)
-        snprintf(text, size, "%.*s%u%s", (int)(number - row->spelling), row->spelling, row->first + k,
-                 number + 2);
-    else
-        snprintf(text, size, "%s", row->spelling);
+        snprintf(text + n, size - n, "%u%s", row->first + k, number + 2);
 }
 
 void sreg_text(const PtxOperand *operand, char *text, size_t size) {

@@ -188,13 +188,26 @@ static bool dec_row(const Target *t, const IsaRow *row, const uint64_t word[2], 
     return false;
 }
 
+static bool has_fixed_bits(const IsaRow *row, const uint64_t word[2]) {
+    return (word[0] & row->mask[0]) == row->value[0] && (word[1] & row->mask[1]) == row->value[1];
+}
+
+bool isa_may_be(const Target *target, const uint64_t word[2], bool (*is)(unsigned optype)) {
+    unsigned at = target->decode[word[0] & 0xfff];
+    for (; at && target->chain[at - 1]; at++) {
+        const IsaRow *row = &target->rows[target->chain[at - 1] - 1];
+        if (has_fixed_bits(row, word) && is(row->optype))
+            return true;
+    }
+    return false;
+}
+
 bool isa_decode(const Target *target, const uint64_t word[2], MachInst *out, char error[ISA_ERROR_BYTES]) {
     error[0] = 0;
     unsigned at = target->decode[word[0] & 0xfff];
     for (; at && target->chain[at - 1]; at++) {
         const IsaRow *row = &target->rows[target->chain[at - 1] - 1];
-        if ((word[0] & row->mask[0]) == row->value[0] && (word[1] & row->mask[1]) == row->value[1] &&
-            dec_row(target, row, word, out, error))
+        if (has_fixed_bits(row, word) && dec_row(target, row, word, out, error))
             return true;
     }
     if (!error[0])

@@ -20,6 +20,12 @@ static void find_system_calls(ElfWriter *writer, const CodeFunc *f, Sites *out) 
     }
 }
 
+static bool is_coop(unsigned op) {
+    return isa_traits(op)->lanes == ISA_LANES_COLLECTIVE && op != OT_WARPSYNC;
+}
+
+static bool is_listed(unsigned op) { return op == OT_EXIT || is_coop(op); }
+
 /* Offsets of the instructions that records list, found in the words as a loader would. */
 static void find_nvinfo_sites(ElfWriter *writer, uint32_t index, Sites *out) {
     const CodeFunc *f = &writer->code->funcs[index];
@@ -28,12 +34,13 @@ static void find_nvinfo_sites(ElfWriter *writer, uint32_t index, Sites *out) {
     for (uint32_t i = 0; i < f->ninsts; i++) {
         MachInst in;
         char error[ISA_ERROR_BYTES];
-        if (!isa_decode(writer->code->ir->target, f->words[i], &in, error))
+        if (!isa_may_be(writer->code->ir->target, f->words[i], is_listed) ||
+            !isa_decode(writer->code->ir->target, f->words[i], &in, error))
             continue; /* data between instructions, from assembly text */
         uint32_t pc = i * INST_BYTES;
         if (in.optype == OT_EXIT)
             VEC_ADD(writer->a, &out->exits, pc);
-        if (isa_traits(in.optype)->lanes == ISA_LANES_COLLECTIVE && in.optype != OT_WARPSYNC) {
+        if (is_coop(in.optype)) {
             VEC_ADD(writer->a, &out->coop, pc);
             VEC_ADD(writer->a, &out->coop_masks, UINT32_MAX);
         }
