@@ -19,8 +19,9 @@ typedef struct {
     Binary *binary; /* engine interp */
     SimMemory *mem;
     FILE *trace;
-    BinFlow *flow; /* of the binary, for ... */
-    Lanes lanes;   /* ... --trace-perfetto */
+    TextStream *printed; /* --json: by the threads, for the report */
+    BinFlow *flow;       /* of the binary, for ... */
+    Lanes lanes;         /* ... --trace-perfetto */
     PtxProfile *profile;
     ProfileCounter *counter; /* of the profile */
     double seconds;
@@ -105,8 +106,11 @@ static bool print_call(void *user, const MachineCall *call) {
 
 /* What the threads print, as it happens: the kernel's own output. */
 static void print_text(void *user, const SimPrint *print) {
-    (void)user;
-    fwrite(print->text, 1, print->bytes, stdout);
+    const Run *run = user;
+    for (size_t k = 0; run->printed && k < print->bytes; k++)
+        putc(print->text[k] ? print->text[k] : 0xff, run->printed->out); /* what is no text becomes U+FFFD */
+    if (!run->printed)
+        fwrite(print->text, 1, print->bytes, stdout);
 }
 
 /* ---- launches ---- */
@@ -160,6 +164,7 @@ static bool machine_launch(Run *run, const PlanLaunch *launch) {
     }
     opt.call = run->settings->host_calls ? print_call : NULL;
     opt.print = print_text;
+    opt.print_user = run;
     double start = clock_seconds();
     bool good = diff_run_machine(&run->settings->plan, launch, run->binary, run->mem, &opt, &res,
                                  &run->settings->diags);
@@ -198,6 +203,7 @@ static bool ptx_launch(Run *run, const PlanLaunch *launch) {
                          .on_warning = print_warning,
                          .user = run,
                          .print = print_text,
+                         .print_user = run,
                          .find_races = run->settings->races,
                          .report_uninitialised = run->settings->machine.report_undefined,
                          .report_open = run->settings->machine.report_undefined,
@@ -331,9 +337,10 @@ static double efficiency(uint64_t lanes, uint64_t issues) {
     return issues ? (double)lanes / (32.0 * (double)issues) : 1;
 }
 
-static void print_json(const Run *run) {
+static void print_json(Run *run) {
     cJSON *o = json_object();
-    char line[512];
+    char line[512], *printed = text_close(run->printed, NULL);
+    run->printed = NULL;
     json_add_text(o, "engine", run->settings->engine ? run->settings->engine : run->binary ? "auto" : "ptx");
     if (tells_compiled(run))
         add_jit(o, run->settings->machine.jit);
@@ -364,6 +371,9 @@ static void print_json(const Run *run) {
         sim_trap_print(&run->trap, line, sizeof line);
         json_add_text(o, "trap", line);
     }
+    if (*printed)
+        json_add_text(o, "printed", printed);
+    mem_free(printed);
     cli_print_json(o);
 }
 
@@ -490,6 +500,7 @@ int cmd_run(Settings *settings) {
             r.profile = ptx_profile_new(r.ptx);
             r.counter = profile_counter_new(r.profile);
         }
+        r.printed = settings->json ? text_open() : NULL;
         bool placed = r.mem && (r.binary || interp_place_variables(r.ptx, r.mem, &settings->diags));
         if (placed && run_all(&r))
             status = finish_run(&r);
@@ -498,6 +509,8 @@ int cmd_run(Settings *settings) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0002, settings->trace, "write error");
         status = STATUS_INPUT;
     }
+    if (r.printed)
+        text_drop(r.printed);
     if (r.mem)
         simmem_free(r.mem);
     bin_flow_free(r.flow);

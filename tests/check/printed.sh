@@ -92,6 +92,19 @@ done
     { echo 'FAIL: run of the PTX prints something else'; failed=1; }
 want 0 'k: equal' validate k.ptx --launch auto
 
+# --json prints JSON alone, with the text in it; a NUL is no text
+for k in k.ptx k.bru1.cubin; do
+    # shellcheck disable=SC2086
+    "$heddle" run $k $launch --json 2>/dev/null | python3 -c 'import json, sys; print(json.load(sys.stdin)["printed"], end="")' |
+        sort -n | cmp -s - expected.sorted || { echo "FAIL: run --json $k tells another text"; failed=1; }
+done
+sed 's/{37, 100, 32, 37, 100, 10, 0}/{37, 99, 46, 46, 46, 10, 0}/' k.ptx >nul.ptx
+sed -i 's/st.local.u32 \[%d1\], %r1/st.local.u32 [%d1], 0/' nul.ptx
+# shellcheck disable=SC2086
+"$heddle" run nul.ptx $launch --json 2>/dev/null |
+    python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["printed"] != 70 * "\ufffd...\n")' ||
+    { echo 'FAIL: a NUL that is printed'; failed=1; }
+
 # who prints what depends on the order of threads, and is no difference
 sed 's/mad.lo.u32 %r3, %r1, 3, 1;/ld.param.u64 %d4, [out]; atom.global.add.u32 %r3, [%d4], 1;/' k.ptx >order.ptx
 # shellcheck disable=SC2086
