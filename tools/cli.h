@@ -53,8 +53,9 @@ typedef struct {
     DiffOther other;        /* of --engine */
     DiffTolerance tolerance;
     unsigned jobs, time_limit_seconds, memory_limit_mib;
-    unsigned jit_after;  /* instructions, 0: default */
-    bool still_compiles; /* a thread of the compiling engine: end with _exit (machine_jit_close) */
+    unsigned jit_after;    /* instructions, 0: default */
+    const char *jit_cache; /* folder, "none", NULL: default */
+    bool still_compiles;   /* a thread of the compiling engine: end with _exit (machine_jit_close) */
     MachineOptions machine;
     uint64_t seed, budget;
     bool has_opt_level;

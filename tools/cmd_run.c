@@ -320,13 +320,14 @@ static bool show_buffers(Run *run) {
 /* Is what was compiled reported: where it was asked for, or anything was. */
 static bool tells_compiled(const Run *run) {
     MachineJit *jit = run->settings->machine.jit;
-    return jit && (run->settings->engine || machine_jit_stats(jit)->regions);
+    return jit && (run->settings->engine || machine_jit_stats(jit)->regions || machine_jit_stats(jit)->found);
 }
 static void add_jit(cJSON *o, MachineJit *jit) {
     const MachineJitStats *stats = machine_jit_stats(jit);
     cJSON *of = json_add_object(o, "compiled");
     json_add_number(of, "regions", stats->regions);
     json_add_number(of, "instructions", stats->instructions);
+    json_add_number(of, "found", stats->found);
     json_add_number(of, "executed", (double)stats->executed);
     json_add_number(of, "seconds", stats->seconds);
     if (stats->failed[0])
@@ -396,8 +397,9 @@ static void print_stats(const Run *run) {
     if (tells_compiled(run)) {
         const MachineJitStats *jit = machine_jit_stats(run->settings->machine.jit);
         double share = run->stats.issues ? (double)jit->executed / (double)run->stats.issues : 0;
-        printf("compiled             %u regions, %u instructions, %.0f ms; executed %.1f %%%s%s\n",
-               jit->regions, jit->instructions, jit->seconds * 1e3, 100 * share,
+        printf("compiled             %u regions, %u instructions, %.0f ms; %u found on disk; executed %.1f "
+               "%%%s%s\n",
+               jit->regions, jit->instructions, jit->seconds * 1e3, jit->found, 100 * share,
                jit->failed[0] ? "; failed: " : "", jit->failed);
     }
 }
@@ -468,6 +470,18 @@ static int finish_run(Run *run) {
     return run->failed_checks || run->nfindings ? STATUS_DIFFERS : STATUS_DONE;
 }
 
+/* Where compiled code is kept; NULL: nowhere. */
+static const char *code_folder(Settings *settings) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (settings->jit_cache)
+        return strcmp(settings->jit_cache, "none") == 0 ? NULL : settings->jit_cache;
+    if (settings->jit_after)
+        return NULL;
+    if (xdg && xdg[0] == '/')
+        return arena_printf(&settings->arena, "%s/heddle", xdg);
+    return home && home[0] == '/' ? arena_printf(&settings->arena, "%s/.cache/heddle", home) : NULL;
+}
+
 int cmd_run(Settings *settings) {
     if (settings->replay)
         return cli_replay(settings);
@@ -493,7 +507,7 @@ int cmd_run(Settings *settings) {
     }
     bool waits = settings->engine && strcmp(settings->engine, "jit") == 0;
     if (waits || !settings->engine || strcmp(settings->engine, "auto") == 0)
-        settings->machine.jit = machine_jit_open(settings->jit_after, !waits);
+        settings->machine.jit = machine_jit_open(settings->jit_after, !waits, code_folder(settings));
     if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&settings->plan, &settings->diags);
         if (settings->profile_out) {

@@ -46,6 +46,7 @@ enum { /* keys of options without a letter */
        KEY_TOLERANCE,
        KEY_RACES,
        KEY_JIT_AFTER,
+       KEY_JIT_CACHE,
        KEY_SHOW_LAUNCH,
        KEY_WITH_PTXAS,
        KEY_PTXAS,

@@ -129,6 +129,11 @@ static const struct argp_option run_options[] = {
      0},
     {"jit-after", KEY_JIT_AFTER, "N", 0, "auto, jit: compile what has run N instructions (default: it pays)",
      0},
+    {"jit-cache", KEY_JIT_CACHE, "DIR", 0,
+     "auto, jit: keep compiled code in DIR for later runs; none: nowhere (default: heddle in $XDG_CACHE_HOME "
+     "or "
+     "~/.cache; with --jit-after none)",
+     0},
     {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "A card: for one launch (default 20)", 0},
     {"trace", KEY_TRACE, "FILE", 0, "Write every executed instruction to FILE (- is standard output)", 0},
     {"trace-perfetto", KEY_PERFETTO, "FILE", 0,
@@ -524,6 +529,7 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
         settings->memory_limit_mib = (unsigned)cli_number(state, arg, "--memory-limit", 1ul << 20);
         return true;
     case KEY_JIT_AFTER: settings->jit_after = (unsigned)cli_number(state, arg, "jit-after", ~0u); return true;
+    case KEY_JIT_CACHE: settings->jit_cache = arg; return true;
     case KEY_RACES: settings->races = true; return true;
     case KEY_TOLERANCE:
         if (!rounding_parse(arg, &settings->tolerance))

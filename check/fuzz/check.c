@@ -357,7 +357,7 @@ static bool same_compiled(Check *check, const FuzzConfig *config, const MachineO
     if (!memory)
         abort();
     if (!check->jit)
-        check->jit = machine_jit_open(config->jit_after, config->engine == FUZZ_AUTO);
+        check->jit = machine_jit_open(config->jit_after, config->engine == FUZZ_AUTO, NULL);
     o.jit = check->jit;
     for (unsigned i = 0; !what && i < (config->engine == FUZZ_AUTO ? AUTO_LAUNCHES : 1); i++) {
         MachineResult got;

@@ -13,6 +13,7 @@
 /* No inliner, no loop passes: SSA first, then what makes the table's scalars out of vectors of equal lanes.
  */
 #define PASSES "lower-expect,sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,early-cse,adce"
+#define FUNCTION "region"
 enum { STACK_BYTES = 8 << 20, ABANDONED = COMPILER_FAILED + 1 };
 #define BUSY_SHARE 0.7 /* of a core, that a thread on a busy host gets at most */
 
@@ -24,14 +25,14 @@ struct Compiler {
     bool has_thread;
     pthread_t thread;
     Task *task;
+    CodeCache *cache;
+    const char *library; /* the file of libLLVM */
     LLVMTargetMachineRef target_machine;
-    LLVMOrcLLJITRef jit;
     char *cpu, *features, *triple;
     LLVMContextRef context; /* of the region that is compiled */
     LLVMModuleRef module;
-    unsigned serial;
-    char name[32]; /* of its function */
-    JitCode *code;
+    XXH128_hash_t key;
+    Image image; /* of the one before */
     double seconds;
     double began, began_cpu; /* on the wall, and of the thread that opened it */
     char why[160];
@@ -45,10 +46,11 @@ static double seconds_of(clockid_t clock) {
 /* Of this thread: the host may be busy. */
 static double now_seconds(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
 
-Compiler *compiler_new(CompilerMode mode) {
+Compiler *compiler_new(CompilerMode mode, const char *cache) {
     Compiler *compiler = mem_zeroed(1, sizeof *compiler);
     scope_unguard(compiler); /* a thread may have it longer than the scope lasts, where work is given up */
     compiler->mode = mode;
+    compiler->cache = jit_cache_open(cache);
     compiler->began = seconds_of(CLOCK_MONOTONIC);
     compiler->began_cpu = now_seconds();
     return compiler;
@@ -59,10 +61,20 @@ CompilerState compiler_state(const Compiler *compiler) {
 }
 double compiler_seconds(const Compiler *compiler) { return compiler->seconds; }
 const char *compiler_why(const Compiler *compiler) { return compiler->why; }
-JitCode *compiler_take(Compiler *compiler) {
-    JitCode *code = compiler->code;
-    compiler->code = NULL;
-    return code;
+bool compiler_take(Compiler *compiler, Image *out) {
+    *out = compiler->image;
+    compiler->image = (Image){0};
+    return out->base != NULL;
+}
+
+bool compiler_has_cache(const Compiler *compiler) { return compiler->cache != NULL; }
+bool compiler_find(const Compiler *compiler, XXH128_hash_t key, Image *out) {
+    ImageBytes bytes;
+    if (!jit_cache_find(compiler->cache, key, &bytes))
+        return false;
+    bool good = jit_image_map(&bytes, out);
+    mem_free(bytes.bytes);
+    return good;
 }
 
 static bool give_up(Compiler *compiler, const char *what) {
@@ -81,14 +93,14 @@ static bool failed(Compiler *compiler, LLVMErrorRef error) {
 
 static void free_all(Compiler *compiler) {
     const JitApi *api = &compiler->api;
-    if (compiler->jit)
-        failed(compiler, api->OrcDisposeLLJIT(compiler->jit));
     if (compiler->target_machine)
         api->DisposeTargetMachine(compiler->target_machine);
     char *texts[3] = {compiler->cpu, compiler->features, compiler->triple};
     for (unsigned i = 0; i < 3; i++)
         if (texts[i])
             api->DisposeMessage(texts[i]);
+    jit_image_unmap(&compiler->image);
+    jit_cache_close(compiler->cache);
     mem_free(compiler);
 }
 
@@ -97,7 +109,7 @@ static bool open_llvm(Compiler *compiler) {
     JitApi *api = &compiler->api;
     LLVMTargetRef target;
     char why[128], *error = NULL;
-    if (!jit_api_open(api, why, sizeof why))
+    if (!jit_api_open(api, &compiler->library, why, sizeof why))
         return give_up(compiler, why);
     api->InitializeX86TargetInfo();
     api->InitializeX86Target();
@@ -113,8 +125,8 @@ static bool open_llvm(Compiler *compiler) {
     }
     compiler->target_machine =
         api->CreateTargetMachine(target, compiler->triple, compiler->cpu, compiler->features,
-                                 LLVMCodeGenLevelLess, LLVMRelocDefault, LLVMCodeModelJITDefault);
-    return !failed(compiler, api->OrcCreateLLJIT(&compiler->jit, NULL));
+                                 LLVMCodeGenLevelLess, LLVMRelocPIC, LLVMCodeModelSmall);
+    return true;
 }
 
 /* Object code of the module; NULL: an error. */
@@ -139,16 +151,20 @@ static LLVMMemoryBufferRef make_object(Compiler *compiler) {
 static bool make_code(Compiler *compiler) {
     const JitApi *api = &compiler->api;
     LLVMMemoryBufferRef object = make_object(compiler);
-    LLVMOrcExecutorAddress address = 0;
+    ImageBytes bytes;
     api->DisposeModule(compiler->module);
     api->ContextDispose(compiler->context);
-    if (!object ||
-        failed(compiler, api->OrcLLJITAddObjectFile(compiler->jit,
-                                                    api->OrcLLJITGetMainJITDylib(compiler->jit), object)) ||
-        failed(compiler, api->OrcLLJITLookup(compiler->jit, &address, compiler->name)))
+    if (!object)
         return false;
-    compiler->code = (JitCode *)(uintptr_t)address;
-    return true;
+    bool good = jit_image_link(api->GetBufferStart(object), api->GetBufferSize(object), FUNCTION, &bytes,
+                               compiler->why);
+    api->DisposeMemoryBuffer(object);
+    if (!good)
+        return false;
+    good = jit_image_map(&bytes, &compiler->image) || give_up(compiler, "no executable memory");
+    jit_cache_keep(compiler->cache, compiler->key, &bytes, compiler->library);
+    mem_free(bytes.bytes);
+    return good;
 }
 
 /* ---- who does them ---- */
@@ -191,12 +207,13 @@ static void begin(Compiler *compiler, Task *task) {
 
 void compiler_load(Compiler *compiler) { begin(compiler, open_llvm); }
 
-void compiler_start(Compiler *compiler, const Run *run, const Region *region, unsigned kind) {
+void compiler_start(Compiler *compiler, const Run *run, const Region *region, unsigned kind,
+                    XXH128_hash_t key) {
     const JitApi *api = &compiler->api;
     double start = now_seconds();
-    snprintf(compiler->name, sizeof compiler->name, "region_%u", compiler->serial++);
+    compiler->key = key;
     compiler->context = api->ContextCreate();
-    compiler->module = api->ModuleCreateWithNameInContext(compiler->name, compiler->context);
+    compiler->module = api->ModuleCreateWithNameInContext(FUNCTION, compiler->context);
     LLVMTargetDataRef layout = api->CreateTargetDataLayout(compiler->target_machine);
     api->SetModuleDataLayout(compiler->module, layout);
     api->DisposeTargetData(layout);
@@ -207,7 +224,7 @@ void compiler_start(Compiler *compiler, const Run *run, const Region *region, un
                        .kind = kind,
                        .cpu = compiler->cpu,
                        .features = compiler->features};
-    emit_region(api, compiler->context, &what, compiler->name);
+    emit_region(api, compiler->context, &what, FUNCTION);
     compiler->seconds += now_seconds() - start;
     begin(compiler, make_code);
 }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_JIT_COMPILER_H
 #define HEDDLE_SIM_JIT_COMPILER_H
+#include "sim/jit/cache.h"
 #include "sim/jit/emit.h"
 
 typedef struct Compiler Compiler;
@@ -15,19 +16,24 @@ typedef enum {
 /* Who does what takes long: the caller, who waits; another thread, and compiler_state tells when it is done;
  * another thread if the caller has had a core to itself since compiler_new. */
 typedef enum { COMPILER_WAITS, COMPILER_BACKGROUND, COMPILER_IDLE } CompilerMode;
-Compiler *compiler_new(CompilerMode mode);
+/* cache: a folder in which code is kept, or NULL. */
+Compiler *compiler_new(CompilerMode mode, const char *cache);
 CompilerState compiler_state(const Compiler *compiler);
 /* Opens libLLVM: from CLOSED. */
 void compiler_load(Compiler *compiler);
-/* Compiles the region: from READY. The run is read before this returns, and not behind it. */
-void compiler_start(Compiler *compiler, const Run *run, const Region *region, unsigned kind);
+bool compiler_has_cache(const Compiler *compiler);
+/* Code of this key that is kept on disk, in any state; false: none. The caller unmaps it. */
+bool compiler_find(const Compiler *compiler, XXH128_hash_t key, Image *out);
+/* Compiles the region, of this key: from READY. The run is read before this returns, and not behind it. */
+void compiler_start(Compiler *compiler, const Run *run, const Region *region, unsigned kind,
+                    XXH128_hash_t key);
 /* No longer BUSY. */
 void compiler_wait(Compiler *compiler);
-/* What has been compiled since the last call; NULL: nothing. Not while it is BUSY. */
-JitCode *compiler_take(Compiler *compiler);
+/* What has been compiled since the last call; the caller unmaps it. False: nothing. Not while it is BUSY. */
+bool compiler_take(Compiler *compiler, Image *out);
 /* Processor time that it took so far, "" or why it FAILED. Not while it is BUSY. */
 double compiler_seconds(const Compiler *compiler);
 const char *compiler_why(const Compiler *compiler);
-/* Frees it, code too. False: it is BUSY; its thread will free it. */
+/* Frees it. False: it is BUSY; its thread will free it. */
 bool compiler_free(Compiler *compiler);
 #endif

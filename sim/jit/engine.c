@@ -12,10 +12,14 @@
  * millisecond to compile and is then 2 ns faster, so it must have been executed so often. Where another
  * thread compiles, how many more are executed before it is asked again. */
 enum { DEFAULT_AFTER = 2000000, EXECUTIONS = 500000, ASK_AGAIN = 20000, MOST_HEAT = UINT32_MAX / 2 };
+/* Instructions in a loop before code on disk is looked for: that takes as long as 50,000 of the
+ * interpreter's.
+ */
+enum { LOOK_AFTER = 100000 };
 
 typedef struct {
     XXH128_hash_t key;
-    JitCode *code;
+    Image image;
 } Compiled;
 
 typedef struct { /* heat of a binary's places, and what has no hope, from one launch to the next */
@@ -46,13 +50,14 @@ struct MachineJit {
     uint64_t attached; /* counts runs for which slots were cleared */
 };
 
-MachineJit *machine_jit_open(uint32_t after, bool background) {
+MachineJit *machine_jit_open(uint32_t after, bool background, const char *cache) {
     MachineJit *engine = mem_zeroed(1, sizeof *engine);
     engine->after = after ? after : DEFAULT_AFTER;
     engine->executions = after ? 0 : EXECUTIONS;
     engine->compiler = compiler_new(!background ? COMPILER_WAITS
                                     : after     ? COMPILER_BACKGROUND
-                                                : COMPILER_IDLE);
+                                                : COMPILER_IDLE,
+                                    cache);
     return engine;
 }
 
@@ -72,6 +77,8 @@ bool machine_jit_close(MachineJit *engine) {
     bool done = compiler_free(engine->compiler);
     for (uint32_t i = 0; i < engine->nknown; i++)
         mem_free(engine->known[i].slots);
+    for (uint32_t i = 0; i < engine->ncompiled; i++)
+        jit_image_unmap(&engine->compiled[i].image);
     mem_free(engine->known);
     mem_free(engine->compiled);
     mem_free(engine);
@@ -99,7 +106,7 @@ static XXH128_hash_t region_key(const Run *run, const Region *region, unsigned k
 static JitCode *find_code(const MachineJit *engine, XXH128_hash_t key) {
     for (uint32_t i = 0; i < engine->ncompiled; i++)
         if (XXH128_isEqual(engine->compiled[i].key, key))
-            return engine->compiled[i].code;
+            return engine->compiled[i].image.code;
     return NULL;
 }
 
@@ -109,6 +116,9 @@ static void enter_code(const Pending *pending, JitCode *code) {
         JitSlot *slot = &pending->slots[block->pc];
         if (block->entry)
             slot->code[pending->kind] = code;
+        JitSlot *last = &pending->slots[block->pc + block->n - 1];
+        if (last != slot && !last->code[pending->kind])
+            last->hopeless[pending->kind] = true; /* a branch where lanes part is left to the interpreter */
         if (block->n > slot->block) {
             slot->block = (uint16_t)block->n;
             slot->bound = false;
@@ -123,17 +133,32 @@ void jit_bind_block(Run *run, uint32_t pc) {
         slot->bound &= bind_now(run, pc + i);
 }
 
+static void add_compiled(MachineJit *engine, XXH128_hash_t key, Image image) {
+    engine->compiled = mem_resize(engine->compiled, (engine->ncompiled + 1) * sizeof *engine->compiled);
+    engine->compiled[engine->ncompiled++] = (Compiled){key, image};
+}
+
 /* Keep what has been compiled, if anything has. */
 static void take_code(MachineJit *engine) {
-    JitCode *code = compiler_take(engine->compiler);
-    if (!code)
+    Image image;
+    if (!compiler_take(engine->compiler, &image))
         return;
-    engine->compiled = mem_resize(engine->compiled, (engine->ncompiled + 1) * sizeof *engine->compiled);
-    engine->compiled[engine->ncompiled++] = (Compiled){engine->pending.key, code};
+    add_compiled(engine, engine->pending.key, image);
     engine->stats.regions++;
     engine->stats.instructions += engine->pending.ninsts;
     if (engine->pending.attached == engine->attached)
-        enter_code(&engine->pending, code);
+        enter_code(&engine->pending, image.code);
+}
+
+/* Of this engine, or on disk. */
+static JitCode *find_any_code(MachineJit *engine, XXH128_hash_t key) {
+    JitCode *code = find_code(engine, key);
+    Image image;
+    if (code || !compiler_find(engine->compiler, key, &image))
+        return code;
+    add_compiled(engine, key, image);
+    engine->stats.found++;
+    return image.code;
 }
 
 static void set_pending(Pending *pending, const Jit *jit, const Region *region, unsigned kind) {
@@ -169,20 +194,22 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
         return;
     }
     take_code(engine);
-    slot->hopeless[kind] = true;                           /* until it is there */
-    bool open = kind == JIT_MASKED || !engine->executions; /* each block at once, if it is to be at once */
-    if (slot->code[kind] || !region_find(run, pc, open, &region))
+    slot->hopeless[kind] = true; /* until it is there */
+    if (slot->code[kind] || !region_find(run, pc, kind, !engine->executions, &region))
         return;
     set_pending(&wanted, jit, &region, kind);
     wanted.key = region_key(run, &region, kind);
-    JitCode *code = find_code(engine, wanted.key);
+    JitCode *code = find_any_code(engine, wanted.key);
+    uint64_t pays = (uint64_t)region.ninsts * engine->executions;
+    if (pays < engine->after)
+        pays = engine->after;
     if (code) {
         enter_code(&wanted, code);
-    } else if (slot->heat[kind] < (uint64_t)region.ninsts * engine->executions) {
-        ask_at(slot, kind, (uint64_t)region.ninsts * engine->executions);
+    } else if (slot->heat[kind] < pays) {
+        ask_at(slot, kind, pays);
     } else if (is_ready(engine->compiler)) {
         engine->pending = wanted;
-        compiler_start(engine->compiler, run, &region, kind);
+        compiler_start(engine->compiler, run, &region, kind, wanted.key);
         if (compiler_state(engine->compiler) == COMPILER_READY)
             take_code(engine);
         else if (compiler_state(engine->compiler) == COMPILER_BUSY)
@@ -222,7 +249,8 @@ Jit *jit_attach(Run *run, MachineJit *engine) {
     Jit *jit = ARENA_NEW(&run->arena, Jit);
     *jit = (Jit){.engine = engine,
                  .slots = known->slots,
-                 .threshold = engine->after,
+                 .threshold =
+                     engine->executions && compiler_has_cache(engine->compiler) ? LOOK_AFTER : engine->after,
                  .executed = &engine->stats.executed,
                  .host = {.data = run->level->call,
                           .control = run->level->control,

@@ -25,8 +25,9 @@ static bool find_symbol(void *library, const char *name, void *function) {
     return symbol != NULL;
 }
 
-bool jit_api_open(JitApi *api, char *why, size_t why_bytes) {
+bool jit_api_open(JitApi *api, const char **path, char *why, size_t why_bytes) {
     const char *missing = NULL;
+    Dl_info where;
     void *library = open_library();
     if (!library) {
         snprintf(why, why_bytes, "no libLLVM of version %d or later was found", OLDEST);
@@ -37,6 +38,8 @@ bool jit_api_open(JitApi *api, char *why, size_t why_bytes) {
         missing = "LLVM" #name;
 #include "sim/jit/jit_api.def"
 #undef JIT_API
+    void *inside = dlsym(library, "LLVMContextCreate");
+    *path = inside && dladdr(inside, &where) ? where.dli_fname : NULL;
     if (missing)
         snprintf(why, why_bytes, "libLLVM has no %s", missing);
     return !missing;

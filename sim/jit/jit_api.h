@@ -21,15 +21,11 @@ typedef struct LLVMOpaqueError *LLVMErrorRef;
 typedef struct LLVMTarget *LLVMTargetRef;
 typedef struct LLVMOpaqueTargetMachine *LLVMTargetMachineRef;
 typedef struct LLVMOpaqueTargetData *LLVMTargetDataRef;
-typedef struct LLVMOrcOpaqueLLJIT *LLVMOrcLLJITRef;
-typedef struct LLVMOrcOpaqueLLJITBuilder *LLVMOrcLLJITBuilderRef;
-typedef struct LLVMOrcOpaqueJITDylib *LLVMOrcJITDylibRef;
-typedef uint64_t LLVMOrcExecutorAddress;
 typedef unsigned LLVMAttributeIndex;
 typedef enum { LLVMReturnStatusAction = 2 } LLVMVerifierFailureAction;
 typedef enum { LLVMCodeGenLevelLess = 1 } LLVMCodeGenOptLevel;
-typedef enum { LLVMRelocDefault } LLVMRelocMode;
-typedef enum { LLVMCodeModelJITDefault = 1 } LLVMCodeModel;
+typedef enum { LLVMRelocPIC = 2 } LLVMRelocMode;
+typedef enum { LLVMCodeModelSmall = 3 } LLVMCodeModel;
 typedef enum { LLVMObjectFile = 1 } LLVMCodeGenFileType;
 typedef enum {
     LLVMAdd = 8,
@@ -68,6 +64,7 @@ typedef struct {
 #undef JIT_API
 } JitApi;
 
-/* False: `why` says why not. The library stays loaded. */
-bool jit_api_open(JitApi *api, char *why, size_t why_bytes);
+/* False: `why` says why not. The library stays loaded; *path is the file that it is in, NULL if that is not
+ * known. */
+bool jit_api_open(JitApi *api, const char **path, char *why, size_t why_bytes);
 #endif

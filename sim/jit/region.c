@@ -51,7 +51,8 @@ const Dec *region_dec(Run *run, uint32_t pc) {
 
 static void add_block(Run *run, Region *region, uint32_t pc, bool entry) {
     uint32_t i = region_block_at(region, pc);
-    if (i == REGION_MAX_BLOCKS || !region_dec(run, pc))
+    if (i == REGION_MAX_BLOCKS || !region_dec(run, pc) ||
+        (region->at_once && region->nblocks && run->jit->host.slots[pc].code[region->kind]))
         return; /* it is outside */
     if (i == region->nblocks)
         region->blocks[region->nblocks++] = (RegionBlock){.pc = pc};
@@ -123,10 +124,12 @@ static void measure(Run *run, Region *region) {
     }
 }
 
-bool region_find(Run *run, uint32_t pc, bool open, Region *out) {
+bool region_find(Run *run, uint32_t pc, unsigned kind, bool at_once, Region *out) {
     bool in_loop[REGION_MAX_BLOCKS];
     uint32_t n = 0;
     memset(out, 0, sizeof *out);
+    out->kind = kind;
+    out->at_once = at_once;
     add_block(run, out, pc, true);
     for (uint32_t i = 0; i < out->nblocks && n < REGION_MAX_INSTS; i++) {
         RegionKind last;
@@ -145,6 +148,6 @@ bool region_find(Run *run, uint32_t pc, bool open, Region *out) {
         measure(run, out);
     }
     for (uint32_t i = 0; i < out->nblocks; i++)
-        out->blocks[i].entry |= open;
+        out->blocks[i].entry |= kind == JIT_MASKED || at_once;
     return out->nblocks != 0;
 }

@@ -34,14 +34,17 @@ typedef struct {
 typedef struct {
     RegionBlock blocks[REGION_MAX_BLOCKS];
     uint32_t nblocks, ninsts;
+    unsigned kind;
+    bool at_once;
 } Region;
 
 /* The instruction in run->jit->host.ahead, decoded if it has not been; NULL: it cannot be. */
 const Dec *region_dec(Run *run, uint32_t pc);
 RegionKind region_kind(const Run *run, uint32_t pc); /* of one that is there */
 /* The loop in which pc is or, where it is in none, what is reached from pc; as much of it as a region has
- * room for. False: nothing. open: warps come to any block from outside, for their lanes part. */
-bool region_find(Run *run, uint32_t pc, bool open, Region *out);
+ * room for. False: nothing. Where code is for diverged warps, as their lanes part, or wanted at once, warps
+ * come to any block from outside; in the second case what has code already is left out. */
+bool region_find(Run *run, uint32_t pc, unsigned kind, bool at_once, Region *out);
 static inline const Dec *region_known(const Run *run, uint32_t pc) { return run->jit->host.ahead[pc]; }
 /* Index of the block that begins at pc; nblocks if none does. */
 uint32_t region_block_at(const Region *region, uint32_t pc);

@@ -232,13 +232,15 @@ void machine_close(MachineSession *session);
  * before it is compiled, 0 = when that pays. */
 typedef struct {
     uint32_t regions, instructions; /* compiled */
+    uint32_t found;                 /* regions whose code was on disk */
     uint64_t executed;              /* warp instructions by compiled code */
     double seconds;                 /* of compiling, opening the library included */
     char failed[160];               /* why there is none, "" if nothing failed */
 } MachineJitStats;
-/* background: another thread compiles while the launch goes on, with after = 0 if this one has had a core to
+/* cache: a folder in which code is kept from one process to the next, with a bound to its size; NULL: none.
+ * background: another thread compiles while the launch goes on, with after = 0 if this one has had a core to
  * itself until then; what it has compiled when the run ends is lost. */
-MachineJit *machine_jit_open(uint32_t after, bool background);
+MachineJit *machine_jit_open(uint32_t after, bool background, const char *cache);
 /* Wait for the thread that compiles. Between launches. */
 void machine_jit_wait(MachineJit *jit);
 /* NULL is fine. False: a thread still compiles, which takes up to seconds, and is left to end by itself.

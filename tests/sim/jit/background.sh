@@ -7,6 +7,7 @@ set -eu
 heddle=$1 kernels=$2 work=$3
 rm -rf "$work"
 mkdir -p "$work"
+export XDG_CACHE_HOME="$work/cache"
 machine() { # FILE OPTIONS...
     out=$1
     shift

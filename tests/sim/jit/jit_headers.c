@@ -4,8 +4,6 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
-#include <llvm-c/LLJIT.h>
-#include <llvm-c/Orc.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -16,8 +14,8 @@
 #include "sim/jit/jit_api.def"
 
 /* the values that jit_api.h gives these names */
-_Static_assert(LLVMReturnStatusAction == 2 && LLVMCodeGenLevelLess == 1 && LLVMRelocDefault == 0, "code");
-_Static_assert(LLVMCodeModelJITDefault == 1 && LLVMObjectFile == 1, "objects");
+_Static_assert(LLVMReturnStatusAction == 2 && LLVMCodeGenLevelLess == 1 && LLVMRelocPIC == 2, "code");
+_Static_assert(LLVMCodeModelSmall == 3 && LLVMObjectFile == 1, "objects");
 _Static_assert(LLVMAdd == 8 && LLVMFAdd == 9 && LLVMSub == 10 && LLVMFSub == 11 && LLVMMul == 12, "sums");
 _Static_assert(LLVMFMul == 13 && LLVMShl == 20 && LLVMLShr == 21 && LLVMAShr == 22, "shifts");
 _Static_assert(LLVMAnd == 23 && LLVMOr == 24 && LLVMXor == 25 && LLVMTrunc == 30 && LLVMZExt == 31, "bits");
