@@ -138,6 +138,9 @@ static bool rule_bulk(Check *c, const PtxInsn *i) {
 /* Phases are 0 and 1; an arrival at an object of another block has no state. */
 static bool rule_mbarrier(Check *c, const PtxInsn *i) {
     bool arrives = i->sub == SUB_ARRIVE || i->sub == SUB_ARRIVE_DROP;
+    bool shared = i->space == SP_SHARED || i->space == SP_SHARED_CLUSTER;
+    if (i->space != SP_NONE && !shared) /* of a variable that is named */
+        return refuse(c, i, "needs an object in shared memory");
     if (i->flags & PF_PARITY && !check_range(c, i, 2, 0, 1))
         return false;
     if (arrives && i->space == SP_SHARED_CLUSTER && i->operands[0].kind != PO_SINK)

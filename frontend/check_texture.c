@@ -55,6 +55,10 @@ bool ptx_check_texture(const Check *check, const PtxInsn *i, unsigned n, bool al
         return ptx_wrong_kind(check, i, n, operand, "a texture or surface by name, or a handle of 64 bits");
     if (alone)
         return true;
+    bool filters = i->op == PTX_TEX || i->op == PTX_TLD4;
+    if (operand->nvec < 2 && filters && ptx_own_samplers(check->m))
+        return ptx_wrong_kind(check, i, n, operand,
+                              "a texture and a sampler: .target says texmode_independent");
     if (operand->nvec == 2) {
         const PtxOperand *sampler = &operand->vec[0];
         if (sampler->kind == PO_REG ? !is_handle(check, sampler->reg) : !is_opaque(check, sampler))

@@ -1,6 +1,7 @@
 /* Declarations of registers and variables (PTX ISA 5.1 to 5.4).
  * SPDX-License-Identifier: MIT */
 #include "frontend/parse.h"
+#include "frontend/texture.h"
 #include <string.h>
 
 bool parse_type(Parser *parser, PtxType *out) {
@@ -427,6 +428,11 @@ static bool check_place(Parser *parser, const PtxVar *var, const VarContext *con
     if (!parser->func && !context->is_param &&
         (var->space == SP_LOCAL || var->space == SP_PARAM || var->space == SP_REG))
         return diag(parser->d, var->loc, DIAG_E0126, names[var->space], "outside of functions");
+    if (ptx_type_class(var->type) == TC_OPAQUE && parser->func && !context->is_kernel)
+        return diag(parser->d, var->loc, DIAG_E0126, "a texture, sampler or surface",
+                    "but at module scope and as a kernel's parameter");
+    if (var->type == TY_SAMPLERREF && !ptx_own_samplers(parser->m))
+        return diag(parser->d, var->loc, DIAG_E0126, "a sampler", "unless .target says texmode_independent");
     if (var->type == TY_PRED && var->space != SP_REG)
         return diag(parser->d, var->loc, DIAG_E0126, "a predicate", "outside of the register space");
     if (var->unsized && !context->is_param && var->linkage != LINK_EXTERN)

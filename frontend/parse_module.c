@@ -41,7 +41,7 @@ static bool parse_version(Parser *parser) {
 /* What is wrong with a name is reported and the list read on: behind it no `;` says where the next statement
  * begins. */
 static bool parse_target(Parser *parser) {
-    static const char *const options[] = {"debug", "texmode_unified", "texmode_independent", "texmode_raw",
+    static const char *const options[] = {"debug", "texmode_unified", "texmode_independent",
                                           "map_f64_to_f32"};
     const char *all = "";
     VEC(Token) gated = {0}; /* options that are gated by the architecture behind them, too */

@@ -49,6 +49,10 @@ bool ptx_is_texture(const PtxVar *var) {
                                     var->space != SP_PARAM_FUNC && var->space != SP_REG);
 }
 
+bool ptx_own_samplers(const PtxModule *module) {
+    return strstr(str_text(&module->strings, module->target_text), "texmode_independent");
+}
+
 static void take_steps(const PtxInsn *insn, const PtxOperand *list, const PtxOperand *out[3]) {
     for (unsigned k = 0; k < ptx_texture_dims(insn->sub); k++)
         out[k] = &list->vec[k];

@@ -31,6 +31,8 @@ unsigned ptx_texture_ncoords(unsigned geometry);
 /* A variable of module scope that stands for a texture, a sampler or a surface: it has no memory, its value
  * is a handle. */
 bool ptx_is_texture(const PtxVar *var);
+/* Are samplers objects of their own, beside textures (.target texmode_independent)? */
+bool ptx_own_samplers(const PtxModule *module);
 /* A copy of a tensor: an operand is a place in one. */
 bool ptx_copies_tensor(const PtxInsn *insn);
 /* Of tensormap.replace; TENSOR_FIELDS of others. */
