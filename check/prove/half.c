@@ -3,8 +3,9 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include "check/prove/ptx.h"
+#include <string.h>
 
-enum { BF16_ONE = 0x3f80, MINUS_ZERO = 0x8000, MAGNITUDE = 0x7fff };
+enum { F16_ONE = 0x3c00, BF16_ONE = 0x3f80, MINUS_ZERO = 0x8000, MAGNITUDE = 0x7fff };
 
 /* A result of 16 bits: the name's first character says so. The first two operands commute. */
 static Term *half_op(Prover *prover, const char *name, bool bf16, const char *mods, Term *const *a,
@@ -17,6 +18,13 @@ static Term *half_op(Prover *prover, const char *name, bool bf16, const char *mo
         Term *swap = arg[0];
         arg[0] = arg[1];
         arg[1] = swap;
+    }
+    if (strcmp(name, "hfma") == 0 && !bf16 && !strstr(mods, "relu")) { /* 1 * b + c, a * b - 0 */
+        for (unsigned i = 0; i < 2; i++)
+            if (arg[i] == t_const(ts, 32, F16_ONE))
+                return half_op(prover, "hadd", false, mods, (Term *[]){arg[1 - i], arg[2]}, 2);
+        if (arg[2] == t_const(ts, 32, MINUS_ZERO))
+            return half_op(prover, "hmul", false, mods, arg, 2);
     }
     prover->nuf++;
     return t_app(ts, TO_UF, 32, 16, term_name(ts, "#%s.%s%s", name, bf16 ? "bf16" : "f16", mods), arg, n);

@@ -29,8 +29,17 @@ Term *mach_pred(Mach *mach, Operand o) {
     return t_under(&mach->prover->ts, mach_plain_pred(mach, o), mach->full);
 }
 
-/* A word of bank 4: half of the address of a .global variable, which the loader puts there (RELOC_ABS64, or
- * _GENERIC64: of global memory the same). */
+/* The PTX's function of that name, + 1; 0: there is none. */
+static uint32_t function_at(const Mach *mach, const BinFixup *fixup) {
+    const Binary *bin = mach->prover->flow->bin;
+    const char *name = fixup->to == BIN_TO_FUNC     ? bin->funcs[fixup->target].name
+                       : fixup->to == BIN_TO_EXTERN ? bin->externs[fixup->target]
+                                                    : NULL;
+    return name ? ptx_find_func(mach->prover->module, name) : 0;
+}
+
+/* A word of bank 4: half of the address of a .global variable or a function, which the loader puts there
+ * (RELOC_ABS64, or _GENERIC64: of global memory the same). */
 static Term *address_in_bank(Mach *mach, uint32_t offset) {
     const Binary *binary = mach->prover->flow->bin;
     Terms *ts = &mach->prover->ts;
@@ -43,13 +52,15 @@ static Term *address_in_bank(Mach *mach, uint32_t offset) {
             n++;
         }
     uint32_t half = found ? offset - (uint32_t)found->offset_bytes : 0;
+    uint32_t func = n == 1 ? function_at(mach, found) : 0;
     if (n != 1 || (half != 0 && half != 4) ||
-        (found->kind != RELOC_ABS64 && found->kind != RELOC_GENERIC64) || found->to != BIN_TO_VAR ||
-        binary->vars[found->target].space != 0) {
-        mach_fault(mach, "a word of constant bank 4 that is no address of a global variable");
+        (found->kind != RELOC_ABS64 && (func || found->kind != RELOC_GENERIC64)) ||
+        (!func && (found->to != BIN_TO_VAR || binary->vars[found->target].space != 0))) {
+        mach_fault(mach, "a word of constant bank 4 that is no address of a global variable or function");
         return ts->zero;
     }
-    Term *address = t_var(ts, 64, term_name(ts, "&%s", binary->vars[found->target].name), 0);
+    Term *address = func ? prove_function_address(mach->prover, func - 1)
+                         : t_var(ts, 64, term_name(ts, "&%s", binary->vars[found->target].name), 0);
     address = t_add(ts, address, t_const(ts, 64, (uint64_t)found->addend));
     return half ? t_hi(ts, address) : t_lo(ts, address);
 }
@@ -118,10 +129,7 @@ static Term *address_word(Mach *mach, const BinFixup *fixup) {
     Terms *ts = &mach->prover->ts;
     mach->fixed = true;
     const Binary *bin = mach->prover->flow->bin;
-    const char *name = fixup->to == BIN_TO_FUNC     ? bin->funcs[fixup->target].name
-                       : fixup->to == BIN_TO_EXTERN ? bin->externs[fixup->target]
-                                                    : NULL;
-    uint32_t func = name ? ptx_find_func(mach->prover->module, name) : 0;
+    uint32_t func = function_at(mach, fixup);
     if ((fixup->to != BIN_TO_VAR && !func) || (fixup->kind != 1 && fixup->kind != 2)) {
         mach_fault(mach, "an address of this kind is not modelled");
         return ts->zero;

@@ -336,6 +336,14 @@ static void indirect_branch(Mach *mach, const BinBlock *b) {
         mach_arrive(mach, b->succs[i].block, reached[i]);
 }
 
+/* Does the block end with a call that is a branch: one to a place from which no way returns (binflow.h)? */
+static bool jumps_away(const BinBlock *b, const MachInst *in) {
+    bool taken = false;
+    for (uint32_t i = 0; i < b->nsuccs; i++)
+        taken |= b->succs[i].kind == BE_TAKEN;
+    return bin_kind(in) == BK_CALL && taken;
+}
+
 static void edges(Mach *mach, const BinBlock *b) {
     Terms *ts = &mach->prover->ts;
     const MachInst *in = mach->in;
@@ -344,6 +352,9 @@ static void edges(Mach *mach, const BinBlock *b) {
         return;
     }
     Term *taken = ts->falsity;
+    if (jumps_away(b, in))
+        taken =
+            in->src[0].kind == OPK_REG ? t_and(ts, mach->guard, mach_pred(mach, in->src[0])) : mach->guard;
     if (bin_kind(in) == BK_BRANCH) {
         if (MGET(BRA, cond, in->mods) != BRACond_NoCond && in->optype == OT_BRA) {
             mach_fault(mach, "a branch that looks at other lanes is not modelled");
@@ -432,7 +443,8 @@ static void mach_block(Mach *mach, uint32_t block) {
         BinKind kind = bin_kind(mach->in);
         if (mach->guard != mach->prover->ts.truth && kind != BK_BRANCH)
             mach->run->guarded = true;
-        if (i + 1 == b->ninsts && (kind == BK_BRANCH || kind == BK_BRANCH_INDIRECT)) {
+        if (i + 1 == b->ninsts &&
+            (kind == BK_BRANCH || kind == BK_BRANCH_INDIRECT || jumps_away(b, mach->in))) {
             if (mach->prover->fixup[mach->at])
                 mach_fault(mach, fixed_elsewhere);
             edges(mach, b);

@@ -286,8 +286,8 @@ static void load_const(Mach *mach, unsigned sz) {
             v = prove_param_at(prover, at, each);
         else if (bank == CONST_BANK_LAUNCH && t_is_const(at) && at->k >= base)
             v = prove_param(prover, at->k - base, each);
-        else if (bank == CONST_BANK_LAUNCH && t_is_const(at) && each == 4)
-            v = mach_cmem(mach, CONST_BANK_LAUNCH, (uint32_t)at->k);
+        else if (t_is_const(at) && each == 4)
+            v = mach_cmem(mach, bank, (uint32_t)at->k);
         else
             mach_fault(mach, "an indexed constant bank is not modelled");
         if (bank == CONST_BANK_LAUNCH && sign)

@@ -331,7 +331,23 @@ Term *t_plain(Terms *ts, Term *term) {
     return term;
 }
 
+/* A number that is made a whole one by some rounding mode and cut off then is rounded by that mode. */
+static Term *rounded_once(Terms *ts, unsigned width, const char *name, const Term *whole) {
+    enum { CUT_OFF = 3 }; /* IRnd_TRUNC */
+    unsigned sign, to, from, mode, format, first;
+    int end = 0, end_of_first = 0;
+    if (whole->kind != TK_APP || whole->op != TO_UF || whole->n != 1 ||
+        sscanf(name, "f2i.%u.%u.%u.%u%n", &sign, &to, &from, &mode, &end) != 4 || mode != CUT_OFF ||
+        sscanf(whole->name, "frnd.%u.%u%n", &format, &first, &end_of_first) != 2 || format != from ||
+        whole->name[end_of_first] || name[end])
+        return NULL;
+    return t_uf(ts, width, term_name(ts, "f2i.%u.%u.%u.%u", sign, to, from, first), whole->a, 1);
+}
+
 Term *t_uf(Terms *ts, unsigned width, const char *name, Term *const *a, uint32_t n) {
+    Term *once = n == 1 && strncmp(name, "f2i.", 4) == 0 ? rounded_once(ts, width, name, a[0]) : NULL;
+    if (once)
+        return once;
     static const char *const arithmetic[] = {"fadd.", "fmul.", "ffma.", "dadd.", "dmul.", "dfma."};
     Term *arg[3];
     for (unsigned k = 0; k < sizeof arithmetic / sizeof *arithmetic && n <= 3; k++)

@@ -93,6 +93,50 @@ for sum in ' \2, -RZ, \3.H0_H0' ' \2, RZ, \3.H0_H0' ' \2, -RZ, \3.H1_H1' '.FTZ \
     esac
 done
 
+# A sum of halves is a product with 1 and a sum, a product one and -0, rounded once; -1, or +0, are other ones
+cat > "$dir/halves.ptx" <<'P'
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .b64 %d; .reg .b32 %a, %b, %c, %e;
+    ld.param.u64 %d, [p]; ld.global.b32 %a, [%d]; ld.global.b32 %b, [%d+4];
+    add.f16x2 %c, %a, %b; mul.f16x2 %e, %a, %b; st.global.b32 [%d+8], %c; st.global.b32 [%d+12], %e; ret;
+}
+P
+edited() { # EXPECTED-STATUS NAME EDIT: of NAME.ptx as Heddle compiles it
+    mine || return 0
+    "$heddle" compile -t sm_80 --no-map --predicate=off "$dir/$2.ptx" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" > "$dir/k.sass"
+    sed "$3" "$dir/k.sass" > "$dir/other.sass"
+    cmp -s "$dir/k.sass" "$dir/other.sass" && fail "$2, $3: nothing to edit"
+    "$heddle" asm "$dir/other.sass" -o "$dir/other.cubin" || fail "$2, $3: not assembled"
+    "$heddle" prove --no-launches "$dir/$2.ptx" "$dir/other.cubin" > "$dir/out"
+    [ $? -eq "$1" ] || fail "$2, $3: $(last)"
+}
+three='\(R[0-9]*\), \(R[0-9]*\), \(R[0-9]*\)'
+edited 0 halves "s/HADD2 $three/HFMA2 \\1, \\2, 1, 1, \\3/"
+edited 0 halves "s/HMUL2 $three/HFMA2 \\1, \\2, \\3, -RZ/"
+edited 5 halves "s/HADD2 $three/HFMA2 \\1, \\2, -1, 1, \\3/"
+edited 5 halves "s/HADD2 $three/HFMA2 \\1, \\2, 1, 2, \\3/"
+edited 5 halves "s/HMUL2 $three/HFMA2 \\1, \\2, \\3, RZ/"
+
+# A call of a place from which no way returns is a branch
+cat > "$dir/jump.ptx" <<'P'
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 n)
+{
+    .reg .b64 %d; .reg .b32 %a, %b, %n; .reg .pred %q;
+    ld.param.u64 %d, [p]; ld.param.u32 %n, [n]; ld.global.u32 %a, [%d]; setp.gt.u32 %q, %a, %n; @%q bra L;
+    ld.global.u32 %b, [%d+4]; st.global.u32 [%d+8], %b; ret;
+L:  ld.global.u32 %b, [%d+12]; st.global.u32 [%d+16], %b; ret;
+}
+P
+edited 0 jump 's/@P0 BRA/@P0 CALL.REL.NOINC/'
+edited 5 jump 's/@P0 BRA/@!P0 CALL.REL.NOINC/'
+
 # A binary that stands alone is proved itself, not what its PTX would be compiled to
 "$heddle" compile -t sm_80 "$samples/guards.ptx" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" > "$dir/k.sass" || fail "guards"
 sed '0,/ISETP\.[GL]E/s//ISETP.EQ/; 0,/ISETP\.[GL]T/s//ISETP.EQ/' "$dir/k.sass" > "$dir/wrong.sass"
@@ -224,6 +268,41 @@ sums() { # EXPECTED-STATUS MUL ADD: may it be that code?
 sums 0 mul.f32 add.f32
 sums 5 mul.rn.f32 add.f32
 sums 5 mul.f32 add.rn.f32
+
+# A number made a whole one and cut off is converted by that mode; functions of the driver are called by addresses in constant bank 4
+statements() { # FILE DECLARATION STATEMENTS
+    cat > "$1" <<P
+.version 8.0
+.target sm_80
+.address_size 64
+$2
+.visible .entry k(.param .u64 p)
+{
+    .reg .b64 %d, %n; .reg .f32 %a, %c; .reg .b32 %e;
+    ld.param.u64 %d, [p]; $3 ret;
+}
+P
+}
+floor() { # FILE MODE
+    statements "$1" "" "ld.global.f32 %a, [%d]; cvt.$2.f32.f32 %c, %a; cvt.rzi.s32.f32 %e, %c; st.global.b32 [%d+8], %e;"
+}
+floor "$dir/f.ptx" rmi
+foreign 0 "a floor" "$dir/f.ptx" 3 sm_80
+for mode in rpi rni rzi; do
+    floor "$dir/other.ptx" $mode
+    "$heddle" prove --no-launches "$dir/other.ptx" "$dir/k.cubin" > "$dir/out" 2>&1
+    [ $? -eq 5 ] || fail "a floor for $mode: $(last)"
+done
+freed() { # FILE FUNCTION OTHER
+    statements "$1" ".extern .func free (.param .b64 p); .extern .func (.param .b64 r) malloc (.param .b64 n);" \
+        "mov.u64 %n, 16; { .param .b64 a; .param .b64 r; st.param.b64 [a], %n; call.uni $2, (a); }
+         { .param .b64 a; .param .b64 r; st.param.b64 [a], %n; call.uni $3, (a); }"
+}
+freed "$dir/f.ptx" free "(r), malloc"
+foreign 0 "functions of the driver" "$dir/f.ptx" 3 sm_80
+freed "$dir/other.ptx" "(r), malloc" free
+"$heddle" prove --no-launches "$dir/other.ptx" "$dir/k.cubin" > "$dir/out" 2>&1
+[ $? -eq 5 ] || fail "another function of the driver: $(last)"
 
 # Division, reciprocal and root with the routines that ptxas puts behind the kernel; with another step, sign, constant, range
 # in line or in the routine, or another way back, they are none
