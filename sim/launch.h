@@ -125,6 +125,14 @@ bool simmem_heap_free(SimMemory *mem, uint64_t address); /* false: malloc did no
  * chance for each pair). */
 uint64_t sim_func_address(const char *name);
 
+/* A parameter that is the handle of a texture or surface. An engine whose handles are not
+ * simmem_add_texture's must know what the kernel does with it. */
+enum { SIM_USE_FETCH = 1, SIM_USE_SURFACE = 2 };
+typedef struct {
+    uint32_t offset_bytes; /* in the block, of 8 bytes */
+    uint32_t uses;         /* SIM_USE_*; 0: not known */
+} LaunchHandle;
+
 typedef struct {
     uint32_t grid[3], block[3];
     uint32_t cluster[3]; /* blocks of a cluster; 0: as the kernel requires, else there are none */
@@ -133,6 +141,8 @@ typedef struct {
     uint32_t param_bytes;
     const uint32_t *address_at; /* offsets in the block of addresses of guest memory, 8 bytes each */
     uint32_t naddresses;
+    const LaunchHandle *handles;
+    uint32_t nhandles;
 } Launch;
 
 /* The clusters of a launch of a kernel that requires `required` (0: nothing): blocks of one in each

@@ -417,6 +417,8 @@ static bool open_input(Run *run) {
     run->ptx = cli_read_modules(settings, settings->ninputs);
     if (run->ptx && !interpret && cli_choose_card(settings))
         run->binary = cli_compile_to_binary(settings, run->ptx, settings->inputs[0]);
+    if (run->ptx)
+        plan_note_uses(&settings->plan, run->ptx);
     return interpret ? run->ptx != NULL : run->binary != NULL;
 }
 

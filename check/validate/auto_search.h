@@ -109,7 +109,7 @@ void auto_add_tensors(const AutoSearch *search, const AutoAttempt *attempt, Plan
 /* The statement that gives a register its only value; NULL: there are several (auto_texture.c). */
 const PtxInsn *auto_only_writer(const PtxFunc *f, uint32_t reg);
 /* Index + 1 of the kernel's parameter that the register holds, 0: another value. */
-uint32_t auto_param_in(const AutoSearch *search, uint32_t reg);
+uint32_t auto_param_in(const PtxFunc *f, uint32_t reg);
 /* A grid of whole clusters. */
 void auto_fit_clusters(const AutoSearch *search, AutoAttempt *attempt);
 /* Addresses that plan_memory will give: they depend on the sizes only. */

@@ -17,7 +17,7 @@ static uint64_t expected_value(const AutoSearch *search, const AutoAttempt *atte
     const PtxInsn *writer = operand->kind == PO_REG ? auto_only_writer(f, operand->reg) : NULL;
     if (writer && writer->op == PTX_MOV && writer->operands[1].kind == PO_IMM)
         return (uint64_t)writer->operands[1].imm;
-    uint32_t param = writer && f == search->f ? auto_param_in(search, operand->reg) : 0;
+    uint32_t param = writer && f == search->f ? auto_param_in(f, operand->reg) : 0;
     for (uint32_t i = 0; param && i < search->flow.nslots; i++)
         if (!search->flow.slots[i].parent && search->flow.slots[i].param == param - 1)
             return attempt->value[i];

@@ -26,9 +26,8 @@ const PtxInsn *auto_only_writer(const PtxFunc *f, uint32_t reg) {
     return found;
 }
 
-uint32_t auto_param_in(const AutoSearch *search, uint32_t reg) {
+uint32_t auto_param_in(const PtxFunc *f, uint32_t reg) {
     enum { MOST_MOVES = 8 };
-    const PtxFunc *f = search->f;
     for (unsigned n = 0; n < MOST_MOVES; n++) {
         const PtxInsn *insn = auto_only_writer(f, reg);
         const PtxOperand *from = insn && insn->noperands > 1 ? &insn->operands[1] : NULL;
@@ -98,7 +97,7 @@ static void add_for(const AutoSearch *search, const AutoAttempt *attempt, Plan *
                 add_texture(attempt, plan, arena_printf(&plan->arena, "%s", name), insn);
             continue;
         }
-        uint32_t param = f == search->f && operands[k]->reg ? auto_param_in(search, operands[k]->reg) : 0;
+        uint32_t param = f == search->f && operands[k]->reg ? auto_param_in(f, operands[k]->reg) : 0;
         if (param && !of_param[param - 1])
             of_param[param - 1] = add_texture(
                 attempt, plan, arena_printf(&plan->arena, "%s.%u.%u", search->name, number, param), insn);

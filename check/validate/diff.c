@@ -125,7 +125,10 @@ static bool ptx_launch(Plan *plan, const PlanLaunch *l, const PtxModule *module,
     return plan_launch(plan, l, kernel, params, f->nparams, out, d);
 }
 
-void diff_numbers_of(Plan *plan, const Binary *binary) { plan->numbers = binary ? binary->target : NULL; }
+void diff_prepare(Plan *plan, const PtxModule *module, const Binary *binary) {
+    plan->numbers = binary ? binary->target : NULL;
+    plan_note_uses(plan, module);
+}
 
 bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *mem, const PtxRunOptions *opt,
                   PtxRunResult *res, Diags *d) {
@@ -195,6 +198,11 @@ bool diff_run_card(Plan *plan, const PlanLaunch *l, const Binary *b, const DiffO
         module.target = NULL;
     }
     const char *kernel = binary_launch(plan, l, b, &launch, d);
+    const char **textures = ARENA_ARRAY(&plan->arena, const char *, b->ntextures + 1);
+    for (uint32_t i = 0; kernel && i < b->ntextures; i++)
+        if (&b->funcs[b->textures[i].func] == binary_find(b, kernel))
+            textures[module.ntextures++] = b->textures[i].name;
+    module.textures = textures;
     return kernel && machine_place_variables(b, mem, d) &&
            (gpu_run(&module, kernel, &launch, mem, res, d) || res->trap.kind != TRAP_NONE);
 }
@@ -693,7 +701,7 @@ void diff_unwritten(MachineOptions *options) {
 bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOptions *opt,
                    DiffReport *report, Diags *d) {
     *report = (DiffReport){.equal = true, .engine = opt->other.engine};
-    diff_numbers_of(plan, b);
+    diff_prepare(plan, m, b);
     Validation v = {.p = plan, .m = m, .b = b, .opt = *opt, .r = report, .d = d};
     diff_unwritten(&v.opt.machine);
     v.budget_given = opt->machine.max_issues != 0;

@@ -123,8 +123,9 @@ SimMemory *diff_first_memory(Plan *plan, const PtxModule *module, Diags *diags);
  * decides who gets what; what threads print on a card, which its driver keeps to itself. In the plan's arena.
  */
 bool *diff_skip(Plan *plan, const SimMemory *memory, DiffEngine engine);
-/* The PTX of the plan computes what a target leaves its mark on as the binary's does: docs/numerics.md, 7. */
-void diff_numbers_of(Plan *plan, const Binary *binary);
+/* Before a plan runs: its PTX computes what a target leaves its mark on as the binary's does
+ * (docs/numerics.md, 7), and what its handles are for is noted. */
+void diff_prepare(Plan *plan, const PtxModule *module, const Binary *binary);
 /* One launch of a plan on one engine; the parameter block is built from the kernel's own parameters. */
 bool diff_run_ptx(Plan *plan, const PlanLaunch *launch, const PtxModule *module, SimMemory *mem,
                   const PtxRunOptions *opt, PtxRunResult *res, Diags *diags);

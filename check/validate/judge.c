@@ -627,7 +627,7 @@ bool judge_plan(Plan *plan, const PtxModule *m, const Binary *b, const JudgeOpti
     JudgeOptions compared = *opt;
     diff_unwritten(&compared.machine);
     Judge g = {.m = m, .b = b, .opt = &compared, .p = plan, .j = j, .d = d};
-    diff_numbers_of(plan, b);
+    diff_prepare(plan, m, b);
     Arena arena = {0};
     const char *kernel = NULL;
     coverage_new(&g.cover, &arena, m, b);
@@ -676,7 +676,7 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
     bool good = true;
     for (uint32_t i = 0; good && i < launches->nplans && judgement->verdict != VERDICT_DIFFERS; i++) {
         g.p = launches->plans[i];
-        diff_numbers_of(g.p, b);
+        diff_prepare(g.p, m, b);
         g.race_free = launches->race_free[i];
         g.order_free = launches->order_free[i];
         g.open = launches->open;

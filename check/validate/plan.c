@@ -350,7 +350,8 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
         if (params[i].offset_bytes + params[i].size_bytes > end)
             end = params[i].offset_bytes + params[i].size_bytes;
     uint8_t *out = arena_alloc(&plan->arena, end);
-    uint32_t *address_at = ARENA_ARRAY(&plan->arena, uint32_t, nparams + end / 8 + 1);
+    uint32_t *address_at = ARENA_ARRAY(&plan->arena, uint32_t, nparams + end / 8 + 1), nhandles = 0;
+    LaunchHandle *handles = ARENA_ARRAY(&plan->arena, LaunchHandle, nparams + 1);
     for (uint32_t i = 0; i < nparams; i++) {
         const PlanArg *arg = &launch->args.at[i];
         PlanArg map = {.size_bytes = SIM_TENSOR_BYTES};
@@ -367,6 +368,8 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
                                         params[i].size_bytes));
         if (arg->is_buffer || arg->is_tensor)
             address_at[naddresses++] = params[i].offset_bytes;
+        if (arg->is_texture)
+            handles[nhandles++] = (LaunchHandle){params[i].offset_bytes, arg->uses};
         uint64_t address = arg->is_texture  ? plan->textures.at[arg->buffer].handle
                            : arg->is_tensor ? plan->tensors.at[arg->buffer].address
                            : arg->is_buffer ? plan->buffers.at[arg->buffer].address + arg->offset_bytes
@@ -384,7 +387,9 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
                            .params = out,
                            .param_bytes = end,
                            .address_at = address_at,
-                           .naddresses = naddresses};
+                           .naddresses = naddresses,
+                           .handles = handles,
+                           .nhandles = nhandles};
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "check/validate/fills.h"
+#include "frontend/ast.h"
 #include "isa/isa.h"
 #include "sim/launch.h"
 #include "sim/tensormap.h"
@@ -46,6 +47,7 @@ typedef struct {                           /* one kernel argument */
     uint64_t offset_bytes; /* into the buffer */
     const uint8_t *bytes;  /* value */
     uint32_t size_bytes;
+    uint32_t uses; /* of a texture: SIM_USE_*; set by plan_note_uses */
 } PlanArg;
 
 typedef struct {
@@ -119,6 +121,9 @@ typedef struct {
 /* The launch of a kernel with these parameters; what it refers to is in the plan's arena. E0503. */
 bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const PlanParam *params,
                  uint32_t nparams, Launch *out, Diags *diags);
+
+/* What each launch's kernel does with the textures among its arguments (plan_uses.c). */
+void plan_note_uses(Plan *plan, const PtxModule *module);
 
 /* Read what the checks compare with, so that a wrong file or size is found before anything runs. */
 bool plan_read_expected(Plan *plan, Diags *diags);

@@ -108,6 +108,7 @@ typedef struct {
     struct BinTexture { /* a word of a kernel's const_bank0 that becomes the handle of what has that name */
         uint32_t func, offset_bytes;
         const char *name;
+        bool is_surface;
     } * textures;
     uint32_t ntextures;
     const uint8_t *const_bank3;

@@ -209,6 +209,7 @@ static bool reloc_texture(ElfReader *reader, const Reloc *reloc, const BinFunc *
     binary->textures[binary->ntextures++] =
         (struct BinTexture){.func = (uint32_t)(f - binary->funcs),
                             .offset_bytes = (uint32_t)reloc->offset,
+                            .is_surface = type == STT_NV_SURFACE,
                             .name = arena_printf(&binary->arena, "%s", reloc->s.name)};
     return true;
 }

@@ -28,7 +28,8 @@ typedef struct {
     CudaFunction function;
     CudaAddress block; /* buffers, with SIM_GUARD_BYTES before the first and behind the last */
     uint64_t block_bytes;
-    uint64_t *at;          /* by allocation: its byte in the block, where a variable leaves its place free */
+    uint64_t *at; /* by allocation: its byte in the block, where a variable leaves its place free */
+    GpuImages images;
     CudaAddress *variable; /* by allocation: where the driver has the variable of that name, 0: a buffer */
 } Card;
 
@@ -198,6 +199,10 @@ static void translate_in(const Card *card, const SimAlloc *alloc, uint8_t *out) 
     }
 }
 
+static bool good_images(Card *card, bool good) {
+    return good || answer_with(card, ANSWER_REFUSED, card->images.what, card->images.result);
+}
+
 static void translate_out(Card *card, uint32_t index, const uint8_t *sent, const uint8_t *got) {
     const SimAlloc *alloc = &card->mem->allocs[index];
     uint8_t *out = card->changes.data[index], *fate = card->changes.fate[index];
@@ -266,6 +271,8 @@ static bool fetch_variable(Card *card, uint32_t index, uint8_t *sent, uint8_t *g
     uint64_t size_bytes = card->mem->allocs[index].size_bytes;
     if (!good(card, "cuMemcpyDtoH", card->cuda.copy_out(got, card->variable[index], size_bytes)))
         return false;
+    if (!good_images(card, gpu_images_out(&card->images, &card->mem->allocs[index], got)))
+        return false;
     translate_out(card, index, sent, got);
     return true;
 }
@@ -329,8 +336,12 @@ static bool fetch(Card *card, const Images *images) {
         !guards_whole(card, images->got))
         return false;
     for (uint32_t i = 0; i < card->mem->nallocs; i++) {
-        if (!card->variable[i])
-            translate_out(card, i, images->sent + card->at[i], images->got + card->at[i]);
+        if (card->variable[i])
+            continue;
+        if (!good_images(card,
+                         gpu_images_out(&card->images, &card->mem->allocs[i], images->got + card->at[i])))
+            return false;
+        translate_out(card, i, images->sent + card->at[i], images->got + card->at[i]);
     }
     return each_variable(card, images, fetch_variable);
 }
@@ -365,6 +376,11 @@ static uint8_t *card_params(Card *card) {
         if (to_card(card, word, &word))
             memcpy(params + launch->address_at[i], &word, CARD_WORD_BYTES);
     }
+    for (uint32_t i = 0; params && i < launch->nhandles; i++)
+        if (!good_images(card, gpu_images_handle(&card->images, &launch->handles[i], params))) {
+            free(params);
+            return NULL;
+        }
     /* (aligned in the constant bank, not in the block) */
     for (uint32_t at = 0; params && at + SIM_TENSOR_BYTES <= launch->param_bytes; at += CARD_WORD_BYTES)
         if (gpu_tensor_is_map(launch->params + at) && !tensor_in(card, launch->params + at, params + at)) {
@@ -440,7 +456,8 @@ static void lift_limit(void) {
 
 /* Nothing of a launch stays. */
 static bool clear(Card *card) {
-    bool gone = good(card, "cuMemFree", card->cuda.release(card->block)) &&
+    bool gone = good_images(card, gpu_images_close(&card->images)) &&
+                good(card, "cuMemFree", card->cuda.release(card->block)) &&
                 good(card, "cuModuleUnload", card->cuda.unload(card->loaded));
     free(card->at);
     free(card->variable);
@@ -449,11 +466,10 @@ static bool clear(Card *card) {
 
 static bool launch(Card *card) {
     Images images = {0};
-    bool done =
-        !card->mem->ntextures ||
-        answer_with(card, ANSWER_REFUSED, "textures and surfaces are not given to a card", CUDA_SUCCESS);
-    done = done && card_fits(card) && load(card) && place(card) && send(card, &images) && execute(card) &&
-           fetch(card, &images) && clear(card);
+    bool done = card_fits(card) && load(card) && place(card) && send(card, &images) &&
+                good_images(card, gpu_images_open(&card->images, &card->cuda, card->mem, card->launch) &&
+                                      gpu_images_bind(&card->images, card->loaded, card->module)) &&
+                execute(card) && fetch(card, &images) && clear(card);
     free(images.sent);
     free(images.got);
     return done;

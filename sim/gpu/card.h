@@ -62,6 +62,27 @@ bool gpu_take(int socket, CardRequest *out, void **held);
 bool gpu_tensor_is_map(const void *bytes);
 uint64_t gpu_tensor_address(const void *bytes);
 CudaResult gpu_tensor_encode(const CudaDriver *cuda, void *bytes, CudaAddress address);
+/* What a launch has of the driver for its textures and surfaces (texture.c); they hold what the allocations
+ * of `mem` held when they were made. Errors: false, and *what is the call, *result its result (CUDA_SUCCESS:
+ * what is all there is to say). */
+typedef struct {
+    const CudaDriver *cuda;
+    const SimMemory *mem;
+    struct GpuImage *images; /* arrays, by what is in them */
+    uint32_t nimages;
+    CudaHandle *textures, *surfaces; /* objects */
+    uint32_t ntextures, nsurfaces;
+    const char *what;
+    CudaResult result;
+} GpuImages;
+bool gpu_images_open(GpuImages *images, const CudaDriver *cuda, const SimMemory *mem, const Launch *launch);
+/* The driver's handle in place of a parameter's; `params`: the block. */
+bool gpu_images_handle(GpuImages *images, const LaunchHandle *handle, uint8_t *params);
+/* Variables that the kernel reads. */
+bool gpu_images_bind(GpuImages *images, CudaModule loaded, const GpuModule *module);
+/* What surfaces changed in an allocation: over `bytes` of it. */
+bool gpu_images_out(GpuImages *images, const SimAlloc *alloc, uint8_t *bytes);
+bool gpu_images_close(GpuImages *images);
 /* The life of the process: answer requests until there are none, or one ends badly. */
 _Noreturn void gpu_serve(int socket);
 #endif

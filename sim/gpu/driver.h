@@ -14,6 +14,11 @@ typedef struct CudaContextObject *CudaContext;
 typedef struct CudaModuleObject *CudaModule;
 typedef struct CudaFunctionObject *CudaFunction;
 typedef struct CudaStreamObject *CudaStream;
+typedef struct CudaArrayObject *CudaArray;
+typedef struct CudaMipmapObject *CudaMipmap;
+typedef struct CudaTexRefObject *CudaTexRef;
+typedef struct CudaSurfRefObject *CudaSurfRef;
+typedef unsigned long long CudaHandle; /* CUtexObject, CUsurfObject: its low half is what code reads */
 
 enum {
     CUDA_SUCCESS = 0,
@@ -51,6 +56,54 @@ typedef struct { /* CUlaunchConfig */
     CudaLaunchAttribute *attributes;
     unsigned nattributes;
 } CudaLaunchConfig;
+
+enum { /* CUDA_ARRAY3D_*; CU_TRSF_*, CU_TRSA_*; CUmemorytype; CUresourcetype */
+       CUDA_ARRAY_LAYERED = 1,
+       CUDA_ARRAY_SURFACE = 2,
+       CUDA_ARRAY_CUBE = 4,
+       CUDA_ARRAY_GATHER = 8,
+       CUDA_READ_AS_INTEGER = 1,
+       CUDA_NORMALIZED = 2,
+       CUDA_OVERRIDE_FORMAT = 1,
+       CUDA_MEMORY_HOST = 1,
+       CUDA_MEMORY_ARRAY = 3,
+       CUDA_RESOURCE_ARRAY = 0,
+       CUDA_RESOURCE_MIPMAP = 1
+};
+typedef struct { /* CUDA_ARRAY3D_DESCRIPTOR: what an array has not is 0; layers and faces are the depth */
+    size_t width, height, depth;
+    int format;
+    unsigned nchannels, flags;
+} CudaArrayShape;
+typedef struct {
+    size_t x_bytes, y, z, level;
+    int memory;
+    const void *host;
+    CudaAddress device;
+    CudaArray array;
+    void *reserved;
+    size_t pitch_bytes, height;
+} CudaCopySide;
+typedef struct { /* CUDA_MEMCPY3D */
+    CudaCopySide from, to;
+    size_t width_bytes, height, depth;
+} CudaCopy;
+typedef struct { /* CUDA_RESOURCE_DESC */
+    int kind;
+    _Alignas(8) union {
+        CudaArray array;
+        CudaMipmap mipmap;
+        int reserved[32];
+    } of;
+    unsigned flags;
+} CudaResource;
+typedef struct { /* CUDA_TEXTURE_DESC */
+    int address[3], filter;
+    unsigned flags, anisotropy;
+    int mip_filter;
+    float bias, least, most, border[4];
+    int reserved[12];
+} CudaSampler;
 
 #define NEWER F
 typedef struct {

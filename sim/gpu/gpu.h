@@ -35,6 +35,8 @@ typedef struct {
     const void *image; /* ELF, or PTX text; there is a NUL behind it */
     size_t image_bytes;
     const Target *target;        /* of the ELF; NULL: PTX text */
+    const char *const *textures; /* variables that are textures or surfaces and that the kernel reads */
+    uint32_t ntextures;
     unsigned time_limit_seconds; /* for the launch and all around it, 0: 20 */
 } GpuModule;
 

@@ -11,8 +11,9 @@
 
 enum { PIECE_ALIGN = 16 };
 
-/* Begins a request; in its order, each aligned: name, image, kernel, parameters, places of addresses,
- * allocations, and of each allocation name, bytes, bits of addresses. */
+/* Begins a request; in its order, each aligned: name, image, names of textures, kernel, parameters, places of
+ * addresses, handles, textures, allocations, of each allocation name, bytes, bits of addresses, of each
+ * texture its name. */
 typedef struct {
     bool has_module;
     GpuModule module;
@@ -86,9 +87,14 @@ bool gpu_ask(int socket, const CardRequest *request) {
         put_text(f, head.module.name);
         put_piece(f, head.module.image, head.module.image_bytes);
         put_piece(f, "", 1); /* behind PTX text */
+        put_piece(f, head.module.textures, head.module.ntextures * sizeof *head.module.textures);
+        for (uint32_t i = 0; i < head.module.ntextures; i++)
+            put_text(f, head.module.textures[i]);
         put_text(f, request->kernel);
         put_piece(f, head.launch.params, head.launch.param_bytes);
         put_piece(f, head.launch.address_at, head.launch.naddresses * sizeof *head.launch.address_at);
+        put_piece(f, head.launch.handles, head.launch.nhandles * sizeof *head.launch.handles);
+        put_piece(f, request->mem->textures, head.mem.ntextures * sizeof *request->mem->textures);
         put_piece(f, request->mem->allocs, head.mem.nallocs * sizeof *request->mem->allocs);
     }
     for (uint32_t i = 0; i < head.mem.nallocs; i++) {
@@ -98,6 +104,8 @@ bool gpu_ask(int socket, const CardRequest *request) {
         if (alloc->addresses)
             put_piece(f, alloc->addresses, address_bytes(alloc));
     }
+    for (uint32_t i = 0; i < head.mem.ntextures; i++)
+        put_text(f, request->mem->textures[i].name);
     bool good = !ferror(f);
     good = fclose(f) == 0 && good;
     uint64_t length = size;
@@ -123,9 +131,15 @@ bool gpu_take(int socket, CardRequest *out, void **held) {
     head->module.image = take_piece(&at, head->module.image_bytes);
     take_piece(&at, 1);
     *out = (CardRequest){.module = &head->module, .launch = &head->launch, .mem = &head->mem};
+    const char **textures = take_piece(&at, head->module.ntextures * sizeof *textures);
+    for (uint32_t i = 0; i < head->module.ntextures; i++)
+        textures[i] = take_text(&at);
+    head->module.textures = textures;
     out->kernel = take_text(&at);
     head->launch.params = take_piece(&at, head->launch.param_bytes);
     head->launch.address_at = take_piece(&at, head->launch.naddresses * sizeof *head->launch.address_at);
+    head->launch.handles = take_piece(&at, head->launch.nhandles * sizeof *head->launch.handles);
+    head->mem.textures = take_piece(&at, head->mem.ntextures * sizeof *head->mem.textures);
     head->mem.allocs = take_piece(&at, head->mem.nallocs * sizeof *head->mem.allocs);
     for (uint32_t i = 0; i < head->mem.nallocs; i++) {
         SimAlloc *alloc = &head->mem.allocs[i];
@@ -134,6 +148,8 @@ bool gpu_take(int socket, CardRequest *out, void **held) {
         if (alloc->addresses)
             alloc->addresses = take_piece(&at, address_bytes(alloc));
     }
+    for (uint32_t i = 0; i < head->mem.ntextures; i++)
+        head->mem.textures[i].name = take_text(&at);
     return true;
 }
 

@@ -167,7 +167,7 @@ mkdir -p dir && cp own.ptx k.ptx k.json dir
 want 9.0 0 "k: equal: 1 of 1 basic blocks" validate --engine gpu own.ptx --launch auto --grid 1
 want 9.0 0 "2 kernels: 2 equal" validate --engine gpu dir
 
-# ---- clusters, tensor maps, pointers in structures; what a card is not given, and what it does not give back
+# ---- clusters, tensor maps, pointers in structures; what a card does not give back
 ring="--kernel ring --grid 4,2 --cluster 2,2 --block 32 --arg out:out:u32[64]=zero --arg out:ids:u32[128]=zero"
 # shellcheck disable=SC2086
 want 9.0 0 "^ring: equal: 1 launch" validate --engine gpu -t sm_90 "$here/../cluster/ring.ptx" $ring
@@ -254,6 +254,8 @@ cat >says.ptx <<'P'
 }
 P
 want 9.0 0 "^k: equal" validate --engine gpu says.ptx --grid 1 --block 32
+
+# ---- textures and surfaces: by argument and by name, one array for what has one place, back after the launch
 cat >tex.ptx <<'P'
 .version 7.8
 .target sm_75
@@ -270,7 +272,67 @@ cat >tex.ptx <<'P'
   ret;
 }
 P
-want 9.0 5 "^k: not run: .*textures" validate --engine gpu tex.ptx --launch auto
+want 9.0 0 "^k: equal" validate --engine gpu tex.ptx --launch auto
+cat >images.ptx <<'P'
+.version 7.8
+.target sm_75
+.address_size 64
+.global .texref image;
+.global .surfref marks;
+// from the surface into the one by name; a texture of the same place sees what was there before
+.visible .entry move(.param .u64 from, .param .u64 to, .param .u64 seen)
+{
+  .reg .u64 %rd<6>;
+  .reg .u32 %r<8>;
+  .reg .f32 %f<8>;
+  ld.param.u64 %rd1, [from];
+  ld.param.u64 %rd2, [to];
+  ld.param.u64 %rd3, [seen];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %tid.y;
+  cvt.rn.f32.u32 %f5, %r1;
+  cvt.rn.f32.u32 %f6, %r2;
+  mul.f32 %f5, %f5, 0f3E800000;
+  tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [image, {%f5, %f6}];
+  tex.2d.v4.u32.s32 {%r4, %r5, %r6, %r7}, [%rd1, {%r1, %r2}];
+  cvt.rzi.u32.f32 %r3, %f1;
+  add.u32 %r4, %r4, %r3;
+  shl.b32 %r3, %r1, 2;
+  sust.b.2d.b32.trap [%rd2, {%r3, %r2}], %r4;
+  sured.b.add.1d.u32.trap [marks, {%r3}], %r4;
+  mad.lo.u32 %r5, %r2, 8, %r1;
+  mul.wide.u32 %rd4, %r5, 4;
+  add.u64 %rd4, %rd3, %rd4;
+  tex.level.2d.v4.u32.s32 {%r4, %r5, %r6, %r7}, [%rd1, {%r1, %r2}], 1;
+  st.global.u32 [%rd4], %r4;
+  ret;
+}
+P
+cat >images.json <<'J'
+{"buffers": {"a": {"type": "u32", "count": 43, "init": "iota"}, "b": {"type": "u32", "count": 33, "init": "ones"},
+             "seen": {"type": "u32", "count": 32}, "m": {"type": "u32", "count": 8}, "i": {"type": "f32", "count": 8, "init": "random:3:0:99"}},
+ "textures": {"from": {"buffer": "a", "size": [8, 4], "texel": "u32", "levels": 3, "clamp": [0, 1]}, "to": {"buffer": "b", "size": [8, 4], "texel": "u32"},
+              "other": {"buffer": "b", "size": [8, 4], "texel": "u32"}, "marks": {"buffer": "m", "size": [8], "texel": "u32"},
+              "image": {"buffer": "i", "size": [4, 2], "texel": "f32", "filter": "linear", "normalized": true, "address": ["mirror", "wrap"]}},
+ "launches": [{"grid": [1], "block": [8, 4], "args": ["tex:from", "tex:to", "seen"], "repeat": 2},
+              {"grid": [1], "block": [8, 4], "args": ["tex:other", "tex:to", "seen"]}]}
+J
+export FAKE_CONTEXTS=$work/contexts
+for engine in gpu gpu-ptx; do
+    want 9.0 0 "^move: equal: 3 launches" validate --engine $engine images.ptx --launch images.json
+    # a mipmap, the surface, the two variables; of the last launch texture and surface share one
+    for made in "array 11" "texture 3" "surface 3"; do
+        [ "$(grep -c "${made% *}" contexts)" = "${made#* }" ] || { echo "FAIL: not $made: $(sort contexts | uniq -c)"; failed=1; }
+    done
+    rm -f contexts
+done
+unset FAKE_CONTEXTS
+want 9.0 0 "equal" validate --engine gpu "$here/../texture/surface.ptx" --launch auto --kernel move
+# what only the PTX says, and what CUDA has no handle for
+"$heddle" compile images.ptx -t sm_90 -o images.cubin
+want 9.0 1 "error E0562: .*known of its PTX only" run --engine gpu images.cubin --launch images.json
+want 9.0 5 "not run" validate --engine gpu "$here/../texture/surface.ptx" --launch "$here/../texture/surface.json"
+want 9.0 1 "error E0562: .*one handle for fetches" run --engine gpu "$here/../texture/surface.ptx" --launch "$here/../texture/surface.json"
 
 # ---- launches share a context; after a trap there is another
 contexts() { # NUMBER WHAT

@@ -3,7 +3,8 @@
  *
  * The variable FAKE_CARD says what it is like: "9.0" (default) or another compute capability; "none": the
  * driver finds no device; "hangs": no kernel ends; "dies": the process ends in a launch.
- * FAKE_CONTEXTS: a file that gets a line for every context, and for every tensor map that is encoded.
+ * FAKE_CONTEXTS: a file that gets a line for every context, every tensor map that is encoded, every
+ * array, texture and surface.
  * SPDX-License-Identifier: MIT */
 #include "sim/gpu/driver.h"
 #include "sim/machine/machine.h"
@@ -24,6 +25,15 @@ static SimMemory *memory;
 static Binary *binary;
 static SimTrapKind trap;
 static bool is_current;
+static int nobjects; /* arrays, textures, surfaces */
+enum { MOST_REFS = 16 };
+static struct Ref { /* a variable that is a texture or surface, of the module that is loaded */
+    const char *name;
+    SimTexture what;
+    bool is_surface;
+    CudaSampler sampler;
+} refs[MOST_REFS];
+static unsigned nrefs;
 
 static bool card_is(const char *what) {
     const char *text = getenv("FAKE_CARD");
@@ -165,9 +175,11 @@ CudaResult cuModuleUnload(CudaModule module) {
         return ERROR_INVALID_VALUE;
     while (memory->nallocs)
         simmem_remove(memory, memory->allocs[0].address);
+    memory->ntextures = 0;
     binary_free(binary);
     binary = NULL;
-    return CUDA_SUCCESS;
+    nrefs = 0;
+    return nobjects ? ERROR_INVALID_VALUE : CUDA_SUCCESS; /* an object that was not given back */
 }
 
 CudaResult cuModuleGetFunction(CudaFunction *function, CudaModule module, const char *name) {
@@ -210,6 +222,212 @@ CudaResult cuMemcpyDtoH_v2(void *to, CudaAddress from, size_t size_bytes) {
     return simmem_read(memory, from, to, size_bytes) ? CUDA_SUCCESS : ERROR_INVALID_VALUE;
 }
 
+/* ---- textures ---- */
+struct CudaArrayObject { /* its texels are memory of the card */
+    SimTexture what;
+    unsigned flags;
+    uint64_t block; /* 0: one level of a mipmap */
+};
+struct CudaMipmapObject {
+    struct CudaArrayObject all, level[16];
+};
+
+static CudaResult make(struct CudaArrayObject *out, const CudaArrayShape *shape, unsigned levels) {
+    static const uint8_t texels[256] = {
+        [0x01] = SIM_TEXEL_U8,  [0x08] = SIM_TEXEL_S8,  [0x02] = SIM_TEXEL_U16, [0x09] = SIM_TEXEL_S16,
+        [0x03] = SIM_TEXEL_U32, [0x0a] = SIM_TEXEL_S32, [0x10] = SIM_TEXEL_F16, [0x20] = SIM_TEXEL_F32};
+    static const uint8_t numbers[] = {SIM_TEXEL_U8, SIM_TEXEL_U16, SIM_TEXEL_S8, SIM_TEXEL_S16};
+    bool has_numbers = shape->format >= 0xc0; /* the format says how many channels there are, too */
+    unsigned cube = shape->flags & CUDA_ARRAY_CUBE, layered = shape->flags & CUDA_ARRAY_LAYERED;
+    unsigned slices = cube || layered ? (unsigned)shape->depth : 0, faces = cube ? 6 : 1;
+    unsigned dims = !shape->height ? 1 : !shape->depth || slices ? 2 : 3;
+    if (!shape->width || (cube && (slices % 6 || shape->width != shape->height)) ||
+        (shape->flags & CUDA_ARRAY_GATHER && (dims != 2 || cube || layered)))
+        return ERROR_INVALID_VALUE;
+    *out = (struct CudaArrayObject){.flags = shape->flags};
+    out->what =
+        (SimTexture){.name = "",
+                     .size = {(uint32_t)shape->width, dims > 1 ? (uint32_t)shape->height : 1,
+                              dims > 2 ? (uint32_t)shape->depth : 1},
+                     .layers = layered ? slices / faces : 0,
+                     .dims = (uint8_t)dims,
+                     .cube = cube,
+                     .texel = has_numbers ? numbers[(shape->format - 0xc0) / 3] : texels[shape->format],
+                     .as_float = has_numbers,
+                     .channels = (uint8_t)shape->nchannels,
+                     .more_levels = (uint8_t)(levels - 1)};
+    out->block = out->what.address = simmem_alloc(memory, "", sim_texture_bytes(&out->what));
+    note("array\n");
+    nobjects++;
+    return out->block ? CUDA_SUCCESS : ERROR_OUT_OF_MEMORY;
+}
+
+CudaResult cuArray3DCreate_v2(CudaArray *array, const CudaArrayShape *shape) {
+    *array = calloc(1, sizeof **array);
+    return *array ? make(*array, shape, 1) : ERROR_OUT_OF_MEMORY;
+}
+
+CudaResult cuArrayDestroy(CudaArray array) {
+    CudaResult result = array->block ? cuMemFree_v2(array->block) : ERROR_INVALID_VALUE;
+    free(array);
+    nobjects--;
+    return result;
+}
+
+CudaResult cuMipmappedArrayCreate(CudaMipmap *mipmap, const CudaArrayShape *shape, unsigned levels) {
+    *mipmap = calloc(1, sizeof **mipmap);
+    return *mipmap && levels <= 16 ? make(&(*mipmap)->all, shape, levels) : ERROR_OUT_OF_MEMORY;
+}
+
+CudaResult cuMipmappedArrayDestroy(CudaMipmap mipmap) {
+    CudaResult result = cuMemFree_v2(mipmap->all.block);
+    free(mipmap);
+    nobjects--;
+    return result;
+}
+
+CudaResult cuMipmappedArrayGetLevel(CudaArray *array, CudaMipmap mipmap, unsigned level) {
+    const SimTexture *all = &mipmap->all.what;
+    if (level > all->more_levels)
+        return ERROR_INVALID_VALUE;
+    *array = &mipmap->level[level];
+    **array = (struct CudaArrayObject){.what = *all, .flags = mipmap->all.flags};
+    (*array)->what.more_levels = 0;
+    for (unsigned k = 0; k < level; k++)
+        (*array)->what.address += sim_level_bytes(all, k);
+    for (unsigned k = 0; k < 3; k++)
+        (*array)->what.size[k] = sim_level_size(all, k, level);
+    return CUDA_SUCCESS;
+}
+
+/* All of an array, from or to the host. */
+CudaResult cuMemcpy3D_v2(const CudaCopy *copy) {
+    bool in = copy->to.memory == CUDA_MEMORY_ARRAY;
+    const CudaCopySide *host = in ? &copy->from : &copy->to;
+    const SimTexture *what = &(in ? &copy->to : &copy->from)->array->what;
+    uint64_t size_bytes = copy->width_bytes * copy->height * copy->depth;
+    if (host->memory != CUDA_MEMORY_HOST || size_bytes != sim_texture_bytes(what) ||
+        copy->height != what->size[1] || host->pitch_bytes != copy->width_bytes ||
+        host->height != copy->height)
+        return ERROR_INVALID_VALUE;
+    return in ? cuMemcpyHtoD_v2(what->address, host->host, size_bytes)
+              : cuMemcpyDtoH_v2((void *)host->host, what->address, size_bytes);
+}
+
+static SimTexture sampled(SimTexture what, const CudaSampler *sampler) {
+    what.as_float = what.texel <= SIM_TEXEL_S16 && !(sampler->flags & CUDA_READ_AS_INTEGER);
+    what.normalized = sampler->flags & CUDA_NORMALIZED;
+    what.linear = sampler->filter;
+    what.mip_linear = sampler->mip_filter;
+    what.lod_bias = sampler->bias;
+    what.lod_min = sampler->least;
+    what.lod_max = sampler->most;
+    for (unsigned k = 0; k < 3; k++)
+        what.mode[k] = (uint8_t)sampler->address[k];
+    memcpy(what.border, sampler->border, sizeof what.border);
+    return what;
+}
+
+CudaResult cuTexObjectCreate(CudaHandle *handle, const CudaResource *resource, const CudaSampler *sampler,
+                             const void *view) {
+    bool mipmap = resource->kind == CUDA_RESOURCE_MIPMAP;
+    SimTexture what = sampled(mipmap ? resource->of.mipmap->all.what : resource->of.array->what, sampler);
+    *handle = simmem_add_texture(memory, &what);
+    note("texture\n");
+    nobjects++;
+    return view || resource->flags ? ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CudaResult cuTexObjectDestroy(CudaHandle handle) {
+    nobjects--;
+    return handle ? CUDA_SUCCESS : ERROR_INVALID_VALUE;
+}
+
+CudaResult cuSurfObjectCreate(CudaHandle *handle, const CudaResource *resource) {
+    const struct CudaArrayObject *array = resource->of.array;
+    if (resource->kind != CUDA_RESOURCE_ARRAY || !(array->flags & CUDA_ARRAY_SURFACE))
+        return ERROR_INVALID_VALUE;
+    *handle = simmem_add_texture(memory, &array->what);
+    note("surface\n");
+    nobjects++;
+    return CUDA_SUCCESS;
+}
+
+CudaResult cuSurfObjectDestroy(CudaHandle handle) { return cuTexObjectDestroy(handle); }
+
+static struct Ref *ref_of(CudaModule module, const char *name, bool surface) {
+    for (uint32_t i = 0; module && i < binary->ntextures && nrefs < MOST_REFS; i++)
+        if (strcmp(binary->textures[i].name, name) == 0 && binary->textures[i].is_surface == surface) {
+            refs[nrefs] = (struct Ref){.name = binary->textures[i].name, .is_surface = surface};
+            return &refs[nrefs++];
+        }
+    return NULL;
+}
+
+CudaResult cuModuleGetTexRef(CudaTexRef *ref, CudaModule module, const char *name) {
+    *ref = (CudaTexRef)(void *)ref_of(module, name, false);
+    return *ref ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CudaResult cuModuleGetSurfRef(CudaSurfRef *ref, CudaModule module, const char *name) {
+    *ref = (CudaSurfRef)(void *)ref_of(module, name, true);
+    return *ref ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+static CudaSampler *sampler_of(CudaTexRef ref) { return &((struct Ref *)(void *)ref)->sampler; }
+
+static CudaResult bind(void *ref, const SimTexture *what) {
+    ((struct Ref *)ref)->what = *what;
+    return CUDA_SUCCESS;
+}
+
+CudaResult cuTexRefSetArray(CudaTexRef ref, CudaArray array, unsigned flags) {
+    return flags == CUDA_OVERRIDE_FORMAT ? bind(ref, &array->what) : ERROR_INVALID_VALUE;
+}
+
+CudaResult cuTexRefSetMipmappedArray(CudaTexRef ref, CudaMipmap mipmap, unsigned flags) {
+    return flags == CUDA_OVERRIDE_FORMAT ? bind(ref, &mipmap->all.what) : ERROR_INVALID_VALUE;
+}
+
+CudaResult cuSurfRefSetArray(CudaSurfRef ref, CudaArray array, unsigned flags) {
+    return !flags && array->flags & CUDA_ARRAY_SURFACE ? bind(ref, &array->what) : ERROR_INVALID_VALUE;
+}
+
+#define SETTER(name, type, member)                                                                           \
+    CudaResult name(CudaTexRef ref, type value) {                                                            \
+        sampler_of(ref)->member = value;                                                                     \
+        return CUDA_SUCCESS;                                                                                 \
+    }
+SETTER(cuTexRefSetFilterMode, int, filter)
+SETTER(cuTexRefSetFlags, unsigned, flags)
+SETTER(cuTexRefSetMipmapFilterMode, int, mip_filter)
+SETTER(cuTexRefSetMipmapLevelBias, float, bias)
+
+CudaResult cuTexRefSetAddressMode(CudaTexRef ref, int axis, int mode) {
+    sampler_of(ref)->address[axis] = mode;
+    return CUDA_SUCCESS;
+}
+
+CudaResult cuTexRefSetBorderColor(CudaTexRef ref, float *border) {
+    memcpy(sampler_of(ref)->border, border, sizeof sampler_of(ref)->border);
+    return CUDA_SUCCESS;
+}
+
+CudaResult cuTexRefSetMipmapLevelClamp(CudaTexRef ref, float least, float most) {
+    sampler_of(ref)->least = least;
+    sampler_of(ref)->most = most;
+    return CUDA_SUCCESS;
+}
+
+static void add_refs(void) {
+    for (unsigned i = 0; i < nrefs; i++) {
+        SimTexture what = refs[i].is_surface ? refs[i].what : sampled(refs[i].what, &refs[i].sampler);
+        what.name = refs[i].name;
+        simmem_add_texture(memory, &what);
+    }
+}
+
+/* ---- launches ---- */
 static CudaResult run(CudaFunction function, Launch launch, void **extra) {
     const BinFunc *kernel = (const BinFunc *)(uintptr_t)function;
     for (; extra && *extra != (void *)CUDA_PARAM_END; extra += 2) {
@@ -225,6 +443,7 @@ static CudaResult run(CudaFunction function, Launch launch, void **extra) {
         return ERROR_INVALID_VALUE;
     if (card_is("dies"))
         abort();
+    add_refs();
     machine_run(binary, kernel->name, &launch, memory, NULL, &result, &diags);
     trap = result.trap.kind;
     machine_result_free(&result);
