@@ -15,6 +15,8 @@ static bool rule_compare(Check *c, const PtxInsn *i) {
     PtxTypeClass tc = ptx_type_class(t);
     if (i->op == PTX_SETP && i->ndst == 2 && (t == TY_F16 || t == TY_BF16))
         return refuse(c, i, "has only one result");
+    if ((t == TY_BF16 || t == TY_BF16X2) && i->operands[i->noperands - 1].kind == PO_IMM)
+        return refuse(c, i, "needs a predicate register, of bf16 no constant");
     if ((i->flags & PF_FTZ) && t != TY_F32 && t != TY_F16 && t != TY_F16X2)
         return refuse(c, i, "cannot have .ftz, which is for .f32, .f16 and .f16x2");
     if (i->cmp <= CMP_NE)
