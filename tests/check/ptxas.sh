@@ -27,6 +27,11 @@ done
 run 4 subnormal -O3 80 --grid 3 --block 256 --arg out:o:'u32[12288]'=zero --policy mufu-subnormal=keep
 run 4 subnormal -O3 80 --grid 3 --block 256 --arg out:o:'u32[12288]'=zero --policy mufu-subnormal=keep --no-trace
 grep 'buffer o' out >/dev/null && ! grep 'never changed' out || { echo "--no-trace says who stored what"; failed=1; }
+for sm in 75 80 86 89 90; do
+    for level in -O0 -O3; do
+        run 0 operands $level $sm --grid 1 --block 64 --arg 'buf:u32[128]=random:6' --arg out:o:'u32[768]'=zero --arg s32:-90 --arg s32:1000
+    done
+done
 regions=(--grid 1 --block 32 --arg 'buf:u8[8192]=random:3' --arg out:o:'u8[67584]'=zero)
 for sm in 75 80 86 89 90; do
     run 0 regions -O0 $sm "${regions[@]}"
