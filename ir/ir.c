@@ -218,6 +218,13 @@ void ir_insert(Function *f, BlockId b, unsigned at, InstId id) {
         set_defs(f, id, *dst, b);
 }
 
+void ir_replace_at(Function *f, BlockId b, unsigned at, InstId id) {
+    ir_block(f, b)->insts.at[at] = id;
+    const Inst *i = ir_inst(f, id);
+    FOR_DSTS(f, i, dst)
+        set_defs(f, id, *dst, b);
+}
+
 const BranchTable *ir_branch_table(const Function *f, const Inst *i) {
     if (i->op != OT_BRX || i->nsrc <= BRX_offset)
         return NULL;

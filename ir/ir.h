@@ -424,6 +424,7 @@ const BranchTable *ir_branch_table(const Function *f, const Inst *i); /* of a BR
 #define IR_BRA_TARGET_SLOT ((unsigned)BRA_offset)
 void ir_append(Function *f, BlockId b, InstId i);
 void ir_insert(Function *f, BlockId b, unsigned at, InstId i); /* before position `at` */
+void ir_replace_at(Function *f, BlockId b, unsigned at, InstId i);
 void ir_remove_at(Function *f, BlockId b, unsigned at);
 void ir_add_edge(Function *f, BlockId from, BlockId to);
 /* Redirect edge from->old to ->now; phis of `old` lose the operand, phis of `now` are the caller's task. */

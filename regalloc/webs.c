@@ -32,6 +32,7 @@ typedef struct {
     DomTree dom;
     uint32_t *def_block,
         *def_at;         /* [value] its first definition; 0 is in front of the block, where phis are */
+    uint64_t *order;     /* [value] its block's place in the dominator tree, its own in the block */
     VEC(LastUse) uses;   /* by value, then by block */
     uint32_t *first_use; /* [value] in uses; [value + 1] the end */
     uint32_t *head, *next, *size; /* [web] its members in the order of the dominator tree */
@@ -113,8 +114,7 @@ static uint32_t last_use(const Webs *webs, uint32_t v, uint32_t rpo) {
 /* ---- webs ---- */
 
 static bool defined_before(const Webs *webs, uint32_t x, uint32_t y) {
-    uint32_t p = webs->dom.in[webs->def_block[x]], q = webs->dom.in[webs->def_block[y]];
-    return p != q ? p < q : webs->def_at[x] != webs->def_at[y] ? webs->def_at[x] < webs->def_at[y] : x < y;
+    return webs->order[x] != webs->order[y] ? webs->order[x] < webs->order[y] : x < y;
 }
 
 static bool dominates(const Webs *webs, uint32_t x, uint32_t y) {
@@ -258,6 +258,9 @@ void ra_webs(Colour *colour) {
     uint32_t *latest = ARENA_ARRAY(&webs.a, uint32_t, n);
     for (uint32_t k = 0; k < colour->g.nrpo; k++)
         note_block(&webs, k, latest);
+    webs.order = ARENA_ARRAY(&webs.a, uint64_t, n);
+    for (uint32_t v = 0; v < n; v++)
+        webs.order[v] = (uint64_t)webs.dom.in[webs.def_block[v]] << 32 | webs.def_at[v];
     sort_uses(&webs);
     webs.rare = ARENA_ARRAY(&webs.a, bool, f->blocks.n);
     for (uint32_t k = 0; k < colour->g.nrpo; k++)

@@ -561,9 +561,8 @@ static void fold_result(Fold *fold, BlockId b, unsigned at) {
     InstId mov = ir_inst_new(fold->f, OT_MOV, isa_num_dst(OT_MOV), isa_num_src(OT_MOV));
     ir_set_src(fold->f, mov, MOV_rb, op_imm(result.value));
     ir_inst(fold->f, mov)->loc = ir_inst(fold->f, id)->loc;
-    ir_remove_at(fold->f, b, at);
     ir_set_dst(fold->f, mov, 0, dst);
-    ir_insert(fold->f, b, at, mov);
+    ir_replace_at(fold->f, b, at, mov);
     fold->changed = true;
 }
 

@@ -10,20 +10,29 @@ bool reconv_pends_at(const Candidate *one, const Candidate *other) {
 
 enum { MOST_SET = 192 };
 
-/* behind: of each of the set a bit for those at whose joins its lanes are pending; before: how many pend at
- * its own. */
+/* behind: of each of the set, whose joins are in different blocks, a bit for those at whose joins its lanes
+ * are pending; before: how many pend at its own. */
 static void find_pending(const Places *places, const uint32_t *set, unsigned n,
                          uint64_t behind[][MOST_SET / 64], uint8_t *before) {
-    uint32_t blocks[MOST_SET];
-    for (unsigned k = 0; k < n; k++)
-        blocks[k] = places->all.at[set[k]].join.block, before[k] = 0;
+    Bitset joined = places->joined;
+    for (unsigned k = 0; k < n; k++) {
+        uint32_t block = places->all.at[set[k]].join.block;
+        bs_add(&joined, block);
+        places->number[block] = (uint8_t)k;
+        before[k] = 0;
+    }
     for (unsigned m = 0; m < n; m++) {
         const Bitset *in = &places->all.at[set[m]].in;
         memset(behind[m], 0, sizeof behind[m]);
-        for (unsigned k = 0; k < n; k++)
-            if (k != m && bs_has(in, blocks[k]))
-                behind[m][k / 64] |= 1ull << (k & 63), before[k]++;
+        for (uint32_t word = 0; word < bs_words(in); word++)
+            for (uint64_t left = in->w[word] & joined.w[word]; left; left &= left - 1) {
+                unsigned k = places->number[64 * word + (unsigned)__builtin_ctzll(left)];
+                if (k != m)
+                    behind[m][k / 64] |= 1ull << (k & 63), before[k]++;
+            }
     }
+    for (unsigned k = 0; k < n; k++)
+        bs_del(&joined, places->all.at[set[k]].join.block);
 }
 
 bool reconv_is_ordered(const Places *places, const uint32_t *set, unsigned n) {

@@ -692,6 +692,8 @@ void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent
     places->most_steps = reconv->f->module->steps + (uint64_t)STEPS_OF_BLOCK * reconv->order.count;
     places->last_at = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
     places->needed = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
+    places->number = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
+    places->joined = bs_new(&reconv->a, reconv->g.n);
     for (uint32_t k = 0; k < reconv->order.count; k++) {
         uint32_t b = reconv->order.order[k], preds = 0, last = NO_NODE;
         if (!b || reconv_only_exits(reconv->f, b))

@@ -22,6 +22,8 @@ typedef struct {
     uint32_t *last_at;      /* [block] its last candidate + 1 */
     VEC(uint32_t) previous; /* [candidate] the one before of the same block + 1 */
     uint32_t *set, nset;    /* taken */
+    Bitset joined;          /* blocks; empty between uses */
+    uint8_t *number;        /* [block] of these the place in a set */
     uint64_t most_steps;    /* of the module, when no more candidates are looked for */
 } Places;
 
