@@ -140,9 +140,9 @@ static bool count_regs(const IsaRow *row, MachInst *out, char *error) {
         if (operand->kind != OPK_REG)
             continue;
         operand->count = (uint8_t)isa_slot_regs(row, s, out);
-        if (!isa_is_aligned(operand, operand->count)) {
+        if (!isa_is_aligned(row->optype, operand, operand->count)) {
             snprintf(error, ISA_ERROR_BYTES, "%s: operand %s %s", isa_opcode_name(row->opcode),
-                     isa_slot_name(row, s), isa_aligned_text(operand->count));
+                     isa_slot_name(row, s), isa_aligned_text(row->optype, operand->count));
             return false;
         }
     }

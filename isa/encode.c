@@ -136,8 +136,8 @@ static bool enc_reg(const Enc *enc, const IsaField *field, const Operand *operan
     if (operand->value >> field->width || (file != RF_B && operand->value == ones))
         return refuse(enc, "has a register number that does not exist", slot);
     unsigned n = slot == SLOT_NONE ? 1 : isa_slot_regs(enc->r, slot, enc->in);
-    if (!isa_is_aligned(operand, n))
-        return refuse(enc, isa_aligned_text(n), slot);
+    if (!isa_is_aligned(enc->in->optype, operand, n))
+        return refuse(enc, isa_aligned_text(enc->in->optype, n), slot);
     *v = operand->value;
     return true;
 }

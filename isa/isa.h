@@ -78,6 +78,7 @@ typedef struct {
     uint8_t exact;     /* enum IsaExact */
     uint8_t guard;     /* enum IsaGuard */
     uint8_t zero;      /* enum IsaZero */
+    uint8_t group;     /* enum IsaGroup */
     uint8_t flow;      /* enum IsaFlow */
     uint8_t pace;      /* enum IsaPace */
     uint16_t timing;   /* ISA_TIMING_*, bits */

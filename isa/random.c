@@ -30,14 +30,16 @@ static void random_mods(const IsaRow *row, uint64_t *state, MachInst *out) {
 }
 
 /* A register number of the file, a quarter of the time the one that reads as zero. */
-static uint32_t random_reg(const IsaField *field, unsigned regs, uint64_t *state) {
+static uint32_t random_reg(const IsaRow *row, const IsaField *field, unsigned regs, uint64_t *state) {
     RegFile file = isa_value_file(field->type);
     uint64_t x = rng_next(state);
     uint32_t max = file == RF_B ? 16 : (1u << field->width) - 1;
     if (file != RF_B && x >> 62 == 0)
         return isa_file_zero(file);
     uint32_t n = (uint32_t)(x % max);
-    uint32_t group = regs > 4 ? 8 : isa_register_group(regs); /* so wide ones lie in fewer places */
+    uint32_t group = isa_register_group(row->optype, regs);
+    if (regs > 4 && group < 8)
+        group = 8; /* so wide ones lie in fewer places */
     if (file == RF_R && n + regs > max)
         n = max - regs;
     return n / group * group;
@@ -57,7 +59,7 @@ static void random_operand(const IsaRow *r, const IsaField *field, uint64_t *sta
     RegFile file = isa_value_file(field->type);
     if (file != RF_COUNT) {
         unsigned regs = isa_slot_regs(r, field->index, out);
-        *operand = op_reg(file, random_reg(field, regs, state), regs);
+        *operand = op_reg(file, random_reg(r, field, regs, state), regs);
     } else if (field->type == VT_CMEM) {
         unsigned banks = 1u << isa_bank_bits(field);
         uint64_t x = rng_next(state);

@@ -292,17 +292,24 @@ uint32_t isa_named_predicates(const MachInst *in, RegFile *file) {
     return (mask.kind == OPK_IMM ? mask.value : ~0u) & ((1u << REG_PT) - 1);
 }
 
-unsigned isa_register_group(unsigned n) {
-    return n < 2 ? 1 : n == 2 ? 2 : 4; /* ptxas 13.0: R36 for 8 of a warp group's, R44 for 16, R60 for 32 */
+unsigned isa_register_group(unsigned optype, unsigned n) {
+    if (n < 3)
+        return n + !n;
+    return isa_traits(optype)->group == ISA_GROUP_NATURAL ? n : 4; /* ptxas 13.0: R36 for 8 of a warp group's, R44 for 16, R60 for 32 */
 }
 
-bool isa_is_aligned(const Operand *operand, unsigned n) {
-    return operand->value % isa_register_group(n) == 0 ||
+bool isa_is_aligned(unsigned optype, const Operand *operand, unsigned n) {
+    return operand->value % isa_register_group(optype, n) == 0 ||
            operand->value == isa_file_zero((RegFile)operand->file);
 }
 
-const char *isa_aligned_text(unsigned n) {
-    return n == 2 ? "must be an even register" : "must be a register divisible by 4";
+const char *isa_aligned_text(unsigned optype, unsigned n) {
+    switch (isa_register_group(optype, n)) {
+    case 2: return "must be an even register";
+    case 4: return "must be a register divisible by 4";
+    case 8: return "must be a register divisible by 8";
+    default: return "must be a register divisible by 16";
+    }
 }
 
 const char *isa_slot_name(const IsaRow *row, unsigned slot) {

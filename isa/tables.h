@@ -206,9 +206,10 @@ uint32_t isa_mod_put(const IsaRow *row, unsigned mod, uint32_t mods, unsigned va
 const char *isa_enum_text(const IsaEnum *isa_enum, unsigned sem);
 unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in);
 /* May an operand of n registers stand there? Several start at a multiple of their number, or are all RZ. */
-unsigned isa_register_group(unsigned n); /* the first of n registers is a multiple of it */
-bool isa_is_aligned(const Operand *operand, unsigned n);
-const char *isa_aligned_text(unsigned n); /* "must be an even register" */
+/* The first of n registers of an operand of the operation is a multiple of it. */
+unsigned isa_register_group(unsigned optype, unsigned n);
+bool isa_is_aligned(unsigned optype, const Operand *operand, unsigned n);
+const char *isa_aligned_text(unsigned optype, unsigned n); /* "must be an even register" */
 const char *isa_slot_name(const IsaRow *row, unsigned slot);
 RegFile isa_value_file(unsigned type); /* RF_COUNT if it is no register */
 unsigned isa_file_zero(RegFile f);     /* RZ, PT ... */

@@ -50,8 +50,9 @@ static inline unsigned ra_values(const Function *f, Operand o, ValId v[IR_MOST_V
         v[c] = ir_operand_value(f, o, c);
     return o.count;
 }
-/* What the first register of an operand is a multiple of. */
-static inline unsigned ra_align(unsigned count) { return count > 2 ? 4 : count; }
+/* What the first register of an operand is a multiple of. DMMA needs it of 8 and 16 (Group<NATURAL>);
+ * products of warp groups take such numbers at multiples of 4, too. */
+static inline unsigned ra_align(unsigned count) { return count < 3 || count == 8 || count == 16 ? count : 4; }
 /* The n-th read of an instruction (ir_num_reads), to be changed. */
 static inline Operand *ra_read(Function *f, Inst *i, unsigned n) {
     return n == ir_num_operands(i) - i->ndst ? &i->guard : &f->operands.at[i->operand + i->ndst + n];

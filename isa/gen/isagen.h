@@ -168,6 +168,7 @@ typedef enum {
     IC_EXACT,
     IC_GUARD,
     IC_ZERO,
+    IC_GROUP,
     IC_FLOW,
     IC_PACE,
     IC_TIMING,

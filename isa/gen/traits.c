@@ -168,6 +168,10 @@ static const Word zeros[] = {
     {"RZ", "the register that is always 0", 0, 0},
     {"NUMBER", "a number: its forms for numbers are others than those for registers", 1, 0},
 };
+static const Word groups[] = {
+    {"FOUR", "registers of an operand begin at a multiple of their number, of 4 at most", 0, 0},
+    {"NATURAL", "at a multiple of their number, however many", 1, 0},
+};
 static const Word simulated[] = {
     {"LEVELS", "bind_NAME in sim/ops, compiled for each host level", 0, 0},
     {"MACHINE", "bind_NAME in sim/machine", 1, 0},
@@ -194,6 +198,7 @@ static const struct {
     [IC_EXACT] = {"Exact", "How much of its result is known.", ONE, WORDS(exacts)},
     [IC_GUARD] = {"Guard", "What a pass may do with its guard.", ONE, WORDS(guards)},
     [IC_ZERO] = {"Zero", "What is written for a source that is 0.", ONE, WORDS(zeros)},
+    [IC_GROUP] = {"Group", "Where the registers of an operand begin.", ONE, WORDS(groups)},
     [IC_FLOW] =
         {"Flow",
          "What it does to control. But for NONE and NOP it is executed although its guard is false for all.",
@@ -363,7 +368,8 @@ static bool needs(const IgOptype *optype, unsigned column) {
         return false;
     case IC_ZERO: return optype->src.n;
     case IC_COMMUTES: /* not stated: none does */
-    case IC_IN_PLACE: return false;
+    case IC_IN_PLACE:
+    case IC_GROUP: return false;
     default: return true;
     }
 }

@@ -9,7 +9,7 @@
 #include "frontend/texture.h"
 #include "isa/machine/windows.h"
 
-enum { OFFSET_LIMIT = 1 << 23, MOST_BYTES = 16 /* of one access */, RANK_LOW_BIT = 24 };
+enum { OFFSET_LIMIT = 1 << 23, MOST_BYTES = 16 /* of one access */, MOST_CONST_BYTES = 8, RANK_LOW_BIT = 24 };
 _Static_assert(SIM_WINDOW_BYTES == 1ull << RANK_LOW_BIT, "ranks stand above offsets");
 
 static bool is_kernel_param(const Sel *sel, uint32_t var) {
@@ -365,7 +365,7 @@ static bool write_loaded(Sel *s, const PtxInsn *in, const Operand *words) {
 
 Address sel_address_behind(Sel *sel, const Address *address, unsigned bytes) {
     Address behind = *address;
-    if (fits((int64_t)address->offset + bytes)) {
+    if (fits((int64_t)address->offset + bytes) || address->space == SP_CONST) {
         behind.offset += (int32_t)bytes;
         return behind;
     }
@@ -376,16 +376,20 @@ Address sel_address_behind(Sel *sel, const Address *address, unsigned bytes) {
     return behind;
 }
 
-/* 256 bits as two accesses: the elements of a vector are read in no order. */
-static bool load_halves(Sel *sel, const PtxInsn *in, const Address *first) {
-    enum { WORDS = MOST_BYTES / 4 };
-    Operand w[2 * WORDS];
-    Address at[2] = {*first};
-    at[1] = sel_address_behind(sel, first, MOST_BYTES);
-    for (unsigned half = 0; half < 2; half++) {
-        Operand d = guard_load(sel, emit_load(sel, in, &at[half], MemSz_128, WORDS));
-        for (unsigned c = 0; c < WORDS; c++)
-            w[WORDS * half + c] = sel_part(sel, d, c);
+/* Wider loads are several: the elements of a vector are read in no order. An H100 takes LDC of 128 bits for
+ * an illegal instruction, and ptxas has none. */
+static unsigned most_of_a_load(unsigned space) { return space == SP_CONST ? MOST_CONST_BYTES : MOST_BYTES; }
+
+static bool load_pieces(Sel *sel, const PtxInsn *in, const Address *first, unsigned total) {
+    unsigned most = most_of_a_load(first->space), words = most / 4;
+    Operand w[2 * MOST_BYTES / 4];
+    Address at = *first;
+    for (unsigned k = 0; k < total / most; k++) {
+        if (k)
+            at = sel_address_behind(sel, &at, most);
+        Operand d = guard_load(sel, emit_load(sel, in, &at, bytes_to_size(most), words));
+        for (unsigned c = 0; c < words; c++)
+            w[words * k + c] = sel_part(sel, d, c);
     }
     return write_loaded(sel, in, w);
 }
@@ -393,8 +397,8 @@ static bool load_halves(Sel *sel, const PtxInsn *in, const Address *first) {
 static bool load(Sel *s, const PtxInsn *in, Address *a) {
     unsigned total = ptx_type_bytes(sel_type(in)) * num_elements(in);
     bool ok;
-    if (total > MOST_BYTES)
-        return load_halves(s, in, a);
+    if (total > most_of_a_load(a->space))
+        return load_pieces(s, in, a, total);
     unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size(sel_type(in), &ok);
     unsigned words = total <= 4 ? 1 : total / 4;
     Operand d = emit_load(s, in, a, size, words), w[4];
@@ -426,11 +430,16 @@ static bool kernel_param_load(Sel *sel, const PtxInsn *in, const PtxOperand *ope
             w[c] = sel_mov(sel, op_cmem(CONST_BANK_LAUNCH, at + 4 * c));
         return write_loaded(sel, in, w);
     }
-    unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size(sel_type(in), &ok);
-    Operand d = sel_emit_dst(sel, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2,
-                             (Operand[]){index, op_cmem(CONST_BANK_LAUNCH, at)});
-    for (unsigned c = 0; c < words; c++)
-        w[c] = sel_part(sel, d, c);
+    unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size(sel_type(in), &ok),
+             each = words;
+    if (total > MOST_CONST_BYTES)
+        size = MemSz_64, each = MOST_CONST_BYTES / 4;
+    for (unsigned k = 0; k < words; k += each) {
+        Operand d = sel_emit_dst(sel, OT_LDC, MSET(LDC, sz, size), 0, RF_R, each, 2,
+                                 (Operand[]){index, op_cmem(CONST_BANK_LAUNCH, at + 4 * k)});
+        for (unsigned c = 0; c < each; c++)
+            w[k + c] = sel_part(sel, d, c);
+    }
     return write_loaded(sel, in, w);
 }
 

@@ -250,7 +250,9 @@ static uint64_t rounded(double v, PtxType type) {
         return type == TY_F16 ? F16_NAN : F32_NAN;
     if (type != TY_F16 && fabs(v) >= 0x1p128)
         return v < 0 ? 0xff800000u : 0x7f800000u;
-    return v == 0 ? 0 : interp_round_double(format, v, type == TY_F16 ? RND_RN : RND_RZ);
+    uint64_t sign = (uint64_t)1 << (type == TY_F16 ? 15 : 31),
+             bits = interp_round_double(format, v, type == TY_F16 ? RND_RN : RND_RZ);
+    return bits == sign ? 0 : bits; /* no sum is -0, nor what rounds to it */
 }
 
 /* Of D, A, B and C: wmma of f16 factors says those of D and C only. */

@@ -50,7 +50,25 @@ static bool read_map(Copy *copy) {
     return good;
 }
 
-static bool begin(Copy *copy) {
+/* Copies that an H100 takes for illegal instructions, though PTX has no word of it. */
+static bool first_is_legal(const Copy *copy, bool stores) {
+    const SimTensorMap *map = &copy->map;
+    const char *wrong =
+        copy->first[0] * copy->size % CHUNK_BYTES ? "coordinate 0 is no multiple of 16 bytes" : NULL;
+    for (unsigned k = 0; k < map->rank; k++) {
+        if (stores && copy->first[k] < 0)
+            wrong = "a coordinate of a store is negative";
+        bool pixel = map->im2col && k && k + 1u < map->rank;
+        if (pixel && (copy->first[k] < map->lower[k - 1] ||
+                      copy->first[k] >= (int64_t)map->size[k] + map->upper[k - 1]))
+            wrong = "the first pixel is not in the box";
+    }
+    if (wrong)
+        interp_trap_at(copy->run, copy->thread, copy->code, TRAP_OUT_OF_RANGE, map->address, wrong);
+    return !wrong;
+}
+
+static bool begin(Copy *copy, bool stores) {
     if (!read_map(copy))
         return false;
     const SimTensorMap *map = &copy->map;
@@ -65,7 +83,7 @@ static bool begin(Copy *copy) {
     }
     for (unsigned k = map->rank; k < copy->code->nread; k++)
         copy->offset[k - map->rank] = (uint16_t)interp_arg(copy->run, copy->thread, &copy->code->vec[k]);
-    return true;
+    return first_is_legal(copy, stores);
 }
 
 /* ---- places ---- */
@@ -135,9 +153,10 @@ static bool starts_well(const Copy *copy, uint64_t shared) {
 /* ---- loads ---- */
 
 static void missing(const Copy *copy, uint8_t bytes[SMALL]) {
-    memset(bytes, copy->map.nan_fill ? 0xff : 0, SMALL);
-    if (copy->map.nan_fill) /* all ones but for the sign */
-        bytes[copy->size - 1] = 0x7f;
+    for (unsigned i = 0; i < SMALL; i += 2) { /* whatever the type: an H100's */
+        bytes[i] = copy->map.nan_fill ? 0xf7 : 0;
+        bytes[i + 1] = copy->map.nan_fill ? 0x7f : 0;
+    }
 }
 
 static bool load_into(const Copy *copy, uint64_t base) {
@@ -169,7 +188,7 @@ static PtxStep exec_load(PtxRun *run, PtxThread *thread, const PtxCode *code) {
              object = (uint32_t)(interp_arg(run, thread, &code->src[2]) + code->offset3);
     bool several = (code->insn->flags & PF_MULTICAST) != 0;
     uint32_t blocks = several ? (uint16_t)interp_arg(run, thread, &code->src[3]) : 1;
-    if (!begin(&copy) || !starts_well(&copy, to))
+    if (!begin(&copy, false) || !starts_well(&copy, to))
         return STEP_STOP;
     for (unsigned rank = 0; blocks; rank++, blocks >>= 1) {
         uint64_t other = rank * SIM_WINDOW_BYTES;
@@ -221,7 +240,7 @@ static bool put(PtxRun *run, PtxThread *thread, const PtxCode *code, unsigned sp
 static PtxStep exec_store(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     Copy copy = {.run = run, .thread = thread, .code = code};
     uint64_t base = (uint32_t)(interp_arg(run, thread, &code->src[1]) + code->offset2);
-    if (!begin(&copy) || !starts_well(&copy, base))
+    if (!begin(&copy, true) || !starts_well(&copy, base))
         return STEP_STOP;
     PtxCode typed = *code;
     typed.type = ptx_types[copy.map.type];

@@ -128,12 +128,24 @@ static bool tensor_place(const Walk *walk, uint64_t *address) {
 }
 
 static void fill(const Walk *walk, uint8_t data[8]) {
-    static const uint64_t nan[SIM_TENSOR_TYPES] = {[SIM_TENSOR_F16] = 0x7fff,
-                                                   [SIM_TENSOR_BF16] = 0x7fff,
-                                                   [SIM_TENSOR_F32] = 0x7fffffff,
-                                                   [SIM_TENSOR_F64] = 0x7fffffffffffffff};
-    uint64_t bits = walk->map.nan_fill ? nan[walk->map.type] : 0;
+    uint64_t bits = walk->map.nan_fill ? 0x7ff77ff77ff77ff7 : 0; /* of all types, on an H100 */
     memcpy(data, &bits, 8);
+}
+
+/* What is wrong with where a copy begins: an H100 stops with an illegal instruction. */
+static const char *wrong_begin(const Walk *walk, bool stores) {
+    const SimTensorMap *map = &walk->map;
+    if ((uint64_t)walk->from[0] * walk->bytes & 15)
+        return "coordinate 0 is no multiple of 16 bytes";
+    for (unsigned i = 0; stores && i < map->rank; i++)
+        if (walk->from[i] < 0)
+            return "a coordinate of a store is negative";
+    for (unsigned i = 1; map->im2col && i + 1u < map->rank; i++) {
+        int64_t last = (int64_t)map->size[i] - 1 + map->upper[i - 1];
+        if (walk->from[i] < map->lower[i - 1] || walk->from[i] > last)
+            return "the first pixel is not in the box";
+    }
+    return NULL;
 }
 
 static int load_box(Warp *warp, Dec *dec, unsigned lane, Walk walk) {
@@ -229,6 +241,9 @@ static int op_load(Warp *warp, Dec *dec, uint32_t g) {
     if (dec->mem.kind)
         unpack_offsets(&walk, how[0] & 0xffff);
     begin(&walk, to + 64, to[0]);
+    const char *wrong = wrong_begin(&walk, false);
+    if (wrong)
+        return machine_trap_address(warp, dec, lane, TRAP_OUT_OF_RANGE, walk.map.address, wrong);
     uint32_t within = (uint32_t)SIM_WINDOW_BYTES - 1, blocks = dec->mem.shift ? how[0] >> 16 : 1;
     for (; status == RUN_OK && blocks; blocks &= blocks - 1) { /* the same offsets in each */
         uint32_t base = low_lane(blocks) * (uint32_t)SIM_WINDOW_BYTES, object = to[32];
@@ -257,6 +272,9 @@ static int op_store(Warp *warp, Dec *dec, uint32_t g) {
         return machine_trap_address(warp, dec, lane, TRAP_OUT_OF_RANGE, walk.map.address,
                                     "this reduction has no such elements");
     begin(&walk, from + 32, from[0]);
+    const char *wrong = wrong_begin(&walk, true);
+    if (wrong)
+        return machine_trap_address(warp, dec, lane, TRAP_OUT_OF_RANGE, walk.map.address, wrong);
     return store_box(warp, dec, lane, walk, reduces);
 }
 

@@ -183,7 +183,7 @@ static Number sum_of(const Number *term, unsigned n, unsigned bits) {
     return sum;
 }
 
-/* Overflow is infinity whatever the rounding. */
+/* Overflow is infinity whatever the rounding, and what is nearer to zero than all others is +0. */
 static uint32_t packed(Number v, Fmt f, uint32_t rnd) {
     uint32_t infinity = ((1u << f.ebits) - 1) << f.mbits, sign = (uint32_t)v.neg << (f.ebits + f.mbits);
     if (v.nan)
@@ -194,6 +194,8 @@ static uint32_t packed(Number v, Fmt f, uint32_t rnd) {
         return 0;
     uint32_t bits = (uint32_t)fp_pack(v.neg, v.mant, v.exp, f, rnd);
     int top = v.exp + 63 - __builtin_clzll(v.mant);
+    if (bits == 1u << (f.ebits + f.mbits))
+        return 0;
     return top > (1 << (f.ebits - 1)) - 1 ? sign | infinity : bits;
 }
 
