@@ -295,7 +295,9 @@ uint32_t isa_named_predicates(const MachInst *in, RegFile *file) {
 unsigned isa_register_group(unsigned optype, unsigned n) {
     if (n < 3)
         return n + !n;
-    return isa_traits(optype)->group == ISA_GROUP_NATURAL ? n : 4; /* ptxas 13.0: R36 for 8 of a warp group's, R44 for 16, R60 for 32 */
+    return isa_traits(optype)->group == ISA_GROUP_NATURAL
+               ? n
+               : 4; /* ptxas 13.0: R36 for 8 of a warp group's, R44 for 16, R60 for 32 */
 }
 
 bool isa_is_aligned(unsigned optype, const Operand *operand, unsigned n) {

@@ -55,8 +55,6 @@ static uint64_t max_of(PtxType t) {
 }
 static uint64_t min_of(PtxType t) { return type_signed(t) ? ~max_of(t) : 0; } /* two's complement */
 
-static Wide imm64(uint64_t v) { return wide2(op_imm((uint32_t)v), op_imm((uint32_t)(v >> 32))); }
-
 /* Clamp a value of source type t (64 bits wide if it is) to the range of d. */
 static Wide saturate(Sel *s, Wide v, PtxType d, PtxType t) {
     bool sg = type_signed(t);
@@ -70,11 +68,11 @@ static Wide saturate(Sel *s, Wide v, PtxType d, PtxType t) {
         return v;
     }
     if (low) {
-        Wide m = imm64(min_of(d));
+        Wide m = sel_imm64(min_of(d));
         v = sel_select64(s, sel_isetp64(s, true, ICmp_GT, v, m), v, m);
     }
     if (high) {
-        Wide m = imm64(max_of(d));
+        Wide m = sel_imm64(max_of(d));
         v = sel_select64(s, sel_isetp64(s, sg, ICmp_LT, v, m), v, m);
     }
     return v;

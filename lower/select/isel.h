@@ -339,6 +339,10 @@ bool sel_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, PtxSpac
 bool sel_shared_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, Address *address);
 /* What lies `bytes` behind an address of global memory. */
 Address sel_address_behind(Sel *sel, const Address *address, unsigned bytes);
+/* Addresses in shared memory of a cluster have the block's rank in their upper byte. */
+enum { SEL_RANK_LOW_BIT = 24 };
+static inline bool sel_has_ranks(const Sel *sel) { return sel->ti->cluster_offset_bytes != 0; }
+static inline Wide sel_imm64(uint64_t v) { return wide2(op_imm((uint32_t)v), op_imm((uint32_t)(v >> 32))); }
 /* Words of memory, without a guard: as an unsigned element of `bytes`, 1 to 16. */
 Operand sel_load_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes);
 void sel_store_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes, Operand data);

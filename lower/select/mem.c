@@ -9,8 +9,7 @@
 #include "frontend/texture.h"
 #include "isa/machine/windows.h"
 
-enum { OFFSET_LIMIT = 1 << 23, MOST_BYTES = 16 /* of one access */, MOST_CONST_BYTES = 8, RANK_LOW_BIT = 24 };
-_Static_assert(SIM_WINDOW_BYTES == 1ull << RANK_LOW_BIT, "ranks stand above offsets");
+enum { OFFSET_LIMIT = 1 << 23, MOST_BYTES = 16 /* of one access */, MOST_CONST_BYTES = 8 };
 
 static bool is_kernel_param(const Sel *sel, uint32_t var) {
     for (uint32_t k = 0; sel->f->is_entry && k < sel->pf->nparams; k++)
@@ -58,13 +57,11 @@ Wide sel_function_address(Sel *sel, uint32_t index, int64_t offset) {
 static Operand rank_bits(Sel *sel) {
     int n = isa_sreg_number(sel->t, "cgactaid");
     Operand rank = EMIT_R(sel, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
-    return sel_shl(sel, rank, op_imm(RANK_LOW_BIT));
+    return sel_shl(sel, rank, op_imm(SEL_RANK_LOW_BIT));
 }
 
-static bool has_ranks(const Sel *sel) { return sel->ti->cluster_offset_bytes != 0; }
-
 Operand sel_own_shared(Sel *sel, Operand place) {
-    return has_ranks(sel) ? sel_iadd(sel, rank_bits(sel), place) : place;
+    return sel_has_ranks(sel) ? sel_iadd(sel, rank_bits(sel), place) : place;
 }
 
 /* Variables of one section of another size in each program: where it begins, and what the linker adds. */
@@ -139,7 +136,7 @@ static bool address32(Sel *sel, const PtxOperand *operand, Address *address) {
     if (operand->reg)
         address->base = address_word(sel, operand);
     else if (v) {
-        bool ranked = v->space == SP_SHARED && has_ranks(sel) && !sel->m->relocatable;
+        bool ranked = v->space == SP_SHARED && sel_has_ranks(sel) && !sel->m->relocatable;
         Wide w = ranked ? shared_place(sel, index, offset) : sel_symbol_address(sel, operand, false);
         offset = 0;
         if (w.w[0].kind == OPK_IMM)
@@ -161,8 +158,6 @@ static bool address32(Sel *sel, const PtxOperand *operand, Address *address) {
     return true;
 }
 
-static Wide imm64(uint64_t v) { return wide2(op_imm((uint32_t)v), op_imm((uint32_t)(v >> 32))); }
-
 static bool address64(Sel *sel, const PtxOperand *operand, Address *address) {
     int64_t offset = operand->imm;
     Wide w;
@@ -174,13 +169,13 @@ static bool address64(Sel *sel, const PtxOperand *operand, Address *address) {
         w = sel_symbol_address(sel, operand, false);
         offset = 0;
     } else {
-        w = imm64((uint64_t)offset);
+        w = sel_imm64((uint64_t)offset);
         offset = 0;
     }
     if (sel->reported)
         return false;
     if (!fits(offset)) {
-        w = sel_add64(sel, w, imm64((uint64_t)offset));
+        w = sel_add64(sel, w, sel_imm64((uint64_t)offset));
         offset = 0;
     }
     address->base = op_with(sel_pair(sel, w.w[0], w.w[1]), OPM_WIDE64);
@@ -192,8 +187,8 @@ static bool address64(Sel *sel, const PtxOperand *operand, Address *address) {
 /* An address in a cluster's shared memory is one in the generic window; a machine without clusters has those
  * of one block. */
 static bool cluster_address(Sel *sel, const PtxOperand *operand, Address *address) {
-    address->space = has_ranks(sel) ? SP_NONE : SP_SHARED;
-    if (!address32(sel, operand, address) || !has_ranks(sel))
+    address->space = sel_has_ranks(sel) ? SP_NONE : SP_SHARED;
+    if (!address32(sel, operand, address) || !sel_has_ranks(sel))
         return !sel->reported;
     Operand low = address->base.kind == OPK_NONE ? op_imm(0) : address->base;
     int n = isa_sreg_number(sel->t, "swinhi");
@@ -371,7 +366,7 @@ Address sel_address_behind(Sel *sel, const Address *address, unsigned bytes) {
     }
     Operand pair = address->base; /* of global memory, so of 64 bits */
     pair.mods = 0;
-    Wide at = sel_add64(sel, sel_wide_pair(sel, pair), imm64(bytes));
+    Wide at = sel_add64(sel, sel_wide_pair(sel, pair), sel_imm64(bytes));
     behind.base = op_with(sel_pair(sel, at.w[0], at.w[1]), OPM_WIDE64);
     return behind;
 }
@@ -650,138 +645,7 @@ bool isel_cp(Sel *s, const PtxInsn *in) {
     return true;
 }
 
-/* ---- address conversions and queries ---- */
-
-/* Where the generic addresses of a space begin: a number, what the driver says in bank 0 (plus a number), or
- * a special register as the upper word. */
-typedef struct {
-    uint64_t number;
-    uint32_t bank0_offset; /* 0: none */
-    int upper;             /* special register, -1: none */
-} Window;
-
-static bool window_of(const Sel *sel, PtxSpace space, Window *out) {
-    const TargetInfo *info = sel->ti;
-    *out = (Window){.upper = -1};
-    switch (space) {
-    case SP_GLOBAL: return true;
-    case SP_SHARED:
-    case SP_SHARED_CLUSTER:
-        out->upper = isa_sreg_number(sel->t, "swinhi");
-        out->bank0_offset = info->shared_window_offset_bytes;
-        out->number = out->bank0_offset || out->upper >= 0 ? 0 : SIM_SHARED_WINDOW;
-        return true;
-    case SP_LOCAL:
-        out->bank0_offset = info->local_window_offset_bytes;
-        out->number = out->bank0_offset ? 0 : SIM_LOCAL_WINDOW;
-        return true;
-    case SP_CONST:
-        out->bank0_offset = info->const_window_offset_bytes;
-        out->number = out->bank0_offset ? 0 : SIM_CONST_WINDOW;
-        return true;
-    case SP_PARAM: /* a parameter's address in its space is its offset in bank 0 */
-        out->bank0_offset = info->param_window_offset_bytes;
-        out->number = (out->bank0_offset ? 0 : SIM_PARAM_WINDOW) - info->param_window_origin_bytes;
-        return sel->f->is_entry;
-    default: return false;
-    }
-}
-
-bool isel_cvta(Sel *sel, const PtxInsn *in) {
-    Window window;
-    unsigned bytes = ptx_type_bytes(sel_type(in));
-    bool to = in->sub == SUB_TO;
-    if (!window_of(sel, (PtxSpace)in->space, &window))
-        return sel_error(sel, "only variables and kernel parameters have generic addresses here");
-    Wide a = sel_src(sel, &in->operands[1], bytes);
-    if (bytes != 8 && in->space != SP_GLOBAL)
-        return sel_error(sel, "32-bit generic addresses are not compiled");
-    if (window.upper >= 0) {
-        Operand upper =
-            EMIT_R(sel, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)window.upper}));
-        a = wide2(a.w[0], to ? sel_isub(sel, a.w[1], upper) : sel_iadd(sel, a.w[1], upper));
-    }
-    if (window.bank0_offset) {
-        Wide base = sel_launch_pair(sel, window.bank0_offset);
-        a = to ? sel_sub64(sel, a, base) : sel_add64(sel, a, base);
-    }
-    if (window.number)
-        a = sel_add64(sel, a, imm64(to ? 0 - window.number : window.number));
-    sel_write(sel, &in->operands[0], sel_type(in), a);
-    return true;
-}
-
-static bool is_among(Sel *sel, const PtxInsn *in, Wide first, Operand bytes) {
-    Wide at = sel_sub64(sel, sel_src(sel, &in->operands[1], 8), first);
-    sel_write_pred(sel, &in->operands[0], sel_isetp64(sel, false, ICmp_LT, at, wide2(bytes, op_imm(0))));
-    return true;
-}
-
-/* From the window's base on there are as many bytes as the module has constants: as with ptxas 13.0, for
- * which no instruction knows the window. */
-static bool isspacep_const(Sel *sel, const PtxInsn *in) {
-    Window window;
-    window_of(sel, SP_CONST, &window);
-    Wide first = window.bank0_offset ? sel_launch_pair(sel, window.bank0_offset) : imm64(window.number);
-    return is_among(sel, in, first, op_imm(sel->m->const_bytes));
-}
-
-/* What the driver says of the first byte of the kernel's parameters, and of the last. */
-static bool isspacep_param(Sel *sel, const PtxInsn *in) {
-    const TargetInfo *info = sel->ti;
-    Wide first = imm64(SIM_PARAM_WINDOW);
-    if (info->param_window_offset_bytes)
-        first = sel_add64(sel, sel_launch_pair(sel, info->param_window_offset_bytes),
-                          imm64(info->param_base_bytes - info->param_window_origin_bytes));
-    Operand from = info->param_last_is_address ? first.w[0] : op_imm(info->param_base_bytes),
-            bytes = sel_isub(sel, sel_launch_word(sel, info->param_last_offset_bytes), from);
-    return is_among(sel, in, first, sel_iadd(sel, bytes, op_imm(1)));
-}
-
-bool isel_isspacep(Sel *s, const PtxInsn *in) {
-    if (in->space == SP_CONST)
-        return isspacep_const(s, in);
-    if (in->space == SP_PARAM || in->space == SP_PARAM_ENTRY)
-        return isspacep_param(s, in);
-    bool of_block = in->space == SP_SHARED || (in->space == SP_SHARED_CLUSTER && !has_ranks(s));
-    unsigned q = of_block                         ? QspcSpace_S
-                 : in->space == SP_SHARED_CLUSTER ? QspcSpace_D
-                 : in->space == SP_LOCAL          ? QspcSpace_L
-                                                  : QspcSpace_G;
-    Wide a = sel_src(s, &in->operands[1], 8);
-    Operand p =
-        sel_emit_dst(s, OT_QSPC, MSET(QSPC, e, MemAddr_E) | MSET(QSPC, space, q), QSPC_pu, RF_P, 1, 3,
-                     (Operand[]){op_with(sel_pair(s, a.w[0], a.w[1]), OPM_WIDE64), op_none(), op_imm(0)});
-    sel_write_pred(s, &in->operands[0], p);
-    return true;
-}
-
-bool sel_shared_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, Address *address) {
-    Window window;
-    if (!sel_address(sel, in, operand, SP_SHARED, address))
-        return false;
-    window_of(sel, SP_SHARED, &window);
-    if (in->space == SP_NONE && operand->reg &&
-        window.bank0_offset) /* the low word of the other windows is 0 */
-        address->base = sel_isub(sel, address->base, sel_launch_word(sel, window.bank0_offset));
-    return true;
-}
-
-/* The address with another block's rank, generic or not: the other bits are those of the window. */
-bool isel_mapa(Sel *sel, const PtxInsn *in) {
-    enum { LOW_BYTES_THEN_RANK = 0x0654 };
-    Wide a = sel_src(sel, &in->operands[1], ptx_type_bytes(sel_type(in)));
-    Operand rank = sel_value(sel, sel_src32(sel, &in->operands[2]));
-    a.w[0] = sel_prmt(sel, rank, op_imm(LOW_BYTES_THEN_RANK), sel_value(sel, a.w[0]));
-    sel_write(sel, &in->operands[0], sel_type(in), a);
-    return true;
-}
-
-bool isel_getctarank(Sel *sel, const PtxInsn *in) {
-    Wide a = sel_src(sel, &in->operands[1], ptx_type_bytes(sel_type(in)));
-    sel_write32(sel, &in->operands[0], TY_U32, sel_shr(sel, false, a.w[0], op_imm(RANK_LOW_BIT)));
-    return true;
-}
+/* ---- hints and fences ---- */
 
 /* Prefetches, cache hints and profiler events have no effect that a program can see. */
 bool isel_nothing(Sel *s, const PtxInsn *in) {
@@ -793,7 +657,7 @@ bool isel_nothing(Sel *s, const PtxInsn *in) {
 /* A policy is a hint, which the loads and stores that name it do without. Its value is opaque to PTX: one
  * that the hardware takes, as ptxas 13.0 makes it for L2::evict_normal of everything. */
 bool isel_createpolicy(Sel *sel, const PtxInsn *in) {
-    sel_write(sel, &in->operands[0], sel_type(in), imm64(0x16f0000000000000));
+    sel_write(sel, &in->operands[0], sel_type(in), sel_imm64(0x16f0000000000000));
     return true;
 }
 
