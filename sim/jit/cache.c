@@ -137,7 +137,7 @@ static bool file_path(const CodeCache *cache, XXH128_hash_t key, char path[PATH_
                     (uint64_t)key.high64, (uint64_t)key.low64) < PATH_BYTES;
 }
 
-static bool read_all(int fd, void *to, size_t bytes) {
+static bool get_bytes(int fd, void *to, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
         ssize_t n = read(fd, (uint8_t *)to + done, bytes - done);
         if (n <= 0)
@@ -146,7 +146,7 @@ static bool read_all(int fd, void *to, size_t bytes) {
     }
     return true;
 }
-static bool write_all(int fd, const void *from, size_t bytes) {
+static bool put_bytes(int fd, const void *from, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
         ssize_t n = write(fd, (const uint8_t *)from + done, bytes - done);
         if (n <= 0)
@@ -160,7 +160,7 @@ static bool write_all(int fd, const void *from, size_t bytes) {
 static bool read_head(int fd, Head *head) {
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-        status.st_mode & (S_IWGRP | S_IWOTH) || !read_all(fd, head, sizeof *head))
+        status.st_mode & (S_IWGRP | S_IWOTH) || !get_bytes(fd, head, sizeof *head))
         return false;
     return memcmp(head->magic, MAGIC, sizeof head->magic) == 0 && head->size > 0 &&
            head->size <= MOST_FILE_BYTES && head->entry < head->size &&
@@ -174,7 +174,7 @@ static bool read_image(int fd, XXH128_hash_t key, ImageBytes *out) {
         return false;
     *out = (ImageBytes){mem_alloc(head.size), head.size, head.entry};
     XXH128_hash_t digest = {0};
-    bool good = read_all(fd, out->bytes, out->size);
+    bool good = get_bytes(fd, out->bytes, out->size);
     if (good)
         digest = digest_of(key, &head, out->bytes);
     head.library.path[sizeof head.library.path - 1] = '\0';
@@ -280,7 +280,7 @@ void jit_cache_keep(const CodeCache *cache, XXH128_hash_t key, const ImageBytes 
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
         return;
-    bool good = write_all(fd, &head, sizeof head) && write_all(fd, bytes->bytes, bytes->size);
+    bool good = put_bytes(fd, &head, sizeof head) && put_bytes(fd, bytes->bytes, bytes->size);
     good = close(fd) == 0 && good;
     if (!good || rename(temporary, path) != 0)
         unlink(temporary);

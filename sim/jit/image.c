@@ -21,7 +21,7 @@ typedef struct {
     char *why;
 } Link;
 
-static bool refuse(Link *link, const char *what) {
+static bool not_linked(Link *link, const char *what) {
     snprintf(link->why, 160, "object code of libLLVM: %s", what);
     return false;
 }
@@ -34,17 +34,17 @@ static bool read_header(Link *link) {
     const Elf64_Ehdr *header = (const void *)link->object;
     if (link->size < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
         header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64 || header->e_type != ET_REL)
-        return refuse(link, "it is no object file of x86-64");
+        return not_linked(link, "it is no object file of x86-64");
     link->nsections = header->e_shnum;
     if (link->nsections > MOST_SECTIONS || header->e_shentsize != sizeof *link->sections ||
         header->e_shoff % 8 || !is_inside(link, header->e_shoff, link->nsections * sizeof *link->sections))
-        return refuse(link, "its section table is bad");
+        return not_linked(link, "its section table is bad");
     link->sections = (const void *)(link->object + header->e_shoff);
     for (unsigned i = 0; i < link->nsections; i++)
         if (link->sections[i].sh_type != SHT_NOBITS &&
             (!is_inside(link, link->sections[i].sh_offset, link->sections[i].sh_size) ||
              (link->sections[i].sh_type == SHT_SYMTAB && link->sections[i].sh_offset % 8)))
-            return refuse(link, "a section is not inside");
+            return not_linked(link, "a section is not inside");
     return true;
 }
 
@@ -57,9 +57,9 @@ static bool place_sections(Link *link) {
         if (section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_ALLOC))
             continue; /* tables of unwinding have a type of their own */
         if (section->sh_flags & SHF_WRITE && section->sh_size)
-            return refuse(link, "it has data to be written");
+            return not_linked(link, "it has data to be written");
         if (align > 4096 || section->sh_size > MOST_BYTES || end > MOST_BYTES)
-            return refuse(link, "it is too large");
+            return not_linked(link, "it is too large");
         end = (end + align - 1) / align * align;
         link->place[i] = (int64_t)end;
         end += section->sh_size;
@@ -93,13 +93,13 @@ static bool relocate(Link *link, const Elf64_Shdr *section) {
         int64_t to = symbol_place(link, &link->sections[section->sh_link], ELF64_R_SYM(rela.r_info));
         if ((type != R_X86_64_PC32 && type != R_X86_64_PLT32) || rela.r_offset > bytes ||
             bytes - rela.r_offset < 4)
-            return refuse(link, "it has a reference that is not relative");
+            return not_linked(link, "it has a reference that is not relative");
         if (to == UNPLACED)
-            return refuse(link, "it refers to what it does not have");
+            return not_linked(link, "it refers to what it does not have");
         int64_t at = base + (int64_t)rela.r_offset, value = to + rela.r_addend - at;
         int32_t word = (int32_t)value;
         if (word != value)
-            return refuse(link, "it is too large");
+            return not_linked(link, "it is too large");
         memcpy(link->out->bytes + at, &word, 4);
     }
     return true;
@@ -129,11 +129,11 @@ static bool find_entry(Link *link, const char *function) {
             if (place != UNPLACED && name < names->sh_size && length <= names->sh_size - name &&
                 memcmp(link->object + names->sh_offset + name, function, length) == 0) {
                 link->out->entry = (size_t)place;
-                return link->out->entry < link->out->size || refuse(link, "its function is empty");
+                return link->out->entry < link->out->size || not_linked(link, "its function is empty");
             }
         }
     }
-    return refuse(link, "it has no function");
+    return not_linked(link, "it has no function");
 }
 
 bool jit_image_link(const void *object, size_t size, const char *function, ImageBytes *out, char why[160]) {

@@ -118,9 +118,12 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
     warp->active = warp->first_valid = warp->valid;
     warp->yield = warp->sleep = warp->switch_mask = warp->tried = warp->blocked = 0;
     memset(warp->b, 0, sizeof warp->b);
-    memset(warp->companions, 0, sizeof warp->companions);
     warp->saved = 0;
-    memset(warp->saves, 0, sizeof warp->saves);
+    if (warp->members_used) {
+        memset(warp->companions, 0, sizeof warp->companions);
+        memset(warp->saves, 0, sizeof warp->saves);
+        warp->members_used = false;
+    }
     memset(warp->rpc, 0, sizeof warp->rpc);
     memset(warp->rpc_words, 0, sizeof warp->rpc_words);
     warp->cluster_arrived = warp->cluster_pending = 0;

@@ -176,6 +176,7 @@ struct Warp {
     uint16_t saved;              /* registers that any lane has saved: the others have no depths */
     uint16_t saves[16][32];      /* how often a lane has saved and cleared a register and not given it back */
     uint32_t companions[16][32]; /* of each lane, in place of b where BSSY sets its register (members.c) */
+    bool members_used;           /* saves and companions are not all 0 */
     uint32_t rpc[32];
     uint32_t behind[32]; /* where lanes go on at ENDCOLLECTIVE */
     uint8_t state;       /* WarpState */

@@ -36,6 +36,7 @@ void machine_b_join(Warp *warp, unsigned breg, uint32_t lanes) {
     warp->b[breg] |= lanes;
     if (!warp->run->bssy_assigns)
         return;
+    warp->members_used = true;
     leave(warp, breg, lanes);
     const uint16_t *saves = warp->saves[breg];
     while (lanes) { /* those in calls as deep; one set, but where calls come together behind YIELD */
@@ -58,6 +59,7 @@ void machine_b_clear(Warp *warp, unsigned breg, uint32_t lanes, bool saved) {
         machine_b_leave(warp, breg, lanes);
     warp->b[breg] = lanes ? 0 : warp->b[breg];
     set(warp, breg, lanes, 0);
+    warp->members_used |= saved;
     warp->saved = (uint16_t)(warp->saved | (unsigned)saved << breg);
     for (; saved && warp->run->bssy_assigns && lanes; lanes &= lanes - 1)
         warp->saves[breg][low_lane(lanes)]++;
@@ -66,6 +68,7 @@ void machine_b_clear(Warp *warp, unsigned breg, uint32_t lanes, bool saved) {
 void machine_b_give(Warp *warp, unsigned breg, uint32_t lanes, const uint32_t value[32]) {
     if (lanes)
         warp->b[breg] = value[low_lane(lanes)];
+    warp->members_used = true;
     for (; lanes; lanes &= lanes - 1) {
         unsigned lane = low_lane(lanes);
         warp->companions[breg][lane] = value[lane];
