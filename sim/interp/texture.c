@@ -162,7 +162,6 @@ static void fetch_whole(Fetch *fetch, const uint64_t *coord, int64_t level, uint
     memset(out, 0, 4 * sizeof *out);
     if (!inside)
         return;
-    out[3] = gives_floats(t) ? f32_bits(1) : 1;
     read_texel(fetch, (uint64_t)at[2], (uint64_t)at[1], (uint64_t)at[0], out);
 }
 
@@ -225,7 +224,7 @@ static unsigned allowed_level(const Fetch *fetch, double detail) {
     double least = sampler->lod_min, most = fmin(sampler->lod_max, fetch->texture->more_levels);
     detail = isnan(detail) ? 0 : detail;
     detail = fmin(fmax(detail + (double)sampler->lod_bias, least), most);
-    return (unsigned)floor(fmax(detail, 0) * (double)WHOLE + 0.5);
+    return (unsigned)floor(fmax(detail, 0) * (double)WHOLE);
 }
 
 static unsigned nearest_level(unsigned detail) { return (detail + WHOLE / 2) / WHOLE; }
@@ -234,8 +233,7 @@ static void fetch_at(Fetch *fetch, const double place[3], double detail_asked, u
     const SimTexture *t = fetch->texture;
     unsigned detail = allowed_level(fetch, detail_asked), part = detail % WHOLE;
     uint32_t low[4] = {0}, high[4] = {0};
-    out[0] = out[1] = out[2] = 0;
-    out[3] = gives_floats(t) ? f32_bits(1) : 1;
+    memset(out, 0, 4 * sizeof *out);
     if (!fetch->sampler->mip_linear || !gives_floats(t) || !part) {
         sample(fetch, place, nearest_level(detail), low);
         memcpy(out, low, t->channels * sizeof *out);
@@ -250,6 +248,9 @@ static void fetch_at(Fetch *fetch, const double place[3], double detail_asked, u
     }
 }
 
+/* To a part of WHOLE: the upper texel of whole weight is the lower one of no other. */
+static double rounded(double x) { return floor(x * (double)WHOLE + 0.5) / (double)WHOLE; }
+
 /* Channel `c` of the four texels around a place: (0, 1), (1, 1), (1, 0), (0, 0). */
 static void gather_four(Fetch *fetch, const double place[3], unsigned c, uint32_t out[4]) {
     static const uint8_t up[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
@@ -257,10 +258,10 @@ static void gather_four(Fetch *fetch, const double place[3], unsigned c, uint32_
     Axis axes[2];
     fetch->level = interp_level(t, nearest_level(allowed_level(fetch, -INFINITY)));
     for (unsigned k = 0; k < 2; k++)
-        axes[k] = place_on(fetch->sampler, true, k, in_texels(fetch, k, place[k]), fetch->level.size[k],
-                           fetch->offset[k]);
+        axes[k] = place_on(fetch->sampler, true, k, rounded(in_texels(fetch, k, place[k])),
+                           fetch->level.size[k], fetch->offset[k]);
     for (unsigned n = 0; n < 4; n++) {
-        uint32_t texel[4] = {0, 0, 0, gives_floats(t) ? f32_bits(1) : 1};
+        uint32_t texel[4] = {0};
         int64_t x = axes[0].at[up[n][0]], y = axes[1].at[up[n][1]];
         if (x < 0 || y < 0)
             memcpy(texel, fetch->sampler->border, t->channels * sizeof *texel);

@@ -136,8 +136,6 @@ static bool has_floats(const SimTexture *texture) {
     return texture->as_float || texture->texel == SIM_TEXEL_F16 || texture->texel == SIM_TEXEL_F32;
 }
 
-static uint32_t missing_fourth(const SimTexture *texture) { return has_floats(texture) ? 0x3f800000 : 1; }
-
 uint32_t machine_half_of(uint32_t bits) {
     uint32_t sign = bits >> 16 & 0x8000;
     double x = fabs((double)number(bits));
@@ -286,7 +284,7 @@ static uint32_t clamp_detail(const Texel *at) {
     if (x > s->lod_max)
         x = s->lod_max;
     x = x > last ? last : x < 0 ? 0 : x;
-    return (uint32_t)(x * (double)ONE + 0.5);
+    return (uint32_t)(x * (double)ONE);
 }
 static unsigned nearest(uint32_t detail) { return (detail + ONE / 2) >> 8; }
 
@@ -346,15 +344,11 @@ static int four_texels(Warp *warp, Dec *dec, unsigned lane, const Texel *at, con
     Side side[2];
     for (unsigned k = 0; k < 2; k++) {
         double x = s->normalized || texture->cube ? place[k] * level.size[k] : place[k];
-        x = x != x ? 0 : x;
-        x = x > 0x1p31 ? 0x1p31 : x < -0x1p31 ? -0x1p31 : x;
-        side[k] =
-            sides(s, false, k, floor(x - 0.5), level.size[k], at->offset[k]); /* no rounding of weights */
+        side[k] = sides(s, true, k, x, level.size[k], at->offset[k]);
     }
     unsigned comp = dec->tex.comp;
     for (unsigned n = 0; n < 4; n++) {
-        uint32_t x = side[0].texel[n == 1 || n == 2], y = side[1].texel[n < 2],
-                 got[4] = {0, 0, 0, missing_fourth(texture)};
+        uint32_t x = side[0].texel[n == 1 || n == 2], y = side[1].texel[n < 2], got[4] = {0};
         bool outside = x == level.size[0] || y == level.size[1];
         int status = outside
                          ? RUN_OK
@@ -410,7 +404,6 @@ static int fetch_whole(Warp *warp, Dec *dec, unsigned lane, const Texel *at, con
             return RUN_OK;
         place[k] = (uint64_t)x;
     }
-    out[3] = missing_fourth(texture);
     return load_texel(warp, dec, lane, texture,
                       ((at->layer + place[2]) * level.size[1] + place[1]) * level.size[0] + place[0],
                       level.address, out);
@@ -434,7 +427,6 @@ static int fetch_lane(Warp *warp, Dec *dec, unsigned lane, uint32_t out[4]) {
     memset(out, 0, 4 * sizeof *out);
     if (dec->tex.whole)
         return fetch_whole(warp, dec, lane, &at, coord, out);
-    out[3] = missing_fourth(texture);
     return sample(warp, dec, lane, &at, coord, out);
 }
 

@@ -214,7 +214,7 @@ static int64_t clamped(const Case *c, long double detail) {
     detail += (long double)c->bias / UNIT;
     detail = detail < c->least / (long double)UNIT ? c->least / (long double)UNIT : detail;
     detail = detail > most / UNIT ? most / UNIT : detail;
-    return (int64_t)floorl(detail * 256 + 0.5L);
+    return (int64_t)floorl(detail * 256); /* as an H200 */
 }
 
 /* How far a step of a place moves it on axis k, in texels. A direction's longest part is 1: see choose_place.
@@ -273,11 +273,12 @@ static double gathered(const Case *c, const Place *place, unsigned n) {
     enter_level(c, (unsigned)((clamped(c, -INFINITY) + 128) / 256));
     for (unsigned k = 0; k < 2; k++) {
         int64_t position = place->coord[k] * (c->normalized ? size_now[k] : 1);
-        i[k] = address(c, k, floor_div(position - one / 2, one) + c->offset[k] + up[n][k]);
+        int64_t parts = floor_div((position - one / 2) * 256 * 2 + one, one * 2); /* to nearest */
+        i[k] = address(c, k, floor_div(parts, 256) + c->offset[k] + up[n][k]);
         border |= i[k] < 0;
     }
     if (c->component >= c->channels)
-        return c->component == 3;
+        return 0;
     return border ? c->component + 1 : at(c, place->slice, i, c->component);
 }
 
@@ -301,7 +302,7 @@ static double whole_value(const Case *c, int64_t slice, const int64_t *coord, in
         if (place[k] < 0 || place[k] >= size_now[k])
             return 0;
     }
-    return channel < c->channels ? at(c, slice, place, channel) : channel == 3;
+    return channel < c->channels ? at(c, slice, place, channel) : 0;
 }
 
 /* Coordinates of a lane: layer, then numbers in UNITs. */
@@ -326,7 +327,7 @@ static void expect_lane(const Case *c, int64_t layer, const int64_t *coord, cons
         v[channel] = c->whole ? whole_value(c, place.slice, coord, c->how == LEVEL ? extra[0] : 0, channel)
                      : c->how == GATHER      ? gathered(c, &place, channel)
                      : channel < c->channels ? from_levels(c, &place, detail, channel)
-                                             : channel == 3;
+                                             : 0;
     for (unsigned channel = 0; channel < 4; channel++) {
         if (c->halves == WORDS)
             put_result(v[channel], floats(c));
