@@ -249,7 +249,7 @@ static void fetch_at(Fetch *fetch, const double place[3], double detail_asked, u
 }
 
 /* To a part of WHOLE: the upper texel of whole weight is the lower one of no other. */
-static double rounded(double x) { return floor(x * (double)WHOLE + 0.5) / (double)WHOLE; }
+static double to_weight(double x) { return floor(x * (double)WHOLE + 0.5) / (double)WHOLE; }
 
 /* Channel `c` of the four texels around a place: (0, 1), (1, 1), (1, 0), (0, 0). */
 static void gather_four(Fetch *fetch, const double place[3], unsigned c, uint32_t out[4]) {
@@ -258,7 +258,7 @@ static void gather_four(Fetch *fetch, const double place[3], unsigned c, uint32_
     Axis axes[2];
     fetch->level = interp_level(t, nearest_level(allowed_level(fetch, -INFINITY)));
     for (unsigned k = 0; k < 2; k++)
-        axes[k] = place_on(fetch->sampler, true, k, rounded(in_texels(fetch, k, place[k])),
+        axes[k] = place_on(fetch->sampler, true, k, to_weight(in_texels(fetch, k, place[k])),
                            fetch->level.size[k], fetch->offset[k]);
     for (unsigned n = 0; n < 4; n++) {
         uint32_t texel[4] = {0};
