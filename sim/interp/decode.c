@@ -461,6 +461,10 @@ static bool decode_call(PtxRun *run, PtxProc *p, PtxCode *code) {
             return false;
     }
     code->vec = ARENA_ARRAY(&run->arena, PtxArg, in->nargs + 1u);
+    if (in->nargs > run->ncall_values) {
+        run->ncall_values = in->nargs;
+        run->call_values = ARENA_ARRAY(&run->arena, uint64_t, in->nargs);
+    }
     code->nvec = code->nread = in->nargs;
     for (unsigned i = 0; i < in->nargs; i++) {
         const PtxFunc *f = code->callee ? code->callee->func

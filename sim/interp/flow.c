@@ -139,12 +139,12 @@ static uint32_t sym_var(const PtxOperand *operand) {
 static PtxStep enter_with_args(PtxRun *r, PtxThread *thread, const PtxCode *code, PtxProc *proc) {
     const PtxInsn *in = code->insn;
     const PtxFunc *f = proc->func;
-    uint64_t values[64];
+    uint64_t *values = r->call_values; /* they are the caller's, whose frame is the current one until then */
     uint32_t caller = thread->nframes - 1;
     if (in->nargs != f->nparams || in->nrets > f->nrets)
         return interp_trap(r, thread, code, TRAP_CALL_TARGET, "wrong number of parameters");
     for (unsigned i = 0; i < in->nargs; i++)
-        values[i & 63] = code->vec ? interp_arg(r, thread, &code->vec[i]) : 0;
+        values[i] = code->vec ? interp_arg(r, thread, &code->vec[i]) : 0;
     PtxStep step = interp_enter(r, thread, proc, code);
     if (step != STEP_GO)
         return step;
@@ -157,7 +157,7 @@ static PtxStep enter_with_args(PtxRun *r, PtxThread *thread, const PtxCode *code
         else if (n > 8 && in->args[i].kind == PO_REG)
             read_place(thread, from, 0, in->args[i].reg, bytes, n);
         else
-            memcpy(bytes, &values[i & 63], 8);
+            memcpy(bytes, &values[i], 8);
         write_place(thread, to, f->params[i], f->param_regs ? f->param_regs[i] : 0, bytes, n);
     }
     return STEP_GO;
@@ -303,7 +303,7 @@ bool interp_bind_call(PtxCode *code) {
         return in->nargs <= SYSTEM_MAX_PARAMS;
     }
     code->exec = code->callee ? exec_call : exec_call_indirect;
-    return in->nargs <= 64;
+    return true;
 }
 bool interp_bind_createpolicy(PtxCode *code) {
     code->exec = exec_createpolicy;

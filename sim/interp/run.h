@@ -209,6 +209,8 @@ struct PtxRun {
     PtxRunResult *res;
     Diags *d;
     Arena arena;
+    uint64_t *call_values; /* scratch of a call: [ncall_values], the most arguments of one */
+    uint32_t ncall_values;
     PtxProc **procs; /* by function index, NULL until needed */
     PtxProc **order; /* the same in the order of their discovery */
     uint32_t norder;

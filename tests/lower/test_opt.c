@@ -557,7 +557,7 @@ static void test_dce_keeps_effects(void **state) {
         OT_IMMA_SP,        OT_QMMA,         OT_QMMA_SP,    OT_HMMA_884,   OT_SULD, /* it may trap */
         OT_HGMMA,          OT_HGMMA_SP,     OT_QGMMA_SP,   OT_IGMMA_SP,   OT_QGMMA,       OT_IGMMA,
         OT_BGMMA,          OT_SYNCS_ARRIVE, OT_SYNCS_EXCH, OT_CREDUX,     OT_RPCMOV_FROM, OT_ATOMS_CAST,
-        OT_ATOMS_ARRIVE};
+        OT_ATOMS_ARRIVE,   OT_USETMAXREG_ALLOC};
     unsigned kept = 0;
     for (unsigned op = 1; op < OT_COUNT; op++) {
         bool stays = isa_num_dst(op) == 0 && op != OT_NOP;
