@@ -491,7 +491,9 @@ static Operand as_constant_pair(const Fold *fold, const Inst *i, unsigned k, Ope
         return lo;
     if (lo.kind != OPK_IMM || hi.kind != OPK_IMM || lo.value)
         return (Operand){0};
-    return hi.value == 0 ? op_rz() : opt_is_f64(i->op) ? hi : (Operand){0};
+    if (hi.value == 0 && isa_traits(i->op)->zero == ISA_ZERO_RZ)
+        return op_rz();
+    return opt_is_f64(i->op) ? hi : (Operand){0};
 }
 
 static void fold_operands(Fold *fold, InstId id) {

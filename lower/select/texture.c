@@ -288,7 +288,8 @@ static Operand query(Sel *sel, const PtxTexture *t, Operand level, unsigned part
     Operand handle_reg = sel_value(sel, handle_of(sel, t->place));
     if (in_reg)
         add(sel, &at, handle_reg);
-    add(sel, &at, level);
+    bool zero = op_is_imm(level, 0) || (level.kind == OPK_REG && level.value == REG_RZ);
+    add(sel, &at, zero ? EMIT_R(sel, OT_MOV, 0, op_imm(0)) : level); /* which must be a register */
     Operand src[TXQ_parts + 1] = {[TXQ_ra] = sel_wide_vec(sel, at), [TXQ_parts] = op_imm(1u << part)};
     Handle handle = begin_handle(sel, handle_reg, is_every_lanes(sel, t->place), true);
     src[TXQ_urb] = handle.uniform;

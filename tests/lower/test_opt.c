@@ -549,15 +549,49 @@ static bool survives(unsigned op) {
  * an effect, or look at other lanes, are listed here, apart from the table that the pass reads. */
 static void test_dce_keeps_effects(void **state) {
     (void)state;
-    static const uint16_t both[] = {
-        OT_ATOMG,          OT_ATOMG_CAS,    OT_ATOM,       OT_ATOM_CAS,   OT_ATOMS,       OT_ATOMS_CAS,
-        OT_ATOMS_POPC_INC, OT_BMOV,         OT_B2R,        OT_B2R_RESULT, OT_LEPC,        OT_SHFL,
-        OT_VOTE,           OT_VOTEU,        OT_MATCH,      OT_REDUX,      OT_ELECT,       OT_LDSM,
-        OT_MOVM,           OT_HMMA,         OT_IMMA,       OT_DMMA,       OT_BMMA,        OT_HMMA_SP,
-        OT_IMMA_SP,        OT_QMMA,         OT_QMMA_SP,    OT_HMMA_884,   OT_SULD, /* it may trap */
-        OT_HGMMA,          OT_HGMMA_SP,     OT_QGMMA_SP,   OT_IGMMA_SP,   OT_QGMMA,       OT_IGMMA,
-        OT_BGMMA,          OT_SYNCS_ARRIVE, OT_SYNCS_EXCH, OT_CREDUX,     OT_RPCMOV_FROM, OT_ATOMS_CAST,
-        OT_ATOMS_ARRIVE,   OT_USETMAXREG_ALLOC};
+    static const uint16_t both[] = {OT_ATOMG,
+                                    OT_ATOMG_CAS,
+                                    OT_ATOM,
+                                    OT_ATOM_CAS,
+                                    OT_ATOMS,
+                                    OT_ATOMS_CAS,
+                                    OT_ATOMS_POPC_INC,
+                                    OT_BMOV,
+                                    OT_B2R,
+                                    OT_B2R_RESULT,
+                                    OT_LEPC,
+                                    OT_SHFL,
+                                    OT_VOTE,
+                                    OT_VOTEU,
+                                    OT_MATCH,
+                                    OT_REDUX,
+                                    OT_ELECT,
+                                    OT_LDSM,
+                                    OT_MOVM,
+                                    OT_HMMA,
+                                    OT_IMMA,
+                                    OT_DMMA,
+                                    OT_BMMA,
+                                    OT_HMMA_SP,
+                                    OT_IMMA_SP,
+                                    OT_QMMA,
+                                    OT_QMMA_SP,
+                                    OT_HMMA_884,
+                                    OT_SULD, /* it may trap */
+                                    OT_HGMMA,
+                                    OT_HGMMA_SP,
+                                    OT_QGMMA_SP,
+                                    OT_IGMMA_SP,
+                                    OT_QGMMA,
+                                    OT_IGMMA,
+                                    OT_BGMMA,
+                                    OT_SYNCS_ARRIVE,
+                                    OT_SYNCS_EXCH,
+                                    OT_CREDUX,
+                                    OT_RPCMOV_FROM,
+                                    OT_ATOMS_CAST,
+                                    OT_ATOMS_ARRIVE,
+                                    OT_USETMAXREG_ALLOC};
     unsigned kept = 0;
     for (unsigned op = 1; op < OT_COUNT; op++) {
         bool stays = isa_num_dst(op) == 0 && op != OT_NOP;

@@ -87,4 +87,26 @@ for target in sm_75 sm_90; do
     "$heddle" compile many.ptx -t $target -o own.cubin && "$heddle" validate many.ptx own.cubin --launch many.json > out 2>&1 ||
         fail "levels for $target: $(tail -1 out)"
 done
+# no place and no level is RZ: of TXQ that is an illegal instruction on a card
+cat > zero.ptx << 'END'
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry zero(.param .u64 t, .param .u64 out) {
+.reg .b64 %d<3>; .reg .b32 %r<3>; .reg .f32 %f<5>;
+ld.param.u64 %d1, [t]; ld.param.u64 %d2, [out];
+mov.u32 %r1, 0; mov.f32 %f0, 0f00000000;
+txq.width.b32 %r2, [%d1]; st.global.u32 [%d2], %r2;
+txq.level.width.b32 %r2, [%d1], %r1; st.global.u32 [%d2+4], %r2;
+tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r1}]; st.global.f32 [%d2+8], %f1;
+tex.level.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f0, %f0}], %f0; st.global.f32 [%d2+12], %f1;
+ret; }
+END
+for target in sm_75 sm_90; do
+    for level in 0 2; do
+        "$heddle" compile zero.ptx -t $target -O$level -o own.cubin && "$heddle" disasm own.cubin > zero.sass || fail "zero.ptx for $target"
+        [ "$(grep -cE '(TXQ|TEX|TLD)[.A-Z]* ' zero.sass)" -ge 4 ] || fail "textures are missing, $target"
+        grep -E '(TXQ|TEX|TLD)[.A-Z]* R[Z0-9]+, R[0-9]+, RZ,' zero.sass && fail "RZ for a place or a level, $target"
+    done
+done
 exit $bad
