@@ -158,6 +158,6 @@ open() { # NAME STATEMENT
     run 4 $1.ptx --with-ptxas --ptxas ./wrong
     says "^ptxas -O3  *$1.ptx:$1.json  *undefined .*memory differs, but PTX leaves it open"
 }
-open position 'bfe.u32 %r4, %r1, 4096, 3; and.b32 %r4, %r4, 1; add.u32 %r1, %r1, %r4; sub.u32 %r1, %r1, %r4;'
+open position 'mov.u32 %r4, 4096; bfe.u32 %r4, %r1, %r4, 3; and.b32 %r4, %r4, 1; add.u32 %r1, %r1, %r4; sub.u32 %r1, %r1, %r4;'
 open unwritten 'and.b32 %r4, %r5, 1; add.u32 %r1, %r1, %r4; sub.u32 %r1, %r1, %r4;'
 exit 0

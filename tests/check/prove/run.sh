@@ -313,7 +313,7 @@ edit "lost constant" 's/MOV \(R[0-9]*\), 0x11 /MOV \1, 0x12 /'
 # a WARPSYNC that waits for the lanes of another register
 "$heddle" compile -t sm_90 "$samples/warpscan.ptx" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" -o "$dir/k.sass" || fail "warpscan"
 subject=$samples/warpscan.ptx
-edit "mask of a WARPSYNC" 's/WARPSYNC R[0-9]* /WARPSYNC R0 /'
+edit "mask of a WARPSYNC" 's/WARPSYNC.EXCLUSIVE R[0-9]* /WARPSYNC.EXCLUSIVE R0 /'
 
 # forms of several instructions: proved, and not when one of them is another
 forms=$(dirname "$0")/forms.ptx
