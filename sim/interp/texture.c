@@ -116,36 +116,117 @@ static Axis place_on(const SimTexture *sampler, bool linear, unsigned axis, doub
     Axis out = {.weight = {WHOLE - high, high}};
     for (unsigned k = 0; k < 2; k++)
         out.at[k] = address_texel(sampler, axis, (int64_t)whole + offset + k, n);
+    if (out.at[0] == out.at[1]) /* on a card there is no fraction beyond the edge */
+        out.weight[0] = WHOLE, out.weight[1] = 0;
     return out;
 }
 
 static const Axis FIRST = {.weight = {WHOLE, 0}};
 
-/* The sum over the combinations, x fastest; what has no weight does not count. */
+/* ---- the sum over the combinations, x fastest ---- */
+
+/* In parts of WHOLE that add up to it, as an H200 has them: a slice's part is split over x, and each of these
+ * over y, to nearest; halves go to the upper texel of x, and there of y, else to the lower one of y. */
+static void corner_weights(const Axis axes[3], double weight[8]) {
+    for (unsigned z = 0; z < 2; z++) {
+        unsigned right = (axes[2].weight[z] * axes[0].weight[1] + WHOLE / 2) / WHOLE,
+                 column[2] = {axes[2].weight[z] - right, right};
+        for (unsigned x = 0; x < 2; x++) {
+            unsigned upper = (column[x] * axes[1].weight[1] + WHOLE / 2 - !x) / WHOLE;
+            weight[4 * z + x] = column[x] - upper;
+            weight[4 * z + 2 + x] = upper;
+        }
+    }
+}
+
+static double cut_to(double x, int unit) { return ldexp(trunc(ldexp(x, -unit)), unit); }
+
+/* Four texels in units of 2^-27 of the power of two of the largest, what is below cut off. */
+static double slice_sum(const double texel[4], const double weight[4], int *unit) {
+    enum { KEPT = 27, NONE = -10000 };
+    int top = NONE;
+    double sum = 0;
+    for (unsigned k = 0; k < 4; k++)
+        if (weight[k] != 0 && texel[k] != 0 && ilogb(texel[k]) > top)
+            top = ilogb(texel[k]);
+    *unit = top - KEPT;
+    for (unsigned k = 0; k < 4 && top != NONE; k++)
+        sum += cut_to(texel[k], *unit) * weight[k];
+    return sum;
+}
+
+/* As an H200 adds f32 texels: both slices, to nearest, halves away from zero. Decision: of the slice with the
+ * smaller unit what is below 2^-12 of the other's is cut off. */
+static float card_sum(const double texel[8], const double weight[8]) {
+    enum { BELOW = 12, LEAST = -149 };
+    int unit[2], most;
+    double slice[2];
+    for (unsigned z = 0; z < 2; z++)
+        slice[z] = slice_sum(texel + 4 * z, weight + 4 * z, &unit[z]);
+    most = unit[0] > unit[1] ? unit[0] : unit[1];
+    double sum = (cut_to(slice[0], most - BELOW) + cut_to(slice[1], most - BELOW)) / WHOLE;
+    if (sum == 0)
+        return 0;
+    int last = ilogb(sum) - 23 > LEAST ? ilogb(sum) - 23 : LEAST;
+    return (float)copysign(ldexp(floor(ldexp(fabs(sum), -last) + 0.5), last), sum);
+}
+
+/* To 11 bits, halves away from zero. */
+static float half_sum(double sum) {
+    int last = sum != 0 && ilogb(sum) > -14 ? ilogb(sum) - 10 : -24;
+    return (float)copysign(ldexp(floor(ldexp(fabs(sum), -last) + 0.5), last), sum);
+}
+
+/* Of whole numbers that stand for parts of `stored`: parts of `given`, halves up. */
+static float number_sum(const double texel[8], const double weight[8], double stored, double given) {
+    double sum = 0;
+    for (unsigned k = 0; k < 8; k++)
+        sum += rint(texel[k] * stored) * weight[k];
+    double v = floor(sum * given / (stored * WHOLE) + 0.5) / given;
+    return (float)(v < -1 ? -1 : v);
+}
+
+static uint32_t weighted(SimTexel format, const double texel[8], const double weight[8]) {
+    double sum = 0;
+    bool finite = true;
+    for (unsigned k = 0; k < 8; k++)
+        if (weight[k] != 0) {
+            finite &= isfinite(texel[k]);
+            sum += texel[k] * weight[k] / (double)WHOLE;
+        }
+    if (!finite)
+        return isnan(sum) ? F32_NAN : f32_bits((float)sum);
+    switch (format) {
+    case SIM_TEXEL_U8: return f32_bits(number_sum(texel, weight, 255, 65535));
+    case SIM_TEXEL_S8: return f32_bits(number_sum(texel, weight, 127, 32767));
+    case SIM_TEXEL_U16: return f32_bits(number_sum(texel, weight, 65535, 65535));
+    case SIM_TEXEL_S16: return f32_bits(number_sum(texel, weight, 32767, 32767));
+    case SIM_TEXEL_F16: return f32_bits(half_sum(sum));
+    default: return f32_bits(card_sum(texel, weight));
+    }
+}
+
+/* What has no weight does not count. */
 static void sum_texels(Fetch *fetch, const Axis axes[3], uint32_t out[4]) {
-    double sum[4] = {0};
-    for (unsigned corner = 0; corner < 8; corner++) {
-        unsigned kx = corner & 1, ky = corner >> 1 & 1, kz = corner >> 2;
-        double weight = (double)axes[0].weight[kx] / (double)WHOLE * axes[1].weight[ky] / (double)WHOLE *
-                        axes[2].weight[kz] / (double)WHOLE;
+    double weight[8], texel[4][8] = {{0}};
+    corner_weights(axes, weight);
+    for (unsigned k = 0; k < 8; k++) {
+        int64_t x = axes[0].at[k & 1], y = axes[1].at[k >> 1 & 1], z = axes[2].at[k >> 2];
         uint32_t bits[4];
-        if (weight == 0)
+        if (weight[k] == 0)
             continue;
-        bool border = axes[0].at[kx] < 0 || axes[1].at[ky] < 0 || axes[2].at[kz] < 0;
         memcpy(bits, fetch->sampler->border, sizeof bits);
-        if (!border)
-            read_texel(fetch, (uint64_t)axes[2].at[kz], (uint64_t)axes[1].at[ky], (uint64_t)axes[0].at[kx],
-                       bits);
-        for (unsigned c = 0; c < 4; c++)
-            if (weight == 1) /* a single texel: its bits */
-                out[c] = bits[c];
-            else
-                sum[c] += weight * (double)f32_of(bits[c]);
-        if (weight == 1)
+        if (x >= 0 && y >= 0 && z >= 0)
+            read_texel(fetch, (uint64_t)z, (uint64_t)y, (uint64_t)x, bits);
+        if (weight[k] == WHOLE) { /* a single texel: its bits */
+            memcpy(out, bits, sizeof bits);
             return;
+        }
+        for (unsigned c = 0; c < 4; c++)
+            texel[c][k] = (double)f32_of(bits[c]);
     }
     for (unsigned c = 0; c < 4; c++)
-        out[c] = isnan(sum[c]) ? F32_NAN : f32_bits((float)sum[c]);
+        out[c] = weighted((SimTexel)fetch->texture->texel, texel[c], weight);
 }
 
 /* ---- the two kinds of fetches ---- */

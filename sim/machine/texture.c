@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ONE = 1 << 8, ALL_WEIGHT = 1 << 24, NAN_BITS = 0x7fffffff, MOST_ARGS = 8 };
+enum { ONE = 1 << 8, NAN_BITS = 0x7fffffff, MOST_ARGS = 8 };
 
 static float number(uint32_t bits) {
     float f;
@@ -232,7 +232,9 @@ static Side sides(const SimTexture *surface, bool linear, unsigned axis, double 
     int64_t fixed = linear ? (int64_t)floor((x - 0.5) * (double)ONE + 0.5) : (int64_t)floor(x) * ONE;
     uint32_t part = (uint32_t)(fixed & (ONE - 1));
     int64_t whole = (fixed - part) / ONE + offset;
-    return (Side){{clip(surface, axis, whole, n), clip(surface, axis, whole + 1, n)}, {ONE - part, part}};
+    uint32_t first = clip(surface, axis, whole, n), second = clip(surface, axis, whole + 1, n);
+    part = first == second ? 0 : part; /* beyond the edge */
+    return (Side){{first, second}, {ONE - part, part}};
 }
 
 /* Face and place on it of a direction whose longest part is 1 or -1. */
@@ -290,35 +292,148 @@ static unsigned nearest(uint32_t detail) { return (detail + ONE / 2) >> 8; }
 
 /* ---- fetches ---- */
 
+/* Weights of the eight texels in parts of ONE, those of a card: rounded, for x first, then for y. */
+static void weigh(const Side side[3], uint32_t weight[8]) {
+    for (unsigned k = 0; k < 8; k += 4) {
+        uint32_t z = side[2].weight[k / 4], x1 = (z * side[0].weight[1] + 128) >> 8, x0 = z - x1;
+        weight[k + 2] = (x0 * side[1].weight[1] + 127) >> 8; /* a half stays below */
+        weight[k + 3] = (x1 * side[1].weight[1] + 128) >> 8;
+        weight[k] = x0 - weight[k + 2];
+        weight[k + 1] = x1 - weight[k + 3];
+    }
+}
+
+typedef struct { /* sum times 2^unit */
+    int64_t sum;
+    int unit;
+    bool any;
+} FixedSum;
+
+/* f32 is mantissa times 2^(power - 150) */
+static int split_f32(uint32_t bits, int64_t *mantissa) {
+    int power = (int)(bits >> 23 & 0xff);
+    *mantissa = bits & 0x7fffff;
+    if (power)
+        *mantissa |= 1 << 23;
+    return power ? power : 1;
+}
+
+static int64_t shifted(int64_t v, int left) {
+    uint64_t size = (uint64_t)(v < 0 ? -v : v);
+    size = left >= 0 ? size << left : left > -64 ? size >> -left : 0;
+    return v < 0 ? -(int64_t)size : (int64_t)size;
+}
+
+static FixedSum add_slice(const uint32_t texel[4], const uint32_t weight[4]) {
+    FixedSum out = {0};
+    int64_t mantissa;
+    for (unsigned k = 0; k < 4; k++) {
+        int power = split_f32(texel[k], &mantissa);
+        if (!weight[k] || !mantissa)
+            continue;
+        int unit = power - 150 + (63 - __builtin_clzll((uint64_t)mantissa)) - 27;
+        if (!out.any || unit > out.unit)
+            out.unit = unit;
+        out.any = true;
+    }
+    for (unsigned k = 0; k < 4 && out.any; k++) {
+        int power = split_f32(texel[k], &mantissa);
+        int64_t part = weight[k] ? shifted(mantissa, power - 150 - out.unit) * weight[k] : 0;
+        out.sum += texel[k] >> 31 ? -part : part;
+    }
+    return out;
+}
+
+/* A card's sum of f32 texels: in whole numbers, a slice at a time, rounded to nearest, halves away from zero.
+ */
+static uint32_t add_as_card(const uint32_t texel[8], const uint32_t weight[8]) {
+    enum { ROOM = 12, LEAST = -149 };
+    FixedSum slice[2] = {add_slice(texel, weight), add_slice(texel + 4, weight + 4)};
+    int unit =
+        !slice[1].any || (slice[0].any && slice[0].unit > slice[1].unit) ? slice[0].unit : slice[1].unit;
+    int64_t sum = 0;
+    for (unsigned z = 0; z < 2; z++)
+        if (slice[z].any)
+            sum += shifted(slice[z].sum, slice[z].unit - unit + ROOM);
+    unit -= ROOM + 8; /* weights are parts of 256 */
+    uint64_t size = (uint64_t)(sum < 0 ? -sum : sum);
+    if (!size)
+        return 0;
+    int drop = 40 - __builtin_clzll(size);
+    drop = drop < LEAST - unit ? LEAST - unit : drop;
+    if (drop > 0)
+        size = drop > 63 ? 0 : (size + ((uint64_t)1 << (drop - 1))) >> drop;
+    float magnitude = (float)ldexp((double)size, unit + (drop > 0 ? drop : 0));
+    return bits_of(magnitude) | (sum < 0 ? 1u << 31 : 0);
+}
+
+/* Integers that are read as numbers: the sum has 16 bits, halves up. `most`: what 1 is stored as; `given`:
+ * and what the sum's 1 is. */
+static uint32_t add_numbers(const uint32_t texel[8], const uint32_t weight[8], int64_t most, int64_t given) {
+    int64_t sum = 0, parts = 2 * most * ONE;
+    for (unsigned k = 0; k < 8; k++)
+        sum += weight[k] ? (int64_t)rint((double)number(texel[k]) * (double)most) * weight[k] : 0;
+    sum = 2 * given * sum + most * ONE;
+    int64_t steps = sum / parts - (sum % parts < 0);
+    return bits_of((float)((double)(steps < -given ? -given : steps) / (double)given));
+}
+
+static uint32_t add_halves(const uint32_t texel[8], const uint32_t weight[8]) {
+    int64_t sum = 0; /* in units of 2^-32: of the least half, by the weights' parts */
+    for (unsigned k = 0; k < 8; k++)
+        sum += weight[k] ? (int64_t)((double)number(texel[k]) * 0x1p24) * weight[k] : 0;
+    uint64_t size = (uint64_t)(sum < 0 ? -sum : sum);
+    int drop = size >> 19 ? 53 - __builtin_clzll(size) : 8; /* 11 bits are left, or what a half has */
+    size = (size + ((uint64_t)1 << (drop - 1))) >> drop;
+    return bits_of((float)ldexp((double)size, drop - 32)) | (sum < 0 ? 1u << 31 : 0);
+}
+
+static uint32_t add_texels(unsigned format, const uint32_t texel[8], const uint32_t weight[8]) {
+    double sum = 0;
+    bool finite = true;
+    for (unsigned k = 0; k < 8; k++)
+        if (weight[k]) {
+            finite &= (texel[k] >> 23 & 0xff) != 0xff;
+            sum += (double)number(texel[k]) * weight[k] / (double)ONE;
+        }
+    if (!finite)
+        return sum == sum ? bits_of((float)sum) : NAN_BITS;
+    switch (format) {
+    case SIM_TEXEL_U8: return add_numbers(texel, weight, 255, 65535);
+    case SIM_TEXEL_U16: return add_numbers(texel, weight, 65535, 65535);
+    case SIM_TEXEL_S8: return add_numbers(texel, weight, 127, 32767);
+    case SIM_TEXEL_S16: return add_numbers(texel, weight, 32767, 32767);
+    case SIM_TEXEL_F16: return add_halves(texel, weight);
+    default: return add_as_card(texel, weight);
+    }
+}
+
 static int filtered(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const MipLevel *level,
                     uint64_t slice, const Side side[3], uint32_t out[4]) {
     const SimTexture *texture = at->header;
-    double sum[4] = {0};
-    for (unsigned z = 0; z < 2; z++)
-        for (unsigned y = 0; y < 2; y++)
-            for (unsigned x = 0; x < 2; x++) {
-                uint32_t weight = side[0].weight[x] * side[1].weight[y] * side[2].weight[z], got[4];
-                if (!weight)
-                    continue;
-                bool outside = side[0].texel[x] == level->size[0] || side[1].texel[y] == level->size[1] ||
-                               side[2].texel[z] == level->size[2];
-                memcpy(got, at->sampler->border, sizeof got);
-                uint64_t row = (slice + side[2].texel[z]) * level->size[1] + side[1].texel[y];
-                int status = outside
-                                 ? RUN_OK
-                                 : load_texel(warp, dec, lane, texture,
-                                              row * level->size[0] + side[0].texel[x], level->address, got);
-                if (status != RUN_OK)
-                    return status;
-                if (weight == ALL_WEIGHT) {
-                    memcpy(out, got, texture->channels * sizeof *out);
-                    return RUN_OK;
-                }
-                for (unsigned c = 0; c < texture->channels; c++)
-                    sum[c] += (double)number(got[c]) * weight / (double)ALL_WEIGHT;
-            }
+    uint32_t weight[8], texel[4][8] = {{0}};
+    weigh(side, weight);
+    for (unsigned k = 0; k < 8; k++) {
+        uint32_t x = side[0].texel[k & 1], y = side[1].texel[k >> 1 & 1], z = side[2].texel[k >> 2], got[4];
+        if (!weight[k])
+            continue;
+        bool outside = x == level->size[0] || y == level->size[1] || z == level->size[2];
+        memcpy(got, at->sampler->border, sizeof got);
+        uint64_t row = (slice + z) * level->size[1] + y;
+        int status =
+            outside ? RUN_OK
+                    : load_texel(warp, dec, lane, texture, row * level->size[0] + x, level->address, got);
+        if (status != RUN_OK)
+            return status;
+        if (weight[k] == ONE) {
+            memcpy(out, got, texture->channels * sizeof *out);
+            return RUN_OK;
+        }
+        for (unsigned c = 0; c < texture->channels; c++)
+            texel[c][k] = got[c];
+    }
     for (unsigned c = 0; c < texture->channels; c++)
-        out[c] = sum[c] == sum[c] ? bits_of((float)sum[c]) : NAN_BITS;
+        out[c] = add_texels(texture->texel, texel[c], weight);
     return RUN_OK;
 }
 

@@ -95,29 +95,59 @@ static double at(const Case *c, int64_t slice, const int64_t *i, unsigned channe
     return value_of(c, texels[(base_now + index) * (int64_t)c->channels + channel]);
 }
 
+/* How an H200 rounds what it filters: f16 to f16, halves away from zero, integers to 16 bits, halves up. */
+static double rounded(const Case *c, long double v) {
+    static const int most[] = {65535, 32767, 65535, 32767};
+    if (c->format == F32)
+        return (double)v; /* small enough to be exact */
+    if (c->format == F16) {
+        int last = v != 0 && ilogbl(v) > -14 ? ilogbl(v) - 10 : -24;
+        return (double)ldexpl(roundl(ldexpl(v, -last)), last);
+    }
+    double given = (double)floorl(v * most[c->format] + 0.5L) / most[c->format];
+    return given < -1 ? -1 : given;
+}
+
+/* The whole number that stands for it, over what 1 is, as far as it has one. */
+static long double stored(const Case *c, double v) {
+    static const int most[] = {255, 127, 65535, 32767};
+    return c->as_float && c->format < F16 ? nearbyintl((long double)v * most[c->format]) / most[c->format]
+                                          : v;
+}
+
 /* position: in units of a texel / (UNIT * denominator) */
 static double filtered(const Case *c, int64_t slice, const int64_t *position, int64_t denominator,
                        unsigned channel) {
-    int64_t one = UNIT * denominator, low[3] = {0}, part[3] = {0};
+    int64_t one = UNIT * denominator, low[3] = {0}, part[3] = {0}, weight[2][2][2];
     for (unsigned k = 0; k < c->g->n; k++) {
         int64_t p = position[k] - (c->linear ? one / 2 : 0);
         low[k] = floor_div(p, one);
         part[k] = c->linear ? floor_div((p - low[k] * one) * 256 * 2 + one, one * 2) : 0; /* to nearest */
+        if (address(c, k, low[k] + c->offset[k]) == address(c, k, low[k] + c->offset[k] + 1))
+            part[k] = 0;
+    }
+    for (unsigned z = 0; z < 2; z++) { /* of z, y, x: as an H200 splits 256 */
+        int64_t all = z ? part[2] : 256 - part[2], right = floor_div(all * part[0] + 128, 256);
+        for (unsigned x = 0; x < 2; x++) {
+            int64_t column = x ? right : all - right;
+            weight[z][1][x] = floor_div(column * part[1] + (x ? 128 : 127), 256);
+            weight[z][0][x] = column - weight[z][1][x];
+        }
     }
     long double sum = 0;
     for (unsigned corner = 0; corner < 8; corner++) {
-        int64_t weight = 1, i[3];
+        int64_t w = weight[corner >> 2][corner >> 1 & 1][corner & 1], i[3];
         bool border = false;
         for (unsigned k = 0; k < 3; k++) {
-            unsigned up = corner >> k & 1;
-            weight *= k < c->g->n ? (up ? part[k] : 256 - part[k]) : up ? 0 : 256;
-            i[k] = k < c->g->n ? address(c, k, low[k] + c->offset[k] + up) : 0;
+            i[k] = k < c->g->n ? address(c, k, low[k] + c->offset[k] + (corner >> k & 1)) : 0;
             border |= i[k] < 0;
         }
-        if (weight)
-            sum += (long double)weight * (border ? channel + 1 : at(c, slice, i, channel));
+        double v = w ? border ? channel + 1 : at(c, slice, i, channel) : 0;
+        if (w == 256)
+            return v;
+        sum += (long double)w * stored(c, v);
     }
-    return (double)(sum / (256.0L * 256 * 256));
+    return rounded(c, sum / 256);
 }
 
 /* The face of a direction in units, and the place on it as numerators over 2 * longest. */
