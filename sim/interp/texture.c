@@ -125,14 +125,21 @@ static const Axis FIRST = {.weight = {WHOLE, 0}};
 
 /* ---- the sum over the combinations, x fastest ---- */
 
+typedef struct { /* four texels: of a texture's depth or of a level, and its part of WHOLE */
+    PtxTexels level;
+    Axis x, y;
+    int64_t z;
+    unsigned part;
+} Slice;
+
 /* In parts of WHOLE that add up to it, as an H200 has them: a slice's part is split over x, and each of these
  * over y, to nearest; halves go to the upper texel of x, and there of y, else to the lower one of y. */
-static void corner_weights(const Axis axes[3], double weight[8]) {
+static void corner_weights(const Slice slice[2], double weight[8]) {
     for (unsigned z = 0; z < 2; z++) {
-        unsigned right = (axes[2].weight[z] * axes[0].weight[1] + WHOLE / 2) / WHOLE,
-                 column[2] = {axes[2].weight[z] - right, right};
+        unsigned right = (slice[z].part * slice[z].x.weight[1] + WHOLE / 2) / WHOLE,
+                 column[2] = {slice[z].part - right, right};
         for (unsigned x = 0; x < 2; x++) {
-            unsigned upper = (column[x] * axes[1].weight[1] + WHOLE / 2 - !x) / WHOLE;
+            unsigned upper = (column[x] * slice[z].y.weight[1] + WHOLE / 2 - !x) / WHOLE;
             weight[4 * z + x] = column[x] - upper;
             weight[4 * z + 2 + x] = upper;
         }
@@ -207,15 +214,17 @@ static uint32_t weighted(SimTexel format, const double texel[8], const double we
 }
 
 /* What has no weight does not count. */
-static void sum_texels(Fetch *fetch, const Axis axes[3], uint32_t out[4]) {
+static void sum_texels(Fetch *fetch, const Slice slice[2], uint32_t out[4]) {
     double weight[8], texel[4][8] = {{0}};
-    corner_weights(axes, weight);
+    corner_weights(slice, weight);
     for (unsigned k = 0; k < 8; k++) {
-        int64_t x = axes[0].at[k & 1], y = axes[1].at[k >> 1 & 1], z = axes[2].at[k >> 2];
+        const Slice *from = &slice[k >> 2];
+        int64_t x = from->x.at[k & 1], y = from->y.at[k >> 1 & 1], z = from->z;
         uint32_t bits[4];
         if (weight[k] == 0)
             continue;
         memcpy(bits, fetch->sampler->border, sizeof bits);
+        fetch->level = from->level;
         if (x >= 0 && y >= 0 && z >= 0)
             read_texel(fetch, (uint64_t)z, (uint64_t)y, (uint64_t)x, bits);
         if (weight[k] == WHOLE) { /* a single texel: its bits */
@@ -280,15 +289,22 @@ static void find_place(Fetch *fetch, bool cube, const uint64_t *coord, double pl
     if (cube)
         fetch->layer += cube_face(coord, place);
     for (unsigned k = 0; k < fetch->texture->dims && !cube; k++)
-        place[k] = f32_of(coord[k]);
+        place[k] = f32_of(f32_flush((uint32_t)coord[k]));
 }
 
+/* Where it repeats, an H200 cuts a coordinate off behind 21 bits of fraction. */
 static double in_texels(const Fetch *fetch, unsigned axis, double x) {
-    bool whole = !fetch->sampler->normalized && !fetch->texture->cube;
-    return whole ? x : x * (double)fetch->level.size[axis];
+    enum { FRACTION_BITS = 21 };
+    unsigned mode = fetch->sampler->mode[axis];
+    if (!fetch->sampler->normalized && !fetch->texture->cube)
+        return x;
+    if (!fetch->texture->cube && (mode == SIM_ADDRESS_WRAP || mode == SIM_ADDRESS_MIRROR))
+        x = ldexp(floor(ldexp(x, FRACTION_BITS)), -FRACTION_BITS);
+    return x * (double)fetch->level.size[axis];
 }
 
-static void sample(Fetch *fetch, const double place[3], unsigned level, uint32_t out[4]) {
+/* The slices of a level; the second one has no part but in three dimensions. */
+static void find_slices(Fetch *fetch, const double place[3], unsigned level, Slice slice[2]) {
     const SimTexture *t = fetch->texture, *sampler = fetch->sampler;
     bool linear = sampler->linear && gives_floats(t);
     Axis axes[3] = {FIRST, FIRST, FIRST};
@@ -296,7 +312,14 @@ static void sample(Fetch *fetch, const double place[3], unsigned level, uint32_t
     for (unsigned k = 0; k < t->dims; k++)
         axes[k] = place_on(sampler, linear, k, in_texels(fetch, k, place[k]), fetch->level.size[k],
                            fetch->offset[k]);
-    sum_texels(fetch, axes, out);
+    for (unsigned z = 0; z < 2; z++)
+        slice[z] = (Slice){fetch->level, axes[0], axes[1], axes[2].at[z], axes[2].weight[z]};
+}
+
+static void sample(Fetch *fetch, const double place[3], unsigned level, uint32_t out[4]) {
+    Slice slice[2];
+    find_slices(fetch, place, level, slice);
+    sum_texels(fetch, slice, out);
 }
 
 /* A level of detail as the texture has it, in parts of WHOLE. */
@@ -304,7 +327,7 @@ static unsigned allowed_level(const Fetch *fetch, double detail) {
     const SimTexture *sampler = fetch->sampler;
     double least = sampler->lod_min, most = fmin(sampler->lod_max, fetch->texture->more_levels);
     detail = isnan(detail) ? 0 : detail;
-    detail = fmin(fmax(detail + (double)sampler->lod_bias, least), most);
+    detail = fmin(fmax(detail + trunc((double)sampler->lod_bias * WHOLE) / WHOLE, least), most);
     return (unsigned)floor(fmax(detail, 0) * (double)WHOLE);
 }
 
@@ -320,7 +343,18 @@ static void fetch_at(Fetch *fetch, const double place[3], double detail_asked, u
         memcpy(out, low, t->channels * sizeof *out);
         return;
     }
-    sample(fetch, place, detail / WHOLE, low);
+    if (t->dims < 3) { /* two levels are two slices, as an H200 has it */
+        Slice slice[2], of_level[2];
+        for (unsigned k = 0; k < 2; k++) {
+            find_slices(fetch, place, detail / WHOLE + k, of_level);
+            slice[k] = of_level[0];
+            slice[k].part = k ? part : WHOLE - part;
+        }
+        sum_texels(fetch, slice, low);
+        memcpy(out, low, t->channels * sizeof *out);
+        return;
+    }
+    sample(fetch, place, detail / WHOLE, low); /* a decision */
     sample(fetch, place, detail / WHOLE + 1, high);
     for (unsigned c = 0; c < t->channels; c++) {
         double sum = (double)f32_of(low[c]) * (WHOLE - part) / (double)WHOLE +

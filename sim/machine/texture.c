@@ -280,7 +280,7 @@ static MipLevel level_of(const SimTexture *texture, unsigned number) {
 static uint32_t clamp_detail(const Texel *at) {
     const SimTexture *s = at->sampler;
     double x = at->detail != at->detail ? 0 : at->detail, last = at->header->more_levels;
-    x += s->lod_bias;
+    x += (double)(int64_t)((double)s->lod_bias * (double)ONE) / (double)ONE;
     if (x < s->lod_min)
         x = s->lod_min;
     if (x > s->lod_max)
@@ -292,12 +292,20 @@ static unsigned nearest(uint32_t detail) { return (detail + ONE / 2) >> 8; }
 
 /* ---- fetches ---- */
 
-/* Weights of the eight texels in parts of ONE, those of a card: rounded, for x first, then for y. */
-static void weigh(const Side side[3], uint32_t weight[8]) {
+/* A slice is four texels: of a level of one or two dimensions, or of one place in depth. */
+typedef struct {
+    MipLevel level;
+    Side x, y;
+    uint32_t z, weight; /* in parts of ONE */
+} TexelSlice;
+
+/* Weights of the eight texels of two slices, those of a card: rounded, for x first, then for y. */
+static void weigh(const TexelSlice slice[2], uint32_t weight[8]) {
     for (unsigned k = 0; k < 8; k += 4) {
-        uint32_t z = side[2].weight[k / 4], x1 = (z * side[0].weight[1] + 128) >> 8, x0 = z - x1;
-        weight[k + 2] = (x0 * side[1].weight[1] + 127) >> 8; /* a half stays below */
-        weight[k + 3] = (x1 * side[1].weight[1] + 128) >> 8;
+        const TexelSlice *of = &slice[k / 4];
+        uint32_t x1 = (of->weight * of->x.weight[1] + 128) >> 8, x0 = of->weight - x1;
+        weight[k + 2] = (x0 * of->y.weight[1] + 127) >> 8; /* a half stays below */
+        weight[k + 3] = (x1 * of->y.weight[1] + 128) >> 8;
         weight[k] = x0 - weight[k + 2];
         weight[k + 1] = x1 - weight[k + 3];
     }
@@ -408,21 +416,22 @@ static uint32_t add_texels(unsigned format, const uint32_t texel[8], const uint3
     }
 }
 
-static int filtered(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const MipLevel *level,
-                    uint64_t slice, const Side side[3], uint32_t out[4]) {
+static int filtered(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const TexelSlice slice[2],
+                    uint64_t layer, uint32_t out[4]) {
     const SimTexture *texture = at->header;
     uint32_t weight[8], texel[4][8] = {{0}};
-    weigh(side, weight);
+    weigh(slice, weight);
     for (unsigned k = 0; k < 8; k++) {
-        uint32_t x = side[0].texel[k & 1], y = side[1].texel[k >> 1 & 1], z = side[2].texel[k >> 2], got[4];
+        const TexelSlice *of = &slice[k / 4];
+        const uint32_t *size = of->level.size;
+        uint32_t x = of->x.texel[k & 1], y = of->y.texel[k >> 1 & 1], got[4];
         if (!weight[k])
             continue;
-        bool outside = x == level->size[0] || y == level->size[1] || z == level->size[2];
         memcpy(got, at->sampler->border, sizeof got);
-        uint64_t row = (slice + z) * level->size[1] + y;
-        int status =
-            outside ? RUN_OK
-                    : load_texel(warp, dec, lane, texture, row * level->size[0] + x, level->address, got);
+        uint64_t row = (layer + of->z) * size[1] + y;
+        int status = x == size[0] || y == size[1] || of->z == size[2]
+                         ? RUN_OK
+                         : load_texel(warp, dec, lane, texture, row * size[0] + x, of->level.address, got);
         if (status != RUN_OK)
             return status;
         if (weight[k] == ONE) {
@@ -437,18 +446,45 @@ static int filtered(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const 
     return RUN_OK;
 }
 
-/* place: of the coordinates, from 0 to 1 if `scaled`, else in texels */
-static int sample_level(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const double place[3],
-                        unsigned number_of_level, uint64_t slice, uint32_t out[4]) {
+/* A normalized coordinate in texels: where it repeats, a card keeps 21 bits of its fraction. */
+static double unscaled(const SimTexture *sampler, bool cube, unsigned axis, double x, uint32_t size) {
+    bool repeats = sampler->mode[axis] == SIM_ADDRESS_WRAP || sampler->mode[axis] == SIM_ADDRESS_MIRROR;
+    return (repeats && !cube ? floor(x * 0x1p21) * 0x1p-21 : x) * size;
+}
+
+/* place: of the coordinates, from 0 to 1 if they are scaled, else in texels */
+static void slices_of(const Texel *at, const double place[3], unsigned number_of_level, TexelSlice slice[2]) {
     const SimTexture *texture = at->header, *s = at->sampler;
     bool linear = s->linear && has_floats(texture), scaled = s->normalized || texture->cube;
     MipLevel level = level_of(texture, number_of_level);
     Side side[3];
     for (unsigned k = 0; k < 3; k++)
-        side[k] = k >= texture->dims ? (Side){{0, 0}, {ONE, 0}}
-                                     : sides(s, linear, k, scaled ? place[k] * level.size[k] : place[k],
-                                             level.size[k], at->offset[k]);
-    return filtered(warp, dec, lane, at, &level, slice, side, out);
+        side[k] = k >= texture->dims
+                      ? (Side){{0, 0}, {ONE, 0}}
+                      : sides(s, linear, k,
+                              scaled ? unscaled(s, texture->cube, k, place[k], level.size[k]) : place[k],
+                              level.size[k], at->offset[k]);
+    for (unsigned z = 0; z < 2; z++)
+        slice[z] = (TexelSlice){level, side[0], side[1], side[2].texel[z], side[2].weight[z]};
+}
+
+static int sample_level(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const double place[3],
+                        unsigned number_of_level, uint64_t layer, uint32_t out[4]) {
+    TexelSlice slice[2];
+    slices_of(at, place, number_of_level, slice);
+    return filtered(warp, dec, lane, at, slice, layer, out);
+}
+
+/* Two levels of one or two dimensions are two slices, as on a card. */
+static int blend_levels(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const double place[3],
+                        uint32_t detail, uint64_t layer, uint32_t out[4]) {
+    TexelSlice low[2], high[2];
+    slices_of(at, place, detail / ONE, low);
+    slices_of(at, place, detail / ONE + 1, high);
+    low[1] = high[0];
+    low[1].weight = detail % ONE;
+    low[0].weight = ONE - low[1].weight;
+    return filtered(warp, dec, lane, at, low, layer, out);
 }
 
 /* Channel `comp` of the texels around a place, against the clock from the lower left one. */
@@ -483,11 +519,13 @@ static int sample(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const ui
     double place[3] = {0};
     uint64_t slice = at->layer + (cube ? face_of(coord, place) : 0);
     for (unsigned k = 0; k < at->ncoords && !cube; k++)
-        place[k] = (double)number(coord[k]);
+        place[k] = coord[k] << 1 >> 24 ? (double)number(coord[k]) : 0; /* subnormal numbers are 0 */
     if (dec->tex.gathers)
         return four_texels(warp, dec, lane, at, place, slice, out);
     uint32_t detail = clamp_detail(at), part = detail % ONE, next[4] = {0};
     bool blends = at->sampler->mip_linear && has_floats(texture) && part;
+    if (blends && texture->dims < 3)
+        return blend_levels(warp, dec, lane, at, place, detail, slice, out);
     unsigned first = blends ? detail / ONE : nearest(detail);
     int status = sample_level(warp, dec, lane, at, place, first, slice, out);
     if (status == RUN_OK && blends)

@@ -115,10 +115,11 @@ static long double stored(const Case *c, double v) {
                                           : v;
 }
 
-/* position: in units of a texel / (UNIT * denominator) */
-static double filtered(const Case *c, int64_t slice, const int64_t *position, int64_t denominator,
-                       unsigned channel) {
-    int64_t one = UNIT * denominator, low[3] = {0}, part[3] = {0}, weight[2][2][2];
+/* Of a slice, `all` of 256 parts of the sum, or its one texel; position: in units of a texel / (UNIT *
+ * denominator) */
+static bool add_slice(const Case *c, int64_t slice, const int64_t *position, int64_t denominator,
+                      unsigned channel, int64_t all, unsigned z, long double *sum) {
+    int64_t one = UNIT * denominator, low[3] = {0}, part[3] = {0}, weight[2][2];
     for (unsigned k = 0; k < c->g->n; k++) {
         int64_t p = position[k] - (c->linear ? one / 2 : 0);
         low[k] = floor_div(p, one);
@@ -126,27 +127,37 @@ static double filtered(const Case *c, int64_t slice, const int64_t *position, in
         if (address(c, k, low[k] + c->offset[k]) == address(c, k, low[k] + c->offset[k] + 1))
             part[k] = 0;
     }
-    for (unsigned z = 0; z < 2; z++) { /* of z, y, x: as an H200 splits 256 */
-        int64_t all = z ? part[2] : 256 - part[2], right = floor_div(all * part[0] + 128, 256);
-        for (unsigned x = 0; x < 2; x++) {
-            int64_t column = x ? right : all - right;
-            weight[z][1][x] = floor_div(column * part[1] + (x ? 128 : 127), 256);
-            weight[z][0][x] = column - weight[z][1][x];
-        }
+    if (c->g->n > 2)
+        all = z ? part[2] : 256 - part[2];
+    int64_t right = floor_div(all * part[0] + 128, 256); /* as an H200 splits it */
+    for (unsigned x = 0; x < 2; x++) {
+        int64_t column = x ? right : all - right;
+        weight[1][x] = floor_div(column * part[1] + (x ? 128 : 127), 256);
+        weight[0][x] = column - weight[1][x];
     }
-    long double sum = 0;
-    for (unsigned corner = 0; corner < 8; corner++) {
-        int64_t w = weight[corner >> 2][corner >> 1 & 1][corner & 1], i[3];
+    for (unsigned corner = 0; corner < 4; corner++) {
+        int64_t w = weight[corner >> 1][corner & 1], i[3];
         bool border = false;
         for (unsigned k = 0; k < 3; k++) {
-            i[k] = k < c->g->n ? address(c, k, low[k] + c->offset[k] + (corner >> k & 1)) : 0;
+            i[k] = k < c->g->n ? address(c, k, low[k] + c->offset[k] + (k == 2 ? z : corner >> k & 1)) : 0;
             border |= i[k] < 0;
         }
         double v = w ? border ? channel + 1 : at(c, slice, i, channel) : 0;
-        if (w == 256)
-            return v;
-        sum += (long double)w * stored(c, v);
+        if (w == 256) {
+            *sum = v;
+            return true;
+        }
+        *sum += (long double)w * stored(c, v);
     }
+    return false;
+}
+
+static double filtered(const Case *c, int64_t slice, const int64_t *position, int64_t denominator,
+                       unsigned channel) {
+    long double sum = 0;
+    if (add_slice(c, slice, position, denominator, channel, 256, 0, &sum) ||
+        (c->g->n > 2 && add_slice(c, slice, position, denominator, channel, 0, 1, &sum)))
+        return (double)sum;
     return rounded(c, sum / 256);
 }
 
@@ -241,7 +252,7 @@ static void put_launch(void) {
 /* A level of detail as the sampler has it, in parts of 256. */
 static int64_t clamped(const Case *c, long double detail) {
     long double most = c->most < (int64_t)c->levels * UNIT ? c->most : (int64_t)c->levels * UNIT;
-    detail += (long double)c->bias / UNIT;
+    detail += truncl((long double)c->bias * 256 / UNIT) / 256;
     detail = detail < c->least / (long double)UNIT ? c->least / (long double)UNIT : detail;
     detail = detail > most / UNIT ? most / UNIT : detail;
     return (int64_t)floorl(detail * 256); /* as an H200 */
@@ -279,18 +290,30 @@ typedef struct {
     int64_t slice, coord[3], denominator; /* coordinates in UNITs * denominator */
 } Place;
 
-static double of_level(const Case *c, const Place *place, unsigned level, unsigned channel) {
-    int64_t position[3];
+static void enter_place(const Case *c, const Place *place, unsigned level, int64_t position[3]) {
     enter_level(c, level);
     for (unsigned k = 0; k < 3; k++)
         position[k] = place->coord[k] * (c->normalized ? size_now[k] : 1);
+}
+
+static double of_level(const Case *c, const Place *place, unsigned level, unsigned channel) {
+    int64_t position[3];
+    enter_place(c, place, level, position);
     return filtered(c, place->slice, position, place->denominator, channel);
 }
 
 static double from_levels(const Case *c, const Place *place, int64_t detail, unsigned channel) {
-    int64_t part = detail % 256;
+    int64_t part = detail % 256, position[3];
+    long double sum = 0;
     if (!c->mip_linear || !floats(c) || !part)
         return of_level(c, place, (unsigned)((detail + 128) / 256), channel);
+    for (unsigned k = 0; k < 2 && c->g->n < 3;
+         k++) { /* the levels are the slices of the sum, as on an H200 */
+        enter_place(c, place, (unsigned)(detail / 256) + k, position);
+        add_slice(c, place->slice, position, place->denominator, channel, k ? part : 256 - part, 0, &sum);
+    }
+    if (c->g->n < 3)
+        return rounded(c, sum / 256);
     float low = (float)of_level(c, place, (unsigned)(detail / 256), channel),
           high = (float)of_level(c, place, (unsigned)(detail / 256) + 1, channel);
     return (double)(((long double)low * (256 - part) + (long double)high * part) / 256);
