@@ -146,8 +146,10 @@ static CudaSampler sampler_of(const SimTexture *t) {
                        .bias = t->lod_bias,
                        .least = t->lod_min,
                        .most = t->lod_max < last ? t->lod_max : last};
+    /* CUaddress_mode has the order of SimAddressMode. A card has two axes at least, and where the texture has
+     * one it is at 0 of the other: by a linear filter half a border. */
     for (unsigned k = 0; k < 3; k++)
-        out.address[k] = t->mode[k]; /* CUaddress_mode has the order of SimAddressMode */
+        out.address[k] = k < t->dims || t->cube ? t->mode[k] : SIM_ADDRESS_CLAMP;
     memcpy(out.border, t->border, sizeof out.border);
     return out;
 }
