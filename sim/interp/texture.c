@@ -85,6 +85,18 @@ static void read_texel(Fetch *fetch, uint64_t slice, uint64_t y, uint64_t x, uin
     }
 }
 
+/* On a card the border of integers that are read as numbers is such a number, too. */
+static void border_texel(const Fetch *fetch, uint32_t out[4]) {
+    const SimTexture *t = fetch->texture;
+    float least = t->texel == SIM_TEXEL_S8 || t->texel == SIM_TEXEL_S16 ? -1 : 0;
+    for (unsigned c = 0; c < t->channels; c++) {
+        out[c] = fetch->sampler->border[c];
+        float v = f32_of(out[c]);
+        if (t->as_float) /* NaN is the least */
+            out[c] = f32_bits(v > least ? (v < 1 ? v : 1) : least);
+    }
+}
+
 /* ---- from a coordinate to texels ---- */
 
 /* The texel that stands for number i of n; -1: the border. */
@@ -220,10 +232,10 @@ static void sum_texels(Fetch *fetch, const Slice slice[2], uint32_t out[4]) {
     for (unsigned k = 0; k < 8; k++) {
         const Slice *from = &slice[k >> 2];
         int64_t x = from->x.at[k & 1], y = from->y.at[k >> 1 & 1], z = from->z;
-        uint32_t bits[4];
+        uint32_t bits[4] = {0};
         if (weight[k] == 0)
             continue;
-        memcpy(bits, fetch->sampler->border, sizeof bits);
+        border_texel(fetch, bits);
         fetch->level = from->level;
         if (x >= 0 && y >= 0 && z >= 0)
             read_texel(fetch, (uint64_t)z, (uint64_t)y, (uint64_t)x, bits);
@@ -379,7 +391,7 @@ static void gather_four(Fetch *fetch, const double place[3], unsigned c, uint32_
         uint32_t texel[4] = {0};
         int64_t x = axes[0].at[up[n][0]], y = axes[1].at[up[n][1]];
         if (x < 0 || y < 0)
-            memcpy(texel, fetch->sampler->border, t->channels * sizeof *texel);
+            border_texel(fetch, texel);
         else
             read_texel(fetch, 0, (uint64_t)y, (uint64_t)x, texel);
         out[n] = texel[c];

@@ -292,6 +292,17 @@ static unsigned nearest(uint32_t detail) { return (detail + ONE / 2) >> 8; }
 
 /* ---- fetches ---- */
 
+/* What is outside; of integers read as numbers a number that they could be, as on a card. */
+static uint32_t border_of(const Texel *at, unsigned channel) {
+    const SimTexture *texture = at->header;
+    uint32_t bits = at->sampler->border[channel];
+    if (!texture->as_float)
+        return bits;
+    bool has_sign = texture->texel == SIM_TEXEL_S8 || texture->texel == SIM_TEXEL_S16;
+    float v = number(bits), least = has_sign ? -1 : 0;
+    return bits_of(!(v > least) ? least : v < 1 ? v : 1);
+}
+
 /* A slice is four texels: of a level of one or two dimensions, or of one place in depth. */
 typedef struct {
     MipLevel level;
@@ -427,7 +438,8 @@ static int filtered(Warp *warp, Dec *dec, unsigned lane, const Texel *at, const 
         uint32_t x = of->x.texel[k & 1], y = of->y.texel[k >> 1 & 1], got[4];
         if (!weight[k])
             continue;
-        memcpy(got, at->sampler->border, sizeof got);
+        for (unsigned c = 0; c < texture->channels; c++)
+            got[c] = border_of(at, c);
         uint64_t row = (layer + of->z) * size[1] + y;
         int status = x == size[0] || y == size[1] || of->z == size[2]
                          ? RUN_OK
@@ -494,7 +506,8 @@ static int four_texels(Warp *warp, Dec *dec, unsigned lane, const Texel *at, con
     MipLevel level = level_of(texture, nearest(clamp_detail(at)));
     Side side[2];
     for (unsigned k = 0; k < 2; k++) {
-        double x = s->normalized || texture->cube ? place[k] * level.size[k] : place[k];
+        double x = s->normalized || texture->cube ? unscaled(s, texture->cube, k, place[k], level.size[k])
+                                                  : place[k];
         side[k] = sides(s, true, k, x, level.size[k], at->offset[k]);
     }
     unsigned comp = dec->tex.comp;
@@ -507,7 +520,7 @@ static int four_texels(Warp *warp, Dec *dec, unsigned lane, const Texel *at, con
                                       (slice * level.size[1] + y) * level.size[0] + x, level.address, got);
         if (status != RUN_OK)
             return status;
-        out[n] = outside && comp < texture->channels ? s->border[comp] : got[comp];
+        out[n] = outside && comp < texture->channels ? border_of(at, comp) : got[comp];
     }
     return RUN_OK;
 }

@@ -73,6 +73,11 @@ static double value_of(const Case *c, int32_t texel) {
     return v < -1 ? -1 : v;
 }
 
+/* The launch says 1 to 4; numbers that integers stand for are 1 at most. */
+static double border_value(const Case *c, unsigned channel) {
+    return c->as_float && c->format < F16 ? 1 : channel + 1;
+}
+
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 /* Texel i on axis k; -1: the border. */
@@ -142,7 +147,7 @@ static bool add_slice(const Case *c, int64_t slice, const int64_t *position, int
             i[k] = k < c->g->n ? address(c, k, low[k] + c->offset[k] + (k == 2 ? z : corner >> k & 1)) : 0;
             border |= i[k] < 0;
         }
-        double v = w ? border ? channel + 1 : at(c, slice, i, channel) : 0;
+        double v = w ? border ? border_value(c, channel) : at(c, slice, i, channel) : 0;
         if (w == 256) {
             *sum = v;
             return true;
@@ -332,7 +337,7 @@ static double gathered(const Case *c, const Place *place, unsigned n) {
     }
     if (c->component >= c->channels)
         return 0;
-    return border ? c->component + 1 : at(c, place->slice, i, c->component);
+    return border ? border_value(c, c->component) : at(c, place->slice, i, c->component);
 }
 
 /* Bits of the half nearest to a number that is not smaller than the least normal one, or 0. */
