@@ -85,7 +85,8 @@ static void read_texel(Fetch *fetch, uint64_t slice, uint64_t y, uint64_t x, uin
     }
 }
 
-/* On a card the border of integers that are read as numbers is such a number, too. */
+/* On a card the border of integers that are read as numbers is such a number, too. Decision: that of f16 is
+ * one. */
 static void border_texel(const Fetch *fetch, uint32_t out[4]) {
     const SimTexture *t = fetch->texture;
     float least = t->texel == SIM_TEXEL_S8 || t->texel == SIM_TEXEL_S16 ? -1 : 0;
@@ -94,6 +95,8 @@ static void border_texel(const Fetch *fetch, uint32_t out[4]) {
         float v = f32_of(out[c]);
         if (t->as_float) /* NaN is the least */
             out[c] = f32_bits(v > least ? (v < 1 ? v : 1) : least);
+        else if (t->texel == SIM_TEXEL_F16)
+            out[c] = channel_bits(t, isnan(v) ? 0x7fff : (uint32_t)interp_round_double(FMT_F16, v, RND_RN));
     }
 }
 

@@ -280,7 +280,7 @@ static MipLevel level_of(const SimTexture *texture, unsigned number) {
 static uint32_t clamp_detail(const Texel *at) {
     const SimTexture *s = at->sampler;
     double x = at->detail != at->detail ? 0 : at->detail, last = at->header->more_levels;
-    x += (double)(int64_t)((double)s->lod_bias * (double)ONE) / (double)ONE;
+    x += trunc((double)s->lod_bias * (double)ONE) / (double)ONE;
     if (x < s->lod_min)
         x = s->lod_min;
     if (x > s->lod_max)
@@ -296,6 +296,8 @@ static unsigned nearest(uint32_t detail) { return (detail + ONE / 2) >> 8; }
 static uint32_t border_of(const Texel *at, unsigned channel) {
     const SimTexture *texture = at->header;
     uint32_t bits = at->sampler->border[channel];
+    if (texture->texel == SIM_TEXEL_F16)
+        return widen_half((uint16_t)machine_half_of(bits));
     if (!texture->as_float)
         return bits;
     bool has_sign = texture->texel == SIM_TEXEL_S8 || texture->texel == SIM_TEXEL_S16;

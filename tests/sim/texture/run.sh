@@ -109,4 +109,26 @@ for target in sm_75 sm_90; do
         grep -E '(TXQ|TEX|TLD)[.A-Z]* R[Z0-9]+, R[0-9]+, RZ,' zero.sass && fail "RZ for a place or a level, $target"
     done
 done
+# borders that the format does not have, and a bias of less than nothing: both executions alike
+cat > edge.ptx << 'END'
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry edge(.param .u64 t, .param .u64 out) {
+.reg .b64 %d<4>; .reg .b32 %r; .reg .f32 %f<6>;
+ld.param.u64 %d1, [t]; ld.param.u64 %d2, [out];
+mov.u32 %r, %tid.x; cvt.rn.f32.u32 %f0, %r; fma.rn.f32 %f0, %f0, 0f3e8147ae, 0fbf000000;
+tex.level.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f0, %f0}], %f0;
+mul.wide.u32 %d3, %r, 4; add.u64 %d2, %d2, %d3; st.global.f32 [%d2], %f1;
+ret; }
+END
+for texel in f16 f32 u8 s16; do
+    for border in 0.1 1e30 -65519 65520 -3e-9 1e-40; do
+        values='"read": "float", '
+        case $texel in f*) values= ;; esac
+        echo '{"buffers": {"b": {"type": "'$texel'", "count": 20, "init": "random:3"}, "o": {"type": "u32", "count": 32}}, "textures": {"t": {"buffer": "b", "size": [4, 4], "levels": 2,
+"texel": "'$texel'", "filter": "linear", "mipfilter": "linear", '"$values"'"bias": -0.3, "clamp": [0, 0.5], "address": "border", "border": ['$border']}}, "launches": [{"grid": [1], "block": [32], "args": ["tex:t", "o"]}]}' > edge.json
+        "$heddle" validate edge.ptx -t sm_75 --launch edge.json > out 2>&1 || fail "a border of $border, $texel: $(head -3 out)"
+    done
+done
 exit $bad
