@@ -76,15 +76,15 @@ static void find_shortest(Expect *expect) {
 static void find_leaving(Expect *expect) {
     const Reconv *reconv = expect->reconv;
     for (uint32_t k = 0; k < reconv->order.count; k++) {
-        uint32_t b = reconv->order.order[k], l = b ? reconv->loops.innermost[b] : NO_NODE;
+        uint32_t b = reconv->order.order[k], l = b ? expect->loops.innermost[b] : NO_NODE;
         GRAPH_SUCCS(&reconv->g, b, s)
             expect->leaves[s - reconv->g.succ] =
-                *s == 0 || (l != NO_NODE && !loop_contains(&reconv->loops, l, *s));
+                *s == 0 || (l != NO_NODE && !loop_contains(&expect->loops, l, *s));
     }
 }
 
-static double expected_rounds(const Reconv *reconv, uint32_t block) {
-    uint32_t l = reconv->loops.innermost[block], depth = l == NO_NODE ? 0 : reconv->loops.at[l].depth;
+static double expected_rounds(const Expect *expect, uint32_t block) {
+    uint32_t l = expect->loops.innermost[block], depth = l == NO_NODE ? 0 : expect->loops.at[l].depth;
     return rounds_at_depth[depth < 5 ? depth : 5];
 }
 
@@ -117,7 +117,7 @@ static bool may_end_loop(const Expect *expect, uint32_t b) {
 static void find_likely(Expect *expect, uint32_t b, bool lopsided, const Exits *exits) {
     const Reconv *reconv = expect->reconv;
     uint32_t n = slots_drawn(&reconv->g, b), at = reconv->g.succ_at[b], leaving = 0,
-             l = reconv->loops.innermost[b];
+             l = expect->loops.innermost[b];
     const bool *leaves = &expect->leaves[at];
     double *p = &expect->likely[lopsided][at], leave = 0, stay = 0;
     for (uint32_t s = 0; s < n; s++)
@@ -127,7 +127,7 @@ static void find_likely(Expect *expect, uint32_t b, bool lopsided, const Exits *
         p[s] = lopsided ? expect->ends[at + s] : 1;
         if (may_stay && leaves[s]) {
             p[s] *=
-                l == NO_NODE ? 0 : 1 / ((lopsided ? exits[l].ends : exits[l].n) * expected_rounds(reconv, b));
+                l == NO_NODE ? 0 : 1 / ((lopsided ? exits[l].ends : exits[l].n) * expected_rounds(expect, b));
             leave += p[s];
         } else {
             stay += p[s];
@@ -145,8 +145,7 @@ static void find_likely(Expect *expect, uint32_t b, bool lopsided, const Exits *
 /* In which round of its loop is the lane, that has come to b? Lanes that came into the loop together are in
  * the same, however often others were in it before. */
 static uint32_t round_of(const Expect *expect, uint32_t b, const uint32_t *visits) {
-    uint32_t l = expect->reconv->loops.innermost[b],
-             header = l == NO_NODE ? b : expect->reconv->loops.at[l].header;
+    uint32_t l = expect->loops.innermost[b], header = l == NO_NODE ? b : expect->loops.at[l].header;
     return visits[header] - expect->entered[header];
 }
 
@@ -167,7 +166,7 @@ static uint32_t common_slot(const Expect *expect, uint32_t b, unsigned warp, con
             stays = s;
     }
     if (leaves != NO_NODE)
-        return stays == NO_NODE || round_of(expect, b, visits) % (uint32_t)expected_rounds(reconv, b) == 0
+        return stays == NO_NODE || round_of(expect, b, visits) % (uint32_t)expected_rounds(expect, b) == 0
                    ? leaves
                    : stays;
     if (((warp + visit + (uint32_t)(rng_mix(b) % 3)) & 3) != 3)
@@ -178,10 +177,9 @@ static uint32_t common_slot(const Expect *expect, uint32_t b, unsigned warp, con
 /* The rounds of all loops around b that the lane is in, as one number: lanes that come to b in the same ones
  * may be together there, however often each has been there before. */
 static uint64_t rounds_around(const Expect *expect, uint32_t b, const uint32_t *visits) {
-    const Reconv *reconv = expect->reconv;
     uint64_t rounds = b;
-    for (uint32_t l = reconv->loops.innermost[b]; l != NO_NODE; l = reconv->loops.at[l].parent) {
-        uint32_t header = reconv->loops.at[l].header;
+    for (uint32_t l = expect->loops.innermost[b]; l != NO_NODE; l = expect->loops.at[l].parent) {
+        uint32_t header = expect->loops.at[l].header;
         rounds = rng_mix(rounds + RNG_STEP + visits[header] - expect->entered[header]);
     }
     return rounds;
@@ -214,7 +212,7 @@ static uint32_t measured_slot(const Expect *expect, uint32_t b, unsigned warp, u
         sum += share[s];
         leaving += expect->leaves[expect->reconv->g.succ_at[b] + s] ? share[s] : 0;
     }
-    uint32_t l = expect->reconv->loops.innermost[b];
+    uint32_t l = expect->loops.innermost[b];
     if (!apart && !all && leaving > 0 && leaving < sum && exits[l].n == 1)
         keep_rounds(expect, b, n, share, &sum, round_of(expect, b, visits) * leaving < sum);
     double u = unit(rng_mix(common + (apart ? lane + 2 : 1) * RNG_STEP)) * sum;
@@ -272,9 +270,11 @@ static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uin
         if (!to)
             break;
         reconv_compared_edge(expect->compared, b, to, way_number(warp, lane), visits);
-        uint32_t loop = reconv->loops.innermost[to];
-        if (loop != NO_NODE && reconv->loops.at[loop].header == to && !loop_contains(&reconv->loops, loop, b))
-            expect->entered[to] = visits[to];
+        uint32_t loop = expect->loops.innermost[to];
+        uint32_t header = loop == NO_NODE ? 0 : expect->loops.at[loop].header;
+        if (header && (header == to || reconv_parted_header(reconv, to)) &&
+            !loop_contains(&expect->loops, loop, b))
+            expect->entered[header] = visits[header];
         b = to;
     }
     edges[decisions] = reconv->g.succ_at[reconv->g.n]; /* where there is no way out */
@@ -360,9 +360,9 @@ static void weigh_edges(Expect *expect, Arena *a, const DomTree *dom) {
     const Reconv *reconv = expect->reconv;
     double *inside = ARENA_ARRAY(a, double, reconv->g.n); /* [block] what it dominates */
     for (uint32_t k = reconv->order.count; k-- > 0;) {
-        uint32_t b = reconv->order.order[k], l = b ? reconv->loops.innermost[b] : NO_NODE;
+        uint32_t b = reconv->order.order[k], l = b ? expect->loops.innermost[b] : NO_NODE;
         double often = 1;
-        for (uint32_t m = 0; l != NO_NODE && m < 4; l = reconv->loops.at[l].parent, m++)
+        for (uint32_t m = 0; l != NO_NODE && m < 4; l = expect->loops.at[l].parent, m++)
             often *= 4;
         inside[b] += expect->cost[b] * often;
         if (dom->idom[b] != NO_NODE)
@@ -419,11 +419,35 @@ static void find_positions(Expect *expect, Arena *a) {
                                   .first = graph->succ_at[b] + expect->first[b]};
 }
 
+/* Loops as they were before headers were parted: lanes go the same ways, whatever joins they are offered. */
+static LoopForest loops_as_one(Reconv *reconv) {
+    VEC(GraphEdge) edges = {0};
+    bool any = false;
+    for (uint32_t b = 0; b < reconv->g.n; b++)
+        GRAPH_SUCCS(&reconv->g, b, s) {
+            uint32_t to = *s, header;
+            while ((header = reconv_parted_header(reconv, to)) != 0 &&
+                   loop_contains(&reconv->loops, reconv->loops.innermost[to], b))
+                to = header, any = true;
+            VEC_ADD(&reconv->a, &edges, ((GraphEdge){b, to}));
+        }
+    if (!any)
+        return reconv->loops;
+    Graph graph = graph_new(&reconv->a, reconv->g.n, edges.at, edges.n);
+    LoopForest loops = loop_forest(&reconv->a, &graph, reconv->f->entry.i);
+    for (uint32_t k = reconv->order.count; k-- > 0;) {
+        uint32_t b = reconv->order.order[k], header = b ? reconv_parted_header(reconv, b) : 0;
+        if (header)
+            loops.innermost[b] = loops.innermost[header];
+    }
+    return loops;
+}
+
 Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent) {
     Arena *a = &reconv->a;
     Expect *expect = ARENA_NEW(a, Expect);
     uint32_t n = reconv->g.n, nedges = reconv->g.succ_at[n];
-    *expect = (Expect){.reconv = reconv, .divergent = divergent};
+    *expect = (Expect){.reconv = reconv, .loops = loops_as_one(reconv), .divergent = divergent};
     expect->assigns = isa_target_info(reconv->f->module->target)->bssy_assigns;
     expect->cost = ARENA_ARRAY(a, uint32_t, n);
     expect->first = ARENA_ARRAY(a, uint32_t, n);
@@ -451,12 +475,12 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     find_positions(expect, a);
     uint32_t *visits = ARENA_ARRAY(a, uint32_t, n);
     expect->entered = ARENA_ARRAY(a, uint32_t, n);
-    Exits *exits = ARENA_ARRAY(a, Exits, reconv->loops.n + 1);
+    Exits *exits = ARENA_ARRAY(a, Exits, expect->loops.n + 1);
     for (uint32_t k = 0; k < reconv->order.count; k++)
         GRAPH_SUCCS(&reconv->g, reconv->order.order[k], s)
-            for (uint32_t l = reconv->order.order[k] ? reconv->loops.innermost[reconv->order.order[k]]
+            for (uint32_t l = reconv->order.order[k] ? expect->loops.innermost[reconv->order.order[k]]
                                                      : NO_NODE;
-                 l != NO_NODE && !loop_contains(&reconv->loops, l, *s); l = reconv->loops.at[l].parent)
+                 l != NO_NODE && !loop_contains(&expect->loops, l, *s); l = expect->loops.at[l].parent)
                 exits[l].n++, exits[l].ends += expect->ends[s - reconv->g.succ];
     for (uint32_t k = 0; k < reconv->order.count; k++) {
         uint32_t b = reconv->order.order[k];

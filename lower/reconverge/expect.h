@@ -45,6 +45,7 @@ typedef struct {
 
 struct Expect {
     Reconv *reconv;
+    LoopForest loops; /* those that had one header are one */
     const bool *divergent;
     const PtxBranch **counts; /* [block] of a profile, or NULL */
     Compared *compared;

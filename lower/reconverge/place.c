@@ -34,6 +34,8 @@ enum {
     MARGIN = 128,           /* a join saves more than one in so many instructions */
     ROUNDS_MARGIN = 128,    /* the same of a join of several rounds: data that go otherwise lose much by it */
     INSTEAD_MARGIN = 32,    /* the same of one in place of a header's join that lanes pass */
+    PARTED_MARGIN = 12,     /* the same of those that need a header of their own: inner loops' rounds may be
+                               cut short rounds of the outer one, which lanes go together */
     DEEPEST = 7,            /* loops told apart */
     MOST_ROUNDS = 6
 };
@@ -127,6 +129,10 @@ static void add_candidate(Places *places, Join join, bool first) {
     *candidate = (Candidate){.join = join, .in = bs_new(&reconv->a, reconv->g.n), .first = first};
     for (unsigned k = 0; k < join.in.n; k++)
         bs_add(&candidate->in, join.in.at[k]);
+    candidate->parted = join.block >= reconv->first_parted;
+    for (unsigned k = 0; k < join.places.n; k++)
+        candidate->parted |= join.places.at[k] >= reconv->first_parted;
+    places->parted |= candidate->parted;
     candidate->depth =
         innermost(places, join.block) == NO_NODE ? 0 : reconv->loops.at[innermost(places, join.block)].depth;
     VEC_ADD(&reconv->a, &places->previous, places->last_at[join.block]);
@@ -263,6 +269,20 @@ static void add_of_body(Places *places, uint32_t loop, const uint32_t *blocks, u
         Join j = {.block = join, .scoped = true, .loop = loop};
         VEC_ADD(&reconv->a, &j.places, place);
         add_candidate(places, j, true);
+    }
+}
+
+/* Headers of two loops that were parted, in which lanes meet in every round of either, or that enter both. */
+static void add_of_parted(Places *places) {
+    Reconv *reconv = places->reconv;
+    for (uint32_t b = reconv->first_parted; b < reconv->g.n; b++) {
+        uint32_t header = reconv_parted_header(reconv, b), outer = innermost(places, b),
+                 parent = reconv->loops.at[outer].parent;
+        Join j = {.block = header, .scoped = true, .loop = parent};
+        VEC_ADD(&reconv->a, &j.places, header);
+        add_candidate(places, j, false);
+        if (places->dom.idom[b] != NO_NODE)
+            add_above(places, header, parent, places->dom.idom[b], MOST_ABOVE);
     }
 }
 
@@ -499,13 +519,18 @@ static bool try_without(Search *search, uint32_t c) {
 /* Candidates to begin with: joins of the function, of loops' bodies, or all. */
 typedef enum { OF_FUNCTION = 1, OF_BODIES = 2, OF_ALL = 4 } Kinds;
 
+static bool may_take(const Places *places, const Candidate *candidate) {
+    return !candidate->parted || !places->unparted;
+}
+
 /* Adds candidates of these kinds that fit to the set, in this order. */
 static void add_fitting(Places *places, const uint32_t *turn, unsigned kinds) {
-    for (uint32_t k = 0; k < places->all.n; k++) {
+    for (uint32_t k = 0; k < places->nfirst; k++) {
         uint32_t c = turn ? turn[k] : k;
         Candidate *candidate = &places->all.at[c];
         unsigned kind = !candidate->first ? 0 : candidate->join.scoped ? OF_BODIES : OF_FUNCTION;
-        bool fits = !candidate->taken && !candidate->join.rounds && (kinds & (kind | OF_ALL));
+        bool fits = !candidate->taken && !candidate->join.rounds && may_take(places, candidate) &&
+                    (kinds & (kind | OF_ALL));
         for (unsigned m = 0; fits && m < places->nset; m++)
             fits = places->all.at[places->set[m]].join.block != candidate->join.block;
         places->set[places->nset] = c;
@@ -520,9 +545,10 @@ static void improve(Search *search, const uint32_t *turn, uint64_t most_steps) {
     bool better = true;
     for (unsigned round = 0; better && round < MOST_ROUNDS; round++) {
         better = false;
-        for (uint32_t k = 0; k < places->all.n && reconv_expect_steps(search->e) < most_steps; k++)
-            better |=
-                places->all.at[turn[k]].taken ? try_without(search, turn[k]) : try_adding(search, turn[k]);
+        for (uint32_t k = 0; k < places->nfirst && reconv_expect_steps(search->e) < most_steps; k++)
+            better |= places->all.at[turn[k]].taken                ? try_without(search, turn[k])
+                      : may_take(places, &places->all.at[turn[k]]) ? try_adding(search, turn[k])
+                                                                   : false;
     }
 }
 
@@ -627,13 +653,36 @@ static void restore_better(Search *search, const Saved *saved) {
 }
 
 /* What is better to begin with has all the steps that it needs, the other one the rest. */
-static void improve_both(Search *search, const uint32_t *turn, const Saved *better, const Saved *other) {
+static void improve_both(Search *search, const uint32_t *turn, const Saved *better, const Saved *other,
+                         uint64_t most_steps) {
     take_saved(search, better);
-    improve(search, turn, MOST_STEPS);
+    improve(search, turn, most_steps);
     Saved improved = save_set(search);
     take_saved(search, other);
-    improve(search, turn, MOST_STEPS);
+    improve(search, turn, most_steps);
     restore_better(search, &improved);
+}
+
+/* The best set that is found among the candidates that may be taken. */
+static void find_set(Search *search, const uint32_t *turn) {
+    Places *places = search->places;
+    uint64_t most_steps = reconv_expect_steps(search->e) + MOST_STEPS;
+    clear_set(places);
+    add_fitting(places, turn, OF_BODIES);
+    add_fitting(places, NULL, OF_FUNCTION);
+    search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
+    Saved bodies = save_set(search);
+    clear_set(places);
+    add_fitting(places, NULL, OF_FUNCTION | OF_BODIES);
+    search->cost = cost_of(search, places->set, places->nset, bodies.cost);
+    restore_better(search, &bodies);
+    Saved few = save_set(search);
+    add_fitting(places, NULL, OF_ALL);
+    search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
+    Saved all = save_set(search);
+    bool all_first = all.cost < few.cost;
+    improve_both(search, turn, all_first ? &all : &few, all_first ? &few : &all, most_steps);
+    gather_instead(search);
 }
 
 static void choose_set(Places *places) {
@@ -647,20 +696,16 @@ static void choose_set(Places *places) {
         for (uint32_t k = 0; k < places->all.n; k++)
             if ((places->all.at[k].depth < DEEPEST ? places->all.at[k].depth : DEEPEST) == depth)
                 turn[n++] = k;
-    add_fitting(places, turn, OF_BODIES);
-    add_fitting(places, NULL, OF_FUNCTION);
-    search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
-    Saved bodies = save_set(search);
-    clear_set(places);
-    add_fitting(places, NULL, OF_FUNCTION | OF_BODIES);
-    search->cost = cost_of(search, places->set, places->nset, bodies.cost);
-    restore_better(search, &bodies);
-    Saved few = save_set(search);
-    add_fitting(places, NULL, OF_ALL);
-    search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
-    Saved all = save_set(search);
-    improve_both(search, turn, all.cost < few.cost ? &all : &few, all.cost < few.cost ? &few : &all);
-    gather_instead(search);
+    places->nfirst = n;
+    places->unparted = places->parted;
+    find_set(search, turn);
+    if (places->parted) {
+        Saved unparted = save_set(search);
+        places->unparted = false;
+        find_set(search, turn);
+        if (unparted.cost < search->cost + search->cost / PARTED_MARGIN)
+            take_saved(search, &unparted);
+    }
     if (reconv->refused)
         judge_refused(search);
     reconv->f->module->steps += reconv_expect_steps(search->e);
@@ -711,6 +756,7 @@ void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent
     }
     add_of_function(places, join_of);
     add_of_loops(places);
+    add_of_parted(places);
     add_meetings(places, 1); /* of every block one first: there are not always candidates left for more */
     add_meetings(places, MOST_ABOVE);
     add_first_meetings(places);

@@ -10,6 +10,7 @@ typedef struct {
     uint32_t depth; /* of its loop */
     bool first;     /* of the set to begin with */
     bool taken;
+    bool parted; /* it needs the header of a loop that shared one (lower/reconverge/heads.c) */
 } Candidate;
 
 typedef struct {
@@ -19,9 +20,11 @@ typedef struct {
     unsigned base;
     uint8_t *state, *needed; /* [block] all 0 between uses */
     VEC(Candidate) all;
+    uint32_t nfirst;        /* those that are not tried in place of others only */
     uint32_t *last_at;      /* [block] its last candidate + 1 */
     VEC(uint32_t) previous; /* [candidate] the one before of the same block + 1 */
     uint32_t *set, nset;    /* taken */
+    bool parted, unparted;  /* some do; none of these may be taken */
     Bitset joined;          /* blocks; empty between uses */
     uint8_t *number;        /* [block] of these the place in a set */
     uint64_t most_steps;    /* of the module, when no more candidates are looked for */

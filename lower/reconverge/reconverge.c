@@ -240,6 +240,8 @@ static bool reconverge_function(Module *mod, Function *f) {
     unsigned base = mod->base[f->index], first = mod->m->reconv.n, max_b = base;
     bool recursive = loses_lanes(mod, f);
     reconv_yield_retry_loops(f, mod->observes);
+    bool parts = f->module->reconverge == RECONV_AUTO && f->blocks.n <= RECONV_MOST_PLACED;
+    r.first_parted = parts ? reconv_part_headers(f) : UINT32_MAX;
     analyse(&r, f);
     f->b_base = recursive && !r.automatic ? NUM_B : base;
     if (recursive && r.automatic)
@@ -262,6 +264,7 @@ static bool reconverge_function(Module *mod, Function *f) {
         reconv_insert_entered(f, entered);
         mod->entered[comp] = true;
     }
+    reconv_drop_headers(&r);
     f->summary.max_b = max_b;
     arena_free(&r.a);
     return ok;

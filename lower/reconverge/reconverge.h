@@ -1,11 +1,11 @@
 /* What the parts of reconvergence insertion share: reconverge.c (the module, calls, reports),
  * lower/reconverge/join.c (which joins, where lanes are pending in them, register numbers),
  * lower/reconverge/place.c, lower/reconverge/order.c, lower/reconverge/expect.c and
- * lower/reconverge/compared.c (auto mode: candidates, sets of them, what they would cost, values that
- * branches have in common), lower/reconverge/insert.c (the instructions), lower/reconverge/together.c,
- * lower/reconverge/sync.c, lower/reconverge/stub.c and lower/reconverge/gather.c (collectives),
- * lower/reconverge/yield.c (progress), lower/reconverge/check.c and lower/reconverge/meet.c (the rules,
- * checked on the result). SPDX-License-Identifier: MIT */
+ * lower/reconverge/compared.c, lower/reconverge/heads.c (auto mode: candidates, sets of them, what they would
+ * cost, values that branches have in common, loops with one header), lower/reconverge/insert.c (the
+ * instructions), lower/reconverge/together.c, lower/reconverge/sync.c, lower/reconverge/stub.c and
+ * lower/reconverge/gather.c (collectives), lower/reconverge/yield.c (progress), lower/reconverge/check.c and
+ * lower/reconverge/meet.c (the rules, checked on the result). SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
 #define HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
 #include "ir/callgraph.h"
@@ -49,6 +49,7 @@ typedef struct {
     bool *recurs;      /* [block] it has a call that may lead back to the function; NULL: none has */
     bool *may_join;    /* [block] auto mode: it is a candidate */
     int64_t *refused;  /* [block] auto mode: profit of a join there that was refused; NULL: not asked for */
+    uint32_t first_parted; /* blocks from here on are such headers */
     Search *search; /* auto mode: what has not yet told the joins' profits; NULL: nothing is left to tell */
     VEC(Join) joins;
     unsigned num_b;                /* registers from here on are not for joins */
@@ -108,6 +109,14 @@ void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent
 /* auto mode: what each join of reconv_place is worth, should registers run out. To be called before a profit
  * is read, and before joins are added. */
 void reconv_find_profits(Reconv *reconv);
+
+/* auto mode: gives the outer one of two loops with one header a header of its own (lower/reconverge/heads.c).
+ * Returns Reconv.first_parted. */
+uint32_t reconv_part_headers(Function *f);
+/* Takes those away that no BSSY or BSYNC was put into. */
+void reconv_drop_headers(const Reconv *reconv);
+/* The header of the inner loop, of a block that was made so; else 0. */
+uint32_t reconv_parted_header(const Reconv *reconv, uint32_t block);
 
 /* ---- values that several branches compare with numbers (lower/reconverge/compared.c) ---- */
 typedef struct Compared Compared;
