@@ -33,9 +33,9 @@ static bool is_predicate(Operand o) {
     return o.file == RF_P && (opt_scalar(o) || (o.kind == OPK_REG && o.value == REG_PT));
 }
 
-/* Is it one value for both kinds of lanes? hope: or may it become one? */
+/* Is it one value for both kinds of lanes? 0: a constant. hope: or may it become one? */
 static bool one_value(const Meld *meld, uint32_t zero, uint32_t one, bool hope) {
-    if (zero == one || (zero && meld->mate[zero] == one))
+    if (zero == one || (zero && one && meld->mate[zero] == one))
         return true;
     if (!hope || !zero || !one)
         return false;

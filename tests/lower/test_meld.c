@@ -25,6 +25,7 @@ typedef struct {
 #define LOAD(to, from) "  %r" to " = LDS %r" from ", _, 0x0\n"
 #define STORE(at, value) "  STS %r" at ", _, 0x4, %r" value "\n"
 #define ADD(to, a, b) "  %r" to ", _, _ = IADD3 %r" a ", " b ", RZ, !PT, !PT\n"
+#define TEST(to, from, and) "  %p" to ", _ = ISETP(cmp=LT) %r" from ", 0x7, " and ", PT\n"
 #define MUL(to, a, b) "  %r" to " = IMAD %r" a ", %r" b ", RZ, _\n"
 
 // clang-format off
@@ -85,6 +86,18 @@ static const Case cases[] = {
      "bb3: preds(bb1) succs(bb4)\n" LOAD("7", "2") ADD("8", "7", "0x5") MUL("9", "8", "8") "  @%p11" STORE("2", "9") "  BRA _, _, bb4\n"
      "bb4" BACK("bb2 bb3") "  EXIT _\n",
      PR_CONVERTED, 3, 2, 1, {"@%p3 STS", "%p3, %p11"}, {"  STS"}},
+    {"a predicate of one side and a constant of the other",
+     HEAD("bb2 bb3") TEST("10", "2", "PT") TWO("bb2", "bb3")
+     "bb2: preds(bb1) succs(bb4)\n" LOAD("4", "1") TEST("5", "4", "%p10") MUL("6", "4", "4") "  @%p5" STORE("2", "6") "  BRA _, _, bb4\n"
+     "bb3: preds(bb1) succs(bb4)\n" LOAD("7", "2") TEST("8", "7", "PT") MUL("9", "7", "7") "  @%p8" STORE("2", "9") "  BRA _, _, bb4\n"
+     "bb4" BACK("bb2 bb3") "  EXIT _\n",
+     PR_CONVERTED, 4, 0, 2, {"= PLOP3(lut=0xca) %p3, %p10, PT"}, {"BRA", "%r11, 0x7, PT"}},
+    {"a constant of one side and a predicate of the other",
+     HEAD("bb2 bb3") TEST("10", "2", "PT") TWO("bb2", "bb3")
+     "bb2: preds(bb1) succs(bb4)\n" LOAD("4", "1") TEST("5", "4", "!PT") MUL("6", "4", "4") "  @%p5" STORE("2", "6") "  BRA _, _, bb4\n"
+     "bb3: preds(bb1) succs(bb4)\n" LOAD("7", "2") TEST("8", "7", "!%p10") MUL("9", "7", "7") "  @%p8" STORE("2", "9") "  BRA _, _, bb4\n"
+     "bb4" BACK("bb2 bb3") "  EXIT _\n",
+     PR_CONVERTED, 4, 0, 2, {"= PLOP3(lut=0xca) %p3, !PT, !%p10"}, {"BRA", "0x7, !PT", "0x7, !%p10"}},
     {"nothing in common", HEAD("bb2 bb3") TWO("bb2", "bb3")
      "bb2: preds(bb1) succs(bb4)\n" LOAD("4", "1") MUL("5", "4", "4") STORE("1", "5") "  BRA _, _, bb4\n"
      "bb3: preds(bb1) succs(bb4)\n" ADD("6", "1", "%r2") "  %r7 = SHF %r6, 0x3, RZ\n  STG _, _, 0x8, %r7\n  BRA _, _, bb4\n"
