@@ -80,13 +80,14 @@ static void make_input(uint8_t *data) {
         for (unsigned k = 0; k < 6; k++)
             put(&at, any_f64(&s), 8);
         for (unsigned k = 0; k < 12; k++)
-            put(&at, any16(&s), 2);
+            put(&at, k < 6 ? ~any16(&s) : any16(&s), 2); /* %h are inverted */
         put(&at, rng_next(&s) & 0xff, 4);
     }
 }
 
 /* ---- the kernel ---- */
 
+/* %h are results of 16 bits, whose registers hold something above them; %w are as loaded. */
 static void registers(FILE *f, bool store) {
     for (unsigned k = 0; k < 6; k++) {
         static const struct {
@@ -99,6 +100,8 @@ static void registers(FILE *f, bool store) {
                 fprintf(f, "st.global.b%u [b+%u], %%%c%u; ", r[n].bits, at, r[n].reg, k + 1);
             else
                 fprintf(f, "ld.global.b%u %%%c%u, [a+%u]; ", r[n].bits, r[n].reg, k + 1, at);
+            if (!store && r[n].reg == 'h')
+                fprintf(f, "not.b16 %%h%u, %%h%u; ", k + 1, k + 1);
         }
     }
 }
