@@ -37,6 +37,20 @@ static int by_place(const void *a, const void *b) {
     return site->inst.i < sync_site->inst.i ? -1 : site->inst.i > sync_site->inst.i;
 }
 
+static void note_ballots(SyncNotes *notes) {
+    for (uint32_t k = 0, end; k < notes->sites.n; k = end) {
+        Function *f = notes->sites.at[k].f;
+        Arena a = {0};
+        Graph graph = cfg_graph(&a, f);
+        DomTree dom = dom_tree(&a, &graph, GRAPH_FORWARD, f->entry.i);
+        for (end = k; end < notes->sites.n && notes->sites.at[end].f == f; end++)
+            if (!notes->sites.at[end].uniform)
+                notes->sites.at[end].ballot =
+                    reconv_ballot_of(f, &dom, notes->sites.at[end].block, notes->sites.at[end].mask);
+        arena_free(&a);
+    }
+}
+
 void reconv_note_sites(SyncNotes *notes, const IrModule *module) {
     for (unsigned k = 0; k < module->funcs.n; k++) {
         Function *f = module->funcs.at[k];
@@ -62,6 +76,7 @@ void reconv_note_sites(SyncNotes *notes, const IrModule *module) {
     }
     if (notes->sites.n)
         qsort(notes->sites.at, notes->sites.n, sizeof *notes->sites.at, by_place);
+    note_ballots(notes);
 }
 
 const SyncSite *reconv_noted(const SyncNotes *notes, const Function *f, InstId inst) {
@@ -126,9 +141,10 @@ static void reach(Meet *meet, const CallGraph *calls, uint32_t root) {
 
 enum { AT_X = 1, AT_Y = 2, AT_RET = 4 };
 
-/* Which of blocks x and y, or the function's end, can be met first from `start`; itself included if asked. */
-static unsigned next_of(Meet *meet, const Function *f, uint32_t start, bool included, uint32_t x,
-                        uint32_t y) {
+/* Which of blocks x and y, or the function's end, can be met first from `start`; itself included if asked.
+ * others: [block] is not come to */
+static unsigned next_of(Meet *meet, const Function *f, uint32_t start, bool included, uint32_t x, uint32_t y,
+                        const bool *others) {
     ArenaMark mark = arena_mark(&meet->a);
     uint8_t *seen = ARENA_ARRAY(&meet->a, uint8_t, f->blocks.n);
     uint32_t *stack = ARENA_ARRAY(&meet->a, uint32_t, f->blocks.n + 1), top = 0;
@@ -136,6 +152,8 @@ static unsigned next_of(Meet *meet, const Function *f, uint32_t start, bool incl
     stack[top++] = start;
     while (top) {
         uint32_t n = stack[--top];
+        if (others[n])
+            continue;
         if (included && (n == x || n == y)) {
             met |= n == x ? AT_X : AT_Y;
             continue;
@@ -152,10 +170,24 @@ static unsigned next_of(Meet *meet, const Function *f, uint32_t start, bool incl
     return met;
 }
 
-static bool one_order(Meet *c, const Function *f, uint32_t x, uint32_t y) {
+/* [block] a collective there has a number for a mask, with no lane of this one */
+static bool *others_blocks(Meet *meet, const Function *f, Operand mask) {
+    bool *others = ARENA_ARRAY(&meet->a, bool, f->blocks.n);
+    for (uint32_t k = 0; k < meet->notes->sites.n && mask.kind == OPK_IMM; k++) {
+        const SyncSite *site = &meet->notes->sites.at[k];
+        if (site->f == f && site->mask.kind == OPK_IMM && !(site->mask.value & mask.value))
+            others[site->block] = true;
+    }
+    return others;
+}
+
+static bool one_order(Meet *c, const SyncSite *site, uint32_t y) {
+    const Function *f = site->f;
+    uint32_t x = site->block;
     if (x == y)
         return true;
-    unsigned first = next_of(c, f, f->entry.i, true, x, y), now = first;
+    const bool *others = others_blocks(c, f, site->mask);
+    unsigned first = next_of(c, f, f->entry.i, true, x, y, others), now = first;
     for (unsigned turn = 0; turn < 4; turn++) {
         if (now & AT_RET && !f->is_entry)
             now |= first; /* the next call */
@@ -163,7 +195,7 @@ static bool one_order(Meet *c, const Function *f, uint32_t x, uint32_t y) {
             return false;
         if (!(now & (AT_X | AT_Y)))
             return true;
-        now = next_of(c, f, now & AT_X ? x : y, false, x, y);
+        now = next_of(c, f, now & AT_X ? x : y, false, x, y, others);
     }
     return true;
 }
@@ -186,9 +218,12 @@ static bool may_meet(Meet *meet, const SyncSite *site, const SyncSite *sync_site
         together |= (bitset->w[k] & s->w[k]) != 0;
     if (!together || site->f != sync_site->f)
         return together;
+    if (reconv_other_ballot(site->ballot, sync_site->ballot) || (site->ballot.vote.i && sync_site->uniform) ||
+        (sync_site->ballot.vote.i && site->uniform))
+        return false;
     if (!site->uniform && !sync_site->uniform && !same(site->mask, sync_site->mask))
         return true;
-    return !one_order(meet, site->f, site->block, sync_site->block);
+    return !one_order(meet, site, sync_site->block);
 }
 
 bool reconv_check_meetings(const IrModule *module, const CallGraph *calls, const SyncNotes *notes, Diags *d) {

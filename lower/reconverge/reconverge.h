@@ -4,8 +4,9 @@
  * lower/reconverge/compared.c, lower/reconverge/heads.c (auto mode: candidates, sets of them, what they would
  * cost, values that branches have in common, loops with one header), lower/reconverge/insert.c (the
  * instructions), lower/reconverge/together.c, lower/reconverge/sync.c, lower/reconverge/stub.c and
- * lower/reconverge/gather.c (collectives), lower/reconverge/yield.c (progress), lower/reconverge/check.c and
- * lower/reconverge/meet.c (the rules, checked on the result). SPDX-License-Identifier: MIT */
+ * lower/reconverge/gather.c, lower/reconverge/ballot.c (collectives), lower/reconverge/yield.c (progress),
+ * lower/reconverge/check.c and lower/reconverge/meet.c (the rules, checked on the result).
+ * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
 #define HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
 #include "ir/callgraph.h"
@@ -193,6 +194,16 @@ Function *reconv_make_gather(IrModule *module);
 void reconv_call_gather(ReconvPlace *place, const Function *gather, Operand mask);
 /* Gives it its barrier registers, `first` and the one behind, which no other function of the module uses. */
 void reconv_number_gather(Function *gather, unsigned first);
+/* A mask that names exactly the lanes of one side of a branch (lower/reconverge/ballot.c). */
+typedef struct {
+    InstId vote; /* 0: it is none that is known */
+    bool complement;
+} ReconvBallot;
+/* block: where the mask is used; dom: dominators */
+ReconvBallot reconv_ballot_of(const Function *f, const DomTree *dom, uint32_t block, Operand mask);
+/* Of different votes or sides of one, in one function? Then lanes at them never wait for each other. */
+bool reconv_other_ballot(ReconvBallot one, ReconvBallot other);
+
 /* A collective as it was before stubs were made and masks were taken away, for the checks of the result. */
 typedef struct {
     Function *f;
@@ -203,6 +214,7 @@ typedef struct {
     Operand mask, id; /* id: of a BAR */
     LocId loc;
     bool uniform, aligned;
+    ReconvBallot ballot;
 } SyncSite;
 typedef struct {
     Arena a;

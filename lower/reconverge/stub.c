@@ -15,10 +15,13 @@
  *    never meet, and need no stub, if
  *      both are in uniform flow: all lanes are at the same one;
  *      one is in uniform flow of a kernel, and every lane at the other has passed it once and for all;
- *      every lane passes them in turn, with one mask: a, b, a, b;
+ *      every lane passes them in turn, with one mask: a, b, a, b; if the mask is a number, none of its lanes
+ *      comes to a place whose mask is one that has none of them;
  *      their masks, or the numbers of their barriers, are different constants;
- *      no kernel reaches both; or PTX promises (.aligned) that a warp is at one place.
- *    Beyond MAX_SITES places only the last is asked: all of a kind are one group, which is always right.
+ *      their masks are ballots of all lanes about the branches that lead there (lower/reconverge/ballot.c),
+ * of other votes or sides, or one is and the other is in uniform flow; no kernel reaches both; or PTX
+ * promises (.aligned) that a warp is at one place. Beyond MAX_SITES places only the last is asked: all of a
+ * kind are one group, which is always right.
  * 3. make_stub builds a function for each group of two or more. An operand that is the same constant at all
  *    places is written into the stub, others travel (Way): mask first, then the sources in order, one
  *    register a word from R4 on, a vector from an even one; predicates as 0 or 1. Results come back from R4.
@@ -39,6 +42,7 @@ typedef struct {
     uint32_t parent;     /* union-find over sites */
     bool uniform, aligned;
     Operand mask;
+    ReconvBallot ballot;
 } Site;
 
 typedef struct {
@@ -49,11 +53,19 @@ typedef struct {
     Bitset roots; /* open functions from which it is reached */
 } Facts;
 
+/* Of a function's graph without the blocks that lanes of the mask never come to. */
+typedef struct {
+    const Function *f;
+    uint32_t mask;
+    Facts facts;
+} MaskFacts;
+
 typedef struct {
     IrModule *m;
     Arena a;
     VEC(Site) sites;
     Facts *facts; /* [func] */
+    VEC(MaskFacts) of_masks;
     uint32_t turn_tests;
 } Stubs;
 
@@ -135,15 +147,57 @@ static bool share_root(const Facts *facts, const Facts *b) {
     return false;
 }
 
-static Facts *facts_of(Stubs *stubs, Function *f) {
-    Facts *x = &stubs->facts[f->index];
-    if (!x->ready) {
-        x->ready = true;
-        x->g = cfg_graph(&stubs->a, f);
-        x->dom = dom_tree(&stubs->a, &x->g, GRAPH_FORWARD, f->entry.i);
-        x->pd = cfg_post_dominators(&stubs->a, f, &x->g, f->entry.i);
+static void find_facts(Stubs *stubs, Function *f, Facts *facts) {
+    facts->ready = true;
+    facts->dom = dom_tree(&stubs->a, &facts->g, GRAPH_FORWARD, f->entry.i);
+    facts->pd = cfg_post_dominators(&stubs->a, f, &facts->g, f->entry.i);
+}
+
+static const Facts *facts_of(Stubs *stubs, Function *f) {
+    Facts *facts = &stubs->facts[f->index];
+    if (!facts->ready) {
+        facts->g = cfg_graph(&stubs->a, f);
+        find_facts(stubs, f, facts);
     }
-    return x;
+    return facts;
+}
+
+/* [block] who executes it is in a mask without a lane of this one; NULL: there is no such block. */
+static bool *others_blocks(Stubs *stubs, const Function *f, uint32_t mask) {
+    bool *others = NULL;
+    for (uint32_t k = 0; k < stubs->sites.n; k++) {
+        const Site *site = &stubs->sites.at[k];
+        if (site->f != f || site->mask.kind != OPK_IMM || ((uint32_t)site->mask.value & mask))
+            continue;
+        if (!others)
+            others = ARENA_ARRAY(&stubs->a, bool, f->blocks.n);
+        others[site->block.i] = true;
+    }
+    return others;
+}
+
+/* What is so for lanes that come to the place. */
+static const Facts *facts_at(Stubs *stubs, const Site *site) {
+    const Facts *all = facts_of(stubs, site->f);
+    uint32_t mask = (uint32_t)site->mask.value;
+    if (site->mask.kind != OPK_IMM)
+        return all;
+    for (uint32_t k = 0; k < stubs->of_masks.n; k++)
+        if (stubs->of_masks.at[k].f == site->f && stubs->of_masks.at[k].mask == mask)
+            return &stubs->of_masks.at[k].facts;
+    const bool *others = others_blocks(stubs, site->f, mask);
+    MaskFacts found = {.f = site->f, .mask = mask, .facts = *all};
+    VEC(GraphEdge) edges = {0};
+    for (uint32_t b = 0; b < all->g.n && others; b++)
+        GRAPH_SUCCS(&all->g, b, t)
+            if (!others[b] && !others[*t])
+                VEC_ADD(&stubs->a, &edges, ((GraphEdge){b, *t}));
+    if (others) {
+        found.facts.g = graph_new(&stubs->a, all->g.n, edges.at, edges.n);
+        find_facts(stubs, site->f, &found.facts);
+    }
+    VEC_ADD(&stubs->a, &stubs->of_masks, found);
+    return &stubs->of_masks.at[stubs->of_masks.n - 1].facts;
 }
 
 /* A path of one edge or more from `from` to `to` that does not pass `without`. */
@@ -163,6 +217,15 @@ static bool reaches(Stubs *stubs, const Facts *facts, uint32_t from, uint32_t to
     return found;
 }
 
+static void find_ballots(Stubs *stubs) {
+    for (uint32_t k = 0; k < stubs->sites.n; k++) {
+        Site *site = &stubs->sites.at[k];
+        if (!site->uniform && site->mask.kind == OPK_VAL)
+            site->ballot =
+                reconv_ballot_of(site->f, &facts_of(stubs, site->f)->dom, site->block.i, site->mask);
+    }
+}
+
 /* Does every lane pass a, b, a, b, ... in turn? */
 static bool in_turn(Stubs *stubs, const Site *site, const Site *b) {
     uint32_t x = site->block.i, y = b->block.i;
@@ -170,7 +233,7 @@ static bool in_turn(Stubs *stubs, const Site *site, const Site *b) {
         return true;
     if (++stubs->turn_tests > MAX_TURN_TESTS)
         return false;
-    const Facts *facts = facts_of(stubs, site->f);
+    const Facts *facts = facts_at(stubs, site);
     if (!(dom_contains(&facts->dom, x, y) && postdom_contains(&facts->pd, y, x)) &&
         !(dom_contains(&facts->dom, y, x) && postdom_contains(&facts->pd, x, y)))
         return false;
@@ -206,6 +269,9 @@ static bool may_meet(Stubs *stubs, const Site *site, const Site *b) {
         return false;
     if (site->f != b->f)
         return true;
+    if (reconv_other_ballot(site->ballot, b->ballot) || (site->ballot.vote.i && b->uniform) ||
+        (b->ballot.vote.i && site->uniform))
+        return false;
     if (!site->uniform && !b->uniform)
         return !same_operand(site->mask, b->mask) || !in_turn(stubs, site, b);
     return !(site->uniform ? passed_once(stubs, site, b) : passed_once(stubs, b, site));
@@ -280,7 +346,7 @@ static bool one_division(const Stubs *stubs) {
 /* May lanes with different masks wait at this place at one time? In uniform flow a mask that is the same in
  * all lanes names them all. */
 static bool masks_may_differ(const Site *site) {
-    if (site->mask.kind == OPK_IMM)
+    if (site->mask.kind == OPK_IMM || site->ballot.vote.i)
         return false;
     return !site->uniform || site->mask.kind != OPK_VAL ||
            !ir_value(site->f, (ValId){site->mask.value})->uniform;
@@ -652,8 +718,9 @@ unsigned reconv_make_stubs(IrModule *module, Function **gather) {
         find_stub_sites(&s, module->funcs.at[k]);
     for (uint32_t k = 0; k < s.sites.n; k++)
         divergent |= !s.sites.at[k].uniform;
-    if (divergent && s.sites.n > 1) {
+    if (divergent) {
         find_roots(&s);
+        find_ballots(&s);
         connect(&s);
     }
     uint32_t *size = ARENA_ARRAY(&s.a, uint32_t, s.sites.n + 1);

@@ -48,3 +48,12 @@ if [ $name = groups ]; then
     [ "$(grep -c HGMMA "$work/many.sass")" -gt 1600 ] || { echo "products are missing"; exit 1; }
     ! grep 'sync\$' "$work/many.sass" || exit 1
 fi
+
+# No place of one half may be met at one of the other, nor one of a ballot at another.
+case $name in
+halves | ballots)
+    "$heddle" disasm "$work/$name.cubin" >"$work/$name.sass"
+    [ "$(grep -c 'SHFL\|VOTE' "$work/$name.sass")" -ge 6 ] || { echo "collectives are missing"; exit 1; }
+    ! grep 'sync\$\|gather\$' "$work/$name.sass" || exit 1
+    ;;
+esac
