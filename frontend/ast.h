@@ -138,7 +138,7 @@ typedef struct PtxOperand {
     bool not_;         /* !p */
     uint8_t imm_kind;  /* PtxImmKind */
     uint8_t component; /* special registers: 0 x, 1 y, 2 z, 3 w; register operand r.x of a .v4 register is
-                          resolved */
+                          resolved; registers in the lists of calls: as PtxVar's */
     uint8_t nvec;      /* PO_VEC: 1..128 (more than 8 only for matrices) */
     uint8_t selector;  /* behind a register of a video instruction: how many bytes (.b3210: 4), or halves
                           with PTX_SELECTS_HALVES; 0 none, PTX_SELECTS_WHAT some other word (sym) */
@@ -216,7 +216,8 @@ typedef enum { LINK_NONE, LINK_EXTERN, LINK_VISIBLE, LINK_WEAK, LINK_COMMON } Pt
 typedef struct PtxVar { /* variable in a state space, at module or function level, and parameters */
     StrId name;
     PtxType type;
-    uint8_t vec; /* 1, 2, 4 */
+    uint8_t vec;       /* 1, 2, 4 */
+    uint8_t component; /* register parameters: element of a vector register, else 0 */
     uint8_t linkage;
     PtxSpace space;
     uint32_t align_bytes;

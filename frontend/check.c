@@ -489,6 +489,8 @@ static bool call_error(const Check *check, const PtxOperand *operand, bool ret, 
 static bool check_call_operand(const Check *check, const PtxVar *ptx_var, bool ret, unsigned n,
                                const char *callee, PtxOperand *operand) {
     char why[160];
+    if ((operand->kind == PO_REG ? operand->component : 0) != ptx_var->component)
+        return call_error(check, operand, ret, n, callee, "a vector register goes with one of that size");
     switch (operand->kind) {
     case PO_SYM: {
         const PtxVar *var = operand->sym & PTX_SYM_FUNC ? NULL : &check->m->vars[operand->sym - 1];

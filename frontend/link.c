@@ -154,7 +154,8 @@ static bool same_types(const PtxModule *module, const uint32_t *a, uint32_t na, 
         return false;
     for (uint32_t k = 0; k < na; k++) {
         const PtxVar *var = &module->vars[a[k]], *ptx_var = &ptx_module->vars[b[k]];
-        if (var->size_bytes != ptx_var->size_bytes || (var->type == TY_PRED) != (ptx_var->type == TY_PRED))
+        if (var->size_bytes != ptx_var->size_bytes || var->component != ptx_var->component ||
+            (var->type == TY_PRED) != (ptx_var->type == TY_PRED))
             return false;
     }
     return true;

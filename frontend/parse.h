@@ -161,12 +161,16 @@ bool parse_type(Parser *parser, PtxType *out);
 typedef struct {
     bool is_param;  /* of a function or prototype: one name, no initialiser */
     bool is_kernel; /* of an entry */
+    bool is_result; /* of a function or prototype */
     uint8_t linkage;
     bool allow_unnamed; /* `_` */
 } VarContext;
 /* At the state space directive (`.param`, `.global` ...). Returns index + 1 of the (last) variable in *out;
  * for `.reg` parameters *reg is the register. */
-bool parse_var_decl(Parser *parser, const VarContext *context, uint32_t *out, uint32_t *reg);
+bool parse_var_decl(Parser *parser, const VarContext *context);
+/* One parameter or result: index into Parser.vars and register id (0: in .param) to the ends of *vars and
+ * *regs; of a vector register one of each for every element. */
+bool parse_param(Parser *parser, const VarContext *context, U32Vec *vars, U32Vec *regs);
 
 /* parse_module.c */
 bool parse_module(Parser *parser);

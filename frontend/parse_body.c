@@ -95,7 +95,6 @@ static bool parse_label(Parser *parser) {
 static bool parse_body_directive(Parser *parser) {
     static const char *const variables[] = {".local", ".shared", ".param",      ".global",
                                             ".const", ".tex",    ".shared::cta"};
-    uint32_t index;
     if (parse_at_dir(parser, ".reg"))
         return parse_reg_decl(parser);
     if (parse_at_dir(parser, ".loc"))
@@ -108,7 +107,7 @@ static bool parse_body_directive(Parser *parser) {
         return parse_section(parser);
     for (unsigned i = 0; i < sizeof variables / sizeof *variables; i++)
         if (parse_at_dir(parser, variables[i]))
-            return parse_var_decl(parser, &(VarContext){0}, &index, NULL);
+            return parse_var_decl(parser, &(VarContext){0});
     if (parse_at_dir(parser, ".branchtargets") || parse_at_dir(parser, ".calltargets") ||
         parse_at_dir(parser, ".callprototype"))
         return diag(parser->d, here(parser), DIAG_E0126, parse_name_text(parser, parser->tok.str),

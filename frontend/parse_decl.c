@@ -48,6 +48,19 @@ static bool reg_type_legal(PtxType t) {
     }
 }
 
+/* Returns the id of the first. */
+static uint32_t new_reg(Parser *parser, StrId name, PtxType type, unsigned vec, SrcLoc loc) {
+    return vec > 1 ? parse_new_vector_reg(parser, name, type, vec, loc)
+                   : parse_new_reg(parser, name, type, loc);
+}
+
+static bool declare_reg(Parser *parser, StrId name, unsigned vec, uint32_t id, SrcLoc loc) {
+    uint32_t slot = parse_declare(parser, name, vec > 1 ? B_VREG : B_REG, id, loc);
+    if (slot)
+        parser->binds.at[slot - 1].count = (uint8_t)vec;
+    return slot != 0;
+}
+
 static bool parse_reg_name(Parser *parser, PtxType type, unsigned vec) {
     StrId name = parser->tok.str;
     SrcLoc loc = here(parser);
@@ -60,12 +73,7 @@ static bool parse_reg_name(Parser *parser, PtxType type, unsigned vec) {
         uint32_t count = n.value > UINT32_MAX ? UINT32_MAX : (uint32_t)n.value;
         return parse_declare_range(parser, name, type, vec, count, loc);
     }
-    uint32_t id =
-        vec > 1 ? parse_new_vector_reg(parser, name, type, vec, loc) : parse_new_reg(parser, name, type, loc);
-    uint32_t slot = parse_declare(parser, name, vec > 1 ? B_VREG : B_REG, id, loc);
-    if (slot)
-        parser->binds.at[slot - 1].count = (uint8_t)vec;
-    return slot != 0;
+    return declare_reg(parser, name, vec, new_reg(parser, name, type, vec, loc), loc);
 }
 
 static bool parse_reg_type(Parser *parser, PtxType *type, unsigned *vec) {
@@ -435,7 +443,9 @@ static bool check_place(Parser *parser, const PtxVar *var, const VarContext *con
         return diag(parser->d, var->loc, DIAG_E0126, "a sampler", "unless .target says texmode_independent");
     if (var->type == TY_PRED && var->space != SP_REG)
         return diag(parser->d, var->loc, DIAG_E0126, "a predicate", "outside of the register space");
-    if (var->unsized && !context->is_param && var->linkage != LINK_EXTERN)
+    if (var->space == SP_PARAM && var->vec > 1 && !context->is_param)
+        return diag(parser->d, var->loc, DIAG_E0126, "a vector", "in .param");
+    if (var->is_array && !var->size_bytes && !context->is_param && var->linkage != LINK_EXTERN)
         return diag(parser->d, var->loc, DIAG_E0126, "an array without size",
                     "unless it is external or initialised");
     return true;
@@ -497,46 +507,56 @@ static bool parse_var(Parser *parser, const VarHead *head, const VarContext *con
     return check_place(parser, &v, context) && enter_var(parser, &v, context, out);
 }
 
-static bool parse_reg_param(Parser *parser, const VarContext *context, uint32_t *out, uint32_t *reg) {
+static bool parse_reg_param(Parser *parser, const VarContext *context, U32Vec *vars, U32Vec *regs) {
     PtxType type;
     unsigned vec;
     next(parser);
     SrcLoc loc = here(parser);
     if (!parse_reg_type(parser, &type, &vec))
         return false;
-    if (context->is_kernel || vec > 1)
-        return diag(parser->d, loc, DIAG_E0126, vec > 1 ? "a vector register" : "a register",
-                    "as a parameter here");
-    PtxVar v = {
-        .type = type, .vec = 1, .space = SP_REG, .func = parser->func, .nelems = 1, .loc = here(parser)};
-    v.name = parser->tok.str;
-    v.size_bytes = v.align_bytes = ptx_type_bytes(type);
+    if (context->is_kernel)
+        return diag(parser->d, loc, DIAG_E0126, "a register", "as a parameter here");
+    StrId name = parser->tok.str;
+    loc = here(parser);
     if (!parse_expect(parser, TK_IDENT, "a name"))
         return false;
-    VEC_ADD(&parser->tmp, &parser->vars, v);
-    *out = parser->vars.n;
-    *reg = 0;
-    if (context->allow_unnamed && str_eq(v.name, parser->name_underscore))
-        return true;
-    *reg = parse_new_reg(parser, v.name, type, v.loc);
-    return parse_declare(parser, v.name, B_REG, *reg, v.loc) != 0;
+    bool named = !context->allow_unnamed || !str_eq(name, parser->name_underscore);
+    uint32_t first = named ? new_reg(parser, name, type, vec, loc) : 0;
+    for (unsigned k = 0; k < vec; k++) {
+        PtxVar v = {.type = type, .vec = 1, .space = SP_REG, .func = parser->func, .nelems = 1, .loc = loc};
+        v.name = named ? parser->regs.at[first + k].name : name;
+        v.component = (uint8_t)k;
+        v.size_bytes = v.align_bytes = ptx_type_bytes(type);
+        VEC_ADD(&parser->tmp, &parser->vars, v);
+        VEC_ADD(&parser->tmp, vars, parser->vars.n - 1);
+        VEC_ADD(&parser->tmp, regs, named ? first + k : 0);
+    }
+    return !named || declare_reg(parser, name, vec, first, loc);
 }
 
-bool parse_var_decl(Parser *parser, const VarContext *context, uint32_t *out, uint32_t *reg) {
+bool parse_param(Parser *parser, const VarContext *context, U32Vec *vars, U32Vec *regs) {
+    VarHead head;
+    uint32_t index;
+    if (parse_at_dir(parser, ".reg"))
+        return parse_reg_param(parser, context, vars, regs);
+    if (!parse_head(parser, &head))
+        return false;
+    if (head.space != SP_PARAM)
+        return diag(parser->d, here(parser), DIAG_E0126, "this state space", "for a parameter");
+    if (!parse_var(parser, &head, context, &index))
+        return false;
+    VEC_ADD(&parser->tmp, vars, index - 1);
+    VEC_ADD(&parser->tmp, regs, 0);
+    return true;
+}
+
+bool parse_var_decl(Parser *parser, const VarContext *context) {
     VarHead h;
-    if (reg)
-        *reg = 0;
-    if (context->is_param && parse_at_dir(parser, ".reg"))
-        return parse_reg_param(parser, context, out, reg);
+    uint32_t index;
     if (!parse_head(parser, &h))
         return false;
-    if (context->is_param) {
-        if (h.space != SP_PARAM)
-            return diag(parser->d, here(parser), DIAG_E0126, "this state space", "for a parameter");
-        return parse_var(parser, &h, context, out);
-    }
     do
-        if (!parse_var(parser, &h, context, out))
+        if (!parse_var(parser, &h, context, &index))
             return false;
     while (parse_accept(parser, ','));
     return parse_expect(parser, ';', "',' or ';'");

@@ -344,11 +344,18 @@ static bool parse_call_list(Parser *parser, PtxOperand **out, uint8_t *n) {
         PtxOperand item = {0};
         if (items.n && !parse_expect(parser, ',', "',' or ')'"))
             return false;
-        if (items.n >= 255)
+        bool braces = at(parser, '{');
+        if (items.n > 251)
             return diag(parser->d, here(parser), DIAG_E0121, "argument list");
         if (!parse_operand(parser, &item, 0))
             return false;
-        VEC_ADD(&parser->tmp, &items, item);
+        if (item.kind != PO_VEC || item.vec[0].kind != PO_REG || braces)
+            VEC_ADD(&parser->tmp, &items, item);
+        else /* a whole vector register: its elements, which the parameters must be too */
+            for (unsigned k = 0; k < item.nvec; k++) {
+                item.vec[k].component = (uint8_t)k;
+                VEC_ADD(&parser->tmp, &items, item.vec[k]);
+            }
     }
     *n = (uint8_t)items.n;
     *out = items.n ? arena_copy(parser->a, items.at, sizeof *items.at * items.n) : NULL;

@@ -168,7 +168,6 @@ static bool parse_params(Parser *parser, const VarContext *c, uint32_t **vars, u
     U32Vec v = {0}, r = {0};
     next(parser);
     while (!at(parser, ')')) {
-        uint32_t index, reg;
         if (v.n && !parse_expect(parser, ',', "',' or ')'"))
             return false;
         if (!at(parser, TK_DIR))
@@ -177,14 +176,16 @@ static bool parse_params(Parser *parser, const VarContext *c, uint32_t **vars, u
         if (!c->is_kernel && parse_at_dir(parser, ".param") &&
             !parse_directive_met(parser, "a function parameter in .param", loc))
             return false;
-        if (!parse_var_decl(parser, c, &index, &reg))
+        if (!parse_param(parser, c, &v, &r))
             return false;
-        if (parser->vars.at[index - 1].unsized &&
-            !parse_directive_met(parser, "a parameter array without size", loc))
+        const PtxVar *var = &parser->vars.at[v.at[v.n - 1]];
+        bool incomplete = var->is_array && !var->size_bytes;
+        if (var->unsized && !parse_directive_met(parser, "a parameter array without size", loc))
             return false;
-        VEC_ADD(&parser->tmp, &v, index - 1);
-        VEC_ADD(&parser->tmp, &r, reg);
-        if (parser->vars.at[index - 1].unsized && !at(parser, ')'))
+        if (incomplete && (c->is_kernel || c->is_result))
+            return diag(parser->d, var->loc, DIAG_E0126, "an array without size",
+                        c->is_kernel ? "as a kernel's parameter" : "as a result");
+        if (incomplete && !at(parser, ')'))
             return parse_expected(parser, "')' behind the array without size");
     }
     *n = v.n;
@@ -335,7 +336,8 @@ static bool parse_header(Parser *parser, PtxFunc *f) {
     }
     if (attribute && !parse_expect(parser, ')', "')'"))
         return false;
-    if (!f->is_entry && at(parser, '(') && !parse_params(parser, &c, &f->rets, &f->ret_regs, &f->nrets))
+    VarContext result = {.is_param = true, .is_result = true, .allow_unnamed = true};
+    if (!f->is_entry && at(parser, '(') && !parse_params(parser, &result, &f->rets, &f->ret_regs, &f->nrets))
         return false;
     f->name = parser->tok.str;
     f->loc = here(parser);
@@ -393,11 +395,14 @@ static bool parse_function(Parser *parser, uint8_t linkage) {
     bool ends_open = ok && !f.is_entry && (at(parser, TK_DIR) || at(parser, TK_EOF));
     ok = ok && (ends_open || at(parser, '{') || at(parser, ';') || parse_expected(parser, "'{' or ';'"));
     uint32_t index = ok ? enter_function(parser, &f) : 0;
-    for (uint32_t i = 0; i < f.nparams + f.nrets; i++)
-        parser->vars.at[i < f.nparams ? f.params[i] : f.rets[i - f.nparams]].func =
-            index ? index : parser->func;
-    parser->func = index ? index : parser->func;
     bool body = at(parser, '{');
+    for (uint32_t i = 0; i < f.nparams + f.nrets; i++) {
+        PtxVar *var = &parser->vars.at[i < f.nparams ? f.params[i] : f.rets[i - f.nparams]];
+        var->func = index ? index : parser->func;
+        if (ok && body && var->space == SP_PARAM && var->vec > 1)
+            ok = diag(parser->d, var->loc, DIAG_E0126, "a vector", "in .param");
+    }
+    parser->func = index ? index : parser->func;
     uint32_t before = parser->d->nerrors;
     if (ok && body)
         ok = parse_body(parser);
@@ -423,7 +428,8 @@ bool parse_call_prototype(Parser *parser, StrId name, SrcLoc loc) {
     next(parser);
     if (!parse_open_scope(parser)) /* parameter names mean nothing outside */
         return false;
-    bool ok = (!at(parser, '(') || parse_params(parser, &c, &t.rets, NULL, &t.nrets)) &&
+    VarContext result = {.is_param = true, .is_result = true, .allow_unnamed = true};
+    bool ok = (!at(parser, '(') || parse_params(parser, &result, &t.rets, NULL, &t.nrets)) &&
               parse_expect(parser, TK_IDENT, "'_'") &&
               (!at(parser, '(') || parse_params(parser, &c, &t.params, NULL, &t.nparams)) &&
               parse_performance(parser, &directives, false);
@@ -483,7 +489,6 @@ static uint8_t parse_linkage(Parser *p) {
 }
 
 static bool parse_module_statement(Parser *parser) {
-    uint32_t index;
     if (!at(parser, TK_DIR))
         return parse_expected(parser, "a directive");
     if (parse_at_dir(parser, ".target"))
@@ -504,7 +509,7 @@ static bool parse_module_statement(Parser *parser) {
     static const char *const spaces[] = {".global", ".shared", ".const", ".local", ".param", ".tex", ".reg"};
     for (unsigned i = 0; i < sizeof spaces / sizeof *spaces; i++)
         if (parse_at_dir(parser, spaces[i]))
-            return parse_var_decl(parser, &(VarContext){.linkage = linkage}, &index, NULL);
+            return parse_var_decl(parser, &(VarContext){.linkage = linkage});
     int n = parser->tok.size > 60 ? 60 : (int)parser->tok.size;
     return at(parser, TK_DIR) ? diag(parser->d, here(parser), DIAG_E0125, n, parser->lx.text + parser->tok.at)
                               : parse_expected(parser, "a directive");
