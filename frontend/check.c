@@ -523,6 +523,20 @@ static bool check_call_operand(const Check *check, const PtxVar *ptx_var, bool r
     return call_error(check, operand, ret, n, callee, "it is neither a .param variable nor a register");
 }
 
+/* Of a vector register one element is reported. */
+static bool check_call_list(const Check *check, const uint32_t *vars, bool ret, const char *callee,
+                            PtxOperand *operands, unsigned n) {
+    bool ok = true, last = true;
+    for (unsigned k = 0; k < n; k++) {
+        const PtxVar *var = &check->m->vars[vars[k]];
+        if (!last && var->component)
+            continue;
+        last = check_call_operand(check, var, ret, k + 1, callee, &operands[k]);
+        ok &= last;
+    }
+    return ok;
+}
+
 typedef struct {
     const char *name;
     const uint32_t *rets, *params;
@@ -561,11 +575,8 @@ static bool check_call(Check *check, PtxInsn *i) {
                        ptx_type_class(reg_type(check, i->operands[0].reg)) == TC_FLOAT))
         ok = diag(check->d, i->operands[0].loc, DIAG_E0104, 1u, "call", "u64",
                   reg_name(check, i->operands[0].reg), ptx_type_name(reg_type(check, i->operands[0].reg)));
-    for (unsigned k = 0; k < i->nrets; k++)
-        ok &= check_call_operand(check, &check->m->vars[s.rets[k]], true, k + 1, s.name, &i->rets[k]);
-    for (unsigned k = 0; k < i->nargs; k++)
-        ok &= check_call_operand(check, &check->m->vars[s.params[k]], false, k + 1, s.name, &i->args[k]);
-    return ok;
+    ok &= check_call_list(check, s.rets, true, s.name, i->rets, i->nrets);
+    return check_call_list(check, s.params, false, s.name, i->args, i->nargs) && ok;
 }
 
 /* module */
