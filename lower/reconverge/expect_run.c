@@ -46,7 +46,7 @@ static void go_to(Warp *warp, uint32_t to) {
 
 /* The lanes part, `apart` from those that take the lowest one's edge: the ones that take `first`, which
  * follows in the text, go on, else the lowest and all that go where it goes. */
-static void part(Warp *warp, uint32_t first, uint32_t edge, uint32_t apart, const uint32_t edges[LANES]) {
+static void part(Warp *warp, uint32_t first, uint32_t edge, uint32_t apart) {
     const uint32_t *to = warp->expect->to;
     uint32_t stay = 0, lowest = NOWHERE, with = 0, others = 0, together = warp->active & ~apart;
     if (edge == first)
@@ -56,8 +56,8 @@ static void part(Warp *warp, uint32_t first, uint32_t edge, uint32_t apart, cons
     else
         lowest = to[edge], with = together;
     EACH_LANE(t, apart) {
-        uint32_t at = to[edges[t]];
-        if (edges[t] == first) {
+        uint32_t taken = warp->next[t][-1], at = to[taken];
+        if (taken == first) {
             stay |= 1u << t;
         } else if (at == NOWHERE) {
             warp->valid &= ~(1u << t);
@@ -70,7 +70,7 @@ static void part(Warp *warp, uint32_t first, uint32_t edge, uint32_t apart, cons
         }
     }
     EACH_LANE(t, others)
-        park(warp, 1u << t, to[edges[t]]);
+        park(warp, 1u << t, to[warp->next[t][-1]]);
     if (stay && to[first] != NOWHERE) {
         if (with)
             park(warp, with, lowest);
@@ -87,14 +87,13 @@ static void part(Warp *warp, uint32_t first, uint32_t edge, uint32_t apart, cons
 
 /* Each lane goes its way, mostly all the same, and mostly one is alone. */
 static void run_branch(Warp *warp, uint32_t first) {
-    uint32_t edges[LANES], lowest = (uint32_t)__builtin_ctz(warp->active), edge = *warp->next[lowest]++,
-                           more = warp->active & (warp->active - 1), apart = 0;
-    EACH_LANE(t, more) {
-        edges[t] = *warp->next[t]++;
-        apart |= (uint32_t)(edges[t] != edge) << t;
+    uint32_t edge = *warp->next[__builtin_ctz(warp->active)]++, apart = 0;
+    for (uint32_t more = warp->active & (warp->active - 1); more; more &= more - 1) {
+        const uint32_t **next = &warp->next[__builtin_ctz(more)], taken = *(*next)++;
+        apart |= taken != edge ? more & -more : 0;
     }
     if (apart)
-        part(warp, first, edge, apart, edges);
+        part(warp, first, edge, apart);
     else
         go_to(warp, warp->expect->to[edge]);
 }
