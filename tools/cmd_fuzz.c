@@ -73,6 +73,8 @@ static void print_kind(GenKind k, const FuzzCounts *counts) {
                " runs, %.1f %% of their instructions\n",
                counts->compiled_some, counts->compiled_runs,
                100 * ratio(counts->compiled_own, counts->compiled_issues));
+    if (counts->compiled_found)
+        printf("             %" PRIu64 " regions were executed from disk\n", counts->compiled_found);
     if (counts->literal_runs + counts->break_runs)
         printf("             literal policies: %" PRIu64 " of %" PRIu64
                " runs hang (%.3f %%); with --yield=break %" PRIu64 " of %" PRIu64 " (%.3f %%)\n",
@@ -249,6 +251,7 @@ int cmd_fuzz(Settings *settings) {
                      .check_only = settings->fuzz.check_only,
                      .engine = engine_of(settings),
                      .jit_after = settings->jit_after ? settings->jit_after : 1,
+                     .jit_cache = settings->jit_cache,
                      .on_progress = on_progress,
                      .on_failure = on_failure,
                      .user = &f};

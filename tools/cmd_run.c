@@ -509,7 +509,8 @@ int cmd_run(Settings *settings) {
     }
     bool waits = settings->engine && strcmp(settings->engine, "jit") == 0;
     if (waits || !settings->engine || strcmp(settings->engine, "auto") == 0)
-        settings->machine.jit = machine_jit_open(settings->jit_after, !waits, code_folder(settings));
+        settings->machine.jit = machine_jit_open(&(MachineJitOptions){
+            .after = settings->jit_after, .background = !waits, .cache = code_folder(settings)});
     if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&settings->plan, &settings->diags);
         if (settings->profile_out) {

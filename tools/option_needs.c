@@ -59,6 +59,10 @@ static bool is_jit(const Settings *settings) {
     return !settings->engine || is_engine(settings, "jit") || is_engine(settings, "auto");
 }
 
+static bool runs_compiled(const Settings *settings) {
+    return is_run(settings) && is_jit(settings) && (settings->engine || settings->jit_after);
+}
+
 /* ---- the inputs ---- */
 
 /* Files that can be looked at and read again later; what else there is may hold anything. */

@@ -205,6 +205,8 @@ static const struct argp_option fuzz_options[] = {
      0},
     {"jit-after", KEY_JIT_AFTER, "N", 0,
      "--engine=jit (which it stands for) or auto: compile what has run N instructions (default 1)", 0},
+    {"jit-cache", KEY_JIT_CACHE, "DIR", 0,
+     "jit, auto: keep compiled code in DIR, and run it from there once more", 0},
     {"metrics", KEY_METRICS, NULL, 0,
      "Measure SIMT efficiency and block issues of cfg programs in every reconvergence mode", 0},
     {0}};

@@ -347,37 +347,54 @@ static const char *first_difference(const MachineResult *a, const MachineResult 
             return "memory";
     return NULL;
 }
-/* The run before with compiled code. */
+/* The run before, with compiled code. What differs; NULL: nothing. */
+static const char *launch_compiled(Check *check, MachineJit *jit, const MachineOptions *options,
+                                   const MachineResult *want, const SimMemory *memory, FuzzCounts *counts) {
+    MachineOptions o = *options;
+    MachineResult got;
+    FuzzVerdict before = check->v;
+    machine_jit_wait(jit); /* what the launch before began */
+    uint64_t by_code = machine_jit_stats(jit)->executed;
+    o.jit = jit;
+    fuzz_run(check, &o, &got);
+    check->v = before;
+    const char *what = first_difference(want, &got, memory, check->mem);
+    by_code = machine_jit_stats(jit)->executed - by_code;
+    counts->compiled_runs++;
+    counts->compiled_some += by_code != 0;
+    counts->compiled_issues += got.stats.issues;
+    counts->compiled_own += by_code;
+    machine_result_free(&got);
+    machine_jit_wait(jit);
+    return machine_jit_stats(jit)->failed[0] ? machine_jit_stats(jit)->failed : what;
+}
+
 static bool same_compiled(Check *check, const FuzzConfig *config, const MachineOptions *options,
                           const MachineResult *want, FuzzCounts *counts) {
-    MachineOptions o = *options;
-    FuzzVerdict before = check->v;
-    const char *what = NULL;
+    MachineJitOptions how = {.after = config->jit_after,
+                             .background = config->engine == FUZZ_AUTO,
+                             .quick = config->jit_quick,
+                             .cache = config->jit_cache};
+    unsigned launches = config->engine == FUZZ_AUTO ? AUTO_LAUNCHES : 1;
+    char what[200] = "";
     SimMemory *memory = simmem_clone(check->mem);
     if (!memory)
         abort();
     if (!check->jit)
-        check->jit = machine_jit_open(config->jit_after, config->engine == FUZZ_AUTO, NULL);
-    o.jit = check->jit;
-    for (unsigned i = 0; !what && i < (config->engine == FUZZ_AUTO ? AUTO_LAUNCHES : 1); i++) {
-        MachineResult got;
-        uint64_t by_code = machine_jit_stats(check->jit)->executed;
-        machine_jit_wait(check->jit); /* what the launch before began */
-        fuzz_run(check, &o, &got);
-        check->v = before;
-        what = first_difference(want, &got, memory, check->mem);
-        by_code = machine_jit_stats(check->jit)->executed - by_code;
-        counts->compiled_runs++;
-        counts->compiled_some += by_code != 0;
-        counts->compiled_issues += got.stats.issues;
-        counts->compiled_own += by_code;
-        machine_result_free(&got);
+        check->jit = machine_jit_open(&how);
+    for (unsigned i = 0; !what[0] && i < launches + (config->jit_cache != NULL); i++) {
+        how.background = false;
+        MachineJit *jit = i < launches ? check->jit : machine_jit_open(&how); /* knows what is on disk */
+        const char *differs = launch_compiled(check, jit, options, want, memory, counts);
+        if (differs)
+            snprintf(what, sizeof what, "%s%s", differs, i < launches ? "" : ", code from disk");
+        if (i == launches) {
+            counts->compiled_found += machine_jit_stats(jit)->found;
+            machine_jit_close(jit);
+        }
     }
-    machine_jit_wait(check->jit);
-    if (machine_jit_stats(check->jit)->failed[0])
-        what = machine_jit_stats(check->jit)->failed;
     simmem_free(memory);
-    if (!what)
+    if (!what[0])
         return true;
     snprintf(check->v.text, sizeof check->v.text, "compiled and interpreted differ: %s", what);
     return fuzz_fails(&check->v, FUZZ_ENGINE);

@@ -107,6 +107,8 @@ static FuzzConfig sample_config(const Campaign *campaign, uint64_t h) {
     f.check_only = campaign->opt->check_only;
     f.engine = campaign->opt->engine;
     f.jit_after = campaign->opt->jit_after;
+    f.jit_quick = !one_in(&h, 8);
+    f.jit_cache = campaign->opt->jit_cache;
     return f;
 }
 
@@ -309,11 +311,11 @@ FuzzVerdict fuzz_check_apart(const GenProgram *p, const FuzzConfig *configs, uns
 /* All that decides what the programs are and what is done with them. */
 static void name_campaign(const Campaign *campaign, GenProgram *out) {
     const FuzzOptions *opt = campaign->opt;
-    gen_text(out, "heddle fuzz 4 seed %" PRIu64 " first %" PRIu64 " target %s level %d policies %d",
+    gen_text(out, "heddle fuzz 5 seed %" PRIu64 " first %" PRIu64 " target %s level %d policies %d",
              opt->seed, opt->first, opt->target ? isa_target_name(opt->target) : "default", opt->opt_level,
              (int)opt->policies);
-    gen_text(out, " check-only %d engine %d jit-after %u metrics %d kinds", opt->check_only, (int)opt->engine,
-             opt->jit_after, opt->metrics);
+    gen_text(out, " check-only %d engine %d jit-after %u on-disk %d metrics %d kinds", opt->check_only,
+             (int)opt->engine, opt->jit_after, opt->jit_cache != NULL, opt->metrics);
     for (unsigned k = 0; k < campaign->nkinds; k++)
         gen_text(out, " %s", gen_kind_name(campaign->kinds[k]));
     gen_text(out, "\njobs");

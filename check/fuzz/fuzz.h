@@ -59,6 +59,8 @@ typedef struct {
     bool check, check_only; /* the machine code by the static checker; nothing else */
     FuzzEngine engine;      /* run it with this one too */
     unsigned jit_after;     /* what so many instructions have run is compiled */
+    bool jit_quick;         /* as MachineJitOptions.quick */
+    const char *jit_cache;  /* a folder for code, from which it is run once more, or NULL */
     bool traces;            /* compare each lane's stores and atomics in order */
     uint64_t ptx_seed;      /* order of the interpreter's threads */
     MachineOptions machine;
@@ -134,7 +136,8 @@ typedef struct {
     X(compiled_runs)   /* launches that were repeated with the other engine, */                              \
     X(compiled_some)   /* of them those that executed compiled code, */                                      \
     X(compiled_issues) /* warp instructions of them all, */                                                  \
-    X(compiled_own)    /* and those by compiled code */                                                      \
+    X(compiled_own)    /* those by compiled code, */                                                         \
+    X(compiled_found)  /* and regions of which code on disk was executed */                                  \
     X(literal_runs)                                                                                          \
     X(literal_hangs) /* under literal policies, code as it is by default */                                  \
     X(break_runs)                                                                                            \
@@ -157,6 +160,7 @@ typedef struct {
     bool check_only;        /* compile and check statically, run nothing */
     FuzzEngine engine;      /* this one too */
     unsigned jit_after;     /* what so many instructions have run is compiled */
+    const char *jit_cache;  /* and run from this folder, or NULL */
     bool metrics;           /* measure the cfg programs of D.4's shape */
     const char *keep_dir;   /* where failures are saved, or NULL */
     const char *state_file; /* read at the start if it exists, written while running; or NULL */

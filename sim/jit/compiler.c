@@ -22,7 +22,7 @@ struct Compiler {
     JitApi api;
     atomic_uint state; /* CompilerState; ABANDONED: BUSY, and nobody waits */
     CompilerMode mode;
-    bool has_thread;
+    bool quick, has_thread;
     pthread_t thread;
     Task *task;
     CodeCache *cache;
@@ -46,10 +46,11 @@ static double seconds_of(clockid_t clock) {
 /* Of this thread: the host may be busy. */
 static double now_seconds(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
 
-Compiler *compiler_new(CompilerMode mode, const char *cache) {
+Compiler *compiler_new(CompilerMode mode, bool quick, const char *cache) {
     Compiler *compiler = mem_zeroed(1, sizeof *compiler);
     scope_unguard(compiler); /* a thread may have it longer than the scope lasts, where work is given up */
     compiler->mode = mode;
+    compiler->quick = quick;
     compiler->cache = jit_cache_open(cache);
     compiler->began = seconds_of(CLOCK_MONOTONIC);
     compiler->began_cpu = now_seconds();
@@ -123,9 +124,9 @@ static bool open_llvm(Compiler *compiler) {
         api->DisposeMessage(error);
         return false;
     }
-    compiler->target_machine =
-        api->CreateTargetMachine(target, compiler->triple, compiler->cpu, compiler->features,
-                                 LLVMCodeGenLevelLess, LLVMRelocPIC, LLVMCodeModelSmall);
+    compiler->target_machine = api->CreateTargetMachine(
+        target, compiler->triple, compiler->cpu, compiler->features,
+        compiler->quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelLess, LLVMRelocPIC, LLVMCodeModelSmall);
     return true;
 }
 
@@ -137,8 +138,8 @@ static LLVMMemoryBufferRef make_object(Compiler *compiler) {
     char *error = NULL;
     bool good =
         !api->VerifyModule(compiler->module, LLVMReturnStatusAction, &error) || give_up(compiler, error);
-    good = good &&
-           !failed(compiler, api->RunPasses(compiler->module, PASSES, compiler->target_machine, options));
+    if (good && !compiler->quick)
+        good = !failed(compiler, api->RunPasses(compiler->module, PASSES, compiler->target_machine, options));
     if (good && api->TargetMachineEmitToMemoryBuffer(compiler->target_machine, compiler->module,
                                                      LLVMObjectFile, &error, &object))
         give_up(compiler, error);

@@ -16,8 +16,8 @@ typedef enum {
 /* Who does what takes long: the caller, who waits; another thread, and compiler_state tells when it is done;
  * another thread if the caller has had a core to itself since compiler_new. */
 typedef enum { COMPILER_WAITS, COMPILER_BACKGROUND, COMPILER_IDLE } CompilerMode;
-/* cache: a folder in which code is kept, or NULL. */
-Compiler *compiler_new(CompilerMode mode, const char *cache);
+/* quick: no passes, and LLVM's fastest way to code. cache: a folder in which code is kept, or NULL. */
+Compiler *compiler_new(CompilerMode mode, bool quick, const char *cache);
 CompilerState compiler_state(const Compiler *compiler);
 /* Opens libLLVM: from CLOSED. */
 void compiler_load(Compiler *compiler);

@@ -78,15 +78,15 @@ static void row_memory(Body *body, unsigned row, bool store) {
     }
     LLVM(body)->SetAlignment(access, ROW_BYTES);
 }
-/* n rows from `row` on, those of them that are variables. */
-static void rows_memory(Body *body, unsigned row, unsigned n, bool store) {
-    for (unsigned i = row; i < row + n && i < ROW_COUNT; i++)
-        if (body->row[i] && (!store || body->row_written[i]))
+/* Those of the rows and predicates that are variables; what the region does not write is in memory. */
+static void rows_memory(Body *body, const bool rows[ROW_COUNT], bool store) {
+    for (unsigned i = 0; i < ROW_COUNT; i++)
+        if (rows[i] && body->row[i] && (!store || body->row_written[i]))
             row_memory(body, i, store);
 }
-static void preds_memory(Body *body, bool store) {
+static void preds_memory(Body *body, uint32_t preds, bool store) {
     for (unsigned i = 0; i < PRED_COUNT; i++) {
-        if (!body->pred[i] || (store && !body->pred_written[i]))
+        if (!(preds >> i & 1) || !body->pred[i] || (store && !body->pred_written[i]))
             continue;
         LLVMValueRef at = body_at(body, body->warp, offsetof(Warp, p) + 4 * i);
         if (store)
@@ -94,6 +94,16 @@ static void preds_memory(Body *body, bool store) {
         else
             put(body, body->pred[i], lanes_of(body, body_get(body, body->emit.types.word, at)));
     }
+}
+static void all_memory(Body *body, bool store) {
+    bool rows[ROW_COUNT];
+    memset(rows, true, sizeof rows);
+    rows_memory(body, rows, store);
+    preds_memory(body, ~0u, store);
+}
+static void operands_to_memory(Body *body, const RegionOperands *operands) {
+    rows_memory(body, operands->rows, true);
+    preds_memory(body, operands->preds, true);
 }
 
 /* ---- operands ---- */
@@ -279,36 +289,21 @@ static void take_back(Body *body, uint32_t pc, uint32_t end) {
     add_to(body, body->quota, (int64_t)(end - pc));
 }
 
-/* Rows that a load or store reads and writes: ops/op_mem.c. */
-static void memory_rows(Body *body, const Dec *dec, bool before) {
-    bool load = machine_mem_access_kind(dec->optype) == ACC_LOAD;
-    unsigned words = dec->size < 4 ? 1 : dec->size / 4u, to = dec->dst[0] / ROW_BYTES;
-    for (unsigned i = 0; before && i < 3; i++)
-        if (dec->v[i].at < ROW_COUNT * ROW_BYTES)
-            rows_memory(body, (unsigned)(dec->v[i].at / ROW_BYTES), i == 2 ? words : 2, true);
-    if (load && to < ROW_SINK)
-        rows_memory(body, to, words, before);
-}
-
 /* A data instruction by its handler; end: of the block. */
-static void handler_instruction(Body *body, uint32_t pc, uint32_t end, bool memory) {
+static void handler_instruction(Body *body, uint32_t pc, uint32_t end) {
+    RegionOperands operands = region_operands(body->run, pc);
     const Dec *dec = region_known(body->run, pc);
     LLVMBasicBlockRef call = body_block(body, "call"), trapped = body_block(body, "trapped"),
                       done = body_block(body, "done");
     LLVMValueRef g = guard_lanes(body, dec);
     if (dec_is_guarded(dec))
         count_off(body, dec, body_mask_of(body, g));
-    if (memory && load_is_built(dec)) {
+    if (load_is_built(dec)) {
         LLVMBasicBlockRef slow = body_block(body, "slow");
         load_code(body, pc, g, slow, done);
         continue_at(body, slow);
     }
-    if (memory) {
-        memory_rows(body, dec, true);
-    } else {
-        rows_memory(body, 0, ROW_COUNT, true);
-        preds_memory(body, true);
-    }
+    operands_to_memory(body, &operands);
     LLVMValueRef word = g ? body_mask_of(body, g) : body_const32(body, ~0u);
     if (g) {
         LLVMValueRef some = LLVM(body)->BuildICmp(BUILDER(body), LLVMIntNE, word, body_const32(body, 0), "");
@@ -326,12 +321,8 @@ static void handler_instruction(Body *body, uint32_t pc, uint32_t end, bool memo
     take_back(body, pc + 1, end);
     leave_with(body, status, body_const32(body, pc));
     continue_at(body, reload);
-    if (memory) {
-        memory_rows(body, dec, false);
-    } else {
-        rows_memory(body, 0, ROW_COUNT, false);
-        preds_memory(body, false);
-    }
+    rows_memory(body, operands.written, false);
+    preds_memory(body, operands.preds_written, false);
     LLVM(body)->BuildBr(BUILDER(body), done);
     continue_at(body, done);
 }
@@ -364,14 +355,15 @@ static void control_instruction(Body *body, uint32_t pc, bool any) {
     const Dec *dec = region_known(body->run, pc);
     if (dec->optype == OT_EXIT && dec_is_guarded(dec))
         skip_exit(body, pc);
-    rows_memory(body, 0, ROW_COUNT, true);
-    preds_memory(body, true);
+    RegionOperands operands = region_operands(body->run, pc);
+    if (any)
+        all_memory(body, true);
+    else
+        operands_to_memory(body, &operands);
     put(body, body_at(body, body->run_state, offsetof(Run, quota)), body_get(body, types->quad, body->quota));
     LLVMValueRef status = call_host(body, offsetof(JitHost, control), pc, body_const32(body, 0));
-    if (any) {
-        rows_memory(body, 0, ROW_COUNT, false);
-        preds_memory(body, false);
-    }
+    if (any)
+        all_memory(body, false);
     LLVMValueRef next = body_get(body, types->word, body_at(body, body->warp, offsetof(Warp, pc)));
     LLVMValueRef active = body_get(body, types->word, body_at(body, body->warp, offsetof(Warp, active)));
     LLVMValueRef same = body->active ? body->active_word : body_const32(body, ~0u);
@@ -454,8 +446,7 @@ static void block_code(Body *body, const RegionBlock *block, LLVMBasicBlockRef a
             lane_instruction(body, pc,
                              lane_row_of(body->run->level, dec->inner_full ? dec->inner_full : dec->full));
             break;
-        case RI_MEMORY:
-        case RI_HANDLER: handler_instruction(body, pc, end, kind == RI_MEMORY); break;
+        case RI_HANDLER: handler_instruction(body, pc, end); break;
         case RI_BRANCH: branch_instruction(body, pc); break;
         default: control_instruction(body, pc, kind == RI_ANY); break;
         }
@@ -476,7 +467,7 @@ static void use_instruction(Body *body, uint32_t pc, bool rows[ROW_COUNT], bool 
     preds[dec->guard] = true;
     for (unsigned i = 0; i < 3; i++)
         preds[dec->q[i].index] = true;
-    if (kind == RI_MEMORY && load_is_built(dec)) {
+    if (kind == RI_HANDLER && load_is_built(dec)) {
         use_rows(rows, dec->v[0].at, dec->wide ? 2 : 1);
         use_rows(rows, dec->v[1].at, dec->mem.uniform);
         rows[to] = body->row_written[to] = true;
@@ -533,8 +524,7 @@ static void entry_code(Body *body) {
         body->active = lanes_of(body, body->active_word);
     }
     put(body, body->quota, body_get(body, types->quad, body_at(body, body->run_state, offsetof(Run, quota))));
-    rows_memory(body, 0, ROW_COUNT, false);
-    preds_memory(body, false);
+    all_memory(body, false);
 }
 static void entry_switch(Body *body) {
     LLVMBasicBlockRef elsewhere = body_block(body, "elsewhere");
@@ -552,8 +542,7 @@ static void leave_code(Body *body) {
     EmitTypes *types = &body->emit.types;
     LLVMValueRef lanes = body_const64(body, 32);
     continue_at(body, body->leave);
-    rows_memory(body, 0, ROW_COUNT, true);
-    preds_memory(body, true);
+    all_memory(body, true);
     if (body->active)
         lanes = population(body, body->active_word);
     for (unsigned c = 0; c < CLS_COUNT; c++) {

@@ -41,6 +41,7 @@ typedef struct { /* the region that is being compiled */
 struct MachineJit {
     MachineJitStats stats;
     uint32_t after, executions;
+    bool quick;
     Compiler *compiler;
     Pending pending;
     Compiled *compiled;
@@ -50,14 +51,15 @@ struct MachineJit {
     uint64_t attached; /* counts runs for which slots were cleared */
 };
 
-MachineJit *machine_jit_open(uint32_t after, bool background, const char *cache) {
+MachineJit *machine_jit_open(const MachineJitOptions *options) {
     MachineJit *engine = mem_zeroed(1, sizeof *engine);
-    engine->after = after ? after : DEFAULT_AFTER;
-    engine->executions = after ? 0 : EXECUTIONS;
-    engine->compiler = compiler_new(!background ? COMPILER_WAITS
-                                    : after     ? COMPILER_BACKGROUND
-                                                : COMPILER_IDLE,
-                                    cache);
+    engine->quick = options->quick;
+    engine->after = options->after ? options->after : DEFAULT_AFTER;
+    engine->executions = options->after ? 0 : EXECUTIONS;
+    engine->compiler = compiler_new(!options->background ? COMPILER_WAITS
+                                    : options->after     ? COMPILER_BACKGROUND
+                                                         : COMPILER_IDLE,
+                                    options->quick, options->cache);
     return engine;
 }
 
@@ -86,14 +88,14 @@ bool machine_jit_close(MachineJit *engine) {
 }
 
 /* All that the code depends on: the instructions, and which of them the region has. */
-static XXH128_hash_t region_key(const Run *run, const Region *region, unsigned kind) {
+static XXH128_hash_t region_key(const Run *run, const Region *region, unsigned kind, bool quick) {
+    uint32_t what[3] = {kind, quick, run->ncode}; /* targets behind the last instruction are bad */
     XXH3_state_t state;
     XXH3_128bits_reset(&state);
     XXH3_128bits_update(&state, run->level->name, strlen(run->level->name));
     XXH3_128bits_update(&state, isa_target_info(run->bin->target)->name,
                         strlen(isa_target_info(run->bin->target)->name));
-    XXH3_128bits_update(&state, &kind, sizeof kind);
-    XXH3_128bits_update(&state, &run->ncode, sizeof run->ncode); /* targets behind it are bad */
+    XXH3_128bits_update(&state, what, sizeof what);
     for (uint32_t i = 0; i < region->nblocks; i++) {
         const RegionBlock *block = &region->blocks[i];
         uint32_t head[3] = {block->pc, block->n, block->entry};
@@ -198,7 +200,7 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
     if (slot->code[kind] || !region_find(run, pc, kind, !engine->executions, &region))
         return;
     set_pending(&wanted, jit, &region, kind);
-    wanted.key = region_key(run, &region, kind);
+    wanted.key = region_key(run, &region, kind, engine->quick);
     JitCode *code = find_any_code(engine, wanted.key);
     uint64_t pays = (uint64_t)region.ninsts * engine->executions;
     if (pays < engine->after)

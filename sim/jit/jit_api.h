@@ -23,7 +23,7 @@ typedef struct LLVMOpaqueTargetMachine *LLVMTargetMachineRef;
 typedef struct LLVMOpaqueTargetData *LLVMTargetDataRef;
 typedef unsigned LLVMAttributeIndex;
 typedef enum { LLVMReturnStatusAction = 2 } LLVMVerifierFailureAction;
-typedef enum { LLVMCodeGenLevelLess = 1 } LLVMCodeGenOptLevel;
+typedef enum { LLVMCodeGenLevelNone, LLVMCodeGenLevelLess } LLVMCodeGenOptLevel;
 typedef enum { LLVMRelocPIC = 2 } LLVMRelocMode;
 typedef enum { LLVMCodeModelSmall = 3 } LLVMCodeModel;
 typedef enum { LLVMObjectFile = 1 } LLVMCodeGenFileType;

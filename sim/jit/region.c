@@ -11,10 +11,8 @@ RegionKind region_kind(const Run *run, uint32_t pc) {
         /* a uniform operation runs for all lanes if its guard is true in any */
         bool uniform = dec->inner_full != NULL;
         const LaneRow *row = lane_row_of(run->level, uniform ? dec->inner_full : dec->full);
-        if (row && !(uniform && guarded) && !(row->kind == LANE_SETS && dec->optype == OT_FSET))
-            return RI_LANE;
-        AccessKind access = machine_mem_access_kind(dec->optype);
-        return access == ACC_LOAD || access == ACC_STORE ? RI_MEMORY : RI_HANDLER;
+        bool built = row && !(uniform && guarded) && !(row->kind == LANE_SETS && dec->optype == OT_FSET);
+        return built ? RI_LANE : RI_HANDLER;
     }
     if (dec->optype == OT_BRA && dec->imm[0] == BRACond_NoCond && !dec->nv)
         return RI_BRANCH;
@@ -22,6 +20,40 @@ RegionKind region_kind(const Run *run, uint32_t pc) {
     if (writes_none && (dec->cls == CLS_B || isa_traits(dec->optype)->flow == ISA_FLOW_BAR))
         return RI_CONTROL;
     return RI_ANY;
+}
+
+static void name_operand(RegionOperands *out, Operand operand, unsigned regs, bool written) {
+    uint32_t n = regs > operand.count ? regs : operand.count;
+    uint32_t zero = operand.file == RF_UR ? REG_URZ : REG_RZ;
+    if (operand.kind != OPK_REG)
+        return;
+    if (operand.file == RF_P || operand.file == RF_UP) {
+        uint32_t bit = 1u << ((operand.value & 7) + (operand.file == RF_UP ? PRED_UP : 0));
+        out->preds |= bit;
+        out->preds_written |= written ? bit : 0;
+    } else if (operand.file == RF_R || operand.file == RF_UR) {
+        for (uint32_t reg = operand.value; reg < operand.value + (n ? n : 1) && reg < zero; reg++) {
+            uint32_t row = reg + (operand.file == RF_UR ? ROW_UR : 0);
+            out->rows[row] = true;
+            out->written[row] |= written;
+        }
+    }
+}
+
+RegionOperands region_operands(const Run *run, uint32_t pc) {
+    const MachInst *in = region_known(run, pc)->inst;
+    const Target *target = run->bin->target;
+    RegionOperands out = {0};
+    RegFile file = RF_P;
+    name_operand(&out, in->guard, 1, false);
+    for (unsigned i = 0; i < in->nsrc; i++)
+        name_operand(&out, in->src[i], isa_src_regs(target, in, i), false);
+    for (unsigned i = 0; i < in->ndst; i++)
+        name_operand(&out, in->dst[i], isa_dst_regs(target, in, i), true);
+    uint32_t named = isa_named_predicates(in, &file) << (file == RF_UP ? PRED_UP : 0);
+    out.preds |= named;
+    out.preds_written |= isa_has_effect(in->optype, ISA_EFFECT_WRITES_ALL_P) ? named : 0;
+    return out;
 }
 
 uint32_t region_target(const Run *run, uint32_t pc) {

@@ -9,10 +9,9 @@ enum { REGION_MAX_INSTS = 320, REGION_MAX_BLOCKS = 96 };
 /* How an instruction is compiled. */
 typedef enum {
     RI_LANE,    /* its lane function */
-    RI_MEMORY,  /* its handler, which reads and writes the rows that a load or store names */
-    RI_HANDLER, /* its handler, which may read and write any row and predicate */
+    RI_HANDLER, /* its handler, which reads and writes its operands */
     RI_BRANCH,  /* BRA whose condition is the guard alone; ends the block */
-    RI_CONTROL, /* its handler, which writes no row: B registers and barriers; ends the block */
+    RI_CONTROL, /* its handler, which reads its operands: B registers and barriers; ends the block */
     RI_ANY      /* its handler, which may do anything; ends the block */
 } RegionKind;
 
@@ -37,6 +36,14 @@ typedef struct {
     unsigned kind;
     bool at_once;
 } Region;
+
+/* Rows and predicates (bits) that an instruction names, and those of them that it writes; the others it
+ * reads. */
+typedef struct {
+    bool rows[ROW_COUNT], written[ROW_COUNT];
+    uint32_t preds, preds_written;
+} RegionOperands;
+RegionOperands region_operands(const Run *run, uint32_t pc);
 
 /* The instruction in run->jit->host.ahead, decoded if it has not been; NULL: it cannot be. */
 const Dec *region_dec(Run *run, uint32_t pc);

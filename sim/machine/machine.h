@@ -237,10 +237,16 @@ typedef struct {
     double seconds;                 /* of compiling, opening the library included */
     char failed[160];               /* why there is none, "" if nothing failed */
 } MachineJitStats;
-/* cache: a folder in which code is kept from one process to the next, with a bound to its size; NULL: none.
- * background: another thread compiles while the launch goes on, with after = 0 if this one has had a core to
- * itself until then; what it has compiled when the run ends is lost. */
-MachineJit *machine_jit_open(uint32_t after, bool background, const char *cache);
+typedef struct {
+    uint32_t after;
+    /* another thread compiles while the launch goes on, with after = 0 if this one has had a core to itself
+     * until then; what it has compiled when the run ends is lost */
+    bool background;
+    bool quick; /* code that is made several times faster, and runs several times slower */
+    /* a folder in which code is kept from one process to the next, with a bound to its size; NULL: none */
+    const char *cache;
+} MachineJitOptions;
+MachineJit *machine_jit_open(const MachineJitOptions *options);
 /* Wait for the thread that compiles. Between launches. */
 void machine_jit_wait(MachineJit *jit);
 /* NULL is fine. False: a thread still compiles, which takes up to seconds, and is left to end by itself.

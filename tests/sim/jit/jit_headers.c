@@ -14,7 +14,9 @@
 #include "sim/jit/jit_api.def"
 
 /* the values that jit_api.h gives these names */
-_Static_assert(LLVMReturnStatusAction == 2 && LLVMCodeGenLevelLess == 1 && LLVMRelocPIC == 2, "code");
+_Static_assert(LLVMReturnStatusAction == 2 && LLVMCodeGenLevelNone == 0 && LLVMCodeGenLevelLess == 1 &&
+                   LLVMRelocPIC == 2,
+               "code");
 _Static_assert(LLVMCodeModelSmall == 3 && LLVMObjectFile == 1, "objects");
 _Static_assert(LLVMAdd == 8 && LLVMFAdd == 9 && LLVMSub == 10 && LLVMFSub == 11 && LLVMMul == 12, "sums");
 _Static_assert(LLVMFMul == 13 && LLVMShl == 20 && LLVMLShr == 21 && LLVMAShr == 22, "shifts");

@@ -92,7 +92,7 @@ static bool run(User *user, MachineJit *jit, uint32_t n, Diags *d) {
 
 /* host_level "base": nothing can be compiled, and the engine says so. */
 static int take_turns(const Binary *binary, const char *host_level, Diags *d) {
-    MachineJit *jit = machine_jit_open(1, false, NULL);
+    MachineJit *jit = machine_jit_open(&(MachineJitOptions){.after = 1});
     User users[2] = {0};
     int status = 0;
     for (unsigned i = 0; i < 2; i++)
@@ -149,7 +149,7 @@ static int change_policies(const Binary *binary, bool background, Diags *d) {
                                            "bssy=other,warpsync-turns=other",
                                            "join-scope=candidates,mufu-subnormal=flush"};
     enum { POLICIES = sizeof policies / sizeof *policies, ROUNDS = 400 };
-    MachineJit *jit = machine_jit_open(1, background, NULL);
+    MachineJit *jit = machine_jit_open(&(MachineJitOptions){.after = 1, .background = background});
     User users[2] = {0};
     Outcome first = {0}, interpreted = {0}, compiled = {0};
     unsigned others = 0, wrong = 0, rounds = background ? ROUNDS : 2;

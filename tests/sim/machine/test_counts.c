@@ -113,7 +113,7 @@ static void test_interpreted(void **state) {
 static void test_compiled(void **state) {
     (void)state;
     for (uint32_t after = 1; after < 200; after += 99) {
-        MachineJit *jit = machine_jit_open(after, false, NULL);
+        MachineJit *jit = machine_jit_open(&(MachineJitOptions){.after = after});
         count_with(&(MachineOptions){.jit = jit});
         const MachineJitStats *stats = machine_jit_stats(jit);
         if (stats->failed[0])
