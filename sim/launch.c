@@ -1,6 +1,7 @@
 /* Guest memory, launch checks and trap texts of sim/launch.h.
  * SPDX-License-Identifier: MIT */
 #include "sim/launch.h"
+#include "base/align.h"
 #include "base/scope.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,10 +10,14 @@
 
 #define MAX_ALLOC_BYTES ((uint64_t)1 << 36)
 #define SLACK_BYTES 64u
+#define DATA_ALIGN 64u
+#define PAGE_BYTES 4096u
 
 static size_t written_bytes(uint64_t size_bytes) { return (size_t)(size_bytes / 8 + 9); }
 static size_t address_bytes(uint64_t size_bytes) { return (size_t)(size_bytes / 64 + 1); }
-static size_t data_bytes(uint64_t size_bytes) { return (size_t)((size_bytes + SLACK_BYTES + 63) / 64 * 64); }
+static size_t data_bytes(uint64_t size_bytes) {
+    return (size_t)((size_bytes + SLACK_BYTES + DATA_ALIGN - 1) / DATA_ALIGN * DATA_ALIGN);
+}
 
 SimMemory *simmem_create(void) {
     SimMemory *mem = mem_zeroed(1, sizeof *mem);
@@ -21,8 +26,7 @@ SimMemory *simmem_create(void) {
 }
 
 static void alloc_release(SimAlloc *alloc) {
-    if (!alloc->borrowed)
-        mem_free(alloc->data);
+    mem_free(alloc->block);
     mem_free(alloc->written);
     mem_free(alloc->addresses);
 }
@@ -60,10 +64,13 @@ const SimTexture *simmem_texture(const SimMemory *mem, uint32_t number) {
 }
 
 /* The allocation (size and address set) has the name, is found by it unless an earlier one is, and gets host
- * storage, not cleared. */
+ * storage that holds zeros: of calloc, which leaves untouched what the system gives as zeros, for most of a
+ * heap is never used. */
 static void alloc_begin(SimMemory *mem, SimAlloc *alloc, const char *name) {
-    if (!alloc->borrowed)
-        alloc->data = mem_aligned(64, data_bytes(alloc->size_bytes));
+    if (!alloc->borrowed) {
+        alloc->block = mem_zeroed(1, data_bytes(alloc->size_bytes) + DATA_ALIGN - 1);
+        alloc->data = (uint8_t *)align_up((uintptr_t)alloc->block, DATA_ALIGN);
+    }
     alloc->written = mem_zeroed(1, written_bytes(alloc->size_bytes));
     StrId id = str_intern_z(&mem->names, name);
     alloc->name = str_text(&mem->names, id);
@@ -98,7 +105,6 @@ uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes) {
     grow_allocs(mem);
     SimAlloc a = {.address = next_address(mem, size_bytes), .size_bytes = size_bytes};
     alloc_begin(mem, &a, name ? name : "");
-    memset(a.data, 0, data_bytes(size_bytes));
     mem->allocs[mem->nallocs++] = a;
     uint64_t end = a.address + size_bytes + SIM_GUARD_BYTES;
     mem->next_address = (end + SIM_ALLOC_ALIGN - 1) / SIM_ALLOC_ALIGN * SIM_ALLOC_ALIGN;
@@ -149,6 +155,15 @@ bool simmem_remove(SimMemory *mem, uint64_t address) {
     return true;
 }
 
+/* memcpy to a block of zeros that does not touch those of its pages that stay so. */
+static void copy_sparse(uint8_t *to, const uint8_t *from, size_t bytes) {
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = bytes - at < PAGE_BYTES ? bytes - at : PAGE_BYTES;
+        if (from[at] || memcmp(from + at, from + at + 1, n - 1) != 0)
+            memcpy(to + at, from + at, n);
+    }
+}
+
 SimMemory *simmem_clone(const SimMemory *mem) {
     SimMemory *memory = simmem_create();
     for (uint32_t i = 0; i < mem->nallocs; i++) {
@@ -161,8 +176,8 @@ SimMemory *simmem_clone(const SimMemory *mem) {
         grow_allocs(memory);
         alloc_begin(memory, &a, from->name);
         if (!a.borrowed)
-            memcpy(a.data, from->data, data_bytes(a.size_bytes));
-        memcpy(a.written, from->written, written_bytes(a.size_bytes));
+            copy_sparse(a.data, from->data, data_bytes(a.size_bytes));
+        copy_sparse(a.written, from->written, written_bytes(a.size_bytes));
         if (from->addresses) {
             a.addresses = mem_alloc(address_bytes(a.size_bytes));
             memcpy(a.addresses, from->addresses, address_bytes(a.size_bytes));

@@ -56,6 +56,7 @@ typedef struct {
     const char *name;    /* never NULL; "" if anonymous; the memory's */
     bool read_only;      /* .const variables */
     bool borrowed;       /* data is the host's, at its own address: not released, and one for all clones */
+    void *block;         /* what holds data, NULL if borrowed */
 } SimAlloc;
 
 typedef struct {

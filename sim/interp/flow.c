@@ -37,21 +37,24 @@ static PtxStep exec_brx(PtxRun *r, PtxThread *thread, const PtxCode *code) {
 
 /* ---- frames ---- */
 
-static void grow_slots(PtxThread *thread, uint32_t need, bool track) {
-    if (need <= thread->slots_cap)
+/* What a thread has is in the run's arena: a launch begins thousands of threads, and few grow. */
+static void grow_slots(PtxRun *run, PtxThread *thread, uint32_t need) {
+    uint32_t had = thread->slots_cap, cap = had ? need + need / 2 : need;
+    if (need <= had)
         return;
-    uint32_t cap = need + need / 2;
-    thread->slots = mem_resize(thread->slots, cap * sizeof *thread->slots);
-    if (track)
-        thread->slot_init = mem_resize(thread->slot_init, cap);
+    thread->slots =
+        arena_grow(&run->arena, thread->slots, had * sizeof *thread->slots, cap * sizeof *thread->slots);
+    if (run->opt.report_uninitialised)
+        thread->slot_init = arena_grow(&run->arena, thread->slot_init, had, cap);
     thread->slots_cap = cap;
 }
 
-static void grow_frames(PtxThread *thread) {
-    if (thread->nframes < thread->frames_cap)
+static void grow_frames(PtxRun *run, PtxThread *thread) {
+    uint32_t had = thread->frames_cap, cap = had ? had * 2 : 1;
+    if (thread->nframes < had)
         return;
-    uint32_t cap = thread->frames_cap ? thread->frames_cap * 2 : 1;
-    thread->frames = mem_resize(thread->frames, cap * sizeof *thread->frames);
+    thread->frames =
+        arena_grow(&run->arena, thread->frames, had * sizeof *thread->frames, cap * sizeof *thread->frames);
     thread->frames_cap = cap;
 }
 
@@ -64,19 +67,18 @@ static void use_frame(PtxThread *thread) {
 }
 
 PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *ptx_proc, const PtxCode *call) {
-    bool track = run->opt.report_uninitialised;
     uint32_t base = thread->nslots,
              local = thread->nframes ? thread->local_top : LOCAL_FIRST_BYTE + run->opt.moved_bytes;
     uint32_t gaps =
         ptx_proc->gap_bytes + (thread->nframes ? thread->frames[thread->nframes - 1].gap_bytes : 0);
     bool stack = !ptx_proc->frame_bytes || /* most threads have none */
-                 interp_local_reserve(thread, local + ptx_proc->frame_bytes, gaps);
+                 interp_local_reserve(run, thread, local + ptx_proc->frame_bytes, gaps);
     if (thread->nframes >= MAX_CALL_DEPTH || !stack)
         return interp_trap(run, thread, call, TRAP_STACK, "call");
-    grow_frames(thread);
-    grow_slots(thread, base + ptx_proc->nslots, track);
+    grow_frames(run, thread);
+    grow_slots(run, thread, base + ptx_proc->nslots);
     interp_unwritten_slots(run, ptx_proc, thread->slots + base);
-    if (track)
+    if (thread->slot_init)
         memset(thread->slot_init + base, 0, ptx_proc->nslots);
     if (ptx_proc->frame_bytes)
         interp_unwritten_bytes(run, thread->local + local, ptx_proc->frame_bytes);
@@ -324,7 +326,7 @@ static PtxStep exec_alloca(PtxRun *run, PtxThread *thread, const PtxCode *code) 
              at = align_up(thread->local_top, align);
     uint32_t gaps = thread->frames[thread->nframes - 1].gap_bytes;
     if (size > LOCAL_MAX_BYTES || at > LOCAL_MAX_BYTES ||
-        !interp_local_reserve(thread, (uint32_t)align_up(at + size, FRAME_ALIGN), gaps))
+        !interp_local_reserve(run, thread, (uint32_t)align_up(at + size, FRAME_ALIGN), gaps))
         return interp_trap(run, thread, code, TRAP_STACK, "alloca");
     thread->local_top = (uint32_t)align_up(at + size, FRAME_ALIGN);
     memset(thread->local + at, 0, size);

@@ -399,18 +399,10 @@ static void make_blocks(PtxRun *run) {
         make_block(run, &run->blocks[i]);
 }
 
-static void free_threads(PtxRun *run) {
-    for (uint32_t i = 0; run->blocks && i < run->nresident; i++) {
-        for (uint32_t k = 0; k < run->blocks[i].nthreads; k++) {
-            PtxThread *thread = &run->blocks[i].threads[k];
-            mem_free(thread->slots);
-            mem_free(thread->slot_init);
-            mem_free(thread->frames);
-            mem_free(thread->local);
-        }
+static void end_blocks(PtxRun *run) {
+    for (uint32_t i = 0; run->blocks && i < run->nresident; i++)
         for (uint32_t k = 0; k < run->blocks[i].nwarps; k++)
             interp_end_promises(run, &run->blocks[i].warps[k]);
-    }
 }
 
 static bool launch_fits(PtxRun *run, const char *kernel) {
@@ -482,7 +474,7 @@ bool interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemo
         if (ok)
             run_grid(&r);
         interp_race_end(&r);
-        free_threads(&r);
+        end_blocks(&r);
     }
     arena_free(&r.arena);
     return ok;

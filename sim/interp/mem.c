@@ -29,15 +29,14 @@ static unsigned generic_space(uint64_t *address) {
     return SP_GLOBAL;
 }
 
-bool interp_local_reserve(PtxThread *thread, uint32_t top, uint32_t gap_bytes) {
+bool interp_local_reserve(PtxRun *run, PtxThread *thread, uint32_t top, uint32_t gap_bytes) {
     if (top - gap_bytes > LOCAL_MAX_BYTES)
         return false;
     if (top > thread->local_cap) {
         uint32_t cap = thread->local_cap ? thread->local_cap : 2048;
         while (cap < top)
             cap *= 2;
-        thread->local = mem_resize(thread->local, cap);
-        memset(thread->local + thread->local_cap, 0, cap - thread->local_cap);
+        thread->local = arena_grow(&run->arena, thread->local, thread->local_cap, cap);
         thread->local_cap = cap;
     }
     return true;

@@ -319,7 +319,7 @@ uint64_t interp_address(PtxRun *run, PtxThread *thread, const PtxCode *code, uns
 uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned space, uint64_t address,
                        unsigned bytes, bool write);
 /* Grow local memory of a thread so that [0, top) exists; false if too large, gaps not counted. */
-bool interp_local_reserve(PtxThread *thread, uint32_t top, uint32_t gap_bytes);
+bool interp_local_reserve(PtxRun *run, PtxThread *thread, uint32_t top, uint32_t gap_bytes);
 PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *proc, const PtxCode *call); /* push a frame */
 
 /* Change a decoded function to what PtxRunOptions.fuse and .approx ask for (sim/interp/latitude.c). */
