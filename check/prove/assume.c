@@ -58,7 +58,11 @@ static void note(const Prover *prover, ProveReport *report, const char *func, ui
 
 void prove_assumptions(const Prover *prover, ProveReport *report, const char *func) {
     for (uint32_t s = 0; s < prover->pf->ninsns; s++) {
-        unsigned all = prover->assumed[s] | demands(&prover->pf->insns[s]);
+        const PtxInsn *in = &prover->pf->insns[s];
+        unsigned all = prover->assumed[s] | demands(in);
+        if (prover->foreign_steps && all & 1u << ASSUME_LIBRARY &&
+            ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
+            all |= 1u << ASSUME_MUFU;
         for (unsigned kind = 0; kind < ASSUME_COUNT; kind++)
             if (all & 1u << kind)
                 note(prover, report, func, s, (ProveAssumed)kind);

@@ -137,7 +137,8 @@ typedef struct Prover {
     /* routines inside the function (check/prove/subroutine.c); files of those that are known */
     VEC(struct ProveRoutine *) routines;
     PtxModule **foreign;
-    bool in_routine; /* one of them is being executed */
+    bool in_routine;    /* one of them is being executed */
+    bool foreign_steps; /* steps of another compiler were taken for an operation of floats */
 } Prover;
 
 void prove_foreign_free(Prover *prover);

@@ -245,8 +245,9 @@ void mach_put_pred(Mach *mach, unsigned i, Term *v) {
 }
 
 /* ---- stack slots ---- */
-/* Slot of a local address, UINT32_MAX if it is none: behind the frame's variables, at a known offset. */
-static uint32_t slot_of(Mach *mach, Term *addr) {
+/* First slot of a local access of words, UINT32_MAX if it is none of slots alone: behind the frame's
+ * variables, at a known offset. */
+static uint32_t slot_of(Mach *mach, Term *addr, unsigned bytes) {
     Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
     Term *term = t_sub(ts, addr, t_sub(ts, prove_sp(prover), t_const(ts, 32, prover->bf->frame_bytes)));
@@ -254,7 +255,7 @@ static uint32_t slot_of(Mach *mach, Term *addr) {
         (term->k - prover->var_bytes) / 4 >= MAX_SLOTS)
         return UINT32_MAX;
     uint32_t slot = (uint32_t)(term->k - prover->var_bytes) / 4;
-    return LOC_SLOT + slot < prover->nloc ? LOC_SLOT + slot : UINT32_MAX;
+    return bytes >= 4 && LOC_SLOT + slot + bytes / 4 <= prover->nloc ? LOC_SLOT + slot : UINT32_MAX;
 }
 
 /* The stack pointer is a multiple of 16. */
@@ -275,7 +276,10 @@ unsigned mach_size(const Mach *mach, unsigned sz, bool *sign) {
 static bool is_extended(Mach *mach, bool *desc) {
     const MachInst *in = mach->in;
     uint32_t bits = 0;
-    *desc = isa_modifier(in, "desc", &bits) != 0;
+    unsigned what = isa_modifier(in, "desc", &bits);
+    *desc = what != Descriptor_NONE;
+    if (what == Descriptor_POLICY)
+        mach_fault(mach, "a cache policy in place of the memory descriptor is not modelled");
     bool extended = isa_modifier(in, "e", &bits) != 0;
     mach->looked |= bits;
     return extended;
@@ -325,12 +329,12 @@ void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned ord
     Terms *ts = &prover->ts;
     bool sign;
     unsigned bytes = mach_size(mach, sz, &sign), each = bytes < 4 ? bytes : 4;
-    uint32_t slot = space == MEM_LOCAL ? slot_of(mach, addr) : UINT32_MAX;
-    if (slot != UINT32_MAX && bytes >= 4) {
+    uint32_t slot = space == MEM_LOCAL ? slot_of(mach, addr, bytes) : UINT32_MAX;
+    if (slot != UINT32_MAX) {
         Term *word[4] = {0};
         check_slot(mach, slot, bytes);
         for (unsigned c = 0; c < bytes / 4; c++)
-            word[c] = slot + c < prover->nloc ? mach_get(mach, slot + c) : ts->zero;
+            word[c] = mach_get(mach, slot + c);
         for (unsigned c = 0; c < bytes / 4; c++)
             mach_put(mach, 0, c, word[c]);
         return;
@@ -362,14 +366,14 @@ void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned or
     Terms *ts = &prover->ts;
     bool sign;
     unsigned bytes = mach_size(mach, sz, &sign), each = bytes < 4 ? bytes : 4;
-    uint32_t slot = space == MEM_LOCAL ? slot_of(mach, addr) : UINT32_MAX;
+    uint32_t slot = space == MEM_LOCAL ? slot_of(mach, addr, bytes) : UINT32_MAX;
     Term *arg[5] = {addr};
     unsigned n = (bytes + 3) / 4;
     for (unsigned c = 0; c < n; c++)
         arg[c + 1] = mach_word(mach, 3, c);
-    if (slot != UINT32_MAX && bytes >= 4) {
+    if (slot != UINT32_MAX) {
         check_slot(mach, slot, bytes);
-        for (unsigned c = 0; c < n && slot + c < prover->nloc; c++)
+        for (unsigned c = 0; c < n; c++)
             mach_set(mach, slot + c, arg[c + 1]);
         return;
     }

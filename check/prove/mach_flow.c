@@ -397,10 +397,22 @@ void mach_at(Mach *mach, uint32_t at) {
 
 static const char fixed_elsewhere[] = "a relocation of an instruction that takes no address there";
 
+/* What is known of an end is known of EXIT without a modifier; native calls count no depth. */
+static void check_control(Mach *mach) {
+    const MachInst *in = mach->in;
+    bool counts = isa_target_info(mach->prover->flow->bin->target)->elf_form == ElfForm_BRU1;
+    if (bin_kind(in) == BK_EXIT && (in->optype != OT_EXIT || in->mods))
+        mach_fault(mach, "an end that is not a plain EXIT is not modelled");
+    if (!counts && ((in->optype == OT_CALL && !MGET(CALL, noinc, in->mods)) ||
+                    (in->optype == OT_RET && !MGET(RET, nodec, in->mods))))
+        mach_fault(mach, "a call or return that counts its depth is not modelled");
+}
+
 bool mach_inst(Mach *mach) {
     BinKind kind = bin_kind(mach->in);
     if (mach->prover->fixup[mach->at] && kind != BK_PLAIN)
         mach_fault(mach, fixed_elsewhere);
+    check_control(mach);
     mach->fixed = false;
     if (mach->prover->watch && kind == BK_PLAIN)
         watched(mach);
@@ -447,6 +459,7 @@ static void mach_block(Mach *mach, uint32_t block) {
             (kind == BK_BRANCH || kind == BK_BRANCH_INDIRECT || jumps_away(b, mach->in))) {
             if (mach->prover->fixup[mach->at])
                 mach_fault(mach, fixed_elsewhere);
+            check_control(mach);
             edges(mach, b);
             return;
         }

@@ -303,8 +303,11 @@ static Term *result_in(Prover *prover, Term *x, unsigned ways) {
 static Term *as_result(Prover *prover, Term *result, Term *when, Term *y) {
     Sequence seq;
     for (Way way = OURS; way < WAYS; way++)
-        if (sequence_of(prover, way, result, &seq))
+        if (sequence_of(prover, way, result, &seq)) {
+            Term *before = y;
             y = in_place(prover, &seq, result, when, y, 0);
+            prover->foreign_steps |= way == FOREIGN && y != before;
+        }
     return y;
 }
 

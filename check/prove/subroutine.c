@@ -295,6 +295,7 @@ bool mach_subroutine(Mach *mach, uint32_t target) {
         return true;
     }
     Term *result = returned(prover, routine->module, routine->meaning, words);
+    prover->foreign_steps = true;
     if (!result || !t_is_const(to) ||
         routine->to_base + (uint32_t)to->k != bin_address(prover->flow, mach->at + 1)) {
         mach_fault(mach, "a routine returns to another place than behind its call");

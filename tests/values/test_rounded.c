@@ -8,7 +8,8 @@
  *   test_rounded all [STRIDE [OP...]]  of the f32 operations of one operand all operands, or each STRIDE-th
  *   TARGET in the environment: another target than bru1
  *   test_rounded steps DIRECTORY [N]   what a routine of ptxas computes, as check/prove/foreign has it
- *   test_rounded ptxas PTXAS [N]       what ptxas makes of an operation for sm_80, to nearest, MUFU as it is
+ *   test_rounded ptxas PTXAS [N]       what ptxas makes of an operation for sm_80, to nearest, MUFU as it is;
+ * how many are not with its results moved is told
  *
  * The pairs: edges of the format and of the ranges that the code asks about, with each other; quotients,
  * reciprocals and roots next to the middle between two numbers, or to a number; and random ones, most with
@@ -26,7 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK = 256, CHUNK = 1 << 18, NAN_RESULT = 0x7fffffff, PAIRS = 100000 };
+enum { MOVES = 5, BLOCK = 256, CHUNK = 1 << 18, NAN_RESULT = 0x7fffffff, PAIRS = 100000 };
 __extension__ typedef unsigned __int128 Wide128;
 static const uint64_t WIDE_NAN_RESULT = 0xfff8000000000000;
 typedef enum { DIV, RCP, SQRT } What;
@@ -34,14 +35,16 @@ static const struct {
     const char *name;
     int rounding;
 } modes[] = {{"rn", FE_TONEAREST}, {"rz", FE_TOWARDZERO}, {"rm", FE_DOWNWARD}, {"rp", FE_UPWARD}};
-static const char *const whats[] = {"div", "rcp", "sqrt"};
+static const char *const whats[] = {"div", "rcp", "sqrt"}, *const moves[MOVES] = {"0", "+1", "-1", "+2",
+                                                                                  "-2"};
 
 typedef struct {
     What what;
     unsigned mode;
     bool ftz, wide;
     char name[24];
-    const char *steps, *ptxas; /* a directory, a program; or NULL */
+    const char *steps, *ptxas;    /* a directory, a program; or NULL */
+    uint64_t moved[MOVES], asked; /* of `ptxas`: wrong by MachineMufuUlp; of so many */
 } Op;
 
 static float from_bits(uint32_t u) {
@@ -358,7 +361,7 @@ typedef struct {
 } Data;
 
 /* n operands under each policy; the number of wrong results */
-static uint64_t check(const Op *op, const Binary *binary, Data *data, uint32_t n, Diags *d) {
+static uint64_t check(Op *op, const Binary *binary, Data *data, uint32_t n, Diags *d) {
     uint64_t wrong = 0;
     fesetround(modes[op->mode].rounding);
     for (uint32_t k = 0; k < n; k++)
@@ -375,7 +378,9 @@ static uint64_t check(const Op *op, const Binary *binary, Data *data, uint32_t n
                 .params = (const uint8_t *)params,
                 .param_bytes = sizeof params};
     bool foreign = op->steps || op->ptxas; /* it is made for a MUFU that flushes */
-    for (unsigned policy = foreign; policy < (foreign ? 2 : 10); policy += op->wide ? 2 : 1) {
+    op->asked += n;
+    for (unsigned policy = foreign; policy < (op->steps ? 2 : 2 * MOVES);
+         policy += op->wide || foreign ? 2 : 1) {
         /* MUFU always flushes f64 */
         MachineOptions options = {.mufu_ulp = (MachineMufuUlp)(policy / 2),
                                   .mufu_subnormal = policy % 2 ? MACHINE_MUFU_FLUSHES : MACHINE_MUFU_KEEPS};
@@ -386,7 +391,8 @@ static uint64_t check(const Op *op, const Binary *binary, Data *data, uint32_t n
         wrong += !ran;
         for (uint32_t k = 0; ran && k < n; k++)
             if (data->out[k] != data->want[k] &&
-                !(foreign && op->wide && both_nan(data->out[k], data->want[k])) && wrong++ < 5)
+                !(foreign && op->wide && both_nan(data->out[k], data->want[k])) &&
+                !(op->ptxas && ++op->moved[policy / 2] && policy / 2) && wrong++ < 5)
                 fprintf(stderr,
                         "%s(%#" PRIx64 ", %#" PRIx64 ") is %#" PRIx64 ", should be %#" PRIx64
                         ", mufu-ulp %u, mufu-subnormal %u\n",
@@ -397,7 +403,7 @@ static uint64_t check(const Op *op, const Binary *binary, Data *data, uint32_t n
     return wrong;
 }
 
-static uint64_t check_op(const Op *op, Data *data, uint64_t pairs, uint64_t seed, uint32_t stride) {
+static uint64_t check_op(Op *op, Data *data, uint64_t pairs, uint64_t seed, uint32_t stride) {
     Diags d = {.sink = print};
     Compilation c = {0};
     Binary *binary;
@@ -447,6 +453,9 @@ int main(int argc, char **argv) {
             continue;
         uint64_t bad = check_op(&op, data, pairs, number, all ? (uint32_t)number : 0);
         printf("%-16s %llu wrong\n", op.name, (unsigned long long)bad);
+        for (unsigned move = 1; ptxas && move < MOVES; move++)
+            printf("    of %" PRIu64 " %" PRIu64 " with MUFU moved by %s\n", op.asked, op.moved[move],
+                   moves[move]);
         fflush(stdout);
         wrong += bad, n++;
     }

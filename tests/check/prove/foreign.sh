@@ -137,6 +137,12 @@ P
 edited 0 jump 's/@P0 BRA/@P0 CALL.REL.NOINC/'
 edited 5 jump 's/@P0 BRA/@!P0 CALL.REL.NOINC/'
 
+# An end of another kind, a call that counts its depth: nothing is known of them
+for end in EXIT.PREEMPTED EXIT.KEEPREFCOUNT KILL; do
+    edited 5 jump "s/ EXIT *;/ $end ;/"
+done
+edited 5 jump 's/@P0 BRA/@P0 CALL.REL/'
+
 # A binary that stands alone is proved itself, not what its PTX would be compiled to
 "$heddle" compile -t sm_80 "$samples/guards.ptx" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" > "$dir/k.sass" || fail "guards"
 sed '0,/ISETP\.[GL]E/s//ISETP.EQ/; 0,/ISETP\.[GL]T/s//ISETP.EQ/' "$dir/k.sass" > "$dir/wrong.sass"
@@ -305,7 +311,7 @@ freed "$dir/other.ptx" "(r), malloc" free
 [ $? -eq 5 ] || fail "another function of the driver: $(last)"
 
 # Division, reciprocal and root with the routines that ptxas puts behind the kernel; with another step, sign, constant, range
-# in line or in the routine, or another way back, they are none
+# in line or in the routine, another way back, or one that counts depths of calls, they are none; nor is a cache policy the memory descriptor
 rounded() { # FILE TYPE STATEMENT
     cat > "$1" <<P
 .version 8.0
@@ -330,6 +336,7 @@ planted() { # NAME EDIT: of the binary that was made last
 for level in 1 3; do
     rounded "$dir/r.ptx" f32 "div.rn.f32 %d, %a, %b"
     foreign 0 "div.rn.f32" "$dir/r.ptx" $level sm_80
+    grep -q "div .*MUFU as NVIDIA's" "$dir/out" || ! mine || fail "div.rn.f32 -O$level is not said to rest on MUFU"
     for edit in '0,/FCHK P\([0-9]\), \(R[0-9]*\), \(R[0-9]*\)/s//FCHK P\1, \3, \2/' '0,/FFMA/s//FFMA.RM/' 's/FFMA.RP/FFMA.RM/' \
         's/FFMA.RZ/FFMA/' 's/0x7fffffff, /0x7ffffffe, /' 's/0xfd,/0xfc,/' 's/-0x18,/-0x17,/' 's/-0x40/-0x41/' 's/, 0x20, RZ/, 0x1f, RZ/' \
         's/1.84467440737095516160e+19/1.84467440737095516160e+18/' 's/, 0x48, /, 0x88, /' '0,/, 0xc8, /s//, 0xc0, /' \
@@ -338,7 +345,8 @@ for level in 1 3; do
     done
     rounded "$dir/r.ptx" f32 "rcp.rn.f32 %d, %a"
     foreign 0 "rcp.rn.f32" "$dir/r.ptx" $level sm_80
-    for edit in 's/0x1ffffff/0xffffff/' 's/-0xfd/-0xfc/' 's/FFMA.RM/FFMA/' 's/0xe0/0xf0/'; do
+    for edit in 's/0x1ffffff/0xffffff/' 's/-0xfd/-0xfc/' 's/FFMA.RM/FFMA/' 's/0xe0/0xf0/' 's/CALL.REL.NOINC/CALL.REL/' 's/RET.REL.NODEC/RET.REL/' \
+        's/desc\[UR4\]/desc[UR4.POLICY]/'; do
         planted "rcp.rn.f32 -O$level" "$edit"
     done
     rounded "$dir/r.ptx" f32 "sqrt.rn.f32 %d, %a"
