@@ -525,6 +525,8 @@ static unsigned copies_of(const char *text, unsigned *blocks) {
     IrModule *module = ir_load(&source, &strings, &d);
     assert_non_null(module);
     Function *f = module->funcs.at[0];
+    ra_separate_updates(f); /* as pass_colour does first */
+    assert_true(ir_verify(f, &d, "updates"));
     assert_true(pass_colour(f, &d));
     unsigned copies = 0;
     *blocks = 0;
@@ -539,14 +541,16 @@ static unsigned copies_of(const char *text, unsigned *blocks) {
 }
 
 /* The old value of a counter is read behind its update, which can wait (%r5), or behind a use of the update,
- * so that the reader goes first (%r6): one register, no copy. */
+ * so that the reader goes first (%r6), or behind a use of its carry: one register, no copy. */
 static void late_updates(void **state) {
     (void)state;
     static const char *const body[] = {
         "  %r4 = SHF(dir=R hi=0x1) RZ, 0x1, %r3\n  %r5, _ = LOP3(lut=0xc0) %r3, %r2, RZ, _\n",
         "  %r4 = SHF(dir=R hi=0x1) RZ, 0x1, %r3\n  STG _, _, 0x8, %r4\n  %r5, _ = LOP3(lut=0xc0) %r3, %r2, "
-        "RZ, _\n"};
-    for (unsigned k = 0; k < 2; k++) {
+        "RZ, _\n",
+        "  %r4, %p7, _ = IADD3 %r3, 0x1, RZ, !PT, !PT\n  %r8, _, _ = IADD3(x=0x1) %r2, RZ, RZ, %p7, !PT\n"
+        "  %r5, _ = LOP3(lut=0xc0) %r3, %r2, RZ, _\n  STG _, _, 0x8, %r8\n"};
+    for (unsigned k = 0; k < sizeof body / sizeof *body; k++) {
         char text[1024];
         snprintf(text, sizeof text,
                  "module sm_80 opt=2 const=0\n"
