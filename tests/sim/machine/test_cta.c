@@ -435,6 +435,64 @@ static void local_memory(void **state) {
     machine_result_free(&r);
 }
 
+/* What nobody has written, in each place, of the first block and of the next one in its place, which wrote
+ * there. */
+typedef enum { IN_R, IN_UR, IN_P, IN_SHARED, IN_LOCAL, PLACES } Place;
+static uint32_t unwritten;
+static uint32_t expect_unwritten(uint32_t i) {
+    (void)i;
+    return unwritten;
+}
+static void read_then_write(Prog *p, Place place) {
+    Operand at[] = {RZ_, op_reg(RF_UR, REG_URZ, 1), IMM(16), R(5)};
+    mov(p, 4, IMM(SIM_UNWRITTEN_WORD));
+    mov(p, 5, IMM(5));
+    switch (place) {
+    case IN_R:
+        mov(p, 8, R(9));
+        mov(p, 9, R(5));
+        break;
+    case IN_UR:
+        mov(p, 8, UR(9));
+        emit(p, OT_R2UR, 0, D(UR(9)), S(R(5)));
+        break;
+    case IN_P:
+        emit(p, OT_SEL, 0, D(R(8)), S(R(4), RZ_, P(3)));
+        isetp(p, 3, ICmp_EQ, R(8), RZ_);
+        break;
+    case IN_SHARED:
+        emit(p, OT_LDS, 0, D(R(8)), at, 3);
+        emit(p, OT_STS, 0, EMPTY, at, 4);
+        break;
+    default:
+        emit(p, OT_LDL, 0, D(R(8)), at, 3);
+        emit(p, OT_STL, 0, EMPTY, at, 4);
+        break;
+    }
+}
+static void unwritten_places(void **state) {
+    (void)state;
+    static const struct {
+        MachineUnwritten policy;
+        uint32_t word;
+    } policies[] = {{MACHINE_UNWRITTEN_AS_USED, 0},
+                    {MACHINE_UNWRITTEN_ZERO, 0},
+                    {MACHINE_UNWRITTEN_OTHER, SIM_UNWRITTEN_WORD}};
+    for (unsigned k = 0; k < 3; k++)
+        for (Place place = 0; place < PLACES; place++) {
+            Prog *p = fresh();
+            p->shared_bytes = p->stack_bytes = 64;
+            read_then_write(p, place);
+            stg(p, 2, 8);
+            exit_(p, PT_);
+            MachineOptions o = {.unwritten = policies[k].policy};
+            unwritten = policies[k].word;
+            MachineResult r = run(p, (Shape){3, 32, &o, TRAP_NONE, NULL}, expect_unwritten);
+            assert_int_equal(r.stats.max_resident, 1);
+            machine_result_free(&r);
+        }
+}
+
 /* Generic loads of every size at every aligned offset around the end of the .const variables: a byte behind
  * it traps. Ends that no size divides make an access that begins inside and leaves it. */
 static void end_of_constants(void **state) {
@@ -519,7 +577,8 @@ int main(void) {
         cmocka_unit_test(long_loop),        cmocka_unit_test(blocks_wait),
         cmocka_unit_test(memory_traps),     cmocka_unit_test(access_sizes),
         cmocka_unit_test(local_memory),     cmocka_unit_test(undefined_values),
-        cmocka_unit_test(end_of_constants), cmocka_unit_test(control_codes),
+        cmocka_unit_test(unwritten_places), cmocka_unit_test(end_of_constants),
+        cmocka_unit_test(control_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
