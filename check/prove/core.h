@@ -135,6 +135,8 @@ void prove_meeting(const PtxModule *module, const BinFlow *flow, const ProveMask
 void prove_masks_note(Core *core, const Cut *cut);
 bool prove_masks_may_differ(const BinFlow *flow, const BinCheckReport *checked, const ProveMasks *masks,
                             const ProveWait *wait);
+/* Is the mask a ballot about the branch that leads there (check/prove/ballots.c)? */
+bool prove_ballot_leads(const BinFlow *flow, const BinCheckReport *checked, const ProveWait *wait);
 /* Functions that belong to the kernel asked for: itself and what it can call; all if it is NULL. */
 bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *arena);
 /* The PTX block that each machine block of the function is to be compared with, as a proposal (see

@@ -7,14 +7,16 @@
  *
  * One value: all lanes of the warp come to it, with one value. Then it names all of them.
  *
+ * One side: its mask is a ballot about the branch that leads to it (check/prove/ballots.c).
+ *
  * One division: all lanes of the warp come to every WARPSYNC of the kernel, and the masks that do not name
  * all of them are one PTX register, defined once. Whom a lane waits for is of its part, as is whom that one
  * waits for, so parts do not depend on each other. Where the definition is executed again the parts may
  * change: then there must be only one such place, in the PTX and in the machine code. Lanes of different
  * rounds do not wait for each other there, because no lane leaves a round before all of its part have come.
  *
- * The first is seen in the regions, the others are of the whole file: regions note what they have, and the
- * static checker says where lanes are apart and what is the same for all of them.
+ * The first is seen in the regions, the others are of the whole file or of the code: regions note what they
+ * have, and the static checker says where lanes are apart and what is the same for all of them.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/core.h"
 #include <string.h>
@@ -131,7 +133,8 @@ static bool is_one_division(const BinFlow *flow, const BinCheckReport *checked, 
 
 bool prove_masks_may_differ(const BinFlow *flow, const BinCheckReport *checked, const ProveMasks *masks,
                             const ProveWait *wait) {
-    if (!checked->apart[wait->inst] && !checked->masks_vary[wait->inst])
+    if ((!checked->apart[wait->inst] && !checked->masks_vary[wait->inst]) ||
+        prove_ballot_leads(flow, checked, wait))
         return false;
     bool differ = false, called = false;
     for (uint32_t f = 0; f < flow->bin->nfuncs && !differ; f++) {

@@ -432,6 +432,31 @@ P
 "$heddle" prove "$dir/rests.ptx" --kernel steps --json | tr -d '\t\n' > "$dir/out" && grep -q '"of":"compiler","name":"library","operation":"rem","line":20' "$dir/out" &&
     grep -q '"verdict":"proved under assumptions"' "$dir/out" || fail "rests, --json"
 
+# A mask that is a ballot about the branch needs no gathering; about another one, or on the other side, it does
+cat > "$dir/ballot.ptx" <<'P'
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+    .reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %d<3>;
+    mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 11; and.b32 %r2, %r1, 2; setp.eq.u32 %p2, %r2, 0;
+    vote.sync.ballot.b32 %r3, %p1, 0xffffffff;
+    @%p1 bra A;
+    not.b32 %r4, %r3; vote.sync.ballot.b32 %r5, %p2, %r4; add.u32 %r5, %r5, 1; bra B;
+A:  vote.sync.ballot.b32 %r5, !%p2, %r3;
+B:  ld.param.u64 %d1, [out]; mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2; st.global.u32 [%d1], %r5; exit;
+}
+P
+"$heddle" prove -t sm_80 "$dir/ballot.ptx" > "$dir/out" || fail "ballot: $(tail -1 "$dir/out")"
+"$heddle" compile -t sm_80 --emit=asm "$dir/ballot.ptx" -o "$dir/ballot.sass"
+for other in p2:P1 !p1:!P0; do
+    sed "s/@%p1 bra/@$(echo "${other%:*}" | sed 's/p/%p/') bra/" "$dir/ballot.ptx" > "$dir/other.ptx"
+    sed "s/@P0 BRA/@${other#*:} BRA/" "$dir/ballot.sass" > "$dir/other.sass"
+    "$heddle" asm "$dir/other.sass" -o "$dir/other.cubin" && "$heddle" prove -t sm_80 "$dir/other.ptx" "$dir/other.cubin" > "$dir/out"
+    [ $? = 5 ] && grep -q 'different masks may wait' "$dir/out" || fail "ballot for $other: $(tail -1 "$dir/out")"
+done
+
 "$heddle" prove "$samples/guards.ptx" --json > "$dir/out" && grep -q '"proved"' "$dir/out" || fail "--json"
 "$heddle" prove "$samples/guards.ptx" --kernel none > "$dir/out" 2>&1
 [ $? = 1 ] || fail "an unknown kernel"
