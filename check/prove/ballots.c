@@ -25,7 +25,7 @@ typedef struct {
     uint32_t *stack;
 } Ballots;
 
-static bool writes(const Ballots *ballots, uint32_t at, uint32_t location) {
+static bool writes_location(const Ballots *ballots, uint32_t at, uint32_t location) {
     bool written[LOC_SLOT] = {false};
     mach_writes(ballots->flow, &ballots->flow->insts[at], written);
     return written[location];
@@ -46,7 +46,7 @@ static uint32_t last_write(const Ballots *ballots, uint32_t block, uint32_t end,
     for (uint32_t i = end; i-- > flow->blocks[block].first;) {
         if (!flow->decoded[i] || bin_kind(&flow->insts[i]) == BK_CALL)
             *odd = true;
-        else if (!writes(ballots, i, location))
+        else if (!writes_location(ballots, i, location))
             continue;
         return i;
     }
@@ -105,7 +105,7 @@ static bool only_way(Ballots *ballots, uint32_t from, const BinEdge *edge, uint3
     return true;
 }
 
-static bool is_predicate(Operand o) { return o.kind == OPK_REG && o.file == RF_P && o.value != REG_PT; }
+static bool names_predicate(Operand o) { return o.kind == OPK_REG && o.file == RF_P && o.value != REG_PT; }
 static bool is_not(Operand o) { return (o.mods & OPM_NOT) != 0; }
 
 static bool reads_zero(Operand o) {
@@ -151,13 +151,13 @@ bool prove_ballot_leads(const BinFlow *flow, const BinCheckReport *checked, cons
     ballots.stack = ARENA_ARRAY(&ballots.a, uint32_t, n + 1);
     uint32_t vote = vote_before(&ballots, wait->inst, flow->insts[wait->inst].src[WARPSYNC_rb], &complement);
     Operand said = vote == BINFLOW_NONE ? (Operand){0} : flow->insts[vote].src[VOTE_pp];
-    uint32_t compared = vote != BINFLOW_NONE && !checked->apart[vote] && is_predicate(said)
+    uint32_t compared = vote != BINFLOW_NONE && !checked->apart[vote] && names_predicate(said)
                             ? definition_before(&ballots, vote, LOC_P + said.value)
                             : BINFLOW_NONE;
     for (uint32_t b = ballots.func->first_block; b < ballots.func->first_block + n && !leads; b++) {
         uint32_t last = flow->blocks[b].first + flow->blocks[b].ninsts - 1;
         const MachInst *in = &flow->insts[last];
-        if (compared == BINFLOW_NONE || in->optype != OT_BRA || !is_predicate(in->guard) ||
+        if (compared == BINFLOW_NONE || in->optype != OT_BRA || !names_predicate(in->guard) ||
             in->guard.value != said.value || bin_guard(in) != BG_MAYBE || in->src[BRA_pp].value != REG_PT ||
             is_not(in->src[BRA_pp]) || checked->apart[last] ||
             definition_before(&ballots, last, LOC_P + said.value) != compared)
