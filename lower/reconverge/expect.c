@@ -12,8 +12,11 @@
 #include "lower/reconverge/expect.h"
 #include <string.h>
 
-enum { MOST_DRAWN = 64 }; /* ways of a branch */
-static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2}, rarely = 1.0 / 64;
+enum {
+    MOST_DRAWN = 64, /* ways of a branch */
+    RARELY = 64      /* one of so many times */
+};
+static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2};
 
 typedef struct { /* edges that leave a loop */
     uint32_t n;
@@ -133,13 +136,9 @@ static void find_likely(Expect *expect, uint32_t b, bool lopsided, const Exits *
             stay += p[s];
         }
     }
-    uint32_t rare = rare_slot(expect, b);
-    for (uint32_t s = 0; s < n; s++) {
+    for (uint32_t s = 0; s < n; s++)
         if (!may_stay || !leaves[s])
             p[s] *= (1 - leave) / stay;
-        if (rare != NO_NODE)
-            p[s] = s == rare ? rarely : 1 - rarely;
-    }
 }
 
 /* In which round of its loop is the lane, that has come to b? Lanes that came into the loop together are in
@@ -224,6 +223,16 @@ static uint32_t measured_slot(const Expect *expect, uint32_t b, unsigned warp, u
     return n - 1;
 }
 
+/* What is rare is counted and not drawn: by chance no lane would go there, and a join that holds the others
+ * together where one does would seem to save nothing. */
+static uint32_t counted_slot(const Expect *expect, uint32_t b) {
+    uint32_t rare = rare_slot(expect, b);
+    if (expect->until_rare[b]--)
+        return 1 - rare;
+    expect->until_rare[b] = RARELY - 1;
+    return rare;
+}
+
 static uint64_t way_number(unsigned warp, uint32_t lane) { return (lane * WARPS + warp + 1) * RNG_STEP; }
 
 static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
@@ -239,6 +248,8 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
         reconv_compared_slot(expect->compared, expect->reconv, b, which, visits, !may_end_loop(expect, b));
     if (decided != NO_NODE)
         return decided;
+    if (rare_slot(expect, b) != NO_NODE)
+        return counted_slot(expect, b);
     uint32_t n = slots_drawn(&expect->reconv->g, b);
     double u = unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) + which));
     for (uint32_t s = 0; s + 1 < n; s++) {
@@ -475,6 +486,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     find_positions(expect, a);
     uint32_t *visits = ARENA_ARRAY(a, uint32_t, n);
     expect->entered = ARENA_ARRAY(a, uint32_t, n);
+    expect->until_rare = ARENA_ARRAY(a, uint32_t, n);
     Exits *exits = ARENA_ARRAY(a, Exits, expect->loops.n + 1);
     for (uint32_t k = 0; k < reconv->order.count; k++)
         GRAPH_SUCCS(&reconv->g, reconv->order.order[k], s)
@@ -484,6 +496,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
                 exits[l].n++, exits[l].ends += expect->ends[s - reconv->g.succ];
     for (uint32_t k = 0; k < reconv->order.count; k++) {
         uint32_t b = reconv->order.order[k];
+        expect->until_rare[b] = (uint32_t)(rng_mix(b) % LANES);
         for (unsigned lopsided = 0; lopsided < 2 && b && divergent[b]; lopsided++)
             find_likely(expect, b, lopsided, exits);
     }

@@ -503,14 +503,14 @@ static bool try_adding(Search *search, uint32_t c) {
 
 static bool try_without(Search *search, uint32_t c) {
     Places *places = search->places;
-    /* a post-dominator goes only where that is better: not for being where no warp came by */
+    /* a post-dominator goes only where that is better, none for being where no warp came by */
     uint64_t spare = places->all.at[c].join.ipdom ? 0 : margin(search, &places->all.at[c]);
     search->ntrial = 0;
     for (unsigned k = 0; k < places->nset; k++)
         if (places->set[k] != c)
             search->trial[search->ntrial++] = places->set[k];
     uint64_t cost = cost_of(search, search->trial, search->ntrial, search->cost + spare);
-    if (cost >= search->cost + spare)
+    if (cost >= search->cost + spare || (cost == search->cost && places->all.at[c].first))
         return false;
     take_trial(search, cost);
     return true;

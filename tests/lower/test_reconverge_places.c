@@ -45,6 +45,8 @@ static const Inst *at(Function *f, uint32_t b, unsigned p) {
 
 #define HEAD "module bru1 opt=2 const=0\n"
 #define KERNEL(name) "func @" name " entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+#define FOUR "  NOP\n  NOP\n  NOP\n  NOP\n"
+#define SIXTEEN FOUR FOUR FOUR FOUR
 #define TID "  %r1 = S2R SR[tid.x]\n  %p2, _ = ISETP:0x0 %r1, 0x5, _, _\n"
 
 static void test_if(void **state) {
@@ -340,12 +342,74 @@ static void test_checker(void **state) {
     }
 }
 
+static char *add_text(char *at, const char *end, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    at += vsnprintf(at, (size_t)(end - at), format, args);
+    va_end(args);
+    assert_true(at < end);
+    return at;
+}
+
+/* Operations one after the other, each with a slow part to which lanes hardly ever go, and more behind them:
+ * lanes meet behind each one. Of 64 lanes one is expected to go there. */
+static void test_rare(void **state) {
+    (void)state;
+    enum { OPERATIONS = 12, BEHIND = 160 };
+    static char text[1 << 13];
+    char *to = text;
+    const char *end = text + sizeof text;
+    to = add_text(to, end, HEAD KERNEL("k"));
+    for (unsigned b = 1; b <= 2 * OPERATIONS; b += 2) {
+        to = b == 1 ? add_text(to, end,
+                               "bb1: preds() succs(bb2 bb3)\n  %%r1 = S2R SR[tid.x]\n  %%p2, _ = ISETP:0x0 "
+                               "%%r1, 0x5, _, _\n")
+                    : add_text(to, end, "bb%u: preds(bb%u bb%u) succs(bb%u bb%u)\n", b, b - 2, b - 1, b + 1,
+                               b + 2);
+        to = add_text(to, end, "  @%%p2 BRA _, _, bb%u flags[rare]\n  BRA _, _, bb%u\n", b + 1, b + 2);
+        to = add_text(to, end, "bb%u: preds(bb%u) succs(bb%u)\n  NOP\n  BRA _, _, bb%u\n", b + 1, b, b + 2,
+                      b + 2);
+    }
+    to = add_text(to, end, "bb%u: preds(bb%u bb%u) succs()\n", 2 * OPERATIONS + 1, 2 * OPERATIONS - 1,
+                  2 * OPERATIONS);
+    for (unsigned k = 0; k < BEHIND; k++)
+        to = add_text(to, end, "  NOP\n");
+    add_text(to, end, "  EXIT _\n}\n");
+    Loaded l;
+    reconverge(&l, text);
+    for (unsigned b = 3; b <= 2 * OPERATIONS + 1; b += 2)
+        assert_int_equal(at(l.m->funcs.at[0], b, 0)->op, OT_BSYNC);
+    unload(&l);
+}
+
+/* A loop on the side of a uniform branch where less is done, so that no warp is expected there: that lanes
+ * meet again in each of its rounds costs nothing that is seen, and stays. */
+static void test_unseen(void **state) {
+    (void)state;
+    Loaded l;
+    reconverge(&l, HEAD KERNEL("k") "bb1: preds() succs(bb2 bb3)\n  %r1 = S2R SR[tid.x]\n"
+                                    "  %p2, _ = ISETP:0x0 %r1, 0x5, _, _\n  %r4 = S2R SR[ctaid.x]\n"
+                                    "  %p5, _ = ISETP %r4, 0x5, _, _\n"
+                                    "  @%p5 BRA _, _, bb2\n  BRA _, _, bb3\n"
+                                    "bb2: preds(bb1 bb5) succs(bb4 bb5)\n  NOP\n  @%p2 BRA _, _, bb4\n"
+                                    "  BRA _, _, bb5\n"
+                                    "bb4: preds(bb2) succs(bb5)\n  NOP\n  BRA _, _, bb5\n"
+                                    "bb5: preds(bb2 bb4) succs(bb2 bb6)\n  NOP\n  NOP\n"
+                                    "  @%p5 BRA _, _, bb2\n  BRA _, _, bb6\n"
+                                    "bb3: preds(bb1) succs(bb6)\n" SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN
+                                        SIXTEEN SIXTEEN SIXTEEN "  BRA _, _, bb6\n"
+                                    "bb6: preds(bb3 bb5) succs()\n  NOP\n  EXIT _\n}\n");
+    assert_int_equal(at(l.m->funcs.at[0], 5, 0)->op, OT_BSYNC);
+    unload(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_if),      cmocka_unit_test(test_no_barrier),
         cmocka_unit_test(test_loop),    cmocka_unit_test(test_one_selector),
         cmocka_unit_test(test_calls),   cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_checker),
+        cmocka_unit_test(test_checker), cmocka_unit_test(test_rare),
+        cmocka_unit_test(test_unseen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
