@@ -1,15 +1,12 @@
 /* The pass `groups`: WARPGROUP.ARRIVE in front of products of warp groups and WARPGROUP.DEPBAR behind them. A
  * product runs on while others issue, and reads and writes its registers meanwhile; nothing in between may
  * touch them, so each is waited for at once. Done when registers and order are final: what spills or copies a
- * result comes behind the wait. In, out: physical instructions in final order. The products are asked for by
- * name: these are all of them, the group GMMA of isa/gmma.isa. SPDX-License-Identifier: MIT */
+ * result comes behind the wait. In, out: physical instructions in final order. Products are what the table
+ * says has their pace. SPDX-License-Identifier: MIT */
 #include "emit/emit.h"
 #include "ir/pass.h"
 
-static bool is_group_product(unsigned op) {
-    return op == OT_HGMMA || op == OT_QGMMA || op == OT_IGMMA || op == OT_BGMMA || op == OT_HGMMA_SP ||
-           op == OT_QGMMA_SP || op == OT_IGMMA_SP;
-}
+static bool is_group_product(unsigned op) { return isa_traits(op)->pace == ISA_PACE_PRODUCT; }
 
 bool pass_groups(Function *f, Diags *diags) {
     (void)diags;
