@@ -72,17 +72,17 @@ static bool one_block(AutoAttempt *attempt, const AutoSearch *search) {
 }
 
 /* Loops may have as many turns as the kernel says, so there are fewer threads: a quarter of the blocks, one,
- * one warp, one thread; at last there is more time. False: there is no less. */
+ * one warp, one thread if that does; at last there is more time. False: there is no less. */
 static bool fewer_threads(AutoAttempt *attempt, const AutoSearch *search) {
     uint32_t blocks = attempt->grid[0] * attempt->grid[1] * attempt->grid[2];
-    bool free_block = !search->f->reqntid[0], less = blocks > 1;
+    uint32_t threads = attempt->block[0] * attempt->block[1] * attempt->block[2],
+             fewest = attempt->whole_warps ? SIM_WARP_LANES : 1;
+    bool less = blocks > 1;
     for (unsigned i = 0; i < 3 && less; i++)
         attempt->grid[i] = (attempt->grid[i] + (blocks > 4 ? 1 : 3)) / (blocks > 4 ? 2 : 4);
-    if (!less && free_block && (attempt->block[0] > 1 || attempt->block[1] > 1 || attempt->block[2] > 1)) {
-        bool warp = attempt->block[0] * attempt->block[1] * attempt->block[2] > SIM_WARP_LANES;
-        attempt->block[0] = !warp                                ? 1
-                            : attempt->block[0] < SIM_WARP_LANES ? attempt->block[0]
-                                                                 : SIM_WARP_LANES;
+    if (!less && !search->f->reqntid[0] && threads > fewest) {
+        bool more = attempt->whole_warps || attempt->block[0] > SIM_WARP_LANES;
+        attempt->block[0] = threads <= SIM_WARP_LANES ? 1 : more ? SIM_WARP_LANES : attempt->block[0];
         attempt->block[1] = attempt->block[2] = 1;
         less = true;
     }
@@ -103,6 +103,16 @@ static bool fit_barrier(AutoAttempt *attempt, const AutoSearch *search, const ch
         return false;
     attempt->block[0] = n / attempt->block[1] / attempt->block[2];
     return attempt->block[0] > 0;
+}
+
+/* One warp where there were fewer lanes, and no fewer from now on. */
+static bool whole_warp(AutoAttempt *attempt, const AutoSearch *search) {
+    if (search->f->reqntid[0] || attempt->block[0] * attempt->block[1] * attempt->block[2] >= SIM_WARP_LANES)
+        return false;
+    attempt->whole_warps = true;
+    attempt->block[0] = SIM_WARP_LANES;
+    attempt->block[1] = attempt->block[2] = 1;
+    return true;
 }
 
 /* Twice as much dynamic shared memory, up to what a block can have. */
@@ -151,6 +161,7 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
             return true;
         shrink(attempt, search);
         return fewer_threads(attempt, search);
+    case TRAP_COLLECTIVE: return whole_warp(attempt, search);
     case TRAP_BARRIER: return fit_barrier(attempt, search, sim_trap->text);
     case TRAP_STACK:
     case TRAP_BRANCH_INDEX: shrink(attempt, search); return true;

@@ -36,6 +36,7 @@ typedef struct { /* one launch */
     uint64_t margin[AUTO_MAX_SLOTS]; /* offset of the address in it */
     uint64_t budget;                 /* thread instructions */
     uint64_t cost;                   /* those that it took */
+    bool whole_warps;                /* less than a warp traps: all its lanes must take part in something */
     uint32_t index_bound;            /* contents of index buffers are below */
     uint64_t bound[AUTO_MAX_SLOTS];  /* ... or of this slot, not 0 */
     uint64_t seed;

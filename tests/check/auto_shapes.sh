@@ -56,6 +56,9 @@ kernel table '.global .b32 t[256];' '.param .u64 a, .param .u64 b' "$index ld.pa
 mul.wide.u32 %o, %j, 4; mov.u64 %a, t; add.s64 %a, %a, %o; ld.global.u32 %j, [%a]; and.b32 %n, %y, 255; mul.wide.u32 %o, %n, 4; mov.u64 %a, t; add.s64 %a, %a, %o; ld.global.u32 %n, [%a]; add.s32 %j, %j, %n;
 mul.hi.s32 %x, %x, %y; add.s32 %x, %x, %j; ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %x;" equal
 tr -d ' \t\n' <table.json | grep -q '"random:[0-9]*:0:' && fail "table: numbers that are small"
+# more turns than an attempt may take with a warp, which must be whole: it gets more of them, not fewer lanes
+kernel whole '' '.param .u64 a' "$index mov.u32 %n, 0; L: add.s32 %n, %n, 1; setp.lt.u32 %p, %n, 12000; @%p bra L; movmatrix.sync.aligned.m8n8.trans.b16 %y, %i;
+add.s32 %y, %y, %n; st.global.u32 [%a], %y;" equal
 # all that it does is to trap
 kernel stub '' '' 'trap;' 'equal: .*trap instruction'
 # all was executed, and nothing of it stores; a store that is not executed may be wrong
