@@ -843,3 +843,182 @@ KERNEL(wildcards) { // '*' and '?' with one step back; four patterns, unrolled: 
     }
     out[t] = acc;
 }
+
+KERNEL(numbers) { // a loop that begins with one over blanks: both go back to one place
+    unsigned t = threadIdx.x, at = t, sum = 0;
+    LOOP (int n = 0; n < 6; n++) {
+        unsigned value = 0, c;
+        WHILE ((in[at & 255] & 31) > 24 && at < t + 100)
+            at++;
+        WHILE ((c = in[at & 255] & 31) < 14) {
+            value = value * 10 + c;
+            at++;
+            if (value > 100000) {
+                sum ^= n;
+                goto next;
+            }
+        }
+        if (c == 14 || c == 15) {
+            at++;
+            WHILE ((c = in[at & 255] & 31) < 12) {
+                MIX(value, c);
+                at++;
+            }
+        }
+        if (c > 18 && c < 22)
+            WORK(value, c);
+        sum += value;
+    next:
+        at++;
+    }
+    out[t] = sum + at;
+}
+
+KERNEL(partition) { // from both ends, until they meet
+    unsigned t = threadIdx.x, pivot = in[t] >> 8, acc = 0;
+    int low = t & 127, high = low + 100;
+    LOOP (;;) {
+        WHILE (in[low & 255] >> 8 < pivot && low < high)
+            low++;
+        WHILE (in[high & 255] >> 8 > pivot && low < high)
+            high--;
+        if (low >= high)
+            break;
+        WORK(acc, in[low & 255] ^ in[high & 255]);
+        low++;
+        high--;
+    }
+    out[t] = acc + low;
+}
+
+KERNEL(words) { // of a text, blanks between them, and one that ends it
+    unsigned t = threadIdx.x, at = t, longest = 0, hash = 0, words = 0;
+    LOOP (;;) {
+        unsigned length = 0, c;
+        WHILE ((c = in[at & 255] >> 10 & 7) < 3) {
+            at++;
+            if (at > t + 120)
+                goto end;
+        }
+        WHILE ((c = in[at & 255] >> 10 & 7) >= 3 && at <= t + 120) {
+            hash = hash * 33 + c;
+            at++;
+            length++;
+        }
+        if (length > longest) {
+            longest = length;
+            MIX(hash, at);
+        }
+        if (++words == 12)
+            break;
+        if ((hash & 127) == 99)
+            goto end;
+    }
+    WORK(hash, words);
+end:
+    out[t] = hash + longest * 7;
+}
+
+KERNEL(half_sums) { // each half of the warp with shuffles of its own
+    unsigned t = threadIdx.x, v = in[t], acc = 0;
+    LOOP (int r = 0; r < 4; r++) {
+        if (t & 16) {
+            for (int o = 8; o; o >>= 1) {
+                unsigned other = __shfl_xor_sync(0xffff0000u, v, o);
+                v = v > other ? v : other;
+            }
+            acc ^= v;
+            v = v * 5 + t;
+        } else {
+            for (int o = 8; o; o >>= 1)
+                v += __shfl_xor_sync(0x0000ffffu, v, o);
+            acc += v;
+            if (acc & 1)
+                v = in[acc & 255] ^ t;
+        }
+    }
+    out[t] = acc;
+}
+
+KERNEL(ballots) { // who comes to a side is known by a vote
+    unsigned t = threadIdx.x, s = in[t], acc = t;
+    LOOP (int r = 0; r < 10; r++) {
+        NEXT(s);
+        bool one = s >> 31;
+        unsigned ones = __ballot_sync(0xffffffffu, one);
+        if (one) {
+            acc += __popc(__ballot_sync(ones, s & 0x1000)) * r;
+            if (s & 0x1000)
+                WORK(acc, ones);
+            __syncwarp(ones);
+        } else {
+            acc ^= __popc(__ballot_sync(~ones, s & 0x2000));
+            MIX(acc, s);
+        }
+    }
+    out[t] = acc;
+}
+
+KERNEL(sparse_rows) { // rows of other lengths, the diagonal left out
+    unsigned t = threadIdx.x, length = in[t] & 31, acc = 0;
+    if ((in[t] & 0xf00) == 0)
+        length *= 4;
+    LOOP (unsigned i = t * 3; i < t * 3 + length; i++) {
+        unsigned w = in[i & 255], column = w >> 24;
+        if (column == t)
+            continue;
+        acc += (w & 255) * (in[column] & 15);
+    }
+    out[t] = acc;
+}
+
+KERNEL(conditions) { // of three words, as they come in parsers
+    unsigned t = threadIdx.x, acc = 0;
+    LOOP (int i = 0; i < 20; i++) {
+        unsigned a = in[(t + i) & 255], b = in[(t * 3 + i) & 255], c = in[(t * 5 + i) & 255];
+        if ((a & 1 && (b & 2 || c & 4)) || (b & 8 && !(a & 16 || (c & 32 && b & 64)))) {
+            acc = acc * 7 + a;
+            if ((a > b && b > c) || c == 0)
+                acc ^= 3;
+        } else if ((a ^ b) & 128 ? (c & 1 ? b & 2 : a & 4) : c & 8) {
+            acc += b;
+        } else if (!(a & 0x300) && !(b & 0x300)) {
+            break;
+        }
+    }
+    out[t] = acc;
+}
+
+KERNEL(stack_walk) { // of a tree, the nearer child first, leaves with a loop of their own
+    unsigned t = threadIdx.x, ray = in[t], stack[20], node = 1, best = 0xffffffffu, visits = 0;
+    int top = 0;
+    LOOP (;;) {
+        visits++;
+        if (node >= 64) {
+            LOOP (unsigned i = 0; i <= (in[node & 255] & 3); i++) {
+                unsigned d = (in[(node * 4 + i) & 255] ^ ray) >> 8;
+                if (d < best)
+                    best = d;
+                if (d < 1000)
+                    goto hit;
+            }
+        } else {
+            unsigned l = (in[node] ^ ray) & 0xffff, r = (in[node + 64] ^ ray) >> 16;
+            bool left = l < 45000 && l < best >> 8, right = r < 45000 && r < best >> 8;
+            if (left && right) {
+                stack[top++] = 2 * node + (l <= r);
+                node = 2 * node + (l > r);
+                continue;
+            }
+            if (left || right) {
+                node = 2 * node + right;
+                continue;
+            }
+        }
+        if (top == 0)
+            break;
+        node = stack[--top];
+    }
+hit:
+    out[t] = best + visits;
+}

@@ -3,6 +3,7 @@
  *   LOP3 of one bit; ISETP with that bit   the same: it is not zero
  *   ISETP (or another test); PLOP3 of two  the test, which combines its result with one more predicate
  *   PLOP3 that negates                     nothing: its uses do
+ *   ISETP that says the contrary of one    nothing: its uses negate that one
  * In: SSA. The inner instruction stands in the same block and has no guard. "Equal to zero" is the complement
  * of what LOP3 says, so every use must be one that can negate it.
  * Runs behind predication, which adds guards to comparisons (LOP3 has no second, complementary result), and
@@ -10,6 +11,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
+#include <string.h>
 
 enum { LUT_FIRST = 0xf0 /* PLOP3's first input */, LUT_AND = 0xc0 /* LOP3's first two */ };
 
@@ -19,8 +21,9 @@ typedef struct {
     uint32_t *uses; /* [value], of operands, guards and vectors */
     bool *
         negatable; /* [value] a predicate all of whose uses can read it negated, in the block that makes it */
-    Operand *instead; /* [value] what its uses read, all of which come later in the block; or OPK_NONE */
-    uint32_t *place;  /* [inst] in its block */
+    Operand *instead;  /* [value] what its uses read, all of which come later in the block; or OPK_NONE */
+    Operand *contrary; /* [value] that of a test which says the contrary, earlier in the block; or OPK_NONE */
+    uint32_t *place;   /* [inst] in its block */
 } Conditions;
 
 static void one_use(Conditions *conds, BlockId b, Operand o, bool can_negate) {
@@ -91,6 +94,46 @@ static void use_negated(Conditions *conds, Operand predicate) {
 static bool is_rz(Operand o) {
     return o.kind == OPK_NONE || (o.kind == OPK_IMM && o.value == 0) ||
            (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ);
+}
+
+/* ---- the contrary of what another test says ---- */
+
+enum { MOST_TESTS = 8 }; /* before it, that are looked at */
+
+/* It compares two numbers and does nothing else. */
+static bool is_plain_test(Conditions *conds, const Inst *i) {
+    return i->op == OT_ISETP && op_is_always(i->guard) && !(i->flags & IF_TIED) &&
+           !MGET(ISETP, ex, i->mods) && MGET(ISETP, bop, i->mods) == BoolOp_AND &&
+           op_is_always(*ir_src(conds->f, i, ISETP_pp)) && opt_scalar(*ir_dst(conds->f, i, ISETP_pu)) &&
+           ir_dst(conds->f, i, ISETP_pv)->kind == OPK_NONE;
+}
+
+static bool is_contrary(Conditions *conds, const Inst *i, const Inst *of) {
+    const Operand *one = ir_src(conds->f, i, 0), *other = ir_src(conds->f, of, 0);
+    return of->mods == MPUT(ISETP, cmp, i->mods, ICmp_T - MGET(ISETP, cmp, i->mods)) &&
+           !memcmp(one + ISETP_ra, other + ISETP_ra, sizeof *one) &&
+           !memcmp(one + ISETP_rb, other + ISETP_rb, sizeof *one);
+}
+
+static void find_contraries(Conditions *conds, BlockId b) {
+    Function *f = conds->f;
+    InstId tests[MOST_TESTS];
+    unsigned n = 0;
+    for (unsigned at = 0; at < ir_num_insts(f, b); at++) {
+        InstId id = ir_inst_at(f, b, at);
+        const Inst *i = ir_inst(f, id);
+        if (!is_plain_test(conds, i))
+            continue;
+        uint32_t result = ir_dst(f, i, ISETP_pu)->value, k = n < MOST_TESTS ? n : MOST_TESTS;
+        while (k-- > 0 && !is_contrary(conds, i, ir_inst(f, tests[k])))
+            ;
+        if (k != UINT32_MAX && conds->negatable[result]) {
+            conds->contrary[result] = *ir_dst(f, ir_inst(f, tests[k]), ISETP_pu);
+            conds->uses[conds->contrary[result].value] += conds->uses[result];
+        } else {
+            tests[n++ % MOST_TESTS] = id;
+        }
+    }
 }
 
 /* ---- bits that are compared with zero, or one with itself ---- */
@@ -247,8 +290,19 @@ static void read_instead(Conditions *conds, Operand *o) {
         *o = now;
 }
 
+/* What is read for the result of a test with a contrary, which has its final form by now. */
+static bool read_contrary(Conditions *conds, Operand result) {
+    Operand contrary = conds->contrary[opt_scalar(result)];
+    if (contrary.kind == OPK_NONE)
+        return false;
+    read_instead(conds, &contrary);
+    conds->instead[result.value] = negated(contrary);
+    return true;
+}
+
 static void find_conditions(Conditions *conds, BlockId b) {
     Function *f = conds->f;
+    find_contraries(conds, b);
     for (unsigned at = 0; at < ir_num_insts(f, b); at++) {
         if (!ir_inst_at(f, b, at).i)
             continue;
@@ -256,7 +310,9 @@ static void find_conditions(Conditions *conds, BlockId b) {
         FOR_SRCS(f, i, o)
             read_instead(conds, o);
         read_instead(conds, &i->guard);
-        if (i->op == OT_ISETP)
+        if (i->op == OT_ISETP && read_contrary(conds, *ir_dst(f, i, ISETP_pu)))
+            ir_block(f, b)->insts.at[at] = (InstId){0};
+        else if (i->op == OT_ISETP)
             test_of_table(conds, b, at, i);
         else if (i->op == OT_PLOP3 && plain_logic(conds, i)) {
             if (negation(conds, i))
@@ -282,6 +338,7 @@ bool pass_conditions(Function *f, Diags *d) {
     c.uses = ARENA_ARRAY(&c.a, uint32_t, f->values.n);
     c.negatable = ARENA_ARRAY(&c.a, bool, f->values.n);
     c.instead = ARENA_ARRAY(&c.a, Operand, f->values.n);
+    c.contrary = ARENA_ARRAY(&c.a, Operand, f->values.n);
     c.place = ARENA_ARRAY(&c.a, uint32_t, f->insts.n);
     count_uses(&c);
     FOR_BLOCKS(f, b)

@@ -34,7 +34,7 @@ enum {
     MARGIN = 128,           /* a join saves more than one in so many instructions */
     ROUNDS_MARGIN = 128,    /* the same of a join of several rounds: data that go otherwise lose much by it */
     INSTEAD_MARGIN = 32,    /* the same of one in place of a header's join that lanes pass */
-    PARTED_MARGIN = 12,     /* the same of those that need a header of their own: inner loops' rounds may be
+    PARTED_MARGIN = 4,      /* the same of those that need a header of their own: inner loops' rounds may be
                                cut short rounds of the outer one, which lanes go together */
     DEEPEST = 7,            /* loops told apart */
     MOST_ROUNDS = 6
