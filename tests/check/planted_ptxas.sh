@@ -24,8 +24,8 @@ done
 sed -i 's/^\.target .*/.target sm_75/' *.ptx
 set -- *.ptx
 [ $# -ge 30 ] || { echo "only $# kernels in $kernels"; exit 1; }
-chosen=() # every ninth: others take long and show the same
-for ((k = seed % 9; k < $#; k += 9)); do chosen+=("${@:k+1:1}"); done
+chosen=() # every eleventh: others take long and show the same
+for ((k = seed % 11; k < $#; k += 11)); do chosen+=("${@:k+1:1}"); done
 
 for sm in $machines; do
     "$heddle" mutate --campaign "${chosen[@]}" --kind=cfg,structured,calls,collectives,barriers --programs="$programs" \
