@@ -71,7 +71,7 @@ sums() { # N
     words=
     for ((b = 0; b < 2 * $1; b++)); do
         v=$(((b % $1 + $1 - 1) % $1 + 7))
-        words+="$((100 + v)),$v,$v,0,$((0xff & v)),$((0x100 | v)),$((0xff ^ v)),1,$((v - 1)),1,"
+        words+="$((100 + v)),$v,$v,0,$((0xff & v)),$((0x100 | v)),$((0xff ^ v)),1,$((v - 1)),1,$v,$((v - 7)),$v,0,5,6,$v,0,$v,0,"
     done
 }
 reduces() { # WHAT PROGRAM...
@@ -79,7 +79,7 @@ reduces() { # WHAT PROGRAM...
     shift
     for n in 1 2 8; do
         sums $n
-        "$heddle" "$@" --kernel reduce --grid $((2 * n)) --cluster $n --block 64 --arg "out:out:u32[$((20 * n))]=zero" --expect "out=${words%,}" > "$dir/out" 2>&1 ||
+        "$heddle" "$@" --kernel reduce --grid $((2 * n)) --cluster $n --block 64 --arg "out:out:u32[$((40 * n))]=zero" --expect "out=${words%,}" > "$dir/out" 2>&1 ||
             fail "$what, reductions in clusters of $n"
     done
 }
@@ -90,7 +90,7 @@ for level in 0 1 2 3; do
 done
 "$heddle" compile forms.ptx -t bru1 -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "forms.ptx for bru1"
 sums 1
-"$heddle" validate forms.ptx "$dir/own.cubin" --kernel reduce --grid 2 --block 64 --arg "out:out:u32[20]=zero" --expect "out=${words%,}" > "$dir/out" 2>&1 || fail "own code for bru1"
+"$heddle" validate forms.ptx "$dir/own.cubin" --kernel reduce --grid 2 --block 64 --arg "out:out:u32[40]=zero" --expect "out=${words%,}" > "$dir/out" 2>&1 || fail "own code for bru1"
 # Special registers of clusters are compiled: for sm_90 they are what the launch says, other machines have no clusters.
 registers() { # OPTION... of compile: the words of blocks of (3, 4) in (6, 8), (16, 1) in (32, 1), and without clusters
     "$heddle" compile registers.ptx "$@" -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "registers.ptx, $*"

@@ -7,7 +7,7 @@ heddle=$1
 . "$(dirname "$0")/../begin.sh"
 # What ops.ptx and bytes.ptx say of each statement, by the rules of PTX ISA 9.7.13.15: the count of a token is what was pending
 # before the arrival; a test is of the phase whose parity (or token) it is given.
-ops=3,0,0,1,2,1,1,1,1,0,3,2,1,1,0,2,5,3,1,3,2,1,0,0,1
+ops=3,0,0,1,2,1,1,1,1,0,3,2,1,1,0,2,5,3,1,3,2,1,0,0,1,1,524287,524288,1048575
 bytes=2,1,0,1,2,1,1,2,1,0,1,1,1,1,6,5,5,4,0,1
 pipeline=$(for warp in 1 2; do for lane in $(seq 0 31); do printf '%d,' $((warp * (8 * lane + 32 * 28))); done; done)
 bulk=$(for i in $(seq 0 63); do printf '%d,' $((2 * i)); done)
