@@ -11,12 +11,12 @@ mkdir -p "$work"
 kernels() { # TARGET
   printf '.version 8.0\n.target %s\n.address_size 64\n' "$1"
   n=0
-  while read -r statement; do
+  { cat "$work/statements"; [ $1 != sm_90 ] || cat "$work/objects"; } | while read -r statement; do
     n=$((n + 1))
-    printf '.visible .entry k%03d(.param .u64 p, .param .u64 q)\n{\n .reg .u32 x, y; .reg .u64 p0, q0, w;\n' $n
+    printf '.visible .entry k%03d(.param .u64 p, .param .u64 q)\n{\n .reg .u32 x, y; .reg .u64 p0, q0, w; .reg .pred t;\n' $n
     printf ' ld.param.u64 p0, [p]; ld.param.u64 q0, [q]; st.global.u32 [q0], 1; mov.u32 x, %%tid.x; mul.wide.u32 w, x, 8; add.u64 p0, p0, w; mov.u32 y, 9;\n'
     printf ' %s\n st.global.u32 [q0 + 8], x; st.global.u64 [q0 + 16], w;\n ret;\n}\n' "$statement"
-  done < "$work/statements"
+  done
 }
 for scope in cta gpu sys; do
   for space in .global ''; do
@@ -53,9 +53,20 @@ done > "$work/statements"
   echo 'membar.sys;'
 } >> "$work/statements"
 
+for scope in cta cluster; do # of mbarriers, which sm_90 has a unit for
+  echo "mbarrier.arrive.release.$scope.shared::cta.b64 w, [y];"
+  echo "mbarrier.arrive_drop.release.$scope.shared::cta.b64 w, [y], x;"
+  echo "mbarrier.arrive.expect_tx.release.$scope.shared::cluster.b64 _, [y], x;"
+  echo "mbarrier.test_wait.acquire.$scope.shared::cta.b64 t, [y], w;"
+  echo "mbarrier.try_wait.parity.acquire.$scope.shared::cta.b64 t, [y], x;"
+done > "$work/objects"
+
 # Of each kernel: space, scope and eviction of its accesses (1 block, 2 card, 3 system), and its fences.
 facts() { # FILE
   "$heddle" disasm --sections "$1" 2> "$work/log" | awk '
+    / MEMBAR\.ALL\.CTA/ { weak = $0; next } # in front of a wider one it says nothing
+    weak != "" { if (!/ MEMBAR/) print weak; weak = "" }
+    { print }' | awk '
     BEGIN { rank["CTA"] = rank["SM"] = 1; rank["GPU"] = 2; rank["SYS"] = 3 }
     match($0, /\.text\.k[0-9]+/) { kernel = substr($0, RSTART + 6, RLENGTH - 6); strong_seen = 0 }
     / CCTL\.IVALL/ { print kernel, "empties" }
