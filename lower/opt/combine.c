@@ -5,6 +5,7 @@
  *   LOP3 of LOP3            one table of three inputs
  *   LOP3 of SHF.R           PRMT, where it takes one byte
  *   IADD3, IADD3.X of a product of 64 bits, or of 32 bits that are shifted: IMAD.WIDE with an addend
+ *   IMAD and IMAD.HI of the same factors: IMAD.WIDE, where both stand near each other
  *   IADD3, IADD3.X of 64 bits that are shifted, or multiplied by a power of two: LEA, LEA.HI.X
  * A sum or a table of one operand is that operand. In: SSA. The inner instruction stands in the same block,
  * has no other use (so it is dead afterwards: dce), no guard and no second result. A form that no opcode
@@ -441,6 +442,51 @@ static bool product_term(Combine *combine, unsigned at, const WideSum *sum) {
     return false;
 }
 
+/* ---- both words of a product ---- */
+
+/* A product without an addend, low word or high word. */
+static bool plain_product(const Combine *combine, const Inst *i, unsigned op, uint32_t x) {
+    uint32_t v = i->op == op && !x ? opt_scalar(*ir_dst(combine->f, i, 0)) : 0;
+    return v && one_result(combine, i) && combine->uses[v] && combine->f->values.at[v].fixed_reg < 0 &&
+           is_zero(*ir_src(combine->f, i, IMAD_rc)) && is_no_carry(*ir_src(combine->f, i, IMAD_pp)) &&
+           can_move(combine, *ir_src(combine->f, i, IMAD_ra)) &&
+           can_move(combine, *ir_src(combine->f, i, IMAD_rb));
+}
+
+static bool is_same_factor(Operand a, Operand b) {
+    return a.kind == b.kind && a.file == b.file && a.mods == b.mods && a.value == b.value;
+}
+
+static bool same_factors(const Function *f, const Inst *low, const Inst *high) {
+    Operand a = *ir_src(f, low, IMAD_ra), b = *ir_src(f, low, IMAD_rb), c = *ir_src(f, high, IMAD_HI_ra),
+            d = *ir_src(f, high, IMAD_HI_rb);
+    return (is_same_factor(a, c) && is_same_factor(b, d)) || (is_same_factor(a, d) && is_same_factor(b, c));
+}
+
+/* The high word at *at and a low word near it. The sign is the high word's: the low one has none. */
+static bool both_words(Combine *combine, unsigned *at) {
+    Function *f = combine->f;
+    const Block *block = &f->blocks.at[combine->block.i];
+    const Inst *high = ir_inst(f, block->insts.at[*at]);
+    if (!plain_product(combine, high, OT_IMAD_HI, MGET(IMAD_HI, x, high->mods)))
+        return false;
+    for (unsigned p = *at > NEAR ? *at - NEAR : 0; p < block->insts.n && p <= *at + NEAR; p++) {
+        const Inst *low = ir_inst(f, block->insts.at[p]);
+        if (!plain_product(combine, low, OT_IMAD, MGET(IMAD, x, low->mods)) || !same_factors(f, low, high))
+            continue;
+        ValId words[2] = {{ir_dst(f, low, 0)->value}, {ir_dst(f, high, 0)->value}};
+        Operand dst[2] = {ir_vec(f, words, 2)},
+                src[] = {*ir_src(f, high, IMAD_HI_ra), *ir_src(f, high, IMAD_HI_rb), op_rz(),
+                         op_with(op_pt(), OPM_NOT)};
+        become(f, block->insts.at[p < *at ? p : *at], OT_IMAD_WIDE,
+               MSET(IMAD_WIDE, sign, MGET(IMAD_HI, sign, high->mods)), dst, src);
+        ir_remove_at(f, combine->block, p < *at ? *at : p);
+        *at -= p < *at;
+        return true;
+    }
+    return false;
+}
+
 /* ---- tables ---- */
 
 typedef struct {
@@ -558,6 +604,8 @@ bool pass_combine(Function *f, Diags *d) {
                 (void)(sum_of_sum(&c, p, i) || sum_of_product(&c, p, i));
             else if (plain_table(&c, i))
                 (void)(byte_of_word(&c, p, i) || table_of_table(&c, p, i));
+            else if (both_words(&c, &p))
+                continue;
             else if (wide_sum(&c, i, &sum)) {
                 if (product_term(&c, p, &sum))
                     p--;

@@ -435,6 +435,37 @@ static void test_combine_addresses(void **state) {
     unload(&l);
 }
 
+/* Low and high word of a product of the same factors, in any order, are one product with the high word's
+ * sign; not of other factors, with an addend or a carry, and where the low word has no use. */
+static void test_combine_words(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l,
+         "bb1: preds() succs()\n"
+         "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n  %p3, _ = ISETP %r1, 0x5, _, _\n"
+         "  %r4 = IMAD(sign=U32) %r1, 0xcd9e8d57, RZ, !PT\n"
+         "  %r5, _ = IMAD_HI(sign=U32) %r1, 0xcd9e8d57, RZ, !PT\n  STG _, _, 0x0, %r4\n  STG _, _, 0x4, %r5\n"
+         "  %r6, _ = IMAD_HI %r2, %r1, RZ, !PT\n  STG _, _, 0x0, %r6\n"
+         "  %r7 = IMAD(sign=U32) %r1, %r2, RZ, !PT\n  STG _, _, 0x4, %r7\n"
+         "  %r8 = IMAD(sign=U32) %r1, 0x3, RZ, !PT\n  %r9, _ = IMAD_HI(sign=U32) %r1, 0x5, RZ, !PT\n"
+         "  STG _, _, 0x0, %r8\n  STG _, _, 0x4, %r9\n"
+         "  %r10 = IMAD(sign=U32) %r2, 0x7, %r1, !PT\n  %r11, _ = IMAD_HI(sign=U32) %r2, 0x7, RZ, !PT\n"
+         "  STG _, _, 0x0, %r10\n  STG _, _, 0x4, %r11\n"
+         "  %r12 = IMAD(sign=U32 x=0x1) %r2, 0x9, RZ, %p3\n  %r13, _ = IMAD_HI(sign=U32) %r2, 0x9, RZ, !PT\n"
+         "  STG _, _, 0x0, %r12\n  STG _, _, 0x4, %r13\n"
+         "  %r14 = IMAD(sign=U32) %r2, 0xb, RZ, !PT\n  %r15, _ = IMAD_HI(sign=U32) %r2, 0xb, RZ, !PT\n"
+         "  STG _, _, 0x4, %r15\n"
+         "  EXIT _\n");
+    assert_true(pass_combine(l.f, &l.d));
+    expect(&l, "[%r4 %r5], _ = IMAD_WIDE(sign=U32) %r1, 0xcd9e8d57, RZ, !PT", "%r5, _ = IMAD_HI");
+    expect(&l, "[%r7 %r6], _ = IMAD_WIDE %r2, %r1, RZ, !PT", "%r7 = IMAD");
+    expect(&l, "%r8 = IMAD", "[%r8 %r9]");
+    expect(&l, "%r11, _ = IMAD_HI", NULL);
+    expect(&l, "%r13, _ = IMAD_HI", NULL);
+    expect(&l, "%r15, _ = IMAD_HI", NULL);
+    unload(&l);
+}
+
 /* A literal moved once serves again in its block. */
 static void test_legalise_literals(void **state) {
     (void)state;
@@ -679,6 +710,7 @@ int main(void) {
         cmocka_unit_test(test_combine_bytes),
         cmocka_unit_test(test_fold_permutations),
         cmocka_unit_test(test_combine_addresses),
+        cmocka_unit_test(test_combine_words),
         cmocka_unit_test(test_legalise_literals),
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_conditions_keeps),
