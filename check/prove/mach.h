@@ -77,6 +77,11 @@ bool mach_routine(Mach *mach, uint32_t func);
 /* A call of a place inside the function, an instruction (check/prove/subroutine.c); false: of no routine that
  * is known. */
 bool mach_subroutine(Mach *mach, uint32_t target);
+/* Behind a BRA.DIV at the end of `block`, which some lanes take for reasons of others: both ways, up to where
+ * they meet again; false: it is nothing of that form. */
+bool mach_apart(Mach *mach, const BinBlock *block, Term *taken, uint32_t *join);
+/* Straight code inside the function, to its RET, as if it stood where it is called; false: it is none. */
+bool mach_straight(Mach *mach, uint32_t target);
 Term *prove_fchk(Prover *prover, Term *a, Term *b); /* does a / b need the slow way? */
 bool prove_builtin(const char *name, AbiPlan *in, AbiPlan *out);
 #endif

@@ -21,10 +21,11 @@ static void check_return_address(Mach *mach, unsigned reg) {
 void mach_check_way_back(Mach *mach, uint32_t call) {
     Terms *ts = &mach->prover->ts;
     const MachInst *in = mach->in;
+    bool relative = MGET(RET, mode, in->mods) == BasePCMode_REL;
+    uint64_t base = relative ? bin_address(mach->prover->flow, mach->at + 1) : 0;
     Term *to = t_add(ts, t_pair(ts, mach_word(mach, RET_ra, 0), mach_word(mach, RET_ra, 1)),
-                     t_const(ts, 64, (uint64_t)in->wide));
-    if (MGET(RET, mode, in->mods) != BasePCMode_ABS ||
-        t_under(ts, to, mach->full) != t_const(ts, 64, bin_address(mach->prover->flow, call + 1)))
+                     t_const(ts, 64, base + (uint64_t)in->wide));
+    if (t_under(ts, to, mach->full) != t_const(ts, 64, bin_address(mach->prover->flow, call + 1)))
         mach_fault(mach, "a routine returns to another place than behind its call");
 }
 
@@ -356,11 +357,16 @@ static void edges(Mach *mach, const BinBlock *b) {
         taken =
             in->src[0].kind == OPK_REG ? t_and(ts, mach->guard, mach_pred(mach, in->src[0])) : mach->guard;
     if (bin_kind(in) == BK_BRANCH) {
+        taken = t_and(ts, mach->guard, mach_pred(mach, in->src[0]));
         if (MGET(BRA, cond, in->mods) != BRACond_NoCond && in->optype == OT_BRA) {
-            mach_fault(mach, "a branch that looks at other lanes is not modelled");
+            uint32_t join;
+            if ((MGET(BRA, cond, in->mods) != BRACond_DIV && MGET(BRA, cond, in->mods) != BRACond_CONV) ||
+                !mach_apart(mach, b, t_and(ts, mach->pc, taken), &join))
+                mach_fault(mach, "a branch that looks at other lanes is not modelled");
+            else if (!mach->run->fault)
+                mach_arrive(mach, join, mach->pc);
             return;
         }
-        taken = t_and(ts, mach->guard, mach_pred(mach, in->src[0]));
         prove_guards_note(mach->prover, mach->run, mach->at,
                           t_and(ts, mach_plain_pred(mach, in->guard), mach_plain_pred(mach, in->src[0])),
                           mach->val);

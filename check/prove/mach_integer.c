@@ -120,6 +120,12 @@ static void shf(Mach *mach, unsigned type, bool wrap, bool right, bool high) {
     mach_put(mach, 0, 0, r);
 }
 
+/* Of high words: `less` or, where they are equal, what was found of the low ones. GE and LE are what LT and
+ * GT are not, as on the side of the PTX. */
+static Term *with_low(Terms *ts, Term *less, Term *equal, Term *low) {
+    return t_or(ts, less, t_and(ts, equal, low));
+}
+
 static void isetp(Mach *mach, unsigned cmp, bool sign, unsigned bop, bool ext) {
     Terms *ts = &mach->prover->ts;
     mach_cares(mach, bop);
@@ -128,10 +134,10 @@ static void isetp(Mach *mach, unsigned cmp, bool sign, unsigned bop, bool ext) {
          *gt = sign ? t_slt(ts, b, a) : t_ult(ts, b, a);
     Term *le = t_not(ts, gt), *ge = t_not(ts, lt), *r = ts->falsity;
     switch (cmp) {
-    case ICmp_LT: r = ext ? t_or(ts, lt, t_and(ts, eq, low)) : lt; break;
-    case ICmp_LE: r = ext ? t_or(ts, lt, t_and(ts, eq, low)) : le; break;
-    case ICmp_GT: r = ext ? t_or(ts, gt, t_and(ts, eq, low)) : gt; break;
-    case ICmp_GE: r = ext ? t_or(ts, gt, t_and(ts, eq, low)) : ge; break;
+    case ICmp_LT: r = ext ? with_low(ts, lt, eq, low) : lt; break;
+    case ICmp_LE: r = ext ? t_not(ts, with_low(ts, gt, eq, t_not(ts, low))) : le; break;
+    case ICmp_GT: r = ext ? with_low(ts, gt, eq, low) : gt; break;
+    case ICmp_GE: r = ext ? t_not(ts, with_low(ts, lt, eq, t_not(ts, low))) : ge; break;
     case ICmp_EQ: r = ext ? t_and(ts, eq, low) : eq; break;
     case ICmp_NE: r = ext ? t_or(ts, t_not(ts, eq), low) : t_not(ts, eq); break;
     case ICmp_T: r = ts->truth; break;

@@ -339,6 +339,9 @@ static void only_of_the_mask(Mach *mach) {
     while (i > first && bin_kind(&flow->insts[i]) != BK_WARPSYNC)
         i--;
     const MachInst *in = &flow->insts[i];
+    const Sync *sync = mach->run->syncs.n ? &mach->run->syncs.at[mach->run->syncs.n - 1] : NULL;
+    if (sync && sync->at == i && t_is_const(sync->mask) && sync->mask->k == UINT32_MAX)
+        return;
     if (in->optype == OT_WARPSYNC && isa_target_info(flow->bin->target)->warpsync_joins &&
         in->src[WARPSYNC_rb].kind != OPK_IMM && !MGET(WARPSYNC, exclusive, in->mods))
         mach_fault(mach, "lanes of other masks may take part, which WARPSYNC lets go on with these");

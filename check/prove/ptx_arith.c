@@ -381,26 +381,6 @@ static Term *compare_terms(Ptx *ptx, PtxType t, const PtxOperand *oa, const PtxO
         return NULL;
     bool sg = pv_signed(t) && c != CMP_LO && c != CMP_LS && c != CMP_HI && c != CMP_HS;
     Term *a = pv_src_ext(ptx, oa, t), *b = pv_src_ext(ptx, ob, t);
-    if (a->width == 64) { /* word by word, as machines do: less in the high words, or equal there and less in
-                             the low ones */
-        Term *ah = t_hi(ts, a), *bh = t_hi(ts, b), *al = t_lo(ts, a), *bl = t_lo(ts, b),
-             *eq = t_eq(ts, ah, bh);
-        Term *lt = sg ? t_slt(ts, ah, bh) : t_ult(ts, ah, bh),
-             *gt = sg ? t_slt(ts, bh, ah) : t_ult(ts, bh, ah);
-        switch (c) {
-        case CMP_EQ: return t_and(ts, t_eq(ts, al, bl), eq);
-        case CMP_NE: return t_not(ts, t_and(ts, t_eq(ts, al, bl), eq));
-        case CMP_LT:
-        case CMP_LO: return t_or(ts, lt, t_and(ts, eq, t_ult(ts, al, bl)));
-        case CMP_LE:
-        case CMP_LS: return t_or(ts, lt, t_and(ts, eq, t_not(ts, t_ult(ts, bl, al))));
-        case CMP_GT:
-        case CMP_HI: return t_or(ts, gt, t_and(ts, eq, t_ult(ts, bl, al)));
-        case CMP_GE:
-        case CMP_HS: return t_or(ts, gt, t_and(ts, eq, t_not(ts, t_ult(ts, al, bl))));
-        default: return NULL;
-        }
-    }
     switch (c) {
     case CMP_EQ: return t_eq(ts, a, b);
     case CMP_NE: return t_not(ts, t_eq(ts, a, b));

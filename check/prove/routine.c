@@ -166,49 +166,59 @@ static bool gathers(const BinFlow *flow, uint32_t func) {
 }
 
 /* ---- straight code ---- */
-static bool is_straight(const BinFlow *flow, uint32_t func) {
-    const BinFuncFlow *ff = &flow->funcs[func];
-    if (flow->bin->funcs[func].frame_bytes || !ff->nrpo)
-        return false;
-    for (uint32_t k = 0; k < ff->nrpo; k++) {
-        const BinBlock *block = &flow->blocks[ff->rpo[k]];
-        bool last = k + 1 == ff->nrpo;
-        if (block->ends != (last ? BX_RET : 0) || (last ? block->nsuccs != 0 : block->nsuccs != 1) ||
-            (!last && block->succs[0].block != ff->rpo[k + 1]))
-            return false;
-        FOR_BIN_INSTS(block, i) {
-            const MachInst *in = &flow->insts[i];
-            switch (bin_kind(in)) {
-            case BK_NOP:
-            case BK_YIELD:
-            case BK_WARPSYNC:
-            case BK_COLLECTIVE:
-            case BK_BAR: break;
-            case BK_PLAIN:
-                if (isa_traits(in->optype)->space)
-                    return false;
-                break;
-            case BK_BRANCH:
-            case BK_RET:
-                if (bin_guard(in) != BG_ALWAYS || i + 1 != block->first + block->ninsts)
-                    return false;
-                break;
-            default: return false;
-            }
+enum { MOST_STRAIGHT = 64 };
+typedef struct {
+    uint32_t block[MOST_STRAIGHT], n;
+} Straight;
+
+static bool is_of_straight_code(const BinFlow *flow, const BinBlock *block) {
+    FOR_BIN_INSTS(block, i) {
+        const MachInst *in = &flow->insts[i];
+        switch (bin_kind(in)) {
+        case BK_NOP:
+        case BK_YIELD:
+        case BK_WARPSYNC:
+        case BK_COLLECTIVE:
+        case BK_BAR: break;
+        case BK_PLAIN:
+            if (isa_traits(in->optype)->space)
+                return false;
+            break;
+        case BK_BRANCH:
+        case BK_RET:
+            if (bin_guard(in) != BG_ALWAYS || i + 1 != block->first + block->ninsts)
+                return false;
+            break;
+        default: return false;
         }
     }
     return true;
 }
 
-/* The callee's instructions, as if they stood here. */
-static void run_straight(Mach *mach, uint32_t func) {
+/* Blocks one after another from `block` to the one that returns; none: it is no such code. */
+static Straight straight_from(const BinFlow *flow, uint32_t block) {
+    Straight code = {.n = 0};
+    while (code.n < MOST_STRAIGHT && is_of_straight_code(flow, &flow->blocks[block])) {
+        const BinBlock *b = &flow->blocks[block];
+        code.block[code.n++] = block;
+        if (b->ends == BX_RET && !b->nsuccs)
+            return code;
+        if (b->ends || b->nsuccs != 1)
+            break;
+        block = b->succs[0].block;
+    }
+    code.n = 0;
+    return code;
+}
+
+/* Its instructions, as if they stood here. */
+static void run_straight(Mach *mach, const Straight *code) {
     const BinFlow *flow = mach->prover->flow;
-    const BinFuncFlow *ff = &flow->funcs[func];
     uint32_t call = mach->at;
     Term *pc = mach->pc;
     mach->pc = mach->full;
-    for (uint32_t k = 0; k < ff->nrpo && !mach->run->fault; k++) {
-        const BinBlock *block = &flow->blocks[ff->rpo[k]];
+    for (uint32_t k = 0; k < code->n && !mach->run->fault; k++) {
+        const BinBlock *block = &flow->blocks[code->block[k]];
         for (uint32_t i = block->first; i < block->first + block->ninsts && !mach->run->fault; i++) {
             BinKind kind = bin_kind(&flow->insts[i]);
             if (kind == BK_BRANCH)
@@ -226,12 +236,23 @@ static void run_straight(Mach *mach, uint32_t func) {
     mach_at(mach, call);
 }
 
+bool mach_straight(Mach *mach, uint32_t target) {
+    const BinFlow *flow = mach->prover->flow;
+    uint32_t block = flow->block_of[target];
+    Straight code = flow->blocks[block].first == target ? straight_from(flow, block) : (Straight){.n = 0};
+    if (code.n)
+        run_straight(mach, &code);
+    return code.n != 0;
+}
+
+static bool has_no_frame(const BinFlow *flow, uint32_t func) {
+    return !flow->bin->funcs[func].frame_bytes && flow->funcs[func].nrpo;
+}
+
 bool mach_routine(Mach *mach, uint32_t func) {
     const BinFlow *flow = mach->prover->flow;
-    if (is_straight(flow, func)) {
-        run_straight(mach, func);
+    if (has_no_frame(flow, func) && mach_straight(mach, flow->funcs[func].first_inst))
         return true;
-    }
     if (!gathers(flow, func))
         return false;
     if (mach->full == mach->prover->ts.falsity) /* nobody calls it */

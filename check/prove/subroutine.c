@@ -285,7 +285,7 @@ bool mach_subroutine(Mach *mach, uint32_t target) {
             recognise(prover, routine);
     }
     if (!routine->module)
-        return false;
+        return mach_straight(mach, target);
     Term *words[MOST_WORDS], *to = mach_get(mach, routine->to_reg);
     for (uint32_t k = 0; k < routine->nargs; k++)
         words[k] = mach_get(mach, routine->arg[k]);

@@ -1,0 +1,140 @@
+/* BRA.DIV asks whether some lanes of a mask are elsewhere. ptxas has one collective behind it, and for lanes
+ * that are apart a way around it, which calls straight code behind the kernel that does the same:
+ *
+ *         BRA.DIV UR4, slow ;                    slow:  MOV R8, back ;  ...  CALL.REL.NOINC stub ;
+ *         SHFL.DOWN PT, R13, R5, R6, R7 ;        back:  MOV R13, R9 ;  BRA join ;
+ *  join:  ...                                    stub:  WARPSYNC R15 ;  SHFL.DOWN PT, R9, R5, R6, R7 ;  RET
+ *
+ * Which way a lane goes is nothing that it knows by itself. So both ways are executed from one state, as if
+ * each were the only one, and must do the same events; what they leave different in a location may be
+ * anything. The lanes that are waited for on the way around must be among those that are asked for. That
+ * lanes meet on either is the checkers' to say (check/static/gathering.c).
+ * SPDX-License-Identifier: MIT */
+#include "check/prove/mach.h"
+
+enum { MOST_BLOCKS = 8 };
+
+typedef struct { /* blocks one after another, each the only one that the one before it leads to */
+    uint32_t block[MOST_BLOCKS], n;
+} Chain;
+
+/* Nothing but what a way may have: it is executed from its first instruction to its last. */
+static bool is_plain(const BinFlow *flow, const BinBlock *block) {
+    FOR_BIN_INSTS(block, i) {
+        bool last = i + 1 == block->first + block->ninsts;
+        switch (bin_kind(&flow->insts[i])) {
+        case BK_NOP:
+        case BK_PLAIN:
+        case BK_COLLECTIVE:
+        case BK_BAR:
+        case BK_WARPSYNC: break;
+        case BK_CALL:
+            if (last && block->nsuccs == 1 && block->succs[0].kind == BE_TAKEN)
+                return false;
+            break;
+        case BK_BRANCH:
+            if (!last || bin_guard(&flow->insts[i]) != BG_ALWAYS)
+                return false;
+            break;
+        default: return false;
+        }
+        if (!flow->decoded[i])
+            return false;
+    }
+    return block->nsuccs == 1 && !block->ends;
+}
+
+static Chain chain_from(const Mach *mach, uint32_t block) {
+    const BinFlow *flow = mach->prover->flow;
+    Chain chain = {.block = {block}, .n = 1};
+    while (chain.n < MOST_BLOCKS && is_plain(flow, &flow->blocks[block]) &&
+           !mach->stop[block - mach->prover->ff->first_block]) {
+        block = flow->blocks[block].succs[0].block;
+        chain.block[chain.n++] = block;
+    }
+    return chain;
+}
+
+static uint32_t place_in(const Chain *chain, uint32_t block) {
+    uint32_t k = 0;
+    while (k < chain->n && chain->block[k] != block)
+        k++;
+    return k;
+}
+
+/* The first `n` blocks of the chain under `pc`; `way` has locations and events of its own. */
+static void run_way(Mach *way, const Chain *chain, uint32_t n, Term *pc) {
+    const BinFlow *flow = way->prover->flow;
+    way->pc = pc;
+    way->reduced = NULL;
+    for (uint32_t k = 0; k < n; k++)
+        FOR_BIN_INSTS(&flow->blocks[chain->block[k]], i) {
+            if (way->run->fault || bin_kind(&flow->insts[i]) == BK_BRANCH)
+                continue;
+            way->run->first = i < way->run->first ? i : way->run->first;
+            way->run->last = i > way->run->last ? i : way->run->last;
+            mach_at(way, i);
+            mach_inst(way);
+        }
+}
+
+/* After both ways from here: what differs between them in a location is anything. */
+static bool ways_meet(Mach *mach, const Mach *slow, Term *taken) {
+    Prover *prover = mach->prover;
+    Terms *ts = &prover->ts;
+    for (unsigned s = 0; s < NMEM; s++)
+        if (slow->mem[s] != mach->mem[s])
+            return false;
+    for (uint32_t l = 0; l < prover->nloc; l++)
+        if (t_under(ts, slow->val[l], taken) != t_under(ts, mach->val[l], taken)) {
+            Term *any = t_var(ts, prove_loc_width(l), term_name(ts, "~%u", l), 0xfff00000u + mach->at);
+            mach->val[l] = t_ite(ts, taken, any, mach->val[l]);
+        }
+    return true;
+}
+
+/* Of the lanes that the branch asks for, in a uniform register, are all that WARPSYNCs from `first` on name.
+ */
+static bool asks_for_them(Mach *mach, uint32_t first) {
+    Operand operand = mach->in->src[BRA_ura];
+    if (operand.kind == OPK_NONE) /* the whole warp */
+        return true;
+    Term *asked = mach_plain(mach, BRA_ura, 0, OPM_NOT);
+    if (operand.mods & OPM_NOT)
+        asked = t_inv(&mach->prover->ts, asked);
+    if (t_is_const(asked) && asked->k == UINT32_MAX)
+        return true;
+    for (uint32_t k = first; k < mach->run->syncs.n; k++)
+        if (mach->run->syncs.at[k].mask != asked)
+            return false;
+    return first < mach->run->syncs.n;
+}
+
+bool mach_apart(Mach *mach, const BinBlock *block, Term *taken, uint32_t *join) {
+    Prover *prover = mach->prover;
+    uint32_t at = mach->at, way[2] = {0};
+    if (block->nsuccs != 2 || block->succs[0].kind == block->succs[1].kind)
+        return false;
+    for (unsigned k = 0; k < 2; k++)
+        way[block->succs[k].kind == BE_TAKEN] = block->succs[k].block;
+    Chain straight = chain_from(mach, way[0]), around = chain_from(mach, way[1]);
+    uint32_t n = 0;
+    while (n < around.n && place_in(&straight, around.block[n]) == straight.n)
+        n++;
+    if (n == around.n)
+        return false;
+    *join = around.block[n];
+    Mach slow = *mach;
+    slow.val = arena_copy(prover->run_arena, mach->val, prover->nloc * sizeof *slow.val);
+    slow.mem = arena_copy(prover->run_arena, mach->mem, NMEM * sizeof *slow.mem);
+    Mach branch = slow;
+    run_way(mach, &straight, place_in(&straight, *join), mach->pc);
+    uint32_t syncs = mach->run->syncs.n;
+    run_way(&slow, &around, n, taken);
+    mach->at = at;
+    if (!asks_for_them(&branch, syncs))
+        mach_fault(mach, "a branch that asks for other lanes than are waited for");
+    if (!mach->run->fault && !ways_meet(mach, &slow, taken))
+        mach_fault(mach, "lanes that are apart do other things");
+    return true;
+}
