@@ -3,14 +3,15 @@
  * equations beside the key's own.
  *
  * Of keys of the same opcode a value is the same where operand, kind and all predicates are; a modifier of
- * the opcode where its name is; one of an operand where its name and the operand's place are and the operand
- * lies in the same bits. Believed are, in this order,
+ * the opcode where its name is; one of an operand where its name is and the operand's place, predicates not
+ * counted, and the operand lies in the same bits. Believed are, in this order,
  *
  *   - keys whose words have the same form (bits 9 to 11, which say where operands lie);
  *   - keys of two other forms, or of one, but for the opcode's modifiers, if between the forms of an opcode
  *     its like is always the same, as the repository has it: AGREEMENTS times at least and never otherwise;
  *   - of registers and constants keys of the same form of two other opcodes with the same kinds of operands
- *     before them;
+ *     before them; of what makes a constant's offset one below zero keys of two other opcodes whose constant
+ *     lies in the same bits;
  *
  * if all of them say the same, and it fits the key's own instructions together. The guard alone is shared by
  * all (repository.c). SPDX-License-Identifier: MIT */
@@ -84,37 +85,74 @@ static bool same_predicates(const LearnKey *x, const LearnKey *y) {
     return true;
 }
 
+/* The kinds of an operand's values, in order. */
+static void kinds_of(const LearnKey *key, unsigned operand, char kinds[LEARN_VALUES + 1]) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < key->nvalues; i++)
+        if (key->places[i].operand == operand)
+            kinds[n++] = key->places[i].kind;
+    kinds[n] = 0;
+}
+
+/* Where the number of an address lies depends on what else is in it: LD R0, desc[UR2][R4+0x8] has it at bit
+ * 40, LD R0, [R4+0x8] at bit 32. */
+static bool same_address(const LearnKey *x, const LearnKey *y, LearnPlace place) {
+    char kinds[LEARN_VALUES + 1], others[LEARN_VALUES + 1];
+    kinds_of(x, place.operand, kinds);
+    kinds_of(y, place.operand, others);
+    return place.kind != 'O' || strcmp(kinds, others) == 0;
+}
+
 static uint32_t same_value(const LearnKey *from, unsigned value, const LearnKey *to) {
     LearnPlace place = from->places[value];
     for (unsigned i = 0; i < to->nvalues; i++)
         if (to->places[i].operand == place.operand && to->places[i].kind == place.kind &&
             to->places[i].nth == place.nth)
-            return same_predicates(from, to) ? i + 1 : 0;
+            return same_predicates(from, to) && same_address(from, to, place) ? i + 1 : 0;
     return 0;
 }
 
-/* The value that an operand's modifier belongs to; nvalues if there is none. */
+static bool is_offset(const char *mod) { return strcmp(mod, "_NegAddrOffset") == 0; }
+
+/* The value that an operand's modifier belongs to, of an offset's the last (before it is a constant's bank);
+ * nvalues if there is none. */
 static unsigned value_of_mod(const LearnKey *key, unsigned operand, const char *mod) {
-    bool offset = strcmp(mod, "_NegAddrOffset") == 0;
-    unsigned i = 0;
-    while (i < key->nvalues &&
-           (key->places[i].operand != operand || (offset && !strchr("OC", key->places[i].kind))))
-        i++;
-    return i;
+    unsigned value = key->nvalues;
+    for (unsigned i = 0; i < key->nvalues && (value == key->nvalues || is_offset(mod)); i++)
+        if (key->places[i].operand == operand && (!is_offset(mod) || strchr("OC", key->places[i].kind)))
+            value = i;
+    return value;
 }
 
-/* Has `to` an operand of the same kind at the same place, and it lies in the same bits? Both count: the bit
- * of .reuse goes by the place, that of a sign by the bits. */
-static bool same_place_and_bits(const LearnKey *from, const LearnGroup *from_group, unsigned operand,
-                                const char *mod, const LearnKey *to, const LearnGroup *to_group) {
+/* The operand's number among those that are no predicates: IADD3 R0, P1, P2, R3, .. has its first source
+ * where IADD3 R0, R3, .. has it. */
+static unsigned position_of(const LearnKey *key, unsigned operand) {
+    unsigned slot = operand;
+    for (unsigned i = 0; i < key->nvalues; i++)
+        slot -= is_predicate(key->places[i]) && key->places[i].operand < operand &&
+                !(i && key->places[i - 1].operand == key->places[i].operand);
+    return slot;
+}
+
+/* Which operand of `to` stands at the same place and lies in the same bits? Both count: the bit of .reuse
+ * goes by the place, that of a sign by the bits. Of the offset of a constant the bits alone do. 0: none. */
+static unsigned counterpart(const LearnKey *from, const LearnGroup *from_group, unsigned operand,
+                            const char *mod, const LearnKey *to, const LearnGroup *to_group) {
     uint64_t weight[2], other[2];
     bool negative;
-    unsigned value = value_of_mod(from, operand, mod), there = value_of_mod(to, operand, mod);
-    return value < from->nvalues && there < to->nvalues &&
-           from->places[value].kind == to->places[there].kind &&
-           learn_system_weight(&from_group->system, value, weight, &negative) &&
-           learn_system_weight(&to_group->system, there, other, &negative) && weight[0] == other[0] &&
-           weight[1] == other[1];
+    unsigned value = value_of_mod(from, operand, mod);
+    if (value >= from->nvalues || !learn_system_weight(&from_group->system, value, weight, &negative))
+        return 0;
+    LearnPlace place = from->places[value];
+    for (unsigned i = 0; i < to->nvalues; i++) {
+        unsigned there = to->places[i].operand;
+        if (to->places[i].kind == place.kind && i == value_of_mod(to, there, mod) &&
+            ((is_offset(mod) && place.kind == 'C') || position_of(to, there) == position_of(from, operand)) &&
+            learn_system_weight(&to_group->system, i, other, &negative) && weight[0] == other[0] &&
+            weight[1] == other[1])
+            return there;
+    }
+    return 0;
 }
 
 /* Has it an address of a uniform register and no other? */
@@ -137,18 +175,27 @@ static bool is_another(const LearnRepository *repository, Feature feature, const
            has_uniform_address(from) != has_uniform_address(to);
 }
 
+/* A modifier of an operand under the name that it has at another one. */
+static StrId mod_at(LearnRepository *repository, StrId mod, unsigned operand) {
+    char name[LEARN_TEXT_BYTES];
+    int n = snprintf(name, sizeof name, "%u%s", operand, strchr(mod_name(repository, mod), '_'));
+    return str_intern(&repository->strings, name, (size_t)n);
+}
+
 /* A feature of one group in another: its number + 1, 0 if it has none. */
-static uint32_t translate(const LearnRepository *repository, Feature feature, const LearnKey *from,
+static uint32_t translate(LearnRepository *repository, Feature feature, const LearnKey *from,
                           const LearnGroup *from_group, const LearnKey *to, const LearnGroup *to_group) {
     StrId mod = feature.mod;
     if (feature.is_value)
         return same_value(from, feature.value, to);
     if (is_another(repository, feature, from, to))
         return 0;
-    if (feature.operand && !same_place_and_bits(from, from_group, feature.operand,
-                                                strchr(mod_name(repository, mod), '_'), to, to_group))
-        return 0;
-    return strmap_get(&to_group->features, mod);
+    if (feature.operand) {
+        unsigned there = counterpart(from, from_group, feature.operand,
+                                     strchr(mod_name(repository, mod), '_'), to, to_group);
+        mod = there ? mod_at(repository, mod, there) : (StrId){0};
+    }
+    return mod.i ? strmap_get(&to_group->features, mod) : 0;
 }
 
 /* ---- what is the same in all forms ---- */
@@ -179,8 +226,7 @@ typedef struct {
     const LearnGroup *group;
 } Pair;
 
-static void compare_feature(const LearnRepository *repository, LearnTrust *trust, Feature feature, Pair x,
-                            Pair y) {
+static void compare_feature(LearnRepository *repository, LearnTrust *trust, Feature feature, Pair x, Pair y) {
     uint64_t weight[2], other[2];
     bool negative, other_negative;
     uint32_t at = feature.is_value ? feature.value + 1 : strmap_get(&x.group->features, feature.mod);
@@ -198,7 +244,7 @@ static void compare_feature(const LearnRepository *repository, LearnTrust *trust
     }
 }
 
-static void compare_groups(const LearnRepository *repository, LearnTrust *trust, Pair x, Pair y) {
+static void compare_groups(LearnRepository *repository, LearnTrust *trust, Pair x, Pair y) {
     for (unsigned i = 0; i < x.key->nvalues; i++)
         compare_feature(repository, trust, (Feature){.is_value = true, .value = i}, x, y);
     const StrMap *map = &x.group->features;
@@ -207,7 +253,7 @@ static void compare_groups(const LearnRepository *repository, LearnTrust *trust,
             compare_feature(repository, trust, mod_feature(repository, (StrId){map->keys[i]}), x, y);
 }
 
-static void compare_keys(const LearnRepository *repository, LearnTrust *trust, const LearnKey *x,
+static void compare_keys(LearnRepository *repository, LearnTrust *trust, const LearnKey *x,
                          const LearnKey *y) {
     for (uint32_t i = 0; i < x->groups.n; i++)
         for (uint32_t k = 0; k < y->groups.n; k++) {
@@ -296,15 +342,6 @@ static unsigned last_operand(const LearnKey *key) {
     return key->nvalues ? key->places[key->nvalues - 1].operand : 0;
 }
 
-/* The kinds of an operand's values, in order. */
-static void kinds_of(const LearnKey *key, unsigned operand, char kinds[LEARN_VALUES + 1]) {
-    unsigned n = 0;
-    for (unsigned i = 0; i < key->nvalues; i++)
-        if (key->places[i].operand == operand)
-            kinds[n++] = key->places[i].kind;
-    kinds[n] = 0;
-}
-
 /* The same kinds of operands before this one, and behind it more in both or in neither. */
 static bool same_beginning(const LearnKey *x, const LearnKey *y, unsigned operand) {
     char kinds[LEARN_VALUES + 1], others[LEARN_VALUES + 1];
@@ -317,15 +354,20 @@ static bool same_beginning(const LearnKey *x, const LearnKey *y, unsigned operan
     return (last_operand(x) == operand) == (last_operand(y) == operand) && x->has_target == y->has_target;
 }
 
-/* Another opcode says where the registers and constants of a form lie; not numbers (offsets of LD are not
- * those of LDG), nor modifiers (.64 of RED is not that of ST; on sm_75 .reuse of FADD's second source is not
- * where others have it). */
+/* Another opcode says where the registers and constants of a form lie, and what makes a constant's offset one
+ * below zero; not numbers (offsets of LD are not those of LDG), nor other modifiers (.64 of RED is not that
+ * of ST; on sm_75 .reuse of FADD's second source is not where others have it). */
 static bool lends_across(const Borrower *borrower, Pair lender, Feature feature) {
     const LearnKey *own = borrower->key;
-    return feature.is_value && strchr("RrPpBbAaC", own->places[feature.value].kind) &&
-           lender.group->level == LEARN_APART && !str_eq(lender.key->opcode, own->opcode) &&
-           form_of(lender.group) == form_of(borrower->group) &&
-           same_beginning(own, lender.key, own->places[feature.value].operand);
+    if (lender.group->level != LEARN_APART || str_eq(lender.key->opcode, own->opcode))
+        return false;
+    if (feature.is_value)
+        return strchr("RrPpBbAaC", own->places[feature.value].kind) &&
+               form_of(lender.group) == form_of(borrower->group) &&
+               same_beginning(own, lender.key, own->places[feature.value].operand);
+    const char *mod = strchr(mod_name(borrower->repository, feature.mod), '_');
+    unsigned value = value_of_mod(own, feature.operand, mod);
+    return is_offset(mod) && value < own->nvalues && own->places[value].kind == 'C';
 }
 
 /* Find who says it; false: nobody whom to believe. */
@@ -340,7 +382,7 @@ static bool find_lender(const Borrower *borrower, const LearnEntry *asked, unsig
             if (lends(borrower, lender))
                 hear(borrower, lender, asked, nasked,
                      form_of(lender.group) == form_of(borrower->group) ? &own_form : &other_form);
-            else if (lends_across(borrower, lender, first))
+            else if (nasked == 1 && lends_across(borrower, lender, first))
                 hear(borrower, lender, asked, nasked, &across);
         }
     }
@@ -438,14 +480,18 @@ static void add_feature(Borrower *borrower, StrId mod) {
 }
 
 /* What a lender has and the borrower could have. */
-static void add_features_of(Borrower *borrower, const LearnKey *key, const LearnGroup *group) {
-    const LearnRepository *repository = borrower->repository;
-    for (uint32_t i = 0; i < group->features.nslots; i++) {
-        StrId mod = {group->features.keys[i]};
+static void add_features_of(Borrower *borrower, Pair lender) {
+    LearnRepository *repository = borrower->repository;
+    for (uint32_t i = 0; i < lender.group->features.nslots; i++) {
+        StrId mod = {lender.group->features.keys[i]};
         unsigned operand = mod.i ? mod_feature(repository, mod).operand : 0;
+        if (operand) {
+            operand = counterpart(lender.key, lender.group, operand, strchr(mod_name(repository, mod), '_'),
+                                  borrower->key, borrower->loan);
+            mod = operand ? mod_at(repository, mod, operand) : (StrId){0};
+        }
         if (mod.i &&
-            (!operand || same_place_and_bits(key, group, operand, strchr(mod_name(repository, mod), '_'),
-                                             borrower->key, borrower->loan)))
+            (lends(borrower, lender) || lends_across(borrower, lender, mod_feature(repository, mod))))
             add_feature(borrower, mod);
     }
 }
@@ -454,11 +500,8 @@ static void add_features(Borrower *borrower) {
     const LearnRepository *repository = borrower->repository;
     for (uint32_t i = 0; i < repository->keys.n; i++) {
         const LearnKey *key = &repository->keys.at[i];
-        for (uint32_t k = 0; k < key->groups.n; k++) {
-            Pair lender = {key, &key->groups.at[k]};
-            if (lends(borrower, lender))
-                add_features_of(borrower, key, lender.group);
-        }
+        for (uint32_t k = 0; k < key->groups.n; k++)
+            add_features_of(borrower, (Pair){key, &key->groups.at[k]});
     }
 }
 

@@ -130,22 +130,48 @@ static const char *resolved(Dump *dump, const Pending *pending) {
 }
 
 /* Dumps of sm_80 to sm_89 do not show the uniform register that a descriptor of memory is in: [R2.64] is
- * desc[UR4][R2.64]. Where the tables know the word, what they print differs from the dump in just that is
- * taken. */
-static const char *with_descriptor(Dump *dump, const Target *target, const Pending *pending,
-                                   const char *text) {
-    char own[LEARN_TEXT_BYTES], without[LEARN_TEXT_BYTES], error[ISA_ERROR_BYTES];
+ * desc[UR4][R2.64]. Is it that in which the tables' text is another one? */
+static bool adds_descriptor(const char *own, const char *text) {
+    char without[LEARN_TEXT_BYTES];
+    const char *start = strstr(own, "desc["), *end = start ? strchr(start, ']') : NULL;
+    if (!end || strstr(text, "desc"))
+        return false;
+    snprintf(without, sizeof without, "%.*s%s", (int)(start - own), own, end + 1);
+    return learn_same_text(without, text);
+}
+
+/* Is the dump's text, as the tables read it, the word but for scheduling and these bits? */
+static bool is_word_but_for(const Target *target, const Pending *pending, const char *text,
+                            const uint64_t bits[2]) {
+    char error[ISA_ERROR_BYTES];
+    const char *end;
     MachInst in;
-    if (!target || !pending->has_word || !strchr(text, '[') || strstr(text, "desc") ||
+    uint64_t word[2], control = (((uint64_t)1 << 17) - 1) << (LEARN_CONTROL_BIT - 64);
+    return isa_parse(target, text, pending->pc_bytes, NULL, &in, &end, error) &&
+           isa_encode(target, &in, word, error) && !((word[0] ^ pending->word[0]) & ~bits[0]) &&
+           !((word[1] ^ pending->word[1]) & ~(bits[1] | control));
+}
+
+/* What a dump does not show the tables know: their text is taken where it says that, too, and nothing else.
+ * Beside descriptors these are the bits of .reuse of TEX, as .T1 to .T15, and which NaN it is, as 0x7ff00000.
+ */
+static const char *with_unshown(Dump *dump, const Target *target, const Pending *pending, const char *text) {
+    static const uint64_t reuse[2] = {0, (uint64_t)0xf << (LEARN_REUSE_BIT - 64)},
+                          number[2] = {(uint64_t)UINT32_MAX << 32, 0};
+    char own[LEARN_TEXT_BYTES], error[ISA_ERROR_BYTES];
+    MachInst in;
+    bool has_address = strchr(text, '['), has_nan = strstr(text, "NAN"),
+         has_reuse = pending->word[1] & reuse[1] && !strstr(text, ".reuse");
+    if (!target || !pending->has_word || !(has_address || has_nan || has_reuse) ||
         !isa_decode(target, pending->word, &in, error))
         return text;
     int size = isa_print(target, &in, pending->pc_bytes, NULL, own, sizeof own);
-    const char *start = size > 0 && size < (int)sizeof own ? strstr(own, "desc[") : NULL;
-    const char *end = start ? strchr(start, ']') : NULL;
-    if (!end)
+    if (size <= 0 || size >= (int)sizeof own || learn_same_text(own, text))
         return text;
-    snprintf(without, sizeof without, "%.*s%s", (int)(start - own), own, end + 1);
-    return learn_same_text(without, text) ? arena_copy(&dump->arena, own, (size_t)size + 1) : text;
+    bool adds = (has_address && adds_descriptor(own, text)) ||
+                (has_nan && is_word_but_for(target, pending, text, number)) ||
+                (has_reuse && is_word_but_for(target, pending, text, reuse));
+    return adds ? arena_copy(&dump->arena, own, (size_t)size + 1) : text;
 }
 
 static bool end_function(Dump *dump) {
@@ -160,7 +186,7 @@ static bool end_function(Dump *dump) {
             dump->feed->nunresolved++;
             continue;
         }
-        text = with_descriptor(dump, target, pending, text);
+        text = with_unshown(dump, target, pending, text);
         LearnFed fed = {.text = text,
                         .pc_bytes = pending->pc_bytes,
                         .word = {pending->word[0], pending->word[1]},

@@ -32,6 +32,7 @@ enum {
     LEARN_KEY_BYTES = 160,
     LEARN_WHY_BYTES = 300,
     LEARN_CONTROL_BIT = 105, /* scheduling: 17 bits from here */
+    LEARN_REUSE_BIT = 122,   /* of .reuse: 4 bits */
     LEARN_MIXED = 0xffff
 };
 

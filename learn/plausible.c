@@ -5,9 +5,9 @@
  *
  *     rest = c - sum of values times weights
  *
- * must not be negative and must not have bits where the values of a power of two as weight have theirs. Left
- * aside are patterns whose modifiers do reach there by intent: numbers below zero and NaNs.
- * SPDX-License-Identifier: MIT */
+ * must not be negative and must not have bits where the values of a power of two as weight have theirs, nor
+ * may one value have them where another has. Left aside are patterns whose modifiers do reach there by
+ * intent: numbers below zero and NaNs. SPDX-License-Identifier: MIT */
 #include "learn/learn.h"
 #include <string.h>
 
@@ -15,7 +15,7 @@ __extension__ typedef unsigned __int128 Wide;
 
 typedef struct {
     bool known[LEARN_VALUES];
-    Wide weight[LEARN_VALUES], taken; /* bits of the values seen */
+    Wide weight[LEARN_VALUES], span[LEARN_VALUES], taken; /* bits of the values seen; from first to last */
 } Fields;
 
 /* mods: all of them, in one text */
@@ -38,15 +38,38 @@ static void read_fields(const LearnKey *key, const LearnGroup *group, Fields *fi
     }
 }
 
+static Wide part_of(const Fields *fields, unsigned i, const int64_t *values) {
+    return fields->known[i] && values[i] > 0 ? (Wide)(uint64_t)values[i] * fields->weight[i] : 0;
+}
+
+static Wide fill_between(Wide bits) {
+    Wide below = bits;
+    for (unsigned shift = 1; shift < 128; shift *= 2)
+        below |= below >> shift;
+    return below & ~((bits & -bits) - 1);
+}
+
 static void take_bits(const LearnRepository *repository, const LearnKey *key, const LearnGroup *group,
                       Fields *fields) {
     for (uint32_t p = 0; p < key->patterns.n; p++) {
         const LearnPattern *pattern = &repository->patterns.at[key->patterns.at[p]];
         for (uint32_t k = 0; pattern->number == group->number && k < pattern->seen.n; k++)
             for (unsigned i = 0; i < key->nvalues; i++)
-                if (fields->known[i] && pattern->seen.at[k].values[i] > 0)
-                    fields->taken |= (Wide)(uint64_t)pattern->seen.at[k].values[i] * fields->weight[i];
+                fields->span[i] |= part_of(fields, i, pattern->seen.at[k].values);
     }
+    for (unsigned i = 0; i < key->nvalues; i++) {
+        fields->taken |= fields->span[i];
+        fields->span[i] = fields->span[i] ? fill_between(fields->span[i]) : 0;
+    }
+}
+
+/* Has this value bits where another has its own? */
+static bool reaches_into_another(const LearnKey *key, const Fields *fields, unsigned value, Wide part) {
+    for (unsigned i = 0; i < key->nvalues; i++)
+        if (i != value && part &&
+            (part & fields->span[i] || (fields->span[i] && fields->weight[i] == fields->weight[value])))
+            return true;
+    return false;
 }
 
 /* False: operands of this one lie elsewhere. */
@@ -54,10 +77,10 @@ static bool fits_fields(const LearnKey *key, const Fields *fields, const int64_t
                         const uint64_t word[2]) {
     Wide rest = (Wide)word[1] << 64 | word[0];
     for (unsigned i = 0; i < key->nvalues; i++) {
-        Wide part = fields->known[i] ? (Wide)(uint64_t)values[i] * fields->weight[i] : 0;
+        Wide part = part_of(fields, i, values);
         if (values[i] < 0)
             return true;
-        if (part > rest)
+        if (part > rest || reaches_into_another(key, fields, i, part))
             return false;
         rest -= part;
     }

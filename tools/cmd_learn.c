@@ -356,9 +356,11 @@ static bool has_ours(Learning *learning) {
 static bool feed_inputs(Learning *learning, LearnFeed *feed) {
     Settings *settings = learning->settings;
     bool good = true;
-    for (unsigned i = 0; i < settings->ninputs && good; i++)
-        good = learn_feed(feed, settings->inputs[i], &settings->diags) &&
-               (!learning->failed || settings->keep_going || settings->learn.action);
+    for (unsigned i = 0; i < settings->ninputs && good; i++) {
+        bool read = learn_feed(feed, settings->inputs[i], &settings->diags);
+        learning->failed |= !read;
+        good = settings->keep_going || (read && (!learning->failed || settings->learn.action));
+    }
     return good && has_ours(learning);
 }
 

@@ -28,7 +28,9 @@ const struct argp_option cli_learn_options[] = {
     {"keys", KEY_KEYS, NULL, 0,
      "Print a line for each key: instructions, unknowns, how many are not determined", 0},
     {"keep-going", KEY_LEARN_GOING, NULL, 0,
-     "Leave out instructions whose text has two words, and write the rest; the status is 1 all the same", 0},
+     "Leave out instructions whose text has two words and the rest of damaged dumps, and write what is left; "
+     "the status is 1 all the same",
+     0},
     {"verbose", 'v', NULL, 0,
      "Give every message, not only the first 20 errors; --verify: name each text that is refused, and why",
      0},

@@ -56,15 +56,33 @@ done
 want 0 'values     7 1 2 3' learn --show --arch sm_90 t.sass
 want 0 'modifiers  0_ISETP 0_GE 0_U32 0_AND' learn --show --arch sm_90 t.sass
 
-# two NaNs with one text: what was seen is assembled, and the other one is refused, not wrong
-nan() { # NAME WORD
-    printf '.target sm_80\n/*0000*/ FSEL R9, R9, -QNAN, P1 ; /* 0x%s */\n /* 0x000fe40000800000 */\n' "$2" >"$1"
+# two NaNs with one text: what was seen is assembled, and the other one is refused, not wrong; where there are tables they
+# tell them apart
+nan() { # NAME WORD ARCH
+    printf '.target %s\n/*0000*/ FSEL R9, R9, -QNAN, P1 ; /* 0x%s */\n /* 0x000fe40000800000 */\n' "$3" "$2" >"$1"
 }
-nan nan1.sass fff0000009097808
-nan nan2.sass fff8000009097808
-want 0 '' learn nan1.sass --arch sm_80 -o nan.repo
+nan nan1.sass fff0000009097808 sm_110
+nan nan2.sass fff8000009097808 sm_110
+want 0 '' learn nan1.sass --arch sm_110 -o nan.repo
 want 0 '1 equal' learn --verify -r nan.repo nan1.sass
 want 5 ' 0 different, 1 refused' learn --verify -r nan.repo nan2.sass
+nan nan1.sass fff0000009097808 sm_80
+nan nan2.sass fff8000009097808 sm_80
+want 0 '' learn nan1.sass nan2.sass -o nan.repo
+want 0 '2 equal' learn --verify -r nan.repo nan1.sass nan2.sass
+# so they do for the bits of TEX that nvdisasm does not print
+tex() { # WORDS...
+    printf '.target sm_75\n'
+    for word in "$@"; do
+        printf '/*%04x*/ TEX.SCR.LL R24, R22, R2, R46, 0x0, 0x5e, 2D ; /* 0x30005e2e02167b60 */\n /* 0x%s */\n' $at $word
+        at=$((at + 16))
+    done
+}
+at=0
+tex 041f4200019e0f18 000f6200019e0f18 101f4200019e0f18 >tex.sass
+want 0 '' learn tex.sass -o tex.repo
+want 0 '3 equal' learn --verify -r tex.repo tex.sass
+want 0 'TEX.SCR.LL.T4 R24' learn --show tex.sass
 
 # cubins in a fat binary: those of machines with tables, not those without code
 le() { # NUMBER BYTES: little endian
@@ -129,6 +147,9 @@ printf 'FADD R1, [R2 ;\n' >u.sass
 want 1 "u.sass:1:13: error E0906: not assembled: '+' or ']'" learn --assemble -r all.repo --arch sm_90 u.sass
 echo 'no dump at all' >u.sass
 want 1 'E0904: u.sass has no instruction' learn --arch sm_90 u.sass
+rm -f u.repo
+want 1 'sm_90: 4 instructions' learn --arch sm_90 --keep-going u.sass t.dump -o u.repo # what is no dump is left out
+want 0 ': 4 equal' learn --verify -r u.repo --arch sm_90 t.dump
 head -n 5 t.dump >u.sass
 want 1 'E0901: the upper half of the word before' learn --arch sm_90 u.sass
 sed 's/0020/0024/' t.dump >u.sass
