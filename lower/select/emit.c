@@ -134,9 +134,6 @@ Operand sel_iadd_cc(Sel *s, Operand a, Operand b, Operand *carry_out) {
 /* a + b + carry; in .X a negated operand is its complement */
 Operand sel_iadd_x(Sel *s, Operand a, Operand b, Operand carry_in, Operand *carry_out) {
     swap_imm(&a, &b);
-    if (b.kind == OPK_IMM && b.mods) { /* immediates take no modifiers */
-        b = op_imm(~b.value);
-    }
     Operand d =
         EMIT_R(s, OT_IADD3, MSET(IADD3, x, 1), zero_is_rz(a), zero_is_rz(b), op_rz(), carry_in, op_pf());
     if (carry_out)

@@ -9,7 +9,7 @@ nvlink=$(dirname "$PTXAS")/nvlink
 [ -x "$nvlink" ] || nvlink=$(command -v nvlink) || { echo "no nvlink was found" >&2; exit 77; }
 rm -rf "$work"
 mkdir -p "$work"
-cp "$from"/one.ptx "$from"/two.ptx "$work"
+cp "$from"/*.ptx "$work"
 cd "$work"
 equal() { # NAME BINARY: beside the reference of both modules
     "$heddle" validate one.ptx two.ptx "$2" --kernel _Z1kPiPKfi --grid 2 --block 64 --arg 'out:o:s32[3072]' \
@@ -119,6 +119,14 @@ for sm in 100 120; do # constants of the uniform data path have a relocation of 
         cmp $f.o again.o
     done
     grep -q ', 115, ' far.sass named.sass || { echo "no LDCU of a variable in objects of sm_$sm"; exit 1; }
+done
+# arguments that lie on the stack, where each file comes from another compiler
+for f in sum call; do
+    "$ours" -arch=sm_80 -c $f.ptx -o ours-$f.o && "$PTXAS" -arch=sm_80 -c $f.ptx -o theirs-$f.o
+done
+for mixture in ours:theirs theirs:ours; do
+    "$nvlink" --arch=sm_80 ${mixture%:*}-sum.o ${mixture#*:}-call.o -o joined.cubin
+    "$heddle" validate sum.ptx call.ptx joined.cubin --kernel k --block 32 --arg 'out:o:u64[32]=random:3' >out 2>&1 || { echo "$mixture:"; cat out; exit 1; }
 done
 joined=0
 for sm in 75 80 86 89 90; do
