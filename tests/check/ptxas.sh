@@ -88,4 +88,12 @@ for sm in 80 86 89 90; do
     sed 's/Y:S15\(.*MMA\)/-:S00\1/' wmma.sass >quick.sass
     "$heddle" asm quick.sass -o edited.cubin && "$heddle" check edited.cubin | grep -q 'H-01' || { echo "wmma_gemm sm_$sm with stall 0"; failed=1; }
 done
+# the fewest cycles between ULDC and a generic store are those of stores to global memory
+for sm in 75 80 86 89 90; do
+    "$ptxas" -arch=sm_$sm -o generic.cubin <(sed "s/^\.target .*/.target sm_$sm/" "$here/ptxas/generic.ptx") || failed=1
+    "$heddle" check generic.cubin >out || { echo "generic sm_$sm"; cat out; failed=1; }
+    case $sm in 8?) continue ;; esac # another instruction stands between
+    "$heddle" disasm --sections generic.cubin | sed 's/S0[2-4]\(.* ULDC.64\)/S01\1/' >generic.sass
+    "$heddle" asm generic.sass -o edited.cubin && "$heddle" check edited.cubin | grep -q 'H-01' || { echo "generic sm_$sm with stall 1"; failed=1; }
+done
 exit $failed
