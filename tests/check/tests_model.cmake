@@ -10,7 +10,7 @@ add_test(NAME model_replay COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/model.sh $<TAR
 set_tests_properties(model_replay PROPERTIES LABELS check)
 # Errors planted in the code of ptxas.
 add_test(NAME check_planted_ptxas COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/planted_ptxas.sh $<TARGET_FILE:heddle>
-  ${PROJECT_SOURCE_DIR}/bench/kernels/divergent.ptx ${CMAKE_CURRENT_BINARY_DIR}/planted_ptxas 2 4 1 "75 90")
+  ${PROJECT_SOURCE_DIR}/bench/kernels/divergent.ptx ${CMAKE_CURRENT_BINARY_DIR}/planted_ptxas 2 8 1 "75 90")
 set_tests_properties(check_planted_ptxas PROPERTIES LABELS check SKIP_RETURN_CODE 77)
 heddle_test_cost(50 check_planted_ptxas)
 heddle_test_once(check_planted_ptxas)
