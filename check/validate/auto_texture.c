@@ -26,22 +26,36 @@ const PtxInsn *auto_only_writer(const PtxFunc *f, uint32_t reg) {
     return found;
 }
 
-uint32_t auto_param_in(const PtxFunc *f, uint32_t reg) {
+/* The statement that a register's value is from, which moves leave as it is; NULL: there are several. */
+static const PtxInsn *origin(const PtxFunc *f, uint32_t reg) {
     enum { MOST_MOVES = 8 };
     for (unsigned n = 0; n < MOST_MOVES; n++) {
         const PtxInsn *insn = auto_only_writer(f, reg);
-        const PtxOperand *from = insn && insn->noperands > 1 ? &insn->operands[1] : NULL;
-        if (!from)
-            return 0;
-        if (insn->op == PTX_LD && from->kind == PO_ADDR && from->sym && !from->imm)
-            for (uint32_t i = 0; i < f->nparams; i++)
-                if (f->params[i] == from->sym - 1)
-                    return i + 1;
-        if ((insn->op != PTX_MOV && insn->op != PTX_CVTA) || from->kind != PO_REG)
-            return 0;
-        reg = from->reg;
+        if (!insn || insn->noperands < 2)
+            return NULL;
+        if ((insn->op != PTX_MOV && insn->op != PTX_CVTA) || insn->operands[1].kind != PO_REG)
+            return insn;
+        reg = insn->operands[1].reg;
     }
+    return NULL;
+}
+
+uint32_t auto_param_in(const PtxFunc *f, uint32_t reg) {
+    const PtxInsn *insn = origin(f, reg);
+    const PtxOperand *from = insn ? &insn->operands[1] : NULL;
+    if (from && insn->op == PTX_LD && from->kind == PO_ADDR && from->sym && !from->imm)
+        for (uint32_t i = 0; i < f->nparams; i++)
+            if (f->params[i] == from->sym - 1)
+                return i + 1;
     return 0;
+}
+
+/* The texture or surface that the operand names, itself or by a register that holds its handle. */
+static const PtxVar *named(const PtxModule *module, const PtxFunc *f, const PtxOperand *operand) {
+    const PtxInsn *insn = operand->sym || !operand->reg ? NULL : origin(f, operand->reg);
+    const PtxOperand *from = insn && insn->op == PTX_MOV ? &insn->operands[1] : operand;
+    const PtxVar *var = from->sym && !(from->sym & PTX_SYM_FUNC) ? &module->vars[from->sym - 1] : NULL;
+    return var && ptx_is_texture(var) ? var : NULL;
 }
 
 static void describe(const PtxInsn *insn, SimTexture *texture) {
@@ -90,9 +104,9 @@ static void add_for(const AutoSearch *search, const AutoAttempt *attempt, Plan *
                     const PtxFunc *f, const PtxInsn *insn, uint32_t *of_param) {
     const PtxOperand *operands[2] = {ptx_texture(insn).place, ptx_texture(insn).sampler};
     for (unsigned k = 0; k < 2 && operands[k]; k++) {
-        const PtxVar *var = operands[k]->sym ? &search->m->vars[operands[k]->sym - 1] : NULL;
+        const PtxVar *var = named(search->m, f, operands[k]);
         const char *name = var ? str_text(&search->m->strings, var->name) : NULL;
-        if (var && ptx_is_texture(var)) {
+        if (var) {
             if (!plan_find_texture(plan, name))
                 add_texture(attempt, plan, arena_printf(&plan->arena, "%s", name), insn);
             continue;

@@ -59,6 +59,9 @@ tr -d ' \t\n' <table.json | grep -q '"random:[0-9]*:0:' && fail "table: numbers 
 # more turns than an attempt may take with a warp, which must be whole: it gets more of them, not fewer lanes
 kernel whole '' '.param .u64 a' "$index mov.u32 %n, 0; L: add.s32 %n, %n, 1; setp.lt.u32 %p, %n, 12000; @%p bra L; movmatrix.sync.aligned.m8n8.trans.b16 %y, %i;
 add.s32 %y, %y, %n; st.global.u32 [%a], %y;" equal
+# the handles of a texture and a surface in registers, as LLVM has them
+kernel handles '.global .texref t; .global .surfref s;' '.param .u64 a' "$index .reg .b64 %h<2>; mov.u64 %h0, t; tex.1d.v4.u32.s32 {%x, %y, %n, %j}, [%h0, {%i}]; mov.u64 %h1, s; suld.b.1d.b32.zero {%y}, [%h1, {0}];
+add.s32 %x, %x, %y; st.global.u32 [%a], %x;" equal
 # all that it does is to trap
 kernel stub '' '' 'trap;' 'equal: .*trap instruction'
 # all was executed, and nothing of it stores; a store that is not executed may be wrong
