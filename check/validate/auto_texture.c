@@ -51,7 +51,7 @@ uint32_t auto_param_in(const PtxFunc *f, uint32_t reg) {
 }
 
 /* The texture or surface that the operand names, itself or by a register that holds its handle. */
-static const PtxVar *named(const PtxModule *module, const PtxFunc *f, const PtxOperand *operand) {
+static const PtxVar *texture_named_by(const PtxModule *module, const PtxFunc *f, const PtxOperand *operand) {
     const PtxInsn *insn = operand->sym || !operand->reg ? NULL : origin(f, operand->reg);
     const PtxOperand *from = insn && insn->op == PTX_MOV ? &insn->operands[1] : operand;
     const PtxVar *var = from->sym && !(from->sym & PTX_SYM_FUNC) ? &module->vars[from->sym - 1] : NULL;
@@ -104,7 +104,7 @@ static void add_for(const AutoSearch *search, const AutoAttempt *attempt, Plan *
                     const PtxFunc *f, const PtxInsn *insn, uint32_t *of_param) {
     const PtxOperand *operands[2] = {ptx_texture(insn).place, ptx_texture(insn).sampler};
     for (unsigned k = 0; k < 2 && operands[k]; k++) {
-        const PtxVar *var = named(search->m, f, operands[k]);
+        const PtxVar *var = texture_named_by(search->m, f, operands[k]);
         const char *name = var ? str_text(&search->m->strings, var->name) : NULL;
         if (var) {
             if (!plan_find_texture(plan, name))
