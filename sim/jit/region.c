@@ -81,11 +81,15 @@ const Dec *region_dec(Run *run, uint32_t pc) {
     return ahead[pc];
 }
 
+/* Outside of a region that is wanted at once is what has code. */
+static bool has_code(const Run *run, const Region *region, uint32_t pc) {
+    return region->at_once && run->jit->host.slots[pc].code[region->kind];
+}
+
 static void add_block(Run *run, Region *region, uint32_t pc, bool entry) {
     uint32_t i = region_block_at(region, pc);
-    if (i == REGION_MAX_BLOCKS || !region_dec(run, pc) ||
-        (region->at_once && region->nblocks && run->jit->host.slots[pc].code[region->kind]))
-        return; /* it is outside */
+    if (i == REGION_MAX_BLOCKS || !region_dec(run, pc) || has_code(run, region, pc))
+        return;
     if (i == region->nblocks)
         region->blocks[region->nblocks++] = (RegionBlock){.pc = pc};
     region->blocks[i].entry |= entry;
@@ -113,8 +117,8 @@ static void add_successors(Run *run, Region *region, uint32_t pc, RegionKind kin
 static uint32_t block_length(Run *run, const Region *region, uint32_t pc, uint32_t most, RegionKind *last) {
     uint32_t n = 0;
     *last = RI_LANE;
-    while (n < most && *last < RI_BRANCH && (!n || region_block_at(region, pc + n) == region->nblocks) &&
-           region_dec(run, pc + n))
+    while (n < most && *last < RI_BRANCH && region_dec(run, pc + n) &&
+           (!n || (region_block_at(region, pc + n) == region->nblocks && !has_code(run, region, pc + n))))
         *last = region_kind(run, pc + n++);
     return n;
 }
