@@ -55,17 +55,17 @@ typedef struct {
 /* Data instructions in a row are a run: each handler calls the next one's (ops/issue.c), reading nothing of
  * it but its first cache line. */
 struct Dec {
-    _Alignas(DEC_LINE_BYTES) OpFn *go_full; /* as the instruction before calls it: handlers for all lanes, */
-    OpFn *go_part,
-        *go_none;    /* some, none; all of them machine_run_ends where a run begins or none is known */
-    uint32_t gx;     /* guard negation */
-    uint16_t dst[2]; /* byte offsets of destination rows in Warp.rows */
-    uint8_t guard;   /* into Warp.p */
-    uint8_t run;     /* instructions from here to the end of the run; 0: it is none, or not yet */
-    uint8_t pd[2];   /* destination predicates, into Warp.p */
-    uint8_t cls;     /* CLS_* */
-    uint8_t size;    /* memory: bytes of an access */
-    uint8_t wide;    /* memory: address register is a pair */
+    _Alignas(DEC_LINE_BYTES) OpFn *go_all; /* as the instruction before calls it: executed by all 32 lanes; */
+    OpFn *go_full, *go_part; /* for all lanes, less than all; all three machine_run_ends where a run begins or
+                              * none is known */
+    uint32_t gx;             /* guard negation */
+    uint16_t dst[2];         /* byte offsets of destination rows in Warp.rows */
+    uint8_t guard;           /* into Warp.p */
+    uint8_t run;             /* instructions from here to the end of the run; 0: it is none, or not yet */
+    uint8_t pd[2];           /* destination predicates, into Warp.p */
+    uint8_t cls;             /* CLS_* */
+    uint8_t size;            /* memory: bytes of an access */
+    uint8_t wide;            /* memory: address register is a pair */
     uint8_t breg;
     SrcRef v[4];       /* vector sources, in slot order */
     PredRef q[3];      /* predicate sources, in slot order */
@@ -136,10 +136,10 @@ struct Dec {
         struct { uint32_t kind, second /* of the next word, or SR_COUNT */, uniform; } sreg; /* SregKind */
     };
     // clang-format on
-    int64_t target;   /* byte distance or absolute address of control transfers; memory offset */
-    OpFn *inner_full; /* of a uniform operation */
-    Dec *alone;       /* under a rounding mode other than nearest: a program of this instruction only */
-    SimAlloc *alloc;  /* last allocation that was hit */
+    int64_t target;                /* byte distance or absolute address of control transfers; memory offset */
+    OpFn *inner_full, *inner_part; /* of a uniform operation */
+    Dec *alone;      /* under a rounding mode other than nearest: a program of this instruction only */
+    SimAlloc *alloc; /* last allocation that was hit */
     const MachInst *inst;
     uint8_t odd_[DEC_LINE_BYTES]; /* five lines: the first ones spread over all sets of a cache */
 };
@@ -300,13 +300,17 @@ static inline void set_pred(Warp *warp, unsigned index, uint32_t g, uint32_t bit
 _Static_assert(offsetof(Dec, v) + 3 * sizeof(SrcRef) <= DEC_LINE_BYTES, "what every data instruction reads");
 _Static_assert(sizeof(Dec) / DEC_LINE_BYTES % 2, "an odd number of lines");
 
+static inline void dec_go(Dec *dec, OpFn *fn) { dec->go_all = dec->go_full = dec->go_part = fn; }
+
 /* Execute the instruction behind `dec` if it belongs to the same run. A handler returns what this returns, so
  * that compilers jump there. */
 static inline int machine_next(Warp *warp, Dec *dec) {
     Dec *next = dec + 1;
     uint32_t g = warp->active & (warp->p[next->guard] ^ next->gx);
-    return (g == ~0u ? next->go_full : g ? next->go_part : next->go_none)(warp, next, g);
+    return (g == ~0u ? next->go_full : next->go_part)(warp, next, g);
 }
+/* The same where all 32 lanes have executed `dec`. */
+static inline int machine_next_all(Warp *warp, Dec *dec) { return dec[1].go_all(warp, dec + 1, ~0u); }
 static inline unsigned low_lane(uint32_t m) { return (unsigned)__builtin_ctz(m); }
 static inline uint64_t pc_address(const Run *run, uint32_t pc) {
     return run->bin->code_base + (uint64_t)pc * INST_BYTES;

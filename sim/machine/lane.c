@@ -58,8 +58,9 @@ uint32_t machine_lane_get(const LaneMachine *machine, RegFile file, unsigned reg
 
 bool machine_lane_step(LaneMachine *machine, const MachInst *in) {
     Dec code[2] = {{.inst = in, .optype = in->optype, .mods = in->mods, .guard = REG_PT, .cls = CLS_DATA},
-                   {.go_full = machine_run_ends, .go_part = machine_run_ends, .go_none = machine_run_ends}};
+                   {0}};
     Dec *d = &code[0];
+    dec_go(&code[1], machine_run_ends);
     Bind b = {.run = &machine->run, .d = d, .in = in};
     BindFn *fn = in->optype < OT_COUNT ? machine->run.level->bind[in->optype] : NULL;
     if (!fn || !fn(&b) || b.failed || d->cls != CLS_DATA)

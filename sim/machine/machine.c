@@ -554,7 +554,7 @@ static bool make_memory(Run *run, Diags *d) {
  * what runs off the code. */
 static void forget_runs(Run *run) {
     for (uint32_t i = 0; i <= run->ncode; i++) {
-        run->prog[i].go_full = run->prog[i].go_part = run->prog[i].go_none = machine_run_ends;
+        dec_go(&run->prog[i], machine_run_ends);
         run->prog[i].run = 0;
     }
     run->has_runs = false;

@@ -29,7 +29,7 @@
     LANE_HEAD(name##_f) {                                                                                    \
         LANE_SETUP(ks)                                                                                       \
         LANES { LANE_PUT##rw(LANE_CALL(lane_##name, aw, bw, cw)) }                                           \
-        return NEXT;                                                                                         \
+        return NEXT_ALL;                                                                                     \
     }                                                                                                        \
     LANE_HEAD(name##_p) {                                                                                    \
         LANE_SETUP(ks)                                                                                       \
@@ -46,7 +46,7 @@
         LANES { r[i] = f32_bits(x[i]); }                                                                     \
         if (__builtin_expect(any_nan(x), 0))                                                                 \
             LANES { r[i] = f32_canon(x[i]); }                                                                \
-        return NEXT;                                                                                         \
+        return NEXT_ALL;                                                                                     \
     }                                                                                                        \
     LANE_HEAD(name##_p) {                                                                                    \
         LANE_SETUP(ks)                                                                                       \

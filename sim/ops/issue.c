@@ -1,7 +1,8 @@
 /* The issue loop of a warp, and this host level's table of operations.
  *
  * Data instructions in a row, up to the next one that moves lanes, waits, or tells the time, are a run: the
- * loop calls the first one's handler, and each calls the next one's (machine_next), with no loop between
+ * loop calls the first one's handler, and each calls the next one's (machine_next; that of all 32
+ * lanes, machine_next_all, which looks at no predicate), with no loop between
  * them. A run's instructions are counted when it begins: the active lanes stay the same to its end. The
  * quantum and the budget hold to the instruction: a run of which they leave a part only is cut for that time.
  * Runs are found when control comes to their first instruction and the others are decoded; until then they
@@ -27,10 +28,17 @@ static int skip(Warp *warp, Dec *dec, uint32_t g) {
     return NEXT;
 }
 static int guarded_part(Warp *warp, Dec *dec, uint32_t g) {
+    if (!g)
+        return skip(warp, dec, g);
     count_off(warp, dec, warp->active & ~g);
     return dec->part(warp, dec, g);
 }
 static OpFn *part_of(const Dec *dec) { return dec_is_guarded(dec) ? guarded_part : dec->part; }
+/* All 32 lanes come here. */
+static int guarded_all(Warp *warp, Dec *dec, uint32_t g) {
+    g = warp->p[dec->guard] ^ dec->gx;
+    return (g == ~0u ? dec->full : guarded_part)(warp, dec, g);
+}
 
 /* Find the run that begins at prog[pc], whose handlers chain. Where it meets one that is known it takes it
  * in. */
@@ -44,9 +52,9 @@ static void find_run(Run *run, uint32_t pc) {
     if (pc + n < run->ncode && first[n].run + n <= MAX_RUN)
         behind = first[n].run;
     for (uint32_t i = 1; i < n + (behind != 0); i++) {
+        first[i].go_all = dec_is_guarded(&first[i]) ? guarded_all : first[i].full;
         first[i].go_full = first[i].full;
         first[i].go_part = part_of(&first[i]);
-        first[i].go_none = skip;
     }
     for (uint32_t i = 0; i < n; i++)
         first[i].run = (uint8_t)(n - i + behind);
@@ -64,7 +72,7 @@ static int issue_run(Warp *warp, Dec *dec, uint32_t g, int64_t n) {
     Run *run = warp->run;
     uint32_t lanes = warp->active;
     count(run, CLS_DATA, lanes, n);
-    int status = g == ~0u ? dec->full(warp, dec, g) : g ? part_of(dec)(warp, dec, g) : skip(warp, dec, g);
+    int status = (g == ~0u ? dec->full : part_of(dec))(warp, dec, g);
     CLEAN_UPPER;
     if (__builtin_expect(status != RUN_OK, 0)) /* it trapped: what is behind has not been issued */
         count(run, CLS_DATA, lanes, (int64_t)warp->trap_pc + 1 - (int64_t)(dec - warp->prog) - n);
@@ -75,11 +83,11 @@ static int issue_run(Warp *warp, Dec *dec, uint32_t g, int64_t n) {
 static int issue_part_of_run(Warp *warp, Dec *dec, uint32_t g) {
     int64_t n = warp->run->quota;
     Dec *behind = dec + n, saved = *behind;
-    behind->go_full = behind->go_part = behind->go_none = machine_run_ends;
+    dec_go(behind, machine_run_ends);
     int status = issue_run(warp, dec, g, n);
+    behind->go_all = saved.go_all;
     behind->go_full = saved.go_full;
     behind->go_part = saved.go_part;
-    behind->go_none = saved.go_none;
     return status;
 }
 
@@ -164,12 +172,12 @@ static int issue_hot(Warp *warp) {
 
 static int call_data(Warp *warp, uint32_t pc, uint32_t g) {
     Dec *dec = &warp->prog[pc], *behind = dec + 1;
-    OpFn *full = behind->go_full, *part = behind->go_part, *none = behind->go_none;
-    behind->go_full = behind->go_part = behind->go_none = machine_run_ends;
+    OpFn *all = behind->go_all, *full = behind->go_full, *part = behind->go_part;
+    dec_go(behind, machine_run_ends);
     int status = (g == ~0u ? dec->full : dec->part)(warp, dec, g);
+    behind->go_all = all;
     behind->go_full = full;
     behind->go_part = part;
-    behind->go_none = none;
     return status;
 }
 static int call_control(Warp *warp, uint32_t pc, uint32_t g) {

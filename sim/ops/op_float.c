@@ -45,7 +45,7 @@ bool LV(bind_rounding)(Bind *bind, uint32_t rnd) {
         dec->alone =
             (Dec *)(void *)(raw + (DEC_LINE_BYTES - (uintptr_t)raw % DEC_LINE_BYTES) % DEC_LINE_BYTES);
         dec->alone[0] = *dec;
-        dec->alone[1].go_full = dec->alone[1].go_part = dec->alone[1].go_none = ends_alone;
+        dec_go(&dec->alone[1], ends_alone);
         bind_chained(bind, round_call, round_call);
     }
     return !bind->failed;
@@ -66,10 +66,14 @@ static bool bind_f32(Bind *bind, bool ftz, bool sat, bool fmz) {
     return plain;
 }
 
+/* Numbers that are not ordered: one of them is a NaN. */
 static inline bool any_nan(const float x[32]) {
 #if defined(__AVX512F__)
-    __m512 lo = _mm512_loadu_ps(x), hi = _mm512_loadu_ps(x + 16);
-    return (_mm512_cmp_ps_mask(lo, lo, _CMP_UNORD_Q) | _mm512_cmp_ps_mask(hi, hi, _CMP_UNORD_Q)) != 0;
+    return _mm512_cmp_ps_mask(_mm512_loadu_ps(x), _mm512_loadu_ps(x + 16), _CMP_UNORD_Q) != 0;
+#elif defined(__AVX__)
+    __m256 low = _mm256_cmp_ps(_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8), _CMP_UNORD_Q);
+    __m256 high = _mm256_cmp_ps(_mm256_loadu_ps(x + 16), _mm256_loadu_ps(x + 24), _CMP_UNORD_Q);
+    return _mm256_movemask_ps(_mm256_or_ps(low, high)) != 0;
 #else
     MASK_OF(nans, x[i] != x[i])
     return nans != 0;

@@ -296,7 +296,7 @@ INLINE int load_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, OpFn *any) {
         return any(warp, dec, g);
     load_half(r, h.bytes[0], n, h.same);
     load_half(r + 16, h.bytes[1], n, h.same);
-    return NEXT;
+    return NEXT_ALL;
 }
 INLINE int load_row_of_words(Warp *warp, Dec *dec, uint32_t g, OpFn *any) {
     Places p;
@@ -379,7 +379,7 @@ INLINE int store_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, OpFn *any) 
     bool changed = store_half(v, h.bytes[0], h.alloc, n);
     changed |= store_half(v + 16, h.bytes[1], h.alloc, n);
     warp->run->mem_version += changed;
-    return NEXT;
+    return NEXT_ALL;
 }
 
 INLINE int store_part(Warp *warp, Dec *dec, uint32_t g, bool full) {

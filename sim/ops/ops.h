@@ -29,6 +29,7 @@
 #endif
 /* A handler's last act: the instruction behind it, as far as the run goes. */
 #define NEXT machine_next(warp, dec)
+#define NEXT_ALL machine_next_all(warp, dec) /* of a handler for all lanes */
 static inline UNUSED int next_if(Warp *warp, Dec *dec, int status) {
     return status == RUN_OK ? NEXT : status;
 }
@@ -52,7 +53,7 @@ static inline UNUSED int next_if(Warp *warp, Dec *dec, int status) {
         ROWS;                                                                                                \
         SETUP                                                                                                \
         LANES { r[i] = (EXPR); }                                                                             \
-        return NEXT;                                                                                         \
+        return NEXT_ALL;                                                                                     \
     }                                                                                                        \
     static int name##_p(Warp *warp, Dec *dec, uint32_t g) {                                                  \
         ROWS;                                                                                                \
@@ -70,7 +71,7 @@ static inline UNUSED int next_if(Warp *warp, Dec *dec, int status) {
             r[i] = (uint32_t)x;                                                                              \
             rh[i] = (uint32_t)(x >> 32);                                                                     \
         }                                                                                                    \
-        return NEXT;                                                                                         \
+        return NEXT_ALL;                                                                                     \
     }                                                                                                        \
     static int name##_p(Warp *warp, Dec *dec, uint32_t g) {                                                  \
         ROWS64;                                                                                              \
@@ -128,10 +129,11 @@ static inline UNUSED bool all_zero(const uint32_t t[16]) {
 static UNUSED int uniform_call(Warp *warp, Dec *dec, uint32_t g) {
     if (warp->active != warp->valid)
         machine_finding(warp, dec, MF_UNIFORM_DIVERGED, g, 0, "%s", isa_optype_name(dec->optype));
-    return dec->inner_full(warp, dec, ~0u);
+    return (warp->active == ~0u ? dec->inner_full : dec->inner_part)(warp, dec, ~0u);
 }
 static inline UNUSED bool uniform(Bind *bind) {
     bind->d->inner_full = bind->d->full;
+    bind->d->inner_part = bind->d->part;
     bind->d->full = bind->d->part = uniform_call;
     return !bind->failed;
 }
