@@ -2,6 +2,7 @@
  * and memory what the PTX reference interpreter does, at -O0 and -O2. Operands are edge values and random
  * ones, another set for each of 96 threads.
  *   test_isel_forms FORMS           on the SIMT machine, for bru1
+ *   test_isel_forms FORMS jit       on it, compiled at the first execution. Exit status 77: no libLLVM
  *   test_isel_forms FORMS gpu       on a card, compiled for it; gpu-ptx: compiled by the CUDA driver, so that
  *                                   it judges the reference interpreter. Statements that are not for this
  *                                   card are counted. Exit status 77: no card
@@ -10,6 +11,7 @@
 #include "base/file.h"
 #include "check/validate/diff.h"
 #include "tools/driver.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +114,9 @@ typedef struct {
     const Target *target; /* NULL: the default */
     const char *head;
     unsigned levels[2];
+    bool compiles;
+    uint64_t executed, compiled; /* launches, and those that executed compiled code */
+    bool skipped;                /* there is nothing that compiles */
 } Place;
 
 static char *kernel_text(const char *head, const char *statement) {
@@ -144,7 +149,7 @@ static char *kernel_text(const char *head, const char *statement) {
 
 typedef enum { SAME, DIFFERENT, NOT_FOR_IT } Outcome;
 
-static Outcome run(const Place *place, const PtxModule *m, unsigned level, const uint8_t *input, Diags *d) {
+static Outcome run(Place *place, const PtxModule *m, unsigned level, const uint8_t *input, Diags *d) {
     Compilation c = {0};
     DriverOptions opt = {.target = place->target, .opt_level = level, .passes = {.verify = true}};
     char buffer[64];
@@ -159,7 +164,17 @@ static Outcome run(const Place *place, const PtxModule *m, unsigned level, const
         p.buffers.at[0].bytes = input;
     ok = ok && driver_compile(&c, m, &opt, d);
     Binary *b = ok ? binary_read("kernel", c.image, c.image_bytes, d) : NULL;
-    ok = b && diff_validate(&p, m, b, &(DiffOptions){.no_trace = true, .other = place->other}, &r, d);
+    DiffOptions how = {.no_trace = true, .other = place->other};
+    if (place->compiles)
+        how.machine.jit = machine_jit_open(&(MachineJitOptions){.after = 1, .quick = true});
+    ok = b && diff_validate(&p, m, b, &how, &r, d);
+    place->executed++;
+    if (place->compiles) {
+        const MachineJitStats *stats = machine_jit_stats(how.machine.jit);
+        place->compiled += stats->executed != 0;
+        place->skipped = strstr(stats->failed, "no libLLVM of") || strstr(stats->failed, "not on this host");
+        machine_jit_close(how.machine.jit);
+    }
     if (ok && !r.equal) {
         char *text = diff_report_text(&r, &p);
         printf("  -O%u %s", level, text ? text : "differs\n");
@@ -188,7 +203,7 @@ static bool is_for(const Place *place, const PtxModule *m) {
     return ok;
 }
 
-static Outcome test(const Place *place, const char *statement, const uint8_t *input) {
+static Outcome test(Place *place, const char *statement, const uint8_t *input) {
     char *text = kernel_text(place->head, statement);
     bool card = place->other.engine != DIFF_MACHINE;
     Diags d = {.sink = card ? silent : diag_print_sink, .user = stdout};
@@ -213,6 +228,8 @@ static bool choose(Place *place, const char *engine, Diags *d) {
     GpuDevice device;
     static char head[64];
     *place = (Place){.head = ".version 8.8\n.target sm_100a", .levels = {0, 2}};
+    if (engine && strcmp(engine, "jit") == 0)
+        return place->compiles = true;
     if (!engine)
         return true;
     place->other.engine = strcmp(engine, "gpu") == 0 ? DIFF_CARD : DIFF_CARD_PTX;
@@ -242,10 +259,15 @@ int main(int argc, char **argv) {
         return 2;
     make_input(input);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        if (*line != '#')
+        if (*line != '#' && !place.skipped)
             n[test(&place, line, input)]++;
+    if (place.skipped)
+        return 77;
     printf("%u of %u statements failed, %u are not for this card\n", n[DIFFERENT], n[SAME] + n[DIFFERENT],
            n[NOT_FOR_IT]);
+    if (place.compiles)
+        printf("compiled code executed in %" PRIu64 " of %" PRIu64 " launches\n", place.compiled,
+               place.executed);
     arena_free(&a);
-    return n[DIFFERENT] || n[SAME] < n[NOT_FOR_IT];
+    return (place.compiles && place.compiled != place.executed) || n[DIFFERENT] || n[SAME] < n[NOT_FOR_IT];
 }
