@@ -71,6 +71,7 @@ made = [("kind", "arith"), ("count", "1"), ("seed", "1"), ("first", "1"), ("resu
         ("jobs", "1"), ("check-only", None), ("policies", "all"), ("engine", "jit"), ("jit-after", "9"), ("metrics", None)]
 rows += [("fuzz", option, value, "k.ptx", None) for option, value in made]
 rows += [("fuzz", option, value, "--count 1 --check-only", None) for option, value in made[-4:]]
+rows += [("fuzz", "jit-cache", "d", beside, None) for beside in ("--count 1", "--count 1 --engine=interp", "k.ptx")]
 rows.append(("fuzz", "reduce", "9", "--count 1 --jobs 1 --kind arith", "--keep kept"))
 run("learn", "sm_80.cubin", "-o", "r.repo")
 for action in "--verify", "--assemble", "--show", "--against-isa":
