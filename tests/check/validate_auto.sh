@@ -384,12 +384,14 @@ grep -q '^pieces: equal: 1 of 1 basic blocks' report || fail "pieces of shared m
 module open.ptx
 cat >>open.ptx <<'P'
 .extern .shared .align 16 .b8 dynamic[];
-.extern .func (.param .b64 r) malloc(.param .b64 n);
 .func (.param .b32 r) silent() { ret; }
 .func (.reg .b32 %r) first() { .global .b32 own[2] = {5, 6}; ld.global.u32 %r, [own+4]; ret; }
 .func (.reg .b32 %r) second() { .global .b32 own[2] = {1, 2}; ld.global.u32 %r, [own+4]; ret; }
 P
-open_kernel() { kernel open.ptx "$1" '.param .u64 a' "{ .reg .b32 %u; .reg .pred %v; $index ld.param.u64 %a, [a]; add.s64 %a, %a, %o; $2
+module heap.ptx # for itself: each launch has a heap of megabytes
+echo '.extern .func (.param .b64 r) malloc(.param .b64 n);' >>heap.ptx
+file=open.ptx
+open_kernel() { kernel $file "$1" '.param .u64 a' "{ .reg .b32 %u; .reg .pred %v; $index ld.param.u64 %a, [a]; add.s64 %a, %a, %o; $2
 st.global.u32 [%a], %x; }"; }
 open_kernel register 'add.s32 %x, %u, %i;'
 open_kernel guard 'mov.u32 %x, %i; @%v add.s32 %x, %x, 4;'
@@ -398,7 +400,6 @@ open_kernel half '{ .reg .b16 %h, %l; cvt.u16.u32 %l, %i; mov.b32 %x, {%l, %h}; 
 open_kernel shared '.shared .b32 s[4]; ld.shared.u32 %x, [s+4]; xor.b32 %x, %x, %i;'
 open_kernel dynamic_shared 'mov.u32 %x, dynamic; ld.shared.u32 %x, [%x]; xor.b32 %x, %x, %i;'
 open_kernel local '.local .b32 l[4]; st.local.u32 [l], %i; and.b32 %x, %i, 3; shl.b32 %x, %x, 2; mov.u32 %j, l; add.s32 %x, %x, %j; ld.local.u32 %x, [%x];'
-open_kernel heap '{ .param .b64 n; .param .b64 r; st.param.b64 [n], 16; call (r), malloc, (n); ld.param.b64 %b, [r]; } ld.u32 %x, [%b]; add.s32 %x, %x, %i;'
 open_kernel returned '{ .param .b32 r; call (r), silent, (); ld.param.b32 %x, [r]; } add.s32 %x, %x, %i;'
 open_kernel lane 'and.b32 %x, %i, 1; setp.eq.s32 %p, %x, 0; @%p bra E; shfl.sync.idx.b32 %x, %i, 0, 31, 0xaaaaaaaa; E:'
 open_kernel local_place '.local .b32 l[4]; mov.u32 %x, l; add.s32 %x, %x, %i;'
@@ -407,7 +408,10 @@ open_kernel unused 'add.s32 %x, %u, %i; and.b32 %x, %x, 0; add.s32 %x, %x, %i; @
 open_kernel written '.local .b32 l[4]; .shared .b32 s[256]; st.local.u32 [l+8], %i; mov.u32 %x, l; ld.local.u32 %x, [%x+8];
 mov.u32 %j, %tid.x; shl.b32 %j, %j, 2; mov.u32 %n, s; add.s32 %j, %j, %n; st.shared.u32 [%j], %x; bar.sync 0; ld.shared.u32 %x, [%j];'
 open_kernel variables 'call (%x), first, (); call (%j), second, (); mad.lo.s32 %x, %j, 0, %j;'
+file=heap.ptx
+open_kernel heap '{ .param .b64 n; .param .b64 r; st.param.b64 [n], 16; call (r), malloc, (n); ld.param.b64 %b, [r]; } ld.u32 %x, [%b]; add.s32 %x, %x, %i;'
 "$heddle" validate open.ptx --launch auto >report
+"$heddle" validate heap.ptx --launch auto >>report
 for name in register guard branch half shared dynamic_shared local heap returned lane local_place shared_place; do
     grep -q "^$name: undefined: .*the result depends on what nobody wrote" report || fail "open: $name: $(grep "^$name:" report)"
 done
