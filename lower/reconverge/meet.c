@@ -181,13 +181,11 @@ static bool *others_blocks(Meet *meet, const Function *f, Operand mask) {
     return others;
 }
 
-static bool one_order(Meet *c, const SyncSite *site, uint32_t y) {
+static bool in_turn(Meet *meet, const SyncSite *site, uint32_t y) {
     const Function *f = site->f;
+    const bool *others = others_blocks(meet, f, site->mask);
     uint32_t x = site->block;
-    if (x == y)
-        return true;
-    const bool *others = others_blocks(c, f, site->mask);
-    unsigned first = next_of(c, f, f->entry.i, true, x, y, others), now = first;
+    unsigned first = next_of(meet, f, f->entry.i, true, x, y, others), now = first;
     for (unsigned turn = 0; turn < 4; turn++) {
         if (now & AT_RET && !f->is_entry)
             now |= first; /* the next call */
@@ -195,9 +193,16 @@ static bool one_order(Meet *c, const SyncSite *site, uint32_t y) {
             return false;
         if (!(now & (AT_X | AT_Y)))
             return true;
-        now = next_of(c, f, now & AT_X ? x : y, false, x, y, others);
+        now = next_of(meet, f, now & AT_X ? x : y, false, x, y, others);
     }
     return true;
+}
+
+static bool one_order(Meet *meet, const SyncSite *site, uint32_t y) {
+    ArenaMark mark = arena_mark(&meet->a);
+    bool ordered = site->block == y || in_turn(meet, site, y);
+    arena_release(&meet->a, mark);
+    return ordered;
 }
 
 static bool same(Operand a, Operand b) { return !memcmp(&a, &b, sizeof a); }
