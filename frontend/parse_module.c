@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "frontend/parse.h"
 #include "base/align.h"
+#include "frontend/param_layout.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -264,8 +265,10 @@ static bool parse_performance(Parser *p, PtxFunc *f, bool may_end) {
 
 static bool place_params(Parser *parser, PtxFunc *f) {
     uint64_t offset = 0;
-    for (uint32_t i = 0; i < f->nparams; i++) {
-        PtxVar *var = &parser->vars.at[f->params[i]];
+    for (uint32_t i = 0; i < 2 * f->nparams; i++) {
+        PtxVar *var = &parser->vars.at[f->params[i % f->nparams]];
+        if (ptx_is_behind(var) != (i >= f->nparams))
+            continue;
         offset = align_up(offset, var->align_bytes);
         var->param_offset_bytes = offset;
         offset += var->size_bytes;

@@ -44,8 +44,7 @@ enum { LARGE_PARAMS_BYTES = 0x1100 };
 
 static void compare_params(Compare *compare, const PtxFunc *f, const BinFunc *func) {
     const PtxModule *module = compare->module;
-    uint32_t base = isa_target_info(compare->binary->target)->param_base_bytes,
-             end = (uint32_t)ptx_param_bytes(module, f, base);
+    uint32_t base = isa_target_info(compare->binary->target)->param_base_bytes, end = 0;
     if (func->nparams != f->nparams) {
         report(compare, func->name, f->loc, true, "%u parameters in the file, %u in the PTX", func->nparams,
                f->nparams);
@@ -55,6 +54,10 @@ static void compare_params(Compare *compare, const PtxFunc *f, const BinFunc *fu
         const PtxVar *var = &module->vars[f->params[k]];
         const BinParam *param = &func->params[k];
         uint64_t offset = ptx_param_offset(module, f, var, base);
+        if (param->ordinal == k && param->handle && ptx_is_behind(var))
+            continue;
+        if (offset + var->size_bytes > end)
+            end = (uint32_t)(offset + var->size_bytes);
         if (param->ordinal != k || param->offset_bytes != offset || param->size_bytes != var->size_bytes)
             report(compare, func->name, var->loc, true,
                    "parameter %u lies at 0x%x with %u bytes in the file, at 0x%llx with %llu in the PTX", k,

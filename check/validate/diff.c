@@ -120,7 +120,7 @@ static bool ptx_launch(Plan *plan, const PlanLaunch *l, const PtxModule *module,
     PlanParam *params = ARENA_ARRAY(&plan->arena, PlanParam, f->nparams + 1);
     for (uint32_t i = 0; i < f->nparams; i++) {
         const PtxVar *var = &module->vars[f->params[i]];
-        params[i] = (PlanParam){(uint32_t)var->param_offset_bytes, (uint32_t)var->size_bytes};
+        params[i] = (PlanParam){(uint32_t)var->param_offset_bytes, (uint32_t)var->size_bytes, false};
     }
     return plan_launch(plan, l, kernel, params, f->nparams, out, d);
 }
@@ -157,7 +157,8 @@ static const char *binary_launch(Plan *plan, const PlanLaunch *l, const Binary *
         return NULL;
     PlanParam *params = ARENA_ARRAY(&plan->arena, PlanParam, f->nparams + 1);
     for (uint32_t i = 0; i < f->nparams; i++)
-        params[i] = (PlanParam){f->params[i].offset_bytes, f->params[i].size_bytes};
+        params[i] =
+            (PlanParam){f->params[i].offset_bytes, f->params[i].size_bytes, f->params[i].handle != NULL};
     return plan_launch(plan, l, kernel, params, f->nparams, out, d) ? kernel : NULL;
 }
 
@@ -203,6 +204,11 @@ bool diff_run_card(Plan *plan, const PlanLaunch *l, const Binary *b, const DiffO
         if (&b->funcs[b->textures[i].func] == binary_find(b, kernel))
             textures[module.ntextures++] = b->textures[i].name;
     module.textures = textures;
+    const BinFunc *func = kernel ? binary_find(b, kernel) : NULL;
+    for (uint32_t i = 0; func && i < func->nparams; i++)
+        if (func->params[i].handle)
+            return diag(d, (SrcLoc){0}, DIAG_E0513, kernel,
+                        "how a card gets the parameters .texref and .surfref of other files is not known");
     return kernel && machine_place_variables(b, mem, d) &&
            (gpu_run(&module, kernel, &launch, mem, res, d) || res->trap.kind != TRAP_NONE);
 }

@@ -347,7 +347,7 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
                        arena_printf(&plan->arena, "%u given, the kernel takes %u%s", launch->args.n, nparams,
                                     list_sizes(plan, params, nparams)));
     for (uint32_t i = 0; i < nparams; i++)
-        if (params[i].offset_bytes + params[i].size_bytes > end)
+        if (params[i].size_bytes && params[i].offset_bytes + params[i].size_bytes > end)
             end = params[i].offset_bytes + params[i].size_bytes;
     uint8_t *out = arena_alloc(&plan->arena, end);
     uint32_t *address_at = ARENA_ARRAY(&plan->arena, uint32_t, nparams + end / 8 + 1), nhandles = 0;
@@ -361,6 +361,8 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
         }
         bool whole = arg->is_buffer || arg->is_texture || arg->is_tensor;
         uint32_t size = whole ? 8 : arg->size_bytes;
+        if (params[i].is_handle) /* of which a file has the lower half, or, where no code reads it, nothing */
+            size = arg->is_texture || (!whole && size == 8) ? params[i].size_bytes : size;
         if (size != params[i].size_bytes)
             return diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0503,
                            kernel,
@@ -368,7 +370,7 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
                                         params[i].size_bytes));
         if (arg->is_buffer || arg->is_tensor)
             address_at[naddresses++] = params[i].offset_bytes;
-        if (arg->is_texture)
+        if (arg->is_texture && !params[i].is_handle)
             handles[nhandles++] = (LaunchHandle){params[i].offset_bytes, arg->uses};
         uint64_t address = arg->is_texture  ? plan->textures.at[arg->buffer].handle
                            : arg->is_tensor ? plan->tensors.at[arg->buffer].address

@@ -117,6 +117,8 @@ SimMemory *plan_memory(Plan *plan, Diags *diags);
 
 typedef struct {
     uint32_t offset_bytes, size_bytes;
+    bool is_handle; /* a word behind the block: the lower half of a handle; of 0 bytes where no code reads it
+                     */
 } PlanParam;
 /* The launch of a kernel with these parameters; what it refers to is in the plan's arena. E0503. */
 bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const PlanParam *params,

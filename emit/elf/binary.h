@@ -15,6 +15,8 @@ typedef struct {       /* from .heddle.map or the line table: PTX position of on
 
 typedef struct {
     uint32_t ordinal, offset_bytes, size_bytes;
+    const char *handle; /* the name of a .texref or .surfref that has no place in the block: the offset is
+                           that of its word behind it, size 0 where no code reads it; else NULL */
 } BinParam;
 
 typedef struct { /* value -> PTX register, valid for pcs [lo, hi) of its function */
@@ -108,7 +110,7 @@ typedef struct {
     struct BinTexture { /* a word of a kernel's const_bank0 that becomes the handle of what has that name */
         uint32_t func, offset_bytes;
         const char *name;
-        bool is_surface;
+        bool is_surface, is_param; /* a parameter's word, which the launch gives */
     } * textures;
     uint32_t ntextures;
     const uint8_t *const_bank3;

@@ -317,7 +317,16 @@ static bool param_record(ElfReader *r, uint32_t section, const NvAttr *attr, Bin
     if (attr->size_bytes != 12)
         return bad_record(r, section, attr->offset, "wrong size");
     uint32_t place = get_u32(attr->data + 4), shape = get_u32(attr->data + 8);
-    BinParam p = {place & 0xffff, place >> 16, attr->code == NV_KPARAM_INFO ? shape >> 18 : shape & 0xffff};
+    BinParam p = {place & 0xffff, place >> 16, attr->code == NV_KPARAM_INFO ? shape >> 18 : shape & 0xffff,
+                  NULL};
+    ElfSymbol symbol;
+    if (p.offset_bytes == 0xffff && !p.size_bytes) { /* ptxas's .texref: the first word is its symbol */
+        if (get_u32(attr->data) >= r->nsyms)
+            return bad_record(r, section, attr->offset, "names a symbol that does not exist");
+        if (!elf_read_symbol(r, get_u32(attr->data), &symbol))
+            return false;
+        p.handle = arena_printf(&r->b->arena, "%s", symbol.name);
+    }
     if (f->nparams == 4096 || p.offset_bytes + p.size_bytes > CONST_BANK_BYTES)
         return bad_record(r, section, attr->offset, "the parameter is out of range");
     uint32_t i = f->nparams++; /* kept in ascending order of their ordinals */
@@ -417,6 +426,33 @@ static bool params_size(ElfReader *r, uint32_t section, const NvAttr *attr, BinF
     return true;
 }
 
+static int by_offset(const void *a, const void *b) {
+    const BinParam *x = a, *y = b;
+    return x->offset_bytes != y->offset_bytes
+               ? (x->offset_bytes < y->offset_bytes ? -1 : 1)
+               : (x->size_bytes > y->size_bytes) - (x->size_bytes < y->size_bytes);
+}
+
+/* `params` are in the order of their ordinals. */
+static bool check_params(ElfReader *reader, uint32_t section, const BinFunc *f, const BinParam *params) {
+    BinParam *sorted = ARENA_ARRAY(&reader->scratch, BinParam, f->nparams + 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        if (i && params[i].ordinal == params[i - 1].ordinal)
+            return bad_record(reader, section, 0, "two parameters have one place");
+        if (params[i].handle)
+            continue;
+        if (params[i].offset_bytes + params[i].size_bytes > f->param_bytes)
+            return bad_record(reader, section, 0, "a parameter lies outside the parameter block");
+        sorted[n++] = params[i];
+    }
+    qsort(sorted, n, sizeof *sorted, by_offset);
+    for (uint32_t i = 1; i < n; i++)
+        if (sorted[i].offset_bytes < sorted[i - 1].offset_bytes + sorted[i - 1].size_bytes)
+            return bad_record(reader, section, 0, "two parameters have one place");
+    return true;
+}
+
 static bool func_record(ElfReader *r, uint32_t section, const NvAttr *attr, BinFunc *f, BinParam *params) {
     switch (attr->code) {
     case NV_KPARAM_INFO:
@@ -475,14 +511,7 @@ static bool read_records(ElfReader *reader, uint32_t section, BinFunc *f) {
         f->param_base = info->param_base_bytes;
     if (f->is_entry && f->param_base + f->param_bytes > f->const_bank0_bytes)
         return bad_record(reader, section, 0, "the parameters do not fit constant bank 0");
-    for (uint32_t i = 0; i < f->nparams; i++)
-        if (params[i].offset_bytes + params[i].size_bytes > f->param_bytes)
-            return bad_record(reader, section, 0, "a parameter lies outside the parameter block");
-    for (uint32_t i = 1; i < f->nparams; i++)
-        if (params[i].ordinal == params[i - 1].ordinal ||
-            params[i].offset_bytes < params[i - 1].offset_bytes + params[i - 1].size_bytes)
-            return bad_record(reader, section, 0, "two parameters have one place");
-    return true;
+    return check_params(reader, section, f, params);
 }
 
 static bool read_infos(ElfReader *reader) {

@@ -194,6 +194,14 @@ static bool reloc_code(ElfReader *reader, const Reloc *reloc, RelocKind kind, co
     }
 }
 
+static BinParam *param_of_handle(const BinFunc *f, const char *name) {
+    BinParam *params = (BinParam *)(uintptr_t)f->params;
+    for (uint32_t k = 0; k < f->nparams; k++)
+        if (params[k].handle && strcmp(params[k].handle, name) == 0)
+            return &params[k];
+    return NULL;
+}
+
 /* A word of a kernel's constant bank 0 that becomes a handle. */
 static bool reloc_texture(ElfReader *reader, const Reloc *reloc, const BinFunc *f) {
     Binary *binary = reader->b;
@@ -203,6 +211,13 @@ static bool reloc_texture(ElfReader *reader, const Reloc *reloc, const BinFunc *
         return bad_reloc(reader, reloc, "its symbol is no texture or surface");
     if (reloc->offset % 4 || f->const_bank0_bytes < 4 || reloc->offset > f->const_bank0_bytes - 4)
         return bad_reloc(reader, reloc, "its place is outside the section");
+    BinParam *param = param_of_handle(f, reloc->s.name);
+    if (param) {
+        if (param->size_bytes || reloc->offset < f->param_base + f->param_bytes)
+            return bad_reloc(reader, reloc, "a parameter has its handle in one word behind the block");
+        param->offset_bytes = (uint32_t)reloc->offset - f->param_base;
+        param->size_bytes = 4;
+    }
     if ((n & (n - 1)) == 0)
         binary->textures = arena_grow(&binary->arena, binary->textures, n * sizeof *binary->textures,
                                       (n ? n * 2u : 1u) * sizeof *binary->textures);
@@ -210,6 +225,7 @@ static bool reloc_texture(ElfReader *reader, const Reloc *reloc, const BinFunc *
         (struct BinTexture){.func = (uint32_t)(f - binary->funcs),
                             .offset_bytes = (uint32_t)reloc->offset,
                             .is_surface = type == STT_NV_SURFACE,
+                            .is_param = param != NULL,
                             .name = arena_printf(&binary->arena, "%s", reloc->s.name)};
     return true;
 }

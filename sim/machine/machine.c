@@ -392,7 +392,7 @@ static void make_bank0(Run *run) {
         memcpy(bank + base, run->launch->params, run->launch->param_bytes);
     for (uint32_t i = 0; i < run->bin->ntextures; i++) {
         const struct BinTexture *texture = &run->bin->textures[i];
-        if (texture->func == (uint32_t)(func - run->bin->funcs))
+        if (texture->func == (uint32_t)(func - run->bin->funcs) && !texture->is_param)
             put32(bank, bytes, texture->offset_bytes,
                   (uint32_t)simmem_texture_handle(run->mem, texture->name));
     }

@@ -153,7 +153,10 @@ static void test_json(void **state) {
     assert_int_equal(b[0], 1);
     assert_int_equal(b[1], 0xffff);
 
-    PlanParam params[] = {{0, 8}, {8, 8}, {16, 4}, {24, 8}};
+    PlanParam params[] = {{.size_bytes = 8},
+                          {.offset_bytes = 8, .size_bytes = 8},
+                          {.offset_bytes = 16, .size_bytes = 4},
+                          {.offset_bytes = 24, .size_bytes = 8}};
     Launch made;
     assert_true(plan_launch(&p, launch, "k", params, 4, &made, &d));
     assert_int_equal(made.param_bytes, 32);

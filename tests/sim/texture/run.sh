@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Textures and surfaces: run.sh HEDDLE CASES FIND_NVIDIA PROGRAM... (k, levels, steps: made by CASES; surface). Both executions must give the values that CASES computes, code of
+# Textures and surfaces: run.sh HEDDLE CASES FIND_NVIDIA PROGRAM... (k, levels, steps: made by CASES; surface, params). Both executions must give the values that CASES computes, code of
 # every target those of the interpreter, and so must what ptxas makes of the same text, where it is found (of steps, instructions that are not modelled).
 # SPDX-License-Identifier: MIT
 set -u
@@ -17,7 +17,7 @@ shift 3
 for program in "$@"; do
     [ -f "$here/$program.ptx" ] || "$cases" "$dir" "$program" || fail "$cases $program"
 done
-cp "$here"/surface.ptx "$here"/surface.json "$dir"
+cp "$here"/*.ptx "$here"/*.json "$dir"
 cd "$dir" || exit 1
 for program in "$@"; do
     for engine in ptx interp; do
