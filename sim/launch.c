@@ -186,6 +186,8 @@ SimMemory *simmem_clone(const SimMemory *mem) {
     }
     memory->next_address = mem->next_address;
     memory->borders = mem->borders;
+    memory->numbers = mem->numbers;
+    memory->nnumbers = mem->nnumbers;
     for (uint32_t i = 0; i < mem->ntextures; i++)
         simmem_add_texture(memory, &mem->textures[i]);
     if (mem->npieces) {
@@ -380,6 +382,7 @@ const char *sim_trap_name(SimTrapKind k) {
         [TRAP_DEADLOCK] = "deadlock: no thread can run",
         [TRAP_LIVELOCK] = "livelock",
         [TRAP_BUDGET] = "instruction budget exceeded",
+        [TRAP_UNDEFINED] = "undefined behaviour",
         [TRAP_BARRIER] = "barrier misuse",
         [TRAP_DIVERGENT_BARRIER] = "aligned barrier in divergent code",
         [TRAP_COLLECTIVE] = "warp collective misuse",
@@ -399,7 +402,7 @@ const char *sim_trap_name(SimTrapKind k) {
 
 bool sim_trap_is_undefined(SimTrapKind k) {
     return k == TRAP_DIVERGENT_BARRIER || k == TRAP_COLLECTIVE || k == TRAP_BRANCH_INDEX ||
-           k == TRAP_MISALIGNED;
+           k == TRAP_MISALIGNED || k == TRAP_UNDEFINED;
 }
 
 int sim_trap_print(const SimTrap *trap, char *out, size_t out_bytes) {

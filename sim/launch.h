@@ -74,6 +74,10 @@ typedef struct {
     uint32_t npieces, pieces_cap;
     SimTexture *textures; /* [0] is number 1 */
     uint32_t ntextures;
+    const struct SimNumber { /* what the code that ran stores for the address of a function; another's */
+        uint64_t number, address;
+    } * numbers;
+    uint32_t nnumbers;
 } SimMemory;
 
 SimMemory *simmem_create(void); /* NULL if the host has no memory */
@@ -176,6 +180,7 @@ typedef enum {
     TRAP_UNINITIALISED,     /* warning: an undefined value was used */
     TRAP_NOT_UNIFORM,       /* warning: .uni violated */
     TRAP_HAZARD,            /* control-code mode: operand read too early */
+    TRAP_UNDEFINED,         /* "behavior is undefined", of another kind; the text says which */
     TRAP_UNSUPPORTED,       /* not simulated */
     TRAP_COUNT
 } SimTrapKind;

@@ -465,7 +465,8 @@ static bool consider(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out
         return false;
     bool ends = search->trap.kind == TRAP_NONE && !search->undefined;
     rest->misshapen |= search->undefined || search->trap.kind == TRAP_COLLECTIVE ||
-                       search->trap.kind == TRAP_BARRIER || search->trap.kind == TRAP_DEADLOCK;
+                       search->trap.kind == TRAP_BARRIER || search->trap.kind == TRAP_DEADLOCK ||
+                       search->trap.kind == TRAP_UNDEFINED;
     if (!ends && search->trap.kind != TRAP_BUDGET)
         keep_open(search, attempt, rest);
     if (ends && !weigh(search, attempt, out, rest) && auto_spread(search, attempt) &&

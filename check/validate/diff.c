@@ -18,6 +18,14 @@ static const SimAlloc *same_place(const SimMemory *m, const SimAlloc *alloc) {
                : NULL;
 }
 
+/* Both words stand for one function. */
+static bool is_number_of(const SimMemory *b, const uint8_t *address, const uint8_t *number) {
+    for (uint32_t i = 0; i < b->nnumbers; i++)
+        if (memcmp(&b->numbers[i].address, address, 8) == 0 && memcmp(&b->numbers[i].number, number, 8) == 0)
+            return true;
+    return false;
+}
+
 bool diff_memory(const SimMemory *memory, const SimMemory *b, const bool *skip, MemDiff *out) {
     *out = (MemDiff){0};
     for (uint32_t i = 0; i < memory->nallocs; i++) {
@@ -27,6 +35,12 @@ bool diff_memory(const SimMemory *memory, const SimMemory *b, const bool *skip, 
         for (uint64_t k = 0; k < sim_alloc->size_bytes; k++) {
             if (y && sim_alloc->data[k] == y->data[k])
                 continue;
+            uint64_t word = k & ~7ull;
+            if (y && b->nnumbers && word + 8 <= sim_alloc->size_bytes &&
+                is_number_of(b, sim_alloc->data + word, y->data + word)) {
+                k = word + 7;
+                continue;
+            }
             if (out->ndiffering++ == 0) {
                 out->alloc = i;
                 out->offset_bytes = k;
@@ -179,6 +193,7 @@ bool diff_run_machine(Plan *plan, const PlanLaunch *l, const Binary *b, SimMemor
     diff_handles_enter(b, mem, &handles);
     bool ran = machine_run(b, kernel, &launch, mem, &own, res, d) || res->trap.kind != TRAP_NONE;
     diff_handles_leave(mem, &handles);
+    diff_handles_number(binary_find(b, kernel), &plan->arena, mem);
     return ran;
 }
 

@@ -37,6 +37,15 @@ void diff_handles_enter(const Binary *binary, SimMemory *mem, Handles *handles) 
     }
 }
 
+void diff_handles_number(const BinFunc *kernel, Arena *arena, SimMemory *mem) {
+    struct SimNumber *numbers = ARENA_ARRAY(arena, struct SimNumber, kernel->ninner + 1);
+    for (uint32_t k = 0; k < kernel->ninner; k++)
+        numbers[k] =
+            (struct SimNumber){kernel->inner[k].offset_bytes, sim_func_address(kernel->inner[k].name)};
+    mem->numbers = numbers;
+    mem->nnumbers = kernel->ninner;
+}
+
 void diff_handles_leave(SimMemory *mem, Handles *handles) {
     for (uint32_t k = 0; k < handles->all.n; k++) {
         const Handle *handle = &handles->all.at[k];

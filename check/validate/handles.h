@@ -18,6 +18,9 @@ typedef struct {
 
 /* Puts the file's numbers into `mem`. */
 void diff_handles_enter(const Binary *binary, SimMemory *mem, Handles *handles);
+/* Code of ptxas 13.0 that takes the address of a function inside a kernel has the place in the kernel: the
+ * words that diff_memory takes for the same functions after the kernel ran. */
+void diff_handles_number(const BinFunc *kernel, Arena *arena, SimMemory *mem);
 /* Takes back those that are still there, and frees. */
 void diff_handles_leave(SimMemory *mem, Handles *handles);
 #endif

@@ -65,6 +65,11 @@ typedef struct {
     uint32_t cluster[3];                        /* blocks of a cluster that it requires; 0 none */
     uint32_t most_cluster_blocks, says_cluster; /* EIATTR_MAX_CLUSTER_RANK, 0 none; EIATTR_EXPLICIT_CLUSTER */
     const BinBranchTable *tables;               /* ascending pc_bytes */
+    const struct BinInner { /* functions inside a kernel, which ptxas names $KERNEL$NAME */
+        const char *name;
+        uint32_t offset_bytes;
+    } * inner;
+    uint32_t ninner;
     uint32_t ntables;
 } BinFunc;
 

@@ -150,6 +150,19 @@ static const char *variable_name(const ElfReader *reader, uint32_t index, const 
     return arena_printf(&binary->arena, twice ? "%s#%u" : "%s", symbol->name, index);
 }
 
+static void add_inner(ElfReader *reader, BinFunc *f, const ElfSymbol *symbol) {
+    size_t n = strlen(f->name);
+    if (symbol->name[0] != '$' || strncmp(symbol->name + 1, f->name, n) != 0 || symbol->name[n + 1] != '$')
+        return;
+    struct BinInner *inner = (struct BinInner *)(uintptr_t)f->inner;
+    if ((f->ninner & (f->ninner - 1)) == 0)
+        inner = arena_grow(&reader->b->arena, inner, f->ninner * sizeof *inner,
+                           (f->ninner ? f->ninner * 2u : 1u) * sizeof *inner);
+    inner[f->ninner++] = (struct BinInner){arena_printf(&reader->b->arena, "%s", symbol->name + n + 2),
+                                           (uint32_t)symbol->value};
+    f->inner = inner;
+}
+
 static bool add_variable(ElfReader *reader, uint32_t index, const ElfSymbol *symbol, uint8_t space) {
     const ElfSection *section = elf_sec(reader, symbol->section);
     if (symbol->value > section->h.sh_size || symbol->size > section->h.sh_size - symbol->value)
@@ -188,6 +201,8 @@ static bool read_symbols(ElfReader *reader) {
             if (header && header != i && isa_target_info(reader->b->target)->elf_machine == EM_NV_CUDA)
                 return elf_bad_section(reader, s.section,
                                        "its header names another symbol than its function's");
+        } else if (f && ELF64_ST_TYPE(s.info) == STT_FUNC) {
+            add_inner(reader, f, &s);
         } else if (elf_is_variable(&s)) {
             bool global = strcmp(section, ".nv.global") == 0 || strcmp(section, ".nv.global.init") == 0;
             bool constant = strcmp(section, ".nv.constant3") == 0;

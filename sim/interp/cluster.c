@@ -50,7 +50,7 @@ bool interp_cluster_stuck(PtxBlock *block) {
 static PtxStep exec_arrive(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     PtxBlock *first = thread->warp->block->first;
     if (thread->arrived)
-        return interp_trap(run, thread, code, TRAP_BARRIER, "arrives twice at the cluster's barrier");
+        return interp_trap(run, thread, code, TRAP_UNDEFINED, "arrives twice at the cluster's barrier");
     thread->arrived = true;
     thread->arrival_phase = first->phase;
     first->arrivals++;

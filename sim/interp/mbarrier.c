@@ -49,8 +49,12 @@ static uint64_t changed(uint64_t word, Change change) {
 
 /* The object that the statement names, NULL after a trap. */
 static uint8_t *object(PtxRun *run, PtxThread *thread, const PtxCode *code, bool write) {
-    return interp_memory(run, thread, code, code->space, interp_address(run, thread, code, code->space), 8,
-                         write);
+    uint64_t address = interp_address(run, thread, code, code->space);
+    if (code->space == SP_NONE && address - SIM_SHARED_WINDOW >= SIM_CLUSTER_BYTES) {
+        interp_trap(run, thread, code, TRAP_UNDEFINED, "the mbarrier object is not in shared memory");
+        return NULL;
+    }
+    return interp_memory(run, thread, code, code->space, address, 8, write);
 }
 
 static void change_at(PtxRun *run, PtxThread *thread, const PtxCode *code, uint8_t *place, Change change) {

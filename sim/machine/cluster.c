@@ -68,7 +68,7 @@ static int op_arrive(Warp *warp, Dec *dec, uint32_t g) {
     if (!lanes || !whole(warp, dec, &status))
         return status;
     if (warp->cluster_arrived & lanes)
-        return machine_trap(warp, dec, low_lane(lanes), TRAP_BARRIER,
+        return machine_trap(warp, dec, low_lane(lanes), TRAP_UNDEFINED,
                             "arrives twice at the cluster's barrier");
     warp->cluster_arrived |= lanes;
     warp->cluster_pending |= lanes;

@@ -72,3 +72,18 @@ for name in apart left odd far unset stop; do
     want 4 $verdict "$work/$name.ptx" "$work/ok.cubin" $launch
   done
 done
+# a second arrival at the cluster's barrier, an mbarrier object outside of shared memory
+twice=' STEP barrier.cluster.arrive; barrier.cluster.wait; st.global.u32 [p], i;'
+outside=' STEP mbarrier.init.b64 [o_m], 1; st.global.u32 [p], i;'
+for one in 'twice:barrier.cluster.arrive;:' 'outside:mov.u64 o_m, p;:cvta.shared.u64 o_m, m;'; do
+  name=${one%%:*} steps=${one#*:}
+  eval "body=\$$name"
+  for kind in "$name=${steps%:*}" "${name}_ok=${steps#*:}"; do
+    echo ".shared .b64 m; .reg .b64 o_m; $body" | kernel "${kind%%=*}" "${kind#*=}"
+    sed 's/sm_75/sm_90/' "$work/${kind%%=*}.ptx" > "$work/moved.ptx"
+    mv "$work/moved.ptx" "$work/${kind%%=*}.ptx"
+  done
+  "$heddle" compile "$work/${name}_ok.ptx" -t bru1 -o "$work/ok.cubin"
+  want 0 equal "$work/${name}_ok.ptx" "$work/ok.cubin" --block 1 --arg 'out:o:u32[64]'
+  want 4 undefined "$work/$name.ptx" "$work/ok.cubin" --block 1 --arg 'out:o:u32[64]'
+done

@@ -32,6 +32,14 @@ for sm in 75 80 86 89 90; do
         run 0 operands $level $sm --grid 1 --block 64 --arg 'buf:u32[128]=random:6' --arg out:o:'u32[768]'=zero --arg s32:-90 --arg s32:1000
     done
 done
+for sm in 75 80 86 89 90; do
+    for level in -O0 -O3; do
+        run 0 address $level $sm --block 4 --arg 'out:o:u64[4]=zero'
+        sed 's/%d2, %d3,/%d3, %d2,/' address.ptx >swapped.ptx
+        "$heddle" validate swapped.ptx address.cubin --block 4 --arg 'out:o:u64[4]=zero' >out 2>&1
+        [ $? = 4 ] && grep -q '^k: differs' out || { echo "address, ptxas $level for sm_$sm: the other function's"; head -5 out; failed=1; }
+    done
+done
 regions=(--grid 1 --block 32 --arg 'buf:u8[8192]=random:3' --arg out:o:'u8[67584]'=zero)
 for sm in 75 80 86 89 90; do
     run 0 regions -O0 $sm "${regions[@]}"
