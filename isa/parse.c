@@ -179,6 +179,10 @@ static bool finish_inst(const Target *t, const IsaRow *row, MachInst *in, char *
         const IsaField *field = &isa_fields[row->field0 + i];
         if (field->kind == FK_WIDE && isa_mod_get(row, field->def, in->mods))
             isa_slot_operand(in, field->index)->mods |= OPM_WIDE64;
+        if (field->kind == FK_MODFIXED && isa_mod_get(row, field->index, in->mods) != field->def) {
+            snprintf(error, ISA_ERROR_BYTES, "this target has no such modifier");
+            return false;
+        }
     }
     if (row->select && !isa_cond(row->select, row, in)) {
         snprintf(error, ISA_ERROR_BYTES, "these modifiers do not go together");

@@ -62,6 +62,8 @@ static void test_errors(void **state) {
     expect_error(".entry k\n", "test.sass:1:8: error E0350");
     expect_error(".target bru1\n  EXIT ;\n", "test.sass:2:3: error E0350");
     expect_error(".target bru1\n.entry k\n  FROB R1 ;\n  EXIT ;\n", "test.sass:3:");
+    expect_error(".target sm_80\n.entry k\nx:\n  BSSY.RELIABLE B0, `(x) ;\n  EXIT ;\n",
+                 "this target has no such modifier");
     expect_error(".target bru1\n.entry k\n  EXIT ; EXIT ;\n", "error E0350: expected the end of the line");
     expect_error(".target bru1\n.entry k\n.nonsense 1\n", "test.sass:3:1: error E0351");
     expect_error(".target bru1\n.entry k\nx:\nx:\n EXIT ;\n", "test.sass:4:1: error E0353");
