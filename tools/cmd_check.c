@@ -65,7 +65,7 @@ int cmd_check(Settings *settings) {
         return STATUS_USAGE;
     Binary *b = read_binary(settings);
     if (!b)
-        return STATUS_INPUT;
+        return settings->diags.lacking ? STATUS_NOTHING : STATUS_INPUT;
     BinFlow *g = bin_flow_new(b);
     BinCheckReport r;
     check_binary(g, &opt, &r);

@@ -141,6 +141,8 @@ int cmd_prove(Settings *settings) {
         if (settings->certificate && !write_certificate(settings, &r))
             status = STATUS_INPUT;
     }
+    if (!b && settings->diags.lacking)
+        status = STATUS_NOTHING;
     prove_report_free(&r);
     binary_free(b);
     if (m)
