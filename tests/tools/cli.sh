@@ -508,7 +508,6 @@ want 1 'error E0417: none.a: it holds no program for GPUs' disasm none.a
 want 1 'it holds no program for GPUs' disasm "$heddle"
 want 1 'it holds no program for GPUs' disasm --json none.a
 
-# colour is for terminals, and not where NO_COLOR is set; `script` makes a terminal
 # a file with variables only is none that is wrong; nothing is shown of it
 printf '.version 7.0\n.target sm_75\n.address_size 64\n.global .u32 x;\n' >data.ptx
 want 0 '' compile data.ptx -o data.cubin
@@ -517,6 +516,8 @@ want 5 'E0413: .*no code to look at' prove data.ptx data.cubin
 want 5 'E0413: .*no code to look at' prove data.ptx
 head -c 100 data.cubin >cut.cubin
 want 1 'E04' check cut.cubin
+
+# colour is for terminals, and not where NO_COLOR is set; `script` makes a terminal
 if command -v script >/dev/null 2>&1; then
     printf 'hello' >colour.ptx
     TERM=xterm NO_COLOR= script -qec "$heddle compile colour.ptx" /dev/null >coloured </dev/null
