@@ -160,32 +160,7 @@ done
 ptxas=$("$(dirname "$0")/../../find_nvidia.sh" ptxas 2> "$dir/why")
 if [ -z "$ptxas" ]; then
     echo "no binaries of ptxas: $(cat "$dir/why")"
-    
-
-# A collective for lanes that may be apart: in line, or around it in straight code behind the kernel. Both ways do the same, and
-# the lanes that are asked for are those that are waited for
-cat > "$dir/r.ptx" <<P
-.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry k(.param .u64 p)
-{
-    .reg .b64 %d; .reg .b32 %t, %a, %b; .reg .pred %q;
-    ld.param.u64 %d, [p]; mov.u32 %t, %tid.x; mad.wide.u32 %d, %t, 4, %d;
-    ld.global.u32 %a, [%d]; setp.gt.u32 %q, %t, 31; @%q bra E;
-    shfl.sync.down.b32 %b, %a, 16, 31, -1; add.u32 %a, %a, %b;
-    shfl.sync.down.b32 %b, %a, 8, 31, -1; add.u32 %a, %a, %b;
-E:  bar.sync 0; st.global.u32 [%d], %a; ret;
-}
-P
-foreign 0 "lanes apart" "$dir/r.ptx" 3 sm_80
-foreign 0 "lanes apart" "$dir/r.ptx" 1 sm_80
-for edit in 's/BRA.DIV ~URZ/BRA.DIV URZ/' 's/BRA.DIV ~URZ/BRA.DIV UR4/' 's/BRA.DIV/BRA.CONV/' 's/BRA.DIV ~URZ, .* ;/NOP ;/' \
-    's/BRA.DIV/@P0 BRA.DIV/' 's/WARPSYNC R[0-9]*/NOP/' 's/-0x1 ;/0xffff ;/' 's/RZ, 0x8 ;/RZ, 0x4 ;/' 's/MOV R0, 0x1f/MOV R2, 0x1f/' \
-    's/SHFL.DOWN PT, \(R[0-9]*, R[0-9]*, R\)/SHFL.UP PT, \1/' 's/WARPSYNC 0xffffffff/NOP/' '/IMAD.IADD/!s/IADD3 R6, R7, R0, RZ/IADD3 R6, R7, R7, RZ/'; do
-    planted "lanes apart" "$edit"
-done
-exit $failed
+    exit $failed
 fi
 foreign() { # EXPECTED-STATUS NAME PTX LEVEL TARGET
     "$ptxas" -arch="$5" -O"$4" "$3" -o "$dir/k.cubin" > "$dir/log" 2>&1 || { fail "$2: $(head -1 "$dir/log")"; return; }
