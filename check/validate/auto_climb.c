@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "check/validate/auto_search.h"
+#include <math.h>
 #include <string.h>
 
 enum { MOST_CHANGES = 3 };
@@ -55,14 +56,33 @@ static uint64_t other_value(const AutoSearch *search, const AutoAttempt *attempt
                                                            : attempt->value[other];
     }
     case 6: return pick >> 8 & 1 ? 2 * old : pick >> 9 & 1 ? old / 2 : pick >> 10 & 1 ? old + 1 : old - 1;
-    default: return one_of(random, usual, sizeof usual / sizeof *usual);
+    default:
+        if (what->size_bytes == 8 && pick >> 8 & 1) /* 32 bits do not hold it */
+            return (pick >> 9 & 1 ? 1ull << 32 : 1ull << 34) + few;
+        return one_of(random, usual, sizeof usual / sizeof *usual);
     }
 }
 
+/* A pointer is compared with 0, or its low bits are asked for: it is 0, or an element further. */
+static void change_pointer(const AutoSlot *what, AutoAttempt *attempt, uint32_t slot, uint64_t *random) {
+    bool asked = false, odd = what->unit > 1 && what->elem_bytes;
+    for (uint32_t k = 0; k < what->nwords; k++)
+        asked |= what->words[k] == 0;
+    if (what->parent || what->variable)
+        return;
+    if (asked && (!odd || rng_next(random) % 2))
+        attempt->null ^= 1ull << slot;
+    else if (odd)
+        attempt->margin[slot] = attempt->margin[slot] ? 0 : what->elem_bytes;
+}
+
 static void change_slot(const AutoSearch *search, AutoAttempt *attempt, uint32_t slot, uint64_t *random) {
-    static const double numbers[] = {0, 1, -1, 0.5, 2, 100, -100, 0.001};
+    static const double numbers[] = {0,    1,     -1,     0.5,     2,       100,
+                                     -100, 0.001, 0x1p40, -0x1p40, 0x1p-40, (double)INFINITY};
     const AutoSlot *what = &search->flow.slots[slot];
     uint64_t value = other_value(search, attempt, slot, random);
+    if (auto_is_pointer(what))
+        change_pointer(what, attempt, slot, random);
     if (auto_is_pointer(what) || what->shared_piece || what->uses & (AU_BRANCH | AU_CALL | AU_BYTES))
         return;
     if (what->uses & AU_DIVISOR && !value)

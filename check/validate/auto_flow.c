@@ -4,104 +4,16 @@
  * what a register brings into a block is the join of what it has at the ends of all blocks that define it,
  * found by going over the statements until nothing changes. `is` are the slots whose value it is, sums
  * included (the bases of an address); `from` all that it is computed from. Variables in memory are cells of
- * the same kind, one for a variable.
+ * the same kind: one for each field that statements name by a constant offset, as code without optimisation
+ * does whose registers are one variable on the stack, and one for what is stored anywhere.
  * SPDX-License-Identifier: MIT */
-#include "check/validate/auto_flow.h"
+#include "check/validate/auto_values.h"
+#include "check/validate/coverage.h"
 #include "frontend/shared_layout.h"
 #include "frontend/sregs.h"
 #include "frontend/texture.h"
 
-/* Val.names: axis + 1 of a block index, and behind these of the block's and the grid's size. */
-enum {
-    NAMES_NOTHING,
-    NAMES_CTAID,
-    NAMES_NTID = NAMES_CTAID + 3,
-    NAMES_NCTAID = NAMES_NTID + 3,
-    NAMES_MANY = 255
-};
-typedef struct {
-    uint64_t is, from; /* bit sets of slots */
-    uint64_t strides;  /* those of `from` that were multiplied by what depends on a thread index */
-    uint32_t var;      /* index + 1 of a variable whose address it is */
-    uint8_t tid;       /* bit i: depends on the thread or block index of axis i */
-    uint8_t names;     /* NAMES_* + axis: it is that special register */
-    bool entry_param;  /* var is a parameter of the kernel; offset is known */
-    bool loaded;       /* what memory or another function gave is part of it */
-    uint32_t offset;
-} Val;
-
-typedef struct {
-    const PtxModule *m;
-    const PtxFunc *kernel;
-    AutoFlow *out;
-    Val **regs;            /* by function: what comes into blocks */
-    Val *now;              /* in this block */
-    uint32_t *block_of;    /* by register: the block that now[] is of */
-    uint32_t block;        /* number of the present block */
-    bool guarded;          /* the statement may not be executed */
-    VEC(uint32_t) defined; /* registers that the block has defined */
-    Arena *arena;
-    Val *cells; /* by variable */
-    uint8_t *funcs;
-    uint8_t **leaders; /* by function: labels */
-    bool changed;
-    const char *reason;
-} Flow;
-
 /* ---- slots and values ---- */
-
-static bool give_up(Flow *flow, const char *reason) {
-    flow->reason = reason;
-    return false;
-}
-
-static uint32_t add_slot(Flow *w, AutoSlot s) {
-    AutoFlow *flow = w->out;
-    if (flow->nslots == AUTO_MAX_SLOTS) {
-        give_up(w, "more than 64 parameters and buffers");
-        return 0;
-    }
-    flow->slots[flow->nslots] = s;
-    w->changed = true;
-    return flow->nslots++;
-}
-
-static uint32_t param_slot(Flow *flow, uint32_t param, uint32_t offset, uint32_t size) {
-    for (uint32_t i = 0; i < flow->out->nslots; i++) {
-        AutoSlot *slot = &flow->out->slots[i];
-        if (!slot->parent && !slot->variable && slot->param == param && slot->offset_bytes == offset) {
-            slot->size_bytes = size > slot->size_bytes ? size : slot->size_bytes;
-            return i;
-        }
-    }
-    return add_slot(flow, (AutoSlot){.param = param, .offset_bytes = offset, .size_bytes = size});
-}
-
-static void use(Flow *flow, uint64_t slots, uint32_t uses, PtxType float_type) {
-    for (; slots; slots &= slots - 1) {
-        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(slots)];
-        flow->changed |= (slot->uses | uses) != slot->uses;
-        slot->uses |= uses;
-        if (float_type)
-            slot->float_type = float_type;
-    }
-}
-
-static void join(Flow *flow, Val *to, Val v) {
-    Val old = *to;
-    to->is |= v.is;
-    to->from |= v.from | v.is;
-    to->strides |= v.strides;
-    to->tid |= v.tid;
-    to->loaded |= v.loaded;
-    if (!to->var)
-        to->var = v.var, to->entry_param = v.entry_param, to->offset = v.offset;
-    if (v.names)
-        to->names = to->names && to->names != v.names ? NAMES_MANY : v.names;
-    flow->changed |= old.is != to->is || old.from != to->from || old.strides != to->strides ||
-                     old.tid != to->tid || old.loaded != to->loaded || old.var != to->var ||
-                     old.names != to->names;
-}
 
 static bool is_kernel_param(const Flow *flow, uint32_t var, uint32_t *param) {
     for (uint32_t i = 0; i < flow->kernel->nparams; i++)
@@ -139,8 +51,10 @@ static Val symbol_value(Flow *flow, const PtxOperand *operand) {
     const PtxVar *ptx_var = &flow->m->vars[var];
     if (ptx_var->space == SP_SHARED && (ptx_var->unsized || !ptx_var->size_bytes))
         flow->out->dynamic_shared = true;
-    return (Val){
-        .var = var + 1, .entry_param = is_kernel_param(flow, var, &param), .offset = (uint32_t)operand->imm};
+    return (Val){.var = var + 1,
+                 .entry_param = is_kernel_param(flow, var, &param),
+                 .placed = true,
+                 .offset = (uint32_t)operand->imm};
 }
 
 static const Val *reg_value(const Flow *flow, uint32_t func, uint32_t reg) {
@@ -165,6 +79,7 @@ static Val operand_value(Flow *w, uint32_t func, const PtxOperand *ptx_operand) 
             v.from |= e.from | e.is;
             v.tid |= e.tid;
             v.loaded |= e.loaded;
+            v.given |= e.given;
         }
         return v;
     default: return v;
@@ -177,7 +92,7 @@ static void define_operand(Flow *flow, uint32_t func, const PtxOperand *operand,
             VEC_ADD(flow->arena, &flow->defined, operand->reg);
         bool changed = flow->changed;
         Val old = flow->guarded ? *reg_value(flow, func, operand->reg) : (Val){0};
-        join(flow, &old, v);
+        auto_join(flow, &old, v);
         flow->changed = changed; /* only what leaves the block matters */
         flow->now[operand->reg] = old;
         flow->block_of[operand->reg] = flow->block;
@@ -191,7 +106,7 @@ static void define_operand(Flow *flow, uint32_t func, const PtxOperand *operand,
 enum { MOST_BEFORE_CONSTANTS = 48 }; /* slots: parameters and buffers come first */
 
 static Val contents(Flow *flow, uint64_t bases, unsigned bytes) {
-    Val v = {.loaded = true};
+    Val v = {.loaded = true, .given = true};
     for (; bases; bases &= bases - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(bases), c = flow->out->slots[i].content;
         if (!c) {
@@ -200,7 +115,7 @@ static Val contents(Flow *flow, uint64_t bases, unsigned bytes) {
                 depth++;
             if (depth > 4)
                 continue; /* a list or a tree: more of the same */
-            c = add_slot(flow, (AutoSlot){.parent = i + 1, .size_bytes = bytes}) + 1;
+            c = auto_add_slot(flow, (AutoSlot){.parent = i + 1, .size_bytes = bytes}) + 1;
             flow->out->slots[i].content = c;
         }
         AutoSlot *slot = &flow->out->slots[c - 1];
@@ -230,9 +145,9 @@ static uint64_t bases_of(const Flow *flow, uint64_t is) {
 
 static uint64_t note_access(Flow *flow, Val address, unsigned bytes) {
     uint64_t bases = bases_of(flow, address.is);
-    use(flow, bases, AU_ADDRESS | AU_MEMORY, TY_NONE);
-    use(flow, address.from & ~bases, AU_INDEX, TY_NONE);
-    use(flow, bases ? address.strides & ~bases : 0, AU_STRIDE, TY_NONE);
+    auto_use(flow, bases, AU_ADDRESS | AU_MEMORY, TY_NONE);
+    auto_use(flow, address.from & ~bases, AU_INDEX, TY_NONE);
+    auto_use(flow, bases ? address.strides & ~bases : 0, AU_STRIDE, TY_NONE);
     for (uint64_t s = bases ? address.strides & ~bases : 0; s; s &= s - 1) {
         AutoSlot *slot = &flow->out->slots[__builtin_ctzll(s)];
         if (!slot->stride_of)
@@ -258,7 +173,8 @@ static uint32_t constants_slot(Flow *flow, uint32_t index) {
             return i + 1;
     return out->nslots > MOST_BEFORE_CONSTANTS
                ? 0
-               : add_slot(flow, (AutoSlot){.variable = index + 1, .size_bytes = 8, .uses = AU_ADDRESS}) + 1;
+               : auto_add_slot(flow, (AutoSlot){.variable = index + 1, .size_bytes = 8, .uses = AU_ADDRESS}) +
+                     1;
 }
 
 /* From memory, through slots that point there. */
@@ -266,7 +182,7 @@ static Val load_through(Flow *flow, const PtxInsn *in, uint64_t bases) {
     PtxType type = (PtxType)in->type[0];
     Val v = contents(flow, bases, ptx_type_bytes(type));
     if (ptx_type_class(type) == TC_FLOAT)
-        use(flow, v.is, AU_FLOAT, type);
+        auto_use(flow, v.is, AU_FLOAT, type);
     return v;
 }
 
@@ -278,10 +194,10 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
     if (a.var && a.entry_param && is_kernel_param(flow, a.var - 1, &param)) {
         for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++) {
             const PtxOperand *d = in->operands[0].kind == PO_VEC ? &in->operands[0].vec[i] : &in->operands[0];
-            uint32_t s = param_slot(flow, param, a.offset + i * bytes, bytes);
-            define_operand(flow, func, d, (Val){.is = 1ull << s, .from = 1ull << s});
+            uint32_t s = auto_param_slot(flow, param, a.offset + i * bytes, bytes);
+            define_operand(flow, func, d, (Val){.is = 1ull << s, .from = 1ull << s, .given = true});
             if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
-                use(flow, 1ull << s, AU_FLOAT, (PtxType)in->type[0]);
+                auto_use(flow, 1ull << s, AU_FLOAT, (PtxType)in->type[0]);
         }
         return;
     }
@@ -294,29 +210,37 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
         v.tid |= a.tid;
         v.from |= a.from;
         define_operand(flow, func, &in->operands[0], v);
-        use(flow, a.from, AU_INDEX, TY_NONE);
+        auto_use(flow, a.from, AU_INDEX, TY_NONE);
         return;
     }
     if (a.var) {
-        Val v = flow->cells[a.var - 1];
-        v.loaded |= a.loaded || flow->m->vars[a.var - 1].space == SP_GLOBAL ||
-                    flow->m->vars[a.var - 1].space == SP_CONST;
-        v.tid |= a.tid;
-        v.from |= a.from;
-        define_operand(flow, func, &in->operands[0], v);
-        use(flow, a.from, AU_INDEX, TY_NONE);
+        for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++, a.offset += bytes) {
+            const PtxOperand *d = in->operands[0].kind == PO_VEC ? &in->operands[0].vec[i] : &in->operands[0];
+            Val v = auto_get_cell(flow, a, bytes);
+            v.loaded |= a.loaded || flow->m->vars[a.var - 1].space == SP_GLOBAL ||
+                        flow->m->vars[a.var - 1].space == SP_CONST;
+            v.given |= v.loaded;
+            v.tid |= a.tid;
+            v.from |= a.from;
+            define_operand(flow, func, d, v);
+        }
+        auto_use(flow, a.from, AU_INDEX, TY_NONE);
         return;
     }
     define_operand(flow, func, &in->operands[0], load_through(flow, in, note_access(flow, a, bytes)));
 }
 
 static void flow_store(Flow *flow, uint32_t func, const PtxInsn *in) {
-    Val a = operand_value(flow, func, &in->operands[0]), v = operand_value(flow, func, &in->operands[1]);
+    Val a = operand_value(flow, func, &in->operands[0]);
+    unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
     if (a.var) {
-        join(flow, &flow->cells[a.var - 1], v);
-        use(flow, a.from, AU_INDEX, TY_NONE);
+        for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++, a.offset += bytes) {
+            const PtxOperand *o = in->operands[1].kind == PO_VEC ? &in->operands[1].vec[i] : &in->operands[1];
+            auto_put_cell(flow, a, bytes, operand_value(flow, func, o));
+        }
+        auto_use(flow, a.from, AU_INDEX, TY_NONE);
     } else {
-        uint64_t bases = note_access(flow, a, ptx_type_bytes((PtxType)in->type[0]));
+        uint64_t bases = note_access(flow, a, bytes);
         for (; bases && ptx_type_class((PtxType)in->type[0]) == TC_FLOAT; bases &= bases - 1)
             flow->out->slots[__builtin_ctzll(bases)].stored = (PtxType)in->type[0];
     }
@@ -333,9 +257,9 @@ static void flow_wmma(Flow *flow, uint32_t func, const PtxInsn *in) {
 static void flow_atomic(Flow *flow, uint32_t func, const PtxInsn *in) {
     Val a = operand_value(flow, func, &in->operands[in->ndst]);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
-    Val v = a.var ? flow->cells[a.var - 1] : contents(flow, note_access(flow, a, bytes), bytes);
+    Val v = a.var ? auto_get_cell(flow, a, bytes) : contents(flow, note_access(flow, a, bytes), bytes);
     if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
-        use(flow, v.is, AU_FLOAT, (PtxType)in->type[0]);
+        auto_use(flow, v.is, AU_FLOAT, (PtxType)in->type[0]);
     v.tid |= 1;
     if (in->ndst)
         define_operand(flow, func, &in->operands[0], v);
@@ -365,14 +289,17 @@ static Val result_of(Flow *w, uint32_t func, const PtxInsn *in, unsigned passes)
         out.from |= v.from | v.is;
         out.strides |= v.strides;
         out.tid |= v.tid;
-        out.loaded |= v.loaded || in->operands[in->ndst + n].kind == PO_ADDR || ptx_asks_texture(in);
+        bool memory = in->operands[in->ndst + n].kind == PO_ADDR || ptx_asks_texture(in);
+        out.loaded |= v.loaded || memory;
+        out.given |= v.given || memory;
         if (passes >> n & 1) {
             out.is |= v.is;
             if (v.var && !out.var)
-                out.var = v.var, out.entry_param = v.entry_param, out.offset = v.offset;
+                out.var = v.var, out.entry_param = v.entry_param, out.offset = v.offset,
+                out.placed = v.placed && in->noperands == in->ndst + 1u;
         }
         if (is_float_type(type))
-            use(w, v.is, AU_FLOAT, type);
+            auto_use(w, v.is, AU_FLOAT, type);
     }
     return out;
 }
@@ -492,20 +419,24 @@ static void flow_convert(Flow *w, uint32_t func, const PtxInsn *in) {
     bool converts = is_float_type((PtxType)in->type[0]) != is_float_type(source_type(in));
     Val out = result_of(w, func, in, converts ? NO_SOURCE : SOURCE_A | SOURCE_B);
     out.names = source_value(w, func, in, 0).names;
+    out.given &= !converts;
     define(w, func, in, out);
 }
 
 static void flow_generic(Flow *w, uint32_t func, const PtxInsn *in) {
     Val out = result_of(w, func, in, SOURCE_A);
-    use(w, out.is, AU_CVTA, TY_NONE);
+    auto_use(w, out.is, AU_CVTA, TY_NONE);
     define(w, func, in, out);
 }
 
 static void flow_add(Flow *w, uint32_t func, const PtxInsn *in) {
     Val out = result_of(w, func, in, SOURCE_A | SOURCE_B);
-    const PtxOperand *other = &in->operands[in->ndst + (source_value(w, func, in, 0).var ? 1 : 0)];
-    if (out.var && other->kind == PO_IMM)
+    unsigned base = source_value(w, func, in, 0).var ? 0 : 1;
+    const PtxOperand *other = &in->operands[in->ndst + 1 - base];
+    if (out.var && other->kind == PO_IMM) {
         out.offset += (uint32_t)other->imm;
+        out.placed = source_value(w, func, in, base).placed;
+    }
     define(w, func, in, out);
 }
 
@@ -533,7 +464,7 @@ static void flow_shift(Flow *w, uint32_t func, const PtxInsn *in) {
 
 static void flow_divide(Flow *w, uint32_t func, const PtxInsn *in) {
     if (!is_float_type(source_type(in)))
-        use(w, source_value(w, func, in, 1).from, AU_DIVISOR, TY_NONE);
+        auto_use(w, source_value(w, func, in, 1).from, AU_DIVISOR, TY_NONE);
     const PtxOperand *by = &in->operands[in->ndst + 1];
     if (by->kind == PO_IMM && !is_float_type(source_type(in)))
         hint_unit(w, source_value(w, func, in, 0), (uint64_t)by->imm);
@@ -544,7 +475,7 @@ static void flow_compare(Flow *w, uint32_t func, const PtxInsn *in) {
     bool integers = in->noperands >= in->ndst + 2u && !is_float_type(source_type(in));
     for (unsigned side = 0; integers && side < 2; side++) {
         Val x = source_value(w, func, in, side), y = source_value(w, func, in, 1 - side);
-        use(w, x.is | x.from, y.tid ? (uint32_t)AU_CMP_X * (y.tid & 7u) : AU_CMP, TY_NONE);
+        auto_use(w, x.is | x.from, y.tid ? (uint32_t)AU_CMP_X * (y.tid & 7u) : AU_CMP, TY_NONE);
         const PtxOperand *with = &in->operands[in->ndst + 1 - side];
         if (with->kind == PO_IMM && (in->cmp == CMP_EQ || in->cmp == CMP_NE))
             hint_size(w, x, (uint64_t)with->imm);
@@ -557,7 +488,7 @@ static void flow_compare(Flow *w, uint32_t func, const PtxInsn *in) {
 static void flow_barrier(Flow *w, uint32_t func, const PtxInsn *in) {
     const PtxOperand *bytes = ptx_expected_bytes(w->m, in);
     if (bytes)
-        use(w, operand_value(w, func, bytes).is, AU_BYTES, TY_NONE);
+        auto_use(w, operand_value(w, func, bytes).is, AU_BYTES, TY_NONE);
     flow_other(w, func, in);
 }
 
@@ -594,21 +525,21 @@ static void flow_copy(Flow *w, uint32_t func, const PtxInsn *in) {
 }
 
 static void flow_table(Flow *w, uint32_t func, const PtxInsn *in) {
-    use(w, operand_value(w, func, &in->operands[0]).from, AU_BRANCH, TY_NONE);
+    auto_use(w, operand_value(w, func, &in->operands[0]).from, AU_BRANCH, TY_NONE);
 }
 
 static void define_returned(Flow *flow, uint32_t func, const PtxOperand *operand, Val v) {
     if (operand->kind == PO_SYM && operand->sym && !(operand->sym & PTX_SYM_FUNC))
-        join(flow, &flow->cells[operand->sym - 1], v);
+        auto_join(flow, &flow->cells[operand->sym - 1].anywhere, v);
     else
         define_operand(flow, func, operand, v);
 }
 
 static void flow_call(Flow *flow, uint32_t func, const PtxInsn *in) {
     if (!in->callee) {
-        use(flow, operand_value(flow, func, &in->operands[0]).from, AU_CALL, TY_NONE);
+        auto_use(flow, operand_value(flow, func, &in->operands[0]).from, AU_CALL, TY_NONE);
         for (unsigned i = 0; i < in->nrets; i++)
-            define_returned(flow, func, &in->rets[i], (Val){.loaded = true});
+            define_returned(flow, func, &in->rets[i], (Val){.loaded = true, .given = true});
         return;
     }
     uint32_t callee = in->callee - 1;
@@ -622,22 +553,27 @@ static void flow_call(Flow *flow, uint32_t func, const PtxInsn *in) {
     for (unsigned i = 0; f->has_body && i < in->nargs && i < f->nparams; i++) {
         const PtxOperand *ptx_operand = &in->args[i];
         bool memory = ptx_operand->kind == PO_SYM && ptx_operand->sym && !(ptx_operand->sym & PTX_SYM_FUNC);
-        Val v = memory ? flow->cells[ptx_operand->sym - 1] : operand_value(flow, func, ptx_operand);
         uint32_t reg = f->param_regs ? f->param_regs[i] : 0;
-        join(flow, reg ? &flow->regs[callee][reg] : &flow->cells[f->params[i]], v);
+        if (memory && !reg) {
+            auto_copy_cell(flow, f->params[i], ptx_operand->sym - 1);
+            continue;
+        }
+        Val v = memory ? auto_get_cell(flow, (Val){.var = ptx_operand->sym}, 0)
+                       : operand_value(flow, func, ptx_operand);
+        auto_join(flow, reg ? &flow->regs[callee][reg] : &flow->cells[f->params[i]].anywhere, v);
     }
     for (unsigned i = 0; i < in->nrets && i < f->nrets; i++) {
         uint32_t reg = f->ret_regs ? f->ret_regs[i] : 0;
-        Val v = !f->has_body ? (Val){.loaded = true}
+        Val v = !f->has_body ? (Val){.loaded = true, .given = true}
                 : reg        ? flow->regs[callee][reg] /* as at the ends of its blocks */
-                             : flow->cells[f->rets[i]];
+                             : auto_get_cell(flow, (Val){.var = f->rets[i] + 1}, 0);
         define_returned(flow, func, &in->rets[i], v);
     }
 }
 
 static void end_block(Flow *flow, uint32_t func) {
     for (uint32_t i = 0; i < flow->defined.n; i++)
-        join(flow, &flow->regs[func][flow->defined.at[i]], flow->now[flow->defined.at[i]]);
+        auto_join(flow, &flow->regs[func][flow->defined.at[i]], flow->now[flow->defined.at[i]]);
     flow->defined.n = 0;
     flow->block++;
 }
@@ -670,6 +606,15 @@ static bool is_fixed(const Flow *flow, uint32_t func, const PtxInsn *in) {
     return !all.loaded;
 }
 
+/* Are the floating-point operands numbers that integers became, and what arithmetic makes of those? They have
+ * few NaNs and no subnormal values. */
+static bool is_counted(Flow *flow, uint32_t func, const PtxInsn *in) {
+    bool counted = is_float_type(source_type(in));
+    for (unsigned i = in->ndst; i < in->noperands; i++)
+        counted &= !operand_value(flow, func, &in->operands[i]).given;
+    return counted;
+}
+
 static void do_function(Flow *flow, uint32_t func) {
     const PtxFunc *f = &flow->m->funcs[func];
     uint8_t *leader = flow->leaders[func];
@@ -679,7 +624,9 @@ static void do_function(Flow *flow, uint32_t func) {
         if (leader[i])
             end_block(flow, func);
         flow->guarded = f->insns[i].guard_reg != 0;
-        flow->out->fixed[func][i] = is_fixed(flow, func, &f->insns[i]);
+        flow->out->fixed[func][i] = is_fixed(flow, func, &f->insns[i])     ? COVERAGE_FIXED
+                                    : is_counted(flow, func, &f->insns[i]) ? COVERAGE_COUNTED
+                                                                           : 0;
         if (f->insns[i].op == PTX_BRA && f->insns[i].guard_reg) {
             const Val *guard = reg_value(flow, func, f->insns[i].guard_reg);
             flow->out->steers[func][i] = guard->is | guard->from;
@@ -724,7 +671,7 @@ bool auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow 
     Flow w = {.m = module, .kernel = &module->funcs[kernel], .out = out, .arena = arena, .block = 1};
     uint32_t most = 0;
     w.regs = ARENA_ARRAY(arena, Val *, module->nfuncs + 1);
-    w.cells = ARENA_ARRAY(arena, Val, module->nvars + 1);
+    w.cells = ARENA_ARRAY(arena, Cell, module->nvars + 1);
     w.funcs = ARENA_ARRAY(arena, uint8_t, module->nfuncs + 1);
     w.leaders = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
     out->fixed = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);

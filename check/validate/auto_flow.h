@@ -64,8 +64,7 @@ typedef struct {
     uint64_t static_shared_bytes; /* before it */
     const uint8_t *funcs;         /* by function: reachable from the kernel */
     uint64_t **steers; /* by function and statement: the slots that a branch's guard follows from */
-    uint8_t **fixed;   /* by function and statement: its operands follow from thread indices, constants and
-                          parameters that make addresses, whatever the data are */
+    uint8_t **fixed;   /* by function and statement: COVERAGE_* */
 } AutoFlow;
 
 /* False: *reason says why nothing can be inferred. */

@@ -141,11 +141,12 @@ static PlanArg make_arg(const AutoSearch *search, const AutoAttempt *attempt, Pl
         if (slot->parent || slot->variable || slot->param != i || slot->offset_bytes > var->size_bytes ||
             slot->size_bytes > var->size_bytes - slot->offset_bytes)
             continue;
-        if (auto_is_pointer(slot) && var->size_bytes == 8)
+        bool null = attempt->null >> k & 1;
+        if (auto_is_pointer(slot) && var->size_bytes == 8 && !null)
             return (PlanArg){.is_buffer = true, .buffer = buffer[k], .offset_bytes = attempt->margin[k]};
         uint8_t value[8];
         field_bytes(search, attempt, k, value);
-        uint64_t pointer = auto_is_pointer(slot) ? address[buffer[k]] + attempt->margin[k] : 0;
+        uint64_t pointer = auto_is_pointer(slot) && !null ? address[buffer[k]] + attempt->margin[k] : 0;
         memcpy(bytes + slot->offset_bytes, auto_is_pointer(slot) ? (uint8_t *)&pointer : value,
                slot->size_bytes < 8 ? slot->size_bytes : 8);
     }

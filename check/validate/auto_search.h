@@ -34,6 +34,7 @@ typedef struct { /* one launch */
     double number[AUTO_MAX_SLOTS];   /* floating point */
     uint64_t bytes[AUTO_MAX_SLOTS];  /* size of the buffer that a slot points to */
     uint64_t margin[AUTO_MAX_SLOTS]; /* offset of the address in it */
+    uint64_t null;                   /* bit i: the pointer i is 0 */
     uint64_t budget;                 /* thread instructions */
     uint64_t cost;                   /* those that it took */
     bool whole_warps;                /* less than a warp traps: all its lanes must take part in something */

@@ -81,10 +81,14 @@ Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const ui
 
 uint32_t coverage_missing(const Coverage *coverage, const PtxModule *module, uint32_t func, uint32_t insn) {
     const uint32_t ways = 1u << PTX_VALUE_EQUAL | 1u << PTX_VALUE_LESS | 1u << PTX_VALUE_GREATER |
-                          1u << PTX_VALUE_TRUE | 1u << PTX_VALUE_FALSE; /* shapes of launches have them */
+                          1u << PTX_VALUE_TRUE | 1u << PTX_VALUE_FALSE, /* shapes of launches have them */
+        special = 1u << PTX_VALUE_NAN | 1u << PTX_VALUE_SUBNORMAL;
     uint32_t classes = interp_value_classes(&module->funcs[func].insns[insn]) & ~coverage->values[func][insn];
-    bool fixed = coverage->fixed && coverage->fixed[func][insn];
-    return !coverage->ptx[func][insn] ? 0 : fixed ? classes & ways : classes;
+    uint8_t fixed = coverage->fixed ? coverage->fixed[func][insn] : 0;
+    return !coverage->ptx[func][insn]  ? 0
+           : fixed == COVERAGE_FIXED   ? classes & ways
+           : fixed == COVERAGE_COUNTED ? classes & ~special
+                                       : classes;
 }
 
 Covered coverage_values(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs) {
@@ -100,9 +104,11 @@ Covered coverage_values(const Coverage *coverage, const PtxModule *module, const
 }
 
 bool coverage_is_whole(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs) {
+    const uint32_t both = 1u << PTX_VALUE_TRUE | 1u << PTX_VALUE_FALSE;
     for (uint32_t f = 0; f < module->nfuncs; f++)
         for (uint32_t i = 0; funcs[f] && i < module->funcs[f].ninsns; i++)
-            if (!coverage->ptx[f][i] || module->funcs[f].insns[i].guard_reg)
+            if (!coverage->ptx[f][i] ||
+                (module->funcs[f].insns[i].guard_reg && (coverage->values[f][i] & both) != both))
                 return false;
     return true;
 }

@@ -11,13 +11,15 @@ typedef struct {
     uint32_t reached, total;
 } Covered;
 typedef struct {
-    uint8_t **ptx;     /* for PtxRunOptions.reached; all functions of the module */
-    uint32_t **values; /* for PtxRunOptions.values */
-    uint8_t *machine;  /* for MachineOptions.reached; NULL without a binary */
-    /* By function and statement: no data of a launch reach its operands, which are what the kernel makes of
-     * its threads. NULL: not known. */
-    uint8_t *const *fixed;
+    uint8_t **ptx;         /* for PtxRunOptions.reached; all functions of the module */
+    uint32_t **values;     /* for PtxRunOptions.values */
+    uint8_t *machine;      /* for MachineOptions.reached; NULL without a binary */
+    uint8_t *const *fixed; /* by function and statement: COVERAGE_*; NULL: not known */
 } Coverage;
+enum {                       /* what is known of a statement's operands */
+       COVERAGE_FIXED = 1,   /* they are what the kernel makes of its threads, whatever the data are */
+       COVERAGE_COUNTED = 2, /* floating-point numbers that integers became, and arithmetic on those */
+};
 
 void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module,
                   const Binary *binary); /* b may be NULL */
@@ -29,7 +31,8 @@ uint32_t coverage_missing(const Coverage *coverage, const PtxModule *module, uin
 /* Classes of operands, of the statements of these functions that were reached; all is what was seen and what
  * is missing. */
 Covered coverage_values(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
-/* Was every statement of them executed, none of them under a guard? Then nothing is left that might store. */
+/* Was every statement of them executed, and every guard seen true and false? Then nothing is left that might
+ * store. */
 bool coverage_is_whole(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
 /* Are the statements of the one function of them that has a body executed one behind the other, and is the
  * last one `trap`? Then that is all that the kernel does. */

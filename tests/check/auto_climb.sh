@@ -32,12 +32,33 @@ kernel square '.param .u64 a, .param .u32 n, .param .u32 m' "$index ld.param.u32
 setp.ne.s32 %p, %n, %m; @%p bra END; $put" equal
 # an assertion of the size
 kernel asserted '.param .u64 a, .param .u32 n' "$index rem.u32 %y, %n, 48; setp.eq.s32 %p, %y, 0; @%p bra GO; trap; GO: setp.lt.u32 %p, %i, %n; @%p bra ON; bra END; ON: setp.gt.u32 %q, %i, 9; @%q bra AT; st.global.u32 [%a], %n; bra END; AT: $put" equal
+# a pointer that is 0, and one that is aligned to less
+kernel absent '.param .u64 a, .param .u32 n, .param .u64 b' "$index ld.param.u64 %o, [b]; setp.ne.u64 %p, %o, 0; @%p bra END; $put" equal
+kernel aligned '.param .u64 a, .param .u32 n, .param .u64 b' "$index ld.param.u64 %a, [b]; and.b64 %o, %a, 15; setp.eq.u64 %p, %o, 0; @%p bra END;
+mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; $put" equal
+# code without optimisation: all is on the stack, in one variable
+kernel stack '.param .u64 a, .param .u32 n' ".local .align 8 .b8 d[40]; ld.param.u64 %a, [a]; ld.param.u32 %n, [n]; st.local.u32 [d+20], %n; st.local.u64 [d+8], %a;
+mov.u64 %o, d; mov.u32 %x, %tid.x; mov.u32 %j, %ctaid.x; mov.u32 %y, %ntid.x; mad.lo.s32 %i, %j, %y, %x; st.local.u32 [%o+16], %i; ld.local.u32 %j, [d+16];
+ld.local.u32 %n, [%o+20]; setp.ge.s32 %p, %j, %n; @%p bra END; ld.local.u64 %a, [d+8]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.local.u64 [d+24], %a;
+ld.local.u64 %a, [d+24]; $put" equal
+# nothing can be stored, whatever guards say
+kernel silent '.param .u32 n' ".shared .u32 s; mov.u32 %x, %tid.x; ld.param.u32 %n, [n]; setp.ge.u32 %p, %x, %n; @%p bra END; add.s32 %x, %x, %n;" \
+    'equal.*nothing is stored'
+# ... but this has a statement that might
+kernel mute '.param .u64 a, .param .u32 n' "$index setp.le.u32 %p, %i, 100000; @%p bra END; $put" 'little covered'
+# floating-point numbers that are bytes: none of them is a NaN or subnormal
+blend=
+for bit in 0 4 8 12 16 20 24 28; do
+    blend+="shr.u32 %x, %t, $bit; and.b32 %x, %x, 15; cvt.rn.f32.u32 %g, %x; mul.f32 %g, %g, 0f3D888889; fma.rn.f32 %f, %f, 0f3F000000, %g;"
+done
+kernel bytes '.param .u64 a, .param .u32 n' ".reg .f32 %f, %g; $index setp.ge.s32 %p, %i, %n; @%p bra END; ld.global.u32 %t, [%a]; mov.f32 %f, 0f3F800000;
+$blend st.global.f32 [%a], %f;" equal
 # no constant of the kernel tells that
 kernel hidden '.param .u64 a, .param .u32 n' "$index mul.lo.s32 %y, %n, 0x9e3779b1; xor.b32 %y, %y, 0x12345678; setp.ne.s32 %p, %y, 0x5a5a5a5a;
 @%p bra END; $put" 'little covered'
 
 # other code behind the same conditions
-for name in tiles multiple square asserted; do
+for name in tiles multiple square asserted absent aligned stack; do
     sed "s/xor.b32 %y, %y, 85/xor.b32 %y, %y, 84/" $name.ptx >$name.wrong.ptx
     "$heddle" compile $name.wrong.ptx -o $name.wrong.cubin || fail "$name.wrong.ptx"
     "$heddle" validate $name.ptx $name.wrong.cubin --launch auto >$name.wrong.report

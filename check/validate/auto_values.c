@@ -1,0 +1,98 @@
+/* Values of the flow of parameters: see auto_values.h.
+ * SPDX-License-Identifier: MIT */
+#include "check/validate/auto_values.h"
+
+bool auto_give_up(Flow *flow, const char *reason) {
+    flow->reason = reason;
+    return false;
+}
+
+uint32_t auto_add_slot(Flow *w, AutoSlot s) {
+    AutoFlow *flow = w->out;
+    if (flow->nslots == AUTO_MAX_SLOTS) {
+        auto_give_up(w, "more than 64 parameters and buffers");
+        return 0;
+    }
+    flow->slots[flow->nslots] = s;
+    w->changed = true;
+    return flow->nslots++;
+}
+
+uint32_t auto_param_slot(Flow *flow, uint32_t param, uint32_t offset, uint32_t size) {
+    for (uint32_t i = 0; i < flow->out->nslots; i++) {
+        AutoSlot *slot = &flow->out->slots[i];
+        if (!slot->parent && !slot->variable && slot->param == param && slot->offset_bytes == offset) {
+            slot->size_bytes = size > slot->size_bytes ? size : slot->size_bytes;
+            return i;
+        }
+    }
+    return auto_add_slot(flow, (AutoSlot){.param = param, .offset_bytes = offset, .size_bytes = size});
+}
+
+void auto_use(Flow *flow, uint64_t slots, uint32_t uses, PtxType float_type) {
+    for (; slots; slots &= slots - 1) {
+        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(slots)];
+        flow->changed |= (slot->uses | uses) != slot->uses;
+        slot->uses |= uses;
+        if (float_type)
+            slot->float_type = float_type;
+    }
+}
+
+void auto_join(Flow *flow, Val *to, Val v) {
+    Val old = *to;
+    to->is |= v.is;
+    to->from |= v.from | v.is;
+    to->strides |= v.strides;
+    to->tid |= v.tid;
+    to->loaded |= v.loaded;
+    to->given |= v.given;
+    if (!to->var)
+        to->var = v.var, to->entry_param = v.entry_param, to->offset = v.offset, to->placed = v.placed;
+    else if (v.var)
+        to->placed &= v.placed && v.var == to->var && v.offset == to->offset;
+    if (v.names)
+        to->names = to->names && to->names != v.names ? NAMES_MANY : v.names;
+    flow->changed |= old.is != to->is || old.from != to->from || old.strides != to->strides ||
+                     old.tid != to->tid || old.loaded != to->loaded || old.var != to->var ||
+                     old.names != to->names || old.placed != to->placed || old.given != to->given;
+}
+
+void auto_put_cell(Flow *flow, Val address, unsigned bytes, Val v) {
+    enum { MOST_FIELDS = 256 };
+    Cell *cell = &flow->cells[address.var - 1];
+    uint32_t i = cell->fields;
+    while (i &&
+           (flow->fields.at[i - 1].offset != address.offset || flow->fields.at[i - 1].size_bytes != bytes))
+        i = flow->fields.at[i - 1].next;
+    if (!i && address.placed && cell->nfields < MOST_FIELDS) {
+        VEC_ADD(flow->arena, &flow->fields,
+                ((Field){.offset = address.offset, .size_bytes = bytes, .next = cell->fields}));
+        i = cell->fields = flow->fields.n;
+        cell->nfields++;
+    }
+    auto_join(flow, address.placed && i ? &flow->fields.at[i - 1].value : &cell->anywhere, v);
+}
+
+Val auto_get_cell(Flow *flow, Val address, unsigned bytes) {
+    const Cell *cell = &flow->cells[address.var - 1];
+    bool changed = flow->changed;
+    Val v = cell->anywhere;
+    for (uint32_t i = cell->fields; i; i = flow->fields.at[i - 1].next) {
+        const Field *field = &flow->fields.at[i - 1];
+        if (!address.placed || (address.offset < (uint64_t)field->offset + field->size_bytes &&
+                                field->offset < (uint64_t)address.offset + bytes))
+            auto_join(flow, &v, field->value);
+    }
+    flow->changed = changed;
+    return v;
+}
+
+void auto_copy_cell(Flow *flow, uint32_t to, uint32_t from) {
+    auto_join(flow, &flow->cells[to].anywhere, flow->cells[from].anywhere);
+    for (uint32_t i = flow->cells[from].fields; i; i = flow->fields.at[i - 1].next) {
+        Field field = flow->fields.at[i - 1];
+        auto_put_cell(flow, (Val){.var = to + 1, .offset = field.offset, .placed = true}, field.size_bytes,
+                      field.value);
+    }
+}

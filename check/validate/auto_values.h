@@ -1,0 +1,74 @@
+/* What the flow of parameters knows of a register or a field of memory. Inside of auto_flow.c.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_VALIDATE_AUTO_VALUES_H
+#define HEDDLE_CHECK_VALIDATE_AUTO_VALUES_H
+#include "check/validate/auto_flow.h"
+
+/* Val.names: axis + 1 of a block index, and behind these of the block's and the grid's size. */
+enum {
+    NAMES_NOTHING,
+    NAMES_CTAID,
+    NAMES_NTID = NAMES_CTAID + 3,
+    NAMES_NCTAID = NAMES_NTID + 3,
+    NAMES_MANY = 255
+};
+typedef struct {
+    uint64_t is, from; /* bit sets of slots */
+    uint64_t strides;  /* those of `from` that were multiplied by what depends on a thread index */
+    uint32_t var;      /* index + 1 of a variable whose address it is */
+    uint8_t tid;       /* bit i: depends on the thread or block index of axis i */
+    uint8_t names;     /* NAMES_* + axis: it is that special register */
+    bool entry_param;  /* var is a parameter of the kernel; offset is known */
+    bool placed;       /* the address is var + offset, no other */
+    bool loaded;       /* what memory or another function gave is part of it */
+    bool given; /* what the launch or memory gave is, and no integer made a floating-point number of it */
+    uint32_t offset;
+} Val;
+
+typedef struct {
+    uint32_t offset, size_bytes;
+    uint32_t next; /* index + 1 of the variable's next field */
+    Val value;
+} Field;
+
+typedef struct {
+    Val anywhere;
+    uint32_t fields, nfields; /* the first one's index + 1 */
+} Cell;
+
+typedef struct {
+    const PtxModule *m;
+    const PtxFunc *kernel;
+    AutoFlow *out;
+    Val **regs;            /* by function: what comes into blocks */
+    Val *now;              /* in this block */
+    uint32_t *block_of;    /* by register: the block that now[] is of */
+    uint32_t block;        /* number of the present block */
+    bool guarded;          /* the statement may not be executed */
+    VEC(uint32_t) defined; /* registers that the block has defined */
+    Arena *arena;
+    Cell *cells; /* by variable */
+    VEC(Field) fields;
+    uint8_t *funcs;
+    uint8_t **leaders; /* by function: labels */
+    bool changed;
+    const char *reason;
+} Flow;
+
+/* False, always: nothing is inferred, for that reason. */
+bool auto_give_up(Flow *flow, const char *reason);
+/* Its index; 0, and a reason, if there are too many. */
+uint32_t auto_add_slot(Flow *flow, AutoSlot slot);
+/* The slot of a field of the kernel's parameter. */
+uint32_t auto_param_slot(Flow *flow, uint32_t param, uint32_t offset, uint32_t size);
+/* Slots are used so; float_type TY_NONE: not as floating-point numbers. */
+void auto_use(Flow *flow, uint64_t slots, uint32_t uses, PtxType float_type);
+/* `to` is what it was or v. */
+void auto_join(Flow *flow, Val *to, Val v);
+/* Put a value into a variable: its field, or anywhere in it. */
+void auto_put_cell(Flow *flow, Val address, unsigned bytes, Val v);
+/* What a variable holds in so many bytes there, or if nobody knows where, anywhere. */
+Val auto_get_cell(Flow *flow, Val address, unsigned bytes);
+/* A variable gets all that another one holds, field for field: an argument. */
+void auto_copy_cell(Flow *flow, uint32_t to, uint32_t from);
+#endif
