@@ -72,6 +72,8 @@ RaCallee ra_callee(const Function *f, const Inst *call);
 bool ra_clobbers(RaCallee c, RegFile file, unsigned reg);
 
 void ra_separate_updates(Function *f); /* updates.c */
+/* Arithmetic that means the same wherever its operands are there. */
+bool ra_may_move(Function *f, Inst *i);
 
 /* Where code of the edge from -> to goes: *block and position before which to insert. Splits the edge if
  * neither end belongs to it alone. */
