@@ -82,7 +82,9 @@ static unsigned vector_wish(const Colour *colour, uint32_t v) {
     unsigned top = (colour->high_water[file] / 4 + 2) * 4;
     unsigned spread = u.count > 2 ? colour->wide_spread : colour->spread, last = RA_NO_REG;
     bool last_wished = false;
-    for (unsigned base = 0; base + u.count <= colour->limit[file] && base <= top; base += align) {
+    for (unsigned base = 0; base + u.count <= colour->limit[file]; base += align) {
+        if (base > top && (last != RA_NO_REG || !colour->crosses[v]))
+            break; /* what a callee leaves alone may lie further up */
         unsigned k = 0;
         while (k < u.count && ra_is_free(colour, file, base + k))
             k++;

@@ -25,8 +25,18 @@ static void share_vectors(Colour *colour) {
             colour->vec[v] = of_web[ra_web(colour, v)];
 }
 
-/* Which values live through a CALL: they had better be where the callee does not write. */
-static void note_crossings(Colour *colour, BlockId b, Bitset *live) {
+/* Registers that the call overwrites. */
+static uint16_t ruined_by(const Colour *colour, const Inst *call) {
+    RaCallee callee = ra_callee(colour->f, call);
+    uint16_t n = 0;
+    for (unsigned r = 0; r < colour->limit[RF_R]; r++)
+        n += ra_clobbers(callee, RF_R, r);
+    return n;
+}
+
+/* Which values live through a CALL, of several the one that overwrites most: they had better be where the
+ * callee does not write. ruined: [value] registers that it overwrites */
+static void note_crossings(Colour *colour, BlockId b, Bitset *live, uint16_t *ruined) {
     Function *f = colour->f;
     const Block *blk = ir_block(f, b);
     bool calls = false;
@@ -43,9 +53,11 @@ static void note_crossings(Colour *colour, BlockId b, Bitset *live) {
             for (unsigned m = 0, n = ra_values(f, *dst, v); m < n; m++)
                 if (v[m].i)
                     bs_del(live, v[m].i);
+        uint16_t ruins = i->op == OT_CALL ? ruined_by(colour, i) : 0;
         if (i->op == OT_CALL)
             BS_EACH(x, live)
-                colour->crosses[x] = blk->insts.at[p].i;
+                if (!colour->crosses[x] || ruins > ruined[x])
+                    colour->crosses[x] = blk->insts.at[p].i, ruined[x] = ruins;
         if (i->op == IR_PHI)
             continue;
         FOR_READS(f, i, read)
@@ -74,7 +86,8 @@ void ra_hints(Colour *colour) {
     }
     share_vectors(colour);
     colour->crosses = ARENA_ARRAY(colour->a, uint32_t, f->values.n);
+    uint16_t *ruined = ARENA_ARRAY(colour->a, uint16_t, f->values.n);
     Bitset live = bs_new(colour->a, f->values.n);
     for (uint32_t k = 0; k < colour->g.nrpo; k++)
-        note_crossings(colour, colour->g.rpo[k], &live);
+        note_crossings(colour, colour->g.rpo[k], &live, ruined);
 }

@@ -15,7 +15,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "lower/opt/opt.h"
-#include "lower/reconverge/reconverge.h"
+#include "lower/reconverge/expect.h"
 #include <stdlib.h>
 
 enum {
@@ -53,6 +53,19 @@ struct Compared {
     uint8_t *alike;         /* [block] 0: not asked; VARIES; else the branch's slot for all lanes + 2 */
 };
 enum { VARIES = 1, ALIKE = 2, ALIKE_NONE = 4 };
+
+/* A number for the lane, as it comes to something for the nth time: those of a warp's lanes are spread
+ * evenly, each in its own 32nd part of all. Drawn one by one, of two dozen cases five would not be come to.
+ */
+static uint64_t draw(uint32_t what, uint32_t visits, uint64_t lane) {
+    uint64_t hash = rng_mix(((uint64_t)what << 32 | visits) + RNG_STEP), part = lane % LANES,
+             turn = rng_mix(hash + (lane / LANES + 1) * RNG_STEP);
+    for (unsigned k = 0; k < 3; k++, turn >>= 10) { /* a permutation of the parts */
+        part = (part * (turn | 1) + (turn >> 5)) % LANES;
+        part ^= part >> 2;
+    }
+    return part << 59 | rng_mix(turn) >> 5;
+}
 
 static Truth truth(Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits,
                    unsigned depth);
@@ -175,9 +188,8 @@ static bool decided(Compared *compared, Operand predicate, uint64_t lane, const 
         return known == YES;
     const Value *value = &f->values.at[v];
     bool second = value->def.i && opt_scalar(*ir_dst(f, &f->insts.at[value->def.i], 0)) != v;
-    uint64_t when = (uint64_t)value->def.i << 32 | visits[value->block.i],
-             drawn = rng_mix(rng_mix(when + RNG_STEP) + (value->uniform ? 0 : lane));
-    return (drawn >> 40 & 1) != (second != !!(predicate.mods & OPM_NOT));
+    uint64_t drawn = draw(value->def.i, visits[value->block.i], value->uniform ? 0 : lane);
+    return (drawn >> 63) != (second != !!(predicate.mods & OPM_NOT));
 }
 
 /* The number that the operand is where the way has come to; false: not known. */
@@ -304,10 +316,10 @@ static Truth test_truth(Compared *compared, const Inst *test, uint64_t lane, con
         return compare(test, is, number);
     if (!v || !compared->draws || !compared->of_value[v].n)
         return UNKNOWN;
-    uint64_t when = (uint64_t)v << 32 | visits[f->values.at[v].block.i],
-             drawn = rng_mix(rng_mix(when + RNG_STEP) + (f->values.at[v].uniform ? 0 : lane));
+    const Value *value = &f->values.at[v];
     const Numbers *among = &compared->of_value[v];
-    return compare(test, compared->numbers.at[among->first + (drawn >> 32) % among->n], number);
+    uint64_t drawn = draw(v, visits[value->block.i], value->uniform ? 0 : lane);
+    return compare(test, compared->numbers.at[among->first + ((drawn >> 32) * among->n >> 32)], number);
 }
 
 static Truth truth(Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits,

@@ -13,8 +13,9 @@
 #include <string.h>
 
 enum {
-    MOST_DRAWN = 64, /* ways of a branch */
-    RARELY = 64      /* one of so many times */
+    MOST_DRAWN = 64,       /* ways of a branch */
+    RARELY = 64,           /* one of so many times */
+    MOST_LANES = 8 * LANES /* of a kind of warps */
 };
 static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2};
 
@@ -233,7 +234,10 @@ static uint32_t counted_slot(const Expect *expect, uint32_t b) {
     return rare;
 }
 
-static uint64_t way_number(unsigned warp, uint32_t lane) { return (lane * WARPS + warp + 1) * RNG_STEP; }
+/* Lanes beyond the warp's are those of other warps of its kind. */
+static uint64_t number_of_lane(unsigned warp, uint32_t lane) {
+    return (lane / LANES * WARPS + warp) * LANES + lane % LANES;
+}
 
 static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
                           const uint32_t *visits, const Exits *exits) {
@@ -243,15 +247,15 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
     const double *p = &expect->likely[warp & 1][expect->reconv->g.succ_at[b]];
     if (!expect->divergent[b])
         return common_slot(expect, b, warp, visits);
-    uint64_t which = way_number(warp, lane);
-    uint32_t decided =
-        reconv_compared_slot(expect->compared, expect->reconv, b, which, visits, !may_end_loop(expect, b));
+    uint32_t decided = reconv_compared_slot(expect->compared, expect->reconv, b, number_of_lane(warp, lane),
+                                            visits, !may_end_loop(expect, b));
     if (decided != NO_NODE)
         return decided;
     if (rare_slot(expect, b) != NO_NODE)
         return counted_slot(expect, b);
     uint32_t n = slots_drawn(&expect->reconv->g, b);
-    double u = unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) + which));
+    double u =
+        unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) + (lane * WARPS + warp + 1) * RNG_STEP));
     for (uint32_t s = 0; s + 1 < n; s++) {
         if (u < p[s])
             return s;
@@ -260,8 +264,8 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
     return n - 1;
 }
 
-static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint32_t *visits,
-                     const Exits *exits) {
+static Way draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint32_t *visits,
+                    const Exits *exits) {
     Reconv *reconv = expect->reconv;
     uint32_t b = reconv->f->entry.i, n = 0, decisions = 0, longest = LONGEST_WAY + reconv->g.n;
     uint32_t *edges = ARENA_ARRAY(a, uint32_t, longest + 1);
@@ -280,7 +284,7 @@ static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uin
         uint32_t to = reconv->g.succ[edge];
         if (!to)
             break;
-        reconv_compared_edge(expect->compared, b, to, way_number(warp, lane), visits);
+        reconv_compared_edge(expect->compared, b, to, number_of_lane(warp, lane), visits);
         uint32_t loop = expect->loops.innermost[to];
         uint32_t header = loop == NO_NODE ? 0 : expect->loops.at[loop].header;
         if (header && (header == to || reconv_parted_header(reconv, to)) &&
@@ -289,7 +293,55 @@ static void draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uin
         b = to;
     }
     edges[decisions] = reconv->g.succ_at[reconv->g.n]; /* where there is no way out */
-    expect->way[warp][lane] = (Way){edges};
+    return (Way){edges};
+}
+
+/* Lanes that take each edge of the way, one more or one less; does the way have an edge that none takes? */
+static bool count_way(Expect *expect, Way way, uint32_t more) {
+    uint32_t end = expect->reconv->g.succ_at[expect->reconv->g.n];
+    bool any = false;
+    for (const uint32_t *edge = way.edges; *edge != end; edge++) {
+        expect->taken[*edge] += more;
+        any |= !expect->taken[*edge];
+    }
+    return any;
+}
+
+static bool any_missing(const Expect *expect) {
+    const Graph *graph = &expect->reconv->g;
+    for (uint32_t k = 0; k < expect->reconv->order.count; k++) {
+        uint32_t b = expect->reconv->order.order[k], come = 0, missing = 0;
+        for (uint32_t s = 0; b && expect->divergent[b] && s < slots_of(graph, b); s++)
+            come += expect->taken[graph->succ_at[b] + s], missing += !expect->taken[graph->succ_at[b] + s];
+        if (come && missing)
+            return true;
+    }
+    return false;
+}
+
+/* Where a branch has a way that by chance no lane takes, a join that holds the others together when one does
+ * would seem to save nothing. So of more lanes those that go such a way come in the place of some whose ways
+ * others take, too. */
+static void draw_ways(Expect *expect, Arena *a, uint32_t *visits, const Exits *exits) {
+    for (unsigned warp = 0; warp < WARPS; warp++)
+        for (uint32_t lane = 0; lane < LANES; lane++) {
+            expect->way[warp][lane] = draw_way(expect, a, warp, lane, visits, exits);
+            count_way(expect, expect->way[warp][lane], 1);
+        }
+    for (uint32_t lane = LANES; lane < MOST_LANES && any_missing(expect); lane++)
+        for (unsigned warp = 0; warp < WARPS; warp++) {
+            ArenaMark mark = arena_mark(a);
+            Way way = draw_way(expect, a, warp, lane, visits, exits);
+            bool fresh = count_way(expect, way, 0), placed = false;
+            for (uint32_t k = 0; k < LANES && fresh && !placed; k++) {
+                Way *old = &expect->way[warp][(lane + k) % LANES];
+                placed = !count_way(expect, *old, UINT32_MAX);
+                count_way(expect, placed ? way : *old, 1);
+                *old = placed ? way : *old;
+            }
+            if (!placed)
+                arena_release(a, mark);
+        }
 }
 
 /* A block that only jumps on: it goes, and what leads there leads on (emit/schedule/layout.c). */
@@ -500,9 +552,8 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
         for (unsigned lopsided = 0; lopsided < 2 && b && divergent[b]; lopsided++)
             find_likely(expect, b, lopsided, exits);
     }
-    for (unsigned warp = 0; warp < WARPS; warp++)
-        for (uint32_t lane = 0; lane < LANES; lane++)
-            draw_way(expect, a, warp, lane, visits, exits);
+    expect->taken = ARENA_ARRAY(a, uint32_t, nedges);
+    draw_ways(expect, a, visits, exits);
     return expect;
 }
 

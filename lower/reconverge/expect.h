@@ -52,6 +52,7 @@ struct Expect {
     uint32_t *entered; /* [header] visits before the lane whose way is drawn came into the loop last */
     uint32_t
         *until_rare;   /* [block] draws of its branch before the next one that goes where lanes hardly go */
+    uint32_t *taken;   /* [edge] how often by lanes */
     uint32_t b_weight; /* BSSY, BSYNC, BREAK, the BRA of a BREAK's block */
     uint32_t *cost;    /* [block] */
     uint32_t *first;   /* [block] the successor slot that follows in the text */

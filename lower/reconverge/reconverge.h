@@ -123,8 +123,8 @@ uint32_t reconv_parted_header(const Reconv *reconv, uint32_t block);
 typedef struct Compared Compared;
 /* divergent: [block] */
 Compared *reconv_find_compared(Reconv *reconv, const bool *divergent);
-/* A lane's way begins, and goes along an edge: what phis choose by it is known then. lane: another number for
- * each lane and warp; visits: [block] how often the lane came to it so far */
+/* A lane's way begins, and goes along an edge: what phis choose by it is known then. lane: those of
+ * the next warp follow; visits: [block] how often the lane came to it so far */
 void reconv_compared_start(Compared *compared);
 void reconv_compared_edge(Compared *compared, uint32_t from, uint32_t to, uint64_t lane,
                           const uint32_t *visits);

@@ -403,13 +403,50 @@ static void test_unseen(void **state) {
     unload(&l);
 }
 
+/* Tests of one value against one number after the other, each of which leaves something out: lanes that do so
+ * wait for the others behind it, every time. Drawn lane by lane, some of the numbers come to none. */
+static void test_skipped(void **state) {
+    (void)state;
+    enum { TESTS = 20, END = 2 + 2 * TESTS, OUT = END + 1 };
+    char text[16384], outs[512] = "";
+    size_t n = 0;
+#define ADD(...) n += (size_t)snprintf(text + n, sizeof text - n, __VA_ARGS__)
+    ADD("module sm_80 opt=2 const=0\n" KERNEL("k") "bb1: preds() succs(bb2)\n  %%r1 = S2R SR[tid.x]\n"
+                                                   "  %%r2 = S2R SR[laneid]\n  BRA _, _, bb2\n");
+    for (unsigned k = 0; k < TESTS; k++) {
+        unsigned b = 2 + 2 * k;
+        if (k)
+            ADD("bb%u: preds(bb%u bb%u) succs(bb%u bb%u)\n", b, b - 2, b - 1, b + 2, b + 1);
+        else
+            ADD("bb2: preds(bb1) succs(bb4 bb3)\n");
+        ADD("  %%p%u, _ = ISETP(cmp=EQ) %%r1, 0x%x, _, _\n  @%%p%u BRA _, _, bb%u\n  BRA _, _, bb%u\n",
+            10 + k, k, 10 + k, b + 2, b + 1);
+        ADD("bb%u: preds(bb%u) succs(bb%u bb%u)\n" SIXTEEN
+            "  %%r%u = MUFU(func=RSQ) %%r2\n  %%p%u, _ = ISETP(cmp=GT) %%r%u, 0x%x, _, _\n"
+            "  @%%p%u BRA _, _, bb%u\n  BRA _, _, bb%u\n",
+            b + 1, b, (unsigned)OUT, b + 2, 70 + k, 40 + k, 70 + k, k, 40 + k, (unsigned)OUT, b + 2);
+        (void)snprintf(outs + strlen(outs), sizeof outs - strlen(outs), " bb%u", b + 1);
+    }
+    ADD("bb%u: preds(bb%u bb%u bb%u) succs()\n  NOP\n  EXIT _\n", (unsigned)END, END - 2, END - 1,
+        (unsigned)OUT);
+    ADD("bb%u: preds(%s) succs(bb%u)\n" SIXTEEN "  BRA _, _, bb%u\n}\n", (unsigned)OUT, outs + 1,
+        (unsigned)END, (unsigned)END);
+#undef ADD
+    assert_true(n < sizeof text);
+    Loaded l;
+    reconverge(&l, text);
+    for (unsigned k = 1; k < TESTS; k++)
+        assert_int_equal(at(l.m->funcs.at[0], 2 + 2 * k, 0)->op, OT_BSYNC);
+    unload(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_if),      cmocka_unit_test(test_no_barrier),
         cmocka_unit_test(test_loop),    cmocka_unit_test(test_one_selector),
         cmocka_unit_test(test_calls),   cmocka_unit_test(test_collectives),
         cmocka_unit_test(test_checker), cmocka_unit_test(test_rare),
-        cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_unseen),  cmocka_unit_test(test_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

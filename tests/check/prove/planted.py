@@ -346,19 +346,19 @@ meet: stub votes otherwise | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R4, PT, !P0
 meet: stub's result in another register | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R5, PT, P0
 meet: stub does not come back | sub in:.text.$sync$VOTE$1 RET.ABS.NODEC R2 0x0 / EXIT
 meet: stub comes back to another address | sub in:.text.$sync$VOTE$1 RET.ABS.NODEC R2 0x0 / RET.ABS.NODEC R2 -0x10
-meet: gathered for another WARPSYNC's mask | sub MOV R4, R8 / MOV R4, R5
+meet: gathered for another WARPSYNC's mask | sub MOV R4, R9 / MOV R4, R8
 meet: calls the stub for the gathering | sub (__rela .I_15_0150, 58), index@..gather.. / \\1, index@($sync$VOTE$1)
 meet: gathers in place of the stub | sub (__rela \\S+ 58), index@..sync.VOTE.1. / \\1, index@($gather$)
-meet: vote's operand of the other place | sub SEL R0, RZ, 0x1, !P1 / SEL R0, RZ, 0x1, P1
-meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC.EXCLUSIVE R8 / WARPSYNC 0xffff
-meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC.EXCLUSIVE R8 / WARPSYNC.EXCLUSIVE R5
-meet: WARPSYNC lets lanes of all masks go on | sub in:.text.meet WARPSYNC.EXCLUSIVE R8 / WARPSYNC R8
-meet: match of all for any | sub MATCH.ANY R9, R5 / MATCH.ALL PT, R9, R5
-meet: match of 64 bits | sub MATCH.ANY R9, R5 / MATCH.ANY.U64 R9, R4
-meet: match of another value | sub MATCH.ANY R9, R5 / MATCH.ANY R9, R0
+meet: vote's operand of the other place | sub SEL R5, RZ, 0x1, !P1 / SEL R5, RZ, 0x1, P1
+meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC.EXCLUSIVE R9 / WARPSYNC 0xffff
+meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC.EXCLUSIVE R9 / WARPSYNC.EXCLUSIVE R8
+meet: WARPSYNC lets lanes of all masks go on | sub in:.text.meet WARPSYNC.EXCLUSIVE R9 / WARPSYNC R9
+meet: match of all for any | sub MATCH.ANY R9, R8 / MATCH.ALL PT, R9, R8
+meet: match of 64 bits | sub MATCH.ANY R9, R8 / MATCH.ANY.U64 R9, R8
+meet: match of another value | sub MATCH.ANY R9, R8 / MATCH.ANY R9, R0
 meet: reduction by another operation | sub REDUX.SUM / REDUX.OR
-meet: reduction of another value | sub REDUX.SUM UR0, R0 / REDUX.SUM UR0, R5
-meet: reduced before it is there | sub B---3--(.*)MOV R9, UR0 / B------\\1MOV R9, UR0
+meet: reduction of another value | sub REDUX.SUM UR0, R8 / REDUX.SUM UR0, R0
+meet: reduced before it is there | sub B---3--(.*)MOV R10, UR0 / B------\\1MOV R10, UR0
 meet: barrier is not released | drop in:.text.meet BSYNC B0
 meet: table's last index traps | sub ISETP.GE.U32.AND P0, PT, R0, 0x6 / ISETP.GE.U32.AND P0, PT, R0, 0x5
 meet: table's index checked under the complement | sub ISETP.GE.U32.AND P0, PT, R0, 0x6 / ISETP.LT.U32.AND P0, PT, R0, 0x6
@@ -375,33 +375,35 @@ meet: returns in place of going on | sub in:.text.table BRA `\\(.L_\\d+_01b0\\) 
 meet: case joins the wrong barrier | sub BSYNC B1 / BSYNC B0
 meet: constant of another bank | sub in:.text.table c.0x0..0x168. / c[0x1][0x168]
 meet: value used before its store is done | sub B-----5(.*)IADD3 R4, R4, 0xd / B------\\1IADD3 R4, R4, 0xd
-meet: registers too few in the section's header | sub in:.text.meet 0xc000000 / 0x9000000
-meet: registers too few by one | state (EIATTR_REGCOUNT, index@.meet.), 0xc / \\1, 0x9
-rounded: quotient rounded otherwise | sub FFMA R0, R13, R0, R12 / FFMA.RZ R0, R13, R0, R12
+meet: registers too few in the section's header | sub in:.text.meet 0xd000000 / 0x9000000
+meet: registers too few by one | state (EIATTR_REGCOUNT, index@.meet.), 0xd / \\1, 0x9
+rounded: quotient rounded otherwise | sub FFMA R0, R3, R0, R2 / FFMA.RZ R0, R3, R0, R2
 rounded: reciprocal not corrected upwards | sub FFMA.RP / FFMA
-rounded: remainder of the first quotient | sub FFMA R13, -R17, R12, R16 / FFMA R13, -R17, R3, R16
-rounded: remainder's sign | sub FFMA R13, -R17, / FFMA R13, R17,
+rounded: remainder of the first quotient | sub FFMA R3, -R19, R2, R18 / FFMA R3, -R19, R3, R18
+rounded: remainder's sign | sub FFMA R3, -R19, / FFMA R3, R19,
 rounded: subnormals flushed on the way | sub FMUL / FMUL.FTZ
-rounded: a correction left out | drop FFMA R12, R2, R0, R3
-rounded: both corrections left out | sub FFMA R0, R13, R0, R12 / MOV R0, R3
+rounded: the first correction left out | sub FFMA R2, R2, R0, R3 / MOV R2, R3
+rounded: the second correction left out | sub FFMA R0, R3, R0, R2 / MOV R0, R2
 rounded: range of the operands swapped | sub FCHK P0, (\\S+), (\\S+) / FCHK P0, \\2, \\1
 rounded: range of the magnitude | sub FCHK P0, (\\S+), \\S+ / FCHK P0, \\1, \\1
-rounded: slow way where it is not needed only | sub @!P0 (BRA `\\(.L_21_) / @P0 \\1
-rounded: slow way never taken | sub @!P0 (BRA `\\(.L_21_) / \\1
-rounded: operands of the call swapped | sub MOV R5, R17 / MOV R5, R16
-rounded: one is another number | sub FFMA R12, -R16, R0, 1 / FFMA R12, -R16, R0, 2
+rounded: slow way where it is not needed only | sub in:.text.rounded @!P0 BRA / @P0 BRA
+rounded: slow way never taken | sub in:.text.rounded @!P0 BRA / BRA
+rounded: operands of the call swapped | sub MOV R5, R19 / MOV R5, R18
+rounded: one is another number | sub FFMA R6, -R18, R0, 1 / FFMA R6, -R18, R0, 2
 rounded: reciprocal of subnormals | sub (FSETP.GE.AND P0, PT, \\S+), 1.175494350822287508e-38 / \\1, 0
 rounded: reciprocal of what is too large | sub (FSETP.LT.AND P0, PT, \\S+), 4.25352958651173079329e.37 / \\1, 1.7e38
 rounded: sign of the operand in the range | sub FSETP.GE.AND P0, PT, .(R\\d+)., / FSETP.GE.AND P0, PT, \\1,
 rounded: second limit does not count | sub FSETP.LT.AND (P0, PT, .R\\d+., \\S+, P0) / FSETP.LT.OR \\1
 rounded: operand of the call not flushed | sub FADD.FTZ R5, / FADD R5,
 rounded: result of the call not flushed | sub FADD.FTZ (\\S+), R4 / FADD \\1, R4
-rounded: reciprocal of the root for the reciprocal | sub MUFU.RCP R0, R16 / MUFU.RSQ R0, R16
+rounded: reciprocal of the root for the reciprocal | sub MUFU.RCP R0, R18 / MUFU.RSQ R0, R18
 rounded: root of small numbers | sub (FSETP.GE.AND P0, PT, R\\d+), 7.8886090522101180541e-31 / \\1, 1e-38
 rounded: root of infinity | sub FSETP.LT.AND (P0, PT, R\\d+, .INF), P0 / FSETP.LE.AND \\1, P0
-rounded: half of another number | sub FMUL (\\S+, \\S+), 0.5 / FMUL \\1, 0.25
-rounded: root rounded otherwise | sub FFMA.RP R16, R13, R16, R0 / FFMA.RM R16, R13, R16, R0
-rounded: root without its second correction | sub FFMA.RP R16, R13, R16, R0 / MOV R16, R0
+rounded: root of small numbers by the library not enlarged | sub in:.text.__heddle_sqrt_rp_f32 FSETP.LT.AND / FSETP.GT.AND
+rounded: root of a zero by the library | sub in:.text.__heddle_sqrt_rp_f32 FSETP.EQ.AND / FSETP.NE.AND
+rounded: half of another number | sub in:.text.rounded FMUL (\\S+, \\S+), 0.5 / FMUL \\1, 0.25
+rounded: root rounded otherwise | sub FFMA.RP R18, R18, R0, R8 / FFMA.RM R18, R18, R0, R8
+rounded: root without its second correction | sub FFMA.RP R18, R18, R0, R8 / MOV R18, R8
 rounded: another rounding mode's function | sub (__rela \\S+ 58), index@.__heddle_div_rn_f32. / \\1, index@(__heddle_div_rz_f32)
 rounded64!wide: quotient rounded otherwise | sub DFMA R2, R6, R2, R4 / DFMA.RZ R2, R6, R2, R4
 rounded64!wide: quotient rounded to nearest | sub DFMA.RZ R2, R6, R2, R4 / DFMA R2, R6, R2, R4
@@ -409,28 +411,28 @@ rounded64!wide: quotient not corrected | sub DFMA R2, R6, R2, R4 / DADD R2, R4, 
 rounded64!wide: square of the error left out | sub DFMA R2, R2, R2, R2 / DADD R2, R2, -0.0
 rounded64!wide: second step of the reciprocal left out | drop DFMA R2, R2, R4, R2
 rounded64!wide: a step of the reciprocal rounded up | sub DFMA R2, R8, R2, R8 / DFMA.RP R2, R8, R2, R8
-rounded64!wide: remainder's sign | sub DFMA R6, -R22, R4, R18 / DFMA R6, R22, R4, R18
-rounded64!wide: remainder of another quotient | sub DFMA R6, -R22, R4, R18 / DFMA R6, -R22, R2, R18
-rounded64!wide: one is another number | sub DFMA R2, -R22, R8, 1 / DFMA R2, -R22, R8, 2
-rounded64!wide: reciprocal of the root for the reciprocal | sub MUFU.RCP64H R9, R23 / MUFU.RSQ64H R9, R23
-rounded64!wide: reciprocal of the low word | sub MUFU.RCP64H R9, R23 / MUFU.RCP64H R9, R22
+rounded64!wide: remainder's sign | sub DFMA R6, -R24, R4, R22 / DFMA R6, R24, R4, R22
+rounded64!wide: remainder of another quotient | sub DFMA R6, -R24, R4, R22 / DFMA R6, -R24, R2, R22
+rounded64!wide: one is another number | sub DFMA R2, -R24, R8, 1 / DFMA R2, -R24, R8, 2
+rounded64!wide: reciprocal of the root for the reciprocal | sub MUFU.RCP64H R9, R25 / MUFU.RSQ64H R9, R25
+rounded64!wide: reciprocal of the low word | sub MUFU.RCP64H R9, R25 / MUFU.RCP64H R9, R24
 rounded64!wide: low word of the reciprocal | sub MOV R8, RZ / MOV R8, 0x1
-rounded64!wide: largest divisor of a binade | sub ISETP.NE.U32.AND P0, PT, R22, -0x1 / ISETP.NE.U32.AND P0, PT, R22, -0x2
-rounded64!wide: low word of the dividend asked | sub ISETP.NE.U32.AND P0, PT, R22, -0x1 / ISETP.NE.U32.AND P0, PT, R18, -0x1
-rounded64!wide: dividend too small | sub FSETP.GE.AND P0, PT, .R19., 6.5827683646048100446e-37 / FSETP.GE.AND P0, PT, |R19|, 6.5827683646048e-38
-rounded64!wide: sign of the dividend in the range | sub FSETP.GE.AND P0, PT, .R19., 6.58 / FSETP.GE.AND P0, PT, R19, 6.58
+rounded64!wide: largest divisor of a binade | sub ISETP.NE.U32.AND P0, PT, R24, -0x1 / ISETP.NE.U32.AND P0, PT, R24, -0x2
+rounded64!wide: low word of the dividend asked | sub ISETP.NE.U32.AND P0, PT, R24, -0x1 / ISETP.NE.U32.AND P0, PT, R22, -0x1
+rounded64!wide: dividend too small | sub FSETP.GE.AND P0, PT, .R23., 6.5827683646048100446e-37 / FSETP.GE.AND P0, PT, |R23|, 6.5827683646048e-38
+rounded64!wide: sign of the dividend in the range | sub FSETP.GE.AND P0, PT, .R23., 6.58 / FSETP.GE.AND P0, PT, R23, 6.58
 rounded64!wide: subnormal quotient | sub FSETP.GT.AND P0, PT, .R3., / FSETP.GE.AND P0, PT, |R3|,
 rounded64!wide: quotient that is NaN | sub FSETP.GT.AND P0, PT, .R3., / FSETP.GTU.AND P0, PT, |R3|,
 rounded64!wide: only the quotient counts | sub (FSETP.GT.AND P0, PT, .R3., \\S+) P0 / \\1 PT
 rounded64!wide: slow way where it is not needed only | sub @P0 (BRA `\\(.L_16_) / @!P0 \\1
 rounded64!wide: slow way never taken | sub @P0 (BRA `\\(.L_16_) / \\1
-rounded64!wide: operand of the call | sub MOV R6, R22 / MOV R6, R18
+rounded64!wide: operand of the call | sub MOV R6, R24 / MOV R6, R22
 rounded64!wide: rounding mode of the call | sub MOV R8, 0x3 / MOV R8, 0x1
 rounded64!wide: half of the call's result | sub MOV R3, R5 / MOV R3, R4
-rounded64!wide: reciprocal of what is infinite | sub FSETP.LT.AND P2, PT, .R19., .INF / FSETP.LE.AND P2, PT, |R19|, +INF
-rounded64!wide: root of small numbers | sub IADD3 R0, R23, -0x3500000 / IADD3 R0, R23, -0x3400000
-rounded64!wide: root of infinity | sub ISETP.LT.U32.AND P4, PT, R0, 0x7ca00000 / ISETP.LE.U32.AND P4, PT, R0, 0x7ca00000
-rounded64!wide: root of negative numbers | sub ISETP.LT.U32.AND P4 / ISETP.LT.AND P4
+rounded64!wide: reciprocal of what is infinite | sub FSETP.LT.AND P2, PT, .R23., .INF / FSETP.LE.AND P2, PT, |R23|, +INF
+rounded64!wide: root of small numbers | sub IADD3 R0, R25, -0x3500000 / IADD3 R0, R25, -0x3400000
+rounded64!wide: root of infinity | sub ISETP.LT.U32.AND P3, PT, R0, 0x7ca00000 / ISETP.LE.U32.AND P3, PT, R0, 0x7ca00000
+rounded64!wide: root of negative numbers | sub ISETP.LT.U32.AND P3 / ISETP.LT.AND P3
 rounded64!wide: three eighths are another number | sub MOV R13, 0x3fd80000 / MOV R13, 0x3fd00000
 rounded64!wide: half of another number | sub DMUL R2, R2, 0.5 / DMUL R2, R2, 0.25
 rounded64!wide: root rounded otherwise | sub DFMA.RP R2, R6, R2, R4 / DFMA.RM R2, R6, R2, R4
@@ -456,15 +458,15 @@ watched: volatile load before the loop that watches | move LDS R3, .RZ. / BSSY
 watched: no other lane runs while one watches | drop YIELD
 calls: other callee | sub (__rela .I_12_0080, 58), index@.twice. / \\1, index@(thrice)
 calls: into the callee's middle | sub (__rela .I_12_0080, 58, \\S+), 0x0 / \\1, 0x10
-calls: before the callee | sub (__rela .I_12_00e0, 58, \\S+), 0x0 / \\1, -0x10
+calls: before the callee | sub (__rela .I_12_00d0, 58, \\S+), 0x0 / \\1, -0x10
 calls: returns to the call | sub (__rela .I_12_0060, 56, \\S+), \\(.L_12_0090 - .L_12_0000\\) / \\1, 0x80
 calls: returns behind the next one | sub (__rela .I_12_0060, 56, \\S+), \\(.L_12_0090 - .L_12_0000\\) / \\1, 0xa0
 calls: high word of the return address | sub (__rela .I_12_0070), 57, / \\1, 56,
-calls: other argument | sub MOV R4, R6 / MOV R4, R0
+calls: other argument | sub MOV R4, R10 / MOV R4, R11
 calls: argument in another register | sub MOV R4, R5 / MOV R6, R5
-calls: a call dropped | drop 0130\\S+ +CALL.ABS
-calls: results swapped | sub MOV R9, R4 / MOV R9, R8
-calls: value kept in a register that the callee writes | sub MOV R8, R6 / MOV R0, R6
+calls: a call dropped | drop 0120\\S+ +CALL.ABS
+calls: results swapped | sub STG.E \\[R8.64\\], R11 / STG.E [R8.64], R10
+calls: value kept in a register that the callee writes | sub MOV R11, R4 / MOV R0, R4
 calls: callee does not restore the stack | sub IADD3 R1, R1, 0x20 / IADD3 R1, R1, 0x10
 calls: callee returns elsewhere | sub RET.ABS.NODEC R2 0x0 / RET.ABS.NODEC R2 0x10
 calls: callee returns by another register | sub RET.ABS.NODEC R2 / RET.ABS.NODEC R4
