@@ -21,30 +21,9 @@ typedef struct {
     uint32_t *repl;
 } Cse;
 
-static bool sreg_is_constant(const Target *t, Operand o) {
-    enum IsaVaries varies = o.kind == OPK_SREG ? isa_sreg_varies(t, o.value) : ISA_VARIES_TIME;
-    return varies == ISA_VARIES_LANE || varies == ISA_VARIES_WARP;
-}
-
 static bool is_pure(const Function *f, const Inst *i) {
-    if (ir_is_pseudo(i->op) ? i->op != IR_FRAME_ADDR : i->op == OT_MOV || i->op == OT_NOP)
-        return false;
-    if (!op_is_always(i->guard) || i->ndst == 0 ||
-        (i->flags & (IF_SYNC | IF_OBSERVING | IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT)))
-        return false;
-    if (i->op == OT_CS2R) /* of zero: a constant */
-        return false;
-    if (isa_traits(i->op)->uniform == ISA_UNIFORM_BY_SREG &&
-        !sreg_is_constant(f->module->target, f->operands.at[i->operand + i->ndst]))
-        return false;
-    FOR_DSTS(f, i, dst) {
-        for (unsigned c = 0; dst->kind == OPK_VAL && c < dst->count; c++) {
-            const Value *value = &f->values.at[ir_operand_value(f, *dst, c).i];
-            if (value->fixed_reg >= 0 || value->file == RF_UR || value->file == RF_UP)
-                return false;
-        }
-    }
-    return true;
+    return i->op != OT_MOV && i->op != OT_NOP && i->op != OT_CS2R /* of zero: a constant */ &&
+           opt_only_computes(f, i);
 }
 
 static uint32_t value_of(const Cse *cse, uint32_t v) {

@@ -17,6 +17,30 @@ bool opt_selectable(const Function *f, const Inst *i) {
     return isa_select_opcode(f->module->target, &m) != 0;
 }
 
+static bool sreg_is_constant(const Target *t, Operand o) {
+    enum IsaVaries varies = o.kind == OPK_SREG ? isa_sreg_varies(t, o.value) : ISA_VARIES_TIME;
+    return varies == ISA_VARIES_LANE || varies == ISA_VARIES_WARP;
+}
+
+bool opt_only_computes(const Function *f, const Inst *i) {
+    if (ir_is_pseudo(i->op) && i->op != IR_FRAME_ADDR)
+        return false;
+    if (!op_is_always(i->guard) || i->ndst == 0 ||
+        (i->flags & (IF_SYNC | IF_OBSERVING | IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT)))
+        return false;
+    if (isa_traits(i->op)->uniform == ISA_UNIFORM_BY_SREG &&
+        !sreg_is_constant(f->module->target, f->operands.at[i->operand + i->ndst]))
+        return false;
+    FOR_DSTS(f, i, dst) {
+        for (unsigned c = 0; dst->kind == OPK_VAL && c < dst->count; c++) {
+            const Value *value = &f->values.at[ir_operand_value(f, *dst, c).i];
+            if (value->fixed_reg >= 0 || value->file == RF_UR || value->file == RF_UP)
+                return false;
+        }
+    }
+    return true;
+}
+
 Operand opt_mov_before(Function *f, BlockId b, unsigned at, Operand o, LocId loc) {
     InstId id = ir_inst_new(f, OT_MOV, isa_num_dst(OT_MOV), isa_num_src(OT_MOV));
     ValId v = ir_value_new(f, RF_R);

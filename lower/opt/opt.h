@@ -14,6 +14,9 @@ static inline bool opt_own_src(const Inst *i, unsigned k) {
 }
 /* An operation on f64, whose immediate is the number's upper half. */
 static inline bool opt_is_f64(unsigned op) { return isa_traits(op)->unit == ISA_UNIT_DBL; }
+/* Could it be computed anywhere else that has its operands? No guard, no memory, nothing that differs by
+ * time. */
+bool opt_only_computes(const Function *f, const Inst *i);
 /* New unguarded MOV of o (immediate, constant bank, symbol, UR) into a new R value, before position at. */
 Operand opt_mov_before(Function *f, BlockId b, unsigned at, Operand o, LocId loc);
 /* Append the block behind b to it if b leads only there and nothing else does. Says whether it did. */

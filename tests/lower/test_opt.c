@@ -694,6 +694,73 @@ static void test_returns(void **state) {
     unload(&l);
 }
 
+/* Does `what` stand in block `name`, and nowhere else? */
+static void expect_in(Loaded *loaded, const char *name, const char *what) {
+    char head[16], *text = ir_print_function(loaded->f, NULL);
+    snprintf(head, sizeof head, "\n%s:", name);
+    const char *block = strstr(text, head), *end = block ? strstr(block + 1, "\nbb") : NULL;
+    const char *at = strstr(text, what);
+    if (!block || !at || at < block || (end && at > end) || strstr(at + 1, what)) {
+        printf("%s is not in %s alone\n%s\n", what, name, text);
+        fail();
+    }
+    free(text);
+}
+
+/* bb1 leads to bb2, a loop behind bb3 and the end bb4; what it computes, and what is done with it. */
+static void sunk(Loaded *loaded, const char *first, const char *second, const char *loop, const char *last) {
+    char body[2048];
+    snprintf(body, sizeof body,
+             "bb1: preds() succs(bb5 bb2)\n  %%r1 = S2R SR[tid.x]\n  %%r2 = MOV c[0x0][0x160]\n%s"
+             "  %%p3, _ = ISETP(cmp=GE) %%r1, c[0x0][0x164], PT, PT\n"
+             "  @%%p3 BRA _, _, bb5\n  BRA _, _, bb2\n"
+             "bb2: preds(bb1) succs(bb3)\n%s  BRA _, _, bb3\n"
+             "bb3: preds(bb2 bb3) succs(bb3 bb4)\n  %%r40 = phi %%r1, %%r41\n%s"
+             "  %%r41, _, _ = IADD3 %%r40, -0x1, RZ, !PT, !PT\n"
+             "  %%p42, _ = ISETP(cmp=NE) %%r41, 0x0, PT, PT\n"
+             "  @%%p42 BRA _, _, bb3\n  BRA _, _, bb4\n"
+             "bb4: preds(bb3) succs()\n%s  EXIT _\n"
+             "bb5: preds(bb1) succs()\n  EXIT _\n",
+             first, second, loop, last);
+    load(loaded, body);
+    assert_true(pass_sink(loaded->f, &loaded->d));
+    assert_true(ir_verify(loaded->f, &loaded->d, "sink"));
+}
+
+static void test_sink(void **state) {
+    (void)state;
+    Loaded l;
+    /* what bb2 needs goes there, and with it what that needs; the condition stays */
+    sunk(&l, "  %r10 = IMAD %r2, %r1, %r1, _\n", "  STG _, _, 0x0, %r10\n", "", "");
+    expect_in(&l, "bb2", "%r10 = IMAD");
+    expect_in(&l, "bb2", "%r2 = MOV");
+    expect_in(&l, "bb1", "%r1 = S2R");
+    expect_in(&l, "bb1", "%p3, _ = ISETP");
+    unload(&l);
+    /* nothing enters a loop; what only the end needs leaves it */
+    sunk(&l, "  %r10 = IMAD %r1, %r1, %r1, _\n", "", "  STG _, _, 0x0, %r10\n  %r11 = POPC %r40\n",
+         "  STG _, _, 0x4, %r11\n");
+    expect_in(&l, "bb2", "%r10 = IMAD");
+    expect_in(&l, "bb4", "%r11 = POPC");
+    unload(&l);
+    /* a clock is read where it stands; what the end behind the loop needs does not enter the loop */
+    sunk(&l, "  %r10 = S2R SR[clock.lo]\n  %r11 = POPC %r1\n", "  STG _, _, 0x0, %r10\n", "",
+         "  STG _, _, 0x0, %r11\n");
+    expect_in(&l, "bb1", "%r10 = S2R");
+    expect_in(&l, "bb2", "%r11 = POPC");
+    unload(&l);
+    /* a load goes where the other side ends, and not behind a store */
+    sunk(&l, "  %r10, _ = LDG %r1, _, 0x0, _\n", "  STG _, _, 0x0, %r10\n", "", "");
+    expect_in(&l, "bb2", "%r10, _ = LDG");
+    unload(&l);
+    sunk(&l, "  %r10, _ = LDG %r1, _, 0x0, _\n  STG _, _, 0x8, RZ\n", "  STG _, _, 0x0, %r10\n", "", "");
+    expect_in(&l, "bb1", "%r10, _ = LDG");
+    unload(&l);
+    sunk(&l, "", "", "  %r10, _ = LDG %r40, _, 0x0, _\n", "  STG _, _, 0x0, %r10\n");
+    expect_in(&l, "bb3", "%r10, _ = LDG");
+    unload(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold_and_branches),
@@ -716,6 +783,7 @@ int main(void) {
         cmocka_unit_test(test_conditions_keeps),
         cmocka_unit_test(test_dce_keeps),
         cmocka_unit_test(test_legalise),
+        cmocka_unit_test(test_sink),
         cmocka_unit_test(test_returns),
         cmocka_unit_test(test_reduction),
         cmocka_unit_test(test_dce_keeps_effects),
