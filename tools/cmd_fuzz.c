@@ -214,22 +214,28 @@ static bool usage(const char *what) {
     return false;
 }
 
+enum { ENGINES = FUZZ_AUTO + 1 };
+static unsigned engine_number(const char *name) {
+    static const char *const names[ENGINES] = {"interp", "stencil", "jit", "auto"};
+    unsigned i = 0;
+    while (i < ENGINES && strcmp(name, names[i]) != 0)
+        i++;
+    return i;
+}
+
 static bool options_fit(Settings *settings, FuzzOptions *options) {
     if (!parse_kinds(settings->fuzz.kinds, options))
         return usage(arena_printf(&settings->arena, "--kind: '%s' is not a list of some of%s",
                                   settings->fuzz.kinds, gen_kind_names));
-    if (settings->engine && strcmp(settings->engine, "jit") != 0 && strcmp(settings->engine, "auto") != 0 &&
-        strcmp(settings->engine, "interp") != 0)
-        return usage(
-            arena_printf(&settings->arena, "--engine: '%s' is none of interp, jit, auto", settings->engine));
+    if (settings->engine && engine_number(settings->engine) == ENGINES)
+        return usage(arena_printf(&settings->arena, "--engine: '%s' is none of interp, stencil, jit, auto",
+                                  settings->engine));
     return !options->metrics || options->kinds[GEN_CFG] || usage("--metrics measures cfg programs");
 }
 
 static FuzzEngine engine_of(const Settings *settings) {
     if (settings->engine)
-        return strcmp(settings->engine, "jit") == 0    ? FUZZ_JIT
-               : strcmp(settings->engine, "auto") == 0 ? FUZZ_AUTO
-                                                       : FUZZ_INTERP;
+        return (FuzzEngine)engine_number(settings->engine);
     return settings->jit_after ? FUZZ_JIT : FUZZ_INTERP;
 }
 

@@ -320,7 +320,8 @@ static bool show_buffers(Run *run) {
 /* Is what was compiled reported: where it was asked for, or anything was. */
 static bool tells_compiled(const Run *run) {
     MachineJit *jit = run->settings->machine.jit;
-    return jit && (run->settings->engine || machine_jit_stats(jit)->regions || machine_jit_stats(jit)->found);
+    return jit && (run->settings->engine || machine_jit_stats(jit)->regions ||
+                   machine_jit_stats(jit)->copied || machine_jit_stats(jit)->found);
 }
 static void add_jit(cJSON *o, MachineJit *jit) {
     const MachineJitStats *stats = machine_jit_stats(jit);
@@ -328,6 +329,7 @@ static void add_jit(cJSON *o, MachineJit *jit) {
     json_add_number(of, "regions", stats->regions);
     json_add_number(of, "instructions", stats->instructions);
     json_add_number(of, "found", stats->found);
+    json_add_number(of, "copied", stats->copied);
     json_add_number(of, "executed", (double)stats->executed);
     json_add_number(of, "seconds", stats->seconds);
     if (stats->failed[0])
@@ -397,9 +399,9 @@ static void print_stats(const Run *run) {
     if (tells_compiled(run)) {
         const MachineJitStats *jit = machine_jit_stats(run->settings->machine.jit);
         double share = run->stats.issues ? (double)jit->executed / (double)run->stats.issues : 0;
-        printf("compiled             %u regions, %u instructions, %.0f ms; %u found on disk; executed %.1f "
-               "%%%s%s\n",
-               jit->regions, jit->instructions, jit->seconds * 1e3, jit->found, 100 * share,
+        printf("compiled             %u regions, %u instructions, %.0f ms; %u found on disk, %u of stencils; "
+               "executed %.1f %%%s%s\n",
+               jit->regions, jit->instructions, jit->seconds * 1e3, jit->found, jit->copied, 100 * share,
                jit->failed[0] ? "; failed: " : "", jit->failed);
     }
 }
@@ -507,10 +509,14 @@ int cmd_run(Settings *settings) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--trace and --trace-perfetto name one file");
         return STATUS_USAGE;
     }
-    bool waits = settings->engine && strcmp(settings->engine, "jit") == 0;
-    if (waits || !settings->engine || strcmp(settings->engine, "auto") == 0)
-        settings->machine.jit = machine_jit_open(&(MachineJitOptions){
-            .after = settings->jit_after, .background = !waits, .cache = code_folder(settings)});
+    bool waits = settings->engine && strcmp(settings->engine, "jit") == 0,
+         copies = settings->engine && strcmp(settings->engine, "stencil") == 0;
+    if (waits || copies || !settings->engine || strcmp(settings->engine, "auto") == 0)
+        settings->machine.jit = machine_jit_open(
+            &(MachineJitOptions){.after = settings->jit_after,
+                                 .stencils = copies ? MACHINE_STENCILS_ONLY : MACHINE_STENCILS_NEVER,
+                                 .background = !waits,
+                                 .cache = copies ? NULL : code_folder(settings)});
     if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&settings->plan, &settings->diags);
         if (settings->profile_out) {

@@ -402,7 +402,7 @@ static int validate_plan(Settings *settings) {
     return good ? (int)verdict_status(verdict) : STATUS_INPUT;
 }
 
-int cmd_validate(Settings *settings) {
+static int validate(Settings *settings) {
     if (settings->engine && strcmp(settings->engine, "ptx") == 0) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--engine=ptx is what validate compares with");
         return STATUS_USAGE;
@@ -438,4 +438,13 @@ int cmd_validate(Settings *settings) {
         return validate_auto(settings);
     diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "no input file");
     return STATUS_INPUT;
+}
+
+int cmd_validate(Settings *settings) {
+    if (settings->engine && strcmp(settings->engine, "stencil") == 0)
+        settings->machine.jit = machine_jit_open(&(MachineJitOptions){.stencils = MACHINE_STENCILS_ONLY});
+    int status = validate(settings);
+    machine_jit_close(settings->machine.jit);
+    settings->machine.jit = NULL;
+    return status;
 }

@@ -59,6 +59,8 @@ static bool is_jit(const Settings *settings) {
     return !settings->engine || is_engine(settings, "jit") || is_engine(settings, "auto");
 }
 
+static bool is_hot(const Settings *settings) { return is_jit(settings) || is_engine(settings, "stencil"); }
+
 static bool runs_compiled(const Settings *settings) {
     return is_run(settings) && is_jit(settings) && (settings->engine || settings->jit_after);
 }

@@ -48,7 +48,7 @@ void cli_one_of(struct argp_state *state, const char *what, const char *text, co
 }
 
 void cli_engine(struct argp_state *state, Settings *settings, const char *name) {
-    static const char *const engines[] = {"auto", "interp", "jit", "ptx", "gpu", "gpu-ptx", NULL};
+    static const char *const engines[] = {"auto", "interp", "stencil", "jit", "ptx", "gpu", "gpu-ptx", NULL};
     cli_one_of(state, "--engine", name, engines);
     settings->engine = name;
     settings->other.engine = strcmp(name, "gpu") == 0       ? DIFF_CARD

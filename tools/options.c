@@ -123,12 +123,12 @@ static const struct argp_option machine_options[] = {
 static const struct argp_option run_options[] = {
     {"engine", KEY_ENGINE, "NAME", 0,
      "auto (the machine, default; what runs long enough compiled by LLVM, in another thread), interp "
-     "(never), "
+     "(never), stencil (copies of prepared code, without LLVM), "
      "jit (waiting for it), ptx (the PTX reference interpreter), gpu (a card, through the CUDA driver), "
      "gpu-ptx (a card, the PTX compiled by the driver)",
      0},
-    {"jit-after", KEY_JIT_AFTER, "N", 0, "auto, jit: compile what has run N instructions (default: it pays)",
-     0},
+    {"jit-after", KEY_JIT_AFTER, "N", 0,
+     "auto, stencil, jit: compile what has run N instructions (default: it pays)", 0},
     {"jit-cache", KEY_JIT_CACHE, "DIR", 0,
      "auto, jit: keep compiled code in DIR for later runs; none: nowhere (default: heddle in $XDG_CACHE_HOME "
      "or "
@@ -177,8 +177,8 @@ static const struct argp_option validate_options[] = {
     {"state", KEY_STATE, "FILE", 0, "Directories: keep results in FILE; files that it has are not run again",
      0},
     {"engine", KEY_ENGINE, "NAME", 0,
-     "What is compared with the PTX: interp (the machine, default), gpu (the binary on a card), gpu-ptx (a "
-     "card, the PTX compiled by the CUDA driver)",
+     "What is compared with the PTX: interp (the machine, default), stencil (the same, as copies of prepared "
+     "code), gpu (the binary on a card), gpu-ptx (a card, the PTX compiled by the CUDA driver)",
      0},
     {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0,
      "Directories: CPU time for one kernel (default 60); a card: for one launch (default 20)", 0},
@@ -200,11 +200,13 @@ static const struct argp_option fuzz_options[] = {
     {"jobs", KEY_FUZZ_JOBS, "N", 0, "Processes (default: one for each core)", 0},
     {"check-only", KEY_CHECK_ONLY, NULL, 0, "Compile and check the machine code, run nothing", 0},
     {"engine", KEY_ENGINE, "NAME", 0,
-     "jit, auto: the machine's compiled code too, which must do the same; interp (default): only the "
+     "stencil, jit, auto: the machine's compiled code too, which must do the same; interp (default): only "
+     "the "
      "interpreter",
      0},
     {"jit-after", KEY_JIT_AFTER, "N", 0,
-     "--engine=jit (which it stands for) or auto: compile what has run N instructions (default 1)", 0},
+     "--engine=jit (which it stands for), stencil or auto: compile what has run N instructions (default 1)",
+     0},
     {"jit-cache", KEY_JIT_CACHE, "DIR", 0,
      "jit, auto: keep compiled code in DIR, and run it from there once more", 0},
     {"metrics", KEY_METRICS, NULL, 0,

@@ -372,6 +372,8 @@ static const char *launch_compiled(Check *check, MachineJit *jit, const MachineO
 static bool same_compiled(Check *check, const FuzzConfig *config, const MachineOptions *options,
                           const MachineResult *want, FuzzCounts *counts) {
     MachineJitOptions how = {.after = config->jit_after,
+                             .stencils = config->engine == FUZZ_STENCIL ? MACHINE_STENCILS_ONLY
+                                                                        : MACHINE_STENCILS_NEVER,
                              .background = config->engine == FUZZ_AUTO,
                              .quick = config->jit_quick,
                              .cache = config->jit_cache};

@@ -43,7 +43,7 @@ typedef struct {
 
 /* FUZZ_JIT: the launch waits for what is compiled; FUZZ_AUTO: another thread compiles, and there are several
  * launches, each with what has been compiled by then. */
-typedef enum { FUZZ_INTERP, FUZZ_JIT, FUZZ_AUTO } FuzzEngine;
+typedef enum { FUZZ_INTERP, FUZZ_STENCIL, FUZZ_JIT, FUZZ_AUTO } FuzzEngine;
 
 /* One way to compile and run. */
 typedef struct {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/scope.h"
 #include "sim/jit/compiler.h"
+#include "sim/jit/stencil.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,11 @@ enum { DEFAULT_AFTER = 2000000, EXECUTIONS = 500000, ASK_AGAIN = 20000, MOST_HEA
  * interpreter's.
  */
 enum { LOOK_AFTER = 100000 };
+/* The same before stencils are copied: what that takes, 10 us for a region of 30. Code of LLVM gains less
+ * over them than over the interpreter. */
+enum { COPY_AFTER = 4000, EXECUTIONS_OF_COPIED = 1000000 };
 
+enum { COPIED = 2 }; /* in a key: no code of LLVM's, quick or not */
 typedef struct {
     XXH128_hash_t key;
     Image image;
@@ -42,6 +47,8 @@ struct MachineJit {
     MachineJitStats stats;
     uint32_t after, executions;
     bool quick;
+    MachineStencils stencils;
+    bool at_once;
     Compiler *compiler;
     Pending pending;
     Compiled *compiled;
@@ -54,8 +61,12 @@ struct MachineJit {
 MachineJit *machine_jit_open(const MachineJitOptions *options) {
     MachineJit *engine = mem_zeroed(1, sizeof *engine);
     engine->quick = options->quick;
+    engine->stencils = options->stencils;
+    engine->at_once = options->after != 0;
     engine->after = options->after ? options->after : DEFAULT_AFTER;
-    engine->executions = options->after ? 0 : EXECUTIONS;
+    engine->executions = options->after                                ? 0
+                         : options->stencils == MACHINE_STENCILS_FIRST ? EXECUTIONS_OF_COPIED
+                                                                       : EXECUTIONS;
     engine->compiler = compiler_new(!options->background ? COMPILER_WAITS
                                     : options->after     ? COMPILER_BACKGROUND
                                                          : COMPILER_IDLE,
@@ -88,8 +99,8 @@ bool machine_jit_close(MachineJit *engine) {
 }
 
 /* All that the code depends on: the instructions, and which of them the region has. */
-static XXH128_hash_t region_key(const Run *run, const Region *region, unsigned kind, bool quick) {
-    uint32_t what[3] = {kind, quick, run->ncode}; /* targets behind the last instruction are bad */
+static XXH128_hash_t region_key(const Run *run, const Region *region, unsigned kind, unsigned how) {
+    uint32_t what[3] = {kind, how, run->ncode}; /* targets behind the last instruction are bad */
     XXH3_state_t state;
     XXH3_128bits_reset(&state);
     XXH3_128bits_update(&state, run->level->name, strlen(run->level->name));
@@ -112,12 +123,17 @@ static JitCode *find_code(const MachineJit *engine, XXH128_hash_t key) {
     return NULL;
 }
 
-static void enter_code(const Pending *pending, JitCode *code) {
+/* asks: when to think of compiling what is copied; 0: it is the best there is. */
+static void enter_code(const Pending *pending, JitCode *code, uint32_t asks) {
     for (uint32_t i = 0; i < pending->nblocks; i++) {
         const RegionBlock *block = &pending->blocks[i];
         JitSlot *slot = &pending->slots[block->pc];
-        if (block->entry)
+        if (block->entry && (!slot->code[pending->kind] || slot->copied[pending->kind])) {
             slot->code[pending->kind] = code;
+            slot->copied[pending->kind] = asks != 0;
+            slot->wanted[pending->kind] = asks;
+            slot->hopeless[pending->kind] = false;
+        }
         JitSlot *last = &pending->slots[block->pc + block->n - 1];
         if (last != slot && !last->code[pending->kind])
             last->hopeless[pending->kind] = true; /* a branch where lanes part is left to the interpreter */
@@ -128,11 +144,25 @@ static void enter_code(const Pending *pending, JitCode *code) {
     }
 }
 
+/* The run that the instruction is in ends with it. */
+static void end_run(Run *run, uint32_t pc) {
+    Dec *dec = &run->prog[pc];
+    dec->last = true;
+    dec_go(dec + 1, machine_run_ends);
+    for (uint32_t n = 1; n <= pc + 1 && dec[1 - (int64_t)n].run > n; n++)
+        dec[1 - (int64_t)n].run = (uint8_t)n;
+}
+
 void jit_bind_block(Run *run, uint32_t pc) {
     JitSlot *slot = &run->jit->slots[pc];
     slot->bound = true;
-    for (uint32_t i = 0; i < slot->block; i++)
+    for (uint32_t i = 0; i < slot->block; i++) {
         slot->bound &= bind_now(run, pc + i);
+        const Dec *dec = &run->prog[pc + i];
+        if (run->jit->engine->stencils && dec->chains &&
+            (dec->inner_full || region_kind(run, pc + i) == RI_HANDLER))
+            end_run(run, pc + i);
+    }
 }
 
 static void add_compiled(MachineJit *engine, XXH128_hash_t key, Image image) {
@@ -149,7 +179,7 @@ static void take_code(MachineJit *engine) {
     engine->stats.regions++;
     engine->stats.instructions += engine->pending.ninsts;
     if (engine->pending.attached == engine->attached)
-        enter_code(&engine->pending, image.code);
+        enter_code(&engine->pending, image.code, 0);
 }
 
 /* Of this engine, or on disk. */
@@ -176,6 +206,45 @@ static void ask_at(JitSlot *slot, unsigned kind, uint64_t heat) {
     slot->hopeless[kind] = false;
 }
 
+/* Heat at which code is looked for. */
+static uint32_t asks_after(const MachineJit *engine) {
+    return !engine->at_once && compiler_has_cache(engine->compiler) ? LOOK_AFTER : engine->after;
+}
+
+/* Code of the region made of stencils; NULL: the host has no memory for it. */
+static JitCode *copied_code(MachineJit *engine, const Run *run, const Region *region, XXH128_hash_t key) {
+    ImageBytes bytes;
+    Image image;
+    JitCode *code = find_code(engine, key);
+    if (code)
+        return code;
+    stencil_region(stencil_set(run->level->name), run, region, &bytes);
+    bool good = jit_image_map(&bytes, &image);
+    mem_free(bytes.bytes);
+    if (!good)
+        return NULL;
+    add_compiled(engine, key, image);
+    engine->stats.copied++;
+    engine->stats.instructions += region->ninsts;
+    return image.code;
+}
+
+/* Stencils for what begins at pc, and what LLVM is asked for later. */
+static void copy_region(MachineJit *engine, Run *run, uint32_t pc, unsigned kind) {
+    Region region;
+    Pending wanted;
+    JitSlot *slot = &run->jit->slots[pc];
+    slot->hopeless[kind] = true;
+    if (!region_find(run, pc, kind, engine->at_once, &region))
+        return;
+    set_pending(&wanted, run->jit, &region, kind);
+    JitCode *code = copied_code(engine, run, &region, region_key(run, &region, kind, COPIED));
+    if (code)
+        enter_code(&wanted, code, engine->stencils == MACHINE_STENCILS_FIRST ? asks_after(engine) : 0);
+    else if (engine->stencils == MACHINE_STENCILS_FIRST)
+        ask_at(slot, kind, asks_after(engine));
+}
+
 /* False: libLLVM is not there, or not yet. */
 static bool is_ready(Compiler *compiler) {
     if (compiler_state(compiler) == COMPILER_CLOSED)
@@ -190,6 +259,10 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
     Region region;
     Pending wanted;
     JitSlot *slot = &jit->slots[pc];
+    if (engine->stencils && !slot->code[kind]) {
+        copy_region(engine, run, pc, kind);
+        return;
+    }
     uint64_t later = (uint64_t)slot->heat[kind] + (engine->after < ASK_AGAIN ? engine->after : ASK_AGAIN);
     if (compiler_state(engine->compiler) == COMPILER_BUSY) {
         ask_at(slot, kind, later);
@@ -197,7 +270,7 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
     }
     take_code(engine);
     slot->hopeless[kind] = true; /* until it is there */
-    if (slot->code[kind] || !region_find(run, pc, kind, !engine->executions, &region))
+    if ((slot->code[kind] && !slot->copied[kind]) || !region_find(run, pc, kind, engine->at_once, &region))
         return;
     set_pending(&wanted, jit, &region, kind);
     wanted.key = region_key(run, &region, kind, engine->quick);
@@ -206,7 +279,7 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
     if (pays < engine->after)
         pays = engine->after;
     if (code) {
-        enter_code(&wanted, code);
+        enter_code(&wanted, code, 0);
     } else if (slot->heat[kind] < pays) {
         ask_at(slot, kind, pays);
     } else if (is_ready(engine->compiler)) {
@@ -251,8 +324,7 @@ Jit *jit_attach(Run *run, MachineJit *engine) {
     Jit *jit = ARENA_NEW(&run->arena, Jit);
     *jit = (Jit){.engine = engine,
                  .slots = known->slots,
-                 .threshold =
-                     engine->executions && compiler_has_cache(engine->compiler) ? LOOK_AFTER : engine->after,
+                 .threshold = engine->stencils && !engine->at_once ? COPY_AFTER : asks_after(engine),
                  .executed = &engine->stats.executed,
                  .host = {.data = run->level->call,
                           .control = run->level->control,
@@ -264,6 +336,7 @@ Jit *jit_attach(Run *run, MachineJit *engine) {
         for (unsigned kind = 0; kind < JIT_KINDS; kind++) {
             jit->slots[i].code[kind] = NULL;
             jit->slots[i].hopeless[kind] = false;
+            jit->slots[i].copied[kind] = false;
             jit->slots[i].wanted[kind] = 0;
         }
     }

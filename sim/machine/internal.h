@@ -74,6 +74,7 @@ struct Dec {
     uint8_t nv, nq;
     uint8_t always; /* call `part` even when no lane's guard is true */
     uint8_t chains; /* the handlers go on with the next instruction: it may be part of a run */
+    uint8_t last;   /* of its run, if it is in one: copied code calls its handler alone */
     uint32_t mods;
     uint32_t xm[4]; /* sign or inversion masks of v[]: value = (bits & am) ^ xm */
     uint32_t am[4];

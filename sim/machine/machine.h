@@ -233,12 +233,17 @@ void machine_close(MachineSession *session);
 typedef struct {
     uint32_t regions, instructions; /* compiled */
     uint32_t found;                 /* regions whose code was on disk */
+    uint32_t copied;                /* regions made of stencils */
     uint64_t executed;              /* warp instructions by compiled code */
     double seconds;                 /* of compiling, opening the library included */
     char failed[160];               /* why there is none, "" if nothing failed */
 } MachineJitStats;
+/* Prepared machine code is copied, which takes no time worth naming: never, instead of libLLVM, or before it.
+ */
+typedef enum { MACHINE_STENCILS_NEVER, MACHINE_STENCILS_ONLY, MACHINE_STENCILS_FIRST } MachineStencils;
 typedef struct {
     uint32_t after;
+    MachineStencils stencils;
     /* another thread compiles while the launch goes on, with after = 0 if this one has had a core to itself
      * until then; what it has compiled when the run ends is lost */
     bool background;

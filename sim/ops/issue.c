@@ -45,11 +45,12 @@ static int guarded_all(Warp *warp, Dec *dec, uint32_t g) {
 static void find_run(Run *run, uint32_t pc) {
     Dec *first = &run->prog[pc];
     uint32_t n = 1, behind = 0;
-    while (n < MAX_RUN && pc + n < run->ncode && first[n].chains && !first[n].run)
+    while (n < MAX_RUN && pc + n < run->ncode && !first[n - 1].last && first[n].chains && !first[n].run)
         n++;
-    if (pc + n < run->ncode && first[n].full == bind_decode)
+    bool goes_on = pc + n < run->ncode && !first[n - 1].last;
+    if (goes_on && first[n].full == bind_decode)
         return; /* not to the end yet */
-    if (pc + n < run->ncode && first[n].run + n <= MAX_RUN)
+    if (goes_on && first[n].run + n <= MAX_RUN)
         behind = first[n].run;
     for (uint32_t i = 1; i < n + (behind != 0); i++) {
         first[i].go_all = dec_is_guarded(&first[i]) ? guarded_all : first[i].full;
@@ -131,16 +132,18 @@ static int issue(Warp *warp) {
 
 /* The same with compiled regions. Heat is what a loop has executed, or begins to execute here: where it goes
  * back, where a warp goes on, and where compiled code ends. */
-static void heat(Warp *warp, uint32_t insts) {
+static void heat_at(Warp *warp, uint32_t pc, unsigned kind, uint32_t insts) {
     Jit *jit = warp->run->jit;
-    unsigned kind = warp->active == ~0u ? JIT_FULL : JIT_MASKED;
-    if (warp->pc >= warp->run->ncode)
-        return;
-    JitSlot *slot = &jit->slots[warp->pc];
+    JitSlot *slot = &jit->slots[pc];
     uint32_t wanted = slot->wanted[kind] ? slot->wanted[kind] : jit->threshold;
     slot->heat[kind] += slot->heat[kind] < UINT32_MAX / 2 ? insts : 0;
-    if (slot->heat[kind] >= wanted && !slot->code[kind] && !slot->hopeless[kind])
-        jit_compile(warp, warp->pc, kind);
+    if (slot->heat[kind] >= wanted && (!slot->code[kind] || slot->copied[kind]) && !slot->hopeless[kind])
+        jit_compile(warp, pc, kind);
+}
+static unsigned kind_now(const Warp *warp) { return warp->active == ~0u ? JIT_FULL : JIT_MASKED; }
+static void heat(Warp *warp, uint32_t insts) {
+    if (warp->pc < warp->run->ncode)
+        heat_at(warp, warp->pc, kind_now(warp), insts);
 }
 static int issue_hot(Warp *warp) {
     Run *run = warp->run;
@@ -151,13 +154,16 @@ static int issue_hot(Warp *warp) {
         uint32_t pc = warp->pc;
         int64_t quota = run->quota;
         JitSlot *slot = &jit->slots[pc < run->ncode ? pc : run->ncode];
-        JitCode *code = slot->code[warp->active == ~0u ? JIT_FULL : JIT_MASKED];
+        unsigned kind = kind_now(warp);
+        JitCode *code = slot->code[kind];
         if (slot->block && !slot->bound && quota >= slot->block)
             jit_bind_block(run, pc);
         if (code) {
             status = code(warp, &jit->host);
             CLEAN_UPPER;
             *jit->executed += (uint64_t)(quota - run->quota);
+            if (slot->copied[kind])
+                heat_at(warp, pc, kind, (uint32_t)(quota - run->quota));
             if (status == RUN_OK && run->quota != quota)
                 heat(warp, 8); /* it left for somewhere */
             if (status != RUN_OK || run->quota != quota)

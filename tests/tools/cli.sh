@@ -494,7 +494,7 @@ want 2 "no command 'compil'; did you mean 'compile'?" compil k.ptx
 want 2 "no option '--tarmet'; did you mean '--target'?" compile --tarmet=sm_80 k.ptx
 want 2 "no option '--optimise'; did you mean '--optimize'?" compile --optimise 2 k.ptx
 want 0 '' compile --output --outptu k.ptx # a value, not an option
-want 2 "'xx' is none of auto, interp, jit, ptx, gpu, gpu-ptx" run --engine xx k.ptx
+want 2 "'xx' is none of auto, interp, stencil, jit, ptx, gpu, gpu-ptx" run --engine xx k.ptx
 want 1 "types are u8 to u64" run k.ptx --arg foo:3
 
 # values stand apart from what is said of the option; asm does not take the listing that disasm prints by default

@@ -1,0 +1,318 @@
+/* Not part of the program: what clang compiles to make stencils_v3.inc and stencils_v4.inc
+ * (tests/sim/jit/stencils.sh): pieces of code that are copied one behind the other (stencil.h). Each does one
+ * thing and goes on with NEXT, which is what is copied behind it, or with T0 or T1. Constants are the
+ * addresses of symbols that are not there: A to E, for what is added to a base or is a number, 0 to 2^31, or
+ * where only 32 bits of it are used, any; K0 to K8 are words of the lane function's constants. Nothing is
+ * known here of the machine's structures but that.
+ *
+ * All state is in registers, as arguments: bases, masks, and eight vectors. A lane function takes its sources
+ * from v0 to v5, two vectors each, and leaves its result in v6 and v7; the others stay as they are. The two
+ * are two pieces of one row, or of 64-bit operands the lower words of some lanes and the upper ones of the
+ * same. Masks have the lanes of the vectors in their lowest bits: where several passes make a row, they are
+ * turned between them. SPDX-License-Identifier: MIT */
+#include "isa/lane/lane.h"
+#include <immintrin.h>
+#include <string.h>
+
+#ifdef __AVX512F__
+enum { VECTOR_BYTES = 64 };
+#else
+enum { VECTOR_BYTES = 32 };
+#endif
+enum { L = VECTOR_BYTES / 4, PIECE = 2 * L };
+typedef uint32_t Vector __attribute__((vector_size(VECTOR_BYTES)));
+
+#define STENCIL_CALL __attribute__((preserve_none))
+#define TAIL __attribute__((musttail)) return
+/* Calls leave only the first four, and what they return in m. */
+#define FEW char *rows, char *warp, char *run, char *prog, uint32_t g, uint32_t p, uint32_t q, uint32_t m
+#define FEW_ARGS rows, warp, run, prog, g, p, q, m
+#define ALL                                                                                                  \
+    FEW, uint32_t n, Vector v0, Vector v1, Vector v2, Vector v3, Vector v4, Vector v5, Vector v6, Vector v7
+#define ALL_ARGS FEW_ARGS, n, v0, v1, v2, v3, v4, v5, v6, v7
+#define STENCIL(name)                                                                                        \
+    STENCIL_CALL int name(ALL);                                                                              \
+    STENCIL_CALL int name(ALL)
+#define STENCIL_FEW(name)                                                                                    \
+    STENCIL_CALL int name(FEW);                                                                              \
+    STENCIL_CALL int name(FEW)
+extern STENCIL_CALL int NEXT(ALL), T0(ALL), T1(ALL);
+extern STENCIL_CALL int NEXT_FEW(FEW), T0_FEW(FEW);
+extern char A[], B[], C[], D[], E[];
+extern const uint32_t K0, K1, K2, K3, K4, K5, K6, K7, K8;
+#define HOLE(x) ((intptr_t)(x))
+#define WORD(base, x) (*(uint32_t *)(void *)((base) + HOLE(x)))
+#define QUAD(base, x) (*(uint64_t *)(void *)((base) + HOLE(x)))
+#define POINTER(base, x) (*(char **)(void *)((base) + HOLE(x)))
+#define GO TAIL NEXT(ALL_ARGS)
+#define RARELY(x) __builtin_expect(x, 0)
+
+/* ---- the region ---- */
+#define STENCIL_ENTRY(name)                                                                                  \
+    int name(char *warp);                                                                                    \
+    int name(char *warp)
+STENCIL_ENTRY(entry) {
+    char *run = POINTER(warp, B);
+    return NEXT_FEW(POINTER(warp, A), warp, run, POINTER(warp, C), 0, 0, 0, 0);
+}
+STENCIL(at) { /* is the warp at B? */
+    if (WORD(warp, A) == (uint32_t)HOLE(B))
+        TAIL T0(ALL_ARGS);
+    GO;
+}
+STENCIL(leave) { return 0; }
+STENCIL(leave_at) {
+    WORD(warp, A) = (uint32_t)HOLE(B);
+    return 0;
+}
+STENCIL(leave_with) {
+    WORD(warp, A) = (uint32_t)HOLE(B);
+    return (int)m;
+}
+STENCIL(jump) { TAIL T0(ALL_ARGS); }
+STENCIL(head) { /* a block of B instructions: does the quota A have them, does the program? */
+    char *slots = POINTER(POINTER(run, C), D);
+    if (QUAD(run, A) < (uint64_t)HOLE(B) || !slots[HOLE(E)])
+        TAIL T0(ALL_ARGS);
+    QUAD(run, A) -= (uint64_t)HOLE(B);
+    GO;
+}
+
+#define DOES(name, ...)                                                                                      \
+    STENCIL(name) {                                                                                          \
+        __VA_ARGS__;                                                                                         \
+        GO;                                                                                                  \
+    }
+#define LANES_OF(mask) ((uint64_t)__builtin_popcount(mask))
+DOES(add, QUAD(run, A) += (uint64_t)HOLE(B))
+DOES(less, QUAD(run, A) -= (uint64_t)HOLE(B))
+DOES(add_lanes, QUAD(run, A) += (uint64_t)HOLE(B) * LANES_OF(WORD(warp, C)))
+DOES(less_lanes, QUAD(run, A) -= (uint64_t)HOLE(B) * LANES_OF(WORD(warp, C)))
+DOES(off_all, QUAD(run, A) += LANES_OF(~g))
+DOES(off_active, QUAD(run, A) += LANES_OF(WORD(warp, B) & ~g))
+
+/* ---- masks ---- */
+DOES(get_g, g = WORD(warp, A) ^ (uint32_t)HOLE(B))
+DOES(get_p, p = WORD(warp, A) ^ (uint32_t)HOLE(B))
+DOES(get_q, q = WORD(warp, A) ^ (uint32_t)HOLE(B))
+DOES(active_g, g = WORD(warp, A))
+DOES(and_active, g &= WORD(warp, A))
+DOES(all_g, g = ~0u)
+DOES(keep_g, q = g)
+DOES(kept_g, g = q)
+DOES(g_and_p, g &= p)
+DOES(not_m, n = ~m)
+DOES(m_and, m &= p)
+DOES(m_or, m |= p)
+DOES(m_xor, m ^= p)
+DOES(n_and, n &= p)
+DOES(n_or, n |= p)
+DOES(n_xor, n ^= p)
+DOES(set_m, WORD(warp, A) = m)
+DOES(set_n, WORD(warp, A) = n)
+DOES(set_some_m, WORD(warp, A) = blend(g, m, WORD(warp, A)))
+DOES(set_some_n, WORD(warp, A) = blend(g, n, WORD(warp, A)))
+static uint32_t turn(uint32_t mask, unsigned by) { return mask >> by | mask << (32 - by) % 32; }
+#define TURN(name, by) DOES(name, g = turn(g, (by) % 32), p = turn(p, (by) % 32), q = turn(q, (by) % 32))
+TURN(turn_1, L)
+TURN(turn_2, PIECE)
+
+/* ---- rows ---- */
+#define LOAD(k)                                                                                              \
+    STENCIL(load_##k) { /* of the warp */                                                                    \
+        memcpy(&v##k, rows + HOLE(A), sizeof v##k);                                                          \
+        GO;                                                                                                  \
+    }                                                                                                        \
+    STENCIL(same_##k) { /* a word for all lanes */                                                           \
+        v##k = K0 - (Vector){0};                                                                             \
+        GO;                                                                                                  \
+    }                                                                                                        \
+    STENCIL(bank_##k) { /* a literal that the instruction A points to */                                     \
+        memcpy(&v##k, POINTER(prog, A) + HOLE(B), sizeof v##k);                                              \
+        GO;                                                                                                  \
+    }
+LOAD(0)
+LOAD(1)
+LOAD(2)
+LOAD(3)
+LOAD(4)
+LOAD(5)
+LOAD(6)
+LOAD(7)
+#define MOVE(k, from)                                                                                        \
+    STENCIL(move_##k##_##from) {                                                                             \
+        v##k = v##from;                                                                                      \
+        GO;                                                                                                  \
+    }
+#define MOVES(k) MOVE(k, 0) MOVE(k, 1) MOVE(k, 2) MOVE(k, 3) MOVE(k, 4) MOVE(k, 5) MOVE(k, 6) MOVE(k, 7)
+MOVES(0)
+MOVES(1)
+MOVES(2)
+MOVES(3)
+MOVES(4)
+MOVES(5)
+static void put_vector(char *at, Vector v) { memcpy(at, &v, sizeof v); }
+static void put_some(char *at, uint32_t g, Vector v) {
+#ifdef __AVX512F__
+    _mm512_mask_storeu_epi32(at, (__mmask16)g, (__m512i)v);
+#else
+    const Vector bits = {1, 2, 4, 8, 16, 32, 64, 128};
+    Vector old, mask = ((g - (Vector){0}) & bits) == bits;
+    memcpy(&old, at, sizeof old);
+    put_vector(at, (Vector)_mm256_blendv_epi8((__m256i)old, (__m256i)v, (__m256i)mask));
+#endif
+}
+DOES(put_6, put_vector(rows + HOLE(A), v6))
+DOES(put_7, put_vector(rows + HOLE(A), v7))
+DOES(put_some_6, put_some(rows + HOLE(A), g, v6))
+DOES(put_some_7, put_some(rows + HOLE(A), g >> L, v7))
+DOES(put_some_7_wide, put_some(rows + HOLE(A), g, v7))
+
+/* ---- lane functions ---- */
+#ifdef __AVX512F__
+static uint32_t sign_bits(Vector v) { return (uint32_t)_mm512_movepi32_mask((__m512i)v); }
+static bool any_nan(Vector x, Vector y) {
+    return !_kortestz_mask16_u8(_mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q),
+                                _mm512_cmp_ps_mask((__m512)y, (__m512)y, _CMP_UNORD_Q));
+}
+#else
+static uint32_t sign_bits(Vector v) { return (uint32_t)_mm256_movemask_ps((__m256)v); }
+static bool any_nan(Vector x, Vector y) {
+    return _mm256_movemask_ps(_mm256_or_ps(_mm256_cmp_ps((__m256)x, (__m256)x, _CMP_UNORD_Q),
+                                           _mm256_cmp_ps((__m256)y, (__m256)y, _CMP_UNORD_Q))) != 0;
+}
+#endif
+static void split_row(uint32_t to[PIECE], Vector lo, Vector hi) {
+    memcpy(to, &lo, sizeof lo);
+    memcpy(to + L, &hi, sizeof hi);
+}
+#define JOIN(lo, hi, from) (memcpy(&(lo), from, VECTOR_BYTES), memcpy(&(hi), (from) + L, VECTOR_BYTES))
+/* The next lanes of a mask; those before are in its upper bits. */
+static uint32_t more_bits(uint32_t mask, const uint32_t condition[PIECE]) {
+    Vector lo, hi;
+    JOIN(lo, hi, condition);
+    uint32_t bits = sign_bits(lo) | sign_bits(hi) << L;
+    return PIECE == 32 ? bits : mask >> PIECE % 32 | bits << (32 - PIECE) % 32;
+}
+#define SOURCES                                                                                              \
+    UNUSED uint32_t a[PIECE], b[PIECE], c[PIECE], r[PIECE];                                                  \
+    split_row(a, v0, v1), split_row(b, v2, v3), split_row(c, v4, v5), split_row(r, v6, v7);
+#define LANES(count) _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < (count); i++)
+#define SRC32(x) x[i]
+#define SRC64(x) pair(x[i], x[i + L])
+#define PUT32(x) r[i] = (x);
+#define PUT64(x)                                                                                             \
+    uint64_t wide = (x);                                                                                     \
+    r[i] = (uint32_t)wide;                                                                                   \
+    r[i + L] = (uint32_t)(wide >> 32);
+#define LANE_CALL(fn, aw, bw, cw)                                                                            \
+    fn(SRC##aw(a), SRC##bw(b), SRC##cw(c), p >> i & 1, q >> i & 1, K0, K1, K2, K3, K4, K5, K6, K7, K8)
+#define ALL_32(fn) LANE_CALL(fn, 32, 32, 32)
+
+#define LANE(name, rw, aw, bw, cw, ks, expr)                                                                 \
+    STENCIL(lane_of_##name) {                                                                                \
+        SOURCES                                                                                              \
+        LANES(((rw) | (aw) | (bw) | (cw)) & 64 ? L : PIECE){                                                 \
+            PUT##rw(LANE_CALL(lane_##name, aw, bw, cw))} JOIN(v6, v7, r);                                    \
+        GO;                                                                                                  \
+    }
+/* T0 makes NaNs canonical. */
+#define LANE_FLOAT(name, ks, expr)                                                                           \
+    STENCIL(lane_of_##name) {                                                                                \
+        SOURCES                                                                                              \
+        LANES(PIECE) { r[i] = f32_bits(ALL_32(lane_raw_##name)); }                                           \
+        JOIN(v6, v7, r);                                                                                     \
+        if (RARELY(any_nan(v6, v7)))                                                                         \
+            TAIL T0(ALL_ARGS);                                                                               \
+        GO;                                                                                                  \
+    }
+#define LANE_CARRY(name, aw, bw, cw, ks, expr, carries)                                                      \
+    STENCIL(lane_of_##name) {                                                                                \
+        SOURCES                                                                                              \
+        uint32_t one[PIECE], two[PIECE];                                                                     \
+        LANES(PIECE) {                                                                                       \
+            uint32_t over = LANE_CALL(lane_##name##_carries, aw, bw, cw);                                    \
+            one[i] = over != 0 ? ~0u : 0;                                                                    \
+            two[i] = over > 1 ? ~0u : 0;                                                                     \
+            r[i] = LANE_CALL(lane_##name, aw, bw, cw);                                                       \
+        }                                                                                                    \
+        JOIN(v6, v7, r);                                                                                     \
+        m = more_bits(m, one);                                                                               \
+        n = more_bits(n, two);                                                                               \
+        GO;                                                                                                  \
+    }
+#define LANE_LOGIC(name, ks, expr)                                                                           \
+    STENCIL(lane_of_##name) {                                                                                \
+        SOURCES                                                                                              \
+        uint32_t holds[PIECE];                                                                               \
+        LANES(PIECE) {                                                                                       \
+            r[i] = ALL_32(lane_##name);                                                                      \
+            holds[i] = r[i] != 0 ? ~0u : 0;                                                                  \
+        }                                                                                                    \
+        JOIN(v6, v7, r);                                                                                     \
+        m = more_bits(m, holds);                                                                             \
+        GO;                                                                                                  \
+    }
+#define LANE_SETP(name, ks, cond)                                                                            \
+    STENCIL(lane_of_##name) {                                                                                \
+        SOURCES                                                                                              \
+        uint32_t holds[PIECE];                                                                               \
+        LANES(PIECE) { holds[i] = ALL_32(lane_##name) ? ~0u : 0; }                                           \
+        m = more_bits(m, holds);                                                                             \
+        GO;                                                                                                  \
+    }
+#include "isa/lane/lanes.def"
+
+STENCIL(canon) {
+    Vector nan = F32_NAN - (Vector){0};
+    Vector x = (Vector)((__typeof__(v6))((v6 & 0x7fffffffu) > 0x7f800000u)),
+           y = (Vector)((__typeof__(v7))((v7 & 0x7fffffffu) > 0x7f800000u));
+    v6 = (nan & x) | (v6 & ~x);
+    v7 = (nan & y) | (v7 & ~y);
+    TAIL T0(ALL_ARGS);
+}
+
+/* ---- control ---- */
+STENCIL(branch_all) { /* all of them go, some, or none */
+    if (g == ~0u)
+        TAIL T0(ALL_ARGS);
+    if (g)
+        TAIL T1(ALL_ARGS);
+    GO;
+}
+STENCIL(branch_active) {
+    if (g == WORD(warp, A))
+        TAIL T0(ALL_ARGS);
+    if (g)
+        TAIL T1(ALL_ARGS);
+    GO;
+}
+STENCIL(if_none) {
+    if (!g)
+        TAIL T0(ALL_ARGS);
+    GO;
+}
+typedef int DataHandler(char *warp, char *dec, uint32_t g);
+typedef int ControlHandler(char *warp, uint32_t pc, uint32_t g);
+#define CONTROL_CALL (*(ControlHandler **)(void *)(POINTER(run, A) + HOLE(B)))(warp, (uint32_t)HOLE(C), 0)
+#define LOST __asm__("" : "=r"(g), "=r"(p), "=r"(q)) /* nobody reads them behind a call */
+#define DATA_CALL(handler) (*(DataHandler **)(void *)(prog + HOLE(A) + (handler)))(warp, prog + HOLE(A), g)
+#define CALLS(name, handler)                                                                                 \
+    STENCIL_FEW(name) {                                                                                      \
+        m = (uint32_t)DATA_CALL(handler);                                                                    \
+        LOST;                                                                                                \
+        if (RARELY(m))                                                                                       \
+            TAIL T0_FEW(FEW_ARGS);                                                                           \
+        TAIL NEXT_FEW(FEW_ARGS);                                                                             \
+    }
+CALLS(call_data, HOLE(B))
+CALLS(call_either, g == ~0u ? HOLE(B) : HOLE(C))
+STENCIL_FEW(call_control) { /* goes on if the warp is behind it with the same lanes */
+    uint32_t before = WORD(warp, E);
+    int status = CONTROL_CALL;
+    if ((uint32_t)status | (WORD(warp, D) ^ ((uint32_t)HOLE(C) + 1)) | (WORD(warp, E) ^ before))
+        return status;
+    LOST;
+    __asm__("" : "=r"(m));
+    TAIL NEXT_FEW(FEW_ARGS);
+}

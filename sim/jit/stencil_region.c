@@ -1,0 +1,460 @@
+/* A region as stencils. Its shape:
+ *
+ *   entry: goes to the block of warp->pc
+ *   block: leaves at its first instruction if the quota is less than its n instructions, or if the program
+ *          does not have them all yet; counts them; executes them
+ *   behind the last block: what is rare
+ *
+ * The warp's rows and predicates are in memory whenever an instruction ends, so that handlers can be called
+ * anywhere; vectors keep what they have loaded or stored last, as long as it is what is there (holds). The
+ * active lanes do not change inside a region; instructions are counted for a block when it begins, and those
+ * behind one that traps, or a branch that is left to the interpreter, are taken back.
+ * SPDX-License-Identifier: MIT */
+#include "sim/jit/stencil_copy.h"
+#include <string.h>
+
+enum { VECTORS = 8, RESULT = 6, NOTHING = 0 };
+/* What a vector holds: part of a row, by its place among the rows, or a word in all lanes. */
+#define PART_OF_ROW(bytes) (1ull << 62 | (uint64_t)(bytes))
+#define ONE_WORD(word) (2ull << 62 | (uint64_t)(word))
+
+typedef struct { /* emitted behind the blocks; goes on at `back` */
+    enum { RARE_CANON, RARE_LEAVE, RARE_TRAP, RARE_BRANCH } kind;
+    uint32_t label, back, pc, end;
+} Rare;
+
+typedef struct {
+    StencilCode code;
+    const Run *run;
+    const Region *region;
+    bool masked;
+    uint64_t holds[VECTORS];
+    VEC(Rare) rare;
+    uint32_t blocks[REGION_MAX_BLOCKS]; /* labels */
+    bool done[REGION_MAX_BLOCKS];
+    uint32_t next_pc; /* of the block that comes behind this one */
+} Stencils;
+
+/* ---- small pieces ---- */
+#define PUT(id, ...) COPY(&s->code, ST_##id, __VA_ARGS__)
+#define NUMBERS(...) .number = {__VA_ARGS__}
+static int64_t cls_at(unsigned cls, size_t member) {
+    return (int64_t)(offsetof(Run, cls) + cls * sizeof((Run *)0)->cls[0] + member);
+}
+enum { ISSUES = 0, LANES_SEEN = 8, LANES_OFF = 16 };
+_Static_assert(sizeof(((Run *)0)->cls[0]) == 24, "issues, lanes, off");
+static int64_t pred_at(unsigned index) { return (int64_t)(offsetof(Warp, p) + 4 * index); }
+
+static uint32_t rare(Stencils *s, Rare what) {
+    what.label = stencil_label(&s->code);
+    VEC_ADD(&s->code.arena, &s->rare, what);
+    return what.label;
+}
+static void forget_all(Stencils *s) { memset(s->holds, 0, sizeof s->holds); }
+static void forget(Stencils *s, uint64_t what) {
+    for (unsigned i = 0; i < VECTORS; i++)
+        if (s->holds[i] == what)
+            s->holds[i] = NOTHING;
+}
+
+/* ---- counting ---- */
+/* The instructions [from, to) are executed, or are not after all. */
+static void count_issues(Stencils *s, uint32_t from, uint32_t to, bool back) {
+    int64_t n[CLS_COUNT] = {0};
+    for (uint32_t pc = from; pc < to; pc++)
+        n[region_known(s->run, pc)->cls]++;
+    for (unsigned c = 0; c < CLS_COUNT; c++) {
+        if (!n[c])
+            continue;
+        int64_t issues = cls_at(c, ISSUES), lanes = cls_at(c, LANES_SEEN), active = offsetof(Warp, active);
+        if (back)
+            PUT(less, NUMBERS(issues, n[c]));
+        else
+            PUT(add, NUMBERS(issues, n[c]));
+        if (s->masked && back)
+            PUT(less_lanes, NUMBERS(lanes, n[c], active));
+        else if (s->masked)
+            PUT(add_lanes, NUMBERS(lanes, n[c], active));
+        else if (back)
+            PUT(less, NUMBERS(lanes, 32 * n[c]));
+        else
+            PUT(add, NUMBERS(lanes, 32 * n[c]));
+    }
+    if (back)
+        PUT(add, NUMBERS(offsetof(Run, quota), to - from));
+}
+
+/* The lanes for which the guard is true are in g. */
+static void guard(Stencils *s, const Dec *dec) {
+    PUT(get_g, NUMBERS(pred_at(dec->guard), dec->gx));
+    if (s->masked)
+        PUT(and_active, NUMBERS(offsetof(Warp, active)));
+}
+static void count_off(Stencils *s, const Dec *dec) {
+    if (s->masked)
+        PUT(off_active, NUMBERS(cls_at(dec->cls, LANES_OFF), offsetof(Warp, active)));
+    else
+        PUT(off_all, NUMBERS(cls_at(dec->cls, LANES_OFF)));
+}
+/* g: the lanes that execute a data instruction; false: all 32, and g is not there. */
+static bool executing(Stencils *s, const Dec *dec) {
+    if (dec_is_guarded(dec)) {
+        guard(s, dec);
+        count_off(s, dec);
+    } else if (s->masked) {
+        PUT(active_g, NUMBERS(offsetof(Warp, active)));
+    }
+    return s->masked || dec_is_guarded(dec);
+}
+
+/* ---- sources ---- */
+static bool from_bank(const Dec *dec) { /* it is another one in the next launch */
+    for (unsigned k = 0; k < dec->inst->nsrc; k++)
+        if (dec->inst->src[k].kind == OPK_CMEM)
+            return true;
+    return false;
+}
+
+/* Lanes from `lane` on of word `word` of source i into vector `to`. */
+static void load_part(Stencils *s, uint32_t pc, unsigned i, unsigned word, unsigned lane, unsigned to) {
+    const Dec *dec = region_known(s->run, pc);
+    uintptr_t at = dec->v[i].at + (uintptr_t)word * ROW_BYTES;
+    int64_t part = 4 * (int64_t)lane;
+    bool constant = dec_src_is_constant(dec, i);
+    uint64_t key = NOTHING;
+    uint32_t value = 0;
+    if (!constant) {
+        key = PART_OF_ROW(at + 4 * lane);
+    } else if (dec->v[i].at == (uintptr_t)s->run->zero_rows || !from_bank(dec)) {
+        value = *(const uint32_t *)at;
+        key = ONE_WORD(value);
+    }
+    for (unsigned k = 0; k < VECTORS && key; k++) {
+        unsigned from = (to + k) % VECTORS;
+        if (s->holds[from] != key)
+            continue;
+        if (from != to)
+            COPY(&s->code, ST_move_0_0 + to * VECTORS + from, .words = NULL);
+        s->holds[to] = key;
+        return;
+    }
+    s->holds[to] = key;
+    if (!constant)
+        COPY(&s->code, ST_load_0 + to, NUMBERS((int64_t)at + part));
+    else if (key)
+        COPY(&s->code, ST_same_0 + to, .words = &value);
+    else
+        COPY(&s->code, ST_bank_0 + to,
+             NUMBERS((int64_t)(pc * sizeof(Dec) + offsetof(Dec, v) + i * sizeof(SrcRef)),
+                     part + ROW_BYTES * (int64_t)word));
+}
+
+/* Parameters that the function reads: bits. */
+static uint32_t reads_of(const LaneRow *row) {
+    uint32_t reads = 0;
+    unsigned last = row->fn + (row->kind == LANE_CARRIES);
+    for (unsigned fn = row->fn; fn <= last; fn++) {
+        const LaneFunction *f = &lane_functions[fn];
+        if (f->result < LANE_PARAM_COUNT)
+            reads |= 1u << f->result;
+        for (unsigned i = 0; i < f->count; i++)
+            for (unsigned k = 0; k < 3; k++)
+                if (lane_insts[f->first + i].arg[k] < LANE_PARAM_COUNT)
+                    reads |= 1u << lane_insts[f->first + i].arg[k];
+    }
+    return reads;
+}
+
+/* ---- lane functions ---- */
+typedef struct {
+    const LaneRow *row;
+    uint32_t reads;
+    bool some, wide; /* g says for which lanes; a vector is of words of one kind */
+    uint32_t words[LANE_PARAM_COUNT - LANE_PARAM_K];
+} Lane;
+
+static const LaneRow *lane_of(const Run *run, const Dec *dec) {
+    return lane_row_of(run->level, dec->inner_full ? dec->inner_full : dec->full);
+}
+
+static void store_part(Stencils *s, unsigned from, uintptr_t at, const Lane *lane) {
+    uint64_t key = PART_OF_ROW(at);
+    unsigned id = ST_put_6 + (from - RESULT);
+    forget(s, key);
+    if (lane->some)
+        id = from == RESULT ? ST_put_some_6 : lane->wide ? ST_put_some_7_wide : ST_put_some_7;
+    else
+        s->holds[from] = key;
+    COPY(&s->code, id, NUMBERS((int64_t)at));
+}
+
+static void lane_pass(Stencils *s, uint32_t pc, const Lane *lane, unsigned first) {
+    const Dec *dec = region_known(s->run, pc);
+    const LaneRow *row = lane->row;
+    unsigned n = s->code.set->lanes;
+    for (unsigned i = 0; i < 3; i++) {
+        if (!(lane->reads >> i & 1))
+            continue;
+        load_part(s, pc, i, 0, first, 2 * i);
+        if (!lane->wide)
+            load_part(s, pc, i, 0, first + n, 2 * i + 1);
+        else if (row->bits[i] == 64)
+            load_part(s, pc, i, 1, first, 2 * i + 1);
+    }
+    unsigned id = ST_LANES + (unsigned)(row - lane_rows);
+    uint32_t back = stencil_label(&s->code), canon = 0;
+    if (stencil_has_exit(s->code.set, id))
+        canon = rare(s, (Rare){.kind = RARE_CANON, .back = back});
+    COPY(&s->code, id, .words = lane->words, .go = {canon});
+    stencil_here(&s->code, back);
+    s->holds[RESULT] = s->holds[RESULT + 1] = NOTHING;
+    uintptr_t to = dec->dst[0];
+    if (row->kind == LANE_SETS || to >= (uintptr_t)ROW_SINK * ROW_BYTES)
+        return;
+    store_part(s, RESULT, to + 4 * first, lane);
+    if (!lane->wide)
+        store_part(s, RESULT + 1, to + 4 * (first + n), lane);
+    else if (row->result_bits == 64)
+        store_part(s, RESULT + 1, to + ROW_BYTES + 4 * first, lane);
+}
+
+static void write_m(Stencils *s, unsigned index, bool some) {
+    if (index >= PRED_SINK)
+        return;
+    if (some)
+        PUT(set_some_m, NUMBERS(pred_at(index)));
+    else
+        PUT(set_m, NUMBERS(pred_at(index)));
+}
+static void write_n(Stencils *s, unsigned index, bool some) {
+    if (index >= PRED_SINK)
+        return;
+    if (some)
+        PUT(set_some_n, NUMBERS(pred_at(index)));
+    else
+        PUT(set_n, NUMBERS(pred_at(index)));
+}
+
+static void write_predicates(Stencils *s, const Dec *dec, const Lane *lane) {
+    uint32_t op = lane->row->kind == LANE_SETS ? dec->lane.isetp.bop : dec->imm[1];
+    op = op > 2 ? 2 : op; /* as bool_op has it */
+    switch (lane->row->kind) {
+    case LANE_CARRIES:
+        write_m(s, dec->pd[0], lane->some);
+        write_n(s, dec->pd[1], lane->some);
+        break;
+    case LANE_SETS:
+        if (dec->pd[1] < PRED_SINK) {
+            PUT(not_m, .words = NULL);
+            COPY(&s->code, ST_n_and + op, .words = NULL);
+        }
+        COPY(&s->code, ST_m_and + op, .words = NULL);
+        write_m(s, dec->pd[0], lane->some);
+        write_n(s, dec->pd[1], lane->some);
+        break;
+    case LANE_WITH_LOGIC:
+        COPY(&s->code, ST_m_and + op, .words = NULL);
+        write_m(s, dec->pd[0], lane->some);
+        break;
+    default: break;
+    }
+}
+
+static void lane_instruction(Stencils *s, uint32_t pc) {
+    const Dec *dec = region_known(s->run, pc);
+    Lane lane = {.row = lane_of(s->run, dec)};
+    const LaneRow *row = lane.row;
+    unsigned n = s->code.set->lanes;
+    lane.reads = reads_of(row);
+    lane.wide = (row->result_bits | row->bits[0] | row->bits[1] | row->bits[2]) & 64;
+    row->constants(dec, lane.words);
+    lane.some = executing(s, dec);
+    if (lane.reads >> LANE_PARAM_P & 1 || row->kind == LANE_SETS || row->kind == LANE_WITH_LOGIC)
+        PUT(get_p, NUMBERS(pred_at(dec->q[0].index), dec->q[0].x));
+    if (lane.reads >> (LANE_PARAM_P + 1) & 1)
+        PUT(get_q, NUMBERS(pred_at(dec->q[1].index), dec->q[1].x));
+    for (unsigned first = 0; first < 32; first += lane.wide ? n : 2 * n) {
+        lane_pass(s, pc, &lane, first);
+        if (lane.wide)
+            PUT(turn_1, .words = NULL);
+        else
+            PUT(turn_2, .words = NULL);
+    }
+    write_predicates(s, dec, &lane);
+}
+
+/* ---- everything else ---- */
+/* Go on at pc: another block, or outside. */
+static void jump_to(Stencils *s, uint32_t pc) {
+    uint32_t i = region_block_at(s->region, pc);
+    if (i < s->region->nblocks)
+        PUT(jump, .go = {s->blocks[i]});
+    else
+        PUT(leave_at, NUMBERS(offsetof(Warp, pc), pc));
+}
+/* The same, as the last thing of a block. */
+static void go_behind(Stencils *s, uint32_t pc) {
+    if (pc != s->next_pc)
+        jump_to(s, pc);
+}
+static uint32_t label_of(Stencils *s, uint32_t pc) {
+    uint32_t i = region_block_at(s->region, pc);
+    return i < s->region->nblocks ? s->blocks[i] : rare(s, (Rare){.kind = RARE_LEAVE, .pc = pc});
+}
+
+/* A data instruction by its handler; end: of the block. */
+static void handler_instruction(Stencils *s, uint32_t pc, uint32_t end) {
+    const Dec *dec = region_known(s->run, pc);
+    uint32_t trapped = rare(s, (Rare){.kind = RARE_TRAP, .pc = pc, .end = end}),
+             behind = stencil_label(&s->code);
+    if (!executing(s, dec))
+        PUT(all_g, .words = NULL);
+    if (dec_is_guarded(dec))
+        PUT(if_none, .go = {behind});
+    int64_t record = (int64_t)(pc * sizeof(Dec)), full = offsetof(Dec, full), part = offsetof(Dec, part);
+    if (dec_is_guarded(dec) && !s->masked)
+        PUT(call_either, NUMBERS(record, full, part), .go = {trapped});
+    else
+        PUT(call_data, NUMBERS(record, s->masked ? part : full), .go = {trapped});
+    stencil_here(&s->code, behind);
+    forget_all(s);
+}
+
+/* An instruction of control by its handler. EXIT does nothing where its guard is true in no lane. */
+static void control_instruction(Stencils *s, uint32_t pc) {
+    const Dec *dec = region_known(s->run, pc);
+    uint32_t none = stencil_label(&s->code);
+    bool skips = dec->optype == OT_EXIT && dec_is_guarded(dec);
+    if (skips) {
+        guard(s, dec);
+        PUT(if_none, .go = {none});
+    }
+    PUT(call_control, NUMBERS(offsetof(Run, jit), offsetof(Jit, host.control), pc, offsetof(Warp, pc),
+                              offsetof(Warp, active)));
+    if (skips) {
+        jump_to(s, pc + 1);
+        stencil_here(&s->code, none);
+        count_off(s, dec);
+    }
+    go_behind(s, pc + 1);
+}
+
+/* Where some of the lanes go only, it is the interpreter's business; bad targets are, too. */
+static void leave_before(Stencils *s, uint32_t pc) {
+    count_issues(s, pc, pc + 1, true);
+    PUT(leave_at, NUMBERS(offsetof(Warp, pc), pc));
+}
+static void branch_instruction(Stencils *s, uint32_t pc) {
+    const Dec *dec = region_known(s->run, pc);
+    uint32_t target = region_target(s->run, pc);
+    bool guarded = dec_is_guarded(dec);
+    if (!guarded && !dec->nq) {
+        if (target < s->run->ncode)
+            go_behind(s, target);
+        else
+            leave_before(s, pc);
+        return;
+    }
+    if (guarded)
+        guard(s, dec);
+    else if (s->masked)
+        PUT(active_g, NUMBERS(offsetof(Warp, active)));
+    else
+        PUT(all_g, .words = NULL);
+    if (dec->nq) {
+        PUT(keep_g, .words = NULL);
+        PUT(get_p, NUMBERS(pred_at(dec->q[0].index), dec->q[0].x));
+        PUT(g_and_p, .words = NULL);
+    }
+    uint32_t mixed = rare(s, (Rare){.kind = RARE_BRANCH, .pc = pc}),
+             taken = target < s->run->ncode ? label_of(s, target) : mixed;
+    if (s->masked)
+        PUT(branch_active, NUMBERS(offsetof(Warp, active)), .go = {taken, mixed});
+    else
+        PUT(branch_all, .go = {taken, mixed});
+    if (dec->nq) /* none of them goes; those for which it is the second guard had a true one */
+        PUT(kept_g, .words = NULL);
+    if (guarded)
+        count_off(s, dec);
+    go_behind(s, pc + 1);
+}
+
+/* A uniform operation runs for lanes that are elsewhere too, and is a finding then: its handler's business.
+ */
+static RegionKind kind_of(const Stencils *s, uint32_t pc) {
+    RegionKind kind = region_kind(s->run, pc);
+    return kind == RI_LANE && s->masked && region_known(s->run, pc)->inner_full ? RI_HANDLER : kind;
+}
+
+static void block_code(Stencils *s, const RegionBlock *block) {
+    uint32_t end = block->pc + block->n;
+    RegionKind kind = RI_LANE;
+    forget_all(s);
+    PUT(head,
+        NUMBERS(offsetof(Run, quota), block->n, offsetof(Run, jit), offsetof(Jit, slots),
+                (int64_t)(block->pc * sizeof(JitSlot) + offsetof(JitSlot, bound))),
+        .go = {rare(s, (Rare){.kind = RARE_LEAVE, .pc = block->pc})});
+    count_issues(s, block->pc, end, false);
+    for (uint32_t pc = block->pc; pc < end; pc++) {
+        kind = kind_of(s, pc);
+        switch (kind) {
+        case RI_LANE: lane_instruction(s, pc); break;
+        case RI_HANDLER: handler_instruction(s, pc, end); break;
+        case RI_BRANCH: branch_instruction(s, pc); break;
+        default: control_instruction(s, pc); break;
+        }
+    }
+    if (kind < RI_BRANCH)
+        go_behind(s, end);
+}
+
+/* The blocks, each before the one behind it in the program where that is to come yet. */
+static void all_blocks(Stencils *s) {
+    const Region *region = s->region;
+    for (uint32_t first = 0; first < region->nblocks; first++) {
+        uint32_t i = first;
+        while (i < region->nblocks && !s->done[i]) {
+            const RegionBlock *block = &region->blocks[i];
+            uint32_t next = region_block_at(region, block->pc + block->n);
+            bool follows = next < region->nblocks && next != i && !s->done[next];
+            s->done[i] = true;
+            s->next_pc = follows ? region->blocks[next].pc : UINT32_MAX;
+            stencil_here(&s->code, s->blocks[i]);
+            block_code(s, block);
+            if (!follows)
+                break;
+            i = next;
+        }
+    }
+}
+
+static void rare_code(Stencils *s, const Rare *what) {
+    stencil_here(&s->code, what->label);
+    switch (what->kind) {
+    case RARE_CANON: PUT(canon, .go = {what->back}); break;
+    case RARE_LEAVE: PUT(leave_at, NUMBERS(offsetof(Warp, pc), what->pc)); break;
+    case RARE_BRANCH: leave_before(s, what->pc); break;
+    case RARE_TRAP:
+        count_issues(s, what->pc + 1, what->end, true);
+        PUT(leave_with, NUMBERS(offsetof(Warp, pc), what->pc));
+        break;
+    }
+}
+
+void stencil_region(const StencilSet *set, const Run *run, const Region *region, ImageBytes *out) {
+    Stencils all = {.run = run, .region = region, .masked = region->kind == JIT_MASKED}, *s = &all;
+    stencil_begin(&s->code, set);
+    for (uint32_t i = 0; i < region->nblocks; i++)
+        s->blocks[i] = stencil_label(&s->code);
+    PUT(entry, NUMBERS(offsetof(Warp, rows), offsetof(Warp, run), offsetof(Warp, prog)));
+    for (uint32_t i = 0; i < region->nblocks; i++)
+        if (region->blocks[i].entry)
+            PUT(at, NUMBERS(offsetof(Warp, pc), region->blocks[i].pc), .go = {s->blocks[i]});
+    PUT(leave, .words = NULL);
+    all_blocks(s);
+    for (uint32_t i = 0; i < s->rare.n; i++) {
+        Rare what = s->rare.at[i];
+        rare_code(s, &what);
+    }
+    stencil_end(&s->code, out);
+}
