@@ -12,8 +12,8 @@ static bool is_reached(const AutoSearch *search, const Coverage *coverage, uint3
     return insn >= search->m->funcs[func].ninsns || coverage->ptx[func][insn];
 }
 
-uint64_t auto_frontier(const AutoSearch *search, const Coverage *coverage) {
-    uint64_t slots = 0;
+AutoFrontier auto_frontier(const AutoSearch *search, const Coverage *coverage) {
+    AutoFrontier frontier = {0};
     for (uint32_t f = 0; f < search->m->nfuncs; f++)
         for (uint32_t i = 0; search->flow.funcs[f] && i < search->m->funcs[f].ninsns; i++) {
             const PtxFunc *func = &search->m->funcs[f];
@@ -23,9 +23,9 @@ uint64_t auto_frontier(const AutoSearch *search, const Coverage *coverage) {
                 continue;
             uint32_t to = func->labels[in->operands[0].label].insn;
             if (!is_reached(search, coverage, f, to) || !is_reached(search, coverage, f, i + 1))
-                slots |= search->flow.steers[f][i];
+                frontier.slots |= search->flow.steers[f][i], frontier.shape |= !search->flow.steers[f][i];
         }
-    return slots;
+    return frontier;
 }
 
 static uint64_t one_of(uint64_t *random, const uint32_t *of, unsigned n) { return of[rng_next(random) % n]; }
@@ -63,11 +63,16 @@ static uint64_t other_value(const AutoSearch *search, const AutoAttempt *attempt
     }
 }
 
+static bool asks_for_zero(const AutoSlot *what) {
+    bool asks = false;
+    for (uint32_t k = 0; k < what->nwords; k++)
+        asks |= what->words[k] == 0;
+    return asks;
+}
+
 /* A pointer is compared with 0, or its low bits are asked for: it is 0, or an element further. */
 static void change_pointer(const AutoSlot *what, AutoAttempt *attempt, uint32_t slot, uint64_t *random) {
-    bool asked = false, odd = what->unit > 1 && what->elem_bytes;
-    for (uint32_t k = 0; k < what->nwords; k++)
-        asked |= what->words[k] == 0;
+    bool asked = asks_for_zero(what), odd = what->unit > 1 && what->elem_bytes;
     if (what->parent || what->variable)
         return;
     if (asked && (!odd || rng_next(random) % 2))
@@ -85,7 +90,7 @@ static void change_slot(const AutoSearch *search, AutoAttempt *attempt, uint32_t
         change_pointer(what, attempt, slot, random);
     if (auto_is_pointer(what) || what->shared_piece || what->uses & (AU_BRANCH | AU_CALL | AU_BYTES))
         return;
-    if (what->uses & AU_DIVISOR && !value)
+    if (what->uses & AU_DIVISOR && !value && !asks_for_zero(what))
         value = 1;
     if (what->parent && what->uses & AU_FLOAT)
         attempt->seed += RNG_STEP; /* other data */
@@ -97,11 +102,11 @@ static void change_slot(const AutoSearch *search, AutoAttempt *attempt, uint32_t
         attempt->value[slot] = what->size_bytes == 1 ? value & 1 : value;
 }
 
-static void change_shape(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random) {
+static void change_shape(const AutoSearch *search, AutoAttempt *attempt, bool matters, uint64_t *random) {
     static const uint32_t grids[] = {1, 2, 3, 4, 5, 7, 8, 16};
     AutoAttempt other;
     auto_guess(search, (unsigned)(rng_next(random) % ATTEMPTS), &other);
-    if (rng_next(random) % 4 == 0)
+    if (matters || rng_next(random) % 4 == 0)
         memcpy(attempt->block, other.block, sizeof other.block);
     for (unsigned i = 0; i < 3; i++)
         if (search->flow.block_axes >> i & 1)
@@ -109,16 +114,18 @@ static void change_shape(const AutoSearch *search, AutoAttempt *attempt, uint64_
     auto_fit_clusters(search, attempt);
 }
 
-void auto_step(const AutoSearch *search, uint64_t slots, AutoAttempt *attempt, uint64_t *random) {
+void auto_step(const AutoSearch *search, AutoFrontier frontier, AutoAttempt *attempt, uint64_t *random) {
+    uint64_t slots = frontier.slots;
+    bool shape = frontier.shape && rng_next(random) % 2;
     if (!slots || rng_next(random) % 4 == 0) /* what leads there may lead through memory */
         slots = search->flow.nslots < 64 ? (1ull << search->flow.nslots) - 1 : ~0ull;
-    uint64_t changes = 1 + rng_next(random) % MOST_CHANGES;
+    uint64_t changes = shape && rng_next(random) % 2 ? 0 : 1 + rng_next(random) % MOST_CHANGES;
     for (uint64_t k = 0; slots && k < changes; k++) {
         uint64_t left = slots;
         for (uint64_t skip = rng_next(random) % (uint64_t)__builtin_popcountll(slots); skip; skip--)
             left &= left - 1;
         change_slot(search, attempt, (uint32_t)__builtin_ctzll(left), random);
     }
-    if (rng_next(random) % 4 == 0)
-        change_shape(search, attempt, random);
+    if (shape || rng_next(random) % 4 == 0)
+        change_shape(search, attempt, shape, random);
 }

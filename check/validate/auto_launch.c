@@ -498,7 +498,7 @@ static void search_shapes(AutoSearch *search, AutoLaunches *out, Rest *rest) {
 /* Steps from the launches kept, or from one that traps, towards blocks that none reaches. */
 static void climb(AutoSearch *search, AutoLaunches *out, Rest *rest) {
     uint64_t random = search->opt->seed ^ RNG_STEP, most = search->spent + MOST_SPENT / 2;
-    uint64_t slots = 0;
+    AutoFrontier frontier = {0};
     for (unsigned n = 0, known = UINT32_MAX; n < STEPS && out->nplans < MOST_CLIMBED; n++) {
         if ((covers_enough(out) && rest->stored) || search->spent >= most)
             break;
@@ -509,11 +509,11 @@ static void climb(AutoSearch *search, AutoLaunches *out, Rest *rest) {
         if (!out->nplans && known && !try_attempt(search, from, LOOK_BLOCKS, out->reason))
             break;
         if (known != out->nplans)
-            slots = auto_frontier(search, out->nplans ? &search->sum : &search->cover);
+            frontier = auto_frontier(search, out->nplans ? &search->sum : &search->cover);
         known = out->nplans;
         AutoAttempt attempt = *from;
         attempt.budget = search->opt->budget ? search->opt->budget : ATTEMPT_BUDGET;
-        auto_step(search, slots, &attempt, &random);
+        auto_step(search, frontier, &attempt, &random);
         consider(search, &attempt, out, rest);
     }
 }

@@ -91,10 +91,13 @@ void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *
 /* A last warp that is not full, and more than one row of it where the kernel reads y or z; sizes a little
  * smaller, so that unrolled loops have something left over. */
 void auto_guess_ragged(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
-/* The slots from which branches follow that were executed, and not both ways. */
-uint64_t auto_frontier(const AutoSearch *search, const Coverage *coverage);
+typedef struct {
+    uint64_t slots; /* from which branches follow that were executed, and not both ways */
+    bool shape;     /* ... or which follow from no number: what may change them is the launch's shape */
+} AutoFrontier;
+AutoFrontier auto_frontier(const AutoSearch *search, const Coverage *coverage);
 /* A few numbers changed, of these slots as a rule, or the shape. */
-void auto_step(const AutoSearch *search, uint64_t slots, AutoAttempt *attempt, uint64_t *random);
+void auto_step(const AutoSearch *search, AutoFrontier frontier, AutoAttempt *attempt, uint64_t *random);
 /* Change what made it trap, which is search->trap; false: no idea. */
 bool auto_repair(AutoSearch *search, AutoAttempt *attempt);
 

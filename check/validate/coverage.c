@@ -1,6 +1,7 @@
 /* Basic blocks executed: see coverage.h.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/coverage.h"
+#include "check/validate/forced.h"
 #include <string.h>
 
 void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module, const Binary *binary) {
@@ -18,6 +19,7 @@ void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module, con
 typedef struct {
     const PtxFunc *f;
     uint8_t *leader, *seen; /* ninsns + 1 each */
+    const uint8_t *forced;  /* FORCED_* */
     uint32_t *stack;
     uint32_t n;
 } Walk;
@@ -45,8 +47,9 @@ static void find_leaders(Walk *w) {
         uint32_t i = w->stack[--w->n];
         for (; i < w->f->ninsns; i++) {
             const PtxInsn *in = &w->f->insns[i];
-            branch_from(w, in);
-            if (ptx_leaves(in) && in->guard_reg)
+            if (w->forced[i] != FORCED_PASSED)
+                branch_from(w, in);
+            if (ptx_leaves(in) && in->guard_reg && w->forced[i] != FORCED_TAKEN)
                 visit(w, i + 1);
             if (ptx_leaves(in))
                 break;
@@ -69,6 +72,7 @@ Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const ui
         w.leader = ARENA_ARRAY(&arena, uint8_t, n + 2);
         w.seen = ARENA_ARRAY(&arena, uint8_t, n + 2);
         w.stack = ARENA_ARRAY(&arena, uint32_t, n + 2);
+        w.forced = forced_branches(w.f, &arena);
         find_leaders(&w);
         for (uint32_t i = 0; i < n; i++) {
             sum.total += w.leader[i];

@@ -96,11 +96,20 @@ static bool too_large(Lower *lower, const PtxVar *var, const char *space, uint64
     return false;
 }
 
+/* What a whole program names and nobody defines is defined here, without an initial value, as by ptxas. */
+static PtxLinkage linkage_of(Lower *lower, const PtxVar *var, bool named) {
+    if (lower->m->relocatable || var->linkage != LINK_EXTERN || !named || !var->size_bytes ||
+        ptx_is_dynamic_shared(var))
+        return (PtxLinkage)var->linkage;
+    diag_in(lower->d, &lower->user->source, var->loc, DIAG_W0709, str_text(&lower->user->strings, var->name));
+    return LINK_VISIBLE;
+}
+
 /* Variables in shared memory lie elsewhere in each kernel: lower->shared. */
-static bool place_var(Lower *lower, uint32_t index, uint64_t const_offset) {
+static bool place_var(Lower *lower, uint32_t index, uint64_t const_offset, bool named) {
     const PtxVar *var = &lower->user->vars[index];
     IrVar iv = {.name = var_name(lower, var),
-                .linkage = var->linkage,
+                .linkage = (uint8_t)linkage_of(lower, var, named),
                 .space = (uint8_t)var->space,
                 .align_bytes = var->align_bytes ? var->align_bytes : 1,
                 .size_bytes = var->size_bytes,
@@ -125,10 +134,14 @@ static bool place_vars(Lower *lower) {
     lower->places = ARENA_ARRAY(&lower->scratch, VarPlace, lower->user->nvars + 1);
     lower->shared = ptx_shared_layout(lower->user, &lower->scratch);
     lower->address_taken = ptx_address_taken(lower->user, &lower->scratch);
+    bool *named = ARENA_ARRAY(&lower->scratch, bool, lower->user->nvars + 1),
+         *funcs = ARENA_ARRAY(&lower->scratch, bool, lower->user->nfuncs + 1);
+    for (uint32_t k = 0; k < lower->user->nfuncs; k++)
+        ptx_mark_named(lower->user, k, named, funcs);
     lower->m->const_bytes = (uint32_t)ptx_const_layout(lower->user, CONST_LIMIT, constants);
     for (uint32_t k = 0; k < lower->user->nvars; k++)
         if (placed_space(&lower->user->vars[k]))
-            ok &= place_var(lower, k, constants[k]);
+            ok &= place_var(lower, k, constants[k], named[k]);
     return ok;
 }
 

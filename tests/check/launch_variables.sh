@@ -58,6 +58,19 @@ done
 "$heddle" validate k.ptx --launch auto --show-launch auto.json >report
 grep -q "^k: equal" report || { fail "k is not equal"; cat report; }
 "$heddle" validate k.ptx --launch auto.json >report || { fail "the launches shown"; cat report; }
+# what nobody defines is a variable of a whole program, with a warning where it is named; an object leaves it to a linker
+sed 's/^.const .u32 limit;/.extern .const .u32 limit; .extern .global .u32 unnamed[4];/; s/^.global .u32 shift = 1000;/.extern .global .u32 shift;/' k.ptx >extern.ptx
+for target in bru1 sm_80; do
+    "$heddle" compile -t $target extern.ptx -o extern.cubin 2>err && [ "$(grep -c 'warning W0709' err)" = 2 ] || { fail "extern.ptx"; cat err; }
+    grep -q 'W0709.*unnamed' err && fail "a warning of a variable that nobody names"
+    for what in "run extern.cubin --launch given.json" "validate extern.ptx extern.cubin --launch given.json" "validate extern.ptx extern.cubin --launch auto"; do
+        "$heddle" $what >report 2>&1 || { fail "$target: $what"; cat report; }
+    done
+done
+"$heddle" compile -c extern.ptx -o extern.o 2>err && ! grep -q W0709 err || { fail "compile -c"; cat err; }
+sed 's/shift;/shift[];/' extern.ptx >unsized.ptx
+"$heddle" compile unsized.ptx -o unsized.cubin 2>err
+[ $? -eq 1 ] && grep -q 'shift' err || { fail "an array without a size that nobody defines"; cat err; }
 # a parameter of the name of a variable is not the variable
 sed 's/.param .u64 out/.param .u64 shift/; s/\[out\]/[shift]/; /.global .u32 shift/d; s/\[shift\]; add.s32/[other]; add.s32/; s/^.const .u32 limit;/.const .u32 limit; .global .u32 other = 1000; .global .b8 shift[100000];/' k.ptx >named.ptx
 "$heddle" validate named.ptx --launch auto >report

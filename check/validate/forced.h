@@ -1,0 +1,12 @@
+/* Branches that go one way in every launch, whatever the data are: blocks behind their other way are not
+ * executed by any. Compilers leave them where they unroll a loop for a size of block that they do not know to
+ * be that of the launch.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_VALIDATE_FORCED_H
+#define HEDDLE_CHECK_VALIDATE_FORCED_H
+#include "frontend/ast.h"
+
+typedef enum { FORCED_NOT, FORCED_TAKEN, FORCED_PASSED } Forced;
+/* By statement: [func->ninsns], in the arena. */
+uint8_t *forced_branches(const PtxFunc *func, Arena *arena);
+#endif
