@@ -90,11 +90,14 @@ static uint32_t add_texture(const AutoAttempt *attempt, Plan *plan, const char *
     describe(insn, &texture.what);
     const char *type = texture.what.texel == SIM_TEXEL_F32 ? "f32" : "u32";
     unsigned long long seed = (attempt->seed >> 32) + plan->buffers.n;
-    PlanBuffer texels = {
-        .name = arena_printf(&plan->arena, "%s.texels", name),
-        .type = scalar_find(type, 3),
-        .count = sim_texture_bytes(&texture.what) / 4,
-        .init = arena_printf(&plan->arena, *type == 'f' ? "random:%llu:-1:1" : "random:%llu", seed)};
+    PlanBuffer texels = {.name = arena_printf(&plan->arena, "%s.texels", name),
+                         .type = scalar_find(type, 3),
+                         .count = sim_texture_bytes(&texture.what) / 4,
+                         .init = attempt->edges
+                                     ? arena_printf(&plan->arena, "edges:%llu:%u:%u", seed, plan->textures.n,
+                                                    attempt->one_in ? attempt->one_in : 1)
+                                 : *type == 'f' ? arena_printf(&plan->arena, "random:%llu:-1:1", seed)
+                                                : arena_printf(&plan->arena, "random:%llu", seed)};
     VEC_ADD(&plan->arena, &plan->buffers, texels);
     VEC_ADD(&plan->arena, &plan->textures, texture);
     return plan->textures.n;

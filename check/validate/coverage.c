@@ -72,7 +72,7 @@ Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const ui
         w.leader = ARENA_ARRAY(&arena, uint8_t, n + 2);
         w.seen = ARENA_ARRAY(&arena, uint8_t, n + 2);
         w.stack = ARENA_ARRAY(&arena, uint32_t, n + 2);
-        w.forced = forced_branches(w.f, &arena);
+        w.forced = coverage_forced_branches(w.f, &arena);
         find_leaders(&w);
         for (uint32_t i = 0; i < n; i++) {
             sum.total += w.leader[i];

@@ -1,7 +1,8 @@
 /* See forced.h. A register that one statement defines, not under a guard, has an interval, and is perhaps a
  * special register and a constant: `tid + 255 - tid` is 255. Both hold whenever the statement is executed, so
  * there is no order to heed; what several statements define, memory and parameters have any value. Numbers
- * are those of the signed type; where a result leaves it nothing is known.
+ * are those of the signed type; where a result leaves it nothing is known. Operations are known by name:
+ * those by which compilers place a loop in a block; a column of intervals would serve nothing else.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/forced.h"
 #include "sim/launch.h"
@@ -89,7 +90,7 @@ static Range difference(Range a, Range b, unsigned bytes) {
     return sum(a, minus, bytes);
 }
 
-static Range product(Range a, Range b, unsigned bytes) {
+static Range range_times(Range a, Range b, unsigned bytes) {
     const int64_t far = INT32_MAX;
     if (a.least < 0 || b.least < 0 || a.most > far || b.most > far)
         return any_of(bytes);
@@ -113,12 +114,12 @@ static Range smaller(Range a, Range b) {
     return (Range){.least = a.least < b.least ? a.least : b.least, .most = a.most < b.most ? a.most : b.most};
 }
 
-static Range shifted(const PtxInsn *in, Range a, Range by, unsigned bytes) {
+static Range range_shifted(const PtxInsn *in, Range a, Range by, unsigned bytes) {
     if (!is_exact(by) || by.least < 0 || by.least >= 8 * (int64_t)bytes || a.least < 0)
         return any_of(bytes);
     if (in->op == PTX_SHR)
         return (Range){.least = a.least >> by.least, .most = a.most >> by.least};
-    return by.least < 31 ? product(a, exactly((int64_t)1 << by.least), bytes) : any_of(bytes);
+    return by.least < 31 ? range_times(a, exactly((int64_t)1 << by.least), bytes) : any_of(bytes);
 }
 
 static Range masked(Range a, Range b, unsigned bytes) {
@@ -174,7 +175,7 @@ static Range divided(const PtxInsn *in, Range a, Range by, unsigned bytes) {
 }
 
 /* The value that a statement gives its only destination. */
-static Range result_of(const Ranges *ranges, const PtxInsn *in) {
+static Range range_made(const Ranges *ranges, const PtxInsn *in) {
     PtxType type = (PtxType)in->type[0];
     PtxTypeClass class = ptx_type_class(type);
     const PtxOperand *source = &in->operands[in->ndst];
@@ -196,7 +197,7 @@ static Range result_of(const Ranges *ranges, const PtxInsn *in) {
     case PTX_MAX: return n == 2 && plain ? larger(a, b) : all;
     case PTX_MIN: return n == 2 && plain ? smaller(a, b) : all;
     case PTX_SHL:
-    case PTX_SHR: return n == 2 ? shifted(in, a, range_of(ranges, &source[1], 4), bytes) : all;
+    case PTX_SHR: return n == 2 ? range_shifted(in, a, range_of(ranges, &source[1], 4), bytes) : all;
     case PTX_DIV:
     case PTX_REM: return n == 2 ? divided(in, a, b, bytes) : all;
     case PTX_AND:
@@ -206,9 +207,9 @@ static Range result_of(const Ranges *ranges, const PtxInsn *in) {
     case PTX_OR:
     case PTX_XOR: return class == TC_PRED ? logical(in, a, b) : all;
     case PTX_NOT: return class == TC_PRED ? (Range){.least = !a.most, .most = !a.least} : all;
-    case PTX_MUL: return in->sub == SUB_LO ? product(a, b, bytes) : all;
+    case PTX_MUL: return in->sub == SUB_LO ? range_times(a, b, bytes) : all;
     case PTX_MAD:
-        return in->sub == SUB_LO ? sum(product(a, b, bytes), range_of(ranges, &source[2], bytes), bytes)
+        return in->sub == SUB_LO ? sum(range_times(a, b, bytes), range_of(ranges, &source[2], bytes), bytes)
                                  : all;
     case PTX_SETP: return n == 2 ? truth(compared(in, a, b)) : truth(0);
     default: return all;
@@ -223,7 +224,7 @@ static void count_writes(Ranges *ranges, const PtxOperand *operand, bool whole) 
         *writes = *writes || !whole ? 2 : 1;
 }
 
-uint8_t *forced_branches(const PtxFunc *func, Arena *arena) {
+uint8_t *coverage_forced_branches(const PtxFunc *func, Arena *arena) {
     Ranges ranges = {.f = func,
                      .regs = ARENA_ARRAY(arena, Range, func->nregs + 1),
                      .writes = ARENA_ARRAY(arena, uint8_t, func->nregs + 1)};
@@ -252,7 +253,7 @@ uint8_t *forced_branches(const PtxFunc *func, Arena *arena) {
                 forced[i] = guard.least == !in->guard_not ? FORCED_TAKEN : FORCED_PASSED;
         }
         if (in->ndst == 1 && to->kind == PO_REG && ranges.writes[to->reg] == 1)
-            ranges.regs[to->reg] = result_of(&ranges, in);
+            ranges.regs[to->reg] = range_made(&ranges, in);
     }
     return forced;
 }

@@ -8,5 +8,5 @@
 
 typedef enum { FORCED_NOT, FORCED_TAKEN, FORCED_PASSED } Forced;
 /* By statement: [func->ninsns], in the arena. */
-uint8_t *forced_branches(const PtxFunc *func, Arena *arena);
+uint8_t *coverage_forced_branches(const PtxFunc *func, Arena *arena);
 #endif

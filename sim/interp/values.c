@@ -120,9 +120,9 @@ uint32_t interp_value_classes(const PtxInsn *in) {
 /* ---- which ones operands show ---- */
 
 typedef struct {
-    uint64_t bits; /* cut to the type */
-    int64_t whole; /* the same with its sign */
-    double number;
+    uint64_t bits;         /* cut to the type */
+    int64_t whole;         /* the same with its sign */
+    double number, second; /* second: of two halves; else 0 */
     unsigned width;
 } Value;
 
@@ -136,26 +136,29 @@ static Value value_of(uint64_t slot, unsigned type) {
         float narrow;
         memcpy(&narrow, &value.bits, 4);
         value.number = (double)narrow;
-    } else if (type == TY_F16) {
-        value.number = interp_half_value(FMT_F16, (uint16_t)value.bits);
+    } else if (type == TY_F16 || type == TY_F16X2 || type == TY_BF16 || type == TY_BF16X2) {
+        bool half = type == TY_F16 || type == TY_F16X2;
+        value.number = interp_half_value(half ? FMT_F16 : FMT_BF16, (uint16_t)value.bits);
+        value.second =
+            bytes < 4 ? 0 : interp_half_value(half ? FMT_F16 : FMT_BF16, (uint16_t)(value.bits >> 16));
     }
     return value;
 }
 
-static bool known_float(unsigned type) { return type == TY_F64 || type == TY_F32 || type == TY_F16; }
+static bool is_nan(Value value) { return isnan(value.number) || isnan(value.second); }
 static bool is_subnormal(Value value, unsigned type) {
-    double least = type == TY_F32 ? 0x1p-126 : type == TY_F16 ? 0x1p-14 : 0x1p-1022;
-    return value.number != 0 && fabs(value.number) < least;
+    double least = type == TY_F64 ? 0x1p-1022 : type == TY_F16 || type == TY_F16X2 ? 0x1p-14 : 0x1p-126;
+    return (value.number != 0 && fabs(value.number) < least) ||
+           (value.second != 0 && fabs(value.second) < least);
 }
 static uint32_t order(bool less, bool greater) {
     return less ? BIT(LESS) : greater ? BIT(GREATER) : BIT(EQUAL);
 }
 
 static uint32_t compared(Value a, Value b, unsigned type, bool equality) {
-    if (known_float(type)) {
+    if (sees_float(type)) { /* of two halves the first */
         uint32_t zeros = a.number == b.number && a.bits != b.bits ? BIT(ZEROS) : 0;
-        return isnan(a.number) || isnan(b.number) ? BIT(NAN)
-                                                  : order(a.number<b.number, a.number> b.number) | zeros;
+        return is_nan(a) || is_nan(b) ? BIT(NAN) : order(a.number<b.number, a.number> b.number) | zeros;
     }
     bool is_signed = ptx_type_class((PtxType)type) == TC_SIGNED;
     bool less = is_signed ? a.whole < b.whole : a.bits < b.bits;
@@ -205,7 +208,7 @@ static uint32_t seen_convert(const Seen *seen) {
     unsigned width = 8 * ptx_type_bytes((PtxType)to);
     if (!sees_float(from))
         return (a.whole < 0 ? BIT(SIGN) : 0) | (width < a.width && a.bits >> width ? BIT(RANGE) : 0);
-    if (isnan(a.number))
+    if (is_nan(a))
         return BIT(NAN);
     bool is_signed = ptx_type_class((PtxType)to) == TC_SIGNED;
     double most = ldexp(1, (int)width - is_signed), least = is_signed ? -most : 0;
@@ -218,8 +221,7 @@ static uint32_t seen_number(const Seen *s) {
     const PtxCode *code = s->code;
     uint32_t seen = 0;
     for (unsigned i = 0; i < s->n; i++)
-        seen |=
-            (isnan(s->v[i].number) ? BIT(NAN) : 0) | (is_subnormal(s->v[i], code->type) ? BIT(SUBNORMAL) : 0);
+        seen |= (is_nan(s->v[i]) ? BIT(NAN) : 0) | (is_subnormal(s->v[i], code->type) ? BIT(SUBNORMAL) : 0);
     if (!code->sat || code->exec != interp_exec_pure)
         return seen;
     double sum = value_of(code->pure(s->slot[0], s->slot[1], s->slot[2], code), code->type).number;

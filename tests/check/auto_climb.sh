@@ -12,7 +12,7 @@ fail() { echo "FAILED: $*"; failed=1; }
 # kernel NAME PARAMETERS BODY VERDICT: its verdict begins with VERDICT
 kernel() {
     printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry %s(%s)\n{\n' "$1" "$2" >"$1.ptx"
-    printf '.reg .b64 %%a, %%o;\n.reg .b32 %%i, %%j, %%k, %%m, %%n, %%t, %%x, %%y;\n.reg .pred %%p, %%q;\n%s\nEND: ret;\n}\n' "$3" >>"$1.ptx"
+    printf '.reg .b64 %%a, %%b, %%o;\n.reg .b32 %%i, %%j, %%k, %%m, %%n, %%t, %%x, %%y;\n.reg .pred %%p, %%q;\n%s\nEND: ret;\n}\n' "$3" >>"$1.ptx"
     "$heddle" validate "$1.ptx" --launch auto --show-launch "$1.json" >"$1.report"
     grep -q "^$1: $4" "$1.report" || fail "$1 is not '$4': $(head -3 "$1.report")"
 }
@@ -53,6 +53,13 @@ for bit in 0 4 8 12 16 20 24 28; do
 done
 kernel bytes '.param .u64 a, .param .u32 n' ".reg .f32 %f, %g; $index setp.ge.s32 %p, %i, %n; @%p bra END; ld.global.u32 %t, [%a]; mov.f32 %f, 0f3F800000;
 $blend st.global.f32 [%a], %f;" equal
+# two halves in a register: of either of them a NaN and a subnormal number are seen; and the kernel asks whether its divisor is 0
+for type in f16x2 bf16x2; do
+    kernel $type '.param .u64 a, .param .u32 n, .param .u64 b' "$index setp.ge.s32 %p, %i, %n; @%p bra END; mul.lo.s32 %x, %i, 28; cvt.u64.u32 %o, %x;
+add.s64 %a, %a, %o; ld.param.u64 %o, [b]; mul.wide.u32 %b, %i, 4; add.s64 %b, %o, %b; ld.global.u32 %x, [%b+8192];
+$(for k in 4 8 12 16 20 24; do echo "ld.global.u32 %y, [%b+$k]; fma.rn.$type %t, %x, %y, %y; st.global.u32 [%a+$k], %t;"; done)" equal
+done
+kernel divisor '.param .u64 a, .param .u32 n' "$index setp.eq.s32 %p, %n, 0; @%p bra ON; rem.u32 %y, %i, %n; bra END; ON: $put" equal
 # no constant of the kernel tells that
 kernel hidden '.param .u64 a, .param .u32 n' "$index mul.lo.s32 %y, %n, 0x9e3779b1; xor.b32 %y, %y, 0x12345678; setp.ne.s32 %p, %y, 0x5a5a5a5a;
 @%p bra END; $put" 'little covered'

@@ -43,7 +43,7 @@ static uint32_t branch_of(const PtxFunc *f) {
 
 static Forced forced_of(const PtxModule *module) {
     Arena arena = {0};
-    Forced forced = (Forced)forced_branches(&module->funcs[0], &arena)[branch_of(&module->funcs[0])];
+    Forced forced = (Forced)coverage_forced_branches(&module->funcs[0], &arena)[branch_of(&module->funcs[0])];
     arena_free(&arena);
     return forced;
 }
