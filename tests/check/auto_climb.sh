@@ -55,9 +55,9 @@ kernel bytes '.param .u64 a, .param .u32 n' ".reg .f32 %f, %g; $index setp.ge.s3
 $blend st.global.f32 [%a], %f;" equal
 # two halves in a register: of either of them a NaN and a subnormal number are seen; and the kernel asks whether its divisor is 0
 for type in f16x2 bf16x2; do
-    kernel $type '.param .u64 a, .param .u32 n, .param .u64 b' "$index setp.ge.s32 %p, %i, %n; @%p bra END; mul.lo.s32 %x, %i, 28; cvt.u64.u32 %o, %x;
+    kernel $type '.param .u64 a, .param .u32 n, .param .u64 b' "$index setp.ge.s32 %p, %i, %n; @%p bra END; mul.lo.s32 %x, %i, 68; cvt.u64.u32 %o, %x;
 add.s64 %a, %a, %o; ld.param.u64 %o, [b]; mul.wide.u32 %b, %i, 4; add.s64 %b, %o, %b; ld.global.u32 %x, [%b+8192];
-$(for k in 4 8 12 16 20 24; do echo "ld.global.u32 %y, [%b+$k]; fma.rn.$type %t, %x, %y, %y; st.global.u32 [%a+$k], %t;"; done)" equal
+$(for k in $(seq 4 4 64); do echo "ld.global.u32 %y, [%b+$k]; fma.rn.$type %t, %x, %y, %y; st.global.u32 [%a+$k], %t;"; done)" equal
 done
 kernel divisor '.param .u64 a, .param .u32 n' "$index setp.eq.s32 %p, %n, 0; @%p bra ON; rem.u32 %y, %i, %n; bra END; ON: $put" equal
 # no constant of the kernel tells that
