@@ -114,6 +114,25 @@ static void change_shape(const AutoSearch *search, AutoAttempt *attempt, bool ma
     auto_fit_clusters(search, attempt);
 }
 
+static bool may_change(const AutoSlot *what) {
+    return !auto_is_pointer(what) && !what->shared_piece && !what->parent &&
+           !(what->uses & (AU_BRANCH | AU_CALL | AU_BYTES | AU_FLOAT));
+}
+
+/* All numbers as the kernel asks whether they are: ways for data that lie side by side want several at once.
+ */
+static void agree(const AutoSearch *search, AutoAttempt *attempt) {
+    for (uint32_t i = 0; i < search->flow.nslots; i++)
+        if (search->flow.slots[i].has_equal && may_change(&search->flow.slots[i]))
+            attempt->value[i] = (uint64_t)search->flow.slots[i].equals;
+    for (uint32_t k = 0; k < 2 * search->flow.nslots; k++) { /* twice: some follow from later ones */
+        uint32_t i = k % search->flow.nslots;
+        const AutoSlot *what = &search->flow.slots[i];
+        if (what->twin && may_change(what))
+            attempt->value[i] = attempt->value[what->twin - 1] * what->twin_times / what->twin_by;
+    }
+}
+
 void auto_step(const AutoSearch *search, AutoFrontier frontier, AutoAttempt *attempt, uint64_t *random) {
     uint64_t slots = frontier.slots;
     bool shape = frontier.shape && rng_next(random) % 2;
@@ -126,6 +145,8 @@ void auto_step(const AutoSearch *search, AutoFrontier frontier, AutoAttempt *att
             left &= left - 1;
         change_slot(search, attempt, (uint32_t)__builtin_ctzll(left), random);
     }
+    if (rng_next(random) % 4 == 0)
+        agree(search, attempt);
     if (shape || rng_next(random) % 4 == 0)
         change_shape(search, attempt, shape, random);
 }

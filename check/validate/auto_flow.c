@@ -195,7 +195,9 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
         for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++) {
             const PtxOperand *d = in->operands[0].kind == PO_VEC ? &in->operands[0].vec[i] : &in->operands[0];
             uint32_t s = auto_param_slot(flow, param, a.offset + i * bytes, bytes);
-            define_operand(flow, func, d, (Val){.is = 1ull << s, .from = 1ull << s, .given = true});
+            define_operand(
+                flow, func, d,
+                (Val){.is = 1ull << s, .from = 1ull << s, .multiple = s + 1, .times = 1, .given = true});
             if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
                 auto_use(flow, 1ull << s, AU_FLOAT, (PtxType)in->type[0]);
         }
@@ -355,6 +357,35 @@ static void hint_word(Flow *flow, Val v, int64_t word) {
     }
 }
 
+/* A slot times a number is compared with a constant. */
+static void hint_equal(Flow *flow, Val x, int64_t word) {
+    AutoSlot *slot = x.multiple ? &flow->out->slots[x.multiple - 1] : NULL;
+    if (slot && word && word % x.times == 0 && !slot->has_equal) {
+        slot->has_equal = true;
+        slot->equals = word / x.times;
+    }
+}
+
+/* ... with another slot times a number: the one whose number is less follows from the other, unless it does
+ * from a third. */
+static void hint_twin(Flow *flow, Val x, Val y) {
+    if (!x.multiple || !y.multiple || x.multiple == y.multiple)
+        return;
+    Val less = x.times < y.times || (x.times == y.times && x.multiple > y.multiple) ? x : y;
+    Val more = less.multiple == x.multiple ? y : x;
+    AutoSlot *slots = flow->out->slots;
+    if (slots[less.multiple - 1].twin && slots[less.multiple - 1].twin != more.multiple) {
+        Val other = less;
+        less = more;
+        more = other;
+    }
+    if (slots[less.multiple - 1].twin || slots[more.multiple - 1].twin == less.multiple)
+        return;
+    slots[less.multiple - 1].twin = more.multiple;
+    slots[less.multiple - 1].twin_times = more.times;
+    slots[less.multiple - 1].twin_by = less.times;
+}
+
 static void hint_factor(Flow *w, uint32_t func, const PtxInsn *in) {
     const PtxOperand *factor = &in->operands[in->ndst + 1];
     if (factor->kind == PO_IMM)
@@ -408,9 +439,17 @@ static void flow_high(Flow *w, uint32_t func, const PtxInsn *in) {
     define(w, func, in, few_bits(w, result_of(w, func, in, NO_SOURCE), few));
 }
 
+static void keep_multiple(Val *out, Val of, uint64_t times) {
+    if (of.multiple && times && of.times * times <= UINT16_MAX) {
+        out->multiple = of.multiple;
+        out->times = (uint32_t)(of.times * times);
+    }
+}
+
 static void flow_move(Flow *w, uint32_t func, const PtxInsn *in) {
     Val out = result_of(w, func, in, SOURCE_A);
     out.names = source_value(w, func, in, 0).names;
+    keep_multiple(&out, source_value(w, func, in, 0), in->noperands == in->ndst + 1u);
     define(w, func, in, out);
 }
 
@@ -420,6 +459,7 @@ static void flow_convert(Flow *w, uint32_t func, const PtxInsn *in) {
     Val out = result_of(w, func, in, converts ? NO_SOURCE : SOURCE_A | SOURCE_B);
     out.names = source_value(w, func, in, 0).names;
     out.given &= !converts;
+    keep_multiple(&out, source_value(w, func, in, 0), !converts);
     define(w, func, in, out);
 }
 
@@ -446,6 +486,9 @@ static void define_product(Flow *w, uint32_t func, const PtxInsn *in, unsigned p
         out = result_of(w, func, in, passes);
     out.strides |= (b.tid ? a.is : 0) | (a.tid ? b.is : 0);
     hint_factor(w, func, in);
+    const PtxOperand *factor = &in->operands[in->ndst + 1];
+    if (in->noperands == in->ndst + 2u && factor->kind == PO_IMM && factor->imm > 0)
+        keep_multiple(&out, a, (uint64_t)factor->imm);
     define(w, func, in, out);
 }
 
@@ -459,7 +502,10 @@ static void flow_shift(Flow *w, uint32_t func, const PtxInsn *in) {
     const PtxOperand *by = &in->operands[in->ndst + 1];
     if (by->kind == PO_IMM && by->imm >= 0 && by->imm < 11)
         hint_block(w, source_value(w, func, in, 0), 1ull << by->imm);
-    flow_other(w, func, in);
+    Val out = result_of(w, func, in, NO_SOURCE);
+    if (in->op == PTX_SHL && by->kind == PO_IMM && by->imm >= 0 && by->imm < 16)
+        keep_multiple(&out, source_value(w, func, in, 0), 1ull << by->imm);
+    define(w, func, in, out);
 }
 
 static void flow_divide(Flow *w, uint32_t func, const PtxInsn *in) {
@@ -477,8 +523,13 @@ static void flow_compare(Flow *w, uint32_t func, const PtxInsn *in) {
         Val x = source_value(w, func, in, side), y = source_value(w, func, in, 1 - side);
         auto_use(w, x.is | x.from, y.tid ? (uint32_t)AU_CMP_X * (y.tid & 7u) : AU_CMP, TY_NONE);
         const PtxOperand *with = &in->operands[in->ndst + 1 - side];
-        if (with->kind == PO_IMM && (in->cmp == CMP_EQ || in->cmp == CMP_NE))
+        bool equality = in->cmp == CMP_EQ || in->cmp == CMP_NE;
+        if (with->kind == PO_IMM && equality) {
             hint_size(w, x, (uint64_t)with->imm);
+            hint_equal(w, x, with->imm);
+        }
+        if (equality && side)
+            hint_twin(w, x, y);
         if (with->kind == PO_IMM)
             hint_word(w, x, with->imm);
     }

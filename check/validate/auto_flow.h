@@ -39,6 +39,10 @@ typedef struct {
     uint32_t unit; /* the largest number that it is divided by, or of which it must be a multiple; 0 none */
     int64_t words[AUTO_WORDS]; /* constants that it is compared with, alone or in sums */
     uint32_t nwords;
+    /* It is asked whether its value is `equals`, or that of slot `twin` - 1 times twin_times / twin_by. */
+    uint32_t twin, twin_times, twin_by;
+    bool has_equal;
+    int64_t equals;
 } AutoSlot;
 
 typedef struct { /* a copy of a tensor whose map is a parameter, or in memory that one points to */

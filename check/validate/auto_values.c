@@ -47,6 +47,10 @@ void auto_join(Flow *flow, Val *to, Val v) {
     to->tid |= v.tid;
     to->loaded |= v.loaded;
     to->given |= v.given;
+    if (!old.from && !old.is && !old.tid && !old.loaded && !old.multiple)
+        to->multiple = v.multiple, to->times = v.times;
+    else if (to->multiple != v.multiple || to->times != v.times)
+        to->multiple = to->times = 0;
     if (!to->var)
         to->var = v.var, to->entry_param = v.entry_param, to->offset = v.offset, to->placed = v.placed;
     else if (v.var)

@@ -13,14 +13,15 @@ enum {
     NAMES_MANY = 255
 };
 typedef struct {
-    uint64_t is, from; /* bit sets of slots */
-    uint64_t strides;  /* those of `from` that were multiplied by what depends on a thread index */
-    uint32_t var;      /* index + 1 of a variable whose address it is */
-    uint8_t tid;       /* bit i: depends on the thread or block index of axis i */
-    uint8_t names;     /* NAMES_* + axis: it is that special register */
-    bool entry_param;  /* var is a parameter of the kernel; offset is known */
-    bool placed;       /* the address is var + offset, no other */
-    bool loaded;       /* what memory or another function gave is part of it */
+    uint64_t is, from;        /* bit sets of slots */
+    uint64_t strides;         /* those of `from` that were multiplied by what depends on a thread index */
+    uint32_t var;             /* index + 1 of a variable whose address it is */
+    uint8_t tid;              /* bit i: depends on the thread or block index of axis i */
+    uint8_t names;            /* NAMES_* + axis: it is that special register */
+    bool entry_param;         /* var is a parameter of the kernel; offset is known */
+    bool placed;              /* the address is var + offset, no other */
+    bool loaded;              /* what memory or another function gave is part of it */
+    uint32_t multiple, times; /* it is the slot `multiple` - 1 times that; 0: nobody knows */
     bool given; /* what the launch or memory gave is, and no integer made a floating-point number of it */
     uint32_t offset;
 } Val;

@@ -60,6 +60,9 @@ add.s64 %a, %a, %o; ld.param.u64 %o, [b]; mul.wide.u32 %b, %i, 4; add.s64 %b, %o
 $(for k in $(seq 4 4 64); do echo "ld.global.u32 %y, [%b+$k]; fma.rn.$type %t, %x, %y, %y; st.global.u32 [%a+$k], %t;"; done)" equal
 done
 kernel divisor '.param .u64 a, .param .u32 n' "$index setp.eq.s32 %p, %n, 0; @%p bra ON; rem.u32 %y, %i, %n; bra END; ON: $put" equal
+# a way for rows that lie side by side
+kernel rows '.param .u64 a, .param .u32 n, .param .u32 m, .param .u32 k, .param .u32 l' "$index ld.param.u32 %m, [m]; ld.param.u32 %k, [k]; ld.param.u32 %t, [l];
+shl.b32 %y, %n, 2; setp.ne.s32 %p, %m, %y; @%p bra END; setp.ne.s32 %p, %k, 12; @%p bra END; mul.lo.s32 %y, %t, 8; setp.ne.s32 %p, %y, %m; @%p bra END; $put" equal
 # no constant of the kernel tells that
 kernel hidden '.param .u64 a, .param .u32 n' "$index mul.lo.s32 %y, %n, 0x9e3779b1; xor.b32 %y, %y, 0x12345678; setp.ne.s32 %p, %y, 0x5a5a5a5a;
 @%p bra END; $put" 'little covered'
