@@ -3,7 +3,7 @@
  *
  * The texels lie in guest memory one behind the other, rows behind rows, slices behind slices; layers of an
  * array are slices, and the six faces of a cube are slices of a layer (+x, -x, +y, -y, +z, -z).
- * A handle has the number of the texture, from 1, in bits 0-19 and that of a sampler in bits 20-31: what the
+ * A handle has the number of the texture, from 1, in bits 0-19 and that of a sampler in bits 20-30: what the
  * sampler says is a part of the same description. A surface is a texture of which nothing but the texels
  * count. SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_TEXTURE_H
@@ -11,7 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SIM_SAMPLER_SHIFT = 20, SIM_TEXTURE_MASK = (1 << SIM_SAMPLER_SHIFT) - 1, SIM_MAX_TEXTURES = 4095 };
+enum {
+    SIM_SAMPLER_SHIFT = 20,
+    SIM_TEXTURE_MASK = (1 << SIM_SAMPLER_SHIFT) - 1,
+    SIM_SAMPLER_MASK = 0x7ff,
+    SIM_MAX_TEXTURES = SIM_SAMPLER_MASK
+};
 
 typedef enum {
     SIM_TEXEL_U8,

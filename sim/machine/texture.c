@@ -61,9 +61,10 @@ int machine_no_texture(Warp *warp, const Dec *dec, unsigned lane) {
     return machine_trap(warp, dec, lane, TRAP_ILLEGAL, "the handle is that of no texture");
 }
 
+/* Bit 31 says nothing: up to sm_89 ptxas 13.0 sets it where the name of a texture goes through a register. */
 static int find_headers(Warp *warp, const Dec *dec, unsigned lane, uint32_t handle, Texel *out) {
     out->header = simmem_texture(warp->run->mem, handle & SIM_TEXTURE_MASK);
-    out->sampler = simmem_texture(warp->run->mem, handle >> SIM_SAMPLER_SHIFT);
+    out->sampler = simmem_texture(warp->run->mem, handle >> SIM_SAMPLER_SHIFT & SIM_SAMPLER_MASK);
     return out->header && out->sampler ? RUN_OK : machine_no_texture(warp, dec, lane);
 }
 

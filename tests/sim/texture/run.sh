@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Textures and surfaces: run.sh HEDDLE CASES FIND_NVIDIA PROGRAM... (k, levels, steps: made by CASES; surface, params). Both executions must give the values that CASES computes, code of
+# Textures and surfaces: run.sh HEDDLE CASES FIND_NVIDIA PROGRAM... (k, levels, steps: made by CASES; surface, params, moved). Both executions must give the values that CASES computes, code of
 # every target those of the interpreter, and so must what ptxas makes of the same text, where it is found (of steps, instructions that are not modelled).
 # SPDX-License-Identifier: MIT
 set -u
@@ -33,9 +33,11 @@ for program in "$@"; do
     for sm in 75 80 86 89 90; do
         [ $program != steps ] && [ -n "$ptxas" ] && [ -x "$ptxas" ] && mine || continue
         sed "s/^.target sm_75/.target sm_$sm/; s/^.version 7../.version 8.0/" $program.ptx > theirs.ptx
-        "$ptxas" -arch sm_$sm theirs.ptx -o theirs.cubin > out 2>&1 || continue # a ptxas without this target
-        "$heddle" validate theirs.ptx theirs.cubin --launch $program.json > out 2>&1 ||
-            { fail "$program by ptxas for sm_$sm"; tail -3 out; }
+        for level in 3 0; do
+            "$ptxas" -O$level -arch sm_$sm theirs.ptx -o theirs.cubin > out 2>&1 || continue # a ptxas without this target
+            "$heddle" validate theirs.ptx theirs.cubin --launch $program.json > out 2>&1 ||
+                { fail "$program by ptxas -O$level for sm_$sm"; tail -3 out; }
+        done
     done
 done
 [ "$1" = levels ] && exit $bad
