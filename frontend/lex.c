@@ -6,19 +6,19 @@
 
 enum { CC_BLANK = 1, CC_DIGIT = 2, CC_START = 4, CC_WORD = 8, CC_HEX = 16 };
 
-static inline unsigned char_class(unsigned char c) {
-    unsigned lower = c | 32u;
-    if (lower >= 'a' && lower <= 'z' && c >= 'A')
-        return CC_START | CC_WORD | (lower <= 'f' ? CC_HEX : 0u);
-    if (c >= '0' && c <= '9')
-        return CC_DIGIT | CC_WORD | CC_HEX;
-    if (c == '_' || c == '$')
-        return CC_START | CC_WORD;
-    if (c == '%')
-        return CC_START;
-    return c == ' ' || (c >= '\t' && c <= '\r') ? CC_BLANK : 0;
-}
-static bool is_a(char c, unsigned cls) { return char_class((unsigned char)c) & cls; }
+#define IS_LETTER(c) (((c) | 32) >= 'a' && ((c) | 32) <= 'z')
+#define CLASS(c)                                                                                             \
+    (IS_LETTER(c)                            ? CC_START | CC_WORD | (((c) | 32) <= 'f' ? CC_HEX : 0)         \
+     : (c) >= '0' && (c) <= '9'              ? CC_DIGIT | CC_WORD | CC_HEX                                   \
+     : (c) == '_' || (c) == '$'              ? CC_START | CC_WORD                                            \
+     : (c) == '%'                            ? CC_START                                                      \
+     : (c) == ' ' || ((c) >= 9 && (c) <= 13) ? CC_BLANK                                                      \
+                                             : 0)
+#define CLASSES_4(c) CLASS(c), CLASS(c + 1), CLASS(c + 2), CLASS(c + 3)
+#define CLASSES_16(c) CLASSES_4(c), CLASSES_4(c + 4), CLASSES_4(c + 8), CLASSES_4(c + 12)
+#define CLASSES_64(c) CLASSES_16(c), CLASSES_16(c + 16), CLASSES_16(c + 32), CLASSES_16(c + 48)
+static const uint8_t class_of[256] = {CLASSES_64(0), CLASSES_64(64), CLASSES_64(128), CLASSES_64(192)};
+static bool is_a(char c, unsigned cls) { return class_of[(unsigned char)c] & cls; }
 
 static void skip_line(Lexer *lx) {
     const char *end = memchr(lx->text + lx->at, '\n', lx->size - lx->at);
@@ -93,9 +93,8 @@ static bool lex_integer(Lexer *lx, Token *token, const char *p, unsigned base) {
     const char *first = p;
     uint64_t v = 0;
     for (; is_a(*p, CC_HEX) && digit_value(*p) < base; p++) {
-        if (v > (UINT64_MAX - digit_value(*p)) / base)
+        if (__builtin_mul_overflow(v, (uint64_t)base, &v) || __builtin_add_overflow(v, digit_value(*p), &v))
             return bad_number(lx, token, p);
-        v = v * base + digit_value(*p);
     }
     if (p == first)
         return bad_number(lx, token, p);
@@ -165,7 +164,7 @@ static void lex_punctuation(Lexer *lx, Token *token) {
     const char *p = lx->text + token->at;
     token->size = 1;
     token->kind = (uint8_t)*p;
-    for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++)
+    for (unsigned i = 0; i < sizeof pairs / sizeof *pairs && (p[1] == p[0] || p[1] == '='); i++)
         if (p[0] == pairs[i].text[0] && p[1] == pairs[i].text[1]) {
             token->kind = pairs[i].kind;
             token->size = 2;

@@ -210,7 +210,7 @@ static void split_modulo(Parser *parser) {
 static bool parse_binary(Parser *p, ConstVal *out, unsigned min_precedence, unsigned depth) {
     if (!parse_unary(p, out, depth))
         return false;
-    for (;;) {
+    while (!at(p, ',') && !at(p, '}') && !at(p, ']')) { /* what mostly follows is no operator */
         split_modulo(p);
         const BinaryOp *op = NULL;
         for (unsigned i = 0; i < sizeof binary_ops / sizeof *binary_ops; i++)
@@ -227,6 +227,7 @@ static bool parse_binary(Parser *p, ConstVal *out, unsigned min_precedence, unsi
         if (!(is_int ? int_op(p, op, loc, out, &right) : float_op(p, op, loc, out, &right)))
             return false;
     }
+    return true;
 }
 
 static bool parse_ternary(Parser *p, ConstVal *out, unsigned depth) {

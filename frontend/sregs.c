@@ -29,14 +29,27 @@ const SregRow *sreg_row_of(const PtxOperand *operand) {
     return &rows[0];
 }
 
+static size_t add_text(char *text, size_t size, size_t n, const char *more, size_t length) {
+    if (length > size - 1 - n)
+        length = size - 1 - n;
+    memcpy(text + n, more, length);
+    text[n + length] = 0;
+    return n + length;
+}
+
 void sreg_spell(const SregRow *row, unsigned k, char *text, size_t size) {
     const char *number = strstr(row->spelling, "%u");
-    size_t before = number ? (size_t)(number - row->spelling) : strlen(row->spelling), n = before;
-    n = n < size ? n : size - 1;
-    memcpy(text, row->spelling, n);
-    text[n] = 0;
-    if (number)
-        snprintf(text + n, size - n, "%u%s", row->first + k, number + 2);
+    size_t before = number ? (size_t)(number - row->spelling) : strlen(row->spelling);
+    size_t n = add_text(text, size, 0, row->spelling, before);
+    if (!number)
+        return;
+    char digits[10], *first = digits + sizeof digits; /* each parser spells all: snprintf takes long */
+    unsigned left = row->first + k;
+    do
+        *--first = (char)('0' + left % 10);
+    while (left /= 10);
+    n = add_text(text, size, n, first, (size_t)(digits + sizeof digits - first));
+    add_text(text, size, n, number + 2, strlen(number + 2));
 }
 
 void sreg_text(const PtxOperand *operand, char *text, size_t size) {

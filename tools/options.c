@@ -737,7 +737,8 @@ static void describe(Arena *a, const Command *command, Options *all) {
             struct argp_option *full = VEC_PUSH(a, all);
             *full = *o;
             full->group = group_number(command, g);
-            full->doc = arena_printf(a, "%s%s", o->doc, cli_names_listed(o));
+            const char *names = cli_names_listed(o);
+            full->doc = *names ? arena_printf(a, "%s%s", o->doc, names) : o->doc;
         }
     for (int g = 0; all->n && command->groups[g]; g++)
         if (group_number(command, g) == g + 2)

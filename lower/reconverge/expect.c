@@ -344,6 +344,21 @@ static void draw_ways(Expect *expect, Arena *a, uint32_t *visits, const Exits *e
         }
 }
 
+static void take_slots(Expect *expect, Arena *a) {
+    const Graph *graph = &expect->reconv->g;
+    uint32_t end = graph->succ_at[graph->n], *slot = ARENA_ARRAY(a, uint32_t, end + 1);
+    for (uint32_t b = 0; b < graph->n; b++)
+        for (uint32_t s = 0; s < slots_of(graph, b); s++)
+            slot[graph->succ_at[b] + s] = s;
+    slot[end] = NOWHERE;
+    for (unsigned k = 0; k < WARPS * LANES; k++) {
+        uint32_t *at = expect->way[k / LANES][k % LANES].edges;
+        do
+            *at = slot[*at];
+        while (*at++ != NOWHERE);
+    }
+}
+
 /* A block that only jumps on: it goes, and what leads there leads on (emit/schedule/layout.c). */
 static bool only_jumps(const Expect *expect, uint32_t b) {
     const Reconv *reconv = expect->reconv;
@@ -464,8 +479,8 @@ static void find_positions(Expect *expect, Arena *a) {
     uint32_t nedges = graph->succ_at[graph->n], npos = graph->n + nedges;
     expect->bare = ARENA_ARRAY(a, Place, npos);
     expect->places = ARENA_ARRAY(a, Place, npos);
-    expect->bare_to = ARENA_ARRAY(a, uint32_t, nedges + 1);
-    expect->to = ARENA_ARRAY(a, uint32_t, nedges + 1);
+    expect->bare_to = ARENA_ARRAY(a, uint32_t, nedges);
+    expect->to = ARENA_ARRAY(a, uint32_t, nedges);
     expect->standing = ARENA_ARRAY(a, uint32_t, npos);
     for (uint32_t edge = 0; edge < nedges; edge++) {
         uint32_t to = graph->succ[edge];
@@ -473,13 +488,14 @@ static void find_positions(Expect *expect, Arena *a) {
             (Place){.kind = PLACE_EDGE, .cost = expect->edge_cost[edge], .to = to};
         expect->bare_to[edge] = !to ? NOWHERE : expect->edge_cost[edge] ? graph->n + edge : to;
     }
-    expect->bare_to[nedges] = NOWHERE;
     for (uint32_t b = 0; b < graph->n; b++)
         expect->bare[b] = (Place){.kind = ends_here(expect, b)      ? PLACE_ENDS
                                           : slots_of(graph, b) == 1 ? PLACE_GOES_ON
                                                                     : PLACE_BRANCHES,
                                   .cost = expect->cost[b],
-                                  .first = graph->succ_at[b] + expect->first[b]};
+                                  .forks = slots_of(graph, b) == 2,
+                                  .slot = expect->first[b],
+                                  .to = graph->succ_at[b]};
 }
 
 /* Loops as they were before headers were parted: lanes go the same ways, whatever joins they are offered. */
@@ -554,6 +570,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     }
     expect->taken = ARENA_ARRAY(a, uint32_t, nedges);
     draw_ways(expect, a, visits, exits);
+    take_slots(expect, a);
     return expect;
 }
 

@@ -16,9 +16,12 @@ enum {
     COPY_IN_BLOCK = 16 /* so many copies on an edge, in parts of an instruction, stand in a block */
 };
 
+#define NOWHERE UINT32_MAX /* lanes end */
+
 typedef struct {
     uint32_t
-        *edges; /* into graph.succ, of the blocks with several; last their number, should the way end there */
+        *edges; /* into graph.succ, of the blocks with several; last their number, should the way end there.
+                   An expected run wants the slots in their place, NOWHERE for the last (take_slots) */
 } Way;
 
 typedef struct {
@@ -26,16 +29,16 @@ typedef struct {
 } Listed;
 
 /* A position that lanes go to: a block, or behind all blocks an edge whose BREAKs come first. */
-#define NOWHERE UINT32_MAX /* lanes end */
 typedef enum { PLACE_EDGE, PLACE_GOES_ON, PLACE_BRANCHES, PLACE_ENDS } PlaceKind;
 typedef struct {
     uint32_t cost; /* without its BSYNC */
     uint32_t join; /* number in the set + 1 of the join that waits there */
     uint32_t
         list; /* head in `pool` + 1: of a block the joins whose BSSY stands there, of an edge their BREAKs */
-    PlaceKind kind;
-    uint32_t first; /* PLACE_BRANCHES: the edge that follows in the text */
-    uint32_t to;    /* PLACE_EDGE, PLACE_GOES_ON: the next position */
+    uint8_t kind;  /* PlaceKind */
+    bool forks;    /* PLACE_BRANCHES: two slots */
+    uint32_t slot; /* PLACE_BRANCHES: the one that follows in the text */
+    uint32_t to;   /* PLACE_EDGE, PLACE_GOES_ON: the next position; PLACE_BRANCHES: the edge of slot 0 */
 } Place;
 
 /* Lanes that joined together and wait for each other, one set beside the other. */
@@ -71,7 +74,7 @@ struct Expect {
     uint32_t *bare_to;
     /* of one set */
     Place *places; /* [position] */
-    uint32_t *to;  /* [edge] position behind it; of the one behind the last NOWHERE */
+    uint32_t *to;  /* [edge] position behind it */
     VEC(Listed) pool;
     uint32_t *pending;  /* [join] lanes */
     Members *members;   /* [join] the same ones; NULL: all wait for all */

@@ -8,7 +8,7 @@
 
 typedef struct {
     Expect *expect;
-    const uint32_t *next[LANES]; /* decision of each lane */
+    const uint32_t *next[LANES]; /* slot of each lane */
     uint32_t pos[LANES];         /* where it stands, if it is not active */
     uint32_t valid, active, current;
     uint64_t issues;
@@ -44,38 +44,14 @@ static void go_to(Warp *warp, uint32_t to) {
     }
 }
 
-/* The lanes part, `apart` from those that take the lowest one's edge: the ones that take `first`, which
- * follows in the text, go on, else the lowest and all that go where it goes. */
-static void part(Warp *warp, uint32_t first, uint32_t edge, uint32_t apart) {
-    const uint32_t *to = warp->expect->to;
-    uint32_t stay = 0, lowest = NOWHERE, with = 0, others = 0, together = warp->active & ~apart;
-    if (edge == first)
-        stay = together;
-    else if (to[edge] == NOWHERE)
-        warp->valid &= ~together;
-    else
-        lowest = to[edge], with = together;
-    EACH_LANE(t, apart) {
-        uint32_t taken = warp->next[t][-1], at = to[taken];
-        if (taken == first) {
-            stay |= 1u << t;
-        } else if (at == NOWHERE) {
-            warp->valid &= ~(1u << t);
-        } else {
-            lowest = lowest == NOWHERE ? at : lowest;
-            if (at == lowest)
-                with |= 1u << t;
-            else
-                others |= 1u << t;
-        }
-    }
-    EACH_LANE(t, others)
-        park(warp, 1u << t, to[warp->next[t][-1]]);
-    if (stay && to[first] != NOWHERE) {
+/* The lanes part: those that stay in the text go on at `first`, else the lowest and all with it at `lowest`.
+ */
+static void part(Warp *warp, uint32_t stay, uint32_t first, uint32_t with, uint32_t lowest) {
+    if (stay && first != NOWHERE) {
         if (with)
             park(warp, with, lowest);
         warp->active = stay;
-        warp->current = to[first];
+        warp->current = first;
         return;
     }
     warp->valid &= ~stay;
@@ -85,17 +61,53 @@ static void part(Warp *warp, uint32_t first, uint32_t edge, uint32_t apart) {
         resume(warp, warp->valid);
 }
 
-/* Each lane goes its way, mostly all the same, and mostly one is alone. */
-static void run_branch(Warp *warp, uint32_t first) {
-    uint32_t edge = *warp->next[__builtin_ctz(warp->active)]++, apart = 0;
-    for (uint32_t more = warp->active & (warp->active - 1); more; more &= more - 1) {
-        const uint32_t **next = &warp->next[__builtin_ctz(more)], taken = *(*next)++;
-        apart |= taken != edge ? more & -more : 0;
+/* To one of two places. */
+static void part_in_two(Warp *warp, const Place *place, uint32_t second) {
+    const uint32_t *to = &warp->expect->to[place->to];
+    uint32_t stay = place->slot ? second : warp->active & ~second, with = warp->active & ~stay,
+             lowest = to[!place->slot];
+    if (lowest == NOWHERE) {
+        warp->valid &= ~with;
+        with = 0;
     }
-    if (apart)
-        part(warp, first, edge, apart);
+    part(warp, stay, to[place->slot], with, lowest);
+}
+
+/* To one of several, or the way is over. */
+static void part_in_many(Warp *warp, const Place *place) {
+    const uint32_t *to = &warp->expect->to[place->to];
+    uint32_t stay = 0, lowest = NOWHERE, with = 0;
+    EACH_LANE(t, warp->active) {
+        uint32_t slot = warp->next[t][-1], at = slot == NOWHERE ? NOWHERE : to[slot];
+        if (slot == place->slot) {
+            stay |= 1u << t;
+        } else if (at == NOWHERE) {
+            warp->valid &= ~(1u << t);
+        } else {
+            lowest = lowest == NOWHERE ? at : lowest;
+            if (at == lowest)
+                with |= 1u << t;
+            else
+                park(warp, 1u << t, at);
+        }
+    }
+    part(warp, stay, to[place->slot], with, lowest);
+}
+
+/* Each lane goes its way, mostly all the same. */
+static void run_branch(Warp *warp, const Place *place) {
+    uint64_t taken = 0; /* a bit of each lane; NOWHERE, as -1, sets those above them */
+    for (uint32_t more = warp->active; more; more &= more - 1) {
+        unsigned t = (unsigned)__builtin_ctz(more);
+        taken |= (uint64_t)(int32_t)*warp->next[t]++ << t;
+    }
+    uint32_t second = (uint32_t)taken;
+    if (!place->forks || taken != second)
+        part_in_many(warp, place);
+    else if (!second || second == warp->active)
+        go_to(warp, warp->expect->to[place->to + !!second]);
     else
-        go_to(warp, warp->expect->to[edge]);
+        part_in_two(warp, place, second);
 }
 
 /* The lanes are no more among those that any lane waits for. pending: lanes that wait for any */
@@ -205,7 +217,7 @@ static void run_place(Warp *warp) {
     for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next)
         enter_join(expect, expect->pool.at[k - 1].join, warp->active);
     if (place->kind == PLACE_BRANCHES)
-        run_branch(warp, place->first);
+        run_branch(warp, place);
     else
         go_to(warp, place->kind == PLACE_ENDS ? NOWHERE : place->to);
 }
@@ -236,7 +248,7 @@ static void take_set(Expect *expect, const Join *const *joins, unsigned n) {
     const Graph *graph = &expect->reconv->g;
     uint32_t nedges = graph->succ_at[graph->n];
     memcpy(expect->places, expect->bare, (graph->n + nedges) * sizeof *expect->places);
-    memcpy(expect->to, expect->bare_to, (nedges + 1) * sizeof *expect->to);
+    memcpy(expect->to, expect->bare_to, nedges * sizeof *expect->to);
     expect->pool.n = 0;
     for (uint32_t k = 0; k < n; k++)
         expect->places[joins[k]->block].join = k + 1;
