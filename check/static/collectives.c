@@ -412,13 +412,23 @@ static void walk_collectives(Checker *checker) {
 
 static bool is_strong(unsigned order) { return order >= MemOrder_STRONG_SM; }
 
+/* An atomic operation that gives back nothing does not. */
+static bool has_result(const MachInst *inst) {
+    for (unsigned k = 0; k < inst->ndst; k++)
+        if (inst->dst[k].kind == OPK_REG &&
+            inst->dst[k].value != (inst->dst[k].file == RF_P ? REG_PT : REG_RZ))
+            return true;
+    return false;
+}
+
 bool check_observes(const Checker *checker, uint32_t i) {
     const MachInst *inst = &checker->flow->insts[i];
     if (checker->opt->watching && checker->opt->watching[i])
         return true;
     uint32_t bits = 0;
     return isa_has_effect(inst->optype, ISA_EFFECT_READ) &&
-           (isa_has_effect(inst->optype, ISA_EFFECT_ATOMIC) || is_strong(isa_modifier(inst, "order", &bits)));
+           (isa_has_effect(inst->optype, ISA_EFFECT_ATOMIC) ? has_result(inst)
+                                                            : is_strong(isa_modifier(inst, "order", &bits)));
 }
 
 typedef struct {

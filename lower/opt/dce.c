@@ -83,13 +83,18 @@ static void drop_dsts(Dce *dce, Inst *i) {
     }
 }
 
-/* An atomic operation whose old value nobody reads is a reduction, which observes nothing. */
+/* An atomic operation whose old value nobody reads observes nothing. In global memory it is a reduction. */
 static void to_reduction(Function *f, Inst *i) {
-    if (i->op != OT_ATOMG || MGET(ATOMG, op, i->mods) > AtomOp_XOR || MGET(ATOMG, desc, i->mods))
+    if (ir_is_pseudo(i->op) || !isa_has_effect(i->op, ISA_EFFECT_ATOMIC) ||
+        isa_has_effect(i->op, ISA_EFFECT_ORDER))
         return;
     FOR_DSTS(f, i, dst)
         if (dst->kind != OPK_NONE)
             return;
+    if (i->ndst)
+        i->flags &= (uint16_t)~IF_OBSERVING;
+    if (i->op != OT_ATOMG || MGET(ATOMG, op, i->mods) > AtomOp_XOR || MGET(ATOMG, desc, i->mods))
+        return;
     Inst red = *i; /* the operations have the same numbers, the sources the same order */
     red.op = OT_RED;
     red.operand += i->ndst;

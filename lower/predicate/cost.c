@@ -199,6 +199,14 @@ static Odds odds_of(const Pred *pred, const PredRegion *region) {
                   together ? (float)counts->ways[first ? 0 : 1].together / (float)together : P_SIDE, true};
 }
 
+/* Is the edge one back to the header of a loop? */
+static bool leads_back(const Pred *pred, BlockId from, BlockId to) {
+    for (uint32_t l = pred->loops.innermost[from.i]; l != NO_NODE; l = pred->loops.at[l].parent)
+        if (pred->loops.at[l].header == to.i)
+            return true;
+    return false;
+}
+
 static Estimate estimate(const Pred *pred, const PredRegion *region, Odds odds) {
     const Function *f = pred->f;
     Cost side[2] = {{0, 0}, {0, 0}}, bra = control_cost(f, OT_BRA), bsync = control_cost(f, OT_BSYNC);
@@ -214,6 +222,8 @@ static Estimate estimate(const Pred *pred, const PredRegion *region, Odds odds) 
     if (region->shape == PD_EXIT) {
         add_cost(&side[0], 1, control_cost(f, OT_EXIT));
         add_cost(&e.guarded, 1, control_cost(f, OT_EXIT));
+        if (leads_back(pred, region->head, region->join)) /* the branch did that, too */
+            add_cost(&e.guarded, 1, bra);
     } else if (region->shape == PD_BRANCH || region->shape == PD_LEAVE) {
         add_cost(&side[0], 1, bra);
         add_cost(&e.guarded, 1, bra);

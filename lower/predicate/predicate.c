@@ -110,9 +110,9 @@ static bool predicate_function(Function *f, PredicateMode mode, bool barriers, D
     pred_live(&p);
     Graph g = cfg_graph(&p.a, f);
     p.round = ARENA_ARRAY(&p.a, uint32_t, f->blocks.n);
-    LoopForest loops = loop_forest(&p.a, &g, f->entry.i);
+    p.loops = loop_forest(&p.a, &g, f->entry.i);
     for (uint32_t b = 0; b < f->blocks.n; b++)
-        p.round[b] = loops.innermost[b] == NO_NODE ? 0 : loops.at[loops.innermost[b]].header;
+        p.round[b] = p.loops.innermost[b] == NO_NODE ? 0 : p.loops.at[p.loops.innermost[b]].header;
     p.queued = ARENA_ARRAY(&p.a, bool, f->blocks.n);
     do {
         again = false;

@@ -5,6 +5,7 @@
 #ifndef HEDDLE_LOWER_PREDICATE_PREDICATE_H
 #define HEDDLE_LOWER_PREDICATE_PREDICATE_H
 #include "ir/ir.h"
+#include "ir/loops.h"
 
 enum {
     PRED_MAX_INSTS = 64,  /* of the sides of one region, in mode max */
@@ -74,6 +75,7 @@ typedef struct {
     uint32_t *live_value; /* [index] */
     Bitset *live_in;      /* [block] */
     Bitset scratch;
+    LoopForest loops;
     uint32_t *round; /* [block] header of the innermost loop around it; 0: none */
     bool *queued;    /* [block] */
     VEC(uint32_t) work;

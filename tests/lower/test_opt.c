@@ -643,8 +643,14 @@ static void test_reduction(void **state) {
              "  %r3, _ = ATOMG(order=STRONG_GPU e=E op=MAX) [%r1 %r2].64, _, 0x8, %r1\n"
              "  %r4, _ = ATOMG(order=STRONG_GPU e=E op=EXCH) [%r1 %r2].64, _, 0x8, %r1\n"
              "  %r5, _ = ATOMG(order=STRONG_GPU e=E op=ADD) [%r1 %r2].64, _, 0x8, %r1\n"
-             "  STG(e=E) [%r1 %r2].64, _, 0x0, %r5\n  EXIT _\n");
+             "  %r6 = ATOMS %r1, _, 0x8, %r2\n  %r7 = ATOMS %r1, _, 0xc, %r2\n"
+             "  STG(e=E) [%r1 %r2].64, _, 0x0, %r5\n  STG(e=E) [%r1 %r2].64, _, 0x4, %r7\n  EXIT _\n");
     assert_true(pass_dce(l.f, &l.d));
+    FOR_BLOCKS(l.f, b)
+        FOR_INSTS(l.f, b, i)
+            if (isa_has_effect(i->op, ISA_EFFECT_ATOMIC))
+                assert_int_equal((i->flags & IF_OBSERVING) != 0,
+                                 i->ndst && ir_dst(l.f, i, 0)->kind == OPK_VAL);
     expect(&l, "  RED(order=STRONG_GPU e=E op=MAX) [%r1 %r2].64, _, 0x8, %r1\n", "observing");
     expect(&l, "ATOMG(order=STRONG_GPU e=E op=EXCH)", "op=ADD"); /* ADD is the default */
     expect(&l, "%r5, _ = ATOMG(order=STRONG_GPU e=E)", NULL);

@@ -148,7 +148,7 @@ static const Case cases[] = {
     {"a side that goes back to the head of the loop", HEAD("bb2") "  BRA _, _, bb2\n"
      "bb2: preds(bb1 bb3 bb4) succs(bb3 bb4)\n  STG _, _, 0x0, %r1\n" TWO("bb3", "bb4")
      "bb3: preds(bb2) succs(bb2)\n  STG _, _, 0x4, %r1\n  BRA _, _, bb2\n"
-     "bb4: preds(bb2) succs(bb2 bb5)\n  STG _, _, 0x8, %r1\n"
+     "bb4: preds(bb2) succs(bb2 bb5)\n  BAR 0x0, 0x0, _, 0xffffffff flags[sync memory side convergent]\n"
      "  %p4, _ = ISETP(cmp=EQ) %r1, 0x3, PT, PT\n  @%p4 BRA _, _, bb2\n  BRA _, _, bb5\n"
      "bb5" BACK("bb4") "  EXIT _\n",
      PREDICATE_AUTO, PD_LEAVE, PR_CONVERTED,
@@ -245,6 +245,15 @@ static const Case cases[] = {
      "bb2: preds(bb1) succs(bb3)\n  STG _, _, 0x0, %r1\n  STG _, _, 0x4, %r1\n  STG _, _, 0x8, %r1\n  BRA _, _, bb3\nbb3"
      BACK("bb1 bb2") "  STG _, _, 0x34, %r1\n  EXIT _\n",
      PREDICATE_AUTO, PD_TRIANGLE, PR_NO_PROFIT, {"@%p3 BRA"}, {0}},
+    {"out of a loop, at its end: the branch that leads back is as long",
+     HEAD("bb2") "  BRA _, _, bb2\n"
+     "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  STG _, _, 0x0, %r1\n" TWO("bb2", "bb3") "bb3" BACK("bb2") "  EXIT _\n",
+     PREDICATE_AUTO, PD_EXIT, PR_NO_PROFIT, {"@%p3 BRA _, _, bb2"}, {"@!%p3 EXIT"}},
+    {"out of a loop, at its head",
+     HEAD("bb2") "  BRA _, _, bb2\n"
+     "bb2: preds(bb1 bb4) succs(bb3 bb4)\n  STG _, _, 0x0, %r1\n" TWO("bb3", "bb4") "bb3" BACK("bb2") "  EXIT _\n"
+     "bb4: preds(bb2) succs(bb2)\n  STG _, _, 0x4, %r1\n  BRA _, _, bb2\n",
+     PREDICATE_AUTO, PD_EXIT, PR_CONVERTED, {"@%p3 EXIT"}, {"@%p3 BRA"}},
     {"a loop", HEAD("bb2") "  BRA _, _, bb2\n"
      "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  STG _, _, 0x0, %r1\n" TWO("bb2", "bb3")
      "bb3" BACK("bb2") "  STG _, _, 0x4, %r1\n  EXIT _\n",
