@@ -174,9 +174,38 @@ static void json_verdict(cJSON *list, const char *path, const FuzzVerdict *verdi
     json_add_text(program, "text", verdict->text);
 }
 
+static bool usage(const char *what) {
+    fprintf(stderr, "heddle fuzz: %s\n", what);
+    return false;
+}
+
+enum { ENGINES = FUZZ_AUTO + 1 };
+static unsigned engine_number(const char *name) {
+    static const char *const names[ENGINES] = {"interp", "stencil", "jit", "auto"};
+    unsigned i = 0;
+    while (i < ENGINES && strcmp(name, names[i]) != 0)
+        i++;
+    return i;
+}
+
+static FuzzEngine engine_of(const Settings *settings) {
+    if (settings->engine)
+        return (FuzzEngine)engine_number(settings->engine);
+    return settings->jit_after ? FUZZ_JIT : FUZZ_INTERP;
+}
+
+static bool engine_fits(Settings *settings) {
+    return !settings->engine || engine_number(settings->engine) < ENGINES ||
+           usage(arena_printf(&settings->arena, "--engine: '%s' is none of interp, stencil, jit, auto",
+                              settings->engine));
+}
+
 /* Saved programs again, under everything. */
 static int replay(Settings *settings) {
     Verdict worst = VERDICT_EQUAL;
+    FuzzConfig how = {.target = settings->target,
+                      .engine = engine_of(settings),
+                      .jit_after = settings->jit_after ? settings->jit_after : 1};
     cJSON *json = settings->json ? json_object() : NULL,
           *list = json ? json_add_list(json, "programs") : NULL;
     for (unsigned i = 0; i < settings->ninputs; i++) {
@@ -188,7 +217,7 @@ static int replay(Settings *settings) {
             diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, path, "it lacks the line '// fuzz block=...'");
             return STATUS_INPUT;
         }
-        FuzzVerdict v = fuzz_check_everywhere(&p, settings->target);
+        FuzzVerdict v = fuzz_check_everywhere(&p, &how);
         if (list)
             json_verdict(list, path, &v);
         else
@@ -209,34 +238,11 @@ static bool make_folder(Settings *settings, const char *path) {
            diag(&settings->diags, (SrcLoc){0}, DIAG_E0002, path, strerror(ENOTDIR));
 }
 
-static bool usage(const char *what) {
-    fprintf(stderr, "heddle fuzz: %s\n", what);
-    return false;
-}
-
-enum { ENGINES = FUZZ_AUTO + 1 };
-static unsigned engine_number(const char *name) {
-    static const char *const names[ENGINES] = {"interp", "stencil", "jit", "auto"};
-    unsigned i = 0;
-    while (i < ENGINES && strcmp(name, names[i]) != 0)
-        i++;
-    return i;
-}
-
 static bool options_fit(Settings *settings, FuzzOptions *options) {
     if (!parse_kinds(settings->fuzz.kinds, options))
         return usage(arena_printf(&settings->arena, "--kind: '%s' is not a list of some of%s",
                                   settings->fuzz.kinds, gen_kind_names));
-    if (settings->engine && engine_number(settings->engine) == ENGINES)
-        return usage(arena_printf(&settings->arena, "--engine: '%s' is none of interp, stencil, jit, auto",
-                                  settings->engine));
     return !options->metrics || options->kinds[GEN_CFG] || usage("--metrics measures cfg programs");
-}
-
-static FuzzEngine engine_of(const Settings *settings) {
-    if (settings->engine)
-        return (FuzzEngine)engine_number(settings->engine);
-    return settings->jit_after ? FUZZ_JIT : FUZZ_INTERP;
 }
 
 int cmd_fuzz(Settings *settings) {
@@ -262,6 +268,8 @@ int cmd_fuzz(Settings *settings) {
                      .on_failure = on_failure,
                      .user = &f};
     FuzzReport r;
+    if (!engine_fits(settings))
+        return STATUS_USAGE;
     if (settings->ninputs)
         return replay(settings);
     if (!options_fit(settings, &o))

@@ -21,6 +21,7 @@ static bool is_limited(const Settings *settings) { return is_many(settings) || i
 
 static bool is_made(const Settings *settings) { return settings->ninputs == 0; }
 static bool is_run(const Settings *settings) { return is_made(settings) && !settings->fuzz.check_only; }
+static bool is_executed(const Settings *settings) { return !settings->fuzz.check_only; }
 static bool is_kept(const Settings *settings) { return settings->fuzz.keep_dir != NULL; }
 static bool is_checked_alone(const Settings *settings) { return !settings->check.sarif; }
 

@@ -486,7 +486,7 @@ FuzzVerdict fuzz_check(const GenProgram *p, const FuzzConfig *configs, unsigned 
     return fuzz_check_counted(p, configs, n, failed, &counts);
 }
 
-FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const Target *target) {
+FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const FuzzConfig *how) {
     static const unsigned limits[] = {0, 24, 40};
     static const PredicateMode predicates[] = {PREDICATE_AUTO, PREDICATE_MAX, PREDICATE_OFF};
     FuzzConfig all[FUZZ_MAX_CONFIGS];
@@ -494,7 +494,10 @@ FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const Target *target) {
         for (unsigned l = 0; l < sizeof limits / sizeof *limits; l++) {
             for (unsigned k = 0; k < FUZZ_MAX_CONFIGS; k++) {
                 all[k] = (FuzzConfig){
-                    .target = target,
+                    .target = how->target,
+                    .engine = how->engine,
+                    .jit_after = how->jit_after,
+                    .jit_quick = how->jit_quick,
                     .opt_level = level,
                     .reg_limit = limits[l],
                     .text = true,

@@ -90,8 +90,9 @@ FuzzVerdict fuzz_check(const GenProgram *program, const FuzzConfig *configs, uns
 /* The same in a child process, so that a crash or a hang is a verdict too. */
 FuzzVerdict fuzz_check_apart(const GenProgram *program, const FuzzConfig *configs, unsigned n,
                              unsigned *failed);
-/* A file with the generator's header line, under all levels, register limits, modes and policies. */
-FuzzVerdict fuzz_check_everywhere(const GenProgram *program, const Target *target);
+/* A file with the generator's header line, under all levels, register limits, modes and policies; how: the
+ * target, and the engine that does it again. */
+FuzzVerdict fuzz_check_everywhere(const GenProgram *program, const FuzzConfig *how);
 
 /* Make `p` smaller while it fails as `v` under this configuration, for at most `seconds` of CPU time. */
 void fuzz_reduce(GenProgram *p, const FuzzConfig *config, const FuzzVerdict *v, double seconds);

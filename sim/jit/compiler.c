@@ -192,6 +192,8 @@ static bool wants_thread(const Compiler *compiler) {
     return compiler->mode == COMPILER_BACKGROUND || (compiler->mode == COMPILER_IDLE && share > BUSY_SHARE);
 }
 
+bool compiler_takes_time(const Compiler *compiler) { return !wants_thread(compiler); }
+
 static void begin(Compiler *compiler, Task *task) {
     pthread_attr_t attributes;
     join_thread(compiler);

@@ -19,6 +19,9 @@ typedef enum { COMPILER_WAITS, COMPILER_BACKGROUND, COMPILER_IDLE } CompilerMode
 /* quick: no passes, and LLVM's fastest way to code. cache: a folder in which code is kept, or NULL. */
 Compiler *compiler_new(CompilerMode mode, bool quick, const char *cache);
 CompilerState compiler_state(const Compiler *compiler);
+/* Does compiling take the caller's time? Another thread would take it from the caller where the host is busy.
+ */
+bool compiler_takes_time(const Compiler *compiler);
 /* Opens libLLVM: from CLOSED. */
 void compiler_load(Compiler *compiler);
 bool compiler_has_cache(const Compiler *compiler);

@@ -17,9 +17,11 @@ enum { DEFAULT_AFTER = 2000000, EXECUTIONS = 500000, ASK_AGAIN = 20000, MOST_HEA
  * interpreter's.
  */
 enum { LOOK_AFTER = 100000 };
-/* The same before stencils are copied: what that takes, 10 us for a region of 30. Code of LLVM gains less
- * over them than over the interpreter. */
-enum { COPY_AFTER = 4000, EXECUTIONS_OF_COPIED = 1000000 };
+/* The same before stencils are copied: what that takes, 10 us for a region of 30. Over them
+ * code of LLVM gains less than over the interpreter: where compiling takes time from them they must have run
+ * for longer; and nothing where a warp comes to a few instructions only once. With an option that says after
+ * how many instructions to compile there are none before it. */
+enum { COPY_AFTER = 4000, BUSY_FACTOR = 2, SHORT_REGION = 64 };
 
 enum { COPIED = 2 }; /* in a key: no code of LLVM's, quick or not */
 typedef struct {
@@ -61,12 +63,11 @@ struct MachineJit {
 MachineJit *machine_jit_open(const MachineJitOptions *options) {
     MachineJit *engine = mem_zeroed(1, sizeof *engine);
     engine->quick = options->quick;
-    engine->stencils = options->stencils;
+    engine->stencils = options->after && options->stencils == MACHINE_STENCILS_FIRST ? MACHINE_STENCILS_NEVER
+                                                                                     : options->stencils;
     engine->at_once = options->after != 0;
     engine->after = options->after ? options->after : DEFAULT_AFTER;
-    engine->executions = options->after                                ? 0
-                         : options->stencils == MACHINE_STENCILS_FIRST ? EXECUTIONS_OF_COPIED
-                                                                       : EXECUTIONS;
+    engine->executions = options->after ? 0 : EXECUTIONS;
     engine->compiler = compiler_new(!options->background ? COMPILER_WAITS
                                     : options->after     ? COMPILER_BACKGROUND
                                                          : COMPILER_IDLE,
@@ -272,10 +273,14 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
     slot->hopeless[kind] = true; /* until it is there */
     if ((slot->code[kind] && !slot->copied[kind]) || !region_find(run, pc, kind, engine->at_once, &region))
         return;
+    if (slot->copied[kind] && !region.loops && region.ninsts < SHORT_REGION)
+        return;
     set_pending(&wanted, jit, &region, kind);
     wanted.key = region_key(run, &region, kind, engine->quick);
     JitCode *code = find_any_code(engine, wanted.key);
     uint64_t pays = (uint64_t)region.ninsts * engine->executions;
+    if (slot->copied[kind] && compiler_takes_time(engine->compiler))
+        pays *= BUSY_FACTOR;
     if (pays < engine->after)
         pays = engine->after;
     if (code) {

@@ -147,6 +147,16 @@ static bool find_loop(Run *run, const Region *region, bool in_loop[REGION_MAX_BL
     return in_loop[0];
 }
 
+static bool goes_back(const Run *run, const Region *region) {
+    for (uint32_t i = 0; i < region->nblocks; i++) {
+        uint32_t last = region->blocks[i].pc + region->blocks[i].n - 1;
+        if (region_kind(run, last) == RI_BRANCH && region_target(run, last) <= last &&
+            region_block_at(region, region_target(run, last)) < region->nblocks)
+            return true;
+    }
+    return false;
+}
+
 /* Lengths, for later blocks may have begun inside earlier ones; what there is no room for is dropped. */
 static void measure(Run *run, Region *region) {
     RegionKind last;
@@ -185,5 +195,6 @@ bool region_find(Run *run, uint32_t pc, unsigned kind, bool at_once, Region *out
     }
     for (uint32_t i = 0; i < out->nblocks; i++)
         out->blocks[i].entry |= kind == JIT_MASKED || at_once;
+    out->loops = goes_back(run, out);
     return out->nblocks != 0;
 }

@@ -35,6 +35,7 @@ typedef struct {
     uint32_t nblocks, ninsts;
     unsigned kind;
     bool at_once;
+    bool loops; /* a branch in it goes back */
 } Region;
 
 /* Rows and predicates (bits) that an instruction names, and those of them that it writes; the others it

@@ -69,7 +69,7 @@ rows += [(command, "json", None, beside, "-o out") for command, beside in
 rows.append(("check", "model", None, "bru1.cubin --sarif", None))
 made = [("kind", "arith"), ("count", "1"), ("seed", "1"), ("first", "1"), ("resume", "s"), ("keep", "d"), ("optimize", "1"), ("max-failures", "1"),
         ("jobs", "1"), ("check-only", None), ("policies", "all"), ("engine", "jit"), ("jit-after", "9"), ("metrics", None)]
-rows += [("fuzz", option, value, "k.ptx", None) for option, value in made]
+rows += [("fuzz", option, value, "k.ptx", None) for option, value in made if option not in ("engine", "jit-after")]
 rows += [("fuzz", option, value, "--count 1 --check-only", None) for option, value in made[-4:]]
 rows += [("fuzz", "jit-cache", "d", beside, None) for beside in ("--count 1", "--count 1 --engine=interp", "k.ptx")]
 rows.append(("fuzz", "reduce", "9", "--count 1 --jobs 1 --kind arith", "--keep kept"))

@@ -36,8 +36,14 @@ readelf -n "$heddle" | grep -q 'Build ID' || { echo "skipped: this build has no 
 
 expect 0 1 "the first run"
 expect 1 0 "the second run"
-LD_DEBUG=files "$heddle" run "$work/k.cubin" --launch "$kernels/xorsh.json" 2>&1 >/dev/null | grep -q 'file=' || fail "what is loaded is not seen"
-! LD_DEBUG=files "$heddle" run "$work/k.cubin" --launch "$kernels/xorsh.json" 2>&1 >/dev/null | grep -q 'libLLVM' || fail "libLLVM was opened"
+# With auto stencils come before, so it is the region that they have which is compiled; a launch may end before that.
+opens() { LD_DEBUG=files "$heddle" run "$work/k.cubin" --launch "$kernels/xorsh.json" --jit-cache="$work/auto" 2>&1 >/dev/null | grep -q "$1"; }
+opens 'file=' || fail "what is loaded is not seen"
+n=0
+while opens 'libLLVM'; do
+    n=$((n + 1))
+    [ $n -lt 8 ] || fail "libLLVM was opened"
+done
 expect 0 1 "the off switch" --jit-cache=none
 expect 0 1 "another folder" --jit-cache="$work/other/place"
 expect 1 0 "another folder again" --jit-cache="$work/other/place"

@@ -1,10 +1,13 @@
 #!/bin/sh
-# stencils_fuzz.sh HEDDLE: random programs of all kinds, interpreted and as stencils at their first execution, and
-# where a part has been interpreted before. Copied code is executed in each kind.
+# stencils_fuzz.sh HEDDLE SAVED...: random programs of all kinds, interpreted and as stencils at their first execution,
+# and where a part has been interpreted before; saved ones, under everything. Copied code is executed in each kind.
 # SPDX-License-Identifier: MIT
 set -eu
+heddle=$1
+shift
+"$heddle" fuzz --engine=stencil "$@"
 for after in 1 200; do
-    out=$("$1" fuzz --engine=stencil --jit-after=$after --count 4 --seed 1$after --policies=default --jobs 1) || {
+    out=$("$heddle" fuzz --engine=stencil --jit-after=$after --count 4 --seed 1$after --policies=default --jobs 1) || {
         case $out in *"not on this host"* | *"no executable memory"*) echo "skipped: $out" && exit 77 ;; esac
         echo "$out" && exit 1
     }
