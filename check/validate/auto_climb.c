@@ -82,8 +82,8 @@ static void change_pointer(const AutoSlot *what, AutoAttempt *attempt, uint32_t 
 }
 
 static void change_slot(const AutoSearch *search, AutoAttempt *attempt, uint32_t slot, uint64_t *random) {
-    static const double numbers[] = {0,    1,     -1,     0.5,     2,       100,
-                                     -100, 0.001, 0x1p40, -0x1p40, 0x1p-40, (double)INFINITY};
+    static const double numbers[] = {
+        0, 1, -1, 0.5, 2, 100, -100, 0.001, 0x1p40, -0x1p40, 0x1p-40, (double)INFINITY, (double)NAN};
     const AutoSlot *what = &search->flow.slots[slot];
     uint64_t value = other_value(search, attempt, slot, random);
     if (auto_is_pointer(what))

@@ -43,6 +43,21 @@ static void shrink(AutoAttempt *attempt, const AutoSearch *search) {
             attempt->value[i] = attempt->value[i] > 32 ? 32 : attempt->value[i] / 2;
 }
 
+/* Factors of addresses that are no sizes: rows lie closer. False: they are small. */
+static bool shrink_strides(AutoAttempt *attempt, const AutoSearch *search) {
+    enum { CLOSER = 8 };
+    bool less = false;
+    for (uint32_t i = 0; i < search->flow.nslots; i++) {
+        uint32_t uses = search->flow.slots[i].uses;
+        if (!(uses & AU_INDEX) || attempt->value[i] <= CLOSER ||
+            uses & (AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP | AU_DIVISOR | AU_BRANCH | AU_CALL | AU_BYTES))
+            continue;
+        attempt->value[i] /= CLOSER;
+        less = true;
+    }
+    return less;
+}
+
 static bool shrink_block(AutoAttempt *attempt, const AutoSearch *search) {
     if (search->f->reqntid[0])
         return false;
@@ -150,7 +165,8 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
                 return true;
             }
         }
-        shrink(attempt, search);
+        if (!shrink_strides(attempt, search))
+            shrink(attempt, search);
         return true;
     case TRAP_MISALIGNED:
         for (uint32_t i = 0; i < search->flow.nslots; i++)
