@@ -12,7 +12,8 @@
  *
  * 2. progress (R-13, R-14). A loop that looks at what other threads do (a strong load, an atomic, or a call
  *    that does) may wait for a lane of its own warp: without a YIELD in it that lane may never run. Blocks
- *    with an unguarded YIELD or NANOSLEEP are taken out; a cycle that is left and observes is reported. And
+ *    with an unguarded YIELD or NANOSLEEP are taken out; a cycle that is left and observes is reported, but
+ *    for retries of a compare-and-swap that need nobody (check/static/alone.c). And
  *    the other way round: a YIELD in a loop that observes nothing only keeps its lanes apart.
  *
  * 3. late_joins (R-04). At the immediate post-dominator of a divergent branch a BSYNC of a barrier that
@@ -557,9 +558,10 @@ static void loops_of(Checker *checker, const Proc *proc, const bool *observing) 
         uint32_t at = flow->blocks[b].first;
         while (!check_observes(checker, at) && !check_is_call(checker, at))
             at++;
-        check_report(checker, CR_R13, at, at,
-                     "spin cycle through %s without YIELD; lanes it waits for may never run",
-                     check_at(checker, at));
+        if (!check_ends_alone(checker, at, s.base, s.comp, size[s.comp[b - s.base]]))
+            check_report(checker, CR_R13, at, at,
+                         "spin cycle through %s without YIELD; lanes it waits for may never run",
+                         check_at(checker, at));
     }
     /* all cycles: is there something to wait for where there is a YIELD? */
     Scc t = {.c = checker, .p = proc, .base = s.base, .in = ARENA_ARRAY(&checker->a, bool, n)};

@@ -324,24 +324,35 @@ static Progress progress_of(const Check *check, uint32_t n) {
     return r;
 }
 
-/* From every place that may wait, is there a way back to it without YIELD? */
+/* From every place that may wait, is there a way back to it without YIELD, and not in a loop that ends
+ * without others? */
 static void check_progress(Check *check) {
+    Retries retries = reconv_find_retries(&check->a, check->f, &check->g);
     for (uint32_t k = 0; k < check->order.count; k++) {
         uint32_t root = check->order.order[k], top = 0;
         Progress at = root ? progress_of(check, root) : (Progress){0};
         if (!at.observes || at.yields)
             continue;
         ArenaMark mark = arena_mark(&check->a);
+        enum { COMES = 1, WAITS = 2 }; /* by blocks alone where no other lane is needed; by others */
         uint8_t *seen = ARENA_ARRAY(&check->a, uint8_t, check->g.n);
-        uint32_t *stack = ARENA_ARRAY(&check->a, uint32_t, check->g.n + 1);
-        stack[top++] = root;
-        while (top && !seen[root]) {
-            uint32_t n = stack[--top];
-            GRAPH_SUCCS(&check->g, n, t)
-                if (*t && !seen[*t] && !progress_of(check, *t).yields)
-                    seen[*t] = 1, stack[top++] = *t;
+        struct {
+            uint32_t block;
+            uint8_t how;
+        } *stack = arena_alloc(&check->a, sizeof *stack * (2 * check->g.n + 1));
+        uint8_t first = reconv_may_wait_on_way(&retries, root, root) ? WAITS : COMES;
+        stack[top].block = root, stack[top++].how = first;
+        while (top && !(seen[root] & WAITS)) {
+            uint32_t n = stack[--top].block;
+            uint8_t so_far = stack[top].how;
+            GRAPH_SUCCS(&check->g, n, t) {
+                uint8_t how =
+                    so_far == WAITS || (*t && reconv_may_wait_on_way(&retries, root, *t)) ? WAITS : COMES;
+                if (*t && !(seen[*t] & how) && !progress_of(check, *t).yields)
+                    seen[*t] |= how, stack[top].block = *t, stack[top++].how = how;
+            }
         }
-        if (seen[root])
+        if (seen[root] & WAITS)
             break_rule(check, at.observes, "R-13", "a loop that may wait for another lane has no YIELD", 0);
         arena_release(&check->a, mark);
     }

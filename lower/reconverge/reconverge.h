@@ -4,7 +4,8 @@
  * lower/reconverge/compared.c, lower/reconverge/heads.c (auto mode: candidates, sets of them, what they would
  * cost, values that branches have in common, loops with one header), lower/reconverge/insert.c (the
  * instructions), lower/reconverge/together.c, lower/reconverge/sync.c, lower/reconverge/stub.c and
- * lower/reconverge/gather.c, lower/reconverge/ballot.c (collectives), lower/reconverge/yield.c (progress),
+ * lower/reconverge/gather.c, lower/reconverge/ballot.c (collectives), lower/reconverge/yield.c,
+ * lower/reconverge/retry.c (progress),
  * lower/reconverge/check.c and lower/reconverge/meet.c (the rules, checked on the result).
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
@@ -12,6 +13,7 @@
 #include "ir/callgraph.h"
 #include "isa/machine/abi.h"
 #include "ir/cfg.h"
+#include "ir/loops.h"
 #include "lower/passes.h"
 
 enum {
@@ -118,6 +120,15 @@ uint32_t reconv_part_headers(Function *f);
 void reconv_drop_headers(const Reconv *reconv);
 /* The header of the inner loop, of a block that was made so; else 0. */
 uint32_t reconv_parted_header(const Reconv *reconv, uint32_t block);
+
+/* ---- loops around a compare-and-swap that end without other lanes (lower/reconverge/retry.c) ---- */
+typedef struct {
+    LoopForest loops;
+    uint32_t *alone; /* [block] 1 + the loop that waits for nobody, of all that observes there; 0: none */
+} Retries;
+Retries reconv_find_retries(Arena *a, const Function *f, const Graph *graph);
+/* May a lane that goes from the observing block by the other one and back wait for others? */
+bool reconv_may_wait_on_way(const Retries *retries, uint32_t block, uint32_t by);
 
 /* ---- values that several branches compare with numbers (lower/reconverge/compared.c) ---- */
 typedef struct Compared Compared;

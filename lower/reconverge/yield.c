@@ -3,9 +3,10 @@
  * cycle through an observing instruction (IF_OBSERVING, or a call of a function that has one) passes a YIELD
  * or NANOSLEEP. It stands in a block of its own on the edge back to the loop's first block, and only on such
  * edges that the observing instruction reaches, because lanes that have yielded are no longer waited for.
+ * A loop around a compare-and-swap that ends without others (lower/reconverge/retry.c) needs none.
  * SPDX-License-Identifier: MIT */
 #include "ir/cfg.h"
-#include "lower/passes.h"
+#include "lower/reconverge/reconverge.h"
 
 typedef struct {
     Arena a;
@@ -14,6 +15,7 @@ typedef struct {
     uint8_t *in_set; /* blocks without a YIELD */
     bool *observing; /* [block] */
     uint32_t *comp;
+    Retries retries;
 } Retry;
 
 static void classify_blocks(Retry *retry, const bool *observes) {
@@ -77,9 +79,20 @@ static bool is_cyclic(const Retry *retry, const uint32_t *size, uint32_t n) {
     return false;
 }
 
+/* Does a lane that observes in the block, and comes to it again, wait for others? On each way back that is
+ * all in a loop that ends alone it does not. */
+static bool may_wait(const Retry *retry, const GraphOrder *o, uint32_t block) {
+    for (uint32_t k = 0; k < o->count; k++)
+        if (retry->in_set[o->order[k]] && retry->comp[o->order[k]] == retry->comp[block] &&
+            reconv_may_wait_on_way(&retry->retries, block, o->order[k]))
+            return true;
+    return false;
+}
+
 static bool one_round(Function *f, const bool *observes) {
     Retry r = {.f = f};
     r.g = cfg_graph(&r.a, f);
+    r.retries = reconv_find_retries(&r.a, f, &r.g);
     r.in_set = ARENA_ARRAY(&r.a, uint8_t, r.g.n);
     r.observing = ARENA_ARRAY(&r.a, bool, r.g.n);
     r.comp = ARENA_ARRAY(&r.a, uint32_t, r.g.n);
@@ -94,7 +107,7 @@ static bool one_round(Function *f, const bool *observes) {
             continue;
         if (!size[r.comp[b]]++)
             head[r.comp[b]] = b; /* first in reverse post-order: the header, where the loop has one */
-        bad[r.comp[b]] |= r.observing[b];
+        bad[r.comp[b]] |= r.observing[b] && may_wait(&r, &o, b);
     }
     for (uint32_t c = 0; c < n; c++)
         if (bad[c] && is_cyclic(&r, size, head[c])) {

@@ -267,6 +267,14 @@ static void test_collectives(void **state) {
     "bb2: preds(bb1) succs(bb3 bb4)\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb4\n"                                \
     "bb4: preds(bb2) succs()\n  BREAK B0, PT, _\n  NOP\n  EXIT _\n" BAR_AT("bb3", "bb1 bb2",                 \
                                                                            "  BSYNC B0, _\n")
+/* A loop around a compare-and-swap: what it expects from the second round on, where, what else it does, and
+ * the comparison under which it goes on */
+#define SWAPS(expects, where, more, goes_on)                                                                 \
+    KERNEL("k")                                                                                              \
+    "bb1: preds() succs(bb2)\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  BRA _, _, bb2\n"              \
+    "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r3 = phi %r1, " expects "\n  %r4 = SHF %r3, 0x2, RZ\n  " more    \
+    "\n  %r5 = ATOMS_CAS " where ", _, 0x0, %r3, %r1\n  %p6, _ = ISETP(cmp=" goes_on                         \
+    ", PT, PT\n  @%p6 BRA _, _, bb2\n  BRA _, _, bb3\nbb3: preds(bb2) succs()\n  EXIT _\n}\n"
 /* The checker finds what is wrong in hand-made results: register order, a missing BREAK, a BSYNC of another
  * register. */
 static void test_checker(void **state) {
@@ -328,6 +336,17 @@ static void test_checker(void **state) {
         /* a loop that waits */
         {SPIN("NOP"), false},
         {SPIN("YIELD _"), true},
+        /* but not one that expects what it saw, and gets it if it is alone */
+        {SWAPS("%r5", "%r2", "NOP", "NE) %r5, %r3"), true},
+        {SWAPS("%r5", "%r2", "NOP", "NE) %r3, %r5"), true},
+        {SWAPS("%r1", "%r2", "NOP", "NE) %r5, %r3"), false},
+        {SWAPS("%r4", "%r2", "NOP", "NE) %r5, %r3"), false},
+        {SWAPS("%r5", "%r4", "NOP", "NE) %r5, %r3"), false},
+        {SWAPS("%r5", "%r2", "STS %r2, _, 0x4, %r1", "NE) %r5, %r3"), false},
+        {SWAPS("%r5", "%r2", "NOP flags[observing]", "NE) %r5, %r3"), false},
+        {SWAPS("%r5", "%r2", "NOP", "EQ) %r5, %r3"), false},
+        {SWAPS("%r5", "%r2", "NOP", "NE) %r5, %r1"), false},
+        {SWAPS("%r5", "%r2", "NOP", "GT) %r5, %r3"), false},
         {SPIN("NANOSLEEP 0x40, _"), true},
         {SPIN("YIELD _\n  NOP"), true}};
     for (unsigned k = 0; k < sizeof row / sizeof *row; k++) {
