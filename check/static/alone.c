@@ -8,6 +8,8 @@
  * each predicate what it is where the last two are equal. The round must leave there, and come back with the
  * same address, expecting what was seen. Only loops without branches inside, calls, stores and other
  * instructions that watch memory. The compiler finds them on its own (lower/reconverge/retry.c).
+ * MOV, ISETP and the three ATOM*.CAS are asked for by name: that one copies, another compares and the last
+ * ones expect a value is no column.
  * SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
 #include <string.h>
@@ -37,22 +39,22 @@ static bool find_operands(Round *round) {
     return true;
 }
 
-static bool is_register(Operand o) { return o.kind == OPK_REG && o.file == RF_R && o.value != REG_RZ; }
+static bool in_register(Operand o) { return o.kind == OPK_REG && o.file == RF_R && o.value != REG_RZ; }
 
-static void take(Round *round, Operand o, unsigned words, uint8_t what) {
-    for (unsigned k = 0; is_register(o) && k < words && k < 2; k++)
+static void put_words(Round *round, Operand o, unsigned words, uint8_t what) {
+    for (unsigned k = 0; in_register(o) && k < words && k < 2; k++)
         round->holds[o.value + k] = (uint8_t)(what + k);
 }
 
-static bool has(const Round *round, Operand o, unsigned words, uint8_t what) {
-    for (unsigned k = 0; is_register(o) && k < words; k++)
+static bool still_holds(const Round *round, Operand o, unsigned words, uint8_t what) {
+    for (unsigned k = 0; in_register(o) && k < words; k++)
         if (round->holds[o.value + k] != what + k)
             return false;
     return words <= 2;
 }
 
 static uint8_t held(const Round *round, Operand o) {
-    return is_register(o) && !(o.mods & ~OPM_REUSE) ? round->holds[o.value] : (uint8_t)NOTHING;
+    return in_register(o) && !(o.mods & ~OPM_REUSE) ? round->holds[o.value] : (uint8_t)NOTHING;
 }
 
 static Truth opposite(Truth t) { return t == UNKNOWN ? t : t == YES ? NO : YES; }
@@ -73,7 +75,7 @@ static Truth combined(unsigned bop, Truth x, Truth y) {
                                           : opposite(decides);
 }
 
-static void compare(Round *round, const MachInst *test) {
+static void note_comparison(Round *round, const MachInst *test) {
     uint8_t x = held(round, test->src[ISETP_ra]), y = held(round, test->src[ISETP_rb]);
     unsigned cmp = MGET(ISETP, cmp, test->mods), bop = MGET(ISETP, bop, test->mods);
     bool same = (x >= SEEN && y >= EXPECTED && y == x - SEEN + EXPECTED) ||
@@ -98,22 +100,22 @@ static void forget_results(Round *round, const MachInst *inst) {
         unsigned words = isa_dst_regs(round->flow->bin->target, inst, d);
         if (o.kind == OPK_REG && o.file == RF_P && o.value != REG_PT)
             round->equal[o.value] = UNKNOWN;
-        for (unsigned k = 0; is_register(o) && k < (words ? words : 1) && o.value + k < 256; k++)
+        for (unsigned k = 0; in_register(o) && k < (words ? words : 1) && o.value + k < 256; k++)
             round->holds[o.value + k] = NOTHING;
     }
 }
 
-static void follow(Round *round, uint32_t i) {
+static void step_round(Round *round, uint32_t i) {
     const MachInst *inst = &round->flow->insts[i];
     bool always = bin_guard(inst) == BG_ALWAYS;
     uint8_t moved = inst->optype == OT_MOV && always ? held(round, inst->src[MOV_rb]) : (uint8_t)NOTHING;
     if (inst->optype == OT_ISETP && always) {
-        compare(round, inst);
+        note_comparison(round, inst);
         return;
     }
     forget_results(round, inst);
     if (moved)
-        take(round, inst->dst[MOV_rd], 1, moved);
+        put_words(round, inst->dst[MOV_rd], 1, moved);
 }
 
 static bool stays_alone(const MachInst *inst) {
@@ -178,19 +180,20 @@ bool check_ends_alone(const Checker *checker, uint32_t swap, uint32_t base, cons
     unsigned words = isa_dst_regs(flow->bin->target, inst, round.rd),
              address = isa_src_regs(flow->bin->target, inst, round.ra);
     memset(round.equal, UNKNOWN, sizeof round.equal);
-    take(&round, inst->src[round.ra], address, ADDRESS);
-    take(&round, inst->src[round.rb], words, EXPECTED);
+    put_words(&round, inst->src[round.ra], address, ADDRESS);
+    put_words(&round, inst->src[round.rb], words, EXPECTED);
     forget_results(&round, inst);
-    take(&round, inst->dst[round.rd], words, SEEN);
+    put_words(&round, inst->dst[round.rd], words, SEEN);
     for (uint32_t n = 0; n <= nblocks; n++) {
         uint32_t end = flow->blocks[block].first + flow->blocks[block].ninsts;
         for (; i < end; i++) {
             if (!may_stand(checker, &round, i))
                 return false;
             if (i == swap)
-                return n == nblocks && round.leaves && has(&round, inst->src[round.ra], address, ADDRESS) &&
-                       has(&round, inst->src[round.rb], words, SEEN);
-            follow(&round, i);
+                return n == nblocks && round.leaves &&
+                       still_holds(&round, inst->src[round.ra], address, ADDRESS) &&
+                       still_holds(&round, inst->src[round.rb], words, SEEN);
+            step_round(&round, i);
         }
         block = next_block(&round, checker, block, base, comp, which);
         if (block == NONE)

@@ -92,8 +92,8 @@ uint32_t check_one_before(const BinFlow *flow, uint32_t at);
 bool check_parts_every_warp(const BinFlow *flow, uint32_t branch);
 /* Reads memory to see what others do. */
 bool check_observes(const Checker *checker, uint32_t inst);
-/* Does the cycle of `nblocks` blocks, those of comp[block - base], around the compare-and-swap end without the
- * help of other lanes? */
+/* Does the cycle of `nblocks` blocks, those of comp[block - base], around the compare-and-swap end without
+ * the help of other lanes? */
 bool check_ends_alone(const Checker *checker, uint32_t swap, uint32_t base, const uint32_t *comp,
                       uint32_t nblocks);
 /* Is the instruction one that a block's lanes leave to another procedure: a call, or a branch to a function's

@@ -9,7 +9,9 @@
  * Looked for are loops without branches inside, with one compare-and-swap, at an address that the loop does
  * not make, in which nothing else watches or writes memory. What it expects is a phi of the header, which has
  * its result on the way back, and a branch or a guarded EXIT that is always passed leaves where the two are
- * equal. check/static/alone.c finds them again in the machine code. SPDX-License-Identifier: MIT */
+ * equal. check/static/alone.c finds them again in the machine code. ISETP and
+ * the three ATOM*.CAS are asked for by name: what an operation compares or expects is no column.
+ * SPDX-License-Identifier: MIT */
 #include "ir/dominators.h"
 #include "lower/opt/opt.h"
 #include "lower/reconverge/reconverge.h"
