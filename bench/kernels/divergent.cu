@@ -1022,3 +1022,57 @@ KERNEL(stack_walk) { // of a tree, the nearer child first, leaves with a loop of
 hit:
     out[t] = best + visits;
 }
+
+KERNEL(spheres) { // the nearest, then whether another one throws a shadow: 24 copies of a test that leaves out one
+    unsigned t = threadIdx.x;
+    float x = (in[t] & 255) * .02f - 2.5f, y = (in[t] >> 8 & 255) * .02f - 2.5f, best = 1e9f;
+    int hit = -1;
+    for (int j = 0; j < 24; j++) {
+        unsigned w = in[j * 5];
+        float dx = (w & 255) * .02f - 2.5f - x, dy = (w >> 8 & 255) * .02f - 2.5f - y, r = (w >> 16 & 63) * .02f;
+        float d = dx * dx + dy * dy;
+        if (d > r * r)
+            continue;
+        float z = (w >> 24) * .1f - sqrtf(r * r - d);
+        if (z < 0 || z >= best)
+            continue;
+        best = z;
+        hit = j;
+        if (z < .5f)
+            break;
+    }
+    unsigned light = 0;
+    if (hit >= 0) {
+        light = 10;
+        for (int j = 0; j < 24; j++) {
+            if (j == hit)
+                continue;
+            unsigned w = in[j * 5 + 1];
+            if ((w & 0xff) < 40 && (w >> 8 & 0xff) < best * 10) {
+                light = 3;
+                break;
+            }
+        }
+    }
+    out[t] = light + hit * 16;
+}
+
+KERNEL(compare_and_add) { // sums of f32 by compare-and-swap: who tries again waits for nobody
+    __shared__ unsigned sums[16];
+    unsigned t = threadIdx.x;
+    if (t < 16)
+        sums[t] = 0;
+    __syncthreads();
+    for (int i = 0; i < 4; i++) {
+        unsigned w = in[(t + 64 * i) & 255], k = w & 15;
+        if (k > 11)
+            continue;
+        unsigned old = sums[k], seen;
+        do {
+            seen = old;
+            old = atomicCAS(&sums[k], seen, __float_as_uint(__uint_as_float(seen) + (float)(w >> 28)));
+        } while (old != seen);
+    }
+    __syncthreads();
+    out[t] = sums[t & 15];
+}
