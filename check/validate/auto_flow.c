@@ -49,6 +49,7 @@ static Val symbol_value(Flow *flow, const PtxOperand *operand) {
     if (!operand->sym || operand->sym & PTX_SYM_FUNC)
         return (Val){0};
     const PtxVar *ptx_var = &flow->m->vars[var];
+    flow->names_shared |= ptx_var->space == SP_SHARED;
     if (ptx_var->space == SP_SHARED && (ptx_var->unsized || !ptx_var->size_bytes))
         flow->out->dynamic_shared = true;
     return (Val){.var = var + 1,
@@ -682,6 +683,7 @@ static void do_function(Flow *flow, uint32_t func) {
             const Val *guard = reg_value(flow, func, f->insns[i].guard_reg);
             flow->out->steers[func][i] = guard->is | guard->from;
         }
+        flow->uses_shared |= f->insns[i].space == SP_SHARED;
         flows[f->insns[i].op](flow, func, &f->insns[i]);
     }
     end_block(flow, func);
@@ -700,7 +702,8 @@ static void address_taken(Flow *flow) { /* with indirect calls anything may be c
         }
 }
 
-/* Parameters that the declaration says point into shared memory (OpenCL's __local) share the dynamic one. */
+/* Parameters that the declaration says point into shared memory (OpenCL's __local) share the dynamic one. A
+ * kernel that names no variable there means the dynamic one too: it has addresses from 0 on (Halide). */
 static void divide_shared(Flow *flow) {
     AutoFlow *out = flow->out;
     for (uint32_t i = 0; i < out->nslots; i++) {
@@ -710,6 +713,7 @@ static void divide_shared(Flow *flow) {
             var->pointee_space == SP_SHARED)
             slot->shared_piece = ++out->shared_pieces;
     }
+    out->numbered_shared = flow->uses_shared && !flow->names_shared;
     out->dynamic_shared |= out->shared_pieces != 0;
     if (!out->dynamic_shared)
         return;

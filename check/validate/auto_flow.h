@@ -64,6 +64,7 @@ typedef struct {
     AutoCopy copies[AUTO_MAX_COPIES];
     uint32_t ncopies;
     bool dynamic_shared;
+    bool numbered_shared;         /* which has no name: its addresses are numbers */
     uint32_t shared_pieces;       /* parameters that point into dynamic shared memory */
     uint64_t static_shared_bytes; /* before it */
     const uint8_t *funcs;         /* by function: reachable from the kernel */

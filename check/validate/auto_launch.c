@@ -264,11 +264,11 @@ static bool is_other(AutoSearch *search, const AutoAttempt *attempt, const SimMe
 }
 
 /* Has the attempt, which left `memory`, another result where nobody wrote other things and variables lie
- * elsewhere? Parameters may be addresses of shared memory; then it stays where it is. Random words are mostly
- * large as numbers; the machine has a NaN. */
+ * elsewhere? Parameters and constants may be addresses of shared memory; then it stays where it is. Random
+ * words are mostly large as numbers; the machine has a NaN. */
 static bool is_open(AutoSearch *search, const AutoAttempt *attempt, const SimMemory *memory) {
     enum { MOVED = 1 << 10 };
-    uint32_t moved_bytes = search->flow.shared_pieces ? 0 : MOVED;
+    uint32_t moved_bytes = search->flow.shared_pieces || search->flow.numbered_shared ? 0 : MOVED;
     return is_other(search, attempt, memory,
                     (PtxRunOptions){.fill = attempt->seed | 1, .moved_bytes = moved_bytes}) ||
            is_other(search, attempt, memory, (PtxRunOptions){.fill_word = true});
@@ -598,6 +598,10 @@ void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions 
         snprintf(out->reason, sizeof out->reason, "no launch inferred: %s", reason);
         return;
     }
+    /* shared memory without a name is taken for the dynamic one from 0 on (Halide), where the system has no
+     * part there */
+    search->flow.numbered_shared &= !opt->shared_base_bytes;
+    search->flow.dynamic_shared |= search->flow.numbered_shared;
     out->funcs = search->flow.funcs;
     search->sees_order = auto_sees_order(module, search->flow.funcs);
     coverage_new(&search->cover, &out->arena, module, NULL);

@@ -14,6 +14,7 @@ typedef struct {
     uint32_t attempts;          /* 0: 24 */
     uint64_t budget;            /* thread instructions of an attempt, 0: 1 million */
     uint32_t most_shared_bytes; /* of a block, declared and dynamic, 0: 48 KiB of dynamic memory */
+    uint32_t shared_base_bytes; /* where a block's own begins */
 } AutoOptions;
 
 enum { AUTO_MAX_LAUNCHES = 12 };

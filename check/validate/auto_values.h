@@ -46,6 +46,8 @@ typedef struct {
     uint32_t *block_of;    /* by register: the block that now[] is of */
     uint32_t block;        /* number of the present block */
     bool guarded;          /* the statement may not be executed */
+    bool names_shared;     /* variables in shared memory are named */
+    bool uses_shared;      /* statements with .shared */
     VEC(uint32_t) defined; /* registers that the block has defined */
     Arena *arena;
     Cell *cells; /* by variable */

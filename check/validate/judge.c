@@ -656,7 +656,10 @@ static void keep_error(void *user, Severity severity, const char *line) {
 void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const JudgeOptions *opt,
                 AutoLaunches *launches, Judgement *judgement) {
     *judgement = (Judgement){0};
-    AutoOptions ao = {.seed = opt->seed, .most_shared_bytes = isa_target_info(b->target)->max_shared_bytes};
+    const TargetInfo *info = isa_target_info(b->target);
+    AutoOptions ao = {.seed = opt->seed,
+                      .most_shared_bytes = info->max_shared_bytes,
+                      .shared_base_bytes = info->shared_base_bytes};
     Diags d = {.sink = keep_error, .user = judgement};
     if (!launches->funcs)
         auto_launch(m, kernel, &ao, launches);

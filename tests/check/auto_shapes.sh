@@ -37,6 +37,8 @@ L: st.global.u32 [%a], %i; st.global.u32 [%a+4], %i; st.global.u32 [%a+8], %i; s
 # 100 KiB of dynamic shared memory
 kernel large '.extern .shared .align 4 .b32 s[];' '.param .u64 a' "$index $put ld.shared.u32 %y, [%j]; st.shared.u32 [%j+100000], %y;
 ld.shared.u32 %x, [%j+100000]; st.global.u32 [%a], %x;" equal
+# shared memory without a variable, from address 0 on, as Halide has it
+kernel nameless '' '.param .u64 a' "$index shl.b32 %j, %x, 2; st.shared.u32 [%j], %i; bar.sync 0; xor.b32 %j, %j, 4; ld.shared.u32 %x, [%j]; st.global.u32 [%a], %x;" equal
 # neighbours exchange without a barrier, in blocks of any shape
 kernel racing '.shared .b32 s[1024];' '.param .u64 a' "$index shl.b32 %j, %x, 2; mov.u32 %y, s; add.s32 %j, %y, %j; st.shared.u32 [%j], %i;
 xor.b32 %x, %x, 1; $get" racy
