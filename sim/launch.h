@@ -76,6 +76,7 @@ typedef struct {
     uint32_t ntextures;
     const struct SimNumber { /* what the code that ran stores for the address of a function; another's */
         uint64_t number, address;
+        uint64_t place; /* only there, 0: anywhere */
     } * numbers;
     uint32_t nnumbers;
 } SimMemory;

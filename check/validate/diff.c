@@ -19,9 +19,10 @@ static const SimAlloc *same_place(const SimMemory *m, const SimAlloc *alloc) {
 }
 
 /* Both words stand for one function. */
-static bool is_number_of(const SimMemory *b, const uint8_t *address, const uint8_t *number) {
+static bool is_number_of(const SimMemory *b, uint64_t place, const uint8_t *address, const uint8_t *number) {
     for (uint32_t i = 0; i < b->nnumbers; i++)
-        if (memcmp(&b->numbers[i].address, address, 8) == 0 && memcmp(&b->numbers[i].number, number, 8) == 0)
+        if ((!b->numbers[i].place || b->numbers[i].place == place) &&
+            memcmp(&b->numbers[i].address, address, 8) == 0 && memcmp(&b->numbers[i].number, number, 8) == 0)
             return true;
     return false;
 }
@@ -37,7 +38,7 @@ bool diff_memory(const SimMemory *memory, const SimMemory *b, const bool *skip, 
                 continue;
             uint64_t word = k & ~7ull;
             if (y && b->nnumbers && word + 8 <= sim_alloc->size_bytes &&
-                is_number_of(b, sim_alloc->data + word, y->data + word)) {
+                is_number_of(b, sim_alloc->address + word, sim_alloc->data + word, y->data + word)) {
                 k = word + 7;
                 continue;
             }
@@ -191,6 +192,7 @@ bool diff_run_machine(Plan *plan, const PlanLaunch *l, const Binary *b, SimMemor
         own.print_user = &sink;
     }
     diff_handles_enter(b, mem, &handles);
+    diff_handles_keep(&plan->arena, mem);
     bool ran = machine_run(b, kernel, &launch, mem, &own, res, d) || res->trap.kind != TRAP_NONE;
     diff_handles_leave(mem, &handles);
     diff_handles_number(binary_find(b, kernel), &plan->arena, mem);

@@ -37,13 +37,60 @@ void diff_handles_enter(const Binary *binary, SimMemory *mem, Handles *handles) 
     }
 }
 
+typedef VEC(struct SimNumber) Numbers;
+
+/* Numbers of functions are small: places in code, and in a bank. */
+static bool may_be_number(uint64_t word) { return word && word < 1u << 24; }
+
+static void keep_word(Arena *arena, const SimMemory *mem, Numbers *kept, uint64_t word, uint64_t place) {
+    for (uint32_t k = 0; k < mem->nnumbers; k++) {
+        struct SimNumber number = mem->numbers[k];
+        if (number.number == word && (!number.place || number.place == place)) {
+            number.place = place;
+            VEC_ADD(arena, kept, number);
+        }
+    }
+}
+
+void diff_handles_keep(Arena *arena, SimMemory *mem) {
+    Numbers kept = {0};
+    for (uint32_t i = 0; mem->nnumbers && i < mem->nallocs; i++)
+        for (uint64_t at = 0; at + WORD <= mem->allocs[i].size_bytes; at += WORD) {
+            uint64_t word;
+            memcpy(&word, mem->allocs[i].data + at, WORD);
+            if (may_be_number(word))
+                keep_word(arena, mem, &kept, word, mem->allocs[i].address + at);
+        }
+    mem->numbers = kept.at;
+    mem->nnumbers = kept.n;
+}
+
+static void number_inner(const BinFunc *kernel, Arena *arena, Numbers *numbers) {
+    for (uint32_t k = 0; k < kernel->ninner; k++) {
+        struct SimNumber number = {kernel->inner[k].offset_bytes, sim_func_address(kernel->inner[k].name), 0};
+        VEC_ADD(arena, numbers, number);
+        for (uint32_t at = WORD; at + WORD <= kernel->const_bank2_bytes; at += WORD) {
+            uint64_t place;
+            memcpy(&place, kernel->const_bank2 + at, WORD);
+            number.number = at;
+            if (place == kernel->inner[k].offset_bytes)
+                VEC_ADD(arena, numbers, number);
+        }
+    }
+}
+
 void diff_handles_number(const BinFunc *kernel, Arena *arena, SimMemory *mem) {
-    struct SimNumber *numbers = ARENA_ARRAY(arena, struct SimNumber, kernel->ninner + 1);
-    for (uint32_t k = 0; k < kernel->ninner; k++)
-        numbers[k] =
-            (struct SimNumber){kernel->inner[k].offset_bytes, sim_func_address(kernel->inner[k].name)};
-    mem->numbers = numbers;
-    mem->nnumbers = kernel->ninner;
+    Numbers numbers = {0};
+    number_inner(kernel, arena, &numbers);
+    for (uint32_t i = 0, own = numbers.n; i < mem->nnumbers; i++) {
+        bool taken = false;
+        for (uint32_t k = 0; k < own; k++)
+            taken |= numbers.at[k].number == mem->numbers[i].number;
+        if (!taken)
+            VEC_ADD(arena, &numbers, mem->numbers[i]);
+    }
+    mem->numbers = numbers.at;
+    mem->nnumbers = numbers.n;
 }
 
 void diff_handles_leave(SimMemory *mem, Handles *handles) {

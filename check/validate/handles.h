@@ -18,8 +18,11 @@ typedef struct {
 
 /* Puts the file's numbers into `mem`. */
 void diff_handles_enter(const Binary *binary, SimMemory *mem, Handles *handles);
-/* Code of ptxas 13.0 that takes the address of a function inside a kernel has the place in the kernel: the
- * words that diff_memory takes for the same functions after the kernel ran. */
+/* Code of ptxas 13.0 that takes the address of a function inside a kernel has the place in the kernel, or
+ * that of a word of constant bank 2 that holds it: the words that diff_memory takes for the same functions
+ * after the kernel ran. A word that an earlier kernel stored stands for its function where it still is,
+ * unless it is a number of this kernel's: diff_handles_keep finds those before it runs. */
+void diff_handles_keep(Arena *arena, SimMemory *mem);
 void diff_handles_number(const BinFunc *kernel, Arena *arena, SimMemory *mem);
 /* Takes back those that are still there, and frees. */
 void diff_handles_leave(SimMemory *mem, Handles *handles);

@@ -40,6 +40,15 @@ for sm in 75 80 86 89 90; do
         [ $? = 4 ] && grep -q '^k: differs' out || { echo "address, ptxas $level for sm_$sm: the other function's"; head -5 out; failed=1; }
     done
 done
+cp "$here/ptxas/kept.json" .
+for sm in 75 80 90; do
+    sed "s/^\.target .*/.target sm_$sm/" "$here/ptxas/kept.ptx" >kept.ptx
+    "$ptxas" -arch=sm_$sm kept.ptx -o kept.cubin 2>err || { echo "kept, sm_$sm:"; cat err; failed=1; continue; }
+    "$heddle" validate kept.ptx kept.cubin --launch kept.json >out 2>&1 || { echo "kept, ptxas for sm_$sm"; head -5 out; failed=1; }
+    sed 's/%d, %e, %p/%e, %d, %p/' kept.ptx >swapped.ptx
+    "$heddle" validate swapped.ptx kept.cubin --launch kept.json >out 2>&1
+    [ $? = 4 ] && grep -q 'differs' out || { echo "kept, ptxas for sm_$sm: the other function's"; head -5 out; failed=1; }
+done
 regions=(--grid 1 --block 32 --arg 'buf:u8[8192]=random:3' --arg out:o:'u8[67584]'=zero)
 for sm in 75 80 86 89 90; do
     run 0 regions -O0 $sm "${regions[@]}"
