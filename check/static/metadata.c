@@ -184,12 +184,17 @@ static void check_frame(Checker *checker, uint32_t index) {
                     at = i;
                 }
             }
+            /* a call that does not come back is a branch to where another function's frame begins */
+            bool calls = flow->insts[block->first + block->ninsts - 1].optype == OT_CALL;
             for (uint32_t e = 0; e < block->nsuccs; e++) {
                 Stack *to = &in[block->succs[e].block - ff->first_block];
-                bool same = to->kind == s.kind && to->below_bytes == s.below_bytes;
+                Stack there = calls && block->succs[e].kind != BE_NEXT && s.kind == R1_KNOWN
+                                  ? (Stack){R1_ANYWHERE, 0}
+                                  : s;
+                bool same = to->kind == there.kind && to->below_bytes == there.below_bytes;
                 if (s.kind == R1_NOT_REACHED || to->kind == R1_ANYWHERE || same)
                     continue;
-                *to = to->kind == R1_NOT_REACHED ? s : (Stack){R1_ANYWHERE, 0};
+                *to = to->kind == R1_NOT_REACHED ? there : (Stack){R1_ANYWHERE, 0};
                 more = true;
             }
         }

@@ -489,7 +489,8 @@ static void test_objects(void **state) {
     }
 }
 
-/* A frame on one of two paths; `alloca`, whose size no constant says; a loop that lowers R1 each time. */
+/* A frame on one of two paths; that of a subroutine which does not return, in the same section; `alloca`,
+ * whose size no constant says; a loop that lowers R1 each time. */
 static void test_frames(void **state) {
     (void)state;
 #define TOP ".target sm_80\n.entry k\n.frame 64\n  IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;\n"
@@ -501,6 +502,9 @@ static void test_frames(void **state) {
            CR_M03, frame_bytes, 48, 47);
     RECORD(TOP "  IADD3 R1, R1, -0x20, RZ ;\nx:\n  IADD3 R1, R1, -0x8, RZ ;\n  @P0 BRA `(x) ;\n  EXIT ;\n",
            CR_M03, frame_bytes, 40, 31);
+    RECORD(TOP "  IADD3 R1, R1, -0x8, RZ ;\n  CALL.REL.NOINC `(x) ;\n  EXIT ;\nx:\n"
+               "  IADD3 R1, R1, -0x100, RZ ;\n  BPT.TRAP 0x1 ;\n  EXIT ;\n",
+           CR_M03, frame_bytes, 8, 7);
     RECORD(
         ".target sm_90\n.entry k\n.frame 64\n  LDC R1, c[0x0][0x28] ;\n  VIADD R1, R1, -0x30 ;\n  EXIT ;\n",
         CR_M03, frame_bytes, 48, 47);
