@@ -239,8 +239,8 @@ past: one way ends too early | sub (0110\\S+ +)@P0 EXIT / \\1EXIT
 past: one way ends under the complement | sub (00d0\\S+ +)@P0 EXIT / \\1@!P0 EXIT
 past: one way does not end | drop 0110\\S+ +@P0 EXIT
 past: one way comes before the place | sub BRA `\\(.L_(\\d+)_0150\\) / BRA `(.L_\\1_0100+0x40)
-signs: magnitude's sign is not changed | sub in:.text.signs FADD R7, -.R0., -0.0 / FADD R7, |R0|, -0.0
-signs: another's sign is changed | sub in:.text.signs FADD R7, -.R0., -0.0 / FADD R7, -R0, -0.0
+signs: magnitude's sign is not changed | sub in:.text.signs FADD R0, -.R0., -0.0 / FADD R0, |R0|, -0.0
+signs: another's sign is changed | sub in:.text.signs FADD R0, -.R0., -0.0 / FADD R0, -R0, -0.0
 signs: magnitude is not taken | sub in:.text.signs FADD R5, .R0., -0.0 / FADD R5, R0, -0.0
 signs: sign is changed once of twice | sub in:.text.signs FADD R6, R5, R4 / FADD R6, R5, -R4
 signs: second change of sign left out | sub in:.text.signs FADD.FTZ R0, -R0, -0.0 / FADD.FTZ R0, R0, -0.0
@@ -411,26 +411,26 @@ rounded64!wide: quotient not corrected | sub DFMA R2, R6, R2, R4 / DADD R2, R4, 
 rounded64!wide: square of the error left out | sub DFMA R2, R2, R2, R2 / DADD R2, R2, -0.0
 rounded64!wide: second step of the reciprocal left out | drop DFMA R2, R2, R4, R2
 rounded64!wide: a step of the reciprocal rounded up | sub DFMA R2, R8, R2, R8 / DFMA.RP R2, R8, R2, R8
-rounded64!wide: remainder's sign | sub DFMA R6, -R24, R4, R22 / DFMA R6, R24, R4, R22
-rounded64!wide: remainder of another quotient | sub DFMA R6, -R24, R4, R22 / DFMA R6, -R24, R2, R22
-rounded64!wide: one is another number | sub DFMA R2, -R24, R8, 1 / DFMA R2, -R24, R8, 2
-rounded64!wide: reciprocal of the root for the reciprocal | sub MUFU.RCP64H R9, R25 / MUFU.RSQ64H R9, R25
-rounded64!wide: reciprocal of the low word | sub MUFU.RCP64H R9, R25 / MUFU.RCP64H R9, R24
+rounded64!wide: remainder's sign | sub DFMA R6, -R26, R4, R24 / DFMA R6, R26, R4, R24
+rounded64!wide: remainder of another quotient | sub DFMA R6, -R26, R4, R24 / DFMA R6, -R26, R2, R24
+rounded64!wide: one is another number | sub DFMA R2, -R26, R8, 1 / DFMA R2, -R26, R8, 2
+rounded64!wide: reciprocal of the root for the reciprocal | sub MUFU.RCP64H R9, R27 / MUFU.RSQ64H R9, R27
+rounded64!wide: reciprocal of the low word | sub MUFU.RCP64H R9, R27 / MUFU.RCP64H R9, R26
 rounded64!wide: low word of the reciprocal | sub MOV R8, RZ / MOV R8, 0x1
-rounded64!wide: largest divisor of a binade | sub ISETP.NE.U32.AND P0, PT, R24, -0x1 / ISETP.NE.U32.AND P0, PT, R24, -0x2
-rounded64!wide: low word of the dividend asked | sub ISETP.NE.U32.AND P0, PT, R24, -0x1 / ISETP.NE.U32.AND P0, PT, R22, -0x1
-rounded64!wide: dividend too small | sub FSETP.GE.AND P0, PT, .R23., 6.5827683646048100446e-37 / FSETP.GE.AND P0, PT, |R23|, 6.5827683646048e-38
-rounded64!wide: sign of the dividend in the range | sub FSETP.GE.AND P0, PT, .R23., 6.58 / FSETP.GE.AND P0, PT, R23, 6.58
+rounded64!wide: largest divisor of a binade | sub ISETP.NE.U32.AND P0, PT, R26, -0x1 / ISETP.NE.U32.AND P0, PT, R26, -0x2
+rounded64!wide: low word of the dividend asked | sub ISETP.NE.U32.AND P0, PT, R26, -0x1 / ISETP.NE.U32.AND P0, PT, R24, -0x1
+rounded64!wide: dividend too small | sub FSETP.GE.AND P0, PT, .R25., 6.5827683646048100446e-37 / FSETP.GE.AND P0, PT, |R25|, 6.5827683646048e-38
+rounded64!wide: sign of the dividend in the range | sub FSETP.GE.AND P0, PT, .R25., 6.58 / FSETP.GE.AND P0, PT, R25, 6.58
 rounded64!wide: subnormal quotient | sub FSETP.GT.AND P0, PT, .R3., / FSETP.GE.AND P0, PT, |R3|,
 rounded64!wide: quotient that is NaN | sub FSETP.GT.AND P0, PT, .R3., / FSETP.GTU.AND P0, PT, |R3|,
 rounded64!wide: only the quotient counts | sub (FSETP.GT.AND P0, PT, .R3., \\S+) P0 / \\1 PT
 rounded64!wide: slow way where it is not needed only | sub @P0 (BRA `\\(.L_16_) / @!P0 \\1
 rounded64!wide: slow way never taken | sub @P0 (BRA `\\(.L_16_) / \\1
-rounded64!wide: operand of the call | sub MOV R6, R24 / MOV R6, R22
+rounded64!wide: operand of the call | sub MOV R6, R26 / MOV R6, R24
 rounded64!wide: rounding mode of the call | sub MOV R8, 0x3 / MOV R8, 0x1
 rounded64!wide: half of the call's result | sub MOV R3, R5 / MOV R3, R4
-rounded64!wide: reciprocal of what is infinite | sub FSETP.LT.AND P2, PT, .R23., .INF / FSETP.LE.AND P2, PT, |R23|, +INF
-rounded64!wide: root of small numbers | sub IADD3 R0, R25, -0x3500000 / IADD3 R0, R25, -0x3400000
+rounded64!wide: reciprocal of what is infinite | sub FSETP.LT.AND P2, PT, .R25., .INF / FSETP.LE.AND P2, PT, |R25|, +INF
+rounded64!wide: root of small numbers | sub IADD3 R0, R27, -0x3500000 / IADD3 R0, R27, -0x3400000
 rounded64!wide: root of infinity | sub ISETP.LT.U32.AND P3, PT, R0, 0x7ca00000 / ISETP.LE.U32.AND P3, PT, R0, 0x7ca00000
 rounded64!wide: root of negative numbers | sub ISETP.LT.U32.AND P3 / ISETP.LT.AND P3
 rounded64!wide: three eighths are another number | sub MOV R13, 0x3fd80000 / MOV R13, 0x3fd00000
