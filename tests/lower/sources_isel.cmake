@@ -5,6 +5,8 @@ target_link_libraries(test_form_sweep PRIVATE heddle_flags hd_lower hd_ir hd_fro
 add_test(NAME test_form_sweep COMMAND test_form_sweep)
 set_tests_properties(test_form_sweep PROPERTIES LABELS unit)
 heddle_test_once(test_form_sweep) # same_code.sh runs it in the second build
+add_executable(sample_code sample_code.c) # for same_code.sh
+target_link_libraries(sample_code PRIVATE heddle_flags hd_api hd_check m)
 pkg_check_modules(MPFR IMPORTED_TARGET mpfr)
 if(MPFR_FOUND AND CMOCKA_FOUND)
   heddle_unit_test(test_isel_builtins test_isel_builtins.c DEPS hd_lower hd_ptx_interp PkgConfig::MPFR)
