@@ -119,6 +119,8 @@ uint32_t isa_named_predicates(const MachInst *in, RegFile *file);
 static inline bool isa_is_jump(unsigned optype) {
     return isa_traits(optype)->flow == ISA_FLOW_BRANCH || isa_traits(optype)->flow == ISA_FLOW_INDIRECT;
 }
+/* It goes to an address; other jumps, calls and returns go a distance from the instruction behind them. */
+bool isa_is_absolute(unsigned optype, uint32_t mods);
 /* Bit set of the units (1 << ISA_UNIT_*) that the target's operations run on. */
 uint32_t isa_target_units(const Target *t);
 /* How these modifiers combine the operation's test with the predicate source combines_src: a BoolOp_*, or -1

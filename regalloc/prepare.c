@@ -58,7 +58,7 @@ unsigned ra_limit(const Function *f, RegFile file) {
 /* ---- calls ---- */
 
 RaCallee ra_callee(const Function *f, const Inst *call) {
-    if (f->module->relocatable && MGET(CALL, mode, call->mods) == BasePCMode_ABS)
+    if (f->module->relocatable && isa_is_absolute(call->op, call->mods))
         return (RaCallee){f->module->open_clobbers};
     FOR_SRCS(f, call, o) {
         if (o->kind != OPK_SYM)

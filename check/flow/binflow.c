@@ -75,10 +75,11 @@ static bool is_indirect(const MachInst *i) {
 
 uint32_t bin_target(const BinFlow *flow, uint32_t index) {
     const MachInst *i = &flow->insts[index];
-    bool absolute = i->optype == OT_CALL && MGET(CALL, mode, i->mods) == BasePCMode_ABS;
     if (!has_offset(i) || (i->optype == OT_CALL && is_indirect(i)))
         return BINFLOW_NONE;
-    uint64_t base = absolute ? 0 : bin_address(flow, index) + INST_BYTES;
+    uint64_t base = i->optype == OT_CALL && isa_is_absolute(i->optype, i->mods)
+                        ? 0
+                        : bin_address(flow, index) + INST_BYTES;
     uint64_t offset = base + (uint64_t)i->wide - flow->bin->code_base;
     return offset % INST_BYTES == 0 && offset / INST_BYTES < flow->bin->ncode
                ? (uint32_t)(offset / INST_BYTES)

@@ -62,8 +62,7 @@ static bool put_inst(const Mutator *mutator, uint8_t *out, uint32_t i, const Mac
 static bool get_moved(const Mutator *m, uint32_t from, uint32_t to, MachInst *out) {
     if (!get(m, from, out))
         return false;
-    bool absolute = (out->optype == OT_CALL && MGET(CALL, mode, out->mods) == BasePCMode_ABS) ||
-                    (out->optype == OT_RET && MGET(RET, mode, out->mods) == BasePCMode_ABS);
+    bool absolute = isa_is_absolute(out->optype, out->mods);
     for (unsigned k = 0; k < out->nsrc && !absolute; k++)
         if (out->src[k].kind == OPK_IMM64)
             out->wide += ((int64_t)from - (int64_t)to) * INST_BYTES;

@@ -21,8 +21,7 @@ static void check_return_address(Mach *mach, unsigned reg) {
 void mach_check_way_back(Mach *mach, uint32_t call) {
     Terms *ts = &mach->prover->ts;
     const MachInst *in = mach->in;
-    bool relative = MGET(RET, mode, in->mods) == BasePCMode_REL;
-    uint64_t base = relative ? bin_address(mach->prover->flow, mach->at + 1) : 0;
+    uint64_t base = isa_is_absolute(in->optype, in->mods) ? 0 : bin_address(mach->prover->flow, mach->at + 1);
     Term *to = t_add(ts, t_pair(ts, mach_word(mach, RET_ra, 0), mach_word(mach, RET_ra, 1)),
                      t_const(ts, 64, base + (uint64_t)in->wide));
     if (t_under(ts, to, mach->full) != t_const(ts, 64, bin_address(mach->prover->flow, call + 1)))
@@ -45,7 +44,7 @@ static void check_return(Mach *mach) {
         return;
     Term *to = t_add(ts, t_pair(ts, mach_word(mach, RET_ra, 0), mach_word(mach, RET_ra, 1)),
                      t_const(ts, 64, (uint64_t)in->wide));
-    if (MGET(RET, mode, in->mods) != BasePCMode_ABS ||
+    if (!isa_is_absolute(in->optype, in->mods) ||
         t_under(ts, to, mach->full) != t_pair(ts, mach->prover->entry_val[LOC_R + RETURN_REG],
                                               mach->prover->entry_val[LOC_R + RETURN_REG + 1]))
         mach_fault(mach, "the function may return to another place than its caller's");
@@ -139,7 +138,7 @@ static uint32_t driver_function(Mach *mach, Term *address) {
 
 /* A function of the driver: false: it is none. */
 static bool call_driver(Mach *mach) {
-    if (mach->in->wide || MGET(CALL, mode, mach->in->mods) != BasePCMode_ABS)
+    if (mach->in->wide || !isa_is_absolute(mach->in->optype, mach->in->mods))
         return false;
     uint32_t user =
         driver_function(mach, t_under(&mach->prover->ts, mach_pair(mach, CALL_ra, OPM_WIDE64), mach->full));
@@ -156,7 +155,7 @@ static void call_one_of(Mach *mach) {
     Terms *ts = &prover->ts;
     const PtxInsn *statement = statement_of(mach);
     uint32_t func[PROVE_MOST_CALLEES], n = 0;
-    if (mach->in->wide || MGET(CALL, mode, mach->in->mods) != BasePCMode_ABS || !statement ||
+    if (mach->in->wide || !isa_is_absolute(mach->in->optype, mach->in->mods) || !statement ||
         !prove_ptx_callees(prover, statement, func, &n)) {
         mach_fault(mach, "this indirect call is not modelled");
         return;

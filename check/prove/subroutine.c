@@ -105,7 +105,7 @@ static Term **fresh(Prover *prover) {
 static bool find_way_back(Prover *prover, const Exit *exit, Term *const *val, struct ProveRoutine *routine) {
     const MachInst *in = &prover->flow->insts[exit->at];
     Operand reg = in->src[RET_ra];
-    if (MGET(RET, mode, in->mods) != BasePCMode_REL || reg.kind != OPK_REG || reg.file != RF_R || reg.mods ||
+    if (isa_is_absolute(in->optype, in->mods) || reg.kind != OPK_REG || reg.file != RF_R || reg.mods ||
         reg.value + 1 >= REG_RZ || exit->val[LOC_R + reg.value + 1] != prover->ts.zero)
         return false;
     for (uint32_t l = LOC_R; l < LOC_R + REG_RZ; l++)

@@ -307,7 +307,7 @@ static void at_return(Returns *returns, uint32_t p, const Values *values, uint32
     if (ra.value % 2)
         check_report(checker, CR_R20, i, NONE, "return address in the odd pair R[%u:%u]", ra.value,
                      ra.value + 1);
-    if (!checker->native && MGET(RET, mode, inst->mods) != BasePCMode_ABS)
+    if (!checker->native && !isa_is_absolute(inst->optype, inst->mods))
         return;
     Value lo = values->r[ra.value], hi = values->r[ra.value + 1];
     if (lo.kind == V_ENTRY && hi.kind == V_ENTRY && hi.value == lo.value + 1) {

@@ -33,7 +33,7 @@ static bool link_call(ElfReader *reader, const Reloc *reloc, uint64_t word[2], u
         has_target |= in.src[k].kind == OPK_IMM64;
     if (!has_target)
         return bad_reloc(reader, reloc, "the instruction has no target");
-    bool absolute = in.optype == OT_CALL && MGET(CALL, mode, in.mods) == BasePCMode_ABS;
+    bool absolute = isa_is_absolute(in.optype, in.mods);
     if (!absolute && isa_target_info(reader->b->target)->elf_machine == EM_NV_CUDA)
         return bad_reloc(reader, reloc, "a loader fills in an address, and the instruction takes a distance");
     in.wide = (int64_t)(target - (absolute ? 0 : pc + INST_BYTES)) + reloc->addend;

@@ -264,7 +264,7 @@ static bool code_line(ShortAsm *shorts) {
     char error[ISA_ERROR_BYTES] = "";
     unsigned kind = RELOC_NONE;
     bool good = asm_parse_instruction(shorts->text, shorts->target, shorts->pc, &opt, &in);
-    bool absolute = good && in.optype == OT_CALL && MGET(CALL, mode, in.mods) == BasePCMode_ABS;
+    bool absolute = good && isa_is_absolute(in.optype, in.mods);
     if (good && shorts->called.i && !absolute && str_eq(shorts->called, f->name))
         in.wide = -(int64_t)(shorts->pc + INST_BYTES); /* the start of this very function */
     else if (good && shorts->called.i) {

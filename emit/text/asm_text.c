@@ -312,7 +312,7 @@ bool asm_parse_instruction(AsmText *text, const Target *target, uint64_t pc_byte
 }
 
 unsigned asm_call_reloc(AsmText *text, const Target *target, const MachInst *in, const char *start) {
-    if (in->optype == OT_CALL && MGET(CALL, mode, in->mods) == BasePCMode_ABS)
+    if (isa_is_absolute(in->optype, in->mods))
         return RELOC_CALL_ABS;
     if (isa_target_info(target)->elf_machine != EM_NV_CUDA)
         return RELOC_CALL_REL;

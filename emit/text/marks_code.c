@@ -168,7 +168,7 @@ static bool has_register(const MachInst *in) {
  */
 static void mark_indirect(CodeMarks *code, uint32_t call, const MachInst *in) {
     uint64_t place = (call + 1ull) * INST_BYTES + (uint64_t)in->wide;
-    if (MGET(CALL, mode, in->mods) == BasePCMode_REL && has_register(in) && has_wide(in) &&
+    if (!isa_is_absolute(in->optype, in->mods) && has_register(in) && has_wide(in) &&
         disasm_marks_is_place(code->marks, code->section, place))
         disasm_marks_stuck(code->marks, code->section, code->section, UINT64_MAX);
 }

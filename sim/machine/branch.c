@@ -278,8 +278,7 @@ static int op_indirect(Warp *warp, Dec *dec, uint32_t guard) {
     if (!g)
         return RUN_OK;
     const uint32_t *lo = dec_src(warp, dec, 0), *hi = dec->wide ? lo + 32 : NULL;
-    uint64_t base =
-        (dec->imm[0] == BasePCMode_ABS ? 0 : pc_address(warp->run, warp->pc)) + (uint64_t)dec->target;
+    uint64_t base = (dec->imm[0] ? 0 : pc_address(warp->run, warp->pc)) + (uint64_t)dec->target;
     uint32_t t[32];
     const MachineReplayStep *step = machine_replay_take(warp, dec, REPLAY_TARGET);
     unsigned nth = 0;
@@ -725,19 +724,19 @@ bool bind_BRA(Bind *bind) {
     return true;
 }
 
-static bool indirect(Bind *bind, uint32_t mode, bool wide) {
+static bool indirect(Bind *bind, bool wide) {
     bind->width[0] = wide ? WIDTH_I64 : WIDTH_32;
     if (!bind_control(bind, op_indirect, CLS_OTHER))
         return false;
-    bind->d->imm[0] = mode;
+    bind->d->imm[0] = isa_is_absolute(bind->in->optype, bind->in->mods);
     bind->d->wide = wide;
     return true;
 }
 bool bind_BRX(Bind *bind) {
-    return indirect(bind, BasePCMode_REL, bind->in->opcode == OC_BRX_N || bind->in->opcode == OC_BRX_NU);
+    return indirect(bind, bind->in->opcode == OC_BRX_N || bind->in->opcode == OC_BRX_NU);
 }
-bool bind_CALL(Bind *bind) { return indirect(bind, MGET(CALL, mode, bind->in->mods), true); }
-bool bind_RET(Bind *bind) { return indirect(bind, MGET(RET, mode, bind->in->mods), true); }
+bool bind_CALL(Bind *bind) { return indirect(bind, true); }
+bool bind_RET(Bind *bind) { return indirect(bind, true); }
 
 bool bind_LEPC(Bind *b) { return bind_control(b, op_lepc, CLS_OTHER); }
 bool bind_EXIT(Bind *b) { return bind_control(b, op_exit, CLS_OTHER); }

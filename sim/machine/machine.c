@@ -262,8 +262,7 @@ bool machine_place_variables(const Binary *b, SimMemory *mem, Diags *diags) {
 static bool fix_call(const Target *target, uint64_t word[2], uint64_t address) {
     MachInst in;
     char error[ISA_ERROR_BYTES];
-    if (!isa_decode(target, word, &in, error) || in.optype != OT_CALL ||
-        MGET(CALL, mode, in.mods) != BasePCMode_ABS)
+    if (!isa_decode(target, word, &in, error) || in.optype != OT_CALL || !isa_is_absolute(in.optype, in.mods))
         return false;
     in.wide = (int64_t)address;
     return isa_encode(target, &in, word, error);
