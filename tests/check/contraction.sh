@@ -4,6 +4,7 @@
 #   contraction.sh HEDDLE SAMPLES SCRATCH
 # SPDX-License-Identifier: MIT
 set -u
+. "$(dirname "$0")/../part.sh"
 heddle=$1 samples=$2 scratch=$3 here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
 failed=0
@@ -38,6 +39,7 @@ judge() {
     [ "${1:-}" = map ] && options=("${@:2}") map=
     "$heddle" compile binary.ptx $map -o binary.cubin || { failed=1; return; }
     for how in "--launch auto" "--launch k.json" "--launch k.json --races"; do
+        mine || continue
         "$heddle" validate ptx.ptx binary.cubin $how "${options[@]}" >out 2>&1
         [ $? = "$status" ] && grep -q "^k: $verdict" out && continue
         echo "FAILED: $(grep -A1 'ld.global.f32' ptx.ptx | tail -1) with $how ${options[*]}: not $verdict ($status):"
@@ -92,6 +94,7 @@ if [ -z "$ptxas" ]; then
 else
     for s in nbody matmul cholesky approx; do
         sed 's/\(add\|mul\|sub\)\.rn\./\1./' "$samples/$s.ptx" >$s.ptx
+        mine || continue
         "$ptxas" -arch=sm_80 -fmad=true $s.ptx -o $s.cubin || { echo "FAILED: ptxas of $s"; failed=1; }
         verdict=contraction
         [ $s != approx ] || verdict=equal # it fuses nothing there
@@ -121,6 +124,7 @@ else
     [ $? = 0 ] && grep -q ' 0 near to that' out || { echo "FAILED: ptxas's root"; head -4 out; failed=1; }
     # the same with one operation, or one constant, of the PTX wrong
     wrong() { # SAMPLE SED-EXPRESSION
+        mine || return
         sed "$2" $1.ptx >wrong.ptx
         cmp -s $1.ptx wrong.ptx && { echo "FAILED: $1: nothing is wrong"; failed=1; }
         "$ptxas" -arch=sm_80 -fmad=true wrong.ptx -o wrong.cubin

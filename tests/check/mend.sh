@@ -19,12 +19,12 @@ execute() { # PROGRAM KERNEL ENGINE RESULT: prints warp instructions
         --save "r=$4" --stats --json | sed -n 's/.*"warp_instructions":[^0-9]*\([0-9]*\).*/\1/p'
 }
 mend() { # PTX MODE
+    mine || return
     ptx=$1 cubin=$work/$2.cubin
     "$heddle" compile "$ptx" --reconverge="$2" -o "$cubin" || fail "compile $ptx"
     "$heddle" disasm --sections "$cubin" >"$work/d.sass"
     "$heddle" check --rules R-24 "$cubin" >"$work/d.txt"
     for kernel in $(sed -n 's/.*: \([a-z_0-9]*\)+0x[0-9a-f]*: note R-24: .*/\1/p' "$work/d.txt" | uniq); do
-        mine || continue
         awk -v FUNC="$kernel" -v NAME=".text.$kernel" -f "$here/mend.awk" "$work/d.txt" "$work/d.sass" >"$work/m.sass"
         case $? in
         0) ;;

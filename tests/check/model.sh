@@ -3,6 +3,7 @@
 # mutation campaign.
 # SPDX-License-Identifier: MIT
 set -u
+. "$(dirname "$0")/../part.sh"
 heddle=$1 source=$2 work=$3
 rm -rf "$work"
 mkdir -p "$work"
@@ -41,6 +42,7 @@ replay lock_inside "$source/tests/litmus/lock_inside.ptx" --policy=bsync-nb=lite
 "$heddle" check --model "$source/tests/litmus/lock_inside.ptx" >out 2>&1 || { fail "lock_inside is found stuck"; cat out; }
 
 for s in bfs calls bitonic scan; do
+    mine || continue
     "$heddle" check --model --policy=all "$source/ptx-samples/$s.ptx" >out 2>&1 || { fail "$s is found wrong"; cat out; }
 done
 
@@ -48,6 +50,7 @@ done
 "$heddle" compile "$source/ptx-samples/calls.ptx" -o calls.cubin
 rm -f s.json
 for site in drop-bsync:0 drop-bsync:3 swap-b:0 swap-b:2 guard-bsync:1 guard-bsync:4; do
+    mine || continue
     "$heddle" mutate calls.cubin --apply $site -o mutant.cubin || continue
     "$heddle" check --model --policy=all --no-hazards --schedule=s.json mutant.cubin >out 2>&1
     [ -f s.json ] || continue

@@ -8,6 +8,7 @@ endif()
 add_test(NAME model_replay COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/model.sh $<TARGET_FILE:heddle>
   ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/model)
 set_tests_properties(model_replay PROPERTIES LABELS check)
+heddle_test_part(4 model_replay)
 # Errors planted in the code of ptxas.
 add_test(NAME check_planted_ptxas COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/planted_ptxas.sh $<TARGET_FILE:heddle>
   ${PROJECT_SOURCE_DIR}/bench/kernels/divergent.ptx ${CMAKE_CURRENT_BINARY_DIR}/planted_ptxas 2 8 1 "75 90")

@@ -18,6 +18,7 @@ set_tests_properties(check_two_severities PROPERTIES LABELS check)
 add_test(NAME check_mend COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/mend.sh $<TARGET_FILE:heddle> ${CMAKE_CURRENT_BINARY_DIR}/mend
   ${PROJECT_SOURCE_DIR}/bench/kernels/divergent.ptx)
 set_tests_properties(check_mend PROPERTIES LABELS check)
+heddle_test_part(3 check_mend)
 # Distances that ptxas keeps, against latency.def: another number there is an error of the build. A new ptxas: heddle_distances observe < LIST-OF-CUBINS, the head kept.
 add_executable(heddle_distances distances.c)
 target_link_libraries(heddle_distances PRIVATE hd_check)

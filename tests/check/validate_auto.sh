@@ -3,6 +3,7 @@
 #   validate_auto.sh HEDDLE SAMPLES SCRATCH
 # SPDX-License-Identifier: MIT
 set -u
+. "$(dirname "$0")/../part.sh"
 heddle=$1 samples=$2 scratch=$3 here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$scratch" && mkdir -p "$scratch/dir/sub" && cd "$scratch" || exit 1
 failed=0
@@ -161,11 +162,12 @@ kernel shapes.ptx mean '.param .u64 a, .param .u64 b, .param .u32 n' 'ld.param.u
 { .reg .f32 %s, %d; mov.u32 %i, %tid.x; mov.f32 %s, 0f00000000; mul.wide.u32 %o, %i, 4; add.s64 %b, %b, %o;
 L: setp.ge.s32 %p, %i, %n; @%p bra D; mul.wide.s32 %o, %i, 4; add.s64 %o, %a, %o; ld.global.f32 %f, [%o]; add.rn.f32 %s, %s, %f;
 add.s32 %i, %i, 256; bra L; D: cvt.rn.f32.s32 %d, %n; div.rn.f32 %s, %s, %d; st.global.f32 [%b], %s; }'
+rows=$((1024 / part))
 kernel shapes.ptx fixed '.param .u64 a, .param .u64 b' 'ld.param.u64 %a, [a]; ld.param.u64 %b, [b];
 { .reg .f32 %s; .reg .b32 %k, %row; mov.u32 %j, %tid.x; mov.u32 %i, %ctaid.x; mad.lo.s32 %i, %i, 128, %j; setp.gt.s32 %p, %i, 1023;
 @%p bra E; mov.f32 %s, 0f00000000; mov.u32 %j, 0; R: mov.u32 %k, 0; mul.lo.s32 %row, %j, 1024;
 K: add.s32 %x, %row, %k; mul.wide.s32 %o, %x, 4; add.s64 %o, %a, %o; ld.global.f32 %f, [%o]; add.rn.f32 %s, %s, %f; add.s32 %k, %k, 4;
-setp.lt.s32 %p, %k, 1024; @%p bra K; add.s32 %j, %j, 1; setp.lt.s32 %p, %j, 1024; @%p bra R; mul.wide.s32 %o, %i, 4;
+setp.lt.s32 %p, %k, 1024; @%p bra K; add.s32 %j, %j, 1; setp.lt.s32 %p, %j, '$rows'; @%p bra R; mul.wide.s32 %o, %i, 4;
 add.s64 %o, %b, %o; st.global.f32 [%o], %s; E: }'
 "$heddle" validate shapes.ptx --launch auto --show-launch shown.json >auto
 grep -q '^mean: equal: ' auto || { fail "a size that is a float too"; cat auto; }
@@ -245,6 +247,7 @@ P
 sed 's/setp.lt.u32 %p, %i, 10/setp.ne.u32 %p, %i, 0x80000001/' ends.ptx >endless.ptx
 "$heddle" compile endless.ptx -o endless.cubin
 for how in "--arg out:a:u32[4]" "--arg out:a:u32[4] --races" "--launch auto"; do
+    mine || continue
     "$heddle" validate ends.ptx endless.cubin $how >out
     [ $? = 4 ] && grep -q 'instruction budget exceeded: 419[0-9]* warp instructions' out || { fail "endless: $how"; cat out; }
 done
@@ -284,6 +287,7 @@ status 4 fine refused racing endless
 
 # the first difference names the statement that was damaged: line, pc
 damaged() { # sample line sed-expression
+    mine || return
     "$heddle" compile "$samples/$1.ptx" -o d.cubin && "$heddle" disasm --sections d.cubin >d.sass || fail "$1 does not compile"
     sed "/line $2\$/$3" d.sass >e.sass
     cmp -s d.sass e.sass && { echo "skipped: $1 has no such instruction at line $2"; return; }
@@ -306,6 +310,7 @@ damaged spmv 56 's/0x1, RZ/0x2, RZ/'
 
 # the same without a map, as of another compiler: the statement is found by the values that both have
 foreign() { # sample line sed-expression, of the PTX that the binary is made from
+    mine || return
     sed "$2$3" "$samples/$1.ptx" >foreign.ptx
     cmp -s foreign.ptx "$samples/$1.ptx" && fail "foreign $1, line $2: nothing is wrong"
     "$heddle" compile foreign.ptx --no-map --target sm_80 -o foreign.cubin || fail "foreign $1 does not compile"
@@ -390,8 +395,8 @@ cat >>open.ptx <<'P'
 P
 module heap.ptx # for itself: each launch has a heap of megabytes
 echo '.extern .func (.param .b64 r) malloc(.param .b64 n);' >>heap.ptx
-file=open.ptx
-open_kernel() { kernel $file "$1" '.param .u64 a' "{ .reg .b32 %u; .reg .pred %v; $index ld.param.u64 %a, [a]; add.s64 %a, %a, %o; $2
+file=open.ptx names=
+open_kernel() { mine || return; names="$names $1 "; kernel $file "$1" '.param .u64 a' "{ .reg .b32 %u; .reg .pred %v; $index ld.param.u64 %a, [a]; add.s64 %a, %a, %o; $2
 st.global.u32 [%a], %x; }"; }
 open_kernel register 'add.s32 %x, %u, %i;'
 open_kernel guard 'mov.u32 %x, %i; @%v add.s32 %x, %x, 4;'
@@ -413,9 +418,11 @@ open_kernel heap '{ .param .b64 n; .param .b64 r; st.param.b64 [n], 16; call (r)
 "$heddle" validate open.ptx --launch auto >report
 "$heddle" validate heap.ptx --launch auto >>report
 for name in register guard branch half shared dynamic_shared local heap returned lane local_place shared_place; do
+    case $names in *" $name "*) ;; *) continue ;; esac
     grep -q "^$name: undefined: .*the result depends on what nobody wrote" report || fail "open: $name: $(grep "^$name:" report)"
 done
 for name in unused written variables; do
+    case $names in *" $name "*) ;; *) continue ;; esac
     grep -q "^$name: \(equal\|little covered\): " report || fail "not open: $name: $(grep "^$name:" report)"
 done
 

@@ -1,5 +1,5 @@
-/* sample_code FILE SAMPLE.ptx...: writes a line to FILE for each sample, target and level: a hash of the binary,
- * or "refused", in front. run-tests compares what two compilers' builds of Heddle write.
+/* sample_code FILE SAMPLE.ptx...: writes a line to FILE for each sample, target and level: a hash of the
+ * binary, or "refused", in front. run-tests compares what two compilers' builds of Heddle write.
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "isa/isa.h"
@@ -35,8 +35,7 @@ static bool write_codes(FILE *list, const char *path, const char *text, size_t s
             HdModule *ptx, *binary;
             HdStatus status = hd_parse(context, path, text, size, &ptx);
             if (status == HD_OK)
-                status =
-                    hd_compile(ptx, &(HdCompileOptions){.target = name, .opt_level = level}, &binary);
+                status = hd_compile(ptx, &(HdCompileOptions){.target = name, .opt_level = level}, &binary);
             const void *image = NULL;
             size_t bytes = 0;
             if (status == HD_OK)
@@ -64,7 +63,7 @@ int main(int argc, char **argv) {
         good = text && write_codes(list, argv[k], text, size);
         free(text);
     }
-    if (list)
-        good = !ferror(list) & !fclose(list) && good;
+    if (list && (ferror(list) | fclose(list)))
+        good = false;
     return !good;
 }

@@ -99,13 +99,18 @@ if command -v dpkg-deb >/dev/null 2>&1 && command -v dpkg-shlibdeps >/dev/null 2
 fi
 
 # sub-project
+(cd "$sources" && find . -type f) | while read -r file; do
+    cmp "$sources/$file" "$source/$file" || echo "$file"
+done >log 2>&1
+[ ! -s log ] || fail "what the source archive has is not what the sources have"
 launcher=
-command -v ccache >/dev/null 2>&1 && launcher=-DCMAKE_C_COMPILER_LAUNCHER=ccache
-"$cmake" -S "$here/consumer" -B part -DHEDDLE_SOURCE="$sources" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 $launcher >log 2>&1 &&
+grep -Eq '^HEDDLE_(SANITIZE|THREADS|FUZZ):BOOL=ON' "$build/CMakeCache.txt" ||
+    launcher="-DCMAKE_C_COMPILER_LAUNCHER=$here/reuse.sh;$build;$dir/part/heddle;$sources"
+"$cmake" -S "$here/consumer" -B part -DHEDDLE_SOURCE="$sources" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 ${launcher:+"$launcher"} >log 2>&1 &&
     "$cmake" --build part -j 2 --target consumer_heddle consumer_cpp_heddle >log 2>&1 || fail add_subdirectory
 runs part/consumer_heddle "32 numbers doubled"
 runs part/consumer_cpp_heddle "one kernel"
 # the same of the archive by FetchContent, as far as the targets that it gives
-"$cmake" -S "$here/consumer" -B fetched -DHEDDLE_ARCHIVE="$(echo "$dir"/heddle-*.tar.gz)" $launcher >log 2>&1 &&
+"$cmake" -S "$here/consumer" -B fetched -DHEDDLE_ARCHIVE="$(echo "$dir"/heddle-*.tar.gz)" >log 2>&1 &&
     "$cmake" --build fetched --target help >log 2>&1 && grep -q consumer_heddle log && grep -q heddle-ptxas log || fail FetchContent
 ! grep -q 'test_' log || fail "FetchContent: Heddle's tests are in a user's project"

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-enum { PAIRS = 36, MAX_SHAPES = 40, SECONDS = 8 };
+enum { PAIRS = 36, MAX_SHAPES = 40, SECONDS = 2 };
 #ifdef HEDDLE_SANITIZED /* the terms are those of any other build, and nothing of Z3 is instrumented */
 enum { ASK_ONE_IN = 8 };
 #else
@@ -468,7 +468,7 @@ static void decided_sums_have_one_form(void **state) {
         same += forward == backward && (!wide || forward == t_pair(ts, t_lo(ts, forward), t_hi(ts, forward)));
         if (z3 && round % ASK_ONE_IN == 0)
             assert_int_equal(prove_z3_equal(z3, ts, ts->truth, backward, meant, true, SECONDS), ZQ_VALID);
-        if (z3 && round % ASK_ONE_IN == 0)
+        if (z3 && round % ASK_ONE_IN == 0 && forward != backward)
             assert_int_equal(prove_z3_equal(z3, ts, ts->truth, forward, meant, true, SECONDS), ZQ_VALID);
     }
     printf("%u of %u sums have one form\n", same, ROUNDS);

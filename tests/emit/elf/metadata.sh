@@ -3,6 +3,7 @@
 # bounds of the block, its third index, and which addresses the loader puts into variables. Skipped (77) without ptxas.
 # SPDX-License-Identifier: MIT
 set -eu
+. "$(dirname "$0")/../../part.sh"
 heddle=$1 ptxas=$PTXAS work=$2/metadata
 rm -rf "$work"
 mkdir -p "$work"
@@ -20,6 +21,7 @@ same() { # NAME: the module's declarations, parameters and body are standard inp
     printf ".version 8.0\n.target TARGET\n.address_size 64\n%s.visible .entry k(%s)\n", part[1], part[2]
     printf "%s\n{\n .reg .b32 %%r<4>; .reg .b64 %%d<4>; .reg .pred %%p<2>;\n%s ret;\n}\n", part[3], part[4] }' > "$work/$1.ptx"
   for sm in sm_75 sm_80 sm_89 sm_90 sm_90a; do
+    mine || continue
     sed "s/TARGET/$sm/" "$work/$1.ptx" > "$work/x.ptx"
     "$ptxas" -arch "$sm" "$work/x.ptx" -o "$work/theirs.cubin" 2> /dev/null || continue # an older or newer ptxas
     "$heddle" compile --new-form -t "$sm" "$work/x.ptx" -o "$work/ours.cubin"

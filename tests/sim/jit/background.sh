@@ -4,6 +4,7 @@
 # Skipped (77) where there is no libLLVM of version 19 or later, or no host level for compiled code.
 # SPDX-License-Identifier: MIT
 set -eu
+. "$(dirname "$0")/../../part.sh"
 heddle=$1 kernels=$2 work=$3
 rm -rf "$work"
 mkdir -p "$work"
@@ -11,10 +12,11 @@ export XDG_CACHE_HOME="$work/cache"
 machine() { # FILE OPTIONS...
     out=$1
     shift
-    "$heddle" run "$work/k.cubin" --launch "$kernels/$kernel.json" --stats "$@" > "$work/$out.all"
+    "$heddle" run "$work/k.cubin" --launch "$work/launch.json" --stats "$@" > "$work/$out.all"
     grep -v -e ' M/s' -e '^compiled' "$work/$out.all" > "$work/$out"
 }
 for kernel in ffma64 rb8; do
+    sed "s/\"repeat\": 20/\"repeat\": $((20 / part))/" "$kernels/$kernel.json" > "$work/launch.json"
     "$heddle" compile "$kernels/$kernel.ptx" -o "$work/k.cubin"
     machine interp --engine=interp
     for after in 1 100000 3000000; do
