@@ -272,6 +272,73 @@ STENCIL(canon) {
     TAIL T0(ALL_ARGS);
 }
 
+/* ---- loads of a word by all lanes ---- */
+/* As the interpreter's fast path (ops/op_mem.c, `halves`): in each half of the warp the addresses are
+ * consecutive or equal, aligned, and inside one place; whatever is not so is the handler's business, T0. v0,
+ * v1: their lower words, v2, v3: the upper ones; A: what is added. */
+#ifdef __AVX512F__
+static bool all_same(Vector x, Vector y) {
+    Vector differs = (x ^ x[0]) | (y ^ y[0]);
+    return !_mm512_test_epi32_mask((__m512i)differs, (__m512i)differs);
+}
+static Vector back_by(Vector x, uint32_t step) {
+    const Vector lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    return x - lanes * step;
+}
+static Vector row_at(const char *at) {
+    Vector v;
+    memcpy(&v, at, sizeof v);
+    return v;
+}
+static Vector word_at(const char *at) {
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return word - (Vector){0};
+}
+#define FREE __asm__("" : "=r"(p), "=r"(q), "=r"(m), "=r"(n)) /* nobody reads them behind a load */
+#define SLOW                                                                                                 \
+    {                                                                                                        \
+        FREE;                                                                                                \
+        TAIL T0(ALL_ARGS);                                                                                   \
+    }
+#define LOADED                                                                                               \
+    {                                                                                                        \
+        FREE;                                                                                                \
+        GO;                                                                                                  \
+    }
+#define WHERE(bytes)                                                                                         \
+    if (RARELY(v0[0] > 0u - (bytes) || v1[0] > 0u - (bytes) || ((x | y) & 3) || (bytes) > limit ||           \
+               lo > limit - (bytes) || hi > limit - (bytes)))                                                \
+    SLOW
+#define LOAD_WORDS(data)                                                                                     \
+    if (all_same(back_by(v0, 4), back_by(v1, 4))) {                                                          \
+        WHERE(VECTOR_BYTES)                                                                                  \
+        v6 = row_at((data) + lo);                                                                            \
+        v7 = row_at((data) + hi);                                                                            \
+        LOADED                                                                                               \
+    }                                                                                                        \
+    if (RARELY(!all_same(v0, v1)))                                                                           \
+        SLOW WHERE(4) v6 = word_at((data) + lo);                                                             \
+    v7 = word_at((data) + hi);                                                                               \
+    LOADED
+STENCIL(load_shared) {
+    uint32_t x = v0[0] + (uint32_t)HOLE(A), y = v1[0] + (uint32_t)HOLE(A), start = WORD(run, B);
+    uint64_t limit = WORD(run, C) - start, lo = (uint64_t)x - start, hi = (uint64_t)y - start;
+    LOAD_WORDS(POINTER(POINTER(warp, D), E) + start)
+}
+STENCIL(load_global) {
+    char *place = POINTER(prog, B);
+    if (RARELY(!place || !all_same(v2, v3) || v2[0] != v3[0]))
+        SLOW uint64_t by = (uint64_t)(int32_t)HOLE(A), x = pair(v0[0], v2[0]) + by,
+                      y = pair(v1[0], v2[0]) + by;
+    uint64_t start = QUAD(place, C), limit = QUAD(place, D), lo = x - start, hi = y - start;
+    LOAD_WORDS(POINTER(place, E))
+}
+#else
+STENCIL(load_shared) { TAIL T0(ALL_ARGS); }
+STENCIL(load_global) { TAIL T0(ALL_ARGS); }
+#endif
+
 /* ---- control ---- */
 STENCIL(branch_all) { /* all of them go, some, or none */
     if (g == ~0u)

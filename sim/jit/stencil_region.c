@@ -10,6 +10,7 @@
  * active lanes do not change inside a region; instructions are counted for a block when it begins, and those
  * behind one that traps, or a branch that is left to the interpreter, are taken back.
  * SPDX-License-Identifier: MIT */
+#include "sim/jit/body.h"
 #include "sim/jit/stencil_copy.h"
 #include <string.h>
 
@@ -19,8 +20,9 @@ enum { VECTORS = 8, RESULT = 6, NOTHING = 0 };
 #define ONE_WORD(word) (2ull << 62 | (uint64_t)(word))
 
 typedef struct { /* emitted behind the blocks; goes on at `back` */
-    enum { RARE_CANON, RARE_LEAVE, RARE_TRAP, RARE_BRANCH } kind;
+    enum { RARE_CANON, RARE_LEAVE, RARE_TRAP, RARE_BRANCH, RARE_CALL } kind;
     uint32_t label, back, pc, end;
+    uint64_t holds[VECTORS]; /* RARE_CALL: at `back` */
 } Rare;
 
 typedef struct {
@@ -302,12 +304,12 @@ static uint32_t label_of(Stencils *s, uint32_t pc) {
     return i < s->region->nblocks ? s->blocks[i] : rare(s, (Rare){.kind = RARE_LEAVE, .pc = pc});
 }
 
-/* A data instruction by its handler; end: of the block. */
-static void handler_instruction(Stencils *s, uint32_t pc, uint32_t end) {
+/* The handler of a data instruction, for the lanes of g or, without `some`, for all; end: of the block. */
+static void call_handler(Stencils *s, uint32_t pc, uint32_t end, bool some) {
     const Dec *dec = region_known(s->run, pc);
     uint32_t trapped = rare(s, (Rare){.kind = RARE_TRAP, .pc = pc, .end = end}),
              behind = stencil_label(&s->code);
-    if (!executing(s, dec))
+    if (!some)
         PUT(all_g, .words = NULL);
     if (dec_is_guarded(dec))
         PUT(if_none, .go = {behind});
@@ -317,7 +319,58 @@ static void handler_instruction(Stencils *s, uint32_t pc, uint32_t end) {
     else
         PUT(call_data, NUMBERS(record, s->masked ? part : full), .go = {trapped});
     stencil_here(&s->code, behind);
+}
+static void handler_instruction(Stencils *s, uint32_t pc, uint32_t end) {
+    call_handler(s, pc, end, executing(s, region_known(s->run, pc)));
     forget_all(s);
+}
+
+/* Loads of words that are pieces: the others, or where the addresses are others, call the handler. */
+static bool is_copied_load(const Stencils *s, const Dec *dec) {
+    bool is_shared = dec->imm[1] == MS_SHARED;
+    return s->code.set->lanes == 16 && load_is_built(dec) && !dec->mem.uniform &&
+           !dec_src_is_constant(dec, 0) && dec->wide == !is_shared && !dec->mem.wide &&
+           dec->target == (int32_t)dec->target;
+}
+static void load_instruction(Stencils *s, uint32_t pc, uint32_t end) {
+    const Dec *dec = region_known(s->run, pc);
+    Lane lane = {.some = executing(s, dec)};
+    uintptr_t to = dec->dst[0];
+    unsigned half = s->code.set->lanes;
+    for (unsigned i = 0; i < (dec->wide ? 4 : 2); i++)
+        load_part(s, pc, 0, i / 2, i % 2 * half, i);
+    uint32_t back = stencil_label(&s->code),
+             slow = rare(s, (Rare){.kind = RARE_CALL, .back = back, .pc = pc, .end = end});
+    Rare *what = &s->rare.at[s->rare.n - 1];
+    if (dec->wide)
+        PUT(load_global,
+            NUMBERS(dec->target, (int64_t)(pc * sizeof(Dec) + offsetof(Dec, alloc)),
+                    offsetof(SimAlloc, address), offsetof(SimAlloc, size_bytes), offsetof(SimAlloc, data)),
+            .go = {slow});
+    else
+        PUT(load_shared,
+            NUMBERS(dec->target, offsetof(Run, shared_base), offsetof(Run, fast_shared_end),
+                    offsetof(Warp, cta), offsetof(Cta, shared)),
+            .go = {slow});
+    s->holds[RESULT] = s->holds[RESULT + 1] = NOTHING;
+    if (to < (uintptr_t)ROW_SINK * ROW_BYTES) {
+        store_part(s, RESULT, to, &lane);
+        store_part(s, RESULT + 1, to + 4 * half, &lane);
+    }
+    stencil_here(&s->code, back);
+    memcpy(what->holds, s->holds, sizeof what->holds);
+}
+static void rare_call(Stencils *s, const Rare *what) {
+    const Dec *dec = region_known(s->run, what->pc);
+    call_handler(s, what->pc, what->end, s->masked || dec_is_guarded(dec));
+    for (unsigned i = 0; i < VECTORS; i++) {
+        uint32_t word = (uint32_t)what->holds[i];
+        if (what->holds[i] >> 62 == PART_OF_ROW(0) >> 62)
+            COPY(&s->code, ST_load_0 + i, NUMBERS(word));
+        else if (what->holds[i])
+            COPY(&s->code, ST_same_0 + i, .words = &word);
+    }
+    PUT(jump, .go = {what->back});
 }
 
 /* An instruction of control by its handler. EXIT does nothing where its guard is true in no lane. */
@@ -399,7 +452,12 @@ static void block_code(Stencils *s, const RegionBlock *block) {
         kind = kind_of(s, pc);
         switch (kind) {
         case RI_LANE: lane_instruction(s, pc); break;
-        case RI_HANDLER: handler_instruction(s, pc, end); break;
+        case RI_HANDLER:
+            if (is_copied_load(s, region_known(s->run, pc)))
+                load_instruction(s, pc, end);
+            else
+                handler_instruction(s, pc, end);
+            break;
         case RI_BRANCH: branch_instruction(s, pc); break;
         default: control_instruction(s, pc); break;
         }
@@ -434,6 +492,7 @@ static void rare_code(Stencils *s, const Rare *what) {
     case RARE_CANON: PUT(canon, .go = {what->back}); break;
     case RARE_LEAVE: PUT(leave_at, NUMBERS(offsetof(Warp, pc), what->pc)); break;
     case RARE_BRANCH: leave_before(s, what->pc); break;
+    case RARE_CALL: rare_call(s, what); break;
     case RARE_TRAP:
         count_issues(s, what->pc + 1, what->end, true);
         PUT(leave_with, NUMBERS(offsetof(Warp, pc), what->pc));

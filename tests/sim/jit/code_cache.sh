@@ -38,7 +38,10 @@ readelf -n "$heddle" | grep -q 'Build ID' || { echo "skipped: this build has no 
 expect 0 1 "the first run"
 expect 1 0 "the second run"
 # With auto stencils come before, so it is the region that they have which is compiled; a launch may end before that.
-opens() { LD_DEBUG=files "$heddle" run "$work/k.cubin" --launch "$kernels/xorsh.json" --jit-cache="$work/auto" 2>&1 >/dev/null | grep -q "$1"; }
+opens() {
+    LD_DEBUG=files "$heddle" run "$work/k.cubin" --launch "$kernels/xorsh.json" --jit-cache="$work/auto" 2> "$work/loaded" > /dev/null
+    grep -q "$1" "$work/loaded"
+}
 opens 'file=' || fail "what is loaded is not seen"
 n=0
 while opens 'libLLVM'; do

@@ -91,8 +91,8 @@ static bool run(User *user, MachineJit *jit, uint32_t n, Diags *d) {
 }
 
 /* host_level "base": nothing can be compiled, and the engine says so. */
-static int take_turns(const Binary *binary, const char *host_level, Diags *d) {
-    MachineJit *jit = machine_jit_open(&(MachineJitOptions){.after = 1});
+static int take_turns(const Binary *binary, const char *host_level, MachineStencils stencils, Diags *d) {
+    MachineJit *jit = machine_jit_open(&(MachineJitOptions){.after = 1, .stencils = stencils});
     User users[2] = {0};
     int status = 0;
     for (unsigned i = 0; i < 2; i++)
@@ -107,12 +107,13 @@ static int take_turns(const Binary *binary, const char *host_level, Diags *d) {
             status = 1;
         }
     const MachineJitStats *stats = machine_jit_stats(jit);
+    uint32_t regions = stats->regions + stats->copied;
     bool no_host = strstr(stats->failed, "not on this host");
     bool nowhere = !host_level && (no_host || strstr(stats->failed, "no libLLVM of version"));
     if (nowhere)
         printf("skipped: %s\n", stats->failed);
-    else if (host_level ? stats->regions || !no_host : !stats->regions || stats->failed[0])
-        status = printf("%u regions: %s\n", stats->regions, stats->failed) != 0;
+    else if (host_level ? regions || !no_host : !regions || stats->failed[0])
+        status = printf("%u regions: %s\n", regions, stats->failed) != 0;
     for (unsigned i = 0; i < 2; i++) {
         machine_close(users[i].session);
         simmem_free(users[i].memory);
@@ -140,7 +141,7 @@ static bool is_same(const Outcome *a, const Outcome *b) {
 }
 
 /* Launches under one policy after the other, of a session that is interpreted and one that is compiled. */
-static int change_policies(const Binary *binary, bool background, Diags *d) {
+static int change_policies(const Binary *binary, MachineStencils stencils, bool background, Diags *d) {
     static const char *const policies[] = {"lane-choice=lowest",
                                            "mufu-ulp=+1",
                                            "lane-choice=highest",
@@ -149,7 +150,8 @@ static int change_policies(const Binary *binary, bool background, Diags *d) {
                                            "bssy=other,warpsync-turns=other",
                                            "join-scope=candidates,mufu-subnormal=flush"};
     enum { POLICIES = sizeof policies / sizeof *policies, ROUNDS = 400 };
-    MachineJit *jit = machine_jit_open(&(MachineJitOptions){.after = 1, .background = background});
+    MachineJit *jit =
+        machine_jit_open(&(MachineJitOptions){.after = 1, .stencils = stencils, .background = background});
     User users[2] = {0};
     Outcome first = {0}, interpreted = {0}, compiled = {0};
     unsigned others = 0, wrong = 0, rounds = background ? ROUNDS : 2;
@@ -171,7 +173,7 @@ static int change_policies(const Binary *binary, bool background, Diags *d) {
             usleep(20000); /* libLLVM is being opened */
     }
     machine_result_free(&first.result);
-    uint32_t regions = machine_jit_stats(jit)->regions;
+    uint32_t regions = machine_jit_stats(jit)->regions + machine_jit_stats(jit)->copied;
     for (unsigned i = 0; i < 2; i++) {
         machine_close(users[i].session);
         simmem_free(users[i].memory);
@@ -201,11 +203,14 @@ static int with_kernel(const char *text, size_t bytes, int test(const Binary *, 
     return status;
 }
 static int test_turns(const Binary *binary, Diags *d) {
-    int status = take_turns(binary, "base", d);
-    return status ? status : take_turns(binary, NULL, d);
+    int status = take_turns(binary, "base", MACHINE_STENCILS_NEVER, d);
+    status = status ? status : take_turns(binary, NULL, MACHINE_STENCILS_ONLY, d);
+    return status ? status : take_turns(binary, NULL, MACHINE_STENCILS_NEVER, d);
 }
 static int test_policies(const Binary *binary, Diags *d) {
-    return change_policies(binary, false, d) || change_policies(binary, true, d);
+    return change_policies(binary, MACHINE_STENCILS_ONLY, false, d) ||
+           change_policies(binary, MACHINE_STENCILS_NEVER, false, d) ||
+           change_policies(binary, MACHINE_STENCILS_NEVER, true, d);
 }
 
 int main(void) {
