@@ -342,6 +342,7 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
     check_meetings(&c);
     check_registers(&c);
     check_metadata(&c);
+    check_form(&c);
     if (!c.opt->no_hazards) {
         check_hazards(&c);
         check_reuse(&c);

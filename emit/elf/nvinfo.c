@@ -4,10 +4,30 @@
 #include <string.h>
 
 static const char *const attr_names[0x100] = {
-#define NVATTR(code, name) [code] = "EIATTR_" #name,
+#define NVATTR(code, name, place, format, bytes) [code] = "EIATTR_" #name,
 #include "emit/elf/nvinfo.def"
 #undef NVATTR
 };
+
+static const struct {
+    enum NvPlace place;
+    enum NvFormat format;
+    int bytes;
+} attr_forms[0x100] = {
+#define NVATTR(code, name, place, format, bytes) [code] = {NVP_##place, NVF_##format, bytes},
+#include "emit/elf/nvinfo.def"
+#undef NVATTR
+};
+
+bool elf_nvinfo_has_form(const NvAttr *record, enum NvPlace place) {
+    int bytes = attr_forms[record->code].bytes;
+    if (!attr_names[record->code] ||
+        (attr_forms[record->code].place != NVP_BOTH && attr_forms[record->code].place != place))
+        return false;
+    if (attr_forms[record->code].format != NVF_ANY && attr_forms[record->code].format != record->format)
+        return false;
+    return !bytes || (bytes > 0 ? record->size_bytes == bytes : record->size_bytes % -bytes == 0);
+}
 
 const char *elf_nvinfo_name(unsigned code) { return code < 0x100 ? attr_names[code] : NULL; }
 

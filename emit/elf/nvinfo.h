@@ -7,12 +7,13 @@
 #include "emit/elf/image.h"
 
 enum NvCode {
-#define NVATTR(code, name) NV_##name = code,
+#define NVATTR(code, name, place, format, bytes) NV_##name = code,
 #include "emit/elf/nvinfo.def"
 #undef NVATTR
     NV_CODE_END = 0x100
 };
-enum NvFormat { NVF_NONE = 1, NVF_BYTE, NVF_HALF, NVF_SIZED };
+enum NvFormat { NVF_ANY, NVF_NONE, NVF_BYTE, NVF_HALF, NVF_SIZED };
+enum NvPlace { NVP_MODULE, NVP_FUNCTION, NVP_BOTH };
 
 typedef struct {
     uint8_t format, code;
@@ -24,7 +25,9 @@ typedef struct {
 
 /* The record at *pos; advances *pos. False at the end, or when the rest is no record (*pos < size). */
 bool elf_nvinfo_next(const uint8_t *data, size_t size_bytes, size_t *pos, NvAttr *out);
-const char *elf_nvinfo_name(unsigned code);               /* "EIATTR_REGCOUNT"; NULL if unknown */
+const char *elf_nvinfo_name(unsigned code); /* "EIATTR_REGCOUNT"; NULL if unknown */
+/* Has a record of this code, place (not NVP_BOTH) and size the form that ptxas gives it? */
+bool elf_nvinfo_has_form(const NvAttr *record, enum NvPlace place);
 int elf_nvinfo_code(const char *name, size_t size_bytes); /* -1 if unknown */
 
 void elf_nvinfo_value(Arena *arena, Bytes *bytes, unsigned format, unsigned code, unsigned value);

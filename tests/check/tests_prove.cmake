@@ -36,6 +36,12 @@ if(PYTHON3)
       $<TARGET_FILE:prove_whether> ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted ${CMAKE_CURRENT_BINARY_DIR}/planted ${program})
     set_tests_properties(prove_planted_${program} PROPERTIES LABELS "check")
   endforeach()
+  add_test(NAME prove_form COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/form.py $<TARGET_FILE:heddle>
+    ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents ${CMAKE_CURRENT_BINARY_DIR}/form)
+  add_test(NAME prove_form_ptxas COMMAND ${HEDDLE_FIND_NVIDIA} ptxas ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/form.py $<TARGET_FILE:heddle>
+    ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents ${CMAKE_CURRENT_BINARY_DIR}/form_ptxas)
+  set_tests_properties(prove_form PROPERTIES LABELS check)
+  set_tests_properties(prove_form_ptxas PROPERTIES LABELS check SKIP_RETURN_CODE 77)
   add_test(NAME prove_map_rows COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/map_rows.py $<TARGET_FILE:heddle>
     ${PROJECT_SOURCE_DIR}/ptx-samples ${CMAKE_CURRENT_BINARY_DIR}/map_rows)
   set_tests_properties(prove_map_rows PROPERTIES LABELS "check")

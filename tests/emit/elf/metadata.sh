@@ -7,7 +7,7 @@ set -eu
 heddle=$1 ptxas=$PTXAS work=$2/metadata
 rm -rf "$work"
 mkdir -p "$work"
-sed -n 's/^NVATTR(\(0x[0-9a-f]*\), \(.*\))$/s,EIATTR_\2\\>,\1,/p' "$(dirname "$0")/../../../emit/elf/nvinfo.def" > "$work/numbers"
+sed -n 's/^NVATTR(\(0x[0-9a-f]*\), \([A-Z0-9_]*\), .*$/s,EIATTR_\2\\>,\1,/p' "$(dirname "$0")/../../../emit/elf/nvinfo.def" > "$work/numbers"
 
 # The kernel's records by value; generic addresses in data by kind and symbol, since variables may lie in another order (others have a
 # kind of their own here, and the generic one in ptxas's files).
