@@ -129,15 +129,20 @@ static const char *resolved(Dump *dump, const Pending *pending) {
     return copy;
 }
 
-/* Dumps of sm_80 to sm_89 do not show the uniform register that a descriptor of memory is in: [R2.64] is
- * desc[UR4][R2.64]. Is it that in which the tables' text is another one? */
-static bool adds_descriptor(const char *own, const char *text) {
+/* Is `own` the text but for the first part from `from` to `to`? */
+static bool adds_part(const char *own, const char *text, const char *from, const char *to) {
     char without[LEARN_TEXT_BYTES];
-    const char *start = strstr(own, "desc["), *end = start ? strchr(start, ']') : NULL;
-    if (!end || strstr(text, "desc"))
+    const char *start = strstr(own, from), *end = start ? strstr(start + strlen(from), to) : NULL;
+    if (!end || strstr(text, from))
         return false;
-    snprintf(without, sizeof without, "%.*s%s", (int)(start - own), own, end + 1);
+    snprintf(without, sizeof without, "%.*s%s", (int)(start - own), own, end + strlen(to));
     return learn_same_text(without, text);
+}
+
+/* Dumps of sm_80 to sm_89 do not show the uniform register that a descriptor of memory is in: [R2.64] is
+ * desc[UR4][R2.64]. No dump shows that it has a cache policy: desc[UR4] is desc[UR4.POLICY], too. */
+static bool adds_descriptor(const char *own, const char *text) {
+    return adds_part(own, text, "desc[", "]") || adds_part(own, text, ".POLICY", "");
 }
 
 /* Is the dump's text, as the tables read it, the word but for scheduling and these bits? */
@@ -241,6 +246,17 @@ static char *take_text(Dump *dump, const char *p, const char **end, bool *names)
     return *p ? text : NULL;
 }
 
+/* Its size with addresses where names in parentheses are, which may be of any length. */
+static size_t size_without_names(const char *text) {
+    size_t size = 0;
+    for (const char *p = text; *p; p++) {
+        const char *close = *p == '(' ? strchr(p, ')') : NULL;
+        size += close ? strlen("0xffffffff") : 1;
+        p = close ? close : p;
+    }
+    return size;
+}
+
 static bool read_insn_line(Dump *dump, const char *p, bool has_address, uint64_t address, uint32_t control) {
     const char *start = p, *end;
     Pending insn = {.control = control, .line = dump->number, .column = (uint32_t)(p - dump->line) + 1};
@@ -252,7 +268,7 @@ static bool read_insn_line(Dump *dump, const char *p, bool has_address, uint64_t
     insn.text = take_text(dump, p, &end, &insn.names);
     if (!insn.text || !*insn.text)
         return dump_error(dump, start, "an instruction with a ';' was expected");
-    if (strlen(insn.text) >= LEARN_TEXT_BYTES)
+    if (size_without_names(insn.text) >= LEARN_TEXT_BYTES)
         return dump_error(dump, start, "the instruction is too long");
     p = blanks(end);
     if (*p && !(p[0] == '/' && p[1] == '/')) {

@@ -56,6 +56,12 @@ done
 want 0 'values     7 1 2 3' learn --show --arch sm_90 t.sass
 want 0 'modifiers  0_ISETP 0_GE 0_U32 0_AND' learn --show --arch sm_90 t.sass
 
+# names may be of any length
+long=$(printf 'L%.0s' $(seq 700))
+sed "s/\.L_x_1/$long/" t.sass >long.sass
+want 0 '' learn --assemble -r all.repo --arch sm_90 long.sass -o long.dump
+grep -o '/\* 0x.*' t.dump >words && grep -o '/\* 0x.*' long.dump | cmp - words || { echo "FAIL: a long name"; failed=1; }
+
 # two NaNs with one text: what was seen is assembled, and the other one is refused, not wrong; where there are tables they
 # tell them apart
 nan() { # NAME WORD ARCH
@@ -83,6 +89,21 @@ tex 041f4200019e0f18 000f6200019e0f18 101f4200019e0f18 >tex.sass
 want 0 '' learn tex.sass -o tex.repo
 want 0 '3 equal' learn --verify -r tex.repo tex.sass
 want 0 'TEX.SCR.LL.T4 R24' learn --show tex.sass
+
+# and for the cache policy of a descriptor (words of ptxas 13.0's code of Marlin and CUTLASS)
+cat >policy.sass <<'END'
+.target sm_80
+/*0000*/ LDGSTS.E.BYPASS.LTC128B.128 [R3+0x8000], desc[UR4][R222.64] ; /* 0x08000000de037fae */
+ /* 0x0007e8200b901d44 */
+/*0010*/ @P1 LDGSTS.E.BYPASS.LTC128B.128 [R163], [R156.64] ; /* 0x000000009ca31fae */
+ /* 0x0005ee000b901d6e */
+/*0020*/ @P1 LDGSTS.E.BYPASS.LTC128B.128 [R3+0x8000], [R222.64] ; /* 0x08000000de031fae */
+ /* 0x0007e8000b901d44 */
+END
+want 0 '' learn policy.sass -o policy.repo
+want 0 '3 equal' learn --verify -r policy.repo policy.sass
+want 0 'desc\[UR4.POLICY\]' learn --show policy.sass
+want 0 ' 0 read as another word' learn --against-isa policy.sass
 
 # cubins in a fat binary: those of machines with tables, not those without code
 le() { # NUMBER BYTES: little endian
