@@ -344,6 +344,15 @@ unsigned isa_src_regs(const Target *t, const MachInst *in, unsigned i) {
     return i < isa_num_src(in->optype) ? slot_regs(t, in, i + SLOT_SRC) : 0;
 }
 
+bool isa_control_exists(const Target *target, const MachInst *in) {
+    unsigned most = isa_target_info(target)->stall_without_yield_cycles;
+    bool reuses = false;
+    for (unsigned i = 0; i < in->nsrc; i++)
+        reuses |= in->src[i].kind == OPK_REG && in->src[i].mods & OPM_REUSE;
+    return !most || (in->ctrl.stall_cycles ? in->ctrl.yield || in->ctrl.stall_cycles <= most
+                                           : in->ctrl.yield && !reuses);
+}
+
 int isa_src_reuse_place(const Target *target, const MachInst *in, unsigned i) {
     enum { FIRST_BIT = 122 };
     const IsaRow *row = isa_select_row(target, in);

@@ -303,7 +303,7 @@ static bool statement(ShortAsm *shorts) {
                 return err(shorts, start, DIAG_E0353, w);
         if (!shorts->emit)
             VEC_ADD(shorts->a, &shorts->labels, ((ShortLabel){id, shorts->nfuncs, shorts->pc}));
-        return asm_expect_end(shorts->text);
+        return asm_at_end(shorts->text) || statement(shorts);
     }
     if (w && *w == '.')
         return directive(shorts, start, w) && asm_expect_end(shorts->text);

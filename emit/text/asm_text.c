@@ -292,7 +292,9 @@ static bool branch_targets(AsmText *asm_text, const IsaParseOptions *opt) {
 bool asm_parse_instruction(AsmText *text, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
                            MachInst *in) {
     Control c = CONTROL_DEFAULT;
+    c.stall_cycles = isa_target_info(target)->stall_without_yield_cycles > 0; /* then there is no 0 */
     asm_at_end(text);
+    const char *field = text->p;
     if (*text->p == '[' && text->p[1] == 'B' && !asm_parse_control(&text->p, &c))
         return diag_in(text->d, text->source, asm_loc(text, text->p), DIAG_E0350,
                        "a control field as [B------:R-:W-:-:S01]");
@@ -305,6 +307,9 @@ bool asm_parse_instruction(AsmText *text, const Target *target, uint64_t pc_byte
                        error);
     in->ctrl = c;
     text->p = end;
+    if (!isa_control_exists(target, in))
+        return diag_in(text->d, text->source, asm_loc(text, field), DIAG_E0354,
+                       "without Y the stall count is 1 to 11, with .reuse not 0");
     if (!branch_targets(text, opt))
         return false;
     asm_accept(text, ';');
