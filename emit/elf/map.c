@@ -173,6 +173,8 @@ static bool read_rows(MapReader *reader, BinFunc *f, uint32_t offset, uint32_t n
                               .reg = (uint16_t)(where >> 16)};
         if (!text_at(reader, pos + 8, &rows[i].ptx_name))
             return false;
+        if (rows[i].hi_bytes < rows[i].lo_bytes && rows[i].lo_bytes / INST_BYTES <= f->ninsts)
+            rows[i].hi_bytes = rows[i].lo_bytes; /* an edit moved its end before its start: it says nothing */
         if (rows[i].lo_bytes > rows[i].hi_bytes || rows[i].hi_bytes / INST_BYTES > f->ninsts ||
             rows[i].file >= RF_COUNT ||
             rows[i].reg > isa_target_info(reader->b->target)->num_regs[rows[i].file])

@@ -102,11 +102,21 @@ static void add_leb(AsmDoc *doc, uint64_t v, bool is_signed) {
     *elf_bytes_add(doc->a, &doc->data, NULL, 1) = (uint8_t)v;
 }
 
+static bool is_below_zero(const AsmDoc *doc, uint64_t v) { return asm_doc_fills(doc) && v > INT64_MAX; }
+
+static bool order_error(AsmDoc *doc, const char *start) {
+    return asm_doc_error(doc, start, DIAG_E0358,
+                         "this distance is below zero: its places changed their order");
+}
+
 static bool leb_directive(AsmDoc *doc, bool is_signed) {
     do {
+        const char *start = doc->text->p;
         uint64_t v;
-        if (!asm_doc_number(doc, INT64_MAX, &v))
+        if (!asm_doc_number(doc, UINT64_MAX, &v))
             return false;
+        if (is_below_zero(doc, v))
+            return order_error(doc, start);
         add_leb(doc, v, is_signed);
     } while (asm_accept(doc->text, ','));
     return true;
@@ -419,25 +429,25 @@ static bool positions_directive(AsmDoc *doc) {
     doc->positions_at = doc->data.n;
     if (!doc->positions_of || !doc->sections.at[doc->positions_of].is_code)
         return asm_doc_error(doc, start, DIAG_E0360, name);
-    doc->position = 0;
-    elf_bytes_add(doc->a, &doc->data, NULL,
-                  doc->sections.at[doc->positions_of].size_bytes / INST_BYTES * DOC_POSITION_BYTES);
+    uint32_t ninsts = (uint32_t)(doc->sections.at[doc->positions_of].size_bytes / INST_BYTES);
+    doc->positioned = bs_new(doc->a, ninsts);
+    elf_bytes_add(doc->a, &doc->data, NULL, (uint64_t)ninsts * DOC_POSITION_BYTES);
     return true;
 }
 
-/* The last position holds for all instructions up to `end`. */
-static void spread_position(AsmDoc *doc, uint64_t end) {
+/* A position holds for all instructions up to the next. */
+static void spread_positions(AsmDoc *doc, uint64_t ninsts) {
     if (!doc->data.at)
         return; // a section without code has no positions
     uint8_t *all = doc->data.at + doc->positions_at;
-    for (uint64_t k = doc->position + 1u; k < end; k++)
-        memcpy(all + k * DOC_POSITION_BYTES, all + (uint64_t)doc->position * DOC_POSITION_BYTES,
-               DOC_POSITION_BYTES);
+    for (uint64_t k = 1; k < ninsts; k++)
+        if (!bs_has(&doc->positioned, (uint32_t)k))
+            memcpy(all + k * DOC_POSITION_BYTES, all + (k - 1) * DOC_POSITION_BYTES, DOC_POSITION_BYTES);
 }
 
 static bool end_positions(AsmDoc *doc) {
     if (doc->positions_of)
-        spread_position(doc, doc->sections.at[doc->positions_of].size_bytes / INST_BYTES);
+        spread_positions(doc, doc->sections.at[doc->positions_of].size_bytes / INST_BYTES);
     doc->positions_of = 0;
     return true;
 }
@@ -454,15 +464,13 @@ static bool position_directive(AsmDoc *doc) {
     uint64_t at = place / INST_BYTES;
     if (doc->stage != DOC_FILL)
         return true;
-    if (!doc->positions_of || place % INST_BYTES || at > ninsts || at < doc->position)
-        return asm_doc_error(doc, start, DIAG_E0350,
-                             "a place in the section of .__positions, behind the last one");
+    if (!doc->positions_of || place % INST_BYTES || at > ninsts)
+        return asm_doc_error(doc, start, DIAG_E0350, "a place in the section of .__positions");
     if (at == ninsts)
         return true; /* the instructions that had it are gone */
-    spread_position(doc, at);
     for (unsigned i = 0; i < DOC_POSITION_BYTES / 4; i++)
         put_u32(doc->data.at + doc->positions_at + at * DOC_POSITION_BYTES + 4 * i, (uint32_t)v[i]);
-    doc->position = (uint32_t)at;
+    bs_add(&doc->positioned, (uint32_t)at);
     return true;
 }
 

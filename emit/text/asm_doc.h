@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_EMIT_TEXT_ASM_DOC_H
 #define HEDDLE_EMIT_TEXT_ASM_DOC_H
+#include "base/bitset.h"
 #include "emit/elf/image.h"
 #include "emit/elf/names.h"
 #include "emit/text/asm_text.h"
@@ -123,8 +124,8 @@ typedef struct {
     uint32_t virtual_sm;            /* .headerflags: the PTX was for; 0 not said */
     uint32_t note_strings, note_at; /* .tkinfo: texts so far, and where the first stands; 0 none */
     bool has_note_head;             /* that the text does not show: .sectionflags */
-    uint32_t positions_of, positions_at,
-        position; /* .__positions: code section, place in `data`; the last one */
+    uint32_t positions_of, positions_at; /* .__positions: code section, place in `data` */
+    Bitset positioned;                   /* its instructions with a position of their own */
     const char *positions_start;
 } AsmDoc;
 

@@ -122,20 +122,29 @@ static bool skip_block(Frames *frames) {
     return true;
 }
 
+/* ptxas 13.0 goes back in four bytes, too: 0x3ffffffc times 4 is -16, from behind a kernel's last instruction
+ * but the branch to itself. */
+static bool goes_back(const Frames *frames, unsigned size, uint64_t by) {
+    uint64_t bytes = by * frames->align;
+    return size == 4 && by <= UINT32_MAX && bytes > INT32_MAX && bytes <= UINT32_MAX &&
+           UINT32_MAX - bytes < frames->place;
+}
+
 /* An advance whose operand of `size` bytes is next; size 0: it is in the opcode. */
 static bool frame_advance(Frames *frames, unsigned size, uint64_t by) {
     if (size > frames->end - frames->pos)
         return false;
     for (unsigned k = 0; k < size; k++)
         by |= (uint64_t)frames->data[frames->pos + k] << (8 * k);
-    uint64_t to = frames->place + by * frames->align;
+    bool back = goes_back(frames, size, by);
+    uint64_t to = frames->place + by * frames->align - (back ? (uint64_t)1 << 32 : 0);
     if (by && frames->code) {
-        bool exact = (to - frames->place) / frames->align == by; /* no damaged number that wrapped */
+        bool exact = back || (to - frames->place) / frames->align == by; /* no damaged number that wrapped */
         if (size && exact && disasm_marks_is_place(frames->marks, frames->code, frames->place) &&
             disasm_marks_is_place(frames->marks, frames->code, to))
             disasm_marks_field(
                 frames->marks, frames->section, frames->pos, size, size,
-                arena_printf(frames->marks->a, "%s/%llu",
+                arena_printf(frames->marks->a, back ? "(%s + 0x100000000)/%llu" : "%s/%llu",
                              disasm_marks_distance_text(frames->marks, frames->code, frames->place, to),
                              (unsigned long long)frames->align));
         else

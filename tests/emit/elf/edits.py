@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """edits.py HEDDLE SAMPLES WORK [PTXAS] [NVDISASM]: binaries edited by hand.
 
-Fourteen edits of the text that `heddle disasm --sections` prints, on our binaries and on those of ptxas (-lineinfo, -g,
+Fifteen edits of the text that `heddle disasm --sections` prints, on our binaries and on those of ptxas (-lineinfo, -g,
 relocatable, with jump tables): the edited text is assembled and the binary is validated against the PTX of the unedited
 one, or against PTX with the same change; or it is refused, with a reason. nvdisasm reads what is assembled.
 SPDX-License-Identifier: MIT"""
@@ -106,6 +106,21 @@ def moved(t):
     t.lines.insert(end + 1, ".Lmoved:\n" + line + "\n    [B012345:R-:W-:-:S05] BRA `(.Lback) ;")
 
 
+def moved_block(t):
+    """Three instructions go to the end with their labels, the places that others name. Line tables go in the order of the code."""
+    code = t.code()
+    for at in range(1, len(code) - 3):
+        block = t.lines[code[at] : code[at + 3]]
+        if not any(re.search(r"CALL|RET|BRX|LEPC|NOP|CUASM", line) for line in block):
+            break
+    else:
+        return False
+    jump = "    [B012345:R-:W-:Y:S15] BRA `(%s) ;"
+    t.lines[code[-1] + 1 : code[-1] + 1] = [".Lblock:", *block, jump % ".Lbehind"]
+    t.lines[code[at] : code[at + 3]] = [jump % ".Lblock", ".Lbehind:"]
+    t.refused_for = r"error E0358: (rows of a line table come in|this distance is below zero)"
+
+
 def doubled(t):
     """An instruction that may be done twice is: R = R & R."""
     t.lines.insert(t.code()[0] + 1, "    [B012345:R-:W-:Y:S15] LOP3.LUT R1, R1, R1, RZ, 0xc0, !PT ;\n" * 2 + NOP)
@@ -148,7 +163,7 @@ def scoreboard(t):
         t.lines[i] = re.sub(r"\[B[0-5-]{6}:", "[B012345:", t.lines[i])
 
 
-EDITS = [nop_first, nop_between, nop_behind, removed, renumbered, moved, doubled, constant, grown, barrier, reuse, scoreboard]
+EDITS = [nop_first, nop_between, nop_behind, removed, renumbered, moved, moved_block, doubled, constant, grown, barrier, reuse, scoreboard]
 
 
 def count(what):
@@ -183,7 +198,8 @@ def try_edit(edit, name, binary, function, ptx, launch, refused_for):
     status, text = t.assemble(name)
     out = os.path.join(work, name + ".cubin")
     if status:
-        if refused_for and re.search(refused_for, text):
+        reasons = [refused_for, getattr(t, "refused_for", None) if re.search("lineinfo|debug", name) else None]
+        if any(reason and re.search(reason, text) for reason in reasons):
             count("refused")
         else:
             failures.append("%s: refused: %s" % (name, text[:400]))
@@ -252,6 +268,14 @@ POINTERS = """.version 7.8
  call (r), %d5, (a), proto;
  ld.param.u32 %r3, [r]; }
  st.global.u32 [%d1], %r3; ret; }
+"""
+
+
+# Of a kernel that does nothing ptxas's frame goes from its end back to its start.
+EMPTY = """.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry empty() { ret; }
 """
 
 
@@ -462,6 +486,14 @@ def main():
                 if status:
                     continue
                 all_edits(name, binary, function, made, None if "rel" in form else launch, refused_for)
+    for sm in (75, 90) if ptxas else ():
+        made, binary = os.path.join(work, "empty.sm_%d.ptx" % sm), os.path.join(work, "empty.ptxas%d.cubin" % sm)
+        with open(made, "w") as f:
+            f.write(EMPTY.replace("sm_75", "sm_%d" % sm))
+        status, text = run(ptxas, "-arch=sm_%d" % sm, made, "-o", binary)
+        if status:
+            raise SystemExit(text)
+        all_edits("empty.ptxas%d" % sm, binary, "empty", made, None)
     print(", ".join("%d %s" % (n, what) for what, n in sorted(counts.items())))
     for line in failures:
         print("FAIL:", line[:400])
