@@ -5,24 +5,33 @@
  *
  * A lane that runs alone sees in the second round what it expects, and leaves. One round is followed from the
  * swap to the swap: each register may hold a word of the address, of what was expected or of what was seen,
- * each predicate what it is where the last two are equal. The round must leave there, and come back with the
- * same address, expecting what was seen. Only loops without branches inside, calls, stores and other
- * instructions that watch memory. The compiler finds them on its own (lower/reconverge/retry.c).
- * MOV, ISETP and the three ATOM*.CAS are asked for by name: that one copies, another compares and the last
- * ones expect a value is no column.
- * SPDX-License-Identifier: MIT */
+ * each predicate what it is where the last two are equal; words that were spilled are followed, too. The
+ * round must leave there, and come back with the same address, expecting what was seen. Only loops without
+ * branches inside, calls, stores and other instructions that watch memory. The compiler finds them on its own
+ * (lower/reconverge/retry.c). MOV, STL, LDL, ISETP and the three ATOM*.CAS are asked for by name: what
+ * copies, spills, compares and that the last ones expect a value is no column. SPDX-License-Identifier: MIT
+ */
 #include "check/static/internal.h"
 #include <string.h>
 
 typedef enum { NO, YES, UNKNOWN } Truth;
-enum { NOTHING = 0, ADDRESS = 1, EXPECTED = 3, SEEN = 5 }; /* and the next one: the high word */
+enum {
+    NOTHING = 0,
+    ADDRESS = 1, /* and the next one: the high word */
+    EXPECTED = 3,
+    SEEN = 5,
+    SPILLED = 8, /* and those behind it: what is in a word of the stack when the loop begins */
+    MOST_SPILLED = 64
+};
 
 typedef struct {
     const BinFlow *flow;
     uint32_t swap;
-    unsigned rd, ra, rb; /* its operands */
-    uint8_t holds[256];  /* R0.. */
-    uint8_t equal[8];    /* P0..: a Truth */
+    unsigned rd, ra, rb;         /* its operands */
+    uint8_t holds[256];          /* R0.. */
+    uint8_t stack[MOST_SPILLED]; /* words above R1 */
+    uint8_t address[2];
+    uint8_t equal[8]; /* P0..: a Truth */
     bool leaves;
 } Round;
 
@@ -78,8 +87,8 @@ static Truth combined(unsigned bop, Truth x, Truth y) {
 static void note_comparison(Round *round, const MachInst *test) {
     uint8_t x = held(round, test->src[ISETP_ra]), y = held(round, test->src[ISETP_rb]);
     unsigned cmp = MGET(ISETP, cmp, test->mods), bop = MGET(ISETP, bop, test->mods);
-    bool same = (x >= SEEN && y >= EXPECTED && y == x - SEEN + EXPECTED) ||
-                (y >= SEEN && x >= EXPECTED && x == y - SEEN + EXPECTED);
+    bool same = ((x == SEEN || x == SEEN + 1) && y == x - SEEN + EXPECTED) ||
+                ((y == SEEN || y == SEEN + 1) && x == y - SEEN + EXPECTED);
     Truth result = !same            ? UNKNOWN
                    : cmp == ICmp_EQ ? YES
                    : cmp == ICmp_NE ? NO
@@ -105,12 +114,49 @@ static void forget_results(Round *round, const MachInst *inst) {
     }
 }
 
+/* The word on the stack that is stored or loaded; NULL: another one, or which is not known. */
+static uint8_t *stack_word(Round *round, Operand base, Operand offset, unsigned k) {
+    uint32_t at = offset.kind == OPK_IMM ? offset.value / 4 + k : k;
+    bool known = base.kind == OPK_REG && base.file == RF_R && base.value == 1 && offset.kind == OPK_IMM &&
+                 offset.value % 4 == 0 && at < MOST_SPILLED;
+    return known ? &round->stack[at] : NULL;
+}
+
+static void spill(Round *round, const MachInst *store) {
+    unsigned words = isa_src_regs(round->flow->bin->target, store, STL_rb);
+    for (unsigned k = 0; k < words; k++) {
+        uint8_t *word = stack_word(round, store->src[STL_ra], store->src[STL_offset], k);
+        Operand from = store->src[STL_rb];
+        from.value += k;
+        if (word)
+            *word = bin_guard(store) == BG_ALWAYS && words <= 2 ? held(round, from) : (uint8_t)NOTHING;
+        else
+            memset(round->stack, NOTHING, sizeof round->stack);
+    }
+}
+
+static void reload(Round *round, const MachInst *load) {
+    unsigned words = isa_dst_regs(round->flow->bin->target, load, LDL_rd);
+    forget_results(round, load);
+    for (unsigned k = 0; k < words && bin_guard(load) == BG_ALWAYS; k++) {
+        const uint8_t *word = stack_word(round, load->src[LDL_ra], load->src[LDL_offset], k);
+        if (word && in_register(load->dst[LDL_rd]))
+            round->holds[load->dst[LDL_rd].value + k] = *word;
+    }
+}
+
 static void step_round(Round *round, uint32_t i) {
     const MachInst *inst = &round->flow->insts[i];
     bool always = bin_guard(inst) == BG_ALWAYS;
     uint8_t moved = inst->optype == OT_MOV && always ? held(round, inst->src[MOV_rb]) : (uint8_t)NOTHING;
     if (inst->optype == OT_ISETP && always) {
         note_comparison(round, inst);
+        return;
+    }
+    if (inst->optype == OT_STL)
+        spill(round, inst);
+    if (inst->optype == OT_LDL) {
+        reload(round, inst);
         return;
     }
     forget_results(round, inst);
@@ -135,8 +181,10 @@ static bool may_stand(const Checker *checker, const Round *round, uint32_t i) {
     for (uint32_t k = 0; uniform.kind == OPK_REG && uniform.value != REG_URZ && k < 2; k++)
         if (check_writes_reg(flow->bin->target, inst, RF_UR, uniform.value + k))
             return false;
-    return i == round->swap || (!check_observes(checker, i) && !check_is_call(checker, i) &&
-                                stays_alone(inst) && !isa_has_effect(inst->optype, ISA_EFFECT_WRITE));
+    return i == round->swap ||
+           (!check_observes(checker, i) && !check_is_call(checker, i) && stays_alone(inst) &&
+            (inst->optype == OT_STL || !isa_has_effect(inst->optype, ISA_EFFECT_WRITE)) &&
+            !check_writes_reg(flow->bin->target, inst, RF_R, 1));
 }
 
 /* Does the branch, or EXIT, at a block's end part with what follows? */
@@ -169,36 +217,55 @@ static uint32_t next_block(Round *round, const Checker *checker, uint32_t block,
     return next;
 }
 
-bool check_ends_alone(const Checker *checker, uint32_t swap, uint32_t base, const uint32_t *comp,
-                      uint32_t nblocks) {
+/* One round, from behind the swap to it. False: something stands on the way that may not. */
+static bool go_round(Round *round, const Checker *checker, uint32_t base, const uint32_t *comp,
+                     uint32_t nblocks) {
     const BinFlow *flow = checker->flow;
-    Round round = {.flow = flow, .swap = swap};
-    uint32_t home = flow->block_of[swap], which = comp[home - base], block = home, i = swap + 1;
-    if (!find_operands(&round))
-        return false;
-    const MachInst *inst = &flow->insts[swap];
-    unsigned words = isa_dst_regs(flow->bin->target, inst, round.rd),
-             address = isa_src_regs(flow->bin->target, inst, round.ra);
-    memset(round.equal, UNKNOWN, sizeof round.equal);
-    put_words(&round, inst->src[round.ra], address, ADDRESS);
-    put_words(&round, inst->src[round.rb], words, EXPECTED);
-    forget_results(&round, inst);
-    put_words(&round, inst->dst[round.rd], words, SEEN);
+    uint32_t block = flow->block_of[round->swap], which = comp[block - base], i = round->swap + 1;
+    round->leaves = false;
     for (uint32_t n = 0; n <= nblocks; n++) {
         uint32_t end = flow->blocks[block].first + flow->blocks[block].ninsts;
         for (; i < end; i++) {
-            if (!may_stand(checker, &round, i))
+            if (!may_stand(checker, round, i))
                 return false;
-            if (i == swap)
-                return n == nblocks && round.leaves &&
-                       still_holds(&round, inst->src[round.ra], address, ADDRESS) &&
-                       still_holds(&round, inst->src[round.rb], words, SEEN);
-            step_round(&round, i);
+            if (i == round->swap)
+                return n == nblocks;
+            step_round(round, i);
         }
-        block = next_block(&round, checker, block, base, comp, which);
+        block = next_block(round, checker, block, base, comp, which);
         if (block == NONE)
             return false;
         i = flow->blocks[block].first;
     }
     return false;
+}
+
+bool check_ends_alone(const Checker *checker, uint32_t swap, uint32_t base, const uint32_t *comp,
+                      uint32_t nblocks) {
+    const BinFlow *flow = checker->flow;
+    Round round = {.flow = flow, .swap = swap};
+    const MachInst *inst = &flow->insts[swap];
+    memset(round.equal, UNKNOWN, sizeof round.equal);
+    for (unsigned k = 0; k < MOST_SPILLED; k++)
+        round.stack[k] = (uint8_t)(SPILLED + k);
+    if (!find_operands(&round) || !go_round(&round, checker, base, comp, nblocks))
+        return false; /* the first round finds what comes from the stack */
+    unsigned words = isa_dst_regs(flow->bin->target, inst, round.rd),
+             address = isa_src_regs(flow->bin->target, inst, round.ra);
+    Operand at = inst->src[round.ra];
+    if (words > 2 || address > 2)
+        return false;
+    for (unsigned k = 0; in_register(at) && k < address; k++) {
+        uint8_t *held_there = &round.holds[at.value + k];
+        *held_there = round.address[k] = *held_there >= SPILLED ? *held_there : (uint8_t)(ADDRESS + k);
+    }
+    put_words(&round, inst->src[round.rb], words, EXPECTED);
+    forget_results(&round, inst);
+    put_words(&round, inst->dst[round.rd], words, SEEN);
+    if (!go_round(&round, checker, base, comp, nblocks) || !round.leaves)
+        return false;
+    for (unsigned k = 0; in_register(at) && k < address; k++)
+        if (round.holds[at.value + k] != round.address[k])
+            return false;
+    return still_holds(&round, inst->src[round.rb], words, SEEN);
 }

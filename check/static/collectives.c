@@ -424,6 +424,8 @@ static bool has_result(const MachInst *inst) {
 
 bool check_observes(const Checker *checker, uint32_t i) {
     const MachInst *inst = &checker->flow->insts[i];
+    if (isa_traits(inst->optype)->space == ISA_SPACE_LOCAL)
+        return false; /* nobody else's: spills beside what the line of the text watches */
     if (checker->opt->watching && checker->opt->watching[i])
         return true;
     uint32_t bits = 0;
