@@ -16,7 +16,7 @@ _Static_assert(sizeof stencils_v3 / sizeof *stencils_v3 == ST_COUNT &&
                    sizeof stencils_v4 / sizeof *stencils_v4 == ST_COUNT,
                "the tables are of other lists: UPDATE=1 ctest -R stencils");
 
-enum { WORDS_LOOKED_AT = 32, NOWHERE = UINT32_MAX };
+enum { WORDS_LOOKED_AT = 32 };
 
 const StencilSet *stencil_set(const char *level) {
 #ifdef __x86_64__
@@ -39,7 +39,7 @@ bool stencil_has_exit(const StencilSet *set, unsigned id) {
 }
 
 uint32_t stencil_label(StencilCode *code) {
-    VEC_ADD(&code->arena, &code->labels, NOWHERE);
+    VEC_ADD(&code->arena, &code->labels, UINT32_MAX);
     return code->labels.n - 1;
 }
 void stencil_here(StencilCode *code, uint32_t label) { code->labels.at[label] = code->n; }
