@@ -512,11 +512,13 @@ int cmd_run(Settings *settings) {
     bool waits = settings->engine && strcmp(settings->engine, "jit") == 0,
          copies = settings->engine && strcmp(settings->engine, "stencil") == 0;
     if (waits || copies || !settings->engine || strcmp(settings->engine, "auto") == 0)
-        settings->machine.jit = machine_jit_open(
-            &(MachineJitOptions){.after = settings->jit_after,
-                                 .stencils = copies ? MACHINE_STENCILS_ONLY : MACHINE_STENCILS_NEVER,
-                                 .background = !waits,
-                                 .cache = copies ? NULL : code_folder(settings)});
+        settings->machine.jit =
+            machine_jit_open(&(MachineJitOptions){.after = settings->jit_after,
+                                                  .stencils = copies  ? MACHINE_STENCILS_ONLY
+                                                              : waits ? MACHINE_STENCILS_NEVER
+                                                                      : MACHINE_STENCILS_FIRST,
+                                                  .background = !waits,
+                                                  .cache = copies ? NULL : code_folder(settings)});
     if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&settings->plan, &settings->diags);
         if (settings->profile_out) {
