@@ -26,11 +26,6 @@ const OpTraits *isa_traits(unsigned optype) {
     return &isa_optype_traits[optype < isa_noptypes ? optype : OT_NONE];
 }
 
-bool isa_is_absolute(unsigned optype, uint32_t mods) {
-    return (optype == OT_CALL && MGET(CALL, mode, mods) == BasePCMode_ABS) ||
-           (optype == OT_RET && MGET(RET, mode, mods) == BasePCMode_ABS);
-}
-
 uint32_t isa_target_units(const Target *t) { return t->units; }
 
 int isa_combine_op(unsigned optype, uint32_t mods) {
