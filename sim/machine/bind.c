@@ -192,12 +192,14 @@ enum { WHY_BYTES = ISA_ERROR_BYTES + 128 };
 /* Decode code[pc] into a record, or say what it traps with. */
 static bool decode_into(Run *run, uint32_t pc, Dec *dec, SimTrapKind *kind, char why[WHY_BYTES]) {
     char error[ISA_ERROR_BYTES] = "";
-    MachInst *in = ARENA_NEW(&run->arena, MachInst);
-    if (!isa_decode(run->bin->target, run->code[pc], in, error)) {
+    MachInst read, *in;
+    if (!isa_decode(run->bin->target, run->code[pc], &read, error)) {
         *kind = unknown_word(run->bin->target);
         snprintf(why, WHY_BYTES, "%s", error);
         return false;
     }
+    in = ARENA_NEW(&run->arena, MachInst);
+    *in = read;
     Bind b = {.run = run, .d = dec, .in = in, .pc = pc};
     PredRef guard = predicate(in->guard);
     dec->inst = in;
@@ -249,4 +251,12 @@ bool bind_ahead(Run *run, uint32_t pc, Dec *dec) {
     run->rows_used = rows_used; /* nobody has executed it */
     run->ur_used = ur_used;
     return good;
+}
+
+const Dec *machine_dec_at(const Warp *warp, uint32_t pc) {
+    if (pc >= warp->run->ncode)
+        return NULL;
+    const Dec *dec = &warp->prog[pc];
+    bool good = dec->inst ? dec->full != bind_decode : bind_now(warp->run, pc);
+    return good ? dec : NULL;
 }

@@ -517,10 +517,10 @@ static int op_nanosleep(Warp *warp, Dec *d, uint32_t guard) {
 
 /* Where `lane` waits: WARPSYNC.COLLECTIVE takes lanes that are parked at another place as well. */
 static const Dec *warpsync_place(const Warp *warp, const Dec *dec, unsigned lane) {
-    const Dec *there = warp->prog + warp->rpc[lane];
-    bool elsewhere = dec->optype == OT_WARPSYNC_COLLECTIVE && !(warp->active >> lane & 1) &&
-                     warp->rpc[lane] < warp->run->ncode && there->optype == OT_WARPSYNC_COLLECTIVE;
-    return elsewhere ? there : dec;
+    if (dec->optype != OT_WARPSYNC_COLLECTIVE || warp->active >> lane & 1)
+        return dec;
+    const Dec *there = machine_dec_at(warp, warp->rpc[lane]);
+    return there && there->optype == OT_WARPSYNC_COLLECTIVE ? there : dec;
 }
 
 static uint32_t warpsync_mask(const Warp *warp, const Dec *dec, unsigned lane) {
@@ -583,9 +583,8 @@ static uint32_t warpsync_parked(const Warp *warp, const Dec *dec) {
 }
 
 uint32_t machine_warpsync_lacks(const Warp *warp, unsigned lane) {
-    const Dec *place = warp->prog + warp->rpc[lane];
-    if (warp->active >> lane & 1 || warp->rpc[lane] >= warp->run->ncode ||
-        (place->optype != OT_WARPSYNC && place->optype != OT_WARPSYNC_COLLECTIVE))
+    const Dec *place = warp->active >> lane & 1 ? NULL : machine_dec_at(warp, warp->rpc[lane]);
+    if (!place || (place->optype != OT_WARPSYNC && place->optype != OT_WARPSYNC_COLLECTIVE))
         return 0;
     return warpsync_mask(warp, place, lane) & warp->valid & ~warpsync_parked(warp, place);
 }

@@ -541,7 +541,8 @@ static void report_places(Warp *warp, SimTrapKind kind, const Grid *grid) {
         for (uint32_t m = left; m; m &= m - 1)
             there |= warp->rpc[low_lane(m)] == pc ? m & -m : 0;
         left &= ~there;
-        const char *what = pc < warp->run->ncode ? isa_optype_name(warp->prog[pc].optype) : "?";
+        const Dec *dec = machine_dec_at(warp, pc);
+        const char *what = dec ? isa_optype_name(dec->optype) : "?";
         int n = snprintf(text + used, sizeof text - used, ", 0x%08x at 0x%llx %s", there,
                          (unsigned long long)pc * INST_BYTES, what);
         used += n > 0 ? (size_t)n : 0;

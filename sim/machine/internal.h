@@ -346,6 +346,9 @@ OpFn bind_decode; /* handler of an instruction that was not issued yet */
  * trap. */
 bool bind_now(Run *run, uint32_t pc);
 bool bind_ahead(Run *run, uint32_t pc, Dec *dec);
+/* The instruction at which a lane stands, whether or not any has issued it yet; NULL: it would trap. Who
+ * waits for whom follows from where lanes are, and may not depend on what has been decoded. */
+const Dec *machine_dec_at(const Warp *warp, uint32_t pc);
 OpFn machine_run_ends; /* w->pc is this instruction */
 /* Handlers that go on with the next instruction, as all of ops/ do. */
 static inline void bind_chained(Bind *bind, OpFn *full, OpFn *part) {

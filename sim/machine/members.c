@@ -83,8 +83,8 @@ uint32_t machine_b_value(const Warp *warp, unsigned breg, unsigned lane) {
 
 /* The BSYNC at which the lane stands; NULL if it is elsewhere. Active lanes execute one. */
 static const Dec *bsync_of(const Warp *warp, unsigned lane) {
-    uint32_t pc = warp->active >> lane & 1 ? warp->pc - 1 : warp->rpc[lane];
-    return pc < warp->run->ncode && warp->prog[pc].optype == OT_BSYNC ? &warp->prog[pc] : NULL;
+    const Dec *dec = machine_dec_at(warp, warp->active >> lane & 1 ? warp->pc - 1 : warp->rpc[lane]);
+    return dec && dec->optype == OT_BSYNC ? dec : NULL;
 }
 
 static uint32_t at_bsync(const Warp *warp, unsigned breg) {

@@ -181,6 +181,20 @@ static void bssy_members(void **state) {
         assert_int_equal(r.out[2 * lane], 7);
 }
 
+/* Who has been sent to a BSYNC is there, before anybody executes it: lanes 0 to 15 jump to the one and stay
+ * behind, 16 to 31 come to the other and go on at once. */
+static void bssy_places(void **state) {
+    (void)state;
+    static const char program[] = ASM_START ASM_BIT(
+        "P1", "0xffff") "MOV R6, 0x7;\nBSSY B0, `(out);\n@P1 BRA `(there);\nBSYNC B0;\nBRA `(out);\nthere:\n"
+                        "BSYNC B0;\nout:\n" ASM_STORE "EXIT;\n";
+    AsmResult r = launch("bssy=assign", 32, TRAP_NONE, NULL, program);
+    assert_int_equal(r.stats.b_issues, 3);
+    assert_int_equal(r.stats.bsync_hops, 0);
+    for (unsigned lane = 0; lane < 32; lane++)
+        assert_int_equal(r.out[2 * lane + 1], lane < 16 ? 0xffff : 0xffff0000);
+}
+
 /* A function that calls itself saves the register: lanes 0 to 7 are in the inner call, 8 to 31 wait at the
  * same BSYNC for the end of the outer one. The inner call's lanes meet alone, then all do. */
 static void bssy_calls(void **state) {
@@ -249,19 +263,13 @@ static void combinations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bsync_clear_01),
-        cmocka_unit_test(sleep_test_02),
-        cmocka_unit_test(yield_pc_05),
-        cmocka_unit_test(nanosleep_06),
-        cmocka_unit_test(warpsync_turns_21),
-        cmocka_unit_test(warpsync_masks_21),
-        cmocka_unit_test(warpsync_nobody_21),
-        cmocka_unit_test(warpsync_agree_23),
-        cmocka_unit_test(bar_exits_33),
-        cmocka_unit_test(bssy),
-        cmocka_unit_test(bssy_members),
-        cmocka_unit_test(bssy_calls),
-        cmocka_unit_test(table),
+        cmocka_unit_test(bsync_clear_01),     cmocka_unit_test(sleep_test_02),
+        cmocka_unit_test(yield_pc_05),        cmocka_unit_test(nanosleep_06),
+        cmocka_unit_test(warpsync_turns_21),  cmocka_unit_test(warpsync_masks_21),
+        cmocka_unit_test(warpsync_nobody_21), cmocka_unit_test(warpsync_agree_23),
+        cmocka_unit_test(bar_exits_33),       cmocka_unit_test(bssy),
+        cmocka_unit_test(bssy_members),       cmocka_unit_test(bssy_places),
+        cmocka_unit_test(bssy_calls),         cmocka_unit_test(table),
         cmocka_unit_test(combinations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

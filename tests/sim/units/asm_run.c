@@ -45,7 +45,25 @@ static void round_trip(const Binary *binary) {
     }
 }
 
-static void run_once(const Binary *b, const AsmLaunch *asm_launch, bool slow, AsmResult *result) {
+static void launch_one(MachineSession *session, const AsmLaunch *asm_launch, bool slow, AsmResult *result) {
+    MachineOptions o = asm_launch->opt;
+    o.trace = slow ? note : NULL;
+    if (!o.max_issues)
+        o.max_issues = 1000000;
+    MachineResult res;
+    Diags d = {.sink = sink};
+    message[0] = 0;
+    machine_session_run(session, &o, &res, &d);
+    if (res.trap.kind != asm_launch->trap || (asm_launch->text && !strstr(res.trap.text, asm_launch->text)))
+        fail_msg("trap %d, expected %d %s: %s", (int)res.trap.kind, (int)asm_launch->trap,
+                 asm_launch->text ? asm_launch->text : "", message);
+    *result = (AsmResult){.trap = res.trap, .stats = res.stats, .nfindings = res.nfindings};
+    machine_result_free(&res);
+}
+
+/* Two launches of a session: the first decodes the code, the second finds it decoded, which makes no
+ * difference. */
+static void run_twice(const Binary *b, const AsmLaunch *asm_launch, bool slow, AsmResult *result) {
     SimMemory *mem = simmem_create();
     uint32_t nout = asm_launch->nout ? asm_launch->nout : 2 * asm_launch->threads, params[2 + ASM_MAX_IN];
     assert_true(nout <= ASM_MAX_OUT);
@@ -56,23 +74,23 @@ static void run_once(const Binary *b, const AsmLaunch *asm_launch, bool slow, As
                      .block = {asm_launch->threads, 1, 1},
                      .params = (const uint8_t *)params,
                      .param_bytes = sizeof params};
-    MachineOptions o = asm_launch->opt;
-    o.trace = slow ? note : NULL;
-    if (!o.max_issues)
-        o.max_issues = 1000000;
-    MachineResult res;
     Diags d = {.sink = sink};
-    message[0] = 0;
-    machine_run(b, "k", &launch, mem, &o, &res, &d);
-    if (res.trap.kind != asm_launch->trap || (asm_launch->text && !strstr(res.trap.text, asm_launch->text)))
-        fail_msg("trap %d, expected %d %s: %s", (int)res.trap.kind, (int)asm_launch->trap,
-                 asm_launch->text ? asm_launch->text : "", message);
-    *result = (AsmResult){.trap = res.trap,
-                          .stats = res.stats,
-                          .nfindings = res.nfindings,
-                          .entry = binary_find(b, "k")->address};
+    MachineSession *session = machine_open(b, "k", &launch, mem, NULL, &d);
+    assert_non_null(session);
+    AsmResult first;
+    launch_one(session, asm_launch, slow, &first);
+    assert_true(simmem_read(mem, out, first.out, 4ull * nout));
+    memset(simmem_find(mem, out, 4ull * nout)->data, 0, 4 * (size_t)nout);
+    launch_one(session, asm_launch, slow, result);
     assert_true(simmem_read(mem, out, result->out, 4ull * nout));
-    machine_result_free(&res);
+    result->entry = binary_find(b, "k")->address;
+    assert_memory_equal(first.out, result->out, sizeof first.out);
+    assert_string_equal(first.trap.text, result->trap.text);
+    assert_int_equal(first.nfindings, result->nfindings);
+    assert_int_equal(first.stats.issues, result->stats.issues);
+    assert_int_equal(first.stats.b_issues, result->stats.b_issues);
+    assert_int_equal(first.stats.switches, result->stats.switches);
+    machine_close(session);
     simmem_free(mem);
 }
 
@@ -98,8 +116,8 @@ AsmResult asm_run(const AsmLaunch *launch, const char *format, ...) {
         fail_msg("%s", message);
     round_trip(b);
     AsmResult fast, slow;
-    run_once(b, launch, false, &fast);
-    run_once(b, launch, true, &slow);
+    run_twice(b, launch, false, &fast);
+    run_twice(b, launch, true, &slow);
     assert_memory_equal(fast.out, slow.out, sizeof fast.out);
     assert_int_equal(fast.stats.issues, slow.stats.issues);
     binary_free(b);

@@ -1,6 +1,6 @@
 /* Programs in assembly text for the tests of the branch and barrier units: assembled to an ELF image, read
- * back, every instruction printed and parsed again, then run, once in the fast issue loop and once in the
- * checked one.
+ * back, every instruction printed and parsed again, then run, in the fast issue loop and in the checked one,
+ * each time twice.
  * SPDX-License-Identifier: MIT */
 #ifndef TEST_ASM_RUN_H
 #define TEST_ASM_RUN_H
@@ -12,7 +12,7 @@
 #include "emit/elf/binary.h"
 #include "sim/machine/machine.h"
 
-enum { ASM_MAX_OUT = 2048, ASM_MAX_IN = 16 };
+enum { ASM_MAX_OUT = 2048, ASM_MAX_IN = 16, ASM_RUNS = 4 };
 typedef struct {
     const char *target;      /* NULL = bru1 */
     uint32_t threads;        /* of the one block */
