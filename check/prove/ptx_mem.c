@@ -75,6 +75,7 @@ bool prove_ptx_mov(Ptx *ptx) {
         return move_wide(ptx, operand, ptx_operand);
     if (operand->kind == PO_VEC && ptx_operand->kind == PO_VEC)
         return move_elements(ptx, operand, ptx_operand);
+    Term *v;
     if (sreg_varies(ptx_operand) == SREG_VARIES_TIME) {
         static const char *const names[SR_COUNT] = {[SR_CLOCK] = "clock.lo",
                                                     [SR_CLOCK_HI] = "clock.hi",
@@ -82,18 +83,19 @@ bool prove_ptx_mov(Ptx *ptx) {
                                                     [SR_GLOBALTIMER] = "globaltimer.lo 64",
                                                     [SR_GLOBALTIMER_LO] = "globaltimer.lo",
                                                     [SR_GLOBALTIMER_HI] = "globaltimer.hi"};
-        const char *name = names[ptx_operand->sreg];
+        unsigned pm = ptx_operand->component;
+        const char *name = ptx_operand->sreg == SR_PM ? term_name(ts, "pm%u%s", pm % 8, pm >= 8 ? " 64" : "")
+                                                      : names[ptx_operand->sreg];
         if (!name) {
             pv_fault(ptx, "a special register is not modelled");
             return true;
         }
         Term *what = pv_event(ptx, 1u << MEM_WARP, term_name(ts, "%s", name), NULL, 0);
-        pv_dst(ptx, operand, pv_type(ptx),
-               bytes == 8 ? t_pair(ts, word_of(ptx, what, 0), word_of(ptx, what, 1)) : word_of(ptx, what, 0));
-        return true;
+        v = bytes == 8 ? t_pair(ts, word_of(ptx, what, 0), word_of(ptx, what, 1)) : word_of(ptx, what, 0);
+    } else {
+        v = ptx_operand->kind == PO_VEC ? pack_vector(ptx, ptx_operand, bytes)
+                                        : pv_src(ptx, ptx_operand, pv_type(ptx));
     }
-    Term *v = ptx_operand->kind == PO_VEC ? pack_vector(ptx, ptx_operand, bytes)
-                                          : pv_src(ptx, ptx_operand, pv_type(ptx));
     if (operand->kind == PO_VEC)
         unpack(ptx, operand, v, bytes);
     else

@@ -85,8 +85,7 @@ Wide sel_src(Sel *sel, const PtxOperand *operand, unsigned bytes) {
             v.w[c] = op_imm((uint32_t)(imm_bits(operand, bytes) >> (32 * c)));
         break;
     case PO_SREG:
-        for (unsigned c = 0; c < v.n && ok; c++)
-            v.w[c] = sel_special_register(sel, operand->sreg, operand->component, c, &ok);
+        v = sel_special_source(sel, operand, v.n, &ok);
         if (!ok && !sel->reported)
             sel_error(sel, "this special register is not available");
         break;

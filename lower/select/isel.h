@@ -384,7 +384,8 @@ bool isel_hsetp_pred(Sel *sel, const PtxInsn *in, PtxType t, const PtxOperand *o
 /* The predicate of a PTX comparison, all types. */
 bool sel_compare(Sel *sel, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *operand,
                  Operand *p);
-Operand sel_special_register(Sel *sel, uint32_t sreg, unsigned component, unsigned part, bool *ok);
+/* A special register as source, `parts` words of it; counters of 64 bits in one read. */
+Wide sel_special_source(Sel *sel, const PtxOperand *operand, unsigned parts, bool *ok);
 /* n / d, or n mod d, of 32 bits without sign (lower/select/divide.c). */
 Operand sel_divided(Sel *s, bool rem, Operand n, Operand d);
 #endif

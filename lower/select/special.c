@@ -45,6 +45,10 @@ static Operand num_warps(Sel *s) {
     return sel_shr(s, false, n, op_imm(5));
 }
 
+/* %pm0 to %pm7 are components 0 to 7 of SR_PM, with 64 bits 8 to 15. */
+enum { COUNT_PM = 8 };
+static const char *const pm_names[COUNT_PM] = {"pm0", "pm1", "pm2", "pm3", "pm4", "pm5", "pm6", "pm7"};
+
 static Operand clock_part(Sel *sel, const char *name, bool *ok) {
     Operand d = sreg(sel, name, ok);
     if (*ok) /* two reads are two values */
@@ -94,11 +98,11 @@ static Operand system_shared(Sel *sel, unsigned component, bool *ok) {
     return base ? op_imm(component == CAP ? base : 0) : own_shared(sel, ok);
 }
 
-Operand sel_special_register(Sel *sel, uint32_t r, unsigned component, unsigned part, bool *ok) {
+static Operand special_register(Sel *sel, uint32_t r, unsigned component, unsigned part, bool *ok) {
     static const char *const tid[3] = {"tid.x", "tid.y", "tid.z"}, *const ctaid[3] = {"ctaid.x", "ctaid.y",
                                                                                       "ctaid.z"};
     bool high = part != 0;
-    if (high && r != SR_CLOCK64 && r != SR_GLOBALTIMER && r != SR_GRIDID)
+    if (high && r != SR_GRIDID)
         return op_imm(0);
     switch (r) {
     case SR_TID: return xyz(sel, tid, component, ok);
@@ -120,10 +124,11 @@ Operand sel_special_register(Sel *sel, uint32_t r, unsigned component, unsigned 
     case SR_LANEMASK_GT: return sreg(sel, "lanemask_gt", ok);
     case SR_CLOCK: return clock_part(sel, "clock.lo", ok);
     case SR_CLOCK_HI: return clock_part(sel, "clock.hi", ok);
-    case SR_CLOCK64: return clock_part(sel, high ? "clock.hi" : "clock.lo", ok);
-    case SR_GLOBALTIMER: return clock_part(sel, high ? "globaltimer.hi" : "globaltimer.lo", ok);
+    case SR_CLOCK64: return clock_part(sel, "clock.lo", ok);
+    case SR_GLOBALTIMER: return clock_part(sel, "globaltimer.lo", ok);
     case SR_GLOBALTIMER_LO: return clock_part(sel, "globaltimer.lo", ok);
     case SR_GLOBALTIMER_HI: return clock_part(sel, "globaltimer.hi", ok);
+    case SR_PM: return clock_part(sel, pm_names[component % COUNT_PM], ok);
     case SR_TOTAL_SMEM_SIZE: return own_shared(sel, ok);
     case SR_RESERVED_SMEM: return system_shared(sel, component, ok);
     case SR_DYNAMIC_SMEM_SIZE: return sel_launch_word(sel, sel->ti->dynamic_shared_offset_bytes);
@@ -138,17 +143,32 @@ Operand sel_special_register(Sel *sel, uint32_t r, unsigned component, unsigned 
     }
 }
 
-/* 64-bit counters in one read. */
-static bool mov_counter(Sel *sel, const PtxInsn *in) {
-    const PtxOperand *operand = &in->operands[1];
-    int n = isa_sreg_number(sel->t, operand->sreg == SR_CLOCK64 ? "clock.lo" : "globaltimer.lo");
-    if (n < 0)
-        return sel_error(sel, "this machine has no such counter");
+/* What counts 64 bits: the register that one read of both halves names, NULL if it is none. */
+static const char *counter_name(const PtxOperand *operand) {
+    switch (operand->sreg) {
+    case SR_CLOCK64: return "clock.lo";
+    case SR_GLOBALTIMER: return "globaltimer.lo";
+    case SR_PM: return operand->component >= COUNT_PM ? pm_names[operand->component % COUNT_PM] : NULL;
+    default: return NULL;
+    }
+}
+
+Wide sel_special_source(Sel *sel, const PtxOperand *operand, unsigned parts, bool *ok) {
+    const char *counter = parts == 2 ? counter_name(operand) : NULL;
+    Wide v = {.w = {op_imm(0), op_imm(0), op_imm(0), op_imm(0)}, .n = parts};
+    if (!counter) {
+        for (unsigned part = 0; part < parts && *ok; part++)
+            v.w[part] = special_register(sel, operand->sreg, operand->component, part, ok);
+        return v;
+    }
+    int n = isa_sreg_number(sel->t, counter);
+    *ok = n >= 0;
+    if (!*ok)
+        return v;
     Operand d = EMIT_R2(sel, OT_CS2R, MSET(CS2R, sz, Cs2rSz_B64),
                         ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
     ir_inst(sel->f, sel_last(sel))->flags |= IF_SIDE_EFFECT;
-    sel_write(sel, &in->operands[0], sel_type(in), sel_wide_pair(sel, d));
-    return true;
+    return sel_wide_pair(sel, d);
 }
 
 /* ---- vectors ---- */
@@ -233,9 +253,6 @@ bool isel_mov(Sel *s, const PtxInsn *in) {
         sel_write_pred(s, &in->operands[0], p.mods || p.kind != OPK_VAL ? sel_pmov(s, p) : p);
         return true;
     }
-    if (operand->kind == PO_SREG && (operand->sreg == SR_CLOCK64 || operand->sreg == SR_GLOBALTIMER) &&
-        ptx_type_bytes(t) == 8)
-        return mov_counter(s, in);
     sel_write(s, &in->operands[0], t, sel_src(s, operand, ptx_type_bytes(t)));
     return true;
 }

@@ -27,6 +27,14 @@
     SREG(CLOCK_HI, "clock.hi", now(run) >> 32) \
     SREG(TIMER_LO, "globaltimer.lo", timer(run)) \
     SREG(TIMER_HI, "globaltimer.hi", timer(run) >> 32) \
+    SREG(PM0, "pm0", 0) /* counters that nobody has set up */ \
+    SREG(PM1, "pm1", 0) \
+    SREG(PM2, "pm2", 0) \
+    SREG(PM3, "pm3", 0) \
+    SREG(PM4, "pm4", 0) \
+    SREG(PM5, "pm5", 0) \
+    SREG(PM6, "pm6", 0) \
+    SREG(PM7, "pm7", 0) \
     SREG(LOCAL_WINDOW, "lwinlo", SIM_LOCAL_WINDOW) \
     SREG(SHARED_WINDOW_HI, "swinhi", SIM_SHARED_WINDOW >> 32) \
     SREG(CLUSTER_BLOCK, "cgactaid", warp->cta->rank) \

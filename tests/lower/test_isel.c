@@ -376,13 +376,14 @@ static void refused(const char *body, const char *text) {
 static void test_refusals(void **state) {
     (void)state;
     refused(
-        "mov.u32 %r1, %pm1; ret;",
-        "error E0702: mov.u32: this special register is not available (PTX ISA 9.7.9.3 mov; register %r1; "
+        "mov.u64 %l1, %current_graph_exec; ret;",
+        "error E0702: mov.u64: this special register is not available (PTX ISA 9.7.9.3 mov; register %l1; "
         "function k)");
     refused("min.f32 %f1, %f2, %f3, %f4; ret;", "9.7.3.11 min");
     Test t;
     /* what cannot be reached is not compiled */
-    lower_body(&t, "ret; mov.u32 %r1, %pm1;\nL: @%p1 bra L; mov.u32 %r1, %pm1;");
+    lower_body(&t,
+               "ret; mov.u64 %l1, %current_graph_exec;\nL: @%p1 bra L; mov.u64 %l1, %current_graph_exec;");
     assert_non_null(t.ir);
     done(&t);
 }
