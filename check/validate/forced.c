@@ -137,8 +137,8 @@ static int compared(const PtxInsn *in, Range a, Range b) {
         a = exactly(a.more), b = exactly(b.more);
     else if (ptx_type_class((PtxType)in->type[0]) == TC_UNSIGNED && (a.least < 0 || b.least < 0))
         return 0;
-    bool below = a.most<b.least, above = a.least> b.most,
-         same = is_exact(a) && is_exact(b) && !below && !above;
+    bool below = (a.most < b.least), above = (a.least > b.most);
+    bool same = is_exact(a) && is_exact(b) && !below && !above;
     switch (in->cmp) {
     case CMP_EQ: return same ? 1 : below || above ? -1 : 0;
     case CMP_NE: return same ? -1 : below || above ? 1 : 0;
