@@ -419,6 +419,35 @@ static void parse_address_modifier(Parser *parser, PtxInsn *i) {
     }
 }
 
+/* `%r1+4` as an operand: an add in front, under the same guard, of the register's width (ptxas 13.0). */
+static bool parse_sum(Parser *parser, PtxInsn *i, PtxOperand *operand) {
+    unsigned bytes = operand->kind == PO_REG ? ptx_type_bytes(parser->regs.at[operand->reg].type) : 0;
+    PtxReg reg = parser->regs.at[operand->kind == PO_REG ? operand->reg : 0];
+    bool whole = operand->kind == PO_REG && !operand->selector && !operand->neg && !operand->not_;
+    if (!at(parser, '+') || !whole || i->noperands <= i->ndst || ptx_type_class(reg.type) == TC_FLOAT ||
+        (bytes != 2 && bytes != 4 && bytes != 8))
+        return true;
+    const char *text = bytes == 2 ? "add.u16" : bytes == 4 ? "add.u32" : "add.u64";
+    PtxOperand sum = {.kind = PO_IMM, .loc = operand->loc}, term = *operand;
+    if (!parse_const_int(parser, &sum.imm, "an offset"))
+        return false;
+    const Template *template =
+        find_template(parser, str_intern_z(&parser->m->strings, text), text, strlen(text), operand->loc);
+    PtxInsn add = template->insn;
+    operand->reg = parse_new_reg(parser, reg.name, reg.type, operand->loc);
+    add.ndst = template->ndst;
+    add.guard_reg = i->guard_reg;
+    add.guard_not = i->guard_not;
+    add.loc = operand->loc;
+    add.line = i->line;
+    add.operands[0] = *operand;
+    add.operands[1] = term;
+    add.operands[2] = sum;
+    add.noperands = 3;
+    VEC_ADD(&parser->tmp, &parser->sums, add);
+    return true;
+}
+
 static bool parse_operands(Parser *parser, PtxInsn *i) {
     bool piped = false;
     while (!at(parser, ';')) {
@@ -432,7 +461,7 @@ static bool parse_operands(Parser *parser, PtxInsn *i) {
             continue;
         }
         PtxOperand *operand = &i->operands[i->noperands++];
-        if (!parse_operand(parser, operand, 0))
+        if (!parse_operand(parser, operand, 0) || !parse_sum(parser, i, operand))
             return false;
         if (at(parser, '|') && i->noperands == 1) {
             next(parser);
@@ -446,6 +475,18 @@ static bool parse_operands(Parser *parser, PtxInsn *i) {
     if (piped)
         i->ndst = 2;
     return true;
+}
+
+/* The additions in front of the instruction that waits at the end of `insns`. */
+static void put_sums(Parser *parser, uint32_t first_ref) {
+    for (uint32_t k = 0; k < parser->sums.n; k++) {
+        PtxInsn last = parser->insns.at[parser->insns.n];
+        parser->insns.at[parser->insns.n++] = parser->sums.at[k];
+        *VEC_PUSH(&parser->tmp, &parser->insns) = last;
+        parser->insns.n--;
+    }
+    for (uint32_t k = first_ref; k < parser->refs.n; k++)
+        parser->refs.at[k].insn += parser->sums.n;
 }
 
 bool parse_insn(Parser *parser) {
@@ -468,11 +509,13 @@ bool parse_insn(Parser *parser) {
     parser->d->place.opcode = ptx_op_name((PtxOp)i->op);
     parser->d->place.modifiers = str_text(&parser->m->strings, i->mods_text);
     uint32_t refs = parser->refs.n;
+    parser->sums.n = 0;
     if (!(i->op == PTX_CALL ? parse_call(parser, i) : parse_operands(parser, i)) ||
         !parse_expect(parser, ';', "';'")) {
         parser->refs.n = refs; /* they name an instruction that will not be */
         return false;
     }
+    put_sums(parser, refs);
     parser->insns.n++;
     return true;
 }
