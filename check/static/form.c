@@ -24,11 +24,11 @@ static const SectionForm forms[] = {
 
 enum {
     BARRIERS = 0x7f << 20, /* of the flags of code, in the old form */
-    OLD_OSABI = 0x33,
     NEW_OSABI = 0x41,
     OLD_ABI = 7,
     NEW_ABI = 8,
-    OLD_FLAGS = 0x0500, /* beside the architecture, which stands there twice */
+    OLD_FLAGS = 0x0500, /* beside the architectures of the code and of the PTX */
+    OLDEST_PTX = 30
 };
 
 /* ---- reports ---- */
@@ -62,7 +62,7 @@ static bool names_as_form(const FileForm *file, const ElfSection *section, const
     const char *name = index && index < file->image->sections.n ? file->image->sections.at[index].name : "";
     switch (what) {
     case NOTHING: return index == 0;
-    case SYMBOLS: return index == file->symbols;
+    case SYMBOLS: return elf_image_symbols(file->image, index) == file->symbols;
     case STRINGS: return strcmp(name, ".strtab") == 0;
     case CODE:
         return strncmp(name, ".text.", 6) == 0 && strcmp(name + 6, section->name + strlen(form->name)) == 0;
@@ -109,6 +109,12 @@ static void section_form(FileForm *file, uint32_t index) {
 }
 
 /* ---- header and segments ---- */
+/* The architecture that the PTX names: that of the code, or an older one. */
+static bool is_ptx_architecture(uint32_t number, uint32_t of_code) {
+    static const uint8_t older[] = {50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89};
+    return number == of_code || (number < of_code && memchr(older, (int)number, sizeof older));
+}
+
 static bool is_header_right(const FileForm *file) {
     const Elf64_Ehdr *header = &file->image->h;
     uint32_t low = header->e_flags & 0xff, high = header->e_flags >> 16;
@@ -116,8 +122,8 @@ static bool is_header_right(const FileForm *file) {
         return false;
     if (header->e_machine != EM_NV_CUDA)
         return header->e_version == EV_CURRENT;
-    if (header->e_ident[EI_OSABI] == OLD_OSABI)
-        return header->e_ident[EI_ABIVERSION] == OLD_ABI && high == low &&
+    if (header->e_ident[EI_OSABI] == ELF_OLD_OSABI)
+        return header->e_ident[EI_ABIVERSION] == OLD_ABI && is_ptx_architecture(high, low) &&
                (header->e_flags & 0xff00 & ~(uint32_t)ELF_OWN_FORM) == OLD_FLAGS;
     /* bits 24-27: 6, 9 and 15 in ptxas's files */
     return header->e_ident[EI_OSABI] == NEW_OSABI && header->e_ident[EI_ABIVERSION] == NEW_ABI &&
@@ -218,7 +224,8 @@ static void symbols(FileForm *file) {
             (symbol.value || symbol.size_bytes || symbol.other || !names_section(file, &symbol)))
             check_form_differs(file, NULL, "symbol %u is not that of all of section %s", i,
                                check_form_section_name(file, symbol.section));
-        if (symbol.section == SHN_UNDEF && symbol.value)
+        if (symbol.section == SHN_UNDEF && symbol.value &&
+            strncmp(symbol.name, ".nv.reservedSmem.", strlen(".nv.reservedSmem.")) != 0)
             check_form_differs(file, NULL, "symbol %s is defined nowhere and has a value", symbol.name);
         if (*func) {
             found[symbol.section]++;

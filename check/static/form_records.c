@@ -7,16 +7,18 @@
 
 /* ---- records ---- */
 typedef struct {
-    uint32_t symbol, code;
+    uint32_t symbol, code, value;
 } RecordOf;
 
 static int record_order(const void *a, const void *b) {
     const RecordOf *x = a, *y = b;
-    return x->symbol != y->symbol ? (x->symbol < y->symbol ? -1 : 1)
-                                  : (x->code > y->code) - (x->code < y->code);
+    if (x->symbol != y->symbol)
+        return x->symbol < y->symbol ? -1 : 1;
+    return (x->code > y->code) - (x->code < y->code);
 }
 
-/* Each function has one of REGCOUNT and of FRAME_SIZE, a kernel one of MIN_STACK_SIZE. */
+/* Each function has one of REGCOUNT and of FRAME_SIZE, a kernel one of MIN_STACK_SIZE, or the same twice
+ * (12.4). */
 static void module_records(FileForm *file, const ElfSection *section) {
     enum { REGISTERS = 1, FRAME = 2, STACK = 4 };
     VEC(RecordOf) records = {0};
@@ -36,13 +38,15 @@ static void module_records(FileForm *file, const ElfSection *section) {
                                        : record.code == NV_FRAME_SIZE     ? FRAME
                                        : record.code == NV_MIN_STACK_SIZE ? STACK
                                                                           : 0;
-            VEC_ADD(&file->checker->a, &records, ((RecordOf){index, record.code}));
+            VEC_ADD(&file->checker->a, &records,
+                    ((RecordOf){index, record.code, record.size_bytes < 8 ? 0 : get_u32(record.data + 4)}));
         }
     }
     if (records.n)
         qsort(records.at, records.n, sizeof *records.at, record_order);
     for (uint32_t k = 1; k < records.n; k++)
-        if (record_order(&records.at[k - 1], &records.at[k]) == 0)
+        if (record_order(&records.at[k - 1], &records.at[k]) == 0 &&
+            !(records.at[k].code == NV_MIN_STACK_SIZE && records.at[k].value == records.at[k - 1].value))
             check_form_differs(file, NULL, "two records %s are of %s", elf_nvinfo_name(records.at[k].code),
                                check_form_symbol(file, records.at[k].symbol).name);
     for (uint32_t i = 1; i < file->image->sections.n; i++) {
@@ -85,6 +89,17 @@ static void record_targets(FileForm *file, const ElfSection *section, const char
     }
 }
 
+/* Of toolkits before, it is otherwise (e_version of the old form). */
+enum {
+    SINCE_ALL_MASKS = 123,    /* a mask for each place of a collective */
+    SINCE_SW_WAR = 124,       /* that record in files for sm_90 */
+    SINCE_NO_CRS_STACK = 125, /* a CRS_STACK_SIZE of 0 in functions that call themselves, too */
+};
+
+static bool is_form_since(const FileForm *file, uint32_t toolkit) {
+    return file->image->h.e_ident[EI_OSABI] != ELF_OLD_OSABI || file->image->h.e_version >= toolkit;
+}
+
 /* Words that are the same in all of ptxas's files for a target. */
 static bool has_value(const FileForm *file, const NvAttr *record) {
     enum { SHAPE = 0x3ffff, OF_POINTER = 0x400, PARAMETER = 0x1f000 };
@@ -95,7 +110,7 @@ static bool has_value(const FileForm *file, const NvAttr *record) {
                (get_u32(record->data + 8) & SHAPE & ~(uint32_t)OF_POINTER) == PARAMETER;
     case NV_SW_WAR: return get_u32(record->data) == info->elf_sw_war;
     case NV_SW2861232_WAR: return info->elf_sw2861232_war && !record->value;
-    case NV_CRS_STACK_SIZE: return !get_u32(record->data);
+    case NV_CRS_STACK_SIZE: return !get_u32(record->data) || !is_form_since(file, SINCE_NO_CRS_STACK);
     case NV_CTAIDZ_USED: return !record->value;
     default: return true;
     }
@@ -124,10 +139,12 @@ static void function_records(FileForm *file, const ElfSection *section, const ch
         bssy |= file->checker->flow->decoded[i] && file->checker->flow->insts[i].optype == OT_BSSY;
         exits |= file->checker->flow->decoded[i] && file->checker->flow->insts[i].optype == OT_EXIT;
     }
-    if (listed[NV_COOP_GROUP_INSTR_OFFSETS] != listed[NV_COOP_GROUP_MASK_REGIDS])
-        check_form_differs(file, name, "%s has as many masks as places of collectives", name);
+    if (listed[NV_COOP_GROUP_INSTR_OFFSETS] != listed[NV_COOP_GROUP_MASK_REGIDS] &&
+        is_form_since(file, SINCE_ALL_MASKS))
+        check_form_differs(file, name, "%s has not as many masks as places of collectives", name);
     if ((func->nparams && (!count[NV_PARAM_CBANK] || !count[NV_CBANK_PARAM_SIZE])) ||
-        (info->elf_sw_war && !count[NV_SW_WAR]) || (info->elf_sw2861232_war && !count[NV_SW2861232_WAR]) ||
+        (info->elf_sw_war && !count[NV_SW_WAR] && is_form_since(file, SINCE_SW_WAR)) ||
+        (info->elf_sw2861232_war && !count[NV_SW2861232_WAR]) ||
         (func->is_entry && exits && !count[NV_EXIT_INSTR_OFFSETS]) || (bssy && !count[NV_CRS_STACK_SIZE]))
         check_form_differs(file, name,
                            "the file lacks a record of parameters, exits, BSSY or the target of %s", name);

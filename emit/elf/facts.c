@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STACK_POINTER = 1, MOST_REGISTERS = 255, OLD_FORM_OSABI = 0x33 };
+enum { STACK_POINTER = 1, MOST_REGISTERS = 255 };
 
 /* ---- gathering ---- */
 static void note_operand(CodeFacts *facts, Operand o) {
@@ -107,7 +107,8 @@ static int record_order(const void *x, const void *y) {
  * none.
  */
 static ElfSection *module_record(const Follower *f, unsigned code, uint32_t *at) {
-    uint32_t index = elf_image_find(f->e, ".nv.info"), symtab = f->e->sections.at[f->text].h.sh_link;
+    uint32_t index = elf_image_find(f->e, ".nv.info"),
+             symtab = elf_image_symbols(f->e, f->e->sections.at[f->text].h.sh_link);
     ElfSection *section = index ? &f->e->sections.at[index] : NULL;
     FactsRecords *records = f->records;
     size_t pos = 0;
@@ -228,7 +229,7 @@ static bool follow_barriers(Follower *f, uint32_t needed) {
     uint32_t most = isa_target_info(f->target)->num_cta_barriers;
     if (needed > most)
         return fail(f, arena_printf(f->a, "%u named barriers, the machine has %u", needed, most));
-    if (native && f->e->h.e_ident[EI_OSABI] == OLD_FORM_OSABI) {
+    if (native && f->e->h.e_ident[EI_OSABI] == ELF_OLD_OSABI) {
         if ((text->h.sh_flags >> 20 & 0x7f) < needed) {
             text->h.sh_flags = (text->h.sh_flags & ~((uint64_t)0x7f << 20)) | (uint64_t)needed << 20;
             f->change->changed = true;

@@ -53,6 +53,16 @@ uint32_t elf_image_find(const ElfImage *image, const char *name) {
     return found;
 }
 
+uint32_t elf_image_symbols(const ElfImage *image, uint32_t link) {
+    enum { FIRST = 120, LAST = 122, LEFT_OUT = 2 };
+    bool old = image->h.e_ident[EI_OSABI] == ELF_OLD_OSABI;
+    if (old && image->h.e_version >= FIRST && image->h.e_version <= LAST && link > LEFT_OUT &&
+        link < image->sections.n && image->sections.at[link].h.sh_type != SHT_SYMTAB &&
+        image->sections.at[link - LEFT_OUT].h.sh_type == SHT_SYMTAB)
+        return link - LEFT_OUT;
+    return link;
+}
+
 const char *elf_image_string(const ElfImage *image, uint32_t section, uint64_t offset) {
     if (section == 0 || section >= image->sections.n)
         return NULL;

@@ -31,6 +31,7 @@ enum {
     RELOC_NV_CLEAR64 = 73,      /* R_CUDA_UNUSED_CLEAR64, of frames of relocatable files */
     RELOC_NV_UNIFIED64 = 102,   /* the address in the table of functions that hosts share */
     EM_NV_CUDA = 190,
+    ELF_OLD_OSABI = 0x33, /* the form before CUDA 12.8; e_version is the toolkit's, 121 of 12.1 */
     ELF_OWN_FORM = 0x800, /* EF_CUDA_ACCELERATORS of the old form: made for what only one architecture has */
     COMPAT_OWN_FORM = 9,  /* record of .nv.compat: the same, of the new form */
     NUM_BANKS = 18        /* of constants, with a section type of their own */
@@ -83,6 +84,9 @@ static inline bool elf_image_is_nobits(uint32_t type) {
 }
 /* Index of the section of that name, 0 if there is none. */
 uint32_t elf_image_find(const ElfImage *image, const char *name);
+/* The section whose symbols a header with this sh_link means. The links of ptxas 12.0 to 12.2 are two too
+ * high: they count sections that it then leaves out. */
+uint32_t elf_image_symbols(const ElfImage *image, uint32_t link);
 /* Text at `offset` of string table `section`, or NULL when it is out of range or unterminated. */
 const char *elf_image_string(const ElfImage *image, uint32_t section, uint64_t offset);
 /* The target of a file, or NULL. Both of NVIDIA's header forms are known. A header of the new form is the

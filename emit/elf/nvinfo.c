@@ -13,15 +13,17 @@ static const struct {
     enum NvPlace place;
     enum NvFormat format;
     int bytes;
+    bool known;
 } attr_forms[0x100] = {
-#define NVATTR(code, name, place, format, bytes) [code] = {NVP_##place, NVF_##format, bytes},
+#define NVATTR(code, name, place, format, bytes) [code] = {NVP_##place, NVF_##format, bytes, true},
+#define NVFORM(code, place, format, bytes) [code] = {NVP_##place, NVF_##format, bytes, true},
 #include "emit/elf/nvinfo.def"
 #undef NVATTR
 };
 
 bool elf_nvinfo_has_form(const NvAttr *record, enum NvPlace place) {
     int bytes = attr_forms[record->code].bytes;
-    if (!attr_names[record->code] ||
+    if (!attr_forms[record->code].known ||
         (attr_forms[record->code].place != NVP_BOTH && attr_forms[record->code].place != place))
         return false;
     if (attr_forms[record->code].format != NVF_ANY && attr_forms[record->code].format != record->format)

@@ -315,7 +315,7 @@ bool elf_read_relocs(ElfReader *reader) {
         if (elf_section->h.sh_entsize != each || elf_section->h.sh_size % each)
             return elf_bad_section(reader, i, "wrong entry size");
         if (elf_section->h.sh_info == 0 || elf_section->h.sh_info >= reader->e->sections.n ||
-            elf_section->h.sh_link != reader->symtab)
+            elf_image_symbols(reader->e, elf_section->h.sh_link) != reader->symtab)
             return elf_bad_section(reader, i, "relocates no section, or not through the symbol table");
         for (uint32_t k = 0; k < elf_section->h.sh_size / each; k++) {
             Reloc x = {.section = i, .index = k, .target = elf_section->h.sh_info};

@@ -34,6 +34,7 @@ bool disasm_is_code(const ElfSection *section) {
 }
 
 const char *disasm_symbol_name(const ElfImage *image, uint32_t symtab, uint64_t index) {
+    symtab = elf_image_symbols(image, symtab);
     if (symtab == 0 || symtab >= image->sections.n)
         return NULL;
     const ElfSection *section = &image->sections.at[symtab];

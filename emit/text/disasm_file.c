@@ -414,7 +414,8 @@ static void print_info(File *file, const ElfSection *section) {
     if (h->sh_type == SHT_SYMTAB && h->sh_info == count_locals(section))
         return;
     fputs("\t.__section_info\t", out);
-    if (disasm_is_code(section) && h->sh_info & 0xffffff && h->sh_link == file->marks.symtab)
+    if (disasm_is_code(section) && h->sh_info & 0xffffff &&
+        elf_image_symbols(file->printer->image, h->sh_link) == file->marks.symtab)
         fprintf(out, "(0x%x + %s)\n", h->sh_info & 0xff000000,
                 disasm_marks_symbol_text(&file->marks, h->sh_link, h->sh_info & 0xffffff));
     else if (info_is_section(h, section->name))

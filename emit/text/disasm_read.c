@@ -57,8 +57,8 @@ static void table_start(void *user, uint64_t at, uint64_t value) {
         const ElfSection *section = &image->sections.at[i];
         bool rela = section->h.sh_type == SHT_RELA;
         uint64_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-        const ElfSection *symbols =
-            section->h.sh_link < image->sections.n ? &image->sections.at[section->h.sh_link] : NULL;
+        uint32_t link = elf_image_symbols(image, section->h.sh_link);
+        const ElfSection *symbols = link < image->sections.n ? &image->sections.at[link] : NULL;
         if (!symbols || !symbols->data)
             continue;
         for (uint64_t k = 0; k + each <= section->h.sh_size; k += each) {

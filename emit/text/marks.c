@@ -387,7 +387,7 @@ static void mark_relocs(Marks *marks) {
     for (uint32_t i = 1; i < marks->image->sections.n; i++) {
         const ElfSection *table = &marks->image->sections.at[i];
         if (!is_table(table) || !table->h.sh_info || table->h.sh_info >= marks->image->sections.n ||
-            table->h.sh_link != marks->symtab)
+            elf_image_symbols(marks->image, table->h.sh_link) != marks->symtab)
             continue;
         uint64_t each = table->h.sh_type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
         for (uint64_t at = 0; at < table->h.sh_size; at += each) {
