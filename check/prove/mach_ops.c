@@ -315,6 +315,8 @@ static void mach_sreg(Mach *mach) {
             mach_put(mach, 0, 1, ts->zero);
     } else if (pair && !changes) {
         mach_fault(mach, "a 64-bit special register is not modelled");
+    } else if (strcmp(name, "swinlo") == 0) {
+        mach_put(mach, 0, 0, t_const(ts, 32, SIM_SHARED_WINDOW & UINT32_MAX));
     } else if (strcmp(name, "swinhi") == 0) {
         mach_put(mach, 0, 0, t_const(ts, 32, SIM_SHARED_WINDOW >> 32));
     } else if (strcmp(name, "total_smem_size") == 0) { /* the program's, and the system's */

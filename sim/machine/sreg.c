@@ -36,6 +36,7 @@
     SREG(PM6, "pm6", 0) \
     SREG(PM7, "pm7", 0) \
     SREG(LOCAL_WINDOW, "lwinlo", SIM_LOCAL_WINDOW) \
+    SREG(SHARED_WINDOW, "swinlo", SIM_SHARED_WINDOW) \
     SREG(SHARED_WINDOW_HI, "swinhi", SIM_SHARED_WINDOW >> 32) \
     SREG(CLUSTER_BLOCK, "cgactaid", warp->cta->rank) \
     SREG(STACK_LOW, "lmemhioff", 0) /* local memory, where the stack is, begins there */ \

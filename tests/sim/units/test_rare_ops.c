@@ -445,6 +445,22 @@ static void without_effect(void **state) {
     assert_int_equal(r.out[62], 5);
 }
 
+/* A generic address of shared memory begins where SR_SWINLO and SR_SWINHI say: ptxas before 12.5 takes both
+ * for sm_90. */
+static void shared_window(void **state) {
+    (void)state;
+    AsmLaunch l = {.target = "sm_90", .threads = 32};
+    AsmResult r =
+        asm_run(&l, ".shared 128\n" START90 "IMAD R8, R0, 0x4, RZ;\nIADD3 R8, R8, 0x400, RZ;\nSTS [R8], R1;\n"
+                    "S2R R9, SR_SWINLO;\nS2UR UR5, SR_SWINHI;\nS2UR UR4, SR_SWINLO;\n"
+                    "IADD3 R8, R8, UR4, RZ;\nMOV R9, UR5;\nLD.E R6, [R8.64];\nS2R R7, SR_SWINHI;\n"
+                    "IADD3 R7, R7, -UR5, RZ;\n" STORE);
+    for (uint32_t t = 0; t < 32; t++) {
+        assert_int_equal(r.out[2 * t], t);
+        assert_int_equal(r.out[2 * t + 1], 0);
+    }
+}
+
 /* What is absent names itself, and only when a lane executes it. */
 static void not_simulated(void **state) {
     (void)state;
@@ -470,6 +486,7 @@ int main(void) {
         cmocka_unit_test(popc_inc),      cmocka_unit_test(vector_atomics), cmocka_unit_test(matrices),
         cmocka_unit_test(elect),         cmocka_unit_test(fchk),           cmocka_unit_test(without_effect),
         cmocka_unit_test(not_simulated), cmocka_unit_test(system_shared),  cmocka_unit_test(uniform_branch),
+        cmocka_unit_test(shared_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
