@@ -96,14 +96,14 @@ run 0 arrive -O0 90 --grid 2 --block 64 --arg out:o:'u32[128]'=zero
 run 4 arrive -O3 90 --grid 2 --block 64 --arg out:o:'u32[128]'=zero
 grep -q 'livelock: .* at 0x[0-9a-f]* WARPSYNC' out || { echo "arrive -O3: where?"; failed=1; }
 run 4 regions -O0 89 "${regions[@]}" --policy bssy=or
-# -O0 has stall count 0 with YIELD where a product takes longer than the greatest count; without YIELD it is none
+# -O0 has stall count 0 with YIELD where a product takes longer than the greatest count
 for sm in 80 86 89 90; do
     "$ptxas" -O0 -arch=sm_$sm -o wmma.cubin "$here/../../ptx-samples/wmma_gemm.ptx" || failed=1
     "$heddle" check wmma.cubin >out || { echo "wmma_gemm -O0 sm_$sm"; cat out; failed=1; }
     "$heddle" disasm --sections wmma.cubin | sed 's/Y:S00\(.*MMA\)/Y:S15\1/' >wmma.sass
     "$heddle" asm wmma.sass -o edited.cubin && "$heddle" check edited.cubin | grep -q 'H-01' || { echo "wmma_gemm sm_$sm with stall 15"; failed=1; }
-    sed 's/Y:S15\(.*MMA\)/-:S00\1/' wmma.sass >quick.sass
-    "$heddle" asm quick.sass -o edited.cubin && "$heddle" check edited.cubin | grep -q 'H-01' || { echo "wmma_gemm sm_$sm with stall 0"; failed=1; }
+    sed 's/Y:S15\(.*MMA\)/-:S01\1/' wmma.sass >quick.sass
+    "$heddle" asm quick.sass -o edited.cubin && "$heddle" check edited.cubin | grep -q 'H-01' || { echo "wmma_gemm sm_$sm with stall 1"; failed=1; }
 done
 # the fewest cycles between ULDC and a generic store are those of stores to global memory
 for sm in 75 80 86 89 90; do

@@ -258,7 +258,7 @@ static void test_regress(void **state) {
         snprintf(path, sizeof path, "%s/%s", REGRESS_DIR, e->d_name);
         assert_true(file_read(&a, path, &d, &p.text, &p.size_bytes));
         assert_true(gen_read_header(&p));
-        FuzzVerdict v = fuzz_check_everywhere(&p, NULL);
+        FuzzVerdict v = fuzz_check_everywhere(&p, &(FuzzConfig){0});
         if (v.cls != FUZZ_EQUAL)
             print_error("%s: %s %s with %s\n%s\n", path, fuzz_class_name(v.cls), v.detail, v.config, v.text);
         assert_int_equal(v.cls, FUZZ_EQUAL);
