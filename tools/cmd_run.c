@@ -317,11 +317,10 @@ static bool show_buffers(Run *run) {
 }
 
 /* ---- reports ---- */
-/* Is what was compiled reported: where it was asked for, or anything was. */
+/* Is what was compiled reported: where it was asked for, or LLVM's code was there. */
 static bool tells_compiled(const Run *run) {
     MachineJit *jit = run->settings->machine.jit;
-    return jit && (run->settings->engine || machine_jit_stats(jit)->regions ||
-                   machine_jit_stats(jit)->copied || machine_jit_stats(jit)->found);
+    return jit && (run->settings->engine || machine_jit_stats(jit)->regions || machine_jit_stats(jit)->found);
 }
 static void add_jit(cJSON *o, MachineJit *jit) {
     const MachineJitStats *stats = machine_jit_stats(jit);
