@@ -28,7 +28,6 @@ enum {
     OLD_ABI = 7,
     NEW_ABI = 8,
     OLD_FLAGS = 0x0500, /* beside the architectures of the code and of the PTX */
-    OLDEST_PTX = 30
 };
 
 /* ---- reports ---- */
