@@ -15,8 +15,9 @@
  * which waits here: nothing that the functions do or call may observe other lanes or be a collective.
  *
  * Lanes are asked at the function's entry or before a branch, and meet in a block that all of them come to
- * once before they return or are asked again. Of such pairs the one is taken behind which least is done
- * apart: first of all no call back, for lanes that begin a call in two groups double all that is below it.
+ * once before they return or are asked again. Of such pairs, in all functions that call each other, the one
+ * is taken behind which least is done apart: first of all no call back, for lanes that begin a call in two
+ * groups double all that is below it. Lanes that have returned in groups are apart behind the call, too.
  * SPDX-License-Identifier: MIT */
 #include "lower/reconverge/reconverge.h"
 #include <string.h>
@@ -25,15 +26,26 @@ enum {
     MOST_PARTING = 16,     /* branches that are looked at */
     MOST_OUT = 8,          /* post-dominators of each */
     MOST_BLOCKS = 1024,    /* of a function */
-    APART_CALL = 1u << 16, /* a call back in so many groups as lanes have parted into, in instructions */
+    MOST_MEMBERS = 16,     /* functions that call each other: the others have no pair */
+    MOST_GROUPS = 32,      /* of a warp */
+    APART_CALL = 1u << 16, /* one more group that begins a call back, in instructions */
 };
 
-typedef struct {
+typedef struct { /* a function of those that call each other */
     Reconv *reconv;
     uint32_t parting[MOST_PARTING], n; /* branches that send only some lanes to a call back */
-    uint8_t *region;                   /* [block] between the vote and the join of the pair looked at */
-    uint8_t *apart;                    /* [block] lanes may run it in several groups */
+    uint8_t *seen;                     /* [block] */
+    bool *meets;                       /* [block] the sides of such a branch come together there */
+    uint32_t *groups;                  /* [block] so many groups of lanes run it for each that was called, */
+    uint32_t *times;                   /* [block] and this times as many come back from its calls */
+    uint32_t returned;                 /* groups */
 } Gathering;
+
+typedef struct {
+    const CallGraph *calls;
+    Gathering member[MOST_MEMBERS];
+    uint32_t n;
+} Component;
 
 static bool ends_in_return(const Function *f, uint32_t block) {
     return reconv_branch(f, &f->blocks.at[block])->op == OT_RET;
@@ -70,9 +82,7 @@ static bool any_marked(const Reconv *reconv, const uint8_t *seen, bool ends) {
     return false;
 }
 
-static void clear_marks(const Gathering *gathering, uint8_t *seen) {
-    memset(seen, 0, gathering->reconv->g.n);
-}
+static void clear_marks(const Gathering *gathering) { memset(gathering->seen, 0, gathering->reconv->g.n); }
 
 static void find_parting(Gathering *gathering, const bool *divergent) {
     Reconv *reconv = gathering->reconv;
@@ -80,74 +90,146 @@ static void find_parting(Gathering *gathering, const bool *divergent) {
         uint32_t b = reconv->order.order[k];
         if (!b || !divergent[b])
             continue;
-        clear_marks(gathering, gathering->apart);
-        mark_behind_block(reconv, b, reconv->pd.ipdom[b], gathering->apart);
-        if (any_marked(reconv, gathering->apart, false))
+        clear_marks(gathering);
+        mark_behind_block(reconv, b, reconv->pd.ipdom[b], gathering->seen);
+        if (any_marked(reconv, gathering->seen, false))
             gathering->parting[gathering->n++] = b;
     }
 }
 
 /* Do lanes that are asked in `from` all come to the join, once before they return or are asked again, and
- * nobody else? Fills the region. */
+ * nobody else? */
 static bool is_pair(Gathering *gathering, ReconvEntered pair) {
     Reconv *reconv = gathering->reconv;
     uint32_t entry = reconv->f->entry.i;
-    uint8_t *seen = gathering->region;
+    uint8_t *seen = gathering->seen;
     if (pair.from == pair.join || pending_inside(reconv, pair.join))
         return false;
-    clear_marks(gathering, seen);
+    clear_marks(gathering);
     mark_behind_block(reconv, pair.join, pair.from, seen);
     bool good = !seen[pair.join];
-    clear_marks(gathering, seen);
+    clear_marks(gathering);
     if (pair.from != entry)
         mark_ways(reconv, entry, pair.from, seen);
     good &= !seen[pair.join];
-    clear_marks(gathering, seen);
+    clear_marks(gathering);
     mark_behind_block(reconv, pair.from, pair.join, seen);
     good &= !seen[pair.from] && !any_marked(reconv, seen, true);
-    seen[pair.from] = 1;
     return good;
 }
 
-/* What may run in several groups with the pair (join 0: without any), in instructions. */
-static uint64_t runs_apart(Gathering *gathering, ReconvEntered pair) {
-    Reconv *reconv = gathering->reconv;
-    uint64_t cost = 0;
-    clear_marks(gathering, gathering->apart);
-    for (uint32_t k = 0; k < gathering->n; k++) {
-        uint32_t b = gathering->parting[k];
-        mark_ways(reconv, reconv->pd.ipdom[b], gathering->region[b] ? pair.join : 0, gathering->apart);
+static Gathering *member_of(Component *component, uint32_t func) {
+    for (uint32_t k = 0; k < component->n; k++)
+        if (component->member[k].reconv->f->index == func)
+            return &component->member[k];
+    return NULL;
+}
+
+static uint32_t at_most_a_warp(uint32_t groups) { return groups < MOST_GROUPS ? groups : MOST_GROUPS; }
+
+/* Into how many groups calls part those that begin them; of callees that are not looked at it may be any. */
+static void find_times(Component *component, Gathering *gathering) {
+    const CallGraph *calls = component->calls;
+    const Reconv *reconv = gathering->reconv;
+    for (uint32_t b = 0; b < reconv->g.n; b++)
+        gathering->times[b] = 1;
+    CALL_SITES(calls, reconv->f->index, site) {
+        uint32_t *times = &gathering->times[site->block.i];
+        const Gathering *callee = site->callee == NO_NODE ? NULL : member_of(component, site->callee);
+        if (callee)
+            *times = at_most_a_warp(*times * callee->returned);
+        else if (site->callee == NO_NODE || calls->comp[site->callee] == calls->comp[reconv->f->index])
+            *times = MOST_GROUPS;
     }
-    if (any_marked(reconv, gathering->apart, true)) /* so they come back from calls in groups, too */
-        for (uint32_t k = 0; k < reconv->order.count; k++) {
-            uint32_t b = reconv->order.order[k];
-            if (b && reconv->recurs[b])
-                mark_behind_block(reconv, b, gathering->region[b] ? pair.join : 0, gathering->apart);
-        }
+}
+
+/* Groups that come to a block, of one that began the function. */
+static uint32_t groups_at(const Gathering *gathering, uint32_t b, ReconvEntered pair) {
+    const Reconv *reconv = gathering->reconv;
+    uint32_t most = 1, sum = 0;
+    if (b == pair.join)
+        return gathering->groups[pair.from];
+    for (uint32_t at = reconv->g.pred_at[b]; at < reconv->g.pred_at[b + 1]; at++) {
+        uint32_t p = reconv->g.pred[at], n = at_most_a_warp(gathering->groups[p] * gathering->times[p]);
+        most = n > most ? n : most;
+        sum += n;
+    }
+    return at_most_a_warp(gathering->meets[b] && sum > most ? sum : most);
+}
+
+/* What of a function runs in more groups than one with the pair (join 0: without any), in instructions; and
+ * in how many do lanes return? */
+static uint64_t runs_apart(Component *component, Gathering *gathering, ReconvEntered pair) {
+    const Reconv *reconv = gathering->reconv;
+    uint64_t cost = 0;
+    uint32_t returned = 0;
+    find_times(component, gathering);
+    memset(gathering->groups, 0, reconv->g.n * sizeof *gathering->groups); /* along edges back comes nobody */
     for (uint32_t k = 0; k < reconv->order.count; k++) {
         uint32_t b = reconv->order.order[k];
-        if (b && gathering->apart[b])
-            cost += reconv->f->blocks.at[b].insts.n + (reconv->recurs[b] ? APART_CALL : 0);
+        if (!b)
+            continue;
+        reconv->f->module->steps++;
+        gathering->groups[b] = groups_at(gathering, b, pair);
+        cost += (uint64_t)(gathering->groups[b] - 1) *
+                (reconv->f->blocks.at[b].insts.n + (reconv->recurs[b] ? APART_CALL : 0));
+        if (ends_in_return(reconv->f, b))
+            returned = at_most_a_warp(returned + gathering->groups[b] * gathering->times[b]);
+    }
+    gathering->returned = returned ? returned : 1;
+    return cost;
+}
+
+/* The same of all functions, with the pair in one of them (in NULL: in none). */
+static uint64_t all_run_apart(Component *component, ReconvEntered pair) {
+    uint64_t cost = 0;
+    for (uint32_t k = 0; k < component->n; k++)
+        component->member[k].returned = 1;
+    for (bool changed = true; changed;) { /* groups that return make others return in more */
+        changed = false;
+        cost = 0;
+        for (uint32_t k = 0; k < component->n; k++) {
+            Gathering *gathering = &component->member[k];
+            uint32_t before = gathering->returned;
+            bool here = gathering->reconv->f == pair.in;
+            cost += runs_apart(component, gathering, here ? pair : (ReconvEntered){0});
+            changed |= gathering->returned != before;
+        }
     }
     return cost;
 }
 
-ReconvEntered reconv_find_entered(Reconv *reconv, const bool *divergent) {
-    Gathering gathering = {.reconv = reconv};
+static void add_member(Component *component, Reconv *reconv, const bool *divergent) {
+    Gathering *gathering = &component->member[component->n++];
+    *gathering = (Gathering){.reconv = reconv};
+    gathering->seen = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
+    gathering->meets = ARENA_ARRAY(&reconv->a, bool, reconv->g.n);
+    gathering->groups = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
+    gathering->times = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
+    find_parting(gathering, divergent);
+    for (uint32_t k = 0; k < gathering->n; k++)
+        gathering->meets[reconv->pd.ipdom[gathering->parting[k]]] = true;
+}
+
+ReconvEntered reconv_find_entered(const CallGraph *calls, ReconvMember *members, uint32_t n) {
+    Component component = {.calls = calls};
     ReconvEntered best = {0};
-    if (reconv->order.count > MOST_BLOCKS)
-        return best;
-    gathering.region = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
-    gathering.apart = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
-    find_parting(&gathering, divergent);
-    uint64_t least = runs_apart(&gathering, best);
-    for (uint32_t k = 0; k <= gathering.n; k++) { /* the entry first: of equal ones the widest */
-        ReconvEntered pair = {.from = k ? gathering.parting[k - 1] : reconv->f->entry.i, .at_entry = !k};
-        pair.join = reconv->pd.ipdom[pair.from];
-        for (unsigned n = 0; pair.join && n < MOST_OUT; pair.join = reconv->pd.ipdom[pair.join], n++) {
-            uint64_t cost = is_pair(&gathering, pair) ? runs_apart(&gathering, pair) : UINT64_MAX;
-            if (cost < least)
-                least = cost, best = pair;
+    for (uint32_t k = 0; k < n && component.n < MOST_MEMBERS; k++)
+        if (members[k].reconv.recurs && members[k].reconv.order.count <= MOST_BLOCKS)
+            add_member(&component, &members[k].reconv, members[k].divergent);
+    uint64_t least = all_run_apart(&component, best);
+    for (uint32_t m = 0; m < component.n; m++) {
+        Gathering *gathering = &component.member[m];
+        const Reconv *reconv = gathering->reconv;
+        for (uint32_t k = 0; k <= gathering->n; k++) { /* the entry first: of equal ones the widest */
+            ReconvEntered pair = {
+                .in = reconv->f, .from = k ? gathering->parting[k - 1] : reconv->f->entry.i, .at_entry = !k};
+            pair.join = reconv->pd.ipdom[pair.from];
+            for (unsigned o = 0; pair.join && o < MOST_OUT; pair.join = reconv->pd.ipdom[pair.join], o++) {
+                uint64_t cost = is_pair(gathering, pair) ? all_run_apart(&component, pair) : UINT64_MAX;
+                if (cost < least)
+                    least = cost, best = pair;
+            }
         }
     }
     return best;
@@ -172,7 +254,8 @@ static unsigned before_branch(Function *f, BlockId block) {
     return p;
 }
 
-void reconv_insert_entered(Function *f, ReconvEntered pair) {
+void reconv_insert_entered(ReconvEntered pair) {
+    Function *f = pair.in;
     BlockId from = {pair.from}, at = {pair.join};
     ReconvPlace first = {.f = f,
                          .block = from,

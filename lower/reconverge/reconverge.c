@@ -153,11 +153,12 @@ static void finish_reports(Reconv *reconv, unsigned first, unsigned *max_b) {
     }
 }
 
-static void report_entered(Reconv *reconv, unsigned first, uint32_t join) {
+static void report_entered(const ReconvMember *member, uint32_t join) {
+    const Reconv *reconv = &member->reconv;
     IrModule *ir_module = reconv->f->module;
-    for (unsigned k = first; k < ir_module->reconv.n; k++) {
+    for (unsigned k = member->reports; k < ir_module->reconv.n; k++) {
         ReconvReport *rep = &ir_module->reconv.at[k];
-        if (rep->reason != RJ_RECURSIVE && rep->reason != RJ_NO_JOIN)
+        if (rep->func != reconv->f || (rep->reason != RJ_RECURSIVE && rep->reason != RJ_NO_JOIN))
             continue;
         rep->reason = RJ_ENTERED;
         rep->join.i = join;
@@ -197,7 +198,6 @@ typedef struct {
     CallGraph calls;
     bool *observes;
     bool *waits;      /* [func] */
-    bool *entered;    /* [component] lanes meet by a mask in one of its functions */
     unsigned nstubs;  /* the first functions of the module */
     Function *gather; /* one of them, or NULL */
     Diags *diags;
@@ -234,61 +234,73 @@ static bool loses_lanes(const Module *mod, const Function *f) {
     return leaves || mod->calls.recursive[f->index];
 }
 
-static bool reconverge_function(Module *mod, Function *f) {
+static void place_joins(Module *mod, Function *f, ReconvMember *member) {
     unsigned most = mod->m->relocatable ? ABI_OPEN_BARRIERS : NUM_B; /* callers elsewhere hold the others */
-    Reconv r = {.num_b = mod->gather ? most - GATHER_B : most};
-    unsigned base = mod->base[f->index], first = mod->m->reconv.n, max_b = base;
+    Reconv *r = &member->reconv;
+    unsigned base = mod->base[f->index], max_b = base;
     bool recursive = loses_lanes(mod, f);
+    r->num_b = mod->gather ? most - GATHER_B : most;
+    member->reports = mod->m->reconv.n;
     reconv_yield_retry_loops(f, mod->observes);
     bool parts = f->module->reconverge == RECONV_AUTO && f->blocks.n <= RECONV_MOST_PLACED;
-    r.first_parted = parts ? reconv_part_headers(f) : UINT32_MAX;
-    analyse(&r, f);
-    f->b_base = recursive && !r.automatic ? NUM_B : base;
-    if (recursive && r.automatic)
-        note_recursion(mod, &r);
-    uint32_t *join_of = ARENA_ARRAY(&r.a, uint32_t, r.g.n);
-    bool *divergent = ARENA_ARRAY(&r.a, bool, r.g.n);
-    judge_branches(&r, recursive, join_of, divergent);
-    reconv_find_joins(&r, join_of, divergent, f->b_base);
-    finish_reports(&r, first, &max_b);
-    raise_callees(mod, &r, base);
-    reconv_find_together(&r);
-    reconv_insert(&r);
-    uint32_t comp = mod->calls.comp[f->index];
-    ReconvEntered entered = {0};
-    if (r.recurs && !mod->waits[f->index] && !mod->entered[comp])
-        entered = reconv_find_entered(&r, divergent);
-    bool ok = reconv_cover(&r, base, mod->diags);
-    if (entered.join) {
-        report_entered(&r, first, entered.join);
-        reconv_insert_entered(f, entered);
-        mod->entered[comp] = true;
-    }
-    reconv_drop_headers(&r);
+    r->first_parted = parts ? reconv_part_headers(f) : UINT32_MAX;
+    analyse(r, f);
+    f->b_base = recursive && !r->automatic ? NUM_B : base;
+    if (recursive && r->automatic)
+        note_recursion(mod, r);
+    uint32_t *join_of = ARENA_ARRAY(&r->a, uint32_t, r->g.n);
+    member->divergent = ARENA_ARRAY(&r->a, bool, r->g.n);
+    judge_branches(r, recursive, join_of, member->divergent);
+    reconv_find_joins(r, join_of, member->divergent, f->b_base);
+    finish_reports(r, member->reports, &max_b);
+    raise_callees(mod, r, base);
+    reconv_find_together(r);
+    reconv_insert(r);
     f->summary.max_b = max_b;
-    arena_free(&r.a);
-    return ok;
 }
 
 /* ---- the module ---- */
 
+static bool is_placed(const Module *mod, uint32_t func) {
+    return func >= mod->nstubs && mod->m->funcs.at[func]->blocks.n > 1;
+}
+
 static bool reconverge_component(Module *mod, uint32_t comp) {
     const CallGraph *calls = &mod->calls;
     uint32_t base = 0; /* the members of a recursive component call each other: one base for all */
-    for (uint32_t at = calls->member_at[comp]; at < calls->member_at[comp + 1]; at++) {
-        uint32_t k = calls->members[at], need = mod->base[k];
-        if (calls->open[k] && need < mod->unknown_base)
+    const uint32_t *first = calls->members + calls->member_at[comp],
+                   *end = calls->members + calls->member_at[comp + 1];
+    for (const uint32_t *k = first; k < end; k++) {
+        uint32_t need = mod->base[*k];
+        if (calls->open[*k] && need < mod->unknown_base)
             need = mod->unknown_base;
         base = base < need ? need : base;
     }
-    for (uint32_t at = calls->member_at[comp]; at < calls->member_at[comp + 1]; at++) {
-        uint32_t k = calls->members[at];
-        Function *f = mod->m->funcs.at[k];
-        mod->base[k] = f->b_base = base;
-        if (k >= mod->nstubs && f->blocks.n > 1 && !reconverge_function(mod, f))
-            return false;
+    ArenaMark mark = arena_mark(&mod->a);
+    ReconvMember *members = ARENA_ARRAY(&mod->a, ReconvMember, (uint32_t)(end - first) + 1);
+    uint32_t n = 0;
+    for (const uint32_t *k = first; k < end; k++) {
+        Function *f = mod->m->funcs.at[*k];
+        mod->base[*k] = f->b_base = base;
+        if (is_placed(mod, *k))
+            place_joins(mod, f, &members[n++]);
     }
-    return true;
+    ReconvEntered entered = {0};
+    if (n > 0 && !mod->waits[*first]) /* of one component all wait or none */
+        entered = reconv_find_entered(calls, members, n);
+    bool ok = true;
+    for (uint32_t k = 0; k < n; k++) {
+        Reconv *r = &members[k].reconv;
+        ok = ok && reconv_cover(r, base, mod->diags);
+        if (ok && entered.in == r->f) {
+            report_entered(&members[k], entered.join);
+            reconv_insert_entered(entered);
+        }
+        reconv_drop_headers(r);
+        arena_free(&r->a);
+    }
+    arena_release(&mod->a, mark);
+    return ok;
 }
 
 bool pass_reconverge(IrModule *module, Diags *diags) {
@@ -303,7 +315,6 @@ bool pass_reconverge(IrModule *module, Diags *diags) {
     mod.calls = call_graph(&mod.a, module);
     mod.observes = ir_observing_functions(&mod.a, &mod.calls, module);
     mod.waits = reconv_waiting_functions(&mod.a, &mod.calls, module, mod.observes);
-    mod.entered = ARENA_ARRAY(&mod.a, bool, mod.calls.ncomps + 1);
     bool ok = true;
     module->reconv.n = 0;
     for (uint32_t c = mod.calls.ncomps; ok && c-- > 0;) /* callees' components have smaller numbers */

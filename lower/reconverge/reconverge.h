@@ -162,13 +162,19 @@ reconv_expect_steps(const Expect *expect); /* of all calls so far: groups of lan
 void reconv_expect_repeat(Expect *expect, uint64_t steps);
 
 /* ---- joins in recursive functions (lower/reconverge/entered.c) ---- */
+typedef struct {      /* a function of those that call each other */
+    Reconv reconv;    /* the joins have their registers */
+    bool *divergent;  /* [block] its branch parts lanes */
+    uint32_t reports; /* the first of IrModule.reconv that speaks of it */
+} ReconvMember;
 typedef struct {
-    uint32_t from, join; /* blocks: in which lanes are asked, and where they meet; join 0: none */
+    Function *in;        /* NULL: there is none */
+    uint32_t from, join; /* blocks: in which lanes are asked, and where they meet */
     bool at_entry;       /* at the beginning of `from`, the function's entry; else before its branch */
 } ReconvEntered;
-/* Where lanes meet for which a call back parts them. The joins have their registers. divergent: [block] */
-ReconvEntered reconv_find_entered(Reconv *reconv, const bool *divergent);
-void reconv_insert_entered(Function *f, ReconvEntered pair);
+/* Where lanes meet for which a call back parts them: one place for all functions that call each other. */
+ReconvEntered reconv_find_entered(const CallGraph *calls, ReconvMember *members, uint32_t n);
+void reconv_insert_entered(ReconvEntered pair);
 /* [func] a call of it may wait for lanes elsewhere, or at a collective */
 bool *reconv_waiting_functions(Arena *a, const CallGraph *calls, const IrModule *module,
                                const bool *observes);

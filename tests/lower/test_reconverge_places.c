@@ -159,6 +159,44 @@ static void test_calls(void **state) {
     check_calls(texts[1], true);
 }
 
+#define MEMBER(name) "func @" name " ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+/* Calls `other`, and again where its lanes part; so lanes return in two groups. */
+#define TWICE(name, other)                                                                                   \
+    MEMBER(name)                                                                                             \
+    "bb1: preds() succs(bb3 bb2)\n" TID "  CALL _, _, call_rel(@" other ")\n  @%p2 BRA _, _, bb3\n"          \
+    "  BRA _, _, bb2\n"                                                                                      \
+    "bb2: preds(bb1) succs(bb3)\n  NOP\n  CALL _, _, call_rel(@" other ")\n  BRA _, _, bb3\n"                \
+    "bb3: preds(bb1 bb2) succs()\n  NOP\n  RET _, R[20:21], 0x0\n}\n"
+/* Three ways to the return, two with calls. */
+#define THREE_WAYS(name, other)                                                                              \
+    MEMBER(name)                                                                                             \
+    "bb1: preds() succs(bb4 bb2)\n" TID "  @%p2 BRA _, _, bb4\n  BRA _, _, bb2\n"                            \
+    "bb2: preds(bb1) succs(bb4 bb3)\n  CALL _, _, call_rel(@" other ")\n  @%p2 BRA _, _, bb4\n"              \
+    "  BRA _, _, bb3\n"                                                                                      \
+    "bb3: preds(bb2) succs(bb4)\n  CALL _, _, call_rel(@" other ")\n  BRA _, _, bb4\n"                       \
+    "bb4: preds(bb1 bb2 bb3) succs()\n  NOP\n  RET _, R[20:21], 0x0\n}\n"
+
+/* Of two functions that call each other lanes meet in the one from which they would return in more groups,
+ * whichever stands first. */
+static void test_calls_each_other(void **state) {
+    (void)state;
+    static const char *const texts[] = {HEAD TWICE("a", "b") THREE_WAYS("b", "a"),
+                                        HEAD THREE_WAYS("a", "b") TWICE("b", "a")};
+    for (unsigned three = 0; three < 2; three++) {
+        Loaded l;
+        reconverge(&l, texts[!three]);
+        Function *with = l.m->funcs.at[three], *without = l.m->funcs.at[!three];
+        assert_int_equal(model_count_op(without, OT_WARPSYNC) + model_count_op(without, OT_VOTE), 0);
+        assert_int_equal(model_count_op(with, OT_WARPSYNC), 1);
+        assert_int_equal(at(with, 1, 0)->op, OT_VOTE);
+        assert_int_equal(at(with, 4, 0)->op, OT_WARPSYNC);
+        for (unsigned k = 0; k < l.m->reconv.n; k++)
+            assert_int_equal(l.m->reconv.at[k].reason,
+                             l.m->reconv.at[k].func == with ? RJ_ENTERED : RJ_RECURSIVE);
+        unload(&l);
+    }
+}
+
 /* A switch as a tree of comparisons, 0 to 2 on one side, 3 and 4 on the other. No number leads to the default
  * case from the first side, as nothing is below 0: there is no join there. Where the last comparison of that
  * side is another value's, lanes come from both. */
@@ -461,11 +499,17 @@ static void test_skipped(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_if),      cmocka_unit_test(test_no_barrier),
-        cmocka_unit_test(test_loop),    cmocka_unit_test(test_one_selector),
-        cmocka_unit_test(test_calls),   cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_checker), cmocka_unit_test(test_rare),
-        cmocka_unit_test(test_unseen),  cmocka_unit_test(test_skipped),
+        cmocka_unit_test(test_if),
+        cmocka_unit_test(test_no_barrier),
+        cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_one_selector),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_checker),
+        cmocka_unit_test(test_rare),
+        cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_skipped),
+        cmocka_unit_test(test_calls_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
