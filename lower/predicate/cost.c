@@ -15,8 +15,9 @@
 
 static const float P_DIVERGE = 0.5f; /* that a branch not known to be uniform sends its lanes two ways */
 static const float P_SIDE = 0.5f;    /* that lanes which stay together take the (first) side */
-static const float RISK =
-    3; /* warp instructions that guarded code may cost more than the branch's cheapest way */
+static const float P_EQUAL = 0.2f;   /* that two values are equal which code compares for that */
+static const float RISK = 3; /* warp instructions that guarded code may cost more than the branch's cheapest
+                                way, taken with even odds */
 static const float BSSY_CYCLES = 1; /* ptxas gives it the shortest stall; other control: latency_issue */
 
 /* ---- predicates alive ---- */
@@ -181,7 +182,7 @@ static Cost control_cost(const Function *f, unsigned op) {
 
 typedef struct {
     Cost branch, guarded;
-    float cheapest;
+    float cheapest, risk; /* the shorter way through the branch, and how much more guarded code may cost */
 } Estimate;
 
 typedef struct {
@@ -199,6 +200,29 @@ static Odds odds_of(const Pred *pred, const PredRegion *region) {
                   together ? (float)counts->ways[first ? 0 : 1].together / (float)together : P_SIDE, true};
 }
 
+/* Does code of the sides change memory? Loops that try again do, where what they tried went well. */
+static bool writes(const Pred *pred, const PredRegion *region) {
+    Function *f = pred->f;
+    for (unsigned k = 0; k < region->nsides && !region->shared_exit; k++)
+        FOR_INSTS(f, region->side[k].block, i)
+            if (isa_has_effect(i->op, ISA_EFFECT_WRITE))
+                return true;
+    return false;
+}
+
+/* Is the way (first: side 0, else the other) for lanes whose values are equal (Ball and Larus 1993: tests for
+ * equality mostly fail)? */
+static bool is_of_equal(const Pred *pred, const PredRegion *region, bool first) {
+    Function *f = pred->f;
+    Operand guard = region->side[0].guard;
+    const Inst *test = opt_scalar(guard) ? &f->insts.at[f->values.at[guard.value].def.i] : NULL;
+    if (!test || test->op != OT_ISETP || !op_is_always(*ir_src(f, test, ISETP_pp)) || writes(pred, region))
+        return false;
+    unsigned cmp = MGET(ISETP, cmp, test->mods);
+    bool negated = ((guard.mods & OPM_NOT) != 0) != (ir_dst(f, test, ISETP_pu)->value != guard.value);
+    return cmp == (negated == first ? ICmp_NE : ICmp_EQ);
+}
+
 /* Is the edge one back to the header of a loop? */
 static bool leads_back(const Pred *pred, BlockId from, BlockId to) {
     for (uint32_t l = pred->loops.innermost[from.i]; l != NO_NODE; l = pred->loops.at[l].parent)
@@ -214,7 +238,7 @@ static Estimate estimate(const Pred *pred, const PredRegion *region, Odds odds) 
         for (unsigned n = 0; n < region->side[k].n && !region->shared_exit; n++)
             add_cost(&side[k], 1,
                      cost_of(f, &f->insts.at[f->blocks.at[region->side[k].block.i].insts.at[n].i]));
-    Estimate e = {bra, {0, 0}, 0};
+    Estimate e = {bra, {0, 0}, 0, 0};
     for (unsigned k = 0; k < region->nsides; k++)
         add_cost(&e.guarded, 1, side[k]);
     add_cost(&e.guarded, (float)(region->nselects + region->nands), (Cost){1, 1});
@@ -236,7 +260,9 @@ static Estimate estimate(const Pred *pred, const PredRegion *region, Odds odds) 
         add_cost(&e.branch, 1, control_cost(f, OT_BSSY));
         add_cost(&e.branch, 1 + apart, bsync);
     }
-    e.cheapest = e.branch.issues + (side[0].issues < side[1].issues ? side[0].issues : side[1].issues);
+    bool first = side[0].issues < side[1].issues;
+    e.cheapest = e.branch.issues + side[first ? 0 : 1].issues;
+    e.risk = is_of_equal(pred, region, first) ? RISK * P_SIDE / P_EQUAL : RISK;
     if (barrier)
         e.cheapest -= apart;
     add_cost(&e.branch, apart + (1 - apart) * odds.side, side[0]);
@@ -257,6 +283,6 @@ PredicateReason pred_worth(const Pred *pred, const PredRegion *region, Predicate
     if (region->ninsts > PRED_AUTO_INSTS)
         return PR_LONG;
     bool pays = e.guarded.issues <= e.branch.issues && e.guarded.cycles <= e.branch.cycles &&
-                (odds.measured || e.guarded.issues <= e.cheapest + RISK);
+                (odds.measured || e.guarded.issues <= e.cheapest + e.risk);
     return pays ? PR_CONVERTED : PR_NO_PROFIT;
 }
