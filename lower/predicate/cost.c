@@ -201,7 +201,7 @@ static Odds odds_of(const Pred *pred, const PredRegion *region) {
 }
 
 /* Does code of the sides change memory? Loops that try again do, where what they tried went well. */
-static bool writes(const Pred *pred, const PredRegion *region) {
+static bool region_stores(const Pred *pred, const PredRegion *region) {
     Function *f = pred->f;
     for (unsigned k = 0; k < region->nsides && !region->shared_exit; k++)
         FOR_INSTS(f, region->side[k].block, i)
@@ -216,7 +216,8 @@ static bool is_of_equal(const Pred *pred, const PredRegion *region, bool first) 
     Function *f = pred->f;
     Operand guard = region->side[0].guard;
     const Inst *test = opt_scalar(guard) ? &f->insts.at[f->values.at[guard.value].def.i] : NULL;
-    if (!test || test->op != OT_ISETP || !op_is_always(*ir_src(f, test, ISETP_pp)) || writes(pred, region))
+    if (!test || test->op != OT_ISETP || !op_is_always(*ir_src(f, test, ISETP_pp)) ||
+        region_stores(pred, region))
         return false;
     unsigned cmp = MGET(ISETP, cmp, test->mods);
     bool negated = ((guard.mods & OPM_NOT) != 0) != (ir_dst(f, test, ISETP_pu)->value != guard.value);

@@ -26,12 +26,13 @@ typedef struct {
 #define NEXT(value) "  %p6, _ = ISETP(cmp=LT) " value ", %r2, PT, PT\n  @%p6 BRA _, _, bb2\n  BRA _, _, bb3\n"
 /* seven instructions, their sum in %r10, for lanes with `test` and not for the others */
 #define SEVEN(test, guard, last)                                                                             \
-    "bb1: preds() succs(bb2 bb3)\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  %p3, _ = ISETP(cmp=" test    \
-    ") %r1, %r2, PT, PT\n  @" guard "%p3 BRA _, _, bb2\n  BRA _, _, bb3\n"                                     \
-    "bb2: preds(bb1) succs(bb3)\n  %r4 = LDS %r1, _, 0x0\n  %r5 = LDS %r1, _, 0x4\n"                          \
-    "  %r6 = LDS %r1, _, 0x8\n  %r7, _, _ = IADD3 %r4, %r5, %r6, !PT, !PT\n"                                  \
-    "  %r8 = IMAD %r7, %r1, %r4, _\n  %r9 = IMAD %r8, %r7, %r5, _\n" last                                     \
-    "  BRA _, _, bb3\nbb3: preds(bb1 bb2) succs()\n  %r11 = phi %r2, %r10\n  STG _, _, 0x0, %r11\n  EXIT _\n"
+    "bb1: preds() succs(bb2 bb3)\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  %p3, _ = ISETP(cmp=" test \
+    ") %r1, %r2, PT, PT\n  @" guard "%p3 BRA _, _, bb2\n  BRA _, _, bb3\n"                                   \
+    "bb2: preds(bb1) succs(bb3)\n  %r4 = LDS %r1, _, 0x0\n  %r5 = LDS %r1, _, 0x4\n"                         \
+    "  %r6 = LDS %r1, _, 0x8\n  %r7, _, _ = IADD3 %r4, %r5, %r6, !PT, !PT\n"                                 \
+    "  %r8 = IMAD %r7, %r1, %r4, _\n  %r9 = IMAD %r8, %r7, %r5, _\n" last                                    \
+    "  BRA _, _, bb3\nbb3: preds(bb1 bb2) succs()\n  %r11 = phi %r2, %r10\n  STG _, _, 0x0, %r11\n  EXIT "   \
+    "_\n"
 #define SUM "  %r10 = IMAD %r9, %r8, %r7, _\n"
 #define BACK(preds) ": preds(" preds ") succs()\n"
 
