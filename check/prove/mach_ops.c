@@ -116,7 +116,8 @@ static void convert(Mach *mach) {
         bool sign = MOD(I2F, sign) == CvtSign_S;
         Term *a = s == ISize_B64 ? mach_f64(mach, 0) : mach_word(mach, 0, 0);
         if (s < ISize_B32) {
-            unsigned bits = s == ISize_B8 ? 8 : 16;
+            unsigned bits = s == ISize_B8 ? 8 : 16, part = MOD(I2F, part);
+            a = t_lshr(ts, a, t_const(ts, 32, part == PartSel_H1 ? 16 : 8 * (part - PartSel_B0)));
             a = sign ? t_sext_from(ts, a, bits) : t_zext_from(ts, a, bits);
             s = ISize_B32;
         }

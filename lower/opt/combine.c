@@ -4,6 +4,7 @@
  *   IADD3 of IMAD           IMAD with an addend
  *   LOP3 of LOP3            one table of three inputs
  *   LOP3 of SHF.R           PRMT, where it takes one byte
+ *   I2F of one of these     I2F of a byte or a half, where it takes that
  *   IADD3, IADD3.X of a product of 64 bits, or of 32 bits that are shifted: IMAD.WIDE with an addend
  *   IMAD and IMAD.HI of the same factors: IMAD.WIDE, where both stand near each other
  *   IADD3, IADD3.X of 64 bits that are shifted, or multiplied by a power of two: LEA, LEA.HI.X
@@ -226,6 +227,67 @@ static bool byte_of_word(Combine *combine, unsigned at, const Inst *i) {
         return false;
     Operand src[3] = {x, op_imm(0x4440 | n.value / 8), op_rz()};
     return replace_inst(combine, at, OT_PRMT, 0, 3, src);
+}
+
+typedef struct { /* a byte or a half of a register, as a number */
+    Operand of;
+    unsigned size, part; /* ISize, PartSel */
+    bool sign;
+} NumberPart;
+
+static bool part_of_mask(const Inst *table, const Function *f, NumberPart *out) {
+    Operand mask = *ir_src(f, table, LOP3_rb);
+    out->of = *ir_src(f, table, LOP3_ra);
+    out->size = mask.value == 0xff ? ISize_B8 : ISize_B16;
+    return MGET(LOP3, lut, table->mods) == 0xc0 && !MGET(LOP3, pand, table->mods) && mask.kind == OPK_IMM &&
+           !mask.mods && (mask.value == 0xff || mask.value == 0xffff);
+}
+
+/* As byte_of_word makes it. */
+static bool part_of_bytes(const Inst *bytes, const Function *f, NumberPart *out) {
+    Operand select = *ir_src(f, bytes, PRMT_rb);
+    out->of = *ir_src(f, bytes, PRMT_ra);
+    out->size = ISize_B8;
+    out->part = PartSel_B0 + (select.value & 3);
+    return select.kind == OPK_IMM && (select.value & ~3u) == 0x4440 && !bytes->mods &&
+           is_zero(*ir_src(f, bytes, PRMT_rc));
+}
+
+/* The highest byte or half. */
+static bool part_of_shift(const Inst *shift, const Function *f, NumberPart *out) {
+    Operand n = *ir_src(f, shift, SHF_rb);
+    unsigned type = MGET(SHF, type, shift->mods);
+    out->of = *ir_src(f, shift, SHF_rc);
+    out->size = n.value == 24 ? ISize_B8 : ISize_B16;
+    out->part = n.value == 24 ? PartSel_B3 : PartSel_H1;
+    out->sign = type == ShfType_S32;
+    return MGET(SHF, dir, shift->mods) == ShfDir_R && MGET(SHF, hi, shift->mods) &&
+           (type == ShfType_S32 || type == ShfType_U32) && !MGET(SHF, wrap, shift->mods) &&
+           n.kind == OPK_IMM && !n.mods && (n.value == 24 || n.value == 16);
+}
+
+/* I2F of a number that is part of a word, and so has its sign. */
+static bool number_of_part(Combine *combine, unsigned at, const Inst *i) {
+    if (i->op != OT_I2F || MGET(I2F, src, i->mods) != ISize_B32 || MGET(I2F, dst, i->mods) != FSize_F32 ||
+        !one_result(combine, i))
+        return false;
+    static const struct {
+        unsigned op;
+        bool (*part)(const Inst *inst, const Function *f, NumberPart *out);
+    } forms[] = {{OT_LOP3, part_of_mask}, {OT_PRMT, part_of_bytes}, {OT_SHF, part_of_shift}};
+    Operand o = *ir_src(combine->f, i, I2F_rb);
+    for (unsigned k = 0; k < sizeof forms / sizeof *forms; k++) {
+        NumberPart part = {.part = PartSel_B0};
+        const Inst *inst = o.mods ? NULL : inner(combine, o, forms[k].op);
+        if (!inst || !forms[k].part(inst, combine->f, &part) || !opt_scalar(part.of) || part.of.mods ||
+            (part.sign && MGET(I2F, sign, i->mods) != CvtSign_S))
+            continue;
+        uint32_t mods = MSET(I2F, sign, part.sign ? CvtSign_S : CvtSign_U) | MSET(I2F, dst, FSize_F32) |
+                        MSET(I2F, rnd, MGET(I2F, rnd, i->mods)) | MSET(I2F, src, part.size) |
+                        MSET(I2F, part, part.part);
+        return replace_inst(combine, at, OT_I2F, mods, 1, &part.of);
+    }
+    return false;
 }
 
 /* ---- addresses ---- */
@@ -604,7 +666,7 @@ bool pass_combine(Function *f, Diags *d) {
                 (void)(sum_of_sum(&c, p, i) || sum_of_product(&c, p, i));
             else if (plain_table(&c, i))
                 (void)(byte_of_word(&c, p, i) || table_of_table(&c, p, i));
-            else if (both_words(&c, &p))
+            else if (number_of_part(&c, p, i) || both_words(&c, &p))
                 continue;
             else if (wide_sum(&c, i, &sum)) {
                 if (product_term(&c, p, &sum))

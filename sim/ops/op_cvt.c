@@ -184,6 +184,14 @@ static uint64_t int_source(const Dec *dec, uint32_t lo, uint32_t hi, bool *neg) 
 static int i2f(Warp *warp, Dec *dec, uint32_t g) {
     static const Fmt fmts[4] = {{5, 10}, {8, 7}, {8, 23}, {11, 52}};
     ROWS64;
+    if (dec->i2f.bits <= 16 && dec->i2f.dst == SRC_F32) { /* exact */
+        unsigned drop = 32 - dec->i2f.bits;
+        EACH_LANE(i, g) {
+            uint32_t word = a[i] >> dec->i2f.shift << drop;
+            r[i] = f32_bits(dec->i2f.is_signed ? (float)((int32_t)word >> drop) : (float)(word >> drop));
+        }
+        return NEXT;
+    }
     EACH_LANE(i, g) {
         bool neg;
         uint64_t v = int_source(dec, a[i], ah[i], &neg),

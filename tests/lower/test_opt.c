@@ -383,6 +383,36 @@ static void test_combine_bytes(void **state) {
     unload(&l);
 }
 
+/* Bytes and halves of a word as floating-point numbers; not what is no such part, or has another sign. */
+static void test_combine_numbers(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n"
+             "  %r2 = SHF(type=U32 dir=R hi=1) RZ, 0x8, %r1\n  %r3, _ = LOP3(lut=0xc0) %r2, 0xff, RZ, !PT\n"
+             "  %r4 = I2F %r3\n  STG _, _, 0x0, %r4\n"
+             "  %r5, _ = LOP3(lut=0xc0) %r1, 0xffff, RZ, !PT\n  %r6 = I2F(sign=U rnd=RZ) %r5\n"
+             "  STG _, _, 0x4, %r6\n"
+             "  %r7 = SHF(type=S32 dir=R hi=1) RZ, 0x18, %r1\n  %r8 = I2F %r7\n"
+             "  STG _, _, 0x8, %r8\n"
+             "  %r9 = SHF(type=U32 dir=R hi=1) RZ, 0x10, %r1\n  %r10 = I2F %r9\n"
+             "  STG _, _, 0xc, %r10\n"
+             "  %r11 = SHF(type=S32 dir=R hi=1) RZ, 0x10, %r1\n  %r12 = I2F(sign=U) %r11\n"
+             "  STG _, _, 0x10, %r12\n"
+             "  %r13, _ = LOP3(lut=0xc0) %r1, 0x7f, RZ, !PT\n  %r14 = I2F(sign=U) %r13\n"
+             "  STG _, _, 0x14, %r14\n"
+             "  %r15 = SHF(type=U32 dir=R hi=1) RZ, 0x14, %r1\n  %r16 = I2F(sign=U) %r15\n"
+             "  STG _, _, 0x18, %r16\n  EXIT _\n");
+    assert_true(pass_combine(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "%r4 = I2F(sign=U src=B8 part=B1) %r1", "%r2 = SHF");
+    expect(&l, "%r6 = I2F(sign=U rnd=RZ src=B16) %r1", "%r5, _");
+    expect(&l, "%r8 = I2F(src=B8 part=B3) %r1", "%r7 =");
+    expect(&l, "%r10 = I2F(sign=U src=B16 part=H1) %r1", "%r9 =");
+    expect(&l, "%r12 = I2F(sign=U) %r11", NULL);
+    expect(&l, "%r14 = I2F(sign=U) %r13", NULL);
+    expect(&l, "%r16 = I2F(sign=U) %r15", NULL);
+    unload(&l);
+}
+
 /* Addresses: a wide product takes the addend, signed or not, a shift of 32 bits is one; a shift of 64 bits is
  * LEA. A carry that somebody else reads stays, and so do a sum of which a part is negated and one whose high
  * word is not known yet where the low ones are added. */
@@ -781,6 +811,7 @@ int main(void) {
         cmocka_unit_test(test_fold_halves),
         cmocka_unit_test(test_combine),
         cmocka_unit_test(test_combine_bytes),
+        cmocka_unit_test(test_combine_numbers),
         cmocka_unit_test(test_fold_permutations),
         cmocka_unit_test(test_combine_addresses),
         cmocka_unit_test(test_combine_words),

@@ -47,6 +47,9 @@ data 0700000008000000   # .const pair
 edit misaligned bru1 's/c\[0x0\]\[0x168\]/c[0x0][0x169]/' 5
 edit address sm_80 's/\(LDG.E [^[]*\)\[R\([0-9]*\).64\]/\1[R\2.U32+URZ]/' 4
 edit widened bru1 's/STG.E \(.*\), R\([0-9]*\) ;/STG.E.64 \1, R\2 ;/' 4
+edit parts sm_80 's/\(I2F.U8 .*\).B1 ;/\1.B2 ;/' 4
+edit parts sm_80 's/\(I2F.U16 .*\).H1 ;/\1 ;/' 4
+edit parts sm_80 's/I2F.S8/I2F.U8/' 4
 edit meet bru1 's/WARPSYNC 0xffffffff/WARPSYNC 0xffffff7f/' 4
 edit meet bru1 's/BSYNC B0/BSYNC B1/' 5
 edit meet sm_80 's/IADD3 \(R[0-9]*\), \1,/IADD3 \1, \1.reuse,/' 5 # the next instruction may read the old value
