@@ -344,6 +344,70 @@ static void draw_ways(Expect *expect, Arena *a, uint32_t *visits, const Exits *e
         }
 }
 
+/* Marks where the ways lead. */
+static void find_where_lanes_come(Expect *expect, Arena *a) {
+    Reconv *reconv = expect->reconv;
+    const Graph *graph = &reconv->g;
+    uint32_t top = 0;
+    expect->comes = ARENA_ARRAY(a, bool, graph->n + graph->succ_at[graph->n]);
+    expect->comes[reconv->f->entry.i] = true;
+    reconv->stack[top++] = reconv->f->entry.i;
+    while (top) {
+        uint32_t b = reconv->stack[--top];
+        for (uint32_t s = graph->succ_at[b]; s < graph->succ_at[b + 1]; s++) {
+            uint32_t to = graph->succ[s];
+            if (slots_of(graph, b) > 1 && !expect->taken[s])
+                continue;
+            expect->comes[graph->n + s] = true;
+            if (to && !expect->comes[to])
+                expect->comes[to] = true, reconv->stack[top++] = to;
+        }
+    }
+}
+
+static bool comes_along(const Expect *expect, GraphEdge edge) {
+    const Graph *graph = &expect->reconv->g;
+    bool comes = false;
+    for (uint32_t s = graph->succ_at[edge.from]; s < graph->succ_at[edge.from + 1]; s++)
+        comes |= graph->succ[s] == edge.to && expect->comes[graph->n + s];
+    return comes;
+}
+
+bool reconv_expect_meets(const Expect *expect, const Join *join) {
+    bool meets = expect->comes[join->block];
+    for (unsigned k = 0; k < join->places.n && !meets; k++)
+        meets = expect->comes[join->places.at[k]];
+    for (unsigned k = 0; k < join->breaks.n && !meets; k++)
+        meets = comes_along(expect, join->breaks.at[k]);
+    return meets;
+}
+
+/* The next place of the join that lanes come by; its number of places if there is none. */
+static unsigned next_place(const Expect *expect, const Join *join, unsigned k) {
+    while (k < join->places.n && !expect->comes[join->places.at[k]])
+        k++;
+    return k;
+}
+
+static unsigned next_break(const Expect *expect, const Join *join, unsigned k) {
+    while (k < join->breaks.n && !comes_along(expect, join->breaks.at[k]))
+        k++;
+    return k;
+}
+
+bool reconv_expect_alike(const Expect *expect, const Join *one, const Join *other) {
+    unsigned k = next_place(expect, one, 0), m = next_place(expect, other, 0);
+    while (k < one->places.n && m < other->places.n && one->places.at[k] == other->places.at[m])
+        k = next_place(expect, one, k + 1), m = next_place(expect, other, m + 1);
+    if (k < one->places.n || m < other->places.n)
+        return false;
+    k = next_break(expect, one, 0), m = next_break(expect, other, 0);
+    while (k < one->breaks.n && m < other->breaks.n && one->breaks.at[k].from == other->breaks.at[m].from &&
+           one->breaks.at[k].to == other->breaks.at[m].to)
+        k = next_break(expect, one, k + 1), m = next_break(expect, other, m + 1);
+    return k == one->breaks.n && m == other->breaks.n;
+}
+
 static void take_slots(Expect *expect, Arena *a) {
     const Graph *graph = &expect->reconv->g;
     uint32_t end = graph->succ_at[graph->n], *slot = ARENA_ARRAY(a, uint32_t, end + 1);
@@ -570,6 +634,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     }
     expect->taken = ARENA_ARRAY(a, uint32_t, nedges);
     draw_ways(expect, a, visits, exits);
+    find_where_lanes_come(expect, a);
     take_slots(expect, a);
     return expect;
 }

@@ -69,6 +69,7 @@ struct Expect {
     double *likely[2];   /* [edge] of divergent branches, in warps that are even, lopsided */
     double *ends;        /* [edge] ways on to where all ways of its branch meet */
     Way way[WARPS][LANES];
+    bool *comes; /* [position] lanes, on their ways */
     uint64_t steps;
     Place *bare; /* [position] with no join */
     uint32_t *bare_to;

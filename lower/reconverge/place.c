@@ -19,7 +19,6 @@
  *
  * That it is right does not depend on the choice: lanes only wait where all that are pending can still come,
  * and any set whose order has no cycle is safe (join.c). SPDX-License-Identifier: MIT */
-#include "base/rng.h"
 #include "lower/profile.h"
 #include "lower/reconverge/place.h"
 #include <stdlib.h>
@@ -404,61 +403,6 @@ static void add_of_rounds(Places *places) {
 
 /* ---- sets ---- */
 
-/* A run of one set: later rounds look at the same ones again. */
-typedef struct {
-    uint32_t *set, n;
-    uint64_t hash, limit, cost, steps;
-} Run;
-
-struct Search {
-    Places *places;
-    Expect *e;
-    uint32_t *trial, ntrial;
-    const Join **joins;
-    uint64_t cost;
-    VEC(Run) runs;
-};
-
-/* The run of this set, if it would end as it did; NULL: none. A repeated run counts its steps again: what is
- * looked at does not depend on what is remembered. */
-static const Run *find_run(const Search *search, const uint32_t *set, unsigned n, uint64_t hash,
-                           uint64_t limit) {
-    for (uint32_t k = 0; k < search->runs.n; k++) {
-        const Run *run = &search->runs.at[k];
-        bool to_its_end = run->cost <= run->limit && run->cost <= limit;
-        if (run->hash == hash && (to_its_end || run->limit == limit) && run->n == n &&
-            !memcmp(run->set, set, n * sizeof *set))
-            return run;
-    }
-    return NULL;
-}
-
-static const Join *const *joins_of(Search *search, const uint32_t *set, unsigned n) {
-    for (unsigned k = 0; k < n; k++)
-        search->joins[k] = &search->places->all.at[set[k]].join;
-    return search->joins;
-}
-
-static uint64_t cost_of(Search *search, const uint32_t *set, unsigned n, uint64_t limit) {
-    uint64_t hash = n, before = reconv_expect_steps(search->e);
-    for (unsigned k = 0; k < n; k++)
-        hash = rng_mix(hash + set[k]);
-    const Run *known = find_run(search, set, n, hash, limit);
-    if (known) {
-        reconv_expect_repeat(search->e, known->steps);
-        return known->cost;
-    }
-    uint64_t cost = reconv_expected_issues(search->e, joins_of(search, set, n), n, limit);
-    Run run = {arena_copy(&search->places->reconv->a, set, (n + 1) * sizeof *set),
-               n,
-               hash,
-               limit,
-               cost,
-               reconv_expect_steps(search->e) - before};
-    VEC_ADD(&search->places->reconv->a, &search->runs, run);
-    return cost;
-}
-
 static void take_trial(Search *search, uint64_t cost) {
     Places *places = search->places;
     for (unsigned k = 0; k < places->nset; k++)
@@ -494,7 +438,7 @@ static uint64_t margin(const Search *search, const Candidate *candidate) {
 static bool try_adding(Search *search, uint32_t c) {
     if (!with_candidate(search, c))
         return false;
-    uint64_t cost = cost_of(search, search->trial, search->ntrial, search->cost);
+    uint64_t cost = reconv_cost_of(search, search->trial, search->ntrial, search->cost);
     if (cost + margin(search, &search->places->all.at[c]) >= search->cost)
         return false;
     take_trial(search, cost);
@@ -509,7 +453,7 @@ static bool try_without(Search *search, uint32_t c) {
     for (unsigned k = 0; k < places->nset; k++)
         if (places->set[k] != c)
             search->trial[search->ntrial++] = places->set[k];
-    uint64_t cost = cost_of(search, search->trial, search->ntrial, search->cost + spare);
+    uint64_t cost = reconv_cost_of(search, search->trial, search->ntrial, search->cost + spare);
     if (cost >= search->cost + spare || (cost == search->cost && places->all.at[c].first))
         return false;
     take_trial(search, cost);
@@ -606,8 +550,8 @@ static void gather_instead(Search *search) {
             add_rounds(places, loop, block);
         if (places->all.n == c || !with_candidate(search, c))
             continue;
-        uint64_t before = cost_of(search, places->set, places->nset, UINT64_MAX),
-                 cost = cost_of(search, search->trial, search->ntrial, before);
+        uint64_t before = reconv_cost_of(search, places->set, places->nset, UINT64_MAX),
+                 cost = reconv_cost_of(search, search->trial, search->ntrial, before);
         if (cost + before / INSTEAD_MARGIN < before)
             take_trial(search, cost);
     }
@@ -620,7 +564,8 @@ static void judge_refused(Search *search) {
         const Candidate *candidate = &places->all.at[k];
         if (!candidate->taken && candidate->join.ipdom && with_candidate(search, k))
             places->reconv->refused[candidate->join.block] =
-                (int64_t)search->cost - (int64_t)cost_of(search, search->trial, search->ntrial, UINT64_MAX);
+                (int64_t)search->cost -
+                (int64_t)reconv_cost_of(search, search->trial, search->ntrial, UINT64_MAX);
     }
 }
 
@@ -670,15 +615,15 @@ static void find_set(Search *search, const uint32_t *turn) {
     clear_set(places);
     add_fitting(places, turn, OF_BODIES);
     add_fitting(places, NULL, OF_FUNCTION);
-    search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
+    search->cost = reconv_cost_of(search, places->set, places->nset, UINT64_MAX);
     Saved bodies = save_set(search);
     clear_set(places);
     add_fitting(places, NULL, OF_FUNCTION | OF_BODIES);
-    search->cost = cost_of(search, places->set, places->nset, bodies.cost);
+    search->cost = reconv_cost_of(search, places->set, places->nset, bodies.cost);
     restore_better(search, &bodies);
     Saved few = save_set(search);
     add_fitting(places, NULL, OF_ALL);
-    search->cost = cost_of(search, places->set, places->nset, UINT64_MAX);
+    search->cost = reconv_cost_of(search, places->set, places->nset, UINT64_MAX);
     Saved all = save_set(search);
     bool all_first = all.cost < few.cost;
     improve_both(search, turn, all_first ? &all : &few, all_first ? &few : &all, most_steps);
@@ -690,6 +635,7 @@ static void choose_set(Places *places) {
     Search *search = reconv->search = ARENA_NEW(&reconv->a, Search);
     *search = (Search){.places = places, .e = reconv_expect(reconv, &places->dom, places->divergent)};
     search->trial = ARENA_ARRAY(&reconv->a, uint32_t, places->all.n + 1);
+    search->told = ARENA_ARRAY(&reconv->a, uint32_t, places->all.n + 1);
     search->joins = ARENA_ARRAY(&reconv->a, const Join *, places->all.n + 1);
     uint32_t *turn = ARENA_ARRAY(&reconv->a, uint32_t, places->all.n + 1), n = 0;
     for (uint32_t depth = DEEPEST + 1; depth-- > 0;) /* inner loops first */
@@ -724,7 +670,8 @@ void reconv_find_profits(Reconv *reconv) {
             if (m != k)
                 search->trial[search->ntrial++] = places->set[m];
         reconv->joins.at[k].profit =
-            (int64_t)cost_of(search, search->trial, search->ntrial, UINT64_MAX) - (int64_t)search->cost;
+            (int64_t)reconv_cost_of(search, search->trial, search->ntrial, UINT64_MAX) -
+            (int64_t)search->cost;
     }
     reconv->f->module->steps += reconv_expect_steps(search->e) - before;
 }

@@ -1,5 +1,6 @@
 /* What the parts of auto mode's choice of joins share: lower/reconverge/place.c (candidates, the search),
- * lower/reconverge/order.c (which sets there may be). SPDX-License-Identifier: MIT */
+ * lower/reconverge/cost.c (what sets cost), lower/reconverge/order.c (which sets there may be).
+ * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_RECONVERGE_PLACE_H
 #define HEDDLE_LOWER_RECONVERGE_PLACE_H
 #include "lower/reconverge/reconverge.h"
@@ -10,7 +11,8 @@ typedef struct {
     uint32_t depth; /* of its loop */
     bool first;     /* of the set to begin with */
     bool taken;
-    bool parted; /* it needs the header of a loop that shared one (lower/reconverge/heads.c) */
+    uint32_t alike; /* 1 + the first candidate that an expected run cannot tell from it; 0: not known yet */
+    bool parted;    /* it needs the header of a loop that shared one (lower/reconverge/heads.c) */
 } Candidate;
 
 typedef struct {
@@ -30,6 +32,24 @@ typedef struct {
     uint64_t most_steps;    /* of the module, when no more candidates are looked for */
 } Places;
 
+/* A run of one set: later rounds look at the same ones again. */
+typedef struct {
+    uint32_t *set, n;
+    uint64_t hash, limit, cost, steps;
+} Run;
+
+struct Search {
+    Places *places;
+    Expect *e;
+    uint32_t *trial, ntrial;
+    uint32_t *told; /* of a set */
+    const Join **joins;
+    uint64_t cost;
+    VEC(Run) runs;
+};
+
+/* Expected issues with the candidates of the set; more than `limit` means no more than that it is more. */
+uint64_t reconv_cost_of(Search *search, const uint32_t *set, unsigned n, uint64_t limit);
 /* May lanes be pending in one where they wait in the other? */
 bool reconv_pends_at(const Candidate *one, const Candidate *other);
 /* Has the order of these candidates no cycle, and no chain longer than there are registers? */

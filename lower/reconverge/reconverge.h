@@ -40,7 +40,7 @@ typedef struct {
     VEC(uint32_t) in, out; /* blocks at whose beginning or end a lane may be pending */
 } Join;
 
-typedef struct Search Search; /* lower/reconverge/place.c */
+typedef struct Search Search; /* lower/reconverge/place.h */
 typedef struct {
     Arena a;
     Function *f;
@@ -154,6 +154,10 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
 /* What the warp issues with these joins (of which places, breaks and block count), in units of its own; more
  * than `limit` means no more than that it is more. */
 uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsigned n, uint64_t limit);
+/* Do lanes come by any place of this join? Without it the warp does the same if none does. */
+bool reconv_expect_meets(const Expect *expect, const Join *join);
+/* Does the warp do the same with one join as with the other of the same block? */
+bool reconv_expect_alike(const Expect *expect, const Join *one, const Join *other);
 /* Such units as warp instructions, of one warp. */
 double reconv_expected_instructions(int64_t units);
 uint64_t
