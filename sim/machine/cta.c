@@ -288,8 +288,17 @@ static bool turn(Grid *grid, bool *ran, uint64_t *alarm) {
 
 /* ---- proof of no progress ---- */
 
+/* Registers that the file gives a thread: as many in a session's first launch as in later ones. */
+static uint32_t given_rows(const Run *run) {
+    uint32_t rows = run->kernel->nregs;
+    return rows && rows < ROW_RZ ? rows : ROW_RZ;
+}
+static uint32_t hashed_rows(const Run *run) { /* and those that code names all the same */
+    return given_rows(run) > run->rows_used ? given_rows(run) : run->rows_used;
+}
+
 static void hash_rows(const Run *run, const Warp *warp, XXH3_state_t *h) {
-    XXH3_128bits_update(h, warp->rows, (size_t)run->rows_used * ROW_BYTES);
+    XXH3_128bits_update(h, warp->rows, (size_t)hashed_rows(run) * ROW_BYTES);
     if (run->ur_used)
         XXH3_128bits_update(h, warp->rows + ROW_UR * ROW_BYTES, NUM_UR * ROW_BYTES);
 }
@@ -375,7 +384,7 @@ static XXH128_hash_t hash_glance(const Grid *grid) {
             for (unsigned k = 0; k < PRED_UP; k++)
                 words[n++] = warp->p[k];
             const uint8_t *lane = warp->rows + 4 * (size_t)low_lane(warp->active);
-            for (uint32_t k = 0; !some && k < run->rows_used; k++, n++)
+            for (uint32_t k = 0; !some && k < hashed_rows(run); k++, n++)
                 memcpy(&words[n], lane + (size_t)k * ROW_BYTES, 4);
             some = true;
         }
@@ -430,7 +439,25 @@ static bool hash_memory(Grid *grid, XXH128_hash_t *out) {
     return true;
 }
 
-/* Memory is looked at from the first repetition of everything else on: where there is progress, never. */
+/* What is saved is from here on this state. */
+static void saved_now(Grid *grid) {
+    grid->saved_version = grid->r->mem_version;
+    grid->saved_random = grid->r->random;
+}
+
+/* All of the state is looked at from the first repetition of a glance on: where there is progress, hardly
+ * ever. */
+static bool state_repeats_too(Grid *grid) {
+    XXH128_hash_t state = hash_state(grid);
+    if (grid->have_state)
+        return XXH128_isEqual(state, grid->saved);
+    grid->saved = state;
+    grid->have_state = true;
+    saved_now(grid);
+    return false;
+}
+
+/* Memory is looked at from the first repetition of everything else on. */
 static bool memory_repeats(Grid *grid) {
     const Run *run = grid->r;
     XXH128_hash_t memory;
@@ -442,15 +469,14 @@ static bool memory_repeats(Grid *grid) {
         return XXH128_isEqual(memory, grid->saved_memory);
     grid->saved_memory = memory;
     grid->have_memory = true;
-    grid->saved_version = run->mem_version;
-    grid->saved_random = run->random;
+    saved_now(grid);
     return false;
 }
 
 static bool same_as_saved(Grid *grid) {
     return grid->have_saved && grid->saved_clocks == grid->r->clock_reads &&
-           XXH128_isEqual(hash_glance(grid), grid->saved_glance) &&
-           XXH128_isEqual(hash_state(grid), grid->saved) && memory_repeats(grid);
+           XXH128_isEqual(hash_glance(grid), grid->saved_glance) && state_repeats_too(grid) &&
+           memory_repeats(grid);
 }
 
 /* Has this very state been seen before, but perhaps for the random lane choices to come? When to look follows
@@ -462,7 +488,7 @@ static bool state_repeats(Grid *grid) {
     uint64_t warps = 0;
     for (uint32_t s = 0; s < grid->n; s++)
         warps += grid->slots[s]->nwarps - grid->slots[s]->ndone;
-    uint64_t interval = warps * run->rows_used * ROW_BYTES / STATE_PER_TICK;
+    uint64_t interval = warps * given_rows(run) * ROW_BYTES / STATE_PER_TICK;
     grid->next_check = run->ticks + (interval > PROOF_INTERVAL ? interval : PROOF_INTERVAL);
     if (same_as_saved(grid))
         return true;
@@ -472,11 +498,9 @@ static bool state_repeats(Grid *grid) {
     }
     if (!grid->have_saved || ++grid->checks == grid->save_at) {
         grid->saved_glance = hash_glance(grid);
-        grid->saved = hash_state(grid);
-        grid->have_memory = false;
-        grid->saved_version = run->mem_version;
+        grid->have_state = grid->have_memory = false;
         grid->saved_clocks = run->clock_reads;
-        grid->saved_random = run->random;
+        saved_now(grid);
         grid->have_saved = true;
         grid->checks = 0;
         grid->save_at *= 2;

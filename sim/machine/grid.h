@@ -24,7 +24,7 @@ typedef struct {
     /* Brent's cycle search */
     XXH128_hash_t saved, saved_glance, saved_memory;
     uint64_t saved_version, saved_clocks, saved_random, next_check, checks, save_at, hashed_bytes;
-    bool have_saved, have_memory;
+    bool have_saved, have_state, have_memory;
     XXH128_hash_t memory; /* hashed last, at memory_version; the resident blocks are the same since */
     uint64_t memory_version;
     bool memory_known;

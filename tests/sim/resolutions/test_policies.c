@@ -38,6 +38,17 @@ static void bsync_clear_01(void **state) {
     launch("bsync-clear=active", 32, TRAP_LIVELOCK, NULL, program);
 }
 
+/* An endless loop behind a long one that names other registers: it is proved endless as early where all of
+ * the code is decoded from the start as where it is decoded when warps come to it (asm_run compares). */
+static void endless_as_early(void **state) {
+    (void)state;
+    AsmResult r = asm_run(&(AsmLaunch){.threads = 256, .opt.max_issues = 1000000, .trap = TRAP_LIVELOCK},
+                          "MOV R6, RZ;\nround:\nIADD3 R6, R6, 0x1, RZ;\n"
+                          "ISETP.NE.AND P0, PT, R6, 0x400, PT;\n@P0 BRA `(round);\n"
+                          "MOV R200, 0x7;\nforever:\nBRA `(forever);\n");
+    assert_true(r.stats.issues > 8 * 3 * 0x400);
+}
+
 /* 02: nobody sleeps, and a part of the warp exits. Read as C parses it, or with the parentheses that were
  * meant, the test says that all candidates sleep: no timer runs, so nothing ever wakes the warp. */
 static void sleep_test_02(void **state) {
@@ -263,13 +274,21 @@ static void combinations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bsync_clear_01),     cmocka_unit_test(sleep_test_02),
-        cmocka_unit_test(yield_pc_05),        cmocka_unit_test(nanosleep_06),
-        cmocka_unit_test(warpsync_turns_21),  cmocka_unit_test(warpsync_masks_21),
-        cmocka_unit_test(warpsync_nobody_21), cmocka_unit_test(warpsync_agree_23),
-        cmocka_unit_test(bar_exits_33),       cmocka_unit_test(bssy),
-        cmocka_unit_test(bssy_members),       cmocka_unit_test(bssy_places),
-        cmocka_unit_test(bssy_calls),         cmocka_unit_test(table),
+        cmocka_unit_test(endless_as_early),
+        cmocka_unit_test(bsync_clear_01),
+        cmocka_unit_test(sleep_test_02),
+        cmocka_unit_test(yield_pc_05),
+        cmocka_unit_test(nanosleep_06),
+        cmocka_unit_test(warpsync_turns_21),
+        cmocka_unit_test(warpsync_masks_21),
+        cmocka_unit_test(warpsync_nobody_21),
+        cmocka_unit_test(warpsync_agree_23),
+        cmocka_unit_test(bar_exits_33),
+        cmocka_unit_test(bssy),
+        cmocka_unit_test(bssy_members),
+        cmocka_unit_test(bssy_places),
+        cmocka_unit_test(bssy_calls),
+        cmocka_unit_test(table),
         cmocka_unit_test(combinations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
