@@ -5,6 +5,7 @@
 #define HEDDLE_SIM_JIT_STENCIL_H
 #include "sim/jit/image.h"
 #include "sim/jit/region.h"
+#include "sim/jit/stencil_vector.h"
 
 typedef enum {
 #define STENCIL(name) ST_##name,
@@ -36,7 +37,8 @@ typedef enum {
     HOLE_T0,
     HOLE_T1,
     HOLE_NEXT,
-    HOLE_POOL
+    HOLE_POOL,
+    HOLE_VECTOR /* and the other fields of VectorField: a register of a vector, whose number is the addend */
 } StencilHoleKind;
 typedef struct {
     uint8_t kind;
@@ -46,10 +48,11 @@ typedef struct {
 typedef struct {
     uint32_t bytes; /* where they begin */
     uint16_t size, hole, nholes;
+    uint32_t vectors; /* registers that it names */
 } Stencil;
 typedef struct { /* of a host level */
     const char *level;
-    unsigned lanes; /* in a vector */
+    unsigned lanes, vectors; /* in a vector; registers */
     const uint64_t *bytes, *pool;
     uint32_t pool_bytes;
     const Stencil *stencils;

@@ -6,12 +6,13 @@
 #include "sim/jit/stencils_v3.inc"
 #include "sim/jit/stencils_v4.inc"
 
-#define SET(name, in_vector)                                                                                 \
+#define SET(name, in_vector, registers)                                                                      \
     {                                                                                                        \
-        .level = #name, .lanes = (in_vector), .bytes = bytes_##name, .pool = pool_##name,                    \
-        .pool_bytes = sizeof pool_##name, .stencils = stencils_##name, .holes = holes_##name                 \
+        .level = #name, .lanes = (in_vector), .vectors = (registers), .bytes = bytes_##name,                 \
+        .pool = pool_##name, .pool_bytes = sizeof pool_##name, .stencils = stencils_##name,                  \
+        .holes = holes_##name                                                                                \
     }
-static const StencilSet sets[] = {SET(v3, 8), SET(v4, 16)};
+static const StencilSet sets[] = {SET(v3, 8, 16), SET(v4, 16, 32)};
 _Static_assert(sizeof stencils_v3 / sizeof *stencils_v3 == ST_COUNT &&
                    sizeof stencils_v4 / sizeof *stencils_v4 == ST_COUNT,
                "the tables are of other lists: UPDATE=1 ctest -R stencils");
@@ -80,6 +81,8 @@ void stencil_copy(StencilCode *code, unsigned id, const StencilFill *fill) {
             write_word(at, (int64_t)end + hole->addend - reference.at);
         } else if (hole->kind == HOLE_POOL) { /* it ends where the code begins */
             write_word(at, hole->addend - (int64_t)code->set->pool_bytes - reference.at);
+        } else if (hole->kind >= HOLE_VECTOR) {
+            vector_renumber(at, hole->kind - HOLE_VECTOR, fill->vectors[hole->addend]);
         } else {
             reference.to = fill->go[hole->kind - HOLE_T0];
             VEC_ADD(&code->arena, &code->to_labels, reference);

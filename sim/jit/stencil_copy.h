@@ -6,8 +6,9 @@
 
 typedef struct { /* what fills the holes of one copy */
     int64_t number[5];
-    const uint32_t *words; /* K0 to K8 */
-    uint32_t go[2];        /* labels: T0, T1 */
+    const uint32_t *words;  /* K0 to K8 */
+    uint32_t go[2];         /* labels: T0, T1 */
+    const uint8_t *vectors; /* of each register that it names, which one is meant; NULL: it names none */
 } StencilFill;
 
 typedef struct { /* the distance from `at` to a label or word is to be written there */

@@ -8,8 +8,9 @@
  * All state is in registers, as arguments: bases, masks, and eight vectors. A lane function takes its sources
  * from v0 to v5, two vectors each, and leaves its result in v6 and v7; the others stay as they are. The two
  * are two pieces of one row, or of 64-bit operands the lower words of some lanes and the upper ones of the
- * same. Masks have the lanes of the vectors in their lowest bits: where several passes make a row, they are
- * turned between them. SPDX-License-Identifier: MIT */
+ * same. Which registers they are is another hole: the host's are allocated where pieces are copied. Masks
+ * have the lanes of the vectors in their lowest bits: where several passes make a row, they are turned
+ * between them. SPDX-License-Identifier: MIT */
 #include "isa/lane/lane.h"
 #include <immintrin.h>
 #include <string.h>
@@ -118,55 +119,31 @@ TURN(turn_1, L)
 TURN(turn_2, PIECE)
 
 /* ---- rows ---- */
-#define LOAD(k)                                                                                              \
-    STENCIL(load_##k) { /* of the warp */                                                                    \
-        memcpy(&v##k, rows + HOLE(A), sizeof v##k);                                                          \
-        GO;                                                                                                  \
-    }                                                                                                        \
-    STENCIL(same_##k) { /* a word for all lanes */                                                           \
-        v##k = K0 - (Vector){0};                                                                             \
-        GO;                                                                                                  \
-    }                                                                                                        \
-    STENCIL(bank_##k) { /* a literal that the instruction A points to */                                     \
-        memcpy(&v##k, POINTER(prog, A) + HOLE(B), sizeof v##k);                                              \
-        GO;                                                                                                  \
-    }
-LOAD(0)
-LOAD(1)
-LOAD(2)
-LOAD(3)
-LOAD(4)
-LOAD(5)
-LOAD(6)
-LOAD(7)
-#define MOVE(k, from)                                                                                        \
-    STENCIL(move_##k##_##from) {                                                                             \
-        v##k = v##from;                                                                                      \
-        GO;                                                                                                  \
-    }
-#define MOVES(k) MOVE(k, 0) MOVE(k, 1) MOVE(k, 2) MOVE(k, 3) MOVE(k, 4) MOVE(k, 5) MOVE(k, 6) MOVE(k, 7)
-MOVES(0)
-MOVES(1)
-MOVES(2)
-MOVES(3)
-MOVES(4)
-MOVES(5)
-static void put_vector(char *at, Vector v) { memcpy(at, &v, sizeof v); }
-static void put_some(char *at, uint32_t g, Vector v) {
+STENCIL(load) { /* of the warp */
+    memcpy(&v0, rows + HOLE(A), sizeof v0);
+    GO;
+}
+STENCIL(same) { /* a word for all lanes */
+    v0 = K0 - (Vector){0};
+    GO;
+}
+STENCIL(bank) { /* a literal that the instruction A points to */
+    memcpy(&v0, POINTER(prog, A) + HOLE(B), sizeof v0);
+    GO;
+}
+DOES(move, v1 = v0)
+DOES(put, memcpy(rows + HOLE(A), &v0, sizeof v0))
+static Vector merged(uint32_t g, Vector v, Vector old) { /* v in the lanes of g */
 #ifdef __AVX512F__
-    _mm512_mask_storeu_epi32(at, (__mmask16)g, (__m512i)v);
+    return (Vector)_mm512_mask_mov_epi32((__m512i)old, (__mmask16)g, (__m512i)v);
 #else
     const Vector bits = {1, 2, 4, 8, 16, 32, 64, 128};
-    Vector old, mask = ((g - (Vector){0}) & bits) == bits;
-    memcpy(&old, at, sizeof old);
-    put_vector(at, (Vector)_mm256_blendv_epi8((__m256i)old, (__m256i)v, (__m256i)mask));
+    Vector mask = ((g - (Vector){0}) & bits) == bits;
+    return (Vector)_mm256_blendv_epi8((__m256i)old, (__m256i)v, (__m256i)mask);
 #endif
 }
-DOES(put_6, put_vector(rows + HOLE(A), v6))
-DOES(put_7, put_vector(rows + HOLE(A), v7))
-DOES(put_some_6, put_some(rows + HOLE(A), g, v6))
-DOES(put_some_7, put_some(rows + HOLE(A), g >> L, v7))
-DOES(put_some_7_wide, put_some(rows + HOLE(A), g, v7))
+DOES(merge, v6 = merged(g, v0, v1))
+DOES(merge_upper, v6 = merged(g >> L, v0, v1))
 
 /* ---- lane functions ---- */
 #ifdef __AVX512F__

@@ -6,23 +6,19 @@
  *   behind the last block: what is rare
  *
  * The warp's rows and predicates are in memory whenever an instruction ends, so that handlers can be called
- * anywhere; vectors keep what they have loaded or stored last, as long as it is what is there (holds). The
- * active lanes do not change inside a region; instructions are counted for a block when it begins, and those
- * behind one that traps, or a branch that is left to the interpreter, are taken back.
+ * anywhere; vectors keep what they have loaded or stored last (stencil_rows.c). The active lanes do not
+ * change inside a region; instructions are counted for a block when it begins, and those behind one that
+ * traps, or a branch that is left to the interpreter, are taken back.
  * SPDX-License-Identifier: MIT */
 #include "sim/jit/body.h"
-#include "sim/jit/stencil_copy.h"
+#include "sim/jit/stencil_rows.h"
 #include <string.h>
-
-enum { VECTORS = 8, RESULT = 6, NOTHING = 0 };
-/* What a vector holds: part of a row, by its place among the rows, or a word in all lanes. */
-#define PART_OF_ROW(bytes) (1ull << 62 | (uint64_t)(bytes))
-#define ONE_WORD(word) (2ull << 62 | (uint64_t)(word))
 
 typedef struct { /* emitted behind the blocks; goes on at `back` */
     enum { RARE_CANON, RARE_LEAVE, RARE_TRAP, RARE_BRANCH, RARE_CALL } kind;
     uint32_t label, back, pc, end;
-    uint64_t holds[VECTORS]; /* RARE_CALL: at `back` */
+    VectorMap map;           /* RARE_CANON */
+    Held held[MOST_VECTORS]; /* RARE_CALL: at `back` */
 } Rare;
 
 typedef struct {
@@ -30,7 +26,7 @@ typedef struct {
     const Run *run;
     const Region *region;
     bool masked;
-    uint64_t holds[VECTORS];
+    Vectors vectors;
     VEC(Rare) rare;
     uint32_t blocks[REGION_MAX_BLOCKS]; /* labels */
     bool done[REGION_MAX_BLOCKS];
@@ -51,12 +47,6 @@ static uint32_t rare(Stencils *s, Rare what) {
     what.label = stencil_label(&s->code);
     VEC_ADD(&s->code.arena, &s->rare, what);
     return what.label;
-}
-static void forget_all(Stencils *s) { memset(s->holds, 0, sizeof s->holds); }
-static void forget(Stencils *s, uint64_t what) {
-    for (unsigned i = 0; i < VECTORS; i++)
-        if (s->holds[i] == what)
-            s->holds[i] = NOTHING;
 }
 
 /* ---- counting ---- */
@@ -110,47 +100,6 @@ static bool executing(Stencils *s, const Dec *dec) {
 }
 
 /* ---- sources ---- */
-static bool from_bank(const Dec *dec) { /* it is another one in the next launch */
-    for (unsigned k = 0; k < dec->inst->nsrc; k++)
-        if (dec->inst->src[k].kind == OPK_CMEM)
-            return true;
-    return false;
-}
-
-/* Lanes from `lane` on of word `word` of source i into vector `to`. */
-static void load_part(Stencils *s, uint32_t pc, unsigned i, unsigned word, unsigned lane, unsigned to) {
-    const Dec *dec = region_known(s->run, pc);
-    uintptr_t at = dec->v[i].at + (uintptr_t)word * ROW_BYTES;
-    int64_t part = 4 * (int64_t)lane;
-    bool constant = dec_src_is_constant(dec, i);
-    uint64_t key = NOTHING;
-    uint32_t value = 0;
-    if (!constant) {
-        key = PART_OF_ROW(at + 4 * lane);
-    } else if (dec->v[i].at == (uintptr_t)s->run->zero_rows || !from_bank(dec)) {
-        value = *(const uint32_t *)at;
-        key = ONE_WORD(value);
-    }
-    for (unsigned k = 0; k < VECTORS && key; k++) {
-        unsigned from = (to + k) % VECTORS;
-        if (s->holds[from] != key)
-            continue;
-        if (from != to)
-            COPY(&s->code, ST_move_0_0 + to * VECTORS + from, .words = NULL);
-        s->holds[to] = key;
-        return;
-    }
-    s->holds[to] = key;
-    if (!constant)
-        COPY(&s->code, ST_load_0 + to, NUMBERS((int64_t)at + part));
-    else if (key)
-        COPY(&s->code, ST_same_0 + to, .words = &value);
-    else
-        COPY(&s->code, ST_bank_0 + to,
-             NUMBERS((int64_t)(pc * sizeof(Dec) + offsetof(Dec, v) + i * sizeof(SrcRef)),
-                     part + ROW_BYTES * (int64_t)word));
-}
-
 /* Parameters that the function reads: bits. */
 static uint32_t reads_of(const LaneRow *row) {
     uint32_t reads = 0;
@@ -179,45 +128,47 @@ static const LaneRow *lane_of(const Run *run, const Dec *dec) {
     return lane_row_of(run->level, dec->inner_full ? dec->inner_full : dec->full);
 }
 
-static void store_part(Stencils *s, unsigned from, uintptr_t at, const Lane *lane) {
-    uint64_t key = PART_OF_ROW(at);
-    unsigned id = ST_put_6 + (from - RESULT);
-    forget(s, key);
-    if (lane->some)
-        id = from == RESULT ? ST_put_some_6 : lane->wide ? ST_put_some_7_wide : ST_put_some_7;
-    else
-        s->holds[from] = key;
-    COPY(&s->code, id, NUMBERS((int64_t)at));
+/* The piece at `lane` of a row that the instruction writes: `which` result. */
+static void store_part(Stencils *s, const Lane *lane, const VectorMap *map, unsigned which, uintptr_t at) {
+    StoreKind kind = !lane->some ? STORE_ALL : which && !lane->wide ? STORE_SOME_UPPER : STORE_SOME;
+    stencil_vectors_store(&s->vectors, map->vector[RESULT + which], at, kind);
 }
 
 static void lane_pass(Stencils *s, uint32_t pc, const Lane *lane, unsigned first) {
     const Dec *dec = region_known(s->run, pc);
     const LaneRow *row = lane->row;
     unsigned n = s->code.set->lanes;
+    VectorMap map = {0};
     for (unsigned i = 0; i < 3; i++) {
         if (!(lane->reads >> i & 1))
             continue;
-        load_part(s, pc, i, 0, first, 2 * i);
+        stencil_vectors_source(&s->vectors, &map, 2 * i, pc, i, 0, first);
         if (!lane->wide)
-            load_part(s, pc, i, 0, first + n, 2 * i + 1);
+            stencil_vectors_source(&s->vectors, &map, 2 * i + 1, pc, i, 0, first + n);
         else if (row->bits[i] == 64)
-            load_part(s, pc, i, 1, first, 2 * i + 1);
+            stencil_vectors_source(&s->vectors, &map, 2 * i + 1, pc, i, 1, first);
     }
     unsigned id = ST_LANES + (unsigned)(row - lane_rows);
+    stencil_vectors_take(&s->vectors, &map, id);
     uint32_t back = stencil_label(&s->code), canon = 0;
-    if (stencil_has_exit(s->code.set, id))
-        canon = rare(s, (Rare){.kind = RARE_CANON, .back = back});
-    COPY(&s->code, id, .words = lane->words, .go = {canon});
+    if (stencil_has_exit(s->code.set, id)) {
+        stencil_vectors_take(&s->vectors, &map, ST_canon);
+        canon = rare(s, (Rare){.kind = RARE_CANON, .back = back, .map = map});
+    }
+    COPY(&s->code, id, .words = lane->words, .go = {canon}, .vectors = map.vector);
     stencil_here(&s->code, back);
-    s->holds[RESULT] = s->holds[RESULT + 1] = NOTHING;
     uintptr_t to = dec->dst[0];
-    if (row->kind == LANE_SETS || to >= (uintptr_t)ROW_SINK * ROW_BYTES)
+    stencil_vectors_keep(&s->vectors, &map, 3u << RESULT);
+    if (row->kind == LANE_SETS || to >= (uintptr_t)ROW_SINK * ROW_BYTES) {
+        stencil_vectors_release(&s->vectors);
         return;
-    store_part(s, RESULT, to + 4 * first, lane);
+    }
+    store_part(s, lane, &map, 0, to + 4 * first);
     if (!lane->wide)
-        store_part(s, RESULT + 1, to + 4 * (first + n), lane);
+        store_part(s, lane, &map, 1, to + 4 * (first + n));
     else if (row->result_bits == 64)
-        store_part(s, RESULT + 1, to + ROW_BYTES + 4 * first, lane);
+        store_part(s, lane, &map, 1, to + ROW_BYTES + 4 * first);
+    stencil_vectors_release(&s->vectors);
 }
 
 static void write_m(Stencils *s, unsigned index, bool some) {
@@ -322,14 +273,14 @@ static void call_handler(Stencils *s, uint32_t pc, uint32_t end, bool some) {
 }
 static void handler_instruction(Stencils *s, uint32_t pc, uint32_t end) {
     call_handler(s, pc, end, executing(s, region_known(s->run, pc)));
-    forget_all(s);
+    stencil_vectors_forget_all(&s->vectors);
 }
 
 /* Loads of words that are pieces: the others, or where the addresses are others, call the handler. */
 static bool is_copied_load(const Stencils *s, const Dec *dec) {
     bool is_shared = dec->imm[1] == MS_SHARED;
     return s->code.set->lanes == 16 && load_is_built(dec) && !dec->mem.uniform &&
-           !dec_src_is_constant(dec, 0) && dec->wide == !is_shared && !dec->mem.wide &&
+           !dec_src_is_constant(dec, 0) && dec->wide == !is_shared && (dec->wide || !dec->mem.wide) &&
            dec->target == (int32_t)dec->target;
 }
 static void load_instruction(Stencils *s, uint32_t pc, uint32_t end) {
@@ -337,39 +288,37 @@ static void load_instruction(Stencils *s, uint32_t pc, uint32_t end) {
     Lane lane = {.some = executing(s, dec)};
     uintptr_t to = dec->dst[0];
     unsigned half = s->code.set->lanes;
+    VectorMap map = {0};
+    unsigned id = dec->wide ? ST_load_global : ST_load_shared;
     for (unsigned i = 0; i < (dec->wide ? 4 : 2); i++)
-        load_part(s, pc, 0, i / 2, i % 2 * half, i);
+        stencil_vectors_source(&s->vectors, &map, i, pc, 0, i / 2, i % 2 * half);
+    stencil_vectors_take(&s->vectors, &map, id);
     uint32_t back = stencil_label(&s->code),
              slow = rare(s, (Rare){.kind = RARE_CALL, .back = back, .pc = pc, .end = end});
     Rare *what = &s->rare.at[s->rare.n - 1];
     if (dec->wide)
-        PUT(load_global,
-            NUMBERS(dec->target, (int64_t)(pc * sizeof(Dec) + offsetof(Dec, alloc)),
-                    offsetof(SimAlloc, address), offsetof(SimAlloc, size_bytes), offsetof(SimAlloc, data)),
-            .go = {slow});
+        COPY(&s->code, id,
+             NUMBERS(dec->target, (int64_t)(pc * sizeof(Dec) + offsetof(Dec, alloc)),
+                     offsetof(SimAlloc, address), offsetof(SimAlloc, size_bytes), offsetof(SimAlloc, data)),
+             .go = {slow}, .vectors = map.vector);
     else
-        PUT(load_shared,
-            NUMBERS(dec->target, offsetof(Run, shared_base), offsetof(Run, fast_shared_end),
-                    offsetof(Warp, cta), offsetof(Cta, shared)),
-            .go = {slow});
-    s->holds[RESULT] = s->holds[RESULT + 1] = NOTHING;
+        COPY(&s->code, id,
+             NUMBERS(dec->target, offsetof(Run, shared_base), offsetof(Run, fast_shared_end),
+                     offsetof(Warp, cta), offsetof(Cta, shared)),
+             .go = {slow}, .vectors = map.vector);
+    stencil_vectors_keep(&s->vectors, &map, 3u << RESULT);
     if (to < (uintptr_t)ROW_SINK * ROW_BYTES) {
-        store_part(s, RESULT, to, &lane);
-        store_part(s, RESULT + 1, to + 4 * half, &lane);
+        store_part(s, &lane, &map, 0, to);
+        store_part(s, &lane, &map, 1, to + 4 * half);
     }
+    stencil_vectors_release(&s->vectors);
     stencil_here(&s->code, back);
-    memcpy(what->holds, s->holds, sizeof what->holds);
+    memcpy(what->held, s->vectors.held, sizeof what->held);
 }
 static void rare_call(Stencils *s, const Rare *what) {
     const Dec *dec = region_known(s->run, what->pc);
     call_handler(s, what->pc, what->end, s->masked || dec_is_guarded(dec));
-    for (unsigned i = 0; i < VECTORS; i++) {
-        uint32_t word = (uint32_t)what->holds[i];
-        if (what->holds[i] >> 62 == PART_OF_ROW(0) >> 62)
-            COPY(&s->code, ST_load_0 + i, NUMBERS(word));
-        else if (what->holds[i])
-            COPY(&s->code, ST_same_0 + i, .words = &word);
-    }
+    stencil_vectors_load_again(&s->vectors, what->held);
     PUT(jump, .go = {what->back});
 }
 
@@ -442,7 +391,7 @@ static RegionKind kind_of(const Stencils *s, uint32_t pc) {
 static void block_code(Stencils *s, const RegionBlock *block) {
     uint32_t end = block->pc + block->n;
     RegionKind kind = RI_LANE;
-    forget_all(s);
+    stencil_vectors_forget_all(&s->vectors);
     PUT(head,
         NUMBERS(offsetof(Run, quota), block->n, offsetof(Run, jit), offsetof(Jit, slots),
                 (int64_t)(block->pc * sizeof(JitSlot) + offsetof(JitSlot, bound))),
@@ -489,7 +438,7 @@ static void all_blocks(Stencils *s) {
 static void rare_code(Stencils *s, const Rare *what) {
     stencil_here(&s->code, what->label);
     switch (what->kind) {
-    case RARE_CANON: PUT(canon, .go = {what->back}); break;
+    case RARE_CANON: PUT(canon, .go = {what->back}, .vectors = what->map.vector); break;
     case RARE_LEAVE: PUT(leave_at, NUMBERS(offsetof(Warp, pc), what->pc)); break;
     case RARE_BRANCH: leave_before(s, what->pc); break;
     case RARE_CALL: rare_call(s, what); break;
@@ -503,6 +452,7 @@ static void rare_code(Stencils *s, const Rare *what) {
 void stencil_region(const StencilSet *set, const Run *run, const Region *region, ImageBytes *out) {
     Stencils all = {.run = run, .region = region, .masked = region->kind == JIT_MASKED}, *s = &all;
     stencil_begin(&s->code, set);
+    stencil_vectors_begin(&s->vectors, &s->code, run);
     for (uint32_t i = 0; i < region->nblocks; i++)
         s->blocks[i] = stencil_label(&s->code);
     PUT(entry, NUMBERS(offsetof(Warp, rows), offsetof(Warp, run), offsetof(Warp, prog)));

@@ -1,6 +1,9 @@
 /* Writes sim/jit/stencils_LEVEL.inc: the functions of an object file as stencils.
- *   stencil_table LEVEL IN.o > stencils_LEVEL.inc
- * A reference to anything but the holes and constants is an error. SPDX-License-Identifier: MIT */
+ *   stencil_table LEVEL IN.o ALL.o 0.o 1.o ... > stencils_LEVEL.inc
+ * Where registers of vectors stand in an instruction is found by comparing: N.o is the same text with the
+ * register N ^ 1 for N. In ALL.o each has another number; what is found must make it of IN.o. A reference to
+ * anything but the holes and constants is an error. SPDX-License-Identifier: MIT */
+#include "sim/jit/stencil_vector.h"
 #include <elf.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SECTIONS = 2048, POOL_ALIGN = 64, MOST_BYTES = 1 << 20 };
+enum { MOST_HOLES = 512, MOST_SECTIONS = 2048, POOL_ALIGN = 64, MOST_BYTES = 1 << 20 };
 static const char *const names[] = {
 #define STENCIL(name) #name,
 #include "sim/jit/stencils.def"
@@ -23,9 +26,11 @@ static const char *const names[] = {
 };
 static const char *const hole_names[] = {"A",  "B",  "C",  "D",  "E",  "K0", "K1", "K2",  "K3",
                                          "K4", "K5", "K6", "K7", "K8", "T0", "T1", "NEXT"};
-enum { HOLES = sizeof hole_names / sizeof *hole_names, ABSOLUTE = 5, NEXT = HOLES - 1, POOL };
+enum { HOLES = sizeof hole_names / sizeof *hole_names, ABSOLUTE = 5, NEXT = HOLES - 1, POOL, VECTOR };
+enum { MOST_VECTORS = 32 };
 
-static uint8_t *object;
+static uint8_t *object, *renumbered[MOST_VECTORS], *all_renumbered;
+static unsigned nvectors;
 static const Elf64_Ehdr *header;
 static const Elf64_Shdr *sections;
 static const Elf64_Sym *symbols;
@@ -43,12 +48,17 @@ static _Noreturn void refuse(const char *stencil, const char *format, ...) {
     exit(1);
 }
 
-static void read_object(const char *path) {
+static uint8_t *read_file(const char *path) {
     FILE *file = fopen(path, "rb");
-    object = malloc(4 * MOST_BYTES);
-    if (!file || !object || fread(object, 1, 4 * MOST_BYTES, file) < sizeof *header)
+    uint8_t *bytes = calloc(1, 4 * MOST_BYTES);
+    if (!file || !bytes || fread(bytes, 1, 4 * MOST_BYTES, file) < sizeof *header)
         refuse(path, "cannot be read");
     fclose(file);
+    return bytes;
+}
+
+static void read_object(const char *path) {
+    object = read_file(path);
     header = (const void *)object;
     sections = (const void *)(object + header->e_shoff);
     section_names = (const char *)object + sections[header->e_shstrndx].sh_offset;
@@ -103,8 +113,14 @@ typedef struct {
 } Hole;
 typedef struct {
     unsigned bytes, size, hole, nholes;
-    Hole holes[64];
+    uint32_t vectors; /* registers that are named */
+    Hole holes[MOST_HOLES];
 } Row;
+static void add_hole(const char *name, Row *row, Hole hole) {
+    if (row->nholes == MOST_HOLES || hole.addend != (int16_t)hole.addend)
+        refuse(name, "too many holes, or too far");
+    row->holes[row->nholes++] = hole;
+}
 
 static bool is_next(const Row *row, unsigned at) {
     for (unsigned i = 0; i < row->nholes; i++)
@@ -138,6 +154,47 @@ static void trim(Row *row) {
     }
 }
 
+/* The field of which `bit` of the byte at `at` is the lowest bit, in code of `size` bytes. */
+static Hole field_of(const char *name, const uint8_t *bytes, unsigned at, unsigned bit, unsigned number) {
+    Hole found = {0};
+    for (VectorField field = 0; field < VECTOR_FIELDS; field++) {
+        VectorBit lowest = vector_bit(field, 0);
+        static const uint8_t prefixes[] = {VECTOR_EVEX, VECTOR_VEX};
+        for (unsigned k = 0; k < (field == VECTOR_LAST ? 1 : 2) && lowest.bit == bit; k++) {
+            unsigned back = field == VECTOR_LAST ? 0 : vector_byte(&prefixes[k], lowest);
+            if (back > at || (field != VECTOR_LAST && bytes[at - back] != prefixes[k]) ||
+                vector_number(bytes + at - back, field) != number)
+                continue;
+            if (found.kind)
+                refuse(name, "a register of a vector at %u may be two things", at);
+            found = (Hole){.kind = VECTOR + field, .at = at - back, .addend = number};
+        }
+    }
+    if (!found.kind)
+        refuse(name, "a register of a vector at %u is in no field that is known", at);
+    return found;
+}
+
+/* Holes for registers of vectors, and whether they are all. */
+static void find_vectors(const char *name, Row *row, size_t offset) {
+    static uint8_t check[MOST_BYTES];
+    const uint8_t *bytes = object + offset;
+    for (unsigned number = 0; number < nvectors; number++)
+        for (unsigned at = 0; at < row->size; at++)
+            for (unsigned bit = 0; bit < 8; bit++)
+                if ((bytes[at] ^ renumbered[number][offset + at]) >> bit & 1) {
+                    add_hole(name, row, field_of(name, bytes, at, bit, number));
+                    row->vectors |= 1u << number;
+                }
+    memcpy(check, bytes, row->size);
+    for (unsigned i = 0; i < row->nholes; i++)
+        if (row->holes[i].kind >= VECTOR)
+            vector_renumber(check + row->holes[i].at, row->holes[i].kind - VECTOR,
+                            (unsigned)row->holes[i].addend ^ (nvectors - 1));
+    if (memcmp(check, all_renumbered + offset, row->size) != 0)
+        refuse(name, "not all registers of vectors were found");
+}
+
 static void read_row(const char *name, Row *row) {
     const Elf64_Sym *function = find_symbol(name);
     unsigned section = function->st_shndx;
@@ -157,11 +214,10 @@ static void read_row(const char *name, Row *row) {
                  relative = type == R_X86_64_PC32 || type == R_X86_64_PLT32;
             if (hole.kind < ABSOLUTE ? !absolute : !relative)
                 refuse(name, "a reference of type %u to %u", type, hole.kind);
-            if (row->nholes == sizeof row->holes / sizeof *row->holes || hole.addend != (int16_t)hole.addend)
-                refuse(name, "too many holes, or too far");
-            row->holes[row->nholes++] = hole;
+            add_hole(name, row, hole);
         }
     }
+    find_vectors(name, row, sections[section].sh_offset);
     trim(row);
     code_bytes += row->size;
     nholes += row->nholes;
@@ -180,10 +236,13 @@ static void put_words(const char *what, const char *level, const uint8_t *bytes,
 int main(int argc, char **argv) {
     enum { ROWS = sizeof names / sizeof *names };
     static Row rows[ROWS];
-    if (argc != 3)
+    if (argc < 4 || argc - 4 > MOST_VECTORS)
         return 1;
     const char *level = argv[1];
     read_object(argv[2]);
+    all_renumbered = read_file(argv[3]);
+    for (int i = 4; i < argc; i++)
+        renumbered[nvectors++] = read_file(argv[i]);
     for (unsigned i = 0; i < ROWS; i++)
         read_row(names[i], &rows[i]);
     puts("/* Generated by tests/sim/jit/stencils.sh from sim/jit/stencil_ir.c: not to be edited.\n"
@@ -197,8 +256,8 @@ int main(int argc, char **argv) {
                    (long long)rows[i].holes[k].addend);
     printf("\n};\nstatic const Stencil stencils_%s[] = {\n", level);
     for (unsigned i = 0; i < ROWS; i++)
-        printf("    [ST_%s] = {%u, %u, %u, %u},\n", names[i], rows[i].bytes, rows[i].size, rows[i].hole,
-               rows[i].nholes);
+        printf("    [ST_%s] = {%u, %u, %u, %u, 0x%x},\n", names[i], rows[i].bytes, rows[i].size, rows[i].hole,
+               rows[i].nholes, rows[i].vectors);
     puts("};");
     return 0;
 }

@@ -11,12 +11,39 @@ made_by=$(sed -n '1s/.*, clang \([0-9.]*\):.*/\1/p' "$top/sim/jit/stencils_v3.in
 [ "${UPDATE:-}" ] || [ "$version" = "$made_by" ] || { echo "the stencils are of clang $made_by, this is $version"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+as() { "$clang" -c --target=x86_64-linux-gnu -o "$2" "$1"; }
 for level in v3 v4; do
-    "$clang" -O2 -c -I "$top" -o "$work/$level.o" "$top/sim/jit/stencil_ir.c" --target=x86_64-linux-gnu \
+    here=$work/$level
+    "$clang" -O2 -S -I "$top" -o "$here.s" "$top/sim/jit/stencil_ir.c" --target=x86_64-linux-gnu \
         -march=x86-64-$level -mprefer-vector-width=512 -mno-vzeroupper -fno-pic -mcmodel=small -ffunction-sections \
         -fno-asynchronous-unwind-tables -fomit-frame-pointer -fno-stack-protector -fcf-protection=none \
         -ffp-contract=off -fno-strict-aliasing -fno-math-errno
-    "$tool" $level "$work/$level.o" > "$work/made"
+    # Every instruction of vectors in the encoding that has room for every register.
+    if [ $level = v4 ]; then
+        most=31
+        # Sources that are one row are one register (sim/jit/stencil_rows.c): none may be used for another thing meanwhile.
+        awk '/^lane_of_|^load_/ {name = $1}
+             name && /%[xyz]mm[0-5]( *\{[^}]*\})*[ \t]*(#.*)?$/ {print name " writes a source: " $0; bad = 1}
+             /^\.Lfunc_end/ {name = ""}
+             END {exit bad}' "$here.s"
+        sed -i '/%[xy]mm/{/%zmm/!{s/^\t\(vpxor\|vpand\|vpor\)\t/\t\1d\t/;s/^\tv/\t{evex} v/}}' "$here.s"
+    else
+        most=15
+        sed -i '/%[xy]mm/s/^\tv/\t{vex3} v/' "$here.s"
+    fi
+    as "$here.s" "$here.o"
+    all=
+    objects=
+    for r in $(seq 0 $most); do
+        all="$all;s/mm$r\\b/mm@$((r ^ most))/g"
+        sed "s/\(%[xyz]mm\)$r\\b/\1$((r ^ 1))/g" "$here.s" > "$here.$r.s"
+        as "$here.$r.s" "$here.$r.o"
+        objects="$objects $here.$r.o"
+    done
+    sed "/%[xyz]mm/{${all#;};s/mm@/mm/g}" "$here.s" > "$here.all.s"
+    as "$here.all.s" "$here.all.o"
+    # shellcheck disable=SC2086 # names without spaces
+    "$tool" $level "$here.o" "$here.all.o" $objects > "$work/made"
     sed "1s/:/, clang $version:/" "$work/made" > "$work/stencils_$level.inc"
     if [ "${UPDATE:-}" ]; then
         cp "$work/stencils_$level.inc" "$top/sim/jit/stencils_$level.inc"
