@@ -43,7 +43,8 @@ add_library(heddle_flags INTERFACE)
 target_include_directories(heddle_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include
   ${PROJECT_BINARY_DIR}/gen)
 target_compile_options(heddle_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-  -Wstrict-prototypes -ffp-contract=off -fno-math-errno
+  -Wstrict-prototypes -Werror=switch # a row of a table that a switch forgets ends every build
+  -ffp-contract=off -fno-math-errno
   -fvisibility=hidden -ffunction-sections -fdata-sections) # for libheddle.a: tools/CMakeLists.txt
 target_compile_definitions(heddle_flags INTERFACE _GNU_SOURCE HEDDLE_VERSION="${PROJECT_VERSION}"
   XXH_INLINE_ALL) # no library to load for a hash of a name

@@ -342,7 +342,7 @@ void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned ord
     mach_note_access(mach, addr, bytes, space, false);
     if (order == MemOrder_CONSTANT)
         mach_note_access(mach, addr, bytes, MEM_READ_ONLY, false);
-    Term *word[4];
+    Term *word[4] = {NULL};
     if ((order != MemOrder_WEAK && order != MemOrder_CONSTANT) ||
         (space == MEM_SHARED && prover->shared_is_watched)) {
         Term *what, *arg[1] = {addr};

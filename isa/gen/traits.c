@@ -174,8 +174,9 @@ static const Word groups[] = {
 };
 static const Word simulated[] = {
     {"LEVELS", "bind_NAME in sim/ops, compiled for each host level", 0, 0},
-    {"MACHINE", "bind_NAME in sim/machine", 1, 0},
-    {"ABSENT", "not at all: executing it is an error that names it", 2, 0},
+    {"LANE", "a row of isa/lane, chosen by lane_choose, is all that it does", 1, 0},
+    {"MACHINE", "bind_NAME in sim/machine", 2, 0},
+    {"ABSENT", "not at all: executing it is an error that names it", 3, 0},
 };
 
 typedef enum { ONE, SET, NAMES } Kind;
@@ -225,7 +226,7 @@ enum {
     EF_WRITES_ALL_P = 1 << 14,
     EF_CONTROL = 0x1ff0, /* BRANCH to CTA_BARRIER */
     SP_CONSTANT = 8,
-    SIM_ABSENT = 2,
+    SIM_ABSENT = 3,
     UNIT_CTRL = 15
 };
 

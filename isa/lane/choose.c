@@ -130,9 +130,9 @@ static LaneInt wide(const uint32_t xm[4], bool is_signed, bool x, bool high, boo
 
 static LaneInt idp(uint32_t mode, bool b_signed, LaneMods *mods) {
     bool two = mode & IdpMode_D2A_LO_U16;
-    mods->idp.sign_a = mode & IdpMode_D4A_S8 ? (two ? 0x8000 : 0x80) : 0;
-    mods->idp.sign_b = b_signed ? 0x80 : 0;
-    mods->idp.first_b = mode == IdpMode_D2A_HI_U16 || mode == IdpMode_D2A_HI_S16 ? 16 : 0;
+    mods->number[0] = mode & IdpMode_D4A_S8 ? (two ? 0x8000 : 0x80) : 0;
+    mods->number[1] = b_signed ? 0x80 : 0;
+    mods->number[2] = mode == IdpMode_D2A_HI_U16 || mode == IdpMode_D2A_HI_S16 ? 16 : 0;
     return two ? LANE_INT_idp2 : LANE_INT_idp4;
 }
 
@@ -158,54 +158,69 @@ static LaneInt vimnmx(uint32_t m) {
 }
 
 #define IS_SIGNED(op) (MGET(op, sign, m) == ISign_S32)
+/* Operations whose rows say Simulated<LANE>: the compiler says which of them has no case below. */
+typedef enum {
+#define VALUE(op) LANE_OP_##op = OT_##op,
+    ISA_SIMULATED_LANE_OPTYPES(VALUE)
+#undef VALUE
+} LaneOp;
+static LaneInt choose_all(LaneOp op, const MachInst *in, const uint32_t xm[4], bool predicates,
+                          LaneMods *mods, uint32_t *bop) {
+    uint32_t m = in->mods;
+    switch (op) {
+    case LANE_OP_MOV:
+    case LANE_OP_UMOV: return LANE_INT_mov;
+    case LANE_OP_SEL:
+    case LANE_OP_USEL: return LANE_INT_sel;
+    case LANE_OP_IADD3: return iadd3(xm, MGET(IADD3, x, m), predicates, mods);
+    case LANE_OP_UIADD3: return iadd3(xm, MGET(UIADD3, x, m), predicates, mods);
+    case LANE_OP_LOP3: return lop3(MGET(LOP3, lut, m), MGET(LOP3, pand, m), predicates, mods, bop);
+    case LANE_OP_ULOP3: return lop3(MGET(ULOP3, lut, m), MGET(ULOP3, pand, m), predicates, mods, bop);
+    case LANE_OP_IABS: return LANE_INT_iabs;
+    case LANE_OP_IMNMX: return IS_SIGNED(IMNMX) ? LANE_INT_imin_s : LANE_INT_imin_u;
+    case LANE_OP_VIADD: return viadd(in);
+    case LANE_OP_VABSDIFF: return IS_SIGNED(VABSDIFF) ? LANE_INT_absdiff_s : LANE_INT_absdiff_u;
+    case LANE_OP_IDP: return idp(MGET(IDP, mode, m), MGET(IDP, bsign, m) == IdpSign_S8, mods);
+    case LANE_OP_SGXT: return field(MGET(SGXT, wrap, m), IS_SIGNED(SGXT), LANE_INT_sgxt, mods);
+    case LANE_OP_USGXT: return field(MGET(USGXT, wrap, m), IS_SIGNED(USGXT), LANE_INT_sgxt, mods);
+    case LANE_OP_BMSK: return field(MGET(BMSK, wrap, m), false, LANE_INT_bmsk, mods);
+    case LANE_OP_UBMSK: return field(MGET(UBMSK, wrap, m), false, LANE_INT_bmsk, mods);
+    case LANE_OP_BREV:
+    case LANE_OP_UBREV: return LANE_INT_brev;
+    case LANE_OP_POPC:
+    case LANE_OP_UPOPC: return LANE_INT_popc;
+    case LANE_OP_I2I: return i2i(MGET(I2I, type, m), mods);
+    case LANE_OP_IMAD: return imad(in, xm, MGET(IMAD, x, m), mods);
+    case LANE_OP_UIMAD: return imad(in, xm, MGET(UIMAD, x, m), mods);
+    }
+    return LANE_INT_NONE;
+}
+
+/* The others have rows for some of what they do. */
 LaneInt lane_choose(const MachInst *in, const uint32_t xm[4], bool predicates, LaneMods *mods,
                     uint32_t *bop) {
     uint32_t m = in->mods;
     *bop = BoolOp_AND;
     switch (in->optype) {
-    case OT_MOV:
-    case OT_UMOV: return LANE_INT_mov;
-    case OT_SEL:
-    case OT_USEL: return LANE_INT_sel;
-    case OT_IADD3: return iadd3(xm, MGET(IADD3, x, m), predicates, mods);
-    case OT_UIADD3: return iadd3(xm, MGET(UIADD3, x, m), predicates, mods);
     case OT_LEA: return lea(xm, MGET(LEA, x, m), MGET(LEA, hi, m), MGET(LEA, sx32, m), predicates, mods);
     case OT_ULEA: return lea(xm, MGET(ULEA, x, m), MGET(ULEA, hi, m), MGET(ULEA, sx32, m), predicates, mods);
-    case OT_LOP3: return lop3(MGET(LOP3, lut, m), MGET(LOP3, pand, m), predicates, mods, bop);
-    case OT_ULOP3: return lop3(MGET(ULOP3, lut, m), MGET(ULOP3, pand, m), predicates, mods, bop);
-    case OT_IABS: return LANE_INT_iabs;
-    case OT_IMNMX: return IS_SIGNED(IMNMX) ? LANE_INT_imin_s : LANE_INT_imin_u;
     case OT_VIMNMX: return vimnmx(m);
-    case OT_VIADD: return viadd(in);
-    case OT_VABSDIFF: return IS_SIGNED(VABSDIFF) ? LANE_INT_absdiff_s : LANE_INT_absdiff_u;
-    case OT_IDP: return idp(MGET(IDP, mode, m), MGET(IDP, bsign, m) == IdpSign_S8, mods);
     case OT_SHF:
         return shf(MGET(SHF, type, m), MGET(SHF, wrap, m), MGET(SHF, dir, m) == ShfDir_R, MGET(SHF, hi, m),
                    mods);
     case OT_USHF:
         return shf(MGET(USHF, type, m), MGET(USHF, wrap, m), MGET(USHF, dir, m) == ShfDir_R,
                    MGET(USHF, hi, m), mods);
-    case OT_SGXT: return field(MGET(SGXT, wrap, m), IS_SIGNED(SGXT), LANE_INT_sgxt, mods);
-    case OT_USGXT: return field(MGET(USGXT, wrap, m), IS_SIGNED(USGXT), LANE_INT_sgxt, mods);
-    case OT_BMSK: return field(MGET(BMSK, wrap, m), false, LANE_INT_bmsk, mods);
-    case OT_UBMSK: return field(MGET(UBMSK, wrap, m), false, LANE_INT_bmsk, mods);
-    case OT_BREV:
-    case OT_UBREV: return LANE_INT_brev;
-    case OT_POPC:
-    case OT_UPOPC: return LANE_INT_popc;
-    case OT_I2I: return i2i(MGET(I2I, type, m), mods);
     case OT_ISETP:
         return isetp(MGET(ISETP, cmp, m), MGET(ISETP, bop, m), MGET(ISETP, ex, m), IS_SIGNED(ISETP), mods,
                      bop);
     case OT_UISETP:
         return isetp(MGET(UISETP, cmp, m), MGET(UISETP, bop, m), MGET(UISETP, ex, m), IS_SIGNED(UISETP), mods,
                      bop);
-    case OT_IMAD: return imad(in, xm, MGET(IMAD, x, m), mods);
-    case OT_UIMAD: return imad(in, xm, MGET(UIMAD, x, m), mods);
     case OT_IMAD_WIDE: return wide(xm, IS_SIGNED(IMAD_WIDE), MGET(IMAD_WIDE, x, m), false, predicates, mods);
     case OT_UIMAD_WIDE:
         return wide(xm, IS_SIGNED(UIMAD_WIDE), MGET(UIMAD_WIDE, x, m), false, predicates, mods);
     case OT_IMAD_HI: return wide(xm, IS_SIGNED(IMAD_HI), MGET(IMAD_HI, x, m), true, predicates, mods);
-    default: return LANE_INT_NONE;
+    default: return choose_all((LaneOp)in->optype, in, xm, predicates, mods, bop);
     }
 }

@@ -24,7 +24,7 @@ typedef union {
     struct { uint32_t plus, x, high, sign_extend; } lea;
     struct { uint32_t is_signed, x, high; } product;   /* IMAD.WIDE, IMAD.HI */
     uint32_t anf[8];                                   /* LOP3: coefficients as masks */
-    struct { uint32_t sign_a, sign_b /* sign bits of an element or 0 */, first_b /* bit of b's bytes */; } idp;
+    uint32_t number[8];                                /* of an operation without a view; its rows say what they are */
     struct { uint32_t type, wrap, right, high; } shf;
     struct { uint32_t wrap, is_signed; } field;        /* SGXT, BMSK */
     struct { uint32_t cmp, bop, ex; } isetp;

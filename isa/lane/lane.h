@@ -77,15 +77,6 @@ static inline UNUSED uint32_t sum_carries(uint32_t s, uint32_t y, uint32_t z, ui
 static inline UNUSED uint32_t extend(uint32_t x, uint32_t bits, uint32_t sign) {
     return ((x & bits) ^ sign) - sign;
 }
-static inline UNUSED uint32_t dot_bytes(uint32_t a, uint32_t b, uint32_t sa, uint32_t sb) {
-    return extend(a, 0xff, sa) * extend(b, 0xff, sb) + extend(a >> 8, 0xff, sa) * extend(b >> 8, 0xff, sb) +
-           extend(a >> 16, 0xff, sa) * extend(b >> 16, 0xff, sb) +
-           extend(a >> 24, 0xff, sa) * extend(b >> 24, 0xff, sb);
-}
-static inline UNUSED uint32_t dot_halves(uint32_t a, uint32_t b, uint32_t sa, uint32_t sb) {
-    return extend(a, 0xffff, sa) * extend(b, 0xff, sb) +
-           extend(a >> 16, 0xffff, sa) * extend(b >> 8, 0xff, sb);
-}
 /* v from bit n on filled with its bit n - 1, or with zeros. */
 static inline UNUSED uint32_t sgxt_one(uint32_t v, uint32_t n, bool wrap, bool sign) {
     n = wrap ? n & 31 : n < 32 ? n : 32;

@@ -385,7 +385,7 @@ static void multiply(PtxWarp *warp, uint32_t lanes) {
         PtxThread *thread = &warp->threads[lane];
         const PtxCode *code = thread->wait;
         const PtxArg *c = &code->vec[code->fragment[1] + code->fragment[2]];
-        uint64_t sums[4];
+        uint64_t sums[4] = {0};
         for (unsigned i = 0; i < f.m / 4; i++) {
             bool packed = code->fragment[3] < f.m / 4;
             uint64_t old = interp_arg(warp->block->run, thread, &c[packed ? i / 2 : i]);

@@ -195,15 +195,17 @@ static int call_control(Warp *warp, uint32_t pc, uint32_t g) {
 }
 
 /* Where an operation is simulated is said in its row (Simulated<> in isa/NAME.isa). A binder that is missing
- * does not link: LEVELS ones are in this folder and compiled for each host level, MACHINE ones (control,
- * barriers, atomics, what is too rare to be worth a copy a level) are in sim/machine. ABSENT ones have none.
- */
+ * does not link: LEVELS ones are in this folder and compiled for each host level, LANE ones have one in
+ * common, which takes the row of isa/lane that lane_choose says, MACHINE ones (control, barriers, atomics,
+ * what is too rare to be worth a copy a level) are in sim/machine. ABSENT ones have none. */
 #define DECLARE(op) BindFn LV(bind_##op);
 ISA_SIMULATED_LEVELS_OPTYPES(DECLARE)
+BindFn LV(bind_lane);
 #define ROW_LEVELS(op) [OT_##op] = LV(bind_##op),
+#define ROW_LANE(op) [OT_##op] = LV(bind_lane),
 #define ROW_MACHINE(op) [OT_##op] = bind_##op,
-static BindFn *const table[OT_COUNT] = {ISA_SIMULATED_LEVELS_OPTYPES(ROW_LEVELS)
-                                            ISA_SIMULATED_MACHINE_OPTYPES(ROW_MACHINE)};
+static BindFn *const table[OT_COUNT] = {ISA_SIMULATED_LEVELS_OPTYPES(ROW_LEVELS) ISA_SIMULATED_LANE_OPTYPES(
+    ROW_LANE) ISA_SIMULATED_MACHINE_OPTYPES(ROW_MACHINE)};
 
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)

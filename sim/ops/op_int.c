@@ -38,34 +38,10 @@ static bool use_row(Bind *bind, OpFn *otherwise) {
         return bind_not_simulated(bind);
     return !bind->failed;
 }
-#define ROW(op)                                                                                              \
-    bool LV(bind_##op)(Bind * b) { return use_row(b, NULL); }
-#define UROW(op)                                                                                             \
-    bool LV(bind_##op)(Bind * b) { return use_row(b, NULL) && uniform(b); }
-ROW(IADD3)
-UROW(UIADD3)
-ROW(MOV)
-UROW(UMOV)
-ROW(SEL)
-UROW(USEL)
-ROW(LOP3)
-UROW(ULOP3)
-ROW(IABS)
-ROW(IMNMX)
-ROW(VIADD)
-ROW(VABSDIFF)
-ROW(IDP)
-ROW(SGXT)
-UROW(USGXT)
-ROW(BMSK)
-UROW(UBMSK)
-ROW(BREV)
-UROW(UBREV)
-ROW(POPC)
-UROW(UPOPC)
-ROW(I2I)
-ROW(IMAD)
-UROW(UIMAD)
+/* Operations whose rows say Simulated<LANE>. */
+bool LV(bind_lane)(Bind *b) {
+    return use_row(b, NULL) && (isa_traits(b->in->optype)->lanes != ISA_LANES_WARP || uniform(b));
+}
 
 static bool use(Bind *bind, OpFn *full, OpFn *part) {
     bind_operands(bind);
