@@ -213,7 +213,7 @@ static void strew(Plan *plan, const Model *model, uint64_t seed) {
     for (uint32_t k = 0; k < plan->buffers.n && cone->nloads; k++) {
         uint8_t *bytes = (uint8_t *)(uintptr_t)plan->buffers.at[k].bytes;
         uint64_t size = plan->buffers.at[k].count * plan->buffers.at[k].type->size_bytes;
-        if (plan->buffers.at[k].init && strncmp(plan->buffers.at[k].init, "pointers:", 9) == 0)
+        if (plan_init_waits(&plan->buffers.at[k]))
             continue;
         for (uint64_t at = 0; at + 4 <= size; at += 4)
             if (rng_next(&random) & 1)

@@ -73,7 +73,7 @@ static bool asks_for_zero(const AutoSlot *what) {
 /* A pointer is compared with 0, or its low bits are asked for: it is 0, or an element further. */
 static void change_pointer(const AutoSlot *what, AutoAttempt *attempt, uint32_t slot, uint64_t *random) {
     bool asked = asks_for_zero(what), odd = what->unit > 1 && what->elem_bytes;
-    if (what->parent || what->variable)
+    if (what->variable || (what->parent && !asked))
         return;
     if (asked && (!odd || rng_next(random) % 2))
         attempt->null ^= 1ull << slot;

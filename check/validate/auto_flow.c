@@ -36,11 +36,13 @@ static Val sreg_value(Flow *flow, const PtxOperand *operand) {
         flow->out->thread_axes |= bit;
     if (operand->sreg == SR_NTID || operand->sreg == SR_NCTAID)
         flow->out->size_axes[operand->sreg == SR_NCTAID] |= 1u << a;
-    return (Val){.loaded = sreg_varies(operand) == SREG_VARIES_TIME,
+    return (Val){.step = 1,
+                 .loaded = sreg_varies(operand) == SREG_VARIES_TIME,
                  .tid = (uint8_t)(thread ? bit : 0),
                  .names = (uint8_t)(operand->sreg == SR_CTAID    ? NAMES_CTAID + a
                                     : operand->sreg == SR_NTID   ? NAMES_NTID + a
                                     : operand->sreg == SR_NCTAID ? NAMES_NCTAID + a
+                                    : operand->sreg == SR_TID    ? NAMES_TID + a
                                                                  : NAMES_NOTHING)};
 }
 
@@ -55,6 +57,7 @@ static Val symbol_value(Flow *flow, const PtxOperand *operand) {
     return (Val){.var = var + 1,
                  .entry_param = is_kernel_param(flow, var, &param),
                  .placed = true,
+                 .beside = operand->imm,
                  .offset = (uint32_t)operand->imm};
 }
 
@@ -68,13 +71,16 @@ static Val operand_value(Flow *w, uint32_t func, const PtxOperand *ptx_operand) 
     case PO_REG: return *reg_value(w, func, ptx_operand->reg);
     case PO_SREG: return sreg_value(w, ptx_operand);
     case PO_SYM: return symbol_value(w, ptx_operand);
+    case PO_IMM: return (Val){.beside = ptx_operand->imm};
     case PO_ADDR:
         v = ptx_operand->reg   ? *reg_value(w, func, ptx_operand->reg)
             : ptx_operand->sym ? symbol_value(w, ptx_operand)
                                : v;
         v.offset = ptx_operand->reg ? v.offset + (uint32_t)ptx_operand->imm : v.offset;
+        v.beside += ptx_operand->reg ? ptx_operand->imm : 0;
         return v;
     case PO_VEC:
+        v.step = 1;
         for (unsigned i = 0; i < ptx_operand->nvec; i++) {
             Val e = operand_value(w, func, &ptx_operand->vec[i]);
             v.from |= e.from | e.is;
@@ -104,87 +110,30 @@ static void define_operand(Flow *flow, uint32_t func, const PtxOperand *operand,
 
 /* ---- memory ---- */
 
-enum { MOST_BEFORE_CONSTANTS = 48 }; /* slots: parameters and buffers come first */
-
-static Val contents(Flow *flow, uint64_t bases, unsigned bytes) {
-    Val v = {.loaded = true, .given = true};
-    for (; bases; bases &= bases - 1) {
-        uint32_t i = (uint32_t)__builtin_ctzll(bases), c = flow->out->slots[i].content;
-        if (!c) {
-            unsigned depth = 0;
-            for (uint32_t p = i + 1; p; p = flow->out->slots[p - 1].parent)
-                depth++;
-            if (depth > 4)
-                continue; /* a list or a tree: more of the same */
-            c = auto_add_slot(flow, (AutoSlot){.parent = i + 1, .size_bytes = bytes}) + 1;
-            flow->out->slots[i].content = c;
-        }
-        AutoSlot *slot = &flow->out->slots[c - 1];
-        slot->size_bytes = bytes > slot->size_bytes ? bytes : slot->size_bytes;
-        v.is |= 1ull << (c - 1);
-    }
-    v.from = v.is;
-    return v;
-}
-
-/* The slots that can be bases of this address: eight bytes, and certain pointers rather than others. */
-static uint64_t bases_of(const Flow *flow, uint64_t is) {
-    uint64_t wide = 0, sure = 0;
-    for (; is; is &= is - 1) {
-        uint64_t bit = is & -is;
-        const AutoSlot *slot = &flow->out->slots[__builtin_ctzll(is)];
-        const PtxVar *var =
-            slot->parent || slot->variable ? NULL : &flow->m->vars[flow->kernel->params[slot->param]];
-        if (slot->size_bytes != 8)
-            continue;
-        wide |= bit;
-        if (slot->uses & AU_CVTA || (var && var->is_pointer))
-            sure |= bit;
-    }
-    return sure ? sure : wide;
-}
-
-static uint64_t note_access(Flow *flow, Val address, unsigned bytes) {
-    uint64_t bases = bases_of(flow, address.is);
-    auto_use(flow, bases, AU_ADDRESS | AU_MEMORY, TY_NONE);
-    auto_use(flow, address.from & ~bases, AU_INDEX, TY_NONE);
-    auto_use(flow, bases ? address.strides & ~bases : 0, AU_STRIDE, TY_NONE);
-    for (uint64_t s = bases ? address.strides & ~bases : 0; s; s &= s - 1) {
-        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(s)];
-        if (!slot->stride_of)
-            slot->stride_of = (uint32_t)__builtin_ctzll(bases) + 1;
-    }
-    for (uint64_t b = bases; b; b &= b - 1) {
-        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(b)];
-        if (!slot->elem_bytes || bytes < slot->elem_bytes)
-            slot->elem_bytes = (uint8_t)bytes;
-    }
-    return bases;
-}
-
-/* The slot, + 1, that points to a variable of constants without initial values: the host gives them. 0: it is
- * none, or there are slots enough. */
-static uint32_t constants_slot(Flow *flow, uint32_t index) {
-    AutoFlow *out = flow->out;
-    const PtxVar *var = &flow->m->vars[index];
-    if (var->space != SP_CONST || var->ninits || !var->size_bytes || ptx_is_texture(var))
-        return 0;
-    for (uint32_t i = 0; i < out->nslots; i++)
-        if (out->slots[i].variable == index + 1)
-            return i + 1;
-    return out->nslots > MOST_BEFORE_CONSTANTS
-               ? 0
-               : auto_add_slot(flow, (AutoSlot){.variable = index + 1, .size_bytes = 8, .uses = AU_ADDRESS}) +
-                     1;
-}
-
 /* From memory, through slots that point there. */
-static Val load_through(Flow *flow, const PtxInsn *in, uint64_t bases) {
+static Val load_through(Flow *flow, const PtxInsn *in, Val address, uint64_t bases) {
     PtxType type = (PtxType)in->type[0];
-    Val v = contents(flow, bases, ptx_type_bytes(type));
+    Val v = auto_contents(flow, address, bases, ptx_type_bytes(type));
     if (ptx_type_class(type) == TC_FLOAT)
         auto_use(flow, v.is, AU_FLOAT, type);
     return v;
+}
+
+/* The operand that gets element i of a vector, or the only one. */
+static const PtxOperand *element_operand(const PtxOperand *operand, unsigned i) {
+    return operand->kind == PO_VEC ? &operand->vec[i] : operand;
+}
+
+/* Each element is a field of its own. */
+static void load_elements(Flow *flow, uint32_t func, const PtxInsn *in, Val address, uint64_t bases,
+                          Val also) {
+    for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++) {
+        Val v = load_through(flow, in, address, bases);
+        v.tid |= also.tid;
+        v.from |= also.from;
+        define_operand(flow, func, element_operand(&in->operands[0], i), v);
+        address.beside += ptx_type_bytes((PtxType)in->type[0]);
+    }
 }
 
 static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
@@ -194,7 +143,7 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
     uint32_t param;
     if (a.var && a.entry_param && is_kernel_param(flow, a.var - 1, &param)) {
         for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++) {
-            const PtxOperand *d = in->operands[0].kind == PO_VEC ? &in->operands[0].vec[i] : &in->operands[0];
+            const PtxOperand *d = element_operand(&in->operands[0], i);
             uint32_t s = auto_param_slot(flow, param, a.offset + i * bytes, bytes);
             define_operand(
                 flow, func, d,
@@ -204,25 +153,23 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
         }
         return;
     }
-    uint32_t constants = a.var ? constants_slot(flow, a.var - 1) : 0;
+    uint32_t constants = a.var ? auto_constants_slot(flow, a.var - 1) : 0;
     if (constants) {
         AutoSlot *slot = &flow->out->slots[constants - 1];
         slot->elem_bytes =
             (uint8_t)(!slot->elem_bytes || bytes < slot->elem_bytes ? bytes : slot->elem_bytes);
-        Val v = load_through(flow, in, 1ull << (constants - 1));
-        v.tid |= a.tid;
-        v.from |= a.from;
-        define_operand(flow, func, &in->operands[0], v);
+        load_elements(flow, func, in, a, 1ull << (constants - 1), a);
         auto_use(flow, a.from, AU_INDEX, TY_NONE);
         return;
     }
     if (a.var) {
         for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++, a.offset += bytes) {
-            const PtxOperand *d = in->operands[0].kind == PO_VEC ? &in->operands[0].vec[i] : &in->operands[0];
+            const PtxOperand *d = element_operand(&in->operands[0], i);
             Val v = auto_get_cell(flow, a, bytes);
             v.loaded |= a.loaded || flow->m->vars[a.var - 1].space == SP_GLOBAL ||
                         flow->m->vars[a.var - 1].space == SP_CONST;
             v.given |= v.loaded;
+            v.step = v.loaded && !v.is ? 1 : v.step;
             v.tid |= a.tid;
             v.from |= a.from;
             define_operand(flow, func, d, v);
@@ -230,7 +177,7 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
         auto_use(flow, a.from, AU_INDEX, TY_NONE);
         return;
     }
-    define_operand(flow, func, &in->operands[0], load_through(flow, in, note_access(flow, a, bytes)));
+    load_elements(flow, func, in, a, auto_note_access(flow, a, bytes), (Val){0});
 }
 
 static void flow_store(Flow *flow, uint32_t func, const PtxInsn *in) {
@@ -238,12 +185,11 @@ static void flow_store(Flow *flow, uint32_t func, const PtxInsn *in) {
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
     if (a.var) {
         for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++, a.offset += bytes) {
-            const PtxOperand *o = in->operands[1].kind == PO_VEC ? &in->operands[1].vec[i] : &in->operands[1];
-            auto_put_cell(flow, a, bytes, operand_value(flow, func, o));
+            auto_put_cell(flow, a, bytes, operand_value(flow, func, element_operand(&in->operands[1], i)));
         }
         auto_use(flow, a.from, AU_INDEX, TY_NONE);
     } else {
-        uint64_t bases = note_access(flow, a, bytes);
+        uint64_t bases = auto_note_access(flow, a, bytes);
         for (; bases && ptx_type_class((PtxType)in->type[0]) == TC_FLOAT; bases &= bases - 1)
             flow->out->slots[__builtin_ctzll(bases)].stored = (PtxType)in->type[0];
     }
@@ -260,7 +206,8 @@ static void flow_wmma(Flow *flow, uint32_t func, const PtxInsn *in) {
 static void flow_atomic(Flow *flow, uint32_t func, const PtxInsn *in) {
     Val a = operand_value(flow, func, &in->operands[in->ndst]);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
-    Val v = a.var ? auto_get_cell(flow, a, bytes) : contents(flow, note_access(flow, a, bytes), bytes);
+    Val v = a.var ? auto_get_cell(flow, a, bytes)
+                  : auto_contents(flow, a, auto_note_access(flow, a, bytes), bytes);
     if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
         auto_use(flow, v.is, AU_FLOAT, (PtxType)in->type[0]);
     v.tid |= 1;
@@ -285,7 +232,7 @@ static Val source_value(Flow *w, uint32_t func, const PtxInsn *in, unsigned sour
 /* The value of the result: that of the operands in `passes` (SOURCE_*, for sums that are addresses), computed
  * from all. */
 static Val result_of(Flow *w, uint32_t func, const PtxInsn *in, unsigned passes) {
-    Val out = {0};
+    Val out = {.step = 1};
     PtxType type = source_type(in);
     for (unsigned n = 0; in->ndst + n < in->noperands; n++) {
         Val v = source_value(w, func, in, n);
@@ -297,6 +244,7 @@ static Val result_of(Flow *w, uint32_t func, const PtxInsn *in, unsigned passes)
         out.given |= v.given || memory;
         if (passes >> n & 1) {
             out.is |= v.is;
+            out.summed |= v.summed;
             if (v.var && !out.var)
                 out.var = v.var, out.entry_param = v.entry_param, out.offset = v.offset,
                 out.placed = v.placed && in->noperands == in->ndst + 1u;
@@ -401,12 +349,19 @@ static void flow_other(Flow *w, uint32_t func, const PtxInsn *in) {
 
 /* The value of one of the first two operands; the others only change it. */
 static void flow_either(Flow *w, uint32_t func, const PtxInsn *in) {
-    define(w, func, in, result_of(w, func, in, SOURCE_A | SOURCE_B));
+    Val out = result_of(w, func, in, SOURCE_A | SOURCE_B);
+    if (in->op != PTX_OR)
+        auto_beside_either(&out, source_value(w, func, in, 0), source_value(w, func, in, 1));
+    define(w, func, in, out);
 }
 
 /* The value of the first operand: differences, and addresses that are rounded down. */
 static void flow_first(Flow *w, uint32_t func, const PtxInsn *in) {
-    define(w, func, in, result_of(w, func, in, SOURCE_A));
+    Val out = result_of(w, func, in, SOURCE_A);
+    if (in->op == PTX_SUB)
+        auto_beside_sum(&out, source_value(w, func, in, 0),
+                        auto_beside_product(source_value(w, func, in, 1), -1));
+    define(w, func, in, out);
 }
 
 /* A few bits of what memory holds are bounded by themselves: as an index they want nothing of it. */
@@ -450,6 +405,8 @@ static void keep_multiple(Val *out, Val of, uint64_t times) {
 static void flow_move(Flow *w, uint32_t func, const PtxInsn *in) {
     Val out = result_of(w, func, in, SOURCE_A);
     out.names = source_value(w, func, in, 0).names;
+    if (in->noperands == in->ndst + 1u)
+        auto_beside_sum(&out, source_value(w, func, in, 0), (Val){0});
     keep_multiple(&out, source_value(w, func, in, 0), in->noperands == in->ndst + 1u);
     define(w, func, in, out);
 }
@@ -460,6 +417,8 @@ static void flow_convert(Flow *w, uint32_t func, const PtxInsn *in) {
     Val out = result_of(w, func, in, converts ? NO_SOURCE : SOURCE_A | SOURCE_B);
     out.names = source_value(w, func, in, 0).names;
     out.given &= !converts;
+    if (!converts)
+        auto_beside_sum(&out, source_value(w, func, in, 0), (Val){0});
     keep_multiple(&out, source_value(w, func, in, 0), !converts);
     define(w, func, in, out);
 }
@@ -467,7 +426,16 @@ static void flow_convert(Flow *w, uint32_t func, const PtxInsn *in) {
 static void flow_generic(Flow *w, uint32_t func, const PtxInsn *in) {
     Val out = result_of(w, func, in, SOURCE_A);
     auto_use(w, out.is, AU_CVTA, TY_NONE);
+    auto_beside_sum(&out, source_value(w, func, in, 0), (Val){0});
     define(w, func, in, out);
+}
+
+/* What the thread after the last one of a block would do, this one does next. */
+static void hint_step(Flow *flow, Val a, int64_t n) {
+    if (a.names < NAMES_TID || a.names == NAMES_MANY || n < 32 || n % 32)
+        return;
+    uint32_t *hint = &flow->out->step_hint[a.names - NAMES_TID];
+    *hint = auto_common_divisor(*hint, (uint64_t)n);
 }
 
 static void flow_add(Flow *w, uint32_t func, const PtxInsn *in) {
@@ -478,6 +446,10 @@ static void flow_add(Flow *w, uint32_t func, const PtxInsn *in) {
         out.offset += (uint32_t)other->imm;
         out.placed = source_value(w, func, in, base).placed;
     }
+    Val a = source_value(w, func, in, 0), b = source_value(w, func, in, 1);
+    out.summed |= a.is && b.is ? a.is | b.is : 0;
+    hint_step(w, a, in->operands[in->ndst + 1].kind == PO_IMM ? in->operands[in->ndst + 1].imm : 0);
+    auto_beside_sum(&out, a, b);
     define(w, func, in, out);
 }
 
@@ -490,6 +462,9 @@ static void define_product(Flow *w, uint32_t func, const PtxInsn *in, unsigned p
     const PtxOperand *factor = &in->operands[in->ndst + 1];
     if (in->noperands == in->ndst + 2u && factor->kind == PO_IMM && factor->imm > 0)
         keep_multiple(&out, a, (uint64_t)factor->imm);
+    Val product = b.is || b.step || b.from ? auto_beside_product(b, a.is || a.step || a.from ? 1 : a.beside)
+                                           : auto_beside_product(a, b.beside);
+    auto_beside_sum(&out, product, passes & SOURCE_C ? source_value(w, func, in, 2) : (Val){0});
     define(w, func, in, out);
 }
 
@@ -506,6 +481,8 @@ static void flow_shift(Flow *w, uint32_t func, const PtxInsn *in) {
     Val out = result_of(w, func, in, NO_SOURCE);
     if (in->op == PTX_SHL && by->kind == PO_IMM && by->imm >= 0 && by->imm < 16)
         keep_multiple(&out, source_value(w, func, in, 0), 1ull << by->imm);
+    if (in->op == PTX_SHL && by->kind == PO_IMM && by->imm >= 0 && by->imm < 16)
+        auto_beside_sum(&out, auto_beside_product(source_value(w, func, in, 0), 1 << by->imm), (Val){0});
     define(w, func, in, out);
 }
 
@@ -572,7 +549,7 @@ static void flow_copy(Flow *w, uint32_t func, const PtxInsn *in) {
     for (unsigned i = 0; i < 2 && i < in->noperands; i++) {
         Val a = operand_value(w, func, &in->operands[i]);
         if (!a.var)
-            note_access(w, a, 4);
+            auto_note_access(w, a, 4);
     }
 }
 
@@ -591,7 +568,7 @@ static void flow_call(Flow *flow, uint32_t func, const PtxInsn *in) {
     if (!in->callee) {
         auto_use(flow, operand_value(flow, func, &in->operands[0]).from, AU_CALL, TY_NONE);
         for (unsigned i = 0; i < in->nrets; i++)
-            define_returned(flow, func, &in->rets[i], (Val){.loaded = true, .given = true});
+            define_returned(flow, func, &in->rets[i], (Val){.step = 1, .loaded = true, .given = true});
         return;
     }
     uint32_t callee = in->callee - 1;
@@ -616,7 +593,7 @@ static void flow_call(Flow *flow, uint32_t func, const PtxInsn *in) {
     }
     for (unsigned i = 0; i < in->nrets && i < f->nrets; i++) {
         uint32_t reg = f->ret_regs ? f->ret_regs[i] : 0;
-        Val v = !f->has_body ? (Val){.loaded = true, .given = true}
+        Val v = !f->has_body ? (Val){.step = 1, .loaded = true, .given = true}
                 : reg        ? flow->regs[callee][reg] /* as at the ends of its blocks */
                              : auto_get_cell(flow, (Val){.var = f->rets[i] + 1}, 0);
         define_returned(flow, func, &in->rets[i], v);
@@ -721,36 +698,64 @@ static void divide_shared(Flow *flow) {
     out->static_shared_bytes = (layout.funcs[flow->kernel - flow->m->funcs].static_bytes + 15) & ~15ull;
 }
 
-bool auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow *out, const char **reason) {
-    *out = (AutoFlow){0};
-    Flow w = {.m = module, .kernel = &module->funcs[kernel], .out = out, .arena = arena, .block = 1};
+/* One pass over the kernel and what it calls, with what is known from earlier ones. False: see flow->reason.
+ */
+static bool flow_once(Flow *flow, uint32_t kernel) {
+    const PtxModule *module = flow->m;
+    Arena *arena = flow->arena;
+    AutoFlow *out = flow->out;
     uint32_t most = 0;
-    w.regs = ARENA_ARRAY(arena, Val *, module->nfuncs + 1);
-    w.cells = ARENA_ARRAY(arena, Cell, module->nvars + 1);
-    w.funcs = ARENA_ARRAY(arena, uint8_t, module->nfuncs + 1);
-    w.leaders = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
+    *out = (AutoFlow){0};
+    *flow = (Flow){.m = module,
+                   .kernel = flow->kernel,
+                   .out = out,
+                   .arena = arena,
+                   .block = 1,
+                   .known = flow->known,
+                   .nknown = flow->nknown};
+    flow->regs = ARENA_ARRAY(arena, Val *, module->nfuncs + 1);
+    flow->cells = ARENA_ARRAY(arena, Cell, module->nvars + 1);
+    flow->funcs = ARENA_ARRAY(arena, uint8_t, module->nfuncs + 1);
+    flow->leaders = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
     out->fixed = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
     out->steers = ARENA_ARRAY(arena, uint64_t *, module->nfuncs + 1);
     for (uint32_t i = 0; i < module->nfuncs; i++) {
-        w.regs[i] = ARENA_ARRAY(arena, Val, module->funcs[i].nregs + 1);
-        w.leaders[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
+        flow->regs[i] = ARENA_ARRAY(arena, Val, module->funcs[i].nregs + 1);
+        flow->leaders[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
         out->fixed[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
         out->steers[i] = ARENA_ARRAY(arena, uint64_t, module->funcs[i].ninsns + 1);
         most = module->funcs[i].nregs > most ? module->funcs[i].nregs : most;
     }
-    w.now = ARENA_ARRAY(arena, Val, most + 1);
-    w.block_of = ARENA_ARRAY(arena, uint32_t, most + 1);
-    out->funcs = w.funcs;
-    w.funcs[kernel] = 1;
-    for (bool again = true; again && !w.reason;) {
-        w.changed = false;
+    flow->now = ARENA_ARRAY(arena, Val, most + 1);
+    flow->block_of = ARENA_ARRAY(arena, uint32_t, most + 1);
+    out->funcs = flow->funcs;
+    flow->funcs[kernel] = 1;
+    for (bool again = true; again && !flow->reason;) {
+        flow->changed = false;
         for (uint32_t f = 0; f < module->nfuncs; f++)
-            if (w.funcs[f] && !w.reason)
-                do_function(&w, f);
-        address_taken(&w);
-        again = w.changed;
+            if (flow->funcs[f] && !flow->reason)
+                do_function(flow, f);
+        address_taken(flow);
+        again = flow->changed;
     }
-    divide_shared(&w);
-    *reason = w.reason;
-    return !w.reason;
+    return !flow->reason;
+}
+
+bool auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow *out, const char **reason) {
+    enum { PASSES = 5 };
+    Flow flow = {.m = module, .kernel = &module->funcs[kernel], .out = out, .arena = arena};
+    flow.known = ARENA_ARRAY(arena, AutoKnown, AUTO_MAX_KNOWN);
+    bool good = flow_once(&flow, kernel);
+    for (unsigned pass = 1; good && pass < PASSES && auto_learn(&flow); pass++) {
+        good = flow_once(&flow, kernel);
+        if (!good) { /* more slots than there is room for: no records */
+            flow.nknown = 0;
+            good = flow_once(&flow, kernel);
+            break;
+        }
+    }
+    auto_finish_records(&flow);
+    divide_shared(&flow);
+    *reason = flow.reason;
+    return good;
 }

@@ -22,18 +22,27 @@ enum {                      /* uses of a slot's value */
        AU_STRIDE = 1 << 13  /* part of an address, times what depends on a thread index */
 };
 
+/* AUTO_ANYWHERE: offset of the field that stands for all of which nobody knows where in a record they are. */
 enum { AUTO_WORDS = 6 };
+#define AUTO_ANYWHERE UINT32_MAX
 /* A value that the launch gives: a parameter, or a field of one, or what a buffer holds. */
 typedef struct {
-    uint32_t param, offset_bytes, size_bytes; /* parameter, field */
+    uint32_t param, offset_bytes, size_bytes; /* parameter, field of it or of the parent's records */
     uint32_t parent;                          /* index + 1 of the slot that points to it; 0: a parameter */
-    uint32_t variable;  /* index + 1: no parameter, it points to this .const variable, which the host fills */
-    uint32_t content;   /* index + 1 of what it points to */
-    uint32_t uses;      /* AU_* */
-    uint32_t stride_of; /* AU_STRIDE: index + 1 of the slot that is the base */
-    uint8_t elem_bytes; /* narrowest access through it; 0 none */
-    PtxType float_type; /* of AU_FLOAT */
-    PtxType stored;     /* through it: the floating-point type, or TY_NONE */
+    uint32_t variable; /* index + 1: no parameter, it points to this .const variable, which the host fills */
+    uint32_t content;  /* index + 1 of what it points to; of records of their first field */
+    uint32_t next;     /* index + 1 of the next field of the same records */
+    uint32_t record_bytes; /* it points to records of so many bytes, one behind the other; 0: all is alike */
+    bool record;           /* ... or of a size that only their fields tell */
+    bool alone;            /* of the parts of some address only this one can be the pointer */
+    bool dense;            /* elements of less than LEAST_RECORD bytes are accessed, or others in a record */
+    uint32_t spacing;      /* of what is accessed through it: largest common divisor; 0: one place only */
+    uint64_t path;         /* names it by its parameter, and the fields that lead to it */
+    uint32_t uses;         /* AU_* */
+    uint32_t stride_of;    /* AU_STRIDE: index + 1 of the slot that is the base */
+    uint8_t elem_bytes;    /* narrowest access through it; 0 none */
+    PtxType float_type;    /* of AU_FLOAT */
+    PtxType stored;        /* through it: the floating-point type, or TY_NONE */
     uint32_t shared_piece; /* parameter declared .ptr .shared: gets this piece of dynamic memory, from 1; 0:
                               none */
     uint32_t unit; /* the largest number that it is divided by, or of which it must be a multiple; 0 none */
@@ -51,7 +60,11 @@ typedef struct { /* a copy of a tensor whose map is a parameter, or in memory th
     uint32_t param;
 } AutoCopy;
 
-enum { AUTO_MAX_SLOTS = 64, AUTO_MAX_COPIES = 64 };
+enum {
+    AUTO_MAX_SLOTS = 64,
+    AUTO_MAX_COPIES = 64,
+    AUTO_DEPTH = 4 /* of pointers to pointers */
+};
 typedef struct {
     AutoSlot slots[AUTO_MAX_SLOTS];
     uint32_t nslots;
@@ -61,6 +74,7 @@ typedef struct {
     uint32_t size_axes[2];  /* bit i: ntid, and nctaid, of axis i is read */
     uint32_t block_hint[3]; /* ctaid times this constant is computed, or ntid is compared with it; 0 none */
     uint32_t grid_hint[3];  /* nctaid is compared with it */
+    uint32_t step_hint[3]; /* multiples of this are added to tid: the next elements of a block of that size */
     AutoCopy copies[AUTO_MAX_COPIES];
     uint32_t ncopies;
     bool dynamic_shared;

@@ -92,6 +92,8 @@ static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random,
         uint32_t hint = search->flow.block_hint[i], part = n < 2 ? 0 : (uint32_t)(rng_next(random) % 4);
         if (part == 1 && hint >= 2) /* a thread does two elements */
             hint /= 2;
+        if (!hint && n % 3 == 1 && flow->step_hint[i] <= SIM_MAX_BLOCK_THREADS)
+            hint = flow->step_hint[i];
         if (hint && part < 3 && (!flow->thread_axes || flow->thread_axes >> i & 1))
             attempt->block[i] = hint;
     }
@@ -199,7 +201,22 @@ static void choose_strides(const AutoFlow *flow, unsigned n, AutoAttempt *attemp
     }
 }
 
+bool auto_fit_units(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random) {
+    enum { MOST_TIMES = 3 };
+    bool changed = false;
+    for (uint32_t i = 0; i < search->flow.nslots; i++) {
+        const AutoSlot *slot = &search->flow.slots[i];
+        if (slot->unit < 2 || slot->parent || auto_is_pointer(slot) || slot->shared_piece ||
+            slot->uses & (AU_BRANCH | AU_CALL | AU_BYTES | AU_FLOAT))
+            continue;
+        changed |= attempt->value[i] % slot->unit || !attempt->value[i];
+        attempt->value[i] = slot->unit * (1 + rng_next(random) % MOST_TIMES);
+    }
+    return changed;
+}
+
 void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
+    enum { FIRST_UNITS = 6 };
     static const uint32_t quarters[] = {2, 4, 1, 6, 3, 8, 5, 16};
     uint64_t random = search->opt->seed * 0x2545f4914f6cdd1du + n;
     *attempt = (AutoAttempt){.shared_bytes = search->flow.dynamic_shared ? DYNAMIC_SHARED : 0,
@@ -212,12 +229,16 @@ void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
         attempt->number[i] = 0.25 * (double)quarters[n < 2 ? n + i % 3 : rng_next(&random) % 8];
         if (n > 4 && rng_next(&random) % 4 == 0)
             attempt->number[i] = -attempt->number[i];
-        const AutoSlot *content = slot->content ? &search->flow.slots[slot->content - 1] : NULL;
-        attempt->bytes[i] = content && auto_is_pointer(content) ? POINTER_BYTES : FIRST_BYTES;
+        bool pointers = false;
+        for (uint32_t c = slot->content; c; c = search->flow.slots[c - 1].next)
+            pointers |= auto_is_pointer(&search->flow.slots[c - 1]);
+        attempt->bytes[i] = pointers ? POINTER_BYTES : FIRST_BYTES;
         if (slot->variable)
             attempt->bytes[i] = search->m->vars[slot->variable - 1].size_bytes;
     }
     choose_strides(&search->flow, n, attempt);
+    if (n >= FIRST_UNITS && n % 4 == 2)
+        auto_fit_units(search, attempt, &random);
     attempt->seed = rng_next(&random);
 }
 

@@ -20,20 +20,27 @@ static bool names_variable(const AutoSearch *search, const char *name) {
 
 static const char *buffer_name(const AutoSearch *search, Arena *arena, uint32_t slot, unsigned number) {
     const AutoSlot *auto_slot = &search->flow.slots[slot];
-    const char *stars = "";
+    const char *stars = "", *fields = "";
     while (auto_slot->parent) {
+        const AutoSlot *parent = &search->flow.slots[auto_slot->parent - 1];
         stars = arena_printf(arena, "%s*", stars);
-        auto_slot = &search->flow.slots[auto_slot->parent - 1];
+        if (auto_slot->offset_bytes == AUTO_ANYWHERE)
+            fields = arena_printf(arena, ".any%s", fields);
+        else if (parent->record)
+            fields = arena_printf(arena, ".%u%s", auto_slot->offset_bytes, fields);
+        auto_slot = parent;
     }
     if (auto_slot->variable) {
         const char *symbol = ptx_var_symbol(search->m, &search->m->vars[auto_slot->variable - 1], arena);
-        return *stars ? arena_printf(arena, "%s.%u.%s%s", search->name, number, stars, symbol) : symbol;
+        return *stars ? arena_printf(arena, "%s.%u.%s%s%s", search->name, number, stars, symbol, fields)
+                      : symbol;
     }
     const PtxVar *var = &search->m->vars[search->f->params[auto_slot->param]];
     const char *field = auto_slot->offset_bytes ? arena_printf(arena, "@%u", auto_slot->offset_bytes) : "";
     bool taken = names_variable(search, str_text(&search->m->strings, var->name));
     const char *launch = number || taken ? arena_printf(arena, "%s.%u.", search->name, number) : "";
-    return arena_printf(arena, "%s%s%s%s", launch, stars, str_text(&search->m->strings, var->name), field);
+    return arena_printf(arena, "%s%s%s%s%s", launch, stars, str_text(&search->m->strings, var->name), field,
+                        fields);
 }
 
 /* Buffers of edge values are filled together, so that operands from two of them fit together. */
@@ -46,46 +53,97 @@ static const char *edges_of(const AutoSearch *search, const AutoAttempt *attempt
                         attempt->one_in ? attempt->one_in : 1);
 }
 
-/* Element type and contents of the buffer that a slot points to. */
-static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot, Plan *plan,
-                            PlanBuffer *buffer, unsigned number) {
+typedef struct {
+    const char *type, *init;
+} Contents;
+
+/* What a pointer in memory points to, one record of whole size behind the other. */
+static const char *pointers_to(const AutoSearch *search, const AutoAttempt *attempt, uint32_t content,
+                               Plan *plan, unsigned number) {
+    uint32_t bytes = search->flow.slots[content].record_bytes;
+    if (attempt->null >> content & 1)
+        return "zero";
+    return arena_printf(&plan->arena, "pointers:%s:%u", buffer_name(search, &plan->arena, content, number),
+                        bytes ? (POINTEE_STRIDE + bytes - 1) / bytes * bytes : POINTEE_STRIDE);
+}
+
+/* Type and values of elements of `size` bytes that a slot points to: of all of them, or of the field
+ * `content` of its records (index + 1; 0: nobody reads them). */
+static Contents describe_contents(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot,
+                                  uint32_t content, unsigned size, Plan *plan, unsigned number) {
     const AutoSlot *t = &search->flow.slots[slot],
-                   *auto_slot = t->content ? &search->flow.slots[t->content - 1] : NULL;
-    unsigned size = t->elem_bytes == 1 || t->elem_bytes == 2 || t->elem_bytes == 8 ? t->elem_bytes : 4;
+                   *auto_slot = content ? &search->flow.slots[content - 1] : NULL;
     /* constants are the same in all launches: these may share a memory */
-    uint64_t seed = (t->variable ? search->opt->seed : attempt->seed >> 32) + slot;
-    const char *type = size == 1 ? "u8" : size == 2 ? "u16" : size == 8 ? "u64" : "u32";
-    buffer->init = arena_printf(&plan->arena, "random:%llu", (unsigned long long)seed);
-    if (auto_slot && auto_is_pointer(auto_slot)) {
-        type = "u64";
-        buffer->init =
-            arena_printf(&plan->arena, "pointers:%s:%u",
-                         buffer_name(search, &plan->arena, t->content - 1, number), POINTEE_STRIDE);
-    } else if (auto_slot &&
-               auto_slot->uses &
-                   (AU_INDEX | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP | AU_DIVISOR | AU_BRANCH) &&
-               !(auto_slot->uses & AU_FLOAT)) {
+    uint64_t seed =
+        (t->variable ? search->opt->seed : attempt->seed >> 32) + (t->record ? content : 0) + slot;
+    Contents out = {.type = size == 1   ? "u8"
+                            : size == 2 ? "u16"
+                            : size == 8 ? "u64"
+                                        : "u32",
+                    .init = arena_printf(&plan->arena, "random:%llu", (unsigned long long)seed)};
+    if (auto_slot && auto_is_pointer(auto_slot))
+        return (Contents){"u64", pointers_to(search, attempt, content - 1, plan, number)};
+    if (auto_slot &&
+        auto_slot->uses & (AU_INDEX | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP | AU_DIVISOR | AU_BRANCH) &&
+        !(auto_slot->uses & AU_FLOAT)) {
         uint64_t least = auto_slot->uses & AU_DIVISOR ? 1 : 0,
-                 bound = t->variable ? SMALL_CONSTANT : attempt->bound[t->content - 1],
+                 bound = t->variable ? SMALL_CONSTANT : attempt->bound[content - 1],
                  above = bound ? bound : attempt->index_bound;
-        buffer->init =
+        out.init =
             arena_printf(&plan->arena, "random:%llu:%llu:%llu", (unsigned long long)seed,
                          (unsigned long long)least, (unsigned long long)(above > least ? above : least + 1));
     } else if (auto_slot && auto_slot->uses & AU_FLOAT) {
         PtxType f = auto_slot->float_type;
-        type = f == TY_F64 && size == 8         ? "f64"
-               : f == TY_BF16 || f == TY_BF16X2 ? "bf16"
-               : f == TY_F16 || f == TY_F16X2   ? "f16"
-                                                : "f32";
-        buffer->init = arena_printf(&plan->arena, "random:%llu:-1:1", (unsigned long long)seed);
+        out.type = f == TY_F64 && size == 8         ? "f64"
+                   : f == TY_BF16 || f == TY_BF16X2 ? "bf16"
+                   : f == TY_F16 || f == TY_F16X2   ? "f16"
+                                                    : "f32";
+        out.init = arena_printf(&plan->arena, "random:%llu:-1:1", (unsigned long long)seed);
     }
     if (!auto_slot && t->stored && size == ptx_type_bytes(t->stored)) /* only written */
-        type = t->stored == TY_F64 ? "f64" : t->stored == TY_F32 ? "f32" : type;
-    bool free_value =
-        !auto_slot || !(auto_is_pointer(auto_slot) || auto_slot->uses & (AU_INDEX | AU_DIVISOR));
+        out.type = t->stored == TY_F64 ? "f64" : t->stored == TY_F32 ? "f32" : out.type;
+    bool free_value = !auto_slot || !(auto_slot->uses & (AU_INDEX | AU_DIVISOR));
     if (attempt->edges && free_value && !t->variable)
-        buffer->init = edges_of(search, attempt, slot, &plan->arena);
-    buffer->type = scalar_find(type, strlen(type));
+        out.init = edges_of(search, attempt, slot, &plan->arena);
+    return out;
+}
+
+/* The fields of records, by rising offsets; what lies anywhere comes first. */
+static const char *describe_records(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot,
+                                    Plan *plan, unsigned number) {
+    const AutoSlot *t = &search->flow.slots[slot];
+    const char *text = arena_printf(&plan->arena, "records:%u", t->record_bytes);
+    uint64_t next = 0; /* offset of the least field that is left, + 1; 0: that of those anywhere */
+    for (uint32_t left = 1, c; left;) {
+        uint64_t following = UINT64_MAX;
+        for (c = t->content; c; c = search->flow.slots[c - 1].next) {
+            const AutoSlot *field = &search->flow.slots[c - 1];
+            uint64_t at = field->offset_bytes == AUTO_ANYWHERE ? 0 : field->offset_bytes + 1ull;
+            if (at > next && at < following)
+                following = at;
+            if (at != next || (at && field->offset_bytes + field->size_bytes > t->record_bytes))
+                continue;
+            Contents contents = describe_contents(search, attempt, slot, c, field->size_bytes, plan, number);
+            text = at ? arena_printf(&plan->arena, "%s,%u:%s:%s", text, field->offset_bytes, contents.type,
+                                     contents.init)
+                      : arena_printf(&plan->arena, "%s,*:%s:%s", text, contents.type, contents.init);
+        }
+        left = following != UINT64_MAX;
+        next = following;
+    }
+    return text;
+}
+
+/* Element type and contents of the buffer that a slot points to. */
+static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot, Plan *plan,
+                            PlanBuffer *buffer, unsigned number) {
+    const AutoSlot *t = &search->flow.slots[slot];
+    unsigned size = t->elem_bytes == 1 || t->elem_bytes == 2 || t->elem_bytes == 8 ? t->elem_bytes : 4;
+    Contents contents =
+        describe_contents(search, attempt, slot, t->record ? 0 : t->content, size, plan, number);
+    buffer->init =
+        t->record && t->content ? describe_records(search, attempt, slot, plan, number) : contents.init;
+    buffer->type = scalar_find(contents.type, strlen(contents.type));
     size = buffer->type->size_bytes;
     buffer->count = (attempt->bytes[slot] + size - 1) / size;
 }
@@ -288,8 +346,10 @@ static bool try_attempt(AutoSearch *search, const AutoAttempt *attempt, Look loo
     search->trap = r.trap;
     search->stores = r.stores;
     search->races = r.nharmful;
-    search->warned = r.nwarnings != 0;
-    search->undefined = r.first_warning.kind == TRAP_COLLECTIVE || r.first_warning.kind == TRAP_OUT_OF_RANGE;
+    bool lane = r.first_warning.kind == TRAP_COLLECTIVE;
+    search->warned = r.nwarnings && !(search->lenient && lane);
+    search->undefined = (lane && !search->lenient) || r.first_warning.kind == TRAP_OUT_OF_RANGE;
+    search->from_nowhere = lane;
     search->unordered = r.nraces;
     search->strong = r.nstrong != 0;
     search->cost = r.thread_insns + r.skipped_insns;
@@ -352,11 +412,25 @@ static void add_fresh(AutoSearch *search, AutoLaunches *out) {
     }
 }
 
+/* An attempt that comes further than those kept, and is small, may take its time. */
+static bool may_wait(AutoSearch *search, AutoAttempt *attempt, const AutoLaunches *out) {
+    uint32_t blocks = attempt->grid[0] * attempt->grid[1] * attempt->grid[2],
+             threads = attempt->block[0] * attempt->block[1] * attempt->block[2];
+    if (search->trap.kind != TRAP_BUDGET || attempt->budget >= MOST_BUDGET || search->waited >= MOST_WAITED ||
+        blocks > 1 || threads > SIM_WARP_LANES ||
+        coverage_ptx(&search->cover, search->m, search->flow.funcs).reached <= out->blocks.reached)
+        return false;
+    search->waited++;
+    attempt->budget = MOST_BUDGET;
+    return true;
+}
+
 /* Change the attempt until it ends, if it can be. False: it cannot be run, see out->reason. */
 static bool make_end(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out) {
     bool good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason);
-    for (unsigned k = 0;
-         good && search->trap.kind != TRAP_NONE && k < REPAIRS && auto_repair(search, attempt); k++)
+    for (unsigned k = 0; good && search->trap.kind != TRAP_NONE && k < REPAIRS &&
+                         (may_wait(search, attempt, out) || auto_repair(search, attempt));
+         k++)
         good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason);
     return good;
 }
@@ -418,6 +492,8 @@ typedef struct {
     AutoAttempt *trapping, *racing; /* the best of each, where nothing else is found */
     bool ends;                      /* trapping: it does not trap, but its result is open */
     uint32_t best_racing;
+    AutoAttempt *lanes; /* the best that shuffles from lanes that take no part */
+    uint32_t best_lanes;
     bool stored;
     bool misshapen; /* there was one that a block of another shape may mend */
 } Rest;
@@ -461,6 +537,15 @@ static bool weigh(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *
     return true;
 }
 
+static void keep_lanes(AutoSearch *search, const AutoAttempt *attempt, Rest *rest) {
+    uint32_t reached = coverage_ptx(&search->cover, search->m, search->flow.funcs).reached;
+    if (!search->from_nowhere || !search->stores || search->trap.kind != TRAP_NONE ||
+        reached <= rest->best_lanes)
+        return;
+    rest->lanes = arena_copy(search->arena, attempt, sizeof *attempt);
+    rest->best_lanes = reached;
+}
+
 static bool consider(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out, Rest *rest) {
     if (!make_end(search, attempt, out))
         return false;
@@ -468,6 +553,8 @@ static bool consider(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out
     rest->misshapen |= search->undefined || search->trap.kind == TRAP_COLLECTIVE ||
                        search->trap.kind == TRAP_BARRIER || search->trap.kind == TRAP_DEADLOCK ||
                        search->trap.kind == TRAP_UNDEFINED;
+    if (!ends)
+        keep_lanes(search, attempt, rest);
     if (!ends && search->trap.kind != TRAP_BUDGET)
         keep_open(search, attempt, rest);
     if (ends && !weigh(search, attempt, out, rest) && auto_spread(search, attempt) &&
@@ -532,6 +619,9 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
     }
     if (rest.misshapen && !covers_enough(out))
         search_shapes(search, out, &rest);
+    search->lenient = rest.lanes && !covers_enough(out) && rest.best_lanes > out->blocks.reached;
+    if (search->lenient)
+        consider(search, rest.lanes, out, &rest);
     climb(search, out, &rest);
     if (rest.racing && !covers_enough(out) && rest.best_racing > out->blocks.reached &&
         out->nplans < AUTO_MAX_LAUNCHES) {

@@ -33,14 +33,19 @@ static bool nearest_buffer(const AutoSearch *search, const AutoAttempt *attempt,
     return found;
 }
 
-static void shrink(AutoAttempt *attempt, const AutoSearch *search) {
+/* False: all numbers are small already. */
+static bool shrink(AutoAttempt *attempt, const AutoSearch *search) {
+    bool less = attempt->index_bound > 1;
     attempt->index_bound = attempt->index_bound > SMALL ? SMALL
                            : attempt->index_bound > 2   ? attempt->index_bound / 2
                                                         : 1;
     memset(attempt->bound, 0, sizeof attempt->bound);
     for (uint32_t i = 0; i < search->flow.nslots; i++)
-        if (attempt->value[i] > 4 && !(search->flow.slots[i].uses & AU_BYTES))
+        if (attempt->value[i] > 4 && !(search->flow.slots[i].uses & AU_BYTES)) {
             attempt->value[i] = attempt->value[i] > 32 ? 32 : attempt->value[i] / 2;
+            less |= !auto_is_pointer(&search->flow.slots[i]);
+        }
+    return less;
 }
 
 /* Factors of addresses that are no sizes: rows lie closer. False: they are small. */
@@ -67,6 +72,16 @@ static bool shrink_block(AutoAttempt *attempt, const AutoSearch *search) {
             return true;
         }
     return false;
+}
+
+/* Tables that the kernel has for its threads end before these do. */
+static bool few_lanes(AutoAttempt *attempt, const AutoSearch *search) {
+    if (shrink_block(attempt, search))
+        return true;
+    if (search->f->reqntid[0] || attempt->whole_warps || attempt->block[0] <= 2)
+        return false;
+    attempt->block[0] /= 2;
+    return true;
 }
 
 /* One block, and sizes that were those of the grid are those of the block. False: there is only one. */
@@ -107,6 +122,16 @@ static bool fewer_threads(AutoAttempt *attempt, const AutoSearch *search) {
     }
     auto_fit_clusters(search, attempt);
     return less;
+}
+
+/* Multiples of 4, and of 16 where these do not do. */
+static void align(AutoAttempt *attempt, const AutoSearch *search) {
+    uint64_t low = 0;
+    for (uint32_t i = 0; i < search->flow.nslots; i++)
+        low |= attempt->value[i] & 3;
+    low = low ? 3 : 15;
+    for (uint32_t i = 0; i < search->flow.nslots; i++)
+        attempt->value[i] = (attempt->value[i] + low) & ~low;
 }
 
 /* A barrier that counts more threads than the block has tells how many there are meant to be. */
@@ -165,13 +190,13 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
                 return true;
             }
         }
-        if (!shrink_strides(attempt, search))
-            shrink(attempt, search);
-        return true;
-    case TRAP_MISALIGNED:
-        for (uint32_t i = 0; i < search->flow.nslots; i++)
-            attempt->value[i] = (attempt->value[i] + 3) & ~3ull;
-        return true;
+        return shrink_strides(attempt, search) || shrink(attempt, search) || few_lanes(attempt, search);
+    case TRAP_MISALIGNED: align(attempt, search); return true;
+    case TRAP_INSTRUCTION:
+    case TRAP_ASSERTION: {
+        uint64_t random = attempt->seed;
+        return auto_fit_units(search, attempt, &random);
+    }
     case TRAP_BUDGET:
         if (one_block(attempt, search))
             return true;

@@ -12,6 +12,7 @@ enum {
     REPAIRS = 12,            /* changes of one attempt that leaves its buffers or does not end */
     ATTEMPT_BUDGET = 1000000,
     MOST_BUDGET = 12000000,
+    MOST_WAITED = 2,       /* attempts that get that before they are made smaller: they come far */
     EDGES_BUDGET = 500000, /* with other scalars; but */
     EDGES_TIMES = 2, /* not much more than the launch that they vary took: most that take more never end */
     EDGES_MORE = 1 << 14,
@@ -60,11 +61,14 @@ typedef struct AutoSearch {
     uint64_t stores, spent, cost; /* thread instructions of all attempts, of the attempt */
     bool warned;                  /* the interpreter warned of something */
     bool undefined;               /* PTX says nothing of a value: a shuffle from a lane that is not there */
-    bool open;                    /* with LOOK_RACES: another result, where PTX lets nobody rely on one */
-    uint32_t races, unordered;    /* harmful ones; all */
-    bool strong;                  /* operations that may meet memory in any order were executed */
-    bool sees_order;              /* statements that tell the order of threads without memory */
-    const uint32_t *block;        /* the shape to try; NULL: as guessed */
+    bool lenient; /* ... which does no harm where the result does not depend on it: nothing better is known */
+    bool from_nowhere;         /* ... the shuffle */
+    bool open;                 /* with LOOK_RACES: another result, where PTX lets nobody rely on one */
+    uint32_t races, unordered; /* harmful ones; all */
+    bool strong;               /* operations that may meet memory in any order were executed */
+    bool sees_order;           /* statements that tell the order of threads without memory */
+    const uint32_t *block;     /* the shape to try; NULL: as guessed */
+    unsigned waited;           /* attempts that got more time because they reached more */
     AutoAttempt kept[AUTO_MAX_LAUNCHES];
 } AutoSearch;
 
@@ -83,6 +87,9 @@ const uint32_t *auto_shape(const AutoSearch *search, unsigned k);
 bool auto_tells_sizes(const AutoSearch *search, const AutoAttempt *attempt);
 /* A grid, and with `block` NULL a block, that do as far as the kernel's limits let them; else that block. */
 void auto_guess_sizes(const AutoSearch *search, const uint32_t *block, AutoAttempt *attempt);
+/* Numbers that are divided, or must be multiples of something, are small multiples of it; false: they were.
+ */
+bool auto_fit_units(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
 /* Factors of addresses so large that rows do not overlap; false: they were. */
 bool auto_spread(const AutoSearch *search, AutoAttempt *attempt);
 /* The scalars as values that tell operations apart: extremes, 0, 1, -1, sizes next to the number of threads.

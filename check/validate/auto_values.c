@@ -7,12 +7,29 @@ bool auto_give_up(Flow *flow, const char *reason) {
     return false;
 }
 
+static uint64_t path_step(uint64_t path, uint64_t to) {
+    return (path ^ (to + 1) * 0x9e3779b97f4a7c15u) * 0x2545f4914f6cdd1du;
+}
+
+static uint64_t path_of(const AutoFlow *flow, const AutoSlot *slot) {
+    if (slot->parent)
+        return path_step(flow->slots[slot->parent - 1].path, slot->offset_bytes);
+    return path_step(path_step(slot->variable != 0, slot->variable + slot->param), slot->offset_bytes);
+}
+
 uint32_t auto_add_slot(Flow *w, AutoSlot s) {
     AutoFlow *flow = w->out;
     if (flow->nslots == AUTO_MAX_SLOTS) {
         auto_give_up(w, "more than 64 parameters and buffers");
         return 0;
     }
+    s.path = path_of(flow, &s);
+    for (uint32_t i = 0; i < w->nknown; i++)
+        if (w->known[i].path == s.path) {
+            s.record = w->known[i].record;
+            s.record_bytes = w->known[i].record_bytes;
+            s.alone = w->known[i].alone;
+        }
     flow->slots[flow->nslots] = s;
     w->changed = true;
     return flow->nslots++;
@@ -39,8 +56,58 @@ void auto_use(Flow *flow, uint64_t slots, uint32_t uses, PtxType float_type) {
     }
 }
 
+/* ---- constants beside slots ---- */
+
+enum { MOST_BESIDE = 1 << 30 };
+
+uint32_t auto_common_divisor(uint64_t a, uint64_t b) {
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a > MOST_BESIDE ? 1 : (uint32_t)a;
+}
+
+static void set_beside(Val *out, int64_t beside, uint32_t step) {
+    bool far = beside > MOST_BESIDE || beside < -MOST_BESIDE;
+    out->beside = far ? 0 : beside;
+    out->step = far ? 1 : step;
+}
+
+void auto_beside_sum(Val *out, Val a, Val b) {
+    set_beside(out, (int64_t)((uint64_t)a.beside + (uint64_t)b.beside), auto_common_divisor(a.step, b.step));
+}
+
+void auto_beside_either(Val *out, Val a, Val b) {
+    uint64_t apart = (uint64_t)(a.beside > b.beside ? a.beside - b.beside : b.beside - a.beside);
+    uint32_t step = auto_common_divisor(auto_common_divisor(a.step, b.step), apart);
+    int64_t rest = step ? a.beside % step : a.beside;
+    set_beside(out, rest < 0 ? rest + step : rest, step);
+}
+
+/* A slot times a factor is any multiple of it. */
+Val auto_beside_product(Val v, int64_t factor) {
+    uint64_t size = (uint64_t)(factor < 0 ? -factor : factor);
+    Val out = {0};
+    if (factor > MOST_BESIDE || factor < -MOST_BESIDE || v.step * size > MOST_BESIDE)
+        out.step = 1;
+    else
+        set_beside(&out, v.is ? 0 : v.beside * factor, (uint32_t)(v.is ? size : v.step * size));
+    return out;
+}
+
+static bool is_nothing(Val v) {
+    return !v.is && !v.from && !v.tid && !v.loaded && !v.var && !v.step && !v.beside;
+}
+
 void auto_join(Flow *flow, Val *to, Val v) {
     Val old = *to;
+    if (is_nothing(old))
+        set_beside(to, v.beside, v.step);
+    else if (!is_nothing(v))
+        auto_beside_either(to, old, v);
+    to->summed |= v.summed;
     to->is |= v.is;
     to->from |= v.from | v.is;
     to->strides |= v.strides;
@@ -59,7 +126,8 @@ void auto_join(Flow *flow, Val *to, Val v) {
         to->names = to->names && to->names != v.names ? NAMES_MANY : v.names;
     flow->changed |= old.is != to->is || old.from != to->from || old.strides != to->strides ||
                      old.tid != to->tid || old.loaded != to->loaded || old.var != to->var ||
-                     old.names != to->names || old.placed != to->placed || old.given != to->given;
+                     old.names != to->names || old.placed != to->placed || old.given != to->given ||
+                     old.beside != to->beside || old.step != to->step || old.summed != to->summed;
 }
 
 void auto_put_cell(Flow *flow, Val address, unsigned bytes, Val v) {

@@ -4,17 +4,22 @@
 #define HEDDLE_CHECK_VALIDATE_AUTO_VALUES_H
 #include "check/validate/auto_flow.h"
 
-/* Val.names: axis + 1 of a block index, and behind these of the block's and the grid's size. */
+/* Val.names: axis + 1 of a block index, and behind these of the block's and the grid's size, and a thread's.
+ */
 enum {
     NAMES_NOTHING,
     NAMES_CTAID,
     NAMES_NTID = NAMES_CTAID + 3,
     NAMES_NCTAID = NAMES_NTID + 3,
+    NAMES_TID = NAMES_NCTAID + 3,
     NAMES_MANY = 255
 };
 typedef struct {
     uint64_t is, from;        /* bit sets of slots */
     uint64_t strides;         /* those of `from` that were multiplied by what depends on a thread index */
+    uint64_t summed;          /* those of `is` of which others may only be what is added to them */
+    int64_t beside;           /* what is added to the slots of `is`, */
+    uint32_t step;            /* and to that a multiple of this; 0: nothing more, 1: anything */
     uint32_t var;             /* index + 1 of a variable whose address it is */
     uint8_t tid;              /* bit i: depends on the thread or block index of axis i */
     uint8_t names;            /* NAMES_* + axis: it is that special register */
@@ -37,6 +42,14 @@ typedef struct {
     uint32_t fields, nfields; /* the first one's index + 1 */
 } Cell;
 
+enum { AUTO_MAX_KNOWN = 4 * AUTO_MAX_SLOTS };
+/* What a pass over the kernel has found out about a slot, for the next one; slots are numbered anew then. */
+typedef struct {
+    uint64_t path; /* AutoSlot.path */
+    bool record, alone;
+    uint32_t record_bytes;
+} AutoKnown;
+
 typedef struct {
     const PtxModule *m;
     const PtxFunc *kernel;
@@ -55,6 +68,9 @@ typedef struct {
     uint8_t *funcs;
     uint8_t **leaders; /* by function: labels */
     bool changed;
+    bool ambiguous; /* there are sums of which nobody knows which part is the pointer */
+    AutoKnown *known;
+    uint32_t nknown;
     const char *reason;
 } Flow;
 
@@ -74,4 +90,22 @@ void auto_put_cell(Flow *flow, Val address, unsigned bytes, Val v);
 Val auto_get_cell(Flow *flow, Val address, unsigned bytes);
 /* A variable gets all that another one holds, field for field: an argument. */
 void auto_copy_cell(Flow *flow, uint32_t to, uint32_t from);
+/* ---- constants beside slots (auto_values.c) ---- */
+uint32_t auto_common_divisor(uint64_t a, uint64_t b);
+void auto_beside_sum(Val *out, Val a, Val b);
+void auto_beside_either(Val *out, Val a, Val b);
+Val auto_beside_product(Val v, int64_t factor);
+
+/* ---- memory that slots point to (auto_memory.c) ---- */
+/* What is loaded from there: the slots' contents. bases: the slots that point there */
+Val auto_contents(Flow *flow, Val address, uint64_t bases, unsigned bytes);
+/* So many bytes are accessed there, through the slots that this returns. */
+uint64_t auto_note_access(Flow *flow, Val address, unsigned bytes);
+/* The slot, + 1, that points to a variable of constants without initial values: the host gives them. 0: it is
+ * none, or there are slots enough. */
+uint32_t auto_constants_slot(Flow *flow, uint32_t index);
+/* After a pass. Is there more to find out in another one, with what is known now? */
+bool auto_learn(Flow *flow);
+/* Slots of the last pass are complete. */
+void auto_finish_records(Flow *flow);
 #endif

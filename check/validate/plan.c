@@ -15,7 +15,7 @@ void plan_free(Plan *plan) { arena_free(&plan->arena); }
 static bool plan_error(const Plan *plan, Diags *diags, const char *what) {
     return diag_in(diags, plan->source ? plan->source : diags->source, plan->loc, DIAG_E0502, what);
 }
-static bool buffer_fail(const Plan *plan, Diags *diags, const PlanBuffer *buffer, const char *what) {
+bool plan_buffer_fails(const Plan *plan, Diags *diags, const PlanBuffer *buffer, const char *what) {
     return diag_in(diags, plan->source ? plan->source : diags->source, buffer->loc, DIAG_E0504, buffer->name,
                    what);
 }
@@ -213,51 +213,30 @@ static bool init_buffer(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Di
     uint64_t size = buffer->count * buffer->type->size_bytes;
     if (buffer->bytes)
         return simmem_write(mem, buffer->address, buffer->bytes, size) ||
-               buffer_fail(plan, d, buffer, "cannot be initialised");
+               plan_buffer_fails(plan, d, buffer, "cannot be initialised");
     if (buffer->init[0] == '@') {
         char *data;
         size_t n;
         if (!read_data(plan, buffer->init, d, &data, &n))
             return false;
         if (n != size)
-            return buffer_fail(plan, d, buffer,
-                               arena_printf(&plan->arena, "%s has %zu bytes, the buffer %llu",
-                                            buffer->init + 1, n, (unsigned long long)size));
+            return plan_buffer_fails(plan, d, buffer,
+                                     arena_printf(&plan->arena, "%s has %zu bytes, the buffer %llu",
+                                                  buffer->init + 1, n, (unsigned long long)size));
         return simmem_write(mem, buffer->address, data, size);
     }
-    if (strncmp(buffer->init, "pointers:", 9) == 0)
-        return true; /* when all buffers have addresses */
+    if (plan_init_waits(buffer))
+        return true; /* until all buffers have addresses */
     SimAlloc *alloc = simmem_find(mem, buffer->address, size);
     if (!plan_fill(plan->fills, buffer->type, buffer->init, buffer->count, alloc->data))
-        return buffer_fail(
+        return plan_buffer_fails(
             plan, d, buffer,
             arena_printf(&plan->arena,
                          "initial value '%s' is none of zero, ones, iota, random:SEED, "
-                         "random:SEED:LO:HI, edges:SEED:MEMBER:ONE_IN, pointers:NAME:STRIDE, @FILE",
+                         "random:SEED:LO:HI, edges:SEED:MEMBER:ONE_IN, pointers:NAME:STRIDE, "
+                         "records:BYTES,OFFSET:TYPE:INIT,..., @FILE",
                          buffer->init));
     simmem_mark_written(alloc, 0, size);
-    return true;
-}
-
-/* "pointers:NAME:STRIDE": element i is the address of byte i * STRIDE of the buffer NAME, from its start
- * again behind the last whole STRIDE. */
-static bool init_pointers(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Diags *d) {
-    const char *name = buffer->init + 9, *colon = strchr(name, ':');
-    uint32_t index =
-        colon ? plan_find_buffer(plan, arena_printf(&plan->arena, "%.*s", (int)(colon - name), name)) : 0;
-    char *end = NULL;
-    uint64_t stride = colon ? strtoull(colon + 1, &end, 0) : 0;
-    const PlanBuffer *to = index ? &plan->buffers.at[index - 1] : NULL;
-    uint64_t n = to && stride ? to->count * to->type->size_bytes / stride : 0;
-    if (!n || *end || buffer->type->size_bytes != 8)
-        return buffer_fail(
-            plan, d, buffer,
-            "pointers:NAME:STRIDE needs elements of 8 bytes and another buffer of STRIDE bytes or more");
-    for (uint64_t i = 0; i < buffer->count; i++) {
-        uint64_t address = to->address + i % n * stride;
-        if (!simmem_write_address(mem, buffer->address + 8 * i, address))
-            return plan_error(plan, d, "no memory on this host");
-    }
     return true;
 }
 
@@ -288,10 +267,10 @@ SimMemory *plan_memory(Plan *plan, Diags *d) {
     for (uint32_t i = 0; good && i < plan->buffers.n; i++) {
         PlanBuffer *buffer = &plan->buffers.at[i];
         if (buffer->count > MAX_BUFFER_BYTES / buffer->type->size_bytes)
-            good = buffer_fail(plan, d, buffer, "larger than 16 GiB");
+            good = plan_buffer_fails(plan, d, buffer, "larger than 16 GiB");
         else if (!(buffer->address =
                        simmem_alloc(mem, buffer->name, buffer->count * buffer->type->size_bytes)))
-            good = buffer_fail(plan, d, buffer, "cannot be allocated");
+            good = plan_buffer_fails(plan, d, buffer, "cannot be allocated");
         good = good && init_buffer(plan, buffer, mem, d);
     }
     for (uint32_t i = 0; good && i < plan->textures.n; i++) {
@@ -302,8 +281,8 @@ SimMemory *plan_memory(Plan *plan, Diags *d) {
         good = texture->handle || plan_error(plan, d, "more than 4095 textures");
     }
     for (uint32_t i = 0; good && i < plan->buffers.n; i++)
-        if (plan->buffers.at[i].init && strncmp(plan->buffers.at[i].init, "pointers:", 9) == 0)
-            good = init_pointers(plan, &plan->buffers.at[i], mem, d);
+        if (plan_init_waits(&plan->buffers.at[i]))
+            good = plan_init_addresses(plan, &plan->buffers.at[i], mem, d);
     good = good && make_tensors(plan, mem, d);
     if (good)
         return mem;
@@ -434,9 +413,10 @@ static bool expected(Plan *plan, const PlanCheck *check, const uint8_t **want, D
     if (check->equals && !read_data(plan, check->equals, d, &data, &n))
         return false;
     *want = (const uint8_t *)data;
-    return n == size || buffer_fail(plan, d, plan_buffer,
-                                    arena_printf(&plan->arena, "has %llu bytes, what is expected has %zu",
-                                                 (unsigned long long)size, n));
+    return n == size ||
+           plan_buffer_fails(plan, d, plan_buffer,
+                             arena_printf(&plan->arena, "has %llu bytes, what is expected has %zu",
+                                          (unsigned long long)size, n));
 }
 
 bool plan_read_expected(Plan *plan, Diags *d) {
@@ -453,7 +433,7 @@ bool plan_check(Plan *plan, const SimMemory *mem, uint32_t *failures, Diags *d) 
         uint64_t size = plan_buffer->count * plan_buffer->type->size_bytes;
         const SimAlloc *alloc = simmem_find(mem, plan_buffer->address, size);
         if (!alloc)
-            return buffer_fail(plan, d, plan_buffer, "is gone");
+            return plan_buffer_fails(plan, d, plan_buffer, "is gone");
         const uint8_t *have = alloc->data + (plan_buffer->address - alloc->address);
         if (check->has_hash) {
             uint64_t hash = XXH64(have, size, 0);

@@ -17,6 +17,7 @@ typedef struct {
     uint64_t count;
     const char *init;     /* "zero", "ones", "iota", "random:SEED", "random:SEED:LO:HI",
                              "edges:SEED:MEMBER:ONE_IN", "pointers:NAME:STRIDE",
+                             "records:BYTES,OFFSET:TYPE:INIT,...",
                              "@file", or NULL where `bytes` is set */
     SrcLoc loc;           /* in Plan.source */
     const uint8_t *bytes; /* count * type->size_bytes, or NULL */
@@ -123,6 +124,12 @@ typedef struct {
 /* The launch of a kernel with these parameters; what it refers to is in the plan's arena. E0503. */
 bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const PlanParam *params,
                  uint32_t nparams, Launch *out, Diags *diags);
+
+/* Does what the buffer holds follow from the addresses of buffers (plan_records.c)? */
+bool plan_init_waits(const PlanBuffer *buffer);
+bool plan_init_addresses(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Diags *diags);
+/* E0504: what is wrong with a buffer; false. */
+bool plan_buffer_fails(const Plan *plan, Diags *diags, const PlanBuffer *buffer, const char *what);
 
 /* What each launch's kernel does with the textures among its arguments (plan_uses.c). */
 void plan_note_uses(Plan *plan, const PtxModule *module);

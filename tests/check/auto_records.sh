@@ -1,0 +1,77 @@
+#!/bin/bash
+# heddle validate --launch auto of kernels whose data lie behind pointers in memory, in records of fields of several kinds, or in
+# blocks of a size that only their loops tell; and of wrong binaries of each of them.
+#   auto_records.sh HEDDLE SCRATCH
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 scratch=$2
+rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
+failed=0
+fail() { echo "FAILED: $*"; failed=1; }
+
+# kernel NAME PARAMETERS BODY VERDICT [RIGHT WRONG]: its verdict begins with VERDICT; of a binary of the kernel with WRONG in place of
+# RIGHT it is "differs"
+kernel() {
+    printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry %s(%s)\n{\n' "$1" "$2" >"$1.ptx"
+    printf '.reg .b64 %%a, %%b, %%c, %%o;\n.reg .b32 %%i, %%j, %%k, %%n, %%x, %%y;\n.reg .f32 %%f, %%g;\n.reg .f64 %%d;\n' >>"$1.ptx"
+    printf '.reg .pred %%p, %%q;\n%s\nEND: ret;\n}\n' "$3" >>"$1.ptx"
+    "$heddle" validate "$1.ptx" --launch auto --show-launch "$1.json" >"$1.report"
+    grep -q "^$1: $4" "$1.report" || fail "$1 is not '$4': $(head -3 "$1.report")"
+    [ $# -lt 6 ] && return
+    sed "s/$5/$6/" "$1.ptx" >"$1.wrong.ptx"
+    cmp -s "$1.ptx" "$1.wrong.ptx" && fail "$1: nothing to edit"
+    "$heddle" compile "$1.wrong.ptx" -o "$1.wrong.cubin" || fail "$1.wrong.ptx"
+    "$heddle" validate "$1.ptx" "$1.wrong.cubin" --launch auto >"$1.wrong.report"
+    grep -q "^$1: differs" "$1.wrong.report" || fail "$1: wrong code is not found: $(head -3 "$1.wrong.report")"
+}
+# the launch of a kernel says so of a buffer, and is read again
+holds() {
+    grep -q "$2" "$1.json" || fail "$1 has no $2: $(grep init "$1.json" | head -3)"
+    "$heddle" validate "$1.ptx" --launch "$1.json" >"$1.again" || fail "$1.json: $(head -3 "$1.again")"
+}
+thread='mov.u32 %x, %tid.x; mov.u32 %j, %ctaid.x; mov.u32 %y, %ntid.x; mad.lo.s32 %i, %j, %y, %x;'
+out='ld.param.u64 %b, [b]; mul.wide.u32 %o, %i, 4; add.s64 %b, %b, %o;'
+sum='mov.u32 %k, 0; L: setp.ge.u32 %p, %k, %n; @%p bra ON; mul.wide.u32 %o, %k, 4; add.s64 %o, %c, %o; ld.global.f32 %g, [%o];
+fma.rn.f32 %f, %g, 0f3FC00000, %f; add.u32 %k, %k, 1; bra L; ON: st.global.f32 [%b], %f;'
+
+# struct { float *data; unsigned n; float first; } of each thread
+kernel structs '.param .u64 a, .param .u64 b' "$thread $out ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 24; add.s64 %a, %a, %o;
+ld.global.u64 %c, [%a+8]; ld.global.u32 %n, [%a+16]; ld.global.f32 %f, [%a+20]; $sum" equal 'a+20' 'a+4'
+holds structs 'records:24,8:u64:pointers:.*16:u32:random:[0-9]*:0:[0-9]*,20:f32:random'
+# one struct that a parameter points to, with a pointer to another, by a pointer into the middle and negative offsets
+kernel nested '.param .u64 a, .param .u64 b' "$thread $out ld.param.u64 %a, [a]; add.s64 %a, %a, 32; ld.global.u64 %c, [%a+-24];
+ld.global.v2.u32 {%n, %k}, [%a+-8]; setp.ge.u32 %p, %i, %k; @%p bra END; ld.global.u64 %c, [%c+16]; ld.global.f32 %f, [%a]; $sum" equal \
+    'f32 %f, \[%a\]' 'f32 %f, [%a+4]'
+holds nested 'pointers:.*\*a.8.16'
+# a pointer in a record is 0
+kernel absent '.param .u64 a, .param .u64 b' "$thread $out ld.param.u64 %a, [a]; ld.global.u64 %c, [%a+8]; setp.ne.u64 %p, %c, 0; @%p bra END;
+ld.global.f32 %f, [%a+16]; add.f32 %f, %f, 0f3FC00000; st.global.f32 [%b], %f;" equal 'a+16' 'a+20'
+# a size and numbers, no pointer: one record, read by constant offsets alone
+kernel mixed '.param .u64 a, .param .u64 b' "$thread $out ld.param.u64 %a, [a]; ld.global.u32 %n, [%a+12]; setp.ge.s32 %p, %i, %n; @%p bra END;
+ld.global.f32 %f, [%a+4]; ld.global.f32 %g, [%a+20]; cvt.rn.f32.s32 %f, %n; fma.rn.f32 %f, %f, %g, %g; st.global.f32 [%b], %f;" equal \
+    'a+20' 'a+24'
+# a list, which ends
+kernel list '.param .u64 a, .param .u64 b' "$thread $out ld.param.u64 %a, [a]; mov.f32 %f, 0f00000000;
+L: ld.global.f32 %g, [%a]; add.f32 %f, %f, %g; ld.global.u64 %a, [%a+8]; setp.ne.u64 %p, %a, 0; @%p bra L; st.global.f32 [%b], %f;" equal \
+    'add.f32 %f, %f, %g' 'sub.f32 %f, %f, %g'
+# a distance of 8 bytes that is added to a pointer is none
+kernel distance '.param .u64 a, .param .u64 b, .param .u64 c' "$thread $out ld.param.u64 %a, [a]; ld.param.u64 %c, [c]; mul.wide.u32 %o, %i, 64;
+add.s64 %a, %a, %o; add.s64 %o, %a, %c; add.s64 %o, %o, %c; ld.global.f64 %d, [%a]; cvt.rn.f32.f64 %f, %d; ld.global.f64 %d, [%o];
+cvt.rn.f32.f64 %g, %d; fma.rn.f32 %f, %f, %f, %g; st.global.f32 [%b], %f;" equal 'fma.rn.f32 %f, %f, %f, %g' 'fma.rn.f32 %f, %f, %g, %g'
+# blocks of 96 threads, which only the loop tells: others leave words that somebody reads as nobody wrote them
+kernel steps '.param .u64 a, .param .u64 b' ".shared .b32 s[384]; $thread $out ld.param.u64 %a, [a]; mov.u32 %k, %x;
+L: mul.wide.u32 %o, %k, 4; add.s64 %o, %a, %o; ld.global.u32 %n, [%o]; shl.b32 %y, %k, 2; mov.u32 %j, s; add.u32 %y, %y, %j;
+st.shared.u32 [%y], %n; add.u32 %k, %k, 96; setp.lt.u32 %p, %k, 384; @%p bra L; bar.sync 0; xor.b32 %k, %x, 351; sub.u32 %k, 383, %x;
+shl.b32 %y, %k, 2; add.u32 %y, %y, %j; ld.shared.u32 %n, [%y]; st.global.u32 [%b], %n;" equal '383, %x' '382, %x'
+# a shuffle from lanes that take no part, whose value is not used; and one whose value is
+lanes='and.b32 %j, %x, 15; setp.ge.u32 %p, %j, 5; @%p bra END; shfl.sync.down.b32 %n, %j, 1, 31, 0x001f001f; setp.ge.u32 %q, %j, 4;'
+kernel spared '.param .u64 b' ".reg .b32 %z; $thread $out $lanes add.u32 %z, %i, %n; selp.u32 %z, %i, %z, %q; st.global.u32 [%b], %z;" equal \
+    'add.u32 %z, %i' 'add.u32 %z, %j'
+kernel taken '.param .u64 b' ".reg .b32 %z; $thread $out $lanes add.u32 %z, %i, %n; st.global.u32 [%b], %z;" undefined
+# more than a million instructions of one warp
+kernel long '.param .u64 b' "$thread $out mov.u32 %k, 0; mov.u32 %n, %i; L: mad.lo.u32 %n, %n, 1664525, %k; add.u32 %k, %k, 1; setp.lt.u32 %p, %k, 20000;
+@%p bra L; setp.gt.u32 %q, %n, %i; @%q bra G; add.u32 %n, %n, 1; G: st.global.u32 [%b], %n;" equal 1664525 1664524
+# a size that must be a multiple, or the kernel traps
+kernel refused '.param .u64 b, .param .u32 n' "$thread $out ld.param.u32 %n, [n]; and.b32 %y, %n, 255; setp.ne.s32 %p, %y, 0; @%p bra BAD; mad.lo.u32 %y, %i, %n, %n;
+setp.gt.u32 %q, %i, 9; @%q bra G; add.u32 %y, %y, 1; G: st.global.u32 [%b], %y; bra END; BAD: trap;" equal '%n, %n' '%n, %i'
+exit $failed
