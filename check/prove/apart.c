@@ -90,18 +90,23 @@ static bool ways_meet(Mach *mach, const Mach *slow, Term *taken) {
             Term *any = t_var(ts, prove_loc_width(l), term_name(ts, "~%u", l), 0xfff00000u + mach->at);
             mach->val[l] = t_ite(ts, taken, any, mach->val[l]);
         }
+    if (t_under(ts, slow->together, taken) != t_under(ts, mach->together, taken))
+        mach->together =
+            t_ite(ts, taken, t_var(ts, 32, term_name(ts, "lanes"), 0xfff00000u + mach->at), mach->together);
     return true;
 }
 
-/* Of the lanes that the branch asks for, in a uniform register, are all that WARPSYNCs from `first` on name.
- */
-static bool asks_for_them(Mach *mach, uint32_t first) {
+/* The lanes that the branch asks for, in a uniform register. */
+static Term *asked_lanes(Mach *mach) {
     Operand operand = mach->in->src[BRA_ura];
     if (operand.kind == OPK_NONE) /* the whole warp */
-        return true;
+        return mach_k32(mach, UINT32_MAX);
     Term *asked = mach_plain(mach, BRA_ura, 0, OPM_NOT);
-    if (operand.mods & OPM_NOT)
-        asked = t_inv(&mach->prover->ts, asked);
+    return operand.mods & OPM_NOT ? t_inv(&mach->prover->ts, asked) : asked;
+}
+
+/* They are all that WARPSYNCs from `first` on name. */
+static bool asks_for_them(const Mach *mach, Term *asked, uint32_t first) {
     if (t_is_const(asked) && asked->k == UINT32_MAX)
         return true;
     for (uint32_t k = first; k < mach->run->syncs.n; k++)
@@ -127,12 +132,13 @@ bool mach_apart(Mach *mach, const BinBlock *block, Term *taken, uint32_t *join) 
     Mach slow = *mach;
     slow.val = arena_copy(prover->run_arena, mach->val, prover->nloc * sizeof *slow.val);
     slow.mem = arena_copy(prover->run_arena, mach->mem, NMEM * sizeof *slow.mem);
-    Mach branch = slow;
+    Term *asked = asked_lanes(mach);
+    mach->together = t_ite(&prover->ts, mach->pc, asked, mach->together);
     run_way(mach, &straight, place_in(&straight, *join), mach->pc);
     uint32_t syncs = mach->run->syncs.n;
     run_way(&slow, &around, n, taken);
     mach->at = at;
-    if (!asks_for_them(&branch, syncs))
+    if (!asks_for_them(mach, asked, syncs))
         mach_fault(mach, "a branch that asks for other lanes than are waited for");
     if (!mach->run->fault && !ways_meet(mach, &slow, taken))
         mach_fault(mach, "lanes that are apart do other things");

@@ -197,9 +197,7 @@ bool prove_ptx_createpolicy(Ptx *ptx) {
 bool prove_ptx_elect(Ptx *ptx) {
     Terms *ts = &ptx->prover->ts;
     const PtxInsn *in = ptx->in;
-    Term *mask = pv_src(ptx, pv_operand(ptx, in->ndst), TY_B32);
-    VEC_ADD(ptx->prover->run_arena, &ptx->run->syncs,
-            ((Sync){.guard = ptx->full, .mask = mask, .at = ptx->at}));
+    Term *mask = pv_together(ptx, in->ndst);
     Term *leader = t_flo(ts, t_app1(ts, TO_BREV, 32, mask), true);
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, leader);
     if (in->ndst > 1)

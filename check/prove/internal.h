@@ -118,6 +118,7 @@ typedef struct Prover {
     const bool *entered;        /* by instruction: as in BinCheckReport; they do nothing to a lane's values */
     Term **entry_val;           /* locations when the function is entered */
     bool *clobbers;             /* nfuncs * LOC_SLOT: what a function writes */
+    Term *anyone;               /* the lanes that execute a collective where no WARPSYNC names them */
     /* noted by the machine side: first steps of divisions, sums with a product that is not rounded; by the
      * PTX side: products that may be part of one (check/prove/idiom.c) */
     TermList estimates, fused, products;

@@ -22,6 +22,7 @@ typedef struct {
     uint32_t looked_src, written;
     bool fixed;                   /* its relocation was read */
     Term *reduced, *reduced_when; /* the last BAR.RED of the block, and its condition; NULL: none */
+    Term *together;               /* the lanes of the last WARPSYNC, as Ptx.together */
 } Mach;
 
 /* A modifier of the instruction. What nobody looks at must have its default: see mach_data. */

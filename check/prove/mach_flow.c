@@ -90,6 +90,7 @@ static void call_user(Mach *mach, uint32_t user, uint32_t callee) {
         }
     }
     what = mach_event(mach, 15, term_name(ts, "call %s", name), arg, n);
+    mach->together = t_ite(ts, mach->full, prover->anyone, mach->together);
     if (callee == BINFLOW_NONE)
         clobber_all(mach);
     else
@@ -219,6 +220,7 @@ static void warpsync(Mach *mach) {
     Term *mask = mach_word(mach, WARPSYNC_rb, 0);
     if (mach->prover->entered[mach->at])
         return;
+    mach->together = t_ite(&mach->prover->ts, mach->full, mask, mach->together);
     if (mach->prover->orders[mach->at])
         mach_event(mach, LISTS_OF_A_WARP, "warpsync", &mask, 1);
     bool gathered = run->syncs.n && run->syncs.at[run->syncs.n - 1].gather;
@@ -482,7 +484,12 @@ static void mach_block(Mach *mach, uint32_t block) {
 void prove_mach_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
                     Run *run) {
     uint32_t nb = prover->ff->nblocks;
-    Mach x = {.prover = prover, .run = run, .stop = stop, .rpo = 0};
+    bool entry =
+        prover->pf->is_entry && block == prover->ff->first_block && !prover->flow->blocks[block].npreds;
+    Mach x = {.prover = prover,
+              .run = run,
+              .stop = stop,
+              .together = entry ? t_const(&prover->ts, 32, UINT32_MAX) : prover->anyone};
     *run = (Run){.first = UINT32_MAX};
     x.mem = run->mem;
     memcpy(run->mem, mem, sizeof run->mem);
@@ -570,6 +577,20 @@ static void find_orders(Prover *prover) {
     }
 }
 
+/* Who is together where no WARPSYNC says so: all lanes, if nothing in the file brings a part of them
+ * together.
+ */
+static Term *anyone(Prover *prover) {
+    const BinFlow *flow = prover->flow;
+    for (uint32_t i = 0; i < flow->bin->ncode; i++) {
+        Operand mask = flow->insts[i].src[WARPSYNC_rb];
+        if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_WARPSYNC && !prover->entered[i] &&
+            (mask.kind != OPK_IMM || mask.value != UINT32_MAX))
+            return t_var(&prover->ts, 32, "~lanes", 0);
+    }
+    return t_const(&prover->ts, 32, UINT32_MAX);
+}
+
 bool prove_mach_setup(Prover *prover) {
     const BinFlow *flow = prover->flow;
     uint32_t nf = flow->bin->nfuncs, slots = prover->bf->frame_bytes > prover->var_bytes
@@ -599,6 +620,7 @@ bool prove_mach_setup(Prover *prover) {
     for (uint32_t f = 0; f < nf; f++)
         prover->clobbers[(size_t)f * LOC_SLOT + LOC_R + 1] = false;
     find_orders(prover);
+    prover->anyone = anyone(prover);
     prove_guards_setup(prover);
     return true;
 }

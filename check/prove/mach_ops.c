@@ -352,11 +352,12 @@ static void only_of_the_mask(Mach *mach) {
 
 static void collective(Mach *mach, const char *name, unsigned nargs, bool has_word, bool has_pred) {
     Terms *ts = &mach->prover->ts;
-    Term *arg[4];
+    Term *arg[5];
     for (unsigned i = 0; i < nargs; i++)
         arg[i] = mach_word(mach, i, 0);
     if (nargs == 1 && isa_src_regs(mach->prover->flow->bin->target, mach->in, 0) == 2) /* MATCH.U64 */
         arg[nargs++] = mach_word(mach, 0, 1);
+    arg[nargs++] = mach->together;
     Term *what = mach_event(mach, 1u << MEM_WARP, name, arg, nargs);
     if (has_word)
         mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
@@ -372,9 +373,9 @@ static void mach_vote(Mach *mach, unsigned op) {
         mach_put_pred(mach, 1, ts->truth);
         return;
     }
-    Term *arg[1] = {mach_pred_at(mach, 0)};
+    Term *arg[2] = {mach_pred_at(mach, 0), mach->together};
     only_of_the_mask(mach);
-    Term *what = mach_event(mach, 1u << MEM_WARP, "vote", arg, 1);
+    Term *what = mach_event(mach, 1u << MEM_WARP, "vote", arg, 2);
     mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
     mach_put_pred(mach, 1, t_app(ts, TO_RESULT, 1, 1 + op, NULL, &what, 1));
 }

@@ -382,7 +382,11 @@ static void ptx_block(Ptx *ptx, uint32_t index) {
 
 void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
                    Run *run) {
-    Ptx x = {.prover = prover, .run = run, .stop = stop};
+    bool entry = prover->pf->is_entry && !block && !prover->blocks[block].header;
+    Ptx x = {.prover = prover,
+             .run = run,
+             .stop = stop,
+             .together = entry ? t_const(&prover->ts, 32, UINT32_MAX) : prover->anyone};
     *run = (Run){.first = UINT32_MAX};
     x.mem = run->mem;
     memcpy(run->mem, mem, sizeof run->mem);

@@ -16,6 +16,9 @@ typedef struct {
     Term *pc, *guard, *full;
     bool flow; /* the statement was control flow: it dealt with its guard itself */
     bool gone; /* nothing comes to the next statement */
+    /* The membermask of the last collective; Prover.anyone: there was none since the region began, or a call
+     * came in between. Whether all of them are there, the checkers say. */
+    Term *together;
 } Ptx;
 
 void pv_leave(Ptx *ptx, ExitKind kind, uint32_t target, Term *cond);
@@ -32,6 +35,8 @@ void pv_dst(Ptx *ptx, const PtxOperand *operand, PtxType t,
 Term *pv_half_src(Ptx *ptx, const PtxOperand *operand, unsigned half);
 void pv_half_dst(Ptx *ptx, const PtxOperand *operand, unsigned half, Term *term);
 Term *pv_event(Ptx *ptx, unsigned lists, const char *name, Term *const *args, uint32_t n);
+/* The membermask of a collective, all without one; noted, as what the lanes behind it are. */
+Term *pv_together(Ptx *ptx, unsigned operand);
 Term *pv_address(Ptx *ptx, const PtxOperand *operand, unsigned width);
 Term *pv_symbol(Ptx *ptx, const PtxOperand *operand); /* address of a symbol plus offset, 64 bits */
 /* x + -0 of one half: a NaN becomes the canonical one. */

@@ -463,17 +463,18 @@ bool prove_ptx_griddepcontrol(Ptx *ptx) {
 }
 
 /* ---- barriers and collectives ---- */
-static void note_sync(Ptx *ptx, unsigned operand) { /* its membermask */
-    if (ptx->in->noperands > operand)
-        VEC_ADD(ptx->prover->run_arena, &ptx->run->syncs,
-                ((Sync){.guard = ptx->full,
-                        .mask = pv_src(ptx, pv_operand(ptx, operand), TY_B32),
-                        .at = ptx->at}));
+Term *pv_together(Ptx *ptx, unsigned operand) {
+    Terms *ts = &ptx->prover->ts;
+    Term *mask = ptx->in->noperands > operand ? pv_src(ptx, pv_operand(ptx, operand), TY_B32)
+                                              : pv_k32(ptx, UINT32_MAX);
+    VEC_ADD(ptx->prover->run_arena, &ptx->run->syncs,
+            ((Sync){.guard = ptx->full, .mask = mask, .at = ptx->at}));
+    ptx->together = t_ite(ts, ptx->full, mask, ptx->together);
+    return mask;
 }
 /* Lanes wait for each other (the checkers look after that), and memory is ordered between them. */
 bool prove_ptx_warp_barrier(Ptx *ptx) {
-    note_sync(ptx, 0);
-    Term *mask = pv_src(ptx, pv_operand(ptx, 0), TY_B32);
+    Term *mask = pv_together(ptx, 0);
     pv_event(ptx, LISTS_OF_A_WARP, "warpsync", &mask, 1);
     return true;
 }
@@ -514,15 +515,18 @@ bool prove_ptx_membar(Ptx *ptx) {
     forget_copies(ptx, true);
     return true;
 }
-static Term *vote(Ptx *ptx, Term *p) { return pv_event(ptx, 1u << MEM_WARP, "vote", &p, 1); }
+static Term *vote(Ptx *ptx, Term *says, Term *lanes) {
+    Term *arg[2] = {says, lanes};
+    return pv_event(ptx, 1u << MEM_WARP, "vote", arg, 2);
+}
 bool prove_ptx_activemask(Ptx *ptx) {
-    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, vote(ptx, ptx->prover->ts.truth), 0));
+    Term *what = vote(ptx, ptx->prover->ts.truth, ptx->together);
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
     return true;
 }
 bool prove_ptx_vote(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
-    note_sync(ptx, 2);
-    Term *what = vote(ptx, pv_src(ptx, pv_operand(ptx, 1), TY_PRED));
+    Term *lanes = pv_together(ptx, 2), *what = vote(ptx, pv_src(ptx, pv_operand(ptx, 1), TY_PRED), lanes);
     unsigned how = in->sub == SUB_ALL ? VoteOp_ALL : in->sub == SUB_UNI ? VoteOp_EQ : VoteOp_ANY;
     if (in->sub == SUB_BALLOT)
         pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
@@ -536,13 +540,12 @@ bool prove_ptx_match(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
     PtxType t = pv_type(ptx);
     bool all = in->sub == SUB_ALL, wide = pv_bytes(t) == 8;
-    note_sync(ptx, in->ndst + 1);
-    Term *v = pv_src(ptx, pv_operand(ptx, in->ndst), t);
-    Term *arg[2] = {wide ? t_lo(ts, v) : v, wide ? t_hi(ts, v) : NULL};
+    Term *v = pv_src(ptx, pv_operand(ptx, in->ndst), t), *lanes = pv_together(ptx, in->ndst + 1);
+    Term *arg[3] = {wide ? t_lo(ts, v) : v, wide ? t_hi(ts, v) : lanes, lanes};
     Term *what = pv_event(
         ptx, 1u << MEM_WARP,
         term_name(ts, "match.%u.%u", all ? MatchOp_ALL : MatchOp_ANY, wide ? MatchType_U64 : MatchType_U32),
-        arg, wide ? 2 : 1);
+        arg, wide ? 3 : 2);
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
     if (in->ndst > 1)
         pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
@@ -560,12 +563,11 @@ bool prove_ptx_redux(Ptx *ptx) {
                                           : ATOM_NONE;
     if (atom == ATOM_NONE || atom == ATOM_INC || atom == ATOM_DEC || atom > ATOM_XOR)
         return false;
-    note_sync(ptx, 2);
-    Term *v = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx));
+    Term *arg[2] = {pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx)), pv_together(ptx, 2)};
     Term *what = pv_event(ptx, 1u << MEM_WARP,
                           term_name(&ptx->prover->ts, "redux.%u.%u", ops[atom],
                                     pv_signed(pv_type(ptx)) ? ReduxSign_S32 : ReduxSign_U32),
-                          &v, 1);
+                          arg, 2);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), word_of(ptx, what, 0));
     return true;
 }
@@ -573,7 +575,7 @@ bool prove_ptx_shfl(Ptx *ptx) {
     Terms *ts = &ptx->prover->ts;
     const PtxInsn *in = ptx->in;
     unsigned first = in->ndst;
-    Term *arg[3], *what;
+    Term *arg[4], *what;
     unsigned mode = in->sub == SUB_IDX    ? ShflMode_IDX
                     : in->sub == SUB_UP   ? ShflMode_UP
                     : in->sub == SUB_DOWN ? ShflMode_DOWN
@@ -584,8 +586,8 @@ bool prove_ptx_shfl(Ptx *ptx) {
         arg[1] = pv_k32(ptx, arg[1]->k & 31);
     if (t_is_const(arg[2]))
         arg[2] = pv_k32(ptx, arg[2]->k & 0x1fff);
-    note_sync(ptx, first + 3);
-    what = pv_event(ptx, 1u << MEM_WARP, term_name(ts, "shfl.%u", mode), arg, 3);
+    arg[3] = pv_together(ptx, first + 3);
+    what = pv_event(ptx, 1u << MEM_WARP, term_name(ts, "shfl.%u", mode), arg, 4);
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
     if (in->ndst > 1)
         pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
@@ -626,6 +628,7 @@ static bool call_function(Ptx *ptx, const PtxFunc *f) {
     }
     Term *what =
         pv_event(ptx, 15, term_name(ts, "call %s", str_text(&prover->module->strings, f->name)), arg, n);
+    ptx->together = t_ite(ts, ptx->full, prover->anyone, ptx->together);
     for (uint32_t k = 0; k < in->nrets && k < outs.n; k++) {
         const PtxOperand *operand = &in->rets[k];
         if (operand->kind == PO_SYM && prover->param_word[operand->sym - 1]) {

@@ -36,6 +36,12 @@ if(PYTHON3)
       $<TARGET_FILE:prove_whether> ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted ${CMAKE_CURRENT_BINARY_DIR}/planted ${program})
     set_tests_properties(prove_planted_${program} PROPERTIES LABELS "check")
   endforeach()
+  add_test(NAME prove_others COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/others.py $<TARGET_FILE:heddle>
+    $<TARGET_FILE:prove_whether> ${CMAKE_CURRENT_SOURCE_DIR}/prove/others.txt ${CMAKE_CURRENT_BINARY_DIR}/others)
+  add_test(NAME prove_others_ptxas COMMAND ${HEDDLE_FIND_NVIDIA} ptxas ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/others.py $<TARGET_FILE:heddle>
+    $<TARGET_FILE:prove_whether> ${CMAKE_CURRENT_SOURCE_DIR}/prove/others.txt ${CMAKE_CURRENT_BINARY_DIR}/others_ptxas ptxas)
+  set_tests_properties(prove_others PROPERTIES LABELS check)
+  set_tests_properties(prove_others_ptxas PROPERTIES LABELS check SKIP_RETURN_CODE 77)
   add_test(NAME prove_form COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/form.py $<TARGET_FILE:heddle>
     ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents ${CMAKE_CURRENT_BINARY_DIR}/form)
   add_test(NAME prove_form_ptxas COMMAND ${HEDDLE_FIND_NVIDIA} ptxas ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/form.py $<TARGET_FILE:heddle>

@@ -377,6 +377,10 @@ meet: constant of another bank | sub in:.text.table c.0x0..0x168. / c[0x1][0x168
 meet: value used before its store is done | sub B-----5(.*)IADD3 R4, R4, 0xd / B------\\1IADD3 R4, R4, 0xd
 meet: registers too few in the section's header | sub in:.text.meet 0xd000000 / 0x9000000
 meet: registers too few by one | state (EIATTR_REGCOUNT, index@.meet.), 0xd / \\1, 0x9
+parts: behind the halves' collective all lanes vote without meeting | drop WARPSYNC 0xffffffff
+parts: votes of the half | sub WARPSYNC 0xffffffff / WARPSYNC 0xffff
+parts: shuffle of all lanes behind those who gather for the half | sub WARPSYNC.EXCLUSIVE R\\d+ / WARPSYNC 0xffffffff
+parts: shuffle of the half without meeting | drop WARPSYNC.EXCLUSIVE
 rounded: quotient rounded otherwise | sub FFMA R0, R3, R0, R2 / FFMA.RZ R0, R3, R0, R2
 rounded: reciprocal not corrected upwards | sub FFMA.RP / FFMA
 rounded: remainder of the first quotient | sub FFMA R3, -R19, R2, R18 / FFMA R3, -R19, R3, R18
