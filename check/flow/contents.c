@@ -295,6 +295,25 @@ static void compare_variable(Compare *compare, uint32_t index) {
         compare_bytes(compare, var, bin, (uint32_t)(bin - compare->binary->vars));
 }
 
+static bool is_of_ptx(const Compare *compare, const BinVar *bin) {
+    for (uint32_t k = 0; k < compare->module->nvars; k++) {
+        const PtxVar *var = &compare->module->vars[k];
+        if ((var->space == SP_GLOBAL || var->space == SP_CONST) &&
+            bin_contents_var(compare->module, compare->binary, k) == bin)
+            return true;
+    }
+    return false;
+}
+
+/* A loader finds variables by their names. */
+static void compare_names(Compare *compare) {
+    const Binary *binary = compare->binary;
+    for (uint32_t k = 0; k < binary->nvars; k++)
+        if (!is_of_ptx(compare, &binary->vars[k]))
+            report(compare, NULL, (SrcLoc){0}, false,
+                   "the file has a variable %s of its own, or a second one", binary->vars[k].name);
+}
+
 static void compare_variables(Compare *compare) {
     const PtxModule *module = compare->module;
     Arena scratch = {0};
@@ -309,6 +328,7 @@ static void compare_variables(Compare *compare) {
     for (uint32_t k = 0; k < module->nvars; k++)
         if (module->vars[k].space == SP_GLOBAL || module->vars[k].space == SP_CONST)
             compare_variable(compare, k);
+    compare_names(compare);
     arena_free(&scratch);
 }
 

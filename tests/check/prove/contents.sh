@@ -44,6 +44,8 @@ PY
 
 data 0400000005000000   # elements of .global tab that no code reads
 data 0700000008000000   # .const pair
+edit data sm_80 's/"spare"/"spars"/' 5 # no code names it, and compilers may leave it out
+edit data sm_80 's/\(__symbol.\)"spare"/\1"tab"/' 5
 edit misaligned bru1 's/c\[0x0\]\[0x168\]/c[0x0][0x169]/' 5
 edit address sm_80 's/\(LDG.E [^[]*\)\[R\([0-9]*\).64\]/\1[R\2.U32+URZ]/' 4
 edit widened bru1 's/STG.E \(.*\), R\([0-9]*\) ;/STG.E.64 \1, R\2 ;/' 4
