@@ -150,9 +150,9 @@ typedef struct PtxOperand {
         uint32_t label; /* PO_LABEL: index into PtxFunc.labels */
         uint32_t sreg;  /* PO_SREG: PtxSreg */
     };
+    SrcLoc loc;
     int64_t imm; /* PO_IMM: value; PO_ADDR, PO_SYM: byte offset; PO_REG: the selector's hexadecimal digits */
     struct PtxOperand *vec;
-    SrcLoc loc;
 } PtxOperand;
 #define PTX_SYM_FUNC 0x80000000u
 enum { PTX_SELECTS_HALVES = 0x80, PTX_SELECTS_WHAT = 0xff };
@@ -171,9 +171,9 @@ typedef enum { /* special registers, 10.x; component: of a vector, or the number
 typedef struct {
     uint16_t op; /* PtxOp */
     uint8_t noperands;
-    uint8_t ndst; /* leading operands that are written (0..2); `p|q` is two operands */
-    PtxOperand operands[PTX_MAX_OPERANDS]; /* destination(s) first, as in the text; optional ones absent */
-    uint32_t guard_reg;                    /* predicate register id, 0 = none */
+    uint8_t ndst;         /* leading operands that are written (0..2); `p|q` is two operands */
+    PtxOperand *operands; /* destination(s) first, as in the text; optional ones absent */
+    uint32_t guard_reg;   /* predicate register id, 0 = none */
     bool guard_not;
     uint8_t type[4]; /* PtxType in the order written: add.s32: [s32]; cvt.d.s: [d, s]; set.cmp.d.s;
                         mma: [d, a, b, c] */

@@ -440,9 +440,7 @@ static bool parse_sum(Parser *parser, PtxInsn *i, PtxOperand *operand) {
     add.guard_not = i->guard_not;
     add.loc = operand->loc;
     add.line = i->line;
-    add.operands[0] = *operand;
-    add.operands[1] = term;
-    add.operands[2] = sum;
+    add.operands = arena_copy(parser->a, (PtxOperand[]){*operand, term, sum}, 3 * sizeof *add.operands);
     add.noperands = 3;
     VEC_ADD(&parser->tmp, &parser->sums, add);
     return true;
@@ -505,6 +503,7 @@ bool parse_insn(Parser *parser) {
     i->guard_not = guard.guard_not;
     i->loc = loc;
     i->line = parser->line;
+    i->operands = memset(parser->operands, 0, sizeof parser->operands);
     parser->d->place.section = form_section(i->form);
     parser->d->place.opcode = ptx_op_name((PtxOp)i->op);
     parser->d->place.modifiers = str_text(&parser->m->strings, i->mods_text);
@@ -515,6 +514,7 @@ bool parse_insn(Parser *parser) {
         parser->refs.n = refs; /* they name an instruction that will not be */
         return false;
     }
+    i->operands = arena_copy(parser->a, i->operands, i->noperands * sizeof *i->operands);
     put_sums(parser, refs);
     parser->insns.n++;
     return true;
