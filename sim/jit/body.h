@@ -33,6 +33,8 @@ LLVMValueRef body_mask_of(Body *body, LLVMValueRef conditions);
 LLVMValueRef body_source(Body *body, uint32_t pc, unsigned i, unsigned word);
 
 /* ---- load.c ---- */
+/* Is it an access of this kind to a word of global or shared memory? */
+bool load_of_word(const Dec *dec, AccessKind kind);
 /* Is there code of its own for this load? */
 bool load_is_built(const Dec *dec);
 /* It goes to `done` with the row loaded, or to `slow` with nothing done. g: lanes, NULL: all. */

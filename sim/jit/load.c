@@ -132,11 +132,14 @@ static void put_lanes(Body *body, unsigned row, LLVMValueRef g, LLVMValueRef val
     LLVM(body)->BuildStore(BUILDER(body), value, body->row[row]);
 }
 
-bool load_is_built(const Dec *dec) {
+bool load_of_word(const Dec *dec, AccessKind kind) {
     bool narrow = dec->imm[1] == MS_SHARED && !dec->wide, global = dec->imm[1] == MS_GLOBAL;
     bool space = isa_traits(dec->optype)->space & (ISA_SPACE_GLOBAL | ISA_SPACE_SHARED);
-    return space && machine_mem_access_kind(dec->optype) == ACC_LOAD && dec->size == 4 &&
-           dec->mem.shift == 0 && (narrow || global) && dec->dst[0] / ROW_BYTES < ROW_SINK;
+    return space && machine_mem_access_kind(dec->optype) == kind && dec->size == 4 && dec->mem.shift == 0 &&
+           (narrow || global);
+}
+bool load_is_built(const Dec *dec) {
+    return load_of_word(dec, ACC_LOAD) && dec->dst[0] / ROW_BYTES < ROW_SINK;
 }
 
 void load_code(Body *body, uint32_t pc, LLVMValueRef g, LLVMBasicBlockRef slow, LLVMBasicBlockRef done) {

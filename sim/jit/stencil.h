@@ -27,11 +27,11 @@ typedef enum {
     ST_COUNT
 } StencilId;
 
-/* What is to be written over 4 bytes. A to E: the number; K: how far it is to a word with the constant; T0,
+/* What is to be written over 4 bytes. A to H: the number; K: how far it is to a word with the constant; T0,
  * T1, NEXT: to where it goes on; POOL: to the level's constants. */
 typedef enum {
     HOLE_A,
-    HOLE_E = HOLE_A + 4,
+    HOLE_H = HOLE_A + 7,
     HOLE_K0,
     HOLE_K8 = HOLE_K0 + 8,
     HOLE_T0,

@@ -72,7 +72,7 @@ void stencil_copy(StencilCode *code, unsigned id, const StencilFill *fill) {
         const StencilHole *hole = &code->set->holes[stencil->hole + i];
         StencilReference reference = {.at = begin + hole->at, .addend = hole->addend};
         uint8_t *at = code->bytes + reference.at;
-        if (hole->kind <= HOLE_E) {
+        if (hole->kind <= HOLE_H) {
             write_word(at, fill->number[hole->kind - HOLE_A] + hole->addend);
         } else if (hole->kind <= HOLE_K8) {
             reference.to = word_number(code, fill->words[hole->kind - HOLE_K0]);

@@ -5,7 +5,7 @@
 #include "sim/jit/stencil.h"
 
 typedef struct { /* what fills the holes of one copy */
-    int64_t number[5];
+    int64_t number[8];
     const uint32_t *words;  /* K0 to K8 */
     uint32_t go[2];         /* labels: T0, T1 */
     const uint8_t *vectors; /* of each register that it names, which one is meant; NULL: it names none */

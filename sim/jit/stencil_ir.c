@@ -1,7 +1,7 @@
 /* Not part of the program: what clang compiles to make stencils_v3.inc and stencils_v4.inc
  * (tests/sim/jit/stencils.sh): pieces of code that are copied one behind the other (stencil.h). Each does one
  * thing and goes on with NEXT, which is what is copied behind it, or with T0 or T1. Constants are the
- * addresses of symbols that are not there: A to E, for what is added to a base or is a number, 0 to 2^31, or
+ * addresses of symbols that are not there: A to H, for what is added to a base or is a number, 0 to 2^31, or
  * where only 32 bits of it are used, any; K0 to K8 are words of the lane function's constants. Nothing is
  * known here of the machine's structures but that.
  *
@@ -39,7 +39,7 @@ typedef uint32_t Vector __attribute__((vector_size(VECTOR_BYTES)));
     STENCIL_CALL int name(FEW)
 extern STENCIL_CALL int NEXT(ALL), T0(ALL), T1(ALL);
 extern STENCIL_CALL int NEXT_FEW(FEW), T0_FEW(FEW);
-extern char A[], B[], C[], D[], E[];
+extern char A[], B[], C[], D[], E[], F[], G[], H[];
 extern const uint32_t K0, K1, K2, K3, K4, K5, K6, K7, K8;
 #define HOLE(x) ((intptr_t)(x))
 #define WORD(base, x) (*(uint32_t *)(void *)((base) + HOLE(x)))
@@ -249,7 +249,7 @@ STENCIL(canon) {
     TAIL T0(ALL_ARGS);
 }
 
-/* ---- loads of a word by all lanes ---- */
+/* ---- loads and stores of a word by all lanes ---- */
 /* As the interpreter's fast path (ops/op_mem.c, `halves`): in each half of the warp the addresses are
  * consecutive or equal, aligned, and inside one place; whatever is not so is the handler's business, T0. v0,
  * v1: their lower words, v2, v3: the upper ones; A: what is added. */
@@ -298,22 +298,49 @@ static Vector word_at(const char *at) {
         SLOW WHERE(4) v6 = word_at((data) + lo);                                                             \
     v7 = word_at((data) + hi);                                                                               \
     LOADED
-STENCIL(load_shared) {
-    uint32_t x = v0[0] + (uint32_t)HOLE(A), y = v1[0] + (uint32_t)HOLE(A), start = WORD(run, B);
-    uint64_t limit = WORD(run, C) - start, lo = (uint64_t)x - start, hi = (uint64_t)y - start;
-    LOAD_WORDS(POINTER(POINTER(warp, D), E) + start)
+/* x, y: addresses of the first lane of each half; lo, hi: where that is in the place. */
+#define IN_SHARED                                                                                            \
+    uint32_t x = v0[0] + (uint32_t)HOLE(A), y = v1[0] + (uint32_t)HOLE(A), start = WORD(run, B);             \
+    uint64_t limit = WORD(run, C) - start, lo = (uint64_t)x - start, hi = (uint64_t)y - start;               \
+    char *data = POINTER(POINTER(warp, D), E) + start;
+#define IN_GLOBAL                                                                                            \
+    char *place = POINTER(prog, B);                                                                          \
+    if (RARELY(!place || !all_same(v2, v3) || v2[0] != v3[0]))                                               \
+        SLOW uint64_t by = (uint64_t)(int32_t)HOLE(A), x = pair(v0[0], v2[0]) + by,                          \
+                      y = pair(v1[0], v2[0]) + by;                                                           \
+    uint64_t start = QUAD(place, C), limit = QUAD(place, D), lo = x - start, hi = y - start;                 \
+    char *data = POINTER(place, E);
+STENCIL(load_shared){IN_SHARED LOAD_WORDS(data)} STENCIL(load_global) {
+    IN_GLOBAL
+    LOAD_WORDS(data)
 }
-STENCIL(load_global) {
-    char *place = POINTER(prog, B);
-    if (RARELY(!place || !all_same(v2, v3) || v2[0] != v3[0]))
-        SLOW uint64_t by = (uint64_t)(int32_t)HOLE(A), x = pair(v0[0], v2[0]) + by,
-                      y = pair(v1[0], v2[0]) + by;
-    uint64_t start = QUAD(place, C), limit = QUAD(place, D), lo = x - start, hi = y - start;
-    LOAD_WORDS(POINTER(place, E))
+/* v4, v5: what is stored. Returns whether that is anything new: H counts such stores. */
+static uint64_t store_row(char *at, Vector v) {
+    Vector differs = row_at(at) ^ v;
+    memcpy(at, &v, sizeof v);
+    return _mm512_test_epi32_mask((__m512i)differs, (__m512i)differs) != 0;
+}
+#define STORE_WORDS                                                                                          \
+    uint64_t changed = store_row(data + lo, v4);                                                             \
+    QUAD(run, H) += changed | store_row(data + hi, v5);
+#define IN_ROWS                                                                                              \
+    if (RARELY(!all_same(back_by(v0, 4), back_by(v1, 4))))                                                   \
+    SLOW WHERE(VECTOR_BYTES)
+STENCIL(store_shared){IN_SHARED IN_ROWS STORE_WORDS LOADED} STENCIL(
+    store_global) { /* G: bits for bytes that have been written; F: may they be? */
+    IN_GLOBAL
+    IN_ROWS
+    if (RARELY((lo | hi) & 7 || place[HOLE(F)]))
+        SLOW STORE_WORDS char *written = POINTER(place, G);
+    memset(written + lo / 8, 0xff, VECTOR_BYTES / 8);
+    memset(written + hi / 8, 0xff, VECTOR_BYTES / 8);
+    LOADED
 }
 #else
 STENCIL(load_shared) { TAIL T0(ALL_ARGS); }
 STENCIL(load_global) { TAIL T0(ALL_ARGS); }
+STENCIL(store_shared) { TAIL T0(ALL_ARGS); }
+STENCIL(store_global) { TAIL T0(ALL_ARGS); }
 #endif
 
 /* ---- control ---- */

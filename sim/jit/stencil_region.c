@@ -276,44 +276,55 @@ static void handler_instruction(Stencils *s, uint32_t pc, uint32_t end) {
     stencil_vectors_forget_all(&s->vectors);
 }
 
-/* Loads of words that are pieces: the others, or where the addresses are others, call the handler. */
-static bool is_copied_load(const Stencils *s, const Dec *dec) {
-    bool is_shared = dec->imm[1] == MS_SHARED;
-    return s->code.set->lanes == 16 && load_is_built(dec) && !dec->mem.uniform &&
+/* Loads and stores of words that are pieces: the others, or where the addresses are others, call the handler.
+ */
+static bool is_copied_access(const Stencils *s, const Dec *dec) {
+    bool is_shared = dec->imm[1] == MS_SHARED,
+         stores = load_of_word(dec, ACC_STORE) && !s->masked && !dec_is_guarded(dec);
+    return s->code.set->lanes == 16 && (stores || load_is_built(dec)) && !dec->mem.uniform &&
            !dec_src_is_constant(dec, 0) && dec->wide == !is_shared && (dec->wide || !dec->mem.wide) &&
            dec->target == (int32_t)dec->target;
 }
-static void load_instruction(Stencils *s, uint32_t pc, uint32_t end) {
+static void copy_access(Stencils *s, uint32_t pc, unsigned id, const VectorMap *map, uint32_t slow) {
     const Dec *dec = region_known(s->run, pc);
-    Lane lane = {.some = executing(s, dec)};
-    uintptr_t to = dec->dst[0];
-    unsigned half = s->code.set->lanes;
-    VectorMap map = {0};
-    unsigned id = dec->wide ? ST_load_global : ST_load_shared;
-    for (unsigned i = 0; i < (dec->wide ? 4 : 2); i++)
-        stencil_vectors_source(&s->vectors, &map, i, pc, 0, i / 2, i % 2 * half);
-    stencil_vectors_take(&s->vectors, &map, id);
-    uint32_t back = stencil_label(&s->code),
-             slow = rare(s, (Rare){.kind = RARE_CALL, .back = back, .pc = pc, .end = end});
-    Rare *what = &s->rare.at[s->rare.n - 1];
+    int64_t count = offsetof(Run, mem_version);
     if (dec->wide)
         COPY(&s->code, id,
              NUMBERS(dec->target, (int64_t)(pc * sizeof(Dec) + offsetof(Dec, alloc)),
-                     offsetof(SimAlloc, address), offsetof(SimAlloc, size_bytes), offsetof(SimAlloc, data)),
-             .go = {slow}, .vectors = map.vector);
+                     offsetof(SimAlloc, address), offsetof(SimAlloc, size_bytes), offsetof(SimAlloc, data),
+                     offsetof(SimAlloc, read_only), offsetof(SimAlloc, written), count),
+             .go = {slow}, .vectors = map->vector);
     else
         COPY(&s->code, id,
              NUMBERS(dec->target, offsetof(Run, shared_base), offsetof(Run, fast_shared_end),
-                     offsetof(Warp, cta), offsetof(Cta, shared)),
-             .go = {slow}, .vectors = map.vector);
-    stencil_vectors_keep(&s->vectors, &map, 3u << RESULT);
-    if (to < (uintptr_t)ROW_SINK * ROW_BYTES) {
-        store_part(s, &lane, &map, 0, to);
-        store_part(s, &lane, &map, 1, to + 4 * half);
+                     offsetof(Warp, cta), offsetof(Cta, shared), 0, 0, count),
+             .go = {slow}, .vectors = map->vector);
+}
+static void access_instruction(Stencils *s, uint32_t pc, uint32_t end) {
+    const Dec *dec = region_known(s->run, pc);
+    bool stores = load_of_word(dec, ACC_STORE);
+    Lane lane = {.some = executing(s, dec)};
+    unsigned half = s->code.set->lanes, id = dec->wide ? ST_load_global : ST_load_shared;
+    VectorMap map = {0};
+    if (stores)
+        id = dec->wide ? ST_store_global : ST_store_shared;
+    for (unsigned i = 0; i < (dec->wide ? 4 : 2); i++)
+        stencil_vectors_source(&s->vectors, &map, i, pc, 0, i / 2, i % 2 * half);
+    for (unsigned i = 0; stores && i < 2; i++)
+        stencil_vectors_source(&s->vectors, &map, 4 + i, pc, 2, 0, i * half);
+    stencil_vectors_take(&s->vectors, &map, id);
+    uint32_t back = stencil_label(&s->code),
+             slow = rare(s, (Rare){.kind = RARE_CALL, .back = back, .pc = pc, .end = end}),
+             number = s->rare.n - 1;
+    copy_access(s, pc, id, &map, slow);
+    if (!stores) {
+        stencil_vectors_keep(&s->vectors, &map, 3u << RESULT);
+        store_part(s, &lane, &map, 0, dec->dst[0]);
+        store_part(s, &lane, &map, 1, dec->dst[0] + 4 * half);
     }
     stencil_vectors_release(&s->vectors);
     stencil_here(&s->code, back);
-    memcpy(what->held, s->vectors.held, sizeof what->held);
+    memcpy(s->rare.at[number].held, s->vectors.held, sizeof s->vectors.held);
 }
 static void rare_call(Stencils *s, const Rare *what) {
     const Dec *dec = region_known(s->run, what->pc);
@@ -402,8 +413,8 @@ static void block_code(Stencils *s, const RegionBlock *block) {
         switch (kind) {
         case RI_LANE: lane_instruction(s, pc); break;
         case RI_HANDLER:
-            if (is_copied_load(s, region_known(s->run, pc)))
-                load_instruction(s, pc, end);
+            if (is_copied_access(s, region_known(s->run, pc)))
+                access_instruction(s, pc, end);
             else
                 handler_instruction(s, pc, end);
             break;

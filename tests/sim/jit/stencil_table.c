@@ -24,9 +24,9 @@ static const char *const names[] = {
 #define LANE_SETP(name, ...) LANE(name, )
 #include "isa/lane/lanes.def"
 };
-static const char *const hole_names[] = {"A",  "B",  "C",  "D",  "E",  "K0", "K1", "K2",  "K3",
-                                         "K4", "K5", "K6", "K7", "K8", "T0", "T1", "NEXT"};
-enum { HOLES = sizeof hole_names / sizeof *hole_names, ABSOLUTE = 5, NEXT = HOLES - 1, POOL, VECTOR };
+static const char *const hole_names[] = {"A",  "B",  "C",  "D",  "E",  "F",  "G",  "H",  "K0", "K1",
+                                         "K2", "K3", "K4", "K5", "K6", "K7", "K8", "T0", "T1", "NEXT"};
+enum { HOLES = sizeof hole_names / sizeof *hole_names, ABSOLUTE = 8, NEXT = HOLES - 1, POOL, VECTOR };
 enum { MOST_VECTORS = 32 };
 
 static uint8_t *object, *renumbered[MOST_VECTORS], *all_renumbered;

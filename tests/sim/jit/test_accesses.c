@@ -1,0 +1,123 @@
+/* Loads and stores of a word as stencils and interpreted: addresses of each half of a warp in step or equal,
+ * overlapping, misaligned, at the ends of an allocation and outside, in memory that may not be written, for
+ * all lanes and some. Memory, what counts as written, traps and statistics are compared. Exit status 77 where
+ * there are no stencils. SPDX-License-Identifier: MIT */
+#include "emit/elf/binary.h"
+#include "sim/machine/machine.h"
+#include "tools/driver.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { LANES = 32, BYTES = 256, SKIPPED = 77 };
+#define KERNEL(guard)                                                                                        \
+    ".version 7.0\n.target sm_75\n.address_size 64\n"                                                        \
+    ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 step, .param .u32 half, .param .u32 "    \
+    "base, .param .u32 lanes) {\n"                                                                           \
+    ".reg .pred %p, %q; .reg .b32 %i, %x, %t, %l, %h, %o, %s, %v; .reg .b64 %a, %b, %c;\n"                   \
+    ".shared .align 16 .b8 sh[256];\n"                                                                       \
+    "mov.u32 %t, %tid.x; and.b32 %l, %t, 15; shr.u32 %h, %t, 4; ld.param.u32 %x, [step];\n"                  \
+    "ld.param.u32 %o, [base]; mad.lo.u32 %o, %l, %x, %o; ld.param.u32 %x, [half];\n"                         \
+    "mad.lo.u32 %o, %h, %x, %o; cvt.s64.s32 %c, %o; ld.param.u64 %a, [in]; ld.param.u64 %b, [out];\n"        \
+    "add.u64 %a, %a, %c; add.u64 %b, %b, %c; mov.u32 %s, sh; add.u32 %s, %s, %o;\n"                          \
+    "ld.param.u32 %x, [lanes]; shr.u32 %x, %x, %t; and.b32 %x, %x, 1; setp.ne.u32 %p, %x, 0;\n"              \
+    "mov.u32 %i, 0; mov.u32 %v, 1; mov.u32 %x, %t;\n"                                                        \
+    "L: " guard "ld.global.u32 %v, [%a]; mad.lo.u32 %x, %x, 5, %v;\n" guard "st.global.u32 [%b], %x;\n"      \
+    "and.b32 %v, %x, 3;\n" guard "st.shared.u32 [%s], %v;\n" guard "ld.shared.u32 %v, [%s];\n"               \
+    "xor.b32 %x, %x, %v; add.u32 %i, %i, 1; setp.lt.u32 %q, %i, 3; @%q bra L; ret; }\n"
+
+typedef struct {
+    uint64_t in, out;
+    uint32_t step, half, base, lanes;
+} Params;
+typedef struct {
+    SimMemory *memory;
+    MachineResult result;
+} Outcome;
+
+static void hush(void *user, Severity severity, const char *line) { (void)user, (void)severity, (void)line; }
+
+static Outcome launch(const Binary *binary, const SimMemory *memory, const Params *params, MachineJit *jit) {
+    Diags d = {.sink = hush};
+    Outcome outcome = {.memory = simmem_clone(memory)};
+    Launch shape = {.grid = {1, 1, 1},
+                    .block = {LANES, 1, 1},
+                    .params = (const uint8_t *)params,
+                    .param_bytes = sizeof *params};
+    machine_run(binary, "k", &shape, outcome.memory, &(MachineOptions){.jit = jit}, &outcome.result, &d);
+    return outcome;
+}
+static bool is_same(const Outcome *x, const Outcome *y) {
+    bool same = x->result.trap.kind == y->result.trap.kind &&
+                strcmp(x->result.trap.text, y->result.trap.text) == 0 &&
+                memcmp(x->result.trap.thread, y->result.trap.thread, sizeof x->result.trap.thread) == 0 &&
+                x->result.trap.pc == y->result.trap.pc &&
+                memcmp(&x->result.stats, &y->result.stats, sizeof x->result.stats) == 0 &&
+                x->memory->nallocs == y->memory->nallocs;
+    for (uint32_t i = 0; same && i < x->memory->nallocs; i++) {
+        const SimAlloc *a = &x->memory->allocs[i], *b = &y->memory->allocs[i];
+        same = memcmp(a->data, b->data, a->size_bytes) == 0 &&
+               memcmp(a->written, b->written, (a->size_bytes + 7) / 8) == 0;
+    }
+    return same;
+}
+
+/* Launches that differ, of all shapes; *traps, *runs: how many end so and so. */
+static unsigned compare_all(const Binary *binary, MachineJit *jit, unsigned *traps, unsigned *runs) {
+    static const uint32_t steps[] = {4, 0, 8, 2}, halves[] = {64, 0, 32, 128, 4, 2},
+                          bases[] = {0, 4, 8, 2, BYTES - 64, BYTES - 128, BYTES - 4, BYTES, -4u, -64u},
+                          lanes[] = {~0u, 0xffff, 0x80000001, 0};
+    unsigned wrong = 0;
+    for (unsigned read_only = 0; read_only < 2; read_only++) {
+        SimMemory *memory = simmem_create();
+        Params params = {.in = simmem_alloc(memory, "in", BYTES), .out = simmem_alloc(memory, "out", BYTES)};
+        for (uint32_t i = 0; i < BYTES; i += 4)
+            simmem_write(memory, params.in + i, &(uint32_t){i * 0x9e3779b1}, 4);
+        simmem_find_name(memory, "out")->read_only = read_only;
+        enum { STEPS = 4, HALVES = 6, BASES = 10, MASKS = 4 };
+        for (unsigned n = 0; n < STEPS * HALVES * BASES * MASKS; n++) {
+            params.step = steps[n % STEPS];
+            params.half = halves[n / STEPS % HALVES];
+            params.base = bases[n / STEPS / HALVES % BASES];
+            params.lanes = lanes[n / STEPS / HALVES / BASES];
+            Outcome one = launch(binary, memory, &params, NULL), two = launch(binary, memory, &params, jit);
+            *(one.result.trap.kind ? traps : runs) += 1;
+            if (!is_same(&one, &two)) {
+                printf("step %u half %u base %d lanes %08x: %s; as stencils: %s\n", params.step, params.half,
+                       (int)params.base, params.lanes, one.result.trap.text, two.result.trap.text);
+                wrong++;
+            }
+            machine_result_free(&one.result);
+            machine_result_free(&two.result);
+            simmem_free(one.memory);
+            simmem_free(two.memory);
+        }
+        simmem_free(memory);
+    }
+    return wrong;
+}
+
+static int test(const char *text, size_t bytes) {
+    Diags d = {.sink = hush};
+    PtxModule *module = ptx_parse("accesses.ptx", text, bytes, &d);
+    Compilation compilation = {0};
+    DriverOptions options = {.opt_level = 3};
+    bool compiled = module && driver_compile(&compilation, module, &options, &d);
+    Binary *binary = compiled ? binary_read("kernel", compilation.image, compilation.image_bytes, &d) : NULL;
+    MachineJit *jit = machine_jit_open(&(MachineJitOptions){.after = 1, .stencils = MACHINE_STENCILS_ONLY});
+    unsigned traps = 0, runs = 0, wrong = binary ? compare_all(binary, jit, &traps, &runs) : 1;
+    const MachineJitStats *stats = machine_jit_stats(jit);
+    bool nowhere = !wrong && strstr(stats->failed, "not on this host"), none = !stats->copied;
+    printf("%u launches trap, %u do not, %u regions, %u differ %s\n", traps, runs, stats->copied, wrong,
+           stats->failed);
+    machine_jit_close(jit);
+    binary_free(binary);
+    driver_free(&compilation);
+    ptx_free(module);
+    return nowhere ? SKIPPED : wrong || none || traps < 50 || runs < 50;
+}
+
+int main(void) {
+    static const char all[] = KERNEL(""), some[] = KERNEL("@%p ");
+    int status = test(all, sizeof all - 1);
+    return status ? status : test(some, sizeof some - 1);
+}
