@@ -94,7 +94,7 @@ typedef struct {
     } fuzz;
     struct {
         VEC(const char *) repositories;
-        const char *arch, *transfer;
+        const char *arch, *transfer, *forms_dir;
         unsigned action; /* LearnAction of tools/learn_options.h */
         bool keys;
     } learn;

@@ -372,6 +372,8 @@ int cmd_learn(Settings *settings) {
                                        [LEARN_DO_AGAINST] = hold_one};
     Learning learning = {.settings = settings};
     LearnAction action = (LearnAction)settings->learn.action;
+    if (action == LEARN_DO_FORMS)
+        return cli_write_forms(settings);
     LearnFeed feed = {.each = each[action], .user = &learning};
     bool makes_text = action == LEARN_DO_ASSEMBLE || action == LEARN_DO_SHOW;
     int status = STATUS_INPUT;

@@ -25,6 +25,11 @@ const struct argp_option cli_learn_options[] = {
      "what they "
      "lack, to --output",
      0},
+    {"forms", KEY_FORMS, "DIR", 0,
+     "Read nothing: write PTX modules for --arch into this folder that have every form in every spelling, a "
+     "kernel a "
+     "line, to compile and learn from",
+     0},
     {"keys", KEY_KEYS, NULL, 0,
      "Print a line for each key: instructions, unknowns, how many are not determined", 0},
     {"keep-going", KEY_LEARN_GOING, NULL, 0,
@@ -46,7 +51,7 @@ const char cli_learn_details[] = "Reads dumps of cuobjdump -sass or nvdisasm -he
 
 static void choose_action(struct argp_state *state, Settings *settings, LearnAction action) {
     if (settings->learn.action && settings->learn.action != (unsigned)action)
-        argp_error(state, "--verify, --assemble, --show and --against-isa exclude each other");
+        argp_error(state, "--verify, --assemble, --show, --against-isa and --forms exclude each other");
     settings->learn.action = (unsigned)action;
 }
 
@@ -63,12 +68,21 @@ bool cli_learn_key(int key, char *arg, struct argp_state *state, Settings *setti
     case KEY_ASSEMBLE: choose_action(state, settings, LEARN_DO_ASSEMBLE); return true;
     case KEY_SHOW: choose_action(state, settings, LEARN_DO_SHOW); return true;
     case KEY_AGAINST_ISA: choose_action(state, settings, LEARN_DO_AGAINST); return true;
+    case KEY_FORMS:
+        choose_action(state, settings, LEARN_DO_FORMS);
+        settings->learn.forms_dir = arg;
+        return true;
     case KEY_KEYS: settings->learn.keys = true; return true;
     case KEY_LEARN_GOING: settings->keep_going = true; return true;
     case ARGP_KEY_END:
         if ((settings->learn.action == LEARN_DO_VERIFY || settings->learn.action == LEARN_DO_ASSEMBLE) &&
             !settings->learn.repositories.n)
             argp_error(state, "--verify and --assemble need a --repository");
+        if (settings->learn.action == LEARN_DO_FORMS) {
+            if (!settings->learn.arch || settings->ninputs)
+                argp_error(state, "--forms needs --arch, and reads no file");
+            return false;
+        }
         if (!settings->ninputs && (settings->learn.action || !settings->learn.repositories.n))
             argp_error(state, "no input file");
         return false;

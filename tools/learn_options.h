@@ -10,7 +10,8 @@ typedef enum {
     LEARN_DO_VERIFY,
     LEARN_DO_ASSEMBLE,
     LEARN_DO_SHOW,
-    LEARN_DO_AGAINST
+    LEARN_DO_AGAINST,
+    LEARN_DO_FORMS
 } LearnAction;
 
 extern const struct argp_option cli_learn_options[];
@@ -23,6 +24,9 @@ LearnAgainst *cli_against_open(Arena *arena);
 bool cli_against_one(LearnAgainst *against, const LearnFed *fed, const char *arch);
 int cli_against_report(LearnAgainst *against, Settings *settings);
 void cli_against_close(LearnAgainst *against); /* NULL: nothing */
+
+/* --forms: the exit status. */
+int cli_write_forms(Settings *settings);
 
 bool cli_learn_key(int key, char *arg, struct argp_state *state, Settings *settings);
 #endif

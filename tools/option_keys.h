@@ -103,6 +103,7 @@ enum { /* keys of options without a letter */
        KEY_ASSEMBLE,
        KEY_SHOW,
        KEY_AGAINST_ISA,
+       KEY_FORMS,
        KEY_TRANSFER,
        KEY_KEYS,
        KEY_LEARN_GOING,

@@ -27,12 +27,16 @@ static bool is_checked_alone(const Settings *settings) { return !settings->check
 
 static bool learns(const Settings *settings) { return settings->learn.action == LEARN_DO_LEARN; }
 static bool has_input(const Settings *settings) { return settings->ninputs > 0; }
-static bool has_output(const Settings *settings) { return settings->learn.action != LEARN_DO_VERIFY; }
+static bool reads_dumps(const Settings *settings) { return settings->learn.action != LEARN_DO_FORMS; }
+static bool has_output(const Settings *settings) {
+    return settings->learn.action != LEARN_DO_VERIFY && reads_dumps(settings);
+}
 static bool is_dash(const char *path) { return path && strcmp(path, "-") == 0; }
 
 /* Standard output is free for the report. */
 static bool reports(const Settings *settings) {
-    bool text = settings->learn.action == LEARN_DO_ASSEMBLE || settings->learn.action == LEARN_DO_SHOW;
+    bool text = settings->learn.action == LEARN_DO_ASSEMBLE || settings->learn.action == LEARN_DO_SHOW ||
+                !reads_dumps(settings);
     return !text && !is_dash(settings->output);
 }
 

@@ -62,6 +62,22 @@ sed "s/\.L_x_1/$long/" t.sass >long.sass
 want 0 '' learn --assemble -r all.repo --arch sm_90 long.sass -o long.dump
 grep -o '/\* 0x.*' t.dump >words && grep -o '/\* 0x.*' long.dump | cmp - words || { echo "FAIL: a long name"; failed=1; }
 
+# PTX to compile and learn from: a kernel a line, all of them another statement, of the architecture asked for
+want 0 ' kernels in [0-9]* modules' learn --forms forms --arch sm_123
+said=$(sed -n 's/^\([0-9]*\) kernels in .*/\1/p' out)
+[ "$(sed 1,4d forms/0000.ptx | grep -c '^.visible .entry k[0-9]*(.*ret; }$')" = 16 ] || { echo "FAIL: kernels of forms"; failed=1; }
+[ "$(cat forms/*.ptx | grep -c '^.visible .entry')" = "$said" ] || { echo "FAIL: not $said kernels of forms"; failed=1; }
+[ "$(grep -h '^.target' forms/*.ptx | sort -u)" = '.target sm_123' ] || { echo "FAIL: target of forms"; failed=1; }
+for form in 'mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 ' '@%p3 atom.global.cas.b64 .*\[%da+16\]' \
+    'ld.param.u64 %d9, \[pp+8\]; add.rn.f64 ' 'ld.shared.u32 %r1, \[%ra+-16\]'; do
+    grep -qe "$form" forms/*.ptx || { echo "FAIL: no form $form"; failed=1; }
+done
+want 2 'needs --arch' learn --forms forms
+want 2 'needs --arch, and reads no file' learn --forms forms --arch sm_90 t.dump
+want 2 'exclude each other' learn --forms forms --verify --arch sm_90
+want 2 '--forms reads nothing' learn --forms forms --arch sm_90 -r all.repo
+want 1 'E0002' learn --forms t.dump/forms --arch sm_90
+
 # two NaNs with one text: what was seen is assembled, and the other one is refused, not wrong; where there are tables they
 # tell them apart
 nan() { # NAME WORD ARCH

@@ -1,7 +1,7 @@
 # Instruction selection. SPDX-License-Identifier: MIT
 heddle_unit_test(test_isel test_isel.c DEPS hd_lower hd_ir hd_frontend hd_isa hd_base)
-add_executable(test_form_sweep test_form_sweep.c form_text.c)
-target_link_libraries(test_form_sweep PRIVATE heddle_flags hd_lower hd_ir hd_frontend hd_isa hd_base)
+add_executable(test_form_sweep test_form_sweep.c)
+target_link_libraries(test_form_sweep PRIVATE heddle_flags hd_forms hd_lower hd_ir hd_frontend hd_isa hd_base)
 add_test(NAME test_form_sweep COMMAND test_form_sweep)
 set_tests_properties(test_form_sweep PROPERTIES LABELS unit)
 heddle_test_once(test_form_sweep) # same_code.sh runs it in the second build

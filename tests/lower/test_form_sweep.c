@@ -6,7 +6,7 @@
  * can compare what two compilers' builds of Heddle select: C leaves the order of evaluation open in places
  * where instructions may be emitted.
  * SPDX-License-Identifier: MIT */
-#include "form_text.h"
+#include "check/fuzz/form_text.h"
 #include "base/rng.h"
 #include "ir/ir.h"
 #include "lower/lower.h"
@@ -80,7 +80,7 @@ static void ask_all(void *user, const char *opcode) {
     bool said = false;
     for (unsigned variant = 0; variant < 4; variant++)
         for (unsigned k = 0; k < sizeof targets / sizeof *targets; k++)
-            if (form_text_statement(opcode, variant & 1, variant & 2, text, sizeof text))
+            if (gen_form_text(opcode, variant & 1, variant & 2, text, sizeof text))
                 ask(targets[k], text, &said);
 }
 
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
         return 2;
     for (unsigned form = 1; form < form_count(); form++)
         if (!strstr(columns[form], "ABSENT(") && form_op(form) != PTX_CALL)
-            form_text_spellings(form, ask_all, NULL);
+            gen_form_spellings(form, ask_all, NULL);
     printf("%u statements: %u compiled, %u refused with a reason; %u are refused by the front end; %u "
            "failures\n",
            asked, compiled, refused, outside, bad);

@@ -10,7 +10,7 @@
  * PTXAS=heddle: our own code. ON=card: on a card, which must be for the target's code, in place of the
  * machine (docs/gpu.md).
  * SPDX-License-Identifier: MIT */
-#include "form_kernel.h"
+#include "check/fuzz/form_kernel.h"
 #include "base/rng.h"
 #include "check/validate/diff.h"
 #include "check/validate/edges.h"
@@ -221,7 +221,7 @@ static void write_module(const char *path, const char *target, char *const *text
     FILE *f = fopen(path, "w");
     if (!f)
         exit(3);
-    form_kernel_head(f, target);
+    gen_form_head(f, target);
     for (unsigned k = 0; k < n; k++)
         fputs(text[k] ? text[k] : "\n", f);
     fclose(f);
@@ -239,7 +239,7 @@ static char *compile_ours(const char *target, char **text, unsigned n, size_t *s
     char *source = NULL, *out = NULL;
     size_t source_bytes;
     FILE *f = open_memstream(&source, &source_bytes);
-    form_kernel_head(f, target);
+    gen_form_head(f, target);
     for (unsigned k = 0; k < n; k++)
         fputs(text[k] ? text[k] : "\n", f);
     fclose(f);
@@ -323,7 +323,7 @@ static void judge(const FormUse *form, const PtxModule *m, const Binary *binary,
     DiffReport report = {0};
     DiffOptions options = {.other = engine, .no_trace = engine.engine != DIFF_MACHINE};
     snprintf(kernel, sizeof kernel, "k%u", number);
-    form_statement(form, statement, sizeof statement, &insn);
+    gen_form_statement(form, statement, sizeof statement, &insn);
     make_plan(&plan, kernel, result_type(&insn));
     bool ran = diff_validate(&plan, m, binary, &options, &report, &diags);
     Verdict verdict = ran ? diff_verdict(&report) : VERDICT_NOT_RUN;
@@ -356,9 +356,9 @@ static void test_chunk(const char *target, unsigned first, unsigned n) { /* NOLI
     char *text[CHUNK] = {0}, *module;
     size_t size, cubin_bytes = 0;
     for (unsigned k = 0; k < n; k++) { /* what our own front end takes */
-        text[k] = form_kernel_text(&forms[first + k], k);
+        text[k] = gen_form_kernel(&forms[first + k], k);
         FILE *f = open_memstream(&module, &size);
-        form_kernel_head(f, target);
+        gen_form_head(f, target);
         fputs(text[k] ? text[k] : "?", f);
         fclose(f);
         Diags silent = {.sink = keep};
@@ -394,7 +394,7 @@ static void test_chunk(const char *target, unsigned first, unsigned n) { /* NOLI
         return;
     }
     FILE *f = open_memstream(&module, &size);
-    form_kernel_head(f, target);
+    gen_form_head(f, target);
     for (unsigned k = 0; k < n; k++)
         fputs(text[k] ? text[k] : "\n", f);
     fclose(f);
@@ -433,7 +433,7 @@ int main(int argc, char **argv) {
     parts = (argc > 5 ? (unsigned)atoi(argv[5]) : 1) * test_part();
     only = argc > 6 ? argv[6] : "";
     for (unsigned form = 1; form < form_count(); form++)
-        form_text_spellings(form, note_form, NULL);
+        gen_form_spellings(form, note_form, NULL);
     for (unsigned first = 0; first < nforms; first += CHUNK)
         test_chunk(argv[2], first, nforms - first < CHUNK ? nforms - first : CHUNK);
     printf("%s: %u statements: %u equal, %u differ by what PTX leaves to the compiler, %u not run, %u "

@@ -6,7 +6,7 @@
  * Spellings whose number modulo OF is PART (all), that hold WORD. A form without terms (PROVE(ABSENT(...)))
  * is to be unknown; with SHOW in the environment every statement that is not proved is printed with the
  * reason. SPDX-License-Identifier: MIT */
-#include "../../values/form_kernel.h"
+#include "check/fuzz/form_kernel.h"
 #include "check/prove/prove.h"
 #include "frontend/gates.h"
 #include "tests/part.h"
@@ -117,13 +117,14 @@ static void prove_one(const FormUse *form, PtxOp op) {
     size_t size;
     PtxInsn insn;
     Diags d = {.sink = silent};
-    char *text = form_kernel_text(form, 0);
-    if (!text || !form_statement(form, statement, sizeof statement, &insn) || is_exempt(op, form->opcode)) {
+    char *text = gen_form_kernel(form, 0);
+    if (!text || !gen_form_statement(form, statement, sizeof statement, &insn) ||
+        is_exempt(op, form->opcode)) {
         free(text);
         return;
     }
     FILE *f = open_memstream(&module, &size);
-    form_kernel_head(f, strcmp(target_name, "bru1") ? target_name : "sm_90a");
+    gen_form_head(f, strcmp(target_name, "bru1") ? target_name : "sm_90a");
     fputs(text, f);
     fclose(f);
     PtxModule *m = ptx_parse("form.ptx", module, size, &d);
@@ -159,7 +160,7 @@ int main(int argc, char **argv) {
     only = argc > 4 ? argv[4] : "";
     for (form_now = 1; form_now < form_count(); form_now++)
         if (!strstr(columns[form_now].select, "ABSENT("))
-            form_text_spellings(form_now, each_spelling, NULL);
+            gen_form_spellings(form_now, each_spelling, NULL);
     for (unsigned k = 0; k < MOST_REASONS && reasons[k].n; k++)
         printf("%6u  %s: %s\n", reasons[k].n, reasons[k].text, reasons[k].statement);
     printf("%s: %u statements compiled: %u proved, %u unknown of forms without terms, %u not as they should "

@@ -1,6 +1,7 @@
-/* See form_kernel.h.
+/* See form_kernel.h. Operations are known by name where their statement needs more than registers: all lanes,
+ * a divisor that is not 0, a carry; a column of what a kernel must prepare would serve nothing else.
  * SPDX-License-Identifier: MIT */
-#include "form_kernel.h"
+#include "check/fuzz/form_kernel.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,15 +17,30 @@ static void put_full_mask(char *statement) {
         strcpy(comma, ", 0xffffffff;");
 }
 
-bool form_statement(const FormUse *form, char *out, size_t size, PtxInsn *insn) {
+/* [%da] becomes [%da+8]; `size` is room for all. */
+static void put_offsets(char *statement, size_t size, int offset_bytes) {
+    for (char *at = statement; (at = strchr(at, ']')) != NULL; at++) {
+        char text[16];
+        size_t n = (size_t)snprintf(text, sizeof text, "+%d", offset_bytes);
+        if (at < statement + 2 || at[-1] != 'a' || strlen(statement) + n >= size)
+            continue;
+        memmove(at + n, at, strlen(at) + 1);
+        memcpy(at, text, n);
+        at += n;
+    }
+}
+
+bool gen_form_statement(const FormUse *form, char *out, size_t size, PtxInsn *insn) {
     Diags silent = {0};
     StrTab strings = {0};
     bool good = form_decode(form->opcode, strlen(form->opcode), (SrcLoc){0}, &silent, &strings, insn);
     str_free(&strings);
     bool all = good && is_collective((PtxOp)insn->op);
-    good = good && form_text_statement(form->opcode, form->guarded && !all, form->optional, out, size);
+    good = good && gen_form_text(form->opcode, form->guarded && !all, form->optional, out, size);
     if (all && insn->flags & PF_SYNC)
         put_full_mask(out);
+    if (good && form->offset_bytes)
+        put_offsets(out, size, form->offset_bytes);
     return good;
 }
 
@@ -45,14 +61,17 @@ static Registers registers_of(const char *statement) {
     return registers;
 }
 
-static void put_inputs(FILE *f, const Registers *registers) {
-    static const char *const load[] = {"ld.global.u64 %%d%u, [%%g+%u]; ", "ld.global.u32 %%r%u, [%%g+%u]; ",
-                                       "ld.global.u16 %%h%u, [%%g+%u]; "};
+static void put_inputs(FILE *f, const Registers *registers, unsigned parameters) {
+    static const char *const load[] = {"ld.%s.u64 %%d%u, [%s+%u]; ", "ld.%s.u32 %%r%u, [%s+%u]; ",
+                                       "ld.%s.u16 %%h%u, [%s+%u]; "};
     for (unsigned n = 0; n < 40; n++) {
         unsigned at = n % FORM_WORDS * 8;
+        bool given = parameters && n >= parameters;
         for (unsigned file = 0; file < 3; file++)
             if (registers->named[file][n])
-                fprintf(f, load[file], n, at); /* NOLINT: the formats stand above */
+                fprintf(f, load[file], given ? "param" : "global", n,
+                        given ? "pp" : "%g", /* NOLINT: see above */
+                        given ? at % FORM_PARAM_BYTES : at);
         if (registers->named[3][n])
             fprintf(f, "ld.global.u32 %%w, [%%g+%u]; and.b32 %%w, %%w, 1; setp.ne.u32 %%p%u, %%w, 0; ", at,
                     n);
@@ -86,11 +105,11 @@ static void put_outputs(FILE *f, const Registers *registers, const char *space) 
                 8 * (FORM_OUT_WORDS - FORM_OWN_BYTES / 8 + k));
 }
 
-char *form_kernel_text(const FormUse *form, unsigned number) {
+char *gen_form_kernel(const FormUse *form, unsigned number) {
     char statement[600], *text;
     size_t size;
     PtxInsn insn;
-    if (!form_statement(form, statement, sizeof statement, &insn))
+    if (!gen_form_statement(form, statement, sizeof statement, &insn))
         return NULL;
     Registers registers = registers_of(statement);
     bool cluster = insn.space == SP_SHARED_CLUSTER;
@@ -124,7 +143,7 @@ char *form_kernel_text(const FormUse *form, unsigned number) {
         fprintf(f, "ld.global.u64 %%x, [%%da+%u]; st.%s.u64 [%%ra+%u], %%x; ", 8 * k, space, 8 * k);
     if (cluster)
         fprintf(f, "cvt.u64.u32 %%da, %%ra; ");
-    put_inputs(f, &registers);
+    put_inputs(f, &registers, form->parameters);
     if (insn.op == PTX_DIV || insn.op == PTX_REM) /* by 0: anything. Floating point: any number is as good */
         fprintf(f, registers.named[0][9]   ? "or.b64 %%d9, %%d9, 1; "
                    : registers.named[1][9] ? "or.b32 %%r9, %%r9, 1; "
@@ -141,7 +160,7 @@ char *form_kernel_text(const FormUse *form, unsigned number) {
     return text;
 }
 
-void form_kernel_head(FILE *f, const char *target) {
+void gen_form_head(FILE *f, const char *target) {
     fprintf(f, ".version 8.8\n.target %s\n.address_size 64\n.const .align 16 .b32 table[16] = {", target);
     for (unsigned k = 0; k < 16; k++)
         fprintf(f, "%s0x%x", k ? ", " : "", 0x3f8001ff * (k + 3));

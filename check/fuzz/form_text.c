@@ -1,6 +1,6 @@
 /* See form_text.h.
  * SPDX-License-Identifier: MIT */
-#include "form_text.h"
+#include "check/fuzz/form_text.h"
 #include "frontend/modifiers.h"
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void write_operand(const PtxInsn *insn, const OperandSpec *spec, unsigned
         snprintf(out, size, "%s", register_of(type, n, text, sizeof text));
 }
 
-bool form_text_statement(const char *opcode, bool guarded, bool optional, char *out, size_t size) {
+bool gen_form_text(const char *opcode, bool guarded, bool optional, char *out, size_t size) {
     PtxInsn insn;
     Diags silent = {0};
     StrTab strings = {0};
@@ -128,7 +128,7 @@ static void each_type(Spelling *spelling, unsigned k) {
     }
 }
 
-void form_text_spellings(unsigned form, void (*each)(void *user, const char *opcode), void *user) {
+void gen_form_spellings(unsigned form, void (*each)(void *user, const char *opcode), void *user) {
     Spelling spelling = {.form = form, .each = each, .user = user};
     bool open;
     char list[64][48];

@@ -1,12 +1,14 @@
 /* Kernels of one statement: each spelling of a form of ptx_forms.def with registers for its operands, between
  * loads of what it reads and stores of what it names. SPDX-License-Identifier: MIT */
-#ifndef HEDDLE_TESTS_FORM_KERNEL_H
-#define HEDDLE_TESTS_FORM_KERNEL_H
-#include "../lower/form_text.h"
+#ifndef HEDDLE_CHECK_FUZZ_FORM_KERNEL_H
+#define HEDDLE_CHECK_FUZZ_FORM_KERNEL_H
+#include "check/fuzz/form_text.h"
 #include "frontend/ast.h"
 #include <stdio.h>
 
 enum {
+    FORM_FIRST_SOURCE = 5, /* registers of operands of a form, FormUse.parameters */
+    FORM_SECOND_SOURCE = 9,
     FORM_BLOCK = 64,
     FORM_WORDS = 16,     /* 64-bit inputs of a thread */
     FORM_OWN_BYTES = 64, /* memory of a thread that statements access */
@@ -17,13 +19,15 @@ enum {
 
 typedef struct {
     char opcode[160];
-    bool guarded, optional, refused;
+    bool guarded, optional; /* optional: with the operands that may be absent */
+    unsigned parameters; /* registers from this number on are parameters, the same in all threads; 0: none */
+    int offset_bytes;    /* of addresses */
 } FormUse;
 
 /* The statement and what it is; false: there is none. */
-bool form_statement(const FormUse *form, char *out, size_t size, PtxInsn *insn);
+bool gen_form_statement(const FormUse *form, char *out, size_t size, PtxInsn *insn);
 /* Kernel `k<number>` on one line (ptxas names lines), malloc'ed; NULL: there is no statement. */
-char *form_kernel_text(const FormUse *form, unsigned number);
+char *gen_form_kernel(const FormUse *form, unsigned number);
 /* The module's first FORM_HEAD_LINES lines; `target` as `.target` has it. */
-void form_kernel_head(FILE *f, const char *target);
+void gen_form_head(FILE *f, const char *target);
 #endif
