@@ -119,12 +119,18 @@ static bool may_change(const AutoSlot *what) {
            !(what->uses & (AU_BRANCH | AU_CALL | AU_BYTES | AU_FLOAT));
 }
 
-/* All numbers as the kernel asks whether they are: ways for data that lie side by side want several at once.
- */
-static void agree(const AutoSearch *search, AutoAttempt *attempt) {
+void auto_agree(const AutoSearch *search, AutoAttempt *attempt) {
     for (uint32_t i = 0; i < search->flow.nslots; i++)
         if (search->flow.slots[i].has_equal && may_change(&search->flow.slots[i]))
             attempt->value[i] = (uint64_t)search->flow.slots[i].equals;
+    for (uint32_t i = 0; i < search->flow.nslots; i++) { /* what must be a multiple is made of one */
+        const AutoSlot *what = &search->flow.slots[i];
+        if (what->twin && what->unit > 1 && may_change(what) &&
+            may_change(&search->flow.slots[what->twin - 1])) {
+            uint64_t *of = &attempt->value[what->twin - 1];
+            *of = (*of + what->unit - 1) / what->unit * what->unit;
+        }
+    }
     for (uint32_t k = 0; k < 2 * search->flow.nslots; k++) { /* twice: some follow from later ones */
         uint32_t i = k % search->flow.nslots;
         const AutoSlot *what = &search->flow.slots[i];
@@ -146,7 +152,7 @@ void auto_step(const AutoSearch *search, AutoFrontier frontier, AutoAttempt *att
         change_slot(search, attempt, (uint32_t)__builtin_ctzll(left), random);
     }
     if (rng_next(random) % 4 == 0)
-        agree(search, attempt);
+        auto_agree(search, attempt);
     if (shape || rng_next(random) % 4 == 0)
         change_shape(search, attempt, shape, random);
 }

@@ -237,8 +237,11 @@ void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
             attempt->bytes[i] = search->m->vars[slot->variable - 1].size_bytes;
     }
     choose_strides(&search->flow, n, attempt);
-    if (n >= FIRST_UNITS && n % 4 == 2)
+    if (n >= FIRST_UNITS && n % 4 == 2) {
         auto_fit_units(search, attempt, &random);
+        if (n % 8 == 2)
+            auto_agree(search, attempt);
+    }
     attempt->seed = rng_next(&random);
 }
 
@@ -260,6 +263,30 @@ void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *
                             : uses & (AU_CMP_X | AU_CMP_Y | AU_CMP_Z)
                                 ? sizes[pick % (sizeof sizes / sizeof *sizes)]
                                 : free_values[pick % (sizeof free_values / sizeof *free_values)];
+    }
+}
+
+double auto_tiny(PtxType type, unsigned factors) {
+    int least = type == TY_F64 ? -1022 : type == TY_F16 || type == TY_F16X2 ? -14 : -126;
+    return ldexp(1, least / (int)factors);
+}
+
+void auto_guess_data(const AutoSearch *search, AutoData kind, AutoAttempt *attempt, uint64_t *random) {
+    uint32_t floats = 0;
+    attempt->data = kind;
+    for (uint32_t i = 0; i < search->flow.nslots; i++)
+        floats += search->flow.slots[i].uses & AU_FLOAT && !search->flow.slots[i].parent;
+    uint64_t which = floats ? rng_next(random) % floats : 0;
+    for (uint32_t i = 0; i < search->flow.nslots; i++) {
+        const AutoSlot *slot = &search->flow.slots[i];
+        if (!(slot->uses & AU_FLOAT) || slot->parent)
+            continue;
+        if (kind <= DATA_TINY_LAST)
+            attempt->number[i] = auto_tiny(slot->float_type, kind - DATA_TINY + 1);
+        else if (kind != DATA_NAN)
+            attempt->number[i] = kind == DATA_ONE;
+        else if (which-- == 0)
+            attempt->number[i] = (double)NAN;
     }
 }
 

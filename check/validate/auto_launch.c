@@ -67,6 +67,15 @@ static const char *pointers_to(const AutoSearch *search, const AutoAttempt *atte
                         bytes ? (POINTEE_STRIDE + bytes - 1) / bytes * bytes : POINTEE_STRIDE);
 }
 
+static void set_data(const AutoAttempt *attempt, PtxType type, uint64_t seed, Plan *plan, Contents *out) {
+    if (attempt->data == DATA_ZERO || attempt->data == DATA_ONE)
+        out->init = attempt->data == DATA_ONE ? "ones" : "zero";
+    if (attempt->data < DATA_TINY || attempt->data > DATA_TINY_LAST)
+        return;
+    double most = auto_tiny(type, attempt->data - DATA_TINY + 1);
+    out->init = arena_printf(&plan->arena, "random:%llu:%.17g:%.17g", (unsigned long long)seed, -most, most);
+}
+
 /* Type and values of elements of `size` bytes that a slot points to: of all of them, or of the field
  * `content` of its records (index + 1; 0: nobody reads them). */
 static Contents describe_contents(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot,
@@ -102,6 +111,8 @@ static Contents describe_contents(const AutoSearch *search, const AutoAttempt *a
     }
     if (!auto_slot && t->stored && size == ptx_type_bytes(t->stored)) /* only written */
         out.type = t->stored == TY_F64 ? "f64" : t->stored == TY_F32 ? "f32" : out.type;
+    if (auto_slot && auto_slot->uses & AU_FLOAT && !t->variable)
+        set_data(attempt, auto_slot->float_type, seed, plan, &out);
     bool free_value = !auto_slot || !(auto_slot->uses & (AU_INDEX | AU_DIVISOR));
     if (attempt->edges && free_value && !t->variable)
         out.init = edges_of(search, attempt, slot, &plan->arena);
@@ -399,7 +410,7 @@ static void add_fresh(AutoSearch *search, AutoLaunches *out) {
     enum { FRESH = 2, TRIALS = 6, FIRST_RANDOM = 2 };
     char reason[256];
     unsigned kept = 0;
-    for (unsigned n = 0; n < TRIALS && kept < FRESH && out->nplans < AUTO_MAX_LAUNCHES - 3; n++) {
+    for (unsigned n = 0; n < TRIALS && kept < FRESH && out->nplans < MOST_WITH_EDGES - 3; n++) {
         AutoAttempt attempt;
         auto_guess(search, ATTEMPTS + FIRST_RANDOM + n, &attempt);
         attempt.budget = attempt.budget < EDGES_BUDGET ? attempt.budget : EDGES_BUDGET;
@@ -440,7 +451,7 @@ static void add_sizes(AutoSearch *search, AutoLaunches *out) {
     bool told = false;
     for (unsigned i = 0; i < out->nplans; i++)
         told |= auto_tells_sizes(search, &search->kept[i]);
-    for (unsigned k = 0; k < 2 && !told && out->nplans < AUTO_MAX_LAUNCHES; k++) {
+    for (unsigned k = 0; k < 2 && !told && out->nplans < MOST_WITH_EDGES; k++) {
         AutoAttempt attempt;
         auto_guess_sizes(search, k ? search->kept[0].block : NULL, &attempt);
         told = make_end(search, &attempt, out) && search->trap.kind == TRAP_NONE && !search->undefined &&
@@ -466,8 +477,7 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
     char reason[256];
     unsigned n = out->nplans;
     uint64_t most = greatest(MOST_SPENT, search->spent + MOST_SPENT / 4);
-    for (unsigned set = 0; set < SETS && n && out->nplans < AUTO_MAX_LAUNCHES && search->spent < most;
-         set++) {
+    for (unsigned set = 0; set < SETS && n && out->nplans < MOST_WITH_EDGES && search->spent < most; set++) {
         if (out->values.reached == out->values.total && set >= KEPT_SETS)
             break;
         /* in turn the launch that does most, where data matter most, and one after the other */
@@ -484,6 +494,27 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
             auto_guess_ragged(search, &attempt, &random);
         if (try_attempt(search, &attempt, LOOK_VALUES, reason) && search->trap.kind == TRAP_NONE &&
             !search->warned && (set < KEPT_SETS || is_new(search, true)))
+            keep_if_sound(search, &attempt, out);
+    }
+}
+
+/* Long chains of floating-point arithmetic see few classes of operands: data of one kind after the other, in
+ * the launches kept, those that do most first. */
+static void add_kinds(AutoSearch *search, AutoLaunches *out) {
+    char reason[256];
+    unsigned n = out->nplans;
+    uint64_t most = search->spent + MOST_SPENT / 2;
+    for (unsigned k = 0; k < n * (DATA_KINDS - DATA_TINY) && out->nplans < AUTO_MAX_LAUNCHES; k++) {
+        if (covered_part(out->values) >= AUTO_ENOUGH_VALUES || search->spent >= most)
+            break;
+        unsigned launch = (costliest(search, n) + k / (DATA_KINDS - DATA_TINY)) % n;
+        AutoAttempt attempt = search->kept[launch];
+        uint64_t random = attempt.seed ^ (RNG_STEP * (k + 1));
+        attempt.edges = false;
+        attempt.seed += RNG_STEP * (k + 1);
+        auto_guess_data(search, DATA_TINY + k % (DATA_KINDS - DATA_TINY), &attempt, &random);
+        if (try_attempt(search, &attempt, LOOK_VALUES, reason) && search->trap.kind == TRAP_NONE &&
+            !search->warned && is_new(search, true))
             keep_if_sound(search, &attempt, out);
     }
 }
@@ -632,6 +663,7 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
         add_fresh(search, out);
         add_sizes(search, out);
         add_data_sets(search, out);
+        add_kinds(search, out);
     }
     if (!out->nplans && rest.trapping) {
         search->unordered = 1; /* not known */

@@ -17,7 +17,7 @@ typedef struct {
     uint32_t shared_base_bytes; /* where a block's own begins */
 } AutoOptions;
 
-enum { AUTO_MAX_LAUNCHES = 12 };
+enum { AUTO_MAX_LAUNCHES = 18 };
 /* Parts of the basic blocks that must be executed; the machine has slow paths of division and the like. */
 #define AUTO_ENOUGH 0.8
 #define AUTO_ENOUGH_MACHINE 0.33

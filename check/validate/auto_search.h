@@ -9,6 +9,7 @@ enum {
     ATTEMPTS = 24,
     MOST_BLOCK_LAUNCHES = 6, /* of those that reach blocks; the others have other data */
     MOST_CLIMBED = 9,        /* ... with those that steps from them find */
+    MOST_WITH_EDGES = 12,    /* ... with those on other data; the rest is for few classes of operands */
     REPAIRS = 12,            /* changes of one attempt that leaves its buffers or does not end */
     ATTEMPT_BUDGET = 1000000,
     MOST_BUDGET = 12000000,
@@ -29,6 +30,17 @@ enum {
     SMALL = 8            /* bound of integers that are indices, once larger ones left the buffers */
 };
 
+/* Floating-point data that show more operands of long chains of arithmetic than edge values do. */
+typedef enum {
+    DATA_USUAL,
+    DATA_TINY, /* subnormal numbers, and behind it numbers of which products of 2, 3 and 4 are subnormal */
+    DATA_TINY_LAST = DATA_TINY + 3,
+    DATA_ZERO,
+    DATA_ONE,
+    DATA_NAN, /* one of the scalars; the data are as usual */
+    DATA_KINDS
+} AutoData;
+
 typedef struct { /* one launch */
     uint32_t grid[3], block[3], shared_bytes;
     uint64_t value[AUTO_MAX_SLOTS];  /* integers */
@@ -44,6 +56,7 @@ typedef struct { /* one launch */
     uint64_t seed;
     bool edges; /* data are values that tell operations apart, not only such as lead through every block */
     uint32_t one_in; /* ... one element in so many; 0: each */
+    AutoData data;
 } AutoAttempt;
 
 typedef struct AutoSearch {
@@ -95,6 +108,10 @@ bool auto_spread(const AutoSearch *search, AutoAttempt *attempt);
 /* The scalars as values that tell operations apart: extremes, 0, 1, -1, sizes next to the number of threads.
  * Those that lead out of a buffer or into a long loop make a launch that is not kept. */
 void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
+/* The scalars as `kind` has floating-point data. */
+void auto_guess_data(const AutoSearch *search, AutoData kind, AutoAttempt *attempt, uint64_t *random);
+/* So large are numbers of which a product of `factors` is subnormal. */
+double auto_tiny(PtxType type, unsigned factors);
 /* A last warp that is not full, and more than one row of it where the kernel reads y or z; sizes a little
  * smaller, so that unrolled loops have something left over. */
 void auto_guess_ragged(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
@@ -105,6 +122,9 @@ typedef struct {
 AutoFrontier auto_frontier(const AutoSearch *search, const Coverage *coverage);
 /* A few numbers changed, of these slots as a rule, or the shape. */
 void auto_step(const AutoSearch *search, AutoFrontier frontier, AutoAttempt *attempt, uint64_t *random);
+/* All numbers as the kernel asks whether they are: ways for data that lie side by side want several at once.
+ */
+void auto_agree(const AutoSearch *search, AutoAttempt *attempt);
 /* Change what made it trap, which is search->trap; false: no idea. */
 bool auto_repair(AutoSearch *search, AutoAttempt *attempt);
 

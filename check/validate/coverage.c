@@ -11,6 +11,8 @@ void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module, con
     coverage->values = ARENA_ARRAY(arena, uint32_t *, module->nfuncs + 1);
     for (uint32_t i = 0; i < module->nfuncs; i++)
         coverage->values[i] = ARENA_ARRAY(arena, uint32_t, module->funcs[i].ninsns + 1);
+    coverage->forced = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
+    coverage->arena = arena;
     coverage->machine = binary ? ARENA_ARRAY(arena, uint8_t, binary->ncode + 1) : NULL;
 }
 
@@ -72,7 +74,9 @@ Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const ui
         w.leader = ARENA_ARRAY(&arena, uint8_t, n + 2);
         w.seen = ARENA_ARRAY(&arena, uint8_t, n + 2);
         w.stack = ARENA_ARRAY(&arena, uint32_t, n + 2);
-        w.forced = coverage_forced_branches(w.f, &arena);
+        if (!coverage->forced[f])
+            coverage->forced[f] = coverage_forced_branches(w.f, coverage->arena);
+        w.forced = coverage->forced[f];
         find_leaders(&w);
         for (uint32_t i = 0; i < n; i++) {
             sum.total += w.leader[i];

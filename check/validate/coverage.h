@@ -15,6 +15,8 @@ typedef struct {
     uint32_t **values;     /* for PtxRunOptions.values */
     uint8_t *machine;      /* for MachineOptions.reached; NULL without a binary */
     uint8_t *const *fixed; /* by function and statement: COVERAGE_*; NULL: not known */
+    uint8_t **forced;      /* by function, when it is asked for: FORCED_* */
+    Arena *arena;
 } Coverage;
 enum {                       /* what is known of a statement's operands */
        COVERAGE_FIXED = 1,   /* they are what the kernel makes of its threads, whatever the data are */

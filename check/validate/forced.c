@@ -1,10 +1,11 @@
-/* See forced.h. A register that one statement defines, not under a guard, has an interval, and is perhaps a
- * special register and a constant: `tid + 255 - tid` is 255. Both hold whenever the statement is executed, so
- * there is no order to heed; what several statements define, memory and parameters have any value. Numbers
+/* See forced.h. What a statement defines, not under a guard, has an interval, and is perhaps a special
+ * register and a constant: `tid + 255 - tid` is 255. Both hold whenever the statement is executed, and so for
+ * a register where no other definition reaches (reaching.h); memory and parameters have any value. Numbers
  * are those of the signed type; where a result leaves it nothing is known. Operations are known by name:
  * those by which compilers place a loop in a block; a column of intervals would serve nothing else.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/forced.h"
+#include "check/validate/reaching.h"
 #include "sim/launch.h"
 
 typedef struct {
@@ -16,7 +17,9 @@ typedef struct {
 typedef struct {
     const PtxFunc *f;
     Range *regs;     /* of those with one definition */
+    Range *made;     /* by statement: what it gives a register that others define as well */
     uint8_t *writes; /* by register: definitions, 2 for more */
+    Reaching *reaching;
 } Ranges;
 
 static Range any_of(unsigned bytes) {
@@ -58,14 +61,24 @@ static Range of_special(const PtxFunc *f, const PtxOperand *operand) {
     return range;
 }
 
+/* Is all known of the register that this is? */
+static bool one_definition(const Ranges *ranges, uint32_t reg, Range *range) {
+    uint32_t by = ranges->writes[reg] == 1 ? 0 : coverage_definition(ranges->reaching, reg);
+    if (ranges->writes[reg] != 1 && !by)
+        return false;
+    *range = by ? ranges->made[by - 1] : ranges->regs[reg];
+    return true;
+}
+
 static Range range_of(const Ranges *ranges, const PtxOperand *operand, unsigned bytes) {
     if (operand->kind == PO_IMM && operand->imm_kind == IMM_INT)
         return exactly(bytes == 4 ? (int32_t)operand->imm : operand->imm);
     if (operand->kind == PO_SREG)
         return of_special(ranges->f, operand);
-    if (operand->kind != PO_REG || operand->neg || operand->selector || ranges->writes[operand->reg] != 1)
+    Range range;
+    if (operand->kind != PO_REG || operand->neg || operand->selector ||
+        !one_definition(ranges, operand->reg, &range))
         return any_of(bytes);
-    Range range = ranges->regs[operand->reg];
     if (ptx_type_class(ranges->f->regs[operand->reg].type) == TC_PRED && (range.least < 0 || range.most > 1))
         range = (Range){.least = 0, .most = 1};
     return operand->not_ ? (Range){.least = !range.most, .most = !range.least} : fit(range, bytes);
@@ -227,6 +240,7 @@ static void count_writes(Ranges *ranges, const PtxOperand *operand, bool whole) 
 uint8_t *coverage_forced_branches(const PtxFunc *func, Arena *arena) {
     Ranges ranges = {.f = func,
                      .regs = ARENA_ARRAY(arena, Range, func->nregs + 1),
+                     .made = ARENA_ARRAY(arena, Range, func->ninsns + 1),
                      .writes = ARENA_ARRAY(arena, uint8_t, func->nregs + 1)};
     uint8_t *forced = ARENA_ARRAY(arena, uint8_t, func->ninsns + 1);
     for (uint32_t i = 0; i < func->ninsns; i++) {
@@ -244,16 +258,21 @@ uint8_t *coverage_forced_branches(const PtxFunc *func, Arena *arena) {
             ptx_type_class(func->regs[r].type) == TC_PRED
                 ? truth(0)
                 : any_of(ptx_type_bytes(func->regs[r].type) ? ptx_type_bytes(func->regs[r].type) : 8);
+    for (uint32_t i = 0; i < func->ninsns; i++)
+        ranges.made[i] = any_of(8);
+    ranges.reaching = coverage_reaching(func, ranges.writes, arena);
     for (uint32_t i = 0; i < func->ninsns; i++) {
         const PtxInsn *in = &func->insns[i];
         const PtxOperand *to = &in->operands[0];
-        if (in->op == PTX_BRA && in->guard_reg && ranges.writes[in->guard_reg] == 1) {
-            Range guard = ranges.regs[in->guard_reg];
-            if (is_exact(guard))
-                forced[i] = guard.least == !in->guard_not ? FORCED_TAKEN : FORCED_PASSED;
-        }
+        Range guard;
+        coverage_reach_insn(ranges.reaching, i);
+        if (in->op == PTX_BRA && in->guard_reg && one_definition(&ranges, in->guard_reg, &guard) &&
+            is_exact(guard))
+            forced[i] = guard.least == !in->guard_not ? FORCED_TAKEN : FORCED_PASSED;
+        if (in->ndst == 1 && to->kind == PO_REG)
+            ranges.made[i] = range_made(&ranges, in);
         if (in->ndst == 1 && to->kind == PO_REG && ranges.writes[to->reg] == 1)
-            ranges.regs[to->reg] = range_made(&ranges, in);
+            ranges.regs[to->reg] = ranges.made[i];
     }
     return forced;
 }

@@ -74,4 +74,15 @@ kernel long '.param .u64 b' "$thread $out mov.u32 %k, 0; mov.u32 %n, %i; L: mad.
 # a size that must be a multiple, or the kernel traps
 kernel refused '.param .u64 b, .param .u32 n' "$thread $out ld.param.u32 %n, [n]; and.b32 %y, %n, 255; setp.ne.s32 %p, %y, 0; @%p bra BAD; mad.lo.u32 %y, %i, %n, %n;
 setp.gt.u32 %q, %i, 9; @%q bra G; add.u32 %y, %y, 1; G: st.global.u32 [%b], %y; bra END; BAD: trap;" equal '%n, %n' '%n, %i'
+# a way for tiles whose rows lie side by side and are multiples of 16 bytes; and the loop that a block of 256 never enters
+kernel tile '.param .u64 a, .param .u64 b, .param .u32 n, .param .u32 m' "$thread $out ld.param.u64 %a, [a]; ld.param.u32 %n, [n]; ld.param.u32 %k, [m];
+shl.b32 %y, %n, 3; setp.eq.s32 %p, %k, %y; and.b32 %y, %k, 15; setp.eq.s32 %q, %y, 0; and.pred %p, %p, %q; @!%p bra END;
+mul.wide.u32 %o, %x, 8; add.s64 %a, %a, %o; ld.global.u32 %k, [%a]; max.s32 %y, %x, -248; add.s32 %y, %y, 255; sub.s32 %y, %y, %x;
+setp.lt.u32 %p, %y, 768; @%p bra ON; L: add.s32 %k, %k, 3; setp.lt.s32 %q, %k, 9; @%q bra L; ON: mad.lo.u32 %k, %k, 5, %n;
+add.s32 %x, %x, 256; setp.lt.u32 %p, %x, 256; @%p bra END; st.global.u32 [%b], %k;" equal '5, %n' '5, %x'
+# sums of products see few subnormal operands and NaNs unless the data are made for that
+chain=
+for k in $(seq 0 4 124); do chain+="ld.global.f32 %g, [%a+$k]; mul.f32 %g, %g, %g; mul.f32 %g, %g, 0f3F400000; fma.rn.f32 %f, %g, %f, %f; add.f32 %f, %f, 0f00000000;"; done
+kernel chain '.param .u64 a, .param .u64 b, .param .f32 c' "$thread $out ld.param.u64 %a, [a]; ld.param.f32 %f, [c]; $chain st.global.f32 [%b], %f;" equal \
+    '3F400000' '3F000000'
 exit $failed

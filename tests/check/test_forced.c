@@ -76,6 +76,14 @@ static const Case cases[] = {
     {"", "and.b32 %r1, %n, 15; mul.lo.s32 %r2, %r1, 100; setp.lt.s32 %p, %r2, 1500;", FORCED_NOT},
     {"", "rem.u32 %r1, %t, 7; setp.lt.u32 %p, %r1, 7;", FORCED_TAKEN},
     {"", "rem.s32 %r1, %n, 7; setp.lt.s32 %p, %r1, 0;", FORCED_NOT},
+    /* a register that is a thread's number before it counts; and where both values may come */
+    {"", "mov.u32 %r1, %t; setp.lt.s32 %p, %r1, 1024; add.s32 %r1, %r1, 256;", FORCED_TAKEN},
+    {"", "mov.u32 %r1, %t; add.s32 %r1, %r1, 1; setp.gt.s32 %p, %r1, 0; mov.u32 %r1, %n;", FORCED_TAKEN},
+    {"", "mov.u32 %r1, %n; setp.lt.s32 %p, %r1, 1024; mov.u32 %r1, %t;", FORCED_NOT},
+    {"",
+     "mov.u32 %r1, %t; BACK: setp.ge.s32 %p, %r1, 1024; @%p bra OUT; add.s32 %r1, %r1, 256; bra BACK; OUT: "
+     "setp.eq.u32 %p, %n, 3;",
+     FORCED_NOT},
     /* two definitions, one under a guard, one above which it is read */
     {"", "mov.u32 %r1, 1; setp.eq.u32 %q, %n, 3; @%q mov.u32 %r1, 2; setp.eq.u32 %p, %r1, 1;", FORCED_NOT},
     {"", "setp.eq.u32 %p, %r1, 1; mov.u32 %r1, 1;", FORCED_NOT},
@@ -125,13 +133,14 @@ static void add_random(char *body, size_t size, uint64_t *random) {
                          (unsigned)(1 + rng_next(random) % (k > 1 ? k - 1 : 1)));
         }
         const char *sign = rng_next(random) % 2 ? "s32" : "u32";
+        unsigned to = rng_next(random) % 4 ? k : 1 + (unsigned)(rng_next(random) % k); /* again */
         if (k > STEPS)
             snprintf(body + n, size - n, "setp.%s.%s %%p, %s, %s;", compare[rng_next(random) % 6], sign,
                      source[0], source[1]);
         else
-            n +=
-                (size_t)snprintf(body + n, size - n, "%s %%r%u, %s, %s;",
-                                 ops[rng_next(random) % (sizeof ops / sizeof *ops)], k, source[0], source[1]);
+            n += (size_t)snprintf(body + n, size - n, "%s %%r%u, %s, %s;",
+                                  ops[rng_next(random) % (sizeof ops / sizeof *ops)], to, source[0],
+                                  source[1]);
     }
 }
 
