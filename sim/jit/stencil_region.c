@@ -408,7 +408,9 @@ static void block_code(Stencils *s, const RegionBlock *block) {
                 (int64_t)(block->pc * sizeof(JitSlot) + offsetof(JitSlot, bound))),
         .go = {rare(s, (Rare){.kind = RARE_LEAVE, .pc = block->pc})});
     count_issues(s, block->pc, end, false);
+    s->vectors.end = end;
     for (uint32_t pc = block->pc; pc < end; pc++) {
+        s->vectors.pc = pc;
         kind = kind_of(s, pc);
         switch (kind) {
         case RI_LANE: lane_instruction(s, pc); break;

@@ -1,7 +1,7 @@
 /* Allocation of the host's vectors. A piece of code names registers (stencil_ir.c: v0 to v5 sources, v6 and
  * v7 results, the others for itself); where it is copied, each becomes one of the vectors. What a vector has
- * loaded or stored last stays in it until it is the one that was not used for longest, so that rows that are
- * used again are not loaded again. Memory is always up to date: nothing is ever written back.
+ * loaded or stored last stays in it until another is needed and it is the one that is read last, so that rows
+ * that are used again are not loaded again. Memory is always up to date: nothing is ever written back.
  * SPDX-License-Identifier: MIT */
 #include "sim/jit/stencil_rows.h"
 #include <string.h>
@@ -26,11 +26,36 @@ void stencil_vectors_keep(Vectors *vectors, const VectorMap *map, uint32_t names
             vectors->busy |= 1u << map->vector[name];
 }
 
+/* The next instruction of the block that reads a register, as far as is looked; what is constant may be
+ * wanted soon. */
+static uint32_t next_reader(const Vectors *vectors, uint64_t what) {
+    enum { LOOKED_AT = 24, SOON = 8 };
+    if (what >> 62 != PART_OF_ROW(0) >> 62)
+        return vectors->pc + SOON;
+    uintptr_t row = (uint32_t)what / ROW_BYTES;
+    uint32_t end = vectors->end - vectors->pc > LOOKED_AT ? vectors->pc + LOOKED_AT : vectors->end;
+    for (uint32_t pc = vectors->pc + 1; pc < end; pc++) {
+        const Dec *dec = region_known(vectors->run, pc);
+        for (unsigned i = 0; i < 3; i++)
+            if (row - dec->v[i].at / ROW_BYTES <= 1) /* or the upper word of a pair */
+                return pc;
+    }
+    return UINT32_MAX;
+}
+
 static void use_vector(Vectors *vectors, unsigned i) {
     vectors->busy |= 1u << i;
     vectors->used[i] = ++vectors->clock;
 }
-/* One that holds nothing, or what was not used for longest. */
+static void hold(Vectors *vectors, unsigned i, Held held) {
+    vectors->held[i] = held;
+    vectors->wanted[i] = next_reader(vectors, held.what);
+}
+static bool is_wanted_less(const Vectors *vectors, unsigned i, unsigned than) {
+    return vectors->wanted[i] != vectors->wanted[than] ? vectors->wanted[i] > vectors->wanted[than]
+                                                       : vectors->used[i] < vectors->used[than];
+}
+/* One that holds nothing, or what is read last or was not used for longest. */
 static unsigned take_vector(Vectors *vectors) {
     unsigned best = MOST_VECTORS;
     for (unsigned i = 0; i < vectors->n; i++) {
@@ -40,7 +65,7 @@ static unsigned take_vector(Vectors *vectors) {
             best = i;
             break;
         }
-        if (best == MOST_VECTORS || vectors->used[i] < vectors->used[best])
+        if (best == MOST_VECTORS || is_wanted_less(vectors, i, best))
             best = i;
     }
     vectors->held[best].what = NOTHING;
@@ -91,7 +116,7 @@ static void load_vector(Vectors *vectors, unsigned to, Held held) {
         break;
     default: return;
     }
-    vectors->held[to] = held;
+    hold(vectors, to, held);
 }
 
 /* The host has few vectors only where pieces use their sources for other things meanwhile: each is another
@@ -100,6 +125,7 @@ static unsigned vector_of(Vectors *vectors, Held held) {
     unsigned from = vector_with(vectors, held.what), to = from;
     if (from < vectors->n && (vectors->n == MOST_VECTORS || !(vectors->busy >> from & 1))) {
         use_vector(vectors, from);
+        vectors->wanted[from] = next_reader(vectors, held.what);
         return from;
     }
     to = take_vector(vectors);
@@ -107,7 +133,7 @@ static unsigned vector_of(Vectors *vectors, Held held) {
         load_vector(vectors, to, held);
     } else {
         COPY(vectors->code, ST_move, .vectors = (const uint8_t[]){(uint8_t)from, (uint8_t)to});
-        vectors->held[to] = held;
+        hold(vectors, to, held);
     }
     return to;
 }
@@ -144,7 +170,7 @@ void stencil_vectors_store(Vectors *vectors, unsigned from, uintptr_t at, StoreK
         if (vectors->held[i].what == held.what)
             vectors->held[i].what = NOTHING;
     COPY(vectors->code, ST_put, .number = {(int64_t)at}, .vectors = (const uint8_t[]){(uint8_t)from});
-    vectors->held[from] = held;
+    hold(vectors, from, held);
     vectors->busy = busy;
 }
 

@@ -15,8 +15,10 @@ typedef struct {
     StencilCode *code;
     const Run *run;
     unsigned n;
-    uint32_t busy; /* those that a piece names which is being put together */
+    uint32_t busy;    /* those that a piece names which is being put together */
+    uint32_t pc, end; /* the instruction that is being copied, and the end of its block */
     uint64_t used[MOST_VECTORS], clock;
+    uint32_t wanted[MOST_VECTORS]; /* the next instruction that reads what it holds, or UINT32_MAX */
     Held held[MOST_VECTORS];
 } Vectors;
 /* Of each register that a stencil names, the vector; which of them are given. */
