@@ -220,4 +220,5 @@ void report_operations(ExplainList *list) {
         const char *absent = isa_traits(op)->absent;
         add_cell(list, absent ? absent : "yes");
     }
+    list->columns = NULL; /* they end here */
 }

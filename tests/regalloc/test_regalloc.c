@@ -331,8 +331,8 @@ static bool find_slot_inst(Function *f, const RaRecord *rec, unsigned op, uint64
 
 /* A reload takes another slot than its own (how is 0), or a store is forgotten. */
 static bool spoil_slot(Function *f, RaRecord *rec, unsigned how, uint64_t *rng) {
-    BlockId b;
-    unsigned at;
+    BlockId b = {0};
+    unsigned at = 0;
     if (!find_slot_inst(f, rec, how == 0 ? IR_RELOAD : IR_SPILL, rng, &b, &at))
         return false;
     InstIds *insts = &ir_block(f, b)->insts;

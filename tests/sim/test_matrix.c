@@ -566,7 +566,7 @@ static void compare_quads(const Quad *q, const Quads *x, const Fragments *f) {
 }
 
 static void quad_text(const Quad *q, const Shape *s, char *text) {
-    char statement[200], d[80], c[80];
+    char statement[300], d[80], c[80];
     text_of(s, text);
     list(d, "d", q->wide_d ? 8 : 4), list(c, "c", q->wide_c ? 8 : 4);
     snprintf(statement, sizeof statement,

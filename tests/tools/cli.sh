@@ -518,7 +518,7 @@ head -c 100 data.cubin >cut.cubin
 want 1 'E04' check cut.cubin
 
 # colour is for terminals, and not where NO_COLOR is set; `script` makes a terminal
-if command -v script >/dev/null 2>&1; then
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     printf 'hello' >colour.ptx
     TERM=xterm NO_COLOR= script -qec "$heddle compile colour.ptx" /dev/null >coloured </dev/null
     TERM=xterm NO_COLOR=1 script -qec "$heddle compile colour.ptx" /dev/null >plain </dev/null

@@ -584,7 +584,8 @@ static void test_llvm(void **state) {
     assert_null(m), m = SOME;
     assert_non_null(strstr(log.text, "E0005")), log.text[0] = 0;
     HdStatus status = hd_parse_llvm(c, "k.ll", ir, sizeof ir - 1, &options, &m);
-    if (strstr(log.text, "none was found")) {
+    if (strstr(log.text, "none was found") ||
+        strstr(log.text, "LLVM: expected type")) { /* LLVM 14 reads no ptr */
         hd_destroy(c);
         skip();
     }
