@@ -5,12 +5,11 @@
 #include "check/flow/contents.h"
 #include "check/validate/auto_flow.h"
 #include "check/validate/moments.h"
+#include "check/validate/orders.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-
-enum { ORDERS = 2, ENOUGH_ORDERS = 16, MORE_ORDERS = 64 };
 
 typedef struct {
     const PtxModule *m;
@@ -73,114 +72,6 @@ static void keep_races(Judgement *judgement, PtxRunResult *result) {
     interp_races_free(result);
 }
 
-/* ---- orders of threads ---- */
-
-typedef struct {
-    unsigned different; /* orders whose result is not the first one's */
-    bool one_is_it;     /* one of them has the machine's result */
-    bool only_there;    /* the machine differs from the first order only where the orders differ */
-} Orders;
-
-/* What orders of threads make different, by allocation. */
-typedef struct {
-    uint8_t *bytes; /* 1 for a byte that differs in one of them; NULL: none does */
-    uint64_t
-        ulps; /* of its floating-point elements: the furthest that one moves an element, at most MOST_ULPS */
-} Varying;
-enum { MOST_ULPS = 64 };
-
-/* The elements of a buffer; else NULL. */
-static const Scalar *element_of(const Judge *judge, const SimAlloc *alloc) {
-    for (uint32_t i = 0; i < judge->p->buffers.n; i++)
-        if (judge->p->buffers.at[i].address == alloc->address)
-            return judge->p->buffers.at[i].type;
-    return NULL;
-}
-
-static void keep_ulps(const Scalar *type, const SimAlloc *alloc, const SimAlloc *other, Varying *varying) {
-    for (uint64_t at = 0; at + type->size_bytes <= alloc->size_bytes; at += type->size_bytes) {
-        uint64_t ulps = memcmp(alloc->data + at, other->data + at, type->size_bytes) == 0
-                            ? 0
-                            : scalar_ulps(type, alloc->data + at, other->data + at);
-        if (ulps <= MOST_ULPS && ulps > varying->ulps)
-            varying->ulps = ulps;
-    }
-}
-
-/* What differs from judge->ptx in another order; false if nothing does. */
-static bool mark_varying(const Judge *judge, const SimMemory *memory, Varying *varying) {
-    bool any = false;
-    for (uint32_t i = 0; i < judge->ptx->nallocs; i++) {
-        const SimAlloc *alloc = &judge->ptx->allocs[i], *other = &memory->allocs[i];
-        const Scalar *type = element_of(judge, alloc);
-        if (judge->skip[i] || memcmp(alloc->data, other->data, alloc->size_bytes) == 0)
-            continue;
-        any = true;
-        if (!varying[i].bytes)
-            varying[i].bytes = mem_zeroed(alloc->size_bytes, 1);
-        for (uint64_t k = 0; k < alloc->size_bytes; k++)
-            varying[i].bytes[k] |= alloc->data[k] != other->data[k];
-        if (type && type->kind == 'f')
-            keep_ulps(type, alloc, other, &varying[i]);
-    }
-    return any;
-}
-
-/* A sum that depends on the order does so as a whole element. One that no order tried moves may still be as
- * near to the PTX's as others of its buffer come: a rounding that few orders show. */
-static bool differs_elsewhere(const Judge *judge, const Varying *varying) {
-    for (uint32_t i = 0; i < judge->ptx->nallocs; i++) {
-        const SimAlloc *ptx = &judge->ptx->allocs[i], *machine = &judge->machine->allocs[i];
-        const Scalar *type = element_of(judge, ptx);
-        uint64_t step = type ? type->size_bytes : 1;
-        for (uint64_t at = 0; !judge->skip[i] && at < ptx->size_bytes; at += step) {
-            uint64_t size = ptx->size_bytes - at < step ? ptx->size_bytes - at : step;
-            if (memcmp(ptx->data + at, machine->data + at, size) == 0)
-                continue;
-            bool varies = varying[i].bytes && memchr(varying[i].bytes + at, 1, size);
-            bool near = varying[i].ulps && size == step &&
-                        scalar_ulps(type, ptx->data + at, machine->data + at) <= varying[i].ulps;
-            if (!varies && !near)
-                return true;
-        }
-    }
-    return false;
-}
-
-/* Run the launch in other orders of threads. A trap in one of them counts as another result. */
-static Orders try_orders(const Judge *judge, const PlanLaunch *l, bool machine_equal) {
-    Orders o = {0};
-    Diags quiet = {.sink = silent};
-    Varying *varying = mem_zeroed(judge->ptx->nallocs + 1u, sizeof *varying);
-    unsigned n = judge->opt->orders ? judge->opt->orders : ORDERS;
-    if (!machine_equal && n < MORE_ORDERS && auto_communicates(judge->m))
-        n = MORE_ORDERS; /* a sum's last bit may be the same in most orders */
-    MemDiff diff;
-    for (unsigned i = 0; i < n; i++) {
-        SimMemory *mem = simmem_clone(judge->before);
-        /* (what activemask gives is no order, but is left open like one: only to explain a difference) */
-        PtxRunOptions run = {.seed = i || machine_equal ? 1 + i * 0x9e37u : 0,
-                             .lockstep = true, /* the first of them, where the machine's order matters */
-                             .budget = ptx_budget(judge),
-                             .split_active = !machine_equal};
-        PtxRunResult r = {0};
-        bool ran = diff_run_ptx(judge->p, l, judge->m, mem, &run, &r, &quiet) && r.trap.kind == TRAP_NONE;
-        bool differs = !ran || mark_varying(judge, mem, varying);
-        o.different += differs;
-        o.one_is_it |= ran && diff_memory(mem, judge->machine, judge->skip, &diff);
-        simmem_free(mem);
-        if (differs && !machine_equal && !o.one_is_it && n < MORE_ORDERS)
-            n = MORE_ORDERS; /* what varies must be known well */
-        o.only_there = machine_equal || !differs_elsewhere(judge, varying);
-        if (!machine_equal && o.different && o.only_there && i + 1 >= ENOUGH_ORDERS)
-            break;
-    }
-    for (uint32_t i = 0; i < judge->ptx->nallocs; i++)
-        mem_free(varying[i].bytes);
-    mem_free(varying);
-    return o;
-}
-
 /* ---- one launch ---- */
 
 static void first_difference(Judge *judge) {
@@ -202,7 +93,7 @@ static bool hangs_in_an_order(const Judge *judge, const PlanLaunch *launch, uint
     enum { LONGER = 64, LEAST = 10000 };
     Diags quiet = {.sink = silent};
     bool hangs = false;
-    for (unsigned i = 0; i < ENOUGH_ORDERS && !hangs; i++) {
+    for (unsigned i = 0; i < ORDERS_ENOUGH && !hangs; i++) {
         SimMemory *memory = simmem_clone(judge->before);
         PtxRunOptions options = {.seed = 1 + i * 0x9e37u, .budget = LEAST + LONGER * executed};
         PtxRunResult result = {0};
@@ -345,12 +236,26 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
         note(judge->j, "memory %s", equal ? "equal" : "differs");
         return;
     }
-    Orders o = equal && judge->order_free ? (Orders){0} : try_orders(judge, l, equal);
+    Orders o = {0};
+    if (!equal || !judge->order_free)
+        o = judge_try_orders(&(OrdersQuestion){.plan = judge->p,
+                                               .launch = l,
+                                               .module = judge->m,
+                                               .binary = judge->b,
+                                               .other = &judge->opt->other,
+                                               .options = &judge->opt->machine,
+                                               .budget = ptx_budget(judge),
+                                               .orders = judge->opt->orders,
+                                               .before = judge->before,
+                                               .ptx = judge->ptx,
+                                               .machine = judge->machine,
+                                               .skip = judge->skip,
+                                               .equal = equal});
     if (o.different && unordered) { /* of one value in the first order, not in another */
         worse(judge->j, VERDICT_RACY);
         note(judge->j, "memory %s; unordered stores, and %u orders of threads give another result",
              equal ? "equal" : "differs", o.different);
-    } else if (o.different && o.only_there) {
+    } else if (o.different && o.apart == ORDERS_EXPLAIN) {
         worse(judge->j, VERDICT_ORDER);
         note(judge->j, "%u orders of threads give another result; the machine's is %s", o.different,
              equal         ? "that of the first order"
@@ -363,6 +268,15 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
         Verdict verdict = judge_rounding(judge, l);
         if (verdict == VERDICT_DIFFERS && leaves_open(judge, l, "memory differs"))
             verdict = VERDICT_UNDEFINED;
+        if (verdict == VERDICT_DIFFERS && o.different && o.apart == ORDERS_LEAVE_OPEN) {
+            verdict = VERDICT_UNKNOWN;
+            if (judge->j->verdict < verdict)
+                note(judge->j,
+                     "%u orders of threads give another result; the machine's is none of them, and another "
+                     "may "
+                     "give it",
+                     o.different);
+        }
         worse(judge->j, verdict);
         if (verdict == VERDICT_DIFFERS)
             first_difference(judge);

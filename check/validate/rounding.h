@@ -28,7 +28,8 @@ typedef struct {
     const bool *skip;               /* by allocation of `ptx`: not compared; or NULL */
 } RoundingQuestion;
 
-enum { ROUNDING_NOTE_BYTES = 160 };
-/* VERDICT_TOLERATED, VERDICT_CONTRACTION or VERDICT_DIFFERS; `note`: one clause, "" for the last. */
+enum { ROUNDING_NOTE_BYTES = 200 };
+/* VERDICT_TOLERATED, VERDICT_CONTRACTION, VERDICT_UNKNOWN or VERDICT_DIFFERS; `note`: one clause, "" for the
+ * last. */
 Verdict rounding_verdict(const RoundingQuestion *question, char note[ROUNDING_NOTE_BYTES]);
 #endif

@@ -25,6 +25,19 @@ for target in bru1 sm_75 sm_80 sm_90; do
         [ $? -eq 0 ] && grep -q '^lost: order-dependent.*that of one of them' out || { echo "FAIL: lost, $target $option"; cat out; failed=1; }
     done
 done
+# What only an order gives that is not tried is left open; what no order changes, of the PTX or the binary, is a difference.
+for target in bru1 sm_75 sm_80 sm_90; do
+    "$heddle" compile "$data/turns.ptx" -t $target -o turns.cubin || exit 1
+    sed 's/%r1, 3, 7/%r1, 3, 8/' "$data/turns.ptx" >wrong.ptx && "$heddle" compile wrong.ptx -t $target -o wrong.cubin || exit 1
+    for option in --races --seed=0; do
+        "$heddle" validate "$data/turns.ptx" turns.cubin --policy warp-order=descending --launch "$data/turns.json" $option >out
+        [ $? -eq 5 ] && grep -q '^turns: unknown.*another may give it' out || { echo "FAIL: turns, $target $option"; cat out; failed=1; }
+        for policy in ascending descending; do
+            "$heddle" validate "$data/turns.ptx" wrong.cubin --policy warp-order=$policy --launch "$data/turns.json" $option >out
+            [ $? -eq 4 ] && grep -q '^turns: differs' out || { echo "FAIL: turns, $target $option, a wrong number"; cat out; failed=1; }
+        done
+    done
+done
 # A base below its window, brought into it by the displacement: the PTX does what both kinds of code do.
 for target in bru1 sm_75 sm_90; do
     "$heddle" validate "$data/below.ptx" -t $target --launch "$data/below.json" >out
