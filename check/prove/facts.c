@@ -3,7 +3,8 @@
  * The proof of one lane takes for granted that lanes meet where the code says so, that no lane waits for
  * ever, and that results have arrived when they are read. Nothing in a region shows that, so the static
  * checker (all of its errors, and the warnings of rules on meeting) and, for kernels in which lanes may part,
- * the model checker must agree. They do not refute: they speak of code, not of a run.
+ * the model checker must agree. They do not refute: they speak of code, not of a run. Too few registers and
+ * too small a stack do: those are facts of the file.
  *
  * A region's refutation starts from a state that the relation at its cut point allows, which no launch need
  * reach. So it counts only if a launch of a kernel above shows a difference; otherwise the region is unknown,
@@ -156,7 +157,7 @@ static void rules(const PtxModule *module, const BinFlow *flow, const bool *want
             continue;
         said++;
         fact(report, finding->func == BINFLOW_NONE ? NULL : flow->bin->funcs[finding->func].name,
-             PROVE_UNKNOWN, finding->ptx_line,
+             check_reserves_too_little(finding->rule) ? PROVE_REFUTED : PROVE_UNKNOWN, finding->ptx_line,
              arena_printf(&report->arena, "%s: %s", check_rule(finding->rule)->id, finding->text));
     }
     for (uint32_t k = 0; k < masks->waits.n && said < MAX; k++) {

@@ -47,7 +47,7 @@ static void undone(Walk *walk, const PtxInsn *in) {
         writes(walk, &in->operands[k]);
     for (uint32_t k = 0; !in->guard_reg && k < in->nrets; k++)
         writes(walk, &in->rets[k]);
-    for (uint32_t k = 0; k < in->noperands || (k == 0 && in->op == PTX_CALL); k++)
+    for (uint32_t k = 0; k < in->noperands; k++)
         reads(walk, &in->operands[k], k < in->ndst);
     for (uint32_t k = 0; k < in->nargs; k++)
         reads(walk, &in->args[k], false);

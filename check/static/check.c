@@ -322,6 +322,22 @@ static void order_procs(Checker *checker) {
 
 /* ---- entry ---- */
 
+static void check_code(Checker *checker) {
+    check_structure(checker);
+    check_uniform(checker);
+    check_barriers(checker);
+    check_entered(checker);
+    check_collectives(checker);
+    check_rendezvous(checker);
+    check_gathering(checker);
+    check_meetings(checker);
+    check_registers(checker);
+    if (!checker->opt->no_hazards) {
+        check_hazards(checker);
+        check_reuse(checker);
+    }
+}
+
 void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckReport *out) {
     static const BinCheckOptions defaults = {0};
     *out = (BinCheckReport){.nfuncs = flow->bin->nfuncs};
@@ -332,21 +348,10 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
     make_procs(&c);
     find_address_taken(&c);
     order_procs(&c);
-    check_structure(&c);
-    check_uniform(&c);
-    check_barriers(&c);
-    check_entered(&c);
-    check_collectives(&c);
-    check_rendezvous(&c);
-    check_gathering(&c);
-    check_meetings(&c);
-    check_registers(&c);
+    if (!c.opt->file_only)
+        check_code(&c);
     check_metadata(&c);
     check_form(&c);
-    if (!c.opt->no_hazards) {
-        check_hazards(&c);
-        check_reuse(&c);
-    }
     if (c.findings.n)
         qsort(c.findings.at, c.findings.n, sizeof *c.findings.at, by_place);
     uint32_t n = 0;
@@ -363,12 +368,43 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
     }
     out->findings = c.findings.at;
     out->steps = c.steps;
+    out->n = n;
+    if (c.opt->file_only) {
+        arena_free(&c.a);
+        return;
+    }
     out->parts = arena_copy(&out->arena, c.divergent, flow->bin->ncode * sizeof *c.divergent);
     out->apart = arena_copy(&out->arena, c.apart, flow->bin->ncode * sizeof *c.apart);
     out->masks_vary = arena_copy(&out->arena, c.masks_vary, flow->bin->ncode * sizeof *c.masks_vary);
     out->entered = arena_copy(&out->arena, c.entered, flow->bin->ncode * sizeof *c.entered);
-    out->n = n;
     arena_free(&c.a);
+}
+
+bool check_reserves_too_little(CheckRule r) { return r == CR_M01 || r == CR_M03; }
+
+CheckFile check_beside_code(const Binary *binary, const char *kernel, char *out, size_t out_bytes) {
+    static const CheckRule of_file[] = {CR_M01, CR_M02, CR_M03, CR_M04, CR_M06};
+    BinFlow *flow = bin_flow_new(binary);
+    if (!flow)
+        return CHECK_FILE_KEPT;
+    BinCheckOptions options = {.file_only = true};
+    for (size_t k = 0; k < sizeof of_file / sizeof *of_file; k++)
+        options.rules |= (uint64_t)1 << of_file[k];
+    BinCheckReport report;
+    check_binary(flow, &options, &report);
+    CheckFile worst = CHECK_FILE_KEPT;
+    for (uint32_t k = 0; k < report.n; k++) {
+        const BinFinding *finding = &report.findings[k];
+        const BinFunc *func = &binary->funcs[finding->func];
+        CheckFile what = check_reserves_too_little(finding->rule) ? CHECK_FILE_WRONG : CHECK_FILE_ODD;
+        if (what <= worst || (kernel && func->is_entry && strcmp(func->name, kernel) != 0))
+            continue;
+        worst = what;
+        snprintf(out, out_bytes, "%s: %s", check_rule(finding->rule)->id, finding->text);
+    }
+    check_report_free(&report);
+    bin_flow_free(flow);
+    return worst;
 }
 
 bool *check_entered_lanes(const BinFlow *flow, Arena *a) {

@@ -38,6 +38,9 @@ typedef struct {
     /* by instruction, or NULL: loads that watch memory which others change, although their words do not say
      * so */
     const bool *watching;
+    bool file_only; /* M-01 to M-04 and M-06 alone: nothing else is looked at, and of the report only findings
+                     * are set
+                     */
     bool no_text; /* do not assemble each instruction's text again: as long as all the rest together */
 } BinCheckOptions;
 
@@ -82,6 +85,13 @@ typedef struct {
  * check_report_free. */
 void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckReport *out);
 void check_report_free(BinCheckReport *report);
+
+/* What the file says beside its code, of a kernel and of functions that are none (NULL: of all), by M-01 to
+ * M-04 and M-06: what is wrong in the text "M-01: ...". WRONG: a launch reserves too few registers or too
+ * small a stack; ODD: loaders may take the file for something else than it was taken for here. */
+bool check_reserves_too_little(CheckRule r); /* M-01, M-03: a fact of the file, whatever is run */
+typedef enum { CHECK_FILE_KEPT, CHECK_FILE_ODD, CHECK_FILE_WRONG } CheckFile;
+CheckFile check_beside_code(const Binary *binary, const char *kernel, char *out, size_t out_bytes);
 
 /* [instruction] as BinCheckReport.entered, and the votes that make those WARPSYNCs' masks; alone, for who
  * needs no more. */

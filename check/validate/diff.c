@@ -4,6 +4,7 @@
 #include "check/validate/diff.h"
 #include "base/scope.h"
 #include "check/flow/contents.h"
+#include "check/static/check.h"
 #include "check/validate/handles.h"
 #include "check/validate/moments.h"
 #include <stdio.h>
@@ -721,6 +722,17 @@ void diff_unwritten(MachineOptions *options) {
         options->unwritten = MACHINE_UNWRITTEN_OTHER;
 }
 
+static void compare_file(const PtxModule *m, const Binary *b, DiffReport *report) {
+    char text[sizeof report->odd];
+    bool differs = bin_contents_differ(m, b, NULL, report->file, sizeof report->file);
+    CheckFile what = differs ? CHECK_FILE_KEPT : check_beside_code(b, NULL, text, sizeof text);
+    report->equal &= !differs && what != CHECK_FILE_WRONG;
+    if (what == CHECK_FILE_WRONG)
+        snprintf(report->file, sizeof report->file, "%s", text);
+    else if (what == CHECK_FILE_ODD)
+        snprintf(report->odd, sizeof report->odd, "%s", text);
+}
+
 bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOptions *opt,
                    DiffReport *report, Diags *d) {
     *report = (DiffReport){.equal = true, .engine = opt->other.engine};
@@ -740,8 +752,8 @@ bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOp
         v.skip = diff_skip(plan, v.ptx, opt->other.engine);
         good = run_launches(&v);
     }
-    if (good && !opt->file_known && bin_contents_differ(m, b, NULL, report->file, sizeof report->file))
-        report->equal = false;
+    if (good && !opt->file_known)
+        compare_file(m, b, report);
     SimMemory *all[] = {v.ptx, v.machine, v.ptx_before, v.machine_before};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])

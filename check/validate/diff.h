@@ -71,6 +71,7 @@ typedef struct {
     const struct LaneDiff *lane; /* where the lane that stored, or trapped, parts; NULL unknown */
     char file[480]; /* what the file says beside its code is not what the PTX says (check/flow/contents.h); ""
                      */
+    char odd[200];  /* what loaders may take otherwise in the file (M-02, M-04, M-06), or "" */
     bool unfinished;        /* diff_validate is false: the PTX was stopped, the binary has ended */
     uint32_t failed_checks; /* of the plan, against host results */
     /* What PTX leaves undefined although both executions may agree: promises of uniformity that do not hold

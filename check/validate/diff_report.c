@@ -16,7 +16,9 @@ Verdict diff_verdict(const DiffReport *report) {
         return VERDICT_WRONG;
     if (report->nfindings || report->overrun || !report->equal)
         return VERDICT_UNDEFINED;
-    return report->ptx_trap.kind != TRAP_NONE ? VERDICT_TRAP_ALIKE : report->rounding;
+    if (report->ptx_trap.kind != TRAP_NONE)
+        return VERDICT_TRAP_ALIKE;
+    return report->odd[0] ? VERDICT_UNKNOWN : report->rounding;
 }
 
 bool diff_prints_other(const DiffReport *report) {
@@ -118,6 +120,8 @@ char *diff_report_text(const DiffReport *report, const Plan *p) {
             fprintf(out, "on a card\n");
         if (report->rounding_note[0])
             fprintf(out, "  %s\n", report->rounding_note);
+        if (report->odd[0])
+            fprintf(out, "  the runs are equal, but the file: %s\n", report->odd);
         if (traps) {
             print_trap(out, "PTX", &report->ptx_trap);
             print_trap(out, other_name(report), &report->machine_trap);
@@ -152,6 +156,8 @@ char *diff_report_json(const DiffReport *report, const Plan *p) {
     json_add_text(o, "compared_with", other_name(report));
     if (report->file[0])
         json_add_text(o, "file", report->file);
+    else if (report->odd[0])
+        json_add_text(o, "file", report->odd);
     json_add_number(o, "launches", report->nlaunches);
     json_add_number(o, "compared_bytes", (double)report->compared_bytes);
     json_add_number(o, "ptx_thread_instructions", (double)report->ptx_insns);

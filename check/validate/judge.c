@@ -3,6 +3,7 @@
 #include "check/validate/judge.h"
 #include "base/scope.h"
 #include "check/flow/contents.h"
+#include "check/static/check.h"
 #include "check/validate/auto_flow.h"
 #include "check/validate/moments.h"
 #include "check/validate/orders.h"
@@ -29,6 +30,7 @@ typedef struct {
     bool order_free;    /* ... and to do the same in every order of threads */
     bool open;          /* ... and its result to depend on what PTX does not say */
     bool other_moments; /* what is judged is what the machine does then */
+    char odd[380];      /* what loaders may take otherwise in the file, or "" */
 } Judge;
 
 static uint64_t ptx_budget(const Judge *judge) {
@@ -524,25 +526,42 @@ static void judge_coverage(Judge *judge, const uint8_t *funcs) {
         note(judgement, "unordered stores of the same value");
 }
 
-/* A file whose contents differ is wrong whatever its launches show. */
-static bool file_differs(const PtxModule *module, const Binary *binary, const char *kernel,
-                         Judgement *judgement) {
-    char text[sizeof judgement->note - 12];
-    if (!bin_contents_differ(module, binary, kernel, text, sizeof text))
+/* A file whose contents differ, or that reserves too little for its code, is wrong whatever its launches
+ * show.
+ */
+static bool file_differs(Judge *judge, const char *kernel) {
+    Judgement *judgement = judge->j;
+    char text[sizeof judge->odd];
+    CheckFile what = CHECK_FILE_KEPT;
+    if (!bin_contents_differ(judge->m, judge->b, kernel, text, sizeof text) &&
+        (what = check_beside_code(judge->b, kernel, text, sizeof text)) != CHECK_FILE_WRONG) {
+        if (what == CHECK_FILE_ODD)
+            snprintf(judge->odd, sizeof judge->odd, "%s", text);
         return false;
+    }
     judgement->verdict = VERDICT_DIFFERS;
     snprintf(judgement->note, sizeof judgement->note, "the file: %s", text);
     return true;
 }
 
+/* What was run is what was read here; a loader may read something else. */
+static void judge_form(Judge *judge) {
+    Judgement *judgement = judge->j;
+    if (!judge->odd[0])
+        return;
+    if (verdict_status(judgement->verdict) == STATUS_DONE || judgement->verdict == VERDICT_LITTLE_COVERED)
+        judgement->verdict = VERDICT_UNKNOWN;
+    note(judgement, "the file: %s", judge->odd);
+}
+
 bool judge_plan(Plan *plan, const PtxModule *m, const Binary *b, const JudgeOptions *opt, Judgement *j,
                 Diags *d) {
     *j = (Judgement){0};
-    if (file_differs(m, b, NULL, j))
-        return true;
     JudgeOptions compared = *opt;
     diff_unwritten(&compared.machine);
     Judge g = {.m = m, .b = b, .opt = &compared, .p = plan, .j = j, .d = d};
+    if (file_differs(&g, NULL))
+        return true;
     diff_prepare(plan, m, b);
     Arena arena = {0};
     const char *kernel = NULL;
@@ -555,6 +574,7 @@ bool judge_plan(Plan *plan, const PtxModule *m, const Binary *b, const JudgeOpti
             kernels[i] = plan->launches.at[i].kernel ? plan->launches.at[i].kernel : kernel;
         count_blocks(&g, funcs, kernels, plan->launches.n);
         judge_coverage(&g, funcs);
+        judge_form(&g);
     }
     arena_free(&arena);
     return good;
@@ -579,16 +599,16 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
     Diags d = {.sink = keep_error, .user = judgement};
     if (!launches->funcs)
         auto_launch(m, kernel, &ao, launches);
-    if (file_differs(m, b, kernel, judgement))
+    JudgeOptions compared = *opt;
+    diff_unwritten(&compared.machine);
+    Judge g = {.m = m, .b = b, .opt = &compared, .j = judgement, .d = &d, .automatic = true};
+    if (file_differs(&g, kernel))
         return;
     if (!launches->nplans) {
         judgement->verdict = VERDICT_NOT_RUN;
         snprintf(judgement->note, sizeof judgement->note, "%s", launches->reason);
         return;
     }
-    JudgeOptions compared = *opt;
-    diff_unwritten(&compared.machine);
-    Judge g = {.m = m, .b = b, .opt = &compared, .j = judgement, .d = &d, .automatic = true};
     coverage_new(&g.cover, &launches->arena, m, b);
     g.cover.values = launches->seen;
     g.cover.fixed = launches->fixed;
@@ -612,6 +632,7 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
     }
     count_blocks(&g, launches->funcs, &kernel, 1);
     judge_coverage(&g, launches->funcs);
+    judge_form(&g);
     if (launches->racing && judgement->verdict != VERDICT_RACY)
         note(judgement, "%u of %u launches tried have races", launches->racing, launches->tried);
 }

@@ -80,7 +80,8 @@ place = image.index(bytes.fromhex("042f0800")) # EIATTR_REGCOUNT of the first sy
 image[place + 8] = 2
 open("bad.cubin", "wb").write(image)
 PY
-status registers 5 "$heddle" prove "$cases/two.ptx" bad.cubin
+status registers 4 "$heddle" prove "$cases/two.ptx" bad.cubin
+status "registers: validate" 4 "$heddle" validate "$cases/two.ptx" bad.cubin --launch auto
 # records that contradict each other, and a header that names another function: the driver may go by either
 contradiction() { # NAME, PYTHON that changes image
     python3 - "$2" <<'PY' || fail "$1: nothing to edit"
@@ -114,7 +115,7 @@ module=three
 contradiction "two parameters with one ordinal" 'at = record(0x17, 12); image[at + 4] = 0 if image[at + 4] else 1'
 contradiction "overlapping parameters" 'at = record(0x17, 12); image[at + 6] = 4'
 
-attribute stack 's/\(EIATTR_MIN_STACK_SIZE, [^,]*\), 0x[0-9a-f]*/\1, 0x1000000/' 5
+attribute stack 's/\(EIATTR_MIN_STACK_SIZE, [^,]*\), 0x[0-9a-f]*/\1, 0x1000000/' 4
 attribute parameters 's/\(EIATTR_KPARAM_INFO, [^,]*\), 0x[0-9a-f]*,/\1, 0x80000,/' 1 # outside the parameter block
 
 # Limits of a launch: more and less than the PTX has, none, and others; as many in all, in other axes, are the same

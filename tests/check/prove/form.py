@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files whose code is right and whose form is not: loaders find something else, or nothing. None may be called proved, and `heddle check` says M-06.
+"""Files whose code is right and whose form is not: loaders find something else, or nothing. None may be called proved or equal, and `heddle check` says M-06.
 
   form.py HEDDLE CASES SCRATCH
 
@@ -13,6 +13,7 @@ import sys
 heddle, cases, scratch = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 ptxas = os.environ.get("PTXAS")
 PROVED, REFUTED, UNKNOWN, REFUSED = 0, 4, 5, 1
+EQUAL, DIFFERS, NOTHING_SHOWN = 0, 4, 5
 FIELDS = {"name": (0, "<I"), "type": (4, "<I"), "flags": (8, "<Q"), "addr": (16, "<Q"), "size": (32, "<Q"), "link": (40, "<I"), "info": (44, "<I"), "align": (48, "<Q"), "entry": (56, "<Q")}
 
 
@@ -164,6 +165,7 @@ def main():
     }
     if ptxas:
         makers["ptxas"] = [ptxas, "-arch=sm_90", ptx, "-o", good]
+    validate, given = ([heddle, "validate", f"--launch={launch}", ptx] for launch in ("auto", ptx.with_suffix(".json")))
     failed, done = 0, {name: 0 for name in EDITS}
     for maker, command in makers.items():
         subprocess.run(command, check=True)
@@ -175,6 +177,9 @@ def main():
         if status([heddle, "prove", ptx, good])[0] != PROVED or "M-06" in status([heddle, "check", good])[1]:
             print(f"FAILED: {maker}: not proved, or M-06, as it is")
             failed += 1
+        if status(validate + [good])[0] != EQUAL or status(given + [good])[0] != EQUAL:
+            print(f"FAILED: {maker}: not equal as it is")
+            failed += 1
         for name, edit in EDITS.items():
             image = Image(good.read_bytes())
             if not edit(image) or image == good.read_bytes():
@@ -185,6 +190,11 @@ def main():
             if proved not in (UNKNOWN, REFUTED, REFUSED) or (proved == UNKNOWN and "M-06" not in said + text):
                 print(f"FAILED: {maker}, {name}: status {proved}\n{text}{said}")
                 failed += 1
+            for launches in (validate, given):
+                equal, text = status(launches + [bad])
+                if equal not in (NOTHING_SHOWN, DIFFERS, REFUSED) or ("the file" not in text and equal != REFUSED):
+                    print(f"FAILED: {maker}, {name}: validate: status {equal}\n{text}")
+                    failed += 1
     for name in [name for name, count in done.items() if not count]:
         print(f"FAILED: {name}: nothing to edit")
         failed += 1
