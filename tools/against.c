@@ -26,12 +26,13 @@ static void kernel_text(const Settings *settings, const char *name, const cJSON 
     figures_text(ours, other);
 }
 
-static void all_kernels(const Settings *settings, const FigureSide *ours, const FigureSide *other,
-                        cJSON *list) {
+/* Those that --kernel names, or all. */
+static void all_kernels(Settings *settings, const FigureSide *ours, const FigureSide *other, cJSON *list) {
+    const char *wanted = cli_kernel_symbol(settings, NULL, ours->binary, settings->report.kernel);
     for (uint32_t k = 0; k < ours->binary->nfuncs; k++) {
         const BinFunc *kernel = &ours->binary->funcs[k];
         const BinFunc *second = other && kernel->is_entry ? kernel_named(other->binary, kernel->name) : NULL;
-        if (!kernel->is_entry)
+        if (!kernel->is_entry || (wanted && strcmp(kernel->name, wanted) != 0))
             continue;
         cJSON *o = json_object(), *figures[2] = {NULL, NULL};
         json_add_text(o, "kernel", kernel->name);

@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "check/picture/picture.h"
 #include "emit/elf/object.h"
+#include "frontend/named.h"
 #include "tools/cli.h"
 #include "tools/cmd_report.h"
 #include "tools/report.h"
@@ -126,6 +127,39 @@ static bool write_graph(const ReportSubject *subject) {
 
 /* ---- text, JSON ---- */
 
+/* Is it a function of the PTX that is kept? What was made for collectives is no kernel's. */
+static bool is_of(const Compilation *compilation, const Function *f, const PtxModule *ptx,
+                  const bool *funcs) {
+    const char *name = str_text(&compilation->strings, f->name);
+    for (uint32_t k = 0; k < ptx->nfuncs; k++)
+        if (strcmp(str_text(&ptx->strings, ptx->funcs[k].name), name) == 0)
+            return funcs[k];
+    return false;
+}
+
+/* Leaves what was decided in the kernel and what it calls. */
+static void keep_kernel(ReportSubject *subject, const char *kernel) {
+    Arena *arena = &subject->settings->arena;
+    const PtxModule *ptx = subject->ptx;
+    IrModule *module = subject->compilation.ir;
+    bool *vars = ARENA_ARRAY(arena, bool, ptx->nvars + 1), *funcs = ARENA_ARRAY(arena, bool, ptx->nfuncs + 1);
+    for (uint32_t k = 0; k < ptx->nfuncs; k++)
+        if (strcmp(str_text(&ptx->strings, ptx->funcs[k].name), kernel) == 0)
+            ptx_mark_reached(ptx, k, true, vars, funcs);
+#define KEEP(reports)                                                                                        \
+    do {                                                                                                     \
+        unsigned kept = 0;                                                                                   \
+        for (unsigned k = 0; k < (reports).n; k++)                                                           \
+            if (is_of(&subject->compilation, (reports).at[k].func, ptx, funcs))                              \
+                (reports).at[kept++] = (reports).at[k];                                                      \
+        (reports).n = kept;                                                                                  \
+    } while (0)
+    KEEP(module->reconv);
+    KEEP(module->predicated);
+    KEEP(module->melded);
+#undef KEEP
+}
+
 static void print_decisions(const ReportSubject *subject) {
     if (!subject->settings->json) {
         report_table(&subject->compilation, stdout);
@@ -136,6 +170,22 @@ static void print_decisions(const ReportSubject *subject) {
     mem_free(text);
 }
 
+static bool print_report(ReportSubject *subject) {
+    Settings *settings = subject->settings;
+    const char *wanted = cli_kernel_symbol(settings, subject->ptx, subject->binary, settings->report.kernel);
+    uint32_t *kernels = ARENA_ARRAY(&settings->arena, uint32_t, subject->binary->nfuncs + 1), n;
+    if (wanted && !report_kernels(subject, true, kernels, &n))
+        return false;
+    if (settings->against || !subject->decided) {
+        cli_figures(settings, subject->binary, subject->other);
+        return true;
+    }
+    if (wanted)
+        keep_kernel(subject, wanted);
+    print_decisions(subject);
+    return true;
+}
+
 static const char *wrong_options(const Settings *settings) {
     const char *emit = settings->report.emit;
     bool graph = emit && strcmp(emit, "text") != 0,
@@ -144,8 +194,6 @@ static const char *wrong_options(const Settings *settings) {
         return "--launch auto and options that it replaces exclude each other";
     if (launch && !settings->report.html)
         return "a launch is shown on the page of --html";
-    if (settings->report.kernel && !settings->report.html && !graph)
-        return "--kernel is of --html and --emit=svg or dot";
     if (settings->report.html && (graph || settings->json))
         return "--html, --emit and --json exclude each other";
     if (graph && (settings->json || settings->against))
@@ -170,10 +218,8 @@ int cmd_report(Settings *settings) {
         good = report_pages(&subject);
     else if (good && emit && strcmp(emit, "text") != 0)
         good = write_graph(&subject);
-    else if (good && !settings->against && subject.decided)
-        print_decisions(&subject);
     else if (good)
-        cli_figures(settings, subject.binary, subject.other);
+        good = print_report(&subject);
     close_subject(&subject);
     return good ? STATUS_DONE : STATUS_INPUT;
 }

@@ -76,7 +76,8 @@ static const struct argp_option picture_options[] = {
      "folder",
      0},
     {"emit", KEY_EMIT, "KIND", 0, "text (default), or the control flow of a kernel as svg or dot", 0},
-    {"kernel", KEY_KERNEL, "NAME", 0, "Pictures: of this kernel; not needed if there is only one", 0},
+    {"kernel", KEY_KERNEL, "NAME", 0,
+     "Only this kernel and what it calls; pictures are of one, so they need it where there are several", 0},
     {.doc = "Pictures and comparisons:"}};
 static const struct argp_option emit_options[] = {
     {"emit", KEY_EMIT, "KIND", 0, "elf (default), asm, mir (machine IR) or ptx (the parsed module)", 0},

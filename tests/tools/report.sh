@@ -98,4 +98,38 @@ done
 grep -Eq '^  lost joins \(R-24\) +0 +[1-9]' beside || fail "lost joins beside another"
 "$heddle" report k.ptx --predicate=off --json --against none.cubin | grep -q '"lost_joins":	[1-9]' || fail "JSON beside another"
 "$heddle" report k.ptx --against nothing.cubin 2>/dev/null && fail "a binary that is not there"
+# One kernel of several, with what it calls; the text of one is that of the file that holds it alone.
+cat >calls.ptx <<P
+.version 7.0
+.target sm_80
+.address_size 64
+.func (.reg .u32 r) helper(.reg .u32 a)
+{
+  .reg .pred %q;
+  mov.u32 r, a;
+  setp.gt.u32 %q, a, 5;
+  @%q bra out;
+  add.u32 r, a, 3;
+out:
+  ret;
+}
+.visible .entry other(.param .u64 p)
+{
+  .reg .u64 %rd1;
+  .reg .u32 %r<4>;
+  ld.param.u64 %rd1, [p];
+  mov.u32 %r1, %tid.x;
+  call (%r2), helper, (%r1);
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+P
+sed 1,3d k.ptx >>calls.ptx
+"$heddle" report calls.ptx --predicate=off --kernel other >one && grep -q '^helper: ' one && ! grep -q "^$name" one || fail "a kernel and what it calls: $(cat one)"
+"$heddle" report calls.ptx --predicate=off --kernel $name >one && grep -q "^$name: " one && ! grep -q '^helper' one || fail "a kernel that calls nothing: $(cat one)"
+"$heddle" report calls.ptx --predicate=off --kernel $name --json | grep -q '"helper"' && fail "JSON of one kernel"
+"$heddle" compile calls.ptx -t sm_80 -o calls.cubin && "$heddle" report calls.ptx --kernel other --against calls.cubin >one &&
+    grep -q '^other$' one && ! grep -q "^$name" one || fail "one kernel beside another binary: $(cat one)"
+"$heddle" report calls.ptx --kernel nothing >one 2>&1 && fail "no such kernel"
+grep -q 'E0414.*nothing' one || fail "no such kernel: $(cat one)"
 [ $failed = 0 ] || { cat table parted all; exit 1; }
