@@ -77,6 +77,7 @@ run("learn", "sm_80.cubin", "-o", "r.repo")
 for action in "--verify", "--assemble", "--show", "--against-isa":
     rows += [("learn", option, value, f"sm_80.cubin -r r.repo {action}", None) for option, value in
              [("transfer", "r.repo"), ("keys", None), ("keep-going", None)]]
+rows += [("learn", option, value, "--forms=d --arch=sm_80", None) for option, value in [("repository", "r.repo"), ("transfer", "r.repo"), ("keys", None)]]
 rows += [("learn", "transfer", "r.repo", "-r r.repo", None), ("learn", "keep-going", None, "-r r.repo", None),
          ("learn", "output", "o", "sm_80.cubin -r r.repo --verify", None), ("learn", "json", None, "sm_80.cubin --show", None),
          ("learn", "json", None, "sm_80.cubin -o -", None), ("learn", "keys", None, "sm_80.cubin -o -", None)]
@@ -96,7 +97,7 @@ for command, option, value, beside, acting in rows:
 
 # every row of the table has one above; KEY_X or a letter stands for a long name
 text = pathlib.Path(needs).read_text()
-keys = {"KEY_PROVE_SECONDS": "prove-time", "KEY_LIVE": "live-registers", "'c'": "code-only", "'O'": "optimize", "'t'": "target", "'o'": "output",
+keys = {"KEY_PROVE_SECONDS": "prove-time", "KEY_LIVE": "live-registers", "'c'": "code-only", "'O'": "optimize", "'t'": "target", "'o'": "output", "'r'": "repository",
         "KEY_FUZZ_JOBS": "jobs", "KEY_LEARN_GOING": "keep-going"}
 tried = {(command, option) for command, option, *_ in rows}
 in_table = re.findall(r"^\s*NEEDS\((KEY_\w+|'\w'), (\w+), ", text, re.M)
