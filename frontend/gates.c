@@ -78,7 +78,8 @@ static const PtxDirective directives[] = {
 
 const PtxDirective *gate_directive(const char *text, size_t size) {
     for (unsigned k = 0; k < sizeof directives / sizeof *directives; k++)
-        if (!strncmp(directives[k].text, text, size) && !directives[k].text[size])
+        if (directives[k].text[1] == text[1] && !strncmp(directives[k].text, text, size) &&
+            !directives[k].text[size])
             return &directives[k];
     return NULL;
 }
@@ -167,7 +168,8 @@ static void split_modifiers(Modifiers *modifiers, const char *text, size_t size)
 
 static bool has_word(const Modifiers *modifiers, Word word) {
     for (unsigned k = 0; k < modifiers->n; k++)
-        if (modifiers->words[k].size == word.size && !memcmp(modifiers->words[k].text, word.text, word.size))
+        if (modifiers->words[k].size == word.size && *modifiers->words[k].text == *word.text &&
+            !memcmp(modifiers->words[k].text, word.text, word.size))
             return true;
     return false;
 }

@@ -11,7 +11,8 @@ bool parse_type(Parser *parser, PtxType *out) {
         return parse_expected(parser, "a type");
     Token type = parser->tok;
     next(parser);
-    return parse_directive_met(parser, arena_printf(&parser->tmp, ".%s", ptx_type_name(*out)),
+    return !gate_directive(parser->lx.text + type.at, type.size) ||
+           parse_directive_met(parser, arena_printf(&parser->tmp, ".%s", ptx_type_name(*out)),
                                tok_loc(&type));
 }
 

@@ -325,19 +325,19 @@ static Truth test_truth(Compared *compared, const Inst *test, uint64_t lane, con
 static Truth truth(Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits,
                    unsigned depth) {
     bool negated = predicate.mods & OPM_NOT;
-    Truth result = UNKNOWN;
     predicate.mods = 0;
+    if (op_is_always(predicate))
+        return negated ? NO : YES;
     const Inst *test = depth < DEEPEST ? comparison(compared->f, predicate) : NULL;
-    if (op_is_always(predicate)) {
-        result = YES;
-    } else if (test) {
-        Truth x = test_truth(compared, test, lane, visits);
-        if (opt_scalar(*ir_dst(compared->f, test, ISETP_pv)) == predicate.value)
-            x = opposite(x);
-        result = combined(MGET(ISETP, bop, test->mods), x,
-                          truth(compared, *ir_src(compared->f, test, ISETP_pp), lane, visits, depth + 1));
-    }
-    return negated ? opposite(result) : result;
+    if (!test)
+        return UNKNOWN;
+    unsigned bop = MGET(ISETP, bop, test->mods);
+    Truth x = test_truth(compared, test, lane, visits);
+    if (opt_scalar(*ir_dst(compared->f, test, ISETP_pv)) == predicate.value)
+        x = opposite(x);
+    if (bop == BoolOp_XOR || x != (bop == BoolOp_AND ? NO : YES)) /* else the other one does not matter */
+        x = combined(bop, x, truth(compared, *ir_src(compared->f, test, ISETP_pp), lane, visits, depth + 1));
+    return negated ? opposite(x) : x;
 }
 
 /* May the lane's way decide the number? As number_of. */
