@@ -211,6 +211,9 @@ static void flow_atomic(Flow *flow, uint32_t func, const PtxInsn *in) {
     if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
         auto_use(flow, v.is, AU_FLOAT, (PtxType)in->type[0]);
     v.tid |= 1;
+    if (in->atom == ATOM_CAS && auto_is_zero(operand_value(flow, func, &in->operands[in->ndst + 1])))
+        for (uint64_t s = v.is; s; s &= s - 1)
+            flow->out->slots[__builtin_ctzll(s)].free_lock = true;
     if (in->ndst)
         define_operand(flow, func, &in->operands[0], v);
 }

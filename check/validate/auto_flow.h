@@ -52,6 +52,7 @@ typedef struct {
     uint32_t twin, twin_times, twin_by;
     bool has_equal;
     int64_t equals;
+    bool free_lock; /* memory that compare-and-swap takes if it is 0 */
 } AutoSlot;
 
 typedef struct { /* a copy of a tensor whose map is a parameter, or in memory that one points to */

@@ -92,6 +92,10 @@ static Contents describe_contents(const AutoSearch *search, const AutoAttempt *a
                     .init = arena_printf(&plan->arena, "random:%llu", (unsigned long long)seed)};
     if (auto_slot && auto_is_pointer(auto_slot))
         return (Contents){"u64", pointers_to(search, attempt, content - 1, plan, number)};
+    if (auto_slot && auto_slot->free_lock && !(auto_slot->uses & AU_FLOAT)) {
+        out.init = "zero";
+        return out;
+    }
     if (auto_slot &&
         auto_slot->uses & (AU_INDEX | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP | AU_DIVISOR | AU_BRANCH) &&
         !(auto_slot->uses & AU_FLOAT)) {

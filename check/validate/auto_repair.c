@@ -33,6 +33,14 @@ static bool nearest_buffer(const AutoSearch *search, const AutoAttempt *attempt,
     return found;
 }
 
+/* The next smaller number that does: half of it, or of what must be a multiple the least one. */
+static uint64_t smaller_value(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot) {
+    uint64_t unit = search->flow.slots[slot].unit, value = attempt->value[slot];
+    if (attempt->fitted && unit > 1 && value % unit == 0)
+        return unit;
+    return value > 32 ? 32 : value / 2;
+}
+
 /* False: all numbers are small already. */
 static bool shrink(AutoAttempt *attempt, const AutoSearch *search) {
     bool less = attempt->index_bound > 1;
@@ -42,8 +50,9 @@ static bool shrink(AutoAttempt *attempt, const AutoSearch *search) {
     memset(attempt->bound, 0, sizeof attempt->bound);
     for (uint32_t i = 0; i < search->flow.nslots; i++)
         if (attempt->value[i] > 4 && !(search->flow.slots[i].uses & AU_BYTES)) {
-            attempt->value[i] = attempt->value[i] > 32 ? 32 : attempt->value[i] / 2;
-            less |= !auto_is_pointer(&search->flow.slots[i]);
+            uint64_t value = smaller_value(search, attempt, i);
+            less |= value != attempt->value[i] && !auto_is_pointer(&search->flow.slots[i]);
+            attempt->value[i] = value;
         }
     return less;
 }
@@ -195,6 +204,7 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
     case TRAP_INSTRUCTION:
     case TRAP_ASSERTION: {
         uint64_t random = attempt->seed;
+        attempt->fitted = true;
         return auto_fit_units(search, attempt, &random);
     }
     case TRAP_BUDGET:

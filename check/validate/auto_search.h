@@ -10,7 +10,7 @@ enum {
     MOST_BLOCK_LAUNCHES = 6, /* of those that reach blocks; the others have other data */
     MOST_CLIMBED = 9,        /* ... with those that steps from them find */
     MOST_WITH_EDGES = 12,    /* ... with those on other data; the rest is for few classes of operands */
-    REPAIRS = 12,            /* changes of one attempt that leaves its buffers or does not end */
+    REPAIRS = 16,            /* changes of one attempt that leaves its buffers or does not end */
     ATTEMPT_BUDGET = 1000000,
     MOST_BUDGET = 12000000,
     MOST_WAITED = 2,       /* attempts that get that before they are made smaller: they come far */
@@ -51,6 +51,7 @@ typedef struct { /* one launch */
     uint64_t budget;                 /* thread instructions */
     uint64_t cost;                   /* those that it took */
     bool whole_warps;                /* less than a warp traps: all its lanes must take part in something */
+    bool fitted;                     /* the kernel traps unless numbers are multiples: they stay such */
     uint32_t index_bound;            /* contents of index buffers are below */
     uint64_t bound[AUTO_MAX_SLOTS];  /* ... or of this slot, not 0 */
     uint64_t seed;

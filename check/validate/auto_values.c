@@ -97,15 +97,13 @@ Val auto_beside_product(Val v, int64_t factor) {
     return out;
 }
 
-static bool is_nothing(Val v) {
-    return !v.is && !v.from && !v.tid && !v.loaded && !v.var && !v.step && !v.beside;
-}
+bool auto_is_zero(Val v) { return !v.is && !v.from && !v.tid && !v.loaded && !v.var && !v.step && !v.beside; }
 
 void auto_join(Flow *flow, Val *to, Val v) {
     Val old = *to;
-    if (is_nothing(old))
+    if (auto_is_zero(old))
         set_beside(to, v.beside, v.step);
-    else if (!is_nothing(v))
+    else if (!auto_is_zero(v))
         auto_beside_either(to, old, v);
     to->summed |= v.summed;
     to->is |= v.is;

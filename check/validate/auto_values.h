@@ -96,6 +96,9 @@ void auto_beside_sum(Val *out, Val a, Val b);
 void auto_beside_either(Val *out, Val a, Val b);
 Val auto_beside_product(Val v, int64_t factor);
 
+/* Is it 0, as far as anything is known of it? */
+bool auto_is_zero(Val v);
+
 /* ---- memory that slots point to (auto_memory.c) ---- */
 /* What is loaded from there: the slots' contents. bases: the slots that point there */
 Val auto_contents(Flow *flow, Val address, uint64_t bases, unsigned bytes);

@@ -74,6 +74,10 @@ kernel long '.param .u64 b' "$thread $out mov.u32 %k, 0; mov.u32 %n, %i; L: mad.
 # a size that must be a multiple, or the kernel traps
 kernel refused '.param .u64 b, .param .u32 n' "$thread $out ld.param.u32 %n, [n]; and.b32 %y, %n, 255; setp.ne.s32 %p, %y, 0; @%p bra BAD; mad.lo.u32 %y, %i, %n, %n;
 setp.gt.u32 %q, %i, 9; @%q bra G; add.u32 %y, %y, 1; G: st.global.u32 [%b], %y; bra END; BAD: trap;" equal '%n, %n' '%n, %i'
+# a lock, which must be free at the beginning
+kernel lock '.param .u64 a, .param .u64 b' ".reg .b32 %z; $thread ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; setp.ne.u32 %p, %x, 0; @%p bra END; mov.u32 %z, 0;
+L: atom.acquire.gpu.global.cas.b32 %n, [%a], %z, 1; setp.ne.u32 %p, %n, 0; @%p bra L; ld.global.u32 %k, [%b]; add.u32 %k, %k, 5;
+st.global.u32 [%b], %k; atom.release.gpu.global.exch.b32 %n, [%a], 0;" equal '%k, 5' '%k, 6'
 # a way for tiles whose rows lie side by side and are multiples of 16 bytes; and the loop that a block of 256 never enters
 kernel tile '.param .u64 a, .param .u64 b, .param .u32 n, .param .u32 m' "$thread $out ld.param.u64 %a, [a]; ld.param.u32 %n, [n]; ld.param.u32 %k, [m];
 shl.b32 %y, %n, 3; setp.eq.s32 %p, %k, %y; and.b32 %y, %k, 15; setp.eq.s32 %q, %y, 0; and.pred %p, %p, %q; @!%p bra END;
