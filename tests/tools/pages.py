@@ -240,7 +240,7 @@ for ptx in ("mandelbrot", "bitonic", "nqueens"):
     if shutil.which("dot"):
         drawn = subprocess.run(["dot", "-Tplain"], input=dot, capture_output=True, text=True)
         expect(drawn.returncode == 0 and drawn.stdout.count("\nnode ") == len(boxes), f"{ptx}: dot says {drawn.stderr[:200]}")
-for wrong in (("--emit=svg", "--json"), ("--html", "x.html", "--json"), ("--kernel", "k"), ("--block", "32"), ("--emit=elf",), ("-o", "x")):
+for wrong in (("--emit=svg", "--json"), ("--html", "x.html", "--json"), ("--block", "32"), ("--emit=elf",), ("-o", "x")):
     call("report", folder / "mandelbrot.ptx", *wrong, status=2)
 call("report", folder / "mandelbrot.ptx", "--emit=svg", "--kernel", "nobody", status=1)
 call("report", kernels / "divergent.ptx", "--emit=svg", status=1)
