@@ -168,11 +168,13 @@ typedef enum { /* special registers, 10.x; component: of a vector, or the number
 } PtxSreg;
 
 #define PTX_MAX_OPERANDS 10 /* of wgmma.mma_async.sp */
+#define PTX_EMPTY_OPERANDS 3
 typedef struct {
     uint16_t op; /* PtxOp */
     uint8_t noperands;
     uint8_t ndst;         /* leading operands that are written (0..2); `p|q` is two operands */
-    PtxOperand *operands; /* destination(s) first, as in the text; optional ones absent */
+    PtxOperand *operands; /* destination(s) first, as in the text; optional ones absent, and behind the last
+                             PTX_EMPTY_OPERANDS that are PO_NONE, so that who asks for one finds none */
     uint32_t guard_reg;   /* predicate register id, 0 = none */
     bool guard_not;
     uint8_t type[4]; /* PtxType in the order written: add.s32: [s32]; cvt.d.s: [d, s]; set.cmp.d.s;

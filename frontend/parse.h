@@ -92,8 +92,8 @@ typedef struct {
     uint32_t func;
     VEC(PtxReg) regs;
     U32Vec fvars;
-    PtxOperand operands[PTX_MAX_OPERANDS]; /* of the instruction being parsed */
-    VEC(PtxInsn) insns, sums;              /* sums: what goes in front of the instruction being parsed */
+    PtxOperand operands[PTX_MAX_OPERANDS + PTX_EMPTY_OPERANDS]; /* of the instruction being parsed */
+    VEC(PtxInsn) insns, sums; /* sums: what goes in front of the instruction being parsed */
     VEC(PtxLabel) labels;
     VEC(PtxBranchTable) branch_tables;
     VEC(PtxCallTable) call_tables;

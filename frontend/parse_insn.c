@@ -440,7 +440,8 @@ static bool parse_sum(Parser *parser, PtxInsn *i, PtxOperand *operand) {
     add.guard_not = i->guard_not;
     add.loc = operand->loc;
     add.line = i->line;
-    add.operands = arena_copy(parser->a, (PtxOperand[]){*operand, term, sum}, 3 * sizeof *add.operands);
+    add.operands = arena_copy(parser->a, (PtxOperand[3 + PTX_EMPTY_OPERANDS]){*operand, term, sum},
+                              (3 + PTX_EMPTY_OPERANDS) * sizeof *add.operands);
     add.noperands = 3;
     VEC_ADD(&parser->tmp, &parser->sums, add);
     return true;
@@ -514,7 +515,8 @@ bool parse_insn(Parser *parser) {
         parser->refs.n = refs; /* they name an instruction that will not be */
         return false;
     }
-    i->operands = arena_copy(parser->a, i->operands, i->noperands * sizeof *i->operands);
+    i->operands =
+        arena_copy(parser->a, i->operands, (i->noperands + PTX_EMPTY_OPERANDS) * sizeof *i->operands);
     put_sums(parser, refs);
     parser->insns.n++;
     return true;
