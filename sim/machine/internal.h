@@ -477,6 +477,7 @@ typedef struct {               /* which regions a lane is in, followed beside th
     uint32_t region[16][32];   /* code index behind that region */
     uint16_t saved[16][32];    /* how often BMOV.CLEAR took the lane out and BMOV did not give it back */
     uint32_t active, executed; /* before the instruction; of those, the lanes whose predicates are true */
+    uint32_t here;             /* BSYNC: before it, active or parked at it */
 } MaskShadow;
 void machine_masks_before(Warp *warp, const Dec *dec, uint32_t g, MaskShadow *shadow);
 void machine_masks_after(Warp *warp, const Dec *dec, MaskShadow *shadow);

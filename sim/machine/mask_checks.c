@@ -10,6 +10,9 @@
 void machine_masks_before(Warp *warp, const Dec *dec, uint32_t g, MaskShadow *shadow) {
     shadow->active = warp->active;
     shadow->executed = dec->nq ? g & dec_pred(warp, dec, 0) : g;
+    shadow->here = warp->active;
+    for (uint32_t m = dec->optype == OT_BSYNC ? warp->valid & ~warp->active : 0; m; m &= m - 1)
+        shadow->here |= warp->rpc[low_lane(m)] == (uint32_t)(dec - warp->prog) ? m & -m : 0;
     for (uint32_t m = warp->active; m; m &= m - 1) /* a parked PC means nothing while the lane is active */
         warp->rpc[low_lane(m)] = NOWHERE;
 }
@@ -89,9 +92,8 @@ void machine_masks_after(Warp *warp, const Dec *dec, MaskShadow *shadow) {
         save_or_restore(warp, shadow, dec->breg);
     else if (dec->optype == OT_BREAK)
         leave_barrier(shadow, shadow->executed, dec->breg);
-    else if (dec->optype == OT_BSYNC && shadow->executed == shadow->active &&
-             (warp->active & shadow->active || warp->pc == (uint32_t)(dec - warp->prog) + 1))
-        leave_barrier(shadow, warp->active, dec->breg); /* it let everybody pass who was here */
+    else if (dec->optype == OT_BSYNC && shadow->executed == shadow->active)
+        leave_barrier(shadow, shadow->here & warp->active, dec->breg); /* who was here and goes on, passed */
     if (dec->cls == CLS_B)
         stale_bits(warp, dec, shadow);
 }

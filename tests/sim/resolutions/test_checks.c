@@ -21,10 +21,11 @@ static void nothing(void *user, const MachineTrace *t) {
     (void)t;
 }
 /* Run with tracing, so that the mask checks are on. `found` -1: no finding at all. */
-static MachineResult check(Prog *p, SimTrapKind kind, const char *text, int found, MachineBranchOrder order) {
+static MachineResult check_under(Prog *p, SimTrapKind kind, const char *text, int found, MachineOptions o) {
     SimMemory *mem = simmem_create();
     uint64_t params[2] = {buffer(mem, 64), buffer(mem, 8)};
-    MachineOptions o = {.max_issues = 1000000, .trace = nothing, .branch_order = order};
+    o.max_issues = 1000000;
+    o.trace = nothing;
     Ran r = prog_run(p, 1, 64, mem, params, 2, &o);
     assert_int_equal(r.res.trap.kind, kind);
     if (text && kind != TRAP_NONE)
@@ -41,6 +42,9 @@ static MachineResult check(Prog *p, SimTrapKind kind, const char *text, int foun
     free(p);
     machine_result_free(&r.res);
     return r.res;
+}
+static MachineResult check(Prog *p, SimTrapKind kind, const char *text, int found, MachineBranchOrder order) {
+    return check_under(p, kind, text, found, (MachineOptions){.branch_order = order});
 }
 
 /* B0 of a region that was left past its BSYNC is entered for another one. */
@@ -83,6 +87,37 @@ static void stale(void **state) {
     label(p, 6);
     exit_(p, PT_);
     check(p, TRAP_NONE, NULL, -1, 0);
+}
+
+/* Lanes 0..15 go past the BSYNC, to what stands behind it, and come back to it, or do not. The others, who
+ * wait at it, hand over to them while they are there: they have not passed it. */
+static Prog *go_past(bool comes_back) {
+    Prog *p = fresh();
+    mov(p, 4, IMM(comes_back ? 2 : 1));
+    mov(p, 5, IMM(1));
+    emit(p, OT_SEL, 0, D(R(4)), S(R(4), R(5), P(0)));
+    mov(p, 5, IMM(0));
+    bssy(p, 0, 2);
+    branch(p, P(0), 2);
+    label(p, 1);
+    bsync(p, 0);
+    label(p, 2); /* R4 times */
+    add(p, 5, R(5), IMM(1));
+    isetp(p, 1, ICmp_LT, R(5), R(4));
+    branch(p, P(1), 1);
+    bssy(p, 0, 3);
+    bsync(p, 0);
+    label(p, 3);
+    exit_(p, PT_);
+    return p;
+}
+static void behind_bsync(void **state) {
+    (void)state;
+    const MachineOptions or = {.bssy = MACHINE_BSSY_OR}, assign = {.bssy = MACHINE_BSSY_ASSIGN};
+    check_under(go_past(true), TRAP_NONE, NULL, -1, or);
+    check_under(go_past(true), TRAP_NONE, NULL, -1, assign);
+    check_under(go_past(false), TRAP_NONE, "E-STALE", MF_STALE, or);
+    check_under(go_past(false), TRAP_NONE, "E-STALE", MF_STALE, assign);
 }
 
 /* The side that falls through has no instruction to go to. */
@@ -259,9 +294,10 @@ static void toggling(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stale),          cmocka_unit_test(rpc),         cmocka_unit_test(lane_lost),
-        cmocka_unit_test(warpsync_masks), cmocka_unit_test(collectives), cmocka_unit_test(barriers),
-        cmocka_unit_test(hops),           cmocka_unit_test(released),    cmocka_unit_test(toggling),
+        cmocka_unit_test(stale),     cmocka_unit_test(behind_bsync),   cmocka_unit_test(rpc),
+        cmocka_unit_test(lane_lost), cmocka_unit_test(warpsync_masks), cmocka_unit_test(collectives),
+        cmocka_unit_test(barriers),  cmocka_unit_test(hops),           cmocka_unit_test(released),
+        cmocka_unit_test(toggling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
