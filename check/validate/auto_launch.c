@@ -427,26 +427,31 @@ static void add_fresh(AutoSearch *search, AutoLaunches *out) {
     }
 }
 
-/* An attempt that comes further than those kept, and is small, may take its time. */
-static bool may_wait(AutoSearch *search, AutoAttempt *attempt, const AutoLaunches *out) {
+/* An attempt that comes further than those kept, and is small, may take its time, which others do not lack
+ * then. If it does not end even so it is repaired as if it had not been tried. */
+static bool wait_for(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out) {
     uint32_t blocks = attempt->grid[0] * attempt->grid[1] * attempt->grid[2],
              threads = attempt->block[0] * attempt->block[1] * attempt->block[2];
     if (search->trap.kind != TRAP_BUDGET || attempt->budget >= MOST_BUDGET || search->waited >= MOST_WAITED ||
-        blocks > 1 || threads > SIM_WARP_LANES ||
+        search->brief || blocks > 1 || threads > SIM_WARP_LANES ||
         coverage_ptx(&search->cover, search->m, search->flow.funcs).reached <= out->blocks.reached)
-        return false;
+        return true;
+    const uint64_t spent = search->spent, budget = attempt->budget;
     search->waited++;
     attempt->budget = MOST_BUDGET;
-    return true;
+    bool good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason);
+    if (search->trap.kind == TRAP_BUDGET)
+        attempt->budget = budget;
+    search->spent = spent;
+    return good;
 }
 
 /* Change the attempt until it ends, if it can be. False: it cannot be run, see out->reason. */
 static bool make_end(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out) {
-    bool good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason);
-    for (unsigned k = 0; good && search->trap.kind != TRAP_NONE && k < REPAIRS &&
-                         (may_wait(search, attempt, out) || auto_repair(search, attempt));
-         k++)
-        good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason);
+    bool good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason) && wait_for(search, attempt, out);
+    for (unsigned k = 0;
+         good && search->trap.kind != TRAP_NONE && k < REPAIRS && auto_repair(search, attempt); k++)
+        good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason) && wait_for(search, attempt, out);
     return good;
 }
 
@@ -640,11 +645,19 @@ static void climb(AutoSearch *search, AutoLaunches *out, Rest *rest) {
     }
 }
 
+/* Does the best attempt with a race come clearly further than the launches without one? */
+static bool races_further(const AutoLaunches *out, const Rest *rest) {
+    enum { TENTHS = 11 };
+    return rest->racing && !covers_enough(out) && 10ull * rest->best_racing > TENTHS * out->blocks.reached;
+}
+
 static void search_launches(AutoSearch *search, AutoLaunches *out) {
     unsigned attempts = search->opt->attempts ? search->opt->attempts : ATTEMPTS;
     Rest rest = {0};
-    for (unsigned n = 0; n < attempts && out->nplans < MOST_BLOCK_LAUNCHES && search->spent < MOST_SPENT;
-         n++) {
+    for (unsigned n = 0; n < attempts && out->nplans < MOST_BLOCK_LAUNCHES; n++) {
+        if (search->spent >= (out->nplans ? MOST_SPENT : MOST_FOR_ONE))
+            break;
+        search->brief = search->spent >= MOST_SPENT;
         AutoAttempt a;
         auto_guess(search, n, &a);
         if (!consider(search, &a, out, &rest) && n == 0 && !strstr(out->reason, "E0513"))
@@ -652,14 +665,14 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
         if (out->nplans && out->blocks.reached == out->blocks.total && rest.stored)
             break;
     }
+    search->brief = false;
     if (rest.misshapen && !covers_enough(out))
         search_shapes(search, out, &rest);
     search->lenient = rest.lanes && !covers_enough(out) && rest.best_lanes > out->blocks.reached;
     if (search->lenient)
         consider(search, rest.lanes, out, &rest);
     climb(search, out, &rest);
-    if (rest.racing && !covers_enough(out) && rest.best_racing > out->blocks.reached &&
-        out->nplans < AUTO_MAX_LAUNCHES) {
+    if (races_further(out, &rest) && out->nplans < AUTO_MAX_LAUNCHES) {
         search->unordered = 1;
         keep(search, rest.racing, out);
     }

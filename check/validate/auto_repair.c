@@ -125,7 +125,7 @@ static bool fewer_threads(AutoAttempt *attempt, const AutoSearch *search) {
         attempt->block[1] = attempt->block[2] = 1;
         less = true;
     }
-    if (!less && attempt->budget < MOST_BUDGET) {
+    if (!less && attempt->budget < MOST_BUDGET && !search->brief) {
         attempt->budget = MOST_BUDGET;
         less = true;
     }
@@ -208,10 +208,8 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
         return auto_fit_units(search, attempt, &random);
     }
     case TRAP_BUDGET:
-        if (one_block(attempt, search))
-            return true;
-        shrink(attempt, search);
-        return fewer_threads(attempt, search);
+        return one_block(attempt, search) || (shrink(attempt, search) && search->brief) ||
+               fewer_threads(attempt, search);
     case TRAP_COLLECTIVE: return whole_warp(attempt, search);
     case TRAP_BARRIER: return fit_barrier(attempt, search, sim_trap->text);
     case TRAP_STACK:

@@ -17,9 +17,10 @@ enum {
     EDGES_BUDGET = 500000, /* with other scalars; but */
     EDGES_TIMES = 2, /* not much more than the launch that they vary took: most that take more never end */
     EDGES_MORE = 1 << 14,
-    MOST_SPENT = 40000000, /* thread instructions of all attempts */
-    STEPS = 240,           /* towards blocks that attempts did not reach */
-    FIRST_BYTES = 1 << 16, /* of a buffer */
+    MOST_SPENT = 40000000,         /* thread instructions of all attempts */
+    MOST_FOR_ONE = 2 * MOST_SPENT, /* ... until one is kept: brief ones behind MOST_SPENT */
+    STEPS = 240,                   /* towards blocks that attempts did not reach */
+    FIRST_BYTES = 1 << 16,         /* of a buffer */
     MOST_BYTES = 1 << 24,
     POINTER_BYTES = 1 << 15, /* of a buffer of pointers */
     POINTEE_STRIDE = 1 << 12,
@@ -82,6 +83,7 @@ typedef struct AutoSearch {
     bool strong;               /* operations that may meet memory in any order were executed */
     bool sees_order;           /* statements that tell the order of threads without memory */
     const uint32_t *block;     /* the shape to try; NULL: as guessed */
+    bool brief;                /* attempts that do not end become small at once, and get no more time */
     unsigned waited;           /* attempts that got more time because they reached more */
     AutoAttempt kept[AUTO_MAX_LAUNCHES];
 } AutoSearch;

@@ -85,7 +85,7 @@ typedef struct {
      * there; and local and shared variables lie so much higher, a multiple of 1024, and shared ones so far
      * apart: between them is no memory */
     uint64_t fill;
-    bool fill_word; /* or SIM_UNWRITTEN_WORD, but not from shuffles: as the machine has it in a comparison */
+    bool fill_word; /* or SIM_UNWRITTEN_WORD, as the machine has it in a comparison */
     uint32_t moved_bytes;
     bool find_races; /* of data, by happens-before: see sim/interp/race.c */
     uint8_t *const

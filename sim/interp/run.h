@@ -330,6 +330,8 @@ void interp_take_latitude(PtxRun *run, PtxProc *proc);
 void interp_unwritten_bytes(PtxRun *run, uint8_t *bytes, uint64_t n);
 void interp_unwritten_slots(PtxRun *run, const PtxProc *proc, uint64_t *slots);
 void interp_unwritten_piece(PtxRun *run, uint64_t address, uint64_t n);
+/* What a shuffle takes from a lane that is not there: with zeros the lane's own value. */
+uint64_t interp_unwritten_lane(PtxRun *run, uint64_t own);
 
 /* Classes that the operands of a statement show, which is not executed yet (sim/interp/values.c). */
 uint32_t interp_values_seen(PtxRun *run, const PtxThread *thread, const PtxCode *code);

@@ -12,6 +12,10 @@ static uint64_t unwritten_value(PtxRun *run) {
 
 static bool has_zeros(const PtxRun *run) { return !run->opt.fill && !run->opt.fill_word; }
 
+uint64_t interp_unwritten_lane(PtxRun *run, uint64_t own) {
+    return has_zeros(run) ? own : unwritten_value(run);
+}
+
 void interp_unwritten_bytes(PtxRun *run, uint8_t *bytes, uint64_t n) {
     if (has_zeros(run))
         memset(bytes, 0, n);

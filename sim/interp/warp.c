@@ -59,13 +59,13 @@ static void shuffle(PtxWarp *warp, uint32_t lanes) {
             in_range = j <= (int32_t)max;
             break;
         }
-        bool takes_part = in_range && (lanes >> j & 1); /* else undefined in PTX; own value here */
+        bool takes_part = in_range && (lanes >> j & 1); /* else undefined in PTX */
         if (in_range && !takes_part)
             interp_warn(warp->block->run, thread, thread->wait, TRAP_COLLECTIVE,
                         "the value comes from a lane that takes no part");
         uint64_t value = values[takes_part ? (uint32_t)j : lane];
-        if (in_range && !takes_part && warp->block->run->opt.fill)
-            value = rng_next(&warp->block->run->fill);
+        if (in_range && !takes_part)
+            value = interp_unwritten_lane(warp->block->run, value);
         interp_put(thread, thread->wait->dst[0], value);
         if (thread->wait->ndst > 1)
             interp_put(thread, thread->wait->dst[1], in_range);

@@ -68,12 +68,20 @@ lanes='and.b32 %j, %x, 15; setp.ge.u32 %p, %j, 5; @%p bra END; shfl.sync.down.b3
 kernel spared '.param .u64 b' ".reg .b32 %z; $thread $out $lanes add.u32 %z, %i, %n; selp.u32 %z, %i, %z, %q; st.global.u32 [%b], %z;" equal \
     'add.u32 %z, %i' 'add.u32 %z, %j'
 kernel taken '.param .u64 b' ".reg .b32 %z; $thread $out $lanes add.u32 %z, %i, %n; st.global.u32 [%b], %z;" undefined
+kernel numbers '.param .u64 b' "$thread $out and.b32 %j, %x, 15; setp.ge.u32 %p, %j, 5; @%p bra END; mov.b32 %f, %j; shfl.sync.down.b32 %g, %f, 1, 31, 0x001f001f;
+setp.nan.f32 %q, %g, %g; selp.u32 %y, 1, %i, %q; st.global.u32 [%b], %y;" undefined
 # more than a million instructions of one warp
 kernel long '.param .u64 b' "$thread $out mov.u32 %k, 0; mov.u32 %n, %i; L: mad.lo.u32 %n, %n, 1664525, %k; add.u32 %k, %k, 1; setp.lt.u32 %p, %k, 20000;
 @%p bra L; setp.gt.u32 %q, %n, %i; @%q bra G; add.u32 %n, %n, 1; G: st.global.u32 [%b], %n;" equal 1664525 1664524
 # a size that must be a multiple, or the kernel traps
 kernel refused '.param .u64 b, .param .u32 n' "$thread $out ld.param.u32 %n, [n]; and.b32 %y, %n, 255; setp.ne.s32 %p, %y, 0; @%p bra BAD; mad.lo.u32 %y, %i, %n, %n;
 setp.gt.u32 %q, %i, 9; @%q bra G; add.u32 %y, %y, 1; G: st.global.u32 [%b], %y; bra END; BAD: trap;" equal '%n, %n' '%n, %i'
+# ... and whose warps have so much to do that few attempts end; less than one warp does the same row again and again
+kernel busy '.param .u64 b, .param .u32 n, .param .u32 c, .param .u32 d, .param .u32 e, .param .u32 f, .param .u32 g' ".reg .b32 %w, %z; $thread $out
+ld.param.u32 %n, [n]; and.b32 %y, %n, 255; setp.ne.s32 %p, %y, 0; @%p bra BAD; ld.param.u32 %k, [c];
+$(for size in d e f g; do echo "ld.param.u32 %y, [$size]; mul.lo.u32 %k, %k, %y;"; done) mov.u32 %j, %ntid.x; shr.u32 %j, %j, 5; mov.u32 %y, %i; mov.u32 %z, 0;
+ROW: mov.u32 %w, 0; L: mad.lo.u32 %y, %y, 1664525, %w; add.u32 %w, %w, 64; setp.lt.s32 %p, %w, %n; @%p bra L; add.u32 %z, %z, %j; setp.lt.s32 %p, %z, %k; @%p bra ROW;
+st.global.u32 [%b], %y; bra END; BAD: trap;" equal 1664525 1664524
 # a lock, which must be free at the beginning
 kernel lock '.param .u64 a, .param .u64 b' ".reg .b32 %z; $thread ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; setp.ne.u32 %p, %x, 0; @%p bra END; mov.u32 %z, 0;
 L: atom.acquire.gpu.global.cas.b32 %n, [%a], %z, 1; setp.ne.u32 %p, %n, 0; @%p bra L; ld.global.u32 %k, [%b]; add.u32 %k, %k, 5;
