@@ -287,10 +287,16 @@ static bool told_before(const Checker *checker, uint32_t i) {
     return false;
 }
 
+/* Natively: does the code show that the collective is one of those lanes that are active, whichever? */
+static bool of_active_lanes(Checker *checker, uint32_t i) {
+    return checker->native &&
+           (told_before(checker, i) || check_used_with_vote(checker, i) || check_asks_for_others(checker, i));
+}
+
 static void covered(Checker *checker, uint32_t i) {
     const MachInst *inst = &checker->flow->insts[i];
     if (bin_kind(inst) == BK_COLLECTIVE && !checker->converged[i] && !check_asks_who_is_active(inst) &&
-        check_warpsync_before(checker, i) == NONE && !(checker->native && told_before(checker, i)))
+        check_warpsync_before(checker, i) == NONE && !of_active_lanes(checker, i))
         check_report_as(checker, !checker->native || !may_be_alone(checker, i) ? SEV_ERROR : SEV_WARNING,
                         CR_R09, i, NONE, "%s not covered by WARPSYNC", isa_optype_name(inst->optype));
     if (bin_kind(inst) != BK_BAR)

@@ -100,6 +100,10 @@ bool check_ends_alone(const Checker *checker, uint32_t swap, uint32_t base, cons
  * entry? */
 bool check_is_call(const Checker *checker, uint32_t inst);
 bool check_asks_who_is_active(const MachInst *inst); /* ELECT, or a vote of constants */
+/* Of an unguarded collective, in its block: does an instruction use its result with a vote of the same lanes?
+ * Does REDUX.OR but make the mask of a BRA.DIV or .CONV? */
+bool check_used_with_vote(const Checker *checker, uint32_t collective);
+bool check_asks_for_others(Checker *checker, uint32_t collective);
 
 void check_structure(Checker *checker);   /* R-18 R-19 R-21 R-22 */
 void check_uniform(Checker *checker);     /* fills divergent, converged */

@@ -496,12 +496,24 @@ static bool is_closed(Uniform *uniform, uint32_t bssy) {
     return *closed == CLOSED;
 }
 
+/* Behind a mask that differs among lanes each group goes on for itself; behind a number that leaves lanes
+ * out, those need not be with the others. A guard parts nobody: who waits for the whole warp comes with it.
+ */
+static bool keeps_together(const Checker *checker, uint32_t warpsync) {
+    uint32_t mask;
+    if (check_mask(checker->flow, warpsync, &mask))
+        return mask == UINT32_MAX;
+    return !checker->masks_vary[warpsync];
+}
+
 static void together_behind(Uniform *uniform, Together *together, uint32_t i) {
     const Checker *checker = uniform->c;
     const MachInst *m = &checker->flow->insts[i];
     BinKind k = check_kind(checker, i);
     if (is_full_warpsync(m))
         together->on = true;
+    else if (k == BK_WARPSYNC && !keeps_together(checker, i))
+        together->on = false;
     else if (k == BK_BSSY) {
         uint16_t bit = (uint16_t)(1u << bin_barrier(m));
         /* of a part of the warp: the others may be lost from the register, where BSSY sets it */
@@ -616,9 +628,9 @@ static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s
         const MachInst *m = &flow->insts[i];
         if (note && !checker->divergent[i] && parts_lanes(s, m))
             checker->divergent[i] = uniform->dirty[p] = true;
-        if (bin_kind(m) == BK_WARPSYNC &&
+        if (bin_kind(m) == BK_WARPSYNC && !checker->masks_vary[i] &&
             (operand_divergent(s, m->src[WARPSYNC_rb]) || operand_divergent(s, m->guard)))
-            checker->masks_vary[i] = true;
+            checker->masks_vary[i] = uniform->dirty[p] = true;
         if (m->optype == OT_R2UR && (operand_divergent(s, m->src[R2UR_ra]) || operand_divergent(s, m->guard)))
             checker->masks_vary[i] = true;
         if (bin_kind(m) == BK_BAR && operand_divergent(s, m->guard))
