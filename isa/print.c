@@ -289,7 +289,8 @@ static int64_t offset_value(const Print *print, unsigned slot) {
 }
 
 /* "[R2.64+UR4+0x10]". nvdisasm leaves out RZ where there is no stride and a UR or an offset follows; URZ is
- * left out behind a 64-bit register, whose suffix already tells the form. */
+ * left out behind a 64-bit register, whose suffix already tells the form, but where the UR is the form's own.
+ */
 static void put_address(Print *print, const IsaSyn *syn) {
     bool has_ur = syn->b != SLOT_NONE, parts = false;
     bool has_ra = syn->a != SLOT_NONE;
@@ -314,8 +315,8 @@ static void put_address(Print *print, const IsaSyn *syn) {
     /* RZ with the size that .E says needs no words. */
     bool show_ra =
         (has_ra && !is_zero_reg(&ra)) || stride || (marked && wide != mod_set(print->r, print->in, "e"));
-    bool show_ur =
-        has_ur && !desc && syn->fmt != SYF_NEXT && !(is_zero_reg(&ur) && marked && wide && show_ra);
+    bool implied = is_zero_reg(&ur) && marked && wide && show_ra && syn->fmt != SYF_OWN;
+    bool show_ur = has_ur && !desc && syn->fmt != SYF_NEXT && !implied;
     if (show_ra || (has_ra && !show_ur && !off)) {
         put_reg_name(print, &ra, false);
         if (marked && wide)

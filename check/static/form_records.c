@@ -181,7 +181,8 @@ static int reloc_order(const void *a, const void *b) {
                                   : (x->type > y->type) - (x->type < y->type);
 }
 
-/* Of a relocation without an addend of its own that changes code, the field is the addend, and must be 0. */
+/* Of a relocation without an addend of its own that changes code, the field is the addend, and 0 in ptxas's
+ * programs; in its objects places in variables of shared memory have one. */
 static bool field_is_empty(const ElfSection *code, uint64_t offset) {
     return offset + 8 > code->h.sh_size || !get_u32(code->data + offset + 4);
 }
@@ -194,7 +195,7 @@ static void relocations_of(FileForm *file, const ElfSection *section) {
     for (uint64_t k = 0; k < n; k++) {
         const uint8_t *entry = section->data + k * each;
         places[k] = (RelocPlace){get_u64(entry), get_u32(entry + 8)};
-        if (func && section->h.sh_type == SHT_REL && changed->data &&
+        if (func && !file->binary->is_object && section->h.sh_type == SHT_REL && changed->data &&
             !field_is_empty(changed, places[k].offset))
             check_form_differs(file, func, "the field at 0x%llx, which a relocation changes, is not empty",
                                (unsigned long long)places[k].offset);
@@ -217,12 +218,14 @@ static void launch_bank(FileForm *file, const ElfSection *section) {
         }
 }
 
-/* Pairs of functions; what is no number of one is a small negative one. */
+/* Pairs of functions; what is no number of one is a small negative one. With -g ptxas names a section's
+ * symbol as the callee of each. */
 static void callgraph(FileForm *file, const ElfSection *section) {
     enum { MARKS = 16 };
     for (uint64_t at = 0; section->data && at + 4 <= section->h.sh_size; at += 4) {
         uint32_t word = get_u32(section->data + at);
-        if (word && 0u - word > MARKS && ELF64_ST_TYPE(check_form_symbol(file, word).info) != STT_FUNC)
+        unsigned type = ELF64_ST_TYPE(check_form_symbol(file, word).info);
+        if (word && 0u - word > MARKS && type != STT_FUNC && (type != STT_SECTION || at % 8 == 0))
             check_form_differs(file, NULL, "%s names symbol %u, which is no function", section->name, word);
     }
 }

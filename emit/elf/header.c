@@ -21,23 +21,22 @@ void elf_image_header(ElfImage *image, const Target *target, bool old_form) {
     header->e_phentsize = sizeof(Elf64_Phdr);
 }
 
-/* A LOAD segment around the sections that have `want` of the flags `mask`. They are neighbours. */
+/* A LOAD segment around the sections that have `want` of the flags `mask`, which lie beside each other, in
+ * any order. */
 static Elf64_Phdr segment(const ElfImage *image, uint64_t mask, uint64_t want, uint32_t flags) {
     Elf64_Phdr p = {.p_type = PT_LOAD, .p_flags = flags, .p_align = 8};
-    uint64_t end = 0, memory = 0;
-    bool any = false;
+    uint64_t first = UINT64_MAX, end = 0, memory = 0;
     for (uint32_t i = 1; i < image->sections.n; i++) {
         const Elf64_Shdr *header = &image->sections.at[i].h;
         if ((header->sh_flags & mask) != want)
             continue;
-        if (!any)
-            p.p_offset = end = header->sh_offset;
-        any = true;
-        if (header->sh_type == SHT_NOBITS)
-            memory += header->sh_size;
-        else
-            end = header->sh_offset + header->sh_size;
+        bool is_nobits = header->sh_type == SHT_NOBITS;
+        uint64_t behind = header->sh_offset + (is_nobits ? 0 : header->sh_size);
+        memory += is_nobits ? header->sh_size : 0;
+        first = header->sh_offset < first ? header->sh_offset : first;
+        end = behind > end ? behind : end;
     }
+    p.p_offset = end ? first : 0;
     p.p_filesz = end - p.p_offset;
     p.p_memsz = p.p_filesz + memory;
     return p;

@@ -552,13 +552,14 @@ bool asm_read_file(AsmText *text, const Target *target, void **image, size_t *si
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0356, "no section name table");
     if (!asm_doc_finish(&doc))
         return false;
-    if (doc.has_tables || doc.is_relocatable || doc.image->segments.n)
+    bool has_lost_segments = doc.has_tables && !doc.image->segments.n && header->e_phoff; /* with a kernel */
+    if ((doc.has_tables && !has_lost_segments) || doc.is_relocatable || doc.image->segments.n)
         elf_image_layout(doc.image, true);
     else
         elf_image_segments(doc.a, doc.image);
     if (!asm_doc_check_places(&doc)) /* alignments move parts, too */
         return false;
-    if (doc.has_tables)
+    if (doc.has_tables && !has_lost_segments)
         asm_doc_move_segments(&doc, &old_header);
     return elf_image_write(doc.image, image, size_bytes, text->d);
 }

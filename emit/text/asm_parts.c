@@ -180,9 +180,36 @@ bool asm_doc_check_places(AsmDoc *doc) {
            asm_doc_error_at(doc, (SrcLoc){0}, DIAG_E0356, far);
 }
 
+static bool is_loaded(const ElfImage *image, const Elf64_Shdr *section) {
+    for (uint32_t k = 0; k < image->segments.n; k++) {
+        const Elf64_Phdr *phdr = &image->segments.at[k];
+        if (phdr->p_type == PT_LOAD && section->sh_offset >= phdr->p_offset &&
+            section->sh_offset + section->sh_size <= phdr->p_offset + phdr->p_filesz)
+            return true;
+    }
+    return false;
+}
+
+/* A section that came with a kernel from another file: the segment with its rights grows around it. */
+static void load_section(ElfImage *image, const Elf64_Shdr *section) {
+    uint32_t rights = section->sh_flags & SHF_WRITE ? PF_R | PF_W : PF_R | PF_X;
+    for (uint32_t k = 0; k < image->segments.n; k++) {
+        Elf64_Phdr *phdr = &image->segments.at[k];
+        if (phdr->p_type != PT_LOAD || phdr->p_flags != rights || phdr->p_offset == image->h.e_phoff)
+            continue;
+        uint64_t extra = phdr->p_memsz - phdr->p_filesz, end = phdr->p_offset + phdr->p_filesz,
+                 behind = section->sh_offset + section->sh_size;
+        phdr->p_offset = section->sh_offset < phdr->p_offset ? section->sh_offset : phdr->p_offset;
+        phdr->p_filesz = (behind > end ? behind : end) - phdr->p_offset;
+        phdr->p_memsz = phdr->p_filesz + extra;
+        return;
+    }
+}
+
 /* A segment covers the sections that it covered: those whose stated place lies in its stated range. */
 void asm_doc_move_segments(AsmDoc *doc, const Elf64_Ehdr *header) {
     ElfImage *image = doc->image;
+    bool edited = false;
     for (uint32_t k = 0; k < image->segments.n; k++) {
         Elf64_Phdr *phdr = &image->segments.at[k];
         uint64_t lo = phdr->p_offset, hi = phdr->p_offset + phdr->p_filesz,
@@ -202,11 +229,18 @@ void asm_doc_move_segments(AsmDoc *doc, const Elf64_Ehdr *header) {
             new_hi = now->sh_offset + now->sh_size > new_hi ? now->sh_offset + now->sh_size : new_hi;
             moved |= now->sh_offset != was->sh_offset || now->sh_size != was->sh_size;
         }
+        edited |= moved;
         if (!moved || new_hi < new_lo)
             continue; /* odd ones stay as they are */
         phdr->p_offset = new_lo;
         phdr->p_filesz = new_hi - new_lo;
         phdr->p_memsz = phdr->p_filesz + extra;
+    }
+    for (uint32_t i = 1; i < doc->sections.n && edited; i++) {
+        const Elf64_Shdr *section = &image->sections.at[i].h;
+        if (section->sh_flags & SHF_ALLOC && section->sh_size && !elf_image_is_nobits(section->sh_type) &&
+            !is_loaded(image, section))
+            load_section(image, section);
     }
 }
 

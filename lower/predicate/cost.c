@@ -205,7 +205,8 @@ static bool region_stores(const Pred *pred, const PredRegion *region) {
     Function *f = pred->f;
     for (unsigned k = 0; k < region->nsides && !region->shared_exit; k++)
         FOR_INSTS(f, region->side[k].block, i)
-            if (isa_has_effect(i->op, ISA_EFFECT_WRITE))
+            if (isa_has_effect(i->op, ISA_EFFECT_WRITE) || isa_has_effect(i->op, ISA_EFFECT_ATOMIC) ||
+                isa_has_effect(i->op, ISA_EFFECT_SWAP))
                 return true;
     return false;
 }

@@ -199,7 +199,8 @@ static int op_arrive_old(Warp *warp, Dec *dec, uint32_t g) {
         unsigned lane = low_lane(m);
         uint32_t words[2];
         MemRef ref;
-        int status = object_ref(warp, dec, lane, machine_mem_address(warp, dec, lane), &ref);
+        int status = machine_mem_ref(warp, dec, lane, (MemSpace)dec->imm[1],
+                                     machine_mem_address(warp, dec, lane), OBJECT_BYTES, true, &ref);
         if (status != RUN_OK)
             return status;
         machine_mem_load(warp, lane, &ref, OBJECT_BYTES, words);
@@ -222,6 +223,50 @@ bool bind_ATOMS_ARRIVE(Bind *bind) {
     bind->d->mem.type = 1;
     bind->d->mem.shift = stride ? stride + 1 : 0; /* X4 X8 X16 */
     return bind_object(bind, op_arrive_old);
+}
+
+/* A count at a generic address; whether it was done, which the predicate says, it always is. */
+static bool bind_generic(Bind *bind, OpFn *fn, unsigned size_bytes, bool e) {
+    Dec *dec = bind->d;
+    const Operand *src = bind->in->src, *done = &bind->in->dst[1];
+    if (done->kind == OPK_REG && done->value != REG_PT)
+        return bind_not_simulated(bind);
+    bind->width[0] = src[0].mods & OPM_WIDE64 ? WIDTH_U64 : WIDTH_32;
+    bind->width[1] = WIDTH_U64;
+    bind->vector_slots = 1u << 1;
+    bind_operands(bind);
+    dec->size = (uint8_t)size_bytes;
+    dec->wide = bind->width[0] == WIDTH_U64;
+    dec->mem.uniform = src[1].kind != OPK_REG || src[1].value == REG_URZ ? 0 : e ? 2 : 1;
+    dec->mem.wide = e;
+    dec->target = (int64_t)(int32_t)dec->imm[0];
+    dec->imm[1] = MS_GENERIC;
+    dec->full = dec->part = fn;
+    return !bind->failed;
+}
+bool bind_ATOM_ARRIVE(Bind *bind) {
+    bind->d->mem.type = 1;
+    return bind_generic(bind, op_arrive_old, OBJECT_BYTES, MGET(ATOM_ARRIVE, e, bind->in->mods));
+}
+static int op_generic_inc(Warp *warp, Dec *dec, uint32_t g) {
+    uint32_t *r = dec_dst(warp, dec, 0);
+    for (; g; g &= g - 1) {
+        unsigned lane = low_lane(g);
+        uint32_t word, more;
+        MemRef ref;
+        int status = machine_mem_ref(warp, dec, lane, MS_GENERIC, machine_mem_address(warp, dec, lane),
+                                     sizeof word, true, &ref);
+        if (status != RUN_OK)
+            return status;
+        machine_mem_load(warp, lane, &ref, sizeof word, &word);
+        more = word + 1;
+        machine_async_write(warp, lane, &ref, sizeof more, &more);
+        r[lane] = word;
+    }
+    return RUN_OK;
+}
+bool bind_ATOM_POPC_INC(Bind *bind) {
+    return bind_generic(bind, op_generic_inc, sizeof(uint32_t), MGET(ATOM_POPC_INC, e, bind->in->mods));
 }
 
 /* ---- STAS, REDAS: ra is the address of the data, the next register that of the object ---- */

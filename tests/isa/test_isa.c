@@ -367,6 +367,8 @@ static void test_access(void **state) {
                  {OT_ATOMS, MSET(ATOMS, type, AtomType_U32), 4},
                  {OT_ATOMS_CAS, MSET(ATOMS_CAS, type, CasType_U64), 8},
                  {OT_ATOMS_POPC_INC, 0, 4},
+                 {OT_ATOM_POPC_INC, 0, 4},
+                 {OT_ATOM_ARRIVE, 0, 8},
                  {OT_LDSM, 0, 16},
                  {OT_LDGSTS, MSET(LDGSTS, sz, CopySz_8), 8},
                  {OT_MEMBAR, 0, 0},

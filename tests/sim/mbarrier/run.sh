@@ -14,6 +14,7 @@ bulk=$(for i in $(seq 0 63); do printf '%d,' $((2 * i)); done)
 # 64 threads arrive one after the other or together at an object of 128, without completing it; the last finds how many are missing.
 tokens=$(for i in $(seq 0 63); do printf '%d,' $((i < 32 ? 64 : 0)); done)
 sums=$(for i in $(seq 0 63); do printf '%d,' $((1000 + i)); done)
+generic=$(for i in $(seq 0 63); do printf '%d,' $((i < 32 ? 64 * 65536 + 64 * 256 + 32 : 64 * 256)); done)
 launch() { # PROGRAM: options of validate
     case $1 in
     ops | bytes)
@@ -21,15 +22,18 @@ launch() { # PROGRAM: options of validate
         echo "--grid 1 --block 1 --arg out:out:u32[$n]=iota --expect out=${!1}" ;;
     bulk) echo "--grid 1 --block 64 --arg buf:u32[64]=iota --arg out:out:u32[64]=zero --arg u32:256 --expect out=${bulk%,}" ;;
     tokens) echo "--grid 1 --block 64 --arg buf:u32[64]=iota --arg out:out:u32[64]=zero --arg out:sum:u32[64]=zero --arg u32:256 --expect out=${tokens%,} --expect sum=${sums%,}" ;;
+    generic) echo "--grid 1 --block 64 --arg out:out:u32[64]=zero --expect out=${generic%,}" ;;
     pipeline) echo "--grid 2 --block 96 --arg buf:u32[256]=iota --arg out:out:u32[64]=zero --expect out=${pipeline%,}" ;;
     esac
 }
-# ptxas's code for sm_90, which has instructions for all of it.
+# ptxas's code for sm_90, which has instructions for all of it; below it has some for objects at generic addresses.
 if [ -x "${PTXAS:-}" ]; then # and no more
-    for program in ops pipeline bytes bulk tokens; do
+    for program in ops pipeline bytes bulk tokens generic generic:80 generic:86 generic:89; do
+        sm=90
+        [ $program = ${program%:*} ] || sm=${program#*:} program=${program%:*}
         for level in 0 1 3; do
-            "$PTXAS" -arch=sm_90 -O$level -o "$dir/theirs.cubin" $program.ptx > "$dir/out" 2>&1 &&
-                "$heddle" validate $program.ptx "$dir/theirs.cubin" $(launch $program) > "$dir/out" 2>&1 || fail "ptxas's $program, -O$level"
+            "$PTXAS" -arch=sm_$sm -O$level -o "$dir/theirs.cubin" $program.ptx > "$dir/out" 2>&1 &&
+                "$heddle" validate $program.ptx "$dir/theirs.cubin" $(launch $program) > "$dir/out" 2>&1 || fail "ptxas's $program for sm_$sm, -O$level"
             "$heddle" disasm --sections "$dir/theirs.cubin" > "$dir/theirs.sass" 2> "$dir/out" && ! grep -q W0420 "$dir/out" &&
                 "$heddle" asm "$dir/theirs.sass" -o "$dir/again.cubin" > "$dir/out" 2>&1 && cmp "$dir/theirs.cubin" "$dir/again.cubin" > "$dir/out" 2>&1 ||
                 fail "the text of ptxas's $program, -O$level"
@@ -37,7 +41,7 @@ if [ -x "${PTXAS:-}" ]; then # and no more
     done
     exit $bad
 fi
-for program in ops pipeline bytes bulk tokens; do
+for program in ops pipeline bytes bulk tokens generic; do
     lowest=80
     [ $program = tokens ] || [ $program = bytes ] || [ $program = bulk ] && lowest=90
     for level in 0 1 2 3; do
