@@ -110,7 +110,9 @@ static bool has_value(const FileForm *file, const NvAttr *record) {
                (get_u32(record->data + 8) & SHAPE & ~(uint32_t)OF_POINTER) == PARAMETER;
     case NV_SW_WAR: return get_u32(record->data) == info->elf_sw_war;
     case NV_SW2861232_WAR: return info->elf_sw2861232_war && !record->value;
-    case NV_CRS_STACK_SIZE: return !get_u32(record->data) || !is_form_since(file, SINCE_NO_CRS_STACK);
+    case NV_CRS_STACK_SIZE: /* all ones: nvlink's, of one that calls recursive functions */
+        return !get_u32(record->data) || get_u32(record->data) == UINT32_MAX ||
+               !is_form_since(file, SINCE_NO_CRS_STACK);
     case NV_CTAIDZ_USED: return !record->value;
     default: return true;
     }
