@@ -102,12 +102,14 @@ static bool is_form_since(const FileForm *file, uint32_t toolkit) {
 
 /* Words that are the same in all of ptxas's files for a target. */
 static bool has_value(const FileForm *file, const NvAttr *record) {
-    enum { SHAPE = 0x3ffff, OF_POINTER = 0x400, PARAMETER = 0x1f000 };
+    enum { SHAPE = 0x3ffff, OF_POINTER = 0x400, OF_HANDLE = 0x700, PARAMETER = 0x1f000 };
     const TargetInfo *info = isa_target_info(file->binary->target);
     switch (record->code) {
-    case NV_KPARAM_INFO: /* a .texref, which has no size, has its symbol in the first word */
-        return (!get_u32(record->data) || !(get_u32(record->data + 8) & ~(uint32_t)SHAPE)) &&
-               (get_u32(record->data + 8) & SHAPE & ~(uint32_t)OF_POINTER) == PARAMETER;
+    case NV_KPARAM_INFO: { /* a .texref or .surfref, which has no size, has its symbol in the first word */
+        uint32_t shape = get_u32(record->data + 8);
+        return get_u32(record->data) ? (shape & ~(uint32_t)OF_HANDLE) == PARAMETER
+                                     : (shape & SHAPE & ~(uint32_t)OF_POINTER) == PARAMETER;
+    }
     case NV_SW_WAR: return get_u32(record->data) == info->elf_sw_war;
     case NV_SW2861232_WAR: return info->elf_sw2861232_war && !record->value;
     case NV_CRS_STACK_SIZE: /* all ones: nvlink's, of one that calls recursive functions */

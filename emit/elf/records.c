@@ -149,7 +149,10 @@ static void func_records(ElfWriter *writer, uint32_t index) {
         cluster_records(writer, &b, p);
     if (elf_since_sm_90(writer))
         elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_SPARSE_MMA_MASK, 0);
-    elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_MAXREG_COUNT, register_cap(writer->code->ir->target, p));
+    uint32_t cap = register_cap(writer->code->ir->target, p);
+    if (cap < f->nregs) /* calls need their registers, whatever the program asks for */
+        cap = f->nregs;
+    elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_MAXREG_COUNT, cap);
     elf_find_externs(writer, f, &externs);
     if (externs.n)
         elf_nvinfo_words(writer->a, &b, NV_EXTERNS, externs.at, externs.n);
