@@ -13,7 +13,9 @@
  * Of the blocks that lead back to H those are of an inner loop from which lanes can come to another of them
  * without passing H, but not back from that one. A `continue` looks the same; what the header is good for is
  * left to the choice (lower/reconverge/place.c), and it goes again where it has no use.
- * SPDX-License-Identifier: MIT */
+ *
+ * A join at a header, of lanes that come there from outside of the loop alone, gets such a block for its
+ * BSYNC, too: no round of the loop has anything to wait for. SPDX-License-Identifier: MIT */
 #include "lower/reconverge/reconverge.h"
 
 enum { MOST_BACK = 16, MOST_NESTED = 4 };
@@ -95,25 +97,26 @@ static void move_phi(Function *f, BlockId header, InstId phi, BlockId before, co
     *ir_src(f, ir_inst(f, phi), slot) = ir_val(f, now);
 }
 
-static void part_header(Heads *heads, BlockId header, const bool *inner) {
-    Function *f = heads->f;
-    Arena *a = &heads->a;
+/* What leads to the header from blocks other than `stays` ([block] of the first n) leads to a block of its
+ * own that goes on to it. */
+static BlockId part_header(Arena *a, Function *f, BlockId header, const bool *stays, uint32_t n) {
     BlockIds from = {0}, preds = ir_block(f, header)->preds;
     VEC(Operand) moved = {0}; /* of each phi those of each of `from` */
     for (unsigned k = 0; k < preds.n; k++)
-        if (preds.at[k].i >= heads->g.n || !inner[preds.at[k].i])
+        if (preds.at[k].i >= n || !stays[preds.at[k].i])
             VEC_ADD(a, &from, preds.at[k]);
     FOR_PHIS(f, header, phi)
         for (unsigned k = 0; k < preds.n; k++)
-            if (preds.at[k].i >= heads->g.n || !inner[preds.at[k].i])
+            if (preds.at[k].i >= n || !stays[preds.at[k].i])
                 VEC_ADD(a, &moved, *ir_src(f, phi, k));
     BlockId before = ir_split_edge(f, from.at[0], header);
     ir_block(f, before)->uniform_flow = ir_block(f, header)->uniform_flow;
     for (unsigned k = 1; k < from.n; k++)
         ir_replace_edge(f, from.at[k], header, before);
-    unsigned n = 0;
+    unsigned phis = 0;
     FOR_PHI_IDS(f, header, phi)
-        move_phi(f, header, phi, before, &moved.at[from.n * n++], from.n);
+        move_phi(f, header, phi, before, &moved.at[from.n * phis++], from.n);
+    return before;
 }
 
 static bool is_divergent(const Heads *heads, uint32_t loop) {
@@ -134,7 +137,7 @@ static bool part_headers(Function *f) {
     bool *inner = ARENA_ARRAY(&heads.a, bool, heads.g.n);
     for (uint32_t l = 0; l < heads.loops.n; l++)
         if (!heads.loops.at[l].irreducible && is_divergent(&heads, l) && find_inner(&heads, l, inner)) {
-            part_header(&heads, (BlockId){heads.loops.at[l].header}, inner);
+            part_header(&heads.a, f, (BlockId){heads.loops.at[l].header}, inner, heads.g.n);
             any = true;
         }
     arena_free(&heads.a);
@@ -148,6 +151,46 @@ uint32_t reconv_part_headers(Function *f) {
     for (unsigned nested = 0; nested < MOST_NESTED && part_headers(f); nested++)
         ;
     return first;
+}
+
+bool reconv_waits_outside(const Reconv *reconv, const Join *join) {
+    uint32_t header = join->block, loop = reconv->loops.innermost[header];
+    if (loop == NO_NODE || reconv->loops.at[loop].header != header || reconv->loops.at[loop].irreducible)
+        return false;
+    for (unsigned k = 0; k < join->out.n; k++)
+        if (loop_contains(&reconv->loops, loop, join->out.at[k]))
+            GRAPH_SUCCS(&reconv->g, join->out.at[k], s)
+                if (*s == header)
+                    return false;
+    return true;
+}
+
+/* Nothing but phis stands in it. */
+static bool is_bare(const Function *f, BlockId b) {
+    return ir_num_insts(f, b) == 1 || ir_is_phi_at(f, b, ir_num_insts(f, b) - 2);
+}
+
+/* The block that stood there, or was put on an edge from it since. */
+static uint32_t comes_from(const Reconv *reconv, BlockId b) {
+    while (b.i >= reconv->g.n)
+        b = reconv->f->blocks.at[b.i].preds.at[0];
+    return b.i;
+}
+
+BlockId reconv_part_entry(Reconv *reconv, uint32_t header) {
+    Function *f = reconv->f;
+    uint32_t loop = reconv->loops.innermost[header], n = f->blocks.n, outside = 0;
+    bool *rounds = ARENA_ARRAY(&reconv->a, bool, n);
+    BlockId from = {0};
+    for (unsigned k = 0; k < f->blocks.at[header].preds.n; k++) {
+        BlockId pred = f->blocks.at[header].preds.at[k];
+        rounds[pred.i] = loop_contains(&reconv->loops, loop, comes_from(reconv, pred));
+        if (!rounds[pred.i])
+            from = pred, outside++;
+    }
+    if (outside == 1 && is_bare(f, from))
+        return from;
+    return part_header(&reconv->a, f, (BlockId){header}, rounds, n);
 }
 
 /* What leads to the block leads to its successor again. */
@@ -179,8 +222,7 @@ void reconv_drop_headers(const Reconv *reconv) {
     Function *f = reconv->f;
     bool any = false;
     for (uint32_t b = reconv->first_parted; b < reconv->g.n; b++)
-        if (ir_block(f, (BlockId){b})->insts.n == 1 ||
-            ir_is_phi_at(f, (BlockId){b}, ir_num_insts(f, (BlockId){b}) - 2))
+        if (is_bare(f, (BlockId){b}))
             take_away(f, (BlockId){b}), any = true;
     if (any)
         ir_renumber(f);

@@ -133,10 +133,39 @@ static void insert_breaks(Reconv *reconv) {
     ir_renumber(f);
 }
 
+/* The lanes of a join at the header of a loop in which each lane gets through alone (retry.c) meet before it:
+ * a BSYNC in it would be passed in every round, and could hold up a lane there. */
+static bool meets_before_retries(const Reconv *reconv, const Retries *retries, const Join *join) {
+    const LoopForest *loops = &reconv->loops;
+    uint32_t loop = loops->innermost[join->block];
+    if (!join_is_live(join) || !reconv_waits_outside(reconv, join))
+        return false;
+    for (uint32_t b = 0; b < reconv->g.n && retries->alone; b++)
+        if (retries->alone[b] && loop_contains(loops, loop, b) &&
+            retries->loops.at[retries->alone[b] - 1].header == join->block)
+            return true;
+    return false;
+}
+
+static void move_before_loop(Reconv *reconv, const Join *join) {
+    Function *f = reconv->f;
+    BlockId header = {join->block}, before = reconv_part_entry(reconv, join->block);
+    unsigned p = behind_phis(f, ir_block(f, header));
+    InstId bsync = ir_block(f, header)->insts.at[p];
+    ir_remove_at(f, header, p);
+    ir_insert(f, before, behind_phis(f, ir_block(f, before)), bsync);
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i)
+            if (i->op == OT_BSSY && ir_src(f, i, BSSY_syncpoint)->value == header.i &&
+                ir_src(f, i, 0)->value == join->reg)
+                *ir_src(f, i, BSSY_syncpoint) = ir_target(before);
+}
+
 void reconv_insert(Reconv *reconv) {
     Function *f = reconv->f;
     uint8_t *must = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n),
             *needed = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
+    Retries retries = reconv_find_retries(&reconv->a, f, &reconv->g);
     for (uint32_t k = 0; k < reconv->joins.n; k++) {
         const Join *join = &reconv->joins.at[k];
         if (!join_is_live(join))
@@ -148,4 +177,10 @@ void reconv_insert(Reconv *reconv) {
                   barrier_inst(f, OT_BSYNC, join->reg, ir_inst(f, blk->insts.at[p])->loc));
     }
     insert_breaks(reconv);
+    bool any = false;
+    for (uint32_t k = 0; k < reconv->joins.n; k++)
+        if (meets_before_retries(reconv, &retries, &reconv->joins.at[k]))
+            move_before_loop(reconv, &reconv->joins.at[k]), any = true;
+    if (any)
+        ir_renumber(f);
 }

@@ -31,9 +31,11 @@ typedef struct {
     bool dropped;
     bool rounds; /* it is in a loop inside `loop`, and lanes wait for those that come in a later round of that
                   */
-    uint32_t loop;         /* if scoped: index, or NO_NODE for the whole function */
-    ReconvReason why;      /* if dropped */
-    int64_t profit;        /* of its early branches, or in auto mode of the join, in instructions */
+    bool outside;     /* it is a loop's header, and lanes that wait come from outside of the loop alone: BSYNC
+                         stands     before it */
+    uint32_t loop;    /* if scoped: index, or NO_NODE for the whole function */
+    ReconvReason why; /* if dropped */
+    int64_t profit;   /* of its early branches, or in auto mode of the join, in instructions */
     VEC(uint32_t) places;  /* blocks at whose end its BSSY stands, for post-dominated branches */
     VEC(uint32_t) early;   /* the same for branches that it does not post-dominate; empty when given up */
     VEC(GraphEdge) breaks; /* edges with a BREAK */
@@ -120,6 +122,12 @@ uint32_t reconv_part_headers(Function *f);
 void reconv_drop_headers(const Reconv *reconv);
 /* The header of the inner loop, of a block that was made so; else 0. */
 uint32_t reconv_parted_header(const Reconv *reconv, uint32_t block);
+/* Does the join (solved) stand at a loop's header, for lanes from outside of the loop alone?
+ */
+bool reconv_waits_outside(const Reconv *reconv, const Join *join);
+/* The block that those come through, and from which they go on to the header alone; put there if there is
+ * none. After it blocks' orders have to be numbered again. */
+BlockId reconv_part_entry(Reconv *reconv, uint32_t header);
 
 /* ---- loops around a compare-and-swap that end without other lanes (lower/reconverge/retry.c) ---- */
 typedef struct {

@@ -111,6 +111,33 @@ static void test_loop(void **state) {
     unload(&l);
 }
 
+/* Lanes that come from two blocks to a loop in which each gets through alone meet in front of it: no BSYNC in
+ * the loop, and no YIELD. */
+static void test_retries(void **state) {
+    (void)state;
+    Loaded l;
+    reconverge(&l,
+               HEAD KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+                                "bb2: preds(bb1) succs(bb4)\n  %r3 = MOV 0x3\n  BRA _, _, bb4\n"
+                                "bb3: preds(bb1) succs(bb4)\n  %r4 = MOV 0x4\n  BRA _, _, bb4\n"
+                                "bb4: preds(bb2 bb3 bb4) succs(bb4 bb5)\n  %r5 = phi %r3, %r4, %r6\n"
+                                "  %r6 = ATOMS_CAS %r1, _, 0x10, %r5, RZ flags[observing memory side]\n"
+                                "  %p7, _ = ISETP(cmp=NE) %r6, %r5, _, _\n"
+                                "  @%p7 BRA _, _, bb4\n  BRA _, _, bb5\n"
+                                "bb5: preds(bb4) succs()\n  NOP\n  EXIT _\n}\n");
+    Function *f = l.m->funcs.at[0];
+    assert_int_equal(model_count_op(f, OT_YIELD), 0);
+    assert_int_equal(model_count_op(f, OT_BSYNC), 2);
+    assert_int_equal(f->blocks.n, 7);
+    assert_int_equal(at(f, 6, 0)->op, IR_PHI);
+    assert_int_equal(at(f, 6, 1)->op, OT_BSYNC);
+    assert_int_equal(at(f, 1, 2)->op, OT_BSSY);
+    assert_int_equal(ir_src(f, at(f, 1, 2), BSSY_syncpoint)->value, 6);
+    assert_int_equal(at(f, 4, 1)->op, OT_ATOMS_CAS);
+    assert_int_equal(ir_src(f, at(f, 4, 0), 0)->value, ir_dst(f, at(f, 6, 0), 0)->value);
+    unload(&l);
+}
+
 #define CALLS(body)                                                                                          \
     HEAD "func @leaf ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"                                     \
          "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"                       \
@@ -499,17 +526,12 @@ static void test_skipped(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_if),
-        cmocka_unit_test(test_no_barrier),
-        cmocka_unit_test(test_loop),
-        cmocka_unit_test(test_one_selector),
-        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_checker),
-        cmocka_unit_test(test_rare),
-        cmocka_unit_test(test_unseen),
-        cmocka_unit_test(test_skipped),
-        cmocka_unit_test(test_calls_each_other),
+        cmocka_unit_test(test_if),           cmocka_unit_test(test_no_barrier),
+        cmocka_unit_test(test_loop),         cmocka_unit_test(test_retries),
+        cmocka_unit_test(test_one_selector), cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_collectives),  cmocka_unit_test(test_checker),
+        cmocka_unit_test(test_rare),         cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_skipped),      cmocka_unit_test(test_calls_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
