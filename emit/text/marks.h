@@ -8,6 +8,7 @@
 #include "emit/elf/line_table.h"
 #include "emit/elf/facts.h"
 #include "emit/elf/names.h"
+#include "base/bitset.h"
 
 #include "emit/text/asm_text.h"
 
@@ -111,6 +112,21 @@ bool disasm_marks_is_listed(const Marks *marks, uint32_t section, uint64_t offse
 const char *disasm_marks_label(uint32_t section, uint64_t offset, bool instruction, char *out);
 
 /* ---- for those who find them (marks_*.c) ---- */
+typedef struct {
+    uint32_t entry;
+    bool may_return;
+    bool is_known; /* a RET was found: the return address is in one of `regs` */
+    Bitset regs;
+} Returns;
+
+/* The code of one section, decoded; OT_NONE where a word is no instruction. */
+typedef struct {
+    Arena *a;
+    MachInst *insts; /* [ninsts], of the caller's */
+    uint32_t ninsts;
+    VEC(Returns) known;
+} CallCode;
+
 bool disasm_marks_is_place(const Marks *marks, uint32_t section,
                            uint64_t offset); /* in code, or at its end */
 void disasm_marks_add(Marks *marks, uint32_t section, uint64_t offset, bool instruction);
@@ -136,9 +152,12 @@ bool disasm_marks_operand_text(const Operands *operand, const char *text, char *
 bool disasm_marks_found_at(Marks *marks, uint32_t table, const char *text, uint64_t offset);
 bool disasm_marks_is_word(const char *name);         /* needs no quotes */
 bool disasm_marks_lists_instructions(unsigned code); /* attribute code */
-void disasm_marks_dwarf(Marks *marks);               /* line tables and frames */
-void disasm_marks_records(Marks *marks);             /* attribute records, jump tables, call graph */
-void disasm_marks_map(Marks *marks);                 /* .heddle.map */
-void disasm_marks_code(Marks *marks);                /* instructions */
-void disasm_marks_debug(Marks *marks);               /* where PTX registers are */
+/* How the function at an instruction of this code returns (marks_return.c); of the arena, in `known` from
+ * then on. */
+const Returns *disasm_marks_returns(CallCode *code, uint32_t entry);
+void disasm_marks_dwarf(Marks *marks);   /* line tables and frames */
+void disasm_marks_records(Marks *marks); /* attribute records, jump tables, call graph */
+void disasm_marks_map(Marks *marks);     /* .heddle.map */
+void disasm_marks_code(Marks *marks);    /* instructions */
+void disasm_marks_debug(Marks *marks);   /* where PTX registers are */
 #endif

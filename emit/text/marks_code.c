@@ -3,7 +3,7 @@
  *
  * A caller of ptxas 13.0 has `MOV R6, 0x2a0` before `CALL.REL.NOINC` at 0x290, and the callee ends in
  * `RET.REL.NODEC R6`: the immediate is a place. It is taken for one if it is the address behind the call and
- * goes into the register that the callee returns by; where none is found, the call must stay.
+ * goes into a register that the callee returns by (marks_return.c); where none is found, the call must stay.
  * SPDX-License-Identifier: MIT */
 #include "emit/text/marks.h"
 #include "emit/text/disasm.h"
@@ -20,6 +20,7 @@ typedef struct {
     const uint8_t *data;
     CodeText text;
     Bitset relocated; /* places that an addend means */
+    CallCode calls;
 } CodeMarks;
 
 static bool decode(const CodeMarks *code, uint32_t i, MachInst *in) {
@@ -111,28 +112,26 @@ static void mark_address(CodeMarks *code, uint32_t i, const MachInst *in) {
 }
 
 /* ---- calls ---- */
-/* The register by which the function at `entry` returns; -1 if that is not known. */
-static int return_register(const CodeMarks *code, uint64_t entry) {
-    for (uint64_t i = entry / INST_BYTES; i < code->ninsts; i++) {
-        MachInst in;
-        if (!decode(code, (uint32_t)i, &in) || in.optype != OT_RET)
-            continue;
-        for (unsigned k = 0; k < in.nsrc; k++)
-            if (in.src[k].kind == OPK_REG && in.src[k].file == RF_R)
-                return (int)in.src[k].value;
-        return -1;
-    }
-    return -1;
-}
-
-static bool loads(const MachInst *in, uint32_t number, int reg) {
+static bool loads(const MachInst *in, uint32_t number, const Bitset *regs) {
     if (!in->ndst || in->dst[0].kind != OPK_REG || in->dst[0].file != RF_R ||
-        (reg >= 0 && in->dst[0].value != (uint32_t)reg))
+        (regs && !bs_has(regs, in->dst[0].value)))
         return false;
     for (unsigned k = 0; k < in->nsrc; k++)
         if (in->src[k].kind == OPK_IMM && in->src[k].value == number)
             return true;
     return false;
+}
+
+static const Returns *returns_of(CodeMarks *code, uint64_t entry) {
+    if (!code->calls.insts) {
+        code->calls.a = code->marks->a;
+        code->calls.ninsts = code->ninsts;
+        code->calls.insts = ARENA_ARRAY(code->marks->a, MachInst, code->ninsts);
+        for (uint32_t i = 0; i < code->ninsts; i++)
+            if (!decode(code, i, &code->calls.insts[i]))
+                code->calls.insts[i] = (MachInst){.optype = OT_NONE};
+    }
+    return disasm_marks_returns(&code->calls, (uint32_t)(entry / INST_BYTES));
 }
 
 /* Where the call comes back to must be known by a label: LEPC, a relocation, or an immediate here. */
@@ -142,14 +141,17 @@ static void mark_return(CodeMarks *code, uint32_t call, const MachInst *in) {
         return;
     uint64_t entry = (uint64_t)back + (uint64_t)in->wide;
     bool here = has_wide(in) && disasm_marks_is_place(code->marks, code->section, entry) && entry != back;
-    int reg = here ? return_register(code, entry) : -1;
+    const Returns *returns = here ? returns_of(code, entry) : NULL;
+    if (returns && !returns->may_return)
+        return;
+    const Bitset *regs = returns && returns->is_known ? &returns->regs : NULL;
     for (uint32_t k = 1; k <= LOOK_BACK && k <= call; k++) {
         MachInst load;
         if (!decode(code, call - k, &load))
             continue;
         bool label = load.optype == OT_LEPC && has_wide(&load) &&
                      (uint64_t)load.wide + (call - k) * (uint64_t)INST_BYTES == back;
-        if (label || (loads(&load, back, reg) && add_operand(code, call - k, back, OPERAND_PLACE, back)))
+        if (label || (loads(&load, back, regs) && add_operand(code, call - k, back, OPERAND_PLACE, back)))
             return;
     }
     disasm_marks_stuck(code->marks, code->section, code->section, back);
