@@ -8,7 +8,7 @@ cd "$top"
 FEDORA_PACKAGES="gcc cmake ninja-build pkgconf-pkg-config elfutils-libelf-devel xxhash-devel cjson-devel z3-devel flint-devel libcmocka-devel mpfr-devel binutils python3 clang"
 ARCH_PACKAGES="gcc cmake ninja pkgconf libelf xxhash cjson z3 flint cmocka mpfr binutils python clang"
 
-# What cannot be installed is said; cmake then says what it cannot do without.
+# What cannot be installed is said; build, and cmake, then say what they cannot do without.
 install_packages() {
     if ! command -v dpkg-query >/dev/null 2>&1; then
         if command -v dnf >/dev/null 2>&1; then
@@ -46,6 +46,10 @@ install_packages() {
 build() {
     dir=$1
     shift
+    if ! command -v cmake >/dev/null 2>&1; then
+        echo "There is no cmake here: nothing was built" >&2
+        return 1
+    fi
     cmake -S . -B "$dir" -G Ninja "$@" >"$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
     ninja -C "$dir" >>"$dir.log" 2>&1 || { tail -n 60 "$dir.log"; return 1; }
 }

@@ -169,7 +169,10 @@ static bool check_src(const Check *c, const PtxInsn *i, unsigned n, const Operan
     switch (operand->kind) {
     case PO_REG:
         if (!plain(spec, operand))
-            return wrong_kind(c, i, n, operand, "without negation or selector");
+            return wrong_kind(c, i, n, operand,
+                              operand->neg    ? "without '-'"
+                              : operand->not_ ? "without '!'"
+                                              : "without selector");
         return check_reg(c, i, n, t, spec, operand);
     case PO_IMM:
         if (spec->kind == 'r')

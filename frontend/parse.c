@@ -270,7 +270,8 @@ bool parse_declare_range(Parser *parser, StrId prefix, PtxType type, unsigned ve
                          SrcLoc loc) {
     uint32_t *slot = parse_slot_of(parser, &parser->range_of, prefix);
     if (*slot && parser->ranges.at[*slot - 1].depth == depth_now(parser))
-        return diag(parser->d, loc, DIAG_E0110, bind_kind_name(B_REG), parse_name_text(parser, prefix),
+        return diag(parser->d, loc, DIAG_E0110, bind_kind_name(B_REG),
+                    arena_printf(&parser->tmp, "%s<", parse_name_text(parser, prefix)),
                     parse_line_of(parser, parser->ranges.at[*slot - 1].loc));
     Scope *scope = &parser->scopes.at[depth_now(parser)];
     for (uint32_t i = scope->first_bind; i; i = parser->binds.at[i - 1].next) {

@@ -86,8 +86,8 @@ typedef struct {
     VEC(PtxFunc) funcs;
     U32Vec files; /* StrId by file number */
     VEC(PtxSection) sections;
-    bool seen_version, seen_target;
-    uint32_t met; /* place of the directive that parse_at_dir found last */
+    bool seen_version, seen_target, seen_statement; /* the last: other than .target */
+    uint32_t met;                                   /* place of the directive that parse_at_dir found last */
     /* function under construction; func is index + 1, 0 outside of functions */
     uint32_t func;
     VEC(PtxReg) regs;

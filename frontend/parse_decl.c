@@ -275,7 +275,7 @@ static bool parse_initialiser(Parser *parser, PtxVar *var, const uint64_t *dims,
                     : var->space == SP_LOCAL ? "local"
                                              : "param");
     if (var->linkage == LINK_EXTERN)
-        return diag(parser->d, loc, DIAG_E0126, "an initialiser", "for an external variable");
+        return diag(parser->d, var->loc, DIAG_E0126, "an initialiser", "for an external variable");
     InitState s = {.p = parser, .v = var, .ndims = ndims, .elem_bytes = ptx_type_bytes(var->type)};
     memcpy(s.dims, dims, sizeof *dims * ndims);
     if (var->vec > 1)
@@ -515,12 +515,12 @@ static bool parse_reg_param(Parser *parser, const VarContext *context, U32Vec *v
     SrcLoc loc = here(parser);
     if (!parse_reg_type(parser, &type, &vec))
         return false;
-    if (context->is_kernel)
-        return diag(parser->d, loc, DIAG_E0126, "a register", "as a parameter here");
     StrId name = parser->tok.str;
     loc = here(parser);
     if (!parse_expect(parser, TK_IDENT, "a name"))
         return false;
+    if (context->is_kernel)
+        return diag(parser->d, loc, DIAG_E0126, "a register", "as a parameter here");
     bool named = !context->allow_unnamed || !str_eq(name, parser->name_underscore);
     uint32_t first = named ? new_reg(parser, name, type, vec, loc) : 0;
     for (unsigned k = 0; k < vec; k++) {

@@ -10,7 +10,7 @@
 /* header */
 
 /* The last minor version of each major version of the PTX ISA; a newer one is taken with a warning. */
-static const uint8_t last_minor[] = {5, 3, 2, 3, 0, 5, 8, 8, 1};
+static const uint8_t last_minor[] = {5, 3, 2, 3, 1, 5, 8, 8, 1};
 enum { NEWEST_MAJOR = sizeof last_minor };
 
 int ptx_last_minor(unsigned major) {
@@ -196,7 +196,12 @@ static bool parse_params(Parser *parser, const VarContext *c, uint32_t **vars, u
     return parse_expect(parser, ')', "')'");
 }
 
+static const char *dir_text(Parser *parser) {
+    return arena_printf(&parser->tmp, "%.*s", (int)parser->tok.size, parser->lx.text + parser->tok.at);
+}
+
 static bool parse_dims(Parser *parser, uint32_t *out, unsigned max) {
+    const char *directive = dir_text(parser);
     next(parser);
     for (unsigned i = 0; i < max; i++) {
         SrcLoc loc = here(parser);
@@ -207,7 +212,7 @@ static bool parse_dims(Parser *parser, uint32_t *out, unsigned max) {
         if (!parse_const_u32(parser, &out[i], "a number"))
             return false;
         if (!out[i])
-            return diag(parser->d, loc, DIAG_E0126, "zero", "here");
+            return diag(parser->d, loc, DIAG_E0126, "zero", arena_printf(&parser->tmp, "for %s", directive));
     }
     return true;
 }
@@ -225,12 +230,23 @@ static bool parse_maxnreg(Parser *parser, PtxFunc *f) {
     return true;
 }
 
+/* A directive that says how a kernel is launched, or how many registers it gets for that. */
+static bool bounds_launches(Parser *p) {
+    static const char *const names[] = {".maxntid", ".reqntid", ".maxnreg", ".minnctapersm", ".maxnctapersm"};
+    bool does = false;
+    for (unsigned k = 0; k < sizeof names / sizeof *names; k++)
+        does |= parse_at_dir(p, names[k]);
+    return does;
+}
+
 /* may_end: the declaration of a function may be ended by whatever directive follows, without `;` (as ptxas
  * has it, and PTX of the first versions writes it). */
 static bool parse_performance(Parser *p, PtxFunc *f, bool may_end) {
     uint32_t ignored;
     while (at(p, TK_DIR)) {
         bool ok = true;
+        if (!f->is_entry && bounds_launches(p))
+            return diag(p->d, here(p), DIAG_E0126, dir_text(p), "for a .func");
         if (parse_at_dir(p, ".maxntid"))
             ok = parse_dims(p, f->maxntid, 3);
         else if (parse_at_dir(p, ".reqntid"))
@@ -273,7 +289,7 @@ static bool place_params(Parser *parser, PtxFunc *f) {
         var->param_offset_bytes = offset;
         offset += var->size_bytes;
         if (f->is_entry && offset > 4352 &&
-            !parse_directive_met(parser, "more than 4352 bytes of kernel parameters", var->loc))
+            !parse_directive_met(parser, "Kernel parameter size larger than 4352 bytes", var->loc))
             return false;
         if (offset > 1 << 20) /* far above the 32764 bytes of any target */
             return diag(parser->d, var->loc, DIAG_E0121, parse_name_text(parser, var->name));
@@ -494,9 +510,13 @@ static uint8_t parse_linkage(Parser *p) {
 static bool parse_module_statement(Parser *parser) {
     if (!at(parser, TK_DIR))
         return parse_expected(parser, "a directive");
-    if (parse_at_dir(parser, ".target"))
+    bool target = parse_at_dir(parser, ".target"), size = parse_at_dir(parser, ".address_size");
+    if (parser->seen_statement && (target || size))
+        return diag(parser->d, here(parser), DIAG_E0126, dir_text(parser), "behind other statements");
+    parser->seen_statement = !target;
+    if (target)
         return parse_target(parser);
-    if (parse_at_dir(parser, ".address_size"))
+    if (size)
         return parse_address_size(parser);
     if (parse_at_dir(parser, ".file"))
         return parse_file(parser);

@@ -53,7 +53,7 @@ static void print_ptx_versions(void) {
 static bool choose_target(Job *job) {
     const char *arch = given(job, OPT_ARCH) ? job->options.value[OPT_ARCH] : "sm_75";
     static const char virtual[] = "compute_", late[] = "lto_"; /* code is made when linking, by others */
-    job->arch = arch;
+    job->arch = job->messages.arch = arch;
     bool is_late = strncmp(arch, late, sizeof late - 1) == 0;
     bool parses = is_late || strncmp(arch, virtual, sizeof virtual - 1) == 0;
     const char *number = arch + (is_late ? sizeof late : sizeof virtual) - 1;
@@ -73,13 +73,18 @@ static bool choose_target(Job *job) {
 }
 
 static PtxModule *parse_text(Job *job, const char *name, const char *text, size_t size) {
+    if (!ptxas_text_is_taken(&job->messages, text, size))
+        return NULL;
     Diags diags = ptxas_diags(&job->messages);
     PtxModule *module = NULL;
     if (!size)
         diag_in(&diags, &(Source){.name = name, .text = ""}, (SrcLoc){1}, DIAG_E0003, name);
     else
         module = ptx_parse(name, text, size, &diags);
-    if (!ptxas_flush(&job->messages) && module) {
+    bool taken = ptxas_flush(&job->messages) && module;
+    if (taken)
+        taken = ptxas_module_is_taken(&job->messages, module, job->arch);
+    if (!taken && module) {
         ptx_free(module);
         module = NULL;
     }
@@ -206,6 +211,7 @@ static void bound_threads(Job *job, PtxFunc *f) {
 
 static bool bound_kernels(Job *job) {
     unsigned limit = register_limit(job);
+    ptxas_raise_maxnreg(&job->messages, job->module);
     if (given(job, OPT_MAXNTID) && job->options.lists[OPT_MAXNTID].n > 3)
         ptxas_warning(&job->messages,
                       "Too many values specified for option '-maxntid', option will be ignored");
@@ -367,8 +373,10 @@ static bool run(Job *job) {
         ptxas_help();
     else
         return read_inputs(job) && (warn_of_text(job), !job->messages.failed) &&
-               (!job->target || (target_fits(job) && keep_entries(job) && externs_resolved(job) &&
-                                 bound_kernels(job) && compile(job)));
+               (!job->target ||
+                (target_fits(job) &&
+                 ptxas_program_is_taken(&job->messages, job->module, given(job, OPT_COMPILE_ONLY)) &&
+                 keep_entries(job) && externs_resolved(job) && bound_kernels(job) && compile(job)));
     return true;
 }
 

@@ -66,6 +66,19 @@ void ptxas_line_warning(Messages *messages, const char *file, uint32_t line, con
     messages->failed |= messages->werror;
 }
 
+void ptxas_line_error(Messages *messages, const char *file, uint32_t line, const char *text) {
+    fprintf(stderr, "ptxas %s, line %u; error   : %s\n", file, line, text);
+    messages->failed = true;
+}
+
+void ptxas_whole_error(Messages *messages, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    print_line("error", format, ap);
+    va_end(ap);
+    messages->failed = true;
+}
+
 /* ---- of the input ---- */
 
 static void hold(Messages *messages, Message message) {
@@ -78,17 +91,65 @@ static void hold(Messages *messages, Message message) {
     VEC_ADD(messages->arena, &messages->held, kept);
 }
 
+/* The characters before what the record is about, without spaces: what a name stands in. */
+static char before(const DiagRecord *record, const char *passed_over) {
+    const Source *source = record->source;
+    if (!source || !source->text || !record->loc.i || record->loc.i > source->size_bytes)
+        return 0;
+    const char *at = source->text + record->loc.i - 1;
+    if (*at == '[')
+        return *at;
+    while (at > source->text && strchr(passed_over, at[-1]))
+        at--;
+    return at > source->text ? at[-1] : 0;
+}
+
 /* An unknown name is a statement's mismatch first. */
 static void hold_statement(Messages *messages, const DiagRecord *record, const char *text, Message message) {
     const char *opcode = ptxas_opcode(messages->arena, &record->place);
-    if (!opcode)
+    bool guard = before(record, "! ") == '@';
+    if (!opcode && !guard)
         return;
-    message.class = strcmp(opcode, "call") == 0 ? MSG_ERROR : MSG_MISMATCH;
+    bool call = opcode && strcmp(opcode, "call") == 0, address = before(record, " ") == '[';
+    bool texture = opcode && (strncmp(opcode, "tex", 3) == 0 || strncmp(opcode, "tld4", 4) == 0 ||
+                              strncmp(opcode, "su", 2) == 0 || strncmp(opcode, "txq", 3) == 0);
+    message.class = call || guard || (address && !texture) ? MSG_ERROR : MSG_MISMATCH;
     message.text =
-        message.class == MSG_ERROR
-            ? arena_printf(messages->arena, "Call to %s requires call prototype", strchr(text, '\''))
+        guard  ? "Predicate expression expected"
+        : call ? arena_printf(messages->arena, "Call to %s requires call prototype", strchr(text, '\''))
+        : message.class == MSG_ERROR
+            ? arena_printf(messages->arena, "Illegal operand type to instruction '%s'", opcode)
             : arena_printf(messages->arena, "Arguments mismatch for instruction '%s'", opcode);
     hold(messages, message);
+}
+
+/* Does the name stand behind the `=` of a variable's initial value? */
+static bool in_initialiser(const DiagRecord *record) {
+    const Source *source = record->source;
+    if (record->place.opcode || !source || !source->text || !record->loc.i)
+        return false;
+    const char *at = source->text + record->loc.i - 1;
+    while (at > source->text && !strchr(";=", at[-1]))
+        at--;
+    return at > source->text && at[-1] == '=';
+}
+
+/* Of a module that begins with .target, ptxas has read that statement, and the word behind it. */
+static uint32_t line_behind_target(const DiagRecord *record) {
+    const char *at = record->source && record->source->text ? record->source->text + record->loc.i - 1 : "";
+    if (!record->loc.i || strncmp(at, ".target", 7) != 0)
+        return record->line;
+    at += 7;
+    for (bool more = true; more;) {
+        at += strspn(at, " \t\r\n");
+        at += strcspn(at, " \t\r\n,");
+        const char *next = at + strspn(at, " \t\r\n");
+        more = *next == ',';
+        at = next + more;
+    }
+    uint32_t line, column;
+    source_position(record->source, (SrcLoc){(uint32_t)(at - record->source->text) + 1}, &line, &column);
+    return line;
 }
 
 static uint32_t last_line(const Source *source) {
@@ -100,7 +161,8 @@ static uint32_t last_line(const Source *source) {
 static void on_record(void *user, const DiagRecord *record) {
     Messages *messages = user;
     PtxasWords words = ptxas_words(messages->arena, record);
-    Message message = {.severity = words.class == MSG_OWN ? record->severity : SEV_ERROR,
+    bool as_it_is = words.class == MSG_OWN || words.class == MSG_NOTED;
+    Message message = {.severity = as_it_is ? record->severity : SEV_ERROR,
                        .class = words.class,
                        /* the module that failed, and the name in it, are gone when this is printed */
                        .file = record->source && record->source->name
@@ -111,12 +173,21 @@ static void on_record(void *user, const DiagRecord *record) {
         return;
     if (message.class == MSG_AT_END && record->source && record->source->text)
         message.line = last_line(record->source);
+    if (message.class == MSG_SYMBOL && in_initialiser(record)) {
+        message.class = MSG_FATAL;
+        words.text =
+            arena_printf(messages->arena, "Invalid initial value symbol %s", strchr(words.text, '\''));
+    }
     if (message.class == MSG_SYMBOL)
         hold_statement(messages, record, words.text, message);
-    if (record->code == DIAG_E0119)
+    if (record->code == DIAG_E0117)
+        message.line = line_behind_target(record);
+    if (record->code == DIAG_E0119 && message.class == MSG_STOP) {
         ptxas_warning(
             messages,
             " 64 Bit host architecture (--machine) being used mismatches with .address_size of 32 bits");
+        words.text = ptxas_no_32_bits(messages->arch ? messages->arch : "");
+    }
     for (const char *at = words.text, *end; at; at = end) {
         end = strchr(at, '\n');
         message.text = arena_printf(messages->arena, "%.*s", end ? (int)(end - at) : (int)strlen(at), at);
@@ -138,6 +209,10 @@ static bool is_whole(const Message *message) {
     return message->class == MSG_WHOLE || message->class == MSG_STOP;
 }
 
+static bool has_line(const Message *message) {
+    return message->file && message->line && !is_whole(message) && message->class != MSG_NOTED;
+}
+
 static bool is_last(const Message *message) {
     return message->class == MSG_FATAL || message->class == MSG_AT_END || is_whole(message);
 }
@@ -153,7 +228,7 @@ static void print(const Message *message, const Messages *messages) {
         : message->severity == SEV_NOTE                                                           ? "info"
         : error                                                                                   ? "error"
                                                                                                   : "warning";
-    if (message->file && message->line && !is_whole(message))
+    if (has_line(message))
         fprintf(stderr, "ptxas %s, line %u; %-8s: %s\n", message->file, message->line, kind, message->text);
     else
         fprintf(stderr, "ptxas %-8s: %s\n", kind, message->text);

@@ -106,6 +106,14 @@ static bool add_list(Reader *reader, OptionId id, const char *value) {
     }
 }
 
+static bool one_of(const char *value, const char *list) {
+    size_t n = strlen(value);
+    for (const char *s = list; *s; s += strcspn(s, "|"), s += *s == '|')
+        if (strcspn(s, "|") == n && memcmp(s, value, n) == 0)
+            return true;
+    return false;
+}
+
 static bool take_value(Reader *reader, OptionId id, const char *value) {
     const Option *option = &option_table[id];
     const char **given = &reader->options->value[id];
@@ -114,7 +122,10 @@ static bool take_value(Reader *reader, OptionId id, const char *value) {
         return fatal(reader, "'%s': expected a number", value, NULL);
     if (option->kind == BOOL && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
         return fatal(reader, "'%s': expected true or false", value, NULL);
-    if (option->use == REFUSED && strcmp(value, "false") != 0)
+    bool shared = option == &option_table[OPT_EWP]; /* with --compile-only it does nothing: check_values */
+    if (option == &option_table[OPT_SANITIZE] && !one_of(value, option->value))
+        return fatal(reader, "Value '%s' is not defined for option '%s'", value, option->name);
+    if (option->use == REFUSED && !shared && strcmp(value, "false") != 0)
         return fatal(reader, "Option '%s' is not supported by heddle-ptxas: %s", option->name, option->help);
     bool again = *given && option->kind != LIST && strcmp(*given, value) != 0;
     *given = value;
@@ -184,14 +195,6 @@ static bool read_words(Reader *reader, const char *const *words, uint32_t n) {
 
 /* ---- values ---- */
 
-static bool one_of(const char *value, const char *list) {
-    size_t n = strlen(value);
-    for (const char *s = list; *s; s += strcspn(s, "|"), s += *s == '|')
-        if (strcspn(s, "|") == n && memcmp(s, value, n) == 0)
-            return true;
-    return false;
-}
-
 static bool check_caches(const Options *options, Messages *messages) {
     static const struct {
         OptionId id;
@@ -229,6 +232,16 @@ static bool check_values(const Options *options, Messages *messages) {
                      option_table[OPT_MAXRREGCOUNT].name);
     if (options->value[OPT_DEBUG] && level && *level && atoi(level) > 0)
         return fatal(&reader, "%s", "Optimized debugging not supported", NULL);
+    if (options->value[OPT_EWP] && options->value[OPT_COMPILE_ONLY])
+        ptxas_warning(messages,
+                      "Conflicting options '--compile-only' and '--extensible-whole-program' specified, "
+                      "ignoring '--extensible-whole-program' option");
+    else if (options->value[OPT_EWP])
+        return fatal(&reader, "Option '%s' is not supported by heddle-ptxas: %s", option_table[OPT_EWP].name,
+                     option_table[OPT_EWP].help);
+    if (regs && options->value[OPT_MAXNTID])
+        ptxas_warning(messages,
+                      "Conflicting options -maxrregcount and -maxntid specified, ignoring -maxntid option");
     const char *registers = options->value[OPT_REG_LEVEL];
     if (registers && (atoi(registers) < 0 || atoi(registers) > 10))
         ptxas_warning(messages,

@@ -24,6 +24,7 @@ typedef struct {
     Arena *arena;
     VEC(struct Message *) held; /* of the diagnostics, until ptxas_flush */
     bool quiet, werror;         /* -w, -Werror */
+    const char *arch;           /* as given; NULL: not yet known */
     bool failed;
 } Messages;
 void ptxas_fatal(Messages *messages, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -33,12 +34,25 @@ void ptxas_warning(Messages *messages, const char *format, ...) __attribute__((f
 /* "ptxas info    : " and the text. */
 void ptxas_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void ptxas_line_warning(Messages *messages, const char *file, uint32_t line, const char *text);
+void ptxas_line_error(Messages *messages, const char *file, uint32_t line, const char *text);
+/* An error of the whole that is not followed by anything. */
+void ptxas_whole_error(Messages *messages, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A Diags that holds its diagnostics back, for they have another order with ptxas. */
 Diags ptxas_diags(Messages *messages);
 /* Print what is held, in ptxas's words; true: there was no error. */
 bool ptxas_flush(Messages *messages);
 /* The last line of all that went wrong with the input. */
 void ptxas_aborted(void);
+
+/* ---- what the library takes and ptxas does not (refusals.c); false: an error was printed ---- */
+bool ptxas_text_is_taken(Messages *messages, const char *text, size_t size_bytes);
+/* One file; `arch` as given. */
+bool ptxas_module_is_taken(Messages *messages, const PtxModule *module, const char *arch);
+/* All of them together. */
+bool ptxas_program_is_taken(Messages *messages, const PtxModule *module, bool relocatable);
+/* .maxnreg below what ptxas gives: said, and raised. */
+void ptxas_raise_maxnreg(Messages *messages, PtxModule *module);
+const char *ptxas_no_32_bits(const char *arch); /* what is said of 32-bit addresses */
 
 /* ---- the command line (options.c) ---- */
 /* Read it, words of --options-file too. False: an error was printed. */

@@ -6,6 +6,7 @@
 #include "frontend/forms.h"
 #include "frontend/modifiers.h"
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Of whole codes. */
@@ -29,7 +30,7 @@ static const struct {
 };
 
 /* Of a modifier that the opcode does not take, by its class. */
-typedef enum { ANY, AGAIN, TAKEN } Which;
+typedef enum { ANY, AGAIN, TAKEN, UNTYPED } Which;
 static const struct {
     char letter;
     Which which;
@@ -131,6 +132,34 @@ static const char *end_word(Arena *arena, const char *text, bool last) {
     return arena_printf(arena, "%.*s", (int)strcspn(space ? space + 1 : text, " "), space ? space + 1 : text);
 }
 
+/* Elements of the first vector operand behind the place; 0: there is none in the statement. */
+static unsigned vector_elements(const DiagRecord *record) {
+    const Source *source = record->source;
+    if (!source || !source->text || !record->loc.i || record->loc.i > source->size_bytes)
+        return 0;
+    const char *at = source->text + record->loc.i - 1;
+    at += strcspn(at, "{;");
+    unsigned n = *at == '{';
+    for (; n && *at && !strchr("};", *at); at++)
+        n += *at == ',';
+    return n;
+}
+
+/* Does the text have the words in their order? '*' between them is anything. */
+static bool has_words(const char *text, const char *words) {
+    for (;;) {
+        size_t size = strcspn(words, "*");
+        const char *at = text;
+        while (strncmp(at, words, size) != 0)
+            if (!*at++)
+                return false;
+        if (!words[size])
+            return true;
+        text = at + size;
+        words += size + 1;
+    }
+}
+
 /* The row's %o, %t, %q, %l, %s, %m filled in. */
 static const char *fill_parts(Arena *arena, const DiagRecord *record, const char *format,
                               const char *modifier) {
@@ -144,6 +173,16 @@ static const char *fill_parts(Arena *arena, const DiagRecord *record, const char
         case 'z': part = behind_number(last_quoted(arena, record->text)); break;
         case 'l': part = end_word(arena, record->text, true); break;
         case 's': part = end_word(arena, record->text, false); break;
+        case '2':
+            part = strchr(record->text, ' '), part = part ? end_word(arena, part + 1, false) : "";
+            break;
+        case 'a':
+            part = strchr(record->text, ' ');
+            part = part ? arena_printf(arena, "%d", atoi(part) - 1) : "";
+            break;
+        case 'n': part = arena_printf(arena, "%u", vector_elements(record)); break;
+        case 'd': part = strrchr(record->text, '.'), part = part ? part + 1 : ""; break;
+        case 'k': part = record->place.function ? record->place.function : ""; break;
         case 'm': part = modifier; break;
         default: break;
         }
@@ -188,15 +227,21 @@ static void of_modifier(Arena *arena, const DiagRecord *record, PtxasWords *out)
     const char *of_name = strstr(modifiers, word);
     bool known = is_known(word, size);
     bool in_name = of_name && (size_t)(of_name - modifiers) + size <= form_name_bytes(opcode, modifiers);
+    unsigned elements = vector_elements(record);
+    bool of_vector = !known && size == 2 && word[0] == 'v' && isdigit((unsigned char)word[1]) && elements;
     for (unsigned k = 0; k < sizeof modifier_rows / sizeof *modifier_rows; k++) {
         char letter = modifier_rows[k].letter;
         Which which = modifier_rows[k].which;
         bool fits = letter == '?'   ? !known
+                    : letter == 'V' ? of_vector
+                    : letter == 'W'
+                        ? of_vector && elements != 1 && elements != 2 && elements != 4 && elements != 8
                     : letter == '!' ? in_name
                     : letter == '*' ? known
                                     : in_class(letter, word, size);
         fits &= which != AGAIN || is_again(record, letter, word);
         fits &= which != TAKEN || form_takes_class(opcode, letter);
+        fits &= which != UNTYPED || (form_takes_class(opcode, 't') && !is_again(record, 't', word));
         if (!fits)
             continue;
         *out = (PtxasWords){modifier_rows[k].class, fill_parts(arena, record, modifier_rows[k].format, word)};
@@ -209,7 +254,7 @@ PtxasWords ptxas_words(Arena *arena, const DiagRecord *record) {
     if (words.class != MSG_OWN)
         return words;
     for (unsigned k = 0; k < sizeof where_rows / sizeof *where_rows; k++)
-        if (where_rows[k].code == record->code && strstr(record->text, where_rows[k].words))
+        if (where_rows[k].code == record->code && has_words(record->text, where_rows[k].words))
             return (PtxasWords){where_rows[k].class, fill_parts(arena, record, where_rows[k].format, "")};
     if (record->code == DIAG_E0106)
         of_modifier(arena, record, &words);

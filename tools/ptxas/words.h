@@ -15,6 +15,7 @@ typedef enum { /* what messages.def says of them; OWN: there is no row */
                MSG_AT_END,
                MSG_WHOLE,
                MSG_STOP,
+               MSG_NOTED,
                MSG_SILENT
 } MessageClass;
 
