@@ -97,15 +97,17 @@ static LaneInt shf(uint32_t type, bool wrap, bool right, bool high, LaneMods *mo
 
 /* cmp is a set of {LT 1, EQ 2, GT 4}. */
 static LaneInt isetp(uint32_t cmp, uint32_t how, bool ex, bool is_signed, LaneMods *mods, uint32_t *bop) {
-    static const uint8_t by_code[2][8] = {
-        {LANE_INT_NONE, LANE_INT_isetp_lt_u, LANE_INT_isetp_eq, LANE_INT_isetp_le_u, LANE_INT_isetp_gt_u,
-         LANE_INT_isetp_ne, LANE_INT_isetp_ge_u, LANE_INT_NONE},
-        {LANE_INT_NONE, LANE_INT_isetp_lt_s, LANE_INT_isetp_eq, LANE_INT_isetp_le_s, LANE_INT_isetp_gt_s,
-         LANE_INT_isetp_ne, LANE_INT_isetp_ge_s, LANE_INT_NONE}};
-    mods->isetp.cmp = cmp;
+    static const uint8_t by_code[2][2][8] = {
+        {{LANE_INT_isetp_f, LANE_INT_isetp_lt_u, LANE_INT_isetp_eq, LANE_INT_isetp_le_u, LANE_INT_isetp_gt_u,
+          LANE_INT_isetp_ne, LANE_INT_isetp_ge_u, LANE_INT_isetp_t},
+         {LANE_INT_isetp_f, LANE_INT_isetp_lt_s, LANE_INT_isetp_eq, LANE_INT_isetp_le_s, LANE_INT_isetp_gt_s,
+          LANE_INT_isetp_ne, LANE_INT_isetp_ge_s, LANE_INT_isetp_t}},
+        {{LANE_INT_isetp_ex_eq, LANE_INT_isetp_ex_lt_u, LANE_INT_isetp_ex_eq, LANE_INT_isetp_ex_lt_u,
+          LANE_INT_isetp_ex_gt_u, LANE_INT_isetp_ex_ne, LANE_INT_isetp_ex_gt_u, LANE_INT_isetp_ex_ne},
+         {LANE_INT_isetp_ex_eq, LANE_INT_isetp_ex_lt_s, LANE_INT_isetp_ex_eq, LANE_INT_isetp_ex_lt_s,
+          LANE_INT_isetp_ex_gt_s, LANE_INT_isetp_ex_ne, LANE_INT_isetp_ex_gt_s, LANE_INT_isetp_ex_ne}}};
     mods->isetp.bop = *bop = how;
-    mods->isetp.ex = ex;
-    return ex ? LANE_INT_NONE : (LaneInt)by_code[is_signed][cmp & 7];
+    return (LaneInt)by_code[ex][is_signed][cmp & 7];
 }
 
 static LaneInt field(bool wrap, bool is_signed, LaneInt row, LaneMods *mods) {

@@ -27,7 +27,7 @@ typedef union {
     uint32_t number[8];                                /* of an operation without a view; its rows say what they are */
     struct { uint32_t type, wrap, right, high; } shf;
     struct { uint32_t wrap, is_signed; } field;        /* SGXT, BMSK */
-    struct { uint32_t cmp, bop, ex; } isetp;
+    struct { uint32_t unused_, bop; } isetp;           /* bop as a comparison of floats has it */
     struct { uint32_t least, most; } i2i;
     // clang-format on
 } LaneMods;

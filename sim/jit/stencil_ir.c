@@ -8,9 +8,10 @@
  * All state is in registers, as arguments: bases, masks, and eight vectors. A lane function takes its sources
  * from v0 to v5, two vectors each, and leaves its result in v6 and v7; the others stay as they are. The two
  * are two pieces of one row, or of 64-bit operands the lower words of some lanes and the upper ones of the
- * same. Which registers they are is another hole: the host's are allocated where pieces are copied. Masks
- * have the lanes of the vectors in their lowest bits: where several passes make a row, they are turned
- * between them. SPDX-License-Identifier: MIT */
+ * same. Functions of 64-bit operands do the even lanes, then the odd ones: the two words of a lane then meet
+ * in one register without changing places. Which registers they are is another hole: the host's are allocated
+ * where pieces are copied. Masks have the lanes of the vectors in their lowest bits: where several passes
+ * make a row, they are turned between them. SPDX-License-Identifier: MIT */
 #include "isa/lane/lane.h"
 #include <immintrin.h>
 #include <string.h>
@@ -131,6 +132,15 @@ STENCIL(bank) { /* a literal that the instruction A points to */
     memcpy(&v0, POINTER(prog, A) + HOLE(B), sizeof v0);
     GO;
 }
+STENCIL(warp_row) { /* words that the warp keeps of its lanes */
+    memcpy(&v6, warp + HOLE(A), sizeof v6);
+    memcpy(&v7, warp + HOLE(A) + VECTOR_BYTES, sizeof v7);
+    GO;
+}
+STENCIL(block_word) { /* one that its block keeps, for all lanes */
+    v6 = v7 = WORD(POINTER(warp, A), B) - (Vector){0};
+    GO;
+}
 DOES(move, v1 = v0)
 DOES(put, memcpy(rows + HOLE(A), &v0, sizeof v0))
 static Vector merged(uint32_t g, Vector v, Vector old) { /* v in the lanes of g */
@@ -176,21 +186,64 @@ static uint32_t more_bits(uint32_t mask, const uint32_t condition[PIECE]) {
     split_row(a, v0, v1), split_row(b, v2, v3), split_row(c, v4, v5), split_row(r, v6, v7);
 #define LANES(count) _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < (count); i++)
 #define SRC32(x) x[i]
-#define SRC64(x) pair(x[i], x[i + L])
-#define PUT32(x) r[i] = (x);
-#define PUT64(x)                                                                                             \
-    uint64_t wide = (x);                                                                                     \
-    r[i] = (uint32_t)wide;                                                                                   \
-    r[i + L] = (uint32_t)(wide >> 32);
-#define LANE_CALL(fn, aw, bw, cw)                                                                            \
-    fn(SRC##aw(a), SRC##bw(b), SRC##cw(c), p >> i & 1, q >> i & 1, K0, K1, K2, K3, K4, K5, K6, K7, K8)
-#define ALL_32(fn) LANE_CALL(fn, 32, 32, 32)
+#define LANE_CALL(fn, aw, bw, cw, lane)                                                                      \
+    fn(SRC##aw(a), SRC##bw(b), SRC##cw(c), p >> (lane)&1, q >> (lane)&1, K0, K1, K2, K3, K4, K5, K6, K7, K8)
+#define ALL_32(fn) LANE_CALL(fn, 32, 32, 32, i)
+
+/* Values of 64 bits, of the even lanes first. */
+typedef uint64_t Wide __attribute__((vector_size(VECTOR_BYTES)));
+#define LOWER_WORDS 0xffffffffu
+static void split_wide(uint64_t to[L], Vector lo, Vector hi) {
+    Wide even = ((Wide)lo & LOWER_WORDS) | (Wide)hi << 32,
+         odd = (Wide)lo >> 32 | ((Wide)hi & ~(uint64_t)LOWER_WORDS);
+    memcpy(to, &even, sizeof even);
+    memcpy(to + L / 2, &odd, sizeof odd);
+}
+static void join_wide(Vector *lo, Vector *hi, const uint64_t from[L]) {
+    Wide even, odd;
+    memcpy(&even, from, sizeof even);
+    memcpy(&odd, from + L / 2, sizeof odd);
+    *lo = (Vector)((even & LOWER_WORDS) | odd << 32);
+    *hi = (Vector)(even >> 32 | (odd & ~(uint64_t)LOWER_WORDS));
+}
+#define SRC64(x) x[i]
+#define SPLIT32(x, lo, hi) split_wide(x, lo, (Vector){0})
+#define SPLIT64(x, lo, hi) split_wide(x, lo, hi)
+#define SRC_OF_WIDE32(x) (uint32_t) x[i]
+#define SRC_OF_WIDE64(x) x[i]
+#define WIDE_CALL(fn, aw, bw, cw, lane)                                                                      \
+    fn(SRC_OF_WIDE##aw(a), SRC_OF_WIDE##bw(b), SRC_OF_WIDE##cw(c), p >> (lane)&1, q >> (lane)&1, K0, K1, K2, \
+       K3, K4, K5, K6, K7, K8)
+#define WIDE_BODY(fn, aw, bw, cw)                                                                            \
+    uint64_t a[L], b[L], c[L], r[L];                                                                         \
+    SPLIT##aw(a, v0, v1), SPLIT##bw(b, v2, v3), SPLIT##cw(c, v4, v5);                                        \
+    LANES(L / 2) { r[i] = WIDE_CALL(fn, aw, bw, cw, 2 * i); }                                                \
+    _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = L / 2; i < L; i++) r[i] =               \
+        WIDE_CALL(fn, aw, bw, cw, 2 * i - L + 1);                                                            \
+    join_wide(&v6, &v7, r);
+#define NARROW_BODY(fn)                                                                                      \
+    SOURCES                                                                                                  \
+    LANES(PIECE) { r[i] = (uint32_t)ALL_32(fn); }                                                            \
+    JOIN(v6, v7, r);
+/* What the host widens it takes from the lower half of a register. */
+#define WIDENING_BODY(fn)                                                                                    \
+    SOURCES                                                                                                  \
+    LANES(L) {                                                                                               \
+        uint64_t wide = ALL_32(fn);                                                                          \
+        r[i] = (uint32_t)wide;                                                                               \
+        r[i + L] = (uint32_t)(wide >> 32);                                                                   \
+    }                                                                                                        \
+    JOIN(v6, v7, r);
 
 #define LANE(name, rw, aw, bw, cw, ks, expr)                                                                 \
     STENCIL(lane_of_##name) {                                                                                \
-        SOURCES                                                                                              \
-        LANES(((rw) | (aw) | (bw) | (cw)) & 64 ? L : PIECE){                                                 \
-            PUT##rw(LANE_CALL(lane_##name, aw, bw, cw))} JOIN(v6, v7, r);                                    \
+        if (((aw) | (bw) | (cw)) & 64) {                                                                     \
+            WIDE_BODY(lane_##name, aw, bw, cw)                                                               \
+        } else if ((rw)&64) {                                                                                \
+            WIDENING_BODY(lane_##name)                                                                       \
+        } else {                                                                                             \
+            NARROW_BODY(lane_##name)                                                                         \
+        }                                                                                                    \
         GO;                                                                                                  \
     }
 /* T0 makes NaNs canonical. */
@@ -208,10 +261,10 @@ static uint32_t more_bits(uint32_t mask, const uint32_t condition[PIECE]) {
         SOURCES                                                                                              \
         uint32_t one[PIECE], two[PIECE];                                                                     \
         LANES(PIECE) {                                                                                       \
-            uint32_t over = LANE_CALL(lane_##name##_carries, aw, bw, cw);                                    \
+            uint32_t over = LANE_CALL(lane_##name##_carries, aw, bw, cw, i);                                 \
             one[i] = over != 0 ? ~0u : 0;                                                                    \
             two[i] = over > 1 ? ~0u : 0;                                                                     \
-            r[i] = LANE_CALL(lane_##name, aw, bw, cw);                                                       \
+            r[i] = LANE_CALL(lane_##name, aw, bw, cw, i);                                                    \
         }                                                                                                    \
         JOIN(v6, v7, r);                                                                                     \
         m = more_bits(m, one);                                                                               \
@@ -256,6 +309,10 @@ STENCIL(canon) {
 #ifdef __AVX512F__
 static bool all_same(Vector x, Vector y) {
     Vector differs = (x ^ x[0]) | (y ^ y[0]);
+    return !_mm512_test_epi32_mask((__m512i)differs, (__m512i)differs);
+}
+static bool all_equal(Vector x, Vector y) { /* of both */
+    Vector differs = (x ^ x[0]) | (y ^ x[0]);
     return !_mm512_test_epi32_mask((__m512i)differs, (__m512i)differs);
 }
 static Vector back_by(Vector x, uint32_t step) {
@@ -305,7 +362,7 @@ static Vector word_at(const char *at) {
     char *data = POINTER(POINTER(warp, D), E) + start;
 #define IN_GLOBAL                                                                                            \
     char *place = POINTER(prog, B);                                                                          \
-    if (RARELY(!place || !all_same(v2, v3) || v2[0] != v3[0]))                                               \
+    if (RARELY(!place || !all_equal(v2, v3)))                                                                \
         SLOW uint64_t by = (uint64_t)(int32_t)HOLE(A), x = pair(v0[0], v2[0]) + by,                          \
                       y = pair(v1[0], v2[0]) + by;                                                           \
     uint64_t start = QUAD(place, C), limit = QUAD(place, D), lo = x - start, hi = y - start;                 \

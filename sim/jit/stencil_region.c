@@ -213,6 +213,14 @@ static void write_predicates(Stencils *s, const Dec *dec, const Lane *lane) {
     }
 }
 
+/* To the next lanes. */
+static void turn_masks(Stencils *s, bool wide) {
+    if (wide)
+        PUT(turn_1, .words = NULL);
+    else
+        PUT(turn_2, .words = NULL);
+}
+
 static void lane_instruction(Stencils *s, uint32_t pc) {
     const Dec *dec = region_known(s->run, pc);
     Lane lane = {.row = lane_of(s->run, dec)};
@@ -224,14 +232,13 @@ static void lane_instruction(Stencils *s, uint32_t pc) {
     lane.some = executing(s, dec);
     if (lane.reads >> LANE_PARAM_P & 1 || row->kind == LANE_SETS || row->kind == LANE_WITH_LOGIC)
         PUT(get_p, NUMBERS(pred_at(dec->q[0].index), dec->q[0].x));
+    bool reads_p = lane.reads >> LANE_PARAM_P & 3;
     if (lane.reads >> (LANE_PARAM_P + 1) & 1)
         PUT(get_q, NUMBERS(pred_at(dec->q[1].index), dec->q[1].x));
     for (unsigned first = 0; first < 32; first += lane.wide ? n : 2 * n) {
         lane_pass(s, pc, &lane, first);
-        if (lane.wide)
-            PUT(turn_1, .words = NULL);
-        else
-            PUT(turn_2, .words = NULL);
+        if (lane.some || reads_p || row->kind == LANE_SETS || row->kind == LANE_WITH_LOGIC)
+            turn_masks(s, lane.wide);
     }
     write_predicates(s, dec, &lane);
 }
@@ -333,6 +340,31 @@ static void rare_call(Stencils *s, const Rare *what) {
     PUT(jump, .go = {what->back});
 }
 
+/* Special registers that stay as they are as long as the warp lives. */
+static bool is_copied_sreg(const Dec *dec, SregPlace *place) {
+    return machine_sreg_place(dec, place) && !dec_is_guarded(dec) && dec->dst[0] < ROW_SINK * ROW_BYTES;
+}
+static void sreg_instruction(Stencils *s, uint32_t pc, const SregPlace *place) {
+    const Dec *dec = region_known(s->run, pc);
+    Lane lane = {.some = executing(s, dec)};
+    unsigned n = s->code.set->lanes, id = place->of_block ? ST_block_word : ST_warp_row;
+    lane.some &= !dec->sreg.uniform;
+    for (unsigned first = 0; first < 32; first += 2 * n) {
+        VectorMap map = {0};
+        stencil_vectors_take(&s->vectors, &map, id);
+        if (place->of_block)
+            COPY(&s->code, id, NUMBERS(offsetof(Warp, cta), (int64_t)place->at), .vectors = map.vector);
+        else
+            COPY(&s->code, id, NUMBERS((int64_t)(place->at + 4 * first)), .vectors = map.vector);
+        stencil_vectors_keep(&s->vectors, &map, 3u << RESULT);
+        store_part(s, &lane, &map, 0, dec->dst[0] + 4 * first);
+        store_part(s, &lane, &map, 1, dec->dst[0] + 4 * (first + n));
+        stencil_vectors_release(&s->vectors);
+        if (lane.some)
+            turn_masks(s, false);
+    }
+}
+
 /* An instruction of control by its handler. EXIT does nothing where its guard is true in no lane. */
 static void control_instruction(Stencils *s, uint32_t pc) {
     const Dec *dec = region_known(s->run, pc);
@@ -402,6 +434,7 @@ static RegionKind kind_of(const Stencils *s, uint32_t pc) {
 static void block_code(Stencils *s, const RegionBlock *block) {
     uint32_t end = block->pc + block->n;
     RegionKind kind = RI_LANE;
+    SregPlace place;
     stencil_vectors_forget_all(&s->vectors);
     PUT(head,
         NUMBERS(offsetof(Run, quota), block->n, offsetof(Run, jit), offsetof(Jit, slots),
@@ -417,6 +450,8 @@ static void block_code(Stencils *s, const RegionBlock *block) {
         case RI_HANDLER:
             if (is_copied_access(s, region_known(s->run, pc)))
                 access_instruction(s, pc, end);
+            else if (is_copied_sreg(region_known(s->run, pc), &place))
+                sreg_instruction(s, pc, &place);
             else
                 handler_instruction(s, pc, end);
             break;

@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/scope.h"
 #include "sim/machine/grid.h"
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,12 +100,14 @@ static void start_registers(Run *run, Warp *warp) {
                            (size_t)(other || run->rows_used > 255 ? 255 : run->rows_used) * ROW_BYTES);
     if (other || run->ur_used)
         machine_fill_unwritten(run, warp->rows + ROW_UR * ROW_BYTES, NUM_UR * ROW_BYTES);
-    memset(warp->p, other ? 0xff : 0, sizeof warp->p);
+    if (other)
+        memset(warp->p, 0xff, sizeof warp->p);
     warp->p[REG_PT] = warp->p[PRED_UP + REG_UPT] = ~0u;
 }
 
 static void warp_start(Run *run, Warp *warp, uint32_t threads) {
     uint32_t first = warp->index * 32, here = threads - first >= 32 ? 32 : threads - first;
+    memset((uint8_t *)warp + offsetof(Warp, yield), 0, offsetof(Warp, behind) - offsetof(Warp, yield));
     start_registers(run, warp);
     if (warp->local_hi > warp->local_lo)
         machine_fill_unwritten(run, warp->local + (size_t)warp->local_lo * 32,
@@ -116,20 +119,11 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
     if (run->opt.replay && run->opt.replay->lanes & warp->valid)
         warp->valid &= run->opt.replay->lanes;
     warp->active = warp->first_valid = warp->valid;
-    warp->yield = warp->sleep = warp->switch_mask = warp->tried = warp->blocked = 0;
-    memset(warp->b, 0, sizeof warp->b);
-    warp->saved = 0;
     if (warp->members_used) {
         memset(warp->companions, 0, sizeof warp->companions);
         memset(warp->saves, 0, sizeof warp->saves);
         warp->members_used = false;
     }
-    memset(warp->rpc, 0, sizeof warp->rpc);
-    memset(warp->rpc_words, 0, sizeof warp->rpc_words);
-    warp->cluster_arrived = warp->cluster_pending = 0;
-    warp->state = WARP_READY;
-    warp->timer_on = false;
-    warp->red_copy = warp->pick_next = warp->hops = 0;
     machine_copies_start(warp);
     if (warp->shadow)
         machine_shadow_reset(warp);

@@ -169,29 +169,34 @@ struct Cta;
 struct Warp {
     uint8_t *rows;
     uint32_t pc;
-    uint32_t valid, active, yield, sleep, switch_mask;
+    uint32_t valid, active;
+    /* Up to `behind`, which is not, all is 0 when a warp starts, but predicates. */
+    uint32_t yield, sleep, switch_mask;
     uint32_t tried;   /* lanes that a WARPSYNC let run since one last passed (policy warpsync-turns) */
     uint32_t blocked; /* lanes parked at BSYNC or WARPSYNC (policy "blocked") */
     uint32_t p[PRED_COUNT];
     uint32_t b[16];
-    uint16_t saved;              /* registers that any lane has saved: the others have no depths */
-    uint16_t saves[16][32];      /* how often a lane has saved and cleared a register and not given it back */
-    uint32_t companions[16][32]; /* of each lane, in place of b where BSSY sets its register (members.c) */
-    bool members_used;           /* saves and companions are not all 0 */
-    uint32_t rpc[32];
-    uint32_t behind[32]; /* where lanes go on at ENDCOLLECTIVE */
-    uint8_t state;       /* WarpState */
-    uint8_t barrier;     /* where it waits */
+    uint16_t saved;  /* registers that any lane has saved: the others have no depths */
+    uint8_t state;   /* WarpState */
+    uint8_t barrier; /* where it waits */
     bool timer_on;
-    uint64_t deadline;  /* in ticks of the run */
     uint32_t red_copy;  /* WarpBARState */
     uint32_t pick_next; /* MACHINE_LANE_ROTATE */
     uint32_t hops;
+    uint32_t cluster_arrived; /* lanes that have arrived at the cluster's barrier and not waited since; */
+    uint32_t cluster_pending; /* of them, those whose phase is not complete */
+    uint32_t rpc[32];
+    uint32_t rpc_words[2][32]; /* RPCMOV */
+    uint32_t behind[32];       /* where lanes go on at ENDCOLLECTIVE */
+    uint64_t deadline;         /* in ticks of the run */
     uint64_t last_hop;
-    uint32_t index;       /* in the block */
-    uint32_t first_valid; /* lanes at launch */
-    uint32_t exit_pc[32]; /* of lanes that ended before others of the warp */
-    uint32_t trap_pc;     /* of the instruction that trapped */
+    uint16_t saves[16][32];      /* how often a lane has saved and cleared a register and not given it back */
+    uint32_t companions[16][32]; /* of each lane, in place of b where BSSY sets its register (members.c) */
+    bool members_used;           /* saves and companions are not all 0 */
+    uint32_t index;              /* in the block */
+    uint32_t first_valid;        /* lanes at launch */
+    uint32_t exit_pc[32];        /* of lanes that ended before others of the warp */
+    uint32_t trap_pc;            /* of the instruction that trapped */
     struct Cta *cta;
     struct Run *run;
     Dec *prog;
@@ -201,9 +206,6 @@ struct Warp {
     struct WarpShadow *shadow;   /* checked modes */
     struct Copies *copies;       /* asynchronous ones that nobody has waited for; NULL: there were none */
     uint32_t tid[3][32];         /* thread coordinates of the lanes */
-    uint32_t cluster_arrived;    /* lanes that have arrived at the cluster's barrier and not waited since; */
-    uint32_t cluster_pending;    /* of them, those whose phase is not complete */
-    uint32_t rpc_words[2][32];   /* RPCMOV */
 };
 
 typedef struct Cta {
@@ -374,6 +376,15 @@ struct Level {
 };
 extern const Level level_base;
 const Level *machine_level_find(const char *name); /* NULL = best; NULL result if the host cannot run it */
+
+/* ---- special registers (sreg.c) ---- */
+typedef struct { /* bytes from the beginning of the warp, where it has a row, or of the block, where it has a
+                    word */
+    bool of_block;
+    size_t at;
+} SregPlace;
+/* Where what S2R and the like read is, if it stays the same as long as the warp lives; false: nowhere. */
+bool machine_sreg_place(const Dec *dec, SregPlace *out);
 
 /* ---- control (branch.c, barrier.c) ---- */
 void machine_barrier_warp_exited(Cta *cta);

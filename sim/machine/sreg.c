@@ -2,6 +2,7 @@
  * target's table.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
+#include <stddef.h>
 #include <string.h>
 
 /* SREG(KIND, "name in targets.isa", value in a lane): of `warp`, its `run`, the `lane` and its `bit`. */
@@ -62,6 +63,19 @@ static uint32_t sreg_value(const Warp *warp, unsigned kind, unsigned lane) {
 }
 
 static bool reads_clock(unsigned kind) { return kind >= SR_CLOCK_LO && kind <= SR_TIMER_HI; }
+
+static OpFn read_and_go_on;
+bool machine_sreg_place(const Dec *dec, SregPlace *out) {
+    if (dec->full != read_and_go_on || dec->sreg.second != SR_COUNT)
+        return false;
+    unsigned kind = dec->sreg.kind;
+    *out = (SregPlace){.of_block = kind >= SR_CTAID_X && kind <= SR_CTAID_Z};
+    if (out->of_block)
+        out->at = offsetof(Cta, id) + (kind - SR_CTAID_X) * sizeof((Cta *)0)->id[0];
+    else
+        out->at = offsetof(Warp, tid) + (kind - SR_TID_X) * sizeof((Warp *)0)->tid[0];
+    return out->of_block || (kind >= SR_TID_X && kind <= SR_TID_Z && !dec->sreg.uniform);
+}
 
 static int read_sreg(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t *r = dec_dst(warp, dec, 0);

@@ -275,49 +275,8 @@ bool LV(bind_UFLO)(Bind *bind) {
     bind->d->flo.from_top = MGET(UFLO, sh, bind->in->mods);
     return use(bind, flo, flo) && uniform(bind);
 }
-/* ---- ISETP: cmp is a set of {LT 1, EQ 2, GT 4}; .EX: equal high words take the low words' result ---- */
-static inline void isetp_write(Warp *warp, Dec *dec, uint32_t g, uint32_t lt, uint32_t eq, uint32_t gt) {
-    uint32_t code = dec->lane.isetp.cmp, pp = dec_pred(warp, dec, 0);
-    uint32_t res = (code & 1 ? lt : 0) | (code & 2 ? eq : 0) | (code & 4 ? gt : 0);
-    if (dec->lane.isetp.ex)
-        res = (res & ~eq) | (dec_pred(warp, dec, 1) & eq);
-    set_pred(warp, dec->pd[0], g, bool_op(dec->lane.isetp.bop, res, pp));
-    set_pred(warp, dec->pd[1], g, bool_op(dec->lane.isetp.bop, ~res, pp));
-}
-static int isetp_s(Warp *warp, Dec *dec, uint32_t g) {
-    ROWS;
-    MASK_OF(lt, (int32_t)a[i] < (int32_t)b[i])
-    MASK_OF(eq, a[i] == b[i])
-    isetp_write(warp, dec, g, lt, eq, ~(lt | eq));
-    return NEXT;
-}
-static int isetp_u(Warp *warp, Dec *dec, uint32_t g) {
-    ROWS;
-    MASK_OF(lt, a[i] < b[i])
-    MASK_OF(eq, a[i] == b[i])
-    isetp_write(warp, dec, g, lt, eq, ~(lt | eq));
-    return NEXT;
-}
-static int isetp_ex_eq(Warp *warp, Dec *dec, uint32_t g) {
-    ROWS;
-    MASK_OF(eq, a[i] == b[i])
-    isetp_write(warp, dec, g, 0, eq, ~eq);
-    return NEXT;
-}
-static OpFn *isetp_general(bool ex, uint32_t cmp, bool is_signed) {
-    return ex && (cmp == ICmp_EQ || cmp == ICmp_NE) ? isetp_ex_eq : is_signed ? isetp_s : isetp_u;
-}
-bool LV(bind_ISETP)(Bind *bind) {
-    uint32_t m = bind->in->mods;
-    return use_row(bind,
-                   isetp_general(MGET(ISETP, ex, m), MGET(ISETP, cmp, m), MGET(ISETP, sign, m) == ISign_S32));
-}
-bool LV(bind_UISETP)(Bind *bind) {
-    uint32_t m = bind->in->mods;
-    return use_row(bind, isetp_general(MGET(UISETP, ex, m), MGET(UISETP, cmp, m),
-                                       MGET(UISETP, sign, m) == ISign_S32)) &&
-           uniform(bind);
-}
+bool LV(bind_ISETP)(Bind *b) { return use_row(b, NULL); }
+bool LV(bind_UISETP)(Bind *b) { return use_row(b, NULL) && uniform(b); }
 
 /* ---- multiply-add ---- */
 /* General WIDE and HI. Sum of 65 bits; a negated product or addend is its
