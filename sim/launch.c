@@ -339,14 +339,22 @@ const char *sim_launch_clusters(const Launch *launch, const uint32_t required[3]
     return blocks > SIM_CLUSTER_BLOCKS ? "a cluster has at most 16 blocks" : NULL;
 }
 
+/* A number's last digit, which it loses. Most bases are 1, and divisions slow. */
+static uint32_t last_digit(uint64_t *number, uint32_t base) {
+    if (base == 1)
+        return 0;
+    uint32_t digit = (uint32_t)(*number % base);
+    *number /= base;
+    return digit;
+}
+
 uint32_t sim_block_of(const Launch *launch, const uint32_t cluster[3], uint64_t number, uint32_t block[3]) {
-    uint32_t size = cluster[0] * cluster[1] * cluster[2], rank = (uint32_t)(number % size), within = rank;
-    uint64_t which = number / size;
+    uint32_t rank = last_digit(&number, cluster[0] * cluster[1] * cluster[2]);
+    uint64_t within = rank;
     for (int i = 0; i < 3; i++) {
-        uint32_t clusters = launch->grid[i] / cluster[i];
-        block[i] = (uint32_t)(which % clusters) * cluster[i] + within % cluster[i];
-        which /= clusters;
-        within /= cluster[i];
+        uint32_t clusters = cluster[i] == 1 ? launch->grid[i] : launch->grid[i] / cluster[i];
+        block[i] = last_digit(&number, clusters) * cluster[i];
+        block[i] += last_digit(&within, cluster[i]);
     }
     return rank;
 }

@@ -450,6 +450,7 @@ bool bind_SYNCS_CCTL(Bind *bind) { return nothing(bind); }
 static int op_rpcmov(Warp *warp, Dec *dec, uint32_t g) {
     bool reads = dec->optype == OT_RPCMOV_FROM;
     uint32_t *word = warp->rpc_words[dec->mem.kind], *r = dec_dst(warp, dec, 0);
+    warp->rpc_used = true;
     const uint32_t *v = dec_src(warp, dec, 0);
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);

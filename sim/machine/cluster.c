@@ -43,6 +43,8 @@ static void release(const Cta *cta) {
 
 void machine_cluster_complete(const Cta *cta) {
     const Cluster *cluster = cta->cluster;
+    if (!cluster && !cta->cluster_used) /* nobody has arrived, so nobody waits */
+        return;
     bool lacks = !cluster && lacks_lanes(cta);
     for (uint32_t i = 0; cluster && i < cluster->n; i++)
         lacks |= cluster->block[i] && lacks_lanes(cluster->block[i]);
@@ -70,6 +72,7 @@ static int op_arrive(Warp *warp, Dec *dec, uint32_t g) {
     if (warp->cluster_arrived & lanes)
         return machine_trap(warp, dec, low_lane(lanes), TRAP_UNDEFINED,
                             "arrives twice at the cluster's barrier");
+    warp->cta->cluster_used = true;
     warp->cluster_arrived |= lanes;
     warp->cluster_pending |= lanes;
     machine_cluster_complete(warp->cta);

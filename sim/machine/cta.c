@@ -124,6 +124,9 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
         memset(warp->saves, 0, sizeof warp->saves);
         warp->members_used = false;
     }
+    if (warp->rpc_used)
+        memset(warp->rpc_words, 0, sizeof warp->rpc_words);
+    warp->rpc_used = false;
     machine_copies_start(warp);
     if (warp->shadow)
         machine_shadow_reset(warp);
@@ -164,7 +167,7 @@ static void start_block(Grid *g, uint64_t n) {
     cta->rank = sim_block_of(run->launch, run->cluster, n, cta->id);
     cta->ndone = 0;
     memset(cta->bar, 0, sizeof cta->bar);
-    cta->barriers_used = false;
+    cta->barriers_used = cta->cluster_used = false;
     machine_fill_unwritten(run, cta->shared, run->all_shared);
     if (run->lent_shared != ~0u) /* the system's */
         memset(cta->shared + run->lent_shared, 0, LENT_SHARED_BYTES);

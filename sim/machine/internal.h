@@ -186,17 +186,18 @@ struct Warp {
     uint32_t cluster_arrived; /* lanes that have arrived at the cluster's barrier and not waited since; */
     uint32_t cluster_pending; /* of them, those whose phase is not complete */
     uint32_t rpc[32];
-    uint32_t rpc_words[2][32]; /* RPCMOV */
-    uint32_t behind[32];       /* where lanes go on at ENDCOLLECTIVE */
-    uint64_t deadline;         /* in ticks of the run */
+    uint32_t behind[32]; /* where lanes go on at ENDCOLLECTIVE */
+    uint64_t deadline;   /* in ticks of the run */
     uint64_t last_hop;
     uint16_t saves[16][32];      /* how often a lane has saved and cleared a register and not given it back */
     uint32_t companions[16][32]; /* of each lane, in place of b where BSSY sets its register (members.c) */
     bool members_used;           /* saves and companions are not all 0 */
-    uint32_t index;              /* in the block */
-    uint32_t first_valid;        /* lanes at launch */
-    uint32_t exit_pc[32];        /* of lanes that ended before others of the warp */
-    uint32_t trap_pc;            /* of the instruction that trapped */
+    bool rpc_used;               /* rpc_words, which is RPCMOV's, is not */
+    uint32_t rpc_words[2][32];
+    uint32_t index;       /* in the block */
+    uint32_t first_valid; /* lanes at launch */
+    uint32_t exit_pc[32]; /* of lanes that ended before others of the warp */
+    uint32_t trap_pc;     /* of the instruction that trapped */
     struct Cta *cta;
     struct Run *run;
     Dec *prog;
@@ -214,6 +215,7 @@ typedef struct Cta {
     Warp *warps;
     Barrier bar[NUM_BARRIERS];
     bool barriers_used;      /* any of them, in the life of the block */
+    bool cluster_used;       /* the cluster's one */
     bool borrowed;           /* another thread made it */
     uint64_t number;         /* in the grid */
     uint8_t *shared;         /* with 64 bytes of slack */

@@ -135,9 +135,11 @@ static int issue(Warp *warp) {
 static void heat_at(Warp *warp, uint32_t pc, unsigned kind, uint32_t insts) {
     Jit *jit = warp->run->jit;
     JitSlot *slot = &jit->slots[pc];
+    if (slot->code[kind] && !slot->copied[kind]) /* the best there is */
+        return;
     uint32_t wanted = slot->wanted[kind] ? slot->wanted[kind] : jit->threshold;
     slot->heat[kind] += slot->heat[kind] < UINT32_MAX / 2 ? insts : 0;
-    if (slot->heat[kind] >= wanted && (!slot->code[kind] || slot->copied[kind]) && !slot->hopeless[kind])
+    if (slot->heat[kind] >= wanted && !slot->hopeless[kind])
         jit_compile(warp, pc, kind);
 }
 static unsigned kind_now(const Warp *warp) { return warp->active == ~0u ? JIT_FULL : JIT_MASKED; }
