@@ -205,7 +205,8 @@ static int replay(Settings *settings) {
     Verdict worst = VERDICT_EQUAL;
     FuzzConfig how = {.target = settings->target,
                       .engine = engine_of(settings),
-                      .jit_after = settings->jit_after ? settings->jit_after : 1};
+                      .jit_after = settings->jit_after ? settings->jit_after : 1,
+                      .machine = {.host_level = settings->machine.host_level}};
     cJSON *json = settings->json ? json_object() : NULL,
           *list = json ? json_add_list(json, "programs") : NULL;
     for (unsigned i = 0; i < settings->ninputs; i++) {
@@ -264,6 +265,7 @@ int cmd_fuzz(Settings *settings) {
                      .engine = engine_of(settings),
                      .jit_after = settings->jit_after ? settings->jit_after : 1,
                      .jit_cache = settings->jit_cache,
+                     .host_level = settings->machine.host_level,
                      .on_progress = on_progress,
                      .on_failure = on_failure,
                      .user = &f};

@@ -70,6 +70,7 @@ enum { /* keys of options without a letter */
        KEY_REDUCE,
        KEY_MAX_FAILURES,
        KEY_HOST_CALLS,
+       KEY_HOST_LEVEL,
        KEY_MODEL,
        KEY_LANES,
        KEY_STATES,

@@ -66,6 +66,10 @@ static bool is_jit(const Settings *settings) {
 
 static bool is_hot(const Settings *settings) { return is_jit(settings) || is_engine(settings, "stencil"); }
 
+static bool is_simulated(const Settings *settings) {
+    return !interprets(settings) && !is_engine(settings, "gpu");
+}
+
 static bool runs_compiled(const Settings *settings) {
     return is_run(settings) && is_jit(settings) && (settings->engine || settings->jit_after);
 }

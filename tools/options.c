@@ -135,6 +135,9 @@ static const struct argp_option run_options[] = {
      "or "
      "~/.cache; with --jit-after none)",
      0},
+    {"host-level", KEY_HOST_LEVEL, "NAME", 0,
+     "Machine: what of the host it uses: base, v2 (SSE 4.2), v3 (AVX2), v4 (AVX-512) (default: all it has)",
+     0},
     {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "A card: for one launch (default 20)", 0},
     {"trace", KEY_TRACE, "FILE", 0, "Write every executed instruction to FILE (- is standard output)", 0},
     {"trace-perfetto", KEY_PERFETTO, "FILE", 0,
@@ -210,6 +213,8 @@ static const struct argp_option fuzz_options[] = {
      0},
     {"jit-cache", KEY_JIT_CACHE, "DIR", 0,
      "jit, auto: keep compiled code in DIR, and run it from there once more", 0},
+    {"host-level", KEY_HOST_LEVEL, "NAME", 0,
+     "What of the host it uses: base, v2 (SSE 4.2), v3 (AVX2), v4 (AVX-512) (default: all it has)", 0},
     {"metrics", KEY_METRICS, NULL, 0,
      "Measure SIMT efficiency and block issues of cfg programs in every reconvergence mode", 0},
     {0}};
@@ -506,6 +511,7 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
     case KEY_REPLAY: settings->replay = arg; return true;
     case KEY_STATS: settings->stats = true; return true;
     case KEY_HOST_CALLS: settings->host_calls = true; return true;
+    case KEY_HOST_LEVEL: settings->machine.host_level = arg; return true;
     case KEY_CHECK_CONTROL: settings->machine.check_control = true; return true;
     case KEY_UNDEFINED: settings->machine.report_undefined = true; return true;
     case KEY_POLICY: cli_policy(state, &settings->machine, arg); return true;

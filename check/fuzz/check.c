@@ -294,7 +294,8 @@ bool fuzz_run(Check *check, const MachineOptions *m, MachineResult *result) {
     o.max_issues = o.bsync_nb == MACHINE_NB_LITERAL ? LITERAL_BUDGET : MACHINE_BUDGET;
     reset_memory(check);
     if (!check->session)
-        check->session = machine_open(check->binary, "fuzz", &check->launch, check->mem, NULL, &check->d);
+        check->session =
+            machine_open(check->binary, "fuzz", &check->launch, check->mem, o.host_level, &check->d);
     if (!check->session)
         return fuzz_fails(&check->v, FUZZ_LAUNCH);
     if (machine_session_run(check->session, &o, result, &check->d))
@@ -498,6 +499,7 @@ FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const FuzzConfig *how) {
                     .engine = how->engine,
                     .jit_after = how->jit_after,
                     .jit_quick = how->jit_quick,
+                    .machine = {.host_level = how->machine.host_level},
                     .opt_level = level,
                     .reg_limit = limits[l],
                     .text = true,
@@ -509,7 +511,7 @@ FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const FuzzConfig *how) {
                     .predicate = predicates[(level + 2 * l) % 3]};
                 fuzz_policy(k % FUZZ_NPOLICIES, &all[k].machine);
             }
-            all[FUZZ_NPOLICIES].machine = (MachineOptions){.check_control = true};
+            all[FUZZ_NPOLICIES].machine.check_control = true;
             all[FUZZ_NPOLICIES + 1].traces = true;
             FuzzVerdict v = fuzz_check(p, all, FUZZ_MAX_CONFIGS, NULL);
             if (v.cls != FUZZ_EQUAL && !(v.cls == FUZZ_UNSUPPORTED && limits[l]))

@@ -109,6 +109,7 @@ static FuzzConfig sample_config(const Campaign *campaign, uint64_t h) {
     f.jit_after = campaign->opt->jit_after;
     f.jit_quick = !one_in(&h, 8);
     f.jit_cache = campaign->opt->jit_cache;
+    f.machine.host_level = campaign->opt->host_level;
     return f;
 }
 

@@ -162,6 +162,7 @@ typedef struct {
     FuzzEngine engine;      /* this one too */
     unsigned jit_after;     /* what so many instructions have run is compiled */
     const char *jit_cache;  /* and run from this folder, or NULL */
+    const char *host_level; /* as MachineOptions.host_level */
     bool metrics;           /* measure the cfg programs of D.4's shape */
     const char *keep_dir;   /* where failures are saved, or NULL */
     const char *state_file; /* read at the start if it exists, written while running; or NULL */

@@ -221,12 +221,13 @@ void compiler_start(Compiler *compiler, const Run *run, const Region *region, un
     api->SetModuleDataLayout(compiler->module, layout);
     api->DisposeTargetData(layout);
     api->SetTarget(compiler->module, compiler->triple);
+    bool best = strcmp(run->level->name, machine_best_level()) == 0; /* else v3 where the host has v4 */
     EmitRegion what = {.module = compiler->module,
                        .run = run,
                        .region = region,
                        .kind = kind,
-                       .cpu = compiler->cpu,
-                       .features = compiler->features};
+                       .cpu = best ? compiler->cpu : "x86-64-v3",
+                       .features = best ? compiler->features : ""};
     emit_region(api, compiler->context, &what, FUNCTION);
     compiler->seconds += now_seconds() - start;
     begin(compiler, make_code);

@@ -250,11 +250,25 @@ static void copy_region(MachineJit *engine, Run *run, uint32_t pc, unsigned kind
         ask_at(slot, kind, asks_after(engine));
 }
 
-/* False: libLLVM is not there, or not yet. */
-static bool is_ready(Compiler *compiler) {
+/* libLLVM is there, is being opened, or is not there. */
+static CompilerState opened(Compiler *compiler) {
     if (compiler_state(compiler) == COMPILER_CLOSED)
         compiler_load(compiler);
-    return compiler_state(compiler) == COMPILER_READY;
+    return compiler_state(compiler);
+}
+
+/* Ask LLVM for what is pending. Another thread may end at any time, so what it does is looked at once: what
+ * it was doing then is asked for again. False: not now, but later. */
+static bool ask_for_code(MachineJit *engine, Run *run, const Region *region, const Pending *wanted) {
+    CompilerState state = opened(engine->compiler);
+    if (state == COMPILER_READY) {
+        engine->pending = *wanted;
+        compiler_start(engine->compiler, run, region, wanted->kind, wanted->key);
+        state = compiler_state(engine->compiler);
+    }
+    if (state == COMPILER_READY)
+        take_code(engine);
+    return state != COMPILER_BUSY;
 }
 
 /* May LLVM's code of the region be faster than its stencils? */
@@ -308,20 +322,12 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
         pays *= BUSY_FACTOR;
     if (pays < engine->after)
         pays = engine->after;
-    if (code) {
+    if (code)
         enter_code(&wanted, code, 0);
-    } else if (slot->heat[kind] < pays) {
+    else if (slot->heat[kind] < pays)
         ask_at(slot, kind, pays);
-    } else if (is_ready(engine->compiler)) {
-        engine->pending = wanted;
-        compiler_start(engine->compiler, run, &region, kind, wanted.key);
-        if (compiler_state(engine->compiler) == COMPILER_READY)
-            take_code(engine);
-        else if (compiler_state(engine->compiler) == COMPILER_BUSY)
-            ask_at(slot, kind, later);
-    } else if (compiler_state(engine->compiler) == COMPILER_BUSY) {
+    else if (!ask_for_code(engine, run, &region, &wanted))
         ask_at(slot, kind, later);
-    }
 }
 
 /* Compiled code wants FMA, and handlers that are its equal in speed. */

@@ -42,6 +42,7 @@ rows = [
     ("validate", "ptxas", "p", "k.ptx --launch auto", None),
     ("validate", "show-launch", "s", "k.ptx --block 32", "--launch auto"), ("run", "jit-after", "9", "k.ptx --engine=interp", "--engine=jit"),
     ("run", "jit-cache", "d", "k.ptx --engine=interp", "--engine=jit"),
+    ("run", "host-level", "base", "k.ptx --engine=ptx", "--engine=interp"), ("fuzz", "host-level", "base", "--count 1 --check-only", None),
     ("run", "time-limit", "9", "k.ptx", "--engine=gpu"), ("validate", "time-limit", "9", "k.ptx", "--engine=gpu"),
     ("validate", "memory-limit", "900", "k.ptx --launch auto", "."), ("validate", "state", "s", "k.ptx --launch auto", "."),
     ("validate", "jobs", "2", "k.ptx --launch auto", "."), ("prove", "state", "s", "k.ptx", None),
