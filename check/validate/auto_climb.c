@@ -76,7 +76,7 @@ static void change_pointer(const AutoSlot *what, AutoAttempt *attempt, uint32_t 
     if (what->variable || (what->parent && !asked))
         return;
     if (asked && (!odd || rng_next(random) % 2))
-        attempt->null ^= 1ull << slot;
+        attempt->null ^= auto_set_of(slot);
     else if (odd)
         attempt->margin[slot] = attempt->margin[slot] ? 0 : what->elem_bytes;
 }
@@ -103,14 +103,20 @@ static void change_slot(const AutoSearch *search, AutoAttempt *attempt, uint32_t
 }
 
 static void change_shape(const AutoSearch *search, AutoAttempt *attempt, bool matters, uint64_t *random) {
+    enum { MANY_BLOCKS = 140, MANY_IN = 12 };
     static const uint32_t grids[] = {1, 2, 3, 4, 5, 7, 8, 16};
     AutoAttempt other;
     auto_guess(search, (unsigned)(rng_next(random) % ATTEMPTS), &other);
     if (matters || rng_next(random) % 4 == 0)
         memcpy(attempt->block, other.block, sizeof other.block);
+    /* many blocks in one axis, for ways of those with a large number */
+    unsigned pick = (unsigned)(rng_next(random) % MANY_IN), many = pick < 3 ? pick : MANY_IN;
     for (unsigned i = 0; i < 3; i++)
         if (search->flow.block_axes >> i & 1)
-            attempt->grid[i] = (uint32_t)one_of(random, grids, sizeof grids / sizeof *grids);
+            attempt->grid[i] = many == i ? MANY_BLOCKS
+                               : many < MANY_IN
+                                   ? 1
+                                   : (uint32_t)one_of(random, grids, sizeof grids / sizeof *grids);
     auto_fit_clusters(search, attempt);
 }
 
@@ -140,19 +146,21 @@ void auto_agree(const AutoSearch *search, AutoAttempt *attempt) {
 }
 
 void auto_step(const AutoSearch *search, AutoFrontier frontier, AutoAttempt *attempt, uint64_t *random) {
-    uint64_t slots = frontier.slots;
+    AutoSet slots = frontier.slots;
     bool shape = frontier.shape && rng_next(random) % 2;
     if (!slots || rng_next(random) % 4 == 0) /* what leads there may lead through memory */
-        slots = search->flow.nslots < 64 ? (1ull << search->flow.nslots) - 1 : ~0ull;
+        slots = search->flow.nslots < AUTO_MAX_SLOTS ? auto_set_of(search->flow.nslots) - 1 : ~(AutoSet)0;
     uint64_t changes = shape && rng_next(random) % 2 ? 0 : 1 + rng_next(random) % MOST_CHANGES;
     for (uint64_t k = 0; slots && k < changes; k++) {
-        uint64_t left = slots;
-        for (uint64_t skip = rng_next(random) % (uint64_t)__builtin_popcountll(slots); skip; skip--)
+        AutoSet left = slots;
+        for (uint64_t skip = rng_next(random) % auto_count(slots); skip; skip--)
             left &= left - 1;
-        change_slot(search, attempt, (uint32_t)__builtin_ctzll(left), random);
+        change_slot(search, attempt, auto_first(left), random);
     }
     if (rng_next(random) % 4 == 0)
         auto_agree(search, attempt);
+    if (rng_next(random) % 4 == 0)
+        attempt->cleared = !attempt->cleared;
     if (shape || rng_next(random) % 4 == 0)
         change_shape(search, attempt, shape, random);
 }

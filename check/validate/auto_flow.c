@@ -111,7 +111,7 @@ static void define_operand(Flow *flow, uint32_t func, const PtxOperand *operand,
 /* ---- memory ---- */
 
 /* From memory, through slots that point there. */
-static Val load_through(Flow *flow, const PtxInsn *in, Val address, uint64_t bases) {
+static Val load_through(Flow *flow, const PtxInsn *in, Val address, AutoSet bases) {
     PtxType type = (PtxType)in->type[0];
     Val v = auto_contents(flow, address, bases, ptx_type_bytes(type));
     if (ptx_type_class(type) == TC_FLOAT)
@@ -125,7 +125,7 @@ static const PtxOperand *element_operand(const PtxOperand *operand, unsigned i) 
 }
 
 /* Each element is a field of its own. */
-static void load_elements(Flow *flow, uint32_t func, const PtxInsn *in, Val address, uint64_t bases,
+static void load_elements(Flow *flow, uint32_t func, const PtxInsn *in, Val address, AutoSet bases,
                           Val also) {
     for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++) {
         Val v = load_through(flow, in, address, bases);
@@ -145,11 +145,12 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
         for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++) {
             const PtxOperand *d = element_operand(&in->operands[0], i);
             uint32_t s = auto_param_slot(flow, param, a.offset + i * bytes, bytes);
+            AutoSet slot = s ? auto_set_of(s - 1) : 0;
             define_operand(
                 flow, func, d,
-                (Val){.is = 1ull << s, .from = 1ull << s, .multiple = s + 1, .times = 1, .given = true});
+                (Val){.is = slot, .from = slot, .multiple = s, .times = s != 0, .step = !s, .given = true});
             if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
-                auto_use(flow, 1ull << s, AU_FLOAT, (PtxType)in->type[0]);
+                auto_use(flow, slot, AU_FLOAT, (PtxType)in->type[0]);
         }
         return;
     }
@@ -158,7 +159,7 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
         AutoSlot *slot = &flow->out->slots[constants - 1];
         slot->elem_bytes =
             (uint8_t)(!slot->elem_bytes || bytes < slot->elem_bytes ? bytes : slot->elem_bytes);
-        load_elements(flow, func, in, a, 1ull << (constants - 1), a);
+        load_elements(flow, func, in, a, auto_set_of(constants - 1), a);
         auto_use(flow, a.from, AU_INDEX, TY_NONE);
         return;
     }
@@ -189,9 +190,9 @@ static void flow_store(Flow *flow, uint32_t func, const PtxInsn *in) {
         }
         auto_use(flow, a.from, AU_INDEX, TY_NONE);
     } else {
-        uint64_t bases = auto_note_access(flow, a, bytes);
+        AutoSet bases = auto_note_access(flow, a, bytes);
         for (; bases && ptx_type_class((PtxType)in->type[0]) == TC_FLOAT; bases &= bases - 1)
-            flow->out->slots[__builtin_ctzll(bases)].stored = (PtxType)in->type[0];
+            flow->out->slots[auto_first(bases)].stored = (PtxType)in->type[0];
     }
 }
 
@@ -212,8 +213,10 @@ static void flow_atomic(Flow *flow, uint32_t func, const PtxInsn *in) {
         auto_use(flow, v.is, AU_FLOAT, (PtxType)in->type[0]);
     v.tid |= 1;
     if (in->atom == ATOM_CAS && auto_is_zero(operand_value(flow, func, &in->operands[in->ndst + 1])))
-        for (uint64_t s = v.is; s; s &= s - 1)
-            flow->out->slots[__builtin_ctzll(s)].free_lock = true;
+        for (AutoSet s = v.is; s; s &= s - 1)
+            flow->out->slots[auto_first(s)].free_lock = true;
+    for (AutoSet s = in->atom == ATOM_ADD || in->atom == ATOM_INC ? v.is : 0; s; s &= s - 1)
+        flow->out->slots[auto_first(s)].added_to = true;
     if (in->ndst)
         define_operand(flow, func, &in->operands[0], v);
 }
@@ -263,85 +266,10 @@ static void define(Flow *w, uint32_t func, const PtxInsn *in, Val out) {
         define_operand(w, func, &in->operands[i], out);
 }
 
-/* The block index a times n: so large may the block be. */
-static void hint_block(Flow *flow, Val a, uint64_t n) {
-    if (a.names < NAMES_CTAID || a.names >= NAMES_NTID)
-        return;
-    uint32_t *hint = &flow->out->block_hint[a.names - NAMES_CTAID];
-    if (n > *hint && n <= 1024) /* not the bytes of one result of each block */
-        *hint = (uint32_t)n;
-}
-
-/* A size of the block or the grid is n, or it is not: assertions and ways for blocks of one size. */
-static void hint_size(Flow *flow, Val a, uint64_t n) {
-    if (n < 1 || n > 1024)
-        return;
-    if (a.names >= NAMES_NTID && a.names < NAMES_NCTAID)
-        flow->out->block_hint[a.names - NAMES_NTID] = (uint32_t)n;
-    if (a.names >= NAMES_NCTAID && a.names < NAMES_NCTAID + 3)
-        flow->out->grid_hint[a.names - NAMES_NCTAID] = (uint32_t)n;
-}
-
-enum { MOST_UNIT = 1 << 16, FEW_SLOTS = 3 };
-
-/* The slots of a value that one may set to steer it: few, and no thread's number beside them. */
-static uint64_t settable(Val v) {
-    uint64_t slots = v.is | v.from;
-    return v.tid || __builtin_popcountll(slots) > FEW_SLOTS ? 0 : slots;
-}
-
-/* The value is divided by n, or must be a multiple of it. */
-static void hint_unit(Flow *flow, Val v, uint64_t n) {
-    for (uint64_t s = n > 1 && n <= MOST_UNIT ? settable(v) : 0; s; s &= s - 1) {
-        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(s)];
-        slot->unit = n > slot->unit ? (uint32_t)n : slot->unit;
-    }
-}
-
-static void hint_word(Flow *flow, Val v, int64_t word) {
-    for (uint64_t s = settable(v); s; s &= s - 1) {
-        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(s)];
-        uint32_t k = 0;
-        while (k < slot->nwords && slot->words[k] != word)
-            k++;
-        if (k == slot->nwords && k < AUTO_WORDS)
-            slot->words[slot->nwords++] = word;
-    }
-}
-
-/* A slot times a number is compared with a constant. */
-static void hint_equal(Flow *flow, Val x, int64_t word) {
-    AutoSlot *slot = x.multiple ? &flow->out->slots[x.multiple - 1] : NULL;
-    if (slot && word && word % x.times == 0 && !slot->has_equal) {
-        slot->has_equal = true;
-        slot->equals = word / x.times;
-    }
-}
-
-/* ... with another slot times a number: the one whose number is less follows from the other, unless it does
- * from a third. */
-static void hint_twin(Flow *flow, Val x, Val y) {
-    if (!x.multiple || !y.multiple || x.multiple == y.multiple)
-        return;
-    Val less = x.times < y.times || (x.times == y.times && x.multiple > y.multiple) ? x : y;
-    Val more = less.multiple == x.multiple ? y : x;
-    AutoSlot *slots = flow->out->slots;
-    if (slots[less.multiple - 1].twin && slots[less.multiple - 1].twin != more.multiple) {
-        Val other = less;
-        less = more;
-        more = other;
-    }
-    if (slots[less.multiple - 1].twin || slots[more.multiple - 1].twin == less.multiple)
-        return;
-    slots[less.multiple - 1].twin = more.multiple;
-    slots[less.multiple - 1].twin_times = more.times;
-    slots[less.multiple - 1].twin_by = less.times;
-}
-
 static void hint_factor(Flow *w, uint32_t func, const PtxInsn *in) {
     const PtxOperand *factor = &in->operands[in->ndst + 1];
     if (factor->kind == PO_IMM)
-        hint_block(w, source_value(w, func, in, 0), (uint64_t)factor->imm);
+        auto_hint_block(w, source_value(w, func, in, 0), (uint64_t)factor->imm);
 }
 
 /* ---- one function a word of column INFER (frontend/ptx_ops.def) ---- */
@@ -361,16 +289,18 @@ static void flow_either(Flow *w, uint32_t func, const PtxInsn *in) {
 /* The value of the first operand: differences, and addresses that are rounded down. */
 static void flow_first(Flow *w, uint32_t func, const PtxInsn *in) {
     Val out = result_of(w, func, in, SOURCE_A);
-    if (in->op == PTX_SUB)
+    if (in->op == PTX_SUB) {
+        out.given &= is_float_type(source_type(in));
         auto_beside_sum(&out, source_value(w, func, in, 0),
                         auto_beside_product(source_value(w, func, in, 1), -1));
+    }
     define(w, func, in, out);
 }
 
 /* A few bits of what memory holds are bounded by themselves: as an index they want nothing of it. */
 static Val few_bits(const Flow *flow, Val v, bool few) {
-    for (uint64_t s = few ? v.is | v.from : 0; s; s &= s - 1)
-        if (flow->out->slots[__builtin_ctzll(s)].parent) {
+    for (AutoSet s = few ? v.is | v.from : 0; s; s &= s - 1)
+        if (flow->out->slots[auto_first(s)].parent) {
             v.is &= ~(s & -s);
             v.from &= ~(s & -s);
         }
@@ -384,7 +314,7 @@ static void flow_mask(Flow *w, uint32_t func, const PtxInsn *in) {
     int64_t bits = ptx_type_bytes((PtxType)in->type[0]) == 4 ? (int32_t)mask->imm : mask->imm;
     uint64_t low = (uint64_t)(bits < 0 ? ~bits : bits); /* that are kept, or cleared */
     if (mask->kind == PO_IMM && (low & (low + 1)) == 0)
-        hint_unit(w, source_value(w, func, in, 0), low + 1);
+        auto_hint_unit(w, source_value(w, func, in, 0), low + 1);
     define(w, func, in, few_bits(w, result_of(w, func, in, SOURCE_A), few));
 }
 
@@ -392,7 +322,7 @@ static void flow_high(Flow *w, uint32_t func, const PtxInsn *in) {
     const PtxOperand *by = &in->operands[in->ndst + 1];
     int64_t width = 8 * (int64_t)ptx_type_bytes((PtxType)in->type[0]);
     if (by->kind == PO_IMM && by->imm > 0 && by->imm < width)
-        hint_unit(w, source_value(w, func, in, 0), 1ull << by->imm);
+        auto_hint_unit(w, source_value(w, func, in, 0), 1ull << by->imm);
     bool few = by->kind == PO_IMM && by->imm + FEW_BITS >= width &&
                ptx_type_class((PtxType)in->type[0]) != TC_SIGNED;
     define(w, func, in, few_bits(w, result_of(w, func, in, NO_SOURCE), few));
@@ -433,14 +363,6 @@ static void flow_generic(Flow *w, uint32_t func, const PtxInsn *in) {
     define(w, func, in, out);
 }
 
-/* What the thread after the last one of a block would do, this one does next. */
-static void hint_step(Flow *flow, Val a, int64_t n) {
-    if (a.names < NAMES_TID || a.names == NAMES_MANY || n < 32 || n % 32)
-        return;
-    uint32_t *hint = &flow->out->step_hint[a.names - NAMES_TID];
-    *hint = auto_common_divisor(*hint, (uint64_t)n);
-}
-
 static void flow_add(Flow *w, uint32_t func, const PtxInsn *in) {
     Val out = result_of(w, func, in, SOURCE_A | SOURCE_B);
     unsigned base = source_value(w, func, in, 0).var ? 0 : 1;
@@ -451,8 +373,11 @@ static void flow_add(Flow *w, uint32_t func, const PtxInsn *in) {
     }
     Val a = source_value(w, func, in, 0), b = source_value(w, func, in, 1);
     out.summed |= a.is && b.is ? a.is | b.is : 0;
-    hint_step(w, a, in->operands[in->ndst + 1].kind == PO_IMM ? in->operands[in->ndst + 1].imm : 0);
+    out.given &= is_float_type(source_type(in));
+    auto_hint_step(w, a, in->operands[in->ndst + 1].kind == PO_IMM ? in->operands[in->ndst + 1].imm : 0);
     auto_beside_sum(&out, a, b);
+    auto_hint_sum(w, a, b);
+    auto_hint_sum(w, b, a);
     define(w, func, in, out);
 }
 
@@ -461,10 +386,14 @@ static void define_product(Flow *w, uint32_t func, const PtxInsn *in, unsigned p
     Val a = source_value(w, func, in, 0), b = source_value(w, func, in, 1),
         out = result_of(w, func, in, passes);
     out.strides |= (b.tid ? a.is : 0) | (a.tid ? b.is : 0);
+    out.given &= is_float_type(source_type(in));
     hint_factor(w, func, in);
     const PtxOperand *factor = &in->operands[in->ndst + 1];
     if (in->noperands == in->ndst + 2u && factor->kind == PO_IMM && factor->imm > 0)
         keep_multiple(&out, a, (uint64_t)factor->imm);
+    out.row = factor->kind == PO_IMM ? auto_row_of(a, factor->imm) : 0;
+    if (passes & SOURCE_C)
+        auto_hint_sum(w, out, source_value(w, func, in, 2));
     Val product = b.is || b.step || b.from ? auto_beside_product(b, a.is || a.step || a.from ? 1 : a.beside)
                                            : auto_beside_product(a, b.beside);
     auto_beside_sum(&out, product, passes & SOURCE_C ? source_value(w, func, in, 2) : (Val){0});
@@ -480,8 +409,10 @@ static void flow_product(Flow *w, uint32_t func, const PtxInsn *in) {
 static void flow_shift(Flow *w, uint32_t func, const PtxInsn *in) {
     const PtxOperand *by = &in->operands[in->ndst + 1];
     if (by->kind == PO_IMM && by->imm >= 0 && by->imm < 11)
-        hint_block(w, source_value(w, func, in, 0), 1ull << by->imm);
+        auto_hint_block(w, source_value(w, func, in, 0), 1ull << by->imm);
     Val out = result_of(w, func, in, NO_SOURCE);
+    if (in->op == PTX_SHL && by->kind == PO_IMM && by->imm >= 0 && by->imm < 16)
+        out.row = auto_row_of(source_value(w, func, in, 0), 1 << by->imm);
     if (in->op == PTX_SHL && by->kind == PO_IMM && by->imm >= 0 && by->imm < 16)
         keep_multiple(&out, source_value(w, func, in, 0), 1ull << by->imm);
     if (in->op == PTX_SHL && by->kind == PO_IMM && by->imm >= 0 && by->imm < 16)
@@ -494,7 +425,7 @@ static void flow_divide(Flow *w, uint32_t func, const PtxInsn *in) {
         auto_use(w, source_value(w, func, in, 1).from, AU_DIVISOR, TY_NONE);
     const PtxOperand *by = &in->operands[in->ndst + 1];
     if (by->kind == PO_IMM && !is_float_type(source_type(in)))
-        hint_unit(w, source_value(w, func, in, 0), (uint64_t)by->imm);
+        auto_hint_unit(w, source_value(w, func, in, 0), (uint64_t)by->imm);
     flow_other(w, func, in);
 }
 
@@ -506,13 +437,13 @@ static void flow_compare(Flow *w, uint32_t func, const PtxInsn *in) {
         const PtxOperand *with = &in->operands[in->ndst + 1 - side];
         bool equality = in->cmp == CMP_EQ || in->cmp == CMP_NE;
         if (with->kind == PO_IMM && equality) {
-            hint_size(w, x, (uint64_t)with->imm);
-            hint_equal(w, x, with->imm);
+            auto_hint_size(w, x, (uint64_t)with->imm);
+            auto_hint_equal(w, x, with->imm);
         }
         if (equality && side)
-            hint_twin(w, x, y);
+            auto_hint_twin(w, x, y);
         if (with->kind == PO_IMM)
-            hint_word(w, x, with->imm);
+            auto_hint_word(w, x, with->imm);
     }
     flow_other(w, func, in);
 }
@@ -533,7 +464,7 @@ static void note_copy(Flow *w, uint32_t func, const PtxInsn *in) {
     Val place = operand_value(w, func, &in->operands[at]);
     bool known = place.var && is_kernel_param(w, place.var - 1, &param);
     if (!known && place.is && !(place.is & (place.is - 1))) { /* in memory */
-        const AutoSlot *slot = &out->slots[__builtin_ctzll(place.is)];
+        const AutoSlot *slot = &out->slots[auto_first(place.is)];
         known = !slot->parent && !slot->variable;
         param = slot->param;
     }
@@ -632,7 +563,7 @@ static bool is_fixed(const Flow *flow, uint32_t func, const PtxInsn *in) {
         all.loaded |= v.loaded;
     }
     for (; all.from; all.from &= all.from - 1) {
-        const AutoSlot *slot = &flow->out->slots[__builtin_ctzll(all.from)];
+        const AutoSlot *slot = &flow->out->slots[auto_first(all.from)];
         all.loaded |= slot->parent || !(slot->uses & bound);
     }
     return !all.loaded;
@@ -652,7 +583,7 @@ static void do_function(Flow *flow, uint32_t func) {
     uint8_t *leader = flow->leaders[func];
     for (uint32_t i = 0; i < f->nlabels; i++)
         leader[f->labels[i].insn] = 1;
-    for (uint32_t i = 0; !flow->reason && i < f->ninsns; i++) {
+    for (uint32_t i = 0; i < f->ninsns; i++) {
         if (leader[i])
             end_block(flow, func);
         flow->guarded = f->insns[i].guard_reg != 0;
@@ -701,9 +632,8 @@ static void divide_shared(Flow *flow) {
     out->static_shared_bytes = (layout.funcs[flow->kernel - flow->m->funcs].static_bytes + 15) & ~15ull;
 }
 
-/* One pass over the kernel and what it calls, with what is known from earlier ones. False: see flow->reason.
- */
-static bool flow_once(Flow *flow, uint32_t kernel) {
+/* One pass over the kernel and what it calls, with what is known from earlier ones. */
+static void flow_once(Flow *flow, uint32_t kernel) {
     const PtxModule *module = flow->m;
     Arena *arena = flow->arena;
     AutoFlow *out = flow->out;
@@ -721,44 +651,42 @@ static bool flow_once(Flow *flow, uint32_t kernel) {
     flow->funcs = ARENA_ARRAY(arena, uint8_t, module->nfuncs + 1);
     flow->leaders = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
     out->fixed = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
-    out->steers = ARENA_ARRAY(arena, uint64_t *, module->nfuncs + 1);
+    out->steers = ARENA_ARRAY(arena, AutoSet *, module->nfuncs + 1);
     for (uint32_t i = 0; i < module->nfuncs; i++) {
         flow->regs[i] = ARENA_ARRAY(arena, Val, module->funcs[i].nregs + 1);
         flow->leaders[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
         out->fixed[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
-        out->steers[i] = ARENA_ARRAY(arena, uint64_t, module->funcs[i].ninsns + 1);
+        out->steers[i] = ARENA_ARRAY(arena, AutoSet, module->funcs[i].ninsns + 1);
         most = module->funcs[i].nregs > most ? module->funcs[i].nregs : most;
     }
     flow->now = ARENA_ARRAY(arena, Val, most + 1);
     flow->block_of = ARENA_ARRAY(arena, uint32_t, most + 1);
     out->funcs = flow->funcs;
     flow->funcs[kernel] = 1;
-    for (bool again = true; again && !flow->reason;) {
+    for (bool again = true; again;) {
         flow->changed = false;
         for (uint32_t f = 0; f < module->nfuncs; f++)
-            if (flow->funcs[f] && !flow->reason)
+            if (flow->funcs[f])
                 do_function(flow, f);
         address_taken(flow);
         again = flow->changed;
     }
-    return !flow->reason;
 }
 
-bool auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow *out, const char **reason) {
+void auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow *out) {
     enum { PASSES = 5 };
     Flow flow = {.m = module, .kernel = &module->funcs[kernel], .out = out, .arena = arena};
     flow.known = ARENA_ARRAY(arena, AutoKnown, AUTO_MAX_KNOWN);
-    bool good = flow_once(&flow, kernel);
-    for (unsigned pass = 1; good && pass < PASSES && auto_learn(&flow); pass++) {
-        good = flow_once(&flow, kernel);
-        if (!good) { /* more slots than there is room for: no records */
+    flow_once(&flow, kernel);
+    for (unsigned pass = 1; pass < PASSES && auto_learn(&flow); pass++) {
+        bool room = !flow.full;
+        flow_once(&flow, kernel);
+        if (room && flow.full) { /* no records */
             flow.nknown = 0;
-            good = flow_once(&flow, kernel);
+            flow_once(&flow, kernel);
             break;
         }
     }
     auto_finish_records(&flow);
     divide_shared(&flow);
-    *reason = flow.reason;
-    return good;
 }

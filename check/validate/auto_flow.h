@@ -53,6 +53,7 @@ typedef struct {
     bool has_equal;
     int64_t equals;
     bool free_lock; /* memory that compare-and-swap takes if it is 0 */
+    bool added_to;  /* ... that atomic operations add to: who counts, or sums, begins with 0 */
 } AutoSlot;
 
 typedef struct { /* a copy of a tensor whose map is a parameter, or in memory that one points to */
@@ -62,19 +63,35 @@ typedef struct { /* a copy of a tensor whose map is a parameter, or in memory th
 } AutoCopy;
 
 enum {
-    AUTO_MAX_SLOTS = 64,
+    AUTO_MAX_SLOTS = 128,
     AUTO_MAX_COPIES = 64,
+    AUTO_ROWS = 4,
     AUTO_DEPTH = 4 /* of pointers to pointers */
 };
+/* A set of slots. */
+__extension__ typedef unsigned __int128 AutoSet;
+static inline AutoSet auto_set_of(uint32_t slot) { return (AutoSet)1 << slot; }
+/* The slot of the lowest number in a set that is not empty. */
+static inline uint32_t auto_first(AutoSet set) {
+    return (uint32_t)((uint64_t)set ? __builtin_ctzll((uint64_t)set)
+                                    : 64 + __builtin_ctzll((uint64_t)(set >> 64)));
+}
+static inline unsigned auto_count(AutoSet set) {
+    return (unsigned)(__builtin_popcountll((uint64_t)set) + __builtin_popcountll((uint64_t)(set >> 64)));
+}
+
 typedef struct {
     AutoSlot slots[AUTO_MAX_SLOTS];
     uint32_t nslots;
-    uint32_t axes;          /* bit i: tid or ctaid of axis i is read */
-    uint32_t block_axes;    /* bit i: ctaid of axis i is read */
-    uint32_t thread_axes;   /* bit i: tid of axis i is read */
-    uint32_t size_axes[2];  /* bit i: ntid, and nctaid, of axis i is read */
-    uint32_t block_hint[3]; /* ctaid times this constant is computed, or ntid is compared with it; 0 none */
-    uint32_t grid_hint[3];  /* nctaid is compared with it */
+    uint32_t axes;            /* bit i: tid or ctaid of axis i is read */
+    uint32_t block_axes;      /* bit i: ctaid of axis i is read */
+    uint32_t thread_axes;     /* bit i: tid of axis i is read */
+    uint32_t size_axes[2];    /* bit i: ntid, and nctaid, of axis i is read */
+    uint32_t block_hint[3];   /* ctaid times this constant is computed, or ntid is compared with it; 0 none */
+    uint32_t rows[AUTO_ROWS]; /* numbers of threads in y or z times this constant are computed */
+    uint32_t nrows;
+    uint32_t block_asked[3]; /* ntid is, or is not, this constant; 0 none */
+    uint32_t grid_hint[3];   /* nctaid is compared with it */
     uint32_t step_hint[3]; /* multiples of this are added to tid: the next elements of a block of that size */
     AutoCopy copies[AUTO_MAX_COPIES];
     uint32_t ncopies;
@@ -83,10 +100,10 @@ typedef struct {
     uint32_t shared_pieces;       /* parameters that point into dynamic shared memory */
     uint64_t static_shared_bytes; /* before it */
     const uint8_t *funcs;         /* by function: reachable from the kernel */
-    uint64_t **steers; /* by function and statement: the slots that a branch's guard follows from */
-    uint8_t **fixed;   /* by function and statement: COVERAGE_* */
+    AutoSet **steers; /* by function and statement: the slots that a branch's guard follows from */
+    uint8_t **fixed;  /* by function and statement: COVERAGE_* */
 } AutoFlow;
 
-/* False: *reason says why nothing can be inferred. */
-bool auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow *out, const char **reason);
+/* Of more slots than there is room for the later ones are left out. */
+void auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow *out);
 #endif

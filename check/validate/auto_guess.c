@@ -92,8 +92,12 @@ static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random,
         uint32_t hint = search->flow.block_hint[i], part = n < 2 ? 0 : (uint32_t)(rng_next(random) % 4);
         if (part == 1 && hint >= 2) /* a thread does two elements */
             hint /= 2;
+        if (i == 0 && dims > 1 && flow->nrows && (hint ? n % 3 == 0 : n % 3 != 2))
+            hint = flow->rows[n / 3 % flow->nrows];
         if (!hint && n % 3 == 1 && flow->step_hint[i] <= SIM_MAX_BLOCK_THREADS)
             hint = flow->step_hint[i];
+        if (flow->block_asked[i] && part != 3)
+            hint = flow->block_asked[i];
         if (hint && part < 3 && (!flow->thread_axes || flow->thread_axes >> i & 1))
             attempt->block[i] = hint;
     }
@@ -146,8 +150,10 @@ static uint64_t choose_integer(const AutoSlot *slot, const AutoAttempt *a, unsig
     enum { WIDE_DIVISORS = 2, ROUNDS = 4 };
     unsigned axis = slot->uses & AU_CMP_X ? 0 : slot->uses & AU_CMP_Y ? 1 : slot->uses & AU_CMP_Z ? 2 : 3;
     uint32_t all = axis < 3 ? extent(a, axis) : extent(a, 0);
+    uint32_t threads = a->block[0] * a->block[1] * a->block[2]; /* hosts pass it on */
     uint32_t palette[] = {
-        1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 64, all, all > 13 ? all - 13 : 1, all / 2 ? all / 2 : 1};
+        1,      2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 64, all, all > 13 ? all - 13 : 1, all / 2 ? all / 2 : 1,
+        threads};
     if (slot->size_bytes == 1)
         return rng_next(random) & 1;
     if (slot->uses & AU_BYTES)
@@ -221,7 +227,8 @@ void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
     uint64_t random = search->opt->seed * 0x2545f4914f6cdd1du + n;
     *attempt = (AutoAttempt){.shared_bytes = search->flow.dynamic_shared ? DYNAMIC_SHARED : 0,
                              .budget = search->opt->budget ? search->opt->budget : ATTEMPT_BUDGET,
-                             .index_bound = n % 3 == 2 ? 4 : 64};
+                             .index_bound = n % 3 == 2 ? 4 : 64,
+                             .cleared = n % 2 == 1};
     choose_shape(search, n, &random, attempt);
     for (uint32_t i = 0; i < search->flow.nslots; i++) {
         const AutoSlot *slot = &search->flow.slots[i];
@@ -271,22 +278,25 @@ double auto_tiny(PtxType type, unsigned factors) {
     return ldexp(1, least / (int)factors);
 }
 
+bool auto_becomes_nan(AutoData kind, uint32_t slot) {
+    return kind == DATA_NAN ||
+           (kind >= DATA_NAN_EVEN && kind <= DATA_NAN_ODD && slot % 2 == kind - DATA_NAN_EVEN);
+}
+
 void auto_guess_data(const AutoSearch *search, AutoData kind, AutoAttempt *attempt, uint64_t *random) {
-    uint32_t floats = 0;
+    /* the first one of all is of that kind, later ones are beside usual ones in ever other ways */
+    uint64_t others = attempt->mixed ? rng_next(random) : 0;
     attempt->data = kind;
-    for (uint32_t i = 0; i < search->flow.nslots; i++)
-        floats += search->flow.slots[i].uses & AU_FLOAT && !search->flow.slots[i].parent;
-    uint64_t which = floats ? rng_next(random) % floats : 0;
     for (uint32_t i = 0; i < search->flow.nslots; i++) {
         const AutoSlot *slot = &search->flow.slots[i];
-        if (!(slot->uses & AU_FLOAT) || slot->parent)
+        if (!(slot->uses & AU_FLOAT) || slot->parent || others >> i % 64 & 1)
             continue;
-        if (kind <= DATA_TINY_LAST)
+        if (kind >= DATA_TINY && kind <= DATA_TINY_LAST)
             attempt->number[i] = auto_tiny(slot->float_type, kind - DATA_TINY + 1);
-        else if (kind != DATA_NAN)
+        else if (kind <= DATA_NAN_ODD)
+            attempt->number[i] = auto_becomes_nan(kind, i) ? (double)NAN : attempt->number[i];
+        else
             attempt->number[i] = kind == DATA_ONE;
-        else if (which-- == 0)
-            attempt->number[i] = (double)NAN;
     }
 }
 

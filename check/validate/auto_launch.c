@@ -67,10 +67,13 @@ static const char *pointers_to(const AutoSearch *search, const AutoAttempt *atte
                         bytes ? (POINTEE_STRIDE + bytes - 1) / bytes * bytes : POINTEE_STRIDE);
 }
 
-static void set_data(const AutoAttempt *attempt, PtxType type, uint64_t seed, Plan *plan, Contents *out) {
+static void set_data(const AutoAttempt *attempt, PtxType type, uint64_t seed, Plan *plan, Contents *out,
+                     uint32_t content) {
+    if (attempt->data != DATA_NAN && auto_becomes_nan(attempt->data, content))
+        out->init = "nan";
     if (attempt->data == DATA_ZERO || attempt->data == DATA_ONE)
         out->init = attempt->data == DATA_ONE ? "ones" : "zero";
-    if (attempt->data < DATA_TINY || attempt->data > DATA_TINY_LAST)
+    if (attempt->data < DATA_TINY || attempt->data > DATA_TINY_LAST || (attempt->mixed && seed % 2))
         return;
     double most = auto_tiny(type, attempt->data - DATA_TINY + 1);
     out->init = arena_printf(&plan->arena, "random:%llu:%.17g:%.17g", (unsigned long long)seed, -most, most);
@@ -92,7 +95,9 @@ static Contents describe_contents(const AutoSearch *search, const AutoAttempt *a
                     .init = arena_printf(&plan->arena, "random:%llu", (unsigned long long)seed)};
     if (auto_slot && auto_is_pointer(auto_slot))
         return (Contents){"u64", pointers_to(search, attempt, content - 1, plan, number)};
-    if (auto_slot && auto_slot->free_lock && !(auto_slot->uses & AU_FLOAT)) {
+    bool begins_zero = auto_slot && ((auto_slot->free_lock && !(auto_slot->uses & AU_FLOAT)) ||
+                                     (auto_slot->added_to && attempt->cleared));
+    if (begins_zero) {
         out.init = "zero";
         return out;
     }
@@ -116,7 +121,7 @@ static Contents describe_contents(const AutoSearch *search, const AutoAttempt *a
     if (!auto_slot && t->stored && size == ptx_type_bytes(t->stored)) /* only written */
         out.type = t->stored == TY_F64 ? "f64" : t->stored == TY_F32 ? "f32" : out.type;
     if (auto_slot && auto_slot->uses & AU_FLOAT && !t->variable)
-        set_data(attempt, auto_slot->float_type, seed, plan, &out);
+        set_data(attempt, auto_slot->float_type, seed, plan, &out, content);
     bool free_value = !auto_slot || !(auto_slot->uses & (AU_INDEX | AU_DIVISOR));
     if (attempt->edges && free_value && !t->variable)
         out.init = edges_of(search, attempt, slot, &plan->arena);
@@ -510,18 +515,20 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
 /* Long chains of floating-point arithmetic see few classes of operands: data of one kind after the other, in
  * the launches kept, those that do most first. */
 static void add_kinds(AutoSearch *search, AutoLaunches *out) {
+    enum { KINDS = DATA_KINDS - DATA_USUAL - 1 };
     char reason[256];
     unsigned n = out->nplans;
     uint64_t most = search->spent + MOST_SPENT / 2;
-    for (unsigned k = 0; k < n * (DATA_KINDS - DATA_TINY) && out->nplans < AUTO_MAX_LAUNCHES; k++) {
+    for (unsigned k = 0; k < n * KINDS && out->nplans < AUTO_MAX_LAUNCHES; k++) {
         if (covered_part(out->values) >= AUTO_ENOUGH_VALUES || search->spent >= most)
             break;
-        unsigned launch = (costliest(search, n) + k / (DATA_KINDS - DATA_TINY)) % n;
+        unsigned launch = (costliest(search, n) + k / KINDS) % n;
         AutoAttempt attempt = search->kept[launch];
         uint64_t random = attempt.seed ^ (RNG_STEP * (k + 1));
         attempt.edges = false;
+        attempt.mixed = k >= KINDS;
         attempt.seed += RNG_STEP * (k + 1);
-        auto_guess_data(search, DATA_TINY + k % (DATA_KINDS - DATA_TINY), &attempt, &random);
+        auto_guess_data(search, DATA_USUAL + 1 + k % KINDS, &attempt, &random);
         if (try_attempt(search, &attempt, LOOK_VALUES, reason) && search->trap.kind == TRAP_NONE &&
             !search->warned && is_new(search, true))
             keep_if_sound(search, &attempt, out);
@@ -645,6 +652,19 @@ static void climb(AutoSearch *search, AutoLaunches *out, Rest *rest) {
     }
 }
 
+/* Where nothing was found the first attempts get more time: loops of constant length by large blocks. */
+static void wait_long(AutoSearch *search, AutoLaunches *out, Rest *rest) {
+    enum { PATIENT = 4 };
+    uint64_t most = search->spent + MOST_SPENT;
+    for (unsigned n = 0; n < PATIENT && !out->nplans && search->spent < most; n++) {
+        AutoAttempt attempt;
+        auto_guess(search, n, &attempt);
+        attempt.budget = MOST_BUDGET;
+        if (!consider(search, &attempt, out, rest))
+            break;
+    }
+}
+
 /* Does the best attempt with a race come clearly further than the launches without one? */
 static bool races_further(const AutoLaunches *out, const Rest *rest) {
     enum { TENTHS = 11 };
@@ -672,6 +692,8 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
     if (search->lenient)
         consider(search, rest.lanes, out, &rest);
     climb(search, out, &rest);
+    if (!out->nplans)
+        wait_long(search, out, &rest);
     if (races_further(out, &rest) && out->nplans < AUTO_MAX_LAUNCHES) {
         search->unordered = 1;
         keep(search, rest.racing, out);
@@ -732,11 +754,7 @@ void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions 
                            .name = kernel,
                            .opt = opt,
                            .arena = &out->arena};
-    const char *reason;
-    if (!auto_flow(module, index - 1, &out->arena, &search->flow, &reason)) {
-        snprintf(out->reason, sizeof out->reason, "no launch inferred: %s", reason);
-        return;
-    }
+    auto_flow(module, index - 1, &out->arena, &search->flow);
     /* shared memory without a name is taken for the dynamic one from 0 on (Halide), where the system has no
      * part there */
     search->flow.numbered_shared &= !opt->shared_base_bytes;

@@ -51,23 +51,23 @@ static uint32_t field_slot(Flow *flow, uint32_t slot, uint32_t offset, unsigned 
     c = auto_add_slot(flow, (AutoSlot){.parent = slot + 1,
                                        .offset_bytes = offset,
                                        .size_bytes = bytes,
-                                       .next = flow->out->slots[slot].content}) +
-        1;
-    flow->out->slots[slot].content = c;
+                                       .next = flow->out->slots[slot].content});
+    if (c)
+        flow->out->slots[slot].content = c;
     return c;
 }
 
-Val auto_contents(Flow *flow, Val address, uint64_t bases, unsigned bytes) {
+Val auto_contents(Flow *flow, Val address, AutoSet bases, unsigned bytes) {
     Val v = {.loaded = true, .given = true};
     bool known = !(address.is & ~bases);
     for (; bases; bases &= bases - 1) {
-        uint32_t i = (uint32_t)__builtin_ctzll(bases);
+        uint32_t i = auto_first(bases);
         uint32_t c = field_slot(flow, i, field_at(&flow->out->slots[i], address, known), bytes);
         if (!c)
             continue;
         AutoSlot *slot = &flow->out->slots[c - 1];
         slot->size_bytes = bytes > slot->size_bytes ? bytes : slot->size_bytes;
-        v.is |= 1ull << (c - 1);
+        v.is |= auto_set_of(c - 1);
     }
     v.step = !v.is;
     v.from = v.is;
@@ -75,11 +75,11 @@ Val auto_contents(Flow *flow, Val address, uint64_t bases, unsigned bytes) {
 }
 
 /* The slots that can be bases of this address: eight bytes, and certain pointers rather than others. */
-static uint64_t bases_of(Flow *flow, Val address) {
-    uint64_t wide = 0, sure = 0, alone = 0;
-    for (uint64_t is = address.is; is; is &= is - 1) {
-        uint64_t bit = is & -is;
-        const AutoSlot *slot = &flow->out->slots[__builtin_ctzll(is)];
+static AutoSet bases_of(Flow *flow, Val address) {
+    AutoSet wide = 0, sure = 0, alone = 0;
+    for (AutoSet is = address.is; is; is &= is - 1) {
+        AutoSet bit = is & -is;
+        const AutoSlot *slot = &flow->out->slots[auto_first(is)];
         const PtxVar *var =
             slot->parent || slot->variable ? NULL : &flow->m->vars[flow->kernel->params[slot->param]];
         if (slot->size_bytes != 8)
@@ -89,7 +89,7 @@ static uint64_t bases_of(Flow *flow, Val address) {
         if (slot->uses & AU_CVTA || (var && var->is_pointer))
             sure |= bit;
     }
-    uint64_t added = wide & address.summed & ~alone;
+    AutoSet added = wide & address.summed & ~alone;
     if (!sure && added && wide & (wide - 1)) { /* an offset is no pointer, however wide it is */
         flow->ambiguous = true;
         wide = alone & address.summed ? wide & ~added : wide;
@@ -106,19 +106,19 @@ static void note_spacing(AutoSlot *slot, Val address, bool known, unsigned bytes
         slot->spacing = auto_common_divisor(slot->spacing, address.step);
 }
 
-uint64_t auto_note_access(Flow *flow, Val address, unsigned bytes) {
-    uint64_t bases = bases_of(flow, address);
+AutoSet auto_note_access(Flow *flow, Val address, unsigned bytes) {
+    AutoSet bases = bases_of(flow, address);
     bool known = !(address.is & ~bases);
     auto_use(flow, bases, AU_ADDRESS | AU_MEMORY, TY_NONE);
     auto_use(flow, address.from & ~bases, AU_INDEX, TY_NONE);
     auto_use(flow, bases ? address.strides & ~bases : 0, AU_STRIDE, TY_NONE);
-    for (uint64_t s = bases ? address.strides & ~bases : 0; s; s &= s - 1) {
-        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(s)];
+    for (AutoSet s = bases ? address.strides & ~bases : 0; s; s &= s - 1) {
+        AutoSlot *slot = &flow->out->slots[auto_first(s)];
         if (!slot->stride_of)
-            slot->stride_of = (uint32_t)__builtin_ctzll(bases) + 1;
+            slot->stride_of = auto_first(bases) + 1;
     }
-    for (uint64_t b = bases; b; b &= b - 1) {
-        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(b)];
+    for (AutoSet b = bases; b; b &= b - 1) {
+        AutoSlot *slot = &flow->out->slots[auto_first(b)];
         if (!slot->elem_bytes || bytes < slot->elem_bytes)
             slot->elem_bytes = (uint8_t)bytes;
         slot->alone |= !(bases & (bases - 1));
@@ -137,8 +137,7 @@ uint32_t auto_constants_slot(Flow *flow, uint32_t index) {
             return i + 1;
     return out->nslots > MOST_BEFORE_CONSTANTS
                ? 0
-               : auto_add_slot(flow, (AutoSlot){.variable = index + 1, .size_bytes = 8, .uses = AU_ADDRESS}) +
-                     1;
+               : auto_add_slot(flow, (AutoSlot){.variable = index + 1, .size_bytes = 8, .uses = AU_ADDRESS});
 }
 
 /* ---- from one pass to the next ---- */

@@ -34,11 +34,13 @@ enum {
 /* Floating-point data that show more operands of long chains of arithmetic than edge values do. */
 typedef enum {
     DATA_USUAL,
+    DATA_NAN,      /* scalars; the data are as usual */
+    DATA_NAN_EVEN, /* those of even slots, and data of these */
+    DATA_NAN_ODD,
     DATA_TINY, /* subnormal numbers, and behind it numbers of which products of 2, 3 and 4 are subnormal */
     DATA_TINY_LAST = DATA_TINY + 3,
     DATA_ZERO,
     DATA_ONE,
-    DATA_NAN, /* one of the scalars; the data are as usual */
     DATA_KINDS
 } AutoData;
 
@@ -48,17 +50,19 @@ typedef struct { /* one launch */
     double number[AUTO_MAX_SLOTS];   /* floating point */
     uint64_t bytes[AUTO_MAX_SLOTS];  /* size of the buffer that a slot points to */
     uint64_t margin[AUTO_MAX_SLOTS]; /* offset of the address in it */
-    uint64_t null;                   /* bit i: the pointer i is 0 */
+    AutoSet null;                    /* the pointers that are 0 */
     uint64_t budget;                 /* thread instructions */
     uint64_t cost;                   /* those that it took */
     bool whole_warps;                /* less than a warp traps: all its lanes must take part in something */
     bool fitted;                     /* the kernel traps unless numbers are multiples: they stay such */
     uint32_t index_bound;            /* contents of index buffers are below */
     uint64_t bound[AUTO_MAX_SLOTS];  /* ... or of this slot, not 0 */
+    bool cleared;                    /* memory that atomic operations add to is zero */
     uint64_t seed;
     bool edges; /* data are values that tell operations apart, not only such as lead through every block */
     uint32_t one_in; /* ... one element in so many; 0: each */
     AutoData data;
+    bool mixed; /* some scalars and buffers are as usual */
 } AutoAttempt;
 
 typedef struct AutoSearch {
@@ -113,14 +117,16 @@ bool auto_spread(const AutoSearch *search, AutoAttempt *attempt);
 void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
 /* The scalars as `kind` has floating-point data. */
 void auto_guess_data(const AutoSearch *search, AutoData kind, AutoAttempt *attempt, uint64_t *random);
+/* Are numbers of that slot NaN then? */
+bool auto_becomes_nan(AutoData kind, uint32_t slot);
 /* So large are numbers of which a product of `factors` is subnormal. */
 double auto_tiny(PtxType type, unsigned factors);
 /* A last warp that is not full, and more than one row of it where the kernel reads y or z; sizes a little
  * smaller, so that unrolled loops have something left over. */
 void auto_guess_ragged(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
 typedef struct {
-    uint64_t slots; /* from which branches follow that were executed, and not both ways */
-    bool shape;     /* ... or which follow from no number: what may change them is the launch's shape */
+    AutoSet slots; /* from which branches follow that were executed, and not both ways */
+    bool shape;    /* ... or which follow from no number: what may change them is the launch's shape */
 } AutoFrontier;
 AutoFrontier auto_frontier(const AutoSearch *search, const Coverage *coverage);
 /* A few numbers changed, of these slots as a rule, or the shape. */

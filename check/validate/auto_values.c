@@ -2,11 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "check/validate/auto_values.h"
 
-bool auto_give_up(Flow *flow, const char *reason) {
-    flow->reason = reason;
-    return false;
-}
-
 static uint64_t path_step(uint64_t path, uint64_t to) {
     return (path ^ (to + 1) * 0x9e3779b97f4a7c15u) * 0x2545f4914f6cdd1du;
 }
@@ -20,7 +15,7 @@ static uint64_t path_of(const AutoFlow *flow, const AutoSlot *slot) {
 uint32_t auto_add_slot(Flow *w, AutoSlot s) {
     AutoFlow *flow = w->out;
     if (flow->nslots == AUTO_MAX_SLOTS) {
-        auto_give_up(w, "more than 64 parameters and buffers");
+        w->full = true;
         return 0;
     }
     s.path = path_of(flow, &s);
@@ -32,7 +27,7 @@ uint32_t auto_add_slot(Flow *w, AutoSlot s) {
         }
     flow->slots[flow->nslots] = s;
     w->changed = true;
-    return flow->nslots++;
+    return ++flow->nslots;
 }
 
 uint32_t auto_param_slot(Flow *flow, uint32_t param, uint32_t offset, uint32_t size) {
@@ -40,15 +35,15 @@ uint32_t auto_param_slot(Flow *flow, uint32_t param, uint32_t offset, uint32_t s
         AutoSlot *slot = &flow->out->slots[i];
         if (!slot->parent && !slot->variable && slot->param == param && slot->offset_bytes == offset) {
             slot->size_bytes = size > slot->size_bytes ? size : slot->size_bytes;
-            return i;
+            return i + 1;
         }
     }
     return auto_add_slot(flow, (AutoSlot){.param = param, .offset_bytes = offset, .size_bytes = size});
 }
 
-void auto_use(Flow *flow, uint64_t slots, uint32_t uses, PtxType float_type) {
+void auto_use(Flow *flow, AutoSet slots, uint32_t uses, PtxType float_type) {
     for (; slots; slots &= slots - 1) {
-        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(slots)];
+        AutoSlot *slot = &flow->out->slots[auto_first(slots)];
         flow->changed |= (slot->uses | uses) != slot->uses;
         slot->uses |= uses;
         if (float_type)
@@ -120,6 +115,7 @@ void auto_join(Flow *flow, Val *to, Val v) {
         to->var = v.var, to->entry_param = v.entry_param, to->offset = v.offset, to->placed = v.placed;
     else if (v.var)
         to->placed &= v.placed && v.var == to->var && v.offset == to->offset;
+    to->row = v.row ? v.row : to->row;
     if (v.names)
         to->names = to->names && to->names != v.names ? NAMES_MANY : v.names;
     flow->changed |= old.is != to->is || old.from != to->from || old.strides != to->strides ||

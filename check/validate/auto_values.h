@@ -15,19 +15,21 @@ enum {
     NAMES_MANY = 255
 };
 typedef struct {
-    uint64_t is, from;        /* bit sets of slots */
-    uint64_t strides;         /* those of `from` that were multiplied by what depends on a thread index */
-    uint64_t summed;          /* those of `is` of which others may only be what is added to them */
+    AutoSet is, from;
+    AutoSet strides;          /* those of `from` that were multiplied by what depends on a thread index */
+    AutoSet summed;           /* those of `is` of which others may only be what is added to them */
     int64_t beside;           /* what is added to the slots of `is`, */
     uint32_t step;            /* and to that a multiple of this; 0: nothing more, 1: anything */
     uint32_t var;             /* index + 1 of a variable whose address it is */
     uint8_t tid;              /* bit i: depends on the thread or block index of axis i */
+    uint16_t row;             /* it is the thread's number in y or z times that; 0: it is not */
     uint8_t names;            /* NAMES_* + axis: it is that special register */
     bool entry_param;         /* var is a parameter of the kernel; offset is known */
     bool placed;              /* the address is var + offset, no other */
     bool loaded;              /* what memory or another function gave is part of it */
     uint32_t multiple, times; /* it is the slot `multiple` - 1 times that; 0: nobody knows */
-    bool given; /* what the launch or memory gave is, and no integer made a floating-point number of it */
+    bool given; /* what the launch or memory gave is part of it, and no integer made a floating-point number
+                   of it, nor sums and products of its bits another one */
     uint32_t offset;
 } Val;
 
@@ -71,17 +73,15 @@ typedef struct {
     bool ambiguous; /* there are sums of which nobody knows which part is the pointer */
     AutoKnown *known;
     uint32_t nknown;
-    const char *reason;
+    bool full; /* there are more slots than there is room for */
 } Flow;
 
-/* False, always: nothing is inferred, for that reason. */
-bool auto_give_up(Flow *flow, const char *reason);
-/* Its index; 0, and a reason, if there are too many. */
+/* Its index + 1; 0: there are too many. */
 uint32_t auto_add_slot(Flow *flow, AutoSlot slot);
-/* The slot of a field of the kernel's parameter. */
+/* The slot of a field of the kernel's parameter, as above. */
 uint32_t auto_param_slot(Flow *flow, uint32_t param, uint32_t offset, uint32_t size);
 /* Slots are used so; float_type TY_NONE: not as floating-point numbers. */
-void auto_use(Flow *flow, uint64_t slots, uint32_t uses, PtxType float_type);
+void auto_use(Flow *flow, AutoSet slots, uint32_t uses, PtxType float_type);
 /* `to` is what it was or v. */
 void auto_join(Flow *flow, Val *to, Val v);
 /* Put a value into a variable: its field, or anywhere in it. */
@@ -99,11 +99,29 @@ Val auto_beside_product(Val v, int64_t factor);
 /* Is it 0, as far as anything is known of it? */
 bool auto_is_zero(Val v);
 
+/* ---- what constants tell (auto_hints.c) ---- */
+/* A block's number, or a thread's in y or z, times n: so large may the block, or a row, be. */
+void auto_hint_block(Flow *flow, Val a, uint64_t n);
+/* `row`, which may be a multiple of a thread's number in y or z, and v are added. */
+void auto_hint_sum(Flow *flow, Val row, Val v);
+/* Val.row of a times n. */
+uint16_t auto_row_of(Val a, int64_t n);
+/* n is added to a. */
+void auto_hint_step(Flow *flow, Val a, int64_t n);
+/* a, which may be a size of the block or the grid, is asked whether it is n. */
+void auto_hint_size(Flow *flow, Val a, uint64_t n);
+/* v is divided by n, or must be a multiple of it. */
+void auto_hint_unit(Flow *flow, Val v, uint64_t n);
+/* v is compared with a constant, x is asked whether it is that, or whether it is y. */
+void auto_hint_word(Flow *flow, Val v, int64_t word);
+void auto_hint_equal(Flow *flow, Val x, int64_t word);
+void auto_hint_twin(Flow *flow, Val x, Val y);
+
 /* ---- memory that slots point to (auto_memory.c) ---- */
 /* What is loaded from there: the slots' contents. bases: the slots that point there */
-Val auto_contents(Flow *flow, Val address, uint64_t bases, unsigned bytes);
+Val auto_contents(Flow *flow, Val address, AutoSet bases, unsigned bytes);
 /* So many bytes are accessed there, through the slots that this returns. */
-uint64_t auto_note_access(Flow *flow, Val address, unsigned bytes);
+AutoSet auto_note_access(Flow *flow, Val address, unsigned bytes);
 /* The slot, + 1, that points to a variable of constants without initial values: the host gives them. 0: it is
  * none, or there are slots enough. */
 uint32_t auto_constants_slot(Flow *flow, uint32_t index);

@@ -62,6 +62,8 @@ static void fill_element(const Scalar *scalar, const char *init, uint64_t i, Ran
     uint64_t *state = &random->state;
     if (*init == 'o')
         scalar_store(scalar, 1, out);
+    else if (*init == 'n')
+        scalar_store(scalar, (double)NAN, out);
     else if (*init == 'i') {
         if (scalar->kind == 'f')
             scalar_store(scalar, (double)i, out);
@@ -79,7 +81,9 @@ static void fill_element(const Scalar *scalar, const char *init, uint64_t i, Ran
 static bool fill_all(const Scalar *scalar, const char *init, uint64_t count, uint8_t *out) {
     Random random = {0};
     bool zero = strcmp(init, "zero") == 0 || strcmp(init, "zeros") == 0;
-    if (!zero && !parse_random(init, &random) && strcmp(init, "ones") != 0 && strcmp(init, "iota") != 0)
+    bool known = zero || strcmp(init, "ones") == 0 || strcmp(init, "iota") == 0 ||
+                 (strcmp(init, "nan") == 0 && scalar->kind == 'f');
+    if (!known && !parse_random(init, &random))
         return false;
     for (uint64_t i = 0; !zero && i < count; i++) {
         uint8_t value[8];

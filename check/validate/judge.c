@@ -448,7 +448,6 @@ static bool add_plan(Judge *judge) {
 static const uint8_t *callees(const PtxModule *module, const Plan *plan, Arena *arena, const char **kernel,
                               Diags *d) {
     AutoFlow flow;
-    const char *reason;
     uint8_t *all = ARENA_ARRAY(arena, uint8_t, module->nfuncs + 1);
     for (uint32_t i = 0; i < plan->launches.n; i++) {
         const char *name = diff_ptx_kernel(plan, module, &plan->launches.at[i], d);
@@ -456,7 +455,7 @@ static const uint8_t *callees(const PtxModule *module, const Plan *plan, Arena *
         *kernel = *kernel ? *kernel : name;
         if (!index)
             return NULL;
-        auto_flow(module, index - 1, arena, &flow, &reason);
+        auto_flow(module, index - 1, arena, &flow);
         for (uint32_t f = 0; f < module->nfuncs; f++)
             all[f] |= flow.funcs[f];
     }

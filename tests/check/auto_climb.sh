@@ -53,6 +53,13 @@ for bit in 0 4 8 12 16 20 24 28; do
 done
 kernel bytes '.param .u64 a, .param .u32 n' ".reg .f32 %f, %g; $index setp.ge.s32 %p, %i, %n; @%p bra END; ld.global.u32 %t, [%a]; mov.f32 %f, 0f3F800000;
 $blend st.global.f32 [%a], %f;" equal
+# numbers whose exponents are sums of integers, as logarithms have them: no NaN and no subnormal one
+mantissa=
+for k in 1 2 3 4 5 6 7 8; do
+    mantissa+="add.s32 %x, %t, -1060439283; and.b32 %x, %x, -8388608; sub.s32 %y, %t, %x; mov.b32 %g, %y; fma.rn.f32 %f, %g, 0f3F000000, 0f3F800000; mov.b32 %y, %f; add.s32 %t, %t, %y;"
+done
+kernel exponents '.param .u64 a, .param .u32 n' ".reg .f32 %f, %g; $index setp.ge.s32 %p, %i, %n; @%p bra END; ld.global.u32 %t, [%a];
+$mantissa st.global.u32 [%a], %t;" equal
 # two halves in a register: of either of them a NaN and a subnormal number are seen; and the kernel asks whether its divisor is 0
 for type in f16x2 bf16x2; do
     kernel $type '.param .u64 a, .param .u32 n, .param .u64 b' "$index setp.ge.s32 %p, %i, %n; @%p bra END; mul.lo.s32 %x, %i, 68; cvt.u64.u32 %o, %x;

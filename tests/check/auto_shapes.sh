@@ -64,6 +64,29 @@ add.s32 %y, %y, %n; st.global.u32 [%a], %y;" equal
 # the handles of a texture and a surface in registers, as LLVM has them
 kernel handles '.global .texref t; .global .surfref s;' '.param .u64 a' "$index .reg .b64 %h<2>; mov.u64 %h0, t; tex.1d.v4.u32.s32 {%x, %y, %n, %j}, [%h0, {%i}]; mov.u64 %h1, s; suld.b.1d.b32.zero {%y}, [%h1, {0}];
 add.s32 %x, %x, %y; st.global.u32 [%a], %x;" equal
+# blocks of 4 x 8 threads, which the kernel asserts; 64 times the block's number are no threads
+kernel asserted '' '.param .u64 a' "mov.u32 %x, %ntid.x; setp.ne.u32 %p, %x, 4; @%p trap; mov.u32 %y, %ntid.y; setp.ne.u32 %p, %y, 8; @%p trap;
+mov.u32 %x, %tid.x; mov.u32 %y, %tid.y; mad.lo.s32 %i, %y, 4, %x; mov.u32 %j, %ctaid.x; mad.lo.s32 %i, %j, 64, %i; ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %i;" equal
+# four rows of 256 threads, 1,024 results of a block: in rows of another length threads store to the same places
+kernel long_rows '.shared .b32 s[1024];' '.param .u64 a' "mov.u32 %x, %tid.x; mov.u32 %y, %tid.y; shl.b32 %i, %y, 8; add.s32 %x, %i, %x; mov.u32 %j, %ctaid.x; shl.b32 %j, %j, 10; add.s32 %i, %x, %j;
+ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; shl.b32 %j, %x, 2; mov.u32 %y, s; add.s32 %j, %y, %j; st.shared.u32 [%j], %i; bar.sync 0; xor.b32 %x, %x, 768; $get" equal
+tr -d ' \t\n' <long_rows.json | grep -q '"block":.256,4,1.' || fail "long_rows: no rows of 256 threads"
+# the block that counts to the last one goes on, and the count lies behind sums of floating-point numbers: who adds begins with 0
+kernel last '.shared .b32 s;' '.param .u64 a, .param .u64 b' "$index .reg .f32 %f; cvt.rn.f32.u32 %f, %x; red.global.add.f32 [%a], %f; fence.acq_rel.gpu; bar.sync 0; setp.ne.u32 %p, %x, 0; @%p bra ALL;
+ld.param.u64 %o, [a]; atom.global.add.u32 %j, [%o+32768], 1; st.shared.u32 [s], %j; ALL: bar.sync 0; ld.shared.u32 %j, [s]; mov.u32 %y, %nctaid.x; sub.s32 %y, %y, 1; setp.ne.u32 %p, %j, %y; @%p bra END;
+ld.param.u64 %a, [b]; mul.wide.u32 %o, %x, 4; add.s64 %a, %a, %o; ld.global.u32 %y, [%a]; setp.gt.s32 %p, %y, 70; @%p bra MORE; add.s32 %y, %y, 5; MORE: shl.b32 %y, %y, 1; st.global.u32 [%a], %y; END:" equal
+tr -d ' \t\n' <last.json | grep -q '"init":"zero"' || fail "last: no sums that begin with 0"
+# more numbers than there are in a set of 64; the last one counts
+parameters= sum=
+for k in $(seq 100); do
+    parameters+=", .param .u32 p$k" sum+="ld.param.u32 %y, [p$k]; add.s32 %i, %i, %y;"
+done
+kernel many '' ".param .u64 a$parameters" "$index $sum ld.param.u32 %y, [p100]; setp.ge.u32 %p, %x, %y; @%p bra END; st.global.u32 [%a], %i; END:" equal
+# ... and more than there is room for
+for k in $(seq 101 140); do
+    parameters+=", .param .u32 p$k"
+done
+kernel too_many '' ".param .u64 a$parameters" "$index $sum ld.param.u32 %y, [p140]; add.s32 %i, %i, %y; st.global.u32 [%a], %i;" equal
 # all that it does is to trap
 kernel stub '' '' 'trap;' 'equal: .*trap instruction'
 # all was executed, and nothing of it stores; a store that is not executed may be wrong

@@ -406,7 +406,8 @@ static void test_edges(void **state) {
 static void test_kept_fills(void **state) {
     (void)state;
     enum { N = 100, OTHERS = 3 * FILLS };
-    static const char *const inits[] = {"edges:5:1:3", "random:9", "random:9:-1:1", "iota", "ones", "zero"};
+    static const char *const inits[] = {"edges:5:1:3", "random:9", "random:9:-1:1", "iota",
+                                        "nan",         "ones",     "zero"};
     const Scalar *type = scalar_find("f32", 3);
     Fills fills = {0};
     for (unsigned round = 0; round < 3; round++)
@@ -424,6 +425,10 @@ static void test_kept_fills(void **state) {
         assert_true(plan_fill(&fills, type, init, 1, other));
     }
     assert_false(plan_fill(&fills, type, "random:x", 1, other));
+    float nan[2] = {0};
+    assert_true(plan_fill(&fills, type, "nan", 2, (uint8_t *)nan));
+    assert_true(isnan(nan[0]) && isnan(nan[1]));
+    assert_false(plan_fill(&fills, scalar_find("u32", 3), "nan", 1, other));
     plan_fills_free(&fills);
 }
 
