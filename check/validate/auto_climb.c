@@ -94,6 +94,8 @@ static void change_slot(const AutoSearch *search, AutoAttempt *attempt, uint32_t
         value = 1;
     if (what->parent && what->uses & AU_FLOAT)
         attempt->seed += RNG_STEP; /* other data */
+    else if (what->parent && auto_least_word(what) && rng_next(random) % 2)
+        attempt->below ^= auto_set_of(slot);
     else if (what->parent)
         attempt->bound[slot] = value & (MOST_BYTES - 1);
     else if (what->uses & AU_FLOAT)

@@ -445,7 +445,9 @@ static void flow_compare(Flow *w, uint32_t func, const PtxInsn *in) {
         if (with->kind == PO_IMM)
             auto_hint_word(w, x, with->imm);
     }
-    flow_other(w, func, in);
+    Val out = result_of(w, func, in, NO_SOURCE);
+    out.given = false; /* whether, and no NaN */
+    define(w, func, in, out);
 }
 
 static void flow_barrier(Flow *w, uint32_t func, const PtxInsn *in) {

@@ -243,6 +243,8 @@ void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
         if (slot->variable)
             attempt->bytes[i] = search->m->vars[slot->variable - 1].size_bytes;
     }
+    for (uint32_t i = 0; i < search->flow.nslots && n % 2; i++)
+        attempt->below |= auto_least_word(&search->flow.slots[i]) < 0 ? auto_set_of(i) : 0;
     choose_strides(&search->flow, n, attempt);
     if (n >= FIRST_UNITS && n % 4 == 2) {
         auto_fit_units(search, attempt, &random);
@@ -276,6 +278,14 @@ void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *
 double auto_tiny(PtxType type, unsigned factors) {
     int least = type == TY_F64 ? -1022 : type == TY_F16 || type == TY_F16X2 ? -14 : -126;
     return ldexp(1, least / (int)factors);
+}
+
+int64_t auto_least_word(const AutoSlot *slot) {
+    enum { MOST_BELOW = 1 << 10 };
+    int64_t least = 0;
+    for (uint32_t k = 0; slot->parent && k < slot->nwords; k++)
+        least = slot->words[k] < least && slot->words[k] > -MOST_BELOW ? slot->words[k] : least;
+    return slot->uses & (AU_BRANCH | AU_CALL) ? 0 : least;
 }
 
 bool auto_becomes_nan(AutoData kind, uint32_t slot) {

@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "frontend/sregs.h"
 #include "check/validate/diff.h"
+#include "check/validate/printed.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -104,12 +105,13 @@ static Contents describe_contents(const AutoSearch *search, const AutoAttempt *a
     if (auto_slot &&
         auto_slot->uses & (AU_INDEX | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP | AU_DIVISOR | AU_BRANCH) &&
         !(auto_slot->uses & AU_FLOAT)) {
-        uint64_t least = auto_slot->uses & AU_DIVISOR ? 1 : 0,
-                 bound = t->variable ? SMALL_CONSTANT : attempt->bound[content - 1],
+        uint64_t bound = t->variable ? SMALL_CONSTANT : attempt->bound[content - 1],
                  above = bound ? bound : attempt->index_bound;
-        out.init =
-            arena_printf(&plan->arena, "random:%llu:%llu:%llu", (unsigned long long)seed,
-                         (unsigned long long)least, (unsigned long long)(above > least ? above : least + 1));
+        int64_t low = attempt->below >> (content - 1) & 1 ? auto_least_word(auto_slot) : 0,
+                least = low < 0 ? low : (auto_slot->uses & AU_DIVISOR) != 0,
+                end = (int64_t)above > least ? (int64_t)above : least + 1;
+        out.init = arena_printf(&plan->arena, "random:%llu:%lld:%lld", (unsigned long long)seed,
+                                (long long)least, (long long)end);
     } else if (auto_slot && auto_slot->uses & AU_FLOAT) {
         PtxType f = auto_slot->float_type;
         out.type = f == TY_F64 && size == 8         ? "f64"
@@ -313,7 +315,7 @@ static SimMemory *run_attempt(AutoSearch *search, const AutoAttempt *attempt, co
     Plan p = {.fills = &search->fills};
     add_to_plan(search, attempt, &p, 0);
     SimMemory *mem = plan_memory(&p, &d);
-    bool good = mem && interp_place_variables(search->m, mem, &d) &&
+    bool good = mem && interp_place_variables(search->m, mem, &d) && diff_printed_place(search->m, &p, mem) &&
                 diff_run_ptx(&p, p.launches.at, search->m, mem, options, result, &d);
     if (mem && !good)
         simmem_free(mem);
@@ -454,9 +456,13 @@ static bool wait_for(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out
 /* Change the attempt until it ends, if it can be. False: it cannot be run, see out->reason. */
 static bool make_end(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out) {
     bool good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason) && wait_for(search, attempt, out);
-    for (unsigned k = 0;
-         good && search->trap.kind != TRAP_NONE && k < REPAIRS && auto_repair(search, attempt); k++)
+    unsigned endless = 0; /* that took as much time as there is */
+    for (unsigned k = 0; good && search->trap.kind != TRAP_NONE && k < REPAIRS; k++) {
+        endless += search->trap.kind == TRAP_BUDGET && attempt->budget >= MOST_BUDGET;
+        if (endless > MOST_WAITED || !auto_repair(search, attempt))
+            break;
         good = try_attempt(search, attempt, LOOK_BLOCKS, out->reason) && wait_for(search, attempt, out);
+    }
     return good;
 }
 
@@ -652,11 +658,12 @@ static void climb(AutoSearch *search, AutoLaunches *out, Rest *rest) {
     }
 }
 
-/* Where nothing was found the first attempts get more time: loops of constant length by large blocks. */
+/* Where too little was found the first attempts get more time: loops of constant length by large blocks. */
 static void wait_long(AutoSearch *search, AutoLaunches *out, Rest *rest) {
-    enum { PATIENT = 4 };
+    enum { PATIENT = 8 };
     uint64_t most = search->spent + MOST_SPENT;
-    for (unsigned n = 0; n < PATIENT && !out->nplans && search->spent < most; n++) {
+    for (unsigned n = 0;
+         n < PATIENT && !covers_enough(out) && out->nplans < MOST_CLIMBED && search->spent < most; n++) {
         AutoAttempt attempt;
         auto_guess(search, n, &attempt);
         attempt.budget = MOST_BUDGET;
@@ -692,8 +699,7 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
     if (search->lenient)
         consider(search, rest.lanes, out, &rest);
     climb(search, out, &rest);
-    if (!out->nplans)
-        wait_long(search, out, &rest);
+    wait_long(search, out, &rest);
     if (races_further(out, &rest) && out->nplans < AUTO_MAX_LAUNCHES) {
         search->unordered = 1;
         keep(search, rest.racing, out);

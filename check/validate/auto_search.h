@@ -57,7 +57,8 @@ typedef struct { /* one launch */
     bool fitted;                     /* the kernel traps unless numbers are multiples: they stay such */
     uint32_t index_bound;            /* contents of index buffers are below */
     uint64_t bound[AUTO_MAX_SLOTS];  /* ... or of this slot, not 0 */
-    bool cleared;                    /* memory that atomic operations add to is zero */
+    AutoSet below; /* contents that may be less than 0, where the kernel asks for such a number */
+    bool cleared;  /* memory that atomic operations add to is zero */
     uint64_t seed;
     bool edges; /* data are values that tell operations apart, not only such as lead through every block */
     uint32_t one_in; /* ... one element in so many; 0: each */
@@ -129,6 +130,8 @@ typedef struct {
     bool shape;    /* ... or which follow from no number: what may change them is the launch's shape */
 } AutoFrontier;
 AutoFrontier auto_frontier(const AutoSearch *search, const Coverage *coverage);
+/* The least number less than 0 that what a buffer holds is compared with: 0 if there is none. */
+int64_t auto_least_word(const AutoSlot *slot);
 /* A few numbers changed, of these slots as a rule, or the shape. */
 void auto_step(const AutoSearch *search, AutoFrontier frontier, AutoAttempt *attempt, uint64_t *random);
 /* All numbers as the kernel asks whether they are: ways for data that lie side by side want several at once.

@@ -60,6 +60,12 @@ for k in 1 2 3 4 5 6 7 8; do
 done
 kernel exponents '.param .u64 a, .param .u32 n' ".reg .f32 %f, %g; $index setp.ge.s32 %p, %i, %n; @%p bra END; ld.global.u32 %t, [%a];
 $mantissa st.global.u32 [%a], %t;" equal
+# no neighbour, which is -1, and one of the edge, which is -2
+walls=
+for k in 1 2 3 4 5 6; do walls+="setp.gt.s32 %p, %i, $k; @%p bra W$k; add.s32 %y, %y, $k; W$k: "; done
+kernel walls '.param .u64 a, .param .u32 n, .param .u64 b' "$index setp.ge.s32 %p, %i, %n; @%p bra END; ld.global.u32 %t, [%a]; ld.param.u64 %b, [b]; mul.wide.u32 %o, %i, 4;
+add.s64 %o, %b, %o; mov.u32 %y, 0; setp.eq.s32 %p, %t, -1; @%p bra END; setp.ne.s32 %p, %t, -2; @%p bra INNER; $walls bra PUT;
+INNER: mul.wide.s32 %a, %t, 4; add.s64 %b, %b, %a; ld.global.u32 %y, [%b+262144]; PUT: st.global.u32 [%o], %y;" equal
 # two halves in a register: of either of them a NaN and a subnormal number are seen; and the kernel asks whether its divisor is 0
 for type in f16x2 bf16x2; do
     kernel $type '.param .u64 a, .param .u32 n, .param .u64 b' "$index setp.ge.s32 %p, %i, %n; @%p bra END; mul.lo.s32 %x, %i, 68; cvt.u64.u32 %o, %x;

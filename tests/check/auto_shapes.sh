@@ -87,6 +87,11 @@ for k in $(seq 101 140); do
     parameters+=", .param .u32 p$k"
 done
 kernel too_many '' ".param .u64 a$parameters" "$index $sum ld.param.u32 %y, [p140]; add.s32 %i, %i, %y; st.global.u32 [%a], %i;" equal
+# what a thread prints that the next one stored, eight to a tile: in a block that is no whole tile nobody has stored it
+kernel prints '.shared .b32 s[1040]; .global .align 4 .b8 format[4] = {37, 117, 10, 0}; .extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 v);' '' "
+.local .align 8 .b32 v; mov.u32 %i, %tid.x; shl.b32 %j, %i, 2; mov.u32 %y, s; add.s32 %j, %y, %j; st.shared.u32 [%j], %i; bar.sync 0; and.b32 %x, %i, 7; setp.eq.u32 %p, %x, 7; @%p bra END;
+ld.shared.u32 %n, [%j+4]; st.local.u32 [v], %n; mov.u64 %a, v; cvta.local.u64 %a, %a; mov.u64 %o, format; cvta.global.u64 %o, %o;
+{ .param .b64 f; .param .b64 w; .param .b32 r; st.param.b64 [f], %o; st.param.b64 [w], %a; call.uni (r), vprintf, (f, w); } END:" equal
 # all that it does is to trap
 kernel stub '' '' 'trap;' 'equal: .*trap instruction'
 # all was executed, and nothing of it stores; a store that is not executed may be wrong
