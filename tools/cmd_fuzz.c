@@ -200,13 +200,25 @@ static bool engine_fits(Settings *settings) {
                               settings->engine));
 }
 
-/* Saved programs again, under everything. */
+/* A saved program: as it failed, then under everything. Options go before what the file says. */
+static FuzzVerdict check_saved(const Settings *settings, const GenProgram *program, FuzzConfig saved,
+                               bool has) {
+    if (settings->target)
+        saved.target = settings->target;
+    if (settings->engine || settings->jit_after)
+        saved.engine = engine_of(settings);
+    if (settings->jit_after)
+        saved.jit_after = settings->jit_after;
+    saved.machine.host_level = settings->machine.host_level;
+    FuzzVerdict v = {.cls = FUZZ_EQUAL};
+    if (has)
+        v = fuzz_check(program, &saved, 1, NULL);
+    return v.cls == FUZZ_EQUAL ? fuzz_check_everywhere(program, &saved) : v;
+}
+
+/* Saved programs again. */
 static int replay(Settings *settings) {
     Verdict worst = VERDICT_EQUAL;
-    FuzzConfig how = {.target = settings->target,
-                      .engine = engine_of(settings),
-                      .jit_after = settings->jit_after ? settings->jit_after : 1,
-                      .machine = {.host_level = settings->machine.host_level}};
     cJSON *json = settings->json ? json_object() : NULL,
           *list = json ? json_add_list(json, "programs") : NULL;
     for (unsigned i = 0; i < settings->ninputs; i++) {
@@ -218,7 +230,14 @@ static int replay(Settings *settings) {
             diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, path, "it lacks the line '// fuzz block=...'");
             return STATUS_INPUT;
         }
-        FuzzVerdict v = fuzz_check_everywhere(&p, &how);
+        FuzzConfig saved;
+        FuzzSaved has = fuzz_saved_config(p.text, &saved);
+        if (has == FUZZ_SAVED_UNKNOWN)
+            diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, path,
+                 "its second line names settings that there are not");
+        if (has == FUZZ_SAVED_UNKNOWN)
+            return STATUS_INPUT;
+        FuzzVerdict v = check_saved(settings, &p, saved, has == FUZZ_SAVED_KNOWN);
         if (list)
             json_verdict(list, path, &v);
         else

@@ -402,7 +402,7 @@ const Command cli_commands[] = {
     {"fuzz", "[F.ptx...]", "Test with random programs",
      "Makes PTX programs, compiles them at all levels, and compares the PTX reference interpreter with the "
      "machine under "
-     "its policies. Given files that it saved, it checks those under everything.",
+     "its policies. Files that it saved it checks as they failed, then under everything.",
      0, MAX_INPUTS, fuzz_groups, cmd_fuzz},
     {"learn", "[DUMP|F.cubin...]", "Learn encodings from dumps, and assemble from what was learned",
      cli_learn_details, 0, MAX_INPUTS, learn_groups, cmd_learn},

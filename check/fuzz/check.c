@@ -30,20 +30,6 @@ void fuzz_policy(unsigned n, MachineOptions *options) {
         options->bsync_nb = MACHINE_NB_LITERAL;
 }
 
-static void describe_config(const FuzzConfig *config, char *out, size_t out_bytes) {
-    static const char *const predicate[] = {"auto", "off", "max"};
-    const MachineOptions *options = &config->machine;
-    char policies[256];
-    snprintf(out, out_bytes,
-             "%s%s-O%u reg-limit=%u %s reconverge-opt=%x predicate=%s%s%s policy=%s seed=%llu%s%s",
-             config->target ? isa_target_name(config->target) : "", config->target ? " " : "",
-             config->opt_level, config->reg_limit, ir_reconv_mode_name(config->reconverge),
-             config->reconv_opts, predicate[config->predicate], config->yield_breaks ? " yield=break" : "",
-             config->yield_percent ? " yields" : "", machine_policy_print(&options->policies, policies),
-             (unsigned long long)options->seed, options->check_control ? " check-control" : "",
-             config->traces ? " traces" : "");
-}
-
 /* ---- diagnostics ---- */
 static void keep_first(void *user, Severity severity, const char *line) {
     FuzzVerdict *verdict = user;
@@ -475,7 +461,7 @@ FuzzVerdict fuzz_check_counted(const GenProgram *p, const FuzzConfig *configs, u
     while (good && !only && k < n && (good = run_machine(&c, &configs[k], counts)))
         k++;
     k = k < n ? k : 0;
-    describe_config(&configs[k], c.v.config, sizeof c.v.config);
+    fuzz_describe_config(&configs[k], c.v.config, sizeof c.v.config);
     if (failed)
         *failed = k;
     fuzz_release(&c);

@@ -432,8 +432,7 @@ static void after_death(Campaign *campaign, unsigned job, int status) {
         }
     }
     k = k < n ? k : 0;
-    snprintf(f.verdict.config, sizeof f.verdict.config, "-O%u reg-limit=%u, policy %u of %u",
-             configs[k].opt_level, configs[k].reg_limit, k, n);
+    fuzz_describe_config(&configs[k], f.verdict.config, sizeof f.verdict.config);
     keep_failure(campaign, &campaign->program, &configs[k], &f);
 }
 

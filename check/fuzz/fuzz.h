@@ -34,11 +34,12 @@ typedef enum {
 const char *fuzz_class_name(FuzzClass c);
 static inline bool fuzz_is_failure(FuzzClass c) { return c > FUZZ_UNSUPPORTED; }
 
+enum { FUZZ_CONFIG_BYTES = 512 };
 typedef struct {
     FuzzClass cls;
-    char detail[24];  /* part of the class: diagnostic code, trap, finding */
-    char text[400];   /* what happened */
-    char config[176]; /* under which level, limit, mode and policy */
+    char detail[24];                /* part of the class: diagnostic code, trap, finding */
+    char text[400];                 /* what happened */
+    char config[FUZZ_CONFIG_BYTES]; /* under which level, limit, mode and policy: fuzz_describe_config */
 } FuzzVerdict;
 
 /* FUZZ_JIT: the launch waits for what is compiled; FUZZ_AUTO: another thread compiles, and there are several
@@ -93,6 +94,14 @@ FuzzVerdict fuzz_check_apart(const GenProgram *program, const FuzzConfig *config
 /* A file with the generator's header line, under all levels, register limits, modes and policies; how: the
  * target, and the engine that does it again. */
 FuzzVerdict fuzz_check_everywhere(const GenProgram *program, const FuzzConfig *how);
+
+/* The settings as words, with a space between; `out` of FUZZ_CONFIG_BYTES holds any. */
+void fuzz_describe_config(const FuzzConfig *config, char *out, size_t out_bytes);
+/* Those that a saved program failed under: the words behind the last "with" of its second line. NONE: it has
+ * no such line. UNKNOWN: a word of it is no setting; the others are set then. Defaults where nothing is said.
+ */
+typedef enum { FUZZ_SAVED_NONE, FUZZ_SAVED_KNOWN, FUZZ_SAVED_UNKNOWN } FuzzSaved;
+FuzzSaved fuzz_saved_config(const char *text, FuzzConfig *config);
 
 /* Make `p` smaller while it fails as `v` under this configuration, for at most `seconds` of CPU time. */
 void fuzz_reduce(GenProgram *p, const FuzzConfig *config, const FuzzVerdict *v, double seconds);

@@ -55,6 +55,58 @@ static void test_header(void **state) {
     gen_forms_free(&forms);
 }
 
+/* What a report says of a failure is read again as it was; other comments are no settings. */
+static void test_saved(void **state) {
+    (void)state;
+    static const char head[] = "// fuzz block=1,1,1 grid=1,1,1 in=8 out=8 data=1\n";
+    char words[FUZZ_CONFIG_BYTES], again[FUZZ_CONFIG_BYTES], text[FUZZ_CONFIG_BYTES + 200];
+    FuzzConfig read;
+    for (unsigned k = 0; k < FUZZ_NPOLICIES + FUZZ_NLITERAL; k++) {
+        FuzzConfig c = {.target = k % 3 ? isa_targets[k % 6] : NULL,
+                        .opt_level = k % 4,
+                        .reg_limit = k % 5 * 8,
+                        .reconverge = (ReconvMode)(k % RECONV_COUNT),
+                        .predicate = (PredicateMode)(k / 2 % 3),
+                        .reconv_opts = k % 31,
+                        .yield_breaks = k % 2,
+                        .yield_percent = k % 7,
+                        .verify = k / 2 % 2,
+                        .text = k / 4 % 2,
+                        .check = k / 8 % 2,
+                        .check_only = k / 16 % 2,
+                        .engine = (FuzzEngine)(k % (FUZZ_AUTO + 1)),
+                        .jit_after = 1 + (k % (FUZZ_AUTO + 1) ? k : 0),
+                        .jit_quick = k / 3 % 2,
+                        .traces = k / 32 % 2,
+                        .ptx_seed = k * 12345678901ull};
+        fuzz_policy(k, &c.machine);
+        c.machine.seed = k * 98765432109ull;
+        c.machine.check_control = k / 5 % 2;
+        fuzz_describe_config(&c, words, sizeof words);
+        snprintf(text, sizeof text, "%s// crash signal 11 with %s\n// seen with luck\n", head, words);
+        assert_int_equal(fuzz_saved_config(text, &read), FUZZ_SAVED_KNOWN);
+        fuzz_describe_config(&read, again, sizeof again);
+        assert_string_equal(words, again);
+        assert_ptr_equal(c.target, read.target);
+        assert_int_equal(c.ptx_seed, read.ptx_seed);
+        assert_int_equal(c.jit_after, read.jit_after);
+        assert_memory_equal(&c.machine.policies, &read.machine.policies, sizeof c.machine.policies);
+        assert_true(c.opt_level == read.opt_level && c.reg_limit == read.reg_limit &&
+                    c.reconverge == read.reconverge && c.predicate == read.predicate &&
+                    c.reconv_opts == read.reconv_opts && c.yield_breaks == read.yield_breaks &&
+                    c.yield_percent == read.yield_percent && c.verify == read.verify && c.text == read.text &&
+                    c.check == read.check && c.check_only == read.check_only && c.engine == read.engine &&
+                    c.jit_quick == read.jit_quick && c.traces == read.traces &&
+                    c.machine.seed == read.machine.seed &&
+                    c.machine.check_control == read.machine.check_control);
+    }
+    snprintf(text, sizeof text, "%s// Lanes wait with others.\n.version 8.6\n", head);
+    assert_int_equal(fuzz_saved_config(text, &read), FUZZ_SAVED_NONE);
+    assert_int_equal(fuzz_saved_config(head, &read), FUZZ_SAVED_NONE);
+    snprintf(text, sizeof text, "%s// memory with -O2 another=1\n", head);
+    assert_int_equal(fuzz_saved_config(text, &read), FUZZ_SAVED_UNKNOWN);
+}
+
 /* ---- what fuzz_check sees ---- */
 #define HEAD                                                                                                 \
     "// fuzz block=32,1,1 grid=1,1,1 in=256 out=128 data=1\n.version 8.6\n.target sm_90\n.address_size 64\n" \
@@ -394,6 +446,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_seed_same_program),
         cmocka_unit_test(test_header),
+        cmocka_unit_test(test_saved),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_reduction),
         cmocka_unit_test(test_regress),
