@@ -73,9 +73,37 @@ static Meets first_meeting(const Checker *checker, uint32_t block, uint32_t *syn
     return MEETS_UNKNOWN;
 }
 
-/* The whole warp comes together to what asks whether it is: BRA.DIV finds nobody apart, and ptxas leaves out
- * the WARPSYNC of the way that nobody goes. */
+/* Is the mask that the branch names what a vote of its block says of who is active, with no other lanes
+ * since?
+ */
+static bool names_active_lanes(const Checker *checker, uint32_t branch) {
+    const BinFlow *flow = checker->flow;
+    uint32_t first = flow->blocks[flow->block_of[branch]].first;
+    Operand mask = flow->insts[branch].src[BRA_ura];
+    while (mask.kind == OPK_REG && !(mask.mods & OPM_NOT) && branch-- > first) {
+        const MachInst *inst = &flow->insts[branch];
+        if (!flow->decoded[branch] || isa_has_effect(inst->optype, ISA_EFFECT_SWITCH))
+            return false;
+        if (!check_writes_reg(flow->bin->target, inst, (RegFile)mask.file, mask.value))
+            continue;
+        if (bin_guard(inst) != BG_ALWAYS)
+            return false;
+        if (inst->optype == OT_VOTE || inst->optype == OT_VOTEU)
+            return check_asks_who_is_active(inst) && op_is_always(inst->src[0]) &&
+                   inst->dst[0].kind == OPK_REG && inst->dst[0].file == mask.file &&
+                   inst->dst[0].value == mask.value;
+        if (inst->optype != OT_R2UR)
+            return false;
+        mask = inst->src[R2UR_ra];
+    }
+    return false;
+}
+
+/* The whole warp comes together to what asks whether it is, or it asks for those who are here: BRA.DIV finds
+ * nobody apart, and ptxas leaves out the WARPSYNC of the way that nobody goes. */
 static bool asks_for_nothing(Checker *checker, uint32_t branch) {
+    if (names_active_lanes(checker, branch))
+        return true;
     uint32_t sync = check_warpsync_before(checker, branch), mask = 0;
     return sync != NONE && check_mask(checker->flow, sync, &mask) && mask == UINT32_MAX;
 }

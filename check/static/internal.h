@@ -105,6 +105,9 @@ bool check_asks_who_is_active(const MachInst *inst); /* ELECT, or a vote of cons
 bool check_used_with_vote(const Checker *checker, uint32_t collective);
 bool check_asks_for_others(Checker *checker, uint32_t collective);
 
+/* Does uniform register `reg` hold the same at the start of `block`, whichever of its writes was the last? */
+bool check_holds_one_value(Checker *checker, const Proc *proc, uint32_t block, RegFile file, uint32_t reg);
+
 void check_structure(Checker *checker);   /* R-18 R-19 R-21 R-22 */
 void check_uniform(Checker *checker);     /* fills divergent, converged */
 void check_barriers(Checker *checker);    /* */

@@ -46,12 +46,35 @@ static bool may_switch(const Checker *checker, uint32_t i) {
     }
 }
 
-static void live_before(Live *live, const MachInst *inst) {
+/* Under which guard alone each cell is read next in its block; 0: any. */
+typedef struct {
+    uint8_t of[UCELLS];
+} Guards;
+
+static uint8_t guard_number(const MachInst *inst) {
+    bool some = inst->guard.kind == OPK_REG && inst->guard.file == RF_P && !op_is_always(inst->guard);
+    return some ? (uint8_t)(1 + 2 * inst->guard.value + !!(inst->guard.mods & OPM_NOT)) : 0;
+}
+
+/* A write under the guard under which alone a cell is read ends its life, as one without a guard does. */
+static void live_before(Live *live, Guards *guards, const Target *target, const MachInst *inst) {
     Live reads, writes;
+    uint8_t guard = guard_number(inst);
     uniform_accesses(inst, &reads, &writes);
-    if (op_is_always(inst->guard)) {
-        live->r &= ~writes.r;
-        live->p &= (uint8_t)~writes.p;
+    for (unsigned cell = 0; cell < UCELLS; cell++) {
+        bool predicate = cell >= UP_FIRST;
+        uint64_t r = predicate ? 0 : (uint64_t)1 << cell;
+        uint8_t p = (uint8_t)(predicate ? 1u << (cell - UP_FIRST) : 0), of = guards->of[cell];
+        if (of && check_writes_reg(target, inst, RF_P, (of - 1u) / 2))
+            guards->of[cell] = of = 0;
+        if (((writes.r & r) || (writes.p & p)) && (op_is_always(inst->guard) || (guard && guard == of))) {
+            live->r &= ~r;
+            live->p &= (uint8_t)~p;
+        }
+        if ((reads.r & r) || (reads.p & p)) {
+            bool lives = (live->r & r) || (live->p & p);
+            guards->of[cell] = !lives || of == guard ? guard : 0;
+        }
     }
     live->r |= reads.r;
     live->p |= reads.p;
@@ -90,26 +113,83 @@ static void one_way(Ways *ways, uint32_t from, uint32_t join, Bitset *out) {
     arena_release(&ways->c->a, mark);
 }
 
-static bool way_writes(const Ways *ways, const Bitset *way, Live cells) {
+static bool any_cell(Live cells) { return cells.r || cells.p; }
+
+/* Those of `cells` that are written on the way. */
+static Live way_writes(const Ways *ways, const Bitset *way, Live cells) {
     const BinFlow *flow = ways->c->flow;
+    Live written = {0};
     BS_EACH(b, way)
         FOR_BIN_INSTS(&flow->blocks[b + ways->base], i) {
             Live reads, writes;
             if (!flow->decoded[i])
                 break;
             uniform_accesses(&flow->insts[i], &reads, &writes);
-            if ((writes.r & cells.r) || (writes.p & cells.p))
-                return true;
+            written.r |= writes.r & cells.r;
+            written.p |= writes.p & cells.p;
         }
+    return written;
+}
+
+/* The BSYNC of the block at which lanes wait that parted at the end of `branch`; NONE. */
+static uint32_t sync_of(const Checker *checker, const BinBlock *branch, uint32_t block) {
+    const BinFlow *flow = checker->flow;
+    uint16_t pending = checker->pend[branch->first + branch->ninsts - 1];
+    if (block != NONE)
+        FOR_BIN_INSTS(&flow->blocks[block], i)
+            if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSYNC &&
+                bin_guard(&flow->insts[i]) == BG_ALWAYS && (pending >> bin_barrier(&flow->insts[i]) & 1))
+                return i;
+    return NONE;
+}
+
+static bool reads_any(const BinFlow *flow, uint32_t from, uint32_t to, Live cells) {
+    for (uint32_t i = from; i < to; i++) {
+        Live reads, writes;
+        uniform_accesses(&flow->insts[i], &reads, &writes);
+        if (!flow->decoded[i] || (reads.r & cells.r) || (reads.p & cells.p))
+            return true;
+        if (op_is_always(flow->insts[i].guard)) {
+            cells.r &= ~writes.r;
+            cells.p &= (uint8_t)~writes.p;
+        }
+    }
     return false;
 }
 
-/* Do lanes that part at the end of `block` take `cells` from each other, of which some are live behind `i`?
- */
-static bool parted_lanes_write(Ways *ways, uint32_t block, uint32_t i, Live cells) {
+/* Leaves out registers that hold one value where the ways meet, whichever lanes have written them last, if
+ * nobody on the way `reader` (NULL: who waits there) reads them before. */
+static Live not_alike(Ways *ways, uint32_t join, uint32_t sync, const Bitset *reader, Live cells) {
+    const BinFlow *flow = ways->c->flow;
+    for (unsigned cell = 0; sync != NONE && cell < UCELLS; cell++) {
+        bool predicate = cell >= UP_FIRST;
+        Live one = {predicate ? 0 : (uint64_t)1 << cell, (uint8_t)(predicate ? 1u << (cell - UP_FIRST) : 0)};
+        if (!(cells.r & one.r) && !(cells.p & one.p))
+            continue;
+        bool read = reads_any(flow, flow->blocks[join].first, sync, one);
+        if (reader)
+            BS_EACH(b, reader) {
+                const BinBlock *block = &flow->blocks[b + ways->base];
+                read |= reads_any(flow, block->first, block->first + block->ninsts, one);
+            }
+        if (!read && check_holds_one_value(ways->c, ways->proc, join, predicate ? RF_UP : RF_UR,
+                                           predicate ? cell - UP_FIRST : cell)) {
+            cells.r &= ~one.r;
+            cells.p &= (uint8_t)~one.p;
+        }
+    }
+    return cells;
+}
+
+/* Which of `cells`, of which some are live behind `i`, do lanes take from each other that part at the end of
+ * `block`? */
+static Live parted_lanes_write(Ways *ways, uint32_t block, uint32_t i, Live cells) {
     const BinBlock *b = &ways->c->flow->blocks[block];
     uint32_t join = ways->c->ipdom[block], at = ways->c->flow->block_of[i];
+    uint32_t sync = sync_of(ways->c, b, join);
     bool decides = i == b->first + b->ninsts - 1;
+    if (!decides && (ways->c->converged[i] || (at == join && sync != NONE && i > sync)))
+        return (Live){0}; /* they have met */
     for (uint32_t s = 0; s < b->nsuccs; s++) {
         Live kept = cells;
         one_way(ways, b->succs[s].block, join, &ways->mine);
@@ -119,25 +199,30 @@ static bool parted_lanes_write(Ways *ways, uint32_t block, uint32_t i, Live cell
         } else if (at != join && !bs_has(&ways->mine, at - ways->base)) {
             continue;
         }
+        bool waits = at == join && !decides;
+        kept = not_alike(ways, join, sync, waits ? NULL : &ways->mine, kept);
         for (uint32_t o = 0; o < b->nsuccs; o++) {
             if (o == s && at != join)
                 continue;
             one_way(ways, b->succs[o].block, join, &ways->other);
-            if (way_writes(ways, &ways->other, kept))
-                return true;
+            Live lost = way_writes(ways, &ways->other, kept);
+            if (any_cell(lost))
+                return lost;
         }
     }
-    return false;
+    return (Live){0};
 }
 
-static bool others_write(Ways *ways, uint32_t i, Live cells) {
+static Live others_write(Ways *ways, uint32_t i, Live cells) {
     for (uint32_t n = 0; n < ways->proc->nrpo; n++) {
         const BinBlock *b = &ways->c->flow->blocks[ways->proc->rpo[n]];
-        if (ways->c->divergent[b->first + b->ninsts - 1] && b->nsuccs > 1 &&
-            parted_lanes_write(ways, ways->proc->rpo[n], i, cells))
-            return true;
+        Live lost = {0};
+        if (ways->c->divergent[b->first + b->ninsts - 1] && b->nsuccs > 1)
+            lost = parted_lanes_write(ways, ways->proc->rpo[n], i, cells);
+        if (any_cell(lost))
+            return lost;
     }
-    return false;
+    return (Live){0};
 }
 
 static void uniform_live(Checker *checker, const Proc *proc) {
@@ -169,6 +254,7 @@ static void uniform_live(Checker *checker, const Proc *proc) {
             for (uint32_t n = proc->nrpo; n-- > 0;) {
                 const BinBlock *b = &flow->blocks[proc->rpo[n]];
                 Live l = {0};
+                Guards guards = {0};
                 for (uint32_t s = 0; s < b->nsuccs; s++) {
                     l.r |= in[b->succs[s].block - base].r;
                     l.p |= in[b->succs[s].block - base].p;
@@ -177,13 +263,15 @@ static void uniform_live(Checker *checker, const Proc *proc) {
                     if (!flow->decoded[i])
                         continue;
                     Live lost = {l.r & unsafe.r, l.p & unsafe.p};
-                    if (report && (lost.r || lost.p) && may_switch(checker, i) &&
-                        (!checker->native || others_write(&ways, i, lost)))
+                    bool asks = report && any_cell(lost) && may_switch(checker, i);
+                    if (asks && checker->native)
+                        lost = others_write(&ways, i, lost);
+                    if (asks && any_cell(lost))
                         check_report(
                             checker, CR_R17, i, NONE, "uniform register %s%u live across possible divergence",
                             lost.r ? "UR" : "UP",
                             lost.r ? (unsigned)__builtin_ctzll(lost.r) : (unsigned)__builtin_ctz(lost.p));
-                    live_before(&l, &flow->insts[i]);
+                    live_before(&l, &guards, flow->bin->target, &flow->insts[i]);
                 }
                 Live *to = &in[proc->rpo[n] - base];
                 changed |= !report && (to->r != l.r || to->p != l.p);

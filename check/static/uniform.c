@@ -532,6 +532,16 @@ static void together_behind(Uniform *uniform, Together *together, uint32_t i) {
         together->on = false;
 }
 
+/* Does the whole warp come together from the end `last` of a block to `block`? BRA.CONV of all lanes leads
+ * those aside that are not, BRA.DIV likewise. */
+static bool brings_all(const Checker *checker, uint32_t last, uint32_t block) {
+    const BinFlow *flow = checker->flow;
+    uint32_t mask;
+    return flow->decoded[last] && bin_kind(&flow->insts[last]) == BK_BRANCH &&
+           bin_guard(&flow->insts[last]) == BG_ALWAYS && check_comes_together(flow, last, block) &&
+           check_mask(flow, last, &mask) && mask == UINT32_MAX;
+}
+
 static void proc_together(Uniform *uniform, uint32_t p, Together *at) {
     Checker *checker = uniform->c;
     const BinFlow *flow = checker->flow;
@@ -561,7 +571,8 @@ static void proc_together(Uniform *uniform, uint32_t p, Together *at) {
             exits &= !(b->ends & BX_RET) || t.on;
             for (uint32_t s = 0; s < b->nsuccs; s++) {
                 Together *to = &at[b->succs[s].block];
-                Together new = {to->on && t.on, to->joined & t.joined};
+                bool on = t.on || brings_all(checker, b->first + b->ninsts - 1, b->succs[s].block);
+                Together new = {to->on && on, to->joined & t.joined};
                 changed |=
                     new.on != to->on || new.joined != to->joined || !uniform->reached[b->succs[s].block];
                 uniform->reached[b->succs[s].block] = true;
