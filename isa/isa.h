@@ -149,8 +149,9 @@ IsaSlot isa_src_slot(const Target *target, unsigned optype, unsigned i);
  * register. Physical vector registers must be a multiple of it. */
 unsigned isa_dst_regs(const Target *target, const MachInst *in, unsigned i);
 unsigned isa_src_regs(const Target *target, const MachInst *in, unsigned i);
-/* Have the target's instructions such a stall count, Y and .reuse together? nvdisasm of CUDA 13 refuses a
- * whole file with another: without Y the count is 1 to 11, and with .reuse not 0. bru1 has them all. */
+/* Have the target's instructions such a stall count, Y and .reuse together, and such scoreboards (0 to 5, or
+ * 7: none)? nvdisasm of CUDA 13 refuses a whole file with another count: without Y it is 1 to 11, and with
+ * .reuse not 0. bru1 has them all. */
 bool isa_control_exists(const Target *target, const MachInst *in);
 /* The place in the operand cache of source `i`, 0 to 3, which is that of its .reuse bit; -1: it has none. */
 int isa_src_reuse_place(const Target *target, const MachInst *in, unsigned i);

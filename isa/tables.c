@@ -342,6 +342,8 @@ unsigned isa_src_regs(const Target *t, const MachInst *in, unsigned i) {
 bool isa_control_exists(const Target *target, const MachInst *in) {
     unsigned most = isa_target_info(target)->stall_without_yield_cycles;
     bool reuses = false;
+    if (in->ctrl.read_sb == 6 || in->ctrl.write_sb == 6)
+        return false;
     for (unsigned i = 0; i < in->nsrc; i++)
         reuses |= in->src[i].kind == OPK_REG && in->src[i].mods & OPM_REUSE;
     return !most || (in->ctrl.stall_cycles ? in->ctrl.yield || in->ctrl.stall_cycles <= most

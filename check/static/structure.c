@@ -154,6 +154,19 @@ static bool guarded_with_its_use(const BinFlow *flow, uint32_t i) {
     return false;
 }
 
+/* A count or a scoreboard that the machine does not have: what it does then, nobody says. */
+static void control_field(Checker *checker, uint32_t i) {
+    const MachInst *inst = &checker->flow->insts[i];
+    if (isa_control_exists(checker->flow->bin->target, inst))
+        return;
+    if (inst->ctrl.read_sb == 6 || inst->ctrl.write_sb == 6)
+        check_report(checker, CR_R22, i, NONE, "illegal field: scoreboard 6, there are 0 to 5");
+    else
+        check_report(checker, CR_R22, i, NONE, "illegal field: a stall count of %u%s%s",
+                     inst->ctrl.stall_cycles, inst->ctrl.yield ? "" : " without Y",
+                     inst->ctrl.stall_cycles ? "" : " or with .reuse");
+}
+
 static void one_instruction(Checker *checker, uint32_t i) {
     const MachInst *inst = &checker->flow->insts[i];
     switch (bin_kind(inst)) {
@@ -240,6 +253,7 @@ void check_structure(Checker *checker) {
                 round_trip(checker, i);
             if (!flow->blocks[flow->block_of[i]].reachable)
                 continue;
+            control_field(checker, i);
             one_instruction(checker, i);
             if (check_kind(checker, i) == BK_CALL)
                 call_target(checker, i);

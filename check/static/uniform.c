@@ -14,7 +14,7 @@
 enum {
     CELL_P = 256,
     CELL_FRAME = 264,
-    CELLS = 768,
+    CELLS = 1280, /* frames of 4 KiB: Triton spills 3 KiB of a product of matrices on sm_75 */
     FRAME_WORDS = CELLS - CELL_FRAME,
     WORDS = CELLS / 64,
     MAX_DEPTH = 32

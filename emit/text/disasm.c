@@ -105,7 +105,7 @@ bool disasm_text_line(CodeText *code_text, uint32_t i, char text[ISA_TEXT_BYTES]
     int need = isa_print(code_text->target, &in, i * INST_BYTES, &print, text, ISA_TEXT_BYTES);
     if (code_text->collecting)
         return true;
-    if (in.ctrl.read_sb == 6 || in.ctrl.write_sb == 6 || !isa_control_exists(code_text->target, &in))
+    if (!isa_control_exists(code_text->target, &in))
         return false; /* the prefix cannot say this */
     IsaParseOptions parse = {resolve_label, code_text};
     if (need < 0 || need >= ISA_TEXT_BYTES ||
