@@ -8,7 +8,7 @@
  * each predicate what it is where the last two are equal; words that were spilled are followed, too. The
  * round must leave there, and come back with the same address, expecting what was seen. Only loops without
  * branches inside, calls, stores and other instructions that watch memory. The compiler finds them on its own
- * (lower/reconverge/retry.c). MOV, STL, LDL, ISETP and the three ATOM*.CAS are asked for by name: what
+ * (lower/reconverge/retry.c). MOV, IMAD, STL, LDL, ISETP and the three ATOM*.CAS are asked for by name: what
  * copies, spills, compares and that the last ones expect a value is no column. SPDX-License-Identifier: MIT
  */
 #include "check/static/internal.h"
@@ -145,10 +145,23 @@ static void reload(Round *round, const MachInst *load) {
     }
 }
 
+/* What an instruction copies to its result: MOV's source, or ptxas's IMAD.MOV, which adds 0 times 0 to it. */
+static Operand copied(const MachInst *inst) {
+    static const Operand none = {.kind = OPK_NONE};
+    const Operand *src = inst->src;
+    if (bin_guard(inst) != BG_ALWAYS)
+        return none;
+    if (inst->optype == OT_MOV)
+        return src[MOV_rb];
+    bool adds = inst->optype == OT_IMAD && !MGET(IMAD, x, inst->mods) && src[IMAD_ra].kind == OPK_REG &&
+                src[IMAD_ra].file == RF_R && src[IMAD_ra].value == REG_RZ;
+    return adds ? src[IMAD_rc] : none;
+}
+
 static void step_round(Round *round, uint32_t i) {
     const MachInst *inst = &round->flow->insts[i];
     bool always = bin_guard(inst) == BG_ALWAYS;
-    uint8_t moved = inst->optype == OT_MOV && always ? held(round, inst->src[MOV_rb]) : (uint8_t)NOTHING;
+    uint8_t moved = held(round, copied(inst));
     if (inst->optype == OT_ISETP && always) {
         note_comparison(round, inst);
         return;
@@ -161,7 +174,7 @@ static void step_round(Round *round, uint32_t i) {
     }
     forget_results(round, inst);
     if (moved)
-        put_words(round, inst->dst[MOV_rd], 1, moved);
+        put_words(round, inst->dst[0], 1, moved);
 }
 
 static bool stays_alone(const MachInst *inst) {
