@@ -148,3 +148,8 @@ bool file_write(const char *path, const void *data, size_t size_bytes, Diags *d)
     arena_free(&arena);
     return good || diag(d, (SrcLoc){0}, DIAG_E0002, is_stdout ? "standard output" : path, strerror(error));
 }
+
+bool file_is_program(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}

@@ -18,12 +18,12 @@ bool cli_is_cuda(const char *path) {
 static const char *find_program(Arena *arena, const char *name, const char *variable) {
     const char *told = variable ? getenv(variable) : NULL, *path = getenv("PATH");
     if (told && *told)
-        return access(told, X_OK) == 0 ? told : NULL;
+        return file_is_program(told) ? told : NULL;
     const char *list = arena_printf(arena, "%s:/usr/local/cuda/bin", path ? path : "");
     while (*list) {
         size_t n = strcspn(list, ":");
         const char *full = arena_printf(arena, "%.*s/%s", (int)n, list, name);
-        if (n && access(full, X_OK) == 0)
+        if (n && file_is_program(full))
             return full;
         list += n + (list[n] == ':');
     }
@@ -122,7 +122,7 @@ static bool find_drop_in(char path[PATH_MAX]) {
     char *slash = n > 0 ? memrchr(path, '/', (size_t)n) : NULL;
     for (unsigned k = 0; slash && k < sizeof places / sizeof *places; k++) {
         strcpy(slash + 1, places[k]);
-        if (access(path, X_OK) == 0)
+        if (file_is_program(path))
             return true;
     }
     return false;

@@ -2,6 +2,7 @@
  * is left behind however it ends.
  * SPDX-License-Identifier: MIT */
 #include "tools/makers.h"
+#include "base/file.h"
 #include "base/scope.h"
 #include <errno.h>
 #include <signal.h>
@@ -44,7 +45,7 @@ static const char *in_path(Arena *arena, const char *name) {
     while (path && *path) {
         size_t len = strcspn(path, ":");
         const char *full = arena_printf(arena, "%.*s/%s", len ? (int)len : 1, len ? path : ".", name);
-        if (access(full, X_OK) == 0)
+        if (file_is_program(full))
             return full;
         path += len + (path[len] == ':');
     }
@@ -58,7 +59,7 @@ bool maker_find_ptxas(Settings *settings) {
         settings->ptxas = strchr(told, '/') ? told : in_path(&settings->arena, told);
     else if (!(settings->ptxas = in_path(&settings->arena, "ptxas")))
         settings->ptxas = usual;
-    if (settings->ptxas && access(settings->ptxas, X_OK) == 0)
+    if (settings->ptxas && file_is_program(settings->ptxas))
         return true;
     return diag(&settings->diags, (SrcLoc){0}, DIAG_E0516,
                 arena_printf(&settings->arena,

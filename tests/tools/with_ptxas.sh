@@ -85,6 +85,10 @@ run 0 k/less.ptx --launch auto --with-ptxas --ptxas ./right
 says '^ptxas -O3  *less.ptx:less  *equal'
 PTXAS=$PWD/right run 0 k/less.ptx --launch k/less.json --with-ptxas --json
 says '"binary":.*"ptxas -O3"'
+# a folder in $PATH of that name is no program
+mkdir -p first/ptxas second && ln -s ../right second/ptxas
+PTXAS= PATH=$PWD/first:$PWD/second:$PATH run 0 k --with-ptxas
+says '^ptxas -O3  *less.ptx:less.json  *equal'
 
 # A launch file without its data.
 sed 's/"values": \[.*23\]/"count": 4, "init": "@in.bin"/' k/less.json >less.json
