@@ -41,6 +41,15 @@ typedef struct {
     int32_t number, next;
 } Followed;
 
+/* What was found of a value where a way is. */
+typedef struct {
+    uint32_t way, visit; /* when: of the block that defines it; way 0: never */
+    int32_t number;
+    uint16_t steps;
+    bool yes; /* of a predicate: it decides so; of a number: it is known */
+    bool draws;
+} Found;
+
 struct Compared {
     const Function *f;
     Numbers *of_value;
@@ -49,6 +58,8 @@ struct Compared {
     uint32_t *first_of;     /* [block] first phi of the block in `followed` + 1; they stand together */
     VEC(Followed) followed; /* of the lane whose way is drawn */
     unsigned steps;         /* made for the number that is looked for */
+    Found *found;           /* [value], where any phi is followed */
+    uint32_t way;           /* number of the way that is drawn, from 1 */
     bool draws;             /* numbers that are not known */
     uint8_t *alike;         /* [block] 0: not asked; VARIES; else the branch's slot for all lanes + 2 */
 };
@@ -170,6 +181,8 @@ static void find_followed(Compared *compared, Arena *a, const Comparison *all, u
     }
     if (phis.n)
         qsort(phis.at, phis.n, sizeof *phis.at, by_block);
+    if (phis.n)
+        compared->found = ARENA_ARRAY(a, Found, f->values.n);
     for (uint32_t k = 0; k < phis.n; k++) {
         Followed *followed = VEC_PUSH(a, &compared->followed);
         *followed = (Followed){.phi = f->values.at[phis.at[k].value].def};
@@ -179,21 +192,54 @@ static void find_followed(Compared *compared, Arena *a, const Comparison *all, u
     }
 }
 
+/* What was found of the value, which holds until the lane comes to its definition again: by then it has come
+ * to none of the definitions that it is made of, since wherever the value is used its own is the last. Steps
+ * are counted each time, and it is looked for again where they might not be enough: what is found does not
+ * depend on what is remembered. NULL: nothing yet. */
+static const Found *find_again(Compared *compared, uint32_t v, const uint32_t *visits) {
+    const Found *found = compared->found && v ? &compared->found[v] : NULL;
+    if (!found || found->way != compared->way || found->visit != visits[compared->f->values.at[v].block.i] ||
+        found->draws != compared->draws || compared->steps + found->steps > MOST_STEPS)
+        return NULL;
+    compared->steps += found->steps;
+    return found;
+}
+
+/* steps: before it was looked for */
+static void remember(Compared *compared, uint32_t v, const uint32_t *visits, unsigned steps, bool yes,
+                     int32_t number) {
+    if (compared->found && v && compared->steps <= MOST_STEPS)
+        compared->found[v] = (Found){compared->way, visits[compared->f->values.at[v].block.i],
+                                     number,        (uint16_t)(compared->steps - steps),
+                                     yes,           compared->draws};
+}
+
 /* Of a predicate that decides between two numbers; what is unknown is drawn for each visit. */
 static bool decided(Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits) {
     const Function *f = compared->f;
-    Truth known = truth(compared, predicate, lane, visits, 0);
+    bool negated = predicate.mods & OPM_NOT;
     uint32_t v = opt_scalar(predicate);
-    if (known != UNKNOWN || !v)
+    const Found *found = find_again(compared, v, visits);
+    if (found)
+        return found->yes != negated;
+    unsigned steps = compared->steps;
+    Truth known = truth(compared, predicate, lane, visits, 0);
+    if (!v)
         return known == YES;
     const Value *value = &f->values.at[v];
-    bool second = value->def.i && opt_scalar(*ir_dst(f, &f->insts.at[value->def.i], 0)) != v;
-    uint64_t drawn = draw(value->def.i, visits[value->block.i], value->uniform ? 0 : lane);
-    return (drawn >> 63) != (second != !!(predicate.mods & OPM_NOT));
+    bool yes = known == YES;
+    if (known == UNKNOWN) {
+        bool second = value->def.i && opt_scalar(*ir_dst(f, &f->insts.at[value->def.i], 0)) != v;
+        uint64_t drawn = draw(value->def.i, visits[value->block.i], value->uniform ? 0 : lane);
+        yes = (drawn >> 63) != (second != negated);
+    }
+    remember(compared, v, visits, steps, yes != negated, 0);
+    return yes;
 }
 
 /* The number that the operand is where the way has come to; false: not known. */
-static bool number_of(Compared *compared, Operand o, uint64_t lane, const uint32_t *visits, int32_t *number) {
+static bool find_number(Compared *compared, Operand o, uint64_t lane, const uint32_t *visits,
+                        int32_t *number) {
     const Function *f = compared->f;
     for (unsigned depth = 0; depth < DEEPEST && compared->steps++ < MOST_STEPS; depth++) {
         if (is_number(o, number))
@@ -220,7 +266,22 @@ static bool number_of(Compared *compared, Operand o, uint64_t lane, const uint32
     return false;
 }
 
+static bool number_of(Compared *compared, Operand o, uint64_t lane, const uint32_t *visits, int32_t *number) {
+    uint32_t v = o.mods ? 0 : opt_scalar(o);
+    const Found *found = find_again(compared, v, visits);
+    if (found) {
+        *number = found->number;
+        return found->yes;
+    }
+    unsigned steps = compared->steps;
+    *number = 0;
+    bool known = find_number(compared, o, lane, visits, number);
+    remember(compared, v, visits, steps, known, *number);
+    return known;
+}
+
 void reconv_compared_start(Compared *compared) {
+    compared->way++;
     for (uint32_t k = 0; k < compared->followed.n; k++)
         compared->followed.at[k].known = false;
 }
