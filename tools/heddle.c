@@ -5,8 +5,10 @@
 #include "base/scope.h"
 #include <malloc.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Internal errors abort; the program's status for them is 3. */
@@ -84,6 +86,26 @@ static void run_command(void *user) {
     arena_free(&s.arena);
 }
 
+enum { SMALL_BYTES = 512 << 10, LARGE_PAGE_BYTES = 2 << 20, HEAP_BYTES = 32 << 20 };
+
+/* Behind its first half of a megabyte, with which a small compilation does, the heap asks for large pages: to
+ * clear one takes as long as to touch some seventy small ones, of which a larger compilation touches up to
+ * 700, and a search many more. */
+static void take_large_pages(void) {
+#if defined(M_TOP_PAD) && defined(MADV_HUGEPAGE) && !defined(HEDDLE_SANITIZED)
+    const uintptr_t end = (uintptr_t)sbrk(0), boundary = ((end + SMALL_BYTES) | (LARGE_PAGE_BYTES - 1)) + 1;
+    const intptr_t pad = (intptr_t)(boundary - SMALL_BYTES - end);
+    if (sbrk(pad + HEAP_BYTES) == (void *)-1 || sbrk(-HEAP_BYTES) == (void *)-1)
+        return; /* a limit that malloc would run into, too */
+    mallopt(M_TOP_PAD, HEAP_BYTES);
+    char *first = malloc(1);
+    mallopt(M_TOP_PAD, 128 << 10);
+    if (first)
+        madvise(first + (boundary - (uintptr_t)first), HEAP_BYTES - LARGE_PAGE_BYTES, MADV_HUGEPAGE);
+    free(first);
+#endif
+}
+
 /* What one part of the work releases, the next one takes: pages given back would be cleared once more, which
  * is a tenth of the time of a larger compilation. */
 static void keep_pages(void) {
@@ -95,6 +117,7 @@ static void keep_pages(void) {
 
 int main(int argc, char **argv) {
     keep_pages();
+    take_large_pages();
     signal(SIGABRT, on_abort);
     if (argc < 2) {
         cli_help(stderr);
