@@ -155,7 +155,7 @@ static uint32_t round_of(const Expect *expect, uint32_t b, const uint32_t *visit
 static uint32_t common_slot(const Expect *expect, uint32_t b, unsigned warp, const uint32_t *visits) {
     const Reconv *reconv = expect->reconv;
     uint32_t n = slots_of(&reconv->g, b), stays = NO_NODE, leaves = NO_NODE, visit = visits[b] - 1,
-             rare = rare_slot(expect, b);
+             rare = expect->rare[b];
     if (rare != NO_NODE)
         return 1 - rare;
     for (uint32_t s = 0; s < n; s++) {
@@ -227,7 +227,7 @@ static uint32_t measured_slot(const Expect *expect, uint32_t b, unsigned warp, u
 /* What is rare is counted and not drawn: by chance no lane would go there, and a join that holds the others
  * together where one does would seem to save nothing. */
 static uint32_t counted_slot(const Expect *expect, uint32_t b) {
-    uint32_t rare = rare_slot(expect, b);
+    uint32_t rare = expect->rare[b];
     if (expect->until_rare[b]--)
         return 1 - rare;
     expect->until_rare[b] = RARELY - 1;
@@ -251,7 +251,7 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
                                             visits, !may_end_loop(expect, b));
     if (decided != NO_NODE)
         return decided;
-    if (rare_slot(expect, b) != NO_NODE)
+    if (expect->rare[b] != NO_NODE)
         return counted_slot(expect, b);
     uint32_t n = slots_drawn(&expect->reconv->g, b);
     double u =
@@ -268,11 +268,11 @@ static Way draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint
                     const Exits *exits) {
     Reconv *reconv = expect->reconv;
     uint32_t b = reconv->f->entry.i, n = 0, decisions = 0, longest = LONGEST_WAY + reconv->g.n;
-    uint32_t *edges = ARENA_ARRAY(a, uint32_t, longest + 1);
+    uint32_t *edges = expect->drawn;
     memset(visits, 0, reconv->g.n * sizeof *visits);
     memset(expect->entered, 0, reconv->g.n * sizeof *expect->entered);
     reconv_compared_start(expect->compared);
-    while (!ends_here(expect, b) && n < longest) {
+    while (!expect->ends_way[b] && n < longest) {
         uint32_t slot = 0;
         visits[b]++;
         if (slots_of(&reconv->g, b) > 1)
@@ -293,7 +293,7 @@ static Way draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint
         b = to;
     }
     edges[decisions] = reconv->g.succ_at[reconv->g.n]; /* where there is no way out */
-    return (Way){edges};
+    return (Way){arena_copy(a, edges, (decisions + 1) * sizeof *edges)};
 }
 
 /* Lanes that take each edge of the way, one more or one less; does the way have an edge that none takes? */
@@ -553,7 +553,7 @@ static void find_positions(Expect *expect, Arena *a) {
         expect->bare_to[edge] = !to ? NOWHERE : expect->edge_cost[edge] ? graph->n + edge : to;
     }
     for (uint32_t b = 0; b < graph->n; b++)
-        expect->bare[b] = (Place){.kind = ends_here(expect, b)      ? PLACE_ENDS
+        expect->bare[b] = (Place){.kind = expect->ends_way[b]       ? PLACE_ENDS
                                           : slots_of(graph, b) == 1 ? PLACE_GOES_ON
                                                                     : PLACE_BRANCHES,
                                   .cost = expect->cost[b],
@@ -615,8 +615,15 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     expect->likely[1] = ARENA_ARRAY(a, double, nedges);
     find_leaving(expect);
     find_shortest(expect);
+    expect->ends_way = ARENA_ARRAY(a, bool, n);
+    expect->rare = ARENA_ARRAY(a, uint32_t, n);
+    for (uint32_t b = 0; b < n; b++) {
+        expect->ends_way[b] = ends_here(expect, b);
+        expect->rare[b] = slots_of(&reconv->g, b) == 2 ? rare_slot(expect, b) : NO_NODE;
+    }
     find_positions(expect, a);
     uint32_t *visits = ARENA_ARRAY(a, uint32_t, n);
+    expect->drawn = ARENA_ARRAY(a, uint32_t, LONGEST_WAY + n + 1);
     expect->entered = ARENA_ARRAY(a, uint32_t, n);
     expect->until_rare = ARENA_ARRAY(a, uint32_t, n);
     Exits *exits = ARENA_ARRAY(a, Exits, expect->loops.n + 1);

@@ -60,6 +60,8 @@ struct Expect {
     uint32_t *cost;    /* [block] */
     uint32_t *first;   /* [block] the successor slot that follows in the text */
     uint32_t *out;     /* [block] the slot on a shortest way to an end */
+    bool *ends_way;    /* [block] */
+    uint32_t *rare;    /* [block] the slot of two that lanes hardly ever take, or NO_NODE */
     bool assigns;      /* BSSY sets the barrier: each lane waits for those that it joined with, one set; else
                           it adds to the one set that all wait for */
     uint8_t *copies;   /* [edge] for phis */
@@ -68,6 +70,7 @@ struct Expect {
     bool *leaves;        /* [edge] it leaves a loop, or ends */
     double *likely[2];   /* [edge] of divergent branches, in warps that are even, lopsided */
     double *ends;        /* [edge] ways on to where all ways of its branch meet */
+    uint32_t *drawn;     /* edges of the way that is drawn */
     Way way[WARPS][LANES];
     bool *comes; /* [position] lanes, on their ways */
     uint64_t steps;
