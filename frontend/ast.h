@@ -229,8 +229,9 @@ typedef struct PtxVar { /* variable in a state space, at module or function leve
     bool unified;                       /* .attribute(.unified(uuid[0], uuid[1])) */
     uint64_t uuid[2];
     PtxSpace pointee_space;
-    uint32_t func;   /* index + 1 of the function it is local to, 0 = module level */
-    uint32_t nelems; /* product of dimensions, 1 for scalars */
+    uint32_t pointee_align_bytes; /* 0: not said */
+    uint32_t func;                /* index + 1 of the function it is local to, 0 = module level */
+    uint32_t nelems;              /* product of dimensions, 1 for scalars */
     PtxInit *inits;
     uint32_t ninits;             /* bytes not covered are zero; 0 inits = uninitialised */
     uint64_t param_offset_bytes; /* kernel parameters: offset by PTX alignment rules */

@@ -308,7 +308,7 @@ typedef struct { /* what stands before the names */
     PtxSpace space, pointee;
     PtxType type;
     unsigned vec;
-    uint32_t align;
+    uint32_t align, pointee_align;
     bool is_pointer, managed, unified;
     int64_t uuid[2];
 } VarHead;
@@ -361,12 +361,11 @@ static bool space_of(Parser *p, PtxSpace *out) {
 }
 
 static bool parse_ptr_attribute(Parser *p, VarHead *head) {
-    uint32_t ignored;
     next(p);
     head->is_pointer = true;
     if (space_of(p, &head->pointee))
         next(p);
-    return !parse_at_dir(p, ".align") || parse_align(p, &ignored);
+    return !parse_at_dir(p, ".align") || parse_align(p, &head->pointee_align);
 }
 
 static bool parse_head(Parser *p, VarHead *head) {
@@ -487,6 +486,7 @@ static bool parse_var(Parser *parser, const VarHead *head, const VarContext *con
                 .linkage = context->linkage,
                 .space = head->space,
                 .is_pointer = head->is_pointer,
+                .pointee_align_bytes = head->pointee_align,
                 .pointee_space = head->pointee,
                 .managed = head->managed,
                 .unified = head->unified,

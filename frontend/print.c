@@ -184,6 +184,8 @@ static void print_var(Printer *printer, const PtxVar *var, const char *name) {
     fprintf(printer->out, " .%s", ptx_type_name(var->type));
     if (var->is_pointer)
         fprintf(printer->out, " .ptr%s%s", var->pointee_space ? " " : "", spaces[var->pointee_space]);
+    if (var->is_pointer && var->pointee_align_bytes)
+        fprintf(printer->out, " .align %" PRIu32, var->pointee_align_bytes);
     fprintf(printer->out, " %s", name);
     if (var->is_array && var->unsized)
         fputs("[]", printer->out);

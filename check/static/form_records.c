@@ -100,15 +100,22 @@ static bool is_form_since(const FileForm *file, uint32_t toolkit) {
     return file->image->h.e_ident[EI_OSABI] != ELF_OLD_OSABI || file->image->h.e_version >= toolkit;
 }
 
+/* The alignment and the space of what a pointer of `.ptr` points to, and what stands above them. */
+static bool is_parameter(uint32_t shape) {
+    enum { SHAPE = 0x3ffff, PARAMETER = 0x1f, ABOVE = 12, GENERIC = 5, MOST_ALIGN = 31, POINTER_BYTES = 8 };
+    uint32_t align = shape & 0xff, space = shape >> 8 & 0xf, size = shape >> 18;
+    return (shape & SHAPE) >> ABOVE == PARAMETER && space <= GENERIC && align <= MOST_ALIGN &&
+           (space ? size == POINTER_BYTES || size == POINTER_BYTES / 2 : !align);
+}
+
 /* Words that are the same in all of ptxas's files for a target. */
 static bool has_value(const FileForm *file, const NvAttr *record) {
-    enum { SHAPE = 0x3ffff, OF_POINTER = 0x400, OF_HANDLE = 0x700, PARAMETER = 0x1f000 };
+    enum { OF_HANDLE = 0x700, HANDLE = 0x1f000 };
     const TargetInfo *info = isa_target_info(file->binary->target);
     switch (record->code) {
     case NV_KPARAM_INFO: { /* a .texref or .surfref, which has no size, has its symbol in the first word */
         uint32_t shape = get_u32(record->data + 8);
-        return get_u32(record->data) ? (shape & ~(uint32_t)OF_HANDLE) == PARAMETER
-                                     : (shape & SHAPE & ~(uint32_t)OF_POINTER) == PARAMETER;
+        return get_u32(record->data) ? (shape & ~(uint32_t)OF_HANDLE) == HANDLE : is_parameter(shape);
     }
     case NV_SW_WAR: return get_u32(record->data) == info->elf_sw_war;
     case NV_SW2861232_WAR: return info->elf_sw2861232_war && !record->value;

@@ -83,6 +83,7 @@ static Val operand_value(Flow *w, uint32_t func, const PtxOperand *ptx_operand) 
         v.step = 1;
         for (unsigned i = 0; i < ptx_operand->nvec; i++) {
             Val e = operand_value(w, func, &ptx_operand->vec[i]);
+            v.number = i ? auto_number_of_either(v, e) : e.number;
             v.from |= e.from | e.is;
             v.tid |= e.tid;
             v.loaded |= e.loaded;
@@ -109,6 +110,8 @@ static void define_operand(Flow *flow, uint32_t func, const PtxOperand *operand,
 }
 
 /* ---- memory ---- */
+
+static bool is_float_type(PtxType type) { return ptx_type_class(type) == TC_FLOAT; }
 
 /* From memory, through slots that point there. */
 static Val load_through(Flow *flow, const PtxInsn *in, Val address, AutoSet bases) {
@@ -181,6 +184,16 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
     load_elements(flow, func, in, a, auto_note_access(flow, a, bytes), (Val){0});
 }
 
+/* The floating-point type of what is stored, by the statement's type or by what made it; TY_NONE: it has
+ * none. */
+static PtxType stored_number(Flow *flow, uint32_t func, const PtxInsn *in) {
+    PtxType type = (PtxType)in->type[0], number = operand_value(flow, func, &in->operands[1]).number;
+    if (is_float_type(type))
+        return type;
+    return number && ptx_type_bytes(number) <= ptx_type_bytes(type) * (in->vec ? in->vec : 1u) ? number
+                                                                                               : TY_NONE;
+}
+
 static void flow_store(Flow *flow, uint32_t func, const PtxInsn *in) {
     Val a = operand_value(flow, func, &in->operands[0]);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
@@ -190,9 +203,12 @@ static void flow_store(Flow *flow, uint32_t func, const PtxInsn *in) {
         }
         auto_use(flow, a.from, AU_INDEX, TY_NONE);
     } else {
-        AutoSet bases = auto_note_access(flow, a, bytes);
-        for (; bases && ptx_type_class((PtxType)in->type[0]) == TC_FLOAT; bases &= bases - 1)
-            flow->out->slots[auto_first(bases)].stored = (PtxType)in->type[0];
+        PtxType type = stored_number(flow, func, in);
+        for (AutoSet bases = auto_note_access(flow, a, bytes); bases; bases &= bases - 1) {
+            AutoSlot *slot = &flow->out->slots[auto_first(bases)];
+            slot->stored = type ? type : slot->stored;
+            slot->stored_other |= !type;
+        }
     }
 }
 
@@ -229,8 +245,6 @@ enum { NO_SOURCE = 0, SOURCE_A = 1, SOURCE_B = 2, SOURCE_C = 4 };
 static PtxType source_type(const PtxInsn *in) {
     return (PtxType)in->type[(in->op == PTX_CVT || in->op == PTX_SET) && in->ntypes > 1];
 }
-static bool is_float_type(PtxType type) { return ptx_type_class(type) == TC_FLOAT; }
-
 static Val source_value(Flow *w, uint32_t func, const PtxInsn *in, unsigned source) {
     return operand_value(w, func, &in->operands[in->ndst + source]);
 }
@@ -258,6 +272,7 @@ static Val result_of(Flow *w, uint32_t func, const PtxInsn *in, unsigned passes)
         if (is_float_type(type))
             auto_use(w, v.is, AU_FLOAT, type);
     }
+    out.number = is_float_type((PtxType)in->type[0]) ? (PtxType)in->type[0] : TY_NONE;
     return out;
 }
 
@@ -280,9 +295,11 @@ static void flow_other(Flow *w, uint32_t func, const PtxInsn *in) {
 
 /* The value of one of the first two operands; the others only change it. */
 static void flow_either(Flow *w, uint32_t func, const PtxInsn *in) {
-    Val out = result_of(w, func, in, SOURCE_A | SOURCE_B);
+    Val out = result_of(w, func, in, SOURCE_A | SOURCE_B), a = source_value(w, func, in, 0),
+        b = source_value(w, func, in, 1);
     if (in->op != PTX_OR)
-        auto_beside_either(&out, source_value(w, func, in, 0), source_value(w, func, in, 1));
+        auto_beside_either(&out, a, b);
+    out.number = out.number ? out.number : auto_number_of_either(a, b);
     define(w, func, in, out);
 }
 
@@ -338,6 +355,7 @@ static void keep_multiple(Val *out, Val of, uint64_t times) {
 static void flow_move(Flow *w, uint32_t func, const PtxInsn *in) {
     Val out = result_of(w, func, in, SOURCE_A);
     out.names = source_value(w, func, in, 0).names;
+    out.number = source_value(w, func, in, 0).number;
     if (in->noperands == in->ndst + 1u)
         auto_beside_sum(&out, source_value(w, func, in, 0), (Val){0});
     keep_multiple(&out, source_value(w, func, in, 0), in->noperands == in->ndst + 1u);
@@ -667,6 +685,8 @@ static void flow_once(Flow *flow, uint32_t kernel) {
     flow->funcs[kernel] = 1;
     for (bool again = true; again;) {
         flow->changed = false;
+        for (uint32_t i = 0; i < out->nslots; i++) /* the last round knows all values */
+            out->slots[i].stored = TY_NONE, out->slots[i].stored_other = false;
         for (uint32_t f = 0; f < module->nfuncs; f++)
             if (flow->funcs[f])
                 do_function(flow, f);

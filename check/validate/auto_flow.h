@@ -43,6 +43,7 @@ typedef struct {
     uint8_t elem_bytes;    /* narrowest access through it; 0 none */
     PtxType float_type;    /* of AU_FLOAT */
     PtxType stored;        /* through it: the floating-point type, or TY_NONE */
+    bool stored_other;     /* ... and what has none, or may have */
     uint32_t shared_piece; /* parameter declared .ptr .shared: gets this piece of dynamic memory, from 1; 0:
                               none */
     uint32_t unit; /* the largest number that it is divided by, or of which it must be a multiple; 0 none */

@@ -80,6 +80,13 @@ static void set_data(const AutoAttempt *attempt, PtxType type, uint64_t seed, Pl
     out->init = arena_printf(&plan->arena, "random:%llu:%.17g:%.17g", (unsigned long long)seed, -most, most);
 }
 
+static const char *number_name(PtxType type, unsigned size) {
+    return type == TY_F64 && size == 8            ? "f64"
+           : type == TY_BF16 || type == TY_BF16X2 ? "bf16"
+           : type == TY_F16 || type == TY_F16X2   ? "f16"
+                                                  : "f32";
+}
+
 /* Type and values of elements of `size` bytes that a slot points to: of all of them, or of the field
  * `content` of its records (index + 1; 0: nobody reads them). */
 static Contents describe_contents(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot,
@@ -113,15 +120,11 @@ static Contents describe_contents(const AutoSearch *search, const AutoAttempt *a
         out.init = arena_printf(&plan->arena, "random:%llu:%lld:%lld", (unsigned long long)seed,
                                 (long long)least, (long long)end);
     } else if (auto_slot && auto_slot->uses & AU_FLOAT) {
-        PtxType f = auto_slot->float_type;
-        out.type = f == TY_F64 && size == 8         ? "f64"
-                   : f == TY_BF16 || f == TY_BF16X2 ? "bf16"
-                   : f == TY_F16 || f == TY_F16X2   ? "f16"
-                                                    : "f32";
+        out.type = number_name(auto_slot->float_type, size);
         out.init = arena_printf(&plan->arena, "random:%llu:-1:1", (unsigned long long)seed);
     }
-    if (!auto_slot && t->stored && size == ptx_type_bytes(t->stored)) /* only written */
-        out.type = t->stored == TY_F64 ? "f64" : t->stored == TY_F32 ? "f32" : out.type;
+    if (!auto_slot && t->stored && !t->stored_other && size >= ptx_type_bytes(t->stored)) /* only written */
+        out.type = number_name(t->stored, size);
     if (auto_slot && auto_slot->uses & AU_FLOAT && !t->variable)
         set_data(attempt, auto_slot->float_type, seed, plan, &out, content);
     bool free_value = !auto_slot || !(auto_slot->uses & (AU_INDEX | AU_DIVISOR));

@@ -94,8 +94,18 @@ Val auto_beside_product(Val v, int64_t factor) {
 
 bool auto_is_zero(Val v) { return !v.is && !v.from && !v.tid && !v.loaded && !v.var && !v.step && !v.beside; }
 
+/* No input is part of it. */
+static bool has_no_input(Val v) {
+    return !v.from && !v.is && !v.tid && !v.loaded && !v.multiple && !v.number;
+}
+
+PtxType auto_number_of_either(Val a, Val b) {
+    return a.number == b.number || has_no_input(b) ? a.number : has_no_input(a) ? b.number : TY_NONE;
+}
+
 void auto_join(Flow *flow, Val *to, Val v) {
     Val old = *to;
+    to->number = auto_number_of_either(old, v);
     if (auto_is_zero(old))
         set_beside(to, v.beside, v.step);
     else if (!auto_is_zero(v))
@@ -107,7 +117,7 @@ void auto_join(Flow *flow, Val *to, Val v) {
     to->tid |= v.tid;
     to->loaded |= v.loaded;
     to->given |= v.given;
-    if (!old.from && !old.is && !old.tid && !old.loaded && !old.multiple)
+    if (has_no_input(old))
         to->multiple = v.multiple, to->times = v.times;
     else if (to->multiple != v.multiple || to->times != v.times)
         to->multiple = to->times = 0;
@@ -121,7 +131,8 @@ void auto_join(Flow *flow, Val *to, Val v) {
     flow->changed |= old.is != to->is || old.from != to->from || old.strides != to->strides ||
                      old.tid != to->tid || old.loaded != to->loaded || old.var != to->var ||
                      old.names != to->names || old.placed != to->placed || old.given != to->given ||
-                     old.beside != to->beside || old.step != to->step || old.summed != to->summed;
+                     old.beside != to->beside || old.step != to->step || old.summed != to->summed ||
+                     old.number != to->number;
 }
 
 void auto_put_cell(Flow *flow, Val address, unsigned bytes, Val v) {

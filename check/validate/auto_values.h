@@ -30,6 +30,7 @@ typedef struct {
     uint32_t multiple, times; /* it is the slot `multiple` - 1 times that; 0: nobody knows */
     bool given; /* what the launch or memory gave is part of it, and no integer made a floating-point number
                    of it, nor sums and products of its bits another one */
+    PtxType number; /* what floating-point arithmetic has made of such numbers, or TY_NONE */
     uint32_t offset;
 } Val;
 
@@ -84,6 +85,8 @@ uint32_t auto_param_slot(Flow *flow, uint32_t param, uint32_t offset, uint32_t s
 void auto_use(Flow *flow, AutoSet slots, uint32_t uses, PtxType float_type);
 /* `to` is what it was or v. */
 void auto_join(Flow *flow, Val *to, Val v);
+/* Val.number of what is one or the other; a constant may be either. */
+PtxType auto_number_of_either(Val a, Val b);
 /* Put a value into a variable: its field, or anywhere in it. */
 void auto_put_cell(Flow *flow, Val address, unsigned bytes, Val v);
 /* What a variable holds in so many bytes there, or if nobody knows where, anywhere. */

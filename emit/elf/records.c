@@ -63,6 +63,23 @@ static uint32_t register_cap(const Target *t, const PtxFunc *func) {
 /* Up to here ptxas 13.0 writes KPARAM_INFO, which has 14 bits for a size. */
 enum { MOST_SMALL_PARAM_BYTES = 4352 };
 
+/* Of a parameter: log2 of the alignment of what it points to, and the space in which that is; 0: it is no
+ * pointer that says so. In the word of KPARAM_INFO_V2 they stand 16 bits higher, and 0x1f000 is not there.
+ * For sm_90 ptxas 13.0 says GLOBAL for CONST; the launch does not depend on it. */
+static uint32_t pointee_bits(const PtxVar *var) {
+    enum { LOCAL = 1, SHARED, CONST, GLOBAL, GENERIC };
+    if (!var || !var->is_pointer)
+        return 0;
+    uint32_t align = var->pointee_align_bytes ? (uint32_t)__builtin_ctz(var->pointee_align_bytes) : 0;
+    switch (var->pointee_space) {
+    case SP_LOCAL: return LOCAL << 8 | align;
+    case SP_SHARED: return SHARED << 8 | align;
+    case SP_CONST: return CONST << 8 | align;
+    case SP_GLOBAL: return GLOBAL << 8 | align;
+    default: return GENERIC << 8 | align;
+    }
+}
+
 static void param_records(ElfWriter *writer, Bytes *b, uint32_t index) {
     const CodeFunc *f = &writer->code->funcs[index];
     const PtxFunc *func = f->ir ? f->ir->ptx : NULL;
@@ -80,7 +97,9 @@ static void param_records(ElfWriter *writer, Bytes *b, uint32_t index) {
                                                            writer->target->param_base_bytes)
                               : f->params[i].offset_bytes;
         uint32_t size = var ? (uint32_t)var->size_bytes : f->params[i].size_bytes;
-        uint32_t words[3] = {0, i | offset << 16, wide ? size : 0x1f000u | size << 18};
+        uint32_t pointee = pointee_bits(var);
+        uint32_t words[3] = {0, i | offset << 16,
+                             wide ? size | pointee << 16 : pointee | 0x1f000u | size << 18};
         elf_nvinfo_words(writer->a, b, wide ? NV_KPARAM_INFO_V2 : NV_KPARAM_INFO, words, 3);
     }
 }

@@ -9,6 +9,7 @@ heddle=$1 samples=$2 scratch=$3 here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
 failed=0
 
+store=f32
 module() { # FILE OPERATION: h of the loaded f and g
     cat >"$1" <<P
 .version 8.0
@@ -16,11 +17,11 @@ module() { # FILE OPERATION: h of the loaded f and g
 .address_size 64
 .visible .entry k(.param .u64 a, .param .u64 b)
 {
-  .reg .b64 %a, %b, %o; .reg .b32 %i, %x; .reg .f32 %f, %g, %h, %p;
+  .reg .b64 %a, %b, %o; .reg .b32 %i, %x; .reg .f32 %f, %g, %h, %p; .reg .pred %z;
   mov.u32 %i, %tid.x; mul.wide.u32 %o, %i, 4; ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; add.s64 %a, %a, %o; add.s64 %b, %b, %o;
   ld.global.f32 %f, [%a]; ld.global.f32 %g, [%a+1024];
   $2
-  st.global.f32 [%b], %h;
+  st.global.$store [%b], %h;
   ret;
 }
 P
@@ -66,6 +67,13 @@ judge 4 differs "$quotient add.rn.f32 %h, %p, %f; $bits" "$fused_quotient"
 judge 4 differs "$quotient add.f32 %h, %p, %f; $bits" "rcp.approx.f32 %p, %g; fma.rn.f32 %h, %f, %p, %g; $bits"
 judge 4 differs "div.rn.f32 %p, %f, %g; add.f32 %h, %p, %f; $bits" "$fused_quotient"
 mv k.json.float k.json
+# LLVM stores numbers without their type: what made them tells it
+store=b32
+judge 0 contraction "$sum" "$fused"
+judge 0 contraction "$sum setp.lt.s32 %z, %i, 60; selp.b32 %h, %h, 0f3F800000, %z;" "$fused setp.lt.s32 %z, %i, 60; selp.b32 %h, %h, 0f3F800000, %z;"
+judge 4 differs "$sum" 'fma.rn.f32 %h, %f, %f, %g;'
+judge 4 differs 'mul.rn.f32 %p, %f, %g; add.rn.f32 %h, %p, %f;' "$fused"
+store=f32
 # not left to the compiler: roundings that are written, products that are no longer there, Heddle's own code
 judge 4 differs 'mul.rn.f32 %p, %f, %g; add.rn.f32 %h, %p, %f;' "$fused"
 judge 4 differs 'mul.f32 %p, %f, %g; mov.f32 %g, 0f40000000; add.f32 %h, %p, %g;' 'mov.f32 %p, 0f40000000; fma.rn.f32 %h, %f, %p, %p;'

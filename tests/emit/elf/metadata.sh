@@ -38,6 +38,7 @@ same() { # NAME: the module's declarations, parameters and body are standard inp
     facts "$work/ours.cubin" > "$work/ours"
     [ -s "$work/theirs" ] || { echo "$1, $sm: ptxas says nothing"; exit 1; }
     diff "$work/theirs" "$work/ours" || { echo "$1, $sm"; exit 1; }
+    ! "$heddle" check "$work/theirs.cubin" | grep M-06 || { echo "$1, $sm: the form of ptxas's file"; exit 1; }
   done
 }
 same params << 'END'
@@ -51,6 +52,12 @@ same param_end << 'END'
 .param .u64 a, .param .align 4 .b8 b[6], .param .u16 c, .param .u32 d, .param .u8 e---
 ---
  ld.param.u64 %d1, [a]; st.global.u64 [%d1], %d1;
+END
+same param_pointers << 'END'
+---
+.param .u64 .ptr a, .param .u64 .ptr .align 1 b, .param .u64 .ptr .global .align 16 c, .param .u64 .ptr .shared d, .param .u64 .ptr .local .align 128 f, .param .u32 g---
+---
+ ld.param.u64 %d1, [c]; st.global.u64 [%d1], %d1;
 END
 same param_aligned << 'END'
 ---
