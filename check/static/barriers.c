@@ -11,6 +11,7 @@
 typedef struct {           /* of each procedure */
     uint16_t uses, saves;  /* registers it works with; those that it saves before */
     uint16_t inherited;    /* that callers may have pending */
+    bool returns;          /* some lane may, or exits: not all end in a trap, or never */
     uint16_t order[NUM_B]; /* bit k of order[p]: p pending at a BSYNC k */
     uint32_t witness[NUM_B][NUM_B];
 } Summary;
@@ -449,6 +450,57 @@ static uint16_t regs_at(Barriers *barriers, uint32_t inst) {
     return regs_of(barriers, &now.pend);
 }
 
+/* Does the call come to a procedure that returns, as far as that is known? */
+static bool callee_returns(Checker *checker, const Summary *sum, uint32_t call) {
+    Callees to = check_callees(checker, call);
+    bool returns = to.n == 0;
+    for (uint32_t t = 0; t < to.n; t++)
+        returns |= sum[to.proc[t]].returns;
+    return returns;
+}
+
+/* Is there a way from the entry to a RET or EXIT, on which all calls return and nothing traps? */
+static bool comes_to_return(Checker *checker, const Proc *proc, const Summary *sum) {
+    const BinFlow *flow = checker->flow;
+    ArenaMark mark = arena_mark(&checker->a);
+    bool *seen = ARENA_ARRAY(&checker->a, bool, flow->nblocks), returns = false;
+    uint32_t *stack = ARENA_ARRAY(&checker->a, uint32_t, flow->nblocks + 1), top = 0;
+    stack[top++] = proc->entry_block;
+    seen[proc->entry_block] = true;
+    while (top && !returns) {
+        const BinBlock *b = &flow->blocks[stack[--top]];
+        bool goes_on = true;
+        checker->steps++;
+        for (uint32_t i = b->first; i < b->first + b->ninsts && goes_on && !returns; i++) {
+            BinGuard guard = flow->decoded[i] ? bin_guard(&flow->insts[i]) : BG_NEVER;
+            BinKind kind = flow->decoded[i] ? bin_kind(&flow->insts[i]) : BK_PLAIN;
+            returns = !flow->decoded[i] || (guard != BG_NEVER && (kind == BK_RET || kind == BK_EXIT));
+            goes_on = guard != BG_ALWAYS ||
+                      (kind != BK_TRAP && (!check_is_call(checker, i) || callee_returns(checker, sum, i)));
+        }
+        for (uint32_t n = 0; n < b->nsuccs && goes_on; n++)
+            if (!seen[b->succs[n].block]) {
+                seen[b->succs[n].block] = true;
+                stack[top++] = b->succs[n].block;
+            }
+    }
+    arena_release(&checker->a, mark);
+    return returns;
+}
+
+/* Natively a procedure that only traps may do with barriers what it likes: ptxas 13.0 keeps B0 pending around
+ * calls of what tells why it gives up. Nobody comes to the BSYNC from there, and who waits at it goes too. */
+static void find_returns(Checker *checker, Summary *sum) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t k = 0; k < checker->nprocs; k++) {
+            uint32_t p = checker->callees_first[k];
+            if (!sum[p].returns && (!checker->native || comes_to_return(checker, &checker->procs[p], sum)))
+                sum[p].returns = changed = true;
+        }
+    }
+}
+
 typedef struct {
     uint32_t proc, inst;
     uint16_t own; /* pending there, of the procedure's own joins */
@@ -464,6 +516,8 @@ static void spread(Checker *c, Summary *sum, const Site *sites, uint32_t n) {
             Callees to = check_callees(c, site->inst);
             for (uint32_t t = 0; t < to.n; t++) {
                 Summary *callee = &sum[to.proc[t]];
+                if (!callee->returns)
+                    continue;
                 uint16_t in = callee->inherited | site->own | sum[site->proc].inherited;
                 uint16_t uses = sum[site->proc].uses | (callee->uses & (uint16_t)~sum[site->proc].saves);
                 changed |= in != callee->inherited || uses != sum[site->proc].uses;
@@ -478,6 +532,8 @@ static void callee_above(Checker *checker, const Summary *sum, const Site *site)
     Callees to = check_callees(checker, site->inst);
     uint16_t pending = site->own | sum[site->proc].inherited;
     for (uint32_t t = 0; t < to.n && pending; t++) {
+        if (!sum[to.proc[t]].returns)
+            continue;
         uint16_t uses = sum[to.proc[t]].uses;
         unsigned highest = 31u - (unsigned)__builtin_clz(pending),
                  used = uses ? (unsigned)__builtin_ctz(uses) : NUM_B;
@@ -564,6 +620,7 @@ void check_barriers(Checker *checker) {
                 if (flow->decoded[i] && check_is_call(checker, i))
                     VEC_ADD(&checker->a, &sites, ((Site){p, i, regs_at(&all[p], i)}));
     }
+    find_returns(checker, sum);
     spread(checker, sum, sites.at, sites.n);
     for (uint32_t p = 0; p < checker->nprocs; p++)
         check_proc(checker, &sum[p], &all[p]);
