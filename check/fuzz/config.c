@@ -74,14 +74,14 @@ void fuzz_describe_config(const FuzzConfig *config, char *out, size_t out_bytes)
             add_word(out, out_bytes, "", flags[k].word);
 }
 
-static const char *value_of(const char *word, const char *name) {
+static const char *setting_value(const char *word, const char *name) {
     size_t n = strlen(name);
     return strncmp(word, name, n) == 0 ? word + n : NULL;
 }
 
 /* NAME followed by a number, and nothing else. */
-static bool number_of(const char *word, const char *name, int base, unsigned long long *number) {
-    const char *value = value_of(word, name);
+static bool setting_number(const char *word, const char *name, int base, unsigned long long *number) {
+    const char *value = setting_value(word, name);
     char *end;
     if (!value || !*value)
         return false;
@@ -90,9 +90,9 @@ static bool number_of(const char *word, const char *name, int base, unsigned lon
 }
 
 /* NAME followed by one of `n` names. */
-static bool choice_of(const char *word, const char *name, const char *const names[], unsigned n,
-                      unsigned *choice) {
-    const char *value = value_of(word, name);
+static bool setting_choice(const char *word, const char *name, const char *const names[], unsigned n,
+                           unsigned *choice) {
+    const char *value = setting_value(word, name);
     for (*choice = 0; value && *choice < n; ++*choice)
         if (strcmp(value, names[*choice]) == 0)
             return true;
@@ -104,7 +104,7 @@ static bool read_word(FuzzConfig *config, const char *word) {
     unsigned choice;
     size_t n;
     Flag flags[FLAGS];
-    const char *policies = value_of(word, "policy=");
+    const char *policies = setting_value(word, "policy=");
     const Target *target = isa_target(word);
     flags_of(config, flags);
     for (unsigned k = 0; k < FLAGS; k++)
@@ -112,23 +112,23 @@ static bool read_word(FuzzConfig *config, const char *word) {
             return *flags[k].set = true;
     if (policies)
         return strcmp(policies, "default") == 0 || !machine_policy_list(&config->machine, policies, &n);
-    if (choice_of(word, "predicate=", predicates, sizeof predicates / sizeof *predicates, &choice))
+    if (setting_choice(word, "predicate=", predicates, sizeof predicates / sizeof *predicates, &choice))
         config->predicate = (PredicateMode)choice;
-    else if (choice_of(word, "engine=", engines, sizeof engines / sizeof *engines, &choice))
+    else if (setting_choice(word, "engine=", engines, sizeof engines / sizeof *engines, &choice))
         config->engine = (FuzzEngine)choice;
-    else if (number_of(word, "-O", 10, &number) && number <= 3)
+    else if (setting_number(word, "-O", 10, &number) && number <= 3)
         config->opt_level = (unsigned)number;
-    else if (number_of(word, "reg-limit=", 10, &number))
+    else if (setting_number(word, "reg-limit=", 10, &number))
         config->reg_limit = (unsigned)number;
-    else if (number_of(word, "reconverge-opt=", 16, &number))
+    else if (setting_number(word, "reconverge-opt=", 16, &number))
         config->reconv_opts = (unsigned)number;
-    else if (number_of(word, "yields=", 10, &number))
+    else if (setting_number(word, "yields=", 10, &number))
         config->yield_percent = (unsigned)number;
-    else if (number_of(word, "ptx-seed=", 10, &number))
+    else if (setting_number(word, "ptx-seed=", 10, &number))
         config->ptx_seed = number;
-    else if (number_of(word, "jit-after=", 10, &number))
+    else if (setting_number(word, "jit-after=", 10, &number))
         config->jit_after = (unsigned)number;
-    else if (number_of(word, "seed=", 10, &number))
+    else if (setting_number(word, "seed=", 10, &number))
         config->machine.seed = number;
     else if (target)
         config->target = target;
