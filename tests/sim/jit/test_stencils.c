@@ -1,7 +1,8 @@
-/* Every lane function as stencils, against the interpreter's handler of the same row: on the corners of
- * integers and floats and at random, guarded and not, for all lanes, none, one, half and some, with sources
- * in registers, in literals and in the destination, at every host level that this host has.
- * SPDX-License-Identifier: MIT */
+/* Every lane function four times: the interpreter's handler, stencils, LLVM's code where there is libLLVM,
+ * and in each lane the evaluator of the compact table. On the corners of integers and floats and at random,
+ * guarded and not, for all lanes, none, one, half and some, with sources in registers, in literals and in the
+ * destination, at every host level that this host has. What is compared are the rows of lanes.def: a new one
+ * is tried without a word here. SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,11 +11,14 @@
 
 #include "base/rng.h"
 #include "base/scope.h"
+#include "sim/jit/compiler.h"
 #include "sim/jit/stencil.h"
+#include "isa/lane/lane.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 60, REGISTERS = 24, LITERALS = 4, FIELD_WORDS = 10 };
+enum { ROUNDS = 40, STATES = 4, ROUNDS_OF_LLVM = 2, REGISTERS = 24, LITERALS = 4, FIELD_WORDS = 10 };
 
 static const uint32_t corners[] = {0,          1,          2,          31,         32,         33,
                                    0x7f,       0x80,       0xff,       0xffff,     0x8000,     0x7fffffff,
@@ -70,6 +74,7 @@ static World *world_new(const Level *level) {
     w->slots[0].bound = 1;
     w->ahead[0] = w->prog;
     w->jit.host.ahead = w->ahead;
+    w->jit.host.slots = w->slots;
     w->warp.run = &w->run;
     w->warp.prog = w->prog;
     w->warp.rows = mem_aligned(ROW_BYTES, ROW_COUNT * ROW_BYTES);
@@ -123,14 +128,11 @@ static void draw_instruction(World *w, const LaneHandler *handler, const LaneRow
     dec->gx = x >> 30 & 1 && dec->guard != REG_PT ? ~0u : 0;
 }
 
-static void draw_state(World *w, bool all, uint64_t *state) {
+static void draw_rows(World *w, bool all, uint64_t *state) {
     uint32_t *rows = (uint32_t *)(void *)w->warp.rows;
     memset(rows, 0, ROW_COUNT * ROW_BYTES);
     for (unsigned i = 0; i < REGISTERS * 32; i++)
         rows[i] = word(state);
-    for (unsigned i = 0; i < LITERALS; i++) /* in all lanes, as binders make them */
-        for (unsigned lane = 0, x = word(state); lane < 32; lane++)
-            w->literals[i][lane] = x;
     for (unsigned i = 0; i < PRED_COUNT; i++)
         w->warp.p[i] = mask(state);
     w->warp.p[REG_PT] = ~0u;
@@ -138,8 +140,12 @@ static void draw_state(World *w, bool all, uint64_t *state) {
     while (!all && (w->warp.active == ~0u || !w->warp.active))
         w->warp.active = mask(state);
     memset(w->run.cls, 0, sizeof w->run.cls);
-    w->run.quota = 100;
-    w->warp.pc = 0;
+}
+static void draw_state(World *w, bool all, uint64_t *state) {
+    for (unsigned i = 0; i < LITERALS; i++) /* in all lanes, as binders make them */
+        for (unsigned lane = 0, x = word(state); lane < 32; lane++)
+            w->literals[i][lane] = x;
+    draw_rows(w, all, state);
 }
 
 static Outcome take(World *w, uint8_t *rows) {
@@ -160,48 +166,139 @@ static Outcome interpret(World *w, uint8_t *rows) {
     return take(w, rows);
 }
 
+/* ---- the table's evaluator ---- */
+static uint64_t source_lane(const World *w, const uint32_t *rows, const LaneRow *row, unsigned i,
+                            unsigned lane) {
+    uintptr_t at = w->prog->v[i].at;
+    const uint32_t *words = at < ROW_COUNT * ROW_BYTES ? rows + at / 4 : (const uint32_t *)at;
+    return row->bits[i] == 64 ? pair(words[lane], words[lane + 32]) : words[lane];
+}
+typedef struct {
+    uint64_t value;
+    bool p[2];
+} LaneOutcome;
+static LaneOutcome evaluate(const World *w, const LaneRow *row, const uint32_t *rows, const uint32_t *p,
+                            unsigned lane) {
+    const Dec *dec = w->prog;
+    uint64_t in[LANE_PARAM_COUNT];
+    uint32_t k[LANE_PARAM_COUNT - LANE_PARAM_K];
+    for (unsigned i = 0; i < 3; i++)
+        in[i] = source_lane(w, rows, row, i, lane);
+    for (unsigned i = 0; i < 2; i++)
+        in[LANE_PARAM_P + i] = (p[dec->q[i].index] ^ dec->q[i].x) >> lane & 1;
+    row->constants(dec, k);
+    for (unsigned i = 0; i < LANE_PARAM_COUNT - LANE_PARAM_K; i++)
+        in[LANE_PARAM_K + i] = k[i];
+    LaneOutcome out = {.value = lane_evaluate(row->fn, in)};
+    uint32_t with = (uint32_t)in[LANE_PARAM_P], holds = out.value != 0, op = dec->lane.isetp.bop;
+    uint64_t carries = row->kind == LANE_CARRIES ? lane_evaluate((LaneFn)(row->fn + 1), in) : 0;
+    switch (row->kind) {
+    case LANE_CARRIES: out.p[0] = carries > 0, out.p[1] = carries > 1; break;
+    case LANE_WITH_LOGIC: out.p[0] = bool_op(dec->imm[1], holds, with); break;
+    case LANE_SETS: out.p[0] = bool_op(op, holds, with), out.p[1] = bool_op(op, !holds, with); break;
+    default: break;
+    }
+    return out;
+}
+
+/* What the interpreter made of `rows` and `p` in the lanes of g. */
+static void check_evaluator(const World *w, const LaneRow *row, const uint32_t *rows, const uint32_t *p,
+                            uint32_t g, const Outcome *got) {
+    const Dec *dec = w->prog;
+    const uint32_t *after = (const void *)got->rows;
+    unsigned to = dec->dst[0] / ROW_BYTES, writes = row->kind == LANE_DATA         ? 0
+                                                    : row->kind == LANE_WITH_LOGIC ? 1
+                                                                                   : 2;
+    for (; g; g &= g - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(g);
+        LaneOutcome want = evaluate(w, row, rows, p, lane);
+        if (row->kind != LANE_SETS && to < ROW_SINK) {
+            assert_int_equal(after[to * 32 + lane], (uint32_t)want.value);
+            if (row->result_bits == 64)
+                assert_int_equal(after[to * 32 + 32 + lane], want.value >> 32);
+        }
+        for (unsigned i = 0; i < writes; i++)
+            if (dec->pd[i] < PRED_SINK)
+                assert_int_equal(got->p[dec->pd[i]] >> lane & 1, want.p[i]);
+    }
+}
+
+/* ---- code ---- */
+static bool copied_code(World *w, const Region *region, Image *out) {
+    ImageBytes bytes;
+    stencil_region(stencil_set(w->run.level->name), &w->run, region, &bytes);
+    bool good = jit_image_map(&bytes, out);
+    mem_free(bytes.bytes);
+    return good;
+}
+static Compiler *compiler; /* NULL: no libLLVM */
+static bool compiled_code(World *w, const Region *region, Image *out) {
+    if (!compiler)
+        return false;
+    compiler_start(compiler, &w->run, region, region->kind, (XXH128_hash_t){0});
+    return compiler_take(compiler, out);
+}
+
+static void same_outcome(const World *w, const char *label, const char *whose, const Outcome *want,
+                         const Outcome *got) {
+    const uint32_t *x = (const void *)want->rows, *y = (const void *)got->rows;
+    for (unsigned i = 0; i < ROW_SINK * 32; i++)
+        if (x[i] != y[i])
+            fail_msg("%s: row %u lane %u: %x, %s %x", label, i / 32, i % 32, x[i], whose, y[i]);
+    for (unsigned i = 0; i < PRED_COUNT; i++)
+        if (want->p[i] != got->p[i])
+            fail_msg("%s: predicate %u: %x, %s %x", label, i, want->p[i], whose, got->p[i]);
+    assert_int_equal(want->off, got->off);
+    assert_int_equal(w->warp.pc, 1);
+    assert_int_equal(w->run.quota, 99);
+    assert_int_equal(w->run.cls[0].issues, 1);
+    assert_int_equal(w->run.cls[0].lanes, __builtin_popcount(w->warp.active));
+}
+
+/* One state of rows and predicates, by everything there is. */
+static void check_state(World *w, const LaneRow *row, const Image code[2]) {
+    static _Alignas(ROW_BYTES) uint8_t before[ROW_COUNT * ROW_BYTES], rows[2][ROW_SINK * ROW_BYTES];
+    static const char *const names[2] = {"stencils", "LLVM"};
+    const Dec *dec = w->prog;
+    uint32_t p[PRED_COUNT], g = w->warp.active & (w->warp.p[dec->guard] ^ dec->gx);
+    memcpy(before, w->warp.rows, sizeof before);
+    memcpy(p, w->warp.p, sizeof p);
+    Outcome want = interpret(w, rows[0]);
+    check_evaluator(w, row, (const uint32_t *)(const void *)before, p, g, &want);
+    for (unsigned i = 0; i < 2; i++) {
+        if (!code[i].code)
+            continue;
+        memcpy(w->warp.rows, before, sizeof before);
+        memcpy(w->warp.p, p, sizeof p);
+        memset(w->run.cls, 0, sizeof w->run.cls);
+        w->run.quota = 100;
+        w->warp.pc = 0;
+        assert_int_equal(code[i].code(&w->warp, &w->jit.host), RUN_OK);
+        Outcome got = take(w, rows[1]);
+        same_outcome(w, lane_functions[row->fn].label, names[i], &want, &got);
+    }
+}
+
 static void check_row(World *w, const LaneRow *row, const LaneHandler *handler, bool all) {
-    static uint8_t before[ROW_COUNT * ROW_BYTES], rows[2][ROW_SINK * ROW_BYTES];
     uint64_t state = (uint64_t)(row - lane_rows) << 1 | all;
-    const char *label = lane_functions[row->fn].label;
     for (unsigned n = 0; n < ROUNDS; n++) {
         Region region = {.blocks = {{.pc = 0, .n = 1, .entry = true}},
                          .nblocks = 1,
                          .ninsts = 1,
                          .kind = all ? JIT_FULL : JIT_MASKED};
-        ImageBytes bytes;
-        Image image;
+        Image code[2] = {{0}};
         draw_instruction(w, handler, row, &state);
         draw_state(w, all, &state);
         assert_ptr_equal(lane_row_of(w->run.level, handler->full), row);
-        memcpy(before, w->warp.rows, sizeof before);
-        uint32_t p[PRED_COUNT];
-        memcpy(p, w->warp.p, sizeof p);
-        Outcome want = interpret(w, rows[0]);
-        memcpy(w->warp.rows, before, sizeof before);
-        memcpy(w->warp.p, p, sizeof p);
-        w->run.cls[0].off = 0;
-        stencil_region(stencil_set(w->run.level->name), &w->run, &region, &bytes);
-        if (!jit_image_map(&bytes, &image))
+        if (!copied_code(w, &region, &code[0]))
             skip();
-        mem_free(bytes.bytes);
-        w->warp.pc = 0;
-        assert_int_equal(image.code(&w->warp, &w->jit.host), RUN_OK);
-        jit_image_unmap(&image);
-        Outcome got = take(w, rows[1]);
-        const uint32_t *x = (const void *)want.rows, *y = (const void *)got.rows;
-        for (unsigned i = 0; i < ROW_SINK * 32; i++)
-            if (x[i] != y[i])
-                fail_msg("%s, round %u: row %u lane %u: %x, stencils %x", label, n, i / 32, i % 32, x[i],
-                         y[i]);
-        for (unsigned i = 0; i < PRED_COUNT; i++)
-            if (want.p[i] != got.p[i])
-                fail_msg("%s, round %u: predicate %u: %x, stencils %x", label, n, i, want.p[i], got.p[i]);
-        assert_int_equal(want.off, got.off);
-        assert_int_equal(w->warp.pc, 1);
-        assert_int_equal(w->run.quota, 99);
-        assert_int_equal(w->run.cls[0].issues, 1);
-        assert_int_equal(w->run.cls[0].lanes, __builtin_popcount(w->warp.active));
+        assert_true(n >= ROUNDS_OF_LLVM || compiled_code(w, &region, &code[1]) || !compiler);
+        for (unsigned i = 0; i < STATES; i++) {
+            check_state(w, row, code);
+            draw_rows(w, all, &state); /* literals are part of the code */
+        }
+        for (unsigned i = 0; i < 2; i++)
+            jit_image_unmap(&code[i]);
     }
 }
 
@@ -244,6 +341,16 @@ static void test_v4(void **unused) {
 }
 
 int main(void) {
+    compiler = compiler_new(COMPILER_WAITS, true, NULL);
+    compiler_load(compiler);
+    if (compiler_state(compiler) != COMPILER_READY) {
+        print_message("without LLVM: %s\n", compiler_why(compiler));
+        compiler_free(compiler);
+        compiler = NULL;
+    }
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_v3), cmocka_unit_test(test_v4)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int status = cmocka_run_group_tests(tests, NULL, NULL);
+    if (compiler)
+        compiler_free(compiler);
+    return status;
 }
