@@ -18,10 +18,11 @@ enum { DEFAULT_AFTER = 2000000, EXECUTIONS = 500000, ASK_AGAIN = 20000, MOST_HEA
  */
 enum { LOOK_AFTER = 100000 };
 /* The same before stencils are copied: what that takes, 10 us for a region of 30. Over them
- * code of LLVM gains less than over the interpreter: where compiling takes time from them they must have run
- * for longer; and nothing where a warp comes to a few instructions only once. With an option that says after
- * how many instructions to compile there are none before it. */
-enum { COPY_AFTER = 4000, BUSY_FACTOR = 2, SHORT_REGION = 64 };
+ * code of LLVM gains less than over the interpreter, tenths of a nanosecond an instruction: where compiling
+ * takes time from them, they must have run for five times as long as opening libLLVM, 20 ms, and compiling
+ * take, so that it is never much that is lost; and nothing where a warp comes to a few instructions only
+ * once. With an option that says after how many instructions to compile there are none before it. */
+enum { COPY_AFTER = 4000, BUSY_FACTOR = 10, BUSY_LEAST = 100000000, SHORT_REGION = 64 };
 /* Where stencils have 32 vectors, LLVM's code is the faster one in regions of few rows, which it keeps in
  * them from block to block, and few calls (measured: 1.0 to 1.5 times; 0.7 with 85 rows, 0.9 with two
  * accesses to memory in five instructions). */
@@ -319,7 +320,7 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
     JitCode *code = find_any_code(engine, wanted.key);
     uint64_t pays = (uint64_t)region.ninsts * engine->executions;
     if (slot->copied[kind] && compiler_takes_time(engine->compiler))
-        pays *= BUSY_FACTOR;
+        pays = pays * BUSY_FACTOR + BUSY_LEAST;
     if (pays < engine->after)
         pays = engine->after;
     if (code)
