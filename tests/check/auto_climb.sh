@@ -3,18 +3,13 @@
 # that do. What no step finds stays little covered, and wrong code behind such a size is found.
 #   auto_climb.sh HEDDLE SCRATCH
 # SPDX-License-Identifier: MIT
-set -u
-heddle=$1 scratch=$2
-rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
-failed=0
-fail() { echo "FAILED: $*"; failed=1; }
+. "$(dirname "$0")/auto.sh"
 
 # kernel NAME PARAMETERS BODY VERDICT: its verdict begins with VERDICT
 kernel() {
-    printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry %s(%s)\n{\n' "$1" "$2" >"$1.ptx"
-    printf '.reg .b64 %%a, %%b, %%o;\n.reg .b32 %%i, %%j, %%k, %%m, %%n, %%t, %%x, %%y;\n.reg .pred %%p, %%q;\n%s\nEND: ret;\n}\n' "$3" >>"$1.ptx"
-    "$heddle" validate "$1.ptx" --launch auto --show-launch "$1.json" >"$1.report"
-    grep -q "^$1: $4" "$1.report" || fail "$1 is not '$4': $(head -3 "$1.report")"
+    begin "$1" '' "$2" '.reg .b64 %a, %b, %o; .reg .b32 %i, %j, %k, %m, %n, %t, %x, %y; .reg .pred %p, %q;'
+    printf '%s\nEND: ret;\n}\n' "$3" >>"$1.ptx"
+    verdict "$1" "$4"
 }
 index='mov.u32 %x, %tid.x; mov.u32 %j, %ctaid.x; mov.u32 %y, %ntid.x; mad.lo.s32 %i, %j, %y, %x; mul.wide.u32 %o, %i, 4;
 ld.param.u64 %a, [a]; add.s64 %a, %a, %o; ld.param.u32 %n, [n];'

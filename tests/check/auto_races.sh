@@ -3,11 +3,7 @@
 # reaches a tenth more than they do: what a size that contradicts the shape adds at the edge is no reason to call a kernel racy.
 #   auto_races.sh HEDDLE SCRATCH
 # SPDX-License-Identifier: MIT
-set -u
-heddle=$1 scratch=$2
-rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
-failed=0
-fail() { echo "FAILED: $*"; failed=1; }
+. "$(dirname "$0")/auto.sh"
 
 # steps NAME N: N basic blocks, one behind the other
 steps() { for k in $(seq "$2"); do echo "bra $1$k; $1$k: add.s32 %y, %y, $k;"; done; }

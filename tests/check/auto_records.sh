@@ -3,20 +3,14 @@
 # blocks of a size that only their loops tell; and of wrong binaries of each of them.
 #   auto_records.sh HEDDLE SCRATCH
 # SPDX-License-Identifier: MIT
-set -u
-heddle=$1 scratch=$2
-rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
-failed=0
-fail() { echo "FAILED: $*"; failed=1; }
+. "$(dirname "$0")/auto.sh"
 
 # kernel NAME PARAMETERS BODY VERDICT [RIGHT WRONG]: its verdict begins with VERDICT; of a binary of the kernel with WRONG in place of
 # RIGHT it is "differs"
 kernel() {
-    printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry %s(%s)\n{\n' "$1" "$2" >"$1.ptx"
-    printf '.reg .b64 %%a, %%b, %%c, %%o;\n.reg .b32 %%i, %%j, %%k, %%n, %%x, %%y;\n.reg .f32 %%f, %%g;\n.reg .f64 %%d;\n' >>"$1.ptx"
-    printf '.reg .pred %%p, %%q;\n%s\nEND: ret;\n}\n' "$3" >>"$1.ptx"
-    "$heddle" validate "$1.ptx" --launch auto --show-launch "$1.json" >"$1.report"
-    grep -q "^$1: $4" "$1.report" || fail "$1 is not '$4': $(head -3 "$1.report")"
+    begin "$1" '' "$2" '.reg .b64 %a, %b, %c, %o; .reg .b32 %i, %j, %k, %n, %x, %y; .reg .f32 %f, %g; .reg .f64 %d; .reg .pred %p, %q;'
+    printf '%s\nEND: ret;\n}\n' "$3" >>"$1.ptx"
+    verdict "$1" "$4"
     [ $# -lt 6 ] && return
     sed "s/$5/$6/" "$1.ptx" >"$1.wrong.ptx"
     cmp -s "$1.ptx" "$1.wrong.ptx" && fail "$1: nothing to edit"

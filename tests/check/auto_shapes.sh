@@ -3,18 +3,13 @@
 # shared memory: a launch is found in which they do what their authors meant. One that races whatever its shape is racy.
 #   auto_shapes.sh HEDDLE SCRATCH
 # SPDX-License-Identifier: MIT
-set -u
-heddle=$1 scratch=$2
-rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
-failed=0
-fail() { echo "FAILED: $*"; failed=1; }
+. "$(dirname "$0")/auto.sh"
 
 # kernel NAME VARIABLES PARAMETERS BODY VERDICT: its verdict begins with VERDICT
 kernel() {
-    printf '.version 8.0\n.target sm_80\n.address_size 64\n%s\n.visible .entry %s(%s)\n{\n' "$2" "$1" "$3" >"$1.ptx"
-    printf '.reg .b64 %%a, %%o;\n.reg .b32 %%i, %%j, %%n, %%x, %%y;\n.reg .pred %%p;\n%s\nret;\n}\n' "$4" >>"$1.ptx"
-    "$heddle" validate "$1.ptx" --launch auto --show-launch "$1.json" >"$1.report"
-    grep -q "^$1: $5" "$1.report" || fail "$1 is not '$5': $(head -3 "$1.report")"
+    begin "$1" "$2" "$3" '.reg .b64 %a, %o; .reg .b32 %i, %j, %n, %x, %y; .reg .pred %p;'
+    printf '%s\nret;\n}\n' "$4" >>"$1.ptx"
+    verdict "$1" "$5"
 }
 # the launches of kernel NAME have blocks of so many threads in x, at least one of them
 has_block() { tr -d ' \t\n' <"$1.json" | grep -q "\"block\":.$2,1,1." || fail "$1: no block of $2 threads"; }
