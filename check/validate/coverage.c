@@ -140,20 +140,25 @@ bool coverage_only_traps(const Coverage *coverage, const PtxModule *module, cons
 /* ---- machine ---- */
 
 static void mark_callees(const BinFlow *flow, uint32_t func, uint8_t *marked) {
+    Arena arena = {0};
+    bool *taken = ARENA_ARRAY(&arena, bool, flow->bin->nfuncs + 1); /* its address is a value somewhere */
+    for (uint32_t k = 0; k < flow->bin->nfixups; k++)
+        if (flow->bin->fixups[k].to == BIN_TO_FUNC && flow->bin->fixups[k].target < flow->bin->nfuncs)
+            taken[flow->bin->fixups[k].target] = true;
     marked[func] = 1;
     for (bool again = true; again;) {
         again = false;
         for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
             for (uint32_t i = 0; marked[f] && i < flow->funcs[f].ncalls; i++) {
                 uint32_t to = flow->funcs[f].calls[i].callee;
-                for (uint32_t k = 0; to == BINFLOW_NONE && k < flow->bin->nfuncs;
-                     k++) /* indirect: any function */
-                    if (!flow->bin->funcs[k].is_entry && !marked[k])
+                for (uint32_t k = 0; to == BINFLOW_NONE && k < flow->bin->nfuncs; k++) /* indirect */
+                    if (taken[k] && !flow->bin->funcs[k].is_entry && !marked[k])
                         marked[k] = again = true;
                 if (to != BINFLOW_NONE && !marked[to])
                     marked[to] = again = true;
             }
     }
+    arena_free(&arena);
 }
 
 Covered coverage_machine(const Coverage *coverage, const BinFlow *flow, const char *kernel) {

@@ -10,6 +10,6 @@ fail() { echo "FAILED: $*"; failed=1; }
 begin() { printf '.version 8.0\n.target sm_80\n.address_size 64\n%s\n.visible .entry %s(%s)\n{\n%s\n' "$2" "$1" "$3" "$4" >"$1.ptx"; }
 # verdict NAME WANTED: that of the kernel in NAME.ptx begins with WANTED; NAME.json gets the launch
 verdict() {
-    "$heddle" validate "$1.ptx" --launch auto --show-launch "$1.json" >"$1.report"
+    "$heddle" validate "$1.ptx" --kernel "$1" --launch auto --show-launch "$1.json" >"$1.report"
     grep -q "^$1: $2" "$1.report" || fail "$1 is not '$2': $(head -3 "$1.report")"
 }

@@ -89,6 +89,10 @@ ld.shared.u32 %n, [%j+4]; st.local.u32 [v], %n; mov.u64 %a, v; cvta.local.u64 %a
 { .param .b64 f; .param .b64 w; .param .b32 r; st.param.b64 [f], %o; st.param.b64 [w], %a; call.uni (r), vprintf, (f, w); } END:" equal
 # all that it does is to trap
 kernel stub '' '' 'trap;' 'equal: .*trap instruction'
+# ... and to print before; the file has functions that another kernel calls, and whose address nobody takes
+kernel loud '.global .align 4 .b8 format[4] = {104, 105, 10, 0}; .extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 v);
+.visible .entry other(.param .u64 a) { .reg .b64 %a; .reg .f32 %f<3>; ld.param.u64 %a, [a]; ld.global.f32 %f1, [%a]; ld.global.f32 %f2, [%a+4]; div.rn.f32 %f1, %f1, %f2; st.global.f32 [%a], %f1; ret; }' '' \
+    'mov.u64 %o, format; cvta.global.u64 %o, %o; mov.u64 %a, 0; { .param .b64 f; .param .b64 w; .param .b32 r; st.param.b64 [f], %o; st.param.b64 [w], %a; call.uni (r), vprintf, (f, w); } trap;' 'equal: .*trap instruction'
 # all was executed, and nothing of it stores; a store that is not executed may be wrong
 kernel empty '' '' '' 'equal: .*nothing is stored'
 kernel guarded '' '.param .u64 a' 'mov.u32 %i, %tid.x; ld.param.u64 %a, [a]; setp.eq.u32 %p, %i, 0xffffffff; @%p st.global.u32 [%a], %i;' \
