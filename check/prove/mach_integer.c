@@ -66,10 +66,13 @@ static void imad(Mach *mach, bool ext) {
         t_add(ts, t_mul(ts, mach_int(mach, 0, false), mach_int(mach, 1, false)), mach_int(mach, 2, ext));
     mach_put(mach, 0, 0, ext ? t_add(ts, sum, t_b2i(ts, mach_pred_at(mach, 3))) : sum);
 }
-/* Is x below y, of 64 bits, unsigned? */
-static Term *below64(Terms *ts, Term *x, Term *y) {
-    Term *xh = t_hi(ts, x), *yh = t_hi(ts, y);
-    return t_or(ts, t_ult(ts, xh, yh), t_and(ts, t_eq(ts, xh, yh), t_ult(ts, t_lo(ts, x), t_lo(ts, y))));
+/* Does x + y + carry, of 64 bits, reach 2^64? Word by word, as PTX adds them. */
+static Term *carry_of_words(Mach *mach, Term *x, Term *y, Term *carry) {
+    Terms *ts = &mach->prover->ts;
+    Term *low = t_add(ts, t_zext(ts, t_lo(ts, x)), t_zext(ts, t_lo(ts, y))),
+         *high = t_add(ts, t_zext(ts, t_hi(ts, x)), t_zext(ts, t_hi(ts, y)));
+    Term *between = carried(mach, t_add(ts, low, t_zext(ts, carry)), 1);
+    return carried(mach, t_add(ts, high, t_zext(ts, t_b2i(ts, between))), 1);
 }
 static void imad_wide(Mach *mach, bool sign, bool ext, bool high) {
     Terms *ts = &mach->prover->ts;
@@ -85,14 +88,13 @@ static void imad_wide(Mach *mach, bool sign, bool ext, bool high) {
         c = t_pair(ts, t_inv(ts, t_lo(ts, c)), t_inv(ts, t_hi(ts, c)));
     else if (negative)
         c = t_scale(ts, c, ~0ull);
-    Term *r = t_add(ts, product, c);
+    Term *r = t_add(ts, product, c), *in = ext ? t_b2i(ts, mach_pred_at(mach, 3)) : mach_k32(mach, 0);
     if (mach->in->ndst > 1 && mach->in->dst[1].kind == OPK_REG && mach->in->dst[1].value != REG_PT) {
-        if (ext || negative || sign)
+        if (negative || sign)
             mach_fault(mach, "the carry of this product is not modelled");
-        mach_put_pred(mach, 1, below64(ts, r, c));
+        mach_put_pred(mach, 1, carry_of_words(mach, product, c, in));
     }
-    if (ext)
-        r = t_add(ts, r, t_zext(ts, t_b2i(ts, mach_pred_at(mach, 3))));
+    r = t_add(ts, r, t_zext(ts, in));
     if (high)
         mach_put(mach, 0, 0, t_hi(ts, r));
     else

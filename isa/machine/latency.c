@@ -73,7 +73,7 @@ static const uint8_t timings[NFAMILIES][NTIMINGS] = {
 };
 
 typedef struct {
-    uint8_t guard, half_guard, dbl_guard, half_pred, dbl_pred, uguard, uguard_own;
+    uint8_t guard, half_guard, dbl_guard, half_pred, dbl_pred, wide_pred, uguard, uguard_own;
     bool dbl_sb, mma_sb;
     uint8_t waw_late, result_least, zero_yields, zero_product;
 } FamilyData;
@@ -279,6 +279,8 @@ static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r,
         return data->half_pred;
     if (is_uniform_class(w)) /* ELECT P0; USHF; ISETP P0 after 4 cycles (sm_90, a product by warp groups) */
         return r == ISA_UNIT_ALU ? 4 : 6;
+    if (w == ISA_UNIT_WIDE && r == ISA_UNIT_WIDE)
+        return data->wide_pred;
     return is_fma_side(w) == is_fma_side(r) ? 4 : 5;
 }
 

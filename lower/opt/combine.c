@@ -5,7 +5,8 @@
  *   LOP3 of LOP3            one table of three inputs
  *   LOP3 of SHF.R           PRMT, where it takes one byte
  *   I2F of one of these     I2F of a byte or a half, where it takes that
- *   IADD3, IADD3.X of a product of 64 bits, or of 32 bits that are shifted: IMAD.WIDE with an addend
+ *   IADD3, IADD3.X of a product of 64 bits, or of 32 bits that are shifted: IMAD.WIDE with an addend and,
+ *                           in a chain of such sums, with carries
  *   IMAD and IMAD.HI of the same factors: IMAD.WIDE, where both stand near each other
  *   IADD3, IADD3.X of 64 bits that are shifted, or multiplied by a power of two: LEA, LEA.HI.X
  * A sum or a table of one operand is that operand. In: SSA. The inner instruction stands in the same block,
@@ -387,23 +388,27 @@ static void become_lea(Function *f, InstId id, uint32_t mods, const Operand *src
 
 typedef struct { /* low and high words of two terms */
     Operand low[2], high[2], carry;
-    InstId first, last; /* IADD3, IADD3.X */
+    Operand in, out;    /* carries of the whole sum; OPK_NONE: nobody wants it */
+    InstId first, last; /* IADD3 or, with a carry, IADD3.X; IADD3.X */
 } WideSum;
 
 /* `i` adds the high words and the carry of an IADD3 that adds the low ones. */
 static bool wide_sum(const Combine *combine, const Inst *i, WideSum *out) {
     Function *f = combine->f;
-    if (i->op != OT_IADD3 || i->mods != MSET(IADD3, x, 1) || !one_result(combine, i) ||
-        !opt_scalar(*ir_dst(f, i, 0)) || !is_no_carry(*ir_src(f, i, IADD3_pq)))
+    if (i->op != OT_IADD3 || i->mods != MSET(IADD3, x, 1) || !op_is_always(i->guard) || i->flags & IF_TIED ||
+        ir_dst(f, i, IADD3_pv)->kind != OPK_NONE || !opt_scalar(*ir_dst(f, i, 0)) ||
+        !is_no_carry(*ir_src(f, i, IADD3_pq)))
         return false;
     Operand carry = *ir_src(f, i, IADD3_pp);
     const Inst *first = plain_def(combine, carry, OT_IADD3);
-    if (!first || first->mods || combine->uses[carry.value] != 1 ||
+    if (!first || (first->mods && first->mods != MSET(IADD3, x, 1)) || combine->uses[carry.value] != 1 ||
         f->values.at[carry.value].block.i != combine->block.i ||
         ir_dst(f, first, IADD3_pu)->value != carry.value || ir_dst(f, first, IADD3_pv)->kind != OPK_NONE ||
-        !opt_scalar(*ir_dst(f, first, 0)))
+        !opt_scalar(*ir_dst(f, first, 0)) || !is_no_carry(*ir_src(f, first, IADD3_pq)))
         return false;
     out->carry = carry;
+    out->in = first->mods ? *ir_src(f, first, IADD3_pp) : op_with(op_pt(), OPM_NOT);
+    out->out = *ir_dst(f, i, IADD3_pu);
     out->first = f->values.at[carry.value].def;
     out->last = f->values.at[ir_dst(f, i, 0)->value].def;
     return two_terms(combine, i, out->high) && two_terms(combine, first, out->low);
@@ -411,6 +416,8 @@ static bool wide_sum(const Combine *combine, const Inst *i, WideSum *out) {
 
 static bool shifted_term(Combine *combine, const WideSum *sum) {
     Function *f = combine->f;
+    if (!is_no_carry(sum->in) || sum->out.kind != OPK_NONE)
+        return false;
     for (unsigned k = 0; k < 4; k++) {
         Shifted x;
         Operand with = sum->low[1 - k / 2], above = sum->high[1 - k % 2], pf = op_with(op_pt(), OPM_NOT);
@@ -490,14 +497,17 @@ static bool product_term(Combine *combine, unsigned at, const WideSum *sum) {
             !is_defined_at(combine, above, sum->first, at) ||
             !is_defined_at(combine, sum->high[k % 2], sum->first, at))
             continue;
+        bool carries = !is_no_carry(sum->in) || sum->out.kind != OPK_NONE;
+        if (carries && MGET(IMAD_WIDE, sign, x.mods) != ISign_U32)
+            continue;
         Operand with = pair_of(combine, sum->low[1 - k / 2], above);
         if (with.kind == OPK_NONE)
             continue;
         ValId words[2] = {{ir_dst(f, ir_inst(f, sum->first), 0)->value},
                           {ir_dst(f, ir_inst(f, sum->last), 0)->value}};
-        Operand dst[2] = {ir_vec(f, words, 2)};
-        become(f, sum->first, OT_IMAD_WIDE, x.mods, dst,
-               (Operand[]){x.a, x.b, with, op_with(op_pt(), OPM_NOT)});
+        Operand dst[2] = {ir_vec(f, words, 2), sum->out};
+        become(f, sum->first, OT_IMAD_WIDE, x.mods | MSET(IMAD_WIDE, x, !is_no_carry(sum->in)), dst,
+               (Operand[]){x.a, x.b, with, sum->in});
         ir_remove_at(f, combine->block, at);
         return true;
     }

@@ -465,6 +465,36 @@ static void test_combine_addresses(void **state) {
     unload(&l);
 }
 
+/* Products in a chain of carries take their addends with the carry between and, of unsigned ones, from before
+ * and to behind. The sums of a product with a sign keep theirs, as do those of which the carry between has a
+ * second reader. */
+static void test_combine_carries(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n"
+             "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n  %r3 = S2R SR[tid.z]\n  %r4 = S2R SR[laneid]\n"
+             "  [%r5 %r6], _ = IMAD_WIDE(sign=U32) %r1, %r2, RZ, !PT\n"
+             "  [%r7 %r8], _ = IMAD_WIDE(sign=U32) %r3, %r2, RZ, !PT\n"
+             "  [%r9 %r10], _ = IMAD_WIDE %r4, %r2, RZ, !PT\n"
+             "  %r11, %p12, _ = IADD3 %r5, %r3, RZ, !PT, !PT\n"
+             "  %r13, %p14, _ = IADD3(x=0x1) %r6, %r4, RZ, %p12, !PT\n"
+             "  %r15, %p16, _ = IADD3(x=0x1) %r7, %r1, RZ, %p14, !PT\n"
+             "  %r17, %p18, _ = IADD3(x=0x1) %r8, %r2, RZ, %p16, !PT\n"
+             "  %r19, %p20, _ = IADD3(x=0x1) %r9, %r1, RZ, %p18, !PT\n"
+             "  %r21, %p22, _ = IADD3(x=0x1) %r10, %r2, RZ, %p20, !PT\n"
+             "  %r23, %p24, _ = IADD3(x=0x1) %r5, %r1, RZ, %p22, !PT\n"
+             "  %r25, _, _ = IADD3(x=0x1) %r6, %r3, RZ, %p24, !PT\n  %r26 = SEL %r1, %r2, %p24\n"
+             "  STG [%r11 %r13].64, _, 0x0, %r15\n  STG [%r17 %r19].64, _, 0x0, %r21\n"
+             "  STG [%r23 %r25].64, _, 0x0, %r26\n"
+             "  EXIT _\n");
+    assert_true(pass_combine(l.f, &l.d));
+    expect(&l, "[%r11 %r13], %p14 = IMAD_WIDE(sign=U32) %r1, %r2, [%r3 %r4], !PT", "%r11, %p12");
+    expect(&l, "[%r15 %r17], %p18 = IMAD_WIDE(sign=U32 x=0x1) %r3, %r2, [%r1 %r2], %p14", "%r15, %p16");
+    expect(&l, "%r19, %p20, _ = IADD3(x=0x1) %r9, %r1, RZ, %p18, !PT", NULL);
+    expect(&l, "%r23, %p24, _ = IADD3(x=0x1) %r5, %r1, RZ, %p22, !PT", NULL);
+    unload(&l);
+}
+
 /* Low and high word of a product of the same factors, in any order, are one product with the high word's
  * sign; not of other factors, with an addend or a carry, and where the low word has no use. */
 static void test_combine_words(void **state) {
@@ -783,6 +813,7 @@ int main(void) {
         cmocka_unit_test(test_combine_numbers),
         cmocka_unit_test(test_fold_permutations),
         cmocka_unit_test(test_combine_addresses),
+        cmocka_unit_test(test_combine_carries),
         cmocka_unit_test(test_combine_words),
         cmocka_unit_test(test_legalise_literals),
         cmocka_unit_test(test_conditions),
