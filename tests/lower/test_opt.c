@@ -314,7 +314,7 @@ static void test_fold_halves(void **state) {
     assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
     expect(&l, "%r6 = SEL %r1, %r2, %p4", "%p5");
     expect(&l, "%p9, _ = ISETP", NULL);
-    expect(&l, "%p11, _ = ISETP", NULL);
+    expect(&l, "%r12 = SEL %r1, %r2, PT", "%p11, _"); /* ... OR PT */
     expect(&l, "%p13, _ = ISETP", NULL);
     expect(&l, "STG _, _, 0x14, %r2", "%r15 =");
     expect(&l, "%r16 = IMAD(x=0x1)", NULL);
@@ -651,7 +651,8 @@ static void test_dce_keeps_effects(void **state) {
                                     OT_HGMMA,        OT_HGMMA_SP,    OT_QGMMA_SP,       OT_IGMMA_SP,
                                     OT_QGMMA,        OT_IGMMA,       OT_BGMMA,          OT_SYNCS_ARRIVE,
                                     OT_SYNCS_EXCH,   OT_CREDUX,      OT_RPCMOV_FROM,    OT_ATOMS_CAST,
-                                    OT_ATOMS_ARRIVE, OT_ATOM_ARRIVE, OT_ATOM_POPC_INC,  OT_USETMAXREG_ALLOC};
+                                    OT_ATOMS_ARRIVE, OT_ATOM_ARRIVE, OT_ATOM_POPC_INC,  OT_USETMAXREG_ALLOC,
+                                    OT_MOVM_SHAPE};
     unsigned kept = 0;
     for (unsigned op = 1; op < OT_COUNT; op++) {
         bool stays = isa_num_dst(op) == 0 && op != OT_NOP;

@@ -341,7 +341,7 @@ for level in 1 3; do
     for edit in '0,/FCHK P\([0-9]\), \(R[0-9]*\), \(R[0-9]*\)/s//FCHK P\1, \3, \2/' '0,/FFMA/s//FFMA.RM/' 's/FFMA.RP/FFMA.RM/' \
         's/FFMA.RZ/FFMA/' 's/0x7fffffff, /0x7ffffffe, /' 's/0xfd,/0xfc,/' 's/-0x18,/-0x17,/' 's/-0x40/-0x41/' 's/, 0x20, RZ/, 0x1f, RZ/' \
         's/1.84467440737095516160e+19/1.84467440737095516160e+18/' 's/, 0x48, /, 0x88, /' '0,/, 0xc8, /s//, 0xc0, /' \
-        's/ MOV \(R[0-9]*\), 0x\([0-9a-f]*0\) ;/ MOV \1, 0x1\2 ;/'; do
+        's/ MOV \(R[0-9]*\), (\(\.L[_0-9a-f]*\)) ;/ MOV \1, (\2+0x20) ;/'; do
         planted "div.rn.f32 -O$level" "$edit"
     done
     rounded "$dir/r.ptx" f32 "rcp.rn.f32 %d, %a"
