@@ -129,8 +129,13 @@ sed -i 's/"block": .8./"block": [4]/' dir2/one.json && again "launch file" "$hed
 
 # limits; the shadow of AddressSanitizer lives in the same address space, so there is none with it
 if ! grep -q __asan_init "$heddle"; then
-    "$heddle" validate dir --memory-limit 1 >table 2>&1
+    mkdir large # more than the program has before it knows of the limit
+    printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .b8 bytes[100000000];\n.visible .entry k() {
+.reg .b32 %%x; ld.global.u32 %%x, [bytes]; add.u32 %%x, %%x, 1; st.global.u32 [bytes+4], %%x; ret; }\n' >large/large.ptx
+    "$heddle" validate large --memory-limit 1 >table 2>&1
     want 'crashed'
+    "$heddle" validate large >table 2>&1
+    want 'equal'
 fi
 "$heddle" validate dir --json >json 2>/dev/null
 grep -q '"racy":.1' json || fail "totals in JSON"
