@@ -157,7 +157,7 @@ static const Word timings[] = {
     {"P_WITH_READS", "its predicate comes when its operands have been read", 1 << 5, 0},
     {"P_AS_GUARD", "reads its predicate where guards are read", 1 << 6, 0},
     {"UR_OF_LOAD", "reads its uniform register as a load does", 1 << 7, 0},
-    {"UR_OF_STORE", "or as a store", 1 << 8, 0},
+    {"UR_OF_STORE", "or as a store or an atomic operation", 1 << 8, 0},
     {"UR_OF_JUMP", "or as a jump to where it says", 1 << 13, 0},
     {"R_LATER", "reads registers later than its unit", 1 << 9, 0},
     {"R_SOONER", "or sooner", 1 << 12, 0},

@@ -284,9 +284,9 @@ static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r,
     return is_fma_side(w) == is_fma_side(r) ? 4 : 5;
 }
 
-/* sm_90: ptxas lets LDG and LD read the descriptor 2 cycles behind ULDC (12,880 and 78 times), STG, REDG and
- * ST 4 (ST: a volatile local variable by its generic address); on sm_75 and sm_80 ST reads it after 2. UMOV;
- * UTMALDG, UTMASTG or UTMAREDG: 2 (CUTLASS). */
+/* sm_90: ptxas lets LD, LDG, ST, STG, ATOM, ATOMG and REDG read the descriptor 2 cycles behind ULDC where
+ * their address has been there for longer (EXIT; ULDC; ST), as on sm_75 and sm_80. UMOV; UTMALDG, UTMASTG or
+ * UTMAREDG: 2 (CUTLASS). 5 for what was seen nowhere. */
 static unsigned ugpr_to_memory(enum Latency family, const MachInst *reader) {
     unsigned load = reader ? timing(family, reader, ISA_TIMING_UR_OF_LOAD) : 0,
              store = reader ? timing(family, reader, ISA_TIMING_UR_OF_STORE) : 0;
