@@ -6,10 +6,17 @@
  * A lane that runs alone sees in the second round what it expects, and leaves. One round is followed from the
  * swap to the swap: each register may hold a word of the address, of what was expected or of what was seen,
  * each predicate what it is where the last two are equal; words that were spilled are followed, too. The
- * round must leave there, and come back with the same address, expecting what was seen. Only loops without
- * branches inside, calls, stores and other instructions that watch memory. The compiler finds them on its own
- * (lower/reconverge/retry.c). MOV, IMAD, STL, LDL, ISETP and the three ATOM*.CAS are asked for by name: what
- * copies, spills, compares and that the last ones expect a value is no column. SPDX-License-Identifier: MIT
+ * round must leave there, and come back with the same address, expecting what was seen. ATOMS.CAST.SPIN,
+ * which ptxas has for what shared memory cannot do, says 1 where it has stored:
+ *
+ *     loop:  LDS R4, [R7] ;  FADD R5, R2, R4 ;  ATOMS.CAST.SPIN R5, [R7], R4, R5 ;  ISETP.EQ P0, R5, 1 ;
+ *            @!P0 BRA loop ;
+ *
+ * It finds what LDS has just read at its address, and the round must leave where it says 1. Only loops
+ * without branches inside, calls, stores and other instructions that watch memory. The compiler finds them on
+ * its own (lower/reconverge/retry.c). MOV, IMAD, STL, LDL, LDS, ISETP and the three ATOM*.CAS are asked for
+ * by name: what copies, spills, compares and that the last ones expect a value is no column.
+ * SPDX-License-Identifier: MIT
  */
 #include "check/static/internal.h"
 #include <string.h>
@@ -20,8 +27,10 @@ enum {
     ADDRESS = 1, /* and the next one: the high word */
     EXPECTED = 3,
     SEEN = 5,
-    SPILLED = 8, /* and those behind it: what is in a word of the stack when the loop begins */
-    MOST_SPILLED = 64
+    OUTCOME = 7, /* what CAST.SPIN says where it has stored: 1 */
+    SPILLED = 9, /* and those behind it: what is in a word of the stack when the loop begins */
+    MOST_SPILLED = 64,
+    UNIFORM = 128 /* and those behind it: what UR0.. hold, which the round leaves alone */
 };
 
 typedef struct {
@@ -33,6 +42,8 @@ typedef struct {
     uint8_t address[2];
     uint8_t equal[8]; /* P0..: a Truth */
     bool leaves;
+    bool spins;       /* CAST.SPIN */
+    bool has_swapped; /* and what is read counts */
 } Round;
 
 static bool find_operands(Round *round) {
@@ -45,7 +56,8 @@ static bool find_operands(Round *round) {
     case OT_ATOMS_CAS: round->rd = ATOMS_CAS_rd, round->ra = ATOMS_CAS_ra, round->rb = ATOMS_CAS_rb; break;
     default: return false;
     }
-    return true;
+    round->spins = swap->optype == OT_ATOMS_CAS && MGET(ATOMS_CAS, mode, swap->mods) == CasMode_CAST_SPIN;
+    return swap->optype != OT_ATOM_CAS || MGET(ATOM_CAS, mode, swap->mods) == CasMode_CAS;
 }
 
 static bool in_register(Operand o) { return o.kind == OPK_REG && o.file == RF_R && o.value != REG_RZ; }
@@ -84,11 +96,20 @@ static Truth combined(unsigned bop, Truth x, Truth y) {
                                           : opposite(decides);
 }
 
+/* Is a word of the outcome compared with what it is where the swap has stored? */
+static bool is_outcome(uint8_t held_there, Operand o) {
+    bool is_zero =
+        (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ) || (o.kind == OPK_IMM && !o.value);
+    return (held_there == OUTCOME && o.kind == OPK_IMM && o.value == 1) ||
+           (held_there == OUTCOME + 1 && is_zero);
+}
+
 static void note_comparison(Round *round, const MachInst *test) {
     uint8_t x = held(round, test->src[ISETP_ra]), y = held(round, test->src[ISETP_rb]);
     unsigned cmp = MGET(ISETP, cmp, test->mods), bop = MGET(ISETP, bop, test->mods);
     bool same = ((x == SEEN || x == SEEN + 1) && y == x - SEEN + EXPECTED) ||
-                ((y == SEEN || y == SEEN + 1) && x == y - SEEN + EXPECTED);
+                ((y == SEEN || y == SEEN + 1) && x == y - SEEN + EXPECTED) ||
+                is_outcome(x, test->src[ISETP_rb]) || is_outcome(y, test->src[ISETP_ra]);
     Truth result = !same            ? UNKNOWN
                    : cmp == ICmp_EQ ? YES
                    : cmp == ICmp_NE ? NO
@@ -158,10 +179,37 @@ static Operand copied(const MachInst *inst) {
     return adds ? src[IMAD_rc] : none;
 }
 
+static bool operands_alike(Operand x, Operand y) {
+    return x.kind == y.kind && (x.kind != OPK_REG || x.file == y.file) && x.value == y.value &&
+           !((x.mods ^ y.mods) & ~OPM_REUSE);
+}
+
+/* Does LDS read the words that the swap will compare, at its address? */
+static bool reads_swapped(const Round *round, const MachInst *load) {
+    const MachInst *swap = &round->flow->insts[round->swap];
+    unsigned words = isa_dst_regs(round->flow->bin->target, swap, round->rd);
+    Operand at = load->src[LDS_ra];
+    bool by_uniform = round->address[0] >= UNIFORM; /* sm_90: LDS [UR6], IMAD.U32 R7 of UR6, the swap at R7 */
+    const Operand *base = &swap->src[ATOMS_CAS_ra], *urb = &load->src[LDS_urb];
+    bool same_base = operands_alike(at, *base) && operands_alike(*urb, swap->src[ATOMS_CAS_urb]) &&
+                     (!in_register(at) || held(round, at) == round->address[0]),
+         same_uniform =
+             by_uniform && !in_register(at) && urb->kind == OPK_REG && urb->file == RF_UR &&
+             urb->value == round->address[0] - (unsigned)UNIFORM &&
+             MGET(ATOMS_CAS, stride, swap->mods) == Stride_X1 &&
+             (swap->src[ATOMS_CAS_urb].kind != OPK_REG || swap->src[ATOMS_CAS_urb].value == REG_URZ);
+    return round->spins && round->has_swapped && bin_guard(load) == BG_ALWAYS &&
+           isa_access_bytes(load) == 4 * words &&
+           MGET(LDS, stride, load->mods) == MGET(ATOMS_CAS, stride, swap->mods) &&
+           operands_alike(load->src[LDS_offset], swap->src[ATOMS_CAS_offset]) && (same_base || same_uniform);
+}
+
 static void step_round(Round *round, uint32_t i) {
     const MachInst *inst = &round->flow->insts[i];
     bool always = bin_guard(inst) == BG_ALWAYS;
-    uint8_t moved = held(round, copied(inst));
+    Operand from = copied(inst);
+    bool is_uniform = from.kind == OPK_REG && from.file == RF_UR && !from.mods && from.value < REG_URZ;
+    uint8_t moved = is_uniform ? (uint8_t)(UNIFORM + from.value) : held(round, from);
     if (inst->optype == OT_ISETP && always) {
         note_comparison(round, inst);
         return;
@@ -172,7 +220,10 @@ static void step_round(Round *round, uint32_t i) {
         reload(round, inst);
         return;
     }
+    bool reads = inst->optype == OT_LDS && reads_swapped(round, inst);
     forget_results(round, inst);
+    if (reads)
+        put_words(round, inst->dst[LDS_rd], isa_dst_regs(round->flow->bin->target, inst, LDS_rd), SEEN);
     if (moved)
         put_words(round, inst->dst[0], 1, moved);
 }
@@ -191,6 +242,9 @@ static bool may_stand(const Checker *checker, const Round *round, uint32_t i) {
     Operand uniform = swap->optype == OT_ATOM_CAS    ? swap->src[ATOM_CAS_urb]
                       : swap->optype == OT_ATOMG_CAS ? swap->src[ATOMG_CAS_urb]
                                                      : swap->src[ATOMS_CAS_urb];
+    if (round->address[0] >= UNIFORM &&
+        check_writes_reg(flow->bin->target, inst, RF_UR, round->address[0] - UNIFORM))
+        return false;
     for (uint32_t k = 0; uniform.kind == OPK_REG && uniform.value != REG_URZ && k < 2; k++)
         if (check_writes_reg(flow->bin->target, inst, RF_UR, uniform.value + k))
             return false;
@@ -266,15 +320,17 @@ bool check_ends_alone(const Checker *checker, uint32_t swap, uint32_t base, cons
     unsigned words = isa_dst_regs(flow->bin->target, inst, round.rd),
              address = isa_src_regs(flow->bin->target, inst, round.ra);
     Operand at = inst->src[round.ra];
-    if (words > 2 || address > 2)
+    if (words > 2 || address > 2 || !in_register(inst->src[round.rb]))
         return false;
     for (unsigned k = 0; in_register(at) && k < address; k++) {
         uint8_t *held_there = &round.holds[at.value + k];
         *held_there = round.address[k] = *held_there >= SPILLED ? *held_there : (uint8_t)(ADDRESS + k);
     }
-    put_words(&round, inst->src[round.rb], words, EXPECTED);
+    if (!round.spins)
+        put_words(&round, inst->src[round.rb], words, EXPECTED);
     forget_results(&round, inst);
-    put_words(&round, inst->dst[round.rd], words, SEEN);
+    put_words(&round, inst->dst[round.rd], words, round.spins ? OUTCOME : SEEN);
+    round.has_swapped = true;
     if (!go_round(&round, checker, base, comp, nblocks) || !round.leaves)
         return false;
     for (unsigned k = 0; in_register(at) && k < address; k++)
