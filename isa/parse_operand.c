@@ -425,7 +425,8 @@ const char *isa_parse_operand(Parse *parse, const char *s, const IsaSyn *syn, Ma
         o.mods |= OPM_ABS;
     if (attrs & 3 << OPM_HALF_SHIFT)
         s = half_suffix(s, &o.mods);
-    if (syn->mod && !(s = isa_parse_mod_text(parse, s, syn->mod - 1u, syn->mod_enum, in)))
+    bool behind = bar && *s == '|' && syn->fmt == SYF_BEHIND; /* |R6|.H1; |R6.H1| is read, too */
+    if (syn->mod && !behind && !(s = isa_parse_mod_text(parse, s, syn->mod - 1u, syn->mod_enum, in)))
         return NULL;
     s = reuse_suffix(s, &o);
     if (bar) {
@@ -433,6 +434,8 @@ const char *isa_parse_operand(Parse *parse, const char *s, const IsaSyn *syn, Ma
             return isa_parse_miss(parse, s, "expected '|'");
         s++;
         s = reuse_suffix(s, &o);
+        if (behind && syn->mod && !(s = isa_parse_mod_text(parse, s, syn->mod - 1u, syn->mod_enum, in)))
+            return NULL;
         if (attrs & 3 << OPM_HALF_SHIFT)
             s = half_suffix(s, &o.mods);
     }

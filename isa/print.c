@@ -256,6 +256,10 @@ static void put_operand(Print *print, const IsaSyn *syn) {
     put_reg_name(print, &o, syn->fmt == SYF_PAIR);
     if (described)
         print_text(print, "]");
+    if (syn->fmt == SYF_BEHIND) {
+        print_text(print, "%s", bar);
+        bar = "";
+    }
     bool reused = o.file != RF_UR && o.mods & OPM_REUSE;
     bool first = reused && syn->mod && !*bar; /* nvdisasm: R5.reuse.24 */
     print_text(print, "%s", first ? ".reuse" : "");

@@ -104,7 +104,8 @@ typedef enum {
     SYF_DESC,
     SYF_SET,
     SYF_NEXT,
-    SYF_OWN
+    SYF_OWN,
+    SYF_BEHIND
 } SynFormat;
 typedef struct {
     uint8_t op, a, b, c;

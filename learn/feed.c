@@ -370,8 +370,11 @@ bool learn_feed_stream(LearnFeed *feed, const char *name, FILE *file, Diags *dia
     if (good && ferror(file))
         good = diag(diags, (SrcLoc){0}, DIAG_E0001, name, strerror(errno));
     good = good && end_function(&dump);
-    if (good && !dump.any)
-        good = diag(diags, (SrcLoc){0}, DIAG_E0904, name);
+    if (good && !dump.any) { /* a disassembler of a file without code prints a head, or nothing */
+        bool is_dump = dump.arch[0] || !dump.number;
+        bool told = diag(diags, (SrcLoc){0}, is_dump ? DIAG_W0908 : DIAG_E0904, name);
+        good = is_dump || told;
+    }
     mem_free(dump.line);
     str_free(&dump.names);
     arena_free(&dump.arena);

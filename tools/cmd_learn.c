@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/scope.h"
+#include "isa/isa.h"
 #include "learn/feed.h"
 #include "learn/learn.h"
 #include "tools/learn_options.h"
@@ -17,6 +18,8 @@ typedef struct {
     uint64_t nours;                               /* likewise of this one */
     char other_arch[12];                          /* the first of another */
     uint64_t nequal, ndifferent, noutside;
+    uint64_t next_pc_bytes; /* of --assemble: elsewhere a function begins */
+    uint32_t nfunctions;
     bool failed;
 } Learning;
 
@@ -129,6 +132,9 @@ static bool assemble_one(void *user, const LearnFed *fed) {
         return true; /* all that cannot be are named */
     }
     word[1] |= (uint64_t)fed->control << (LEARN_CONTROL_BIT - 64);
+    if (learning->nours > 1 && fed->pc_bytes != learning->next_pc_bytes) /* learn reads it again by this */
+        fprintf(learning->out, "\t\tFunction : %u\n", ++learning->nfunctions);
+    learning->next_pc_bytes = fed->pc_bytes + INST_BYTES;
     fprintf(learning->out, "        /*%04llx*/                   %s ;  /* 0x%016llx */\n%*s/* 0x%016llx */\n",
             (unsigned long long)fed->pc_bytes, fed->text, (unsigned long long)word[0],
             (int)strlen(fed->text) + 39, "", (unsigned long long)word[1]);
@@ -353,6 +359,14 @@ static bool has_ours(Learning *learning) {
                 learning->other_arch, learning->repository.arch);
 }
 
+/* Single dumps may be empty, not all of them: nothing was learned, and nothing compared. */
+static bool has_any(Learning *learning, const LearnFeed *feed) {
+    const Settings *settings = learning->settings;
+    return learning->nours || learning->nother || feed->nunresolved || learning->failed ||
+           !settings->ninputs ||
+           diag(&learning->settings->diags, (SrcLoc){0}, DIAG_E0904, settings->inputs[0]);
+}
+
 static bool feed_inputs(Learning *learning, LearnFeed *feed) {
     Settings *settings = learning->settings;
     bool good = true;
@@ -361,7 +375,7 @@ static bool feed_inputs(Learning *learning, LearnFeed *feed) {
         learning->failed |= !read;
         good = settings->keep_going || (read && (!learning->failed || settings->learn.action));
     }
-    return good && has_ours(learning);
+    return good && has_any(learning, feed) && has_ours(learning);
 }
 
 int cmd_learn(Settings *settings) {

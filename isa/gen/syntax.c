@@ -10,7 +10,8 @@
  *   slot:gdesc       gdesc[slot], the descriptors of matrices;  slot:desc  desc[slot], a cache policy
  *                    :here  an address, the distance counts from this instruction
  *   slot:set         {5,2,0}, the bits of a number
- *   slot.TEXT slot{mod}  text or modifier behind the operand
+ *   slot.TEXT slot{mod}  text or modifier behind the operand, inside the bars of its absolute value
+ *   slot:behind{mod}     modifier behind these bars
  *   [ra{mod}+urb+offset]  an address;  cb[ra]  a constant with an index register
  *   urb:next         in an address: its descriptor, where it has one, is the register behind urb
  *   urb:own          in an address: the descriptor is another address's
@@ -188,8 +189,8 @@ static bool slot(Syn *syn, const char *name, unsigned *out) {
 
 /* ":NAME" */
 static bool format(Syn *syn, IgSyn *ig_syn) {
-    static const char *const formats[] = {"target", "relative", "absolute", "pair", "here",
-                                          "gdesc",  "desc",     "set",      "next", "own"};
+    static const char *const formats[] = {"target", "relative", "absolute", "pair", "here",  "gdesc",
+                                          "desc",   "set",      "next",     "own",  "behind"};
     enum { FORMATS = sizeof formats / sizeof *formats };
     char name[64];
     unsigned f = 0;

@@ -46,6 +46,10 @@ k:
 END
 want 0 '' learn --assemble -r all.repo --arch sm_90 t.sass -o t.dump
 want 0 'sm_90: 4 instructions: 4 equal' learn --verify -r all.repo --arch sm_90 t.dump
+# functions stay apart
+sed 's/^k:/l:/;s/\.text\.k/.text.l/' t.sass | cat t.sass - >two.sass
+want 0 '' learn --assemble -r all.repo --arch sm_90 two.sass -o two.dump
+want 0 'sm_90: 8 instructions: 8 equal' learn --verify -r all.repo --arch sm_90 two.dump
 # the same words as the assembler's, scheduling too
 sed -e '/section/d;s/^k:/.target sm_90\n.entry k/;s/`(.L_x_1)/0x30/;s/^.L_x_1://' t.sass >s.sass
 "$heddle" asm s.sass -o s.cubin || failed=1
@@ -184,6 +188,12 @@ printf 'FADD R1, [R2 ;\n' >u.sass
 want 1 "u.sass:1:13: error E0906: not assembled: '+' or ']'" learn --assemble -r all.repo --arch sm_90 u.sass
 echo 'no dump at all' >u.sass
 want 1 'E0904: u.sass has no instruction' learn --arch sm_90 u.sass
+printf '\t.target\tsm_90\n' >h.sass && : >e.sass
+want 0 'W0908: h.sass has no instruction' learn --arch sm_90 h.sass t.dump e.sass -o u.repo
+want 0 ': 4 equal' learn --verify -r u.repo --arch sm_90 e.sass t.dump
+for action in '' --verify --assemble --show --against-isa; do
+    want 1 'E0904: e.sass has no instruction' learn $action -r all.repo e.sass h.sass # nothing at all
+done
 rm -f u.repo
 want 1 'sm_90: 4 instructions' learn --arch sm_90 --keep-going u.sass t.dump -o u.repo # what is no dump is left out
 want 0 ': 4 equal' learn --verify -r u.repo --arch sm_90 t.dump
