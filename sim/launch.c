@@ -226,6 +226,15 @@ bool simmem_make_heap(SimMemory *mem) {
     return simmem_find_name(mem, SIM_HEAP_NAME) || simmem_alloc(mem, SIM_HEAP_NAME, SIM_HEAP_BYTES) != 0;
 }
 
+uint64_t simmem_make_workspace(SimMemory *mem) {
+    static const uint8_t zeros[SIM_WORKSPACE_BYTES];
+    const SimAlloc *alloc = simmem_find_name(mem, SIM_WORKSPACE_NAME);
+    if (alloc)
+        return alloc->address;
+    uint64_t address = simmem_alloc(mem, SIM_WORKSPACE_NAME, sizeof zeros);
+    return address && simmem_write(mem, address, zeros, sizeof zeros) ? address : 0;
+}
+
 uint64_t simmem_malloc(SimMemory *mem, uint64_t size_bytes) {
     enum { ALIGN = SIM_HEAP_ALIGN };
     const SimAlloc *heap = simmem_find_name(mem, SIM_HEAP_NAME);
@@ -376,6 +385,11 @@ const char *sim_launch_error(const Launch *launch) {
         return "more dynamic shared memory than a block can have";
     if (launch->param_bytes && !launch->params)
         return "the parameter block is missing";
+    uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1]; /* less than 2^47 */
+    if (launch->cooperative &&
+        (blocks > SIM_COOPERATIVE_BLOCKS || blocks * launch->grid[2] > SIM_COOPERATIVE_BLOCKS ||
+         blocks * launch->grid[2] * threads > SIM_COOPERATIVE_THREADS))
+        return "a cooperative launch of more than 1024 blocks or 262144 threads";
     return NULL;
 }
 

@@ -20,13 +20,7 @@
     (228u * 1024u) /* of one block, whatever the target: its own limit may be lower */
 
 /* Special registers that no launch describes, equal in both engines. */
-enum {
-    SIM_SREG_SMID = 0,
-    SIM_SREG_NSMID = 1,
-    SIM_SREG_GRIDID = 1,
-    SIM_SREG_ENVREG = 0,
-    SIM_SREG_ENVREGS = 32
-};
+enum { SIM_SREG_SMID = 0, SIM_SREG_NSMID = 1, SIM_SREG_GRIDID = 1, SIM_SREG_ENVREGS = 32 };
 
 /* What registers and memory hold that nobody has written, where it is not to be zero: as a number of any
  * kind, and as a predicate, none that a program begins with. */
@@ -126,6 +120,16 @@ bool simmem_make_heap(SimMemory *mem);
 uint64_t simmem_malloc(SimMemory *mem, uint64_t size_bytes); /* 0: no room, or 0 bytes */
 bool simmem_heap_free(SimMemory *mem, uint64_t address); /* false: malloc did not give it, or it was freed */
 
+/* The workspace of cooperative launches, in which the blocks of a grid meet: 8 zeroed bytes, a size that
+ * nobody reads and the barrier's word. One for all launches on the memory, an allocation as other ones:
+ * simmem_make_workspace makes it unless it is there, 0: the host has no memory. A finished barrier leaves a
+ * word that the next one begins with. */
+#define SIM_WORKSPACE_NAME "grid workspace"
+#define SIM_WORKSPACE_BYTES 8u
+#define SIM_COOPERATIVE_BLOCKS 1024u         /* all of them are resident at once: */
+#define SIM_COOPERATIVE_THREADS (256u << 10) /* about what an H100 holds */
+uint64_t simmem_make_workspace(SimMemory *mem);
+
 /* What `mov.u64 %rd, f` gives. It depends on the name only, so that both engines, and modules linked in any
  * order, store equal bytes. Two names may collide: whoever calls through addresses checks that (a 1 in 2^32
  * chance for each pair). */
@@ -142,6 +146,7 @@ typedef struct {
 typedef struct {
     uint32_t grid[3], block[3];
     uint32_t cluster[3]; /* blocks of a cluster; 0: as the kernel requires, else there are none */
+    bool cooperative;    /* all blocks are resident at once, and have a workspace to meet in */
     uint32_t dynamic_shared_bytes;
     const uint8_t *params; /* parameter block, laid out by the PTX alignment rules; not owned */
     uint32_t param_bytes;
@@ -156,6 +161,12 @@ typedef struct {
 const char *sim_launch_clusters(const Launch *launch, const uint32_t required[3], uint32_t cluster[3]);
 /* Block `number` of the launch, counted cluster by cluster, and its rank in its cluster. */
 uint32_t sim_block_of(const Launch *launch, const uint32_t cluster[3], uint64_t number, uint32_t block[3]);
+/* %envreg`number`: 1 and 2 are the upper and the lower half of the workspace's address (0: the launch is not
+ * cooperative), as the code of cooperative groups reads them; the others are 0. */
+static inline bool sim_is_workspace_half(unsigned number) { return number == 1 || number == 2; }
+static inline uint32_t sim_envreg(uint64_t workspace, unsigned number) {
+    return sim_is_workspace_half(number) ? (uint32_t)(number == 1 ? workspace >> 32 : workspace) : 0;
+}
 /* NULL if the launch is possible, else what is wrong with it (static text). */
 const char *sim_launch_error(const Launch *launch);
 

@@ -24,6 +24,7 @@ enum { /* keys of options without a letter */
        KEY_GRID,
        KEY_BLOCK,
        KEY_CLUSTER,
+       KEY_COOPERATIVE,
        KEY_SHARED,
        KEY_ARG,
        KEY_EXPECT,

@@ -92,6 +92,7 @@ static const struct argp_option launch_options[] = {
     {"grid", KEY_GRID, "X,Y,Z", 0, "Blocks of the grid (default 1,1,1)", 0},
     {"block", KEY_BLOCK, "X,Y,Z", 0, "Threads of a block (default 1,1,1)", 0},
     {"cluster", KEY_CLUSTER, "X,Y,Z", 0, "Blocks of a cluster (default: what the kernel requires)", 0},
+    {"cooperative", KEY_COOPERATIVE, NULL, 0, "All blocks at once, which may wait for each other", 0},
     {"shared", KEY_SHARED, "BYTES", 0, "Dynamic shared memory", 0},
     {"arg", KEY_ARG, "ARG", 0,
      "Next argument: TYPE:VALUE, TYPE[N]:V,V..., buf:TYPE[N]=INIT or out:NAME:TYPE[N]=INIT; INIT is zero, "
@@ -483,6 +484,7 @@ static bool launch_key(int key, char *arg, struct argp_state *state, Settings *s
     case KEY_GRID: cli_extent(state, arg, "--grid", settings->launch.grid); break;
     case KEY_BLOCK: cli_extent(state, arg, "--block", settings->launch.block); break;
     case KEY_CLUSTER: cli_extent(state, arg, "--cluster", settings->launch.cluster); break;
+    case KEY_COOPERATIVE: settings->launch.cooperative = true; break;
     case KEY_SHARED:
         settings->launch.shared_bytes = (uint32_t)cli_number(state, arg, "--shared", SIM_MAX_SHARED_BYTES);
         break;

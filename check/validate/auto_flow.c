@@ -30,6 +30,7 @@ static Val sreg_value(Flow *flow, const PtxOperand *operand) {
     bool thread = axis || sreg_varies(operand) == SREG_VARIES_THREAD;
     uint32_t bit = 1u << (axis ? a : 0); /* a lane is one of a row's */
     flow->out->axes |= thread ? bit : 0;
+    flow->out->reads_workspace |= operand->sreg == SR_ENVREG && sim_is_workspace_half(operand->component);
     if (operand->sreg == SR_CTAID)
         flow->out->block_axes |= bit;
     else if (thread)

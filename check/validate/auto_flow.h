@@ -87,6 +87,7 @@ typedef struct {
     uint32_t axes;            /* bit i: tid or ctaid of axis i is read */
     uint32_t block_axes;      /* bit i: ctaid of axis i is read */
     uint32_t thread_axes;     /* bit i: tid of axis i is read */
+    bool reads_workspace;     /* where its address is in a cooperative launch */
     uint32_t size_axes[2];    /* bit i: ntid, and nctaid, of axis i is read */
     uint32_t block_hint[3];   /* ctaid times this constant is computed, or ntid is compared with it; 0 none */
     uint32_t rows[AUTO_ROWS]; /* numbers of threads in y or z times this constant are computed */

@@ -256,7 +256,10 @@ static void add_to_plan(const AutoSearch *search, const AutoAttempt *attempt, Pl
     auto_add_textures(search, attempt, plan, number, texture);
     uint32_t *tensor = ARENA_ARRAY(&plan->arena, uint32_t, search->f->nparams + 1);
     auto_add_tensors(search, attempt, plan, number, tensor);
-    PlanLaunch l = {.kernel = search->name, .shared_bytes = attempt->shared_bytes, .repeat = 1};
+    PlanLaunch l = {.kernel = search->name,
+                    .shared_bytes = attempt->shared_bytes,
+                    .cooperative = search->flow.reads_workspace,
+                    .repeat = 1};
     memcpy(l.grid, attempt->grid, sizeof l.grid);
     memcpy(l.block, attempt->block, sizeof l.block);
     for (uint32_t i = 0; i < search->f->nparams; i++)

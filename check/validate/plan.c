@@ -284,6 +284,10 @@ SimMemory *plan_memory(Plan *plan, Diags *d) {
         if (plan_init_waits(&plan->buffers.at[i]))
             good = plan_init_addresses(plan, &plan->buffers.at[i], mem, d);
     good = good && make_tensors(plan, mem, d);
+    for (uint32_t i = 0; good && i < plan->launches.n;
+         i++) /* behind the buffers, which stay where they are */
+        if (plan->launches.at[i].cooperative && !simmem_make_workspace(mem))
+            good = plan_error(plan, d, "no memory on this host");
     if (good)
         return mem;
     if (mem)
@@ -364,6 +368,7 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
     *launch_out = (Launch){.grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
                            .block = {launch->block[0], launch->block[1], launch->block[2]},
                            .cluster = {launch->cluster[0], launch->cluster[1], launch->cluster[2]},
+                           .cooperative = launch->cooperative,
                            .dynamic_shared_bytes = launch->shared_bytes,
                            .params = out,
                            .param_bytes = end,

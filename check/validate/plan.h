@@ -56,6 +56,7 @@ typedef struct {
     const char *kernel; /* NULL: the only one */
     uint32_t grid[3], block[3], shared_bytes, repeat;
     uint32_t cluster[3]; /* 0: as the kernel says */
+    bool cooperative;
     VEC(PlanArg) args;
     VEC(uint32_t) unordered; /* buffers whose contents may depend on the order of threads */
 } PlanLaunch;

@@ -176,8 +176,8 @@ static bool optional_u32(Json *json, const cJSON *o, const char *key, uint32_t *
 }
 
 static bool read_launch(Json *json, const cJSON *o) {
-    static const char *const keys[] = {"kernel", "grid",   "block",     "cluster", "shared",
-                                       "args",   "repeat", "unordered", NULL};
+    static const char *const keys[] = {"kernel", "grid",   "block",     "cluster",     "shared",
+                                       "args",   "repeat", "unordered", "cooperative", NULL};
     json->plan->loc = json_loc(o);
     if (!cJSON_IsObject(o))
         return json_error(json, "a launch must be an object");
@@ -194,6 +194,10 @@ static bool read_launch(Json *json, const cJSON *o) {
         !optional_u32(json, o, "shared", &launch.shared_bytes) ||
         !optional_u32(json, o, "repeat", &launch.repeat))
         return false;
+    const cJSON *cooperative = cJSON_GetObjectItemCaseSensitive(o, "cooperative");
+    if (cooperative && !cJSON_IsBool(cooperative))
+        return json_error(json, "\"cooperative\" must be true or false");
+    launch.cooperative = cooperative && cJSON_IsTrue(cooperative);
     VEC_ADD(&json->plan->arena, &json->plan->launches, launch);
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "args")) {
         json->plan->loc = json_loc(c);

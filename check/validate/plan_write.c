@@ -172,6 +172,8 @@ char *plan_print_json(const Plan *plan) {
         add_extent(o, "block", launch->block);
         if (launch->cluster[0])
             add_extent(o, "cluster", launch->cluster);
+        if (launch->cooperative)
+            json_add_bool(o, "cooperative", true);
         if (launch->shared_bytes)
             json_add_number(o, "shared", launch->shared_bytes);
         cJSON *args = json_add_list(o, "args");

@@ -178,6 +178,8 @@ bool gpu_run(const GpuModule *module, const char *kernel, const Launch *launch, 
     Answer answer = {0};
     Changes changes = {0};
     *res = (GpuResult){0};
+    if (!why && launch->cooperative)
+        why = "no cooperative launches on a card";
     if (why)
         return diag(diags, (SrcLoc){0}, DIAG_E0513, kernel, why);
     CardRequest request = {.module = module, .kernel = kernel, .launch = launch, .mem = mem};

@@ -390,6 +390,8 @@ static void make_blocks(PtxRun *run) {
         most = 1 + MAX_RESIDENT_BYTES / bytes;
     if (n > most)
         n = most;
+    if (l->cooperative)
+        n = total;
     n -= n % run->cluster_blocks;
     if (!n)
         n = run->cluster_blocks;
@@ -443,6 +445,8 @@ static bool prepare(PtxRun *run, const char *kernel) {
                     "modules with 32-bit addresses are not executed");
     if (!interp_place_variables(run->module, run->mem, run->d))
         return false;
+    if (run->launch->cooperative && !(run->workspace = simmem_make_workspace(run->mem)))
+        return diag(run->d, (SrcLoc){0}, DIAG_E0515, SIM_WORKSPACE_NAME, "no memory for it");
     run->procs = ARENA_ARRAY(&run->arena, PtxProc *, run->module->nfuncs + 1);
     run->shared_offset = ARENA_ARRAY(&run->arena, uint32_t, run->module->nvars + 1);
     memset(run->shared_offset, 0xff, (run->module->nvars + 1) * sizeof *run->shared_offset);

@@ -218,6 +218,7 @@ struct PtxRun {
     uint32_t *shared_offset; /* by variable index, ~0: not placed */
     uint32_t shared_static, shared_bytes, dynamic_shared_base;
     uint32_t lent_shared;       /* the system's, of which LENT_SHARED_BYTES are lent */
+    uint64_t workspace;         /* its address; 0: the launch is not cooperative */
     uint32_t shared_gaps;       /* bytes before and between the variables, where these are moved */
     VEC(PtxExtent) shared_vars; /* where these are moved: what has an address, ascending */
     uint64_t *var_address;      /* of .global and .const variables in their spaces, by index */

@@ -181,7 +181,7 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     case SR_SMID: return SIM_SREG_SMID;
     case SR_NSMID: return SIM_SREG_NSMID;
     case SR_GRIDID: return SIM_SREG_GRIDID;
-    case SR_ENVREG: return SIM_SREG_ENVREG;
+    case SR_ENVREG: return sim_envreg(run->workspace, component);
     case SR_LANEMASK_EQ:
     case SR_LANEMASK_LT:
     case SR_LANEMASK_LE:

@@ -370,7 +370,7 @@ static void make_bank0(Run *run) {
     put32(bank, base, info->nsmid_offset_bytes, SIM_SREG_NSMID);
     put_clusters(run, bank, base, info->cluster_offset_bytes);
     for (unsigned i = 0; i < SIM_SREG_ENVREGS; i++)
-        put32(bank, base, info->envreg_offset_bytes + 4 * i, SIM_SREG_ENVREG);
+        put32(bank, base, info->envreg_offset_bytes + 4 * i, sim_envreg(run->workspace, i));
     put_driver64(bank, base, info->shared_window_offset_bytes, SIM_SHARED_WINDOW);
     put_driver64(bank, base, info->local_window_offset_bytes, SIM_LOCAL_WINDOW);
     put_driver64(bank, base, info->const_window_offset_bytes, SIM_CONST_WINDOW);
@@ -533,6 +533,8 @@ static bool make_memory(Run *run, Diags *d) {
         return diag(d, (SrcLoc){0}, DIAG_E0513, func->name, "more shared memory than a block can have");
     if (!machine_place_variables(run->bin, run->mem, d) || !find_functions(run, d))
         return false;
+    if (run->launch->cooperative && !(run->workspace = simmem_make_workspace(run->mem)))
+        return diag(d, (SrcLoc){0}, DIAG_E0515, SIM_WORKSPACE_NAME, "no memory for it");
     uint8_t *bank4 = arena_alloc(&run->arena, binary->const_bank4_bytes + 16u);
     if (binary->const_bank4_bytes)
         memcpy(bank4, binary->const_bank4, binary->const_bank4_bytes);
