@@ -44,4 +44,7 @@ if(PYTHON3)
   add_test(NAME generic_atoms COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/generic_atoms.py $<TARGET_FILE:heddle>
     ${CMAKE_CURRENT_BINARY_DIR}/generic_atoms)
   set_tests_properties(generic_atoms PROPERTIES LABELS diff)
+  add_test(NAME long_products COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/long_products.py $<TARGET_FILE:heddle>
+    ${CMAKE_CURRENT_BINARY_DIR}/long_products)
+  set_tests_properties(long_products PROPERTIES LABELS diff)
 endif()
