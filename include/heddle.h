@@ -168,6 +168,10 @@ typedef struct {
      * without data races whose atomics give the same in any order; of several blocks that trap the lowest is
      * reported. One thread does it all if host_call or trace is there or the kernel prints or allocates. */
     unsigned jobs;
+    /* All blocks are there at once and may wait for each other, as grid.sync() does; there is a workspace for
+     * it, which docs/ptx.md describes, on `memory` one for all launches. HD_ERR_INPUT for more than 1,024
+     * blocks or 262,144 threads. */
+    bool cooperative;
     /* hd_launch: how the machine reads what its specification leaves open, as
      * "bsync-nb=blocked,lane-choice=random:7" (heddle run --policy); NULL: the defaults. HD_ERR_USAGE for a
      * policy that there is not. */

@@ -386,7 +386,10 @@ void hd_make_plan(Plan *plan, const HdLaunch *hd_launch) {
     const Scalar *byte = scalar_find("b8", 2);
     *plan = (Plan){.numbers = hd_launch->target ? isa_target(hd_launch->target) : NULL};
     PlanLaunch *launch = VEC_PUSH(&plan->arena, &plan->launches);
-    *launch = (PlanLaunch){.kernel = hd_launch->kernel, .shared_bytes = hd_launch->shared_bytes, .repeat = 1};
+    *launch = (PlanLaunch){.kernel = hd_launch->kernel,
+                           .shared_bytes = hd_launch->shared_bytes,
+                           .cooperative = hd_launch->cooperative,
+                           .repeat = 1};
     memcpy(launch->grid, hd_launch->grid, sizeof hd_launch->grid);
     memcpy(launch->block, hd_launch->block, sizeof hd_launch->block);
     for (size_t i = 0; i < hd_launch->nargs; i++) {

@@ -105,6 +105,36 @@ fails("usage", lambda: ptx.compile().launch(grid=2, block=128, args=[floats(), 2
 fails("input", lambda: heddle.link([TEXT, TEXT]))
 assert list(heddle.link([TEXT, TEXT.replace("scale", "other").replace("calls", "more")]).kernels) == ["scale", "other"]
 
+# a cooperative launch: each block waits until all have come, which takes all of them being there
+MEET = """.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry meet(.param .u64 x) {
+    .reg .u64 %a<3>; .reg .u32 %r<5>; .reg .pred %p;
+    ld.param.u64 %a1, [x];
+    mov.u32 %r1, %envreg1;
+    mov.u32 %r2, %envreg2;
+    or.b32 %r1, %r1, %r2;
+    setp.eq.u32 %p, %r1, 0;
+    @%p trap;
+    atom.global.add.u32 %r2, [%a1], 1;
+    mov.u32 %r3, %nctaid.x;
+AGAIN:
+    ld.acquire.gpu.u32 %r4, [%a1];
+    setp.lt.u32 %p, %r4, %r3;
+    @%p bra AGAIN;
+    ret;
+}
+"""
+meet = heddle.parse(MEET)
+for run in (meet.interpret, meet.compile("sm_80").launch):
+    count = array.array("I", [0])
+    run(grid=50, args=[count], cooperative=True)
+    assert count[0] == 50, count
+    fails("trap", lambda: run(grid=50, args=[count]))
+    fails("input", lambda: run(grid=1025, args=[count], cooperative=True))
+assert meet.validate(meet.compile(), grid=9, args=[array.array("I", [0])], cooperative=True)
+
 memory, binary = heddle.Memory(ptx), ptx.compile("sm_75")
 at = memory.allocate(1024)
 memory.write(at, floats())

@@ -345,11 +345,88 @@ static void test_threads(void **state) {
     }
 }
 
+/* out[b] = 10 * the number that block b + 1 (block 0 for the last) has put into word[], + b. Blocks meet in
+ * the workspace of a cooperative launch, as grid.sync() does: the last one to come flips the counter's
+ * highest bit. */
+static const char meeting[] =
+    ".version 7.0\n.target sm_75\n.address_size 64\n"
+    ".visible .entry meet(.param .u64 words, .param .u64 out)\n{\n"
+    "  .reg .u64 %a<4>;\n  .reg .u32 %r<9>;\n  .reg .pred %q;\n"
+    "  ld.param.u64 %a1, [words];\n  ld.param.u64 %a2, [out];\n"
+    "  mov.u32 %r1, %envreg1;\n  mov.u32 %r2, %envreg2;\n  mov.b64 %a3, {%r2, %r1};\n"
+    "  setp.eq.u64 %q, %a3, 0;\n  @%q trap;\n"
+    "  mov.u32 %r1, %ctaid.x;\n  mov.u32 %r2, %nctaid.x;\n"
+    "  mad.wide.u32 %a2, %r1, 4, %a2;\n  add.u32 %r3, %r1, 1;\n"
+    "  {\n    .reg .u64 %own;\n    mad.wide.u32 %own, %r1, 4, %a1;\n    st.global.u32 [%own], %r3;\n  }\n"
+    "  sub.u32 %r4, 0x80000001, %r2;\n  setp.eq.u32 %q, %r1, 0;\n  selp.u32 %r4, %r4, 1, %q;\n"
+    "  fence.acq_rel.gpu;\n  atom.add.acq_rel.gpu.u32 %r5, [%a3+4], %r4;\n"
+    "wait:\n  ld.acquire.gpu.u32 %r6, [%a3+4];\n  xor.b32 %r6, %r6, %r5;\n  setp.ge.s32 %q, %r6, 0;\n  @%q "
+    "bra wait;\n"
+    "  rem.u32 %r3, %r3, %r2;\n  mad.wide.u32 %a1, %r3, 4, %a1;\n  ld.global.u32 %r7, [%a1];\n"
+    "  mad.lo.u32 %r7, %r7, 10, %r1;\n  st.global.u32 [%a2], %r7;\n  ret;\n}\n";
+
+static void clear_and_expect(uint32_t *out, unsigned blocks) {
+    for (uint32_t b = 0; b < blocks; b++) {
+        assert_int_equal(out[b], 10 * ((b + 1) % blocks + 1) + b);
+        out[b] = 0;
+    }
+}
+
+/* Blocks that wait for each other: more of them than an SM holds, on threads of the host, on memory that
+ * stays. */
+static void test_cooperative(void **state) {
+    (void)state;
+    enum { BLOCKS = 100 };
+    HdContext *c = hd_create(NULL);
+    HdModule *ptx, *binary;
+    HdMemory *memory;
+    uint64_t at[2];
+    static uint32_t words[BLOCKS], out[BLOCKS];
+    char *report = NULL;
+    assert_int_equal(hd_parse(c, "meet.ptx", meeting, sizeof meeting - 1, &ptx), HD_OK);
+    assert_int_equal(hd_compile(ptx, &(HdCompileOptions){.target = "sm_80", .opt_level = 2}, &binary), HD_OK);
+    HdArg args[] = {{.buffer = words, .size_bytes = sizeof words}, {.buffer = out, .size_bytes = sizeof out}};
+    HdLaunch launch = {.kernel = "meet",
+                       .grid = {BLOCKS, 1, 1},
+                       .block = {1, 1, 1},
+                       .args = args,
+                       .nargs = 2,
+                       .cooperative = true};
+    for (launch.jobs = 0; launch.jobs < 3; launch.jobs += 2) {
+        assert_int_equal(hd_launch(binary, &launch), HD_OK);
+        clear_and_expect(out, BLOCKS);
+    }
+    assert_int_equal(hd_interpret(ptx, &launch), HD_OK);
+    clear_and_expect(out, BLOCKS);
+    assert_int_equal(hd_validate(ptx, binary, &launch, &report), HD_OK);
+    hd_free(report);
+    assert_int_equal(hd_memory(c, &memory), HD_OK);
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(hd_allocate(memory, sizeof words, &at[k]), HD_OK);
+        args[k] = (HdArg){.value = &at[k], .size_bytes = 8};
+    }
+    launch.memory = memory;
+    for (int k = 0; k < 4; k++) { /* the workspace is the same one, and ready again each time */
+        launch.grid[0] = BLOCKS - (unsigned)k;
+        assert_int_equal(k % 2 ? hd_interpret(ptx, &launch) : hd_launch(binary, &launch), HD_OK);
+        assert_int_equal(hd_read(memory, at[1], out, launch.grid[0] * sizeof *out), HD_OK);
+        clear_and_expect(out, launch.grid[0]);
+    }
+    launch.grid[0] = 1025;
+    assert_int_equal(hd_launch(binary, &launch), HD_ERR_INPUT);
+    launch.grid[0] = 2;
+    launch.cooperative = false; /* no workspace: the kernel traps */
+    assert_int_equal(hd_launch(binary, &launch), HD_ERR_TRAP);
+    assert_int_equal(hd_interpret(ptx, &launch), HD_ERR_TRAP);
+    hd_destroy(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stream),     cmocka_unit_test(test_constant_on_machine),
         cmocka_unit_test(test_ends),       cmocka_unit_test(test_kernels),
         cmocka_unit_test(test_diagnostic), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_statistics), cmocka_unit_test(test_link)};
+        cmocka_unit_test(test_statistics), cmocka_unit_test(test_link),
+        cmocka_unit_test(test_cooperative)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,7 +147,7 @@ class _Module:
         return _l.Arg(value=_c.addressof(owner), size_bytes=len(data)), owner
 
     def _launch(self, kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print=None, policies=None, on_trace=None,
-                target=None):
+                target=None, cooperative=False):
         found = self._kernel(kernel)
         if len(args) != len(found.params):
             raise TypeError(f"{found.name} has {len(found.params)} parameters, {len(args)} arguments are given")
@@ -159,7 +159,7 @@ class _Module:
             on_print(_c.string_at(text.text, text.size_bytes).decode(errors="replace"))
         launch = _l.Launch(kernel=found.name.encode(), grid=_three(grid), block=_three(block), shared_bytes=shared, args=rows,
                            nargs=len(made), max_steps=max_steps, max_seconds=max_seconds,
-                           memory=memory._handle if memory else None)
+                           memory=memory._handle if memory else None, cooperative=cooperative)
         if on_print:
             launch.print = _l.PRINT(deliver)
         if on_trace:
@@ -170,8 +170,9 @@ class _Module:
             launch.target = target.encode()
         return launch, made
 
-    def _run(self, function, kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, *more):
-        launch, alive = self._launch(kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, *more)
+    def _run(self, function, kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, cooperative, *more):
+        launch, alive = self._launch(kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, *more,
+                                     cooperative=cooperative)
         counts = _l.Statistics()
         launch.statistics = _c.pointer(counts)
         self._context.call(function, self._handle, _c.byref(launch))
@@ -194,10 +195,12 @@ class Binary(_Module):
         return _text(text)
 
     def launch(self, kernel=None, grid=1, block=1, args=(), shared=0, max_steps=0, max_seconds=0.0, memory=None, on_print=None,
-               policies=None, on_trace=None):
+               policies=None, on_trace=None, cooperative=False):
         """Run it on the SIMT machine; what it executed, by name. Error("trap") says which trap; arrays keep what was written.
-        policies: as `heddle run --policy`; on_trace: called with a Trace for every instruction."""
-        return self._run("hd_launch", kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, policies, on_trace)
+        policies: as `heddle run --policy`; on_trace: called with a Trace for every instruction; cooperative: all blocks are there
+        at once and may wait for each other."""
+        return self._run("hd_launch", kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, cooperative, policies,
+                         on_trace)
 
     def check(self, rules=None, form="text"):
         """The static checker's findings: convergence barriers, collectives, control codes."""
@@ -228,23 +231,24 @@ class Ptx(_Module):
         return _text(out)
 
     def page(self, kernel=None, grid=None, block=1, args=(), shared=0, infer=False, seed=0, target=None, opt_level=2, predicate=None,
-             reconverge_opt=None, profile=None, max_steps=0):
+             reconverge_opt=None, profile=None, max_steps=0, cooperative=False):
         """HTML, in one text, of a kernel: its control flow with barrier regions, its code, and with a launch (grid), or with
         `infer` an inferred one, what the lanes did. Arrays are not changed."""
         options, out = self._options(target, opt_level, predicate, reconverge_opt, profile), _c.c_void_p()
         page, alive = _l.PageOptions(kernel=self._kernel(kernel).name.encode(), infer=infer, seed=seed), None
         if grid is not None:
-            launch, alive = self._launch(kernel, grid, block, args, shared, max_steps, 0.0, None)
+            launch, alive = self._launch(kernel, grid, block, args, shared, max_steps, 0.0, None, cooperative=cooperative)
             page.launch = _c.pointer(launch)
         self._context.call("hd_page", self._handle, _c.byref(options), _c.byref(page), _c.byref(out))
         del alive
         return _text(out)
 
     def interpret(self, kernel=None, grid=1, block=1, args=(), shared=0, max_steps=0, max_seconds=0.0, memory=None,
-                  on_print=None, target=None):
+                  on_print=None, target=None, cooperative=False):
         """Run the PTX by the reference interpreter; what it executed, by name: thread_instructions.
-        target: products of matrices add as this target's, "sm_90"."""
-        return self._run("hd_interpret", kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, None, None, target)
+        target: products of matrices add as this target's, "sm_90"; cooperative: as of Binary.launch."""
+        return self._run("hd_interpret", kernel, grid, block, args, shared, max_steps, max_seconds, memory, on_print, cooperative, None,
+                         None, target)
 
     def _report(self, function, *arguments):
         out = _c.c_void_p()
@@ -252,11 +256,12 @@ class Ptx(_Module):
                                     allow=(_l.OK, _l.DIFFERENT, _l.NOTHING))
         return Report(status, _text(out))
 
-    def validate(self, binary, kernel=None, grid=None, block=1, args=(), shared=0, max_steps=0, max_seconds=0.0, seed=0):
+    def validate(self, binary, kernel=None, grid=None, block=1, args=(), shared=0, max_steps=0, max_seconds=0.0, seed=0,
+                 cooperative=False):
         """Do PTX and binary do the same? With a launch (grid), which changes no array, or under inferred ones."""
         if grid is None:
             return self._report("hd_validate_auto", binary._handle, self._kernel(kernel).name.encode(), seed)
-        launch, alive = self._launch(kernel, grid, block, args, shared, max_steps, max_seconds, None)
+        launch, alive = self._launch(kernel, grid, block, args, shared, max_steps, max_seconds, None, cooperative=cooperative)
         return self._report("hd_validate", binary._handle, _c.byref(launch))
 
     def prove(self, binary, kernel=None, max_seconds=0.0, form="text"):

@@ -43,7 +43,8 @@ class Launch(c.Structure):
     _fields_ = [("kernel", c.c_char_p), ("grid", c.c_uint32 * 3), ("block", c.c_uint32 * 3), ("shared_bytes", c.c_uint32),
                 ("args", c.POINTER(Arg)), ("nargs", c.c_size_t), ("host_call", c.c_void_p), ("host_user", c.c_void_p),
                 ("max_steps", c.c_uint64), ("max_seconds", c.c_double), ("print", PRINT), ("print_user", c.c_void_p),
-                ("memory", c.c_void_p), ("jobs", c.c_uint), ("policies", c.c_char_p), ("trace", TRACE), ("trace_user", c.c_void_p),
+                ("memory", c.c_void_p), ("jobs", c.c_uint), ("cooperative", c.c_bool),
+                ("policies", c.c_char_p), ("trace", TRACE), ("trace_user", c.c_void_p),
                 ("statistics", c.POINTER(Statistics)), ("target", c.c_char_p)]
 
 
