@@ -12,7 +12,8 @@
  *     t_lo, t_hi    take a sum apart. The low word drops multiples of 2^32, the high word collects them; of
  *                   the rest it has the carry word HI(rest), an atom if nothing is known of it
  *     join_words    c * zext(lo(Y)) + c * 2^32 * hi(Y) is c * Y again
- *     join_carry    HI(S) + other entries: the others may be high words whose low words are in S
+ *     join_carry    HI(S) + other entries, or their negative: the others may be high words whose low words
+ *                   are in S
  * Example: R0:R1 + R2:R3 by IADD3 and IADD3.X. The low word is r0 + r2, the high word r1 + r3 + the carry,
  * HI(zext(r0) + zext(r2)). If r0 is lo(X), r1 hi(X), r2 lo(Y), r3 hi(Y), pair() of the two is X + Y.
  *
@@ -217,21 +218,24 @@ static void join_words(Terms *ts, Lin *lin) {
             i = (unsigned)-1;
 }
 
-/* A carry word HI(S) in a 32-bit sum: other entries may be high words of what S has the low words of. */
+/* A carry word HI(S) or its negative in a 32-bit sum: other entries may be high words of what S has the low
+ * words of. */
 static Term *join_carry(Terms *ts, const Lin *lin) {
     for (unsigned i = 0; i < lin->n; i++) {
-        if (lin->t[i].t->kind != TK_HI || lin->t[i].c != 1 || lin->t[i].t->a[0]->kind != TK_SUM)
+        uint64_t sign = lin->t[i].c == 1 ? 1 : ~0ull;
+        if (lin->t[i].t->kind != TK_HI || (lin->t[i].c != 1 && lin->t[i].c != LOW) ||
+            lin->t[i].t->a[0]->kind != TK_SUM)
             continue;
         Lin w = {.width = 64}, before;
         lin_add(ts, &w, lin->t[i].t->a[0], 1);
-        w.k += lin->k << 32;
+        w.k += (sign * lin->k) << 32;
         for (unsigned j = 0; j < lin->n; j++)
             if (j != i)
-                lin_add_term(ts, &w, lin->t[j].t, lin->t[j].c << 32);
+                lin_add_term(ts, &w, lin->t[j].t, (sign * lin->t[j].c) << 32);
         before = w;
         join_words(ts, &w);
         if (w.n != before.n || memcmp(w.t, before.t, w.n * sizeof *w.t) != 0)
-            return t_hi(ts, lin_term(ts, &w));
+            return t_scale(ts, t_hi(ts, lin_term(ts, &w)), sign & LOW);
     }
     return NULL;
 }
