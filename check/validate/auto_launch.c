@@ -127,7 +127,8 @@ static Contents describe_contents(const AutoSearch *search, const AutoAttempt *a
         out.type = number_name(t->stored, size);
     if (auto_slot && auto_slot->uses & AU_FLOAT && !t->variable)
         set_data(attempt, auto_slot->float_type, seed, plan, &out, content);
-    bool free_value = !auto_slot || !(auto_slot->uses & (AU_INDEX | AU_DIVISOR));
+    uint32_t bound_by = AU_DIVISOR | (attempt->edges_in_indices ? 0 : AU_INDEX);
+    bool free_value = !auto_slot || !(auto_slot->uses & bound_by);
     if (attempt->edges && free_value && !t->variable)
         out.init = edges_of(search, attempt, slot, &plan->arena);
     return out;
@@ -512,8 +513,11 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
         attempt.edges = true;
         attempt.one_in = set % 3 == 2 ? RARE : 1; /* a NaN in every sum hides all else */
         attempt.seed += RNG_STEP * (set + 1);
-        if (set >= KEPT_SETS)
+        if (set >= KEPT_SETS) {
             attempt.budget = least(EDGES_BUDGET, EDGES_TIMES * attempt.cost + EDGES_MORE);
+            /* a value that has to do with an index need not be one */
+            attempt.edges_in_indices = set % 5 == 3;
+        }
         if (set % 2)
             auto_guess_edges(search, &attempt, &random);
         if (set % 4 >= 2)

@@ -61,7 +61,8 @@ typedef struct { /* one launch */
     bool cleared;  /* memory that atomic operations add to is zero */
     uint64_t seed;
     bool edges; /* data are values that tell operations apart, not only such as lead through every block */
-    uint32_t one_in; /* ... one element in so many; 0: each */
+    bool edges_in_indices; /* ... contents of index buffers, too */
+    uint32_t one_in;       /* ... one element in so many; 0: each */
     AutoData data;
     bool mixed; /* some scalars and buffers are as usual */
 } AutoAttempt;

@@ -102,6 +102,12 @@ pair 'div.rn.f32 %h, %f, %g;' 'rcp.rn.f32 %h, %g; mul.rn.f32 %h, %f, %h;'
 pair 'neg.f32 %h, %f;' 'sub.rn.f32 %h, 0f00000000, %f;'
 pair 'mov.u32 %z, %x;' 'mov.u32 %z, %x;' 'setp.ge.s32 %p, %i, %n;' 'setp.gt.s32 %p, %i, %n;'
 pair 'mov.u32 %z, %x;' 'mov.u32 %z, %x;' 'setp.ge.s32 %p, %i, %n;' 'setp.ge.u32 %p, %i, %n;'
+# Numbers of lanes are an index, what the lanes were asked about is none.
+lanes() {
+    echo "$1 %y, %x, 3; setp.eq.s32 %q, %y, 0; vote.sync.ballot.b32 %y, %q, -1; popc.b32 %y, %y; mul.wide.u32 %o, %y, 4;
+  ld.param.u64 %b, [b]; add.s64 %b, %b, %o; ld.global.u32 %z, [%b];"
+}
+pair "$(lanes rem.s32)" "$(lanes rem.u32)"
 echo "$found of $wrong wrong kernels found"
 [ "$found" -eq "$wrong" ] || { echo "FAILED: not all of them"; failed=1; }
 exit $failed
