@@ -173,6 +173,13 @@ static bool multiple(const Finding *finding, uint32_t v, uint32_t u, TwinHow how
     return false;
 }
 
+/* A multiple of a word with a high word that was one so far has none that is one: it would say otherwise than
+ * the machine's high words that still are. */
+static bool multiple_of_all(const Finding *finding, uint32_t v, uint32_t u, TwinHow how) {
+    const uint8_t *phi = finding->cut->phi;
+    return (how != TWIN_SAME || (phi[v] != PHI_LOW && phi[u] != PHI_LOW)) && multiple(finding, v, u, how);
+}
+
 typedef bool Try(const Finding *finding, uint32_t v, uint32_t u, TwinHow how);
 
 static bool find(const Finding *finding, uint32_t v, unsigned stage, Try *try) {
@@ -209,7 +216,7 @@ static bool found(const Finding *finding, uint32_t v, unsigned stage) {
     *twin = (Twin){.losses = (uint8_t)(twin->losses + had)};
     return finding->in->n > 1 && (find(finding, v, stage, equal) ||
                                   (twin_has_number(&finding->core->p, v) && twin->losses < MOST_LOSSES &&
-                                   find(finding, v, stage, multiple)));
+                                   find(finding, v, stage, multiple_of_all)));
 }
 
 void prove_twins_find(Core *core, Cut *cut, const Arrivals *in) {

@@ -278,6 +278,16 @@ wide: carry of a counter that was even at first | sub in:.text.even (00d0\\S+ +I
 wide: carry of another sum into the counter | sub in:.text.even IADD3 R4, P0, R4, 0x1 / IADD3 R4, P1, R4, 0x1
 wide: counter's high word not counted | drop in:.text.even 00d0\\S+ +IADD3.X
 wide: counter stays even | sub in:.text.even IADD3 R4, P0, R4, 0x1 / IADD3 R4, P0, R4, 0x2
+counters: upper word not counted | sub (01b0\\S+ +IADD3.X R9, R9, RZ, RZ), P0 / \\1, !PT
+counters: upper word counts down | sub (01b0\\S+ +IADD3.X R9, R9), RZ / \\1, -0x1
+counters: negative without its sign | sub MOV R8, 0xffffffff / MOV R8, RZ
+counters: borrow lost | sub (0270\\S+ +IADD3.X R4, R6, -0x1, RZ), P1 / \\1, !PT
+counters: no borrow | sub (0270\\S+ +IADD3.X R4, R6, -0x1, RZ), P1 / \\1, PT
+counters: one more pair | sub 0xfffffff9 / 0xfffffff8
+counters: one round less | sub MOV R5, 0x6 / MOV R5, 0x5
+counters: ends by its upper word | sub (0210\\S+ +ISETP.EQ.AND.EX P0, PT, R6, RZ, PT), P1 / \\1, PT
+counters: upper word of the other counter | sub (0280\\S+ +IADD3.X R8), R8 / \\1, R6
+counters: carry of the other counter | sub (0280\\S+ +IADD3.X R8, R8, RZ, RZ), P0 / \\1, P1
 products: carry into the upper half lost | sub in:.text.products (0160\\S+ +IADD3.X R11, R15, RZ, RZ), P0 / \\1, !PT
 products: borrow of the other difference | sub in:.text.products (0210\\S+ +IADD3.X R6, R11, ~R8, RZ), P0 / \\1, !P0
 products: no borrow | sub in:.text.products (0210\\S+ +IADD3.X R6, R11, ~R8, RZ), P0 / \\1, PT
