@@ -18,9 +18,34 @@ struct ArenaChunk {
     unsigned char data[];
 };
 
-static size_t round_up(size_t n) { return (n + ALIGN_BYTES - 1) & ~(size_t)(ALIGN_BYTES - 1); }
+/* Most of what is cleared is shorter than the call of a function that clears would take. */
+static inline void *clear(void *at, size_t size_bytes) {
+    unsigned char *p = at;
+    if (size_bytes > 64)
+        return memset(p, 0, size_bytes);
+    if (size_bytes >= 16) {
+        memset(p, 0, 16);
+        memset(p + size_bytes - 16, 0, 16);
+        if (size_bytes > 32) {
+            memset(p + 16, 0, 16);
+            memset(p + size_bytes - 32, 0, 16);
+        }
+    } else if (size_bytes >= 8) {
+        memset(p, 0, 8);
+        memset(p + size_bytes - 8, 0, 8);
+    } else if (size_bytes >= 4) {
+        memset(p, 0, 4);
+        memset(p + size_bytes - 4, 0, 4);
+    } else {
+        for (size_t k = 0; k < size_bytes; k++)
+            p[k] = 0;
+    }
+    return p;
+}
 
-static void add_chunk(Arena *arena, size_t need_bytes) {
+static inline size_t round_up(size_t n) { return (n + ALIGN_BYTES - 1) & ~(size_t)(ALIGN_BYTES - 1); }
+
+static __attribute__((noinline)) void add_chunk(Arena *arena, size_t need_bytes) {
     size_t size = arena->chunk ? arena->chunk->size_bytes * 2 : FIRST_CHUNK_BYTES;
     if (size > LAST_CHUNK_BYTES)
         size = LAST_CHUNK_BYTES;
@@ -34,20 +59,23 @@ static void add_chunk(Arena *arena, size_t need_bytes) {
     arena->total_bytes += size;
 }
 
-static void *alloc_raw(Arena *arena, size_t size_bytes) {
+static inline void *alloc_raw(Arena *arena, size_t size_bytes) {
     if (size_bytes > SIZE_MAX / 2)
         scope_give_up(SCOPE_MEMORY, NULL);
     size_t n = round_up(size_bytes ? size_bytes : 1);
-    if (!arena->chunk || arena->chunk->size_bytes - arena->chunk->used_bytes < n)
+    ArenaChunk *chunk = arena->chunk;
+    if (!chunk || chunk->size_bytes - chunk->used_bytes < n) {
         add_chunk(arena, n);
-    void *p = arena->chunk->data + arena->chunk->used_bytes;
-    arena->chunk->used_bytes += n;
+        chunk = arena->chunk;
+    }
+    void *p = chunk->data + chunk->used_bytes;
+    chunk->used_bytes += n;
     return p;
 }
 
 void *arena_alloc(Arena *arena, size_t size_bytes) {
     void *p = alloc_raw(arena, size_bytes);
-    return memset(p, 0, round_up(size_bytes ? size_bytes : 1));
+    return clear(p, round_up(size_bytes ? size_bytes : 1));
 }
 
 void *arena_copy(Arena *arena, const void *data, size_t size_bytes) {
@@ -109,15 +137,18 @@ void arena_release(Arena *arena, ArenaMark m) {
 
 void arena_free(Arena *arena) { arena_release(arena, (ArenaMark){NULL, 0}); }
 
+static __attribute__((noinline)) void vec_grow(Arena *arena, void *vec, size_t elem_bytes) {
+    VEC(unsigned char) *bytes = vec;
+    unsigned cap = bytes->cap ? bytes->cap * 2 : 8;
+    if (cap < bytes->cap)
+        scope_give_up(SCOPE_MEMORY, NULL);
+    bytes->at = grow_raw(arena, bytes->at, bytes->cap * elem_bytes, cap * elem_bytes);
+    bytes->cap = cap;
+}
+
 void *vec_push_raw(Arena *arena, void *vec, size_t elem_bytes) {
     VEC(unsigned char) *bytes = vec; /* every VEC has this layout */
-    if (bytes->n == bytes->cap) {
-        unsigned cap = bytes->cap ? bytes->cap * 2 : 8;
-        if (cap < bytes->cap)
-            scope_give_up(SCOPE_MEMORY, NULL);
-        bytes->at = grow_raw(arena, bytes->at, bytes->cap * elem_bytes, cap * elem_bytes);
-        bytes->cap = cap;
-    }
-    unsigned char *elem = bytes->at + elem_bytes * bytes->n++;
-    return elem_bytes == sizeof(uint32_t) ? memset(elem, 0, sizeof(uint32_t)) : memset(elem, 0, elem_bytes);
+    if (bytes->n == bytes->cap)
+        vec_grow(arena, vec, elem_bytes);
+    return clear(bytes->at + elem_bytes * bytes->n++, elem_bytes);
 }

@@ -311,11 +311,21 @@ static PtxOp find_op(const char *text, size_t n) {
     return PTX_NOP_NONE;
 }
 
-/* Whose section a message has that is about none of them: all are in ptx_forms.def. */
+/* The forms of an opcode stand together: of several initialisers the last one counts. */
+enum { BEFORE_FORMS = __COUNTER__ };
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+static const uint16_t last_forms[PTX_OP_COUNT] = {
+#define PTX_FORM(op, mods, operands, select, guard, interp, prove, weight, section, version, target)         \
+    [PTX_##op] = __COUNTER__ - BEFORE_FORMS,
+#include "frontend/ptx_forms.def"
+};
+#pragma GCC diagnostic pop
+
 static unsigned first_form(PtxOp op) {
-    unsigned form = 1;
-    while (form + 1 < form_count() && forms[form].op != op)
-        form++;
+    unsigned form = last_forms[op];
+    while (form > 1 && forms[form - 1].op == op)
+        form--;
     return form;
 }
 
@@ -443,9 +453,7 @@ bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *st
     d->place.modifiers = str_text(strings, str_intern(strings, text + base, size - base));
     if (n == FORM_MAX_MODS)
         return form_error(text, size, mods, &(MatchResult){.bad = FORM_MAX_MODS - 1}, loc, d);
-    for (unsigned f = 1; f < form_count(); f++) {
-        if (forms[f].op != op)
-            continue;
+    for (unsigned f = first_form(op); f <= last_forms[op]; f++) {
         *out = (PtxInsn){.op = (uint16_t)op};
         bool fits = match_form(f, mods, n, out, &r);
         if (!have || fits || better(&r, &best))

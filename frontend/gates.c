@@ -156,18 +156,21 @@ static bool next_word(const char **at, const char *end, char separator, Word *ou
 /* ".rn.f32" as words. */
 typedef struct {
     unsigned n;
+    uint32_t letters; /* they begin with: a bit each, of the letter's last five */
     Word words[FORM_MAX_MODS];
 } Modifiers;
 
+static uint32_t letter_bit(const Word *word) { return 1u << (*word->text & 31); }
+
 static void split_modifiers(Modifiers *modifiers, const char *text, size_t size) {
     const char *end = text + size;
-    modifiers->n = 0;
+    modifiers->n = modifiers->letters = 0;
     while (modifiers->n < FORM_MAX_MODS && next_word(&text, end, '.', &modifiers->words[modifiers->n]))
-        modifiers->n++;
+        modifiers->letters |= letter_bit(&modifiers->words[modifiers->n++]);
 }
 
 static bool has_word(const Modifiers *modifiers, Word word) {
-    for (unsigned k = 0; k < modifiers->n; k++)
+    for (unsigned k = 0; modifiers->letters & letter_bit(&word) && k < modifiers->n; k++)
         if (modifiers->words[k].size == word.size && *modifiers->words[k].text == *word.text &&
             !memcmp(modifiers->words[k].text, word.text, word.size))
             return true;
@@ -178,23 +181,28 @@ static bool has_word(const Modifiers *modifiers, Word word) {
  * are written to `found`, ".a.b", if it is not NULL. */
 static bool words_fit(const char *words, const Modifiers *modifiers, bool generic, char *found,
                       size_t found_size) {
-    const char *at = words, *end = at + strlen(at);
-    Word element, word;
     size_t n = 0;
     if (found)
         found[0] = 0;
-    while (next_word(&at, end, ' ', &element)) {
-        bool has = false, wanted = *element.text != '!';
-        const char *alternative = element.text + !wanted, *stop = element.text + element.size;
-        while (!has && next_word(&alternative, stop, '|', &word)) {
+    for (const char *at = words; *at;) {
+        bool has = false, wanted = *at != '!';
+        at += !wanted;
+        for (const char *text = at;; text = ++at) {
+            while (*at && *at != ' ' && *at != '|')
+                at++;
+            Word word = {text, (size_t)(at - text)};
             bool absence = word.size == 7 && !memcmp(word.text, "generic", 7);
-            has = absence ? generic : has_word(modifiers, word);
-            if (has && wanted && found && n < found_size)
+            if (!has && (has = absence ? generic : has_word(modifiers, word)) && wanted && found &&
+                n < found_size)
                 n += (size_t)snprintf(found + n, found_size - n, absence ? "%.*s" : ".%.*s", (int)word.size,
                                       word.text);
+            if (*at != '|')
+                break;
         }
         if (has != wanted)
             return false;
+        while (*at == ' ')
+            at++;
     }
     return true;
 }

@@ -93,7 +93,7 @@ unsigned isa_select_opcode(const Target *t, const MachInst *in) {
 /* ---- fields ---- */
 
 static void put_bits(uint64_t word[2], const IsaField *field, uint64_t v) {
-    for (unsigned p = 0; p < field->nparts; p++) {
+    for (unsigned p = 0; v && p < field->nparts; p++) { /* most fields are 0, and so is the word so far */
         unsigned lo = field->lo[p], w = field->w[p];
         uint64_t part = w == 64 ? v : v & (((uint64_t)1 << w) - 1);
         if (lo < 64) {

@@ -99,7 +99,10 @@ typedef struct {
     const char *absent; /* why it is not simulated, or NULL */
 } OpTraits;
 /* Of no operation (OT_NONE, operations of the machine IR alone): no effect, no memory. */
-const OpTraits *isa_traits(unsigned optype);
+extern const OpTraits isa_optype_traits[OT_COUNT];
+static inline const OpTraits *isa_traits(unsigned optype) {
+    return &isa_optype_traits[optype < OT_COUNT ? optype : OT_NONE];
+}
 /* Bytes of memory that one lane reads, writes or changes (column Access); 0 if it accesses none, is a fence,
  * or its modifier has a value that does not exist. */
 unsigned isa_access_bytes(const MachInst *in);

@@ -22,10 +22,6 @@ const char *isa_optype_name(unsigned optype) {
 const char *isa_opcode_name(unsigned opcode) {
     return opcode < isa_nopcodes ? isa_opcode_names[opcode] : "?";
 }
-const OpTraits *isa_traits(unsigned optype) {
-    return &isa_optype_traits[optype < isa_noptypes ? optype : OT_NONE];
-}
-
 uint32_t isa_target_units(const Target *t) { return t->units; }
 
 int isa_combine_op(unsigned optype, uint32_t mods) {
@@ -109,34 +105,9 @@ MachInst isa_inst(unsigned optype) {
 unsigned isa_num_dst(unsigned optype) { return optype < isa_noptypes ? isa_optypes[optype].ndst : 0; }
 unsigned isa_num_src(unsigned optype) { return optype < isa_noptypes ? isa_optypes[optype].nsrc : 0; }
 
-const IsaField *isa_slot_field(const IsaRow *row, unsigned slot) {
-    unsigned n = row->operand_field[slot];
-    return n ? &isa_fields[row->field0 + n - 1] : NULL;
-}
-
 Operand *isa_slot_operand(MachInst *in, unsigned slot) {
     return slot < SLOT_SRC ? &in->dst[slot] : &in->src[slot - SLOT_SRC];
 }
-const Operand *isa_slot_const(const MachInst *in, unsigned slot) {
-    return slot < SLOT_SRC ? &in->dst[slot] : &in->src[slot - SLOT_SRC];
-}
-
-RegFile isa_value_file(unsigned type) {
-    switch (type) {
-    case VT_REG: return RF_R;
-    case VT_UREG: return RF_UR;
-    case VT_PRED: return RF_P;
-    case VT_UPRED: return RF_UP;
-    case VT_BREG: return RF_B;
-    default: return RF_COUNT;
-    }
-}
-
-unsigned isa_file_zero(RegFile f) {
-    static const uint8_t zero[RF_COUNT] = {REG_RZ, REG_PT, REG_URZ, REG_UPT, 0xff};
-    return f < RF_COUNT ? zero[f] : 0xff;
-}
-
 static unsigned value_kind(unsigned type, const IsaField *field) {
     if (isa_value_file(type) != RF_COUNT)
         return OPK_REG;
@@ -176,11 +147,6 @@ IsaSlot isa_src_slot(const Target *t, unsigned optype, unsigned i) {
 }
 
 /* ---- modifiers ---- */
-
-unsigned isa_mod_get(const IsaRow *row, unsigned mod, uint32_t mods) {
-    const IsaMod *isa_mod = &isa_optypes[row->optype].mods[mod];
-    return ((mods >> isa_mod->lo) & ((1u << isa_mod->width) - 1)) ^ isa_mod->def;
-}
 
 uint32_t isa_mod_put(const IsaRow *row, unsigned mod, uint32_t mods, unsigned value) {
     const IsaMod *isa_mod = &isa_optypes[row->optype].mods[mod];

@@ -178,7 +178,6 @@ struct Target {
 };
 
 extern const IsaOptype isa_optypes[];
-extern const OpTraits isa_optype_traits[];
 extern const char *const isa_opcode_names[];
 extern const unsigned isa_noptypes, isa_nopcodes;
 extern const IsaField isa_fields[];
@@ -192,11 +191,20 @@ extern const IsaException isa_exceptions[];
 
 /* tables.c */
 const IsaRow *isa_row(const Target *target, unsigned opcode);
-const IsaField *isa_slot_field(const IsaRow *row, unsigned slot); /* NULL if the opcode lacks it */
+/* NULL if the opcode lacks it */
+static inline const IsaField *isa_slot_field(const IsaRow *row, unsigned slot) {
+    unsigned n = row->operand_field[slot];
+    return n ? &isa_fields[row->field0 + n - 1] : NULL;
+}
 Operand *isa_slot_operand(MachInst *in, unsigned slot);
-const Operand *isa_slot_const(const MachInst *in, unsigned slot);
+static inline const Operand *isa_slot_const(const MachInst *in, unsigned slot) {
+    return slot < SLOT_SRC ? &in->dst[slot] : &in->src[slot - SLOT_SRC];
+}
 bool isa_cond(unsigned cond, const IsaRow *row, const MachInst *in);
-unsigned isa_mod_get(const IsaRow *row, unsigned mod, uint32_t mods);
+static inline unsigned isa_mod_get(const IsaRow *row, unsigned mod, uint32_t mods) {
+    const IsaMod *isa_mod = &isa_optypes[row->optype].mods[mod];
+    return ((mods >> isa_mod->lo) & ((1u << isa_mod->width) - 1)) ^ isa_mod->def;
+}
 /* The modifier of that name, -1: there is none. */
 int isa_mod_find(const IsaRow *row, const char *name);
 /* What the 32 bits of an immediate of `type` are: a conversion's follow from modifier `src`, MUFU's from its
@@ -212,8 +220,22 @@ unsigned isa_register_group(unsigned optype, unsigned n);
 bool isa_is_aligned(unsigned optype, const Operand *operand, unsigned n);
 const char *isa_aligned_text(unsigned optype, unsigned n); /* "must be an even register" */
 const char *isa_slot_name(const IsaRow *row, unsigned slot);
-RegFile isa_value_file(unsigned type); /* RF_COUNT if it is no register */
-unsigned isa_file_zero(RegFile f);     /* RZ, PT ... */
+/* RF_COUNT if it is no register */
+static inline RegFile isa_value_file(unsigned type) {
+    switch (type) {
+    case VT_REG: return RF_R;
+    case VT_UREG: return RF_UR;
+    case VT_PRED: return RF_P;
+    case VT_UPRED: return RF_UP;
+    case VT_BREG: return RF_B;
+    default: return RF_COUNT;
+    }
+}
+/* RZ, PT ... */
+static inline unsigned isa_file_zero(RegFile f) {
+    static const uint8_t zero[RF_COUNT] = {REG_RZ, REG_PT, REG_URZ, REG_UPT, 0xff};
+    return f < RF_COUNT ? zero[f] : 0xff;
+}
 bool isa_operand_fits(const IsaRow *row, unsigned slot, const Operand *operand, const MachInst *in);
 const IsaRow *isa_select_row(const Target *target, const MachInst *in);
 bool isa_encode_row(const Target *target, const IsaRow *row, const MachInst *in, uint64_t word[2],
