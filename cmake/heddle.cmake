@@ -39,6 +39,13 @@ add_library(hd_libelf INTERFACE)
 target_link_libraries(hd_libelf INTERFACE
   "$<IF:$<BOOL:$<TARGET_PROPERTY:LIBELF_ARCHIVE>>,${LIBELF_LIBRARIES_A},PkgConfig::LIBELF>")
 
+# libcjson and libxxhash, of which distributions have no archive: a program that is linked with archives alone (property
+# ARCHIVES_ALONE) has neither; tools/late.c says where the first is then.
+add_library(hd_shared_libraries INTERFACE)
+target_include_directories(hd_shared_libraries SYSTEM INTERFACE ${CJSON_INCLUDE_DIRS} ${XXHASH_INCLUDE_DIRS})
+target_link_libraries(hd_shared_libraries INTERFACE
+  "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:ARCHIVES_ALONE>>>:PkgConfig::CJSON;PkgConfig::XXHASH>")
+
 add_library(heddle_flags INTERFACE)
 target_include_directories(heddle_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include
   ${PROJECT_BINARY_DIR}/gen)

@@ -25,7 +25,7 @@ configure_package_config_file(${package}/HeddleConfig.cmake.in ${made}/HeddleCon
   INSTALL_DESTINATION ${config_dir} PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${made}/HeddleConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 
-install(TARGETS heddle heddle-learn heddle-ptxas RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS ${HEDDLE_PROGRAMS} heddle-learn heddle-ptxas RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS heddle_shared EXPORT HeddleTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS heddle_ptxrun LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT HeddleTargets NAMESPACE Heddle:: DESTINATION ${config_dir})

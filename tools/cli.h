@@ -152,6 +152,14 @@ int cmd_mutate(Settings *settings);
 int cmd_prove(Settings *settings);
 int cmd_coverage(Settings *settings);
 int cmd_learn(Settings *settings);
+/* The program of that name in the directory of this one takes this one's place, with those arguments, or
+ * NULL: with this one's. Returns, and has reported it, where there is none. */
+int cli_start_beside(const char *name, char **argv);
+/* Only in `heddle` linked with archives alone (start_full.c): does not return where more is wanted than it
+ * can. */
+void cli_leave(int argc, char **argv) __attribute__((weak));
+/* There, in the place of dlopen and its kin: who asks for a library gets it in the other program. */
+_Noreturn void cli_full_program(void);
 int cmd_nvcc(Settings *settings);
 
 /* ---- what commands share (common.c) ---- */

@@ -86,7 +86,12 @@ static void run_command(void *user) {
     arena_free(&s.arena);
 }
 
-enum { SMALL_BYTES = 512 << 10, LARGE_PAGE_BYTES = 2 << 20, HEAP_BYTES = 32 << 20 };
+enum {
+    SMALL_BYTES = 512 << 10,
+    LARGE_PAGE_BYTES = 2 << 20,
+    HEAP_BYTES = 32 << 20,
+    MORE_THAN_FIRST_BYTES = 192 << 10
+};
 
 /* Behind its first half of a megabyte, with which a small compilation does, the heap asks for large pages: to
  * clear one takes as long as to touch some seventy small ones, of which a larger compilation touches up to
@@ -98,7 +103,7 @@ static void take_large_pages(void) {
     if (sbrk(pad + HEAP_BYTES) == (void *)-1 || sbrk(-HEAP_BYTES) == (void *)-1)
         return; /* a limit that malloc would run into, too */
     mallopt(M_TOP_PAD, HEAP_BYTES);
-    char *first = malloc(1);
+    char *first = malloc(MORE_THAN_FIRST_BYTES); /* than what malloc may have from the system by now */
     mallopt(M_TOP_PAD, 128 << 10);
     if (first)
         madvise(first + (boundary - (uintptr_t)first), HEAP_BYTES - LARGE_PAGE_BYTES, MADV_HUGEPAGE);
@@ -116,6 +121,8 @@ static void keep_pages(void) {
 }
 
 int main(int argc, char **argv) {
+    if (cli_leave)
+        cli_leave(argc, argv);
     keep_pages();
     take_large_pages();
     signal(SIGABRT, on_abort);

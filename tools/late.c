@@ -34,7 +34,15 @@ static void *late_function(LateLibrary which, const char *name) {
     __typeof__(&name) function;                                                                              \
     __builtin_memcpy(&function, &known, sizeof known)
 
+/* Linked with archives alone, the program has what is of libm in itself. */
+#ifdef HEDDLE_ARCHIVES_ALONE
+#define LATE_LIBM(library, result, name, parameters, arguments)
+#else
+#define LATE_LIBM LATE_LIBCJSON
+#endif
 #define LATE(library, result, name, parameters, arguments)                                                   \
+    LATE_##library(library, result, name, parameters, arguments)
+#define LATE_LIBCJSON(library, result, name, parameters, arguments)                                          \
     result name parameters {                                                                                 \
         FIND_LATE(library, name);                                                                            \
         return function arguments;                                                                           \

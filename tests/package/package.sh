@@ -25,6 +25,7 @@ for file in bin/heddle bin/heddle-learn bin/heddle-ptxas include/heddle.h share/
     share/fish/vendor_completions.d/heddle.fish $(basename "$lib")/libheddle-ptxrun.so; do
     [ -s "$prefix/$file" ] || fail "$file is not installed"
 done
+[ ! -e "$build/tools/heddle-full" ] || [ -s "$prefix/bin/heddle-full" ] || fail "bin/heddle-full is not installed"
 # what loads many libraries is not for those who compile a kernel
 for program in heddle heddle-ptxas; do
     ldd "$prefix/bin/$program" | grep -E 'flint|LLVM|stdc' && fail "$program loads what it seldom needs"

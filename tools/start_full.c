@@ -1,0 +1,46 @@
+/* `heddle` linked with archives alone, as the system's C library then is: a process without shared libraries
+ * starts in half the time, of which a small compilation takes most. It compiles PTX files. All else is done
+ * by heddle-full beside it, the same program with its libraries, which takes its place: at once for another
+ * command, an option that is not of the plain ones, an input that is no file (it could not be read a second
+ * time); later at the first shared library that a file turns out to want, before anything is written.
+ * SPDX-License-Identifier: MIT */
+#include "tools/cli.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char **all; /* words of this process, as it got them; NULL: there was no memory */
+
+static _Noreturn void start_full(void) { exit(cli_start_beside("heddle-full", all)); }
+
+static bool is_ptx_file(const char *name) {
+    size_t size = strlen(name);
+    struct stat file;
+    return size > 4 && !strcmp(name + size - 4, ".ptx") && !stat(name, &file) && S_ISREG(file.st_mode);
+}
+
+/* A compilation that needs no library, as far as its words say. */
+static bool is_plain_compilation(int argc, char **argv) {
+    if (argc < 3 || strcmp(argv[1], "compile") != 0)
+        return false;
+    for (int k = 2; k < argc; k++) {
+        const char *word = argv[k];
+        bool has_value = !strcmp(word, "-o") || !strcmp(word, "--target");
+        if (has_value && k + 1 < argc)
+            k++;
+        else if (!(strncmp(word, "-O", 2) == 0 && strlen(word) == 3) && strncmp(word, "--target=", 9) != 0 &&
+                 (word[0] == '-' || !is_ptx_file(word)))
+            return false;
+    }
+    return true;
+}
+
+void cli_leave(int argc, char **argv) {
+    all = malloc(((size_t)argc + 1) * sizeof *all);
+    if (all)
+        memcpy(all, argv, ((size_t)argc + 1) * sizeof *all);
+    if (!is_plain_compilation(argc, argv))
+        start_full();
+}
+
+void cli_full_program(void) { start_full(); }
