@@ -11,7 +11,7 @@ typedef struct {
     InstId inst;
 } CallSite;
 
-typedef struct {
+typedef struct CallGraph {
     uint32_t n;        /* functions */
     bool *open;        /* [func] its address is taken, or other modules may call it */
     uint32_t *site_at; /* [func] its call sites are sites[site_at[func]] .. sites[site_at[func + 1] - 1], */

@@ -310,6 +310,7 @@ typedef struct IrModule {
     PredicateMode predicate;        /* which branches become guards */
     unsigned reconv_opts;           /* RO_*; 0: the default */
     Bitset open_clobbers[RF_COUNT]; /* relocatable: registers that a call of an open function may change */
+    const struct CallGraph *calls;  /* made by register allocation where functions recur */
     bool relocatable;               /* becomes an object that another linker joins with others: see abi.h */
     bool yield_breaks;              /* lanes leave all convergence barriers before YIELD */
     bool explain;                   /* reports also tell what the joins that were refused would have cost */

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
 #include "frontend/ast.h"
+#include "ir/callgraph.h"
 #include "isa/machine/occupancy.h"
 #include <string.h>
 
@@ -60,16 +61,9 @@ unsigned ra_limit(const Function *f, RegFile file) {
 RaCallee ra_callee(const Function *f, const Inst *call) {
     if (f->module->relocatable && isa_is_absolute(call->op, call->mods))
         return (RaCallee){f->module->open_clobbers};
-    FOR_SRCS(f, call, o) {
-        if (o->kind != OPK_SYM)
-            continue;
-        StrId name = f->symrefs.at[o->value].symbol;
-        for (unsigned m = 0; m < f->index; m++) { /* callees come first; others are not known yet */
-            const Function *function = f->module->funcs.at[m];
-            if (str_eq(function->name, name) && function->summary.clobbers[RF_R].w)
-                return (RaCallee){function->summary.clobbers};
-        }
-    }
+    const Function *callee = ir_callee(f, call); /* callees come first; others are not known yet */
+    if (callee && callee->index < f->index && callee->summary.clobbers[RF_R].w)
+        return (RaCallee){callee->summary.clobbers};
     return (RaCallee){NULL};
 }
 
@@ -87,25 +81,80 @@ static void note_write(FuncSummary *summary, Operand o) {
             bs_add(&summary->clobbers[o.file], o.value + c);
 }
 
-void ra_summarise(Function *f) {
-    static const uint32_t size[RF_COUNT] = {REG_RZ, REG_PT, NUM_UR, REG_UPT, 16};
-    for (unsigned k = 0; k < RF_COUNT; k++)
-        f->summary.clobbers[k] = bs_new(f->arena, size[k]);
+static const uint32_t file_size[RF_COUNT] = {REG_RZ, REG_PT, NUM_UR, REG_UPT, 16};
+
+static void note_callee(FuncSummary *summary, RaCallee callee) {
+    for (unsigned file = 0; file < RF_COUNT; file++)
+        for (unsigned r = 0; r < file_size[file]; r++)
+            if (ra_clobbers(callee, (RegFile)file, r))
+                bs_add(&summary->clobbers[file], r);
+}
+
+static bool same_component(const CallGraph *calls, const Function *f, const Function *g) {
+    return calls->comp[f->index] == calls->comp[g->index];
+}
+
+/* What f and its callees write; with `calls`, but for the callees of f's own component. */
+static void note_writes(const Function *f, FuncSummary *summary, const CallGraph *calls) {
     FOR_BLOCKS(f, b)
         FOR_INSTS(f, b, i) {
             FOR_DSTS(f, i, dst)
-                note_write(&f->summary, *dst);
+                note_write(summary, *dst);
             for (unsigned k = i->ndst; i->op == IR_PARCOPY && k < i->nsrc; k++) /* scratch registers */
-                note_write(&f->summary, *ir_src(f, i, k));
+                note_write(summary, *ir_src(f, i, k));
             if (i->op != OT_CALL)
                 continue;
-            RaCallee c = ra_callee(f, i);
-            for (unsigned k = 0; k < RF_COUNT; k++)
-                for (unsigned r = 0; r < size[k]; r++)
-                    if (ra_clobbers(c, (RegFile)k, r))
-                        bs_add(&f->summary.clobbers[k], r);
+            const Function *callee = calls ? ir_callee(f, i) : NULL;
+            if (!callee || !same_component(calls, f, callee))
+                note_callee(summary, ra_callee(f, i));
         }
-    bs_del(&f->summary.clobbers[RF_R], ABI_STACK_REG);
+    bs_del(&summary->clobbers[RF_R], ABI_STACK_REG);
+}
+
+static void new_summary(FuncSummary *summary, Arena *a) {
+    for (unsigned file = 0; file < RF_COUNT; file++)
+        summary->clobbers[file] = bs_new(a, file_size[file]);
+}
+
+static bool calls_itself_or_later(const Function *f) {
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i) {
+            const Function *callee = ir_callee(f, i);
+            if (callee && callee->index >= f->index)
+                return true;
+        }
+    return false;
+}
+
+/* While the functions of a cycle are coloured, a call of one that has no registers yet clobbers all. Behind
+ * the last of them it is known that each clobbers what all of them write: callers outside of the cycle keep
+ * values in the others. Calls do not change while registers are given, so one call graph serves them all. */
+static void close_cycle(Function *f) {
+    IrModule *m = f->module;
+    if (!m->calls && calls_itself_or_later(f)) {
+        CallGraph *calls = ARENA_NEW(&m->arena, CallGraph);
+        *calls = call_graph(&m->arena, m);
+        m->calls = calls;
+    }
+    if (!m->calls || !m->calls->recursive[f->index])
+        return;
+    const CallGraph *calls = m->calls;
+    const uint32_t *member = calls->members + calls->member_at[calls->comp[f->index]],
+                   *end = calls->members + calls->member_at[calls->comp[f->index] + 1];
+    if (end[-1] != f->index)
+        return;
+    FuncSummary all = {0};
+    new_summary(&all, f->arena);
+    for (const uint32_t *n = member; n < end; n++)
+        note_writes(m->funcs.at[*n], &all, calls);
+    for (const uint32_t *n = member; n < end; n++)
+        memcpy(m->funcs.at[*n]->summary.clobbers, all.clobbers, sizeof all.clobbers);
+}
+
+void ra_summarise(Function *f) {
+    new_summary(&f->summary, f->arena);
+    note_writes(f, &f->summary, NULL);
+    close_cycle(f);
 }
 
 /* ---- edges ---- */

@@ -275,20 +275,43 @@ static void add_func_symbols(ElfWriter *writer, bool global) {
     }
 }
 
-/* The driver's functions, which code names and nobody defines; in objects, also what others define. */
+/* Name, in the module's strings, of what an initialiser takes the address of; 0 if it has no symbol. */
+static StrId init_symbol(const ElfWriter *writer, uint32_t sym) {
+    const IrModule *module = writer->code->ir;
+    uint32_t index = (sym & ~PTX_SYM_FUNC) - 1;
+    if (sym & PTX_SYM_FUNC) {
+        if (module->ptx->funcs[index].alias_of)
+            index = module->ptx->funcs[index].alias_of - 1;
+        const char *name = str_text(&module->ptx->strings, module->ptx->funcs[index].name);
+        return str_intern_z(module->strings, name);
+    }
+    for (uint32_t i = 0; i < module->vars.n; i++)
+        if (module->vars.at[i].ptx == &module->ptx->vars[index])
+            return module->vars.at[i].name;
+    return (StrId){0};
+}
+
+static void add_extern_symbol(ElfWriter *writer, StrId symbol) {
+    const char *name = str_text(writer->code->ir->strings, symbol);
+    if (strmap_get(&writer->symbols, symbol) ||
+        (system_find(name) == SYSTEM_COUNT && !writer->opt->relocatable))
+        return;
+    uint32_t at = elf_add_symbol(writer, name, 0, 0, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, SHN_UNDEF);
+    strmap_put(&writer->symbols, writer->a, symbol, at);
+}
+
+/* The driver's functions, which code names and nobody defines; in objects, also what others define, which
+ * initialisers may name, too. */
 static void add_extern_symbols(ElfWriter *writer) {
-    for (uint32_t i = 0; i < writer->code->nfuncs; i++) {
-        const CodeFunc *f = &writer->code->funcs[i];
-        for (uint32_t k = 0; k < f->relocs.n; k++) {
-            StrId symbol = f->relocs.at[k].symbol;
-            const char *name = str_text(writer->code->ir->strings, symbol);
-            if (strmap_get(&writer->symbols, symbol) ||
-                (system_find(name) == SYSTEM_COUNT && !writer->opt->relocatable))
-                continue;
-            uint32_t at =
-                elf_add_symbol(writer, name, 0, 0, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, SHN_UNDEF);
-            strmap_put(&writer->symbols, writer->a, symbol, at);
-        }
+    const IrModule *module = writer->code->ir;
+    for (uint32_t i = 0; i < writer->code->nfuncs; i++)
+        for (uint32_t k = 0; k < writer->code->funcs[i].relocs.n; k++)
+            add_extern_symbol(writer, writer->code->funcs[i].relocs.at[k].symbol);
+    for (uint32_t i = 0; i < module->vars.n && writer->opt->relocatable; i++) {
+        const PtxVar *var = module->vars.at[i].ptx;
+        for (uint32_t k = 0; var && k < var->ninits; k++)
+            if (var->inits[k].sym & PTX_SYM_FUNC)
+                add_extern_symbol(writer, init_symbol(writer, var->inits[k].sym));
     }
 }
 
@@ -491,22 +514,6 @@ static void texture_relocs(ElfWriter *writer) {
         set_rela(writer, section, b, writer->parts[i].const0);
         elf_section_header(writer, section)->sh_entsize = sizeof(Elf64_Rel);
     }
-}
-
-/* Name, in the module's strings, of what an initialiser takes the address of; 0 if it has no symbol. */
-static StrId init_symbol(const ElfWriter *writer, uint32_t sym) {
-    const IrModule *module = writer->code->ir;
-    uint32_t index = (sym & ~PTX_SYM_FUNC) - 1;
-    if (sym & PTX_SYM_FUNC) {
-        if (module->ptx->funcs[index].alias_of)
-            index = module->ptx->funcs[index].alias_of - 1;
-        const char *name = str_text(&module->ptx->strings, module->ptx->funcs[index].name);
-        return str_find(module->strings, name, strlen(name));
-    }
-    for (uint32_t i = 0; i < module->vars.n; i++)
-        if (module->vars.at[i].ptx == &module->ptx->vars[index])
-            return module->vars.at[i].name;
-    return (StrId){0};
 }
 
 static bool var_relocs(ElfWriter *writer) {

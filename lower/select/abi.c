@@ -451,8 +451,14 @@ typedef struct {
     const PtxInsn *in;
     Plan args, results;
     Operand arg_area, result_area;
-    bool open;
+    bool open, noreturn;
 } Call;
+
+/* The IR does not know that the callee never comes back. */
+static void end_without_return(Sel *sel) {
+    sel_emit(sel, OT_EXIT, 0, 0, NULL);
+    sel->cur = (BlockId){0};
+}
 
 static bool pass_arguments(Sel *s, Call *call, Words *a) {
     for (uint32_t k = 0; k < call->args.n; k++)
@@ -598,11 +604,10 @@ static bool call_by_comparison(Sel *sel, Call *call, Operand target, const Words
     }
     sel_trap(sel, TRAP_CODE_TRAP);
     sel_seal(sel, join);
-    sel_begin(sel, join);
-    if (!ir_block(sel->f, join)->preds.n) { /* no candidate comes back */
-        sel_emit(sel, OT_EXIT, 0, 0, NULL);
-        sel->cur = (BlockId){0};
-    }
+    sel_begin(sel,
+              join); /* no edge leads here if no candidate comes back; the blocks behind wait for theirs */
+    if (call->noreturn)
+        end_without_return(sel);
     return ok;
 }
 
@@ -643,7 +648,7 @@ bool sel_abi_call(Sel *sel, const PtxInsn *in) {
     }
     if (in->nargs != sig.nparams || in->nrets != sig.nrets)
         return sel_error(sel, "the call does not match the function");
-    Call c = {.in = in, .open = sig.open};
+    Call c = {.in = in, .open = sig.open, .noreturn = sig.noreturn};
     if (!plan_signature(sel, &sig, &c.args, &c.results))
         return sel_error(sel, "a parameter is too large");
     if (c.open && c.args.area_bytes && sel->f->link_at)
@@ -668,7 +673,7 @@ bool sel_abi_call(Sel *sel, const PtxInsn *in) {
     emit_call_to(sel, &to, a, r);
     if (sig.noreturn) {
         if (target.kind != OPK_NONE || c.open)
-            sel_emit(sel, OT_EXIT, 0, 0, NULL); /* the IR does not know that the callee never comes back */
+            end_without_return(sel);
         sel->cur = (BlockId){0};
         return true;
     }

@@ -483,6 +483,16 @@ static void clear_carry(Sel *sel) {
         sel_write_var(sel, sel->cc_var, sel_pmov(sel, op_pf()));
 }
 
+/* A block that waits for an edge keeps phis without operands. */
+static bool all_edges_made(const Sel *sel) {
+    for (uint32_t i = 0; i < sel->pf->ninsns; i++)
+        if (sel->reached[i] && sel->edges_at[i] != sel->preds_at[i])
+            return diag_in(sel->l->d, &sel->ptx->source, sel->pf->insns[i].loc, DIAG_E0601,
+                           str_text(sel->l->strings, sel->f->name), sel->block_at[i].i, i, "isel",
+                           "an edge to this statement is missing");
+    return true;
+}
+
 /* A block whose statement failed may lack its end; only used when there were no errors. */
 static void set_layout(Sel *sel) {
     sel->f->layout.n = 0;
@@ -570,10 +580,11 @@ bool isel_function(Lower *lower, uint32_t fn) {
         select_all(sel);
     } else
         sel->failed = true;
-    if (!sel->failed) {
+    if (!sel->failed && all_edges_made(sel)) {
         set_layout(sel);
         sel_ssa_finish(&sel->ssa);
-    }
+    } else
+        sel->failed = true;
     bool ok = !sel->failed;
     lower->d->place = outer_place;
     arena_free(&sel->arena);

@@ -149,13 +149,14 @@ static uint32_t new_phi(Ssa *ssa, uint32_t var, BlockId b) {
     return ssa->phis.n - 1;
 }
 
-static ValId undef(Ssa *ssa, uint32_t var) {
-    BlockId entry = ssa->f->entry;
+/* What is read in `b` and was written on no way to it, or on which there is no way. Defined at the entry,
+ * which dominates all uses. */
+static ValId undef(Ssa *ssa, uint32_t var, BlockId b) {
     InstId id = ir_inst_new(ssa->f, IR_UNDEF, 1, 0);
     ValId v = ir_value_new(ssa->f, (RegFile)ssa->vars.at[var].file);
     ir_set_dst(ssa->f, id, 0, ir_val(ssa->f, v));
     VEC_ADD(ssa->a, &ssa->entry_undefs, id);
-    sel_ssa_write(ssa, var, entry, v);
+    sel_ssa_write(ssa, var, b, v);
     return v;
 }
 
@@ -237,7 +238,7 @@ static ValId read_here(Ssa *ssa, uint32_t var, BlockId b) {
         if (loop)
             way = only_way_in(ssa, loop);
         else if (sealed && blk->preds.n == 0)
-            v = undef(ssa, var);
+            v = undef(ssa, var, at);
         else if (sealed && blk->preds.n == 1)
             way = blk->preds.at[0];
         if (!way.i) {

@@ -53,6 +53,40 @@ for n in 1 2; do
   ld.local.u32 %r, [l+8]; st.global.u32 [%d0], %r; ret; }
 END
 done
+# a table of functions that the other object defines; a local function that calls itself, from an open one. A sum over the list 5, 6, 7
+# by the table's second function
+cat >list.ptx <<'END'
+.version 8.0
+.target sm_75
+.address_size 64
+.extern .func add(.param .u64 at, .param .u32 x);
+.extern .func twice(.param .u64 at, .param .u32 x);
+.global .align 8 .u64 table[2] = {add, twice};
+.func each(.param .u64 at, .param .u32 x, .param .u64 f)
+{ .reg .u64 %p, %f; .reg .u32 %x; .reg .pred %q; ld.param.u64 %p, [at]; ld.param.u32 %x, [x]; ld.param.u64 %f, [f];
+  setp.gt.u32 %q, %x, 7; @%q bra END;
+  { P: .callprototype _ (.param .u64 _, .param .u32 _);
+  .param .u64 a; .param .u32 b; st.param.u64 [a], %p; st.param.u32 [b], %x; call %f, (a, b), P; }
+  add.u32 %x, %x, 1; { .param .u64 a; .param .u32 b; .param .u64 c; st.param.u64 [a], %p; st.param.u32 [b], %x; st.param.u64 [c], %f;
+  call each, (a, b, c); }
+END: ret; }
+.visible .func all(.param .u64 at, .param .u32 first)
+{ .reg .u64 %p, %f; .reg .u32 %x; ld.param.u64 %p, [at]; ld.param.u32 %x, [first]; ld.global.u64 %f, [table+8];
+  { .param .u64 a; .param .u32 b; .param .u64 c; st.param.u64 [a], %p; st.param.u32 [b], %x; st.param.u64 [c], %f; call each, (a, b, c); }
+  ret; }
+END
+cat >user.ptx <<'END'
+.version 8.0
+.target sm_75
+.address_size 64
+.extern .func all(.param .u64 at, .param .u32 first);
+.visible .func add(.param .u64 at, .param .u32 x)
+{ .reg .u64 %p; .reg .u32 %x, %y; ld.param.u64 %p, [at]; ld.param.u32 %x, [x]; ld.u32 %y, [%p]; add.u32 %y, %y, %x; st.u32 [%p], %y; ret; }
+.visible .func twice(.param .u64 at, .param .u32 x)
+{ .reg .u64 %p; .reg .u32 %x, %y; ld.param.u64 %p, [at]; ld.param.u32 %x, [x]; ld.u32 %y, [%p]; mad.lo.u32 %y, %x, 2, %y; st.u32 [%p], %y; ret; }
+.visible .entry sums(.param .u64 p) { .reg .u64 %d; .reg .u32 %r; ld.param.u64 %d, [p]; mov.u32 %r, 0; st.global.u32 [%d], %r; mov.u32 %r, 5;
+  { .param .u64 a; .param .u32 b; st.param.u64 [a], %d; st.param.u32 [b], %r; call all, (a, b); } ret; }
+END
 written() { # BINARY KERNEL VALUE ARGUMENTS
     "$heddle" run "$1" --kernel "$2" --grid 1 --block 1 --arg out:o:u32[1] $4 >out 2>&1 && grep -qw "$3" out ||
         { echo "$1, $2: not $3:"; cat out; exit 1; }
@@ -73,6 +107,17 @@ for sm in 75 80 90; do
         written hidden.cubin seen1 81 "--arg u32:2"
         written hidden.cubin seen2 82 "--arg u32:2"
     done
+done
+for sm in 75 80 90; do
+    for n in list user; do
+        "$ours" -arch=sm_$sm -c $n.ptx -o ours-$n.o
+        "$PTXAS" -arch=sm_$sm -c $n.ptx -o theirs-$n.o
+    done
+    for mixture in ours:ours ours:theirs theirs:ours; do
+        "$nvlink" --arch=sm_$sm ${mixture%:*}-list.o ${mixture#*:}-user.o -o sums.cubin || { echo "$mixture, sm_$sm: nvlink"; exit 1; }
+        written sums.cubin sums 36 ""
+    done
+    "$heddle" link -t sm_$sm list.ptx user.ptx -o sums.cubin && written sums.cubin sums 36 "" || { echo "heddle link, sm_$sm"; exit 1; }
 done
 for sm in 75 80 90; do
     "$PTXAS" -arch=sm_$sm -c named.ptx -o named.o
