@@ -134,12 +134,17 @@ bool form_element_word(const FormElement *element, const char **at, const char *
 }
 
 static bool listed(const FormElement *element, Mod m) {
-    const char *at = NULL, *word;
-    size_t size;
-    while (form_element_word(element, &at, &word, &size))
-        if (size == m.size && !memcmp(word, m.text, size))
+    if (!element->list)
+        return true;
+    const char *end = element->list + element->list_size;
+    for (const char *word = element->list;; word++) {
+        if (m.size && (size_t)(end - word) >= m.size && *word == *m.text && !memcmp(word, m.text, m.size) &&
+            (word + m.size == end || word[m.size] == '|'))
             return true;
-    return !element->list;
+        word = memchr(word, '|', (size_t)(end - word));
+        if (!word)
+            return false;
+    }
 }
 
 /* A modifier of an open form: decode what is known, in the class that is likeliest. */

@@ -170,7 +170,7 @@ static void split_modifiers(Modifiers *modifiers, const char *text, size_t size)
 }
 
 static bool has_word(const Modifiers *modifiers, Word word) {
-    for (unsigned k = 0; modifiers->letters & letter_bit(&word) && k < modifiers->n; k++)
+    for (unsigned k = 0; k < modifiers->n; k++)
         if (modifiers->words[k].size == word.size && *modifiers->words[k].text == *word.text &&
             !memcmp(modifiers->words[k].text, word.text, word.size))
             return true;
@@ -188,12 +188,12 @@ static bool words_fit(const char *words, const Modifiers *modifiers, bool generi
         bool has = false, wanted = *at != '!';
         at += !wanted;
         for (const char *text = at;; text = ++at) {
-            while (*at && *at != ' ' && *at != '|')
+            while (*at > ' ' && *at != '|')
                 at++;
             Word word = {text, (size_t)(at - text)};
             bool absence = word.size == 7 && !memcmp(word.text, "generic", 7);
-            if (!has && (has = absence ? generic : has_word(modifiers, word)) && wanted && found &&
-                n < found_size)
+            if (!has && (absence || modifiers->letters & letter_bit(&word)) &&
+                (has = absence ? generic : has_word(modifiers, word)) && wanted && found && n < found_size)
                 n += (size_t)snprintf(found + n, found_size - n, absence ? "%.*s" : ".%.*s", (int)word.size,
                                       word.text);
             if (*at != '|')
@@ -223,13 +223,11 @@ void gate_modifiers(PtxOp op, const char *mods, size_t size, bool generic, uint1
     for (unsigned k = 1; k < NGATES; k++) {
         if (gates[k].op != op && gates[k].op != PTX_ANY)
             continue;
-        bool newer = gates[k].need.version > gates[*version].need.version;
-        bool higher = asks_more(gates[k].need.target, gates[*target].need.target);
-        if ((!newer && !higher) || !words_fit(gates[k].words, &modifiers, generic, NULL, 0))
+        if (!words_fit(gates[k].words, &modifiers, generic, NULL, 0))
             continue;
-        if (newer)
+        if (gates[k].need.version > gates[*version].need.version)
             *version = (uint16_t)k;
-        if (higher)
+        if (asks_more(gates[k].need.target, gates[*target].need.target))
             *target = (uint16_t)k;
     }
 }

@@ -62,14 +62,27 @@ static unsigned tuple_cost(const Colour *colour, const Tuple *tuple, unsigned ba
     return cost + (base + tuple->count > colour->high_water[tuple->file] + 1 ? (unsigned)COST_MORE_REGS : 0u);
 }
 
+/* It costs at least that above all registers that have been used. */
+static unsigned least_cost_above(const Colour *colour, const Tuple *tuple) {
+    unsigned cost = COST_MORE_REGS, top = colour->high_water[tuple->file];
+    for (unsigned k = 0; k < tuple->count; k++) {
+        uint32_t v = tuple->value[k];
+        bool is_above = v && colour->reg[v] != RA_NO_REG && colour->reg[v] > top; /* a fixed one may be */
+        cost += tuple->before && v && !is_above ? (unsigned)COST_MOVE : 0u;
+    }
+    return cost;
+}
+
 static bool place_tuple(Colour *colour, Tuple *tuple, const Inst *i) {
-    unsigned best = RA_NO_REG, best_cost = UINT32_MAX;
+    unsigned best = RA_NO_REG, best_cost = UINT32_MAX, above = least_cost_above(colour, tuple);
     if (tuple->forced >= 0) {
         best = (unsigned)tuple->forced;
         best_cost = tuple_cost(colour, tuple, best);
     }
     for (unsigned b = 0; tuple->forced < 0 && b + tuple->count <= colour->limit[tuple->file];
          b += ra_align(tuple->count)) {
+        if (b > colour->high_water[tuple->file] && best_cost <= above)
+            break;
         unsigned cost = tuple_cost(colour, tuple, b);
         if (cost < best_cost) {
             best = b;

@@ -101,14 +101,16 @@ static void add_flight(Controls *controls, State *state, unsigned from, Flight x
 }
 
 static void grow_older(State *state, unsigned cycles) {
-    unsigned n = 0;
-    for (unsigned k = 0; k < state->flight.n; k++) {
-        Flight x = state->flight.at[k];
-        unsigned age = x.age + cycles;
+    unsigned n = 0, end = state->flight.n;
+    Flight *flight = state->flight.at;
+    for (; n < end && flight[n].age + cycles < LATENCY_WINDOW; n++) /* mostly all stay where they are */
+        flight[n].age = (uint8_t)(flight[n].age + cycles);
+    for (unsigned k = n; k < end; k++) {
+        unsigned age = flight[k].age + cycles;
         if (age >= LATENCY_WINDOW)
             continue;
-        x.age = (uint8_t)age;
-        state->flight.at[n++] = x;
+        flight[n] = flight[k];
+        flight[n++].age = (uint8_t)age;
     }
     state->flight.n = n;
 }
@@ -247,11 +249,16 @@ static void clear_waited(State *state, unsigned wait) {
         return;
     state->views &= (uint8_t)~wait;
     unsigned read = wait | (wait & state->vouches ? 1u << STORE_SB : 0);
-    for (unsigned k = 0; k < CELL_COUNT; k++) {
-        state->write_sb[k] &= (uint8_t)~wait;
-        state->read_sb[k] &= (uint8_t)~read;
-        state->queues[k] &= state->write_sb[k] | state->read_sb[k] ? 0xffff : 0;
-    }
+    uint8_t left[CELL_COUNT]; /* loops of one operation each, for vectors */
+    const uint8_t write_kept = (uint8_t)~wait, read_kept = (uint8_t)~read;
+    for (unsigned k = 0; k < CELL_COUNT; k++)
+        state->write_sb[k] &= write_kept;
+    for (unsigned k = 0; k < CELL_COUNT; k++)
+        state->read_sb[k] &= read_kept;
+    for (unsigned k = 0; k < CELL_COUNT; k++)
+        left[k] = state->write_sb[k] | state->read_sb[k];
+    for (unsigned k = 0; k < CELL_COUNT; k++)
+        state->queues[k] = left[k] ? state->queues[k] : 0;
     if (read >> STORE_SB & 1)
         state->vouches = ALL_SB;
 }
