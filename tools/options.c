@@ -96,7 +96,7 @@ static const struct argp_option launch_options[] = {
     {"shared", KEY_SHARED, "BYTES", 0, "Dynamic shared memory", 0},
     {"arg", KEY_ARG, "ARG", 0,
      "Next argument: TYPE:VALUE, TYPE[N]:V,V..., buf:TYPE[N]=INIT or out:NAME:TYPE[N]=INIT; INIT is zero, "
-     "ones, iota, random:SEED or @FILE",
+     "ones, iota, random:SEED, @FILE or V,V...",
      0},
     {"expect", KEY_EXPECT, "NAME=@FILE", 0,
      "Buffer NAME must hold the bytes of FILE afterwards (or NAME=V,V...)", 0},

@@ -14,11 +14,15 @@ const char *check_severity_name(Severity severity) {
     return names[severity];
 }
 
-/* "/\*00a0*\/  @P0 BSYNC B0": address in the function and text. */
+/* "@P0 BRA 0x60": places are counted from where its function begins, as bin_where() does, whatever stands
+ * before it in the file. */
 void check_instruction_text(const BinFlow *flow, uint32_t i, char *out, size_t size) {
     char text[256];
+    const BinFunc *f = binary_func_at(flow->bin, bin_address(flow, i));
+    uint64_t begin = f ? f->address : 0;
     if (flow->block_of[i] == BINFLOW_NONE || !flow->decoded[i] ||
-        isa_print(flow->bin->target, &flow->insts[i], bin_address(flow, i), NULL, text, sizeof text) < 0)
+        isa_print(flow->bin->target, &flow->insts[i], bin_address(flow, i) - begin, NULL, text, sizeof text) <
+            0)
         snprintf(text, sizeof text, "0x%016llx%016llx", (unsigned long long)flow->bin->code[i][1],
                  (unsigned long long)flow->bin->code[i][0]);
     snprintf(out, size, "%s", text);

@@ -67,6 +67,26 @@ static PlanLaunch *last_launch(Plan *plan) {
     return &plan->launches.at[plan->launches.n - 1];
 }
 
+/* Is it a list of values, not the name of a rule that makes them? */
+static bool is_values(const char *text) { return strchr("0123456789+-.", *text) && *text; }
+
+/* Values instead of an initial value: as many as the type says, or as there are where it says none. */
+static bool read_values(Plan *plan, PlanBuffer *b, bool is_array, Diags *d) {
+    uint64_t n = 1;
+    for (const char *s = b->init; *s; s++)
+        n += *s == ',';
+    if (!is_array)
+        b->count = n;
+    if (b->count != n)
+        return plan_buffer_fails(plan, d, b,
+                                 arena_printf(&plan->arena, "%llu values for %llu elements",
+                                              (unsigned long long)n, (unsigned long long)b->count));
+    return parse_values(plan, b->type, n, b->init, &b->bytes) ||
+           plan_buffer_fails(
+               plan, d, b,
+               arena_printf(&plan->arena, "'%s' has a value that is no %s", b->init, b->type->name));
+}
+
 /* "buf:TYPE[N]=INIT" or "out:NAME:TYPE[N]=INIT"; the initial value may be left out: zero. */
 static bool add_buffer_arg(Plan *plan, const char *text, bool named, Diags *d) {
     const char *s = text + 4, *equals = strchr(s, '=');
@@ -85,6 +105,8 @@ static bool add_buffer_arg(Plan *plan, const char *text, bool named, Diags *d) {
         return plan_error(plan, d, arena_printf(&plan->arena, "'%s': expected a type as f32[1024]", text));
     if (plan_find_buffer(plan, b.name))
         return plan_error(plan, d, arena_printf(&plan->arena, "two buffers are named %s", b.name));
+    if (is_values(b.init) && !read_values(plan, &b, is_array, d))
+        return false;
     VEC_ADD(&plan->arena, &plan->buffers, b);
     VEC_ADD(&plan->arena, &last_launch(plan)->args,
             ((PlanArg){.is_buffer = true, .buffer = plan->buffers.n - 1}));
@@ -234,7 +256,7 @@ static bool init_buffer(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Di
             arena_printf(&plan->arena,
                          "initial value '%s' is none of zero, ones, iota, random:SEED, "
                          "random:SEED:LO:HI, edges:SEED:MEMBER:ONE_IN, pointers:NAME:STRIDE, "
-                         "records:BYTES,OFFSET:TYPE:INIT,..., @FILE",
+                         "records:BYTES,OFFSET:TYPE:INIT,..., @FILE, V,V,...",
                          buffer->init));
     simmem_mark_written(alloc, 0, size);
     return true;

@@ -232,6 +232,14 @@ static bool in_file(uint64_t offset, uint64_t count, uint64_t each, size_t size_
     return offset <= size_bytes && count <= (size_bytes - offset) / each;
 }
 
+/* Does it begin as a text does? */
+static bool is_text(const uint8_t ident[EI_NIDENT]) {
+    for (unsigned k = 0; k < EI_NIDENT; k++)
+        if (ident[k] != '\n' && ident[k] != '\r' && ident[k] != '\t' && (ident[k] < 0x20 || ident[k] > 0x7e))
+            return false;
+    return true;
+}
+
 /* Everything that libelf relies on: identification, header sizes, where the two tables are. */
 static bool check_header(const uint8_t *p, size_t size_bytes, Elf64_Ehdr *header, Diags *d) {
     if (size_bytes < sizeof *header)
@@ -239,7 +247,11 @@ static bool check_header(const uint8_t *p, size_t size_bytes, Elf64_Ehdr *header
     memcpy(header, p,
            sizeof *header); /* little endian, checked next; host order is dealt with by libelf below */
     if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
-        return diag(d, at(0), DIAG_E0401, "no ELF magic number");
+        return diag(
+            d, at(0), DIAG_E0401,
+            is_text(header->e_ident)
+                ? "it is text; heddle compile makes a binary of PTX, heddle asm of what disasm has printed"
+                : "no ELF magic number");
     if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
         return diag(d, at(EI_CLASS), DIAG_E0401, "not 64-bit little-endian");
     if (header->e_ident[EI_VERSION] != EV_CURRENT)

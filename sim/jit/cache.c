@@ -235,7 +235,7 @@ static Entry *list_entries(DIR *folder, size_t *count, int64_t *bytes) {
         entries = mem_resize(entries, (*count + 1) * sizeof *entries);
         Entry *entry = &entries[(*count)++];
         *entry = (Entry){.seconds = status.st_mtim.tv_sec, .bytes = status.st_size};
-        snprintf(entry->name, sizeof entry->name, "%s", item->d_name);
+        memcpy(entry->name, item->d_name, strlen(item->d_name) + 1); /* which fits, see above */
         *bytes += status.st_size;
     }
     return entries;

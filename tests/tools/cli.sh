@@ -284,6 +284,11 @@ want 0 "" run k.cubin --block 4 --arg out:c:u32[4] --arg u32:4 --expect c=100,10
 check "the saved buffer" test "$(od -An -tu4 c.bin | tr -s ' ')" = " 100 101 102 103"
 want 4 "element 2 is 102" run k.cubin --block 4 --arg out:c:u32[4] --arg u32:4 --expect c=100,101,99,103
 want 1 "out of range" run k.cubin --block 8 --arg out:c:u32[4] --arg u32:8
+want 0 "^  \[2\] 9 .*" run k.cubin --block 2 --arg out:c:u32=7,0x8,9 --arg u32:2
+check "those before are the kernel's" grep -q "\[1\] 101" out
+want 1 "buffer c: 2 values for 3 elements" run k.cubin --arg out:c:u32[3]=7,8 --arg u32:1
+want 1 "buffer c: '7,1.5' has a value that is no u32" run k.cubin --arg out:c:u32=7,1.5 --arg u32:1
+want 1 "k.ptx:0x0: error E0401: not a usable ELF file: it is text; heddle compile" disasm k.ptx
 # accesses outside a constant bank, by number and by register; operands of bfe and bfi above 255
 cat >bank.ptx <<'P'
 .version 7.0
