@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""abi.py HEADER TABLE CC DIR: the public header's structs (size, place and size of each member), enumerations and functions are
+"""abi.py HEADER TABLE CC DIR: the public header's structs (size; place, size and type of each member), enumerations and functions are
 those of TABLE. UPDATE=1 writes TABLE, which then needs a new minor version. The numbers are the compiler's: a program made of the
 header's own declarations prints them.
 SPDX-License-Identifier: MIT"""
@@ -18,9 +18,13 @@ for body, name in re.findall(r"typedef struct\s*\{(.*?)\}\s*(\w+);", text, re.S)
     lines.append(f'printf("struct {name}: %zu bytes, aligned to %zu\\n", sizeof({name}), _Alignof({name}));')
     for declaration in filter(None, (part.strip() for part in body.split(";"))):
         pointer = re.search(r"\(\*(\w+)\)", declaration)
-        parts = [pointer[1]] if pointer else [re.sub(r"\[.*", "", part).split()[-1].lstrip("*") for part in declaration.split(",")]
-        for part in parts:
-            lines.append(f'printf("  {part}: at %zu, %zu bytes\\n", offsetof({name}, {part}), sizeof((({name} *)0)->{part}));')
+        declaration = re.sub(r"\s+", " ", declaration)
+        first, *more = [part.strip() for part in declaration.split(",")] if not pointer else [declaration]
+        type_of = re.match(r"(.*?)\**\w+(\[[^]]*\])*$", first)[1].strip() if not pointer else ""
+        for part in (first, *more):
+            member = pointer[1] if pointer else re.search(r"\w+", part.removeprefix(type_of))[0]
+            said = part if part == first else f"{type_of} {part}"
+            lines.append(f'printf("  {member}: at %zu, %zu bytes, {said}\\n", offsetof({name}, {member}), sizeof((({name} *)0)->{member}));')
 for body, name in re.findall(r"typedef enum\s*\{(.*?)\}\s*(\w+);", text, re.S):
     for constant in re.findall(r"\w+", body):
         lines.append(f'printf("enum {name}: {constant} = %d\\n", {constant});')
