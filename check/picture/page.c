@@ -3,6 +3,7 @@
 #include "check/picture/markup.h"
 #include "check/picture/page_parts.h"
 #include "check/picture/picture_lines.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- tables of the reports' objects ---- */
@@ -24,7 +25,7 @@ static void put_cell(const cJSON *row, const Column *column, FILE *out) {
     else if (cJSON_IsNumber(cell) && column->as == AS_BARRIER)
         fprintf(out, "B%u", (unsigned)cell->valuedouble);
     else if (cJSON_IsNumber(cell))
-        fprintf(out, "%.4g", cell->valuedouble);
+        fprintf(out, fabs(cell->valuedouble) < 1e4 ? "%.4g" : "%.0f", cell->valuedouble);
     fputs("</td>", out);
 }
 
@@ -48,7 +49,7 @@ static void put_table(const cJSON *list, const char *caption, const char *functi
     fprintf(out, "<table class=\"data\"><caption>%s</caption><thead><tr>", caption);
     for (unsigned k = 0; columns[k].key; k++)
         if (used[k])
-            fprintf(out, "<th>%s</th>", columns[k].head);
+            fprintf(out, "<th%s>%s</th>", columns[k].as == AS_TEXT ? " class=\"i\"" : "", columns[k].head);
     fputs("</tr></thead><tbody>\n", out);
     cJSON_ArrayForEach(row, list) {
         if (!is_of(row, function))
