@@ -23,7 +23,7 @@ typedef struct {
 
 typedef struct {
     StrId name;
-    bool is_func, reported;
+    bool is_func, is_drivers, reported; /* is_drivers: as first declared, before numbers change */
     uint32_t part, index;
     int rank;
 } Symbol;
@@ -97,7 +97,10 @@ static void find_owners(Linker *linker, Part *part) {
 static void add_symbol(Linker *linker, uint32_t part, bool is_func, uint32_t index, StrId name, int rank) {
     uint32_t at = strmap_get(&linker->by_name, name);
     if (!at) {
-        *VEC_PUSH(&linker->tmp, &linker->symbols) = (Symbol){name, is_func, false, part, index, rank};
+        const PtxModule *module = linker->parts[part].module;
+        bool drivers = is_func && ptx_system_func(module, &module->funcs[index]) != SYSTEM_COUNT;
+        *VEC_PUSH(&linker->tmp, &linker->symbols) =
+            (Symbol){name, is_func, drivers, false, part, index, rank};
         strmap_put(&linker->by_name, &linker->tmp, name, linker->symbols.n);
         return;
     }
@@ -267,8 +270,7 @@ static void need(Linker *linker, uint32_t part, StrId name) {
     const PtxVar *var = symbol->is_func ? NULL : &linker->parts[symbol->part].module->vars[symbol->index];
     if (var && var->space == SP_SHARED && (var->unsized || !var->size_bytes))
         return; /* dynamic shared memory */
-    const PtxModule *where = linker->parts[symbol->part].module;
-    if (symbol->is_func && ptx_system_func(where, &where->funcs[symbol->index]) != SYSTEM_COUNT)
+    if (symbol->is_drivers)
         return;
     symbol->reported = true;
     diag(linker->d, (SrcLoc){0}, DIAG_E0141, str_text(&linker->out->strings, symbol->name),

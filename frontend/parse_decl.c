@@ -480,6 +480,31 @@ static bool enter_var(Parser *parser, const PtxVar *var, const VarContext *conte
     return true;
 }
 
+/* At `<n>` behind the name of `var`: n variables named by it and 0 .. n-1, none of them an array or
+ * initialised (PTX ISA 5.4.6). Variables are entered one by one, so there are not as many as of registers. */
+static bool parse_var_range(Parser *parser, PtxVar *var, const VarContext *context, uint32_t *out) {
+    enum { MAX_RANGE = 1 << 16 };
+    const char *prefix = parse_name_text(parser, var->name);
+    next(parser);
+    Token n = parser->tok;
+    if (!parse_expect(parser, TK_INT, "a number of variables") || !parse_expect(parser, '>', "'>'"))
+        return false;
+    if (n.value > MAX_RANGE)
+        return diag(parser->d, tok_loc(&n), DIAG_E0121, prefix);
+    if (!at(parser, ',') && !at(parser, ';'))
+        return parse_expected(parser, "',' or ';'");
+    uint64_t dims[MAX_DIMENSIONS + 1];
+    unsigned ndims;
+    if (!parse_dimensions(parser, var, dims, &ndims) || !check_place(parser, var, context))
+        return false;
+    for (unsigned k = 0; k < (unsigned)n.value; k++) {
+        var->name = str_intern_z(&parser->m->strings, arena_printf(&parser->tmp, "%s%u", prefix, k));
+        if (!enter_var(parser, var, context, out))
+            return false;
+    }
+    return true;
+}
+
 static bool parse_var(Parser *parser, const VarHead *head, const VarContext *context, uint32_t *out) {
     PtxVar v = {.type = head->type,
                 .vec = (uint8_t)head->vec,
@@ -501,7 +526,11 @@ static bool parse_var(Parser *parser, const VarHead *head, const VarContext *con
                     : natural                                 ? natural
                     : ptx_type_class(head->type) == TC_OPAQUE ? 8
                                                               : 1;
-    if (!parse_expect(parser, TK_IDENT, "a name") || !parse_dimensions(parser, &v, dims, &ndims))
+    if (!parse_expect(parser, TK_IDENT, "a name"))
+        return false;
+    if (at(parser, '<') && !context->is_param)
+        return parse_var_range(parser, &v, context, out);
+    if (!parse_dimensions(parser, &v, dims, &ndims))
         return false;
     if (at(parser, '=') && !context->is_param && !parse_initialiser(parser, &v, dims, ndims))
         return false;

@@ -31,6 +31,14 @@ refuse "scale is used in .*main.ptx, but no file defines it" "$here/main.ptx"
 head=".version 8.0
 .target sm_75
 .address_size 64"
+# the driver's functions, which several files declare, each with variables in front of the declaration
+for n in 1 2 3 4; do
+  printf '%s\n.extern .global .u64 a, b;\n.extern .func (.param .u32 r) vprintf(.param .u64 f, .param .u64 v);\n.visible .func f%s(.param .u64 in)
+{ .param .u64 p<2>; .param .u32 r; .reg .u64 x; ld.param.u64 x, [in]; st.param.u64 [p0], x; st.param.u64 [p1], x; call (r), vprintf, (p0, p1); ret; }\n' \
+    "$head" $n >"$work/prints$n.ptx"
+done
+printf '%s\n.global .u8 small<5>;\n.visible .global .u64 a, b;\n.visible .entry k() { ret; }\n' "$head" >"$work/prints.ptx"
+"$heddle" link -t "$target" "$work"/prints*.ptx -o "$work/prints.cubin"
 printf '%s\n.visible .func (.reg .u32 r) chosen(.reg .u32 a)\n{\n mov.u32 r, a;\n ret;\n}\n' "$head" > "$work/twice.ptx"
 refuse "chosen is defined both in .*lib.ptx and in .*twice.ptx" "$here/main.ptx" "$here/lib.ptx" "$work/twice.ptx"
 "$heddle" compile -c -t sm_86 "$here/lib.ptx" -o "$work/sm_86.o"
