@@ -12,11 +12,11 @@
  *     loop:  LDS R4, [R7] ;  FADD R5, R2, R4 ;  ATOMS.CAST.SPIN R5, [R7], R4, R5 ;  ISETP.EQ P0, R5, 1 ;
  *            @!P0 BRA loop ;
  *
- * It finds what LDS has just read at its address, and the round must leave where it says 1. Only loops
- * without branches inside, calls, stores and other instructions that watch memory. The compiler finds them on
- * its own (lower/reconverge/retry.c). MOV, IMAD, STL, LDL, LDS, ISETP and the three ATOM*.CAS are asked for
- * by name: what copies, spills, compares and that the last ones expect a value is no column.
- * SPDX-License-Identifier: MIT
+ * It finds what LDS has just read at its address, and the round must leave where it says 1; so does sm_90's
+ * ATOM.CAST.SPIN of what LD has read. Only loops without branches inside, calls, stores and other
+ * instructions that watch memory. The compiler finds them on its own (lower/reconverge/retry.c). MOV, IMAD,
+ * STL, LDL, LDS, LD, ISETP and the three ATOM*.CAS are asked for by name: what copies, spills, compares and
+ * that the last ones expect a value is no column. SPDX-License-Identifier: MIT
  */
 #include "check/static/internal.h"
 #include <string.h>
@@ -56,8 +56,11 @@ static bool find_operands(Round *round) {
     case OT_ATOMS_CAS: round->rd = ATOMS_CAS_rd, round->ra = ATOMS_CAS_ra, round->rb = ATOMS_CAS_rb; break;
     default: return false;
     }
-    round->spins = swap->optype == OT_ATOMS_CAS && MGET(ATOMS_CAS, mode, swap->mods) == CasMode_CAST_SPIN;
-    return swap->optype != OT_ATOM_CAS || MGET(ATOM_CAS, mode, swap->mods) == CasMode_CAS;
+    unsigned mode = swap->optype == OT_ATOM_CAS    ? MGET(ATOM_CAS, mode, swap->mods)
+                    : swap->optype == OT_ATOMS_CAS ? MGET(ATOMS_CAS, mode, swap->mods)
+                                                   : (unsigned)CasMode_CAS;
+    round->spins = mode == CasMode_CAST_SPIN;
+    return round->spins || mode == CasMode_CAS;
 }
 
 static bool in_register(Operand o) { return o.kind == OPK_REG && o.file == RF_R && o.value != REG_RZ; }
@@ -184,6 +187,26 @@ static bool operands_alike(Operand x, Operand y) {
            !((x.mods ^ y.mods) & ~OPM_REUSE);
 }
 
+static bool is_no_uniform(Operand o) { return o.kind != OPK_REG || o.value == REG_URZ; }
+
+/* Does LD read the words that the swap will compare, at its address? */
+static bool reads_swapped_generic(const Round *round, const MachInst *load) {
+    const MachInst *swap = &round->flow->insts[round->swap];
+    if (swap->optype != OT_ATOM_CAS || load->optype != OT_LD || !round->spins || !round->has_swapped ||
+        bin_guard(load) != BG_ALWAYS || !op_is_always(load->src[LD_pp]))
+        return false;
+    Operand at = load->src[LD_ra];
+    unsigned words = isa_dst_regs(round->flow->bin->target, swap, round->rd),
+             address = isa_src_regs(round->flow->bin->target, swap, round->ra);
+    for (unsigned k = 0; in_register(at) && k < address; k++)
+        if (round->holds[at.value + k] != round->address[k])
+            return false;
+    return isa_access_bytes(load) == 4 * words && operands_alike(at, swap->src[ATOM_CAS_ra]) &&
+           MGET(LD, e, load->mods) == MGET(ATOM_CAS, e, swap->mods) &&
+           operands_alike(load->src[LD_offset], swap->src[ATOM_CAS_offset]) &&
+           is_no_uniform(load->src[LD_urb]) && is_no_uniform(swap->src[ATOM_CAS_urb]);
+}
+
 /* Does LDS read the words that the swap will compare, at its address? */
 static bool reads_swapped(const Round *round, const MachInst *load) {
     const MachInst *swap = &round->flow->insts[round->swap];
@@ -198,8 +221,8 @@ static bool reads_swapped(const Round *round, const MachInst *load) {
              urb->value == round->address[0] - (unsigned)UNIFORM &&
              MGET(ATOMS_CAS, stride, swap->mods) == Stride_X1 &&
              (swap->src[ATOMS_CAS_urb].kind != OPK_REG || swap->src[ATOMS_CAS_urb].value == REG_URZ);
-    return round->spins && round->has_swapped && bin_guard(load) == BG_ALWAYS &&
-           isa_access_bytes(load) == 4 * words &&
+    return swap->optype == OT_ATOMS_CAS && round->spins && round->has_swapped &&
+           bin_guard(load) == BG_ALWAYS && isa_access_bytes(load) == 4 * words &&
            MGET(LDS, stride, load->mods) == MGET(ATOMS_CAS, stride, swap->mods) &&
            operands_alike(load->src[LDS_offset], swap->src[ATOMS_CAS_offset]) && (same_base || same_uniform);
 }
@@ -220,10 +243,12 @@ static void step_round(Round *round, uint32_t i) {
         reload(round, inst);
         return;
     }
-    bool reads = inst->optype == OT_LDS && reads_swapped(round, inst);
+    bool reads = inst->optype == OT_LDS && reads_swapped(round, inst),
+         reads_generic = reads_swapped_generic(round, inst);
+    unsigned rd = inst->optype == OT_LDS ? (unsigned)LDS_rd : (unsigned)LD_rd;
     forget_results(round, inst);
-    if (reads)
-        put_words(round, inst->dst[LDS_rd], isa_dst_regs(round->flow->bin->target, inst, LDS_rd), SEEN);
+    if (reads || reads_generic)
+        put_words(round, inst->dst[rd], isa_dst_regs(round->flow->bin->target, inst, rd), SEEN);
     if (moved)
         put_words(round, inst->dst[0], 1, moved);
 }
