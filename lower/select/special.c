@@ -104,7 +104,7 @@ static Operand special_register(Sel *sel, uint32_t r, unsigned component, unsign
     bool high = part != 0;
     if (high && r != SR_GRIDID)
         return op_imm(0);
-    switch (r) {
+    switch ((PtxSreg)r) { /* no default: a new register is an error of the build here */
     case SR_TID: return xyz(sel, tid, component, ok);
     case SR_CTAID: return xyz(sel, ctaid, component, ok);
     case SR_NTID: return component < 3 ? ntid(sel, component) : op_imm(0);
@@ -139,8 +139,13 @@ static Operand special_register(Sel *sel, uint32_t r, unsigned component, unsign
     case SR_CLUSTER_CTAID:
     case SR_CLUSTER_CTARANK:
     case SR_IS_EXPLICIT_CLUSTER: return cluster_register(sel, r, component, ok);
-    default: *ok = false; return op_imm(0);
+    case SR_AGGR_SMEM_SIZE:
+    case SR_CURRENT_GRAPH_EXEC:
+    case SR_NONE:
+    case SR_COUNT: break;
     }
+    *ok = false;
+    return op_imm(0);
 }
 
 /* What counts 64 bits: the register that one read of both halves names, NULL if it is none. */
