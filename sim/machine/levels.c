@@ -7,9 +7,9 @@
 #include <cpuid.h>
 #include <pthread.h>
 #ifdef HEDDLE_SANITIZED /* sim/ops/CMakeLists.txt */
-#define HAVE_V4 false
+#define HAVE_V2_V4 false
 #else
-#define HAVE_V4 true
+#define HAVE_V2_V4 true
 #endif
 extern const Level level_v2, level_v3, level_v4;
 /* The features that gcc's -march=x86-64-vN means, as far as the compilers can be asked, and the registers
@@ -53,8 +53,8 @@ static bool has_v4(Features host) {
 const Level *machine_level_find(const char *name) {
 #ifdef SIM_HAVE_X86_LEVELS
     Features host = features();
-    const Level *levels[] = {HAVE_V4 && has_v4(host) ? &level_v4 : NULL, has_v3(host) ? &level_v3 : NULL,
-                             has_v2(host) ? &level_v2 : NULL, &level_base};
+    const Level *levels[] = {HAVE_V2_V4 && has_v4(host) ? &level_v4 : NULL, has_v3(host) ? &level_v3 : NULL,
+                             HAVE_V2_V4 && has_v2(host) ? &level_v2 : NULL, &level_base};
 #else
     const Level *levels[] = {&level_base};
 #endif
@@ -64,3 +64,4 @@ const Level *machine_level_find(const char *name) {
     return NULL;
 }
 const char *machine_best_level(void) { return machine_level_find(NULL)->name; }
+bool machine_has_level(const char *name) { return machine_level_find(name) != NULL; }

@@ -263,4 +263,5 @@ const MachineJitStats *machine_jit_stats(MachineJit *jit);
 /* Text of the numbers, for --stats; returns the length needed. */
 int machine_stats_print(const MachineStats *stats, char *out, size_t out_bytes);
 const char *machine_best_level(void);
+bool machine_has_level(const char *name); /* built, and this host can run it */
 #endif

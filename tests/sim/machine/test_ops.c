@@ -543,17 +543,6 @@ static void check_lane(const Case *t, const In *in, unsigned lane, bool executes
 }
 
 static const char *const levels[] = {"base", "v2", "v3", "v4"};
-static bool has_level(const char *level) {
-    static const char *const order[] = {"base", "v2", "v3", "v4"};
-    unsigned best = 0, this = 0;
-    for (unsigned i = 0; i < 4; i++) {
-        if (strcmp(machine_best_level(), order[i]) == 0)
-            best = i;
-        if (strcmp(level, order[i]) == 0)
-            this = i;
-    }
-    return this <= best;
-}
 
 static void data_ops(void **state) {
     (void)state;
@@ -570,7 +559,7 @@ static void data_ops(void **state) {
                 raw[3 * i] = in[i].a, raw[3 * i + 1] = in[i].b, raw[3 * i + 2] = in[i].c;
             }
             for (unsigned l = 0; l < 4; l++) {
-                if (!has_level(levels[l]))
+                if (!machine_has_level(levels[l]))
                     continue;
                 SimMemory *mem = simmem_create();
                 uint64_t params[4] = {simmem_alloc(mem, "in", sizeof raw),
