@@ -46,6 +46,7 @@ if(PYTHON3)
     ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents ${CMAKE_CURRENT_BINARY_DIR}/form)
   add_test(NAME prove_form_ptxas COMMAND ${HEDDLE_FIND_NVIDIA} ptxas ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/form.py $<TARGET_FILE:heddle>
     ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents ${CMAKE_CURRENT_BINARY_DIR}/form_ptxas)
+  heddle_test_part(4 prove_form prove_form_ptxas prove_others prove_others_ptxas)
   set_tests_properties(prove_form PROPERTIES LABELS check)
   set_tests_properties(prove_form_ptxas PROPERTIES LABELS check SKIP_RETURN_CODE 77)
   add_test(NAME prove_map_rows COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/map_rows.py $<TARGET_FILE:heddle>

@@ -34,37 +34,44 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, name, text):
         super().__init__(convert_charrefs=True)
-        self.name, self.open, self.all = name, [], []
+        self.name, self.open, self.all, self.tags, self.data = name, [], [], {}, []
         self.feed(text)
         self.close()
         for tag, *_ in self.open:
             errors.append(f"{name}: <{tag}> is not closed")
+        for element in self.open:
+            element[2] = "".join(self.data[element[4] :])
+
+    def add(self, tag, attributes):
+        element = [tag, dict(attributes), "", [e[0] for e in self.open], len(self.data)]  # where its text begins
+        self.all.append(element)
+        self.tags.setdefault(tag, []).append(element)
+        return element
 
     def handle_starttag(self, tag, attributes):
-        element = [tag, dict(attributes), "", [e[0] for e in self.open], None]
-        if len(dict(attributes)) != len(attributes):
+        element = self.add(tag, attributes)
+        if len(element[1]) != len(attributes):
             errors.append(f"{self.name}: <{tag}> has an attribute twice")
-        self.all.append(element)
         if tag not in VOID:
             self.open.append(element)
 
     def handle_startendtag(self, tag, attributes):
-        self.all.append([tag, dict(attributes), "", [e[0] for e in self.open], None])
+        self.add(tag, attributes)
 
     def handle_endtag(self, tag):
         if not self.open or self.open[-1][0] != tag:
             errors.append(f"{self.name}: </{tag}> closes {self.open[-1][0] if self.open else 'nothing'}")
         else:
-            self.open.pop()
+            element = self.open.pop()
+            element[2] = "".join(self.data[element[4] :])
         if tag in ("td", "th"):
             self.handle_data(" ")
 
     def handle_data(self, data):
-        for element in self.open:
-            element[2] += data
+        self.data.append(data)
 
     def of(self, tag, **attributes):
-        return [e for e in self.all if e[0] == tag and all((v in (e[1].get(k.rstrip("_")) or "").split()) for k, v in attributes.items())]
+        return [e for e in self.tags.get(tag, []) if all((v in (e[1].get(k.rstrip("_")) or "").split()) for k, v in attributes.items())]
 
 
 def expect(true, text):

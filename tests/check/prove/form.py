@@ -3,7 +3,8 @@
 
   form.py HEDDLE CASES SCRATCH
 
-Each edit changes bytes of a compiled file: ours in both forms, and, where PTXAS names it, that of ptxas. SPDX-License-Identifier: MIT"""
+Each edit changes bytes of a compiled file: ours in both forms or, where PTXAS names it, that of ptxas. With HEDDLE_PART=N every N-th edit,
+other ones of each file. SPDX-License-Identifier: MIT"""
 import os
 import pathlib
 import struct
@@ -12,6 +13,7 @@ import sys
 
 heddle, cases, scratch = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 ptxas = os.environ.get("PTXAS")
+part = int(os.environ.get("HEDDLE_PART", "1"))
 PROVED, REFUTED, UNKNOWN, REFUSED = 0, 4, 5, 1
 EQUAL, DIFFERS, NOTHING_SHOWN = 0, 4, 5
 FIELDS = {"name": (0, "<I"), "type": (4, "<I"), "flags": (8, "<Q"), "addr": (16, "<Q"), "size": (32, "<Q"), "link": (40, "<I"), "info": (44, "<I"), "align": (48, "<Q"), "entry": (56, "<Q")}
@@ -184,10 +186,10 @@ def main():
         "sm_75": [heddle, "compile", "-t", "sm_75", "--new-form", "-O0", ptx, "-o", good],
     }
     if ptxas:
-        makers["ptxas"] = [ptxas, "-arch=sm_90", ptx, "-o", good]
+        makers = {"ptxas": [ptxas, "-arch=sm_90", ptx, "-o", good]}
     validate, given = ([heddle, "validate", f"--launch={launch}", ptx] for launch in ("auto", ptx.with_suffix(".json")))
     failed, done = 0, {name: 0 for name in EDITS}
-    for maker, command in makers.items():
+    for turn, (maker, command) in enumerate(makers.items()):
         subprocess.run(command, check=True)
         if maker == "older toolkit":
             older(good)
@@ -202,7 +204,7 @@ def main():
         if status(validate + [good])[0] != EQUAL or status(given + [good])[0] != EQUAL:
             print(f"FAILED: {maker}: not equal as it is")
             failed += 1
-        for name, edit in EDITS.items():
+        for name, edit in list(EDITS.items())[turn % part :: part]:
             image = Image(good.read_bytes())
             if not edit(image) or image == good.read_bytes():
                 continue
@@ -217,11 +219,11 @@ def main():
                 if equal not in (NOTHING_SHOWN, DIFFERS, REFUSED) or ("the file" not in text and equal != REFUSED):
                     print(f"FAILED: {maker}, {name}: validate: status {equal}\n{text}")
                     failed += 1
-    for name in [name for name, count in done.items() if not count]:
+    for name in [name for name, count in done.items() if not count and part == 1 and not ptxas]:
         print(f"FAILED: {name}: nothing to edit")
         failed += 1
     print(f"{sum(done.values())} edits")
-    return failed != 0
+    return failed != 0 or not any(done.values())
 
 
 sys.exit(main())

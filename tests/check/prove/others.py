@@ -10,6 +10,7 @@ CASES (others.txt) has programs, each a block of statements between HEAD and TAI
   statements of a program that does something else; several of these
 Each program is compiled by Heddle at -O0 and -O2, or by $PTXAS at -O1 and -O3, which may put right what "(ptxas moves it
 back)" is about. The first one's own code must be proved where Heddle made it. WHETHER is the program of whether.c.
+With HEDDLE_PART=N it is every N-th case.
 SPDX-License-Identifier: MIT"""
 import collections
 import os
@@ -82,7 +83,7 @@ def main():
     ptxas = os.environ["PTXAS"] if sys.argv[5:] == ["ptxas"] else None
     scratch.mkdir(parents=True, exist_ok=True)
     table, failures = collections.Counter(), []
-    for name, texts in programs(cases):
+    for name, texts in list(programs(cases))[:: int(os.environ.get("HEDDLE_PART", "1"))]:
         if ptxas and name.endswith(MOVES_BACK):
             continue
         made = [compiled(heddle, ptxas, scratch, number, text) for number, text in enumerate(texts)]

@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { BLOCKS = 48, THREADS = 64, WORDS = BLOCKS * THREADS };
+enum { WAITING = 16 }; /* blocks of a chain that ends: its time grows with their square */
 static const uint32_t jobs[] = {1, 2, 3, 8, BLOCKS + 5};
 #define EACH_JOBS(j) for (unsigned j = 0; j < sizeof jobs / sizeof *jobs; j += test_part())
 
@@ -40,16 +41,17 @@ typedef struct {
     SimMemory *mem;
     uint64_t params[2]; /* a word for each thread; 64 words */
 } Done;
-static Done run(const Prog *prog, const MachineOptions *opt) {
+static Done run_blocks(const Prog *prog, unsigned blocks, const MachineOptions *opt) {
     Prog p = *prog; /* prog_run sets the targets of branches */
     Done done = {.mem = simmem_create()};
     done.params[0] = buffer(done.mem, WORDS);
     done.params[1] = buffer(done.mem, 64);
-    done.ran = prog_run(&p, BLOCKS, THREADS, done.mem, done.params, 2, opt);
+    done.ran = prog_run(&p, blocks, THREADS, done.mem, done.params, 2, opt);
     for (uint32_t i = 0; i < done.ran.res.nfindings; i++)
         done.ran.res.findings[i].func = NULL; /* p's */
     return done;
 }
+static Done run(const Prog *prog, const MachineOptions *opt) { return run_blocks(prog, BLOCKS, opt); }
 static void end(Done *done) {
     machine_result_free(&done->ran.res);
     simmem_free(done->mem);
@@ -163,7 +165,7 @@ static Prog *chain(bool closed, bool plain) {
     Prog *p = fresh();
     element(p, 12, 1, 4); /* &flag[ctaid]; the next one is 4 bytes behind */
     mov(p, 5, IMM(1));
-    isetp(p, 0, ICmp_EQ, R(4), IMM(closed ? BLOCKS : BLOCKS - 1));
+    isetp(p, 0, ICmp_EQ, R(4), IMM(closed ? BLOCKS : WAITING - 1));
     branch(p, P(0), 1);
     add(p, 14, R(12), IMM(4));
     mov(p, 15, R(13));
@@ -189,9 +191,9 @@ static void blocks_that_wait(void **state) {
     (void)state;
     for (unsigned j = 0; j < 2 * sizeof jobs / sizeof *jobs; j++) {
         Prog *p = chain(false, j & 1);
-        Done done = run(p, &(MachineOptions){.jobs = jobs[j / 2]});
+        Done done = run_blocks(p, WAITING, &(MachineOptions){.jobs = jobs[j / 2]});
         assert_int_equal(done.ran.res.trap.kind, TRAP_NONE);
-        for (uint32_t i = 0; i < WORDS; i++)
+        for (uint32_t i = 0; i < WAITING * THREADS; i++)
             assert_int_equal(word(done.mem, done.params[0], i), i / THREADS);
         end(&done);
         free(p);
