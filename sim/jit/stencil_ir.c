@@ -29,8 +29,12 @@ typedef uint32_t Vector __attribute__((vector_size(VECTOR_BYTES)));
 /* Calls leave only the first four, and what they return in m. */
 #define FEW char *rows, char *warp, char *run, char *prog, uint32_t g, uint32_t p, uint32_t q, uint32_t m
 #define FEW_ARGS rows, warp, run, prog, g, p, q, m
-#define ALL                                                                                                  \
-    FEW, uint32_t n, Vector v0, Vector v1, Vector v2, Vector v3, Vector v4, Vector v5, Vector v6, Vector v7
+#define BESIDE_FEW                                                                                           \
+    uint32_t n, Vector v0, Vector v1, Vector v2, Vector v3, Vector v4, Vector v5, Vector v6, Vector v7
+#define ALL FEW, BESIDE_FEW
+/* From where a place in memory is found until it is accessed p and q are addresses. */
+#define WIDE                                                                                                 \
+    char *rows, char *warp, char *run, char *prog, uint32_t g, char *p, char *q, uint32_t m, BESIDE_FEW
 #define ALL_ARGS FEW_ARGS, n, v0, v1, v2, v3, v4, v5, v6, v7
 #define STENCIL(name)                                                                                        \
     STENCIL_CALL int name(ALL);                                                                              \
@@ -38,8 +42,12 @@ typedef uint32_t Vector __attribute__((vector_size(VECTOR_BYTES)));
 #define STENCIL_FEW(name)                                                                                    \
     STENCIL_CALL int name(FEW);                                                                              \
     STENCIL_CALL int name(FEW)
+#define STENCIL_WIDE(name)                                                                                   \
+    STENCIL_CALL int name(WIDE);                                                                             \
+    STENCIL_CALL int name(WIDE)
 extern STENCIL_CALL int NEXT(ALL), T0(ALL), T1(ALL);
 extern STENCIL_CALL int NEXT_FEW(FEW), T0_FEW(FEW);
+extern STENCIL_CALL int NEXT_WIDE(WIDE), T0_WIDE(WIDE);
 extern char A[], B[], C[], D[], E[], F[], G[], H[];
 extern const uint32_t K0, K1, K2, K3, K4, K5, K6, K7, K8;
 #define HOLE(x) ((intptr_t)(x))
@@ -47,6 +55,7 @@ extern const uint32_t K0, K1, K2, K3, K4, K5, K6, K7, K8;
 #define QUAD(base, x) (*(uint64_t *)(void *)((base) + HOLE(x)))
 #define POINTER(base, x) (*(char **)(void *)((base) + HOLE(x)))
 #define GO TAIL NEXT(ALL_ARGS)
+#define GO_WIDE TAIL NEXT_WIDE(ALL_ARGS)
 #define RARELY(x) __builtin_expect(x, 0)
 
 /* ---- the region ---- */
@@ -120,28 +129,31 @@ TURN(turn_1, L)
 TURN(turn_2, PIECE)
 
 /* ---- rows ---- */
-STENCIL(load) { /* of the warp */
+STENCIL_WIDE(load) { /* of the warp */
     memcpy(&v0, rows + HOLE(A), sizeof v0);
-    GO;
+    GO_WIDE;
 }
-STENCIL(same) { /* a word for all lanes */
+STENCIL_WIDE(same) { /* a word for all lanes */
     v0 = K0 - (Vector){0};
-    GO;
+    GO_WIDE;
 }
-STENCIL(bank) { /* a literal that the instruction A points to */
+STENCIL_WIDE(bank) { /* a literal that the instruction A points to */
     memcpy(&v0, POINTER(prog, A) + HOLE(B), sizeof v0);
-    GO;
+    GO_WIDE;
 }
-STENCIL(warp_row) { /* words that the warp keeps of its lanes */
+STENCIL_WIDE(warp_row) { /* words that the warp keeps of its lanes */
     memcpy(&v6, warp + HOLE(A), sizeof v6);
     memcpy(&v7, warp + HOLE(A) + VECTOR_BYTES, sizeof v7);
-    GO;
+    GO_WIDE;
 }
-STENCIL(block_word) { /* one that its block keeps, for all lanes */
+STENCIL_WIDE(block_word) { /* one that its block keeps, for all lanes */
     v6 = v7 = WORD(POINTER(warp, A), B) - (Vector){0};
-    GO;
+    GO_WIDE;
 }
-DOES(move, v1 = v0)
+STENCIL_WIDE(move) {
+    v1 = v0;
+    GO_WIDE;
+}
 DOES(put, memcpy(rows + HOLE(A), &v0, sizeof v0))
 static Vector merged(uint32_t g, Vector v, Vector old) { /* v in the lanes of g */
 #ifdef __AVX512F__
@@ -158,15 +170,13 @@ DOES(merge_upper, v6 = merged(g >> L, v0, v1))
 /* ---- lane functions ---- */
 #ifdef __AVX512F__
 static uint32_t sign_bits(Vector v) { return (uint32_t)_mm512_movepi32_mask((__m512i)v); }
-static bool any_nan(Vector x, Vector y) {
-    return !_kortestz_mask16_u8(_mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q),
-                                _mm512_cmp_ps_mask((__m512)y, (__m512)y, _CMP_UNORD_Q));
+static bool any_nan(Vector x, Vector y) { /* in either */
+    return _mm512_cmp_ps_mask((__m512)x, (__m512)y, _CMP_UNORD_Q) != 0;
 }
 #else
 static uint32_t sign_bits(Vector v) { return (uint32_t)_mm256_movemask_ps((__m256)v); }
 static bool any_nan(Vector x, Vector y) {
-    return _mm256_movemask_ps(_mm256_or_ps(_mm256_cmp_ps((__m256)x, (__m256)x, _CMP_UNORD_Q),
-                                           _mm256_cmp_ps((__m256)y, (__m256)y, _CMP_UNORD_Q))) != 0;
+    return _mm256_movemask_ps(_mm256_cmp_ps((__m256)x, (__m256)y, _CMP_UNORD_Q)) != 0;
 }
 #endif
 static void split_row(uint32_t to[PIECE], Vector lo, Vector hi) {
@@ -293,112 +303,149 @@ static void join_wide(Vector *lo, Vector *hi, const uint64_t from[L]) {
     }
 #include "isa/lane/lanes.def"
 
+/* It names as few vectors as can be: where it may be gone to, what they hold is lost. */
+_Static_assert(F32_NAN == 0x7fffffffu, "all bits but the sign");
+static Vector canonical(Vector v) {
+#ifdef __AVX512F__
+    return (Vector)_mm512_mask_set1_epi32((__m512i)v, _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_UNORD_Q),
+                                          F32_NAN);
+#else
+    Vector nan; /* clang would compare with a vector of zeros */
+    __asm__("vcmpunordps %1, %1, %0" : "=x"(nan) : "x"(v));
+    return (v | nan) ^ nan << 31;
+#endif
+}
 STENCIL(canon) {
-    Vector nan = F32_NAN - (Vector){0};
-    Vector x = (Vector)((__typeof__(v6))((v6 & 0x7fffffffu) > 0x7f800000u)),
-           y = (Vector)((__typeof__(v7))((v7 & 0x7fffffffu) > 0x7f800000u));
-    v6 = (nan & x) | (v6 & ~x);
-    v7 = (nan & y) | (v7 & ~y);
+    v6 = canonical(v6);
+    v7 = canonical(v7);
     TAIL T0(ALL_ARGS);
 }
 
 /* ---- loads and stores of a word by all lanes ---- */
 /* As the interpreter's fast path (ops/op_mem.c, `halves`): in each half of the warp the addresses are
- * consecutive or equal, aligned, and inside one place; whatever is not so is the handler's business, T0. v0,
- * v1: their lower words, v2, v3: the upper ones; A: what is added. */
+ * consecutive or equal, aligned, and inside one place; whatever is not so is the handler's business, T0. One
+ * piece finds that out and leaves in p and q where the halves are in the host, in n whether all lanes of each
+ * are at one word. The next loads a row from there, or stores one. A row is in ROW vectors: of addresses the
+ * lower words in the first, the upper ones in those behind them; what is stored in the first, what is loaded
+ * in the last. A: what is added. */
+enum { HALF = 16, HALF_BYTES = 4 * HALF, ROW = 32 / L };
 #ifdef __AVX512F__
-static bool all_same(Vector x, Vector y) {
-    Vector differs = (x ^ x[0]) | (y ^ y[0]);
-    return !_mm512_test_epi32_mask((__m512i)differs, (__m512i)differs);
-}
-static bool all_equal(Vector x, Vector y) { /* of both */
-    Vector differs = (x ^ x[0]) | (y ^ x[0]);
-    return !_mm512_test_epi32_mask((__m512i)differs, (__m512i)differs);
-}
-static Vector back_by(Vector x, uint32_t step) {
-    const Vector lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    return x - lanes * step;
-}
-static Vector row_at(const char *at) {
-    Vector v;
-    memcpy(&v, at, sizeof v);
-    return v;
-}
-static Vector word_at(const char *at) {
-    uint32_t word;
-    memcpy(&word, at, sizeof word);
-    return word - (Vector){0};
-}
-#define FREE __asm__("" : "=r"(p), "=r"(q), "=r"(m), "=r"(n)) /* nobody reads them behind a load */
-#define SLOW                                                                                                 \
-    {                                                                                                        \
-        FREE;                                                                                                \
-        TAIL T0(ALL_ARGS);                                                                                   \
-    }
-#define LOADED                                                                                               \
-    {                                                                                                        \
-        FREE;                                                                                                \
-        GO;                                                                                                  \
-    }
-#define WHERE(bytes)                                                                                         \
-    if (RARELY(v0[0] > 0u - (bytes) || v1[0] > 0u - (bytes) || ((x | y) & 3) || (bytes) > limit ||           \
-               lo > limit - (bytes) || hi > limit - (bytes)))                                                \
-    SLOW
-#define LOAD_WORDS(data)                                                                                     \
-    if (all_same(back_by(v0, 4), back_by(v1, 4))) {                                                          \
-        WHERE(VECTOR_BYTES)                                                                                  \
-        v6 = row_at((data) + lo);                                                                            \
-        v7 = row_at((data) + hi);                                                                            \
-        LOADED                                                                                               \
-    }                                                                                                        \
-    if (RARELY(!all_same(v0, v1)))                                                                           \
-        SLOW WHERE(4) v6 = word_at((data) + lo);                                                             \
-    v7 = word_at((data) + hi);                                                                               \
-    LOADED
-/* x, y: addresses of the first lane of each half; lo, hi: where that is in the place. */
-#define IN_SHARED                                                                                            \
-    uint32_t x = v0[0] + (uint32_t)HOLE(A), y = v1[0] + (uint32_t)HOLE(A), start = WORD(run, B);             \
-    uint64_t limit = WORD(run, C) - start, lo = (uint64_t)x - start, hi = (uint64_t)y - start;               \
-    char *data = POINTER(POINTER(warp, D), E) + start;
-#define IN_GLOBAL                                                                                            \
-    char *place = POINTER(prog, B);                                                                          \
-    if (RARELY(!place || !all_equal(v2, v3)))                                                                \
-        SLOW uint64_t by = (uint64_t)(int32_t)HOLE(A), x = pair(v0[0], v2[0]) + by,                          \
-                      y = pair(v1[0], v2[0]) + by;                                                           \
-    uint64_t start = QUAD(place, C), limit = QUAD(place, D), lo = x - start, hi = y - start;                 \
-    char *data = POINTER(place, E);
-STENCIL(load_shared){IN_SHARED LOAD_WORDS(data)} STENCIL(load_global) {
-    IN_GLOBAL
-    LOAD_WORDS(data)
-}
-/* v4, v5: what is stored. Returns whether that is anything new: H counts such stores. */
-static uint64_t store_row(char *at, Vector v) {
-    Vector differs = row_at(at) ^ v;
-    memcpy(at, &v, sizeof v);
-    return _mm512_test_epi32_mask((__m512i)differs, (__m512i)differs) != 0;
-}
-#define STORE_WORDS                                                                                          \
-    uint64_t changed = store_row(data + lo, v4);                                                             \
-    QUAD(run, H) += changed | store_row(data + hi, v5);
-#define IN_ROWS                                                                                              \
-    if (RARELY(!all_same(back_by(v0, 4), back_by(v1, 4))))                                                   \
-    SLOW WHERE(VECTOR_BYTES)
-STENCIL(store_shared){IN_SHARED IN_ROWS STORE_WORDS LOADED} STENCIL(
-    store_global) { /* G: bits for bytes that have been written; F: may they be? */
-    IN_GLOBAL
-    IN_ROWS
-    if (RARELY((lo | hi) & 7 || place[HOLE(F)]))
-        SLOW STORE_WORDS char *written = POINTER(place, G);
-    memset(written + lo / 8, 0xff, VECTOR_BYTES / 8);
-    memset(written + hi / 8, 0xff, VECTOR_BYTES / 8);
-    LOADED
-}
+#define FIRST_ROW                                                                                            \
+    { v0, v1 }
+#define SECOND_ROW                                                                                           \
+    { v2, v3 }
+#define SET_LAST_ROW(row) (v6 = (row)[0], v7 = (row)[1])
+static bool vector_is_zero(Vector v) { return !_mm512_test_epi32_mask((__m512i)v, (__m512i)v); }
+static const Vector numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 #else
-STENCIL(load_shared) { TAIL T0(ALL_ARGS); }
-STENCIL(load_global) { TAIL T0(ALL_ARGS); }
-STENCIL(store_shared) { TAIL T0(ALL_ARGS); }
-STENCIL(store_global) { TAIL T0(ALL_ARGS); }
+#define FIRST_ROW                                                                                            \
+    { v0, v1, v2, v3 }
+#define SECOND_ROW                                                                                           \
+    { v4, v5, v6, v7 }
+#define SET_LAST_ROW(row) (v4 = (row)[0], v5 = (row)[1], v6 = (row)[2], v7 = (row)[3])
+static bool vector_is_zero(Vector v) { return _mm256_testz_si256((__m256i)v, (__m256i)v); }
+static const Vector numbers = {0, 1, 2, 3, 4, 5, 6, 7};
 #endif
+#define VECTORS _Pragma("clang loop unroll(full)") for (unsigned i = 0; i < ROW; i++)
+#define IN_HALF(i) ((i)*L % HALF)
+/* Differences from a row whose halves begin with x and y, `step` more from lane to lane. */
+static Vector off_step(const Vector row[ROW], uint32_t x, uint32_t y, uint32_t step) {
+    Vector differs = {0};
+    VECTORS { differs |= row[i] ^ ((numbers + IN_HALF(i)) * step + (i * L < HALF ? x : y)); }
+    return differs;
+}
+#define FREE __asm__("" : "=r"(p), "=r"(q), "=r"(m), "=r"(n)) /* nobody reads them behind an access */
+#define SLOW                                                                                                 \
+    do {                                                                                                     \
+        FREE;                                                                                                \
+        TAIL T0_WIDE(ALL_ARGS);                                                                              \
+    } while (0)
+/* x, y: what the first lanes of the halves have in their lower words; a, b: their addresses; `limit` bytes
+ * from `start` on are at `data` in the host; above: differences of the upper words. */
+#define FOUND(bytes)                                                                                         \
+    {                                                                                                        \
+        uint64_t lo = a - start, hi = b - start;                                                             \
+        if (RARELY(x > 0u - (bytes) || y > 0u - (bytes) || ((a | b) & 3) || (bytes) > limit ||               \
+                   lo > limit - (bytes) || hi > limit - (bytes)))                                            \
+            SLOW;                                                                                            \
+        p = data + lo;                                                                                       \
+        q = data + hi;                                                                                       \
+        GO_WIDE;                                                                                             \
+    }
+#define FIND(above)                                                                                          \
+    n = 0;                                                                                                   \
+    if (vector_is_zero((above) | off_step(lower, x, y, 4)))                                                  \
+        FOUND(HALF_BYTES)                                                                                    \
+    if (RARELY(!vector_is_zero((above) | off_step(lower, x, y, 0))))                                         \
+        SLOW;                                                                                                \
+    n = 1;                                                                                                   \
+    FOUND(4)
+#define LOWER_WORDS_OF_ROW                                                                                   \
+    const Vector lower[ROW] = FIRST_ROW;                                                                     \
+    uint32_t x = lower[0][0], y = lower[ROW / 2][0];
+STENCIL_WIDE(place_shared) {
+    LOWER_WORDS_OF_ROW
+    uint32_t a = x + (uint32_t)HOLE(A), b = y + (uint32_t)HOLE(A), start = WORD(run, B);
+    uint64_t limit = WORD(run, C) - start;
+    char *data = POINTER(POINTER(warp, D), E) + start;
+    FIND((Vector){0})
+}
+STENCIL_WIDE(place_global) {
+    LOWER_WORDS_OF_ROW
+    const Vector upper[ROW] = SECOND_ROW;
+    char *place = POINTER(prog, B);
+    if (RARELY(!place))
+        SLOW;
+    uint64_t by = pair((uint32_t)0, upper[0][0]) + (uint64_t)(int32_t)HOLE(A), a = x + by, b = y + by;
+    uint64_t start = QUAD(place, C), limit = QUAD(place, D);
+    char *data = POINTER(place, E);
+    FIND(off_step(upper, upper[0][0], upper[0][0], 0))
+}
+STENCIL_WIDE(load_row) {
+    Vector row[ROW];
+    if (n) {
+        VECTORS {
+            uint32_t word;
+            memcpy(&word, i * L < HALF ? p : q, sizeof word);
+            row[i] = word - (Vector){0};
+        }
+    } else {
+        VECTORS { memcpy(&row[i], (i * L < HALF ? p : q) + 4 * IN_HALF(i), sizeof row[i]); }
+    }
+    SET_LAST_ROW(row);
+    FREE;
+    GO_WIDE;
+}
+/* H counts stores of anything new. */
+#define STORE_ROW                                                                                            \
+    const Vector row[ROW] = FIRST_ROW;                                                                       \
+    Vector differs[2] = {{0}, {0}};                                                                          \
+    VECTORS {                                                                                                \
+        Vector old;                                                                                          \
+        char *at = (i * L < HALF ? p : q) + 4 * IN_HALF(i);                                                  \
+        memcpy(&old, at, sizeof old);                                                                        \
+        memcpy(at, &row[i], sizeof row[i]);                                                                  \
+        differs[i * L / HALF] |= old ^ row[i];                                                               \
+    }                                                                                                        \
+    QUAD(run, H) += !vector_is_zero(differs[0]) | !vector_is_zero(differs[1]);
+STENCIL_WIDE(store_shared) {
+    if (RARELY(n))
+        SLOW;
+    STORE_ROW
+    FREE;
+    GO_WIDE;
+}
+STENCIL_WIDE(store_global) { /* G: bits for bytes that have been written; F: may they be? */
+    char *place = POINTER(prog, B), *data = POINTER(place, E), *written = POINTER(place, G);
+    uint64_t lo = (uint64_t)(p - data), hi = (uint64_t)(q - data);
+    if (RARELY(n || (lo | hi) & 7 || place[HOLE(F)]))
+        SLOW;
+    STORE_ROW
+    memset(written + lo / 8, 0xff, HALF_BYTES / 8);
+    memset(written + hi / 8, 0xff, HALF_BYTES / 8);
+    FREE;
+    GO_WIDE;
+}
 
 /* ---- control ---- */
 STENCIL(branch_all) { /* all of them go, some, or none */

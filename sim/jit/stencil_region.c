@@ -128,10 +128,11 @@ static const LaneRow *lane_of(const Run *run, const Dec *dec) {
     return lane_row_of(run->level, dec->inner_full ? dec->inner_full : dec->full);
 }
 
-/* The piece at `lane` of a row that the instruction writes: `which` result. */
-static void store_part(Stencils *s, const Lane *lane, const VectorMap *map, unsigned which, uintptr_t at) {
+/* The vector becomes the part at `at` of a row that the instruction writes: the first or second of a piece.
+ */
+static void store_part(Stencils *s, const Lane *lane, unsigned vector, unsigned which, uintptr_t at) {
     StoreKind kind = !lane->some ? STORE_ALL : which && !lane->wide ? STORE_SOME_UPPER : STORE_SOME;
-    stencil_vectors_store(&s->vectors, map->vector[RESULT + which], at, kind);
+    stencil_vectors_store(&s->vectors, vector, at, kind);
 }
 
 static void lane_pass(Stencils *s, uint32_t pc, const Lane *lane, unsigned first) {
@@ -163,11 +164,11 @@ static void lane_pass(Stencils *s, uint32_t pc, const Lane *lane, unsigned first
         stencil_vectors_release(&s->vectors);
         return;
     }
-    store_part(s, lane, &map, 0, to + 4 * first);
+    store_part(s, lane, map.vector[RESULT], 0, to + 4 * first);
     if (!lane->wide)
-        store_part(s, lane, &map, 1, to + 4 * (first + n));
+        store_part(s, lane, map.vector[RESULT + 1], 1, to + 4 * (first + n));
     else if (row->result_bits == 64)
-        store_part(s, lane, &map, 1, to + ROW_BYTES + 4 * first);
+        store_part(s, lane, map.vector[RESULT + 1], 1, to + ROW_BYTES + 4 * first);
     stencil_vectors_release(&s->vectors);
 }
 
@@ -288,9 +289,8 @@ static void handler_instruction(Stencils *s, uint32_t pc, uint32_t end) {
 static bool is_copied_access(const Stencils *s, const Dec *dec) {
     bool is_shared = dec->imm[1] == MS_SHARED,
          stores = load_of_word(dec, ACC_STORE) && !s->masked && !dec_is_guarded(dec);
-    return s->code.set->lanes == 16 && (stores || load_is_built(dec)) && !dec->mem.uniform &&
-           !dec_src_is_constant(dec, 0) && dec->wide == !is_shared && (dec->wide || !dec->mem.wide) &&
-           dec->target == (int32_t)dec->target;
+    return (stores || load_is_built(dec)) && !dec->mem.uniform && !dec_src_is_constant(dec, 0) &&
+           dec->wide == !is_shared && (dec->wide || !dec->mem.wide) && dec->target == (int32_t)dec->target;
 }
 static void copy_access(Stencils *s, uint32_t pc, unsigned id, const VectorMap *map, uint32_t slow) {
     const Dec *dec = region_known(s->run, pc);
@@ -307,28 +307,50 @@ static void copy_access(Stencils *s, uint32_t pc, unsigned id, const VectorMap *
                      offsetof(Warp, cta), offsetof(Cta, shared), 0, 0, count),
              .go = {slow}, .vectors = map->vector);
 }
+/* Of a row, all vectors. */
+static void name_row(Stencils *s, VectorMap *map, uint32_t pc, unsigned source, unsigned word) {
+    unsigned n = s->code.set->lanes, parts = 32 / n;
+    for (unsigned i = 0; i < parts; i++)
+        stencil_vectors_source(&s->vectors, map, word * parts + i, pc, source, word, i * n);
+}
+static void load_access(Stencils *s, uint32_t pc, const Lane *lane) {
+    const Dec *dec = region_known(s->run, pc);
+    unsigned n = s->code.set->lanes, parts = 32 / n, last_row = RESULT + 2 - parts;
+    VectorMap map = {0};
+    stencil_vectors_take(&s->vectors, &map, ST_load_row);
+    COPY(&s->code, ST_load_row, .vectors = map.vector);
+    stencil_vectors_keep(&s->vectors, &map, ((1u << parts) - 1) << last_row);
+    for (unsigned i = 0; i < parts; i++) {
+        store_part(s, lane, map.vector[last_row + i], i % 2, dec->dst[0] + 4 * n * i);
+        if (lane->some && i % 2)
+            turn_masks(s, false);
+    }
+}
+static void store_access(Stencils *s, uint32_t pc, uint32_t slow) {
+    const Dec *dec = region_known(s->run, pc);
+    unsigned id = dec->wide ? ST_store_global : ST_store_shared;
+    VectorMap map = {0};
+    name_row(s, &map, pc, 2, 0);
+    stencil_vectors_take(&s->vectors, &map, id);
+    copy_access(s, pc, id, &map, slow);
+}
 static void access_instruction(Stencils *s, uint32_t pc, uint32_t end) {
     const Dec *dec = region_known(s->run, pc);
-    bool stores = load_of_word(dec, ACC_STORE);
     Lane lane = {.some = executing(s, dec)};
-    unsigned half = s->code.set->lanes, id = dec->wide ? ST_load_global : ST_load_shared;
+    unsigned id = dec->wide ? ST_place_global : ST_place_shared;
     VectorMap map = {0};
-    if (stores)
-        id = dec->wide ? ST_store_global : ST_store_shared;
-    for (unsigned i = 0; i < (dec->wide ? 4 : 2); i++)
-        stencil_vectors_source(&s->vectors, &map, i, pc, 0, i / 2, i % 2 * half);
-    for (unsigned i = 0; stores && i < 2; i++)
-        stencil_vectors_source(&s->vectors, &map, 4 + i, pc, 2, 0, i * half);
+    for (unsigned word = 0; word <= dec->wide; word++)
+        name_row(s, &map, pc, 0, word);
     stencil_vectors_take(&s->vectors, &map, id);
     uint32_t back = stencil_label(&s->code),
              slow = rare(s, (Rare){.kind = RARE_CALL, .back = back, .pc = pc, .end = end}),
              number = s->rare.n - 1;
     copy_access(s, pc, id, &map, slow);
-    if (!stores) {
-        stencil_vectors_keep(&s->vectors, &map, 3u << RESULT);
-        store_part(s, &lane, &map, 0, dec->dst[0]);
-        store_part(s, &lane, &map, 1, dec->dst[0] + 4 * half);
-    }
+    stencil_vectors_release(&s->vectors);
+    if (load_of_word(dec, ACC_STORE))
+        store_access(s, pc, slow);
+    else
+        load_access(s, pc, &lane);
     stencil_vectors_release(&s->vectors);
     stencil_here(&s->code, back);
     memcpy(s->rare.at[number].held, s->vectors.held, sizeof s->vectors.held);
@@ -357,8 +379,8 @@ static void sreg_instruction(Stencils *s, uint32_t pc, const SregPlace *place) {
         else
             COPY(&s->code, id, NUMBERS((int64_t)(place->at + 4 * first)), .vectors = map.vector);
         stencil_vectors_keep(&s->vectors, &map, 3u << RESULT);
-        store_part(s, &lane, &map, 0, dec->dst[0] + 4 * first);
-        store_part(s, &lane, &map, 1, dec->dst[0] + 4 * (first + n));
+        store_part(s, &lane, map.vector[RESULT], 0, dec->dst[0] + 4 * first);
+        store_part(s, &lane, map.vector[RESULT + 1], 1, dec->dst[0] + 4 * (first + n));
         stencil_vectors_release(&s->vectors);
         if (lane.some)
             turn_masks(s, false);
@@ -435,13 +457,12 @@ static void block_code(Stencils *s, const RegionBlock *block) {
     uint32_t end = block->pc + block->n;
     RegionKind kind = RI_LANE;
     SregPlace place;
-    stencil_vectors_forget_all(&s->vectors);
+    stencil_vectors_block(&s->vectors, block->pc, end);
     PUT(head,
         NUMBERS(offsetof(Run, quota), block->n, offsetof(Run, jit), offsetof(Jit, slots),
                 (int64_t)(block->pc * sizeof(JitSlot) + offsetof(JitSlot, bound))),
         .go = {rare(s, (Rare){.kind = RARE_LEAVE, .pc = block->pc})});
     count_issues(s, block->pc, end, false);
-    s->vectors.end = end;
     for (uint32_t pc = block->pc; pc < end; pc++) {
         s->vectors.pc = pc;
         kind = kind_of(s, pc);

@@ -26,6 +26,21 @@ void stencil_vectors_keep(Vectors *vectors, const VectorMap *map, uint32_t names
             vectors->busy |= 1u << map->vector[name];
 }
 
+/* How many words of a source an instruction reads, at most. */
+static unsigned words_read(const Run *run, const Dec *dec, unsigned source) {
+    const LaneRow *row = lane_row_of(run->level, dec->inner_full ? dec->inner_full : dec->full);
+    return row ? row->bits[source] / 32u : 2;
+}
+void stencil_vectors_block(Vectors *vectors, uint32_t pc, uint32_t end) {
+    stencil_vectors_forget_all(vectors);
+    vectors->begin = pc;
+    vectors->end = end;
+    for (; pc < end; pc++)
+        for (unsigned i = 0; i < 3; i++)
+            vectors->words[pc - vectors->begin][i] =
+                (uint8_t)words_read(vectors->run, region_known(vectors->run, pc), i);
+}
+
 /* The next instruction of the block that reads a register, as far as is looked; what is constant may be
  * wanted soon. */
 static uint32_t next_reader(const Vectors *vectors, uint64_t what) {
@@ -37,7 +52,7 @@ static uint32_t next_reader(const Vectors *vectors, uint64_t what) {
     for (uint32_t pc = vectors->pc + 1; pc < end; pc++) {
         const Dec *dec = region_known(vectors->run, pc);
         for (unsigned i = 0; i < 3; i++)
-            if (row - dec->v[i].at / ROW_BYTES <= 1) /* or the upper word of a pair */
+            if (row - dec->v[i].at / ROW_BYTES < vectors->words[pc - vectors->begin][i])
                 return pc;
     }
     return UINT32_MAX;

@@ -15,8 +15,9 @@ typedef struct {
     StencilCode *code;
     const Run *run;
     unsigned n;
-    uint32_t busy;    /* those that a piece names which is being put together */
-    uint32_t pc, end; /* the instruction that is being copied, and the end of its block */
+    uint32_t busy;                      /* those that a piece names which is being put together */
+    uint32_t pc, begin, end;            /* the instruction that is being copied, and its block */
+    uint8_t words[REGION_MAX_INSTS][3]; /* of each source that an instruction of the block reads */
     uint64_t used[MOST_VECTORS], clock;
     uint32_t wanted[MOST_VECTORS]; /* the next instruction that reads what it holds, or UINT32_MAX */
     Held held[MOST_VECTORS];
@@ -29,6 +30,8 @@ typedef struct {
 enum { RESULT = 6 }; /* and the next: where lane functions and loads leave what they make */
 
 void stencil_vectors_begin(Vectors *vectors, StencilCode *code, const Run *run);
+/* They hold nothing; the instructions of a block are to come. */
+void stencil_vectors_block(Vectors *vectors, uint32_t pc, uint32_t end);
 void stencil_vectors_forget_all(Vectors *vectors);
 /* Register `name` is lanes from `lane` on of word `word` of source i of the instruction. */
 void stencil_vectors_source(Vectors *vectors, VectorMap *map, unsigned name, uint32_t pc, unsigned i,

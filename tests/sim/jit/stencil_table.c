@@ -98,11 +98,9 @@ static unsigned hole_of(const char *stencil, const Elf64_Sym *symbol, int64_t *a
         *addend += (int64_t)(pool_place[symbol->st_shndx] + symbol->st_value);
         return POOL;
     }
-    char *few = strstr(name, "_FEW");
-    if (few)
-        *few = 0;
+    size_t length = strcspn(name, "_"); /* behind it: with which arguments */
     for (unsigned i = 0; i < HOLES; i++)
-        if (strcmp(name, hole_names[i]) == 0)
+        if (strlen(hole_names[i]) == length && memcmp(name, hole_names[i], length) == 0)
             return i;
     refuse(stencil, "it refers to %s", name);
 }

@@ -23,7 +23,7 @@ for level in v3 v4; do
     if [ $level = v4 ]; then
         most=31
         # Sources that are one row are one register (sim/jit/stencil_rows.c): none may be used for another thing meanwhile.
-        awk '/^lane_of_|^load_/ {name = $1}
+        awk '/^lane_of_|^place_|^store_/ {name = $1}
              name && /%[xyz]mm[0-5]( *\{[^}]*\})*[ \t]*(#.*)?$/ {print name " writes a source: " $0; bad = 1}
              /^\.Lfunc_end/ {name = ""}
              END {exit bad}' "$here.s"
