@@ -594,7 +594,8 @@ const char *isa_parse_address(Parse *parse, const char *s, const IsaSyn *syn, Ma
         }
         if (*s != ']')
             return isa_parse_miss(parse, s, "expected ']'");
-        if (syn->fmt == SYF_NEXT && isa_slot_operand(in, syn->b)->value + (n != REG_URZ) != n)
+        uint32_t base = isa_slot_operand(in, syn->b)->value;
+        if (syn->fmt == SYF_NEXT && base + 1 != n && (base != REG_URZ || n != REG_URZ))
             return isa_parse_miss(parse, s, "the descriptor must be the register behind that of the address");
         if (syn->fmt != SYF_NEXT)
             *isa_slot_operand(in, syn->b) = op_reg(RF_UR, n, 1);

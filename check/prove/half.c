@@ -47,13 +47,15 @@ static Term *mach_half(Mach *mach, unsigned i, unsigned h) {
     Terms *ts = &mach->prover->ts;
     uint8_t mods = mach->in->src[i].mods;
     unsigned pick = mods >> OPM_HALF_SHIFT & 3;
+    bool turned =
+        mach->in->optype == OT_HFMA2_NH1 && i == HFMA2_NH1_rb; /* exchanged, the lower one negated */
     Term *word = mach_plain(mach, i, 0, OPM_NEG | OPM_ABS | 3u << OPM_HALF_SHIFT);
     if (pick == F32)
         mach_fault(mach, "an operand of 32 bits among halves is not modelled");
-    Term *v = half_of(ts, word, pick == BOTH ? h : pick == HIGH);
+    Term *v = half_of(ts, word, pick == BOTH ? h ^ turned : pick == HIGH);
     if (mods & OPM_ABS)
         v = t_land(ts, v, t_const(ts, 32, MAGNITUDE));
-    if (mods & OPM_NEG)
+    if (!(mods & OPM_NEG) != !(turned && !h))
         v = t_lxor(ts, v, t_const(ts, 32, MINUS_ZERO));
     return v;
 }
@@ -112,6 +114,14 @@ bool mach_halves(Mach *mach) {
             mach, "hfma", MOD(HFMA2, bf16),
             modifiers(ts, MOD(HFMA2, flush) != HalfFlush90_NONE, MOD(HFMA2, sat), MOD(HFMA2, relu), false),
             3);
+        return true;
+    case OT_HFMA2_NH1:
+        if (MOD(HFMA2_NH1, flush) == HalfFlush90_FMZ || MOD(HFMA2_NH1, flush) == HalfFlush90_OOB)
+            return false;
+        mach_packed(mach, "hfma", MOD(HFMA2_NH1, bf16),
+                    modifiers(ts, MOD(HFMA2_NH1, flush) != HalfFlush90_NONE, MOD(HFMA2_NH1, sat),
+                              MOD(HFMA2_NH1, relu), false),
+                    3);
         return true;
     case OT_HFMA2_MMA:
         mach_packed(mach, "hfma", MOD(HFMA2_MMA, bf16),

@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/fp.h"
 
-enum { H_ADD, H_MUL, H_FMA }; /* half.op */
+enum { H_ADD, H_MUL, H_FMA };    /* half.op */
+enum { UPPER_NEGATED = 1 << 6 }; /* .H0_NH1 in imm[0], behind the selections of three sources */
 
 static bool bind_half(Bind *bind) {
     Dec *dec = bind->d;
@@ -26,7 +27,10 @@ static bool bind_half(Bind *bind) {
 /* Half `h` (0 low) of source i, as an exact double. */
 static double half_source(const Dec *dec, unsigned i, uint32_t bits, unsigned h, Fmt f) {
     unsigned sel = dec->imm[0] >> (2 * i) & 3;
-    bits = (bits & dec->am[i]) ^ dec->xm[i];
+    bits &= dec->am[i];
+    if (i == 1 && dec->imm[0] & UPPER_NEGATED)
+        bits = (bits << 16 | bits >> 16) ^ 0x8000;
+    bits ^= dec->xm[i];
     if (sel == 1) /* rounded towards zero: ptxas uses it for cvt.rz.f16.f32 where it takes F2F for .rn (13.0,
                      sm_75) */
         return fp_widen(fp_narrow((double)as_f32(f32_flush(bits, dec->half.ftz)), fmt_f16, Rnd_RZ), fmt_f16);
@@ -111,6 +115,17 @@ BIND_HALF(HMUL2, H_MUL, MGET(HMUL2, ftz, m), MGET(HMUL2, fmz, m), 0, MGET(HMUL2,
 BIND_HALF(HFMA2, H_FMA, FLUSH(FTZ),
           FLUSH(FMZ) || (FLUSH(OOB) && !bind_fail(b, "HFMA2.OOB: which NaN it looks for is not public")),
           MGET(HFMA2, relu, m), MGET(HFMA2, f32, m), MGET(HFMA2, bf16, m))
+/* ptxas 13.0 -O3 for sm_86 makes `neg.f16 h, h; mov.b32 b, {l, h}; fma.rn.f16x2 d, a, b, c` an HFMA2 of
+ * -B.H0_NH1, where B has h below and l above. */
+#define FLUSH_NH1(which) (MGET(HFMA2_NH1, flush, m) == HalfFlush90_##which)
+static bool upper_negated(Bind *bind) {
+    bind->d->imm[0] |= UPPER_NEGATED;
+    return true;
+}
+BIND_HALF(HFMA2_NH1, H_FMA, upper_negated(b) && FLUSH_NH1(FTZ),
+          FLUSH_NH1(FMZ) ||
+              (FLUSH_NH1(OOB) && !bind_fail(b, "HFMA2.OOB: which NaN it looks for is not public")),
+          MGET(HFMA2_NH1, relu, m), MGET(HFMA2_NH1, f32, m), MGET(HFMA2_NH1, bf16, m))
 BIND_HALF(HFMA2_MMA, H_FMA, MGET(HFMA2_MMA, ftz, m), MGET(HFMA2_MMA, fmz, m), MGET(HFMA2_MMA, relu, m), 0,
           MGET(HFMA2_MMA, bf16, m))
 

@@ -77,6 +77,10 @@ for level in -O0 -O3; do
     "$heddle" check registers.cubin >out 2>&1 || { echo "registers, ptxas $level: check"; head -5 out; failed=1; }
     run 0 packs $level 90 --grid 1 --block 128 --arg 'buf:u32[512]=random:4' --arg out:o:'u32[1024]'=zero
 done
+for sm in 80 86 89 90; do
+    run 0 signs -O3 $sm --grid 1 --block 256 --arg 'buf:u32[768]=random:6' --arg out:o:'u32[1024]'=zero
+    [ $sm = 80 ] || grep -q 'H0_NH1' <("$heddle" disasm -c signs.cubin) || { echo "signs, sm_$sm: no half is negated in the product"; failed=1; }
+done
 masks=(--grid 1 --block 32 --arg 'buf:u32[32]=random:5' --arg out:o:'u32[128]'=zero)
 for level in -O0 -O3; do
     for sm in 75 80 86 89 90; do

@@ -462,12 +462,61 @@ static void shared_window(void **state) {
 }
 
 /* What is absent names itself, and only when a lane executes it. */
+/* A factor's halves exchanged, the lower one then negated: the same product of halves exchanged and negated
+ * before. */
+static void negated_half(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"", ".RELU", ".BF16_V2", ".SAT", ".FTZ"}, *const signs[] = {"", "-"};
+    for (unsigned n = 0; n < 40; n++) {
+        AsmLaunch l = {.target = n & 1 ? "sm_86" : "sm_90", .threads = 32};
+        random_words(&l);
+        const char *kind = kinds[n / 2 % 5], *sign = signs[n / 10 % 2];
+        char lines[300], magnitude[60] = "", factor_text[12];
+        snprintf(factor_text, sizeof factor_text, n / 20 ? "%s|R9|" : "%sR9", sign);
+        if (n / 20)
+            snprintf(magnitude, sizeof magnitude, "LOP3.LUT R11, R9, 0x7fff7fff, RZ, 0xc0, !PT;\n");
+        snprintf(lines, sizeof lines,
+                 "HFMA2%s R6, R8, %s.H0_NH1, R10;\nMOV R11, R9;\n%sPRMT R11, R11, 0x1032, RZ;\n"
+                 "LOP3.LUT R11, R11, 0x8000, RZ, 0x3c, !PT;\nHFMA2%s R7, R8, %sR11, R10;\n",
+                 kind, factor_text, magnitude, kind, sign);
+        AsmResult r = n & 1 ? asm_run(&l, START80 WORDS80 "%s" STORE, lines)
+                            : asm_run(&l, START90 WORDS90 "%s" STORE, lines);
+        for (uint32_t i = 0; i < 32; i++)
+            assert_int_equal(r.out[2 * i], r.out[2 * i + 1]);
+    }
+}
+
+/* The upper word of a number's and a register's, shifted, and another register. */
+static void upper_words(void **state) {
+    (void)state;
+    for (unsigned n = 0; n < 20; n++) {
+        AsmLaunch l = {.target = n & 1 ? "sm_80" : "sm_90", .threads = 32};
+        random_words(&l);
+        uint32_t high = asm_random() << 16 | asm_random() % 65536, shift = 1 + asm_random() % 31;
+        char lines[200];
+        snprintf(lines, sizeof lines,
+                 "LEA.HI R6, R8, R9, 0x%x, 0x%x;\nULDC UR4, c[0x0][0x%x];\nULDC UR5, c[0x0][0x%x];\n"
+                 "ULEA.HI UR6, UR4, UR5, 0x%x, 0x%x;\nMOV R7, UR6;\n",
+                 high, shift, n & 1 ? 0x168 : 0x218, n & 1 ? 0x16c : 0x21c, high, shift);
+        AsmResult r = n & 1 ? asm_run(&l, START80 WORDS80 "%s" STORE, lines)
+                            : asm_run(&l, START90 WORDS90 "%s" STORE, lines);
+        for (uint32_t i = 0; i < 32; i++)
+            for (unsigned k = 0; k < 2; k++) {
+                uint64_t both = (uint64_t)high << 32 | (k ? l.in[0] : word_of(&l, 0, i));
+                uint32_t other = k ? l.in[1] : word_of(&l, 1, i);
+                assert_int_equal(r.out[2 * i + k], (uint32_t)(both << shift >> 32) + other);
+            }
+    }
+}
+
 static void not_simulated(void **state) {
     (void)state;
     static const struct {
         const char *target, *off, *text, *name;
     } rows[] = {{"sm_80", "@!PT", "HMMA.1684.F32 R8, R8, R10, R12", "HMMA is not simulated"}, /* of f16 */
                 {"sm_90", "@!PT", "ARRIVES.LDGSTSBAR.64 [UR4]", "ARRIVES is not simulated"},
+                {"sm_90", "@!PT", "VIMNMX.S16x2 R8, P0, P0, R9, R10, PT", "VIMNMX_P is not simulated"},
+                {"sm_80", "@!PT", "FSWZADD.NDV R8, R9, R10, ZPPPZPPP", "FSWZADD is not simulated"},
                 {"sm_86", "@!PT", "F2IP.U8.F32.NTZ R8, R9, R10, RZ", "F2IP is not simulated"}};
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         AsmLaunch l = {
@@ -486,7 +535,7 @@ int main(void) {
         cmocka_unit_test(popc_inc),      cmocka_unit_test(vector_atomics), cmocka_unit_test(matrices),
         cmocka_unit_test(elect),         cmocka_unit_test(fchk),           cmocka_unit_test(without_effect),
         cmocka_unit_test(not_simulated), cmocka_unit_test(system_shared),  cmocka_unit_test(uniform_branch),
-        cmocka_unit_test(shared_window),
+        cmocka_unit_test(shared_window), cmocka_unit_test(negated_half),   cmocka_unit_test(upper_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
