@@ -31,6 +31,7 @@ enum { SIM_SREG_SMID = 0, SIM_SREG_NSMID = 1, SIM_SREG_GRIDID = 1, SIM_SREG_ENVR
  * begins. What lies around it stays out of range, so that a kernel that runs over its own memory is noticed.
  */
 #define LENT_SHARED_BYTES 0x120u
+#define SYSTEM_SHARED_BYTES 0x400u
 static inline uint32_t sim_lent_shared(uint32_t base_bytes, uint32_t end_bytes) {
     return (base_bytes ? 0 : (end_bytes + 127) & ~127u) + 0x100;
 }

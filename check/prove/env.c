@@ -6,6 +6,7 @@
 #include "frontend/named.h"
 #include "frontend/param_layout.h"
 #include "isa/machine/abi.h"
+#include "sim/launch.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,6 +104,8 @@ Term *prove_sreg(Ptx *ptx, const PtxOperand *operand) {
         t = t_add(ts, t_mul(ts, prove_input(prover, "ntid.x"), t), prove_input(prover, "tid.x"));
         return t_lshr(ts, t, t_const(ts, 32, 5));
     }
+    if (operand->sreg == SR_AGGR_SMEM_SIZE)
+        return t_add(ts, prove_input(prover, "total_smem_size"), t_const(ts, 32, SYSTEM_SHARED_BYTES));
     if (operand->sreg == SR_NWARPID) {
         Term *n = t_mul(ts, t_mul(ts, prove_input(prover, "ntid.x"), prove_input(prover, "ntid.y")),
                         prove_input(prover, "ntid.z"));

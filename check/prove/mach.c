@@ -116,6 +116,8 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
         return t_const(ts, 32, (uint32_t)(SIM_PARAM_WINDOW >> 8 * (offset - ti->param_window_offset_bytes)));
     if (ti->system_shared_offset_bytes && offset == ti->system_shared_offset_bytes)
         return t_const(ts, 32, ti->shared_base_bytes);
+    if (ti->shared_limit_offset_bytes && offset == ti->shared_limit_offset_bytes)
+        return t_add(ts, prove_input(prover, "total_smem_size"), t_const(ts, 32, ti->shared_base_bytes));
     if (offset - ti->gridid_offset_bytes < 8)
         return prove_input(prover, "gridid.%u", (offset - ti->gridid_offset_bytes) / 4);
     if (offset == ti->nsmid_offset_bytes)

@@ -17,7 +17,7 @@
 
 #define IG_WORD_BITS 128
 #define IG_MAX_TARGETS 16
-#define IG_MAX_PROPS 56
+#define IG_MAX_PROPS 64
 #define IG_REG_FILES 5 /* RF_COUNT of isa/operand.h */
 #define IG_FILE_UR 2   /* RF_UR */
 #define IG_MAX_DST 4

@@ -87,6 +87,15 @@ static Operand own_shared(Sel *sel, bool *ok) {
     return system ? sel_isub(sel, bytes, sel_launch_word(sel, system)) : bytes;
 }
 
+/* %aggr_smem_size: all of the shared memory, the system's with it; ptxas 13.0 has no more than a word of the
+ * launch says. */
+static Operand all_shared(Sel *sel, bool *ok) {
+    uint32_t limit = sel->ti->shared_limit_offset_bytes;
+    *ok = limit != 0;
+    Operand bytes = limit ? sreg(sel, "total_smem_size", ok) : op_imm(0);
+    return limit ? sel_minmax(sel, false, false, bytes, sel_launch_word(sel, limit)) : bytes;
+}
+
 /* %reserved_smem_offset_begin, _end, _cap, _0, _1: the system's shared memory is before the block's own, or
  * behind it; what it lends to kernels, from _1 to _end, the launch says. */
 static Operand system_shared(Sel *sel, unsigned component, bool *ok) {
@@ -130,6 +139,7 @@ static Operand special_register(Sel *sel, uint32_t r, unsigned component, unsign
     case SR_GLOBALTIMER_HI: return clock_part(sel, "globaltimer.hi", ok);
     case SR_PM: return clock_part(sel, pm_names[component % COUNT_PM], ok);
     case SR_TOTAL_SMEM_SIZE: return own_shared(sel, ok);
+    case SR_AGGR_SMEM_SIZE: return all_shared(sel, ok);
     case SR_RESERVED_SMEM: return system_shared(sel, component, ok);
     case SR_DYNAMIC_SMEM_SIZE: return sel_launch_word(sel, sel->ti->dynamic_shared_offset_bytes);
     case SR_CLUSTERID:

@@ -152,12 +152,12 @@ static uint32_t lane_mask(unsigned sreg, unsigned lane) {
 
 /* %reserved_smem_offset_begin, _end, _cap, _0, _1: behind the block's own memory, as before sm_90. */
 static uint64_t system_shared(const PtxRun *run, const PtxThread *thread, unsigned component) {
-    enum { END = 1, CAP = 2, LENT = 4, SYSTEM_BYTES = 1024 };
+    enum { END = 1, CAP = 2, LENT = 4 };
     uint64_t begin = run->shared_bytes - run->shared_gaps;
     if (component == LENT || component == END)
         return interp_shared_origin(thread->warp->block) + run->lent_shared +
                (component == END ? LENT_SHARED_BYTES : 0);
-    return component == CAP ? begin + SYSTEM_BYTES : begin;
+    return component == CAP ? begin + SYSTEM_SHARED_BYTES : begin;
 }
 
 static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sreg, unsigned component) {
@@ -193,8 +193,8 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     case SR_GLOBALTIMER_HI: return run->ticks >> 32;
     case SR_CLOCK64:
     case SR_GLOBALTIMER: return run->ticks;
-    case SR_TOTAL_SMEM_SIZE:
-    case SR_AGGR_SMEM_SIZE: return run->shared_bytes - run->shared_gaps;
+    case SR_TOTAL_SMEM_SIZE: return run->shared_bytes - run->shared_gaps;
+    case SR_AGGR_SMEM_SIZE: return run->shared_bytes - run->shared_gaps + SYSTEM_SHARED_BYTES;
     case SR_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared_bytes;
     case SR_RESERVED_SMEM: return system_shared(run, thread, component);
     case SR_CLUSTER_NCTARANK: return run->cluster_blocks;

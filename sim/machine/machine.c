@@ -383,6 +383,8 @@ static void make_bank0(Run *run) {
         put32(bank, base, info->param_last_offset_bytes, base + run->launch->param_bytes - 1);
     if (info->system_shared_offset_bytes)
         put32(bank, base, info->system_shared_offset_bytes, info->shared_base_bytes);
+    if (info->shared_limit_offset_bytes) /* the limit is no smaller than what the block has */
+        put32(bank, base, info->shared_limit_offset_bytes, run->shared_bytes);
     if (info->lent_shared_offset_bytes) {
         put32(bank, base, info->lent_shared_offset_bytes, run->lent_shared + LENT_SHARED_BYTES);
         put32(bank, base, info->lent_shared_offset_bytes + 4, run->lent_shared);

@@ -28,6 +28,18 @@ for edge in offset_1:-4 offset_end:0; do
         [ $? = 1 ] && grep -q 'shared memory' "$dir/out" || fail "$edge is in range, engine $engine"
     done
 done
+# %aggr_smem_size: 16 + 48 bytes, and the system's 1024
+printf '.version 8.1\n.target sm_90\n.address_size 64\n.shared .align 16 .b8 s[10];\n.entry k(.param .u64 o) { .reg .b32 %%a; .reg .b64 %%o; ld.param.u64 %%o, [o];
+mov.u32 %%a, %%aggr_smem_size; st.global.u32 [%%o], %%a; mov.u32 %%a, %%total_smem_size; st.global.u32 [%%o+4], %%a; mov.u32 %%a, s; st.shared.u32 [%%a], %%a; ret; }\n' > "$dir/all.ptx"
+all=(--kernel k --shared 48 --arg 'out:o:u32[2]=zero' --expect o=1088,64)
+"$heddle" run "$dir/all.ptx" --engine ptx "${all[@]}" > "$dir/out" 2>&1 || fail "all shared memory, the interpreter"
+for level in 0 3; do
+    "$heddle" run "$dir/all.ptx" -t sm_90 -O$level "${all[@]}" > "$dir/out" 2>&1 || fail "all shared memory, own code, -O$level"
+    "$heddle" prove "$dir/all.ptx" -t sm_90 -O$level --no-launches > "$dir/out" 2>&1 || fail "all shared memory, own code, -O$level: no proof"
+    [ -n "${PTXAS:-}" ] || continue
+    "$PTXAS" -arch sm_90 -O$level "$dir/all.ptx" -o "$dir/ptxas.cubin" > "$dir/out" 2>&1 || fail "all shared memory, ptxas -O$level"
+    "$heddle" run "$dir/ptxas.cubin" "${all[@]}" > "$dir/out" 2>&1 || fail "all shared memory, ptxas's code, -O$level"
+done
 for target in bru1 sm_80 sm_86 sm_89 sm_90; do
     for level in 0 2; do
         "$heddle" compile lent.ptx -t $target -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "lent.ptx for $target, -O$level"
