@@ -188,14 +188,18 @@ for sm in 75 80 86 89 90; do
     done
     "$heddle" link --target sm_$sm with-text-one.o with-text-two.o -o linked.cubin
     equal "sm_$sm heddle link" linked.cubin
+    printf '.version 8.0\n.target sm_%s\n.address_size 64\n.entry _Z4ssel() { ret; }\n' $sm >whole.ptx
+    "$ours" -arch=sm_$sm whole.ptx -o whole.cubin
     for tool in cuobjdump nvdisasm; do
         reader=$(dirname "$PTXAS")/$tool
         [ -x "$reader" ] || reader=$(command -v $tool) || continue
-        case $tool in
-        cuobjdump) "$reader" -elf ours-one.o ;;
-        nvdisasm) "$reader" ours-one.o ;;
-        esac >read 2>&1 || { echo "$tool:"; head -n 3 read; exit 1; }
-        grep -q '_Z4ssel' read
+        for file in ours-one.o whole.cubin; do
+            case $tool in
+            cuobjdump) "$reader" -elf $file ;;
+            nvdisasm) "$reader" $file ;;
+            esac >read 2>&1 || { echo "$tool $file:"; head -n 3 read; exit 1; }
+            grep -q '_Z4ssel' read
+        done
     done
     # the linker puts the frames of both objects into one section: an entry for each function, of its size
     if [ -x "$(dirname "$PTXAS")/cuobjdump" ] || command -v cuobjdump >/dev/null; then
