@@ -1,0 +1,95 @@
+/* The pass `exits` on hand-written IR: what is copied once for several edges, and what stays as it is.
+ * SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "ir/load.h"
+#include "ir/pass.h"
+#include "ir/text.h"
+#include "lower/passes.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Three tests, each of which may lead to the end. %r4 is changed under a guard and read behind the first
+ * test, so that it cannot share a register with %r3, which the phi holds else. */
+#define CHAIN(branch, held, one, two)                                                                        \
+    "bb1: preds() succs(bb2)\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  BRA _, _, bb2\n"              \
+    "bb2: preds(bb1) succs(bb5 bb3)\n  %r3, _, _ = IADD3 %r1, 0x1, RZ, !PT, !PT\n"                           \
+    "  %r4 = IMAD %r1, %r2, %r3, _\n  %p5, _ = ISETP(cmp=LT) %r3, %r2, PT, PT\n"                             \
+    "  @%p5 BRA _, _, bb5" branch "\n  BRA _, _, bb3\n"                                                      \
+    "bb3: preds(bb2) succs(bb5 bb4)\n  %r6, _, _ = IADD3 %r4, 0x7, RZ, !PT, !PT\n"                           \
+    "  %p7, _ = ISETP(cmp=LT) %r6, %r2, PT, PT\n  @%p7 BRA _, _, bb5\n  BRA _, _, bb4\n"                     \
+    "bb4: preds(bb3) succs(bb5)\n  %r8 = IMAD %r6, 0x3, " held ", _\n  BRA _, _, bb5\n"                      \
+    "bb5: preds(bb2 bb3 bb4) succs()\n  %r9 = phi " one ", " two ", %r8\n"
+
+static char *after(const char *body) {
+    StrTab strings = {0};
+    Diags d = {.sink = diag_print_sink, .user = stderr};
+    char text[4096];
+    snprintf(text, sizeof text,
+             "module sm_80 opt=2 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+             "%s  EXIT _\n}\n",
+             body);
+    Source source = {"t.mir", text, strlen(text)};
+    IrModule *module = ir_load(&source, &strings, &d);
+    assert_non_null(module);
+    Function *f = module->funcs.at[0];
+    assert_true(pass_uniformity(module, &d));
+    assert_true(pass_exits(f, &d));
+    assert_true(ir_verify(f, &d, "exits"));
+    char *now = ir_print_function(f, NULL);
+    ir_module_free(module);
+    str_free(&strings);
+    return now;
+}
+
+static void expect(const char *body, const char *there, const char *gone) {
+    char *text = after(body);
+    if (!strstr(text, there) || strstr(strstr(text, "bb1"), gone))
+        fail_msg("wanted %s, not %s\n%s", there, gone, text);
+    free(text);
+}
+
+/* The value lives on beside the phi's: one copy in front of the first branch. */
+static void copied_once(void **state) {
+    (void)state;
+    expect(CHAIN("", "%r4", "%r4", "%r4") "  STG _, _, 0x0, %r9\n  STG _, _, 0x4, %r4\n",
+           " = phi %r10, %r10, %r8", "phi %r4");
+    expect(CHAIN("", "%r4", "%r4", "%r4") "  STG _, _, 0x0, %r9\n  STG _, _, 0x4, %r4\n", "%r10 = copy %r4",
+           "phi %r4");
+    expect(CHAIN("", "%r4", "0x11", "0x11") "  STG _, _, 0x0, %r9\n", "%r10 = copy 0x11", "phi 0x11");
+}
+
+/* One register does for the value and the phi; another value on each edge; lanes stay together. */
+static void left_alone(void **state) {
+    (void)state;
+    expect(CHAIN("", "%r4", "%r4", "%r4") "  STG _, _, 0x0, %r9\n", "phi %r4, %r4, %r8", "copy");
+    expect(CHAIN("", "%r4", "0x11", "0x12") "  STG _, _, 0x0, %r9\n", "phi 0x11, 0x12, %r8", "copy");
+    expect(CHAIN("", "%r4", "%r4", "%r3") "  STG _, _, 0x0, %r9\n  STG _, _, 0x4, %r4\n", "phi %r4, %r3, %r8",
+           "copy");
+    expect(CHAIN(" flags[uniform]", "%r4", "%r4", "%r4") "  STG _, _, 0x0, %r9\n  STG _, _, 0x4, %r4\n",
+           "phi %r4, %r4, %r8", "copy");
+}
+
+/* Out of a loop the copies stay behind it: in it one would be made in every round. */
+static void out_of_a_loop(void **state) {
+    (void)state;
+    expect("bb1: preds() succs(bb2)\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  BRA _, _, bb2\n"
+           "bb2: preds(bb1 bb4) succs(bb5 bb3)\n  %r3 = phi %r1, %r6\n"
+           "  %p5, _ = ISETP(cmp=LT) %r3, %r2, PT, PT\n  @%p5 BRA _, _, bb5\n  BRA _, _, bb3\n"
+           "bb3: preds(bb2) succs(bb5 bb4)\n  %r6, _, _ = IADD3 %r3, 0x7, RZ, !PT, !PT\n"
+           "  %p7, _ = ISETP(cmp=LT) %r6, %r2, PT, PT\n  @%p7 BRA _, _, bb5\n  BRA _, _, bb4\n"
+           "bb4: preds(bb3) succs(bb5 bb2)\n  %p10, _ = ISETP(cmp=EQ) %r6, %r1, PT, PT\n"
+           "  @%p10 BRA _, _, bb5\n  BRA _, _, bb2\n"
+           "bb5: preds(bb2 bb3 bb4) succs()\n  %r9 = phi 0x5, 0x5, 0x6\n  STG _, _, 0x0, %r9\n",
+           "phi 0x5, 0x5, 0x6", "copy");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(copied_once), cmocka_unit_test(left_alone),
+                                       cmocka_unit_test(out_of_a_loop)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
