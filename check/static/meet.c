@@ -497,7 +497,7 @@ static void tell(Meet *meet, uint32_t branch, uint32_t loop, uint32_t at) {
     uint32_t apart = run_apart(meet, branch, loop, at);
     Mend mend = {.taken = meet->taken};
     make_mend(meet, &mend, loop, at);
-    if (loop != NONE && apart <= BARRIER_COST + mend.breaks)
+    if (!apart || (loop != NONE && apart <= BARRIER_COST + mend.breaks)) /* what gathers all stands there */
         return;
     meet->told[at] = true;
     const char *round = loop == NONE ? ""

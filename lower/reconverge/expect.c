@@ -538,6 +538,16 @@ static void count_ends(Expect *expect, Arena *a) {
     }
 }
 
+/* Does the block begin with a collective of all lanes that a WARPSYNC will stand before? */
+static bool begins_gathered(const Reconv *reconv, uint32_t b) {
+    if (!b || !reconv->apart[b])
+        return false;
+    FOR_INSTS(reconv->f, (BlockId){b}, i)
+        if (i->op != IR_PHI)
+            return reconv_of_all_lanes(reconv->f, i);
+    return false;
+}
+
 static void find_positions(Expect *expect, Arena *a) {
     const Graph *graph = &expect->reconv->g;
     uint32_t nedges = graph->succ_at[graph->n], npos = graph->n + nedges;
@@ -558,6 +568,7 @@ static void find_positions(Expect *expect, Arena *a) {
                                                                     : PLACE_BRANCHES,
                                   .cost = expect->cost[b],
                                   .forks = slots_of(graph, b) == 2,
+                                  .gathers = begins_gathered(expect->reconv, b),
                                   .slot = expect->first[b],
                                   .to = graph->succ_at[b]};
 }

@@ -37,6 +37,7 @@ typedef struct {
         list; /* head in `pool` + 1: of a block the joins whose BSSY stands there, of an edge their BREAKs */
     uint8_t kind;  /* PlaceKind */
     bool forks;    /* PLACE_BRANCHES: two slots */
+    bool gathers;  /* all lanes wait for each other, with a join or without: it begins with WARPSYNC */
     uint32_t slot; /* PLACE_BRANCHES: the one that follows in the text */
     uint32_t to;   /* PLACE_EDGE, PLACE_GOES_ON: the next position; PLACE_BRANCHES: the edge of slot 0 */
 } Place;

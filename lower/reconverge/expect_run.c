@@ -11,6 +11,7 @@ typedef struct {
     const uint32_t *next[LANES]; /* slot of each lane */
     uint32_t pos[LANES];         /* where it stands, if it is not active */
     uint32_t valid, active, current;
+    uint32_t gathered; /* wait for all others */
     uint64_t issues;
 } Warp;
 
@@ -199,6 +200,24 @@ static bool arrive_at(Warp *warp, uint32_t join) {
                            : arrive(warp, &expect->pending[join]);
 }
 
+/* The active lanes wait for all others; false: there are some. Drawn ways may be such as no program has,
+ * where others wait for these: they go on when it is their turn again. */
+static bool gather_all(Warp *warp) {
+    uint32_t pos = warp->current, here = warp->expect->standing[pos] | warp->active,
+             missing = warp->valid & ~here;
+    warp->issues += warp->expect->b_weight;
+    if (missing && !(warp->active & warp->gathered)) {
+        warp->gathered |= warp->active;
+        park(warp, warp->active, pos);
+        resume(warp, missing & ~warp->gathered ? missing & ~warp->gathered : missing);
+        return false;
+    }
+    warp->expect->standing[pos] = 0;
+    warp->gathered &= ~here;
+    warp->active = here;
+    return true;
+}
+
 /* The active lanes run one block, or the BREAKs of an edge. */
 static void run_place(Warp *warp) {
     Expect *expect = warp->expect;
@@ -212,6 +231,8 @@ static void run_place(Warp *warp) {
     }
     expect->steps++;
     if (place->join && !arrive_at(warp, place->join - 1))
+        return;
+    if (place->gathers && !gather_all(warp))
         return;
     warp->issues += place->cost;
     for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next)

@@ -251,10 +251,10 @@ static void place_joins(Module *mod, Function *f, ReconvMember *member) {
     uint32_t *join_of = ARENA_ARRAY(&r->a, uint32_t, r->g.n);
     member->divergent = ARENA_ARRAY(&r->a, bool, r->g.n);
     judge_branches(r, recursive, join_of, member->divergent);
+    reconv_find_together(r);
     reconv_find_joins(r, join_of, member->divergent, f->b_base);
     finish_reports(r, member->reports, &max_b);
     raise_callees(mod, r, base);
-    reconv_find_together(r);
     reconv_insert(r);
     f->summary.max_b = max_b;
 }

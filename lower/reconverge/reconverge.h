@@ -195,6 +195,8 @@ bool *reconv_waiting_functions(Arena *a, const CallGraph *calls, const IrModule 
 void reconv_insert(Reconv *reconv);
 /* Where the warp may be apart, before instructions are inserted (lower/reconverge/together.c). */
 void reconv_find_together(Reconv *reconv);
+/* A barrier or collective of all lanes. */
+bool reconv_of_all_lanes(const Function *f, const Inst *i);
 /* Is the warp together behind it, those that it takes out left aside? together: it is before */
 bool reconv_step_together(const Function *f, const Inst *i, bool together);
 /* WARPSYNC (and YIELD) before collectives; BREAK and BSSY around YIELD if asked for. base: see Module. */

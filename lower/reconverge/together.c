@@ -21,16 +21,21 @@ static bool reads_unwritten(Function *f) {
 
 static bool is_all(Operand mask) { return mask.kind == OPK_IMM && mask.value == UINT32_MAX; }
 
+bool reconv_of_all_lanes(const Function *f, const Inst *i) {
+    if (i->op == OT_WARPSYNC)
+        return is_all(*ir_src(f, i, WARPSYNC_rb));
+    unsigned mask = isa_num_src(i->op);
+    return isa_has_effect(i->op, ISA_EFFECT_CTA_BARRIER) ||
+           (i->flags & IF_SYNC && i->nsrc > mask && is_all(*ir_src(f, i, mask)));
+}
+
 bool reconv_step_together(const Function *f, const Inst *i, bool together) {
     if (ir_is_pseudo(i->op) || i->op == OT_EXIT)
         return together;
-    if (i->op == OT_WARPSYNC)
-        return is_all(*ir_src(f, i, WARPSYNC_rb));
-    if (isa_has_effect(i->op, ISA_EFFECT_CTA_BARRIER))
+    if (reconv_of_all_lanes(f, i))
         return true;
-    unsigned mask = isa_num_src(i->op);
-    if (i->flags & IF_SYNC) /* those of a mask let the others go on */
-        return i->nsrc > mask && is_all(*ir_src(f, i, mask));
+    if (i->op == OT_WARPSYNC || i->flags & IF_SYNC) /* those of a mask let the others go on */
+        return false;
     return together && !reconv_changes_active(i);
 }
 

@@ -69,6 +69,26 @@ static void test_if(void **state) {
 }
 
 /* A uniform branch and a join that only exits get no barrier. */
+/* WARPSYNC in front of a barrier brings all together anyway: a join right there needs no BSSY and BSYNC, one
+ * with code of its own before the barrier does. */
+#define BEFORE_BAR(own)                                                                                      \
+    HEAD KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"           \
+                     "bb2: preds(bb1) succs(bb3)\n" FOUR "  BRA _, _, bb3\n"                                 \
+                     "bb3: preds(bb1 bb2) succs()\n" own "  BAR 0x0, _, _\n  EXIT _\n}\n"
+static void test_barrier_joins(void **state) {
+    (void)state;
+    static const char *const texts[] = {BEFORE_BAR(""), BEFORE_BAR(SIXTEEN)};
+    for (unsigned own = 0; own < 2; own++) {
+        Loaded l;
+        reconverge(&l, texts[own]);
+        Function *f = l.m->funcs.at[0];
+        assert_int_equal(model_count_op(f, OT_BSSY), own);
+        assert_int_equal(model_count_op(f, OT_BSYNC), own);
+        assert_int_equal(model_count_op(f, OT_WARPSYNC), 1);
+        unload(&l);
+    }
+}
+
 static void test_no_barrier(void **state) {
     (void)state;
     Loaded l;
@@ -526,12 +546,19 @@ static void test_skipped(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_if),           cmocka_unit_test(test_no_barrier),
-        cmocka_unit_test(test_loop),         cmocka_unit_test(test_retries),
-        cmocka_unit_test(test_one_selector), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_collectives),  cmocka_unit_test(test_checker),
-        cmocka_unit_test(test_rare),         cmocka_unit_test(test_unseen),
-        cmocka_unit_test(test_skipped),      cmocka_unit_test(test_calls_each_other),
+        cmocka_unit_test(test_if),
+        cmocka_unit_test(test_barrier_joins),
+        cmocka_unit_test(test_no_barrier),
+        cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_retries),
+        cmocka_unit_test(test_one_selector),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_checker),
+        cmocka_unit_test(test_rare),
+        cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_skipped),
+        cmocka_unit_test(test_calls_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
