@@ -79,7 +79,7 @@ static BlockId origin_of(Function *f, BlockId from) {
     return block->preds.at[0];
 }
 
-static bool same_operand(Operand a, Operand b) {
+static bool hands_same(Operand a, Operand b) {
     return a.kind == b.kind && a.value == b.value && a.count == b.count && a.mods == b.mods &&
            a.file == b.file;
 }
@@ -149,7 +149,7 @@ static void share(Exits *exits, BlockId b, InstId phi, unsigned first, bool *see
     if (!may_copy(exits, i, o))
         return;
     for (unsigned k = first; k < i->nsrc; k++) {
-        if (!same_operand(*ir_src(f, i, k), o))
+        if (!hands_same(*ir_src(f, i, k), o))
             continue;
         seen[k] = has[k] = true;
         origin[edges] = origin_of(f, ir_block(f, b)->preds.at[k]);
@@ -219,7 +219,7 @@ static bool has_shared(const Function *f, BlockId b) {
             break;
         for (unsigned k = 1; k < i->nsrc; k++)
             for (unsigned m = 0; m < k; m++)
-                if (same_operand(*ir_src(f, i, k), *ir_src(f, i, m)))
+                if (hands_same(*ir_src(f, i, k), *ir_src(f, i, m)))
                     return true;
     }
     return false;
