@@ -149,7 +149,6 @@ static Operand special_register(Sel *sel, uint32_t r, unsigned component, unsign
     case SR_CLUSTER_CTAID:
     case SR_CLUSTER_CTARANK:
     case SR_IS_EXPLICIT_CLUSTER: return cluster_register(sel, r, component, ok);
-    case SR_AGGR_SMEM_SIZE:
     case SR_CURRENT_GRAPH_EXEC:
     case SR_NONE:
     case SR_COUNT: break;
