@@ -59,6 +59,8 @@ static uint64_t other_value(const AutoSearch *search, const AutoAttempt *attempt
     default:
         if (what->size_bytes == 8 && pick >> 8 & 1) /* 32 bits do not hold it */
             return (pick >> 9 & 1 ? 1ull << 32 : 1ull << 34) + few;
+        if (!(what->uses & AU_INDEX) && pick >> 10 & 1) /* all that memory holds is less */
+            return (what->size_bytes == 8 ? ~0ull : UINT32_MAX) >> (pick >> 11 & 1);
         return one_of(random, usual, sizeof usual / sizeof *usual);
     }
 }
@@ -161,8 +163,10 @@ void auto_step(const AutoSearch *search, AutoFrontier frontier, AutoAttempt *att
     }
     if (rng_next(random) % 4 == 0)
         auto_agree(search, attempt);
-    if (rng_next(random) % 4 == 0)
-        attempt->cleared = !attempt->cleared;
+    uint64_t pick = rng_next(random);
+    attempt->cleared ^= pick % 4 == 0;
+    attempt->whole ^= pick / 4 % 4 == 0;
+    attempt->apart ^= pick / 16 % 8 == 0;
     if (shape || rng_next(random) % 4 == 0)
         change_shape(search, attempt, shape, random);
 }

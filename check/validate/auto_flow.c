@@ -150,6 +150,9 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
             const PtxOperand *d = element_operand(&in->operands[0], i);
             uint32_t s = auto_param_slot(flow, param, a.offset + i * bytes, bytes);
             AutoSet slot = s ? auto_set_of(s - 1) : 0;
+            if (s && !a.placed && a.step % bytes == 0)
+                flow->out->slots[s - 1].apart_bytes =
+                    auto_common_divisor(flow->out->slots[s - 1].apart_bytes, a.step);
             define_operand(
                 flow, func, d,
                 (Val){.is = slot, .from = slot, .multiple = s, .times = s != 0, .step = !s, .given = true});
@@ -334,6 +337,35 @@ static void flow_mask(Flow *w, uint32_t func, const PtxInsn *in) {
     if (mask->kind == PO_IMM && (low & (low + 1)) == 0)
         auto_hint_unit(w, source_value(w, func, in, 0), low + 1);
     define(w, func, in, few_bits(w, result_of(w, func, in, SOURCE_A), few));
+}
+
+static bool is_one_value(Val v) {
+    v.beside = 0;
+    return auto_is_zero(v);
+}
+
+/* A field of bits: how many is the third operand. */
+static void flow_bits(Flow *w, uint32_t func, const PtxInsn *in) {
+    Val length = source_value(w, func, in, 2);
+    bool few = is_one_value(length) && length.beside >= 0 && length.beside <= FEW_BITS &&
+               ptx_type_class((PtxType)in->type[0]) != TC_SIGNED;
+    define(w, func, in, few_bits(w, result_of(w, func, in, NO_SOURCE), few));
+}
+
+/* Bytes that a constant chooses from two words: one or two beside zeros are few bits. */
+static void flow_bytes(Flow *w, uint32_t func, const PtxInsn *in) {
+    enum { BYTES = 4, SIGN = 8 };
+    Val chosen = source_value(w, func, in, 2);
+    bool constant = is_one_value(chosen) && !in->sub, zero[2], few = constant;
+    unsigned bits = 0;
+    for (unsigned k = 0; k < 2; k++)
+        zero[k] = auto_is_zero(source_value(w, func, in, k));
+    for (unsigned k = 0; constant && k < BYTES; k++) {
+        unsigned one = (unsigned)chosen.beside >> (4 * k) & 0xf;
+        bits += zero[one / BYTES % 2] ? 0 : 8;
+        few &= !(one & SIGN);
+    }
+    define(w, func, in, few_bits(w, result_of(w, func, in, NO_SOURCE), few && bits <= FEW_BITS));
 }
 
 static void flow_high(Flow *w, uint32_t func, const PtxInsn *in) {

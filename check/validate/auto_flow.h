@@ -34,6 +34,7 @@ typedef struct {
     uint32_t next;     /* index + 1 of the next field of the same records */
     uint32_t record_bytes; /* it points to records of so many bytes, one behind the other; 0: all is alike */
     bool record;           /* ... or of a size that only their fields tell */
+    uint32_t apart_bytes;  /* of a parameter: one of an array that is indexed, so far apart; 0: alone */
     bool alone;            /* of the parts of some address only this one can be the pointer */
     bool dense;            /* elements of less than LEAST_RECORD bytes are accessed, or others in a record */
     uint32_t spacing;      /* of what is accessed through it: largest common divisor; 0: one place only */

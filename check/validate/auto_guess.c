@@ -14,13 +14,15 @@ static uint32_t extent(const AutoAttempt *attempt, unsigned axis) {
 enum { MOST_HINTED = 64 }; /* blocks in an axis that the kernel asks for */
 
 const uint32_t *auto_shape(const AutoSearch *search, unsigned k) {
-    static const uint32_t shapes[][3] = {
-        {8, 8, 8},   {8, 8, 4},  {4, 4, 4},   {32, 32, 1},  {16, 16, 1}, {32, 8, 1},  {8, 8, 1},  {16, 8, 1},
-        {32, 16, 1}, {64, 4, 1}, {256, 1, 1}, {1024, 1, 1}, {128, 1, 1}, {512, 1, 1}, {64, 1, 1}, {32, 1, 1}};
-    enum { PLANES = 3, ROWS = 7, ALL = sizeof shapes / sizeof *shapes };
+    static const uint32_t shapes[][3] = {{128, 1, 1}, {8, 8, 8},  {8, 8, 4},   {4, 4, 4},    {32, 32, 1},
+                                         {16, 16, 1}, {32, 8, 1}, {8, 32, 1},  {8, 8, 1},    {16, 8, 1},
+                                         {32, 16, 1}, {64, 4, 1}, {256, 1, 1}, {1024, 1, 1}, {512, 1, 1},
+                                         {64, 1, 1},  {32, 1, 1}};
+    /* the first one is a row: what numbers its threads in x alone is right in no other */
+    enum { PLANES = 3, ROWS = 8, ALL = sizeof shapes / sizeof *shapes };
     uint32_t axes = search->flow.axes;
-    unsigned first = axes & 4 ? 0 : axes & 2 ? PLANES : PLANES + ROWS;
-    return axes && !search->f->reqntid[0] && first + k < ALL ? shapes[first + k] : NULL;
+    unsigned skipped = axes & 4 ? 0 : axes & 2 ? PLANES : PLANES + ROWS, at = k ? k + skipped : 0;
+    return axes && !search->f->reqntid[0] && at < ALL ? shapes[at] : NULL;
 }
 
 bool auto_spread(const AutoSearch *search, AutoAttempt *attempt) {
@@ -36,6 +38,16 @@ bool auto_spread(const AutoSearch *search, AutoAttempt *attempt) {
         changed = true;
     }
     return changed;
+}
+
+bool auto_part_indices(const AutoSearch *search, AutoAttempt *attempt) {
+    bool holds = false;
+    for (uint32_t i = 0; i < search->flow.nslots; i++)
+        holds |= search->flow.slots[i].parent && search->flow.slots[i].uses & AU_INDEX;
+    if (!holds || attempt->apart)
+        return false;
+    attempt->apart = true;
+    return true;
 }
 
 /* Axes in which blocks and in which grids are larger than 1. */
@@ -114,10 +126,12 @@ static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random,
         attempt->block[0] = (uint32_t)most;
     if (search->block)
         memcpy(attempt->block, search->block, sizeof attempt->block);
+    bool one_row = search->block && flow->thread_axes > 1 && attempt->block[1] * attempt->block[2] == 1;
     for (unsigned i = 0; i < 3; i++) {
         if (f->reqntid[0])
             attempt->block[i] = f->reqntid[i] ? f->reqntid[i] : 1;
         bool many = search->flow.block_axes >> i & 1; /* blocks that do not know their number do the same */
+        many &= !one_row || i == 0;
         attempt->grid[i] = !many ? 1 : dims > 1 || blocks > 1 ? 2 : 4;
         if (search->flow.grid_hint[i] && search->flow.grid_hint[i] <= MOST_HINTED && n % 4 != 3)
             attempt->grid[i] = search->flow.grid_hint[i];
@@ -228,7 +242,9 @@ void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
     *attempt = (AutoAttempt){.shared_bytes = search->flow.dynamic_shared ? DYNAMIC_SHARED : 0,
                              .budget = search->opt->budget ? search->opt->budget : ATTEMPT_BUDGET,
                              .index_bound = n % 3 == 2 ? 4 : 64,
-                             .cleared = n % 2 == 1};
+                             .cleared = n % 2 == 1,
+                             .whole = n % 8 == 7,
+                             .apart = n % 8 == 6};
     choose_shape(search, n, &random, attempt);
     for (uint32_t i = 0; i < search->flow.nslots; i++) {
         const AutoSlot *slot = &search->flow.slots[i];

@@ -8,283 +8,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- a plan of an attempt ---- */
-
-/* Is a variable of the module called that? A buffer of this name would be its memory. */
-static bool names_variable(const AutoSearch *search, const char *name) {
-    for (uint32_t i = 0; i < search->m->nvars; i++)
-        if (search->m->vars[i].space == SP_GLOBAL || search->m->vars[i].space == SP_CONST)
-            if (strcmp(str_text(&search->m->strings, search->m->vars[i].name), name) == 0)
-                return true;
-    return false;
-}
-
-static const char *buffer_name(const AutoSearch *search, Arena *arena, uint32_t slot, unsigned number) {
-    const AutoSlot *auto_slot = &search->flow.slots[slot];
-    const char *stars = "", *fields = "";
-    while (auto_slot->parent) {
-        const AutoSlot *parent = &search->flow.slots[auto_slot->parent - 1];
-        stars = arena_printf(arena, "%s*", stars);
-        if (auto_slot->offset_bytes == AUTO_ANYWHERE)
-            fields = arena_printf(arena, ".any%s", fields);
-        else if (parent->record)
-            fields = arena_printf(arena, ".%u%s", auto_slot->offset_bytes, fields);
-        auto_slot = parent;
-    }
-    if (auto_slot->variable) {
-        const char *symbol = ptx_var_symbol(search->m, &search->m->vars[auto_slot->variable - 1], arena);
-        return *stars ? arena_printf(arena, "%s.%u.%s%s%s", search->name, number, stars, symbol, fields)
-                      : symbol;
-    }
-    const PtxVar *var = &search->m->vars[search->f->params[auto_slot->param]];
-    const char *field = auto_slot->offset_bytes ? arena_printf(arena, "@%u", auto_slot->offset_bytes) : "";
-    bool taken = names_variable(search, str_text(&search->m->strings, var->name));
-    const char *launch = number || taken ? arena_printf(arena, "%s.%u.", search->name, number) : "";
-    return arena_printf(arena, "%s%s%s%s%s", launch, stars, str_text(&search->m->strings, var->name), field,
-                        fields);
-}
-
-/* Buffers of edge values are filled together, so that operands from two of them fit together. */
-static const char *edges_of(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot,
-                            Arena *arena) {
-    unsigned member = 0;
-    for (uint32_t i = 0; i < slot; i++)
-        member += auto_is_pointer(&search->flow.slots[i]);
-    return arena_printf(arena, "edges:%llu:%u:%u", (unsigned long long)(attempt->seed >> 32), member,
-                        attempt->one_in ? attempt->one_in : 1);
-}
-
-typedef struct {
-    const char *type, *init;
-} Contents;
-
-/* What a pointer in memory points to, one record of whole size behind the other. */
-static const char *pointers_to(const AutoSearch *search, const AutoAttempt *attempt, uint32_t content,
-                               Plan *plan, unsigned number) {
-    uint32_t bytes = search->flow.slots[content].record_bytes;
-    if (attempt->null >> content & 1)
-        return "zero";
-    return arena_printf(&plan->arena, "pointers:%s:%u", buffer_name(search, &plan->arena, content, number),
-                        bytes ? (POINTEE_STRIDE + bytes - 1) / bytes * bytes : POINTEE_STRIDE);
-}
-
-static void set_data(const AutoAttempt *attempt, PtxType type, uint64_t seed, Plan *plan, Contents *out,
-                     uint32_t content) {
-    if (attempt->data != DATA_NAN && auto_becomes_nan(attempt->data, content))
-        out->init = "nan";
-    if (attempt->data == DATA_ZERO || attempt->data == DATA_ONE)
-        out->init = attempt->data == DATA_ONE ? "ones" : "zero";
-    if (attempt->data < DATA_TINY || attempt->data > DATA_TINY_LAST || (attempt->mixed && seed % 2))
-        return;
-    double most = auto_tiny(type, attempt->data - DATA_TINY + 1);
-    out->init = arena_printf(&plan->arena, "random:%llu:%.17g:%.17g", (unsigned long long)seed, -most, most);
-}
-
-static const char *number_name(PtxType type, unsigned size) {
-    return type == TY_F64 && size == 8            ? "f64"
-           : type == TY_BF16 || type == TY_BF16X2 ? "bf16"
-           : type == TY_F16 || type == TY_F16X2   ? "f16"
-                                                  : "f32";
-}
-
-/* Type and values of elements of `size` bytes that a slot points to: of all of them, or of the field
- * `content` of its records (index + 1; 0: nobody reads them). */
-static Contents describe_contents(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot,
-                                  uint32_t content, unsigned size, Plan *plan, unsigned number) {
-    const AutoSlot *t = &search->flow.slots[slot],
-                   *auto_slot = content ? &search->flow.slots[content - 1] : NULL;
-    /* constants are the same in all launches: these may share a memory */
-    uint64_t seed =
-        (t->variable ? search->opt->seed : attempt->seed >> 32) + (t->record ? content : 0) + slot;
-    Contents out = {.type = size == 1   ? "u8"
-                            : size == 2 ? "u16"
-                            : size == 8 ? "u64"
-                                        : "u32",
-                    .init = arena_printf(&plan->arena, "random:%llu", (unsigned long long)seed)};
-    if (auto_slot && auto_is_pointer(auto_slot))
-        return (Contents){"u64", pointers_to(search, attempt, content - 1, plan, number)};
-    bool begins_zero = auto_slot && ((auto_slot->free_lock && !(auto_slot->uses & AU_FLOAT)) ||
-                                     (auto_slot->added_to && attempt->cleared));
-    if (begins_zero) {
-        out.init = "zero";
-        return out;
-    }
-    if (auto_slot &&
-        auto_slot->uses & (AU_INDEX | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP | AU_DIVISOR | AU_BRANCH) &&
-        !(auto_slot->uses & AU_FLOAT)) {
-        uint64_t bound = t->variable ? SMALL_CONSTANT : attempt->bound[content - 1],
-                 above = bound ? bound : attempt->index_bound;
-        int64_t low = attempt->below >> (content - 1) & 1 ? auto_least_word(auto_slot) : 0,
-                least = low < 0 ? low : (auto_slot->uses & AU_DIVISOR) != 0,
-                end = (int64_t)above > least ? (int64_t)above : least + 1;
-        out.init = arena_printf(&plan->arena, "random:%llu:%lld:%lld", (unsigned long long)seed,
-                                (long long)least, (long long)end);
-    } else if (auto_slot && auto_slot->uses & AU_FLOAT) {
-        out.type = number_name(auto_slot->float_type, size);
-        out.init = arena_printf(&plan->arena, "random:%llu:-1:1", (unsigned long long)seed);
-    }
-    if (!auto_slot && t->stored && !t->stored_other && size >= ptx_type_bytes(t->stored)) /* only written */
-        out.type = number_name(t->stored, size);
-    if (auto_slot && auto_slot->uses & AU_FLOAT && !t->variable)
-        set_data(attempt, auto_slot->float_type, seed, plan, &out, content);
-    uint32_t bound_by = AU_DIVISOR | (attempt->edges_in_indices ? 0 : AU_INDEX);
-    bool free_value = !auto_slot || !(auto_slot->uses & bound_by);
-    if (attempt->edges && free_value && !t->variable)
-        out.init = edges_of(search, attempt, slot, &plan->arena);
-    return out;
-}
-
-/* The fields of records, by rising offsets; what lies anywhere comes first. */
-static const char *describe_records(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot,
-                                    Plan *plan, unsigned number) {
-    const AutoSlot *t = &search->flow.slots[slot];
-    const char *text = arena_printf(&plan->arena, "records:%u", t->record_bytes);
-    uint64_t next = 0; /* offset of the least field that is left, + 1; 0: that of those anywhere */
-    for (uint32_t left = 1, c; left;) {
-        uint64_t following = UINT64_MAX;
-        for (c = t->content; c; c = search->flow.slots[c - 1].next) {
-            const AutoSlot *field = &search->flow.slots[c - 1];
-            uint64_t at = field->offset_bytes == AUTO_ANYWHERE ? 0 : field->offset_bytes + 1ull;
-            if (at > next && at < following)
-                following = at;
-            if (at != next || (at && field->offset_bytes + field->size_bytes > t->record_bytes))
-                continue;
-            Contents contents = describe_contents(search, attempt, slot, c, field->size_bytes, plan, number);
-            text = at ? arena_printf(&plan->arena, "%s,%u:%s:%s", text, field->offset_bytes, contents.type,
-                                     contents.init)
-                      : arena_printf(&plan->arena, "%s,*:%s:%s", text, contents.type, contents.init);
-        }
-        left = following != UINT64_MAX;
-        next = following;
-    }
-    return text;
-}
-
-/* Element type and contents of the buffer that a slot points to. */
-static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot, Plan *plan,
-                            PlanBuffer *buffer, unsigned number) {
-    const AutoSlot *t = &search->flow.slots[slot];
-    unsigned size = t->elem_bytes == 1 || t->elem_bytes == 2 || t->elem_bytes == 8 ? t->elem_bytes : 4;
-    Contents contents =
-        describe_contents(search, attempt, slot, t->record ? 0 : t->content, size, plan, number);
-    buffer->init =
-        t->record && t->content ? describe_records(search, attempt, slot, plan, number) : contents.init;
-    buffer->type = scalar_find(contents.type, strlen(contents.type));
-    size = buffer->type->size_bytes;
-    buffer->count = (attempt->bytes[slot] + size - 1) / size;
-}
-
-void auto_add_buffers(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
-                      uint32_t buffer[AUTO_MAX_SLOTS]) {
-    for (uint32_t i = 0; i < search->flow.nslots; i++) {
-        buffer[i] = UINT32_MAX;
-        if (!auto_is_pointer(&search->flow.slots[i]))
-            continue;
-        PlanBuffer b = {.name = buffer_name(search, &plan->arena, i, number)};
-        uint32_t there = search->flow.slots[i].variable ? plan_find_buffer(plan, b.name) : 0;
-        if (there) { /* an earlier launch has filled it */
-            buffer[i] = there - 1;
-            continue;
-        }
-        describe_buffer(search, attempt, i, plan, &b, number);
-        buffer[i] = plan->buffers.n;
-        VEC_ADD(&plan->arena, &plan->buffers, b);
-    }
-}
-
-/* Bytes of a field or of a whole scalar parameter. */
-static void field_bytes(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot, uint8_t out[8]) {
-    const AutoSlot *auto_slot = &search->flow.slots[slot];
-    const char *type = auto_slot->float_type == TY_F64 ? "f64"
-                       : auto_slot->size_bytes == 2    ? (auto_slot->float_type == TY_BF16 ? "bf16" : "f16")
-                                                       : "f32";
-    memset(out, 0, 8);
-    if (auto_slot->shared_piece) {
-        const uint64_t piece_bytes = attempt->shared_bytes / search->flow.shared_pieces & ~15ull,
-                       address =
-                           search->flow.static_shared_bytes + (auto_slot->shared_piece - 1) * piece_bytes;
-        memcpy(out, &address, auto_slot->size_bytes < 8 ? auto_slot->size_bytes : 8);
-    } else if (auto_slot->uses & AU_FLOAT)
-        scalar_store(scalar_find(type, strlen(type)), attempt->number[slot], out);
-    else
-        memcpy(out, &attempt->value[slot], auto_slot->size_bytes < 8 ? auto_slot->size_bytes : 8);
-}
-
-/* The argument of parameter i. A pointer inside of a structure is written as its address, which follows from
- * the sizes of the buffers before. */
-static PlanArg make_arg(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, uint32_t i,
-                        const uint32_t *buffer, const uint64_t *address) {
-    const PtxVar *var = &search->m->vars[search->f->params[i]];
-    PlanArg arg = {.size_bytes = (uint32_t)var->size_bytes};
-    uint8_t *bytes = ARENA_ARRAY(&plan->arena, uint8_t, var->size_bytes + 8);
-    for (uint64_t k = 0; var->size_bytes > 8 && k + 4 <= var->size_bytes; k += 4)
-        bytes[k] = (uint8_t)(1 + k / 4 % 3); /* fields that nobody is seen to read */
-    for (uint32_t k = 0; k < search->flow.nslots; k++) {
-        const AutoSlot *slot = &search->flow.slots[k];
-        /* (an index that was not followed may give an offset before the parameter, which wraps) */
-        if (slot->parent || slot->variable || slot->param != i || slot->offset_bytes > var->size_bytes ||
-            slot->size_bytes > var->size_bytes - slot->offset_bytes)
-            continue;
-        bool null = attempt->null >> k & 1;
-        if (auto_is_pointer(slot) && var->size_bytes == 8 && !null)
-            return (PlanArg){.is_buffer = true, .buffer = buffer[k], .offset_bytes = attempt->margin[k]};
-        uint8_t value[8];
-        field_bytes(search, attempt, k, value);
-        uint64_t pointer = auto_is_pointer(slot) && !null ? address[buffer[k]] + attempt->margin[k] : 0;
-        memcpy(bytes + slot->offset_bytes, auto_is_pointer(slot) ? (uint8_t *)&pointer : value,
-               slot->size_bytes < 8 ? slot->size_bytes : 8);
-    }
-    arg.bytes = bytes;
-    return arg;
-}
-
-bool auto_find_addresses(Plan *plan, uint64_t *address) {
-    SimMemory *mem = plan_empty_memory();
-    for (uint32_t i = 0; mem && i < plan->buffers.n; i++)
-        address[i] = simmem_alloc(mem, "", plan->buffers.at[i].count * plan->buffers.at[i].type->size_bytes);
-    if (mem)
-        simmem_free(mem);
-    return mem != NULL;
-}
-
-/* Append the attempt's buffers and its launch; `number` tells names of several launches apart. */
-static void add_to_plan(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number) {
-    uint32_t buffer[AUTO_MAX_SLOTS];
-    auto_add_buffers(search, attempt, plan, number, buffer);
-    uint64_t *address = ARENA_ARRAY(&plan->arena, uint64_t, plan->buffers.n + 1);
-    auto_find_addresses(plan, address);
-    uint32_t *texture = ARENA_ARRAY(&plan->arena, uint32_t, search->f->nparams + 1);
-    auto_add_textures(search, attempt, plan, number, texture);
-    uint32_t *tensor = ARENA_ARRAY(&plan->arena, uint32_t, search->f->nparams + 1);
-    auto_add_tensors(search, attempt, plan, number, tensor);
-    PlanLaunch l = {.kernel = search->name,
-                    .shared_bytes = attempt->shared_bytes,
-                    .cooperative = search->flow.reads_workspace,
-                    .repeat = 1};
-    memcpy(l.grid, attempt->grid, sizeof l.grid);
-    memcpy(l.block, attempt->block, sizeof l.block);
-    for (uint32_t i = 0; i < search->f->nparams; i++)
-        VEC_ADD(&plan->arena, &l.args,
-                (texture[i]  ? (PlanArg){.is_texture = true, .buffer = texture[i] - 1}
-                 : tensor[i] ? (PlanArg){.is_tensor = true, .buffer = tensor[i] - 1}
-                             : make_arg(search, attempt, plan, i, buffer, address)));
-    VEC_ADD(&plan->arena, &plan->launches, l);
-}
-
 static void keep(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *out) {
     Plan *p = ARENA_NEW(search->arena, Plan);
     p->fills = &search->fills;
-    add_to_plan(search, attempt, p, 0);
+    auto_add_to_plan(search, attempt, p, 0);
     search->kept[out->nplans] = *attempt;
     search->kept[out->nplans].cost = search->cost;
     out->race_free[out->nplans] = !search->unordered;
     out->order_free[out->nplans] = !search->unordered && !search->strong && !search->sees_order;
     out->plans[out->nplans++] = p;
+    search->nkept = out->nplans;
 }
 
 void auto_launch_merge(const AutoLaunches *launches, Plan *into) {
     for (uint32_t i = 0; i < launches->nplans; i++)
-        add_to_plan(launches->search, &launches->search->kept[i], into, i + 1);
+        auto_add_to_plan(launches->search, &launches->search->kept[i], into, i + 1);
 }
 
 /* ---- trying ---- */
@@ -320,7 +58,7 @@ static SimMemory *run_attempt(AutoSearch *search, const AutoAttempt *attempt, co
     FirstError first = {reason, 256};
     Diags d = {.sink = keep_first, .user = &first};
     Plan p = {.fills = &search->fills};
-    add_to_plan(search, attempt, &p, 0);
+    auto_add_to_plan(search, attempt, &p, 0);
     SimMemory *mem = plan_memory(&p, &d);
     bool good = mem && interp_place_variables(search->m, mem, &d) && diff_printed_place(search->m, &p, mem) &&
                 diff_run_ptx(&p, p.launches.at, search->m, mem, options, result, &d);
@@ -496,6 +234,14 @@ static unsigned costliest(const AutoSearch *search, unsigned n) {
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t greatest(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
+/* Do atomic operations add floating-point numbers in memory? */
+static bool adds_numbers(const AutoSearch *search) {
+    bool adds = false;
+    for (uint32_t i = 0; i < search->flow.nslots; i++)
+        adds |= search->flow.slots[i].added_to && search->flow.slots[i].uses & AU_FLOAT;
+    return adds;
+}
+
 /* The launches kept so far again on other data, with other scalars and shapes, where these lead to no trap
  * and no race. The first ones are kept as they are, later ones if operands are seen that none showed before.
  */
@@ -503,6 +249,7 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
     enum { SETS = 16, KEPT_SETS = 3, RARE = 37 };
     char reason[256];
     unsigned n = out->nplans;
+    bool sums = adds_numbers(search); /* whether infinities meet follows from the order of threads */
     uint64_t most = greatest(MOST_SPENT, search->spent + MOST_SPENT / 4);
     for (unsigned set = 0; set < SETS && n && out->nplans < MOST_WITH_EDGES && search->spent < most; set++) {
         if (out->values.reached == out->values.total && set >= KEPT_SETS)
@@ -511,7 +258,7 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
         AutoAttempt attempt = search->kept[set % 2 ? set / 2 % n : costliest(search, n)];
         uint64_t random = attempt.seed ^ (RNG_STEP * (set + 1));
         attempt.edges = true;
-        attempt.one_in = set % 3 == 2 ? RARE : 1; /* a NaN in every sum hides all else */
+        attempt.one_in = set % 3 == 2 || sums ? RARE : 1; /* a NaN in every sum hides all else */
         attempt.seed += RNG_STEP * (set + 1);
         if (set >= KEPT_SETS) {
             attempt.budget = least(EDGES_BUDGET, EDGES_TIMES * attempt.cost + EDGES_MORE);
@@ -587,6 +334,7 @@ static bool weigh(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *
     }
     if (search->races) {
         out->racing++;
+        out->racing_rows += attempt->block[1] * attempt->block[2] > 1;
         Covered c = coverage_ptx(&search->cover, search->m, search->flow.funcs);
         if (!rest->racing || c.reached > rest->best_racing) {
             rest->racing = arena_copy(search->arena, attempt, sizeof *attempt);
@@ -620,9 +368,12 @@ static bool consider(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out
         keep_lanes(search, attempt, rest);
     if (!ends && search->trap.kind != TRAP_BUDGET)
         keep_open(search, attempt, rest);
-    if (ends && !weigh(search, attempt, out, rest) && auto_spread(search, attempt) &&
-        make_end(search, attempt, out) && search->trap.kind == TRAP_NONE && !search->undefined)
-        weigh(search, attempt, out, rest);
+    bool again = ends && !weigh(search, attempt, out, rest);
+    for (unsigned k = 0; again && k < 2; k++) { /* rows further apart; then indices in memory */
+        bool other = k ? auto_part_indices(search, attempt) : auto_spread(search, attempt);
+        if (other && make_end(search, attempt, out) && search->trap.kind == TRAP_NONE && !search->undefined)
+            again = !weigh(search, attempt, out, rest);
+    }
     return true;
 }
 
@@ -634,10 +385,11 @@ static bool covers_enough(const AutoLaunches *out) {
  * or results that are open, and nothing better is known, the usual shapes are tried in turn. */
 static void search_shapes(AutoSearch *search, AutoLaunches *out, Rest *rest) {
     static const unsigned numbers[] = {1, 0};
+    uint64_t most = search->spent + MOST_SPENT / 2;
     for (unsigned k = 0; (search->block = auto_shape(search, k)) != NULL; k++)
         for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++) {
             AutoAttempt attempt;
-            if (covers_enough(out) || out->nplans == MOST_BLOCK_LAUNCHES || search->spent >= MOST_SPENT)
+            if (covers_enough(out) || out->nplans == MOST_BLOCK_LAUNCHES || search->spent >= most)
                 break;
             auto_guess(search, numbers[i], &attempt);
             consider(search, &attempt, out, rest);

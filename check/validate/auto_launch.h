@@ -36,6 +36,7 @@ typedef struct {
     uint32_t nplans;        /* none that ends without a trap was found: one, which traps */
     bool traps;             /* so it is */
     bool open;              /* of one plan: its result depends on what PTX does not say */
+    uint32_t racing_rows;   /* of `racing`, those with blocks of several rows */
     uint32_t tried, racing; /* launches that ended, and those of them with data races: they are kept only if
                                those without reach less than 80 % of the blocks */
     Covered blocks, values; /* of the PTX, by all plans */

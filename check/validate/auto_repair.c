@@ -75,11 +75,14 @@ static bool shrink_strides(AutoAttempt *attempt, const AutoSearch *search) {
 static bool shrink_block(AutoAttempt *attempt, const AutoSearch *search) {
     if (search->f->reqntid[0])
         return false;
-    for (unsigned i = 0; i < 3; i++)
-        if (attempt->block[i] > (i == 0 ? 32u : 1u)) {
+    for (unsigned k = 0; k < 6; k++) { /* what the kernel asks for at last */
+        unsigned i = k % 3;
+        bool asked = search->flow.block_asked[i] == attempt->block[i];
+        if (attempt->block[i] > (i == 0 ? 32u : 1u) && asked == (k >= 3)) {
             attempt->block[i] /= 2;
             return true;
         }
+    }
     return false;
 }
 
@@ -184,7 +187,7 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
         if (strstr(sim_trap->text, "shared memory")) {
             if (search->flow.dynamic_shared && more_shared(attempt, search))
                 return true;
-            return shrink_block(attempt, search);
+            return search->nkept ? shrink_block(attempt, search) : few_lanes(attempt, search);
         }
         if (nearest_buffer(search, attempt, sim_trap->address, &slot, &below, &offset)) {
             if (below && attempt->margin[slot] < 64 * MARGIN_BYTES) {

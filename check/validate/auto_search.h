@@ -28,6 +28,7 @@ enum {
     DYNAMIC_SHARED = 16 << 10,
     BOX_BYTES = 2048,    /* of a tensor's box, where the kernel does not say */
     SMALL_CONSTANT = 32, /* bound of such that a variable holds */
+    APART = 64,          /* from one index to the next where they are apart */
     SMALL = 8            /* bound of integers that are indices, once larger ones left the buffers */
 };
 
@@ -59,6 +60,8 @@ typedef struct { /* one launch */
     uint64_t bound[AUTO_MAX_SLOTS];  /* ... or of this slot, not 0 */
     AutoSet below; /* contents that may be less than 0, where the kernel asks for such a number */
     bool cleared;  /* memory that atomic operations add to is zero */
+    bool whole;    /* floating-point data are -1, 0 and 1: some are equal */
+    bool apart;    /* numbers in memory that are indices rise: no two of them are the same place */
     uint64_t seed;
     bool edges; /* data are values that tell operations apart, not only such as lead through every block */
     bool edges_in_indices; /* ... contents of index buffers, too */
@@ -92,6 +95,7 @@ typedef struct AutoSearch {
     bool brief;                /* attempts that do not end become small at once, and get no more time */
     unsigned waited;           /* attempts that got more time because they reached more */
     AutoAttempt kept[AUTO_MAX_LAUNCHES];
+    unsigned nkept;
 } AutoSearch;
 
 /* To a buffer: one that points into shared memory is a number. */
@@ -114,6 +118,8 @@ void auto_guess_sizes(const AutoSearch *search, const uint32_t *block, AutoAttem
 bool auto_fit_units(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
 /* Factors of addresses so large that rows do not overlap; false: they were. */
 bool auto_spread(const AutoSearch *search, AutoAttempt *attempt);
+/* Indices that memory holds no longer are the same place; false: there are none, or they are apart. */
+bool auto_part_indices(const AutoSearch *search, AutoAttempt *attempt);
 /* The scalars as values that tell operations apart: extremes, 0, 1, -1, sizes next to the number of threads.
  * Those that lead out of a buffer or into a long loop make a launch that is not kept. */
 void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
@@ -141,7 +147,10 @@ void auto_agree(const AutoSearch *search, AutoAttempt *attempt);
 /* Change what made it trap, which is search->trap; false: no idea. */
 bool auto_repair(AutoSearch *search, AutoAttempt *attempt);
 
-/* The buffers of an attempt (auto_launch.c): their indices in the plan, by slot; UINT32_MAX: no pointer. */
+/* Append the attempt's buffers and its launch (auto_buffers.c); `number` tells names of several launches
+ * apart. */
+void auto_add_to_plan(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number);
+/* The buffers alone: their indices in the plan, by slot; UINT32_MAX: no pointer. */
 void auto_add_buffers(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
                       uint32_t buffer[AUTO_MAX_SLOTS]);
 /* Textures for what the kernel fetches from (auto_texture.c); of_param[i], zeros at first: number of the

@@ -161,7 +161,7 @@ bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *m
         own.print = diff_printed_add;
         own.print_user = &sink;
     }
-    return kernel && ptx_launch(p, l, m, kernel, &launch, d) &&
+    return kernel && ptx_launch(p, l, m, kernel, &launch, d) && plan_copy(p, l, mem, d) &&
            interp_run(m, kernel, &launch, mem, &own, res, d);
 }
 
@@ -183,7 +183,7 @@ bool diff_run_machine(Plan *plan, const PlanLaunch *l, const Binary *b, SimMemor
     Launch launch;
     *res = (MachineResult){0};
     const char *kernel = binary_launch(plan, l, b, &launch, d);
-    if (!kernel)
+    if (!kernel || !plan_copy(plan, l, mem, d))
         return false;
     Handles handles;
     MachineOptions own = opt ? *opt : (MachineOptions){0};
@@ -227,7 +227,7 @@ bool diff_run_card(Plan *plan, const PlanLaunch *l, const Binary *b, const DiffO
         if (func->params[i].handle)
             return diag(d, (SrcLoc){0}, DIAG_E0513, kernel,
                         "how a card gets the parameters .texref and .surfref of other files is not known");
-    return kernel && machine_place_variables(b, mem, d) &&
+    return kernel && plan_copy(plan, l, mem, d) && machine_place_variables(b, mem, d) &&
            (gpu_run(&module, kernel, &launch, mem, res, d) || res->trap.kind != TRAP_NONE);
 }
 

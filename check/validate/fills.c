@@ -10,42 +10,48 @@
 
 enum { MOST_KEPT_BYTES = 1 << 24 };
 
-/* "random:SEED", "random:SEED:LO:HI", or edges (edges.h). */
+/* "random:SEED", "random:SEED:LO:HI", "whole:SEED:LO:HI", "iota:START:STEP", or edges (edges.h). */
 typedef struct {
     uint64_t state;
-    bool has_range, has_edges;
-    double lo, hi;
+    bool has_range, has_edges, whole, rises;
+    double lo, hi; /* rises: the first element, and from one to the next */
     Edges edges;
 } Random;
 
 static bool parse_random(const char *init, Random *random) {
     random->has_edges = edges_parse(init, &random->edges);
-    if (random->has_edges || strncmp(init, "random:", 7) != 0)
+    random->whole = strncmp(init, "whole:", 6) == 0;
+    random->rises = strncmp(init, "iota:", 5) == 0;
+    if (random->has_edges || !(random->whole || random->rises || strncmp(init, "random:", 7) == 0))
         return random->has_edges;
     const char *s = strchr(init, ':') + 1;
     char *end;
-    random->state = strtoull(s, &end, 0);
-    if (end == s || !*end)
-        return end > s && !*end;
+    if (!random->rises) {
+        random->state = strtoull(s, &end, 0);
+        if (end == s || !*end)
+            return end > s && !*end && !random->whole;
+        if (*end != ':')
+            return false;
+        s = end + 1;
+    }
     random->has_range = true;
-    if (*end != ':')
-        return false;
-    s = end + 1;
     random->lo = strtod(s, &end);
     if (end == s || *end != ':')
         return false;
     s = end + 1;
     random->hi = strtod(s, &end);
-    return end > s && !*end && random->hi > random->lo && random->hi - random->lo < 0x1p53;
+    return end > s && !*end &&
+           (random->rises || (random->hi > random->lo && random->hi - random->lo < 0x1p53));
 }
 
-/* Integers LO to HI - 1, floating-point values of [LO, HI). */
-static void random_in_range(const Scalar *scalar, Random *random, uint8_t out[8]) {
-    double unit = (double)(rng_next(&random->state) >> 40) * 0x1p-24,
-           v = random->lo + unit * (random->hi - random->lo);
+/* Integers LO to HI - 1, floating-point values of [LO, HI) or such integers, multiples. */
+static void value_in_range(const Scalar *scalar, Random *random, uint64_t i, uint8_t out[8]) {
+    double unit = random->rises ? 0 : (double)(rng_next(&random->state) >> 40) * 0x1p-24,
+           v = random->rises ? random->lo + (double)i * random->hi
+                             : random->lo + unit * (random->hi - random->lo);
     int64_t whole = (int64_t)floor(v);
     if (scalar->kind == 'f')
-        scalar_store(scalar, v, out);
+        scalar_store(scalar, random->whole ? floor(v) : v, out);
     else
         memcpy(out, &whole, scalar->size_bytes);
 }
@@ -56,7 +62,7 @@ static void fill_element(const Scalar *scalar, const char *init, uint64_t i, Ran
         return;
     }
     if (random->has_range) {
-        random_in_range(scalar, random, out);
+        value_in_range(scalar, random, i, out);
         return;
     }
     uint64_t *state = &random->state;

@@ -633,7 +633,8 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
     judge_coverage(&g, launches->funcs);
     judge_form(&g);
     if (launches->racing && judgement->verdict != VERDICT_RACY)
-        note(judgement, "%u of %u launches tried have races", launches->racing, launches->tried);
+        note(judgement, "%u of %u launches tried have races%s", launches->racing, launches->tried,
+             launches->racing_rows == launches->racing ? ", all in blocks of several rows" : "");
 }
 
 void judgement_free(Judgement *judgement) {

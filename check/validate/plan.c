@@ -253,11 +253,12 @@ static bool init_buffer(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Di
     if (!plan_fill(plan->fills, buffer->type, buffer->init, buffer->count, alloc->data))
         return plan_buffer_fails(
             plan, d, buffer,
-            arena_printf(&plan->arena,
-                         "initial value '%s' is none of zero, ones, iota, random:SEED, "
-                         "random:SEED:LO:HI, edges:SEED:MEMBER:ONE_IN, pointers:NAME:STRIDE, "
-                         "records:BYTES,OFFSET:TYPE:INIT,..., @FILE, V,V,...",
-                         buffer->init));
+            arena_printf(
+                &plan->arena,
+                "initial value '%s' is none of zero, ones, iota, iota:START:STEP, random:SEED, "
+                "random:SEED:LO:HI, whole:SEED:LO:HI, edges:SEED:MEMBER:ONE_IN, pointers:NAME:STRIDE, "
+                "records:BYTES,OFFSET:TYPE:INIT,..., @FILE, V,V,...",
+                buffer->init));
     simmem_mark_written(alloc, 0, size);
     return true;
 }
@@ -315,6 +316,21 @@ SimMemory *plan_memory(Plan *plan, Diags *d) {
     if (mem)
         simmem_free(mem);
     return NULL;
+}
+
+bool plan_copy(const Plan *plan, const PlanLaunch *launch, SimMemory *mem, Diags *diags) {
+    bool good = true;
+    for (uint32_t i = 0; good && i < launch->copies.n; i++) {
+        const PlanBuffer *to = &plan->buffers.at[launch->copies.at[i].to],
+                         *from = &plan->buffers.at[launch->copies.at[i].from];
+        uint64_t size = to->count * to->type->size_bytes, has = from->count * from->type->size_bytes;
+        size = has < size ? has : size;
+        const SimAlloc *alloc = simmem_find(mem, from->address, size);
+        good =
+            (alloc && simmem_write(mem, to->address, alloc->data + (from->address - alloc->address), size)) ||
+            plan_buffer_fails(plan, diags, to, "cannot be copied to");
+    }
+    return good;
 }
 
 /* ---- parameters ---- */

@@ -51,6 +51,10 @@ typedef struct {                           /* one kernel argument */
     uint32_t uses; /* of a texture: SIM_USE_*; set by plan_note_uses */
 } PlanArg;
 
+typedef struct { /* before a launch the buffer `to` gets what `from` holds, as far as both reach */
+    uint32_t to, from;
+} PlanCopy;
+
 typedef struct {
     SrcLoc loc;         /* in Plan.source */
     const char *kernel; /* NULL: the only one */
@@ -58,6 +62,7 @@ typedef struct {
     uint32_t cluster[3]; /* 0: as the kernel says */
     bool cooperative;
     VEC(PlanArg) args;
+    VEC(PlanCopy) copies;
     VEC(uint32_t) unordered; /* buffers whose contents may depend on the order of threads */
 } PlanLaunch;
 
@@ -131,6 +136,9 @@ bool plan_init_waits(const PlanBuffer *buffer);
 bool plan_init_addresses(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Diags *diags);
 /* E0504: what is wrong with a buffer; false. */
 bool plan_buffer_fails(const Plan *plan, Diags *diags, const PlanBuffer *buffer, const char *what);
+
+/* The copies before the launch, in its memory. E0504. */
+bool plan_copy(const Plan *plan, const PlanLaunch *launch, SimMemory *mem, Diags *diags);
 
 /* What each launch's kernel does with the textures among its arguments (plan_uses.c). */
 void plan_note_uses(Plan *plan, const PtxModule *module);

@@ -176,8 +176,8 @@ static bool optional_u32(Json *json, const cJSON *o, const char *key, uint32_t *
 }
 
 static bool read_launch(Json *json, const cJSON *o) {
-    static const char *const keys[] = {"kernel", "grid",   "block",     "cluster",     "shared",
-                                       "args",   "repeat", "unordered", "cooperative", NULL};
+    static const char *const keys[] = {"kernel", "grid",      "block",       "cluster", "shared", "args",
+                                       "repeat", "unordered", "cooperative", "copy",    NULL};
     json->plan->loc = json_loc(o);
     if (!cJSON_IsObject(o))
         return json_error(json, "a launch must be an object");
@@ -205,6 +205,15 @@ static bool read_launch(Json *json, const cJSON *o) {
             return json_error(json, "an argument must be a text, \"NAME\" or \"TYPE:VALUE\"");
         if (!plan_add_arg(json->plan, c->valuestring, json->d))
             return false;
+    }
+    cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "copy")) {
+        uint32_t to = c->string ? plan_find_buffer(json->plan, c->string) : 0,
+                 from = cJSON_IsString(c) ? plan_find_buffer(json->plan, c->valuestring) : 0;
+        json->plan->loc = json_loc(c);
+        if (!to || !from || to == from)
+            return json_error(json, "\"copy\" must be an object of buffers: \"TO\": \"FROM\"");
+        VEC_ADD(&json->plan->arena, &json->plan->launches.at[json->plan->launches.n - 1].copies,
+                ((PlanCopy){to - 1, from - 1}));
     }
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "unordered")) {
         uint32_t index = cJSON_IsString(c) ? plan_find_buffer(json->plan, c->valuestring) : 0;

@@ -181,6 +181,10 @@ char *plan_print_json(const Plan *plan) {
             add_arg(args, &scratch, plan, &launch->args.at[k]);
         if (launch->repeat > 1)
             json_add_number(o, "repeat", launch->repeat);
+        cJSON *copies = launch->copies.n ? json_add_object(o, "copy") : NULL;
+        for (uint32_t k = 0; k < launch->copies.n; k++)
+            json_add_text(copies, plan->buffers.at[launch->copies.at[k].to].name,
+                          plan->buffers.at[launch->copies.at[k].from].name);
         cJSON *unordered = launch->unordered.n ? json_add_list(o, "unordered") : NULL;
         for (uint32_t k = 0; k < launch->unordered.n; k++)
             json_append(unordered, json_text(plan->buffers.at[launch->unordered.at[k]].name));

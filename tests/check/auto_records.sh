@@ -86,6 +86,28 @@ shl.b32 %y, %n, 3; setp.eq.s32 %p, %k, %y; and.b32 %y, %k, 15; setp.eq.s32 %q, %
 mul.wide.u32 %o, %x, 8; add.s64 %a, %a, %o; ld.global.u32 %k, [%a]; max.s32 %y, %x, -248; add.s32 %y, %y, 255; sub.s32 %y, %y, %x;
 setp.lt.u32 %p, %y, 768; @%p bra ON; L: add.s32 %k, %k, 3; setp.lt.s32 %q, %k, 9; @%q bra L; ON: mad.lo.u32 %k, %k, 5, %n;
 add.s32 %x, %x, 256; setp.lt.u32 %p, %x, 256; @%p bra END; st.global.u32 [%b], %k;" equal '5, %n' '5, %x'
+# an array of pointers inside of a parameter, of which the thread chooses one; and one of sizes behind it
+kernel choice '.param .align 8 .b8 a[96], .param .u64 b' "$thread $out mov.b64 %c, a; and.b32 %k, %x, 7; mul.wide.u32 %o, %k, 8; add.s64 %a, %c, %o; ld.param.u64 %a, [%a];
+mul.wide.u32 %o, %k, 4; add.s64 %o, %c, %o; ld.param.u32 %n, [%o+64]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; ld.global.u32 %y, [%a];
+mad.lo.u32 %y, %n, 5, %y; st.global.u32 [%b], %y;" equal '%n, 5' '%n, 6'
+# numbers of 64 bits that are read by words, as vectors are: random words are no numbers
+kernel words '.param .u64 a, .param .u64 b' ".shared .b64 s[256]; $thread $out ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 8; add.s64 %a, %a, %o; ld.global.v2.u32 {%k, %n}, [%a];
+shl.b32 %j, %x, 3; mov.u32 %y, s; add.u32 %j, %j, %y; st.shared.v2.u32 [%j], {%k, %n}; ld.shared.f64 %d, [%j]; fma.rn.f64 %d, %d, %d, %d; cvt.rn.f32.f64 %f, %d; st.global.f32 [%b], %f;" equal \
+    'fma.rn.f64 %d, %d, %d, %d' 'add.rn.f64 %d, %d, %d'
+holds words '"f64"'
+# what threads store at places that memory holds: no two are the same. Positions of bits, 32 of which are a word
+kernel scatter '.param .u64 a, .param .u64 b' "$thread ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; ld.global.u32 %k, [%a];
+shr.u32 %n, %k, 5; mul.wide.u32 %o, %n, 4; add.s64 %b, %b, %o; add.u32 %y, %i, %k; st.global.u32 [%b], %y;" equal 'add.u32 %y, %i' 'sub.u32 %y, %i'
+holds scatter 'iota:0:64'
+# a number that equals its neighbour
+kernel edge '.param .u64 a, .param .u64 b' "$thread $out ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; ld.global.f32 %f, [%a]; ld.global.f32 %g, [%a+4];
+setp.neu.f32 %p, %f, %g; @%p bra END; ld.global.f32 %g, [%a+64]; setp.neu.f32 %p, %f, %g; @%p bra END; setp.eq.f32 %p, %f, 0f00000000; @%p bra N; add.u32 %i, %i, 7; setp.gt.f32 %p, %f, 0f00000000; @%p bra N; add.u32 %i, %i, 9;
+N: st.global.u32 [%b], %i;" equal '%i, 9' '%i, 8'
+# bytes of what memory holds, chosen by permutation or as a field, are an index: the words have all their bits
+kernel bytes '.param .u64 a, .param .u64 b' ".shared .b32 s[256]; $thread $out ld.param.u64 %a, [a]; shl.b32 %j, %x, 2; mov.u32 %y, s; add.u32 %j, %j, %y; st.shared.u32 [%j], %x; st.shared.u32 [%j+512], %i; bar.sync 0; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; ld.global.u32 %k, [%a];
+mov.u32 %n, 0; prmt.b32 %j, %k, %n, 0x4442; and.b32 %j, %j, 127; shl.b32 %j, %j, 2; add.u32 %j, %j, %y; ld.shared.u32 %x, [%j]; bfe.u32 %j, %k, 9, 7; shl.b32 %j, %j, 2; add.u32 %j, %j, %y; ld.shared.u32 %n, [%j];
+xor.b32 %x, %x, %k; add.u32 %x, %x, %n; st.global.u32 [%b], %x;" equal 'xor.b32 %x' 'or.b32 %x'
+grep -q '"random:[0-9]*:0:' bytes.json && fail "bytes: numbers that are small"
 # sums of products see few subnormal operands and NaNs unless the data are made for that
 chain=
 for k in $(seq 0 4 124); do chain+="ld.global.f32 %g, [%a+$k]; mul.f32 %g, %g, %g; mul.f32 %g, %g, 0f3F400000; fma.rn.f32 %f, %g, %f, %f; add.f32 %f, %f, 0f00000000;"; done

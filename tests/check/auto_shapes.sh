@@ -34,6 +34,16 @@ kernel large '.extern .shared .align 4 .b32 s[];' '.param .u64 a' "$index $put l
 ld.shared.u32 %x, [%j+100000]; st.global.u32 [%a], %x;" equal
 # shared memory without a variable, from address 0 on, as Halide has it
 kernel nameless '' '.param .u64 a' "$index shl.b32 %j, %x, 2; st.shared.u32 [%j], %i; bar.sync 0; xor.b32 %j, %j, 4; ld.shared.u32 %x, [%j]; st.global.u32 [%a], %x;" equal
+# threads have a number in y, which they do not number themselves by: they are meant to lie in a row, and blocks too
+kernel row '' '.param .u64 a' "$index mov.u32 %y, %tid.y; mov.u32 %n, %ctaid.y; add.s32 %y, %y, %n; mad.lo.s32 %y, %y, 3, %i; st.global.u32 [%a], %y;" equal
+has_block row 128
+grep -q 'launches tried have races, all in blocks of several rows' row.report || fail "row: who races is not said: $(head -1 row.report)"
+# so many threads as a table in shared memory has words, which is less than a warp
+kernel few '.shared .b32 s[16];' '.param .u64 a' "$index $put xor.b32 %x, %x, 15; $get" equal
+has_block few 16
+# of a block of 64 x N rows of 64 are what the kernel asks for, however many there are
+kernel asked '.shared .b32 s[256];' '.param .u64 a' "mov.u32 %x, %ntid.x; setp.ne.u32 %p, %x, 64; @%p trap; mov.u32 %x, %tid.x; mov.u32 %y, %tid.y; shl.b32 %i, %y, 6; add.u32 %i, %i, %x; mov.u32 %n, %ctaid.x; mov.u32 %j, %ntid.y; mul.lo.u32 %j, %j, %n; shl.b32 %j, %j, 6; shl.b32 %n, %i, 2; mov.u32 %y, s; add.u32 %y, %y, %n; st.shared.u32 [%y], %i; add.u32 %i, %i, %j; bar.sync 0; ld.shared.u32 %n, [%y];
+ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %n;" equal
 # neighbours exchange without a barrier, in blocks of any shape
 kernel racing '.shared .b32 s[1024];' '.param .u64 a' "$index shl.b32 %j, %x, 2; mov.u32 %y, s; add.s32 %j, %y, %j; st.shared.u32 [%j], %i;
 xor.b32 %x, %x, 1; $get" racy

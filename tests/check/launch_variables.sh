@@ -54,10 +54,29 @@ for what in "run k.ptx" "run k.cubin" "validate k.ptx k.cubin"; do
     "$heddle" $what --launch small.json >report 2>&1
     [ $? -eq 1 ] && grep -q "E0515.*shift.*smaller" report || { fail "$what: memory that is too small"; cat report; }
 done
+# between launches constants get other values: 2 * 0 + 1000 ... and then 11 * 0 + 1000 ...; five and three threads
+cat >copy.json <<'JSON'
+{"buffers": {"out": {"type": "u32", "count": 8}, "weights": {"type": "u32", "values": [2, 3, 5, 7]}, "limit": {"type": "u32", "values": [5]},
+             "first": {"type": "u32", "count": 8}, "others": {"type": "u32", "values": [11, 13, 17, 19, 23]}, "less": {"type": "u32", "values": [3]}},
+ "launches": [{"grid": [1], "block": [32], "args": ["out"]},
+              {"grid": [1], "block": [32], "args": ["out"], "copy": {"first": "out", "weights": "others", "limit": "less"}}],
+ "checks": [{"buffer": "first", "values": [1000, 1003, 1010, 1021, 1008, 0, 0, 0]},
+            {"buffer": "out", "values": [1000, 1013, 1034, 1021, 1008, 0, 0, 0]}]}
+JSON
+for what in "run k.ptx" "run k.cubin" "validate k.ptx k.cubin"; do
+    "$heddle" $what --launch copy.json >report 2>&1 || { fail "$what --launch copy.json"; cat report; }
+done
+for wrong in '"limit": "none"' '"none": "less"' '"limit": 3' '"limit": "limit"'; do
+    sed "s/\"limit\": \"less\"/$wrong/" copy.json >copied.json
+    "$heddle" run k.ptx --launch copied.json >report 2>&1
+    [ $? -eq 1 ] && grep -q '"copy" must be an object of buffers' report || { fail "copy of $wrong"; cat report; }
+done
 # without constants it would do nothing, in every launch
 "$heddle" validate k.ptx --launch auto --show-launch auto.json >report
 grep -q "^k: equal" report || { fail "k is not equal"; cat report; }
 "$heddle" validate k.ptx --launch auto.json >report || { fail "the launches shown"; cat report; }
+# ... and they are not the same in all of them
+tr -d ' \t\n' <auto.json | grep -q '"copy":{"[a-z]*":"k.[0-9]*.[a-z]*"' || fail "constants are the same in all launches"
 # what nobody defines is a variable of a whole program, with a warning where it is named; an object leaves it to a linker
 sed 's/^.const .u32 limit;/.extern .const .u32 limit; .extern .global .u32 unnamed[4];/; s/^.global .u32 shift = 1000;/.extern .global .u32 shift;/' k.ptx >extern.ptx
 for target in bru1 sm_80; do

@@ -25,6 +25,15 @@ for target in bru1 sm_75 sm_80 sm_90; do
         [ $? -eq 0 ] && grep -q '^lost: order-dependent.*that of one of them' out || { echo "FAIL: lost, $target $option"; cat out; failed=1; }
     done
 done
+# Whether infinities of both signs meet in a sum follows from the order, too: an infinity for a NaN is left open, a number is not.
+"$heddle" compile "$data/overflow.ptx" -t sm_80 -o overflow.cubin || exit 1
+sed 's/0f7f000000/0f3f800000/; s/0fff800000/0f3f800000/' "$data/overflow.ptx" >wrong.ptx && "$heddle" compile wrong.ptx -t sm_80 -o wrong.cubin || exit 1
+for option in --races --seed=0; do
+    "$heddle" validate "$data/overflow.ptx" overflow.cubin --policy branch-order=taken --launch "$data/overflow.json" $option >out
+    [ $? -eq 5 ] && grep -q '^overflow: unknown' out || { echo "FAIL: overflow, $option"; cat out; failed=1; }
+    "$heddle" validate "$data/overflow.ptx" wrong.cubin --policy branch-order=taken --launch "$data/overflow.json" $option >out
+    [ $? -eq 4 ] && grep -q '^overflow: differs' out || { echo "FAIL: overflow, $option, a number"; cat out; failed=1; }
+done
 # What only an order gives that is not tried is left open; what no order changes, of the PTX or the binary, is a difference.
 for target in bru1 sm_75 sm_80 sm_90; do
     "$heddle" compile "$data/turns.ptx" -t $target -o turns.cubin || exit 1

@@ -432,6 +432,33 @@ static void test_kept_fills(void **state) {
     plan_fills_free(&fills);
 }
 
+/* Numbers that rise, and whole ones of any type. */
+static void test_whole_fills(void **state) {
+    (void)state;
+    enum { N = 300 };
+    static const char *const wrong[] = {"iota:",       "iota:1",    "iota:1:",     "iota:1:2:3",
+                                        "iota:x:1",    "whole:1",   "whole:1:2",   "whole:1:3:3",
+                                        "whole:1:3:2", "whole:1:a", "whole:1:2:3x"};
+    const Scalar *word = scalar_find("u32", 3), *number = scalar_find("f32", 3);
+    uint32_t words[N] = {0};
+    float numbers[N] = {0};
+    assert_true(plan_fill(NULL, word, "iota:5:64", N, (uint8_t *)words));
+    assert_true(plan_fill(NULL, number, "iota:1:-0.5", N, (uint8_t *)numbers));
+    for (unsigned i = 0; i < N; i++) {
+        assert_int_equal(words[i], 5 + 64 * i);
+        assert_true(numbers[i] == 1 - 0.5F * (float)i);
+    }
+    unsigned seen[3] = {0};
+    assert_true(plan_fill(NULL, number, "whole:7:-1:2", N, (uint8_t *)numbers));
+    for (unsigned i = 0; i < N; i++) {
+        assert_true(numbers[i] == -1 || numbers[i] == 0 || numbers[i] == 1);
+        seen[(int)numbers[i] + 1]++;
+    }
+    assert_true(seen[0] > N / 5 && seen[1] > N / 5 && seen[2] > N / 5);
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(plan_fill(NULL, number, wrong[i], N, (uint8_t *)numbers));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_scalar_values),
                                        cmocka_unit_test(test_scalar_errors),
@@ -444,6 +471,7 @@ int main(void) {
                                        cmocka_unit_test(test_json_nul),
                                        cmocka_unit_test(test_borders),
                                        cmocka_unit_test(test_edges),
+                                       cmocka_unit_test(test_whole_fills),
                                        cmocka_unit_test(test_kept_fills)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
