@@ -39,6 +39,7 @@ int cli_start_beside(const char *name, char **argv) {
         strcpy(slash + 1, name);
         execv(path, argv);
     }
-    fprintf(stderr, "heddle: cannot start %s: %s\n", slash ? path : name, strerror(errno));
+    fprintf(stderr, "heddle: cannot start %s: %s; it belongs beside heddle, as cmake --install puts it\n",
+            slash ? path : name, strerror(errno));
     return STATUS_INTERNAL;
 }
