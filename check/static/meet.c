@@ -321,6 +321,7 @@ typedef struct {
     BinMend pieces[MOST_PIECES];
     uint32_t n, breaks;
     uint16_t taken; /* B registers */
+    bool stuck; /* lanes wait on the way for those that have passed by: even what gathers all lets none go */
     const char *why_not;
 } Mend;
 
@@ -355,8 +356,10 @@ static void pass_block(const Meet *meet, Mend *mend, uint32_t b, uint32_t first,
         mend->taken |= checker->pend[i] | checker->inherited[i];
         switch (bin_kind(inst)) {
         case BK_BSYNC:
-            if (pending >> bin_barrier(inst) & 1)
+            if (pending >> bin_barrier(inst) & 1) {
                 mend->why_not = "lanes on the way wait for those that would wait there";
+                mend->stuck = true;
+            }
             break;
         case BK_WARPSYNC:
         case BK_BAR: mend->why_not = "lanes on the way may wait for those that would wait there"; break;
@@ -497,7 +500,8 @@ static void tell(Meet *meet, uint32_t branch, uint32_t loop, uint32_t at) {
     uint32_t apart = run_apart(meet, branch, loop, at);
     Mend mend = {.taken = meet->taken};
     make_mend(meet, &mend, loop, at);
-    if (!apart || (loop != NONE && apart <= BARRIER_COST + mend.breaks)) /* what gathers all stands there */
+    bool gathered = !apart && !mend.stuck; /* what gathers all stands there */
+    if (gathered || (loop != NONE && apart <= BARRIER_COST + mend.breaks))
         return;
     meet->told[at] = true;
     const char *round = loop == NONE ? ""
