@@ -147,13 +147,14 @@ static bool meets_before_retries(const Reconv *reconv, const Retries *retries, c
     return false;
 }
 
-static void move_before_loop(Reconv *reconv, const Join *join) {
+static void move_before_loop(Reconv *reconv, Join *join) {
     Function *f = reconv->f;
     BlockId header = {join->block}, before = reconv_part_entry(reconv, join->block);
     unsigned p = behind_phis(f, ir_block(f, header));
     InstId bsync = ir_block(f, header)->insts.at[p];
     ir_remove_at(f, header, p);
     ir_insert(f, before, behind_phis(f, ir_block(f, before)), bsync);
+    join->meet = before.i;
     FOR_BLOCKS(f, b)
         FOR_INSTS(f, b, i)
             if (i->op == OT_BSSY && ir_src(f, i, BSSY_syncpoint)->value == header.i &&
@@ -167,9 +168,10 @@ void reconv_insert(Reconv *reconv) {
             *needed = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
     Retries retries = reconv_find_retries(&reconv->a, f, &reconv->g);
     for (uint32_t k = 0; k < reconv->joins.n; k++) {
-        const Join *join = &reconv->joins.at[k];
+        Join *join = &reconv->joins.at[k];
         if (!join_is_live(join))
             continue;
+        join->meet = join->block;
         insert_bssy(reconv, join, must, needed);
         const Block *blk = ir_block(f, (BlockId){join->block});
         unsigned p = behind_phis(f, blk);

@@ -25,17 +25,16 @@ enum {
 
 typedef struct {
     uint32_t block;
-    uint8_t reg; /* NUM_B: none */
-    bool ipdom;  /* it is the immediate post-dominator of a divergent branch */
-    bool scoped; /* lanes wait for those that come to it within one round of `loop`; BREAK for the others */
+    uint32_t meet; /* where its BSYNC is, once put in: `block`, or before the loop that it heads */
+    uint8_t reg;   /* NUM_B: none */
+    bool ipdom;    /* it is the immediate post-dominator of a divergent branch */
+    bool scoped;   /* lanes wait for those that come to it within one round of `loop`; BREAK for the others */
     bool dropped;
     bool rounds; /* it is in a loop inside `loop`, and lanes wait for those that come in a later round of that
                   */
-    bool outside;     /* it is a loop's header, and lanes that wait come from outside of the loop alone: BSYNC
-                         stands     before it */
-    uint32_t loop;    /* if scoped: index, or NO_NODE for the whole function */
-    ReconvReason why; /* if dropped */
-    int64_t profit;   /* of its early branches, or in auto mode of the join, in instructions */
+    uint32_t loop;         /* if scoped: index, or NO_NODE for the whole function */
+    ReconvReason why;      /* if dropped */
+    int64_t profit;        /* of its early branches, or in auto mode of the join, in instructions */
     VEC(uint32_t) places;  /* blocks at whose end its BSSY stands, for post-dominated branches */
     VEC(uint32_t) early;   /* the same for branches that it does not post-dominate; empty when given up */
     VEC(GraphEdge) breaks; /* edges with a BREAK */

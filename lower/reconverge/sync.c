@@ -27,7 +27,7 @@ static InstId plain_inst(Function *f, unsigned op) {
     return ir_inst_new(f, op, isa_num_dst(op), isa_num_src(op));
 }
 
-/* The join in whose register reg lanes are pending in this block; 0 if they will not come to it any more. */
+/* Where lanes meet that are pending in register reg in this block; 0 if they will not come there any more. */
 static uint32_t join_block(const Cover *cover, unsigned reg) {
     const uint32_t *region = cover->reconv->pd.region;
     for (uint32_t k = 0; k < cover->reconv->joins.n; k++) {
@@ -37,9 +37,9 @@ static uint32_t join_block(const Cover *cover, unsigned reg) {
                 continue;
             if (join->scoped) {
                 uint32_t round = reconv_mark_reaching(cover->reconv, join);
-                return cover->reconv->mark[cover->block.i] == round ? join->block : 0;
+                return cover->reconv->mark[cover->block.i] == round ? join->meet : 0;
             }
-            return join->early.n || region[join->block] == region[cover->block.i] ? join->block : 0;
+            return join->early.n || region[join->block] == region[cover->block.i] ? join->meet : 0;
         }
     }
     return 0;

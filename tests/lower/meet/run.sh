@@ -11,7 +11,7 @@ lanes=32 native=sm_80
 args='--arg out:o:u32[128]=zero'
 case $name in
 lock) args="$args --arg out:l:u32[2]=zero" ;;
-retry) args="$args --arg out:l:u32[4]=zero" ;;
+retry | sums) args="$args --arg out:l:u32[4]=zero" ;;
 bars) lanes=128 ;;
 shuffle) lanes=64 ;;
 groups) lanes=128 native=sm_90a args='--arg out:o:u32[512]=zero' ;;
