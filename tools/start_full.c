@@ -19,17 +19,25 @@ static bool is_ptx_file(const char *name) {
     return size > 4 && !strcmp(name + size - 4, ".ptx") && !stat(name, &file) && S_ISREG(file.st_mode);
 }
 
+/* Does the word begin with this, and go on? */
+static bool goes_on(const char *word, const char *with) {
+    size_t size = strlen(with);
+    return strncmp(word, with, size) == 0 && word[size];
+}
+
 /* A compilation that needs no library, as far as its words say. */
 static bool is_plain_compilation(int argc, char **argv) {
     if (argc < 3 || strcmp(argv[1], "compile") != 0)
         return false;
     for (int k = 2; k < argc; k++) {
         const char *word = argv[k];
-        bool has_value = !strcmp(word, "-o") || !strcmp(word, "--target");
+        bool has_value = !strcmp(word, "-o") || !strcmp(word, "-t") || !strcmp(word, "--target") ||
+                         !strcmp(word, "--output") || !strcmp(word, "-O") || !strcmp(word, "--optimize");
+        bool plain = goes_on(word, "-O") || goes_on(word, "-t") || goes_on(word, "-o") ||
+                     goes_on(word, "--target=") || goes_on(word, "--output=") || goes_on(word, "--optimize=");
         if (has_value && k + 1 < argc)
             k++;
-        else if (!(strncmp(word, "-O", 2) == 0 && strlen(word) == 3) && strncmp(word, "--target=", 9) != 0 &&
-                 (word[0] == '-' || !is_ptx_file(word)))
+        else if (!plain && (word[0] == '-' || !is_ptx_file(word)))
             return false;
     }
     return true;

@@ -14,7 +14,7 @@ rm -rf "$dir" && mkdir -p "$dir/alone" && cd "$dir" || exit 1
 # alone: what compiles does so, what is more says what it misses
 cp "$heddle" alone/heddle
 for sample in bfs nbody calls wmma_gemm approx; do
-    for words in "" "-O0" "-O3 --target=sm_90a" "--target sm_75"; do
+    for words in "" "-O0" "-O 1 -tsm_80" "-O3 --target=sm_90a" "--target sm_75" "-t sm_86"; do
         rm -f ours.cubin theirs.cubin
         alone/heddle compile "$samples/$sample.ptx" $words -o ours.cubin || fail "alone, $sample $words"
         "$full" compile "$samples/$sample.ptx" $words -o theirs.cubin || fail "$sample $words"
