@@ -276,12 +276,12 @@ static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block
 static void check_block(Check *check, uint32_t n, Pending *pending) {
     Before before = {0};
     *pending = check->in[n];
-    for (unsigned k = 0; check->report && k < NUM_B; k++)
+    FOR_INST_IDS(check->f, (BlockId){n}, id)
+        check_inst(check, pending, id, n, &before);
+    for (unsigned k = 0; check->report && k < NUM_B; k++) /* behind a BREAK in front of the loop */
         if (pending->join[k] && !check->ends[n] && !can_reach(check, n, pending->join[k]))
             break_rule(check, first_inst(check->f, n), "R-03", "an endless loop keeps lanes pending in B%u",
                        k);
-    FOR_INST_IDS(check->f, (BlockId){n}, id)
-        check_inst(check, pending, id, n, &before);
     const Block *b = ir_block(check->f, (BlockId){n});
     pending->apart |= b->succs.n > 1 && (reconv_branch(check->f, b)->flags & IF_UNIFORM ||
                                          !uniform_branch(check->f, (BlockId){n}));
