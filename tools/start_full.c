@@ -19,8 +19,8 @@ static bool is_ptx_file(const char *name) {
     return size > 4 && !strcmp(name + size - 4, ".ptx") && !stat(name, &file) && S_ISREG(file.st_mode);
 }
 
-/* Does the word begin with this, and go on? */
-static bool goes_on(const char *word, const char *with) {
+/* Does the word begin with this, and go on behind it? */
+static bool goes_on_behind(const char *word, const char *with) {
     size_t size = strlen(with);
     return strncmp(word, with, size) == 0 && word[size];
 }
@@ -33,8 +33,9 @@ static bool is_plain_compilation(int argc, char **argv) {
         const char *word = argv[k];
         bool has_value = !strcmp(word, "-o") || !strcmp(word, "-t") || !strcmp(word, "--target") ||
                          !strcmp(word, "--output") || !strcmp(word, "-O") || !strcmp(word, "--optimize");
-        bool plain = goes_on(word, "-O") || goes_on(word, "-t") || goes_on(word, "-o") ||
-                     goes_on(word, "--target=") || goes_on(word, "--output=") || goes_on(word, "--optimize=");
+        bool plain = goes_on_behind(word, "-O") || goes_on_behind(word, "-t") || goes_on_behind(word, "-o") ||
+                     goes_on_behind(word, "--target=") || goes_on_behind(word, "--output=") ||
+                     goes_on_behind(word, "--optimize=");
         if (has_value && k + 1 < argc)
             k++;
         else if (!plain && (word[0] == '-' || !is_ptx_file(word)))
