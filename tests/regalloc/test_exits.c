@@ -1,17 +1,6 @@
 /* The pass `exits` on hand-written IR: what is copied once for several edges, and what stays as it is.
  * SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include "ir/load.h"
-#include "ir/pass.h"
-#include "ir/text.h"
-#include "lower/passes.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "pass_text.h"
 
 /* Three tests, each of which may lead to the end. %r4 is changed under a guard and read behind the first
  * test, so that it cannot share a register with %r3, which the phi holds else. */
@@ -25,25 +14,14 @@
     "bb4: preds(bb3) succs(bb5)\n  %r8 = IMAD %r6, 0x3, " held ", _\n  BRA _, _, bb5\n"                      \
     "bb5: preds(bb2 bb3 bb4) succs()\n  %r9 = phi " one ", " two ", %r8\n"
 
+static bool exits_of_parted(Function *f, Diags *d) {
+    return pass_uniformity(f->module, d) && pass_exits(f, d);
+}
+
 static char *after(const char *body) {
-    StrTab strings = {0};
-    Diags d = {.sink = diag_print_sink, .user = stderr};
-    char text[4096];
-    snprintf(text, sizeof text,
-             "module sm_80 opt=2 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
-             "%s  EXIT _\n}\n",
-             body);
-    Source source = {"t.mir", text, strlen(text)};
-    IrModule *module = ir_load(&source, &strings, &d);
-    assert_non_null(module);
-    Function *f = module->funcs.at[0];
-    assert_true(pass_uniformity(module, &d));
-    assert_true(pass_exits(f, &d));
-    assert_true(ir_verify(f, &d, "exits"));
-    char *now = ir_print_function(f, NULL);
-    ir_module_free(module);
-    str_free(&strings);
-    return now;
+    char blocks[4096];
+    snprintf(blocks, sizeof blocks, "%s  EXIT _\n", body);
+    return text_behind(exits_of_parted, blocks);
 }
 
 static void expect(const char *body, const char *there, const char *gone) {

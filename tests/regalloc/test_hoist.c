@@ -1,37 +1,8 @@
 /* The pass `hoist` on hand-written IR: what leaves a loop, what stays, and where it goes.
  * SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include "ir/load.h"
-#include "ir/pass.h"
-#include "ir/text.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "pass_text.h"
 
-/* `body` behind the pass, as text: free it. */
-static char *hoisted(const char *body) {
-    StrTab strings = {0};
-    Diags d = {.sink = diag_print_sink, .user = stderr};
-    char text[8192];
-    snprintf(
-        text, sizeof text,
-        "module sm_80 opt=2 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n%s}\n",
-        body);
-    Source source = {"t.mir", text, strlen(text)};
-    IrModule *module = ir_load(&source, &strings, &d);
-    assert_non_null(module);
-    Function *f = module->funcs.at[0];
-    assert_true(pass_hoist(f, &d));
-    assert_true(ir_verify(f, &d, "hoist"));
-    char *after = ir_print_function(f, NULL);
-    ir_module_free(module);
-    str_free(&strings);
-    return after;
-}
+static char *hoisted(const char *body) { return text_behind(pass_hoist, body); }
 
 /* How often `what` stands in block `name`; the block's text ends where the next one begins. */
 static unsigned in_block(const char *text, const char *name, const char *what) {

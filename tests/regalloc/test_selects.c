@@ -1,16 +1,6 @@
 /* The pass `selects` on hand-written IR: which side is made under the predicate, and what stays a select.
  * SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include "ir/load.h"
-#include "ir/pass.h"
-#include "ir/text.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "pass_text.h"
 
 #define READS "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  %p3, _ = ISETP(cmp=LT) %r1, %r2, PT, PT\n"
 #define KEPT "  %r4, _, _ = IADD3 %r1, %r2, RZ, !PT, !PT\n"
@@ -69,23 +59,9 @@ static const struct {
 };
 
 static char *after(const char *body) {
-    StrTab strings = {0};
-    Diags d = {.sink = diag_print_sink, .user = stderr};
-    char text[4096];
-    snprintf(text, sizeof text,
-             "module sm_80 opt=2 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
-             "bb1: preds() succs()\n%s  EXIT _\n}\n",
-             body);
-    Source source = {"t.mir", text, strlen(text)};
-    IrModule *module = ir_load(&source, &strings, &d);
-    assert_non_null(module);
-    Function *f = module->funcs.at[0];
-    assert_true(pass_selects(f, &d));
-    assert_true(ir_verify(f, &d, "selects"));
-    char *now = ir_print_function(f, NULL);
-    ir_module_free(module);
-    str_free(&strings);
-    return now;
+    char blocks[4096];
+    snprintf(blocks, sizeof blocks, "bb1: preds() succs()\n%s  EXIT _\n", body);
+    return text_behind(pass_selects, blocks);
 }
 
 static void sides(void **state) {
