@@ -1,30 +1,20 @@
 /* Orders of threads: see orders.h.
  *
- * The PTX runs again in other orders, and what they change is kept by byte. A machine's result is explained
- * where it differs only there. A sum of floating-point numbers differs in its last bits as a whole element,
- * and may do so by as much as others of its buffer. Of what differs elsewhere something else is the cause,
- * but where threads communicate by memory it may come of an order that was not tried, if it is in a buffer in
- * which orders shuffle what is no sum (queues, lists, labels): of the PTX, or of the binary when its warps
- * and lanes take other turns. SPDX-License-Identifier: MIT */
+ * The PTX runs again in other orders, and what these make of memory is kept (check/validate/varying.h). A
+ * machine's result is explained where it differs only in elements that orders change, and has there what
+ * orders make of them. An element that has something else, and one that no order tried changes in a buffer in
+ * which orders shuffle what is no sum (queues, lists, labels), may come of an order that was not tried if
+ * threads communicate by memory: that is left open, unless orders of the PTX and turns of the binary's warps
+ * and lanes each only arrange values anew, and these are not the same values. SPDX-License-Identifier: MIT */
 #include "check/validate/orders.h"
 #include "check/validate/auto_launch.h"
-#include <math.h>
-#include <string.h>
+#include "check/validate/varying.h"
 
 enum {
     FEW_ORDERS = 2,
     MORE_ORDERS = 64,
-    ORDERS_SEEDS = 0x9e37, /* from one to the next */
-    MOST_ULPS = 64
+    ORDERS_SEEDS = 0x9e37 /* from one to the next */
 };
-
-/* What orders of threads make different, by allocation. */
-typedef struct {
-    uint8_t *bytes; /* 1 for a byte that differs in one of them; NULL: none does */
-    uint64_t
-        ulps;  /* of its floating-point elements: the furthest that one moves an element, at most MOST_ULPS */
-    bool sums; /* none is moved further: they are sums, and an element further away is another one */
-} Varying;
 
 static void drop_message(void *user, Severity severity, const char *line) {
     (void)user;
@@ -32,91 +22,59 @@ static void drop_message(void *user, Severity severity, const char *line) {
     (void)line;
 }
 
-/* The elements of a buffer; else NULL. */
-static const Scalar *element_of(const OrdersQuestion *question, const SimAlloc *alloc) {
-    for (uint32_t i = 0; i < question->plan->buffers.n; i++)
-        if (question->plan->buffers.at[i].address == alloc->address)
-            return question->plan->buffers.at[i].type;
-    return NULL;
+/* What orders of the PTX, and turns of the binary, make of memory, by allocation. */
+typedef struct {
+    Varying *ptx, *machine;
+} Shuffled;
+
+/* Does the binary have the values of the PTX, whatever their order? Not known where orders give others. */
+static bool other_values(const Varying *ptx, const Varying *machine) {
+    return ptx->permutes && machine->permutes && ptx->arranged != machine->arranged;
 }
 
-static void keep_ulps(const Scalar *type, const SimAlloc *alloc, const SimAlloc *other, Varying *varying) {
-    for (uint64_t at = 0; at + type->size_bytes <= alloc->size_bytes; at += type->size_bytes) {
-        uint64_t ulps = memcmp(alloc->data + at, other->data + at, type->size_bytes) == 0
-                            ? 0
-                            : scalar_ulps(type, alloc->data + at, other->data + at);
-        if (ulps <= MOST_ULPS && ulps > varying->ulps)
-            varying->ulps = ulps;
-        varying->sums &= ulps <= MOST_ULPS;
+/* shuffled: NULL: not known. */
+static OrdersApart differs_where(const OrdersQuestion *question, Varying *varying, const Shuffled *shuffled) {
+    OrdersApart apart = ORDERS_EXPLAIN;
+    for (uint32_t i = 0; i < question->ptx->nallocs; i++) {
+        const SimAlloc *ptx = &question->ptx->allocs[i], *machine = &question->machine->allocs[i];
+        if (question->skip[i])
+            continue;
+        VaryingFit fit = judge_varying_fits(&varying[i], ptx, machine);
+        bool open = shuffled && (judge_varying_shuffles(&shuffled->ptx[i]) ||
+                                 judge_varying_shuffles(&shuffled->machine[i]));
+        if (fit == VARYING_AS_ORDERS)
+            continue;
+        if (fit == VARYING_FAR || (fit == VARYING_ELSEWHERE && !open) ||
+            (shuffled && other_values(&shuffled->ptx[i], &shuffled->machine[i])))
+            return ORDERS_DO_NOT;
+        apart = ORDERS_LEAVE_OPEN;
     }
+    return apart;
+}
+
+/* Of a memory before it is compared with others. */
+static Varying *new_varying(const OrdersQuestion *question, const SimMemory *first) {
+    Varying *varying = mem_zeroed(first->nallocs + 1u, sizeof(Varying));
+    for (uint32_t i = 0; i < first->nallocs; i++)
+        if (!question->skip[i])
+            judge_varying_begin(&varying[i], plan_element_of(question->plan, first->allocs[i].address),
+                                &first->allocs[i]);
+    return varying;
+}
+
+static void free_varying(const OrdersQuestion *question, Varying *varying) {
+    for (uint32_t i = 0; i < question->ptx->nallocs; i++)
+        judge_varying_free(&varying[i]);
+    mem_free(varying);
 }
 
 /* What differs from `first` in another order; false if nothing does. */
 static bool mark_varying(const OrdersQuestion *question, const SimMemory *first, const SimMemory *memory,
                          Varying *varying) {
     bool any = false;
-    for (uint32_t i = 0; i < first->nallocs; i++) {
-        const SimAlloc *alloc = &first->allocs[i], *other = &memory->allocs[i];
-        const Scalar *type = element_of(question, alloc);
-        if (question->skip[i] || memcmp(alloc->data, other->data, alloc->size_bytes) == 0)
-            continue;
-        any = true;
-        if (!varying[i].bytes) {
-            varying[i].bytes = mem_zeroed(alloc->size_bytes, 1);
-            varying[i].sums = type && type->kind == 'f';
-        }
-        for (uint64_t k = 0; k < alloc->size_bytes; k++)
-            varying[i].bytes[k] |= alloc->data[k] != other->data[k];
-        if (type && type->kind == 'f')
-            keep_ulps(type, alloc, other, &varying[i]);
-    }
+    for (uint32_t i = 0; i < first->nallocs; i++)
+        any |= !question->skip[i] && judge_varying_add(&varying[i], &first->allocs[i], &memory->allocs[i]);
     return any;
-}
-
-static bool is_shuffled(const Varying *varying) { return varying->bytes && !varying->sums; }
-
-/* Two sums that are both out of range, or no number: which of infinity and NaN they come to follows from when
- * the largest addends meet, which a few orders need not show. */
-static bool overflow(const Scalar *type, const uint8_t *a, const uint8_t *b) {
-    return type && type->kind == 'f' && !isfinite(scalar_value(type, a)) && !isfinite(scalar_value(type, b));
-}
-
-/* A sum that depends on the order does so as a whole element. One that no order tried moves may still be as
- * near to the PTX's as others of its buffer come: a rounding that few orders show. shuffled: what orders
- * alone change, of the PTX and of the binary; NULL: not known. */
-static OrdersApart differs_where(const OrdersQuestion *question, const Varying *varying,
-                                 const Varying *shuffled) {
-    OrdersApart apart = ORDERS_EXPLAIN;
-    for (uint32_t i = 0; i < question->ptx->nallocs; i++) {
-        const SimAlloc *ptx = &question->ptx->allocs[i], *machine = &question->machine->allocs[i];
-        const Scalar *type = element_of(question, ptx);
-        uint64_t step = type ? type->size_bytes : 1;
-        for (uint64_t at = 0; !question->skip[i] && at < ptx->size_bytes; at += step) {
-            uint64_t size = ptx->size_bytes - at < step ? ptx->size_bytes - at : step;
-            if (memcmp(ptx->data + at, machine->data + at, size) == 0)
-                continue;
-            bool varies = varying[i].bytes && memchr(varying[i].bytes + at, 1, size);
-            bool near = varying[i].ulps && size == step &&
-                        scalar_ulps(type, ptx->data + at, machine->data + at) <= varying[i].ulps;
-            if (varies || near)
-                continue;
-            if (!(shuffled && is_shuffled(&shuffled[i])) &&
-                !(varying[i].bytes && overflow(type, ptx->data + at, machine->data + at)))
-                return ORDERS_DO_NOT;
-            apart = ORDERS_LEAVE_OPEN;
-        }
-    }
-    return apart;
-}
-
-static Varying *new_varying(const OrdersQuestion *question) {
-    return mem_zeroed(question->ptx->nallocs + 1u, sizeof(Varying));
-}
-
-static void free_varying(const OrdersQuestion *question, Varying *varying) {
-    for (uint32_t i = 0; i < question->ptx->nallocs; i++)
-        mem_free(varying[i].bytes);
-    mem_free(varying);
 }
 
 /* What the binary makes different where its warps and lanes take other turns; one that traps says nothing. */
@@ -169,7 +127,7 @@ static void try_ptx(const OrdersQuestion *question, Varying *varying) {
 
 Orders judge_try_orders(const OrdersQuestion *question) {
     Orders orders = {.apart = ORDERS_DO_NOT};
-    Varying *varying = new_varying(question);
+    Varying *varying = new_varying(question, question->ptx);
     bool equal = question->equal;
     unsigned n = question->orders ? question->orders : FEW_ORDERS;
     if (!equal && n < MORE_ORDERS && auto_communicates(question->module))
@@ -188,13 +146,15 @@ Orders judge_try_orders(const OrdersQuestion *question) {
         if (!equal && orders.different && orders.apart == ORDERS_EXPLAIN && i + 1 >= ORDERS_ENOUGH)
             break;
     }
-    if (orders.different && orders.apart == ORDERS_DO_NOT && question->other->engine == DIFF_MACHINE &&
+    if (orders.different && orders.apart != ORDERS_EXPLAIN && question->other->engine == DIFF_MACHINE &&
         auto_communicates(question->module)) {
-        Varying *shuffled = new_varying(question);
-        try_ptx(question, shuffled);
-        try_machine(question, shuffled);
-        orders.apart = differs_where(question, varying, shuffled);
-        free_varying(question, shuffled);
+        Shuffled shuffled = {.ptx = new_varying(question, question->ptx),
+                             .machine = new_varying(question, question->machine)};
+        try_ptx(question, shuffled.ptx);
+        try_machine(question, shuffled.machine);
+        orders.apart = differs_where(question, varying, &shuffled);
+        free_varying(question, shuffled.ptx);
+        free_varying(question, shuffled.machine);
     }
     free_varying(question, varying);
     return orders;

@@ -20,6 +20,13 @@ bool plan_buffer_fails(const Plan *plan, Diags *diags, const PlanBuffer *buffer,
                    what);
 }
 
+const Scalar *plan_element_of(const Plan *plan, uint64_t address) {
+    for (uint32_t i = 0; i < plan->buffers.n; i++)
+        if (plan->buffers.at[i].address == address)
+            return plan->buffers.at[i].type;
+    return NULL;
+}
+
 uint32_t plan_find_buffer(const Plan *plan, const char *name) {
     for (uint32_t i = 0; i < plan->buffers.n; i++)
         if (strcmp(plan->buffers.at[i].name, name) == 0)

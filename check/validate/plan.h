@@ -105,6 +105,8 @@ char *plan_print_json(const Plan *plan);
 bool plan_add_arg(Plan *plan, const char *text, Diags *diags);
 bool plan_add_expect(Plan *plan, const char *text, Diags *diags); /* "c=@file" or "c=value,value" */
 uint32_t plan_find_buffer(const Plan *plan, const char *name);    /* index + 1, or 0 */
+/* The elements of the buffer at that address; NULL: no buffer's. */
+const Scalar *plan_element_of(const Plan *plan, uint64_t address);
 
 uint32_t plan_find_texture(const Plan *plan, const char *name); /* index + 1, or 0 */
 uint32_t plan_find_tensor(const Plan *plan, const char *name);

@@ -108,13 +108,6 @@ static bool no_further(const Rounding *rounding, const Element *element) {
     return fabs(want - have) <= fmin((double)SPREAD_FACTOR * rounding->furthest, fabs(want) * SMALL);
 }
 
-static const Scalar *type_at(const Plan *plan, uint64_t address) {
-    for (uint32_t i = 0; i < plan->buffers.n; i++)
-        if (plan->buffers.at[i].address == address)
-            return plan->buffers.at[i].type;
-    return NULL;
-}
-
 typedef bool Accept(Rounding *rounding, const Element *element);
 static bool accept_tolerated(Rounding *rounding, const Element *element) {
     return tolerated(element, rounding->question->tolerance);
@@ -152,7 +145,7 @@ static bool all_accepted(Rounding *rounding, Accept *accept) {
                        *machine = simmem_find(q->machine, ptx->address, ptx->size_bytes);
         if (q->skip && q->skip[i])
             continue;
-        Element element = {.type = type_at(q->plan, ptx->address)};
+        Element element = {.type = plan_element_of(q->plan, ptx->address)};
         uint64_t size = element.type ? element.type->size_bytes : 1;
         const uint8_t *run[MOST_RUNS] = {0};
         for (unsigned k = 0; k < rounding->nruns; k++) {

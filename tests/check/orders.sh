@@ -47,6 +47,24 @@ for target in bru1 sm_75 sm_80 sm_90; do
         done
     done
 done
+# What orders change is something that they make of it: the same entries of a queue, a sum within its rounding. Policies stand for orders
+# of threads that the PTX side does not try.
+for target in bru1 sm_75 sm_80 sm_90; do
+    "$heddle" compile "$data/shuffled.ptx" -t $target -o shuffled.cubin || exit 1
+    for policy in warp-order=ascending warp-order=descending,branch-order=taken; do
+        "$heddle" validate "$data/shuffled.ptx" shuffled.cubin --policy $policy --races --launch "$data/shuffled.json" >out
+        [ $? -eq 0 ] && grep -q '^shuffled: order-dependent' out || { echo "FAIL: shuffled, $target $policy"; cat out; failed=1; }
+        for edit in 's/%r1, 3, 7/%r1, 3, 8/' 's/%r1, 3, 7/%r1, 5, 7/' 's/0f3e800000/0f3e851eb8/' 's/0f3dcccccd/0f3e4ccccd/'; do
+            sed "$edit" "$data/shuffled.ptx" >wrong.ptx && "$heddle" compile wrong.ptx -t $target -o wrong.cubin || exit 1
+            "$heddle" validate "$data/shuffled.ptx" wrong.cubin --policy $policy --launch "$data/shuffled.json" >out
+            [ $? -eq 4 ] && grep -q '^shuffled: differs' out || { echo "FAIL: shuffled, $target $policy, $edit"; cat out; failed=1; }
+        done
+        # one number that any of many threads may have stored: what none of the orders tried gives shows nothing
+        sed 's/%r1, 5;/%r1, 2000;/' "$data/shuffled.ptx" >wrong.ptx && "$heddle" compile wrong.ptx -t $target -o wrong.cubin || exit 1
+        "$heddle" validate "$data/shuffled.ptx" wrong.cubin --policy $policy --launch "$data/shuffled.json" >out
+        [ $? -eq 5 ] && grep -q '^shuffled: unknown.*another may give it' out || { echo "FAIL: shuffled, $target $policy, the last"; cat out; failed=1; }
+    done
+done
 # A base below its window, brought into it by the displacement: the PTX does what both kinds of code do.
 for target in bru1 sm_75 sm_90; do
     "$heddle" validate "$data/below.ptx" -t $target --launch "$data/below.json" >out
