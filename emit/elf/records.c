@@ -215,6 +215,8 @@ void elf_write_records(ElfWriter *writer) {
             elf_nvinfo_words(writer->a, &b, NV_MIN_STACK_SIZE,
                              (uint32_t[]){sym, recursive ? f->frame_bytes : f->stack_bytes}, 2);
     }
+    if (elf_is_native(writer) && !b.n) /* of a module without code: cuobjdump takes no empty section */
+        elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_ISA_VERSION, elf_since_sm_90(writer) ? 0x101 : 0);
     elf_set_data(writer, NV_INFO, b);
     elf_section_header(writer, NV_INFO)->sh_link = SYMTAB;
     for (uint32_t i = 0; i < writer->code->nfuncs; i++)

@@ -13,8 +13,10 @@ typedef struct {
     const ElfImage *image;
     const Compilation *compilation;
     const PtxModule *module; /* that it is of */
-    bool is_object;          /* of -c */
-    bool shows_constants;    /* of sm_90 and later ptxas shows no constant memory */
+    const char *arch;
+    double milliseconds;  /* that all of it took */
+    bool is_object;       /* of -c */
+    bool shows_constants; /* of sm_90 and later ptxas shows no constant memory */
 } Info;
 
 static const ElfSection *section(const Info *info, const char *prefix, const char *name) {
@@ -70,41 +72,61 @@ static void print_properties(const CodeFunc *f, const char *name) {
             f->ir->spill_store_bytes, f->ir->spill_load_bytes);
 }
 
-/* The functions among those in `wanted` (NULL: all), in the order of the PTX or backwards. */
-static void print_functions(const Info *info, const bool *wanted, bool backwards) {
-    const CodeModule *code = info->compilation->code;
-    for (uint32_t n = 0; n < info->module->nfuncs; n++) {
-        uint32_t at = backwards ? info->module->nfuncs - 1 - n : n;
-        const CodeFunc *f = code_of(code, &info->module->funcs[at]);
-        if (f && !f->is_entry && (!wanted || wanted[at]))
-            print_properties(f, str_text(&info->compilation->strings, f->name));
-    }
+static void print_time(const Info *info) {
+    ptxas_info("Compile time = %.3f ms", info->milliseconds / info->compilation->code->nfuncs);
 }
 
-/* Of a whole program each kernel with the functions that it reaches. */
-static void print_kernel(const Info *info, const CodeFunc *f, const char *arch, double milliseconds) {
+static void print_kernel(const Info *info, const CodeFunc *f) {
     const char *name = str_text(&info->compilation->strings, f->name);
-    ptxas_info("Compiling entry function '%s' for '%s'", name, arch);
+    ptxas_info("Compiling entry function '%s' for '%s'", name, info->arch);
     print_properties(f, name);
     print_use(info, f, name);
-    ptxas_info("Compile time = %.3f ms", milliseconds / info->compilation->code->nfuncs);
-    if (info->is_object)
-        return;
-    bool *vars = ARENA_ARRAY(info->arena, bool, info->module->nvars + 1),
-         *reached = ARENA_ARRAY(info->arena, bool, info->module->nfuncs + 1);
-    ptx_mark_reached(info->module, (uint32_t)(f->ir->ptx - info->module->funcs), true, vars, reached);
-    print_functions(info, reached, false);
+    print_time(info);
 }
 
-static void print_all(const Info *info, const char *arch, double milliseconds) {
-    const CodeModule *code = info->compilation->code;
-    if (info->is_object)
-        print_functions(info, NULL, true);
-    for (uint32_t k = info->module->nfuncs; k-- > 0;) {
-        const CodeFunc *f = code_of(code, &info->module->funcs[k]);
-        if (f && f->is_entry)
-            print_kernel(info, f, arch, milliseconds);
+/* Of a whole program each kernel, and behind it the functions that it reaches. */
+static void print_program(const Info *info) {
+    const PtxModule *module = info->module;
+    for (uint32_t k = module->nfuncs; k-- > 0;) {
+        const CodeFunc *f = code_of(info->compilation->code, &module->funcs[k]);
+        if (!f || !f->is_entry)
+            continue;
+        print_kernel(info, f);
+        bool *vars = ARENA_ARRAY(info->arena, bool, module->nvars + 1),
+             *reached = ARENA_ARRAY(info->arena, bool, module->nfuncs + 1);
+        ptx_mark_reached(module, k, true, vars, reached);
+        for (uint32_t n = 0; n < module->nfuncs; n++) {
+            const CodeFunc *called = code_of(info->compilation->code, &module->funcs[n]);
+            if (called && !called->is_entry && reached[n])
+                print_properties(called, str_text(&info->compilation->strings, called->name));
+        }
     }
+}
+
+/* Of an object each function, behind those that it calls: the last call first. */
+static void print_object(const Info *info, uint32_t index, bool *done) {
+    const PtxFunc *ptx = &info->module->funcs[index];
+    if (done[index])
+        return;
+    done[index] = true;
+    for (uint32_t i = ptx->ninsns; i-- > 0;)
+        if (ptx->insns[i].callee)
+            print_object(info, ptx->insns[i].callee - 1, done);
+    const CodeFunc *f = code_of(info->compilation->code, ptx);
+    if (f && f->is_entry) {
+        print_kernel(info, f);
+    } else if (f) {
+        print_properties(f, str_text(&info->compilation->strings, f->name));
+        print_time(info);
+    }
+}
+
+static void print_all(const Info *info) {
+    bool *done = ARENA_ARRAY(info->arena, bool, info->module->nfuncs + 1);
+    if (!info->is_object)
+        print_program(info);
+    for (uint32_t k = info->module->nfuncs; info->is_object && k-- > 0;)
+        print_object(info, k, done);
 }
 
 void ptxas_print_info(const Compilation *compilation, const PtxModule *module, const char *arch,
@@ -116,6 +138,8 @@ void ptxas_print_info(const Compilation *compilation, const PtxModule *module, c
                  .image = elf_image_read(&arena, compilation->image, compilation->image_bytes, &quiet),
                  .compilation = compilation,
                  .module = module,
+                 .arch = arch,
+                 .milliseconds = milliseconds,
                  .is_object = compilation->ir->relocatable,
                  .shows_constants = target->elf_form != ElfForm_SM90};
     if (info.image) {
@@ -124,7 +148,7 @@ void ptxas_print_info(const Compilation *compilation, const PtxModule *module, c
         if (info.shows_constants)
             item(size_of(&info, ".nv.constant3", ""), "bytes cmem[3]");
         fputc('\n', stderr);
-        print_all(&info, arch, milliseconds);
+        print_all(&info);
     }
     arena_free(&arena);
 }

@@ -190,10 +190,12 @@ for sm in 75 80 86 89 90; do
     equal "sm_$sm heddle link" linked.cubin
     printf '.version 8.0\n.target sm_%s\n.address_size 64\n.entry _Z4ssel() { ret; }\n' $sm >whole.ptx
     "$ours" -arch=sm_$sm whole.ptx -o whole.cubin
+    printf '.version 8.0\n.target sm_%s\n.address_size 64\n.global .u32 _Z4ssel = 4;\n' $sm >data.ptx # no code in it
+    "$ours" -arch=sm_$sm data.ptx -o data.cubin
     for tool in cuobjdump nvdisasm; do
         reader=$(dirname "$PTXAS")/$tool
         [ -x "$reader" ] || reader=$(command -v $tool) || continue
-        for file in ours-one.o whole.cubin; do
+        for file in ours-one.o whole.cubin data.cubin; do
             case $tool in
             cuobjdump) "$reader" -elf $file ;;
             nvdisasm) "$reader" $file ;;
