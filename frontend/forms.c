@@ -265,8 +265,7 @@ static void default_barrier(PtxInsn *i) {
 }
 
 static void default_copy(PtxInsn *i) {
-    bool copied_to_shared = i->sub2 == SUB_BULK && i->noperands > 3 && i->space != SP_GLOBAL;
-    if (i->sub2 == SUB_ARRIVE || copied_to_shared) { /* at an mbarrier */
+    if (i->sub2 == SUB_ARRIVE) { /* cp.async.mbarrier.arrive */
         i->sem = SEM_RELEASE;
         i->scope = SCOPE_CTA;
     }

@@ -57,8 +57,7 @@ static uint8_t *object(PtxRun *run, PtxThread *thread, const PtxCode *code, bool
     return interp_memory(run, thread, code, code->space, address, 8, write);
 }
 
-static void change_at(PtxRun *run, PtxThread *thread, const PtxCode *code, uint8_t *place, Change change) {
-    interp_race_atomic(run, thread, code, place);
+static void change_at(PtxThread *thread, const PtxCode *code, uint8_t *place, Change change) {
     uint64_t old, now;
     memcpy(&old, place, 8);
     now = changed(old, change);
@@ -71,7 +70,8 @@ static PtxStep change_object(PtxRun *run, PtxThread *thread, const PtxCode *code
     uint8_t *place = object(run, thread, code, true);
     if (!place)
         return STEP_STOP;
-    change_at(run, thread, code, place, change);
+    interp_race_atomic(run, thread, code, place);
+    change_at(thread, code, place, change);
     return STEP_YIELD;
 }
 
@@ -141,9 +141,11 @@ static uint64_t pending_count(uint64_t token, uint64_t b, uint64_t c, const PtxC
 bool interp_complete_bytes(PtxRun *run, PtxThread *thread, const PtxCode *code, uint64_t object,
                            uint32_t bytes) {
     uint8_t *place = interp_memory(run, thread, code, SP_SHARED_CLUSTER, object, 8, true);
-    if (place)
-        change_at(run, thread, code, place, (Change){.tx = 0 - bytes});
-    return place != NULL;
+    if (!place)
+        return false;
+    interp_race_complete(run, thread, code, place);
+    change_at(thread, code, place, (Change){.tx = 0 - bytes});
+    return true;
 }
 
 /* 16 bytes after 16 bytes */

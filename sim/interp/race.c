@@ -270,13 +270,14 @@ bool interp_is_strong(const PtxInsn *in) {
            in->sem == SEM_MMIO || acquires(in) || releases(in);
 }
 
-/* What a strong operation on the place does to what threads know of each other. */
+/* What a strong operation on the place does to what threads know of each other. now: it releases, whatever
+ * fences there are. */
 static void synchronise(PtxRun *run, PtxThread *thread, const PtxInsn *in, const uint8_t *bytes, bool reads,
-                        bool writes) {
+                        bool writes, bool now) {
     struct PtxRaces *ptx_races = run->races;
     RaceThread *rt = thread_of(run, thread);
     run->res->nstrong++;
-    bool gives = writes && (releases(in) || rt->fence_epoch);
+    bool gives = writes && (now || rt->fence_epoch);
     Place *place = find_place(ptx_races, bytes);
     if (reads && place->clock)
         clock_join(acquires(in) ? &rt->base : &rt->pending, place->clock, ptx_races->nthreads);
@@ -286,7 +287,6 @@ static void synchronise(PtxRun *run, PtxThread *thread, const PtxInsn *in, const
     }
     if (!gives)
         return;
-    bool now = releases(in);
     clock_join(&place->clock, now ? rt->base : rt->fence, ptx_races->nthreads);
     clock_raise(&place->clock, ptx_races->nthreads, block_number(run, thread->warp->block), thread->linear,
                 now ? rt->epoch : rt->fence_epoch);
@@ -488,7 +488,7 @@ void interp_race_load(PtxRun *run, PtxThread *t, const PtxCode *code) {
     bool strong = interp_is_strong(code->insn);
     check_access(run, t, code, false, strong, false);
     if (strong)
-        synchronise(run, t, code->insn, run->place.host, true, false);
+        synchronise(run, t, code->insn, run->place.host, true, false, false);
 }
 
 void interp_race_store(PtxRun *run, PtxThread *t, const PtxCode *code, const uint8_t *old,
@@ -498,14 +498,21 @@ void interp_race_store(PtxRun *run, PtxThread *t, const PtxCode *code, const uin
     bool strong = interp_is_strong(code->insn);
     check_access(run, t, code, true, strong, memcmp(old, now, run->place.bytes) == 0);
     if (strong)
-        synchronise(run, t, code->insn, run->place.host, false, true);
+        synchronise(run, t, code->insn, run->place.host, false, true, releases(code->insn));
 }
 
 void interp_race_atomic(PtxRun *run, PtxThread *t, const PtxCode *code, const uint8_t *bytes) {
     if (!run->races || !run->place.bytes)
         return;
     check_access(run, t, code, true, true, false);
-    synchronise(run, t, code->insn, bytes, true, true);
+    synchronise(run, t, code->insn, bytes, true, true, releases(code->insn));
+}
+
+void interp_race_complete(PtxRun *run, PtxThread *t, const PtxCode *code, const uint8_t *bytes) {
+    if (!run->races || !run->place.bytes)
+        return;
+    check_access(run, t, code, true, true, false);
+    synchronise(run, t, code->insn, bytes, true, true, true);
 }
 
 void interp_race_fresh(PtxRun *run, uint64_t address, uint64_t size_bytes) {

@@ -28,6 +28,10 @@ void interp_race_store(struct PtxRun *run, struct PtxThread *thread, const struc
                        const uint8_t *old, const uint8_t *now);
 void interp_race_atomic(struct PtxRun *run, struct PtxThread *thread, const struct PtxCode *code,
                         const uint8_t *bytes);
+/* An asynchronous copy that is done counts its bytes at an mbarrier object, with release semantics whatever
+ * the statement (PTX ISA 9.7.13.15.5.1). */
+void interp_race_complete(struct PtxRun *run, struct PtxThread *thread, const struct PtxCode *code,
+                          const uint8_t *bytes);
 void interp_race_fence(struct PtxRun *run, struct PtxThread *thread);
 /* malloc gave these bytes: what was done to them before was of another piece, and is ordered. */
 void interp_race_fresh(struct PtxRun *run, uint64_t address, uint64_t size_bytes);

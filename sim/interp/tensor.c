@@ -218,9 +218,10 @@ static bool reduces(unsigned atom, unsigned type) {
     return class == TC_FLOAT ? atom == ATOM_ADD : (atom != ATOM_INC && atom != ATOM_DEC) || type == TY_U32;
 }
 
-/* `size` bytes of memory are changed by those at `from`: as a copy, or as code's reduction of its type. */
-static bool put(PtxRun *run, PtxThread *thread, const PtxCode *code, unsigned space, uint64_t to,
-                const uint8_t *from, unsigned size) {
+/* `size` bytes of memory are changed by those at `from`: as a copy, or as code's reduction of elements as
+ * `element` has them: the code itself, or a copy of it with another type. */
+static bool put(PtxRun *run, PtxThread *thread, const PtxCode *code, const PtxCode *element, unsigned space,
+                uint64_t to, const uint8_t *from, unsigned size) {
     uint8_t *target = interp_memory(run, thread, code, space, to, size, true);
     uint64_t value = 0, old = 0;
     if (!target)
@@ -229,7 +230,7 @@ static bool put(PtxRun *run, PtxThread *thread, const PtxCode *code, unsigned sp
     memcpy(&old, target, size);
     if (code->atom != ATOM_NONE) {
         interp_race_atomic(run, thread, code, target);
-        value = interp_atomic_value(code, old, value, false);
+        value = interp_atomic_value(element, old, value, false);
     } else {
         interp_race_store(run, thread, code, target, from);
     }
@@ -259,7 +260,7 @@ static PtxStep exec_store(PtxRun *run, PtxThread *thread, const PtxCode *code) {
             return STEP_STOP;
         interp_race_load(run, thread, code);
         memcpy(bytes, from, copy.size);
-        if (!put(run, thread, &typed, SP_GLOBAL, to, bytes, copy.size))
+        if (!put(run, thread, code, &typed, SP_GLOBAL, to, bytes, copy.size))
             return STEP_STOP;
     }
     return STEP_YIELD;
@@ -280,7 +281,7 @@ static PtxStep exec_bulk_reduce(PtxRun *run, PtxThread *thread, const PtxCode *c
             return STEP_STOP;
         interp_race_load(run, thread, code);
         memcpy(bytes, source, each);
-        if (!put(run, thread, code, to_space, to + at, bytes, each))
+        if (!put(run, thread, code, code, to_space, to + at, bytes, each))
             return STEP_STOP;
     }
     if (to_space == SP_GLOBAL)

@@ -21,7 +21,7 @@ typedef struct {
 /* Every body has %tid, %ctaid, %lane in %t, %c, %l; %g points to 4 KiB of zeros; s: 1 KiB of shared memory.
  */
 static const char head[] =
-    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry k(.param .u64 p)\n{\n"
     ".reg .b64 %g, %a, %o;\n.reg .b32 %t, %c, %l, %x, %y, %s;\n.reg .pred %p, %q;\n"
     ".shared .align 16 .b8 s[1024];\n"
@@ -41,6 +41,13 @@ static const char head[] =
     "GIVE:\nst.global.u32 [%g+64], 7;\n" WRITE_FLAG "ret;\n"                                                 \
     "TAKE:\n" READ_FLAG "setp.eq.u32 %p, %x, 0;\n@%p bra TAKE;\n" AFTER "ld.global.u32 %y, [%g+64];\nret;\n"
 
+/* Thread 0 has 16 bytes copied to s, which is done at the mbarrier object at s+512. */
+#define COPIED(WAIT)                                                                                         \
+    "setp.ne.u32 %p, %t, 0;\n@%p bra MEET;\nst.shared.u32 [s], 7;\nmbarrier.init.shared.b64 [s+512], 1;\n"   \
+    "MEET:\nbar.sync 0;\n@%p bra READ;\nmbarrier.arrive.expect_tx.shared.b64 _, [s+512], 16;\n"              \
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%g], 16, [s+512];\n"            \
+    "READ:\n" WAIT "ld.shared.u32 %x, [s];\nst.global.u32 [%a+64], %x;\nret;\n"
+
 #define LOCKED(ENTER, LEAVE)                                                                                 \
     "AGAIN:\natom.global.cas.b32 %x, [%g], 0, 1;\nsetp.ne.u32 %p, %x, 0;\n@%p bra AGAIN;\n" ENTER            \
     "ld.global.u32 %y, [%g+64];\nadd.s32 %y, %y, 1;\nst.global.u32 [%g+64], %y;\n" LEAVE                     \
@@ -57,6 +64,9 @@ static const Case cases[] = {
     {"one word, the value that is there", "st.global.u32 [%g], 0;\nret;\n", 1, 64, false, true},
     {"blocks: same words", "st.global.u32 [%a], %c;\nret;\n", 2, 32, true, false},
     {"blocks: shared memory of their own", "st.shared.u32 [%s], %c;\nret;\n", 4, 32, false, false},
+    {"a copy in the background, not waited for", COPIED(""), 1, 64, true, false},
+    {"a copy in the background",
+     COPIED("mbarrier.try_wait.parity.shared.b64 %q, [s+512], 0;\n@!%q bra READ;\n"), 1, 64, false, false},
     {"nothing between", EXCHANGE("", "1"), 1, 64, true, false},
     {"bar.sync", EXCHANGE("bar.sync 0;\n", "33"), 1, 64, false, false},
     {"barrier of another number for each warp", EXCHANGE("shr.u32 %y, %t, 5;\nbar.sync %y, 32;\n", "33"), 1,

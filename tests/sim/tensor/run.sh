@@ -91,6 +91,12 @@ fi
 # A number that is not right is seen.
 head -1 "$dir/cases" | while read -r file _; do sed 's/"checks": \[{"buffer": "out", "values": \[[0-9]*/&1/' "$file" > "$dir/wrong.json"; done
 "$heddle" validate copy.ptx --launch "$dir/wrong.json" > "$dir/out" 2>&1 && fail "a wrong number was not seen"
+# Two blocks that store the same are named.
+while read -r file _; do
+    sed 's/"grid": \[1/"grid": [2/' "$file" > "$dir/twice.json"
+    "$heddle" validate copy.ptx -t sm_90 --launch "$dir/twice.json" --races > "$dir/out" 2>&1 &&
+        grep -q "unordered stores of the same value at" "$dir/out" && grep -q 'cp.async.bulk.tensor.2d' "$dir/out" || fail "two blocks that store, $file"
+done < <(grep ' store2' "$dir/cases")
 # What is no map, or another one, is a trap of both; what no driver encodes is refused.
 "$heddle" validate copy.ptx -t sm_90 --kernel load2 --grid 1 --block 32 --arg "b8[128]:$(printf '1,%.0s' {1..127})1" --arg 'out:out:u8[64]=zero' --arg s32:0 --arg s32:0 --arg u32:64 > "$dir/out" 2>&1
 [ $? = 5 ] && grep -q 'both trap' "$dir/out" || fail "what is no tensor map"
