@@ -107,13 +107,16 @@ bool gate_target(const char *text, uint32_t *sm, char *variant, unsigned *versio
     return false;
 }
 
-/* What only an architecture has is not in its family; what the family has each of its architectures has. */
-static bool target_has(const PtxModule *module, const char *need) {
+bool gate_target_has(uint32_t have_sm, char have_variant, const char *need) {
     char variant;
     uint32_t sm = split_target(need, &variant);
-    if (module->sm < sm)
+    if (have_sm < sm)
         return false;
-    return !variant || module->sm_variant == 'a' || (variant == 'f' && module->sm_variant == 'f');
+    return !variant || have_variant == 'a' || (variant == 'f' && have_variant == 'f');
+}
+
+static bool target_has(const PtxModule *module, const char *need) {
+    return gate_target_has(module->sm, module->sm_variant, need);
 }
 
 static bool asks_more(const char *target, const char *than) {
@@ -213,6 +216,12 @@ static bool fits_insn(const char *words, const PtxModule *module, const PtxInsn 
     const char *text = str_text(&module->strings, insn->mods_text);
     split_modifiers(&modifiers, text, strlen(text));
     return words_fit(words, &modifiers, generic, found, found_size);
+}
+
+bool gate_words(const char *words, const char *mods, char *found, size_t found_size) {
+    Modifiers modifiers;
+    split_modifiers(&modifiers, mods, strlen(mods));
+    return words_fit(words, &modifiers, false, found, found_size);
 }
 
 void gate_modifiers(PtxOp op, const char *mods, size_t size, bool generic, uint16_t *version,

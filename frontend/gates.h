@@ -25,6 +25,12 @@ const PtxDirective *gate_directive(const char *text, size_t size_bytes);
 
 /* "sm_90a" -> architecture 90, variant 'a' (else 0), first version that has it; false: no such target. */
 bool gate_target(const char *text, uint32_t *sm, char *variant, unsigned *version);
+/* Has .target sm_`sm` and `variant` (0: none) what `need` asks for? What only an architecture has is not in
+ * its family; what the family has each of its architectures has. */
+bool gate_target_has(uint32_t sm, char variant, const char *need);
+/* Do the modifiers (".rn.f32") have the words of a row of ptx_gates.def? `found`: those that they have,
+ * ".f32". */
+bool gate_words(const char *words, const char *mods, char *found, size_t found_size);
 /* Rows of ptx_gates.def that ask for the highest .version and .target of an instruction with these modifiers
  * (".rn.f32"); 0: none does. `generic`: the form takes a state space and none is given. */
 void gate_modifiers(PtxOp op, const char *mods, size_t size_bytes, bool generic, uint16_t *version,

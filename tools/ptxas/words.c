@@ -251,6 +251,10 @@ static void of_modifier(Arena *arena, const DiagRecord *record, PtxasWords *out)
 
 PtxasWords ptxas_words(Arena *arena, const DiagRecord *record) {
     PtxasWords words = {rows[record->code].class, arena_printf(arena, "%s", record->text)};
+    bool lacks = record->code == DIAG_E0145 || record->code == DIAG_E0146;
+    const char *told = lacks ? ptxas_features(arena, record) : NULL;
+    if (told)
+        words.text = told;
     if (words.class != MSG_OWN)
         return words;
     for (unsigned k = 0; k < sizeof where_rows / sizeof *where_rows; k++)

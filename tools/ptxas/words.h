@@ -29,6 +29,8 @@ typedef struct {
 const char *ptxas_format(Arena *arena, DiagCode code, const DiagRecord *record);
 /* What is said; record->text was written in ptxas_format. */
 PtxasWords ptxas_words(Arena *arena, const DiagRecord *record);
+/* What the statement of E0145 or E0146 lacks, a line each; NULL: no row of features.def tells. */
+const char *ptxas_features(Arena *arena, const DiagRecord *record);
 /* The instruction as ptxas names it: "cp.async"; NULL: it is about none. */
 const char *ptxas_opcode(Arena *arena, const DiagPlace *place);
 #endif
