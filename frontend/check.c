@@ -489,46 +489,63 @@ static bool check_operands(Check *c, PtxInsn *i) {
 
 /* calls */
 
-static bool call_error(const Check *check, const PtxOperand *operand, bool ret, unsigned n,
-                       const char *callee, const char *why) {
-    return diag(check->d, operand->loc, DIAG_E0128, ret ? "result" : "argument", n, callee, why);
+/* What of the call and of the function do not go together. */
+typedef struct {
+    const PtxVar *var; /* the function's */
+    const char *callee;
+    unsigned n; /* from 1 */
+    bool ret;
+} Passed;
+
+static bool call_error(const Check *check, const PtxOperand *operand, const Passed *passed, const char *why) {
+    return diag(check->d, operand->loc, DIAG_E0128, passed->ret ? "result" : "argument", passed->n,
+                passed->callee, str_text(&check->m->strings, passed->var->name), why);
 }
 
-static bool check_call_operand(const Check *check, const PtxVar *ptx_var, bool ret, unsigned n,
-                               const char *callee, PtxOperand *operand) {
-    char why[160];
+/* ", aligned to 8, not 4"; nothing where both are aligned alike. */
+static const char *alignment(char out[48], uint32_t is, uint32_t wanted) {
+    snprintf(out, 48, is == wanted ? "" : ", aligned to %u, not %u", (unsigned)is, (unsigned)wanted);
+    return out;
+}
+
+static bool check_call_operand(const Check *check, const Passed *passed, PtxOperand *operand) {
+    const PtxVar *ptx_var = passed->var;
+    bool ret = passed->ret;
+    char why[160], aligned[48];
     if ((operand->kind == PO_REG ? operand->component : 0) != ptx_var->component)
-        return call_error(check, operand, ret, n, callee, "a vector register goes with one of that size");
+        return call_error(check, operand, passed, "a vector register goes with one of that size");
     switch (operand->kind) {
     case PO_SYM: {
         const PtxVar *var = operand->sym & PTX_SYM_FUNC ? NULL : &check->m->vars[operand->sym - 1];
         if (!var || var->space != SP_PARAM || operand->imm)
-            return call_error(check, operand, ret, n, callee, "a variable must be in .param");
+            return call_error(check, operand, passed, "a variable must be in .param");
         if (var->size_bytes == ptx_var->size_bytes || ptx_var->unsized)
             return true;
-        snprintf(why, sizeof why, "it has %llu bytes, the parameter has %llu",
-                 (unsigned long long)var->size_bytes, (unsigned long long)ptx_var->size_bytes);
-        return call_error(check, operand, ret, n, callee, why);
+        snprintf(why, sizeof why, "it has %llu bytes, the parameter has %llu%s",
+                 (unsigned long long)var->size_bytes, (unsigned long long)ptx_var->size_bytes,
+                 alignment(aligned, var->align_bytes, ptx_var->align_bytes));
+        return call_error(check, operand, passed, why);
     }
     case PO_REG:
         if (!ptx_var->is_array && plain(&(OperandSpec){0}, operand) &&
             ptx_types_agree(ptx_var->type, reg_type(check, operand->reg), false))
             return true;
-        snprintf(why, sizeof why, "%.60s is .%s, the parameter is .%s%s", reg_name(check, operand->reg),
+        snprintf(why, sizeof why, "%.60s is .%s, the parameter is .%s%s%s", reg_name(check, operand->reg),
                  ptx_type_name(reg_type(check, operand->reg)), ptx_type_name(ptx_var->type),
-                 ptx_var->is_array ? " array" : "");
-        return call_error(check, operand, ret, n, callee, why);
+                 ptx_var->is_array ? " array" : "",
+                 alignment(aligned, ptx_type_bytes(reg_type(check, operand->reg)), ptx_var->align_bytes));
+        return call_error(check, operand, passed, why);
     case PO_IMM:
         if (!ret && !ptx_var->is_array && convert_imm(check, ptx_var->type, operand))
             return true;
-        return call_error(check, operand, ret, n, callee, "a constant does not fit here");
+        return call_error(check, operand, passed, "a constant does not fit here");
     case PO_SINK:
         if (ret)
             return true;
         break;
     default: break;
     }
-    return call_error(check, operand, ret, n, callee, "it is neither a .param variable nor a register");
+    return call_error(check, operand, passed, "it is neither a .param variable nor a register");
 }
 
 /* Of a vector register one element is reported. */
@@ -539,7 +556,7 @@ static bool check_call_list(const Check *check, const uint32_t *vars, bool ret, 
         const PtxVar *var = &check->m->vars[vars[k]];
         if (!last && var->component)
             continue;
-        last = check_call_operand(check, var, ret, k + 1, callee, &operands[k]);
+        last = check_call_operand(check, &(Passed){var, callee, k + 1, ret}, &operands[k]);
         ok &= last;
     }
     return ok;

@@ -152,6 +152,20 @@ static uint32_t line_behind_target(const DiagRecord *record) {
     return line;
 }
 
+/* Of a statement that takes several lines, as calls do, the first. */
+static uint32_t line_of_statement(const DiagRecord *record) {
+    const char *text = record->source ? record->source->text : NULL;
+    if (!text || !record->loc.i)
+        return record->line;
+    const char *at = text + record->loc.i - 1;
+    while (at > text && !strchr(";{}", at[-1]))
+        at--;
+    at += strspn(at, " \t\r\n");
+    uint32_t line, column;
+    source_position(record->source, (SrcLoc){(uint32_t)(at - text) + 1}, &line, &column);
+    return line;
+}
+
 static uint32_t last_line(const Source *source) {
     uint32_t line, column;
     source_position(source, (SrcLoc){(uint32_t)source->size_bytes + 1}, &line, &column);
@@ -180,6 +194,8 @@ static void on_record(void *user, const DiagRecord *record) {
     }
     if (message.class == MSG_SYMBOL)
         hold_statement(messages, record, words.text, message);
+    if (record->code == DIAG_E0128)
+        message.line = line_of_statement(record);
     if (record->code == DIAG_E0117)
         message.line = line_behind_target(record);
     if (record->code == DIAG_E0119 && message.class == MSG_STOP) {

@@ -160,7 +160,7 @@ static bool has_words(const char *text, const char *words) {
     }
 }
 
-/* The row's %o, %t, %q, %l, %s, %m filled in. */
+/* The row's %o, %t, %q, %l, %s, %m ... filled in. */
 static const char *fill_parts(Arena *arena, const DiagRecord *record, const char *format,
                               const char *modifier) {
     const char *opcode, *text = "", *at;
@@ -184,6 +184,10 @@ static const char *fill_parts(Arena *arena, const DiagRecord *record, const char
         case 'd': part = strrchr(record->text, '.'), part = part ? part + 1 : ""; break;
         case 'k': part = record->place.function ? record->place.function : ""; break;
         case 'm': part = modifier; break;
+        case 'p':
+            part = strstr(record->text, " parameter ");
+            part = part ? arena_printf(arena, "%.*s", (int)strcspn(part + 11, ":"), part + 11) : "";
+            break;
         default: break;
         }
         text = arena_printf(arena, "%s%.*s%s", text, (int)(at - format), format, part);
