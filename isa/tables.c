@@ -291,6 +291,8 @@ static unsigned slot_regs(const Target *target, const MachInst *in, unsigned slo
     if (in->optype >= isa_noptypes)
         return 0;
     for (unsigned i = target->first[in->optype]; i < target->first[in->optype + 1]; i++) {
+        if (in->opcode && in->opcode != target->rows[i].opcode) /* of a decoded one its own form says it */
+            continue;
         unsigned n = isa_slot_field(&target->rows[i], slot) ? isa_slot_regs(&target->rows[i], slot, in) : 0;
         if (n)
             return n;

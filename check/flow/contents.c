@@ -4,6 +4,7 @@
  * does with them. Other compilers may leave out what nothing can see: a variable without linkage that no
  * function names. SPDX-License-Identifier: MIT */
 #include "check/flow/contents.h"
+#include "frontend/texture.h"
 #include "frontend/named.h"
 #include "frontend/param_layout.h"
 #include <stdarg.h>
@@ -269,9 +270,9 @@ static void compare_variable(Compare *compare, uint32_t index) {
     const PtxVar *var = &compare->module->vars[index];
     const char *name = text_of(compare, var->name);
     const BinVar *bin = bin_contents_var(compare->module, compare->binary, index);
-    if (!bin) {
-        if (var->linkage != LINK_EXTERN && (var->linkage != LINK_NONE || compare->named[index]) &&
-            var->size_bytes)
+    if (!bin) { /* of a texture nothing is there but the words that code reads its handle from */
+        if (!ptx_is_texture(var) && var->linkage != LINK_EXTERN &&
+            (var->linkage != LINK_NONE || compare->named[index]) && var->size_bytes)
             report(compare, NULL, var->loc, var->linkage != LINK_NONE, "the file lacks variable %s", name);
         return;
     }

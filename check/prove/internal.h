@@ -16,8 +16,9 @@ enum {
     MEM_CONST = NMEM, /* of accesses alone */
     MEM_PARAM,
     MEM_GENERIC,
-    MEM_TABLE,    /* of jumps; its offset in the bank is no part of the address */
-    MEM_READ_ONLY /* loads of global memory by the cache that stores do not reach, besides */
+    MEM_TABLE,     /* of jumps; its offset in the bank is no part of the address */
+    MEM_READ_ONLY, /* loads of global memory by the cache that stores do not reach, besides */
+    MEM_TEXTURE    /* fetches; the address is what is found, so that none but an equal one is there */
 };
 enum { LISTS_OF_A_WARP = 1u << MEM_GLOBAL | 1u << MEM_SHARED }; /* what bar.warp.sync orders */
 /* Machine locations, numbered through. */

@@ -3,6 +3,7 @@
  * model checker look after it.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
+#include "check/prove/texture.h"
 #include "ir/ir.h"
 #include "sim/launch.h" /* number of environment registers */
 #include "isa/machine/banks.h"
@@ -91,6 +92,11 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
     if (bank != CONST_BANK_LAUNCH) {
         mach_fault(mach, "a constant bank is not modelled");
         return ts->zero;
+    }
+    for (uint32_t k = 0; k < prover->flow->bin->ntextures; k++) {
+        const struct BinTexture *texture = &prover->flow->bin->textures[k];
+        if (texture->func == prover->func && texture->offset_bytes == offset && !texture->is_param)
+            return prove_texture_handle(prover, texture->name, texture->is_surface);
     }
     if (prover->bf->is_entry && offset >= ((prover->bf->param_base + prover->bf->param_bytes + 3u) & ~3u))
         mach_fault(mach, "constant bank 0 is read out of range");

@@ -55,7 +55,8 @@ void mach_put(Mach *mach, unsigned i, unsigned c, Term *term);
 void mach_put64(Mach *mach, unsigned i, Term *term);
 void mach_put_pred(Mach *mach, unsigned i, Term *term);
 Term *mach_address(Mach *mach, bool wide, unsigned stride);
-bool mach_matrix(Mach *mach); /* false: another instruction */
+bool mach_matrix(Mach *mach);  /* false: another instruction */
+bool mach_texture(Mach *mach); /* likewise, or not modelled */
 void mach_note_access(Mach *mach, Term *addr, unsigned bytes, unsigned space, bool store);
 void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order);
 void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order);

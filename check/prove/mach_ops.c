@@ -642,7 +642,7 @@ void mach_data(Mach *mach) {
     if (!mach->prover->flow->decoded[mach->at])
         mach_fault(mach, "a word that is no instruction");
     else if (!mach_integer(mach) && !floating(mach) && !mach_halves(mach) && !mach_bits(mach) &&
-             !memory(mach) && !mach_matrix(mach) && !other(mach))
+             !memory(mach) && !mach_matrix(mach) && !mach_texture(mach) && !other(mach))
         unmodelled(mach);
     else
         check_unlooked(mach);

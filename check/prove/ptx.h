@@ -38,6 +38,10 @@ Term *pv_event(Ptx *ptx, unsigned lists, const char *name, Term *const *args, ui
 /* The membermask of a collective, all without one; noted, as what the lanes behind it are. */
 Term *pv_together(Ptx *ptx, unsigned operand);
 Term *pv_address(Ptx *ptx, const PtxOperand *operand, unsigned width);
+/* Words of memory to a destination or the elements of it; those of what is to be written, at most 4: how many
+ * bytes they are. */
+void pv_give(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *const *w);
+unsigned pv_take(Ptx *ptx, const PtxOperand *operand, PtxType t, Term **w);
 Term *pv_symbol(Ptx *ptx, const PtxOperand *operand); /* address of a symbol plus offset, 64 bits */
 /* x + -0 of one half: a NaN becomes the canonical one. */
 Term *pv_half_canonical(Ptx *ptx, bool bf16, const char *mods, Term *half);

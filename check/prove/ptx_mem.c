@@ -193,7 +193,7 @@ bool pv_acquires(const PtxInsn *in) { return in->sem == SEM_ACQUIRE || in->sem =
 
 /* ---- loads and stores ---- */
 /* Hands `total` bytes, in words, to the destination or the elements of it. */
-static void give(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *const *w) {
+void pv_give(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *const *w) {
     Terms *ts = &ptx->prover->ts;
     unsigned each = pv_bytes(t), n = operand->kind == PO_VEC ? operand->nvec : 1;
     for (unsigned k = 0; k < n; k++) {
@@ -210,7 +210,7 @@ static void give(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *const *w)
         pv_dst(ptx, element, t, v);
     }
 }
-static unsigned take(Ptx *ptx, const PtxOperand *operand, PtxType t, Term **w) { /* number of bytes */
+unsigned pv_take(Ptx *ptx, const PtxOperand *operand, PtxType t, Term **w) { /* number of bytes */
     Terms *ts = &ptx->prover->ts;
     unsigned each = pv_bytes(t), n = operand->kind == PO_VEC ? operand->nvec : 1;
     for (unsigned i = 0; i < 4; i++)
@@ -289,13 +289,13 @@ bool prove_ptx_ld(Ptx *ptx) {
                 ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_PARAM, bytes, ptx->at, false}));
         for (unsigned c = 0; c * 4 < bytes; c++)
             w[c] = prove_param_at(prover, t_add(ts, at, pv_k32(ptx, 4 * c)), each);
-        give(ptx, pv_operand(ptx, 0), t, w);
+        pv_give(ptx, pv_operand(ptx, 0), t, w);
         return true;
     }
     if (space == SP_PARAM || space == SP_PARAM_FUNC) {
         if (!param_access(ptx, a, w, bytes, false))
             return false;
-        give(ptx, pv_operand(ptx, 0), t, w);
+        pv_give(ptx, pv_operand(ptx, 0), t, w);
         return true;
     }
     if (space == SP_CONST) {
@@ -339,7 +339,7 @@ bool prove_ptx_ld(Ptx *ptx) {
         }
     }
     pv_acquire(ptx, pv_acquires(in));
-    give(ptx, pv_operand(ptx, 0), t, w);
+    pv_give(ptx, pv_operand(ptx, 0), t, w);
     return true;
 }
 
@@ -352,7 +352,7 @@ bool prove_ptx_st(Ptx *ptx) {
     Term *arg[9];
     if (ptx->in->sem == SEM_SC || !pv_bytes(pv_type(ptx)))
         return false;
-    unsigned bytes = take(ptx, pv_operand(ptx, 1), pv_type(ptx), arg + 1), n = (bytes + 3) / 4,
+    unsigned bytes = pv_take(ptx, pv_operand(ptx, 1), pv_type(ptx), arg + 1), n = (bytes + 3) / 4,
              each = bytes < 4 ? bytes : 4;
     if (bytes > 16)
         return false;

@@ -239,6 +239,51 @@ past: one way ends too early | sub (0110\\S+ +)@P0 EXIT / \\1EXIT
 past: one way ends under the complement | sub (00d0\\S+ +)@P0 EXIT / \\1@!P0 EXIT
 past: one way does not end | drop 0110\\S+ +@P0 EXIT
 past: one way comes before the place | sub BRA `\\(.L_(\\d+)_0150\\) / BRA `(.L_\\1_0100+0x40)
+textures: another texture's handle | sub TEX.B.LL R10, R12, R8, R2, 2D / TEX.B.LL R10, R12, R8, R4, 2D
+textures: coordinates exchanged | sub MOV R17, R8 / MOV R17, R9
+textures: another channel stored | sub STG.E (.R6.64.0xc.), R13 / STG.E \\1, R12
+textures: last channel for the third | sub STG.E (.R6.64.0x10.), R11 / STG.E \\1, R10
+textures: two dimensions for three | sub TEX.B.LL RZ, R10, R8, R4, 3D / TEX.B.LL RZ, R10, R8, R4, 2D
+textures: first level for the one asked for | sub TEX.B.LL RZ, R10, R8, R4, 3D / TEX.B.LZ RZ, R10, R8, R4, 3D
+textures: level of another register | sub MOV R5, R10 / MOV R5, R12
+textures: fetch where the PTX does none | move TEX.B.LL RZ, R10, R8, R4, 3D / BSSY
+textures: fetch in the other lanes | sub @!P0 BRA / @P0 BRA
+textures: last layer too far | sub IMNMX.U32 R16, R3, 0xffff / IMNMX.U32 R16, R3, 0x1ffff
+textures: layer signed | sub IMNMX.U32 R16 / IMNMX R16
+textures: direction for a layer of two dimensions | sub R16, R14, ARRAY_2D / R16, R14, 3D
+textures: name of the other texture | sub MOV R3, c.0x0..0x184. / MOV R3, c[0x0][0x188]
+textures: other texture's name, the other way | sub MOV R12, c.0x0..0x188. / MOV R12, c[0x0][0x184]
+textures: offset left out | sub TLD.B.LZ.AOFFI RZ / TLD.B.LZ RZ
+textures: offset of another size | sub MOV R13, 0x3 / MOV R13, 0x4
+textures: number for a whole texel | sub TLD.B.LZ RZ, R10, R0, R3, 1D / TEX.B.LZ RZ, R10, R0, R3, 1D
+textures: whole texels, place of the other | sub TLD.B.LZ RZ, R10, R0, R3, 1D / TLD.B.LZ RZ, R10, R5, R3, 1D
+textures: some channels not fetched | sub (TLD.B.LZ.AOFFI RZ, R12, R5, R12, 1D) / \\1, 0x5
+textures: width for height | sub (TXQ.*), 0x2 ; / \\1, 0x1 ;
+textures: size of another texture | sub TXQ.B RZ, R0, R4 / TXQ.B RZ, R0, R2
+textures: another channel gathered | sub TLD4.G.B / TLD4.R.B
+textures: another offset of a gather | sub MOV R3, 0x3f01 / MOV R3, 0x3f02
+textures: offsets of a gather in another form | sub MOV R3, 0x3f01 / MOV R3, 0xf1
+textures: a gather without its offsets | sub TLD4.G.B.AOFFI / TLD4.G.B
+textures: derivatives exchanged | sub MOV R10, R9 / MOV R10, R8
+textures: derivatives ignored | sub TXD.B R2, RZ, R8, R12, 2D / TEX.B.LZ R2, RZ, R8, R12, 2D
+textures: fetch behind the store of what it needs | move TLD.B.LZ.AOFFI / IMNMX.U32
+textures: rounded to halves | sub TEX.B.LL R10, R12, R8, R2, 2D / TEX.B.F16.RN.LL R10, R12, R8, R2, 2D
+textures: place and handle in one list | sub TEX.B.LL RZ, R10, R8, R4, 3D / TEX.SCR.B.LL RZ, R10, R8, R4, 3D
+textures: surface of another handle | sub SULD.D.BA.2D.64.STRONG.SM R10, .R8., R0 / SULD.D.BA.2D.64.STRONG.SM R10, [R8], R2
+textures: surface at another place | sub SULD.D.BA.2D.64.STRONG.SM R10, .R8., R0 / SULD.D.BA.2D.64.STRONG.SM R10, [R4], R0
+textures: outside of a surface nothing for the nearest | sub SULD.D.BA.2D.64.STRONG.SM R10 / SULD.D.BA.2D.64.STRONG.SM.IGN R10
+textures: halves of what is written exchanged | sub MOV R12, R11 / MOV R12, R10
+textures: outside of a surface ignored | sub SUST.D.BA.2D.64.STRONG.SM.TRAP / SUST.D.BA.2D.64.STRONG.SM.IGN
+textures: less written | sub SUST.D.BA.2D.64.STRONG.SM.TRAP .R8., R12 / SUST.D.BA.2D.STRONG.SM.TRAP [R8], R12
+textures: texels for bytes | sub SUST.D.BA.2D.64.STRONG.SM.TRAP / SUST.P.2D.STRONG.SM.RG.TRAP
+textures: read before it is written | move SULD.D.BA.2D.U8 / SUST.D.BA.2D.64
+textures: byte read with a sign | sub SULD.D.BA.2D.U8 / SULD.D.BA.2D.S8
+textures: another reduction | sub SURED.D.BA.2D.ADD / SURED.D.BA.2D.MAX
+textures: reduction of texels | sub SURED.D.BA.2D.ADD / SURED.D.2D.ADD
+textures: sum of 64 bits | sub SURED.D.BA.2D.ADD.STRONG.SYS.TRAP .R8., R19 / SURED.D.BA.2D.ADD.U64.STRONG.SYS.TRAP [R8], R18
+textures: fewer channels written | sub SUST.P.2D.STRONG.SM / SUST.P.2D.STRONG.SM.RG
+textures: write to a surface left out | drop SUST.P.2D
+textures: reduction done in none | drop SURED.D.BA
 signs: magnitude's sign is not changed | sub in:.text.signs FADD R0, -.R0., -0.0 / FADD R0, |R0|, -0.0
 signs: another's sign is changed | sub in:.text.signs FADD R0, -.R0., -0.0 / FADD R0, -R0, -0.0
 signs: magnitude is not taken | sub in:.text.signs FADD R5, .R0., -0.0 / FADD R5, R0, -0.0

@@ -329,6 +329,7 @@ static const struct {
     const char *op, *name;
 } harmless[] = {
     {NULL, "evict"},                         /* a hint to the cache */
+    {NULL, "tag"},                           /* of textures: hints, which operands are used again */
     {"LDG", "ltc"},    {"LD", "ltc"},        /* a prefetch */
     {NULL, "urb"},     {NULL, "desc"},       /* a memory descriptor: it adds nothing to an address */
     {"VOTE", "op"},    {"VOTEU", "op"},      /* of the predicate; with PT there, the ballot is all */
