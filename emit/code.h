@@ -72,7 +72,7 @@ bool elf_write(const CodeModule *module, void **image, size_t *size_bytes, Diags
 typedef struct {
     bool no_map;      /* leave .heddle.map out */
     bool no_ptx;      /* leave .heddle.ptx (the PTX text) out */
-    bool new_form;    /* NVIDIA's header form of CUDA 13 instead of the older one (native targets) */
+    bool old_form;    /* NVIDIA's form of files before CUDA 12.8 instead of CUDA 13's (native targets) */
     bool relocatable; /* an object for nvlink (emit/elf/relocatable.c), of a module lowered as such */
     bool lines;       /* .debug_line, where the PTX has .loc */
 } ElfOptions;

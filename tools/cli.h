@@ -32,7 +32,7 @@ typedef struct {
     PredicateMode predicate;
     unsigned reconv_opts;
     Written *written; /* NULL: not to be reported */
-    bool yield_breaks, time_passes, verbose, no_map, no_ptx, new_form, json, object, keep_going;
+    bool yield_breaks, time_passes, verbose, no_map, no_ptx, old_form, json, object, keep_going;
     uint64_t options_hash; /* of all options given that may change a verdict */
     Plan plan;             /* launch: from options or from --launch */
     PlanLaunch launch;     /* --kernel, --grid, --block, --shared */

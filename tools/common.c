@@ -95,7 +95,7 @@ DriverOptions cli_driver_options(const Settings *settings) {
                    .on_dump = print_dump},
         .profiles = settings->profiles.at,
         .nprofiles = settings->profiles.n,
-        .elf = {.no_map = settings->no_map, .no_ptx = settings->no_ptx, .new_form = settings->new_form}};
+        .elf = {.no_map = settings->no_map, .no_ptx = settings->no_ptx, .old_form = settings->old_form}};
 }
 
 static bool take_target(Settings *settings, const char *path, const Target *t) {

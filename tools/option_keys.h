@@ -14,7 +14,7 @@ enum { /* keys of options without a letter */
        KEY_NO_MAP,
        KEY_KEEP_GOING,
        KEY_NO_PTX,
-       KEY_NEW_FORM,
+       KEY_OLD_FORM,
        KEY_JSON,
        KEY_KERNEL,
        KEY_SECTIONS,

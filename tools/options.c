@@ -57,7 +57,7 @@ static const struct argp_option whole_options[] = {
     {.doc = "Compiling:"}};
 static const struct argp_option file_options[] = {
     {"no-ptx", KEY_NO_PTX, NULL, 0, "Leave the PTX text out of the file", 0},
-    {"new-form", KEY_NEW_FORM, NULL, 0, "Native targets: the ELF header of CUDA 13, not the older one", 0},
+    {"old-form", KEY_OLD_FORM, NULL, 0, "Native targets: a file as of CUDA before 12.8, not of CUDA 13", 0},
     {.doc = "The file that is written:"}};
 static const struct argp_option profile_options[] = {
     {"profile", KEY_PROFILE, "FILE", 0,
@@ -468,7 +468,7 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
     case KEY_NO_MAP: settings->no_map = true; return true;
     case KEY_KEEP_GOING: settings->keep_going = true; return true;
     case KEY_NO_PTX: settings->no_ptx = true; return true;
-    case KEY_NEW_FORM: settings->new_form = true; return true;
+    case KEY_OLD_FORM: settings->old_form = true; return true;
     case KEY_JSON: settings->json = true; return true;
     default: return false;
     }

@@ -695,7 +695,7 @@ bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **imag
     Arena arena = {0};
     ElfWriter w = {
         .a = &arena, .code = module, .opt = opt, .target = isa_target_info(module->ir->target), .d = diags};
-    w.old_form = elf_is_native(&w) && !opt->new_form && !opt->relocatable;
+    w.old_form = elf_is_native(&w) && opt->old_form && !opt->relocatable;
     w.elf = ARENA_NEW(&arena, ElfImage);
     w.var_section = ARENA_ARRAY(&arena, uint32_t, module->ir->vars.n + 1);
     w.parts = ARENA_ARRAY(&arena, ElfParts, module->nfuncs + 1);

@@ -37,7 +37,7 @@ rows = [
     ("mutate", "programs", "1", "bru1.cubin", None), ("mutate", "prove-time", "0", "bru1.cubin", None),
     ("mutate", "states", "1", "bru1.cubin", None), ("mutate", "with-ptxas", "-O3", "k.ptx", None),
     ("mutate", "seed", "1", "bru1.cubin", None), ("mutate", "no-ptx", None, "k.ptx", "--apply drop-bsync:0 -o out"),
-    ("mutate", "new-form", None, "k.ptx", "-t sm_80 --apply drop-bsync:0 -o out"), ("mutate", "ptxas", "p", "k.ptx", None),
+    ("mutate", "old-form", None, "k.ptx", "-t sm_80 --apply drop-bsync:0 -o out"), ("mutate", "ptxas", "p", "k.ptx", None),
     ("mutate", "json", None, "k.ptx --apply drop-bsync:0 -o out", None),
     ("validate", "ptxas", "p", "k.ptx --launch auto", None),
     ("validate", "show-launch", "s", "k.ptx --block 32", "--launch auto"), ("run", "jit-after", "9", "k.ptx --engine=interp", "--engine=jit"),
@@ -120,13 +120,13 @@ for command, words in [("check", "-O0"), ("check", "--target=sm_80"), ("report",
         failed += 1
         print(f"heddle {command} k.ptx {words} is as without")
 run("compile", "-t", "sm_80", "k.ptx", "-o", "plain")
-for words in "--no-map", "--no-ptx", "--new-form", "-O0", "--reconverge=none", "-c", "--emit=asm", "--emit=mir", "--emit=ptx":
+for words in "--no-map", "--no-ptx", "--old-form", "-O0", "--reconverge=none", "-c", "--emit=asm", "--emit=mir", "--emit=ptx":
     run("compile", "-t", "sm_80", "k.ptx", "-o", "other", words)
     if read("other") == read("plain"):
         failed += 1
         print(f"heddle compile {words} writes what it writes without")
-for command, option in [("coverage", "--keep-going"), ("coverage", "--no-map"), ("check", "--new-form"), ("run", "--no-ptx"),
-                        ("prove", "--new-form"), ("asm", "--optimize=2")]:
+for command, option in [("coverage", "--keep-going"), ("coverage", "--no-map"), ("check", "--old-form"), ("run", "--no-ptx"),
+                        ("prove", "--old-form"), ("asm", "--optimize=2")]:
     if run(command, "k.ptx", option)[0] != 2:
         failed += 1
         print(f"heddle {command} takes {option}")

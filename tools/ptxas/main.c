@@ -323,7 +323,6 @@ static DriverOptions driver_options(const Job *job) {
                                         : n > 3 ? 3
                                                 : (unsigned)n,
                            .elf = {.relocatable = given(job, OPT_COMPILE_ONLY),
-                                   .new_form = true,
                                    .no_map = !keep,
                                    .no_ptx = !keep,
                                    .lines = lines}};

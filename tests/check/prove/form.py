@@ -179,11 +179,11 @@ def main():
     scratch.mkdir(parents=True, exist_ok=True)
     ptx, good, bad = cases / "form.ptx", scratch / "good.cubin", scratch / "bad.cubin"
     makers = {
-        "old form": [heddle, "compile", "-t", "sm_80", ptx, "-o", good],
-        "callees without names": [heddle, "compile", "-t", "sm_80", ptx, "-o", good],
-        "older toolkit": [heddle, "compile", "-t", "sm_80", ptx, "-o", good],
-        "new form": [heddle, "compile", "-t", "sm_90", "--new-form", ptx, "-o", good],
-        "sm_75": [heddle, "compile", "-t", "sm_75", "--new-form", "-O0", ptx, "-o", good],
+        "old form": [heddle, "compile", "-t", "sm_80", "--old-form", ptx, "-o", good],
+        "callees without names": [heddle, "compile", "-t", "sm_80", "--old-form", ptx, "-o", good],
+        "older toolkit": [heddle, "compile", "-t", "sm_80", "--old-form", ptx, "-o", good],
+        "new form": [heddle, "compile", "-t", "sm_90", ptx, "-o", good],
+        "sm_75": [heddle, "compile", "-t", "sm_75", "-O0", ptx, "-o", good],
     }
     if ptxas:
         makers = {"ptxas": [ptxas, "-arch=sm_90", ptx, "-o", good]}

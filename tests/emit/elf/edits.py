@@ -403,9 +403,9 @@ def all_kernel_edits():
     ptx = os.path.join(work, "two.ptx")
     with open(ptx, "w") as f:
         f.write(TWO)
-    for target in ("bru1", "sm_75", "sm_90"):
+    for target, form in (("bru1", []), ("sm_75", ["--old-form"]), ("sm_90", [])):
         binary = os.path.join(work, "two.%s.cubin" % target)
-        status, text = run(heddle, "compile", "-t", target, ptx, "-o", binary)
+        status, text = run(heddle, "compile", "-t", target, *form, ptx, "-o", binary)
         if status:
             raise SystemExit(text)
         kernel_edits("two." + target, binary, ptx, True)

@@ -24,7 +24,7 @@ same() { # NAME: the module's declarations, parameters and body are standard inp
     mine || continue
     sed "s/TARGET/$sm/" "$work/$1.ptx" > "$work/x.ptx"
     "$ptxas" -arch "$sm" "$work/x.ptx" -o "$work/theirs.cubin" 2> /dev/null || continue # an older or newer ptxas
-    "$heddle" compile --new-form -t "$sm" "$work/x.ptx" -o "$work/ours.cubin"
+    "$heddle" compile -t "$sm" "$work/x.ptx" -o "$work/ours.cubin"
     for file in theirs ours; do # a record's number says the same as its name
       "$heddle" disasm --sections "$work/$file.cubin" | sed -f "$work/numbers" > "$work/numbers.sass"
       grep -q EIATTR "$work/numbers.sass" && { echo "$1, $sm: a record without a number"; exit 1; }

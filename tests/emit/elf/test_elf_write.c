@@ -183,7 +183,7 @@ static void test_kernel_facts(void **state) {
     for (size_t i = 0; i < sizeof targets / sizeof *targets * 2; i++) {
         Made x;
         make(&x, targets[i / 2]);
-        Binary *binary = write_and_read(&x, &(ElfOptions){.new_form = i % 2});
+        Binary *binary = write_and_read(&x, &(ElfOptions){.old_form = i % 2});
         const BinFunc *func = binary_find(binary, "k");
         uint32_t base = strncmp(targets[i / 2], "sm_90", 5) == 0 ? 0x210 : 0x160;
         assert_string_equal(isa_target_name(binary->target), targets[i / 2]);
@@ -207,23 +207,23 @@ static void test_kernel_facts(void **state) {
 /* Fields that NVIDIA's tools look at; numbers from the format description. */
 static void test_native_header(void **state) {
     (void)state;
-    for (int new_form = 0; new_form < 2; new_form++) {
+    for (int old_form = 0; old_form < 2; old_form++) {
         Made x;
         void *image;
         size_t size;
         make(&x, "sm_86");
-        assert_true(elf_write_with(&x.code, &(ElfOptions){.new_form = new_form}, &image, &size, &x.d));
+        assert_true(elf_write_with(&x.code, &(ElfOptions){.old_form = old_form}, &image, &size, &x.d));
         Arena a = {0};
         ElfImage *elf_image = elf_image_read(&a, image, size, &x.d);
         assert_non_null(elf_image);
         assert_int_equal(elf_image->h.e_machine, 190);
-        assert_int_equal(elf_image->h.e_ident[EI_OSABI], new_form ? 0x41 : 0x33);
-        assert_int_equal(elf_image->h.e_ident[EI_ABIVERSION], new_form ? 8 : 7);
-        assert_int_equal(elf_image->h.e_flags, new_form ? 0x06005604 : 0x00560556);
-        assert_int_equal(elf_image->h.e_version, new_form ? 1 : 111);
+        assert_int_equal(elf_image->h.e_ident[EI_OSABI], old_form ? 0x33 : 0x41);
+        assert_int_equal(elf_image->h.e_ident[EI_ABIVERSION], old_form ? 7 : 8);
+        assert_int_equal(elf_image->h.e_flags, old_form ? 0x00560556 : 0x06005604);
+        assert_int_equal(elf_image->h.e_version, old_form ? 111 : 1);
         const ElfSection *text = &elf_image->sections.at[elf_image_find(elf_image, ".text.k")];
         assert_int_equal(text->h.sh_info >> 24, 10);
-        assert_int_equal(text->h.sh_flags, new_form ? 6 : 0x200006); /* barriers << 20 */
+        assert_int_equal(text->h.sh_flags, old_form ? 0x200006 : 6); /* barriers << 20 */
         assert_int_equal(text->h.sh_addralign, 128);
         const ElfSection *info = &elf_image->sections.at[elf_image_find(elf_image, ".nv.info.k")];
         size_t pos = 0;
