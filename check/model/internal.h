@@ -38,8 +38,9 @@ typedef struct {
     bool joins;        /* of WARPSYNC: the lanes of all masks that are there go on together */
     bool drops;        /* BMOV.CLEAR to RZ */
     bool entered;      /* WARPSYNC, VOTE: of lanes that were asked together in a call (BinCheckReport) */
+    uint32_t meets;    /* WARPSYNC.COLLECTIVE: one number, not 0, for all with the same code up to `target` */
     uint32_t imm;      /* mask as encoded; TD_CONST: the constant */
-    uint32_t target;   /* BRA, CALL */
+    uint32_t target;   /* BRA, CALL, WARPSYNC.COLLECTIVE */
     uint32_t ntargets; /* BRX; indirect CALL */
     const uint32_t *targets;
     uint32_t next; /* first instruction from here on, this one included, that is not jumped over */

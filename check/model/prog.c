@@ -240,6 +240,62 @@ static bool jumped_over(const Skel *skel) {
            (skel->never && skel->kind != BK_BRANCH_INDIRECT);
 }
 
+/* ---- WARPSYNC.COLLECTIVE: lanes meet there from several places ---- */
+
+/* Straight code to ENDCOLLECTIVE that any lanes may execute, behind a WARPSYNC that every lane executes? */
+static bool is_meeting_place(const ModelProgram *program, uint32_t i) {
+    const BinFlow *flow = program->g;
+    const Skel *skel = &program->at[i];
+    uint32_t end = flow->decoded[i] && flow->insts[i].optype == OT_WARPSYNC_COLLECTIVE ? bin_target(flow, i)
+                                                                                       : BINFLOW_NONE;
+    if (end == BINFLOW_NONE || end < i + 2 || skel->maybe || skel->never || skel->unknown ||
+        skel->guard != NO_PRED || skel->pp != NO_PRED)
+        return false;
+    for (uint32_t k = i + 1; k < end; k++) {
+        BinKind kind = flow->decoded[k] ? bin_kind(&flow->insts[k]) : BK_TRAP;
+        if (k == end - 1 ? !flow->decoded[k] || flow->insts[k].optype != OT_ENDCOLLECTIVE
+                         : kind != BK_PLAIN && kind != BK_NOP && kind != BK_COLLECTIVE)
+            return false;
+    }
+    return true;
+}
+
+static bool is_fence(const BinFlow *flow, uint32_t i) {
+    return isa_traits(flow->insts[i].optype)->effects ==
+               (ISA_EFFECT_READ | ISA_EFFECT_WRITE | ISA_EFFECT_ORDER) &&
+           flow->insts[i].ndst == 0;
+}
+
+/* The same instructions, control bits (102 and up) and fences aside: a relaxed arrival has none. */
+static bool meet(const ModelProgram *program, uint32_t a, uint32_t b) {
+    const BinFlow *flow = program->g;
+    uint64_t(*code)[2] = flow->bin->code;
+    uint32_t end_a = program->at[a].target, end_b = program->at[b].target;
+    for (a++, b++; a < end_a && b < end_b;) {
+        if (code[a][0] == code[b][0] && (code[a][1] ^ code[b][1]) << (128 - 102) == 0)
+            a++, b++;
+        else if (is_fence(flow, a))
+            a++;
+        else if (is_fence(flow, b))
+            b++;
+        else
+            return false;
+    }
+    return a == end_a && b == end_b;
+}
+
+static void find_meetings(ModelProgram *program) {
+    for (uint32_t i = 0; i < program->n; i++) {
+        if (!is_meeting_place(program, i))
+            continue;
+        program->at[i].target = bin_target(program->g, i);
+        program->at[i].meets = i + 1;
+        for (uint32_t k = 0; k < i; k++)
+            if (program->at[k].meets == k + 1 && meet(program, i, k))
+                program->at[i].meets = k + 1;
+    }
+}
+
 /* Collectives that rely on the warp being together: no WARPSYNC in front of them. VOTE of a constant asks who
  * is there, which any group may. */
 static void find_uncovered(ModelProgram *program) {
@@ -284,6 +340,7 @@ ModelProgram *model_program(const BinFlow *flow) {
     find_tracked(program);
     for (uint32_t i = 0; i < program->n; i++)
         set_inst(program, i);
+    find_meetings(program);
     liveness(program);
     for (uint32_t i = program->n; i-- > 0;)
         program->at[i].next = jumped_over(&program->at[i]) ? program->at[i + 1].next : i;

@@ -489,9 +489,9 @@ static bool surely(const Stepper *stepper, const Skel *skel, const ModelState *s
 }
 
 /* The mask that each lane of `m` brings to a WARPSYNC; false: not known. */
-static bool sync_masks(const Stepper *stepper, const Skel *skel, const ModelState *state, Lanes m,
-                       Lanes *mask) {
+static bool sync_masks(const Stepper *stepper, uint32_t inst, const ModelState *state, Lanes m, Lanes *mask) {
     EACH_LANE(i, m) {
+        const Skel *skel = &stepper->p->at[state->active & bit(i) ? inst : state->pc[i]];
         Lanes v = 0;
         if (skel->entered && stepper->stacks.at[state->stack[i]].entered) {
             mask[i] = (Lanes)stepper->stacks.at[state->stack[i]].entered;
@@ -521,14 +521,25 @@ static Lanes at_bsync(const Stepper *stepper, const ModelState *state, unsigned 
     return there;
 }
 
+/* Those that wait at this WARPSYNC, or at one with which it meets. */
+static Lanes gathered(const Stepper *stepper, const ModelState *state, uint32_t inst) {
+    uint32_t meets = stepper->p->at[inst].meets;
+    Lanes found = waiting_at(state, inst);
+    EACH_LANE(i, meets ? parked(state) : 0)
+        found |= stepper->p->at[state->pc[i]].meets == meets ? bit(i) : 0;
+    return found;
+}
+
 /* Whom a lane waits for at WARPSYNC. */
 static Lanes warpsync_lacks(const Stepper *stepper, const ModelState *state, unsigned lane) {
     const Skel *at = &stepper->p->at[state->pc[lane]];
     Lanes mask[MODEL_MAX_LANES] = {0};
     if (state->active & bit(lane) || at->kind != BK_WARPSYNC)
         return 0;
-    Lanes with = waiting_at(state, state->pc[lane]);
-    return sync_masks(stepper, at, state, with, mask) ? (Lanes)(mask[lane] & state->valid & ~with) : 0;
+    Lanes with = gathered(stepper, state, state->pc[lane]);
+    return sync_masks(stepper, state->pc[lane], state, with, mask)
+               ? (Lanes)(mask[lane] & state->valid & ~with)
+               : 0;
 }
 
 /* Those of `lanes` that wait at WARPSYNC for one of `here`, or for lanes that do in turn: as in members.c. */
@@ -614,18 +625,35 @@ static StepStatus yield(Stepper *stepper, const Skel *k, ModelState *state, uint
     return STEP_ON;
 }
 
+/* Lanes that have met go on, those from elsewhere behind their own collective, which they are done with. */
+static StepStatus warpsync_passes(Stepper *stepper, ModelState *state, uint32_t inst, Lanes group) {
+    const Skel *at = stepper->p->at;
+    Lanes old = state->active;
+    uint32_t place = old & group ? inst : state->pc[lowest(group)];
+    state->tried = 0;
+    state->blocked = (Lanes)((state->blocked | old) & ~group);
+    EACH_LANE(i, group & (Lanes)~old)
+        if (state->pc[i] != place) {
+            state->active = bit(i);
+            for (uint32_t k = state->pc[i] + 1; k < at[state->pc[i]].target; k++)
+                forget(stepper, &at[k], state);
+            state->pc[i] = at[state->pc[i]].target;
+            group &= (Lanes)~bit(i);
+        }
+    state->active = group;
+    return go_on(stepper, &at[place], state, place);
+}
+
 static StepStatus warpsync(Stepper *stepper, const Skel *k, ModelState *state, uint32_t inst, Lanes g,
                            Oracle *o) {
     if (g != state->active)
         return split(stepper, k, state, inst, g);
-    Lanes arrived = state->active | waiting_at(state, inst), mask[MODEL_MAX_LANES] = {0}, wanted = 0,
+    Lanes arrived = state->active | gathered(stepper, state, inst), mask[MODEL_MAX_LANES] = {0}, wanted = 0,
           complete = 0;
-    if (!sync_masks(stepper, k, state, arrived, mask)) {
+    if (!sync_masks(stepper, inst, state, arrived, mask)) {
         stepper->assumed_masks++;
         note(stepper, inst, MS_MASK, state->active, arrived, NULL);
-        state->active = arrived;
-        state->blocked &= (Lanes)~arrived;
-        return go_on(stepper, k, state, inst);
+        return warpsync_passes(stepper, state, inst, arrived);
     }
     EACH_LANE(i, state->active)
         if (!(mask[i] >> i & 1)) {
@@ -661,14 +689,10 @@ static StepStatus warpsync(Stepper *stepper, const Skel *k, ModelState *state, u
         state->tried |= turns ? state->active : 0;
         return STEP_ON;
     }
-    state->tried = 0;
     Lanes group = mask[lowest(complete)] & state->valid;
     EACH_LANE(i, k->joins ? complete : 0)
         group |= mask[i] & state->valid;
-    state->blocked |= (Lanes)(state->active & ~group);
-    state->active = group;
-    state->blocked &= (Lanes)~group;
-    return go_on(stepper, k, state, inst);
+    return warpsync_passes(stepper, state, inst, group);
 }
 
 static void b_register(Stepper *stepper, const Skel *skel, ModelState *state, Lanes g) {

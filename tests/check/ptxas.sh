@@ -18,6 +18,10 @@ run() {
     "$heddle" validate "$name.ptx" "$name.cubin" "$@" >out 2>&1
     [ $? = "$status" ] || { echo "$name, ptxas $level for sm_$sm, $*: not status $status"; head -5 out; failed=1; }
 }
+# model VERDICT NAME LEVEL MACHINE: of the file that `run` made last
+model() {
+    "$heddle" check --model "$2.cubin" 2>&1 | grep -q "^[^ ]*: $1, " || { echo "$2, ptxas $3 for sm_$4: the model checker does not say $1"; failed=1; }
+}
 for sm in 75 80 86 89 90; do
     for level in -O0 -O3; do
         run 0 windows $level $sm --grid 1 --block 48 --arg out:o:'u64[192]'=zero
@@ -89,16 +93,21 @@ for level in -O0 -O3; do
     for sm in 75 80 86 89; do
         run 4 two_forms $level $sm "${masks[@]}"
         grep -q 'livelock: .* at 0x[0-9a-f]* WARPSYNC' out || { echo "two_forms $level sm_$sm: where?"; failed=1; }
+        model stuck two_forms $level $sm
     done
     run 0 two_forms $level 90 "${masks[@]}"
+    model proved two_forms $level 90
     for sm in 75 80 86 89 90; do
         run 0 later $level $sm --grid 1 --block 32 --arg out:o:'u32[34]'=zero
+        model proved later $level $sm
         [ $sm = 75 ] || run 0 ../../lower/meet/turns $level $sm --grid 1 --block 32 --arg out:o:'u32[32]'=zero
     done
 done
 run 0 arrive -O0 90 --grid 2 --block 64 --arg out:o:'u32[128]'=zero
+model proved arrive -O0 90
 run 4 arrive -O3 90 --grid 2 --block 64 --arg out:o:'u32[128]'=zero
 grep -q 'livelock: .* at 0x[0-9a-f]* WARPSYNC' out || { echo "arrive -O3: where?"; failed=1; }
+model stuck arrive -O3 90
 run 4 regions -O0 89 "${regions[@]}" --policy bssy=or
 # -O0 has stall count 0 with YIELD where a product takes longer than the greatest count
 for sm in 80 86 89 90; do
