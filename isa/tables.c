@@ -86,7 +86,8 @@ ValueType isa_imm_type(const IsaRow *row, const MachInst *in, unsigned type, Imm
         return (ValueType)type;
     if (!strcmp(src, "F64") || !strcmp(func, "RCP64H") || !strcmp(func, "RSQ64H"))
         return VT_F64;
-    *half = !strcmp(src, "F16") ? IMM_F16 : !strcmp(src, "BF16") ? IMM_BF16 : IMM_WHOLE;
+    const char *of = *src ? src : mod_value(row, in, "fmt"); /* of a conversion; of MUFU */
+    *half = !strcmp(of, "F16") ? IMM_F16 : !strcmp(of, "BF16") ? IMM_BF16 : IMM_WHOLE;
     return *half ? VT_H2 : VT_F32;
 }
 

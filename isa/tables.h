@@ -208,7 +208,7 @@ static inline unsigned isa_mod_get(const IsaRow *row, unsigned mod, uint32_t mod
 /* The modifier of that name, -1: there is none. */
 int isa_mod_find(const IsaRow *row, const char *name);
 /* What the 32 bits of an immediate of `type` are: a conversion's follow from modifier `src`, MUFU's from its
- * function. *half: what it is where the type is VT_H2 and there is one half only. */
+ * function and from `fmt`. *half: what it is where the type is VT_H2 and there is one half only. */
 typedef enum { IMM_WHOLE, IMM_F16, IMM_BF16 } ImmHalf;
 ValueType isa_imm_type(const IsaRow *row, const MachInst *in, unsigned type, ImmHalf *half);
 uint32_t isa_mod_put(const IsaRow *row, unsigned mod, uint32_t mods, unsigned value);
