@@ -180,6 +180,85 @@ static Cost control_cost(const Function *f, unsigned op) {
     return (Cost){1, op == OT_BSSY ? BSSY_CYCLES : (float)latency_issue(f->module->target, &m)};
 }
 
+/* ---- what lower/opt/conditions.c will make part of another instruction ---- */
+
+enum { NO_COND = UINT32_MAX };
+
+/* The place in the block of the instruction without a guard that makes the scalar o, one that gives a
+ * predicate or can do so; NO_COND: there is none. */
+static uint32_t made_here(const Function *f, const Block *b, unsigned before, Operand o) {
+    uint32_t v = opt_scalar(o);
+    for (unsigned k = before; v && k-- > 0;) {
+        const Inst *i = &f->insts.at[b->insts.at[k].i];
+        FOR_DSTS(f, i, dst)
+            if (opt_scalar(*dst) == v)
+                return ir_is_pseudo(i->op) || !op_is_always(i->guard) ? NO_COND : k;
+    }
+    return NO_COND;
+}
+
+/* Does nothing else read the predicate that place `reader` of the block reads (its length: the branch)? */
+static bool read_once(const Pred *pred, const Block *b, unsigned reader, Operand o) {
+    const Function *f = pred->f;
+    if (o.value < pred->nindexed && pred->live_index[o.value])
+        return false;
+    for (unsigned k = 0; k < b->insts.n; k++) {
+        const Inst *i = &f->insts.at[b->insts.at[k].i];
+        bool reads = i->guard.kind == OPK_VAL && i->guard.value == o.value;
+        FOR_USES(f, i, use)
+            reads |= use->value == o.value;
+        if (reads && k != reader)
+            return false;
+    }
+    return true;
+}
+
+static bool is_nothing(Operand o) {
+    return !o.mods &&
+           ((o.kind == OPK_IMM && !o.value) || (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ));
+}
+
+/* Bits that are compared with zero: LOP3 says that itself. */
+static bool is_of_table(const Function *f, const Block *b, unsigned at, const Inst *test) {
+    unsigned cmp = MGET(ISETP, cmp, test->mods);
+    Operand x = *ir_src((Function *)f, test, ISETP_ra), y = *ir_src((Function *)f, test, ISETP_rb);
+    uint32_t table = is_nothing(y) && !x.mods ? made_here(f, b, at, x) : NO_COND;
+    return (cmp == ICmp_NE || cmp == ICmp_EQ) && op_is_always(*ir_src((Function *)f, test, ISETP_pp)) &&
+           table != NO_COND && f->insts.at[b->insts.at[table].i].op == OT_LOP3;
+}
+
+static bool is_made_by_test(const Pred *pred, const Block *b, unsigned reader, unsigned before, Operand o) {
+    uint32_t test = made_here(pred->f, b, before, o);
+    if (test == NO_COND)
+        return false;
+    unsigned op = pred->f->insts.at[b->insts.at[test].i].op;
+    bool combines = isa_traits(op)->combines_dst != ISA_NO_SLOT || op == OT_LOP3 || op == OT_PLOP3;
+    return combines && read_once(pred, b, reader, o);
+}
+
+/* Is the instruction at this place of a side one that costs nothing? */
+static bool is_part_of_other(const Pred *pred, const Block *b, unsigned at) {
+    const Inst *i = &pred->f->insts.at[b->insts.at[at].i];
+    Function *f = pred->f;
+    if (!op_is_always(i->guard))
+        return false;
+    if (i->op == OT_ISETP)
+        return is_of_table(f, b, at, i);
+    return i->op == OT_PLOP3 && ir_dst(f, i, PLOP3_pv)->kind == OPK_NONE &&
+           op_is_always(*ir_src(f, i, PLOP3_pr)) &&
+           (is_made_by_test(pred, b, at, at, *ir_src(f, i, PLOP3_pp)) ||
+            is_made_by_test(pred, b, at, at, *ir_src(f, i, PLOP3_pq)));
+}
+
+/* Is the condition that joins those of two branches made by what computes one of them? */
+static bool is_joined_free(const Pred *pred, const PredRegion *region) {
+    const Block *b = &pred->f->blocks.at[region->side[0].block.i];
+    if (region->shape != PD_BRANCH || region->nands != 1)
+        return false;
+    unsigned branch = region->side[0].n;
+    return is_made_by_test(pred, b, branch, branch, pred->f->insts.at[b->insts.at[branch].i].guard);
+}
+
 typedef struct {
     Cost branch, guarded;
     float cheapest, risk; /* the shorter way through the branch, and how much more guarded code may cost */
@@ -237,13 +316,16 @@ static Estimate estimate(const Pred *pred, const PredRegion *region, Odds odds) 
     const Function *f = pred->f;
     Cost side[2] = {{0, 0}, {0, 0}}, bra = control_cost(f, OT_BRA), bsync = control_cost(f, OT_BSYNC);
     for (unsigned k = 0; k < region->nsides; k++)
-        for (unsigned n = 0; n < region->side[k].n && !region->shared_exit; n++)
-            add_cost(&side[k], 1,
-                     cost_of(f, &f->insts.at[f->blocks.at[region->side[k].block.i].insts.at[n].i]));
+        for (unsigned n = 0; n < region->side[k].n && !region->shared_exit; n++) {
+            const Block *block = &f->blocks.at[region->side[k].block.i];
+            if (region->ninsts > PRED_MAX_INSTS || !is_part_of_other(pred, block, n))
+                add_cost(&side[k], 1, cost_of(f, &f->insts.at[block->insts.at[n].i]));
+        }
     Estimate e = {bra, {0, 0}, 0, 0};
     for (unsigned k = 0; k < region->nsides; k++)
         add_cost(&e.guarded, 1, side[k]);
-    add_cost(&e.guarded, (float)(region->nselects + region->nands), (Cost){1, 1});
+    unsigned joined = region->nands - is_joined_free(pred, region);
+    add_cost(&e.guarded, (float)(region->nselects + joined), (Cost){1, 1});
     /* what stands at the end of the sides */
     if (region->shape == PD_EXIT) {
         add_cost(&side[0], 1, control_cost(f, OT_EXIT));

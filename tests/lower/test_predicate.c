@@ -138,6 +138,14 @@ static const Case cases[] = {
      "bb4: preds(bb2) succs(bb3)\n  BAR 0x0, 0x0, _, 0xffffffff flags[sync memory side convergent]\n  BRA _, _, bb3\n",
      PREDICATE_AUTO, PD_BRANCH, PR_CONVERTED,
      {"@%p3 %r4 = LDS", "  %p5, _ = ISETP(cmp=EQ) %r4, 0x3, %p3, PT", "@%p5 BRA _, _, bb4 flags[side rewritten]\n  BRA _, _, bb3"}, {0}},
+    {"a further branch: each test of bits, and what joins them, becomes one LOP3",
+     HEAD("bb2 bb3") TWO("bb2", "bb3")
+     "bb2: preds(bb1) succs(bb3 bb4)\n  %r4, _ = LOP3(lut=0xc0) %r1, 0x10, RZ, !PT\n  %p5, _ = ISETP(cmp=NE) %r4, RZ, PT, PT\n"
+     "  %r6, _ = LOP3(lut=0xc0) %r1, 0x24, RZ, !PT\n  %p7, _ = ISETP(cmp=EQ) %r6, RZ, PT, PT\n"
+     "  %p8, _ = PLOP3(lut=0xc0) %p5, %p7, PT, _\n  @%p8 BRA _, _, bb3\n  BRA _, _, bb4\n"
+     "bb3" BACK("bb1 bb2 bb4") "  STG _, _, 0x0, %r2\n  EXIT _\n"
+     "bb4: preds(bb2) succs(bb3)\n  BAR 0x0, 0x0, _, 0xffffffff flags[sync memory side convergent]\n  BRA _, _, bb3\n",
+     PREDICATE_AUTO, PD_BRANCH, PR_CONVERTED, {"BRA _, _, bb4 flags[side rewritten]\n  BRA _, _, bb3"}, {"@%p3 BRA"}},
     {"a further branch the other way: the complement of the comparison",
      HEAD("bb2 bb3") TWO("bb2", "bb3")
      "bb2: preds(bb1) succs(bb3 bb4)\n  %p5, _ = ISETP(cmp=EQ) %r1, 0x3, PT, PT\n  @%p5 BRA _, _, bb3\n  BRA _, _, bb4\n"
