@@ -23,6 +23,8 @@ typedef struct {
     bool fixed;                   /* its relocation was read */
     Term *reduced, *reduced_when; /* the last BAR.RED of the block, and its condition; NULL: none */
     Term *together;               /* the lanes of the last WARPSYNC, as Ptx.together */
+    Term *active;                 /* what the VOTE at active_at said: who is active; NULL: none */
+    uint32_t active_at;
 } Mach;
 
 /* A modifier of the instruction. What nobody looks at must have its default: see mach_data. */

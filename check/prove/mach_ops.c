@@ -350,6 +350,20 @@ static void only_of_the_mask(Mach *mach) {
         mach_fault(mach, "lanes of other masks may take part, which WARPSYNC lets go on with these");
 }
 
+/* The lanes that execute a collective: those of the last WARPSYNC, or those that a VOTE of true in the block
+ * has told, since which the machine has changed none. (Any choice would be sound: only one that makes the
+ * events of both sides equal proves anything.) */
+static Term *lanes_here(Mach *mach) {
+    const BinFlow *flow = mach->prover->flow;
+    if (!mach->active || mach->active_at >= mach->at ||
+        flow->block_of[mach->active_at] != flow->block_of[mach->at])
+        return mach->together;
+    for (uint32_t i = mach->active_at + 1; i < mach->at; i++)
+        if (isa_has_effect(flow->insts[i].optype, ISA_EFFECT_SWITCH | ISA_EFFECT_CALL))
+            return mach->together;
+    return mach->active;
+}
+
 static void collective(Mach *mach, const char *name, unsigned nargs, bool has_word, bool has_pred) {
     Terms *ts = &mach->prover->ts;
     Term *arg[5];
@@ -357,7 +371,7 @@ static void collective(Mach *mach, const char *name, unsigned nargs, bool has_wo
         arg[i] = mach_word(mach, i, 0);
     if (nargs == 1 && isa_src_regs(mach->prover->flow->bin->target, mach->in, 0) == 2) /* MATCH.U64 */
         arg[nargs++] = mach_word(mach, 0, 1);
-    arg[nargs++] = mach->together;
+    arg[nargs++] = lanes_here(mach);
     Term *what = mach_event(mach, 1u << MEM_WARP, name, arg, nargs);
     if (has_word)
         mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
@@ -373,9 +387,15 @@ static void mach_vote(Mach *mach, unsigned op) {
         mach_put_pred(mach, 1, ts->truth);
         return;
     }
-    Term *arg[2] = {mach_pred_at(mach, 0), mach->together};
+    Term *says = mach_pred_at(mach, 0);
+    bool asks = says == ts->truth && op == VoteOp_ANY && bin_guard(mach->in) == BG_ALWAYS;
+    Term *arg[2] = {says, asks ? mach->together : lanes_here(mach)};
     only_of_the_mask(mach);
     Term *what = mach_event(mach, 1u << MEM_WARP, "vote", arg, 2);
+    if (asks) {
+        mach->active = t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1);
+        mach->active_at = mach->at;
+    }
     mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
     mach_put_pred(mach, 1, t_app(ts, TO_RESULT, 1, 1 + op, NULL, &what, 1));
 }

@@ -281,16 +281,16 @@ static void mask_of_statement(Checker *checker, uint32_t i) {
 static bool told_before(const Checker *checker, uint32_t i) {
     const BinFlow *flow = checker->flow;
     uint32_t first = flow->blocks[flow->block_of[i]].first;
-    while (i-- > first && !isa_has_effect(flow->insts[i].optype, ISA_EFFECT_SWITCH))
+    while (i-- > first && !isa_has_effect(flow->insts[i].optype, ISA_EFFECT_SWITCH | ISA_EFFECT_CALL))
         if (check_asks_who_is_active(&flow->insts[i]))
             return true;
     return false;
 }
 
-/* Natively: does the code show that the collective is one of those lanes that are active, whichever? */
+/* Does the code show that the collective is one of those lanes that are active, whichever? */
 static bool of_active_lanes(Checker *checker, uint32_t i) {
-    return checker->native &&
-           (told_before(checker, i) || check_used_with_vote(checker, i) || check_asks_for_others(checker, i));
+    return told_before(checker, i) ||
+           (checker->native && (check_used_with_vote(checker, i) || check_asks_for_others(checker, i)));
 }
 
 static void covered(Checker *checker, uint32_t i) {

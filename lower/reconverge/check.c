@@ -164,7 +164,8 @@ static bool any_pending(const Pending *pending, unsigned *reg) {
 
 typedef struct { /* what stands just before */
     bool synced, synced_all, yielded;
-    Operand mask; /* of the WARPSYNC */
+    Operand mask;   /* of the WARPSYNC */
+    Operand active; /* mask of the lanes that are active, as a VOTE of true said */
 } Before;
 
 /* The mask that PTX gives the collective; none: not known, as in stubs. */
@@ -192,6 +193,9 @@ static void do_collective(Check *check, Pending *s, const Inst *i, InstId id, Be
     Operand mask = bar ? (Operand){0} : wanted_mask(check, i, id);
     if (bar && !before->synced_all && s->apart)
         break_rule(check, i, "R-10", "BAR without WARPSYNC of all lanes", 0);
+    if (!bar && mask.kind == OPK_VAL && !memcmp(&mask, &before->active, sizeof mask))
+        return;
+    before->active = (Operand){0};
     if (!bar && !before->synced && (s->apart || !is_all(mask)))
         break_rule(check, i, "R-09", "a collective without WARPSYNC", 0);
     if (before->synced && mask.kind != OPK_NONE && memcmp(&mask, &before->mask, sizeof mask))
@@ -265,6 +269,8 @@ static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block
     case ISA_FLOW_COUNT:
         if (!ir_is_pseudo(i->op) && i->flags & IF_SYNC)
             do_collective(check, pending, i, id, before);
+        else if (i->op == OT_VOTE && op_is_always(*ir_src(check->f, i, VOTE_pp)))
+            before->active = *ir_dst(check->f, i, VOTE_rd);
         if (!ir_is_pseudo(i->op) && reconv_changes_active(i)) {
             loosen_all(check, pending);
             pending->apart = true;

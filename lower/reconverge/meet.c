@@ -56,9 +56,11 @@ void reconv_note_sites(SyncNotes *notes, const IrModule *module) {
         Function *f = module->funcs.at[k];
         if (is_stub(f))
             continue;
-        FOR_BLOCKS(f, b)
+        FOR_BLOCKS(f, b) {
+            Operand active = {0};
             FOR_INST_IDS(f, b, id) {
                 const Inst *i = ir_inst(f, id);
+                bool of_active = reconv_step_active(f, i, &active);
                 if (!reconv_is_collective(i))
                     continue;
                 *VEC_PUSH(&notes->a, &notes->sites) =
@@ -71,8 +73,10 @@ void reconv_note_sites(SyncNotes *notes, const IrModule *module) {
                                .id = is_bar(i->op) ? *ir_src(f, i, 0) : (Operand){0},
                                .loc = i->loc,
                                .uniform = ir_block(f, b)->uniform_flow,
-                               .aligned = (i->flags & IF_ALIGNED) != 0};
+                               .aligned = (i->flags & IF_ALIGNED) != 0,
+                               .of_active = of_active};
             }
+        }
     }
     if (notes->sites.n)
         qsort(notes->sites.at, notes->sites.n, sizeof *notes->sites.at, by_place);
@@ -210,7 +214,7 @@ static bool both_numbers(Operand a, Operand b) { return a.kind == OPK_IMM && b.k
 
 static bool may_meet(Meet *meet, const SyncSite *site, const SyncSite *sync_site) {
     if (site->op != sync_site->op || site->mods != sync_site->mods || (site->uniform && sync_site->uniform) ||
-        (site->aligned && sync_site->aligned))
+        (site->aligned && sync_site->aligned) || site->of_active || sync_site->of_active)
         return false;
     if (both_numbers(site->mask, sync_site->mask) &&
         site->mask.value != sync_site->mask.value) /* lanes meet by mask */

@@ -198,6 +198,10 @@ void reconv_find_together(Reconv *reconv);
 bool reconv_of_all_lanes(const Function *f, const Inst *i);
 /* Is the warp together behind it, those that it takes out left aside? together: it is before */
 bool reconv_step_together(const Function *f, const Inst *i, bool together);
+/* Is the instruction a collective of the lanes that are active, because its mask is *active, the answer of a
+ * VOTE (activemask) since which the machine has changed none of them? It waits for nobody. *active: in a
+ * block, from before the instruction to behind it; OPK_NONE: nothing was asked. */
+bool reconv_step_active(Function *f, const Inst *i, Operand *active);
 /* WARPSYNC (and YIELD) before collectives; BREAK and BSSY around YIELD if asked for. base: see Module. */
 bool reconv_cover(Reconv *reconv, unsigned base, Diags *diags);
 /* Collectives that may meet each other from several places go through stubs, which become the module's first
@@ -243,7 +247,7 @@ typedef struct {
     uint32_t mods;
     Operand mask, id; /* id: of a BAR */
     LocId loc;
-    bool uniform, aligned;
+    bool uniform, aligned, of_active;
     ReconvBallot ballot;
 } SyncSite;
 typedef struct {

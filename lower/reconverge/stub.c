@@ -10,7 +10,8 @@
  *             the operation
  *             RET R2                       takes each lane back to its own place
  *
- * 1. find_stub_sites lists the places: collectives (IF_SYNC), WARPSYNCs that PTX wrote, barriers.
+ * 1. find_stub_sites lists the places: collectives (IF_SYNC), WARPSYNCs that PTX wrote, barriers; not
+ *    collectives of the lanes that are active, whichever these are (lower/reconverge/together.c).
  * 2. may_meet asks of each two of a kind; union-find over those that may (connect) makes the groups. Two
  *    never meet, and need no stub, if
  *      both are in uniform flow: all lanes are at the same one;
@@ -87,8 +88,11 @@ static InstId result_behind(Function *f, const Block *b, unsigned p) {
 static void find_stub_sites(Stubs *stubs, Function *f) {
     FOR_BLOCKS(f, block_id) {
         const Block *b = ir_block(f, block_id);
+        Operand active = {0};
         FOR_INST_IDS(f, block_id, id) {
             Inst *i = ir_inst(f, id);
+            if (reconv_step_active(f, i, &active))
+                continue;
             unsigned own = ir_is_pseudo(i->op) ? 0 : isa_num_src(i->op);
             if (!op_is_always(i->guard) || (!is_bar(i->op) && i->op != OT_WARPSYNC && !(i->flags & IF_SYNC)))
                 continue;

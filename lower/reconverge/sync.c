@@ -14,6 +14,7 @@ typedef struct {
     uint16_t pending; /* registers to leave at a YIELD */
     uint16_t left;    /* registers to join again */
     Operand have;     /* mask on which the active lanes are known to be together */
+    Operand active;   /* mask that names the active lanes, whichever these are */
     bool together;    /* the whole warp is */
     Diags *diags;
 } Cover;
@@ -94,7 +95,8 @@ bool reconv_changes_active(const Inst *i) {
 
 static bool is_bar(const Inst *i) { return isa_has_effect(i->op, ISA_EFFECT_CTA_BARRIER); }
 
-static bool cover_collective(Cover *cover, unsigned *p) {
+/* of_active: its lanes are those that are active, so it needs nothing. */
+static bool cover_collective(Cover *cover, unsigned *p, bool of_active) {
     Function *f = cover->reconv->f;
     InstId id = ir_block(f, cover->block)->insts.at[*p];
     const Inst *i = ir_inst(f, id);
@@ -114,6 +116,8 @@ static bool cover_collective(Cover *cover, unsigned *p) {
         mask = *ir_src(f, i, n);
     if (i->nsrc > n)
         ir_remove_src(f, id, n);
+    if (of_active)
+        return true;
     bool all = mask.kind == OPK_IMM && mask.value == UINT32_MAX;
     if ((is_bar(i) || memcmp(&cover->have, &mask, sizeof mask) != 0) && !(all && cover->together))
         insert_warpsync(cover, p, mask);
@@ -136,8 +140,9 @@ static bool cover_block(Cover *cover) {
     for (unsigned p = 0; p < ir_block(f, cover->block)->insts.n; p++) {
         const Inst *i = ir_inst(f, ir_block(f, cover->block)->insts.at[p]);
         bool together = reconv_step_together(f, i, cover->together);
+        bool of_active = reconv_step_active(f, i, &cover->active);
         if (is_bar(i) || i->op == OT_WARPSYNC || (i->flags & IF_SYNC)) {
-            if (!cover_collective(cover, &p))
+            if (!cover_collective(cover, &p, of_active))
                 return false;
         } else {
             if (reconv_changes_active(i))

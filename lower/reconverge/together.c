@@ -8,8 +8,12 @@
  * divergent behind it to a reader of the binary, who then cannot follow which branches are uniform. What the
  * source promises of a branch (.uni) counts for nothing, and where registers are read that nobody wrote,
  * nothing is known. lower/reconverge/check.c and check/static/uniform.c prove it again, each by a data flow
- * of its own. SPDX-License-Identifier: MIT */
+ * of its own.
+ *
+ * And where a collective's mask is what the same block asked just before, who is active (activemask): its
+ * lanes are here, and nobody else is asked for. SPDX-License-Identifier: MIT */
 #include "lower/reconverge/reconverge.h"
+#include <string.h>
 
 static bool reads_unwritten(Function *f) {
     FOR_BLOCKS(f, b)
@@ -27,6 +31,27 @@ bool reconv_of_all_lanes(const Function *f, const Inst *i) {
     unsigned mask = isa_num_src(i->op);
     return isa_has_effect(i->op, ISA_EFFECT_CTA_BARRIER) ||
            (i->flags & IF_SYNC && i->nsrc > mask && is_all(*ir_src(f, i, mask)));
+}
+
+/* VOTE of true without a mask: it waits for nobody. */
+static bool tells_who_is_active(Function *f, const Inst *i) {
+    return i->op == OT_VOTE && op_is_always(i->guard) && i->nsrc == isa_num_src(OT_VOTE) &&
+           op_is_always(*ir_src(f, i, VOTE_pp)) && MGET(VOTE, op, i->mods) == VoteOp_ANY &&
+           ir_dst(f, i, VOTE_rd)->kind == OPK_VAL;
+}
+
+bool reconv_step_active(Function *f, const Inst *i, Operand *active) {
+    if (ir_is_pseudo(i->op))
+        return false;
+    unsigned own = isa_num_src(i->op);
+    if (i->flags & IF_SYNC && active->kind == OPK_VAL && i->nsrc > own &&
+        !memcmp(ir_src(f, i, own), active, sizeof *active))
+        return true;
+    if (tells_who_is_active(f, i))
+        *active = *ir_dst(f, i, VOTE_rd);
+    else if (i->flags & IF_SYNC || reconv_changes_active(i) || isa_has_effect(i->op, ISA_EFFECT_CTA_BARRIER))
+        *active = (Operand){0};
+    return false;
 }
 
 bool reconv_step_together(const Function *f, const Inst *i, bool together) {

@@ -50,6 +50,17 @@ if [ $name = groups ]; then
     ! grep 'sync\$' "$work/many.sass" || exit 1
 fi
 
+# Who asks which lanes are active waits for nobody.
+if [ $name = active ]; then
+    for target in bru1 $native; do
+        "$heddle" compile -t $target "$ptx" -o "$work/$name.cubin"
+        "$heddle" disasm "$work/$name.cubin" >"$work/$name.sass"
+        "$heddle" check "$work/$name.cubin" >"$work/$name.log" || { cat "$work/$name.log"; exit 1; }
+        [ "$(grep -c 'MATCH\|VOTE' "$work/$name.sass")" -ge 5 ] || { echo "collectives are missing"; exit 1; }
+        ! grep 'sync\$\|gather\$\|WARPSYNC\|YIELD' "$work/$name.sass" || exit 1
+    done
+fi
+
 # No place of one half may be met at one of the other, nor one of a ballot at another.
 case $name in
 halves | ballots)
