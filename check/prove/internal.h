@@ -57,6 +57,7 @@ typedef struct {    /* symbolic execution of one region on one side */
     Term *mem[NMEM];
     VEC(Access) accesses;
     VEC(Sync) syncs; /* in order; of the machine WARPSYNCs whose mask is in a register */
+    VEC(Sync) asked; /* of the machine: who is there, asked in order; mask: of the WARPSYNC before */
     VEC(Exit) exits;
     bool guarded;      /* a guard, a select, or paths that meet inside */
     const char *fault; /* NULL, or why it could not be executed */
@@ -119,6 +120,7 @@ typedef struct Prover {
     const bool *entered;        /* by instruction: as in BinCheckReport; they do nothing to a lane's values */
     Term **entry_val;           /* locations when the function is entered */
     bool *clobbers;             /* nfuncs * LOC_SLOT: what a function writes */
+    const Run *machine;         /* of the region whose PTX is executed, or NULL */
     Term *anyone;               /* the lanes that execute a collective where no WARPSYNC names them */
     /* noted by the machine side: first steps of divisions, sums with a product that is not rounded; by the
      * PTX side: products that may be part of one (check/prove/idiom.c) */

@@ -519,8 +519,19 @@ static Term *vote(Ptx *ptx, Term *says, Term *lanes) {
     Term *arg[2] = {says, lanes};
     return pv_event(ptx, 1u << MEM_WARP, "vote", arg, 2);
 }
+/* Which lanes run together PTX leaves to the machine (9.7.13.11): those that a WARPSYNC has brought together
+ * before it asks under the same condition. */
+static Term *lanes_that_run(Ptx *ptx) {
+    const Run *machine = ptx->prover->machine;
+    for (uint32_t k = ptx->asked; machine && k < machine->asked.n; k++)
+        if (machine->asked.at[k].guard == ptx->full) {
+            ptx->asked = k + 1;
+            return machine->asked.at[k].mask;
+        }
+    return ptx->together;
+}
 bool prove_ptx_activemask(Ptx *ptx) {
-    Term *what = vote(ptx, ptx->prover->ts.truth, ptx->together);
+    Term *what = vote(ptx, ptx->prover->ts.truth, lanes_that_run(ptx));
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
     return true;
 }

@@ -8,6 +8,9 @@
  * machine's values alone, and the region is then run with it from its first statement on and leaves with it:
  * every other use of the register must agree. So for each execution of the machine there is a value of the
  * register with which the PTX does the same, which is all that a value nobody wrote can promise.
+ *
+ * Likewise where the region is left: of `@p ld r, [a]` the machine's register has what it had, where p is
+ * false. The location that has the PTX's register wherever that has a value says what it is elsewhere.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/core.h"
 #include <string.h>
@@ -113,20 +116,86 @@ static bool choose_words(Opening *o) {
     return false;
 }
 
-void prove_core_run_ptx(Core *core, Cut *cut, const bool *stop) {
+/* Is the register without a value where the region begins, and may it be read before it is written? */
+static bool is_open_and_wanted(const Opening *o, uint32_t v) {
+    return may_open(o, v) && prove_ptx_wanted(&o->core->p, o->cut->ptx, v);
+}
+static bool wants_open(const Opening *o) {
+    for (uint32_t v = 1; v < o->core->p.carry; v++)
+        if (is_open_and_wanted(o, v))
+            return true;
+    return false;
+}
+
+/* The location that has the word wherever it has a value; the variable is what it has elsewhere. */
+static bool choose_location(Opening *o, Term *word, const Exit *mach, Term *when) {
+    Prover *prover = &o->core->p;
+    Terms *ts = &prover->ts;
+    o->visits = 0;
+    word = t_under(ts, word, when);
+    OpenWord *open = word->width == 32 ? open_leaf(o, word) : NULL;
+    if (!open)
+        return false;
+    Term *without = where(o, word, open->var), *with = t_and(ts, when, t_not(ts, without));
+    if (with == ts->falsity || !is_open_and_wanted(o, (uint32_t)(open - o->words) / 2))
+        return false;
+    word = t_under(ts, word, with);
+    for (uint32_t l = 0; l < prover->nloc && !open->is; l++)
+        if (prove_loc_width(l) == 32 && mach->val[l] && t_under(ts, mach->val[l], with) == word)
+            open->is = t_under(ts, mach->val[l], t_and(ts, when, without));
+    return open->is != NULL;
+}
+
+/* What leaves the region for another place: where the machine's guarded instruction leaves its register as it
+ * was, the PTX's register has what the machine's has. */
+static bool choose_in_exits(Opening *o) {
+    Core *core = o->core;
+    Prover *prover = &core->p;
+    Terms *ts = &prover->ts;
+    bool chosen = false;
+    for (uint32_t i = 0; i < o->cut->ptx_run.exits.n; i++)
+        for (uint32_t j = 0; j < o->cut->mach_run.exits.n; j++) {
+            const Exit *ptx = &o->cut->ptx_run.exits.at[i], *mach = &o->cut->mach_run.exits.at[j];
+            if (ptx->kind != EX_CUT || mach->kind != EX_CUT ||
+                core->cuts.at[core->cut_of[mach->target - prover->ff->first_block] - 1].ptx != ptx->target)
+                continue;
+            Term *when = t_and(ts, ptx->cond, mach->cond);
+            for (uint32_t v = 1; v < o->nvalues && when != ts->falsity && !ts->overflow; v++) {
+                Term *value = ptx->val[v];
+                if (!value || value->width == 1 || !prove_ptx_wanted(prover, ptx->target, v))
+                    continue;
+                bool wide = value->width == 64;
+                chosen |= choose_location(o, wide ? t_lo(ts, value) : value, mach, when);
+                chosen |= wide && choose_location(o, t_hi(ts, value), mach, when);
+            }
+        }
+    return chosen;
+}
+
+static void run_and_choose(Core *core, Cut *cut, const bool *stop) {
     Prover *prover = &core->p;
     prove_ptx_run(prover, cut->ptx, cut->pv, cut->mem, stop, &cut->ptx_run);
     Opening opening = {.core = core, .cut = cut};
-    if (cut->ptx_run.fault || cut->mach_run.fault || prover->ts.overflow ||
-        memcmp(cut->ptx_run.mem, cut->mach_run.mem, sizeof cut->ptx_run.mem) == 0 || !open_words(&opening))
+    if (cut->ptx_run.fault || cut->mach_run.fault || prover->ts.overflow)
+        return;
+    bool in_events = memcmp(cut->ptx_run.mem, cut->mach_run.mem, sizeof cut->ptx_run.mem) != 0,
+         in_exits = wants_open(&opening);
+    if ((!in_events && !in_exits) || !open_words(&opening))
         return;
     bool chosen = false;
     for (unsigned round = 0; round < MOST_ROUNDS; round++) {
         prove_ptx_run(prover, cut->ptx, entered(&opening, true), cut->mem, stop, &cut->ptx_run);
-        if (cut->ptx_run.fault || prover->ts.overflow || !choose_words(&opening))
+        if (cut->ptx_run.fault || prover->ts.overflow ||
+            (!choose_words(&opening) && !(in_exits && choose_in_exits(&opening))))
             break;
         chosen = true;
     }
     prove_ptx_run(prover, cut->ptx, chosen ? entered(&opening, false) : cut->pv, cut->mem, stop,
                   &cut->ptx_run);
+}
+
+void prove_core_run_ptx(Core *core, Cut *cut, const bool *stop) {
+    core->p.machine = &cut->mach_run;
+    run_and_choose(core, cut, stop);
+    core->p.machine = NULL;
 }
