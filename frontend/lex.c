@@ -4,16 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CC_BLANK = 1, CC_DIGIT = 2, CC_START = 4, CC_WORD = 8, CC_HEX = 16 };
+enum { CC_BLANK = 1, CC_DIGIT = 2, CC_START = 4, CC_WORD = 8, CC_HEX = 16, CC_MARK = 32 };
 
 #define IS_LETTER(c) (((c) | 32) >= 'a' && ((c) | 32) <= 'z')
+#define IS_OTHER(c)                                                                                          \
+    ((c) == '!' || (c) == '[' || (c) == ']' || (c) == '^' || (c) == '{' || (c) == '|' || (c) == '}' ||       \
+     (c) == '~')
 #define CLASS(c)                                                                                             \
     (IS_LETTER(c)                            ? CC_START | CC_WORD | (((c) | 32) <= 'f' ? CC_HEX : 0)         \
      : (c) >= '0' && (c) <= '9'              ? CC_DIGIT | CC_WORD | CC_HEX                                   \
      : (c) == '_' || (c) == '$'              ? CC_START | CC_WORD                                            \
-     : (c) == '%'                            ? CC_START                                                      \
+     : (c) == '%'                            ? CC_START | CC_MARK                                            \
      : (c) == ' ' || ((c) >= 9 && (c) <= 13) ? CC_BLANK                                                      \
-                                             : 0)
+     : (c) == '&' || ((c) >= '(' && (c) <= '-') || (c) == '/' || ((c) >= ':' && (c) <= '@') || IS_OTHER(c)   \
+         ? CC_MARK                                                                                           \
+         : 0)
 #define CLASSES_4(c) CLASS(c), CLASS(c + 1), CLASS(c + 2), CLASS(c + 3)
 #define CLASSES_16(c) CLASSES_4(c), CLASSES_4(c + 4), CLASSES_4(c + 8), CLASSES_4(c + 12)
 #define CLASSES_64(c) CLASSES_16(c), CLASSES_16(c + 16), CLASSES_16(c + 32), CLASSES_16(c + 48)
@@ -40,6 +45,8 @@ static bool skip_blank(Lexer *lx) {
         while (is_a(*p, CC_BLANK))
             p++;
         lx->at = (uint32_t)(p - lx->text);
+        if (is_a(*p, CC_WORD)) /* most often */
+            return true;
         if ((*p == '/' && p[1] == '/') || at_ignored_line(lx)) {
             skip_line(lx);
         } else if (*p == '/' && p[1] == '*') {
@@ -123,8 +130,15 @@ static bool lex_number(Lexer *lx, Token *token) {
         }
     }
     const char *q = p;
-    while (is_a(*q, CC_DIGIT))
-        q++;
+    uint64_t value = 0;
+    for (; is_a(*q, CC_DIGIT); q++)
+        value = value * 10 + digit_value(*q);
+    if (!is_a(*q, CC_WORD) && *q != '.' && q - p < 19 && (*p != '0' || q - p == 1)) {
+        token->kind = TK_INT;
+        token->value = value;
+        token->size = (uint32_t)(q - p);
+        return true;
+    }
     if ((*q == '.' && !is_a(q[1], CC_START)) || (*q == '.' && (q[1] | 32) == 'e' && is_a(q[2], CC_DIGIT)) ||
         ((*q | 32) == 'e' &&
          (is_a(q[1], CC_DIGIT) || ((q[1] == '+' || q[1] == '-') && is_a(q[2], CC_DIGIT)))))
@@ -170,7 +184,7 @@ static void lex_punctuation(Lexer *lx, Token *token) {
             token->size = 2;
             return;
         }
-    if (!*p || !strchr("()[]{}<>,;:+-*/%&|^~!=?@", *p)) {
+    if (!is_a(*p, CC_MARK)) {
         token->kind = TK_BAD;
         diag(lx->d, tok_loc(token), DIAG_E0101, (unsigned char)*p);
     }
@@ -206,6 +220,20 @@ void lex_next(Lexer *lx, Token *token) {
     lx->at = token->at + (token->size ? token->size : 1);
     if (lx->at > lx->size)
         lx->at = lx->size;
+}
+
+bool lex_listed(Lexer *lx, uint64_t *value) {
+    const char *p = lx->text + lx->at, *first;
+    uint64_t read = 0;
+    while (is_a(*p, CC_BLANK))
+        p++;
+    for (first = p; is_a(*p, CC_DIGIT); p++)
+        read = read * 10 + digit_value(*p);
+    if (*p != ',' || p == first || p - first > 18 || (*first == '0' && p - first > 1))
+        return false;
+    *value = read;
+    lx->at = (uint32_t)(p + 1 - lx->text);
+    return true;
 }
 
 void lex_opcode(Lexer *lx, Token *token) {

@@ -47,6 +47,9 @@ typedef struct {
 void lex_next(Lexer *lx, Token *tok);
 /* After an opcode identifier `tok`: extend it by the modifiers that follow it directly (".rn.f32"). */
 void lex_opcode(Lexer *lx, Token *tok);
+/* Of a list of integers, behind a comma: takes a decimal one of at most 18 digits and the comma behind it.
+ * False: something else follows, and nothing is consumed. */
+bool lex_listed(Lexer *lx, uint64_t *value);
 /* The next byte that is neither blank nor comment, without consuming anything; 0 at the end. */
 char lex_peek(Lexer *lx);
 static inline SrcLoc tok_loc(const Token *token) { return (SrcLoc){token->at + 1}; }

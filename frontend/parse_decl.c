@@ -222,6 +222,28 @@ static bool parse_init_item(InitState *state, uint64_t element) {
     return true;
 }
 
+/* At the comma behind an item: takes the integers that follow it and fit, up to the last one's comma. */
+static void parse_listed(InitState *state, uint64_t base, uint64_t *cur, uint64_t limit) {
+    Parser *parser = state->p;
+    unsigned bytes = state->elem_bytes;
+    uint32_t before = parser->lx.at;
+    uint64_t value, most = bytes < 8 ? ((uint64_t)1 << bytes * 8) - 1 : INT64_MAX;
+    if (ptx_type_class(state->v->type) == TC_FLOAT || !bytes)
+        return;
+    while (*cur < limit && (base + *cur) * bytes <= UINT32_MAX && lex_listed(&parser->lx, &value)) {
+        if (value > most) {
+            parser->lx.at = before;
+            return;
+        }
+        before = parser->lx.at;
+        parser->tok.at = before - 1;
+        VEC_ADD(&parser->tmp, &state->items,
+                ((PtxInit){.offset_bytes = (uint32_t)((base + (*cur)++) * bytes),
+                           .size_bytes = (uint8_t)bytes,
+                           .value = (int64_t)value}));
+    }
+}
+
 /* At `{` of dimension `level`, whose first element is number `base`; *used counts the elements passed. */
 static bool parse_init_list(InitState *state, unsigned level, uint64_t base, uint64_t *used) {
     Parser *parser = state->p;
@@ -245,6 +267,8 @@ static bool parse_init_list(InitState *state, unsigned level, uint64_t base, uin
             cur += stride;
         } else if (!parse_init_item(state, base + cur++)) {
             return false;
+        } else if (at(parser, ',')) {
+            parse_listed(state, base, &cur, limit);
         }
         if (!at(parser, '}') && !parse_expect(parser, ',', "',' or '}'"))
             return false;

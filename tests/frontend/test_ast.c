@@ -80,6 +80,41 @@ static void initialisers(void **state) {
     ptx_free(m);
 }
 
+/* Numbers in all spellings between others, which are read in one go: the host's compiler says what they are.
+ */
+static void lists(void **state) {
+    (void)state;
+#define ITEMS                                                                                                \
+    0, 1, 010, 9, 0x1f, 127, 128, 255, (4), 5 + 6, 7, 3U, 12, -1, 2, 0x7F, 8 > 7, 99, ~1, 1 << 3, 100, 0,    \
+        00, 6 ? 7 : 8, 1, 2
+#define TEXT_OF(...) #__VA_ARGS__
+#define TEXT(...) TEXT_OF(__VA_ARGS__)
+    static const int64_t items[] = {ITEMS};
+    enum { COUNT = sizeof items / sizeof *items };
+    static const struct {
+        const char *type;
+        unsigned bytes;
+    } types[] = {{"u8", 1}, {"s8", 1}, {"b16", 2}, {"s32", 4}, {"u32", 4}, {"b64", 8}, {"s64", 8}};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        char text[512];
+        snprintf(text, sizeof text, HEADER ".global .%s x[2][%d] = {{7, 8}, {\n\t" TEXT(ITEMS) "}};\n",
+                 types[t].type, COUNT);
+        PtxModule *m = parse(text);
+        const PtxVar *x = var(m, "x");
+        assert_int_equal(x->ninits, 2 + COUNT);
+        for (unsigned k = 0; k < COUNT; k++) {
+            const PtxInit *init = &x->inits[2 + k];
+            assert_int_equal(init->offset_bytes, (COUNT + k) * types[t].bytes);
+            assert_int_equal(init->size_bytes, types[t].bytes);
+            assert_int_equal(init->sym, 0);
+            if (memcmp(&init->value, &items[k], types[t].bytes) !=
+                0) /* the host has its lower bytes first, too */
+                fail_msg("%s, item %u: %lld", types[t].type, k, (long long)init->value);
+        }
+        ptx_free(m);
+    }
+}
+
 /* C's precedences and the conversions of PTX ISA 4.5.6. */
 static void expressions(void **state) {
     (void)state;
@@ -259,6 +294,7 @@ int main(void) {
         cmocka_unit_test(header),
         cmocka_unit_test(variables),
         cmocka_unit_test(initialisers),
+        cmocka_unit_test(lists),
         cmocka_unit_test(expressions),
         cmocka_unit_test(kernel_parameters),
         cmocka_unit_test(registers),
