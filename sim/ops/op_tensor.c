@@ -514,6 +514,8 @@ bool LV(bind_BMMA)(Bind *bind) {
 
 /* ---- f64: one fused operation for each k, ascending ---- */
 
+enum { NEGATED_PRODUCT = 1, NEGATED_SUMMAND = 2 }; /* dec->mma.how of DMMA */
+
 static int op_dmma(Warp *w, Dec *dec, uint32_t g) {
     const uint32_t *c = dec_src(w, dec, 2);
     uint32_t *r = dec_dst(w, dec, 0), out[8][32];
@@ -523,12 +525,14 @@ static int op_dmma(Warp *w, Dec *dec, uint32_t g) {
         return next_if(w, dec, status);
     Factors f;
     take_factors(w, dec, 8 * m8, &f);
+    uint64_t sign_of_product = dec->mma.how & NEGATED_PRODUCT ? 1ull << 63 : 0,
+             sign_of_c = dec->mma.how & NEGATED_SUMMAND ? 1ull << 63 : 0;
     for (unsigned row = 0; row < 8 * m8; row++)
         for (unsigned col = 0; col < 8; col++) {
             unsigned lane = 4 * (row % 8) + col / 2, at = 4 * (row / 8) + 2 * (col % 2);
-            double sum = as_f64(c[32 * at + lane] | (uint64_t)c[32 * (at + 1) + lane] << 32);
+            double sum = as_f64((c[32 * at + lane] | (uint64_t)c[32 * (at + 1) + lane] << 32) ^ sign_of_c);
             for (unsigned i = 0; i < f.k; i++)
-                sum = fma(as_f64(f.a[row][i]), as_f64(f.b[col][i]), sum);
+                sum = fma(as_f64(f.a[row][i] ^ sign_of_product), as_f64(f.b[col][i]), sum);
             uint64_t bits = isnan(sum) ? F64_NAN : f64_bits(sum);
             out[at][lane] = (uint32_t)bits;
             out[at + 1][lane] = (uint32_t)(bits >> 32);
@@ -545,6 +549,11 @@ bool LV(bind_DMMA)(Bind *bind) {
     dec->mma.n = steps[shape];
     dec->mma.m8 = shape == DmmaShape_M8X8X4 ? 1 : 2;
     dec->mma.kept = 0;
+    const Operand *src = bind->in->src;
+    if ((src[DMMA_ra].mods | src[DMMA_rb].mods | src[DMMA_rc].mods) & OPM_ABS)
+        return bind_not_simulated(bind);
+    bool of_product = (src[DMMA_ra].mods ^ src[DMMA_rb].mods) & OPM_NEG, of_c = src[DMMA_rc].mods & OPM_NEG;
+    dec->mma.how = (uint8_t)((of_product ? NEGATED_PRODUCT : 0) | (of_c ? NEGATED_SUMMAND : 0));
     return bind_fn(bind, op_dmma) && LV(bind_rounding)(bind, MGET(DMMA, rnd, bind->in->mods));
 }
 

@@ -12,8 +12,8 @@ fail() { echo "FAIL: $*"; status=1; }
 
 cmp "$3" "$4" || fail "the header of the tables changed"
 "$heddle" compile --help | grep -q 'sm_87' || fail "help does not name the newcomer"
-# e_flags are the bytes 49 to 52: 0x00560556 and 0x00570557
-printf '49 126 127\n51 126 127\n' >"$tmp/flags"
+# e_flags are the bytes 49 to 52: 0x06005604 and 0x06005704
+printf '50 126 127\n' >"$tmp/flags"
 n=0
 for f in "$samples"/*.ptx; do
     n=$((n + 1))
