@@ -312,6 +312,13 @@ static bool leads_back(const Pred *pred, BlockId from, BlockId to) {
     return false;
 }
 
+/* Is what both conditions lead to a place of the same round of all loops, where lanes would meet? */
+static bool meets_in_round(const Pred *pred, const PredRegion *region) {
+    uint32_t round = pred->round[region->head.i];
+    return region->shape == PD_BRANCH && pred->round[region->join.i] == round &&
+           pred->round[region->out.i] == round && region->join.i != round && region->out.i != round;
+}
+
 static Estimate estimate(const Pred *pred, const PredRegion *region, Odds odds) {
     const Function *f = pred->f;
     Cost side[2] = {{0, 0}, {0, 0}}, bra = control_cost(f, OT_BRA), bsync = control_cost(f, OT_BSYNC);
@@ -337,8 +344,9 @@ static Estimate estimate(const Pred *pred, const PredRegion *region, Odds odds) 
         add_cost(&e.guarded, 1, bra);
     } else if (region->shape == PD_DIAMOND)
         add_cost(&side[0], 1, bra); /* over the other */
-    bool barrier = pred->barriers && !region->uniform && !region->join_exits &&
-                   (region->shape == PD_TRIANGLE || region->shape == PD_DIAMOND);
+    bool barrier =
+        pred->barriers && !region->uniform && !region->join_exits &&
+        (region->shape == PD_TRIANGLE || region->shape == PD_DIAMOND || meets_in_round(pred, region));
     float apart = odds.apart;
     if (barrier) {
         add_cost(&e.branch, 1, control_cost(f, OT_BSSY));

@@ -146,6 +146,20 @@ static const Case cases[] = {
      "bb3" BACK("bb1 bb2 bb4") "  STG _, _, 0x0, %r2\n  EXIT _\n"
      "bb4: preds(bb2) succs(bb3)\n  BAR 0x0, 0x0, _, 0xffffffff flags[sync memory side convergent]\n  BRA _, _, bb3\n",
      PREDICATE_AUTO, PD_BRANCH, PR_CONVERTED, {"BRA _, _, bb4 flags[side rewritten]\n  BRA _, _, bb3"}, {"@%p3 BRA"}},
+    {"a further branch behind three instructions: a place to meet is saved",
+     HEAD("bb2 bb3") TWO("bb2", "bb3")
+     "bb2: preds(bb1) succs(bb3 bb4)\n  %r4 = IMAD %r1, %r1, 0x7, _\n  %r5 = IMAD %r4, %r4, 0x7, _\n  %r6 = IMAD %r5, %r5, 0x7, _\n"
+     "  %p7, _ = ISETP(cmp=LT) %r6, %r2, PT, PT\n  @%p7 BRA _, _, bb3\n  BRA _, _, bb4\n"
+     "bb3" BACK("bb1 bb2 bb4") "  STG _, _, 0x0, %r2\n  EXIT _\n"
+     "bb4: preds(bb2) succs(bb3)\n  BAR 0x0, 0x0, _, 0xffffffff flags[sync memory side convergent]\n  BRA _, _, bb3\n",
+     PREDICATE_AUTO, PD_BRANCH, PR_CONVERTED, {"BRA _, _, bb4 flags[side rewritten]\n  BRA _, _, bb3"}, {"@%p3 BRA"}},
+    {"in a loop that the conditions leave, nothing is saved by that",
+     HEAD("bb2") "  BRA _, _, bb2\n"
+     "bb2: preds(bb1 bb3) succs(bb3 bb4)\n  STG _, _, 0x0, %r1\n" TWO("bb3", "bb4")
+     "bb3: preds(bb2) succs(bb4 bb2)\n  %r4 = IMAD %r1, %r1, 0x7, _\n  %r5 = IMAD %r4, %r4, 0x7, _\n  %r6 = IMAD %r5, %r5, 0x7, _\n"
+     "  %p7, _ = ISETP(cmp=LT) %r6, %r2, PT, PT\n  @%p7 BRA _, _, bb4\n  BRA _, _, bb2\n"
+     "bb4" BACK("bb2 bb3") "  STG _, _, 0x8, %r1\n  EXIT _\n",
+     PREDICATE_AUTO, PD_BRANCH, PR_NO_PROFIT, {"@%p3 BRA", "@%p7 BRA"}, {0}},
     {"a further branch the other way: the complement of the comparison",
      HEAD("bb2 bb3") TWO("bb2", "bb3")
      "bb2: preds(bb1) succs(bb3 bb4)\n  %p5, _ = ISETP(cmp=EQ) %r1, 0x3, PT, PT\n  @%p5 BRA _, _, bb3\n  BRA _, _, bb4\n"
