@@ -1,69 +1,95 @@
 /* Variables and functions that functions name. SPDX-License-Identifier: MIT */
 #include "frontend/named.h"
 
-static void mark_func(const PtxModule *module, uint32_t index, bool *funcs) {
-    funcs[index] = true;
-    if (module->funcs[index].alias_of)
-        funcs[module->funcs[index].alias_of - 1] = true;
+typedef struct {
+    const PtxModule *module;
+    bool *vars, *funcs; /* vars NULL: only functions are asked for */
+    PtxNamed *list;     /* gets what was not marked before; may be NULL */
+    Arena *arena;       /* of the list */
+} Marker;
+
+static void mark_var(const Marker *marker, uint32_t index) {
+    if (marker->list && !marker->vars[index])
+        VEC_ADD(marker->arena, &marker->list->vars, index);
+    marker->vars[index] = true;
 }
 
-/* vars NULL: only functions are asked for. */
-static void mark_operand(const PtxModule *module, const PtxOperand *operand, bool *vars, bool *funcs) {
-    if ((operand->kind == PO_SYM || operand->kind == PO_ADDR) && operand->sym) {
-        if (operand->sym & PTX_SYM_FUNC)
-            mark_func(module, (operand->sym & ~PTX_SYM_FUNC) - 1, funcs);
-        else if (vars)
-            vars[operand->sym - 1] = true;
-    }
+static void mark_one_func(const Marker *marker, uint32_t index) {
+    if (marker->list && !marker->funcs[index])
+        VEC_ADD(marker->arena, &marker->list->funcs, index);
+    marker->funcs[index] = true;
+}
+
+static void mark_func(const Marker *marker, uint32_t index) {
+    uint32_t alias_of = marker->module->funcs[index].alias_of;
+    mark_one_func(marker, index);
+    if (alias_of)
+        mark_one_func(marker, alias_of - 1);
+}
+
+static void mark_symbol(const Marker *marker, uint32_t sym) {
+    if (sym & PTX_SYM_FUNC)
+        mark_func(marker, (sym & ~PTX_SYM_FUNC) - 1);
+    else if (sym && marker->vars)
+        mark_var(marker, sym - 1);
+}
+
+static void mark_operand(const Marker *marker, const PtxOperand *operand) {
+    if (operand->kind == PO_SYM || operand->kind == PO_ADDR)
+        mark_symbol(marker, operand->sym);
     for (unsigned k = 0; k < operand->nvec && operand->vec; k++)
-        mark_operand(module, &operand->vec[k], vars, funcs);
+        mark_operand(marker, &operand->vec[k]);
 }
 
-static void mark_operands(const PtxModule *module, const PtxInsn *insn, bool *vars, bool *funcs) {
+static void mark_operands(const Marker *marker, const PtxInsn *insn) {
     for (unsigned k = 0; k < insn->noperands; k++)
-        mark_operand(module, &insn->operands[k], vars, funcs);
+        mark_operand(marker, &insn->operands[k]);
     for (unsigned k = 0; k < insn->nargs; k++)
-        mark_operand(module, &insn->args[k], vars, funcs);
+        mark_operand(marker, &insn->args[k]);
 }
 
-bool ptx_mark_named(const PtxModule *module, uint32_t index, bool *vars, bool *funcs) {
-    const PtxFunc *f = &module->funcs[index];
+static bool mark_named(const Marker *marker, uint32_t index) {
+    const PtxFunc *f = &marker->module->funcs[index];
     bool unknown = false;
     for (uint32_t i = 0; i < f->ninsns; i++) {
         const PtxInsn *insn = &f->insns[i];
-        mark_operands(module, insn, vars, funcs);
+        mark_operands(marker, insn);
         if (insn->callee)
-            mark_func(module, insn->callee - 1, funcs);
+            mark_func(marker, insn->callee - 1);
         else if (insn->op == PTX_CALL)
             unknown |= !insn->table || f->call_tables[insn->table - 1].n == 0;
     }
     for (uint32_t t = 0; t < f->ncall_tables; t++)
         for (uint32_t k = 0; k < f->call_tables[t].n; k++)
-            mark_func(module, f->call_tables[t].funcs[k], funcs);
+            mark_func(marker, f->call_tables[t].funcs[k]);
     return unknown;
 }
 
-static void mark_init(const PtxModule *module, const PtxInit *init, bool *vars, bool *funcs) {
-    if (init->sym & PTX_SYM_FUNC)
-        mark_func(module, (init->sym & ~PTX_SYM_FUNC) - 1, funcs);
-    else if (init->sym && vars)
-        vars[init->sym - 1] = true;
+bool ptx_mark_named(const PtxModule *module, uint32_t index, bool *vars, bool *funcs) {
+    return mark_named(&(Marker){module, vars, funcs, NULL, NULL}, index);
+}
+
+bool ptx_list_named(const PtxModule *module, uint32_t index, bool *vars, bool *funcs, Arena *arena,
+                    PtxNamed *list) {
+    return mark_named(&(Marker){module, vars, funcs, list, arena}, index);
 }
 
 bool *ptx_address_taken(const PtxModule *module, Arena *arena) {
     bool *taken = ARENA_ARRAY(arena, bool, module->nfuncs + 1);
+    Marker marker = {.module = module, .funcs = taken};
     for (uint32_t i = 0; i < module->nfuncs; i++)
         for (uint32_t k = 0; k < module->funcs[i].ninsns; k++)
             if (module->funcs[i].insns[k].op != PTX_CALL)
-                mark_operands(module, &module->funcs[i].insns[k], NULL, taken);
+                mark_operands(&marker, &module->funcs[i].insns[k]);
     for (uint32_t i = 0; i < module->nvars; i++)
         for (uint32_t k = 0; k < module->vars[i].ninits; k++)
-            mark_init(module, &module->vars[i].inits[k], NULL, taken);
+            mark_symbol(&marker, module->vars[i].inits[k].sym);
     return taken;
 }
 
 void ptx_mark_reached(const PtxModule *module, uint32_t index, bool indirect, bool *vars, bool *funcs) {
     Arena scratch = {0};
+    Marker marker = {.module = module, .vars = vars, .funcs = funcs};
     bool *done = ARENA_ARRAY(&scratch, bool, module->nfuncs + 1), unknown = false,
          *read = ARENA_ARRAY(&scratch, bool, module->nvars + 1);
     funcs[index] = true;
@@ -73,7 +99,7 @@ void ptx_mark_reached(const PtxModule *module, uint32_t index, bool indirect, bo
             if (!funcs[k] || done[k])
                 continue;
             done[k] = more = true;
-            bool here = ptx_mark_named(module, k, vars, funcs) && indirect && !unknown;
+            bool here = mark_named(&marker, k) && indirect && !unknown;
             const bool *taken = here ? ptx_address_taken(module, &scratch) : NULL;
             for (uint32_t t = 0; here && t < module->nfuncs; t++)
                 funcs[t] |= taken[t] && !module->funcs[t].is_entry;
@@ -84,7 +110,7 @@ void ptx_mark_reached(const PtxModule *module, uint32_t index, bool indirect, bo
                 continue;
             read[v] = more = true;
             for (uint32_t k = 0; k < module->vars[v].ninits; k++)
-                mark_init(module, &module->vars[v].inits[k], vars, funcs);
+                mark_symbol(&marker, module->vars[v].inits[k].sym);
         }
     }
     arena_free(&scratch);

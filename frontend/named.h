@@ -9,6 +9,13 @@
  * whether it has a call whose target only a register knows, without a list of what it may be. */
 bool ptx_mark_named(const PtxModule *module, uint32_t index, bool *vars, bool *funcs);
 
+/* The same, and what was not marked before is added to a list, in the order of the text. */
+typedef struct {
+    VEC(uint32_t) vars, funcs; /* in the arena that ptx_list_named is given */
+} PtxNamed;
+bool ptx_list_named(const PtxModule *module, uint32_t index, bool *vars, bool *funcs, Arena *arena,
+                    PtxNamed *list);
+
 /* Functions whose address the module takes anywhere, in code or as initial data: [module->nfuncs]. */
 bool *ptx_address_taken(const PtxModule *module, Arena *arena);
 

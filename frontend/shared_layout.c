@@ -15,7 +15,8 @@ typedef struct {
 } Extent;
 
 typedef struct {
-    VEC(uint32_t) vars, funcs; /* shared variables named or declared; functions named; ascending */
+    VEC(uint32_t) vars;      /* shared variables named or declared */
+    uint32_t *funcs, nfuncs; /* functions named */
     bool calls_unknown;
     uint32_t nkernels; /* that reach it */
 } Names;
@@ -53,17 +54,20 @@ static void collect_names(Layout *layout) {
     layout->names = ARENA_ARRAY(&layout->scratch, Names, module->nfuncs + 1);
     for (uint32_t f = 0; f < module->nfuncs; f++) {
         Names *names = &layout->names[f];
-        memset(vars, 0, module->nvars);
-        memset(funcs, 0, module->nfuncs);
-        names->calls_unknown = ptx_mark_named(module, f, vars, funcs);
+        PtxNamed list = {0};
+        names->calls_unknown = ptx_list_named(module, f, vars, funcs, &layout->scratch, &list);
         for (uint32_t k = 0; k < module->funcs[f].nvars; k++) /* used or not: ptxas 13.0 */
-            vars[module->funcs[f].vars[k]] = true;
-        for (uint32_t v = 0; v < module->nvars; v++)
-            if (vars[v] && module->vars[v].space == SP_SHARED)
-                VEC_ADD(&layout->scratch, &names->vars, v);
-        for (uint32_t k = 0; k < module->nfuncs; k++)
-            if (funcs[k])
-                VEC_ADD(&layout->scratch, &names->funcs, k);
+            if (!vars[module->funcs[f].vars[k]])
+                VEC_ADD(&layout->scratch, &list.vars, module->funcs[f].vars[k]);
+        for (uint32_t k = 0; k < list.vars.n; k++) {
+            vars[list.vars.at[k]] = false; /* for the next function */
+            if (module->vars[list.vars.at[k]].space == SP_SHARED)
+                VEC_ADD(&layout->scratch, &names->vars, list.vars.at[k]);
+        }
+        for (uint32_t k = 0; k < list.funcs.n; k++)
+            funcs[list.funcs.at[k]] = false;
+        names->funcs = list.funcs.at;
+        names->nfuncs = list.funcs.n;
     }
 }
 
@@ -89,8 +93,8 @@ static void reach(Layout *layout, const bool *taken, uint32_t *stack, uint32_t n
         names->nkernels++;
         for (uint32_t k = 0; k < names->vars.n; k++)
             bs_add(&layout->named[number], names->vars.at[k]);
-        for (uint32_t k = 0; k < names->funcs.n; k++)
-            visit(&walk, names->funcs.at[k]);
+        for (uint32_t k = 0; k < names->nfuncs; k++)
+            visit(&walk, names->funcs[k]);
         for (uint32_t k = 0; k < layout->module->nfuncs && names->calls_unknown && !unknown; k++)
             if (taken[k] && !layout->module->funcs[k].is_entry)
                 visit(&walk, k);
@@ -241,6 +245,8 @@ static void set_places(Layout *layout, uint32_t func, const Bitset *vars, const 
 }
 
 static void set_function(Layout *layout, uint32_t func, const uint64_t *at) {
+    if (!layout->names[func].vars.n)
+        return;
     Bitset own = bs_new(&layout->scratch, layout->module->nvars);
     for (uint32_t k = 0; k < layout->names[func].vars.n; k++)
         bs_add(&own, layout->names[func].vars.at[k]);

@@ -302,10 +302,12 @@ typedef struct IrModule {
     StrMap
         by_name; /* place in `named` + 1: a symbol is looked up at once, however many functions there are */
     VEC(IrVar) vars;
-    uint32_t const_bytes;           /* bank 3 */
-    bool fixed_ur;                  /* uniform registers from IR_FIXED_UR on are not allocated */
-    unsigned opt_level;             /* 0..3 */
-    unsigned reg_limit;             /* as Function.reg_limit, for all functions */
+    uint32_t const_bytes; /* bank 3 */
+    bool fixed_ur;        /* uniform registers from IR_FIXED_UR on are not allocated */
+    unsigned opt_level;   /* 0..3 */
+    unsigned reg_limit;   /* as Function.reg_limit, for all functions */
+    unsigned reg_bound;   /* least by launch bounds of the kernels among the first bounded_funcs (ra_limit) */
+    unsigned bounded_funcs;
     ReconvMode reconverge;          /* where lanes are brought together */
     PredicateMode predicate;        /* which branches become guards */
     unsigned reconv_opts;           /* RO_*; 0: the default */

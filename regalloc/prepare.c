@@ -38,15 +38,24 @@ static unsigned bound_of(const Function *f) {
 
 static unsigned smaller(unsigned a, unsigned b) { return !a ? b : !b || a < b ? a : b; }
 
+/* The same for a function, whichever kernel calls it. */
+static unsigned bound_of_all(IrModule *module) {
+    if (module->bounded_funcs == module->funcs.n)
+        return module->reg_bound;
+    module->reg_bound = 0;
+    for (unsigned k = 0; k < module->funcs.n; k++)
+        if (module->funcs.at[k]->is_entry)
+            module->reg_bound = smaller(module->reg_bound, bound_of(module->funcs.at[k]));
+    module->bounded_funcs = module->funcs.n;
+    return module->reg_bound;
+}
+
 unsigned ra_limit(const Function *f, RegFile file) {
     const TargetInfo *info = isa_target_info(f->module->target);
     unsigned n = info->num_regs[file];
     if (file != RF_R)
         return file == RF_UR && f->module->fixed_ur ? smaller(n, IR_FIXED_UR) : n;
-    unsigned bound = f->is_entry ? bound_of(f) : 0;
-    for (unsigned k = 0; !f->is_entry && k < f->module->funcs.n; k++)
-        if (f->module->funcs.at[k]->is_entry) /* whichever kernel calls it */
-            bound = smaller(bound, bound_of(f->module->funcs.at[k]));
+    unsigned bound = f->is_entry ? bound_of(f) : bound_of_all(f->module);
     unsigned most = 255 - info->reserved_regs;
     if (bound)
         most = smaller(most, bound > info->reserved_regs + 16u ? bound - info->reserved_regs : 16u);

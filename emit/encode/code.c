@@ -215,9 +215,21 @@ static bool raise(uint32_t *what, uint32_t to) {
     return grows;
 }
 
+/* What a function needs for what it calls. */
+static bool take_from(CodeFunc *caller, const CodeFunc *callee) {
+    bool changed = raise(&caller->nregs, callee->nregs);
+    changed |= raise(&caller->nbarriers, callee->nbarriers);
+    changed |= callee->uses_ctaid_z && !caller->uses_ctaid_z;
+    caller->uses_ctaid_z |= callee->uses_ctaid_z;
+    return changed;
+}
+
 /* A caller needs the registers and barriers of whatever it calls, and what the driver sets up for it; an
- * unknown callee may be any device function. */
-static bool take_from_callees(CodeModule *code, CodeFunc *caller) {
+ * unknown callee may be any device function.
+ *   of   [index in the module] a function's code, NULL of declarations
+ *   any  what all device functions need together */
+static bool take_from_callees(const CodeModule *code, CodeFunc *caller, CodeFunc *const *of,
+                              const CodeFunc *any) {
     Function *f = code->ir->funcs.at[caller->ir->index];
     bool changed = false;
     FOR_BLOCKS(f, b)
@@ -227,24 +239,23 @@ static bool take_from_callees(CodeModule *code, CodeFunc *caller) {
             const Function *g = ir_callee(f, i);
             if (!g && code->ir->relocatable)
                 continue; /* the linker's business */
-            for (unsigned k = 0; k < code->nfuncs; k++) {
-                const CodeFunc *callee = &code->funcs[k];
-                if (g ? callee->ir == g : !callee->is_entry) {
-                    changed |= raise(&caller->nregs, callee->nregs);
-                    changed |= raise(&caller->nbarriers, callee->nbarriers);
-                    changed |= callee->uses_ctaid_z && !caller->uses_ctaid_z;
-                    caller->uses_ctaid_z |= callee->uses_ctaid_z;
-                }
-            }
+            const CodeFunc *callee = g ? of[g->index] : any;
+            changed |= callee && take_from(caller, callee);
         }
     return changed;
 }
 
 static void total_over_calls(CodeModule *code) {
+    CodeFunc **of = ARENA_ARRAY(&code->arena, CodeFunc *, code->ir->funcs.n + 1), any = {0};
+    for (unsigned k = 0; k < code->nfuncs; k++)
+        of[code->funcs[k].ir->index] = &code->funcs[k];
     for (bool changed = true; changed;) {
         changed = false;
         for (unsigned k = 0; k < code->nfuncs; k++)
-            changed |= take_from_callees(code, &code->funcs[k]);
+            if (!code->funcs[k].is_entry)
+                take_from(&any, &code->funcs[k]);
+        for (unsigned k = 0; k < code->nfuncs; k++)
+            changed |= take_from_callees(code, &code->funcs[k], of, &any);
     }
     for (unsigned k = 0; k < code->nfuncs; k++)
         code->funcs[k].nregs += isa_target_info(code->ir->target)->reserved_regs;

@@ -540,8 +540,9 @@ static void place_params(Sel *sel) {
 }
 
 static void place_locals(Sel *sel) {
-    sel->frame_offset = ARENA_ARRAY(&sel->arena, uint32_t, sel->ptx->nvars + 1);
-    sel->param_var = ARENA_ARRAY(&sel->arena, uint32_t, sel->ptx->nvars + 1);
+    LowerTables *tables = lower_tables(sel->l, sel->ptx);
+    sel->frame_offset = tables->frame_offset;
+    sel->param_var = tables->param_var;
     sel_abi_reserve(sel);
     for (uint32_t k = 0; k < sel->pf->nvars; k++) {
         const PtxVar *var = &sel->ptx->vars[sel->pf->vars[k]];

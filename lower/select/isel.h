@@ -87,6 +87,11 @@ typedef struct {
     uint8_t mark;          /* ordering */
     VEC(uint32_t) callees; /* indices into Lower.fns */
 } LowerFn;
+typedef struct {  /* of one module: what lowering knows of its functions and variables */
+    uint32_t *fn; /* [func] index in Lower.fns + 1; 0: not there yet */
+    uint32_t *param_var,
+        *frame_offset; /* [var] Sel's of the same names: only a variable's own function has them */
+} LowerTables;
 typedef struct Lower {
     IrModule *m;
     const PtxModule *user;
@@ -96,13 +101,15 @@ typedef struct Lower {
     Diags *d;
     Arena scratch;
     VEC(LowerFn) fns;
-    VarPlace *places;    /* by variable of the user's module */
-    SharedLayout shared; /* of the user's module */
-    bool *address_taken; /* [func] of the user's module */
-    PtxModule *lib[16];  /* parsed files of the built-in library */
+    VarPlace *places;       /* by variable of the user's module */
+    SharedLayout shared;    /* of the user's module */
+    bool *address_taken;    /* [func] of the user's module */
+    PtxModule *lib[16];     /* parsed files of the built-in library */
+    LowerTables tables[17]; /* of the user's module, of lib[n] at n + 1; made when first asked for */
 } Lower;
 /* Index into l->fns of a function, which is added when new. */
 uint32_t lower_function(Lower *l, const PtxModule *mod, uint32_t index, bool builtin);
+LowerTables *lower_tables(Lower *lower, const PtxModule *mod);
 /* The same for a built-in by name; UINT32_MAX and an error if the library lacks it. */
 uint32_t lower_builtin(Lower *lower, const char *name);
 StrId lower_name(Lower *lower, const PtxModule *mod, StrId id);

@@ -22,16 +22,29 @@ bool lower_is_open(const Lower *lower, const PtxModule *mod, const PtxFunc *func
            (func->linkage != LINK_NONE || !func->has_body || lower->address_taken[func - mod->funcs]);
 }
 
+LowerTables *lower_tables(Lower *lower, const PtxModule *mod) {
+    unsigned n = 0;
+    while (mod != lower->user && lower->lib[n++] != mod)
+        ;
+    LowerTables *tables = &lower->tables[n];
+    if (!tables->fn)
+        *tables = (LowerTables){ARENA_ARRAY(&lower->scratch, uint32_t, mod->nfuncs + 1),
+                                ARENA_ARRAY(&lower->scratch, uint32_t, mod->nvars + 1),
+                                ARENA_ARRAY(&lower->scratch, uint32_t, mod->nvars + 1)};
+    return tables;
+}
+
 uint32_t lower_function(Lower *lower, const PtxModule *mod, uint32_t index, bool builtin) {
-    for (uint32_t k = 0; k < lower->fns.n; k++)
-        if (lower->fns.at[k].mod == mod && lower->fns.at[k].index == index)
-            return k;
+    uint32_t *number = &lower_tables(lower, mod)->fn[index];
+    if (*number)
+        return *number - 1;
     const PtxFunc *pf = &mod->funcs[index];
     Function *f = ir_function_new(lower->m, lower_name(lower, mod, pf->name), pf->is_entry);
     f->is_open = lower_is_open(lower, mod, pf);
     *VEC_PUSH(&lower->scratch, &lower->fns) =
         (LowerFn){.mod = mod, .index = index, .f = f, .builtin = builtin};
-    return lower->fns.n - 1;
+    *number = lower->fns.n;
+    return *number - 1;
 }
 
 static void drop_sink(void *user, Severity severity, const char *line) {
