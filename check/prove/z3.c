@@ -56,6 +56,8 @@ struct ProveZ3 {
 #define FIELD(name) __typeof__(&Z3_##name) name;
     Z3_FUNCTIONS(FIELD)
 #undef FIELD
+    Z3_context
+        context; /* made before the first question; each is asked in a copy of the process as it is then */
 };
 
 struct ProveZ3 *prove_z3_open(void) {
@@ -84,6 +86,8 @@ struct ProveZ3 *prove_z3_open(void) {
 void prove_z3_close(struct ProveZ3 *z3) {
     if (!z3)
         return;
+    if (z3->context)
+        z3->del_context(z3->context);
     dlclose(z3->library);
     free(z3);
 }
@@ -278,13 +282,28 @@ static void read_model(Ask *ask, Z3_solver solver, const Query *query) {
     z3->model_dec_ref(ask->c, model);
 }
 
-static ZqResult ask(struct ProveZ3 *z3, const Query *query) {
+/* A context and what Z3 makes when it first has a solver are most of the time of a question that is answered
+ * at once. The solver that makes it here is never the one that is asked. */
+static bool have_context(struct ProveZ3 *z3) {
+    if (z3->context)
+        return true;
     Z3_config config = z3->mk_config();
-    Z3_context c = z3->mk_context(config);
+    z3->context = z3->mk_context(config);
     z3->del_config(config);
-    if (!c)
-        return ZQ_UNKNOWN;
-    z3->set_error_handler(c, ignore_error);
+    if (!z3->context)
+        return false;
+    z3->set_error_handler(z3->context, ignore_error);
+    Z3_solver first = z3->mk_solver(z3->context);
+    z3->solver_inc_ref(z3->context, first);
+    z3->solver_assert(z3->context, first, z3->mk_true(z3->context));
+    z3->solver_check(z3->context, first);
+    z3->solver_dec_ref(z3->context, first);
+    return z3->get_error_code(z3->context) == Z3_OK;
+}
+
+/* In a process that ends behind it: nothing is given back. */
+static ZqResult ask(struct ProveZ3 *z3, const Query *query) {
+    Z3_context c = z3->context;
     Ask a = {.z = z3, .c = c, .bits = query->bits, .floats = query->floats};
     a.memo = calloc(query->ts->next_id, sizeof *a.memo);
     a.memory = z3->mk_uninterpreted_sort(c, z3->mk_string_symbol(c, "memory"));
@@ -299,9 +318,6 @@ static ZqResult ask(struct ProveZ3 *z3, const Query *query) {
         read_model(&a, s, query);
     if (z3->get_error_code(c) != Z3_OK)
         answer = Z3_L_UNDEF;
-    z3->solver_dec_ref(c, s);
-    z3->del_context(c);
-    free(a.memo);
     return answer == Z3_L_FALSE ? ZQ_VALID : answer == Z3_L_TRUE ? ZQ_INVALID : ZQ_UNKNOWN;
 }
 
@@ -317,6 +333,8 @@ static void end_in(double seconds) { /* of processor time */
  * passes, and it does not look at it while it prepares a query. The child leaves by _exit, so what the host
  * has buffered in its streams is written once, by the host. The values come through memory that both have. */
 static ZqResult ask_apart(struct ProveZ3 *z3, Query *query, double seconds) {
+    if (!have_context(z3))
+        return ZQ_UNKNOWN;
     size_t bytes = query->nvalues * sizeof *query->values;
     ZqValue *shared =
         bytes ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) : NULL;
