@@ -267,7 +267,7 @@ static bool is_fence(const BinFlow *flow, uint32_t i) {
 }
 
 /* The same instructions, control bits (102 and up) and fences aside: a relaxed arrival has none. */
-static bool meet(const ModelProgram *program, uint32_t a, uint32_t b) {
+static bool meet_there(const ModelProgram *program, uint32_t a, uint32_t b) {
     const BinFlow *flow = program->g;
     uint64_t(*code)[2] = flow->bin->code;
     uint32_t end_a = program->at[a].target, end_b = program->at[b].target;
@@ -291,7 +291,7 @@ static void find_meetings(ModelProgram *program) {
         program->at[i].target = bin_target(program->g, i);
         program->at[i].meets = i + 1;
         for (uint32_t k = 0; k < i; k++)
-            if (program->at[k].meets == k + 1 && meet(program, i, k))
+            if (program->at[k].meets == k + 1 && meet_there(program, i, k))
                 program->at[i].meets = k + 1;
     }
 }

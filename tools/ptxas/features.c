@@ -86,7 +86,8 @@ static unsigned count_modifier(const char *modifiers, const char *modifier, bool
 }
 
 /* 0: the row is not about the statement; else how often it is told. */
-static unsigned fits(unsigned row, const char *opcode, const char *modifiers, char *found, size_t size) {
+static unsigned row_matches(unsigned row, const char *opcode, const char *modifiers, char *found,
+                            size_t size) {
     const char *words = features[row].words;
     if (!is_listed(features[row].opcodes, opcode))
         return 0;
@@ -111,7 +112,7 @@ static const char *last_two(const char *modifiers) {
     return at ? at : "";
 }
 
-static const char *name_of(Arena *arena, const char *text, const DiagPlace *place, const char *found) {
+static const char *lacking_name(Arena *arena, const char *text, const DiagPlace *place, const char *found) {
     const char *name = "", *at;
     for (; (at = strchr(text, '%')) != NULL; text = at + 2)
         name = arena_printf(arena, "%s%.*s%s", name, (int)(at - text), text,
@@ -147,8 +148,8 @@ const char *ptxas_features(Arena *arena, const DiagRecord *record) {
     modifiers = modifiers ? modifiers : "";
     for (unsigned k = 0; k < sizeof features / sizeof *features; k++) {
         char found[64] = "";
-        for (unsigned n = fits(k, opcode, modifiers, found, sizeof found); n; n--)
-            told = tell(arena, told, k, name_of(arena, features[k].text, &record->place, found), &head);
+        for (unsigned n = row_matches(k, opcode, modifiers, found, sizeof found); n; n--)
+            told = tell(arena, told, k, lacking_name(arena, features[k].text, &record->place, found), &head);
     }
     return *told ? arena_printf(arena, "%.*s", (int)strlen(told) - 1, told) : NULL;
 }
