@@ -318,14 +318,13 @@ static DriverOptions driver_options(const Job *job) {
     long n = level && *level ? atol(level) : given(job, OPT_DEBUG) ? 0 : 3;
     bool keep = given(job, OPT_KEEP_MAP), asked = given(job, OPT_LINE_INFO) || given(job, OPT_DEBUG);
     bool lines = !asked || !given(job, OPT_NO_DEBUG_INFO); /* .loc asks for them by itself, as with ptxas */
-    return (DriverOptions){.target = job->target,
-                           .opt_level = n < 0   ? 0
-                                        : n > 3 ? 3
-                                                : (unsigned)n,
-                           .elf = {.relocatable = given(job, OPT_COMPILE_ONLY),
-                                   .no_map = !keep,
-                                   .no_ptx = !keep,
-                                   .lines = lines}};
+    return (DriverOptions){
+        .target = job->target,
+        .opt_level = n < 0   ? 0
+                     : n > 3 ? 3
+                             : (unsigned)n,
+        .elf = {
+            .relocatable = given(job, OPT_COMPILE_ONLY), .no_map = !keep, .no_ptx = !keep, .lines = lines}};
 }
 
 static bool write_output(Job *job, const Compilation *compilation) {
