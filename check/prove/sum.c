@@ -386,6 +386,9 @@ static Term *carry_word(Terms *ts, Lin *lin) {
         if (e.t->kind == TK_SEXT)
             return t_ashr(ts, e.t->a[0], t_const(ts, 32, e.c == 1 ? 31 : 32 - log2_of(e.c)));
     }
+    if (lin->n == 1 && !lin->k && e.t->width == 32 &&
+        e.c == 0 - (1ull << 31)) /* 2^31 * x without x's own part */
+        return t_sub(ts, t_lshr(ts, e.t, t_const(ts, 32, 1)), e.t);
     if (lin->n == 1 && e.t->width == 32 && lin->k + most_of(e.t) <= LOW && e.c == 1)
         return ts->zero;
     if (lin->n == 1 && e.t->width == 32 && lin->k == LOW && e.c == ~0ull)

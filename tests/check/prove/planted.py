@@ -310,6 +310,12 @@ partial: barrier left out behind the stores | drop in:.text.partial BAR.SYNC.*li
 partial: loaded before the barrier | move in:.text.partial LDS.64 R2 / BAR.SYNC
 partial: stored behind the barrier | move in:.text.partial BAR.SYNC / STS.64 .R4.0x200.
 partial: sum of the stale value | drop in:.text.partial LDS.64 R2
+signs: a quarter for a half | sub in:.text.halved LEA.HI R0, R5, R4, RZ, 0x1f / LEA.HI R0, R5, R4, RZ, 0x1e
+signs: half with its sign | sub in:.text.halved LEA.HI R0, R5, R4, RZ, 0x1f / LEA.HI.SX32 R0, R5, R4, 0x1f
+signs: low word for the high one | sub in:.text.halved LEA.HI R0, R5, R4, RZ, 0x1f / LEA R0, R5, R4, 0x1f
+signs: a bit above the half | sub in:.text.halved LEA.HI R0, R5, R4, RZ, 0x1f / LEA.HI R0, R5, R4, R4, 0x1f
+signs: half taken from the sum | sub in:.text.halved LEA.HI R0, R5, R4, RZ, 0x1f / LEA.HI R0, -R5, R4, RZ, 0x1f
+signs: half of the factor | sub in:.text.halved LEA.HI R0, R5, R4, RZ, 0x1f / LEA.HI R0, R4, R5, RZ, 0x1f
 signs: magnitude's sign is not changed | sub in:.text.signs FADD R0, -.R0., -0.0 / FADD R0, |R0|, -0.0
 signs: another's sign is changed | sub in:.text.signs FADD R0, -.R0., -0.0 / FADD R0, -R0, -0.0
 signs: magnitude is not taken | sub in:.text.signs FADD R5, .R0., -0.0 / FADD R5, R0, -0.0
