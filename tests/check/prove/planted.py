@@ -284,32 +284,30 @@ textures: sum of 64 bits | sub SURED.D.BA.2D.ADD.STRONG.SYS.TRAP .R8., R19 / SUR
 textures: fewer channels written | sub SUST.P.2D.STRONG.SM / SUST.P.2D.STRONG.SM.RG
 textures: write to a surface left out | drop SUST.P.2D
 textures: reduction done in none | drop SURED.D.BA
-partial: first loaded by the other lanes | sub in:.text.partial @!P0 LDG.E.64 R6 / @P0 LDG.E.64 R6
-partial: first loaded by none | drop in:.text.partial @!P0 LDG.E.64 R6
-partial: second loaded under the first's condition | drop in:.text.partial ISETP.GE.AND P0, PT, R4
-partial: second loaded by the other lanes | sub in:.text.partial @!P0 LDG.E.64 R8 / @P0 LDG.E.64 R8
-partial: one word of the second | sub in:.text.partial @!P0 LDG.E.64 R8 / @!P0 LDG.E R8
-partial: second from the third's place | sub in:.text.partial (@!P0 LDG.E.64 R8, .R2.64.)0x100 / @!P0 LDG.E.64 R8, [R2.64+0x200
-partial: third to the first's registers | sub in:.text.partial @!P0 LDG.E.64 R2, / @!P0 LDG.E.64 R6,
-partial: third under another limit | sub in:.text.partial IADD3 R0, R5, 0x40 / IADD3 R0, R5, 0x41
+partial: first loaded by the other lanes | sub in:.text.partial @!P0 (LDG.*line 20) / @P0 \\1
+partial: first loaded by none | drop in:.text.partial LDG.*line 20
+partial: second loaded under the first's condition | drop in:.text.partial ISETP.GE.*line 23
+partial: second loaded by the other lanes | sub in:.text.partial @!P0 (LDG.*line 25) / @P0 \\1
+partial: one word of the second | sub in:.text.partial @!P0 LDG.E.64 (.*line 25) / @!P0 LDG.E \\1
+partial: second from the third's place | sub in:.text.partial (@!P0 LDG.*)0x100(.*line 25) / \\g<1>0x200\\2
+partial: third to the first's registers | sub in:.text.partial @!P0 LDG.E.64 R\\d+(.*line 30) / @!P0 LDG.E.64 R6\\1
+partial: third under another limit | sub in:.text.partial 0x40, RZ(.*line 27) / 0x41, RZ\\1
 partial: all load, first to the second's registers | sub in:.text.partial LDG.E.64 R6, (.*)line 33 / LDG.E.64 R8, \\1line 33
-partial: all load, second left out | drop in:.text.partial LDG.E.64 R8.*line 34
-partial: way of all for the others | sub in:.text.partial @P0 BRA / @!P0 BRA
+partial: all load, second left out | drop in:.text.partial LDG.E.64.*line 34
+partial: way of all for the others | sub in:.text.partial @P0 (BRA.*line 17) / @!P0 \\1
 partial: limit of the way of all | sub in:.text.partial 0x5f, PT / 0x3f, PT
-partial: first stored for the second | sub in:.text.partial STS.64 .R4.0x100., R8 / STS.64 [R4+0x100], R6
-partial: low word changed before it is stored | move in:.text.partial IMAD.U32 R0, R5, 0x3 / IADD3 R0, R5, 0x40
-partial: a register written between load and store | sub in:.text.partial SHF.L.U32 R4, R5, 0x3, RZ / SHF.L.U32 R8, R5, 0x3, RZ
-partial: another who asks for itself | sub in:.text.partial VOTE.ANY R0, PT, PT(.*)line 60 / VOTE.ANY R0, PT, P1\\1line 60
-partial: all lanes for those that run | sub in:.text.partial VOTE.ANY R0, PT, PT(.*)line 67 / MOV R0, 0xffffffff\\1line 67
-partial: none asks | drop in:.text.partial VOTE.ANY R0, PT, PT.*line 67
-partial: ballot before the lanes are known | sub in:.text.partial VOTE.ANY R15, PT, P1 / VOTE.ANY R15, PT, P0
-partial: ballot of all | sub in:.text.partial VOTE.ANY R15, PT, P1 / VOTE.ANY R15, PT, PT
+partial: first stored for the second | sub in:.text.partial (STS.64.*0x100.), R8 / \\1, R6
+partial: a pair written before it is stored | sub in:.text.partial SHF.L.U32 R\\d+(.*line 37) / SHF.L.U32 R8\\1
+partial: another who asks for itself | sub in:.text.partial VOTE.ANY (R\\d+), PT, PT(.*)line 60 / VOTE.ANY \\1, PT, P1\\2line 60
+partial: nobody asks the first time | drop in:.text.partial VOTE.ANY.*line 60
+partial: nobody asks the second time | drop in:.text.partial VOTE.ANY.*line 67
+partial: ballot of all | sub in:.text.partial VOTE.ANY (R\\d+), PT, P\\d(.*line 69) / VOTE.ANY \\1, PT, PT\\2
 partial: shuffle of the other word | sub in:.text.partial SHFL.UP PT, R13, R11 / SHFL.UP PT, R13, R10
-partial: lanes of the first question at the second | drop in:.text.partial WARPSYNC.EXCLUSIVE R0
+partial: shuffle by another distance | sub in:.text.partial (SHFL.UP PT, R13, R11), 0x1 / \\1, 0x2
 partial: barrier left out behind the stores | drop in:.text.partial BAR.SYNC.*line 43
-partial: loaded before the barrier | move in:.text.partial LDS.64 R2 / BAR.SYNC
-partial: stored behind the barrier | move in:.text.partial BAR.SYNC / STS.64 .R4.0x200.
-partial: sum of the stale value | drop in:.text.partial LDS.64 R2
+partial: loaded before the barrier | move in:.text.partial LDS.64 / BAR.SYNC
+partial: stored behind the barrier | move in:.text.partial BAR.SYNC / STS.64 .*0x200.
+partial: sum of the stale value | drop in:.text.partial LDS.64
 signs: a quarter for a half | sub in:.text.halved LEA.HI R0, R5, R4, RZ, 0x1f / LEA.HI R0, R5, R4, RZ, 0x1e
 signs: half with its sign | sub in:.text.halved LEA.HI R0, R5, R4, RZ, 0x1f / LEA.HI.SX32 R0, R5, R4, 0x1f
 signs: low word for the high one | sub in:.text.halved LEA.HI R0, R5, R4, RZ, 0x1f / LEA R0, R5, R4, 0x1f
