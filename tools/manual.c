@@ -81,6 +81,12 @@ void cli_manual(FILE *out, const Command *command) {
             roff(out, cmd->args);
             fprintf(out, "\n%s (\\fBheddle\\-%s\\fR(1)).\n", cmd->summary, cmd->name);
         }
+        fputs(".SH FILES\n.TP\n\\fBheddle\\-full\\fR, \\fBheddle\\-learn\\fR\nBeside \\fBheddle\\fR, which "
+              "starts "
+              "them for all but compilations of PTX files (where it was built to be linked with archives "
+              "alone) and for what is learned. A symbolic link to \\fBheddle\\fR finds them; a copy needs "
+              "copies of them.\n",
+              out);
     }
     fputs(".SH EXIT STATUS\nOf several kernels the first that occurs of 3, 4, 1, 5, 0.\n", out);
     for (unsigned i = 0; i < STATUS_COUNT; i++) {
