@@ -440,14 +440,27 @@ static void summarise(Checker *checker, const Proc *p, Summary *summary) {
     summary->uses &= (uint16_t)~summary->saves;
 }
 
-static uint16_t regs_at(Barriers *barriers, uint32_t inst) {
+typedef struct {
+    uint32_t proc, inst;
+    uint16_t own; /* pending there, of the procedure's own joins */
+} Site;
+typedef VEC(Site) Sites;
+
+/* The calls of procedure number p, with the registers in use where they stand. */
+static void find_sites(Barriers *barriers, uint32_t p, Sites *sites) {
     const BinFlow *flow = barriers->checker->flow;
-    uint32_t block = flow->block_of[inst];
     State now = check_new_state(barriers);
-    check_copy_state(&now, &barriers->in[block - barriers->base]);
-    for (uint32_t i = flow->blocks[block].first; i < inst; i++)
-        check_barrier_step(barriers, &now, i);
-    return regs_of(barriers, &now.pend);
+    for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
+        uint32_t block = barriers->proc->rpo[n];
+        check_copy_state(&now, &barriers->in[block - barriers->base]);
+        FOR_BIN_INSTS(&flow->blocks[block], i) {
+            if (!flow->decoded[i])
+                continue;
+            if (check_is_call(barriers->checker, i))
+                VEC_ADD(&barriers->checker->a, sites, ((Site){p, i, regs_of(barriers, &now.pend)}));
+            check_barrier_step(barriers, &now, i);
+        }
+    }
 }
 
 /* Does the call come to a procedure that returns, as far as that is known? */
@@ -500,11 +513,6 @@ static void find_returns(Checker *checker, Summary *sum) {
         }
     }
 }
-
-typedef struct {
-    uint32_t proc, inst;
-    uint16_t own; /* pending there, of the procedure's own joins */
-} Site;
 
 /* What callers have pending goes to the callees, what callees use to the callers; R-16. The sites of callees
  * come first: one round each way does it unless procedures call each other in a circle. */
@@ -607,7 +615,7 @@ void check_barriers(Checker *checker) {
     checker->inherited = ARENA_ARRAY(&checker->a, uint16_t, flow->bin->ncode + 1);
     Summary *sum = ARENA_ARRAY(&checker->a, Summary, checker->nprocs + 1);
     Barriers *all = ARENA_ARRAY(&checker->a, Barriers, checker->nprocs + 1);
-    VEC(Site) sites = {0};
+    Sites sites = {0};
     for (uint32_t k = 0; k < checker->nprocs; k++) {
         uint32_t p = checker->callees_first[k];
         all[p] = (Barriers){.checker = checker,
@@ -615,10 +623,7 @@ void check_barriers(Checker *checker) {
                             .base = flow->funcs[checker->procs[p].func].first_block};
         summarise(checker, &checker->procs[p], &sum[p]);
         solve(&all[p]);
-        for (uint32_t n = 0; n < checker->procs[p].nrpo; n++)
-            FOR_BIN_INSTS(&flow->blocks[checker->procs[p].rpo[n]], i)
-                if (flow->decoded[i] && check_is_call(checker, i))
-                    VEC_ADD(&checker->a, &sites, ((Site){p, i, regs_at(&all[p], i)}));
+        find_sites(&all[p], p, &sites);
     }
     find_returns(checker, sum);
     spread(checker, sum, sites.at, sites.n);
