@@ -393,7 +393,7 @@ static void mach_vote(Mach *mach, unsigned op) {
     only_of_the_mask(mach);
     if (arg[0] == ts->truth)
         VEC_ADD(mach->prover->run_arena, &mach->run->asked,
-                ((Sync){.guard = mach->full, .mask = mach->together, .at = mach->at}));
+                ((Sync){.guard = mach->full, .mask = arg[1], .at = mach->at}));
     Term *what = mach_event(mach, 1u << MEM_WARP, "vote", arg, 2);
     if (asks) {
         mach->active = t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1);

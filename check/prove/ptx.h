@@ -19,7 +19,7 @@ typedef struct {
     /* The membermask of the last collective; Prover.anyone: there was none since the region began, or a call
      * came in between. Whether all of them are there, the checkers say. */
     Term *together;
-    uint32_t asked; /* of Prover.machine: those before belong to earlier statements */
+    bool *asked; /* by one of Prover.machine: it belongs to an earlier statement */
 } Ptx;
 
 void pv_leave(Ptx *ptx, ExitKind kind, uint32_t target, Term *cond);

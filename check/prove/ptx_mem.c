@@ -523,9 +523,11 @@ static Term *vote(Ptx *ptx, Term *says, Term *lanes) {
  * before it asks under the same condition. */
 static Term *lanes_that_run(Ptx *ptx) {
     const Run *machine = ptx->prover->machine;
-    for (uint32_t k = ptx->asked; machine && k < machine->asked.n; k++)
-        if (machine->asked.at[k].guard == ptx->full) {
-            ptx->asked = k + 1;
+    if (machine && !ptx->asked)
+        ptx->asked = ARENA_ARRAY(ptx->prover->run_arena, bool, machine->asked.n + 1);
+    for (uint32_t k = 0; machine && k < machine->asked.n; k++)
+        if (machine->asked.at[k].guard == ptx->full && !ptx->asked[k]) {
+            ptx->asked[k] = true;
             return machine->asked.at[k].mask;
         }
     return ptx->together;
