@@ -192,54 +192,22 @@ static void mask_too_small(Checker *checker, const Proc *p, uint32_t i) {
 
 /* ---- the mask that the PTX statement names ---- */
 
-/* Where the lines of the PTX text begin, found once: a file has many statements. */
-static void find_lines(Checker *checker) {
-    const Binary *binary = checker->flow->bin;
-    const char *stop = binary->ptx_text + binary->ptx_text_bytes;
-    VEC(const char *) lines = {0};
-    for (const char *p = binary->ptx_text; p; p = p ? p + 1 : NULL) {
-        VEC_ADD(&checker->a, &lines, p);
-        p = memchr(p, '\n', (size_t)(stop - p));
-    }
-    checker->ptx_lines = lines.at;
-    checker->nptx_lines = lines.n;
-}
-
-static const char *line_of(Checker *checker, uint32_t line, const char **end) {
-    const Binary *binary = checker->flow->bin;
-    if (!checker->ptx_lines)
-        find_lines(checker);
-    if (line > checker->nptx_lines)
-        return NULL;
-    *end =
-        line < checker->nptx_lines ? checker->ptx_lines[line] - 1 : binary->ptx_text + binary->ptx_text_bytes;
-    return checker->ptx_lines[line - 1];
-}
-
-static bool starts_with(const char *p, const char *end, const char *word) {
-    size_t n = strlen(word);
-    return (size_t)(end - p) >= n && memcmp(p, word, n) == 0;
-}
-
 /* The statement's mask, if it is a number. */
 static bool ptx_mask(Checker *checker, uint32_t line, uint32_t *mask) {
     static const char *const words[] = {"shfl.sync",  "vote.sync",  "match.any.sync", "match.all.sync",
                                         "redux.sync", "elect.sync", "bar.warp.sync"};
-    const char *end, *p = checker->flow->bin->ptx_text && line ? line_of(checker, line, &end) : NULL;
+    const char *stop, *p = check_ptx_statement(checker, line, &stop);
     bool found = false;
-    if (!p)
-        return false;
-    const char *stop = memchr(p, ';', (size_t)(end - p));
-    if (!stop || memchr(stop + 1, ';', (size_t)(end - stop - 1)))
-        return false; /* two statements in a line: which one? */
-    for (; p < stop && !found; p++)
+    for (; p && p < stop && !found; p++)
         for (unsigned k = 0; k < sizeof words / sizeof *words; k++)
-            found |= starts_with(p, stop, words[k]);
+            found |= check_starts_with(p, stop, words[k]);
+    if (!found)
+        return false;
     while (stop > p && stop[-1] != ',' && stop[-1] != ' ' && stop[-1] != '\t')
         stop--;
     char number[24], *rest;
     size_t n = strcspn(stop, ";");
-    if (!found || n == 0 || n >= sizeof number)
+    if (n == 0 || n >= sizeof number)
         return false;
     memcpy(number, stop, n);
     number[n] = 0;
@@ -248,14 +216,8 @@ static bool ptx_mask(Checker *checker, uint32_t line, uint32_t *mask) {
     return rest != number && (*rest == 0 || strcmp(rest, "U") == 0);
 }
 
-static uint32_t ptx_line(const Checker *checker, uint32_t i) {
-    const BinFlow *flow = checker->flow;
-    uint32_t f = flow->blocks[flow->block_of[i]].func;
-    return flow->bin->funcs[f].locs ? flow->bin->funcs[f].locs[i - flow->funcs[f].first_inst].ptx_line : 0;
-}
-
 static void compare_mask(Checker *checker, uint32_t i, uint32_t mask, uint32_t site) {
-    uint32_t line = ptx_line(checker, site), wanted;
+    uint32_t line = check_ptx_line(checker, site), wanted;
     if (ptx_mask(checker, line, &wanted) && wanted != mask)
         check_report_as(checker, SEV_ERROR, CR_R09, i, site == i ? NONE : site,
                         "WARPSYNC mask 0x%08x is not that of PTX line %u, 0x%08x", mask, line, wanted);
@@ -267,7 +229,7 @@ static void mask_of_statement(Checker *checker, uint32_t i) {
     uint32_t mask;
     if (!check_constant_mask(&flow->insts[i], &mask))
         return;
-    if (ptx_line(checker, i)) {
+    if (check_ptx_line(checker, i)) {
         compare_mask(checker, i, mask, i);
         return;
     }

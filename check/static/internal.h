@@ -108,6 +108,15 @@ bool check_asks_for_others(Checker *checker, uint32_t collective);
 /* Does uniform register `reg` hold the same at the start of `block`, whichever of its writes was the last? */
 bool check_holds_one_value(Checker *checker, const Proc *proc, uint32_t block, RegFile file, uint32_t reg);
 
+/* The PTX line that the map gives an instruction, 0: none. */
+uint32_t check_ptx_line(const Checker *checker, uint32_t inst);
+/* Text and end of the only statement in that line of the PTX text; NULL: there is none, or several. */
+const char *check_ptx_statement(Checker *checker, uint32_t line, const char **stop);
+bool check_starts_with(const char *text, const char *end, const char *word);
+/* Does PTX promise (.uni) that the lanes that come to the branch go one way? The machine code does not say.
+ */
+bool check_promised_uniform(Checker *checker, uint32_t inst);
+
 void check_structure(Checker *checker);   /* R-18 R-19 R-21 R-22 */
 void check_uniform(Checker *checker);     /* fills divergent, converged */
 void check_barriers(Checker *checker);    /* */

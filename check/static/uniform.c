@@ -637,7 +637,8 @@ static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s
         if (!flow->decoded[i])
             break;
         const MachInst *m = &flow->insts[i];
-        if (note && !checker->divergent[i] && parts_lanes(s, m))
+        if (note && !checker->divergent[i] && parts_lanes(s, m) &&
+            !(uniform->certain && check_promised_uniform(checker, i)))
             checker->divergent[i] = uniform->dirty[p] = true;
         if (bin_kind(m) == BK_WARPSYNC && !checker->masks_vary[i] &&
             (operand_divergent(s, m->src[WARPSYNC_rb]) || operand_divergent(s, m->guard)))
