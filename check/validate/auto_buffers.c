@@ -94,6 +94,10 @@ static Contents describe_contents(const AutoSearch *search, const AutoAttempt *a
                     .init = arena_printf(&plan->arena, "random:%llu", (unsigned long long)seed)};
     if (auto_slot && auto_is_pointer(auto_slot))
         return (Contents){"u64", pointers_to(search, attempt, content - 1, plan, number)};
+    if (t->variable && search->m->vars[t->variable - 1].space == SP_GLOBAL) { /* as it begins */
+        out.init = "zero";
+        return out;
+    }
     bool begins_zero = auto_slot && ((auto_slot->free_lock && !(auto_slot->uses & AU_FLOAT)) ||
                                      (auto_slot->added_to && attempt->cleared));
     if (begins_zero) {
@@ -105,9 +109,10 @@ static Contents describe_contents(const AutoSearch *search, const AutoAttempt *a
     if (auto_slot &&
         auto_slot->uses & (AU_INDEX | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP | AU_DIVISOR | AU_BRANCH) &&
         !(auto_slot->uses & AU_FLOAT)) {
-        uint64_t bound = attempt->bound[content - 1], above = bound         ? bound
-                                                              : t->variable ? SMALL_CONSTANT
-                                                                            : attempt->index_bound;
+        uint64_t bound = attempt->bound[content - 1],
+                 above = bound                                                  ? bound
+                         : t->variable && attempt->index_bound > SMALL_CONSTANT ? SMALL_CONSTANT
+                                                                                : attempt->index_bound;
         int64_t low = attempt->below >> (content - 1) & 1 ? auto_least_word(auto_slot) : 0,
                 least = low < 0 ? low : (auto_slot->uses & AU_DIVISOR) != 0,
                 end = (int64_t)above > least ? (int64_t)above : least + 1;

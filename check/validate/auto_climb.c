@@ -99,7 +99,7 @@ static void change_slot(const AutoSearch *search, AutoAttempt *attempt, uint32_t
     else if (what->parent && auto_least_word(what) && rng_next(random) % 2)
         attempt->below ^= auto_set_of(slot);
     else if (what->parent)
-        attempt->bound[slot] = value & (MOST_BYTES - 1);
+        attempt->bound[slot] = value & (what->uses & AU_INDEX ? MOST_BYTES - 1 : UINT32_MAX);
     else if (what->uses & AU_FLOAT)
         attempt->number[slot] = numbers[value % (sizeof numbers / sizeof *numbers)];
     else

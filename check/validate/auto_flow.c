@@ -87,6 +87,7 @@ static Val operand_value(Flow *w, uint32_t func, const PtxOperand *ptx_operand) 
             v.number = i ? auto_number_of_either(v, e) : e.number;
             v.from |= e.from | e.is;
             v.tid |= e.tid;
+            v.mixed |= e.mixed;
             v.loaded |= e.loaded;
             v.given |= e.given;
         }
@@ -253,6 +254,10 @@ static Val source_value(Flow *w, uint32_t func, const PtxInsn *in, unsigned sour
     return operand_value(w, func, &in->operands[in->ndst + source]);
 }
 
+static bool mixes_bits(const PtxInsn *in) {
+    return in->op == PTX_XOR || in->op == PTX_LOP3 || in->op == PTX_SHF;
+}
+
 /* The value of the result: that of the operands in `passes` (SOURCE_*, for sums that are addresses), computed
  * from all. */
 static Val result_of(Flow *w, uint32_t func, const PtxInsn *in, unsigned passes) {
@@ -263,6 +268,7 @@ static Val result_of(Flow *w, uint32_t func, const PtxInsn *in, unsigned passes)
         out.from |= v.from | v.is;
         out.strides |= v.strides;
         out.tid |= v.tid;
+        out.mixed |= v.mixed || (v.tid && mixes_bits(in));
         bool memory = in->operands[in->ndst + n].kind == PO_ADDR || ptx_asks_texture(in);
         out.loaded |= v.loaded || memory;
         out.given |= v.given || memory;
@@ -484,7 +490,7 @@ static void flow_compare(Flow *w, uint32_t func, const PtxInsn *in) {
     bool integers = in->noperands >= in->ndst + 2u && !is_float_type(source_type(in));
     for (unsigned side = 0; integers && side < 2; side++) {
         Val x = source_value(w, func, in, side), y = source_value(w, func, in, 1 - side);
-        auto_use(w, x.is | x.from, y.tid ? (uint32_t)AU_CMP_X * (y.tid & 7u) : AU_CMP, TY_NONE);
+        auto_use(w, x.is | x.from, y.tid && !y.mixed ? (uint32_t)AU_CMP_X * (y.tid & 7u) : AU_CMP, TY_NONE);
         const PtxOperand *with = &in->operands[in->ndst + 1 - side];
         bool equality = in->cmp == CMP_EQ || in->cmp == CMP_NE;
         if (with->kind == PO_IMM && equality) {

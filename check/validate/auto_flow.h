@@ -29,9 +29,10 @@ enum { AUTO_WORDS = 6 };
 typedef struct {
     uint32_t param, offset_bytes, size_bytes; /* parameter, field of it or of the parent's records */
     uint32_t parent;                          /* index + 1 of the slot that points to it; 0: a parameter */
-    uint32_t variable; /* index + 1: no parameter, it points to this .const variable, which the host fills */
-    uint32_t content;  /* index + 1 of what it points to; of records of their first field */
-    uint32_t next;     /* index + 1 of the next field of the same records */
+    uint32_t variable;     /* index + 1: no parameter, it points to this .const or .global variable, which the
+                              host     fills */
+    uint32_t content;      /* index + 1 of what it points to; of records of their first field */
+    uint32_t next;         /* index + 1 of the next field of the same records */
     uint32_t record_bytes; /* it points to records of so many bytes, one behind the other; 0: all is alike */
     bool record;           /* ... or of a size that only their fields tell */
     uint32_t apart_bytes;  /* of a parameter: one of an array that is indexed, so far apart; 0: alone */

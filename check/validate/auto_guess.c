@@ -159,6 +159,22 @@ void auto_fit_clusters(const AutoSearch *search, AutoAttempt *attempt) {
     }
 }
 
+/* Compared with something and nothing else: a limit that results are asked to be below, such as a hash's. */
+static bool is_limit(const AutoSlot *slot) {
+    const uint32_t other = AU_ADDRESS | AU_INDEX | AU_STRIDE | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_FLOAT |
+                           AU_DIVISOR | AU_BRANCH | AU_CALL | AU_BYTES;
+    return (slot->uses & (AU_CMP | other)) == AU_CMP && slot->size_bytes >= 4;
+}
+
+/* Half of all numbers are below the limits of attempt 3, whether they may be less than 0 or not, so that ways
+ * behind them are taken; few are below those of attempts 7 and 11, for ways that only one thread may take. 0:
+ * other attempts. */
+static uint64_t highest_limit(unsigned n, unsigned size_bytes) {
+    enum { HALF = 3, FEW = 7, FEWER = 11, FEW_SHIFT = 8, FEWER_SHIFT = 11 };
+    unsigned shift = n == HALF ? 1 : n == FEW ? FEW_SHIFT : FEWER_SHIFT;
+    return n == HALF || n == FEW || n == FEWER ? UINT64_MAX >> (64 - 8 * size_bytes) >> shift : 0;
+}
+
 /* An integer parameter. Sizes leave some threads out; attempt 1 has whole blocks; later ones are random. */
 static uint64_t choose_integer(const AutoSlot *slot, const AutoAttempt *a, unsigned n, uint64_t *random) {
     enum { WIDE_DIVISORS = 2, ROUNDS = 4 };
@@ -172,6 +188,8 @@ static uint64_t choose_integer(const AutoSlot *slot, const AutoAttempt *a, unsig
         return rng_next(random) & 1;
     if (slot->uses & AU_BYTES)
         return BOX_BYTES;
+    if (is_limit(slot) && highest_limit(n, slot->size_bytes))
+        return highest_limit(n, slot->size_bytes);
     if (slot->uses & AU_DIVISOR && n % 4 == 3) /* each thread has a quotient of its own */
         return 1;
     if (slot->uses & AU_DIVISOR && slot->size_bytes == 8 && n == WIDE_DIVISORS)
@@ -259,6 +277,9 @@ void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
         if (slot->variable)
             attempt->bytes[i] = search->m->vars[slot->variable - 1].size_bytes;
     }
+    for (uint32_t i = 0; i < search->flow.nslots; i++)
+        if (search->flow.slots[i].parent && is_limit(&search->flow.slots[i])) /* (a range has 53 bits) */
+            attempt->bound[i] = highest_limit(n, search->flow.slots[i].size_bytes) & ((1ull << 53) - 1);
     for (uint32_t i = 0; i < search->flow.nslots && n % 2; i++)
         attempt->below |= auto_least_word(&search->flow.slots[i]) < 0 ? auto_set_of(i) : 0;
     choose_strides(&search->flow, n, attempt);

@@ -127,10 +127,36 @@ AutoSet auto_note_access(Flow *flow, Val address, unsigned bytes) {
     return bases;
 }
 
+/* The variables that statements do anything with but load from by name: write them, or take their address. */
+static void find_written(Flow *flow) {
+    flow->written = ARENA_ARRAY(flow->arena, bool, flow->m->nvars + 1);
+    for (uint32_t f = 0; f < flow->m->nfuncs; f++)
+        for (uint32_t i = 0; i < flow->m->funcs[f].ninsns; i++) {
+            const PtxInsn *in = &flow->m->funcs[f].insns[i];
+            for (unsigned k = 0; k < in->noperands; k++) {
+                const PtxOperand *o = &in->operands[k];
+                bool names = (o->kind == PO_ADDR || o->kind == PO_SYM) && o->sym && !(o->sym & PTX_SYM_FUNC);
+                if (names && !(in->op == PTX_LD && o->kind == PO_ADDR))
+                    flow->written[o->sym - 1] = true;
+            }
+        }
+}
+
+/* A word of global memory, as wide as a pointer, that the module only reads: the host gives it. */
+static bool is_given(Flow *flow, uint32_t index) {
+    const PtxVar *var = &flow->m->vars[index];
+    if (var->space != SP_GLOBAL || ptx_type_bytes(var->type) != 8)
+        return false;
+    if (!flow->written)
+        find_written(flow);
+    return !flow->written[index];
+}
+
 uint32_t auto_constants_slot(Flow *flow, uint32_t index) {
     AutoFlow *out = flow->out;
     const PtxVar *var = &flow->m->vars[index];
-    if (var->space != SP_CONST || var->ninits || !var->size_bytes || ptx_is_texture(var))
+    if (var->ninits || !var->size_bytes || ptx_is_texture(var) ||
+        (var->space != SP_CONST && !is_given(flow, index)))
         return 0;
     for (uint32_t i = 0; i < out->nslots; i++)
         if (out->slots[i].variable == index + 1)
@@ -188,7 +214,9 @@ void auto_finish_records(Flow *flow) {
             if (field->offset_bytes != AUTO_ANYWHERE && field->offset_bytes + field->size_bytes > end)
                 end = field->offset_bytes + field->size_bytes;
         }
-        if (slot->record && !slot->record_bytes)
+        if (slot->record && !slot->record_bytes && slot->variable) /* which has room for no more */
+            slot->record_bytes = (uint32_t)flow->m->vars[slot->variable - 1].size_bytes;
+        else if (slot->record && !slot->record_bytes)
             slot->record_bytes = (end + ALIGNED - 1) / ALIGNED * ALIGNED;
     }
 }

@@ -115,6 +115,7 @@ void auto_join(Flow *flow, Val *to, Val v) {
     to->from |= v.from | v.is;
     to->strides |= v.strides;
     to->tid |= v.tid;
+    to->mixed |= v.mixed;
     to->loaded |= v.loaded;
     to->given |= v.given;
     if (has_no_input(old))
@@ -132,7 +133,7 @@ void auto_join(Flow *flow, Val *to, Val v) {
                      old.tid != to->tid || old.loaded != to->loaded || old.var != to->var ||
                      old.names != to->names || old.placed != to->placed || old.given != to->given ||
                      old.beside != to->beside || old.step != to->step || old.summed != to->summed ||
-                     old.number != to->number;
+                     old.number != to->number || old.mixed != to->mixed;
 }
 
 void auto_put_cell(Flow *flow, Val address, unsigned bytes, Val v) {

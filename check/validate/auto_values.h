@@ -22,6 +22,7 @@ typedef struct {
     uint32_t step;            /* and to that a multiple of this; 0: nothing more, 1: anything */
     uint32_t var;             /* index + 1 of a variable whose address it is */
     uint8_t tid;              /* bit i: depends on the thread or block index of axis i */
+    bool mixed;               /* ... by its bits, as hashes do: it is no index */
     uint16_t row;             /* it is the thread's number in y or z times that; 0: it is not */
     uint8_t names;            /* NAMES_* + axis: it is that special register */
     bool entry_param;         /* var is a parameter of the kernel; offset is known */
@@ -74,7 +75,8 @@ typedef struct {
     bool ambiguous; /* there are sums of which nobody knows which part is the pointer */
     AutoKnown *known;
     uint32_t nknown;
-    bool full; /* there are more slots than there is room for */
+    bool *written; /* by variable: it is not only loaded from by name; NULL until one asks */
+    bool full;     /* there are more slots than there is room for */
 } Flow;
 
 /* Its index + 1; 0: there are too many. */
@@ -125,8 +127,8 @@ void auto_hint_twin(Flow *flow, Val x, Val y);
 Val auto_contents(Flow *flow, Val address, AutoSet bases, unsigned bytes);
 /* So many bytes are accessed there, through the slots that this returns. */
 AutoSet auto_note_access(Flow *flow, Val address, unsigned bytes);
-/* The slot, + 1, that points to a variable of constants without initial values: the host gives them. 0: it is
- * none, or there are slots enough. */
+/* The slot, + 1, that points to a variable without initial values of which the host gives them: of constants,
+ * or global ones that may be pointers and are only read. 0: it is none, or there are slots enough. */
 uint32_t auto_constants_slot(Flow *flow, uint32_t index);
 /* After a pass. Is there more to find out in another one, with what is known now? */
 bool auto_learn(Flow *flow);

@@ -6,9 +6,9 @@
 . "$(dirname "$0")/auto.sh"
 
 # kernel NAME PARAMETERS BODY VERDICT [RIGHT WRONG]: its verdict begins with VERDICT; of a binary of the kernel with WRONG in place of
-# RIGHT it is "differs"
+# RIGHT it is "differs"; its file has the $variables
 kernel() {
-    begin "$1" '' "$2" '.reg .b64 %a, %b, %c, %o; .reg .b32 %i, %j, %k, %n, %x, %y; .reg .f32 %f, %g; .reg .f64 %d; .reg .pred %p, %q;'
+    begin "$1" "${variables-}" "$2" '.reg .b64 %a, %b, %c, %o; .reg .b32 %i, %j, %k, %n, %x, %y; .reg .f32 %f, %g; .reg .f64 %d; .reg .pred %p, %q;'
     printf '%s\nEND: ret;\n}\n' "$3" >>"$1.ptx"
     verdict "$1" "$4"
     [ $# -lt 6 ] && return
@@ -113,4 +113,11 @@ chain=
 for k in $(seq 0 4 124); do chain+="ld.global.f32 %g, [%a+$k]; mul.f32 %g, %g, %g; mul.f32 %g, %g, 0f3F400000; fma.rn.f32 %f, %g, %f, %f; add.f32 %f, %f, 0f00000000;"; done
 kernel chain '.param .u64 a, .param .u64 b, .param .f32 c' "$thread $out ld.param.u64 %a, [a]; ld.param.f32 %f, [c]; $chain st.global.f32 [%b], %f;" equal \
     '3F400000' '3F000000'
+# a pointer that the host puts into a variable, which nobody else writes
+for space in global const; do
+    variables=".$space .u64 table;"
+    kernel ${space}_pointer '.param .u64 b, .param .u32 n' "$thread $out ld.param.u32 %n, [n]; setp.ge.s32 %p, %i, %n; @%p bra END; ld.$space.u64 %c, [table];
+add.s64 %c, %c, %o; ld.global.f32 %f, [%c]; add.f32 %f, %f, 0f3F800000; st.global.f32 [%b], %f;" equal 0f3F800000 0f3F800001
+done
+variables=
 exit $failed
