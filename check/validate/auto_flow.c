@@ -5,7 +5,8 @@
  * found by going over the statements until nothing changes. `is` are the slots whose value it is, sums
  * included (the bases of an address); `from` all that it is computed from. Variables in memory are cells of
  * the same kind: one for each field that statements name by a constant offset, as code without optimisation
- * does whose registers are one variable on the stack, and one for what is stored anywhere.
+ * does whose registers are one variable on the stack, and one for what is stored anywhere. Operations asked
+ * for by name are those of which a constant operand, or mixing bits, tells something here that is no column.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/auto_values.h"
 #include "check/validate/coverage.h"
