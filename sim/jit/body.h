@@ -1,4 +1,4 @@
-/* The function of a region while it is built: emit.c, load.c. SPDX-License-Identifier: MIT */
+/* The function of a region while it is built: emit.c, access.c. SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_JIT_BODY_H
 #define HEDDLE_SIM_JIT_BODY_H
 #include "sim/jit/emit.h"
@@ -15,7 +15,7 @@ typedef struct {
     LLVMValueRef raw[ROW_COUNT]; /* in this block: the row's value before its NaNs were made canonical */
     bool row_written[ROW_COUNT], pred_written[PRED_COUNT];
     LLVMValueRef quota, status, pc, issues[CLS_COUNT], off[CLS_COUNT]; /* variables */
-    LLVMBasicBlockRef entry, leave, blocks[REGION_MAX_BLOCKS];
+    LLVMBasicBlockRef entry, leave, leave_ended, blocks[REGION_MAX_BLOCKS];
 } Body;
 
 #define LLVM(body) ((body)->emit.api)
@@ -25,6 +25,7 @@ LLVMValueRef body_const32(Body *body, uint64_t x);
 LLVMValueRef body_const64(Body *body, uint64_t x);
 LLVMValueRef body_binary(Body *body, LLVMOpcode op, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef body_get(Body *body, LLVMTypeRef type, LLVMValueRef variable); /* load */
+void body_put(Body *body, LLVMValueRef variable, LLVMValueRef value);       /* store */
 LLVMValueRef body_at(Body *body, LLVMValueRef base, uint64_t bytes);        /* address */
 LLVMTypeRef body_row_type(const Body *body);
 LLVMBasicBlockRef body_block(Body *body, const char *name); /* a new one */
@@ -32,11 +33,13 @@ LLVMValueRef body_mask_of(Body *body, LLVMValueRef conditions);
 /* Row `word` of source i of an instruction: of the warp, or a literal. */
 LLVMValueRef body_source(Body *body, uint32_t pc, unsigned i, unsigned word);
 
-/* ---- load.c ---- */
+/* ---- access.c ---- */
 /* Is it an access of this kind to a word of global or shared memory? */
-bool load_of_word(const Dec *dec, AccessKind kind);
-/* Is there code of its own for this load? */
-bool load_is_built(const Dec *dec);
-/* It goes to `done` with the row loaded, or to `slow` with nothing done. g: lanes, NULL: all. */
-void load_code(Body *body, uint32_t pc, LLVMValueRef g, LLVMBasicBlockRef slow, LLVMBasicBlockRef done);
+bool access_of_word(const Dec *dec, AccessKind kind);
+/* Is there code of its own for this load or store? */
+bool access_is_built(const Dec *dec);
+bool access_loads(const Dec *dec);    /* or stores */
+unsigned access_rows(const Dec *dec); /* that it loads or stores */
+/* It goes to `done` with the access made, or to `slow` with nothing done. g: lanes, NULL: all. */
+void access_code(Body *body, uint32_t pc, LLVMValueRef g, LLVMBasicBlockRef slow, LLVMBasicBlockRef done);
 #endif

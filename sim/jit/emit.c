@@ -27,7 +27,7 @@ LLVMValueRef body_binary(Body *body, LLVMOpcode op, LLVMValueRef x, LLVMValueRef
 LLVMValueRef body_get(Body *body, LLVMTypeRef type, LLVMValueRef variable) {
     return LLVM(body)->BuildLoad2(BUILDER(body), type, variable, "");
 }
-static void put(Body *body, LLVMValueRef variable, LLVMValueRef value) {
+void body_put(Body *body, LLVMValueRef variable, LLVMValueRef value) {
     LLVM(body)->BuildStore(BUILDER(body), value, variable);
 }
 LLVMValueRef body_at(Body *body, LLVMValueRef base, uint64_t bytes) {
@@ -44,9 +44,9 @@ static void continue_at(Body *body, LLVMBasicBlockRef block) {
 }
 static void add_to(Body *body, LLVMValueRef variable, int64_t n) {
     if (n)
-        put(body, variable,
-            body_binary(body, LLVMAdd, body_get(body, body->emit.types.quad, variable),
-                        body_const64(body, (uint64_t)n)));
+        body_put(body, variable,
+                 body_binary(body, LLVMAdd, body_get(body, body->emit.types.quad, variable),
+                             body_const64(body, (uint64_t)n)));
 }
 
 /* A lane mask as 32 conditions, and back. Predicates are conditions throughout: LLVM takes very long over
@@ -58,14 +58,17 @@ LLVMValueRef body_mask_of(Body *body, LLVMValueRef conditions) {
     return LLVM(body)->BuildCast(BUILDER(body), LLVMBitCast, conditions, body->emit.types.word, "");
 }
 static LLVMValueRef splat(Body *body, LLVMValueRef x) {
-    LLVMTypeRef type = body_row_type(body);
+    LLVMTypeRef type = LLVM(body)->VectorType(LLVM(body)->TypeOf(x), 32);
     LLVMValueRef one = LLVM(body)->BuildInsertElement(BUILDER(body), LLVM(body)->GetPoison(type), x,
                                                       body_const32(body, 0), "");
     return LLVM(body)->BuildShuffleVector(BUILDER(body), one, LLVM(body)->GetPoison(type),
-                                          LLVM(body)->ConstNull(type), "");
+                                          LLVM(body)->ConstNull(body_row_type(body)), "");
 }
 
 /* ---- the warp's memory ---- */
+static LLVMValueRef warp_field(Body *body, LLVMTypeRef type, size_t offset) {
+    return body_get(body, type, body_at(body, body->warp, offset));
+}
 static void row_memory(Body *body, unsigned row, bool store) {
     LLVMValueRef at = body_at(body, body->rows_base, (uint64_t)row * ROW_BYTES), access;
     if (store) {
@@ -73,7 +76,7 @@ static void row_memory(Body *body, unsigned row, bool store) {
             LLVM(body)->BuildStore(BUILDER(body), body_get(body, body_row_type(body), body->row[row]), at);
     } else {
         access = body_get(body, body_row_type(body), at);
-        put(body, body->row[row], access);
+        body_put(body, body->row[row], access);
         body->raw[row] = NULL;
     }
     LLVM(body)->SetAlignment(access, ROW_BYTES);
@@ -90,9 +93,9 @@ static void preds_memory(Body *body, uint32_t preds, bool store) {
             continue;
         LLVMValueRef at = body_at(body, body->warp, offsetof(Warp, p) + 4 * i);
         if (store)
-            put(body, at, body_mask_of(body, body_get(body, condition_type(body), body->pred[i])));
+            body_put(body, at, body_mask_of(body, body_get(body, condition_type(body), body->pred[i])));
         else
-            put(body, body->pred[i], lanes_of(body, body_get(body, body->emit.types.word, at)));
+            body_put(body, body->pred[i], lanes_of(body, body_get(body, body->emit.types.word, at)));
     }
 }
 static void all_memory(Body *body, bool store) {
@@ -107,39 +110,51 @@ static void operands_to_memory(Body *body, const RegionOperands *operands) {
 }
 
 /* ---- operands ---- */
-/* Row `at` of a source: of the warp, or a literal. */
-LLVMValueRef body_source(Body *body, uint32_t pc, unsigned i, unsigned word) {
+static bool is_row(const Dec *dec, unsigned i) { return dec->v[i].at < ROW_COUNT * ROW_BYTES; }
+/* Word `word` of a literal, which all lanes have. */
+static LLVMValueRef literal_word(Body *body, uint32_t pc, unsigned i, unsigned word) {
     const Dec *dec = region_known(body->run, pc);
-    uintptr_t at = dec->v[i].at + (uintptr_t)word * ROW_BYTES;
-    if (dec->v[i].at < ROW_COUNT * ROW_BYTES)
-        return body_get(body, body_row_type(body), body->row[at / ROW_BYTES]);
     bool from_bank = false; /* it is another one in the next launch */
     for (unsigned k = 0; k < dec->inst->nsrc; k++)
         from_bank |= dec->inst->src[k].kind == OPK_CMEM;
     if (dec->v[i].at == (uintptr_t)body->run->zero_rows || !from_bank)
-        return emit_constant(&body->emit, LT_I32, true, *(const uint32_t *)at);
+        return body_const32(body, *(const uint32_t *)(dec->v[i].at + (uintptr_t)word * ROW_BYTES));
     LLVMBasicBlockRef here = LLVM(body)->GetInsertBlock(BUILDER(body));
     continue_at(body, body->entry);
     LLVMTypeRef pointer = body->emit.types.pointer;
     LLVMValueRef ahead = body_get(body, pointer, body_at(body, body->host, offsetof(JitHost, ahead)));
     ahead = body_get(body, pointer, body_at(body, ahead, pc * sizeof(Dec *)));
     LLVMValueRef ref = body_at(body, ahead, offsetof(Dec, v) + i * sizeof(SrcRef));
-    LLVMValueRef literal = body_get(body, body->emit.types.pointer, ref);
-    LLVMValueRef row = splat(
-        body, body_get(body, body->emit.types.word, body_at(body, literal, (uint64_t)word * ROW_BYTES)));
+    LLVMValueRef literal = body_get(body, pointer, ref);
+    literal = body_get(body, body->emit.types.word, body_at(body, literal, (uint64_t)word * ROW_BYTES));
     continue_at(body, here);
-    return row;
+    return literal;
 }
 
-static LLVMValueRef source(Body *body, uint32_t pc, unsigned i, unsigned bits) {
-    LLVMValueRef low = body_source(body, pc, i, 0);
-    if (bits == 32)
-        return low;
-    LLVMTypeRef wide = body->emit.types.lane[1][LT_I64];
-    LLVMValueRef high = body_source(body, pc, i, 1), by = emit_constant(&body->emit, LT_I64, true, 32);
-    low = LLVM(body)->BuildCast(BUILDER(body), LLVMZExt, low, wide, "");
-    high = LLVM(body)->BuildCast(BUILDER(body), LLVMZExt, high, wide, "");
+/* Row `word` of a source: of the warp, or a literal. */
+LLVMValueRef body_source(Body *body, uint32_t pc, unsigned i, unsigned word) {
+    const Dec *dec = region_known(body->run, pc);
+    if (is_row(dec, i))
+        return body_get(body, body_row_type(body), body->row[dec->v[i].at / ROW_BYTES + word]);
+    return splat(body, literal_word(body, pc, i, word));
+}
+
+/* A value of 64 bits, of each lane or, where it is a literal, of all: then words are joined once. */
+static LLVMValueRef joined_words(Body *body, LLVMTypeRef type, LLVMValueRef low, LLVMValueRef high,
+                                 LLVMValueRef by) {
+    low = LLVM(body)->BuildCast(BUILDER(body), LLVMZExt, low, type, "");
+    high = LLVM(body)->BuildCast(BUILDER(body), LLVMZExt, high, type, "");
     return body_binary(body, LLVMOr, low, body_binary(body, LLVMShl, high, by));
+}
+static LLVMValueRef source(Body *body, uint32_t pc, unsigned i, unsigned bits) {
+    EmitTypes *types = &body->emit.types;
+    if (bits == 32)
+        return body_source(body, pc, i, 0);
+    if (is_row(region_known(body->run, pc), i))
+        return joined_words(body, types->lane[1][LT_I64], body_source(body, pc, i, 0),
+                            body_source(body, pc, i, 1), emit_constant(&body->emit, LT_I64, true, 32));
+    return splat(body, joined_words(body, types->quad, literal_word(body, pc, i, 0),
+                                    literal_word(body, pc, i, 1), body_const64(body, 32)));
 }
 
 static LLVMValueRef predicate_lanes(Body *body, unsigned index, uint32_t x) {
@@ -173,7 +188,7 @@ static LLVMValueRef guard_lanes(Body *body, const Dec *dec) {
 static void count_off(Body *body, const Dec *dec, LLVMValueRef g) {
     LLVMValueRef off = body_binary(body, LLVMXor, active_mask(body), g);
     LLVMValueRef sum = body_get(body, body->emit.types.quad, body->off[dec->cls]);
-    put(body, body->off[dec->cls], body_binary(body, LLVMAdd, sum, population(body, off)));
+    body_put(body, body->off[dec->cls], body_binary(body, LLVMAdd, sum, population(body, off)));
 }
 
 static void write_row(Body *body, unsigned row, LLVMValueRef g, LLVMValueRef value, LLVMValueRef raw) {
@@ -182,7 +197,7 @@ static void write_row(Body *body, unsigned row, LLVMValueRef g, LLVMValueRef val
     if (g)
         value = LLVM(body)->BuildSelect(BUILDER(body), g, value,
                                         body_get(body, body_row_type(body), body->row[row]), "");
-    put(body, body->row[row], value);
+    body_put(body, body->row[row], value);
     body->raw[row] = g ? NULL : raw;
 }
 static void write_pred(Body *body, unsigned index, LLVMValueRef g, LLVMValueRef mask) {
@@ -193,7 +208,7 @@ static void write_pred(Body *body, unsigned index, LLVMValueRef g, LLVMValueRef 
         old = body_binary(body, LLVMAnd, old, LLVM(body)->BuildNot(BUILDER(body), g, ""));
         mask = body_binary(body, LLVMOr, old, body_binary(body, LLVMAnd, mask, g));
     }
-    put(body, body->pred[index], mask);
+    body_put(body, body->pred[index], mask);
 }
 
 /* A uniform operation runs for lanes that are elsewhere too, and is a finding then: its handler's business.
@@ -274,10 +289,13 @@ static LLVMValueRef call_host(Body *body, size_t member, uint32_t pc, LLVMValueR
     return LLVM(body)->BuildCall2(BUILDER(body), type, fn, args, 3, "");
 }
 
+static void leave_by(Body *body, LLVMBasicBlockRef block, LLVMValueRef status, LLVMValueRef pc) {
+    body_put(body, body->status, status);
+    body_put(body, body->pc, pc);
+    LLVM(body)->BuildBr(BUILDER(body), block);
+}
 static void leave_with(Body *body, LLVMValueRef status, LLVMValueRef pc) {
-    put(body, body->status, status);
-    put(body, body->pc, pc);
-    LLVM(body)->BuildBr(BUILDER(body), body->leave);
+    leave_by(body, body->leave, status, pc);
 }
 /* Instructions pc + 1 to end - 1 have been counted, but are not executed. */
 static void take_back(Body *body, uint32_t pc, uint32_t end) {
@@ -289,18 +307,41 @@ static void take_back(Body *body, uint32_t pc, uint32_t end) {
     add_to(body, body->quota, (int64_t)(end - pc));
 }
 
+/* Special registers that stay as they are as long as the warp lives. */
+static bool sreg_is_built(const Dec *dec, SregPlace *place) {
+    return machine_sreg_place(dec, place) && !dec_is_guarded(dec) && dec->dst[0] < ROW_SINK * ROW_BYTES;
+}
+static void sreg_instruction(Body *body, uint32_t pc, const SregPlace *place) {
+    EmitTypes *types = &body->emit.types;
+    const Dec *dec = region_known(body->run, pc);
+    LLVMValueRef value, g = dec->sreg.uniform ? NULL : body->active;
+    if (place->of_block) {
+        LLVMValueRef cta = body_get(body, types->pointer, body_at(body, body->warp, offsetof(Warp, cta)));
+        value = splat(body, body_get(body, types->word, body_at(body, cta, place->at)));
+    } else {
+        value = body_get(body, body_row_type(body), body_at(body, body->warp, place->at));
+        LLVM(body)->SetAlignment(value, sizeof(uint32_t));
+    }
+    write_row(body, dec->dst[0] / ROW_BYTES, g, value, NULL);
+}
+
 /* A data instruction by its handler; end: of the block. */
 static void handler_instruction(Body *body, uint32_t pc, uint32_t end) {
     RegionOperands operands = region_operands(body->run, pc);
     const Dec *dec = region_known(body->run, pc);
+    SregPlace place;
+    if (sreg_is_built(dec, &place)) {
+        sreg_instruction(body, pc, &place);
+        return;
+    }
     LLVMBasicBlockRef call = body_block(body, "call"), trapped = body_block(body, "trapped"),
                       done = body_block(body, "done");
     LLVMValueRef g = guard_lanes(body, dec);
     if (dec_is_guarded(dec))
         count_off(body, dec, body_mask_of(body, g));
-    if (load_is_built(dec)) {
+    if (access_is_built(dec)) {
         LLVMBasicBlockRef slow = body_block(body, "slow");
-        load_code(body, pc, g, slow, done);
+        access_code(body, pc, g, slow, done);
         continue_at(body, slow);
     }
     operands_to_memory(body, &operands);
@@ -349,6 +390,11 @@ static void skip_exit(Body *body, uint32_t pc) {
     continue_at(body, some);
 }
 
+/* Neither a guard nor another predicate can be false. */
+static bool always_applies(const Dec *dec) {
+    return !dec_is_guarded(dec) && (!dec->nq || (dec->q[0].index == REG_PT && !dec->q[0].x));
+}
+
 /* An instruction of control by its handler. */
 static void control_instruction(Body *body, uint32_t pc, bool any) {
     EmitTypes *types = &body->emit.types;
@@ -356,12 +402,18 @@ static void control_instruction(Body *body, uint32_t pc, bool any) {
     if (dec->optype == OT_EXIT && dec_is_guarded(dec))
         skip_exit(body, pc);
     RegionOperands operands = region_operands(body->run, pc);
-    if (any)
+    bool ends = dec->optype == OT_EXIT;
+    if (any && !(ends && !body->masked && always_applies(dec))) /* else nobody reads its registers again */
         all_memory(body, true);
-    else
+    else if (!any)
         operands_to_memory(body, &operands);
-    put(body, body_at(body, body->run_state, offsetof(Run, quota)), body_get(body, types->quad, body->quota));
+    body_put(body, body_at(body, body->run_state, offsetof(Run, quota)),
+             body_get(body, types->quad, body->quota));
     LLVMValueRef status = call_host(body, offsetof(JitHost, control), pc, body_const32(body, 0));
+    if (ends) { /* its lanes are not active any more; where the warp goes on, others are */
+        leave_by(body, body->leave_ended, status, warp_field(body, types->word, offsetof(Warp, pc)));
+        return;
+    }
     if (any)
         all_memory(body, false);
     LLVMValueRef next = body_get(body, types->word, body_at(body, body->warp, offsetof(Warp, pc)));
@@ -464,14 +516,20 @@ static void use_instruction(Body *body, uint32_t pc, bool rows[ROW_COUNT], bool 
     const Dec *dec = region_known(body->run, pc);
     RegionKind kind = kind_of(body, pc);
     unsigned to = dec->dst[0] / ROW_BYTES;
+    SregPlace place;
     preds[dec->guard] = true;
     for (unsigned i = 0; i < 3; i++)
         preds[dec->q[i].index] = true;
-    if (kind == RI_HANDLER && load_is_built(dec)) {
+    if (kind == RI_HANDLER && access_is_built(dec)) {
         use_rows(rows, dec->v[0].at, dec->wide ? 2 : 1);
         use_rows(rows, dec->v[1].at, dec->mem.uniform);
-        rows[to] = body->row_written[to] = true;
+        if (!access_loads(dec))
+            use_rows(rows, dec->v[2].at, access_rows(dec));
+        for (unsigned i = 0; access_loads(dec) && i < access_rows(dec); i++)
+            rows[to + i] = body->row_written[to + i] = true;
     }
+    if (kind == RI_HANDLER && sreg_is_built(dec, &place))
+        rows[to] = body->row_written[to] = true;
     if (kind != RI_LANE)
         return;
     const LaneRow *row = lane_row_of(body->run->level, dec->inner_full ? dec->inner_full : dec->full);
@@ -501,13 +559,9 @@ static void make_variables(Body *body) {
     for (unsigned c = 0; c < CLS_COUNT; c++) {
         body->issues[c] = LLVM(body)->BuildAlloca(BUILDER(body), types->quad, "issues");
         body->off[c] = LLVM(body)->BuildAlloca(BUILDER(body), types->quad, "off");
-        put(body, body->issues[c], body_const64(body, 0));
-        put(body, body->off[c], body_const64(body, 0));
+        body_put(body, body->issues[c], body_const64(body, 0));
+        body_put(body, body->off[c], body_const64(body, 0));
     }
-}
-
-static LLVMValueRef warp_field(Body *body, LLVMTypeRef type, size_t offset) {
-    return body_get(body, type, body_at(body, body->warp, offset));
 }
 
 /* Up to the switch, which follows when all blocks are there: literals are loaded here too. */
@@ -523,7 +577,8 @@ static void entry_code(Body *body) {
         body->active_word = warp_field(body, types->word, offsetof(Warp, active));
         body->active = lanes_of(body, body->active_word);
     }
-    put(body, body->quota, body_get(body, types->quad, body_at(body, body->run_state, offsetof(Run, quota))));
+    body_put(body, body->quota,
+             body_get(body, types->quad, body_at(body, body->run_state, offsetof(Run, quota))));
     all_memory(body, false);
 }
 static void entry_switch(Body *body) {
@@ -543,6 +598,8 @@ static void leave_code(Body *body) {
     LLVMValueRef lanes = body_const64(body, 32);
     continue_at(body, body->leave);
     all_memory(body, true);
+    LLVM(body)->BuildBr(BUILDER(body), body->leave_ended);
+    continue_at(body, body->leave_ended);
     if (body->active)
         lanes = population(body, body->active_word);
     for (unsigned c = 0; c < CLS_COUNT; c++) {
@@ -551,11 +608,12 @@ static void leave_code(Body *body) {
                                 body_get(body, types->quad, body->off[c])};
         for (unsigned i = 0; i < 3; i++) {
             LLVMValueRef at = body_at(body, body->run_state, offsetof(Run, cls) + c * 24 + i * 8);
-            put(body, at, body_binary(body, LLVMAdd, body_get(body, types->quad, at), sums[i]));
+            body_put(body, at, body_binary(body, LLVMAdd, body_get(body, types->quad, at), sums[i]));
         }
     }
-    put(body, body_at(body, body->run_state, offsetof(Run, quota)), body_get(body, types->quad, body->quota));
-    put(body, body_at(body, body->warp, offsetof(Warp, pc)), body_get(body, types->word, body->pc));
+    body_put(body, body_at(body, body->run_state, offsetof(Run, quota)),
+             body_get(body, types->quad, body->quota));
+    body_put(body, body_at(body, body->warp, offsetof(Warp, pc)), body_get(body, types->word, body->pc));
     LLVM(body)->BuildRet(BUILDER(body), body_get(body, types->word, body->status));
 }
 _Static_assert(sizeof(((Run *)0)->cls[0]) == 24 && offsetof(Run, cls) % 8 == 0, "three words of 64 bits");
@@ -603,6 +661,7 @@ void emit_region(const JitApi *api, LLVMContextRef context, const EmitRegion *wh
     body.host = api->GetParam(body.function, 1);
     body.entry = body_block(&body, "entry");
     body.leave = body_block(&body, "leave");
+    body.leave_ended = body_block(&body, "leave_ended");
     for (uint32_t i = 0; i < what->region->nblocks; i++)
         body.blocks[i] = body_block(&body, "block");
     entry_code(&body);
