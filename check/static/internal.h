@@ -49,10 +49,16 @@ typedef struct {
 
 typedef struct { /* bits of a value that are known; the others of `value` are 0 */
     uint32_t known, value;
+    uint32_t same; /* in all lanes of a warp that are together; known ones, too */
 } CheckBits;
 bool check_writes_reg(const Target *target, const MachInst *inst, RegFile file, uint32_t reg);
 /* Of an operand before the instruction `at`. Walks back over `*left` instructions at most. */
 CheckBits check_bits_before(const BinFlow *flow, uint32_t at, Operand o, unsigned *left);
+/* Is what the instruction computes of the thread's place in its block the same for all lanes of a warp, whose
+ * shape is required to be one of whole warps in a row? */
+bool check_is_of_warp(const BinFlow *flow, uint32_t inst);
+/* The shape says so of a special register. */
+bool check_sreg_of_warp(const BinFlow *flow, uint32_t inst, uint32_t sreg);
 /* The lanes that a WARPSYNC, or a BRA.DIV or .CONV, names, if they are a constant. */
 bool check_mask(const BinFlow *flow, uint32_t inst, uint32_t *mask);
 

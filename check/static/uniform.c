@@ -115,9 +115,13 @@ static bool operand_divergent(const Cells *s, Operand o) {
 
 /* ---- one instruction ---- */
 
-static bool lane_register(const Target *t, Operand o) {
-    enum IsaVaries varies = o.kind == OPK_SREG ? isa_sreg_varies(t, o.value) : ISA_VARIES_TIME;
-    return varies == ISA_VARIES_LANE || varies == ISA_VARIES_TIME;
+static bool lane_register(const BinFlow *flow, const MachInst *inst) {
+    Operand o = inst->src[0];
+    enum IsaVaries varies =
+        o.kind == OPK_SREG ? isa_sreg_varies(flow->bin->target, o.value) : ISA_VARIES_TIME;
+    return (varies == ISA_VARIES_LANE &&
+            !check_sreg_of_warp(flow, (uint32_t)(inst - flow->insts), o.value)) ||
+           varies == ISA_VARIES_TIME;
 }
 
 typedef enum { MAKES_UNIFORM, MAKES_DIVERGENT, MAKES_BY_DATA } Makes;
@@ -179,8 +183,7 @@ static Makes makes(const Uniform *uniform, const Cells *s, const MachInst *inst,
     if (takes_one_lane(s, inst, together))
         return MAKES_UNIFORM;
     switch ((enum IsaUniform)isa_traits(inst->optype)->uniform) {
-    case ISA_UNIFORM_BY_SREG:
-        return lane_register(uniform->c->flow->bin->target, inst->src[0]) ? MAKES_DIVERGENT : MAKES_UNIFORM;
+    case ISA_UNIFORM_BY_SREG: return lane_register(uniform->c->flow, inst) ? MAKES_DIVERGENT : MAKES_UNIFORM;
     case ISA_UNIFORM_TOGETHER: return together ? MAKES_UNIFORM : MAKES_DIVERGENT;
     case ISA_UNIFORM_NEVER: return MAKES_DIVERGENT;
     case ISA_UNIFORM_ALWAYS: return MAKES_UNIFORM;
@@ -210,8 +213,9 @@ static void cells_step(const Uniform *u, Cells *s, Cells *writes, const MachInst
     bool guarded = !op_is_always(inst->guard), divergent = false;
     Makes how = makes(u, s, inst, together);
     if (how == MAKES_BY_DATA) {
-        for (unsigned k = 0; k < inst->nsrc; k++)
-            divergent |= operand_divergent(s, inst->src[k]);
+        bool of_warp = check_is_of_warp(u->c->flow, (uint32_t)(inst - u->c->flow->insts));
+        for (unsigned k = 0; k < inst->nsrc; k++) /* predicates that ISETP and LOP3 combine with count */
+            divergent |= (!of_warp || inst->src[k].file == RF_P) && operand_divergent(s, inst->src[k]);
         if (isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P))
             divergent |= any_named_predicate(s, inst);
     }

@@ -317,6 +317,60 @@ static void test_mask_severity(void **state) {
     }
 }
 
+/* A kernel whose blocks are rows of whole warps: what follows of the warp's place in them parts no warp. */
+static void test_rows_of_warps(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t threads[3];
+        const char *condition; /* P0, of R0: %tid.x */
+        bool parts;
+    } rows[] = {
+        {{64, 1, 1}, "SHF.R.U32.HI R2, RZ, 0x5, R0 ;\n ISETP.NE.U32.AND P0, PT, R2, RZ, PT ;", false},
+        {{0, 0, 0}, "SHF.R.U32.HI R2, RZ, 0x5, R0 ;\n ISETP.NE.U32.AND P0, PT, R2, RZ, PT ;", true},
+        {{16, 4, 1}, "SHF.R.U32.HI R2, RZ, 0x5, R0 ;\n ISETP.NE.U32.AND P0, PT, R2, RZ, PT ;", true},
+        {{64, 4, 2}, "SHF.R.U32.HI R2, RZ, 0x5, R0 ;\n ISETP.NE.U32.AND P0, PT, R2, RZ, PT ;", false},
+        {{100, 1, 1}, "SHF.R.U32.HI R2, RZ, 0x6, R0 ;\n ISETP.NE.U32.AND P0, PT, R2, RZ, PT ;", false},
+        {{64, 1, 1}, "SHF.R.U32.HI R2, RZ, 0x4, R0 ;\n ISETP.NE.U32.AND P0, PT, R2, RZ, PT ;", true},
+        {{64, 1, 1}, "SHF.R.S32.HI R2, RZ, 0x5, R0 ;\n ISETP.NE.U32.AND P0, PT, R2, RZ, PT ;", true},
+        {{64, 1, 1}, "SHF.R.U32.HI R2, R0, 0x5, R0 ;\n ISETP.NE.U32.AND P0, PT, R2, RZ, PT ;", true},
+        {{64, 1, 1},
+         "LOP3.LUT R2, R0, 0xffffffe0, RZ, 0xc0, !PT ;\n ISETP.NE.U32.AND P0, PT, R2, RZ, PT ;",
+         false},
+        {{64, 1, 1},
+         "LOP3.LUT R2, R0, 0xfffffff0, RZ, 0xc0, !PT ;\n ISETP.NE.U32.AND P0, PT, R2, RZ, PT ;",
+         true},
+        {{64, 1, 1}, "ISETP.GT.U32.AND P0, PT, R0, 0x1f, PT ;", false},
+        {{64, 1, 1}, "ISETP.GE.AND P0, PT, R0, 0x20, PT ;", false},
+        {{64, 1, 1}, "ISETP.GE.AND P0, PT, R0, 0x1f, PT ;", true},
+        {{64, 1, 1}, "ISETP.GT.U32.AND P0, PT, R0, 0x20, PT ;", true},
+        {{64, 1, 1}, "ISETP.EQ.U32.AND P0, PT, R0, 0x20, PT ;", true},
+        {{64, 1, 1},
+         "ISETP.NE.U32.AND P1, PT, R0, 0x7, PT ;\n ISETP.GT.U32.AND P0, PT, R0, 0x1f, P1 ;",
+         true},
+        {{64, 1, 1}, "S2R R0, SR_LANEID ;\n ISETP.GT.U32.AND P0, PT, R0, 0x1f, PT ;", true},
+        {{64, 4, 1}, "S2R R2, SR_TID.Y ;\n ISETP.NE.U32.AND P0, PT, R2, 0x1, PT ;", false},
+        {{48, 4, 1}, "S2R R2, SR_TID.Y ;\n ISETP.NE.U32.AND P0, PT, R2, 0x1, PT ;", true},
+        {{64, 1, 1},
+         "ISETP.NE.U32.AND P1, PT, R0, 0x7, PT ;\n @P1 BRA `(on) ;\n S2R R0, SR_TID.X ;\non:\n"
+         " SHF.R.U32.HI R2, RZ, 0x5, R0 ;\n ISETP.NE.U32.AND P0, PT, R2, RZ, PT ;",
+         true}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        char text[600];
+        snprintf(text, sizeof text,
+                 ".target sm_90\n.entry k\n  S2R R0, SR_TID.X ;\n %s\n @P0 BRA `(out) ;\n  NOP ;\nout:\n"
+                 "  SHFL.BFLY PT, R4, R0, 0x1, 0x1f ;\n  EXIT ;\n",
+                 rows[k].condition);
+        Checked c = check_text(text, &(BinCheckOptions){.no_hazards = true});
+        BinFunc *kernel = &((Binary *)(uintptr_t)c.g->bin)->funcs[0];
+        memcpy(kernel->reqntid, rows[k].threads, sizeof kernel->reqntid);
+        check_report_free(&c.r);
+        check_binary(c.g, &(BinCheckOptions){.no_hazards = true}, &c.r);
+        if (breaks(&c, CR_R09) != rows[k].parts)
+            fail_msg("%s", rows[k].condition);
+        release(&c);
+    }
+}
+
 /* a bit that belongs to no field. */
 static void test_reserved_bit(void **state) {
     (void)state;
@@ -670,7 +724,7 @@ int main(void) {
         cmocka_unit_test(test_exit_list),     cmocka_unit_test(test_shared_accesses),
         cmocka_unit_test(test_options),       cmocka_unit_test(test_reports),
         cmocka_unit_test(test_path),          cmocka_unit_test(test_ways_meet),
-        cmocka_unit_test(test_mask_severity), cmocka_unit_test(test_distances),
-        cmocka_unit_test(test_zero_yields)};
+        cmocka_unit_test(test_mask_severity), cmocka_unit_test(test_rows_of_warps),
+        cmocka_unit_test(test_distances),     cmocka_unit_test(test_zero_yields)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
