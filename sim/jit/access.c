@@ -141,7 +141,7 @@ static LLVMValueRef half_words(Body *body, const Item *item, LLVMValueRef row[4]
 }
 
 /* The word that a lane gets of a part. */
-static LLVMValueRef extended(Body *body, const Dec *dec, const Item *item, LLVMValueRef row) {
+static LLVMValueRef part_extended(Body *body, const Dec *dec, const Item *item, LLVMValueRef row) {
     bool sign = dec->mem.kind == MemSz_S8 || dec->mem.kind == MemSz_S16;
     if (item->bytes >= 4)
         return row;
@@ -183,16 +183,16 @@ static bool is_of_spaces(const Dec *dec, AccessKind kind, bool generic) {
     return traits->space & (ISA_SPACE_GLOBAL | ISA_SPACE_SHARED) && traits->access_mod != ISA_NO_MOD &&
            machine_mem_access_kind(dec->optype) == kind && dec->mem.shift == 0 && (narrow || wide);
 }
-bool access_of_word(const Dec *dec, AccessKind kind) {
+bool body_access_of_word(const Dec *dec, AccessKind kind) {
     bool is_kept = kind != ACC_LOAD || dec->dst[0] / ROW_BYTES < ROW_SINK;
     return is_of_spaces(dec, kind, false) && dec->size == 4 && is_kept;
 }
-bool access_is_built(const Dec *dec) {
+bool body_access_is_built(const Dec *dec) {
     bool loads = is_of_spaces(dec, ACC_LOAD, true), stores = is_of_spaces(dec, ACC_STORE, true);
     return dec->size && ((loads && dec->dst[0] / ROW_BYTES < ROW_SINK) || stores);
 }
-bool access_loads(const Dec *dec) { return machine_mem_access_kind(dec->optype) == ACC_LOAD; }
-unsigned access_rows(const Dec *dec) { return dec->size < 4 ? 1 : dec->size / 4u; }
+bool body_access_loads(const Dec *dec) { return machine_mem_access_kind(dec->optype) == ACC_LOAD; }
+unsigned body_access_rows(const Dec *dec) { return dec->size < 4 ? 1 : dec->size / 4u; }
 
 typedef struct {
     LLVMValueRef offset[2], at[2]; /* in the place, and in the host */
@@ -204,7 +204,7 @@ typedef struct {
 static LLVMValueRef find_halves(Body *body, uint32_t pc, const Item *item, Halves *out) {
     const JitApi *api = LLVM(body);
     const Dec *dec = region_known(body->run, pc);
-    bool stores = !access_loads(dec);
+    bool stores = !body_access_loads(dec);
     LLVMValueRef lo = body_source(body, pc, 0, 0), hi = dec->wide ? body_source(body, pc, 0, 1) : NULL;
     LLVMValueRef off = differences(body, lo), fast = all_equal(body, off, item->bytes),
                  no_carry = body_const32(body, 0u - HALF * item->bytes),
@@ -251,11 +251,11 @@ static void load_code(Body *body, uint32_t pc, const Item *item, const Halves *h
     for (unsigned i = 0; i < 2; i++)
         half[i] = consecutive(body, item, at[i]);
     for (unsigned k = 0; k < item->words; k++)
-        put_lanes(body, to + k, g, extended(body, dec, item, lane_words(body, item, half, k)));
+        put_lanes(body, to + k, g, part_extended(body, dec, item, lane_words(body, item, half, k)));
     api->BuildBr(BUILDER(body), done);
     api->PositionBuilderAtEnd(BUILDER(body), one);
     for (unsigned k = 0; k < item->words; k++)
-        put_lanes(body, to + k, g, extended(body, dec, item, repeated(body, item, at, k)));
+        put_lanes(body, to + k, g, part_extended(body, dec, item, repeated(body, item, at, k)));
     api->BuildBr(BUILDER(body), done);
 }
 
@@ -356,17 +356,18 @@ static void store_code(Body *body, uint32_t pc, const Item *item, const Halves *
     LLVM(body)->BuildBr(BUILDER(body), done);
 }
 
-void access_code(Body *body, uint32_t pc, LLVMValueRef g, LLVMBasicBlockRef slow, LLVMBasicBlockRef done) {
+void body_access_code(Body *body, uint32_t pc, LLVMValueRef g, LLVMBasicBlockRef slow,
+                      LLVMBasicBlockRef done) {
     const Dec *dec = region_known(body->run, pc);
     Item item = item_of(body, dec);
     Halves halves;
     LLVMValueRef fast = find_halves(body, pc, &item, &halves);
     LLVMBasicBlockRef quick = body_block(body, "quick");
-    if (!access_loads(dec) && halves.place.alloc)
+    if (!body_access_loads(dec) && halves.place.alloc)
         fast = both(body, fast, may_be_written(body, &halves));
     LLVM(body)->BuildCondBr(BUILDER(body), expected(body, fast), quick, slow);
     LLVM(body)->PositionBuilderAtEnd(BUILDER(body), quick);
-    if (access_loads(dec))
+    if (body_access_loads(dec))
         load_code(body, pc, &item, &halves, g, done);
     else
         store_code(body, pc, &item, &halves, g, done);

@@ -35,11 +35,12 @@ LLVMValueRef body_source(Body *body, uint32_t pc, unsigned i, unsigned word);
 
 /* ---- access.c ---- */
 /* Is it an access of this kind to a word of global or shared memory? */
-bool access_of_word(const Dec *dec, AccessKind kind);
+bool body_access_of_word(const Dec *dec, AccessKind kind);
 /* Is there code of its own for this load or store? */
-bool access_is_built(const Dec *dec);
-bool access_loads(const Dec *dec);    /* or stores */
-unsigned access_rows(const Dec *dec); /* that it loads or stores */
+bool body_access_is_built(const Dec *dec);
+bool body_access_loads(const Dec *dec);    /* or stores */
+unsigned body_access_rows(const Dec *dec); /* that it loads or stores */
 /* It goes to `done` with the access made, or to `slow` with nothing done. g: lanes, NULL: all. */
-void access_code(Body *body, uint32_t pc, LLVMValueRef g, LLVMBasicBlockRef slow, LLVMBasicBlockRef done);
+void body_access_code(Body *body, uint32_t pc, LLVMValueRef g, LLVMBasicBlockRef slow,
+                      LLVMBasicBlockRef done);
 #endif

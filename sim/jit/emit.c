@@ -339,9 +339,9 @@ static void handler_instruction(Body *body, uint32_t pc, uint32_t end) {
     LLVMValueRef g = guard_lanes(body, dec);
     if (dec_is_guarded(dec))
         count_off(body, dec, body_mask_of(body, g));
-    if (access_is_built(dec)) {
+    if (body_access_is_built(dec)) {
         LLVMBasicBlockRef slow = body_block(body, "slow");
-        access_code(body, pc, g, slow, done);
+        body_access_code(body, pc, g, slow, done);
         continue_at(body, slow);
     }
     operands_to_memory(body, &operands);
@@ -520,12 +520,12 @@ static void use_instruction(Body *body, uint32_t pc, bool rows[ROW_COUNT], bool 
     preds[dec->guard] = true;
     for (unsigned i = 0; i < 3; i++)
         preds[dec->q[i].index] = true;
-    if (kind == RI_HANDLER && access_is_built(dec)) {
+    if (kind == RI_HANDLER && body_access_is_built(dec)) {
         use_rows(rows, dec->v[0].at, dec->wide ? 2 : 1);
         use_rows(rows, dec->v[1].at, dec->mem.uniform);
-        if (!access_loads(dec))
-            use_rows(rows, dec->v[2].at, access_rows(dec));
-        for (unsigned i = 0; access_loads(dec) && i < access_rows(dec); i++)
+        if (!body_access_loads(dec))
+            use_rows(rows, dec->v[2].at, body_access_rows(dec));
+        for (unsigned i = 0; body_access_loads(dec) && i < body_access_rows(dec); i++)
             rows[to + i] = body->row_written[to + i] = true;
     }
     if (kind == RI_HANDLER && sreg_is_built(dec, &place))

@@ -288,9 +288,10 @@ static void handler_instruction(Stencils *s, uint32_t pc, uint32_t end) {
  */
 static bool is_copied_access(const Stencils *s, const Dec *dec) {
     bool is_shared = dec->imm[1] == MS_SHARED,
-         stores = access_of_word(dec, ACC_STORE) && !s->masked && !dec_is_guarded(dec);
-    return (stores || access_of_word(dec, ACC_LOAD)) && !dec->mem.uniform && !dec_src_is_constant(dec, 0) &&
-           dec->wide == !is_shared && (dec->wide || !dec->mem.wide) && dec->target == (int32_t)dec->target;
+         stores = body_access_of_word(dec, ACC_STORE) && !s->masked && !dec_is_guarded(dec);
+    return (stores || body_access_of_word(dec, ACC_LOAD)) && !dec->mem.uniform &&
+           !dec_src_is_constant(dec, 0) && dec->wide == !is_shared && (dec->wide || !dec->mem.wide) &&
+           dec->target == (int32_t)dec->target;
 }
 static void copy_access(Stencils *s, uint32_t pc, unsigned id, const VectorMap *map, uint32_t slow) {
     const Dec *dec = region_known(s->run, pc);
@@ -347,7 +348,7 @@ static void access_instruction(Stencils *s, uint32_t pc, uint32_t end) {
              number = s->rare.n - 1;
     copy_access(s, pc, id, &map, slow);
     stencil_vectors_release(&s->vectors);
-    if (access_of_word(dec, ACC_STORE))
+    if (body_access_of_word(dec, ACC_STORE))
         store_access(s, pc, slow);
     else
         load_access(s, pc, &lane);
