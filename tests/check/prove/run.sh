@@ -310,10 +310,30 @@ edit "wrong table" 's/0x5a5a, RZ, 0x3c/0x5a5a, RZ, 0xfc/'
 edit "wrong offset" 's/\(\[R[0-9]*\.64+0x\)4\]/\18]/'
 edit "lost constant" 's/MOV \(R[0-9]*\), 0x11 /MOV \1, 0x12 /'
 
-# a WARPSYNC that waits for the lanes of another register
-"$heddle" compile -t sm_90 "$samples/warpscan.ptx" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" -o "$dir/k.sass" || fail "warpscan"
-subject=$samples/warpscan.ptx
-edit "mask of a WARPSYNC" 's/WARPSYNC.EXCLUSIVE R[0-9]* /WARPSYNC.EXCLUSIVE R0 /'
+# a WARPSYNC that waits for the lanes of another register; the right one those that a ballot found
+cat > "$dir/mask.ptx" <<'P'
+.version 8.1
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out)
+{
+    .reg .pred %p; .reg .b32 %r<5>; .reg .b64 %d<4>;
+    mov.u32 %r1, %tid.x; mul.wide.u32 %d1, %r1, 4;
+    ld.param.u64 %d2, [in]; add.u64 %d2, %d2, %d1; ld.global.u32 %r2, [%d2];
+    ld.param.u64 %d3, [out]; add.u64 %d3, %d3, %d1;
+    setp.gt.s32 %p, %r2, 0; vote.sync.ballot.b32 %r3, %p, -1;
+    @!%p bra NONE;
+    shfl.sync.bfly.b32 %r4, %r2, 1, 31, %r3; st.global.u32 [%d3], %r4;
+NONE: ret;
+}
+P
+subject=$dir/mask.ptx
+for target in bru1 sm_80 sm_90; do
+    "$heddle" compile -t $target "$subject" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" -o "$dir/k.sass" || fail "mask -t $target"
+    "$heddle" prove "$subject" "$dir/k.cubin" > "$dir/out" && grep -q '^all .* 0 refuted 0 unknown' "$dir/out" ||
+        fail "mask -t $target: $(tail -3 "$dir/out")"
+    edit "mask of a WARPSYNC, -t $target" 's/\(WARPSYNC[.A-Z]*\) R[0-9]* /\1 R0 /'
+done
 
 # forms of several instructions: proved, and not when one of them is another
 forms=$(dirname "$0")/forms.ptx
