@@ -3,8 +3,8 @@
  * over its predecessors, each with the smallest age. State:
  *   per register  which scoreboards a pending result, or a pending late read, hangs on
  *   a list        of coupled instructions issued less than LATENCY_WINDOW cycles ago
- * Calls and returns wait for everything. In: physical instructions in final order. Out: Inst.sched.
- * SPDX-License-Identifier: MIT */
+ * Calls and returns wait for everything; who hands over to other lanes, for uniform registers. In: physical
+ * instructions in final order. Out: Inst.sched. SPDX-License-Identifier: MIT */
 #include "emit/emit.h"
 #include "ir/pass.h"
 #include "isa/machine/latency.h"
@@ -48,9 +48,11 @@ typedef struct {         /* what the walk asks about an instruction again and ag
     /* All results must have come: a load under way would fill the cache that it empties; the other warps of
      * the group, which go on with it, take them for there. */
     bool settles;
-    bool gathers; /* WARPGROUP.ARRIVE: registers have been written when it issues, as a call finds them */
-    bool view;    /* FENCE.VIEW, SYNCS.EXCH: done when its scoreboard says so */
-    bool flushes; /* UTMACMDFLUSH */
+    bool gathers;    /* WARPGROUP.ARRIVE: registers have been written when it issues, as a call finds them */
+    bool view;       /* FENCE.VIEW, SYNCS.EXCH: done when its scoreboard says so */
+    bool flushes;    /* UTMACMDFLUSH */
+    bool hands_over; /* other lanes of the warp may go on, in code that writes the uniform registers they
+                        share */
 } Facts;
 
 typedef struct { /* decisions for one instruction; all grow only */
@@ -175,6 +177,8 @@ static unsigned waits_for(const State *state, const Facts *facts) {
         return mask;
     }
     for (unsigned k = 0; facts->settles && k < CELL_COUNT; k++)
+        mask |= state->write_sb[k];
+    for (unsigned k = CELL_UR; facts->hands_over && k < CELL_COUNT; k++)
         mask |= state->write_sb[k];
     for (unsigned k = 0; k < facts->nreads; k++)
         mask |= state->write_sb[reads_of(facts)[k].cell];
@@ -558,6 +562,7 @@ static void gather_facts(Controls *controls) {
                 .settles = pace == ISA_PACE_CACHE || pace == ISA_PACE_GROUP,
                 .gathers = pace == ISA_PACE_GROUP,
                 .view = pace == ISA_PACE_VIEW,
+                .hands_over = isa_has_effect(inst->optype, ISA_EFFECT_SWITCH | ISA_EFFECT_EXIT),
             };
         }
     }
