@@ -288,17 +288,25 @@ const char *isa_slot_name(const IsaRow *row, unsigned slot) {
     return isa_optype->slots[slot < SLOT_SRC ? slot : slot - SLOT_SRC + isa_optype->ndst];
 }
 
-static unsigned slot_regs(const Target *target, const MachInst *in, unsigned slot) {
-    if (in->optype >= isa_noptypes)
-        return 0;
+static unsigned slot_regs_in(const Target *target, const MachInst *in, unsigned slot, uint32_t opcode) {
     for (unsigned i = target->first[in->optype]; i < target->first[in->optype + 1]; i++) {
-        if (in->opcode && in->opcode != target->rows[i].opcode) /* of a decoded one its own form says it */
-            continue;
-        unsigned n = isa_slot_field(&target->rows[i], slot) ? isa_slot_regs(&target->rows[i], slot, in) : 0;
+        const IsaRow *row = &target->rows[i];
+        unsigned n = (!opcode || opcode == row->opcode) && isa_slot_field(row, slot)
+                         ? isa_slot_regs(row, slot, in)
+                         : 0;
         if (n)
             return n;
     }
     return 0;
+}
+
+/* Of a decoded instruction its own form says it (TEX with a handle in a register), of what is no register
+ * there (a place in a constant bank) the form with one. */
+static unsigned slot_regs(const Target *target, const MachInst *in, unsigned slot) {
+    if (in->optype >= isa_noptypes)
+        return 0;
+    unsigned kind = isa_slot_const(in, slot)->kind, own = slot_regs_in(target, in, slot, in->opcode);
+    return own || kind == OPK_REG || kind == OPK_NONE ? own : slot_regs_in(target, in, slot, 0);
 }
 
 unsigned isa_dst_regs(const Target *t, const MachInst *in, unsigned i) {

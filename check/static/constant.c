@@ -46,7 +46,7 @@ static CheckBits sreg_bits(const BinFlow *flow, uint32_t at, Operand o) {
 }
 
 /* SHF.L.U32 of a register, or SHF.R.U32.HI of RZ and a register, by a number. */
-static CheckBits shifted(const BinFlow *flow, uint32_t at, unsigned *left) {
+static CheckBits shift_bits(const BinFlow *flow, uint32_t at, unsigned *left) {
     const MachInst *inst = &flow->insts[at];
     Operand amount = inst->src[SHF_rb];
     bool right = MGET(SHF, dir, inst->mods) == ShfDir_R;
@@ -115,7 +115,7 @@ static CheckBits bits_written(const BinFlow *flow, uint32_t at, unsigned *left) 
             in[k] = check_bits_before(flow, at, inst->src[k], left);
         return lop3(MGET(LOP3, lut, inst->mods), in);
     }
-    return inst->optype == OT_SHF ? shifted(flow, at, left) : nothing;
+    return inst->optype == OT_SHF ? shift_bits(flow, at, left) : nothing;
 }
 
 /* The last instruction of the block before `end` that writes the register or calls; NONE, with *left 0 where
@@ -197,7 +197,7 @@ bool check_is_of_warp(const BinFlow *flow, uint32_t at) {
         return inst->src[ISETP_rb].kind == OPK_IMM && !MGET(ISETP, ex, inst->mods) &&
                splits_no_warp(inst, ~check_bits_before(flow, at, inst->src[ISETP_ra], &left).same);
     if (inst->optype == OT_SHF)
-        return shifted(flow, at, &left).same == UINT32_MAX;
+        return shift_bits(flow, at, &left).same == UINT32_MAX;
     if (inst->optype != OT_LOP3)
         return false;
     CheckBits in[3];

@@ -41,7 +41,8 @@ static void use_operand(Usage *usage, Operand o, unsigned regs, uint32_t i) {
 static void use_barrier(Usage *usage, const BinFlow *flow, uint32_t i) {
     const MachInst *inst = &flow->insts[i];
     unsigned left = 1024;
-    CheckBits id = inst->nsrc ? check_bits_before(flow, i, inst->src[0], &left) : (CheckBits){UINT32_MAX, 0, UINT32_MAX};
+    CheckBits id =
+        inst->nsrc ? check_bits_before(flow, i, inst->src[0], &left) : (CheckBits){UINT32_MAX, 0, UINT32_MAX};
     uint32_t n = ((id.value | ~id.known) & (ANY_BARRIER - 1)) + 1;
     if (n > usage->barriers) {
         usage->barriers = n;

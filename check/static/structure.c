@@ -122,11 +122,9 @@ static void collective_branch(Checker *checker, uint32_t i, const MachInst *inst
 static void constant_operands(Checker *checker, uint32_t i, const MachInst *inst) {
     if (isa_traits(inst->optype)->space == ISA_SPACE_CONSTANT)
         return;
-    MachInst any = *inst;
-    any.opcode = 0; /* the form with a register in the operand's place says how wide it is */
     for (unsigned k = 0; k < inst->nsrc; k++) {
         Operand o = inst->src[k];
-        unsigned bytes = isa_src_regs(checker->flow->bin->target, &any, k) == 2 ? 8 : 4;
+        unsigned bytes = isa_src_regs(checker->flow->bin->target, inst, k) == 2 ? 8 : 4;
         if (o.kind == OPK_CMEM && op_cmem_offset(o) % bytes)
             check_report(checker, CR_R22, i, NONE, "illegal field c[0x%x][0x%x]: no multiple of %u bytes",
                          op_cmem_bank(o), op_cmem_offset(o), bytes);
