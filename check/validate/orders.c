@@ -55,10 +55,11 @@ static OrdersApart differs_where(const OrdersQuestion *question, Varying *varyin
 /* Of a memory before it is compared with others. */
 static Varying *new_varying(const OrdersQuestion *question, const SimMemory *first) {
     Varying *varying = mem_zeroed(first->nallocs + 1u, sizeof(Varying));
+    bool open = auto_sees_order(question->module, NULL);
     for (uint32_t i = 0; i < first->nallocs; i++)
         if (!question->skip[i])
             judge_varying_begin(&varying[i], plan_element_of(question->plan, first->allocs[i].address),
-                                &first->allocs[i]);
+                                &first->allocs[i], open);
     return varying;
 }
 

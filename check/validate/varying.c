@@ -42,8 +42,9 @@ static uint64_t arranged(const Varying *varying, const SimAlloc *alloc) {
     return sum;
 }
 
-void judge_varying_begin(Varying *varying, const Scalar *type, const SimAlloc *first) {
+void judge_varying_begin(Varying *varying, const Scalar *type, const SimAlloc *first, bool open) {
     varying->type = type;
+    varying->open = open;
     varying->step_bytes = type ? type->size_bytes : WORD_BYTES;
     varying->sums = varying->permutes = true;
     varying->arranged = arranged(varying, first);
@@ -154,6 +155,8 @@ static VaryingFit float_fits(Varying *varying, const SimAlloc *first, const SimA
     double want = scalar_value(varying->type, first->data + at),
            have = scalar_value(varying->type, other->data + at);
     bool changes = varying->changes && varying->changes[element];
+    if (changes && varying->open)
+        return VARYING_AS_ORDERS;
     if (changes ? in_range(varying, element, have) || ulps <= SPREAD_FACTOR * varying->ulps
                 : varying->ulps && ulps <= varying->ulps)
         return VARYING_AS_ORDERS;
@@ -173,7 +176,8 @@ static VaryingFit element_fits(Varying *varying, const SimAlloc *first, const Si
         return float_fits(varying, first, other, at);
     if (!varying->changes || !varying->changes[at / varying->step_bytes])
         return VARYING_ELSEWHERE;
-    return was_seen(varying, value_at(varying, other, at)) ? VARYING_AS_ORDERS : VARYING_OTHER;
+    return varying->open || was_seen(varying, value_at(varying, other, at)) ? VARYING_AS_ORDERS
+                                                                            : VARYING_OTHER;
 }
 
 VaryingFit judge_varying_fits(Varying *varying, const SimAlloc *first, const SimAlloc *other) {

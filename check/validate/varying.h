@@ -14,6 +14,7 @@ typedef struct {
     uint64_t ulps;       /* of floating-point elements: the furthest that an order moves one, at most 64 */
     bool sums;         /* none is moved further: they are sums, and an element further away is another one */
     bool permutes;     /* each order so far arranges the same elements anew, or changes nothing */
+    bool open;         /* an element that changes may be anything */
     uint64_t arranged; /* by these elements, whatever their order */
     Arena arena;
     VEC(uint64_t) values; /* of the elements that change, in all orders; sorted up to nsorted */
@@ -28,8 +29,9 @@ typedef enum {
     VARYING_FAR        /* one is a sum, and further away than an order moves any */
 } VaryingFit;
 
-/* varying: zeroed. first: what all orders are compared with. */
-void judge_varying_begin(Varying *varying, const Scalar *type, const SimAlloc *first);
+/* varying: zeroed. first: what all orders are compared with. open: values come from what PTX leaves open
+ * besides the order (activemask, clocks), so that an element that changes may be anything. */
+void judge_varying_begin(Varying *varying, const Scalar *type, const SimAlloc *first, bool open);
 /* Another order's result. True if it is not the first one's. */
 bool judge_varying_add(Varying *varying, const SimAlloc *first, const SimAlloc *other);
 VaryingFit judge_varying_fits(Varying *varying, const SimAlloc *first, const SimAlloc *other);
