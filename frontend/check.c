@@ -504,7 +504,9 @@ static bool call_error(const Check *check, const PtxOperand *operand, const Pass
 
 /* ", aligned to 8, not 4"; nothing where both are aligned alike. */
 static const char *alignment(char out[48], uint32_t is, uint32_t wanted) {
-    snprintf(out, 48, is == wanted ? "" : ", aligned to %u, not %u", (unsigned)is, (unsigned)wanted);
+    out[0] = 0;
+    if (is != wanted)
+        snprintf(out, 48, ", aligned to %u, not %u", (unsigned)is, (unsigned)wanted);
     return out;
 }
 
