@@ -182,7 +182,7 @@ static Cost control_cost(const Function *f, unsigned op) {
 
 /* ---- what lower/opt/conditions.c will make part of another instruction ---- */
 
-enum { NO_COND = UINT32_MAX };
+static const uint32_t NO_COND = UINT32_MAX;
 
 /* The place in the block of the instruction without a guard that makes the scalar o, one that gives a
  * predicate or can do so; NO_COND: there is none. */
