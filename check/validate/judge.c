@@ -163,6 +163,27 @@ static bool depends_on_unwritten(Plan *plan, const PlanLaunch *launch, const Ptx
            (result.trap.kind != TRAP_NONE || !diff_memory(after, memory, skip, &diff));
 }
 
+/* Does it matter when copies in the background are done? The PTX reads what it has not waited for. */
+static bool depends_on_copies(const Judge *judge, const PlanLaunch *launch) {
+    SimMemory *memory[2];
+    bool ran = true;
+    MemDiff diff;
+    Diags quiet = {.sink = silent};
+    for (unsigned late = 0; late < 2; late++) {
+        PtxRunOptions options = {.budget = 2 * ptx_budget(judge), .late_copies = late};
+        PtxRunResult result = {0};
+        memory[late] = simmem_clone(judge->before);
+        ran = ran && memory[late] &&
+              diff_run_ptx(judge->p, launch, judge->m, memory[late], &options, &result, &quiet) &&
+              result.trap.kind == TRAP_NONE;
+    }
+    bool depends = ran && !diff_memory(memory[0], memory[1], judge->skip, &diff);
+    for (unsigned late = 0; late < 2; late++)
+        if (memory[late])
+            simmem_free(memory[late]);
+    return depends;
+}
+
 /* `what` differs; the note says why that is left open. */
 static bool leaves_open(Judge *judge, const PlanLaunch *launch, const char *what) {
     SimTrap open = {0};
@@ -171,6 +192,8 @@ static bool leaves_open(Judge *judge, const PlanLaunch *launch, const char *what
     bool found = launch_leaves_open(judge->p, launch, judge->m, memory, ptx_budget(judge), &open);
     if (found)
         sim_trap_print(&open, line, sizeof line);
+    else if ((found = depends_on_copies(judge, launch)))
+        snprintf(line, sizeof line, "the result depends on when copies are done that nobody waits for");
     else
         found = depends_on_unwritten(judge->p, launch, judge->m, other, judge->ptx, judge->skip,
                                      ptx_budget(judge));
@@ -247,6 +270,7 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
                                                .other = &judge->opt->other,
                                                .options = &judge->opt->machine,
                                                .budget = ptx_budget(judge),
+                                               .late_copies = !judge->race_free,
                                                .orders = judge->opt->orders,
                                                .before = judge->before,
                                                .ptx = judge->ptx,

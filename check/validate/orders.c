@@ -109,6 +109,7 @@ static bool run_order(const OrdersQuestion *question, uint64_t seed, bool split,
     PtxRunOptions run = {.seed = seed,
                          .lockstep = true, /* the first of them, where the machine's order matters */
                          .budget = question->budget,
+                         .late_copies = question->late_copies,
                          .split_active = split};
     PtxRunResult result = {0};
     return diff_run_ptx(question->plan, question->launch, question->module, memory, &run, &result, &quiet) &&

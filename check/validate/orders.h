@@ -14,6 +14,7 @@ typedef struct {
     const DiffOther *other;         /* what runs the binary */
     const MachineOptions *options;  /* and how */
     uint64_t budget;                /* of the PTX */
+    bool late_copies;               /* of the first order, and so of the others */
     unsigned orders;                /* to try where the memories are equal; 0: two */
     const SimMemory *before;        /* of the PTX side */
     const SimMemory *ptx, *machine; /* behind the launch */

@@ -154,6 +154,7 @@ static uint32_t run_quantum_slow(PtxRun *ptx_run, PtxThread *thread, uint32_t qu
 }
 
 void interp_exit_thread(PtxRun *r, PtxThread *thread) {
+    (void)interp_finish_copies(r, thread); /* a trap is the launch's */
     PtxWarp *ptx_warp = thread->warp;
     ptx_warp->alive &= ~(1u << thread->lane);
     interp_block_thread(thread, TS_EXITED, NULL);
@@ -295,6 +296,7 @@ static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
         thread->last_barrier = NULL;
         thread->late = NULL;
         thread->nframes = thread->nslots = 0;
+        thread->copies.n = thread->groups = 0;
         thread->pc = NULL;
         interp_enter(run, thread, run->kernel, NULL);
     }

@@ -87,7 +87,8 @@ typedef struct {
     uint64_t fill;
     bool fill_word; /* or SIM_UNWRITTEN_WORD, as the machine has it in a comparison */
     uint32_t moved_bytes;
-    bool find_races; /* of data, by happens-before: see sim/interp/race.c */
+    bool late_copies; /* cp.async is done when it is waited for, not at once; find_races has it so, too */
+    bool find_races;  /* of data, by happens-before: see sim/interp/race.c */
     uint8_t *const
         *reached; /* or NULL; by function: ninsns bytes that become 1 where execution came, or NULL */
     uint32_t *const *values; /* or NULL; by function: to the ninsns words bits 1 << PtxValue are added */

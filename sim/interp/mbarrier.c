@@ -107,9 +107,11 @@ static PtxStep exec_tx(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     return change_object(run, thread, code, (Change){.tx = code->sub == SUB_COMPLETE_TX ? 0 - tx : tx});
 }
 
-/* The thread's copies are done: cp.async does them at once. What .noinc leaves out, one more arrival to wait
+/* The thread's copies are done. What .noinc leaves out, one more arrival to wait
  * for, is taken back by the arrival itself. */
 static PtxStep exec_copies_arrive(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    if (!interp_finish_copies(run, thread))
+        return STEP_STOP;
     return change_object(run, thread, code, (Change){.arrivals = code->insn->flags & PF_NOINC ? 1 : 0});
 }
 

@@ -422,45 +422,7 @@ static PtxStep exec_fence(PtxRun *r, PtxThread *t, const PtxCode *code) {
     return STEP_GO;
 }
 
-/* ---- cp.async: done at once, so commit and wait have nothing to do ---- */
-
-static PtxStep exec_cp_async(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    uint64_t to = interp_address(r, t, code, SP_SHARED),
-             from = interp_arg(r, t, &code->src[1]) + code->offset2;
-    unsigned bytes = code->size_bytes, given = bytes;
-    if (code->nsrc > 3 && !(code->insn->flags & PF_CACHE_HINT && code->nsrc == 4)) {
-        uint64_t n = (uint32_t)interp_arg(r, t, &code->src[3]);
-        if (ptx_has_ignore(code->proc->func, code->insn))
-            n = n ? 0 : bytes;
-        given = n < bytes ? (unsigned)n : bytes;
-    }
-    uint8_t data[16] = {0}, *p = interp_memory(r, t, code, SP_SHARED, to, bytes, true);
-    if (!p)
-        return STEP_STOP;
-    if (from & (bytes - 1))
-        return interp_trap_at(r, t, code, TRAP_MISALIGNED, from, "cp.async source");
-    for (unsigned i = 0; i < given; i++) { /* bytes past src-size are zero and not read */
-        const uint8_t *q = interp_memory(r, t, code, SP_GLOBAL, from + i, 1, false);
-        if (!q)
-            return STEP_STOP;
-        data[i] = *q;
-        interp_race_load(r, t, code);
-    }
-    p = interp_memory(r, t, code, SP_SHARED, to, bytes, true);
-    interp_race_store(r, t, code, p, data);
-    memcpy(p, data, bytes);
-    return STEP_GO;
-}
-
 /* ---- binding ---- */
-
-bool interp_bind_cp(PtxCode *code) {
-    if (code->nsrc < 3 || code->src[2].kind != ARG_IMM)
-        return false;
-    code->size_bytes = (uint8_t)code->src[2].imm;
-    code->exec = exec_cp_async;
-    return code->size_bytes == 4 || code->size_bytes == 8 || code->size_bytes == 16;
-}
 
 bool interp_bind_atom(PtxCode *code) {
     unsigned type = code->type;

@@ -133,6 +133,13 @@ typedef struct {
     uint32_t gap_bytes; /* of this frame and all below */
 } PtxFrame;
 
+typedef struct { /* of cp.async, not written yet */
+    const PtxCode *code;
+    uint64_t to;    /* in shared memory */
+    uint32_t group; /* groups that the thread had committed before */
+    uint8_t data[16];
+} PtxCopy;
+
 struct PtxThread {
     const PtxCode *pc;
     uint64_t *regs; /* slots of the current frame */
@@ -157,6 +164,8 @@ struct PtxThread {
     uint64_t path;      /* of branches taken so far, as a hash; see sim/interp/promise.c */
     uint64_t nbarriers; /* aligned barriers executed */
     const PtxCode *last_barrier;
+    VEC(PtxCopy) copies;    /* that are late */
+    uint32_t groups;        /* of copies that it has committed */
     bool arrived;           /* at barrier.cluster, and has not waited since */
     uint64_t arrival_phase; /* of the cluster, then */
 };
@@ -302,6 +311,8 @@ static inline bool interp_use_pure(PtxCode *code, PtxPure *fn) { /* false if the
 /* The binding of a form to a pure function (an expression in `code`) or a handler. */
 #define BIND_PURE(name, fn)                                                                                  \
     bool interp_bind_##name(PtxCode *code) { return interp_use_pure(code, fn); }
+bool interp_finish_copies(PtxRun *run,
+                          PtxThread *thread); /* all of the thread's (copies.c); false after a trap */
 #define BIND_EXEC(name, exec)                                                                                \
     bool interp_bind_##name(PtxCode *code) { return interp_use_exec(code, exec); }
 uint64_t interp_atomic_int(const PtxCode *code, uint64_t old, uint64_t b); /* what memory holds then */

@@ -46,6 +46,18 @@ for pair in mask:wrong spin:spun; do
   want 4 differs "$work/${pair%:*}.ptx" "$work/wrong.cubin" $given
   want 4 differs "$work/${pair%:*}.ptx" "$work/wrong.cubin" --launch auto
 done
+# copies in the background: what is read before they are waited for is open, what is read behind is not
+copies=' .shared .b32 s[128]; mov.u32 t, s; shl.b32 x, i, 2; add.u32 t, t, x; st.shared.u32 [t], 5; st.shared.u32 [t+256], 5;
+ cp.async.ca.shared.global [t], [p + 1024], 4; cp.async.commit_group; cp.async.ca.shared.global [t+256], [p + 2048], 4;
+ cp.async.commit_group; cp.async.wait_group STEP; ld.shared.u32 x, [t]; st.global.u32 [p], x; cp.async.wait_all;
+ ld.shared.u32 y, [t+256]; st.global.u32 [p + 3072], y;'
+for step in 0 1 2; do echo "$copies" | kernel copies$step $step; sed -i 's/sm_75/sm_80/' "$work/copies$step.ptx"; done
+copied='--block 64 --arg out:o:u32[1024]=random:3'
+for option in '' --races; do
+  want 0 equal "$work/copies0.ptx" -t sm_80 $copied $option
+  want 0 equal "$work/copies1.ptx" -t sm_80 $copied $option
+done
+want 4 undefined "$work/copies2.ptx" -t sm_80 $copied --races
 # where the ISA says "behavior is undefined" no binary is wrong; where the PTX says `trap`, one that goes on is
 apart=' and.b32 x, i, 1; setp.eq.u32 q, x, 0; @q bra A; mov.u32 y, 7; bar.sync 0; bra B; A: mov.u32 y, 3; bar.sync 0; B:'
 left=' mov.u32 y, 7; shfl.sync.idx.b32 y, y, 0, 31, STEP;'
