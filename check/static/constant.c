@@ -181,7 +181,7 @@ CheckBits check_bits_before(const BinFlow *flow, uint32_t at, Operand o, unsigne
 /* Do lanes that differ in these low bits compare alike with the number? */
 static bool splits_no_warp(const MachInst *inst, uint32_t varying) {
     uint32_t cmp = MGET(ISETP, cmp, inst->mods), limit = inst->src[ISETP_rb].value;
-    return (varying & (varying + 1)) == 0 &&
+    return varying != UINT32_MAX && (varying & (varying + 1)) == 0 && /* else they have both signs */
            (cmp == ICmp_GE || cmp == ICmp_LT   ? (limit & varying) == 0
             : cmp == ICmp_GT || cmp == ICmp_LE ? (limit & varying) == varying
                                                : false);

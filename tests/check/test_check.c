@@ -347,6 +347,8 @@ static void test_rows_of_warps(void **state) {
         {{64, 1, 1},
          "ISETP.NE.U32.AND P1, PT, R0, 0x7, PT ;\n ISETP.GT.U32.AND P0, PT, R0, 0x1f, P1 ;",
          true},
+        {{64, 1, 1}, "LDS R2, [R0] ;\n ISETP.GT.AND P0, PT, R2, -0x1, PT ;", true},
+        {{64, 1, 1}, "LDS R2, [R0] ;\n ISETP.GE.AND P0, PT, R2, 0x0, PT ;", true},
         {{64, 1, 1}, "S2R R0, SR_LANEID ;\n ISETP.GT.U32.AND P0, PT, R0, 0x1f, PT ;", true},
         {{64, 4, 1}, "S2R R2, SR_TID.Y ;\n ISETP.NE.U32.AND P0, PT, R2, 0x1, PT ;", false},
         {{48, 4, 1}, "S2R R2, SR_TID.Y ;\n ISETP.NE.U32.AND P0, PT, R2, 0x1, PT ;", true},
