@@ -234,6 +234,12 @@ static void flow_atomic(Flow *flow, uint32_t func, const PtxInsn *in) {
     if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
         auto_use(flow, v.is, AU_FLOAT, (PtxType)in->type[0]);
     v.tid |= 1;
+    if (in->atom == ATOM_CAS || in->atom == ATOM_EXCH) { /* bits that arithmetic has made are put there */
+        const PtxOperand *put = &in->operands[in->ndst + 1u + (in->atom == ATOM_CAS)];
+        PtxType number = operand_value(flow, func, put).number;
+        if (number && ptx_type_bytes(number) == bytes)
+            auto_use(flow, v.is, AU_FLOAT, number);
+    }
     if (in->atom == ATOM_CAS && auto_is_zero(operand_value(flow, func, &in->operands[in->ndst + 1])))
         for (AutoSet s = v.is; s; s &= s - 1)
             flow->out->slots[auto_first(s)].free_lock = true;

@@ -214,6 +214,10 @@ void auto_finish_records(Flow *flow) {
             if (field->offset_bytes != AUTO_ANYWHERE && field->offset_bytes + field->size_bytes > end)
                 end = field->offset_bytes + field->size_bytes;
         }
+        const AutoSlot *only = slot->content ? &flow->out->slots[slot->content - 1] : NULL;
+        if (only && !only->next && !only->offset_bytes && only->size_bytes == slot->record_bytes &&
+            !points(only)) /* then they are elements, of that field's type */
+            slot->record = false;
         if (slot->record && !slot->record_bytes && slot->variable) /* which has room for no more */
             slot->record_bytes = (uint32_t)flow->m->vars[slot->variable - 1].size_bytes;
         else if (slot->record && !slot->record_bytes)

@@ -423,12 +423,31 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
     return true;
 }
 
+/* A launch was judged, before which verdict and note were these. What the launch that gave the verdict says
+ * stands first, and what earlier ones said is said to be of these; one that does not change the verdict has
+ * nothing to add. */
+static void settle_note(Judgement *judgement, Verdict old, const char *before) {
+    size_t said = strlen(before), all = strlen(judgement->note), own = said + strlen("; ");
+    if (judgement->launches <= 1 || (judgement->verdict != old && !said))
+        return;
+    bool adds = judgement->verdict != old && all > own;
+    memmove(judgement->note, judgement->note + (adds ? own : 0), all - (adds ? own : 0) + 1);
+    if (adds)
+        note(judgement, "of an earlier launch: %s", before);
+    else
+        judgement->note[said] = 0;
+}
+
 static bool judge_launches(Judge *judge) {
     bool stop = false;
     for (uint32_t i = 0; !stop && i < judge->p->launches.n; i++)
         for (uint32_t k = 0; !stop && k < judge->p->launches.at[i].repeat; k++) {
+            char before[sizeof judge->j->note];
+            memcpy(before, judge->j->note, sizeof before);
+            Verdict old = judge->j->verdict;
             if (!judge_launch(judge, &judge->p->launches.at[i], &stop))
                 return false;
+            settle_note(judge->j, old, before);
             if (!stop && judge->j->verdict != VERDICT_EQUAL) { /* both go on with one result */
                 simmem_free(judge->machine);
                 judge->machine = simmem_clone(judge->ptx);
@@ -642,12 +661,7 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
         g.race_free = launches->race_free[i];
         g.order_free = launches->order_free[i];
         g.open = launches->open;
-        char before[sizeof judgement->note]; /* a launch adds its notes once, not for each launch */
-        memcpy(before, judgement->note, sizeof before);
-        Verdict old = judgement->verdict;
         good = add_plan(&g);
-        if (good && i > 0 && judgement->verdict == old)
-            memcpy(judgement->note, before, sizeof before);
     }
     if (!good) {
         judgement->verdict = VERDICT_NOT_RUN;

@@ -107,6 +107,9 @@ bool plan_add_expect(Plan *plan, const char *text, Diags *diags); /* "c=@file" o
 uint32_t plan_find_buffer(const Plan *plan, const char *name);    /* index + 1, or 0 */
 /* The elements of the buffer at that address; NULL: no buffer's. */
 const Scalar *plan_element_of(const Plan *plan, uint64_t address);
+/* The element that has byte `offset` of it, which begins at byte *begin: a field of its records where they
+ * say what is there. */
+const Scalar *plan_element_at(const Plan *plan, uint64_t address, uint64_t offset, uint64_t *begin);
 
 uint32_t plan_find_texture(const Plan *plan, const char *name); /* index + 1, or 0 */
 uint32_t plan_find_tensor(const Plan *plan, const char *name);

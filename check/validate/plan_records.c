@@ -105,3 +105,35 @@ bool plan_init_addresses(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, D
     simmem_mark_written(alloc, 0, size);
     return put_records(plan, buffer, mem, d);
 }
+
+/* The type of the field that has byte `at` of a record, and where it begins; NULL: none has. Later fields lie
+ * over earlier ones. */
+static const Scalar *field_type_at(const char *init, uint64_t at, uint64_t *begin) {
+    const Scalar *found = NULL;
+    for (const char *field = strchr(init, ','); field; field = strchr(field, ',')) {
+        char *colon;
+        uint64_t offset = strtoull(++field, &colon, 0);
+        const char *end = *field != '*' && *colon == ':' ? strchr(colon + 1, ':') : NULL;
+        const Scalar *type = end ? scalar_find(colon + 1, (size_t)(end - colon - 1)) : NULL;
+        if (type && at >= offset && at - offset < type->size_bytes) {
+            found = type;
+            *begin = offset;
+        }
+    }
+    return found;
+}
+
+const Scalar *plan_element_at(const Plan *plan, uint64_t address, uint64_t offset, uint64_t *begin) {
+    const Scalar *type = plan_element_of(plan, address), *field = NULL;
+    const char *init = NULL;
+    for (uint32_t i = 0; !init && i < plan->buffers.n; i++)
+        if (plan->buffers.at[i].address == address)
+            init = plan->buffers.at[i].init ? plan->buffers.at[i].init : "";
+    *begin = offset - (type ? offset % type->size_bytes : 0);
+    if (!init || !starts(init, "records:"))
+        return type;
+    uint64_t record_bytes = strtoull(init + strlen("records:"), NULL, 0), in_record = 0;
+    if (record_bytes && (field = field_type_at(init, offset % record_bytes, &in_record)))
+        *begin = offset - offset % record_bytes + in_record;
+    return field ? field : type;
+}

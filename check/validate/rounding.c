@@ -146,7 +146,6 @@ static bool all_accepted(Rounding *rounding, Accept *accept) {
         if (q->skip && q->skip[i])
             continue;
         Element element = {.type = plan_element_of(q->plan, ptx->address)};
-        uint64_t size = element.type ? element.type->size_bytes : 1;
         const uint8_t *run[MOST_RUNS] = {0};
         for (unsigned k = 0; k < rounding->nruns; k++) {
             const SimAlloc *alloc = simmem_find(rounding->runs[k], ptx->address, ptx->size_bytes);
@@ -158,13 +157,16 @@ static bool all_accepted(Rounding *rounding, Accept *accept) {
         memcpy(element.run, run, sizeof run);
         rounding->furthest =
             accept == accept_no_further ? furthest_moved(rounding, element, ptx->size_bytes) : 0;
-        for (uint64_t at = 0; at + size <= ptx->size_bytes; at += size) {
-            element.ptx = ptx->data + at, element.machine = machine->data + at;
-            if (memcmp(element.ptx, element.machine, size) == 0)
+        for (uint64_t at = 0; at < ptx->size_bytes; at++) {
+            uint64_t begin;
+            if (ptx->data[at] == machine->data[at])
                 continue;
+            element.type = plan_element_at(q->plan, ptx->address, at, &begin);
+            element.ptx = ptx->data + begin, element.machine = machine->data + begin;
             for (unsigned k = 0; k < rounding->nruns; k++)
-                element.run[k] = run[k] + at;
-            if (!accept(rounding, &element))
+                element.run[k] = run[k] + begin;
+            at = begin + (element.type ? element.type->size_bytes : 1u) - 1;
+            if (at < ptx->size_bytes && !accept(rounding, &element))
                 return false;
         }
     }

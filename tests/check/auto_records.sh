@@ -113,6 +113,16 @@ chain=
 for k in $(seq 0 4 124); do chain+="ld.global.f32 %g, [%a+$k]; mul.f32 %g, %g, %g; mul.f32 %g, %g, 0f3F400000; fma.rn.f32 %f, %g, %f, %f; add.f32 %f, %f, 0f00000000;"; done
 kernel chain '.param .u64 a, .param .u64 b, .param .f32 c' "$thread $out ld.param.u64 %a, [a]; ld.param.f32 %f, [c]; $chain st.global.f32 [%b], %f;" equal \
     '3F400000' '3F000000'
+# the least number of all, and the last of each, that compare-and-swap and exchange put where memory has 64 bits
+kernel least '.param .u64 a, .param .u64 b' ".reg .f64 %e; $thread ld.param.u64 %b, [b]; and.b32 %k, %i, 3; mul.wide.u32 %o, %k, 8; add.s64 %b, %b, %o; ld.param.u64 %a, [a];
+mul.wide.u32 %o, %i, 8; add.s64 %a, %a, %o; ld.global.f64 %d, [%a]; ld.volatile.global.u64 %a, [%b]; L: mov.b64 %e, %a; min.f64 %e, %e, %d; mov.b64 %c, %e;
+atom.global.cas.b64 %o, [%b], %a, %c; setp.ne.s64 %p, %o, %a; mov.u64 %a, %o; @%p bra L;" equal min.f64 max.f64
+kernel last '.param .u64 a, .param .u64 b' "$thread ld.param.u64 %b, [b]; ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 8; add.s64 %a, %a, %o; add.s64 %b, %b, %o;
+ld.global.f64 %d, [%a]; add.f64 %d, %d, %d; mov.b64 %c, %d; atom.global.exch.b64 %o, [%b], %c;" equal 'add.f64 %d' 'mul.f64 %d'
+for k in least last; do
+    holds $k '"f64"'
+    grep -q '"u64"' $k.json && fail "$k: numbers of 64 bits are integers"
+done
 # a pointer that the host puts into a variable, which nobody else writes
 for space in global const; do
     variables=".$space .u64 table;"

@@ -106,6 +106,18 @@ judge 0 'equal within tolerance' 'mul.rn.f32 %h, %f, %g;' 'mul.rn.f32 %h, %f, %g
     --tolerance=ulp:2
 judge 0 'equal within tolerance' 'mul.rn.f32 %h, %f, %g;' 'mul.rz.f32 %h, %f, %g;' map --tolerance=rel:1e-6,abs:1e-44
 judge 4 differs 'mul.rn.f32 %h, %f, %g;' 'mul.rn.f32 %h, %f, %f;' --tolerance=ulp:8,rel:1e-3
+# fields of records have types of their own
+module ptx.ptx 'mul.rn.f32 %h, %f, %g;'
+module binary.ptx 'mul.rn.f32 %h, %f, %g; mul.rn.f32 %h, %h, 0f3F800001;'
+"$heddle" compile binary.ptx --no-map -o binary.cubin || failed=1
+for case in "0 f32 f32" "4 f32 u32" "4 u32 f32"; do
+    set -- $case
+    sed "s/\"f32\", \"count\": 64/\"u64\", \"count\": 32, \"init\": \"records:8,0:$2:zero,4:$3:zero\"/" k.json >records.json
+    for how in "" --races; do
+        "$heddle" validate ptx.ptx binary.cubin --launch records.json --tolerance=ulp:2 $how >out 2>&1
+        [ $? = $1 ] || { echo "FAILED: records of $2 and $3 $how: not $1:"; head -4 out; failed=1; }
+    done
+done
 for bad in ulp ulp: frob:3 ulp:1,x abs:-1 abs:nan; do
     "$heddle" validate ptx.ptx --launch auto --tolerance=$bad >out 2>&1
     [ $? = 2 ] || { echo "FAILED: --tolerance=$bad"; failed=1; }

@@ -65,6 +65,17 @@ for target in bru1 sm_75 sm_80 sm_90; do
         [ $? -eq 5 ] && grep -q '^shuffled: unknown.*another may give it' out || { echo "FAIL: shuffled, $target $policy, the last"; cat out; failed=1; }
     done
 done
+# Several launches: what that says which gave the verdict stands first, once.
+{ cat "$data/sums.ptx"; sed '/^\.\(version\|target\|address_size\)/d' "$data/turns.ptx"; } >both.ptx
+cat >both.json <<'J'
+{"buffers": {"in": {"type": "f32", "count": 1536, "init": "random:3"}, "out": {"type": "f32", "count": 1024}, "tickets": {"type": "u32", "count": 1},
+             "drawn": {"type": "u32", "count": 128}, "first": {"type": "u32", "count": 64}, "sure": {"type": "u32", "count": 64}},
+ "launches": [{"kernel": "sums", "grid": [1], "block": [64], "args": ["in", "out"], "repeat": 3},
+              {"kernel": "turns", "grid": [1], "block": [64], "args": ["tickets", "drawn", "first", "sure"]}]}
+J
+"$heddle" compile both.ptx -o both.cubin && "$heddle" validate both.ptx both.cubin --policy warp-order=descending --races --launch both.json >out
+grep -q ': unknown: .*es: [0-9]* orders of threads give another result; the machine.s is none of them, and another may give it; of an earlier launch: [0-9]* orders of threads give another result; the machine.s is [a-z ,]*$' out ||
+    { echo "FAIL: notes of several launches"; cat out; failed=1; }
 # A base below its window, brought into it by the displacement: the PTX does what both kinds of code do.
 for target in bru1 sm_75 sm_90; do
     "$heddle" validate "$data/below.ptx" -t $target --launch "$data/below.json" >out

@@ -459,6 +459,31 @@ static void test_whole_fills(void **state) {
         assert_false(plan_fill(NULL, number, wrong[i], N, (uint8_t *)numbers));
 }
 
+/* Fields of records, what lies between them, and elements of other buffers. */
+static void test_elements(void **state) {
+    (void)state;
+    PlanBuffer buffers[2] = {{.type = scalar_find("u32", 3), .address = 0x1000, .init = "random:5:0:9"},
+                             {.type = scalar_find("u32", 3),
+                              .address = 0x2000,
+                              .init = "records:24,*:u32:zero,0:f64:random:7:-1:1,16:u16:zero,2:u8:zero"}};
+    Plan plan = {.buffers = {.at = buffers, .n = 2}};
+    static const struct {
+        uint64_t address, offset, begin;
+        const char *type;
+    } cases[] = {{0x1000, 7, 4, "u32"},   {0x2000, 0, 0, "f64"},   {0x2000, 7, 0, "f64"},
+                 {0x2000, 24, 24, "f64"}, {0x2000, 26, 26, "u8"},  {0x2000, 27, 24, "f64"},
+                 {0x2000, 41, 40, "u16"}, {0x2000, 42, 40, "u32"}, {0x2000, 65, 64, "u16"}};
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t begin = UINT64_MAX;
+        const Scalar *type = plan_element_at(&plan, cases[i].address, cases[i].offset, &begin);
+        assert_ptr_equal(type, scalar_find(cases[i].type, strlen(cases[i].type)));
+        assert_int_equal(begin, cases[i].begin);
+    }
+    uint64_t begin = 0;
+    assert_null(plan_element_at(&plan, 0x3000, 5, &begin));
+    assert_int_equal(begin, 5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_scalar_values),
                                        cmocka_unit_test(test_scalar_errors),
@@ -472,6 +497,7 @@ int main(void) {
                                        cmocka_unit_test(test_borders),
                                        cmocka_unit_test(test_edges),
                                        cmocka_unit_test(test_whole_fills),
-                                       cmocka_unit_test(test_kept_fills)};
+                                       cmocka_unit_test(test_kept_fills),
+                                       cmocka_unit_test(test_elements)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
