@@ -184,9 +184,14 @@ static bool check_src(const Check *c, const PtxInsn *i, unsigned n, const Operan
         return wrong_kind(c, i, n, operand,
                           "no special register; only mov and cvt between integers read those");
     case PO_SYM:
-        if (spec->kind == 'm')
-            return check_symbol(c, i, n, t, operand);
-        return wrong_kind(c, i, n, operand, "a register or constant; mov takes addresses");
+        if (spec->kind != 'm')
+            return wrong_kind(c, i, n, operand, "a register or constant; mov takes addresses");
+        if (operand->reg) { /* array[%r1] */
+            operand->kind = PO_REG;
+            operand->sym = operand->component = 0;
+        }
+        return operand->kind == PO_SYM ? check_symbol(c, i, n, t, operand)
+                                       : check_reg(c, i, n, t, spec, operand);
     default: return wrong_kind(c, i, n, operand, spec->kind == 'r' ? "a register" : "a register or constant");
     }
 }
@@ -280,10 +285,17 @@ static bool check_address_symbol(const Check *check, PtxInsn *i, unsigned n, uin
     return true;
 }
 
-static bool check_address(const Check *check, PtxInsn *i, unsigned n, uint8_t *space, PtxOperand *operand) {
-    if (operand->kind == PO_SYM && operand->component) { /* array[2] */
+static bool check_address(const Check *check, PtxInsn *i, unsigned n, uint8_t *space, bool elements,
+                          PtxOperand *operand) {
+    if (operand->kind == PO_SYM && operand->component && elements) { /* array[2], array[%r1] */
         operand->kind = PO_ADDR;
         operand->component = 0;
+        if (operand->reg && !check_address_symbol(check, i, n, space, operand))
+            return false;
+        if (operand->reg) { /* the element's address within its space */
+            *space = (uint8_t)(*space == SP_NONE ? check->m->vars[operand->sym - 1].space : *space);
+            operand->sym = 0;
+        }
     }
     if (operand->kind != PO_ADDR || operand->nvec)
         return wrong_kind(check, i, n, operand, "an address");
@@ -314,7 +326,7 @@ static bool check_tensor(const Check *check, PtxInsn *i, unsigned n, PtxOperand 
         if (!check_src(check, i, n, &each, TY_S32, &at->vec[k]))
             return false;
     map.nvec = 0;
-    return check_address(check, i, n, &space, &map);
+    return check_address(check, i, n, &space, false, &map);
 }
 
 /* As in ptxas, `.unified` stands behind addresses in global memory, and behind no variable that is not. */
@@ -322,7 +334,7 @@ static bool check_unified(const Check *check, const PtxInsn *i, const OperandSpe
                           const PtxOperand *operand) {
     if (!(i->flags & PF_UNIFIED))
         return true;
-    bool legal = spec->kind == 'U' && (i->space == SP_NONE || i->space == SP_GLOBAL);
+    bool legal = strchr("UE", spec->kind) && (i->space == SP_NONE || i->space == SP_GLOBAL);
     if (legal && (!operand->sym || check->m->vars[operand->sym - 1].unified))
         return true;
     return diag(check->d, operand->loc, DIAG_E0131, ptx_insn_text(check, i),
@@ -375,9 +387,11 @@ static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandS
         return convert_imm(c, t, operand);
     case 'A':
     case 'U':
+    case 'e':
+    case 'E':
         return check_address(c, i, n,
                              n == 2 && (i->op == PTX_CP || i->op == PTX_TENSORMAP) ? &i->space2 : &i->space,
-                             operand) &&
+                             strchr("eE", spec->kind) != NULL, operand) &&
                check_unified(c, i, spec, operand);
     default: return operand->kind == PO_LABEL || wrong_kind(c, i, n, operand, "a label");
     }

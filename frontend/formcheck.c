@@ -74,7 +74,7 @@ static void check_operands(unsigned form) {
     for (bool first = true; *p; p += strcspn(p, ","), first = false) {
         p += !first;
         p += *p == '|';
-        if (!strchr("dDPQsrivpmAULTXYOZ.", *p))
+        if (!strchr("dDPQsrivpmAUeELTXYOZ.", *p))
             error("ptx_forms", form_rows[form].line, "%s: no operand is of kind %c",
                   ptx_op_name(form_op(form)), *p);
     }

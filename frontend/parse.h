@@ -94,6 +94,7 @@ typedef struct {
     U32Vec fvars;
     PtxOperand operands[PTX_MAX_OPERANDS + PTX_EMPTY_OPERANDS]; /* of the instruction being parsed */
     VEC(PtxInsn) insns, sums; /* sums: what goes in front of the instruction being parsed */
+    bool takes_index;         /* the operand being parsed may be `array[%r1]` */
     VEC(PtxLabel) labels;
     VEC(PtxBranchTable) branch_tables;
     VEC(PtxCallTable) call_tables;

@@ -3,11 +3,13 @@
  * SPDX-License-Identifier: MIT */
 #include "frontend/modifiers.h"
 #include "frontend/parse.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_VECTOR = 128 };
 
 static bool parse_operand(Parser *parser, PtxOperand *operand, unsigned depth);
+static bool parse_name(Parser *parser, PtxOperand *operand);
 
 /* names as operands */
 
@@ -84,21 +86,37 @@ static void parse_selector(Parser *parser, PtxOperand *operand) {
     next(parser);
 }
 
+/* [3], [%r1], [%r1+3]: elements of a vector array count one by one, and of several dimensions only one is
+ * written (ptxas 13.0). A register waits in `reg` for `parse_index`. */
+static bool parse_subscript(Parser *parser, PtxOperand *operand) {
+    const PtxVar *var = &parser->vars.at[operand->sym - 1];
+    int64_t index = 0;
+    next(parser);
+    Token name = parser->tok;
+    if (parser->takes_index && at(parser, TK_IDENT) && !str_eq(name.str, parser->name_warp_sz)) {
+        PtxOperand reg = {0};
+        if (!parse_name(parser, &reg))
+            return false;
+        if (reg.kind != PO_REG || reg.selector)
+            return fail_found(parser, "a whole register or a constant", &name);
+        operand->reg = reg.reg;
+        if ((at(parser, '+') || at(parser, '-')) && !parse_const_int(parser, &index, "an index"))
+            return false;
+    } else if (!parse_const_int(parser, &index, "an index")) {
+        return false;
+    }
+    operand->component = 1; /* ld and st take `array[2]` as an address */
+    operand->imm = (int64_t)((uint64_t)index * ptx_type_bytes(var->type));
+    return parse_expect(parser, ']', "']'");
+}
+
 /* sym, sym+4, sym[3] */
 static bool parse_symbol_tail(Parser *parser, PtxOperand *operand) {
     operand->kind = PO_SYM;
     if (at(parser, '+') || at(parser, '-'))
         return parse_const_int(parser, &operand->imm, "an offset");
-    if (!at(parser, '[') || operand->sym & PTX_SYM_FUNC)
-        return true;
-    int64_t index;
-    next(parser);
-    if (!parse_const_int(parser, &index, "an index") || !parse_expect(parser, ']', "']'"))
-        return false;
-    const PtxVar *var = &parser->vars.at[operand->sym - 1];
-    operand->component = 1; /* ld and st take `array[2]` as an address */
-    operand->imm = (int64_t)((uint64_t)index * ptx_type_bytes(var->type) * var->vec);
-    return true;
+    bool array = !(operand->sym & PTX_SYM_FUNC) && parser->vars.at[operand->sym - 1].is_array;
+    return !array || !at(parser, '[') || parse_subscript(parser, operand);
 }
 
 static bool parse_name(Parser *parser, PtxOperand *operand) {
@@ -168,7 +186,7 @@ static bool parse_address(Parser *parser, PtxOperand *operand, unsigned depth) {
         Token name = parser->tok;
         if (!parse_name(parser, operand))
             return false;
-        if ((operand->kind != PO_REG && operand->kind != PO_SYM) || operand->selector)
+        if ((operand->kind != PO_REG && operand->kind != PO_SYM) || operand->selector || operand->component)
             return fail_found(parser, "a whole register or a variable", &name);
         if ((at(parser, '+') || at(parser, '-')) && !parse_const_int(parser, &operand->imm, "an offset"))
             return false;
@@ -419,7 +437,30 @@ static void parse_address_modifier(Parser *parser, PtxInsn *i) {
     }
 }
 
-/* `%r1+4` as an operand: an add in front, under the same guard, of the register's width (ptxas 13.0). */
+/* In front of `i`, under the same guard: `text` writes a new register, which is returned. */
+static uint32_t put_before(Parser *parser, const PtxInsn *i, const char *text, PtxReg to,
+                           const PtxOperand *sources, unsigned n) {
+    SrcLoc loc = sources->loc;
+    DiagPlace place = parser->d->place; /* messages are about `i` */
+    const Template *template =
+        find_template(parser, str_intern_z(&parser->m->strings, text), text, strlen(text), loc);
+    parser->d->place = place;
+    PtxInsn before = template->insn;
+    uint32_t reg = parse_new_reg(parser, to.name, to.type, loc);
+    before.ndst = template->ndst;
+    before.guard_reg = i->guard_reg;
+    before.guard_not = i->guard_not;
+    before.loc = loc;
+    before.line = i->line;
+    before.noperands = (uint8_t)(n + 1);
+    before.operands = ARENA_ARRAY(parser->a, PtxOperand, n + 1 + PTX_EMPTY_OPERANDS);
+    before.operands[0] = (PtxOperand){.kind = PO_REG, .reg = reg, .loc = loc};
+    memcpy(before.operands + 1, sources, n * sizeof *sources);
+    VEC_ADD(&parser->tmp, &parser->sums, before);
+    return reg;
+}
+
+/* `%r1+4` as an operand: an add in front, of the register's width (ptxas 13.0). */
 static bool parse_sum(Parser *parser, PtxInsn *i, PtxOperand *operand) {
     unsigned bytes = operand->kind == PO_REG ? ptx_type_bytes(parser->regs.at[operand->reg].type) : 0;
     PtxReg reg = parser->regs.at[operand->kind == PO_REG ? operand->reg : 0];
@@ -427,23 +468,45 @@ static bool parse_sum(Parser *parser, PtxInsn *i, PtxOperand *operand) {
     if (!at(parser, '+') || !whole || i->noperands <= i->ndst || ptx_type_class(reg.type) == TC_FLOAT ||
         (bytes != 2 && bytes != 4 && bytes != 8))
         return true;
-    const char *text = bytes == 2 ? "add.u16" : bytes == 4 ? "add.u32" : "add.u64";
-    PtxOperand sum = {.kind = PO_IMM, .loc = operand->loc}, term = *operand;
-    if (!parse_const_int(parser, &sum.imm, "an offset"))
+    PtxOperand terms[2] = {*operand, {.kind = PO_IMM, .loc = operand->loc}};
+    if (!parse_const_int(parser, &terms[1].imm, "an offset"))
         return false;
-    const Template *template =
-        find_template(parser, str_intern_z(&parser->m->strings, text), text, strlen(text), operand->loc);
-    PtxInsn add = template->insn;
-    operand->reg = parse_new_reg(parser, reg.name, reg.type, operand->loc);
-    add.ndst = template->ndst;
-    add.guard_reg = i->guard_reg;
-    add.guard_not = i->guard_not;
-    add.loc = operand->loc;
-    add.line = i->line;
-    add.operands = arena_copy(parser->a, (PtxOperand[3 + PTX_EMPTY_OPERANDS]){*operand, term, sum},
-                              (3 + PTX_EMPTY_OPERANDS) * sizeof *add.operands);
-    add.noperands = 3;
-    VEC_ADD(&parser->tmp, &parser->sums, add);
+    const char *text = bytes == 2 ? "add.u16" : bytes == 4 ? "add.u32" : "add.u64";
+    operand->reg = put_before(parser, i, text, reg, terms, 2);
+    return true;
+}
+
+/* `array[%r1+3]`: the address in a register, which replaces the one of the index (PTX ISA 6.4.2). The
+ * distance from the array is a number of 32 bits, whatever the index has (ptxas 13.0). */
+static bool parse_index(Parser *parser, PtxInsn *i, PtxOperand *operand) {
+    if (operand->kind != PO_SYM || !operand->reg)
+        return true;
+    PtxReg index = parser->regs.at[operand->reg];
+    PtxTypeClass tc = ptx_type_class(index.type);
+    unsigned bytes = ptx_type_bytes(index.type);
+    if (tc == TC_FLOAT || tc == TC_PRED || !bytes || bytes > 8)
+        return diag(parser->d, operand->loc, DIAG_E0138, parse_name_text(parser, index.name),
+                    ptx_type_name(index.type));
+    bool wide = parser->m->address_bits == 64 && (i->op != PTX_MOV || ptx_type_bytes(i->type[0]) == 8);
+    PtxReg word = {.name = index.name, .type = TY_U32};
+    PtxReg address = {.name = index.name, .type = wide ? TY_U64 : TY_U32};
+    PtxOperand terms[3] = {{.kind = PO_REG, .reg = operand->reg, .loc = operand->loc},
+                           {.kind = PO_IMM, .loc = operand->loc},
+                           {.kind = PO_IMM, .imm = (uint32_t)operand->imm, .loc = operand->loc}};
+    char convert[24];
+    const char *type = ptx_type_name(index.type) + (*ptx_type_name(index.type) == '.');
+    snprintf(convert, sizeof convert, "cvt.u32.%c%u", *type == 's' ? 's' : 'u', 8 * bytes);
+    terms[1].imm = ptx_type_bytes(parser->vars.at[operand->sym - 1].type);
+    terms[0].reg = put_before(parser, i, convert, word, terms, 1);
+    terms[0].reg = put_before(parser, i, "mad.lo.u32", word, terms, 3);
+    if (wide)
+        terms[0].reg = put_before(parser, i, "cvt.u64.u32", address, terms, 1);
+    terms[1] = (PtxOperand){.kind = PO_SYM, .sym = operand->sym, .loc = operand->loc};
+    terms[1].reg = put_before(parser, i, wide ? "mov.u64" : "mov.u32", address, &terms[1], 1);
+    terms[1].kind = PO_REG;
+    terms[1].sym = 0;
+    operand->reg = put_before(parser, i, wide ? "add.u64" : "add.u32", address, terms, 2);
+    operand->imm = 0;
     return true;
 }
 
@@ -460,7 +523,10 @@ static bool parse_operands(Parser *parser, PtxInsn *i) {
             continue;
         }
         PtxOperand *operand = &i->operands[i->noperands++];
-        if (!parse_operand(parser, operand, 0) || !parse_sum(parser, i, operand))
+        parser->takes_index = at(parser, TK_IDENT);
+        bool good = parse_operand(parser, operand, 0);
+        parser->takes_index = false;
+        if (!good || !parse_sum(parser, i, operand) || !parse_index(parser, i, operand))
             return false;
         if (at(parser, '|') && i->noperands == 1) {
             next(parser);

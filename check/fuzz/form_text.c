@@ -29,7 +29,7 @@ static void write_operand(const PtxInsn *insn, const OperandSpec *spec, unsigned
     bool fragment = insn->op == PTX_LDMATRIX || insn->op == PTX_STMATRIX;
     unsigned vec = spec->is_vector && (insn->vec > 1 || fragment) ? insn->vec : spec->nvec;
     bool narrow = insn->space == SP_SHARED || insn->space == SP_LOCAL;
-    if (spec->kind == 'A' || spec->kind == 'U')
+    if (strchr("AUeE", spec->kind))
         snprintf(out, size, "[%s]",
                  insn->space == SP_PARAM        ? "pp"
                  : insn->op != PTX_CP && narrow ? "%ra"
