@@ -2,7 +2,8 @@
  * not both strong (volatile, relaxed, acquire, release, atomic), and neither happens before the other (PTX
  * ISA 8).
  *
- * Happens-before comes from program order, barriers of blocks (arrive and sync, named ones too),
+ * Happens-before comes from program order, barriers of blocks (arrive and sync, named ones too; who has ended
+ * counts where the barrier counts it),
  * bar.warp.sync, and strong operations on one location with fences or release and acquire around them, as in
  * the C11 model. Scopes are not told apart, and other warp collectives order no memory, as PTX says.
  *

@@ -186,8 +186,16 @@ static void release_barrier(PtxBlock *b, unsigned id) {
     interp_race_gather_free(&done.gather);
 }
 
+/* Who has ended counts as arrived: what it did is done before the others go on (CUDA Programming Guide 10.6:
+ * __syncthreads waits for all threads that have not exited). */
+static void gather_ended(PtxBlock *b, RaceGather *gather) {
+    for (uint32_t i = 0; i < b->nthreads; i++)
+        if (b->threads[i].state == TS_EXITED)
+            interp_race_arrive(b->run, gather, &b->threads[i]);
+}
+
 static void check_barrier(PtxBlock *b, unsigned id) {
-    const PtxBarrier *bar = &b->bars[id];
+    PtxBarrier *bar = &b->bars[id];
     if (!bar->active)
         return;
     bool done = bar->expected && bar->arrived_threads >= bar->expected;
@@ -195,6 +203,8 @@ static void check_barrier(PtxBlock *b, unsigned id) {
         done = true;
         for (uint32_t i = 0; i < b->nwarps; i++)
             done = done && (b->warps[i].alive == 0 || (bar->arrived_warps >> i & 1));
+        if (done)
+            gather_ended(b, &bar->gather);
     }
     if (done)
         release_barrier(b, id);
@@ -209,10 +219,11 @@ bool interp_release_for_ended(PtxBlock *b) {
         ended |= (uint32_t)(b->warps[i].alive == 0) << i;
     bool released = false;
     for (unsigned id = 0; ended && id < 16; id++) {
-        const PtxBarrier *bar = &b->bars[id];
+        PtxBarrier *bar = &b->bars[id];
         uint32_t missing = (uint32_t)__builtin_popcount(ended & ~bar->arrived_warps) * SIM_WARP_LANES;
         if (bar->active && bar->waiting_warps && bar->expected &&
             bar->arrived_threads + missing >= bar->expected) {
+            gather_ended(b, &bar->gather);
             release_barrier(b, id);
             released = true;
         }

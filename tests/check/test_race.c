@@ -53,7 +53,16 @@ static const char head[] =
     "ld.global.u32 %y, [%g+64];\nadd.s32 %y, %y, 1;\nst.global.u32 [%g+64], %y;\n" LEAVE                     \
     "atom.global.exch.b32 %x, [%g], 0;\nret;\n"
 
+/* The second warp stores and ends; the first waits, then reads what it stored. */
+#define ENDED(WAIT)                                                                                          \
+    "st.shared.u32 [%s], %t;\nsetp.gt.u32 %p, %t, 31;\n@%p ret;\n" WAIT                                      \
+    "ld.shared.u32 %x, [%s+128];\nst.global.u32 [%a], %x;\nret;\n"
+
 static const Case cases[] = {
+    {"a thread that has ended counts at the barrier", ENDED("bar.sync 0;\n"), 1, 64, false, false},
+    {"where not all are waited for, it counts if it is missed", ENDED("bar.sync 1, 64;\n"), 1, 64, false,
+     false},
+    {"and not where the others are enough", ENDED("bar.sync 1, 32;\n"), 1, 64, true, false},
     {"own words", "st.global.u32 [%a], %t;\nret;\n", 1, 64, false, false},
     {"own bytes side by side", "cvt.u64.u32 %o, %t;\nadd.s64 %a, %g, %o;\nst.global.u8 [%a], %t;\nret;\n", 1,
      64, false, false},
