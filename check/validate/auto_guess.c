@@ -349,7 +349,9 @@ void auto_guess_data(const AutoSearch *search, AutoData kind, AutoAttempt *attem
 
 void auto_guess_ragged(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random) {
     static const uint32_t shapes[][3] = {{45, 1, 1}, {33, 1, 1}, {7, 5, 1}, {11, 3, 1}, {5, 3, 3}, {3, 7, 2}};
-    unsigned dims = search->flow.axes & 4 ? 2 : search->flow.axes & 2 ? 1 : 0;
+    uint32_t axes[2]; /* rows of threads that do not know theirs do the same, which looks like a race */
+    read_axes(search, axes);
+    unsigned dims = dimensions(axes[0]) - 1;
     if (!search->f->reqntid[0] && !search->f->maxntid[0] && search->flow.axes)
         memcpy(attempt->block, shapes[2 * dims + rng_next(random) % 2], sizeof attempt->block);
     for (uint32_t i = 0; i < search->flow.nslots; i++) {
