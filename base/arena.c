@@ -137,18 +137,11 @@ void arena_release(Arena *arena, ArenaMark m) {
 
 void arena_free(Arena *arena) { arena_release(arena, (ArenaMark){NULL, 0}); }
 
-static __attribute__((noinline)) void vec_grow(Arena *arena, void *vec, size_t elem_bytes) {
+void vec_grow(Arena *arena, void *vec, size_t elem_bytes) {
     VEC(unsigned char) *bytes = vec;
     unsigned cap = bytes->cap ? bytes->cap * 2 : 8;
     if (cap < bytes->cap)
         scope_give_up(SCOPE_MEMORY, NULL);
     bytes->at = grow_raw(arena, bytes->at, bytes->cap * elem_bytes, cap * elem_bytes);
     bytes->cap = cap;
-}
-
-void *vec_push_raw(Arena *arena, void *vec, size_t elem_bytes) {
-    VEC(unsigned char) *bytes = vec; /* every VEC has this layout */
-    if (bytes->n == bytes->cap)
-        vec_grow(arena, vec, elem_bytes);
-    return clear(bytes->at + elem_bytes * bytes->n++, elem_bytes);
 }

@@ -36,7 +36,13 @@ void arena_free(Arena *arena); /* the arena may be used again afterwards */
         T *at;                                                                                               \
         unsigned n, cap;                                                                                     \
     }
-void *vec_push_raw(Arena *arena, void *vec, size_t elem_bytes);
-#define VEC_PUSH(a, v) ((__typeof__((v)->at))vec_push_raw((a), (v), sizeof *(v)->at))
+void vec_grow(Arena *arena, void *vec, size_t elem_bytes); /* makes room for one more at least */
+#define VEC_PUSH(a, v)                                                                                       \
+    __extension__({                                                                                          \
+        __typeof__(v) vec_ = (v);                                                                            \
+        if (vec_->n == vec_->cap)                                                                            \
+            vec_grow((a), vec_, sizeof *vec_->at);                                                           \
+        (__typeof__(vec_->at))__builtin_memset(vec_->at + vec_->n++, 0, sizeof *vec_->at);                   \
+    })
 #define VEC_ADD(a, v, x) ((void)(*VEC_PUSH(a, v) = (x)))
 #endif

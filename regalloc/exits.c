@@ -232,11 +232,8 @@ static bool any_shared(const Function *f) {
     return false;
 }
 
-bool pass_exits(Function *f, Diags *d) {
-    (void)d;
+static void share_exits(Function *f) {
     Exits exits = {.f = f};
-    if (!f->entry.i || !any_shared(f))
-        return true;
     ir_renumber(f); /* Value.def and .block */
     Graph graph = cfg_graph(&exits.a, f);
     exits.tree = dom_tree(&exits.a, &graph, GRAPH_FORWARD, f->entry.i);
@@ -253,5 +250,11 @@ bool pass_exits(Function *f, Diags *d) {
             take_back(&exits, copied);
     }
     arena_free(&exits.a);
+}
+
+bool pass_exits(Function *f, Diags *d) {
+    (void)d;
+    if (f->entry.i && any_shared(f))
+        share_exits(f);
     return true;
 }

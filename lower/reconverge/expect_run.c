@@ -98,9 +98,13 @@ static void part_in_many(Warp *warp, const Place *place) {
 /* Each lane goes its way, mostly all the same. */
 static void run_branch(Warp *warp, const Place *place) {
     uint64_t taken = 0; /* a bit of each lane; NOWHERE, as -1, sets those above them */
-    for (uint32_t more = warp->active; more; more &= more - 1) {
-        unsigned t = (unsigned)__builtin_ctz(more);
-        taken |= (uint64_t)(int32_t)*warp->next[t]++ << t;
+    if (warp->active == UINT32_MAX) {
+#pragma GCC unroll 32
+        for (uint32_t t = 0; t < LANES; t++)
+            taken |= (uint64_t)(int32_t)*warp->next[t]++ << t;
+    } else {
+        EACH_LANE(t, warp->active)
+            taken |= (uint64_t)(int32_t)*warp->next[t]++ << t;
     }
     uint32_t second = (uint32_t)taken;
     if (!place->forks || taken != second)
@@ -309,7 +313,7 @@ uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsign
             expect->members[m].n = 0;
         /* more than all ways together: nothing waits for ever with an order (join.c) */
         uint64_t most = expect->steps + 4 * LANES * (uint64_t)(LONGEST_WAY + graph->n);
-        while (warp.active && expect->steps < most && issues + warp.issues <= limit)
+        for (uint64_t left = limit - issues; warp.active && expect->steps < most && warp.issues <= left;)
             run_place(&warp);
         issues += warp.issues;
     }

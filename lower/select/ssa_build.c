@@ -40,7 +40,7 @@ static uint32_t slot_of(const Ssa *ssa, uint64_t key) {
 static void grow_map(Ssa *ssa) {
     uint64_t *keys = ssa->keys;
     uint32_t *vals = ssa->vals, n = ssa->nslots;
-    ssa->nslots = n ? n * 2 : 1024;
+    ssa->nslots = n ? n * 2 : 128;
     ssa->keys = ARENA_ARRAY(ssa->a, uint64_t, ssa->nslots);
     ssa->vals = ARENA_ARRAY(ssa->a, uint32_t, ssa->nslots);
     for (uint32_t k = 0; k < n; k++)
