@@ -113,7 +113,18 @@ static bool convert_imm(const Check *c, PtxType t, PtxOperand *operand) {
 
 static bool wrong_kind(const Check *check, const PtxInsn *i, unsigned n, const PtxOperand *operand,
                        const char *what) {
-    return diag(check->d, operand->loc, DIAG_E0109, n, ptx_insn_text(check, i), what);
+    static const char *const kinds[] = {
+        [PO_REG] = "register", [PO_IMM] = "constant", [PO_SREG] = "special", [PO_SYM] = "variable",
+        [PO_ADDR] = "address", [PO_VEC] = "vector",   [PO_LABEL] = "label",  [PO_SINK] = "'_'"};
+    const char *kind = kinds[operand->kind];
+    char text[160] = "";
+    if (kind && operand->kind != PO_SREG && !strstr(what, kind)) /* else `what` says it already */
+        snprintf(text, sizeof text, ", not %s%s",
+                 operand->kind == PO_SINK   ? ""
+                 : operand->kind == PO_ADDR ? "an "
+                                            : "a ",
+                 kind);
+    return diag(check->d, operand->loc, DIAG_E0109, n, ptx_insn_text(check, i), what, text);
 }
 
 static bool check_reg(const Check *check, const PtxInsn *i, unsigned n, PtxType t, const OperandSpec *spec,
@@ -524,6 +535,17 @@ static const char *alignment(char out[48], uint32_t is, uint32_t wanted) {
     return out;
 }
 
+/* May a variable stand for the parameter, both of one size? Elements of arrays may differ in theirs if those
+ * of one are bits. As ptxas 13.0 has it. */
+static bool is_of_type(const PtxVar *var, const PtxVar *parameter) {
+    PtxType t = (PtxType)parameter->type, have = (PtxType)var->type;
+    if (var->is_array != parameter->is_array)
+        return false;
+    if (ptx_type_bytes(t) == ptx_type_bytes(have))
+        return ptx_types_agree(t, have, false);
+    return ptx_type_class(t) == TC_BITS || ptx_type_class(have) == TC_BITS;
+}
+
 static bool check_call_operand(const Check *check, const Passed *passed, PtxOperand *operand) {
     const PtxVar *ptx_var = passed->var;
     bool ret = passed->ret;
@@ -535,11 +557,20 @@ static bool check_call_operand(const Check *check, const Passed *passed, PtxOper
         const PtxVar *var = operand->sym & PTX_SYM_FUNC ? NULL : &check->m->vars[operand->sym - 1];
         if (!var || var->space != SP_PARAM || operand->imm)
             return call_error(check, operand, passed, "a variable must be in .param");
-        if (var->size_bytes == ptx_var->size_bytes || ptx_var->unsized)
+        if (ptx_var->unsized)
             return true;
-        snprintf(why, sizeof why, "it has %llu bytes, the parameter has %llu%s",
-                 (unsigned long long)var->size_bytes, (unsigned long long)ptx_var->size_bytes,
-                 alignment(aligned, var->align_bytes, ptx_var->align_bytes));
+        alignment(aligned, var->align_bytes, ptx_var->align_bytes);
+        if (var->size_bytes != ptx_var->size_bytes)
+            snprintf(why, sizeof why, "it has %llu bytes, the parameter has %llu%s",
+                     (unsigned long long)var->size_bytes, (unsigned long long)ptx_var->size_bytes, aligned);
+        else if (!is_of_type(var, ptx_var))
+            snprintf(why, sizeof why, "it is .%s%s, the parameter is .%s%s%s", ptx_type_name(var->type),
+                     var->is_array ? " array" : "", ptx_type_name(ptx_var->type),
+                     ptx_var->is_array ? " array" : "", aligned);
+        else if (*aligned)
+            snprintf(why, sizeof why, "it is%s", aligned + 1);
+        else
+            return true;
         return call_error(check, operand, passed, why);
     }
     case PO_REG:

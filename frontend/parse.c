@@ -160,6 +160,20 @@ static bool settle_jump_table(Parser *parser, const PendingRef *ref) {
     return true;
 }
 
+/* The statement that names it is behind: its section and register are found again. */
+static void refuse_ref(Parser *parser, const PendingRef *ref) {
+    static const char *const what[] = {"label", "branch table", "prototype or target list", "label"};
+    const DiagPlace whole = parser->d->place;
+    if (ref->kind != REF_TARGET) {
+        const PtxFunc f = {.regs = parser->regs.at, .nregs = parser->regs.n};
+        parser->d->place = ptx_place(parser->m, &f, &parser->insns.at[ref->insn]);
+        parser->d->place.section = NULL; /* it is the name that is wrong */
+        parser->d->place.function = whole.function;
+    }
+    diag(parser->d, ref->loc, DIAG_E0111, what[ref->kind], parse_name_text(parser, ref->name));
+    parser->d->place = whole;
+}
+
 static void close_refs(Parser *parser, uint32_t first) {
     uint32_t kept = first;
     bool last = parser->scopes.n == 3; /* the function's own scope */
@@ -167,9 +181,8 @@ static void close_refs(Parser *parser, uint32_t first) {
         PendingRef r = parser->refs.at[i];
         if (settle_ref(parser, &r) || (last && settle_jump_table(parser, &r)))
             continue;
-        static const char *const what[] = {"label", "branch table", "prototype or target list", "label"};
         if (last)
-            diag(parser->d, r.loc, DIAG_E0111, what[r.kind], parse_name_text(parser, r.name));
+            refuse_ref(parser, &r);
         else
             parser->refs.at[kept++] = r;
     }

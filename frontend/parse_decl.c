@@ -74,6 +74,8 @@ static bool parse_reg_name(Parser *parser, PtxType type, unsigned vec) {
         uint32_t count = n.value > UINT32_MAX ? UINT32_MAX : (uint32_t)n.value;
         return parse_declare_range(parser, name, type, vec, count, loc);
     }
+    if (at(parser, '='))
+        return diag(parser->d, loc, DIAG_E0124, "reg");
     return declare_reg(parser, name, vec, new_reg(parser, name, type, vec, loc), loc);
 }
 

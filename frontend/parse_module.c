@@ -60,7 +60,7 @@ static bool parse_target(Parser *parser) {
         for (unsigned i = 0; i < sizeof options / sizeof *options; i++)
             known |= !strcmp(text, options[i]);
         if (!known)
-            all_known = diag(parser->d, tok_loc(&t), DIAG_E0118, text);
+            all_known = diag(parser->d, tok_loc(&t), DIAG_E0118, *all ? "option" : "target", text);
         if (gate_directive(text, strlen(text)))
             VEC_ADD(&parser->tmp, &gated, t);
         all = arena_printf(&parser->tmp, *all ? "%s, %s" : "%s%s", all, text);
@@ -68,7 +68,7 @@ static bool parse_target(Parser *parser) {
             return parse_expected(parser, "the end of the list");
     } while (parse_accept(parser, ','));
     if (!parser->m->sm && all_known)
-        diag(parser->d, here(parser), DIAG_E0118, all);
+        diag(parser->d, here(parser), DIAG_E0118, "target", all);
     parser->m->target_text = str_intern_z(&parser->m->strings, all);
     parser->seen_target = true;
     for (uint32_t k = 0; k < gated.n; k++)
@@ -288,13 +288,33 @@ static bool place_params(Parser *parser, PtxFunc *f) {
         offset = align_up(offset, var->align_bytes);
         var->param_offset_bytes = offset;
         offset += var->size_bytes;
-        if (f->is_entry && offset > 4352 &&
-            !parse_directive_met(parser, "Kernel parameter size larger than 4352 bytes", var->loc))
-            return false;
         if (offset > 1 << 20) /* far above the 32764 bytes of any target */
             return diag(parser->d, var->loc, DIAG_E0121, parse_name_text(parser, var->name));
     }
     return true;
+}
+
+/* Before PTX ISA 8.1 the parameters of a kernel have fewer bytes. Reported at the first that does not fit. */
+static void check_param_bytes(Parser *parser, const PtxFunc *f) {
+    static const char large[] = "Kernel parameter size larger than 4352 bytes";
+    enum { SMALL_BYTES = 4352 };
+    const PtxModule *module = parser->m;
+    const PtxVar *outside = NULL;
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < f->nparams; k++) {
+        const PtxVar *var = &parser->vars.at[f->params[k]];
+        uint64_t end = var->param_offset_bytes + var->size_bytes;
+        outside = !outside && end > SMALL_BYTES ? var : outside;
+        bytes = end > bytes ? end : bytes;
+    }
+    if (!outside)
+        return;
+    if (GATE_VERSION(module->version_major, module->version_minor) >=
+        gate_directive(large, sizeof large - 1)->need.version)
+        parse_directive_met(parser, large, outside->loc);
+    else
+        diag(parser->d, outside->loc, DIAG_E0151, parse_name_text(parser, f->name), (unsigned long long)bytes,
+             module->version_major, module->version_minor);
 }
 
 static bool same_list(const Parser *parser, const uint32_t *a, const uint32_t *b, uint32_t n) {
@@ -423,6 +443,8 @@ static bool parse_function(Parser *parser, uint8_t linkage) {
     }
     parser->func = index ? index : parser->func;
     uint32_t before = parser->d->nerrors;
+    if (ok && body && f.is_entry)
+        check_param_bytes(parser, &f);
     if (ok && body)
         ok = parse_body(parser);
     parse_close_scope(parser);

@@ -172,6 +172,28 @@ static uint32_t last_line(const Source *source) {
     return line;
 }
 
+/* Comments and strings may have braces. */
+uint32_t ptxas_body_end(const Source *source, SrcLoc loc) {
+    const char *at = source->text + loc.i - 1;
+    unsigned depth = 0;
+    for (; *at; at++) {
+        if (at[0] == '/' && at[1] == '/')
+            at += strcspn(at, "\n");
+        else if (at[0] == '/' && at[1] == '*')
+            at = strstr(at, "*/") ? strstr(at, "*/") + 1 : at;
+        else if (at[0] == '"')
+            at += 1 + strcspn(at + 1, "\"");
+        depth += *at == '{';
+        if (*at == '}' && --depth == 0)
+            break;
+        if (!*at)
+            break;
+    }
+    uint32_t line, column;
+    source_position(source, (SrcLoc){(uint32_t)(at - source->text) + 1}, &line, &column);
+    return line;
+}
+
 static void on_record(void *user, const DiagRecord *record) {
     Messages *messages = user;
     PtxasWords words = ptxas_words(messages->arena, record);
@@ -187,6 +209,8 @@ static void on_record(void *user, const DiagRecord *record) {
         return;
     if (message.class == MSG_AT_END && record->source && record->source->text)
         message.line = last_line(record->source);
+    if (message.class == MSG_BODY_END)
+        message.line = ptxas_body_end(record->source, record->loc);
     if (message.class == MSG_SYMBOL && in_initialiser(record)) {
         message.class = MSG_FATAL;
         words.text =
@@ -250,11 +274,14 @@ static void print(const Message *message, const Messages *messages) {
         fprintf(stderr, "ptxas %-8s: %s\n", kind, message->text);
 }
 
-/* Before: late ones last, else by line, else as they came. */
+/* Before: late ones last, else by line, else what is known at the body's end last, else as they came. */
 static bool comes_before(const Message *a, const Message *b) {
     if (is_late(a) != is_late(b))
         return is_late(b);
-    return a->line != b->line ? a->line < b->line : a->order < b->order;
+    if (a->line != b->line)
+        return a->line < b->line;
+    bool a_ends = a->class == MSG_BODY_END, b_ends = b->class == MSG_BODY_END;
+    return a_ends != b_ends ? b_ends : a->order < b->order;
 }
 
 static void sort(Message **at, uint32_t n) {

@@ -35,6 +35,8 @@ void ptxas_warning(Messages *messages, const char *format, ...) __attribute__((f
 void ptxas_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void ptxas_line_warning(Messages *messages, const char *file, uint32_t line, const char *text);
 void ptxas_line_error(Messages *messages, const char *file, uint32_t line, const char *text);
+/* The line of the brace that closes the function's body, whose head `loc` is in. */
+uint32_t ptxas_body_end(const Source *source, SrcLoc loc);
 /* An error of the whole that is not followed by anything. */
 void ptxas_whole_error(Messages *messages, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A Diags that holds its diagnostics back, for they have another order with ptxas. */

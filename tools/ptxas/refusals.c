@@ -13,8 +13,7 @@ enum {
     LEAST_REGS = 24, /* of .maxnreg */
     PARSED_LEAST = 16,
     CONST_BYTES = 0x10000,
-    OLD_PARAM_BYTES = 0x1100, /* of a kernel's parameters before PTX ISA 8.1 */
-    PARAM_BYTES = 0x7ffc
+    PARAM_BYTES = 0x7ffc /* of a kernel */
 };
 
 /* ---- bytes ---- */
@@ -122,47 +121,26 @@ static void check_absolute(Messages *messages, const PtxModule *module, const Pt
 
 /* ---- functions ---- */
 
-/* The line of the brace that closes the body; comments and strings may have braces. */
-static uint32_t last_line(const PtxModule *module, const PtxFunc *f) {
-    const char *at = module->source.text + f->loc.i - 1;
-    unsigned depth = 0;
-    for (; *at; at++) {
-        if (at[0] == '/' && at[1] == '/')
-            at += strcspn(at, "\n");
-        else if (at[0] == '/' && at[1] == '*')
-            at = strstr(at, "*/") ? strstr(at, "*/") + 1 : at;
-        else if (at[0] == '"')
-            at += 1 + strcspn(at + 1, "\"");
-        depth += *at == '{';
-        if (*at == '}' && --depth == 0)
-            break;
-        if (!*at)
-            break;
-    }
-    return ptx_loc_line(module, (SrcLoc){(uint32_t)(at - module->source.text) + 1});
-}
-
 static void check_kernel(Messages *messages, const PtxModule *module, const PtxFunc *f) {
     const char *name = str_text(&module->strings, f->name), *file = module->source.name;
+    const uint32_t last = ptxas_body_end(&module->source, f->loc);
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < f->nparams; k++) {
         const PtxVar *var = &module->vars[f->params[k]];
         bytes = var->param_offset_bytes + var->size_bytes > bytes ? var->param_offset_bytes + var->size_bytes
                                                                   : bytes;
     }
-    bool old = module->version_major < 8 || (module->version_major == 8 && module->version_minor < 1);
-    uint64_t most = old ? OLD_PARAM_BYTES : PARAM_BYTES;
-    if (bytes > most)
+    if (bytes > PARAM_BYTES)
         ptxas_line_error(
-            messages, file, last_line(module, f),
+            messages, file, last,
             arena_printf(messages->arena,
-                         "Entry function '%s' uses too much parameter space (0x%llx bytes, 0x%llx max).",
-                         name, (unsigned long long)bytes, (unsigned long long)most));
+                         "Entry function '%s' uses too much parameter space (0x%llx bytes, 0x%x max).", name,
+                         (unsigned long long)bytes, (unsigned)PARAM_BYTES));
     if (f->maxnctapersm)
         ptxas_line_error(messages, file, ptx_loc_line(module, f->loc),
                          "Deprecated feature: '.maxnctapersm directive' not supported as of PTX version 2.1");
     if ((f->minnctapersm || f->maxnctapersm) && !f->maxntid[0] && !f->reqntid[0])
-        ptxas_line_warning(messages, file, last_line(module, f),
+        ptxas_line_warning(messages, file, last,
                            ".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.");
 }
 
@@ -187,7 +165,7 @@ bool ptxas_module_is_taken(Messages *messages, const PtxModule *module, const ch
     return !messages->failed;
 }
 
-/* ---- what is declared and nowhere defined ---- */
+/* ---- the program: what is declared and nowhere defined, calls ---- */
 
 static void check_constants(Messages *messages, const PtxModule *module) {
     uint64_t bytes = 0;
@@ -204,6 +182,40 @@ static bool has_loc_only(const PtxModule *module) {
     for (uint32_t k = 0; k < module->nfuncs; k++)
         loc |= module->funcs[k].nlines > 0;
     return loc && !module->nfiles;
+}
+
+/* ptxas passes and returns words; it takes .b8 and .b16 for parts of them, no other narrow type. */
+static bool is_narrow(const PtxModule *module, const uint32_t *vars, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++) {
+        const PtxVar *var = &module->vars[vars[k]];
+        PtxTypeClass class = ptx_type_class((PtxType)var->type);
+        if (!var->is_array && (var->type == TY_PRED || ((class == TC_UNSIGNED || class == TC_SIGNED) &&
+                                                        ptx_type_bytes((PtxType)var->type) < 4)))
+            return true;
+    }
+    return false;
+}
+
+static void check_calls(Messages *messages, const PtxModule *module, const PtxFunc *f) {
+    for (uint32_t i = 0; i < f->ninsns && !messages->failed; i++) {
+        const PtxInsn *insn = &f->insns[i];
+        if (insn->op != PTX_CALL)
+            continue;
+        const PtxCallTable *table = insn->callee ? NULL : &f->call_tables[insn->table - 1];
+        const PtxFunc *callee = insn->callee        ? &module->funcs[insn->callee - 1]
+                                : table && table->n ? &module->funcs[table->funcs[0]]
+                                                    : NULL;
+        if (callee ? is_narrow(module, callee->params, callee->nparams)
+                   : is_narrow(module, table->params, table->nparams))
+            ptxas_fatal(messages,
+                        "In ABI compilation, passing predicate, 8-bit and 16-bit parameters to device "
+                        "functions is not supported");
+        else if (callee ? is_narrow(module, callee->rets, callee->nrets)
+                        : is_narrow(module, table->rets, table->nrets))
+            ptxas_fatal(messages,
+                        "In ABI compilation, returning predicate, 8-bit and 16-bit values from device "
+                        "functions is not supported");
+    }
 }
 
 bool ptxas_program_is_taken(Messages *messages, const PtxModule *module, bool relocatable) {
@@ -232,6 +244,8 @@ bool ptxas_program_is_taken(Messages *messages, const PtxModule *module, bool re
                 "Unresolved extern variable '%s' in whole program compilation, ignoring extern qualifier",
                 name);
     }
+    for (uint32_t k = 0; k < module->nfuncs && !messages->failed; k++)
+        check_calls(messages, module, &module->funcs[k]);
     if (!messages->failed)
         check_constants(messages, module);
     return !messages->failed;

@@ -182,6 +182,7 @@ static const char *fill_parts(Arena *arena, const DiagRecord *record, const char
             break;
         case 'n': part = arena_printf(arena, "%u", vector_elements(record)); break;
         case 'd': part = strrchr(record->text, '.'), part = part ? part + 1 : ""; break;
+        case 'f': part = record->source && record->source->name ? record->source->name : ""; break;
         case 'k': part = record->place.function ? record->place.function : ""; break;
         case 'm': part = modifier; break;
         case 'p':

@@ -13,6 +13,7 @@ typedef enum { /* what messages.def says of them; OWN: there is no row */
                MSG_SYMBOL,
                MSG_LATE,
                MSG_AT_END,
+               MSG_BODY_END,
                MSG_WHOLE,
                MSG_STOP,
                MSG_NOTED,
