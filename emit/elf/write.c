@@ -440,8 +440,8 @@ static bool lay_out_vars(ElfWriter *writer) {
             raise_align(&writer->const3_align, var->align_bytes);
         } else if (init) {
             if (var->size_bytes > FILE_MAX_INIT || writer->init_data.n + var->size_bytes > FILE_MAX_INIT)
-                return diag(writer->d, var->ptx->loc, DIAG_E0412, str_text(module->strings, var->name),
-                            "initialised variables of more than 1 GiB");
+                return diag(writer->d, var->ptx->loc, DIAG_E0704, str_text(module->strings, var->name),
+                            "the initialised variables of a file", (unsigned long long)FILE_MAX_INIT);
             uint64_t offset = align_up(writer->init_data.n, var->align_bytes);
             elf_bytes_add(writer->a, &writer->init_data, NULL,
                           offset - writer->init_data.n + var->size_bytes);
@@ -538,7 +538,7 @@ static bool var_relocs(ElfWriter *writer) {
             if (!in->sym || const_offset_of(writer, in))
                 continue;
             if (in->size_bytes != 8 || in->shift)
-                return write_error(writer, name, "an address in an initialiser must fill 8 bytes");
+                return diag(writer->d, var->ptx->loc, DIAG_E0711, name);
             Bytes *b = var->space == SP_CONST ? &writer->const3_rela : &writer->init_rela;
             if (!add_rela(writer, b, writer->var_offset[i] + in->offset_bytes,
                           in->generic && !(in->sym & PTX_SYM_FUNC) ? RELOC_GENERIC64 : RELOC_ABS64,
