@@ -46,7 +46,7 @@ static void put_table(const cJSON *list, const char *caption, const char *functi
     }
     if (!any)
         return;
-    fprintf(out, "<table class=\"data\"><caption>%s</caption><thead><tr>", caption);
+    fprintf(out, "<div class=\"rows\"><table class=\"data\"><caption>%s</caption><thead><tr>", caption);
     for (unsigned k = 0; columns[k].key; k++)
         if (used[k])
             fprintf(out, "<th%s>%s</th>", columns[k].as == AS_TEXT ? " class=\"i\"" : "", columns[k].head);
@@ -60,7 +60,7 @@ static void put_table(const cJSON *list, const char *caption, const char *functi
                 put_cell(row, &columns[k], out);
         fputs("</tr>\n", out);
     }
-    fputs("</tbody></table>\n", out);
+    fputs("</tbody></table></div>\n", out);
 }
 
 static void put_decisions(const PageInput *page, const char *function, FILE *out) {
