@@ -83,27 +83,35 @@ static void change_pointer(const AutoSlot *what, AutoAttempt *attempt, uint32_t 
         attempt->margin[slot] = attempt->margin[slot] ? 0 : what->elem_bytes;
 }
 
-static void change_slot(const AutoSearch *search, AutoAttempt *attempt, uint32_t slot, uint64_t *random) {
+static double special_number(uint64_t pick) {
     static const double numbers[] = {
         0, 1, -1, 0.5, 2, 100, -100, 0.001, 0x1p40, -0x1p40, 0x1p-40, (double)INFINITY, (double)NAN};
+    return numbers[pick % (sizeof numbers / sizeof *numbers)];
+}
+
+static void change_slot(const AutoSearch *search, AutoAttempt *attempt, uint32_t slot, uint64_t *random) {
     const AutoSlot *what = &search->flow.slots[slot];
     uint64_t value = other_value(search, attempt, slot, random);
     if (auto_is_pointer(what))
         change_pointer(what, attempt, slot, random);
+    if (what->uses & AU_CALL && asks_for_zero(what))
+        attempt->value[slot] = 0; /* no function */
     if (auto_is_pointer(what) || what->shared_piece || what->uses & (AU_BRANCH | AU_CALL | AU_BYTES))
         return;
     if (what->uses & AU_DIVISOR && !value && !asks_for_zero(what))
         value = 1;
-    if (what->parent && what->uses & AU_FLOAT)
-        attempt->seed += RNG_STEP; /* other data */
-    else if (what->parent && auto_least_word(what) && rng_next(random) % 2)
+    if (what->parent && what->uses & AU_FLOAT) { /* other data */
+        attempt->seed += RNG_STEP;
+        attempt->edges = rng_next(random) % 2;
+        attempt->one_in = rng_next(random) % 2 ? RARE_EDGES : 1;
+    } else if (what->parent && auto_least_word(what) && rng_next(random) % 2)
         attempt->below ^= auto_set_of(slot);
     else if (what->parent)
         attempt->bound[slot] = value & (what->uses & AU_INDEX ? MOST_BYTES - 1 : UINT32_MAX);
     else if (what->uses & AU_FLOAT)
-        attempt->number[slot] = numbers[value % (sizeof numbers / sizeof *numbers)];
+        attempt->number[slot] = special_number(value);
     else
-        attempt->value[slot] = what->size_bytes == 1 ? value & 1 : value;
+        attempt->value[slot] = auto_is_flag(what) ? value & 1 : value;
 }
 
 static void change_shape(const AutoSearch *search, AutoAttempt *attempt, bool matters, uint64_t *random) {
@@ -149,6 +157,16 @@ void auto_agree(const AutoSearch *search, AutoAttempt *attempt) {
     }
 }
 
+/* Ways for infinities, NaNs, and numbers that are large or less than 0 want several of them at once. */
+static void change_numbers(const AutoSearch *search, AutoSet slots, AutoAttempt *attempt, uint64_t *random) {
+    for (; slots; slots &= slots - 1) {
+        uint32_t i = auto_first(slots);
+        const AutoSlot *what = &search->flow.slots[i];
+        if (what->uses & AU_FLOAT && !what->parent && !auto_is_pointer(what))
+            attempt->number[i] = special_number(rng_next(random));
+    }
+}
+
 void auto_step(const AutoSearch *search, AutoFrontier frontier, AutoAttempt *attempt, uint64_t *random) {
     AutoSet slots = frontier.slots;
     bool shape = frontier.shape && rng_next(random) % 2;
@@ -163,6 +181,8 @@ void auto_step(const AutoSearch *search, AutoFrontier frontier, AutoAttempt *att
     }
     if (rng_next(random) % 4 == 0)
         auto_agree(search, attempt);
+    if (rng_next(random) % 4 == 0)
+        change_numbers(search, slots, attempt, random);
     uint64_t pick = rng_next(random);
     attempt->cleared ^= pick % 4 == 0;
     attempt->whole ^= pick / 4 % 4 == 0;

@@ -1,13 +1,13 @@
 /* The flow of parameters through a kernel and the functions it calls: see auto_flow.h.
  *
- * In a basic block a register has the value of its last definition there. Between blocks there is no order:
- * what a register brings into a block is the join of what it has at the ends of all blocks that define it,
- * found by going over the statements until nothing changes. `is` are the slots whose value it is, sums
- * included (the bases of an address); `from` all that it is computed from. Variables in memory are cells of
- * the same kind: one for each field that statements name by a constant offset, as code without optimisation
- * does whose registers are one variable on the stack, and one for what is stored anywhere. Operations asked
- * for by name are those of which a constant operand, or mixing bits, tells something here that is no column.
- * SPDX-License-Identifier: MIT */
+ * From one label to the next a register has the value of its last definition there. Between such blocks there
+ * is no order: what a register brings into one is the join of what it has at the ends of all that define it,
+ * and at the branches out of them, found by going over the statements until nothing changes. `is` are the
+ * slots whose value it is, sums included (the bases of an address); `from` all that it is computed from.
+ * Variables in memory are cells of the same kind: one for each field that statements name by a constant
+ * offset, as code without optimisation does whose registers are one variable on the stack, and one for what
+ * is stored anywhere. Operations asked for by name are those of which a constant operand, or mixing bits,
+ * tells something here that is no column. SPDX-License-Identifier: MIT */
 #include "check/validate/auto_values.h"
 #include "check/validate/coverage.h"
 #include "frontend/shared_layout.h"
@@ -99,8 +99,9 @@ static Val operand_value(Flow *w, uint32_t func, const PtxOperand *ptx_operand) 
 
 static void define_operand(Flow *flow, uint32_t func, const PtxOperand *operand, Val v) {
     if (operand->kind == PO_REG) {
-        if (flow->block_of[operand->reg] != flow->block)
+        if (flow->piece_of[operand->reg] != flow->piece)
             VEC_ADD(flow->arena, &flow->defined, operand->reg);
+        flow->piece_of[operand->reg] = flow->piece;
         bool changed = flow->changed;
         Val old = flow->guarded ? *reg_value(flow, func, operand->reg) : (Val){0};
         auto_join(flow, &old, v);
@@ -600,10 +601,16 @@ static void flow_call(Flow *flow, uint32_t func, const PtxInsn *in) {
     }
 }
 
-static void end_block(Flow *flow, uint32_t func) {
+/* The block is left here, be it by a branch in its midst. */
+static void end_piece(Flow *flow, uint32_t func) {
     for (uint32_t i = 0; i < flow->defined.n; i++)
         auto_join(flow, &flow->regs[func][flow->defined.at[i]], flow->now[flow->defined.at[i]]);
     flow->defined.n = 0;
+    flow->piece++;
+}
+
+static void end_block(Flow *flow, uint32_t func) {
+    end_piece(flow, func);
     flow->block++;
 }
 
@@ -662,6 +669,8 @@ static void do_function(Flow *flow, uint32_t func) {
         }
         flow->uses_shared |= f->insns[i].space == SP_SHARED;
         flows[f->insns[i].op](flow, func, &f->insns[i]);
+        if (f->insns[i].op == PTX_BRA || f->insns[i].op == PTX_BRX)
+            end_piece(flow, func);
     }
     end_block(flow, func);
 }
@@ -710,6 +719,7 @@ static void flow_once(Flow *flow, uint32_t kernel) {
                    .out = out,
                    .arena = arena,
                    .block = 1,
+                   .piece = 1,
                    .known = flow->known,
                    .nknown = flow->nknown};
     flow->regs = ARENA_ARRAY(arena, Val *, module->nfuncs + 1);
@@ -727,6 +737,7 @@ static void flow_once(Flow *flow, uint32_t kernel) {
     }
     flow->now = ARENA_ARRAY(arena, Val, most + 1);
     flow->block_of = ARENA_ARRAY(arena, uint32_t, most + 1);
+    flow->piece_of = ARENA_ARRAY(arena, uint32_t, most + 1);
     out->funcs = flow->funcs;
     flow->funcs[kernel] = 1;
     for (bool again = true; again;) {

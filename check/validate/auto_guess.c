@@ -166,6 +166,12 @@ static bool is_limit(const AutoSlot *slot) {
     return (slot->uses & (AU_CMP | other)) == AU_CMP && slot->size_bytes >= 4;
 }
 
+/* What memory holds is asked whether it is 0, and nothing else: as often as not it is. */
+static bool asks_for_zero_alone(const AutoSlot *slot) {
+    return slot->parent && slot->nwords == 1 && !slot->words[0] &&
+           !(slot->uses & ~(uint32_t)(AU_CMP | AU_MEMORY));
+}
+
 /* Half of all numbers are below the limits of attempt 3, whether they may be less than 0 or not, so that ways
  * behind them are taken; few are below those of attempts 7 and 11, for ways that only one thread may take. 0:
  * other attempts. */
@@ -184,7 +190,7 @@ static uint64_t choose_integer(const AutoSlot *slot, const AutoAttempt *a, unsig
     uint32_t palette[] = {
         1,      2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 64, all, all > 13 ? all - 13 : 1, all / 2 ? all / 2 : 1,
         threads};
-    if (slot->size_bytes == 1)
+    if (auto_is_flag(slot))
         return rng_next(random) & 1;
     if (slot->uses & AU_BYTES)
         return BOX_BYTES;
@@ -280,6 +286,9 @@ void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
     for (uint32_t i = 0; i < search->flow.nslots; i++)
         if (search->flow.slots[i].parent && is_limit(&search->flow.slots[i])) /* (a range has 53 bits) */
             attempt->bound[i] = highest_limit(n, search->flow.slots[i].size_bytes) & ((1ull << 53) - 1);
+    for (uint32_t i = 0; i < search->flow.nslots && n % 4 == 1; i++)
+        if (asks_for_zero_alone(&search->flow.slots[i]))
+            attempt->bound[i] = 2;
     for (uint32_t i = 0; i < search->flow.nslots && n % 2; i++)
         attempt->below |= auto_least_word(&search->flow.slots[i]) < 0 ? auto_set_of(i) : 0;
     choose_strides(&search->flow, n, attempt);

@@ -242,11 +242,37 @@ static bool adds_numbers(const AutoSearch *search) {
     return adds;
 }
 
+static void count_met(const AutoSearch *search, uint8_t **met) {
+    for (uint32_t f = 0; f < search->m->nfuncs; f++)
+        for (uint32_t i = 0; i < search->m->funcs[f].ninsns; i++)
+            met[f][i] = (uint8_t)(met[f][i] + (search->cover.ptx[f][i] && met[f][i] < UINT8_MAX));
+}
+
+/* The attempt has ended on data that may hold NaNs and subnormal numbers: which statements met them. */
+static void meet_special(const AutoSearch *search, const AutoAttempt *attempt) {
+    bool all = attempt->edges && attempt->one_in <= 1;
+    if (all || (attempt->data >= DATA_NAN && attempt->data <= DATA_NAN_ODD))
+        count_met(search, search->met_nan);
+    if (attempt->data >= DATA_TINY && attempt->data <= DATA_TINY_LAST)
+        count_met(search, search->met_subnormal);
+}
+
+/* Statements that several such attempts executed, none of which had a NaN, or a subnormal number, there: the
+ * kernel asks for them before, or makes none. */
+static void rule_out_special(AutoSearch *search) {
+    enum { ENOUGH_MET = 3 };
+    for (uint32_t f = 0; f < search->m->nfuncs; f++)
+        for (uint32_t i = 0; search->flow.funcs[f] && i < search->m->funcs[f].ninsns; i++)
+            search->flow.fixed[f][i] |=
+                (uint8_t)((search->met_nan[f][i] >= ENOUGH_MET ? COVERAGE_NO_NAN : 0) |
+                          (search->met_subnormal[f][i] >= ENOUGH_MET ? COVERAGE_NO_SUBNORMAL : 0));
+}
+
 /* The launches kept so far again on other data, with other scalars and shapes, where these lead to no trap
  * and no race. The first ones are kept as they are, later ones if operands are seen that none showed before.
  */
 static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
-    enum { SETS = 16, KEPT_SETS = 3, RARE = 37 };
+    enum { SETS = 16, KEPT_SETS = 3 };
     char reason[256];
     unsigned n = out->nplans;
     bool sums = adds_numbers(search); /* whether infinities meet follows from the order of threads */
@@ -258,7 +284,7 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
         AutoAttempt attempt = search->kept[set % 2 ? set / 2 % n : costliest(search, n)];
         uint64_t random = attempt.seed ^ (RNG_STEP * (set + 1));
         attempt.edges = true;
-        attempt.one_in = set % 3 == 2 || sums ? RARE : 1; /* a NaN in every sum hides all else */
+        attempt.one_in = set % 3 == 2 || sums ? RARE_EDGES : 1; /* a NaN in every sum hides all else */
         attempt.seed += RNG_STEP * (set + 1);
         if (set >= KEPT_SETS) {
             attempt.budget = least(EDGES_BUDGET, EDGES_TIMES * attempt.cost + EDGES_MORE);
@@ -269,8 +295,11 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
             auto_guess_edges(search, &attempt, &random);
         if (set % 4 >= 2)
             auto_guess_ragged(search, &attempt, &random);
-        if (try_attempt(search, &attempt, LOOK_VALUES, reason) && search->trap.kind == TRAP_NONE &&
-            !search->warned && (set < KEPT_SETS || is_new(search, true)))
+        if (!try_attempt(search, &attempt, LOOK_VALUES, reason) || search->trap.kind != TRAP_NONE ||
+            search->warned)
+            continue;
+        meet_special(search, &attempt);
+        if (set < KEPT_SETS || is_new(search, true))
             keep_if_sound(search, &attempt, out);
     }
 }
@@ -292,9 +321,16 @@ static void add_kinds(AutoSearch *search, AutoLaunches *out) {
         attempt.mixed = k >= KINDS;
         attempt.seed += RNG_STEP * (k + 1);
         auto_guess_data(search, DATA_USUAL + 1 + k % KINDS, &attempt, &random);
-        if (try_attempt(search, &attempt, LOOK_VALUES, reason) && search->trap.kind == TRAP_NONE &&
-            !search->warned && is_new(search, true))
+        if (!try_attempt(search, &attempt, LOOK_VALUES, reason) || search->trap.kind != TRAP_NONE ||
+            search->warned)
+            continue;
+        meet_special(search, &attempt);
+        if (is_new(search, true))
             keep_if_sound(search, &attempt, out);
+    }
+    if (covered_part(out->values) < AUTO_ENOUGH_VALUES) {
+        rule_out_special(search);
+        out->values = coverage_values(&search->sum, search->m, search->flow.funcs);
     }
 }
 
@@ -531,6 +567,8 @@ void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions 
     search->sees_order = auto_sees_order(module, search->flow.funcs);
     coverage_new(&search->cover, &out->arena, module, NULL);
     coverage_new(&search->sum, &out->arena, module, NULL);
+    search->met_nan = coverage_bytes(search->arena, module);
+    search->met_subnormal = coverage_bytes(search->arena, module);
     out->seen = search->sum.values;
     out->fixed = search->cover.fixed = search->sum.fixed = search->flow.fixed;
     search_launches(search, out);

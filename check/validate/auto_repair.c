@@ -187,7 +187,8 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
         if (strstr(sim_trap->text, "shared memory")) {
             if (search->flow.dynamic_shared && more_shared(attempt, search))
                 return true;
-            return search->nkept ? shrink_block(attempt, search) : few_lanes(attempt, search);
+            return (search->nkept ? shrink_block(attempt, search) : few_lanes(attempt, search)) ||
+                   shrink(attempt, search);
         }
         if (nearest_buffer(search, attempt, sim_trap->address, &slot, &below, &offset)) {
             if (below && attempt->margin[slot] < 64 * MARGIN_BYTES) {

@@ -28,6 +28,7 @@ enum {
     DYNAMIC_SHARED = 16 << 10,
     BOX_BYTES = 2048,    /* of a tensor's box, where the kernel does not say */
     SMALL_CONSTANT = 32, /* bound of such that a variable holds */
+    RARE_EDGES = 37,     /* one element in so many has an edge value */
     APART = 64,          /* from one index to the next where they are apart */
     SMALL = 8            /* bound of integers that are indices, once larger ones left the buffers */
 };
@@ -96,11 +97,19 @@ typedef struct AutoSearch {
     unsigned waited;           /* attempts that got more time because they reached more */
     AutoAttempt kept[AUTO_MAX_LAUNCHES];
     unsigned nkept;
+    /* By function and statement, attempts that executed it: with NaNs in the data, with subnormal numbers. */
+    uint8_t **met_nan, **met_subnormal;
 } AutoSearch;
 
 /* To a buffer: one that points into shared memory is a number. */
 static inline bool auto_is_pointer(const AutoSlot *slot) {
     return slot->size_bytes == 8 && slot->uses & AU_ADDRESS && !slot->shared_piece;
+}
+
+/* A byte that is no number of anything: it is 0 or 1. */
+static inline bool auto_is_flag(const AutoSlot *slot) {
+    const uint32_t counts = AU_INDEX | AU_STRIDE | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_DIVISOR;
+    return slot->size_bytes == 1 && !(slot->uses & counts);
 }
 
 /* Attempt number n: 0 follows from what the kernel does with its parameters, later ones are random. */

@@ -62,10 +62,12 @@ typedef struct {
     Val *now;              /* in this block */
     uint32_t *block_of;    /* by register: the block that now[] is of */
     uint32_t block;        /* number of the present block */
+    uint32_t piece;        /* ... and of its part between two branches */
+    uint32_t *piece_of;    /* by register: the part that has it in `defined` */
     bool guarded;          /* the statement may not be executed */
     bool names_shared;     /* variables in shared memory are named */
     bool uses_shared;      /* statements with .shared */
-    VEC(uint32_t) defined; /* registers that the block has defined */
+    VEC(uint32_t) defined; /* registers that this part has defined */
     Arena *arena;
     Cell *cells; /* by variable */
     VEC(Field) fields;

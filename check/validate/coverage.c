@@ -4,10 +4,15 @@
 #include "check/validate/forced.h"
 #include <string.h>
 
-void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module, const Binary *binary) {
-    coverage->ptx = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
+uint8_t **coverage_bytes(Arena *arena, const PtxModule *module) {
+    uint8_t **bytes = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
     for (uint32_t i = 0; i < module->nfuncs; i++)
-        coverage->ptx[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
+        bytes[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
+    return bytes;
+}
+
+void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module, const Binary *binary) {
+    coverage->ptx = coverage_bytes(arena, module);
     coverage->values = ARENA_ARRAY(arena, uint32_t *, module->nfuncs + 1);
     for (uint32_t i = 0; i < module->nfuncs; i++)
         coverage->values[i] = ARENA_ARRAY(arena, uint32_t, module->funcs[i].ninsns + 1);
@@ -89,14 +94,12 @@ Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const ui
 
 uint32_t coverage_missing(const Coverage *coverage, const PtxModule *module, uint32_t func, uint32_t insn) {
     const uint32_t ways = 1u << PTX_VALUE_EQUAL | 1u << PTX_VALUE_LESS | 1u << PTX_VALUE_GREATER |
-                          1u << PTX_VALUE_TRUE | 1u << PTX_VALUE_FALSE, /* shapes of launches have them */
-        special = 1u << PTX_VALUE_NAN | 1u << PTX_VALUE_SUBNORMAL;
+                          1u << PTX_VALUE_TRUE | 1u << PTX_VALUE_FALSE; /* shapes of launches have them */
     uint32_t classes = interp_value_classes(&module->funcs[func].insns[insn]) & ~coverage->values[func][insn];
     uint8_t fixed = coverage->fixed ? coverage->fixed[func][insn] : 0;
-    return !coverage->ptx[func][insn]  ? 0
-           : fixed == COVERAGE_FIXED   ? classes & ways
-           : fixed == COVERAGE_COUNTED ? classes & ~special
-                                       : classes;
+    uint32_t none = (fixed & (COVERAGE_COUNTED | COVERAGE_NO_NAN) ? 1u << PTX_VALUE_NAN : 0) |
+                    (fixed & (COVERAGE_COUNTED | COVERAGE_NO_SUBNORMAL) ? 1u << PTX_VALUE_SUBNORMAL : 0);
+    return !coverage->ptx[func][insn] ? 0 : classes & (fixed & COVERAGE_FIXED ? ways : ~none);
 }
 
 Covered coverage_values(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs) {

@@ -18,11 +18,15 @@ typedef struct {
     uint8_t **forced;      /* by function, when it is asked for: FORCED_* */
     Arena *arena;
 } Coverage;
-enum {                       /* what is known of a statement's operands */
-       COVERAGE_FIXED = 1,   /* they are what the kernel makes of its threads, whatever the data are */
-       COVERAGE_COUNTED = 2, /* floating-point numbers that integers became, and arithmetic on those */
+enum {                           /* what is known of a statement's operands */
+       COVERAGE_FIXED = 1,       /* they are what the kernel makes of its threads, whatever the data are */
+       COVERAGE_COUNTED = 2,     /* floating-point numbers that integers became, and arithmetic on those */
+       COVERAGE_NO_NAN = 4,      /* data with NaNs led here, and to none here */
+       COVERAGE_NO_SUBNORMAL = 8 /* the same of subnormal numbers */
 };
 
+/* A byte for each statement of each function, 0. */
+uint8_t **coverage_bytes(Arena *arena, const PtxModule *module);
 void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module,
                   const Binary *binary); /* b may be NULL */
 /* Blocks of the PTX functions in `funcs` (by index: not 0) that can be reached from their entries. A block

@@ -5,9 +5,9 @@
 # SPDX-License-Identifier: MIT
 . "$(dirname "$0")/auto.sh"
 
-# kernel NAME PARAMETERS BODY VERDICT: its verdict begins with VERDICT
+# kernel NAME PARAMETERS BODY VERDICT: its verdict begins with VERDICT; its file has the $variables
 kernel() {
-    begin "$1" '' "$2" '.reg .b64 %a, %b, %o; .reg .b32 %i, %j, %k, %m, %n, %t, %x, %y; .reg .pred %p, %q;'
+    begin "$1" "${variables-}" "$2" '.reg .b64 %a, %b, %o; .reg .b32 %i, %j, %k, %m, %n, %t, %x, %y; .reg .pred %p, %q;'
     printf '%s\nEND: ret;\n}\n' "$3" >>"$1.ptx"
     verdict "$1" "$4"
 }
@@ -71,12 +71,33 @@ kernel divisor '.param .u64 a, .param .u32 n' "$index setp.eq.s32 %p, %n, 0; @%p
 # a way for rows that lie side by side
 kernel rows '.param .u64 a, .param .u32 n, .param .u32 m, .param .u32 k, .param .u32 l' "$index ld.param.u32 %m, [m]; ld.param.u32 %k, [k]; ld.param.u32 %t, [l];
 shl.b32 %y, %n, 2; setp.ne.s32 %p, %m, %y; @%p bra END; setp.ne.s32 %p, %k, 12; @%p bra END; mul.lo.s32 %y, %t, 8; setp.ne.s32 %p, %y, %m; @%p bra END; $put" equal
+# what a branch takes past another value of the register is one of its values: the first pointer is one
+kernel past '.param .u64 a, .param .u32 n, .param .u64 b' "$index ld.param.u64 %b, [a]; setp.lt.u32 %p, %x, 40; @%p bra ON; ld.param.u64 %b, [b];
+ON: add.s64 %b, %b, %o; ld.global.u32 %t, [%b+64]; mad.lo.s32 %t, %t, 5, %i; ld.param.u64 %b, [b]; add.s64 %b, %b, %o; st.global.u32 [%b+65536], %t;" equal
+# four numbers none of which is small
+kernel large '.param .u64 a, .param .u32 n, .param .f32 c, .param .f32 d, .param .f32 e, .param .f32 f' ".reg .f32 %f; $index
+$(for k in c d e f; do echo "ld.param.f32 %f, [$k]; abs.f32 %f, %f; setp.leu.f32 %p, %f, 0f4CBEBC20; @%p bra END;"; done) $put" equal
+# a word of memory that is 0 for all threads
+kernel flag '.param .u64 a, .param .u32 n, .param .u64 b' "mov.u32 %i, %tid.x; mul.wide.u32 %o, %i, 4; ld.param.u64 %a, [a]; add.s64 %a, %a, %o;
+ld.param.u64 %b, [b]; ld.global.u32 %t, [%b]; setp.ne.s32 %p, %t, 0; @%p bra END; setp.gt.s32 %p, %i, 9; @%p bra ON; add.s32 %i, %i, 3; ON: $put" equal
+# a byte that counts
+kernel byte '.param .u64 a, .param .u32 n, .param .u8 c' "$index ld.param.u8 %t, [c]; setp.le.u32 %p, %t, 2; @%p bra END; mul.wide.u32 %b, %t, 4; add.s64 %a, %a, %b;
+setp.gt.s32 %p, %i, 9; @%p bra ON; add.s32 %i, %i, 3; ON: $put" equal
+# shared memory of n times n times n rows, by whatever threads
+variables='.extern .shared .b8 s[];'
+kernel cube '.param .u64 a, .param .u32 n' "$index mul.lo.s32 %t, %n, %n; mul.lo.s32 %t, %t, %n; shl.b32 %t, %t, 8; and.b32 %y, %x, 15; shl.b32 %y, %y, 2; add.s32 %t, %t, %y;
+mov.u32 %y, s; add.s32 %t, %t, %y; st.shared.u32 [%t], %i; ld.shared.u32 %k, [%t]; add.s32 %i, %i, 7; $put" equal
+variables=
+# numbers that are no NaN behind a comparison, and are not subnormal: operands of either kind do not count. Those of the sums in front do.
+steps=$(for k in $(seq 24); do echo 'fma.rn.f32 %f, %f, %f, 0f3F800000;'; done)
+kernel positive '.param .u64 a, .param .u32 n' ".reg .f32 %f; $index setp.ge.s32 %p, %i, %n; @%p bra END; ld.global.f32 %f, [%a];
+setp.leu.f32 %p, %f, 0f00000000; @%p bra END; add.f32 %f, %f, 0f3F800000; $steps st.global.f32 [%a], %f;" equal
 # no constant of the kernel tells that
 kernel hidden '.param .u64 a, .param .u32 n' "$index mul.lo.s32 %y, %n, 0x9e3779b1; xor.b32 %y, %y, 0x12345678; setp.ne.s32 %p, %y, 0x5a5a5a5a;
 @%p bra END; $put" 'little covered'
 
 # other code behind the same conditions
-for name in tiles multiple square asserted absent aligned stack; do
+for name in tiles multiple square asserted absent aligned stack large flag byte cube; do
     sed "s/xor.b32 %y, %y, 85/xor.b32 %y, %y, 84/" $name.ptx >$name.wrong.ptx
     "$heddle" compile $name.wrong.ptx -o $name.wrong.cubin || fail "$name.wrong.ptx"
     "$heddle" validate $name.ptx $name.wrong.cubin --launch auto >$name.wrong.report
