@@ -39,11 +39,12 @@ static bool check_vector(Parser *parser, PtxType type, unsigned vec, SrcLoc loc)
 
 /* registers */
 
-static bool reg_type_legal(PtxType t) {
+/* Other types are those of instructions. */
+static bool has_declarations(PtxType t) {
     switch (ptx_type_class(t)) {
     case TC_BITS:
     case TC_SIGNED:
-    case TC_UNSIGNED: return t != TY_U16X2 && t != TY_S16X2;
+    case TC_UNSIGNED: return t != TY_U16X2 && t != TY_S16X2 && ptx_type_bytes(t);
     case TC_FLOAT: return t == TY_F16 || t == TY_F16X2 || t == TY_F32 || t == TY_F64;
     default: return t == TY_PRED;
     }
@@ -71,12 +72,18 @@ static bool parse_reg_name(Parser *parser, PtxType type, unsigned vec) {
         Token n = parser->tok;
         if (!parse_expect(parser, TK_INT, "a number of registers") || !parse_expect(parser, '>', "'>'"))
             return false;
-        uint32_t count = n.value > UINT32_MAX ? UINT32_MAX : (uint32_t)n.value;
-        return parse_declare_range(parser, name, type, vec, count, loc);
+        if (n.value > UINT32_MAX)
+            return diag(parser->d, loc, DIAG_E0121, parse_name_text(parser, name));
+        return parse_declare_range(parser, name, type, vec, (uint32_t)n.value, loc);
     }
     if (at(parser, '='))
         return diag(parser->d, loc, DIAG_E0124, "reg");
     return declare_reg(parser, name, vec, new_reg(parser, name, type, vec, loc), loc);
+}
+
+static bool refuse_type(Parser *parser, SrcLoc loc, const char *what, PtxType type, const char *where) {
+    return diag(parser->d, loc, DIAG_E0126,
+                arena_printf(&parser->tmp, "a %s of type .%s", what, ptx_type_name(type)), where);
 }
 
 static bool parse_reg_type(Parser *parser, PtxType *type, unsigned *vec) {
@@ -84,11 +91,8 @@ static bool parse_reg_type(Parser *parser, PtxType *type, unsigned *vec) {
     parse_vec(parser, vec);
     if (!parse_type(parser, type))
         return false;
-    if (!reg_type_legal(*type)) {
-        char what[40] = "a register of type .";
-        strncat(what, ptx_type_name(*type), 16);
-        return diag(parser->d, loc, DIAG_E0126, what, "here");
-    }
+    if (!has_declarations(*type))
+        return refuse_type(parser, loc, "register", *type, "here");
     return check_vector(parser, *type, *vec, loc);
 }
 
@@ -469,6 +473,10 @@ static bool check_place(Parser *parser, const PtxVar *var, const VarContext *con
         return diag(parser->d, var->loc, DIAG_E0126, "a sampler", "unless .target says texmode_independent");
     if (var->type == TY_PRED && var->space != SP_REG)
         return diag(parser->d, var->loc, DIAG_E0126, "a predicate", "outside of the register space");
+    if (ptx_type_class(var->type) != TC_OPAQUE && !has_declarations(var->type))
+        return refuse_type(parser, var->loc, "variable", var->type, "here");
+    if (var->type == TY_F16X2 && var->space == SP_PARAM)
+        return refuse_type(parser, var->loc, "variable", var->type, "in .param");
     if (var->space == SP_PARAM && var->vec > 1 && !context->is_param)
         return diag(parser->d, var->loc, DIAG_E0126, "a vector", "in .param");
     if (var->is_array && !var->size_bytes && !context->is_param && var->linkage != LINK_EXTERN)

@@ -230,9 +230,12 @@ static bool parse_maxnreg(Parser *parser, PtxFunc *f) {
     return true;
 }
 
-/* A directive that says how a kernel is launched, or how many registers it gets for that. */
+/* A directive that says how a kernel is launched, or how many registers it gets for that; or a pragma, which
+ * functions have in their bodies. */
 static bool bounds_launches(Parser *p) {
-    static const char *const names[] = {".maxntid", ".reqntid", ".maxnreg", ".minnctapersm", ".maxnctapersm"};
+    static const char *const names[] = {
+        ".maxntid",           ".reqntid",        ".maxnreg",         ".minnctapersm",      ".maxnctapersm",
+        ".reqnctapercluster", ".maxclusterrank", ".explicitcluster", ".blocksareclusters", ".pragma"};
     bool does = false;
     for (unsigned k = 0; k < sizeof names / sizeof *names; k++)
         does |= parse_at_dir(p, names[k]);
