@@ -15,7 +15,8 @@ SystemFunc ptx_system_func(const PtxModule *module, const PtxFunc *func) {
     uint32_t n = 0;
     while (n < SYSTEM_MAX_PARAMS && info->param_bytes[n])
         n++;
-    bool same = func->nparams == n && func->nrets == (info->result_bytes != 0);
+    /* a result may be left out, as Taichi does with vprintf's */
+    bool same = func->nparams == n && func->nrets <= (info->result_bytes != 0);
     for (uint32_t k = 0; same && k < n; k++)
         same = has_bytes(module, func->params[k], info->param_bytes[k]);
     return same && (!func->nrets || has_bytes(module, func->rets[0], info->result_bytes)) ? system

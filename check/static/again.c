@@ -78,8 +78,10 @@ static bool stays(Again *again, uint32_t bssy, uint32_t from, Literals *facts) {
     for (uint32_t i = from; i < block->first + block->ninsts; i++) {
         const MachInst *inst = &flow->insts[i];
         BinKind kind = flow->decoded[i] ? bin_kind(inst) : BK_TRAP;
-        bool own = (kind == BK_BSSY || kind == BK_BSYNC || kind == BK_BREAK || kind == BK_BMOV_TO_B) &&
-                   bin_barrier(inst) == reg;
+        bool clears = kind == BK_BMOV_FROM_B && MGET(BMOV, clear, inst->mods);
+        bool own =
+            (kind == BK_BSSY || kind == BK_BSYNC || kind == BK_BREAK || kind == BK_BMOV_TO_B || clears) &&
+            bin_barrier(inst) == reg;
         if (own && kind == BK_BSSY &&
             check_join_of(again->barriers, i) != check_join_of(again->barriers, bssy))
             check_report(checker, CR_R08, i, bssy,

@@ -132,10 +132,50 @@ static bool is_saving(const MachInst *bmov) {
     return bmov->ndst && bmov->dst[0].kind == OPK_REG && bmov->dst[0].value != REG_RZ;
 }
 
+/* BMOV.CLEAR R24, B0 with joins of its own pending: they are R24's until it is given back, and B0 is free. */
+static void save_joins(Barriers *barriers, State *state, const MachInst *bmov) {
+    unsigned reg = bin_barrier(bmov);
+    BS_EACH(j, &state->pend) {
+        Join *join = &barriers->joins.at[j];
+        uint16_t to = (uint16_t)(bmov->dst[0].value + 1);
+        if (join->reg != reg)
+            continue;
+        to = !join->saved || join->saved == to ? to : SAVED_ANYWHERE;
+        barriers->moved |= join->saved != to;
+        join->saved = to;
+        bs_add(&state->saved, j);
+        if (bs_has(&state->must, j))
+            bs_add(&state->saved_must, j);
+    }
+    clear_reg(barriers, &state->pend, reg);
+    clear_reg(barriers, &state->must, reg);
+    state->held &= (uint16_t) ~(1u << reg);
+}
+
+static void give_back_joins(const Barriers *barriers, State *state, const MachInst *bmov) {
+    unsigned reg = bin_barrier(bmov), from = 0; /* as Join.saved */
+    for (unsigned k = 0; k < bmov->nsrc; k++)
+        if (bmov->src[k].kind == OPK_REG && bmov->src[k].file == RF_R)
+            from = bmov->src[k].value + 1u;
+    BS_EACH(j, &state->saved) {
+        const Join *join = &barriers->joins.at[j];
+        if (join->reg != reg || (join->saved != SAVED_ANYWHERE && join->saved != from))
+            continue;
+        bs_add(&state->pend, j);
+        bs_del(&state->saved, j);
+        if (!bs_has(&state->saved_must, j))
+            continue;
+        bs_add(&state->must, j);
+        bs_del(&state->saved_must, j);
+        state->held |= (uint16_t)(1u << reg);
+    }
+}
+
 void check_barrier_step(Barriers *barriers, State *state, uint32_t i) {
     const MachInst *m = &barriers->checker->flow->insts[i];
     bool always = bin_guard(m) == BG_ALWAYS;
     unsigned reg;
+    uint16_t own = regs_of(barriers, &state->pend) | regs_of(barriers, &state->saved);
     forget_predicates(state, m);
     switch (bin_kind(m)) {
     case BK_BSSY: {
@@ -150,13 +190,17 @@ void check_barrier_step(Barriers *barriers, State *state, uint32_t i) {
         state->lost |= (uint16_t)(1u << reg & state->kept);
         break;
     }
-    case BK_BMOV_FROM_B: /* with a join of its own pending it keeps that, around a call */
-        if (always && is_saving(m) && !(regs_of(barriers, &state->pend) >> bin_barrier(m) & 1))
+    case BK_BMOV_FROM_B:
+        if (always && is_saving(m) && !(own >> bin_barrier(m) & 1))
             state->kept |= (uint16_t)(1u << bin_barrier(m));
+        else if (always && is_saving(m) && MGET(BMOV, clear, m->mods))
+            save_joins(barriers, state, m);
         break;
     case BK_BMOV_TO_B:
-        if (always)
+        if (always) {
             state->lost &= (uint16_t) ~(1u << bin_barrier(m));
+            give_back_joins(barriers, state, m);
+        }
         break;
     case BK_BSYNC:
     case BK_BREAK:
@@ -189,6 +233,8 @@ void check_leave_on_edge(Barriers *barriers, State *state, uint32_t last, BinEdg
 void check_copy_state(State *to, const State *from) {
     bs_copy(&to->pend, &from->pend);
     bs_copy(&to->must, &from->must);
+    bs_copy(&to->saved, &from->saved);
+    bs_copy(&to->saved_must, &from->saved_must);
     to->held = from->held;
     to->kept = from->kept;
     to->lost = from->lost;
@@ -202,6 +248,7 @@ static bool merge_state(State *into, const State *with) {
         return into->reached = true;
     }
     bool changed = bs_or(&into->pend, &with->pend);
+    changed |= bs_or(&into->saved, &with->saved) | bs_and(&into->saved_must, &with->saved_must);
     changed |= bs_and(&into->must, &with->must) | ((into->held & ~with->held) != 0);
     changed |= ((with->lost & ~into->lost) | (into->kept & ~with->kept)) != 0;
     into->held &= with->held;
@@ -216,8 +263,12 @@ static bool merge_state(State *into, const State *with) {
 }
 
 State check_new_state(Barriers *barriers) {
-    return (State){.pend = bs_new(&barriers->checker->a, barriers->joins.n + 1),
-                   .must = bs_new(&barriers->checker->a, barriers->joins.n + 1)};
+    Arena *arena = &barriers->checker->a;
+    uint32_t n = barriers->joins.n + 1;
+    return (State){.pend = bs_new(arena, n),
+                   .must = bs_new(arena, n),
+                   .saved = bs_new(arena, n),
+                   .saved_must = bs_new(arena, n)};
 }
 
 static void solve(Barriers *barriers) {
@@ -229,7 +280,7 @@ static void solve(Barriers *barriers) {
     State now = check_new_state(barriers), edge = check_new_state(barriers);
     barriers->in[barriers->proc->entry_block - barriers->base].reached = true;
     for (bool changed = true; changed;) {
-        changed = false;
+        changed = barriers->moved = false;
         for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
             const BinBlock *blk = &flow->blocks[barriers->proc->rpo[n]];
             if (!barriers->in[barriers->proc->rpo[n] - barriers->base].reached)
@@ -245,6 +296,7 @@ static void solve(Barriers *barriers) {
                 changed |= merge_state(&barriers->in[blk->succs[s].block - barriers->base], &edge);
             }
         }
+        changed |= barriers->moved;
     }
 }
 

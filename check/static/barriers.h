@@ -13,13 +13,15 @@ typedef struct {
     uint32_t bssy;   /* first BSSY of it */
     Bitset before;   /* joins that may be pending at its BSYNC */
     uint32_t at;     /* such a BSYNC */
+    uint16_t saved;  /* the register that keeps it while its own has others + 1, or SAVED_ANYWHERE */
 } Join;
+enum { SAVED_ANYWHERE = 0xffff };
 
 typedef uint16_t
     Literals; /* predicates that hold together: bit p, negated p bit p + 8; 0: nothing is known */
 
 typedef struct {
-    Bitset pend, must;
+    Bitset pend, must, saved, saved_must; /* the last two: not in its register, and will come back */
     uint16_t held, kept, lost; /* kept: of the caller, and saved; lost: kept, and overwritten since */
     Literals left[NUM_B];      /* lanes for which these hold have left the register */
     bool reached;
@@ -37,6 +39,7 @@ typedef struct {
     uint32_t *by_target;         /* [target - first_inst, the last for others] last join of the place + 1 */
     VEC(uint32_t) previous;      /* [join] the one before of the same place + 1 */
     State *in;                   /* by block - base */
+    bool moved;                  /* a join was found to be saved in another register */
 } Barriers;
 
 /* Is instruction i of the function a BSYNC of the register? */

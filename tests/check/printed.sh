@@ -109,6 +109,16 @@ sed -i 's/st.local.u32 \[%d1\], %r1/st.local.u32 [%d1], 0/' nul.ptx
 sed 's/mad.lo.u32 %r3, %r1, 3, 1;/ld.param.u64 %d4, [out]; atom.global.add.u32 %r3, [%d4], 1;/' k.ptx >order.ptx
 # shellcheck disable=SC2086
 want 0 'k: order-dependent' validate order.ptx $launch --races
+# a declaration without the result that nobody reads
+sed 's/(.param .b32 r) vprintf/vprintf/; s/call (r), vprintf/call vprintf/; /ld.param.b32 %r4/d; /^  .param .b32 r;/d' k.ptx >less.ptx
+for target in bru1 sm_80 sm_90; do
+    "$heddle" compile -t $target less.ptx -o less.cubin || failed=1
+    # shellcheck disable=SC2086
+    "$heddle" run less.cubin $launch 2>/dev/null | grep '^[0-9]* [0-9]*$' | sort -n | cmp -s - expected.sorted ||
+        { echo "FAIL: without a result $target prints something else"; failed=1; }
+    # shellcheck disable=SC2086
+    want 0 'k: equal' validate less.ptx less.cubin $launch
+done
 # a declaration that is not the driver's, and an unknown function
 sed 's/(.param .b64 f, .param .b64 a);/(.param .b64 f, .param .b32 a);/; s/  .param .b64 a;/  .param .b32 a;/; s/st.param.b64 \[a\], %d2/st.param.b32 [a], %r1/' \
     k.ptx >signature.ptx
