@@ -81,9 +81,9 @@ static bool parse_reg_name(Parser *parser, PtxType type, unsigned vec) {
     return declare_reg(parser, name, vec, new_reg(parser, name, type, vec, loc), loc);
 }
 
-static bool refuse_type(Parser *parser, SrcLoc loc, const char *what, PtxType type, const char *where) {
-    return diag(parser->d, loc, DIAG_E0126,
-                arena_printf(&parser->tmp, "a %s of type .%s", what, ptx_type_name(type)), where);
+static bool refuse_type(Parser *parser, SrcLoc loc, const char *what, PtxType type) {
+    return diag(parser->d, loc, DIAG_E0126, what,
+                arena_printf(&parser->tmp, "with type .%s", ptx_type_name(type)));
 }
 
 static bool parse_reg_type(Parser *parser, PtxType *type, unsigned *vec) {
@@ -92,7 +92,7 @@ static bool parse_reg_type(Parser *parser, PtxType *type, unsigned *vec) {
     if (!parse_type(parser, type))
         return false;
     if (!has_declarations(*type))
-        return refuse_type(parser, loc, "register", *type, "here");
+        return refuse_type(parser, loc, "a register", *type);
     return check_vector(parser, *type, *vec, loc);
 }
 
@@ -474,9 +474,9 @@ static bool check_place(Parser *parser, const PtxVar *var, const VarContext *con
     if (var->type == TY_PRED && var->space != SP_REG)
         return diag(parser->d, var->loc, DIAG_E0126, "a predicate", "outside of the register space");
     if (ptx_type_class(var->type) != TC_OPAQUE && !has_declarations(var->type))
-        return refuse_type(parser, var->loc, "variable", var->type, "here");
+        return refuse_type(parser, var->loc, "a variable", var->type);
     if (var->type == TY_F16X2 && var->space == SP_PARAM)
-        return refuse_type(parser, var->loc, "variable", var->type, "in .param");
+        return refuse_type(parser, var->loc, "a variable in .param", var->type);
     if (var->space == SP_PARAM && var->vec > 1 && !context->is_param)
         return diag(parser->d, var->loc, DIAG_E0126, "a vector", "in .param");
     if (var->is_array && !var->size_bytes && !context->is_param && var->linkage != LINK_EXTERN)
