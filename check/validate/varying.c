@@ -145,8 +145,8 @@ static bool overflows(double a, double b) { return !isfinite(a) && !isfinite(b);
 
 static bool in_range(const Varying *varying, uint64_t element, double value) {
     double apart = varying->high[element] - varying->low[element];
-    return value >= varying->low[element] - SPREAD_FACTOR * apart &&
-           value <= varying->high[element] + SPREAD_FACTOR * apart;
+    return value >= varying->low[element] - (double)SPREAD_FACTOR * apart &&
+           value <= varying->high[element] + (double)SPREAD_FACTOR * apart;
 }
 
 static VaryingFit float_fits(Varying *varying, const SimAlloc *first, const SimAlloc *other, uint64_t at) {

@@ -22,11 +22,13 @@ typedef struct {
     uint32_t reg_words; /* in registers, all slots together */
 } Plan;
 
+enum { MAX_PARAM_WORDS = 1 << 14, TOO_LARGE };
+
 static uint32_t words_of(const PtxVar *var) {
     if (var->type == TY_PRED && !var->is_array)
         return 1;
     uint64_t bytes = var->size_bytes ? var->size_bytes : ptx_type_bytes(var->type);
-    return bytes > 1u << 16 ? UINT32_MAX : (uint32_t)((bytes + 3) / 4);
+    return bytes > 4 * MAX_PARAM_WORDS ? TOO_LARGE : (uint32_t)((bytes + 3) / 4);
 }
 
 /* The convention between objects: the first free place for each, small ones go where larger ones left room.
@@ -79,7 +81,7 @@ static bool plan(Sel *sel, const uint32_t *vars, uint32_t n, Plan *p) {
         p->slots[k].words = words_of(var);
         p->slots[k].align_words = align > 4 ? align / 4 : 1;
         p->slots[k].pred = var->type == TY_PRED;
-        if (p->slots[k].words > 1u << 14)
+        if (p->slots[k].words == TOO_LARGE)
             return false;
     }
     return true;
@@ -179,31 +181,28 @@ static Operand to_flag(Sel *s, Operand p) { return sel_select(s, op_not(p), op_r
 
 /* ---- entry and return ---- */
 
-static uint32_t make_param_words(Sel *sel, uint32_t var) {
+static bool make_param_words(Sel *sel, uint32_t var) {
     uint32_t first = sel->ssa.vars.n, n = words_of(&sel->ptx->vars[var]);
-    for (uint32_t c = 0; c < n; c++)
+    if (n == TOO_LARGE)
+        return false;
+    for (uint32_t c = 0; c < n && !sel->param_var[var]; c++)
         sel_ssa_var_new(&sel->ssa, RF_R, 0, c);
-    sel->param_var[var] = first + 1;
-    return first;
+    if (!sel->param_var[var])
+        sel->param_var[var] = first + 1;
+    return true;
 }
 
 /* Variables for the words of this function's parameters, results and those of its calls. */
 static bool make_params(Sel *sel) {
-    for (uint32_t k = 0; k < sel->pf->nvars; k++) {
-        uint32_t var = sel->pf->vars[k];
-        if (sel->ptx->vars[var].space == SP_PARAM && !sel->param_var[var]) {
-            if (words_of(&sel->ptx->vars[var]) > 1u << 14)
-                return false;
-            make_param_words(sel, var);
-        }
-    }
-    for (uint32_t k = 0; !sel->f->is_entry && k < sel->pf->nparams; k++)
-        if (!sel->param_var[sel->pf->params[k]])
-            make_param_words(sel, sel->pf->params[k]);
-    for (uint32_t k = 0; k < sel->pf->nrets; k++)
-        if (!sel->param_var[sel->pf->rets[k]])
-            make_param_words(sel, sel->pf->rets[k]);
-    return true;
+    bool fit = true;
+    for (uint32_t k = 0; fit && k < sel->pf->nvars; k++)
+        if (sel->ptx->vars[sel->pf->vars[k]].space == SP_PARAM)
+            fit = make_param_words(sel, sel->pf->vars[k]);
+    for (uint32_t k = 0; fit && !sel->f->is_entry && k < sel->pf->nparams; k++)
+        fit = make_param_words(sel, sel->pf->params[k]);
+    for (uint32_t k = 0; fit && k < sel->pf->nrets; k++)
+        fit = make_param_words(sel, sel->pf->rets[k]);
+    return fit;
 }
 
 /* Parameter number k has arrived in `words`. */

@@ -186,7 +186,7 @@ static float card_sum(const double texel[8], const double weight[8]) {
     for (unsigned z = 0; z < 2; z++)
         slice[z] = slice_sum(texel + 4 * z, weight + 4 * z, &unit[z]);
     most = unit[0] > unit[1] ? unit[0] : unit[1];
-    double sum = (cut_to(slice[0], most - BELOW) + cut_to(slice[1], most - BELOW)) / WHOLE;
+    double sum = (cut_to(slice[0], most - BELOW) + cut_to(slice[1], most - BELOW)) / (double)WHOLE;
     if (sum == 0)
         return 0;
     int last = ilogb(sum) - 23 > LEAST ? ilogb(sum) - 23 : LEAST;
@@ -204,7 +204,7 @@ static float number_sum(const double texel[8], const double weight[8], double st
     double sum = 0;
     for (unsigned k = 0; k < 8; k++)
         sum += rint(texel[k] * stored) * weight[k];
-    double v = floor(sum * given / (stored * WHOLE) + 0.5) / given;
+    double v = floor(sum * given / (stored * (double)WHOLE) + 0.5) / given;
     return (float)(v < -1 ? -1 : v);
 }
 
@@ -242,7 +242,7 @@ static void sum_texels(Fetch *fetch, const Slice slice[2], uint32_t out[4]) {
         fetch->level = from->level;
         if (x >= 0 && y >= 0 && z >= 0)
             read_texel(fetch, (uint64_t)z, (uint64_t)y, (uint64_t)x, bits);
-        if (weight[k] == WHOLE) { /* a single texel: its bits */
+        if (weight[k] == (double)WHOLE) { /* a single texel: its bits */
             memcpy(out, bits, sizeof bits);
             return;
         }
@@ -342,7 +342,8 @@ static unsigned allowed_level(const Fetch *fetch, double detail) {
     const SimTexture *sampler = fetch->sampler;
     double least = sampler->lod_min, most = fmin(sampler->lod_max, fetch->texture->more_levels);
     detail = isnan(detail) ? 0 : detail;
-    detail = fmin(fmax(detail + trunc((double)sampler->lod_bias * WHOLE) / WHOLE, least), most);
+    detail =
+        fmin(fmax(detail + trunc((double)sampler->lod_bias * (double)WHOLE) / (double)WHOLE, least), most);
     return (unsigned)floor(fmax(detail, 0) * (double)WHOLE);
 }
 

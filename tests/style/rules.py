@@ -32,6 +32,31 @@ def head(lines):
     return found.group(1) if found else ""
 
 
+def arguments(code, at):
+    """Of the call whose parenthesis opens before `at`."""
+    depth, quote, out = 0, "", [""]
+    while at < len(code) and (depth or quote or code[at] != ")"):
+        if quote:
+            if code[at] == "\\":
+                out[-1] += code[at]
+                at += 1
+            elif code[at] == quote:
+                quote = ""
+        elif code[at] in "\"'":
+            quote = code[at]
+        elif code[at] in "([{":
+            depth += 1
+        elif code[at] in ")]}":
+            depth -= 1
+        elif code[at] == "," and not depth:
+            out.append("")
+            at += 1
+            continue
+        out[-1] += code[at]
+        at += 1
+    return [word.strip() for word in out]
+
+
 def functions(lines):
     """First and last line of each function: clang-format leaves only its first line and brace in the first column."""
     first = 0
@@ -65,7 +90,10 @@ lists = []
 READERS = ("frontend", "lower", "regalloc", "sim/interp")
 diags = {code: (kind, text) for kind, code, text in
          re.findall(r'^(PTX_DIAG|DIAG)\((E\d+), \w+,(?: "[^"]*",)? "(.*)"\)$', (top / "base/diag.def").read_text(), re.M)}
-refusals = 0
+# What no compiler sees: a diagnostic's format stands in a table, so its arguments are counted here.
+formats = dict(re.findall(r'^(?:PTX_DIAG|DIAG)\(([EWN]\d+), \w+,(?: "[^"]*",)? "(.*)"\)$', (top / "base/diag.def").read_text(), re.M))
+conversion = re.compile(r"%[-0# +]*(\*|\d+)?(?:\.(\*|\d+))?(?:hh|h|ll|l|z|j)?([a-zA-Z%])")
+reports = refusals = 0
 counts = {}  # folder: lines, dereferences of a one-letter name
 for path, lines in sources():
     part = path.parts[0]
@@ -94,6 +122,17 @@ for path, lines in sources():
         if len(re.findall(r"\bgen_(?:below|chance|range|src|dst|u64)\(", call[1])) > 1:
             line = code[:call.start()].count("\n") + 1
             errors.append(f"{path}:{line}: two random draws in the arguments of one call")
+    for call in re.finditer(r"\bdiag(?:_in)?\(", code):
+        given = arguments(code, call.end())
+        row = next((k for k, word in enumerate(given) if re.fullmatch(r"DIAG_[EWN]\d+", word)), None)
+        if row is None:
+            continue
+        reports += 1
+        wanted = sum((width == "*") + (precision == "*") + (kind != "%")
+                     for width, precision, kind in conversion.findall(formats[given[row][5:]]))
+        if wanted != len(given) - row - 1:
+            line = code[:call.start()].count("\n") + 1
+            errors.append(f"{path}:{line}: {given[row]} takes {wanted} arguments in base/diag.def, {len(given) - row - 1} are given")
     if path.as_posix().startswith(READERS):
         for found in re.finditer(r"\bDIAG_(E\d+)", code):
             kind, text = diags[found[1]]
@@ -109,6 +148,8 @@ for folder, (total, found) in counts.items():
     if found * 1000 > DEREFERENCES * max(total, 500):
         errors.append(f"{folder}: {found} dereferences of one-letter names in {total} lines, at most {DEREFERENCES} in 1,000")
 total, found = (sum(count[n] for count in counts.values()) for n in (0, 1))
+if reports < 300:
+    errors.append("the reports are not found")
 if refusals < 100:
     errors.append("the refusals are not found")
 if len(ptx_ops) < 100 or not lists:

@@ -223,6 +223,24 @@ want 1 "error E0707: kernel k declares 49153 bytes of shared memory, on sm_75 it
     compile -t sm_75 own.ptx -o own.cubin
 sed 's/49153/49152/' own.ptx >own2.ptx
 want 0 "" compile -t sm_75 own2.ptx -o own.cubin
+cat >param.ptx <<'P'
+.version 8.0
+.target sm_80
+.address_size 64
+.func f(.param .b8 a[65540]) { .reg .b32 %r; ld.param.u8 %r, [a]; st.shared.u8 [%r], %r; ret; }
+.func (.param .b8 r[65540]) g() { ret; }
+.entry k() { ret; }
+P
+want 1 "param.ptx:4:7: error E0705: a parameter of f is too large (PTX ISA 5.1.6 parameter state space; function f)" \
+    compile -t sm_80 param.ptx -o own.cubin
+sed 4d param.ptx >result.ptx
+want 1 "result.ptx:4:29: error E0705: a parameter of g is too large (PTX ISA 5.1.6 parameter state space; function g)" \
+    compile -t sm_80 result.ptx -o own.cubin
+sed 's/65540/65536/' param.ptx >largest.ptx
+want 0 "" compile -t sm_80 largest.ptx -o own.cubin
+printf '.version 8.0\n.target sm_80\n.address_size 64\n.global .b32 y;\n.global .b32 x = y;\n.entry k() { ret; }\n' >init.ptx
+want 1 "init.ptx:5:14: error E0711: x is not compiled: an address in its initialiser does not fill 8 bytes (PTX ISA 5.4.4 initializers)" \
+    compile -t sm_80 init.ptx -o own.cubin
 want 1 "shared.ptx:9:8: error E0707: kernel two declares 50000 bytes of shared memory, on sm_86 it may declare 49152" \
     compile shared.ptx -t sm_86
 printf '.target sm_86\n.entry k\n.shared 101377\nEXIT ;\n' >shared.sass

@@ -223,8 +223,8 @@ static void put_texture(const Case *c) {
     if (c->levels)
         fprintf(textures,
                 ", \"levels\": %u, \"mipfilter\": \"%s\", \"bias\": %.10f, \"clamp\": [%.10f, %.10f]",
-                c->levels + 1, c->mip_linear ? "linear" : "point", (double)c->bias / UNIT,
-                (double)c->least / UNIT, (double)c->most / UNIT);
+                c->levels + 1, c->mip_linear ? "linear" : "point", (double)c->bias / (double)UNIT,
+                (double)c->least / (double)UNIT, (double)c->most / (double)UNIT);
     fputs("}", textures);
 }
 
@@ -257,23 +257,25 @@ static void put_launch(void) {
 /* A level of detail as the sampler has it, in parts of 256. */
 static int64_t clamped(const Case *c, long double detail) {
     long double most = c->most < (int64_t)c->levels * UNIT ? c->most : (int64_t)c->levels * UNIT;
-    detail += truncl((long double)c->bias * 256 / UNIT) / 256;
+    detail += truncl((long double)c->bias * 256 / (long double)UNIT) / 256;
     detail = detail < c->least / (long double)UNIT ? c->least / (long double)UNIT : detail;
-    detail = detail > most / UNIT ? most / UNIT : detail;
+    detail = detail > most / (long double)UNIT ? most / (long double)UNIT : detail;
     return (int64_t)floorl(detail * 256); /* as an H200 */
 }
 
 /* How far a step of a place moves it on axis k, in texels. A direction's longest part is 1: see choose_place.
  */
 static long double moved(const Case *c, const int64_t coord[3], const int64_t *step, unsigned k) {
-    long double d = (long double)step[k] / UNIT;
+    long double d = (long double)step[k] / (long double)UNIT;
     if (!c->g->cube)
         return d * (c->normalized ? (long double)c->size[k] : 1);
     unsigned longest = 0;
     while (llabs(coord[longest]) != UNIT)
         longest++;
-    long double away = (long double)(coord[longest] * step[longest]) / UNIT / UNIT;
-    return k == longest ? 0 : (d - away * (long double)coord[k] / UNIT) / 2 * (long double)c->size[0];
+    long double away = (long double)(coord[longest] * step[longest]) / (long double)UNIT / (long double)UNIT;
+    return k == longest
+               ? 0
+               : (d - away * (long double)coord[k] / (long double)UNIT) / 2 * (long double)c->size[0];
 }
 
 /* extra: level, or derivatives by x, then by y, in UNITs */
@@ -281,7 +283,7 @@ static int64_t detail_of(const Case *c, const int64_t coord[3], const int64_t ex
     unsigned n = c->g->cube ? 3 : c->g->n;
     long double square[2] = {0};
     if (c->how == LEVEL)
-        return clamped(c, (long double)extra[0] / UNIT);
+        return clamped(c, (long double)extra[0] / (long double)UNIT);
     for (unsigned k = 0; k < n && c->how == GRAD; k++)
         for (unsigned which = 0; which < 2; which++) {
             long double d = moved(c, coord, extra + which * EXTRA / 2, k);
