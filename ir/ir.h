@@ -77,7 +77,9 @@ enum InstFlags {
     IF_ALIGNED =
         128, /* PTX promised that all threads of the warp execute this very instruction (bar, .aligned) */
     IF_REWRITTEN = 256, /* a branch under another condition than its PTX statement: no profile speaks of it */
-    IF_RARE = 512       /* a branch that lanes hardly ever take: to what is slow in an operation */
+    IF_RARE = 512,      /* a branch that lanes hardly ever take: to what is slow in an operation */
+    IF_MASKED = 1024,   /* a vote of which each lane takes what its own mask names: others may vote with it */
+    IF_ASKS = 2048      /* a branch that lanes take if all of their mask are here (lower/reconverge/ask.c) */
 };
 
 typedef struct Inst {

@@ -113,7 +113,7 @@ static bool parts(Function *f, BlockId b) {
         return false;
     const Inst *branch = ir_inst(f, block->insts.at[p]);
     return branch->op == OT_BRA && !op_is_always(branch->guard) &&
-           !(branch->flags & (IF_UNIFORM | IF_RARE)) && !uniform_branch(f, b);
+           !(branch->flags & (IF_UNIFORM | IF_RARE | IF_ASKS)) && !uniform_branch(f, b);
 }
 
 static void copy_once(Exits *exits, BlockId at, InstId phi, Operand o, const bool *has) {

@@ -46,6 +46,8 @@ static void note_rare(Webs *webs, BlockId b) {
     FOR_INSTS(webs->f, b, i)
         if (i->op == OT_BRA && i->flags & IF_RARE)
             webs->rare[ir_src(webs->f, i, BRA_offset)->value] = true;
+        else if (i->flags & IF_ASKS)
+            webs->rare[ir_block(webs->f, b)->succs.at[1].i] = true;
 }
 
 static void note_defs(Webs *webs, BlockId b, const Inst *i, uint32_t at) {

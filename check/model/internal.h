@@ -9,6 +9,8 @@
 
 enum { MODEL_TRACKED = 6, NUM_PREDS = 7, NO_PRED = 7, TRACK_KNOWN = 0x80 };
 
+typedef uint8_t Lanes;
+
 /* How a tracked register gets a value; the value is a set of lanes, where known. */
 typedef enum { TD_UNKNOWN, TD_CONST, TD_COPY, TD_BARRIER, TD_ACTIVE } TrackDefKind;
 
@@ -35,6 +37,8 @@ typedef struct {
     uint8_t track_kind, track_from;
     uint8_t mask_reg; /* WARPSYNC, BMOV_TO_B: tracked register, 0xff none */
     bool mask_is_imm, mask_not, clear;
+    bool lacks;        /* the predicate of `pred_defs` says that a lane of the mask is missing (question.h) */
+    bool asks;         /* a collective that only serves such a question, and its branch */
     bool joins;        /* of WARPSYNC: the lanes of all masks that are there go on together */
     bool drops;        /* BMOV.CLEAR to RZ */
     bool entered;      /* WARPSYNC, VOTE: of lanes that were asked together in a call (BinCheckReport) */
@@ -104,6 +108,9 @@ typedef struct {
     StepLog *log; /* decisions, when a path is retraced; NULL else */
 } Stepper;
 
+Lanes model_lanes_of(const Stepper *stepper, uint32_t number); /* of the model's lanes those that it names */
+/* What lanes learn that ask whether all of their masks are here, with the same mask. */
+void model_answer_question(const Stepper *stepper, const Skel *skel, ModelState *state);
 void model_start(Stepper *stepper, uint32_t kernel_inst, ModelState *state);
 /* Execute one skeleton instruction for the active lanes. STEP_CHOICE leaves `s` undefined. */
 StepStatus model_step(Stepper *stepper, ModelState *s, Oracle *oracle);

@@ -2,6 +2,7 @@
  * registers still matter at each place. Moves and votes it knows by name: those by which code keeps masks;
  * of what another operation makes, it takes any value. SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
+#include "check/flow/question.h"
 #include "base/scope.h"
 #include "check/static/check.h"
 #include <stdlib.h>
@@ -44,8 +45,11 @@ static void find_tracked(ModelProgram *program) {
     const BinFlow *flow = program->g;
     for (uint32_t i = 0; i < program->n; i++) {
         BinKind k = flow->decoded[i] ? bin_kind(&flow->insts[i]) : BK_PLAIN;
+        BinQuestion question;
         if (k == BK_WARPSYNC || k == BK_BMOV_TO_B)
             track(program, mask_operand(&flow->insts[i]));
+        if (k == BK_BRANCH && flow->block_of[i] != BINFLOW_NONE && bin_question(flow, i, &question))
+            track(program, question.mask);
     }
     for (bool more = true; more;) {
         more = false;
@@ -309,9 +313,26 @@ static void find_uncovered(ModelProgram *program) {
         if (skel->kind == BK_COLLECTIVE && !skel->fails) {
             bool asks = (inst->optype == OT_VOTE && skel->track_kind == TD_ACTIVE) ||
                         ((inst->optype == OT_VOTE || inst->optype == OT_VOTEU) && op_is_always(inst->src[0]));
-            skel->needs_all = !covered && !asks && skel->always_here;
+            skel->needs_all = !covered && !asks && !skel->asks && skel->always_here;
         } else if (skel->kind != BK_PLAIN && skel->kind != BK_NOP && skel->kind != BK_BAR)
             covered = skel->kind == BK_WARPSYNC;
+    }
+}
+
+/* Branches that ask for the lanes of a mask: what they ask is followed as far as masks are. */
+static void find_questions(ModelProgram *program) {
+    for (uint32_t i = 0; i < program->n; i++) {
+        BinQuestion question;
+        if (program->at[i].kind != BK_BRANCH || program->g->block_of[i] == BINFLOW_NONE ||
+            !bin_question(program->g, i, &question))
+            continue;
+        Skel *skel = &program->at[question.answer];
+        int t = tracked_index(program, question.mask);
+        skel->lacks = skel->asks = program->at[question.who].asks = program->at[i].asks = true;
+        skel->mask_is_imm = question.mask.kind == OPK_IMM;
+        skel->mask_reg = t >= 0 ? (uint8_t)t : 0xff;
+        if (skel->mask_is_imm)
+            skel->imm = question.mask.value;
     }
 }
 
@@ -340,6 +361,7 @@ ModelProgram *model_program(const BinFlow *flow) {
     find_tracked(program);
     for (uint32_t i = 0; i < program->n; i++)
         set_inst(program, i);
+    find_questions(program);
     find_meetings(program);
     liveness(program);
     for (uint32_t i = program->n; i-- > 0;)
@@ -348,6 +370,8 @@ ModelProgram *model_program(const BinFlow *flow) {
     for (uint32_t i = 0; i < program->n; i++)
         program->at[i].entered = entered[i];
     model_uniformity(program);
+    for (uint32_t i = 0; i < program->n; i++) /* all lanes have one answer */
+        program->at[i].uniform |= program->at[i].kind == BK_BRANCH && program->at[i].asks;
     find_uncovered(program);
     return program;
 }

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-typedef uint8_t Lanes;
-
 static unsigned lowest(Lanes m) { return (unsigned)__builtin_ctz(m); }
 static Lanes bit(unsigned lane) { return (Lanes)(1u << lane); }
 #define EACH_LANE(i, m)                                                                                      \
@@ -237,6 +235,8 @@ static void forget(Stepper *stepper, const Skel *skel, ModelState *state) {
         state->pknown[i] &= (uint8_t)~skel->pred_defs;
         state->pvalue[i] &= state->pknown[i];
     }
+    if (skel->lacks)
+        model_answer_question(stepper, skel, state);
     if (skel->track_def == 0xff)
         return;
     EACH_LANE(i, (Lanes)(state->active & ~no)) {
@@ -250,9 +250,7 @@ static void forget(Stepper *stepper, const Skel *skel, ModelState *state) {
         else if (skel->track_kind == TD_ACTIVE)
             v = TRACK_KNOWN | state->active;
         else if (skel->track_kind == TD_CONST) {
-            v = TRACK_KNOWN;
-            for (unsigned l = 0; l < stepper->nlanes; l++)
-                v |= skel->imm >> stepper->lane_number[l] & 1 ? (uint8_t)bit(l) : 0;
+            v = (uint8_t)(TRACK_KNOWN | model_lanes_of(stepper, skel->imm));
         }
         state->track[i][skel->track_def] = v;
     }

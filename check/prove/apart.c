@@ -7,8 +7,9 @@
  *
  * Which way a lane goes is nothing that it knows by itself. So both ways are executed from one state, as if
  * each were the only one, and must do the same events; what they leave different in a location may be
- * anything. The lanes that are waited for on the way around must be among those that are asked for. That
- * lanes meet on either is the checkers' to say (check/static/gathering.c).
+ * anything. The same of a branch that asks for the lanes of a mask (check/flow/question.h), with a fast way
+ * on which these are together. The lanes that are waited for on the way around must be among those that are
+ * asked for. That lanes meet on either is the checkers' to say (check/static/gathering.c).
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 
@@ -27,6 +28,9 @@ static bool is_plain(const BinFlow *flow, const BinBlock *block) {
         case BK_PLAIN:
         case BK_COLLECTIVE:
         case BK_BAR:
+        case BK_BSSY:
+        case BK_BREAK:
+        case BK_YIELD:
         case BK_WARPSYNC: break;
         case BK_CALL:
             if (last && block->nsuccs == 1 && block->succs[0].kind == BE_TAKEN)
@@ -96,9 +100,12 @@ static bool ways_meet(Mach *mach, const Mach *slow, Term *taken) {
     return true;
 }
 
-/* The lanes that the branch asks for, in a uniform register. */
-static Term *asked_lanes(Mach *mach) {
+/* The lanes that the branch asks for: in a uniform register, or in one of each lane. */
+static Term *asked_lanes(Mach *mach, const BinQuestion *question) {
     Operand operand = mach->in->src[BRA_ura];
+    if (question)
+        return question->mask.kind == OPK_IMM ? mach_k32(mach, question->mask.value)
+                                              : mach_get(mach, LOC_R + question->mask.value);
     if (operand.kind == OPK_NONE) /* the whole warp */
         return mach_k32(mach, UINT32_MAX);
     Term *asked = mach_plain(mach, BRA_ura, 0, OPM_NOT);
@@ -115,13 +122,32 @@ static bool asks_for_them(const Mach *mach, Term *asked, uint32_t first) {
     return first < mach->run->syncs.n;
 }
 
-bool mach_apart(Mach *mach, const BinBlock *block, Term *taken, uint32_t *join) {
+/* Does a bar.warp.sync stand on the first blocks of the slow way? Lanes that are all here need none. */
+static bool orders_memory(const Mach *mach, const Chain *chain, uint32_t n) {
+    const BinFlow *flow = mach->prover->flow;
+    bool any = false;
+    for (uint32_t k = 0; k < n; k++)
+        FOR_BIN_INSTS(&flow->blocks[chain->block[k]], i) {
+            any |= mach->prover->orders[i];
+            uint32_t to = bin_kind(&flow->insts[i]) == BK_CALL ? bin_target(flow, i) : BINFLOW_NONE;
+            if (to == BINFLOW_NONE || flow->block_of[to] == BINFLOW_NONE)
+                continue;
+            const BinFuncFlow *callee = &flow->funcs[flow->blocks[flow->block_of[to]].func];
+            for (uint32_t c = 0; c < callee->ninsts; c++)
+                any |= mach->prover->orders[callee->first_inst + c];
+        }
+    return any;
+}
+
+bool mach_apart(Mach *mach, const BinBlock *block, Term *taken, const BinQuestion *question, uint32_t *join) {
     Prover *prover = mach->prover;
     uint32_t at = mach->at, way[2] = {0};
     if (block->nsuccs != 2 || block->succs[0].kind == block->succs[1].kind)
         return false;
     for (unsigned k = 0; k < 2; k++)
         way[block->succs[k].kind == BE_TAKEN] = block->succs[k].block;
+    if (question)
+        way[0] = question->fast, way[1] = question->slow;
     Chain straight = chain_from(mach, way[0]), around = chain_from(mach, way[1]);
     uint32_t n = 0;
     while (n < around.n && place_in(&straight, around.block[n]) == straight.n)
@@ -132,9 +158,15 @@ bool mach_apart(Mach *mach, const BinBlock *block, Term *taken, uint32_t *join) 
     Mach slow = *mach;
     slow.val = arena_copy(prover->run_arena, mach->val, prover->nloc * sizeof *slow.val);
     slow.mem = arena_copy(prover->run_arena, mach->mem, NMEM * sizeof *slow.mem);
-    Term *asked = asked_lanes(mach);
+    Term *asked = asked_lanes(mach, question);
     mach->together = t_ite(&prover->ts, mach->pc, asked, mach->together);
+    if (question && orders_memory(mach, &around, n)) {
+        mach->full = mach->pc; /* whatever the branch's guard */
+        mach_event(mach, LISTS_OF_A_WARP, "warpsync", &asked, 1);
+    }
+    mach->with_others = slow.with_others = question && question->mask.kind != OPK_IMM;
     run_way(mach, &straight, place_in(&straight, *join), mach->pc);
+    mach->with_others = false;
     uint32_t syncs = mach->run->syncs.n;
     run_way(&slow, &around, n, taken);
     mach->at = at;

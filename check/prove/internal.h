@@ -116,6 +116,7 @@ typedef struct Prover {
     uint32_t *rpo_of;           /* by machine block */
     uint32_t nseen, *branch_of; /* PROVE_SEEN for each of its branches; by instruction, + 1 */
     const BinFixup **fixup;     /* by instruction: its immediate is an address */
+    bool joins_masks;           /* somewhere lanes of several masks in registers go on together */
     bool *orders;               /* by instruction: a WARPSYNC that stands for a bar.warp.sync */
     const bool *entered;        /* by instruction: as in BinCheckReport; they do nothing to a lane's values */
     Term **entry_val;           /* locations when the function is entered */
@@ -200,6 +201,8 @@ Term *prove_generic(Prover *prover, Term *const *mem, Term *guard, Term *addr, u
 
 /* PTX side. `stop[b]`: leave the region where block b starts. */
 bool prove_ptx_graph(Prover *prover);
+/* What a vote or match gives of the lanes of its mask: a bit of each. what: the event */
+Term *prove_voted(Terms *ts, Term *what, Term *lanes);
 #define PROVE_NO_BLOCK UINT32_MAX
 void prove_ptx_live(Prover *prover); /* part of it */
 /* May the value still be read where the block begins? */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_PROVE_MACH_H
 #define HEDDLE_CHECK_PROVE_MACH_H
+#include "check/flow/question.h"
 #include "check/prove/internal.h"
 
 typedef struct {
@@ -25,6 +26,7 @@ typedef struct {
     Term *together;               /* the lanes of the last WARPSYNC, as Ptx.together */
     Term *active;                 /* what the VOTE at active_at said: who is active; NULL: none */
     uint32_t active_at;
+    bool with_others; /* between a question for the lanes of a mask in R and where its ways meet */
 } Mach;
 
 /* A modifier of the instruction. What nobody looks at must have its default: see mach_data. */
@@ -81,9 +83,11 @@ bool mach_routine(Mach *mach, uint32_t func);
 /* A call of a place inside the function, an instruction (check/prove/subroutine.c); false: of no routine that
  * is known. */
 bool mach_subroutine(Mach *mach, uint32_t target);
-/* Behind a BRA.DIV at the end of `block`, which some lanes take for reasons of others: both ways, up to where
- * they meet again; false: it is nothing of that form. */
-bool mach_apart(Mach *mach, const BinBlock *block, Term *taken, uint32_t *join);
+/* Behind a BRA.DIV at the end of `block`, or a branch that asks (or NULL), which some lanes take for reasons
+ * of others: both ways, up to where they meet again; false: it is nothing of that form. */
+bool mach_apart(Mach *mach, const BinBlock *block, Term *taken, const BinQuestion *question, uint32_t *join);
+bool prove_joins_masks(const BinFlow *flow,
+                       uint32_t at); /* does WARPSYNC let lanes of several go on together? */
 /* Straight code inside the function, to its RET, as if it stood where it is called; false: it is none. */
 bool mach_straight(Mach *mach, uint32_t target);
 Term *prove_fchk(Prover *prover, Term *a, Term *b); /* does a / b need the slow way? */

@@ -362,8 +362,17 @@ static void edges(Mach *mach, const BinBlock *b) {
         if (MGET(BRA, cond, in->mods) != BRACond_NoCond && in->optype == OT_BRA) {
             uint32_t join;
             if ((MGET(BRA, cond, in->mods) != BRACond_DIV && MGET(BRA, cond, in->mods) != BRACond_CONV) ||
-                !mach_apart(mach, b, t_and(ts, mach->pc, taken), &join))
+                !mach_apart(mach, b, t_and(ts, mach->pc, taken), NULL, &join))
                 mach_fault(mach, "a branch that looks at other lanes is not modelled");
+            else if (!mach->run->fault)
+                mach_arrive(mach, join, mach->pc);
+            return;
+        }
+        BinQuestion question;
+        if (bin_question(mach->prover->flow, mach->at, &question)) {
+            uint32_t join;
+            if (!mach_apart(mach, b, mach->pc, &question, &join))
+                mach_fault(mach, "a branch that asks for lanes, whose ways do not meet");
             else if (!mach->run->fault)
                 mach_arrive(mach, join, mach->pc);
             return;
@@ -577,6 +586,24 @@ static void find_orders(Prover *prover) {
     }
 }
 
+bool prove_joins_masks(const BinFlow *flow, uint32_t at) {
+    const MachInst *in = &flow->insts[at];
+    return in->optype == OT_WARPSYNC && isa_target_info(flow->bin->target)->warpsync_joins &&
+           in->src[WARPSYNC_rb].kind != OPK_IMM && !MGET(WARPSYNC, exclusive, in->mods);
+}
+
+/* Is there a place behind which lanes of several masks go on together? */
+static bool joins_masks(const BinFlow *flow) {
+    BinQuestion question;
+    for (uint32_t i = 0; i < flow->bin->ncode; i++)
+        if (flow->decoded[i] && flow->block_of[i] != BINFLOW_NONE &&
+            (prove_joins_masks(flow, i) ||
+             (bin_kind(&flow->insts[i]) == BK_BRANCH && bin_question(flow, i, &question) &&
+              question.mask.kind != OPK_IMM)))
+            return true;
+    return false;
+}
+
 /* Who is together where no WARPSYNC says so: all lanes, if nothing in the file brings a part of them
  * together.
  */
@@ -596,6 +623,7 @@ bool prove_mach_setup(Prover *prover) {
     uint32_t nf = flow->bin->nfuncs, slots = prover->bf->frame_bytes > prover->var_bytes
                                                  ? (prover->bf->frame_bytes - prover->var_bytes) / 4
                                                  : 0;
+    prover->joins_masks = joins_masks(flow);
     prover->nloc = LOC_SLOT + (slots < MAX_SLOTS ? slots : MAX_SLOTS);
     prover->rpo_of = ARENA_ARRAY(&prover->arena, uint32_t, prover->ff->nblocks + 1);
     memset(prover->rpo_of, 0xff, prover->ff->nblocks * sizeof *prover->rpo_of);

@@ -335,19 +335,59 @@ static void mach_sreg(Mach *mach) {
     }
 }
 
-/* Behind a WARPSYNC with a mask in a register lanes of other masks may be there as well. */
-static void only_of_the_mask(Mach *mach) {
+/* Behind a WARPSYNC with a mask in a register lanes of other masks may be there as well, and where a branch
+ * has asked for those of such a mask. lanes: of the mask */
+static bool others_take_part(const Mach *mach, const Term *lanes) {
     const BinFlow *flow = mach->prover->flow;
     uint32_t first = flow->blocks[flow->block_of[mach->at]].first, i = mach->at;
+    if (t_is_const(lanes) && lanes->k == UINT32_MAX)
+        return false;
     while (i > first && bin_kind(&flow->insts[i]) != BK_WARPSYNC)
         i--;
     const MachInst *in = &flow->insts[i];
+    if (bin_kind(in) != BK_WARPSYNC)
+        return mach->with_others || mach->prover->joins_masks;
     const Sync *sync = mach->run->syncs.n ? &mach->run->syncs.at[mach->run->syncs.n - 1] : NULL;
     if (sync && sync->at == i && t_is_const(sync->mask) && sync->mask->k == UINT32_MAX)
-        return;
-    if (in->optype == OT_WARPSYNC && isa_target_info(flow->bin->target)->warpsync_joins &&
-        in->src[WARPSYNC_rb].kind != OPK_IMM && !MGET(WARPSYNC, exclusive, in->mods))
+        return false;
+    return mach->with_others || prove_joins_masks(flow, i);
+}
+
+static void only_of_the_mask(Mach *mach, const Term *lanes) {
+    if (others_take_part(mach, lanes))
         mach_fault(mach, "lanes of other masks may take part, which WARPSYNC lets go on with these");
+}
+
+/* Does the instruction ask whether all lanes of a mask are here, or whether one lane's are not? Its answer is
+ * anything. */
+static bool asks_for_mask(Mach *mach) {
+    const BinFlow *flow = mach->prover->flow;
+    const BinBlock *block = &flow->blocks[flow->block_of[mach->at]];
+    Terms *ts = &mach->prover->ts;
+    BinQuestion question;
+    if (!bin_question(flow, block->first + block->ninsts - 1, &question) ||
+        (question.who != mach->at && question.answer != mach->at))
+        return false;
+    (void)mach_mods(mach, ~0u);
+    mach->looked_src = ~0u;
+    if (question.who == mach->at)
+        mach_put(mach, 0, 0, t_var(ts, 32, term_name(ts, "here"), 0xffc00000u + mach->at));
+    else
+        mach_put_pred(mach, 1, t_var(ts, 1, term_name(ts, "missing"), 0xffc00000u + mach->at));
+    return true;
+}
+
+/* A word with a bit for each lane that took part, of which `lanes` are those of the mask: what it has for
+ * others that may take part is not known. */
+static Term *word_of_lanes(Mach *mach, Term *what, Term *lanes) {
+    enum { OF_OTHERS = 15, LUT_OTHERS = 0x30, LUT_EITHER = 0x3c };
+    Terms *ts = &mach->prover->ts;
+    Term *word = prove_voted(ts, what, lanes);
+    if (!others_take_part(mach, lanes))
+        return word;
+    Term *others = t_app(ts, TO_RESULT, 32, OF_OTHERS, NULL, &what, 1);
+    others = t_lop3(ts, LUT_OTHERS, others, lanes, ts->zero);
+    return t_lop3(ts, LUT_EITHER, word, others, ts->zero);
 }
 
 /* The lanes that execute a collective: those of the last WARPSYNC, or those that a VOTE of true in the block
@@ -364,6 +404,10 @@ static Term *lanes_here(Mach *mach) {
     return mach->active;
 }
 
+static bool is_match_any(const MachInst *in) {
+    return in->optype == OT_MATCH && MGET(MATCH, op, in->mods) == MatchOp_ANY;
+}
+
 static void collective(Mach *mach, const char *name, unsigned nargs, bool has_word, bool has_pred) {
     Terms *ts = &mach->prover->ts;
     Term *arg[5];
@@ -371,12 +415,22 @@ static void collective(Mach *mach, const char *name, unsigned nargs, bool has_wo
         arg[i] = mach_word(mach, i, 0);
     if (nargs == 1 && isa_src_regs(mach->prover->flow->bin->target, mach->in, 0) == 2) /* MATCH.U64 */
         arg[nargs++] = mach_word(mach, 0, 1);
-    arg[nargs++] = lanes_here(mach);
+    Term *lanes = arg[nargs++] = lanes_here(mach);
     Term *what = mach_event(mach, 1u << MEM_WARP, name, arg, nargs);
     if (has_word)
-        mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
+        mach_put(mach, 0, 0,
+                 is_match_any(mach->in) ? word_of_lanes(mach, what, lanes)
+                                        : t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
     if (has_pred)
         mach_put_pred(mach, 1, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
+}
+
+static bool keeps(Operand dst) {
+    uint32_t nothing = dst.file == RF_R    ? REG_RZ
+                       : dst.file == RF_UR ? REG_URZ
+                       : dst.file == RF_UP ? REG_UPT
+                                           : REG_PT;
+    return dst.kind == OPK_REG && dst.value != nothing;
 }
 
 static void mach_vote(Mach *mach, unsigned op) {
@@ -388,9 +442,11 @@ static void mach_vote(Mach *mach, unsigned op) {
         return;
     }
     Term *says = mach_pred_at(mach, 0);
-    bool asks = says == ts->truth && op == VoteOp_ANY && bin_guard(mach->in) == BG_ALWAYS;
-    Term *arg[2] = {says, asks ? mach->together : lanes_here(mach)};
-    only_of_the_mask(mach);
+    bool asks = says == ts->truth && op == VoteOp_ANY && bin_guard(mach->in) == BG_ALWAYS,
+         of_all = op == VoteOp_ALL && !keeps(mach->in->dst[0]); /* asks who says no */
+    Term *arg[2] = {of_all ? t_not(ts, says) : says, asks ? mach->together : lanes_here(mach)};
+    if (asks || keeps(mach->in->dst[1]))
+        only_of_the_mask(mach, arg[1]);
     if (arg[0] == ts->truth)
         VEC_ADD(mach->prover->run_arena, &mach->run->asked,
                 ((Sync){.guard = mach->full, .mask = arg[1], .at = mach->at}));
@@ -399,8 +455,11 @@ static void mach_vote(Mach *mach, unsigned op) {
         mach->active = t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1);
         mach->active_at = mach->at;
     }
-    mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
-    mach_put_pred(mach, 1, t_app(ts, TO_RESULT, 1, 1 + op, NULL, &what, 1));
+    mach_put(mach, 0, 0, asks ? mach->active : word_of_lanes(mach, what, arg[1]));
+    mach_put_pred(mach, 1,
+                  op == VoteOp_ANY ? t_not(ts, t_eq(ts, prove_voted(ts, what, arg[1]), ts->zero))
+                  : of_all         ? t_eq(ts, prove_voted(ts, what, arg[1]), ts->zero)
+                                   : t_app(ts, TO_RESULT, 1, 1 + op, NULL, &what, 1));
 }
 
 /* Any other instruction that computes words from words, alike on both sides or not at all. */
@@ -589,14 +648,20 @@ static bool other(Mach *mach) {
         mach_put64(mach, 0, t_const(ts, 64, bin_address(mach->prover->flow, mach->at) + (uint64_t)in->wide));
         return true;
     case OT_SHFL: collective(mach, term_name(ts, "shfl.%u", MOD(SHFL, mode)), 3, true, true); return true;
-    case OT_VOTE: mach_vote(mach, MOD(VOTE, op)); return true;
+    case OT_VOTE:
+        if (!asks_for_mask(mach))
+            mach_vote(mach, MOD(VOTE, op));
+        return true;
     case OT_VOTEU: mach_vote(mach, MOD(VOTEU, op)); return true;
     case OT_MATCH:
-        only_of_the_mask(mach);
+        if (asks_for_mask(mach))
+            return true;
+        if (!is_match_any(in) || keeps(in->dst[1]))
+            only_of_the_mask(mach, lanes_here(mach));
         collective(mach, term_name(ts, "match.%u.%u", MOD(MATCH, op), MOD(MATCH, type)), 1, true, true);
         return true;
     case OT_REDUX:
-        only_of_the_mask(mach);
+        only_of_the_mask(mach, lanes_here(mach));
         collective(mach, term_name(ts, "redux.%u.%u", MOD(REDUX, op), MOD(REDUX, sign)), 1, true, false);
         return true;
     case OT_BAR: {

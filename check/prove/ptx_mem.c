@@ -515,6 +515,10 @@ bool prove_ptx_membar(Ptx *ptx) {
     forget_copies(ptx, true);
     return true;
 }
+Term *prove_voted(Terms *ts, Term *what, Term *lanes) {
+    enum { LUT_BOTH = 0xc0 };
+    return t_lop3(ts, LUT_BOTH, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1), lanes, ts->zero);
+}
 static Term *vote(Ptx *ptx, Term *says, Term *lanes) {
     Term *arg[2] = {says, lanes};
     return pv_event(ptx, 1u << MEM_WARP, "vote", arg, 2);
@@ -539,13 +543,17 @@ bool prove_ptx_activemask(Ptx *ptx) {
 }
 bool prove_ptx_vote(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
-    Term *lanes = pv_together(ptx, 2), *what = vote(ptx, pv_src(ptx, pv_operand(ptx, 1), TY_PRED), lanes);
-    unsigned how = in->sub == SUB_ALL ? VoteOp_ALL : in->sub == SUB_UNI ? VoteOp_EQ : VoteOp_ANY;
+    Terms *ts = &ptx->prover->ts;
+    Term *lanes = pv_together(ptx, 2), *says = pv_src(ptx, pv_operand(ptx, 1), TY_PRED),
+         *what = vote(ptx, in->sub == SUB_ALL ? t_not(ts, says) : says, lanes),
+         *nobody = t_eq(ts, prove_voted(ts, what, lanes), ts->zero);
     if (in->sub == SUB_BALLOT)
-        pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
+        pv_dst(ptx, pv_operand(ptx, 0), TY_B32,
+               says == ts->truth ? word_of(ptx, what, 0) : prove_voted(ts, what, lanes));
+    else if (in->sub == SUB_UNI)
+        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, t_app(ts, TO_RESULT, 1, 1 + VoteOp_EQ, NULL, &what, 1));
     else
-        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED,
-               t_app(&ptx->prover->ts, TO_RESULT, 1, 1 + how, NULL, &what, 1));
+        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, in->sub == SUB_ALL ? nobody : t_not(ts, nobody));
     return true;
 }
 bool prove_ptx_match(Ptx *ptx) {
@@ -559,7 +567,7 @@ bool prove_ptx_match(Ptx *ptx) {
         ptx, 1u << MEM_WARP,
         term_name(ts, "match.%u.%u", all ? MatchOp_ALL : MatchOp_ANY, wide ? MatchType_U64 : MatchType_U32),
         arg, wide ? 3 : 2);
-    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, all ? word_of(ptx, what, 0) : prove_voted(ts, what, lanes));
     if (in->ndst > 1)
         pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
     return true;

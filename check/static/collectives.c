@@ -23,6 +23,7 @@
  * These are rules on shapes: what they report may be harmless if a path is never taken, and they do not show
  * that nothing hangs; check/model does, for small programs.
  * SPDX-License-Identifier: MIT */
+#include "check/flow/question.h"
 #include "check/static/internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,9 @@ uint32_t check_warpsync_before(Checker *checker, uint32_t i) {
         if (only == NONE || only == block || checker->proc_at[b->first] != NONE)
             return NONE;
         i = flow->blocks[only].first + flow->blocks[only].ninsts;
-        if (check_comes_together(flow, i - 1, block))
+        BinQuestion question;
+        if (check_comes_together(flow, i - 1, block) ||
+            (bin_question(flow, i - 1, &question) && question.fast == block))
             return i - 1;
         if (flow->blocks[only].nsuccs != 1)
             return NONE;
@@ -249,9 +252,17 @@ static bool told_before(const Checker *checker, uint32_t i) {
     return false;
 }
 
+/* Does it only ask whether all lanes of a mask are here? */
+static bool is_question(const BinFlow *flow, uint32_t i) {
+    const BinBlock *block = &flow->blocks[flow->block_of[i]];
+    BinQuestion question;
+    return bin_question(flow, block->first + block->ninsts - 1, &question) &&
+           (question.who == i || question.answer == i);
+}
+
 /* Does the code show that the collective is one of those lanes that are active, whichever? */
 static bool of_active_lanes(Checker *checker, uint32_t i) {
-    return told_before(checker, i) ||
+    return told_before(checker, i) || is_question(checker->flow, i) ||
            (checker->native && (check_used_with_vote(checker, i) || check_asks_for_others(checker, i)));
 }
 

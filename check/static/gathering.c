@@ -10,6 +10,7 @@
  * Both name the same lanes, and of WARPSYNC.COLLECTIVE and ENDCOLLECTIVE neither stands without the other:
  * what is between them is executed once, for lanes that wait in several places. The operations are known by
  * name: no other gather lanes so. SPDX-License-Identifier: MIT */
+#include "check/flow/question.h"
 #include "check/static/internal.h"
 
 bool check_comes_together(const BinFlow *flow, uint32_t last, uint32_t block) {
@@ -132,6 +133,25 @@ static void apart_lanes(Checker *checker, uint32_t branch) {
     }
 }
 
+/* What lanes do of whose mask not all are here, as a branch has found (check/flow/question.h). */
+static void missed_lanes(Checker *checker, uint32_t branch) {
+    const BinFlow *flow = checker->flow;
+    uint32_t gathered, sync;
+    BinQuestion question;
+    if (!bin_question(flow, branch, &question))
+        return;
+    Meets meets = first_meeting(checker, question.slow, &sync);
+    if (meets == MEETS_NOBODY)
+        check_report_as(checker, SEV_ERROR, CR_R09, sync, branch,
+                        "lanes that the branch at %s has found apart come here with no WARPSYNC",
+                        check_at(checker, branch));
+    else if (meets == MEETS_AT && question.mask.kind == OPK_IMM && check_mask(flow, sync, &gathered) &&
+             gathered != question.mask.value)
+        check_report_as(checker, SEV_ERROR, CR_R09, sync, branch,
+                        "WARPSYNC mask 0x%08x is not that of the question before %s, 0x%08x", gathered,
+                        check_at(checker, branch), question.mask.value);
+}
+
 /* From `inst` to ENDCOLLECTIVE (`step` 1), or back to WARPSYNC.COLLECTIVE: the other end, nothing between
  * them that moves lanes; NONE. */
 static uint32_t other_end(const Checker *checker, uint32_t inst, int step) {
@@ -173,7 +193,9 @@ void check_gathering(Checker *checker) {
                 unsigned type = flow->insts[i].optype;
                 if (type == OT_WARPSYNC_COLLECTIVE || type == OT_ENDCOLLECTIVE)
                     both_ends(checker, i);
-                else if (type == OT_BRA)
+                else if (type == OT_BRA) {
                     apart_lanes(checker, i);
+                    missed_lanes(checker, i);
+                }
             }
 }

@@ -18,6 +18,7 @@
  * meeting, a WARPSYNC or BAR, or where they yield to others.
  *
  * Dominators and loops are the checker's own, as post-dominators are. SPDX-License-Identifier: MIT */
+#include "check/flow/question.h"
 #include "check/static/internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -556,9 +557,11 @@ static void look_at_rest(Meet *meet) {
 
 static bool may_part(const Checker *checker, const BinBlock *b) {
     uint32_t last = b->first + b->ninsts - 1;
+    BinQuestion question;
     BinKind kind = checker->flow->decoded[last] ? bin_kind(&checker->flow->insts[last]) : BK_EXIT;
     return b->reachable && b->nsuccs > 1 && b->succs[0].block != b->succs[b->nsuccs - 1].block &&
-           checker->divergent[last] && kind != BK_EXIT && kind != BK_RET;
+           checker->divergent[last] && kind != BK_EXIT && kind != BK_RET &&
+           !bin_question(checker->flow, last, &question); /* its slow way brings lanes together */
 }
 
 static void look_at_proc(Checker *checker, const Proc *proc, const bool *waits, uint16_t taken) {

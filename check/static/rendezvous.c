@@ -14,6 +14,7 @@
  * (R-25): `open` is a backward flow of what else may happen, an exit, a return, a call, a WARPSYNC of some
  * lanes, or one before BAR, of which PTX promises that the warp comes together. SPDX-License-Identifier: MIT
  */
+#include "check/flow/question.h"
 #include "check/static/internal.h"
 
 typedef struct {
@@ -58,6 +59,14 @@ static void find_meetings(Meetings *meetings) {
             }
 }
 
+/* Where a branch asks for the lanes of a mask, the WARPSYNC of the slow way stands for both. */
+static bool is_fast_way(const BinFlow *flow, uint32_t block, uint32_t successor) {
+    const BinBlock *b = &flow->blocks[block];
+    BinQuestion question;
+    return b->nsuccs == 2 && bin_question(flow, b->first + b->ninsts - 1, &question) &&
+           b->succs[successor].block == question.fast;
+}
+
 static bool first_of_block(Meetings *meetings, uint32_t block) {
     Checker *checker = meetings->c;
     const BinFlow *flow = checker->flow;
@@ -80,7 +89,8 @@ static bool first_of_block(Meetings *meetings, uint32_t block) {
         }
     }
     for (uint32_t s = 0; s < flow->blocks[block].nsuccs; s++)
-        changed |= bs_or(&meetings->first[block], &meetings->first[flow->blocks[block].succs[s].block]);
+        changed |= !is_fast_way(flow, block, s) &&
+                   bs_or(&meetings->first[block], &meetings->first[flow->blocks[block].succs[s].block]);
     return changed;
 }
 
@@ -137,7 +147,8 @@ static void find_open(Meetings *meetings) {
         changed = false;
         for (uint32_t b = flow->nblocks; b-- > 0;)
             for (uint32_t s = 0; s < flow->blocks[b].nsuccs; s++)
-                if (way[b] == GOES_ON && !meetings->open[b] && meetings->open[flow->blocks[b].succs[s].block])
+                if (way[b] == GOES_ON && !meetings->open[b] && !is_fast_way(flow, b, s) &&
+                    meetings->open[flow->blocks[b].succs[s].block])
                     changed = meetings->open[b] = true;
     }
 }
@@ -186,8 +197,10 @@ void check_rendezvous(Checker *checker) {
     for (uint32_t b = 0; b < flow->nblocks; b++) {
         const BinBlock *bin_block = &flow->blocks[b];
         uint32_t last = bin_block->first + bin_block->ninsts - 1;
+        BinQuestion question;
         if (!bin_block->reachable || bin_block->nsuccs < 2 || !flow->decoded[last] ||
-            !checker->surely_divergent[last] || bin_kind(&flow->insts[last]) == BK_EXIT)
+            !checker->surely_divergent[last] || bin_kind(&flow->insts[last]) == BK_EXIT ||
+            bin_question(flow, last, &question)) /* parts nobody */
             continue;
         for (uint32_t s = 0; s < bin_block->nsuccs; s++)
             for (uint32_t t = 0; t < bin_block->nsuccs; t++)

@@ -112,12 +112,29 @@ static bool fix(Legal *legal) {
     return false;
 }
 
+/* Is its result another one if lanes of other masks execute it as well? A SHFL reads lanes of its own mask
+ * alone. */
+static bool counts_who_is_there(const Inst *i) {
+    return !ir_is_pseudo(i->op) && isa_traits(i->op)->lanes == ISA_LANES_COLLECTIVE && i->op != OT_SHFL &&
+           !(i->flags & IF_MASKED);
+}
+
 /* A mask in a register may be another for each lane: those of another mask are not to go on together with
- * these, who would count them in their vote or sum. */
-static void keep_masks_apart(Function *f, Inst *i) {
-    if (i->op == OT_WARPSYNC && ir_src(f, i, WARPSYNC_rb)->kind != OPK_IMM &&
-        isa_target_info(f->module->target)->warpsync_joins)
-        i->mods |= MSET(WARPSYNC, exclusive, 1);
+ * these where a collective would count them. Elsewhere they are, and stay together. at: of the WARPSYNC */
+static void keep_masks_apart(Function *f, BlockId b, unsigned at) {
+    Inst *i = ir_inst(f, ir_inst_at(f, b, at));
+    if (i->op != OT_WARPSYNC || ir_src(f, i, WARPSYNC_rb)->kind == OPK_IMM ||
+        !isa_target_info(f->module->target)->warpsync_joins)
+        return;
+    for (unsigned k = at + 1; k < ir_num_insts(f, b); k++) {
+        const Inst *next = ir_inst(f, ir_inst_at(f, b, k));
+        if (!ir_is_pseudo(next->op) && isa_has_effect(next->op, ISA_EFFECT_SWITCH))
+            return;
+        if (counts_who_is_there(next)) {
+            i->mods |= MSET(WARPSYNC, exclusive, 1);
+            return;
+        }
+    }
 }
 
 bool pass_legalise(Function *f, Diags *d) {
@@ -133,7 +150,7 @@ bool pass_legalise(Function *f, Diags *d) {
                 return diag(d, f->locs.at[ir_inst(f, l.id)->loc.i].src, DIAG_E0772,
                             ir_op_name(ir_inst(f, l.id)->op), isa_target_name(f->module->target),
                             str_text(f->module->strings, f->name));
-            keep_masks_apart(f, ir_inst(f, l.id));
+            keep_masks_apart(f, b, l.at);
             p = l.at;
         }
     }

@@ -289,7 +289,7 @@ static void check_block(Check *check, uint32_t n, Pending *pending) {
             break_rule(check, first_inst(check->f, n), "R-03", "an endless loop keeps lanes pending in B%u",
                        k);
     const Block *b = ir_block(check->f, (BlockId){n});
-    pending->apart |= b->succs.n > 1 && (reconv_branch(check->f, b)->flags & IF_UNIFORM ||
+    pending->apart |= b->succs.n > 1 && (reconv_branch(check->f, b)->flags & (IF_UNIFORM | IF_ASKS) ||
                                          !uniform_branch(check->f, (BlockId){n}));
 }
 

@@ -103,9 +103,10 @@ static double unit(uint64_t hash) { return (double)(hash >> 11) * 0x1p-53; }
 static uint32_t rare_slot(const Expect *expect, uint32_t b) {
     const Reconv *reconv = expect->reconv;
     const Inst *branch = reconv_branch(reconv->f, &reconv->f->blocks.at[b]);
-    if (!(branch->flags & IF_RARE) || branch->op != OT_BRA || slots_of(&reconv->g, b) != 2)
+    if (!(branch->flags & (IF_RARE | IF_ASKS)) || branch->op != OT_BRA || slots_of(&reconv->g, b) != 2)
         return NO_NODE;
-    return reconv->g.succ[reconv->g.succ_at[b]] == ir_src(reconv->f, branch, BRA_offset)->value ? 0 : 1;
+    bool first = reconv->g.succ[reconv->g.succ_at[b]] == ir_src(reconv->f, branch, BRA_offset)->value;
+    return first == ((branch->flags & IF_RARE) != 0) ? 0 : 1;
 }
 
 /* Some ways of the branch leave a loop, others do not: how many rounds it has decides. */

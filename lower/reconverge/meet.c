@@ -66,6 +66,7 @@ void reconv_note_sites(SyncNotes *notes, const IrModule *module) {
                 *VEC_PUSH(&notes->a, &notes->sites) =
                     (SyncSite){.f = f,
                                .block = b.i,
+                               .stands = b.i,
                                .inst = id,
                                .op = i->op,
                                .mods = i->mods,
@@ -83,7 +84,7 @@ void reconv_note_sites(SyncNotes *notes, const IrModule *module) {
     note_ballots(notes);
 }
 
-const SyncSite *reconv_noted(const SyncNotes *notes, const Function *f, InstId inst) {
+SyncSite *reconv_noted(const SyncNotes *notes, const Function *f, InstId inst) {
     SyncSite key = {.inst = inst};
     memcpy(&key.f, &f, sizeof f);
     return notes->sites.n ? bsearch(&key, notes->sites.at, notes->sites.n, sizeof key, by_place) : NULL;
@@ -112,7 +113,7 @@ static void find_stubs_in(Meet *meet, Function *f, BlockId block, bool *kept) {
     FOR_INSTS(f, block, i) {
         const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
         for (uint32_t s = 0; callee && is_stub(callee) && s < meet->notes->sites.n; s++)
-            if (site[s].f == f && site[s].block == block.i && site[s].loc.i == i->loc.i && !meet->stub[s] &&
+            if (site[s].f == f && site[s].stands == block.i && site[s].loc.i == i->loc.i && !meet->stub[s] &&
                 !kept[s]) {
                 meet->stub[s] = callee;
                 break;

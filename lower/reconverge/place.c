@@ -19,6 +19,7 @@
  *
  * That it is right does not depend on the choice: lanes only wait where all that are pending can still come,
  * and any set whose order has no cycle is safe (join.c). SPDX-License-Identifier: MIT */
+#include "lower/reconverge/ask.h"
 #include "lower/profile.h"
 #include "lower/reconverge/place.h"
 #include <stdlib.h>
@@ -688,7 +689,7 @@ void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent
     places->joined = bs_new(&reconv->a, reconv->g.n);
     for (uint32_t k = 0; k < reconv->order.count; k++) {
         uint32_t b = reconv->order.order[k], preds = 0, last = NO_NODE;
-        if (!b || reconv_only_exits(reconv->f, b))
+        if (!b || reconv_only_exits(reconv->f, b) || reconv_is_answered(reconv->f, b))
             continue;
         bool left = false;
         GRAPH_PREDS(&reconv->g, b, q)

@@ -71,7 +71,7 @@ static void judge_branches(Reconv *reconv, bool recursive, uint32_t *join_of, bo
     FOR_BLOCKS(f, block_id) {
         uint32_t b = block_id.i;
         const Block *blk = ir_block(f, block_id);
-        if (one_way(blk) || reconv->pd.region[b] == NO_NODE)
+        if (one_way(blk) || reconv->pd.region[b] == NO_NODE || reconv_branch(f, blk)->flags & IF_ASKS)
             continue;
         ReconvReason why = judge(reconv, b, recursive);
         ReconvReport rep = {.func = f, .branch = {b}, .loc = reconv_branch(f, blk)->loc, .reason = why};
@@ -310,7 +310,7 @@ bool pass_reconverge(IrModule *module, Diags *diags) {
     SyncNotes notes = {0};
     if (module->verify)
         reconv_note_sites(&notes, module);
-    mod.nstubs = reconv_make_stubs(module, &mod.gather);
+    mod.nstubs = reconv_make_stubs(module, module->verify ? &notes : NULL, &mod.gather);
     mod.base = ARENA_ARRAY(&mod.a, uint32_t, module->funcs.n);
     mod.calls = call_graph(&mod.a, module);
     mod.observes = ir_observing_functions(&mod.a, &mod.calls, module);

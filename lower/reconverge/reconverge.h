@@ -4,7 +4,8 @@
  * lower/reconverge/compared.c, lower/reconverge/heads.c (auto mode: candidates, sets of them, what they would
  * cost, values that branches have in common, loops with one header), lower/reconverge/insert.c (the
  * instructions), lower/reconverge/together.c, lower/reconverge/sync.c, lower/reconverge/stub.c and
- * lower/reconverge/gather.c, lower/reconverge/ballot.c (collectives), lower/reconverge/yield.c,
+ * lower/reconverge/gather.c, lower/reconverge/ballot.c, lower/reconverge/fast.c, lower/reconverge/ask.c,
+ * lower/reconverge/votes.c (collectives), lower/reconverge/yield.c,
  * lower/reconverge/retry.c (progress),
  * lower/reconverge/check.c and lower/reconverge/meet.c (the rules, checked on the result).
  * SPDX-License-Identifier: MIT */
@@ -204,9 +205,6 @@ bool reconv_step_together(const Function *f, const Inst *i, bool together);
 bool reconv_step_active(Function *f, const Inst *i, Operand *active);
 /* WARPSYNC (and YIELD) before collectives; BREAK and BSSY around YIELD if asked for. base: see Module. */
 bool reconv_cover(Reconv *reconv, unsigned base, Diags *diags);
-/* Collectives that may meet each other from several places go through stubs, which become the module's first
- * functions. Returns how many. *gather: NULL, or the function in which lanes gather, one of them. */
-unsigned reconv_make_stubs(IrModule *module, Function **gather);
 /* May other lanes be active behind it than before it? */
 bool reconv_changes_active(const Inst *i);
 
@@ -238,10 +236,15 @@ ReconvBallot reconv_ballot_of(const Function *f, const DomTree *dom, uint32_t bl
 /* Of different votes or sides of one, in one function? Then lanes at them never wait for each other. */
 bool reconv_other_ballot(ReconvBallot one, ReconvBallot other);
 
+/* Has each lane take from a vote the part of its mask, where that can be: the vote is IF_MASKED then, and may
+ * be one with lanes of other masks (lower/reconverge/votes.c). */
+void reconv_mask_vote(Function *f, BlockId block, InstId vote, Operand mask);
+
 /* A collective as it was before stubs were made and masks were taken away, for the checks of the result. */
 typedef struct {
     Function *f;
-    uint32_t block;
+    uint32_t block;  /* that every lane passes on its way to it */
+    uint32_t stands; /* the block in which it is, or the call of its stub */
     InstId inst;
     uint16_t op;
     uint32_t mods;
@@ -254,9 +257,12 @@ typedef struct {
     Arena a;
     VEC(SyncSite) sites; /* sorted */
 } SyncNotes;
+/* Collectives that may meet each other from several places go through stubs, which become the module's first
+ * functions. Returns how many. notes: those of the module, whose blocks are kept right; or NULL. *gather:
+ * NULL, or the function in which lanes gather, one of them. */
+unsigned reconv_make_stubs(IrModule *module, SyncNotes *notes, Function **gather);
 void reconv_note_sites(SyncNotes *notes, const IrModule *module);
-const SyncSite *reconv_noted(const SyncNotes *notes, const Function *f,
-                             InstId inst); /* NULL if there is none */
+SyncSite *reconv_noted(const SyncNotes *notes, const Function *f, InstId inst); /* NULL if there is none */
 bool reconv_is_collective(const Inst *i);
 /* The rules (lower/reconverge/check.c) on the result; false: reported as internal error. notes: made before
  * the stubs, or NULL where there are none: then the result itself is noted. */

@@ -31,55 +31,18 @@
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 #include "lower/opt/opt.h"
-#include "lower/reconverge/reconverge.h"
-#include <string.h>
+#include "lower/reconverge/stub.h"
 
 enum { MAX_SITES = 3000, MAX_TURN_TESTS = 20000, STUB_SRCS = 8, STUB_DSTS = 4 };
 
-typedef struct {
-    Function *f;
-    BlockId block;
-    InstId inst, result; /* result: the B2R_RESULT of a BAR_RED */
-    uint32_t parent;     /* union-find over sites */
-    bool uniform, aligned;
-    Operand mask;
-    ReconvBallot ballot;
-} Site;
-
-typedef struct {
-    bool ready;
-    Graph g;
-    DomTree dom;
-    PostDom pd;
-    Bitset roots; /* open functions from which it is reached */
-} Facts;
-
-/* Of a function's graph without the blocks that lanes of the mask never come to. */
-typedef struct {
-    const Function *f;
-    uint32_t mask;
-    Facts facts;
-} MaskFacts;
-
-typedef struct {
-    IrModule *m;
-    Arena a;
-    VEC(Site) sites;
-    Facts *facts; /* [func] */
-    VEC(MaskFacts) of_masks;
-    uint32_t turn_tests;
-} Stubs;
-
 /* ---- the places ---- */
-
-static bool is_bar(unsigned op) { return isa_has_effect(op, ISA_EFFECT_CTA_BARRIER); }
 
 static InstId result_behind(Function *f, const Block *b, unsigned p) {
     for (p++; p < b->insts.n; p++) {
         unsigned op = ir_inst(f, b->insts.at[p])->op;
         if (op == OT_B2R_RESULT)
             return b->insts.at[p];
-        if (is_bar(op) || op == OT_CALL)
+        if (reconv_is_bar(op) || op == OT_CALL)
             break;
     }
     return (InstId){0};
@@ -94,17 +57,18 @@ static void find_stub_sites(Stubs *stubs, Function *f) {
             if (reconv_step_active(f, i, &active))
                 continue;
             unsigned own = ir_is_pseudo(i->op) ? 0 : isa_num_src(i->op);
-            if (!op_is_always(i->guard) || (!is_bar(i->op) && i->op != OT_WARPSYNC && !(i->flags & IF_SYNC)))
+            if (!op_is_always(i->guard) ||
+                (!reconv_is_bar(i->op) && i->op != OT_WARPSYNC && !(i->flags & IF_SYNC)))
                 continue;
-            Site site = {.f = f,
-                         .block = block_id,
-                         .inst = id,
-                         .uniform = b->uniform_flow,
-                         .aligned = (i->flags & IF_ALIGNED) != 0,
-                         .parent = stubs->sites.n};
+            StubSite site = {.f = f,
+                             .block = block_id,
+                             .inst = id,
+                             .uniform = b->uniform_flow,
+                             .aligned = (i->flags & IF_ALIGNED) != 0,
+                             .parent = stubs->sites.n};
             if (i->op == OT_WARPSYNC)
                 site.mask = *ir_src(f, i, WARPSYNC_rb);
-            else if (is_bar(i->op))
+            else if (reconv_is_bar(i->op))
                 site.mask = op_imm(UINT32_MAX);
             else if (i->nsrc > own)
                 site.mask = *ir_src(f, i, own);
@@ -136,7 +100,7 @@ static void reach_callees(Stubs *stubs, const CallGraph *calls, uint32_t root, u
 static void find_roots(Stubs *stubs) {
     CallGraph calls = call_graph(&stubs->a, stubs->m);
     uint32_t n = calls.n + 1, *stack = ARENA_ARRAY(&stubs->a, uint32_t, n);
-    stubs->facts = ARENA_ARRAY(&stubs->a, Facts, n); /* the last one: of unknown callees */
+    stubs->facts = ARENA_ARRAY(&stubs->a, StubFacts, n); /* the last one: of unknown callees */
     for (uint32_t k = 0; k < n; k++)
         stubs->facts[k].roots = bs_new(&stubs->a, n);
     for (uint32_t k = 0; k < calls.n; k++)
@@ -144,21 +108,21 @@ static void find_roots(Stubs *stubs) {
             reach_callees(stubs, &calls, k, stack);
 }
 
-static bool share_root(const Facts *facts, const Facts *b) {
+bool reconv_share_root(const StubFacts *facts, const StubFacts *b) {
     for (uint32_t k = 0; k < bs_words(&facts->roots); k++)
         if (facts->roots.w[k] & b->roots.w[k])
             return true;
     return false;
 }
 
-static void find_facts(Stubs *stubs, Function *f, Facts *facts) {
+static void find_facts(Stubs *stubs, Function *f, StubFacts *facts) {
     facts->ready = true;
     facts->dom = dom_tree(&stubs->a, &facts->g, GRAPH_FORWARD, f->entry.i);
     facts->pd = cfg_post_dominators(&stubs->a, f, &facts->g, f->entry.i);
 }
 
-static const Facts *facts_of(Stubs *stubs, Function *f) {
-    Facts *facts = &stubs->facts[f->index];
+static const StubFacts *facts_of(Stubs *stubs, Function *f) {
+    StubFacts *facts = &stubs->facts[f->index];
     if (!facts->ready) {
         facts->g = cfg_graph(&stubs->a, f);
         find_facts(stubs, f, facts);
@@ -170,7 +134,7 @@ static const Facts *facts_of(Stubs *stubs, Function *f) {
 static bool *others_blocks(Stubs *stubs, const Function *f, uint32_t mask) {
     bool *others = NULL;
     for (uint32_t k = 0; k < stubs->sites.n; k++) {
-        const Site *site = &stubs->sites.at[k];
+        const StubSite *site = &stubs->sites.at[k];
         if (site->f != f || site->mask.kind != OPK_IMM || ((uint32_t)site->mask.value & mask))
             continue;
         if (!others)
@@ -181,8 +145,8 @@ static bool *others_blocks(Stubs *stubs, const Function *f, uint32_t mask) {
 }
 
 /* What is so for lanes that come to the place. */
-static const Facts *facts_at(Stubs *stubs, const Site *site) {
-    const Facts *all = facts_of(stubs, site->f);
+static const StubFacts *facts_at(Stubs *stubs, const StubSite *site) {
+    const StubFacts *all = facts_of(stubs, site->f);
     uint32_t mask = (uint32_t)site->mask.value;
     if (site->mask.kind != OPK_IMM)
         return all;
@@ -205,7 +169,7 @@ static const Facts *facts_at(Stubs *stubs, const Site *site) {
 }
 
 /* A path of one edge or more from `from` to `to` that does not pass `without`. */
-static bool reaches(Stubs *stubs, const Facts *facts, uint32_t from, uint32_t to, uint32_t without) {
+static bool reaches(Stubs *stubs, const StubFacts *facts, uint32_t from, uint32_t to, uint32_t without) {
     ArenaMark mark = arena_mark(&stubs->a);
     uint8_t *seen = ARENA_ARRAY(&stubs->a, uint8_t, facts->g.n);
     uint32_t *stack = ARENA_ARRAY(&stubs->a, uint32_t, facts->g.n + 1), top = 0;
@@ -223,7 +187,7 @@ static bool reaches(Stubs *stubs, const Facts *facts, uint32_t from, uint32_t to
 
 static void find_ballots(Stubs *stubs) {
     for (uint32_t k = 0; k < stubs->sites.n; k++) {
-        Site *site = &stubs->sites.at[k];
+        StubSite *site = &stubs->sites.at[k];
         if (!site->uniform && site->mask.kind == OPK_VAL)
             site->ballot =
                 reconv_ballot_of(site->f, &facts_of(stubs, site->f)->dom, site->block.i, site->mask);
@@ -231,13 +195,13 @@ static void find_ballots(Stubs *stubs) {
 }
 
 /* Does every lane pass a, b, a, b, ... in turn? */
-static bool in_turn(Stubs *stubs, const Site *site, const Site *b) {
+static bool in_turn(Stubs *stubs, const StubSite *site, const StubSite *b) {
     uint32_t x = site->block.i, y = b->block.i;
     if (x == y)
         return true;
     if (++stubs->turn_tests > MAX_TURN_TESTS)
         return false;
-    const Facts *facts = facts_at(stubs, site);
+    const StubFacts *facts = facts_at(stubs, site);
     if (!(dom_contains(&facts->dom, x, y) && postdom_contains(&facts->pd, y, x)) &&
         !(dom_contains(&facts->dom, y, x) && postdom_contains(&facts->pd, x, y)))
         return false;
@@ -246,30 +210,28 @@ static bool in_turn(Stubs *stubs, const Site *site, const Site *b) {
 
 /* Has every lane that is at `odd` passed `even` once, and will none pass it again? Uniform flow alone does
  * not say so: lanes on their way to an EXIT may leave it aside. */
-static bool passed_once(Stubs *s, const Site *even, const Site *odd) {
-    const Facts *facts = facts_of(s, even->f);
+static bool passed_once(Stubs *s, const StubSite *even, const StubSite *odd) {
+    const StubFacts *facts = facts_of(s, even->f);
     return even->f->is_entry && dom_contains(&facts->dom, even->block.i, odd->block.i) &&
            !reaches(s, facts, even->block.i, even->block.i, NO_NODE) &&
            !reaches(s, facts, odd->block.i, even->block.i, NO_NODE);
 }
-
-static bool same_operand(Operand a, Operand b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 /* Lanes meet by mask, so places with different numbers never do. */
 static bool other_mask(Operand a, Operand b) {
     return a.kind == OPK_IMM && b.kind == OPK_IMM && a.value != b.value;
 }
 
-static bool other_barrier(const Site *site, const Inst *i, const Site *b, const Inst *j) {
+static bool other_barrier(const StubSite *site, const Inst *i, const StubSite *b, const Inst *j) {
     Operand x = *ir_src(site->f, i, 0), y = *ir_src(b->f, j, 0);
-    return is_bar(i->op) && x.kind == OPK_IMM && y.kind == OPK_IMM && x.value != y.value;
+    return reconv_is_bar(i->op) && x.kind == OPK_IMM && y.kind == OPK_IMM && x.value != y.value;
 }
 
-static bool may_meet(Stubs *stubs, const Site *site, const Site *b) {
+static bool may_meet(Stubs *stubs, const StubSite *site, const StubSite *b) {
     const Inst *i = ir_inst(site->f, site->inst), *j = ir_inst(b->f, b->inst);
     if (i->op != j->op || i->mods != j->mods || (site->uniform && b->uniform) ||
         (site->aligned && b->aligned) || other_mask(site->mask, b->mask) || other_barrier(site, i, b, j) ||
-        !share_root(&stubs->facts[site->f->index], &stubs->facts[b->f->index]))
+        !reconv_share_root(&stubs->facts[site->f->index], &stubs->facts[b->f->index]))
         return false;
     if (site->f != b->f)
         return true;
@@ -277,18 +239,18 @@ static bool may_meet(Stubs *stubs, const Site *site, const Site *b) {
         (b->ballot.vote.i && site->uniform))
         return false;
     if (!site->uniform && !b->uniform)
-        return !same_operand(site->mask, b->mask) || !in_turn(stubs, site, b);
+        return !reconv_same_operand(site->mask, b->mask) || !in_turn(stubs, site, b);
     return !(site->uniform ? passed_once(stubs, site, b) : passed_once(stubs, b, site));
 }
 
-static uint32_t leader(Stubs *stubs, uint32_t k) {
+uint32_t reconv_stub_leader(Stubs *stubs, uint32_t k) {
     while (stubs->sites.at[k].parent != k)
         k = stubs->sites.at[k].parent = stubs->sites.at[stubs->sites.at[k].parent].parent;
     return k;
 }
 
 static void unite(Stubs *stubs, uint32_t a, uint32_t b) {
-    stubs->sites.at[leader(stubs, a)].parent = leader(stubs, b);
+    stubs->sites.at[reconv_stub_leader(stubs, a)].parent = reconv_stub_leader(stubs, b);
 }
 
 /* Of very many places all of one kind use one stub, but for those kinds of which PTX promises each that a
@@ -297,13 +259,13 @@ static void connect_many(Stubs *stubs) {
     VEC(uint32_t) kinds = {0}; /* a place of each that is not .aligned */
     for (int aligned = 0; aligned < 2; aligned++)
         for (uint32_t a = 0; a < stubs->sites.n; a++) {
-            const Site *site = &stubs->sites.at[a];
+            const StubSite *site = &stubs->sites.at[a];
             const Inst *i = ir_inst(site->f, site->inst);
             if (site->aligned != (aligned != 0))
                 continue;
             uint32_t k = 0;
             for (; k < kinds.n; k++) {
-                const Site *first = &stubs->sites.at[kinds.at[k]];
+                const StubSite *first = &stubs->sites.at[kinds.at[k]];
                 const Inst *j = ir_inst(first->f, first->inst);
                 if (i->op == j->op && i->mods == j->mods)
                     break;
@@ -322,52 +284,9 @@ static void connect(Stubs *stubs) {
     }
     for (uint32_t a = 0; a < stubs->sites.n; a++)
         for (uint32_t b = 0; b < a; b++)
-            if (leader(stubs, a) != leader(stubs, b) &&
+            if (reconv_stub_leader(stubs, a) != reconv_stub_leader(stubs, b) &&
                 may_meet(stubs, &stubs->sites.at[a], &stubs->sites.at[b]))
                 unite(stubs, a, b);
-}
-
-/* ---- masks ---- */
-
-/* Is there one division of the warp for all places: each in uniform flow, with all lanes or with one and the
- * same value as mask? Then who waits for a lane is of its part, and so is whom that lane waits for. */
-static bool one_division(const Stubs *stubs) {
-    const Site *first = NULL;
-    for (uint32_t k = 0; k < stubs->sites.n; k++) {
-        const Site *site = &stubs->sites.at[k];
-        if (!site->uniform)
-            return false;
-        if (site->mask.kind == OPK_IMM && site->mask.value == UINT32_MAX)
-            continue;
-        if (site->mask.kind != OPK_VAL ||
-            (first && (first->f != site->f || !same_operand(first->mask, site->mask))))
-            return false;
-        first = site;
-    }
-    return true;
-}
-
-/* May lanes with different masks wait at this place at one time? In uniform flow a mask that is the same in
- * all lanes names them all. */
-static bool masks_may_differ(const Site *site) {
-    if (site->mask.kind == OPK_IMM || site->ballot.vote.i)
-        return false;
-    return !site->uniform || site->mask.kind != OPK_VAL ||
-           !ir_value(site->f, (ValId){site->mask.value})->uniform;
-}
-
-/* differ: [place] of a group's leader: lanes with different masks may wait there at one time. size: [place]
- * of its group, if it leads one. Is there such a group? */
-static bool find_different_masks(Stubs *stubs, const uint32_t *size, bool *differ) {
-    bool any = false, one = one_division(stubs);
-    for (uint32_t k = 0; k < stubs->sites.n; k++) {
-        const Site *site = &stubs->sites.at[k], *first = &stubs->sites.at[leader(stubs, k)];
-        bool alone = size[leader(stubs, k)] == 1;
-        if (alone ? !one && masks_may_differ(site)
-                  : site->mask.kind != OPK_IMM || !same_operand(site->mask, first->mask))
-            any = differ[leader(stubs, k)] = true;
-    }
-    return any;
 }
 
 /* ---- the stub of a group ---- */
@@ -381,6 +300,7 @@ typedef struct { /* how operands travel; regs 0: the same constant everywhere */
 typedef struct {
     unsigned op, result_op; /* result_op: whose destinations are the results */
     uint32_t mods;
+    uint16_t flags; /* that the operation has at all places */
     unsigned nsrc, ndst;
     Way mask, src[STUB_SRCS];
     uint8_t file[STUB_DSTS]; /* of a result, RF_COUNT if nobody wants it */
@@ -393,7 +313,7 @@ typedef struct {
 static void add_way(Way *way, Operand o, bool first) {
     if (first)
         way->constant = o;
-    else if (!way->regs && same_operand(way->constant, o) && o.kind != OPK_VAL)
+    else if (!way->regs && reconv_same_operand(way->constant, o) && o.kind != OPK_VAL)
         return;
     bool variable = o.kind == OPK_VAL || !first;
     way->pred |= (o.kind == OPK_VAL || o.kind == OPK_REG) && (o.file == RF_P || o.file == RF_UP);
@@ -402,14 +322,15 @@ static void add_way(Way *way, Operand o, bool first) {
         way->regs = (uint8_t)(n > way->regs ? n : way->regs);
 }
 
-static const Inst *result_inst(const Site *site) {
+static const Inst *result_inst(const StubSite *site) {
     return ir_inst(site->f, site->result.i ? site->result : site->inst);
 }
 
-static void add_site(Stub *st, const Site *site, bool first) {
+static void add_site(Stub *st, const StubSite *site, bool first) {
     const Inst *i = ir_inst(site->f, site->inst), *res = result_inst(site);
     st->op = i->op;
     st->mods = i->mods;
+    st->flags = first ? i->flags & IF_MASKED : st->flags & i->flags;
     st->nsrc = isa_num_src(i->op);
     st->result_op = i->op == OT_BAR_RED ? OT_B2R_RESULT : i->op;
     st->ndst = isa_num_dst(st->result_op);
@@ -538,6 +459,7 @@ static void build_stub(Stub *st, IrModule *m) {
     }
     InstId op = reconv_place_op(&p, st->op);
     ir_inst(f, op)->mods = st->mods;
+    ir_inst(f, op)->flags |= st->flags;
     for (unsigned k = 0; k < st->nsrc; k++)
         ir_set_src(f, op, k, src[k]);
     if (st->op != st->result_op)
@@ -567,6 +489,13 @@ static void build_stub(Stub *st, IrModule *m) {
 }
 
 /* ---- the calls ---- */
+
+unsigned reconv_position(Function *f, BlockId b, InstId id) {
+    unsigned p = 0;
+    while (ir_block(f, b)->insts.at[p].i != id.i)
+        p++;
+    return p;
+}
 
 static void pass_operand(ReconvPlace *place, Fixed *args, const Way *way, Operand o) {
     if (!way->regs)
@@ -599,16 +528,10 @@ static void move_to_r(Function *f, uint32_t value) {
             f->operands.at[k].file = RF_R;
 }
 
-static unsigned position(Function *f, BlockId b, InstId id) {
-    unsigned p = 0;
-    while (ir_block(f, b)->insts.at[p].i != id.i)
-        p++;
-    return p;
-}
-
-static void call_stub(const Stub *st, const Site *site, const Function *gather) {
+static void call_stub(const Stub *st, const StubSite *site, const Function *gather) {
     Function *f = site->f;
-    ReconvPlace p = {f, site->block, position(f, site->block, site->inst), ir_inst(f, site->inst)->loc};
+    ReconvPlace p = {f, site->block, reconv_position(f, site->block, site->inst),
+                     ir_inst(f, site->inst)->loc};
     Fixed args = {.next = ABI_FIRST_REG}, results = {.next = ABI_FIRST_REG};
     if (gather)
         reconv_call_gather(&p, gather, site->mask);
@@ -650,31 +573,31 @@ static void call_stub(const Stub *st, const Site *site, const Function *gather) 
     put_copies(&p, &results, true);
     for (unsigned k = 0; k < npreds; k++)
         put_isetp(&p, pred[k], flag[k]);
-    ir_remove_at(f, site->block, position(f, site->block, site->inst));
+    ir_remove_at(f, site->block, reconv_position(f, site->block, site->inst));
     if (site->result.i)
-        ir_remove_at(f, site->block, position(f, site->block, site->result));
+        ir_remove_at(f, site->block, reconv_position(f, site->block, site->result));
 }
 
 /* Are the lanes that come here known to be those of the mask, from a collective before in the block? */
-static bool are_together(const Site *site) {
+static bool are_together(const StubSite *site) {
     Function *f = site->f;
-    for (unsigned p = position(f, site->block, site->inst); p-- > 0;) {
+    for (unsigned p = reconv_position(f, site->block, site->inst); p-- > 0;) {
         const Inst *i = ir_inst(f, ir_inst_at(f, site->block, p));
         unsigned own = ir_is_pseudo(i->op) ? 0 : isa_num_src(i->op);
         if (i->op == OT_WARPSYNC)
-            return same_operand(*ir_src(f, i, WARPSYNC_rb), site->mask);
-        if (reconv_changes_active(i) || is_bar(i->op))
+            return reconv_same_operand(*ir_src(f, i, WARPSYNC_rb), site->mask);
+        if (reconv_changes_active(i) || reconv_is_bar(i->op))
             return false;
         if (i->flags & IF_SYNC && i->nsrc > own)
-            return same_operand(*ir_src(f, i, own), site->mask);
+            return reconv_same_operand(*ir_src(f, i, own), site->mask);
     }
     return false;
 }
 
-static void gather_at(const Site *site, const Function *gather) {
+static void gather_at(const StubSite *site, const Function *gather) {
     if (are_together(site))
         return;
-    ReconvPlace p = {site->f, site->block, position(site->f, site->block, site->inst),
+    ReconvPlace p = {site->f, site->block, reconv_position(site->f, site->block, site->inst),
                      ir_inst(site->f, site->inst)->loc};
     reconv_call_gather(&p, gather, site->mask);
 }
@@ -703,18 +626,18 @@ static void make_stub(Stubs *stubs, uint32_t group, unsigned number, const Funct
     Stub st = {0};
     bool first = true;
     for (uint32_t k = 0; k < stubs->sites.n; k++)
-        if (leader(stubs, k) == group) {
+        if (reconv_stub_leader(stubs, k) == group) {
             add_site(&st, &stubs->sites.at[k], first);
             first = false;
         }
     name_stub(stubs, &st, number);
     build_stub(&st, stubs->m);
     for (uint32_t k = 0; k < stubs->sites.n; k++)
-        if (leader(stubs, k) == group)
+        if (reconv_stub_leader(stubs, k) == group)
             call_stub(&st, &stubs->sites.at[k], gather);
 }
 
-unsigned reconv_make_stubs(IrModule *module, Function **gather) {
+unsigned reconv_make_stubs(IrModule *module, SyncNotes *notes, Function **gather) {
     Stubs s = {.m = module};
     unsigned first = module->funcs.n;
     bool divergent = false;
@@ -722,16 +645,20 @@ unsigned reconv_make_stubs(IrModule *module, Function **gather) {
         find_stub_sites(&s, module->funcs.at[k]);
     for (uint32_t k = 0; k < s.sites.n; k++)
         divergent |= !s.sites.at[k].uniform;
-    if (divergent) {
+    if (s.sites.n)
         find_roots(&s);
+    if (divergent) {
         find_ballots(&s);
         connect(&s);
     }
     uint32_t *size = ARENA_ARRAY(&s.a, uint32_t, s.sites.n + 1);
     for (uint32_t k = 0; k < s.sites.n; k++)
-        size[leader(&s, k)]++;
+        size[reconv_stub_leader(&s, k)]++;
     bool *differ = ARENA_ARRAY(&s.a, bool, s.sites.n + 1);
-    *gather = find_different_masks(&s, size, differ) ? reconv_make_gather(module) : NULL;
+    *gather = reconv_find_different_masks(&s, size, differ) ? reconv_make_gather(module) : NULL;
+    reconv_mask_votes(&s, differ);
+    if (module->opt_level > 0)
+        reconv_ask_sites(&s, size, differ, notes);
     for (uint32_t k = 0; k < s.sites.n; k++)
         if (size[k] > 1)
             make_stub(&s, k, module->funcs.n - first, differ[k] ? *gather : NULL);

@@ -50,6 +50,17 @@ if [ $name = groups ]; then
     ! grep 'sync\$' "$work/many.sass" || exit 1
 fi
 
+# Tiles that are all here ask, and go on together: without that each tile is alone from its first vote on.
+if [ $name = whole_tiles ]; then
+    for target in bru1 $native; do
+        "$heddle" compile -t $target "$ptx" -o "$work/$name.cubin"
+        "$heddle" check "$work/$name.cubin" >"$work/$name.log" || { cat "$work/$name.log"; exit 1; }
+        "$heddle" run "$work/$name.cubin" --grid 1 --block 32 $args --stats --json >"$work/$name.json"
+        efficiency=$(sed -n 's/.*"simt_efficiency":[^0-9]*\([0-9.]*\).*/\1/p' "$work/$name.json" | head -1)
+        awk -v e="$efficiency" 'BEGIN { exit !(e > 0.5) }' || { echo "$target: tiles are apart, $efficiency"; exit 1; }
+    done
+fi
+
 # Who asks which lanes are active waits for nobody.
 if [ $name = active ]; then
     for target in bru1 $native; do
