@@ -430,9 +430,9 @@ meet: waits in a barrier of the caller's | sub BSSY B3, / BSSY B1,
 meet: waits for others at another barrier | sub BSYNC B3 / BSYNC B2
 meet: does not wait for those that ask | drop BSYNC B2
 meet: gathers for ever | sub BSYNC B3 / BRA `(.L_13_00a0)
-meet: stub waits for lanes of another register | sub in:.text.$sync$VOTE$1 WARPSYNC.EXCLUSIVE R4 / WARPSYNC.EXCLUSIVE R5
-meet: stub waits for all lanes | sub in:.text.$sync$VOTE$1 WARPSYNC.EXCLUSIVE R4 / WARPSYNC 0xffffffff
-meet: stub waits for nobody | drop in:.text.$sync$VOTE$1 WARPSYNC.EXCLUSIVE R4
+meet: stub waits for lanes of another register | sub in:.text.$sync$VOTE$1 WARPSYNC R4 / WARPSYNC R5
+meet: stub waits for all lanes | sub in:.text.$sync$VOTE$1 WARPSYNC R4 / WARPSYNC 0xffffffff
+meet: stub waits for nobody | drop in:.text.$sync$VOTE$1 WARPSYNC R4
 meet: stub takes the predicate for its complement | sub ISETP.NE.U32.AND P0, PT, R5, RZ / ISETP.EQ.U32.AND P0, PT, R5, RZ
 meet: stub takes another operand | sub ISETP.NE.U32.AND P0, PT, R5, RZ / ISETP.NE.U32.AND P0, PT, R4, RZ
 meet: stub votes otherwise | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R4, PT, !P0
@@ -440,18 +440,29 @@ meet: stub's result in another register | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R5,
 meet: stub does not come back | sub in:.text.$sync$VOTE$1 RET.ABS.NODEC R2 0x0 / EXIT
 meet: stub comes back to another address | sub in:.text.$sync$VOTE$1 RET.ABS.NODEC R2 0x0 / RET.ABS.NODEC R2 -0x10
 meet: gathered for another WARPSYNC's mask | sub MOV R4, R9 / MOV R4, R8
-meet: calls the stub for the gathering | sub (__rela .I_15_0150, 58), index@..gather.. / \\1, index@($sync$VOTE$1)
+meet: calls the stub for the gathering | sub (__rela .I_15_0100, 58), index@..gather.. / \\1, index@($sync$VOTE$1)
 meet: gathers in place of the stub | sub (__rela \\S+ 58), index@..sync.VOTE.1. / \\1, index@($gather$)
 meet: vote's operand of the other place | sub SEL R5, RZ, 0x1, !P1 / SEL R5, RZ, 0x1, P1
-meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC.EXCLUSIVE R9 / WARPSYNC 0xffff
-meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC.EXCLUSIVE R9 / WARPSYNC.EXCLUSIVE R8
+meet: WARPSYNC for sum of all lanes | sub in:.text.meet WARPSYNC.EXCLUSIVE R9 / WARPSYNC 0xffff
+meet: WARPSYNC for sum of another register | sub in:.text.meet WARPSYNC.EXCLUSIVE R9 / WARPSYNC.EXCLUSIVE R8
+meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC R9 / WARPSYNC 0xffff
+meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC R9 / WARPSYNC R8
+meet: asks for lanes of another mask | sub LOP3.LUT P0, RZ, R5, R9, RZ, 0xc, / LOP3.LUT P0, RZ, R5, R8, RZ, 0xc,
+meet: asks for lanes that are here | sub LOP3.LUT P0, RZ, R5, R9, RZ, 0xc, / LOP3.LUT P0, RZ, R5, R9, RZ, 0xc0,
+meet: asks for lanes with another value | sub MATCH.ANY R5, R9 / MATCH.ANY R5, R8
+meet: fast way where lanes are missing | sub @!P0 BRA `\\(.L_\\d+_0160 / @P0 BRA `(.L_15_0160
+meet: lanes part where some are missing | drop VOTE.ANY P0, P0
+meet: match keeps lanes of other masks | sub LOP3.LUT R9, R10, R9, RZ, 0xc0, !PT / MOV R9, R10
+meet: vote keeps lanes of other masks | sub LOP3.LUT R0, R11, R9, RZ, 0xc0, !PT / MOV R0, R11
+meet: fast way matches another value | sub MATCH.ANY R10, R8 / MATCH.ANY R10, R0
+meet: fast way votes the complement | sub VOTE.ANY R11, PT, P1 / VOTE.ANY R11, PT, !P1
 meet: WARPSYNC lets lanes of all masks go on | sub in:.text.meet WARPSYNC.EXCLUSIVE R9 / WARPSYNC R9
-meet: match of all for any | sub MATCH.ANY R9, R8 / MATCH.ALL PT, R9, R8
-meet: match of 64 bits | sub MATCH.ANY R9, R8 / MATCH.ANY.U64 R9, R8
-meet: match of another value | sub MATCH.ANY R9, R8 / MATCH.ANY R9, R0
+meet: match of all for any | sub MATCH.ANY R11, R8 / MATCH.ALL PT, R11, R8
+meet: match of 64 bits | sub MATCH.ANY R11, R8 / MATCH.ANY.U64 R11, R8
+meet: match of another value | sub MATCH.ANY R11, R8 / MATCH.ANY R11, R0
 meet: reduction by another operation | sub REDUX.SUM / REDUX.OR
 meet: reduction of another value | sub REDUX.SUM UR0, R8 / REDUX.SUM UR0, R0
-meet: reduced before it is there | sub B---3--(.*)MOV R10, UR0 / B------\\1MOV R10, UR0
+meet: reduced before it is there | sub B---3--(.*)MOV R12, UR0 / B------\\1MOV R12, UR0
 meet: barrier is not released | drop in:.text.meet BSYNC B0
 meet: table's last index traps | sub ISETP.GE.U32.AND P0, PT, R0, 0x6 / ISETP.GE.U32.AND P0, PT, R0, 0x5
 meet: table's index checked under the complement | sub ISETP.GE.U32.AND P0, PT, R0, 0x6 / ISETP.LT.U32.AND P0, PT, R0, 0x6
@@ -468,12 +479,12 @@ meet: returns in place of going on | sub in:.text.table BRA `\\(.L_\\d+_01b0\\) 
 meet: case joins the wrong barrier | sub BSYNC B1 / BSYNC B0
 meet: constant of another bank | sub in:.text.table c.0x0..0x168. / c[0x1][0x168]
 meet: value used before its store is done | sub B-----5(.*)IADD3 R4, R4, 0xd / B------\\1IADD3 R4, R4, 0xd
-meet: registers too few in the section's header | sub in:.text.meet 0xd000000 / 0x9000000
-meet: registers too few by one | state (EIATTR_REGCOUNT, index@.meet.), 0xd / \\1, 0x9
+meet: registers too few in the section's header | sub in:.text.meet 0xf000000 / 0xb000000
+meet: registers too few by one | state (EIATTR_REGCOUNT, index@.meet.), 0xf / \\1, 0xb
 parts: behind the halves' collective all lanes vote without meeting | drop WARPSYNC 0xffffffff
 parts: votes of the half | sub WARPSYNC 0xffffffff / WARPSYNC 0xffff
-parts: shuffle of all lanes behind those who gather for the half | sub WARPSYNC.EXCLUSIVE R\\d+ / WARPSYNC 0xffffffff
-parts: shuffle of the half without meeting | drop WARPSYNC.EXCLUSIVE
+parts: shuffle of all lanes behind those who gather for the half | sub WARPSYNC R\\d+ / WARPSYNC 0xffffffff
+parts: shuffle of the half without meeting | drop WARPSYNC R3
 rounded: quotient rounded otherwise | sub FFMA R0, R3, R0, R2 / FFMA.RZ R0, R3, R0, R2
 rounded: reciprocal not corrected upwards | sub FFMA.RP / FFMA
 rounded: remainder of the first quotient | sub FFMA R3, -R19, R2, R18 / FFMA R3, -R19, R3, R18
