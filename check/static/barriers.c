@@ -248,7 +248,8 @@ static bool merge_state(State *into, const State *with) {
         return into->reached = true;
     }
     bool changed = bs_or(&into->pend, &with->pend);
-    changed |= bs_or(&into->saved, &with->saved) | bs_and(&into->saved_must, &with->saved_must);
+    changed |= bs_or(&into->saved, &with->saved);
+    changed |= bs_and(&into->saved_must, &with->saved_must);
     changed |= bs_and(&into->must, &with->must) | ((into->held & ~with->held) != 0);
     changed |= ((with->lost & ~into->lost) | (into->kept & ~with->kept)) != 0;
     into->held &= with->held;
