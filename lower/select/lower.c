@@ -129,7 +129,8 @@ static bool place_var(Lower *lower, uint32_t index, uint64_t const_offset, bool 
                 .ptx = var,
                 .is_extern_shared = ptx_is_dynamic_shared(var)};
     if (var->space == SP_SHARED) {
-        if (var->size_bytes > lower->ti->max_shared_bytes)
+        /* (one that nobody names takes no room) */
+        if ((named || var->func) && var->size_bytes > lower->ti->max_shared_bytes)
             return too_large(lower, var, "shared memory", lower->ti->max_shared_bytes);
     } else if (var->space == SP_CONST) {
         iv.offset_bytes = const_offset;

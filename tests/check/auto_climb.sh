@@ -92,12 +92,20 @@ variables=
 steps=$(for k in $(seq 24); do echo 'fma.rn.f32 %f, %f, %f, 0f3F800000;'; done)
 kernel positive '.param .u64 a, .param .u32 n' ".reg .f32 %f; $index setp.ge.s32 %p, %i, %n; @%p bra END; ld.global.f32 %f, [%a];
 setp.leu.f32 %p, %f, 0f00000000; @%p bra END; add.f32 %f, %f, 0f3F800000; $steps st.global.f32 [%a], %f;" equal
+# a limit that digests must be below, a number or in memory that the host fills
+digest='mov.u32 %t, %i;'
+for k in $(seq 60); do digest+="mul.lo.u32 %t, %t, 0x9e3779b1; shr.u32 %y, %t, 15; xor.b32 %t, %t, %y; add.u32 %t, %t, $k;"; done
+found="setp.gt.s32 %p, %i, 9; @%p bra ON; add.s32 %i, %i, 3; ON: $put"
+kernel digest '.param .u64 a, .param .u32 n' "$index $digest setp.ge.u32 %p, %t, %n; @%p bra END; $found" equal
+variables='.const .align 4 .b8 limit[4];'
+kernel target '.param .u64 a, .param .u32 n' "$index $digest ld.const.u32 %k, [limit]; setp.ge.u32 %p, %t, %k; @%p bra END; $found" equal
+variables=
 # no constant of the kernel tells that
 kernel hidden '.param .u64 a, .param .u32 n' "$index mul.lo.s32 %y, %n, 0x9e3779b1; xor.b32 %y, %y, 0x12345678; setp.ne.s32 %p, %y, 0x5a5a5a5a;
 @%p bra END; $put" 'little covered'
 
 # other code behind the same conditions
-for name in tiles multiple square asserted absent aligned stack large flag byte cube; do
+for name in tiles multiple square asserted absent aligned stack large flag byte cube digest target; do
     sed "s/xor.b32 %y, %y, 85/xor.b32 %y, %y, 84/" $name.ptx >$name.wrong.ptx
     "$heddle" compile $name.wrong.ptx -o $name.wrong.cubin || fail "$name.wrong.ptx"
     "$heddle" validate $name.ptx $name.wrong.cubin --launch auto >$name.wrong.report

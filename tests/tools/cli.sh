@@ -211,6 +211,8 @@ want 0 "" compile shared.ptx -t sm_80
 want 0 "" compile shared.ptx -t sm_75
 sed 's/c\[20000\]/c[70000]/' shared.ptx >wide.ptx
 want 1 "wide.ptx:6:13: error E0704: variable c does not fit into shared memory of 65536 bytes" compile wide.ptx -t sm_75
+sed '/^.func/d; s/c\[20000\]/c[70000]/' shared.ptx >unnamed.ptx # as for ptxas, it takes no room
+want 0 "" compile unnamed.ptx -t sm_75
 echo '.entry two() { .reg .u32 %r; mov.u32 %r, b; st.shared.u32 [b], %r; call f; ret; }' >>shared.ptx
 want 0 "" compile shared.ptx -t bru1
 cat >own.ptx <<'P'
