@@ -15,7 +15,7 @@ typedef struct {
     LLVMValueRef raw[ROW_COUNT]; /* in this block: the row's value before its NaNs were made canonical */
     bool row_written[ROW_COUNT], pred_written[PRED_COUNT];
     LLVMValueRef quota, status, pc, issues[CLS_COUNT], off[CLS_COUNT]; /* variables */
-    LLVMBasicBlockRef entry, leave, leave_ended, blocks[REGION_MAX_BLOCKS];
+    LLVMBasicBlockRef entry, leave, leave_by_any, leave_ended, blocks[REGION_MAX_BLOCKS];
 } Body;
 
 #define LLVM(body) ((body)->emit.api)

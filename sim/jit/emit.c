@@ -4,7 +4,8 @@
  *          goes to the block of warp->pc
  *   block: leaves at its first instruction if the quota is less than its n instructions, or if the program
  *          does not have them all yet; counts them; executes them
- *   leave: stores rows, predicates, quota and counts; warp->pc = pc; returns status
+ *   leave: stores rows, predicates, quota and counts; warp->pc = pc; returns status; leave_by_any has the
+ *          handler of the instruction at pc executed first, which says where the warp goes
  *
  * Rows and predicates are variables (alloca) that LLVM turns into values. A handler that is called reads and
  * writes the warp's memory: before, what it reads is stored there, behind it, what it writes is loaded again.
@@ -107,6 +108,10 @@ static void all_memory(Body *body, bool store) {
 static void operands_to_memory(Body *body, const RegionOperands *operands) {
     rows_memory(body, operands->rows, true);
     preds_memory(body, operands->preds, true);
+}
+static void operands_from_memory(Body *body, const RegionOperands *operands) {
+    rows_memory(body, operands->written, false);
+    preds_memory(body, operands->preds_written, false);
 }
 
 /* ---- operands ---- */
@@ -213,10 +218,11 @@ static void write_pred(Body *body, unsigned index, LLVMValueRef g, LLVMValueRef 
 
 /* A uniform operation runs for lanes that are elsewhere too, and is a finding then: its handler's business.
  */
-static RegionKind kind_of(const Body *body, uint32_t pc) {
-    RegionKind kind = region_kind(body->run, pc);
-    return kind == RI_LANE && body->masked && region_known(body->run, pc)->inner_full ? RI_HANDLER : kind;
+static RegionKind kind_under(const Run *run, uint32_t pc, bool masked) {
+    RegionKind kind = region_kind(run, pc);
+    return kind == RI_LANE && masked && region_known(run, pc)->inner_full ? RI_HANDLER : kind;
 }
+static RegionKind kind_of(const Body *body, uint32_t pc) { return kind_under(body->run, pc, body->masked); }
 
 /* ---- instructions ---- */
 static LLVMValueRef bool_operation(Body *body, uint32_t op, LLVMValueRef x, LLVMValueRef y) {
@@ -241,11 +247,15 @@ static void lane_instruction(Body *body, uint32_t pc, const LaneRow *row) {
         if (row->bits[i] == 32 && dec->v[i].at < ROW_COUNT * ROW_BYTES)
             args.raw[i] = body->raw[dec->v[i].at / ROW_BYTES];
     }
-    LLVMValueRef q[2];
+    uint32_t reads = lane_row_reads(row);
+    LLVMValueRef q[2] = {NULL};
     for (unsigned i = 0; i < 2; i++) {
-        q[i] = predicate_lanes(body, dec->q[i].index, dec->q[i].x);
-        args.value[LANE_PARAM_P + i] =
-            LLVM(body)->BuildCast(BUILDER(body), LLVMZExt, q[i], body_row_type(body), "");
+        bool is_read = reads >> (LANE_PARAM_P + i) & 1;
+        if (is_read || (i == 0 && (row->kind == LANE_SETS || row->kind == LANE_WITH_LOGIC)))
+            q[i] = predicate_lanes(body, dec->q[i].index, dec->q[i].x);
+        if (is_read)
+            args.value[LANE_PARAM_P + i] =
+                LLVM(body)->BuildCast(BUILDER(body), LLVMZExt, q[i], body_row_type(body), "");
     }
     LLVMValueRef g = guard_lanes(body, dec), raw, second = NULL;
     if (dec_is_guarded(dec))
@@ -280,12 +290,12 @@ static void lane_instruction(Body *body, uint32_t pc, const LaneRow *row) {
     }
 }
 
-static LLVMValueRef call_host(Body *body, size_t member, uint32_t pc, LLVMValueRef g) {
+static LLVMValueRef call_host(Body *body, size_t member, LLVMValueRef pc, LLVMValueRef g) {
     EmitTypes *types = &body->emit.types;
     LLVMTypeRef params[3] = {types->pointer, types->word, types->word};
     LLVMTypeRef type = LLVM(body)->FunctionType(types->word, params, 3, 0);
     LLVMValueRef fn = body_get(body, types->pointer, body_at(body, body->host, member));
-    LLVMValueRef args[3] = {body->warp, body_const32(body, pc), g};
+    LLVMValueRef args[3] = {body->warp, pc, g};
     return LLVM(body)->BuildCall2(BUILDER(body), type, fn, args, 3, "");
 }
 
@@ -310,6 +320,17 @@ static void take_back(Body *body, uint32_t pc, uint32_t end) {
 /* Special registers that stay as they are as long as the warp lives. */
 static bool sreg_is_built(const Dec *dec, SregPlace *place) {
     return machine_sreg_place(dec, place) && !dec_is_guarded(dec) && dec->dst[0] < ROW_SINK * ROW_BYTES;
+}
+/* A store of some lanes writes what is in memory for the others again: not where other threads write. */
+static bool access_is_built(const Region *region, const Dec *dec) {
+    bool some = region->kind == JIT_MASKED || dec_is_guarded(dec);
+    return body_access_is_built(dec) && !(region->shared && some && !body_access_loads(dec));
+}
+bool emit_calls_handler(const Run *run, const Region *region, uint32_t pc) {
+    const Dec *dec = region_known(run, pc);
+    SregPlace place;
+    return kind_under(run, pc, region->kind == JIT_MASKED) == RI_HANDLER && !access_is_built(region, dec) &&
+           !sreg_is_built(dec, &place);
 }
 static void sreg_instruction(Body *body, uint32_t pc, const SregPlace *place) {
     EmitTypes *types = &body->emit.types;
@@ -339,7 +360,7 @@ static void handler_instruction(Body *body, uint32_t pc, uint32_t end) {
     LLVMValueRef g = guard_lanes(body, dec);
     if (dec_is_guarded(dec))
         count_off(body, dec, body_mask_of(body, g));
-    if (body_access_is_built(dec)) {
+    if (access_is_built(body->region, dec)) {
         LLVMBasicBlockRef slow = body_block(body, "slow");
         body_access_code(body, pc, g, slow, done);
         continue_at(body, slow);
@@ -353,7 +374,7 @@ static void handler_instruction(Body *body, uint32_t pc, uint32_t end) {
         LLVM(body)->BuildBr(BUILDER(body), call);
     }
     continue_at(body, call);
-    LLVMValueRef status = call_host(body, offsetof(JitHost, data), pc, word);
+    LLVMValueRef status = call_host(body, offsetof(JitHost, data), body_const32(body, pc), word);
     LLVMValueRef good =
         LLVM(body)->BuildICmp(BUILDER(body), LLVMIntEQ, status, body_const32(body, RUN_OK), "");
     LLVMBasicBlockRef reload = body_block(body, "reload");
@@ -362,8 +383,7 @@ static void handler_instruction(Body *body, uint32_t pc, uint32_t end) {
     take_back(body, pc + 1, end);
     leave_with(body, status, body_const32(body, pc));
     continue_at(body, reload);
-    rows_memory(body, operands.written, false);
-    preds_memory(body, operands.preds_written, false);
+    operands_from_memory(body, &operands);
     LLVM(body)->BuildBr(BUILDER(body), done);
     continue_at(body, done);
 }
@@ -395,27 +415,39 @@ static bool always_applies(const Dec *dec) {
     return !dec_is_guarded(dec) && (!dec->nq || (dec->q[0].index == REG_PT && !dec->q[0].x));
 }
 
-/* An instruction of control by its handler. */
-static void control_instruction(Body *body, uint32_t pc, bool any) {
-    EmitTypes *types = &body->emit.types;
-    const Dec *dec = region_known(body->run, pc);
-    if (dec->optype == OT_EXIT && dec_is_guarded(dec))
-        skip_exit(body, pc);
-    RegionOperands operands = region_operands(body->run, pc);
-    bool ends = dec->optype == OT_EXIT;
-    if (any && !(ends && !body->masked && always_applies(dec))) /* else nobody reads its registers again */
-        all_memory(body, true);
-    else if (!any)
-        operands_to_memory(body, &operands);
+static LLVMValueRef call_control(Body *body, LLVMValueRef pc) {
     body_put(body, body_at(body, body->run_state, offsetof(Run, quota)),
-             body_get(body, types->quad, body->quota));
-    LLVMValueRef status = call_host(body, offsetof(JitHost, control), pc, body_const32(body, 0));
-    if (ends) { /* its lanes are not active any more; where the warp goes on, others are */
-        leave_by(body, body->leave_ended, status, warp_field(body, types->word, offsetof(Warp, pc)));
+             body_get(body, body->emit.types.quad, body->quota));
+    return call_host(body, offsetof(JitHost, control), pc, body_const32(body, 0));
+}
+/* The warp has everything; it goes on where the handler says, with the lanes that it leaves it. */
+static void leave_by_handler(Body *body, LLVMValueRef pc) {
+    LLVMValueRef status = call_control(body, pc);
+    leave_by(body, body->leave_ended, status, warp_field(body, body->emit.types.word, offsetof(Warp, pc)));
+}
+
+/* An instruction that may do anything: what it does to registers is for what comes next to load, in this
+ * region or elsewhere. */
+static void any_instruction(Body *body, uint32_t pc) {
+    const Dec *dec = region_known(body->run, pc);
+    bool exits = dec->optype == OT_EXIT;
+    if (exits && dec_is_guarded(dec))
+        skip_exit(body, pc);
+    if (exits && !body->masked && always_applies(dec)) { /* nobody reads its registers again */
+        leave_by_handler(body, body_const32(body, pc));
         return;
     }
-    if (any)
-        all_memory(body, false);
+    body_put(body, body->pc, body_const32(body, pc));
+    LLVM(body)->BuildBr(BUILDER(body), body->leave_by_any);
+}
+
+/* An instruction of control by its handler. */
+static void control_instruction(Body *body, uint32_t pc) {
+    EmitTypes *types = &body->emit.types;
+    RegionOperands operands = region_operands(body->run, pc);
+    operands_to_memory(body, &operands);
+    LLVMValueRef status = call_control(body, body_const32(body, pc));
+    operands_from_memory(body, &operands);
     LLVMValueRef next = body_get(body, types->word, body_at(body, body->warp, offsetof(Warp, pc)));
     LLVMValueRef active = body_get(body, types->word, body_at(body, body->warp, offsetof(Warp, active)));
     LLVMValueRef same = body->active ? body->active_word : body_const32(body, ~0u);
@@ -500,7 +532,8 @@ static void block_code(Body *body, const RegionBlock *block, LLVMBasicBlockRef a
             break;
         case RI_HANDLER: handler_instruction(body, pc, end); break;
         case RI_BRANCH: branch_instruction(body, pc); break;
-        default: control_instruction(body, pc, kind == RI_ANY); break;
+        case RI_CONTROL: control_instruction(body, pc); break;
+        case RI_ANY: any_instruction(body, pc); break;
         }
     }
     if (kind < RI_BRANCH)
@@ -520,7 +553,7 @@ static void use_instruction(Body *body, uint32_t pc, bool rows[ROW_COUNT], bool 
     preds[dec->guard] = true;
     for (unsigned i = 0; i < 3; i++)
         preds[dec->q[i].index] = true;
-    if (kind == RI_HANDLER && body_access_is_built(dec)) {
+    if (kind == RI_HANDLER && access_is_built(body->region, dec)) {
         use_rows(rows, dec->v[0].at, dec->wide ? 2 : 1);
         use_rows(rows, dec->v[1].at, dec->mem.uniform);
         if (!body_access_loads(dec))
@@ -596,6 +629,9 @@ static void entry_switch(Body *body) {
 static void leave_code(Body *body) {
     EmitTypes *types = &body->emit.types;
     LLVMValueRef lanes = body_const64(body, 32);
+    continue_at(body, body->leave_by_any);
+    all_memory(body, true);
+    leave_by_handler(body, body_get(body, types->word, body->pc));
     continue_at(body, body->leave);
     all_memory(body, true);
     LLVM(body)->BuildBr(BUILDER(body), body->leave_ended);
@@ -661,6 +697,7 @@ void emit_region(const JitApi *api, LLVMContextRef context, const EmitRegion *wh
     body.host = api->GetParam(body.function, 1);
     body.entry = body_block(&body, "entry");
     body.leave = body_block(&body, "leave");
+    body.leave_by_any = body_block(&body, "leave_by_any");
     body.leave_ended = body_block(&body, "leave_ended");
     for (uint32_t i = 0; i < what->region->nblocks; i++)
         body.blocks[i] = body_block(&body, "block");

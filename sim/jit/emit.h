@@ -39,6 +39,8 @@ typedef struct {
     unsigned kind; /* JIT_FULL, JIT_MASKED */
     const char *cpu, *features;
 } EmitRegion;
+/* Is the handler called for this data instruction, wherever its addresses are? */
+bool emit_calls_handler(const Run *run, const Region *region, uint32_t pc);
 /* Define `name`, a JitCode, in the module. */
 void emit_region(const JitApi *api, LLVMContextRef context, const EmitRegion *what, const char *name);
 #endif

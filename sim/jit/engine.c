@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include "sim/jit/compiler.h"
 #include "sim/jit/stencil.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ enum { COPY_AFTER = 4000, BUSY_FACTOR = 10, BUSY_LEAST = 100000000, SHORT_REGION
  * accesses to memory in five instructions). */
 enum { MOST_ROWS_KEPT = 48, LEAST_FOR_A_CALL = 4 };
 
-enum { COPIED = 2 }; /* in a key: no code of LLVM's, quick or not */
+enum { QUICK_INSTS = 64 };
+enum { COPIED = 2, SHARED = 4 }; /* in a key: no code of LLVM's, quick or not; Region.shared */
 typedef struct {
     XXH128_hash_t key;
     Image image;
@@ -63,11 +65,23 @@ struct MachineJit {
     Known *known;
     uint32_t nknown;
     uint64_t attached; /* counts runs for which slots were cleared */
+    MachineJit *owner; /* of a member: opens libLLVM and has what it makes, under its lock */
+    pthread_mutex_t lock;
+    MachineJit **members; /* engines of the threads of a crew */
+    uint32_t nmembers;
+    MachineJitStats all; /* with theirs */
 };
+
+/* Blocks of an engine live as long as it does, whatever becomes of the work in which they were allocated. */
+static void *kept(void *block) {
+    scope_unguard(block);
+    return block;
+}
 
 MachineJit *machine_jit_open(const MachineJitOptions *options) {
     MachineJit *engine = mem_zeroed(1, sizeof *engine);
     engine->quick = options->quick;
+    pthread_mutex_init(&engine->lock, NULL);
     engine->stencils = options->after && options->stencils == MACHINE_STENCILS_FIRST ? MACHINE_STENCILS_NEVER
                                                                                      : options->stencils;
     engine->at_once = options->after != 0;
@@ -80,12 +94,33 @@ MachineJit *machine_jit_open(const MachineJitOptions *options) {
     return engine;
 }
 
+MachineJit *jit_member(MachineJit *engine, uint32_t number) {
+    while (engine->nmembers <= number) {
+        MachineJit *member = kept(machine_jit_open(&(MachineJitOptions){
+            .after = engine->at_once ? engine->after : 0, .stencils = engine->stencils}));
+        member->owner = engine;
+        member->quick = engine->quick;
+        engine->members = kept(mem_resize(engine->members, (engine->nmembers + 1) * sizeof member));
+        engine->members[engine->nmembers++] = member;
+    }
+    return engine->members[number];
+}
+
 const MachineJitStats *machine_jit_stats(MachineJit *engine) {
     if (compiler_state(engine->compiler) == COMPILER_FAILED)
         snprintf(engine->stats.failed, sizeof engine->stats.failed, "%s", compiler_why(engine->compiler));
     if (compiler_state(engine->compiler) != COMPILER_BUSY)
         engine->stats.seconds = compiler_seconds(engine->compiler);
-    return &engine->stats;
+    engine->all = engine->stats;
+    for (uint32_t i = 0; i < engine->nmembers; i++) {
+        const MachineJitStats *stats = &engine->members[i]->stats;
+        engine->all.copied += stats->copied;
+        engine->all.instructions += stats->instructions;
+        engine->all.executed += stats->executed;
+        if (stats->failed[0])
+            memcpy(engine->all.failed, stats->failed, sizeof stats->failed);
+    }
+    return &engine->all;
 }
 
 void machine_jit_wait(MachineJit *engine) { compiler_wait(engine->compiler); }
@@ -94,19 +129,24 @@ bool machine_jit_close(MachineJit *engine) {
     if (!engine)
         return true;
     bool done = compiler_free(engine->compiler);
+    for (uint32_t i = 0; i < engine->nmembers; i++)
+        machine_jit_close(engine->members[i]);
+    mem_free(engine->members);
     for (uint32_t i = 0; i < engine->nknown; i++)
         mem_free(engine->known[i].slots);
     for (uint32_t i = 0; i < engine->ncompiled; i++)
         jit_image_unmap(&engine->compiled[i].image);
     mem_free(engine->known);
     mem_free(engine->compiled);
+    pthread_mutex_destroy(&engine->lock);
     mem_free(engine);
     return done;
 }
 
 /* All that the code depends on: the instructions, and which of them the region has. */
 static XXH128_hash_t region_key(const Run *run, const Region *region, unsigned kind, unsigned how) {
-    uint32_t what[3] = {kind, how, run->ncode}; /* targets behind the last instruction are bad */
+    uint32_t what[3] = {kind, how | (region->shared && how != COPIED ? SHARED : 0),
+                        run->ncode}; /* targets behind the last instruction are bad */
     XXH3_state_t state;
     XXH3_128bits_reset(&state);
     XXH3_128bits_update(&state, run->level->name, strlen(run->level->name));
@@ -172,11 +212,11 @@ void jit_bind_block(Run *run, uint32_t pc) {
 }
 
 static void add_compiled(MachineJit *engine, XXH128_hash_t key, Image image) {
-    engine->compiled = mem_resize(engine->compiled, (engine->ncompiled + 1) * sizeof *engine->compiled);
+    engine->compiled = kept(mem_resize(engine->compiled, (engine->ncompiled + 1) * sizeof *engine->compiled));
     engine->compiled[engine->ncompiled++] = (Compiled){key, image};
 }
 
-/* Keep what has been compiled, if anything has. */
+/* Keep what has been compiled, if anything has. A member looks for it itself. */
 static void take_code(MachineJit *engine) {
     Image image;
     if (!compiler_take(engine->compiler, &image))
@@ -184,7 +224,7 @@ static void take_code(MachineJit *engine) {
     add_compiled(engine, engine->pending.key, image);
     engine->stats.regions++;
     engine->stats.instructions += engine->pending.ninsts;
-    if (engine->pending.attached == engine->attached)
+    if (engine->pending.slots && engine->pending.attached == engine->attached)
         enter_code(&engine->pending, image.code, 0);
 }
 
@@ -235,13 +275,20 @@ static JitCode *copied_code(MachineJit *engine, const Run *run, const Region *re
     return image.code;
 }
 
+/* Quick code, which is for tests, is of small regions: they have less that is never executed. */
+static bool find_region(const MachineJit *engine, Run *run, uint32_t pc, unsigned kind, RegionRest without,
+                        Region *out) {
+    return region_find(run, pc, kind, engine->at_once ? WITHOUT_CODE : without,
+                       engine->quick ? QUICK_INSTS : REGION_MAX_INSTS, out);
+}
+
 /* Stencils for what begins at pc, and what LLVM is asked for later. */
 static void copy_region(MachineJit *engine, Run *run, uint32_t pc, unsigned kind) {
     Region region;
     Pending wanted;
     JitSlot *slot = &run->jit->slots[pc];
     slot->hopeless[kind] = true;
-    if (!region_find(run, pc, kind, engine->at_once, &region))
+    if (!find_region(engine, run, pc, kind, WITHOUT_BEST, &region))
         return;
     set_pending(&wanted, run->jit, &region, kind);
     JitCode *code = copied_code(engine, run, &region, region_key(run, &region, kind, COPIED));
@@ -284,7 +331,7 @@ static bool gains_over_stencils(const Run *run, const Region *region) {
         for (uint32_t k = 0; k < region->blocks[i].n; k++) {
             uint32_t pc = region->blocks[i].pc + k;
             RegionOperands operands = region_operands(run, pc);
-            calls += region_kind(run, pc) == RI_HANDLER;
+            calls += emit_calls_handler(run, region, pc);
             for (unsigned row = 0; row < ROW_COUNT; row++) {
                 rows += operands.rows[row] && !named[row];
                 named[row] |= operands.rows[row];
@@ -293,42 +340,107 @@ static bool gains_over_stencils(const Run *run, const Region *region) {
     return rows <= MOST_ROWS_KEPT && calls * LEAST_FOR_A_CALL <= region->ninsts;
 }
 
-void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
-    Run *run = warp->run;
+/* Loops of a copied region that begins outside of them: has one of them code of LLVM's, as a run that came
+ * to it by another way leaves on disk? Then the warp goes there from what is copied. */
+static bool loops_have_code(MachineJit *maker, Run *run, const Region *region) {
+    const MachineJit *engine = run->jit->engine;
+    bool some = false;
+    for (uint32_t i = 0; i < region->nblocks; i++) {
+        const RegionBlock *block = &region->blocks[i];
+        uint32_t last = block->pc + block->n - 1;
+        Region loop;
+        Pending found;
+        if (region_kind(run, last) != RI_BRANCH)
+            continue;
+        uint32_t head = region_target(run, last);
+        if (head > last || head == region->blocks[0].pc || region_block_at(region, head) == region->nblocks)
+            continue;
+        const JitSlot *slot = &run->jit->slots[head];
+        if (slot->code[region->kind] && !slot->copied[region->kind]) {
+            some = true;
+            continue;
+        }
+        if (!find_region(engine, run, head, region->kind, WITHOUT_NOTHING, &loop))
+            continue;
+        loop.shared = region->shared;
+        JitCode *code = gains_over_stencils(run, &loop)
+                            ? find_any_code(maker, region_key(run, &loop, loop.kind, engine->quick))
+                            : NULL;
+        if (code) {
+            set_pending(&found, run->jit, &loop, loop.kind);
+            enter_code(&found, code, 0);
+            some = true;
+        }
+    }
+    return some;
+}
+
+/* The region at pc by LLVM, if that pays; maker: the engine, or its owner, which nobody else has now. */
+static void compile_region(MachineJit *maker, Run *run, uint32_t pc, unsigned kind) {
     Jit *jit = run->jit;
     MachineJit *engine = jit->engine;
     Region region;
     Pending wanted;
     JitSlot *slot = &jit->slots[pc];
-    if (engine->stencils && !slot->code[kind]) {
-        copy_region(engine, run, pc, kind);
-        return;
-    }
+    bool is_member = maker != engine;
     uint64_t later = (uint64_t)slot->heat[kind] + (engine->after < ASK_AGAIN ? engine->after : ASK_AGAIN);
-    if (compiler_state(engine->compiler) == COMPILER_BUSY) {
+    if (compiler_state(maker->compiler) == COMPILER_BUSY) {
         ask_at(slot, kind, later);
         return;
     }
-    take_code(engine);
+    take_code(maker);
     slot->hopeless[kind] = true; /* until it is there */
-    if ((slot->code[kind] && !slot->copied[kind]) || !region_find(run, pc, kind, engine->at_once, &region))
+    if ((slot->code[kind] && !slot->copied[kind]) ||
+        !find_region(engine, run, pc, kind, WITHOUT_NOTHING, &region))
         return;
+    region.shared = is_member;
     if (slot->copied[kind] && !gains_over_stencils(run, &region))
         return;
     set_pending(&wanted, jit, &region, kind);
     wanted.key = region_key(run, &region, kind, engine->quick);
-    JitCode *code = find_any_code(engine, wanted.key);
+    JitCode *code = find_any_code(maker, wanted.key);
     uint64_t pays = (uint64_t)region.ninsts * engine->executions;
-    if (slot->copied[kind] && compiler_takes_time(engine->compiler))
+    if (slot->copied[kind] && (is_member || compiler_takes_time(maker->compiler)))
         pays = pays * BUSY_FACTOR + BUSY_LEAST;
     if (pays < engine->after)
         pays = engine->after;
-    if (code)
+    if (code) {
         enter_code(&wanted, code, 0);
-    else if (slot->heat[kind] < pays)
+        return;
+    }
+    if (slot->heat[kind] < pays) {
+        if (slot->copied[kind] && loops_have_code(maker, run, &region))
+            copy_region(engine, run, pc, kind);
         ask_at(slot, kind, pays);
-    else if (!ask_for_code(engine, run, &region, &wanted))
+        return;
+    }
+    Pending asked = wanted;
+    if (is_member)
+        asked.slots = NULL;
+    if (!ask_for_code(maker, run, &region, &asked))
         ask_at(slot, kind, later);
+    else if (is_member && (code = find_code(maker, wanted.key)) != NULL)
+        enter_code(&wanted, code, 0);
+}
+
+static void release_lock(void *lock) { pthread_mutex_unlock(lock); }
+
+void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
+    Run *run = warp->run;
+    MachineJit *engine = run->jit->engine, *owner = engine->owner;
+    JitSlot *slot = &run->jit->slots[pc];
+    if (engine->stencils && !slot->code[kind])
+        copy_region(engine, run, pc, kind);
+    else if (!owner)
+        compile_region(engine, run, pc, kind);
+    else if (pthread_mutex_trylock(&owner->lock) == 0) {
+        scope_guard(&owner->lock, release_lock);
+        compile_region(owner, run, pc, kind);
+        scope_unguard(&owner->lock);
+        pthread_mutex_unlock(&owner->lock);
+    } else {
+        ask_at(slot, kind, (uint64_t)slot->heat[kind] + ASK_AGAIN);
+    }
 }
 
 /* Compiled code wants FMA, and handlers that are its equal in speed. */
@@ -341,8 +453,8 @@ static Known *known_of(MachineJit *engine, const Run *run) {
     for (uint32_t i = 0; i < engine->nknown; i++)
         if (engine->known[i].binary == run->bin && engine->known[i].ncode == run->ncode)
             return &engine->known[i];
-    engine->known = mem_resize(engine->known, (engine->nknown + 1) * sizeof *engine->known);
-    JitSlot *slots = mem_zeroed(run->ncode + 1u, sizeof *slots);
+    engine->known = kept(mem_resize(engine->known, (engine->nknown + 1) * sizeof *engine->known));
+    JitSlot *slots = kept(mem_zeroed(run->ncode + 1u, sizeof *slots));
     engine->known[engine->nknown++] = (Known){.binary = run->bin, .slots = slots, .ncode = run->ncode};
     return &engine->known[engine->nknown - 1];
 }

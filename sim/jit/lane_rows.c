@@ -60,3 +60,18 @@ const LaneRow *lane_row_of(const Level *level, OpFn *full) {
                 return row;
     return NULL;
 }
+
+uint32_t lane_row_reads(const LaneRow *row) {
+    uint32_t reads = 0;
+    unsigned last = row->fn + (row->kind == LANE_CARRIES);
+    for (unsigned fn = row->fn; fn <= last; fn++) {
+        const LaneFunction *f = &lane_functions[fn];
+        if (f->result < LANE_PARAM_COUNT)
+            reads |= 1u << f->result;
+        for (unsigned i = 0; i < f->count; i++)
+            for (unsigned k = 0; k < 3; k++)
+                if (lane_insts[f->first + i].arg[k] < LANE_PARAM_COUNT)
+                    reads |= 1u << lane_insts[f->first + i].arg[k];
+    }
+    return reads;
+}

@@ -5,7 +5,6 @@
 
 RegionKind region_kind(const Run *run, uint32_t pc) {
     const Dec *dec = region_known(run, pc);
-    const MachInst *in = dec->inst;
     bool guarded = dec_is_guarded(dec);
     if (dec->chains) {
         /* a uniform operation runs for all lanes if its guard is true in any */
@@ -16,8 +15,7 @@ RegionKind region_kind(const Run *run, uint32_t pc) {
     }
     if (dec->optype == OT_BRA && dec->imm[0] == BRACond_NoCond && !dec->nv)
         return RI_BRANCH;
-    bool writes_none = in->ndst == 0;
-    if (writes_none && (dec->cls == CLS_B || isa_traits(dec->optype)->flow == ISA_FLOW_BAR))
+    if (dec->cls == CLS_B || isa_traits(dec->optype)->flow == ISA_FLOW_BAR)
         return RI_CONTROL;
     return RI_ANY;
 }
@@ -81,14 +79,16 @@ const Dec *region_dec(Run *run, uint32_t pc) {
     return ahead[pc];
 }
 
-/* Outside of a region that is wanted at once is what has code. */
-static bool has_code(const Run *run, const Region *region, uint32_t pc) {
-    return region->at_once && run->jit->host.slots[pc].code[region->kind];
+static bool is_left_out(const Run *run, const Region *region, uint32_t pc) {
+    const JitSlot *slot = &run->jit->host.slots[pc];
+    bool best = slot->code[region->kind] && !slot->copied[region->kind];
+    return region->without == WITHOUT_CODE ? slot->code[region->kind] != NULL
+                                           : region->without == WITHOUT_BEST && best;
 }
 
 static void add_block(Run *run, Region *region, uint32_t pc, bool entry) {
     uint32_t i = region_block_at(region, pc);
-    if (i == REGION_MAX_BLOCKS || !region_dec(run, pc) || has_code(run, region, pc))
+    if (i == REGION_MAX_BLOCKS || !region_dec(run, pc) || is_left_out(run, region, pc))
         return;
     if (i == region->nblocks)
         region->blocks[region->nblocks++] = (RegionBlock){.pc = pc};
@@ -118,7 +118,7 @@ static uint32_t block_length(Run *run, const Region *region, uint32_t pc, uint32
     uint32_t n = 0;
     *last = RI_LANE;
     while (n < most && *last < RI_BRANCH && region_dec(run, pc + n) &&
-           (!n || (region_block_at(region, pc + n) == region->nblocks && !has_code(run, region, pc + n))))
+           (!n || (region_block_at(region, pc + n) == region->nblocks && !is_left_out(run, region, pc + n))))
         *last = region_kind(run, pc + n++);
     return n;
 }
@@ -158,43 +158,43 @@ static bool goes_back(const Run *run, const Region *region) {
 }
 
 /* Lengths, for later blocks may have begun inside earlier ones; what there is no room for is dropped. */
-static void measure(Run *run, Region *region) {
+static void measure(Run *run, Region *region, uint32_t most) {
     RegionKind last;
     region->ninsts = 0;
     for (uint32_t i = 0; i < region->nblocks; i++) {
         RegionBlock *block = &region->blocks[i];
-        block->n = block_length(run, region, block->pc, REGION_MAX_INSTS - region->ninsts, &last);
+        block->n = block_length(run, region, block->pc, most - region->ninsts, &last);
         region->ninsts += block->n;
         if (!block->n)
             region->nblocks = i;
     }
 }
 
-bool region_find(Run *run, uint32_t pc, unsigned kind, bool at_once, Region *out) {
+bool region_find(Run *run, uint32_t pc, unsigned kind, RegionRest without, uint32_t most, Region *out) {
     bool in_loop[REGION_MAX_BLOCKS];
     uint32_t n = 0;
     memset(out, 0, sizeof *out);
     out->kind = kind;
-    out->at_once = at_once;
+    out->without = without;
     add_block(run, out, pc, true);
-    for (uint32_t i = 0; i < out->nblocks && n < REGION_MAX_INSTS; i++) {
+    for (uint32_t i = 0; i < out->nblocks && n < most; i++) {
         RegionKind last;
-        uint32_t first = out->blocks[i].pc, length = block_length(run, out, first, REGION_MAX_INSTS, &last);
+        uint32_t first = out->blocks[i].pc, length = block_length(run, out, first, most, &last);
         n += length;
         if (last >= RI_BRANCH)
             add_successors(run, out, first + length - 1, last);
     }
-    measure(run, out);
+    measure(run, out, most);
     if (find_loop(run, out, in_loop)) {
         n = 0;
         for (uint32_t i = 0; i < out->nblocks; i++)
             if (in_loop[i])
                 out->blocks[n++] = out->blocks[i];
         out->nblocks = n;
-        measure(run, out);
+        measure(run, out, most);
     }
     for (uint32_t i = 0; i < out->nblocks; i++)
-        out->blocks[i].entry |= kind == JIT_MASKED || at_once;
+        out->blocks[i].entry |= kind == JIT_MASKED || without == WITHOUT_CODE;
     out->loops = goes_back(run, out);
     return out->nblocks != 0;
 }

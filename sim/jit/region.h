@@ -11,7 +11,8 @@ typedef enum {
     RI_LANE,    /* its lane function */
     RI_HANDLER, /* its handler, which reads and writes its operands */
     RI_BRANCH,  /* BRA whose condition is the guard alone; ends the block */
-    RI_CONTROL, /* its handler, which reads its operands: B registers and barriers; ends the block */
+    RI_CONTROL, /* its handler, which reads and writes its operands: B registers and barriers; ends the block
+                 */
     RI_ANY      /* its handler, which may do anything; ends the block */
 } RegionKind;
 
@@ -24,18 +25,23 @@ typedef struct { /* a row of lanes.def */
 } LaneRow;
 /* The lane function that a handler runs; NULL: none. */
 const LaneRow *lane_row_of(const Level *level, OpFn *full);
+/* Parameters (bits) of which its functions may depend. */
+uint32_t lane_row_reads(const LaneRow *row);
 extern const LaneRow lane_rows[];
 
 typedef struct {
     uint32_t pc, n; /* instructions */
     bool entry;     /* warps may come here from outside */
 } RegionBlock;
+/* What a region leaves out: nothing, what has code of LLVM's, what has any. */
+typedef enum { WITHOUT_NOTHING, WITHOUT_BEST, WITHOUT_CODE } RegionRest;
 typedef struct {
     RegionBlock blocks[REGION_MAX_BLOCKS];
     uint32_t nblocks, ninsts;
     unsigned kind;
-    bool at_once;
-    bool loops; /* a branch in it goes back */
+    RegionRest without;
+    bool shared; /* other threads write global memory meanwhile */
+    bool loops;  /* a branch in it goes back */
 } Region;
 
 /* Rows and predicates (bits) that an instruction names, and those of them that it writes; the others it
@@ -49,10 +55,11 @@ RegionOperands region_operands(const Run *run, uint32_t pc);
 /* The instruction in run->jit->host.ahead, decoded if it has not been; NULL: it cannot be. */
 const Dec *region_dec(Run *run, uint32_t pc);
 RegionKind region_kind(const Run *run, uint32_t pc); /* of one that is there */
-/* The loop in which pc is or, where it is in none, what is reached from pc; as much of it as a region has
- * room for. False: nothing. Where code is for diverged warps, as their lanes part, or wanted at once, warps
- * come to any block from outside; in the second case what has code already is left out. */
-bool region_find(Run *run, uint32_t pc, unsigned kind, bool at_once, Region *out);
+/* The loop in which pc is or, where it is in none, what is reached from pc; as much of it as a region of
+ * `most` instructions (REGION_MAX_INSTS at most) has room for. False: nothing. Where code is for diverged
+ * warps, as their lanes part, or what has code is left out, as it is wanted at once, warps come to any block
+ * from outside. */
+bool region_find(Run *run, uint32_t pc, unsigned kind, RegionRest without, uint32_t most, Region *out);
 static inline const Dec *region_known(const Run *run, uint32_t pc) { return run->jit->host.ahead[pc]; }
 /* Index of the block that begins at pc; nblocks if none does. */
 uint32_t region_block_at(const Region *region, uint32_t pc);

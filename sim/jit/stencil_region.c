@@ -99,23 +99,6 @@ static bool executing(Stencils *s, const Dec *dec) {
     return s->masked || dec_is_guarded(dec);
 }
 
-/* ---- sources ---- */
-/* Parameters that the function reads: bits. */
-static uint32_t reads_of(const LaneRow *row) {
-    uint32_t reads = 0;
-    unsigned last = row->fn + (row->kind == LANE_CARRIES);
-    for (unsigned fn = row->fn; fn <= last; fn++) {
-        const LaneFunction *f = &lane_functions[fn];
-        if (f->result < LANE_PARAM_COUNT)
-            reads |= 1u << f->result;
-        for (unsigned i = 0; i < f->count; i++)
-            for (unsigned k = 0; k < 3; k++)
-                if (lane_insts[f->first + i].arg[k] < LANE_PARAM_COUNT)
-                    reads |= 1u << lane_insts[f->first + i].arg[k];
-    }
-    return reads;
-}
-
 /* ---- lane functions ---- */
 typedef struct {
     const LaneRow *row;
@@ -227,7 +210,7 @@ static void lane_instruction(Stencils *s, uint32_t pc) {
     Lane lane = {.row = lane_of(s->run, dec)};
     const LaneRow *row = lane.row;
     unsigned n = s->code.set->lanes;
-    lane.reads = reads_of(row);
+    lane.reads = lane_row_reads(row);
     lane.wide = (row->result_bits | row->bits[0] | row->bits[1] | row->bits[2]) & 64;
     row->constants(dec, lane.words);
     lane.some = executing(s, dec);

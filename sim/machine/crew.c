@@ -1,9 +1,9 @@
 /* Blocks of a grid over several threads.
  *
- * Each thread has a Run of its own: decoded instructions, clock, statistics, findings. They share the launch,
- * the constant banks and global memory, in which atomics are the host's. A thread takes the lowest block that
- * nobody has started, as a single one would, and executes it as that would: blocks that do not wait for each
- * other execute the same instructions, whoever executes them.
+ * Each thread has a Run of its own: decoded instructions, compiled code, clock, statistics, findings. They
+ * share the launch, the constant banks and global memory, in which atomics are the host's. A thread takes the
+ * lowest block that nobody has started, as a single one would, and executes it as that would: blocks that do
+ * not wait for each other execute the same instructions, whoever executes them.
  *
  * A thread cannot prove that its blocks wait for ever, for the others' may wake them. Where a single thread
  * would make one more block resident so does it, and when there is none, or nothing is left of the budget, it
@@ -22,6 +22,7 @@
  * surfaces. SPDX-License-Identifier: MIT */
 #include "base/scope.h"
 #include "sim/machine/grid.h"
+#include "sim/machine/jit.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ typedef struct {
     ScopeResult end;
     Run run;
     MachineResult res;
+    MachineJit *jit;  /* NULL: it interprets everything */
     uint64_t trapped; /* number of its block that trapped */
 } Helper;
 
@@ -174,6 +176,8 @@ static void helper_body(void *user) {
     Run *run = &helper->run;
     Grid grid;
     machine_make_program(run);
+    if (helper->jit)
+        run->jit = jit_attach(run, helper->jit);
     machine_grid_init(&grid, run, helper->crew);
     work(helper->crew, &grid, &helper->trapped);
     pthread_mutex_lock(&helper->crew->lock);
@@ -236,6 +240,9 @@ static void start_helper(Crew *crew, Helper *helper) {
     helper->run.prog = NULL;
     helper->run.spare = NULL;
     helper->run.around = NULL;
+    helper->run.jit = NULL;
+    if (crew->run->jit)
+        helper->jit = jit_member(crew->run->opt.jit, 1 + (uint32_t)(helper - crew->helpers));
     helper->trapped = UINT64_MAX;
     pthread_mutex_lock(&crew->lock);
     helper->started = pthread_create(&helper->thread, NULL, helper_thread, helper) == 0;

@@ -48,4 +48,7 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind);
 void jit_bind_block(Run *run, uint32_t pc);
 /* The slots of a run that is to use the engine; they are in its arena. */
 Jit *jit_attach(Run *run, MachineJit *engine);
+/* The engine of a thread of a crew, by its number: opened by the thread that has `engine`, used by the other
+ * alone, closed with `engine`. LLVM compiles for all of them, one region at a time. */
+MachineJit *jit_member(MachineJit *engine, uint32_t number);
 #endif

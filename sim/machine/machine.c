@@ -706,8 +706,10 @@ static void start_run(Run *run, const MachineOptions *opt, MachineResult *res) {
     run->trapped = false;
     if (run->slow && run->has_runs)
         forget_runs(run);
-    run->jit =
-        run->opt.jit && !run->slow && machine_crew_size(run) < 2 ? jit_attach(run, run->opt.jit) : NULL;
+    MachineJit *jit = run->slow ? NULL : run->opt.jit;
+    if (jit && machine_crew_size(run) > 1)
+        jit = jit_member(jit, 0);
+    run->jit = jit ? jit_attach(run, jit) : NULL;
     memset(run->cls, 0, sizeof run->cls);
 }
 

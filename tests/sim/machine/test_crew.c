@@ -41,8 +41,11 @@ typedef struct {
     SimMemory *mem;
     uint64_t params[2]; /* a word for each thread; 64 words */
 } Done;
-static Done run_blocks(const Prog *prog, unsigned blocks, const MachineOptions *opt) {
+static MachineJit *engine; /* NULL: the interpreter */
+static Done run_blocks(const Prog *prog, unsigned blocks, const MachineOptions *given) {
     Prog p = *prog; /* prog_run sets the targets of branches */
+    MachineOptions options = given ? *given : (MachineOptions){0}, *opt = &options;
+    options.jit = engine;
     Done done = {.mem = simmem_create()};
     done.params[0] = buffer(done.mem, WORDS);
     done.params[1] = buffer(done.mem, 64);
@@ -154,6 +157,42 @@ static void atomics(void **state) {
         assert_int_equal(word(done.mem, done.params[1], 1), WORDS - 1);
         assert_int_equal(word(done.mem, done.params[1], 2), 0);
         assert_int_equal(word(done.mem, done.params[1], 3), turns * BLOCKS);
+        end(&done);
+        free(p);
+    }
+}
+
+/* Where two lanes of a warp would write, had they not ended, another block writes the whole time. */
+static void words_of_others(void **state) {
+    (void)state;
+    enum { TURNS = 1000, OWN = 30 };
+    EACH_JOBS(j) {
+        Prog *p = fresh();
+        s2r(p, 5, "laneid");
+        isetp(p, 0, ICmp_GE, R(5), IMM(OWN));
+        emit(p, OT_IADD3, 0, D(R(8), PT_, PT_), S(R(1), op_with(R(5), OPM_NEG), RZ_, NPT_, NPT_));
+        emit(p, OT_SHF, MSET(SHF, dir, ShfDir_R) | MSET(SHF, type, ShfType_U32), D(R(8)),
+             S(R(8), IMM(4), RZ_));
+        emit(p, OT_IADD3, 0, D(R(8), PT_, PT_), S(R(1), op_with(R(8), OPM_NEG), RZ_, NPT_, NPT_));
+        element(p, 2, 0, 8);
+        exit_(p, P(0)); /* their addresses are those that are next */
+        mov(p, 10, IMM(0));
+        mov(p, 20, IMM(0));
+        label(p, 0);
+        add(p, 10, R(10), IMM(1));
+        stg(p, 2, 10);
+        ldg(p, 21, 2);
+        emit(p, OT_LOP3, MSET(LOP3, lut, 0xf6), D(R(20), PT_),
+             S(R(20), R(21), R(10), NPT_)); /* a | (b ^ c) */
+        isetp(p, 6, ICmp_LT, R(10), IMM(TURNS));
+        branch(p, P(6), 0);
+        add(p, 10, R(10), R(20));
+        stg(p, 2, 10);
+        exit_(p, PT_);
+        Done done = run(p, &(MachineOptions){.jobs = jobs[j], .max_issues = 100000000});
+        assert_int_equal(done.ran.res.trap.kind, TRAP_NONE);
+        for (uint32_t i = 0; i < WORDS / 32 * OWN; i++)
+            assert_int_equal(word(done.mem, done.params[0], i), TURNS);
         end(&done);
         free(p);
     }
@@ -298,14 +337,38 @@ static void given_up(void **state) {
     free(p);
 }
 
+/* The same with compiled code for all that is executed. */
+static int copy_all(void **state) {
+    (void)state;
+    engine = machine_jit_open(&(MachineJitOptions){.after = 1, .stencils = MACHINE_STENCILS_ONLY});
+    return 0;
+}
+static int compile_all(void **state) {
+    (void)state;
+    engine = machine_jit_open(&(MachineJitOptions){.after = 1, .quick = true});
+    return 0;
+}
+static int has_compiled(void **state) {
+    (void)state;
+    const MachineJitStats *stats = machine_jit_stats(engine);
+    bool good = stats->failed[0] || /* this host may have no code, or no libLLVM */
+                ((stats->copied || stats->regions) && stats->executed);
+    machine_jit_close(engine);
+    engine = NULL;
+    return good ? 0 : -1;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(counts_and_findings),
                                        cmocka_unit_test(atomics),
+                                       cmocka_unit_test(words_of_others),
                                        cmocka_unit_test(blocks_that_wait),
                                        cmocka_unit_test(blocks_that_wait_for_ever),
                                        cmocka_unit_test(more_than_resident),
                                        cmocka_unit_test(lowest_trap),
                                        cmocka_unit_test(budget),
                                        cmocka_unit_test(given_up)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed += cmocka_run_group_tests_name("stencils", tests, copy_all, has_compiled);
+    return failed + cmocka_run_group_tests_name("compiled", tests, compile_all, has_compiled);
 }
