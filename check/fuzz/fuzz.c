@@ -107,7 +107,7 @@ static FuzzConfig sample_config(const Campaign *campaign, uint64_t h) {
     f.check_only = campaign->opt->check_only;
     f.engine = campaign->opt->engine;
     f.jit_after = campaign->opt->jit_after;
-    f.jit_quick = !one_in(&h, 8);
+    f.jit_quick = !one_in(&h, 24);
     f.jit_cache = campaign->opt->jit_cache;
     f.machine.host_level = campaign->opt->host_level;
     return f;
