@@ -54,75 +54,71 @@ bool diff_memory(const SimMemory *memory, const SimMemory *b, const bool *skip, 
 
 /* ---- one launch ---- */
 typedef struct {
-    const PlanLaunch *launch;
-    TextStream *all; /* the names, for a message */
     Arena arena;
-    const char *found, *plain; /* of that name, or in C++ of that name */
-    uint32_t nall, n, nplain;  /* kernels; those that the launch may mean */
-} Search;
+    VEC(const char *) names; /* of all kernels */
+} Kernels;
 
-static void look_at(Search *search, const char *name) {
-    fprintf(search->all->out, "%s%s", search->nall++ ? ", " : "", name);
-    const char *wanted = search->launch->kernel;
-    if (!wanted || strcmp(name, wanted) == 0) {
-        search->found = name;
-        search->n++;
-    } else if (str_is_named(&search->arena, name, wanted)) {
-        search->plain = name;
-        search->nplain++;
+/* The one kernel that the launch means, of that name or, in C++, of that name; else says which there are. */
+static const char *one_kernel(const Plan *plan, const PlanLaunch *launch, Kernels *kernels, const char *what,
+                              Diags *diags) {
+    const char *wanted = launch->kernel, *found = NULL;
+    uint32_t n = 0;
+    for (unsigned k = 0; k < kernels->names.n; k++)
+        if (!wanted || strcmp(kernels->names.at[k], wanted) == 0)
+            found = kernels->names.at[k], n++;
+    if (!n) {
+        uint32_t nplain = 0;
+        for (unsigned k = 0; k < kernels->names.n; k++)
+            if (str_is_named(&kernels->arena, kernels->names.at[k], wanted))
+                found = kernels->names.at[k], nplain++;
+        n = nplain == 1;
     }
-}
-
-/* The one kernel found; else says which there are. */
-static const char *one_kernel(const Plan *plan, Search *search, const char *what, Diags *diags) {
-    const PlanLaunch *launch = search->launch;
-    char text[512], *all = text_close(search->all, NULL);
-    if (!search->n && search->nplain == 1) {
-        search->n = 1;
-        search->found = search->plain;
-    }
-    arena_free(&search->arena);
-    if (search->n != 1) {
-        if (launch->kernel)
-            snprintf(text, sizeof text, "%s has no kernel %s; it has %s", what, launch->kernel,
-                     *all ? all : "none");
-        else if (search->n)
-            snprintf(text, sizeof text, "%s has several kernels, say which: %s", what, all);
+    if (n != 1) {
+        TextStream *all = text_open();
+        for (unsigned k = 0; k < kernels->names.n; k++)
+            fprintf(all->out, "%s%s", k ? ", " : "", kernels->names.at[k]);
+        char text[512], *names = text_close(all, NULL);
+        if (wanted)
+            snprintf(text, sizeof text, "%s has no kernel %s; it has %s", what, wanted,
+                     *names ? names : "none");
+        else if (n)
+            snprintf(text, sizeof text, "%s has several kernels, say which: %s", what, names);
         else
             snprintf(text, sizeof text, "%s has no kernel", what);
         diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0502, text);
+        mem_free(names);
     }
-    mem_free(all);
-    return search->n == 1 ? search->found : NULL;
+    arena_free(&kernels->arena);
+    return n == 1 ? found : NULL;
 }
 
 const char *diff_ptx_kernel(const Plan *p, const PtxModule *module, const PlanLaunch *launch, Diags *d) {
-    Search search = {.launch = launch, .all = text_open()};
+    Kernels kernels = {0};
     for (uint32_t i = 0; i < module->nfuncs; i++)
         if (module->funcs[i].is_entry && module->funcs[i].has_body)
-            look_at(&search, str_text(&module->strings, module->funcs[i].name));
-    return one_kernel(p, &search, "the PTX", d);
+            VEC_ADD(&kernels.arena, &kernels.names, str_text(&module->strings, module->funcs[i].name));
+    return one_kernel(p, launch, &kernels, "the PTX", d);
 }
 
 const char *diff_binary_kernel(const Plan *p, const Binary *binary, const PlanLaunch *launch, Diags *d) {
-    Search search = {.launch = launch, .all = text_open()};
+    Kernels kernels = {0};
     for (uint32_t i = 0; i < binary->nfuncs; i++)
         if (binary->funcs[i].is_entry)
-            look_at(&search, binary->funcs[i].name);
-    return one_kernel(p, &search, binary->path ? binary->path : "the binary", d);
+            VEC_ADD(&kernels.arena, &kernels.names, binary->funcs[i].name);
+    return one_kernel(p, launch, &kernels, binary->path ? binary->path : "the binary", d);
 }
 
 const char *diff_kernels(Plan *plan, const PtxModule *module, Diags *diags) {
-    const char *all = "";
+    const char *all = "", **names = ARENA_ARRAY(&plan->arena, const char *, plan->launches.n + 1);
     for (uint32_t i = 0; i < plan->launches.n; i++) {
-        const char *name = diff_ptx_kernel(plan, module, &plan->launches.at[i], diags);
-        bool again = false;
-        for (uint32_t k = 0; name && k < i && !again; k++)
-            again = strcmp(diff_ptx_kernel(plan, module, &plan->launches.at[k], diags), name) == 0;
-        if (!name)
+        names[i] = diff_ptx_kernel(plan, module, &plan->launches.at[i], diags);
+        if (!names[i])
             return NULL;
+        bool again = false;
+        for (uint32_t k = 0; k < i && !again; k++)
+            again = strcmp(names[k], names[i]) == 0;
         if (!again)
-            all = arena_printf(&plan->arena, "%s%s%s", all, *all ? ", " : "", name);
+            all = arena_printf(&plan->arena, "%s%s%s", all, *all ? ", " : "", names[i]);
     }
     return all;
 }
