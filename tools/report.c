@@ -10,10 +10,7 @@
 /* Line of an instruction in the PTX text, 0 if it is not from there. */
 static uint32_t line_of(const Compilation *compilation, const Function *f, LocId loc) {
     SrcLoc src = loc.i < f->locs.n ? f->locs.at[loc.i].src : (SrcLoc){0};
-    uint32_t line = 0, column = 0;
-    if (f->ptx && src.i && compilation->ir->ptx)
-        source_position(&compilation->ir->ptx->source, src, &line, &column);
-    return line;
+    return f->ptx && src.i && compilation->ir->ptx ? ptx_loc_line(compilation->ir->ptx, src) : 0;
 }
 
 /* What the profile has of the PTX branch there; NULL: nothing. */

@@ -264,6 +264,7 @@ done
 
 # of several kernels the first that occurs of 4, 1, 5, 0 is the status; each has its line
 status() { # EXPECTED KERNELS...: of a module with these
+    mine || return
     local expected=$1 got
     shift
     module several.ptx
@@ -504,10 +505,12 @@ done
 grep -q '^two: .* races' report && fail "strides of a buffer that threads meet by: $(grep '^two:' report)"
 
 # tensor maps: the box has as many bytes as the barrier waits for
-"$heddle" validate "$here/../sim/tensor/copy.ptx" --launch auto >report
-for name in load1 load2 load3 load4 load5 im2col3 im2col4 im2col5; do
-    grep -q "^$name: equal: 8 of 8 basic blocks" report || fail "tensors: $name: $(grep "^$name:" report)"
-done
+if mine; then
+    "$heddle" validate "$here/../sim/tensor/copy.ptx" --launch auto >report
+    for name in load1 load2 load3 load4 load5 im2col3 im2col4 im2col5; do
+        grep -q "^$name: equal: 8 of 8 basic blocks" report || fail "tensors: $name: $(grep "^$name:" report)"
+    done
+fi
 
 [ $failed = 0 ] && echo "all as expected"
 exit $failed
