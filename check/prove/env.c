@@ -30,9 +30,13 @@ uint64_t prove_param_offset(const Prover *prover, const PtxVar *var) {
                             isa_target_info(prover->flow->bin->target)->param_base_bytes);
 }
 
+static const char param_name[] = "param+0x";
+bool prove_is_param(const Term *term) {
+    return term->kind == TK_VAR && strncmp(term->name, param_name, sizeof param_name - 1) == 0;
+}
 Term *prove_param(Prover *prover, uint64_t offset, unsigned bytes) {
     Terms *ts = &prover->ts;
-    Term *w = prove_input(prover, "param+0x%llx", (unsigned long long)(offset & ~3ull));
+    Term *w = prove_input(prover, "%s%llx", param_name, (unsigned long long)(offset & ~3ull));
     return bytes >= 4 ? w : t_zext_from(ts, t_lshr(ts, w, t_const(ts, 32, 8 * (offset & 3))), 8 * bytes);
 }
 

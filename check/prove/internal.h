@@ -161,6 +161,7 @@ Term *prove_input(Prover *prover, const char *fmt, ...)
 uint64_t prove_param_offset(const Prover *prover, const PtxVar *var); /* of a kernel, in its block */
 Term *prove_param(Prover *prover, uint64_t offset,
                   unsigned bytes); /* kernel parameter bytes, zero-extended word */
+bool prove_is_param(const Term *term); /* is it such a word? */
 /* The same at an address that is not known, counted as the constant bank does. */
 Term *prove_param_at(Prover *prover, Term *addr, unsigned bytes);
 Term *prove_sp(Prover *prover); /* stack pointer at entry */

@@ -57,10 +57,11 @@ static Exit *mach_leave(Mach *mach, ExitKind kind, uint32_t target, Term *cond) 
     return &mach->run->exits.at[mach->run->exits.n - 1];
 }
 
-/* A function that is not in the file may write all registers but the stack pointer. */
+/* A function that is not in the file may write all registers but those that the calling convention keeps. */
 static void clobber_all(Mach *mach) {
     for (uint32_t l = 0; l < LOC_SLOT; l++)
-        if (l != LOC_R + ABI_STACK_REG)
+        if (!(l < LOC_P ? abi_open_keeps(l - LOC_R)
+                        : l >= LOC_UR && l < LOC_UP && abi_open_keeps_uniform(l - LOC_UR)))
             mach_set(mach, l,
                      t_var(&mach->prover->ts, prove_loc_width(l), term_name(&mach->prover->ts, "~%u", l),
                            0xfff00000u + mach->at));

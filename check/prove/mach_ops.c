@@ -678,6 +678,10 @@ static bool other(Mach *mach) {
         mach->reduced_when = mach->full;
         return true;
     }
+    case OT_DEPBAR: /* waits for results, which the static checker looks at */
+        (void)MOD(DEPBAR, sb);
+        mach->looked_src |= 1u << DEPBAR_count | 1u << DEPBAR_set;
+        return true;
     case OT_B2R_RESULT:
         /* of the reduction before it, under the same condition */
         if (!mach->reduced || t_and(ts, mach->full, t_not(ts, mach->reduced_when)) != ts->falsity)

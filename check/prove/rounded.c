@@ -179,6 +179,32 @@ static Sequence foreign_quotient_wide(Prover *prover, Term *a, Term *b) {
     return (Sequence){q, t_and(ts, t_fcmp(ts, BITS, GREATER, size, word(prover, 0x00100000)), large)};
 }
 
+/* The first guess has a word that is not zero below it. */
+static Term *foreign_guess(Prover *prover, unsigned func, Term *low, Term *a) {
+    return t_pair(&prover->ts, low, mufu_of(prover, func, t_hi(&prover->ts, a)));
+}
+static Sequence foreign_reciprocal_wide(Prover *prover, Term *b) {
+    Terms *ts = &prover->ts;
+    Term *one = wide(prover, 0x3ff00000), *moved = t_add(ts, t_hi(ts, b), word(prover, 0x00300402)),
+         *y = foreign_guess(prover, Mufu_RCP64H, moved, b), *e = rest(prover, b, y, one);
+    y = dfma_of(prover, Rnd_RN, y, dfma_of(prover, Rnd_RN, e, e, e), y);
+    return (Sequence){dfma_of(prover, Rnd_RN, y, rest(prover, b, y, one), y),
+                      t_fcmp(ts, BITS, GREATER | EQUAL | UNORDERED,
+                             t_land(ts, moved, word(prover, MAGNITUDE)), word(prover, 0x00400402))};
+}
+static Sequence foreign_root_wide(Prover *prover, Term *x) {
+    Terms *ts = &prover->ts;
+    Term *above = t_sub(ts, t_hi(ts, x), word(prover, 0x03500000)),
+         *y = foreign_guess(prover, Mufu_RSQ64H, above, x),
+         *e = dfma_of(prover, Rnd_RN, x, minus_wide(prover, dmul_of(prover, y, y)), wide(prover, 0x3ff00000)),
+         *k = dfma_of(prover, Rnd_RN, e, wide(prover, 0x3fd80000), wide(prover, 0x3fe00000));
+    y = dfma_of(prover, Rnd_RN, k, dmul_of(prover, y, e), y);
+    Term *g = dmul_of(prover, x, y),
+         *half = t_pair(ts, t_lo(ts, y), t_sub(ts, t_hi(ts, y), word(prover, 0x00100000)));
+    Term *lacks = dfma_of(prover, Rnd_RN, g, minus_wide(prover, g), x);
+    return (Sequence){dfma_of(prover, Rnd_RN, lacks, half, g), t_ult(ts, above, word(prover, 0x7ca00000))};
+}
+
 Term *prove_fchk(Prover *prover, Term *a, Term *b) {
     return prove_uf(prover, 1, term_name(&prover->ts, "fchk"), (Term *[]){a, b}, 2);
 }
@@ -239,12 +265,16 @@ static bool wide_sequence(Prover *prover, Way way, Term *call, Sequence *out) {
     unsigned rnd = (unsigned)call->a[call->n - 1]->k;
     Term *a = t_pair(ts, call->a[0], call->a[1]), *b = div ? t_pair(ts, call->a[2], call->a[3]) : NULL;
     bool reciprocal = a == wide(prover, 0x3ff00000);
-    if (way == FOREIGN && (sqrt || rnd != Rnd_RN || reciprocal))
+    if (way == FOREIGN && rnd != Rnd_RN)
         return false;
-    *out = way == FOREIGN ? foreign_quotient_wide(prover, a, b)
-           : sqrt         ? root_wide(prover, rnd, a)
-           : reciprocal   ? reciprocal_wide(prover, rnd, b)
-                          : quotient_wide(prover, rnd, a, b);
+    if (way == FOREIGN)
+        *out = sqrt         ? foreign_root_wide(prover, a)
+               : reciprocal ? foreign_reciprocal_wide(prover, b)
+                            : foreign_quotient_wide(prover, a, b);
+    else
+        *out = sqrt         ? root_wide(prover, rnd, a)
+               : reciprocal ? reciprocal_wide(prover, rnd, b)
+                            : quotient_wide(prover, rnd, a, b);
     out->value = high ? t_hi(ts, out->value) : t_lo(ts, out->value);
     return true;
 }

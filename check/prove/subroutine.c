@@ -1,5 +1,6 @@
 /* Routines inside a kernel's section: ptxas puts those of division, reciprocal and square root behind the
- * kernel's code, each with registers and in an order of its own. They have neither loops nor memory, so such
+ * kernel's code, each with registers and in an order of its own, and where all calls bring the same parameter
+ * of the kernel or literal, with that in place of an argument. They have neither loops nor memory, so such
  * a routine is executed once, with a variable for each location, and compared as terms with what the files in
  * check/prove/foreign have: for each routine a PTX function NAME_steps, executed with these variables as
  * arguments, and a function NAME that says what the steps are taken for. Which registers hold the arguments
@@ -14,16 +15,23 @@
 
 extern const EmbeddedFile prove_foreign_files[];
 
-enum { MAX_FILES = 8, MOST_WORDS = 4 };
+enum { MAX_FILES = 8, MOST_WORDS = 9 };
 enum { CHANGED = 1, FIRST_WORD }; /* what a routine does to a location; then word 0, 1 of the result */
+
+typedef struct Word { /* of an argument */
+    Term *term;       /* in a location: a variable */
+    uint32_t loc;     /* or NOWHERE: it is always this term */
+} Word;
+enum { NOWHERE = UINT32_MAX };
 
 struct ProveRoutine {
     uint32_t block;
-    const PtxModule *module;         /* NULL: not known */
-    const PtxFunc *meaning, *when;   /* when: may be NULL */
-    uint32_t arg[MOST_WORDS], nargs; /* locations of its words */
-    uint8_t *does;                   /* by location */
-    uint32_t to_reg;                 /* holds its return address, less `to_base` */
+    const PtxModule *module;       /* NULL: not known */
+    const PtxFunc *meaning, *when; /* when: may be NULL */
+    struct Word *arg;              /* its words */
+    uint32_t nargs;
+    uint8_t *does;   /* by location */
+    uint32_t to_reg; /* holds its return address, less `to_base` */
     uint64_t to_base;
 };
 
@@ -118,14 +126,19 @@ static bool find_way_back(Prover *prover, const Exit *exit, Term *const *val, st
 }
 
 /* Is it the steps, with these arguments where the routine says? Then what it does is noted. */
-static bool is_known(Prover *prover, const PtxModule *module, const PtxFunc *steps, Term *const *words,
+static bool is_known(Prover *prover, const PtxModule *module, const PtxFunc *steps,
                      struct ProveRoutine *routine) {
     Terms *ts = &prover->ts;
-    Term *result = returned(prover, module, steps, words), **val = fresh(prover), *want[2];
+    Term *words[MOST_WORDS], **val = fresh(prover), *want[2];
+    for (uint32_t k = 0; k < routine->nargs; k++) {
+        bool fixed = routine->arg[k].loc == NOWHERE;
+        words[k] = fixed ? routine->arg[k].term : t_var(ts, 32, term_name(ts, "argument %u", k), 0);
+        if (!fixed)
+            val[routine->arg[k].loc] = words[k];
+    }
+    Term *result = returned(prover, module, steps, words);
     if (!result)
         return false;
-    for (uint32_t k = 0; k < routine->nargs; k++)
-        val[routine->arg[k]] = words[k];
     Run run;
     const Exit *exit = executed(prover, routine->block, val, &run);
     if (!exit || !find_way_back(prover, exit, val, routine))
@@ -145,65 +158,137 @@ static bool is_known(Prover *prover, const PtxModule *module, const PtxFunc *ste
     return found[0] && found[1];
 }
 
-/* Arguments from `k` on are words of the locations in `from`, each of them one. */
-static bool try_arguments(Prover *prover, const PtxModule *module, const PtxFunc *steps, const uint32_t *from,
-                          uint32_t k, Term *const *words, struct ProveRoutine *routine) {
-    uint32_t n = routine->nargs, param = 0, at = 0;
-    if (k == n)
-        return is_known(prover, module, steps, words, routine);
-    for (; param < steps->nparams; param++) {
-        if (at == k)
-            break;
-        at += words_of(module, &steps->params[param], 1);
-    }
-    unsigned size = words_of(module, &steps->params[param], 1);
-    for (uint32_t i = 0; i + size <= n; i++) {
-        bool good = size == 1 || from[i] + 1 == from[i + 1];
-        for (uint32_t j = 0; j < k; j++)
-            good &= routine->arg[j] != from[i];
-        if (!good)
-            continue;
-        for (unsigned w = 0; w < size; w++)
-            routine->arg[k + w] = from[i + w];
-        if (try_arguments(prover, module, steps, from, k + size, words, routine))
-            return true;
-    }
+typedef struct { /* what arguments may be made of */
+    Word at[MOST_WORDS];
+    bool used[MOST_WORDS];
+    uint32_t n;
+    TermList literals; /* besides, of the PTX's statements */
+    bool anywhere;     /* the words of one argument may be in any two registers */
+    uint32_t tries;    /* that are left */
+} Words;
+enum { MOST_TRIES = 500 };
+
+static bool try_arguments(Prover *prover, const PtxModule *module, const PtxFunc *steps, uint32_t param,
+                          Words *from, struct ProveRoutine *routine);
+
+/* With one or two of the words, or a literal, as the next argument. */
+static bool try_words(Prover *prover, const PtxModule *module, const PtxFunc *steps, uint32_t param,
+                      Words *from, uint32_t i, uint32_t j, struct ProveRoutine *routine) {
+    uint32_t n = routine->nargs;
+    routine->arg[routine->nargs++] = from->at[i];
+    if (j != i)
+        routine->arg[routine->nargs++] = from->at[j];
+    from->used[i] = from->used[j] = true;
+    if (try_arguments(prover, module, steps, param + 1, from, routine))
+        return true;
+    from->used[i] = from->used[j] = false;
+    routine->nargs = n;
+    return false;
+}
+static bool try_literal(Prover *prover, const PtxModule *module, const PtxFunc *steps, uint32_t param,
+                        Words *from, Term *literal, struct ProveRoutine *routine) {
+    uint32_t n = routine->nargs;
+    bool wide = literal->width == 64;
+    routine->arg[routine->nargs++] = (Word){wide ? t_lo(&prover->ts, literal) : literal, NOWHERE};
+    if (wide)
+        routine->arg[routine->nargs++] = (Word){t_hi(&prover->ts, literal), NOWHERE};
+    if (try_arguments(prover, module, steps, param + 1, from, routine))
+        return true;
+    routine->nargs = n;
     return false;
 }
 
-typedef struct { /* registers that a term depends on */
+/* Two words are an argument if they are registers, mostly in a row, or both always the same. */
+static bool are_pair(const Words *from, const Word *low, const Word *high) {
+    if (low == high || low->loc == NOWHERE || high->loc == NOWHERE)
+        return low != high && (from->anywhere || low->loc == high->loc);
+    return from->anywhere || low->loc + 1 == high->loc;
+}
+
+/* The arguments from `param` on are made of words that are not used yet, each of them once, and all of them,
+ * and of literals. */
+static bool try_arguments(Prover *prover, const PtxModule *module, const PtxFunc *steps, uint32_t param,
+                          Words *from, struct ProveRoutine *routine) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < from->n; i++)
+        left += !from->used[i];
+    if (param == steps->nparams)
+        return !left && from->tries && from->tries-- && is_known(prover, module, steps, routine);
+    if (left > words_of(module, &steps->params[param], steps->nparams - param))
+        return false;
+    unsigned size = words_of(module, &steps->params[param], 1);
+    for (uint32_t i = 0; i < from->n; i++)
+        for (uint32_t j = size == 1 ? i : 0; j < (size == 1 ? i + 1 : from->n); j++)
+            if (!from->used[i] && !from->used[j] &&
+                (size == 1 || are_pair(from, &from->at[i], &from->at[j])) &&
+                try_words(prover, module, steps, param, from, i, j, routine))
+                return true;
+    for (uint32_t k = 0; k < from->literals.n; k++)
+        if (from->literals.at[k]->width == 32 * size &&
+            try_literal(prover, module, steps, param, from, from->literals.at[k], routine))
+            return true;
+    return false;
+}
+
+typedef struct { /* what a term depends on */
     Term *const *val;
     bool *seen; /* by term */
-    uint32_t at[MOST_WORDS], n;
+    Words words;
 } Inputs;
 
-static void collect(Inputs *inputs, const Term *term) {
+static void collect(Inputs *inputs, Term *term) {
     if (inputs->seen[term->id])
         return;
     inputs->seen[term->id] = true;
-    for (uint32_t l = 0; term->kind == TK_VAR && l < LOC_UP; l++)
-        if (inputs->val[l] == term && prove_loc_width(l) == 32 && inputs->n++ < MOST_WORDS)
-            inputs->at[inputs->n - 1] = l;
+    if (term->kind == TK_VAR && term->width == 32) {
+        Word word = {term, NOWHERE};
+        for (uint32_t l = 0; l < LOC_UP; l++)
+            if (inputs->val[l] == term)
+                word.loc = l;
+        bool known = word.loc != NOWHERE || prove_is_param(term);
+        inputs->words.n += known ? 1 : MOST_WORDS + 1;
+        if (inputs->words.n <= MOST_WORDS)
+            inputs->words.at[inputs->words.n - 1] = word;
+    }
     for (uint32_t k = 0; term->kind != TK_VAR && !t_is_const(term) && k < term->n; k++)
         collect(inputs, term->a[k]);
 }
 
 static int by_number(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+    const Word *x = a, *y = b;
+    return x->loc != y->loc ? (x->loc > y->loc) - (x->loc < y->loc)
+                            : (x->term->id > y->term->id) - (x->term->id < y->term->id);
 }
 
 /* Of what the routine leaves in a location, in order; none if there are too many. */
-static Inputs inputs_of(Prover *prover, const Exit *exit, Term *const *val, uint32_t loc) {
+static Words inputs_of(Prover *prover, const Exit *exit, Term *const *val, uint32_t loc) {
     Inputs inputs = {.val = val};
     ArenaMark mark = arena_mark(&prover->arena);
     inputs.seen = ARENA_ARRAY(&prover->arena, bool, prover->ts.next_id + 1);
     if (exit->val[loc] != val[loc])
         collect(&inputs, exit->val[loc]);
     arena_release(&prover->arena, mark);
-    inputs.n = inputs.n > MOST_WORDS ? 0 : inputs.n;
-    qsort(inputs.at, inputs.n, sizeof *inputs.at, by_number);
-    return inputs;
+    inputs.words.n = inputs.words.n > MOST_WORDS ? 0 : inputs.words.n;
+    qsort(inputs.words.at, inputs.words.n, sizeof *inputs.words.at, by_number);
+    return inputs.words;
+}
+
+/* Those of the PTX's divisions and the like. */
+static TermList literals_of(Prover *prover) {
+    TermList list = {0};
+    for (uint32_t i = 0; i < prover->pf->ninsns; i++) {
+        const PtxInsn *in = &prover->pf->insns[i];
+        if (in->op != PTX_DIV && in->op != PTX_REM && in->op != PTX_RCP && in->op != PTX_SQRT)
+            continue;
+        unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
+        for (unsigned k = 1; k < in->noperands; k++)
+            if (in->operands[k].kind == PO_IMM && (bytes == 4 || bytes == 8))
+                VEC_ADD(&prover->arena, &list,
+                        t_const(&prover->ts, 8 * bytes, (uint64_t)in->operands[k].imm));
+    }
+    VEC_ADD(&prover->arena, &list, t_const(&prover->ts, 32, 0x3f800000)); /* of a reciprocal */
+    VEC_ADD(&prover->arena, &list, t_const(&prover->ts, 64, 0x3ff0000000000000));
+    return list;
 }
 
 static const PtxModule *foreign_file(Prover *prover, unsigned n) {
@@ -221,13 +306,9 @@ void prove_foreign_free(Prover *prover) {
             ptx_free(prover->foreign[n]);
 }
 
-/* The words in these locations are the arguments of some steps. */
-static bool try_steps(Prover *prover, const uint32_t *from, uint32_t n, struct ProveRoutine *routine) {
+/* These words, all of them, and literals are the arguments of some steps. */
+static bool try_steps(Prover *prover, Words *from, struct ProveRoutine *routine) {
     static const char suffix[] = "_steps";
-    Term *words[MOST_WORDS];
-    routine->nargs = n;
-    for (uint32_t k = 0; k < n; k++)
-        words[k] = t_var(&prover->ts, 32, term_name(&prover->ts, "argument %u", k), 0);
     for (unsigned file = 0; file < MAX_FILES && prove_foreign_files[file].name; file++) {
         const PtxModule *module = foreign_file(prover, file);
         for (uint32_t f = 0; module && f < module->nfuncs; f++) {
@@ -235,10 +316,17 @@ static bool try_steps(Prover *prover, const uint32_t *from, uint32_t n, struct P
             const char *name = str_text(&module->strings, steps->name);
             size_t length = strlen(name) - strlen(suffix);
             if (strlen(name) <= strlen(suffix) || strcmp(name + length, suffix) != 0 ||
-                words_of(module, steps->params, steps->nparams) != n)
+                words_of(module, steps->params, steps->nparams) > MOST_WORDS)
                 continue;
             uint32_t meaning = ptx_find_func(module, term_name(&prover->ts, "%.*s", (int)length, name));
-            if (meaning && try_arguments(prover, module, steps, from, 0, words, routine)) {
+            bool found = false;
+            for (unsigned any = 0; meaning && !found && any < 2; any++) {
+                routine->nargs = 0;
+                from->anywhere = any;
+                from->tries = MOST_TRIES;
+                found = try_arguments(prover, module, steps, 0, from, routine);
+            }
+            if (found) {
                 routine->module = module;
                 routine->meaning = &module->funcs[meaning - 1];
                 uint32_t when = ptx_find_func(module, term_name(&prover->ts, "%.*s_when", (int)length, name));
@@ -250,19 +338,27 @@ static bool try_steps(Prover *prover, const uint32_t *from, uint32_t n, struct P
     return false;
 }
 
+static bool same_words(const Words *x, const Words *y) {
+    bool same = x->n == y->n;
+    for (uint32_t k = 0; same && k < x->n; k++)
+        same = x->at[k].term == y->at[k].term;
+    return same;
+}
+
 static void recognise(Prover *prover, struct ProveRoutine *routine) {
     Term **val = fresh(prover);
     Run run;
     const Exit *exit = executed(prover, routine->block, val, &run);
-    Inputs tried = {0};
+    Words tried = {.n = 0};
+    TermList literals = literals_of(prover);
     for (uint32_t l = 0; exit && l < LOC_P; l++) {
-        Inputs inputs = inputs_of(prover, exit, val, l);
-        if (!inputs.n ||
-            (inputs.n == tried.n && memcmp(inputs.at, tried.at, inputs.n * sizeof *inputs.at) == 0))
+        Words words = inputs_of(prover, exit, val, l);
+        if (!words.n || same_words(&words, &tried))
             continue;
-        if (try_steps(prover, inputs.at, inputs.n, routine))
+        tried = words;
+        words.literals = literals;
+        if (try_steps(prover, &words, routine))
             return;
-        tried = inputs;
     }
 }
 
@@ -280,6 +376,7 @@ bool mach_subroutine(Mach *mach, uint32_t target) {
         routine = ARENA_ARRAY(&prover->arena, struct ProveRoutine, 1);
         routine->block = prover->flow->block_of[target];
         routine->does = ARENA_ARRAY(&prover->arena, uint8_t, prover->nloc);
+        routine->arg = ARENA_ARRAY(&prover->arena, Word, MOST_WORDS);
         VEC_ADD(&prover->arena, &prover->routines, routine);
         if (prover->flow->blocks[routine->block].first == target)
             recognise(prover, routine);
@@ -288,7 +385,8 @@ bool mach_subroutine(Mach *mach, uint32_t target) {
         return mach_straight(mach, target);
     Term *words[MOST_WORDS], *to = mach_get(mach, routine->to_reg);
     for (uint32_t k = 0; k < routine->nargs; k++)
-        words[k] = mach_get(mach, routine->arg[k]);
+        words[k] =
+            routine->arg[k].loc == NOWHERE ? routine->arg[k].term : mach_get(mach, routine->arg[k].loc);
     Term *when = routine->when ? returned(prover, routine->module, routine->when, words) : ts->truth;
     if (!when || t_and(ts, mach->full, t_not(ts, when)) != ts->falsity) {
         mach_fault(mach, "a routine is called for operands that it is not known to be right for");

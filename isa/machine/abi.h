@@ -27,4 +27,6 @@ enum {
 static inline int abi_open_keeps(unsigned reg) {
     return reg == 1 || reg == 2 || (reg >= 16 && reg < 32) || (reg >= 36 && (reg & 4));
 }
+/* Uniform ones: ptxas has what lives across calls in UR36 and all that follow. */
+static inline int abi_open_keeps_uniform(unsigned reg) { return reg >= 36; }
 #endif

@@ -319,11 +319,15 @@ static bool compile(const Op *op, Compilation *c, Binary **binary, Diags *d) {
     const char *type = op->wide ? "f64" : "f32", *operands = op->what == DIV ? "%a, %b" : "%a";
     if (!beginning(op, text, sizeof text))
         return false;
-    snprintf(what, sizeof what, op->steps ? "call (%%d), %s_rn_%s_steps, (%s)" : "%s %%d, %.0s%s",
-             op->steps ? whats[op->what] : op->name, type, operands);
-    char when[64]; /* for other operands what they stand for counts */
+    char when[64], whole[64]; /* for other operands what they stand for counts, or the steps in line */
+    snprintf(whole, sizeof whole, "%s_rn_%s_whole", whats[op->what], type);
+    if (op->steps && strstr(text, whole))
+        snprintf(what, sizeof what, "call (%%d), %s, (%s)", whole, operands);
+    else
+        snprintf(what, sizeof what, op->steps ? "call (%%d), %s_rn_%s_steps, (%s)" : "%s %%d, %.0s%s",
+                 op->steps ? whats[op->what] : op->name, type, operands);
     snprintf(when, sizeof when, "%s_rn_%s_when", whats[op->what], type);
-    if (op->steps && strstr(text, when))
+    if (op->steps && strstr(text, when) && !strstr(text, whole))
         snprintf(what + strlen(what), sizeof what - strlen(what),
                  "; .reg .pred %%p; call (%%p), %s, (%s); @!%%p %s %%d, %s", when, operands, op->name,
                  operands);
@@ -448,7 +452,7 @@ int main(int argc, char **argv) {
                  .ptxas = ptxas ? argv[2] : NULL};
         snprintf(op.name, sizeof op.name, "%s.%s%s.f%d", whats[op.what], modes[op.mode].name,
                  op.ftz ? ".ftz" : "", op.wide ? 64 : 32);
-        if (foreign ? op.mode != 0 || op.ftz || (steps && op.wide && op.what != DIV)
+        if (foreign ? op.mode != 0 || op.ftz
                     : !chosen(&op, argc, argv) || (all && (op.what == DIV || op.wide)))
             continue;
         uint64_t bad = check_op(&op, data, pairs, number, all ? (uint32_t)number : 0);

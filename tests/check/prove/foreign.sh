@@ -189,6 +189,37 @@ P
     foreign 0 "$op" "$dir/d.ptx" 3 sm_80
 done
 
+# Routines behind the kernel: its operands, one that is a parameter, and what another operation's is not
+wide() { # FILE OP TYPE OPERANDS
+    cat > "$1" <<P
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .$3 n)
+{
+    .reg .$3 %a, %b, %c, %n; .reg .b64 %d;
+    ld.param.u64 %d, [p]; ld.param.$3 %n, [n]; ld.global.$3 %a, [%d]; ld.global.$3 %b, [%d+8];
+    $2.$3 %c, $4; st.global.$3 [%d+16], %c; ret;
+}
+P
+}
+for form in "rcp.rn f64 %a" "sqrt.rn f64 %a" "div.rn f64 %a,%b" "div.rn f64 %a,%n" "div.rn f64 %n,%b" "div u64 %a,%b" "div s64 %a,%b" "rem u64 %a,%b" "rem s64 %a,%b" "rem u64 %a,%n" "div s64 %n,%b"; do
+    # shellcheck disable=SC2086 # three words
+    set -- $form
+    wide "$dir/d.ptx" "$1" "$2" "$3"
+    for level in 1 3; do
+        foreign 0 "$form" "$dir/d.ptx" $level sm_80
+    done
+    for other in "rcp.rn f64 %b" "sqrt.rn f64 %b" "div.rn f64 %b,%a" "rcp.rz f64 %a" "sqrt.rp f64 %a" "div.rm f64 %a,%n" "div u64 %b,%a" "div s64 %a,%n" "rem s64 %b,%a" "div u64 %a,%a"; do
+        # shellcheck disable=SC2086
+        set -- $other
+        wide "$dir/other.ptx" "$1" "$2" "$3"
+        mine || continue
+        "$heddle" prove --no-launches "$dir/other.ptx" "$dir/k.cubin" > "$dir/out" 2>&1
+        [ $? -eq 5 ] || fail "ptxas's $form for $other: $(last)"
+    done
+done
+
 # The signs of an FFMA's operands are in the instruction: those of one program are not those of another
 signs() { # FILE NEG OR MOV, ABS OR MOV
     cat > "$1" <<P
