@@ -115,9 +115,8 @@ static uint8_t byte_at(TermEval *e, const Term *mem, uint64_t addr) {
     return (uint8_t)hash2(term_eval(e, mem), addr);
 }
 
-/* Arithmetic rounded to nearest, as it is: a difference must not hang on what uninterpreted operations could
- * do. */
-static bool float_op(const char *name, unsigned width, const uint64_t v[3], uint64_t *out) {
+/* A difference must not hang on what uninterpreted operations could do. */
+bool term_float_op(const char *name, unsigned width, const uint64_t v[3], uint64_t *out) {
     static const char *const names[] = {"fadd.0", "fmul.0", "ffma.0", "dadd.0", "dmul.0", "dfma.0"};
     for (unsigned k = 0; k < 6; k++) {
         if (strcmp(name, names[k]) != 0)
@@ -189,7 +188,7 @@ static uint64_t eval_app(TermEval *e, const Term *term) {
     default: break;
     }
     uint64_t exact;
-    if (term->op == TO_UF && term->name && float_op(term->name, term->width, v, &exact))
+    if (term->op == TO_UF && term->name && term_float_op(term->name, term->width, v, &exact))
         return exact;
     uint64_t h = hash2(hash_text(term->name), term->k + term->op);
     for (uint32_t i = 0; i < term->n; i++)

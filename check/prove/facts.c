@@ -334,7 +334,9 @@ void prove_confirm(ProveTrials *trials, ProveReport *report) {
         if (prove_trials_show(trials, index)) {
             if (!func->count[PROVE_REFUTED])
                 fact(report, func->name, PROVE_REFUTED, candidate->bad_line,
-                     arena_printf(&scratch, "a launch of a kernel above shows a difference: %s",
+                     arena_printf(&scratch,
+                                  "a launch shows that machine and reference interpreter differ; what the "
+                                  "region left open first, which need not be the cause: %s",
                                   candidate->reason));
             continue;
         }

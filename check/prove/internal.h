@@ -6,6 +6,7 @@
 #include "check/prove/prove.h"
 #include "check/prove/term.h"
 #include "frontend/shared_layout.h"
+#include "ir/loops.h"
 
 enum {
     MEM_GLOBAL,
@@ -103,7 +104,8 @@ typedef struct Prover {
     PtxBlock *blocks;
     uint32_t nblocks;
     uint32_t *block_of; /* by statement, ninsns + 1 entries */
-    uint32_t *rpo;      /* reachable blocks in order */
+    LoopForest ptx_loops;
+    uint32_t *rpo; /* reachable blocks in order */
     uint32_t nrpo;
     uint32_t nptx; /* values of a state: registers, then the carry flag, then words of .param variables */
     uint32_t carry, *param_word; /* param_word: by variable, first value + 1 */
@@ -160,7 +162,7 @@ Term *prove_input(Prover *prover, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));                            /* 32-bit input variable */
 uint64_t prove_param_offset(const Prover *prover, const PtxVar *var); /* of a kernel, in its block */
 Term *prove_param(Prover *prover, uint64_t offset,
-                  unsigned bytes); /* kernel parameter bytes, zero-extended word */
+                  unsigned bytes);     /* kernel parameter bytes, zero-extended word */
 bool prove_is_param(const Term *term); /* is it such a word? */
 /* The same at an address that is not known, counted as the constant bank does. */
 Term *prove_param_at(Prover *prover, Term *addr, unsigned bytes);

@@ -360,8 +360,8 @@ void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned ord
             word[c] = t_zext_from(ts, t_app(ts, TO_RESULT, 32, c, NULL, &what, 1), 8 * each);
     } else {
         for (unsigned c = 0; c * 4 < bytes; c++)
-            word[c] = t_read(ts, mach->mem[space], mach->full,
-                             t_add(ts, addr, t_const(ts, addr->width, 4 * c)), each, space);
+            word[c] = t_read(ts, order == MemOrder_CONSTANT ? mach->first_mem[space] : mach->mem[space],
+                             mach->full, t_add(ts, addr, t_const(ts, addr->width, 4 * c)), each, space);
     }
     if (sign)
         word[0] = t_sext_from(ts, word[0], 8 * bytes);

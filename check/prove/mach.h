@@ -11,9 +11,10 @@ typedef struct {
     const bool *stop; /* by block of the function */
     Term **val;       /* locations, now */
     Term **mem;
-    Term **reach;   /* by block: when it is reached */
-    Term ***in_val; /* by block: locations at its start */
-    uint32_t rpo;   /* of the block that runs */
+    Term *const *first_mem; /* where the region begins: what never changes may be read from there */
+    Term **reach;           /* by block: when it is reached */
+    Term ***in_val;         /* by block: locations at its start */
+    uint32_t rpo;           /* of the block that runs */
     uint32_t at;
     const MachInst *in;
     Term *pc, *guard, *full; /* path condition, the instruction's guard, both */

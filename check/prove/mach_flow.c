@@ -502,6 +502,7 @@ void prove_mach_run(Prover *prover, uint32_t block, Term *const *val, Term *cons
               .together = entry ? t_const(&prover->ts, 32, UINT32_MAX) : prover->anyone};
     *run = (Run){.first = UINT32_MAX};
     x.mem = run->mem;
+    x.first_mem = mem;
     memcpy(run->mem, mem, sizeof run->mem);
     x.reach = ARENA_ARRAY(prover->run_arena, Term *, nb);
     x.in_val = ARENA_ARRAY(prover->run_arena, Term **, nb);

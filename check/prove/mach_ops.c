@@ -54,7 +54,7 @@ static void f3(Mach *mach, const char *op, unsigned rnd, bool ftz, bool sat, boo
         a[1] = swap;
     }
     Term *r = prove_uf(mach->prover, is64 ? 64 : 32, name, a, 3);
-    prove_note(mach->prover, &mach->prover->fused, r);
+    prove_note(mach->prover, &mach->prover->fused, t_unclamped(r));
     if (is64)
         mach_put64(mach, 0, r);
     else

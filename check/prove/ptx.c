@@ -198,6 +198,10 @@ void pv_leave(Ptx *ptx, ExitKind kind, uint32_t target, Term *cond) {
     VEC_ADD(ptx->prover->run_arena, &ptx->run->exits, e);
 }
 
+/* A loop without counterpart is followed round by round, which ends where what it counts is known. A round
+ * that not all begin is one of many ways. */
+enum { MOST_ROUNDS = 128, UNDECIDED = 16 };
+
 static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
     Terms *ts = &ptx->prover->ts;
     if (cond == ts->falsity)
@@ -207,8 +211,11 @@ static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
         return;
     }
     if (ptx->prover->blocks[b].rpo <= ptx->rpo) {
-        pv_fault(ptx, "a loop of the PTX has no counterpart in the machine code");
-        return;
+        ptx->rounds += cond == ptx->entered[b] ? 1 : UNDECIDED;
+        if (ptx->rounds > MOST_ROUNDS) {
+            pv_fault(ptx, "a loop of the PTX has no counterpart in the machine code");
+            return;
+        }
     }
     if (!ptx->reach[b]) {
         ptx->reach[b] = cond;
@@ -380,6 +387,29 @@ static void ptx_block(Ptx *ptx, uint32_t index) {
         pv_arrive(ptx, b->succ[b->nsucc - 1], ptx->pc);
 }
 
+/* Is a loop that holds block `b` but not `other`, and has no counterpart, being followed? */
+static bool goes_first(const Ptx *ptx, uint32_t b, uint32_t other) {
+    const LoopForest *loops = &ptx->prover->ptx_loops;
+    for (uint32_t loop = loops->innermost[b]; loop != NO_NODE; loop = loops->at[loop].parent) {
+        uint32_t header = loops->at[loop].header;
+        if (!ptx->stop[header] && ptx->entered[header] && !loop_contains(loops, loop, other))
+            return true;
+    }
+    return false;
+}
+
+/* The first block, in order, that is come to; those behind a loop are left until nothing goes round in it any
+ * more. The number of all: none. */
+static uint32_t next_block(const Ptx *ptx) {
+    const Prover *prover = ptx->prover;
+    uint32_t best = prover->nrpo;
+    for (uint32_t k = 0; k < prover->nrpo; k++)
+        if (ptx->reach[prover->rpo[k]] &&
+            (best == prover->nrpo || goes_first(ptx, prover->rpo[k], prover->rpo[best])))
+            best = k;
+    return best;
+}
+
 void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
                    Run *run) {
     bool entry = prover->pf->is_entry && !block && !prover->blocks[block].header;
@@ -389,19 +419,20 @@ void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const
              .together = entry ? t_const(&prover->ts, 32, UINT32_MAX) : prover->anyone};
     *run = (Run){.first = UINT32_MAX};
     x.mem = run->mem;
+    x.first_mem = mem;
     memcpy(run->mem, mem, sizeof run->mem);
     x.reach = ARENA_ARRAY(prover->run_arena, Term *, prover->nblocks);
     x.in_val = ARENA_ARRAY(prover->run_arena, Term **, prover->nblocks);
+    x.entered = ARENA_ARRAY(prover->run_arena, Term *, prover->nblocks);
     x.reach[block] = prover->ts.truth;
     x.in_val[block] = arena_copy(prover->run_arena, val, prover->nptx * sizeof *val);
-    for (uint32_t k = prover->blocks[block].rpo; k < prover->nrpo && !run->fault && !prover->ts.overflow;
-         k++) {
+    for (uint32_t k; !run->fault && !prover->ts.overflow && (k = next_block(&x)) < prover->nrpo;) {
         uint32_t b = prover->rpo[k];
-        if (!x.reach[b])
-            continue;
         x.rpo = k;
         x.pc = x.reach[b];
         x.val = x.in_val[b];
+        x.reach[b] = NULL;
+        x.entered[b] = x.pc;
         ptx_block(&x, b);
     }
 }
@@ -505,6 +536,15 @@ uint32_t prove_ptx_table_entries(const Prover *prover, uint32_t offset) {
     return 0;
 }
 
+static LoopForest loops_of(Prover *prover) {
+    VEC(GraphEdge) edges = {0};
+    for (uint32_t b = 0; b < prover->nblocks; b++)
+        for (uint32_t k = 0; k < prover->blocks[b].nsucc; k++)
+            VEC_ADD(&prover->arena, &edges, ((GraphEdge){b, prover->blocks[b].succ[k]}));
+    Graph graph = graph_new(&prover->arena, prover->nblocks, edges.at, edges.n);
+    return loop_forest(&prover->arena, &graph, 0);
+}
+
 bool prove_ptx_graph(Prover *prover) {
     const PtxFunc *f = prover->pf;
     bool *leader = ARENA_ARRAY(&prover->arena, bool, f->ninsns + 2);
@@ -545,6 +585,7 @@ bool prove_ptx_graph(Prover *prover) {
             block->succ[block->nsucc++] = b + 1;
     }
     order(prover);
+    prover->ptx_loops = loops_of(prover);
     values(prover);
     prove_ptx_live(prover);
     return true;

@@ -9,8 +9,11 @@ typedef struct {
     Run *run;
     const bool *stop;
     Term **val, **mem;
+    Term *const *first_mem; /* where the region begins: what never changes may be read from there */
     Term **reach;
     Term ***in_val;
+    Term **entered;  /* by block: when it was executed last, or NULL */
+    uint32_t rounds; /* of loops without counterpart */
     uint32_t rpo, at;
     const PtxInsn *in;
     Term *pc, *guard, *full;

@@ -334,8 +334,8 @@ bool prove_ptx_ld(Ptx *ptx) {
                 w[c] = t_zext_from(ts, word_of(ptx, what, c), 8 * each);
         } else {
             for (unsigned c = 0; c * 4 < bytes; c++)
-                w[c] = t_read(ts, ptx->mem[list], ptx->full, t_add(ts, at, t_const(ts, at->width, 4 * c)),
-                              each, (unsigned)list);
+                w[c] = t_read(ts, o == MemOrder_CONSTANT ? ptx->first_mem[list] : ptx->mem[list], ptx->full,
+                              t_add(ts, at, t_const(ts, at->width, 4 * c)), each, (unsigned)list);
         }
     }
     pv_acquire(ptx, pv_acquires(in));

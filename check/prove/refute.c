@@ -88,7 +88,11 @@ void prove_judge_refute(Judge *judge, uint64_t seed, Term *cond, Term *x, Term *
     }
     if (!prove_judge_replay(judge, seed)) {
         prove_judge_candidate(
-            judge, arena_printf(&judge->report->arena, "%s, but the simulator does not confirm it", what),
+            judge,
+            arena_printf(&judge->report->arena,
+                         "%s, by values for which the machine's functions compute something else than the "
+                         "prover's terms",
+                         what),
             ptx_at, mach_at);
         return;
     }

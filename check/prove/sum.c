@@ -81,6 +81,15 @@ Term *term_extended(Terms *ts, const Term *shifted, unsigned *n) {
 static bool complemented(const Term *term) { return term->kind == TK_XOR && term->k >> 31; }
 
 /* l += c * x, x of the sum's width. */
+/* x >> n, of which 2^n times is x without its low bits: that, or NULL. Of an atom, as what was loaded, alone:
+ * of sums and mixtures the mask would go into each part. */
+static Term *shifted_back(Terms *ts, Term *term, unsigned *n) {
+    if (term->kind != TK_APP || term->op != TO_LSHR || !t_is_const(term->a[1]) || term->a[1]->k >= 32 ||
+        (term->a[0]->kind != TK_APP && term->a[0]->kind != TK_VAR))
+        return NULL;
+    *n = (unsigned)term->a[1]->k;
+    return t_land(ts, term->a[0], t_const(ts, 32, LOW << *n));
+}
 static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     unsigned n;
     Term *z;
@@ -95,6 +104,8 @@ static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c) {
         lin_add_term(ts, lin, t_inv(ts, term), 0 - c);
     } else if (lin->width == 32 && (z = term_extended(ts, term, &n)) && !(c & ((1ull << n) - 1))) {
         lin_add(ts, lin, z, c);
+    } else if (lin->width == 32 && (z = shifted_back(ts, term, &n)) && !(c & ((1ull << n) - 1))) {
+        lin_add(ts, lin, z, c >> n);
     } else {
         lin_add_term(ts, lin, term, c);
     }

@@ -344,12 +344,64 @@ static Term *rounded_once(Terms *ts, unsigned width, const char *name, const Ter
     return t_uf(ts, width, term_name(ts, "f2i.%u.%u.%u.%u", sign, to, from, first), whole->a, 1);
 }
 
+/* Clamped to 0 and 1, as the last step of an operation: -0 and a NaN are 0. */
+static const char saturated[] = "fadd.0.sat";
+static Term *clamped(Terms *ts, const char *name, Term *const *a, uint32_t n) {
+    static const char suffix[] = ".sat";
+    size_t length = strlen(name) - (sizeof suffix - 1);
+    Term *zero = t_const(ts, 32, 0x80000000), *what = NULL;
+    for (uint32_t i = 0; i < 2 && strcmp(name, saturated) == 0; i++)
+        if (t_is_const(a[i]) && !(a[i]->k & 0x7fffffff))
+            what = t_plain(ts, a[1 - i]);
+    what = what ? what : t_uf(ts, 32, term_name(ts, "%.*s", (int)length, name), a, n);
+    Term *arg[2] = {zero->id < what->id ? zero : what, zero->id < what->id ? what : zero};
+    return t_app(ts, TO_UF, 32, 0, term_name(ts, saturated), arg, 2);
+}
+
+Term *t_unclamped(Term *term) {
+    bool is = term->kind == TK_APP && term->op == TO_UF && term->n == 2 && strcmp(term->name, saturated) == 0;
+    return is ? term->a[t_is_const(term->a[0])] : term;
+}
+
+/* Of numbers that are known, rounded to nearest; NULL: they are not, or no number comes out. */
+static Term *computed(Terms *ts, unsigned width, const char *name, Term *const *a, uint32_t n) {
+    uint64_t bits[3] = {0}, result;
+    for (uint32_t i = 0; i < n; i++) {
+        unsigned budget = 8;
+        if (a[i]->kind == TK_ITE && term_const_leaves(a[i], &budget)) {
+            Term *yes[3], *no[3];
+            for (uint32_t k = 0; k < n; k++) {
+                yes[k] = k == i ? a[k]->a[1] : a[k];
+                no[k] = k == i ? a[k]->a[2] : a[k];
+            }
+            Term *x = computed(ts, width, name, yes, n), *y = x ? computed(ts, width, name, no, n) : NULL;
+            return y ? t_ite(ts, term_decision(ts, a[i]->a[0]), x, y) : NULL;
+        }
+        if (!t_is_const(a[i]))
+            return NULL;
+        bits[i] = a[i]->k;
+    }
+    bool is_number = term_float_op(name, width, bits, &result) &&
+                     (width == 32 ? (result & 0x7fffffff) <= 0x7f800000
+                                  : (result & 0x7fffffffffffffff) <= 0x7ff0000000000000);
+    return is_number ? t_const(ts, width, result) : NULL;
+}
+
+/* Two halves that are rounded together are rounded each for itself. */
+static Term *two_halves(Terms *ts, const char *name, Term *const *a) {
+    Term *high = t_app(ts, TO_UF, 32, 0, name, (Term *[]){ts->zero, a[0], ts->zero}, 3),
+         *low = t_app(ts, TO_UF, 32, 0, name, (Term *[]){ts->zero, a[1], ts->zero}, 3);
+    return t_lor(ts, t_scale(ts, high, 1 << 16), t_land(ts, low, t_const(ts, 32, 0xffff)));
+}
+
 Term *t_uf(Terms *ts, unsigned width, const char *name, Term *const *a, uint32_t n) {
     Term *once = n == 1 && strncmp(name, "f2i.", 4) == 0 ? rounded_once(ts, width, name, a[0]) : NULL;
     if (once)
         return once;
     static const char *const arithmetic[] = {"fadd.", "fmul.", "ffma.", "dadd.", "dmul.", "dfma."};
     Term *arg[3];
+    if (n == 3 && strncmp(name, "f2fp.", 5) == 0 && a[0] != ts->zero && a[2] == ts->zero)
+        return two_halves(ts, name, a);
     for (unsigned k = 0; k < sizeof arithmetic / sizeof *arithmetic && n <= 3; k++)
         if (strncmp(name, arithmetic[k], 5) == 0) {
             for (uint32_t i = 0; i < n; i++)
@@ -359,7 +411,10 @@ Term *t_uf(Terms *ts, unsigned width, const char *name, Term *const *a, uint32_t
                 arg[0] = arg[1];
                 arg[1] = swap;
             }
-            return t_app(ts, TO_UF, width, 0, name, arg, n);
+            if (strstr(name, ".sat"))
+                return clamped(ts, name, arg, n);
+            Term *number = computed(ts, width, name, arg, n);
+            return number ? number : t_app(ts, TO_UF, width, 0, name, arg, n);
         }
     return t_app(ts, TO_UF, width, 0, name, a, n);
 }

@@ -149,6 +149,7 @@ static inline Term *t_app1(Terms *ts, TermOp op, unsigned width, Term *x) {
 Term *t_uf(Terms *ts, unsigned width, const char *name, Term *const *a, uint32_t n);
 /* x of x + -0, which makes a NaN canonical: for what does not tell NaNs apart. Else the term itself. */
 Term *t_plain(Terms *ts, Term *term);
+Term *t_unclamped(Term *term); /* x of x clamped to 0 and 1; any other as it is */
 
 /* memory */
 enum { EV_STORE, EV_OTHER }; /* Term.op of an event; its space is k >> 8, bytes k & 255 */

@@ -31,6 +31,8 @@ bool term_is_inverse(const Term *term);
 Term *term_complement(Terms *ts, Term *x); /* ~x as a sum */
 /* The z of sign extension (z << n) >> n, NULL; *n is set. */
 Term *term_extended(Terms *ts, const Term *shifted, unsigned *n);
+/* What an operation of floats that rounds to nearest computes; false: it is another one. */
+bool term_float_op(const char *name, unsigned width, const uint64_t v[3], uint64_t *out);
 /* A decision between few constants. */
 bool term_is_decided(const Term *term);
 enum { TERM_MOST_DECIDED = 160 }; /* as many as a sum has entries */

@@ -220,6 +220,50 @@ for form in "rcp.rn f64 %a" "sqrt.rn f64 %a" "div.rn f64 %a,%b" "div.rn f64 %a,%
     done
 done
 
+# A loop that ptxas unrolls entirely; two halves that are rounded together; a sum that is clamped as it is made
+cat > "$dir/rounds.ptx" <<'P'
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .b64 %d, %e; .reg .b32 %i, %x, %y; .reg .pred %q;
+    ld.param.u64 %d, [p]; mov.u32 %i, 0; mov.u32 %y, 1;
+L:  mul.wide.u32 %e, %i, 4; add.u64 %e, %e, %d; ld.global.u32 %x, [%e]; mad.lo.u32 %y, %y, 31, %x; st.global.u32 [%e+64], %y;
+    add.u32 %i, %i, 1; setp.lt.u32 %q, %i, 11; @%q bra L; st.global.u32 [%d+256], %y; ret;
+}
+P
+cat > "$dir/clamp.ptx" <<'P'
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .b64 %d; .reg .f32 %a, %b, %c; .reg .b32 %x, %y, %z; .reg .b16 %h, %l;
+    ld.param.u64 %d, [p]; ld.global.f32 %a, [%d]; ld.global.f32 %b, [%d+4];
+    fma.rn.f32 %c, %a, %b, 0f3F000000; cvt.sat.f32.f32 %c, %c; st.global.f32 [%d+8], %c;
+    cvt.rn.bf16.f32 %h, %a; cvt.rn.bf16.f32 %l, %b; mov.b32 %x, {%l, %h}; st.global.b32 [%d+12], %x; ret;
+}
+P
+not_for() { # NAME EDIT: a program that does something else
+    sed "$2" "$dir/$1.ptx" > "$dir/other.ptx"
+    cmp -s "$dir/$1.ptx" "$dir/other.ptx" && fail "$1, $2: nothing to edit"
+    mine || return 0
+    "$heddle" prove --no-launches "$dir/other.ptx" "$dir/k.cubin" > "$dir/out" 2>&1
+    [ $? -eq 5 ] || fail "ptxas's $1 for $2: $(last)"
+}
+for level in 1 3; do
+    foreign 0 rounds "$dir/rounds.ptx" $level sm_80
+    not_for rounds 's/%i, 11/%i, 12/'
+    not_for rounds 's/%i, 11/%i, 10/'
+    not_for rounds 's/%y, 31/%y, 33/'
+    not_for rounds 's/+64/+68/'
+    foreign 0 clamp "$dir/clamp.ptx" $level sm_80
+    not_for clamp 's/{%l, %h}/{%h, %l}/'
+    not_for clamp 's/cvt.sat.f32.f32 %c, %c;//'
+    not_for clamp 's/cvt.rn.bf16.f32 %h/cvt.rz.bf16.f32 %h/'
+done
+
 # The signs of an FFMA's operands are in the instruction: those of one program are not those of another
 signs() { # FILE NEG OR MOV, ABS OR MOV
     cat > "$1" <<P

@@ -334,10 +334,12 @@ static const struct {
     {NULL, "urb"},     {NULL, "desc"},       /* a memory descriptor: it adds nothing to an address */
     {"VOTE", "op"},    {"VOTEU", "op"},      /* of the predicate; with PT there, the ballot is all */
     {"BAR", "defer"},  {"BAR_RED", "defer"}, /* a hint to the scheduler */
-    {"STG", "sz"},     {"ST", "sz"},         /* signed or not: what is stored has no sign */
-    {"STS", "sz"},     {"STL", "sz"},        /* likewise */
-    {"ATOM", "type"},  {"ATOMG", "type"},    /* signed or not, where the operation does not ask */
-    {"ATOMS", "type"}, {"RED", "type"},      /* likewise */
+    {"DEPBAR", "sb"},  {"DEPBAR", "count"}, /* what it waits for the static checker compares with what is read
+                                             */
+    {"DEPBAR", "set"}, {"STG", "sz"},        {"ST", "sz"}, /* signed or not: what is stored has no sign */
+    {"STS", "sz"},     {"STL", "sz"},                      /* likewise */
+    {"ATOM", "type"},  {"ATOMG", "type"}, /* signed or not, where the operation does not ask */
+    {"ATOMS", "type"}, {"RED", "type"},   /* likewise */
 };
 static bool is_harmless(const char *what, const MachInst *one, const MachInst *other) {
     const char *dot = strchr(what, '.'); /* sm_75 has two names for an access of 16 bytes */
