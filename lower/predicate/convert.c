@@ -276,6 +276,8 @@ static bool and_into(Conv *conv, uint32_t head) {
 static Operand complement(Conv *conv, uint32_t head) {
     InstId id = ir_value(conv->f, (ValId){head})->def;
     unsigned op = ir_inst(conv->f, id)->op, other = op == OT_PLOP3 ? PLOP3_pv : isa_traits(op)->combines_dst;
+    if (opt_scalar(*ir_dst(conv->f, ir_inst(conv->f, id), other)) == head)
+        other = 0; /* h is the second one */
     if (ir_dst(conv->f, ir_inst(conv->f, id), other)->kind == OPK_NONE) {
         Operand d = new_pred(conv);
         ir_set_dst(conv->f, id, other, d);
