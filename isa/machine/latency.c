@@ -464,10 +464,14 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
         return late ? 9 : guarded ? 6 : 3;
     if (late || b == ISA_UNIT_MMA1 || b == ISA_UNIT_MMA2)
         return data->waw_late;
-    /* ptxas issues IADD3 R14; @P0 IMAD R14 and IMAD.WIDE R2; MOV R2 back to back (bits, matmul), and on sm_90
-     * CS2R R16; @!P0 DMUL R16 (a Warp kernel) */
+    /* ptxas issues IADD3 R14; @P0 IMAD R14 and IMAD.WIDE R2; MOV R2 back to back (bits, matmul), on sm_90
+     * CS2R R16; @!P0 DMUL R16 (a Warp kernel), and from sm_80 on CS2R R14; @P0 HADD2.F32 R15 (products with
+     * numbers of 4 bits in bitsandbytes, ptxas 12.8 to 13.2): no half comes earlier than what CS2R writes */
     if (a == ISA_UNIT_DISP64)
-        return b == ISA_UNIT_DBL && family_of(t) == Latency_F90 ? 1 : 2;
+        return (b == ISA_UNIT_DBL && family_of(t) == Latency_F90) ||
+                       (b == ISA_UNIT_HALF && family_of(t) != Latency_F75)
+                   ? 1
+                   : 2;
     return a == ISA_UNIT_HALF || a == ISA_UNIT_HALF_ALU ? 3 : 1;
 }
 

@@ -148,21 +148,28 @@ static uint32_t hmnmx_one(const Dec *dec, double x, double y, bool neg, bool min
     uint32_t v = fp_narrow(res, f, Rnd_RN), sign = 1u << (f.ebits + f.mbits);
     return dec->hminmax.xorsign ? (v & ~sign) | (neg ? sign : 0) : v;
 }
-static int hmnmx2(Warp *warp, Dec *dec, uint32_t g) {
+/* Of two or three. Where signs count, those of magnitudes on the way do not. */
+static int hmnmx_sources(Warp *warp, Dec *dec, uint32_t g, bool three) {
     ROWS;
-    Fmt f = dec->hminmax.bf16 ? fmt_bf16 : fmt_f16;
+    Fmt f = dec->hminmax.bf16 ? fmt_bf16 : fmt_f16, to = dec->hminmax.f32 ? fmt_f32 : f;
     uint32_t p = dec_pred(warp, dec, 0);
     EACH_LANE(i, g) {
         bool min = p >> i & 1;
         uint32_t v[2];
-        for (unsigned h = 0; h < 2; h++)
-            v[h] = hmnmx_one(dec, half_source(dec, 0, a[i], h, f), half_source(dec, 1, b[i], h, f),
-                             half_sign(dec, 0, a[i], h) != half_sign(dec, 1, b[i], h), min,
-                             dec->hminmax.f32 ? fmt_f32 : f);
+        for (unsigned h = 0; h < 2; h++) {
+            bool neg = half_sign(dec, 0, a[i], h) != half_sign(dec, 1, b[i], h);
+            v[h] = hmnmx_one(dec, half_source(dec, 0, a[i], h, f), half_source(dec, 1, b[i], h, f), neg, min,
+                             to);
+            if (three)
+                v[h] = hmnmx_one(dec, fp_widen(v[h], f), half_source(dec, 2, c[i], h, f),
+                                 neg != half_sign(dec, 2, c[i], h), min, to);
+        }
         r[i] = dec->hminmax.f32 ? v[0] : v[0] | v[1] << 16;
     }
     return NEXT;
 }
+static int hmnmx2(Warp *w, Dec *dec, uint32_t g) { return hmnmx_sources(w, dec, g, false); }
+static int vhmnmx(Warp *w, Dec *dec, uint32_t g) { return hmnmx_sources(w, dec, g, true); }
 bool LV(bind_HMNMX2)(Bind *bind) {
     uint32_t m = bind->in->mods;
     bind->d->hminmax.ftz = MGET(HMNMX2, ftz, m) ? ~0u : 0;
@@ -171,6 +178,16 @@ bool LV(bind_HMNMX2)(Bind *bind) {
     bind->d->hminmax.f32 = MGET(HMNMX2, f32, m);
     bind->d->hminmax.bf16 = MGET(HMNMX2, bf16, m);
     bind_chained(bind, hmnmx2, hmnmx2);
+    return bind_half(bind);
+}
+
+bool LV(bind_VHMNMX)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind->d->hminmax.ftz = MGET(VHMNMX, ftz, m) ? ~0u : 0;
+    bind->d->hminmax.nan = MGET(VHMNMX, nan, m);
+    bind->d->hminmax.xorsign = MGET(VHMNMX, xorsign, m);
+    bind->d->hminmax.bf16 = MGET(VHMNMX, bf16, m);
+    bind_chained(bind, vhmnmx, vhmnmx);
     return bind_half(bind);
 }
 

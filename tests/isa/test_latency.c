@@ -87,6 +87,7 @@ static void test_overwritten(void **state) {
         {OT_ISETP, RF_P, OT_FSETP, 2, 2, 2}, {OT_FSETP, RF_P, OT_SHFL, 11, 12, 12},
         {OT_IADD3, RF_R, OT_IMAD, 1, 1, 1},  {OT_IADD3, RF_R, OT_MUFU, 6, 6, 6},
         {OT_FFMA, RF_R, OT_LDG, 6, 6, 6},    {OT_HADD2, RF_R, OT_IADD3, 3, 3, 3},
+        {OT_CS2R, RF_R, OT_HADD2, 2, 1, 1},  {OT_CS2R, RF_R, OT_IADD3, 2, 2, 2},
     };
     static const char *const names[] = {"sm_75", "sm_80", "sm_90"};
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)

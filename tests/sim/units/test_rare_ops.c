@@ -118,6 +118,29 @@ static void minima(void **state) {
     }
 }
 
+/* ---- VHMNMX: what it means is HMNMX2 of two, then of the third; signs are those of all three ---- */
+static void minima_of_halves(void **state) {
+    (void)state;
+    for (unsigned n = 0; n < 64; n++) {
+        AsmLaunch l = {.target = "sm_90", .threads = 32};
+        const char *nan = n & 1 ? ".NAN" : "", *ftz = n & 2 ? ".FTZ" : "", *bf16 = n & 4 ? ".BF16_V2" : "",
+                   *which = n & 8 ? "PT" : "!PT", *sign = n & 16 ? ".XORSIGN" : "",
+                   *half = n & 32 ? ".H1_H1" : "";
+        random_words(&l);
+        char line[400];
+        snprintf(line, sizeof line,
+                 "VHMNMX%s%s%s%s R6, R8, -R9%s, R10, %s;\n"
+                 "HMNMX2%s%s%s%s R7, R8, -R9%s, %s;\nHMNMX2%s%s%s%s R7, R7, R10, %s",
+                 bf16, ftz, nan, sign, half, which, bf16, ftz, nan, sign, half, which, bf16, ftz, nan, sign,
+                 which);
+        AsmResult r = asm_run(&l, START90 WORDS90 "%s;\n" STORE, line);
+        for (uint32_t i = 0; i < 32; i++)
+            if (r.out[2 * i] != r.out[2 * i + 1])
+                fail_msg("%s: 0x%x 0x%x 0x%x: 0x%x, expected 0x%x", line, word_of(&l, 0, i),
+                         word_of(&l, 1, i), word_of(&l, 2, i), r.out[2 * i], r.out[2 * i + 1]);
+    }
+}
+
 /* ---- copies: the inputs' words go to global memory, from there to shared memory, and are read back ---- */
 static void copies(void **state) {
     (void)state;
@@ -531,11 +554,12 @@ static void not_simulated(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vabsdiff4),     cmocka_unit_test(minima),         cmocka_unit_test(copies),
-        cmocka_unit_test(popc_inc),      cmocka_unit_test(vector_atomics), cmocka_unit_test(matrices),
-        cmocka_unit_test(elect),         cmocka_unit_test(fchk),           cmocka_unit_test(without_effect),
-        cmocka_unit_test(not_simulated), cmocka_unit_test(system_shared),  cmocka_unit_test(uniform_branch),
-        cmocka_unit_test(shared_window), cmocka_unit_test(negated_half),   cmocka_unit_test(upper_words),
+        cmocka_unit_test(vabsdiff4),      cmocka_unit_test(minima),        cmocka_unit_test(minima_of_halves),
+        cmocka_unit_test(copies),         cmocka_unit_test(popc_inc),      cmocka_unit_test(vector_atomics),
+        cmocka_unit_test(matrices),       cmocka_unit_test(elect),         cmocka_unit_test(fchk),
+        cmocka_unit_test(without_effect), cmocka_unit_test(not_simulated), cmocka_unit_test(system_shared),
+        cmocka_unit_test(uniform_branch), cmocka_unit_test(shared_window), cmocka_unit_test(negated_half),
+        cmocka_unit_test(upper_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
