@@ -148,7 +148,7 @@ static uint32_t hmnmx_one(const Dec *dec, double x, double y, bool neg, bool min
     uint32_t v = fp_narrow(res, f, Rnd_RN), sign = 1u << (f.ebits + f.mbits);
     return dec->hminmax.xorsign ? (v & ~sign) | (neg ? sign : 0) : v;
 }
-/* Of two or three. Where signs count, those of magnitudes on the way do not. */
+/* Of two, or of that and a third. */
 static int hmnmx_sources(Warp *warp, Dec *dec, uint32_t g, bool three) {
     ROWS;
     Fmt f = dec->hminmax.bf16 ? fmt_bf16 : fmt_f16, to = dec->hminmax.f32 ? fmt_f32 : f;
@@ -157,12 +157,11 @@ static int hmnmx_sources(Warp *warp, Dec *dec, uint32_t g, bool three) {
         bool min = p >> i & 1;
         uint32_t v[2];
         for (unsigned h = 0; h < 2; h++) {
-            bool neg = half_sign(dec, 0, a[i], h) != half_sign(dec, 1, b[i], h);
-            v[h] = hmnmx_one(dec, half_source(dec, 0, a[i], h, f), half_source(dec, 1, b[i], h, f), neg, min,
-                             to);
+            v[h] = hmnmx_one(dec, half_source(dec, 0, a[i], h, f), half_source(dec, 1, b[i], h, f),
+                             half_sign(dec, 0, a[i], h) != half_sign(dec, 1, b[i], h), min, to);
             if (three)
                 v[h] = hmnmx_one(dec, fp_widen(v[h], f), half_source(dec, 2, c[i], h, f),
-                                 neg != half_sign(dec, 2, c[i], h), min, to);
+                                 (v[h] >> 15) != half_sign(dec, 2, c[i], h), min, to);
         }
         r[i] = dec->hminmax.f32 ? v[0] : v[0] | v[1] << 16;
     }
