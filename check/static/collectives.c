@@ -517,6 +517,39 @@ static uint8_t what_happens(Checker *checker, uint32_t block, const bool *observ
     return w;
 }
 
+typedef struct { /* the blocks of each component, one behind the other */
+    uint32_t *first, *blocks, *number, base;
+    uint8_t *waits; /* 0: not known yet */
+} Cycles;
+
+static Cycles cycles_of(const Scc *scc, const uint32_t *size) {
+    Arena *arena = &scc->c->a;
+    uint32_t *next = ARENA_ARRAY(arena, uint32_t, scc->ncomps + 1);
+    Cycles cycles = {.first = ARENA_ARRAY(arena, uint32_t, scc->ncomps + 2),
+                     .blocks = ARENA_ARRAY(arena, uint32_t, scc->p->nrpo + 1),
+                     .number = ARENA_ARRAY(arena, uint32_t, scc->c->flow->funcs[scc->p->func].nblocks),
+                     .base = scc->base,
+                     .waits = ARENA_ARRAY(arena, uint8_t, scc->ncomps + 1)};
+    for (uint32_t k = 0; k <= scc->ncomps; k++)
+        cycles.first[k + 1] = cycles.first[k] + size[k];
+    for (uint32_t k = 0; k < scc->p->nrpo; k++) {
+        uint32_t block = scc->p->rpo[k], of = scc->comp[block - scc->base];
+        cycles.number[block - scc->base] = next[of];
+        cycles.blocks[cycles.first[of] + next[of]++] = block;
+    }
+    return cycles;
+}
+
+static bool cycle_waits(Checker *checker, Cycles *cycles, uint32_t which) {
+    enum { YES = 1, NO };
+    uint32_t first = cycles->first[which];
+    CheckCycle cycle = {cycles->blocks + first, cycles->number, cycles->first[which + 1] - first,
+                        cycles->base};
+    if (!cycles->waits[which])
+        cycles->waits[which] = check_cycle_waits(checker, &cycle) ? YES : NO;
+    return cycles->waits[which] == YES;
+}
+
 static void loops_of(Checker *checker, const Proc *proc, const bool *observing) {
     const BinFlow *flow = checker->flow;
     Scc s = {.c = checker, .p = proc, .base = flow->funcs[proc->func].first_block};
@@ -532,6 +565,7 @@ static void loops_of(Checker *checker, const Proc *proc, const bool *observing) 
     size = ARENA_ARRAY(&checker->a, uint32_t, s.ncomps + 1);
     for (uint32_t k = 0; k < proc->nrpo; k++)
         size[s.comp[proc->rpo[k] - s.base]]++;
+    Cycles cycles = cycles_of(&s, size);
     for (uint32_t k = 0; k < proc->nrpo; k++) {
         uint32_t b = proc->rpo[k];
         if (!s.in[b - s.base] || !(what[b - s.base] & SEES) || !in_cycle(&s, size, b))
@@ -539,7 +573,9 @@ static void loops_of(Checker *checker, const Proc *proc, const bool *observing) 
         uint32_t at = flow->blocks[b].first;
         while (!check_observes(checker, at) && !check_is_call(checker, at))
             at++;
-        if (!check_ends_alone(checker, at, s.base, s.comp, size[s.comp[b - s.base]]))
+        uint32_t which = s.comp[b - s.base];
+        if (cycle_waits(checker, &cycles, which) &&
+            !check_ends_alone(checker, at, s.base, s.comp, size[which]))
             check_report(checker, CR_R13, at, at,
                          "spin cycle through %s without YIELD; lanes it waits for may never run",
                          check_at(checker, at));

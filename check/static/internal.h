@@ -98,6 +98,13 @@ uint32_t check_one_before(const BinFlow *flow, uint32_t at);
 bool check_parts_every_warp(const BinFlow *flow, uint32_t branch);
 /* Reads memory to see what others do. */
 bool check_observes(const Checker *checker, uint32_t inst);
+typedef struct {
+    const uint32_t *blocks; /* [nblocks] */
+    const uint32_t *number; /* [block - base] where in its cycle's `blocks` a block of the function is */
+    uint32_t nblocks, base;
+} CheckCycle;
+/* Does a branch of the cycle, or what it calls, depend on what it observes? */
+bool check_cycle_waits(Checker *checker, const CheckCycle *cycle);
 /* Does the cycle of `nblocks` blocks, those of comp[block - base], around the compare-and-swap end without
  * the help of other lanes? */
 bool check_ends_alone(const Checker *checker, uint32_t swap, uint32_t base, const uint32_t *comp,
