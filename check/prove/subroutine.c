@@ -22,7 +22,7 @@ typedef struct Word { /* of an argument */
     Term *term;       /* in a location: a variable */
     uint32_t loc;     /* or NOWHERE: it is always this term */
 } Word;
-enum { NOWHERE = UINT32_MAX };
+#define NOWHERE UINT32_MAX
 
 struct ProveRoutine {
     uint32_t block;
