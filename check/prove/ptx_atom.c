@@ -10,16 +10,15 @@ static Term *word_of(Ptx *ptx, Term *what, unsigned c) {
 }
 
 /* The operation's number for machines that have it for this type and space, by what they are documented to
- * have: sums of f32 and f64 outside of shared memory, of two halves in global memory, 64 bits outside of
- * shared memory. */
+ * have: sums of f32, f64 and two halves outside of shared memory, 64 bits outside of shared memory. */
 static bool is_one_operation(const PtxInsn *in, PtxType t, PtxSpace space, unsigned *type) {
     bool minmax = in->atom == ATOM_MIN || in->atom == ATOM_MAX, shared = space == SP_SHARED,
          add = in->atom == ATOM_ADD, sign = pv_signed(t) && minmax;
     switch (t) {
     case TY_F32: *type = AtomType_F32; return add && !shared;
     case TY_F64: *type = AtomType_F64; return add && !shared;
-    case TY_F16X2: *type = AtomType_F16x2; return add && space == SP_GLOBAL;
-    case TY_BF16X2: return false;
+    case TY_F16X2: *type = AtomType_F16x2; return add && !shared;
+    case TY_BF16X2: *type = AtomType_BF16x2; return add && !shared;
     default: break;
     }
     if (pv_bytes(t) == 16) {
@@ -125,7 +124,7 @@ static Refusal refusal(const Ptx *ptx, PtxType t, PtxSpace space) {
     if (!refuses || space != SP_NONE || pv_bytes(t) == 16 ||
         (pv_bytes(t) == 4 && ptx_type_class(t) != TC_FLOAT))
         return REFUSED_NOWHERE;
-    return ptx_type_class(t) == TC_FLOAT           ? REFUSED_CLUSTER
+    return t == TY_F32 || t == TY_F64              ? REFUSED_CLUSTER
            : atom == ATOM_EXCH || atom == ATOM_CAS ? REFUSED_LOCAL
                                                    : REFUSED_SHARED;
 }

@@ -38,8 +38,9 @@ static bool native_type(const Atom *atom, unsigned *type) {
     case TY_F32: *type = AtomType_F32; return !shared && atom->in->atom == ATOM_ADD;
     case TY_F64: *type = AtomType_F64; return !shared && atom->in->atom == ATOM_ADD;
     case TY_F16X2:
-        *type = AtomType_F16x2;
-        return atom->address.space == SP_GLOBAL && atom->in->atom == ATOM_ADD;
+    case TY_BF16X2:
+        *type = atom->t == TY_F16X2 ? AtomType_F16x2 : AtomType_BF16x2;
+        return !shared && atom->in->atom == ATOM_ADD;
     default: return false;
     }
 }
