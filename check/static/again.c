@@ -83,7 +83,8 @@ static bool stays(Again *again, uint32_t bssy, uint32_t from, Literals *facts) {
             (kind == BK_BSSY || kind == BK_BSYNC || kind == BK_BREAK || kind == BK_BMOV_TO_B || clears) &&
             bin_barrier(inst) == reg;
         if (own && kind == BK_BSSY &&
-            check_join_of(again->barriers, i) != check_join_of(again->barriers, bssy))
+            check_join_of(again->barriers, i) != check_join_of(again->barriers, bssy) &&
+            !check_is_gone(again->barriers, check_join_of(again->barriers, bssy), flow->block_of[i]))
             check_report(checker, CR_R08, i, bssy,
                          "B%u re-used where lanes that joined at %s may still be counted in it", reg,
                          check_at(checker, bssy));

@@ -369,7 +369,8 @@ static void at_bssy(Barriers *barriers, const State *state, uint32_t i) {
     /* the same join once more is a loop's next round */
     const Bitset *inside = state->held >> reg & 1 && !bs_has(&state->pend, j) ? &state->pend : &state->must;
     BS_EACH(k, inside)
-        if (k != j && barriers->joins.at[k].reg == reg)
+        if (k != j && barriers->joins.at[k].reg == reg &&
+            !check_is_gone(barriers, k, barriers->checker->flow->block_of[i]))
             check_report(barriers->checker, CR_R08, i, barriers->joins.at[k].bssy,
                          "B%u re-used inside its own region (%s, %s)", reg,
                          check_at(barriers->checker, barriers->joins.at[k].bssy),
@@ -525,7 +526,7 @@ static bool callee_returns(Checker *checker, const Summary *sum, uint32_t call) 
     return returns;
 }
 
-/* Is there a way from the entry to a RET or EXIT, on which all calls return and nothing traps? */
+/* Is there a way from the entry to a RET, on which all calls return and nothing traps or exits? */
 static bool comes_to_return(Checker *checker, const Proc *proc, const Summary *sum) {
     const BinFlow *flow = checker->flow;
     ArenaMark mark = arena_mark(&checker->a);
@@ -540,9 +541,9 @@ static bool comes_to_return(Checker *checker, const Proc *proc, const Summary *s
         for (uint32_t i = b->first; i < b->first + b->ninsts && goes_on && !returns; i++) {
             BinGuard guard = flow->decoded[i] ? bin_guard(&flow->insts[i]) : BG_NEVER;
             BinKind kind = flow->decoded[i] ? bin_kind(&flow->insts[i]) : BK_PLAIN;
-            returns = !flow->decoded[i] || (guard != BG_NEVER && (kind == BK_RET || kind == BK_EXIT));
-            goes_on = guard != BG_ALWAYS ||
-                      (kind != BK_TRAP && (!check_is_call(checker, i) || callee_returns(checker, sum, i)));
+            returns = !flow->decoded[i] || (guard != BG_NEVER && kind == BK_RET);
+            goes_on = guard != BG_ALWAYS || (kind != BK_TRAP && kind != BK_EXIT &&
+                                             (!check_is_call(checker, i) || callee_returns(checker, sum, i)));
         }
         for (uint32_t n = 0; n < b->nsuccs && goes_on; n++)
             if (!seen[b->succs[n].block]) {
@@ -554,8 +555,9 @@ static bool comes_to_return(Checker *checker, const Proc *proc, const Summary *s
     return returns;
 }
 
-/* Natively a procedure that only traps may do with barriers what it likes: ptxas 13.0 keeps B0 pending around
- * calls of what tells why it gives up. Nobody comes to the BSYNC from there, and who waits at it goes too. */
+/* Natively a procedure that only traps or exits may do with barriers what it likes: ptxas 13.0 keeps B0
+ * pending around calls of what tells why it gives up. Nobody comes to the BSYNC from there, and who waits at
+ * it goes too, or on. */
 static void find_returns(Checker *checker, Summary *sum) {
     for (bool changed = true; changed;) {
         changed = false;

@@ -14,6 +14,7 @@ typedef struct {
     Bitset before;   /* joins that may be pending at its BSYNC */
     uint32_t at;     /* such a BSYNC */
     uint16_t saved;  /* the register that keeps it while its own has others + 1, or SAVED_ANYWHERE */
+    Bitset near;     /* see check_is_gone, made when first asked for */
 } Join;
 enum { SAVED_ANYWHERE = 0xffff };
 
@@ -55,4 +56,6 @@ Literals check_guard_literals(const MachInst *inst);
 Literals check_written_literals(const MachInst *inst); /* of which it changes the values */
 void check_again(Barriers *barriers);                  /* R-08, of joins that are pending on some ways */
 void check_leaving(Barriers *barriers);                /* for endless loops */
+/* Do lanes of join j that come to this block never meet those again that pass its BSYNC? */
+bool check_is_gone(Barriers *barriers, uint32_t j, uint32_t block);
 #endif

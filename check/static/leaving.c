@@ -25,6 +25,52 @@ static void grow_back(Barriers *barriers, Bitset *set, const Bitset *stop) {
     }
 }
 
+static void grow_on(const Barriers *barriers, Bitset *set) {
+    const BinFlow *flow = barriers->checker->flow;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t n = 0; n < barriers->proc->nrpo; n++) {
+            const BinBlock *block = &flow->blocks[barriers->proc->rpo[n]];
+            barriers->checker->steps++;
+            if (!bs_has(set, barriers->proc->rpo[n] - barriers->base))
+                continue;
+            for (uint32_t s = 0; s < block->nsuccs; s++) {
+                changed |= !bs_has(set, block->succs[s].block - barriers->base);
+                bs_add(set, block->succs[s].block - barriers->base);
+            }
+        }
+    }
+}
+
+/* From `block` no way leads to the BSYNC of join j, nor back to a caller, and none leads from the BSYNC to
+ * it: lanes of the join that come to it end there. Where BSSY sets its register they have left the join with
+ * their next BSSY of it, and until then they are as lanes on their way to an EXIT: who waits for them goes on
+ * when they exit or trap. ptxas 13.0 gives the registers anew in a function of which it knows that it does
+ * not return
+ * (`.noreturn`) and calls it with joins pending (tests/check/rules/R-08-gone-good.sass). */
+bool check_is_gone(Barriers *barriers, uint32_t j, uint32_t block) {
+    const BinFlow *flow = barriers->checker->flow;
+    Join *join = &barriers->joins.at[j];
+    if (!barriers->checker->native || join->sync == NONE)
+        return false;
+    if (!join->near.w) {
+        Arena *arena = &barriers->checker->a;
+        uint32_t nblocks = flow->funcs[barriers->proc->func].nblocks,
+                 home = flow->block_of[join->sync] - barriers->base;
+        Bitset behind = bs_new(arena, nblocks);
+        join->near = bs_new(arena, nblocks);
+        bs_add(&join->near, home);
+        bs_add(&behind, home);
+        for (uint32_t n = 0; n < barriers->proc->nrpo; n++)
+            if (flow->blocks[barriers->proc->rpo[n]].ends & (BX_RET | BX_OFF_END | BX_UNKNOWN))
+                bs_add(&join->near, barriers->proc->rpo[n] - barriers->base);
+        grow_back(barriers, &join->near, NULL);
+        grow_on(barriers, &behind);
+        bs_or(&join->near, &behind);
+    }
+    return !bs_has(&join->near, block - barriers->base);
+}
+
 static bool same_sync(const Barriers *barriers, uint32_t i, const Join *join) {
     return check_is_sync_of(barriers->checker, i, join->reg, barriers->proc->func) &&
            (join->sync == NONE || join->sync == i);
@@ -137,7 +183,8 @@ static void leaving(Barriers *barriers, uint32_t j, const Bitset *ends) {
             if (same_sync(barriers, i, join)) {
                 bs_add(&meets, k);
                 any_sync = true;
-            } else if (kind == BK_BSYNC && bin_barrier(&flow->insts[i]) == join->reg && !left)
+            } else if (kind == BK_BSYNC && bin_barrier(&flow->insts[i]) == join->reg && !left &&
+                       !check_is_gone(barriers, j, barriers->proc->rpo[n]))
                 bs_add(&bad, k);
             if (bin_barrier(&flow->insts[i]) == join->reg) {
                 bs_add(&stops, k);
