@@ -276,11 +276,17 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
                                                .ptx = judge->ptx,
                                                .machine = judge->machine,
                                                .skip = judge->skip,
-                                               .equal = equal});
+                                               .equal = equal,
+                                               .other_moments = judge->other_moments});
     if (o.different && unordered) { /* of one value in the first order, not in another */
         worse(judge->j, VERDICT_RACY);
         note(judge->j, "memory %s; unordered stores, and %u orders of threads give another result",
              equal ? "equal" : "differs", o.different);
+    } else if (o.sums && !o.different && o.apart == ORDERS_EXPLAIN) {
+        worse(judge->j, VERDICT_ORDER);
+        note(judge->j, "%s",
+             equal ? "orders of threads give other sums of the same numbers"
+                   : "the machine has other sums of the same numbers");
     } else if (o.different && o.apart == ORDERS_EXPLAIN) {
         worse(judge->j, VERDICT_ORDER);
         note(judge->j, "%u orders of threads give another result; the machine's is %s", o.different,

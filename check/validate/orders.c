@@ -5,9 +5,15 @@
  * orders make of them. An element that has something else, and one that no order tried changes in a buffer in
  * which orders shuffle what is no sum (queues, lists, labels), may come of an order that was not tried if
  * threads communicate by memory: that is left open, unless orders of the PTX and turns of the binary's warps
- * and lanes each only arrange values anew, and these are not the same values. SPDX-License-Identifier: MIT */
+ * and lanes each only arrange values anew, and these are not the same values.
+ *
+ * What sums in memory are made of is known (check/validate/sums.h): where two runs added the same numbers to
+ * a place, the second's sum is taken for the first's, so that nothing else is measured by their rounding.
+ * SPDX-License-Identifier: MIT */
 #include "check/validate/orders.h"
 #include "check/validate/auto_launch.h"
+#include "check/validate/moments.h"
+#include "check/validate/sums.h"
 #include "check/validate/varying.h"
 
 enum {
@@ -104,13 +110,16 @@ static void try_machine(const OrdersQuestion *question, Varying *varying) {
 
 /* One order of the PTX. (What activemask gives is no order, but `split` leaves it open like one.) False: it
  * traps. */
-static bool run_order(const OrdersQuestion *question, uint64_t seed, bool split, SimMemory *memory) {
+static bool run_order(const OrdersQuestion *question, uint64_t seed, bool split, SimMemory *memory,
+                      JudgeSums *sums) {
     Diags quiet = {.sink = drop_message};
     PtxRunOptions run = {.seed = seed,
                          .lockstep = true, /* the first of them, where the machine's order matters */
                          .budget = question->budget,
                          .late_copies = question->late_copies,
-                         .split_active = split};
+                         .split_active = split,
+                         .on_event = sums ? judge_sums_of_ptx : NULL,
+                         .user = sums};
     PtxRunResult result = {0};
     return diff_run_ptx(question->plan, question->launch, question->module, memory, &run, &result, &quiet) &&
            result.trap.kind == TRAP_NONE;
@@ -120,44 +129,122 @@ static bool run_order(const OrdersQuestion *question, uint64_t seed, bool split,
 static void try_ptx(const OrdersQuestion *question, Varying *varying) {
     for (unsigned i = 0; i < ORDERS_ENOUGH; i++) {
         SimMemory *memory = simmem_clone(question->before);
-        if (memory && run_order(question, 1 + i * ORDERS_SEEDS, false, memory))
+        if (memory && run_order(question, 1 + i * ORDERS_SEEDS, false, memory, NULL))
             (void)mark_varying(question, question->ptx, memory, varying);
         if (memory)
             simmem_free(memory);
     }
 }
 
-Orders judge_try_orders(const OrdersQuestion *question) {
-    Orders orders = {.apart = ORDERS_DO_NOT};
+/* ---- sums ---- */
+
+/* What the PTX added in its first order: that of a run like it. NULL: the module adds nothing. */
+static JudgeSums *first_sums(const OrdersQuestion *question) {
+    Diags quiet = {.sink = drop_message};
+    if (!judge_sums_occur(question->module))
+        return NULL;
+    JudgeSums *sums = judge_sums_new(question->before);
+    PtxRunOptions run = {.budget = question->budget,
+                         .late_copies = question->late_copies,
+                         .on_event = judge_sums_of_ptx,
+                         .user = sums};
+    PtxRunResult result = {0};
+    SimMemory *memory = simmem_clone(question->before);
+    if (memory) {
+        (void)diff_run_ptx(question->plan, question->launch, question->module, memory, &run, &result, &quiet);
+        simmem_free(memory);
+    }
+    return sums;
+}
+
+/* The machine's memory, with the PTX's sums where it added the same. NULL: there are none. */
+static SimMemory *level_machine(const OrdersQuestion *question, const JudgeSums *first) {
+    Diags quiet = {.sink = drop_message};
+    if (!first || question->equal || question->other->engine != DIFF_MACHINE)
+        return NULL;
+    JudgeSums *sums = judge_sums_new(question->before);
+    MachineOptions options =
+        question->other_moments ? diff_other_moments(question->options) : *question->options;
+    options.reached = NULL;
+    options.trace = judge_sums_of_machine;
+    options.trace_user = sums;
+    options.trace_no_text = true;
+    MachineResult result = {0};
+    SimMemory *again = simmem_clone(question->before), *level = simmem_clone(question->machine);
+    bool any = again && level &&
+               diff_run_machine(question->plan, question->launch, question->binary, again, &options, &result,
+                                &quiet) &&
+               result.trap.kind == TRAP_NONE &&
+               judge_sums_level(first, question->ptx, sums, level, question->skip);
+    machine_result_free(&result);
+    judge_sums_free(sums);
+    if (again)
+        simmem_free(again);
+    if (any || !level)
+        return level;
+    simmem_free(level);
+    return NULL;
+}
+
+/* Order i of n; true if it gives another result than the first. */
+static bool try_order(const OrdersQuestion *question, unsigned i, const JudgeSums *first, Varying *varying,
+                      Orders *orders) {
+    MemDiff diff;
+    JudgeSums *sums = first ? judge_sums_new(question->before) : NULL;
+    SimMemory *memory = simmem_clone(question->before);
+    bool equal = question->equal,
+         ran = run_order(question, i || equal ? 1 + i * ORDERS_SEEDS : 0, !equal, memory, sums);
+    if (ran && sums)
+        orders->sums |= judge_sums_level(first, question->ptx, sums, memory, question->skip);
+    bool differs = !ran || mark_varying(question, question->ptx, memory, varying);
+    orders->different += differs;
+    orders->one_is_it |= ran && diff_memory(memory, question->machine, question->skip, &diff);
+    simmem_free(memory);
+    judge_sums_free(sums);
+    return differs;
+}
+
+static void try_orders(const OrdersQuestion *question, const JudgeSums *first, Orders *orders) {
     Varying *varying = new_varying(question, question->ptx);
     bool equal = question->equal;
     unsigned n = question->orders ? question->orders : FEW_ORDERS;
     if (!equal && n < MORE_ORDERS && auto_communicates(question->module))
         n = MORE_ORDERS; /* a sum's last bit may be the same in most orders */
-    MemDiff diff;
     for (unsigned i = 0; i < n; i++) {
-        SimMemory *memory = simmem_clone(question->before);
-        bool ran = run_order(question, i || equal ? 1 + i * ORDERS_SEEDS : 0, !equal, memory),
-             differs = !ran || mark_varying(question, question->ptx, memory, varying);
-        orders.different += differs;
-        orders.one_is_it |= ran && diff_memory(memory, question->machine, question->skip, &diff);
-        simmem_free(memory);
-        if (differs && !equal && !orders.one_is_it && n < MORE_ORDERS)
+        bool differs = try_order(question, i, first, varying, orders);
+        if (differs && !equal && !orders->one_is_it && n < MORE_ORDERS)
             n = MORE_ORDERS; /* what varies must be known well */
-        orders.apart = equal ? ORDERS_EXPLAIN : differs_where(question, varying, NULL);
-        if (!equal && orders.different && orders.apart == ORDERS_EXPLAIN && i + 1 >= ORDERS_ENOUGH)
+        orders->apart = equal ? ORDERS_EXPLAIN : differs_where(question, varying, NULL);
+        if (!equal && orders->different && orders->apart == ORDERS_EXPLAIN && i + 1 >= ORDERS_ENOUGH)
             break;
     }
-    if (orders.different && orders.apart != ORDERS_EXPLAIN && question->other->engine == DIFF_MACHINE &&
+    if (orders->different && orders->apart != ORDERS_EXPLAIN && question->other->engine == DIFF_MACHINE &&
         auto_communicates(question->module)) {
         Shuffled shuffled = {.ptx = new_varying(question, question->ptx),
                              .machine = new_varying(question, question->machine)};
         try_ptx(question, shuffled.ptx);
         try_machine(question, shuffled.machine);
-        orders.apart = differs_where(question, varying, &shuffled);
+        orders->apart = differs_where(question, varying, &shuffled);
         free_varying(question, shuffled.ptx);
         free_varying(question, shuffled.machine);
     }
     free_varying(question, varying);
+}
+
+Orders judge_try_orders(const OrdersQuestion *question) {
+    Orders orders = {.apart = ORDERS_DO_NOT};
+    OrdersQuestion level = *question;
+    MemDiff diff;
+    JudgeSums *sums = first_sums(question);
+    SimMemory *machine = level_machine(question, sums);
+    if (machine) {
+        orders.sums = true;
+        level.machine = machine;
+        level.equal = diff_memory(level.ptx, machine, level.skip, &diff);
+    }
+    try_orders(&level, sums, &orders);
+    judge_sums_free(sums);
+    if (machine)
+        simmem_free(machine);
     return orders;
 }

@@ -20,6 +20,7 @@ typedef struct {
     const SimMemory *ptx, *machine; /* behind the launch */
     const bool *skip;               /* by allocation: not compared */
     bool equal;                     /* they are, in what is compared */
+    bool other_moments;             /* of the machine (check/validate/moments.h) */
 } OrdersQuestion;
 
 typedef enum {
@@ -32,6 +33,8 @@ typedef enum {
 typedef struct {
     unsigned different; /* orders whose result is not the first one's; a trap is another result */
     bool one_is_it;     /* one of them has the machine's result */
+    bool sums;          /* the same numbers were added to places in another order: that is no difference for
+                           `different`          and `apart` (check/validate/sums.h) */
     OrdersApart apart;
 } Orders;
 

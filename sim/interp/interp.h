@@ -34,9 +34,10 @@ typedef enum {
 typedef struct { /* what a statement wrote to global or shared memory; local memory and parameters are not
                     reported */
     uint8_t kind;
+    uint8_t element_bytes; /* of an atomic of numbers; else 0 */
     uint32_t size_bytes;
     uint64_t address;    /* generic */
-    const uint8_t *data; /* in memory */
+    const uint8_t *data; /* in memory; of an atomic of numbers what it is given, element by element */
 } PtxAccess;
 
 /* One executed thread instruction, after it was done (guard false: before it was skipped); what waits for

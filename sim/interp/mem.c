@@ -221,7 +221,19 @@ static void note_access(PtxRun *run, unsigned kind, unsigned space, uint64_t add
     unsigned real = space == SP_NONE ? generic_space(&within) : space;
     bool shared = real == SP_SHARED || real == SP_SHARED_CLUSTER;
     if (shared || real == SP_GLOBAL)
-        run->access = (PtxAccess){(uint8_t)kind, bytes, shared ? within + SIM_SHARED_WINDOW : within, p};
+        run->access = (PtxAccess){.kind = (uint8_t)kind,
+                                  .size_bytes = bytes,
+                                  .address = shared ? within + SIM_SHARED_WINDOW : within,
+                                  .data = p};
+}
+
+/* ... of one that is given n numbers. */
+static void note_numbers(PtxRun *run, const PtxCode *code, uint64_t address, const uint64_t *numbers,
+                         unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        memcpy(run->numbers + (size_t)i * code->size_bytes, &numbers[i], code->size_bytes);
+    note_access(run, PTX_ACCESS_ATOMIC, code->space, address, (unsigned)code->size_bytes * n, run->numbers);
+    run->access.element_bytes = code->size_bytes;
 }
 
 /* ---- ld, st ---- */
@@ -328,12 +340,14 @@ static PtxStep exec_atomic_vector(PtxRun *run, PtxThread *t, const PtxCode *code
     if (!p)
         return STEP_STOP;
     interp_race_atomic(run, t, code, p);
+    uint64_t old[8], numbers[8];
+    for (unsigned i = 0; i < code->nvec; i++)
+        numbers[i] = interp_arg(run, t, &code->vec[i]);
     if (run->slow)
-        note_access(run, PTX_ACCESS_ATOMIC, code->space, address, bytes, p);
-    uint64_t old[8];
+        note_numbers(run, code, address, numbers, code->nvec);
     for (unsigned i = 0; i < code->nvec; i++, p += code->size_bytes) {
         old[i] = load_bytes(p, code->size_bytes);
-        uint64_t value = interp_atomic_value(code, old[i], interp_arg(run, t, &code->vec[i]), true);
+        uint64_t value = interp_atomic_value(code, old[i], numbers[i], true);
         memcpy(p, &value, code->size_bytes);
     }
     for (unsigned i = 0; code->vec_dst && i < code->nvec; i++)
@@ -370,7 +384,7 @@ PtxStep interp_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
     interp_race_atomic(run, t, code, p);
     uint64_t old = load_bytes(p, code->size_bytes), value;
     if (run->slow)
-        note_access(run, PTX_ACCESS_ATOMIC, code->space, address, code->size_bytes, p);
+        note_numbers(run, code, address, &b, 1);
     bool global =
         code->space == SP_GLOBAL || (code->space == SP_NONE && generic_space(&address) == SP_GLOBAL);
     if (code->atom == ATOM_EXCH)

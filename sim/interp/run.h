@@ -253,7 +253,8 @@ struct PtxRun {
         bool write;
     } place;
     bool trapped, slow;
-    PtxAccess access; /* of the statement being executed, for its event */
+    PtxAccess access;    /* of the statement being executed, for its event */
+    uint8_t numbers[64]; /* its data, of an atomic */
 };
 
 /* Widths and access to operands. */

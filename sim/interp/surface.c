@@ -49,8 +49,10 @@ static uint8_t *surface_bytes(PtxRun *run, PtxThread *thread, const PtxCode *cod
     uint8_t *p = interp_memory(run, thread, code, SP_GLOBAL, address, bytes, write);
     *stop = !p;
     if (run->slow && p && write)
-        run->access = (PtxAccess){code->insn->op == PTX_SURED ? PTX_ACCESS_ATOMIC : PTX_ACCESS_STORE, bytes,
-                                  address, p};
+        run->access = (PtxAccess){.kind = code->insn->op == PTX_SURED ? PTX_ACCESS_ATOMIC : PTX_ACCESS_STORE,
+                                  .size_bytes = bytes,
+                                  .address = address,
+                                  .data = p};
     return p;
 }
 

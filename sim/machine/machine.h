@@ -97,11 +97,11 @@ typedef struct {
 /* true: the lanes go on behind the instruction; false: the launch stops, as it does where there is no
  * handler. */
 typedef bool MachineCallFn(void *user, const MachineCall *c);
-typedef struct {      /* what a lane is about to write */
-    bool atomic;      /* then there is no data */
+typedef struct { /* what a lane is about to write */
+    bool atomic;
     uint64_t address; /* generic */
-    uint32_t size_bytes;
-    uint8_t data[16];
+    uint32_t size_bytes, element_bytes;
+    uint8_t data[16]; /* of an atomic its operand, of compare-and-swap what is compared */
 } MachineAccess;
 /* Within a trace callback: the write of one executing lane. False if the instruction is no store and no
  * atomic, or one that does nothing for the lane (docs/native.md "Atomics at generic addresses"). */

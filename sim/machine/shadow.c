@@ -521,9 +521,10 @@ bool machine_trace_access(const MachineTrace *trace, unsigned lane, MachineAcces
                                                                             : 0;
     *out = (MachineAccess){.atomic = kind == ACC_ATOMIC,
                            .address = machine_mem_address(warp, dec, lane) + window,
-                           .size_bytes = dec->size};
+                           .size_bytes = dec->size,
+                           .element_bytes = kind == ACC_ATOMIC ? dec->mem.element_bytes : dec->size};
     const uint32_t *v = dec_src(warp, dec, 2);
-    for (unsigned k = 0; kind == ACC_STORE && 4 * k < dec->size; k++)
+    for (unsigned k = 0; 4 * k < dec->size && 4 * k < sizeof out->data; k++)
         memcpy(out->data + (size_t)4 * k, &v[32 * k + lane], dec->size - 4 * k < 4 ? dec->size - 4 * k : 4);
     return true;
 }
