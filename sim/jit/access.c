@@ -148,23 +148,33 @@ static LLVMValueRef part_extended(Body *body, const Dec *dec, const Item *item, 
     return LLVM(body)->BuildCast(BUILDER(body), sign ? LLVMSExt : LLVMZExt, row, body_row_type(body), "");
 }
 
-static LLVMValueRef consecutive(Body *body, const Item *item, LLVMValueRef at) {
-    LLVMValueRef x = body_get(body, half_type(body, item), at);
-    LLVM(body)->SetAlignment(x, item_alignment(item));
-    return x;
+/* An access of all of an item, which LLVM must not split: another thread may write the item meanwhile. */
+static LLVMValueRef whole_items(Body *body, const Item *item, LLVMValueRef access) {
+    LLVM(body)->SetAlignment(access, item_alignment(item));
+    if (item->words > 1)
+        LLVM(body)->SetVolatile(access, 1);
+    return access;
 }
-/* Word k of the one item of each half. */
-static LLVMValueRef repeated(Body *body, const Item *item, LLVMValueRef at[2], unsigned k) {
-    LLVMTypeRef type = LLVM(body)->VectorType(item->element, 32);
-    LLVMValueRef lanes[32], row = LLVM(body)->GetPoison(type);
+static LLVMValueRef consecutive(Body *body, const Item *item, LLVMValueRef at) {
+    return whole_items(body, item, body_get(body, half_type(body, item), at));
+}
+/* The one item of each half. */
+static void repeated(Body *body, const Item *item, const LLVMValueRef at[2], LLVMValueRef out[2]) {
+    const JitApi *api = LLVM(body);
+    LLVMTypeRef type = api->VectorType(item->element, item->words);
     for (unsigned i = 0; i < 2; i++) {
-        LLVMValueRef x = body_get(body, item->element, body_at(body, at[i], 4 * k));
-        LLVM(body)->SetAlignment(x, item_alignment(item));
-        row = LLVM(body)->BuildInsertElement(BUILDER(body), row, x, body_const32(body, i), "");
+        LLVMTypeRef whole = item->words == 2 ? body->emit.types.quad : type;
+        out[i] = whole_items(body, item, body_get(body, whole, at[i]));
+        if (item->words == 2)
+            out[i] = api->BuildCast(BUILDER(body), LLVMBitCast, out[i], type, "");
     }
+}
+/* Word k of each lane, of one item for 16 lanes each. */
+static LLVMValueRef repeated_words(Body *body, const Item *item, LLVMValueRef one[2], unsigned k) {
+    LLVMValueRef lanes[32];
     for (unsigned i = 0; i < 32; i++)
-        lanes[i] = body_const32(body, i / HALF);
-    return shuffled(body, row, LLVM(body)->GetPoison(type), lanes, 32);
+        lanes[i] = body_const32(body, i / HALF * item->words + k);
+    return shuffled(body, one[0], one[1], lanes, 32);
 }
 
 /* Lanes of g of a row; NULL: all. */
@@ -254,8 +264,9 @@ static void load_code(Body *body, uint32_t pc, const Item *item, const Halves *h
         put_lanes(body, to + k, g, part_extended(body, dec, item, lane_words(body, item, half, k)));
     api->BuildBr(BUILDER(body), done);
     api->PositionBuilderAtEnd(BUILDER(body), one);
+    repeated(body, item, at, half);
     for (unsigned k = 0; k < item->words; k++)
-        put_lanes(body, to + k, g, part_extended(body, dec, item, repeated(body, item, at, k)));
+        put_lanes(body, to + k, g, part_extended(body, dec, item, repeated_words(body, item, half, k)));
     api->BuildBr(BUILDER(body), done);
 }
 
@@ -329,7 +340,7 @@ static LLVMValueRef store_half(Body *body, const Item *item, LLVMValueRef row[4]
     if (g)
         new = api->BuildSelect(BUILDER(body), half_lanes(body, g, which, item->words), new, old, "");
     LLVMValueRef differs = compare(body, LLVMIntNE, old, new);
-    api->SetAlignment(api->BuildStore(BUILDER(body), new, at), item_alignment(item));
+    whole_items(body, item, api->BuildStore(BUILDER(body), new, at));
     LLVMTypeRef mask = api->IntTypeInContext(body->emit.context, n);
     differs = api->BuildCast(BUILDER(body), LLVMBitCast, differs, mask, "");
     return compare(body, LLVMIntNE, differs, api->ConstNull(mask));

@@ -331,23 +331,23 @@ static const struct {
                  [BulkRedType_F32_FTZ] = {AtomType_F32, 4}, [BulkRedType_F64] = {AtomType_F64, 8},
                  [BulkRedType_BF16] = {AtomType_BF16x2, 4}};
 
-/* What sixteen bytes of memory become. */
-static void reduce(const Bulk *bulk, const uint8_t old[BULK_STEP], uint8_t data[BULK_STEP]) {
+/* Sixteen bytes of memory become their reductions with these. */
+static void reduce(Warp *warp, unsigned lane, const Bulk *bulk, MemRef to, const uint8_t data[BULK_STEP]) {
     unsigned size = red_types[bulk->red_type - 1].bytes;
     for (unsigned i = 0; i < BULK_STEP; i += size) {
-        uint64_t was = 0, x = 0;
-        memcpy(&was, old + i, size);
+        uint64_t x = 0;
         memcpy(&x, data + i, size);
-        x = machine_atom_result(bulk->red_op, red_types[bulk->red_type - 1].type, was, x,
-                                bulk->red_type - 1 == BulkRedType_F32_FTZ);
-        memcpy(data + i, &x, size);
+        machine_atom_apply(warp, lane, &to, size, bulk->red_op, red_types[bulk->red_type - 1].type, x,
+                           bulk->red_type - 1 == BulkRedType_F32_FTZ);
+        to.bytes += size;
+        to.offset += size;
     }
 }
 
 static int move_bulk(Warp *warp, Dec *dec, unsigned lane, const Bulk *bulk) {
     for (uint32_t i = 0; i < bulk->bytes; i += BULK_STEP) {
         MemRef from, to;
-        uint8_t data[BULK_STEP], old[BULK_STEP];
+        uint8_t data[BULK_STEP];
         int status =
             machine_mem_ref(warp, dec, lane, bulk->from_space, bulk->from + i, BULK_STEP, false, &from);
         if (status == RUN_OK) {
@@ -356,11 +356,10 @@ static int move_bulk(Warp *warp, Dec *dec, unsigned lane, const Bulk *bulk) {
         }
         if (status != RUN_OK)
             return status;
-        if (bulk->red_type) {
-            machine_mem_load(warp, lane, &to, BULK_STEP, old);
-            reduce(bulk, old, data);
-        }
-        machine_async_write(warp, lane, &to, BULK_STEP, data);
+        if (bulk->red_type)
+            reduce(warp, lane, bulk, to, data);
+        else
+            machine_async_write(warp, lane, &to, BULK_STEP, data);
     }
     return RUN_OK;
 }

@@ -427,8 +427,8 @@ int machine_shared_at(Warp *warp, Dec *dec, unsigned lane, uint32_t address, uns
                       MemRef *ref);
 void machine_mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, void *out);
 void machine_mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data);
-/* Read 4 or 8 bytes of global memory that other threads may access too; replace them by `next` if they are
- * still *old, else *old is what they are now. */
+/* Read 2, 4 or 8 bytes of global memory that other threads may access too; replace them by `next` if they
+ * are still *old, else *old is what they are now. */
 uint64_t machine_mem_read_shared(const MemRef *ref, unsigned size_bytes);
 /* Between the two no other thread of the crew is. */
 void machine_crew_hold(struct Crew *crew);
@@ -443,6 +443,9 @@ AccessKind machine_mem_access_kind(unsigned optype);
 bool machine_atom_refuses(const Warp *warp, const Dec *dec, uint64_t address);
 /* What an atomic operation (AtomOp, AtomType) makes of the old value; global: it flushes .f32. */
 uint64_t machine_atom_result(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bool global);
+/* Memory of a lane becomes what that makes of it and v: in one step, whichever threads of a crew do so. */
+void machine_atom_apply(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, uint32_t op,
+                        uint32_t type, uint64_t v, bool global);
 /* async.c: store at a place of shared or global memory; bytes are complete at an object of the cluster. */
 void machine_async_write(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data);
 int machine_async_complete(Warp *warp, Dec *dec, unsigned lane, uint32_t object, uint32_t bytes);

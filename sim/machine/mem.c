@@ -2,8 +2,11 @@
  * than through machine_mem_ref and the whole-warp paths of ops/op_mem.c.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
+#include "sim/machine/words.h"
 #include <stdio.h>
 #include <string.h>
+
+enum { MAX_ACCESS_BYTES = 16 };
 
 AccessKind machine_mem_access_kind(unsigned optype) {
     const OpTraits *traits = isa_traits(optype);
@@ -131,7 +134,7 @@ int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_
 
 void machine_mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, void *out) {
     if (ref->bytes) {
-        memcpy(out, ref->bytes, size_bytes);
+        guest_read(out, ref->bytes, size_bytes);
         return;
     }
     for (unsigned i = 0; i < size_bytes;) { /* local: within one word, or whole words */
@@ -143,19 +146,30 @@ void machine_mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsign
 }
 
 uint64_t machine_mem_read_shared(const MemRef *ref, unsigned size_bytes) {
-    return size_bytes == 8 ? __atomic_load_n((uint64_t *)(void *)ref->bytes, __ATOMIC_SEQ_CST)
-                           : __atomic_load_n((uint32_t *)(void *)ref->bytes, __ATOMIC_SEQ_CST);
+    void *at = ref->bytes;
+    switch (size_bytes) {
+    case 2: return __atomic_load_n((uint16_t *)at, __ATOMIC_SEQ_CST);
+    case 4: return __atomic_load_n((uint32_t *)at, __ATOMIC_SEQ_CST);
+    default: return __atomic_load_n((uint64_t *)at, __ATOMIC_SEQ_CST);
+    }
 }
 
+/* The host's own, of objects of that type. */
+#define REPLACE(Type)                                                                                        \
+    {                                                                                                        \
+        Type was = (Type)*old;                                                                               \
+        done = __atomic_compare_exchange_n((Type *)at, &was, (Type)next, false, __ATOMIC_SEQ_CST,            \
+                                           __ATOMIC_SEQ_CST);                                                \
+        *old = was;                                                                                          \
+    }
 bool machine_mem_replace(Warp *warp, const MemRef *ref, unsigned size_bytes, uint64_t *old, uint64_t next) {
-    uint32_t narrow = (uint32_t)*old;
-    bool done = size_bytes == 8
-                    ? __atomic_compare_exchange_n((uint64_t *)(void *)ref->bytes, old, next, false,
-                                                  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
-                    : __atomic_compare_exchange_n((uint32_t *)(void *)ref->bytes, &narrow, (uint32_t)next,
-                                                  false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-    if (size_bytes != 8)
-        *old = narrow;
+    void *at = ref->bytes;
+    bool done;
+    switch (size_bytes) {
+    case 2: REPLACE(uint16_t) break;
+    case 4: REPLACE(uint32_t) break;
+    default: REPLACE(uint64_t) break;
+    }
     if (done) {
         warp->run->mem_version += *old != next;
         simmem_mark_written(ref->alloc, (uint64_t)(ref->bytes - ref->alloc->data), size_bytes);
@@ -165,8 +179,10 @@ bool machine_mem_replace(Warp *warp, const MemRef *ref, unsigned size_bytes, uin
 
 void machine_mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data) {
     if (ref->bytes) {
-        if (memcmp(ref->bytes, data, size_bytes) != 0) {
-            memcpy(ref->bytes, data, size_bytes);
+        uint8_t was[MAX_ACCESS_BYTES];
+        guest_read(was, ref->bytes, size_bytes);
+        if (memcmp(was, data, size_bytes) != 0) {
+            guest_write(ref->bytes, data, size_bytes);
             warp->run->mem_version++;
         }
         if (ref->alloc)

@@ -171,17 +171,16 @@ static int load_box(Warp *warp, Dec *dec, unsigned lane, Walk walk) {
 }
 
 /* Of floating point, f16 and bf16 are reduced in pairs, of which the other is nothing here. */
-static void reduce_element(const Walk *walk, unsigned op, const uint8_t old[8], uint8_t data[8]) {
+static void reduce_element(Warp *warp, unsigned lane, const MemRef *ref, const Walk *walk, unsigned op,
+                           const uint8_t data[8]) {
     static const uint8_t types[SIM_TENSOR_TYPES] = {
         [SIM_TENSOR_U32] = AtomType_U32,   [SIM_TENSOR_S32] = AtomType_S32,
         [SIM_TENSOR_U64] = AtomType_U64,   [SIM_TENSOR_S64] = AtomType_S64,
         [SIM_TENSOR_F16] = AtomType_F16x2, [SIM_TENSOR_BF16] = AtomType_BF16x2,
         [SIM_TENSOR_F32] = AtomType_F32,   [SIM_TENSOR_F64] = AtomType_F64};
-    uint64_t was = 0, x = 0;
-    memcpy(&was, old, walk->bytes);
+    uint64_t x = 0;
     memcpy(&x, data, walk->bytes);
-    x = machine_atom_result(op, types[walk->map.type], was, x, false);
-    memcpy(data, &x, 8);
+    machine_atom_apply(warp, lane, ref, walk->bytes, op, types[walk->map.type], x, false);
 }
 
 static bool can_reduce(unsigned type, unsigned op) {
@@ -192,7 +191,7 @@ static bool can_reduce(unsigned type, unsigned op) {
 
 static int store_box(Warp *warp, Dec *dec, unsigned lane, Walk walk, bool reduces) {
     for (uint32_t n = 0; n < walk.elements; n++, next_element(&walk)) {
-        uint8_t data[8], old[8];
+        uint8_t data[8];
         uint64_t to;
         MemRef ref;
         if (!tensor_place(&walk, &to))
@@ -204,11 +203,10 @@ static int store_box(Warp *warp, Dec *dec, unsigned lane, Walk walk, bool reduce
         status = machine_mem_ref(warp, dec, lane, MS_GLOBAL, to, walk.bytes, true, &ref);
         if (status != RUN_OK)
             return status;
-        if (reduces) {
-            machine_mem_load(warp, lane, &ref, walk.bytes, old);
-            reduce_element(&walk, dec->mem.op, old, data);
-        }
-        machine_async_write(warp, lane, &ref, walk.bytes, data);
+        if (reduces)
+            reduce_element(warp, lane, &ref, &walk, dec->mem.op, data);
+        else
+            machine_async_write(warp, lane, &ref, walk.bytes, data);
     }
     return RUN_OK;
 }

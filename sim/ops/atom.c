@@ -109,6 +109,21 @@ static void atom_wide(Warp *warp, const Dec *dec, unsigned lane, const MemRef *r
         machine_crew_release(crew);
 }
 
+void machine_atom_apply(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, uint32_t op,
+                        uint32_t type, uint64_t v, bool global) {
+    uint64_t old = 0, next;
+    if (warp->run->crew && ref->alloc) {
+        old = machine_mem_read_shared(ref, size_bytes);
+        do
+            next = machine_atom_result(op, type, old, v, global) & (~0ull >> (64 - 8 * size_bytes));
+        while (!machine_mem_replace(warp, ref, size_bytes, &old, next));
+        return;
+    }
+    machine_mem_load(warp, lane, ref, size_bytes, &old);
+    next = machine_atom_result(op, type, old, v, global);
+    machine_async_write(warp, lane, ref, size_bytes, &next);
+}
+
 /* The old value of an element. */
 static uint64_t atom_element(Warp *warp, const Dec *dec, unsigned lane, unsigned at, unsigned size,
                              const MemRef *ref) {

@@ -5,6 +5,7 @@
  *
  * Slots of all: v[0] = ra (a pair when dec->wide), v[1] = urb, v[2] = data of a store; dec->target = offset.
  * SPDX-License-Identifier: MIT */
+#include "sim/machine/words.h"
 #include "sim/ops/ops.h"
 #include <stdio.h>
 #include <string.h>
@@ -206,11 +207,6 @@ INLINE bool row_of_words(Warp *warp, Dec *dec, uint32_t g, bool write, Places *p
 
 /* ---- loads ---- */
 
-INLINE uint32_t load32(const uint8_t *p) {
-    uint32_t v;
-    memcpy(&v, p, 4);
-    return v;
-}
 INLINE void put_row(uint32_t *r, const uint32_t *v, uint32_t g, bool full) {
     if (full)
         memcpy(r, v, ROW_BYTES);
@@ -221,19 +217,48 @@ INLINE void put_row(uint32_t *r, const uint32_t *v, uint32_t g, bool full) {
 /* Written in one piece: hosts are slow to read a vector back that was written word by word. */
 typedef uint32_t HalfRow __attribute__((vector_size(64), aligned(4), may_alias));
 
+/* What the host moves at once: wider vectors fall into pieces of 8 bytes. */
+#if defined(__AVX512F__)
+enum { MOVE_BYTES = 64 };
+#elif defined(__AVX__)
+enum { MOVE_BYTES = 32 };
+#else
+enum { MOVE_BYTES = 16 };
+#endif
+typedef uint32_t Move __attribute__((vector_size(MOVE_BYTES), aligned(4), may_alias));
+
+/* n times 64 bytes of the guest's. */
+INLINE void read_halves(uint32_t *to, const uint8_t *from, unsigned n) {
+    if (GUEST_WORD_BY_WORD)
+        for (unsigned i = 0; i < 16 * n; i++)
+            to[i] = guest_word(from + (size_t)4 * i);
+    else
+        for (unsigned i = 0; i < 16 * n; i += MOVE_BYTES / 4)
+            *(Move *)(void *)(to + i) = *(const volatile Move *)(const void *)(from + (size_t)4 * i);
+}
+INLINE void write_halves(uint8_t *to, const uint32_t *from, unsigned n) {
+    if (GUEST_WORD_BY_WORD)
+        for (unsigned i = 0; i < 16 * n; i++)
+            guest_write(to + (size_t)4 * i, from + i, 4);
+    else
+        for (unsigned i = 0; i < 16 * n; i += MOVE_BYTES / 4)
+            *(volatile Move *)(void *)(to + (size_t)4 * i) = *(const Move *)(const void *)(from + i);
+}
+
 /* 16 lanes of n rows. */
 INLINE void load_half(uint32_t *r, const uint8_t *from, unsigned n, bool same) {
+    uint32_t v[16 * 4];
     if (same) {
-        for (unsigned k = 0; k < n; k++) {
-            uint32_t x = load32(from + 4 * k);
-            *(HalfRow *)(void *)(r + k * 32) = (HalfRow){0} + x;
-        }
+        guest_read(v, from, 4 * n);
+        for (unsigned k = 0; k < n; k++)
+            *(HalfRow *)(void *)(r + k * 32) = (HalfRow){0} + v[k];
     } else if (n == 1) {
-        memcpy(r, from, 64);
+        read_halves(r, from, 1);
     } else {
+        read_halves(v, from, n);
         for (unsigned k = 0; k < n; k++)
             for (unsigned i = 0; i < 16; i++)
-                r[k * 32 + i] = load32(from + 4 * (i * n + k));
+                r[k * 32 + i] = v[i * n + k];
     }
 }
 /* A word for each lane, at its offset. */
@@ -249,8 +274,34 @@ INLINE void gather_words(uint32_t *v, const uint8_t *from, const int32_t *off) {
                                    _mm256_loadu_si256((const __m256i *)(const void *)(off + i)), 1));
 #else
     for (unsigned i = 0; i < 32; i++)
-        v[i] = load32(from + off[i]);
+        v[i] = guest_word(from + off[i]);
 #endif
+}
+/* Two words, or four, read at once. */
+INLINE void gather_pairs(uint32_t v[2][32], const uint8_t *from, const int32_t *off) {
+#if defined(__AVX512F__)
+    for (unsigned i = 0; i < 32; i += 8) {
+        __m256i at = _mm256_loadu_si256((const __m256i *)(const void *)(off + i));
+        __m512i pairs = _mm512_i32gather_epi64(at, from, 1);
+        _mm256_storeu_si256((__m256i *)(void *)(v[0] + i), _mm512_cvtepi64_epi32(pairs));
+        _mm256_storeu_si256((__m256i *)(void *)(v[1] + i),
+                            _mm512_cvtepi64_epi32(_mm512_srli_epi64(pairs, 32)));
+    }
+#else
+    for (unsigned i = 0; i < 32; i++) {
+        uint64_t pair = guest_pair(from + off[i]);
+        v[0][i] = (uint32_t)pair;
+        v[1][i] = (uint32_t)(pair >> 32);
+    }
+#endif
+}
+INLINE void gather_quads(uint32_t v[4][32], const uint8_t *from, const int32_t *off) {
+    uint32_t quads[32][4];
+    for (unsigned i = 0; i < 32; i++)
+        guest_read(quads[i], from + off[i], sizeof quads[i]);
+    for (unsigned k = 0; k < 4; k++)
+        for (unsigned i = 0; i < 32; i++)
+            v[k][i] = quads[i][k];
 }
 
 /* The row at `from`, of which only the lanes of g are there unless it is whole. */
@@ -263,12 +314,12 @@ INLINE void load_row(uint32_t *r, const uint8_t *from, uint32_t g, bool whole) {
 #else
     if (whole) {
         uint32_t v[32];
-        memcpy(v, from, ROW_BYTES);
+        read_halves(v, from, 2);
         LANES { r[i] = blend(lane_mask(g, i), v[i], r[i]); }
         return;
     }
     EACH_LANE(i, g)
-        r[i] = load32(from + (size_t)4 * i);
+        r[i] = guest_word(from + (size_t)4 * i);
 #endif
 }
 
@@ -278,15 +329,20 @@ INLINE int load_any(Warp *warp, Dec *dec, uint32_t g, unsigned n, bool full) {
     uint32_t v[4][32], *r = dec_dst(warp, dec, 0);
     if (!locate(warp, dec, g, 4 * n, full, false, &p))
         return next_if(warp, dec, machine_mem_load_slow(warp, dec, g));
-    for (unsigned k = 0; k < n; k++) {
-        if (!p.same) {
-            uint32_t x = load32(p.bytes + 4 * k);
-            LANES { v[k][i] = x; }
-        } else {
-            gather_words(v[k], p.bytes + 4 * k, p.off);
-        }
-        put_row(r + k * 32, v[k], g, full);
+    if (!p.same) {
+        uint32_t x[4];
+        guest_read(x, p.bytes, 4 * n);
+        for (unsigned k = 0; k < n; k++)
+            LANES { v[k][i] = x[k]; }
+    } else if (n == 1) {
+        gather_words(v[0], p.bytes, p.off);
+    } else if (n == 2) {
+        gather_pairs(v, p.bytes, p.off);
+    } else {
+        gather_quads(v, p.bytes, p.off);
     }
+    for (unsigned k = 0; k < n; k++)
+        put_row(r + k * 32, v[k], g, full);
     return NEXT;
 }
 INLINE int load_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, OpFn *any) {
@@ -316,7 +372,7 @@ INLINE int load_part(Warp *warp, Dec *dec, uint32_t g, bool full) {
         return next_if(warp, dec, machine_mem_load_slow(warp, dec, g));
     for (unsigned i = 0; i < 32; i++) {
         const uint8_t *q = p.bytes + p.off[i];
-        uint32_t x = size == 1 ? *q : *q | (uint32_t)q[1] << 8;
+        uint32_t x = size == 1 ? guest_byte(q) : guest_half(q);
         v[i] = sign ? (uint32_t)((int32_t)(x << bits) >> bits) : x;
     }
     put_row(dec_dst(warp, dec, 0), v, g, full);
@@ -336,13 +392,14 @@ INLINE void mark_lane(const Places *places, unsigned lane, unsigned size) {
 
 /* 16 consecutive lanes; are they other bytes than there were? */
 INLINE bool store_half(const uint32_t *v, uint8_t *to, SimAlloc *al, unsigned n) {
-    uint32_t data[16 * 4], differs[16] = {0};
+    uint32_t data[16 * 4], was[16 * 4], differs[16] = {0};
     unsigned bytes = 64 * n;
     for (unsigned k = 0; k < n; k++)
         LANES16 { data[i * n + k] = v[k * 32 + i]; }
+    read_halves(was, to, n);
     for (unsigned k = 0; k < n; k++)
-        LANES16 { differs[i] |= load32(to + 4 * (16 * k + i)) ^ data[16 * k + i]; }
-    memcpy(to, data, bytes);
+        LANES16 { differs[i] |= was[16 * k + i] ^ data[16 * k + i]; }
+    write_halves(to, data, n);
     if (al) {
         uint64_t o = (uint64_t)(to - al->data);
         if (o % 8 == 0)
@@ -360,10 +417,20 @@ INLINE int store_any(Warp *warp, Dec *dec, uint32_t g, unsigned n, bool full) {
     if (!locate(warp, dec, g, 4 * n, full, true, &p))
         return next_if(warp, dec, machine_mem_store_slow(warp, dec, g));
     EACH_LANE(i, g) {
-        for (unsigned k = 0; k < n; k++) {
-            uint8_t *q = p.bytes + p.off[i] + 4 * k;
-            changed |= load32(q) ^ v[k * 32 + i];
-            memcpy(q, &v[k * 32 + i], 4);
+        uint8_t *q = p.bytes + p.off[i];
+        uint32_t data[4], was[4];
+        if (n ==
+            2) { /* put together in a register: from memory, just written in halves, it would take longer */
+            uint64_t now = pair(v[i], v[32 + i]);
+            changed |= guest_pair(q) != now;
+            guest_write(q, &now, sizeof now);
+        } else {
+            guest_read(was, q, 4 * n);
+            for (unsigned k = 0; k < n; k++) {
+                data[k] = v[k * 32 + i];
+                changed |= was[k] ^ data[k];
+            }
+            guest_write(q, data, 4 * n);
         }
         if (p.alloc)
             mark_lane(&p, i, 4 * n);
@@ -390,14 +457,14 @@ INLINE int store_part(Warp *warp, Dec *dec, uint32_t g, bool full) {
         return next_if(warp, dec, machine_mem_store_slow(warp, dec, g));
     EACH_LANE(i, g) {
         uint8_t *q = p.bytes + p.off[i];
-        uint16_t half = (uint16_t)v[i], old;
+        uint8_t byte = (uint8_t)v[i];
+        uint16_t half = (uint16_t)v[i];
         if (size == 1) {
-            changed |= *q ^ (half & 0xffu);
-            *q = (uint8_t)half;
-        } else { /* at once: another thread may read it */
-            memcpy(&old, q, sizeof old);
-            changed |= (uint32_t)(old ^ half);
-            memcpy(q, &half, sizeof half);
+            changed |= (uint32_t)(guest_byte(q) ^ byte);
+            guest_write(q, &byte, 1);
+        } else {
+            changed |= (uint32_t)(guest_half(q) ^ half);
+            guest_write(q, &half, 2);
         }
         if (p.alloc)
             mark_lane(&p, i, size);

@@ -421,12 +421,96 @@ static void test_cooperative(void **state) {
     hd_destroy(c);
 }
 
+/* Block 0 writes numbers into words, again and again, of which all parts say the same; block 1 looks, and
+ * counts in bad[] what is half of one and half of another. The card writes and reads 2, 8 and 16 aligned
+ * bytes at once. %d: the thread's word, %i: the number; `reads` leaves two parts in %x and %y. */
+#ifdef HEDDLE_SANITIZED
+enum { TRIES = 2000 }; /* ThreadSanitizer needs to see each access once */
+#else
+enum { TRIES = 100000 }; /* of two threads that run at the same time one sees the other soon */
+#endif
+#define LOOKING(name, writes, reads)                                                                         \
+    ".visible .entry " name "(.param .u64 p, .param .u64 bad, .param .u32 step, .param .u32 n)\n{\n"         \
+    "  .reg .u64 %d, %b, %v;\n  .reg .u32 %i, %n, %s, %x, %y, %u, %w, %c;\n  .reg .pred %q;\n"               \
+    "  ld.param.u64 %d, [p];\n  ld.param.u64 %b, [bad];\n  ld.param.u32 %s, [step];\n"                       \
+    "  ld.param.u32 %n, [n];\n  mov.u32 %x, %tid.x;\n  mad.wide.u32 %d, %x, %s, %d;\n  mov.u32 %i, 0;\n"     \
+    "  mov.u32 %c, 0;\n  mov.u32 %x, %ctaid.x;\n  setp.ne.u32 %q, %x, 0;\n  @%q bra look;\n"                 \
+    "write:\n  add.u32 %i, %i, 1;\n  " writes "\n  setp.lt.u32 %q, %i, %n;\n  @%q bra write;\n  ret;\n"      \
+    "look:\n  add.u32 %i, %i, 1;\n  " reads "\n  setp.ne.u32 %q, %x, %y;\n  @%q add.u32 %c, %c, 1;\n"        \
+    "  setp.lt.u32 %q, %i, %n;\n  @%q bra look;\n  red.global.add.u32 [%b], %c;\n  ret;\n}\n"
+static const char whole_words[] = ".version 7.8\n.target sm_80\n.address_size 64\n" LOOKING(
+    "halves", "and.b32 %x, %i, 255;\n  mad.lo.u32 %x, %x, 256, %x;\n  st.relaxed.gpu.global.u16 [%d], %x;",
+    "ld.relaxed.gpu.global.u16 %x, [%d];\n  shr.u32 %y, %x, 8;\n  and.b32 %x, %x, 255;")
+    LOOKING("pairs", "mov.b64 %v, {%i, %i};\n  st.relaxed.gpu.global.u64 [%d], %v;",
+            "ld.relaxed.gpu.global.u64 %v, [%d];\n  mov.b64 {%x, %y}, %v;")
+        LOOKING("quads", "st.relaxed.gpu.global.v4.u32 [%d], {%i, %i, %i, %i};",
+                "ld.relaxed.gpu.global.v4.u32 {%x, %u, %w, %y}, [%d];");
+
+static void test_whole_words(void **state) {
+    (void)state;
+    enum { WIDEST = 16 };
+    static const struct {
+        const char *kernel;
+        uint32_t bytes;
+    } kernels[] = {{"halves", 2}, {"pairs", 8}, {"quads", WIDEST}};
+    static uint8_t words[32 * 3 * WIDEST];
+    HdContext *c = hd_create(NULL);
+    HdModule *ptx, *binary;
+    uint32_t bad = 0, step = 0, n = TRIES;
+    assert_int_equal(hd_parse(c, "words.ptx", whole_words, sizeof whole_words - 1, &ptx), HD_OK);
+    assert_int_equal(hd_compile(ptx, &(HdCompileOptions){.target = "sm_80", .opt_level = 2}, &binary), HD_OK);
+    HdArg args[] = {{.buffer = words, .size_bytes = sizeof words},
+                    {.buffer = &bad, .size_bytes = sizeof bad},
+                    {.value = &step, .size_bytes = sizeof step},
+                    {.value = &n, .size_bytes = sizeof n}};
+    HdLaunch launch = {.grid = {2, 1, 1}, .args = args, .nargs = 4, .jobs = 2};
+    for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++)
+        for (unsigned apart = 0; apart < 6; apart++) { /* in a row, one for all, with gaps; all lanes, some */
+            launch.kernel = kernels[k].kernel;
+            launch.block[0] = apart % 2 ? 20 : 32;
+            launch.block[1] = launch.block[2] = 1;
+            step = (const uint32_t[]){1, 0, 3}[apart / 2] * kernels[k].bytes;
+            memset(words, 0, sizeof words);
+            assert_int_equal(hd_launch(binary, &launch), HD_OK);
+            assert_int_equal(bad, 0);
+        }
+    hd_destroy(c);
+}
+
+/* Each block adds four ones to sums[], as one copy from shared memory, `n` times. */
+static const char bulk_sums[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry sums(.param .u64 p, .param .u32 n)\n{\n"
+    "  .reg .u64 %p;\n  .reg .u32 %n, %s;\n  .reg .pred %q;\n  .shared .align 16 .b32 ones[4];\n"
+    "  ld.param.u64 %p, [p];\n  ld.param.u32 %n, [n];\n  mov.u32 %s, ones;\n"
+    "  st.shared.v4.u32 [%s], {1, 1, 1, 1};\n  fence.proxy.async.shared::cta;\nagain:\n"
+    "  cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%p], [%s], 16;\n"
+    "  cp.async.bulk.commit_group;\n  cp.async.bulk.wait_group 0;\n"
+    "  sub.u32 %n, %n, 1;\n  setp.ne.u32 %q, %n, 0;\n  @%q bra again;\n  ret;\n}\n";
+
+static void test_bulk_sums(void **state) {
+    (void)state;
+    enum { BLOCKS = 2 };
+    HdContext *c = hd_create(NULL);
+    HdModule *ptx, *binary;
+    uint32_t sums[4] = {0}, n = TRIES;
+    assert_int_equal(hd_parse(c, "sums.ptx", bulk_sums, sizeof bulk_sums - 1, &ptx), HD_OK);
+    assert_int_equal(hd_compile(ptx, &(HdCompileOptions){.target = "sm_90", .opt_level = 2}, &binary), HD_OK);
+    HdArg args[] = {{.buffer = sums, .size_bytes = sizeof sums}, {.value = &n, .size_bytes = sizeof n}};
+    HdLaunch launch = {.grid = {BLOCKS, 1, 1}, .block = {1, 1, 1}, .args = args, .nargs = 2, .jobs = BLOCKS};
+    assert_int_equal(hd_launch(binary, &launch), HD_OK);
+    for (int k = 0; k < 4; k++)
+        assert_int_equal(sums[k], BLOCKS * TRIES);
+    hd_destroy(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stream),     cmocka_unit_test(test_constant_on_machine),
-        cmocka_unit_test(test_ends),       cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_diagnostic), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_statistics), cmocka_unit_test(test_link),
-        cmocka_unit_test(test_cooperative)};
+        cmocka_unit_test(test_stream),      cmocka_unit_test(test_constant_on_machine),
+        cmocka_unit_test(test_ends),        cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_diagnostic),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_statistics),  cmocka_unit_test(test_link),
+        cmocka_unit_test(test_cooperative), cmocka_unit_test(test_whole_words),
+        cmocka_unit_test(test_bulk_sums)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
