@@ -67,6 +67,22 @@ static void note_crossings(Colour *colour, BlockId b, Bitset *live, uint16_t *ru
     }
 }
 
+/* Who chooses first chooses for its web, unless that has a place already: what one member lives through
+ * counts for all. */
+static void share_crossings(Colour *colour, const uint16_t *ruined) {
+    uint32_t n = colour->f->values.n, *most = ARENA_ARRAY(colour->a, uint32_t, n);
+    for (uint32_t v = 1; v < n; v++) {
+        uint32_t *of_web = &most[ra_web(colour, v)];
+        if (colour->crosses[v] && (!*of_web || ruined[v] > ruined[*of_web]))
+            *of_web = v;
+    }
+    for (uint32_t v = 1; v < n; v++) {
+        uint32_t web = ra_web(colour, v);
+        if (!colour->crosses[v] && most[web] && colour->web_reg[web] == RA_NO_REG)
+            colour->crosses[v] = colour->crosses[most[web]];
+    }
+}
+
 static void hint_inst(Colour *colour, const Inst *i) {
     Function *f = colour->f;
     FOR_USES(f, i, use)
@@ -90,4 +106,5 @@ void ra_hints(Colour *colour) {
     Bitset live = bs_new(colour->a, f->values.n);
     for (uint32_t k = 0; k < colour->g.nrpo; k++)
         note_crossings(colour, colour->g.rpo[k], &live, ruined);
+    share_crossings(colour, ruined);
 }

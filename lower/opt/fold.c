@@ -433,18 +433,41 @@ static bool try_operand(Fold *fold, InstId id, unsigned k, Operand o) {
     return false;
 }
 
+/* The comparison that says of its operands in the other order what `cmp` says (ICmp, FCmp, DCmp). */
+static uint32_t other_order(uint32_t cmp) {
+    enum { LESS = 1, GREATER = 4 };
+    return (cmp & ~(uint32_t)(LESS | GREATER)) | (cmp & LESS ? GREATER : 0) | (cmp & GREATER ? LESS : 0);
+}
+
 /* Sources that may change places do, so that a constant comes to the slot that takes it. */
 static bool try_swapped(Fold *fold, InstId id, unsigned k, Operand o) {
     Inst *i = ir_inst(fold->f, id);
-    if (ir_is_pseudo(i->op) || isa_traits(i->op)->commutes[0] != k)
+    uint32_t mods = i->mods;
+    if (ir_is_pseudo(i->op))
         return false;
-    unsigned a = k, b = isa_traits(i->op)->commutes[1];
+    unsigned a = isa_traits(i->op)->commutes[0], b = isa_traits(i->op)->commutes[1];
+    switch (i->op) {
+#define COMPARISON(op)                                                                                       \
+    case OT_##op:                                                                                            \
+        a = op##_ra, b = op##_rb, mods = MPUT(op, cmp, mods, other_order(MGET(op, cmp, mods)));              \
+        break
+        COMPARISON(ISETP);
+        COMPARISON(FSETP);
+        COMPARISON(DSETP);
+#undef COMPARISON
+    default: break;
+    }
+    if (a != k)
+        return false;
     Operand x = *ir_src(fold->f, i, a), y = *ir_src(fold->f, i, b);
-    if (y.kind != OPK_VAL) /* one constant is there already */
+    if (y.kind != OPK_VAL && y.kind != OPK_REG) /* one constant is there already */
         return false;
     *ir_src(fold->f, i, a) = y;
     *ir_src(fold->f, i, b) = o;
-    if (opt_selectable(fold->f, i)) {
+    Inst turned = *i;
+    turned.mods = mods;
+    if (opt_selectable(fold->f, &turned)) {
+        i->mods = mods;
         fold->changed = true;
         return true;
     }

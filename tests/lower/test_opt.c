@@ -86,6 +86,29 @@ static void test_constant_bank(void **state) {
     unload(&l);
 }
 
+/* A constant that a comparison has first comes second, where words of the constant bank may be; less is
+ * greater then, in both words of a number of 64 bits. */
+static void test_fold_comparisons(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n"
+             "  %r1 = S2R SR[tid.x]\n  %r2 = MOV c[0x0][0x160]\n  %r3 = MOV c[0x0][0x164]\n"
+             "  %p4, _ = ISETP(cmp=EQ sign=U32) %r2, RZ, PT, _\n"
+             "  %p5, _ = ISETP(cmp=LE sign=U32) %r2, %r1, PT, _\n"
+             "  %p6, _ = ISETP(cmp=GT ex=0x1) %r3, %r1, PT, %p5\n"
+             "  %p7, %p8 = FSETP(cmp=LTU) %r2, %r1, %p4\n  %p9, _ = FSETP(cmp=NAN) %r2, %r1, PT\n"
+             "  %r10 = SEL %r1, RZ, %p6\n  STG _, _, 0x0, %r10\n  %r11 = SEL %r1, RZ, %p7\n"
+             "  STG _, _, 0x4, %r11\n  %r12 = SEL %r1, RZ, %p8\n  STG _, _, 0x8, %r12\n"
+             "  %r13 = SEL %r1, RZ, %p9\n  STG _, _, 0xc, %r13\n  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "%p4, _ = ISETP(sign=U32 cmp=EQ) RZ, c[0x0][0x160], PT", "MOV");
+    expect(&l, "%p5, _ = ISETP(sign=U32 cmp=GE) %r1, c[0x0][0x160], PT", NULL);
+    expect(&l, "%p6, _ = ISETP(ex=0x1 cmp=LT) %r1, c[0x0][0x164], PT, %p5", NULL);
+    expect(&l, "%p7, %p8 = FSETP(cmp=GTU) %r1, c[0x0][0x160], %p4", NULL);
+    expect(&l, "%p9, _ = FSETP(cmp=NAN) %r1, c[0x0][0x160], PT", NULL);
+    unload(&l);
+}
+
 static void test_cse(void **state) {
     (void)state;
     Loaded l;
@@ -557,6 +580,7 @@ int main(void) {
         cmocka_unit_test(test_address),
         cmocka_unit_test(test_constant_bank),
         cmocka_unit_test(test_cse),
+        cmocka_unit_test(test_fold_comparisons),
         cmocka_unit_test(test_fold_predicates),
         cmocka_unit_test(test_fold_masks),
         cmocka_unit_test(test_fold_members),
