@@ -126,8 +126,11 @@ static LaneInt wide(const uint32_t xm[4], bool is_signed, bool x, bool high, boo
     mods->product.is_signed = is_signed;
     mods->product.x = x;
     mods->product.high = high;
-    bool plain = !x && !high && !(xm[1] | xm[2]) && !carry;
-    return !plain ? LANE_INT_NONE : is_signed ? LANE_INT_wide_s : LANE_INT_wide_u;
+    if (x || xm[1] | xm[2] || carry)
+        return LANE_INT_NONE;
+    return high        ? (is_signed ? LANE_INT_high_s : LANE_INT_high_u)
+           : is_signed ? LANE_INT_wide_s
+                       : LANE_INT_wide_u;
 }
 
 static LaneInt idp(uint32_t mode, bool b_signed, LaneMods *mods) {

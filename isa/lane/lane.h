@@ -151,6 +151,31 @@ static inline UNUSED uint32_t f32_to_s32(float x) {
     uint32_t v = (uint32_t)(int32_t)y;
     return x >= 2147483648.0f ? 0x7fffffffu : v;
 }
+static inline UNUSED uint32_t f32_to_u32(float x) {
+    float y = x > 0.0f ? x < 4294967040.0f ? x : 4294967040.0f : 0.0f; /* a NaN is 0 */
+    uint32_t top = y >= 2147483648.0f ? 0x80000000u : 0;
+    uint32_t v = (uint32_t)(int32_t)(y - (top ? 2147483648.0f : 0.0f)) ^ top;
+    return x >= 4294967296.0f ? ~0u : v;
+}
+/* Rounded to an integral value; whole: IRnd. From 2^23 on all are. */
+static inline UNUSED float f32_whole(float x, uint32_t whole) {
+    bool small = f32_bits(x) << 1 < 0x4b000000u << 1;
+    float y = small ? x : 0.0f, first = y < 0.0f ? -8388608.0f : 8388608.0f;
+    float cut = (float)(int32_t)y, nearest = (y + first) - first;
+    float down = cut - (cut > y ? 1.0f : 0.0f), up = cut + (cut < y ? 1.0f : 0.0f);
+    uint32_t r = blend(0u - (uint32_t)(whole == 0), f32_bits(nearest), f32_bits(cut));
+    r = blend(0u - (uint32_t)(whole == 1), f32_bits(down), r);
+    r = blend(0u - (uint32_t)(whole == 2), f32_bits(up), r) | (f32_bits(x) & 0x80000000u);
+    return as_f32(blend(0u - (uint32_t)small, r, f32_bits(x)));
+}
+static inline UNUSED uint32_t f32_directed(uint32_t a, uint32_t away, uint32_t toward, uint32_t top) {
+    uint32_t sign = a & top, m = sign ? 0u - a : a;
+    float nearest = (float)m;
+    double is = (double)nearest, was = (double)m; /* exact */
+    uint32_t more = (sign ? away >> 1 : away) & 1, less = (sign ? toward >> 1 : toward) & 1;
+    uint32_t bits = f32_bits(nearest) + (is < was ? more : 0) - (is > was ? less : 0);
+    return bits | sign;
+}
 
 /* The constants of f32 and f64 rows, and their operands. */
 #define F32_KS K(am[0]), K(xm[0]), K(am[1]), K(xm[1]), K(flt.ftz), K(flt.sat)

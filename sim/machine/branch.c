@@ -528,6 +528,9 @@ static uint32_t warpsync_mask(const Warp *warp, const Dec *dec, unsigned lane) {
     return dec_src(warp, place, 0)[lane] ^ place->xm[0];
 }
 
+/* Do all lanes bring the same mask? */
+static bool one_mask(const Dec *dec) { return dec->optype == OT_WARPSYNC && dec_src_is_constant(dec, 0); }
+
 /* The same instruction, its control bits aside? They begin at bit 102. */
 static bool same_code(const Warp *warp, uint32_t a, uint32_t b) {
     const uint64_t(*code)[2] = warp->run->code;
@@ -614,9 +617,13 @@ static bool masks_here_agree(const Warp *warp, const Dec *dec, uint32_t arrived)
 /* Lanes whose whole mask is here, and the lanes that are named. */
 static uint32_t find_complete(const Warp *warp, const Dec *dec, uint32_t arrived, uint32_t *named) {
     bool literal = warp->run->opt.warpsync_masks == MACHINE_MASKS_VALID;
-    uint32_t complete = 0;
+    uint32_t complete = 0, looked_at = literal ? warp->valid : arrived;
     *named = 0;
-    for (uint32_t m = literal ? warp->valid : arrived; m; m &= m - 1) {
+    if (one_mask(dec)) {
+        *named = warpsync_mask(warp, dec, 0) & warp->valid;
+        return *named & ~arrived ? 0 : looked_at;
+    }
+    for (uint32_t m = looked_at; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         uint32_t s = warpsync_mask(warp, dec, lane) & warp->valid;
         *named |= s;
@@ -668,11 +675,13 @@ static int op_warpsync(Warp *warp, Dec *dec, uint32_t guard) {
         return pass_warpsync(warp, dec, warp->active | warpsync_parked(warp, dec));
     if (g == warp->valid && dec_src_is_constant(dec, 0) && !(warp->valid & ~warpsync_mask(warp, dec, 0)))
         return pass_warpsync(warp, dec, g); /* a constant, everybody here: nothing to look for */
-    for (uint32_t m = warp->active; m; m &= m - 1)
+    bool members = one_mask(dec) && !(warp->active & ~warpsync_mask(warp, dec, 0));
+    for (uint32_t m = members ? 0 : warp->active; m; m &= m - 1)
         if (!(warpsync_mask(warp, dec, low_lane(m)) >> low_lane(m) & 1))
             return bad_mask(warp, dec, low_lane(m), "E-WS-NOT-MEMBER: WARPSYNC mask 0x%08x lacks the lane");
     uint32_t arrived = warp->active | warpsync_parked(warp, dec), named;
-    if (warp->run->opt.warpsync_agree == MACHINE_AGREE_ASSERT && !masks_here_agree(warp, dec, arrived))
+    if (warp->run->opt.warpsync_agree == MACHINE_AGREE_ASSERT && !one_mask(dec) &&
+        !masks_here_agree(warp, dec, arrived))
         return bad_mask(warp, dec, low_lane(warp->active),
                         "E-WS-MASK: a lane of WARPSYNC mask 0x%08x is here with another mask");
     uint32_t complete = find_complete(warp, dec, arrived, &named);
@@ -683,7 +692,7 @@ static int op_warpsync(Warp *warp, Dec *dec, uint32_t guard) {
                         "E-WS-MASK: all lanes of WARPSYNC mask 0x%08x are here with other masks");
     unsigned lane = pick(warp, complete);
     uint32_t s = warpsync_mask(warp, dec, lane) & warp->valid;
-    for (uint32_t m = dec->imm[1] ? complete : 0; m; m &= m - 1)
+    for (uint32_t m = dec->imm[1] && !one_mask(dec) ? complete : 0; m; m &= m - 1)
         s |= warpsync_mask(warp, dec, low_lane(m)) & warp->valid;
     if (!s) /* warpsync-masks=valid */
         return bad_mask(warp, dec, lane, "E-WS-MASK: nobody goes on: a lane elsewhere holds mask 0x%08x");

@@ -118,7 +118,7 @@ struct Dec {
          * and what writes one (dst, rnd) lie alike. */
         struct { uint32_t src, dst, rnd, ftz, whole, shift; } cvt;
         struct { uint32_t src, bits, rnd, ftz, is_signed, shift, ntz; } f2i;
-        struct { uint32_t bits, dst, rnd, ftz, is_signed, shift; } i2f;
+        struct { uint32_t bits, dst, rnd, ftz, is_signed, shift, away, toward; } i2f; /* the last two as i2f_f32_directed has them */
         struct { uint32_t bf16, satfinite, rnd, relu, e4m3, shift; } f2fp;
         LaneMods lane;                                     /* integers: isa/lane/choose.h */
         uint32_t anf[8];                                   /* PLOP3: coefficients as masks */

@@ -122,6 +122,10 @@ bool LV(bind_FRND)(Bind *bind) {
     bind->width[0] = dec->cvt.src == SRC_F64 ? WIDTH_F64 : WIDTH_32;
     bind_operands(bind);
     bind_chained(bind, frnd, frnd);
+    _Static_assert(IRnd_RN == 0 && IRnd_FLOOR == 1 && IRnd_CEIL == 2 && IRnd_TRUNC == 3,
+                   "as f32_whole has it");
+    if (dec->cvt.src == SRC_F32 && dec->cvt.dst == SRC_F32)
+        USE(bind, frnd_f32);
     return !bind->failed;
 }
 
@@ -170,6 +174,9 @@ bool LV(bind_F2I)(Bind *bind) {
     if (dec->f2i.src == SRC_F32 && dec->f2i.bits == 32 && dec->f2i.is_signed && dec->f2i.rnd == IRnd_TRUNC &&
         dec->f2i.ntz)
         USE(bind, f2i_s32_trunc);
+    if (dec->f2i.src == SRC_F32 && dec->f2i.bits == 32 && !dec->f2i.is_signed && dec->f2i.rnd == IRnd_TRUNC &&
+        dec->f2i.ntz)
+        USE(bind, f2i_u32_trunc);
     return !bind->failed;
 }
 
@@ -216,6 +223,10 @@ static bool use_i2f(Bind *bind, unsigned bits, FloatKind dst, uint32_t rnd, bool
     if (bits == 32 && dst == SRC_F32 && rnd == Rnd_RN) {
         dec->full = sign ? i2f_f32_s32_f : i2f_f32_u32_f;
         dec->part = sign ? i2f_f32_s32_p : i2f_f32_u32_p;
+    } else if (bits == 32 && dst == SRC_F32) {
+        dec->i2f.away = (rnd == Rnd_RP) | (uint32_t)(rnd == Rnd_RM) << 1;
+        dec->i2f.toward = (rnd != Rnd_RP) | (uint32_t)(rnd != Rnd_RM) << 1;
+        USE(bind, i2f_f32_directed);
     } else if (bits == 32 && dst == SRC_F64) {
         dec->full = sign ? i2f_f64_s32_f : i2f_f64_u32_f;
         dec->part = sign ? i2f_f64_s32_p : i2f_f64_u32_p;

@@ -81,16 +81,23 @@ static double half_value(const Dec *dec, uint32_t x, uint32_t y, uint32_t z, uns
     }
 }
 
+static uint32_t half_lane(const Dec *dec, uint32_t x, uint32_t y, uint32_t z) {
+    Fmt f = dec->half.bf16 ? fmt_bf16 : fmt_f16;
+    if (dec->half.f32)
+        return half_result(dec, half_value(dec, x, y, z, 0, f), fmt_f32);
+    return half_result(dec, half_value(dec, x, y, z, 0, f), f) |
+           half_result(dec, half_value(dec, x, y, z, 1, f), f) << 16;
+}
+/* Lanes that have what the one before has are not computed again: ptxas makes constants by HFMA2.MMA. */
 static int half_op(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    Fmt f = dec->half.bf16 ? fmt_bf16 : fmt_f16;
+    uint32_t x = 0, y = 0, z = 0, value = 0;
+    bool known = false;
     EACH_LANE(i, g) {
-        uint32_t x = a[i], y = b[i], z = c[i];
-        if (dec->half.f32)
-            r[i] = half_result(dec, half_value(dec, x, y, z, 0, f), fmt_f32);
-        else
-            r[i] = half_result(dec, half_value(dec, x, y, z, 0, f), f) |
-                   half_result(dec, half_value(dec, x, y, z, 1, f), f) << 16;
+        if (!known || (x ^ a[i]) | (y ^ b[i]) | (z ^ c[i]))
+            value = half_lane(dec, x = a[i], y = b[i], z = c[i]);
+        known = true;
+        r[i] = value;
     }
     return NEXT;
 }

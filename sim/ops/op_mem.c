@@ -633,7 +633,10 @@ static int ldc(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     uint32_t bank = dec->ldc.bank, limit = warp->run->bank_bytes[bank], size = dec->size;
     const uint8_t *base = warp->run->bank[bank];
-    EACH_LANE(i, g) {
+    uint32_t others = 0, first = g ? a[low_lane(g)] : 0;
+    LANES { others |= (a[i] ^ first) & lane_mask(g, i); }
+    uint32_t read = others ? g : g & -g; /* the others get what the first one does */
+    EACH_LANE(i, read) {
         uint32_t address = a[i] + (uint32_t)dec->target;
         if (address % size)
             return machine_trap_address(warp, dec, i, TRAP_MISALIGNED, address, "constant bank");
@@ -653,6 +656,10 @@ static int ldc(Warp *warp, Dec *dec, uint32_t g) {
         if (dec->ldc.kind == MemSz_S16)
             v = (uint32_t)(int32_t)(int16_t)v;
         r[i] = v;
+    }
+    for (unsigned k = 0; g & ~read && k < (size < 4 ? 1 : size / 4u); k++) {
+        uint32_t value = r[k * 32 + low_lane(read)];
+        LANES { r[k * 32 + i] = blend(lane_mask(g, i), value, r[k * 32 + i]); }
     }
     return NEXT;
 }
