@@ -411,6 +411,7 @@ bool reconv_check(const IrModule *module, const SyncNotes *notes, Diags *d) {
     for (unsigned k = 0; k < module->funcs.n; k++)
         if (module->funcs.at[k]->blocks.n > 1)
             good &= check_function(module->funcs.at[k], open_base, observes, notes, d);
+    good &= reconv_check_asked(module, notes, d);
     good &= reconv_check_meetings(module, &calls, notes, d);
     arena_free(&own.a);
     return good;

@@ -56,6 +56,7 @@ void reconv_note_sites(SyncNotes *notes, const IrModule *module) {
         Function *f = module->funcs.at[k];
         if (is_stub(f))
             continue;
+        *VEC_PUSH(&notes->a, &notes->funcs) = (SyncFunction){f, f->insts.n};
         FOR_BLOCKS(f, b) {
             Operand active = {0};
             FOR_INST_IDS(f, b, id) {

@@ -253,9 +253,14 @@ typedef struct {
     bool uniform, aligned, of_active;
     ReconvBallot ballot;
 } SyncSite;
+typedef struct { /* a function that is no stub, and its instructions so far */
+    const Function *f;
+    uint32_t ninsts;
+} SyncFunction;
 typedef struct {
     Arena a;
     VEC(SyncSite) sites; /* sorted */
+    VEC(SyncFunction) funcs;
 } SyncNotes;
 /* Collectives that may meet each other from several places go through stubs, which become the module's first
  * functions. Returns how many. notes: those of the module, whose blocks are kept right; or NULL. *gather:
@@ -267,6 +272,7 @@ bool reconv_is_collective(const Inst *i);
 /* The rules (lower/reconverge/check.c) on the result; false: reported as internal error. notes: made before
  * the stubs, or NULL where there are none: then the result itself is noted. */
 bool reconv_check(const IrModule *module, const SyncNotes *notes, Diags *diags);
+bool reconv_check_asked(const IrModule *module, const SyncNotes *notes, Diags *d); /* R-09 of fast ways */
 bool reconv_check_meetings(const IrModule *module, const CallGraph *calls, const SyncNotes *notes,
                            Diags *diags); /* */
 #endif

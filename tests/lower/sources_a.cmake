@@ -2,6 +2,7 @@
 heddle_unit_test(test_uniform test_uniform.c DEPS hd_lower)
 heddle_unit_test(test_reconverge test_reconverge.c warp_model.c DEPS hd_lower)
 heddle_unit_test(test_reconverge_places test_reconverge_places.c warp_model.c DEPS hd_lower)
+heddle_unit_test(test_asked test_asked.c DEPS hd_lower)
 heddle_test_cost(60 test_reconverge)
 heddle_unit_test(test_opt test_opt.c DEPS hd_lower)
 heddle_unit_test(test_combine test_combine.c DEPS hd_lower)
