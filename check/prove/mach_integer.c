@@ -116,6 +116,10 @@ static void shf(Mach *mach, unsigned type, bool wrap, bool right, bool high) {
     else {
         if (words && !wrap)
             n = t_ite(ts, t_ult(ts, n, mach_k32(mach, 32)), n, mach_k32(mach, 32));
+        if (words && high != right) {
+            mach_put(mach, 0, 0, t_funnel(ts, !right, lo, hi, n));
+            return;
+        }
         Term *v = t_shift64(ts, !right ? TO_SHL64 : sign ? TO_ASHR64 : TO_LSHR64, t_pair(ts, lo, hi), n);
         r = high ? t_hi(ts, v) : t_lo(ts, v);
     }

@@ -533,7 +533,6 @@ bool prove_ptx_shf(Ptx *ptx) {
          *n = pv_src(ptx, pv_operand(ptx, 3), TY_U32);
     n = ptx->in->sub2 == SUB_WRAP ? t_land(ts, n, pv_k32(ptx, 31))
                                   : t_ite(ts, t_ult(ts, n, pv_k32(ptx, 32)), n, pv_k32(ptx, 32));
-    Term *v = t_shift64(ts, ptx->in->sub == SUB_L ? TO_SHL64 : TO_LSHR64, t_pair(ts, lo, hi), n);
-    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, ptx->in->sub == SUB_L ? t_hi(ts, v) : t_lo(ts, v));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, t_funnel(ts, ptx->in->sub == SUB_L, lo, hi, n));
     return true;
 }

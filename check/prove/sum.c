@@ -570,6 +570,15 @@ Term *t_shift64(Terms *ts, TermOp op, Term *x, Term *term) {
                   op == TO_ASHR64 ? t_ashr(ts, hi, by) : t_lshr(ts, hi, by));
 }
 
+Term *t_funnel(Terms *ts, bool left, Term *lo, Term *hi, Term *n) {
+    if (t_is_const(n) && n->k > 0 && n->k < 32 && lo != hi) {
+        uint64_t up = left ? n->k : 32 - n->k;
+        return t_lor(ts, t_shl(ts, hi, t_const(ts, 32, up)), t_lshr(ts, lo, t_const(ts, 32, 32 - up)));
+    }
+    Term *both = t_shift64(ts, left ? TO_SHL64 : TO_LSHR64, t_pair(ts, lo, hi), n);
+    return left ? t_hi(ts, both) : t_lo(ts, both);
+}
+
 /* Leaves of a decision tree; more than `most` count as most + 1. */
 static unsigned leaves(const Term *x, unsigned most) {
     if (x->kind != TK_ITE)

@@ -4,6 +4,9 @@
  *   IADD3 of IMAD           IMAD with an addend
  *   LOP3 of LOP3            one table of three inputs
  *   LOP3 of SHF.R           PRMT, where it takes one byte
+ *   LOP3 of SHF.L and SHF.R both words' bits of a shifted pair: SHF of the pair
+ *   LOP3 of LOP3            one that masks only bits which do not count: without it
+ *   SHF by a LOP3           SHF.W, which takes the number modulo 32 itself
  *   I2F of one of these     I2F of a byte or a half, where it takes that
  *   IADD3, IADD3.X of a product of 64 bits, or of 32 bits that are shifted: IMAD.WIDE with an addend and,
  *                           in a chain of such sums, with carries
@@ -17,6 +20,9 @@
 #include "lower/passes.h"
 
 enum {
+    LUT_AND = 0xc0, /* of ra and rb, of LOP3 */
+    LUT_OR = 0xfc,
+    LUT_XOR = 0x3c,
     NEAR = 16, /* instructions between the two halves of a sum */
     SHIFT_SIGN = MSET(SHF, type, ShfType_S32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1)
 };
@@ -101,6 +107,15 @@ static bool replace_inst(Combine *combine, unsigned at, unsigned op, uint32_t mo
     return true;
 }
 
+/* Instruction `at` stands for this one, too, which may have been the first of its block: where the block
+ * begins in PTX is asked of its first instruction. */
+static void takes_place(Combine *combine, unsigned at, LocId of) {
+    Function *f = combine->f;
+    Inst *i = ir_inst(f, ir_inst_at(f, combine->block, at));
+    if (f->locs.at[of.i].ptx_insn < f->locs.at[i->loc.i].ptx_insn)
+        i->loc = of;
+}
+
 static void same_as(Combine *combine, const Inst *i, Operand o) {
     uint32_t to = opt_scalar(*ir_dst(combine->f, i, 0));
     if (to && opt_scalar(o) && !o.mods && can_move(combine, o) && combine->f->values.at[to].fixed_reg < 0) {
@@ -134,7 +149,7 @@ static void add_terms(const Combine *combine, Sum *sum, const Inst *i, unsigned 
     }
 }
 
-/* At most three terms, one of them no register, one negated. */
+/* At most three terms, one of them no register, two negated (what ptxas 13.0 makes). */
 static bool put_sum(Combine *c, unsigned at, Sum *sum) {
     Operand pf = op_with(op_pt(), OPM_NOT), src[5] = {op_rz(), op_rz(), op_rz(), pf, pf};
     unsigned others = 0, negated = 0, to = 0;
@@ -145,7 +160,7 @@ static bool put_sum(Combine *c, unsigned at, Sum *sum) {
         if (sum->term[k].kind != OPK_VAL)
             others++, src[1] = sum->term[k];
     }
-    if (sum->n > 3 || others > 1 || negated > 1)
+    if (sum->n > 3 || others > 1 || negated > 2)
         return false;
     for (unsigned k = 0; k < sum->n; k++)
         if (sum->term[k].kind == OPK_VAL) {
@@ -640,6 +655,94 @@ static bool table_of_table(Combine *combine, unsigned at, const Inst *i) {
     return false;
 }
 
+/* Some bits of an input do not count beside a mask that is a number, and an AND takes away no others: the
+ * input is what the AND is of. */
+static bool table_of_masked(Combine *combine, unsigned at, const Inst *i) {
+    unsigned lut = MGET(LOP3, lut, i->mods);
+    Operand by = *ir_src(combine->f, i, LOP3_rb);
+    if (by.kind != OPK_IMM)
+        return false;
+    for (unsigned k = LOP3_ra; k <= LOP3_rc; k += LOP3_rc - LOP3_ra) {
+        const Inst *masks = inner(combine, *ir_src(combine->f, i, k), OT_LOP3);
+        Operand with = masks ? *ir_src(combine->f, masks, LOP3_rb) : by;
+        unsigned step = 4 >> k; /* between indices of the table that differ in this input alone */
+        uint32_t count = 0;     /* bits of the input that count */
+        if (!masks || !plain_table(combine, masks) || MGET(LOP3, lut, masks->mods) != LUT_AND ||
+            with.kind != OPK_IMM || !opt_scalar(*ir_src(combine->f, masks, LOP3_ra)))
+            continue;
+        for (unsigned x = 0; x < 8; x++)
+            if (!(x & step) && (lut >> x & 1) != (lut >> (x + step) & 1))
+                count |= x & 2 ? by.value : ~by.value;
+        Operand src[4] = {*ir_src(combine->f, i, 0), by, *ir_src(combine->f, i, 2),
+                          op_with(op_pt(), OPM_NOT)};
+        src[k] = *ir_src(combine->f, masks, LOP3_ra);
+        LocId first = masks->loc;
+        if (!(count & ~with.value) && replace_inst(combine, at, OT_LOP3, i->mods, 4, src)) {
+            takes_place(combine, at, first);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- shifts ---- */
+
+/* x << n; x >> n, unsigned; neither of a pair of words. */
+static bool plain_shift(const Combine *combine, const Inst *i, unsigned dir, Operand *x) {
+    uint32_t mods = MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, dir) | MSET(SHF, hi, dir == ShfDir_R);
+    *x = *ir_src(combine->f, i, dir == ShfDir_R ? SHF_rc : SHF_ra);
+    return i->op == OT_SHF && i->mods == mods && one_result(combine, i) && opt_scalar(*x) && !x->mods &&
+           is_zero(*ir_src(combine->f, i, dir == ShfDir_R ? SHF_ra : SHF_rc));
+}
+
+/* x << n | y >> 32 - n: the high word of x:y << n. Their bits are never both set, so "or" may be "exclusive
+ * or".
+ */
+static bool table_of_shifts(Combine *combine, unsigned at, const Inst *i) {
+    unsigned lut = MGET(LOP3, lut, i->mods);
+    if ((lut != LUT_OR && lut != LUT_XOR) || !is_zero(*ir_src(combine->f, i, LOP3_rc)))
+        return false;
+    for (unsigned k = 0; k < 2; k++) {
+        const Inst *left = inner(combine, *ir_src(combine->f, i, k), OT_SHF),
+                   *right = inner(combine, *ir_src(combine->f, i, 1 - k), OT_SHF);
+        Operand x, y;
+        if (!left || !right || !plain_shift(combine, left, ShfDir_L, &x) ||
+            !plain_shift(combine, right, ShfDir_R, &y))
+            continue;
+        Operand n = *ir_src(combine->f, left, SHF_rb), m = *ir_src(combine->f, right, SHF_rb);
+        if (n.kind != OPK_IMM || m.kind != OPK_IMM || !n.value || n.value > 31 || n.value + m.value != 32)
+            continue;
+        uint32_t mods = MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_L) | MSET(SHF, hi, 1);
+        LocId first[2] = {left->loc, right->loc};
+        if (replace_inst(combine, at, OT_SHF, mods, 3, (Operand[]){y, n, x})) {
+            takes_place(combine, at, first[0]);
+            takes_place(combine, at, first[1]);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* x << (n & 31): of a number modulo 32. The mask may have other uses. */
+static bool shift_modulo(Combine *combine, unsigned at, const Inst *i) {
+    Operand n = *ir_src(combine->f, i, SHF_rb), x;
+    const Inst *masks = plain_def(combine, n, OT_LOP3);
+    if (!masks || !plain_table(combine, masks) || MGET(LOP3, lut, masks->mods) != LUT_AND ||
+        (!plain_shift(combine, i, ShfDir_L, &x) && !plain_shift(combine, i, ShfDir_R, &x)))
+        return false;
+    Operand with = *ir_src(combine->f, masks, LOP3_rb),
+            src[3] = {*ir_src(combine->f, i, SHF_ra), *ir_src(combine->f, masks, LOP3_ra),
+                      *ir_src(combine->f, i, SHF_rc)};
+    LocId first = masks->loc;
+    bool here = ir_value(combine->f, (ValId){n.value})->block.i == combine->block.i;
+    if (with.kind != OPK_IMM || with.value != 31 || !is_register(combine, src[1]) ||
+        !replace_inst(combine, at, OT_SHF, i->mods | MSET(SHF, wrap, 1), 3, src))
+        return false;
+    if (here)
+        takes_place(combine, at, first);
+    return true;
+}
+
 /* ---- the pass ---- */
 
 static void find_copy(Combine *combine, const Inst *i) {
@@ -675,7 +778,10 @@ bool pass_combine(Function *f, Diags *d) {
             if (plain_sum(&c, i))
                 (void)(sum_of_sum(&c, p, i) || sum_of_product(&c, p, i));
             else if (plain_table(&c, i))
-                (void)(byte_of_word(&c, p, i) || table_of_table(&c, p, i));
+                (void)(byte_of_word(&c, p, i) || table_of_shifts(&c, p, i) || table_of_table(&c, p, i) ||
+                       table_of_masked(&c, p, i));
+            else if (i->op == OT_SHF)
+                (void)shift_modulo(&c, p, i);
             else if (number_of_part(&c, p, i) || both_words(&c, &p))
                 continue;
             else if (wide_sum(&c, i, &sum)) {

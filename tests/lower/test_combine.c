@@ -63,6 +63,53 @@ static void test_combine_bytes(void **state) {
     unload(&l);
 }
 
+/* Words shifted as a pair, numbers modulo 32, masks of what does not count, two terms taken away; and what is
+ * next to each of them. */
+static void test_combine_shifts(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l,
+         "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n  %r3 = S2R SR[tid.z]\n"
+         "  %r4 = SHF(type=U32 dir=R hi=1) RZ, 0x1b, %r2\n  %r5 = SHF(type=U32 dir=L) %r1, 0x5, RZ\n"
+         "  %r6, _ = LOP3(lut=0xfc) %r4, %r5, RZ, !PT\n  STG _, _, 0x0, %r6\n"
+         "  %r7 = SHF(type=U32 dir=R hi=1) RZ, 0x1b, %r2\n  %r8 = SHF(type=U32 dir=L) %r1, 0x6, RZ\n"
+         "  %r9, _ = LOP3(lut=0xfc) %r7, %r8, RZ, !PT\n  STG _, _, 0x4, %r9\n"
+         "  %r10 = SHF(type=S32 dir=R hi=1) RZ, 0x1b, %r2\n  %r11 = SHF(type=U32 dir=L) %r1, 0x5, RZ\n"
+         "  %r12, _ = LOP3(lut=0xfc) %r10, %r11, RZ, !PT\n  STG _, _, 0x8, %r12\n"
+         "  %r13, _ = LOP3(lut=0xc0) %r2, 0x1f, RZ, !PT\n  %r14 = SHF(type=U32 dir=L) %r1, %r13, RZ\n"
+         "  %r15 = SHF(type=U32 dir=R hi=1) RZ, %r13, %r1\n  STG _, _, 0xc, %r14\n  STG _, _, 0x10, %r15\n"
+         "  %r16, _ = LOP3(lut=0xc0) %r2, 0x3f, RZ, !PT\n  %r17 = SHF(type=U32 dir=L) %r1, %r16, RZ\n"
+         "  STG _, _, 0x14, %r17\n"
+         "  %r18, _ = LOP3(lut=0xc0) %r2, 0x1, RZ, !PT\n  %r19, _ = LOP3(lut=0xe2) %r1, 0xfffffffe, %r18, "
+         "!PT\n"
+         "  STG _, _, 0x18, %r19\n"
+         "  %r20, _ = LOP3(lut=0xc0) %r2, 0x1, RZ, !PT\n  %r21, _ = LOP3(lut=0xe2) %r1, 0xfffffffc, %r20, "
+         "!PT\n"
+         "  STG _, _, 0x1c, %r21\n"
+         "  %r22, _ = LOP3(lut=0xc0) %r2, 0xff, RZ, !PT\n  %r23, _ = LOP3(lut=0xf8) %r3, 0xf0, %r22, !PT\n"
+         "  STG _, _, 0x20, %r23\n"
+         "  %r24, _, _ = IADD3 %r1, -%r2, RZ, !PT, !PT\n  %r25, _, _ = IADD3 %r24, -%r3, RZ, !PT, !PT\n"
+         "  STG _, _, 0x24, %r25\n"
+         "  %r26, _, _ = IADD3 -%r1, -%r2, RZ, !PT, !PT\n  %r27, _, _ = IADD3 %r26, -%r3, RZ, !PT, !PT\n"
+         "  STG _, _, 0x28, %r27\n"
+         "  %r28, _ = LOP3(lut=0xc0) %r2, 0xff, RZ, !PT\n  %r29, _ = LOP3(lut=0xfe) %r3, 0xf0, %r28, !PT\n"
+         "  STG _, _, 0x2c, %r29\n  EXIT _\n");
+    assert_true(pass_combine(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "%r6 = SHF(hi=0x1) %r2, 0x5, %r1", "%r4 = SHF");
+    expect(&l, "%r9, _ = LOP3(lut=0xfc)", NULL);  /* not 32 together */
+    expect(&l, "%r12, _ = LOP3(lut=0xfc)", NULL); /* copies of the sign come in */
+    expect(&l, "%r14 = SHF(wrap=0x1) %r1, %r2, RZ", "%r13, _ = LOP3");
+    expect(&l, "%r15 = SHF(wrap=0x1 dir=R hi=0x1) RZ, %r2, %r1", NULL);
+    expect(&l, "%r17 = SHF %r1, %r16, RZ", NULL);
+    expect(&l, "%r19, _ = LOP3(lut=0xe2) %r1, 0xfffffffe, %r2", "%r18, _ = LOP3");
+    expect(&l, "%r21, _ = LOP3(lut=0xe2) %r1, 0xfffffffc, %r20", NULL); /* bit 1 counts */
+    expect(&l, "%r23, _ = LOP3(lut=0xf8) %r3, 0xf0, %r2", "%r22, _ = LOP3");
+    expect(&l, "%r29, _ = LOP3(lut=0xfe) %r3, 0xf0, %r28", NULL); /* bits above the mask are seen */
+    expect(&l, "%r25, _, _ = IADD3 -%r3, %r1, -%r2", "%r24, _, _ =");
+    expect(&l, "%r27, _, _ = IADD3 %r26, -%r3", NULL); /* three */
+    unload(&l);
+}
+
 /* Bytes and halves of a word as floating-point numbers; not what is no such part, or has another sign. */
 static void test_combine_numbers(void **state) {
     (void)state;
@@ -211,6 +258,7 @@ int main(void) {
         cmocka_unit_test(test_combine),         cmocka_unit_test(test_combine_bytes),
         cmocka_unit_test(test_combine_numbers), cmocka_unit_test(test_combine_addresses),
         cmocka_unit_test(test_combine_carries), cmocka_unit_test(test_combine_words),
+        cmocka_unit_test(test_combine_shifts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
