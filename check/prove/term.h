@@ -137,8 +137,8 @@ Term *t_sext(Terms *ts, Term *term);
 Term *t_lo(Terms *ts, Term *term);
 Term *t_hi(Terms *ts, Term *term);
 Term *t_shift64(Terms *ts, TermOp op, Term *x, Term *term);
-/* The high word of hi:lo << n, or (left false) the low word of hi:lo >> n; n at most 32. Of different words and by
- * a number it is each of them shifted, as compilers write it where they have no such operation. */
+/* The high word of hi:lo << n, or (left false) the low word of hi:lo >> n; n at most 32. Of different words
+ * and by a number it is each of them shifted, as compilers write it where they have no such operation. */
 Term *t_funnel(Terms *ts, bool left, Term *lo, Term *hi, Term *n);
 
 /* applications */

@@ -14,7 +14,7 @@
  *   IADD3, IADD3.X of 64 bits that are shifted, or multiplied by a power of two: LEA, LEA.HI.X
  * A sum or a table of one operand is that operand. In: SSA. The inner instruction stands in the same block,
  * has no other use (so it is dead afterwards: dce), no guard and no second result. A form that no opcode
- * takes is not made.
+ * takes is not made. Operations are asked for by name: each pair is a rule of what the two compute.
  * SPDX-License-Identifier: MIT */
 #include "lower/opt/opt.h"
 #include "lower/passes.h"

@@ -655,11 +655,14 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     draw_ways(expect, a, visits, exits);
     find_where_lanes_come(expect, a);
     take_slots(expect, a);
+    reconv_expect_parts(expect);
     return expect;
 }
 
 double reconv_expected_instructions(int64_t units) { return (double)units / (WARPS * INST_WEIGHT); }
 
 uint64_t reconv_expect_steps(const Expect *expect) { return expect->steps; }
+
+uint64_t reconv_expect_ran(const Expect *expect) { return expect->ran; }
 
 void reconv_expect_repeat(Expect *expect, uint64_t steps) { expect->steps += steps; }

@@ -47,6 +47,20 @@ typedef struct {
     uint32_t n, sets[LANES];
 } Members;
 
+/* Lanes at the block that a part begins with, in it together, and what they decide from there on. */
+typedef struct {
+    uint32_t lanes;
+    const uint32_t *next[LANES];
+} PartStart;
+typedef struct {
+    uint32_t first, last;
+    bool known;
+} JoinParts;
+typedef struct { /* from a part's beginning to that of another, or to the end */
+    uint64_t hash, issues, steps;
+    uint32_t to, next;
+} PartRun;
+
 struct Expect {
     Reconv *reconv;
     LoopForest loops; /* those that had one header are one */
@@ -73,14 +87,26 @@ struct Expect {
     double *ends;        /* [edge] ways on to where all ways of its branch meet */
     uint32_t *drawn;     /* edges of the way that is drawn */
     Way way[WARPS][LANES];
-    bool *comes; /* [position] lanes, on their ways */
-    uint64_t steps;
-    Place *bare; /* [position] with no join */
+    bool *comes;    /* [position] lanes, on their ways */
+    uint64_t steps; /* with those of runs that are remembered */
+    uint64_t ran;   /* without */
+    /* parts (expect_parts.c), and what ran in them */
+    uint32_t nparts, *part_block;
+    uint32_t *part_at;                /* [position] 1 + the part that begins there, or 0 */
+    uint32_t *first_part, *last_part; /* [block] parts from which lanes come there */
+    PartStart *starts;                /* [warp, part] */
+    uint32_t *run_of;                 /* [warp, part] 1 + the first of its runs */
+    uint64_t *hash;                   /* [part] what tells the set from others in those before it */
+    VEC(PartRun) runs;
+    VEC(JoinParts) of_join; /* [Join.number] */
+    bool stopped;           /* the last run did, and lanes stand about */
+    Place *bare;            /* [position] with no join */
     uint32_t *bare_to;
     /* of one set */
     Place *places; /* [position] */
     uint32_t *to;  /* [edge] position behind it */
     VEC(Listed) pool;
+    uint32_t njoins, most_joins;
     uint32_t *pending;  /* [join] lanes */
     Members *members;   /* [join] the same ones; NULL: all wait for all */
     uint32_t *standing; /* [position] lanes, of the warp that runs */
@@ -89,4 +115,6 @@ struct Expect {
 static inline uint32_t slots_of(const Graph *graph, uint32_t b) {
     return graph->succ_at[b + 1] - graph->succ_at[b];
 }
+/* The function's parts and where its lanes are there; their ways are slots already. */
+void reconv_expect_parts(Expect *expect);
 #endif

@@ -1,8 +1,13 @@
 /* An expected run of one warp after the other with a set of joins.
  *
+ * The blocks that all lanes come to once, in one order, part the function (expect_parts.c). What a warp
+ * issues from one where it is together, and nobody waited for, to the next such one depends on nothing but
+ * the joins between, and is remembered: a set that differs in one join runs a few parts anew.
+ *
  * A group runs until it comes to a BSYNC whose barrier other lanes are pending in, or ends; then the group of
  * the lowest lane waited for goes on, joined by all that stand at the same place. Of the sides of a branch
  * the one that follows in the text goes first. SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "lower/reconverge/expect.h"
 #include <string.h>
 
@@ -13,6 +18,8 @@ typedef struct {
     uint32_t valid, active, current;
     uint32_t gathered; /* wait for all others */
     uint64_t issues;
+    unsigned number;
+    uint32_t from, to; /* parts: where it began; where it has come to, all together (0: it has not) */
 } Warp;
 
 #define EACH_LANE(t, lanes)                                                                                  \
@@ -222,7 +229,33 @@ static bool gather_all(Warp *warp) {
     return true;
 }
 
-/* The active lanes run one block, or the BREAKs of an edge. */
+/* Have all lanes that come to where this part begins come there now, and is none waited for anywhere? Where
+ * they come one after the other, the last are alone: the first have ended. */
+static bool is_whole(const Warp *warp, uint32_t part) {
+    const Expect *expect = warp->expect;
+    bool whole = warp->active == warp->valid && !warp->gathered &&
+                 warp->active == expect->starts[warp->number * expect->nparts + part].lanes;
+    for (uint32_t k = 0; whole && k < expect->njoins; k++)
+        whole = !(expect->pending[k] & warp->valid);
+    return whole;
+}
+
+/* The active lanes run a block behind its BSYNC. */
+static void run_block(Warp *warp) {
+    Expect *expect = warp->expect;
+    const Place *place = &expect->places[warp->current];
+    if (place->gathers && !gather_all(warp))
+        return;
+    warp->issues += place->cost;
+    for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next)
+        enter_join(expect, expect->pool.at[k - 1].join, warp->active);
+    if (place->kind == PLACE_BRANCHES)
+        run_branch(warp, place);
+    else
+        go_to(warp, place->kind == PLACE_ENDS ? NOWHERE : place->to);
+}
+
+/* The active lanes run one block, or the BREAKs of an edge, or are where another part begins. */
 static void run_place(Warp *warp) {
     Expect *expect = warp->expect;
     const Place *place = &expect->places[warp->current];
@@ -236,15 +269,11 @@ static void run_place(Warp *warp) {
     expect->steps++;
     if (place->join && !arrive_at(warp, place->join - 1))
         return;
-    if (place->gathers && !gather_all(warp))
-        return;
-    warp->issues += place->cost;
-    for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next)
-        enter_join(expect, expect->pool.at[k - 1].join, warp->active);
-    if (place->kind == PLACE_BRANCHES)
-        run_branch(warp, place);
+    uint32_t part = expect->part_at[warp->current];
+    if (part > warp->from && is_whole(warp, part - 1))
+        warp->to = part;
     else
-        go_to(warp, place->kind == PLACE_ENDS ? NOWHERE : place->to);
+        run_block(warp);
 }
 
 static void add_listed(Expect *expect, Place *place, uint32_t join) {
@@ -270,11 +299,18 @@ static void take_breaks(Expect *expect, const Join *join, uint32_t number) {
 }
 
 static void take_set(Expect *expect, const Join *const *joins, unsigned n) {
+    Arena *a = &expect->reconv->a;
     const Graph *graph = &expect->reconv->g;
     uint32_t nedges = graph->succ_at[graph->n];
     memcpy(expect->places, expect->bare, (graph->n + nedges) * sizeof *expect->places);
     memcpy(expect->to, expect->bare_to, nedges * sizeof *expect->to);
     expect->pool.n = 0;
+    expect->njoins = n;
+    if (n > expect->most_joins) {
+        expect->most_joins = 2 * n;
+        expect->pending = ARENA_ARRAY(a, uint32_t, expect->most_joins);
+        expect->members = expect->assigns ? ARENA_ARRAY(a, Members, expect->most_joins) : NULL;
+    }
     for (uint32_t k = 0; k < n; k++)
         expect->places[joins[k]->block].join = k + 1;
     for (uint32_t k = 0; k < n; k++) {
@@ -290,33 +326,106 @@ static void take_set(Expect *expect, const Join *const *joins, unsigned n) {
             expect->places[b].to = expect->to[graph->succ_at[b]];
 }
 
+/* ---- parts ---- */
+
+/* Of the function's parts those in which the join can be told from none. */
+static JoinParts parts_of(Expect *expect, const Join *join) {
+    while (expect->of_join.n <= join->number)
+        VEC_ADD(&expect->reconv->a, &expect->of_join, ((JoinParts){0}));
+    JoinParts *found = &expect->of_join.at[join->number];
+    if (found->known)
+        return *found;
+    *found = (JoinParts){expect->first_part[join->block], expect->last_part[join->block], true};
+    for (unsigned k = 0; k < join->places.n + join->in.n; k++) {
+        uint32_t b = k < join->places.n ? join->places.at[k] : join->in.at[k - join->places.n];
+        found->first = expect->first_part[b] < found->first ? expect->first_part[b] : found->first;
+        found->last = expect->last_part[b] > found->last ? expect->last_part[b] : found->last;
+    }
+    return *found;
+}
+
+/* What tells sets apart in parts 0 to k - 1: hash[k]; sums, so that differences tell of some parts. */
+static const uint64_t *hash_parts(Expect *expect, const Join *const *joins, unsigned n) {
+    uint64_t *hash = expect->hash;
+    memset(hash, 0, (expect->nparts + 1) * sizeof *hash);
+    for (unsigned k = 0; k < n; k++) {
+        JoinParts parts = parts_of(expect, joins[k]);
+        for (uint32_t part = parts.first; part <= parts.last; part++)
+            hash[part + 1] += rng_mix(((uint64_t)part << 32 | joins[k]->number) + RNG_STEP);
+    }
+    for (uint32_t part = 0; part < expect->nparts; part++)
+        hash[part + 1] += hash[part];
+    return hash;
+}
+
+static const PartRun *find_part(const Expect *expect, unsigned warp, uint32_t part, const uint64_t *hash) {
+    for (uint32_t k = expect->run_of[warp * expect->nparts + part]; k; k = expect->runs.at[k - 1].next) {
+        const PartRun *run = &expect->runs.at[k - 1];
+        if (run->hash == hash[run->to] - hash[part])
+            return run;
+    }
+    return NULL;
+}
+
+/* The warp from where the part begins, all together, to where it next is so or ends; false: it issues more
+ * than `limit`. */
+static bool run_part(Expect *expect, unsigned number, uint32_t part, const uint64_t *hash, uint64_t limit,
+                     uint64_t *issues) {
+    const Graph *graph = &expect->reconv->g;
+    const PartStart *start = &expect->starts[number * expect->nparts + part];
+    uint64_t steps = expect->steps;
+    Warp warp = {.expect = expect,
+                 .number = number,
+                 .valid = start->lanes,
+                 .active = start->lanes,
+                 .current = expect->part_block[part],
+                 .from = part + 1};
+    memcpy(warp.next, start->next, sizeof warp.next);
+    if (expect->stopped)
+        memset(expect->standing, 0, (graph->n + graph->succ_at[graph->n]) * sizeof *expect->standing);
+    memset(expect->pending, 0, expect->njoins * sizeof *expect->pending);
+    for (unsigned m = 0; m < expect->njoins && expect->assigns; m++)
+        expect->members[m].n = 0;
+    /* more than all ways together: nothing waits for ever with an order (join.c) */
+    uint64_t most = steps + 4 * LANES * (uint64_t)(LONGEST_WAY + graph->n);
+    if (!part)
+        run_place(&warp);
+    else if (warp.active)
+        run_block(&warp);
+    while (!warp.to && warp.active && expect->steps < most && warp.issues <= limit)
+        run_place(&warp);
+    *issues += warp.issues;
+    expect->ran += expect->steps - steps;
+    expect->stopped = !warp.to && warp.active;
+    if (warp.issues > limit)
+        return false;
+    uint32_t *first = &expect->run_of[number * expect->nparts + part],
+             to = warp.to ? warp.to - 1 : expect->nparts;
+    VEC_ADD(&expect->reconv->a, &expect->runs,
+            ((PartRun){hash[to] - hash[part], warp.issues, expect->steps - steps, to, *first}));
+    *first = expect->runs.n;
+    return true;
+}
+
 uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsigned n, uint64_t limit) {
     uint64_t issues = 0;
-    ArenaMark mark = arena_mark(&expect->reconv->a);
-    expect->pool.at = NULL, expect->pool.cap = 0;
-    take_set(expect, joins, n);
-    expect->pending = ARENA_ARRAY(&expect->reconv->a, uint32_t, n + 1);
-    if (expect->assigns)
-        expect->members = ARENA_ARRAY(&expect->reconv->a, Members, n + 1);
-    const Graph *graph = &expect->reconv->g;
-    uint32_t npos = graph->n + graph->succ_at[graph->n];
-    for (unsigned k = 0; k < WARPS && issues <= limit; k++) {
-        Warp warp = {.expect = expect,
-                     .valid = UINT32_MAX,
-                     .active = UINT32_MAX,
-                     .current = expect->reconv->f->entry.i};
-        for (uint32_t lane = 0; lane < LANES; lane++)
-            warp.next[lane] = expect->way[k][lane].edges;
-        memset(expect->standing, 0, npos * sizeof *expect->standing);
-        memset(expect->pending, 0, n * sizeof *expect->pending);
-        for (unsigned m = 0; m < n && expect->assigns; m++)
-            expect->members[m].n = 0;
-        /* more than all ways together: nothing waits for ever with an order (join.c) */
-        uint64_t most = expect->steps + 4 * LANES * (uint64_t)(LONGEST_WAY + graph->n);
-        for (uint64_t left = limit - issues; warp.active && expect->steps < most && warp.issues <= left;)
-            run_place(&warp);
-        issues += warp.issues;
-    }
-    arena_release(&expect->reconv->a, mark);
+    const uint64_t *hash = hash_parts(expect, joins, n);
+    bool taken = false;
+    for (unsigned k = 0; k < WARPS; k++)
+        for (uint32_t part = 0; part < expect->nparts && issues <= limit;) {
+            const PartRun *known = find_part(expect, k, part, hash);
+            if (known) {
+                issues += known->issues;
+                expect->steps += known->steps;
+                part = known->to;
+                continue;
+            }
+            if (!taken)
+                take_set(expect, joins, n);
+            taken = true;
+            if (!run_part(expect, k, part, hash, limit - issues, &issues))
+                break;
+            part = expect->runs.at[expect->runs.n - 1].to;
+        }
     return issues;
 }

@@ -117,6 +117,7 @@ static void add_candidate(Places *places, Join join, bool first) {
             return;
         }
     join.reg = NUM_B;
+    join.number = places->all.n;
     if (!reconv_solve_join(reconv, &join, places->state))
         return;
     if (!parts_lanes(places, &join) || pends_in_recursion(reconv, &join) ||
@@ -655,7 +656,7 @@ static void choose_set(Places *places) {
     }
     if (reconv->refused)
         judge_refused(search);
-    reconv->f->module->steps += reconv_expect_steps(search->e);
+    reconv->f->module->steps += reconv_expect_ran(search->e);
 }
 
 void reconv_find_profits(Reconv *reconv) {
@@ -664,7 +665,7 @@ void reconv_find_profits(Reconv *reconv) {
         return;
     reconv->search = NULL;
     const Places *places = search->places;
-    uint64_t before = reconv_expect_steps(search->e);
+    uint64_t before = reconv_expect_ran(search->e);
     for (unsigned k = 0; k < places->nset; k++) {
         search->ntrial = 0;
         for (unsigned m = 0; m < places->nset; m++)
@@ -674,7 +675,7 @@ void reconv_find_profits(Reconv *reconv) {
             (int64_t)reconv_cost_of(search, search->trial, search->ntrial, UINT64_MAX) -
             (int64_t)search->cost;
     }
-    reconv->f->module->steps += reconv_expect_steps(search->e) - before;
+    reconv->f->module->steps += reconv_expect_ran(search->e) - before;
 }
 
 void reconv_place(Reconv *reconv, const uint32_t *join_of, const bool *divergent, unsigned base,

@@ -34,6 +34,7 @@ typedef struct {
     bool rounds; /* it is in a loop inside `loop`, and lanes wait for those that come in a later round of that
                   */
     uint32_t loop;         /* if scoped: index, or NO_NODE for the whole function */
+    uint32_t number;       /* in auto mode: of the candidate */
     ReconvReason why;      /* if dropped */
     int64_t profit;        /* of its early branches, or in auto mode of the join, in instructions */
     VEC(uint32_t) places;  /* blocks at whose end its BSSY stands, for post-dominated branches */
@@ -169,7 +170,8 @@ bool reconv_expect_alike(const Expect *expect, const Join *one, const Join *othe
 /* Such units as warp instructions, of one warp. */
 double reconv_expected_instructions(int64_t units);
 uint64_t
-reconv_expect_steps(const Expect *expect); /* of all calls so far: groups of lanes that ran a block */
+reconv_expect_steps(const Expect *expect);        /* of all calls so far: groups of lanes that ran a block */
+uint64_t reconv_expect_ran(const Expect *expect); /* of them those that were not remembered */
 /* So many steps as the run before that gave the same. */
 void reconv_expect_repeat(Expect *expect, uint64_t steps);
 
