@@ -159,12 +159,37 @@ static bool call_returns(const Builder *builder, uint32_t i) {
     return target == BINFLOW_NONE || builder->func[target] == BINFLOW_NONE || builder->returns[target];
 }
 
-/* ptxas leaves loops by CALL.REL.NOINC to a place in the same function from which no way returns: a branch.
- */
+/* Does an instruction shortly before give the address behind i to a register, as callers of RET.REL do: an
+ * immediate that counts from the function's beginning, or LEPC? */
+static bool gives_address(const BinFlow *flow, uint32_t func, uint32_t i) {
+    enum { LOOK_BACK = 64 };
+    uint32_t first = flow->funcs[func].first_inst, back = (i + 1 - first) * INST_BYTES;
+    for (uint32_t k = i; k-- > first && i - k <= LOOK_BACK;) {
+        const MachInst *inst = &flow->insts[k];
+        if (!flow->decoded[k] || !inst->ndst || inst->dst[0].kind != OPK_REG || inst->dst[0].file != RF_R)
+            continue;
+        if (inst->optype == OT_LEPC)
+            return true;
+        for (unsigned s = 0; s < inst->nsrc; s++)
+            if (inst->src[s].kind == OPK_IMM && inst->src[s].value == back)
+                return true;
+    }
+    return false;
+}
+
+/* ptxas leaves loops by CALL.REL.NOINC to a place in the same function. That is a branch where no way returns
+ * from there, and, since a function that is called ends in a RET of its own, where nobody knows what is
+ * behind it: */
+static bool is_one_way(const BinFlow *flow, uint32_t func, uint32_t i) {
+    return MGET(CALL, noinc, flow->insts[i].mods) && !flow->bin->funcs[func].is_entry &&
+           !gives_address(flow, func, i);
+}
+
 static bool is_jump(const Builder *builder, uint32_t func, uint32_t i) {
-    uint32_t t = bin_target(builder->g, i);
-    return t != BINFLOW_NONE && inside(builder->g, func, t) && t != builder->g->funcs[func].first_inst &&
-           !builder->returns[t];
+    const BinFlow *flow = builder->g;
+    uint32_t t = bin_target(flow, i);
+    return t != BINFLOW_NONE && inside(flow, func, t) && t != flow->funcs[func].first_inst &&
+           (!builder->returns[t] || is_one_way(flow, func, i));
 }
 
 static Exits exits_of(const Builder *builder, uint32_t func, uint32_t i) {
@@ -183,12 +208,12 @@ static Exits exits_of(const Builder *builder, uint32_t func, uint32_t i) {
         x.ends |= x.table ? 0 : BX_UNKNOWN;
         break;
     case BK_CALL:
-        if (call_returns(builder, i)) {
+        if (is_jump(builder, func, i))
+            take(builder, &x, bin_target(flow, i));
+        else if (call_returns(builder, i)) {
             x.ends_block = false;
             guard = BG_MAYBE;
-        } else if (is_jump(builder, func, i))
-            take(builder, &x, bin_target(flow, i));
-        else
+        } else
             x.ends |= BX_NORETURN;
         break;
     case BK_RET: x.ends |= BX_RET; break;
@@ -271,7 +296,7 @@ static void find_entries(Builder *builder) {
             uint32_t t =
                 flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_CALL ? bin_target(flow, i) : BINFLOW_NONE;
             if (t != BINFLOW_NONE && builder->func[t] != BINFLOW_NONE)
-                builder->entry[t] = true;
+                builder->entry[t] |= builder->func[t] != f || !is_one_way(flow, f, i);
         }
     }
 }
@@ -395,8 +420,7 @@ static void make_calls(Builder *builder, uint32_t func) {
         BinKind kind = bin_flow->decoded[i] ? bin_kind(&bin_flow->insts[i]) : BK_PLAIN;
         uint32_t t = kind == BK_CALL || kind == BK_BRANCH ? bin_target(bin_flow, i) : BINFLOW_NONE;
         bool tail = kind == BK_BRANCH && t != BINFLOW_NONE && !inside(bin_flow, func, t) && builder->entry[t];
-        if ((kind != BK_CALL && !tail) ||
-            (kind == BK_CALL && !call_returns(builder, i) && is_jump(builder, func, i)))
+        if ((kind != BK_CALL && !tail) || (kind == BK_CALL && is_jump(builder, func, i)))
             continue;
         uint32_t callee = t == BINFLOW_NONE ? BINFLOW_NONE : builder->func[t];
         VEC_ADD(&bin_flow->arena, &calls, ((BinCall){i, callee, callee == BINFLOW_NONE ? BINFLOW_NONE : t}));

@@ -124,10 +124,9 @@ static bool is_header_right(const FileForm *file) {
     if (header->e_ident[EI_OSABI] == ELF_OLD_OSABI)
         return header->e_ident[EI_ABIVERSION] == OLD_ABI && is_ptx_architecture(high, low) &&
                (header->e_flags & 0xff00 & ~(uint32_t)ELF_OWN_FORM) == OLD_FLAGS;
-    /* bits 24-27: 6; with -lineinfo 9, with debugging sections 10 and 11, and 15 in ptxas's files */
+    uint32_t note = elf_image_find(file->image, ELF_LOADER_NOTE); /* nvlink's may be far behind */
     return header->e_ident[EI_OSABI] == NEW_OSABI && header->e_ident[EI_ABIVERSION] == NEW_ABI &&
-           header->e_version == EV_CURRENT && low == 4 && !(high & 0xff) &&
-           (high >> 8 == 6 || (high >> 8 >= 9 && high >> 8 <= 11) || high >> 8 == 15);
+           header->e_version == EV_CURRENT && low == 4 && !(high & 0xff) && high >> 8 == (note & 0xff);
 }
 
 static bool loads(const Elf64_Phdr *segment, const Elf64_Shdr *section) {

@@ -49,7 +49,7 @@ typedef struct {
 typedef struct {
     const Ref *refs;
     uint8_t nreads, nwrites, issue, advance, queue; /* issue: the stall that H-06 asks for */
-    bool variable, late, memory, drains, guarded;
+    bool variable, late, memory, barrier, drains, guarded;
 } Facts;
 
 typedef struct {
@@ -154,6 +154,7 @@ static Facts facts_of(Hazards *hazards, const MachInst *inst) {
                    .variable = latency_is_variable(hazards->target, inst),
                    .late = latency_reads_late(hazards->target, inst),
                    .memory = latency_reads_in_order(hazards->target, inst),
+                   .barrier = isa_has_effect(inst->optype, ISA_EFFECT_CTA_BARRIER),
                    .drains = latency_drains_reads(hazards->target, inst),
                    .guarded = !op_is_always(inst->guard)};
 }
@@ -450,8 +451,8 @@ static void pass_by(Hazards *hazards, State *state, uint32_t i) {
         const MachInst *before = &hazards->checker->flow->insts[x.inst];
         if (!f->guarded && (hazards->mark[x.cell] & MARK_WRITTEN))
             continue; /* overwritten: of no concern any more */
-        if (x.access == IN_READ && f->drains && g->memory)
-            continue;
+        if (x.access == IN_READ && f->drains && (g->memory || g->barrier))
+            continue; /* (BAR.SYNC R0; BAR.SYNC.R4 R0; a wait for 4; S2R R0: libgomp for sm_75) */
         if (latency_comes_behind(f->queue, g->queue))
             x.cover |= (uint8_t)(x.access == IN_READ ? w | r : w);
         if (x.access == IN_READ && f->memory && g->memory)

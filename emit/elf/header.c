@@ -3,7 +3,7 @@
 #include "emit/elf/writer.h"
 #include <string.h>
 
-void elf_image_header(ElfImage *image, const Target *target, bool old_form) {
+void elf_image_header(ElfImage *image, const Target *target, bool old_form, uint32_t note) {
     Elf64_Ehdr *header = &image->h;
     const TargetInfo *info = isa_target_info(target);
     bool native = info->elf_form != ElfForm_BRU1, new_form = native && !old_form;
@@ -15,7 +15,7 @@ void elf_image_header(ElfImage *image, const Target *target, bool old_form) {
     header->e_ident[EI_ABIVERSION] = new_form ? 8 : info->elf_abiversion;
     header->e_machine = info->elf_machine;
     header->e_version = native && old_form ? TOOLKIT_VERSION : EV_CURRENT;
-    header->e_flags = new_form ? 0x06000004u | (info->elf_flags & 0xff) << 8 : info->elf_flags;
+    header->e_flags = new_form ? 0x4u | (info->elf_flags & 0xff) << 8 | note << 24 : info->elf_flags;
     header->e_ehsize = sizeof(Elf64_Ehdr);
     header->e_shentsize = sizeof(Elf64_Shdr);
     header->e_phentsize = sizeof(Elf64_Phdr);

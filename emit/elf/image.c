@@ -77,6 +77,8 @@ static bool is_new_form(const Elf64_Ehdr *header) {
     return header->e_machine == EM_NV_CUDA && header->e_ident[EI_OSABI] == 0x41;
 }
 
+bool elf_names_note(const Elf64_Ehdr *header) { return is_new_form(header); }
+
 /* SM number of a CUDA header: bits 8-15 of e_flags in the new form, bits 0-7 in the old one. */
 static unsigned header_sm(const Elf64_Ehdr *header) {
     return is_new_form(header) ? header->e_flags >> 8 & 0xff : header->e_flags & 0xff;

@@ -72,9 +72,14 @@ bool elf_image_write(const ElfImage *elf_image, void **image, size_t *size_bytes
  * `keep`, an offset already there is used when it is not below what precedes it. */
 void elf_image_layout(ElfImage *image, bool keep);
 
-/* The header of a new file for the target, in NVIDIA's form before CUDA 12.8 or since; the file's type and
- * the section of names are the caller's. */
-void elf_image_header(ElfImage *image, const Target *target, bool old_form);
+/* The section that the header of a native file since CUDA 12.8 names in bits 24 to 31 of its flags: cuobjdump
+ * calls files invalid in which it is not found there. */
+#define ELF_LOADER_NOTE ".note.nv.cuinfo"
+enum { ELF_NOTE_BYTE = 3 };                    /* of the flags */
+bool elf_names_note(const Elf64_Ehdr *header); /* is it of such a file? */
+/* The header of a new file for the target, in NVIDIA's form before CUDA 12.8 or since, of which `note` is the
+ * section above; the file's type and the section of names are the caller's. */
+void elf_image_header(ElfImage *image, const Target *target, bool old_form, uint32_t note);
 /* Lay out the sections, and the segments that load them. */
 void elf_image_segments(Arena *arena, ElfImage *image);
 

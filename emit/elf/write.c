@@ -143,29 +143,22 @@ static uint32_t compat_section(ElfWriter *writer) {
     return section;
 }
 
-/* Notes that stand before the code, name their maker and name each other: of objects, because nvlink reads
- * the sections in their order, and from sm_90 on, where cuobjdump 13.1 says "Invalid ELF" of others.
- */
-static bool notes_lead(const ElfWriter *writer) {
-    return writer->opt->relocatable ||
-           (elf_is_native(writer) && !writer->old_form && elf_since_sm_90(writer));
-}
-
-/* What NVIDIA's disassembler asks for in a file of the new form: a note with the .target and the toolkit's
- * version, and from sm_90 on the records of what loads it. */
+/* What NVIDIA's tools ask for in a file of the new form: a note with the .target and the toolkit's version,
+ * one that names the maker, and from sm_90 on the records of what loads it. They stand before the code:
+ * nvlink reads the sections of objects in their order, and the header has eight bits for the first one's
+ * number. */
 static void compatibility_sections(ElfWriter *writer) {
     enum { NOTE_CUINFO = 1000, NOTE_VERSION = 2, CUINFO_FLAGS = 0x1000000 };
     const PtxModule *ptx = writer->code->ir->ptx;
     uint32_t made_for = ptx ? ptx->sm : writer->target->elf_flags & 0xff;
-    bool linked = notes_lead(writer);
-    uint32_t tool = linked ? tool_note(writer) : 0;
+    uint32_t tool = tool_note(writer);
     Bytes desc = {0};
     elf_bytes_u32(writer->a, &desc, NOTE_VERSION | made_for << 16);
     elf_bytes_u32(writer->a, &desc, NEW_TOOLKIT_VERSION);
-    uint32_t note = add_note(writer, ".note.nv.cuinfo", NOTE_CUINFO, CUINFO_FLAGS, desc);
+    uint32_t note = add_note(writer, ELF_LOADER_NOTE, NOTE_CUINFO, CUINFO_FLAGS, desc);
     uint32_t compat = elf_since_sm_90(writer) ? compat_section(writer) : 0;
     elf_section_header(writer, note)->sh_link = tool;
-    if (compat && linked) {
+    if (compat) {
         elf_section_header(writer, note)->sh_info = compat;
         elf_section_header(writer, note)->sh_flags |= SHF_INFO_LINK;
     }
@@ -180,7 +173,7 @@ static void make_sections(ElfWriter *writer) {
     elf_add_section(writer, ".strtab", "", SHT_STRTAB, 0, 1);
     elf_add_section(writer, ".symtab", "", SHT_SYMTAB, 0, 8);
     elf_add_section(writer, ".nv.info", "", SHT_NV_INFO, 0, 4);
-    if (notes_lead(writer))
+    if (elf_is_native(writer) && !writer->old_form)
         compatibility_sections(writer);
     if (writer->opt->relocatable) {
         writer->frames = elf_add_section(writer, ".debug_frame", "", SHT_PROGBITS, 0, 1);
@@ -653,8 +646,6 @@ static bool fill(ElfWriter *writer) {
     if (!code_relocs(writer) || !var_relocs(writer))
         return false;
     texture_relocs(writer);
-    if (elf_is_native(writer) && !writer->old_form && !notes_lead(writer))
-        compatibility_sections(writer);
     if (elf_is_native(writer))
         elf_write_frames(writer);
     if (writer->opt->lines)
@@ -706,7 +697,7 @@ bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **imag
         good = fill(&w);
     }
     if (good) {
-        elf_image_header(w.elf, module->ir->target, w.old_form);
+        elf_image_header(w.elf, module->ir->target, w.old_form, elf_image_find(w.elf, ELF_LOADER_NOTE));
         w.elf->h.e_type = opt->relocatable ? ET_REL : ET_EXEC;
         w.elf->h.e_shstrndx = SHSTRTAB;
         if (opt->relocatable)

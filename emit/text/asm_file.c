@@ -39,10 +39,11 @@ DocSection *asm_doc_new_section(AsmDoc *doc, const char *name) {
 typedef struct {
     const char *directive;
     uint8_t offset, size_bytes;
+    bool late; /* section@(...) needs the sections */
 } Field;
 
 #define SECTION_FIELD(text, member)                                                                          \
-    { text, offsetof(Elf64_Shdr, member), sizeof(((Elf64_Shdr *)0)->member) }
+    { text, offsetof(Elf64_Shdr, member), sizeof(((Elf64_Shdr *)0)->member), false }
 static const Field section_fields[] = {
     SECTION_FIELD(".__section_name", sh_name),       SECTION_FIELD(".__section_type", sh_type),
     SECTION_FIELD(".__section_flags", sh_flags),     SECTION_FIELD(".__section_addr", sh_addr),
@@ -52,14 +53,20 @@ static const Field section_fields[] = {
 };
 
 #define HEADER_FIELD(text, member)                                                                           \
-    { text, offsetof(Elf64_Ehdr, member), sizeof(((Elf64_Ehdr *)0)->member) }
+    { text, offsetof(Elf64_Ehdr, member), sizeof(((Elf64_Ehdr *)0)->member), false }
 static const Field header_fields[] = {
-    HEADER_FIELD(".__elf_type", e_type),           HEADER_FIELD(".__elf_machine", e_machine),
-    HEADER_FIELD(".__elf_version", e_version),     HEADER_FIELD(".__elf_entry", e_entry),
-    HEADER_FIELD(".__elf_phoff", e_phoff),         HEADER_FIELD(".__elf_shoff", e_shoff),
-    HEADER_FIELD(".__elf_flags", e_flags),         HEADER_FIELD(".__elf_phentsize", e_phentsize),
-    HEADER_FIELD(".__elf_shstrndx", e_shstrndx),   HEADER_FIELD(".__elf_ehsize", e_ehsize),
+    HEADER_FIELD(".__elf_type", e_type),
+    HEADER_FIELD(".__elf_machine", e_machine),
+    HEADER_FIELD(".__elf_version", e_version),
+    HEADER_FIELD(".__elf_entry", e_entry),
+    HEADER_FIELD(".__elf_phoff", e_phoff),
+    HEADER_FIELD(".__elf_shoff", e_shoff),
+    HEADER_FIELD(".__elf_flags", e_flags),
+    HEADER_FIELD(".__elf_phentsize", e_phentsize),
+    HEADER_FIELD(".__elf_ehsize", e_ehsize),
     HEADER_FIELD(".__elf_shentsize", e_shentsize),
+    {".__elf_shstrndx", offsetof(Elf64_Ehdr, e_shstrndx), sizeof(Elf64_Half), true},
+    {".__elf_note", offsetof(Elf64_Ehdr, e_flags) + ELF_NOTE_BYTE, 1, true},
 };
 
 static const Field *find_field(const Field *fields, size_t n, const char *directive) {
@@ -76,6 +83,8 @@ static void put_field(const Field *field, void *record, uint64_t v) {
         memcpy(p, &v, 8);
     else if (field->size_bytes == 4)
         memcpy(p, &(uint32_t){(uint32_t)v}, 4);
+    else if (field->size_bytes == 1)
+        *p = (uint8_t)v;
     else
         memcpy(p, &(uint16_t){(uint16_t)v}, 2);
 }
@@ -342,7 +351,7 @@ static bool header_directive(AsmDoc *doc, const char *w, bool *known) {
             return asm_number(doc->text, &v);
     const Field *field = FIND_FIELD(header_fields, w);
     *known = field != NULL;
-    if (field && strcmp(w, ".__elf_shstrndx") == 0) /* section@(...) needs the sections */
+    if (field && field->late)
         return set_field(doc, field, doc->stage == DOC_FILL ? &doc->image->h : &(Elf64_Ehdr){0});
     return !field || set_field(doc, field, &doc->image->h);
 }
@@ -490,7 +499,8 @@ static bool statement(AsmDoc *doc) {
     if (!w || *w != '.')
         return asm_doc_error(doc, start, DIAG_E0350, "a directive, a label or an instruction");
     bool own_field = FIND_FIELD(section_fields, w) != NULL;
-    if (is_header(w) ? doc->stage != DOC_SCAN && strcmp(w, ".__elf_shstrndx") != 0
+    const Field *header = FIND_FIELD(header_fields, w);
+    if (is_header(w) ? doc->stage != DOC_SCAN && !(header && header->late)
                      : strcmp(w, ".section") != 0 && doc->is_open && !own_field && skipped(doc) &&
                            strcmp(w, ".__segment") != 0 && strcmp(w, ".__gap") != 0)
         return true;

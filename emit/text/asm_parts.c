@@ -259,24 +259,11 @@ static bool target_agrees(AsmDoc *doc) {
                           : diag_in(doc->text->d, doc->text->source, (SrcLoc){0}, DIAG_E0356, what);
 }
 
-/* What the header's flags say of debugging sections: none, those of the PTX, lines, and registers of
- * variables. */
-static uint32_t debug_flags(const AsmDoc *doc) {
-    enum { NONE = 0x6, LINES = 0x9, OF_PTX = 0xa, REGISTERS = 0xb, SHIFT = 24 };
-    uint32_t what = !asm_doc_section_named(doc, ".debug_line")              ? NONE
-                    : asm_doc_section_named(doc, ".nv_debug_info_reg_sass") ? REGISTERS
-                    : asm_doc_section_named(doc, ".debug_str")              ? OF_PTX
-                                                                            : LINES;
-    return what << SHIFT;
-}
-
 /* Of a text that has no tables and says little of the file. */
 static void make_header(AsmDoc *doc) {
     Elf64_Ehdr *header = &doc->image->h;
-    elf_image_header(doc->image, doc->target, doc->old_form);
+    elf_image_header(doc->image, doc->target, doc->old_form, asm_doc_section_named(doc, ELF_LOADER_NOTE));
     header->e_type = doc->is_relocatable ? ET_REL : ET_EXEC;
-    if (!doc->old_form && header->e_machine == EM_NV_CUDA)
-        header->e_flags = (header->e_flags & 0x00ffffff) | debug_flags(doc);
     if (doc->virtual_sm)
         header->e_flags = (header->e_flags & 0xff00ffff) | (doc->virtual_sm & 0xff) << 16;
 }

@@ -50,9 +50,9 @@ static void relate(AsmDoc *doc, uint32_t index) {
     if (section->is_code || h->sh_type == SHT_NV_INFO || h->sh_type == SHT_NV_CALLGRAPH ||
         h->sh_type == SHT_NV_PROTOTYPE)
         link = doc->symtab;
-    if (strcmp(section->name, ".note.nv.cuinfo") == 0)
+    if (strcmp(section->name, ELF_LOADER_NOTE) == 0)
         link = asm_doc_section_named(doc, ".note.nv.tkinfo");
-    if (doc->is_relocatable && strcmp(section->name, ".note.nv.cuinfo") == 0 && !section->has_info &&
+    if (doc->is_relocatable && strcmp(section->name, ELF_LOADER_NOTE) == 0 && !section->has_info &&
         asm_doc_section_named(doc, ".nv.compat")) {
         h->sh_info = asm_doc_section_named(doc, ".nv.compat");
         h->sh_flags |= SHF_INFO_LINK;

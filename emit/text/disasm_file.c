@@ -465,8 +465,12 @@ static void print_header(File *file) {
             (unsigned long long)header->e_entry);
     fprintf(printer->out, "\t.__elf_phoff\t0x%llx\n\t.__elf_shoff\t0x%llx\n",
             (unsigned long long)header->e_phoff, (unsigned long long)header->e_shoff);
-    fprintf(printer->out, "\t.__elf_flags\t0x%x\n\t.__elf_phentsize\t%u\n", header->e_flags,
-            header->e_phentsize);
+    bool note = elf_names_note(header);
+    fprintf(printer->out, "\t.__elf_flags\t0x%x\n", note ? header->e_flags & 0xffffff : header->e_flags);
+    if (note)
+        fprintf(printer->out, "\t.__elf_note\t%s\n",
+                disasm_marks_section_text(&file->marks, header->e_flags >> 24));
+    fprintf(printer->out, "\t.__elf_phentsize\t%u\n", header->e_phentsize);
     fprintf(printer->out, "\t.__elf_shstrndx\t%s\n\t.__elf_filesize\t0x%llx\n",
             disasm_marks_section_text(&file->marks, header->e_shstrndx),
             (unsigned long long)printer->image->file_bytes);

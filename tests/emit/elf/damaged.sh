@@ -27,7 +27,7 @@ for target in bru1 sm_80; do
     # a section of code in which there is none, and nothing that names a place in it
     cat >empty.$target.sass <<EOF
 	.target	$target
-$(grep '^	\.__elf_[a-z]*' whole.sass | grep -v 'shstrndx\|size')
+$(grep '^	\.__elf_[a-z]*' whole.sass | grep -v 'shstrndx\|size\|note')
 	.__elf_phentsize	56
 	.__elf_shstrndx	1
 	.section	""
