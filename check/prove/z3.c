@@ -48,7 +48,7 @@ ZqResult prove_z3_values(struct ProveZ3 *z3, Terms *ts, Term *const *holds, uint
     X(mk_sign_ext) X(mk_solver) X(solver_inc_ref) X(solver_dec_ref) X(solver_assert) X(solver_check) \
     X(solver_get_model) X(model_inc_ref) X(model_dec_ref) X(model_eval) X(get_numeral_uint64) X(mk_fpa_sort_32)            \
     X(mk_fpa_sort_64) X(mk_fpa_rne) X(mk_fpa_to_fp_bv) X(mk_fpa_to_ieee_bv) X(mk_fpa_add) X(mk_fpa_mul) X(mk_fpa_fma)      \
-    X(mk_fpa_lt) X(mk_fpa_eq) X(mk_fpa_gt)
+    X(mk_fpa_lt) X(mk_fpa_eq) X(mk_fpa_gt) X(mk_tactic) X(tactic_inc_ref) X(tactic_dec_ref) X(mk_solver_from_tactic) X(simplify)
 // clang-format on
 
 struct ProveZ3 {
@@ -58,6 +58,7 @@ struct ProveZ3 {
 #undef FIELD
     Z3_context
         context; /* made before the first question; each is asked in a copy of the process as it is then */
+    Z3_tactic words; /* for questions of words and their bits alone */
 };
 
 struct ProveZ3 *prove_z3_open(void) {
@@ -86,6 +87,8 @@ struct ProveZ3 *prove_z3_open(void) {
 void prove_z3_close(struct ProveZ3 *z3) {
     if (!z3)
         return;
+    if (z3->words)
+        z3->tactic_dec_ref(z3->context, z3->words);
     if (z3->context)
         z3->del_context(z3->context);
     dlclose(z3->library);
@@ -98,8 +101,9 @@ typedef struct {
     Z3_context c;
     Z3_ast *memo; /* by term */
     Z3_sort memory;
-    bool bits;   /* products as they are */
-    bool floats; /* comparisons, sums and products of floats as they are, but for the bits of a NaN */
+    bool bits;       /* products as they are */
+    bool only_words; /* nothing so far but words and their bits */
+    bool floats;     /* comparisons, sums and products of floats as they are, but for the bits of a NaN */
 } Ask;
 
 static void ignore_error(Z3_context c, Z3_error_code e) {
@@ -108,6 +112,7 @@ static void ignore_error(Z3_context c, Z3_error_code e) {
 }
 
 static Z3_sort sort_of(Ask *ask, unsigned width) {
+    ask->only_words = ask->only_words && width;
     return width == 0   ? ask->memory
            : width == 1 ? ask->z->mk_bool_sort(ask->c)
                         : ask->z->mk_bv_sort(ask->c, width);
@@ -127,6 +132,7 @@ static Z3_ast opaque(Ask *ask, const Term *term) { /* an uninterpreted function 
     Z3_sort domain[MAX];
     Z3_ast arg[MAX];
     uint32_t n = term->n < MAX ? term->n : MAX;
+    ask->only_words = false;
     snprintf(name, sizeof name, "f%u.%u.%llx.%u.%s", term->kind, term->op, (unsigned long long)term->k,
              term->n, term->name ? term->name : "");
     for (uint32_t i = 0; i < n; i++) {
@@ -143,6 +149,7 @@ static Z3_ast as_float(Ask *ask, const Term *term, bool flush) {
     const struct ProveZ3 *z3 = ask->z;
     unsigned width = term->width;
     Z3_ast x = ast(ask, term);
+    ask->only_words = false;
     if (flush) { /* subnormals of 32 bits */
         Z3_ast exponent = z3->mk_bvand(ask->c, x, z3_number(ask, 32, 0x7f800000));
         x = z3->mk_ite(ask->c, z3->mk_eq(ask->c, exponent, z3_number(ask, 32, 0)),
@@ -298,21 +305,31 @@ static bool have_context(struct ProveZ3 *z3) {
     z3->solver_assert(z3->context, first, z3->mk_true(z3->context));
     z3->solver_check(z3->context, first);
     z3->solver_dec_ref(z3->context, first);
+    z3->words = z3->mk_tactic(z3->context, "qfbv");
+    if (z3->words)
+        z3->tactic_inc_ref(z3->context, z3->words);
     return z3->get_error_code(z3->context) == Z3_OK;
 }
 
-/* In a process that ends behind it: nothing is given back. */
+/* In a process that ends behind it: nothing is given back. A solver of everything first makes the tactics of
+ * all theories, which takes longer than most answers; that of words is the one that it would choose for them.
+ */
 static ZqResult ask(struct ProveZ3 *z3, const Query *query) {
     Z3_context c = z3->context;
-    Ask a = {.z = z3, .c = c, .bits = query->bits, .floats = query->floats};
+    Ask a = {.z = z3, .c = c, .only_words = true, .bits = query->bits, .floats = query->floats};
     a.memo = calloc(query->ts->next_id, sizeof *a.memo);
     a.memory = z3->mk_uninterpreted_sort(c, z3->mk_string_symbol(c, "memory"));
-    Z3_solver s = z3->mk_solver(c);
+    for (uint32_t k = 0; k < query->nholds; k++)
+        ast(&a, query->holds[k]);
+    Z3_ast differ = query->x ? z3->mk_not(c, z3->mk_eq(c, ast(&a, query->x), ast(&a, query->y))) : NULL;
+    if (differ && z3->simplify(c, differ) == z3->mk_false(c))
+        return ZQ_VALID;
+    Z3_solver s = a.only_words && z3->words ? z3->mk_solver_from_tactic(c, z3->words) : z3->mk_solver(c);
     z3->solver_inc_ref(c, s);
     for (uint32_t k = 0; k < query->nholds; k++)
         z3->solver_assert(c, s, ast(&a, query->holds[k]));
-    if (query->x)
-        z3->solver_assert(c, s, z3->mk_not(c, z3->mk_eq(c, ast(&a, query->x), ast(&a, query->y))));
+    if (differ)
+        z3->solver_assert(c, s, differ);
     Z3_lbool answer = z3->get_error_code(c) == Z3_OK ? z3->solver_check(c, s) : Z3_L_UNDEF;
     if (answer == Z3_L_TRUE)
         read_model(&a, s, query);
