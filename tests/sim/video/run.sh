@@ -3,6 +3,7 @@
 # the values that CASES computes; so must ptxas's code, where it is found, of the statements on which it follows the text.
 # SPDX-License-Identifier: MIT
 set -u
+. "$(dirname "$0")/../../part.sh"
 heddle=$1 cases=$2 ptxas=$("$3" ptxas 2> /dev/null)
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -22,7 +23,8 @@ for level in 0 2; do
 done
 "$heddle" compile all.ptx --emit=ptx -o printed.ptx && "$heddle" run printed.ptx --launch all.json --engine ptx > out 2>&1 ||
     { fail "as printed"; tail -3 out; }
-for sm in 75 80 90; do
+pick 75 80 90
+for sm in $picked; do
     [ -n "$ptxas" ] && [ -x "$ptxas" ] || continue
     sed "s/^.target sm_75/.target sm_$sm/; s/^.version 7.0/.version 8.0/" agreed.ptx > theirs.ptx
     "$ptxas" -arch sm_$sm theirs.ptx -o theirs.cubin > out 2>&1 || continue # a ptxas without this target
