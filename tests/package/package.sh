@@ -108,6 +108,21 @@ fi
 done >log 2>&1
 [ ! -s log ] || fail "what the source archive has is not what the sources have"
 launcher=
+# what each object of BUILD was made of, as the sub-project has it: reuse.sh
+if ninja -C "$build" -t deps >deps 2>log; then
+    awk -v build="$build/" -v source="$source/" -v part="$dir/part/heddle/" -v sources="$sources" '
+        function within(file, folder) { return substr(file, 1, length(folder)) == folder }
+        / #deps .*\(VALID\)$/ { sub(/:$/, "", $1); print "O", $1; next }
+        NF { file = $1 ~ /^\// ? $1 : build $1
+             if (within(file, build)) print "F", part substr(file, length(build) + 1)
+             else if (within(file, source)) print "F", sources substr(file, length(source) + 1) }' deps >made_of
+    while read -r kind file; do
+        case $kind in
+        O) out=part/heddle.deps/$file && mkdir -p "${out%/*}" && : >"$out" ;;
+        F) echo "$file" >>"$out" ;;
+        esac
+    done <made_of
+fi
 grep -Eq '^HEDDLE_(SANITIZE|THREADS|FUZZ):BOOL=ON' "$build/CMakeCache.txt" ||
     launcher="-DCMAKE_C_COMPILER_LAUNCHER=$here/reuse.sh;$build;$dir/part/heddle;$sources"
 "$cmake" -S "$here/consumer" -B part -DHEDDLE_SOURCE="$sources" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 ${launcher:+"$launcher"} >log 2>&1 &&
