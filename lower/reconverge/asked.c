@@ -139,14 +139,14 @@ static bool takes_its_part(Asked *asked, const Inst *i, Operand mask) {
     Function *f = asked->f;
     if (mask.kind == OPK_IMM || i->op == OT_SHFL)
         return true;
-    if (i->op == OT_VOTE && MGET(VOTE, op, i->mods) == VoteOp_EQ)
-        return false;
-    if (i->op == OT_MATCH && MGET(MATCH, op, i->mods) != MatchOp_ANY)
-        return false;
-    FOR_DSTS(f, i, dst)
-        if (dst->kind == OPK_VAL && (dst->file != RF_R || !only_masked(asked, dst->value, mask, HOPS)))
+    bool has_parts = i->op == OT_VOTE    ? MGET(VOTE, op, i->mods) != VoteOp_EQ
+                     : i->op == OT_MATCH ? MGET(MATCH, op, i->mods) == MatchOp_ANY
+                                         : false;
+    FOR_DSTS(f, i, dst) /* one without a result asks nothing */
+        if (dst->kind == OPK_VAL &&
+            (!has_parts || dst->file != RF_R || !only_masked(asked, dst->value, mask, HOPS)))
             return false;
-    return i->op == OT_VOTE || i->op == OT_MATCH;
+    return true;
 }
 
 /* Marks the collective of the slow way that this one is on the fast way. */

@@ -26,6 +26,9 @@ typedef struct {
 static const char number[] = KERNEL("%r4, _ = VOTE(op=ANY) %p2, 0xff", "STG _, _, 0x0, %r4\n"),
                   several[] = KERNEL("%r4, _ = VOTE(op=ANY) %p2, %r7", "STG _, _, 0x0, %r4\n");
 
+/* A vote whose parts cannot be told, and which nobody reads. */
+static const char unread[] = KERNEL("_, _ = VOTE(op=EQ) %p2, %r7", "STG _, _, 0x0, %r1\n");
+
 static void make(Made *made, const char *text) {
     Source s = {"test.mir", text, strlen(text)};
     Function *gather;
@@ -59,6 +62,14 @@ static Inst *question(Made *made) {
 
 static BlockId fast_block(Made *made) {
     return (BlockId){ir_src(made->f, question(made), BRA_offset)->value};
+}
+
+static InstId vote_of(Made *made) { /* of the fast way */
+    FOR_INST_IDS(made->f, fast_block(made), id)
+        if (ir_inst(made->f, id)->op == OT_VOTE)
+            return id;
+    fail_msg("no vote");
+    return (InstId){0};
 }
 
 /* The first instruction of this operation: in the fast way, or anywhere else. */
@@ -132,6 +143,7 @@ static void elsewhere(Made *made) {
         ir_set_src(made->f, id, k, *ir_src(made->f, copied, k));
     ir_insert(made->f, (BlockId){3}, 0, id);
 }
+static void is_read(Made *made) { ir_set_dst(made->f, vote_of(made), VOTE_pu, reconv_value(made->f, RF_P)); }
 static void whole_word(Made *made) {
     FOR_BLOCKS(made->f, b)
         FOR_INSTS(made->f, b, i)
@@ -164,7 +176,8 @@ static void test_asked(void **state) {
                 {several, each_goes_alone, "alone"},
                 {several, whole_word, "whole word"},
                 {several, other_operation, "a shuffle of lanes"},
-                {several, twice, "twice, of masks"}};
+                {several, twice, "twice, of masks"},
+                {unread, is_read, "a vote that is read"}};
     for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++) {
         Made made;
         make(&made, rows[k].text);
