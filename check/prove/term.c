@@ -190,9 +190,19 @@ TermMemo *term_under_memo(Terms *ts, const Term *term, const Term *cond) {
     return &ts->under_memo[mix(mix(2, term->id), cond->id) & (MEMO_SIZE - 1)];
 }
 
+/* Of `x == 0 ? yes : no`: is yes what no is where x is 0, a sum of the number of x's highest one, ~0 of 0? */
+static bool is_that_of_zero(const Term *atom, const Term *yes, const Term *no) {
+    if (atom->kind != TK_APP || atom->op != TO_EQZ || yes->kind != TK_CONST)
+        return false;
+    bool sum = no->kind == TK_SUM && no->width == 32 && no->n == 1;
+    const Term *highest = sum ? no->a[0] : no;
+    return highest->kind == TK_APP && highest->op == TO_FLO && highest->a[0] == atom->a[0] &&
+           yes->k == ((sum ? no->k - no->c[0] : ~0ull) & term_mask(32));
+}
+
 static Term *node(Terms *ts, const Term *atom, Term *yes, Term *no) {
-    if (yes == no)
-        return yes;
+    if (yes == no || is_that_of_zero(atom, yes, no))
+        return no;
     return term_make(
         ts, (Term){.kind = TK_ITE, .width = yes->width, .n = 3, .a = (Term *[]){(Term *)atom, yes, no}});
 }
@@ -470,8 +480,30 @@ Term *t_eq(Terms *ts, Term *term, Term *y) {
     return lifted ? lifted : eqz(ts, t_sub(ts, term, y), NULL);
 }
 
+/* Numbers of leading zeros that a decision chooses from, 31 - that of the highest one, and constants. */
+static bool are_leading_zeros(const Term *term, unsigned *budget) {
+    if (term->kind == TK_ITE && *budget) {
+        --*budget;
+        return are_leading_zeros(term->a[1], budget) && are_leading_zeros(term->a[2], budget);
+    }
+    return term->kind == TK_CONST ||
+           (term->kind == TK_SUM && term->width == 32 && term->n == 1 && term->k == 31 &&
+            term->c[0] == term_mask(32) && term->a[0]->kind == TK_APP && term->a[0]->op == TO_FLO);
+}
+
+/* Are they fewer than 32? All are of what is not 0, which has 32. */
+static Term *has_a_one(Terms *ts, Term *term) {
+    if (term->kind == TK_ITE)
+        return t_ite(ts, as_bool(ts, term->a[0]), has_a_one(ts, term->a[1]), has_a_one(ts, term->a[2]));
+    return term->kind == TK_CONST ? t_bool(ts, term->k < 32)
+                                  : t_not(ts, t_eq(ts, term->a[0]->a[0], ts->zero));
+}
+
 /* x < y with constants on the right only. */
 static Term *less(Terms *ts, TermOp op, TermFn2 *self, Term *term, Term *y) {
+    unsigned budget = 32;
+    if (op == TO_ULT && t_is_const(y) && y->k == 32 && are_leading_zeros(term, &budget))
+        return has_a_one(ts, term);
     Term *made = term_rewrite(ts, op == TO_SLT ? RW_SLT : RW_ULT, term, y);
     if (!made)
         made = term_lift(ts, self, term, y);

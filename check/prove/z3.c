@@ -183,6 +183,16 @@ static Z3_ast float_application(Ask *ask, const Term *term) { /* NULL: it is non
     return NULL;
 }
 
+/* The number of the highest one, ~0 of 0. */
+static Z3_ast highest_one(Ask *ask, Z3_ast x) {
+    const struct ProveZ3 *z3 = ask->z;
+    Z3_ast number = z3_number(ask, 32, 0xffffffff);
+    for (unsigned i = 0; i < 32; i++)
+        number = z3->mk_ite(ask->c, z3->mk_bvult(ask->c, x, z3_number(ask, 32, 1u << i)), number,
+                            z3_number(ask, 32, i));
+    return number;
+}
+
 static Z3_ast application(Ask *ask, const Term *term) {
     const struct ProveZ3 *z3 = ask->z;
     Z3_ast number = ask->floats ? float_application(ask, term) : NULL;
@@ -191,6 +201,7 @@ static Z3_ast application(Ask *ask, const Term *term) {
     Z3_ast x = ast(ask, term->a[0]), y = term->n > 1 ? ast(ask, term->a[1]) : NULL;
     switch ((TermOp)term->op) {
     case TO_MUL: return ask->bits ? z3->mk_bvmul(ask->c, x, y) : opaque(ask, term);
+    case TO_FLO: return ask->bits ? highest_one(ask, x) : opaque(ask, term);
     case TO_SHL:
         return z3->mk_bvshl(ask->c, x,
                             y); /* amounts from the width on give zeros, or signs, as clamped ones do */

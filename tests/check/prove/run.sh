@@ -35,6 +35,31 @@ for target in bru1 sm_80 sm_90; do
     "$heddle" prove -t $target "$dir/large.ptx" > "$dir/out" || fail "large parameter, $target: $(tail -1 "$dir/out")"
 done
 
+# The division of f64 that the library computes, with the leading zeros of subnormal operands behind the branch that
+# has found them not to be zero; and wrong ones
+cat > "$dir/quotients.ptx" <<'P'
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .f64 %f<4>; .reg .b64 %d;
+    ld.param.u64 %d, [p]; ld.global.f64 %f1, [%d]; ld.global.f64 %f2, [%d+8];
+    div.rn.f64 %f3, %f1, %f2; st.global.f64 [%d+16], %f3; ret;
+}
+P
+for target in bru1 sm_80 sm_90; do
+    "$heddle" prove -t $target --no-launches "$dir/quotients.ptx" > "$dir/out" && grep -q '^__heddle_div_f64: proved under assumptions' "$dir/out" ||
+        fail "division of f64, $target: $(tail -1 "$dir/out")"
+done
+"$heddle" compile -t sm_80 "$dir/quotients.ptx" -o "$dir/quotients.cubin"
+mutants=$("$heddle" mutate --list "$dir/quotients.cubin" | awk '/swap-select.*__heddle_div_f64/ { print $1 }')
+[ -n "$mutants" ] || fail "no mutants of the division"
+for mutant in $mutants; do
+    "$heddle" mutate --apply=$mutant "$dir/quotients.cubin" -o "$dir/wrong.cubin" || fail "no $mutant of the division"
+    "$heddle" prove --no-launches --time 2 --query-time 1 "$dir/quotients.ptx" "$dir/wrong.cubin" > "$dir/out" && fail "$mutant of the division is proved"
+done
+
 # A loop over the words of a parameter: the first one is read at a constant address
 cat > "$dir/walk.ptx" <<'P'
 .version 8.1

@@ -95,6 +95,18 @@ OPERATION(slt, t_slt(ts, A, B), truth(ts, apply(ts, TO_SLT, 1, A, B)))
 OPERATION(choose, t_ite(ts, in->p, A, B), either(ts, in->p, A, B))
 OPERATION(min, t_min(ts, in->n & 1, A, B),
           either(ts, truth(ts, apply(ts, in->n & 1 ? TO_SLT : TO_ULT, 1, A, B)), A, B))
+/* leading zeros, whose number is limited where 0 has another one */
+OPERATION(zeros, t_min(ts, false, t_flo(ts, A, true), number(ts, 32)),
+          sum(ts, 32, 31, apply(ts, TO_FLO, 32, A, NULL), ~0ull, NULL, 0))
+OPERATION(zeros_below,
+          t_ult(ts, t_ite(ts, in->p, t_flo(ts, A, true), t_sub(ts, number(ts, 31), t_flo(ts, B, false))),
+                number(ts, 32)),
+          either(ts, in->p, truth(ts, apply(ts, TO_ULT, 1, apply(ts, TO_FLO, 32, A, NULL), number(ts, 32))),
+                 truth(ts, apply(ts, TO_ULT, 1, apply(ts, TO_FLO, 32, B, NULL), number(ts, 32)))))
+OPERATION(zeros_chosen,
+          t_ite(ts, t_eq(ts, A, ts->zero), number(ts, in->k),
+                t_add(ts, t_flo(ts, A, false), number(ts, in->k + 1))),
+          sum(ts, 32, in->k + 1, apply(ts, TO_FLO, 32, A, NULL), 1, NULL, 0))
 OPERATION(zext, t_zext(ts, A), widened(ts, A))
 OPERATION(sext, t_sext(ts, A), node(ts, TK_SEXT, 64, 0, 1, (Term *[]){A}, NULL))
 OPERATION(pair, t_pair(ts, A, B), pair(ts, A, B))
@@ -156,43 +168,16 @@ static const struct {
 } operations[] = {
 #define ROW(name, sort)                                                                                      \
     { #name, sort, made_##name, meant_##name }
-    ROW(add, WORDS),
-    ROW(sub, WORDS),
-    ROW(scale, WORDS),
-    ROW(and, WORDS),
-    ROW(xor, WORDS),
-    ROW(or, WORDS),
-    ROW(not, WORDS),
-    ROW(mask, WORDS),
-    ROW(shl, WORDS),
-    ROW(lshr, WORDS),
-    ROW(ashr, WORDS),
-    ROW(eq, WORDS),
-    ROW(ult, WORDS),
-    ROW(slt, WORDS),
-    ROW(choose, WORDS),
-    ROW(min, WORDS),
-    ROW(zext, WORDS),
-    ROW(sext, WORDS),
-    ROW(pair, WORDS),
-    ROW(sext_from, WORDS),
-    ROW(zext_from, WORDS),
-    ROW(halved, WORDS),
-    ROW(spread, WORDS),
-    ROW(doubled, WORDS),
-    ROW(moved, WORDS),
-    ROW(funnel, WORDS),
-    ROW(carry, WORDS),
-    ROW(add64, WIDES),
-    ROW(sub64, WIDES),
-    ROW(scale64, WIDES),
-    ROW(low, WIDES),
-    ROW(high, WIDES),
-    ROW(shl64, WIDES),
-    ROW(lshr64, WIDES),
-    ROW(ashr64, WIDES),
-    ROW(choose64, WIDES),
-    ROW(word_of_truth, TRUTHS),
+    ROW(add, WORDS),     ROW(sub, WORDS),         ROW(scale, WORDS),        ROW(and, WORDS),
+    ROW(xor, WORDS),     ROW(or, WORDS),          ROW(not, WORDS),          ROW(mask, WORDS),
+    ROW(shl, WORDS),     ROW(lshr, WORDS),        ROW(ashr, WORDS),         ROW(eq, WORDS),
+    ROW(ult, WORDS),     ROW(slt, WORDS),         ROW(choose, WORDS),       ROW(min, WORDS),
+    ROW(zeros, WORDS),   ROW(zeros_below, WORDS), ROW(zeros_chosen, WORDS), ROW(zext, WORDS),
+    ROW(sext, WORDS),    ROW(pair, WORDS),        ROW(sext_from, WORDS),    ROW(zext_from, WORDS),
+    ROW(halved, WORDS),  ROW(spread, WORDS),      ROW(doubled, WORDS),      ROW(moved, WORDS),
+    ROW(funnel, WORDS),  ROW(carry, WORDS),       ROW(add64, WIDES),        ROW(sub64, WIDES),
+    ROW(scale64, WIDES), ROW(low, WIDES),         ROW(high, WIDES),         ROW(shl64, WIDES),
+    ROW(lshr64, WIDES),  ROW(ashr64, WIDES),      ROW(choose64, WIDES),     ROW(word_of_truth, TRUTHS),
     ROW(under, TRUTHS),
 };
 
