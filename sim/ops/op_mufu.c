@@ -108,7 +108,7 @@ INLINE uint32_t mufu_f32(uint32_t func, uint32_t bits) {
     case Mufu_SIN:
     case Mufu_COS:
         return blend(0u - (uint32_t)(inf | nan), F32_NAN,
-                     f32_bits((float)sine_cosine(inf | nan ? 0.0 : v, func == Mufu_COS)));
+                     f32_bits((float)sine_cosine((inf | nan) ? 0.0 : v, func == Mufu_COS)));
     default: return blend(0u - (uint32_t)nan, F32_NAN, f32_bits((float)tanh_core(nan ? 0.0 : v)));
     }
 }
